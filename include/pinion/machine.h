@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What this machine and this kernel offer the process: CPUs it may use, NUMA
+ * nodes, limits, and which parts of io_uring work. Found by asking, never by
+ * comparing version numbers.
+ */
+#ifndef PINION_MACHINE_H
+#define PINION_MACHINE_H
+
+#include <pinion/version.h>
+#include <stddef.h>
+#include <stdint.h>
+
+PINION_BEGIN_DECLS
+
+/* Shape: size-versioned; pass sizeof. Flags are 0 or 1. */
+struct pinion_machine {
+	/* CPUs. */
+	uint32_t cpu_count;	  /* logical CPUs this process may use */
+	uint32_t core_count;	  /* physical cores among them */
+	uint32_t node_count;	  /* NUMA nodes with at least one of them */
+	uint32_t quota_millicpus; /* cgroup CPU quota, 0: none; 1500 = one and a half */
+	uint32_t default_worker_count;
+	/* Memory. */
+	uint32_t has_transparent_huge; /* madvise or always */
+	uint32_t huge_pages_free;      /* of 2 MiB, set aside by the administrator */
+	uint32_t reserved;
+	uint64_t memlock_limit_bytes; /* UINT64_MAX: none, or the process may exceed it */
+	uint64_t nofile_limit;
+	/* io_uring. */
+	int32_t ring_error;	/* 0, or why no ring can be had, negative errno */
+	uint32_t ring_features; /* IORING_FEAT_* */
+	uint32_t has_single_issuer;
+	uint32_t has_defer_taskrun;
+	uint32_t has_coop_taskrun;
+	uint32_t has_registered_ring;
+	uint32_t has_send_msg_ring;
+	uint32_t has_clone_buffers;
+	uint32_t has_no_iowait;
+	uint32_t has_op_openat;
+	/* Files. */
+	uint32_t has_statx_dioalign;
+	uint32_t has_cachestat;
+	char kernel_release[64];
+	/*
+	 * One line: what is wrong with io_uring here and the command that mends
+	 * it.
+	 */
+	char ring_hint[192];
+};
+
+/*
+ * Examines the machine. Takes a few milliseconds.
+ *
+ * Context: any thread; blocks, allocates and frees.
+ * Errors: -ENOMEM; -EIO when the CPUs cannot be found out.
+ * Since: 0.1
+ */
+PINION_API int pinion_machine_probe(struct pinion_machine *out_machine, size_t size);
+
+PINION_END_DECLS
+
+#endif

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A scan: many files, each read as windows and handed to the user's engine,
+ * as many at once as the machine can use. Files and trees are added from
+ * outside while earlier ones are being read.
+ *
+ * A window carries new bytes, and in front of them a prefix: the bytes before
+ * it, so that what crosses a border is seen whole. Small files are one window.
+ */
+#ifndef PINION_SCAN_H
+#define PINION_SCAN_H
+
+#include <pinion/file.h>
+#include <pinion/runtime.h>
+#include <stdbool.h>
+
+PINION_BEGIN_DECLS
+
+struct pinion_scan;
+
+enum pinion_scan_order {
+	/*
+	 * Windows of one file may be handled at the same time on several
+	 * workers.
+	 */
+	PINION_SCAN_PARALLEL = 0,
+	/*
+	 * Windows of one file come one after the other, from its start to its
+	 * end.
+	 */
+	PINION_SCAN_IN_ORDER = 1,
+};
+
+/* What became of a path. */
+enum pinion_scan_outcome {
+	PINION_SCAN_DONE = 0,	   /* every byte was handed to the engine */
+	PINION_SCAN_FAILED = 1,	   /* `error` says why; what was read was handed over */
+	PINION_SCAN_SKIPPED = 2,   /* symbolic link or special file */
+	PINION_SCAN_CANCELLED = 3, /* the scan was cancelled first */
+};
+
+/*
+ * A file while it is being scanned.
+ *
+ * Owns: the library, from the `open` to the `close` callback. `path` has no
+ * limit on its length. `user` points to `file_user_bytes` bytes of the
+ * caller's, aligned to 64, zeroed before each `open`.
+ * Since: 0.1
+ */
+struct pinion_scan_file {
+	const char *path;
+	size_t path_bytes;
+	/* Counts up from 0 in the order in which paths were added. */
+	uint64_t sequence;
+	struct pinion_file file;
+	void *user;
+};
+
+/*
+ * Shape: `bytes` holds `prefix_bytes` old bytes, then new ones, up to
+ * `length_bytes` in all. bytes[0] lies at `base_offset_bytes` of the file.
+ * The prefix is min(overlap_bytes, bytes before it) long. There may be no new
+ * bytes: where a file shrank, or after the last byte of one that did not tell
+ * its size.
+ * Since: 0.1
+ */
+struct pinion_window {
+	const uint8_t *bytes;
+	size_t length_bytes;
+	size_t prefix_bytes;
+	uint64_t base_offset_bytes;
+	uint64_t index; /* 0, 1, … in file order, without gaps */
+	bool is_last;	/* the file ends where this window ends */
+	/*
+	 * A hole in a sparse file: the new bytes are zeros that take no space,
+	 * and so are at least `overlap_bytes` before them. `bytes` is NULL, the
+	 * window may be longer than others, and `prefix_bytes` is 0. Only with
+	 * `report_holes`.
+	 */
+	bool is_hole;
+};
+
+/*
+ * What the engine does. Each returns 0 to go on or a negative errno, which
+ * ends this file as FAILED; -ECANCELED ends it as CANCELLED.
+ *
+ * Context: `open`, `window` and `close` run on workers; those of one file
+ * never overlap, except `window` under PINION_SCAN_PARALLEL. `close` is the
+ * last, once per file that `open` saw. `report` is called exactly once for
+ * every path, after `close`, from a worker or from the adding thread.
+ */
+struct pinion_scan_ops {
+	int (*open)(void *arg, struct pinion_scan_file *file); /* may be NULL */
+	int (*window)(void *arg, struct pinion_scan_file *file, const struct pinion_window *window);
+	int (*close)(void *arg, struct pinion_scan_file *file, int error); /* may be NULL */
+	/*
+	 * `file->user` still holds what the engine left there, NULL for a path
+	 * that was never opened. `error`: 0 or a negative errno; -ESTALE: the
+	 * file shrank or grew while it was read; -ENOTSUP: a special file;
+	 * -ELOOP: a symbolic link to itself; -EISDIR: a directory given to
+	 * pinion_scan_add_file.
+	 */
+	void (*report)(void *arg, const struct pinion_scan_file *file,
+		enum pinion_scan_outcome outcome, int error);
+};
+
+struct pinion_scan_config {
+	uint32_t size;
+	uint32_t order;	 /* enum pinion_scan_order; default parallel */
+	uint32_t direct; /* enum pinion_direct; default auto */
+	/* Most old bytes in front of a window, 0 … 1 MiB. Default 0. */
+	uint32_t overlap_bytes;
+	/*
+	 * New bytes per window, a multiple of 4096; with the overlap, rounded
+	 * up to 4096, at most the runtime's `buffer_bytes`. Default 0: what
+	 * fits, and less where data comes from the page cache.
+	 */
+	uint32_t window_bytes;
+	/* Files open at once, 1 … 65536. Default 0: 64 per worker. */
+	uint32_t files_in_flight;
+	/* Windows of one file read at once, 1 … 1024. Default 8. */
+	uint32_t windows_in_flight;
+	/* Bytes of `user` memory per file in flight. Default 0. */
+	uint32_t file_user_bytes;
+	/*
+	 * Deliver holes of sparse files as such instead of reading zeros: 0 or
+	 * 1.
+	 */
+	uint32_t report_holes;
+	uint32_t reserved;
+};
+
+PINION_API void pinion_scan_config_init_sized(struct pinion_scan_config *config, uint32_t size);
+#define pinion_scan_config_init(config) \
+	pinion_scan_config_init_sized((config), (uint32_t)sizeof(struct pinion_scan_config))
+
+/* How many paths came to which end: seen is always the sum of the others. */
+struct pinion_scan_totals {
+	uint64_t seen;
+	uint64_t done;
+	uint64_t failed;
+	uint64_t skipped;
+	uint64_t cancelled;
+	uint64_t read_bytes;   /* new bytes handed to the engine, holes included */
+	uint64_t hole_bytes;   /* of those, holes */
+	uint64_t direct_files; /* files read past the page cache */
+};
+
+/*
+ * Prepares a scan on a running runtime.
+ *
+ * Owns: `ops` and `config` are copied; `arg` must outlive the scan. All memory
+ * it needs is allocated here.
+ * Context: any thread but a worker's.
+ * Errors: -EINVAL: a field out of range. -ENOMEM.
+ * Since: 0.1
+ */
+PINION_API int pinion_scan_create(struct pinion_runtime *runtime,
+	const struct pinion_scan_config *config, const struct pinion_scan_ops *ops, void *arg,
+	struct pinion_scan **out_scan);
+
+/*
+ * Adds one path; waits while `files_in_flight` are open. A directory is
+ * reported as FAILED with -EISDIR.
+ *
+ * Context: one thread at a time, not a worker's; blocks.
+ * Errors: -ECANCELED: pinion_scan_cancel() was called; the path is still
+ * reported, as cancelled. -ENOMEM: the path could not be copied; likewise
+ * reported, as failed.
+ * Since: 0.1
+ */
+PINION_API int pinion_scan_add_file(struct pinion_scan *scan, const char *path);
+
+/*
+ * As pinion_scan_add_file(), but a directory is walked and all below it added.
+ */
+PINION_API int pinion_scan_add_tree(struct pinion_scan *scan, const char *path);
+
+/*
+ * Reports a path that could not even be added (an unreadable list entry) so
+ * that it counts: seen and failed.
+ */
+PINION_API void pinion_scan_add_failure(struct pinion_scan *scan, const char *path, int error);
+
+/*
+ * Asks the scan to end early: paths not yet opened are reported as cancelled,
+ * open files end at their next window and are reported as cancelled.
+ *
+ * Context: any thread, a signal handler, a callback.
+ * Since: 0.1
+ */
+PINION_API void pinion_scan_cancel(struct pinion_scan *scan);
+
+/*
+ * Waits until every path added is reported.
+ *
+ * Owns: `out_totals` may be NULL.
+ * Context: the adding thread; blocks.
+ * Since: 0.1
+ */
+PINION_API int pinion_scan_finish(struct pinion_scan *scan, struct pinion_scan_totals *out_totals);
+
+/*
+ * Frees a finished scan; finishes it first if need be. NULL is accepted. Since:
+ * 0.1
+ */
+PINION_API void pinion_scan_destroy(struct pinion_scan *scan);
+
+PINION_END_DECLS
+
+#endif

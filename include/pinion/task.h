@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A task: the smallest unit of work a runtime runs, a struct in the caller's
+ * memory with a function. Spawning one allocates nothing.
+ */
+#ifndef PINION_TASK_H
+#define PINION_TASK_H
+
+#include <pinion/version.h>
+#include <stdint.h>
+
+PINION_BEGIN_DECLS
+
+struct pinion_task;
+
+/*
+ * Runs to completion on a worker.
+ *
+ * Errors: 0 or a negative errno; a negative value counts as a failure in
+ * pinion_runtime_counters and changes nothing else.
+ * Context: a worker thread. It may spawn, submit requests, and block, though
+ * blocking holds up everything else on that worker. The task's memory is the
+ * caller's again as soon as the function is entered: it may free it or spawn
+ * it anew.
+ * Since: 0.1
+ */
+typedef int (*pinion_task_fn)(struct pinion_task *task);
+
+/*
+ * Shape: 32 bytes, embeddable; set `run` and `cancel`, zero the rest.
+ * Owns: the caller's memory. It must not move or be freed between a successful
+ * pinion_spawn() and the entry of `run` or `cancel`, of which exactly one is
+ * called.
+ * Since: 0.1
+ */
+struct pinion_task {
+	pinion_task_fn run;
+	/*
+	 * Called instead of `run` when the runtime is stopped first; may be
+	 * NULL.
+	 */
+	void (*cancel)(struct pinion_task *task);
+	uint64_t private_[2];
+};
+
+PINION_END_DECLS
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A walk over a directory tree that cannot be trapped: it never follows
+ * symbolic links below its root, never opens special files, has no limit on
+ * path length, and holds one descriptor however deep the tree is.
+ */
+#ifndef PINION_WALK_H
+#define PINION_WALK_H
+
+#include <pinion/version.h>
+#include <stddef.h>
+#include <stdint.h>
+
+PINION_BEGIN_DECLS
+
+enum pinion_walk_kind {
+	PINION_WALK_FILE = 0,	 /* regular, or of a type the file system does not tell */
+	PINION_WALK_SYMLINK = 1, /* below the root; not followed */
+	PINION_WALK_SPECIAL = 2, /* FIFO, socket or device; never opened */
+	PINION_WALK_ERROR = 3,	 /* a path that could not be entered or examined */
+};
+
+/*
+ * Shape: `path` is the root as given plus "/" and the names below it, NUL
+ * terminated, of any length, in whatever bytes the file system has.
+ * Owns: valid during the visit only.
+ */
+struct pinion_walk_entry {
+	const char *path;
+	size_t path_bytes;
+	enum pinion_walk_kind kind;
+	int error;     /* kind ERROR: negative errno; SYMLINK: 0 or -ELOOP */
+	uint32_t mode; /* kind SPECIAL: st_mode's type bits (S_IFIFO, …) */
+};
+
+/*
+ * Called for each entry that is not a directory, and for each failure.
+ * Returns 0 to go on; anything else ends the walk and is returned from it.
+ */
+typedef int (*pinion_walk_fn)(void *arg, const struct pinion_walk_entry *entry);
+
+/*
+ * Visits everything below `root`, directories depth first, in the order the
+ * file system lists them. A root that is a file is visited as one; a root that
+ * is a symbolic link is followed.
+ *
+ * Context: any thread but a worker's; blocks, allocates in proportion to the
+ * directories still to be entered. The visits happen on the calling thread.
+ * Errors: -ENOMEM; else what the visit function returned. A root that does not
+ * exist is a visit of kind ERROR, not an error of the walk.
+ * Since: 0.1
+ */
+PINION_API int pinion_walk(const char *root, pinion_walk_fn visit, void *arg);
+
+PINION_END_DECLS
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sizes, alignment and the few macros everything else leans on.
+ */
+#ifndef PIN_BASE_BASE_H
+#define PIN_BASE_BASE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Two 64-byte lines: adjacent-line prefetchers make neighbours share fate. */
+#define PIN_CACHE_LINE 128
+#define PIN_CACHE_ALIGNED __attribute__((aligned(PIN_CACHE_LINE)))
+
+#define PIN_PAGE_BYTES 4096u
+#define PIN_HUGE_PAGE_BYTES (2u << 20)
+
+#define PIN_CONTAINER_OF(pointer, type, member) \
+	((type *)(void *)((char *)(pointer)-offsetof(type, member)))
+
+#define PIN_ARRAY_COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+#define PIN_LIKELY(condition) __builtin_expect(!!(condition), 1)
+#define PIN_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
+
+/* `align` is a power of two. */
+static inline uint64_t pin_round_up(uint64_t value, uint64_t align)
+{
+	return (value + align - 1) & ~(align - 1);
+}
+
+static inline uint64_t pin_round_down(uint64_t value, uint64_t align)
+{
+	return value & ~(align - 1);
+}
+
+static inline int pin_is_power_of_two(uint64_t value)
+{
+	return value != 0 && (value & (value - 1)) == 0;
+}
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Assertions. PIN_CHECK is compiled always and costs O(1); PIN_DCHECK only
+ * with --enable-checks and in sanitizer builds, and may walk a structure. A
+ * failed one prints one line, in which the expression names the invariant, and
+ * aborts: going on would corrupt what the caller trusts us with.
+ */
+#ifndef PIN_BASE_CHECK_H
+#define PIN_BASE_CHECK_H
+
+#include "runtime/base/base.h"
+
+_Noreturn void pin_check_failed(const char *file, int line, const char *expression);
+
+#define PIN_CHECK(condition) \
+	(PIN_LIKELY(condition) ? (void)0 : pin_check_failed(__FILE__, __LINE__, #condition))
+
+#ifdef PIN_ENABLE_DCHECK
+#define PIN_DCHECK(condition) PIN_CHECK(condition)
+#else
+#define PIN_DCHECK(condition) ((void)sizeof(!(condition)))
+#endif
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * An intrusive singly linked FIFO list: links live in the elements, so
+ * queueing allocates nothing. Not thread-safe.
+ */
+#ifndef PIN_BASE_LIST_H
+#define PIN_BASE_LIST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct pin_link {
+	struct pin_link *next;
+};
+
+struct pin_list {
+	struct pin_link *head;
+	struct pin_link *tail;
+};
+
+static inline bool pin_list_is_empty(const struct pin_list *list)
+{
+	return list->head == NULL;
+}
+
+static inline void pin_list_push(struct pin_list *list, struct pin_link *link)
+{
+	link->next = NULL;
+	if (list->head == NULL) {
+		list->head = link;
+	} else {
+		list->tail->next = link;
+	}
+	list->tail = link;
+}
+
+static inline struct pin_link *pin_list_pop(struct pin_list *list)
+{
+	struct pin_link *link = list->head;
+
+	if (link != NULL) {
+		list->head = link->next;
+	}
+	return link;
+}
+
+/* Moves all of `from` behind `to` and leaves `from` empty. */
+static inline void pin_list_append(struct pin_list *to, struct pin_list *from)
+{
+	if (from->head == NULL) {
+		return;
+	}
+	if (to->head == NULL) {
+		to->head = from->head;
+	} else {
+		to->tail->next = from->head;
+	}
+	to->tail = from->tail;
+	from->head = NULL;
+}
+
+#endif

@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A runtime's life: create, spawn from outside, drain or stop, destroy; and
+ * the public calls that only look up the current worker.
+ */
+#include "runtime/core/runtime.h"
+#include "runtime/base/check.h"
+#include "runtime/core/config.h"
+#include "runtime/core/worker.h"
+#include "runtime/host/lock.h"
+
+#include <errno.h>
+#include <pinion/buffer.h>
+#include <pinion/request.h>
+#include <pinion/runtime.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct pinion_runtime {
+	struct pin_shared shared;
+	struct pin_lock life;	  /* whoever ends the runtime; rank 1, held while joining */
+	bool is_joined;		  /* [lock:life] */
+	char fallback_cause[192]; /* [const] empty: there are rings */
+};
+
+const char *pinion_version(void)
+{
+	return PINION_VERSION_STRING;
+}
+
+/* ---- creation ---- */
+
+static int choose_io(struct pinion_runtime *runtime)
+{
+	struct pin_shared *shared = &runtime->shared;
+
+	if (shared->config.io_level == PINION_IO_FALLBACK) {
+		shared->is_fallback = true;
+		strcpy(runtime->fallback_cause, "asked for by the configuration");
+		return 0;
+	}
+	pin_kernel_probe(&shared->kernel);
+	if (shared->kernel.ring_error == 0) {
+		return 0;
+	}
+	pin_kernel_ring_hint(shared->kernel.ring_error, runtime->fallback_cause,
+		sizeof(runtime->fallback_cause));
+	if (shared->config.io_level == PINION_IO_RING) {
+		pin_log(&shared->log, PINION_LOG_ERROR, "no io_uring: %s", runtime->fallback_cause);
+		return shared->kernel.ring_error;
+	}
+	pin_log(&shared->log, PINION_LOG_WARN, "reading without io_uring: %s",
+		runtime->fallback_cause);
+	shared->is_fallback = true;
+	return 0;
+}
+
+static void place_worker(struct pin_worker *worker, const struct pin_topology *topology)
+{
+	bool throttled = topology->quota_millicpus != 0 &&
+		topology->quota_millicpus < topology->cpu_count * 1000;
+
+	if (topology->place_count == 0) {
+		return;
+	}
+	worker->place = topology->places[worker->index % topology->place_count];
+	worker->has_place = !throttled && worker->shared->worker_count <= topology->place_count;
+}
+
+static int place_workers(struct pin_shared *shared)
+{
+	struct pin_topology topology;
+	int rc = pin_topology_load(&topology, shared->config.use_smt != 0);
+
+	if (rc < 0) {
+		pin_log(&shared->log, PINION_LOG_ERROR, "cannot find out this machine's CPUs: %s",
+			strerror(-rc));
+		return rc;
+	}
+	shared->worker_count = shared->config.worker_count;
+	if (shared->worker_count == 0) {
+		shared->worker_count = pin_topology_default_workers(&topology);
+	}
+	shared->workers = aligned_alloc(
+		PIN_CACHE_LINE, (size_t)shared->worker_count * sizeof(struct pin_worker));
+	if (shared->workers == NULL) {
+		pin_topology_fini(&topology);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < shared->worker_count; i++) {
+		struct pin_worker *worker = &shared->workers[i];
+
+		memset(worker, 0, sizeof(*worker));
+		worker->shared = shared;
+		worker->index = i;
+		pin_parker_init(&worker->parker);
+		pin_deque_init(&worker->deque);
+		place_worker(worker, &topology);
+	}
+	pin_topology_fini(&topology);
+	return 0;
+}
+
+static int start_threads(struct pin_shared *shared)
+{
+	uint32_t count = 0;
+	int rc = 0;
+
+	for (; count < shared->worker_count; count++) {
+		struct pin_worker *worker = &shared->workers[count];
+
+		rc = shared->host->thread_start(&worker->thread, pin_worker_main, worker);
+		if (rc < 0) {
+			pin_log(&shared->log, PINION_LOG_ERROR,
+				"cannot start worker %u of %u: %s; raise `ulimit -u` or the "
+				"cgroup's pids.max, or use fewer workers",
+				count, shared->worker_count, strerror(-rc));
+			break;
+		}
+		worker->has_thread = true;
+	}
+	for (;;) {
+		uint32_t started = pin_load_acquire_u32(&shared->started_count);
+
+		if (started == count) {
+			break;
+		}
+		shared->host->futex_wait(&shared->started_count, started, PIN_NO_DEADLINE);
+	}
+	for (uint32_t i = 0; i < count && rc == 0; i++) {
+		rc = shared->workers[i].start_error;
+	}
+	return rc;
+}
+
+static void join_threads(struct pin_shared *shared)
+{
+	for (uint32_t i = 0; i < shared->worker_count; i++) {
+		if (shared->workers[i].has_thread) {
+			shared->host->thread_join(shared->workers[i].thread);
+		}
+	}
+	/* Only now can no doorbell be rung any more. */
+	for (uint32_t i = 0; i < shared->worker_count; i++) {
+		pin_worker_fini(&shared->workers[i]);
+	}
+}
+
+int pinion_runtime_create(const struct pinion_config *config, struct pinion_runtime **out_runtime)
+{
+	struct pinion_runtime *runtime;
+	struct pinion_config accepted;
+	int rc = pin_config_accept(&accepted, config);
+
+	if (rc < 0) {
+		return rc;
+	}
+	runtime = aligned_alloc(
+		PIN_CACHE_LINE, pin_round_up(sizeof(struct pinion_runtime), PIN_CACHE_LINE));
+	if (runtime == NULL) {
+		return -ENOMEM;
+	}
+	*runtime = (struct pinion_runtime){
+		.shared =
+			{
+				.host = &pin_host_linux,
+				.log = {.fn = accepted.log, .arg = accepted.log_arg},
+				.config = accepted,
+			},
+	};
+	rc = choose_io(runtime);
+	if (rc < 0) {
+		goto free_runtime;
+	}
+	rc = place_workers(&runtime->shared);
+	if (rc < 0) {
+		goto free_runtime;
+	}
+	pin_gate_init(&runtime->shared.gate);
+	pin_injector_init(&runtime->shared.injector, runtime->shared.host);
+	pin_idle_init(&runtime->shared.idle, runtime->shared.worker_count);
+	rc = start_threads(&runtime->shared);
+	if (rc < 0) {
+		goto end_threads;
+	}
+	*out_runtime = runtime;
+	return 0;
+
+end_threads:
+	pin_store_release_u32(&runtime->shared.has_ended, 1);
+	pin_shared_wake_all(&runtime->shared);
+	join_threads(&runtime->shared);
+	free(runtime->shared.workers);
+free_runtime:
+	free(runtime);
+	return rc;
+}
+
+/* ---- the end ---- */
+
+static int end(struct pinion_runtime *runtime, bool stop)
+{
+	struct pin_shared *shared = &runtime->shared;
+	struct pin_worker *worker = pin_worker_current();
+
+	if (worker != NULL && worker->shared == shared) {
+		return -EDEADLK;
+	}
+	if (stop) {
+		pin_store_release_u32(&shared->is_stopping, 1);
+	}
+	pin_gate_close(&shared->gate);
+	pin_shared_wake_all(shared);
+	pin_lock_acquire(&runtime->life, shared->host);
+	if (!runtime->is_joined) {
+		join_threads(shared);
+		runtime->is_joined = true;
+	}
+	pin_lock_release(&runtime->life, shared->host);
+	return 0;
+}
+
+int pinion_runtime_drain(struct pinion_runtime *runtime)
+{
+	return end(runtime, false);
+}
+
+int pinion_runtime_stop(struct pinion_runtime *runtime)
+{
+	return end(runtime, true);
+}
+
+void pinion_runtime_destroy(struct pinion_runtime *runtime)
+{
+	if (runtime == NULL) {
+		return;
+	}
+	PIN_CHECK(end(runtime, true) == 0); /* not from one of its own workers */
+	free(runtime->shared.workers);
+	free(runtime);
+}
+
+/* ---- spawning ---- */
+
+static struct pin_worker *own_worker(const struct pinion_runtime *runtime)
+{
+	struct pin_worker *worker = pin_worker_current();
+
+	return worker != NULL && worker->shared == &runtime->shared ? worker : NULL;
+}
+
+static int spawn_outside(struct pin_shared *shared, struct pinion_task *task)
+{
+	struct pin_list list = {0};
+
+	if (!pin_gate_admit(&shared->gate, 1)) {
+		return -ESHUTDOWN;
+	}
+	pin_list_push(&list, pin_task_link(task));
+	pin_injector_push(&shared->injector, &list, 1);
+	pin_shared_wake_one(shared, NULL);
+	return 0;
+}
+
+int pinion_spawn(struct pinion_runtime *runtime, struct pinion_task *task)
+{
+	struct pin_worker *worker = own_worker(runtime);
+
+	if (task == NULL || task->run == NULL) {
+		return -EINVAL;
+	}
+	return worker != NULL ? pin_worker_spawn(worker, task)
+			      : spawn_outside(&runtime->shared, task);
+}
+
+int pinion_spawn_shared(struct pinion_runtime *runtime, struct pinion_task *task)
+{
+	struct pin_worker *worker = own_worker(runtime);
+
+	if (task == NULL || task->run == NULL) {
+		return -EINVAL;
+	}
+	return worker != NULL ? pin_worker_spawn_shared(worker, task)
+			      : spawn_outside(&runtime->shared, task);
+}
+
+/* ---- on a worker ---- */
+
+int pinion_worker_index(const struct pinion_runtime *runtime)
+{
+	const struct pin_worker *worker = own_worker(runtime);
+
+	return worker != NULL ? (int)worker->index : -ENOENT;
+}
+
+int pinion_read_submit(struct pinion_runtime *runtime, struct pinion_request *request)
+{
+	struct pin_worker *worker = own_worker(runtime);
+
+	return worker != NULL ? pin_worker_read(worker, request) : -EPERM;
+}
+
+int pinion_buffer_acquire(
+	struct pinion_runtime *runtime, size_t min_bytes, struct pinion_buffer *out_buffer)
+{
+	struct pin_worker *worker = own_worker(runtime);
+	const struct pinion_config *config = &runtime->shared.config;
+	uint8_t *bytes;
+	uint32_t index;
+
+	if (worker == NULL) {
+		return -EPERM;
+	}
+	if (min_bytes > config->buffer_bytes) {
+		return -EINVAL;
+	}
+	bytes = pin_worker_buffer_acquire(worker, min_bytes, &index);
+	if (bytes == NULL) {
+		return -EAGAIN;
+	}
+	out_buffer->bytes = bytes;
+	out_buffer->index = index;
+	out_buffer->size_bytes = min_bytes > config->small_buffer_bytes
+		? config->buffer_bytes
+		: config->small_buffer_bytes;
+	return 0;
+}
+
+void pinion_buffer_release(struct pinion_runtime *runtime, struct pinion_buffer *buffer)
+{
+	struct pin_worker *worker = own_worker(runtime);
+
+	PIN_CHECK(worker != NULL);
+	pin_worker_buffer_release(worker, buffer->bytes, buffer->index);
+	*buffer = (struct pinion_buffer){0};
+}
+
+/* ---- what can be seen ---- */
+
+const struct pin_host *pin_runtime_host(const struct pinion_runtime *runtime)
+{
+	return runtime->shared.host;
+}
+
+uint32_t pin_runtime_buffer_bytes(const struct pinion_runtime *runtime)
+{
+	return runtime->shared.config.buffer_bytes;
+}
+
+uint32_t pinion_runtime_worker_count(const struct pinion_runtime *runtime)
+{
+	return runtime->shared.worker_count;
+}
+
+void pinion_runtime_counters(const struct pinion_runtime *runtime,
+	struct pinion_runtime_counters *out_counters, size_t size)
+{
+	const struct pin_shared *shared = &runtime->shared;
+	struct pinion_runtime_counters sum = {0};
+
+	for (uint32_t i = 0; i < shared->worker_count; i++) {
+		const struct pin_meter *meter = &shared->workers[i].meter;
+
+		sum.tasks_run += pin_meter_read(&meter->tasks_run);
+		sum.tasks_failed += pin_meter_read(&meter->tasks_failed);
+		sum.tasks_cancelled += pin_meter_read(&meter->tasks_cancelled);
+		sum.tasks_spawned += pin_meter_read(&meter->tasks_spawned);
+		sum.requests_completed += pin_meter_read(&meter->requests_completed);
+		sum.requests_submitted += pin_meter_read(&meter->requests_submitted);
+		sum.read_bytes += pin_meter_read(&meter->read_bytes);
+		sum.ring_enters += pin_meter_read(&meter->ring_enters);
+		sum.parks_futex += pin_meter_read(&meter->parks_futex);
+		sum.parks_ring += pin_meter_read(&meter->parks_ring);
+		sum.wakes_sent += pin_meter_read(&meter->wakes_sent);
+		sum.unregistered_reads += pin_meter_read(&meter->unregistered_reads);
+	}
+	sum.tasks_spawned += pin_gate_admitted(&shared->gate);
+	memset(out_counters, 0, size);
+	memcpy(out_counters, &sum, size < sizeof(sum) ? size : sizeof(sum));
+}
+
+static const char *doorbell_name(enum pin_doorbell_kind kind)
+{
+	switch (kind) {
+	case PIN_DOORBELL_MESSAGE:
+		return "send_msg_ring";
+	case PIN_DOORBELL_EVENTFD:
+		return "eventfd";
+	case PIN_DOORBELL_NONE:
+		break;
+	}
+	return "none";
+}
+
+void pinion_runtime_facts(
+	const struct pinion_runtime *runtime, struct pinion_runtime_facts *out_facts, size_t size)
+{
+	const struct pin_shared *shared = &runtime->shared;
+	struct pinion_runtime_facts facts = {
+		.worker_count = shared->worker_count,
+		.uses_ring = shared->is_fallback ? 0 : 1,
+		.ring_setup_flags = shared->workers[0].ring.setup_flags,
+		.page_bytes = PIN_HUGE_PAGE_BYTES,
+		.doorbell = doorbell_name(shared->workers[0].ring.doorbell_kind),
+		.fallback_cause =
+			runtime->fallback_cause[0] != '\0' ? runtime->fallback_cause : NULL,
+	};
+
+	for (uint32_t i = 0; i < shared->worker_count; i++) {
+		const struct pin_worker *worker = &shared->workers[i];
+		uint32_t page_bytes = pin_arena_page_bytes(&worker->arena);
+
+		facts.workers_bound += worker->is_bound ? 1 : 0;
+		facts.arenas_registered += worker->is_registered ? 1 : 0;
+		if (page_bytes < facts.page_bytes) {
+			facts.page_bytes = page_bytes;
+		}
+	}
+	memset(out_facts, 0, size);
+	memcpy(out_facts, &facts, size < sizeof(facts) ? size : sizeof(facts));
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The seam to everything non-deterministic.
+ *
+ * Clock, threads, sleeping and waking, ring calls and memory mapping are
+ * reached through one table of functions, so that the code above it runs
+ * unchanged on a real machine and under a simulated one. It is passed down at
+ * creation and kept by whoever needs it; there is no global.
+ *
+ * Reading directories and files outside a ring is not here: it is done by the
+ * layers that own it, in code the scheduler never enters.
+ */
+#ifndef PIN_HOST_HOST_H
+#define PIN_HOST_HOST_H
+
+#include "runtime/base/atomic.h"
+
+#include <liburing.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PIN_NO_DEADLINE UINT64_MAX
+
+/* How a mapping is backed; from best to worst. */
+enum pin_page_kind {
+	PIN_PAGES_HUGETLB, /* set aside by the administrator */
+	PIN_PAGES_THP,	   /* asked of the kernel by madvise */
+	PIN_PAGES_SMALL,   /* 4 KiB */
+};
+
+struct pin_host {
+	/* Monotonic nanoseconds. */
+	uint64_t (*now_ns)(void);
+
+	/*
+	 * Sleeps while *word == expected, at most until `deadline_ns`. May
+	 * return early; 0 or -ETIMEDOUT.
+	 */
+	int (*futex_wait)(struct pin_atomic_u32 *word, uint32_t expected, uint64_t deadline_ns);
+	void (*futex_wake)(struct pin_atomic_u32 *word, uint32_t count);
+	void (*yield)(void);
+
+	/*
+	 * Threads block every signal, so that handlers run on the embedder's.
+	 */
+	int (*thread_start)(pthread_t *out_thread, void *(*entry)(void *), void *arg);
+	void (*thread_join)(pthread_t thread);
+	/* Binds the calling thread to one CPU. */
+	int (*thread_bind)(uint32_t cpu_index);
+
+	/*
+	 * Maps `bytes`, a multiple of 2 MiB, aligned to 2 MiB and kept out of
+	 * forked children. NULL when that kind of page cannot be had.
+	 */
+	void *(*map)(size_t bytes, enum pin_page_kind kind);
+	void (*unmap)(void *memory, size_t bytes);
+
+	/* As their system calls; a negative errno on failure. */
+	int (*ring_setup)(struct io_uring *ring, uint32_t entries, struct io_uring_params *params);
+	void (*ring_exit)(struct io_uring *ring);
+	int (*ring_enter)(int fd, uint32_t to_submit, uint32_t min_complete, uint32_t flags,
+		void *argument, size_t argument_bytes);
+	int (*ring_register)(int fd, uint32_t opcode, const void *argument, uint32_t count);
+};
+
+/* The real machine. */
+extern const struct pin_host pin_host_linux;
+
+#endif

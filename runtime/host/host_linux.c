@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The seam's real side: Linux system calls, one line each where that is enough.
+ */
+#include "runtime/host/host.h"
+#include "runtime/base/base.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static uint64_t linux_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static int linux_futex_wait(struct pin_atomic_u32 *word, uint32_t expected, uint64_t deadline_ns)
+{
+	struct timespec deadline = {
+		.tv_sec = (time_t)(deadline_ns / 1000000000u),
+		.tv_nsec = (long)(deadline_ns % 1000000000u),
+	};
+	/*
+	 * WAIT_BITSET takes an absolute time; WAIT would take a relative one.
+	 */
+	long rc = syscall(SYS_futex, word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, expected,
+		deadline_ns == PIN_NO_DEADLINE ? NULL : &deadline, NULL, FUTEX_BITSET_MATCH_ANY);
+
+	return rc < 0 && errno == ETIMEDOUT ? -ETIMEDOUT : 0;
+}
+
+static void linux_futex_wake(struct pin_atomic_u32 *word, uint32_t count)
+{
+	syscall(SYS_futex, word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG,
+		count > INT_MAX ? INT_MAX : (int)count, NULL, NULL, 0);
+}
+
+static void linux_yield(void)
+{
+	sched_yield();
+}
+
+static int linux_thread_start(pthread_t *out_thread, void *(*entry)(void *), void *arg)
+{
+	sigset_t all;
+	sigset_t before;
+	int rc;
+
+	/* A thread inherits the mask of its creator. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	rc = pthread_create(out_thread, NULL, entry, arg);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return -rc;
+}
+
+static void linux_thread_join(pthread_t thread)
+{
+	pthread_join(thread, NULL);
+}
+
+static int linux_thread_bind(uint32_t cpu_index)
+{
+	cpu_set_t *set = CPU_ALLOC(cpu_index + 1);
+	size_t set_bytes = CPU_ALLOC_SIZE(cpu_index + 1);
+	int rc;
+
+	if (set == NULL) {
+		return -ENOMEM;
+	}
+	CPU_ZERO_S(set_bytes, set);
+	CPU_SET_S(cpu_index, set_bytes, set);
+	rc = sched_setaffinity(0, set_bytes, set) < 0 ? -errno : 0;
+	CPU_FREE(set);
+	return rc;
+}
+
+static void *map_aligned(size_t bytes)
+{
+	size_t reserve = bytes + PIN_HUGE_PAGE_BYTES;
+	uint8_t *start = mmap(NULL, reserve, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	uint8_t *aligned;
+	size_t before;
+
+	if (start == MAP_FAILED) {
+		return NULL;
+	}
+	aligned = (uint8_t *)pin_round_up((uintptr_t)start, PIN_HUGE_PAGE_BYTES);
+	before = (size_t)(aligned - start);
+	if (before > 0) {
+		munmap(start, before);
+	}
+	munmap(aligned + bytes, reserve - before - bytes);
+	return aligned;
+}
+
+static void *linux_map(size_t bytes, enum pin_page_kind kind)
+{
+	void *memory;
+
+	if (kind == PIN_PAGES_HUGETLB) {
+		memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
+		if (memory == MAP_FAILED) {
+			return NULL;
+		}
+	} else {
+		memory = map_aligned(bytes);
+		if (memory == NULL) {
+			return NULL;
+		}
+		if (kind == PIN_PAGES_THP && madvise(memory, bytes, MADV_HUGEPAGE) < 0) {
+			munmap(memory, bytes);
+			return NULL;
+		}
+	}
+	/*
+	 * A child that writes to a copied page would otherwise take the page
+	 * the kernel reads into away from the parent.
+	 */
+	madvise(memory, bytes, MADV_DONTFORK);
+	return memory;
+}
+
+static void linux_unmap(void *memory, size_t bytes)
+{
+	munmap(memory, bytes);
+}
+
+static int linux_ring_setup(struct io_uring *ring, uint32_t entries, struct io_uring_params *params)
+{
+	return io_uring_queue_init_params(entries, ring, params);
+}
+
+static void linux_ring_exit(struct io_uring *ring)
+{
+	io_uring_queue_exit(ring);
+}
+
+static int linux_ring_enter(int fd, uint32_t to_submit, uint32_t min_complete, uint32_t flags,
+	void *argument, size_t argument_bytes)
+{
+	long rc = syscall(
+		__NR_io_uring_enter, fd, to_submit, min_complete, flags, argument, argument_bytes);
+
+	return rc < 0 ? -errno : (int)rc;
+}
+
+static int linux_ring_register(int fd, uint32_t opcode, const void *argument, uint32_t count)
+{
+	long rc = syscall(__NR_io_uring_register, fd, opcode, argument, count);
+
+	return rc < 0 ? -errno : (int)rc;
+}
+
+const struct pin_host pin_host_linux = {
+	.now_ns = linux_now_ns,
+	.futex_wait = linux_futex_wait,
+	.futex_wake = linux_futex_wake,
+	.yield = linux_yield,
+	.thread_start = linux_thread_start,
+	.thread_join = linux_thread_join,
+	.thread_bind = linux_thread_bind,
+	.map = linux_map,
+	.unmap = linux_unmap,
+	.ring_setup = linux_ring_setup,
+	.ring_exit = linux_ring_exit,
+	.ring_enter = linux_ring_enter,
+	.ring_register = linux_ring_register,
+};

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The capability probe: each feature is asked for once, on rings of two
+ * entries that are closed before the function returns. EINVAL is the only
+ * answer that means "unknown to this kernel"; a feature that failed for want
+ * of memory exists all the same.
+ */
+#include "runtime/host/kernel.h"
+#include "runtime/base/check.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PROBE_ENTRIES 2u
+#define PROBE_USER_DATA 0x70696e696f6eu
+#define PROBE_OPCODE_COUNT 64u
+
+static int ring_setup(uint32_t flags, struct io_uring_params *out_params)
+{
+	long fd;
+
+	memset(out_params, 0, sizeof(*out_params));
+	out_params->flags = flags;
+	fd = syscall(__NR_io_uring_setup, PROBE_ENTRIES, out_params);
+	return fd < 0 ? -errno : (int)fd;
+}
+
+static int ring_register(int fd, uint32_t opcode, void *argument, uint32_t count)
+{
+	long rc = syscall(__NR_io_uring_register, fd, opcode, argument, count);
+
+	return rc < 0 ? -errno : (int)rc;
+}
+
+static bool probe_setup_flags(uint32_t flags)
+{
+	struct io_uring_params params;
+	int fd = ring_setup(flags, &params);
+
+	if (fd >= 0) {
+		close(fd);
+	}
+	return fd != -EINVAL;
+}
+
+static bool probe_registered_ring(int fd)
+{
+	struct io_uring_rsrc_update update = {
+		.offset = UINT32_MAX, /* any free slot of this thread */
+		.data = (uint64_t)(uint32_t)fd,
+	};
+
+	if (ring_register(fd, IORING_REGISTER_RING_FDS, &update, 1) != 1) {
+		return false;
+	}
+	/* Slots are the thread's: one left behind would outlive the ring. */
+	update.data = 0;
+	(void)ring_register(fd, IORING_UNREGISTER_RING_FDS, &update, 1);
+	return true;
+}
+
+static bool probe_opcode(int fd, uint8_t opcode)
+{
+	union {
+		struct io_uring_probe probe;
+		uint8_t bytes[sizeof(struct io_uring_probe) +
+			PROBE_OPCODE_COUNT * sizeof(struct io_uring_probe_op)];
+	} answer;
+
+	memset(&answer, 0, sizeof(answer));
+	if (ring_register(fd, IORING_REGISTER_PROBE, &answer, PROBE_OPCODE_COUNT) < 0) {
+		return false;
+	}
+	return opcode <= answer.probe.last_op &&
+		(answer.probe.ops[opcode].flags & IO_URING_OP_SUPPORTED) != 0;
+}
+
+/*
+ * The message's arrival is checked, not only that it was accepted: the sleep
+ * protocol stands on it.
+ */
+static bool probe_send_msg_ring(int fd, const struct io_uring_params *params)
+{
+	struct io_uring_sqe sqe = {
+		.opcode = IORING_OP_MSG_RING,
+		.fd = fd,
+		.off = PROBE_USER_DATA,
+	};
+	size_t bytes =
+		params->cq_off.cqes + (size_t)params->cq_entries * sizeof(struct io_uring_cqe);
+	bool has_arrived = false;
+	uint8_t *memory;
+
+	if (ring_register(-1, IORING_REGISTER_SEND_MSG_RING, &sqe, 1) < 0) {
+		return false;
+	}
+	memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, IORING_OFF_CQ_RING);
+	if (memory == MAP_FAILED) {
+		return false;
+	}
+	/* This thread's own system calls wrote it: plain loads will do. */
+	(void)syscall(__NR_io_uring_enter, fd, 0, 0, IORING_ENTER_GETEVENTS, NULL, 0);
+	if (*(const uint32_t *)(const void *)(memory + params->cq_off.tail) == 1) {
+		const struct io_uring_cqe *cqe = (const void *)(memory + params->cq_off.cqes);
+
+		has_arrived = cqe->user_data == PROBE_USER_DATA;
+	}
+	munmap(memory, bytes);
+	return has_arrived;
+}
+
+static bool probe_clone_buffers(int fd)
+{
+	/* A kernel that knows the request complains of the descriptor. */
+	struct pin_clone_buffers clone = {.src_fd = UINT32_MAX};
+
+	return ring_register(fd, IORING_REGISTER_CLONE_BUFFERS, &clone, 1) == -EBADF;
+}
+
+static bool probe_statx_dioalign(void)
+{
+	struct statx status;
+
+	memset(&status, 0, sizeof(status));
+	if (statx(AT_FDCWD, "/proc/self/exe", AT_STATX_DONT_SYNC, STATX_DIOALIGN, &status) != 0) {
+		return false;
+	}
+	return (status.stx_mask & STATX_DIOALIGN) != 0;
+}
+
+static bool probe_cachestat(void)
+{
+	struct pin_cachestat_range range = {.offset_bytes = 0};
+	struct pin_cachestat status;
+
+	/* A kernel that knows the call complains of the descriptor. */
+	return syscall(__NR_cachestat, -1, &range, &status, 0) < 0 && errno == EBADF;
+}
+
+static void probe_rings(struct pin_kernel *kernel)
+{
+	struct io_uring_params params;
+	int fd = ring_setup(0, &params);
+
+	if (fd < 0) {
+		kernel->ring_error = fd;
+		return;
+	}
+	kernel->ring_features = params.features;
+	kernel->has_no_iowait = (params.features & IORING_FEAT_NO_IOWAIT) != 0;
+	kernel->has_registered_ring = probe_registered_ring(fd);
+	kernel->has_op_openat = probe_opcode(fd, IORING_OP_OPENAT);
+	kernel->has_clone_buffers = probe_clone_buffers(fd);
+	kernel->has_send_msg_ring = probe_send_msg_ring(fd, &params);
+	close(fd);
+	kernel->has_coop_taskrun = probe_setup_flags(IORING_SETUP_COOP_TASKRUN);
+	kernel->has_single_issuer = probe_setup_flags(IORING_SETUP_SINGLE_ISSUER);
+	kernel->has_defer_taskrun =
+		probe_setup_flags(IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN);
+}
+
+void pin_kernel_probe(struct pin_kernel *kernel)
+{
+	int saved_errno = errno;
+
+	memset(kernel, 0, sizeof(*kernel));
+	probe_rings(kernel);
+	kernel->has_statx_dioalign = probe_statx_dioalign();
+	kernel->has_cachestat = probe_cachestat();
+	PIN_CHECK(kernel->ring_error <= 0);
+	PIN_CHECK(kernel->ring_error == 0 || !kernel->has_op_openat);
+	errno = saved_errno;
+}
+
+/* The sysctl's value, or 0 where there is none. */
+static int hint_sysctl_value(const char *root)
+{
+	char path[256];
+	int value = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/proc/sys/kernel/io_uring_disabled", root);
+	file = fopen(path, "re");
+	if (file != NULL) {
+		if (fscanf(file, "%d", &value) != 1) {
+			value = 0;
+		}
+		fclose(file);
+	}
+	return value;
+}
+
+static const char *hint_not_permitted(const char *root)
+{
+	switch (hint_sysctl_value(root)) {
+	case 0:
+		return "io_uring is blocked by a seccomp filter, as in most containers; allow it: "
+		       "docker run --security-opt seccomp=unconfined (or a profile with "
+		       "io_uring_setup, _enter, _register)";
+	case 1:
+		return "io_uring is reserved for root and one group by a sysctl; open it: sysctl "
+		       "-w kernel.io_uring_disabled=0 (or set kernel.io_uring_group to a group of "
+		       "this user)";
+	default:
+		return "io_uring is switched off by a sysctl; switch it on: sysctl -w "
+		       "kernel.io_uring_disabled=0";
+	}
+}
+
+/* The line for a positive errno, NULL for one that nothing is known about. */
+static const char *hint_line(const char *root, int error)
+{
+	switch (error) {
+	case 0:
+		return "";
+	case ENOSYS:
+		return "this kernel has no io_uring, or a sandbox hides it; install one of 5.15 or "
+		       "later: apt-get install linux-image-amd64 (in a container: --security-opt "
+		       "seccomp=unconfined)";
+	case EPERM:
+		return hint_not_permitted(root);
+	case EACCES:
+		return "io_uring is denied by a security module (SELinux, AppArmor); find its "
+		       "rule: ausearch -m avc -ts recent, or journalctl -k -g apparmor";
+	case ENOMEM:
+		return "io_uring ran into the locked-memory limit; raise it: ulimit -l unlimited "
+		       "(limits.conf: memlock), or LimitMEMLOCK=infinity in the systemd unit";
+	case EMFILE:
+		return "io_uring needs a descriptor and none is left; raise the limit: ulimit -n "
+		       "65536, or LimitNOFILE=65536 in the systemd unit";
+	case ENFILE:
+		return "io_uring needs a descriptor and the system has none left; raise the limit: "
+		       "sysctl -w fs.file-max=1000000";
+	default:
+		return NULL;
+	}
+}
+
+void pin_kernel_ring_hint_at(const char *root, int error, char *out, size_t size)
+{
+	int number = error < 0 ? -error : error;
+	int saved_errno = errno;
+	const char *line = hint_line(root, number);
+
+	PIN_CHECK(size > 0);
+	if (line != NULL) {
+		snprintf(out, size, "%s", line);
+	} else {
+		snprintf(out, size,
+			"io_uring_setup failed with errno %d; see the kernel's log: dmesg", number);
+	}
+	errno = saved_errno;
+}
+
+void pin_kernel_ring_hint(int error, char *out, size_t size)
+{
+	pin_kernel_ring_hint_at("", error, out, size);
+}

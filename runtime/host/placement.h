@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Placing memory on a NUMA node.
+ *
+ * Memory is preferred on a node, never bound to it: binding more than a node
+ * has free ends in an OOM kill, not in an error, while a preference spills to
+ * the next node. It only decides where pages come from at first touch, so it
+ * is called on a fresh mapping, before anything is written.
+ *
+ * Called by the arena on its owner's thread.
+ *
+ * Of libnuma only calls without a printing or exiting path are used; its
+ * numa_error() and numa_warn() hooks are symbols an application may define,
+ * which a library must not.
+ * Source: mbind(2), numa(3).
+ */
+#ifndef PIN_HOST_PLACEMENT_H
+#define PIN_HOST_PLACEMENT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Prefers node `node_index` (its OS index) for the pages of `memory`, which is
+ * page-aligned. 0 also where there is nothing to choose: one node, a kernel
+ * without NUMA, a sandbox that hides it. Else a negative errno of mbind(2);
+ * going on without is harmless.
+ */
+int pin_placement_prefer(void *memory, size_t bytes, uint32_t node_index);
+
+#endif

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From hwloc's tree to a list of places.
+ *
+ * hwloc reports contradictory firmware tables on stderr and can be told not to
+ * only by an environment variable, which a library must not set under other
+ * threads. So it runs on a short-lived thread that has a descriptor table of
+ * its own, where 2 is /dev/null: the thread inherits the caller's affinity
+ * mask, and what hwloc opens cannot leak either. Where a sandbox forbids the
+ * separate table the load goes on without it.
+ */
+#include "runtime/host/topology.h"
+#include "runtime/base/base.h"
+#include "runtime/base/check.h"
+#include "runtime/host/quota.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <hwloc.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A place with what only the sorting needs. */
+struct candidate {
+	struct pin_cpu_place place;
+	uint32_t smt_rank;  /* 0: the first allowed CPU of its core */
+	uint32_t cpu_order; /* position in hwloc's order, which ends all ties */
+};
+
+struct load {
+	struct pin_topology *topology;
+	bool use_smt;
+	int result;
+};
+
+/* Packages, L3 and cores are enough; the rest costs time and can be wrong. */
+static int configure(hwloc_topology_t machine)
+{
+	unsigned long flags = HWLOC_TOPOLOGY_FLAG_NO_MEMATTRS | HWLOC_TOPOLOGY_FLAG_NO_CPUKINDS |
+		HWLOC_TOPOLOGY_FLAG_DONT_CHANGE_BINDING;
+
+	/*
+	 * The x86 back end asks each CPU in turn, which the kernel has done; a
+	 * hwloc without it refuses to leave it out, and that is all right.
+	 */
+	(void)hwloc_topology_set_components(
+		machine, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
+	if (hwloc_topology_set_flags(machine, flags) != 0 ||
+		hwloc_topology_set_all_types_filter(machine, HWLOC_TYPE_FILTER_KEEP_NONE) != 0 ||
+		hwloc_topology_set_type_filter(
+			machine, HWLOC_OBJ_PACKAGE, HWLOC_TYPE_FILTER_KEEP_ALL) != 0 ||
+		hwloc_topology_set_type_filter(
+			machine, HWLOC_OBJ_L3CACHE, HWLOC_TYPE_FILTER_KEEP_ALL) != 0 ||
+		hwloc_topology_set_type_filter(
+			machine, HWLOC_OBJ_CORE, HWLOC_TYPE_FILTER_KEEP_ALL) != 0 ||
+		/* A node that is no package or cache hangs below a group. */
+		hwloc_topology_set_type_filter(
+			machine, HWLOC_OBJ_GROUP, HWLOC_TYPE_FILTER_KEEP_STRUCTURE) != 0) {
+		return -EIO;
+	}
+	return 0;
+}
+
+/* The allowed CPUs, to be freed by the caller, or NULL. */
+static hwloc_bitmap_t allowed_cpus(hwloc_topology_t machine)
+{
+	hwloc_bitmap_t allowed = hwloc_bitmap_dup(hwloc_topology_get_allowed_cpuset(machine));
+	hwloc_bitmap_t affinity = hwloc_bitmap_alloc();
+
+	if (allowed == NULL || affinity == NULL) {
+		hwloc_bitmap_free(allowed);
+		hwloc_bitmap_free(affinity);
+		return NULL;
+	}
+	/* A mask that contradicts the machine is worth less than it. */
+	if (hwloc_topology_is_thissystem(machine) &&
+		hwloc_get_cpubind(machine, affinity, HWLOC_CPUBIND_THREAD) == 0 &&
+		hwloc_bitmap_intersects(allowed, affinity)) {
+		hwloc_bitmap_and(allowed, allowed, affinity);
+	}
+	hwloc_bitmap_free(affinity);
+	return allowed;
+}
+
+/*
+ * Of all nodes with memory the one the least distant from `from`; the one with
+ * the lowest index where the machine tells no distances.
+ */
+static hwloc_obj_t nearest_node_with_memory(hwloc_topology_t machine, hwloc_obj_t from)
+{
+	struct hwloc_distances_s *distances = NULL;
+	hwloc_obj_t best = NULL;
+	hwloc_uint64_t best_distance = 0;
+	unsigned count = 1;
+	int from_position = -1;
+
+	if (from != NULL &&
+		hwloc_distances_get_by_type(machine, HWLOC_OBJ_NUMANODE, &count, &distances,
+			HWLOC_DISTANCES_KIND_MEANS_LATENCY, 0) == 0 &&
+		count > 0) {
+		from_position = hwloc_distances_obj_index(distances, from);
+	}
+	for (hwloc_obj_t node = NULL;
+		(node = hwloc_get_next_obj_by_type(machine, HWLOC_OBJ_NUMANODE, node)) != NULL;) {
+		hwloc_uint64_t distance = UINT64_MAX;
+		int position = from_position < 0 ? -1 : hwloc_distances_obj_index(distances, node);
+
+		if (node->attr->numanode.local_memory == 0) {
+			continue;
+		}
+		if (position >= 0) {
+			distance = distances->values[(unsigned)from_position * distances->nbobjs +
+				(unsigned)position];
+		}
+		if (best == NULL || distance < best_distance) {
+			best = node;
+			best_distance = distance;
+		}
+	}
+	if (distances != NULL) {
+		hwloc_distances_release(machine, distances);
+	}
+	return best;
+}
+
+/*
+ * The node whose memory is nearest to a CPU. Nodes may be without memory
+ * (sparse or hot-plugged machines) or without CPUs (slow or fast extra
+ * memory, never chosen while a node of the CPU's own has any).
+ */
+static uint32_t node_of_cpu(hwloc_topology_t machine, hwloc_obj_t cpu)
+{
+	hwloc_obj_t own = NULL;
+	hwloc_obj_t best = NULL;
+
+	for (hwloc_obj_t node = NULL;
+		(node = hwloc_get_next_obj_by_type(machine, HWLOC_OBJ_NUMANODE, node)) != NULL;) {
+		if (!hwloc_bitmap_intersects(node->cpuset, cpu->cpuset)) {
+			continue;
+		}
+		/* Of several the lowest is ordinary memory, others special. */
+		if (own == NULL || node->os_index < own->os_index) {
+			own = node;
+		}
+		if (node->attr->numanode.local_memory > 0 &&
+			(best == NULL || node->os_index < best->os_index)) {
+			best = node;
+		}
+	}
+	if (best == NULL) {
+		best = nearest_node_with_memory(machine, own);
+	}
+	if (best == NULL) {
+		best = own;
+	}
+	return best == NULL ? 0 : best->os_index;
+}
+
+static struct pin_cpu_place place_of_cpu(hwloc_topology_t machine, hwloc_obj_t cpu)
+{
+	uint32_t node_index = node_of_cpu(machine, cpu);
+	hwloc_obj_t core = hwloc_get_ancestor_obj_by_type(machine, HWLOC_OBJ_CORE, cpu);
+	hwloc_obj_t cache = hwloc_get_ancestor_obj_by_type(machine, HWLOC_OBJ_L3CACHE, cpu);
+	int core_count = hwloc_get_nbobjs_by_type(machine, HWLOC_OBJ_CORE);
+
+	if (cache == NULL) {
+		cache = hwloc_get_ancestor_obj_by_type(machine, HWLOC_OBJ_PACKAGE, cpu);
+	}
+	return (struct pin_cpu_place){
+		.cpu_index = cpu->os_index,
+		/* A CPU of no known core is one, numbered behind the known. */
+		.core_index = core != NULL
+			? core->logical_index
+			: cpu->logical_index + (uint32_t)(core_count > 0 ? core_count : 0),
+		.l3_index = cache != NULL ? cache->logical_index : node_index,
+		.node_index = node_index,
+	};
+}
+
+static int compare_u32(uint32_t left, uint32_t right)
+{
+	return (left > right) - (left < right);
+}
+
+static int compare_by_core(const void *left_memory, const void *right_memory)
+{
+	const struct candidate *left = left_memory;
+	const struct candidate *right = right_memory;
+	int order = compare_u32(left->place.core_index, right->place.core_index);
+
+	return order != 0 ? order : compare_u32(left->cpu_order, right->cpu_order);
+}
+
+static int compare_by_worth(const void *left_memory, const void *right_memory)
+{
+	const struct candidate *left = left_memory;
+	const struct candidate *right = right_memory;
+	int order = compare_u32(left->smt_rank, right->smt_rank);
+
+	if (order == 0) {
+		order = compare_u32(left->place.node_index, right->place.node_index);
+	}
+	if (order == 0) {
+		order = compare_u32(left->place.l3_index, right->place.l3_index);
+	}
+	return order != 0 ? order : compare_by_core(left, right);
+}
+
+/* Numbers the CPUs within each core and returns how many cores there are. */
+static uint32_t rank_within_cores(struct candidate *candidates, uint32_t count)
+{
+	uint32_t core_count = 0;
+
+	qsort(candidates, count, sizeof(*candidates), compare_by_core);
+	for (uint32_t i = 0; i < count; i++) {
+		bool is_first = i == 0 ||
+			candidates[i].place.core_index != candidates[i - 1].place.core_index;
+
+		candidates[i].smt_rank = is_first ? 0 : candidates[i - 1].smt_rank + 1;
+		core_count += is_first;
+	}
+	return core_count;
+}
+
+/* Over places in order of worth, in which those of a node stand together. */
+static uint32_t count_nodes(const struct pin_cpu_place *places, uint32_t core_count)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < core_count; i++) {
+		count += i == 0 || places[i].node_index != places[i - 1].node_index;
+	}
+	return count;
+}
+
+static int extract(hwloc_topology_t machine, hwloc_const_bitmap_t allowed, struct load *load)
+{
+	struct pin_topology *topology = load->topology;
+	int cpu_total = hwloc_get_nbobjs_by_type(machine, HWLOC_OBJ_PU);
+	struct candidate *candidates;
+	uint32_t count = 0;
+
+	if (cpu_total <= 0) {
+		return -EIO;
+	}
+	candidates = calloc((size_t)cpu_total, sizeof(*candidates));
+	topology->places = calloc((size_t)cpu_total, sizeof(*topology->places));
+	if (candidates == NULL || topology->places == NULL) {
+		free(candidates);
+		return -ENOMEM;
+	}
+	for (hwloc_obj_t cpu = NULL;
+		(cpu = hwloc_get_next_obj_by_type(machine, HWLOC_OBJ_PU, cpu)) != NULL;) {
+		if (hwloc_bitmap_isset(allowed, cpu->os_index)) {
+			candidates[count].place = place_of_cpu(machine, cpu);
+			candidates[count].cpu_order = count;
+			count++;
+		}
+	}
+	topology->cpu_count = count;
+	topology->core_count = rank_within_cores(candidates, count);
+	topology->place_count = load->use_smt ? count : topology->core_count;
+	/* The first of each core come first, so a prefix is what is wanted. */
+	qsort(candidates, count, sizeof(*candidates), compare_by_worth);
+	for (uint32_t i = 0; i < topology->place_count; i++) {
+		topology->places[i] = candidates[i].place;
+	}
+	topology->node_count = count_nodes(topology->places, topology->core_count);
+	free(candidates);
+	return count == 0 ? -EIO : 0;
+}
+
+static int load_machine(struct load *load)
+{
+	hwloc_topology_t machine;
+	hwloc_bitmap_t allowed;
+	int rc;
+
+	if (hwloc_topology_init(&machine) != 0) {
+		return -ENOMEM;
+	}
+	rc = configure(machine);
+	if (rc == 0 && hwloc_topology_load(machine) != 0) {
+		rc = errno == ENOMEM ? -ENOMEM : -EIO;
+	}
+	if (rc == 0) {
+		allowed = allowed_cpus(machine);
+		rc = allowed == NULL ? -ENOMEM : extract(machine, allowed, load);
+		hwloc_bitmap_free(allowed);
+		if (hwloc_topology_is_thissystem(machine)) {
+			load->topology->quota_millicpus = pin_quota_millicpus("");
+		}
+	}
+	hwloc_topology_destroy(machine);
+	return rc;
+}
+
+static void *load_quietly(void *arg)
+{
+	struct load *load = arg;
+
+	if (unshare(CLONE_FILES) == 0) {
+		int null_fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+		if (null_fd >= 0) {
+			(void)dup2(null_fd, STDERR_FILENO);
+		}
+	}
+	load->result = load_machine(load);
+	return NULL;
+}
+
+int pin_topology_load(struct pin_topology *topology, bool use_smt)
+{
+	struct load load = {.topology = topology, .use_smt = use_smt};
+	int saved_errno = errno;
+	sigset_t all;
+	sigset_t before;
+	pthread_t thread;
+	int rc;
+
+	memset(topology, 0, sizeof(*topology));
+	/* A handler run on that thread would see the wrong descriptors. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	rc = pthread_create(&thread, NULL, load_quietly, &load);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (rc == 0) {
+		pthread_join(thread, NULL);
+	} else {
+		load.result = load_machine(&load);
+	}
+	if (load.result != 0) {
+		pin_topology_fini(topology);
+	} else {
+		PIN_CHECK(topology->place_count >= 1);
+		PIN_CHECK(topology->core_count <= topology->cpu_count);
+	}
+	errno = saved_errno;
+	return load.result;
+}
+
+void pin_topology_fini(struct pin_topology *topology)
+{
+	if (topology != NULL) {
+		free(topology->places);
+		memset(topology, 0, sizeof(*topology));
+	}
+}
+
+uint32_t pin_topology_default_workers(const struct pin_topology *topology)
+{
+	uint32_t count = topology->place_count;
+	uint32_t fed = topology->quota_millicpus / 1000 + (topology->quota_millicpus % 1000 != 0);
+
+	PIN_CHECK(count >= 1);
+	return fed != 0 && fed < count ? fed : count;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The CPUs this process may use, and how they lie in the machine.
+ *
+ * A runtime wants one worker per physical core, neighbours next to each other,
+ * each with memory on its own node. hwloc knows the machine; this file reduces
+ * it to a list of places, best first: the first N places are what N workers
+ * should use. CPUs outside the process's cpuset or affinity mask do not occur,
+ * and the cgroup's CPU quota caps the number of workers.
+ *
+ * Called once per runtime, on the creating thread, whose affinity mask counts.
+ *
+ * Invariants: (1) place_count >= 1 after a successful load. (2) no two places
+ * share a CPU, nor, without use_smt, a core. (3) the order depends on the
+ * machine and the allowed CPUs only.
+ *
+ * hwloc reads HWLOC_SYNTHETIC and HWLOC_XMLFILE from the environment. Such a
+ * machine is imagined: neither this process's affinity mask nor its quota says
+ * anything about it, and both are left out.
+ *
+ * Elsewhere: quota.h reads cgroups; placement.h places memory.
+ */
+#ifndef PIN_HOST_TOPOLOGY_H
+#define PIN_HOST_TOPOLOGY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct pin_cpu_place {
+	uint32_t cpu_index;  /* the OS's, as sched_setaffinity(2) takes it */
+	uint32_t core_index; /* 0, 1, … in machine order, unique in the machine */
+	uint32_t l3_index;   /* likewise; without a known L3 the package's or node's */
+	uint32_t node_index; /* the OS's: the nearest node that has memory */
+};
+
+struct pin_topology {
+	uint32_t cpu_count;	  /* logical CPUs allowed */
+	uint32_t core_count;	  /* cores with at least one of them */
+	uint32_t node_count;	  /* nodes nearest to one of them, see node_index */
+	uint32_t quota_millicpus; /* 0: none */
+	uint32_t place_count;
+	struct pin_cpu_place *places;
+};
+
+/*
+ * Places are one per allowed core, its first allowed CPU; with `use_smt` the
+ * further CPUs of each core follow after all cores have one.
+ *
+ * Context: blocks, allocates, runs a thread of its own for a few milliseconds.
+ * Errors: -ENOMEM. -EIO: the CPUs cannot be found out, as without /sys.
+ */
+int pin_topology_load(struct pin_topology *topology, bool use_smt);
+
+/* Accepts a zeroed or failed one. */
+void pin_topology_fini(struct pin_topology *topology);
+
+/* As many workers as there are places and the quota can feed, at least one. */
+uint32_t pin_topology_default_workers(const struct pin_topology *topology);
+
+#endif

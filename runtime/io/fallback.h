@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The ring's place-holder where io_uring cannot be had: the same submission
+ * entries, carried out one by one with ordinary system calls when the ring
+ * would have been entered. Everything above the ring is unaware of it.
+ */
+#ifndef PIN_IO_FALLBACK_H
+#define PIN_IO_FALLBACK_H
+
+#include <liburing.h>
+#include <stdint.h>
+
+/*
+ * Carries out one entry and returns what its completion would carry: a count
+ * or a negative errno. -EOPNOTSUPP: an operation the library never uses here.
+ */
+int32_t pin_fallback_execute(const struct io_uring_sqe *sqe);
+
+#endif

@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Setting up, submitting to, reaping and waking one io_uring.
+ */
+#include "runtime/io/ring.h"
+#include "runtime/base/base.h"
+#include "runtime/base/check.h"
+#include "runtime/io/fallback.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+/*
+ * The kernel takes at most 1 GiB per registered range (io_uring_register(2)).
+ */
+#define REGISTERED_SHIFT 30u
+
+enum {
+	ENTRIES_MIN = 64,
+	CQ_PER_SQ = 4,
+	/*
+	 * In flight at most half the CQ: the rest is for doorbells and cancels.
+	 */
+	CREDIT_PER_SQ = 2,
+	SETUP_TRIES_MAX = 32,
+	/* Enters that make room in a full submission queue before giving up. */
+	FLUSH_TRIES_MAX = 1024,
+};
+
+/* From most wanted to least: each kernel stops at the first it knows. */
+static const uint32_t setup_ladder[] = {
+	IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP | IORING_SETUP_SUBMIT_ALL |
+		IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_TASKRUN_FLAG,
+	IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP | IORING_SETUP_SUBMIT_ALL |
+		IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG,
+	IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP,
+};
+
+static int setup_uring(struct pin_ring *ring, uint32_t entries)
+{
+	size_t step = 0;
+
+	for (uint32_t i = 0; i < SETUP_TRIES_MAX; i++) {
+		struct io_uring_params params = {
+			.flags = setup_ladder[step],
+			.cq_entries = entries * CQ_PER_SQ,
+		};
+		int rc = ring->host->ring_setup(&ring->uring, entries, &params);
+
+		if (rc == 0) {
+			ring->setup_flags = params.flags;
+			ring->credit = params.sq_entries * CREDIT_PER_SQ;
+			PIN_CHECK(ring->credit < params.cq_entries); /* invariant 1 */
+			return 0;
+		}
+		if (rc == -EINVAL && step + 1 < PIN_ARRAY_COUNT(setup_ladder)) {
+			step++;
+		} else if (rc == -ENOMEM && entries > ENTRIES_MIN) {
+			entries /= 2;
+		} else {
+			return rc;
+		}
+	}
+	return -ENOMEM;
+}
+
+static void setup_doorbell(struct pin_ring *ring, const struct pin_kernel *kernel)
+{
+	if (kernel->has_send_msg_ring) {
+		ring->doorbell_kind = PIN_DOORBELL_MESSAGE;
+		return;
+	}
+	ring->doorbell_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	ring->doorbell_kind = ring->doorbell_fd < 0 ? PIN_DOORBELL_NONE : PIN_DOORBELL_EVENTFD;
+}
+
+static int init_fallback(struct pin_ring *ring, uint32_t entries)
+{
+	ring->is_fallback = true;
+	ring->credit = entries;
+	ring->queued = calloc(entries, sizeof(*ring->queued));
+	if (ring->queued == NULL) {
+		return -ENOMEM;
+	}
+	ring->is_initialised = true;
+	return 0;
+}
+
+int pin_ring_init(struct pin_ring *ring, const struct pin_host *host, struct pin_meter *meter,
+	const struct pin_ring_options *options, const struct pin_log *log)
+{
+	uint32_t helper_counts[2] = {options->helper_count, options->helper_count};
+	int rc;
+
+	*ring = (struct pin_ring){.host = host, .meter = meter, .doorbell_fd = -1};
+	if (options->is_fallback) {
+		return init_fallback(ring, options->entries);
+	}
+	rc = setup_uring(ring, options->entries);
+	if (rc < 0) {
+		return rc;
+	}
+	ring->is_initialised = true;
+	ring->is_deferred = (ring->setup_flags & IORING_SETUP_DEFER_TASKRUN) != 0;
+	ring->has_task_flag = (ring->setup_flags & IORING_SETUP_TASKRUN_FLAG) != 0;
+	ring->has_no_iowait = options->kernel->has_no_iowait;
+	setup_doorbell(ring, options->kernel);
+	if (ring->doorbell_kind == PIN_DOORBELL_NONE) {
+		pin_log(log, PINION_LOG_ERROR,
+			"no descriptor for a worker's doorbell: raise "
+			"`ulimit -n`");
+		pin_ring_fini(ring);
+		return -EMFILE;
+	}
+	ring->enter_fd = ring->uring.ring_fd;
+	if (io_uring_register_ring_fd(&ring->uring) == 1) {
+		ring->enter_fd = ring->uring.enter_ring_fd;
+		ring->enter_flags = IORING_ENTER_REGISTERED_RING;
+	}
+	io_uring_ring_dontfork(&ring->uring);
+	/* Uncapped, the kernel may start hundreds of threads for cold opens. */
+	io_uring_register_iowq_max_workers(&ring->uring, helper_counts);
+	return 0;
+}
+
+void pin_ring_retire(struct pin_ring *ring)
+{
+	if (ring->is_initialised && ring->enter_flags != 0) {
+		/*
+		 * The slot belongs to this thread; another would free one of
+		 * its own.
+		 */
+		io_uring_unregister_ring_fd(&ring->uring);
+		ring->enter_fd = ring->uring.ring_fd;
+		ring->enter_flags = 0;
+	}
+}
+
+void pin_ring_fini(struct pin_ring *ring)
+{
+	if (!ring->is_initialised) {
+		return;
+	}
+	PIN_CHECK(ring->in_flight == 0);
+	if (ring->is_fallback) {
+		free(ring->queued);
+	} else {
+		ring->host->ring_exit(&ring->uring);
+	}
+	if (ring->doorbell_fd >= 0) {
+		close(ring->doorbell_fd);
+	}
+	ring->is_initialised = false;
+}
+
+bool pin_ring_register(
+	struct pin_ring *ring, uint8_t *memory, size_t bytes, const struct pin_log *log)
+{
+	size_t range_count = (bytes + (UINT64_C(1) << REGISTERED_SHIFT) - 1) >> REGISTERED_SHIFT;
+	struct iovec *ranges;
+	int rc;
+
+	if (ring->is_fallback) {
+		return false;
+	}
+	ranges = calloc(range_count, sizeof(*ranges));
+	if (ranges == NULL) {
+		return false;
+	}
+	for (size_t i = 0; i < range_count; i++) {
+		size_t start = i << REGISTERED_SHIFT;
+		size_t left = bytes - start;
+
+		ranges[i].iov_base = memory + start;
+		ranges[i].iov_len = left < (UINT64_C(1) << REGISTERED_SHIFT)
+			? left
+			: (UINT64_C(1) << REGISTERED_SHIFT);
+	}
+	rc = io_uring_register_buffers(&ring->uring, ranges, (unsigned)range_count);
+	free(ranges);
+	if (rc < 0) {
+		pin_log(log, PINION_LOG_INFO,
+			"%zu MiB of buffers stay unregistered: %s; the locked-memory limit is too "
+			"low, raise it with `ulimit -l` or LimitMEMLOCK= (reads cost a little more "
+			"CPU, nothing else changes)",
+			bytes >> 20, strerror(-rc));
+		return false;
+	}
+	ring->registered = memory;
+	ring->registered_bytes = bytes;
+	return true;
+}
+
+int pin_ring_registered_index(const struct pin_ring *ring, const uint8_t *bytes, size_t length)
+{
+	size_t first;
+	size_t last;
+
+	if (ring->registered == NULL || bytes < ring->registered ||
+		bytes + length > ring->registered + ring->registered_bytes) {
+		return -1;
+	}
+	first = (size_t)(bytes - ring->registered) >> REGISTERED_SHIFT;
+	last = (size_t)(bytes + length - 1 - ring->registered) >> REGISTERED_SHIFT;
+	return first == last ? (int)first : -1;
+}
+
+static uint32_t enter(struct pin_ring *ring, uint32_t min_complete, uint32_t flags)
+{
+	struct io_uring_sq *sq = &ring->uring.sq;
+	uint32_t to_submit;
+	int rc;
+
+	/*
+	 * The index array maps entries one to one; liburing 2.3 expects its
+	 * users to fill it in, later versions have done so at set-up. Writing
+	 * it anew is right for both. The kernel may read the tail once it is
+	 * stored.
+	 */
+	for (uint32_t i = *sq->ktail; i != sq->sqe_tail; i++) {
+		sq->array[i & *sq->kring_mask] = i & *sq->kring_mask;
+	}
+	sq->sqe_head = sq->sqe_tail;
+	io_uring_smp_store_release(sq->ktail, sq->sqe_tail);
+	to_submit = sq->sqe_tail - io_uring_smp_load_acquire(sq->khead);
+	if (ring->has_no_iowait && min_complete > 0) {
+		flags |= IORING_ENTER_NO_IOWAIT;
+	}
+	rc = ring->host->ring_enter(
+		ring->enter_fd, to_submit, min_complete, flags | ring->enter_flags, NULL, 0);
+	pin_meter_add(&ring->meter->ring_enters, 1);
+	/*
+	 * EINTR, EAGAIN and EBUSY leave entries in the queue; they ride the
+	 * next enter. Anything else means the ring itself is broken.
+	 */
+	PIN_CHECK(rc >= 0 || rc == -EINTR || rc == -EAGAIN || rc == -EBUSY || rc == -ENOMEM);
+	return rc > 0 ? (uint32_t)rc : 0;
+}
+
+uint32_t pin_ring_unsubmitted(const struct pin_ring *ring)
+{
+	if (ring->is_fallback) {
+		return ring->queued_count;
+	}
+	return ring->uring.sq.sqe_tail - io_uring_smp_load_acquire(ring->uring.sq.khead);
+}
+
+static struct io_uring_sqe *next_sqe(struct pin_ring *ring)
+{
+	struct io_uring_sqe *sqe = io_uring_get_sqe(&ring->uring);
+
+	for (uint32_t i = 0; sqe == NULL && i < FLUSH_TRIES_MAX; i++) {
+		enter(ring, 0, ring->is_deferred ? IORING_ENTER_GETEVENTS : 0);
+		sqe = io_uring_get_sqe(&ring->uring);
+	}
+	PIN_CHECK(sqe != NULL);
+	memset(sqe, 0, sizeof(*sqe));
+	return sqe;
+}
+
+struct io_uring_sqe *pin_ring_entry(struct pin_ring *ring)
+{
+	struct io_uring_sqe *sqe;
+
+	if (ring->in_flight >= ring->credit) {
+		return NULL;
+	}
+	if (ring->is_fallback) {
+		uint32_t last = (ring->queued_head + ring->queued_count) % ring->credit;
+
+		sqe = &ring->queued[last];
+		ring->queued_count++;
+		memset(sqe, 0, sizeof(*sqe));
+	} else {
+		sqe = next_sqe(ring);
+	}
+	ring->in_flight++;
+	return sqe;
+}
+
+static bool has_task_work(const struct pin_ring *ring)
+{
+	return ring->has_task_flag &&
+		(IO_URING_READ_ONCE(*ring->uring.sq.kflags) &
+			(IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW)) != 0;
+}
+
+bool pin_ring_has_work(const struct pin_ring *ring)
+{
+	if (ring->is_fallback) {
+		return ring->queued_count > 0;
+	}
+	return pin_ring_unsubmitted(ring) > 0 || io_uring_cq_ready(&ring->uring) > 0 ||
+		has_task_work(ring);
+}
+
+static uint32_t reap(struct pin_ring *ring, pin_ring_deliver_fn deliver, void *arg)
+{
+	const struct io_uring_cq *cq = &ring->uring.cq;
+	uint32_t delivered = 0;
+
+	/* Not io_uring_peek_cqe: it may enter the kernel by itself. */
+	while (*cq->khead != io_uring_smp_load_acquire(cq->ktail)) {
+		const struct io_uring_cqe *cqe = &cq->cqes[*cq->khead & *cq->kring_mask];
+		uint64_t user_data = cqe->user_data;
+		int32_t result = cqe->res;
+		bool has_more = (cqe->flags & IORING_CQE_F_MORE) != 0;
+
+		io_uring_smp_store_release(cq->khead, *cq->khead + 1);
+		if (user_data == PIN_RING_TAG_DOORBELL) {
+			/* A multishot poll that ended must be armed anew. */
+			if (ring->doorbell_kind == PIN_DOORBELL_EVENTFD && !has_more) {
+				ring->doorbell_is_armed = false;
+			}
+		} else if (user_data != PIN_RING_TAG_IGNORE) {
+			PIN_CHECK(ring->in_flight > 0); /* invariant 2 */
+			ring->in_flight--;
+			delivered++;
+			deliver(arg, user_data, result);
+		}
+	}
+	return delivered;
+}
+
+static uint32_t poll_fallback(struct pin_ring *ring, pin_ring_deliver_fn deliver, void *arg)
+{
+	uint32_t count = ring->queued_count;
+
+	/* Delivering may queue more; those wait for the next poll. */
+	for (uint32_t i = 0; i < count; i++) {
+		struct io_uring_sqe sqe = ring->queued[ring->queued_head];
+
+		ring->queued_head = (ring->queued_head + 1) % ring->credit;
+		ring->queued_count--;
+		ring->in_flight--;
+		deliver(arg, sqe.user_data, pin_fallback_execute(&sqe));
+	}
+	return count;
+}
+
+uint32_t pin_ring_poll(struct pin_ring *ring, pin_ring_deliver_fn deliver, void *arg)
+{
+	uint32_t delivered = 0;
+
+	if (ring->is_fallback) {
+		return poll_fallback(ring, deliver, arg);
+	}
+	if (pin_ring_unsubmitted(ring) > 0) {
+		enter(ring, 0, ring->is_deferred ? IORING_ENTER_GETEVENTS : 0);
+	}
+	delivered += reap(ring, deliver, arg);
+	/*
+	 * One enter hands over some twenty completions; their number in flight
+	 * bounds how often it is worth asking again.
+	 */
+	for (uint32_t i = ring->in_flight + 1; i > 0 && has_task_work(ring); i--) {
+		enter(ring, 0, IORING_ENTER_GETEVENTS);
+		delivered += reap(ring, deliver, arg);
+	}
+	return delivered;
+}
+
+void pin_ring_prepare_wait(struct pin_ring *ring)
+{
+	struct io_uring_sqe *sqe;
+
+	if (ring->doorbell_kind != PIN_DOORBELL_EVENTFD || ring->doorbell_is_armed) {
+		return;
+	}
+	/*
+	 * Never drained: each write makes the multishot poll complete once
+	 * more, edge by edge, and a counter of 2^64 - 2 wakes is out of reach.
+	 */
+	sqe = next_sqe(ring);
+	io_uring_prep_poll_multishot(sqe, ring->doorbell_fd, POLLIN);
+	sqe->user_data = PIN_RING_TAG_DOORBELL;
+	ring->doorbell_is_armed = true;
+}
+
+void pin_ring_wait(struct pin_ring *ring)
+{
+	PIN_CHECK(!ring->is_fallback);
+	enter(ring, 1, IORING_ENTER_GETEVENTS);
+}
+
+void pin_ring_cancel_all(struct pin_ring *ring)
+{
+	struct io_uring_sqe *sqe;
+
+	if (ring->is_fallback || ring->in_flight == 0) {
+		return;
+	}
+	sqe = next_sqe(ring);
+	sqe->opcode = IORING_OP_ASYNC_CANCEL;
+	sqe->fd = -1;
+	/*
+	 * Kernels before 5.19 refuse ANY; then requests simply run to their
+	 * end.
+	 */
+	sqe->cancel_flags = IORING_ASYNC_CANCEL_ANY | IORING_ASYNC_CANCEL_ALL;
+	sqe->user_data = PIN_RING_TAG_IGNORE;
+}
+
+static int send_message(struct pin_ring *ring)
+{
+	struct io_uring_sqe sqe = {
+		.opcode = IORING_OP_MSG_RING,
+		.fd = ring->uring.ring_fd,
+		.off = PIN_RING_TAG_DOORBELL,
+	};
+
+	return ring->host->ring_register(-1, IORING_REGISTER_SEND_MSG_RING, &sqe, 1);
+}
+
+void pin_ring_doorbell(struct pin_ring *ring)
+{
+	uint64_t one = 1;
+
+	if (ring->doorbell_kind == PIN_DOORBELL_EVENTFD) {
+		/*
+		 * EAGAIN: the counter is full, so the poll has long completed.
+		 */
+		while (write(ring->doorbell_fd, &one, sizeof(one)) < 0 && errno == EINTR) {
+		}
+		return;
+	}
+	/*
+	 * It fails only for want of a few bytes of kernel memory. Giving up
+	 * would lose the wake, so try until they are there.
+	 */
+	while (send_message(ring) < 0) {
+		ring->host->yield();
+	}
+}

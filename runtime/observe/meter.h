@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One worker's counters: written by the worker alone with plain stores, read
+ * by anyone at any time. No locked instruction, no shared line.
+ *
+ * [METER-1] pin_meter_add (release) -> pin_meter_read (acquire): a reader that
+ * sees a count also sees what its worker did before counting. The termination
+ * check leans on it: who sees a task counted as run sees what it spawned.
+ */
+#ifndef PIN_OBSERVE_METER_H
+#define PIN_OBSERVE_METER_H
+
+#include "runtime/base/atomic.h"
+#include "runtime/base/base.h"
+
+struct pin_meter {
+	/* [W:owner R:any] */
+	struct pin_atomic_u64 tasks_spawned;
+	struct pin_atomic_u64 tasks_run;
+	struct pin_atomic_u64 tasks_failed;
+	struct pin_atomic_u64 tasks_cancelled;
+	struct pin_atomic_u64 requests_submitted;
+	struct pin_atomic_u64 requests_completed;
+	struct pin_atomic_u64 read_bytes;
+	struct pin_atomic_u64 ring_enters;
+	struct pin_atomic_u64 parks_futex;
+	struct pin_atomic_u64 parks_ring;
+	struct pin_atomic_u64 wakes_sent;
+	struct pin_atomic_u64 unregistered_reads;
+} PIN_CACHE_ALIGNED;
+
+static inline void pin_meter_add(struct pin_atomic_u64 *counter, uint64_t amount)
+{
+	pin_store_release_u64(counter, pin_load_relaxed_u64(counter) + amount); /* [METER-1] */
+}
+
+static inline uint64_t pin_meter_read(const struct pin_atomic_u64 *counter)
+{
+	return pin_load_acquire_u64(counter); /* [METER-1] */
+}
+
+#endif

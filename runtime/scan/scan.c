@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A scan as its user sees it: created, fed with paths, cancelled, finished.
+ *
+ * The adding thread walks trees itself and waits while all slots are taken;
+ * that wait is the back-pressure which keeps memory bounded by files in flight
+ * whatever the size of the tree.
+ */
+#include "runtime/base/check.h"
+#include "runtime/core/runtime.h"
+#include "runtime/scan/slot.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <pinion/buffer.h>
+#include <pinion/walk.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+enum {
+	FILES_PER_WORKER = 64,
+	FILES_MAX = 65536,
+	WINDOWS_STANDARD = 8,
+	WINDOWS_MAX = 1024,
+	OVERLAP_BYTES_MAX = 1 << 20,
+	/*
+	 * Copied data should still be in the core's own cache when the engine
+	 * comes to it: a quarter of what today's L2 caches hold.
+	 */
+	CACHED_WINDOW_BYTES = 128 << 10,
+	/*
+	 * Descriptors left for the walk, a list being read, the caller's needs.
+	 */
+	SPARE_DESCRIPTORS = 6,
+	USER_ALIGN = 64,
+};
+
+/* ---- reporting ---- */
+
+void pin_scan_report(struct pinion_scan *scan, struct pinion_scan_totals *totals,
+	const struct pinion_scan_file *file, enum pinion_scan_outcome outcome, int error)
+{
+	totals->seen++;
+	switch (outcome) {
+	case PINION_SCAN_DONE:
+		totals->done++;
+		break;
+	case PINION_SCAN_FAILED:
+		totals->failed++;
+		break;
+	case PINION_SCAN_SKIPPED:
+		totals->skipped++;
+		break;
+	case PINION_SCAN_CANCELLED:
+		totals->cancelled++;
+		break;
+	}
+	scan->ops.report(scan->arg, file, outcome, error);
+}
+
+/* A path that never gets a slot. */
+static void report_path(struct pinion_scan *scan, const char *path, size_t path_bytes,
+	enum pinion_scan_outcome outcome, int error)
+{
+	struct pinion_scan_file file = {
+		.path = path,
+		.path_bytes = path_bytes,
+		.sequence = scan->next_sequence,
+		.file.fd = -1,
+	};
+
+	scan->next_sequence++;
+	pin_scan_report(scan, &scan->totals, &file, outcome, error);
+}
+
+/* ---- slots ---- */
+
+void pin_scan_put_slot(struct pinion_scan *scan, struct pin_slot *slot)
+{
+	/*
+	 * The unit is given back inside the lock, because the scan may be freed
+	 * as soon as all are back: see await_all_slots().
+	 */
+	pin_lock_acquire(&scan->lock, scan->host);
+	slot->next_free = scan->free_list;
+	scan->free_list = slot;
+	pin_budget_release(&scan->free_slots);
+	pin_lock_release(&scan->lock, scan->host);
+}
+
+/*
+ * Whoever holds every slot knows that no file is in flight; whoever then gets
+ * the lock once, that no worker is still inside pin_scan_put_slot().
+ */
+static void await_all_slots(struct pinion_scan *scan)
+{
+	for (uint32_t i = 0; i < scan->slot_count; i++) {
+		pin_budget_acquire(&scan->free_slots);
+	}
+	pin_lock_acquire(&scan->lock, scan->host);
+	pin_lock_release(&scan->lock, scan->host);
+}
+
+static struct pin_slot *take_slot(struct pinion_scan *scan)
+{
+	struct pin_slot *slot;
+
+	pin_budget_acquire(&scan->free_slots);
+	pin_lock_acquire(&scan->lock, scan->host);
+	slot = scan->free_list;
+	PIN_CHECK(slot != NULL);
+	scan->free_list = slot->next_free;
+	pin_lock_release(&scan->lock, scan->host);
+	return slot;
+}
+
+static bool set_path(struct pin_slot *slot, const char *path, size_t path_bytes)
+{
+	if (path_bytes + 1 > slot->path_capacity) {
+		size_t capacity = pin_round_up(path_bytes + 1, 256);
+		char *grown = realloc(slot->path, capacity);
+
+		if (grown == NULL) {
+			return false;
+		}
+		slot->path = grown;
+		slot->path_capacity = capacity;
+	}
+	memcpy(slot->path, path, path_bytes + 1);
+	slot->file.path = slot->path;
+	slot->file.path_bytes = path_bytes;
+	return true;
+}
+
+/* `is_root`: the path was given by the user, not found below a directory. */
+static int add(struct pinion_scan *scan, const char *path, size_t path_bytes, bool is_root,
+	bool is_examined)
+{
+	struct pin_slot *slot;
+
+	if (pin_scan_is_cancelled(scan)) {
+		report_path(scan, path, path_bytes, PINION_SCAN_CANCELLED, -ECANCELED);
+		return -ECANCELED;
+	}
+	slot = take_slot(scan);
+	if (!set_path(slot, path, path_bytes)) {
+		pin_scan_put_slot(scan, slot);
+		report_path(scan, path, path_bytes, PINION_SCAN_FAILED, -ENOMEM);
+		return -ENOMEM;
+	}
+	slot->follow_link = is_root;
+	slot->is_examined = is_examined;
+	slot->file.sequence = scan->next_sequence;
+	scan->next_sequence++;
+	if (slot->file.user != NULL) {
+		memset(slot->file.user, 0, scan->config.file_user_bytes);
+	}
+	pin_slot_start(slot);
+	return 0;
+}
+
+int pinion_scan_add_file(struct pinion_scan *scan, const char *path)
+{
+	return add(scan, path, strlen(path), true, false);
+}
+
+struct tree {
+	struct pinion_scan *scan;
+	size_t root_bytes;
+};
+
+static int visit(void *arg, const struct pinion_walk_entry *entry)
+{
+	const struct tree *tree = arg;
+	struct pinion_scan *scan = tree->scan;
+
+	switch (entry->kind) {
+	case PINION_WALK_FILE:
+		return add(scan, entry->path, entry->path_bytes,
+			entry->path_bytes == tree->root_bytes, true);
+	case PINION_WALK_SYMLINK:
+		report_path(scan, entry->path, entry->path_bytes,
+			entry->error < 0 ? PINION_SCAN_FAILED : PINION_SCAN_SKIPPED, entry->error);
+		break;
+	case PINION_WALK_SPECIAL:
+		report_path(scan, entry->path, entry->path_bytes, PINION_SCAN_SKIPPED, -ENOTSUP);
+		break;
+	case PINION_WALK_ERROR:
+		report_path(scan, entry->path, entry->path_bytes, PINION_SCAN_FAILED, entry->error);
+		break;
+	}
+	return pin_scan_is_cancelled(scan) ? -ECANCELED : 0;
+}
+
+int pinion_scan_add_tree(struct pinion_scan *scan, const char *path)
+{
+	struct tree tree = {.scan = scan, .root_bytes = strlen(path)};
+
+	return pinion_walk(path, visit, &tree);
+}
+
+void pinion_scan_add_failure(struct pinion_scan *scan, const char *path, int error)
+{
+	report_path(scan, path, strlen(path), PINION_SCAN_FAILED, error);
+}
+
+void pinion_scan_cancel(struct pinion_scan *scan)
+{
+	pin_store_release_u32(&scan->is_cancelled, 1);
+}
+
+/* ---- creation and end ---- */
+
+void pinion_scan_config_init_sized(struct pinion_scan_config *config, uint32_t size)
+{
+	struct pinion_scan_config full = {
+		.size = size,
+		.windows_in_flight = WINDOWS_STANDARD,
+	};
+
+	memset(config, 0, size);
+	memcpy(config, &full, size < sizeof(full) ? size : sizeof(full));
+}
+
+/* As many files as the process may still open, but at least one. */
+static uint32_t descriptors_left(uint32_t wanted)
+{
+	struct rlimit limit;
+	uint64_t used = SPARE_DESCRIPTORS;
+	DIR *folder = opendir("/proc/self/fd");
+
+	if (folder != NULL) {
+		while (readdir(folder) != NULL) {
+			used++;
+		}
+		closedir(folder);
+	}
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY ||
+		limit.rlim_cur >= used + wanted) {
+		return wanted;
+	}
+	return limit.rlim_cur > used ? (uint32_t)(limit.rlim_cur - used) : 1;
+}
+
+static bool complete_config(
+	struct pinion_scan_config *config, uint32_t worker_count, uint64_t buffer_bytes)
+{
+	uint64_t overlap = pin_round_up(config->overlap_bytes, PIN_PAGE_BYTES);
+
+	if (config->order > PINION_SCAN_IN_ORDER || config->direct > PINION_DIRECT_NEVER ||
+		config->overlap_bytes > OVERLAP_BYTES_MAX || config->windows_in_flight == 0 ||
+		config->windows_in_flight > WINDOWS_MAX || config->files_in_flight > FILES_MAX ||
+		config->window_bytes % PIN_PAGE_BYTES != 0 || config->report_holes > 1 ||
+		config->reserved != 0 || overlap + PIN_PAGE_BYTES > buffer_bytes) {
+		return false;
+	}
+	if (config->window_bytes == 0) {
+		config->window_bytes = (uint32_t)(buffer_bytes - overlap);
+	}
+	if (config->files_in_flight == 0) {
+		config->files_in_flight = worker_count * FILES_PER_WORKER;
+	}
+	config->files_in_flight = descriptors_left(config->files_in_flight);
+	config->file_user_bytes = (uint32_t)pin_round_up(config->file_user_bytes, USER_ALIGN);
+	return config->window_bytes + overlap <= buffer_bytes;
+}
+
+static void init_slots(struct pinion_scan *scan)
+{
+	uint32_t lane_count = scan->config.windows_in_flight;
+
+	for (uint32_t i = scan->slot_count; i > 0; i--) {
+		struct pin_slot *slot = &scan->slots[i - 1];
+
+		slot->scan = scan;
+		slot->lanes = &scan->lanes[(size_t)(i - 1) * lane_count];
+		if (scan->user_memory != NULL) {
+			slot->file.user =
+				scan->user_memory + (size_t)(i - 1) * scan->config.file_user_bytes;
+		}
+		for (uint32_t k = 0; k < lane_count; k++) {
+			slot->lanes[k].slot = slot;
+		}
+		slot->next_free = scan->free_list;
+		scan->free_list = slot;
+	}
+}
+
+static void *allocate(size_t count, size_t size)
+{
+	size_t bytes = pin_round_up(count * size, PIN_CACHE_LINE);
+	void *memory = aligned_alloc(PIN_CACHE_LINE, bytes);
+
+	if (memory != NULL) {
+		memset(memory, 0, bytes);
+	}
+	return memory;
+}
+
+static void free_scan(struct pinion_scan *scan)
+{
+	for (uint32_t i = 0; scan->slots != NULL && i < scan->slot_count; i++) {
+		free(scan->slots[i].path);
+	}
+	free(scan->slots);
+	free(scan->lanes);
+	free(scan->user_memory);
+	free(scan->workers);
+	free(scan);
+}
+
+int pinion_scan_create(struct pinion_runtime *runtime, const struct pinion_scan_config *config,
+	const struct pinion_scan_ops *ops, void *arg, struct pinion_scan **out_scan)
+{
+	uint32_t worker_count = pinion_runtime_worker_count(runtime);
+	struct pinion_scan_config complete;
+	struct pinion_scan *scan;
+
+	if (config->size < sizeof(complete) || ops->window == NULL || ops->report == NULL) {
+		return -EINVAL;
+	}
+	complete = *config;
+	if (!complete_config(&complete, worker_count, pin_runtime_buffer_bytes(runtime))) {
+		return -EINVAL;
+	}
+	scan = allocate(1, sizeof(*scan));
+	if (scan == NULL) {
+		return -ENOMEM;
+	}
+	scan->runtime = runtime;
+	scan->host = pin_runtime_host(runtime);
+	scan->config = complete;
+	scan->ops = *ops;
+	scan->arg = arg;
+	scan->cached_window_bytes = complete.window_bytes;
+	if (config->window_bytes == 0 && complete.window_bytes > CACHED_WINDOW_BYTES) {
+		scan->cached_window_bytes = CACHED_WINDOW_BYTES;
+	}
+	scan->slot_count = complete.files_in_flight;
+	scan->slots = allocate(scan->slot_count, sizeof(*scan->slots));
+	scan->lanes = allocate(
+		(size_t)scan->slot_count * complete.windows_in_flight, sizeof(*scan->lanes));
+	scan->workers = allocate(worker_count, sizeof(*scan->workers));
+	if (complete.file_user_bytes > 0) {
+		scan->user_memory = allocate(scan->slot_count, complete.file_user_bytes);
+	}
+	if (scan->slots == NULL || scan->lanes == NULL || scan->workers == NULL ||
+		(complete.file_user_bytes > 0 && scan->user_memory == NULL)) {
+		free_scan(scan);
+		return -ENOMEM;
+	}
+	pin_budget_init(&scan->free_slots, scan->host, scan->slot_count);
+	init_slots(scan);
+	*out_scan = scan;
+	return 0;
+}
+
+static void add_totals(struct pinion_scan_totals *sum, const struct pinion_scan_totals *part)
+{
+	sum->seen += part->seen;
+	sum->done += part->done;
+	sum->failed += part->failed;
+	sum->skipped += part->skipped;
+	sum->cancelled += part->cancelled;
+	sum->read_bytes += part->read_bytes;
+	sum->hole_bytes += part->hole_bytes;
+	sum->direct_files += part->direct_files;
+}
+
+int pinion_scan_finish(struct pinion_scan *scan, struct pinion_scan_totals *out_totals)
+{
+	struct pinion_scan_totals sum = scan->totals;
+
+	await_all_slots(scan);
+	for (uint32_t i = 0; i < pinion_runtime_worker_count(scan->runtime); i++) {
+		add_totals(&sum, &scan->workers[i].totals);
+	}
+	for (uint32_t i = 0; i < scan->slot_count; i++) {
+		pin_budget_release(&scan->free_slots);
+	}
+	PIN_CHECK(sum.seen == sum.done + sum.failed + sum.skipped + sum.cancelled);
+	if (out_totals != NULL) {
+		*out_totals = sum;
+	}
+	return 0;
+}
+
+void pinion_scan_destroy(struct pinion_scan *scan)
+{
+	if (scan != NULL) {
+		pinion_scan_finish(scan, NULL);
+		free_scan(scan);
+	}
+}

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The walk: directories are a stack of names in memory, never of descriptors
+ * or of C frames.
+ *
+ * Trees come hostile: deeper than PATH_MAX, with more levels than descriptors,
+ * with a million entries in one place, changing under the walk, looping. So a
+ * directory is opened, listed to its end, its other entries visited as they
+ * come and its subdirectories put on a stack, and closed before the next is
+ * opened. One path buffer serves all: the stack is depth first, so the next
+ * directory's parent is always a prefix of what the buffer holds, and a stack
+ * element needs its own name and that prefix' length only.
+ *
+ * Runs on the caller's thread; see pinion/walk.h for the contract.
+ *
+ * Invariants: (1) at most one descriptor is open while a visit runs. (2) bytes
+ * [0, parent_bytes) of the path buffer are the parent's path for the element on
+ * top of the stack. (3) ancestors[0 … depth) are the identities of the
+ * directories above the one being listed. (4) memory is proportional to the
+ * directories on the stack, the depth, and the longest path.
+ *
+ * Elsewhere: host/longpath.c opens paths of any length; what is done with the
+ * files is scan.c's.
+ * Source: getdents64(2), openat(2).
+ */
+#include "runtime/base/check.h"
+#include "runtime/host/longpath.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pinion/walk.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Some 2000 entries a call; more saves nothing measurable. */
+#define LIST_BYTES (64u << 10)
+
+/* A directory still to be entered. */
+struct pending {
+	struct pending *next;
+	size_t parent_bytes; /* of the path buffer, the slash behind it not counted */
+	size_t depth;	     /* 0: the root */
+	size_t name_bytes;
+	char name[];
+};
+
+struct identity {
+	dev_t device;
+	ino_t inode;
+};
+
+struct walk {
+	pinion_walk_fn visit;
+	void *arg;
+	struct pending *top;
+	char *path; /* NUL-terminated */
+	size_t path_bytes;
+	size_t path_capacity;
+	struct identity *ancestors;
+	size_t ancestor_capacity;
+	uint8_t *list; /* LIST_BYTES for getdents64 */
+};
+
+/* As the kernel writes it. */
+struct list_entry {
+	uint64_t inode;
+	int64_t offset;
+	uint16_t record_bytes;
+	uint8_t type;
+	char name[];
+};
+
+static int path_reserve(struct walk *walk, size_t bytes)
+{
+	size_t capacity = walk->path_capacity == 0 ? 512 : walk->path_capacity;
+	char *grown;
+
+	while (capacity < bytes) {
+		capacity *= 2;
+	}
+	if (capacity == walk->path_capacity) {
+		return 0;
+	}
+	grown = realloc(walk->path, capacity);
+	if (grown == NULL) {
+		return -ENOMEM;
+	}
+	walk->path = grown;
+	walk->path_capacity = capacity;
+	return 0;
+}
+
+/* Makes the path its first `parent_bytes` bytes, a slash and the name. */
+static int path_set(struct walk *walk, size_t parent_bytes, const char *name, size_t name_bytes)
+{
+	size_t end = parent_bytes;
+	int rc = path_reserve(walk, parent_bytes + name_bytes + 2);
+
+	if (rc != 0) {
+		return rc;
+	}
+	PIN_CHECK(parent_bytes <= walk->path_bytes);
+	/* A root given as "/" or "dir/" brings its slash along. */
+	if (end > 0 && walk->path[end - 1] != '/') {
+		walk->path[end++] = '/';
+	}
+	memcpy(walk->path + end, name, name_bytes);
+	walk->path_bytes = end + name_bytes;
+	walk->path[walk->path_bytes] = '\0';
+	return 0;
+}
+
+/* Back to the directory being listed. */
+static void path_cut(struct walk *walk, size_t bytes)
+{
+	PIN_CHECK(bytes <= walk->path_bytes);
+	walk->path_bytes = bytes;
+	walk->path[bytes] = '\0';
+}
+
+static int report(struct walk *walk, enum pinion_walk_kind kind, int error, uint32_t mode)
+{
+	struct pinion_walk_entry entry = {
+		.path = walk->path,
+		.path_bytes = walk->path_bytes,
+		.kind = kind,
+		.error = error,
+		.mode = mode,
+	};
+
+	return walk->visit(walk->arg, &entry);
+}
+
+static int report_mode(struct walk *walk, mode_t mode)
+{
+	if (S_ISREG(mode)) {
+		return report(walk, PINION_WALK_FILE, 0, 0);
+	}
+	return report(walk, PINION_WALK_SPECIAL, 0, (uint32_t)(mode & S_IFMT));
+}
+
+/* A dangling link is no loop: only ELOOP is told to the visitor. */
+static int report_symlink(struct walk *walk, int directory_fd, const char *name)
+{
+	struct stat status;
+	int rc = fstatat(directory_fd, name, &status, AT_NO_AUTOMOUNT);
+
+	return report(walk, PINION_WALK_SYMLINK, rc != 0 && errno == ELOOP ? -ELOOP : 0, 0);
+}
+
+static int pending_create(const struct walk *walk, const char *name, size_t name_bytes,
+	size_t parent_bytes, size_t depth, struct pending **out_pending)
+{
+	struct pending *pending = malloc(sizeof(*pending) + name_bytes);
+
+	PIN_CHECK(parent_bytes <= walk->path_bytes);
+	if (pending == NULL) {
+		return -ENOMEM;
+	}
+	pending->next = NULL;
+	pending->parent_bytes = parent_bytes;
+	pending->depth = depth;
+	pending->name_bytes = name_bytes;
+	memcpy(pending->name, name, name_bytes);
+	*out_pending = pending;
+	return 0;
+}
+
+static mode_t mode_of_type(uint8_t type)
+{
+	switch (type) {
+	case DT_REG:
+	case DT_DIR:
+	case DT_LNK:
+	case DT_FIFO:
+	case DT_SOCK:
+	case DT_CHR:
+	case DT_BLK:
+		return DTTOIF((mode_t)type);
+	default:
+		return 0;
+	}
+}
+
+/* A directory being listed. */
+struct listing {
+	int fd;
+	size_t path_bytes;
+	size_t depth;
+	struct pending *first; /* subdirectories in the order listed */
+	struct pending **tail;
+};
+
+static int list_one(struct walk *walk, struct listing *listing, const struct list_entry *entry)
+{
+	size_t name_bytes = strlen(entry->name);
+	mode_t mode = mode_of_type(entry->type);
+	int error = 0;
+	int rc;
+
+	if (mode == 0) {
+		struct stat status;
+
+		if (fstatat(listing->fd, entry->name, &status,
+			    AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) == 0) {
+			mode = status.st_mode;
+		} else {
+			error = -errno;
+		}
+	}
+	if (S_ISDIR(mode)) {
+		rc = pending_create(walk, entry->name, name_bytes, listing->path_bytes,
+			listing->depth + 1, listing->tail);
+		if (rc == 0) {
+			listing->tail = &(*listing->tail)->next;
+		}
+		return rc;
+	}
+	rc = path_set(walk, listing->path_bytes, entry->name, name_bytes);
+	if (rc != 0) {
+		return rc;
+	}
+	if (error != 0) {
+		rc = report(walk, PINION_WALK_ERROR, error, 0);
+	} else if (S_ISLNK(mode)) {
+		rc = report_symlink(walk, listing->fd, entry->name);
+	} else {
+		rc = report_mode(walk, mode);
+	}
+	path_cut(walk, listing->path_bytes);
+	return rc;
+}
+
+static bool is_dot(const char *name)
+{
+	return name[0] == '.' && (name[1] == '\0' || (name[1] == '.' && name[2] == '\0'));
+}
+
+/* Lists to the end, or to the first error of the visitor or of memory. */
+static int list_all(struct walk *walk, struct listing *listing)
+{
+	for (;;) {
+		long bytes = syscall(SYS_getdents64, listing->fd, walk->list, LIST_BYTES);
+
+		if (bytes == 0) {
+			return 0;
+		}
+		/* What was listed so far stands; the rest is one failure. */
+		if (bytes < 0) {
+			return report(walk, PINION_WALK_ERROR, -errno, 0);
+		}
+		for (long position = 0; position < bytes;) {
+			const struct list_entry *entry = (const void *)(walk->list + position);
+			int rc = is_dot(entry->name) ? 0 : list_one(walk, listing, entry);
+
+			if (rc != 0) {
+				return rc;
+			}
+			PIN_CHECK(entry->record_bytes > 0);
+			position += entry->record_bytes;
+		}
+	}
+}
+
+/*
+ * Records the open directory as ancestor number `depth`. -ELOOP when it is one
+ * of those above it, which bind mounts and broken file systems can do.
+ */
+static int ancestors_enter(struct walk *walk, int fd, size_t depth)
+{
+	struct stat status;
+
+	if (fstat(fd, &status) != 0) {
+		return -errno;
+	}
+	for (size_t i = 0; i < depth; i++) {
+		if (walk->ancestors[i].inode == status.st_ino &&
+			walk->ancestors[i].device == status.st_dev) {
+			return -ELOOP;
+		}
+	}
+	if (depth >= walk->ancestor_capacity) {
+		size_t capacity = walk->ancestor_capacity == 0 ? 64 : 2 * walk->ancestor_capacity;
+		struct identity *grown = realloc(walk->ancestors, capacity * sizeof(*grown));
+
+		if (grown == NULL) {
+			return -ENOMEM;
+		}
+		walk->ancestors = grown;
+		walk->ancestor_capacity = capacity;
+	}
+	walk->ancestors[depth] = (struct identity){
+		.device = status.st_dev,
+		.inode = status.st_ino,
+	};
+	return 0;
+}
+
+/* Enters the directory whose path is in the buffer. */
+static int enter(struct walk *walk, size_t depth)
+{
+	int nofollow = depth == 0 ? 0 : O_NOFOLLOW;
+	struct listing listing = {
+		.path_bytes = walk->path_bytes,
+		.depth = depth,
+	};
+	int rc;
+
+	listing.tail = &listing.first;
+	listing.fd =
+		pin_open_long(walk->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOCTTY | nofollow);
+	if (listing.fd < 0) {
+		return report(walk, PINION_WALK_ERROR, listing.fd, 0);
+	}
+	rc = ancestors_enter(walk, listing.fd, depth);
+	if (rc == 0) {
+		rc = list_all(walk, &listing);
+		*listing.tail = walk->top;
+		walk->top = listing.first;
+	} else if (rc != -ENOMEM) {
+		rc = report(walk, PINION_WALK_ERROR, rc, 0);
+	}
+	close(listing.fd);
+	return rc;
+}
+
+/* Visits a root that is no directory; for one that is, puts it on the stack. */
+static int start(struct walk *walk, const char *root)
+{
+	size_t root_bytes = strlen(root);
+	struct stat status;
+	int rc = path_set(walk, 0, root, root_bytes);
+	int fd;
+
+	if (rc != 0) {
+		return rc;
+	}
+	/* O_PATH looks without opening: a FIFO would block, a device act. */
+	fd = pin_open_long(root, O_PATH | O_CLOEXEC);
+	if (fd < 0) {
+		return report(walk, PINION_WALK_ERROR, fd, 0);
+	}
+	rc = fstat(fd, &status) == 0 ? 0 : -errno;
+	close(fd);
+	if (rc != 0) {
+		return report(walk, PINION_WALK_ERROR, rc, 0);
+	}
+	if (!S_ISDIR(status.st_mode)) {
+		return report_mode(walk, status.st_mode);
+	}
+	return pending_create(walk, root, root_bytes, 0, 0, &walk->top);
+}
+
+int pinion_walk(const char *root, pinion_walk_fn visit, void *arg)
+{
+	struct walk walk = {.visit = visit, .arg = arg};
+	int saved_errno = errno;
+	int rc = -ENOMEM;
+
+	walk.list = malloc(LIST_BYTES);
+	if (walk.list != NULL) {
+		rc = start(&walk, root);
+	}
+	while (rc == 0 && walk.top != NULL) {
+		struct pending *pending = walk.top;
+
+		walk.top = pending->next;
+		rc = path_set(&walk, pending->parent_bytes, pending->name, pending->name_bytes);
+		if (rc == 0) {
+			rc = enter(&walk, pending->depth);
+		}
+		free(pending);
+	}
+	while (walk.top != NULL) {
+		struct pending *pending = walk.top;
+
+		walk.top = pending->next;
+		free(pending);
+	}
+	free(walk.list);
+	free(walk.path);
+	free(walk.ancestors);
+	errno = saved_errno;
+	return rc;
+}

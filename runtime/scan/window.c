@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Window arithmetic.
+ */
+#include "runtime/scan/window.h"
+#include "runtime/base/base.h"
+#include "runtime/base/check.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+/*
+ * Where the hole that holds [from, start] ends, or `start` when there is none.
+ */
+static uint64_t hole_end(const struct pin_window_plan *plan, uint64_t from, uint64_t start)
+{
+	off_t found = lseek(plan->fd, (off_t)from, SEEK_DATA);
+	uint64_t data;
+
+	if (found < 0) {
+		return errno == ENXIO ? plan->size_bytes : start;
+	}
+	data = (uint64_t)found;
+	if (data >= plan->size_bytes) {
+		return plan->size_bytes;
+	}
+	data = pin_round_down(data, PIN_PAGE_BYTES);
+	return data > start ? data : start;
+}
+
+static bool claim_hole(struct pin_window_plan *plan, struct pin_window_claim *claim)
+{
+	uint64_t margin = pin_round_up(plan->overlap_bytes, PIN_PAGE_BYTES);
+	uint64_t end;
+
+	if (margin == 0) {
+		margin = PIN_PAGE_BYTES;
+	}
+	if (claim->start < margin) {
+		return false;
+	}
+	end = hole_end(plan, claim->start - margin, claim->start);
+	if (end == claim->start) {
+		return false;
+	}
+	claim->is_hole = true;
+	claim->base = claim->start;
+	claim->end = end;
+	return true;
+}
+
+static void claim_data(const struct pin_window_plan *plan, struct pin_window_claim *claim)
+{
+	uint64_t prefix = plan->overlap_bytes < claim->start ? plan->overlap_bytes : claim->start;
+	uint64_t read_end;
+
+	claim->end = claim->start + plan->window_bytes;
+	if (!plan->is_unsized && claim->end > plan->size_bytes) {
+		claim->end = plan->size_bytes;
+	}
+	claim->base = claim->start - prefix;
+	claim->read_offset = pin_round_down(claim->base, plan->align_bytes);
+	read_end = pin_round_up(claim->end, plan->align_bytes);
+	PIN_CHECK(read_end - claim->read_offset <= pin_window_buffer_bytes(plan)); /* invariant 3 */
+	claim->read_bytes = (uint32_t)(read_end - claim->read_offset);
+}
+
+bool pin_window_next(struct pin_window_plan *plan, struct pin_window_claim *out_claim)
+{
+	struct pin_window_claim claim = {.index = plan->next_index, .start = plan->cursor};
+
+	if (plan->is_finished || (!plan->is_unsized && plan->cursor >= plan->size_bytes)) {
+		return false;
+	}
+	PIN_CHECK(claim.start % PIN_PAGE_BYTES == 0); /* invariant 2 */
+	if (!plan->find_holes || !claim_hole(plan, &claim)) {
+		claim_data(plan, &claim);
+	}
+	claim.is_last = !plan->is_unsized && claim.end == plan->size_bytes;
+	plan->cursor = claim.end; /* invariant 1 */
+	plan->next_index++;
+	*out_claim = claim;
+	return true;
+}
+
+void pin_window_advance(struct pin_window_plan *plan, struct pin_window_claim *claim, uint64_t end)
+{
+	PIN_CHECK(plan->is_unsized && end <= claim->end);
+	if (end < claim->start) {
+		end = claim->start;
+	}
+	if (end < claim->end) {
+		claim->end = end;
+		claim->is_last = true;
+		plan->is_finished = true;
+	}
+}
+
+uint64_t pin_window_buffer_bytes(const struct pin_window_plan *plan)
+{
+	/* A file that is one window has no prefix anywhere. */
+	if (!plan->is_unsized && plan->size_bytes <= plan->window_bytes) {
+		return pin_round_up(plan->size_bytes, PIN_PAGE_BYTES);
+	}
+	return pin_round_up(plan->overlap_bytes, PIN_PAGE_BYTES) + plan->window_bytes;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The gate's four operations on its word.
+ */
+#include "runtime/sched/gate.h"
+#include "runtime/base/check.h"
+
+enum {
+	GATE_ACCEPTING = 1,
+	GATE_UNIT = 2,
+};
+
+void pin_gate_init(struct pin_gate *gate)
+{
+	pin_store_release_u64(&gate->word, GATE_ACCEPTING);
+}
+
+bool pin_gate_admit(struct pin_gate *gate, uint64_t count)
+{
+	uint64_t word = pin_load_acquire_u64(&gate->word);
+
+	do {
+		if ((word & GATE_ACCEPTING) == 0) {
+			return false;
+		}
+	} while (!pin_cas_seq_cst_u64(&gate->word, &word, word + count * GATE_UNIT)); /* [GATE-1] */
+	return true;
+}
+
+void pin_gate_close(struct pin_gate *gate)
+{
+	pin_fetch_and_seq_cst_u64(&gate->word, ~(uint64_t)GATE_ACCEPTING); /* [GATE-1] */
+}
+
+bool pin_gate_is_open(const struct pin_gate *gate)
+{
+	return (pin_load_acquire_u64(&gate->word) & GATE_ACCEPTING) != 0;
+}
+
+uint64_t pin_gate_admitted(const struct pin_gate *gate)
+{
+	return pin_load_acquire_u64(&gate->word) / GATE_UNIT;
+}

@@ -1,0 +1,100 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Goal: a program outside this tree builds and runs with nothing but what
+# `make install` installs and what pkg-config says about it.
+# Method: installs into a staging folder, builds a program that runs one task,
+# once with the shared and once with the static library, the other one being
+# away each time, and looks which one it got.
+set -eu
+
+stage=$TMPDIR/stage
+"$MAKE" -s --no-print-directory install DESTDIR="$stage" >"$TMPDIR/install.log" 2>&1 || {
+	cat "$TMPDIR/install.log"
+	echo "make install failed"
+	exit 1
+}
+pc=$(find "$stage" -name pinion.pc)
+libdir=$(find "$stage" -name libpinion.a)
+libdir=${libdir%/*}
+
+cat >"$TMPDIR/user.c" <<'END'
+#include <pinion/pinion.h>
+#include <stdio.h>
+#include <string.h>
+
+static int ran;
+
+static int run(struct pinion_task *task)
+{
+	(void)task;
+	ran++;
+	return 0;
+}
+
+int main(void)
+{
+	struct pinion_config config;
+	struct pinion_runtime *runtime;
+	struct pinion_task task = {.run = run};
+	int error;
+
+	pinion_config_init(&config);
+	config.worker_count = 1;
+	error = pinion_runtime_create(&config, &runtime);
+	if (error != 0) {
+		fprintf(stderr, "create: %s\n", strerror(-error));
+		return 1;
+	}
+	error = pinion_spawn(runtime, &task);
+	if (error == 0) {
+		error = pinion_runtime_drain(runtime);
+	}
+	pinion_runtime_destroy(runtime);
+	if (error != 0 || ran != 1) {
+		fprintf(stderr, "error %d, the task ran %d times, expected once\n", error, ran);
+		return 1;
+	}
+	puts(pinion_version());
+	return 0;
+}
+END
+
+# Paths in the .pc file are those after installation; the staging folder stands
+# before them. Standard paths must not be left out: staged they are not.
+ask() {
+	PKG_CONFIG_PATH=${pc%/*} PKG_CONFIG_SYSROOT_DIR=$stage PKG_CONFIG_ALLOW_SYSTEM_CFLAGS=1 \
+		PKG_CONFIG_ALLOW_SYSTEM_LIBS=1 $PKG_CONFIG "$@" pinion
+}
+
+# build_and_run KIND [--static]
+build_and_run() {
+	kind=$1
+	shift
+	# Unquoted: several words each.
+	$CC ${SANITIZER_CFLAGS-} -Wall -Wextra -Werror -o "$TMPDIR/user" "$TMPDIR/user.c" \
+		$(ask --cflags --libs "$@")
+	says=$(LD_LIBRARY_PATH=$libdir "$TMPDIR/user")
+	if [ "$says" != "$(ask --modversion)" ]; then
+		echo "$kind: the program says version $says, pkg-config $(ask --modversion)"
+		exit 1
+	fi
+	needs=$(ldd "$TMPDIR/user" | grep -c libpinion) || true
+	if [ "$kind:$needs" != shared:1 ] && [ "$kind:$needs" != static:0 ]; then
+		echo "$kind: the program needs $needs libpinion libraries at run time"
+		exit 1
+	fi
+}
+
+mkdir "$TMPDIR/away"
+mv "$libdir/libpinion.a" "$TMPDIR/away"
+build_and_run shared
+mv "$TMPDIR/away/libpinion.a" "$libdir"
+rm "$libdir"/libpinion.so*
+build_and_run static --static
+
+for path in include/pinion/pinion.h bin/pinion; do
+	find "$stage" -path "*/$path" | grep -q . || {
+		echo "$path was not installed"
+		exit 1
+	}
+done

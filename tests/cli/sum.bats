@@ -1,0 +1,596 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# `pinion sum` against sha256sum and xxhsum, byte for byte, and every way in
+# which its input and output can be bad.
+bats_require_minimum_version 1.5.0
+
+setup() {
+	PINION=${PINION:-${top_builddir:-$PWD}/pinion}
+	features=$("$PINION" --version | grep '^features:')
+	cd "$BATS_TEST_TMPDIR" || return 1
+}
+
+needs() {
+	case $1 in
+	sha256) [[ $features == *+openssl* ]] || skip "built without openssl" ;;
+	xxh3)
+		[[ $features == *+xxhash* ]] || skip "built without xxhash"
+		command -v xxhsum >/dev/null || skip "xxhsum is not installed"
+		;;
+	user) [ "$(id -u)" != 0 ] || skip "root may read everything" ;;
+	esac
+}
+
+# An algorithm that is there, for tests that are not about one.
+any() {
+	if [[ $features == *+xxhash* ]]; then echo xxh3-128; else echo sha256; fi
+}
+
+# Names that survive everywhere, then those that lists must escape.
+make_names() {
+	mkdir names
+	local name
+	for name in plain ' leading and trailing ' $'tab\t' $'esc\e[31m' $'bad\xff\xfe' '-dash' \
+		'*star' 'a "quoted" one' "(paren) = x" 'größe' '#hash' "$(printf 'n%.0s' {1..255})"; do
+		printf '%s' "of $name" >"names/$name"
+	done
+	[ "${1-}" = easy ] && return
+	for name in $'new\nline' 'back\slash' 'trailing\' $'carriage\rreturn' $'\n' 'new\nline'; do
+		printf '%s' "of $name" >"names/$name"
+	done
+}
+
+make_sizes() {
+	mkdir sizes
+	local size
+	for size in 0 1 511 512 513 4095 4096 4097 65535 65536 131073 1048575 1048577 3145729; do
+		head -c $size /dev/urandom >sizes/$size
+	done
+}
+
+# Runs the program with stdout and stderr in files, for bytes bats would change.
+sum() {
+	status=0
+	"$PINION" sum "$@" >out 2>err || status=$?
+}
+
+expect() {
+	[ "$status" = "$1" ] || {
+		echo "exit status $status, expected $1; stderr:"
+		cat err
+		return 1
+	}
+}
+
+# The counts of the line that --stats prints; they must add up.
+counts() {
+	local line
+	line=$(grep -oE '[0-9]+ files?: [0-9]+ done, [0-9]+ failed, [0-9]+ skipped, [0-9]+ cancelled' err)
+	read -r seen _ done _ failed _ skipped _ cancelled _ <<<"${line//,/}"
+	[ "$seen" = $((done + failed + skipped + cancelled)) ]
+}
+
+@test "sha256 lines are those of sha256sum, for every name" {
+	needs sha256
+	make_names
+	sha256sum -- names/* >expected
+	sum -a sha256 -- names/*
+	expect 0
+	cmp out expected
+	[ ! -s err ]
+	sha256sum --tag -- names/* >expected
+	sum -a sha256 --tag -- names/*
+	cmp out expected
+	sha256sum -z -- names/* >expected
+	sum -a sha256 -0 -- names/*
+	cmp out expected
+}
+
+@test "a name with a leading dash is an operand after --" {
+	needs sha256
+	printf x >-r
+	sha256sum -- -r >expected
+	sum -a sha256 -- -r
+	expect 0
+	cmp out expected
+}
+
+@test "xxh3 lines are those of xxhsum" {
+	needs xxh3
+	make_names easy
+	xxhsum -H3 -- names/* 2>/dev/null >expected
+	sum -a xxh3-64 -- names/*
+	expect 0
+	cmp out expected
+	sum -- names/*
+	cmp out expected
+	xxhsum -H2 -- names/* 2>/dev/null >expected
+	sum -a xxh3-128 -- names/*
+	expect 0
+	cmp out expected
+	xxhsum -H2 --tag -- names/* 2>/dev/null >expected
+	sum -a xxh3-128 --tag -- names/*
+	cmp out expected
+}
+
+@test "files of every awkward size, whatever reads them" {
+	needs sha256
+	make_sizes
+	sha256sum sizes/* >expected
+	for how in --direct=auto --direct=always --direct=never --io=fallback --window=4096 \
+		--window=2M --workers=1 --workers=7; do
+		sum -a sha256 "$how" sizes/*
+		expect 0
+		cmp out expected || {
+			echo "with $how"
+			return 1
+		}
+	done
+}
+
+@test "xxh3 of every awkward size" {
+	needs xxh3
+	make_sizes
+	xxhsum -H3 sizes/* 2>/dev/null >expected
+	sum sizes/*
+	cmp out expected
+	xxhsum -H2 sizes/* 2>/dev/null >expected
+	sum -a xxh3-128 sizes/*
+	cmp out expected
+}
+
+@test "a sparse file is its zeros" {
+	needs sha256
+	truncate -s 5000001 sparse
+	printf x | dd of=sparse bs=1 seek=2000000 conv=notrunc status=none
+	sha256sum sparse >expected
+	sum -a sha256 sparse
+	cmp out expected
+}
+
+@test "-r finds what find finds" {
+	needs sha256
+	make_names
+	make_sizes
+	mkdir -p tree/a/b/c
+	mv names sizes tree/a/b
+	ln -s a tree/link
+	ln -s nowhere tree/dangling
+	find tree -type f -print0 | xargs -0 sha256sum -z -- | sort -z >expected
+	sum -a sha256 -r -0 --stats tree
+	expect 0
+	sort -z out | cmp - expected
+	counts
+	[ "$done" = "$(tr -cd '\0' <expected | wc -c)" ]
+	[ "$skipped" = 2 ]
+	[ "$(wc -l <err)" = 2 ]
+}
+
+@test "lines come in the order of the paths" {
+	needs sha256
+	mkdir many
+	# A large one first, so that the others overtake it.
+	head -c 8M /dev/urandom >many/first
+	for i in {1..400}; do
+		printf '%s' "$i" >many/$i
+	done
+	{
+		echo many/first
+		seq 400 -1 1 | sed 's,^,many/,'
+	} >list
+	xargs sha256sum <list >expected
+	sum -a sha256 --workers=8 --files-from=list
+	expect 0
+	cmp out expected
+	xargs "$PINION" sum -a sha256 --workers=3 <list | cmp - expected
+}
+
+@test "standard input, alone and between files" {
+	needs sha256
+	printf one >one
+	printf two >two
+	sha256sum one - two <one >expected
+	sum -a sha256 one - two <one
+	expect 0
+	cmp out expected
+	printf x | sha256sum >expected
+	printf x | "$PINION" sum -a sha256 - | cmp - expected
+}
+
+@test "xxhsum's name for standard input" {
+	needs xxh3
+	printf x | xxhsum -H3 - 2>/dev/null >expected
+	printf x | "$PINION" sum - | cmp - expected
+	printf x | "$PINION" sum - >list
+	printf x | "$PINION" sum -c list
+	printf y | run -1 "$PINION" sum -c list
+}
+
+@test "--files-from: newline and NUL, empty entries, no end of line" {
+	needs sha256
+	make_names
+	printf 'names/plain\n\n\nnames/-dash' >list
+	sha256sum names/plain names/-dash >expected
+	sum -a sha256 --files-from=list
+	expect 0
+	cmp out expected
+	sum -a sha256 --files-from list names/plain
+	[ "$(wc -l <out)" = 3 ]
+	find names -type f -print0 >list
+	xargs -0 sha256sum -z -- <list >expected
+	sum -a sha256 -0 --files-from=- <list
+	expect 0
+	cmp out expected
+	printf '' >list
+	sum --files-from=list -a "$(any)"
+	expect 0
+	[ ! -s out ]
+}
+
+@test "--files-from: a list that cannot be read" {
+	sum -a "$(any)" --files-from=nowhere
+	expect 2
+	grep -qx 'pinion sum: nowhere: no such file or directory' err
+	sum -a "$(any)" --files-from=.
+	expect 2
+	grep -q ' \.: is a directory' err
+	printf 'a\0b\n' >list
+	sum -a "$(any)" --files-from=list
+	expect 2
+	grep -q 'NUL' err
+	head -c 5M /dev/zero | tr '\0' x >list
+	printf '\nlist\n' >>list
+	sum -a "$(any)" --files-from=list
+	expect 2
+	[ "$(wc -l <out)" = 1 ]
+	grep -q 'name too long' err
+}
+
+@test "-c verifies lists of sha256sum and its own" {
+	needs sha256
+	make_names
+	sha256sum -- names/* >list
+	sha256sum -c list >expected
+	sum -c list
+	expect 0
+	cmp out expected
+	[ ! -s err ]
+	sum -a sha256 -c list
+	cmp out expected
+	sha256sum --tag -- names/* >list
+	sum -c list
+	expect 0
+	cmp out expected
+	sed 's/$/\r/' list >crlf
+	sum -c - <crlf
+	expect 0
+	cmp out expected
+	sum -c --quiet list
+	expect 0
+	[ ! -s out ]
+	"$PINION" sum -a sha256 -- names/* | sha256sum -c --strict | cmp - expected
+	"$PINION" sum -a sha256 --tag -- names/* | sha256sum -c --strict | cmp - expected
+}
+
+@test "-c verifies lists of xxhsum and its own" {
+	needs xxh3
+	make_names easy
+	for algorithm in 2:xxh3-128 3:xxh3-64; do
+		xxhsum -H${algorithm%:*} -- names/* 2>/dev/null >list
+		xxhsum -c list >expected 2>/dev/null
+		sum -c list
+		expect 0
+		cmp out expected
+		"$PINION" sum -a ${algorithm#*:} -- names/* >list
+		xxhsum -c --strict list 2>/dev/null | cmp - expected
+	done
+	make=$(printf of\ plain | "$PINION" sum - | sed 's/.* = //')
+	echo "$make  names/plain" >list
+	sum -a xxh3-64 -c list
+	expect 0
+	echo "XXH3_$make  names/plain" >list
+	sum -c list
+	expect 0
+}
+
+@test "-c verifies its own xxh3 lists of hard names" {
+	needs xxh3
+	make_names
+	for algorithm in xxh3-64 xxh3-128; do
+		"$PINION" sum -a $algorithm -- names/* >list
+		sum -c --quiet list
+		expect 0
+		[ ! -s out ]
+		[ ! -s err ]
+	done
+}
+
+@test "-c says what sha256sum -c says about mismatches and bad lines" {
+	needs sha256
+	make_names
+	sha256sum -- names/* >list
+	printf changed >names/plain
+	printf changed >$'names/new\nline'
+	rm names/-dash
+	# Blank lines and comments do not count; the others are bad.
+	printf 'no checksum\n\n# comment\nabcdef  names/plain\n' >>list
+	sha256sum -c list >expected 2>expected-err || true
+	sum -c list
+	expect 2
+	cmp out expected
+	sed 's/^sha256sum: //' expected-err | grep WARNING >expected-warnings
+	sed 's/^pinion sum: //' err | grep WARNING | cmp - expected-warnings
+	grep -qx 'pinion sum: names/-dash: no such file or directory' err
+}
+
+@test "-c: the exit status" {
+	needs sha256
+	printf a >a
+	sha256sum a >good
+	sed 's/^./X/; s/^X\(.\)/\1\1/' good >bad
+	sed 's/ a$/ nothing/' good >missing
+	sum -c good
+	expect 0
+	sum -c bad
+	expect 1
+	sum -c --status bad
+	expect 1
+	[ ! -s out ]
+	[ ! -s err ]
+	sum -c missing
+	expect 2
+	cat bad missing >both
+	sum -c both
+	expect 2
+	sum -c good nowhere
+	expect 2
+	[ "$(cat out)" = "a: OK" ]
+	sum -c a
+	expect 2
+	grep -qx 'pinion sum: a: no properly formatted checksum lines found' err
+	sum -c .
+	expect 2
+	{
+		echo nonsense
+		cat good
+	} >some
+	sum -c some
+	expect 0
+	grep -qx 'pinion sum: WARNING: 1 line is improperly formatted' err
+}
+
+@test "a missing path: a line, the rest is done, status 2" {
+	printf a >a
+	sum -a "$(any)" missing a $'mis\nsing\e\xff'
+	expect 2
+	[ "$(wc -l <out)" = 1 ]
+	grep -qxF 'pinion sum: missing: no such file or directory' err
+	grep -qxF 'pinion sum: mis\nsing\x1B\xFF: no such file or directory' err
+	counts
+	[ "$seen $done $failed" = "3 1 2" ]
+}
+
+@test "a directory without -r" {
+	mkdir dir
+	printf a >a
+	sum -a "$(any)" dir a
+	expect 2
+	grep -qxF 'pinion sum: dir: is a directory (use -r)' err
+	[ "$(wc -l <out)" = 1 ]
+}
+
+@test "unreadable files and directories" {
+	needs user
+	mkdir -p tree/closed tree/open
+	printf a >tree/open/a
+	printf b >tree/open/b
+	printf c >tree/closed/c
+	chmod 0 tree/open/b tree/closed
+	sum -a "$(any)" -r tree
+	chmod -R u+rwx tree
+	expect 2
+	[ "$(wc -l <out)" = 1 ]
+	grep -qx 'pinion sum: tree/open/b: permission denied' err
+	grep -qx 'pinion sum: tree/closed: permission denied' err
+}
+
+@test "FIFO, socket, device: never opened, a line each, status 2" {
+	mkdir tree
+	mkfifo tree/fifo
+	perl -MSocket -e 'socket(my $s, AF_UNIX, SOCK_STREAM, 0) or die;
+		bind($s, pack_sockaddr_un("tree/socket")) or die' || skip "no perl"
+	printf a >tree/a
+	sum -a "$(any)" -r tree /dev/null --stats
+	expect 2
+	[ "$(wc -l <out)" = 1 ]
+	grep -qxF 'pinion sum: tree/fifo: not a regular file (FIFO)' err
+	grep -qxF 'pinion sum: tree/socket: not a regular file (socket)' err
+	grep -qxF 'pinion sum: /dev/null: not a regular file (character device)' err
+	counts
+	[ "$seen $done" = "4 1" ]
+}
+
+@test "symbolic links: loops end, operands are followed" {
+	mkdir -p tree/sub
+	printf a >tree/sub/a
+	ln -s .. tree/sub/parent
+	ln -s tree/sub/a link
+	ln -s tree treelink
+	ln -s loop2 loop1
+	ln -s loop1 loop2
+	sum -a "$(any)" link
+	expect 0
+	sum -a "$(any)" -r tree
+	expect 0
+	[ "$(wc -l <out)" = 1 ]
+	sum -a "$(any)" -r treelink
+	expect 0
+	[ "$(wc -l <out)" = 1 ]
+	sum -a "$(any)" loop1 link
+	expect 2
+	grep -qxF 'pinion sum: loop1: symbolic link loop' err
+	[ "$(wc -l <out)" = 1 ]
+}
+
+@test "a path far longer than PATH_MAX" {
+	perl -e 'for (1 .. 300) { mkdir "d" x 200 or die; chdir "d" x 200 or die }
+		open(my $f, ">", "leaf") or die; print $f "leaf"' || skip "cannot make one here"
+	sum -a "$(any)" -r "$(printf 'd%.0s' {1..200})" --stats
+	expect 0
+	counts
+	[ "$seen $done" = "1 1" ]
+	[ "$(wc -c <out)" -gt 60000 ]
+}
+
+@test "a full disk and a closed pipe: one line, status 2, no spin" {
+	[ -w /dev/full ] || skip "no /dev/full"
+	mkdir many
+	for i in {1..3000}; do
+		: >"many/file-with-a-longer-name-$i"
+	done
+	status=0
+	"$PINION" sum -a "$(any)" -r many >/dev/full 2>err || status=$?
+	expect 2
+	grep -qxF 'pinion sum: standard output: no space left on the device' err
+	[ "$(wc -l <err)" = 1 ]
+	{
+		status=0
+		"$PINION" sum -a "$(any)" -r many 2>err || status=$?
+		echo $status >status
+	} | :
+	[ "$(cat status)" = 2 ]
+	[ "$(wc -l <err)" = 1 ]
+	grep -q 'closed pipe' err
+	status=0
+	"$PINION" sum -a "$(any)" -r many >&- 2>err || status=$?
+	expect 2
+}
+
+# Waits until the program catches SIGTERM, so that the test has no race.
+wait_for_handler() {
+	local mask
+	for _ in {1..500}; do
+		# Before exec it is still the shell, which catches it too.
+		if [ "$(cat "/proc/$1/comm")" = bash ]; then
+			continue
+		fi
+		mask=$(sed -n 's/^SigCgt:\t//p' "/proc/$1/status")
+		[ $((0x${mask:-0} & 0x4000)) = 0 ] || return 0
+		sleep 0.02
+	done
+	echo "it never caught SIGTERM"
+	return 1
+}
+
+@test "a signal: what is done is printed, status 3" {
+	printf a >a
+	mkfifo list
+	exec 7<>list
+	"$PINION" sum -a "$(any)" --files-from=list >out 2>err 3>&- &
+	pid=$!
+	wait_for_handler $pid
+	printf 'a\n' >&7
+	# Until it has taken the entry out of the pipe.
+	for _ in {1..200}; do
+		read -r -t 0 -u 7 || break
+		sleep 0.01
+	done
+	sleep 0.1
+	kill -TERM $pid
+	status=0
+	wait $pid || status=$?
+	exec 7>&-
+	expect 3
+	grep -q 'stopped early' err
+}
+
+@test "a signal while standard input is awaited" {
+	mkfifo in
+	exec 7<>in
+	"$PINION" sum -a "$(any)" - <in >out 2>err 3>&- &
+	pid=$!
+	wait_for_handler $pid
+	kill -TERM $pid
+	status=0
+	wait $pid || status=$?
+	exec 7>&-
+	expect 3
+}
+
+# Waits until the program has the file open.
+wait_for_open() {
+	for _ in {1..500}; do
+		if ls -l "/proc/$1/fd" 2>/dev/null | grep -q -- "/$2$"; then
+			return 0
+		fi
+		sleep 0.01
+	done
+	echo "it never opened $2"
+	return 1
+}
+
+@test "a signal inside an endless hole" {
+	! grep -q __tsan_init "$PINION" || skip "TSan holds signals back while nothing blocks"
+	truncate -s 4T sparse 2>/dev/null || skip "no file of 4 TiB here"
+	"$PINION" sum -a "$(any)" --stats sparse >out 2>err 3>&- &
+	pid=$!
+	wait_for_handler $pid
+	wait_for_open $pid sparse
+	kill -TERM $pid
+	status=0
+	wait $pid || status=$?
+	expect 3
+	counts
+	[ "$seen $cancelled" = "1 1" ]
+	[ ! -s out ]
+}
+
+@test "a file that shrinks or grows while it is read" {
+	for change in 'truncate -s 1 file' 'echo more >>file'; do
+		truncate -s 8G file 2>/dev/null || skip "no file of 8 GiB here"
+		"$PINION" sum -a "$(any)" file >out 2>err 3>&- &
+		pid=$!
+		wait_for_open $pid file
+		eval "$change"
+		status=0
+		wait $pid || status=$?
+		expect 2
+		[ ! -s out ]
+		grep -qx 'pinion sum: file: changed while it was read' err
+		rm file
+	done
+}
+
+@test "usage errors: a line, status 2" {
+	for arguments in "" "--bogus a" "-a md5 a" "--window=5000 a" "--window=1X a" "--workers=0 a" \
+		"--workers=many a" "--io=fast a" "--direct=maybe a" "--quiet a" "-c --tag a" "-c -r a" \
+		"-c" "--files-from" "--files-from=- -" "-a" "--tag=1 a"; do
+		# shellcheck disable=SC2086
+		sum $arguments
+		expect 2 || {
+			echo "for: $arguments"
+			return 1
+		}
+		[ "$(wc -l <err)" = 1 ]
+		[ ! -s out ]
+	done
+	sum --files-form=x
+	grep -qF '(did you mean --files-from?)' err
+}
+
+@test "help and version" {
+	run -0 "$PINION" sum -h
+	[ "${#lines[@]}" -le 24 ]
+	run -0 "$PINION" sum --help
+	[[ $output == *"Exit status"* ]]
+	[ "$output" = "$("$PINION" help sum)" ]
+	run -0 "$PINION" --version
+	[[ ${lines[0]} == "pinion "[0-9]* ]]
+	[[ ${lines[1]} == "features: "* ]]
+	[[ ${lines[2]} == "io_uring: "* ]]
+	[ "${#lines[@]}" = 3 ]
+	[ "$output" = "$("$PINION" -V)" ]
+	run -2 "$PINION" summ
+	[[ $output == *"did you mean 'sum'?"* ]]
+	run -2 "$PINION"
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Small runtimes for tests, what they said, and reads that stay in flight for
+ * as long as a test wants: of a pipe.
+ */
+#ifndef PIN_TESTS_SUPPORT_RUNTIMES_H
+#define PIN_TESTS_SUPPORT_RUNTIMES_H
+
+#include "tests/support/expect.h"
+
+#include <dirent.h>
+#include <pinion/pinion.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <unistd.h>
+
+/* All messages since the last runtimes_config(), one per line. */
+static char runtimes_log[8192];
+static pthread_mutex_t runtimes_log_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static inline void runtimes_note(void *arg, enum pinion_log_level level, const char *message)
+{
+	size_t length;
+
+	(void)arg;
+	(void)level;
+	pthread_mutex_lock(&runtimes_log_lock);
+	length = strlen(runtimes_log);
+	snprintf(runtimes_log + length, sizeof(runtimes_log) - length, "%s\n", message);
+	pthread_mutex_unlock(&runtimes_log_lock);
+}
+
+/* Few and small buffers, so that starting costs little. */
+static inline void runtimes_config(
+	struct pinion_config *config, uint32_t worker_count, uint32_t io_level)
+{
+	pinion_config_init(config);
+	runtimes_log[0] = '\0';
+	config->worker_count = worker_count;
+	config->io_level = io_level;
+	config->buffer_bytes = 64 << 10;
+	config->buffer_count = 4;
+	config->small_buffer_bytes = 4096;
+	config->small_buffer_count = 8;
+	config->log = runtimes_note;
+}
+
+static inline struct pinion_runtime *runtimes_start(uint32_t worker_count, uint32_t io_level)
+{
+	struct pinion_runtime *runtime = NULL;
+	struct pinion_config config;
+	int rc;
+
+	runtimes_config(&config, worker_count, io_level);
+	rc = pinion_runtime_create(&config, &runtime);
+	if (rc != 0) {
+		printf("pinion_runtime_create: expected 0, got %d: %s\n", rc, runtimes_log);
+		exit(1);
+	}
+	return runtime;
+}
+
+static inline struct pinion_runtime_counters runtimes_counters(const struct pinion_runtime *runtime)
+{
+	struct pinion_runtime_counters counters;
+
+	pinion_runtime_counters(runtime, &counters, sizeof(counters));
+	return counters;
+}
+
+/* The read end as a file: a read of it waits until something is written. */
+static inline struct pinion_file runtimes_pipe_file(int read_fd)
+{
+	return (struct pinion_file){
+		.fd = read_fd, .memory_align_bytes = 1, .offset_align_bytes = 1};
+}
+
+static inline size_t runtimes_count_entries(const char *folder)
+{
+	DIR *entries = opendir(folder);
+	size_t count = 0;
+
+	expect_ready(folder, entries != NULL);
+	while (readdir(entries) != NULL) {
+		count++;
+	}
+	closedir(entries);
+	return count;
+}
+
+/*
+ * Threads of this process back to `count` entries. A joined thread may still be
+ * on its way out of the kernel for a moment.
+ */
+static inline void runtimes_expect_threads(size_t count)
+{
+	size_t now = runtimes_count_entries("/proc/self/task");
+
+	for (int i = 0; i < 100000 && now > count; i++) {
+		sched_yield();
+		now = runtimes_count_entries("/proc/self/task");
+	}
+	expect_number("threads", (long long)count, (long long)now);
+}
+
+/* Ends a test that hangs, with a line that says so. */
+static inline void runtimes_watchdog_end(int signal_number)
+{
+	static const char line[] = "watchdog: expected an end within the limit, got none\n";
+
+	(void)signal_number;
+	if (write(STDOUT_FILENO, line, sizeof(line) - 1) < 0) {
+		_exit(2);
+	}
+	_exit(1);
+}
+
+static inline void runtimes_watchdog(unsigned seconds)
+{
+	signal(SIGALRM, runtimes_watchdog_end);
+	alarm(seconds);
+}
+
+#endif

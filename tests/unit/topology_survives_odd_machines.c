@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Goal: every shape of machine yields usable places: one CPU, many nodes, CPUs
+ * numbered oddly, nodes without CPUs or without memory; and whatever hwloc has
+ * to complain of, nothing appears on stderr.
+ * Method: machines imagined by hwloc, one as a sysfs tree written here.
+ */
+#include "runtime/host/topology.h"
+#include "tests/support/expect.h"
+
+#include <fcntl.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct machine {
+	const char *description;
+	uint32_t cpu_count;
+	uint32_t core_count;
+	uint32_t node_count;
+};
+
+static const struct machine machines[] = {
+	{"pu:1", 1, 1, 1},
+	{"core:1 pu:1", 1, 1, 1},
+	{"pu:4", 4, 4, 1},
+	{"node:2 core:8 pu:1", 16, 16, 2},
+	{"node:4 l3:1 core:16 pu:2", 128, 64, 4},
+	{"pack:2 node:2 l3:2 core:4 pu:2", 64, 32, 4},
+	{"pack:2 [numa] [numa] core:4 pu:1", 8, 8, 2},
+	{"pack:2 l3:2 core:2 pu:2(indexes=3,1,7,5,11,9,15,13,2,0,6,4,10,8,14,12)", 16, 8, 1},
+	{"node:2(indexes=5,3) core:2 pu:1(indexes=200,100,300,64)", 4, 4, 2},
+	{"node:16 core:64 pu:2", 2048, 1024, 16},
+};
+
+/* True when no place shares its CPU, nor without SMT its core, with another. */
+static bool places_differ(const struct pin_topology *topology, bool use_smt)
+{
+	for (uint32_t i = 0; i < topology->place_count; i++) {
+		for (uint32_t j = 0; j < i; j++) {
+			const struct pin_cpu_place *left = &topology->places[i];
+			const struct pin_cpu_place *right = &topology->places[j];
+
+			if (left->cpu_index == right->cpu_index ||
+				(!use_smt && left->core_index == right->core_index)) {
+				return false;
+			}
+		}
+	}
+	return true;
+}
+
+/* True when places of a node, and in it of an L3, stand together. */
+static bool places_are_grouped(const struct pin_topology *topology)
+{
+	for (uint32_t i = 1; i < topology->place_count; i++) {
+		const struct pin_cpu_place *before = &topology->places[i - 1];
+		const struct pin_cpu_place *after = &topology->places[i];
+
+		if (before->node_index > after->node_index ||
+			(before->node_index == after->node_index &&
+				before->l3_index > after->l3_index)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static void check_machine(const struct machine *machine, bool use_smt)
+{
+	uint32_t places = use_smt ? machine->cpu_count : machine->core_count;
+	struct pin_topology topology;
+
+	setenv("HWLOC_SYNTHETIC", machine->description, 1);
+	if (!expect_number(machine->description, 0, pin_topology_load(&topology, use_smt))) {
+		return;
+	}
+	expect_number(machine->description, machine->cpu_count, topology.cpu_count);
+	expect_number(machine->description, machine->core_count, topology.core_count);
+	expect_number(machine->description, machine->node_count, topology.node_count);
+	expect_number(machine->description, places, topology.place_count);
+	expect_number("quota of an imagined machine", 0, topology.quota_millicpus);
+	expect_true(machine->description, places_differ(&topology, use_smt));
+	expect_true(machine->description, use_smt || places_are_grouped(&topology));
+	pin_topology_fini(&topology);
+	unsetenv("HWLOC_SYNTHETIC");
+}
+
+static char root[128];
+
+static void write_file(const char *path, const char *text)
+{
+	char full[512];
+	FILE *file;
+
+	snprintf(full, sizeof(full), "%s/%s", root, path);
+	for (char *slash = strchr(full + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		(void)mkdir(full, 0755);
+		*slash = '/';
+	}
+	file = fopen(full, "w");
+	expect_ready(full, file != NULL && fputs(text, file) >= 0 && fclose(file) == 0);
+}
+
+static void write_cpu(unsigned cpu)
+{
+	static const char *const names[] = {
+		"core_siblings", "package_cpus", "thread_siblings", "core_cpus"};
+	char path[128];
+	char text[32];
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		snprintf(path, sizeof(path), "sys/devices/system/cpu/cpu%u/topology/%s", cpu,
+			names[i]);
+		snprintf(text, sizeof(text), "%x\n", i < 2 ? 0xfu : 1u << cpu);
+		write_file(path, text);
+	}
+	snprintf(path, sizeof(path), "sys/devices/system/cpu/cpu%u/topology/core_id", cpu);
+	snprintf(text, sizeof(text), "%u\n", cpu);
+	write_file(path, text);
+	snprintf(path, sizeof(path), "sys/devices/system/cpu/cpu%u/topology/physical_package_id",
+		cpu);
+	write_file(path, "0\n");
+}
+
+static void write_node(unsigned node, unsigned cpus, unsigned long kibibytes, const char *distances)
+{
+	char path[128];
+	char text[64];
+
+	snprintf(path, sizeof(path), "sys/devices/system/node/node%u/cpumap", node);
+	snprintf(text, sizeof(text), "%x\n", cpus);
+	write_file(path, text);
+	snprintf(path, sizeof(path), "sys/devices/system/node/node%u/meminfo", node);
+	snprintf(text, sizeof(text), "Node %u MemTotal: %lu kB\n", node, kibibytes);
+	write_file(path, text);
+	snprintf(path, sizeof(path), "sys/devices/system/node/node%u/distance", node);
+	write_file(path, distances);
+}
+
+/*
+ * Node 0 has CPUs 0 and 1 but no memory, node 1 CPUs 2 and 3 and memory, node 2
+ * memory only; node 2 is nearer to node 0 than node 1 is.
+ */
+static void check_nodes_with_gaps(void)
+{
+	struct pin_topology topology;
+
+	for (unsigned cpu = 0; cpu < 4; cpu++) {
+		write_cpu(cpu);
+	}
+	write_file("sys/devices/system/cpu/online", "0-3\n");
+	write_file("sys/devices/system/cpu/possible", "0-3\n");
+	write_file("sys/devices/system/cpu/present", "0-3\n");
+	write_file("sys/devices/system/node/online", "0-2\n");
+	write_file("sys/devices/system/node/possible", "0-2\n");
+	write_node(0, 0x3, 0, "10 40 20\n");
+	write_node(1, 0xc, 1048576, "40 10 30\n");
+	write_node(2, 0, 1048576, "20 30 10\n");
+	write_file("proc/cpuinfo", "processor\t: 0\n");
+
+	setenv("HWLOC_FSROOT", root, 1);
+	if (expect_number("sysfs tree", 0, pin_topology_load(&topology, false)) &&
+		expect_number("its places", 4, topology.place_count)) {
+		static const uint32_t nodes[] = {2, 2, 1, 1};
+
+		expect_number("nodes in use", 2, topology.node_count);
+		for (uint32_t i = 0; i < 4; i++) {
+			expect_number("nearest node with memory",
+				nodes[topology.places[i].cpu_index], topology.places[i].node_index);
+		}
+		pin_topology_fini(&topology);
+	}
+	unsetenv("HWLOC_FSROOT");
+}
+
+/* Told to be verbose about nonsense, hwloc writes a line. */
+static void check_silence(const char *stderr_path)
+{
+	struct pin_topology topology;
+	struct stat status;
+	int saved = dup(STDERR_FILENO);
+	int file = open(stderr_path, O_CREAT | O_RDWR | O_TRUNC, 0600);
+
+	expect_ready(stderr_path, saved >= 0 && file >= 0 && dup2(file, STDERR_FILENO) >= 0);
+	setenv("HWLOC_SYNTHETIC", "node:nonsense", 1);
+	setenv("HWLOC_SYNTHETIC_VERBOSE", "1", 1);
+	(void)pin_topology_load(&topology, false);
+	pin_topology_fini(&topology);
+	unsetenv("HWLOC_SYNTHETIC_VERBOSE");
+	unsetenv("HWLOC_SYNTHETIC");
+	dup2(saved, STDERR_FILENO);
+	expect_ready("fstat", fstat(file, &status) == 0);
+	expect_number("bytes on stderr", 0, status.st_size);
+	close(file);
+	close(saved);
+}
+
+int main(void)
+{
+	const char *temporary = getenv("TMPDIR");
+	char stderr_path[256];
+
+	/* From here on only what the test sets is imagined. */
+	unsetenv("HWLOC_XMLFILE");
+	unsetenv("HWLOC_COMPONENTS");
+	snprintf(root, sizeof(root), "%.80s/topology.%d", temporary == NULL ? "/tmp" : temporary,
+		(int)getpid());
+	for (size_t i = 0; i < sizeof(machines) / sizeof(machines[0]); i++) {
+		check_machine(&machines[i], false);
+		check_machine(&machines[i], true);
+	}
+	check_nodes_with_gaps();
+	snprintf(stderr_path, sizeof(stderr_path), "%s/stderr", root);
+	check_silence(stderr_path);
+	return expect_status();
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Figures a bench took, and what may be concluded from them. Arithmetic only.
+ *
+ * A ratio is taken per pair, ours over the floor measured right beside it, so
+ * that what changes slowly (a shared disk, the clock of a CPU) divides out.
+ * The interval is the one of the sign test for the median: it assumes nothing
+ * about how noise is distributed but that pairs are independent, and it needs
+ * no random numbers.
+ */
+#ifndef PINION_TOOLS_BENCH_FIGURES_H
+#define PINION_TOOLS_BENCH_FIGURES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A growable list of figures. Zero-initialise. */
+struct figures {
+	double *values;
+	uint32_t count;
+	uint32_t capacity;
+};
+
+/* The fewest pairs for which an interval of 95 % exists: 1 - 2/2^6 = 97 %. */
+#define FIGURES_PAIRS_MIN 6u
+/* Beyond these an interval could not be computed, nor would it be narrower. */
+#define FIGURES_PAIRS_MAX 1000u
+
+struct figures_ratio {
+	double ratio; /* median over the pairs */
+	double low;   /* with `high`: holds the true median at 95 % or more */
+	double high;
+	bool is_conclusive; /* there is an interval and it lies within ±15 % */
+};
+
+/* Returns 0 or -ENOMEM. */
+int figures_add(struct figures *figures, double value);
+void figures_clear(struct figures *figures);
+void figures_free(struct figures *figures);
+
+/* Needed by all below. */
+void figures_sort(struct figures *figures);
+
+/*
+ * The value below which that share, 0 … 1, of the sorted figures lies,
+ * interpolated. There must be at least one.
+ */
+double figures_quantile(const struct figures *sorted, double share);
+
+/* Of sorted ratios of pairs, 1 … FIGURES_PAIRS_MAX. */
+struct figures_ratio figures_conclude(const struct figures *sorted);
+
+#endif

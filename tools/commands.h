@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The commands of the program, each defined in the file of its name.
+ */
+#ifndef PINION_TOOLS_COMMANDS_H
+#define PINION_TOOLS_COMMANDS_H
+
+#include "options.h"
+
+extern const struct command bench_command;
+extern const struct command doctor_command;
+extern const struct command scan_command;
+extern const struct command sum_command;
+
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where paths come from: operands and --files-from, for every command that
+ * scans; and SIGINT and SIGTERM, which end a scan early.
+ */
+#ifndef PINION_TOOLS_INPUT_H
+#define PINION_TOOLS_INPUT_H
+
+#include <pinion/scan.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+struct input {
+	char *const *paths; /* operands */
+	int path_count;
+	const char *list_path; /* --files-from: a file, "-" for stdin, NULL: none */
+	bool list_is_nul;      /* entries end in NUL instead of newline */
+	bool recurse;	       /* directories are walked rather than refused */
+};
+
+/*
+ * Adds every path to the scan and waits for none of them. Returns 0, or a
+ * negative errno when the list could not be read (already reported) or the
+ * scan was cancelled.
+ */
+int input_feed(const struct input *input, struct pinion_scan *scan);
+
+/*
+ * From now on SIGINT, SIGTERM and SIGHUP cancel `scan`; a second one ends the
+ * process. NULL restores the defaults.
+ */
+void input_watch_signals(struct pinion_scan *scan);
+
+/*
+ * For the time between two scans: signals are still noticed, but cancel
+ * nothing. The scan watched so far may be destroyed afterwards.
+ */
+void input_hold_signals(void);
+
+/* True once such a signal has come. */
+bool input_was_interrupted(void);
+
+/*
+ * As read(2), but returns -ECANCELED as soon as a watched signal has come,
+ * whichever thread took it; other errors are negative errno values too.
+ */
+ssize_t input_read(int fd, void *bytes, size_t length);
+
+/*
+ * Lines and list entries up to this length are always handed out whole. Much
+ * longer ones are dropped, so that no input can take all memory.
+ */
+enum { INPUT_LINE_BYTES_MAX = 1 << 20 };
+
+/* A file read line by line in bounded memory. */
+struct input_lines {
+	int fd;
+	char separator; /* \n or NUL */
+	bool at_end;
+	char *bytes; /* [start, end) is read but not yet handed out */
+	size_t capacity;
+	size_t start;
+	size_t end;
+};
+
+/* Opens a file, "-" for stdin. Returns 0 or a negative errno. */
+int input_lines_init(struct input_lines *lines, const char *path, char separator);
+
+/*
+ * Hands out the next line without its separator, NUL-terminated, writable and
+ * valid until the next call. Returns 1; 0 at the end; -E2BIG for a line that
+ * is too long (the first INPUT_LINE_BYTES_MAX bytes are handed out, the next
+ * call goes on after it); or another negative errno, after which nothing more
+ * can be read.
+ */
+int input_lines_next(struct input_lines *lines, char **out_line, size_t *out_length);
+
+void input_lines_fini(struct input_lines *lines);
+
+#endif

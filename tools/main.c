@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The program `pinion`: a table of commands, each in a file of its own.
+ */
+#include "commands.h"
+#include "digest.h"
+#include "output.h"
+#include "report.h"
+
+#include <pinion/pinion.h>
+#include <stddef.h>
+#include <string.h>
+
+#if defined(HAVE_HYPERSCAN)
+#include <hs.h>
+#endif
+
+static const struct command *const commands[] = {
+	&sum_command,
+	&scan_command,
+	&bench_command,
+	&doctor_command,
+};
+enum { COMMAND_COUNT = sizeof(commands) / sizeof(commands[0]) };
+
+static const struct command *find_command(const char *name)
+{
+	for (int i = 0; i < COMMAND_COUNT; i++) {
+		if (strcmp(commands[i]->name, name) == 0) {
+			return commands[i];
+		}
+	}
+	return NULL;
+}
+
+static int unknown_command(const char *name)
+{
+	const struct command *nearest = NULL;
+	uint32_t best = UINT32_MAX;
+
+	for (int i = 0; i < COMMAND_COUNT; i++) {
+		uint32_t distance = options_distance(name, commands[i]->name);
+
+		if (distance < best && options_is_near(distance, commands[i]->name)) {
+			best = distance;
+			nearest = commands[i];
+		}
+	}
+	if (nearest != NULL) {
+		report_line("unknown command '%s' (did you mean '%s'?)", name, nearest->name);
+	} else {
+		report_line("unknown command '%s' (see pinion help)", name);
+	}
+	return EXIT_STATUS_TROUBLE;
+}
+
+/* Writes a text and tells whether it arrived. */
+static int print_text(struct output_text *text)
+{
+	bool is_failed = text->failed;
+
+	if (is_failed) {
+		report_line("out of memory");
+	} else {
+		output_write(text->bytes, text->length);
+	}
+	output_text_free(text);
+	return output_finish() && !is_failed ? EXIT_STATUS_CLEAN : EXIT_STATUS_TROUBLE;
+}
+
+static int print_usage(void)
+{
+	struct output_text text = {0};
+
+	output_text_string(&text,
+		"usage: pinion COMMAND [OPTION]… [PATH]…\n"
+		"Reads many files as fast as the machine can and does something with them.\n\n");
+	for (int i = 0; i < COMMAND_COUNT; i++) {
+		size_t width = strlen(commands[i]->name);
+
+		output_text_string(&text, "  ");
+		output_text_string(&text, commands[i]->name);
+		output_text_append(&text, "            ", width < 10 ? 10 - width : 1);
+		output_text_string(&text, commands[i]->brief);
+		output_text_string(&text, "\n");
+	}
+	output_text_string(&text,
+		"\n"
+		"  pinion COMMAND -h       options of a command\n"
+		"  pinion help COMMAND     all about a command\n"
+		"  pinion --version        version, features, and what this kernel offers\n");
+	return print_text(&text);
+}
+
+/* "5.4.0" of "5.4.0 2023-01-12". */
+static void append_features(struct output_text *text)
+{
+	output_text_string(text, "features:");
+#if defined(HAVE_HYPERSCAN)
+	const char *version = hs_version();
+
+	output_text_string(text, " +hyperscan ");
+	output_text_append(text, version, strcspn(version, " "));
+#else
+	output_text_string(text, " -hyperscan");
+#endif
+	digest_append_features(text);
+	output_text_string(text, "\n");
+}
+
+static void append_flag(struct output_text *text, const char *name, uint32_t flag)
+{
+	output_text_string(text, ", ");
+	output_text_string(text, name);
+	output_text_string(text, flag != 0 ? " yes" : " no");
+}
+
+static void append_machine(struct output_text *text)
+{
+	struct pinion_machine machine;
+	int error = pinion_machine_probe(&machine, sizeof(machine));
+
+	output_text_string(text, "io_uring: ");
+	if (error != 0) {
+		output_text_string(text, "could not be examined: ");
+		output_text_string(text, report_reason(error));
+		output_text_string(text, "\n");
+		return;
+	}
+	output_text_string(text, "kernel ");
+	output_text_string(text, machine.kernel_release);
+	if (machine.ring_error != 0) {
+		output_text_string(text, ", not available: ");
+		output_text_string(text,
+			machine.ring_hint[0] != '\0' ? machine.ring_hint
+						     : report_reason(machine.ring_error));
+	} else {
+		append_flag(text, "single-issuer", machine.has_single_issuer);
+		append_flag(text, "defer-taskrun", machine.has_defer_taskrun);
+		append_flag(text, "registered-ring", machine.has_registered_ring);
+		append_flag(text, "send-msg-ring", machine.has_send_msg_ring);
+		append_flag(text, "clone-buffers", machine.has_clone_buffers);
+		append_flag(text, "openat", machine.has_op_openat);
+	}
+	output_text_string(text, "\n");
+}
+
+static int print_version(void)
+{
+	struct output_text text = {0};
+
+	output_text_string(&text, "pinion ");
+	output_text_string(&text, pinion_version());
+	output_text_string(&text, "\n");
+	append_features(&text);
+	append_machine(&text);
+	return print_text(&text);
+}
+
+static int help(int argc, char **argv)
+{
+	const struct command *command;
+
+	if (argc < 3) {
+		return print_usage();
+	}
+	command = find_command(argv[2]);
+	if (command == NULL) {
+		return unknown_command(argv[2]);
+	}
+	return options_help(command, true) ? EXIT_STATUS_CLEAN : EXIT_STATUS_TROUBLE;
+}
+
+int main(int argc, char **argv)
+{
+	const struct command *command;
+	const char *word = argc > 1 ? argv[1] : NULL;
+
+	output_init();
+	report_init(NULL);
+	if (word == NULL) {
+		report_line("no command (see pinion help)");
+		return EXIT_STATUS_TROUBLE;
+	}
+	if (strcmp(word, "-V") == 0 || strcmp(word, "--version") == 0) {
+		return print_version();
+	}
+	if (strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0) {
+		return print_usage();
+	}
+	if (strcmp(word, "help") == 0) {
+		return help(argc, argv);
+	}
+	if (word[0] == '-') {
+		report_line("unknown option %s (see pinion help)", word);
+		return EXIT_STATUS_TROUBLE;
+	}
+	command = find_command(word);
+	if (command == NULL) {
+		return unknown_command(word);
+	}
+	report_init(command->name);
+	return command->run(command, argc - 1, argv + 1);
+}

@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The option parser. getopt_long(3) is not used because it keeps its own
+ * table beside the help text; here both come from struct option_spec.
+ *
+ * Operands are moved to the front of argv as they are met, so options may
+ * stand after them; the slots overwritten are those already read.
+ */
+#include "options.h"
+
+#include "output.h"
+#include "report.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+#include <strings.h>
+
+enum {
+	/* Longer words are compared no further: no option is that long. */
+	DISTANCE_WORD_MAX = 63,
+	/* Column at which the texts of -h begin. */
+	HELP_COLUMN = 30,
+	HELP_WIDTH = 80,
+};
+
+static uint32_t minimum(uint32_t left, uint32_t right)
+{
+	return left < right ? left : right;
+}
+
+uint32_t options_distance(const char *left, const char *right)
+{
+	uint32_t rows[3][DISTANCE_WORD_MAX + 1];
+	uint32_t *above2 = rows[0];
+	uint32_t *above = rows[1];
+	uint32_t *row = rows[2];
+	size_t left_length = strlen(left);
+	size_t right_length = strlen(right);
+
+	if (left_length > DISTANCE_WORD_MAX || right_length > DISTANCE_WORD_MAX) {
+		return UINT32_MAX;
+	}
+	for (uint32_t j = 0; j <= right_length; j++) {
+		row[j] = j;
+	}
+	for (uint32_t i = 1; i <= left_length; i++) {
+		uint32_t *oldest = above2;
+
+		above2 = above;
+		above = row;
+		row = oldest;
+		row[0] = i;
+		for (uint32_t j = 1; j <= right_length; j++) {
+			uint32_t replaced = above[j - 1] + (left[i - 1] == right[j - 1] ? 0 : 1);
+
+			row[j] = minimum(replaced, minimum(above[j], row[j - 1]) + 1);
+			if (i > 1 && j > 1 && left[i - 1] == right[j - 2] &&
+				left[i - 2] == right[j - 1]) {
+				row[j] = minimum(row[j], above2[j - 2] + 1);
+			}
+		}
+	}
+	return row[right_length];
+}
+
+bool options_is_near(uint32_t distance, const char *word)
+{
+	return distance <= 1 + strlen(word) / 4;
+}
+
+/* Length of an option's name in an argument, which may go on with "=VALUE". */
+static size_t name_length(const char *argument)
+{
+	return strcspn(argument, "=");
+}
+
+static const char *nearest_name(const struct command *command, const char *argument)
+{
+	char word[DISTANCE_WORD_MAX + 1];
+	size_t length = name_length(argument);
+	uint32_t best = UINT32_MAX;
+	const char *name = NULL;
+
+	if (length > DISTANCE_WORD_MAX) {
+		return NULL;
+	}
+	memcpy(word, argument, length);
+	word[length] = '\0';
+	for (uint32_t i = 0; i <= command->option_count; i++) {
+		const char *known = i < command->option_count ? command->options[i].name : "help";
+		uint32_t distance;
+
+		if (known == NULL) {
+			continue;
+		}
+		distance = options_distance(word, known);
+		/* An abbreviation is meant for what it begins. */
+		if (length >= 3 && strncmp(word, known, length) == 0) {
+			distance = 0;
+		}
+		if (distance < best && options_is_near(distance, known)) {
+			best = distance;
+			name = known;
+		}
+	}
+	return name;
+}
+
+static void append_spaces(struct output_text *text, size_t from, size_t to)
+{
+	for (size_t column = from; column < to; column++) {
+		output_text_append(text, " ", 1);
+	}
+}
+
+/* Columns a UTF-8 text takes: all of ours are one column wide. */
+static size_t text_columns(const char *text, size_t length)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < length; i++) {
+		count += ((unsigned char)text[i] & 0xc0) != 0x80;
+	}
+	return count;
+}
+
+/* Appends words wrapped at HELP_WIDTH, each line from `indent` on. */
+static void append_wrapped(struct output_text *text, const char *words, size_t indent)
+{
+	size_t column = indent;
+
+	while (*words != '\0') {
+		size_t length = strcspn(words, " \n");
+		size_t columns = text_columns(words, length);
+
+		if (column > indent && column + 1 + columns > HELP_WIDTH) {
+			output_text_append(text, "\n", 1);
+			append_spaces(text, 0, indent);
+			column = indent;
+		}
+		if (column > indent) {
+			output_text_append(text, " ", 1);
+			column++;
+		}
+		output_text_append(text, words, length);
+		column += columns;
+		words += length;
+		if (*words == '\n') {
+			output_text_append(text, "\n", 1);
+			append_spaces(text, 0, words[1] == '\n' || words[1] == '\0' ? 0 : indent);
+			column = indent;
+		}
+		if (*words != '\0') {
+			words++;
+		}
+	}
+	output_text_append(text, "\n", 1);
+}
+
+static void append_option(struct output_text *text, const struct option_spec *spec, bool full)
+{
+	char letter[5] = {'-', spec->letter, ',', ' ', '\0'};
+	size_t start = text->length;
+	size_t columns;
+
+	output_text_string(text, "  ");
+	if (spec->letter != 0 && spec->name == NULL) {
+		letter[2] = '\0';
+	}
+	output_text_string(text, spec->letter != 0 ? letter : "    ");
+	if (spec->name != NULL) {
+		output_text_string(text, "--");
+		output_text_string(text, spec->name);
+	}
+	if (spec->argument != NULL) {
+		output_text_string(text, spec->name != NULL ? "=" : " ");
+		output_text_string(text, spec->argument);
+	}
+	columns = text->failed ? 0 : text_columns(text->bytes + start, text->length - start);
+	if (columns + 2 > HELP_COLUMN) {
+		output_text_append(text, "\n", 1);
+		columns = 0;
+	}
+	append_spaces(text, columns, HELP_COLUMN);
+	append_wrapped(text, spec->brief, HELP_COLUMN);
+	if (full && spec->detail != NULL) {
+		append_spaces(text, 0, HELP_COLUMN);
+		append_wrapped(text, spec->detail, HELP_COLUMN);
+	}
+}
+
+bool options_help(const struct command *command, bool full)
+{
+	static const struct option_spec help = {
+		'h', "help", NULL, "this text; -h: one screen, --help: all of it", NULL};
+	struct output_text text = {0};
+
+	output_text_string(&text, "usage: pinion ");
+	output_text_string(&text, command->name);
+	output_text_string(&text, " ");
+	output_text_string(&text, command->arguments);
+	output_text_string(&text, "\n");
+	append_wrapped(&text, command->brief, 0);
+	output_text_string(&text, "\n");
+	for (uint32_t i = 0; i < command->option_count; i++) {
+		append_option(&text, &command->options[i], full);
+	}
+	append_option(&text, &help, full);
+	if (full && command->detail != NULL) {
+		output_text_string(&text, "\n");
+		append_wrapped(&text, command->detail, 0);
+	}
+	if (text.failed) {
+		report_line("out of memory");
+	} else {
+		output_write(text.bytes, text.length);
+	}
+	output_text_free(&text);
+	return output_finish() && !text.failed;
+}
+
+static int help_requested(const struct option_parser *parser, bool full)
+{
+	return options_help(parser->command, full) ? OPTIONS_HELP : OPTIONS_ERROR;
+}
+
+static int parse_long(struct option_parser *parser, const char *argument, const char **out_value)
+{
+	const struct command *command = parser->command;
+	size_t length = name_length(argument);
+	const char *value = argument[length] == '=' ? argument + length + 1 : NULL;
+	const char *nearest;
+
+	for (uint32_t i = 0; i < command->option_count; i++) {
+		const struct option_spec *spec = &command->options[i];
+
+		if (spec->name == NULL || strlen(spec->name) != length ||
+			memcmp(spec->name, argument, length) != 0) {
+			continue;
+		}
+		if (spec->argument == NULL && value != NULL) {
+			report_line("--%s takes no value", spec->name);
+			return OPTIONS_ERROR;
+		}
+		if (spec->argument != NULL && value == NULL) {
+			if (parser->position >= parser->argc) {
+				report_line("--%s needs a value: --%s=%s", spec->name, spec->name,
+					spec->argument);
+				return OPTIONS_ERROR;
+			}
+			value = parser->argv[parser->position++];
+		}
+		*out_value = value;
+		return (int)i;
+	}
+	if (strcmp(argument, "help") == 0) {
+		return help_requested(parser, true);
+	}
+	nearest = nearest_name(command, argument);
+	if (nearest != NULL) {
+		report_line("unknown option --%.*s (did you mean --%s?)", (int)length, argument,
+			nearest);
+	} else {
+		report_line("unknown option --%.*s (see pinion %s --help)", (int)length, argument,
+			command->name);
+	}
+	return OPTIONS_ERROR;
+}
+
+/* The cluster is what stands after the dash and the letters already read. */
+static int parse_letter(struct option_parser *parser, const char **out_value)
+{
+	const struct command *command = parser->command;
+	char letter = *parser->cluster++;
+
+	for (uint32_t i = 0; i < command->option_count; i++) {
+		const struct option_spec *spec = &command->options[i];
+
+		if (spec->letter != letter) {
+			continue;
+		}
+		*out_value = NULL;
+		if (spec->argument != NULL) {
+			if (*parser->cluster != '\0') {
+				*out_value = parser->cluster;
+			} else if (parser->position < parser->argc) {
+				*out_value = parser->argv[parser->position++];
+			} else {
+				report_line("-%c needs a value: -%c %s", letter, letter,
+					spec->argument);
+				return OPTIONS_ERROR;
+			}
+			parser->cluster = NULL;
+		}
+		return (int)i;
+	}
+	if (letter == 'h') {
+		return help_requested(parser, false);
+	}
+	report_line("unknown option -%c (see pinion %s -h)", letter, command->name);
+	return OPTIONS_ERROR;
+}
+
+int options_next(struct option_parser *parser, const char **out_value)
+{
+	*out_value = NULL;
+	if (parser->position == 0) {
+		parser->position = 1;
+	}
+	if (parser->cluster != NULL && *parser->cluster != '\0') {
+		return parse_letter(parser, out_value);
+	}
+	while (parser->position < parser->argc) {
+		char *argument = parser->argv[parser->position++];
+
+		/* A lone dash is an operand: stdin. */
+		if (parser->only_operands || argument[0] != '-' || argument[1] == '\0') {
+			parser->argv[++parser->operand_count] = argument;
+		} else if (argument[1] != '-') {
+			parser->cluster = argument + 1;
+			return parse_letter(parser, out_value);
+		} else if (argument[2] == '\0') {
+			parser->only_operands = true;
+		} else {
+			return parse_long(parser, argument + 2, out_value);
+		}
+	}
+	return OPTIONS_END;
+}
+
+/* Digits only: no sign, spaces or octal. Returns where they end, or NULL. */
+static const char *parse_digits(const char *text, uint64_t *out_number)
+{
+	uint64_t number = 0;
+	const char *position = text;
+
+	for (; *position >= '0' && *position <= '9'; position++) {
+		uint64_t digit = (uint64_t)(*position - '0');
+
+		if (number > (UINT64_MAX - digit) / 10) {
+			return NULL;
+		}
+		number = number * 10 + digit;
+	}
+	*out_number = number;
+	return position == text ? NULL : position;
+}
+
+static bool check_range(
+	const char *name, const char *text, uint64_t number, uint64_t min, uint64_t max)
+{
+	if (number >= min && number <= max) {
+		return true;
+	}
+	report_line("--%s: %s is not between %llu and %llu", name, text, (unsigned long long)min,
+		(unsigned long long)max);
+	return false;
+}
+
+bool options_count(const struct option_parser *parser, const char *name, const char *text,
+	uint64_t min, uint64_t max, uint64_t *out_count)
+{
+	uint64_t number;
+	const char *end = parse_digits(text, &number);
+
+	(void)parser;
+	if (end == NULL || *end != '\0') {
+		report_line("--%s: '%s' is not a number", name, text);
+		return false;
+	}
+	if (!check_range(name, text, number, min, max)) {
+		return false;
+	}
+	*out_count = number;
+	return true;
+}
+
+/* Returns the factor a suffix stands for, 0 for none known. */
+static uint64_t size_factor(const char *suffix)
+{
+	static const char letters[] = "KMGT";
+	uint64_t unit = 1024;
+	uint64_t factor = 1;
+	const char *letter;
+
+	if (*suffix == '\0' || strcasecmp(suffix, "B") == 0) {
+		return 1;
+	}
+	letter = strchr(letters, *suffix >= 'a' ? *suffix - ('a' - 'A') : *suffix);
+	if (letter == NULL) {
+		return 0;
+	}
+	if (strcasecmp(suffix + 1, "B") == 0) {
+		unit = 1000;
+	} else if (suffix[1] != '\0' && strcasecmp(suffix + 1, "iB") != 0) {
+		return 0;
+	}
+	for (const char *step = letters; step <= letter; step++) {
+		factor *= unit;
+	}
+	return factor;
+}
+
+bool options_size(const struct option_parser *parser, const char *name, const char *text,
+	uint64_t min, uint64_t max, uint64_t *out_bytes)
+{
+	uint64_t number;
+	const char *end = parse_digits(text, &number);
+	uint64_t factor = end == NULL ? 0 : size_factor(end);
+
+	(void)parser;
+	if (factor == 0 || number > UINT64_MAX / factor) {
+		report_line(
+			"--%s: '%s' is not a size (examples: 65536, 64K, 1M, 10MB)", name, text);
+		return false;
+	}
+	if (!check_range(name, text, number * factor, min, max)) {
+		return false;
+	}
+	*out_bytes = number * factor;
+	return true;
+}
+
+int options_choice(const struct option_parser *parser, const char *name, const char *text,
+	const char *const *choices)
+{
+	struct output_text list = {0};
+
+	(void)parser;
+	for (int i = 0; choices[i] != NULL; i++) {
+		if (strcmp(choices[i], text) == 0) {
+			output_text_free(&list);
+			return i;
+		}
+		output_text_string(&list, i == 0 ? "" : ", ");
+		output_text_string(&list, choices[i]);
+	}
+	output_text_append(&list, "", 1);
+	report_line("--%s: '%s' is not one of: %s", name, text, list.failed ? "…" : list.bytes);
+	output_text_free(&list);
+	return -1;
+}

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Lines on stderr. Each is built whole and written under one lock, because
+ * several workers report at once and a path may hold any byte but NUL.
+ */
+#include "report.h"
+
+#include "output.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static pthread_mutex_t write_lock = PTHREAD_MUTEX_INITIALIZER;
+static const char *prefix_command;
+static enum pinion_log_level log_level_max = PINION_LOG_WARN;
+static bool log_is_off;
+
+static void log_level_from_env(void)
+{
+	static const char *const names[] = {
+		[PINION_LOG_ERROR] = "error",
+		[PINION_LOG_WARN] = "warn",
+		[PINION_LOG_INFO] = "info",
+		[PINION_LOG_DEBUG] = "debug",
+	};
+	const char *text = getenv("PINION_LOG");
+
+	if (text == NULL || *text == '\0') {
+		return;
+	}
+	log_is_off = strcmp(text, "off") == 0;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strcmp(text, names[i]) == 0) {
+			log_level_max = (enum pinion_log_level)i;
+			return;
+		}
+	}
+	if (!log_is_off) {
+		report_line("PINION_LOG=%s: not one of off, error, warn, info, debug", text);
+	}
+}
+
+void report_init(const char *command_name)
+{
+	static bool is_level_known;
+
+	prefix_command = command_name;
+	if (!is_level_known) {
+		is_level_known = true;
+		log_level_from_env();
+	}
+}
+
+static void append_escape(struct output_text *line, unsigned char byte)
+{
+	static const char hex[] = "0123456789ABCDEF";
+	char text[4] = {'\\', 'x', hex[byte >> 4], hex[byte & 15]};
+
+	switch (byte) {
+	case '\n':
+		output_text_append(line, "\\n", 2);
+		return;
+	case '\t':
+		output_text_append(line, "\\t", 2);
+		return;
+	case '\r':
+		output_text_append(line, "\\r", 2);
+		return;
+	default:
+		output_text_append(line, text, sizeof(text));
+	}
+}
+
+/* True for C0 and DEL, and for C1, which some terminals obey in UTF-8 form. */
+static bool is_control(const unsigned char *bytes, size_t length)
+{
+	return (length == 1 && (bytes[0] < 0x20 || bytes[0] == 0x7f)) ||
+		(length == 2 && bytes[0] == 0xc2 && bytes[1] < 0xa0);
+}
+
+static void append_escaped(
+	struct output_text *line, const char *text, size_t length, bool escape_backslash)
+{
+	size_t position = 0;
+
+	while (position < length) {
+		const unsigned char *bytes = (const unsigned char *)text + position;
+		size_t step = output_utf8_length(text + position, length - position);
+
+		if (step == 0 || is_control(bytes, step)) {
+			append_escape(line, bytes[0]);
+			for (size_t i = 1; i < step; i++) {
+				append_escape(line, bytes[i]);
+			}
+		} else if (bytes[0] == '\\' && escape_backslash) {
+			output_text_append(line, "\\\\", 2);
+		} else {
+			output_text_append(line, bytes, step);
+		}
+		position += step == 0 ? 1 : step;
+	}
+}
+
+static void append_prefix(struct output_text *line)
+{
+	output_text_string(line, "pinion");
+	if (prefix_command != NULL) {
+		output_text_string(line, " ");
+		output_text_string(line, prefix_command);
+	}
+	output_text_string(line, ": ");
+}
+
+/* Nothing is left to tell when stderr itself fails, so errors end the line. */
+static void write_line(struct output_text *line)
+{
+	size_t position = 0;
+
+	output_text_append(line, "\n", 1);
+	pthread_mutex_lock(&write_lock);
+	while (position < line->length) {
+		ssize_t count =
+			write(STDERR_FILENO, line->bytes + position, line->length - position);
+
+		if (count > 0) {
+			position += (size_t)count;
+		} else if (count == 0 || errno != EINTR) {
+			break;
+		}
+	}
+	pthread_mutex_unlock(&write_lock);
+	output_text_free(line);
+}
+
+void report_line(const char *format, ...)
+{
+	int saved_errno = errno;
+	struct output_text line = {0};
+	char small[512];
+	char *text = small;
+	va_list arguments;
+	int length;
+
+	va_start(arguments, format);
+	length = vsnprintf(small, sizeof(small), format, arguments);
+	va_end(arguments);
+	if (length < 0) {
+		length = 0;
+	}
+	if ((size_t)length >= sizeof(small)) {
+		text = malloc((size_t)length + 1);
+		if (text != NULL) {
+			va_start(arguments, format);
+			vsnprintf(text, (size_t)length + 1, format, arguments);
+			va_end(arguments);
+		} else {
+			text = small;
+			length = (int)sizeof(small) - 1;
+		}
+	}
+	append_prefix(&line);
+	append_escaped(&line, text, (size_t)length, false);
+	write_line(&line);
+	if (text != small) {
+		free(text);
+	}
+	errno = saved_errno;
+}
+
+void report_path(const char *path, const char *reason)
+{
+	int saved_errno = errno;
+	struct output_text line = {0};
+
+	append_prefix(&line);
+	append_escaped(&line, path, strlen(path), true);
+	output_text_string(&line, ": ");
+	output_text_string(&line, reason);
+	write_line(&line);
+	errno = saved_errno;
+}
+
+const char *report_reason(int error)
+{
+	/* Where something can be done about it, the words say what. */
+	static const struct {
+		int error;
+		const char *words;
+	} reasons[] = {
+		{EACCES, "permission denied"},
+		{EAGAIN, "the system is out of a resource for now; try again"},
+		{EBADF, "is closed"},
+		{EBADMSG, "its data is damaged on the disk (checksum mismatch)"},
+		{ECANCELED, "stopped early"},
+		{EINVAL, "the file system refused the request (invalid argument)"},
+		{EIO, "input/output error: the disk could not deliver it (see dmesg)"},
+		{EISDIR, "is a directory (use -r)"},
+		{ELOOP, "symbolic link loop"},
+		{EMFILE, "too many open files (raise the limit: ulimit -n)"},
+		{ENAMETOOLONG, "name too long"},
+		{ENFILE, "too many open files on this machine (sysctl fs.file-max)"},
+		{ENODEV, "no such device"},
+		{ENOENT, "no such file or directory"},
+		{ENOMEM, "out of memory"},
+		{ENOMSG, "not a path: a NUL byte in a list of lines (use -0 for a list with NULs)"},
+		{ENOSPC, "no space left on the device"},
+		{ENOTDIR, "not a directory"},
+		{ENOTSUP, "not a regular file"},
+		{ENXIO, "no such device or address"},
+		{EPERM, "operation not permitted"},
+		{EPIPE, "closed pipe: whoever read it has gone"},
+		{EROFS, "read-only file system"},
+		{ESTALE, "changed while it was read"},
+		{ETIMEDOUT, "timed out"},
+	};
+	int positive = error < 0 ? -error : error;
+
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
+		if (reasons[i].error == positive) {
+			return reasons[i].words;
+		}
+	}
+	return strerror(positive);
+}
+
+/* A path beyond PATH_MAX cannot be asked and stays without its kind. */
+static const char *special_reason(const char *path)
+{
+	struct stat status;
+
+	if (stat(path, &status) != 0) {
+		return "not a regular file";
+	}
+	switch (status.st_mode & S_IFMT) {
+	case S_IFIFO:
+		return "not a regular file (FIFO)";
+	case S_IFSOCK:
+		return "not a regular file (socket)";
+	case S_IFCHR:
+		return "not a regular file (character device)";
+	case S_IFBLK:
+		return "not a regular file (block device)";
+	default:
+		return "not a regular file";
+	}
+}
+
+void report_outcome(
+	const struct pinion_scan_file *file, enum pinion_scan_outcome outcome, int error)
+{
+	switch (outcome) {
+	case PINION_SCAN_DONE:
+	case PINION_SCAN_CANCELLED:
+		return;
+	case PINION_SCAN_SKIPPED:
+		if (error == 0) {
+			return;
+		}
+		break;
+	case PINION_SCAN_FAILED:
+		if (error == -ECANCELED) {
+			return;
+		}
+		break;
+	}
+	report_path(
+		file->path, error == -ENOTSUP ? special_reason(file->path) : report_reason(error));
+}
+
+void report_log(void *arg, enum pinion_log_level level, const char *message)
+{
+	(void)arg;
+	if (log_is_off || level > log_level_max) {
+		return;
+	}
+	switch (level) {
+	case PINION_LOG_ERROR:
+		report_line("%s", message);
+		return;
+	case PINION_LOG_WARN:
+		report_line("warning: %s", message);
+		return;
+	case PINION_LOG_INFO:
+		report_line("info: %s", message);
+		return;
+	case PINION_LOG_DEBUG:
+		report_line("debug: %s", message);
+		return;
+	}
+}
+
+void report_totals(const struct pinion_scan_totals *totals)
+{
+	report_line("%llu %s: %llu done, %llu failed, %llu skipped, %llu cancelled",
+		(unsigned long long)totals->seen, totals->seen == 1 ? "file" : "files",
+		(unsigned long long)totals->done, (unsigned long long)totals->failed,
+		(unsigned long long)totals->skipped, (unsigned long long)totals->cancelled);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a tool says on stderr: one line per trouble, whatever bytes a path has,
+ * never interleaved with another thread's line.
+ */
+#ifndef PINION_TOOLS_REPORT_H
+#define PINION_TOOLS_REPORT_H
+
+#include <pinion/log.h>
+#include <pinion/scan.h>
+#include <stddef.h>
+
+/* "pinion COMMAND: " starts every line from now on. */
+void report_init(const char *command_name);
+
+/*
+ * One line, formatted, with the prefix and a newline. Control characters and
+ * invalid UTF-8 in it come out escaped, so that it stays one line.
+ */
+void report_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/*
+ * "PATH: REASON", the path with control characters, backslash, newline and
+ * invalid UTF-8 escaped as \n, \t, \\ and \xHH so that it stays one line.
+ */
+void report_path(const char *path, const char *reason);
+
+/* Words for an errno (negative or positive) a scan reported for a path. */
+const char *report_reason(int error);
+
+/* The line for a path whose outcome is not DONE; silent for plain symlinks. */
+void report_outcome(
+	const struct pinion_scan_file *file, enum pinion_scan_outcome outcome, int error);
+
+/* A pinion_log_fn: errors and warnings as lines, more under PINION_LOG. */
+void report_log(void *arg, enum pinion_log_level level, const char *message);
+
+/*
+ * The closing line of counts. It is printed whenever this is called: the
+ * caller does so only when asked (--stats) or when not all is done.
+ */
+void report_totals(const struct pinion_scan_totals *totals);
+
+#endif
