@@ -94,6 +94,7 @@ static size_t make_text(uint32_t *state, char *out_text)
 	static const char *const fragments[] = {"a", "b", "c", "d", "ac", "cd", "1", "x", "7x",
 		"12xab", "bcd4", "<%", "%>", "z", " ", "needle", "need", "key-", "key-0a1b2c3d",
 		"      "};
+	const uint32_t fragment_count = sizeof(fragments) / sizeof(fragments[0]);
 	size_t length = 0;
 
 	for (;;) {
@@ -101,7 +102,7 @@ static size_t make_text(uint32_t *state, char *out_text)
 		size_t size;
 
 		*state = *state * 1664525 + 1013904223;
-		fragment = fragments[(*state >> 16) % (sizeof(fragments) / sizeof(fragments[0]))];
+		fragment = fragments[(*state >> 16) % fragment_count];
 		size = strlen(fragment);
 		if (length + size > SELFTEST_TEXT_BYTES) {
 			return length;
@@ -133,7 +134,7 @@ static int check_search(const struct test *test, const char *text, size_t length
 	for (size_t i = 0; i < test->count; i++) {
 		if (memcmp(got[i].at, expected[i].at, length + 1) != 0) {
 			snprintf(test->reason, test->reason_bytes,
-				"%s matches elsewhere than it should when %zu bytes are searched %s",
+				"%s matches elsewhere than it should when %zu bytes are taken %s",
 				patterns[test->first + i].expression, length,
 				split == 0 ? "in one block" : "in two parts");
 			return -EINVAL;

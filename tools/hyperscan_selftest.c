@@ -8,10 +8,11 @@
 #include <errno.h>
 #include <stdio.h>
 
-#if defined(HAVE_HYPERSCAN) && HAVE_HYPERSCAN
+#if defined(HAVE_HYPERSCAN)
 
 #include <hs.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct subject {
 	hs_database_t *block;
@@ -116,9 +117,9 @@ int selftest_library(char *reason, size_t reason_bytes)
 		return 0;
 	}
 	snprintf(reason, reason_bytes,
-		"the regular-expression library (%s) loses matches, so it is not used: %s. "
-		"Build against the package libhyperscan-dev instead",
-		hs_version(), cause);
+		"the regular-expression library (libhs %.*s) loses matches, so it is not used: "
+		"%s. Build against the package libhyperscan-dev instead",
+		(int)strcspn(hs_version(), " "), hs_version(), cause);
 	return -EINVAL;
 }
 

@@ -7,6 +7,8 @@
  * `\b`, `^`, `$` and `\Z` look at. What they get wrong at the part's own
  * borders ends before the first or after the last end asked for.
  */
+#if defined(HAVE_HYPERSCAN)
+
 #include "hyperscan_starts.h"
 
 #include <errno.h>
@@ -306,3 +308,5 @@ int hyperscan_starts_find(struct hyperscan_starts *starts, hs_scratch_t **scratc
 	}
 	return find_with_som(starts, with_som, scratch, block, items, count);
 }
+
+#endif

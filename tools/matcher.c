@@ -9,7 +9,7 @@
 
 const struct matcher_ops *matcher_default(void)
 {
-#if defined(HAVE_HYPERSCAN) && HAVE_HYPERSCAN
+#if defined(HAVE_HYPERSCAN)
 	return &matcher_hyperscan;
 #else
 	return &matcher_literal;

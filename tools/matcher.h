@@ -77,7 +77,7 @@ const struct matcher_ops *matcher_default(void);
 /* Always there; knows literals only. */
 extern const struct matcher_ops matcher_literal;
 
-#if defined(HAVE_HYPERSCAN) && HAVE_HYPERSCAN
+#if defined(HAVE_HYPERSCAN)
 extern const struct matcher_ops matcher_hyperscan;
 #endif
 

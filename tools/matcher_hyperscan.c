@@ -9,8 +9,11 @@
  *
  * Databases are shared and read-only; each worker has scratch of its own.
  */
+#if defined(HAVE_HYPERSCAN)
+
 #include "matcher.h"
 
+#include "hyperscan_compile.h"
 #include "hyperscan_starts.h"
 
 #include <errno.h>
@@ -34,129 +37,6 @@ struct matcher_worker {
 struct matcher_stream {
 	hs_stream_t *stream;
 };
-
-/* Alternatives and inline flags have to stay within a group: see the starts. */
-static bool fits_in_group(const char *expression)
-{
-	char *anchored = hyperscan_expression_anchored(expression, HYPERSCAN_CONTEXT_FILE);
-	hs_expr_info_t *info = NULL;
-	hs_compile_error_t *error = NULL;
-	bool fits = anchored != NULL &&
-		hs_expression_info(anchored, HYPERSCAN_FLAGS, &info, &error) == HS_SUCCESS;
-
-	free(info);
-	hs_free_compile_error(error);
-	free(anchored);
-	return fits;
-}
-
-static int check_widths(struct rule *rule, const char *expression, const hs_expr_info_t *info,
-	struct matcher_trouble *out_trouble)
-{
-	if (info->min_width == 0) {
-		matcher_complain(out_trouble, UINT32_MAX,
-			"can match without a single byte, so it would match everywhere");
-		return -EINVAL;
-	}
-	rule->min_width = info->min_width;
-	rule->max_width =
-		info->max_width > MATCHER_WIDTH_MAX ? RULE_WIDTH_UNBOUNDED : info->max_width;
-	if (rule->max_width != RULE_WIDTH_UNBOUNDED && rule->min_width != rule->max_width &&
-		!fits_in_group(expression)) {
-		matcher_complain(
-			out_trouble, UINT32_MAX, "does not compile inside a group: (?:PATTERN)");
-		return -EINVAL;
-	}
-	return 0;
-}
-
-static int hyperscan_measure(struct rule *rule, struct matcher_trouble *out_trouble)
-{
-	char *expression = hyperscan_expression(rule);
-	hs_expr_info_t *info = NULL;
-	hs_compile_error_t *compile_error = NULL;
-	int error;
-
-	if (expression == NULL) {
-		return -ENOMEM;
-	}
-	if (hs_expression_info(expression, HYPERSCAN_FLAGS, &info, &compile_error) == HS_SUCCESS) {
-		error = check_widths(rule, expression, info, out_trouble);
-	} else {
-		matcher_complain(out_trouble, UINT32_MAX, "%s",
-			compile_error != NULL ? compile_error->message : "cannot be compiled");
-		error = -EINVAL;
-	}
-	hs_free_compile_error(compile_error);
-	free(info);
-	free(expression);
-	return error;
-}
-
-/* What hs_compile_multi() takes, for the rules of one kind. */
-struct compile_list {
-	const char **expressions;
-	unsigned *flags;
-	unsigned *ids;
-	unsigned count;
-};
-
-static void compile_list_free(struct compile_list *list)
-{
-	free(list->expressions);
-	free(list->flags);
-	free(list->ids);
-}
-
-static int compile_list_fill(
-	struct compile_list *list, const struct matcher *matcher, bool bounded, unsigned flags)
-{
-	uint32_t count = matcher->rules->count;
-
-	list->expressions = calloc(count, sizeof(*list->expressions));
-	list->flags = calloc(count, sizeof(*list->flags));
-	list->ids = calloc(count, sizeof(*list->ids));
-	if (list->expressions == NULL || list->flags == NULL || list->ids == NULL) {
-		return -ENOMEM;
-	}
-	for (uint32_t i = 0; i < count; i++) {
-		bool is_bounded = matcher->rules->items[i].max_width != RULE_WIDTH_UNBOUNDED;
-
-		if (is_bounded == bounded) {
-			list->expressions[list->count] = matcher->starts[i].expression;
-			list->flags[list->count] = HYPERSCAN_FLAGS | flags;
-			list->ids[list->count] = i;
-			list->count++;
-		}
-	}
-	return 0;
-}
-
-/* Leaves *out_database NULL when there is no rule of the kind. */
-static int compile_kind(const struct matcher *matcher, bool bounded, hs_database_t **out_database,
-	struct matcher_trouble *out_trouble)
-{
-	unsigned mode = bounded ? HS_MODE_BLOCK : HS_MODE_STREAM | HS_MODE_SOM_HORIZON_LARGE;
-	struct compile_list list = {0};
-	hs_compile_error_t *trouble = NULL;
-	int error = compile_list_fill(&list, matcher, bounded, bounded ? 0 : HS_FLAG_SOM_LEFTMOST);
-
-	if (error == 0 && list.count > 0 &&
-		hs_compile_multi(list.expressions, list.flags, list.ids, list.count, mode, NULL,
-			out_database, &trouble) != HS_SUCCESS) {
-		bool is_about_rule =
-			trouble->expression >= 0 && (unsigned)trouble->expression < list.count;
-
-		matcher_complain(out_trouble,
-			is_about_rule ? list.ids[trouble->expression] : UINT32_MAX, "%s%s",
-			trouble->message,
-			bounded ? "" : " A bound, {1,200} in place of + or *, helps.");
-		hs_free_compile_error(trouble);
-		error = -EINVAL;
-	}
-	compile_list_free(&list);
-	return error;
-}
 
 static void hyperscan_destroy(struct matcher *matcher)
 {
@@ -210,10 +90,12 @@ static int hyperscan_create(const struct rules *rules, struct matcher **out_matc
 	matcher->rules = rules;
 	error = init_starts(matcher);
 	if (error == 0) {
-		error = compile_kind(matcher, true, &matcher->bounded, out_trouble);
+		error = hyperscan_compile(
+			rules, matcher->starts, true, &matcher->bounded, out_trouble);
 	}
 	if (error == 0) {
-		error = compile_kind(matcher, false, &matcher->unbounded, out_trouble);
+		error = hyperscan_compile(
+			rules, matcher->starts, false, &matcher->unbounded, out_trouble);
 	}
 	if (error != 0) {
 		hyperscan_destroy(matcher);
@@ -424,3 +306,5 @@ const struct matcher_ops matcher_hyperscan = {
 	.stream_feed = hyperscan_stream_feed,
 	.stream_close = hyperscan_stream_close,
 };
+
+#endif

@@ -14,7 +14,6 @@
 #include <string.h>
 
 enum {
-	/* More than this in front of each window is too much to read again. */
 	WINDOW_BYTES_MIN = 4096,
 	WINDOW_BYTES_MAX = 64 << 20,
 };
@@ -262,8 +261,8 @@ const struct command scan_command = {
 		"byte but newline.\n\n"
 		"A line is PATH:START-END: RULE: EXCERPT, byte offsets and the first bytes of "
 		"what was found. The lines of a file are in order; those of several files mix.\n\n"
-		"Exit status: 0 nothing found; 1 something found; 2 something could not be read, or "
-		"bad usage; 3 stopped early by a signal.",
+		"Exit status: 0 nothing found; 1 something found; 2 something could not be read, "
+		"or bad usage; 3 stopped early by a signal.",
 	.options = scan_specs,
 	.option_count = OPTION_COUNT,
 	.run = scan_command_run,

@@ -64,7 +64,6 @@ struct sum_job {
 
 	pthread_mutex_t lock; /* of the counters below, which callbacks change */
 	bool has_trouble;
-	uint64_t stopped_count;	   /* files a signal stopped inside a hole */
 	uint64_t mismatch_count;   /* of the current list */
 	uint64_t unreadable_count; /* likewise */
 	bool has_mismatch;	   /* of any list */

@@ -102,10 +102,6 @@ static void file_report(
 
 	if (outcome == PINION_SCAN_DONE) {
 		job->mode->line(job, &text, file->path, file->sequence, sum->digest);
-	} else if (outcome == PINION_SCAN_FAILED && error == -ECANCELED) {
-		pthread_mutex_lock(&job->lock);
-		job->stopped_count++;
-		pthread_mutex_unlock(&job->lock);
 	} else if (is_trouble(outcome, error)) {
 		report_outcome(file, outcome, error);
 		sum_trouble(job);
@@ -170,10 +166,9 @@ void sum_end(struct sum_job *job)
 		job->totals.seen += totals.seen;
 		job->totals.done += totals.done;
 		/* The scan counts what hash_hole() ended as failed. */
-		job->totals.failed += totals.failed - job->stopped_count;
+		job->totals.failed += totals.failed;
 		job->totals.skipped += totals.skipped;
-		job->totals.cancelled += totals.cancelled + job->stopped_count;
-		job->stopped_count = 0;
+		job->totals.cancelled += totals.cancelled;
 		job->totals.read_bytes += totals.read_bytes;
 		job->totals.hole_bytes += totals.hole_bytes;
 		job->totals.direct_files += totals.direct_files;

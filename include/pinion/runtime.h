@@ -34,7 +34,8 @@ PINION_API int pinion_runtime_create(
 /*
  * Frees a runtime, stopping it first if need be. NULL is accepted.
  *
- * Context: any thread but a worker's; blocks as pinion_runtime_stop() does.
+ * Context: any thread but a worker's, while no other call on this runtime is
+ * under way; blocks as pinion_runtime_stop() does.
  * Since: 0.1
  */
 PINION_API void pinion_runtime_destroy(struct pinion_runtime *runtime);
@@ -134,7 +135,7 @@ PINION_API void pinion_runtime_counters(const struct pinion_runtime *runtime,
 struct pinion_runtime_facts {
 	uint32_t worker_count;
 	uint32_t workers_bound;	    /* how many are bound to a core */
-	uint32_t uses_ring;	    /* 0: the pread fallback */
+	uint32_t uses_ring;	    /* 0: some worker reads by the pread fallback */
 	uint32_t ring_setup_flags;  /* IORING_SETUP_* in force */
 	uint32_t arenas_registered; /* workers whose arena the kernel holds registered */
 	uint32_t page_bytes;	    /* smallest page size any arena got */

@@ -86,8 +86,8 @@ struct pinion_window {
  *
  * Context: `open`, `window` and `close` run on workers; those of one file
  * never overlap, except `window` under PINION_SCAN_PARALLEL. `close` is the
- * last, once per file that `open` saw. `report` is called exactly once for
- * every path, after `close`, from a worker or from the adding thread.
+ * last, once per file whose `open` returned 0. `report` is called exactly once
+ * for every path, after `close`, from a worker or from the adding thread.
  */
 struct pinion_scan_ops {
 	int (*open)(void *arg, struct pinion_scan_file *file); /* may be NULL */
@@ -120,7 +120,7 @@ struct pinion_scan_config {
 	uint32_t files_in_flight;
 	/* Windows of one file read at once, 1 … 1024. Default 8. */
 	uint32_t windows_in_flight;
-	/* Bytes of `user` memory per file in flight. Default 0. */
+	/* Bytes of `user` memory per file in flight, 0 … 1 MiB. Default 0. */
 	uint32_t file_user_bytes;
 	/*
 	 * Deliver holes of sparse files as such instead of reading zeros: 0 or
@@ -152,7 +152,8 @@ struct pinion_scan_totals {
  * Owns: `ops` and `config` are copied; `arg` must outlive the scan. All memory
  * it needs is allocated here.
  * Context: any thread but a worker's.
- * Errors: -EINVAL: a field out of range. -ENOMEM.
+ * Errors: -EINVAL: a field out of range. -E2BIG: the struct is newer than the
+ * library and an unknown field is set. -ENOMEM.
  * Since: 0.1
  */
 PINION_API int pinion_scan_create(struct pinion_runtime *runtime,

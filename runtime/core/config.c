@@ -108,18 +108,6 @@ static int check_together(const struct pin_log *log, const struct pinion_config 
 	return 0;
 }
 
-static bool tail_is_zero(const struct pinion_config *given)
-{
-	const uint8_t *bytes = (const uint8_t *)given;
-
-	for (size_t i = sizeof(*given); i < given->size; i++) {
-		if (bytes[i] != 0) {
-			return false;
-		}
-	}
-	return true;
-}
-
 int pin_config_accept(struct pinion_config *out_config, const struct pinion_config *given)
 {
 	struct pinion_config config;
@@ -129,7 +117,7 @@ int pin_config_accept(struct pinion_config *out_config, const struct pinion_conf
 	if (given == NULL || given->size < CONFIG_BYTES_MIN) {
 		return -EINVAL;
 	}
-	if (!tail_is_zero(given)) {
+	if (!pin_is_zero((const uint8_t *)given + sizeof(*given), given->size - sizeof(*given))) {
 		return -E2BIG;
 	}
 	memcpy(&config, given, sizeof(config));

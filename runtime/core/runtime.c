@@ -140,10 +140,19 @@ static void join_threads(struct pin_shared *shared)
 			shared->host->thread_join(shared->workers[i].thread);
 		}
 	}
-	/* Only now can no doorbell be rung any more. */
+}
+
+/*
+ * Only when no call into the runtime can be under way any more: until then a
+ * thread outside may still ring a doorbell, whose worker woke by itself, ran
+ * the task and ended.
+ */
+static void free_workers(struct pin_shared *shared)
+{
 	for (uint32_t i = 0; i < shared->worker_count; i++) {
 		pin_worker_fini(&shared->workers[i]);
 	}
+	free(shared->workers);
 }
 
 int pinion_runtime_create(const struct pinion_config *config, struct pinion_runtime **out_runtime)
@@ -190,7 +199,7 @@ end_threads:
 	pin_store_release_u32(&runtime->shared.has_ended, 1);
 	pin_shared_wake_all(&runtime->shared);
 	join_threads(&runtime->shared);
-	free(runtime->shared.workers);
+	free_workers(&runtime->shared);
 free_runtime:
 	free(runtime);
 	return rc;
@@ -236,7 +245,7 @@ void pinion_runtime_destroy(struct pinion_runtime *runtime)
 		return;
 	}
 	PIN_CHECK(end(runtime, true) == 0); /* not from one of its own workers */
-	free(runtime->shared.workers);
+	free_workers(&runtime->shared);
 	free(runtime);
 }
 
@@ -398,7 +407,7 @@ void pinion_runtime_facts(
 	const struct pin_shared *shared = &runtime->shared;
 	struct pinion_runtime_facts facts = {
 		.worker_count = shared->worker_count,
-		.uses_ring = shared->is_fallback ? 0 : 1,
+		.uses_ring = 1,
 		.ring_setup_flags = shared->workers[0].ring.setup_flags,
 		.page_bytes = PIN_HUGE_PAGE_BYTES,
 		.doorbell = doorbell_name(shared->workers[0].ring.doorbell_kind),
@@ -410,6 +419,9 @@ void pinion_runtime_facts(
 		const struct pin_worker *worker = &shared->workers[i];
 		uint32_t page_bytes = pin_arena_page_bytes(&worker->arena);
 
+		if (worker->ring.is_fallback) {
+			facts.uses_ring = 0;
+		}
 		facts.workers_bound += worker->is_bound ? 1 : 0;
 		facts.arenas_registered += worker->is_registered ? 1 : 0;
 		if (page_bytes < facts.page_bytes) {

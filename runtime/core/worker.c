@@ -150,9 +150,33 @@ uint8_t *pin_worker_buffer_acquire(struct pin_worker *worker, size_t bytes, uint
 	return buffer;
 }
 
-void pin_worker_buffer_release(struct pin_worker *worker, const uint8_t *bytes, uint32_t index)
+bool pin_worker_buffer_await(
+	struct pin_worker *worker, size_t bytes, struct pin_buffer_waiter *waiter)
 {
-	if ((index & SMALL_BUFFER) != 0) {
+	waiter->bytes = pin_worker_buffer_acquire(worker, bytes, &waiter->index);
+	if (waiter->bytes != NULL) {
+		return true;
+	}
+	pin_list_push(bytes > worker->small_buffers.buffer_bytes ? &worker->buffer_queue
+								 : &worker->small_buffer_queue,
+		&waiter->link);
+	return false;
+}
+
+void pin_worker_buffer_release(struct pin_worker *worker, uint8_t *bytes, uint32_t index)
+{
+	bool is_small = (index & SMALL_BUFFER) != 0;
+	struct pin_link *first =
+		pin_list_pop(is_small ? &worker->small_buffer_queue : &worker->buffer_queue);
+
+	if (first != NULL) {
+		struct pin_buffer_waiter *waiter =
+			PIN_CONTAINER_OF(first, struct pin_buffer_waiter, link);
+
+		waiter->bytes = bytes;
+		waiter->index = index;
+		pin_worker_spawn_bound(worker, waiter->task);
+	} else if (is_small) {
 		pin_pool_release(&worker->small_buffers, bytes, index & ~(uint32_t)SMALL_BUFFER);
 	} else {
 		pin_pool_release(&worker->buffers, bytes, index);
@@ -370,10 +394,15 @@ static int start_ring(struct pin_worker *worker)
 	char hint[192];
 	int rc = pin_ring_init(&worker->ring, shared->host, &worker->meter, &options, &shared->log);
 
-	if (rc == 0 || shared->config.io_level == PINION_IO_RING) {
-		return rc;
+	if (rc == 0) {
+		return 0;
 	}
 	pin_kernel_ring_hint(rc, hint, sizeof(hint));
+	if (shared->config.io_level == PINION_IO_RING) {
+		pin_log(&shared->log, PINION_LOG_ERROR, "worker %u has no io_uring: %s",
+			worker->index, hint);
+		return rc;
+	}
 	pin_log(&shared->log, PINION_LOG_WARN, "worker %u runs without io_uring: %s", worker->index,
 		hint);
 	options.is_fallback = true;

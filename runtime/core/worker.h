@@ -66,6 +66,14 @@ enum pin_step {
 	PIN_STEP_EXIT, /* the runtime has ended */
 };
 
+/* Who gets a buffer, now or later. */
+struct pin_buffer_waiter {
+	struct pin_link link;
+	struct pinion_task *task; /* bound to the worker when its turn comes */
+	uint8_t *bytes;
+	uint32_t index;
+};
+
 struct pin_worker {
 	/* [const] after start */
 	struct pin_shared *shared;
@@ -90,6 +98,8 @@ struct pin_worker {
 	struct pin_arena arena;
 	struct pin_pool buffers;
 	struct pin_pool small_buffers;
+	struct pin_list buffer_queue; /* waiters, oldest first */
+	struct pin_list small_buffer_queue;
 	struct pin_device_cache devices;
 };
 
@@ -125,7 +135,19 @@ int pin_worker_open(struct pin_worker *worker, struct pin_open *open);
 
 /* NULL when none is free; `bytes` at most the configuration's buffer_bytes. */
 uint8_t *pin_worker_buffer_acquire(struct pin_worker *worker, size_t bytes, uint32_t *out_index);
-void pin_worker_buffer_release(struct pin_worker *worker, const uint8_t *bytes, uint32_t index);
+
+/*
+ * As above, but when none is free `waiter` joins the queue: the first buffer
+ * released while it is at the front is its own, and its task runs. False: it
+ * waits; it must stay in place.
+ */
+bool pin_worker_buffer_await(
+	struct pin_worker *worker, size_t bytes, struct pin_buffer_waiter *waiter);
+
+/*
+ * Gives a buffer to the first in the queue for its size, or back to the pool.
+ */
+void pin_worker_buffer_release(struct pin_worker *worker, uint8_t *bytes, uint32_t index);
 
 /*
  * The wake rule: after work was published, wakes one sleeper if there is any.

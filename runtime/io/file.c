@@ -172,6 +172,33 @@ static uint32_t find_cached_percent(int fd, uint64_t size_bytes)
 	return counts.cached_count >= pages ? 100 : (uint32_t)(counts.cached_count * 100 / pages);
 }
 
+int pin_file_check_kind(const char *path)
+{
+	struct stat status;
+	int fd;
+	int rc;
+
+	if (stat(path, &status) == 0) {
+		rc = 0;
+	} else if (errno == ENAMETOOLONG) {
+		/*
+		 * O_PATH opens the name, not the thing: nothing happens to it.
+		 */
+		fd = pin_open_long(path, O_PATH | O_CLOEXEC);
+		if (fd < 0) {
+			return fd;
+		}
+		rc = fstat(fd, &status) < 0 ? -errno : 0;
+		close(fd);
+	} else {
+		rc = -errno;
+	}
+	if (rc < 0) {
+		return rc;
+	}
+	return S_ISREG(status.st_mode) || S_ISDIR(status.st_mode) ? 0 : -ENOTSUP;
+}
+
 static int check_kind(const struct stat *status)
 {
 	if (S_ISREG(status->st_mode)) {
@@ -197,7 +224,9 @@ static void choose_direct(struct pinion_file *file, uint32_t direct, struct pin_
 		return;
 	}
 	device = find_device(cache, file->device, file->fd);
-	if (device.offset_align_bytes == 0 || device.memory_align_bytes > PIN_PAGE_BYTES) {
+	/* Windows start at pages and buffers are aligned to them. */
+	if (device.offset_align_bytes == 0 || device.offset_align_bytes > PIN_PAGE_BYTES ||
+		device.memory_align_bytes > PIN_PAGE_BYTES) {
 		return;
 	}
 	flags = fcntl(file->fd, F_GETFL);
@@ -254,20 +283,21 @@ void pin_file_leave_direct(const struct pinion_file *file)
 
 int pinion_file_open(struct pinion_file *file, const char *path, uint32_t direct)
 {
-	int fd;
+	int rc;
 
 	if (file == NULL || path == NULL || direct > PINION_DIRECT_NEVER) {
 		return -EINVAL;
 	}
 	file->fd = -1;
-	fd = pin_open_long(path, pin_file_open_flags(true));
-	if (fd < 0) {
-		/*
-		 * What open(2) says of a socket, or a device without a driver.
-		 */
-		return fd == -ENXIO ? -ENOTSUP : fd;
+	/*
+	 * Opening some devices has effects, and a FIFO's writer would notice.
+	 */
+	rc = pin_file_check_kind(path);
+	if (rc < 0) {
+		return rc;
 	}
-	return pin_file_adopt(file, fd, direct, NULL);
+	rc = pin_open_long(path, pin_file_open_flags(true));
+	return rc < 0 ? rc : pin_file_adopt(file, rc, direct, NULL);
 }
 
 void pinion_file_close(struct pinion_file *file)

@@ -43,6 +43,12 @@ struct pin_device_cache {
 int pin_file_open_flags(bool follow_links);
 
 /*
+ * Looks at what a path leads to without opening it: 0 for a regular file and a
+ * directory, -ENOTSUP for anything else; other errors as stat(2).
+ */
+int pin_file_check_kind(const char *path);
+
+/*
  * Fills `file` for an open descriptor, which it takes over; on failure the
  * descriptor is closed. `cache` may be NULL. Errors as pinion_file_open().
  */

@@ -24,9 +24,10 @@ enum {
 	ENTRIES_MIN = 64,
 	CQ_PER_SQ = 4,
 	/*
-	 * In flight at most half the CQ: the rest is for doorbells and cancels.
+	 * In flight at most half the CQ: the rest is for doorbells and
+	 * cancels. Of the CQ as it came out: the kernel caps it at 65536.
 	 */
-	CREDIT_PER_SQ = 2,
+	CQ_PER_CREDIT = 2,
 	SETUP_TRIES_MAX = 32,
 	/* Enters that make room in a full submission queue before giving up. */
 	FLUSH_TRIES_MAX = 1024,
@@ -54,7 +55,7 @@ static int setup_uring(struct pin_ring *ring, uint32_t entries)
 
 		if (rc == 0) {
 			ring->setup_flags = params.flags;
-			ring->credit = params.sq_entries * CREDIT_PER_SQ;
+			ring->credit = params.cq_entries / CQ_PER_CREDIT;
 			PIN_CHECK(ring->credit < params.cq_entries); /* invariant 1 */
 			return 0;
 		}
@@ -420,6 +421,7 @@ static int send_message(struct pin_ring *ring)
 void pin_ring_doorbell(struct pin_ring *ring)
 {
 	uint64_t one = 1;
+	int rc;
 
 	if (ring->doorbell_kind == PIN_DOORBELL_EVENTFD) {
 		/*
@@ -430,10 +432,16 @@ void pin_ring_doorbell(struct pin_ring *ring)
 		return;
 	}
 	/*
-	 * It fails only for want of a few bytes of kernel memory. Giving up
-	 * would lose the wake, so try until they are there.
+	 * Giving up for want of a few bytes of kernel memory would lose the
+	 * wake, so try until they are there. EOVERFLOW: the ring is full of
+	 * completions, which end the wait by themselves.
 	 */
-	while (send_message(ring) < 0) {
-		ring->host->yield();
-	}
+	do {
+		rc = send_message(ring);
+		PIN_CHECK(rc >= 0 || rc == -ENOMEM || rc == -EAGAIN || rc == -EINTR ||
+			rc == -EOVERFLOW);
+		if (rc < 0) {
+			ring->host->yield();
+		}
+	} while (rc < 0 && rc != -EOVERFLOW);
 }

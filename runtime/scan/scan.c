@@ -35,6 +35,7 @@ enum {
 	 */
 	SPARE_DESCRIPTORS = 6,
 	USER_ALIGN = 64,
+	USER_BYTES_MAX = 1 << 20,
 };
 
 /* ---- reporting ---- */
@@ -154,9 +155,6 @@ static int add(struct pinion_scan *scan, const char *path, size_t path_bytes, bo
 	slot->is_examined = is_examined;
 	slot->file.sequence = scan->next_sequence;
 	scan->next_sequence++;
-	if (slot->file.user != NULL) {
-		memset(slot->file.user, 0, scan->config.file_user_bytes);
-	}
 	pin_slot_start(slot);
 	return 0;
 }
@@ -253,7 +251,8 @@ static bool complete_config(
 		config->overlap_bytes > OVERLAP_BYTES_MAX || config->windows_in_flight == 0 ||
 		config->windows_in_flight > WINDOWS_MAX || config->files_in_flight > FILES_MAX ||
 		config->window_bytes % PIN_PAGE_BYTES != 0 || config->report_holes > 1 ||
-		config->reserved != 0 || overlap + PIN_PAGE_BYTES > buffer_bytes) {
+		config->reserved != 0 || config->file_user_bytes > USER_BYTES_MAX ||
+		overlap + PIN_PAGE_BYTES > buffer_bytes) {
 		return false;
 	}
 	if (config->window_bytes == 0) {
@@ -275,13 +274,10 @@ static void init_slots(struct pinion_scan *scan)
 		struct pin_slot *slot = &scan->slots[i - 1];
 
 		slot->scan = scan;
-		slot->lanes = &scan->lanes[(size_t)(i - 1) * lane_count];
+		slot->reader.lanes = &scan->lanes[(size_t)(i - 1) * lane_count];
 		if (scan->user_memory != NULL) {
-			slot->file.user =
+			slot->user =
 				scan->user_memory + (size_t)(i - 1) * scan->config.file_user_bytes;
-		}
-		for (uint32_t k = 0; k < lane_count; k++) {
-			slot->lanes[k].slot = slot;
 		}
 		slot->next_free = scan->free_list;
 		scan->free_list = slot;
@@ -320,6 +316,10 @@ int pinion_scan_create(struct pinion_runtime *runtime, const struct pinion_scan_
 
 	if (config->size < sizeof(complete) || ops->window == NULL || ops->report == NULL) {
 		return -EINVAL;
+	}
+	if (!pin_is_zero(
+		    (const uint8_t *)config + sizeof(complete), config->size - sizeof(complete))) {
+		return -E2BIG;
 	}
 	complete = *config;
 	if (!complete_config(&complete, worker_count, pin_runtime_buffer_bytes(runtime))) {

@@ -90,8 +90,8 @@ static inline size_t runtimes_count_entries(const char *folder)
 }
 
 /*
- * Threads of this process back to `count` entries. A joined thread may still be
- * on its way out of the kernel for a moment.
+ * The threads of this process are back at `count` entries of /proc. One that
+ * was joined may still be on its way out of the kernel for a moment.
  */
 static inline void runtimes_expect_threads(size_t count)
 {
@@ -101,7 +101,10 @@ static inline void runtimes_expect_threads(size_t count)
 		sched_yield();
 		now = runtimes_count_entries("/proc/self/task");
 	}
-	expect_number("threads", (long long)count, (long long)now);
+	/* Fewer: one was on its way out when they were counted before. */
+	if (now > count) {
+		expect_number("threads", (long long)count, (long long)now);
+	}
 }
 
 /* Ends a test that hangs, with a line that says so. */

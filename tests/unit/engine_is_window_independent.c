@@ -46,57 +46,6 @@ static void fail(const char *what, const char *pattern)
 	exit(1);
 }
 
-/* A pattern, and whether regexec(3) means the same by it. */
-struct sample {
-	const char *pattern;
-	bool has_oracle;
-};
-
-static const struct sample samples[] = {
-	{"ab", true},
-	{"aa", true},
-	{"a{3}", true},
-	{"[ab]{2}b", true},
-	{"a{2,3}", true},
-	{"a[ab]{1,5}b", true},
-	{"(a|ab)(b|bb)", true},
-	{"b{1,9}a", true},
-	{"(ab){1,3}", true},
-	{"a.{0,4}b", false},
-	{"\\bab", false},
-	{"ab\\b", false},
-	{"\\b[ab]{1,3}\\b", false},
-	{"\\Bab", false},
-	{"ab\\B", false},
-	{"^a", false},
-	{"^[ab]{1,4}$", false},
-	{"b$", false},
-	{"a{1,3}$", false},
-	{"(^|[^a])b{1,3}", false},
-	{"^a|[b_]{1,2}", false},
-	{"(\\Aa|^b|[\\^_])b?", false},
-	{"\\Aab?", false},
-	{"ab?\\z", false},
-	{"b\\Z", false},
-	{"a[^b]{1,6}a", false},
-	{"a[^b]{3}", false},
-	{"[^ab]{2,5}b", false},
-	{"b\\x00{2}", false},
-	{"[ab]{1,2}\\x00{1,40}\\b", false},
-	{"\\x00\\b", false},
-	{"b\\x00{4}$", false},
-	{"(?i)A[bB]{1,2}", false},
-	{"a[ab ]{1,60}b", false},
-};
-
-static const struct sample unbounded_samples[] = {
-	{"a.*b", false},
-	{"^a+$", false},
-	{"ab+", false},
-	{"\\ba[^b]+b\\b", false},
-	{"a[ab]*\\z", false},
-};
-
 #define COUNT(array) ((uint32_t)(sizeof(array) / sizeof((array)[0])))
 
 struct text {
@@ -307,7 +256,58 @@ static void check_cuts(struct subject *subject, const struct text *text)
 	candidates_free(&expected);
 }
 
-#if defined(HAVE_HYPERSCAN) && HAVE_HYPERSCAN
+#if defined(HAVE_HYPERSCAN)
+
+/* A pattern, and whether regexec(3) means the same by it. */
+struct sample {
+	const char *pattern;
+	bool has_oracle;
+};
+
+static const struct sample samples[] = {
+	{"ab", true},
+	{"aa", true},
+	{"a{3}", true},
+	{"[ab]{2}b", true},
+	{"a{2,3}", true},
+	{"a[ab]{1,5}b", true},
+	{"(a|ab)(b|bb)", true},
+	{"b{1,9}a", true},
+	{"(ab){1,3}", true},
+	{"a.{0,4}b", false},
+	{"\\bab", false},
+	{"ab\\b", false},
+	{"\\b[ab]{1,3}\\b", false},
+	{"\\Bab", false},
+	{"ab\\B", false},
+	{"^a", false},
+	{"^[ab]{1,4}$", false},
+	{"b$", false},
+	{"a{1,3}$", false},
+	{"(^|[^a])b{1,3}", false},
+	{"^a|[b_]{1,2}", false},
+	{"(\\Aa|^b|[\\^_])b?", false},
+	{"\\Aab?", false},
+	{"ab?\\z", false},
+	{"b\\Z", false},
+	{"a[^b]{1,6}a", false},
+	{"a[^b]{3}", false},
+	{"[^ab]{2,5}b", false},
+	{"b\\x00{2}", false},
+	{"[ab]{1,2}\\x00{1,40}\\b", false},
+	{"\\x00\\b", false},
+	{"b\\x00{4}$", false},
+	{"(?i)A[bB]{1,2}", false},
+	{"a[ab ]{1,60}b", false},
+};
+
+static const struct sample unbounded_samples[] = {
+	{"a.*b", false},
+	{"^a+$", false},
+	{"ab+", false},
+	{"\\ba[^b]+b\\b", false},
+	{"a[ab]*\\z", false},
+};
 
 static void check_mixed_rules(void)
 {

@@ -1,0 +1,455 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# `pinion scan` against grep, against a corpus whose secrets are known, and
+# every way in which its rules, input and output can be bad.
+bats_require_minimum_version 1.5.0
+
+setup_file() {
+	export corpus_folder=$BATS_FILE_TMPDIR/corpus
+	corpus=${PINION_CORPUS:-${top_builddir:-$PWD}/tools/dev/corpus}
+	"$corpus" --size 12M "$corpus_folder" >"$BATS_FILE_TMPDIR/planted"
+	LC_ALL=C sort "$BATS_FILE_TMPDIR/planted" >"$BATS_FILE_TMPDIR/planted.sorted"
+}
+
+setup() {
+	PINION=${PINION:-${top_builddir:-$PWD}/pinion}
+	features=$("$PINION" --version | grep '^features:')
+	cd "$BATS_TEST_TMPDIR" || return 1
+}
+
+needs() {
+	case $1 in
+	regex) [[ $features == *+hyperscan* ]] || skip "built without hyperscan" ;;
+	jq) command -v jq >/dev/null || skip "jq is not installed" ;;
+	user) [ "$(id -u)" != 0 ] || skip "root may read everything" ;;
+	esac
+}
+
+# Runs the program with stdout and stderr in files, for bytes bats would change.
+scan() {
+	status=0
+	"$PINION" scan "$@" >out 2>err || status=$?
+}
+
+expect() {
+	[ "$status" = "$1" ] || {
+		echo "exit status $status, expected $1; stderr:"
+		cat err
+		return 1
+	}
+}
+
+# JSON lines of plain paths as RULE<TAB>START<TAB>END<TAB>PATH, sorted.
+table() {
+	sed -E 's/^\{"rule":"([^"]*)","path":"([^"]*)","start":([0-9]+),"end":([0-9]+)\}$/\1\t\3\t\4\t\2/' \
+		"$1" | LC_ALL=C sort
+}
+
+# What grep finds: PATH<TAB>OFFSET, sorted; likewise what `out` says.
+grep_offsets() {
+	LC_ALL=C grep -robUaF -e "$1" "$2" | LC_ALL=C sed -nE 's/^([^:]*):([0-9]+):.*/\1\t\2/p' |
+		LC_ALL=C sort
+}
+out_offsets() {
+	LC_ALL=C sed -nE 's/^([^:]*):([0-9]+)-[0-9]+: .*/\1\t\2/p' out | LC_ALL=C sort
+}
+
+# Bytes of a small alphabet, so that words overlap and cross every border.
+random_bytes() {
+	head -c "$2" /dev/urandom | LC_ALL=C tr '\000-\377' "$1"
+}
+
+make_tree() {
+	mkdir tree
+	random_bytes '[a*]' 10000 >tree/all_a
+	random_bytes '[a*150][b*80][\n*26]' 60000 >tree/mixed
+	random_bytes '[a*100][b*80][\r*30][\n*20][\000*26]' 60000 >tree/binary
+	head -c 100000 /dev/urandom >tree/random
+	printf 'aa' >tree/two
+	printf 'a' >tree/one
+	: >tree/empty
+	# Across 4 KiB, 64 KiB and 1 MiB.
+	local border distance
+	for border in 4096 65536 1048576; do
+		head -c 1100000 /dev/zero >tree/border_$border
+		distance=$((border / 4096 % 7 + 1))
+		printf 'aaaaaaaa' | dd of=tree/border_$border bs=1 seek=$((border - distance)) \
+			conv=notrunc status=none
+	done
+}
+
+@test "literals are found where grep finds them, at every window and worker count" {
+	make_tree
+	for word in a aa baab; do
+		grep_offsets "$word" tree >expected
+		for setting in "" "--window=4K --workers=1" "--window=4K --workers=8" \
+			"--window=64K --workers=2" "--window=1M --workers=2 --direct=always"; do
+			# shellcheck disable=SC2086
+			scan -F -e "$word" $setting tree
+			expect 1
+			out_offsets >got
+			cmp expected got
+		done
+	done
+}
+
+@test "literals may hold any byte a command line can" {
+	printf 'x\xff\xfe.*[\\y\n x\xff\xfe.*[\\y' >file
+	scan -F -e $'x\xff\xfe.*[\\y' file
+	expect 1
+	[ "$(cut -d: -f2 out | tr '\n' ' ')" = "0-8 10-18 " ]
+	printf 'one\ntwo' >file
+	scan -F -e $'e\nt' file
+	expect 1
+	grep -q '^file:2-5: e1: ' out
+}
+
+@test "every planted secret is found, and nothing else, at every window and worker count" {
+	needs regex
+	for window in 4K 8K 64K 1M; do
+		for workers in 1 2 8; do
+			scan --format=json --window=$window --workers=$workers "$corpus_folder"
+			expect 1
+			table out >got
+			cmp "$BATS_FILE_TMPDIR/planted.sorted" got
+		done
+	done
+	scan --format=json --io=fallback --direct=never "$corpus_folder"
+	table out | cmp "$BATS_FILE_TMPDIR/planted.sorted" -
+}
+
+@test "every built-in rule is planted" {
+	needs regex
+	"$PINION" scan --print-patterns >patterns
+	[ "$(wc -l <patterns)" = "$(cut -f1 "$BATS_FILE_TMPDIR/planted" | sort -u | wc -l)" ]
+}
+
+@test "grep -E -f understands the built-in patterns" {
+	needs regex
+	"$PINION" scan --print-patterns >patterns
+	mkdir some
+	# The first file of each secret.
+	sort -t"$(printf '\t')" -u -k1,1 "$BATS_FILE_TMPDIR/planted" | cut -f4 | sort -u |
+		while read -r path; do
+			[ "$(stat -c %s "$path")" -gt 200000 ] || cp "$path" some/
+		done
+	scan some
+	[ "$(LC_ALL=C grep -raoE -f patterns some | wc -l)" = "$(wc -l <out)" ]
+}
+
+@test "the same bytes on standard output for one file, at every window" {
+	needs regex
+	large=$(ls "$corpus_folder"/images/*.c)
+	scan "$large"
+	cp out first
+	for window in 4K 64K 256K; do
+		scan --window=$window --workers=8 "$large"
+		cmp first out
+	done
+}
+
+@test "anchors and word borders see past the windows" {
+	needs regex
+	random_bytes '[a*110][b*70][\n*30][ *30][_*16]' 60000 >file
+	for pattern in '^a{1,3}' 'b{1,3}$' '\bab?\b' '\Bb' '\Aa' 'a\z' '^[ab]{2,9}$' 'a[^b]{1,20}b'; do
+		scan --window=1M -e "$pattern" --format=json file
+		cp out expected
+		for window in 4K 8K; do
+			scan --window=$window --workers=8 -e "$pattern" --format=json file
+			cmp expected out
+		done
+	done
+	printf 'foo' >foo
+	scan -e '^foo$' foo
+	expect 1
+	scan -e '\bfoo\b' foo
+	expect 1
+}
+
+@test "patterns without a longest match" {
+	needs regex
+	{
+		head -c 10000 /dev/zero | tr '\0' x
+		printf '\nkey='
+		head -c 9000 /dev/zero | tr '\0' k
+		printf ' end\nkey=short end\n'
+	} >file
+	for window in 4K 64K; do
+		scan --window=$window --workers=8 -e 'key=.*end' -e 'k{3}' --format=json file
+		expect 1
+		grep -qxF '{"rule":"e1","path":"file","start":10001,"end":19009}' out
+		grep -qxF '{"rule":"e1","path":"file","start":19010,"end":19023}' out
+		[ "$(grep -c '"e2"' out)" = 3000 ]
+	done
+	scan -e 'x.*$' file
+	expect 1
+	[ "$(cat out)" = "file:0-10000: e1: …" ]
+}
+
+@test "lines of one file are in order" {
+	needs regex
+	make_tree
+	scan -F -e a -e aa -e ab --window=4K --workers=8 tree/mixed
+	expect 1
+	sed -E 's/^[^:]*:([0-9]+)-([0-9]+): e([0-9])+:.*/\1 \2 \3/' out >got
+	sort -c -n -k1,1 -k2,2 -k3,3 got
+}
+
+@test "text shows no more than a quarter of what was found" {
+	printf 'abcdefghijkl 0123456789abcdefghijklmnop' >file
+	scan -F -e abcdefghijkl -e 0123456789abcdefghijklmnop file
+	expect 1
+	diff - out <<-'END'
+		file:0-12: e1: abc…
+		file:13-39: e2: 0123…
+		file:23-35: e1: abc…
+	END
+}
+
+@test "text escapes what would break a line" {
+	printf 'needle' >$'new\nline\t\\\xff\e'
+	scan -F -e needle ./new*
+	expect 1
+	[ "$(cat out)" = './new\nline\t\\\xff\x1b:0-6: e1: n…' ]
+}
+
+@test "json is valid for every name" {
+	needs jq
+	mkdir names
+	printf needle >names/plain
+	printf needle >$'names/bad\xff'
+	printf needle >names/größe
+	printf needle >$'names/new\nline "quoted" \\'
+	scan --format=json -F -e needle names
+	expect 1
+	[ "$(jq -s length out)" = 4 ]
+	[ "$(jq -c 'keys_unsorted' out | sort -u)" = '["rule","path","start","end"]' ]
+	jq -e -s 'any(.path == "names/größe")' out
+	jq -e -s 'any(.path == "names/new\nline \"quoted\" \\")' out
+	encoded=$(jq -r '.path | objects | .bytes' out)
+	[ "$(printf %s "$encoded" | base64 -d)" = $'names/bad\xff' ]
+}
+
+@test "a rules file replaces the built-in rules, --builtin adds them" {
+	needs regex
+	printf '# comment\n\nhello\th[e]llo{1,2}\ncrlf\tworld\r\n' >rules
+	printf 'hello world AK%s' IAABCDEFGHIJKLMNOP >file
+	scan --rules=rules file
+	expect 1
+	diff - out <<-'END'
+		file:0-5: hello: h…
+		file:6-11: crlf: w…
+	END
+	scan --rules=rules --builtin file
+	[ "$(wc -l <out)" = 3 ]
+	scan --rules=rules -e 'o w' file
+	grep -q '^file:4-7: e1: ' out
+	scan file
+	[ "$(cut -d' ' -f2 out)" = aws-access-key-id: ]
+}
+
+@test "each bad line of a rules file is named, and nothing is scanned" {
+	needs regex
+	printf 'good\ta\nno tab\nbad\t(\nempty\t\nevery\ta*\nb@d id\tx\n\tx\nnul\ta\0b\n' >rules
+	printf 'a' >file
+	scan --rules=rules file
+	expect 2
+	[ ! -s out ]
+	for line in 2 3 4 5 6 7 8; do
+		grep -q "^pinion scan: rules:$line: ." err
+	done
+	[ "$(wc -l <err)" = 7 ]
+	scan --rules=missing file
+	expect 2
+	grep -q '^pinion scan: missing: no such file' err
+	printf '# nothing\n' >rules
+	scan --rules=rules file
+	expect 2
+	grep -qxF 'pinion scan: rules: has no rules' err
+}
+
+@test "bad patterns are refused before anything is scanned" {
+	needs regex
+	printf 'a' >file
+	for pattern in '(' '[a' 'a{5,2}' '\1' '(?=a)' 'a*' '' '^' '\b'; do
+		scan -e "$pattern" file
+		expect 2
+		[ ! -s out ]
+		grep -q '^pinion scan: pattern e1: .' err
+		[ "$(wc -l <err)" = 1 ]
+	done
+	scan -F -e '' file
+	expect 2
+}
+
+@test "without regular expressions a line says what is missing" {
+	[[ $features == *-hyperscan* ]] || skip "built with hyperscan"
+	printf 'a' >file
+	scan -e 'a+' file
+	expect 2
+	grep -q 'libhyperscan-dev' err
+	scan -F -e a file
+	expect 1
+}
+
+@test "nothing found is status 0, something is 1" {
+	printf 'abc' >file
+	scan -F -e x file
+	expect 0
+	[ ! -s out ] && [ ! -s err ]
+	scan -F -e b file
+	expect 1
+	[ ! -s err ]
+}
+
+@test "bad usage" {
+	printf 'a' >file
+	for arguments in "" "-F file" "-F -e a -" "--window=5000 -F -e a file" \
+		"--window=1K -F -e a file" "--format=xml -F -e a file" "--workers=0 -F -e a file" \
+		"--direct=maybe -F -e a file" "--nonsense file"; do
+		# shellcheck disable=SC2086
+		scan $arguments
+		expect 2
+		[ ! -s out ]
+		[ "$(wc -l <err)" = 1 ]
+	done
+}
+
+@test "a pattern wider than the windows" {
+	needs regex
+	{
+		head -c 300000 /dev/zero | tr '\0' y
+		printf a
+		head -c 5500 /dev/zero | tr '\0' x
+		printf b
+		head -c 300000 /dev/zero | tr '\0' y
+	} >file
+	for window in 4K 64K 1M; do
+		scan --window=$window -e 'ax{5000,6000}b' --format=json file
+		expect 1
+		[ "$(cat out)" = '{"rule":"e1","path":"file","start":300000,"end":305502}' ]
+	done
+}
+
+@test "missing paths and directories one may not enter" {
+	printf 'a' >file
+	scan -F -e a missing file
+	expect 2
+	[ "$(wc -l <out)" = 1 ]
+	grep -q '^pinion scan: missing: no such file' err
+}
+
+@test "unreadable files are named, the rest is done" {
+	needs user
+	mkdir -p tree/shut
+	printf 'a' >tree/file
+	printf 'a' >tree/closed
+	chmod 000 tree/closed tree/shut
+	scan -F -e a tree --stats
+	chmod 700 tree/shut
+	expect 2
+	[ "$(cut -d: -f1 out)" = tree/file ]
+	grep -q 'tree/closed: permission denied' err
+	grep -q 'tree/shut: permission denied' err
+}
+
+@test "special files are skipped with a line, links are not followed" {
+	mkdir tree
+	printf 'a' >tree/file
+	mkfifo tree/fifo
+	ln -s file tree/link
+	ln -s . tree/loop
+	scan -F -e a tree
+	expect 2
+	[ "$(wc -l <out)" = 1 ]
+	[ "$(wc -l <err)" -ge 1 ]
+	grep -q 'tree/fifo' err
+	! grep -q 'tree/link' err
+}
+
+@test "a list of paths, with newlines and with NUL" {
+	printf 'a' >one
+	printf 'ba' >$'two\nlines'
+	printf 'one\n' >list
+	scan -F -e a --files-from=list
+	expect 1
+	[ "$(cat out)" = "one:0-1: e1: …" ]
+	printf 'one\0two\nlines\0' | "$PINION" scan -F -e a -0 --files-from=- >out || true
+	[ "$(wc -l <out)" = 2 ]
+}
+
+@test "an empty file, a sparse file, a file in /proc" {
+	: >empty
+	truncate -s 20G sparse 2>/dev/null || truncate -s 1G sparse
+	printf 'needle' | dd of=sparse bs=1 seek=$((512 * 1024 * 1024 - 3)) conv=notrunc status=none
+	scan -F -e needle --format=json empty sparse
+	expect 1
+	[ "$(cat out)" = '{"rule":"e1","path":"sparse","start":536870909,"end":536870915}' ]
+	scan -F -e Linux /proc/version
+	expect 1
+}
+
+@test "a full disk is status 2" {
+	[ -c /dev/full ] || skip "no /dev/full"
+	printf 'a' >file
+	status=0
+	"$PINION" scan -F -e a file >/dev/full 2>err || status=$?
+	expect 2
+	grep -q 'standard output: no space left' err
+}
+
+@test "a closed pipe ends it, status 2" {
+	head -c 5000000 /dev/zero | tr '\0' a >file
+	set +o pipefail
+	{
+		status=0
+		"$PINION" scan -F -e a file 2>err || status=$?
+		echo $status >status
+	} | head -n 1 >/dev/null
+	[ "$(cat status)" = 2 ]
+}
+
+wait_for_handler() {
+	local mask
+	for _ in {1..500}; do
+		# Before exec it is still the shell, which catches it too.
+		if [ "$(cat "/proc/$1/comm")" != bash ]; then
+			mask=$(sed -n 's/^SigCgt:\t//p' "/proc/$1/status")
+			[ $((0x${mask:-0} & 0x4000)) = 0 ] || return 0
+		fi
+		sleep 0.02
+	done
+	echo "it never caught SIGTERM"
+	return 1
+}
+
+# SIGTERM, since shells have what runs in the background ignore SIGINT.
+@test "a signal ends it, status 3, what is done stays" {
+	printf 'needle' >file
+	mkfifo list
+	exec 7<>list
+	"$PINION" scan -F -e needle --files-from=list >out 2>err 3>&- &
+	pid=$!
+	wait_for_handler $pid
+	printf 'file\n' >&7
+	for _ in {1..200}; do
+		read -r -t 0 -u 7 || break
+		sleep 0.01
+	done
+	sleep 0.1
+	kill -TERM $pid
+	status=0
+	wait $pid || status=$?
+	exec 7>&-
+	expect 3
+	grep -q 'stopped early' err
+	grep -q '^file:0-6: ' out
+}
+
+@test "--stats counts findings, files and bytes" {
+	printf 'aaa' >file
+	scan -F -e a --stats file
+	expect 1
+	grep -q '1 file: 1 done, 0 failed, 0 skipped, 0 cancelled' err
+	grep -q 'findings: 3; ' err
+}

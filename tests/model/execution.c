@@ -1,0 +1,504 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One execution: coroutines, who runs next, what went wrong.
+ *
+ * Longer than most files here, since all of it turns on one state.
+ */
+#undef _FORTIFY_SOURCE /* its longjmp refuses to change stacks */
+#include "tests/model/execution.h"
+#include "tests/model/choices.h"
+#include "tests/model/explorer.h"
+#include "tests/model/heap.h"
+#include "tests/model/memory.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+
+enum {
+	STACK_BYTES = 256 * 1024,
+	STEPS_MAX = 20000,
+	EVENTS_MAX = 4096,
+	EVENTS_SHOWN = 120,
+	LOCAL_BYTES = 8,
+	TEXT_BYTES = 1024,
+	PREEMPTION_PERCENT = 10,
+	STALE_PERCENT = 25,
+};
+
+enum thread_state {
+	READY,	/* may run; -> any other by its own doing */
+	ASLEEP, /* on an address; -> READY by model_wake_on */
+	WAITS,	/* for its condition; may run when that holds */
+	ENDED,
+};
+
+struct thread {
+	const char *name;
+	model_body_fn body;
+	void *arg;
+	bool is_daemon;
+	bool has_begun;
+	enum thread_state state;
+	const void *address;
+	model_condition_fn condition;
+	const void *condition_arg;
+	const char *what; /* it waits for */
+	uint8_t local[LOCAL_BYTES];
+	ucontext_t context; /* its beginning */
+	jmp_buf jump;	    /* where it left off */
+};
+
+struct event {
+	uint32_t thread;
+	uint32_t number; /* choices asked for before */
+	const char *site;
+	const char *operation;
+	const void *address;
+	uint64_t value;
+};
+
+static struct {
+	/* One execution. */
+	struct thread threads[MODEL_THREADS_MAX];
+	uint32_t thread_count;
+	uint32_t current;
+	uint32_t quiet_depth;
+	uint32_t left[MODEL_CHOICE_KINDS]; /* of what is bounded */
+	uint64_t step_count;
+	bool has_failed;
+	char message[TEXT_BYTES];
+	struct event events[EVENTS_MAX];
+	uint64_t event_count;
+	jmp_buf home;
+	const struct model_case *test;
+	const struct model_twin *twin;
+	/* All. */
+	void *local;
+	size_t local_bytes;
+} execution;
+
+static uint8_t stacks[MODEL_THREADS_MAX][STACK_BYTES] __attribute__((aligned(64)));
+
+static struct thread *running(void)
+{
+	return &execution.threads[execution.current];
+}
+
+/* ---- switching ---- */
+
+/* A plain jump takes a tenth of swapcontext's time: no signal mask to save. */
+static void switch_context(struct thread *to, jmp_buf *from)
+{
+	if (_setjmp(*from) != 0) {
+		return;
+	}
+	if (to->has_begun) {
+		_longjmp(to->jump, 1);
+	}
+	to->has_begun = true;
+	setcontext(&to->context);
+}
+
+static _Noreturn void go_home(void)
+{
+	_longjmp(execution.home, 1);
+}
+
+static void switch_to(uint32_t next)
+{
+	struct thread *from = running();
+	struct thread *to = &execution.threads[next];
+
+	if (from == to) {
+		return;
+	}
+	if (execution.local != NULL) {
+		memcpy(from->local, execution.local, execution.local_bytes);
+		memcpy(execution.local, to->local, execution.local_bytes);
+	}
+	execution.current = next;
+	switch_context(to, &from->jump);
+}
+
+/* ---- who runs next ---- */
+
+static bool can_run(const struct thread *thread)
+{
+	return thread->state == READY ||
+		(thread->state == WAITS && thread->condition(thread->condition_arg));
+}
+
+/* Those that can run but for the current one, in order. */
+static uint32_t find_others(uint32_t *out_others)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < execution.thread_count; i++) {
+		if (i != execution.current && can_run(&execution.threads[i])) {
+			out_others[count] = i;
+			count++;
+		}
+	}
+	return count;
+}
+
+static bool is_over(void)
+{
+	for (uint32_t i = 0; i < execution.thread_count; i++) {
+		const struct thread *thread = &execution.threads[i];
+
+		if (thread->state != ENDED && !thread->is_daemon) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static _Noreturn void fail_by_deadlock(void)
+{
+	char text[TEXT_BYTES / 2];
+	size_t length = 0;
+
+	for (uint32_t i = 0; i < execution.thread_count; i++) {
+		const struct thread *thread = &execution.threads[i];
+
+		if (thread->state != ENDED && length < sizeof(text)) {
+			length += (size_t)snprintf(text + length, sizeof(text) - length,
+				"%s%s waits for %s", length > 0 ? ", " : "", thread->name,
+				thread->what);
+		}
+	}
+	model_fail("deadlock: %s", text);
+}
+
+/* The running thread cannot go on. */
+static void leave(void)
+{
+	uint32_t others[MODEL_THREADS_MAX];
+	uint32_t count;
+
+	if (running()->state == ENDED && is_over()) {
+		go_home();
+	}
+	count = find_others(others);
+	if (count == 0) {
+		if (can_run(running())) {
+			return;
+		}
+		fail_by_deadlock();
+	}
+	switch_to(others[model_choose(MODEL_FREE, count)]);
+}
+
+static void count_step(void)
+{
+	execution.step_count++;
+	if (execution.step_count > STEPS_MAX) {
+		model_fail("livelock: more than %d steps", STEPS_MAX);
+	}
+}
+
+void model_point(void)
+{
+	uint32_t others[MODEL_THREADS_MAX];
+	uint32_t count = find_others(others);
+	uint32_t choice;
+
+	count_step();
+	if (model_is_quiet()) {
+		if (count > 0 && others[0] < execution.current) {
+			switch_to(others[0]);
+		}
+		return;
+	}
+	choice = model_choose(MODEL_PREEMPTION, count + 1);
+	if (choice > 0) {
+		switch_to(others[choice - 1]);
+	}
+}
+
+void model_yield(void)
+{
+	uint32_t others[MODEL_THREADS_MAX];
+	uint32_t count = find_others(others);
+
+	count_step();
+	if (count > 0) {
+		switch_to(others[model_choose(MODEL_FREE, count)]);
+	}
+}
+
+uint32_t model_choose(enum model_choice_kind kind, uint32_t count)
+{
+	uint32_t choice;
+
+	if (model_is_quiet()) {
+		return 0;
+	}
+	if (kind == MODEL_FREE) {
+		return choices_take(count, 50);
+	}
+	if (execution.left[kind] == 0) {
+		return choices_take(1, 0);
+	}
+	choice = choices_take(count, kind == MODEL_PREEMPTION ? PREEMPTION_PERCENT : STALE_PERCENT);
+	execution.left[kind] -= choice > 0 ? 1 : 0;
+	return choice;
+}
+
+void model_await(const char *what, model_condition_fn condition, const void *arg)
+{
+	struct thread *thread = running();
+
+	model_point();
+	if (condition(arg)) {
+		return;
+	}
+	thread->state = WAITS;
+	thread->what = what;
+	thread->condition = condition;
+	thread->condition_arg = arg;
+	leave();
+	thread->state = READY;
+}
+
+void model_sleep_on(const void *address)
+{
+	struct thread *thread = running();
+
+	thread->state = ASLEEP;
+	thread->address = address;
+	thread->what = "a futex";
+	leave();
+}
+
+void model_wake_on(const void *address, uint32_t count)
+{
+	for (uint32_t woken = 0; woken < count; woken++) {
+		struct thread *sleepers[MODEL_THREADS_MAX];
+		uint32_t sleeper_count = 0;
+
+		for (uint32_t i = 0; i < execution.thread_count; i++) {
+			struct thread *thread = &execution.threads[i];
+
+			if (thread->state == ASLEEP && thread->address == address) {
+				sleepers[sleeper_count] = thread;
+				sleeper_count++;
+			}
+		}
+		if (sleeper_count == 0) {
+			return;
+		}
+		sleepers[model_choose(MODEL_FREE, sleeper_count)]->state = READY;
+	}
+}
+
+bool model_is_quiet(void)
+{
+	return execution.quiet_depth > 0;
+}
+
+void model_quiet_begin(void)
+{
+	execution.quiet_depth++;
+}
+
+void model_quiet_end(void)
+{
+	execution.quiet_depth--;
+	if (!model_is_quiet()) {
+		memory_settle(execution.thread_count);
+	}
+}
+
+static bool others_sleep(const void *arg)
+{
+	const uint32_t *self = arg;
+
+	for (uint32_t i = 0; i < execution.thread_count; i++) {
+		if (i != *self && can_run(&execution.threads[i])) {
+			return false;
+		}
+	}
+	return true;
+}
+
+void model_settle(void)
+{
+	uint32_t self = execution.current;
+
+	model_await("the others to sleep", others_sleep, &self);
+}
+
+/* ---- threads ---- */
+
+static void begin_thread(void)
+{
+	struct thread *thread = running();
+
+	thread->body(thread->arg);
+	thread->state = ENDED;
+	leave();
+}
+
+static uint32_t start_thread(const char *name, model_body_fn body, void *arg, bool is_daemon)
+{
+	uint32_t index = execution.thread_count;
+	struct thread *thread = &execution.threads[index];
+
+	MODEL_CHECK(index < MODEL_THREADS_MAX);
+	thread->name = name;
+	thread->body = body;
+	thread->arg = arg;
+	thread->is_daemon = is_daemon;
+	thread->has_begun = false;
+	thread->state = READY;
+	memset(thread->local, 0, sizeof(thread->local));
+	getcontext(&thread->context);
+	thread->context.uc_stack.ss_sp = stacks[index];
+	thread->context.uc_stack.ss_size = STACK_BYTES;
+	thread->context.uc_link = NULL;
+	makecontext(&thread->context, begin_thread, 0);
+	execution.thread_count++;
+	if (index > 0) {
+		memory_thread_starts(execution.current, index);
+	}
+	return index;
+}
+
+uint32_t model_thread_start(const char *name, model_body_fn body, void *arg)
+{
+	return start_thread(name, body, arg, false);
+}
+
+uint32_t model_thread_start_daemon(const char *name, model_body_fn body, void *arg)
+{
+	return start_thread(name, body, arg, true);
+}
+
+static bool has_ended(const void *arg)
+{
+	const struct thread *thread = arg;
+
+	return thread->state == ENDED;
+}
+
+void model_thread_join(uint32_t thread)
+{
+	model_await("a thread to end", has_ended, &execution.threads[thread]);
+	memory_thread_joins(execution.current, thread);
+}
+
+uint32_t model_thread_current(void)
+{
+	return execution.current;
+}
+
+void model_thread_local(void *address, size_t bytes)
+{
+	if (bytes > LOCAL_BYTES) {
+		abort();
+	}
+	execution.local = address;
+	execution.local_bytes = bytes;
+}
+
+/* ---- outcome ---- */
+
+static bool is_defect(const struct model_defect *defect, enum model_spoil spoil, const char *site,
+	const char *callee)
+{
+	return defect->spoil == spoil && strcmp(defect->site, site) == 0 &&
+		(callee == NULL || strcmp(defect->callee, callee) == 0);
+}
+
+bool model_is_spoilt(enum model_spoil spoil, const char *site, const char *callee)
+{
+	const struct model_twin *twin = execution.twin;
+	const struct model_defect *given = execution.test->given;
+
+	return (twin != NULL && is_defect(&twin->defect, spoil, site, callee)) ||
+		(given != NULL && is_defect(given, spoil, site, callee));
+}
+
+void model_event(const char *site, const char *operation, const void *address, uint64_t value)
+{
+	execution.events[execution.event_count % EVENTS_MAX] = (struct event){
+		.thread = execution.current,
+		.number = choices_asked(),
+		.site = site,
+		.operation = operation,
+		.address = address,
+		.value = value,
+	};
+	execution.event_count++;
+}
+
+void model_fail(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(execution.message, sizeof(execution.message), format, arguments);
+	va_end(arguments);
+	execution.has_failed = true;
+	go_home();
+}
+
+/* ---- the execution ---- */
+
+static void run_case(void *arg)
+{
+	(void)arg;
+	execution.test->run();
+}
+
+bool execution_run(const struct model_case *test, const struct model_twin *twin,
+	const uint32_t *bounds, bool forgets_sharing)
+{
+	execution.test = test;
+	execution.twin = twin;
+	memory_begin(forgets_sharing);
+	heap_begin();
+	choices_begin();
+	memcpy(execution.left, bounds, sizeof(execution.left));
+	execution.thread_count = 0;
+	execution.current = 0;
+	execution.quiet_depth = 0;
+	execution.step_count = 0;
+	execution.event_count = 0;
+	execution.has_failed = false;
+	if (execution.local != NULL) {
+		memset(execution.local, 0, execution.local_bytes);
+	}
+	start_thread("thread 0", run_case, NULL, false);
+	switch_context(&execution.threads[0], &execution.home);
+	return !execution.has_failed;
+}
+
+const char *execution_message(void)
+{
+	return execution.message;
+}
+
+void execution_print_events(void)
+{
+	uint64_t first =
+		execution.event_count > EVENTS_SHOWN ? execution.event_count - EVENTS_SHOWN : 0;
+
+	for (uint64_t i = first; i < execution.event_count; i++) {
+		const struct event *event = &execution.events[i % EVENTS_MAX];
+
+		printf("  %6u %-10s %s: %s", event->number, execution.threads[event->thread].name,
+			event->site, event->operation);
+		if (event->address != NULL) {
+			printf(" [%04x] %llx", (unsigned)((uintptr_t)event->address & 0xffff),
+				(unsigned long long)event->value);
+		}
+		printf("\n");
+	}
+}

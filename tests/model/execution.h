@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One execution of a case: its threads run as coroutines until all have ended
+ * or something failed. What threads call is in explorer.h; this is for the
+ * search.
+ */
+#ifndef MODEL_EXECUTION_H
+#define MODEL_EXECUTION_H
+
+#include "tests/model/explorer.h"
+
+/*
+ * True when it passed. `bounds` has one for each kind of choice, `twin` may be
+ * NULL; without `forgets_sharing` what memory.h learnt before still holds.
+ */
+bool execution_run(const struct model_case *test, const struct model_twin *twin,
+	const uint32_t *bounds, bool forgets_sharing);
+
+/* Why the last one failed. */
+const char *execution_message(void);
+
+/* What the threads of the last one did, its end only. */
+void execution_print_events(void);
+
+#endif

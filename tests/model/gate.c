@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Goal: an admission comes before the close and is in its count, or it fails:
+ * [GATE-1].
+ * Method: two threads admit while a third closes and reads the count at once.
+ */
+#include "runtime/sched/gate.h"
+#include "runtime/base/base.h"
+#include "tests/model/explorer.h"
+
+enum { ADMITTERS = 2 };
+
+static struct pin_gate gate;
+static uint64_t admitted_counts[ADMITTERS];
+
+static void admit(void *arg)
+{
+	uint64_t *count = arg;
+
+	*count += pin_gate_admit(&gate, 1) ? 1 : 0;
+	*count += pin_gate_admit(&gate, 2) ? 2 : 0;
+}
+
+static void run_close(void)
+{
+	uint32_t threads[ADMITTERS];
+	uint64_t sum = 0;
+	uint64_t at_close;
+
+	pin_gate_init(&gate);
+	for (uint32_t i = 0; i < ADMITTERS; i++) {
+		admitted_counts[i] = 0;
+		threads[i] = model_thread_start("admitter", admit, &admitted_counts[i]);
+	}
+	pin_gate_close(&gate);
+	MODEL_CHECK(!pin_gate_is_open(&gate));
+	at_close = pin_gate_admitted(&gate);
+	pin_gate_close(&gate);
+	for (uint32_t i = 0; i < ADMITTERS; i++) {
+		model_thread_join(threads[i]);
+		sum += admitted_counts[i];
+	}
+	MODEL_CHECK(sum == at_close && pin_gate_admitted(&gate) == at_close);
+	MODEL_CHECK(!pin_gate_admit(&gate, 1));
+}
+
+static const struct model_twin twins[] = {
+	{"admission is no single step", {MODEL_TORN, "pin_gate_admit", NULL}},
+	{"the close is no single step", {MODEL_TORN, "pin_gate_close", NULL}},
+	{.name = NULL},
+};
+
+static const struct model_case cases[] = {
+	{"close", run_close, 3, 2, 0, twins, NULL},
+};
+
+int main(void)
+{
+	return model_main("gate", cases, PIN_ARRAY_COUNT(cases));
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The heap of a running case: each execution starts with an empty one, so
+ * addresses repeat, and nothing is used again, so a touch of freed memory is
+ * seen.
+ */
+#include "tests/model/heap.h"
+#include "tests/model/explorer.h"
+
+#include <stdalign.h>
+#include <string.h>
+
+enum {
+	HEAP_BYTES = 1 << 20,
+	BLOCKS_MAX = 64,
+};
+
+struct block {
+	size_t start;
+	size_t bytes;
+	bool is_freed;
+};
+
+static struct {
+	alignas(4096) uint8_t bytes[HEAP_BYTES];
+	size_t used;
+	uint32_t block_count;
+	struct block blocks[BLOCKS_MAX];
+} heap;
+
+void heap_begin(void)
+{
+	heap.used = 0;
+	heap.block_count = 0;
+}
+
+void *model_aligned_alloc(size_t align, size_t bytes)
+{
+	size_t start = (heap.used + align - 1) / align * align;
+
+	MODEL_CHECK(start + bytes <= HEAP_BYTES && heap.block_count < BLOCKS_MAX);
+	heap.used = start + bytes;
+	heap.blocks[heap.block_count] = (struct block){.start = start, .bytes = bytes};
+	heap.block_count++;
+	return heap.bytes + start;
+}
+
+static struct block *block_of(const void *memory)
+{
+	const uint8_t *byte = memory;
+
+	for (uint32_t i = 0; i < heap.block_count; i++) {
+		struct block *block = &heap.blocks[i];
+
+		if (byte >= heap.bytes + block->start &&
+			byte < heap.bytes + block->start + block->bytes) {
+			return block;
+		}
+	}
+	return NULL;
+}
+
+void model_free(void *memory)
+{
+	struct block *block = block_of(memory);
+
+	if (memory == NULL) {
+		return;
+	}
+	MODEL_CHECK(block != NULL && !block->is_freed);
+	block->is_freed = true;
+}
+
+void *model_realloc(void *memory, size_t bytes)
+{
+	void *grown = model_aligned_alloc(alignof(max_align_t), bytes);
+	const struct block *block = block_of(memory);
+
+	if (memory != NULL) {
+		MODEL_CHECK(block != NULL);
+		memcpy(grown, memory, block->bytes < bytes ? block->bytes : bytes);
+		model_free(memory);
+	}
+	return grown;
+}
+
+bool model_is_freed(const void *address)
+{
+	const struct block *block = block_of(address);
+
+	return block != NULL && block->is_freed;
+}

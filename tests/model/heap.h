@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A double of the heap, emptied before each execution. What was freed stays
+ * known as such: an atomic operation on it fails the case.
+ */
+#ifndef MODEL_HEAP_H
+#define MODEL_HEAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+void heap_begin(void);
+
+void *model_aligned_alloc(size_t align, size_t bytes);
+void *model_realloc(void *memory, size_t bytes);
+void model_free(void *memory);
+bool model_is_freed(const void *address);
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The host seam in a model build: threads are the explorer's, futexes put them
+ * to sleep, time stands still. It takes the place of host_linux.c.
+ *
+ * A futex compares with the newest value, as the kernel does under its lock,
+ * but orders nothing for its caller; the protocols must not need that.
+ */
+#include "runtime/host/host.h"
+#include "tests/model/explorer.h"
+#include "tests/model/heap.h"
+
+static uint64_t model_now_ns(void)
+{
+	return 0;
+}
+
+static int model_futex_wait(struct pin_atomic_u32 *word, uint32_t expected, uint64_t deadline_ns)
+{
+	(void)deadline_ns;
+	model_point();
+	if (model_is_freed(word)) {
+		model_fail("a futex wait on freed memory");
+	}
+	if (word->value != expected && !model_is_spoilt(MODEL_NO_COMPARE, __func__, NULL)) {
+		model_event(__func__, "changed", word, word->value);
+		return 0;
+	}
+	if (model_choose(MODEL_SPURIOUS, 2) == 1) {
+		model_event(__func__, "for no reason", word, word->value);
+		return 0;
+	}
+	model_event(__func__, "sleep", word, word->value);
+	model_sleep_on(word);
+	model_event(__func__, "woken", word, word->value);
+	return 0;
+}
+
+/* On freed memory too: the kernel takes the address for a name only. */
+static void model_futex_wake(struct pin_atomic_u32 *word, uint32_t count)
+{
+	model_point();
+	model_event(__func__, "wake", word, count);
+	model_wake_on(word, count);
+}
+
+static void *(*entries[MODEL_THREADS_MAX])(void *);
+static void *arguments[MODEL_THREADS_MAX];
+
+static void run_entry(void *arg)
+{
+	uint32_t thread = model_thread_current();
+
+	(void)arg;
+	entries[thread](arguments[thread]);
+}
+
+static int model_thread_begin(pthread_t *out_thread, void *(*entry)(void *), void *arg)
+{
+	uint32_t thread = model_thread_start("worker", run_entry, NULL);
+
+	entries[thread] = entry;
+	arguments[thread] = arg;
+	*out_thread = (pthread_t)thread;
+	return 0;
+}
+
+static void model_thread_finish(pthread_t thread)
+{
+	model_thread_join((uint32_t)thread);
+}
+
+static int model_thread_bind(uint32_t cpu_index)
+{
+	(void)cpu_index;
+	return 0;
+}
+
+const struct pin_host pin_host_linux = {
+	.now_ns = model_now_ns,
+	.futex_wait = model_futex_wait,
+	.futex_wake = model_futex_wake,
+	.yield = model_yield,
+	.thread_start = model_thread_begin,
+	.thread_join = model_thread_finish,
+	.thread_bind = model_thread_bind,
+};

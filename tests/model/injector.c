@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Goal: what is pushed is popped once, in order, and the length says what is
+ * there: [INJECT-1].
+ * Method: two threads push, two pop; each popped element is checked off, the
+ * rest is popped at the end. Finding it empty is right only when it can be.
+ */
+#include "runtime/sched/injector.h"
+#include "runtime/base/base.h"
+#include "tests/model/explorer.h"
+
+#include <string.h>
+
+enum { ELEMENTS = 3 };
+
+static struct pin_injector injector;
+static struct pin_link elements[ELEMENTS];
+static uint32_t pop_counts[ELEMENTS];
+static struct pin_atomic_u32 has_pushed;
+
+static void begin(void)
+{
+	memset(pop_counts, 0, sizeof(pop_counts));
+	has_pushed = (struct pin_atomic_u32){0};
+	pin_injector_init(&injector, &pin_host_linux);
+}
+
+static void push(uint32_t first, uint32_t count)
+{
+	struct pin_list list = {0};
+
+	for (uint32_t i = 0; i < count; i++) {
+		pin_list_push(&list, &elements[first + i]);
+	}
+	pin_injector_push(&injector, &list, count);
+	MODEL_CHECK(pin_list_is_empty(&list));
+}
+
+static bool pop(void)
+{
+	uint64_t left;
+	struct pin_link *link = pin_injector_pop(&injector, &left);
+
+	if (link == NULL) {
+		return false;
+	}
+	MODEL_CHECK(left < ELEMENTS);
+	pop_counts[link - elements]++;
+	MODEL_CHECK(pop_counts[link - elements] == 1);
+	/* Of the two pushed together, the first comes first. */
+	MODEL_CHECK(pop_counts[1] <= pop_counts[0]);
+	return true;
+}
+
+static void push_two(void *arg)
+{
+	(void)arg;
+	push(0, 2);
+}
+
+static void push_third(void *arg)
+{
+	(void)arg;
+	push(2, 1);
+}
+
+static void pop_twice(void *arg)
+{
+	(void)arg;
+	pop();
+	pop();
+}
+
+static void run_both_ends(void)
+{
+	uint32_t threads[3];
+	uint32_t popped = 0;
+
+	begin();
+	threads[0] = model_thread_start("pusher", push_two, NULL);
+	threads[1] = model_thread_start("pusher", push_third, NULL);
+	threads[2] = model_thread_start("popper", pop_twice, NULL);
+	for (uint32_t i = 0; i < PIN_ARRAY_COUNT(threads); i++) {
+		model_thread_join(threads[i]);
+	}
+	while (pop()) {
+	}
+	for (uint32_t i = 0; i < ELEMENTS; i++) {
+		popped += pop_counts[i];
+	}
+	MODEL_CHECK(popped == ELEMENTS && pin_injector_length(&injector) == 0);
+}
+
+/* ---- who knows of a push finds it ---- */
+
+static void push_and_tell(void *arg)
+{
+	(void)arg;
+	push(0, 1);
+	pin_store_release_u32(&has_pushed, 1);
+}
+
+static void pop_when_told(void *arg)
+{
+	(void)arg;
+	if (pin_load_acquire_u32(&has_pushed) != 0) {
+		MODEL_CHECK(pop());
+	}
+}
+
+static void run_told(void)
+{
+	begin();
+	model_thread_start("pusher", push_and_tell, NULL);
+	model_thread_start("popper", pop_when_told, NULL);
+}
+
+static const struct model_twin twins[] = {
+	{"the lock does not exclude", {MODEL_TORN, "pin_lock_acquire", NULL}},
+	{"the lock releases nothing", {MODEL_RELAXED, "pin_lock_release", NULL}},
+	{.name = NULL},
+};
+
+static const struct model_twin told_twins[] = {
+	{"the telling releases nothing", {MODEL_RELAXED, "push_and_tell", NULL}},
+	{.name = NULL},
+};
+
+static const struct model_case cases[] = {
+	{"both_ends", run_both_ends, 3, 1, 0, twins, NULL},
+	{"told", run_told, 3, 2, 0, told_twins, NULL},
+};
+
+int main(void)
+{
+	return model_main("injector", cases, PIN_ARRAY_COUNT(cases));
+}

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Rings without a kernel.
+ */
+#include "tests/model/ring_model.h"
+#include "runtime/base/check.h"
+#include "tests/model/explorer.h"
+
+#include <errno.h>
+#include <pinion/request.h>
+#include <string.h>
+
+enum {
+	RINGS_MAX = 4,
+	QUEUE_MAX = 16,
+};
+
+struct completion {
+	uint64_t user_data;
+	int32_t result;
+};
+
+struct ring {
+	/* The completion queue; `posted` is its tail. */
+	struct pin_atomic_u32 posted;
+	uint32_t reaped;
+	struct completion completions[QUEUE_MAX];
+	/* Gathered by the owner, not yet submitted. */
+	uint64_t gathered[QUEUE_MAX];
+	uint32_t gathered_count;
+	bool has_gathered_poll;
+	bool has_gathered_cancel;
+	/* At the device. */
+	uint64_t pending[QUEUE_MAX];
+	uint32_t pending_count;
+	bool has_poll;
+	uint32_t eventfd_count;
+	bool is_freed;
+};
+
+static struct {
+	struct ring rings[RINGS_MAX];
+	uint32_t ring_count;
+	enum pin_doorbell_kind kind;
+	bool is_held;
+	void (*on_exit)(void);
+} device;
+
+void model_rings_begin(enum pin_doorbell_kind kind)
+{
+	memset(&device, 0, sizeof(device));
+	device.kind = kind;
+}
+
+void model_device_hold(void)
+{
+	device.is_held = true;
+}
+
+void model_device_release(void)
+{
+	device.is_held = false;
+}
+
+void model_on_worker_exit(void (*hook)(void))
+{
+	device.on_exit = hook;
+}
+
+static struct ring *ring_of(const struct pin_ring *ring)
+{
+	struct ring *own = &device.rings[ring->enter_fd];
+
+	MODEL_CHECK(!own->is_freed);
+	return own;
+}
+
+/* ---- the kernel's side ---- */
+
+static void post(struct ring *ring, uint64_t user_data, int32_t result)
+{
+	/* Nobody runs between the two: the next point is the next operation. */
+	uint32_t tail = pin_fetch_add_acq_rel_u32(&ring->posted, 1);
+
+	MODEL_CHECK(tail - ring->reaped < QUEUE_MAX);
+	ring->completions[tail % QUEUE_MAX] =
+		(struct completion){.user_data = user_data, .result = result};
+}
+
+static void complete_first(struct ring *ring, int32_t result)
+{
+	uint64_t user_data = ring->pending[0];
+
+	ring->pending_count--;
+	memmove(&ring->pending[0], &ring->pending[1],
+		ring->pending_count * sizeof(ring->pending[0]));
+	post(ring, user_data, result);
+}
+
+static bool device_has_work(const void *arg)
+{
+	(void)arg;
+	for (uint32_t i = 0; i < device.ring_count; i++) {
+		if (device.rings[i].pending_count > 0) {
+			return !device.is_held;
+		}
+	}
+	return false;
+}
+
+void model_device(void *arg)
+{
+	(void)arg;
+	for (;;) {
+		model_await("a request", device_has_work, NULL);
+		for (uint32_t i = 0; i < device.ring_count; i++) {
+			if (device.rings[i].pending_count > 0) {
+				complete_first(&device.rings[i], 0);
+				break;
+			}
+		}
+	}
+}
+
+static void submit(struct ring *ring)
+{
+	model_point();
+	for (uint32_t i = 0; i < ring->gathered_count; i++) {
+		MODEL_CHECK(ring->pending_count < QUEUE_MAX);
+		ring->pending[ring->pending_count] = ring->gathered[i];
+		ring->pending_count++;
+	}
+	ring->gathered_count = 0;
+	if (ring->has_gathered_poll) {
+		ring->has_gathered_poll = false;
+		ring->has_poll = true;
+		if (ring->eventfd_count > 0) {
+			post(ring, PIN_RING_TAG_DOORBELL, 0);
+		}
+	}
+	if (ring->has_gathered_cancel) {
+		ring->has_gathered_cancel = false;
+		while (ring->pending_count > 0) {
+			complete_first(ring, -ECANCELED);
+		}
+		post(ring, PIN_RING_TAG_IGNORE, 0);
+	}
+}
+
+/* ---- the ring, as io/ring.h has it ---- */
+
+int pin_ring_init(struct pin_ring *ring, const struct pin_host *host, struct pin_meter *meter,
+	const struct pin_ring_options *options, const struct pin_log *log)
+{
+	(void)log;
+	MODEL_CHECK(device.ring_count < RINGS_MAX);
+	*ring = (struct pin_ring){
+		.host = host,
+		.meter = meter,
+		.credit = options->entries < QUEUE_MAX ? options->entries : QUEUE_MAX,
+		.doorbell_kind = device.kind,
+		.enter_fd = (int)device.ring_count,
+		.is_initialised = true,
+	};
+	device.ring_count++;
+	return 0;
+}
+
+void pin_ring_retire(struct pin_ring *ring)
+{
+	(void)ring_of(ring);
+	if (device.on_exit != NULL) {
+		device.on_exit();
+	}
+}
+
+void pin_ring_fini(struct pin_ring *ring)
+{
+	struct ring *own = ring_of(ring);
+
+	MODEL_CHECK(ring->in_flight == 0);
+	own->is_freed = true;
+}
+
+bool pin_ring_register(
+	struct pin_ring *ring, uint8_t *memory, size_t bytes, const struct pin_log *log)
+{
+	(void)ring;
+	(void)memory;
+	(void)bytes;
+	(void)log;
+	return false;
+}
+
+uint32_t pin_ring_unsubmitted(const struct pin_ring *ring)
+{
+	const struct ring *own = ring_of(ring);
+
+	return own->gathered_count + (own->has_gathered_poll ? 1 : 0) +
+		(own->has_gathered_cancel ? 1 : 0);
+}
+
+bool pin_ring_has_work(const struct pin_ring *ring)
+{
+	const struct ring *own = ring_of(ring);
+
+	return pin_ring_unsubmitted(ring) > 0 || pin_load_acquire_u32(&own->posted) != own->reaped;
+}
+
+uint32_t pin_ring_poll(struct pin_ring *ring, pin_ring_deliver_fn deliver, void *arg)
+{
+	struct ring *own = ring_of(ring);
+	uint32_t delivered = 0;
+
+	if (pin_ring_unsubmitted(ring) > 0) {
+		submit(own);
+	}
+	while (pin_load_acquire_u32(&own->posted) != own->reaped) {
+		struct completion completion = own->completions[own->reaped % QUEUE_MAX];
+
+		own->reaped++;
+		if (completion.user_data != PIN_RING_TAG_DOORBELL &&
+			completion.user_data != PIN_RING_TAG_IGNORE) {
+			ring->in_flight--;
+			delivered++;
+			deliver(arg, completion.user_data, completion.result);
+		}
+	}
+	return delivered;
+}
+
+void pin_ring_prepare_wait(struct pin_ring *ring)
+{
+	struct ring *own = ring_of(ring);
+
+	if (ring->doorbell_kind == PIN_DOORBELL_EVENTFD && !ring->doorbell_is_armed) {
+		own->has_gathered_poll = true;
+		ring->doorbell_is_armed = true;
+	}
+}
+
+static bool has_completion(const void *arg)
+{
+	const struct ring *ring = arg;
+
+	return ring->posted.value != ring->reaped;
+}
+
+void pin_ring_wait(struct pin_ring *ring)
+{
+	struct ring *own = ring_of(ring);
+
+	submit(own);
+	model_event(__func__, "sleep", own, 0);
+	model_await("a completion or a doorbell", has_completion, own);
+	/* Coming back from the kernel, it knows of what ended its wait. */
+	pin_fetch_add_acq_rel_u32(&own->posted, 0);
+}
+
+void pin_ring_cancel_all(struct pin_ring *ring)
+{
+	if (ring->in_flight > 0) {
+		ring_of(ring)->has_gathered_cancel = true;
+	}
+}
+
+void pin_ring_doorbell(struct pin_ring *ring)
+{
+	struct ring *own = ring_of(ring);
+
+	model_point();
+	own = ring_of(ring);
+	own->eventfd_count++;
+	if (device.kind == PIN_DOORBELL_MESSAGE || own->has_poll) {
+		post(own, PIN_RING_TAG_DOORBELL, 0);
+	}
+}
+
+/* ---- requests, as io/request.h has them ---- */
+
+int pin_request_submit(struct pin_ring *ring, struct pinion_request *request)
+{
+	struct ring *own = ring_of(ring);
+
+	if (ring->in_flight >= ring->credit) {
+		return -EAGAIN;
+	}
+	own->gathered[own->gathered_count] = (uintptr_t)request;
+	own->gathered_count++;
+	ring->in_flight++;
+	return 0;
+}
+
+int pin_open_submit(struct pin_ring *ring, struct pin_open *open)
+{
+	(void)ring;
+	(void)open;
+	return -EAGAIN;
+}
+
+struct pinion_task *pin_request_complete(struct pin_ring *ring, uint64_t user_data, int32_t result)
+{
+	struct pinion_request *request = (struct pinion_request *)(uintptr_t)user_data;
+
+	(void)ring;
+	request->result = result;
+	return &request->task;
+}

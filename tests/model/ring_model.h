@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A double of io/ring.c and io/request.c: rings without a kernel.
+ *
+ * Requests that were submitted lie at a device, which a test runs as a daemon
+ * thread; when it completes one is the explorer's choice. Completions and
+ * doorbells are counted in one atomic word, as the kernel moves the tail of a
+ * completion queue; a wait ends when the owner has not reaped all it counted.
+ *
+ * The doorbell is a message or an eventfd with a poll, as in the product: an
+ * eventfd whose poll is not armed keeps quiet until it is.
+ */
+#ifndef MODEL_RING_MODEL_H
+#define MODEL_RING_MODEL_H
+
+#include "runtime/io/request.h"
+
+/* For the next execution: which doorbell rings have, before any is set up. */
+void model_rings_begin(enum pin_doorbell_kind kind);
+
+/* Body of a daemon thread: completes requests, of any ring, one by one. */
+void model_device(void *arg);
+/* The device does nothing until it is released. */
+void model_device_hold(void);
+void model_device_release(void);
+
+/* Called when a worker leaves its loop. NULL: nothing. */
+void model_on_worker_exit(void (*hook)(void));
+
+#endif

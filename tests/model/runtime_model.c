@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The real core/runtime.c, on the model's heap, with calls that a twin may
+ * leave out or turn round.
+ */
+#include "runtime/core/runtime.h"
+#include "runtime/core/config.h"
+#include "runtime/core/worker.h"
+#include "tests/model/explorer.h"
+#include "tests/model/heap.h"
+#include "tests/model/runtime_model.h"
+
+#include <stdlib.h>
+
+#define aligned_alloc model_aligned_alloc
+#define free model_free
+
+/* EARLY: sleepers are woken before there is anything to find. */
+static bool is_early(const char *site)
+{
+	return model_is_spoilt(MODEL_EARLY, site, "pin_shared_wake_one");
+}
+
+#define pin_injector_push(injector, list, count) \
+	do { \
+		if (is_early(__func__)) { \
+			(pin_shared_wake_one)(shared, NULL); \
+		} \
+		(pin_injector_push)(injector, list, count); \
+	} while (0)
+#define pin_shared_wake_one(shared, waker) \
+	(is_early(__func__) ? (void)0 : (pin_shared_wake_one)(shared, waker))
+#define pin_shared_wake_all(shared) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_shared_wake_all") \
+			? (void)0 \
+			: (pin_shared_wake_all)(shared))
+
+#include "runtime/core/runtime.c"
+
+void model_runtime_register(void)
+{
+	model_worker_register();
+}
+
+struct pinion_runtime *model_runtime_begin(
+	uint32_t worker_count, enum pin_doorbell_kind doorbell, void (*in_between)(void))
+{
+	struct pinion_runtime *runtime;
+	struct pinion_config config;
+
+	model_rings_begin(doorbell);
+	pinion_config_init(&config);
+	config.worker_count = worker_count;
+	model_quiet_begin();
+	MODEL_CHECK(pinion_runtime_create(&config, &runtime) == 0);
+	if (in_between != NULL) {
+		in_between();
+	}
+	model_quiet_end();
+	if (model_choose(MODEL_FREE, 2) == 1) {
+		model_quiet_begin();
+		model_settle();
+		model_quiet_end();
+	}
+	return runtime;
+}
+
+void model_runtime_end(struct pinion_runtime *runtime)
+{
+	model_quiet_begin();
+	model_device_release();
+	pinion_runtime_destroy(runtime);
+}
+
+static int run_task(struct pinion_task *task)
+{
+	struct model_task *model_task = PIN_CONTAINER_OF(task, struct model_task, request.task);
+
+	model_task->run_count++;
+	MODEL_CHECK(model_task->run_count + model_task->cancel_count == 1);
+	model_event("task", "runs", model_task, model_task->run_count);
+	if (model_task->body != NULL) {
+		model_task->body(model_task);
+	}
+	return 0;
+}
+
+static void cancel_task(struct pinion_task *task)
+{
+	struct model_task *model_task = PIN_CONTAINER_OF(task, struct model_task, request.task);
+
+	model_task->cancel_count++;
+	MODEL_CHECK(model_task->run_count + model_task->cancel_count == 1);
+	model_event("task", "is cancelled", model_task, model_task->cancel_count);
+}
+
+void model_task_init(struct model_task *task, void (*body)(struct model_task *task))
+{
+	*task = (struct model_task){
+		.request.task = {.run = run_task, .cancel = cancel_task},
+		.body = body,
+	};
+}
+
+bool model_task_has_run(const void *task)
+{
+	const struct model_task *model_task = task;
+
+	return model_task->run_count > 0;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A real runtime inside a case: create, spawn, drain are the product's own;
+ * threads, rings and the machine are doubles.
+ */
+#ifndef MODEL_RUNTIME_MODEL_H
+#define MODEL_RUNTIME_MODEL_H
+
+#include "tests/model/ring_model.h"
+
+#include <pinion/runtime.h>
+
+/* A task that counts what happened to it. */
+struct model_task {
+	struct pinion_request request; /* its task is the one that is spawned */
+	uint32_t run_count;
+	uint32_t cancel_count;
+	/* In the task, after it was counted; NULL: nothing. */
+	void (*body)(struct model_task *task);
+};
+
+/* To be called once, before any case runs. */
+void model_runtime_register(void);
+
+/*
+ * A runtime whose workers have just started, or, as the explorer chooses, have
+ * all gone to sleep. What follows is explored.
+ */
+struct pinion_runtime *model_runtime_begin(
+	uint32_t worker_count, enum pin_doorbell_kind doorbell, void (*in_between)(void));
+
+/* The rest is not explored: stops and frees it. */
+void model_runtime_end(struct pinion_runtime *runtime);
+
+/* For machine and thread. */
+void model_worker_register(void);
+
+void model_task_init(struct model_task *task, void (*body)(struct model_task *task));
+
+/* How often it was run, or cancelled; more than once fails at once. */
+bool model_task_has_run(const void *task);
+
+#endif

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Goal: a scan may be freed as soon as pinion_scan_destroy() has all slots
+ * back, also while the worker that gave back the last is on its way out of
+ * pin_scan_put_slot(): nothing of the scan is touched afterwards.
+ * Method: the real scan/scan.c on the model's heap, which knows what was
+ * freed. Slots do no work here, threads just put them back; with more files
+ * than slots the adding thread waits for them, too.
+ */
+#include "runtime/base/check.h"
+#include "runtime/core/runtime.h"
+#include "runtime/scan/slot.h"
+#include "tests/model/explorer.h"
+#include "tests/model/heap.h"
+#include "tests/model/runtime_model.h"
+
+#include <dirent.h>
+#include <pinion/walk.h>
+#include <stdlib.h>
+
+#define aligned_alloc model_aligned_alloc
+#define free model_free
+#define realloc model_realloc
+#define opendir(path) ((DIR *)NULL) /* how many files are open is of no interest */
+
+/*
+ * SKIP: the end does not wait for the lock. LATE: a unit is given back after
+ * the lock.
+ */
+#define pin_lock_acquire(lock, host) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_lock_acquire") \
+			? (void)0 \
+			: (pin_lock_acquire)(lock, host))
+#define pin_lock_release(lock, host) \
+	do { \
+		if (!model_is_spoilt(MODEL_SKIP, __func__, "pin_lock_acquire")) { \
+			(pin_lock_release)(lock, host); \
+		} \
+		if (model_is_spoilt(MODEL_LATE, __func__, "pin_budget_release")) { \
+			(pin_budget_release)(&scan->free_slots); \
+		} \
+	} while (0)
+#define pin_budget_release(budget) \
+	(model_is_spoilt(MODEL_LATE, __func__, "pin_budget_release") \
+			? (void)0 \
+			: (pin_budget_release)(budget))
+
+#include "runtime/scan/scan.c"
+
+enum { FILES_MAX_HERE = 3 };
+
+static struct pinion_runtime *runtime;
+static struct pin_slot *started[FILES_MAX_HERE];
+static uint32_t started_count;
+
+/* ---- doubles of scan/slot.c and scan/walk.c ---- */
+
+void pin_slot_start(struct pin_slot *slot)
+{
+	started[started_count] = slot;
+	started_count++;
+}
+
+int pinion_walk(const char *path, pinion_walk_fn visit_entry, void *arg)
+{
+	(void)path;
+	(void)visit_entry;
+	(void)arg;
+	return 0;
+}
+
+/* ---- cases ---- */
+
+static int ignore_window(
+	void *arg, struct pinion_scan_file *file, const struct pinion_window *window)
+{
+	(void)arg;
+	(void)file;
+	(void)window;
+	return 0;
+}
+
+static void ignore_report(
+	void *arg, const struct pinion_scan_file *file, enum pinion_scan_outcome outcome, int error)
+{
+	(void)arg;
+	(void)file;
+	(void)outcome;
+	(void)error;
+}
+
+static bool is_started(const void *arg)
+{
+	return *(struct pin_slot *const *)arg != NULL;
+}
+
+static void put_back(void *arg)
+{
+	struct pin_slot **slot = arg;
+
+	model_await("a slot", is_started, slot);
+	pin_scan_put_slot((*slot)->scan, *slot);
+}
+
+static struct pinion_scan *begin(uint32_t slot_count)
+{
+	static const struct pinion_scan_ops ops = {
+		.window = ignore_window,
+		.report = ignore_report,
+	};
+	struct pinion_scan_config config;
+	struct pinion_scan *scan;
+
+	memset(started, 0, sizeof(started));
+	started_count = 0;
+	model_quiet_begin();
+	runtime = model_runtime_begin(1, PIN_DOORBELL_MESSAGE, model_settle);
+	pinion_scan_config_init(&config);
+	config.files_in_flight = slot_count;
+	config.windows_in_flight = 1;
+	MODEL_CHECK(pinion_scan_create(runtime, &config, &ops, NULL, &scan) == 0);
+	model_quiet_end();
+	return scan;
+}
+
+static void run(uint32_t slot_count, uint32_t file_count)
+{
+	struct pinion_scan *scan = begin(slot_count);
+
+	for (uint32_t i = 0; i < file_count; i++) {
+		model_thread_start("finisher", put_back, &started[i]);
+	}
+	for (uint32_t i = 0; i < file_count; i++) {
+		MODEL_CHECK(pinion_scan_add_file(scan, "file") == 0);
+	}
+	pinion_scan_destroy(scan);
+	model_runtime_end(runtime);
+}
+
+static void run_one(void)
+{
+	run(1, 1);
+}
+
+static void run_two(void)
+{
+	run(2, 2);
+}
+
+static void run_more_files_than_slots(void)
+{
+	run(1, 2);
+}
+
+static const struct model_twin twins[] = {
+	{"the end does not take the lock", {MODEL_SKIP, "await_all_slots", "pin_lock_acquire"}},
+	{"a unit is given back after the lock",
+		{MODEL_LATE, "pin_scan_put_slot", "pin_budget_release"}},
+	{.name = NULL},
+};
+
+static const struct model_case cases[] = {
+	{"one", run_one, 3, 2, 1, twins, NULL},
+	{"two", run_two, 2, 1, 0, twins, NULL},
+	{"more_files_than_slots", run_more_files_than_slots, 2, 1, 0, twins, NULL},
+};
+
+int main(void)
+{
+	model_runtime_register();
+	return model_main("scan_slots", cases, PIN_ARRAY_COUNT(cases));
+}

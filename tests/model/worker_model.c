@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The real core/worker.c, with calls that a twin may leave out, and with its
+ * thread-local variable told to the explorer.
+ */
+#include "runtime/core/worker.h"
+#include "runtime/base/check.h"
+#include "tests/model/explorer.h"
+#include "tests/model/runtime_model.h"
+
+#define pin_injector_length(injector) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_injector_length") \
+			? 0 \
+			: pin_injector_length(injector))
+#define pin_ring_doorbell(ring) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_ring_doorbell") ? (void)0 \
+								    : pin_ring_doorbell(ring))
+#define pin_idle_publish(idle, worker_index) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_idle_publish") \
+			? (void)0 \
+			: pin_idle_publish(idle, worker_index))
+
+#include "runtime/core/worker.c"
+
+void model_worker_register(void)
+{
+	model_thread_local(&current_worker, sizeof(current_worker));
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Goal: the defaults are accepted, every value just outside a field's range is
+ * -EINVAL with a message that names the field, and structs of other sizes are
+ * treated as promised.
+ * Method: a table of field, good and bad values, each set alone in a struct of
+ * defaults.
+ */
+#include "runtime/core/config.h"
+#include "tests/support/expect.h"
+#include "tests/support/runtimes.h"
+
+#include <errno.h>
+
+struct value {
+	const char *field;
+	size_t offset;
+	uint32_t value;
+	int expected;
+};
+
+#define VALUE(field, value, expected) \
+	{ \
+#field, offsetof(struct pinion_config, field), value, expected \
+	}
+
+static const struct value values[] = {
+	VALUE(worker_count, 0, 0),
+	VALUE(worker_count, 4096, 0),
+	VALUE(worker_count, 4097, -EINVAL),
+	VALUE(use_smt, 1, 0),
+	VALUE(use_smt, 2, -EINVAL),
+	VALUE(bind_workers, 0, 0),
+	VALUE(bind_workers, 2, -EINVAL),
+	VALUE(ring_entries, 8, 0),
+	VALUE(ring_entries, 32768, 0),
+	VALUE(ring_entries, 4, -EINVAL),
+	VALUE(ring_entries, 65536, -EINVAL),
+	VALUE(ring_entries, 100, -EINVAL),
+	VALUE(ring_helper_count, 1, 0),
+	VALUE(ring_helper_count, 0, -EINVAL),
+	VALUE(ring_helper_count, 1025, -EINVAL),
+	VALUE(budget_polls, 65535, 0),
+	VALUE(budget_polls, 0, -EINVAL),
+	VALUE(budget_polls, 65536, -EINVAL),
+	VALUE(budget_us, 1000000, 0),
+	VALUE(budget_us, 0, -EINVAL),
+	VALUE(budget_us, 1000001, -EINVAL),
+	VALUE(buffer_bytes, 256 << 20, 0),
+	VALUE(buffer_bytes, 0, -EINVAL),
+	VALUE(buffer_bytes, 65536 + 512, -EINVAL),
+	VALUE(buffer_bytes, (256 << 20) + 4096, -EINVAL),
+	VALUE(buffer_count, 65536, 0),
+	VALUE(buffer_count, 0, -EINVAL),
+	VALUE(buffer_count, 65537, -EINVAL),
+	VALUE(small_buffer_bytes, 4096, 0),
+	VALUE(small_buffer_bytes, 0, -EINVAL),
+	VALUE(small_buffer_bytes, 4097, -EINVAL),
+	VALUE(small_buffer_bytes, 2 << 20, -EINVAL), /* more than a large one */
+	VALUE(small_buffer_count, 1, 0),
+	VALUE(small_buffer_count, 0, -EINVAL),
+	VALUE(small_buffer_count, 65537, -EINVAL),
+	VALUE(io_level, PINION_IO_RING, 0),
+	VALUE(io_level, 3, -EINVAL),
+	VALUE(reserved, 1, -EINVAL),
+};
+
+static void check_values(void)
+{
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+		const struct value *value = &values[i];
+		struct pinion_config config;
+		struct pinion_config accepted;
+		char what[64];
+
+		pinion_config_init(&config);
+		config.log = runtimes_note;
+		runtimes_log[0] = '\0';
+		memcpy((uint8_t *)&config + value->offset, &value->value, sizeof(value->value));
+		snprintf(what, sizeof(what), "%s = %u", value->field, value->value);
+		expect_number(what, value->expected, pin_config_accept(&accepted, &config));
+		if (value->expected == 0) {
+			expect_text(what, "", runtimes_log);
+		} else if (strstr(runtimes_log, value->field) == NULL) {
+			printf("%s: expected a message that names it, got \"%s\"\n", what,
+				runtimes_log);
+			expect_failure_count++;
+		}
+	}
+}
+
+/* A program that was compiled against a newer, longer struct. */
+struct newer {
+	struct pinion_config known;
+	uint8_t tail[24];
+};
+
+static void check_sizes(void)
+{
+	struct pinion_config accepted = {.size = 1};
+	struct pinion_config config;
+	struct newer newer;
+
+	memset(&newer, 0xff, sizeof(newer));
+	pinion_config_init_sized(&newer.known, sizeof(newer));
+	expect_number("size as given", sizeof(newer), newer.known.size);
+	expect_number("zero tail", 0, pin_config_accept(&accepted, &newer.known));
+	expect_number("size as accepted", sizeof(struct pinion_config), accepted.size);
+	newer.tail[sizeof(newer.tail) - 1] = 1;
+	accepted.size = 1;
+	expect_number("unknown tail", -E2BIG, pin_config_accept(&accepted, &newer.known));
+	expect_number("output of a refused one", 1, accepted.size);
+
+	pinion_config_init(&config);
+	config.size = sizeof(config) - 8;
+	expect_number("smaller than any release", -EINVAL, pin_config_accept(&accepted, &config));
+	config.size = 0;
+	expect_number("never initialised", -EINVAL, pin_config_accept(&accepted, &config));
+	expect_number("NULL", -EINVAL, pin_config_accept(&accepted, NULL));
+
+	/* Initialising a shorter one writes no byte beyond it. */
+	memset(&config, 0x5a, sizeof(config));
+	pinion_config_init_sized(&config, 16);
+	expect_number("size of a shorter one", 16, config.size);
+	expect_number("first byte beyond it", 0x5a, ((uint8_t *)&config)[16]);
+}
+
+int main(void)
+{
+	struct pinion_runtime *runtime = NULL;
+	struct pinion_config config;
+	struct pinion_config accepted;
+
+	pinion_config_init(&config);
+	expect_number("size", sizeof(config), config.size);
+	expect_number("defaults", 0, pin_config_accept(&accepted, &config));
+	expect_number("copied as it is", 0, memcmp(&accepted, &config, sizeof(config)));
+	check_values();
+	check_sizes();
+
+	/* And pinion_runtime_create passes it all on. */
+	runtimes_config(&config, 4097, PINION_IO_AUTO);
+	expect_number("create", -EINVAL, pinion_runtime_create(&config, &runtime));
+	expect_true("create wrote nothing", runtime == NULL);
+	expect_true("create names the field", strstr(runtimes_log, "worker_count") != NULL);
+	return expect_status();
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Goal: the worker's queue is first in, first out, full at its capacity, and
+ * gives up exactly its older half.
+ * Method: random pushes, pops and halvings against a counter model, with the
+ * indices started just below where they wrap.
+ */
+#include "runtime/sched/deque.h"
+#include "tests/support/expect.h"
+#include "tests/support/random.h"
+
+#define ROUNDS 200000
+
+struct item {
+	struct pin_link link;
+	uint32_t number;
+};
+
+static struct item items[PIN_DEQUE_CAPACITY];
+
+/* Elements are numbered as they come; between first and next are in it. */
+struct model {
+	uint32_t first;
+	uint32_t next;
+};
+
+static void check_popped(struct model *model, const struct pin_link *link)
+{
+	const struct item *item = PIN_CONTAINER_OF(link, struct item, link);
+
+	expect_number("popped", model->first, item->number);
+	model->first++;
+}
+
+static void push(struct pin_deque *deque, struct model *model)
+{
+	struct item *item = &items[model->next % PIN_DEQUE_CAPACITY];
+	bool has_room = model->next - model->first < PIN_DEQUE_CAPACITY;
+
+	if (has_room) {
+		item->number = model->next;
+	}
+	expect_number("push", has_room, pin_deque_push(deque, &item->link));
+	model->next += has_room ? 1 : 0;
+}
+
+static void pop(struct pin_deque *deque, struct model *model)
+{
+	struct pin_link *link = pin_deque_pop(deque);
+
+	if (expect_number("pop finds one", model->first != model->next, link != NULL) &&
+		link != NULL) {
+		check_popped(model, link);
+	}
+}
+
+static void pop_half(struct pin_deque *deque, struct model *model)
+{
+	struct pin_list list = {0};
+	uint32_t expected = (model->next - model->first) / 2;
+	struct pin_link *link;
+
+	expect_number("half", expected, pin_deque_pop_half(deque, &list));
+	for (link = pin_list_pop(&list); link != NULL; link = pin_list_pop(&list)) {
+		check_popped(model, link);
+		expected--;
+	}
+	expect_number("elements of the half not in its list", 0, expected);
+}
+
+int main(void)
+{
+	struct random_source source;
+	uint64_t seed = random_begin(&source);
+	struct pin_deque deque;
+	struct model model = {0};
+
+	pin_deque_init(&deque);
+	deque.head = deque.tail = UINT32_MAX - 1000;
+	for (uint32_t i = 0; i < ROUNDS && expect_failure_count == 0; i++) {
+		/* Long phases of mostly pushing or popping reach both ends. */
+		uint64_t push_share = (i / 2000) % 2 == 0 ? 70 : 30;
+		uint64_t dice = random_below(&source, 1000);
+
+		if (dice == 0) {
+			pop_half(&deque, &model);
+		} else if (dice % 100 < push_share) {
+			push(&deque, &model);
+		} else {
+			pop(&deque, &model);
+		}
+		expect_number("count", model.next - model.first, pin_deque_count(&deque));
+	}
+	if (expect_failure_count != 0) {
+		printf("seed %llu\n", (unsigned long long)seed);
+	}
+	return expect_status();
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Goal: the fallback's queue holds what it may hold, also when completions
+ * queue their requests anew while the queue is full.
+ * Method: as many reads as there is credit, of files that tell no size and so
+ * are read on until nothing comes, which each short read submits again.
+ * Writing past the queue shows under AddressSanitizer and as a wrong result.
+ */
+#include "runtime/io/request.h"
+#include "tests/support/rings.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+enum {
+	ENTRIES = 8,
+	LENGTH = 65536,
+	POLLS_MAX = 1000,
+};
+
+struct state {
+	struct pin_ring *ring;
+	uint32_t ready_count;
+};
+
+static int never_run(struct pinion_task *task)
+{
+	(void)task;
+	return 0;
+}
+
+static void complete(void *arg, uint64_t user_data, int32_t result)
+{
+	struct state *state = arg;
+
+	if (pin_request_complete(state->ring, user_data, result) != NULL) {
+		state->ready_count++;
+	}
+}
+
+int main(void)
+{
+	struct pin_ring_options options = {
+		.entries = ENTRIES,
+		.helper_count = 1,
+		.is_fallback = true,
+	};
+	struct pinion_file file = {.memory_align_bytes = 1, .offset_align_bytes = 1};
+	struct pinion_request requests[ENTRIES] = {0};
+	struct pin_ring ring;
+	struct state state = {.ring = &ring};
+	uint8_t *bytes = malloc((size_t)ENTRIES * LENGTH);
+
+	expect_ready("malloc", bytes != NULL);
+	file.fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+	expect_ready("/proc/self/status", file.fd >= 0);
+	expect_ready("ring",
+		pin_ring_init(&ring, &pin_host_linux, &rings_meter, &options, &rings_log) == 0);
+	for (size_t i = 0; i < ENTRIES; i++) {
+		requests[i].task.run = never_run;
+		requests[i].file = &file;
+		requests[i].bytes = bytes + i * LENGTH;
+		requests[i].length_bytes = LENGTH;
+		expect_number("submit", 0, pin_request_submit(&ring, &requests[i]));
+	}
+	expect_true("no credit is left", pin_ring_entry(&ring) == NULL);
+	for (int i = 0; i < POLLS_MAX && state.ready_count < ENTRIES; i++) {
+		pin_ring_poll(&ring, complete, &state);
+	}
+	expect_number("completed", ENTRIES, state.ready_count);
+	for (size_t i = 0; i < ENTRIES; i++) {
+		expect_true("each read something", requests[i].result > 0);
+		expect_number("each the same", 0, memcmp(requests[i].bytes, "Name:", 5));
+	}
+	expect_number("in flight", 0, ring.in_flight);
+	rings_end(&ring);
+	free(bytes);
+	close(file.fd);
+	return expect_status();
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Goal: no admission slips past a close, and the count is the number of
+ * successful ones.
+ * Method: many short lives of a gate: threads admit until refused while one
+ * closes it; the sum of their successes is compared with the count, read right
+ * after the close and again after all have ended.
+ */
+#include "runtime/sched/gate.h"
+#include "tests/support/expect.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+enum {
+	ADMITTERS = 3,
+	LIVES = 100,
+	BEFORE_CLOSE = 200,
+};
+
+static struct pin_gate gate;
+
+static void *admit_until_refused(void *arg)
+{
+	uint64_t *sum = arg;
+
+	for (uint64_t count = 1; pin_gate_admit(&gate, count); count = count % 3 + 1) {
+		*sum += count;
+	}
+	return NULL;
+}
+
+static void live_once(void)
+{
+	pthread_t threads[ADMITTERS];
+	uint64_t sums[ADMITTERS] = {0};
+	uint64_t at_close;
+	uint64_t total = 0;
+
+	pin_gate_init(&gate);
+	for (int i = 0; i < ADMITTERS; i++) {
+		expect_ready("thread",
+			pthread_create(&threads[i], NULL, admit_until_refused, &sums[i]) == 0);
+	}
+	while (pin_gate_admitted(&gate) < BEFORE_CLOSE) {
+		sched_yield();
+	}
+	expect_true("open before the close", pin_gate_is_open(&gate));
+	pin_gate_close(&gate);
+	at_close = pin_gate_admitted(&gate);
+	for (int i = 0; i < ADMITTERS; i++) {
+		pthread_join(threads[i], NULL);
+		total += sums[i];
+	}
+	expect_number("admitted at the close", (long long)total, (long long)at_close);
+	expect_number("admitted at the end", (long long)total, (long long)pin_gate_admitted(&gate));
+	pin_gate_close(&gate);
+	expect_true("closed", !pin_gate_is_open(&gate));
+	expect_true("refused when closed", !pin_gate_admit(&gate, 1));
+	expect_number(
+		"a refusal does not count", (long long)total, (long long)pin_gate_admitted(&gate));
+}
+
+int main(void)
+{
+	for (int i = 0; i < LIVES && expect_failure_count == 0; i++) {
+		live_once();
+	}
+	return expect_status();
+}

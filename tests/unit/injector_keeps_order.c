@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Goal: the injector loses and doubles nothing under threads, keeps the order
+ * of each pusher, and its length is what it holds.
+ * Method: first one thread against a count; then pushers with batches of 1 to
+ * 7 numbered elements and poppers, each of which must see every pusher's
+ * numbers rise, and all together each number once.
+ */
+#include "runtime/sched/injector.h"
+#include "tests/support/expect.h"
+
+#include <pthread.h>
+
+enum {
+	PUSHERS = 2,
+	POPPERS = 2,
+	PER_PUSHER = 50000,
+};
+
+struct item {
+	struct pin_link link;
+	uint32_t pusher;
+	uint32_t number;
+	struct pin_atomic_u32 seen;
+};
+
+static struct pin_injector injector;
+static struct item items[PUSHERS][PER_PUSHER];
+static struct pin_atomic_u32 popped_count;
+static struct pin_atomic_u32 disorder_count;
+
+static void *push_all(void *arg)
+{
+	uint32_t pusher = *(uint32_t *)arg;
+	uint32_t next = 0;
+
+	for (uint32_t batch = 1; next < PER_PUSHER; batch = batch % 7 + 1) {
+		struct pin_list list = {0};
+		uint32_t count = 0;
+
+		for (; count < batch && next < PER_PUSHER; count++, next++) {
+			items[pusher][next].pusher = pusher;
+			items[pusher][next].number = next;
+			pin_list_push(&list, &items[pusher][next].link);
+		}
+		pin_injector_push(&injector, &list, count);
+	}
+	return NULL;
+}
+
+static void *pop_all(void *arg)
+{
+	uint32_t next[PUSHERS] = {0};
+
+	(void)arg;
+	while (pin_load_acquire_u32(&popped_count) < PUSHERS * PER_PUSHER) {
+		uint64_t left;
+		struct pin_link *link = pin_injector_pop(&injector, &left);
+		struct item *item = PIN_CONTAINER_OF(link, struct item, link);
+
+		if (link == NULL) {
+			pin_host_linux.yield();
+			continue;
+		}
+		if (item->number < next[item->pusher]) {
+			pin_fetch_add_acq_rel_u32(&disorder_count, 1);
+		}
+		next[item->pusher] = item->number + 1;
+		pin_fetch_add_acq_rel_u32(&item->seen, 1);
+		pin_fetch_add_acq_rel_u32(&popped_count, 1);
+	}
+	return NULL;
+}
+
+static void check_alone(void)
+{
+	struct item some[3] = {{.number = 0}, {.number = 1}, {.number = 2}};
+	struct pin_list list = {0};
+	uint64_t left = 9;
+
+	expect_true("pop of an empty one is NULL", pin_injector_pop(&injector, &left) == NULL);
+	expect_number("left in an empty one", 0, (long long)left);
+	for (int i = 0; i < 3; i++) {
+		pin_list_push(&list, &some[i].link);
+	}
+	pin_injector_push(&injector, &list, 3);
+	expect_true("the pushed list is empty", pin_list_is_empty(&list));
+	for (uint64_t i = 0; i < 3; i++) {
+		struct pin_link *link;
+
+		expect_number(
+			"length", (long long)(3 - i), (long long)pin_injector_length(&injector));
+		link = pin_injector_pop(&injector, &left);
+		expect_true("pop in order", link == &some[i].link);
+		expect_number("left", (long long)(2 - i), (long long)left);
+	}
+}
+
+int main(void)
+{
+	pthread_t threads[PUSHERS + POPPERS];
+	uint32_t numbers[PUSHERS];
+
+	pin_injector_init(&injector, &pin_host_linux);
+	check_alone();
+	for (uint32_t i = 0; i < PUSHERS; i++) {
+		numbers[i] = i;
+		expect_ready(
+			"thread", pthread_create(&threads[i], NULL, push_all, &numbers[i]) == 0);
+	}
+	for (uint32_t i = PUSHERS; i < PUSHERS + POPPERS; i++) {
+		expect_ready("thread", pthread_create(&threads[i], NULL, pop_all, NULL) == 0);
+	}
+	for (uint32_t i = 0; i < PUSHERS + POPPERS; i++) {
+		pthread_join(threads[i], NULL);
+	}
+	expect_number("elements out of order", 0, pin_load_acquire_u32(&disorder_count));
+	expect_number("length at the end", 0, (long long)pin_injector_length(&injector));
+	for (uint32_t i = 0; i < PUSHERS * PER_PUSHER; i++) {
+		uint32_t seen = pin_load_acquire_u32(&items[i / PER_PUSHER][i % PER_PUSHER].seen);
+
+		if (!expect_number("times an element was popped", 1, seen)) {
+			break;
+		}
+	}
+	return expect_status();
+}
