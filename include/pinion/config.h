@@ -83,9 +83,9 @@ struct pinion_config {
 	/*
 	 * The arena of each worker: `buffer_count` large and
 	 * `small_buffer_count` small buffers, each count 1 … 65536, each size a
-	 * multiple of 4096 bytes up to 256 MiB. Defaults: 12 of 1 MiB and 48 of
-	 * 64 KiB, 15 MiB, so that with its huge pages a worker's arena stays
-	 * within 16 MiB.
+	 * multiple of 4096 bytes up to 256 MiB. Defaults: 28 of 1 MiB and 48 of
+	 * 64 KiB, 31 MiB, so that with its huge pages a worker's arena stays
+	 * within 32 MiB.
 	 */
 	uint32_t buffer_bytes;
 	uint32_t buffer_count;

@@ -43,7 +43,7 @@ static const struct field fields[] = {
 	FIELD(budget_polls, NULL, 128, 1, 65535, 1),
 	FIELD(budget_us, NULL, 500, 1, 1000000, 1),
 	FIELD(buffer_bytes, NULL, 1 << 20, 4096, BUFFER_BYTES_MAX, 4096),
-	FIELD(buffer_count, NULL, 12, 1, 65536, 1),
+	FIELD(buffer_count, NULL, 28, 1, 65536, 1),
 	FIELD(small_buffer_bytes, NULL, 64 << 10, 4096, BUFFER_BYTES_MAX, 4096),
 	FIELD(small_buffer_count, NULL, 48, 1, 65536, 1),
 	FIELD(io_level, "PINION_IO_LEVEL", PINION_IO_AUTO, PINION_IO_AUTO, PINION_IO_RING, 1),

@@ -13,9 +13,10 @@
 
 enum {
 	/*
-	 * Windows handed over in a row before others on the worker get a turn.
+	 * New bytes handed over in a row before others on the worker get a
+	 * turn, and before reads that were begun meanwhile are submitted.
 	 */
-	TURN_WINDOWS = 4,
+	TURN_BYTES = 512 << 10,
 };
 
 static void run_parallel_lane(struct pin_lane *lane);
@@ -342,7 +343,7 @@ static int take_turn(struct pinion_task *task)
 /* Hands over what is due and keeps reads running ahead of it. */
 static void pump_in_order(struct pin_reader *reader)
 {
-	uint32_t handed_over = 0;
+	uint64_t handed_over_bytes = 0;
 
 	if (reader->has_turn_queued) {
 		return;
@@ -353,7 +354,7 @@ static void pump_in_order(struct pin_reader *reader)
 
 		if (reader->delivered_count < reader->claimed_count &&
 			lane->state == PIN_LANE_READ) {
-			if (handed_over == TURN_WINDOWS) {
+			if (handed_over_bytes >= TURN_BYTES) {
 				reader->has_turn_queued = true;
 				reader->turn = (struct pinion_task){.run = take_turn};
 				pin_worker_spawn_bound(pin_worker_current(), &reader->turn);
@@ -361,7 +362,7 @@ static void pump_in_order(struct pin_reader *reader)
 			}
 			consume(lane);
 			reader->delivered_count++;
-			handed_over++;
+			handed_over_bytes += lane->claim.end - lane->claim.start;
 		} else if (!begin_in_order(reader)) {
 			break;
 		}
