@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The commands of the program, each defined in the file of its name.
+ * The commands of the program, each defined in command.c of the folder of its
+ * name, or in the file of its name.
  */
 #ifndef PINION_TOOLS_COMMANDS_H
 #define PINION_TOOLS_COMMANDS_H
 
-#include "options.h"
+#include "tools/options.h"
 
 extern const struct command bench_command;
 extern const struct command doctor_command;

@@ -10,14 +10,13 @@
  * The exit status is the worst verdict: 0 ready, 1 degraded (all works, slower
  * than it could), 2 unusable (something asked for cannot be read at all).
  */
-#include "commands.h"
-#include "output.h"
-#include "report.h"
+#include "tools/commands.h"
+#include "tools/output.h"
+#include "tools/report.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <pinion/pinion.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,18 +41,6 @@ struct doctor {
 	enum verdict verdict; /* the worst so far */
 };
 
-__attribute__((format(printf, 2, 3))) static void say(
-	struct doctor *doctor, const char *format, ...)
-{
-	char line[512];
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(line, sizeof(line), format, arguments);
-	va_end(arguments);
-	output_text_string(&doctor->text, line);
-}
-
 static void worsen(struct doctor *doctor, enum verdict verdict)
 {
 	if (verdict > doctor->verdict) {
@@ -65,24 +52,25 @@ static void worsen(struct doctor *doctor, enum verdict verdict)
 static void problem(struct doctor *doctor, enum verdict verdict, const char *what, const char *mend)
 {
 	worsen(doctor, verdict);
-	say(doctor, "            ! %s\n", what);
+	output_text_format(&doctor->text, "            ! %s\n", what);
 	if (mend != NULL) {
-		say(doctor, "              mend: %s\n", mend);
+		output_text_format(&doctor->text, "              mend: %s\n", mend);
 	}
 }
 
 static void examine_cpus(struct doctor *doctor, const struct pinion_machine *machine)
 {
-	say(doctor, "CPUs        %u logical, %u core%s, %u NUMA node%s; ", machine->cpu_count,
-		machine->core_count, machine->core_count == 1 ? "" : "s", machine->node_count,
-		machine->node_count == 1 ? "" : "s");
+	output_text_format(&doctor->text, "CPUs        %u logical, %u core%s, %u NUMA node%s; ",
+		machine->cpu_count, machine->core_count, machine->core_count == 1 ? "" : "s",
+		machine->node_count, machine->node_count == 1 ? "" : "s");
 	if (machine->quota_millicpus == 0) {
-		say(doctor, "no quota\n");
+		output_text_format(&doctor->text, "no quota\n");
 	} else {
-		say(doctor, "quota of %u.%03u CPUs\n", machine->quota_millicpus / 1000,
-			machine->quota_millicpus % 1000);
+		output_text_format(&doctor->text, "quota of %u.%03u CPUs\n",
+			machine->quota_millicpus / 1000, machine->quota_millicpus % 1000);
 	}
-	say(doctor, "workers     %u by default\n", machine->default_worker_count);
+	output_text_format(
+		&doctor->text, "workers     %u by default\n", machine->default_worker_count);
 }
 
 static void examine_ring(struct doctor *doctor, const struct pinion_machine *machine)
@@ -102,24 +90,26 @@ static void examine_ring(struct doctor *doctor, const struct pinion_machine *mac
 	};
 	uint32_t missing_count = 0;
 
-	say(doctor, "kernel      %s\n", machine->kernel_release);
+	output_text_format(&doctor->text, "kernel      %s\n", machine->kernel_release);
 	if (machine->ring_error != 0) {
-		say(doctor, "io_uring    none: files are read with plain system calls instead\n");
+		output_text_format(&doctor->text,
+			"io_uring    none: files are read with plain system calls instead\n");
 		problem(doctor, VERDICT_DEGRADED, machine->ring_hint, NULL);
 		return;
 	}
-	say(doctor, "io_uring    works, features %#x;", machine->ring_features);
+	output_text_format(
+		&doctor->text, "io_uring    works, features %#x;", machine->ring_features);
 	for (int wanted = 1; wanted >= 0; wanted--) {
 		for (size_t i = 0; i < sizeof(features) / sizeof(features[0]); i++) {
 			if (features[i].is_there == (uint32_t)wanted) {
 				if (wanted == 0 && missing_count++ == 0) {
-					say(doctor, "; not here:");
+					output_text_format(&doctor->text, "; not here:");
 				}
-				say(doctor, " %s", features[i].name);
+				output_text_format(&doctor->text, " %s", features[i].name);
 			}
 		}
 	}
-	say(doctor, "\n");
+	output_text_format(&doctor->text, "\n");
 	if (!machine->has_defer_taskrun || !machine->has_op_openat) {
 		problem(doctor, VERDICT_DEGRADED,
 			"this kernel lacks what keeps completions cheap (Linux 6.1)",
@@ -139,10 +129,11 @@ static void examine_memlock(struct doctor *doctor, const struct pinion_machine *
 		((uint64_t)config.buffer_bytes * config.buffer_count +
 			(uint64_t)config.small_buffer_bytes * config.small_buffer_count);
 	if (limit == UINT64_MAX) {
-		say(doctor, "memlock     no limit\n");
+		output_text_format(&doctor->text, "memlock     no limit\n");
 		return;
 	}
-	say(doctor, "memlock     limit %llu KiB, registered by default %llu KiB\n",
+	output_text_format(&doctor->text,
+		"memlock     limit %llu KiB, registered by default %llu KiB\n",
 		(unsigned long long)(limit >> 10), (unsigned long long)(wanted >> 10));
 	if (limit >= wanted || machine->ring_error != 0) {
 		return;
@@ -157,14 +148,15 @@ static void examine_memlock(struct doctor *doctor, const struct pinion_machine *
 static void examine_limits(struct doctor *doctor, const struct pinion_machine *machine)
 {
 	examine_memlock(doctor, machine);
-	say(doctor, "huge pages  transparent %s, %u of 2 MiB free\n",
+	output_text_format(&doctor->text, "huge pages  transparent %s, %u of 2 MiB free\n",
 		machine->has_transparent_huge ? "on" : "off", machine->huge_pages_free);
 	if (!machine->has_transparent_huge && machine->huge_pages_free == 0) {
 		problem(doctor, VERDICT_DEGRADED,
 			"buffers lie on 4 KiB pages, which slows direct reads of some disks",
 			"echo madvise > /sys/kernel/mm/transparent_hugepage/enabled");
 	}
-	say(doctor, "files       %llu descriptors; alignment %s, cached share %s\n",
+	output_text_format(&doctor->text,
+		"files       %llu descriptors; alignment %s, cached share %s\n",
 		(unsigned long long)machine->nofile_limit,
 		machine->has_statx_dioalign ? "told by statx" : "found by trying",
 		machine->has_cachestat ? "told by cachestat" : "guessed from the first byte");
@@ -246,15 +238,16 @@ static void say_path(struct doctor *doctor, const char *path)
 static void say_direct(struct doctor *doctor, const struct pinion_file *file)
 {
 	if (file->is_direct) {
-		say(doctor, "O_DIRECT works: memory aligned to %u, offsets to %u bytes\n",
+		output_text_format(&doctor->text,
+			"O_DIRECT works: memory aligned to %u, offsets to %u bytes\n",
 			file->memory_align_bytes, file->offset_align_bytes);
 		return;
 	}
 	if (file->size_bytes == 0) {
-		say(doctor, "empty, O_DIRECT was not tried\n");
+		output_text_format(&doctor->text, "empty, O_DIRECT was not tried\n");
 		return;
 	}
-	say(doctor, "no O_DIRECT\n");
+	output_text_format(&doctor->text, "no O_DIRECT\n");
 	problem(doctor, VERDICT_DEGRADED,
 		"this file system is read through the page cache only, which costs CPU and memory",
 		"move the data to one with O_DIRECT: findmnt -t ext4,xfs,btrfs lists them");
@@ -266,7 +259,7 @@ static void examine_file(struct doctor *doctor, const char *path)
 	int rc = pinion_file_open(&file, path, PINION_DIRECT_ALWAYS);
 
 	if (rc != 0) {
-		say(doctor, "cannot be opened\n");
+		output_text_format(&doctor->text, "cannot be opened\n");
 		problem(doctor, VERDICT_UNUSABLE, report_reason(rc), NULL);
 		return;
 	}
@@ -283,18 +276,19 @@ static void examine_directory(struct doctor *doctor, const char *path, uint64_t 
 	};
 
 	if (pinion_walk(path, sample_visit, &sample) < 0) {
-		say(doctor, "out of memory\n");
+		output_text_format(&doctor->text, "out of memory\n");
 		worsen(doctor, VERDICT_UNUSABLE);
 	} else if (sample.root_error != 0) {
-		say(doctor, "cannot be entered\n");
+		output_text_format(&doctor->text, "cannot be entered\n");
 		problem(doctor, VERDICT_UNUSABLE, report_reason(sample.root_error), NULL);
 	} else if (sample.file.fd < 0) {
-		say(doctor, "no readable file in it, O_DIRECT was not tried\n");
+		output_text_format(
+			&doctor->text, "no readable file in it, O_DIRECT was not tried\n");
 	} else {
 		if (sample.path != NULL) {
-			say(doctor, "tried on ");
+			output_text_format(&doctor->text, "tried on ");
 			say_path(doctor, sample.path);
-			say(doctor, ", ");
+			output_text_format(&doctor->text, ", ");
 		}
 		say_direct(doctor, &sample.file);
 	}
@@ -338,13 +332,13 @@ static void examine_path(struct doctor *doctor, const char *path)
 	say_path(doctor, path);
 	if (stat(path, &status) != 0 ||
 		statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_MNT_ID, &extended) != 0) {
-		say(doctor, "\n");
+		output_text_format(&doctor->text, "\n");
 		problem(doctor, VERDICT_UNUSABLE, report_reason(errno), NULL);
 		return;
 	}
 	find_mount(extended.stx_mnt_id, &mount);
-	say(doctor, "\n            %s on %s (%s); ", kind_of(status.st_mode), mount.type,
-		device_of(&status, &mount, device, sizeof(device)));
+	output_text_format(&doctor->text, "\n            %s on %s (%s); ", kind_of(status.st_mode),
+		mount.type, device_of(&status, &mount, device, sizeof(device)));
 	if (S_ISDIR(status.st_mode)) {
 		examine_directory(doctor, path, status.st_dev);
 	} else {
@@ -356,14 +350,16 @@ static void conclude(struct doctor *doctor)
 {
 	switch (doctor->verdict) {
 	case VERDICT_READY:
-		say(doctor, "ready\n");
+		output_text_format(&doctor->text, "ready\n");
 		break;
 	case VERDICT_DEGRADED:
-		say(doctor, "degraded: everything works, slower than it could\n");
+		output_text_format(
+			&doctor->text, "degraded: everything works, slower than it could\n");
 		break;
 	case VERDICT_UNUSABLE:
 	default:
-		say(doctor, "unusable: not everything asked for can be read\n");
+		output_text_format(
+			&doctor->text, "unusable: not everything asked for can be read\n");
 		break;
 	}
 }
@@ -374,7 +370,6 @@ static int doctor_run(const struct command *command, int argc, char **argv)
 	struct doctor doctor = {.verdict = VERDICT_READY};
 	struct pinion_machine machine;
 	const char *value;
-	bool is_complete;
 	int rc = options_next(&parser, &value);
 
 	if (rc != OPTIONS_END) {
@@ -387,7 +382,7 @@ static int doctor_run(const struct command *command, int argc, char **argv)
 			report_reason(rc));
 		return EXIT_STATUS_TROUBLE;
 	}
-	say(&doctor, "pinion      %s\n", pinion_version());
+	output_text_format(&doctor.text, "pinion      %s\n", pinion_version());
 	examine_cpus(&doctor, &machine);
 	examine_ring(&doctor, &machine);
 	examine_limits(&doctor, &machine);
@@ -395,14 +390,7 @@ static int doctor_run(const struct command *command, int argc, char **argv)
 		examine_path(&doctor, argv[i]);
 	}
 	conclude(&doctor);
-	is_complete = !doctor.text.failed;
-	if (!is_complete) {
-		report_line("out of memory");
-	} else {
-		output_write(doctor.text.bytes, doctor.text.length);
-	}
-	output_text_free(&doctor.text);
-	return output_finish() && is_complete ? (int)doctor.verdict : EXIT_STATUS_TROUBLE;
+	return output_print(&doctor.text) ? (int)doctor.verdict : EXIT_STATUS_TROUBLE;
 }
 
 const struct command doctor_command = {

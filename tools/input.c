@@ -6,9 +6,9 @@
  * main thread cannot count on being interrupted. The handler therefore also
  * rings an eventfd, and whoever waits for input waits for both.
  */
-#include "input.h"
+#include "tools/input.h"
 
-#include "report.h"
+#include "tools/report.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -148,7 +148,8 @@ int input_lines_init(struct input_lines *lines, const char *path, char separator
 {
 	*lines = (struct input_lines){.fd = STDIN_FILENO, .separator = separator};
 	if (strcmp(path, "-") != 0) {
-		lines->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+		/* A FIFO without a writer is awaited in input_read(), which a signal ends. */
+		lines->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 		if (lines->fd < 0) {
 			return -errno;
 		}

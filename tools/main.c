@@ -2,10 +2,11 @@
 /*
  * The program `pinion`: a table of commands, each in a file of its own.
  */
-#include "commands.h"
-#include "digest.h"
-#include "output.h"
-#include "report.h"
+#include "tools/commands.h"
+#include "tools/output.h"
+#include "tools/report.h"
+#include "tools/spelling.h"
+#include "tools/sum/digest.h"
 
 #include <pinion/pinion.h>
 #include <stddef.h>
@@ -35,37 +36,17 @@ static const struct command *find_command(const char *name)
 
 static int unknown_command(const char *name)
 {
-	const struct command *nearest = NULL;
-	uint32_t best = UINT32_MAX;
+	struct spelling spelling = {.word = name};
 
 	for (int i = 0; i < COMMAND_COUNT; i++) {
-		uint32_t distance = options_distance(name, commands[i]->name);
-
-		if (distance < best && options_is_near(distance, commands[i]->name)) {
-			best = distance;
-			nearest = commands[i];
-		}
+		spelling_offer(&spelling, commands[i]->name);
 	}
-	if (nearest != NULL) {
-		report_line("unknown command '%s' (did you mean '%s'?)", name, nearest->name);
+	if (spelling.nearest != NULL) {
+		report_line("unknown command '%s' (did you mean '%s'?)", name, spelling.nearest);
 	} else {
 		report_line("unknown command '%s' (see pinion help)", name);
 	}
 	return EXIT_STATUS_TROUBLE;
-}
-
-/* Writes a text and tells whether it arrived. */
-static int print_text(struct output_text *text)
-{
-	bool is_failed = text->failed;
-
-	if (is_failed) {
-		report_line("out of memory");
-	} else {
-		output_write(text->bytes, text->length);
-	}
-	output_text_free(text);
-	return output_finish() && !is_failed ? EXIT_STATUS_CLEAN : EXIT_STATUS_TROUBLE;
 }
 
 static int print_usage(void)
@@ -89,7 +70,7 @@ static int print_usage(void)
 		"  pinion COMMAND -h       options of a command\n"
 		"  pinion help COMMAND     all about a command\n"
 		"  pinion --version        version, features, and what this kernel offers\n");
-	return print_text(&text);
+	return output_print(&text) ? EXIT_STATUS_CLEAN : EXIT_STATUS_TROUBLE;
 }
 
 /* "5.4.0" of "5.4.0 2023-01-12". */
@@ -154,7 +135,7 @@ static int print_version(void)
 	output_text_string(&text, "\n");
 	append_features(&text);
 	append_machine(&text);
-	return print_text(&text);
+	return output_print(&text) ? EXIT_STATUS_CLEAN : EXIT_STATUS_TROUBLE;
 }
 
 static int help(int argc, char **argv)

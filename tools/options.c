@@ -6,10 +6,11 @@
  * Operands are moved to the front of argv as they are met, so options may
  * stand after them; the slots overwritten are those already read.
  */
-#include "options.h"
+#include "tools/options.h"
 
-#include "output.h"
-#include "report.h"
+#include "tools/output.h"
+#include "tools/report.h"
+#include "tools/spelling.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -17,57 +18,10 @@
 #include <strings.h>
 
 enum {
-	/* Longer words are compared no further: no option is that long. */
-	DISTANCE_WORD_MAX = 63,
 	/* Column at which the texts of -h begin. */
 	HELP_COLUMN = 30,
 	HELP_WIDTH = 80,
 };
-
-static uint32_t minimum(uint32_t left, uint32_t right)
-{
-	return left < right ? left : right;
-}
-
-uint32_t options_distance(const char *left, const char *right)
-{
-	uint32_t rows[3][DISTANCE_WORD_MAX + 1];
-	uint32_t *above2 = rows[0];
-	uint32_t *above = rows[1];
-	uint32_t *row = rows[2];
-	size_t left_length = strlen(left);
-	size_t right_length = strlen(right);
-
-	if (left_length > DISTANCE_WORD_MAX || right_length > DISTANCE_WORD_MAX) {
-		return UINT32_MAX;
-	}
-	for (uint32_t j = 0; j <= right_length; j++) {
-		row[j] = j;
-	}
-	for (uint32_t i = 1; i <= left_length; i++) {
-		uint32_t *oldest = above2;
-
-		above2 = above;
-		above = row;
-		row = oldest;
-		row[0] = i;
-		for (uint32_t j = 1; j <= right_length; j++) {
-			uint32_t replaced = above[j - 1] + (left[i - 1] == right[j - 1] ? 0 : 1);
-
-			row[j] = minimum(replaced, minimum(above[j], row[j - 1]) + 1);
-			if (i > 1 && j > 1 && left[i - 1] == right[j - 2] &&
-				left[i - 2] == right[j - 1]) {
-				row[j] = minimum(row[j], above2[j - 2] + 1);
-			}
-		}
-	}
-	return row[right_length];
-}
-
-bool options_is_near(uint32_t distance, const char *word)
-{
-	return distance <= 1 + strlen(word) / 4;
-}
 
 /* Length of an option's name in an argument, which may go on with "=VALUE". */
 static size_t name_length(const char *argument)
@@ -77,34 +31,30 @@ static size_t name_length(const char *argument)
 
 static const char *nearest_name(const struct command *command, const char *argument)
 {
-	char word[DISTANCE_WORD_MAX + 1];
+	char word[64];
+	struct spelling spelling = {.word = word};
 	size_t length = name_length(argument);
-	uint32_t best = UINT32_MAX;
-	const char *name = NULL;
 
-	if (length > DISTANCE_WORD_MAX) {
+	/* No option is that long. */
+	if (length >= sizeof(word)) {
 		return NULL;
 	}
 	memcpy(word, argument, length);
 	word[length] = '\0';
-	for (uint32_t i = 0; i <= command->option_count; i++) {
-		const char *known = i < command->option_count ? command->options[i].name : "help";
-		uint32_t distance;
+	for (uint32_t i = 0; i < command->option_count; i++) {
+		const char *known = command->options[i].name;
 
 		if (known == NULL) {
 			continue;
 		}
-		distance = options_distance(word, known);
 		/* An abbreviation is meant for what it begins. */
 		if (length >= 3 && strncmp(word, known, length) == 0) {
-			distance = 0;
+			return known;
 		}
-		if (distance < best && options_is_near(distance, known)) {
-			best = distance;
-			name = known;
-		}
+		spelling_offer(&spelling, known);
 	}
-	return name;
+	spelling_offer(&spelling, "help");
+	return spelling.nearest;
 }
 
 static void append_spaces(struct output_text *text, size_t from, size_t to)
@@ -211,13 +161,7 @@ bool options_help(const struct command *command, bool full)
 		output_text_string(&text, "\n");
 		append_wrapped(&text, command->detail, 0);
 	}
-	if (text.failed) {
-		report_line("out of memory");
-	} else {
-		output_write(text.bytes, text.length);
-	}
-	output_text_free(&text);
-	return output_finish() && !text.failed;
+	return output_print(&text);
 }
 
 static int help_requested(const struct option_parser *parser, bool full)
@@ -358,13 +302,12 @@ static bool check_range(
 	return false;
 }
 
-bool options_count(const struct option_parser *parser, const char *name, const char *text,
-	uint64_t min, uint64_t max, uint64_t *out_count)
+bool options_count(
+	const char *name, const char *text, uint64_t min, uint64_t max, uint64_t *out_count)
 {
 	uint64_t number;
 	const char *end = parse_digits(text, &number);
 
-	(void)parser;
 	if (end == NULL || *end != '\0') {
 		report_line("--%s: '%s' is not a number", name, text);
 		return false;
@@ -402,14 +345,13 @@ static uint64_t size_factor(const char *suffix)
 	return factor;
 }
 
-bool options_size(const struct option_parser *parser, const char *name, const char *text,
-	uint64_t min, uint64_t max, uint64_t *out_bytes)
+bool options_size(
+	const char *name, const char *text, uint64_t min, uint64_t max, uint64_t *out_bytes)
 {
 	uint64_t number;
 	const char *end = parse_digits(text, &number);
 	uint64_t factor = end == NULL ? 0 : size_factor(end);
 
-	(void)parser;
 	if (factor == 0 || number > UINT64_MAX / factor) {
 		report_line(
 			"--%s: '%s' is not a size (examples: 65536, 64K, 1M, 10MB)", name, text);
@@ -422,12 +364,10 @@ bool options_size(const struct option_parser *parser, const char *name, const ch
 	return true;
 }
 
-int options_choice(const struct option_parser *parser, const char *name, const char *text,
-	const char *const *choices)
+int options_choice(const char *name, const char *text, const char *const *choices)
 {
 	struct output_text list = {0};
 
-	(void)parser;
 	for (int i = 0; choices[i] != NULL; i++) {
 		if (strcmp(choices[i], text) == 0) {
 			output_text_free(&list);

@@ -67,28 +67,18 @@ int options_next(struct option_parser *parser, const char **out_value);
  * Numbers as users write them: sizes take K, M, G, T (1024) and KB, MB, GB, TB
  * (1000). On failure prints "pinion COMMAND: --NAME: …" and returns false.
  */
-bool options_size(const struct option_parser *parser, const char *name, const char *text,
-	uint64_t min, uint64_t max, uint64_t *out_bytes);
-bool options_count(const struct option_parser *parser, const char *name, const char *text,
-	uint64_t min, uint64_t max, uint64_t *out_count);
+bool options_size(
+	const char *name, const char *text, uint64_t min, uint64_t max, uint64_t *out_bytes);
+bool options_count(
+	const char *name, const char *text, uint64_t min, uint64_t max, uint64_t *out_count);
 
 /*
  * One of the words in `choices`, which ends in NULL: returns its index, or -1
  * after a message that lists them.
  */
-int options_choice(const struct option_parser *parser, const char *name, const char *text,
-	const char *const *choices);
+int options_choice(const char *name, const char *text, const char *const *choices);
 
 /* Prints a command's help on stdout, or one screen of it. False: failed. */
 bool options_help(const struct command *command, bool full);
-
-/*
- * How many letters apart two words are: inserted, deleted, replaced or
- * swapped with a neighbour. Words above 63 letters are as far as can be.
- */
-uint32_t options_distance(const char *left, const char *right);
-
-/* Whether words that far apart may be meant for each other. */
-bool options_is_near(uint32_t distance, const char *word);
 
 #endif

@@ -6,6 +6,8 @@
 #ifndef PINION_TOOLS_OUTPUT_H
 #define PINION_TOOLS_OUTPUT_H
 
+#include "tools/output_text.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -25,22 +27,10 @@ bool output_ok(void);
 /* Flushes; on failure reports it once and returns false. */
 bool output_finish(void);
 
-/* A growable run of bytes for building lines. Zero-initialise. */
-struct output_text {
-	char *bytes;
-	size_t length;
-	size_t capacity;
-	bool failed; /* out of memory; the contents are incomplete */
-};
-
-void output_text_append(struct output_text *text, const void *bytes, size_t length);
-void output_text_string(struct output_text *text, const char *string);
-void output_text_decimal(struct output_text *text, unsigned long long number);
-/* A JSON string with its quotes; or {"bytes":"BASE64"} when it is not UTF-8. */
-void output_text_json(struct output_text *text, const char *bytes, size_t length);
-void output_text_free(struct output_text *text);
-
-/* Length of the well-formed UTF-8 character at `bytes`, or 0. */
-size_t output_utf8_length(const char *bytes, size_t length);
+/*
+ * Writes all that a command has to say, frees it and finishes. Returns false
+ * when it did not arrive whole; that is reported.
+ */
+bool output_print(struct output_text *text);
 
 #endif

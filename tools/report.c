@@ -3,9 +3,9 @@
  * Lines on stderr. Each is built whole and written under one lock, because
  * several workers report at once and a path may hold any byte but NUL.
  */
-#include "report.h"
+#include "tools/report.h"
 
-#include "output.h"
+#include "tools/output_text.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -55,56 +55,6 @@ void report_init(const char *command_name)
 	if (!is_level_known) {
 		is_level_known = true;
 		log_level_from_env();
-	}
-}
-
-static void append_escape(struct output_text *line, unsigned char byte)
-{
-	static const char hex[] = "0123456789ABCDEF";
-	char text[4] = {'\\', 'x', hex[byte >> 4], hex[byte & 15]};
-
-	switch (byte) {
-	case '\n':
-		output_text_append(line, "\\n", 2);
-		return;
-	case '\t':
-		output_text_append(line, "\\t", 2);
-		return;
-	case '\r':
-		output_text_append(line, "\\r", 2);
-		return;
-	default:
-		output_text_append(line, text, sizeof(text));
-	}
-}
-
-/* True for C0 and DEL, and for C1, which some terminals obey in UTF-8 form. */
-static bool is_control(const unsigned char *bytes, size_t length)
-{
-	return (length == 1 && (bytes[0] < 0x20 || bytes[0] == 0x7f)) ||
-		(length == 2 && bytes[0] == 0xc2 && bytes[1] < 0xa0);
-}
-
-static void append_escaped(
-	struct output_text *line, const char *text, size_t length, bool escape_backslash)
-{
-	size_t position = 0;
-
-	while (position < length) {
-		const unsigned char *bytes = (const unsigned char *)text + position;
-		size_t step = output_utf8_length(text + position, length - position);
-
-		if (step == 0 || is_control(bytes, step)) {
-			append_escape(line, bytes[0]);
-			for (size_t i = 1; i < step; i++) {
-				append_escape(line, bytes[i]);
-			}
-		} else if (bytes[0] == '\\' && escape_backslash) {
-			output_text_append(line, "\\\\", 2);
-		} else {
-			output_text_append(line, bytes, step);
-		}
-		position += step == 0 ? 1 : step;
 	}
 }
 
@@ -166,7 +116,7 @@ void report_line(const char *format, ...)
 		}
 	}
 	append_prefix(&line);
-	append_escaped(&line, text, (size_t)length, false);
+	output_text_escaped(&line, text, (size_t)length, false);
 	write_line(&line);
 	if (text != small) {
 		free(text);
@@ -180,7 +130,7 @@ void report_path(const char *path, const char *reason)
 	struct output_text line = {0};
 
 	append_prefix(&line);
-	append_escaped(&line, path, strlen(path), true);
+	output_text_escaped(&line, path, strlen(path), true);
 	output_text_string(&line, ": ");
 	output_text_string(&line, reason);
 	write_line(&line);

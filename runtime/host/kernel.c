@@ -142,13 +142,22 @@ static bool probe_cachestat(void)
 	return syscall(__NR_cachestat, -1, &range, &status, 0) < 0 && errno == EBADF;
 }
 
+/* A sandbox may allow a ring to be set up and forbid to enter it. */
+static int probe_enter(int fd)
+{
+	return syscall(__NR_io_uring_enter, fd, 0, 0, 0, NULL, 0) < 0 ? -errno : 0;
+}
+
 static void probe_rings(struct pin_kernel *kernel)
 {
 	struct io_uring_params params;
 	int fd = ring_setup(0, &params);
 
-	if (fd < 0) {
-		kernel->ring_error = fd;
+	kernel->ring_error = fd < 0 ? fd : probe_enter(fd);
+	if (kernel->ring_error < 0) {
+		if (fd >= 0) {
+			close(fd);
+		}
 		return;
 	}
 	kernel->ring_features = params.features;

@@ -3,25 +3,10 @@
 # `pinion bench`: what it prints and refuses. No figure is judged here: tests
 # run on busy machines.
 bats_require_minimum_version 1.5.0
+load program
 
-setup() {
-	PINION=${PINION:-${top_builddir:-$PWD}/pinion}
-	features=$("$PINION" --version | grep '^features:')
-	cd "$BATS_TEST_TMPDIR" || return 1
-}
-
-# With stdout and stderr in files.
 bench() {
-	status=0
-	"$PINION" bench "$@" >out 2>err || status=$?
-}
-
-expect() {
-	[ "$status" = "$1" ] || {
-		echo "exit status $status, expected $1; stderr:"
-		cat err
-		return 1
-	}
+	pinion bench "$@"
 }
 
 # One line on stderr that holds this.

@@ -3,18 +3,13 @@
 # `pinion scan` against grep, against a corpus whose secrets are known, and
 # every way in which its rules, input and output can be bad.
 bats_require_minimum_version 1.5.0
+load program
 
 setup_file() {
 	export corpus_folder=$BATS_FILE_TMPDIR/corpus
 	corpus=${PINION_CORPUS:-${top_builddir:-$PWD}/tools/dev/corpus}
 	"$corpus" --size 12M "$corpus_folder" >"$BATS_FILE_TMPDIR/planted"
 	LC_ALL=C sort "$BATS_FILE_TMPDIR/planted" >"$BATS_FILE_TMPDIR/planted.sorted"
-}
-
-setup() {
-	PINION=${PINION:-${top_builddir:-$PWD}/pinion}
-	features=$("$PINION" --version | grep '^features:')
-	cd "$BATS_TEST_TMPDIR" || return 1
 }
 
 needs() {
@@ -25,18 +20,8 @@ needs() {
 	esac
 }
 
-# Runs the program with stdout and stderr in files, for bytes bats would change.
 scan() {
-	status=0
-	"$PINION" scan "$@" >out 2>err || status=$?
-}
-
-expect() {
-	[ "$status" = "$1" ] || {
-		echo "exit status $status, expected $1; stderr:"
-		cat err
-		return 1
-	}
+	pinion scan "$@"
 }
 
 # JSON lines of plain paths as RULE<TAB>START<TAB>END<TAB>PATH, sorted.
@@ -210,7 +195,7 @@ make_tree() {
 	printf 'needle' >$'new\nline\t\\\xff\e'
 	scan -F -e needle ./new*
 	expect 1
-	[ "$(cat out)" = './new\nline\t\\\xff\x1b:0-6: e1: n…' ]
+	[ "$(cat out)" = './new\nline\t\\\xFF\x1B:0-6: e1: n…' ]
 }
 
 @test "json is valid for every name" {
@@ -409,38 +394,9 @@ make_tree() {
 	[ "$(cat status)" = 2 ]
 }
 
-wait_for_handler() {
-	local mask
-	for _ in {1..500}; do
-		# Before exec it is still the shell, which catches it too.
-		if [ "$(cat "/proc/$1/comm")" != bash ]; then
-			mask=$(sed -n 's/^SigCgt:\t//p' "/proc/$1/status")
-			[ $((0x${mask:-0} & 0x4000)) = 0 ] || return 0
-		fi
-		sleep 0.02
-	done
-	echo "it never caught SIGTERM"
-	return 1
-}
-
-# SIGTERM, since shells have what runs in the background ignore SIGINT.
 @test "a signal ends it, status 3, what is done stays" {
 	printf 'needle' >file
-	mkfifo list
-	exec 7<>list
-	"$PINION" scan -F -e needle --files-from=list >out 2>err 3>&- &
-	pid=$!
-	wait_for_handler $pid
-	printf 'file\n' >&7
-	for _ in {1..200}; do
-		read -r -t 0 -u 7 || break
-		sleep 0.01
-	done
-	sleep 0.1
-	kill -TERM $pid
-	status=0
-	wait $pid || status=$?
-	exec 7>&-
+	stop_while_fed file scan -F -e needle
 	expect 3
 	grep -q 'stopped early' err
 	grep -q '^file:0-6: ' out

@@ -3,12 +3,7 @@
 # `pinion sum` against sha256sum and xxhsum, byte for byte, and every way in
 # which its input and output can be bad.
 bats_require_minimum_version 1.5.0
-
-setup() {
-	PINION=${PINION:-${top_builddir:-$PWD}/pinion}
-	features=$("$PINION" --version | grep '^features:')
-	cd "$BATS_TEST_TMPDIR" || return 1
-}
+load program
 
 needs() {
 	case $1 in
@@ -48,18 +43,8 @@ make_sizes() {
 	done
 }
 
-# Runs the program with stdout and stderr in files, for bytes bats would change.
 sum() {
-	status=0
-	"$PINION" sum "$@" >out 2>err || status=$?
-}
-
-expect() {
-	[ "$status" = "$1" ] || {
-		echo "exit status $status, expected $1; stderr:"
-		cat err
-		return 1
-	}
+	pinion sum "$@"
 }
 
 # The counts of the line that --stats prints; they must add up.
@@ -466,40 +451,9 @@ counts() {
 	expect 2
 }
 
-# Waits until the program catches SIGTERM, so that the test has no race.
-wait_for_handler() {
-	local mask
-	for _ in {1..500}; do
-		# Before exec it is still the shell, which catches it too.
-		if [ "$(cat "/proc/$1/comm")" = bash ]; then
-			continue
-		fi
-		mask=$(sed -n 's/^SigCgt:\t//p' "/proc/$1/status")
-		[ $((0x${mask:-0} & 0x4000)) = 0 ] || return 0
-		sleep 0.02
-	done
-	echo "it never caught SIGTERM"
-	return 1
-}
-
 @test "a signal: what is done is printed, status 3" {
 	printf a >a
-	mkfifo list
-	exec 7<>list
-	"$PINION" sum -a "$(any)" --files-from=list >out 2>err 3>&- &
-	pid=$!
-	wait_for_handler $pid
-	printf 'a\n' >&7
-	# Until it has taken the entry out of the pipe.
-	for _ in {1..200}; do
-		read -r -t 0 -u 7 || break
-		sleep 0.01
-	done
-	sleep 0.1
-	kill -TERM $pid
-	status=0
-	wait $pid || status=$?
-	exec 7>&-
+	stop_while_fed a sum -a "$(any)"
 	expect 3
 	grep -q 'stopped early' err
 }

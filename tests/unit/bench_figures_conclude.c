@@ -4,8 +4,8 @@
  * conclude from too few pairs or from noise.
  * Method: ratios with seeded noise, and small lists whose answers are known.
  */
-#include "tools/bench_figures.h"
 #include "tests/support/expect.h"
+#include "tools/bench/figures.h"
 
 #include <stdint.h>
 

@@ -6,7 +6,7 @@
  * share its state, as in a file.
  */
 #include "tests/support/expect.h"
-#include "tools/checklist.h"
+#include "tools/sum/checklist.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  * and a line holds no newline but its last byte.
  * Method: random paths made mostly of the bytes that lists treat specially.
  */
-#include "tools/checklist.h"
+#include "tools/sum/checklist.h"
 
 #include <stdio.h>
 #include <stdlib.h>

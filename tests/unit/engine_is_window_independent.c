@@ -12,8 +12,9 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include "tools/engine.h"
-#include "tools/findings.h"
+#include "tests/support/random.h"
+#include "tools/scan/engine.h"
+#include "tools/scan/findings.h"
 
 #include <errno.h>
 #include <regex.h>
@@ -29,15 +30,12 @@ enum {
 	CUTS = 5,
 };
 
-static uint64_t random_state;
+static struct random_source source;
 static uint64_t seed;
 
-static uint32_t random_below(uint32_t bound)
+static uint32_t below(uint32_t limit)
 {
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return (uint32_t)((random_state >> 32) % bound);
+	return (uint32_t)random_below(&source, limit);
 }
 
 static void fail(const char *what, const char *pattern)
@@ -57,19 +55,18 @@ struct text {
 static void fill_text(struct text *text, size_t length_max)
 {
 	static const char letters[] = "aaabbbab \n_\r";
-	size_t length = random_below((uint32_t)length_max + 1);
+	size_t length = below((uint32_t)length_max + 1);
 
 	text->length = 0;
 	while (text->length < length) {
-		if (random_below(40) == 0) {
-			size_t run = random_below(200);
+		if (below(40) == 0) {
+			size_t run = below(200);
 
 			for (; run > 0 && text->length < length; run--) {
 				text->bytes[text->length++] = 0;
 			}
 		} else {
-			text->bytes[text->length++] =
-				(uint8_t)letters[random_below(sizeof(letters) - 1)];
+			text->bytes[text->length++] = (uint8_t)letters[below(sizeof(letters) - 1)];
 		}
 	}
 }
@@ -141,7 +138,7 @@ static size_t cut(const struct text *text, struct engine_needs needs, size_t ste
 	size_t position = 0;
 
 	do {
-		size_t step = 1 + random_below((uint32_t)step_max);
+		size_t step = 1 + below((uint32_t)step_max);
 		size_t end = position + step < text->length ? position + step : text->length;
 		size_t prefix = position < needs.overlap_bytes ? position : needs.overlap_bytes;
 		size_t zeros = 0;
@@ -150,9 +147,9 @@ static size_t cut(const struct text *text, struct engine_needs needs, size_t ste
 		while (position + zeros < text->length && text->bytes[position + zeros] == 0) {
 			zeros++;
 		}
-		if (needs.report_holes && zeros > 0 && random_below(4) != 0 &&
+		if (needs.report_holes && zeros > 0 && below(4) != 0 &&
 			is_zero(text, position - prefix, position)) {
-			end = position + zeros - random_below((uint32_t)zeros);
+			end = position + zeros - below((uint32_t)zeros);
 			window.is_hole = true;
 			prefix = 0;
 		}
@@ -170,7 +167,7 @@ static size_t cut(const struct text *text, struct engine_needs needs, size_t ste
 static void shuffle(struct pinion_window *windows, size_t count)
 {
 	for (size_t i = count; i > 1; i--) {
-		size_t j = random_below((uint32_t)i);
+		size_t j = below((uint32_t)i);
 		struct pinion_window window = windows[i - 1];
 
 		windows[i - 1] = windows[j];
@@ -313,14 +310,14 @@ static void check_mixed_rules(void)
 {
 	struct subject subject = {0};
 	struct text text;
-	uint32_t count = 1 + random_below(4);
+	uint32_t count = 1 + below(4);
 
 	for (uint32_t i = 0; i < count; i++) {
-		subject_add(&subject, samples[random_below(COUNT(samples))].pattern, false);
+		subject_add(&subject, samples[below(COUNT(samples))].pattern, false);
 	}
-	if (random_below(4) == 0) {
-		subject_add(&subject,
-			unbounded_samples[random_below(COUNT(unbounded_samples))].pattern, false);
+	if (below(4) == 0) {
+		subject_add(&subject, unbounded_samples[below(COUNT(unbounded_samples))].pattern,
+			false);
 	}
 	subject_start(&subject, &matcher_hyperscan);
 	for (uint32_t i = 0; i < TEXTS; i++) {
@@ -347,13 +344,13 @@ static void check_oracle(const char *pattern)
 		struct engine_yield yield = {0};
 		struct engine_file file = {0};
 		char text[24];
-		size_t length = random_below(sizeof(text));
+		size_t length = below(sizeof(text));
 		struct pinion_window window = {
 			.bytes = (uint8_t *)text, .length_bytes = length, .is_last = true};
 		struct candidates expected = {0};
 
 		for (size_t i = 0; i < length; i++) {
-			text[i] = "aabb."[random_below(5)];
+			text[i] = "aabb."[below(5)];
 		}
 		for (size_t end = 1; end <= length; end++) {
 			for (size_t start = 0; start < end; start++) {
@@ -453,11 +450,7 @@ static void check_literals(const struct matcher_ops *matcher)
 
 int main(void)
 {
-	const char *text = getenv("PINION_SEED");
-
-	seed = text != NULL ? strtoull(text, NULL, 0) : 20240607;
-	printf("seed %llu\n", (unsigned long long)seed);
-	random_state = seed * 0x9e3779b97f4a7c15ULL | 1;
+	seed = random_begin(&source);
 	check_literals(&matcher_literal);
 	check_literals(matcher_default());
 	check_hyperscan();

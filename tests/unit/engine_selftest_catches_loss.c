@@ -5,7 +5,7 @@
  *
  * Method: faults planted between the self-test and the library.
  */
-#include "tools/engine_selftest.h"
+#include "tools/scan/selftest.h"
 
 #include <stdio.h>
 #include <string.h>

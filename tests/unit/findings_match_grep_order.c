@@ -8,7 +8,8 @@
  * width, held against an oracle that picks again and again the leftmost of all
  * that is left. The windows are random and shuffled.
  */
-#include "tools/findings.h"
+#include "tests/support/random.h"
+#include "tools/scan/findings.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,15 +21,12 @@ enum {
 	ROUNDS = 3000,
 };
 
-static uint64_t random_state;
+static struct random_source source;
 static uint64_t seed;
 
-static uint32_t random_below(uint32_t bound)
+static uint32_t below(uint32_t limit)
 {
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return (uint32_t)((random_state >> 32) % bound);
+	return (uint32_t)random_below(&source, limit);
 }
 
 static void fail(const char *what)
@@ -52,7 +50,7 @@ static void make_literals(const struct rules *rules, struct candidates *out_all)
 	char text[TEXT_BYTES];
 
 	for (size_t i = 0; i < TEXT_BYTES; i++) {
-		text[i] = random_below(4) == 0 ? 'b' : 'a';
+		text[i] = below(4) == 0 ? 'b' : 'a';
 	}
 	for (uint32_t rule = 0; rule < rules->count; rule++) {
 		size_t width = rules->items[rule].pattern_bytes;
@@ -69,13 +67,13 @@ static void make_variable(const struct rules *rules, struct candidates *out_all)
 {
 	for (uint32_t rule = 0; rule < rules->count; rule++) {
 		uint32_t width = rules->items[rule].max_width;
-		uint32_t density = 1 + random_below(30);
+		uint32_t density = 1 + below(30);
 
 		for (uint32_t end = 1; end <= TEXT_BYTES; end++) {
 			uint32_t limit = end < width ? end : width;
 
-			if (random_below(density) == 0) {
-				add(out_all, end - 1 - random_below(limit), end, rule);
+			if (below(density) == 0) {
+				add(out_all, end - 1 - below(limit), end, rule);
 			}
 		}
 	}
@@ -133,7 +131,7 @@ static size_t cut(const struct candidates *all, struct part *parts)
 
 	while (from < TEXT_BYTES) {
 		struct part part = {.window.index = count};
-		uint64_t to = from + 1 + random_below(80);
+		uint64_t to = from + 1 + below(80);
 
 		part.window.is_last = to >= TEXT_BYTES;
 		part.yield.complete_to = part.window.is_last ? UINT64_MAX : to;
@@ -148,7 +146,7 @@ static size_t cut(const struct candidates *all, struct part *parts)
 		from = to;
 	}
 	for (size_t i = count; i > 1; i--) {
-		size_t j = random_below((uint32_t)i);
+		size_t j = below((uint32_t)i);
 		struct part part = parts[i - 1];
 
 		parts[i - 1] = parts[j];
@@ -206,12 +204,9 @@ static void check(const struct rules *rules, const struct candidates *all)
 int main(void)
 {
 	static const char *const words[] = {"aa", "a", "aba", "aaaa", "abaab"};
-	const char *text = getenv("PINION_SEED");
 	struct rules rules = {0};
 
-	seed = text != NULL ? strtoull(text, NULL, 0) : 20240607;
-	printf("seed %" PRIu64 "\n", seed);
-	random_state = seed * 0x9e3779b97f4a7c15ULL | 1;
+	seed = random_begin(&source);
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		if (rules_add(&rules, "word", words[i], strlen(words[i]), true) != 0) {
 			fail("out of memory");
@@ -222,9 +217,8 @@ int main(void)
 		struct candidates all = {0};
 
 		for (uint32_t i = 0; i < rules.count; i++) {
-			rules.items[i].max_width = is_literal
-				? (uint32_t)rules.items[i].pattern_bytes
-				: 1 + random_below(60);
+			rules.items[i].max_width =
+				is_literal ? (uint32_t)rules.items[i].pattern_bytes : 1 + below(60);
 		}
 		if (round % 50 == 1) {
 			rules.items[0].max_width = RULE_WIDTH_UNBOUNDED;

@@ -7,6 +7,7 @@
  */
 #include "tests/support/expect.h"
 #include "tools/options.h"
+#include "tools/spelling.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -75,25 +76,23 @@ static void check_arguments(const char *arguments, const char *expected)
 
 static void check_size(const char *text, bool is_valid, uint64_t expected)
 {
-	struct option_parser parser = {.command = &command};
 	uint64_t bytes = 0;
 
-	expect_number(text, is_valid, options_size(&parser, "long", text, 1, UINT64_MAX, &bytes));
+	expect_number(text, is_valid, options_size("long", text, 1, UINT64_MAX, &bytes));
 	expect_number(text, (long long)(is_valid ? expected : 0), (long long)bytes);
 }
 
 static void check_count(const char *text, bool is_valid)
 {
-	struct option_parser parser = {.command = &command};
 	uint64_t count = 0;
 
-	expect_number(text, is_valid, options_count(&parser, "long", text, 2, 20, &count));
+	expect_number(text, is_valid, options_count("long", text, 2, 20, &count));
 }
 
 static void check_distance(const char *left, const char *right, uint32_t expected)
 {
-	expect_number(right, expected, options_distance(left, right));
-	expect_number(left, expected, options_distance(right, left));
+	expect_number(right, expected, spelling_distance(left, right));
+	expect_number(left, expected, spelling_distance(right, left));
 }
 
 int main(void)

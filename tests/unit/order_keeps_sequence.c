@@ -6,8 +6,8 @@
  * beyond the first ring's size; standard output goes to a file that is read
  * back.
  */
-#include "tools/order.h"
 #include "tools/output.h"
+#include "tools/sum/order.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
  * ill-formed UTF-8 at every border of its definition (RFC 3629).
  */
 #include "tests/support/expect.h"
-#include "tools/output.h"
+#include "tools/output_text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -25,7 +25,7 @@ static void check_utf8(const char *bytes, int expected)
 	char what[32];
 
 	snprintf(what, sizeof(what), "UTF-8 from %02x", (unsigned char)bytes[0]);
-	expect_number(what, expected, (long long)output_utf8_length(bytes, strlen(bytes)));
+	expect_number(what, expected, (long long)output_text_utf8_length(bytes, strlen(bytes)));
 }
 
 #define CHECK_JSON(literal, expected) check_json((literal), sizeof(literal) - 1, (expected))

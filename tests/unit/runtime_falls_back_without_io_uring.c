@@ -3,7 +3,7 @@
  * Goal: where io_uring is forbidden or missing, AUTO works without it and says
  * why once, RING fails with the kernel's error and says why.
  * Method: a child under a seccomp filter that answers io_uring_setup with EPERM
- * or ENOSYS, as container runtimes do.
+ * or ENOSYS, as container runtimes do, or io_uring_enter alone.
  */
 #include "runtime/base/atomic.h"
 #include "tests/support/child.h"
@@ -23,12 +23,17 @@ static struct pinion_request request;
 static uint8_t bytes[4096] __attribute__((aligned(4096)));
 static struct pin_atomic_u32 read_count;
 
-static bool forbid_io_uring(int error)
+struct refusal {
+	uint32_t call;
+	int error;
+};
+
+static bool forbid_io_uring(const struct refusal *refusal)
 {
 	struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_io_uring_setup, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (uint32_t)error),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, refusal->call, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (uint32_t)refusal->error),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
 	struct sock_fprog program = {.len = sizeof(code) / sizeof(code[0]), .filter = code};
@@ -64,16 +69,17 @@ static size_t count_lines(const char *text)
 
 static int run_without(void *arg)
 {
-	int error = *(int *)arg;
+	const struct refusal *refusal = arg;
 	struct pinion_task task = {.run = submit};
 	struct pinion_runtime_facts facts;
 	struct pinion_config config;
 
-	if (!forbid_io_uring(error)) {
+	if (!forbid_io_uring(refusal)) {
 		return EXPECT_SKIPPED;
 	}
 	runtimes_config(&config, 2, PINION_IO_RING);
-	expect_number("create with rings", -error, pinion_runtime_create(&config, &runtime));
+	expect_number("create with rings", -refusal->error,
+		pinion_runtime_create(&config, &runtime));
 	expect_true("nothing was written", runtime == NULL);
 	expect_true("the message says why", strstr(runtimes_log, "io_uring") != NULL);
 
@@ -97,13 +103,17 @@ static int run_without(void *arg)
 
 int main(void)
 {
-	static int errors[] = {EPERM, ENOSYS};
+	static struct refusal refusals[] = {
+		{.call = __NR_io_uring_setup, .error = EPERM},
+		{.call = __NR_io_uring_setup, .error = ENOSYS},
+		{.call = __NR_io_uring_enter, .error = EPERM},
+	};
 	bool is_skipped = false;
 
 	scratch_enter("runtime_falls_back_without_io_uring");
 	scratch_file("file", "text");
-	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
-		int code = child_code(child_run(run_without, &errors[i], NULL, 0));
+	for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
+		int code = child_code(child_run(run_without, &refusals[i], NULL, 0));
 
 		is_skipped = code == EXPECT_SKIPPED;
 		if (!is_skipped) {

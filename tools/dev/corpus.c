@@ -12,7 +12,7 @@
  * to DIR.manifest. DIR.state tells that DIR is complete: then nothing is made
  * again. The rest of the text holds no secrets by its choice of words.
  */
-#include "corpus_tree.h"
+#include "tools/dev/corpus_tree.h"
 
 #include <errno.h>
 #include <stdbool.h>

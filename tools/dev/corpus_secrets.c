@@ -3,7 +3,7 @@
  * A secret of each built-in rule's shape, put together from parts, so that
  * this source holds none.
  */
-#include "corpus_secrets.h"
+#include "tools/dev/corpus_secrets.h"
 
 #include <stddef.h>
 #include <string.h>

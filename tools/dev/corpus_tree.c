@@ -4,9 +4,9 @@
  * file, with secrets written over it. A secret stands between newlines, so it
  * ends where it should.
  */
-#include "corpus_tree.h"
+#include "tools/dev/corpus_tree.h"
 
-#include "corpus_secrets.h"
+#include "tools/dev/corpus_secrets.h"
 
 #include <errno.h>
 #include <fcntl.h>

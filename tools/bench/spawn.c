@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The subject `spawn`: what an empty task costs that is spawned from inside a
+ * worker and run by it.
+ *
+ * Ours goes on by itself: the last task of a batch spawns the next. The floor
+ * calls the same tasks in the same batches by way of a ring buffer, on the
+ * same thread, so on the same core.
+ */
+#include "tools/bench/tasks.h"
+#include "tools/report.h"
+
+#include <errno.h>
+#include <pinion/pinion.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+enum {
+	/* Half of a worker's queue, so that none is passed on to others. */
+	SPAWN_BATCH = 128,
+	/* Tasks per figure: large against the clock's own cost, 50 us or so. */
+	SPAWN_FIGURE_TASKS = 64 * SPAWN_BATCH,
+	SPAWN_FIGURES = 32, /* of one turn */
+	SPAWN_RING_SLOTS = 256,
+};
+
+struct spawn;
+
+/* As empty as a task can be whose end is to be noticed: it counts itself. */
+struct spawn_task {
+	struct pinion_task task;
+	struct spawn *spawn;
+};
+
+/* Everything but `done` is the worker's alone while a turn is running. */
+struct spawn {
+	struct pinion_runtime *runtime;
+	struct pinion_task turn;
+	struct spawn_task tasks[SPAWN_BATCH];
+	uint64_t left_count;	  /* tasks of the batch in hand */
+	uint64_t remaining_count; /* tasks of the figure in hand */
+	uint64_t start_ns;
+	uint32_t figure_count;
+	double figures[SPAWN_FIGURES];
+	enum bench_side side;
+	int error;
+	/* The floor's queue. */
+	struct pinion_task *ring[SPAWN_RING_SLOTS];
+	uint32_t head;
+	uint32_t tail;
+	uint32_t done; /* raised when a turn has ended */
+};
+
+static void spawn_batch(struct spawn *spawn);
+
+static int spawn_empty(struct pinion_task *task)
+{
+	struct spawn *spawn = ((struct spawn_task *)(void *)task)->spawn;
+
+	if (--spawn->left_count == 0) {
+		spawn_batch(spawn);
+	}
+	return 0;
+}
+
+/* Notes a figure and says whether another is to come. */
+static bool spawn_next_figure(struct spawn *spawn)
+{
+	uint64_t now_ns = bench_now_ns();
+
+	spawn->figures[spawn->figure_count++] =
+		(double)(now_ns - spawn->start_ns) / SPAWN_FIGURE_TASKS;
+	spawn->remaining_count = SPAWN_FIGURE_TASKS;
+	spawn->start_ns = bench_now_ns();
+	return spawn->figure_count < SPAWN_FIGURES;
+}
+
+/* Runs where the last task of a batch does: the loop goes by way of tasks. */
+static void spawn_batch(struct spawn *spawn)
+{
+	if (spawn->remaining_count == 0 && !spawn_next_figure(spawn)) {
+		bench_word_raise(&spawn->done);
+		return;
+	}
+	spawn->remaining_count -= SPAWN_BATCH;
+	spawn->left_count = SPAWN_BATCH;
+	for (uint32_t i = 0; i < SPAWN_BATCH; i++) {
+		int rc = pinion_spawn(spawn->runtime, &spawn->tasks[i].task);
+
+		if (rc != 0) {
+			/* Those before it still run, but start no other. */
+			spawn->left_count = UINT64_MAX;
+			spawn->error = rc;
+			bench_word_raise(&spawn->done);
+			return;
+		}
+	}
+}
+
+static void floor_push(struct spawn *spawn, struct pinion_task *task)
+{
+	spawn->ring[spawn->tail++ % SPAWN_RING_SLOTS] = task;
+}
+
+static struct pinion_task *floor_pop(struct spawn *spawn)
+{
+	return spawn->ring[spawn->head++ % SPAWN_RING_SLOTS];
+}
+
+/* The same tasks in the same batches, called from a loop. */
+static void floor_figure(struct spawn *spawn)
+{
+	while (spawn->remaining_count > 0) {
+		/* One more than there are, so that none is the last. */
+		spawn->left_count = SPAWN_BATCH + 1;
+		for (uint32_t i = 0; i < SPAWN_BATCH; i++) {
+			floor_push(spawn, &spawn->tasks[i].task);
+		}
+		for (uint32_t i = 0; i < SPAWN_BATCH; i++) {
+			struct pinion_task *task = floor_pop(spawn);
+
+			spawn->error |= task->run(task);
+		}
+		spawn->remaining_count -= SPAWN_BATCH;
+	}
+}
+
+/* A turn begins: on the worker for both sides, so on the same core. */
+static int spawn_turn(struct pinion_task *task)
+{
+	struct spawn *spawn = (struct spawn *)(void *)((char *)task - offsetof(struct spawn, turn));
+
+	spawn->figure_count = 0;
+	spawn->remaining_count = SPAWN_FIGURE_TASKS;
+	spawn->start_ns = bench_now_ns();
+	if (spawn->side == BENCH_OURS) {
+		spawn_batch(spawn);
+		return 0;
+	}
+	do {
+		floor_figure(spawn);
+	} while (spawn_next_figure(spawn));
+	bench_word_raise(&spawn->done);
+	return 0;
+}
+
+static int spawn_run(void *state, enum bench_side side, struct figures *out_figures)
+{
+	struct spawn *spawn = state;
+	uint32_t done = bench_word_read(&spawn->done);
+	int rc;
+
+	spawn->side = side;
+	rc = bench_spawn_task(spawn->runtime, &spawn->turn);
+	if (rc == 0) {
+		rc = bench_word_wait(&spawn->done, done);
+	}
+	if (rc == 0 && spawn->error != 0) {
+		rc = spawn->error;
+		report_line("cannot spawn: %s", report_reason(rc));
+	}
+	for (uint32_t i = 0; rc == 0 && i < SPAWN_FIGURES; i++) {
+		rc = figures_add(out_figures, spawn->figures[i]);
+	}
+	return rc;
+}
+
+static void spawn_stop(void *state)
+{
+	struct spawn *spawn = state;
+
+	pinion_runtime_destroy(spawn->runtime);
+	free(spawn);
+}
+
+static int spawn_start(struct bench *bench, struct bench_setting *out_setting, void **out_state)
+{
+	struct spawn *spawn = calloc(1, sizeof(*spawn));
+	int rc;
+
+	if (spawn == NULL) {
+		report_line("%s", report_reason(ENOMEM));
+		return -ENOMEM;
+	}
+	spawn->turn.run = spawn_turn;
+	for (uint32_t i = 0; i < SPAWN_BATCH; i++) {
+		spawn->tasks[i].task.run = spawn_empty;
+		spawn->tasks[i].spawn = spawn;
+	}
+	rc = bench_start_worker(bench, out_setting, &spawn->runtime);
+	if (rc != 0) {
+		spawn_stop(spawn);
+		return rc;
+	}
+	*out_state = spawn;
+	return 0;
+}
+
+const struct bench_subject bench_spawn = {
+	.name = "spawn",
+	.unit = "ns",
+	.brief = "an empty task spawned and run by its worker, against calls from a ring buffer",
+	.sides = {[BENCH_OURS] = "pinion_spawn", [BENCH_FLOOR] = "call-from-ring-buffer"},
+	.start = spawn_start,
+	.run = spawn_run,
+	.stop = spawn_stop,
+};

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What `pinion bench` and its subjects agree on.
+ *
+ * A subject measures one thing, and beside it its floor: the least that could
+ * do the same without us. command.c calls both in turns and compares. Nobody
+ * here judges a time; only ratios are concluded from.
+ */
+#ifndef PINION_TOOLS_BENCH_SUBJECT_H
+#define PINION_TOOLS_BENCH_SUBJECT_H
+
+#include "tools/bench/figures.h"
+
+#include <pinion/runtime.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum bench_side {
+	BENCH_OURS = 0,
+	BENCH_FLOOR = 1,
+	/*
+	 * The floor plus the work on each byte that ours does as well. Memory
+	 * that a device or a virtual machine's host has just written is slow to
+	 * read the first time, which the plain floor does not pay.
+	 */
+	BENCH_TOUCHING = 2,
+	BENCH_SIDE_COUNT = 3,
+};
+
+struct bench_options {
+	uint64_t seconds; /* per subject */
+	bool is_json;
+	const char **files; /* --file, in order */
+	uint32_t file_count;
+	const char *directory; /* where files are made when none are given */
+	uint64_t size_bytes;   /* of all of them together */
+	struct pinion_config runtime;
+};
+
+struct fileset;
+
+/* One call of the program. */
+struct bench {
+	const struct bench_options *options;
+	struct fileset *files; /* NULL until a subject needs it */
+};
+
+/* What a subject settled on when it started. */
+struct bench_setting {
+	struct pinion_runtime_facts facts;
+	char text[128]; /* "2 files, 2048 MiB, 2 workers" */
+};
+
+struct bench_subject {
+	const char *name;
+	const char *unit; /* "GB/s", "ns", "us" */
+	bool is_rate;	  /* more is better */
+	const char *brief;
+	/* How each side comes by its figures; NULL: there is no such side. */
+	const char *sides[BENCH_SIDE_COUNT];
+	/*
+	 * Each returns 0 or a negative errno that is reported already;
+	 * -ECANCELED, not reported: a signal came. `stop` undoes a `start` that
+	 * succeeded.
+	 */
+	int (*start)(struct bench *bench, struct bench_setting *out_setting, void **out_state);
+	/* Takes one figure of that side, or a block of them. */
+	int (*run)(void *state, enum bench_side side, struct figures *out_figures);
+	void (*stop)(void *state);
+};
+
+static inline bool bench_has_side(const struct bench_subject *subject, int side)
+{
+	return subject->sides[side] != NULL;
+}
+
+/* What was measured of a subject; sorted when it is complete. */
+struct bench_results {
+	struct figures figures[BENCH_SIDE_COUNT];
+	struct figures block; /* the turn in hand */
+	/* Ours over that side, by pair; nothing under BENCH_OURS. */
+	struct figures ratios[BENCH_SIDE_COUNT];
+};
+
+extern const struct bench_subject bench_read;
+extern const struct bench_subject bench_sum;
+extern const struct bench_subject bench_scan;
+extern const struct bench_subject bench_spawn;
+extern const struct bench_subject bench_wake;
+
+/* CLOCK_MONOTONIC. */
+uint64_t bench_now_ns(void);
+
+#endif

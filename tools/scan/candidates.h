@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a matcher saw, before anything is decided: for each place where a
+ * rule's match ends, the leftmost place where such a match starts.
+ */
+#ifndef PINION_TOOLS_SCAN_CANDIDATES_H
+#define PINION_TOOLS_SCAN_CANDIDATES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct candidate {
+	uint64_t start; /* absolute offsets; the match is [start, end) */
+	uint64_t end;
+	uint32_t rule;
+	/*
+	 * The first bytes of the match, for a redacted excerpt; all zero when
+	 * they are not known (a rule without a longest match).
+	 */
+	uint8_t head[4];
+};
+
+/* A growable list. Zero-initialise. */
+struct candidates {
+	struct candidate *items;
+	size_t count;
+	size_t capacity;
+};
+
+/* Returns 0 or -ENOMEM. */
+int candidates_add(struct candidates *list, const struct candidate *item);
+
+/* By rule, then end: the order in which findings are decided. */
+void candidates_sort_by_end(struct candidates *list);
+
+/* By start, then end, then rule: the order in which findings are shown. */
+void candidates_sort_by_start(struct candidates *list);
+
+void candidates_free(struct candidates *list);
+
+#endif

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * `pinion scan`: searches files and trees for secrets, or for patterns of
+ * one's own. This is the command line.
+ */
+#include "tools/scan/run.h"
+
+#include "tools/commands.h"
+#include "tools/report.h"
+#include "tools/scan/selftest.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum scan_option {
+	OPTION_REGEX,
+	OPTION_RULES,
+	OPTION_BUILTIN,
+	OPTION_FIXED,
+	OPTION_FORMAT,
+	OPTION_FILES_FROM,
+	OPTION_NULL,
+	OPTION_WORKERS,
+	OPTION_WINDOW,
+	OPTION_DIRECT,
+	OPTION_IO,
+	OPTION_STATS,
+	OPTION_PRINT_PATTERNS,
+	OPTION_COUNT,
+};
+
+static const struct option_spec scan_specs[OPTION_COUNT] = {
+	[OPTION_REGEX] = {'e', "regex", "REGEX", "search for this; may be given several times",
+		"Findings name it e1, e2 and so on."},
+	[OPTION_RULES] = {0, "rules", "FILE", "search for the rules in FILE: ID<TAB>REGEX lines",
+		"Empty lines and lines that start with # are skipped."},
+	[OPTION_BUILTIN] = {0, "builtin", NULL, "with -e or --rules: the built-in rules as well",
+		NULL},
+	[OPTION_FIXED] = {'F', "fixed-strings", NULL, "the patterns of -e are plain strings", NULL},
+	[OPTION_FORMAT] = {0, "format", "FORMAT", "text (default) or json, one object a line",
+		NULL},
+	[OPTION_FILES_FROM] = {0, "files-from", "LIST", "scan what a list names, - for stdin",
+		"One path a line. They come after PATHs."},
+	[OPTION_NULL] = {'0', "null", NULL, "entries of LIST end in NUL", NULL},
+	[OPTION_WORKERS] = {SCANNING_SPEC_WORKERS},
+	[OPTION_WINDOW] = {SCANNING_SPEC_WINDOW},
+	[OPTION_DIRECT] = {SCANNING_SPEC_DIRECT},
+	[OPTION_IO] = {SCANNING_SPEC_IO},
+	[OPTION_STATS] = {SCANNING_SPEC_STATS},
+	[OPTION_PRINT_PATTERNS] = {0, "print-patterns", NULL,
+		"print the patterns as grep -E -f takes them, and end", NULL},
+};
+
+static bool append_text(const char ***list, uint32_t *count, const char *text)
+{
+	const char **grown = realloc(*list, (*count + 1) * sizeof(*grown));
+
+	if (grown == NULL) {
+		report_line("%s", report_reason(ENOMEM));
+		return false;
+	}
+	grown[(*count)++] = text;
+	*list = grown;
+	return true;
+}
+
+static bool parse_format(struct scan_options *options, const char *value)
+{
+	static const char *const formats[] = {
+		[FINDING_FORMAT_TEXT] = "text",
+		[FINDING_FORMAT_JSON] = "json",
+		NULL,
+	};
+	int index = options_choice("format", value, formats);
+
+	if (index >= 0) {
+		options->format = (enum finding_format)index;
+	}
+	return index >= 0;
+}
+
+static bool parse_option(struct scan_options *options, enum scan_option option, const char *value)
+{
+	struct scan_patterns *patterns = &options->patterns;
+
+	switch (option) {
+	case OPTION_REGEX:
+		return append_text(&patterns->expressions, &patterns->expression_count, value);
+	case OPTION_RULES:
+		return append_text(&patterns->files, &patterns->file_count, value);
+	case OPTION_BUILTIN:
+		patterns->with_builtin = true;
+		return true;
+	case OPTION_FIXED:
+		patterns->are_literals = true;
+		return true;
+	case OPTION_FILES_FROM:
+		options->scanning.list_path = value;
+		return true;
+	case OPTION_NULL:
+		options->scanning.list_is_nul = true;
+		return true;
+	case OPTION_WORKERS:
+		return scanning_parse_workers(&options->scanning.runtime, value);
+	case OPTION_WINDOW:
+		return scanning_parse_window(&options->scanning, value);
+	case OPTION_FORMAT:
+		return parse_format(options, value);
+	case OPTION_DIRECT:
+		return scanning_parse_direct(&options->scanning, value);
+	case OPTION_IO:
+		return scanning_parse_io(&options->scanning, value);
+	case OPTION_STATS:
+		options->scanning.has_stats = true;
+		return true;
+	case OPTION_PRINT_PATTERNS:
+		options->prints_patterns = true;
+		return true;
+	case OPTION_COUNT:
+		break;
+	}
+	return false;
+}
+
+static bool check_options(const struct scan_options *options)
+{
+	if (options->patterns.are_literals && options->patterns.expression_count == 0) {
+		report_line("-F is about the patterns of -e, and there is none");
+		return false;
+	}
+	if (options->prints_patterns) {
+		return true;
+	}
+	if (options->path_count == 0 && options->scanning.list_path == NULL) {
+		report_line("no paths: name files or directories, or --files-from=LIST");
+		return false;
+	}
+	for (int i = 0; i < options->path_count; i++) {
+		if (strcmp(options->paths[i], "-") == 0) {
+			report_line("standard input cannot be scanned (a file - is ./-)");
+			return false;
+		}
+	}
+	return true;
+}
+
+static int load_and_run(const struct scan_options *options)
+{
+	const struct matcher_ops *matcher = matcher_default();
+	struct rules rules = {0};
+	char reason[320];
+	int status = EXIT_STATUS_TROUBLE;
+
+	if (!options->prints_patterns && selftest_library(reason, sizeof(reason)) != 0) {
+		report_line("%s", reason);
+		return EXIT_STATUS_TROUBLE;
+	}
+	if (scan_rules_load(&options->patterns, matcher, &rules)) {
+		status = options->prints_patterns ? scan_rules_print(&rules)
+						  : scan_run(options, matcher, &rules);
+	}
+	rules_free(&rules);
+	return status;
+}
+
+static int parse(const struct command *command, int argc, char **argv, struct scan_options *options)
+{
+	struct option_parser parser = {.command = command, .argc = argc, .argv = argv};
+	const char *value;
+	int option;
+
+	while ((option = options_next(&parser, &value)) >= 0) {
+		if (!parse_option(options, (enum scan_option)option, value)) {
+			return OPTIONS_ERROR;
+		}
+	}
+	options->paths = argv + 1;
+	options->path_count = parser.operand_count;
+	return option == OPTIONS_END && !check_options(options) ? OPTIONS_ERROR : option;
+}
+
+static int scan_command_run(const struct command *command, int argc, char **argv)
+{
+	struct scan_options options = {0};
+	int status = EXIT_STATUS_TROUBLE;
+	int parsed;
+
+	if (!scanning_options_init(&options.scanning)) {
+		return EXIT_STATUS_TROUBLE;
+	}
+	parsed = parse(command, argc, argv, &options);
+	if (parsed == OPTIONS_HELP) {
+		status = EXIT_STATUS_CLEAN;
+	} else if (parsed == OPTIONS_END) {
+		status = load_and_run(&options);
+	}
+	free(options.patterns.expressions);
+	free(options.patterns.files);
+	return status;
+}
+
+const struct command scan_command = {
+	.name = "scan",
+	.arguments = "[OPTION]… PATH…",
+	.brief = "search files for secrets, or for patterns of your own",
+	.detail =
+		"Searches for the built-in rules (--print-patterns shows them), or for those of -e "
+		"and --rules instead. Directories are walked, everything in them is searched as "
+		"bytes. Patterns are PCRE as Hyperscan knows it; ^ and $ mean every line, . any "
+		"byte but newline.\n\n"
+		"A line is PATH:START-END: RULE: EXCERPT, byte offsets and the first bytes of "
+		"what was found. The lines of a file are in order; those of several files mix.\n\n"
+		"Exit status: 0 nothing found; 1 something found; 2 something could not be read, "
+		"or bad usage; 3 stopped early by a signal.",
+	.options = scan_specs,
+	.option_count = OPTION_COUNT,
+	.run = scan_command_run,
+};

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Window ownership over a matcher. The invariants are in engine.h.
+ */
+#include "tools/scan/engine.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum {
+	/* Bytes behind an end that decide whether it is one: `\Z` takes two. */
+	LOOKAHEAD = 2,
+	/* Two held back by the window before, one in front of a start. */
+	OVERLAP_CONTEXT = LOOKAHEAD + 1,
+	ZERO_PROBE_BYTES = 64 * 1024,
+};
+
+struct engine {
+	const struct matcher_ops *ops;
+	struct matcher *matcher;
+	uint32_t widest; /* of the bounded rules */
+	bool has_unbounded;
+	bool skips_holes;
+};
+
+struct engine_worker {
+	struct engine *engine;
+	struct matcher_worker *matcher;
+};
+
+/* Holes are skipped if nothing is found in zeros, at their borders included. */
+static int probe_zeros(struct engine *engine, struct engine_worker *worker)
+{
+	size_t length = 2 * (size_t)engine->widest + ZERO_PROBE_BYTES;
+	uint8_t *zeros = calloc(1, length);
+	struct matcher_block block = {.bytes = zeros, .length = length, .last_end = length};
+	struct candidates found = {0};
+	int error;
+
+	if (zeros == NULL) {
+		return -ENOMEM;
+	}
+	error = engine->ops->search(worker->matcher, &block, &found);
+	engine->skips_holes = error == 0 && found.count == 0;
+	candidates_free(&found);
+	free(zeros);
+	return error;
+}
+
+static int decide_holes(struct engine *engine)
+{
+	struct engine_worker *worker;
+	int error;
+
+	if (engine->has_unbounded) {
+		return 0;
+	}
+	error = engine_worker_create(engine, &worker);
+	if (error == 0) {
+		error = probe_zeros(engine, worker);
+		engine_worker_destroy(worker);
+	}
+	return error;
+}
+
+int engine_create(const struct matcher_ops *matcher, const struct rules *rules,
+	struct engine **out_engine, struct matcher_trouble *out_trouble)
+{
+	struct engine *engine = calloc(1, sizeof(*engine));
+	int error;
+
+	if (engine == NULL) {
+		return -ENOMEM;
+	}
+	engine->ops = matcher;
+	for (uint32_t i = 0; i < rules->count; i++) {
+		uint32_t width = rules->items[i].max_width;
+
+		if (width == RULE_WIDTH_UNBOUNDED) {
+			engine->has_unbounded = true;
+		} else if (width > engine->widest) {
+			engine->widest = width;
+		}
+	}
+	error = matcher->create(rules, &engine->matcher, out_trouble);
+	if (error == 0) {
+		error = decide_holes(engine);
+	}
+	if (error != 0) {
+		engine_destroy(engine);
+		return error;
+	}
+	*out_engine = engine;
+	return 0;
+}
+
+void engine_destroy(struct engine *engine)
+{
+	if (engine == NULL) {
+		return;
+	}
+	if (engine->matcher != NULL) {
+		engine->ops->destroy(engine->matcher);
+	}
+	free(engine);
+}
+
+struct engine_needs engine_needs(const struct engine *engine)
+{
+	return (struct engine_needs){
+		.overlap_bytes = engine->widest > 0 ? engine->widest + OVERLAP_CONTEXT : 0,
+		.in_order = engine->has_unbounded,
+		.report_holes = engine->skips_holes,
+	};
+}
+
+int engine_worker_create(struct engine *engine, struct engine_worker **out_worker)
+{
+	struct engine_worker *worker = calloc(1, sizeof(*worker));
+	int error;
+
+	if (worker == NULL) {
+		return -ENOMEM;
+	}
+	worker->engine = engine;
+	error = engine->ops->worker_create(engine->matcher, &worker->matcher);
+	if (error != 0) {
+		engine_worker_destroy(worker);
+		return error;
+	}
+	*out_worker = worker;
+	return 0;
+}
+
+void engine_worker_destroy(struct engine_worker *worker)
+{
+	if (worker == NULL) {
+		return;
+	}
+	if (worker->matcher != NULL) {
+		worker->engine->ops->worker_destroy(worker->matcher);
+	}
+	free(worker);
+}
+
+int engine_file_open(struct engine *engine, struct engine_file *file)
+{
+	file->stream = NULL;
+	return engine->has_unbounded ? engine->ops->stream_open(engine->matcher, &file->stream) : 0;
+}
+
+void engine_file_close(struct engine_worker *worker, struct engine_file *file)
+{
+	if (file->stream != NULL) {
+		worker->engine->ops->stream_close(worker->matcher, file->stream, NULL);
+		file->stream = NULL;
+	}
+}
+
+/* Searches what the window owns: engine.h (1). */
+static int search_owned(
+	struct engine_worker *worker, const struct pinion_window *window, struct candidates *found)
+{
+	size_t held_back = window->is_last ? 0 : LOOKAHEAD;
+	struct matcher_block block = {
+		.bytes = window->bytes,
+		.length = window->length_bytes,
+		.base_offset = window->base_offset_bytes,
+	};
+
+	if (window->length_bytes <= held_back) {
+		return 0;
+	}
+	block.last_end = window->length_bytes - held_back;
+	if (window->prefix_bytes >= LOOKAHEAD) {
+		block.first_end = window->prefix_bytes - LOOKAHEAD + 1;
+	}
+	return worker->engine->ops->search(worker->matcher, &block, found);
+}
+
+static int feed_stream(struct engine_worker *worker, struct engine_file *file,
+	const struct pinion_window *window, struct candidates *found)
+{
+	const struct matcher_ops *ops = worker->engine->ops;
+	size_t new_bytes = window->length_bytes - window->prefix_bytes;
+	int error = 0;
+
+	if (file->stream == NULL) {
+		return 0;
+	}
+	if (new_bytes > 0) {
+		error = ops->stream_feed(worker->matcher, file->stream,
+			window->bytes + window->prefix_bytes, new_bytes, found);
+	}
+	if (error == 0 && window->is_last) {
+		error = ops->stream_close(worker->matcher, file->stream, found);
+		file->stream = NULL;
+	}
+	return error;
+}
+
+int engine_window(struct engine_worker *worker, struct engine_file *file,
+	const struct pinion_window *window, struct engine_yield *out_yield)
+{
+	uint64_t window_end = window->base_offset_bytes + window->length_bytes;
+	int error = 0;
+
+	out_yield->found.count = 0;
+	out_yield->complete_to = UINT64_MAX;
+	if (!window->is_last) {
+		out_yield->complete_to = window_end > LOOKAHEAD ? window_end - LOOKAHEAD : 0;
+	}
+	if (window->is_hole) {
+		return 0;
+	}
+	if (worker->engine->widest > 0) {
+		error = search_owned(worker, window, &out_yield->found);
+	}
+	return error != 0 ? error : feed_stream(worker, file, window, &out_yield->found);
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The engine of a scan: turns windows of files into candidates that are the
+ * same whatever the windows were.
+ *
+ * A matcher sees a window as though nothing came before or after it. At its
+ * borders that is wrong: `\b` and `$` take the window's end for the file's
+ * end, `^` and `\A` its start for the file's start. So windows reach back
+ * over each other, and each match end belongs to one window, which has all
+ * that can matter for it:
+ *
+ *   1. A window whose new bytes are [n, e) owns the ends in (n - 2, e - 2], the
+ *      last one of a file those in (n - 2, e]. The two bytes held back are what
+ *      `\b`, `$` (one byte) and `\Z` (two) look at behind an end.
+ *   2. Its prefix holds OVERLAP_CONTEXT bytes more than the widest match: the
+ *      two of (1), and one that `\b` and `^` look at in front of a start.
+ *      Hence a match that starts at the first byte of a window that is not the
+ *      file's first is never owned, and what `\A` falsely finds there is not
+ *      either.
+ *
+ * Rules without a widest match run in a stream, which needs windows in order.
+ *
+ * Holes of sparse files are skipped when no rule matches zeros. Before a hole
+ * as a scan reports it, as many bytes as an overlap are zeros too, so nothing
+ * reaches into it from the bytes before them.
+ */
+#ifndef PINION_TOOLS_SCAN_ENGINE_H
+#define PINION_TOOLS_SCAN_ENGINE_H
+
+#include "tools/scan/matcher.h"
+
+#include <pinion/scan.h>
+
+struct engine;
+struct engine_worker;
+
+/* What a scan has to be configured with. */
+struct engine_needs {
+	uint32_t overlap_bytes;
+	bool in_order;	   /* PINION_SCAN_IN_ORDER */
+	bool report_holes; /* may be set; must not be set otherwise */
+};
+
+/* One file's; all zero before engine_file_open(). */
+struct engine_file {
+	struct matcher_stream *stream;
+};
+
+/* What one window yields. The list is the caller's, emptied first. */
+struct engine_yield {
+	struct candidates found;
+	/*
+	 * Every candidate that ends up to here is in this or an earlier window.
+	 */
+	uint64_t complete_to;
+};
+
+/*
+ * The rules are measured and must outlive the engine.
+ *
+ * Errors: -EINVAL: `out_trouble` says why. -ENOMEM.
+ */
+int engine_create(const struct matcher_ops *matcher, const struct rules *rules,
+	struct engine **out_engine, struct matcher_trouble *out_trouble);
+void engine_destroy(struct engine *engine);
+
+struct engine_needs engine_needs(const struct engine *engine);
+
+int engine_worker_create(struct engine *engine, struct engine_worker **out_worker);
+void engine_worker_destroy(struct engine_worker *worker);
+
+int engine_file_open(struct engine *engine, struct engine_file *file);
+/* Accepts a file that was never opened or had its last window. */
+void engine_file_close(struct engine_worker *worker, struct engine_file *file);
+
+/*
+ * Searches one window. Windows of a file may come in any order and on any
+ * worker, unless engine_needs() said otherwise.
+ */
+int engine_window(struct engine_worker *worker, struct engine_file *file,
+	const struct pinion_window *window, struct engine_yield *out_yield);
+
+#endif

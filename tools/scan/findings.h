@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From candidates to findings, the same ones in the same order for a file
+ * whatever its windows were and in whatever order they came.
+ *
+ * Windows are taken in file order; one that comes early waits. Each rule's
+ * candidates are thinned out as `grep -o` does it: the leftmost first, of those
+ * that start together the longest, and none that overlaps a finding of the
+ * same rule. A candidate stays open until no later one can start further left
+ * or at the same place, that is for the width of the rule's widest match.
+ *
+ * Findings are shown by start, end and rule. One is held back while an earlier
+ * one may still come, again for about the widest match. A rule without a
+ * widest match holds back everything until the file ends.
+ *
+ * Memory: the candidates of windows that wait, open ones, and findings held
+ * back. A file without candidates allocates nothing.
+ */
+#ifndef PINION_TOOLS_SCAN_FINDINGS_H
+#define PINION_TOOLS_SCAN_FINDINGS_H
+
+#include "tools/scan/engine.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+
+/* Shared by all files of a scan; read-only. */
+struct findings {
+	const struct rules *rules;
+	uint32_t widest; /* RULE_WIDTH_UNBOUNDED if any rule is */
+};
+
+/* Where a rule stands in a file. */
+struct findings_rule {
+	uint32_t rule;
+	uint64_t taken_to;	/* end of the last finding */
+	struct candidates open; /* by start, one for each */
+};
+
+struct findings_window;
+
+/* One file's. All zero before findings_file_init(). */
+struct findings_file {
+	pthread_mutex_t lock; /* guards what follows */
+	bool is_ready;
+	uint64_t next_index;
+	uint64_t complete_to;
+	struct findings_window *waiting; /* by index */
+	struct findings_rule *rules;	 /* by rule; only those with candidates */
+	size_t rule_count;
+	size_t rule_capacity;
+	struct candidates held; /* findings not yet shown */
+};
+
+/* Receives findings of one file in their final order, a few at a time. */
+typedef void (*findings_show_fn)(void *arg, const struct candidate *findings, size_t count);
+
+void findings_init(struct findings *findings, const struct rules *rules);
+
+void findings_file_init(struct findings_file *file);
+void findings_file_fini(struct findings_file *file);
+
+/*
+ * Hands in a window's yield, each window of the file once; its list is sorted
+ * on the way. `show` is called on this thread, never at the same time for one
+ * file.
+ *
+ * Errors: -ENOMEM: findings are missing, the file cannot be trusted.
+ */
+int findings_add(const struct findings *findings, struct findings_file *file,
+	const struct pinion_window *window, struct engine_yield *yield, findings_show_fn show,
+	void *arg);
+
+/*
+ * No more windows will come, be it that some are missing: decides and shows
+ * what is left.
+ */
+int findings_finish(const struct findings *findings, struct findings_file *file,
+	findings_show_fn show, void *arg);
+
+#endif

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Turning rules into databases, and saying which of them cannot be.
+ */
+#if defined(HAVE_HYPERSCAN)
+
+#include "tools/scan/hyperscan_compile.h"
+
+#include "tools/scan/hyperscan_expression.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* Alternatives and inline flags have to stay within a group: see the starts. */
+static bool fits_in_group(const char *expression)
+{
+	char *anchored = hyperscan_expression_anchored(expression, HYPERSCAN_CONTEXT_FILE);
+	hs_expr_info_t *info = NULL;
+	hs_compile_error_t *error = NULL;
+	bool fits = anchored != NULL &&
+		hs_expression_info(anchored, HYPERSCAN_FLAGS, &info, &error) == HS_SUCCESS;
+
+	free(info);
+	hs_free_compile_error(error);
+	free(anchored);
+	return fits;
+}
+
+static int check_widths(struct rule *rule, const char *expression, const hs_expr_info_t *info,
+	struct matcher_trouble *out_trouble)
+{
+	if (info->min_width == 0) {
+		matcher_complain(out_trouble, UINT32_MAX,
+			"can match without a single byte, so it would match everywhere");
+		return -EINVAL;
+	}
+	rule->min_width = info->min_width;
+	rule->max_width =
+		info->max_width > MATCHER_WIDTH_MAX ? RULE_WIDTH_UNBOUNDED : info->max_width;
+	if (rule->max_width != RULE_WIDTH_UNBOUNDED && rule->min_width != rule->max_width &&
+		!fits_in_group(expression)) {
+		matcher_complain(
+			out_trouble, UINT32_MAX, "does not compile inside a group: (?:PATTERN)");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+int hyperscan_measure(struct rule *rule, struct matcher_trouble *out_trouble)
+{
+	char *expression = hyperscan_expression(rule);
+	hs_expr_info_t *info = NULL;
+	hs_compile_error_t *compile_error = NULL;
+	int error;
+
+	if (expression == NULL) {
+		return -ENOMEM;
+	}
+	if (hs_expression_info(expression, HYPERSCAN_FLAGS, &info, &compile_error) == HS_SUCCESS) {
+		error = check_widths(rule, expression, info, out_trouble);
+	} else {
+		matcher_complain(out_trouble, UINT32_MAX, "%s",
+			compile_error != NULL ? compile_error->message : "cannot be compiled");
+		error = -EINVAL;
+	}
+	hs_free_compile_error(compile_error);
+	free(info);
+	free(expression);
+	return error;
+}
+
+/* What hs_compile_multi() takes, for the rules of one kind. */
+struct compile_list {
+	const char **expressions;
+	unsigned *flags;
+	unsigned *ids;
+	unsigned count;
+};
+
+static void compile_list_free(struct compile_list *list)
+{
+	free(list->expressions);
+	free(list->flags);
+	free(list->ids);
+}
+
+static int compile_list_fill(struct compile_list *list, const struct rules *rules,
+	const struct hyperscan_starts *starts, bool bounded, unsigned flags)
+{
+	uint32_t count = rules->count;
+
+	list->expressions = calloc(count, sizeof(*list->expressions));
+	list->flags = calloc(count, sizeof(*list->flags));
+	list->ids = calloc(count, sizeof(*list->ids));
+	if (list->expressions == NULL || list->flags == NULL || list->ids == NULL) {
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		bool is_bounded = rules->items[i].max_width != RULE_WIDTH_UNBOUNDED;
+
+		if (is_bounded == bounded) {
+			list->expressions[list->count] = starts[i].expression;
+			list->flags[list->count] = HYPERSCAN_FLAGS | flags;
+			list->ids[list->count] = i;
+			list->count++;
+		}
+	}
+	return 0;
+}
+
+/* The first rule that does not compile alone either; UINT32_MAX: all do. */
+static uint32_t find_culprit(const struct compile_list *list, unsigned mode)
+{
+	for (unsigned i = 0; i < list->count; i++) {
+		hs_database_t *database = NULL;
+		hs_compile_error_t *error = NULL;
+		hs_error_t status = hs_compile(
+			list->expressions[i], list->flags[i], mode, NULL, &database, &error);
+
+		hs_free_database(database);
+		hs_free_compile_error(error);
+		if (status != HS_SUCCESS) {
+			return list->ids[i];
+		}
+	}
+	return UINT32_MAX;
+}
+
+int hyperscan_compile(const struct rules *rules, const struct hyperscan_starts *starts,
+	bool bounded, hs_database_t **out_database, struct matcher_trouble *out_trouble)
+{
+	unsigned mode = bounded ? HS_MODE_BLOCK : HS_MODE_STREAM | HS_MODE_SOM_HORIZON_LARGE;
+	struct compile_list list = {0};
+	hs_compile_error_t *trouble = NULL;
+	int error = compile_list_fill(
+		&list, rules, starts, bounded, bounded ? 0 : HS_FLAG_SOM_LEFTMOST);
+
+	if (error == 0 && list.count > 0 &&
+		hs_compile_multi(list.expressions, list.flags, list.ids, list.count, mode, NULL,
+			out_database, &trouble) != HS_SUCCESS) {
+		matcher_complain(out_trouble, find_culprit(&list, mode), "%s%s", trouble->message,
+			bounded ? "" : " A bound, {1,200} in place of + or *, helps.");
+		hs_free_compile_error(trouble);
+		error = -EINVAL;
+	}
+	compile_list_free(&list);
+	return error;
+}
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Findings as lines, for people or as JSON Lines for programs.
+ *
+ * Text: PATH:START-END: RULE: EXCERPT. PATH is escaped as on stderr, so that
+ * both can be compared. EXCERPT is the first quarter of what was found, at most
+ * four bytes, and an ellipsis: enough to recognise a secret by, not to use it.
+ *
+ * JSON: {"rule":…,"path":…,"start":…,"end":…}; a path that is not UTF-8 is
+ * {"bytes":"BASE64"}.
+ */
+#ifndef PINION_TOOLS_SCAN_LINES_H
+#define PINION_TOOLS_SCAN_LINES_H
+
+#include "tools/output_text.h"
+#include "tools/scan/candidates.h"
+#include "tools/scan/rules.h"
+
+enum finding_format {
+	FINDING_FORMAT_TEXT = 0,
+	FINDING_FORMAT_JSON = 1,
+};
+
+/* Appends one line for each finding. `path_text` is scratch space. */
+void finding_lines_append(struct output_text *lines, struct output_text *path_text,
+	enum finding_format format, const struct rules *rules, const char *path, size_t path_bytes,
+	const struct candidate *findings, size_t count);
+
+#endif

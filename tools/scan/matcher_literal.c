@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The matcher of a program built without Hyperscan: literals, one memmem(3)
+ * pass each. Every occurrence is a candidate, overlapping ones included.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "tools/scan/matcher.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct matcher {
+	const struct rules *rules;
+};
+
+struct matcher_worker {
+	const struct matcher *matcher;
+};
+
+static int literal_measure(struct rule *rule, struct matcher_trouble *out_trouble)
+{
+	if (!rule->is_literal) {
+		matcher_complain(out_trouble, UINT32_MAX,
+			"built without regular expressions (needs libhyperscan-dev); -F works");
+		return -EINVAL;
+	}
+	if (rule->pattern_bytes == 0) {
+		matcher_complain(
+			out_trouble, UINT32_MAX, "an empty pattern would match everywhere");
+		return -EINVAL;
+	}
+	if (rule->pattern_bytes > MATCHER_WIDTH_MAX) {
+		matcher_complain(
+			out_trouble, UINT32_MAX, "longer than %u bytes", MATCHER_WIDTH_MAX);
+		return -EINVAL;
+	}
+	rule->min_width = (uint32_t)rule->pattern_bytes;
+	rule->max_width = (uint32_t)rule->pattern_bytes;
+	return 0;
+}
+
+static int literal_create(const struct rules *rules, struct matcher **out_matcher,
+	struct matcher_trouble *out_trouble)
+{
+	struct matcher *matcher = malloc(sizeof(*matcher));
+
+	(void)out_trouble;
+	if (matcher == NULL) {
+		return -ENOMEM;
+	}
+	matcher->rules = rules;
+	*out_matcher = matcher;
+	return 0;
+}
+
+static void literal_destroy(struct matcher *matcher)
+{
+	free(matcher);
+}
+
+static int literal_worker_create(struct matcher *matcher, struct matcher_worker **out_worker)
+{
+	struct matcher_worker *worker = malloc(sizeof(*worker));
+
+	if (worker == NULL) {
+		return -ENOMEM;
+	}
+	worker->matcher = matcher;
+	*out_worker = worker;
+	return 0;
+}
+
+static void literal_worker_destroy(struct matcher_worker *worker)
+{
+	free(worker);
+}
+
+static int search_rule(const struct rule *rule, uint32_t index, const struct matcher_block *block,
+	struct candidates *found)
+{
+	size_t width = rule->pattern_bytes;
+	const uint8_t *end = block->bytes + block->last_end;
+	const uint8_t *from =
+		block->bytes + (block->first_end > width ? block->first_end - width : 0);
+
+	while (end - from >= (ptrdiff_t)width) {
+		const uint8_t *hit = memmem(from, (size_t)(end - from), rule->pattern, width);
+		struct candidate candidate = {.rule = index};
+		int error;
+
+		if (hit == NULL) {
+			break;
+		}
+		candidate.start = block->base_offset + (uint64_t)(hit - block->bytes);
+		candidate.end = candidate.start + width;
+		memcpy(candidate.head, hit,
+			width < sizeof(candidate.head) ? width : sizeof(candidate.head));
+		error = candidates_add(found, &candidate);
+		if (error != 0) {
+			return error;
+		}
+		from = hit + 1;
+	}
+	return 0;
+}
+
+static int literal_search(
+	struct matcher_worker *worker, const struct matcher_block *block, struct candidates *found)
+{
+	const struct rules *rules = worker->matcher->rules;
+
+	for (uint32_t i = 0; i < rules->count; i++) {
+		int error = search_rule(&rules->items[i], i, block, found);
+
+		if (error != 0) {
+			return error;
+		}
+	}
+	return 0;
+}
+
+/* All rules are bounded here, so the stream functions are never called. */
+const struct matcher_ops matcher_literal = {
+	.name = "memmem",
+	.measure = literal_measure,
+	.create = literal_create,
+	.destroy = literal_destroy,
+	.worker_create = literal_worker_create,
+	.worker_destroy = literal_worker_destroy,
+	.search = literal_search,
+};

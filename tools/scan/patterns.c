@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The rules a scan is asked for: -e and --rules in place of the built-in ones,
+ * or with --builtin next to them. All bad ones are told of before it ends.
+ */
+#include "tools/scan/patterns.h"
+
+#include "tools/options.h"
+#include "tools/output.h"
+#include "tools/report.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static void complain_line(const char *file, uint32_t line, const char *reason)
+{
+	report_line("%s:%u: %s", file, line, reason);
+}
+
+static int add_expressions(const struct scan_patterns *patterns, struct rules *rules)
+{
+	for (uint32_t i = 0; i < patterns->expression_count; i++) {
+		const char *expression = patterns->expressions[i];
+		char id[16];
+		int error;
+
+		snprintf(id, sizeof(id), "e%u", i + 1);
+		error = rules_add(
+			rules, id, expression, strlen(expression), patterns->are_literals);
+		if (error != 0) {
+			return error;
+		}
+	}
+	return 0;
+}
+
+static int add_files(const struct scan_patterns *patterns, struct rules *rules)
+{
+	int first_error = 0;
+
+	for (uint32_t i = 0; i < patterns->file_count; i++) {
+		uint32_t count_before = rules->count;
+		int error = rules_add_file(rules, patterns->files[i], complain_line);
+
+		if (error == 0 && rules->count == count_before) {
+			report_line("%s: has no rules", patterns->files[i]);
+			error = -EINVAL;
+		} else if (error != 0 && error != -EINVAL) {
+			report_path(patterns->files[i], report_reason(error));
+		}
+		first_error = first_error != 0 ? first_error : error;
+	}
+	return first_error;
+}
+
+static void complain_rule(const struct rule *rule, const char *reason)
+{
+	if (rule->file != NULL) {
+		complain_line(rule->file, rule->line, reason);
+	} else {
+		report_line("pattern %s: %s", rule->id, reason);
+	}
+}
+
+void scan_rules_complain(const struct rules *rules, const struct matcher_trouble *trouble)
+{
+	if (trouble->rule < rules->count) {
+		complain_rule(&rules->items[trouble->rule], trouble->reason);
+	} else {
+		report_line("%s", trouble->reason);
+	}
+}
+
+static bool measure(const struct matcher_ops *matcher, struct rules *rules)
+{
+	bool is_ok = true;
+
+	for (uint32_t i = 0; i < rules->count; i++) {
+		struct matcher_trouble trouble;
+		int error = matcher->measure(&rules->items[i], &trouble);
+
+		if (error != 0) {
+			complain_rule(&rules->items[i],
+				error == -EINVAL ? trouble.reason : report_reason(error));
+			is_ok = false;
+		}
+	}
+	return is_ok;
+}
+
+bool scan_rules_load(const struct scan_patterns *patterns, const struct matcher_ops *matcher,
+	struct rules *out_rules)
+{
+	bool asks_for_own = patterns->expression_count > 0 || patterns->file_count > 0;
+	int error = add_expressions(patterns, out_rules);
+	bool is_measured;
+
+	if (error == 0) {
+		error = add_files(patterns, out_rules);
+	}
+	if (!asks_for_own || patterns->with_builtin) {
+		int builtin_error = rules_add_builtin(out_rules);
+
+		error = error != 0 ? error : builtin_error;
+	}
+	if (error == -ENOMEM) {
+		report_line("%s", report_reason(error));
+		return false;
+	}
+	is_measured = measure(matcher, out_rules);
+	return is_measured && error == 0;
+}
+
+/* Special in extended expressions wherever they stand. */
+static bool is_special(char byte)
+{
+	return byte != '\0' && strchr("\\.[]{}()*+?|^$", byte) != NULL;
+}
+
+static bool append_pattern(struct output_text *text, const struct rule *rule)
+{
+	if (memchr(rule->pattern, '\n', rule->pattern_bytes) != NULL) {
+		complain_rule(rule, "cannot be printed, as it holds a newline");
+		return false;
+	}
+	if (!rule->is_literal) {
+		output_text_append(text, rule->pattern, rule->pattern_bytes);
+	}
+	for (size_t i = 0; rule->is_literal && i < rule->pattern_bytes; i++) {
+		if (is_special(rule->pattern[i])) {
+			output_text_append(text, "\\", 1);
+		}
+		output_text_append(text, &rule->pattern[i], 1);
+	}
+	output_text_append(text, "\n", 1);
+	return true;
+}
+
+int scan_rules_print(const struct rules *rules)
+{
+	struct output_text text = {0};
+	bool is_ok = true;
+
+	for (uint32_t i = 0; i < rules->count; i++) {
+		is_ok = append_pattern(&text, &rules->items[i]) && is_ok;
+	}
+	return output_print(&text) && is_ok ? EXIT_STATUS_CLEAN : EXIT_STATUS_TROUBLE;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The rules a scan is asked for.
+ */
+#ifndef PINION_TOOLS_SCAN_PATTERNS_H
+#define PINION_TOOLS_SCAN_PATTERNS_H
+
+#include "tools/scan/matcher.h"
+#include "tools/scan/rules.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What to search for, as the command line says it. */
+struct scan_patterns {
+	const char **expressions; /* of -e, in order */
+	uint32_t expression_count;
+	const char **files; /* of --rules, in order */
+	uint32_t file_count;
+	bool are_literals; /* -F: those of -e */
+	bool with_builtin; /* --builtin: in addition to the above */
+};
+
+/*
+ * Collects and measures the rules. Reports each that is bad, and returns false
+ * if any is. The rules are to be freed in either case.
+ */
+bool scan_rules_load(const struct scan_patterns *patterns, const struct matcher_ops *matcher,
+	struct rules *out_rules);
+
+/* Reports why a matcher refused the rules, naming the rule it is about. */
+void scan_rules_complain(const struct rules *rules, const struct matcher_trouble *trouble);
+
+/* Prints the patterns for `grep -E -f`; returns an exit status. */
+int scan_rules_print(const struct rules *rules);
+
+#endif

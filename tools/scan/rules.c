@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The list of rules a scan runs with.
+ */
+#include "tools/scan/rules.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static char *copy_bytes(const char *bytes, size_t length)
+{
+	char *copy = malloc(length + 1);
+
+	if (copy != NULL) {
+		memcpy(copy, bytes, length);
+		copy[length] = '\0';
+	}
+	return copy;
+}
+
+static int reserve(struct rules *rules)
+{
+	uint32_t capacity = rules->capacity == 0 ? 64 : rules->capacity * 2;
+	struct rule *items;
+
+	if (rules->count < rules->capacity) {
+		return 0;
+	}
+	items = realloc(rules->items, capacity * sizeof(*items));
+	if (items == NULL) {
+		return -ENOMEM;
+	}
+	rules->items = items;
+	rules->capacity = capacity;
+	return 0;
+}
+
+int rules_add(struct rules *rules, const char *id, const char *pattern, size_t pattern_bytes,
+	bool is_literal)
+{
+	struct rule rule = {
+		.id = copy_bytes(id, strlen(id)),
+		.pattern = copy_bytes(pattern, pattern_bytes),
+		.pattern_bytes = pattern_bytes,
+		.is_literal = is_literal,
+	};
+
+	if (rule.id == NULL || rule.pattern == NULL || reserve(rules) != 0) {
+		free(rule.id);
+		free(rule.pattern);
+		return -ENOMEM;
+	}
+	rules->items[rules->count++] = rule;
+	return 0;
+}
+
+int rules_add_builtin(struct rules *rules)
+{
+	uint32_t count;
+	const struct rule_builtin *builtin = rules_builtin(&count);
+
+	for (uint32_t i = 0; i < count; i++) {
+		int error = rules_add(rules, builtin[i].id, builtin[i].pattern,
+			strlen(builtin[i].pattern), false);
+
+		if (error != 0) {
+			return error;
+		}
+	}
+	return 0;
+}
+
+void rules_free(struct rules *rules)
+{
+	for (uint32_t i = 0; i < rules->count; i++) {
+		free(rules->items[i].id);
+		free(rules->items[i].pattern);
+	}
+	free(rules->items);
+	*rules = (struct rules){0};
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a scan looks for: rules, each a name and a pattern, from the built-in
+ * list, a rules file or the command line.
+ */
+#ifndef PINION_TOOLS_SCAN_RULES_H
+#define PINION_TOOLS_SCAN_RULES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A pattern that no length of text can be too long for. */
+#define RULE_WIDTH_UNBOUNDED UINT32_MAX
+
+struct rule {
+	char *id;
+	char *pattern; /* NUL terminated as well */
+	size_t pattern_bytes;
+	bool is_literal;
+	const char *file; /* rules file it comes from, NULL: -e or built in */
+	uint32_t line;
+	/* Bytes the shortest and the longest match take; set by the matcher. */
+	uint32_t min_width;
+	uint32_t max_width;
+};
+
+/* Zero-initialise. */
+struct rules {
+	struct rule *items;
+	uint32_t count;
+	uint32_t capacity;
+};
+
+struct rule_builtin {
+	const char *id;
+	const char *pattern;
+};
+
+const struct rule_builtin *rules_builtin(uint32_t *out_count);
+
+/*
+ * Each returns 0 or -ENOMEM. Texts are copied; `file` must outlive the rules.
+ */
+int rules_add(struct rules *rules, const char *id, const char *pattern, size_t pattern_bytes,
+	bool is_literal);
+int rules_add_builtin(struct rules *rules);
+
+/* Told of each bad line; `line` is 0 when it is about the whole file. */
+typedef void (*rules_complain_fn)(const char *file, uint32_t line, const char *reason);
+
+/*
+ * Reads `ID<TAB>REGEX` lines; empty lines and lines that start with `#` are
+ * skipped. Complains about every bad line and adds the others. Returns 0, or
+ * -EINVAL after a complaint, or another negative errno.
+ */
+int rules_add_file(struct rules *rules, const char *file, rules_complain_fn complain);
+
+void rules_free(struct rules *rules);
+
+#endif

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The scan: what the library calls for each file and window, and how it is
+ * set up and ended.
+ *
+ * Each worker has an engine worker, lists and line space of its own; each file
+ * in flight has its findings' state in the scan's memory. Lines of a file are
+ * written while its lock is held, which keeps them in order.
+ */
+#include "tools/scan/run.h"
+
+#include "tools/input.h"
+#include "tools/options.h"
+#include "tools/output.h"
+#include "tools/report.h"
+#include "tools/scan/search.h"
+
+#include <errno.h>
+#include <pinion/runtime.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	PAGE_BYTES = 4096,
+	/*
+	 * Buffers larger than the default are fewer, so that memory stays
+	 * alike.
+	 */
+	BUFFER_BYTES_TOTAL = 12 << 20,
+	BUFFER_COUNT_MIN = 4,
+	/* The least of a default window that is worth its overlap. */
+	WINDOW_SHARE_MIN = 768 << 10,
+};
+
+/* What one worker uses; nobody else does while the scan runs. */
+struct scan_worker {
+	struct search_worker search;
+	struct output_text lines;
+	struct output_text path_text;
+	uint64_t finding_count;
+	bool has_trouble;
+};
+
+struct scan_job {
+	const struct scan_options *options;
+	const struct rules *rules;
+	struct search search;
+	struct pinion_runtime *runtime;
+	struct pinion_scan *scan;
+	struct pinion_scan_totals totals;
+	struct scan_worker *workers; /* one more than workers: see worker_here() */
+	uint32_t worker_count;
+	bool has_trouble;
+};
+
+/* The last one is the adding thread's, which reports some paths itself. */
+static struct scan_worker *worker_here(struct scan_job *job)
+{
+	int index = pinion_worker_index(job->runtime);
+
+	return &job->workers[index >= 0 ? (uint32_t)index : job->worker_count];
+}
+
+/* A batch of findings on its way out. */
+struct show {
+	struct scan_job *job;
+	const struct pinion_scan_file *file;
+	struct scan_worker *worker;
+};
+
+static void show_findings(void *arg, const struct candidate *findings, size_t count)
+{
+	struct show *show = arg;
+	struct scan_worker *worker = show->worker;
+	struct output_text *lines = &worker->lines;
+
+	worker->finding_count += count;
+	lines->length = 0;
+	finding_lines_append(lines, &worker->path_text, show->job->options->format,
+		show->job->rules, show->file->path, show->file->path_bytes, findings, count);
+	if (lines->failed) {
+		report_path(show->file->path, report_reason(ENOMEM));
+		worker->has_trouble = true;
+		lines->failed = false;
+		worker->path_text.failed = false;
+	} else if (!output_write(lines->bytes, lines->length)) {
+		/* Nobody would see the rest. */
+		pinion_scan_cancel(show->job->scan);
+	}
+}
+
+static int on_open(void *arg, struct pinion_scan_file *file)
+{
+	const struct scan_job *job = arg;
+
+	return search_open(&job->search, file->user);
+}
+
+static int on_window(void *arg, struct pinion_scan_file *file, const struct pinion_window *window)
+{
+	struct scan_job *job = arg;
+	struct show show = {.job = job, .file = file, .worker = worker_here(job)};
+
+	return search_window(
+		&job->search, &show.worker->search, file->user, window, show_findings, &show);
+}
+
+static int on_close(void *arg, struct pinion_scan_file *file, int error)
+{
+	struct scan_job *job = arg;
+	struct show show = {.job = job, .file = file, .worker = worker_here(job)};
+	int close_error =
+		search_close(&job->search, &show.worker->search, file->user, show_findings, &show);
+
+	return error != 0 ? error : close_error;
+}
+
+static void on_report(
+	void *arg, const struct pinion_scan_file *file, enum pinion_scan_outcome outcome, int error)
+{
+	struct scan_job *job = arg;
+	struct scan_worker *worker = worker_here(job);
+
+	if (scanning_is_trouble(outcome, error)) {
+		report_outcome(file, outcome, error);
+		worker->has_trouble = true;
+	}
+}
+
+static const struct pinion_scan_ops scan_ops = {
+	.open = on_open,
+	.window = on_window,
+	.close = on_close,
+	.report = on_report,
+};
+
+static uint32_t round_up(uint32_t bytes)
+{
+	return (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+}
+
+/* Buffers that hold a window with its overlap, as many as fit the memory. */
+static void size_buffers(
+	const struct scan_options *options, uint32_t overlap_bytes, struct pinion_config *config)
+{
+	uint32_t window_bytes = options->scanning.window_bytes;
+	uint32_t overlap = round_up(overlap_bytes);
+	uint32_t count;
+
+	if (window_bytes == 0 && overlap < config->buffer_bytes &&
+		config->buffer_bytes - overlap >= WINDOW_SHARE_MIN) {
+		return;
+	}
+	if (window_bytes == 0) {
+		window_bytes = config->buffer_bytes;
+	}
+	if (window_bytes + overlap <= config->buffer_bytes) {
+		return;
+	}
+	config->buffer_bytes = window_bytes + overlap;
+	count = BUFFER_BYTES_TOTAL / config->buffer_bytes;
+	config->buffer_count = count < BUFFER_COUNT_MIN ? BUFFER_COUNT_MIN : count;
+}
+
+static int start(struct scan_job *job)
+{
+	struct engine_needs needs = engine_needs(job->search.engine);
+	struct pinion_scan_config scan_config = job->options->scanning.scan;
+	struct pinion_config config = job->options->scanning.runtime;
+	int error;
+
+	size_buffers(job->options, needs.overlap_bytes, &config);
+	error = pinion_runtime_create(&config, &job->runtime);
+	if (error != 0) {
+		return error;
+	}
+	job->worker_count = pinion_runtime_worker_count(job->runtime);
+	job->workers = calloc(job->worker_count + 1, sizeof(*job->workers));
+	if (job->workers == NULL) {
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < job->worker_count && error == 0; i++) {
+		error = search_worker_init(&job->workers[i].search, &job->search);
+	}
+	scan_config.order = needs.in_order ? PINION_SCAN_IN_ORDER : PINION_SCAN_PARALLEL;
+	scan_config.overlap_bytes = needs.overlap_bytes;
+	scan_config.window_bytes = job->options->scanning.window_bytes;
+	scan_config.report_holes = needs.report_holes;
+	scan_config.file_user_bytes = sizeof(struct search_file);
+	if (error == 0) {
+		error = pinion_scan_create(job->runtime, &scan_config, &scan_ops, job, &job->scan);
+	}
+	return error;
+}
+
+static void feed(struct scan_job *job)
+{
+	struct input input = {
+		.paths = job->options->paths,
+		.path_count = job->options->path_count,
+		.list_path = job->options->scanning.list_path,
+		.list_is_nul = job->options->scanning.list_is_nul,
+		.recurse = true,
+	};
+	int error;
+
+	input_watch_signals(job->scan);
+	error = input_feed(&input, job->scan);
+	if (error != 0 && error != -ECANCELED) {
+		job->has_trouble = true;
+	}
+	error = pinion_scan_finish(job->scan, &job->totals);
+	if (error != 0) {
+		report_line("cannot finish: %s", report_reason(error));
+		job->has_trouble = true;
+	}
+	input_hold_signals();
+}
+
+/* Accepts a job that was never or only partly started. */
+static void stop(struct scan_job *job)
+{
+	pinion_scan_destroy(job->scan);
+	pinion_runtime_destroy(job->runtime);
+	for (uint32_t i = 0; job->workers != NULL && i <= job->worker_count; i++) {
+		struct scan_worker *worker = &job->workers[i];
+
+		search_worker_fini(&worker->search);
+		output_text_free(&worker->lines);
+		output_text_free(&worker->path_text);
+	}
+	free(job->workers);
+	search_fini(&job->search);
+}
+
+static uint64_t count_findings(struct scan_job *job)
+{
+	uint64_t count = 0;
+
+	for (uint32_t i = 0; i <= job->worker_count; i++) {
+		count += job->workers[i].finding_count;
+		job->has_trouble = job->has_trouble || job->workers[i].has_trouble;
+	}
+	return count;
+}
+
+static void report_end(const struct scan_job *job, uint64_t finding_count, double seconds)
+{
+	bool is_stopped = input_was_interrupted();
+
+	if (is_stopped) {
+		report_line("stopped early by a signal");
+	}
+	if (job->options->scanning.has_stats || job->totals.failed > 0 ||
+		job->totals.cancelled > 0) {
+		report_totals(&job->totals);
+	}
+	if (job->options->scanning.has_stats) {
+		char first[48];
+
+		snprintf(first, sizeof(first), "findings: %llu; ",
+			(unsigned long long)finding_count);
+		scanning_report_speed(first, &job->totals, seconds);
+	}
+}
+
+static int end(struct scan_job *job, double seconds)
+{
+	uint64_t finding_count = count_findings(job);
+	bool is_written = output_finish();
+
+	report_end(job, finding_count, seconds);
+	return scanning_exit_status(job->has_trouble || !is_written, finding_count > 0);
+}
+
+int scan_run(const struct scan_options *options, const struct matcher_ops *matcher,
+	const struct rules *rules)
+{
+	struct scan_job job = {.options = options, .rules = rules};
+	struct matcher_trouble trouble = {.rule = UINT32_MAX};
+	int status = EXIT_STATUS_TROUBLE;
+	int error = search_init(&job.search, matcher, rules, &trouble);
+
+	if (error == -EINVAL) {
+		scan_rules_complain(rules, &trouble);
+		return EXIT_STATUS_TROUBLE;
+	}
+	if (error == 0) {
+		error = start(&job);
+	}
+	if (error != 0) {
+		report_line("cannot start: %s", report_reason(error));
+	} else {
+		double start_seconds = scanning_seconds_now();
+
+		feed(&job);
+		status = end(&job, scanning_seconds_now() - start_seconds);
+	}
+	stop(&job);
+	input_watch_signals(NULL);
+	return status;
+}

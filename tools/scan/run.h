@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One run of `pinion scan`, as its command line asks for it.
+ */
+#ifndef PINION_TOOLS_SCAN_RUN_H
+#define PINION_TOOLS_SCAN_RUN_H
+
+#include "tools/scan/lines.h"
+#include "tools/scan/matcher.h"
+#include "tools/scan/patterns.h"
+#include "tools/scanning.h"
+
+#include <stdbool.h>
+
+struct scan_options {
+	struct scan_patterns patterns;
+	enum finding_format format;
+	bool prints_patterns;
+	char *const *paths;
+	int path_count;
+	struct scanning_options scanning;
+};
+
+/* Scans; returns an exit status. */
+int scan_run(const struct scan_options *options, const struct matcher_ops *matcher,
+	const struct rules *rules);
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Engine and findings in one.
+ */
+#include "tools/scan/search.h"
+
+int search_init(struct search *search, const struct matcher_ops *matcher, const struct rules *rules,
+	struct matcher_trouble *out_trouble)
+{
+	findings_init(&search->findings, rules);
+	return engine_create(matcher, rules, &search->engine, out_trouble);
+}
+
+void search_fini(struct search *search)
+{
+	engine_destroy(search->engine);
+	search->engine = NULL;
+}
+
+int search_worker_init(struct search_worker *worker, const struct search *search)
+{
+	return engine_worker_create(search->engine, &worker->engine);
+}
+
+void search_worker_fini(struct search_worker *worker)
+{
+	engine_worker_destroy(worker->engine);
+	candidates_free(&worker->yield.found);
+}
+
+int search_open(const struct search *search, struct search_file *file)
+{
+	findings_file_init(&file->findings);
+	return engine_file_open(search->engine, &file->engine);
+}
+
+int search_window(const struct search *search, struct search_worker *worker,
+	struct search_file *file, const struct pinion_window *window, findings_show_fn show,
+	void *arg)
+{
+	int error = engine_window(worker->engine, &file->engine, window, &worker->yield);
+
+	if (error != 0) {
+		return error;
+	}
+	return findings_add(&search->findings, &file->findings, window, &worker->yield, show, arg);
+}
+
+int search_close(const struct search *search, struct search_worker *worker,
+	struct search_file *file, findings_show_fn show, void *arg)
+{
+	int error;
+
+	engine_file_close(worker->engine, &file->engine);
+	error = findings_finish(&search->findings, &file->findings, show, arg);
+	findings_file_fini(&file->findings);
+	return error;
+}

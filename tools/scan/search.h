@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A file searched from its open to its close, as the library's scan calls it:
+ * windows through the engine, what they yield through the findings.
+ */
+#ifndef PINION_TOOLS_SCAN_SEARCH_H
+#define PINION_TOOLS_SCAN_SEARCH_H
+
+#include "tools/scan/engine.h"
+#include "tools/scan/findings.h"
+
+/* Shared by all workers. Zero-initialise. */
+struct search {
+	struct engine *engine;
+	struct findings findings;
+};
+
+/* What one worker uses. Zero-initialise. */
+struct search_worker {
+	struct engine_worker *engine;
+	struct engine_yield yield;
+};
+
+/* One file's, in the scan's memory. */
+struct search_file {
+	struct engine_file engine;
+	struct findings_file findings;
+};
+
+/* Errors: those of engine_create(). */
+int search_init(struct search *search, const struct matcher_ops *matcher, const struct rules *rules,
+	struct matcher_trouble *out_trouble);
+/* After all its workers. */
+void search_fini(struct search *search);
+
+int search_worker_init(struct search_worker *worker, const struct search *search);
+void search_worker_fini(struct search_worker *worker);
+
+/* For the scan's callbacks of these names. */
+int search_open(const struct search *search, struct search_file *file);
+int search_window(const struct search *search, struct search_worker *worker,
+	struct search_file *file, const struct pinion_window *window, findings_show_fn show,
+	void *arg);
+int search_close(const struct search *search, struct search_worker *worker,
+	struct search_file *file, findings_show_fn show, void *arg);
+
+#endif

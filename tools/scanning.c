@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The options and the outcome of a scan, for every command that runs one.
+ */
+#include "tools/scanning.h"
+
+#include "tools/input.h"
+#include "tools/options.h"
+#include "tools/report.h"
+
+#include <time.h>
+
+enum {
+	WORKERS_MAX = 4096,
+	WINDOW_BYTES_STEP = 4096,
+	WINDOW_BYTES_MAX = 64 << 20,
+};
+
+bool scanning_options_init(struct scanning_options *out_options)
+{
+	*out_options = (struct scanning_options){0};
+	pinion_config_init(&out_options->runtime);
+	pinion_scan_config_init(&out_options->scan);
+	out_options->runtime.log = report_log;
+	return pinion_config_from_env(&out_options->runtime) == 0;
+}
+
+bool scanning_parse_workers(struct pinion_config *runtime, const char *value)
+{
+	uint64_t count;
+
+	if (!options_count("workers", value, 1, WORKERS_MAX, &count)) {
+		return false;
+	}
+	runtime->worker_count = (uint32_t)count;
+	return true;
+}
+
+bool scanning_parse_window(struct scanning_options *options, const char *value)
+{
+	uint64_t bytes;
+
+	if (!options_size("window", value, WINDOW_BYTES_STEP, WINDOW_BYTES_MAX, &bytes)) {
+		return false;
+	}
+	if (bytes % WINDOW_BYTES_STEP != 0) {
+		report_line("--window: %s is not a multiple of %d", value, WINDOW_BYTES_STEP);
+		return false;
+	}
+	options->window_bytes = (uint32_t)bytes;
+	return true;
+}
+
+bool scanning_parse_direct(struct scanning_options *options, const char *value)
+{
+	static const char *const words[] = {
+		[PINION_DIRECT_AUTO] = "auto",
+		[PINION_DIRECT_ALWAYS] = "always",
+		[PINION_DIRECT_NEVER] = "never",
+		NULL,
+	};
+	int index = options_choice("direct", value, words);
+
+	if (index >= 0) {
+		options->scan.direct = (uint32_t)index;
+	}
+	return index >= 0;
+}
+
+bool scanning_parse_io(struct scanning_options *options, const char *value)
+{
+	static const char *const words[] = {"auto", "ring", "fallback", NULL};
+	static const enum pinion_io_level levels[] = {
+		PINION_IO_AUTO, PINION_IO_RING, PINION_IO_FALLBACK};
+	int index = options_choice("io", value, words);
+
+	if (index >= 0) {
+		options->runtime.io_level = (uint32_t)levels[index];
+	}
+	return index >= 0;
+}
+
+bool scanning_is_trouble(enum pinion_scan_outcome outcome, int error)
+{
+	return outcome == PINION_SCAN_FAILED || (outcome == PINION_SCAN_SKIPPED && error != 0);
+}
+
+double scanning_seconds_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+void scanning_report_speed(
+	const char *first, const struct pinion_scan_totals *totals, double seconds)
+{
+	double gigabytes = (double)totals->read_bytes / 1e9;
+
+	report_line(
+		"%s%.3f GB (holes: %.3f GB) in %.3f s, %.3f GB/s; %llu files past the page cache",
+		first, gigabytes, (double)totals->hole_bytes / 1e9, seconds,
+		seconds > 0 ? gigabytes / seconds : 0.0, (unsigned long long)totals->direct_files);
+}
+
+int scanning_exit_status(bool has_trouble, bool has_found)
+{
+	if (input_was_interrupted()) {
+		return EXIT_STATUS_STOPPED;
+	}
+	if (has_trouble) {
+		return EXIT_STATUS_TROUBLE;
+	}
+	return has_found ? EXIT_STATUS_FOUND : EXIT_STATUS_CLEAN;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the commands that scan have in common: the options that say what to
+ * read and how, and how the outcome is told.
+ */
+#ifndef PINION_TOOLS_SCANNING_H
+#define PINION_TOOLS_SCANNING_H
+
+#include <pinion/config.h>
+#include <pinion/scan.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct scanning_options {
+	const char *list_path; /* --files-from, NULL: none */
+	bool list_is_nul;      /* -0 */
+	bool has_stats;	       /* --stats */
+	uint32_t window_bytes; /* --window, 0: what fits the buffers */
+	struct pinion_config runtime;
+	struct pinion_scan_config scan;
+};
+
+/* Rows for a command's table of options, to stand between braces. */
+#define SCANNING_SPEC_WORKERS 0, "workers", "N", "worker threads; default: one per core", NULL
+#define SCANNING_SPEC_WINDOW 0, "window", "SIZE", "bytes per read, a multiple of 4K up to 64M", NULL
+#define SCANNING_SPEC_DIRECT \
+	0, "direct", "WHEN", "bypass the page cache: auto, always, never", \
+		"auto reads what is cached from the cache and the rest past it."
+#define SCANNING_SPEC_IO 0, "io", "HOW", "auto, ring (io_uring or fail) or fallback (pread)", NULL
+#define SCANNING_SPEC_STATS 0, "stats", NULL, "counts and speed on stderr at the end", NULL
+
+/* Defaults, then the environment. False: that is bad, which is reported. */
+bool scanning_options_init(struct scanning_options *out_options);
+
+/* Each takes the value of its option; false: it is bad, which is reported. */
+bool scanning_parse_workers(struct pinion_config *runtime, const char *value);
+bool scanning_parse_window(struct scanning_options *options, const char *value);
+bool scanning_parse_direct(struct scanning_options *options, const char *value);
+bool scanning_parse_io(struct scanning_options *options, const char *value);
+
+/* Plain symbolic links and what was stopped early are no trouble. */
+bool scanning_is_trouble(enum pinion_scan_outcome outcome, int error);
+
+double scanning_seconds_now(void);
+
+/* The second line of --stats, which begins with `first`. */
+void scanning_report_speed(
+	const char *first, const struct pinion_scan_totals *totals, double seconds);
+
+/* A signal outranks trouble, and trouble what was found. */
+int scanning_exit_status(bool has_trouble, bool has_found);
+
+#endif

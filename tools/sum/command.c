@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * `pinion sum`: checksums of many files at once, printed in the order in which
+ * they were named. This is the command line; hash.c and check.c do the work.
+ */
+#include "tools/sum/job.h"
+
+#include "tools/commands.h"
+#include "tools/input.h"
+#include "tools/output.h"
+#include "tools/report.h"
+
+#include <pinion/pinion.h>
+#include <string.h>
+
+/* Enough to read ahead while one window is hashed. */
+enum { BUFFER_COUNT_LARGE = 4 };
+
+enum sum_option {
+	OPTION_ALGORITHM,
+	OPTION_RECURSIVE,
+	OPTION_NULL,
+	OPTION_FILES_FROM,
+	OPTION_CHECK,
+	OPTION_TAG,
+	OPTION_QUIET,
+	OPTION_STATUS,
+	OPTION_WORKERS,
+	OPTION_DIRECT,
+	OPTION_IO,
+	OPTION_WINDOW,
+	OPTION_STATS,
+	OPTION_COUNT,
+};
+
+static const struct option_spec sum_specs[OPTION_COUNT] = {
+	[OPTION_ALGORITHM] = {'a', "algorithm", "NAME", "xxh3-64 (default), xxh3-128 or sha256",
+		"With -c the default is what each line of the list says."},
+	[OPTION_RECURSIVE] = {'r', "recursive", NULL, "hash all files below directories",
+		"Symbolic links below them are not followed."},
+	[OPTION_NULL] = {'0', "null", NULL, "end lines, and entries of LIST, with NUL",
+		"Nothing is escaped then."},
+	[OPTION_FILES_FROM] = {0, "files-from", "LIST", "hash the files a list names, - for stdin",
+		"One path a line; empty lines are ignored. They come after PATHs."},
+	[OPTION_CHECK] = {'c', "check", NULL, "verify the lists named by PATH", NULL},
+	[OPTION_TAG] = {0, "tag", NULL, "write lines as TAG (PATH) = DIGEST", NULL},
+	[OPTION_QUIET] = {0, "quiet", NULL, "with -c: no line for what verifies", NULL},
+	[OPTION_STATUS] = {0, "status", NULL, "with -c: no output, the exit status tells", NULL},
+	[OPTION_WORKERS] = {SCANNING_SPEC_WORKERS},
+	[OPTION_DIRECT] = {SCANNING_SPEC_DIRECT},
+	[OPTION_IO] = {SCANNING_SPEC_IO},
+	[OPTION_WINDOW] = {SCANNING_SPEC_WINDOW},
+	[OPTION_STATS] = {SCANNING_SPEC_STATS},
+};
+
+static bool parse_algorithm(struct sum_options *options, const char *name)
+{
+	static const char *names[DIGEST_COUNT + 1];
+	int index;
+
+	for (int i = 0; i < DIGEST_COUNT; i++) {
+		names[i] = digest_algorithms[i].name;
+	}
+	index = options_choice("algorithm", name, names);
+	if (index < 0) {
+		return false;
+	}
+	options->algorithm = &digest_algorithms[index];
+	return true;
+}
+
+static bool parse_option(struct sum_options *options, enum sum_option option, const char *value)
+{
+	switch (option) {
+	case OPTION_ALGORITHM:
+		return parse_algorithm(options, value);
+	case OPTION_RECURSIVE:
+		options->recurse = true;
+		return true;
+	case OPTION_NULL:
+		options->scanning.list_is_nul = true;
+		return true;
+	case OPTION_FILES_FROM:
+		options->scanning.list_path = value;
+		return true;
+	case OPTION_CHECK:
+		options->is_check = true;
+		return true;
+	case OPTION_TAG:
+		options->is_tagged = true;
+		return true;
+	case OPTION_QUIET:
+		options->is_quiet = true;
+		return true;
+	case OPTION_STATUS:
+		options->is_status = true;
+		return true;
+	case OPTION_WORKERS:
+		return scanning_parse_workers(&options->scanning.runtime, value);
+	case OPTION_DIRECT:
+		return scanning_parse_direct(&options->scanning, value);
+	case OPTION_IO:
+		return scanning_parse_io(&options->scanning, value);
+	case OPTION_WINDOW:
+		return scanning_parse_window(&options->scanning, value);
+	case OPTION_STATS:
+		options->scanning.has_stats = true;
+		return true;
+	case OPTION_COUNT:
+		break;
+	}
+	return false;
+}
+
+/* Combinations that cannot mean anything are refused, as sha256sum does. */
+static bool check_options(const struct sum_options *options, char *const *paths, int path_count)
+{
+	if (path_count == 0 && options->scanning.list_path == NULL) {
+		report_line(options->is_check
+				? "no lists to verify: name them, - for standard input"
+				: "no paths: name files, -r and directories, or --files-from=LIST");
+		return false;
+	}
+	if (options->is_check &&
+		(options->scanning.list_is_nul || options->is_tagged || options->recurse ||
+			options->scanning.list_path != NULL)) {
+		report_line("-c goes with none of -0, -r, --tag, --files-from");
+		return false;
+	}
+	if (!options->is_check && (options->is_quiet || options->is_status)) {
+		report_line("--quiet and --status go only with -c");
+		return false;
+	}
+	if (options->scanning.list_path != NULL && strcmp(options->scanning.list_path, "-") == 0) {
+		for (int i = 0; i < path_count; i++) {
+			if (strcmp(paths[i], "-") == 0) {
+				report_line("standard input cannot be both a file and the list");
+				return false;
+			}
+		}
+	}
+	return true;
+}
+
+static bool check_algorithm(struct sum_options *options)
+{
+	if (options->algorithm == NULL && !options->is_check) {
+		options->algorithm = &digest_algorithms[DIGEST_XXH3_64];
+	}
+	return options->algorithm == NULL || digest_is_built(options->algorithm);
+}
+
+/* A window must fit a buffer. */
+static void size_buffers(struct scanning_options *options)
+{
+	options->scan.window_bytes = options->window_bytes;
+	if (options->window_bytes > options->runtime.buffer_bytes) {
+		options->runtime.buffer_bytes = options->window_bytes;
+		/* Few large ones, or an arena would take gigabytes. */
+		options->runtime.buffer_count = BUFFER_COUNT_LARGE;
+	}
+}
+
+static int run_job(const struct sum_options *options, char *const *paths, int path_count)
+{
+	struct sum_job job = {
+		.options = options,
+		.lock = PTHREAD_MUTEX_INITIALIZER,
+	};
+	double start = scanning_seconds_now();
+	bool is_written;
+
+	if (options->is_check) {
+		sum_check(&job, paths, path_count);
+	} else {
+		sum_plain(&job, paths, path_count);
+	}
+	sum_end(&job);
+	pinion_runtime_destroy(job.runtime);
+	is_written = output_finish();
+	if (input_was_interrupted()) {
+		report_line("stopped early by a signal");
+	}
+	if (options->scanning.has_stats) {
+		report_totals(&job.totals);
+		scanning_report_speed("", &job.totals, scanning_seconds_now() - start);
+	} else if (is_written &&
+		(job.totals.cancelled > 0 ||
+			(job.totals.seen > 0 && job.has_trouble && !options->is_check))) {
+		report_totals(&job.totals);
+	}
+	input_watch_signals(NULL);
+	return scanning_exit_status(job.has_trouble || !is_written, job.has_mismatch);
+}
+
+static int sum_run(const struct command *command, int argc, char **argv)
+{
+	struct option_parser parser = {.command = command, .argc = argc, .argv = argv};
+	struct sum_options options = {0};
+	struct pinion_scan_config *scan = &options.scanning.scan;
+	const char *value;
+	int option;
+
+	if (!scanning_options_init(&options.scanning)) {
+		return EXIT_STATUS_TROUBLE;
+	}
+	scan->order = PINION_SCAN_IN_ORDER;
+	scan->file_user_bytes = sizeof(struct sum_file);
+	scan->report_holes = 1;
+	while ((option = options_next(&parser, &value)) >= 0) {
+		if (!parse_option(&options, (enum sum_option)option, value)) {
+			return EXIT_STATUS_TROUBLE;
+		}
+	}
+	if (option == OPTIONS_HELP) {
+		return EXIT_STATUS_CLEAN;
+	}
+	if (option == OPTIONS_ERROR || !check_options(&options, argv + 1, parser.operand_count) ||
+		!check_algorithm(&options)) {
+		return EXIT_STATUS_TROUBLE;
+	}
+	size_buffers(&options.scanning);
+	return run_job(&options, argv + 1, parser.operand_count);
+}
+
+const struct command sum_command = {
+	.name = "sum",
+	.arguments = "[OPTION]… PATH…",
+	.brief = "checksums of files, as sha256sum and xxhsum print them",
+	.detail =
+		"Lines come in the order of the paths. They are those of sha256sum for sha256, of "
+		"xxhsum -H2 for xxh3-128 and of xxhsum -H3 for xxh3-64; a path with a newline, "
+		"carriage return or backslash is escaped as sha256sum and xxhsum 0.8.2 do. PATH - "
+		"is standard input.\n\n"
+		"Exit status: 0 all done, all verified; 1 something does not match its list; 2 "
+		"something could not be read, a list has no well-formed line, or bad usage; 3 "
+		"stopped early by a signal.",
+	.options = sum_specs,
+	.option_count = OPTION_COUNT,
+	.run = sum_run,
+};

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The hash functions behind one table. A row exists for each algorithm, also
+ * for one this program was built without: then `missing` says how to get it.
+ *
+ * The state of one hash lives in the caller's memory, so that a file in flight
+ * costs no allocation. One state is used by one thread at a time.
+ */
+#ifndef PINION_TOOLS_SUM_DIGEST_H
+#define PINION_TOOLS_SUM_DIGEST_H
+
+#include "tools/output_text.h"
+
+#include <stdalign.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+	DIGEST_BYTES_MAX = 32,
+	/*
+	 * XXH3's state, the largest, is 576 bytes in libxxhash 0.8; the rest is
+	 * room for a later library that is loaded in its place.
+	 */
+	DIGEST_STATE_BYTES = 1024,
+};
+
+/* Zero before `init`. */
+struct digest_state {
+	alignas(64) unsigned char bytes[DIGEST_STATE_BYTES];
+};
+
+struct digest_algorithm {
+	const char *name;	/* as -a spells it */
+	const char *tag;	/* in lines of the form TAG (PATH) = HEX */
+	const char *stdin_name; /* what lines call standard input */
+	uint32_t digest_bytes;
+	bool is_tagged;	     /* its lines carry the tag even without --tag */
+	const char *missing; /* how to get it, NULL when it is built in */
+	/* 0 or a negative errno. After 0, exactly one `final` or `discard`. */
+	int (*init)(struct digest_state *state);
+	int (*update)(struct digest_state *state, const void *bytes, size_t length);
+	/* Writes `digest_bytes`, most significant first, and ends the state. */
+	int (*final)(struct digest_state *state, uint8_t *digest);
+	void (*discard)(struct digest_state *state);
+};
+
+enum {
+	DIGEST_XXH3_64 = 0,
+	DIGEST_XXH3_128 = 1,
+	DIGEST_SHA256 = 2,
+	DIGEST_COUNT = 3,
+};
+
+extern const struct digest_algorithm digest_algorithms[DIGEST_COUNT];
+
+/* False after a line on stderr that says how to get it. */
+bool digest_is_built(const struct digest_algorithm *algorithm);
+
+/* Appends the back ends' part of --version: " +openssl 3.0.2 -xxhash". */
+void digest_append_features(struct output_text *text);
+
+#endif

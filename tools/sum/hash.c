@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The hashing behind `pinion sum`: what a scan calls for each file, the start
+ * and end of a scan, and the mode that prints checksums.
+ *
+ * Each file in flight owns a hash state in the scan's memory; its windows come
+ * in order, so a state has one user at a time. The line is built when the file
+ * is reported and goes through struct order.
+ */
+#include "tools/sum/job.h"
+
+#include "tools/input.h"
+#include "tools/output.h"
+#include "tools/report.h"
+#include "tools/sum/checklist.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { STDIN_BYTES = 256 * 1024 };
+
+/* What holes are hashed from. */
+static const uint8_t zeros[256 * 1024];
+
+void sum_trouble(struct sum_job *job)
+{
+	pthread_mutex_lock(&job->lock);
+	job->has_trouble = true;
+	pthread_mutex_unlock(&job->lock);
+}
+
+static int file_open(void *arg, struct pinion_scan_file *file)
+{
+	struct sum_job *job = arg;
+	struct sum_file *sum = file->user;
+	int error;
+
+	sum->algorithm = job->mode->algorithm(job, file->sequence);
+	error = sum->algorithm->init(&sum->state);
+	sum->is_hashing = error == 0;
+	return error;
+}
+
+/* A hole may be terabytes long, so a signal must end it too. */
+static int hash_hole(struct sum_file *sum, uint64_t length)
+{
+	while (length > 0) {
+		size_t step = length < sizeof(zeros) ? (size_t)length : sizeof(zeros);
+		int error = input_was_interrupted()
+			? -ECANCELED
+			: sum->algorithm->update(&sum->state, zeros, step);
+
+		if (error != 0) {
+			return error;
+		}
+		length -= step;
+	}
+	return 0;
+}
+
+static int file_window(void *arg, struct pinion_scan_file *file, const struct pinion_window *window)
+{
+	struct sum_file *sum = file->user;
+
+	(void)arg;
+	if (window->is_hole) {
+		return hash_hole(sum, window->length_bytes);
+	}
+	return sum->algorithm->update(&sum->state, window->bytes + window->prefix_bytes,
+		window->length_bytes - window->prefix_bytes);
+}
+
+static int file_close(void *arg, struct pinion_scan_file *file, int error)
+{
+	struct sum_file *sum = file->user;
+
+	(void)arg;
+	if (!sum->is_hashing) {
+		return 0;
+	}
+	sum->is_hashing = false;
+	if (error != 0) {
+		sum->algorithm->discard(&sum->state);
+		return 0;
+	}
+	return sum->algorithm->final(&sum->state, sum->digest);
+}
+
+static void file_report(
+	void *arg, const struct pinion_scan_file *file, enum pinion_scan_outcome outcome, int error)
+{
+	struct sum_job *job = arg;
+	struct output_text text = {0};
+	const struct sum_file *sum = file->user;
+
+	if (outcome == PINION_SCAN_DONE) {
+		job->mode->line(job, &text, file->path, file->sequence, sum->digest);
+	} else if (scanning_is_trouble(outcome, error)) {
+		report_outcome(file, outcome, error);
+		sum_trouble(job);
+		job->mode->line(job, &text, file->path, file->sequence, NULL);
+	}
+	if (text.failed) {
+		report_path(file->path, report_reason(ENOMEM));
+		sum_trouble(job);
+	}
+	order_put(&job->order, file->sequence, text.bytes, text.failed ? 0 : text.length);
+	output_text_free(&text);
+	if (!output_ok()) {
+		/* Nobody would see the rest. */
+		pinion_scan_cancel(job->scan);
+	}
+}
+
+int sum_begin(struct sum_job *job)
+{
+	static const struct pinion_scan_ops ops = {
+		.open = file_open,
+		.window = file_window,
+		.close = file_close,
+		.report = file_report,
+	};
+	int error = 0;
+
+	if (job->scan != NULL) {
+		return 0;
+	}
+	if (job->runtime == NULL) {
+		error = pinion_runtime_create(&job->options->scanning.runtime, &job->runtime);
+	}
+	if (error == 0) {
+		error = order_init(&job->order);
+	}
+	if (error == 0) {
+		job->next_sequence = 0;
+		error = pinion_scan_create(
+			job->runtime, &job->options->scanning.scan, &ops, job, &job->scan);
+		if (error != 0) {
+			order_fini(&job->order);
+		}
+	}
+	if (error != 0) {
+		report_line("cannot start: %s", report_reason(error));
+		sum_trouble(job);
+		return error;
+	}
+	input_watch_signals(job->scan);
+	return 0;
+}
+
+void sum_end(struct sum_job *job)
+{
+	struct pinion_scan_totals totals;
+
+	if (job->scan == NULL) {
+		return;
+	}
+	if (pinion_scan_finish(job->scan, &totals) == 0) {
+		job->totals.seen += totals.seen;
+		job->totals.done += totals.done;
+		/* The scan counts what hash_hole() ended as failed. */
+		job->totals.failed += totals.failed;
+		job->totals.skipped += totals.skipped;
+		job->totals.cancelled += totals.cancelled;
+		job->totals.read_bytes += totals.read_bytes;
+		job->totals.hole_bytes += totals.hole_bytes;
+		job->totals.direct_files += totals.direct_files;
+	}
+	input_hold_signals();
+	pinion_scan_destroy(job->scan);
+	job->scan = NULL;
+	if (job->order.has_lost) {
+		report_line("out of memory: lines are missing");
+		sum_trouble(job);
+	}
+	order_fini(&job->order);
+}
+
+static int hash_stdin(
+	struct sum_job *job, const struct digest_algorithm *algorithm, uint8_t *digest)
+{
+	struct digest_state state = {0};
+	uint8_t *bytes = malloc(STDIN_BYTES);
+	ssize_t count = 0;
+	int error = bytes == NULL ? -ENOMEM : algorithm->init(&state);
+
+	if (error != 0) {
+		free(bytes);
+		return error;
+	}
+	do {
+		count = input_read(STDIN_FILENO, bytes, STDIN_BYTES);
+		error = count < 0 ? (int)count : algorithm->update(&state, bytes, (size_t)count);
+		job->totals.read_bytes += count > 0 ? (uint64_t)count : 0;
+	} while (error == 0 && count > 0);
+	free(bytes);
+	if (error != 0) {
+		algorithm->discard(&state);
+		return error;
+	}
+	return algorithm->final(&state, digest);
+}
+
+int sum_stdin(struct sum_job *job, const struct digest_algorithm *algorithm, uint8_t *digest)
+{
+	int error;
+
+	input_hold_signals();
+	error = hash_stdin(job, algorithm, digest);
+	job->totals.seen++;
+	if (error == 0) {
+		job->totals.done++;
+	} else if (error == -ECANCELED) {
+		job->totals.cancelled++;
+	} else {
+		job->totals.failed++;
+		report_line("standard input: %s",
+			error == -EISDIR ? "is a directory" : report_reason(error));
+		sum_trouble(job);
+	}
+	return error;
+}
+
+static const struct digest_algorithm *plain_algorithm(struct sum_job *job, uint64_t sequence)
+{
+	(void)sequence;
+	return job->options->algorithm;
+}
+
+static void plain_line(struct sum_job *job, struct output_text *text, const char *path,
+	uint64_t sequence, const uint8_t *digest)
+{
+	struct checklist_style style = {
+		.is_tagged = job->options->is_tagged,
+		.is_nul = job->options->scanning.list_is_nul,
+	};
+
+	(void)sequence;
+	if (digest != NULL) {
+		checklist_append_line(text, job->options->algorithm, digest, path, style);
+	}
+}
+
+static const struct sum_mode plain_mode = {
+	.algorithm = plain_algorithm,
+	.line = plain_line,
+};
+
+static void plain_stdin(struct sum_job *job)
+{
+	const struct digest_algorithm *algorithm = job->options->algorithm;
+	uint8_t digest[DIGEST_BYTES_MAX];
+	struct output_text text = {0};
+
+	sum_end(job);
+	if (sum_stdin(job, algorithm, digest) != 0) {
+		return;
+	}
+	plain_line(job, &text, algorithm->stdin_name, 0, digest);
+	output_write(text.bytes, text.length);
+	if (text.failed) {
+		sum_trouble(job);
+	}
+	output_text_free(&text);
+}
+
+/* Feeds operands up to the next "-", or up to the end with the list. */
+static void plain_feed(struct sum_job *job, char *const *paths, int path_count, bool is_last)
+{
+	struct input input = {
+		.paths = paths,
+		.path_count = path_count,
+		.list_path = is_last ? job->options->scanning.list_path : NULL,
+		.list_is_nul = job->options->scanning.list_is_nul,
+		.recurse = job->options->recurse,
+	};
+	int error;
+
+	if ((path_count == 0 && input.list_path == NULL) || sum_begin(job) != 0) {
+		return;
+	}
+	error = input_feed(&input, job->scan);
+	if (error != 0 && error != -ECANCELED) {
+		sum_trouble(job);
+	}
+}
+
+void sum_plain(struct sum_job *job, char *const *paths, int path_count)
+{
+	int start = 0;
+
+	job->mode = &plain_mode;
+	for (int i = 0; i < path_count; i++) {
+		if (input_was_interrupted() || !output_ok()) {
+			return;
+		}
+		if (strcmp(paths[i], "-") == 0) {
+			plain_feed(job, paths + start, i - start, false);
+			plain_stdin(job);
+			start = i + 1;
+		}
+	}
+	plain_feed(job, paths + start, path_count - start, true);
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One run of `pinion sum`: hashing paths (hash.c) or verifying lists
+ * (check.c), over the same scan.
+ *
+ * Standard input cannot go through a scan, which reads regular files. When it
+ * is met, the scan so far is finished, standard input is hashed in place, and
+ * what follows starts another scan on the same runtime.
+ */
+#ifndef PINION_TOOLS_SUM_JOB_H
+#define PINION_TOOLS_SUM_JOB_H
+
+#include "tools/scanning.h"
+#include "tools/sum/digest.h"
+#include "tools/sum/order.h"
+
+#include <pinion/scan.h>
+#include <pthread.h>
+#include <stdbool.h>
+
+struct sum_options {
+	const struct digest_algorithm *algorithm; /* NULL: what each line of a list says */
+	bool recurse;
+	bool is_check;
+	bool is_tagged;
+	bool is_quiet;
+	bool is_status;
+	struct scanning_options scanning; /* -0 also ends the lines written */
+};
+
+/* A path's digest as far as it got: the scan's memory per file in flight. */
+struct sum_file {
+	struct digest_state state;
+	const struct digest_algorithm *algorithm;
+	bool is_hashing; /* the state must be ended */
+	uint8_t digest[DIGEST_BYTES_MAX];
+};
+
+struct sum_job;
+
+/* What differs between hashing and verifying. */
+struct sum_mode {
+	/* The algorithm for the path of that sequence. */
+	const struct digest_algorithm *(*algorithm)(struct sum_job *job, uint64_t sequence);
+	/*
+	 * Appends the line for a path; `digest` is NULL when it could not be
+	 * read. Runs on any thread.
+	 */
+	void (*line)(struct sum_job *job, struct output_text *text, const char *path,
+		uint64_t sequence, const uint8_t *digest);
+};
+
+struct sum_job {
+	const struct sum_options *options;
+	const struct sum_mode *mode;
+	struct pinion_runtime *runtime; /* NULL until a path needs it */
+	struct pinion_scan *scan;	/* NULL between two scans */
+	struct order order;		/* of the current scan */
+	uint64_t next_sequence;		/* of the next path a list names */
+	struct pinion_scan_totals totals;
+
+	pthread_mutex_t lock; /* of the counters below, which callbacks change */
+	bool has_trouble;
+	uint64_t mismatch_count;   /* of the current list */
+	uint64_t unreadable_count; /* likewise */
+	bool has_mismatch;	   /* of any list */
+};
+
+/* Makes sure that a scan runs. Returns 0, or an errno that is reported. */
+int sum_begin(struct sum_job *job);
+
+/* Waits for the scan, writes its last lines and adds up its counts. */
+void sum_end(struct sum_job *job);
+
+/* Hashes standard input. Returns 0 or a negative errno, already reported. */
+int sum_stdin(struct sum_job *job, const struct digest_algorithm *algorithm, uint8_t *digest);
+
+/* Notes that something went wrong that the exit status must tell. */
+void sum_trouble(struct sum_job *job);
+
+/* Hashes paths[0 … path_count), then what the list of the options names. */
+void sum_plain(struct sum_job *job, char *const *paths, int path_count);
+
+/* Verifies the lists in paths[0 … path_count). */
+void sum_check(struct sum_job *job, char *const *paths, int path_count);
+
+#endif
