@@ -148,7 +148,10 @@ int input_lines_init(struct input_lines *lines, const char *path, char separator
 {
 	*lines = (struct input_lines){.fd = STDIN_FILENO, .separator = separator};
 	if (strcmp(path, "-") != 0) {
-		/* A FIFO without a writer is awaited in input_read(), which a signal ends. */
+		/*
+		 * Not here, but in input_read(), a FIFO's writer is waited for:
+		 * a signal ends that.
+		 */
 		lines->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 		if (lines->fd < 0) {
 			return -errno;

@@ -4,6 +4,7 @@
 # Method: compiles a file that includes nothing but the header (twice, for its
 # guard), with the warnings users are likely to have on. A planted header that
 # leans on another must be refused.
+# shellcheck disable=SC2154 # tests/run sets top_srcdir and its like
 set -u
 
 bad=0
@@ -33,13 +34,13 @@ fi
 for language in $languages; do
 	for path in "$top_srcdir"/include/pinion/*.h; do
 		header=pinion/${path##*/}
-		if ! compiles $language "$header"; then
+		if ! compiles "$language" "$header"; then
 			cat "$TMPDIR/out"
 			echo "$header does not compile alone as $language"
 			bad=1
 		fi
 	done
-	if compiles $language planted.h; then
+	if compiles "$language" planted.h; then
 		echo "a header that leans on another was accepted as $language"
 		bad=1
 	fi

@@ -5,6 +5,7 @@
 # Inside, too, every name shared between files has our prefix.
 # Method: compares the names nm lists with those after PINION_API in the
 # headers. Libraries with a planted extra name must be refused.
+# shellcheck disable=SC2154 # tests/run sets top_srcdir and its like
 set -u
 
 bad=0
@@ -40,7 +41,7 @@ check libpinion.a -g
 # Names with two underscores are the compiler's (sanitizers add some).
 strangers() { $NM -g --defined-only "$1" | sed -n '/ pin\(ion\)\?_/d; / __/d; s/^[0-9a-f]\{8,\} . //p'; }
 if [ -n "$(strangers .libs/libpinion_core.a)" ]; then
-	echo "neither static nor pin_*:" $(strangers .libs/libpinion_core.a | head -n 20)
+	echo "neither static nor pin_*: $(strangers .libs/libpinion_core.a | head -n 20 | paste -sd ' ')"
 	bad=1
 fi
 

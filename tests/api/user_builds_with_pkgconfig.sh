@@ -70,7 +70,7 @@ ask() {
 build_and_run() {
 	kind=$1
 	shift
-	# Unquoted: several words each.
+	# shellcheck disable=SC2086,SC2046 # several words each
 	$CC ${SANITIZER_CFLAGS-} -Wall -Wextra -Werror -o "$TMPDIR/user" "$TMPDIR/user.c" \
 		$(ask --cflags --libs "$@")
 	says=$(LD_LIBRARY_PATH=$libdir "$TMPDIR/user")

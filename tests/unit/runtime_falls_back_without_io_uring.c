@@ -78,8 +78,8 @@ static int run_without(void *arg)
 		return EXPECT_SKIPPED;
 	}
 	runtimes_config(&config, 2, PINION_IO_RING);
-	expect_number("create with rings", -refusal->error,
-		pinion_runtime_create(&config, &runtime));
+	expect_number(
+		"create with rings", -refusal->error, pinion_runtime_create(&config, &runtime));
 	expect_true("nothing was written", runtime == NULL);
 	expect_true("the message says why", strstr(runtimes_log, "io_uring") != NULL);
 

@@ -47,7 +47,8 @@ static int add_files(const struct scan_patterns *patterns, struct rules *rules)
 			report_line("%s: has no rules", patterns->files[i]);
 			error = -EINVAL;
 		} else if (error != 0 && error != -EINVAL) {
-			report_path(patterns->files[i], report_reason(error));
+			report_path(patterns->files[i],
+				error == -EISDIR ? "is a directory" : report_reason(error));
 		}
 		first_error = first_error != 0 ? first_error : error;
 	}

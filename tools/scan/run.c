@@ -280,8 +280,14 @@ int scan_run(const struct scan_options *options, const struct matcher_ops *match
 	struct scan_job job = {.options = options, .rules = rules};
 	struct matcher_trouble trouble = {.rule = UINT32_MAX};
 	int status = EXIT_STATUS_TROUBLE;
-	int error = search_init(&job.search, matcher, rules, &trouble);
+	int error;
 
+	/*
+	 * Compiling rules takes a while; a signal then is a stop like any
+	 * other.
+	 */
+	input_hold_signals();
+	error = search_init(&job.search, matcher, rules, &trouble);
 	if (error == -EINVAL) {
 		scan_rules_complain(rules, &trouble);
 		return EXIT_STATUS_TROUBLE;

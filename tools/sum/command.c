@@ -170,6 +170,7 @@ static int run_job(const struct sum_options *options, char *const *paths, int pa
 	double start = scanning_seconds_now();
 	bool is_written;
 
+	input_hold_signals();
 	if (options->is_check) {
 		sum_check(&job, paths, path_count);
 	} else {

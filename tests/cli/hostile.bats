@@ -1,0 +1,379 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# Input that works against the program: for each a line that names the path, the
+# rest of the work done, the right exit status, counts that add up, and an end.
+bats_require_minimum_version 1.5.0
+
+setup() {
+	PINION=${PINION:-${top_builddir:-$PWD}/pinion}
+	features=$("$PINION" --version | grep '^features:')
+	algorithm=xxh3-128
+	[[ $features == *+xxhash* ]] || algorithm=sha256
+	commands=("scan -F -e needle" "sum -r -a $algorithm")
+	cd "$BATS_TEST_TMPDIR" || return 1
+}
+
+teardown() {
+	[ -z "${pid-}" ] || kill -KILL "$pid" 2>/dev/null || true
+}
+
+needs() {
+	command -v "$1" >/dev/null || skip "$1 is not installed"
+}
+
+# Runs "COMMAND OPTION…" with stdout and stderr in files, within 30 seconds.
+pinion() {
+	status=0
+	# shellcheck disable=SC2086
+	timeout -k 5 30 "$PINION" $1 "${@:2}" >out 2>err || status=$?
+}
+
+expect() {
+	[ "$status" = "$1" ] || {
+		echo "exit status $status, expected $1; stderr:"
+		head -n 20 err
+		return 1
+	}
+}
+
+says() {
+	grep -qxF -- "pinion $1" err || {
+		echo "no line 'pinion $1' in:"
+		head -n 20 err
+		return 1
+	}
+}
+
+# What --stats says: SEEN DONE FAILED SKIPPED CANCELLED; they must add up.
+counts() {
+	local line
+	line=$(grep -oE '[0-9]+ files?: [0-9]+ done, [0-9]+ failed, [0-9]+ skipped, [0-9]+ cancelled' err)
+	read -r seen _ done _ failed _ skipped _ cancelled _ <<<"${line//,/}"
+	[ "$seen" = $((done + failed + skipped + cancelled)) ]
+	[ -z "${1-}" ] || [ "$seen $done $failed $skipped $cancelled" = "$1" ] || {
+		echo "counts: $line, expected $1"
+		return 1
+	}
+}
+
+@test "what is no regular file: a line each, nothing is opened" {
+	mkdir tree
+	printf needle >tree/file
+	mkfifo tree/fifo
+	perl -MSocket -e 'socket(my $s, AF_UNIX, SOCK_STREAM, 0) or die;
+		bind($s, pack_sockaddr_un("tree/socket")) or die' || skip "no perl"
+	ln -s ../tree tree/parent
+	ln -s nowhere tree/dangling
+	ln -s loop2 tree/loop1
+	ln -s loop1 tree/loop2
+	for i in {1..20}; do
+		ln tree/file "tree/hard$i"
+	done
+	for how in --io=auto --io=fallback; do
+		for command in "${commands[@]}"; do
+			name=${command%% *}
+			pinion "$command" $how --stats tree tree/dangling /dev/zero missing ""
+			expect 2
+			# Every name of a file counts.
+			[ "$(wc -l <out)" = 21 ]
+			says "$name: tree/fifo: not a regular file (FIFO)"
+			says "$name: tree/socket: not a regular file (socket)"
+			says "$name: /dev/zero: not a regular file (character device)"
+			says "$name: tree/loop1: symbolic link loop"
+			says "$name: tree/loop2: symbolic link loop"
+			says "$name: tree/dangling: no such file or directory"
+			says "$name: missing: no such file or directory"
+			says "$name: : no such file or directory"
+			counts "31 21 5 5 0"
+		done
+	done
+}
+
+@test "a path of 60 kB, with 16 descriptors" {
+	perl -e 'for (1 .. 300) { mkdir "d" x 200 or die; chdir "d" x 200 or die }
+		open(my $f, ">", "leaf") or die; print $f "needle"' || skip "cannot make one here"
+	ulimit -n 16
+	for how in --io=auto --io=fallback; do
+		for command in "${commands[@]}"; do
+			pinion "$command" $how --stats "$(printf 'd%.0s' {1..200})"
+			[ "$status" -le 1 ]
+			[ "$(wc -l <out)" = 1 ]
+			[ "$(wc -c <out)" -gt 60000 ]
+			counts "1 1 0 0 0"
+		done
+	done
+}
+
+@test "20 000 empty files in one directory, with 16 descriptors" {
+	mkdir many
+	perl -e 'for (1 .. 20000) { open(my $f, ">", "many/$_") or die }' || skip "no perl"
+	ulimit -n 16
+	for command in "${commands[@]}"; do
+		pinion "$command" --stats many
+		expect 0
+		counts "20000 20000 0 0 0"
+	done
+	[ "$(wc -l <out)" = 20000 ]
+}
+
+@test "too few descriptors for the rings: a line says what to raise" {
+	printf needle >file
+	ulimit -n 8
+	pinion "scan -F -e needle" --workers=8 --io=fallback file
+	expect 1
+	# A machine without io_uring needs no more than that.
+	pinion "scan -F -e needle" --workers=8 --io=auto file
+	[ "$status" = 1 ] || {
+		expect 2
+		grep -q 'ulimit -n' err
+	}
+}
+
+@test "sizes around every border, matches at both ends" {
+	mkdir sizes
+	perl -e 'for my $border (512, 4096, 65536, 131072, 1048576) {
+		for my $extra (-6, -1, 0, 1, 5, 513) {
+			my ($size, $bytes) = ($border + $extra, "." x ($border + $extra));
+			for my $at (0, 4093, 65533, 131069, int($size / 2), $size - 6) {
+				substr($bytes, $at, 6) = "needle" if $at >= 0 && $at <= $size - 6;
+			}
+			open(my $f, ">", "sizes/$size") or die;
+			print $f $bytes;
+		}
+	}' || skip "no perl"
+	LC_ALL=C grep -robUaF needle sizes | sed 's/:needle$//' | LC_ALL=C sort >expected
+	for how in --direct=always --direct=never --io=fallback; do
+		for window in 4K 64K 1M; do
+			for workers in 1 8; do
+				pinion "scan -F -e needle" $how --window=$window --workers=$workers sizes
+				expect 1
+				sed -E 's/-[0-9]+: .*//' out | LC_ALL=C sort | cmp expected - || {
+					echo "with $how --window=$window --workers=$workers"
+					return 1
+				}
+			done
+		done
+	done
+}
+
+@test "three bytes in 8 TiB: holes cost nothing" {
+	truncate -s 8T sparse 2>/dev/null || skip "no file of 8 TiB here"
+	for at in 1 4000000000001 8000000000000; do
+		printf X | dd of=sparse bs=1 seek=$at conv=notrunc status=none
+	done
+	for how in --io=auto --io=fallback; do
+		pinion "scan -F -e X" $how sparse
+		expect 1
+		cut -d: -f2 out | diff - <(printf '%s\n' 1-2 4000000000001-4000000000002 \
+			8000000000000-8000000000001)
+	done
+}
+
+# Whether the process has the file open, without a fork.
+has_open() {
+	local fd
+	for fd in /proc/"$1"/fd/*; do
+		[ ! "$fd" -ef "$2" ] || return 0
+	done
+	return 1
+}
+
+# Starts a command on `file` and halts it while it reads there.
+halt_inside() {
+	local stat
+	for _ in {1..20}; do
+		# shellcheck disable=SC2086
+		"$PINION" $1 --window=4K --workers=1 --stats file >out 2>err 3>&- &
+		pid=$!
+		until has_open $pid file; do
+			kill -0 $pid 2>/dev/null || continue 2
+		done
+		kill -STOP $pid
+		while read -r stat <"/proc/$pid/stat" && [[ ! $stat =~ \)\ [TZ] ]]; do
+			:
+		done
+		! has_open $pid file || return 0
+		kill -CONT "$pid"
+		wait "$pid" || true
+	done
+	echo "never halted inside the file"
+	return 1
+}
+
+goes_on() {
+	kill -CONT "$pid"
+	status=0
+	wait "$pid" || status=$?
+	pid=
+}
+
+@test "a file that shrinks, grows, goes or is replaced while it is read" {
+	local size=$((64 << 20))
+	head -c $size /dev/zero >content
+	printf needle >>content
+	for how in --direct=auto --io=fallback; do
+		for command in "scan -F -e needle" "sum -a $algorithm"; do
+			for change in 'truncate -s 1000001 file' 'truncate -s 0 file' 'echo more >>file'; do
+				cp content file
+				halt_inside "$command $how"
+				eval "$change"
+				goes_on
+				expect 2
+				says "${command%% *}: file: changed while it was read"
+				counts "1 0 1 0 0"
+			done
+			for change in 'rm file' 'echo other >new; mv new file'; do
+				cp content file
+				halt_inside "$command $how"
+				eval "$change"
+				goes_on
+				counts "1 1 0 0 0"
+				# The file that was opened is finished.
+				if [ "${command%% *}" = scan ]; then
+					expect 1
+					grep -q "^file:$size-$((size + 6)): " out
+				else
+					expect 0
+					"$PINION" sum -a "$algorithm" content | sed 's/content/file/' | cmp - out
+				fi
+			done
+		done
+	done
+}
+
+@test "a directory that goes while it is walked" {
+	mkdir tree
+	perl -e 'for my $d (1 .. 200) { mkdir "tree/$d";
+		for (1 .. 50) { open(my $f, ">", "tree/$d/$_") or die } }' || skip "no perl"
+	"$PINION" sum -r -a "$algorithm" --stats tree >out 2>err 3>&- &
+	pid=$!
+	rm -rf tree
+	status=0
+	wait "$pid" || status=$?
+	pid=
+	[ "$status" = 0 ] || expect 2
+	counts
+}
+
+@test "one CPU, eight workers" {
+	needs taskset
+	perl -e 'print "x" x 300000, "needle" for 1 .. 40' >file || skip "no perl"
+	cpu=$(taskset -cp $$ | sed -E 's/.*: ([0-9]+).*/\1/')
+	status=0
+	taskset -c "$cpu" "$PINION" scan -F -e needle --workers=8 --window=64K file >out 2>err ||
+		status=$?
+	expect 1
+	[ "$(wc -l <out)" = 40 ]
+	[ ! -s err ]
+	status=0
+	taskset -c "$cpu" "$PINION" sum -a "$algorithm" --workers=8 file >out 2>err || status=$?
+	expect 0
+	"$PINION" sum -a "$algorithm" file | cmp - out
+}
+
+@test "io_uring forbidden or missing: the same findings, one line says why" {
+	needs strace
+	[[ $(ldd "$PINION" 2>/dev/null) != *san.so* ]] || skip "sanitizers do without ptrace"
+	strace -qq -e trace=none true 2>/dev/null || skip "strace may not trace here"
+	"$PINION" --version | grep -q '^io_uring: kernel.*send-msg-ring' || skip "no io_uring here"
+	printf 'a needle' >file
+	for call in io_uring_setup io_uring_enter; do
+		for error in EPERM ENOSYS EACCES; do
+			status=0
+			strace -f -qq -o /dev/null -e trace=$call -e inject=$call:error=$error \
+				"$PINION" scan -F -e needle file >out 2>err || status=$?
+			expect 1
+			[ "$(cat out)" = "file:2-8: e1: n…" ]
+			[ "$(wc -l <err)" = 1 ]
+			grep -q '^pinion scan: warning: reading without io_uring: ' err
+		done
+	done
+}
+
+@test "too few threads: a line says what to raise" {
+	needs strace
+	[[ $(ldd "$PINION" 2>/dev/null) != *san.so* ]] || skip "sanitizers do without ptrace"
+	strace -qq -e trace=none true 2>/dev/null || skip "strace may not trace here"
+	printf needle >file
+	status=0
+	strace -f -qq -o /dev/null -e trace=clone,clone3 -e inject=clone,clone3:error=EAGAIN \
+		"$PINION" scan -F -e needle --workers=4 file >out 2>err || status=$?
+	expect 2
+	grep -q 'ulimit -u' err
+}
+
+# Waits until it catches SIGTERM, then sends that. Before exec it is the shell.
+terminate() {
+	local comm mask=0
+	while read -r comm <"/proc/$pid/comm"; do
+		mask=$(sed -n 's/^SigCgt:\t//p' "/proc/$pid/status")
+		[ "$comm" = bash ] || (((0x${mask:-0} & 0x4000) == 0)) || break
+	done
+	kill -TERM "$pid" || {
+		echo "it ended before a signal could reach it"
+		return 1
+	}
+	status=0
+	wait "$pid" || status=$?
+	pid=
+}
+
+@test "a list that is a FIFO nobody writes to ends by a signal" {
+	mkfifo list
+	for arguments in "sum -c list" "sum -a $algorithm --files-from=list" \
+		"scan -F -e needle --files-from=list"; do
+		# shellcheck disable=SC2086
+		"$PINION" $arguments >out 2>err 3>&- &
+		pid=$!
+		terminate
+		expect 3
+		grep -q 'stopped early' err
+	done
+}
+
+@test "a signal inside a tree: counts add up" {
+	mkdir tree
+	perl -e 'for (1 .. 2000) { open(my $f, ">", "tree/$_") or die; print $f "x" x 5000 }' ||
+		skip "no perl"
+	# It cannot end by itself: the list stays open.
+	mkfifo list
+	for command in "${commands[@]}"; do
+		# shellcheck disable=SC2086
+		"$PINION" $command --io=fallback --stats --files-from=list tree >out 2>err 3>&- &
+		pid=$!
+		terminate
+		expect 3
+		grep -q 'stopped early' err
+		counts
+	done
+}
+
+@test "output that nobody takes: every command that prints" {
+	[ -w /dev/full ] || skip "no /dev/full"
+	printf needle >file
+	for arguments in "scan -F -e needle file" "scan --format=json -F -e needle file" \
+		"sum -a $algorithm file" "--version" "-h" "sum --help"; do
+		for target in /dev/full closed; do
+			status=0
+			if [ $target = closed ]; then
+				# shellcheck disable=SC2086
+				"$PINION" $arguments 2>err >&- || status=$?
+			else
+				# shellcheck disable=SC2086
+				"$PINION" $arguments 2>err >$target || status=$?
+			fi
+			expect 2
+			[ "$(wc -l <err)" = 1 ]
+			grep -q 'standard output: ' err
+		done
+	done
+	# Nowhere to complain: the status tells.
+	status=0
+	"$PINION" sum -a "$algorithm" file missing >out 2>/dev/full || status=$?
+	[ "$status" = 2 ]
+	[ "$(wc -l <out)" = 1 ]
+	status=0
+	"$PINION" scan -F -e needle --files-from=- >out 2>err <&- || status=$?
+	expect 2
+	says "scan: standard input: is closed"
+}

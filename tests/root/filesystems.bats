@@ -1,0 +1,191 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# `pinion scan` and `pinion sum` on the file systems that a machine can mount, as
+# root and as an ordinary user. Each case has a mount namespace of its own, so
+# that no mount and no loop device outlives it, however it ends.
+bats_require_minimum_version 1.5.0
+
+setup() {
+	export PINION=${PINION:-${top_builddir:-$PWD}/pinion}
+	export CORPUS=${PINION_CORPUS:-${top_builddir:-$PWD}/tools/dev/corpus}
+	features=$("$PINION" --version | grep '^features:')
+	[[ $features == *+hyperscan* ]] || skip "built without hyperscan"
+	[[ $features == *+openssl* ]] || skip "built without openssl"
+	cd "$BATS_TEST_TMPDIR" || return 1
+}
+
+# Runs a function of this file in a namespace where /mnt is a tmpfs that any user
+# may enter, with the program in it; /mnt/m awaits the file system in question.
+# Status 77 skips the case.
+inside() {
+	local status=0
+	unshare --mount --propagation private bash -euc "$(declare -f)"'
+		mount -t tmpfs -o mode=755 tmpfs /mnt || { echo "cannot mount tmpfs"; exit 77; }
+		mkdir /mnt/m
+		cp "$PINION" /mnt/pinion
+		"$@"' - "$@" >log 2>&1 || status=$?
+	cat log
+	[ "$status" != 77 ] || skip "$(tail -n 1 log)"
+	[ "$status" = 0 ]
+}
+
+# A new file system of a type in a file, mounted by loop.
+mount_new() {
+	command -v "mkfs.$1" >/dev/null || {
+		echo "mkfs.$1 is not installed"
+		exit 77
+	}
+	truncate -s 400M image
+	"mkfs.$1" -q image >mkfs.log 2>&1
+	mount -t "$1" -o loop image /mnt/m || {
+		echo "this kernel cannot mount $1 by loop"
+		exit 77
+	}
+}
+
+as_user() {
+	local memlock=$1
+	shift
+	setpriv --reuid 65534 --regid 65534 --clear-groups \
+		prlimit --memlock="$memlock:$memlock" "$@"
+}
+
+# The command's status and findings must be those that are planted.
+finds_planted() {
+	local status=0
+	"$@" >/mnt/out || status=$?
+	[ "$status" = 1 ]
+	sed -E 's/^\{"rule":"([^"]*)","path":"([^"]*)","start":([0-9]+),"end":([0-9]+)\}$/\1\t\3\t\4\t\2/' \
+		/mnt/out | LC_ALL=C sort | cmp /mnt/planted - || {
+		echo "with: $*"
+		return 1
+	}
+}
+
+drop_cache() {
+	sync
+	echo 1 >/proc/sys/vm/drop_caches
+}
+
+plant() {
+	cd "$1"
+	"$CORPUS" --size 12M corpus | LC_ALL=C sort >/mnt/planted
+	chmod -R a+rX corpus
+}
+
+# Findings and checksums below the current folder, by every way of reading.
+agrees() {
+	local how workers
+	find corpus -type f -exec sha256sum {} + | LC_ALL=C sort >/mnt/sums
+	for how in --direct=auto --direct=always --direct=never --io=fallback; do
+		drop_cache
+		for workers in 1 8; do
+			finds_planted /mnt/pinion scan --format=json $how --workers=$workers corpus
+		done
+		/mnt/pinion sum -a sha256 -r $how corpus | LC_ALL=C sort | cmp - /mnt/sums
+	done
+	finds_planted as_user 8388608 /mnt/pinion scan --format=json corpus
+	as_user 8388608 /mnt/pinion sum -a sha256 -r corpus | LC_ALL=C sort | cmp - /mnt/sums
+}
+
+on_new() {
+	mount_new "$1"
+	plant /mnt/m
+	agrees
+}
+
+@test "ext4" {
+	inside on_new ext4
+}
+
+@test "xfs" {
+	inside on_new xfs
+}
+
+@test "btrfs" {
+	inside on_new btrfs
+}
+
+on_tmpfs() {
+	plant /mnt
+	agrees
+}
+
+@test "tmpfs" {
+	inside on_tmpfs
+}
+
+on_overlay() {
+	mkdir lower upper work
+	# A disk below, if there is one: that is where O_DIRECT is decided.
+	(plant "$PWD/lower")
+	mount -t overlay -o "lowerdir=$PWD/lower,upperdir=$PWD/upper,workdir=$PWD/work" \
+		overlay /mnt/m || {
+		echo "cannot mount overlay on $(stat -f -c %T .)"
+		exit 77
+	}
+	chmod 755 upper /mnt/m
+	cd /mnt/m
+	# One from each side.
+	cp -r corpus/images moved
+	rm -r corpus/images
+	mv moved corpus/images
+	agrees
+}
+
+@test "overlay" {
+	inside on_overlay
+}
+
+# Flips a byte in the middle of a file, on the disk: its checksum is wrong then.
+on_broken_btrfs() {
+	local at status how
+	mount_new btrfs
+	perl -e 'printf "%-4096s", sprintf("MARK%08d", $_) for 0 .. 2559' >/mnt/m/broken
+	printf 'MARK' >/mnt/m/whole
+	umount /mnt/m
+	at=$(LC_ALL=C grep -obUaF MARK00001280 image)
+	[ "$(wc -l <<<"$at")" = 1 ]
+	printf X | dd of=image bs=1 seek=$((${at%%:*} + 100)) conv=notrunc status=none
+	mount -t btrfs -o loop image /mnt/m
+	cd /mnt/m
+	for how in --direct=auto --direct=always --direct=never --io=fallback; do
+		status=0
+		/mnt/pinion scan -F -e MARK --stats $how . >/mnt/out 2>/mnt/err || status=$?
+		cat /mnt/err
+		[ "$status" = 2 ]
+		grep -q '^pinion scan: ./broken: input/output error' /mnt/err
+		grep -q ' 2 files: 1 done, 1 failed, 0 skipped, 0 cancelled$' /mnt/err
+		grep -q '^./whole:0-4: ' /mnt/out
+		[ "$(grep -c '^./broken:5242880-' /mnt/out)" = 0 ]
+		status=0
+		/mnt/pinion sum -a sha256 -r --stats $how . >/mnt/out 2>/mnt/err || status=$?
+		[ "$status" = 2 ]
+		sha256sum ./whole | cmp - /mnt/out
+		grep -q '^pinion sum: ./broken: input/output error' /mnt/err
+		grep -q ' 2 files: 1 done, 1 failed, 0 skipped, 0 cancelled$' /mnt/err
+	done
+}
+
+@test "a disk that cannot deliver the middle of a file" {
+	inside on_broken_btrfs
+}
+
+huge_sparse() {
+	local at how
+	mount_new xfs
+	cd /mnt/m
+	truncate -s 8T sparse
+	for at in 1 4000000000001 8000000000000; do
+		printf X | dd of=sparse bs=1 seek=$at conv=notrunc status=none
+	done
+	for how in --io=auto --io=fallback; do
+		timeout 20 /mnt/pinion scan -F -e X $how sparse >/mnt/out || [ $? = 1 ]
+		cut -d: -f2 /mnt/out | diff - <(printf '%s\n' 1-2 4000000000001-4000000000002 \
+			8000000000000-8000000000001)
+	done
+}
+
+@test "three bytes in 8 TiB" {
+	inside huge_sparse
+}
