@@ -340,9 +340,14 @@ static int take_turn(struct pinion_task *task)
 	return 0;
 }
 
-/* Hands over what is due and keeps reads running ahead of it. */
+/*
+ * Hands over what is due and keeps reads running ahead of it. Reads that leave
+ * for the disk are begun first; a copy from the cache is made when there is
+ * nothing left to hand over, so that it is still in the core's cache then.
+ */
 static void pump_in_order(struct pin_reader *reader)
 {
+	bool reads_ahead = reader->file->is_direct || reader->file->cached_percent == 0;
 	uint64_t handed_over_bytes = 0;
 
 	if (reader->has_turn_queued) {
@@ -352,6 +357,8 @@ static void pump_in_order(struct pin_reader *reader)
 		struct pin_lane *lane =
 			&reader->lanes[reader->delivered_count % reader->lane_count];
 
+		while (reads_ahead && begin_in_order(reader)) {
+		}
 		if (reader->delivered_count < reader->claimed_count &&
 			lane->state == PIN_LANE_READ) {
 			if (handed_over_bytes >= TURN_BYTES) {
@@ -360,9 +367,9 @@ static void pump_in_order(struct pin_reader *reader)
 				pin_worker_spawn_bound(pin_worker_current(), &reader->turn);
 				return;
 			}
+			handed_over_bytes += lane->claim.end - lane->claim.start;
 			consume(lane);
 			reader->delivered_count++;
-			handed_over_bytes += lane->claim.end - lane->claim.start;
 		} else if (!begin_in_order(reader)) {
 			break;
 		}
