@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A ring: one worker's io_uring, created and used on that worker's thread alone
- * and freed when the thread has ended.
+ * and freed when its runtime is destroyed.
  *
  * Set-up asks for everything at once and gives up flags step by step where the
  * kernel refuses them; entries are halved where memory is short. Submissions
