@@ -119,15 +119,11 @@ static void examine_ring(struct doctor *doctor, const struct pinion_machine *mac
 
 static void examine_memlock(struct doctor *doctor, const struct pinion_machine *machine)
 {
-	struct pinion_config config;
 	uint64_t limit = machine->memlock_limit_bytes;
 	uint64_t wanted;
 	char mend[160];
 
-	pinion_config_init(&config);
-	wanted = (uint64_t)machine->default_worker_count *
-		((uint64_t)config.buffer_bytes * config.buffer_count +
-			(uint64_t)config.small_buffer_bytes * config.small_buffer_count);
+	wanted = (uint64_t)machine->default_worker_count * machine->default_arena_mib << 20;
 	if (limit == UINT64_MAX) {
 		output_text_format(&doctor->text, "memlock     no limit\n");
 		return;

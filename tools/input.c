@@ -1,131 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Paths and lines in, and the signals that end a scan early.
- *
- * A signal is taken by whichever thread the kernel picks, so a read on the
- * main thread cannot count on being interrupted. The handler therefore also
- * rings an eventfd, and whoever waits for input waits for both.
+ * Paths and lines in. Whoever waits for input waits for signals too.
  */
 #include "tools/input.h"
 
 #include "tools/report.h"
+#include "tools/signals.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 enum { READ_BYTES = 64 * 1024 };
-
-static const int watched_signals[] = {SIGINT, SIGTERM, SIGHUP};
-enum { SIGNAL_COUNT = sizeof(watched_signals) / sizeof(watched_signals[0]) };
-
-static struct sigaction previous_actions[SIGNAL_COUNT];
-static bool is_watching;
-static int wake_fd = -1;
-/* Shared with handlers on any thread; only through __atomic builtins. */
-static struct pinion_scan *watched_scan;
-static int handlers_running;
-static int was_interrupted;
-
-static void handle_signal(int number)
-{
-	int saved_errno = errno;
-	uint64_t one = 1;
-	struct pinion_scan *scan;
-
-	__atomic_fetch_add(&handlers_running, 1, __ATOMIC_SEQ_CST);
-	if (__atomic_exchange_n(&was_interrupted, 1, __ATOMIC_SEQ_CST) != 0) {
-		/* Raised again, it stays pending until this handler returns. */
-		signal(number, SIG_DFL);
-		raise(number);
-	}
-	scan = __atomic_load_n(&watched_scan, __ATOMIC_SEQ_CST);
-	if (scan != NULL) {
-		pinion_scan_cancel(scan);
-	}
-	if (wake_fd >= 0) {
-		ssize_t written = write(wake_fd, &one, sizeof(one));
-
-		(void)written;
-	}
-	__atomic_fetch_sub(&handlers_running, 1, __ATOMIC_SEQ_CST);
-	errno = saved_errno;
-}
-
-static void install_handlers(void)
-{
-	struct sigaction action = {.sa_handler = handle_signal, .sa_flags = SA_RESTART};
-
-	if (wake_fd < 0) {
-		wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	}
-	sigemptyset(&action.sa_mask);
-	for (int i = 0; i < SIGNAL_COUNT; i++) {
-		sigaddset(&action.sa_mask, watched_signals[i]);
-	}
-	for (int i = 0; i < SIGNAL_COUNT; i++) {
-		sigaction(watched_signals[i], NULL, &previous_actions[i]);
-		/* nohup and background jobs have them ignored: so they stay. */
-		if (previous_actions[i].sa_handler != SIG_IGN) {
-			sigaction(watched_signals[i], &action, NULL);
-		}
-	}
-	is_watching = true;
-}
-
-void input_hold_signals(void)
-{
-	if (!is_watching) {
-		install_handlers();
-	}
-	__atomic_store_n(&watched_scan, NULL, __ATOMIC_SEQ_CST);
-	/* A handler on another thread may still hold the old pointer. */
-	while (__atomic_load_n(&handlers_running, __ATOMIC_SEQ_CST) != 0) {
-		poll(NULL, 0, 1);
-	}
-}
-
-void input_watch_signals(struct pinion_scan *scan)
-{
-	if (scan == NULL) {
-		input_hold_signals();
-		for (int i = 0; i < SIGNAL_COUNT; i++) {
-			sigaction(watched_signals[i], &previous_actions[i], NULL);
-		}
-		is_watching = false;
-		return;
-	}
-	if (!is_watching) {
-		install_handlers();
-	}
-	__atomic_store_n(&watched_scan, scan, __ATOMIC_SEQ_CST);
-	/* One that came between two scans has found no scan to cancel. */
-	if (input_was_interrupted()) {
-		pinion_scan_cancel(scan);
-	}
-}
-
-bool input_was_interrupted(void)
-{
-	return __atomic_load_n(&was_interrupted, __ATOMIC_SEQ_CST) != 0;
-}
 
 ssize_t input_read(int fd, void *bytes, size_t length)
 {
 	for (;;) {
 		struct pollfd waiting[2] = {
 			{.fd = fd, .events = POLLIN},
-			{.fd = wake_fd, .events = POLLIN},
+			{.fd = signals_fd(), .events = POLLIN},
 		};
 		ssize_t count;
 
-		if (input_was_interrupted()) {
+		if (signals_interrupted()) {
 			return -ECANCELED;
 		}
 		if (poll(waiting, 2, -1) < 0 && errno != EINTR) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Where paths come from: operands and --files-from, for every command that
- * scans; and SIGINT and SIGTERM, which end a scan early.
+ * scans.
  */
 #ifndef PINION_TOOLS_INPUT_H
 #define PINION_TOOLS_INPUT_H
@@ -27,23 +27,8 @@ struct input {
 int input_feed(const struct input *input, struct pinion_scan *scan);
 
 /*
- * From now on SIGINT, SIGTERM and SIGHUP cancel `scan`; a second one ends the
- * process. NULL restores the defaults.
- */
-void input_watch_signals(struct pinion_scan *scan);
-
-/*
- * For the time between two scans: signals are still noticed, but cancel
- * nothing. The scan watched so far may be destroyed afterwards.
- */
-void input_hold_signals(void);
-
-/* True once such a signal has come. */
-bool input_was_interrupted(void);
-
-/*
- * As read(2), but returns -ECANCELED as soon as a watched signal has come,
- * whichever thread took it; other errors are negative errno values too.
+ * As read(2), but returns -ECANCELED as soon as a signal has come (see
+ * signals.h); other errors are negative errno values too.
  */
 ssize_t input_read(int fd, void *bytes, size_t length);
 

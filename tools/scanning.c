@@ -4,9 +4,9 @@
  */
 #include "tools/scanning.h"
 
-#include "tools/input.h"
 #include "tools/options.h"
 #include "tools/report.h"
+#include "tools/signals.h"
 
 #include <time.h>
 
@@ -106,7 +106,7 @@ void scanning_report_speed(
 
 int scanning_exit_status(bool has_trouble, bool has_found)
 {
-	if (input_was_interrupted()) {
+	if (signals_interrupted()) {
 		return EXIT_STATUS_STOPPED;
 	}
 	if (has_trouble) {

@@ -83,9 +83,11 @@ struct pinion_config {
 	/*
 	 * The arena of each worker: `buffer_count` large and
 	 * `small_buffer_count` small buffers, each count 1 … 65536, each size a
-	 * multiple of 4096 bytes up to 256 MiB. Defaults: 28 of 1 MiB and 48 of
-	 * 64 KiB, 31 MiB, so that with its huge pages a worker's arena stays
-	 * within 32 MiB.
+	 * multiple of 4096 bytes up to 256 MiB. Defaults: 1 MiB and 48 of
+	 * 64 KiB. A `buffer_count` of 0, the default, means 28 and a share of
+	 * 32 more that all workers divide: some 32 MiB for each worker, and
+	 * 32 MiB once.
+	 * Source: docs/DECISIONS.md, "Large buffers".
 	 */
 	uint32_t buffer_bytes;
 	uint32_t buffer_count;

@@ -24,8 +24,8 @@ struct pinion_machine {
 	/* Memory. */
 	uint32_t has_transparent_huge; /* madvise or always */
 	uint32_t huge_pages_free;      /* of 2 MiB, set aside by the administrator */
-	uint32_t reserved;
-	uint64_t memlock_limit_bytes; /* UINT64_MAX: none, or the process may exceed it */
+	uint32_t default_arena_mib;    /* of each worker, as far as buffers need it */
+	uint64_t memlock_limit_bytes;  /* UINT64_MAX: none, or the process may exceed it */
 	uint64_t nofile_limit;
 	/* io_uring. */
 	int32_t ring_error;	/* 0, or why no ring can be had, negative errno */

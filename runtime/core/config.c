@@ -32,7 +32,12 @@ struct field {
 			multiple \
 	}
 
-enum { BUFFER_BYTES_MAX = 256 << 20 };
+enum {
+	BUFFER_BYTES_MAX = 256 << 20,
+	/* Large buffers of a worker, and those that all workers divide. */
+	BUFFERS_EACH = 28,
+	BUFFERS_DIVIDED = 32,
+};
 
 static const struct field fields[] = {
 	FIELD(worker_count, "PINION_WORKERS", 0, 0, 4096, 1),
@@ -43,7 +48,7 @@ static const struct field fields[] = {
 	FIELD(budget_polls, NULL, 128, 1, 65535, 1),
 	FIELD(budget_us, NULL, 500, 1, 1000000, 1),
 	FIELD(buffer_bytes, NULL, 1 << 20, 4096, BUFFER_BYTES_MAX, 4096),
-	FIELD(buffer_count, NULL, 28, 1, 65536, 1),
+	FIELD(buffer_count, NULL, 0, 0, 65536, 1),
 	FIELD(small_buffer_bytes, NULL, 64 << 10, 4096, BUFFER_BYTES_MAX, 4096),
 	FIELD(small_buffer_count, NULL, 48, 1, 65536, 1),
 	FIELD(io_level, "PINION_IO_LEVEL", PINION_IO_AUTO, PINION_IO_AUTO, PINION_IO_RING, 1),
@@ -135,6 +140,16 @@ int pin_config_accept(struct pinion_config *out_config, const struct pinion_conf
 	}
 	*out_config = config;
 	return 0;
+}
+
+void pin_config_complete(struct pinion_config *config, uint32_t default_worker_count)
+{
+	if (config->worker_count == 0) {
+		config->worker_count = default_worker_count;
+	}
+	if (config->buffer_count == 0) {
+		config->buffer_count = BUFFERS_EACH + BUFFERS_DIVIDED / config->worker_count;
+	}
 }
 
 static bool parse_value(const char *text, const struct field *field, uint64_t *out_value)

@@ -15,4 +15,7 @@
  */
 int pin_config_accept(struct pinion_config *out_config, const struct pinion_config *given);
 
+/* Fills in what an accepted configuration left to the library. */
+void pin_config_complete(struct pinion_config *config, uint32_t default_worker_count);
+
 #endif

@@ -14,6 +14,7 @@
  * admin-guide/mm/hugetlbpage and transhuge.
  */
 #include "runtime/base/check.h"
+#include "runtime/core/config.h"
 #include "runtime/host/kernel.h"
 #include "runtime/host/topology.h"
 
@@ -108,6 +109,18 @@ static void probe_kernel(struct pinion_machine *machine)
 	}
 }
 
+static uint32_t default_arena_mib(uint32_t worker_count)
+{
+	struct pinion_config config;
+
+	pinion_config_init(&config);
+	pin_config_complete(&config, worker_count);
+	return (uint32_t)(((uint64_t)config.buffer_bytes * config.buffer_count +
+				  (uint64_t)config.small_buffer_bytes *
+					  config.small_buffer_count) >>
+		20);
+}
+
 int pinion_machine_probe(struct pinion_machine *out_machine, size_t size)
 {
 	struct pinion_machine machine;
@@ -124,6 +137,7 @@ int pinion_machine_probe(struct pinion_machine *out_machine, size_t size)
 	machine.node_count = topology.node_count;
 	machine.quota_millicpus = topology.quota_millicpus;
 	machine.default_worker_count = pin_topology_default_workers(&topology);
+	machine.default_arena_mib = default_arena_mib(machine.default_worker_count);
 	pin_topology_fini(&topology);
 	probe_memory(&machine);
 	probe_kernel(&machine);

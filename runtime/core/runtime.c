@@ -77,10 +77,8 @@ static int place_workers(struct pin_shared *shared)
 			strerror(-rc));
 		return rc;
 	}
+	pin_config_complete(&shared->config, pin_topology_default_workers(&topology));
 	shared->worker_count = shared->config.worker_count;
-	if (shared->worker_count == 0) {
-		shared->worker_count = pin_topology_default_workers(&topology);
-	}
 	shared->workers = aligned_alloc(
 		PIN_CACHE_LINE, (size_t)shared->worker_count * sizeof(struct pin_worker));
 	if (shared->workers == NULL) {

@@ -177,16 +177,14 @@ check_json() {
 	jq -e '.machine.io == "fallback"' out
 }
 
-# Starts a bench, waits until it catches SIGINT, and a little longer. A shell's
-# background jobs ignore that signal unless told otherwise.
+# Starts a bench, waits until it notices signals, and a little longer. A shell's
+# background jobs ignore SIGINT unless told otherwise.
 interrupt() {
-	local delay=$1 caught
+	local delay=$1
 	shift
 	status=0
 	env --default-signal=INT "$PINION" bench "$@" >out 2>err 3>&- &
-	until caught=$(awk '/^SigCgt/ { print $2 }' /proc/$!/status) && (((0x$caught & 2) != 0)); do
-		:
-	done
+	wait_until_watching $!
 	sleep "$delay"
 	kill -INT $!
 	wait $! || status=$?

@@ -3,14 +3,13 @@
 # Input that works against the program: for each a line that names the path, the
 # rest of the work done, the right exit status, counts that add up, and an end.
 bats_require_minimum_version 1.5.0
+load program
 
 setup() {
-	PINION=${PINION:-${top_builddir:-$PWD}/pinion}
-	features=$("$PINION" --version | grep '^features:')
+	enter_folder
 	algorithm=xxh3-128
 	[[ $features == *+xxhash* ]] || algorithm=sha256
 	commands=("scan -F -e needle" "sum -r -a $algorithm")
-	cd "$BATS_TEST_TMPDIR" || return 1
 }
 
 teardown() {
@@ -302,13 +301,9 @@ goes_on() {
 	grep -q 'ulimit -u' err
 }
 
-# Waits until it catches SIGTERM, then sends that. Before exec it is the shell.
+# Sends SIGTERM to $pid as soon as it is noticed.
 terminate() {
-	local comm mask=0
-	while read -r comm <"/proc/$pid/comm"; do
-		mask=$(sed -n 's/^SigCgt:\t//p' "/proc/$pid/status")
-		[ "$comm" = bash ] || (((0x${mask:-0} & 0x4000) == 0)) || break
-	done
+	wait_until_watching "$pid"
 	kill -TERM "$pid" || {
 		echo "it ended before a signal could reach it"
 		return 1

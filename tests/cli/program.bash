@@ -3,10 +3,14 @@
 # folder of its own, with the program in $PINION and what it was built with in
 # $features.
 
-setup() {
+enter_folder() {
 	PINION=${PINION:-${top_builddir:-$PWD}/pinion}
 	features=$("$PINION" --version | grep '^features:')
 	cd "$BATS_TEST_TMPDIR" || return 1
+}
+
+setup() {
+	enter_folder
 }
 
 # Runs the program with stdout and stderr in files, for bytes bats would change.
@@ -23,18 +27,22 @@ expect() {
 	}
 }
 
-# Waits until the program catches SIGTERM, so that the test has no race.
-wait_for_handler() {
+# Waits until the program has taken charge of signals, which it does by blocking
+# them, so that the test has no race.
+wait_until_watching() {
 	local mask
 	for _ in {1..500}; do
-		# Before exec it is still the shell, which catches it too.
-		if [ "$(cat "/proc/$1/comm")" != bash ]; then
-			mask=$(sed -n 's/^SigCgt:\t//p' "/proc/$1/status")
+		# Before exec it is still the shell, which may block them too.
+		case $(cat "/proc/$1/comm") in
+		bash | env) ;;
+		*)
+			mask=$(sed -n 's/^SigBlk:\t//p' "/proc/$1/status")
 			[ $((0x${mask:-0} & 0x4000)) = 0 ] || return 0
-		fi
+			;;
+		esac
 		sleep 0.02
 	done
-	echo "it never caught SIGTERM"
+	echo "it never blocked SIGTERM"
 	return 1
 }
 
@@ -48,7 +56,7 @@ stop_while_fed() {
 	exec 7<>list
 	"$PINION" "$@" --files-from=list >out 2>err 3>&- &
 	pid=$!
-	wait_for_handler $pid
+	wait_until_watching $pid
 	printf '%s\n' "$path" >&7
 	# Until it has taken the entry out of the pipe.
 	for _ in {1..200}; do

@@ -13,10 +13,10 @@
 #include "tools/bench/fileset.h"
 #include "tools/bench/lines.h"
 #include "tools/commands.h"
-#include "tools/input.h"
 #include "tools/output.h"
 #include "tools/report.h"
 #include "tools/scanning.h"
+#include "tools/signals.h"
 #include "tools/spelling.h"
 
 #include <errno.h>
@@ -83,7 +83,7 @@ static int measure_side(const struct bench_subject *subject, void *state, enum b
 	if (rc == -ENOMEM) {
 		report_line("%s", report_reason(rc));
 	}
-	if (rc == 0 && input_was_interrupted()) {
+	if (rc == 0 && signals_interrupted()) {
 		rc = -ECANCELED;
 	}
 	if (rc == 0) {
@@ -211,16 +211,16 @@ static int run_subjects(const struct bench_options *options, char *const *names,
 	bool is_stopped;
 	int rc = 0;
 
-	input_hold_signals();
+	signals_hold();
 	for (int i = 0; rc == 0 && i < count; i++) {
 		rc = run_subject(&bench, find_subject(names[i]));
 	}
 	fileset_destroy(bench.files);
-	is_stopped = input_was_interrupted();
+	is_stopped = signals_interrupted();
 	if (is_stopped) {
 		report_line("stopped early by a signal");
 	}
-	input_watch_signals(NULL);
+	signals_release();
 	if (is_stopped) {
 		return EXIT_STATUS_STOPPED;
 	}

@@ -4,8 +4,8 @@
  */
 #include "tools/bench/files.h"
 
-#include "tools/input.h"
 #include "tools/report.h"
+#include "tools/signals.h"
 
 #include <errno.h>
 #include <pinion/pinion.h>
@@ -34,7 +34,7 @@ static void report_file(
 /* A figure counts only if every byte was read, past the page cache. */
 static int check_totals(const struct files_bench *bench, const struct pinion_scan_totals *totals)
 {
-	if (input_was_interrupted()) {
+	if (signals_interrupted()) {
 		return -ECANCELED;
 	}
 	if (totals->done != bench->set->count || totals->direct_files != bench->set->count ||
@@ -73,12 +73,12 @@ static int run_ours(struct files_bench *bench, uint64_t *out_elapsed_ns)
 		report_line("cannot start a scan: %s", report_reason(rc));
 		return rc;
 	}
-	input_watch_signals(scan);
+	signals_watch(scan);
 	start_ns = bench_now_ns();
 	rc = add_files(bench, scan);
 	(void)pinion_scan_finish(scan, &totals);
 	*out_elapsed_ns = bench_now_ns() - start_ns;
-	input_hold_signals();
+	signals_hold();
 	pinion_scan_destroy(scan);
 	if (rc != 0 && rc != -ECANCELED) {
 		report_line("cannot add a file: %s", report_reason(rc));

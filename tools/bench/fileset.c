@@ -4,8 +4,8 @@
  */
 #include "tools/bench/fileset.h"
 
-#include "tools/input.h"
 #include "tools/report.h"
+#include "tools/signals.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -199,7 +199,7 @@ static int write_data(const struct fileset_file *file, uint64_t seed)
 		fill((uint64_t *)(void *)block, WRITE_BYTES / sizeof(uint64_t), &state);
 		rc = write_block(
 			file->fd, block, left < WRITE_BYTES ? (size_t)left : WRITE_BYTES, offset);
-		if (rc == 0 && input_was_interrupted()) {
+		if (rc == 0 && signals_interrupted()) {
 			rc = -ECANCELED;
 		}
 	}

@@ -5,7 +5,7 @@
 #include "tools/bench/rawread.h"
 
 #include "tools/bench/subject.h"
-#include "tools/input.h"
+#include "tools/signals.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -138,7 +138,7 @@ static int read_range(const struct rawread_thread *thread, const struct fileset_
 			rc = touch->bytes(
 				touch->arg, thread->index, thread->buffer, length, offset);
 		}
-		if (rc == 0 && input_was_interrupted()) {
+		if (rc == 0 && signals_interrupted()) {
 			rc = -ECANCELED;
 		}
 	}

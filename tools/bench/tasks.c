@@ -4,8 +4,8 @@
  */
 #include "tools/bench/tasks.h"
 
-#include "tools/input.h"
 #include "tools/report.h"
+#include "tools/signals.h"
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -43,7 +43,7 @@ void bench_word_raise(uint32_t *word)
 int bench_word_wait(const uint32_t *word, uint32_t value)
 {
 	while (bench_word_read(word) == value) {
-		if (input_was_interrupted()) {
+		if (signals_interrupted()) {
 			return -ECANCELED;
 		}
 		futex_wait(word, value);

@@ -8,8 +8,8 @@
  * short while after that. Nobody spins while the other side wakes up.
  */
 #include "tools/bench/tasks.h"
-#include "tools/input.h"
 #include "tools/report.h"
+#include "tools/signals.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -127,7 +127,7 @@ static int wait_asleep(struct sleeper *sleeper)
 		if (rc != 0) {
 			return rc;
 		}
-		if (input_was_interrupted()) {
+		if (signals_interrupted()) {
 			return -ECANCELED;
 		}
 		if (!is_there) {

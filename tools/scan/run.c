@@ -14,6 +14,7 @@
 #include "tools/output.h"
 #include "tools/report.h"
 #include "tools/scan/search.h"
+#include "tools/signals.h"
 
 #include <errno.h>
 #include <pinion/runtime.h>
@@ -205,7 +206,7 @@ static void feed(struct scan_job *job)
 	};
 	int error;
 
-	input_watch_signals(job->scan);
+	signals_watch(job->scan);
 	error = input_feed(&input, job->scan);
 	if (error != 0 && error != -ECANCELED) {
 		job->has_trouble = true;
@@ -215,7 +216,7 @@ static void feed(struct scan_job *job)
 		report_line("cannot finish: %s", report_reason(error));
 		job->has_trouble = true;
 	}
-	input_hold_signals();
+	signals_hold();
 }
 
 /* Accepts a job that was never or only partly started. */
@@ -247,7 +248,7 @@ static uint64_t count_findings(struct scan_job *job)
 
 static void report_end(const struct scan_job *job, uint64_t finding_count, double seconds)
 {
-	bool is_stopped = input_was_interrupted();
+	bool is_stopped = signals_interrupted();
 
 	if (is_stopped) {
 		report_line("stopped early by a signal");
@@ -286,7 +287,7 @@ int scan_run(const struct scan_options *options, const struct matcher_ops *match
 	 * Compiling rules takes a while; a signal then is a stop like any
 	 * other.
 	 */
-	input_hold_signals();
+	signals_hold();
 	error = search_init(&job.search, matcher, rules, &trouble);
 	if (error == -EINVAL) {
 		scan_rules_complain(rules, &trouble);
@@ -304,6 +305,6 @@ int scan_run(const struct scan_options *options, const struct matcher_ops *match
 		status = end(&job, scanning_seconds_now() - start_seconds);
 	}
 	stop(&job);
-	input_watch_signals(NULL);
+	signals_release();
 	return status;
 }

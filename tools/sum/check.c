@@ -11,6 +11,7 @@
 #include "tools/input.h"
 #include "tools/output.h"
 #include "tools/report.h"
+#include "tools/signals.h"
 #include "tools/sum/checklist.h"
 
 #include <errno.h>
@@ -110,7 +111,7 @@ static int check_entry(struct sum_job *job, const struct checklist_entry *entry)
 	}
 	if (is_stdin(entry)) {
 		check_stdin(job, entry);
-		return input_was_interrupted() ? -ECANCELED : 0;
+		return signals_interrupted() ? -ECANCELED : 0;
 	}
 	error = sum_begin(job);
 	if (error != 0) {
@@ -224,9 +225,9 @@ static void check_list(struct sum_job *job, const char *path)
 void sum_check(struct sum_job *job, char *const *paths, int path_count)
 {
 	job->mode = &check_mode;
-	input_hold_signals();
+	signals_hold();
 	for (int i = 0; i < path_count; i++) {
-		if (input_was_interrupted() || !output_ok()) {
+		if (signals_interrupted() || !output_ok()) {
 			return;
 		}
 		check_list(job, paths[i]);

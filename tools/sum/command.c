@@ -6,9 +6,9 @@
 #include "tools/sum/job.h"
 
 #include "tools/commands.h"
-#include "tools/input.h"
 #include "tools/output.h"
 #include "tools/report.h"
+#include "tools/signals.h"
 
 #include <pinion/pinion.h>
 #include <string.h>
@@ -170,7 +170,7 @@ static int run_job(const struct sum_options *options, char *const *paths, int pa
 	double start = scanning_seconds_now();
 	bool is_written;
 
-	input_hold_signals();
+	signals_hold();
 	if (options->is_check) {
 		sum_check(&job, paths, path_count);
 	} else {
@@ -179,7 +179,7 @@ static int run_job(const struct sum_options *options, char *const *paths, int pa
 	sum_end(&job);
 	pinion_runtime_destroy(job.runtime);
 	is_written = output_finish();
-	if (input_was_interrupted()) {
+	if (signals_interrupted()) {
 		report_line("stopped early by a signal");
 	}
 	if (options->scanning.has_stats) {
@@ -190,7 +190,7 @@ static int run_job(const struct sum_options *options, char *const *paths, int pa
 			(job.totals.seen > 0 && job.has_trouble && !options->is_check))) {
 		report_totals(&job.totals);
 	}
-	input_watch_signals(NULL);
+	signals_release();
 	return scanning_exit_status(job.has_trouble || !is_written, job.has_mismatch);
 }
 

@@ -12,6 +12,7 @@
 #include "tools/input.h"
 #include "tools/output.h"
 #include "tools/report.h"
+#include "tools/signals.h"
 #include "tools/sum/checklist.h"
 
 #include <errno.h>
@@ -48,7 +49,7 @@ static int hash_hole(struct sum_file *sum, uint64_t length)
 {
 	while (length > 0) {
 		size_t step = length < sizeof(zeros) ? (size_t)length : sizeof(zeros);
-		int error = input_was_interrupted()
+		int error = signals_interrupted()
 			? -ECANCELED
 			: sum->algorithm->update(&sum->state, zeros, step);
 
@@ -146,7 +147,7 @@ int sum_begin(struct sum_job *job)
 		sum_trouble(job);
 		return error;
 	}
-	input_watch_signals(job->scan);
+	signals_watch(job->scan);
 	return 0;
 }
 
@@ -168,7 +169,7 @@ void sum_end(struct sum_job *job)
 		job->totals.hole_bytes += totals.hole_bytes;
 		job->totals.direct_files += totals.direct_files;
 	}
-	input_hold_signals();
+	signals_hold();
 	pinion_scan_destroy(job->scan);
 	job->scan = NULL;
 	if (job->order.has_lost) {
@@ -207,7 +208,7 @@ int sum_stdin(struct sum_job *job, const struct digest_algorithm *algorithm, uin
 {
 	int error;
 
-	input_hold_signals();
+	signals_hold();
 	error = hash_stdin(job, algorithm, digest);
 	job->totals.seen++;
 	if (error == 0) {
@@ -293,7 +294,7 @@ void sum_plain(struct sum_job *job, char *const *paths, int path_count)
 
 	job->mode = &plain_mode;
 	for (int i = 0; i < path_count; i++) {
-		if (input_was_interrupted() || !output_ok()) {
+		if (signals_interrupted() || !output_ok()) {
 			return;
 		}
 		if (strcmp(paths[i], "-") == 0) {

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * SIGINT, SIGTERM and SIGHUP, which end a command early: the first one cancels
+ * what is being done, a second one ends the process. One that was ignored when
+ * the program started (nohup, a shell's background job) stays ignored.
+ *
+ * All calls are for the main thread.
+ */
+#ifndef PINION_TOOLS_SIGNALS_H
+#define PINION_TOOLS_SIGNALS_H
+
+#include <pinion/scan.h>
+#include <stdbool.h>
+
+/* From now on a signal is noticed, and cancels `scan`. */
+void signals_watch(struct pinion_scan *scan);
+
+/*
+ * From now on a signal is noticed, but cancels nothing: for the time before,
+ * between and after scans. The one watched so far may be destroyed afterwards.
+ */
+void signals_hold(void);
+
+/* Signals do again what they did before the first of the calls above. */
+void signals_release(void);
+
+/* True once a signal has come. */
+bool signals_interrupted(void);
+
+/* Readable once a signal has come, for poll(2). -1 where none is noticed. */
+int signals_fd(void);
+
+#endif
