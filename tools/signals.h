@@ -4,7 +4,7 @@
  * what is being done, a second one ends the process. One that was ignored when
  * the program started (nohup, a shell's background job) stays ignored.
  *
- * All calls are for the main thread.
+ * All calls but signals_interrupted() are for the main thread.
  */
 #ifndef PINION_TOOLS_SIGNALS_H
 #define PINION_TOOLS_SIGNALS_H

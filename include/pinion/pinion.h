@@ -14,5 +14,7 @@
 #include <pinion/task.h>
 #include <pinion/version.h>
 #include <pinion/walk.h>
+#include <pinion/work.h>
+#include <pinion/yield.h>
 
 #endif

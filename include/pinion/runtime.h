@@ -3,12 +3,17 @@
  * A runtime: workers, one per core, each with its own ring, arena and queue.
  * Several may live in one process. It has one life: create, then drain or
  * stop, then destroy.
+ *
+ * A process may fork while it has runtimes: they go on in the parent. In the
+ * child they are dead memory: each call on them returns -ECHILD, and
+ * pinion_runtime_destroy() does nothing.
  */
 #ifndef PINION_RUNTIME_H
 #define PINION_RUNTIME_H
 
 #include <pinion/config.h>
 #include <pinion/task.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 PINION_BEGIN_DECLS
@@ -41,8 +46,9 @@ PINION_API int pinion_runtime_create(
 PINION_API void pinion_runtime_destroy(struct pinion_runtime *runtime);
 
 /*
- * Has `task` run once on some worker: on the current one when called from a
- * worker of this runtime, else on whichever is free first.
+ * Has `task` run once on some worker. Called from a worker of this runtime, it
+ * is queued there, and runs there next or when its turn comes, unless a worker
+ * that has nothing to do takes it; else whichever is free first runs it.
  *
  * Owns: on success the task is the runtime's until it is entered; on failure
  * it stays with the caller, untouched.
@@ -50,17 +56,60 @@ PINION_API void pinion_runtime_destroy(struct pinion_runtime *runtime);
  * wake a sleeping worker.
  * Errors: -ESHUTDOWN: drained or stopped, and the caller is not a task of this
  * runtime; tasks may spawn until the last one is done, except under stop.
- * -EINVAL: `task->run` is NULL.
+ * -EINVAL: `task->run` is NULL, or a flag is unknown. -ECHILD: the runtime is
+ * that of the process this one was forked from.
  * Since: 0.1
  */
 PINION_API int pinion_spawn(struct pinion_runtime *runtime, struct pinion_task *task);
 
 /*
- * As pinion_spawn(), but any worker may take the task, also when the caller is
- * one: for work that should spread.
+ * As pinion_spawn() from a worker, but behind all that waits in its queue: for
+ * a task that makes way and spawns what is left of it, usually itself.
+ *
+ * Context: a task on a worker of `runtime`; never blocks or allocates.
+ * Errors: as pinion_spawn(); -EPERM: not on a worker of this runtime.
+ * Since: 0.1
+ */
+PINION_API int pinion_respawn(struct pinion_runtime *runtime, struct pinion_task *task);
+
+/*
+ * As pinion_spawn(), but through the queue all workers share, also when the
+ * caller is one: for work that should spread at once.
  * Since: 0.1
  */
 PINION_API int pinion_spawn_shared(struct pinion_runtime *runtime, struct pinion_task *task);
+
+/*
+ * As pinion_spawn(), but worker `worker_index` runs the task and no other: for
+ * work on that worker's memory and files.
+ *
+ * Errors: also -EINVAL: there is no such worker.
+ * Since: 0.1
+ */
+PINION_API int pinion_spawn_on(
+	struct pinion_runtime *runtime, uint32_t worker_index, struct pinion_task *task);
+
+/*
+ * Spawns `count` tasks at once, in order, all of them or none. From outside it
+ * costs one admission and at most one wake; the workers wake each other.
+ *
+ * Owns: on failure every task stays with the caller, untouched.
+ * Errors: as pinion_spawn(), for any of them. 0 tasks are fine.
+ * Since: 0.1
+ */
+PINION_API int pinion_spawn_batch(
+	struct pinion_runtime *runtime, struct pinion_task *const *tasks, uint32_t count);
+
+/*
+ * For a long task, now and then: whether it should return soon, and spawn what
+ * is left of it. True when its worker's turn is over (`budget_us`), or when
+ * completions wait; those are collected by the call, to be run next.
+ *
+ * Context: a task on a worker of `runtime`, where it takes some 25 ns; false
+ * anywhere else.
+ * Since: 0.1
+ */
+PINION_API bool pinion_should_yield(struct pinion_runtime *runtime);
 
 /*
  * Refuses new outside work, waits until everything admitted has run, with all
@@ -73,7 +122,17 @@ PINION_API int pinion_spawn_shared(struct pinion_runtime *runtime, struct pinion
 PINION_API int pinion_runtime_drain(struct pinion_runtime *runtime);
 
 /*
- * Refuses all new work, gives queued tasks to their `cancel`, cancels requests
+ * As pinion_runtime_drain(), then returns how the tasks went: 0, or what the
+ * first of them that failed had returned.
+ *
+ * Context and Errors: as pinion_runtime_drain(), besides a task's own.
+ * Since: 0.1
+ */
+PINION_API int pinion_runtime_join(struct pinion_runtime *runtime);
+
+/*
+ * Refuses all new work, gives queued tasks to their `cancel` (those that
+ * are mandatory run instead), cancels requests
  * in flight, waits for what is running and for every request (each still
  * completes exactly once), and ends the workers.
  *
@@ -115,12 +174,19 @@ struct pinion_runtime_counters {
 	uint64_t tasks_cancelled; /* entered through `cancel` */
 	uint64_t requests_submitted;
 	uint64_t requests_completed;
-	uint64_t read_bytes;	     /* bytes that completed reads delivered */
-	uint64_t ring_enters;	     /* io_uring_enter calls */
-	uint64_t parks_futex;	     /* times a worker slept on its futex */
-	uint64_t parks_ring;	     /* times a worker slept in its ring */
-	uint64_t wakes_sent;	     /* times a worker woke another */
-	uint64_t unregistered_reads; /* reads into memory the ring does not know */
+	uint64_t read_bytes;		  /* bytes that completed reads delivered */
+	uint64_t ring_enters;		  /* io_uring_enter calls */
+	uint64_t parks_futex;		  /* times a worker slept on its futex */
+	uint64_t parks_ring;		  /* times a worker slept in its ring */
+	uint64_t wakes_sent;		  /* times a worker woke another */
+	uint64_t unregistered_reads;	  /* reads into memory the ring does not know */
+	uint64_t tasks_stolen;		  /* moved from one worker's queue to another's */
+	uint64_t steals;		  /* in so many pieces */
+	uint64_t lifo_polls;		  /* tasks run straight after the one that spawned them */
+	uint64_t injector_takes;	  /* batches taken from the queue all share */
+	uint64_t searches;		  /* times a worker looked into the others' queues */
+	uint64_t spin_hits;		  /* times it found work while spinning */
+	uint64_t park_timeout_found_work; /* wake-ups only the safety net caught; 0 */
 };
 
 PINION_API void pinion_runtime_counters(const struct pinion_runtime *runtime,

@@ -17,7 +17,8 @@ struct pinion_task;
  * Runs to completion on a worker.
  *
  * Errors: 0 or a negative errno; a negative value counts as a failure in
- * pinion_runtime_counters and changes nothing else.
+ * pinion_runtime_counters, and the runtime's first is kept for
+ * pinion_runtime_join(); `fault_policy` says what else happens.
  * Context: a worker thread. It may spawn, submit requests, and block, though
  * blocking holds up everything else on that worker. The task's memory is the
  * caller's again as soon as the function is entered: it may free it or spawn
@@ -26,8 +27,12 @@ struct pinion_task;
  */
 typedef int (*pinion_task_fn)(struct pinion_task *task);
 
+enum pinion_task_flags {
+	PINION_TASK_MANDATORY = 1, /* run even if the runtime is stopped first */
+};
+
 /*
- * Shape: 32 bytes, embeddable; set `run` and `cancel`, zero the rest.
+ * Shape: 32 bytes, embeddable; set `run`, `cancel` and `flags`, zero the rest.
  * Owns: the caller's memory. It must not move or be freed between a successful
  * pinion_spawn() and the entry of `run` or `cancel`, of which exactly one is
  * called.
@@ -40,7 +45,9 @@ struct pinion_task {
 	 * NULL.
 	 */
 	void (*cancel)(struct pinion_task *task);
-	uint64_t private_[2];
+	uint32_t flags; /* enum pinion_task_flags */
+	uint32_t reserved;
+	uint64_t private_;
 };
 
 PINION_END_DECLS

@@ -60,6 +60,11 @@ struct pin_atomic_u64 {
 		return atomic_compare_exchange_strong_explicit(&atomic->value, expected, value, \
 			memory_order_acquire, memory_order_relaxed); \
 	} \
+	static inline bool pin_cas_acq_rel_##suffix(type *atomic, scalar *expected, scalar value) \
+	{ \
+		return atomic_compare_exchange_strong_explicit(&atomic->value, expected, value, \
+			memory_order_acq_rel, memory_order_relaxed); \
+	} \
 	static inline bool pin_cas_seq_cst_##suffix(type *atomic, scalar *expected, scalar value) \
 	{ \
 		return atomic_compare_exchange_strong_explicit(&atomic->value, expected, value, \
@@ -81,6 +86,10 @@ struct pin_atomic_u64 {
 	{ \
 		return atomic_fetch_sub_explicit(&atomic->value, value, memory_order_acq_rel); \
 	} \
+	static inline scalar pin_fetch_sub_seq_cst_##suffix(type *atomic, scalar value) \
+	{ \
+		return atomic_fetch_sub_explicit(&atomic->value, value, memory_order_seq_cst); \
+	} \
 	static inline scalar pin_fetch_or_seq_cst_##suffix(type *atomic, scalar value) \
 	{ \
 		return atomic_fetch_or_explicit(&atomic->value, value, memory_order_seq_cst); \
@@ -96,6 +105,15 @@ PIN_ATOMIC_DEFINE(u64, struct pin_atomic_u64, uint64_t)
 static inline void pin_fence_seq_cst(void)
 {
 	atomic_thread_fence(memory_order_seq_cst);
+}
+
+/*
+ * Holds the compiler only. A full fence together with the host's fence_all on
+ * the other side, which makes every other thread pass one.
+ */
+static inline void pin_fence_light(void)
+{
+	atomic_signal_fence(memory_order_seq_cst);
 }
 
 #endif

@@ -23,6 +23,16 @@
 #define PIN_LIKELY(condition) __builtin_expect(!!(condition), 1)
 #define PIN_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 
+/* A moment for the other hardware thread of a core; what spins calls it. */
+static inline void pin_cpu_relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__) || defined(__arm__)
+	__asm__ volatile("yield");
+#endif
+}
+
 /* `align` is a power of two. */
 static inline uint64_t pin_round_up(uint64_t value, uint64_t align)
 {

@@ -14,7 +14,7 @@
 
 /* The struct as first released; a smaller one was never valid. */
 #define CONFIG_BYTES_MIN sizeof(struct pinion_config)
-_Static_assert(sizeof(struct pinion_config) == 72, "released size");
+_Static_assert(sizeof(struct pinion_config) == 136, "released size");
 
 struct field {
 	const char *name;
@@ -23,14 +23,17 @@ struct field {
 	uint32_t standard;
 	uint32_t min;
 	uint32_t max;
-	uint32_t multiple; /* of which the value must be one; 1: any */
+	uint32_t multiple;	  /* of which the value must be one; 1: any */
+	const char *const *words; /* the values' names in the environment; NULL: numbers */
 };
 
-#define FIELD(member, variable, standard, min, max, multiple) \
+#define FIELD(member, variable, standard, min, max, multiple, words) \
 	{ \
 #member, variable, offsetof(struct pinion_config, member), standard, min, max, \
-			multiple \
+			multiple, words \
 	}
+#define NUMBER(member, variable, standard, min, max) \
+	FIELD(member, variable, standard, min, max, 1, NULL)
 
 enum {
 	BUFFER_BYTES_MAX = 256 << 20,
@@ -39,23 +42,48 @@ enum {
 	BUFFERS_DIVIDED = 32,
 };
 
-static const struct field fields[] = {
-	FIELD(worker_count, "PINION_WORKERS", 0, 0, 4096, 1),
-	FIELD(use_smt, NULL, 0, 0, 1, 1),
-	FIELD(bind_workers, "PINION_BIND", 1, 0, 1, 1),
-	FIELD(ring_entries, NULL, 256, 8, 32768, 1),
-	FIELD(ring_helper_count, NULL, 16, 1, 1024, 1),
-	FIELD(budget_polls, NULL, 128, 1, 65535, 1),
-	FIELD(budget_us, NULL, 500, 1, 1000000, 1),
-	FIELD(buffer_bytes, NULL, 1 << 20, 4096, BUFFER_BYTES_MAX, 4096),
-	FIELD(buffer_count, NULL, 0, 0, 65536, 1),
-	FIELD(small_buffer_bytes, NULL, 64 << 10, 4096, BUFFER_BYTES_MAX, 4096),
-	FIELD(small_buffer_count, NULL, 48, 1, 65536, 1),
-	FIELD(io_level, "PINION_IO_LEVEL", PINION_IO_AUTO, PINION_IO_AUTO, PINION_IO_RING, 1),
-	FIELD(reserved, NULL, 0, 0, 0, 1),
-};
+static const uint64_t seed_standard = 0x853c49e6748fea9b;
 
-static const char *const io_level_names[] = {"auto", "fallback", "ring"};
+static const char *const io_level_words[] = {"auto", "fallback", "ring", NULL};
+static const char *const queue_order_words[] = {"fifo", "lifo", NULL};
+static const char *const wake_policy_words[] = {"near", "lowest", "rotate", NULL};
+static const char *const fault_policy_words[] = {"isolate", "fail_fast", NULL};
+
+/* All but `size`, the log and the seed. */
+static const struct field fields[] = {
+	NUMBER(worker_count, "PINION_WORKERS", 0, 0, 4096),
+	NUMBER(use_smt, "PINION_SMT", 0, 0, 1),
+	NUMBER(bind_workers, "PINION_BIND", 1, 0, 1),
+	NUMBER(ring_entries, "PINION_RING_ENTRIES", 256, 8, 32768),
+	NUMBER(ring_helper_count, "PINION_RING_HELPERS", 16, 1, 1024),
+	NUMBER(budget_polls, "PINION_BUDGET_POLLS", 128, 1, 65535),
+	NUMBER(budget_us, "PINION_BUDGET_US", 500, 1, 1000000),
+	FIELD(buffer_bytes, "PINION_BUFFER_BYTES", 1 << 20, 4096, BUFFER_BYTES_MAX, 4096, NULL),
+	NUMBER(buffer_count, "PINION_BUFFERS", 0, 0, 65536),
+	FIELD(small_buffer_bytes, "PINION_SMALL_BUFFER_BYTES", 64 << 10, 4096, BUFFER_BYTES_MAX,
+		4096, NULL),
+	NUMBER(small_buffer_count, "PINION_SMALL_BUFFERS", 48, 1, 65536),
+	FIELD(io_level, "PINION_IO_LEVEL", PINION_IO_AUTO, PINION_IO_AUTO, PINION_IO_RING, 1,
+		io_level_words),
+	NUMBER(reserved, NULL, 0, 0, 0),
+	FIELD(queue_order, "PINION_QUEUE_ORDER", PINION_QUEUE_FIFO, PINION_QUEUE_FIFO,
+		PINION_QUEUE_LIFO, 1, queue_order_words),
+	NUMBER(queue_tasks, "PINION_QUEUE_TASKS", 256, 4, 65536),
+	NUMBER(lifo_polls, "PINION_LIFO_POLLS", 3, 0, 65535),
+	NUMBER(hoard_spawns, "PINION_HOARD_SPAWNS", 32, 1, 65535),
+	NUMBER(steal_tries, "PINION_STEAL_TRIES", 4, 1, 1024),
+	NUMBER(spin_iters, "PINION_SPIN_ITERS", 200, 0, 65535),
+	NUMBER(park_timeout_us, "PINION_PARK_TIMEOUT_US", 0, 0, 60000000),
+	NUMBER(injector_target_us, "PINION_INJECTOR_TARGET_US", 1000, 1, 1000000),
+	NUMBER(interval_min, "PINION_INTERVAL_MIN", 8, 1, 65535),
+	NUMBER(interval_max, "PINION_INTERVAL_MAX", 255, 1, 65535),
+	NUMBER(ewma_alpha_permille, "PINION_EWMA_ALPHA_PERMILLE", 100, 1, 999),
+	NUMBER(task_ns, "PINION_TASK_NS", 50000, 1, 1000000000),
+	FIELD(wake_policy, "PINION_WAKE", PINION_WAKE_NEAR, PINION_WAKE_NEAR, PINION_WAKE_ROTATE, 1,
+		wake_policy_words),
+	FIELD(fault_policy, "PINION_FAULT_POLICY", PINION_FAULT_ISOLATE, PINION_FAULT_ISOLATE,
+		PINION_FAIL_FAST, 1, fault_policy_words),
+};
 
 static uint32_t read_field(const struct pinion_config *config, const struct field *field)
 {
@@ -72,7 +100,7 @@ static void write_field(struct pinion_config *config, const struct field *field,
 
 void pinion_config_init_sized(struct pinion_config *config, uint32_t size)
 {
-	struct pinion_config full = {.size = size};
+	struct pinion_config full = {.size = size, .seed = seed_standard};
 
 	for (size_t i = 0; i < PIN_ARRAY_COUNT(fields); i++) {
 		write_field(&full, &fields[i], fields[i].standard);
@@ -97,11 +125,28 @@ static int check_field(
 	return 0;
 }
 
+static int check_power_of_two(const struct pin_log *log, const char *name, uint32_t value)
+{
+	if (!pin_is_power_of_two(value)) {
+		pin_log(log, PINION_LOG_ERROR, "%s: %u is not a power of two", name, value);
+		return -EINVAL;
+	}
+	return 0;
+}
+
 static int check_together(const struct pin_log *log, const struct pinion_config *config)
 {
-	if (!pin_is_power_of_two(config->ring_entries)) {
-		pin_log(log, PINION_LOG_ERROR, "ring_entries: %u is not a power of two",
-			config->ring_entries);
+	int rc = check_power_of_two(log, "ring_entries", config->ring_entries);
+
+	if (rc == 0) {
+		rc = check_power_of_two(log, "queue_tasks", config->queue_tasks);
+	}
+	if (rc < 0) {
+		return rc;
+	}
+	if (config->interval_min > config->interval_max) {
+		pin_log(log, PINION_LOG_ERROR, "interval_min: %u is more than interval_max, %u",
+			config->interval_min, config->interval_max);
 		return -EINVAL;
 	}
 	if (config->small_buffer_bytes > config->buffer_bytes) {
@@ -152,22 +197,39 @@ void pin_config_complete(struct pinion_config *config, uint32_t default_worker_c
 	}
 }
 
-static bool parse_value(const char *text, const struct field *field, uint64_t *out_value)
+/* `base` 0 accepts hexadecimal as well. */
+static bool parse_number(const char *text, int base, uint64_t *out_value)
 {
 	char *end;
 
-	if (field->offset == offsetof(struct pinion_config, io_level)) {
-		for (size_t i = 0; i < PIN_ARRAY_COUNT(io_level_names); i++) {
-			if (strcmp(text, io_level_names[i]) == 0) {
-				*out_value = i;
-				return true;
-			}
-		}
-		return false;
-	}
 	errno = 0;
-	*out_value = strtoull(text, &end, 10);
-	return errno == 0 && end != text && *end == '\0' && text[0] != '-';
+	*out_value = strtoull(text, &end, base);
+	return errno == 0 && end != text && *end == '\0' && strchr(text, '-') == NULL;
+}
+
+static bool parse_value(const char *text, const struct field *field, uint64_t *out_value)
+{
+	if (field->words == NULL) {
+		return parse_number(text, 10, out_value);
+	}
+	for (size_t i = 0; field->words[i] != NULL; i++) {
+		if (strcmp(text, field->words[i]) == 0) {
+			*out_value = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+static int read_seed(struct pinion_config *config, const struct pin_log *log)
+{
+	const char *text = getenv("PINION_SEED");
+
+	if (text == NULL || text[0] == '\0' || parse_number(text, 0, &config->seed)) {
+		return 0;
+	}
+	pin_log(log, PINION_LOG_ERROR, "PINION_SEED: \"%s\" is not a value for seed", text);
+	return -EINVAL;
 }
 
 int pinion_config_from_env(struct pinion_config *config)
@@ -194,5 +256,5 @@ int pinion_config_from_env(struct pinion_config *config)
 		}
 		write_field(config, field, (uint32_t)value);
 	}
-	return 0;
+	return read_seed(config, &log);
 }

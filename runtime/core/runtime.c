@@ -6,6 +6,8 @@
 #include "runtime/core/runtime.h"
 #include "runtime/base/check.h"
 #include "runtime/core/config.h"
+#include "runtime/core/forked.h"
+#include "runtime/core/wake.h"
 #include "runtime/core/worker.h"
 #include "runtime/host/lock.h"
 
@@ -20,6 +22,7 @@ struct pinion_runtime {
 	struct pin_shared shared;
 	struct pin_lock life;	  /* whoever ends the runtime; rank 1, held while joining */
 	bool is_joined;		  /* [lock:life] */
+	uint32_t forked;	  /* [const] pin_forked_now() of its process */
 	char fallback_cause[192]; /* [const] empty: there are rings */
 };
 
@@ -27,6 +30,8 @@ const char *pinion_version(void)
 {
 	return PINION_VERSION_STRING;
 }
+
+#define TASK_FLAGS ((uint32_t)PINION_TASK_MANDATORY)
 
 /* ---- creation ---- */
 
@@ -67,6 +72,17 @@ static void place_worker(struct pin_worker *worker, const struct pin_topology *t
 	worker->has_place = !throttled && worker->shared->worker_count <= topology->place_count;
 }
 
+static int init_victims(struct pin_shared *shared, const struct pin_topology *topology)
+{
+	uint32_t count = shared->worker_count;
+
+	/* Workers that share CPUs have no place of their own. */
+	shared->has_cpu_each =
+		count > 0 && topology->place_count > 1 && shared->workers[0].has_place;
+	return pin_victims_init(&shared->victims, topology->places,
+		shared->workers[0].has_place ? count : 0, count);
+}
+
 static int place_workers(struct pin_shared *shared)
 {
 	struct pin_topology topology;
@@ -85,18 +101,20 @@ static int place_workers(struct pin_shared *shared)
 		pin_topology_fini(&topology);
 		return -ENOMEM;
 	}
-	for (uint32_t i = 0; i < shared->worker_count; i++) {
+	memset(shared->workers, 0, (size_t)shared->worker_count * sizeof(struct pin_worker));
+	for (uint32_t i = 0; i < shared->worker_count && rc == 0; i++) {
 		struct pin_worker *worker = &shared->workers[i];
 
-		memset(worker, 0, sizeof(*worker));
 		worker->shared = shared;
 		worker->index = i;
-		pin_parker_init(&worker->parker);
-		pin_deque_init(&worker->deque);
 		place_worker(worker, &topology);
+		rc = pin_worker_init(worker);
+	}
+	if (rc == 0) {
+		rc = init_victims(shared, &topology);
 	}
 	pin_topology_fini(&topology);
-	return 0;
+	return rc;
 }
 
 static int start_threads(struct pin_shared *shared)
@@ -150,6 +168,7 @@ static void free_workers(struct pin_shared *shared)
 	for (uint32_t i = 0; i < shared->worker_count; i++) {
 		pin_worker_fini(&shared->workers[i]);
 	}
+	pin_victims_fini(&shared->victims);
 	free(shared->workers);
 }
 
@@ -162,6 +181,7 @@ int pinion_runtime_create(const struct pinion_config *config, struct pinion_runt
 	if (rc < 0) {
 		return rc;
 	}
+	pin_forked_watch();
 	runtime = aligned_alloc(
 		PIN_CACHE_LINE, pin_round_up(sizeof(struct pinion_runtime), PIN_CACHE_LINE));
 	if (runtime == NULL) {
@@ -174,50 +194,55 @@ int pinion_runtime_create(const struct pinion_config *config, struct pinion_runt
 				.log = {.fn = accepted.log, .arg = accepted.log_arg},
 				.config = accepted,
 			},
+		.forked = pin_forked_now(),
 	};
 	rc = choose_io(runtime);
-	if (rc < 0) {
-		goto free_runtime;
+	if (rc == 0) {
+		rc = place_workers(&runtime->shared);
 	}
-	rc = place_workers(&runtime->shared);
-	if (rc < 0) {
-		goto free_runtime;
+	if (rc == 0) {
+		pin_gate_init(&runtime->shared.gate);
+		pin_injector_init(&runtime->shared.injector, runtime->shared.host);
+		pin_idle_init(&runtime->shared.idle, runtime->shared.worker_count);
+		rc = start_threads(&runtime->shared);
 	}
-	pin_gate_init(&runtime->shared.gate);
-	pin_injector_init(&runtime->shared.injector, runtime->shared.host);
-	pin_idle_init(&runtime->shared.idle, runtime->shared.worker_count);
-	rc = start_threads(&runtime->shared);
 	if (rc < 0) {
-		goto end_threads;
+		pin_store_release_u32(&runtime->shared.has_ended, 1);
+		pin_wake_all(&runtime->shared);
+		join_threads(&runtime->shared);
+		free_workers(&runtime->shared);
+		free(runtime);
+		return rc;
 	}
 	*out_runtime = runtime;
 	return 0;
-
-end_threads:
-	pin_store_release_u32(&runtime->shared.has_ended, 1);
-	pin_shared_wake_all(&runtime->shared);
-	join_threads(&runtime->shared);
-	free_workers(&runtime->shared);
-free_runtime:
-	free(runtime);
-	return rc;
 }
 
 /* ---- the end ---- */
+
+/* A child of the process that created it has none of its workers. */
+static bool is_foreign(const struct pinion_runtime *runtime)
+{
+	return PIN_UNLIKELY(runtime->forked != pin_forked_now());
+}
 
 static int end(struct pinion_runtime *runtime, bool stop)
 {
 	struct pin_shared *shared = &runtime->shared;
 	struct pin_worker *worker = pin_worker_current();
 
+	if (is_foreign(runtime)) {
+		return -ECHILD;
+	}
 	if (worker != NULL && worker->shared == shared) {
 		return -EDEADLK;
 	}
 	if (stop) {
-		pin_store_release_u32(&shared->is_stopping, 1);
+		pin_shared_stop(shared);
+	} else {
+		pin_gate_close(&shared->gate);
+		pin_wake_all(shared);
 	}
-	pin_gate_close(&shared->gate);
-	pin_shared_wake_all(shared);
 	pin_lock_acquire(&runtime->life, shared->host);
 	if (!runtime->is_joined) {
 		join_threads(shared);
@@ -237,9 +262,17 @@ int pinion_runtime_stop(struct pinion_runtime *runtime)
 	return end(runtime, true);
 }
 
+int pinion_runtime_join(struct pinion_runtime *runtime)
+{
+	int rc = end(runtime, false);
+
+	return rc != 0 ? rc : -(int)pin_load_acquire_u32(&runtime->shared.first_failure);
+}
+
 void pinion_runtime_destroy(struct pinion_runtime *runtime)
 {
-	if (runtime == NULL) {
+	/* The child's copy is little memory; what is in it is the parent's. */
+	if (runtime == NULL || is_foreign(runtime)) {
 		return;
 	}
 	PIN_CHECK(end(runtime, true) == 0); /* not from one of its own workers */
@@ -256,39 +289,161 @@ static struct pin_worker *own_worker(const struct pinion_runtime *runtime)
 	return worker != NULL && worker->shared == &runtime->shared ? worker : NULL;
 }
 
-static int spawn_outside(struct pin_shared *shared, struct pinion_task *task)
+static int check_task(const struct pinion_runtime *runtime, const struct pinion_task *task)
+{
+	if (task == NULL || task->run == NULL || (task->flags & ~TASK_FLAGS) != 0) {
+		return -EINVAL;
+	}
+	return is_foreign(runtime) ? -ECHILD : 0;
+}
+
+static void push_admitted(
+	struct pin_shared *shared, struct pinion_task *const *tasks, uint32_t count)
 {
 	struct pin_list list = {0};
 
-	if (!pin_gate_admit(&shared->gate, 1)) {
+	for (uint32_t i = 0; i < count; i++) {
+		pin_list_push(&list, pin_task_link(tasks[i]));
+	}
+	pin_injector_push(&shared->injector, &list, count);
+	pin_wake_one(shared, NULL);
+}
+
+static int spawn_outside(
+	struct pin_shared *shared, struct pinion_task *const *tasks, uint32_t count)
+{
+	/* First, since what is refused stays untouched. */
+	if (!pin_gate_admit(&shared->gate, count)) {
 		return -ESHUTDOWN;
 	}
-	pin_list_push(&list, pin_task_link(task));
-	pin_injector_push(&shared->injector, &list, 1);
-	pin_shared_wake_one(shared, NULL);
+	push_admitted(shared, tasks, count);
 	return 0;
 }
 
 int pinion_spawn(struct pinion_runtime *runtime, struct pinion_task *task)
 {
 	struct pin_worker *worker = own_worker(runtime);
+	int rc = check_task(runtime, task);
 
-	if (task == NULL || task->run == NULL) {
-		return -EINVAL;
+	if (PIN_UNLIKELY(rc != 0)) {
+		return rc;
 	}
 	return worker != NULL ? pin_worker_spawn(worker, task)
-			      : spawn_outside(&runtime->shared, task);
+			      : spawn_outside(&runtime->shared, &task, 1);
+}
+
+int pinion_respawn(struct pinion_runtime *runtime, struct pinion_task *task)
+{
+	struct pin_worker *worker = own_worker(runtime);
+	int rc = check_task(runtime, task);
+
+	if (rc == 0 && worker == NULL) {
+		rc = -EPERM;
+	}
+	if (rc == 0 && pin_load_acquire_u32(&runtime->shared.is_stopping) != 0) {
+		rc = -ESHUTDOWN;
+	}
+	if (rc == 0) {
+		pin_worker_respawn(worker, task);
+	}
+	return rc;
 }
 
 int pinion_spawn_shared(struct pinion_runtime *runtime, struct pinion_task *task)
 {
 	struct pin_worker *worker = own_worker(runtime);
+	int rc = check_task(runtime, task);
 
-	if (task == NULL || task->run == NULL) {
-		return -EINVAL;
+	if (rc != 0) {
+		return rc;
 	}
 	return worker != NULL ? pin_worker_spawn_shared(worker, task)
-			      : spawn_outside(&runtime->shared, task);
+			      : spawn_outside(&runtime->shared, &task, 1);
+}
+
+int pinion_spawn_on(struct pinion_runtime *runtime, uint32_t worker_index, struct pinion_task *task)
+{
+	struct pin_shared *shared = &runtime->shared;
+	struct pin_worker *worker = own_worker(runtime);
+	struct pin_worker *target;
+	int rc = check_task(runtime, task);
+
+	if (rc != 0) {
+		return rc;
+	}
+	if (worker_index >= shared->worker_count) {
+		return -EINVAL;
+	}
+	target = &shared->workers[worker_index];
+	if (worker != NULL) {
+		return pin_worker_spawn_on(worker, target, task);
+	}
+	if (!pin_gate_admit(&shared->gate, 1)) {
+		return -ESHUTDOWN;
+	}
+	pin_inbox_push(&target->inbox, pin_task_link(task));
+	pin_wake_worker(target, NULL);
+	return 0;
+}
+
+int pinion_spawn_batch(
+	struct pinion_runtime *runtime, struct pinion_task *const *tasks, uint32_t count)
+{
+	struct pin_worker *worker = own_worker(runtime);
+
+	if (is_foreign(runtime)) {
+		return -ECHILD;
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		int rc = check_task(runtime, tasks[i]);
+
+		if (rc != 0) {
+			return rc;
+		}
+	}
+	if (count == 0) {
+		return 0;
+	}
+	return worker != NULL ? pin_worker_spawn_batch(worker, tasks, count)
+			      : spawn_outside(&runtime->shared, tasks, count);
+}
+
+/*
+ * On a worker a place is no more than a look at the stop flag: a task pushed
+ * behind it is cancelled, not lost.
+ */
+int pin_runtime_reserve(struct pinion_runtime *runtime)
+{
+	struct pin_shared *shared = &runtime->shared;
+	bool is_open;
+
+	if (is_foreign(runtime)) {
+		return -ECHILD;
+	}
+	is_open = own_worker(runtime) != NULL ? pin_load_acquire_u32(&shared->is_stopping) == 0
+					      : pin_gate_admit(&shared->gate, 1);
+
+	return is_open ? 0 : -ESHUTDOWN;
+}
+
+void pin_runtime_spawn_reserved(struct pinion_runtime *runtime, struct pinion_task *task)
+{
+	struct pin_worker *worker = own_worker(runtime);
+
+	if (worker != NULL) {
+		pin_worker_respawn(worker, task);
+	} else {
+		push_admitted(&runtime->shared, &task, 1);
+	}
+}
+
+void pin_runtime_forgo(struct pinion_runtime *runtime)
+{
+	struct pin_shared *shared = &runtime->shared;
+
+	if (own_worker(runtime) == NULL && pin_gate_forgo(&shared->gate, 1)) {
+		pin_wake_all(shared);
+	}
 }
 
 /* ---- on a worker ---- */
@@ -298,6 +453,13 @@ int pinion_worker_index(const struct pinion_runtime *runtime)
 	const struct pin_worker *worker = own_worker(runtime);
 
 	return worker != NULL ? (int)worker->index : -ENOENT;
+}
+
+bool pinion_should_yield(struct pinion_runtime *runtime)
+{
+	struct pin_worker *worker = own_worker(runtime);
+
+	return worker != NULL && pin_worker_should_yield(worker);
 }
 
 int pinion_read_submit(struct pinion_runtime *runtime, struct pinion_request *request)
@@ -380,6 +542,13 @@ void pinion_runtime_counters(const struct pinion_runtime *runtime,
 		sum.parks_ring += pin_meter_read(&meter->parks_ring);
 		sum.wakes_sent += pin_meter_read(&meter->wakes_sent);
 		sum.unregistered_reads += pin_meter_read(&meter->unregistered_reads);
+		sum.tasks_stolen += pin_meter_read(&meter->tasks_stolen);
+		sum.steals += pin_meter_read(&meter->steals);
+		sum.lifo_polls += pin_meter_read(&meter->lifo_polls);
+		sum.injector_takes += pin_meter_read(&meter->injector_takes);
+		sum.searches += pin_meter_read(&meter->searches);
+		sum.spin_hits += pin_meter_read(&meter->spin_hits);
+		sum.park_timeout_found_work += pin_meter_read(&meter->park_timeout_found_work);
 	}
 	sum.tasks_spawned += pin_gate_admitted(&shared->gate);
 	memset(out_counters, 0, size);

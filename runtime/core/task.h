@@ -16,7 +16,7 @@ _Static_assert(sizeof(struct pinion_task) == 32, "released size");
 
 static inline struct pin_link *pin_task_link(struct pinion_task *task)
 {
-	return (struct pin_link *)(void *)task->private_;
+	return (struct pin_link *)(void *)&task->private_;
 }
 
 static inline struct pinion_task *pin_task_of(struct pin_link *link)

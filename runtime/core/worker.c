@@ -4,21 +4,26 @@
  */
 #include "runtime/core/worker.h"
 #include "runtime/base/check.h"
+#include "runtime/core/search.h"
+#include "runtime/core/wake.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 enum {
 	/*
-	 * Every so many polls the injector comes first, so that it never
-	 * starves.
-	 */
-	INJECTOR_INTERVAL = 20,
-	/*
 	 * How long submissions may gather while tasks run. A disk whose queue
 	 * runs dry behind a long task costs far more than one more enter does.
 	 */
 	SUBMIT_DELAY_NS = 20 * 1000,
+	/* Work worth the time it takes to wake somebody for it. */
+	WAKE_WORTH_NS = 20 * 1000,
+	/*
+	 * Reading the clock costs as much as an empty task. While tasks are as
+	 * short as this it is read after so many.
+	 */
+	SHORT_TASK_NS = 1000,
+	CLOCK_STRIDE = 8,
 	/* Marks the index of a small buffer. */
 	SMALL_BUFFER = 1u << 31,
 };
@@ -30,38 +35,11 @@ struct pin_worker *pin_worker_current(void)
 	return current_worker;
 }
 
-/* ---- waking ---- */
-
-static void notify(struct pin_shared *shared, uint32_t index)
+void pin_shared_stop(struct pin_shared *shared)
 {
-	struct pin_worker *target = &shared->workers[index];
-
-	if (pin_parker_notify(&target->parker, shared->host)) {
-		pin_ring_doorbell(&target->ring);
-	}
-}
-
-void pin_shared_wake_one(struct pin_shared *shared, struct pin_worker *waker)
-{
-	uint32_t index;
-
-	pin_fence_seq_cst(); /* [PARK-1] */
-	index = pin_idle_claim(&shared->idle);
-	if (index == PIN_IDLE_NONE) {
-		return;
-	}
-	if (waker != NULL) {
-		pin_meter_add(&waker->meter.wakes_sent, 1);
-	}
-	notify(shared, index);
-}
-
-void pin_shared_wake_all(struct pin_shared *shared)
-{
-	pin_fence_seq_cst(); /* [PARK-1] */
-	for (uint32_t i = 0; i < shared->worker_count; i++) {
-		notify(shared, i);
-	}
+	pin_store_release_u32(&shared->is_stopping, 1);
+	pin_gate_close(&shared->gate);
+	pin_wake_all(shared);
 }
 
 /* ---- spawning ---- */
@@ -71,23 +49,90 @@ static bool is_stopping(const struct pin_shared *shared)
 	return pin_load_acquire_u32(&shared->is_stopping) != 0;
 }
 
-static void overflow(struct pin_worker *worker)
+/* The older half and, last of all, the task that found no room. */
+static void overflow(struct pin_worker *worker, struct pin_link *link)
 {
 	struct pin_list half = {0};
 	uint32_t count = pin_deque_pop_half(&worker->deque, &half);
 
-	pin_injector_push(&worker->shared->injector, &half, count);
-	pin_shared_wake_one(worker->shared, worker);
+	pin_list_push(&half, link);
+	pin_injector_push(&worker->shared->injector, &half, count + 1);
+	pin_wake_one(worker->shared, worker);
+	worker->spawns_since_wake = 0;
+}
+
+/* Whether what waits in the worker's own queue is worth waking somebody. */
+static bool is_hoarding(const struct pin_worker *worker)
+{
+	const struct pin_shared *shared = worker->shared;
+	uint64_t backlog_ns;
+
+	if (worker->spawns_since_wake >= shared->config.hoard_spawns) {
+		return true;
+	}
+	/* A guess, without the fence; so many are never passed by. */
+	if (pin_idle_is_empty(&shared->idle) || pin_load_relaxed_u32(&shared->searching) != 0) {
+		return false;
+	}
+	backlog_ns = pin_deque_count(&worker->deque) * pin_tuner_average_ns(&worker->tuner);
+	return backlog_ns >= WAKE_WORTH_NS;
+}
+
+static void enqueue(struct pin_worker *worker, struct pin_link *link)
+{
+	if (PIN_UNLIKELY(!pin_deque_push(&worker->deque, link))) {
+		overflow(worker, link);
+		return;
+	}
+	worker->spawns_since_wake++;
+	if (PIN_UNLIKELY(is_hoarding(worker))) {
+		pin_wake_one(worker->shared, worker);
+		worker->spawns_since_wake = 0;
+	}
+}
+
+void pin_worker_respawn(struct pin_worker *worker, struct pinion_task *task)
+{
+	pin_meter_add(&worker->meter.tasks_spawned, 1);
+	enqueue(worker, pin_task_link(task));
 }
 
 int pin_worker_spawn(struct pin_worker *worker, struct pinion_task *task)
 {
+	struct pin_link *link = pin_task_link(task);
+
 	if (is_stopping(worker->shared)) {
 		return -ESHUTDOWN;
 	}
 	pin_meter_add(&worker->meter.tasks_spawned, 1);
-	while (!pin_deque_push(&worker->deque, pin_task_link(task))) {
-		overflow(worker);
+	if (worker->uses_lifo) {
+		link = pin_lifo_replace(&worker->lifo, link);
+	}
+	if (link != NULL) {
+		enqueue(worker, link);
+	}
+	return 0;
+}
+
+int pin_worker_spawn_batch(
+	struct pin_worker *worker, struct pinion_task *const *tasks, uint32_t count)
+{
+	struct pin_list rest = {0};
+	uint32_t queued = 0;
+
+	if (is_stopping(worker->shared)) {
+		return -ESHUTDOWN;
+	}
+	pin_meter_add(&worker->meter.tasks_spawned, count);
+	for (; queued < count && pin_deque_room(&worker->deque) > 0; queued++) {
+		enqueue(worker, pin_task_link(tasks[queued]));
+	}
+	if (queued < count) {
+		for (uint32_t i = queued; i < count; i++) {
+			pin_list_push(&rest, pin_task_link(tasks[i]));
+		}
+		pin_injector_push(&worker->shared->injector, &rest, count - queued);
+		pin_wake_one(worker->shared, worker);
 	}
 	return 0;
 }
@@ -102,7 +147,23 @@ int pin_worker_spawn_shared(struct pin_worker *worker, struct pinion_task *task)
 	pin_meter_add(&worker->meter.tasks_spawned, 1);
 	pin_list_push(&list, pin_task_link(task));
 	pin_injector_push(&worker->shared->injector, &list, 1);
-	pin_shared_wake_one(worker->shared, worker);
+	pin_wake_one(worker->shared, worker);
+	return 0;
+}
+
+int pin_worker_spawn_on(
+	struct pin_worker *worker, struct pin_worker *target, struct pinion_task *task)
+{
+	if (is_stopping(worker->shared)) {
+		return -ESHUTDOWN;
+	}
+	pin_meter_add(&worker->meter.tasks_spawned, 1);
+	if (target == worker) {
+		pin_list_push(&worker->posted, pin_task_link(task));
+	} else {
+		pin_inbox_push(&target->inbox, pin_task_link(task));
+		pin_wake_worker(target, worker);
+	}
 	return 0;
 }
 
@@ -185,24 +246,52 @@ void pin_worker_buffer_release(struct pin_worker *worker, uint8_t *bytes, uint32
 
 /* ---- the step ---- */
 
+static void note_failure(struct pin_worker *worker, int error)
+{
+	struct pin_shared *shared = worker->shared;
+	uint32_t none = 0;
+
+	pin_meter_add(&worker->meter.tasks_failed, 1);
+	if (pin_load_relaxed_u32(&shared->first_failure) == 0) {
+		pin_cas_seq_cst_u32(&shared->first_failure, &none, (uint32_t)-error);
+	}
+	if (shared->config.fault_policy == PINION_FAIL_FAST) {
+		pin_shared_stop(shared);
+	}
+}
+
 static void run_task(struct pin_worker *worker, struct pinion_task *task)
 {
-	if (task->run(task) < 0) {
-		pin_meter_add(&worker->meter.tasks_failed, 1);
+	int rc;
+
+	if (PIN_UNLIKELY(worker->is_searching)) {
+		pin_search_succeed(worker);
+	}
+	rc = task->run(task);
+	if (PIN_UNLIKELY(rc < 0)) {
+		note_failure(worker, rc);
 	}
 	pin_meter_add(&worker->meter.tasks_run, 1); /* [END-1] */
 }
 
-static void run_or_cancel(struct pin_worker *worker, struct pinion_task *task)
+static void cancel_task(struct pin_worker *worker, struct pinion_task *task)
 {
-	if (PIN_LIKELY(!is_stopping(worker->shared))) {
-		run_task(worker, task);
-		return;
-	}
 	if (task->cancel != NULL) {
 		task->cancel(task);
 	}
 	pin_meter_add(&worker->meter.tasks_cancelled, 1);
+}
+
+static void run_or_cancel(struct pin_worker *worker, struct pin_link *link)
+{
+	struct pinion_task *task = pin_task_of(link);
+
+	if (PIN_LIKELY(!is_stopping(worker->shared)) ||
+		(task->flags & PINION_TASK_MANDATORY) != 0) {
+		run_task(worker, task);
+	} else {
+		cancel_task(worker, task);
+	}
 }
 
 static bool poll_ready(struct pin_worker *worker)
@@ -219,6 +308,30 @@ static bool poll_ready(struct pin_worker *worker)
 	return true;
 }
 
+static bool poll_lifo(struct pin_worker *worker)
+{
+	struct pin_link *link = pin_lifo_take(&worker->lifo);
+
+	if (link == NULL) {
+		if (PIN_UNLIKELY(!pin_lifo_is_empty(&worker->lifo))) {
+			/* A thief is in it, and will be out in a moment. */
+			worker->shared->host->yield();
+		}
+		worker->lifo_polls = 0;
+		return false;
+	}
+	if (worker->lifo_polls >= worker->shared->config.lifo_polls) {
+		/* Two that spawn each other must not keep all others out. */
+		worker->lifo_polls = 0;
+		enqueue(worker, link);
+		return false;
+	}
+	worker->lifo_polls++;
+	pin_meter_add(&worker->meter.lifo_polls, 1);
+	run_or_cancel(worker, link);
+	return true;
+}
+
 static bool poll_deque(struct pin_worker *worker)
 {
 	struct pin_link *link = pin_deque_pop(&worker->deque);
@@ -226,38 +339,95 @@ static bool poll_deque(struct pin_worker *worker)
 	if (link == NULL) {
 		return false;
 	}
-	run_or_cancel(worker, pin_task_of(link));
+	run_or_cancel(worker, link);
+	return true;
+}
+
+static bool poll_inbox(struct pin_worker *worker)
+{
+	struct pin_link *link;
+
+	pin_inbox_take(&worker->inbox, &worker->posted);
+	link = pin_list_pop(&worker->posted);
+	if (link == NULL) {
+		return false;
+	}
+	run_or_cancel(worker, link);
 	return true;
 }
 
 static bool poll_injector(struct pin_worker *worker)
 {
+	struct pin_shared *shared = worker->shared;
+	struct pin_list batch = {0};
+	struct pin_link *first;
+	struct pin_link *link;
 	uint64_t left;
-	struct pin_link *link = pin_injector_pop(&worker->shared->injector, &left);
+
+	worker->polls_since_look = 0;
+	worker->look_ns = worker->now_ns;
+	if (pin_injector_pop(&shared->injector, shared->worker_count,
+		    pin_deque_room(&worker->deque) + 1, &batch, &left) == 0) {
+		return false;
+	}
+	pin_meter_add(&worker->meter.injector_takes, 1);
+	first = pin_list_pop(&batch);
+	for (link = pin_list_pop(&batch); link != NULL; link = pin_list_pop(&batch)) {
+		bool has_room = pin_deque_push(&worker->deque, link);
+
+		PIN_CHECK(has_room);
+	}
+	/* The chain: whoever finds more than it runs wakes one more. */
+	if (left > 0 || pin_deque_count(&worker->deque) > 0) {
+		pin_wake_one(shared, worker);
+	}
+	run_or_cancel(worker, first);
+	return true;
+}
+
+static bool poll_others(struct pin_worker *worker)
+{
+	struct pin_link *link = pin_search_others(worker);
 
 	if (link == NULL) {
 		return false;
 	}
-	/* The chain: whoever finds more than it takes wakes one more. */
-	if (left > 0) {
-		pin_shared_wake_one(worker->shared, worker);
-	}
-	run_or_cancel(worker, pin_task_of(link));
+	run_or_cancel(worker, link);
 	return true;
 }
 
-/* Runs one task or callback; false when every queue was empty. */
+static bool is_look_due(const struct pin_worker *worker)
+{
+	return pin_tuner_is_due(
+		&worker->tuner, worker->polls_since_look, worker->now_ns - worker->look_ns);
+}
+
+/* Runs one task or callback; false when there was none anywhere. */
 static bool poll_once(struct pin_worker *worker)
 {
 	worker->poll_count++;
-	if (worker->poll_count % INJECTOR_INTERVAL == 0 && poll_injector(worker)) {
+	worker->polls_since_look++;
+	if (PIN_UNLIKELY(is_look_due(worker)) && poll_injector(worker)) {
 		return true;
 	}
-	/* In turns, so that neither of the own queues can starve the other. */
-	if (worker->poll_count % 2 == 0) {
-		return poll_deque(worker) || poll_ready(worker) || poll_injector(worker);
+	if (poll_lifo(worker)) {
+		return true;
 	}
-	return poll_ready(worker) || poll_deque(worker) || poll_injector(worker);
+	/* In turns, so that none of the own queues can starve the others. */
+	if (worker->poll_count % 2 == 0 ? poll_deque(worker) || poll_ready(worker)
+					: poll_ready(worker) || poll_deque(worker)) {
+		return true;
+	}
+	return poll_inbox(worker) || poll_injector(worker) || poll_others(worker);
+}
+
+/* Shows what is left in the own queue to sleepers; nobody is told otherwise. */
+static void share_backlog(struct pin_worker *worker)
+{
+	if (pin_deque_count(&worker->deque) > 0) {
+		pin_wake_one(worker->shared, worker);
+		worker->spawns_since_wake = 0;
+	}
 }
 
 static bool run_batch(struct pin_worker *worker)
@@ -267,18 +437,43 @@ static bool run_batch(struct pin_worker *worker)
 	uint64_t start_ns = host->now_ns();
 	uint64_t end_ns = start_ns + (uint64_t)config->budget_us * 1000;
 	uint32_t polls = 0;
+	uint32_t timed = 0; /* polls at the last reading of the clock */
+	uint32_t stride = 1;
 
+	worker->now_ns = start_ns;
+	worker->turn_end_ns = end_ns;
+	worker->lifo_polls = 0;
 	while (polls < config->budget_polls && poll_once(worker)) {
-		uint64_t now_ns = host->now_ns();
+		uint64_t before_ns = worker->now_ns;
 
 		polls++;
-		if (now_ns >= end_ns ||
-			(now_ns >= start_ns + SUBMIT_DELAY_NS &&
+		if (polls - timed < stride) {
+			continue;
+		}
+		worker->now_ns = host->now_ns();
+		stride = worker->now_ns - before_ns < (uint64_t)stride * SHORT_TASK_NS
+			? CLOCK_STRIDE
+			: 1;
+		timed = polls;
+		if (worker->now_ns >= end_ns ||
+			(worker->now_ns >= start_ns + SUBMIT_DELAY_NS &&
 				pin_ring_unsubmitted(&worker->ring) > 0)) {
 			break;
 		}
 	}
-	return polls > 0;
+	if (polls == 0) {
+		return false;
+	}
+	if (timed != polls) {
+		worker->now_ns = host->now_ns();
+	}
+	pin_tuner_record(&worker->tuner, worker->now_ns - start_ns, polls);
+	if (worker->is_dry) {
+		pin_search_note_gap(worker, start_ns - worker->dry_since_ns);
+		worker->is_dry = false;
+	}
+	share_backlog(worker);
+	return true;
 }
 
 static void deliver(void *arg, uint64_t user_data, int32_t result)
@@ -297,9 +492,10 @@ static bool has_work(const struct pin_worker *worker)
 {
 	const struct pin_shared *shared = worker->shared;
 
-	return !pin_list_is_empty(&worker->ready) || pin_deque_count(&worker->deque) > 0 ||
-		pin_injector_length(&shared->injector) > 0 || pin_ring_has_work(&worker->ring) ||
-		pin_load_acquire_u32(&shared->has_ended) != 0 ||
+	return !pin_list_is_empty(&worker->ready) || !pin_list_is_empty(&worker->posted) ||
+		!pin_lifo_is_empty(&worker->lifo) || pin_deque_count(&worker->deque) > 0 ||
+		!pin_inbox_is_empty(&worker->inbox) || pin_injector_length(&shared->injector) > 0 ||
+		pin_ring_has_work(&worker->ring) || pin_load_acquire_u32(&shared->has_ended) != 0 ||
 		(is_stopping(shared) && !worker->cancel_sent);
 }
 
@@ -325,14 +521,36 @@ static bool is_quiescent(const struct pin_shared *shared)
 	return run == admitted + pin_gate_admitted(&shared->gate);
 }
 
+/* What others' queues hold is their searchers' business while there are any. */
+static bool may_sleep(const struct pin_worker *worker)
+{
+	if (has_work(worker)) {
+		return false;
+	}
+	return pin_load_acquire_u32(&worker->shared->searching) != 0 || /* [SEARCH-1] */
+		!pin_search_sees_work(worker);
+}
+
+static uint64_t sleep_deadline(const struct pin_worker *worker)
+{
+	const struct pin_shared *shared = worker->shared;
+
+	if (shared->config.park_timeout_us == 0) {
+		return PIN_NO_DEADLINE;
+	}
+	return shared->host->now_ns() + (uint64_t)shared->config.park_timeout_us * 1000;
+}
+
 static void sleep_in(struct pin_worker *worker, enum pin_park_state mode)
 {
+	uint64_t deadline_ns = sleep_deadline(worker);
+
 	if (mode == PIN_PARK_RING) {
 		pin_meter_add(&worker->meter.parks_ring, 1);
-		pin_ring_wait(&worker->ring);
+		pin_ring_wait(&worker->ring, deadline_ns);
 	} else {
 		pin_meter_add(&worker->meter.parks_futex, 1);
-		pin_parker_sleep(&worker->parker, worker->shared->host);
+		pin_parker_sleep(&worker->parker, worker->shared->host, deadline_ns);
 	}
 }
 
@@ -340,6 +558,7 @@ static void park(struct pin_worker *worker)
 {
 	struct pin_shared *shared = worker->shared;
 	enum pin_park_state mode = worker->ring.in_flight > 0 ? PIN_PARK_RING : PIN_PARK_FUTEX;
+	bool has_slept = false;
 
 	if (mode == PIN_PARK_RING) {
 		pin_ring_prepare_wait(&worker->ring);
@@ -347,16 +566,36 @@ static void park(struct pin_worker *worker)
 	if (!pin_parker_prepare(&worker->parker, mode)) {
 		return;
 	}
-	pin_idle_publish(&shared->idle, worker->index); /* [PARK-1] */
-	pin_fence_seq_cst();				/* [PARK-1] [END-1] */
+	pin_idle_publish(&shared->idle, worker->index); /* [PARK-1] [SEARCH-1] */
+	if (worker->is_searching) {
+		pin_search_give_up(worker);
+	}
+	pin_fence_seq_cst(); /* [PARK-1] [END-1] [SEARCH-1] */
 	if (is_quiescent(shared)) {
 		pin_store_release_u32(&shared->has_ended, 1);
-		pin_shared_wake_all(shared);
-	} else if (!has_work(worker)) {
+		pin_wake_all(shared);
+	} else if (may_sleep(worker)) {
 		sleep_in(worker, mode);
+		has_slept = true;
 	}
-	pin_idle_withdraw(&shared->idle, worker->index);
+	if (!pin_idle_withdraw(&shared->idle, worker->index)) {
+		/* Who claimed it has counted it among the searchers already. */
+		worker->is_searching = true;
+	} else if (has_slept && shared->config.park_timeout_us != 0 && mode == PIN_PARK_FUTEX &&
+		has_work(worker)) {
+		pin_meter_add(&worker->meter.park_timeout_found_work, 1);
+	}
 	pin_parker_finish(&worker->parker);
+}
+
+bool pin_worker_should_yield(struct pin_worker *worker)
+{
+	bool has_completions = false;
+
+	if (pin_ring_has_work(&worker->ring)) {
+		has_completions = pin_ring_poll(&worker->ring, deliver, worker) > 0;
+	}
+	return has_completions || worker->shared->host->now_ns() >= worker->turn_end_ns;
 }
 
 enum pin_step pin_worker_step(struct pin_worker *worker)
@@ -372,9 +611,17 @@ enum pin_step pin_worker_step(struct pin_worker *worker)
 	}
 	has_run = run_batch(worker);
 	if (pin_ring_has_work(&worker->ring)) {
+		/* It may take a while, as without io_uring. */
+		if (worker->is_searching) {
+			pin_search_succeed(worker);
+		}
 		has_run |= pin_ring_poll(&worker->ring, deliver, worker) > 0;
 	}
-	if (!has_run) {
+	if (!has_run && !worker->is_dry) {
+		worker->is_dry = true;
+		worker->dry_since_ns = worker->now_ns;
+	}
+	if (!has_run && !pin_search_spin(worker, has_work)) {
 		park(worker);
 	}
 	return PIN_STEP_RAN;
@@ -446,6 +693,27 @@ static int start(struct pin_worker *worker)
 	return rc < 0 ? rc : start_memory(worker);
 }
 
+int pin_worker_init(struct pin_worker *worker)
+{
+	const struct pinion_config *config = &worker->shared->config;
+	struct pin_tuner_options tuning = {
+		.alpha_permille = config->ewma_alpha_permille,
+		.target_ns = config->injector_target_us * 1000,
+		.interval_min = config->interval_min,
+		.interval_max = config->interval_max,
+		.default_task_ns = config->task_ns,
+	};
+	bool is_fifo = config->queue_order == PINION_QUEUE_FIFO;
+
+	pin_parker_init(&worker->parker);
+	pin_tuner_init(&worker->tuner, &tuning);
+	pin_random_init(&worker->random, config->seed, worker->index);
+	worker->uses_lifo = is_fifo && config->lifo_polls > 0;
+	worker->idle_gap_ns = UINT32_MAX;
+	return pin_deque_init(
+		&worker->deque, config->queue_tasks, is_fifo ? PIN_DEQUE_FIFO : PIN_DEQUE_LIFO);
+}
+
 void *pin_worker_main(void *arg)
 {
 	struct pin_worker *worker = arg;
@@ -472,4 +740,5 @@ void pin_worker_fini(struct pin_worker *worker)
 	pin_pool_fini(&worker->buffers);
 	pin_pool_fini(&worker->small_buffers);
 	pin_arena_fini(&worker->arena);
+	pin_deque_fini(&worker->deque);
 }

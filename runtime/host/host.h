@@ -42,6 +42,12 @@ struct pin_host {
 	void (*yield)(void);
 
 	/*
+	 * Makes every other running thread of the process pass a full fence,
+	 * and passes one itself. False where the kernel cannot.
+	 */
+	bool (*fence_all)(void);
+
+	/*
 	 * Threads block every signal, so that handlers run on the embedder's.
 	 */
 	int (*thread_start)(pthread_t *out_thread, void *(*entry)(void *), void *arg);

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <linux/membarrier.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -47,6 +48,17 @@ static void linux_futex_wake(struct pin_atomic_u32 *word, uint32_t count)
 static void linux_yield(void)
 {
 	sched_yield();
+}
+
+static bool linux_fence_all(void)
+{
+	if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0) {
+		return true;
+	}
+	/* A process must say once that it will ask for this. */
+	return errno == EPERM &&
+		syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0 &&
+		syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
 }
 
 static int linux_thread_start(pthread_t *out_thread, void *(*entry)(void *), void *arg)
@@ -168,6 +180,7 @@ const struct pin_host pin_host_linux = {
 	.futex_wait = linux_futex_wait,
 	.futex_wake = linux_futex_wake,
 	.yield = linux_yield,
+	.fence_all = linux_fence_all,
 	.thread_start = linux_thread_start,
 	.thread_join = linux_thread_join,
 	.thread_bind = linux_thread_bind,

@@ -211,8 +211,15 @@ int pin_ring_registered_index(const struct pin_ring *ring, const uint8_t *bytes,
 	return first == last ? (int)first : -1;
 }
 
-static uint32_t enter(struct pin_ring *ring, uint32_t min_complete, uint32_t flags)
+static uint32_t enter_until(
+	struct pin_ring *ring, uint32_t min_complete, uint32_t flags, uint64_t wait_ns)
 {
+	struct __kernel_timespec limit = {
+		.tv_sec = (int64_t)(wait_ns / 1000000000u),
+		.tv_nsec = (int64_t)(wait_ns % 1000000000u),
+	};
+	struct io_uring_getevents_arg argument = {.ts = (uintptr_t)&limit};
+	bool is_limited = wait_ns != PIN_NO_DEADLINE;
 	struct io_uring_sq *sq = &ring->uring.sq;
 	uint32_t to_submit;
 	int rc;
@@ -232,15 +239,23 @@ static uint32_t enter(struct pin_ring *ring, uint32_t min_complete, uint32_t fla
 	if (ring->has_no_iowait && min_complete > 0) {
 		flags |= IORING_ENTER_NO_IOWAIT;
 	}
-	rc = ring->host->ring_enter(
-		ring->enter_fd, to_submit, min_complete, flags | ring->enter_flags, NULL, 0);
+	rc = ring->host->ring_enter(ring->enter_fd, to_submit, min_complete,
+		flags | ring->enter_flags | (is_limited ? IORING_ENTER_EXT_ARG : 0),
+		is_limited ? &argument : NULL, is_limited ? sizeof(argument) : 0);
 	pin_meter_add(&ring->meter->ring_enters, 1);
 	/*
 	 * EINTR, EAGAIN and EBUSY leave entries in the queue; they ride the
-	 * next enter. Anything else means the ring itself is broken.
+	 * next enter. ETIME: the wait has lasted its time. Anything else means
+	 * the ring itself is broken.
 	 */
-	PIN_CHECK(rc >= 0 || rc == -EINTR || rc == -EAGAIN || rc == -EBUSY || rc == -ENOMEM);
+	PIN_CHECK(rc >= 0 || rc == -EINTR || rc == -ETIME || rc == -EAGAIN || rc == -EBUSY ||
+		rc == -ENOMEM);
 	return rc > 0 ? (uint32_t)rc : 0;
+}
+
+static uint32_t enter(struct pin_ring *ring, uint32_t min_complete, uint32_t flags)
+{
+	return enter_until(ring, min_complete, flags, PIN_NO_DEADLINE);
 }
 
 uint32_t pin_ring_unsubmitted(const struct pin_ring *ring)
@@ -383,10 +398,17 @@ void pin_ring_prepare_wait(struct pin_ring *ring)
 	ring->doorbell_is_armed = true;
 }
 
-void pin_ring_wait(struct pin_ring *ring)
+void pin_ring_wait(struct pin_ring *ring, uint64_t deadline_ns)
 {
+	uint64_t wait_ns = PIN_NO_DEADLINE;
+
 	PIN_CHECK(!ring->is_fallback);
-	enter(ring, 1, IORING_ENTER_GETEVENTS);
+	if (deadline_ns != PIN_NO_DEADLINE) {
+		uint64_t now_ns = ring->host->now_ns();
+
+		wait_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
+	}
+	enter_until(ring, 1, IORING_ENTER_GETEVENTS, wait_ns);
 }
 
 void pin_ring_cancel_all(struct pin_ring *ring)

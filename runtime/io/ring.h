@@ -133,8 +133,11 @@ uint32_t pin_ring_poll(struct pin_ring *ring, pin_ring_deliver_fn deliver, void 
  */
 void pin_ring_prepare_wait(struct pin_ring *ring);
 
-/* Submits and sleeps until there is a completion. May return early. */
-void pin_ring_wait(struct pin_ring *ring);
+/*
+ * Submits and sleeps until there is a completion, at most until `deadline_ns`.
+ * May return early.
+ */
+void pin_ring_wait(struct pin_ring *ring, uint64_t deadline_ns);
 
 /* Asks for cancellation of everything in flight; each still completes. */
 void pin_ring_cancel_all(struct pin_ring *ring);

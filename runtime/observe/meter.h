@@ -27,6 +27,13 @@ struct pin_meter {
 	struct pin_atomic_u64 parks_ring;
 	struct pin_atomic_u64 wakes_sent;
 	struct pin_atomic_u64 unregistered_reads;
+	struct pin_atomic_u64 tasks_stolen;
+	struct pin_atomic_u64 steals;
+	struct pin_atomic_u64 lifo_polls;
+	struct pin_atomic_u64 injector_takes;
+	struct pin_atomic_u64 searches;
+	struct pin_atomic_u64 spin_hits;
+	struct pin_atomic_u64 park_timeout_found_work;
 } PIN_CACHE_ALIGNED;
 
 static inline void pin_meter_add(struct pin_atomic_u64 *counter, uint64_t amount)

@@ -1,52 +1,257 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The worker's own bounded FIFO ring.
+ * The two orders of a worker's queue.
  */
 #include "runtime/sched/deque.h"
 #include "runtime/base/check.h"
 
-_Static_assert((PIN_DEQUE_CAPACITY & (PIN_DEQUE_CAPACITY - 1)) == 0, "indices are masked");
+#include <errno.h>
+#include <stdlib.h>
 
-static uint32_t slot_index(uint32_t position)
+static uint32_t first_of(uint64_t head)
 {
-	return position & (PIN_DEQUE_CAPACITY - 1);
+	return (uint32_t)head;
 }
 
-void pin_deque_init(struct pin_deque *deque)
+static uint32_t kept_of(uint64_t head)
 {
-	deque->head = 0;
-	deque->tail = 0;
+	return (uint32_t)(head >> 32);
+}
+
+static uint64_t head_of(uint32_t kept, uint32_t first)
+{
+	return (uint64_t)kept << 32 | first;
+}
+
+static struct pin_atomic_u64 *slot_at(const struct pin_deque *deque, uint32_t position)
+{
+	return &deque->slots[position & (deque->capacity - 1)];
+}
+
+static struct pin_link *read_slot(const struct pin_deque *deque, uint32_t position)
+{
+	return (struct pin_link *)(uintptr_t)pin_load_relaxed_u64(slot_at(deque, position));
+}
+
+static void write_slot(struct pin_deque *deque, uint32_t position, struct pin_link *link)
+{
+	pin_store_relaxed_u64(slot_at(deque, position), (uintptr_t)link);
+}
+
+int pin_deque_init(struct pin_deque *deque, uint32_t capacity, enum pin_deque_order order)
+{
+	PIN_CHECK(capacity >= 4 && (capacity & (capacity - 1)) == 0);
+	deque->capacity = capacity;
+	deque->order = order;
+	pin_store_release_u64(&deque->head, 0);
+	pin_store_release_u32(&deque->tail, 0);
+	deque->slots = calloc(capacity, sizeof(*deque->slots));
+	return deque->slots == NULL ? -ENOMEM : 0;
+}
+
+void pin_deque_fini(struct pin_deque *deque)
+{
+	free(deque->slots);
+	deque->slots = NULL;
+}
+
+uint32_t pin_deque_count(const struct pin_deque *deque)
+{
+	uint32_t first = first_of(pin_load_acquire_u64(&deque->head));
+	int32_t count = (int32_t)(pin_load_acquire_u32(&deque->tail) - first);
+
+	/* An owner that pops in LIFO order lowers the tail before it looks. */
+	return count > 0 ? (uint32_t)count : 0;
+}
+
+uint32_t pin_deque_room(const struct pin_deque *deque)
+{
+	uint32_t kept = kept_of(pin_load_acquire_u64(&deque->head)); /* [DEQUE-2] */
+
+	return deque->capacity - (pin_load_relaxed_u32(&deque->tail) - kept);
 }
 
 bool pin_deque_push(struct pin_deque *deque, struct pin_link *link)
 {
+	uint32_t tail = pin_load_relaxed_u32(&deque->tail);
+	uint32_t kept = kept_of(pin_load_acquire_u64(&deque->head)); /* [DEQUE-2] */
+
 	PIN_DCHECK(link != NULL);
-	if (pin_deque_count(deque) == PIN_DEQUE_CAPACITY) {
+	if (tail - kept >= deque->capacity) {
 		return false;
 	}
-	deque->slots[slot_index(deque->tail)] = link;
-	deque->tail++;
+	write_slot(deque, tail, link);
+	pin_store_release_u32(&deque->tail, tail + 1); /* [DEQUE-1] */
 	return true;
 }
 
-struct pin_link *pin_deque_pop(struct pin_deque *deque)
+/* ---- FIFO ---- */
+
+/* Claims the `count` oldest for the owner, who needs no time to copy them. */
+static bool claim_own(struct pin_deque *deque, uint64_t *head, uint32_t count)
 {
+	uint32_t first = first_of(*head);
+	uint32_t kept = kept_of(*head);
+
+	return pin_cas_seq_cst_u64(
+		&deque->head, head, head_of(kept == first ? first + count : kept, first + count));
+}
+
+static struct pin_link *pop_oldest(struct pin_deque *deque)
+{
+	uint32_t tail = pin_load_relaxed_u32(&deque->tail);
+	uint64_t head = pin_load_relaxed_u64(&deque->head);
+
+	while (first_of(head) != tail) {
+		uint32_t first = first_of(head);
+
+		if (claim_own(deque, &head, 1)) {
+			return read_slot(deque, first);
+		}
+	}
+	return NULL;
+}
+
+static uint32_t pop_half_fifo(struct pin_deque *deque, struct pin_list *out_list)
+{
+	uint32_t tail = pin_load_relaxed_u32(&deque->tail);
+	uint64_t head = pin_load_relaxed_u64(&deque->head);
+	uint32_t count;
+	uint32_t first;
+
+	do {
+		first = first_of(head);
+		count = (tail - first) / 2;
+	} while (!claim_own(deque, &head, count));
+	for (uint32_t i = 0; i < count; i++) {
+		pin_list_push(out_list, read_slot(deque, first + i));
+	}
+	return count;
+}
+
+/* The thief is done with the slots; the owner has perhaps popped meanwhile. */
+static void release_claim(struct pin_deque *from)
+{
+	uint64_t head = pin_load_relaxed_u64(&from->head);
+
+	while (!pin_cas_seq_cst_u64(
+		&from->head, &head, head_of(first_of(head), first_of(head)))) { /* [DEQUE-2] */
+	}
+}
+
+static uint32_t steal_half(struct pin_deque *from, struct pin_deque *to, struct pin_link **out_link)
+{
+	uint64_t head = pin_load_acquire_u64(&from->head);
+	uint32_t first = first_of(head);
+	uint32_t tail = pin_load_acquire_u32(&from->tail); /* [DEQUE-1] */
+	uint32_t count = tail - first;
+	uint32_t room = pin_deque_room(to);
+	uint32_t to_tail;
+
+	/* The positions do not belong together if `head` has moved between. */
+	if (kept_of(head) != first || count == 0 || count > from->capacity) {
+		return 0;
+	}
+	count -= count / 2;
+	if (count > room + 1) {
+		count = room + 1;
+	}
+	if (!pin_cas_seq_cst_u64(&from->head, &head, head_of(first, first + count))) {
+		return 0;
+	}
+	*out_link = read_slot(from, first);
+	to_tail = pin_load_relaxed_u32(&to->tail);
+	for (uint32_t i = 1; i < count; i++) {
+		write_slot(to, to_tail + i - 1, read_slot(from, first + i));
+	}
+	release_claim(from);
+	pin_store_release_u32(&to->tail, to_tail + count - 1); /* [DEQUE-1] */
+	return count;
+}
+
+/* ---- LIFO ---- */
+
+/* Takes the oldest, as a thief does; also by the owner. */
+static struct pin_link *take_oldest(struct pin_deque *deque)
+{
+	uint64_t head = pin_load_acquire_u64(&deque->head);
+	uint32_t first = first_of(head);
 	struct pin_link *link;
 
-	if (deque->head == deque->tail) {
+	pin_fence_seq_cst();						  /* [DEQUE-3] */
+	if ((int32_t)(pin_load_acquire_u32(&deque->tail) - first) <= 0) { /* [DEQUE-1] */
 		return NULL;
 	}
-	link = deque->slots[slot_index(deque->head)];
-	deque->head++;
+	link = read_slot(deque, first);
+	if (!pin_cas_seq_cst_u64(&deque->head, &head, head_of(first + 1, first + 1))) {
+		return NULL;
+	}
 	return link;
+}
+
+static struct pin_link *pop_newest(struct pin_deque *deque)
+{
+	uint32_t tail = pin_load_relaxed_u32(&deque->tail) - 1;
+	struct pin_link *link;
+	uint64_t head;
+	int32_t left;
+
+	/* Found empty without the fence: only thieves empty it from outside. */
+	if ((int32_t)(tail - first_of(pin_load_relaxed_u64(&deque->head))) < 0) {
+		return NULL;
+	}
+	pin_store_relaxed_u32(&deque->tail, tail);
+	pin_fence_seq_cst(); /* [DEQUE-3] */
+	head = pin_load_acquire_u64(&deque->head);
+	left = (int32_t)(tail - first_of(head));
+	link = read_slot(deque, tail);
+	if (left > 0) {
+		return link;
+	}
+	/* The last one, which thieves may be taking, or it is gone already. */
+	if (left < 0 || !pin_cas_seq_cst_u64(&deque->head, &head, head_of(tail + 1, tail + 1))) {
+		link = NULL;
+	}
+	pin_store_release_u32(&deque->tail, tail + 1);
+	return link;
+}
+
+static uint32_t pop_half_lifo(struct pin_deque *deque, struct pin_list *out_list)
+{
+	uint32_t wanted = pin_deque_count(deque) / 2;
+	uint32_t count = 0;
+
+	while (count < wanted) {
+		struct pin_link *link = take_oldest(deque);
+
+		/* Thieves make room as well. */
+		if (link == NULL) {
+			break;
+		}
+		pin_list_push(out_list, link);
+		count++;
+	}
+	return count;
+}
+
+/* ---- either ---- */
+
+struct pin_link *pin_deque_pop(struct pin_deque *deque)
+{
+	return deque->order == PIN_DEQUE_FIFO ? pop_oldest(deque) : pop_newest(deque);
 }
 
 uint32_t pin_deque_pop_half(struct pin_deque *deque, struct pin_list *out_list)
 {
-	uint32_t count = pin_deque_count(deque) / 2;
+	return deque->order == PIN_DEQUE_FIFO ? pop_half_fifo(deque, out_list)
+					      : pop_half_lifo(deque, out_list);
+}
 
-	for (uint32_t i = 0; i < count; i++) {
-		pin_list_push(out_list, pin_deque_pop(deque));
+uint32_t pin_deque_steal(struct pin_deque *from, struct pin_deque *to, struct pin_link **out_link)
+{
+	if (from->order == PIN_DEQUE_FIFO) {
+		return steal_half(from, to, out_link);
 	}
-	return count;
+	*out_link = take_oldest(from);
+	return *out_link != NULL ? 1 : 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The gate's four operations on its word.
+ * The gate's operations on its word.
  */
 #include "runtime/sched/gate.h"
 #include "runtime/base/check.h"
@@ -25,6 +25,14 @@ bool pin_gate_admit(struct pin_gate *gate, uint64_t count)
 		}
 	} while (!pin_cas_seq_cst_u64(&gate->word, &word, word + count * GATE_UNIT)); /* [GATE-1] */
 	return true;
+}
+
+bool pin_gate_forgo(struct pin_gate *gate, uint64_t count)
+{
+	uint64_t before = pin_fetch_sub_acq_rel_u64(&gate->word, count * GATE_UNIT);
+
+	PIN_CHECK(before / GATE_UNIT >= count);
+	return (before & GATE_ACCEPTING) == 0;
 }
 
 void pin_gate_close(struct pin_gate *gate)

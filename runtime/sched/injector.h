@@ -32,8 +32,13 @@ void pin_injector_init(struct pin_injector *injector, const struct pin_host *hos
 /* Appends the `count` elements of `list` and leaves it empty. */
 void pin_injector_push(struct pin_injector *injector, struct pin_list *list, uint64_t count);
 
-/* The oldest element, or NULL; *out_left is how many remain. */
-struct pin_link *pin_injector_pop(struct pin_injector *injector, uint64_t *out_left);
+/*
+ * Moves the oldest elements behind `out_list`: one share when `share_count`
+ * workers divide what there is, but 4 at least and 64 at most, and never more
+ * than `room`, which is not 0. Returns how many; *out_left is how many remain.
+ */
+uint32_t pin_injector_pop(struct pin_injector *injector, uint32_t share_count, uint32_t room,
+	struct pin_list *out_list, uint64_t *out_left);
 
 static inline uint64_t pin_injector_length(const struct pin_injector *injector)
 {

@@ -23,9 +23,9 @@ bool pin_parker_prepare(struct pin_parker *parker, enum pin_park_state mode)
 	return false;
 }
 
-void pin_parker_sleep(struct pin_parker *parker, const struct pin_host *host)
+void pin_parker_sleep(struct pin_parker *parker, const struct pin_host *host, uint64_t deadline_ns)
 {
-	host->futex_wait(&parker->state, PIN_PARK_FUTEX, PIN_NO_DEADLINE); /* [PARK-2] */
+	host->futex_wait(&parker->state, PIN_PARK_FUTEX, deadline_ns); /* [PARK-2] */
 }
 
 void pin_parker_finish(struct pin_parker *parker)

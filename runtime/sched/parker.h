@@ -58,11 +58,22 @@ void pin_parker_init(struct pin_parker *parker);
  */
 bool pin_parker_prepare(struct pin_parker *parker, enum pin_park_state mode);
 
-/* Step 5 for PARK_FUTEX, by the worker. May return without reason. */
-void pin_parker_sleep(struct pin_parker *parker, const struct pin_host *host);
+/*
+ * Step 5 for PARK_FUTEX, by the worker, until `deadline_ns` at most. May return
+ * without reason.
+ */
+void pin_parker_sleep(struct pin_parker *parker, const struct pin_host *host, uint64_t deadline_ns);
 
 /* Back to RUNNING after prepare, slept or not, by the worker. */
 void pin_parker_finish(struct pin_parker *parker);
+
+/* Whether it sleeps or is about to; by a waker, behind its fence. */
+static inline bool pin_parker_is_parked(const struct pin_parker *parker)
+{
+	uint32_t state = pin_load_acquire_u32(&parker->state); /* [PARK-1] */
+
+	return state == PIN_PARK_FUTEX || state == PIN_PARK_RING;
+}
 
 /*
  * Steps d and e, by a waker. Wakes a futex sleeper itself; returns true when

@@ -54,7 +54,8 @@ check_json() {
 	bench list
 	expect 0
 	[ ! -s err ]
-	[ "$(awk '{ print $1 }' out | tr '\n' ' ')" = "read sum scan spawn wake " ]
+	[ "$(awk '{ print $1 }' out | tr '\n' ' ')" = "read sum scan spawn yield inject steal\
+ forkjoin wake wake_worker wake_ring idle idle_ring " ]
 	[ "$(awk 'NF < 4' out)" = "" ]
 }
 
@@ -113,15 +114,75 @@ check_json() {
 	[ "$(ls -A)" = "$(printf '%s\n' err out)" ]
 }
 
-@test "JSON of the subjects about tasks" {
+# Measures a subject, which may be skipped for one of the reasons given.
+check_subject() {
+	local name=$1 unit=$2 reason
+	shift 2
+	bench "$name" --json --seconds 1
+	expect 0
+	if [ -s out ]; then
+		check_json "$name" "$unit"
+		[ ! -s err ]
+		return
+	fi
+	for reason; do
+		[ "$(grep -c "^pinion bench: $name: skipped, .*$reason" err)" != 1 ] || return 0
+	done
+	echo "neither measured nor skipped for a known reason:"
+	cat err
+	return 1
+}
+
+@test "JSON of the subjects about spawning" {
 	needs jq
-	bench spawn --json --seconds 1
+	check_subject spawn ns
+	check_subject yield ns
+	check_subject inject ns
+	check_subject steal ns "it needs 2 CPUs" "no worker took"
+}
+
+@test "JSON of the subjects about waking" {
+	needs jq
+	check_subject wake us
+	check_subject wake_worker us
+	check_subject wake_ring us "there is no io_uring"
+}
+
+@test "JSON of idle workers tells what they used" {
+	needs jq
+	for name in idle idle_ring; do
+		check_subject "$name" us/s "there is no io_uring"
+		[ ! -s out ] || jq -e '.machine.workers == 8
+			and (.cpu_percent >= 0) and (.switches_per_worker_s >= 0)' out
+	done
+}
+
+@test "forkjoin has one worker, or as many as asked for and a speed-up" {
+	needs jq
+	check_subject forkjoin ns
+	jq -e '.machine.workers == 1 and (has("speedup") | not)' out
+	bench forkjoin --json --seconds 1 --workers 2
+	expect 0
+	check_json forkjoin ns
+	jq -e '.machine.workers == 2 and .speedup > 0' out
+}
+
+@test "without io_uring no read stays pending, and the next subject is measured" {
+	needs jq
+	PINION_IO_LEVEL=fallback bench wake_ring idle_ring spawn --json --seconds 1
 	expect 0
 	check_json spawn ns
-	bench wake --json --seconds 1
+	[ "$(grep -c "skipped, there is no io_uring" err)" = 2 ]
+}
+
+@test "steal needs two CPUs" {
+	command -v taskset >/dev/null || skip "taskset is not installed"
+	status=0
+	taskset -c "$(taskset -cp $$ | grep -o '[0-9]*$')" "$PINION" bench steal >out 2>err ||
+		status=$?
 	expect 0
-	check_json wake us
-	[ ! -s err ]
+	[ ! -s out ]
+	grep -q "steal: skipped, it needs 2 CPUs and may use 1" err
 }
 
 @test "JSON of the subjects that read files, and nothing is left behind" {
@@ -193,8 +254,8 @@ interrupt() {
 @test "a signal stops it, nothing is left behind" {
 	needs_disk
 	env --default-signal=INT true 2>/dev/null || skip "env has no --default-signal"
-	for subject in read spawn wake; do
-		for delay in 0 0.5; do
+	for subject in read spawn inject forkjoin wake wake_worker idle_ring; do
+		for delay in 0 0.3; do
 			interrupt "$delay" "$subject" --seconds 60 --size 256M
 			expect 3
 			grep -q "stopped early" err
@@ -208,4 +269,20 @@ interrupt() {
 	status=0
 	"$PINION" bench spawn --seconds 1 >/dev/full 2>err || status=$?
 	complains "no space left"
+}
+
+@test "make bench puts others beside ours, as far as they know the subject" {
+	needs jq
+	cat >peer <<-'EOF'
+		#!/bin/sh
+		[ "$1" != list ] || exec echo yield
+		echo '{"bench":"yield","peer":"a peer","unit":"ns","n":9,"median":4,"p99":5}'
+	EOF
+	chmod +x peer
+	export PINION
+	PEERS=./peer ROUNDS=2 bash "${top_srcdir:-..}/tests/bench/run" spawn yield >out
+	[ "$(grep -c '^## ' out)" = 2 ]
+	[ "$(grep -Ec '^\| pinion \| [0-9.]+ \| [0-9.]+ \|  \|$' out)" = 2 ]
+	[ "$(grep -Ec '^\| call-from-ring-buffer \| [0-9.]+ \|  \| [0-9.]+ \(.* … .*\) \|$' out)" = 2 ]
+	[ "$(grep -Ec '^\| a peer \| 4 \| 5 \| [0-9.]+ \(.* … .*\) \|$' out)" = 1 ]
 }

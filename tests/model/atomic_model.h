@@ -66,12 +66,16 @@ MODEL_DEFINE(u64, struct pin_atomic_u64, uint64_t)
 	model_update_u32(atomic, MODEL_ADD, value, MODEL_ORDER_SEQ_CST, __func__)
 #define pin_fetch_sub_acq_rel_u32(atomic, value) \
 	model_update_u32(atomic, MODEL_SUB, value, MODEL_ORDER_ACQ_REL, __func__)
+#define pin_fetch_sub_seq_cst_u32(atomic, value) \
+	model_update_u32(atomic, MODEL_SUB, value, MODEL_ORDER_SEQ_CST, __func__)
 #define pin_fetch_or_seq_cst_u32(atomic, value) \
 	model_update_u32(atomic, MODEL_OR, value, MODEL_ORDER_SEQ_CST, __func__)
 #define pin_fetch_and_seq_cst_u32(atomic, value) \
 	model_update_u32(atomic, MODEL_AND, value, MODEL_ORDER_SEQ_CST, __func__)
 #define pin_cas_acquire_u32(atomic, expected, value) \
 	model_cas_u32(atomic, expected, value, MODEL_ORDER_ACQUIRE, __func__)
+#define pin_cas_acq_rel_u32(atomic, expected, value) \
+	model_cas_u32(atomic, expected, value, MODEL_ORDER_ACQ_REL, __func__)
 #define pin_cas_seq_cst_u32(atomic, expected, value) \
 	model_cas_u32(atomic, expected, value, MODEL_ORDER_SEQ_CST, __func__)
 
@@ -93,15 +97,20 @@ MODEL_DEFINE(u64, struct pin_atomic_u64, uint64_t)
 	model_update_u64(atomic, MODEL_ADD, value, MODEL_ORDER_SEQ_CST, __func__)
 #define pin_fetch_sub_acq_rel_u64(atomic, value) \
 	model_update_u64(atomic, MODEL_SUB, value, MODEL_ORDER_ACQ_REL, __func__)
+#define pin_fetch_sub_seq_cst_u64(atomic, value) \
+	model_update_u64(atomic, MODEL_SUB, value, MODEL_ORDER_SEQ_CST, __func__)
 #define pin_fetch_or_seq_cst_u64(atomic, value) \
 	model_update_u64(atomic, MODEL_OR, value, MODEL_ORDER_SEQ_CST, __func__)
 #define pin_fetch_and_seq_cst_u64(atomic, value) \
 	model_update_u64(atomic, MODEL_AND, value, MODEL_ORDER_SEQ_CST, __func__)
 #define pin_cas_acquire_u64(atomic, expected, value) \
 	model_cas_u64(atomic, expected, value, MODEL_ORDER_ACQUIRE, __func__)
+#define pin_cas_acq_rel_u64(atomic, expected, value) \
+	model_cas_u64(atomic, expected, value, MODEL_ORDER_ACQ_REL, __func__)
 #define pin_cas_seq_cst_u64(atomic, expected, value) \
 	model_cas_u64(atomic, expected, value, MODEL_ORDER_SEQ_CST, __func__)
 
 #define pin_fence_seq_cst() model_fence(__func__)
+#define pin_fence_light() ((void)0)
 
 #endif

@@ -370,6 +370,11 @@ static uint32_t start_thread(const char *name, model_body_fn body, void *arg, bo
 	return index;
 }
 
+uint32_t model_thread_count(void)
+{
+	return execution.thread_count;
+}
+
 uint32_t model_thread_start(const char *name, model_body_fn body, void *arg)
 {
 	return start_thread(name, body, arg, false);
@@ -421,8 +426,12 @@ bool model_is_spoilt(enum model_spoil spoil, const char *site, const char *calle
 	const struct model_twin *twin = execution.twin;
 	const struct model_defect *given = execution.test->given;
 
-	return (twin != NULL && is_defect(&twin->defect, spoil, site, callee)) ||
-		(given != NULL && is_defect(given, spoil, site, callee));
+	for (; given != NULL && given->site != NULL; given++) {
+		if (is_defect(given, spoil, site, callee)) {
+			return true;
+		}
+	}
+	return twin != NULL && is_defect(&twin->defect, spoil, site, callee);
 }
 
 void model_event(const char *site, const char *operation, const void *address, uint64_t value)

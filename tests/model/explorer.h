@@ -74,8 +74,8 @@ struct model_case {
 	uint32_t stale_reads;
 	uint32_t spurious;
 	const struct model_twin *twins;
-	/* With this defect in place it must pass all the same; may be NULL. */
-	const struct model_defect *given;
+	/* With all of these in place it must pass all the same; NULL: none. */
+	const struct model_defect *given; /* a `site` of NULL ends the list */
 };
 
 /* Explores all cases and their twins; the test program's exit status. */
@@ -91,6 +91,8 @@ uint32_t model_thread_start(const char *name, model_body_fn body, void *arg);
 uint32_t model_thread_start_daemon(const char *name, model_body_fn body, void *arg);
 void model_thread_join(uint32_t thread);
 uint32_t model_thread_current(void);
+/* Started so far, the case's own included. */
+uint32_t model_thread_count(void);
 
 /* Gives every thread its own copy of a static variable, zero at first. */
 void model_thread_local(void *address, size_t bytes);

@@ -9,6 +9,7 @@
 #include "runtime/host/host.h"
 #include "tests/model/explorer.h"
 #include "tests/model/heap.h"
+#include "tests/model/memory.h"
 
 static uint64_t model_now_ns(void)
 {
@@ -42,6 +43,17 @@ static void model_futex_wake(struct pin_atomic_u32 *word, uint32_t count)
 	model_point();
 	model_event(__func__, "wake", word, count);
 	model_wake_on(word, count);
+}
+
+/* At one moment: what others do before and after it is explored. */
+static bool model_fence_all(void)
+{
+	model_point();
+	if (!model_is_spoilt(MODEL_DROP_FENCE, __func__, NULL)) {
+		memory_settle(model_thread_count());
+	}
+	model_event(__func__, "fence", NULL, 0);
+	return true;
 }
 
 static void *(*entries[MODEL_THREADS_MAX])(void *);
@@ -81,6 +93,7 @@ const struct pin_host pin_host_linux = {
 	.futex_wait = model_futex_wait,
 	.futex_wake = model_futex_wake,
 	.yield = model_yield,
+	.fence_all = model_fence_all,
 	.thread_start = model_thread_begin,
 	.thread_join = model_thread_finish,
 	.thread_bind = model_thread_bind,

@@ -38,12 +38,14 @@ static void push(uint32_t first, uint32_t count)
 
 static bool pop(void)
 {
+	struct pin_list list = {0};
+	struct pin_link *link;
 	uint64_t left;
-	struct pin_link *link = pin_injector_pop(&injector, &left);
 
-	if (link == NULL) {
+	if (pin_injector_pop(&injector, 1, 1, &list, &left) == 0) {
 		return false;
 	}
+	link = pin_list_pop(&list);
 	MODEL_CHECK(left < ELEMENTS);
 	pop_counts[link - elements]++;
 	MODEL_CHECK(pop_counts[link - elements] == 1);

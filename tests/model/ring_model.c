@@ -246,10 +246,11 @@ static bool has_completion(const void *arg)
 	return ring->posted.value != ring->reaped;
 }
 
-void pin_ring_wait(struct pin_ring *ring)
+void pin_ring_wait(struct pin_ring *ring, uint64_t deadline_ns)
 {
 	struct ring *own = ring_of(ring);
 
+	(void)deadline_ns;
 	submit(own);
 	model_event(__func__, "sleep", own, 0);
 	model_await("a completion or a doorbell", has_completion, own);

@@ -5,6 +5,8 @@
  */
 #include "runtime/core/runtime.h"
 #include "runtime/core/config.h"
+#include "runtime/core/forked.h"
+#include "runtime/core/wake.h"
 #include "runtime/core/worker.h"
 #include "tests/model/explorer.h"
 #include "tests/model/heap.h"
@@ -18,24 +20,23 @@
 /* EARLY: sleepers are woken before there is anything to find. */
 static bool is_early(const char *site)
 {
-	return model_is_spoilt(MODEL_EARLY, site, "pin_shared_wake_one");
+	return model_is_spoilt(MODEL_EARLY, site, "pin_wake_one");
 }
 
 #define pin_injector_push(injector, list, count) \
 	do { \
 		if (is_early(__func__)) { \
-			(pin_shared_wake_one)(shared, NULL); \
+			(pin_wake_one)(shared, NULL); \
 		} \
 		(pin_injector_push)(injector, list, count); \
 	} while (0)
-#define pin_shared_wake_one(shared, waker) \
-	(is_early(__func__) ? (void)0 : (pin_shared_wake_one)(shared, waker))
-#define pin_shared_wake_all(shared) \
-	(model_is_spoilt(MODEL_SKIP, __func__, "pin_shared_wake_all") \
-			? (void)0 \
-			: (pin_shared_wake_all)(shared))
+#define pin_wake_one(shared, waker) (is_early(__func__) ? (void)0 : (pin_wake_one)(shared, waker))
+#define pin_wake_all(shared) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_wake_all") ? (void)0 : (pin_wake_all)(shared))
 
 #include "runtime/core/runtime.c"
+
+bool model_uses_lifo;
 
 void model_runtime_register(void)
 {
@@ -51,6 +52,9 @@ struct pinion_runtime *model_runtime_begin(
 	model_rings_begin(doorbell);
 	pinion_config_init(&config);
 	config.worker_count = worker_count;
+	config.steal_tries = 1; /* more are the same again */
+	config.lifo_polls = model_uses_lifo ? 1 : 0;
+	config.hoard_spawns = 1; /* what is spawned is visible at once */
 	model_quiet_begin();
 	MODEL_CHECK(pinion_runtime_create(&config, &runtime) == 0);
 	if (in_between != NULL) {

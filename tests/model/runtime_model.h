@@ -10,6 +10,9 @@
 
 #include <pinion/runtime.h>
 
+/* Whether workers have a LIFO slot; to be set before a runtime begins. */
+extern bool model_uses_lifo;
+
 /* A task that counts what happened to it. */
 struct model_task {
 	struct pinion_request request; /* its task is the one that is spawned */

@@ -140,13 +140,18 @@ static void run_admitting(void)
 }
 
 static const struct model_twin twins[] = {
-	{"nobody is told", {MODEL_SKIP, "end", "pin_shared_wake_all"}},
+	{"nobody is told", {MODEL_SKIP, "pin_shared_stop", "pin_wake_all"}},
 	{"sleep without compare", {MODEL_NO_COMPARE, "model_futex_wait", NULL}},
 	{.name = NULL},
 };
 
 /* As in drain.c. */
-static const struct model_defect many_workers = {MODEL_RELAXED, "pin_idle_publish", NULL};
+static const struct model_defect many_workers[] = {
+	{MODEL_RELAXED, "pin_idle_publish", NULL},
+	{MODEL_RELAXED, "pin_search_begin", NULL},
+	{MODEL_RELAXED, "pin_search_give_up", NULL},
+	{.site = NULL},
+};
 
 static const struct model_twin two_workers_twins[] = {
 	{"no fence before the sum", {MODEL_DROP_FENCE, "park", NULL}},
@@ -165,7 +170,7 @@ static const struct model_twin admitting_twins[] = {
 
 static const struct model_case cases[] = {
 	{"queued", run_queued, 3, 2, 0, twins, NULL},
-	{"two_workers", run_two_workers, 2, 1, 0, two_workers_twins, &many_workers},
+	{"two_workers", run_two_workers, 2, 1, 0, two_workers_twins, many_workers},
 	{"spawning", run_spawning, 2, 1, 0, NULL, NULL},
 	{"reading", run_reading, 3, 2, 0, reading_twins, NULL},
 	{"admitting", run_admitting, 2, 1, 0, admitting_twins, NULL},

@@ -113,7 +113,7 @@ static void sleep_once(void *arg)
 	if (pin_parker_prepare(&parkers[index], PIN_PARK_FUTEX)) {
 		pin_idle_publish(&idle, index);
 		while (pin_load_acquire_u32(&parkers[index].state) == PIN_PARK_FUTEX) {
-			pin_parker_sleep(&parkers[index], &pin_host_linux);
+			pin_parker_sleep(&parkers[index], &pin_host_linux, PIN_NO_DEADLINE);
 		}
 		pin_parker_finish(&parkers[index]);
 	}
@@ -122,7 +122,7 @@ static void sleep_once(void *arg)
 static bool has_sleeper(const void *arg)
 {
 	(void)arg;
-	return idle.words[0].value != 0;
+	return idle.top.value != 0;
 }
 
 static void wake_once(void *arg)
@@ -152,7 +152,7 @@ static void run_pairs(void)
 
 /* A plain look at the bitmap decides who got the worker. */
 static const struct model_twin claim_twins[] = {
-	{"the look decides, not the claim", {MODEL_TORN, "pin_idle_claim", NULL}},
+	{"the look decides, not the claim", {MODEL_TORN, "take", NULL}},
 	{.name = NULL},
 };
 

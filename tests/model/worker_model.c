@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The real core/worker.c, with calls that a twin may leave out, and with its
- * thread-local variable told to the explorer.
+ * The real core/worker.c and core/wake.c, with calls that a twin may leave out,
+ * and with its thread-local variable told to the explorer.
  */
 #include "runtime/core/worker.h"
 #include "runtime/base/check.h"
+#include "runtime/core/search.h"
+#include "runtime/core/wake.h"
 #include "tests/model/explorer.h"
 #include "tests/model/runtime_model.h"
 
@@ -19,6 +21,15 @@
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_idle_publish") \
 			? (void)0 \
 			: pin_idle_publish(idle, worker_index))
+
+#define pin_search_sees_work(worker) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_search_sees_work") \
+			? false \
+			: pin_search_sees_work(worker))
+#include "runtime/core/wake.c"
+
+#define pin_wake_all(shared) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_wake_all") ? (void)0 : (pin_wake_all)(shared))
 
 #include "runtime/core/worker.c"
 

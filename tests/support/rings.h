@@ -69,7 +69,7 @@ static inline void rings_await(
 			return;
 		}
 		pin_ring_prepare_wait(ring);
-		pin_ring_wait(ring);
+		pin_ring_wait(ring, PIN_NO_DEADLINE);
 	}
 }
 

@@ -92,7 +92,7 @@ int main(void)
 	}
 	clear();
 	setenv("PINION_WORKERS", "", 1);
-	setenv("PINION_BUFFERS", "9", 1);
+	setenv("PINION_NO_SUCH_FIELD", "9", 1);
 	runtimes_config(&config, 3, PINION_IO_AUTO);
 	wanted = config;
 	expect_number("empty and unknown variables", 0, pinion_config_from_env(&config));

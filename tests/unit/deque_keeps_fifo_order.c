@@ -10,13 +10,15 @@
 #include "tests/support/random.h"
 
 #define ROUNDS 200000
+#define CAPACITY 256u
+#define START ((uint64_t)UINT32_MAX - 1000)
 
 struct item {
 	struct pin_link link;
 	uint32_t number;
 };
 
-static struct item items[PIN_DEQUE_CAPACITY];
+static struct item items[CAPACITY];
 
 /* Elements are numbered as they come; between first and next are in it. */
 struct model {
@@ -34,8 +36,8 @@ static void check_popped(struct model *model, const struct pin_link *link)
 
 static void push(struct pin_deque *deque, struct model *model)
 {
-	struct item *item = &items[model->next % PIN_DEQUE_CAPACITY];
-	bool has_room = model->next - model->first < PIN_DEQUE_CAPACITY;
+	struct item *item = &items[model->next % CAPACITY];
+	bool has_room = model->next - model->first < CAPACITY;
 
 	if (has_room) {
 		item->number = model->next;
@@ -75,8 +77,9 @@ int main(void)
 	struct pin_deque deque;
 	struct model model = {0};
 
-	pin_deque_init(&deque);
-	deque.head = deque.tail = UINT32_MAX - 1000;
+	expect_ready("deque", pin_deque_init(&deque, CAPACITY, PIN_DEQUE_FIFO) == 0);
+	pin_store_release_u64(&deque.head, START << 32 | START);
+	pin_store_release_u32(&deque.tail, START);
 	for (uint32_t i = 0; i < ROUNDS && expect_failure_count == 0; i++) {
 		/* Long phases of mostly pushing or popping reach both ends. */
 		uint64_t push_share = (i / 2000) % 2 == 0 ? 70 : 30;
@@ -94,5 +97,6 @@ int main(void)
 	if (expect_failure_count != 0) {
 		printf("seed %llu\n", (unsigned long long)seed);
 	}
+	pin_deque_fini(&deque);
 	return expect_status();
 }

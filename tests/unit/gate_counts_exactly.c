@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: no admission slips past a close, and the count is the number of
- * successful ones.
+ * successful ones that were not forgone.
  * Method: many short lives of a gate: threads admit until refused while one
  * closes it; the sum of their successes is compared with the count, read right
  * after the close and again after all have ended.
@@ -61,8 +61,22 @@ static void live_once(void)
 		"a refusal does not count", (long long)total, (long long)pin_gate_admitted(&gate));
 }
 
+static void check_forgone(void)
+{
+	pin_gate_init(&gate);
+	expect_true("admitted", pin_gate_admit(&gate, 5));
+	expect_true("forgone in time", !pin_gate_forgo(&gate, 2));
+	expect_number("count without those", 3, (long long)pin_gate_admitted(&gate));
+	expect_true("still open", pin_gate_is_open(&gate));
+	pin_gate_close(&gate);
+	expect_true("forgone late", pin_gate_forgo(&gate, 3));
+	expect_number("none left", 0, (long long)pin_gate_admitted(&gate));
+	expect_true("still closed", !pin_gate_is_open(&gate));
+}
+
 int main(void)
 {
+	check_forgone();
 	for (int i = 0; i < LIVES && expect_failure_count == 0; i++) {
 		live_once();
 	}

@@ -48,14 +48,21 @@ static void *push_all(void *arg)
 	return NULL;
 }
 
+static struct pin_link *pop_one(void)
+{
+	struct pin_list list = {0};
+	uint64_t left;
+
+	return pin_injector_pop(&injector, 1, 1, &list, &left) == 0 ? NULL : pin_list_pop(&list);
+}
+
 static void *pop_all(void *arg)
 {
 	uint32_t next[PUSHERS] = {0};
 
 	(void)arg;
 	while (pin_load_acquire_u32(&popped_count) < PUSHERS * PER_PUSHER) {
-		uint64_t left;
-		struct pin_link *link = pin_injector_pop(&injector, &left);
+		struct pin_link *link = pop_one();
 		struct item *item = PIN_CONTAINER_OF(link, struct item, link);
 
 		if (link == NULL) {
@@ -78,7 +85,7 @@ static void check_alone(void)
 	struct pin_list list = {0};
 	uint64_t left = 9;
 
-	expect_true("pop of an empty one is NULL", pin_injector_pop(&injector, &left) == NULL);
+	expect_number("pop of an empty one", 0, pin_injector_pop(&injector, 1, 1, &list, &left));
 	expect_number("left in an empty one", 0, (long long)left);
 	for (int i = 0; i < 3; i++) {
 		pin_list_push(&list, &some[i].link);
@@ -86,14 +93,45 @@ static void check_alone(void)
 	pin_injector_push(&injector, &list, 3);
 	expect_true("the pushed list is empty", pin_list_is_empty(&list));
 	for (uint64_t i = 0; i < 3; i++) {
-		struct pin_link *link;
-
 		expect_number(
 			"length", (long long)(3 - i), (long long)pin_injector_length(&injector));
-		link = pin_injector_pop(&injector, &left);
-		expect_true("pop in order", link == &some[i].link);
+		expect_number("pop", 1, pin_injector_pop(&injector, 1, 1, &list, &left));
+		expect_true("pop in order", pin_list_pop(&list) == &some[i].link);
 		expect_number("left", (long long)(2 - i), (long long)left);
 	}
+}
+
+/* AS-34: a share, but 4 at least and 64 at most, and what there is room for. */
+static void check_batch(uint32_t length, uint32_t share_count, uint32_t room, uint32_t expected)
+{
+	static struct item many[1000];
+	struct pin_list list = {0};
+	struct pin_list popped = {0};
+	uint64_t left;
+
+	for (uint32_t i = 0; i < length; i++) {
+		pin_list_push(&list, &many[i].link);
+	}
+	pin_injector_push(&injector, &list, length);
+	expect_number(
+		"batch", expected, pin_injector_pop(&injector, share_count, room, &popped, &left));
+	expect_number("left behind a batch", length - expected, (long long)left);
+	for (uint32_t i = 0; i < expected; i++) {
+		expect_true("batch in order", pin_list_pop(&popped) == &many[i].link);
+	}
+	expect_true("batch has no more", pin_list_pop(&popped) == NULL);
+	while (pop_one() != NULL) {
+	}
+}
+
+static void check_batches(void)
+{
+	check_batch(3, 1, 256, 3);
+	check_batch(10, 8, 256, 4);
+	check_batch(100, 4, 256, 25);
+	check_batch(1000, 4, 256, 64);
+	check_batch(1000, 4, 10, 10);
+	check_batch(1000, 1000, 1, 1);
 }
 
 int main(void)
@@ -103,6 +141,7 @@ int main(void)
 
 	pin_injector_init(&injector, &pin_host_linux);
 	check_alone();
+	check_batches();
 	for (uint32_t i = 0; i < PUSHERS; i++) {
 		numbers[i] = i;
 		expect_ready(

@@ -46,7 +46,7 @@ static void check_steps(void)
 	expect_number("wakes of a futex sleeper", 1, wake_count);
 	expect_true("the second is free", !pin_parker_notify(&parker, &host));
 	expect_number("wakes of one already notified", 1, wake_count);
-	pin_parker_sleep(&parker, &host);
+	pin_parker_sleep(&parker, &host, PIN_NO_DEADLINE);
 	pin_parker_finish(&parker);
 
 	/* In the ring: the doorbell is asked for once. */
@@ -83,7 +83,7 @@ static void *sleep_rounds(void *arg)
 		}
 		pin_fence_seq_cst();
 		if (pin_load_acquire_u32(&asked) == seen) {
-			pin_parker_sleep(&shared_parker, &pin_host_linux);
+			pin_parker_sleep(&shared_parker, &pin_host_linux, PIN_NO_DEADLINE);
 		}
 		pin_parker_finish(&shared_parker);
 	}

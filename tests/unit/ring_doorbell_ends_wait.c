@@ -73,7 +73,7 @@ static void answer_rounds(int pipe_fd)
 				submit_pipe_read(pipe_fd, &byte);
 			}
 			pin_ring_prepare_wait(&ring);
-			pin_ring_wait(&ring);
+			pin_ring_wait(&ring, PIN_NO_DEADLINE);
 		}
 		if (round % CANCEL_INTERVAL == 0) {
 			pin_ring_cancel_all(&ring);

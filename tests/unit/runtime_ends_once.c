@@ -111,7 +111,7 @@ static void start_blocked(void)
 
 static void check_refusal(void)
 {
-	struct pinion_task task = {.run = count_run, .private_ = {11, 22}};
+	struct pinion_task task = {.run = count_run, .private_ = 11};
 	struct pinion_task before = task;
 
 	expect_number("spawn when closed", -ESHUTDOWN, pinion_spawn(runtime, &task));

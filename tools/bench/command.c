@@ -30,7 +30,15 @@ static const struct bench_subject *const subjects[] = {
 	&bench_sum,
 	&bench_scan,
 	&bench_spawn,
+	&bench_yield,
+	&bench_inject,
+	&bench_steal,
+	&bench_forkjoin,
 	&bench_wake,
+	&bench_wake_worker,
+	&bench_wake_ring,
+	&bench_idle,
+	&bench_idle_ring,
 };
 enum { SUBJECT_COUNT = sizeof(subjects) / sizeof(subjects[0]) };
 
@@ -49,8 +57,8 @@ static const struct option_spec bench_specs[OPTION_COUNT] = {
 		NULL},
 	[OPTION_JSON] = {0, "json", NULL, "one JSON object a line, see pinion-bench(1)", NULL},
 	[OPTION_WORKERS] = {0, "workers", "N",
-		"read, sum, scan: worker threads; default: one per core",
-		"spawn and wake are about one worker."},
+		"worker threads of read, sum, scan, forkjoin; default: one per core, forkjoin: 1",
+		"The other subjects need as many as they have."},
 	[OPTION_FILE] = {0, "file", "PATH", "read, sum, scan: read this file; may be repeated",
 		"Without it files are made, read and removed."},
 	[OPTION_DIR] = {0, "dir", "DIR", "where to make files; default: the current directory",
@@ -182,7 +190,7 @@ static const struct bench_subject *find_subject(const char *name)
 	return NULL;
 }
 
-/* Returns 0 or a negative errno that is reported. */
+/* Returns 0, also when it was skipped, or a negative errno that is reported. */
 static int run_subject(struct bench *bench, const struct bench_subject *subject)
 {
 	struct bench_setting setting = {0};
@@ -192,9 +200,12 @@ static int run_subject(struct bench *bench, const struct bench_subject *subject)
 	int rc = subject->start(bench, &setting, &state);
 
 	if (rc != 0) {
-		return rc;
+		return rc == BENCH_SKIPPED ? 0 : rc;
 	}
 	rc = measure(subject, state, bench->options->seconds, &results);
+	if (rc == 0 && subject->further != NULL) {
+		results.further_count = subject->further(state, results.further);
+	}
 	subject->stop(state);
 	if (rc == 0) {
 		(bench->options->is_json ? bench_lines_json : bench_lines_text)(
@@ -202,7 +213,7 @@ static int run_subject(struct bench *bench, const struct bench_subject *subject)
 		rc = output_print(&text) ? 0 : -EIO;
 	}
 	free_results(&results);
-	return rc;
+	return rc == BENCH_SKIPPED ? 0 : rc;
 }
 
 static int run_subjects(const struct bench_options *options, char *const *names, int count)

@@ -12,7 +12,7 @@
 
 void bench_lines_subject(struct output_text *text, const struct bench_subject *subject)
 {
-	output_text_format(text, "%-8s %s, %s\n", subject->name, subject->unit, subject->brief);
+	output_text_format(text, "%-11s %s, %s\n", subject->name, subject->unit, subject->brief);
 }
 
 static double median(const struct bench_results *results, int side)
@@ -59,6 +59,10 @@ void bench_lines_text(struct output_text *text, const struct bench_subject *subj
 		if (bench_has_side(subject, side)) {
 			say_ratio(text, subject, results, side);
 		}
+	}
+	for (uint32_t i = 0; i < results->further_count; i++) {
+		output_text_format(text, "  %-30s %10.4g\n", results->further[i].name,
+			results->further[i].value);
 	}
 }
 
@@ -155,6 +159,10 @@ void bench_lines_json(struct output_text *text, const struct bench_subject *subj
 	}
 	json_ratio(text, results, BENCH_FLOOR);
 	output_text_format(text, ",");
+	for (uint32_t i = 0; i < results->further_count; i++) {
+		json_number(text, results->further[i].name, results->further[i].value);
+		output_text_format(text, ",");
+	}
 	json_machine(text, setting);
 	output_text_format(text, "}\n");
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The subject `spawn`: what an empty task costs that is spawned from inside a
- * worker and run by it.
+ * worker and run by it. And `yield`: the same of a task that spawns itself, so
+ * that the queue is empty each time.
  *
  * Ours goes on by itself: the last task of a batch spawns the next. The floor
  * calls the same tasks in the same batches by way of a ring buffer, on the
@@ -17,9 +18,9 @@
 
 enum {
 	/* Half of a worker's queue, so that none is passed on to others. */
-	SPAWN_BATCH = 128,
+	SPAWN_BATCH_MAX = 128,
 	/* Tasks per figure: large against the clock's own cost, 50 us or so. */
-	SPAWN_FIGURE_TASKS = 64 * SPAWN_BATCH,
+	SPAWN_FIGURE_TASKS = 64 * SPAWN_BATCH_MAX,
 	SPAWN_FIGURES = 32, /* of one turn */
 	SPAWN_RING_SLOTS = 256,
 };
@@ -36,7 +37,8 @@ struct spawn_task {
 struct spawn {
 	struct pinion_runtime *runtime;
 	struct pinion_task turn;
-	struct spawn_task tasks[SPAWN_BATCH];
+	struct spawn_task tasks[SPAWN_BATCH_MAX];
+	uint32_t batch_count;	  /* of them in use: 1 for `yield` */
 	uint64_t left_count;	  /* tasks of the batch in hand */
 	uint64_t remaining_count; /* tasks of the figure in hand */
 	uint64_t start_ns;
@@ -82,9 +84,9 @@ static void spawn_batch(struct spawn *spawn)
 		bench_word_raise(&spawn->done);
 		return;
 	}
-	spawn->remaining_count -= SPAWN_BATCH;
-	spawn->left_count = SPAWN_BATCH;
-	for (uint32_t i = 0; i < SPAWN_BATCH; i++) {
+	spawn->remaining_count -= spawn->batch_count;
+	spawn->left_count = spawn->batch_count;
+	for (uint32_t i = 0; i < spawn->batch_count; i++) {
 		int rc = pinion_spawn(spawn->runtime, &spawn->tasks[i].task);
 
 		if (rc != 0) {
@@ -112,16 +114,16 @@ static void floor_figure(struct spawn *spawn)
 {
 	while (spawn->remaining_count > 0) {
 		/* One more than there are, so that none is the last. */
-		spawn->left_count = SPAWN_BATCH + 1;
-		for (uint32_t i = 0; i < SPAWN_BATCH; i++) {
+		spawn->left_count = spawn->batch_count + 1;
+		for (uint32_t i = 0; i < spawn->batch_count; i++) {
 			floor_push(spawn, &spawn->tasks[i].task);
 		}
-		for (uint32_t i = 0; i < SPAWN_BATCH; i++) {
+		for (uint32_t i = 0; i < spawn->batch_count; i++) {
 			struct pinion_task *task = floor_pop(spawn);
 
 			spawn->error |= task->run(task);
 		}
-		spawn->remaining_count -= SPAWN_BATCH;
+		spawn->remaining_count -= spawn->batch_count;
 	}
 }
 
@@ -147,14 +149,10 @@ static int spawn_turn(struct pinion_task *task)
 static int spawn_run(void *state, enum bench_side side, struct figures *out_figures)
 {
 	struct spawn *spawn = state;
-	uint32_t done = bench_word_read(&spawn->done);
 	int rc;
 
 	spawn->side = side;
-	rc = bench_spawn_task(spawn->runtime, &spawn->turn);
-	if (rc == 0) {
-		rc = bench_word_wait(&spawn->done, done);
-	}
+	rc = bench_run_turn(spawn->runtime, &spawn->turn, &spawn->done);
 	if (rc == 0 && spawn->error != 0) {
 		rc = spawn->error;
 		report_line("cannot spawn: %s", report_reason(rc));
@@ -173,21 +171,22 @@ static void spawn_stop(void *state)
 	free(spawn);
 }
 
-static int spawn_start(struct bench *bench, struct bench_setting *out_setting, void **out_state)
+static int start(struct bench *bench, uint32_t batch_count, struct bench_setting *out_setting,
+	void **out_state)
 {
-	struct spawn *spawn = calloc(1, sizeof(*spawn));
+	struct spawn *spawn = bench_allocate(sizeof(*spawn));
 	int rc;
 
 	if (spawn == NULL) {
-		report_line("%s", report_reason(ENOMEM));
 		return -ENOMEM;
 	}
 	spawn->turn.run = spawn_turn;
-	for (uint32_t i = 0; i < SPAWN_BATCH; i++) {
+	spawn->batch_count = batch_count;
+	for (uint32_t i = 0; i < batch_count; i++) {
 		spawn->tasks[i].task.run = spawn_empty;
 		spawn->tasks[i].spawn = spawn;
 	}
-	rc = bench_start_worker(bench, out_setting, &spawn->runtime);
+	rc = bench_start_workers(bench, 1, out_setting, &spawn->runtime);
 	if (rc != 0) {
 		spawn_stop(spawn);
 		return rc;
@@ -196,12 +195,32 @@ static int spawn_start(struct bench *bench, struct bench_setting *out_setting, v
 	return 0;
 }
 
+static int spawn_start(struct bench *bench, struct bench_setting *out_setting, void **out_state)
+{
+	return start(bench, SPAWN_BATCH_MAX, out_setting, out_state);
+}
+
+static int yield_start(struct bench *bench, struct bench_setting *out_setting, void **out_state)
+{
+	return start(bench, 1, out_setting, out_state);
+}
+
 const struct bench_subject bench_spawn = {
 	.name = "spawn",
 	.unit = "ns",
 	.brief = "an empty task spawned and run by its worker, against calls from a ring buffer",
 	.sides = {[BENCH_OURS] = "pinion_spawn", [BENCH_FLOOR] = "call-from-ring-buffer"},
 	.start = spawn_start,
+	.run = spawn_run,
+	.stop = spawn_stop,
+};
+
+const struct bench_subject bench_yield = {
+	.name = "yield",
+	.unit = "ns",
+	.brief = "a task that spawns itself and returns, against calls from a ring buffer",
+	.sides = {[BENCH_OURS] = "pinion_spawn", [BENCH_FLOOR] = "call-from-ring-buffer"},
+	.start = yield_start,
 	.run = spawn_run,
 	.stop = spawn_stop,
 };

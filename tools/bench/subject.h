@@ -52,6 +52,17 @@ struct bench_setting {
 	char text[128]; /* "2 files, 2048 MiB, 2 workers" */
 };
 
+/* A figure beside those of the sides: what it is called, and how much. */
+struct bench_further {
+	const char *name;
+	double value;
+};
+
+enum { BENCH_FURTHER_MAX = 4 };
+
+/* What `start` and `run` return when a subject cannot be measured here. */
+enum { BENCH_SKIPPED = 1 };
+
 struct bench_subject {
 	const char *name;
 	const char *unit; /* "GB/s", "ns", "us" */
@@ -61,13 +72,19 @@ struct bench_subject {
 	const char *sides[BENCH_SIDE_COUNT];
 	/*
 	 * Each returns 0 or a negative errno that is reported already;
-	 * -ECANCELED, not reported: a signal came. `stop` undoes a `start` that
-	 * succeeded.
+	 * -ECANCELED, not reported: a signal came. BENCH_SKIPPED: this machine
+	 * lacks what the subject needs, which is reported. `stop` undoes a
+	 * `start` that returned 0.
 	 */
 	int (*start)(struct bench *bench, struct bench_setting *out_setting, void **out_state);
 	/* Takes one figure of that side, or a block of them. */
 	int (*run)(void *state, enum bench_side side, struct figures *out_figures);
 	void (*stop)(void *state);
+	/*
+	 * Called once, between the last `run` and `stop`; returns how many. May
+	 * be NULL. Names are static.
+	 */
+	uint32_t (*further)(void *state, struct bench_further further[BENCH_FURTHER_MAX]);
 };
 
 static inline bool bench_has_side(const struct bench_subject *subject, int side)
@@ -81,13 +98,24 @@ struct bench_results {
 	struct figures block; /* the turn in hand */
 	/* Ours over that side, by pair; nothing under BENCH_OURS. */
 	struct figures ratios[BENCH_SIDE_COUNT];
+	struct bench_further further[BENCH_FURTHER_MAX];
+	uint32_t further_count;
 };
 
 extern const struct bench_subject bench_read;
 extern const struct bench_subject bench_sum;
 extern const struct bench_subject bench_scan;
 extern const struct bench_subject bench_spawn;
+extern const struct bench_subject bench_inject;
+extern const struct bench_subject bench_batch;
+extern const struct bench_subject bench_yield;
+extern const struct bench_subject bench_steal;
+extern const struct bench_subject bench_forkjoin;
 extern const struct bench_subject bench_wake;
+extern const struct bench_subject bench_wake_worker;
+extern const struct bench_subject bench_wake_ring;
+extern const struct bench_subject bench_idle;
+extern const struct bench_subject bench_idle_ring;
 
 /* CLOCK_MONOTONIC. */
 uint64_t bench_now_ns(void);

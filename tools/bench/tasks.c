@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Words to wait on, and a runtime of one worker.
+ * Words to wait on, and runtimes for tasks.
  */
 #include "tools/bench/tasks.h"
 
@@ -11,6 +11,8 @@
 #include <linux/futex.h>
 #include <pinion/pinion.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -51,20 +53,35 @@ int bench_word_wait(const uint32_t *word, uint32_t value)
 	return 0;
 }
 
-int bench_start_worker(const struct bench *bench, struct bench_setting *out_setting,
-	struct pinion_runtime **out_runtime)
+void *bench_allocate(size_t size)
+{
+	size_t whole = (size + BENCH_LINE_BYTES - 1) / BENCH_LINE_BYTES * BENCH_LINE_BYTES;
+	void *memory = aligned_alloc(BENCH_LINE_BYTES, whole);
+
+	if (memory == NULL) {
+		report_line("%s", report_reason(ENOMEM));
+		return NULL;
+	}
+	return memset(memory, 0, whole);
+}
+
+int bench_start_workers(const struct bench *bench, uint32_t worker_count,
+	struct bench_setting *out_setting, struct pinion_runtime **out_runtime)
 {
 	struct pinion_config config = bench->options->runtime;
 	int rc;
 
-	config.worker_count = 1;
+	config.worker_count = worker_count;
+	config.buffer_count = 1;
+	config.small_buffer_count = 1;
 	rc = pinion_runtime_create(&config, out_runtime);
 	if (rc != 0) {
 		report_line("cannot start: %s", report_reason(rc));
 		return rc;
 	}
 	pinion_runtime_facts(*out_runtime, &out_setting->facts, sizeof(out_setting->facts));
-	snprintf(out_setting->text, sizeof(out_setting->text), "1 worker");
+	snprintf(out_setting->text, sizeof(out_setting->text), "%u worker%s", worker_count,
+		worker_count == 1 ? "" : "s");
 	return 0;
 }
 
@@ -76,4 +93,38 @@ int bench_spawn_task(struct pinion_runtime *runtime, struct pinion_task *task)
 		report_line("cannot spawn: %s", report_reason(rc));
 	}
 	return rc;
+}
+
+int bench_run_turn(struct pinion_runtime *runtime, struct pinion_task *turn, const uint32_t *done)
+{
+	uint32_t before = bench_word_read(done);
+	int rc = bench_spawn_task(runtime, turn);
+
+	return rc == 0 ? bench_word_wait(done, before) : rc;
+}
+
+int bench_require_cpus(const struct bench_subject *subject, uint32_t count)
+{
+	struct pinion_machine machine = {0};
+	int rc = pinion_machine_probe(&machine, sizeof(machine));
+
+	if (rc != 0) {
+		report_line("cannot find out this machine's CPUs: %s", report_reason(rc));
+		return rc;
+	}
+	if (machine.cpu_count < count) {
+		report_line("%s: skipped, it needs %u CPUs and may use %u", subject->name, count,
+			machine.cpu_count);
+		return BENCH_SKIPPED;
+	}
+	return 0;
+}
+
+void bench_relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the subjects about tasks share. Each is about one worker, so their
- * runtimes have one; the main thread waits on a word, without using CPU, until
- * the worker has done its turn.
+ * What the subjects about tasks share. The main thread waits on a word, without
+ * using CPU, until the workers have done its turn.
  */
 #ifndef PINION_TOOLS_BENCH_TASKS_H
 #define PINION_TOOLS_BENCH_TASKS_H
@@ -11,6 +10,10 @@
 
 #include <pinion/task.h>
 #include <stdint.h>
+
+/* What threads that write do not share. */
+#define BENCH_LINE_BYTES 128
+#define BENCH_LINE_ALIGNED __attribute__((aligned(BENCH_LINE_BYTES)))
 
 /* Words are futexes that only grow. What was written before a raise is seen. */
 uint32_t bench_word_read(const uint32_t *word);
@@ -21,9 +24,24 @@ void bench_word_raise(uint32_t *word);
 /* Sleeps until the word is no longer `value`. -ECANCELED: a signal came. */
 int bench_word_wait(const uint32_t *word, uint32_t value);
 
-/* Both report what they return, 0 or a negative errno. */
-int bench_start_worker(const struct bench *bench, struct bench_setting *out_setting,
-	struct pinion_runtime **out_runtime);
+/* Zeroed memory on cache lines of its own, for free(); NULL is reported. */
+void *bench_allocate(size_t size);
+
+/*
+ * Starts so many workers with as little memory as can be, since tasks need no
+ * buffers. Each of these reports what it returns, 0 or a negative errno.
+ */
+int bench_start_workers(const struct bench *bench, uint32_t worker_count,
+	struct bench_setting *out_setting, struct pinion_runtime **out_runtime);
 int bench_spawn_task(struct pinion_runtime *runtime, struct pinion_task *task);
+
+/* Spawns `turn` and sleeps until the word is raised. -ECANCELED: a signal. */
+int bench_run_turn(struct pinion_runtime *runtime, struct pinion_task *turn, const uint32_t *done);
+
+/* Fewer CPUs than that: says that the subject is skipped, and returns that. */
+int bench_require_cpus(const struct bench_subject *subject, uint32_t count);
+
+/* A moment for the other hardware thread, or the thread that is waited for. */
+void bench_relax(void);
 
 #endif

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Yield policies: when a long task should leave its worker to others.
+ *
+ * A task is never interrupted. One that works its way through much keeps a
+ * cursor in its own struct, asks a policy after each unit of progress, and when
+ * told so spawns itself anew and returns; it goes on where it stopped once what
+ * waited before it has run:
+ *
+ *	while (job->next < job->end) {
+ *		work_on(job->next++);
+ *		if (pinion_yield_due(&job->yield, 1)) {
+ *			return pinion_spawn(job->runtime, &job->task);
+ *		}
+ *	}
+ *
+ * A policy knows nothing but what it is told: no clock, no runtime, no global
+ * state. Its whole state is the struct below, plain data without pointers: it
+ * may be copied, written to a file and read back by this version of the library
+ * on the same kind of machine; the copy decides what the original would have.
+ */
+#ifndef PINION_YIELD_H
+#define PINION_YIELD_H
+
+#include <pinion/version.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+PINION_BEGIN_DECLS
+
+enum pinion_yield_kind {
+	/*
+	 * After each `limit` calls, whatever a call stands for. Default 64.
+	 */
+	PINION_YIELD_EVERY_N = 0,
+	/* Never: for a task that ends soon or has a worker of its own. */
+	PINION_YIELD_NEVER = 1,
+	/* At each call: fairest, and best at finding mistakes in tests. */
+	PINION_YIELD_ALWAYS = 2,
+	/*
+	 * When about `limit` nanoseconds should have passed, judged by how long
+	 * units took before, which the task tells with pinion_yield_note().
+	 * At most 1 s; default 500 us, a worker's loop.
+	 */
+	PINION_YIELD_ADAPTIVE = 3,
+	/*
+	 * After `limit` units, of which a call may bring many: bytes, records.
+	 * What is beyond a multiple of the limit counts for the next stretch:
+	 * how often a task yields does not depend on the size of its portions,
+	 * as long as none is larger than the limit. Default 1 Mi: as bytes,
+	 * what one core hashes or searches in about 500 us at 2 GB/s.
+	 */
+	PINION_YIELD_UNITS = 4,
+};
+
+/*
+ * Shape: 32 bytes, embeddable, no padding. All fields may be read, only the
+ * functions below write them. A stretch is what lies between two yields.
+ * Owns: the caller's memory; used by one thread at a time.
+ * Since: 0.1
+ */
+struct pinion_yield {
+	uint32_t kind;
+	/* Nonzero: the last call said that the stretch is over. */
+	uint32_t has_ended;
+	/* As given to pinion_yield_init(), or the default. */
+	uint64_t limit;
+	/* Units in this stretch, or in the one that has ended; saturating. */
+	uint64_t done_units;
+	/* What a stretch may hold now: fixed, but for kind ADAPTIVE. */
+	uint64_t quota_units;
+};
+
+/*
+ * Begins a policy of one of enum pinion_yield_kind; a `limit` of 0 means the
+ * kind's default. Kinds NEVER and ALWAYS take no notice of it.
+ *
+ * Context: any thread; never blocks or allocates, as all functions here.
+ * Errors: -EINVAL: no such kind, or ADAPTIVE with a limit of more than 1 s;
+ * nothing is written.
+ * Since: 0.1
+ */
+PINION_API int pinion_yield_init(struct pinion_yield *yield, uint32_t kind, uint64_t limit);
+
+/*
+ * Tells of `units` more that are done, and asks whether to yield now. The call
+ * that follows a true one begins the next stretch.
+ *
+ * Since: 0.1
+ */
+PINION_API bool pinion_yield_due(struct pinion_yield *yield, uint64_t units);
+
+/*
+ * Tells how long the stretch took that has ended, or that ends here because the
+ * task leaves for another reason (it waits for a read, say). Kind ADAPTIVE
+ * learns from it, others only begin the next stretch.
+ *
+ * The first stretch is one unit or call; a stretch grows at most twofold from
+ * one to the next, so that dear units after cheap ones are met early, and
+ * shrinks to what fits at once. Without notes it stays at one unit.
+ *
+ * Units: `stretch_ns` of the task's own running, measured as the caller likes.
+ * For replay: recorded together with the calls.
+ * Since: 0.1
+ */
+PINION_API void pinion_yield_note(struct pinion_yield *yield, uint64_t stretch_ns);
+
+PINION_END_DECLS
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a worker does that has run dry: it looks into the others' queues, then
+ * for a short while it spins, then it sleeps.
+ *
+ * Spinning pays only while new work comes sooner than a sleeper could be woken.
+ * So the worker keeps a smoothed length of the gaps between running dry and the
+ * next task, and spins while that is of the order of a wake. It never spins
+ * where workers share CPUs.
+ */
+#ifndef PIN_CORE_SEARCH_H
+#define PIN_CORE_SEARCH_H
+
+#include "runtime/core/worker_state.h"
+
+/*
+ * Steals from other workers; what comes with the returned element is in the
+ * worker's own deque. NULL: nothing found, or enough others search already.
+ */
+struct pin_link *pin_search_others(struct pin_worker *worker);
+
+/*
+ * What is visible in other workers' queues: to be asked before sleeping, when
+ * nobody searches.
+ */
+bool pin_search_sees_work(const struct pin_worker *worker);
+
+/* Waits awake, if that pays; true: `has_work` said that something came. */
+bool pin_search_spin(struct pin_worker *worker, bool (*has_work)(const struct pin_worker *worker));
+
+/* Learns how long the worker was dry. */
+void pin_search_note_gap(struct pin_worker *worker, uint64_t gap_ns);
+
+#endif

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Ranks, ranges, and the way through them.
+ */
+#include "runtime/sched/victims.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* ---- ranks ---- */
+
+/* A worker with all that it is sorted by. */
+struct seat {
+	uint32_t node_index;
+	uint32_t l3_index;
+	uint32_t worker_index;
+	bool has_place;
+};
+
+static int compare_u32(uint32_t left, uint32_t right)
+{
+	return (left > right) - (left < right);
+}
+
+static int compare_seats(const void *left_memory, const void *right_memory)
+{
+	const struct seat *left = left_memory;
+	const struct seat *right = right_memory;
+	int order = compare_u32(left->has_place ? 0 : 1, right->has_place ? 0 : 1);
+
+	if (order == 0) {
+		order = compare_u32(left->node_index, right->node_index);
+	}
+	if (order == 0) {
+		order = compare_u32(left->l3_index, right->l3_index);
+	}
+	if (order == 0) {
+		order = compare_u32(left->worker_index, right->worker_index);
+	}
+	return order;
+}
+
+static struct seat *sorted_seats(
+	const struct pin_cpu_place *places, uint32_t place_count, uint32_t worker_count)
+{
+	struct seat *seats = calloc(worker_count, sizeof(*seats));
+
+	if (seats == NULL) {
+		return NULL;
+	}
+	for (uint32_t i = 0; i < worker_count; i++) {
+		seats[i].worker_index = i;
+		if (i < place_count) {
+			seats[i].has_place = true;
+			seats[i].node_index = places[i].node_index;
+			seats[i].l3_index = places[i].l3_index;
+		}
+	}
+	qsort(seats, worker_count, sizeof(*seats), compare_seats);
+	return seats;
+}
+
+static bool is_same_node(const struct seat *left, const struct seat *right)
+{
+	return left->has_place == right->has_place && left->node_index == right->node_index;
+}
+
+/* Where the seats that begin at `first` stop sharing a node, or an L3. */
+static uint32_t end_of_group(
+	const struct seat *seats, uint32_t first, uint32_t end, enum pin_nearness nearness)
+{
+	uint32_t i = first + 1;
+
+	while (i < end && is_same_node(&seats[first], &seats[i]) &&
+		(nearness == PIN_NEAR_NODE || seats[first].l3_index == seats[i].l3_index)) {
+		i++;
+	}
+	return i;
+}
+
+static void rank_workers(struct pin_victims *victims, const struct seat *seats)
+{
+	struct pin_range all = {0, victims->worker_count};
+	struct pin_range node = {0, 0};
+	struct pin_range l3 = {0, 0};
+
+	for (uint32_t rank = 0; rank < all.end; rank++) {
+		const struct seat *seat = &seats[rank];
+		struct pin_neighbours *neighbours = &victims->neighbours[seat->worker_index];
+
+		if (rank == node.end) {
+			node.first = rank;
+			node.end = end_of_group(seats, rank, all.end, PIN_NEAR_NODE);
+		}
+		if (rank == l3.end) {
+			l3.first = rank;
+			l3.end = end_of_group(seats, rank, node.end, PIN_NEAR_L3);
+		}
+		victims->indices[rank] = seat->worker_index;
+		neighbours->ranks[PIN_NEAR_SELF] = (struct pin_range){rank, rank + 1};
+		neighbours->ranks[PIN_NEAR_L3] = seat->has_place ? l3 : all;
+		neighbours->ranks[PIN_NEAR_NODE] = seat->has_place ? node : all;
+		neighbours->ranks[PIN_NEAR_ALL] = all;
+	}
+}
+
+int pin_victims_init(struct pin_victims *victims, const struct pin_cpu_place *places,
+	uint32_t place_count, uint32_t worker_count)
+{
+	struct seat *seats;
+
+	PIN_CHECK(worker_count >= 1);
+	*victims = (struct pin_victims){.worker_count = worker_count};
+	victims->neighbours = calloc(worker_count, sizeof(*victims->neighbours));
+	victims->indices = calloc(worker_count, sizeof(*victims->indices));
+	seats = sorted_seats(places, place_count, worker_count);
+	if (victims->neighbours == NULL || victims->indices == NULL || seats == NULL) {
+		free(seats);
+		pin_victims_fini(victims);
+		return -ENOMEM;
+	}
+	rank_workers(victims, seats);
+	free(seats);
+	return 0;
+}
+
+void pin_victims_fini(struct pin_victims *victims)
+{
+	free(victims->neighbours);
+	free(victims->indices);
+	*victims = (struct pin_victims){0};
+}
+
+/* ---- rounds ---- */
+
+/*
+ * A tier is a ring of ranks, `outer`, with `inner` cut out. Its members are
+ * counted from the end of `inner` on, round to where `inner` begins.
+ */
+static void begin_tier(struct pin_victims_round *round)
+{
+	struct pin_range outer = round->ranges[round->nearness];
+	struct pin_range inner = round->ranges[round->nearness - 1];
+	uint32_t start;
+
+	round->left_count = pin_range_count(outer) - pin_range_count(inner);
+	/* A tier without a choice takes no number. */
+	start = round->left_count > 1 ? pin_random_below(round->random, round->left_count) : 0;
+	round->rank = inner.end + start;
+	if (round->rank >= outer.end) {
+		round->rank -= pin_range_count(outer);
+	}
+}
+
+void pin_victims_begin(struct pin_victims_round *round, const struct pin_victims *victims,
+	uint32_t worker_index, struct pin_random *random)
+{
+	*round = (struct pin_victims_round){
+		.victims = victims,
+		.ranges = pin_victims_ranges(victims, worker_index),
+		.random = random,
+		.nearness = PIN_NEAR_SELF,
+	};
+}
+
+/* The member of the present tier after the one just named. */
+static uint32_t next_rank(const struct pin_victims_round *round)
+{
+	struct pin_range outer = round->ranges[round->nearness];
+	struct pin_range inner = round->ranges[round->nearness - 1];
+	uint32_t rank = round->rank + 1;
+
+	if (rank == outer.end) {
+		rank = outer.first;
+	}
+	if (rank == inner.first) {
+		rank = inner.end < outer.end ? inner.end : outer.first;
+	}
+	return rank;
+}
+
+bool pin_victims_next(struct pin_victims_round *round, uint32_t *out_index)
+{
+	while (round->left_count == 0) {
+		if (round->nearness == PIN_NEAR_ALL) {
+			return false;
+		}
+		round->nearness++;
+		begin_tier(round);
+	}
+	*out_index = pin_victims_index(round->victims, round->rank);
+	round->left_count--;
+	round->rank = next_rank(round);
+	return true;
+}

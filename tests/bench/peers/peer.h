@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the programs of other libraries have in common: they measure what
+ * subjects of `pinion bench` do, with the same numbers, and print a line like
+ * theirs, which says "peer" instead of a floor. C11 and C++17.
+ *
+ *     PEER SUBJECT [SECONDS [WORKERS]]
+ *     PEER list
+ */
+#ifndef PINION_TESTS_BENCH_PEERS_PEER_H
+#define PINION_TESTS_BENCH_PEERS_PEER_H
+
+#include <sched.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+	/* As tools/bench/ has them. */
+	PEER_SPAWN_BATCH = 128,
+	PEER_SPAWN_TASKS = 64 * PEER_SPAWN_BATCH,
+	PEER_INJECT_TASKS = 4096,
+	PEER_INJECT_STRIDE = 64,
+	PEER_INJECT_SPIN_COUNT = 2000,
+	PEER_FORKJOIN_NUMBER = 25,
+	PEER_FORKJOIN_RESULT = 75025,
+	PEER_FORKJOIN_TASKS = 242785,
+	PEER_FIGURES_MIN = 6,
+	PEER_FIGURES_MAX = 65536,
+};
+
+struct peer_subject {
+	const char *name;
+	/* Takes one figure: nanoseconds per task. */
+	double (*figure)(int worker_count);
+};
+
+static inline uint64_t peer_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* What is broken is not worth a figure. */
+static inline void peer_check(int is_right, const char *what)
+{
+	if (!is_right) {
+		fprintf(stderr, "%s\n", what);
+		exit(2);
+	}
+}
+
+/* ---- bursts from outside, as in tools/bench/inject.h ---- */
+
+struct peer_burst {
+	uint32_t pushed_count __attribute__((aligned(128)));
+	uint32_t known_count __attribute__((aligned(128)));
+	uint32_t run_count;
+	uint64_t end_ns;
+	uint32_t is_ready;
+	uint32_t is_over;
+};
+
+static inline void peer_burst_await_more(struct peer_burst *burst)
+{
+	for (uint32_t spins = 1;; spins++) {
+		burst->known_count = __atomic_load_n(&burst->pushed_count, __ATOMIC_ACQUIRE);
+		if (burst->known_count > burst->run_count) {
+			return;
+		}
+		if (spins % PEER_INJECT_SPIN_COUNT == 0) {
+			sched_yield();
+		}
+	}
+}
+
+/* In a task of its own, which the burst begins with. */
+static inline void peer_burst_open(struct peer_burst *burst)
+{
+	__atomic_store_n(&burst->is_ready, 1, __ATOMIC_RELEASE);
+	peer_burst_await_more(burst);
+}
+
+/* In each task of the burst. */
+static inline void peer_burst_task(struct peer_burst *burst)
+{
+	if (++burst->run_count == PEER_INJECT_TASKS) {
+		burst->end_ns = peer_now_ns();
+		__atomic_store_n(&burst->is_over, 1, __ATOMIC_RELEASE);
+	} else if (burst->run_count == burst->known_count) {
+		peer_burst_await_more(burst);
+	}
+}
+
+static inline void peer_burst_await(const uint32_t *flag)
+{
+	while (__atomic_load_n(flag, __ATOMIC_ACQUIRE) == 0) {
+		sched_yield();
+	}
+}
+
+/* By the producer. `push` adds a task that calls what its name says. */
+static inline double peer_burst_run(
+	struct peer_burst *burst, void (*push_open)(void), void (*push_task)(void))
+{
+	uint64_t start_ns;
+
+	memset(burst, 0, sizeof(*burst));
+	push_open();
+	peer_burst_await(&burst->is_ready);
+	start_ns = peer_now_ns();
+	for (uint32_t i = 0; i < PEER_INJECT_TASKS; i += PEER_INJECT_STRIDE) {
+		for (uint32_t task = 0; task < PEER_INJECT_STRIDE; task++) {
+			push_task();
+		}
+		__atomic_store_n(&burst->pushed_count, i + PEER_INJECT_STRIDE, __ATOMIC_RELEASE);
+	}
+	peer_burst_await(&burst->is_over);
+	return (double)(burst->end_ns - start_ns) / PEER_INJECT_TASKS;
+}
+
+/* ---- the program ---- */
+
+static inline int peer_compare(const void *left, const void *right)
+{
+	double a = *(const double *)left;
+	double b = *(const double *)right;
+
+	return (a > b) - (a < b);
+}
+
+static inline void peer_measure(
+	const char *peer, const struct peer_subject *subject, int seconds, int worker_count)
+{
+	static double figures[PEER_FIGURES_MAX];
+	uint64_t end_ns = peer_now_ns() + (uint64_t)seconds * 1000000000u;
+	uint32_t count = 0;
+
+	(void)subject->figure(worker_count); /* does not count */
+	while (count < PEER_FIGURES_MAX && (count < PEER_FIGURES_MIN || peer_now_ns() < end_ns)) {
+		figures[count++] = subject->figure(worker_count);
+	}
+	qsort(figures, count, sizeof(figures[0]), peer_compare);
+	printf("{\"bench\":\"%s\",\"peer\":\"%s\",\"unit\":\"ns\",\"n\":%u,\"median\":%.6g,"
+	       "\"p99\":%.6g,\"workers\":%d}\n",
+		subject->name, peer, count, figures[count / 2], figures[(count - 1) * 99 / 100],
+		worker_count);
+}
+
+/* `subjects` ends with one that has no name. */
+static inline int peer_main(
+	int argc, char **argv, const char *peer, const struct peer_subject *subjects)
+{
+	int seconds = argc > 2 ? atoi(argv[2]) : 1;
+	int worker_count = argc > 3 ? atoi(argv[3]) : 1;
+
+	for (; argc > 1 && subjects->name != NULL; subjects++) {
+		if (strcmp(argv[1], "list") == 0) {
+			puts(subjects->name);
+		} else if (strcmp(argv[1], subjects->name) == 0) {
+			peer_measure(peer, subjects, seconds, worker_count);
+			return 0;
+		}
+	}
+	if (argc > 1 && strcmp(argv[1], "list") == 0) {
+		return 0;
+	}
+	fprintf(stderr, "usage: %s SUBJECT [SECONDS [WORKERS]] | list\n", argv[0]);
+	return 2;
+}
+
+#endif

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+//
+// oneTBB: task groups in an arena of as many threads as workers, and
+// task_arena::enqueue() from a thread that is not in it.
+#include "tests/bench/peers/peer.h"
+
+#include <oneapi/tbb/global_control.h>
+#include <oneapi/tbb/task_arena.h>
+#include <oneapi/tbb/task_group.h>
+#include <oneapi/tbb/version.h>
+
+namespace {
+
+using namespace oneapi;
+
+uint32_t run_count;
+
+double spawn(int)
+{
+	static tbb::task_arena arena(1);
+	double figure = 0;
+
+	run_count = 0;
+	arena.execute([&figure] {
+		uint64_t start_ns = peer_now_ns();
+
+		for (int i = 0; i < PEER_SPAWN_TASKS; i += PEER_SPAWN_BATCH) {
+			tbb::task_group group;
+
+			for (int task = 0; task < PEER_SPAWN_BATCH; task++) {
+				group.run([] { run_count++; });
+			}
+			group.wait();
+		}
+		figure = static_cast<double>(peer_now_ns() - start_ns) / PEER_SPAWN_TASKS;
+	});
+	peer_check(run_count == PEER_SPAWN_TASKS, "tasks were lost");
+	return figure;
+}
+
+// No slot is kept for the threads outside, so what is enqueued runs on one of
+// the library's own.
+tbb::task_arena &outside_arena()
+{
+	static tbb::task_arena arena(1, 0);
+	return arena;
+}
+
+peer_burst burst;
+
+void push_open()
+{
+	outside_arena().enqueue([] { peer_burst_open(&burst); });
+}
+
+void push_task()
+{
+	outside_arena().enqueue([] { peer_burst_task(&burst); });
+}
+
+double inject(int)
+{
+	return peer_burst_run(&burst, push_open, push_task);
+}
+
+uint32_t fibonacci(uint32_t number)
+{
+	if (number < 2) {
+		return number;
+	}
+	uint32_t left;
+	uint32_t right;
+	tbb::task_group group;
+
+	group.run([&left, number] { left = fibonacci(number - 1); });
+	group.run([&right, number] { right = fibonacci(number - 2); });
+	group.wait();
+	return left + right;
+}
+
+double forkjoin(int worker_count)
+{
+	static tbb::task_arena arena(worker_count);
+	double figure = 0;
+
+	arena.execute([&figure] {
+		uint64_t start_ns = peer_now_ns();
+		uint32_t result = fibonacci(PEER_FORKJOIN_NUMBER);
+
+		figure = static_cast<double>(peer_now_ns() - start_ns) / PEER_FORKJOIN_TASKS;
+		peer_check(result == PEER_FORKJOIN_RESULT, "the tree is wrong");
+	});
+	return figure;
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+	static const peer_subject subjects[] = {
+		{"spawn", spawn},
+		{"inject", inject},
+		{"forkjoin", forkjoin},
+		{nullptr, nullptr},
+	};
+	// The workers asked for, even where there are fewer CPUs, and one for
+	// bursts.
+	int worker_count = argc > 3 ? atoi(argv[3]) : 1;
+	tbb::global_control limit(tbb::global_control::max_allowed_parallelism,
+		static_cast<size_t>(worker_count) + 1);
+	char name[64];
+
+	snprintf(name, sizeof(name), "oneTBB %s", TBB_runtime_version());
+	return peer_main(argc, argv, name, subjects);
+}

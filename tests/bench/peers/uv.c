@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * libuv. Its loop is one thread, and what it offers to others is
+ * uv_async_send(): a queue of one's own, behind a lock, and a call that has the
+ * loop look at it.
+ */
+#include "tests/bench/peers/peer.h"
+
+#include <uv.h>
+
+struct task {
+	struct task *next;
+	void (*run)(void);
+};
+
+static uv_loop_t loop;
+static uv_async_t doorbell;
+static uv_thread_t thread;
+static uv_mutex_t lock;
+static struct task *first;
+static struct task **last = &first;
+static struct task tasks[PEER_INJECT_TASKS + 1];
+static uint32_t task_count;
+static struct peer_burst burst;
+
+static void drain(uv_async_t *handle)
+{
+	struct task *task;
+
+	(void)handle;
+	uv_mutex_lock(&lock);
+	task = first;
+	first = NULL;
+	last = &first;
+	uv_mutex_unlock(&lock);
+	while (task != NULL) {
+		struct task *next = task->next;
+
+		task->run();
+		task = next;
+	}
+}
+
+static void push(void (*run)(void))
+{
+	struct task *task = &tasks[task_count++];
+
+	task->run = run;
+	task->next = NULL;
+	uv_mutex_lock(&lock);
+	*last = task;
+	last = &task->next;
+	uv_mutex_unlock(&lock);
+	peer_check(uv_async_send(&doorbell) == 0, "uv_async_send failed");
+}
+
+static void run_open(void)
+{
+	peer_burst_open(&burst);
+}
+
+static void run_task(void)
+{
+	peer_burst_task(&burst);
+}
+
+static void push_open(void)
+{
+	push(run_open);
+}
+
+static void push_task(void)
+{
+	push(run_task);
+}
+
+static void run_loop(void *arg)
+{
+	(void)arg;
+	uv_run(&loop, UV_RUN_DEFAULT);
+}
+
+static double inject(int worker_count)
+{
+	static int is_running;
+
+	(void)worker_count;
+	if (!is_running) {
+		peer_check(uv_loop_init(&loop) == 0 && uv_mutex_init(&lock) == 0 &&
+				uv_async_init(&loop, &doorbell, drain) == 0 &&
+				uv_thread_create(&thread, run_loop, NULL) == 0,
+			"cannot start a loop");
+		is_running = 1;
+	}
+	task_count = 0;
+	return peer_burst_run(&burst, push_open, push_task);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct peer_subject subjects[] = {
+		{"inject", inject},
+		{NULL, NULL},
+	};
+	char name[64];
+
+	snprintf(name, sizeof(name), "libuv %s", uv_version_string());
+	return peer_main(argc, argv, name, subjects);
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Goal: no worker sleeps for good while work is visible in another's queue:
+ * [SEARCH-1] [SEARCH-2]. AS-26, AS-27, AS-28, AS-29, C7, W26, W27, EX-59.
+ * Method: real workers. A task makes others visible, then waits for them to
+ * have run, which its own worker cannot do meanwhile; so another one has to
+ * come, or there is a deadlock. Work becomes visible in a deque by way of the
+ * rule for hoards, in an inbox, and in the injector.
+ */
+#include "runtime/base/base.h"
+#include "tests/model/explorer.h"
+#include "tests/model/runtime_model.h"
+
+static struct pinion_runtime *runtime;
+static struct model_task producers[2];
+static struct model_task children[2];
+
+static bool have_children_run(const void *arg)
+{
+	(void)arg;
+	return children[0].run_count > 0 && children[1].run_count > 0;
+}
+
+static void begin(uint32_t worker_count, void (*body)(struct model_task *task))
+{
+	for (uint32_t i = 0; i < 2; i++) {
+		model_task_init(&producers[i], body);
+		model_task_init(&children[i], NULL);
+	}
+	runtime = model_runtime_begin(worker_count, PIN_DOORBELL_MESSAGE, NULL);
+}
+
+static void finish(void)
+{
+	model_await("the children", have_children_run, NULL);
+	model_runtime_end(runtime);
+}
+
+/* ---- hoards: every spawn counts as one ---- */
+
+static void hoard(struct model_task *task)
+{
+	(void)task;
+	MODEL_CHECK(pinion_spawn(runtime, &children[0].request.task) == 0);
+	MODEL_CHECK(pinion_spawn(runtime, &children[1].request.task) == 0);
+	model_await("the children", have_children_run, NULL);
+}
+
+static void run_hoard(void)
+{
+	begin(2, hoard);
+	MODEL_CHECK(pinion_spawn(runtime, &producers[0].request.task) == 0);
+	finish();
+}
+
+/* ---- two producers, each waiting for both children, and one to help ---- */
+
+static void hoard_one(struct model_task *task)
+{
+	uint32_t number = task == &producers[0] ? 0 : 1;
+
+	MODEL_CHECK(pinion_spawn(runtime, &children[number].request.task) == 0);
+	model_await("the children", have_children_run, NULL);
+}
+
+static void run_two_hoards(void)
+{
+	begin(3, hoard_one);
+	MODEL_CHECK(pinion_spawn(runtime, &producers[0].request.task) == 0);
+	MODEL_CHECK(pinion_spawn(runtime, &producers[1].request.task) == 0);
+	finish();
+}
+
+/* ---- inboxes ---- */
+
+static void post(struct model_task *task)
+{
+	uint32_t own = (uint32_t)pinion_worker_index(runtime);
+
+	(void)task;
+	MODEL_CHECK(pinion_spawn_on(runtime, 1 - own, &children[0].request.task) == 0);
+	MODEL_CHECK(pinion_spawn_on(runtime, 1 - own, &children[1].request.task) == 0);
+	model_await("the children", have_children_run, NULL);
+}
+
+static void run_post(void)
+{
+	begin(2, post);
+	MODEL_CHECK(pinion_spawn(runtime, &producers[0].request.task) == 0);
+	finish();
+}
+
+static void run_post_from_outside(void)
+{
+	begin(1, NULL);
+	MODEL_CHECK(pinion_spawn_on(runtime, 0, &children[0].request.task) == 0);
+	MODEL_CHECK(pinion_spawn_on(runtime, 0, &children[1].request.task) == 0);
+	finish();
+}
+
+static const struct model_twin hoard_twins[] = {
+	{"sleepers do not look at others' queues",
+		{MODEL_SKIP, "may_sleep", "pin_search_sees_work"}},
+	{"no fence before the re-check", {MODEL_DROP_FENCE, "park", NULL}},
+	{"no fence before the look for sleepers", {MODEL_DROP_FENCE, "pin_wake_one", NULL}},
+	{"a load decides that somebody searches", {MODEL_TORN, "pin_wake_one", NULL}},
+	{"giving up is no single step", {MODEL_TORN, "pin_search_give_up", NULL}},
+	{"who was claimed is guessed", {MODEL_TORN, "pin_idle_withdraw", NULL}},
+	{.name = NULL},
+};
+
+static const struct model_twin post_twins[] = {
+	{"no fence before the re-check", {MODEL_DROP_FENCE, "park", NULL}},
+	{"no fence before the look at the sleeper", {MODEL_DROP_FENCE, "pin_wake_worker", NULL}},
+	{"sleep without compare", {MODEL_NO_COMPARE, "model_futex_wait", NULL}},
+	{.name = NULL},
+};
+
+static const struct model_case cases[] = {
+	{"hoard", run_hoard, 2, 1, 0, hoard_twins, NULL},
+	{"two_hoards", run_two_hoards, 1, 1, 0, NULL, NULL},
+	{"post", run_post, 2, 1, 0, NULL, NULL},
+	{"post_from_outside", run_post_from_outside, 3, 2, 0, post_twins, NULL},
+};
+
+int main(void)
+{
+	model_runtime_register();
+	return model_main("search", cases, PIN_ARRAY_COUNT(cases));
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A case: what is simulated, read from a JSON file.
+ *
+ *     {
+ *       "about": "what the case is for",
+ *       "workers": 3,             1 … 8
+ *       "ring_entries": 8,        as in the configuration
+ *       "end": "drain",           or "stop", or "either"
+ *       "end_us": 400,            the end comes at a random time up to that
+ *       "age_limit_us": 3000,     no runnable task waits longer
+ *       "programs": [             what tasks do, in this order:
+ *         {"name": "leaf",
+ *          "burn_us": 20,         compute for a random time up to that
+ *          "reads": 2,            start reads, each of up to "read_bytes"
+ *          "read_bytes": 4096},
+ *         {"name": "root",        and, once all reads are done,
+ *          "children": 3,         spawn tasks of a program that stands above,
+ *          "spawns": "leaf",      this share of them for any worker
+ *          "shared_percent": 50}
+ *       ],
+ *       "threads": [              outside threads that spawn
+ *         {"program": "root", "tasks": 10, "pause_us": 30}
+ *       ],
+ *       "faults": {"late": 20}    in 1000; see struct sim_faults
+ *     }
+ *
+ * Left-out numbers are 0. Unknown names, and numbers out of range, are errors.
+ */
+#ifndef SIM_CASE_H
+#define SIM_CASE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	SIM_WORKERS_MAX = 8,
+	SIM_PROGRAMS_MAX = 8,
+	SIM_SOURCES_MAX = 8,
+	SIM_NAME_BYTES = 32,
+};
+
+struct sim_program {
+	char name[SIM_NAME_BYTES];
+	uint32_t burn_us;
+	uint32_t reads;
+	uint32_t read_bytes;
+	uint32_t children;
+	uint32_t shared_percent;
+	const struct sim_program *spawns;
+};
+
+struct sim_source {
+	const struct sim_program *program;
+	uint32_t tasks;
+	uint32_t pause_us;
+};
+
+/*
+ * The fault plan: how often in 1000 times, but for stalls, in 1000000 points;
+ * and how long a late completion or a stall may take. Each run leaves out about
+ * half of them, as some hide others.
+ */
+struct sim_faults {
+	uint32_t late;		   /* a completion takes up to late_us */
+	uint32_t stuck;		   /* a read ends only when it is cancelled */
+	uint32_t short_read;	   /* a read delivers a part */
+	uint32_t io_error;	   /* a read fails with EIO */
+	uint32_t interrupted;	   /* a read ends with EINTR or EAGAIN */
+	uint32_t enter_fails;	   /* an enter does nothing but fail */
+	uint32_t enter_short;	   /* an enter takes a part of the entries */
+	uint32_t doorbell_fails;   /* a message must be sent again */
+	uint32_t poll_ends;	   /* a multishot poll has to be armed anew */
+	uint32_t spurious;	   /* a sleep ends for no reason */
+	uint32_t stall;		   /* a thread loses its CPU, for up to stall_us */
+	uint32_t no_ring;	   /* the kernel has no io_uring */
+	uint32_t no_ring_memory;   /* a ring's set-up fails with ENOMEM */
+	uint32_t no_locked_memory; /* registering buffers fails */
+	uint32_t no_thread;	   /* starting a worker fails */
+	uint32_t late_us;
+	uint32_t stall_us;
+};
+
+struct sim_case {
+	char name[SIM_NAME_BYTES]; /* of the file, without its folder and ending */
+	uint32_t workers;
+	uint32_t ring_entries;
+	bool may_drain;
+	bool may_stop;
+	uint32_t end_us;
+	uint32_t age_limit_us;
+	struct sim_program programs[SIM_PROGRAMS_MAX];
+	uint32_t program_count;
+	struct sim_source sources[SIM_SOURCES_MAX];
+	uint32_t source_count;
+	struct sim_faults faults;
+};
+
+/* Prints what is wrong with the file and returns false. */
+bool sim_case_load(struct sim_case *test, const char *path);
+
+#endif

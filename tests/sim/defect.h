@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Bugs planted in the product for a twin: the same run with one of them must
+ * fail, else the simulator is blind to that kind of mistake.
+ *
+ * The files product_*.c compile the real sources with calls replaced that a
+ * defect spoils. Without a defect they are the real sources.
+ */
+#ifndef SIM_DEFECT_H
+#define SIM_DEFECT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum defect {
+	DEFECT_NONE,
+	DEFECT_WAKE_SKIPPED,	      /* a parked worker is sometimes not claimed */
+	DEFECT_NO_RECHECK,	      /* the shared queue is not looked at before a sleep */
+	DEFECT_COMPLETION_LOST,	      /* a completion is sometimes dropped */
+	DEFECT_TASK_TWICE,	      /* a task is sometimes queued twice */
+	DEFECT_SHORT_READ_TAKEN,      /* a short read counts as whole */
+	DEFECT_DOORBELL_NOT_ARMED,    /* a ring sleep without its doorbell */
+	DEFECT_SHARED_QUEUE_STARVES,  /* the shared queue is looked at too rarely */
+	DEFECT_CREDIT_UNBOUNDED,      /* more requests than completion entries */
+	DEFECT_COMPLETION_MISCOUNTED, /* a completion sometimes counts twice */
+	DEFECT_RING_LEAKS,	      /* a ring is not given back */
+	DEFECT_COUNT,
+};
+
+extern enum defect defect_planted;
+
+static inline bool defect_is(enum defect defect)
+{
+	return defect_planted == defect;
+}
+
+/* One call in `interval` is spoilt. */
+bool defect_strikes(enum defect defect, uint32_t interval);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The simulated kernel side of io_uring: rings in memory as liburing lays them
+ * out, and the operations the library uses; what a read does is the disk's.
+ *
+ * Of three kinds of ring each run has one: completions wait for their owner's
+ * enter (DEFER_TASKRUN), for any system call of its owner (COOP_TASKRUN), or
+ * for nobody. What waits shows as the task-run flag. A kernel may also have no
+ * io_uring, and either kind of doorbell.
+ *
+ * Checked here: no overflow of either queue, reads into registered memory lie
+ * in it, one thread enters a ring, no doorbell of a freed ring, nothing in
+ * flight and nothing registered when a ring is freed.
+ */
+#ifndef SIM_DEVICE_H
+#define SIM_DEVICE_H
+
+#include "runtime/host/kernel.h"
+#include "tests/sim/case.h"
+
+void device_begin(const struct sim_faults *faults);
+/* Nothing of the run is left: no ring, no eventfd. */
+void device_end(void);
+
+/* When something will complete. */
+uint64_t device_next_ns(void);
+void device_advance(uint64_t now_ns);
+
+void device_probe(struct pin_kernel *kernel);
+
+/* The calling thread enters the kernel otherwise than by io_uring_enter. */
+void device_thread_enters_kernel(void);
+/* Completions of requests that a thread which sleeps elsewhere does not see. */
+uint32_t device_unseen_count(const struct io_uring *ring);
+
+/* ---- as their system calls ---- */
+
+int device_ring_setup(struct io_uring *ring, uint32_t entries, struct io_uring_params *params);
+void device_ring_exit(struct io_uring *ring);
+int device_ring_enter(int fd, uint32_t to_submit, uint32_t min_complete, uint32_t flags,
+	void *argument, size_t argument_bytes);
+int device_ring_register(int fd, uint32_t opcode, const void *argument, uint32_t count);
+int device_eventfd(void);
+ssize_t device_eventfd_write(int fd, const void *bytes, size_t length);
+void device_eventfd_close(int fd);
+
+#endif

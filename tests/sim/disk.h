@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The simulated disk: one file whose bytes follow from their offset, so that a
+ * buffer tells whether it was read right.
+ *
+ * A read completes after a time of its own, so completions come in any order;
+ * as the fault plan says, it is late, short, interrupted, or fails.
+ *
+ * Checked here: reads are of this file, aligned as it asks.
+ */
+#ifndef SIM_DISK_H
+#define SIM_DISK_H
+
+#include "tests/sim/case.h"
+
+#include <liburing.h>
+
+struct pinion_file;
+
+#define DISK_FD 2000
+#define DISK_FILE_BYTES (UINT64_C(1) << 20)
+#define DISK_BLOCK_BYTES 512u
+
+void disk_begin(const struct sim_faults *faults);
+void disk_open(struct pinion_file *file);
+
+/* How long the next read takes. */
+uint64_t disk_latency_ns(void);
+/* Whether it never ends by itself. */
+bool disk_is_stuck(void);
+/* Carries a read out now; its result. */
+int32_t disk_execute(const struct io_uring_sqe *sqe);
+
+/* Whether bytes are what the file holds at that offset. */
+bool disk_holds(const uint8_t *bytes, uint64_t offset_bytes, uint32_t length_bytes);
+
+#endif

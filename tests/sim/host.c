@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The host seam in the simulated world; it takes the place of host_linux.c.
+ *
+ * Mappings are kept and handed out again in later runs, since fresh pages are
+ * the dearest part of a short run.
+ */
+#include "runtime/host/host.h"
+#include "runtime/base/base.h"
+#include "tests/sim/device.h"
+#include "tests/sim/host.h"
+#include "tests/sim/world.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum { MAPPINGS_MAX = SIM_WORKERS_MAX };
+
+struct mapping {
+	void *memory;
+	size_t bytes;
+	bool is_used;
+};
+
+static struct mapping mappings[MAPPINGS_MAX];
+static struct sim_faults faults;
+
+void host_begin(const struct sim_faults *given)
+{
+	faults = *given;
+}
+
+void host_end(void)
+{
+	for (uint32_t i = 0; i < MAPPINGS_MAX; i++) {
+		WORLD_CHECK(!mappings[i].is_used);
+	}
+}
+
+static uint64_t sim_now_ns(void)
+{
+	world_point();
+	return world_now_ns();
+}
+
+static int sim_futex_wait(struct pin_atomic_u32 *word, uint32_t expected, uint64_t deadline_ns)
+{
+	world_point();
+	device_thread_enters_kernel();
+	if (word->value != expected) {
+		world_event("futex has changed", expected, word->value);
+		return 0;
+	}
+	if (world_chance(faults.spurious)) {
+		world_event("futex ends by itself", expected, 0);
+		return 0;
+	}
+	world_event("futex sleeps", expected, 0);
+	if (!world_sleep(WORLD_FUTEX, word, NULL, NULL, deadline_ns)) {
+		world_event("futex times out", expected, 0);
+		return -ETIMEDOUT;
+	}
+	world_event("futex wakes", expected, 0);
+	return 0;
+}
+
+static void sim_futex_wake(struct pin_atomic_u32 *word, uint32_t count)
+{
+	world_point();
+	device_thread_enters_kernel();
+	world_event("wakes a futex", count, 0);
+	world_wake_on(word, count);
+}
+
+/* Memory here is sequentially consistent. */
+static bool sim_fence_all(void)
+{
+	return true;
+}
+
+static void sim_yield(void)
+{
+	device_thread_enters_kernel();
+	world_yield();
+}
+
+static int sim_thread_start(pthread_t *out_thread, void *(*entry)(void *), void *arg)
+{
+	static const char *const names[SIM_WORKERS_MAX + 1] = {"", "worker 0", "worker 1",
+		"worker 2", "worker 3", "worker 4", "worker 5", "worker 6", "worker 7"};
+	uint32_t number = world_thread_count();
+
+	world_point();
+	if (world_chance(faults.no_thread)) {
+		return -EAGAIN;
+	}
+	WORLD_CHECK(number <= SIM_WORKERS_MAX);
+	*out_thread = (pthread_t)world_thread_start(names[number], entry, arg);
+	return 0;
+}
+
+static void sim_thread_join(pthread_t thread)
+{
+	world_thread_join((uint32_t)thread);
+}
+
+static int sim_thread_bind(uint32_t cpu_index)
+{
+	(void)cpu_index;
+	return 0;
+}
+
+static void *sim_map(size_t bytes, enum pin_page_kind kind)
+{
+	world_point();
+	if (kind != PIN_PAGES_SMALL) {
+		return NULL;
+	}
+	for (uint32_t i = 0; i < MAPPINGS_MAX; i++) {
+		struct mapping *mapping = &mappings[i];
+
+		if (mapping->memory == NULL) {
+			mapping->memory = aligned_alloc(PIN_PAGE_BYTES, bytes);
+			mapping->bytes = bytes;
+			WORLD_CHECK(mapping->memory != NULL);
+		}
+		if (!mapping->is_used && mapping->bytes == bytes) {
+			mapping->is_used = true;
+			return mapping->memory;
+		}
+	}
+	world_fail("more mappings than workers");
+}
+
+static void sim_unmap(void *memory, size_t bytes)
+{
+	for (uint32_t i = 0; i < MAPPINGS_MAX; i++) {
+		struct mapping *mapping = &mappings[i];
+
+		if (mapping->memory == memory && mapping->is_used && mapping->bytes == bytes) {
+			mapping->is_used = false;
+			return;
+		}
+	}
+	world_fail("an unmap of what was never mapped");
+}
+
+const struct pin_host pin_host_linux = {
+	.now_ns = sim_now_ns,
+	.futex_wait = sim_futex_wait,
+	.futex_wake = sim_futex_wake,
+	.yield = sim_yield,
+	.fence_all = sim_fence_all,
+	.thread_start = sim_thread_start,
+	.thread_join = sim_thread_join,
+	.thread_bind = sim_thread_bind,
+	.map = sim_map,
+	.unmap = sim_unmap,
+	.ring_setup = device_ring_setup,
+	.ring_exit = device_ring_exit,
+	.ring_enter = device_ring_enter,
+	.ring_register = device_ring_register,
+};

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The simulated host before and after a run; what it is stands in
+ * runtime/host/host.h.
+ */
+#ifndef SIM_HOST_H
+#define SIM_HOST_H
+
+#include "tests/sim/case.h"
+
+void host_begin(const struct sim_faults *faults);
+/* Every mapping was given back. */
+void host_end(void);
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The real io/ring.c and io/request.c, whose few system calls outside the host
+ * go to the device.
+ */
+#include "runtime/io/request.h"
+#include "runtime/io/ring.h"
+#include "tests/sim/defect.h"
+#include "tests/sim/device.h"
+#include "tests/sim/disk.h"
+
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define eventfd(count, flags) device_eventfd()
+#define write(fd, bytes, length) device_eventfd_write(fd, bytes, length)
+#define close(fd) device_eventfd_close(fd)
+
+#include "runtime/io/ring.c"
+
+#undef eventfd
+#undef write
+#undef close
+
+/* Where the file ends is the device's to say; a defect has it end at once. */
+#define fstat(fd, status) \
+	(*(status) = (struct stat){.st_size = (off_t)(defect_is(DEFECT_SHORT_READ_TAKEN) \
+						   ? 1 \
+						   : DISK_FILE_BYTES)}, \
+		0)
+
+#include "runtime/io/request.c"

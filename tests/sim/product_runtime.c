@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The real core/runtime.c, with calls that a defect may spoil.
+ */
+#include "runtime/core/config.h"
+#include "runtime/core/runtime.h"
+#include "runtime/core/worker.h"
+#include "tests/sim/defect.h"
+
+static int spawn(struct pin_worker *worker, struct pinion_task *task)
+{
+	int rc = pin_worker_spawn(worker, task);
+
+	if (rc == 0 && defect_strikes(DEFECT_TASK_TWICE, 16)) {
+		rc = pin_worker_spawn(worker, task);
+	}
+	return rc;
+}
+
+#define pin_worker_spawn spawn
+
+#include "runtime/core/runtime.c"

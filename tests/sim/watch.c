@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A list of waiting tasks, oldest first, and a look at every worker.
+ *
+ * The one place that looks into the scheduler: at the shared queue's length and
+ * at a worker's ring, as plain memory, so that looking changes nothing.
+ */
+#include "tests/sim/watch.h"
+#include "runtime/core/worker.h"
+#include "tests/sim/device.h"
+#include "tests/sim/workload.h"
+#include "tests/sim/world.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define NOBODY UINT32_MAX
+
+struct waiting {
+	uint32_t older;
+	uint32_t younger;
+	uint64_t since_ns;
+	bool is_waiting;
+};
+
+static struct {
+	uint64_t age_limit_ns;
+	uint32_t oldest;
+	uint32_t youngest;
+	struct waiting tasks[WORKLOAD_TASKS_MAX];
+} watch;
+
+void watch_begin(uint64_t age_limit_ns)
+{
+	watch.age_limit_ns = age_limit_ns;
+	watch.oldest = NOBODY;
+	watch.youngest = NOBODY;
+	memset(watch.tasks, 0, sizeof(watch.tasks));
+}
+
+void watch_task_ready(uint32_t task)
+{
+	struct waiting *waiting = &watch.tasks[task];
+
+	*waiting = (struct waiting){
+		.older = watch.youngest,
+		.younger = NOBODY,
+		.since_ns = world_now_ns(),
+		.is_waiting = true,
+	};
+	if (watch.youngest != NOBODY) {
+		watch.tasks[watch.youngest].younger = task;
+	} else {
+		watch.oldest = task;
+	}
+	watch.youngest = task;
+}
+
+void watch_task_gone(uint32_t task)
+{
+	struct waiting *waiting = &watch.tasks[task];
+
+	if (!waiting->is_waiting) {
+		return;
+	}
+	waiting->is_waiting = false;
+	if (waiting->older != NOBODY) {
+		watch.tasks[waiting->older].younger = waiting->younger;
+	} else {
+		watch.oldest = waiting->younger;
+	}
+	if (waiting->younger != NOBODY) {
+		watch.tasks[waiting->younger].older = waiting->older;
+	} else {
+		watch.youngest = waiting->older;
+	}
+}
+
+void watch_age(uint64_t now_ns)
+{
+	uint64_t age_ns;
+
+	if (watch.oldest == NOBODY) {
+		return;
+	}
+	age_ns = now_ns - watch.tasks[watch.oldest].since_ns;
+	if (age_ns > watch.age_limit_ns) {
+		world_fail("task %u has waited for %" PRIu64 " us", watch.oldest, age_ns / 1000);
+	}
+}
+
+static bool has_stalled_thread(void)
+{
+	for (uint32_t i = 0; i < world_thread_count(); i++) {
+		if (world_thread_state(i) == WORLD_STALLED) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void check_sleeper(uint32_t thread, const struct pin_worker *worker)
+{
+	uint64_t length = worker->shared->injector.length.value;
+
+	if (length > 0) {
+		world_fail("worker %u sleeps beside %" PRIu64 " tasks in the shared queue",
+			worker->index, length);
+	}
+	if (world_thread_state(thread) == WORLD_FUTEX && worker->ring.is_initialised &&
+		!worker->ring.is_fallback && device_unseen_count(&worker->ring.uring) > 0) {
+		world_fail("worker %u sleeps on its futex beside completions", worker->index);
+	}
+}
+
+void watch_sleepers(void)
+{
+	/* A stalled thread may be on its way to wake somebody. */
+	if (has_stalled_thread()) {
+		return;
+	}
+	for (uint32_t i = 0; i < world_thread_count(); i++) {
+		if (workload_is_worker(i) && world_thread_is_asleep(i)) {
+			check_sleeper(i, world_thread_arg(i));
+		}
+	}
+}

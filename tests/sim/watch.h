@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What must hold at every moment of a run, whatever the tasks do:
+ *
+ * (1) nobody sleeps while work is visible: when no thread can run, and none has
+ *     stalled in the middle of something, then no worker sleeps beside a shared
+ *     queue with work in it, and none sleeps elsewhere than in its ring while
+ *     that holds completions of its requests;
+ * (2) no task that may run waits for longer than the case allows.
+ *
+ * The end of a run, and that each task is entered once, are workload.h's.
+ */
+#ifndef SIM_WATCH_H
+#define SIM_WATCH_H
+
+#include <stdint.h>
+
+void watch_begin(uint64_t age_limit_ns);
+
+/* A task may run from now on; it got the given number. */
+void watch_task_ready(uint32_t task);
+/* It was entered, or will not be. */
+void watch_task_gone(uint32_t task);
+
+/* By the world: when nobody can run, and whenever the clock has moved. */
+void watch_sleepers(void);
+void watch_age(uint64_t now_ns);
+
+#endif

@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Tasks by program, and their books.
+ */
+#include "tests/sim/workload.h"
+#include "runtime/base/base.h"
+#include "tests/sim/device.h"
+#include "tests/sim/disk.h"
+#include "tests/sim/host.h"
+#include "tests/sim/watch.h"
+#include "tests/sim/world.h"
+
+#include <errno.h>
+#include <pinion/pinion.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	SMALL_BUFFERS = 4,
+	READ_BYTES_MAX = 4096,
+	/* Between two attempts to start a read. */
+	RETRY_NS = 5 * 1000,
+};
+
+enum kind { KIND_TASK, KIND_READ };
+
+struct entry {
+	struct pinion_request request; /* its task is what is spawned */
+	enum kind kind;
+	bool is_accepted;
+	bool is_entered;
+	uint32_t attempt_count; /* a read's refusals, a task's spawns */
+	const struct sim_program *program;
+	struct entry *parent; /* of a read: the task that waits for it */
+	uint32_t reads_left;
+	uint32_t reads_to_start;
+	/* A read's memory: of the worker's pool, or its own. */
+	struct pinion_buffer buffer;
+	bool has_buffer;
+	uint32_t worker_index;
+	uint8_t *own_bytes;
+};
+
+static struct entry entries[WORKLOAD_TASKS_MAX];
+
+static struct load {
+	const struct sim_case *test;
+	struct pinion_runtime *runtime;
+	struct pinion_file file;
+	uint32_t entry_count;
+	bool is_stopping;
+	uint32_t first_outside_thread;
+	/* The books. */
+	uint64_t spawned;
+	uint64_t submitted;
+	uint64_t run;
+	uint64_t cancelled;
+	uint64_t failed;
+} load;
+
+/* For reads that find no buffer: a block each, aligned as the disk asks. */
+static uint8_t own_memory[WORKLOAD_TASKS_MAX][READ_BYTES_MAX]
+	__attribute__((aligned(DISK_BLOCK_BYTES)));
+
+static int run_task(struct pinion_task *task);
+static int run_read(struct pinion_task *task);
+static void cancel_task(struct pinion_task *task);
+
+static uint32_t number_of(const struct entry *entry)
+{
+	return (uint32_t)(entry - entries);
+}
+
+static struct entry *entry_of(struct pinion_task *task)
+{
+	return PIN_CONTAINER_OF(task, struct entry, request.task);
+}
+
+static struct entry *new_entry(enum kind kind, const struct sim_program *program)
+{
+	struct entry *entry = &entries[load.entry_count];
+
+	if (load.entry_count == WORKLOAD_TASKS_MAX) {
+		world_fail("the case has more than %u tasks", WORKLOAD_TASKS_MAX);
+	}
+	load.entry_count++;
+	*entry = (struct entry){.kind = kind, .program = program};
+	entry->request.task.run = kind == KIND_TASK ? run_task : run_read;
+	entry->request.task.cancel = kind == KIND_TASK ? cancel_task : NULL;
+	return entry;
+}
+
+/* ---- tasks ---- */
+
+/* An entry may be spawned again once it was entered, to go on where it was. */
+static bool spawn(struct entry *entry, bool is_shared)
+{
+	struct pinion_task *task = &entry->request.task;
+	int rc;
+
+	entry->is_entered = false;
+	entry->is_accepted = true; /* it may be entered before the call returns */
+	watch_task_ready(number_of(entry));
+	world_event("spawns", number_of(entry), is_shared);
+	rc = is_shared ? pinion_spawn_shared(load.runtime, task) : pinion_spawn(load.runtime, task);
+	if (rc == 0) {
+		load.spawned++;
+		return true;
+	}
+	if (rc != -ESHUTDOWN) {
+		world_fail("a spawn returns %d", rc);
+	}
+	if (entry->is_entered) {
+		world_fail("task %u was refused and entered", number_of(entry));
+	}
+	entry->is_accepted = false;
+	watch_task_gone(number_of(entry));
+	world_event("is refused", number_of(entry), 0);
+	return false;
+}
+
+static void enter(struct entry *entry, const char *what)
+{
+	world_event(what, number_of(entry), 0);
+	if (!entry->is_accepted || entry->is_entered) {
+		world_fail("task %u %s, though it is not due", number_of(entry), what);
+	}
+	entry->is_entered = true;
+	watch_task_gone(number_of(entry));
+}
+
+static void spawn_children(const struct sim_program *program)
+{
+	for (uint32_t i = 0; i < program->children; i++) {
+		spawn(new_entry(KIND_TASK, program->spawns),
+			world_random(100) < program->shared_percent);
+	}
+}
+
+static void start_reads(struct entry *entry);
+
+static void burn(const struct sim_program *program)
+{
+	if (program->burn_us > 0) {
+		world_busy(world_random((uint64_t)program->burn_us * 1000));
+	}
+}
+
+static int run_task(struct pinion_task *task)
+{
+	struct entry *entry = entry_of(task);
+	const struct sim_program *program = entry->program;
+
+	enter(entry, "runs");
+	load.run++;
+	if (entry->attempt_count > 0) {
+		world_busy(RETRY_NS);
+	} else {
+		burn(program);
+		entry->reads_to_start = program->reads;
+		entry->reads_left = program->reads;
+	}
+	entry->attempt_count++;
+	if (entry->reads_left > 0) {
+		start_reads(entry);
+	} else {
+		spawn_children(program);
+	}
+	if (world_random(16) == 0) {
+		load.failed++;
+		return -EIO;
+	}
+	return 0;
+}
+
+static void cancel_task(struct pinion_task *task)
+{
+	struct entry *entry = entry_of(task);
+
+	enter(entry, "is cancelled");
+	load.cancelled++;
+	if (!load.is_stopping) {
+		world_fail("task %u is cancelled without a stop", number_of(entry));
+	}
+}
+
+/* ---- reads ---- */
+
+static void take_memory(struct entry *read)
+{
+	int rc = pinion_buffer_acquire(load.runtime, READ_BYTES_MAX, &read->buffer);
+
+	read->has_buffer = rc == 0;
+	if (rc != 0 && rc != -EAGAIN) {
+		world_fail("acquiring a buffer returns %d", rc);
+	}
+	read->request.bytes = read->has_buffer ? read->buffer.bytes : own_memory[number_of(read)];
+	read->worker_index = (uint32_t)pinion_worker_index(load.runtime);
+}
+
+static void give_memory_back(struct entry *read)
+{
+	if (read->has_buffer) {
+		pinion_buffer_release(load.runtime, &read->buffer);
+		read->has_buffer = false;
+	}
+}
+
+/* 0, -EAGAIN or -ESHUTDOWN; the read is gone unless accepted. */
+static int start_read(struct entry *parent)
+{
+	struct entry *read = new_entry(KIND_READ, parent->program);
+	uint64_t blocks = parent->program->read_bytes / DISK_BLOCK_BYTES;
+	int rc;
+
+	read->parent = parent;
+	take_memory(read);
+	read->request.file = &load.file;
+	read->request.length_bytes = (uint32_t)(1 + world_random(blocks)) * DISK_BLOCK_BYTES;
+	/* Some lie across the end of the file, none behind it. */
+	read->request.offset_bytes =
+		world_random(DISK_FILE_BYTES / DISK_BLOCK_BYTES) * DISK_BLOCK_BYTES;
+	memset(read->request.bytes, 0, read->request.length_bytes);
+	read->is_accepted = true;
+	rc = pinion_read_submit(load.runtime, &read->request);
+	world_event("submits a read", number_of(read), (uint64_t)(int64_t)rc);
+	if (rc == 0) {
+		load.submitted++;
+		return 0;
+	}
+	give_memory_back(read);
+	load.entry_count -= read == &entries[load.entry_count - 1] ? 1 : 0;
+	read->is_accepted = false;
+	if (rc != -EAGAIN && rc != -ESHUTDOWN) {
+		world_fail("submitting a read returns %d", rc);
+	}
+	return rc;
+}
+
+/*
+ * With the ring full the task spawns itself again and tries later; it goes on
+ * by itself too where none of its reads is in flight.
+ */
+static void start_reads(struct entry *entry)
+{
+	while (entry->reads_to_start > 0) {
+		int rc = start_read(entry);
+
+		if (rc == -ESHUTDOWN) {
+			entry->reads_left -= entry->reads_to_start;
+			entry->reads_to_start = 0;
+			return;
+		}
+		if (rc == -EAGAIN) {
+			spawn(entry, false);
+			return;
+		}
+		entry->reads_to_start--;
+	}
+}
+
+static void check_result(const struct entry *read)
+{
+	const struct pinion_request *request = &read->request;
+	uint64_t left = DISK_FILE_BYTES - request->offset_bytes;
+	uint32_t expected = request->length_bytes < left ? request->length_bytes : (uint32_t)left;
+	int32_t result = request->result;
+
+	if (result == (int32_t)expected) {
+		if (!disk_holds(request->bytes, request->offset_bytes, expected)) {
+			world_fail("read %u got other bytes than the file's", number_of(read));
+		}
+		return;
+	}
+	if ((result == -EIO && load.test->faults.io_error > 0) ||
+		(result == -ECANCELED && load.is_stopping)) {
+		return;
+	}
+	world_fail("read %u of %u bytes ends with %d", number_of(read), expected, result);
+}
+
+static int run_read(struct pinion_task *task)
+{
+	struct entry *read = entry_of(task);
+	struct entry *parent = read->parent;
+
+	enter(read, "has read");
+	load.run++;
+	check_result(read);
+	if (pinion_worker_index(load.runtime) != (int)read->worker_index) {
+		world_fail("read %u ends on another worker", number_of(read));
+	}
+	give_memory_back(read);
+	parent->reads_left--;
+	if (parent->reads_left == 0) {
+		spawn_children(parent->program);
+	}
+	return 0;
+}
+
+/* A request's address is its user_data, and it comes first in its entry. */
+static uint32_t number_of_request(uint64_t user_data)
+{
+	uint64_t distance = user_data - (uint64_t)(uintptr_t)entries;
+
+	WORLD_CHECK(distance % sizeof(entries[0]) == 0);
+	WORLD_CHECK(distance / sizeof(entries[0]) < load.entry_count);
+	return (uint32_t)(distance / sizeof(entries[0]));
+}
+
+void workload_request_starts(uint64_t user_data)
+{
+	watch_task_gone(number_of_request(user_data));
+}
+
+void workload_request_completes(uint64_t user_data)
+{
+	watch_task_ready(number_of_request(user_data));
+}
+
+/* ---- threads and the end ---- */
+
+static void *spawn_from_outside(void *arg)
+{
+	const struct sim_source *source = arg;
+
+	for (uint32_t i = 0; i < source->tasks; i++) {
+		if (!spawn(new_entry(KIND_TASK, source->program), world_random(2) == 0)) {
+			break;
+		}
+		world_busy(world_random((uint64_t)source->pause_us * 1000));
+	}
+	return NULL;
+}
+
+static void check_books(void)
+{
+	struct pinion_runtime_counters counters;
+
+	for (uint32_t i = 0; i < load.entry_count; i++) {
+		const struct entry *entry = &entries[i];
+
+		if (entry->is_accepted != entry->is_entered) {
+			world_fail("task %u was accepted and never entered", i);
+		}
+	}
+	pinion_runtime_counters(load.runtime, &counters, sizeof(counters));
+	world_event("counts", counters.tasks_run, counters.tasks_cancelled);
+	WORLD_CHECK(counters.tasks_spawned == load.spawned);
+	WORLD_CHECK(counters.tasks_run == load.run);
+	WORLD_CHECK(counters.tasks_cancelled == load.cancelled);
+	WORLD_CHECK(counters.tasks_failed == load.failed);
+	WORLD_CHECK(counters.requests_submitted == load.submitted);
+	WORLD_CHECK(counters.requests_completed == load.submitted);
+	WORLD_CHECK(load.run + load.cancelled == load.spawned + load.submitted);
+}
+
+static bool create(void)
+{
+	const struct sim_case *test = load.test;
+	struct pinion_config config;
+	int rc;
+
+	pinion_config_init(&config);
+	config.worker_count = test->workers;
+	config.ring_entries = test->ring_entries;
+	config.buffer_bytes = READ_BYTES_MAX;
+	config.buffer_count = 1;
+	config.small_buffer_bytes = READ_BYTES_MAX;
+	config.small_buffer_count = SMALL_BUFFERS;
+	config.io_level = PINION_IO_AUTO;
+	rc = pinion_runtime_create(&config, &load.runtime);
+	world_event("creates a runtime", (uint64_t)(int64_t)rc, test->workers);
+	if (rc != 0 && test->faults.no_thread == 0) {
+		world_fail("creating a runtime returns %d", rc);
+	}
+	return rc == 0;
+}
+
+static void end_runtime(bool is_stop)
+{
+	world_event(is_stop ? "stops" : "drains", 0, 0);
+	load.is_stopping = is_stop;
+	WORLD_CHECK((is_stop ? pinion_runtime_stop : pinion_runtime_drain)(load.runtime) == 0);
+}
+
+void workload_begin(const struct sim_case *test)
+{
+	load = (struct load){.test = test};
+}
+
+void workload_run(void)
+{
+	static const char *const names[SIM_SOURCES_MAX] = {"outside 0", "outside 1", "outside 2",
+		"outside 3", "outside 4", "outside 5", "outside 6", "outside 7"};
+	const struct sim_case *test = load.test;
+	bool is_stop = test->may_stop && (!test->may_drain || world_random(2) == 0);
+	uint32_t threads[SIM_SOURCES_MAX];
+
+	disk_open(&load.file);
+	if (!create()) {
+		goto done;
+	}
+	load.first_outside_thread = world_thread_count();
+	for (uint32_t i = 0; i < test->source_count; i++) {
+		threads[i] = world_thread_start(
+			names[i], spawn_from_outside, (void *)(uintptr_t)&test->sources[i]);
+	}
+	world_busy(world_random((uint64_t)test->end_us * 1000));
+	end_runtime(is_stop);
+	for (uint32_t i = 0; i < test->source_count; i++) {
+		world_thread_join(threads[i]);
+	}
+	check_books();
+	pinion_runtime_destroy(load.runtime);
+done:
+	device_end();
+	host_end();
+}
+
+bool workload_is_worker(uint32_t thread)
+{
+	return thread > 0 && (load.first_outside_thread == 0 || thread < load.first_outside_thread);
+}

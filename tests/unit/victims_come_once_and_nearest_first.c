@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Goal: a round names every other worker exactly once, never oneself, nearest
+ * first; each tier begins anywhere with equal chance; each L3 and each node is
+ * one range of ranks, and those ranges are what the places say. EX-6, EX-39,
+ * C8.
+ * Method: layouts from one worker to 4096, in order and scattered, with places
+ * missing; what the round and the ranges say is compared with what the places
+ * say, worker by worker. Starts are counted from a fixed seed, so that the
+ * outcome is always the same. Then each allocation fails in turn.
+ */
+#include "runtime/base/base.h"
+#include "runtime/sched/victims.h"
+#include "tests/support/expect.h"
+
+/* The source itself, so that its allocations can fail. */
+static void *calloc_or_fail(size_t count, size_t bytes);
+#define calloc calloc_or_fail
+#include "runtime/sched/victims.c"
+#undef calloc
+
+enum {
+	WORKERS_MAX = 4096,
+	DRAWS_PER_MEMBER = 2000,
+};
+
+struct layout {
+	const char *name;
+	uint32_t worker_count;
+	uint32_t place_count;
+	uint32_t node_count;
+	uint32_t l3_per_node;
+	uint32_t stride; /* odd; 1: neighbours have successive indices */
+};
+
+static const struct layout layouts[] = {
+	{"alone", 1, 1, 1, 1, 1},
+	{"alone without place", 1, 0, 1, 1, 1},
+	{"two", 2, 2, 1, 1, 1},
+	{"two on two nodes", 2, 2, 2, 1, 1},
+	{"no places", 5, 0, 1, 1, 1},
+	{"one L3", 64, 64, 1, 1, 1},
+	{"each an L3", 16, 16, 2, 8, 1},
+	{"each a node", 7, 7, 7, 1, 1},
+	{"in order", 96, 96, 2, 6, 1},
+	{"scattered", 96, 96, 2, 6, 35},
+	{"uneven", 101, 101, 3, 5, 7},
+	{"some without place", 50, 37, 2, 3, 11},
+	{"largest in order", WORKERS_MAX, WORKERS_MAX, 8, 16, 1},
+	{"largest scattered", WORKERS_MAX, WORKERS_MAX, 8, 16, 2731},
+};
+
+static struct pin_cpu_place places[WORKERS_MAX];
+static uint32_t allocations_left = UINT32_MAX;
+
+static void *calloc_or_fail(size_t count, size_t bytes)
+{
+	if (allocations_left == 0) {
+		return NULL;
+	}
+	allocations_left--;
+	return calloc(count, bytes);
+}
+
+/* Node numbers fall as indices rise, and leave gaps, as the OS's may. */
+static void lay_out(const struct layout *layout)
+{
+	uint32_t l3_count = layout->node_count * layout->l3_per_node;
+
+	for (uint32_t i = 0; i < layout->place_count; i++) {
+		uint32_t seat = (uint32_t)((uint64_t)i * layout->stride % layout->place_count);
+		uint32_t l3 = (uint32_t)((uint64_t)seat * l3_count / layout->place_count);
+
+		places[i] = (struct pin_cpu_place){
+			.cpu_index = i,
+			.core_index = i,
+			.l3_index = l3,
+			.node_index = 3 * (layout->node_count - l3 / layout->l3_per_node),
+		};
+	}
+}
+
+static enum pin_nearness nearness_of(uint32_t place_count, uint32_t own, uint32_t other)
+{
+	if (own == other) {
+		return PIN_NEAR_SELF;
+	}
+	if (own >= place_count) {
+		return PIN_NEAR_L3;
+	}
+	if (other >= place_count || places[own].node_index != places[other].node_index) {
+		return PIN_NEAR_ALL;
+	}
+	return places[own].l3_index == places[other].l3_index ? PIN_NEAR_L3 : PIN_NEAR_NODE;
+}
+
+static bool fail(const struct layout *layout, uint32_t own, const char *what, uint32_t other)
+{
+	printf("%s: worker %u: %s (worker %u)\n", layout->name, own, what, other);
+	expect_failure_count++;
+	return false;
+}
+
+static bool check_round(const struct layout *layout, const struct pin_victims *victims,
+	uint32_t own, struct pin_random *random)
+{
+	static uint8_t seen[WORKERS_MAX];
+	struct pin_victims_round round;
+	enum pin_nearness last = PIN_NEAR_L3;
+	uint32_t count = 0;
+	uint32_t index = 0;
+
+	memset(seen, 0, sizeof(seen));
+	pin_victims_begin(&round, victims, own, random);
+	while (pin_victims_next(&round, &index)) {
+		enum pin_nearness nearness;
+
+		if (index >= layout->worker_count || index == own || seen[index] != 0) {
+			return fail(layout, own, "not a victim, or named before", index);
+		}
+		seen[index] = 1;
+		count++;
+		nearness = nearness_of(layout->place_count, own, index);
+		if (nearness < last) {
+			return fail(layout, own, "nearer than the one before", index);
+		}
+		last = nearness;
+	}
+	if (count != layout->worker_count - 1) {
+		return fail(layout, own, "not everybody was named, the last", index);
+	}
+	return !pin_victims_next(&round, &index) || fail(layout, own, "named after the end", index);
+}
+
+/* A worker is in a range when the places say so. */
+static bool check_ranges(
+	const struct layout *layout, const struct pin_victims *victims, uint32_t own)
+{
+	const struct pin_range *ranges = pin_victims_ranges(victims, own);
+
+	for (uint32_t other = 0; other < layout->worker_count; other++) {
+		uint32_t rank = pin_victims_rank(victims, other);
+		uint32_t nearness = nearness_of(layout->place_count, own, other);
+
+		if (rank >= layout->worker_count || pin_victims_index(victims, rank) != other) {
+			return fail(layout, other, "rank and index disagree", other);
+		}
+		for (uint32_t i = 0; i < PIN_NEARNESSES; i++) {
+			bool is_in = rank >= ranges[i].first && rank < ranges[i].end;
+
+			if (is_in != (nearness <= i)) {
+				return fail(layout, own, "a range is wrong about", other);
+			}
+		}
+	}
+	return true;
+}
+
+static void check_layout(const struct layout *layout)
+{
+	/* With many workers, some of them: each costs as many steps again. */
+	uint32_t step = layout->worker_count / 128 + 1;
+	struct pin_victims victims;
+	struct pin_random random;
+
+	lay_out(layout);
+	pin_random_init(&random, PIN_RANDOM_SEED_DEFAULT, 0);
+	if (!expect_number(layout->name, 0,
+		    pin_victims_init(
+			    &victims, places, layout->place_count, layout->worker_count))) {
+		return;
+	}
+	for (uint32_t i = 0; i < layout->worker_count; i += step) {
+		for (uint32_t round = 0; round < 3; round++) {
+			if (!check_round(layout, &victims, i, &random)) {
+				return;
+			}
+		}
+		if (!check_ranges(layout, &victims, i)) {
+			return;
+		}
+	}
+	for (uint32_t i = 0; layout->place_count == 0 && i < layout->worker_count; i++) {
+		expect_number("rank without places", i, pin_victims_rank(&victims, i));
+	}
+	pin_victims_fini(&victims);
+	pin_victims_fini(&victims);
+}
+
+/*
+ * Counts who comes first in each tier of a worker whose three tiers have 5, 12
+ * and 18 members. A count's deviation is bounded by five standard ones.
+ */
+static void check_starts(uint32_t own)
+{
+	static const struct layout layout = {"starts", 36, 36, 2, 3, 7};
+	uint32_t counts[36] = {0};
+	uint32_t sizes[PIN_NEARNESSES] = {0};
+	struct pin_victims victims;
+	struct pin_random random;
+
+	lay_out(&layout);
+	pin_random_init(&random, PIN_RANDOM_SEED_DEFAULT, own);
+	expect_ready("memory", pin_victims_init(&victims, places, 36, 36) == 0);
+	for (uint32_t i = 0; i < 36; i++) {
+		sizes[nearness_of(36, own, i)]++;
+	}
+	expect_number("members of the L3", 5, sizes[PIN_NEAR_L3]);
+	expect_number("members of the node", 12, sizes[PIN_NEAR_NODE]);
+	expect_number("the rest", 18, sizes[PIN_NEAR_ALL]);
+	for (uint32_t i = 0; i < 18 * DRAWS_PER_MEMBER; i++) {
+		struct pin_victims_round round;
+		enum pin_nearness last = PIN_NEAR_SELF;
+		uint32_t index;
+
+		pin_victims_begin(&round, &victims, own, &random);
+		while (pin_victims_next(&round, &index)) {
+			enum pin_nearness nearness = nearness_of(36, own, index);
+
+			counts[index] += nearness != last ? 1 : 0;
+			last = nearness;
+		}
+	}
+	for (uint32_t i = 0; i < 36; i++) {
+		uint32_t nearness = nearness_of(36, own, i);
+		int64_t expected = nearness == PIN_NEAR_SELF
+			? 0
+			: 18 * DRAWS_PER_MEMBER / (int64_t)sizes[nearness];
+		int64_t deviation = (int64_t)counts[i] - expected;
+
+		if (deviation * deviation > 25 * expected) {
+			printf("worker %u came first %u times for %u, expected about %lld\n", i,
+				counts[i], own, (long long)expected);
+			expect_failure_count++;
+		}
+	}
+	pin_victims_fini(&victims);
+}
+
+/* The same seed, the same order. */
+static void check_repeats(void)
+{
+	static const struct layout layout = {"repeats", 96, 96, 2, 6, 35};
+	struct pin_victims victims;
+	uint32_t orders[2][95];
+
+	lay_out(&layout);
+	expect_ready("memory", pin_victims_init(&victims, places, 96, 96) == 0);
+	for (uint32_t i = 0; i < 2; i++) {
+		struct pin_random random;
+		struct pin_victims_round round;
+		uint32_t count = 0;
+
+		pin_random_init(&random, 1, 40);
+		pin_victims_begin(&round, &victims, 40, &random);
+		while (count < 95 && pin_victims_next(&round, &orders[i][count])) {
+			count++;
+		}
+		expect_number("victims of 96 workers", 95, count);
+	}
+	expect_true("the same seed gives the same order",
+		memcmp(orders[0], orders[1], sizeof(orders[0])) == 0);
+	pin_victims_fini(&victims);
+}
+
+static void check_without_memory(void)
+{
+	struct pin_victims victims;
+
+	for (uint32_t i = 0; i < 3; i++) {
+		allocations_left = i;
+		expect_number("without memory", -ENOMEM, pin_victims_init(&victims, places, 4, 4));
+		expect_true("nothing is left to free",
+			victims.neighbours == NULL && victims.indices == NULL);
+		pin_victims_fini(&victims);
+	}
+	allocations_left = 3;
+	expect_number("with as much as it needs", 0, pin_victims_init(&victims, places, 4, 4));
+	pin_victims_fini(&victims);
+	allocations_left = UINT32_MAX;
+}
+
+int main(void)
+{
+	for (uint32_t i = 0; i < PIN_ARRAY_COUNT(layouts); i++) {
+		check_layout(&layouts[i]);
+	}
+	for (uint32_t own = 0; own < 36; own += 5) {
+		check_starts(own);
+	}
+	check_repeats();
+	check_without_memory();
+	return expect_status();
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The subjects `idle` and `idle_ring`: what a runtime of eight workers uses
+ * while there is nothing to do, against as many threads that sleep in futexes.
+ * In `idle_ring` each worker has a read pending, so that it sleeps in its ring.
+ *
+ * A figure is the CPU time of one side's threads and of the thread that waits,
+ * over a period in which nothing happens. The latter is in it because nothing
+ * at all could not be compared. What the workers alone have used since the
+ * first period, the other side's included, is told beside it.
+ */
+#include "tools/bench/pending.h"
+#include "tools/bench/sleeper.h"
+#include "tools/bench/tasks.h"
+#include "tools/bench/usage.h"
+#include "tools/report.h"
+#include "tools/signals.h"
+
+#include <errno.h>
+#include <pinion/pinion.h>
+#include <poll.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum {
+	IDLE_WORKERS = 8,
+	IDLE_PERIOD_MS_MIN = 50,
+};
+
+struct idle;
+
+struct idle_reader {
+	struct pinion_task task;
+	struct bench_pending pending;
+	struct idle *idle;
+};
+
+struct idle {
+	struct pinion_runtime *runtime;
+	uint32_t period_ms;
+	bool is_reading; /* `idle_ring` */
+	struct idle_reader readers[IDLE_WORKERS];
+	uint32_t reading_count; /* how many have begun */
+	int error;
+	struct bare_sleeper bare[IDLE_WORKERS];
+	struct usage_threads bare_threads;
+	struct usage_threads own_threads; /* of the bench before it started */
+	/* Ours, at the end of the first period and of the last. */
+	struct usage first;
+	struct usage last;
+	uint64_t first_ns;
+	uint64_t last_ns;
+};
+
+/* Those of one side. Threads that a ring has added are the runtime's. */
+static int list_side(const struct idle *idle, enum bench_side side, struct usage_threads *out)
+{
+	uint32_t count = 0;
+	int rc;
+
+	if (side == BENCH_FLOOR) {
+		*out = idle->bare_threads;
+		return 0;
+	}
+	rc = usage_list(out);
+	for (uint32_t i = 0; rc == 0 && i < out->count; i++) {
+		if (!usage_holds(&idle->own_threads, out->ids[i]) &&
+			!usage_holds(&idle->bare_threads, out->ids[i])) {
+			out->ids[count++] = out->ids[i];
+		}
+	}
+	out->count = count;
+	return rc;
+}
+
+static uint64_t own_cpu_ns(void)
+{
+	struct timespec used;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+	return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+}
+
+/* Ends early when a signal comes. */
+static void sleep_for(uint32_t period_ms)
+{
+	struct pollfd poll_fd = {.fd = signals_fd(), .events = POLLIN};
+
+	(void)poll(&poll_fd, 1, (int)period_ms);
+}
+
+static int idle_run(void *state, enum bench_side side, struct figures *out_figures)
+{
+	struct idle *idle = state;
+	struct usage_threads threads;
+	struct usage before;
+	struct usage after;
+	uint64_t start_ns;
+	uint64_t own_ns;
+	uint64_t end_ns;
+	int rc = list_side(idle, side, &threads);
+
+	if (rc != 0) {
+		return rc;
+	}
+	usage_read(&threads, &before);
+	start_ns = bench_now_ns();
+	own_ns = own_cpu_ns();
+	sleep_for(idle->period_ms);
+	own_ns = own_cpu_ns() - own_ns;
+	end_ns = bench_now_ns();
+	usage_read(&threads, &after);
+	if (side == BENCH_OURS) {
+		idle->last = after;
+		idle->last_ns = end_ns;
+		if (idle->first_ns == 0) {
+			idle->first = after;
+			idle->first_ns = end_ns;
+		}
+	}
+	for (uint32_t i = 0; rc == 0 && idle->is_reading && i < IDLE_WORKERS; i++) {
+		rc = bench_pending_check(&idle->readers[i].pending);
+	}
+	return rc != 0 ? rc
+		       : figures_add(out_figures,
+				 1e6 * (double)(after.cpu_ns - before.cpu_ns + own_ns) /
+					 (double)(end_ns - start_ns));
+}
+
+static uint32_t idle_further(void *state, struct bench_further further[BENCH_FURTHER_MAX])
+{
+	const struct idle *idle = state;
+	double elapsed_ns = (double)(idle->last_ns - idle->first_ns);
+
+	further[0] = (struct bench_further){
+		"cpu_percent", 100 * (double)(idle->last.cpu_ns - idle->first.cpu_ns) / elapsed_ns};
+	further[1] = (struct bench_further){"switches_per_worker_s",
+		1e9 * (double)(idle->last.switch_count - idle->first.switch_count) /
+			(IDLE_WORKERS * elapsed_ns)};
+	return 2;
+}
+
+static void idle_stop(void *state)
+{
+	struct idle *idle = state;
+
+	pinion_runtime_destroy(idle->runtime);
+	for (uint32_t i = 0; i < IDLE_WORKERS; i++) {
+		bench_pending_close(&idle->readers[i].pending);
+		bare_sleeper_stop(&idle->bare[i]);
+	}
+	free(idle);
+}
+
+/*
+ * Begins to read once every worker is in such a task, so that each gets one.
+ */
+static int idle_read(struct pinion_task *task)
+{
+	struct idle_reader *reader = (struct idle_reader *)(void *)task;
+	struct idle *idle = reader->idle;
+	int rc = 0;
+
+	__atomic_fetch_add(&idle->reading_count, 1, __ATOMIC_ACQ_REL);
+	while (bench_word_read(&idle->reading_count) < IDLE_WORKERS) {
+		if (signals_interrupted()) {
+			return -ECANCELED;
+		}
+		(void)poll(NULL, 0, 1);
+	}
+	rc = bench_pending_submit(&reader->pending, idle->runtime);
+	if (rc != 0) {
+		__atomic_store_n(&idle->error, rc, __ATOMIC_RELAXED);
+	}
+	__atomic_fetch_add(&idle->reading_count, 1, __ATOMIC_ACQ_REL);
+	return 0;
+}
+
+static int start_reads(struct idle *idle)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; rc == 0 && i < IDLE_WORKERS; i++) {
+		rc = bench_pending_open(&idle->readers[i].pending);
+	}
+	for (uint32_t i = 0; rc == 0 && i < IDLE_WORKERS; i++) {
+		idle->readers[i].idle = idle;
+		idle->readers[i].task.run = idle_read;
+		rc = bench_spawn_task(idle->runtime, &idle->readers[i].task);
+	}
+	while (rc == 0 && bench_word_read(&idle->reading_count) < 2 * IDLE_WORKERS) {
+		if (signals_interrupted()) {
+			return -ECANCELED;
+		}
+		(void)poll(NULL, 0, 1);
+	}
+	return rc == 0 ? __atomic_load_n(&idle->error, __ATOMIC_RELAXED) : rc;
+}
+
+static int start_bare(struct idle *idle)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; rc == 0 && i < IDLE_WORKERS; i++) {
+		rc = bare_sleeper_start(&idle->bare[i]);
+		idle->bare_threads.ids[i] = idle->bare[i].sleeper.thread_id;
+	}
+	idle->bare_threads.count = IDLE_WORKERS;
+	return rc;
+}
+
+static int start(struct bench *bench, const struct bench_subject *subject, bool is_reading,
+	struct bench_setting *out_setting, void **out_state)
+{
+	/* As many pairs as there have to be fit into the time, at two turns. */
+	uint64_t period_ms = bench->options->seconds * 1000 / (2 * (FIGURES_PAIRS_MIN + 1));
+	struct idle *idle = bench_allocate(sizeof(*idle));
+	int rc;
+
+	if (idle == NULL) {
+		return -ENOMEM;
+	}
+	idle->period_ms =
+		(uint32_t)(period_ms < IDLE_PERIOD_MS_MIN ? IDLE_PERIOD_MS_MIN : period_ms);
+	idle->is_reading = is_reading;
+	rc = usage_list(&idle->own_threads);
+	if (rc == 0) {
+		rc = start_bare(idle);
+	}
+	if (rc == 0) {
+		rc = bench_start_workers(bench, IDLE_WORKERS, out_setting, &idle->runtime);
+	}
+	if (rc == 0 && is_reading) {
+		rc = bench_require_rings(subject, out_setting);
+		rc = rc == 0 ? start_reads(idle) : rc;
+	}
+	if (rc != 0) {
+		idle_stop(idle);
+		return rc;
+	}
+	*out_state = idle;
+	return 0;
+}
+
+static int idle_start(struct bench *bench, struct bench_setting *out_setting, void **out_state)
+{
+	return start(bench, &bench_idle, false, out_setting, out_state);
+}
+
+static int ring_start(struct bench *bench, struct bench_setting *out_setting, void **out_state)
+{
+	return start(bench, &bench_idle_ring, true, out_setting, out_state);
+}
+
+const struct bench_subject bench_idle = {
+	.name = "idle",
+	.unit = "us/s",
+	.brief = "CPU time of 8 workers with nothing to do, against threads asleep in futexes",
+	.sides = {[BENCH_OURS] = "pinion_runtime_create", [BENCH_FLOOR] = "futex-wait"},
+	.start = idle_start,
+	.run = idle_run,
+	.stop = idle_stop,
+	.further = idle_further,
+};
+
+const struct bench_subject bench_idle_ring = {
+	.name = "idle_ring",
+	.unit = "us/s",
+	.brief = "as idle, with a read pending on each worker",
+	.sides = {[BENCH_OURS] = "pinion_read_submit", [BENCH_FLOOR] = "futex-wait"},
+	.start = ring_start,
+	.run = idle_run,
+	.stop = idle_stop,
+	.further = idle_further,
+};

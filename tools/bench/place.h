@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where the threads of a subject run. A worker may be bound to a core and the
+ * bench's own threads are not; what is compared has to stand on the same ones.
+ * Where a call fails, things stay as they are, on both sides.
+ */
+#ifndef PINION_TOOLS_BENCH_PLACE_H
+#define PINION_TOOLS_BENCH_PLACE_H
+
+#include <sched.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* Where the calling thread was before it moved. Zero-initialise. */
+struct bench_place {
+	cpu_set_t own_cpus;
+	bool was_moved;
+};
+
+/* Moves the calling thread off the CPUs of another, where there are others. */
+void bench_place_apart(struct bench_place *place, pid_t other_id);
+
+/* Back again, by the same thread. */
+void bench_place_restore(struct bench_place *place);
+
+/* Moves a thread to the CPUs of another. */
+void bench_place_together(pid_t thread_id, pid_t other_id);
+
+#endif
