@@ -12,6 +12,7 @@
 #include <pinion/runtime.h>
 #include <pinion/scan.h>
 #include <pinion/task.h>
+#include <pinion/timer.h>
 #include <pinion/version.h>
 #include <pinion/walk.h>
 #include <pinion/work.h>

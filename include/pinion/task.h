@@ -46,7 +46,7 @@ struct pinion_task {
 	 */
 	void (*cancel)(struct pinion_task *task);
 	uint32_t flags; /* enum pinion_task_flags */
-	uint32_t reserved;
+	uint32_t private_kind;
 	uint64_t private_;
 };
 

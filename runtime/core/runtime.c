@@ -7,6 +7,7 @@
 #include "runtime/base/check.h"
 #include "runtime/core/config.h"
 #include "runtime/core/forked.h"
+#include "runtime/core/timer.h"
 #include "runtime/core/wake.h"
 #include "runtime/core/worker.h"
 #include "runtime/host/lock.h"
@@ -444,6 +445,66 @@ void pin_runtime_forgo(struct pinion_runtime *runtime)
 	if (own_worker(runtime) == NULL && pin_gate_forgo(&shared->gate, 1)) {
 		pin_wake_all(shared);
 	}
+}
+
+/* ---- timers ---- */
+
+uint64_t pinion_now_ns(void)
+{
+	return pin_host_linux.now_ns();
+}
+
+static void post_timer(struct pin_shared *shared, struct pinion_timer *timer)
+{
+	uint32_t number = pin_fetch_add_relaxed_u32(&shared->next_timer_worker, 1);
+	struct pin_worker *target = &shared->workers[number % shared->worker_count];
+
+	pin_timer_post(target, timer);
+	pin_inbox_push(&target->inbox, pin_task_link(&timer->task));
+	pin_wake_worker(target, NULL);
+}
+
+int pinion_timer_start(
+	struct pinion_runtime *runtime, struct pinion_timer *timer, uint64_t deadline_ns)
+{
+	struct pin_worker *worker = own_worker(runtime);
+	int rc = timer == NULL ? -EINVAL : check_task(runtime, &timer->task);
+
+	if (rc == 0) {
+		rc = pin_timer_claim(timer, deadline_ns);
+	}
+	if (rc != 0) {
+		return rc;
+	}
+	rc = pin_runtime_reserve(runtime);
+	if (rc != 0) {
+		pin_timer_disclaim(timer);
+		return rc;
+	}
+	if (worker != NULL) {
+		pin_worker_timer_start(worker, timer);
+	} else {
+		post_timer(&runtime->shared, timer);
+	}
+	return 0;
+}
+
+int pinion_timer_cancel(struct pinion_runtime *runtime, struct pinion_timer *timer)
+{
+	bool must_post;
+	uint32_t index;
+
+	if (is_foreign(runtime)) {
+		return -ECHILD;
+	}
+	if (!pin_timer_cancel(timer, &must_post, &index)) {
+		return -EALREADY;
+	}
+	if (must_post) {
+		pin_worker_timer_cancelled(
+			own_worker(runtime), &runtime->shared.workers[index], timer);
+	}
+	return 0;
 }
 
 /* ---- on a worker ---- */

@@ -5,6 +5,7 @@
 #include "runtime/core/worker.h"
 #include "runtime/base/check.h"
 #include "runtime/core/search.h"
+#include "runtime/core/timer.h"
 #include "runtime/core/wake.h"
 
 #include <errno.h>
@@ -165,6 +166,25 @@ int pin_worker_spawn_on(
 		pin_wake_worker(target, worker);
 	}
 	return 0;
+}
+
+void pin_worker_timer_start(struct pin_worker *worker, struct pinion_timer *timer)
+{
+	pin_meter_add(&worker->meter.tasks_spawned, 1);
+	pin_timer_arm(worker, timer);
+}
+
+void pin_worker_timer_cancelled(
+	struct pin_worker *worker, struct pin_worker *target, struct pinion_timer *timer)
+{
+	struct pin_link *link = pin_task_link(&timer->task);
+
+	if (target == worker) {
+		pin_list_push(&worker->posted, link);
+	} else {
+		pin_inbox_push(&target->inbox, link);
+		pin_wake_worker(target, worker);
+	}
 }
 
 void pin_worker_spawn_bound(struct pin_worker *worker, struct pinion_task *task)
@@ -343,6 +363,31 @@ static bool poll_deque(struct pin_worker *worker)
 	return true;
 }
 
+static void take_timer(struct pin_worker *worker, struct pinion_task *task)
+{
+	if (worker->is_searching) {
+		pin_search_succeed(worker);
+	}
+	if (pin_timer_take(worker, pin_timer_of(task)) == PIN_TIMER_CANCELLED) {
+		cancel_task(worker, task);
+	}
+}
+
+/* What is due becomes a task like any other, for others to steal as well. */
+static void expire_timers(struct pin_worker *worker)
+{
+	struct pinion_task *task;
+
+	if (is_stopping(worker->shared)) {
+		pin_timers_expire_all(&worker->timers);
+	} else {
+		pin_timers_advance(&worker->timers, worker->now_ns);
+	}
+	while ((task = pin_timer_expire(worker)) != NULL) {
+		enqueue(worker, pin_task_link(task));
+	}
+}
+
 static bool poll_inbox(struct pin_worker *worker)
 {
 	struct pin_link *link;
@@ -352,7 +397,11 @@ static bool poll_inbox(struct pin_worker *worker)
 	if (link == NULL) {
 		return false;
 	}
-	run_or_cancel(worker, link);
+	if (PIN_UNLIKELY(pin_timer_is_message(pin_task_of(link)))) {
+		take_timer(worker, pin_task_of(link));
+	} else {
+		run_or_cancel(worker, link);
+	}
 	return true;
 }
 
@@ -442,6 +491,9 @@ static bool run_batch(struct pin_worker *worker)
 
 	worker->now_ns = start_ns;
 	worker->turn_end_ns = end_ns;
+	if (pin_timers_count(&worker->timers) > 0) {
+		expire_timers(worker);
+	}
 	worker->lifo_polls = 0;
 	while (polls < config->budget_polls && poll_once(worker)) {
 		uint64_t before_ns = worker->now_ns;
@@ -534,11 +586,14 @@ static bool may_sleep(const struct pin_worker *worker)
 static uint64_t sleep_deadline(const struct pin_worker *worker)
 {
 	const struct pin_shared *shared = worker->shared;
+	uint64_t deadline_ns = pin_timers_next_ns(&worker->timers);
+	uint64_t timeout_ns = (uint64_t)shared->config.park_timeout_us * 1000;
 
-	if (shared->config.park_timeout_us == 0) {
-		return PIN_NO_DEADLINE;
+	if (timeout_ns != 0) {
+		timeout_ns += shared->host->now_ns();
+		deadline_ns = timeout_ns < deadline_ns ? timeout_ns : deadline_ns;
 	}
-	return shared->host->now_ns() + (uint64_t)shared->config.park_timeout_us * 1000;
+	return deadline_ns;
 }
 
 static void sleep_in(struct pin_worker *worker, enum pin_park_state mode)
@@ -707,6 +762,7 @@ int pin_worker_init(struct pin_worker *worker)
 
 	pin_parker_init(&worker->parker);
 	pin_tuner_init(&worker->tuner, &tuning);
+	pin_timers_init(&worker->timers, worker->shared->host->now_ns());
 	pin_random_init(&worker->random, config->seed, worker->index);
 	worker->uses_lifo = is_fifo && config->lifo_polls > 0;
 	worker->idle_gap_ns = UINT32_MAX;

@@ -34,6 +34,8 @@
 
 #include "runtime/core/worker_state.h"
 
+#include <pinion/timer.h>
+
 enum pin_step {
 	PIN_STEP_RAN,  /* did something, or was woken: step again */
 	PIN_STEP_EXIT, /* the runtime has ended */
@@ -77,6 +79,13 @@ int pin_worker_spawn_shared(struct pin_worker *worker, struct pinion_task *task)
 /* Queues a task that `target` and nobody else is to run. -ESHUTDOWN. */
 int pin_worker_spawn_on(
 	struct pin_worker *worker, struct pin_worker *target, struct pinion_task *task);
+
+/* Starts a claimed timer on the calling worker. */
+void pin_worker_timer_start(struct pin_worker *worker, struct pinion_timer *timer);
+
+/* Tells `target` of a cancelled timer of its; `worker` calls, or NULL. */
+void pin_worker_timer_cancelled(
+	struct pin_worker *worker, struct pin_worker *target, struct pinion_timer *timer);
 
 /*
  * Queues a task on the calling worker and nowhere else: the continuation of

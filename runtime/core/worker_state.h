@@ -22,6 +22,7 @@
 #include "runtime/sched/injector.h"
 #include "runtime/sched/lifo.h"
 #include "runtime/sched/parker.h"
+#include "runtime/sched/timers.h"
 #include "runtime/sched/tuner.h"
 #include "runtime/sched/victims.h"
 
@@ -47,7 +48,8 @@ struct pin_shared {
 	struct pin_injector injector PIN_CACHE_ALIGNED;
 	struct pin_idle idle PIN_CACHE_ALIGNED;
 	struct pin_atomic_u32 searching PIN_CACHE_ALIGNED;     /* workers that look for work */
-	struct pin_atomic_u32 started_count PIN_CACHE_ALIGNED; /* futex of the creator */
+	struct pin_atomic_u32 next_timer_worker PIN_CACHE_ALIGNED; /* for outside ones */
+	struct pin_atomic_u32 started_count; /* futex of the creator */
 	struct pin_atomic_u32 is_stopping;		       /* set once, before the close */
 	struct pin_atomic_u32 has_ended;		       /* set once, by the last worker */
 	struct pin_atomic_u32 first_failure;		       /* its errno; 0: none yet */
@@ -83,6 +85,7 @@ struct pin_worker {
 	struct pin_list ready;	/* tasks bound to this worker, completions first of all */
 	struct pin_list posted; /* taken from the inbox */
 	struct pin_tuner tuner;
+	struct pin_timers timers;
 	struct pin_random random;
 	uint64_t turn_end_ns; /* of the loop in hand */
 	uint64_t now_ns;      /* the clock when it was last read */

@@ -6,6 +6,7 @@
 #include "runtime/core/runtime.h"
 #include "runtime/core/config.h"
 #include "runtime/core/forked.h"
+#include "runtime/core/timer.h"
 #include "runtime/core/wake.h"
 #include "runtime/core/worker.h"
 #include "tests/model/explorer.h"
@@ -33,6 +34,11 @@ static bool is_early(const char *site)
 #define pin_wake_one(shared, waker) (is_early(__func__) ? (void)0 : (pin_wake_one)(shared, waker))
 #define pin_wake_all(shared) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_wake_all") ? (void)0 : (pin_wake_all)(shared))
+
+#define pin_wake_worker(target, waker) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_wake_worker") \
+			? (void)0 \
+			: (pin_wake_worker)(target, waker))
 
 #include "runtime/core/runtime.c"
 

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A timer: a task that becomes ready at a given time.
+ */
+#ifndef PINION_TIMER_H
+#define PINION_TIMER_H
+
+#include <pinion/runtime.h>
+
+PINION_BEGIN_DECLS
+
+/*
+ * Shape: embeddable; set `task.run` and `task.cancel`, zero the rest.
+ * Owns: the caller's memory. It must stay in place from pinion_timer_start()
+ * until `task.run` or `task.cancel` is entered, of which exactly one is; from
+ * there on it may be freed or started anew.
+ * Since: 0.1
+ */
+struct pinion_timer {
+	struct pinion_task task;
+	uint64_t private_[6];
+};
+
+/*
+ * The clock that deadlines refer to: CLOCK_MONOTONIC in nanoseconds.
+ *
+ * Context: any thread.
+ * Since: 0.1
+ */
+PINION_API uint64_t pinion_now_ns(void);
+
+/*
+ * Has the task run when `deadline_ns` has come, never earlier; later by as long
+ * as its worker is busy with another task at that time. 0 or a time that has
+ * passed: as soon as possible. UINT64_MAX: never.
+ * pinion_runtime_drain() waits for timers as for all other work;
+ * pinion_runtime_stop() gives them to their `cancel`.
+ *
+ * Started on a worker, it waits there; started elsewhere, on one in turn.
+ *
+ * Context: any thread; never blocks or allocates; O(1).
+ * Errors: as pinion_spawn(); -EBUSY: it is started and not yet over.
+ * Since: 0.1
+ */
+PINION_API int pinion_timer_start(
+	struct pinion_runtime *runtime, struct pinion_timer *timer, uint64_t deadline_ns);
+
+/*
+ * Ends a timer early: `task.cancel` is called instead of `task.run`, soon, on
+ * the worker on which it waits.
+ *
+ * Owns: the timer is still the runtime's until then. The caller makes sure that
+ * it has not been freed by its `run`.
+ * Context: any thread; never blocks or allocates; O(1).
+ * Errors: -EALREADY: it is not started, was cancelled, or is due. -ECHILD: as
+ * pinion_spawn().
+ * Since: 0.1
+ */
+PINION_API int pinion_timer_cancel(struct pinion_runtime *runtime, struct pinion_timer *timer);
+
+PINION_END_DECLS
+
+#endif

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Goal: a timer that is started ends once, by `run` or by `cancel`, however
+ * start, expiry, cancel, the worker's sleep and a stop fall together:
+ * [TIMER-1]. W32, C22.
+ * Method: real workers; time stands still, so deadline 0 is due at once and
+ * UINT64_MAX never. The main thread starts timers from outside, which has to
+ * end the worker's sleep, and waits for their end.
+ */
+#include "runtime/base/base.h"
+#include "tests/model/explorer.h"
+#include "tests/model/runtime_model.h"
+
+#include <errno.h>
+#include <pinion/timer.h>
+#include <string.h>
+
+static struct pinion_runtime *runtime;
+static struct pinion_timer timer;
+static uint32_t run_count;
+static uint32_t cancel_count;
+static struct model_task other;
+
+static int run(struct pinion_task *task)
+{
+	(void)task;
+	run_count++;
+	MODEL_CHECK(run_count + cancel_count == 1);
+	return 0;
+}
+
+static void cancel(struct pinion_task *task)
+{
+	(void)task;
+	cancel_count++;
+	MODEL_CHECK(run_count + cancel_count == 1);
+}
+
+static bool has_ended(const void *arg)
+{
+	(void)arg;
+	return run_count + cancel_count > 0;
+}
+
+static void begin(uint32_t worker_count)
+{
+	memset(&timer, 0, sizeof(timer));
+	timer.task = (struct pinion_task){.run = run, .cancel = cancel};
+	run_count = 0;
+	cancel_count = 0;
+	model_task_init(&other, NULL);
+	runtime = model_runtime_begin(worker_count, PIN_DOORBELL_MESSAGE, NULL);
+}
+
+static void start(uint64_t deadline_ns)
+{
+	MODEL_CHECK(pinion_timer_start(runtime, &timer, deadline_ns) == 0);
+}
+
+static void run_kicks(void)
+{
+	begin(1);
+	start(0);
+	model_await("the timer", has_ended, NULL);
+	MODEL_CHECK(run_count == 1);
+	model_runtime_end(runtime);
+}
+
+static void run_cancels_far(void)
+{
+	begin(1);
+	start(UINT64_MAX);
+	MODEL_CHECK(pinion_timer_start(runtime, &timer, 0) == -EBUSY);
+	MODEL_CHECK(pinion_timer_cancel(runtime, &timer) == 0);
+	model_await("the timer", has_ended, NULL);
+	MODEL_CHECK(cancel_count == 1);
+	model_runtime_end(runtime);
+}
+
+static void run_cancels_due(void)
+{
+	int rc;
+
+	begin(1);
+	start(0);
+	rc = pinion_timer_cancel(runtime, &timer);
+	MODEL_CHECK(rc == 0 || rc == -EALREADY);
+	model_await("the timer", has_ended, NULL);
+	MODEL_CHECK(rc == 0 ? cancel_count == 1 : run_count == 1);
+	model_runtime_end(runtime);
+}
+
+/* ---- from another worker ---- */
+
+static int cancel_rc;
+
+static void cancel_there(struct model_task *task)
+{
+	(void)task;
+	cancel_rc = pinion_timer_cancel(runtime, &timer);
+}
+
+static void run_two_cancels(void)
+{
+	int rc;
+
+	begin(2);
+	cancel_rc = -EALREADY;
+	other.body = cancel_there;
+	start(UINT64_MAX);
+	MODEL_CHECK(pinion_spawn(runtime, &other.request.task) == 0);
+	rc = pinion_timer_cancel(runtime, &timer);
+	model_await("the timer", has_ended, NULL);
+	model_await("the task", model_task_has_run, &other);
+	MODEL_CHECK(cancel_count == 1 && (rc == 0) != (cancel_rc == 0));
+	model_runtime_end(runtime);
+}
+
+/* ---- a stop ---- */
+
+static void run_stop(void)
+{
+	struct pinion_runtime_counters counters;
+
+	begin(1);
+	start(UINT64_MAX);
+	MODEL_CHECK(pinion_runtime_stop(runtime) == 0);
+	MODEL_CHECK(cancel_count == 1);
+	pinion_runtime_counters(runtime, &counters, sizeof(counters));
+	MODEL_CHECK(counters.tasks_cancelled == 1 && counters.tasks_spawned == 1);
+	model_runtime_end(runtime);
+}
+
+static void stop(void *arg)
+{
+	(void)arg;
+	MODEL_CHECK(pinion_runtime_stop(runtime) == 0);
+}
+
+static void run_cancel_and_stop(void)
+{
+	uint32_t stopper;
+
+	begin(1);
+	start(UINT64_MAX);
+	stopper = model_thread_start("stopper", stop, NULL);
+	pinion_timer_cancel(runtime, &timer);
+	model_thread_join(stopper);
+	MODEL_CHECK(cancel_count == 1);
+	model_runtime_end(runtime);
+}
+
+static const struct model_twin kick_twins[] = {
+	{"the owner is not told", {MODEL_SKIP, "post_timer", "pin_wake_worker"}},
+	{"no fence before the look at the sleeper", {MODEL_DROP_FENCE, "pin_wake_worker", NULL}},
+	{.name = NULL},
+};
+
+static const struct model_twin cancel_twins[] = {
+	{"a change is no single step", {MODEL_TORN, "change", NULL}},
+	{.name = NULL},
+};
+
+static const struct model_case cases[] = {
+	{"kicks", run_kicks, 3, 2, 1, kick_twins, NULL},
+	{"cancels_far", run_cancels_far, 3, 1, 0, cancel_twins, NULL},
+	{"cancels_due", run_cancels_due, 3, 1, 0, cancel_twins, NULL},
+	{"two_cancels", run_two_cancels, 1, 1, 0, cancel_twins, NULL},
+	{"stop", run_stop, 3, 1, 0, NULL, NULL},
+	{"cancel_and_stop", run_cancel_and_stop, 2, 1, 0, NULL, NULL},
+};
+
+int main(void)
+{
+	model_runtime_register();
+	return model_main("timer", cases, PIN_ARRAY_COUNT(cases));
+}
