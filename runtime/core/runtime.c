@@ -204,7 +204,9 @@ int pinion_runtime_create(const struct pinion_config *config, struct pinion_runt
 	if (rc == 0) {
 		pin_gate_init(&runtime->shared.gate);
 		pin_injector_init(&runtime->shared.injector, runtime->shared.host);
-		pin_idle_init(&runtime->shared.idle, runtime->shared.worker_count);
+		for (int i = 0; i < PIN_PARKED_SETS; i++) {
+			pin_idle_init(&runtime->shared.parked[i], runtime->shared.worker_count);
+		}
 		rc = start_threads(&runtime->shared);
 	}
 	if (rc < 0) {

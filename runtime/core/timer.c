@@ -33,8 +33,7 @@ static struct timer_private *private_of(struct pinion_timer *timer)
 	return (struct timer_private *)(void *)timer->private_;
 }
 
-static bool change(
-	struct timer_private *private, enum timer_state from, enum timer_state to)
+static bool change(struct timer_private *private, enum timer_state from, enum timer_state to)
 {
 	uint32_t state = from;
 
@@ -72,7 +71,7 @@ void pin_timer_post(struct pin_worker *target, struct pinion_timer *timer)
 	struct timer_private *private = private_of(timer);
 
 	private->worker_index = target->index;
-	PIN_CHECK(change(private, TIMER_IDLE, TIMER_POSTED));
+	PIN_CHECK(change(private, TIMER_IDLE, TIMER_POSTED)); /* [TIMER-1] */
 }
 
 bool pin_timer_cancel(struct pinion_timer *timer, bool *out_must_post, uint32_t *out_index)
@@ -132,7 +131,8 @@ struct pinion_task *pin_timer_expire(struct pin_worker *worker)
 			return NULL;
 		}
 		private = PIN_CONTAINER_OF(expired, struct timer_private, timer);
-		timer = PIN_CONTAINER_OF((uint64_t *)(void *)private, struct pinion_timer, private_);
+		timer = PIN_CONTAINER_OF(
+			(uint64_t *)(void *)private, struct pinion_timer, private_);
 		/* One that was cancelled meanwhile comes by the inbox. */
 		if (change(private, TIMER_ARMED, TIMER_IDLE)) {
 			timer->task.private_kind = 0;

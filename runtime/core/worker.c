@@ -72,7 +72,7 @@ static bool is_hoarding(const struct pin_worker *worker)
 		return true;
 	}
 	/* A guess, without the fence; so many are never passed by. */
-	if (pin_idle_is_empty(&shared->idle) || pin_load_relaxed_u32(&shared->searching) != 0) {
+	if (!pin_wake_sees_sleeper(shared) || pin_load_relaxed_u32(&shared->searching) != 0) {
 		return false;
 	}
 	backlog_ns = pin_deque_count(&worker->deque) * pin_tuner_average_ns(&worker->tuner);
@@ -536,6 +536,9 @@ static void deliver(void *arg, uint64_t user_data, int32_t result)
 	if (task != NULL) {
 		pin_meter_add(&worker->meter.requests_completed, 1);
 		pin_list_push(&worker->ready, pin_task_link(task));
+	} else if (worker->cancel_sent) {
+		/* Submitted anew, it is one that the cancel has not met. */
+		pin_ring_cancel_all(&worker->ring);
 	}
 }
 
@@ -613,6 +616,8 @@ static void park(struct pin_worker *worker)
 {
 	struct pin_shared *shared = worker->shared;
 	enum pin_park_state mode = worker->ring.in_flight > 0 ? PIN_PARK_RING : PIN_PARK_FUTEX;
+	uint32_t rank = pin_victims_rank(&shared->victims, worker->index);
+	struct pin_idle *parked;
 	bool has_slept = false;
 
 	if (mode == PIN_PARK_RING) {
@@ -621,7 +626,8 @@ static void park(struct pin_worker *worker)
 	if (!pin_parker_prepare(&worker->parker, mode)) {
 		return;
 	}
-	pin_idle_publish(&shared->idle, worker->index); /* [PARK-1] [SEARCH-1] */
+	parked = &shared->parked[mode == PIN_PARK_RING ? PIN_PARKED_RING : PIN_PARKED_FUTEX];
+	pin_idle_publish(parked, rank); /* [PARK-1] [SEARCH-1] */
 	if (worker->is_searching) {
 		pin_search_give_up(worker);
 	}
@@ -633,7 +639,7 @@ static void park(struct pin_worker *worker)
 		sleep_in(worker, mode);
 		has_slept = true;
 	}
-	if (!pin_idle_withdraw(&shared->idle, worker->index)) {
+	if (!pin_idle_withdraw(parked, rank)) {
 		/* Who claimed it has counted it among the searchers already. */
 		worker->is_searching = true;
 	} else if (has_slept && shared->config.park_timeout_us != 0 && mode == PIN_PARK_FUTEX &&

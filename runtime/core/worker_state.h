@@ -31,6 +31,13 @@
 
 struct pin_worker;
 
+/* Ending a sleep in a ring costs more, and disturbs its submissions. */
+enum pin_parked_set {
+	PIN_PARKED_FUTEX,
+	PIN_PARKED_RING,
+	PIN_PARKED_SETS,
+};
+
 /* What all workers of a runtime have in common. */
 struct pin_shared {
 	/* [const] after start */
@@ -46,13 +53,15 @@ struct pin_shared {
 	/* [W:any R:any], each in its own line or rarely written */
 	struct pin_gate gate PIN_CACHE_ALIGNED;
 	struct pin_injector injector PIN_CACHE_ALIGNED;
-	struct pin_idle idle PIN_CACHE_ALIGNED;
-	struct pin_atomic_u32 searching PIN_CACHE_ALIGNED;     /* workers that look for work */
+	/* Parked workers by rank, on their futex and in their ring. */
+	struct pin_idle parked[PIN_PARKED_SETS] PIN_CACHE_ALIGNED;
+	struct pin_atomic_u32 wake_start; /* PINION_WAKE_ROTATE: behind the last one woken */
+	struct pin_atomic_u32 searching PIN_CACHE_ALIGNED;	   /* workers that look for work */
 	struct pin_atomic_u32 next_timer_worker PIN_CACHE_ALIGNED; /* for outside ones */
-	struct pin_atomic_u32 started_count; /* futex of the creator */
-	struct pin_atomic_u32 is_stopping;		       /* set once, before the close */
-	struct pin_atomic_u32 has_ended;		       /* set once, by the last worker */
-	struct pin_atomic_u32 first_failure;		       /* its errno; 0: none yet */
+	struct pin_atomic_u32 started_count;			   /* futex of the creator */
+	struct pin_atomic_u32 is_stopping;			   /* set once, before the close */
+	struct pin_atomic_u32 has_ended;     /* set once, by the last worker */
+	struct pin_atomic_u32 first_failure; /* its errno; 0: none yet */
 };
 
 /* Who gets a buffer, now or later. */

@@ -102,8 +102,8 @@ static void check_single(void)
 	await(4);
 	expect_ends("cancelled", 3, 0, 1);
 	expect_number("cancel again", -EALREADY, pinion_timer_cancel(runtime, &entries[3].timer));
-	expect_number("cancel after the run", -EALREADY,
-		pinion_timer_cancel(runtime, &entries[0].timer));
+	expect_number(
+		"cancel after the run", -EALREADY, pinion_timer_cancel(runtime, &entries[0].timer));
 	expect_number("started anew", 0, start(&entries[0], 0));
 	await(5);
 	expect_number("drain", 0, pinion_runtime_drain(runtime));
@@ -144,7 +144,8 @@ static void check_many(uint32_t worker_count, bool is_stopped)
 		}
 	}
 	pinion_runtime_counters(runtime, &counters, sizeof(counters));
-	expect_number("ends counted", MANY, (long long)(counters.tasks_run + counters.tasks_cancelled));
+	expect_number(
+		"ends counted", MANY, (long long)(counters.tasks_run + counters.tasks_cancelled));
 	if (expect_failure_count != 0) {
 		printf("seed %llu\n", (unsigned long long)seed);
 	}
