@@ -23,6 +23,9 @@
 #define PIN_LIKELY(condition) __builtin_expect(!!(condition), 1)
 #define PIN_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 
+/* Thread-local without a call in a shared library; a few bytes at most. */
+#define PIN_TLS_INITIAL __attribute__((tls_model("initial-exec")))
+
 /* A moment for the other hardware thread of a core; what spins calls it. */
 static inline void pin_cpu_relax(void)
 {

@@ -12,12 +12,6 @@ static void notify(struct pin_worker *target)
 	}
 }
 
-bool pin_wake_sees_sleeper(const struct pin_shared *shared)
-{
-	return !pin_idle_is_empty(&shared->parked[PIN_PARKED_FUTEX]) || /* [PARK-1] */
-		!pin_idle_is_empty(&shared->parked[PIN_PARKED_RING]);	/* [PARK-1] */
-}
-
 static uint32_t claim_lowest(struct pin_shared *shared)
 {
 	uint32_t rank = pin_idle_claim(&shared->parked[PIN_PARKED_FUTEX]);

@@ -40,7 +40,11 @@
 void pin_wake_one(struct pin_shared *shared, struct pin_worker *waker);
 
 /* Whether there is anybody to wake; a guess, unless behind a fence. */
-bool pin_wake_sees_sleeper(const struct pin_shared *shared);
+static inline bool pin_wake_sees_sleeper(const struct pin_shared *shared)
+{
+	return !pin_idle_is_empty(&shared->parked[PIN_PARKED_FUTEX]) || /* [PARK-1] */
+		!pin_idle_is_empty(&shared->parked[PIN_PARKED_RING]);	/* [PARK-1] */
+}
 
 /* Ends the sleep of a worker whose inbox was pushed to. */
 void pin_wake_worker(struct pin_worker *target, struct pin_worker *waker);

@@ -24,17 +24,12 @@ enum {
 	 * short as this it is read after so many.
 	 */
 	SHORT_TASK_NS = 1000,
-	CLOCK_STRIDE = 8,
+	CLOCK_STRIDE = 16,
 	/* Marks the index of a small buffer. */
 	SMALL_BUFFER = 1u << 31,
 };
 
-static _Thread_local struct pin_worker *current_worker;
-
-struct pin_worker *pin_worker_current(void)
-{
-	return current_worker;
-}
+_Thread_local struct pin_worker *pin_worker_self PIN_TLS_INITIAL;
 
 void pin_shared_stop(struct pin_shared *shared)
 {
@@ -781,7 +776,7 @@ void *pin_worker_main(void *arg)
 	struct pin_worker *worker = arg;
 	struct pin_shared *shared = worker->shared;
 
-	current_worker = worker;
+	pin_worker_self = worker;
 	worker->start_error = start(worker);
 	/* The creator sees all of the above once it sees the count. */
 	pin_fetch_add_acq_rel_u32(&shared->started_count, 1);

@@ -41,8 +41,14 @@ enum pin_step {
 	PIN_STEP_EXIT, /* the runtime has ended */
 };
 
+/* [own] each thread's; only through the function below. */
+extern _Thread_local struct pin_worker *pin_worker_self PIN_TLS_INITIAL;
+
 /* The worker that runs the calling code, NULL on any other thread. */
-struct pin_worker *pin_worker_current(void);
+static inline struct pin_worker *pin_worker_current(void)
+{
+	return pin_worker_self;
+}
 
 /* Before its thread starts; index, place and shared are set. -ENOMEM. */
 int pin_worker_init(struct pin_worker *worker);

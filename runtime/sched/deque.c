@@ -8,36 +8,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static uint32_t first_of(uint64_t head)
-{
-	return (uint32_t)head;
-}
-
-static uint32_t kept_of(uint64_t head)
-{
-	return (uint32_t)(head >> 32);
-}
-
-static uint64_t head_of(uint32_t kept, uint32_t first)
-{
-	return (uint64_t)kept << 32 | first;
-}
-
-static struct pin_atomic_u64 *slot_at(const struct pin_deque *deque, uint32_t position)
-{
-	return &deque->slots[position & (deque->capacity - 1)];
-}
-
-static struct pin_link *read_slot(const struct pin_deque *deque, uint32_t position)
-{
-	return (struct pin_link *)(uintptr_t)pin_load_relaxed_u64(slot_at(deque, position));
-}
-
-static void write_slot(struct pin_deque *deque, uint32_t position, struct pin_link *link)
-{
-	pin_store_relaxed_u64(slot_at(deque, position), (uintptr_t)link);
-}
-
 int pin_deque_init(struct pin_deque *deque, uint32_t capacity, enum pin_deque_order order)
 {
 	PIN_CHECK(capacity >= 4 && (capacity & (capacity - 1)) == 0);
@@ -55,62 +25,7 @@ void pin_deque_fini(struct pin_deque *deque)
 	deque->slots = NULL;
 }
 
-uint32_t pin_deque_count(const struct pin_deque *deque)
-{
-	uint32_t first = first_of(pin_load_acquire_u64(&deque->head));
-	int32_t count = (int32_t)(pin_load_acquire_u32(&deque->tail) - first);
-
-	/* An owner that pops in LIFO order lowers the tail before it looks. */
-	return count > 0 ? (uint32_t)count : 0;
-}
-
-uint32_t pin_deque_room(const struct pin_deque *deque)
-{
-	uint32_t kept = kept_of(pin_load_acquire_u64(&deque->head)); /* [DEQUE-2] */
-
-	return deque->capacity - (pin_load_relaxed_u32(&deque->tail) - kept);
-}
-
-bool pin_deque_push(struct pin_deque *deque, struct pin_link *link)
-{
-	uint32_t tail = pin_load_relaxed_u32(&deque->tail);
-	uint32_t kept = kept_of(pin_load_acquire_u64(&deque->head)); /* [DEQUE-2] */
-
-	PIN_DCHECK(link != NULL);
-	if (tail - kept >= deque->capacity) {
-		return false;
-	}
-	write_slot(deque, tail, link);
-	pin_store_release_u32(&deque->tail, tail + 1); /* [DEQUE-1] */
-	return true;
-}
-
 /* ---- FIFO ---- */
-
-/* Claims the `count` oldest for the owner, who needs no time to copy them. */
-static bool claim_own(struct pin_deque *deque, uint64_t *head, uint32_t count)
-{
-	uint32_t first = first_of(*head);
-	uint32_t kept = kept_of(*head);
-
-	return pin_cas_seq_cst_u64(
-		&deque->head, head, head_of(kept == first ? first + count : kept, first + count));
-}
-
-static struct pin_link *pop_oldest(struct pin_deque *deque)
-{
-	uint32_t tail = pin_load_relaxed_u32(&deque->tail);
-	uint64_t head = pin_load_relaxed_u64(&deque->head);
-
-	while (first_of(head) != tail) {
-		uint32_t first = first_of(head);
-
-		if (claim_own(deque, &head, 1)) {
-			return read_slot(deque, first);
-		}
-	}
-	return NULL;
-}
 
 static uint32_t pop_half_fifo(struct pin_deque *deque, struct pin_list *out_list)
 {
@@ -120,11 +35,11 @@ static uint32_t pop_half_fifo(struct pin_deque *deque, struct pin_list *out_list
 	uint32_t first;
 
 	do {
-		first = first_of(head);
+		first = pin_deque_first_of(head);
 		count = (tail - first) / 2;
-	} while (!claim_own(deque, &head, count));
+	} while (!pin_deque_claim_own(deque, &head, count));
 	for (uint32_t i = 0; i < count; i++) {
-		pin_list_push(out_list, read_slot(deque, first + i));
+		pin_list_push(out_list, pin_deque_read_slot(deque, first + i));
 	}
 	return count;
 }
@@ -134,35 +49,36 @@ static void release_claim(struct pin_deque *from)
 {
 	uint64_t head = pin_load_relaxed_u64(&from->head);
 
-	while (!pin_cas_seq_cst_u64(
-		&from->head, &head, head_of(first_of(head), first_of(head)))) { /* [DEQUE-2] */
+	while (!pin_cas_seq_cst_u64(&from->head, &head,
+		pin_deque_head_of(
+			pin_deque_first_of(head), pin_deque_first_of(head)))) { /* [DEQUE-2] */
 	}
 }
 
 static uint32_t steal_half(struct pin_deque *from, struct pin_deque *to, struct pin_link **out_link)
 {
 	uint64_t head = pin_load_acquire_u64(&from->head);
-	uint32_t first = first_of(head);
+	uint32_t first = pin_deque_first_of(head);
 	uint32_t tail = pin_load_acquire_u32(&from->tail); /* [DEQUE-1] */
 	uint32_t count = tail - first;
 	uint32_t room = pin_deque_room(to);
 	uint32_t to_tail;
 
 	/* The positions do not belong together if `head` has moved between. */
-	if (kept_of(head) != first || count == 0 || count > from->capacity) {
+	if (pin_deque_kept_of(head) != first || count == 0 || count > from->capacity) {
 		return 0;
 	}
 	count -= count / 2;
 	if (count > room + 1) {
 		count = room + 1;
 	}
-	if (!pin_cas_seq_cst_u64(&from->head, &head, head_of(first, first + count))) {
+	if (!pin_cas_seq_cst_u64(&from->head, &head, pin_deque_head_of(first, first + count))) {
 		return 0;
 	}
-	*out_link = read_slot(from, first);
+	*out_link = pin_deque_read_slot(from, first);
 	to_tail = pin_load_relaxed_u32(&to->tail);
 	for (uint32_t i = 1; i < count; i++) {
-		write_slot(to, to_tail + i - 1, read_slot(from, first + i));
+		pin_deque_write_slot(to, to_tail + i - 1, pin_deque_read_slot(from, first + i));
 	}
 	release_claim(from);
 	pin_store_release_u32(&to->tail, to_tail + count - 1); /* [DEQUE-1] */
@@ -175,21 +91,21 @@ static uint32_t steal_half(struct pin_deque *from, struct pin_deque *to, struct 
 static struct pin_link *take_oldest(struct pin_deque *deque)
 {
 	uint64_t head = pin_load_acquire_u64(&deque->head);
-	uint32_t first = first_of(head);
+	uint32_t first = pin_deque_first_of(head);
 	struct pin_link *link;
 
 	pin_fence_seq_cst();						  /* [DEQUE-3] */
 	if ((int32_t)(pin_load_acquire_u32(&deque->tail) - first) <= 0) { /* [DEQUE-1] */
 		return NULL;
 	}
-	link = read_slot(deque, first);
-	if (!pin_cas_seq_cst_u64(&deque->head, &head, head_of(first + 1, first + 1))) {
+	link = pin_deque_read_slot(deque, first);
+	if (!pin_cas_seq_cst_u64(&deque->head, &head, pin_deque_head_of(first + 1, first + 1))) {
 		return NULL;
 	}
 	return link;
 }
 
-static struct pin_link *pop_newest(struct pin_deque *deque)
+struct pin_link *pin_deque_pop_newest(struct pin_deque *deque)
 {
 	uint32_t tail = pin_load_relaxed_u32(&deque->tail) - 1;
 	struct pin_link *link;
@@ -197,19 +113,20 @@ static struct pin_link *pop_newest(struct pin_deque *deque)
 	int32_t left;
 
 	/* Found empty without the fence: only thieves empty it from outside. */
-	if ((int32_t)(tail - first_of(pin_load_relaxed_u64(&deque->head))) < 0) {
+	if ((int32_t)(tail - pin_deque_first_of(pin_load_relaxed_u64(&deque->head))) < 0) {
 		return NULL;
 	}
 	pin_store_relaxed_u32(&deque->tail, tail);
 	pin_fence_seq_cst(); /* [DEQUE-3] */
 	head = pin_load_acquire_u64(&deque->head);
-	left = (int32_t)(tail - first_of(head));
-	link = read_slot(deque, tail);
+	left = (int32_t)(tail - pin_deque_first_of(head));
+	link = pin_deque_read_slot(deque, tail);
 	if (left > 0) {
 		return link;
 	}
 	/* The last one, which thieves may be taking, or it is gone already. */
-	if (left < 0 || !pin_cas_seq_cst_u64(&deque->head, &head, head_of(tail + 1, tail + 1))) {
+	if (left < 0 ||
+		!pin_cas_seq_cst_u64(&deque->head, &head, pin_deque_head_of(tail + 1, tail + 1))) {
 		link = NULL;
 	}
 	pin_store_release_u32(&deque->tail, tail + 1);
@@ -235,11 +152,6 @@ static uint32_t pop_half_lifo(struct pin_deque *deque, struct pin_list *out_list
 }
 
 /* ---- either ---- */
-
-struct pin_link *pin_deque_pop(struct pin_deque *deque)
-{
-	return deque->order == PIN_DEQUE_FIFO ? pop_oldest(deque) : pop_newest(deque);
-}
 
 uint32_t pin_deque_pop_half(struct pin_deque *deque, struct pin_list *out_list)
 {

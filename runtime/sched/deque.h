@@ -37,6 +37,7 @@
 
 #include "runtime/base/atomic.h"
 #include "runtime/base/base.h"
+#include "runtime/base/check.h"
 #include "runtime/base/list.h"
 
 enum pin_deque_order {
@@ -58,17 +59,109 @@ struct pin_deque {
 int pin_deque_init(struct pin_deque *deque, uint32_t capacity, enum pin_deque_order order);
 void pin_deque_fini(struct pin_deque *deque);
 
+/* ---- inline, since every task passes through here ---- */
+
+static inline uint32_t pin_deque_first_of(uint64_t head)
+{
+	return (uint32_t)head;
+}
+
+static inline uint32_t pin_deque_kept_of(uint64_t head)
+{
+	return (uint32_t)(head >> 32);
+}
+
+static inline uint64_t pin_deque_head_of(uint32_t kept, uint32_t first)
+{
+	return (uint64_t)kept << 32 | first;
+}
+
+static inline struct pin_atomic_u64 *pin_deque_slot_at(
+	const struct pin_deque *deque, uint32_t position)
+{
+	return &deque->slots[position & (deque->capacity - 1)];
+}
+
+static inline struct pin_link *pin_deque_read_slot(const struct pin_deque *deque, uint32_t position)
+{
+	return (struct pin_link *)(uintptr_t)pin_load_relaxed_u64(
+		pin_deque_slot_at(deque, position));
+}
+
+static inline void pin_deque_write_slot(
+	struct pin_deque *deque, uint32_t position, struct pin_link *link)
+{
+	pin_store_relaxed_u64(pin_deque_slot_at(deque, position), (uintptr_t)link);
+}
+
 /* Elements to be taken; exact for the owner while nobody steals. */
-uint32_t pin_deque_count(const struct pin_deque *deque);
+static inline uint32_t pin_deque_count(const struct pin_deque *deque)
+{
+	uint32_t first = pin_deque_first_of(pin_load_acquire_u64(&deque->head));
+	int32_t count = (int32_t)(pin_load_acquire_u32(&deque->tail) - first);
+
+	/* An owner that pops in LIFO order lowers the tail before it looks. */
+	return count > 0 ? (uint32_t)count : 0;
+}
 
 /* By the owner: how many may be pushed at least. */
-uint32_t pin_deque_room(const struct pin_deque *deque);
+static inline uint32_t pin_deque_room(const struct pin_deque *deque)
+{
+	uint32_t kept = pin_deque_kept_of(pin_load_acquire_u64(&deque->head)); /* [DEQUE-2] */
+
+	return deque->capacity - (pin_load_relaxed_u32(&deque->tail) - kept);
+}
 
 /* By the owner. False when full; the element stays with the caller. */
-bool pin_deque_push(struct pin_deque *deque, struct pin_link *link);
+static inline bool pin_deque_push(struct pin_deque *deque, struct pin_link *link)
+{
+	uint32_t tail = pin_load_relaxed_u32(&deque->tail);
+	uint32_t kept = pin_deque_kept_of(pin_load_acquire_u64(&deque->head)); /* [DEQUE-2] */
+
+	PIN_DCHECK(link != NULL);
+	if (tail - kept >= deque->capacity) {
+		return false;
+	}
+	pin_deque_write_slot(deque, tail, link);
+	pin_store_release_u32(&deque->tail, tail + 1); /* [DEQUE-1] */
+	return true;
+}
+
+/* Claims the `count` oldest for the owner, who needs no time to copy them. */
+static inline bool pin_deque_claim_own(struct pin_deque *deque, uint64_t *head, uint32_t count)
+{
+	uint32_t first = pin_deque_first_of(*head);
+	uint32_t kept = pin_deque_kept_of(*head);
+
+	return pin_cas_seq_cst_u64(&deque->head, head,
+		pin_deque_head_of(kept == first ? first + count : kept, first + count));
+}
+
+static inline struct pin_link *pin_deque_pop_oldest(struct pin_deque *deque)
+{
+	uint32_t tail = pin_load_relaxed_u32(&deque->tail);
+	uint64_t head = pin_load_relaxed_u64(&deque->head);
+
+	while (pin_deque_first_of(head) != tail) {
+		uint32_t first = pin_deque_first_of(head);
+
+		if (pin_deque_claim_own(deque, &head, 1)) {
+			return pin_deque_read_slot(deque, first);
+		}
+	}
+	return NULL;
+}
+
+struct pin_link *pin_deque_pop_newest(struct pin_deque *deque);
 
 /* By the owner: the element whose turn it is, or NULL. */
-struct pin_link *pin_deque_pop(struct pin_deque *deque);
+static inline struct pin_link *pin_deque_pop(struct pin_deque *deque)
+{
+	return deque->order == PIN_DEQUE_FIFO ? pin_deque_pop_oldest(deque)
+					      : pin_deque_pop_newest(deque);
+}
+
+/* ---- the rest ---- */
 
 /* By the owner: moves the older half behind `out_list`; returns how many. */
 uint32_t pin_deque_pop_half(struct pin_deque *deque, struct pin_list *out_list);

@@ -224,11 +224,6 @@ uint32_t pin_idle_claim_in(
 
 /* ---- looking ---- */
 
-bool pin_idle_is_empty(const struct pin_idle *idle)
-{
-	return (pin_load_acquire_u64(&idle->top) & idle->top_mask) == 0; /* [PARK-1] */
-}
-
 uint32_t pin_idle_count(const struct pin_idle *idle)
 {
 	uint32_t count = 0;

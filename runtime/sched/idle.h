@@ -114,7 +114,10 @@ uint32_t pin_idle_claim_in(
  * A look at one word. True is as good as NONE from a claim; false may be out of
  * date.
  */
-bool pin_idle_is_empty(const struct pin_idle *idle);
+static inline bool pin_idle_is_empty(const struct pin_idle *idle)
+{
+	return (pin_load_acquire_u64(&idle->top) & idle->top_mask) == 0; /* [PARK-1] */
+}
 
 /* Number of set bits; exact only while nothing changes. */
 uint32_t pin_idle_count(const struct pin_idle *idle);

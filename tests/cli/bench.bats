@@ -54,8 +54,8 @@ check_json() {
 	bench list
 	expect 0
 	[ ! -s err ]
-	[ "$(awk '{ print $1 }' out | tr '\n' ' ')" = "read sum scan spawn yield inject steal\
- forkjoin wake wake_worker wake_ring idle idle_ring " ]
+	[ "$(awk '{ print $1 }' out | tr '\n' ' ')" = "read sum scan spawn yield inject batch\
+ steal forkjoin wake wake_worker wake_ring idle idle_ring " ]
 	[ "$(awk 'NF < 4' out)" = "" ]
 }
 
@@ -138,6 +138,7 @@ check_subject() {
 	check_subject spawn ns
 	check_subject yield ns
 	check_subject inject ns
+	check_subject batch ns
 	check_subject steal ns "it needs 2 CPUs" "no worker took"
 }
 
@@ -254,7 +255,7 @@ interrupt() {
 @test "a signal stops it, nothing is left behind" {
 	needs_disk
 	env --default-signal=INT true 2>/dev/null || skip "env has no --default-signal"
-	for subject in read spawn inject forkjoin wake wake_worker idle_ring; do
+	for subject in read spawn inject steal forkjoin wake wake_worker idle_ring; do
 		for delay in 0 0.3; do
 			interrupt "$delay" "$subject" --seconds 60 --size 256M
 			expect 3
@@ -283,6 +284,6 @@ interrupt() {
 	PEERS=./peer ROUNDS=2 bash "${top_srcdir:-..}/tests/bench/run" spawn yield >out
 	[ "$(grep -c '^## ' out)" = 2 ]
 	[ "$(grep -Ec '^\| pinion \| [0-9.]+ \| [0-9.]+ \|  \|$' out)" = 2 ]
-	[ "$(grep -Ec '^\| call-from-ring-buffer \| [0-9.]+ \|  \| [0-9.]+ \(.* … .*\) \|$' out)" = 2 ]
+	[ "$(grep -Ec '^\| chase-lev-deque \| [0-9.]+ \|  \| [0-9.]+ \(.* … .*\) \|$' out)" = 2 ]
 	[ "$(grep -Ec '^\| a peer \| 4 \| 5 \| [0-9.]+ \(.* … .*\) \|$' out)" = 1 ]
 }

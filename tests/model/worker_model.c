@@ -35,5 +35,5 @@
 
 void model_worker_register(void)
 {
-	model_thread_local(&current_worker, sizeof(current_worker));
+	model_thread_local(&pin_worker_self, sizeof(pin_worker_self));
 }

@@ -63,5 +63,5 @@ static uint32_t pop_shared(struct pin_injector *injector, uint32_t share_count, 
 
 void product_register(void)
 {
-	world_thread_local(&current_worker, sizeof(current_worker));
+	world_thread_local(&pin_worker_self, sizeof(pin_worker_self));
 }

@@ -32,6 +32,7 @@ static const struct bench_subject *const subjects[] = {
 	&bench_spawn,
 	&bench_yield,
 	&bench_inject,
+	&bench_batch,
 	&bench_steal,
 	&bench_forkjoin,
 	&bench_wake,

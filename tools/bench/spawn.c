@@ -5,9 +5,10 @@
  * that the queue is empty each time.
  *
  * Ours goes on by itself: the last task of a batch spawns the next. The floor
- * calls the same tasks in the same batches by way of a ring buffer, on the
- * same thread, so on the same core.
+ * calls the same tasks in the same batches by way of a bare deque, on the same
+ * thread, so on the same core.
  */
+#include "tools/bench/chaselev.h"
 #include "tools/bench/tasks.h"
 #include "tools/report.h"
 
@@ -22,7 +23,6 @@ enum {
 	/* Tasks per figure: large against the clock's own cost, 50 us or so. */
 	SPAWN_FIGURE_TASKS = 64 * SPAWN_BATCH_MAX,
 	SPAWN_FIGURES = 32, /* of one turn */
-	SPAWN_RING_SLOTS = 256,
 };
 
 struct spawn;
@@ -47,9 +47,7 @@ struct spawn {
 	enum bench_side side;
 	int error;
 	/* The floor's queue. */
-	struct pinion_task *ring[SPAWN_RING_SLOTS];
-	uint32_t head;
-	uint32_t tail;
+	struct bench_chaselev deque;
 	uint32_t done; /* raised when a turn has ended */
 };
 
@@ -99,16 +97,6 @@ static void spawn_batch(struct spawn *spawn)
 	}
 }
 
-static void floor_push(struct spawn *spawn, struct pinion_task *task)
-{
-	spawn->ring[spawn->tail++ % SPAWN_RING_SLOTS] = task;
-}
-
-static struct pinion_task *floor_pop(struct spawn *spawn)
-{
-	return spawn->ring[spawn->head++ % SPAWN_RING_SLOTS];
-}
-
 /* The same tasks in the same batches, called from a loop. */
 static void floor_figure(struct spawn *spawn)
 {
@@ -116,10 +104,10 @@ static void floor_figure(struct spawn *spawn)
 		/* One more than there are, so that none is the last. */
 		spawn->left_count = spawn->batch_count + 1;
 		for (uint32_t i = 0; i < spawn->batch_count; i++) {
-			floor_push(spawn, &spawn->tasks[i].task);
+			bench_chaselev_push(&spawn->deque, &spawn->tasks[i].task);
 		}
 		for (uint32_t i = 0; i < spawn->batch_count; i++) {
-			struct pinion_task *task = floor_pop(spawn);
+			struct pinion_task *task = bench_chaselev_pop(&spawn->deque);
 
 			spawn->error |= task->run(task);
 		}
@@ -208,8 +196,8 @@ static int yield_start(struct bench *bench, struct bench_setting *out_setting, v
 const struct bench_subject bench_spawn = {
 	.name = "spawn",
 	.unit = "ns",
-	.brief = "an empty task spawned and run by its worker, against calls from a ring buffer",
-	.sides = {[BENCH_OURS] = "pinion_spawn", [BENCH_FLOOR] = "call-from-ring-buffer"},
+	.brief = "an empty task spawned and run by its worker, against calls from a bare deque",
+	.sides = {[BENCH_OURS] = "pinion_spawn", [BENCH_FLOOR] = "chase-lev-deque"},
 	.start = spawn_start,
 	.run = spawn_run,
 	.stop = spawn_stop,
@@ -218,8 +206,8 @@ const struct bench_subject bench_spawn = {
 const struct bench_subject bench_yield = {
 	.name = "yield",
 	.unit = "ns",
-	.brief = "a task that spawns itself and returns, against calls from a ring buffer",
-	.sides = {[BENCH_OURS] = "pinion_spawn", [BENCH_FLOOR] = "call-from-ring-buffer"},
+	.brief = "a task that spawns itself and returns, against calls from a bare deque",
+	.sides = {[BENCH_OURS] = "pinion_spawn", [BENCH_FLOOR] = "chase-lev-deque"},
 	.start = yield_start,
 	.run = spawn_run,
 	.stop = spawn_stop,
