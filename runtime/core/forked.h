@@ -13,8 +13,8 @@
 
 extern struct pin_atomic_u32 pin_forked_count; /* [W:a child after fork R:any] */
 
-/* To be called once before the count is kept. */
-void pin_forked_watch(void);
+/* Keeps the count from now on; `in_child` is called in each child as well. */
+void pin_forked_watch(void (*in_child)(void));
 
 static inline uint32_t pin_forked_now(void)
 {

@@ -182,7 +182,7 @@ int pinion_runtime_create(const struct pinion_config *config, struct pinion_runt
 	if (rc < 0) {
 		return rc;
 	}
-	pin_forked_watch();
+	pin_forked_watch(pin_worker_forget);
 	runtime = aligned_alloc(
 		PIN_CACHE_LINE, pin_round_up(sizeof(struct pinion_runtime), PIN_CACHE_LINE));
 	if (runtime == NULL) {
@@ -292,9 +292,14 @@ static struct pin_worker *own_worker(const struct pinion_runtime *runtime)
 	return worker != NULL && worker->shared == &runtime->shared ? worker : NULL;
 }
 
+static bool is_task(const struct pinion_task *task)
+{
+	return task != NULL && task->run != NULL && (task->flags & ~TASK_FLAGS) == 0;
+}
+
 static int check_task(const struct pinion_runtime *runtime, const struct pinion_task *task)
 {
-	if (task == NULL || task->run == NULL || (task->flags & ~TASK_FLAGS) != 0) {
+	if (!is_task(task)) {
 		return -EINVAL;
 	}
 	return is_foreign(runtime) ? -ECHILD : 0;
@@ -308,7 +313,7 @@ static void push_admitted(
 	for (uint32_t i = 0; i < count; i++) {
 		pin_list_push(&list, pin_task_link(tasks[i]));
 	}
-	pin_injector_push(&shared->injector, &list, count);
+	pin_injector_push(&shared->injector, &list);
 	pin_wake_one(shared, NULL);
 }
 
@@ -326,13 +331,14 @@ static int spawn_outside(
 int pinion_spawn(struct pinion_runtime *runtime, struct pinion_task *task)
 {
 	struct pin_worker *worker = own_worker(runtime);
-	int rc = check_task(runtime, task);
+	int rc;
 
-	if (PIN_UNLIKELY(rc != 0)) {
-		return rc;
+	/* A worker's thread is never a child's. */
+	if (PIN_LIKELY(worker != NULL)) {
+		return PIN_LIKELY(is_task(task)) ? pin_worker_spawn(worker, task) : -EINVAL;
 	}
-	return worker != NULL ? pin_worker_spawn(worker, task)
-			      : spawn_outside(&runtime->shared, &task, 1);
+	rc = check_task(runtime, task);
+	return rc == 0 ? spawn_outside(&runtime->shared, &task, 1) : rc;
 }
 
 int pinion_respawn(struct pinion_runtime *runtime, struct pinion_task *task)

@@ -20,16 +20,22 @@ enum {
 	/* Work worth the time it takes to wake somebody for it. */
 	WAKE_WORTH_NS = 20 * 1000,
 	/*
-	 * Reading the clock costs as much as an empty task. While tasks are as
-	 * short as this it is read after so many.
+	 * Reading the clock costs as much as an empty task. So it is read after
+	 * as many tasks as take this long by the last reading, up to a limit,
+	 * since the next ones may be longer.
 	 */
-	SHORT_TASK_NS = 1000,
-	CLOCK_STRIDE = 16,
+	CLOCK_PERIOD_NS = 1000,
+	CLOCK_STRIDE_MAX = 32,
 	/* Marks the index of a small buffer. */
 	SMALL_BUFFER = 1u << 31,
 };
 
 _Thread_local struct pin_worker *pin_worker_self PIN_TLS_INITIAL;
+
+void pin_worker_forget(void)
+{
+	pin_worker_self = NULL;
+}
 
 void pin_shared_stop(struct pin_shared *shared)
 {
@@ -49,10 +55,10 @@ static bool is_stopping(const struct pin_shared *shared)
 static void overflow(struct pin_worker *worker, struct pin_link *link)
 {
 	struct pin_list half = {0};
-	uint32_t count = pin_deque_pop_half(&worker->deque, &half);
 
+	pin_deque_pop_half(&worker->deque, &half);
 	pin_list_push(&half, link);
-	pin_injector_push(&worker->shared->injector, &half, count + 1);
+	pin_injector_push(&worker->shared->injector, &half);
 	pin_wake_one(worker->shared, worker);
 	worker->spawns_since_wake = 0;
 }
@@ -63,7 +69,7 @@ static bool is_hoarding(const struct pin_worker *worker)
 	const struct pin_shared *shared = worker->shared;
 	uint64_t backlog_ns;
 
-	if (worker->spawns_since_wake >= shared->config.hoard_spawns) {
+	if (worker->spawns_since_wake >= worker->hoard_spawns) {
 		return true;
 	}
 	/* A guess, without the fence; so many are never passed by. */
@@ -127,7 +133,7 @@ int pin_worker_spawn_batch(
 		for (uint32_t i = queued; i < count; i++) {
 			pin_list_push(&rest, pin_task_link(tasks[i]));
 		}
-		pin_injector_push(&worker->shared->injector, &rest, count - queued);
+		pin_injector_push(&worker->shared->injector, &rest);
 		pin_wake_one(worker->shared, worker);
 	}
 	return 0;
@@ -142,7 +148,7 @@ int pin_worker_spawn_shared(struct pin_worker *worker, struct pinion_task *task)
 	}
 	pin_meter_add(&worker->meter.tasks_spawned, 1);
 	pin_list_push(&list, pin_task_link(task));
-	pin_injector_push(&worker->shared->injector, &list, 1);
+	pin_injector_push(&worker->shared->injector, &list);
 	pin_wake_one(worker->shared, worker);
 	return 0;
 }
@@ -406,12 +412,12 @@ static bool poll_injector(struct pin_worker *worker)
 	struct pin_list batch = {0};
 	struct pin_link *first;
 	struct pin_link *link;
-	uint64_t left;
+	bool has_more;
 
 	worker->polls_since_look = 0;
 	worker->look_ns = worker->now_ns;
 	if (pin_injector_pop(&shared->injector, shared->worker_count,
-		    pin_deque_room(&worker->deque) + 1, &batch, &left) == 0) {
+		    pin_deque_room(&worker->deque) + 1, &batch, &has_more) == 0) {
 		return false;
 	}
 	pin_meter_add(&worker->meter.injector_takes, 1);
@@ -422,7 +428,7 @@ static bool poll_injector(struct pin_worker *worker)
 		PIN_CHECK(has_room);
 	}
 	/* The chain: whoever finds more than it runs wakes one more. */
-	if (left > 0 || pin_deque_count(&worker->deque) > 0) {
+	if (has_more || pin_deque_count(&worker->deque) > 0) {
 		pin_wake_one(shared, worker);
 	}
 	run_or_cancel(worker, first);
@@ -474,6 +480,18 @@ static void share_backlog(struct pin_worker *worker)
 	}
 }
 
+/* Tasks until the clock is read again, when so many took so long. */
+static uint32_t clock_stride(uint64_t elapsed_ns, uint32_t tasks)
+{
+	uint64_t stride = elapsed_ns == 0 ? CLOCK_STRIDE_MAX
+					  : (uint64_t)tasks * CLOCK_PERIOD_NS / elapsed_ns;
+
+	if (stride > CLOCK_STRIDE_MAX) {
+		return CLOCK_STRIDE_MAX;
+	}
+	return stride == 0 ? 1 : (uint32_t)stride;
+}
+
 static bool run_batch(struct pin_worker *worker)
 {
 	const struct pinion_config *config = &worker->shared->config;
@@ -498,9 +516,7 @@ static bool run_batch(struct pin_worker *worker)
 			continue;
 		}
 		worker->now_ns = host->now_ns();
-		stride = worker->now_ns - before_ns < (uint64_t)stride * SHORT_TASK_NS
-			? CLOCK_STRIDE
-			: 1;
+		stride = clock_stride(worker->now_ns - before_ns, stride);
 		timed = polls;
 		if (worker->now_ns >= end_ns ||
 			(worker->now_ns >= start_ns + SUBMIT_DELAY_NS &&
@@ -544,7 +560,7 @@ static bool has_work(const struct pin_worker *worker)
 
 	return !pin_list_is_empty(&worker->ready) || !pin_list_is_empty(&worker->posted) ||
 		!pin_lifo_is_empty(&worker->lifo) || pin_deque_count(&worker->deque) > 0 ||
-		!pin_inbox_is_empty(&worker->inbox) || pin_injector_length(&shared->injector) > 0 ||
+		!pin_inbox_is_empty(&worker->inbox) || !pin_injector_is_empty(&shared->injector) ||
 		pin_ring_has_work(&worker->ring) || pin_load_acquire_u32(&shared->has_ended) != 0 ||
 		(is_stopping(shared) && !worker->cancel_sent);
 }
@@ -766,6 +782,8 @@ int pin_worker_init(struct pin_worker *worker)
 	pin_timers_init(&worker->timers, worker->shared->host->now_ns());
 	pin_random_init(&worker->random, config->seed, worker->index);
 	worker->uses_lifo = is_fifo && config->lifo_polls > 0;
+	worker->hoard_spawns =
+		worker->shared->worker_count > 1 ? config->hoard_spawns : UINT32_MAX;
 	worker->idle_gap_ns = UINT32_MAX;
 	return pin_deque_init(
 		&worker->deque, config->queue_tasks, is_fifo ? PIN_DEQUE_FIFO : PIN_DEQUE_LIFO);

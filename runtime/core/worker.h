@@ -50,6 +50,9 @@ static inline struct pin_worker *pin_worker_current(void)
 	return pin_worker_self;
 }
 
+/* In a forked child: the thread that lives on is no worker there. */
+void pin_worker_forget(void);
+
 /* Before its thread starts; index, place and shared are set. -ENOMEM. */
 int pin_worker_init(struct pin_worker *worker);
 

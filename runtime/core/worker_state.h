@@ -105,6 +105,7 @@ struct pin_worker {
 	uint32_t polls_since_look; /* into the injector */
 	uint32_t lifo_polls;	   /* in a row, in this loop */
 	uint32_t spawns_since_wake;
+	uint32_t hoard_spawns; /* [const] UINT32_MAX: there is nobody to wake */
 	bool uses_lifo;
 	bool is_searching; /* and counted as such */
 	bool is_dry;	   /* has found nothing to run since `dry_since_ns` */

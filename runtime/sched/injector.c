@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The shared queue behind a lock.
+ * The stack of newcomers and the list behind a lock.
  */
 #include "runtime/sched/injector.h"
 #include "runtime/base/check.h"
@@ -15,16 +15,48 @@ void pin_injector_init(struct pin_injector *injector, const struct pin_host *hos
 	*injector = (struct pin_injector){.host = host};
 }
 
-void pin_injector_push(struct pin_injector *injector, struct pin_list *list, uint64_t count)
+void pin_injector_push(struct pin_injector *injector, struct pin_list *list)
 {
-	if (count == 0) {
-		return;
+	struct pin_link *oldest = list->head;
+	struct pin_link *newest = NULL;
+	struct pin_link *link;
+	uint64_t newcomers;
+
+	/* On the stack each element points to the one before it. */
+	while ((link = pin_list_pop(list)) != NULL) {
+		link->next = newest;
+		newest = link;
 	}
-	pin_lock_acquire(&injector->lock, injector->host);
-	pin_list_append(&injector->list, list);
-	pin_store_release_u64(&injector->length,
-		pin_load_relaxed_u64(&injector->length) + count); /* [INJECT-1] */
-	pin_lock_release(&injector->lock, injector->host);
+	PIN_CHECK(newest != NULL);
+	newcomers = pin_load_relaxed_u64(&injector->newcomers);
+	do {
+		oldest->next = (struct pin_link *)(uintptr_t)newcomers;
+	} while (!pin_cas_seq_cst_u64(
+		&injector->newcomers, &newcomers, (uintptr_t)newest)); /* [INJECT-1] */
+}
+
+static uint64_t admit_newcomers(struct pin_injector *injector)
+{
+	struct pin_link *link = (struct pin_link *)(uintptr_t)pin_exchange_seq_cst_u64(
+		&injector->newcomers, 0);
+	struct pin_link *oldest = NULL;
+	uint64_t count = 0;
+
+	while (link != NULL) {
+		struct pin_link *next = link->next;
+
+		link->next = oldest;
+		oldest = link;
+		link = next;
+	}
+	while (oldest != NULL) {
+		struct pin_link *next = oldest->next;
+
+		pin_list_push(&injector->list, oldest);
+		oldest = next;
+		count++;
+	}
+	return count;
 }
 
 static uint32_t batch_of(uint64_t length, uint32_t share_count, uint32_t room)
@@ -44,17 +76,20 @@ static uint32_t batch_of(uint64_t length, uint32_t share_count, uint32_t room)
 }
 
 uint32_t pin_injector_pop(struct pin_injector *injector, uint32_t share_count, uint32_t room,
-	struct pin_list *out_list, uint64_t *out_left)
+	struct pin_list *out_list, bool *out_has_more)
 {
 	uint64_t length;
 	uint32_t count;
 
-	*out_left = 0;
-	if (pin_injector_length(injector) == 0) {
+	*out_has_more = false;
+	if (pin_injector_is_empty(injector)) {
 		return 0;
 	}
 	pin_lock_acquire(&injector->lock, injector->host);
 	length = pin_load_relaxed_u64(&injector->length);
+	if (length == 0) {
+		length = admit_newcomers(injector);
+	}
 	count = batch_of(length, share_count, room);
 	for (uint32_t i = 0; i < count; i++) {
 		struct pin_link *link = pin_list_pop(&injector->list);
@@ -62,8 +97,8 @@ uint32_t pin_injector_pop(struct pin_injector *injector, uint32_t share_count, u
 		PIN_CHECK(link != NULL);
 		pin_list_push(out_list, link);
 	}
-	*out_left = length - count;
 	pin_store_release_u64(&injector->length, length - count);
 	pin_lock_release(&injector->lock, injector->host);
+	*out_has_more = !pin_injector_is_empty(injector);
 	return count;
 }

@@ -3,15 +3,20 @@
  * The injector: where work enters from outside and overflows to from within;
  * any worker takes from it, oldest first.
  *
- * An intrusive list under a lock, with its length beside it so that finding it
- * empty costs one load. How much may be in it is decided where work is
- * admitted; the list itself has no bound and never fails.
+ * Two parts. Who pushes puts its elements on a stack of newcomers, with one
+ * compare-and-swap, and waits for nobody. Who pops holds the lock of a list in
+ * order; when that runs dry it takes all newcomers at once and turns them
+ * round. What one thread pushed thus comes out in the order it was pushed.
  *
- * Progress: blocking, for a handful of instructions. Any thread; push and pop
- * exclude each other.
+ * How much may be in it is decided where work is admitted; it has no bound of
+ * its own and never fails.
  *
- * [INJECT-1] push stores the length (seq_cst by way of the waker's fence) ->
- * a parking worker's re-check loads it behind its own fence: see parker.h.
+ * Progress: push is lock-free; pop blocks, for a handful of instructions and
+ * while another turns newcomers round. Any thread.
+ *
+ * [INJECT-1] push (CAS, seq_cst) -> a parking worker's re-check loads both
+ * parts behind its own fence: see parker.h. Newcomers on their way into the
+ * list are in the hands of a worker that is awake and wakes others for them.
  */
 #ifndef PIN_SCHED_INJECTOR_H
 #define PIN_SCHED_INJECTOR_H
@@ -21,28 +26,31 @@
 #include "runtime/host/lock.h"
 
 struct pin_injector {
-	const struct pin_host *host; /* [const] */
+	const struct pin_host *host;			    /* [const] */
+	struct pin_atomic_u64 newcomers PIN_CACHE_ALIGNED; /* [W:any R:any] newest first */
 	struct pin_lock lock PIN_CACHE_ALIGNED;
 	struct pin_list list;	      /* [lock:lock] */
-	struct pin_atomic_u64 length; /* [W:lock holder R:any] */
+	struct pin_atomic_u64 length; /* [W:lock holder R:any] of the list */
 };
 
 void pin_injector_init(struct pin_injector *injector, const struct pin_host *host);
 
-/* Appends the `count` elements of `list` and leaves it empty. */
-void pin_injector_push(struct pin_injector *injector, struct pin_list *list, uint64_t count);
+/* Appends what is in `list`, not nothing, and leaves it empty. */
+void pin_injector_push(struct pin_injector *injector, struct pin_list *list);
 
 /*
  * Moves the oldest elements behind `out_list`: one share when `share_count`
  * workers divide what there is, but 4 at least and 64 at most, and never more
- * than `room`, which is not 0. Returns how many; *out_left is how many remain.
+ * than `room`, which is not 0. Returns how many; *out_has_more says whether
+ * others may find some, too.
  */
 uint32_t pin_injector_pop(struct pin_injector *injector, uint32_t share_count, uint32_t room,
-	struct pin_list *out_list, uint64_t *out_left);
+	struct pin_list *out_list, bool *out_has_more);
 
-static inline uint64_t pin_injector_length(const struct pin_injector *injector)
+static inline bool pin_injector_is_empty(const struct pin_injector *injector)
 {
-	return pin_load_acquire_u64(&injector->length); /* [INJECT-1] */
+	return pin_load_acquire_u64(&injector->newcomers) == 0 && /* [INJECT-1] */
+		pin_load_acquire_u64(&injector->length) == 0;	  /* [INJECT-1] */
 }
 
 #endif

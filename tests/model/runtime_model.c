@@ -24,12 +24,12 @@ static bool is_early(const char *site)
 	return model_is_spoilt(MODEL_EARLY, site, "pin_wake_one");
 }
 
-#define pin_injector_push(injector, list, count) \
+#define pin_injector_push(injector, list) \
 	do { \
 		if (is_early(__func__)) { \
 			(pin_wake_one)(shared, NULL); \
 		} \
-		(pin_injector_push)(injector, list, count); \
+		(pin_injector_push)(injector, list); \
 	} while (0)
 #define pin_wake_one(shared, waker) (is_early(__func__) ? (void)0 : (pin_wake_one)(shared, waker))
 #define pin_wake_all(shared) \

@@ -10,10 +10,9 @@
 #include "tests/model/explorer.h"
 #include "tests/model/runtime_model.h"
 
-#define pin_injector_length(injector) \
-	(model_is_spoilt(MODEL_SKIP, __func__, "pin_injector_length") \
-			? 0 \
-			: pin_injector_length(injector))
+#define pin_injector_is_empty(injector) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_injector_is_empty") || \
+		pin_injector_is_empty(injector))
 #define pin_ring_doorbell(ring) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_ring_doorbell") ? (void)0 \
 								    : pin_ring_doorbell(ring))

@@ -35,20 +35,20 @@ static uint64_t counted(const char *counter, uint64_t amount)
 }
 
 static uint32_t pop_shared(struct pin_injector *injector, uint32_t share_count, uint32_t room,
-	struct pin_list *out_list, uint64_t *out_left)
+	struct pin_list *out_list, bool *out_has_more)
 {
 	if (defect_is(DEFECT_SHARED_QUEUE_STARVES) &&
 		!defect_strikes(DEFECT_SHARED_QUEUE_STARVES, 20000)) {
-		*out_left = 0;
+		*out_has_more = false;
 		return 0;
 	}
-	return pin_injector_pop(injector, share_count, room, out_list, out_left);
+	return pin_injector_pop(injector, share_count, room, out_list, out_has_more);
 }
 
 #define pin_parker_notify(...) \
 	(defect_strikes(DEFECT_WAKE_SKIPPED, 8) ? false : pin_parker_notify(__VA_ARGS__))
-#define pin_injector_length(...) \
-	(defect_is(DEFECT_NO_RECHECK) ? 0 : pin_injector_length(__VA_ARGS__))
+#define pin_injector_is_empty(...) \
+	(defect_is(DEFECT_NO_RECHECK) || pin_injector_is_empty(__VA_ARGS__))
 #define pin_injector_pop pop_shared
 #define pin_request_complete(...) \
 	(defect_strikes(DEFECT_COMPLETION_LOST, 16) ? NULL : pin_request_complete(__VA_ARGS__))

@@ -101,11 +101,10 @@ static bool has_stalled_thread(void)
 
 static void check_sleeper(uint32_t thread, const struct pin_worker *worker)
 {
-	uint64_t length = worker->shared->injector.length.value;
+	const struct pin_injector *injector = &worker->shared->injector;
 
-	if (length > 0) {
-		world_fail("worker %u sleeps beside %" PRIu64 " tasks in the shared queue",
-			worker->index, length);
+	if (injector->length.value > 0 || injector->newcomers.value != 0) {
+		world_fail("worker %u sleeps beside tasks in the shared queue", worker->index);
 	}
 	if (world_thread_state(thread) == WORLD_FUTEX && worker->ring.is_initialised &&
 		!worker->ring.is_fallback && device_unseen_count(&worker->ring.uring) > 0) {
