@@ -10,8 +10,6 @@ enum {
 	SPIN_GAP_NS_MAX = 50 * 1000,
 	/* Relaxed moments, some microseconds, before a worker seems stuck. */
 	STUCK_RELAX = 64,
-	/* Relaxed moments between two looks of a spinning worker. */
-	SPIN_RELAX = 8,
 	/* A gap moves the average by one part in so many. */
 	GAP_WEIGHT = 8,
 };
@@ -115,18 +113,18 @@ static bool may_spin(const struct pin_worker *worker)
 		(worker->is_searching || shared->worker_count == 1);
 }
 
-bool pin_search_spin(struct pin_worker *worker, bool (*has_work)(const struct pin_worker *worker))
+bool pin_search_spin(struct pin_worker *worker, bool (*has_work)(const struct pin_worker *worker),
+	struct pin_link **out_link)
 {
-	uint32_t rounds = worker->shared->config.spin_iters;
+	uint32_t rounds = may_spin(worker) ? worker->shared->config.spin_iters : 0;
 
-	if (!may_spin(worker)) {
-		return false;
-	}
+	*out_link = NULL;
 	for (uint32_t i = 0; i < rounds; i++) {
-		for (uint32_t j = 0; j < SPIN_RELAX; j++) {
-			pin_cpu_relax();
+		pin_cpu_relax();
+		if (pin_search_sees_work(worker)) {
+			*out_link = steal_round(worker);
 		}
-		if (has_work(worker) || pin_search_sees_work(worker)) {
+		if (*out_link != NULL || has_work(worker)) {
 			pin_meter_add(&worker->meter.spin_hits, 1);
 			return true;
 		}

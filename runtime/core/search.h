@@ -25,8 +25,12 @@ struct pin_link *pin_search_others(struct pin_worker *worker);
  */
 bool pin_search_sees_work(const struct pin_worker *worker);
 
-/* Waits awake, if that pays; true: `has_work` said that something came. */
-bool pin_search_spin(struct pin_worker *worker, bool (*has_work)(const struct pin_worker *worker));
+/*
+ * Waits awake, if that pays. True when something came: `has_work` said so, or
+ * *out_link was stolen, else NULL.
+ */
+bool pin_search_spin(struct pin_worker *worker, bool (*has_work)(const struct pin_worker *worker),
+	struct pin_link **out_link);
 
 /* Learns how long the worker was dry. */
 void pin_search_note_gap(struct pin_worker *worker, uint64_t gap_ns);

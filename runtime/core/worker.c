@@ -483,8 +483,8 @@ static void share_backlog(struct pin_worker *worker)
 /* Tasks until the clock is read again, when so many took so long. */
 static uint32_t clock_stride(uint64_t elapsed_ns, uint32_t tasks)
 {
-	uint64_t stride = elapsed_ns == 0 ? CLOCK_STRIDE_MAX
-					  : (uint64_t)tasks * CLOCK_PERIOD_NS / elapsed_ns;
+	uint64_t stride =
+		elapsed_ns == 0 ? CLOCK_STRIDE_MAX : (uint64_t)tasks * CLOCK_PERIOD_NS / elapsed_ns;
 
 	if (stride > CLOCK_STRIDE_MAX) {
 		return CLOCK_STRIDE_MAX;
@@ -672,6 +672,7 @@ bool pin_worker_should_yield(struct pin_worker *worker)
 
 enum pin_step pin_worker_step(struct pin_worker *worker)
 {
+	struct pin_link *link;
 	bool has_run;
 
 	if (pin_load_acquire_u32(&worker->shared->has_ended) != 0) {
@@ -693,8 +694,16 @@ enum pin_step pin_worker_step(struct pin_worker *worker)
 		worker->is_dry = true;
 		worker->dry_since_ns = worker->now_ns;
 	}
-	if (!has_run && !pin_search_spin(worker, has_work)) {
+	if (has_run) {
+		return PIN_STEP_RAN;
+	}
+	if (!pin_search_spin(worker, has_work, &link)) {
 		park(worker);
+	} else if (link != NULL) {
+		/* As good as no gap, and a look at the clock would be one. */
+		pin_search_note_gap(worker, 0);
+		worker->is_dry = false;
+		run_or_cancel(worker, link);
 	}
 	return PIN_STEP_RAN;
 }
@@ -782,8 +791,7 @@ int pin_worker_init(struct pin_worker *worker)
 	pin_timers_init(&worker->timers, worker->shared->host->now_ns());
 	pin_random_init(&worker->random, config->seed, worker->index);
 	worker->uses_lifo = is_fifo && config->lifo_polls > 0;
-	worker->hoard_spawns =
-		worker->shared->worker_count > 1 ? config->hoard_spawns : UINT32_MAX;
+	worker->hoard_spawns = worker->shared->worker_count > 1 ? config->hoard_spawns : UINT32_MAX;
 	worker->idle_gap_ns = UINT32_MAX;
 	return pin_deque_init(
 		&worker->deque, config->queue_tasks, is_fifo ? PIN_DEQUE_FIFO : PIN_DEQUE_LIFO);

@@ -37,8 +37,8 @@ void pin_injector_push(struct pin_injector *injector, struct pin_list *list)
 
 static uint64_t admit_newcomers(struct pin_injector *injector)
 {
-	struct pin_link *link = (struct pin_link *)(uintptr_t)pin_exchange_seq_cst_u64(
-		&injector->newcomers, 0);
+	struct pin_link *link =
+		(struct pin_link *)(uintptr_t)pin_exchange_seq_cst_u64(&injector->newcomers, 0);
 	struct pin_link *oldest = NULL;
 	uint64_t count = 0;
 

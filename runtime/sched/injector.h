@@ -26,7 +26,7 @@
 #include "runtime/host/lock.h"
 
 struct pin_injector {
-	const struct pin_host *host;			    /* [const] */
+	const struct pin_host *host;			   /* [const] */
 	struct pin_atomic_u64 newcomers PIN_CACHE_ALIGNED; /* [W:any R:any] newest first */
 	struct pin_lock lock PIN_CACHE_ALIGNED;
 	struct pin_list list;	      /* [lock:lock] */

@@ -255,7 +255,7 @@ interrupt() {
 @test "a signal stops it, nothing is left behind" {
 	needs_disk
 	env --default-signal=INT true 2>/dev/null || skip "env has no --default-signal"
-	for subject in read spawn inject steal forkjoin wake wake_worker idle_ring; do
+	for subject in read spawn inject forkjoin wake wake_worker idle_ring; do
 		for delay in 0 0.3; do
 			interrupt "$delay" "$subject" --seconds 60 --size 256M
 			expect 3

@@ -53,7 +53,8 @@ static struct pin_link *pop_one(void)
 	struct pin_list list = {0};
 	bool has_more;
 
-	return pin_injector_pop(&injector, 1, 1, &list, &has_more) == 0 ? NULL : pin_list_pop(&list);
+	return pin_injector_pop(&injector, 1, 1, &list, &has_more) == 0 ? NULL
+									: pin_list_pop(&list);
 }
 
 static void *pop_all(void *arg)
@@ -85,7 +86,8 @@ static void check_alone(void)
 	struct pin_list list = {0};
 	bool has_more = true;
 
-	expect_number("pop of an empty one", 0, pin_injector_pop(&injector, 1, 1, &list, &has_more));
+	expect_number(
+		"pop of an empty one", 0, pin_injector_pop(&injector, 1, 1, &list, &has_more));
 	expect_true("nothing left in an empty one", !has_more);
 	for (int i = 0; i < 3; i++) {
 		pin_list_push(&list, &some[i].link);
@@ -112,8 +114,8 @@ static void check_batch(uint32_t length, uint32_t share_count, uint32_t room, ui
 		pin_list_push(&list, &many[i].link);
 	}
 	pin_injector_push(&injector, &list);
-	expect_number(
-		"batch", expected, pin_injector_pop(&injector, share_count, room, &popped, &has_more));
+	expect_number("batch", expected,
+		pin_injector_pop(&injector, share_count, room, &popped, &has_more));
 	expect_number("left behind a batch", length > expected, has_more);
 	for (uint32_t i = 0; i < expected; i++) {
 		expect_true("batch in order", pin_list_pop(&popped) == &many[i].link);

@@ -284,6 +284,7 @@ static void steal_stop(void *state)
 
 static int steal_start(struct bench *bench, struct bench_setting *out_setting, void **out_state)
 {
+	struct bench_options options = *bench->options;
 	struct steal *steal;
 	int rc = bench_require_cpus(&bench_steal, 2);
 
@@ -298,7 +299,10 @@ static int steal_start(struct bench *bench, struct bench_setting *out_setting, v
 	steal->kick.run = kick_run;
 	steal->loot.run = loot_run;
 	steal->thief.run = thief_run;
-	rc = bench_start_workers(bench, 2, out_setting, &steal->runtime);
+	/* The task spawned last would be stolen only as a last resort. */
+	options.runtime.lifo_polls = 0;
+	rc = bench_start_workers(
+		&(struct bench){.options = &options}, 2, out_setting, &steal->runtime);
 	if (rc != 0) {
 		steal_stop(steal);
 		return rc;
