@@ -389,12 +389,10 @@ static void expire_timers(struct pin_worker *worker)
 	}
 }
 
-static bool poll_inbox(struct pin_worker *worker)
+static bool poll_posted(struct pin_worker *worker)
 {
-	struct pin_link *link;
+	struct pin_link *link = pin_list_pop(&worker->posted);
 
-	pin_inbox_take(&worker->inbox, &worker->posted);
-	link = pin_list_pop(&worker->posted);
 	if (link == NULL) {
 		return false;
 	}
@@ -452,10 +450,31 @@ static bool is_look_due(const struct pin_worker *worker)
 		&worker->tuner, worker->polls_since_look, worker->now_ns - worker->look_ns);
 }
 
+/* In turns, so that none of the own queues can starve the others. */
+static bool poll_own(struct pin_worker *worker)
+{
+	uint32_t turn = worker->turn;
+
+	worker->turn = turn == 2 ? 0 : turn + 1;
+	switch (turn) {
+	case 0:
+		return poll_deque(worker) || poll_ready(worker) || poll_posted(worker);
+	case 1:
+		return poll_ready(worker) || poll_posted(worker) || poll_deque(worker);
+	default:
+		return poll_posted(worker) || poll_deque(worker) || poll_ready(worker);
+	}
+}
+
+static bool poll_inbox(struct pin_worker *worker)
+{
+	pin_inbox_take(&worker->inbox, &worker->posted);
+	return poll_posted(worker);
+}
+
 /* Runs one task or callback; false when there was none anywhere. */
 static bool poll_once(struct pin_worker *worker)
 {
-	worker->poll_count++;
 	worker->polls_since_look++;
 	if (PIN_UNLIKELY(is_look_due(worker)) && poll_injector(worker)) {
 		return true;
@@ -463,9 +482,7 @@ static bool poll_once(struct pin_worker *worker)
 	if (poll_lifo(worker)) {
 		return true;
 	}
-	/* In turns, so that none of the own queues can starve the others. */
-	if (worker->poll_count % 2 == 0 ? poll_deque(worker) || poll_ready(worker)
-					: poll_ready(worker) || poll_deque(worker)) {
+	if (poll_own(worker)) {
 		return true;
 	}
 	return poll_inbox(worker) || poll_injector(worker) || poll_others(worker);
@@ -507,6 +524,7 @@ static bool run_batch(struct pin_worker *worker)
 	if (pin_timers_count(&worker->timers) > 0) {
 		expire_timers(worker);
 	}
+	pin_inbox_take(&worker->inbox, &worker->posted);
 	worker->lifo_polls = 0;
 	while (polls < config->budget_polls && poll_once(worker)) {
 		uint64_t before_ns = worker->now_ns;

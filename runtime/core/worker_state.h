@@ -100,8 +100,8 @@ struct pin_worker {
 	uint64_t now_ns;      /* the clock when it was last read */
 	uint64_t look_ns;     /* and when the injector was last looked into */
 	uint64_t dry_since_ns;
-	uint64_t idle_gap_ns; /* smoothed: from running dry to the next task */
-	uint32_t poll_count;
+	uint64_t idle_gap_ns;	   /* smoothed: from running dry to the next task */
+	uint32_t turn;		   /* which of the own queues comes first */
 	uint32_t polls_since_look; /* into the injector */
 	uint32_t lifo_polls;	   /* in a row, in this loop */
 	uint32_t spawns_since_wake;
