@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { N = 25, NODES = 242785 /* 2 fib(N + 1) - 1 */, ROUNDS = 5, CACHE_LINE = 64 };
 
@@ -37,17 +36,9 @@ static uint64_t began_ns;
 static uint64_t best_ns;
 static int rounds;
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 static int end_round(void)
 {
-	uint64_t took_ns = now_ns() - began_ns;
+	uint64_t took_ns = pinion_now_ns() - began_ns;
 
 	best_ns = best_ns == 0 || took_ns < best_ns ? took_ns : best_ns;
 	return ++rounds < ROUNDS ? pinion_spawn(runtime, &nodes[0].task) : 0;
@@ -77,7 +68,7 @@ static int run_node(struct pinion_task *task)
 	int rc;
 
 	if (node == nodes) {
-		began_ns = now_ns();
+		began_ns = pinion_now_ns();
 	}
 	if (node->n < 2) {
 		node->sum = node->n;

@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { TASK_HOPS = 1000000, WORK_HOPS = 20000 };
 
@@ -38,27 +37,19 @@ static int last_worker;
 static uint64_t began_ns;
 static uint64_t ended_ns; /* 0: not yet */
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 /* Counts a hop, but for the first call, which begins the game. */
 static bool is_last_hop(uint32_t hops)
 {
 	int worker = pinion_worker_index(runtime);
 
 	if (began_ns == 0) {
-		began_ns = now_ns();
+		began_ns = pinion_now_ns();
 	} else {
 		hop_count++;
 		moves += worker != last_worker;
 	}
 	last_worker = worker;
-	ended_ns = hop_count == hops ? now_ns() : 0;
+	ended_ns = hop_count == hops ? pinion_now_ns() : 0;
 	return ended_ns != 0;
 }
 

@@ -9,7 +9,6 @@
  * takes to wake up.
  */
 #include <pinion/pinion.h>
-#include <pinion/timer.h>
 #include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>

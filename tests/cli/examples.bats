@@ -75,6 +75,17 @@ steal_numbers() {
 	done
 }
 
+@test "timer's alarms all ring, none early, and the cancelled one does not" {
+	local workers
+	for workers in 1 3; do
+		example timer $workers
+		expect 0
+		count '^500 alarms rang, 0 of them early; ' 1
+		count '^1 alarm cancelled ' 1
+		count '' 2
+	done
+}
+
 @test "read_file counts the bytes and lines that wc counts" {
 	seq 700000 >numbers
 	printf 'no newline' >>numbers
@@ -88,7 +99,7 @@ steal_numbers() {
 
 @test "an example that cannot start says why" {
 	local name
-	for name in fork_join ping_pong steal_demo; do
+	for name in fork_join ping_pong steal_demo timer; do
 		example $name 5000
 		expect 1
 		grep -q "^$name: .*Invalid argument$" err || {
