@@ -121,7 +121,7 @@ int main(int argc, char **argv)
 		return fail(strerror(-rc));
 	}
 	if (early_count > 0 || far_cancel_count != 1) {
-		return fail("an alarm rang early, or the cancelled one not at all");
+		return fail("an alarm rang early, or was not cancelled as told");
 	}
 	qsort(alarms, ALARMS, sizeof(alarms[0]), compare_late);
 	printf("%d alarms rang, %u of them early; late by", ALARMS, early_count);
