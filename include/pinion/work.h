@@ -81,7 +81,7 @@ PINION_API void pinion_work_init(
  * first: by a run that returned PINION_WORK_DONE or failed, by a cancel, or as
  * the runtime is stopped; that is told to `end`.
  *
- * Idle work is queued as by pinion_spawn(). The call that queues it does not
+ * Idle work is queued behind other tasks. The call that queues it does not
  * touch the struct afterwards, so one wake may be the whole life of a work that
  * frees itself in `end`.
  *

@@ -788,6 +788,7 @@ static int start(struct pin_worker *worker)
 	if (worker->has_place && worker->shared->config.bind_workers) {
 		worker->is_bound = worker->shared->host->thread_bind(worker->place.cpu_index) == 0;
 	}
+	worker->shared->host->thread_sleep_exactly();
 	rc = start_ring(worker);
 	return rc < 0 ? rc : start_memory(worker);
 }

@@ -52,6 +52,11 @@ struct pin_host {
 	 */
 	int (*thread_start)(pthread_t *out_thread, void *(*entry)(void *), void *arg);
 	void (*thread_join)(pthread_t thread);
+	/*
+	 * Has the calling thread's sleeps end when they should, not up to 50 us
+	 * later, as the kernel otherwise may for the sake of fewer interrupts.
+	 */
+	void (*thread_sleep_exactly)(void);
 	/* Binds the calling thread to one CPU. */
 	int (*thread_bind)(uint32_t cpu_index);
 

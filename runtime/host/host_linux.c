@@ -12,6 +12,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -78,6 +79,11 @@ static int linux_thread_start(pthread_t *out_thread, void *(*entry)(void *), voi
 static void linux_thread_join(pthread_t thread)
 {
 	pthread_join(thread, NULL);
+}
+
+static void linux_thread_sleep_exactly(void)
+{
+	prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
 }
 
 static int linux_thread_bind(uint32_t cpu_index)
@@ -183,6 +189,7 @@ const struct pin_host pin_host_linux = {
 	.fence_all = linux_fence_all,
 	.thread_start = linux_thread_start,
 	.thread_join = linux_thread_join,
+	.thread_sleep_exactly = linux_thread_sleep_exactly,
 	.thread_bind = linux_thread_bind,
 	.map = linux_map,
 	.unmap = linux_unmap,

@@ -82,6 +82,10 @@ static void model_thread_finish(pthread_t thread)
 	model_thread_join((uint32_t)thread);
 }
 
+static void model_thread_sleep_exactly(void)
+{
+}
+
 static int model_thread_bind(uint32_t cpu_index)
 {
 	(void)cpu_index;
@@ -96,5 +100,6 @@ const struct pin_host pin_host_linux = {
 	.fence_all = model_fence_all,
 	.thread_start = model_thread_begin,
 	.thread_join = model_thread_finish,
+	.thread_sleep_exactly = model_thread_sleep_exactly,
 	.thread_bind = model_thread_bind,
 };

@@ -104,6 +104,10 @@ static void sim_thread_join(pthread_t thread)
 	world_thread_join((uint32_t)thread);
 }
 
+static void sim_thread_sleep_exactly(void)
+{
+}
+
 static int sim_thread_bind(uint32_t cpu_index)
 {
 	(void)cpu_index;
@@ -153,6 +157,7 @@ const struct pin_host pin_host_linux = {
 	.fence_all = sim_fence_all,
 	.thread_start = sim_thread_start,
 	.thread_join = sim_thread_join,
+	.thread_sleep_exactly = sim_thread_sleep_exactly,
 	.thread_bind = sim_thread_bind,
 	.map = sim_map,
 	.unmap = sim_unmap,
