@@ -2,10 +2,15 @@
 /*
  * What runtime/base/atomic.h consists of in a model build: the same types and
  * operations, each told to the explorer together with the name of the function
- * it stands in, by which a twin can spoil it.
+ * it stands in, by which a twin can spoil it. The programs of the other engine,
+ * Relacy, are the only ones in C++.
  */
 #ifndef MODEL_ATOMIC_MODEL_H
 #define MODEL_ATOMIC_MODEL_H
+
+#ifdef __cplusplus
+#include "tests/model/relacy/atomics.h"
+#else
 
 #include "tests/model/memory.h"
 
@@ -112,5 +117,7 @@ MODEL_DEFINE(u64, struct pin_atomic_u64, uint64_t)
 
 #define pin_fence_seq_cst() model_fence(__func__)
 #define pin_fence_light() ((void)0)
+
+#endif
 
 #endif

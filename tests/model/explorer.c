@@ -89,7 +89,8 @@ static void set_bounds(uint32_t *bounds)
 	const struct model_case *test = explorer.test;
 
 	bounds[MODEL_FREE] = 0;
-	bounds[MODEL_PREEMPTION] = number_from("PINION_MODEL_BOUND", test->preemptions);
+	bounds[MODEL_PREEMPTION] = number_from(
+		"PINION_MODEL_BOUND", test->preemptions + number_from("PINION_MODEL_DEEPER", 0));
 	bounds[MODEL_STALE_READ] = number_from("PINION_MODEL_STALE", test->stale_reads);
 	bounds[MODEL_SPURIOUS] = test->spurious;
 }

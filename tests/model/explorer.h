@@ -23,10 +23,11 @@
  * Each case lists twins: the same source with one operation spoilt. All of
  * them must fail, or the explorer would prove nothing.
  *
- * Environment: PINION_MODEL_BOUND (preemptions), PINION_MODEL_STALE (0 means
- * sequential consistency), PINION_MODEL_CASE and PINION_MODEL_TWIN (only
- * these), PINION_MODEL_RANDOM (so many random executions without bounds,
- * seeded by PINION_SEED), PINION_MODEL_REPLAY (the choices of one execution).
+ * Environment: PINION_MODEL_BOUND (preemptions), PINION_MODEL_DEEPER (so many
+ * more than the case says), PINION_MODEL_STALE (0 means sequential
+ * consistency), PINION_MODEL_CASE and PINION_MODEL_TWIN (only these),
+ * PINION_MODEL_RANDOM (so many random executions without bounds, seeded by
+ * PINION_SEED), PINION_MODEL_REPLAY (the choices of one execution).
  */
 #ifndef MODEL_EXPLORER_H
 #define MODEL_EXPLORER_H
