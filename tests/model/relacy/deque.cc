@@ -125,7 +125,7 @@ template <enum pin_deque_order order, unsigned thieves> struct scene {
 };
 
 static const struct model_twin fifo_twins[] = {
-	{"the owner's claim is no single step", {MODEL_TORN, "claim_own", NULL}},
+	{"the owner's claim is no single step", {MODEL_TORN, "pin_deque_claim_own", NULL}},
 	{"the thief's claim is no single step", {MODEL_TORN, "steal_half", NULL}},
 	{"slots are not released with the tail", {MODEL_RELAXED, "pin_deque_push", NULL}},
 	{"the release of a claim is no single step", {MODEL_TORN, "release_claim", NULL}},
@@ -133,10 +133,10 @@ static const struct model_twin fifo_twins[] = {
 };
 
 static const struct model_twin lifo_twins[] = {
-	{"no fence in the owner's pop", {MODEL_DROP_FENCE, "pop_newest", NULL}},
+	{"no fence in the owner's pop", {MODEL_DROP_FENCE, "pin_deque_pop_newest", NULL}},
 	{"no fence in the thief's", {MODEL_DROP_FENCE, "take_oldest", NULL}},
 	{"the thief's claim is no single step", {MODEL_TORN, "take_oldest", NULL}},
-	{"the owner's last one is no single step", {MODEL_TORN, "pop_newest", NULL}},
+	{"the owner's last one is no single step", {MODEL_TORN, "pin_deque_pop_newest", NULL}},
 	{NULL, {}},
 };
 
