@@ -24,6 +24,8 @@ enum {
 	 */
 	SHORT_TASK_NS = 1000,
 	CLOCK_STRIDE = 8,
+	/* For a waker that stands between its push and its wake. */
+	WAKER_DELAY_NS = 10 * 1000 * 1000,
 	/* Marks the index of a small buffer. */
 	SMALL_BUFFER = 1u << 31,
 };
@@ -541,16 +543,36 @@ static uint64_t sleep_deadline(const struct pin_worker *worker)
 	return shared->host->now_ns() + (uint64_t)shared->config.park_timeout_us * 1000;
 }
 
-static void sleep_in(struct pin_worker *worker, enum pin_park_state mode)
+static void sleep_until(struct pin_worker *worker, enum pin_park_state mode, uint64_t deadline_ns)
 {
-	uint64_t deadline_ns = sleep_deadline(worker);
-
 	if (mode == PIN_PARK_RING) {
-		pin_meter_add(&worker->meter.parks_ring, 1);
 		pin_ring_wait(&worker->ring, deadline_ns);
 	} else {
-		pin_meter_add(&worker->meter.parks_futex, 1);
 		pin_parker_sleep(&worker->parker, worker->shared->host, deadline_ns);
+	}
+}
+
+/* Work waits, and neither was this worker woken nor does anybody search. */
+static bool is_forgotten(const struct pin_worker *worker)
+{
+	return pin_parker_is_parked(&worker->parker) && !pin_ring_has_work(&worker->ring) &&
+		has_work(worker) && pin_load_acquire_u32(&worker->shared->searching) == 0;
+}
+
+static void sleep_in(struct pin_worker *worker, enum pin_park_state mode)
+{
+	const struct pin_shared *shared = worker->shared;
+
+	pin_meter_add(
+		mode == PIN_PARK_RING ? &worker->meter.parks_ring : &worker->meter.parks_futex, 1);
+	sleep_until(worker, mode, sleep_deadline(worker));
+	if (shared->config.park_timeout_us == 0 || !is_forgotten(worker)) {
+		return;
+	}
+	/* Others still see this worker in the set; most likely one comes. */
+	sleep_until(worker, mode, shared->host->now_ns() + WAKER_DELAY_NS);
+	if (is_forgotten(worker)) {
+		pin_meter_add(&worker->meter.park_timeout_found_work, 1);
 	}
 }
 
@@ -558,7 +580,6 @@ static void park(struct pin_worker *worker)
 {
 	struct pin_shared *shared = worker->shared;
 	enum pin_park_state mode = worker->ring.in_flight > 0 ? PIN_PARK_RING : PIN_PARK_FUTEX;
-	bool has_slept = false;
 
 	if (mode == PIN_PARK_RING) {
 		pin_ring_prepare_wait(&worker->ring);
@@ -576,14 +597,10 @@ static void park(struct pin_worker *worker)
 		pin_wake_all(shared);
 	} else if (may_sleep(worker)) {
 		sleep_in(worker, mode);
-		has_slept = true;
 	}
 	if (!pin_idle_withdraw(&shared->idle, worker->index)) {
 		/* Who claimed it has counted it among the searchers already. */
 		worker->is_searching = true;
-	} else if (has_slept && shared->config.park_timeout_us != 0 && mode == PIN_PARK_FUTEX &&
-		has_work(worker)) {
-		pin_meter_add(&worker->meter.park_timeout_found_work, 1);
 	}
 	pin_parker_finish(&worker->parker);
 }
