@@ -93,10 +93,24 @@ static void enqueue(struct pin_worker *worker, struct pin_link *link)
 	}
 }
 
+static void share(struct pin_worker *worker, struct pinion_task *task)
+{
+	struct pin_list list = {0};
+
+	pin_list_push(&list, pin_task_link(task));
+	pin_injector_push(&worker->shared->injector, &list, 1);
+	pin_wake_one(worker->shared, worker);
+}
+
 void pin_worker_respawn(struct pin_worker *worker, struct pinion_task *task)
 {
 	pin_meter_add(&worker->meter.tasks_spawned, 1);
-	enqueue(worker, pin_task_link(task));
+	if (worker->deque.order == PIN_DEQUE_LIFO) {
+		/* The own queue has no place behind what waits in it. */
+		share(worker, task);
+	} else {
+		enqueue(worker, pin_task_link(task));
+	}
 }
 
 int pin_worker_spawn(struct pin_worker *worker, struct pinion_task *task)
@@ -141,15 +155,11 @@ int pin_worker_spawn_batch(
 
 int pin_worker_spawn_shared(struct pin_worker *worker, struct pinion_task *task)
 {
-	struct pin_list list = {0};
-
 	if (is_stopping(worker->shared)) {
 		return -ESHUTDOWN;
 	}
 	pin_meter_add(&worker->meter.tasks_spawned, 1);
-	pin_list_push(&list, pin_task_link(task));
-	pin_injector_push(&worker->shared->injector, &list, 1);
-	pin_wake_one(worker->shared, worker);
+	share(worker, task);
 	return 0;
 }
 
@@ -404,23 +414,31 @@ static bool is_look_due(const struct pin_worker *worker)
 		&worker->tuner, worker->polls_since_look, worker->now_ns - worker->look_ns);
 }
 
+/*
+ * In turns, so that none of the own queues can starve the others. Only these
+ * polls are counted: every fourth one, say, might always be the same queue's.
+ */
+static bool poll_own(struct pin_worker *worker)
+{
+	switch (worker->poll_count++ % 3) {
+	case 0:
+		return poll_deque(worker) || poll_ready(worker) || poll_inbox(worker);
+	case 1:
+		return poll_ready(worker) || poll_deque(worker) || poll_inbox(worker);
+	default:
+		return poll_inbox(worker) || poll_deque(worker) || poll_ready(worker);
+	}
+}
+
 /* Runs one task or callback; false when there was none anywhere. */
 static bool poll_once(struct pin_worker *worker)
 {
-	worker->poll_count++;
 	worker->polls_since_look++;
 	if (PIN_UNLIKELY(is_look_due(worker)) && poll_injector(worker)) {
 		return true;
 	}
-	if (poll_lifo(worker)) {
-		return true;
-	}
-	/* In turns, so that none of the own queues can starve the others. */
-	if (worker->poll_count % 2 == 0 ? poll_deque(worker) || poll_ready(worker)
-					: poll_ready(worker) || poll_deque(worker)) {
-		return true;
-	}
-	return poll_inbox(worker) || poll_injector(worker) || poll_others(worker);
+	return poll_lifo(worker) || poll_own(worker) || poll_injector(worker) ||
+		poll_others(worker);
 }
 
 /* Shows what is left in the own queue to sleepers; nobody is told otherwise. */
@@ -444,7 +462,6 @@ static bool run_batch(struct pin_worker *worker)
 
 	worker->now_ns = start_ns;
 	worker->turn_end_ns = end_ns;
-	worker->lifo_polls = 0;
 	while (polls < config->budget_polls && poll_once(worker)) {
 		uint64_t before_ns = worker->now_ns;
 
