@@ -43,6 +43,7 @@ struct tasks_hold {
 	void (*prepare)(struct tasks_hold *hold);
 	struct pin_atomic_u32 has_begun;
 	struct pin_atomic_u32 may_end;
+	struct pin_atomic_u32 has_ended;
 };
 
 static inline int tasks_hold_run(struct pinion_task *task)
@@ -54,6 +55,7 @@ static inline int tasks_hold_run(struct pinion_task *task)
 	}
 	tasks_signal(&hold->has_begun);
 	tasks_await(&hold->may_end, 1);
+	tasks_signal(&hold->has_ended);
 	return 0;
 }
 
@@ -64,13 +66,16 @@ static inline void tasks_hold_begin(
 	hold->task = (struct pinion_task){.run = tasks_hold_run};
 	pin_store_release_u32(&hold->has_begun, 0);
 	pin_store_release_u32(&hold->may_end, 0);
+	pin_store_release_u32(&hold->has_ended, 0);
 	expect_number("spawn_on", 0, pinion_spawn_on(runtime, worker_index, &hold->task));
 	tasks_await(&hold->has_begun, 1);
 }
 
+/* Returns when the task is the caller's again. */
 static inline void tasks_hold_end(struct tasks_hold *hold)
 {
 	tasks_signal(&hold->may_end);
+	tasks_await(&hold->has_ended, 1);
 }
 
 /* How often to repeat: STRESS_ITERATIONS, or what a short run does. */
