@@ -150,7 +150,7 @@ static void check(const struct variable *variable)
 	char what[96];
 
 	runtimes_config(&config, 3, PINION_IO_AUTO);
-	/* A value that no variable below says, so that each is seen to write. */
+	/* A value no variable below says, so that each is seen to write. */
 	memset((uint8_t *)&config + variable->offset, 0x5a, sizeof(uint32_t));
 	wanted = config;
 	snprintf(what, sizeof(what), "%s=%s", variable->name, variable->text);
