@@ -4,9 +4,9 @@
  * most 3 wakes. AS-23, C7.
  * Method: futex wakes of the producing thread are counted where the library
  * makes them. The tasks end only after the burst, so the figure does not hang
- * who is faster: a wake by the producer either brings a worker to its task,
- * which happens once for each, or the other worker took that task first and is
- * busy with it from then on. With tasks that end at once workers fall asleep
+ * on who is faster: a wake by the producer brings a worker to a task, which
+ * happens once for each, or the other worker took that task first and is busy
+ * with it from then on. With tasks that end at once workers fall asleep
  * and are woken during the burst; that is printed, not asserted.
  */
 #include "tests/support/runtimes.h"
