@@ -224,8 +224,13 @@ static bool parse_value(const char *text, const struct field *field, uint64_t *o
 static int read_seed(struct pinion_config *config, const struct pin_log *log)
 {
 	const char *text = getenv("PINION_SEED");
+	uint64_t seed;
 
-	if (text == NULL || text[0] == '\0' || parse_number(text, 0, &config->seed)) {
+	if (text == NULL || text[0] == '\0') {
+		return 0;
+	}
+	if (parse_number(text, 0, &seed)) {
+		config->seed = seed;
 		return 0;
 	}
 	pin_log(log, PINION_LOG_ERROR, "PINION_SEED: \"%s\" is not a value for seed", text);

@@ -521,20 +521,23 @@ int pinion_worker_index(const struct pinion_runtime *runtime)
 {
 	const struct pin_worker *worker = own_worker(runtime);
 
-	return worker != NULL ? (int)worker->index : -ENOENT;
+	return worker != NULL && !is_foreign(runtime) ? (int)worker->index : -ENOENT;
 }
 
 bool pinion_should_yield(struct pinion_runtime *runtime)
 {
 	struct pin_worker *worker = own_worker(runtime);
 
-	return worker != NULL && pin_worker_should_yield(worker);
+	return worker != NULL && !is_foreign(runtime) && pin_worker_should_yield(worker);
 }
 
 int pinion_read_submit(struct pinion_runtime *runtime, struct pinion_request *request)
 {
 	struct pin_worker *worker = own_worker(runtime);
 
+	if (is_foreign(runtime)) {
+		return -ECHILD;
+	}
 	return worker != NULL ? pin_worker_read(worker, request) : -EPERM;
 }
 
@@ -546,6 +549,9 @@ int pinion_buffer_acquire(
 	uint8_t *bytes;
 	uint32_t index;
 
+	if (is_foreign(runtime)) {
+		return -ECHILD;
+	}
 	if (worker == NULL) {
 		return -EPERM;
 	}

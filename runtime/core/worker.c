@@ -26,6 +26,8 @@ enum {
 	 */
 	CLOCK_PERIOD_NS = 1000,
 	CLOCK_STRIDE_MAX = 32,
+	/* For a waker that stands between its push and its wake. */
+	WAKER_DELAY_NS = 10 * 1000 * 1000,
 	/* Marks the index of a small buffer. */
 	SMALL_BUFFER = 1u << 31,
 };
@@ -93,10 +95,24 @@ static void enqueue(struct pin_worker *worker, struct pin_link *link)
 	}
 }
 
+static void share(struct pin_worker *worker, struct pinion_task *task)
+{
+	struct pin_list list = {0};
+
+	pin_list_push(&list, pin_task_link(task));
+	pin_injector_push(&worker->shared->injector, &list);
+	pin_wake_one(worker->shared, worker);
+}
+
 void pin_worker_respawn(struct pin_worker *worker, struct pinion_task *task)
 {
 	pin_meter_add(&worker->meter.tasks_spawned, 1);
-	enqueue(worker, pin_task_link(task));
+	if (worker->deque.order == PIN_DEQUE_LIFO) {
+		/* The own queue has no place behind what waits in it. */
+		share(worker, task);
+	} else {
+		enqueue(worker, pin_task_link(task));
+	}
 }
 
 int pin_worker_spawn(struct pin_worker *worker, struct pinion_task *task)
@@ -141,15 +157,11 @@ int pin_worker_spawn_batch(
 
 int pin_worker_spawn_shared(struct pin_worker *worker, struct pinion_task *task)
 {
-	struct pin_list list = {0};
-
 	if (is_stopping(worker->shared)) {
 		return -ESHUTDOWN;
 	}
 	pin_meter_add(&worker->meter.tasks_spawned, 1);
-	pin_list_push(&list, pin_task_link(task));
-	pin_injector_push(&worker->shared->injector, &list);
-	pin_wake_one(worker->shared, worker);
+	share(worker, task);
 	return 0;
 }
 
@@ -479,13 +491,8 @@ static bool poll_once(struct pin_worker *worker)
 	if (PIN_UNLIKELY(is_look_due(worker)) && poll_injector(worker)) {
 		return true;
 	}
-	if (poll_lifo(worker)) {
-		return true;
-	}
-	if (poll_own(worker)) {
-		return true;
-	}
-	return poll_inbox(worker) || poll_injector(worker) || poll_others(worker);
+	return poll_lifo(worker) || poll_own(worker) || poll_inbox(worker) ||
+		poll_injector(worker) || poll_others(worker);
 }
 
 /* Shows what is left in the own queue to sleepers; nobody is told otherwise. */
@@ -525,7 +532,6 @@ static bool run_batch(struct pin_worker *worker)
 		expire_timers(worker);
 	}
 	pin_inbox_take(&worker->inbox, &worker->posted);
-	worker->lifo_polls = 0;
 	while (polls < config->budget_polls && poll_once(worker)) {
 		uint64_t before_ns = worker->now_ns;
 
@@ -628,16 +634,36 @@ static uint64_t sleep_deadline(const struct pin_worker *worker)
 	return deadline_ns;
 }
 
-static void sleep_in(struct pin_worker *worker, enum pin_park_state mode)
+static void sleep_until(struct pin_worker *worker, enum pin_park_state mode, uint64_t deadline_ns)
 {
-	uint64_t deadline_ns = sleep_deadline(worker);
-
 	if (mode == PIN_PARK_RING) {
-		pin_meter_add(&worker->meter.parks_ring, 1);
 		pin_ring_wait(&worker->ring, deadline_ns);
 	} else {
-		pin_meter_add(&worker->meter.parks_futex, 1);
 		pin_parker_sleep(&worker->parker, worker->shared->host, deadline_ns);
+	}
+}
+
+/* Work waits, and neither was this worker woken nor does anybody search. */
+static bool is_forgotten(const struct pin_worker *worker)
+{
+	return pin_parker_is_parked(&worker->parker) && !pin_ring_has_work(&worker->ring) &&
+		has_work(worker) && pin_load_acquire_u32(&worker->shared->searching) == 0;
+}
+
+static void sleep_in(struct pin_worker *worker, enum pin_park_state mode)
+{
+	const struct pin_shared *shared = worker->shared;
+
+	pin_meter_add(
+		mode == PIN_PARK_RING ? &worker->meter.parks_ring : &worker->meter.parks_futex, 1);
+	sleep_until(worker, mode, sleep_deadline(worker));
+	if (shared->config.park_timeout_us == 0 || !is_forgotten(worker)) {
+		return;
+	}
+	/* Others still see this worker in the set; most likely one comes. */
+	sleep_until(worker, mode, shared->host->now_ns() + WAKER_DELAY_NS);
+	if (is_forgotten(worker)) {
+		pin_meter_add(&worker->meter.park_timeout_found_work, 1);
 	}
 }
 
@@ -647,7 +673,6 @@ static void park(struct pin_worker *worker)
 	enum pin_park_state mode = worker->ring.in_flight > 0 ? PIN_PARK_RING : PIN_PARK_FUTEX;
 	uint32_t rank = pin_victims_rank(&shared->victims, worker->index);
 	struct pin_idle *parked;
-	bool has_slept = false;
 
 	if (mode == PIN_PARK_RING) {
 		pin_ring_prepare_wait(&worker->ring);
@@ -666,14 +691,10 @@ static void park(struct pin_worker *worker)
 		pin_wake_all(shared);
 	} else if (may_sleep(worker)) {
 		sleep_in(worker, mode);
-		has_slept = true;
 	}
 	if (!pin_idle_withdraw(parked, rank)) {
 		/* Who claimed it has counted it among the searchers already. */
 		worker->is_searching = true;
-	} else if (has_slept && shared->config.park_timeout_us != 0 && mode == PIN_PARK_FUTEX &&
-		has_work(worker)) {
-		pin_meter_add(&worker->meter.park_timeout_found_work, 1);
 	}
 	pin_parker_finish(&worker->parker);
 }

@@ -44,6 +44,96 @@ static const struct variable variables[] = {
 	VARIABLE("PINION_IO_LEVEL", "Ring", io_level, BAD),
 	VARIABLE("PINION_IO_LEVEL", "1", io_level, BAD),
 	VARIABLE("PINION_IO_LEVEL", "uring", io_level, BAD),
+	VARIABLE("PINION_SMT", "0", use_smt, 0),
+	VARIABLE("PINION_SMT", "1", use_smt, 1),
+	VARIABLE("PINION_SMT", "2", use_smt, BAD),
+	VARIABLE("PINION_SMT", "fifo", use_smt, BAD),
+	VARIABLE("PINION_RING_HELPERS", "1", ring_helper_count, 1),
+	VARIABLE("PINION_RING_HELPERS", "1024", ring_helper_count, 1024),
+	VARIABLE("PINION_RING_HELPERS", "0", ring_helper_count, BAD),
+	VARIABLE("PINION_RING_HELPERS", "1025", ring_helper_count, BAD),
+	VARIABLE("PINION_RING_HELPERS", "fifo", ring_helper_count, BAD),
+	VARIABLE("PINION_BUDGET_POLLS", "1", budget_polls, 1),
+	VARIABLE("PINION_BUDGET_POLLS", "65535", budget_polls, 65535),
+	VARIABLE("PINION_BUDGET_POLLS", "0", budget_polls, BAD),
+	VARIABLE("PINION_BUDGET_POLLS", "65536", budget_polls, BAD),
+	VARIABLE("PINION_BUDGET_POLLS", "fifo", budget_polls, BAD),
+	VARIABLE("PINION_BUDGET_US", "1", budget_us, 1),
+	VARIABLE("PINION_BUDGET_US", "1000000", budget_us, 1000000),
+	VARIABLE("PINION_BUDGET_US", "0", budget_us, BAD),
+	VARIABLE("PINION_BUDGET_US", "1000001", budget_us, BAD),
+	VARIABLE("PINION_BUDGET_US", "fifo", budget_us, BAD),
+	VARIABLE("PINION_LIFO_POLLS", "0", lifo_polls, 0),
+	VARIABLE("PINION_LIFO_POLLS", "65535", lifo_polls, 65535),
+	VARIABLE("PINION_LIFO_POLLS", "65536", lifo_polls, BAD),
+	VARIABLE("PINION_LIFO_POLLS", "fifo", lifo_polls, BAD),
+	VARIABLE("PINION_HOARD_SPAWNS", "1", hoard_spawns, 1),
+	VARIABLE("PINION_HOARD_SPAWNS", "65535", hoard_spawns, 65535),
+	VARIABLE("PINION_HOARD_SPAWNS", "0", hoard_spawns, BAD),
+	VARIABLE("PINION_HOARD_SPAWNS", "65536", hoard_spawns, BAD),
+	VARIABLE("PINION_HOARD_SPAWNS", "fifo", hoard_spawns, BAD),
+	VARIABLE("PINION_STEAL_TRIES", "1", steal_tries, 1),
+	VARIABLE("PINION_STEAL_TRIES", "1024", steal_tries, 1024),
+	VARIABLE("PINION_STEAL_TRIES", "0", steal_tries, BAD),
+	VARIABLE("PINION_STEAL_TRIES", "1025", steal_tries, BAD),
+	VARIABLE("PINION_STEAL_TRIES", "fifo", steal_tries, BAD),
+	VARIABLE("PINION_SPIN_ITERS", "0", spin_iters, 0),
+	VARIABLE("PINION_SPIN_ITERS", "65535", spin_iters, 65535),
+	VARIABLE("PINION_SPIN_ITERS", "65536", spin_iters, BAD),
+	VARIABLE("PINION_SPIN_ITERS", "fifo", spin_iters, BAD),
+	VARIABLE("PINION_PARK_TIMEOUT_US", "0", park_timeout_us, 0),
+	VARIABLE("PINION_PARK_TIMEOUT_US", "60000000", park_timeout_us, 60000000),
+	VARIABLE("PINION_PARK_TIMEOUT_US", "60000001", park_timeout_us, BAD),
+	VARIABLE("PINION_PARK_TIMEOUT_US", "fifo", park_timeout_us, BAD),
+	VARIABLE("PINION_INJECTOR_TARGET_US", "1", injector_target_us, 1),
+	VARIABLE("PINION_INJECTOR_TARGET_US", "1000000", injector_target_us, 1000000),
+	VARIABLE("PINION_INJECTOR_TARGET_US", "0", injector_target_us, BAD),
+	VARIABLE("PINION_INJECTOR_TARGET_US", "1000001", injector_target_us, BAD),
+	VARIABLE("PINION_INJECTOR_TARGET_US", "fifo", injector_target_us, BAD),
+	VARIABLE("PINION_INTERVAL_MIN", "1", interval_min, 1),
+	VARIABLE("PINION_INTERVAL_MIN", "65535", interval_min, 65535),
+	VARIABLE("PINION_INTERVAL_MIN", "0", interval_min, BAD),
+	VARIABLE("PINION_INTERVAL_MIN", "65536", interval_min, BAD),
+	VARIABLE("PINION_INTERVAL_MIN", "fifo", interval_min, BAD),
+	VARIABLE("PINION_INTERVAL_MAX", "1", interval_max, 1),
+	VARIABLE("PINION_INTERVAL_MAX", "65535", interval_max, 65535),
+	VARIABLE("PINION_INTERVAL_MAX", "0", interval_max, BAD),
+	VARIABLE("PINION_INTERVAL_MAX", "65536", interval_max, BAD),
+	VARIABLE("PINION_INTERVAL_MAX", "fifo", interval_max, BAD),
+	VARIABLE("PINION_EWMA_ALPHA_PERMILLE", "1", ewma_alpha_permille, 1),
+	VARIABLE("PINION_EWMA_ALPHA_PERMILLE", "999", ewma_alpha_permille, 999),
+	VARIABLE("PINION_EWMA_ALPHA_PERMILLE", "0", ewma_alpha_permille, BAD),
+	VARIABLE("PINION_EWMA_ALPHA_PERMILLE", "1000", ewma_alpha_permille, BAD),
+	VARIABLE("PINION_EWMA_ALPHA_PERMILLE", "fifo", ewma_alpha_permille, BAD),
+	VARIABLE("PINION_TASK_NS", "1", task_ns, 1),
+	VARIABLE("PINION_TASK_NS", "1000000000", task_ns, 1000000000),
+	VARIABLE("PINION_TASK_NS", "0", task_ns, BAD),
+	VARIABLE("PINION_TASK_NS", "1000000001", task_ns, BAD),
+	VARIABLE("PINION_TASK_NS", "fifo", task_ns, BAD),
+	VARIABLE("PINION_QUEUE_TASKS", "4", queue_tasks, 4),
+	VARIABLE("PINION_QUEUE_TASKS", "65536", queue_tasks, 65536),
+	VARIABLE("PINION_QUEUE_TASKS", "3", queue_tasks, BAD),
+	VARIABLE("PINION_QUEUE_TASKS", "65537", queue_tasks, BAD),
+	VARIABLE("PINION_QUEUE_TASKS", "fifo", queue_tasks, BAD),
+	VARIABLE("PINION_QUEUE_ORDER", "fifo", queue_order, PINION_QUEUE_FIFO),
+	VARIABLE("PINION_QUEUE_ORDER", "lifo", queue_order, PINION_QUEUE_LIFO),
+	VARIABLE("PINION_QUEUE_ORDER", "1", queue_order, BAD),
+	VARIABLE("PINION_QUEUE_ORDER", "FIFO", queue_order, BAD),
+	VARIABLE("PINION_QUEUE_ORDER", "fifo ", queue_order, BAD),
+	VARIABLE("PINION_QUEUE_ORDER", "ring", queue_order, BAD),
+	VARIABLE("PINION_WAKE", "near", wake_policy, PINION_WAKE_NEAR),
+	VARIABLE("PINION_WAKE", "lowest", wake_policy, PINION_WAKE_LOWEST),
+	VARIABLE("PINION_WAKE", "rotate", wake_policy, PINION_WAKE_ROTATE),
+	VARIABLE("PINION_WAKE", "1", wake_policy, BAD),
+	VARIABLE("PINION_WAKE", "NEAR", wake_policy, BAD),
+	VARIABLE("PINION_WAKE", "near ", wake_policy, BAD),
+	VARIABLE("PINION_WAKE", "ring", wake_policy, BAD),
+	VARIABLE("PINION_FAULT_POLICY", "isolate", fault_policy, PINION_FAULT_ISOLATE),
+	VARIABLE("PINION_FAULT_POLICY", "fail_fast", fault_policy, PINION_FAIL_FAST),
+	VARIABLE("PINION_FAULT_POLICY", "1", fault_policy, BAD),
+	VARIABLE("PINION_FAULT_POLICY", "ISOLATE", fault_policy, BAD),
+	VARIABLE("PINION_FAULT_POLICY", "isolate ", fault_policy, BAD),
+	VARIABLE("PINION_FAULT_POLICY", "ring", fault_policy, BAD),
 };
 
 static void clear(void)
@@ -60,6 +150,8 @@ static void check(const struct variable *variable)
 	char what[96];
 
 	runtimes_config(&config, 3, PINION_IO_AUTO);
+	/* A value no variable below says, so that each is seen to write. */
+	memset((uint8_t *)&config + variable->offset, 0x5a, sizeof(uint32_t));
 	wanted = config;
 	snprintf(what, sizeof(what), "%s=%s", variable->name, variable->text);
 	clear();
@@ -82,6 +174,46 @@ static void check(const struct variable *variable)
 	}
 }
 
+/* PINION_SEED is the one of 64 bits, and may be hexadecimal. EX-10. */
+static void check_seed(const char *text, bool is_good, uint64_t expected)
+{
+	struct pinion_config config;
+	struct pinion_config wanted;
+
+	clear();
+	runtimes_config(&config, 3, PINION_IO_AUTO);
+	wanted = config;
+	setenv("PINION_SEED", text, 1);
+	expect_number(text, is_good ? 0 : -EINVAL, pinion_config_from_env(&config));
+	if (is_good) {
+		wanted.seed = expected;
+	} else {
+		expect_true("the message names it", strstr(runtimes_log, "PINION_SEED") != NULL);
+	}
+	expect_number("no other field", 0, memcmp(&config, &wanted, sizeof(config)));
+	unsetenv("PINION_SEED");
+}
+
+static void check_seeds(void)
+{
+	struct pinion_config config;
+
+	pinion_config_init(&config);
+	expect_true("the default", config.seed == UINT64_C(0x853c49e6748fea9b));
+	check_seed("0", true, 0);
+	check_seed("17", true, 17);
+	check_seed("0x853c49e6748fea9c", true, UINT64_C(0x853c49e6748fea9c));
+	check_seed("0XFFFFFFFFFFFFFFFF", true, UINT64_MAX);
+	check_seed("18446744073709551615", true, UINT64_MAX);
+	check_seed("0x10000000000000000", false, 0);
+	check_seed("18446744073709551616", false, 0);
+	check_seed("853c", false, 0);
+	check_seed("0x", false, 0);
+	check_seed("-1", false, 0);
+	check_seed("random", false, 0);
+	check_seed("1 ", false, 0);
+}
+
 int main(void)
 {
 	struct pinion_config config;
@@ -90,6 +222,7 @@ int main(void)
 	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
 		check(&variables[i]);
 	}
+	check_seeds();
 	clear();
 	setenv("PINION_WORKERS", "", 1);
 	setenv("PINION_NO_SUCH_FIELD", "9", 1);

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Goal: no sleeping worker is ever left to its safety net: with
+ * `park_timeout_us` set, park_timeout_found_work stays 0 however the work
+ * comes, with and without a read in flight, for each wake policy. AS-21, AS-31,
+ * C5, W13, W26, W27.
+ * Method: rounds in which a thread spawns a task or a few, after a random short
+ * while, and sleeps until they have run; with a timeout of 100 ms, which ends
+ * sleeps of those workers that have nothing to do, and of 1 ms, which ends them
+ * all the time. A round whose wake was lost ends late, by the timeout, and
+ * counts. STRESS_ITERATIONS says how many rounds each setting has.
+ */
+#include "tests/support/random.h"
+#include "tests/support/runtimes.h"
+#include "tests/support/tasks.h"
+
+enum {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+	ROUNDS = 1000,
+#else
+	ROUNDS = 4000,
+#endif
+	SETTING_SECONDS = 600,
+	WORKERS_MAX = 8,
+	TASKS_MAX = 6,
+	RELAX_MAX = 2000,
+};
+
+static struct pinion_runtime *runtime;
+static struct pin_atomic_u32 done;
+static struct tasks_hold holds[WORKERS_MAX];
+static struct pinion_request requests[WORKERS_MAX];
+static struct pinion_file file;
+static uint8_t bytes[WORKERS_MAX];
+
+static int answer(struct pinion_task *task)
+{
+	(void)task;
+	tasks_signal(&done);
+	return 0;
+}
+
+static int ignore_read(struct pinion_task *task)
+{
+	(void)task;
+	return 0;
+}
+
+static void start_read(struct tasks_hold *hold)
+{
+	size_t number = (size_t)(hold - holds);
+
+	requests[number] = (struct pinion_request){
+		.task.run = ignore_read,
+		.file = &file,
+		.bytes = &bytes[number],
+		.length_bytes = 1,
+	};
+	expect_number("read", 0, pinion_read_submit(runtime, &requests[number]));
+}
+
+static void start_reads(uint32_t worker_count)
+{
+	for (uint32_t i = 0; i < worker_count; i++) {
+		holds[i].prepare = start_read;
+		tasks_hold_begin(&holds[i], runtime, i);
+		tasks_hold_end(&holds[i]);
+	}
+}
+
+/* Some from outside, some passed on from one worker to another. */
+static struct pinion_task *relayed;
+
+static int relay(struct pinion_task *task)
+{
+	uint32_t worker_count = pinion_runtime_worker_count(runtime);
+	uint32_t next = (uint32_t)(pinion_worker_index(runtime) + 1) % worker_count;
+
+	(void)task;
+	expect_number("spawn_on", 0, pinion_spawn_on(runtime, next, relayed));
+	return 0;
+}
+
+static void run_round(struct random_source *source, uint32_t worker_count)
+{
+	struct pinion_task tasks[TASKS_MAX];
+	struct pinion_task *pointers[TASKS_MAX];
+	struct pinion_task first = {.run = relay};
+	uint32_t wanted = 1;
+
+	for (int i = 0; i < TASKS_MAX; i++) {
+		tasks[i] = (struct pinion_task){.run = answer};
+		pointers[i] = &tasks[i];
+	}
+	for (uint64_t i = random_below(source, RELAX_MAX); i > 0; i--) {
+		pin_cpu_relax();
+	}
+	pin_store_release_u32(&done, 0);
+	switch (random_below(source, 4)) {
+	case 0:
+		wanted = 1 + (uint32_t)random_below(source, TASKS_MAX);
+		expect_number("batch", 0, pinion_spawn_batch(runtime, pointers, wanted));
+		break;
+	case 1:
+		expect_number("spawn_on", 0,
+			pinion_spawn_on(
+				runtime, (uint32_t)random_below(source, worker_count), &tasks[0]));
+		break;
+	case 2:
+		relayed = &tasks[0];
+		expect_number("spawn", 0, pinion_spawn(runtime, &first));
+		break;
+	default:
+		expect_number("spawn", 0, pinion_spawn(runtime, &tasks[0]));
+		break;
+	}
+	tasks_await(&done, wanted);
+}
+
+static void check(struct random_source *source, uint32_t worker_count, uint32_t timeout_us,
+	bool has_read, uint32_t rounds)
+{
+	struct pinion_runtime_counters counters;
+	struct pinion_runtime_facts facts;
+	struct pinion_config config;
+	int ends[2];
+
+	runtimes_watchdog(SETTING_SECONDS);
+	runtimes_config(&config, worker_count, PINION_IO_AUTO);
+	config.park_timeout_us = timeout_us;
+	config.wake_policy = (uint32_t)random_below(source, 3);
+	expect_number("create", 0, pinion_runtime_create(&config, &runtime));
+	pinion_runtime_facts(runtime, &facts, sizeof(facts));
+	if (has_read && facts.uses_ring == 0) {
+		printf("no io_uring, so no read stays in flight: %s\n", facts.fallback_cause);
+		pinion_runtime_destroy(runtime);
+		return;
+	}
+	expect_ready("pipe", pipe(ends) == 0);
+	if (has_read) {
+		file = runtimes_pipe_file(ends[0]);
+		start_reads(worker_count);
+	}
+	for (uint32_t i = 0; i < rounds; i++) {
+		run_round(source, worker_count);
+	}
+	counters = runtimes_counters(runtime);
+	printf("%u workers, timeout %u us%s: %llu parks on a futex, %llu in a ring\n", worker_count,
+		timeout_us, has_read ? ", reading" : "", (unsigned long long)counters.parks_futex,
+		(unsigned long long)counters.parks_ring);
+	/* Else the rounds would have shown nothing. */
+	expect_true("workers slept", (has_read ? counters.parks_ring : counters.parks_futex) > 0);
+	expect_number("park_timeout_found_work", 0, (long long)counters.park_timeout_found_work);
+	expect_number("stop", 0, pinion_runtime_stop(runtime));
+	counters = runtimes_counters(runtime);
+	expect_number("at the end", 0, (long long)counters.park_timeout_found_work);
+	pinion_runtime_destroy(runtime);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+int main(void)
+{
+	static const uint32_t counts[] = {1, 2, WORKERS_MAX};
+	struct random_source source;
+	uint32_t rounds = tasks_iterations(ROUNDS);
+
+	random_begin(&source);
+	for (size_t i = 0; i < PIN_ARRAY_COUNT(counts); i++) {
+		check(&source, counts[i], 100 * 1000, false, rounds);
+		check(&source, counts[i], 100 * 1000, true, rounds);
+		check(&source, counts[i], 1000, false, rounds);
+		check(&source, counts[i], 1000, true, rounds);
+	}
+	return expect_status();
+}
