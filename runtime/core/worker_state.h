@@ -123,4 +123,9 @@ _Static_assert(offsetof(struct pin_worker, meter) % PIN_CACHE_LINE == 0, "own li
 _Static_assert(offsetof(struct pin_worker, lifo) % PIN_CACHE_LINE == 0, "own line");
 _Static_assert(offsetof(struct pin_worker, deque) % PIN_CACHE_LINE == 0, "own line");
 
+static inline bool pin_shared_is_stopping(const struct pin_shared *shared)
+{
+	return pin_load_acquire_u32(&shared->is_stopping) != 0;
+}
+
 #endif

@@ -26,6 +26,8 @@
 #ifndef PIN_SCAN_READER_H
 #define PIN_SCAN_READER_H
 
+#include "runtime/core/io.h"
+#include "runtime/core/spawn.h"
 #include "runtime/core/worker.h"
 #include "runtime/host/lock.h"
 #include "runtime/scan/window.h"

@@ -14,6 +14,8 @@
 #define PIN_SCAN_SLOT_H
 
 #include "runtime/core/budget.h"
+#include "runtime/core/io.h"
+#include "runtime/core/spawn.h"
 #include "runtime/core/worker.h"
 #include "runtime/host/lock.h"
 #include "runtime/scan/reader.h"

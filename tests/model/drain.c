@@ -176,7 +176,7 @@ static const struct model_twin twins[] = {
 };
 
 static const struct model_twin many_workers_twins[] = {
-	{"no fence before the sum", {MODEL_DROP_FENCE, "park", NULL}},
+	{"no fence before the sum", {MODEL_DROP_FENCE, "pin_park", NULL}},
 	{.name = NULL},
 };
 

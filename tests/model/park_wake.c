@@ -130,19 +130,19 @@ static void run_ring_silent_eventfd(void)
 }
 
 static const struct model_twin futex_twins[] = {
-	{"no fence before the re-check", {MODEL_DROP_FENCE, "park", NULL}},
+	{"no fence before the re-check", {MODEL_DROP_FENCE, "pin_park", NULL}},
 	{"no fence before the look for sleepers", {MODEL_DROP_FENCE, "pin_wake_one", NULL}},
-	{"no re-check", {MODEL_SKIP, "has_work", "pin_injector_is_empty"}},
+	{"no re-check", {MODEL_SKIP, "pin_park_has_work", "pin_injector_is_empty"}},
 	{"wake before push", {MODEL_EARLY, "push_admitted", "pin_wake_one"}},
 	{"sleep without compare", {MODEL_NO_COMPARE, "model_futex_wait", NULL}},
-	{"no bit published", {MODEL_SKIP, "park", "pin_idle_publish"}},
+	{"no bit published", {MODEL_SKIP, "pin_park", "pin_idle_publish"}},
 	{.name = NULL},
 };
 
 static const struct model_twin ring_twins[] = {
-	{"no fence before the re-check", {MODEL_DROP_FENCE, "park", NULL}},
+	{"no fence before the re-check", {MODEL_DROP_FENCE, "pin_park", NULL}},
 	{"no fence before the look for sleepers", {MODEL_DROP_FENCE, "pin_wake_one", NULL}},
-	{"no re-check", {MODEL_SKIP, "has_work", "pin_injector_is_empty"}},
+	{"no re-check", {MODEL_SKIP, "pin_park_has_work", "pin_injector_is_empty"}},
 	{"no doorbell", {MODEL_SKIP, "notify", "pin_ring_doorbell"}},
 	{.name = NULL},
 };

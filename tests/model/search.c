@@ -101,7 +101,7 @@ static void run_post_from_outside(void)
 static const struct model_twin hoard_twins[] = {
 	{"sleepers do not look at others' queues",
 		{MODEL_SKIP, "may_sleep", "pin_search_sees_work"}},
-	{"no fence before the re-check", {MODEL_DROP_FENCE, "park", NULL}},
+	{"no fence before the re-check", {MODEL_DROP_FENCE, "pin_park", NULL}},
 	{"no fence before the look for sleepers", {MODEL_DROP_FENCE, "pin_wake_one", NULL}},
 	{"a load decides that somebody searches", {MODEL_TORN, "pin_wake_one", NULL}},
 	{"giving up is no single step", {MODEL_TORN, "pin_search_give_up", NULL}},
@@ -110,7 +110,7 @@ static const struct model_twin hoard_twins[] = {
 };
 
 static const struct model_twin post_twins[] = {
-	{"no fence before the re-check", {MODEL_DROP_FENCE, "park", NULL}},
+	{"no fence before the re-check", {MODEL_DROP_FENCE, "pin_park", NULL}},
 	{"no fence before the look at the sleeper", {MODEL_DROP_FENCE, "pin_wake_worker", NULL}},
 	{"sleep without compare", {MODEL_NO_COMPARE, "model_futex_wait", NULL}},
 	{.name = NULL},

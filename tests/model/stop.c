@@ -154,7 +154,7 @@ static const struct model_defect many_workers[] = {
 };
 
 static const struct model_twin two_workers_twins[] = {
-	{"no fence before the sum", {MODEL_DROP_FENCE, "park", NULL}},
+	{"no fence before the sum", {MODEL_DROP_FENCE, "pin_park", NULL}},
 	{.name = NULL},
 };
 

@@ -6,6 +6,7 @@
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
 #include "runtime/core/runtime.h"
+#include "runtime/core/spawn.h"
 #include "runtime/core/worker.h"
 #include "tests/model/explorer.h"
 

@@ -5,7 +5,12 @@
  */
 #include "runtime/core/worker.h"
 #include "runtime/base/check.h"
+#include "runtime/core/io.h"
+#include "runtime/core/park.h"
 #include "runtime/core/search.h"
+#include "runtime/core/spawn.h"
+#include "runtime/core/step.h"
+#include "runtime/core/timer.h"
 #include "runtime/core/wake.h"
 #include "tests/model/explorer.h"
 #include "tests/model/runtime_model.h"
@@ -30,6 +35,10 @@
 #define pin_wake_all(shared) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_wake_all") ? (void)0 : (pin_wake_all)(shared))
 
+#include "runtime/core/io.c"
+#include "runtime/core/park.c"
+#include "runtime/core/spawn.c"
+#include "runtime/core/step.c"
 #include "runtime/core/worker.c"
 
 void model_worker_register(void)

@@ -4,6 +4,7 @@
  */
 #include "runtime/core/config.h"
 #include "runtime/core/runtime.h"
+#include "runtime/core/spawn.h"
 #include "runtime/core/worker.h"
 #include "tests/sim/defect.h"
 

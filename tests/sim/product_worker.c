@@ -5,7 +5,12 @@
  */
 #include "tests/sim/product.h"
 #include "runtime/base/check.h"
+#include "runtime/core/io.h"
+#include "runtime/core/park.h"
 #include "runtime/core/search.h"
+#include "runtime/core/spawn.h"
+#include "runtime/core/step.h"
+#include "runtime/core/timer.h"
 #include "runtime/core/wake.h"
 #include "runtime/core/worker.h"
 #include "tests/sim/defect.h"
@@ -58,6 +63,10 @@ static uint32_t pop_shared(struct pin_injector *injector, uint32_t share_count, 
 #define pin_ring_init init_ring
 #define pin_meter_add(counter, amount) (pin_meter_add)(counter, counted(#counter, amount))
 
+#include "runtime/core/io.c"
+#include "runtime/core/park.c"
+#include "runtime/core/spawn.c"
+#include "runtime/core/step.c"
 #include "runtime/core/wake.c"
 #include "runtime/core/worker.c"
 

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A worker goes to sleep: on its futex, or in its ring if anything is in
+ * flight there, until it is woken, a completion comes, or a timer is due.
+ *
+ * The protocol is told in sched/parker.h [PARK-1] [PARK-2] and core/wake.h
+ * [SEARCH-1]. A worker about to sleep is also the one who may find that the
+ * runtime has come to its end [END-1], see core/worker.h.
+ */
+#ifndef PIN_CORE_PARK_H
+#define PIN_CORE_PARK_H
+
+#include "runtime/core/worker_state.h"
+
+/* Everything that could make this worker run; the re-check of [PARK-1]. */
+bool pin_park_has_work(const struct pin_worker *worker);
+
+/* Sleeps, or not if there is work. */
+void pin_park(struct pin_worker *worker);
+
+#endif

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Ways into a worker's queues, and when a sleeper is told.
+ */
+#include "runtime/core/spawn.h"
+#include "runtime/base/check.h"
+#include "runtime/core/task.h"
+#include "runtime/core/timer.h"
+#include "runtime/core/wake.h"
+
+#include <errno.h>
+
+enum {
+	/* Work worth the time it takes to wake somebody for it. */
+	WAKE_WORTH_NS = 20 * 1000,
+};
+
+void pin_shared_stop(struct pin_shared *shared)
+{
+	pin_store_release_u32(&shared->is_stopping, 1);
+	pin_gate_close(&shared->gate);
+	pin_wake_all(shared);
+}
+
+/* The older half and, last of all, the task that found no room. */
+static void overflow(struct pin_worker *worker, struct pin_link *link)
+{
+	struct pin_list half = {0};
+
+	pin_deque_pop_half(&worker->deque, &half);
+	pin_list_push(&half, link);
+	pin_injector_push(&worker->shared->injector, &half);
+	pin_wake_one(worker->shared, worker);
+	worker->spawns_since_wake = 0;
+}
+
+/* Whether what waits in the worker's own queue is worth waking somebody. */
+static bool is_hoarding(const struct pin_worker *worker)
+{
+	const struct pin_shared *shared = worker->shared;
+	uint64_t backlog_ns;
+
+	if (worker->spawns_since_wake >= worker->hoard_spawns) {
+		return true;
+	}
+	/* A guess, without the fence; so many are never passed by. */
+	if (!pin_wake_sees_sleeper(shared) || pin_load_relaxed_u32(&shared->searching) != 0) {
+		return false;
+	}
+	backlog_ns = pin_deque_count(&worker->deque) * pin_tuner_average_ns(&worker->tuner);
+	return backlog_ns >= WAKE_WORTH_NS;
+}
+
+void pin_spawn_enqueue(struct pin_worker *worker, struct pin_link *link)
+{
+	if (PIN_UNLIKELY(!pin_deque_push(&worker->deque, link))) {
+		overflow(worker, link);
+		return;
+	}
+	worker->spawns_since_wake++;
+	if (PIN_UNLIKELY(is_hoarding(worker))) {
+		pin_wake_one(worker->shared, worker);
+		worker->spawns_since_wake = 0;
+	}
+}
+
+static void share(struct pin_worker *worker, struct pinion_task *task)
+{
+	struct pin_list list = {0};
+
+	pin_list_push(&list, pin_task_link(task));
+	pin_injector_push(&worker->shared->injector, &list);
+	pin_wake_one(worker->shared, worker);
+}
+
+void pin_worker_respawn(struct pin_worker *worker, struct pinion_task *task)
+{
+	pin_meter_add(&worker->meter.tasks_spawned, 1);
+	if (worker->deque.order == PIN_DEQUE_LIFO) {
+		/* The own queue has no place behind what waits in it. */
+		share(worker, task);
+	} else {
+		pin_spawn_enqueue(worker, pin_task_link(task));
+	}
+}
+
+int pin_worker_spawn(struct pin_worker *worker, struct pinion_task *task)
+{
+	struct pin_link *link = pin_task_link(task);
+
+	if (pin_shared_is_stopping(worker->shared)) {
+		return -ESHUTDOWN;
+	}
+	pin_meter_add(&worker->meter.tasks_spawned, 1);
+	if (worker->uses_lifo) {
+		link = pin_lifo_replace(&worker->lifo, link);
+	}
+	if (link != NULL) {
+		pin_spawn_enqueue(worker, link);
+	}
+	return 0;
+}
+
+int pin_worker_spawn_batch(
+	struct pin_worker *worker, struct pinion_task *const *tasks, uint32_t count)
+{
+	struct pin_list rest = {0};
+	uint32_t queued = 0;
+
+	if (pin_shared_is_stopping(worker->shared)) {
+		return -ESHUTDOWN;
+	}
+	pin_meter_add(&worker->meter.tasks_spawned, count);
+	for (; queued < count && pin_deque_room(&worker->deque) > 0; queued++) {
+		pin_spawn_enqueue(worker, pin_task_link(tasks[queued]));
+	}
+	if (queued < count) {
+		for (uint32_t i = queued; i < count; i++) {
+			pin_list_push(&rest, pin_task_link(tasks[i]));
+		}
+		pin_injector_push(&worker->shared->injector, &rest);
+		pin_wake_one(worker->shared, worker);
+	}
+	return 0;
+}
+
+int pin_worker_spawn_shared(struct pin_worker *worker, struct pinion_task *task)
+{
+	if (pin_shared_is_stopping(worker->shared)) {
+		return -ESHUTDOWN;
+	}
+	pin_meter_add(&worker->meter.tasks_spawned, 1);
+	share(worker, task);
+	return 0;
+}
+
+int pin_worker_spawn_on(
+	struct pin_worker *worker, struct pin_worker *target, struct pinion_task *task)
+{
+	if (pin_shared_is_stopping(worker->shared)) {
+		return -ESHUTDOWN;
+	}
+	pin_meter_add(&worker->meter.tasks_spawned, 1);
+	if (target == worker) {
+		pin_list_push(&worker->posted, pin_task_link(task));
+	} else {
+		pin_inbox_push(&target->inbox, pin_task_link(task));
+		pin_wake_worker(target, worker);
+	}
+	return 0;
+}
+
+void pin_worker_timer_start(struct pin_worker *worker, struct pinion_timer *timer)
+{
+	pin_meter_add(&worker->meter.tasks_spawned, 1);
+	pin_timer_arm(worker, timer);
+}
+
+void pin_worker_timer_cancelled(
+	struct pin_worker *worker, struct pin_worker *target, struct pinion_timer *timer)
+{
+	struct pin_link *link = pin_task_link(&timer->task);
+
+	if (target == worker) {
+		pin_list_push(&worker->posted, link);
+	} else {
+		pin_inbox_push(&target->inbox, link);
+		pin_wake_worker(target, worker);
+	}
+}
+
+void pin_worker_spawn_bound(struct pin_worker *worker, struct pinion_task *task)
+{
+	pin_meter_add(&worker->meter.tasks_spawned, 1);
+	pin_list_push(&worker->ready, pin_task_link(task));
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The step a worker repeats: the one loop body that threads, the simulator and
+ * the model tests all run. core/worker.h tells what it does.
+ */
+#ifndef PIN_CORE_STEP_H
+#define PIN_CORE_STEP_H
+
+#include "runtime/core/worker_state.h"
+
+enum pin_step {
+	PIN_STEP_RAN,  /* did something, or was woken: step again */
+	PIN_STEP_EXIT, /* the runtime has ended */
+};
+
+enum pin_step pin_worker_step(struct pin_worker *worker);
+
+/* As pinion_should_yield(). */
+bool pin_worker_should_yield(struct pin_worker *worker);
+
+#endif
