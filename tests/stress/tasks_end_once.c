@@ -95,11 +95,12 @@ static void note_result(struct node *node, const struct pinion_task *before, int
 static struct node *take_node(struct random_source *source)
 {
 	uint32_t number = pin_fetch_add_acq_rel_u32(&next_node, 1);
-	struct node *node = &nodes[number];
+	struct node *node;
 
 	if (number >= NODES) {
 		return NULL;
 	}
+	node = &nodes[number];
 	node->task = (struct pinion_task){
 		.run = run_node,
 		.cancel = cancel_node,
