@@ -26,7 +26,10 @@ enum pinion_queue_order {
 	 * the older half.
 	 */
 	PINION_QUEUE_FIFO = 0,
-	/* Newest first; others steal the oldest, one at a time. */
+	/*
+	 * Newest first; others steal the oldest, one at a time. For trees of
+	 * tasks (fork and join), whose breadth would overflow the queue.
+	 */
 	PINION_QUEUE_LIFO = 1,
 };
 

@@ -5,6 +5,9 @@
  * on for its parent. The floor does the same with the same frames, but calls
  * the children instead of spawning them.
  *
+ * Queues are in LIFO order, which walks the tree depth first; in FIFO order its
+ * breadth overflows them.
+ *
  * Frames come from the pool of the worker that runs the parent and go to that
  * of the worker that ends the child. So that no pool runs dry each could hold
  * the whole tree; memory that is not touched costs nothing.
@@ -250,14 +253,17 @@ static void forkjoin_stop(void *state)
 static int start_runtimes(
 	struct forkjoin *forkjoin, const struct bench *bench, struct bench_setting *out_setting)
 {
+	struct bench_options options = *bench->options;
+	struct bench lifo = {.options = &options};
 	struct bench_setting ignored;
 	int rc = 0;
 
+	options.runtime.queue_order = PINION_QUEUE_LIFO;
 	if (forkjoin->worker_count > 1) {
-		rc = bench_start_workers(bench, 1, &ignored, &forkjoin->single);
+		rc = bench_start_workers(&lifo, 1, &ignored, &forkjoin->single);
 	}
 	return rc == 0 ? bench_start_workers(
-				 bench, forkjoin->worker_count, out_setting, &forkjoin->runtime)
+				 &lifo, forkjoin->worker_count, out_setting, &forkjoin->runtime)
 		       : rc;
 }
 
