@@ -59,7 +59,7 @@ static void start(uint32_t fault_policy, uint32_t worker_count)
 	pin_store_release_u32(&end_count, 0);
 }
 
-/* Every third is mandatory, if any are. */
+/* On its worker, so in order. Every third is mandatory, if any are. */
 static void spawn_all(bool has_mandatory)
 {
 	for (uint32_t i = 0; i < TASKS; i++) {
@@ -70,7 +70,7 @@ static void spawn_all(bool has_mandatory)
 			.cancel = cancel,
 			.flags = is_mandatory ? PINION_TASK_MANDATORY : 0,
 		};
-		expect_number("spawn", 0, pinion_spawn(runtime, &tasks[i]));
+		expect_number("spawn", 0, pinion_spawn_on(runtime, 0, &tasks[i]));
 	}
 }
 
