@@ -180,7 +180,7 @@ has_open() {
 # Starts a command on `file` and halts it while it reads there.
 halt_inside() {
 	local stat
-	for _ in {1..20}; do
+	for _ in {1..200}; do
 		# shellcheck disable=SC2086
 		"$PINION" $1 --window=4K --workers=1 --stats file >out 2>err 3>&- &
 		pid=$!
