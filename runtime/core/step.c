@@ -128,7 +128,7 @@ static void take_timer(struct pin_worker *worker, struct pinion_task *task)
 	if (worker->is_searching) {
 		pin_search_succeed(worker);
 	}
-	if (pin_timer_take(worker, pin_timer_of(task)) == PIN_TIMER_CANCELLED) {
+	if (!pin_timer_take(worker, pin_timer_of(task))) {
 		cancel_task(worker, task);
 	}
 }

@@ -91,7 +91,7 @@ bool pin_timer_cancel(struct pinion_timer *timer, bool *out_must_post, uint32_t 
 	return true;
 }
 
-enum pin_timer_fate pin_timer_take(struct pin_worker *worker, struct pinion_timer *timer)
+bool pin_timer_take(struct pin_worker *worker, struct pinion_timer *timer)
 {
 	struct timer_private *private = private_of(timer);
 
@@ -99,13 +99,13 @@ enum pin_timer_fate pin_timer_take(struct pin_worker *worker, struct pinion_time
 	if (pin_load_acquire_u32(&private->state) == TIMER_POSTED) {
 		pin_timers_insert(&worker->timers, &private->timer, private->deadline_ns);
 		if (change(private, TIMER_POSTED, TIMER_ARMED)) {
-			return PIN_TIMER_WAITS;
+			return true;
 		}
 	}
 	pin_timers_cancel(&worker->timers, &private->timer);
 	timer->task.private_kind = 0;
 	PIN_CHECK(change(private, TIMER_CANCELLED, TIMER_IDLE));
-	return PIN_TIMER_CANCELLED;
+	return false;
 }
 
 bool pin_timer_is_message(const struct pinion_task *task)

@@ -45,18 +45,14 @@ void pin_timer_post(struct pin_worker *target, struct pinion_timer *timer);
  */
 bool pin_timer_cancel(struct pinion_timer *timer, bool *out_must_post, uint32_t *out_index);
 
-/* What the worker does with a timer from its inbox. */
-enum pin_timer_fate {
-	PIN_TIMER_WAITS, /* on the wheel */
-	PIN_TIMER_CANCELLED,
-};
-enum pin_timer_fate pin_timer_take(struct pin_worker *worker, struct pinion_timer *timer);
+/* On the worker, from its inbox. True: on the wheel; false: it is cancelled. */
+bool pin_timer_take(struct pin_worker *worker, struct pinion_timer *timer);
 
 /* Whether `task` is a timer's message rather than a task to be run. */
 bool pin_timer_is_message(const struct pinion_task *task);
 struct pinion_timer *pin_timer_of(struct pinion_task *task);
 
-/* The next one that has expired at `now_ns` and was not cancelled, or NULL. */
+/* The next one that is due on the wheel and was not cancelled, or NULL. */
 struct pinion_task *pin_timer_expire(struct pin_worker *worker);
 
 #endif

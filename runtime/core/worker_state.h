@@ -89,8 +89,9 @@ struct pin_worker {
 	struct pin_lifo lifo PIN_CACHE_ALIGNED;
 	/* [W:owner R:any] */
 	struct pin_meter meter;
-	/* [own] */
+	/* [W:owner thieves R:any] as its header says */
 	struct pin_deque deque PIN_CACHE_ALIGNED;
+	/* [own] */
 	struct pin_list ready;	/* tasks bound to this worker, completions first of all */
 	struct pin_list posted; /* taken from the inbox */
 	struct pin_tuner tuner;
