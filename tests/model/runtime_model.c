@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The real core/runtime.c, on the model's heap, with calls that a twin may
- * leave out or turn round.
+ * The real core/runtime.c and core/calls.c, on the model's heap, with calls
+ * that a twin may leave out or turn round.
  */
 #include "runtime/core/runtime.h"
 #include "runtime/core/config.h"
 #include "runtime/core/forked.h"
+#include "runtime/core/io.h"
+#include "runtime/core/runtime_state.h"
+#include "runtime/core/spawn.h"
+#include "runtime/core/step.h"
 #include "runtime/core/timer.h"
 #include "runtime/core/wake.h"
 #include "runtime/core/worker.h"
@@ -40,6 +44,7 @@ static bool is_early(const char *site)
 			? (void)0 \
 			: (pin_wake_worker)(target, waker))
 
+#include "runtime/core/calls.c"
 #include "runtime/core/runtime.c"
 
 bool model_uses_lifo;

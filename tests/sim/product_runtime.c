@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The real core/runtime.c, with calls that a defect may spoil.
+ * The real core/runtime.c and core/calls.c, with calls that a defect may spoil.
  */
 #include "runtime/core/config.h"
 #include "runtime/core/runtime.h"
@@ -20,4 +20,5 @@ static int spawn(struct pin_worker *worker, struct pinion_task *task)
 
 #define pin_worker_spawn spawn
 
+#include "runtime/core/calls.c"
 #include "runtime/core/runtime.c"

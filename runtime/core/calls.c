@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The public calls that hand work to a runtime: each looks up the current
+ * worker, and goes by way of the gate if there is none.
+ */
+#include "runtime/base/check.h"
+#include "runtime/core/io.h"
+#include "runtime/core/runtime.h"
+#include "runtime/core/runtime_state.h"
+#include "runtime/core/spawn.h"
+#include "runtime/core/step.h"
+#include "runtime/core/task.h"
+#include "runtime/core/timer.h"
+#include "runtime/core/wake.h"
+
+#include <errno.h>
+#include <pinion/buffer.h>
+#include <pinion/request.h>
+#include <pinion/timer.h>
+
+#define TASK_FLAGS ((uint32_t)PINION_TASK_MANDATORY)
+
+/* ---- spawning ---- */
+
+static bool is_task(const struct pinion_task *task)
+{
+	return task != NULL && task->run != NULL && (task->flags & ~TASK_FLAGS) == 0;
+}
+
+static int check_task(const struct pinion_runtime *runtime, const struct pinion_task *task)
+{
+	if (!is_task(task)) {
+		return -EINVAL;
+	}
+	return pin_runtime_is_foreign(runtime) ? -ECHILD : 0;
+}
+
+static void push_admitted(
+	struct pin_shared *shared, struct pinion_task *const *tasks, uint32_t count)
+{
+	struct pin_list list = {0};
+
+	for (uint32_t i = 0; i < count; i++) {
+		pin_list_push(&list, pin_task_link(tasks[i]));
+	}
+	pin_injector_push(&shared->injector, &list);
+	pin_wake_one(shared, NULL);
+}
+
+static int spawn_outside(
+	struct pin_shared *shared, struct pinion_task *const *tasks, uint32_t count)
+{
+	/* First, since what is refused stays untouched. */
+	if (!pin_gate_admit(&shared->gate, count)) {
+		return -ESHUTDOWN;
+	}
+	push_admitted(shared, tasks, count);
+	return 0;
+}
+
+int pinion_spawn(struct pinion_runtime *runtime, struct pinion_task *task)
+{
+	struct pin_worker *worker = pin_runtime_own_worker(runtime);
+	int rc;
+
+	/* A worker's thread is never a child's. */
+	if (PIN_LIKELY(worker != NULL)) {
+		return PIN_LIKELY(is_task(task)) ? pin_worker_spawn(worker, task) : -EINVAL;
+	}
+	rc = check_task(runtime, task);
+	return rc == 0 ? spawn_outside(&runtime->shared, &task, 1) : rc;
+}
+
+int pinion_respawn(struct pinion_runtime *runtime, struct pinion_task *task)
+{
+	struct pin_worker *worker = pin_runtime_own_worker(runtime);
+	int rc = check_task(runtime, task);
+
+	if (rc == 0 && worker == NULL) {
+		rc = -EPERM;
+	}
+	if (rc == 0 && pin_load_acquire_u32(&runtime->shared.is_stopping) != 0) {
+		rc = -ESHUTDOWN;
+	}
+	if (rc == 0) {
+		pin_worker_respawn(worker, task);
+	}
+	return rc;
+}
+
+int pinion_spawn_shared(struct pinion_runtime *runtime, struct pinion_task *task)
+{
+	struct pin_worker *worker = pin_runtime_own_worker(runtime);
+	int rc = check_task(runtime, task);
+
+	if (rc != 0) {
+		return rc;
+	}
+	return worker != NULL ? pin_worker_spawn_shared(worker, task)
+			      : spawn_outside(&runtime->shared, &task, 1);
+}
+
+int pinion_spawn_on(struct pinion_runtime *runtime, uint32_t worker_index, struct pinion_task *task)
+{
+	struct pin_shared *shared = &runtime->shared;
+	struct pin_worker *worker = pin_runtime_own_worker(runtime);
+	struct pin_worker *target;
+	int rc = check_task(runtime, task);
+
+	if (rc != 0) {
+		return rc;
+	}
+	if (worker_index >= shared->worker_count) {
+		return -EINVAL;
+	}
+	target = &shared->workers[worker_index];
+	if (worker != NULL) {
+		return pin_worker_spawn_on(worker, target, task);
+	}
+	if (!pin_gate_admit(&shared->gate, 1)) {
+		return -ESHUTDOWN;
+	}
+	pin_inbox_push(&target->inbox, pin_task_link(task));
+	pin_wake_worker(target, NULL);
+	return 0;
+}
+
+int pinion_spawn_batch(
+	struct pinion_runtime *runtime, struct pinion_task *const *tasks, uint32_t count)
+{
+	struct pin_worker *worker = pin_runtime_own_worker(runtime);
+
+	if (pin_runtime_is_foreign(runtime)) {
+		return -ECHILD;
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		int rc = check_task(runtime, tasks[i]);
+
+		if (rc != 0) {
+			return rc;
+		}
+	}
+	if (count == 0) {
+		return 0;
+	}
+	return worker != NULL ? pin_worker_spawn_batch(worker, tasks, count)
+			      : spawn_outside(&runtime->shared, tasks, count);
+}
+
+/*
+ * On a worker a place is no more than a look at the stop flag: a task pushed
+ * behind it is cancelled, not lost.
+ */
+int pin_runtime_reserve(struct pinion_runtime *runtime)
+{
+	struct pin_shared *shared = &runtime->shared;
+	bool is_open;
+
+	if (pin_runtime_is_foreign(runtime)) {
+		return -ECHILD;
+	}
+	is_open = pin_runtime_own_worker(runtime) != NULL
+		? pin_load_acquire_u32(&shared->is_stopping) == 0
+		: pin_gate_admit(&shared->gate, 1);
+
+	return is_open ? 0 : -ESHUTDOWN;
+}
+
+void pin_runtime_spawn_reserved(struct pinion_runtime *runtime, struct pinion_task *task)
+{
+	struct pin_worker *worker = pin_runtime_own_worker(runtime);
+
+	if (worker != NULL) {
+		pin_worker_respawn(worker, task);
+	} else {
+		push_admitted(&runtime->shared, &task, 1);
+	}
+}
+
+void pin_runtime_forgo(struct pinion_runtime *runtime)
+{
+	struct pin_shared *shared = &runtime->shared;
+
+	if (pin_runtime_own_worker(runtime) == NULL && pin_gate_forgo(&shared->gate, 1)) {
+		pin_wake_all(shared);
+	}
+}
+
+/* ---- timers ---- */
+
+uint64_t pinion_now_ns(void)
+{
+	return pin_host_linux.now_ns();
+}
+
+static void post_timer(struct pin_shared *shared, struct pinion_timer *timer)
+{
+	uint32_t number = pin_fetch_add_relaxed_u32(&shared->next_timer_worker, 1);
+	struct pin_worker *target = &shared->workers[number % shared->worker_count];
+
+	pin_timer_post(target, timer);
+	pin_inbox_push(&target->inbox, pin_task_link(&timer->task));
+	pin_wake_worker(target, NULL);
+}
+
+int pinion_timer_start(
+	struct pinion_runtime *runtime, struct pinion_timer *timer, uint64_t deadline_ns)
+{
+	struct pin_worker *worker = pin_runtime_own_worker(runtime);
+	int rc = timer == NULL ? -EINVAL : check_task(runtime, &timer->task);
+
+	if (rc == 0) {
+		rc = pin_timer_claim(timer, deadline_ns);
+	}
+	if (rc != 0) {
+		return rc;
+	}
+	rc = pin_runtime_reserve(runtime);
+	if (rc != 0) {
+		pin_timer_disclaim(timer);
+		return rc;
+	}
+	if (worker != NULL) {
+		pin_worker_timer_start(worker, timer);
+	} else {
+		post_timer(&runtime->shared, timer);
+	}
+	return 0;
+}
+
+int pinion_timer_cancel(struct pinion_runtime *runtime, struct pinion_timer *timer)
+{
+	bool must_post;
+	uint32_t index;
+
+	if (pin_runtime_is_foreign(runtime)) {
+		return -ECHILD;
+	}
+	if (!pin_timer_cancel(timer, &must_post, &index)) {
+		return -EALREADY;
+	}
+	if (must_post) {
+		pin_worker_timer_cancelled(
+			pin_runtime_own_worker(runtime), &runtime->shared.workers[index], timer);
+	}
+	return 0;
+}
+
+/* ---- on a worker ---- */
+
+int pinion_worker_index(const struct pinion_runtime *runtime)
+{
+	const struct pin_worker *worker = pin_runtime_own_worker(runtime);
+
+	return worker != NULL && !pin_runtime_is_foreign(runtime) ? (int)worker->index : -ENOENT;
+}
+
+bool pinion_should_yield(struct pinion_runtime *runtime)
+{
+	struct pin_worker *worker = pin_runtime_own_worker(runtime);
+
+	return worker != NULL && !pin_runtime_is_foreign(runtime) &&
+		pin_worker_should_yield(worker);
+}
+
+int pinion_read_submit(struct pinion_runtime *runtime, struct pinion_request *request)
+{
+	struct pin_worker *worker = pin_runtime_own_worker(runtime);
+
+	if (pin_runtime_is_foreign(runtime)) {
+		return -ECHILD;
+	}
+	return worker != NULL ? pin_worker_read(worker, request) : -EPERM;
+}
+
+int pinion_buffer_acquire(
+	struct pinion_runtime *runtime, size_t min_bytes, struct pinion_buffer *out_buffer)
+{
+	struct pin_worker *worker = pin_runtime_own_worker(runtime);
+	const struct pinion_config *config = &runtime->shared.config;
+	uint8_t *bytes;
+	uint32_t index;
+
+	if (pin_runtime_is_foreign(runtime)) {
+		return -ECHILD;
+	}
+	if (worker == NULL) {
+		return -EPERM;
+	}
+	if (min_bytes > config->buffer_bytes) {
+		return -EINVAL;
+	}
+	bytes = pin_worker_buffer_acquire(worker, min_bytes, &index);
+	if (bytes == NULL) {
+		return -EAGAIN;
+	}
+	out_buffer->bytes = bytes;
+	out_buffer->index = index;
+	out_buffer->size_bytes = min_bytes > config->small_buffer_bytes
+		? config->buffer_bytes
+		: config->small_buffer_bytes;
+	return 0;
+}
+
+void pinion_buffer_release(struct pinion_runtime *runtime, struct pinion_buffer *buffer)
+{
+	struct pin_worker *worker = pin_runtime_own_worker(runtime);
+
+	PIN_CHECK(worker != NULL);
+	pin_worker_buffer_release(worker, buffer->bytes, buffer->index);
+	*buffer = (struct pinion_buffer){0};
+}
