@@ -319,6 +319,40 @@ bool options_count(
 	return true;
 }
 
+bool options_duration(
+	const char *name, const char *text, uint64_t min_ns, uint64_t max_ns, uint64_t *out_ns)
+{
+	uint64_t whole;
+	uint64_t number_ns;
+	const char *end = parse_digits(text, &whole);
+
+	if (end == NULL || whole > UINT64_MAX / 1000000000u - 1) {
+		report_line("--%s: '%s' is not a number of seconds", name, text);
+		return false;
+	}
+	number_ns = whole * 1000000000u;
+	if (*end == '.') {
+		uint64_t digit_ns = 100000000u;
+
+		/* Digits behind the ninth count for nothing. */
+		for (end++; *end >= '0' && *end <= '9'; end++) {
+			number_ns += (uint64_t)(*end - '0') * digit_ns;
+			digit_ns /= 10;
+		}
+	}
+	if (*end != '\0') {
+		report_line("--%s: '%s' is not a number of seconds", name, text);
+		return false;
+	}
+	if (number_ns < min_ns || number_ns > max_ns) {
+		report_line("--%s: %s is not between %g and %g seconds", name, text,
+			(double)min_ns / 1e9, (double)max_ns / 1e9);
+		return false;
+	}
+	*out_ns = number_ns;
+	return true;
+}
+
 /* Returns the factor a suffix stands for, 0 for none known. */
 static uint64_t size_factor(const char *suffix)
 {

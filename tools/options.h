@@ -71,6 +71,9 @@ bool options_size(
 	const char *name, const char *text, uint64_t min, uint64_t max, uint64_t *out_bytes);
 bool options_count(
 	const char *name, const char *text, uint64_t min, uint64_t max, uint64_t *out_count);
+/* Seconds, whole or as 0.05. */
+bool options_duration(
+	const char *name, const char *text, uint64_t min_ns, uint64_t max_ns, uint64_t *out_ns);
 
 /*
  * One of the words in `choices`, which ends in NULL: returns its index, or -1

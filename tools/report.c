@@ -156,6 +156,8 @@ const char *report_reason(int error)
 		{EMFILE, "too many open files (raise the limit: ulimit -n)"},
 		{ENAMETOOLONG, "name too long"},
 		{ENFILE, "too many open files on this machine (sysctl fs.file-max)"},
+		/* A medium error, past the page cache. */
+		{ENODATA, "input/output error: the disk cannot read some sectors"},
 		{ENODEV, "no such device"},
 		{ENOENT, "no such file or directory"},
 		{ENOMEM, "out of memory"},

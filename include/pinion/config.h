@@ -8,15 +8,61 @@
 #define PINION_CONFIG_H
 
 #include <pinion/log.h>
+#include <stddef.h>
 #include <stdint.h>
 
 PINION_BEGIN_DECLS
 
-/* How workers do I/O. */
+/*
+ * How workers do I/O. The last four are rungs of one ladder: rings as the named
+ * kernel has them, without what came later, on any newer kernel; for tests and
+ * for keeping clear of a kernel's fault. All that say "ring" mean io_uring or
+ * an error from pinion_runtime_create.
+ */
 enum pinion_io_level {
-	PINION_IO_AUTO = 0,	/* io_uring where it can be had, else the fallback */
-	PINION_IO_FALLBACK = 1, /* pread in the worker, never io_uring */
-	PINION_IO_RING = 2,	/* io_uring or an error from pinion_runtime_create */
+	PINION_IO_AUTO = 0,	    /* io_uring where it can be had, else the fallback */
+	PINION_IO_FALLBACK = 1,	    /* pread in the worker, never io_uring */
+	PINION_IO_RING = 2,	    /* all that this kernel has */
+	PINION_IO_RING_BASIC = 3,   /* Linux 5.15: no set-up flags */
+	PINION_IO_RING_COOP = 4,    /* 5.19: completions do not interrupt */
+	PINION_IO_RING_DEFER = 5,   /* 6.1: completions when the worker asks */
+	PINION_IO_RING_MESSAGE = 6, /* 6.13: wakes by message */
+};
+
+/*
+ * Features that a runtime can be told to do without (`io_without`), whatever
+ * the kernel has; with the version that brought them.
+ */
+enum pinion_io_feature {
+	PINION_IO_EXT_ARG = 1 << 0, /* 5.11; no ring without it */
+	PINION_IO_OPENAT = 1 << 1,  /* 5.6; no ring without it */
+	PINION_IO_REGISTERED_BUFFERS = 1 << 2,
+	PINION_IO_REGISTERED_RING = 1 << 3, /* 5.18 */
+	PINION_IO_COOP_TASKRUN = 1 << 4,    /* 5.19 */
+	PINION_IO_SINGLE_ISSUER = 1 << 5,   /* 6.0; no DEFER_TASKRUN without it */
+	PINION_IO_DEFER_TASKRUN = 1 << 6,   /* 6.1 */
+	PINION_IO_STATX_DIOALIGN = 1 << 7,  /* 6.1 */
+	PINION_IO_CACHESTAT = 1 << 8,	    /* 6.5 */
+	PINION_IO_CLONE_BUFFERS = 1 << 9,   /* 6.12 */
+	PINION_IO_SEND_MSG_RING = 1 << 10,  /* 6.13 */
+	PINION_IO_NO_IOWAIT = 1 << 11,	    /* 6.15 */
+	PINION_IO_DONTCACHE = 1 << 12,	    /* 6.14 */
+};
+
+/* Who may submit to a worker's ring, and reap it. */
+enum pinion_ring_sharing {
+	/* The worker alone: the fastest. What a stuck worker has waits. */
+	PINION_RING_OWN = 0,
+	/*
+	 * Others as well, while a task blocks or computes for long there: for
+	 * who cannot avoid such tasks. Requests then end, and their tasks run,
+	 * on any worker, in the order of tasks; those that use memory of
+	 * pinion_buffer_acquire() still on their own. Costs SINGLE_ISSUER,
+	 * DEFER_TASKRUN and COOP_TASKRUN: the kernel interrupts a worker for
+	 * its completions, so that system calls of tasks which signal(7) lists
+	 * as never restarted may fail with EINTR.
+	 */
+	PINION_RING_SHARED = 1,
 };
 
 /* In which order a worker runs the tasks in its own queue. */
@@ -33,10 +79,33 @@ enum pinion_queue_order {
 	PINION_QUEUE_LIFO = 1,
 };
 
+/* What a worker without work in its own lanes does. */
+enum pinion_assist {
+	PINION_ASSIST_OFF = 0,	/* it waits */
+	PINION_ASSIST_IDLE = 1, /* it takes a task of another lane */
+};
+
 /* What a task that fails does to the others. */
 enum pinion_fault_policy {
 	PINION_FAULT_ISOLATE = 0, /* nothing */
 	PINION_FAIL_FAST = 1,	  /* as if pinion_runtime_stop() had been called */
+};
+
+/*
+ * What happens when a task overflows its worker's stack: it hits a guard page.
+ * With the last two, a handler of SIGSEGV is installed, for the life of the
+ * process; what it is not for goes to the handler that was there before, and so
+ * does, after a report, what it cannot deal with.
+ */
+enum pinion_overflow_policy {
+	PINION_OVERFLOW_IGNORE = 0, /* the library does nothing: SIGSEGV ends the process */
+	PINION_OVERFLOW_REPORT = 1, /* so it does, after a line on stderr that names the task */
+	/*
+	 * The line, then the task is unwound as by pinion_panic(-EFAULT). Only
+	 * for tasks that recurse in code of their own: what they were in the
+	 * middle of, such as malloc() or a call of the library, stays so.
+	 */
+	PINION_OVERFLOW_UNWIND = 2,
 };
 
 /* Which of the workers that sleep is woken for work that any may do. */
@@ -47,10 +116,66 @@ enum pinion_wake_policy {
 };
 
 /*
+ * Gives one worker the memory for its arena, instead of a mapping of the
+ * library's: for who has huge pages set aside, or shares memory with a device.
+ *
+ * Shape: at least `bytes`, a multiple of 4096, at an address that is one too
+ * (of 2 MiB is better), readable and writable. What it holds is overwritten.
+ * `node_index` is the NUMA node the worker is nearest to, the OS's index.
+ * Owns: the memory is the runtime's until `arena_unmap`. It is used as it is:
+ * not placed, not advised; who forks should have it kept out of children
+ * (MADV_DONTFORK), or a child's copy can leave the parent reading into nothing.
+ * Context: once for each worker, on its thread, several at once, inside of
+ * pinion_runtime_create(); may block.
+ * Errors: a negative errno fails the creation, which returns it.
+ * Since: 0.1
+ */
+typedef int (*pinion_arena_map_fn)(
+	void *arg, uint32_t worker_index, uint32_t node_index, size_t bytes, void **out_memory);
+
+/*
+ * Takes such memory back: after the runtime's last use of it, in
+ * pinion_runtime_destroy(), or when the creation fails after all.
+ *
+ * Context: the thread that destroys or creates, or the worker's.
+ * Since: 0.1
+ */
+typedef void (*pinion_arena_unmap_fn)(void *arg, uint32_t worker_index, void *memory, size_t bytes);
+
+/*
+ * Called once on each worker's own thread, bound and with its arena in place,
+ * before it runs anything: makes what is the worker's own, its context. Memory
+ * first touched here lies on the worker's node.
+ *
+ * Owns: `*out_context` is NULL before; whatever it is set to is handed to the
+ * other hooks and by pinion_worker_context(). It is the caller's to free, in
+ * `before_stop`.
+ * Context: inside of pinion_runtime_create(), several workers at once; may
+ * block and allocate. It has to return.
+ * Errors: a negative errno fails the creation, which returns it; `before_stop`
+ * is then called on those workers where this has succeeded.
+ * Since: 0.1
+ */
+typedef int (*pinion_after_start_fn)(void *arg, uint32_t worker_index, void **out_context);
+
+/*
+ * A hook on the worker's own thread; `context` is what `after_start` made, or
+ * NULL.
+ *
+ * Context: between tasks, never two at once on a worker. It holds up the worker
+ * as a task does, and may end by pinion_panic(), which is logged. Its calls on
+ * the runtime are those of an outside thread: what it spawns is for any worker,
+ * and refused with -ESHUTDOWN once the runtime is drained or stopped, so in
+ * `before_stop` always.
+ * Since: 0.1
+ */
+typedef void (*pinion_worker_hook_fn)(void *arg, uint32_t worker_index, void *context);
+
+/*
  * Shape: size-versioned; only ever appended to. Initialise with
  * pinion_config_init(), then set what should differ.
- * Owns: nothing but `log_arg`, which stays the caller's and must outlive the
- * runtime.
+ * Owns: nothing; `log_arg` and `arena_arg` stay the caller's and must outlive
+ * the runtime.
  * Since: 0.1
  */
 struct pinion_config {
@@ -129,8 +254,12 @@ struct pinion_config {
 	 */
 	uint32_t io_level;
 
-	/* Zero. Keeps the pointers below aligned. */
-	uint32_t reserved;
+	/*
+	 * One of enum pinion_ring_sharing. Default own. Environment:
+	 * PINION_RING_SHARING.
+	 * Source: docs/DECISIONS.md, "Rings that others may reap".
+	 */
+	uint32_t ring_sharing;
 
 	/* Receives messages; NULL: they are dropped. Default NULL. */
 	pinion_log_fn log;
@@ -222,6 +351,127 @@ struct pinion_config {
 	 * PINION_FAULT_POLICY.
 	 */
 	uint32_t fault_policy;
+
+	/*
+	 * Bytes of each worker's arena set aside for pools that are created
+	 * later, 0 … 64 GiB, a multiple of 4096; they are mapped, placed and
+	 * touched with the rest of it. Default 0. Environment:
+	 * PINION_POOL_BYTES.
+	 */
+	uint64_t pool_bytes;
+
+	/*
+	 * The memory of the workers' arenas, where it is the caller's. Both
+	 * NULL: the library maps it. `arena_unmap` alone may be NULL: the
+	 * memory is then simply left. Defaults NULL.
+	 */
+	pinion_arena_map_fn arena_map;
+	pinion_arena_unmap_fn arena_unmap;
+	void *arena_arg;
+
+	/*
+	 * How long tasks, and timers that are due, may wait behind a task that
+	 * blocks or computes for long on their worker while another sleeps:
+	 * microseconds, 0 … 60000000. Then a sleeper is woken for them. A
+	 * thread looks after that, twice in this time while any worker that
+	 * spawns is awake. 0: there is no such thread, and they wait until the
+	 * task ends. What is for one worker alone (pinion_spawn_on(), and,
+	 * without `ring_sharing`, completions of requests) waits in any case.
+	 * Default 10000. Environment: PINION_SENTRY_US.
+	 * Source: docs/DECISIONS.md, "A sentry of its own".
+	 */
+	uint32_t sentry_us;
+
+	/*
+	 * Bits of enum pinion_io_feature that are not used even where the
+	 * kernel has them, for tests and to keep clear of a kernel's fault.
+	 * Default 0. Environment: PINION_IO_WITHOUT, a list with commas.
+	 */
+	uint32_t io_without;
+
+	/*
+	 * Which workers serve which lanes (lane.h), and in which order: tiers
+	 * with a comma between them, each the letters h, n (or m) and l and a
+	 * number of workers, which the last tier may leave out: "h:1,hn:2,hnl".
+	 * Workers are numbered through the tiers; up to 4 of these; each lane
+	 * must be served by one. The numbers make up `worker_count`, or have to
+	 * agree with it. NULL or "": all serve all, "hnl".
+	 * Default NULL. Environment: PINION_LANES, whose text is then used in
+	 * place: create the runtime before changing the environment.
+	 * Owns: the text is the caller's, and not needed once the runtime is
+	 * created.
+	 */
+	const char *lanes;
+
+	/*
+	 * Of so many tasks a worker runs at least one is of a lane that waits
+	 * behind others, if there is work in it, 2 … 65535; 0: never, the order
+	 * of lanes is strict. What is bound to one worker has 1 in 16 in any
+	 * case.
+	 * Default 16. Environment: PINION_LANE_FLOOR.
+	 */
+	uint32_t lane_floor;
+
+	/*
+	 * Work that has waited in the low lane for so many milliseconds comes
+	 * first at its worker, 0 … 86400000. Up to a quarter later than said,
+	 * and never by interrupting a task. 0: it may be delayed for ever, but
+	 * for `lane_floor`. Default 0. Environment: PINION_LOW_MAX_WAIT_MS.
+	 */
+	uint32_t low_max_wait_ms;
+
+	/*
+	 * One of enum pinion_assist: whether a worker without work in its own
+	 * lanes takes one task at a time from another lane, as long as
+	 * `assist_reserve` others of its tier (0 … 4096) have nothing to do.
+	 * Defaults off, 1. Environment: PINION_ASSIST, PINION_ASSIST_RESERVE.
+	 */
+	uint32_t assist;
+	uint32_t assist_reserve;
+
+	/*
+	 * So many tasks waiting in a lane are worth a warning, sent to `log`
+	 * once and again only after it has fallen to half of that; 0: none. In
+	 * the normal lane those count that wait in the queue that all share.
+	 * Defaults 100, 0, 0. Environment: PINION_HIGH_WARN_DEPTH,
+	 * PINION_NORMAL_WARN_DEPTH, PINION_LOW_WARN_DEPTH.
+	 */
+	uint32_t high_warn_depth;
+	uint32_t normal_warn_depth;
+	uint32_t low_warn_depth;
+
+	/* Zero. */
+	uint32_t reserved;
+
+	/*
+	 * Hooks of each worker, any of them NULL, with `hook_arg` as their
+	 * first argument. `before_park`: the worker has nothing to do and is
+	 * about to sleep, or to find after all that it has; what it spawns is
+	 * run first. `before_stop`: the last call on the thread, when all tasks
+	 * are over. `on_tick`: see below. Defaults NULL.
+	 */
+	pinion_after_start_fn after_start;
+	pinion_worker_hook_fn before_park;
+	pinion_worker_hook_fn before_stop;
+	pinion_worker_hook_fn on_tick;
+	void *hook_arg;
+
+	/*
+	 * Milliseconds between two calls of `on_tick` on a worker, 1 …
+	 * 3600000; the next is due so long after the last one began. It comes
+	 * on every worker, busy or idle, where it ends a sleep, and never later
+	 * than that and one loop of the worker, that is `budget_us` or the task
+	 * in hand; and once more at the end, before `before_stop`. Without
+	 * `on_tick` no sleep ends for it. Default 1000. Environment:
+	 * PINION_TICK_INTERVAL_MS.
+	 */
+	uint32_t tick_interval_ms;
+
+	/*
+	 * One of enum pinion_overflow_policy. Default ignore. Environment:
+	 * PINION_OVERFLOW.
+	 */
+	uint32_t overflow_policy;
 };
 
 /*

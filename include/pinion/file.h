@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A regular file open for reading, with what one must know to read it past the
- * page cache: alignment, size, and whether O_DIRECT works here at all.
+ * A regular file that is open, with what one must know to read and write it
+ * past the page cache: alignment, size, and whether O_DIRECT works here at all.
  */
 #ifndef PINION_FILE_H
 #define PINION_FILE_H
@@ -11,11 +11,12 @@
 
 PINION_BEGIN_DECLS
 
-/* Whether reads go past the page cache. */
+/* Whether reads and writes go past the page cache. */
 enum pinion_direct {
 	/*
 	 * Past the cache unless the file's data is already in it: O_DIRECT on
-	 * cached data is several times slower than reading the cache.
+	 * cached data is several times slower than reading the cache. An empty
+	 * file is written through the cache.
 	 */
 	PINION_DIRECT_AUTO = 0,
 	PINION_DIRECT_ALWAYS = 1, /* wherever the file system allows it */
@@ -30,7 +31,8 @@ enum pinion_direct {
 struct pinion_file {
 	int fd;
 	/*
-	 * Nonzero: reads need the alignments below and bypass the page cache.
+	 * Nonzero: reads and writes need the alignments below and bypass the
+	 * page cache.
 	 */
 	uint32_t is_direct;
 	/*
@@ -58,8 +60,72 @@ struct pinion_file {
 	uint32_t flags;
 };
 
+enum pinion_file_flags {
+	PINION_FILE_READ = 1,
+	PINION_FILE_WRITE = 2,
+	PINION_FILE_CREATE = 4,	    /* unless it exists */
+	PINION_FILE_EXCLUSIVE = 8,  /* with CREATE: -EEXIST if it does */
+	PINION_FILE_TRUNCATE = 16,  /* to no bytes; with WRITE */
+	PINION_FILE_NO_FOLLOW = 32, /* -ELOOP: the last component is a link */
+};
+
 /*
- * Opens `path` for reading and finds out how to read it.
+ * How to open a file.
+ *
+ * Shape: size-versioned; only ever appended to. Initialise with
+ * pinion_file_options_init(), then set what should differ.
+ * Since: 0.1
+ */
+struct pinion_file_options {
+	/*
+	 * Bytes of this struct the caller knows. Set by
+	 * pinion_file_options_init().
+	 */
+	uint32_t size;
+	uint32_t direct; /* enum pinion_direct; default auto */
+	uint32_t flags;	 /* enum pinion_file_flags; default READ */
+	uint32_t mode;	 /* of a new file, less the umask; default 0666 */
+	/*
+	 * Where a relative path starts; default AT_FDCWD, the working folder.
+	 */
+	int32_t folder_fd;
+	uint32_t reserved; /* zero */
+	/*
+	 * RESOLVE_* of openat2(2), to keep a path within a folder or off links.
+	 * Default 0: no restriction.
+	 */
+	uint64_t resolve;
+};
+
+/*
+ * Writes every default; the macro passes the size this program was compiled
+ * with. Any thread; never blocks. Since: 0.1
+ */
+PINION_API void pinion_file_options_init_sized(struct pinion_file_options *options, uint32_t size);
+#define pinion_file_options_init(options) \
+	pinion_file_options_init_sized((options), (uint32_t)sizeof(struct pinion_file_options))
+
+/*
+ * Opens `path` as `options` say and finds out how to read and write it. NULL
+ * options are those of pinion_file_options_init().
+ *
+ * Units: `path` may be longer than PATH_MAX if it is to be found from the
+ * working folder, without CREATE and `resolve`.
+ * Context: any thread; blocks.
+ * Errors: those of openat2(2): -EXDEV, -ELOOP: `resolve` forbids the way.
+ * -EISDIR: a directory. -ENOTSUP: not a regular file (FIFO, socket, device); it
+ * is never opened in a way that blocks. -EINVAL: an unknown flag or value, or
+ * flags that do not fit each other. -E2BIG: the struct is newer than the
+ * library and an unknown field is set. -ENOSYS: `resolve` on a kernel without
+ * openat2, before 5.6.
+ * Since: 0.1
+ */
+PINION_API int pinion_file_open_with(
+	struct pinion_file *file, const char *path, const struct pinion_file_options *options);
+
+/*
+ * Opens `path` for reading and finds out how to read it: the short form of
+ * pinion_file_open_with().
  *
  * Units: `direct` is one of enum pinion_direct. `path` may be longer than
  * PATH_MAX. Symbolic links in the last component are followed.
@@ -71,6 +137,17 @@ struct pinion_file {
  * Since: 0.1
  */
 PINION_API int pinion_file_open(struct pinion_file *file, const char *path, uint32_t direct);
+
+/*
+ * Cuts or extends a file that is open for writing, and `size_bytes` with it.
+ * What is written past the cache comes in whole blocks: this removes the rest
+ * of the last one.
+ *
+ * Context: any thread, with no request on the file in flight; blocks.
+ * Errors: those of ftruncate(2).
+ * Since: 0.1
+ */
+PINION_API int pinion_file_resize(struct pinion_file *file, uint64_t size_bytes);
 
 /*
  * Closes it; a file that never opened (fd < 0) is accepted. Any thread. Since:

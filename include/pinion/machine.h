@@ -47,6 +47,14 @@ struct pinion_machine {
 	 * it.
 	 */
 	char ring_hint[192];
+	/*
+	 * How far up the ladder this kernel reaches, one of enum
+	 * pinion_io_level: PINION_IO_RING is its top, PINION_IO_FALLBACK: no
+	 * rings.
+	 */
+	uint32_t io_level;
+	/* RWF_DONTCACHE, on the file system of the running program. */
+	uint32_t has_dontcache;
 };
 
 /*

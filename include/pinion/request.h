@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A read: a struct in the caller's memory that embeds a task. Its completion
- * is that task becoming ready, so it runs where and when tasks run.
+ * A request: one operation on a file, a struct in the caller's memory that
+ * embeds a task. Its completion is that task becoming ready, so it runs where
+ * and when tasks run.
  */
 #ifndef PINION_REQUEST_H
 #define PINION_REQUEST_H
@@ -12,36 +13,175 @@
 PINION_BEGIN_DECLS
 
 /*
+ * What a request does, the fields it takes besides `task`, `op` and
+ * `deadline_ns`, and its result where it succeeds. A zeroed one reads.
+ */
+enum pinion_op {
+	/*
+	 * file, bytes, offset_bytes, length_bytes, priority. Bytes read: less
+	 * than asked only where the file ends.
+	 */
+	PINION_OP_READ = 0,
+	/*
+	 * The same. length_bytes: a write is done whole or fails. Past the
+	 * cache the length is a multiple of the file's alignment as well; for a
+	 * tail that is not, write the block whole and then cut the file with
+	 * pinion_file_resize().
+	 */
+	PINION_OP_WRITE = 1,
+	PINION_OP_FSYNC = 2,	 /* file. 0: data and size are on the disk */
+	PINION_OP_FDATASYNC = 3, /* file. 0: the data, and what reading it needs */
+	/*
+	 * file, offset_bytes, length_bytes, flags: FALLOC_FL_* of fallocate(2).
+	 * 0.
+	 */
+	PINION_OP_ALLOCATE = 4,
+	/*
+	 * path, options, file: as pinion_file_open_with(), which fills `file`;
+	 * NULL options: for reading. Paths are shorter than PATH_MAX. 0.
+	 */
+	PINION_OP_OPEN = 5,
+	/*
+	 * status, flags: the STATX_* mask, and of what: `path`, or `file` where
+	 * that is NULL; of `options`, which may be NULL, folder_fd and
+	 * PINION_FILE_NO_FOLLOW count. 0.
+	 */
+	PINION_OP_STATX = 6,
+	/*
+	 * file. 0. The descriptor is gone whatever the result is, but for
+	 * -ECANCELED and -ETIME: then the file is as it was.
+	 */
+	PINION_OP_CLOSE = 7,
+	PINION_OP_NOP = 8,     /* 0, after a way through the ring and back */
+	PINION_OP_TIMEOUT = 9, /* -ETIME, when deadline_ns has come */
+	/*
+	 * file, or NULL for all: cancels, as pinion_request_cancel(), every
+	 * request on that very struct that was submitted before this one, on
+	 * all workers, one after the other. How many that were; each of them
+	 * ends for itself, before or after this one. Has no deadline, and
+	 * cannot be cancelled.
+	 */
+	PINION_OP_CANCEL = 10,
+};
+
+struct statx;
+
+/*
  * Shape: embeddable; set `task.run` and the inputs, zero the rest.
- * Owns: the caller's memory; struct, file and memory must stay in place from
- * submit until `task.run` is entered, which happens exactly once, also when
- * the runtime is stopped.
+ * Owns: the caller's memory; the struct and all it points to must stay in place
+ * from submit until `task.run` is entered, which happens exactly once, also
+ * when the request is cancelled and when the runtime is stopped. `task.cancel`
+ * is never called. From then on it may be freed or submitted anew.
  * Since: 0.1
  */
 struct pinion_request {
 	struct pinion_task task;
 	/* Inputs. */
 	struct pinion_file *file;
-	uint8_t *bytes;	       /* where the data goes, aligned as the file asks */
+	uint8_t *bytes;	       /* where the data is, aligned as the file asks */
 	uint64_t offset_bytes; /* a multiple of the file's offset alignment */
-	uint32_t length_bytes; /* likewise, 1 … 0x7ffff000 */
+	uint64_t length_bytes; /* likewise; to read or write 1 … 0x7ffff000 */
+	uint16_t op;	       /* enum pinion_op */
 	/*
-	 * Output: bytes read, less than asked only where the file ends, or a
-	 * negative errno. Valid from the entry of `task.run`.
+	 * As ioprio_set(2) has it, class << 13 | level; 0: that of the thread.
+	 * Only reads and writes through a ring have one.
+	 */
+	uint16_t priority;
+	/*
+	 * Output: as the operation says, or a negative errno. Valid from the
+	 * entry of `task.run`.
 	 */
 	int32_t result;
-	uint64_t private_[6];
+	/*
+	 * On pinion_now_ns()'s clock; 0: none. When it has come the request is
+	 * cancelled, with -ETIME as its result.
+	 */
+	uint64_t deadline_ns;
+	uint32_t flags; /* as the operation says */
+	/*
+	 * Output: bytes from the first on that were read or written, also where
+	 * the result is an error.
+	 */
+	uint32_t done_bytes;
+	const char *path;
+	const struct pinion_file_options *options;
+	struct statx *status;
+	uint64_t private_[14];
 };
 
 /*
- * Starts a read. Interrupted and short reads are continued by the library;
- * any other error of the kernel is passed through in `result`. The submission
- * reaches the kernel at the end of the worker's loop, together with others.
+ * Starts a request: on the calling worker's ring or, from any other thread, on
+ * that of one of the workers in turn. `task.run` is entered on that worker;
+ * with `ring_sharing` on any, but for transfers of pinion_buffer_acquire()'s
+ * memory. The submission reaches the kernel at the end of the worker's loop,
+ * together with others.
  *
- * Context: a task on a worker of `runtime`; never blocks or allocates.
- * Errors: -EINVAL: misaligned for this file, or a length out of range.
- * -EAGAIN: the ring holds as many as it may, wait for a completion and try
- * again. -EPERM: not on a worker of this runtime. -ESHUTDOWN: stopped.
+ * Memory from pinion_buffer_acquire() is known to the ring of its worker, which
+ * saves the kernel work; any other is read and written as well, and counted as
+ * `unregistered_reads` and `unregistered_writes`.
+ *
+ * What is interrupted (EINTR), would block (EAGAIN), or is done in part is
+ * continued by the library, for as long as that makes progress: after 64
+ * attempts in a row without a byte it ends with the last error, or with -EIO
+ * where there was none. Every other result of the kernel is passed through:
+ * sectors that a drive cannot read are -EIO through the page cache, and past it
+ * what the block layer calls it, -ENODATA for most drives.
+ * -ECANCELED is also the result of what is in flight when the runtime is
+ * stopped.
+ *
+ * Reads and writes of files on FUSE are carried out by the worker before its
+ * call returns, since a ring may hand over wrong bytes there where one comes
+ * out short: that call blocks.
+ *
+ * Without io_uring the worker itself carries requests out, some at a time, and
+ * nothing else runs there meanwhile. What it has begun cannot be cancelled.
+ *
+ * Owns: on failure the request stays with the caller, untouched.
+ * Context: any thread; never blocks or allocates.
+ * Errors: -EINVAL: an unknown operation, misaligned for this file, a length out
+ * of range, or an input is missing. -EBUSY: it is in flight, or not zeroed.
+ * -EAGAIN: only on a worker: its ring holds as many as it may, wait for a
+ * completion and try again; those from outside queue. -ESHUTDOWN, -ECHILD: as
+ * pinion_spawn(); on a worker, only when the runtime is being stopped.
+ * Since: 0.1
+ */
+PINION_API int pinion_request_submit(
+	struct pinion_runtime *runtime, struct pinion_request *request);
+
+/*
+ * Starts `count` requests on one worker, in order, all of them or none. From
+ * outside it costs one admission and at most one wake.
+ *
+ * Owns: on failure every request stays with the caller, untouched.
+ * Errors: as pinion_request_submit(), for any of them. -EAGAIN: there is no
+ * room for all. The same request twice in one batch is a mistake that is not
+ * seen. 0 requests are fine.
+ * Since: 0.1
+ */
+PINION_API int pinion_request_submit_batch(
+	struct pinion_runtime *runtime, struct pinion_request *const *requests, uint32_t count);
+
+/*
+ * Asks for the end of a request. `task.run` is entered all the same, once, with
+ * -ECANCELED or with the true result if that came first; a write may have been
+ * done in part (`done_bytes`). Its memory is the kernel's until then, and a
+ * device that hangs keeps it: what the device already works on ends when the
+ * device ends it, and a stop of the runtime waits for that too.
+ *
+ * Owns: the caller makes sure that the request has not been freed by its `run`.
+ * Context: any thread; never blocks or allocates; O(1), without io_uring O(what
+ * is queued on that worker).
+ * Errors: -EALREADY: it is not in flight, or was cancelled before. -ECHILD: as
+ * pinion_spawn().
+ * Since: 0.1
+ */
+PINION_API int pinion_request_cancel(
+	struct pinion_runtime *runtime, struct pinion_request *request);
+
+/*
+ * pinion_request_submit() of a read, whatever `op` says, from a worker only.
+ *
+ * Errors: also -EPERM: not on a worker of this runtime.
  * Since: 0.1
  */
 PINION_API int pinion_read_submit(struct pinion_runtime *runtime, struct pinion_request *request);

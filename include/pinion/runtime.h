@@ -30,7 +30,8 @@ struct pinion_runtime;
  * Errors: -EINVAL: a field is out of range, the log message names it.
  * -E2BIG: the struct is newer than the library and an unknown field is set.
  * -ENOMEM, -EAGAIN: memory or threads ran out, the message names the limit.
- * -ENOSYS, -EPERM and others of io_uring_setup(2): only with PINION_IO_RING.
+ * -ENOSYS, -EPERM and others of io_uring_setup(2): only with a level of rings.
+ * -EOPNOTSUPP: likewise, the kernel cannot live up to that level's name.
  * Since: 0.1
  */
 PINION_API int pinion_runtime_create(
@@ -161,6 +162,19 @@ PINION_API uint32_t pinion_runtime_worker_count(const struct pinion_runtime *run
 PINION_API int pinion_worker_index(const struct pinion_runtime *runtime);
 
 /*
+ * The context of the worker of `runtime` that runs the calling code, as the
+ * configuration's `after_start` made it, or NULL. A task may go on elsewhere
+ * once it has returned: it asks anew each time it is entered, and does not keep
+ * what it got.
+ *
+ * Errors: -ENOENT: the caller is not a worker of this runtime, and
+ * *out_context is left. -ECHILD: as pinion_spawn().
+ * Context: any thread; a few nanoseconds.
+ * Since: 0.1
+ */
+PINION_API int pinion_worker_context(const struct pinion_runtime *runtime, void **out_context);
+
+/*
  * What the workers have done so far. Each figure is exact once the runtime is
  * drained or stopped; before, it is a moment's reading of each worker in turn.
  *
@@ -187,6 +201,15 @@ struct pinion_runtime_counters {
 	uint64_t searches;		  /* times a worker looked into the others' queues */
 	uint64_t spin_hits;		  /* times it found work while spinning */
 	uint64_t park_timeout_found_work; /* wake-ups only the safety net caught; 0 */
+	uint64_t write_bytes;		  /* bytes that completed writes took */
+	uint64_t unregistered_writes;	  /* writes from memory the ring does not know */
+	uint64_t requests_cancelled;	  /* ended with ECANCELED */
+	uint64_t requests_timed_out;	  /* ended with ETIME, timeouts among them */
+	uint64_t tasks_unwound;		  /* ended otherwise than by returning */
+	uint64_t ticks;			  /* calls of `on_tick` */
+	uint64_t cached_reads;		  /* requests copied from the page cache at once */
+	uint64_t dontcache_reads;	  /* whose pages the kernel dropped by itself */
+	uint64_t evicted_reads;		  /* likewise, asked for behind each read */
 };
 
 PINION_API void pinion_runtime_counters(const struct pinion_runtime *runtime,
@@ -207,6 +230,20 @@ struct pinion_runtime_facts {
 	uint32_t page_bytes;	    /* smallest page size any arena got */
 	const char *doorbell;	    /* "send_msg_ring", "eventfd" or "none" */
 	const char *fallback_cause; /* why there is no ring, or NULL */
+	/* The workers' arenas, all together. */
+	uint64_t arena_bytes;
+	uint64_t huge_bytes;	    /* of these, on pages of 2 MiB or more */
+	uint64_t hugetlb_bytes;	    /* of these, set aside by the administrator */
+	uint64_t registered_bytes;  /* of arena_bytes, with at least one ring */
+	uint32_t arenas_shared;	    /* workers whose ring knows all arenas, not its own alone */
+	uint32_t arenas_unexamined; /* whose huge_bytes the kernel does not tell: as asked */
+	/*
+	 * Of the worker that has the fewest: pages on its NUMA node,
+	 * thousandths. UINT32_MAX: the kernel does not tell.
+	 */
+	uint32_t local_permille;
+	uint32_t buffer_count; /* large ones of each worker, as far as memory allowed */
+	const char *io_level;  /* as PINION_IO_LEVEL spells the one in force; "ring": all */
 };
 
 PINION_API void pinion_runtime_facts(

@@ -29,6 +29,9 @@ typedef int (*pinion_task_fn)(struct pinion_task *task);
 
 enum pinion_task_flags {
 	PINION_TASK_MANDATORY = 1, /* run even if the runtime is stopped first */
+	/* Its lane (lane.h); neither: normal, both: an error. */
+	PINION_TASK_HIGH = 2,
+	PINION_TASK_LOW = 4,
 };
 
 /*

@@ -31,12 +31,13 @@ PINION_API uint64_t pinion_now_ns(void);
 
 /*
  * Has the task run when `deadline_ns` has come, never earlier; later by as long
- * as its worker is busy with another task at that time. 0 or a time that has
- * passed: as soon as possible. UINT64_MAX: never.
+ * as its worker is busy with another task at that time, but not much longer
+ * than `sentry_us` of the configuration while another worker sleeps. 0 or a
+ * time that has passed: as soon as possible. UINT64_MAX: never.
  * pinion_runtime_drain() waits for timers as for all other work;
  * pinion_runtime_stop() gives them to their `cancel`.
  *
- * Started on a worker, it waits there; started elsewhere, on one in turn.
+ * Started on a worker, it waits there; started elsewhere, on any.
  *
  * Context: any thread; never blocks or allocates; O(1).
  * Errors: as pinion_spawn(); -EBUSY: it is started and not yet over.
@@ -47,7 +48,7 @@ PINION_API int pinion_timer_start(
 
 /*
  * Ends a timer early: `task.cancel` is called instead of `task.run`, soon, on
- * the worker on which it waits.
+ * the worker on which it waits, after the task that this is busy with.
  *
  * Owns: the timer is still the runtime's until then. The caller makes sure that
  * it has not been freed by its `run`.

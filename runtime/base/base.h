@@ -23,6 +23,15 @@
 #define PIN_LIKELY(condition) __builtin_expect(!!(condition), 1)
 #define PIN_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 
+/* What a hot path leaves seldom: its registers are not the hot path's. */
+#define PIN_APART __attribute__((noinline))
+
+/* What is written once, and on a hot path as well as off it. */
+#define PIN_INLINE inline __attribute__((always_inline))
+
+/* A function that the path beside it should not pay for. */
+#define PIN_RARE __attribute__((noinline, cold))
+
 /* Thread-local without a call in a shared library; a few bytes at most. */
 #define PIN_TLS_INITIAL __attribute__((tls_model("initial-exec")))
 

@@ -1,32 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A count budget: so many of something, and those who want one when there is
- * none wait asleep. Threads outside the runtime wait; workers only give back.
+ * What a budget consists of. All of it is protected by the lock of its waiters,
+ * so several kinds are taken in one step: nobody ever holds a part of what it
+ * wants while it waits for the rest, and there is nothing to deadlock on.
  *
- * [BUDGET-1] release adds, then looks for waiters; a waiter announces itself,
- * then looks at the count, and the futex compares it once more. Both sides are
- * seq_cst, so one of them sees the other; without that a waiter could sleep on
- * a unit that was given back between its look and its announcement.
+ * What a waiter demands is the address of its amounts.
  */
 #ifndef PIN_CORE_BUDGET_H
 #define PIN_CORE_BUDGET_H
 
-#include "runtime/base/base.h"
-#include "runtime/host/host.h"
+#include "runtime/core/wait.h"
+
+#include <pinion/budget.h>
 
 struct pin_budget {
-	const struct pin_host *host;			   /* [const] */
-	struct pin_atomic_u32 available PIN_CACHE_ALIGNED; /* [W:any R:any] */
-	struct pin_atomic_u32 waiters;			   /* [W:waiters R:any] */
+	struct pin_waiters waiters;
+	struct pinion_runtime *runtime;	      /* [const] may be NULL */
+	uint32_t kind_count;		      /* [const] */
+	uint64_t totals[PINION_BUDGET_KINDS]; /* [const] */
+	/* [lock:waiters] at most the totals */
+	uint64_t available[PINION_BUDGET_KINDS];
 };
 
-void pin_budget_init(struct pin_budget *budget, const struct pin_host *host, uint32_t units);
-
-bool pin_budget_try_acquire(struct pin_budget *budget);
-
-/* Waits for a unit. Not on a worker. */
-void pin_budget_acquire(struct pin_budget *budget);
-
-void pin_budget_release(struct pin_budget *budget);
+_Static_assert(sizeof(struct pin_budget) <= sizeof(struct pinion_budget), "fits");
+_Static_assert(sizeof(struct pinion_budget) == 192, "released size");
 
 #endif

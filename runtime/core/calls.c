@@ -4,13 +4,16 @@
  * worker, and goes by way of the gate if there is none.
  */
 #include "runtime/base/check.h"
+#include "runtime/core/flight.h"
 #include "runtime/core/io.h"
+#include "runtime/core/lane.h"
 #include "runtime/core/runtime.h"
 #include "runtime/core/runtime_state.h"
 #include "runtime/core/spawn.h"
 #include "runtime/core/step.h"
 #include "runtime/core/task.h"
 #include "runtime/core/timer.h"
+#include "runtime/core/wait.h"
 #include "runtime/core/wake.h"
 
 #include <errno.h>
@@ -18,16 +21,30 @@
 #include <pinion/request.h>
 #include <pinion/timer.h>
 
-#define TASK_FLAGS ((uint32_t)PINION_TASK_MANDATORY)
+#define PLAIN_FLAGS ((uint32_t)PINION_TASK_MANDATORY)
+#define TASK_FLAGS (PLAIN_FLAGS | (uint32_t)PIN_TASK_LANES)
 
 /* ---- spawning ---- */
 
-static bool is_task(const struct pinion_task *task)
+/* Of the normal lane. */
+static inline bool is_plain_task(const struct pinion_task *task)
 {
-	return task != NULL && task->run != NULL && (task->flags & ~TASK_FLAGS) == 0;
+	return task != NULL && task->run != NULL && (task->flags & ~PLAIN_FLAGS) == 0;
 }
 
-static int check_task(const struct pinion_runtime *runtime, const struct pinion_task *task)
+static bool is_lane_task(const struct pinion_task *task)
+{
+	return task != NULL && task->run != NULL && (task->flags & ~TASK_FLAGS) == 0 &&
+		(task->flags & PIN_TASK_LANES) != PIN_TASK_LANES;
+}
+
+static inline bool is_task(const struct pinion_task *task)
+{
+	return PIN_LIKELY(is_plain_task(task)) || is_lane_task(task);
+}
+
+static PIN_INLINE int check_task(
+	const struct pinion_runtime *runtime, const struct pinion_task *task)
 {
 	if (!is_task(task)) {
 		return -EINVAL;
@@ -35,13 +52,39 @@ static int check_task(const struct pinion_runtime *runtime, const struct pinion_
 	return pin_runtime_is_foreign(runtime) ? -ECHILD : 0;
 }
 
+/* Apart by lanes before any is pushed: then it may run, and its memory go. */
+static PIN_APART void push_lanes(struct pin_shared *shared, struct pin_list *mixed)
+{
+	struct pin_list lists[PIN_LANES] = {{0}};
+	uint32_t counts[PIN_LANES] = {0};
+	struct pin_link *link;
+
+	while ((link = pin_list_pop(mixed)) != NULL) {
+		enum pinion_lane lane = pin_task_lane(pin_task_of(link));
+
+		pin_list_push(&lists[lane], link);
+		counts[lane]++;
+	}
+	for (uint32_t lane = 0; lane < PIN_LANES; lane++) {
+		if (counts[lane] > 0) {
+			pin_lane_push(shared, NULL, lane, &lists[lane], counts[lane]);
+		}
+	}
+}
+
 static void push_admitted(
 	struct pin_shared *shared, struct pinion_task *const *tasks, uint32_t count)
 {
 	struct pin_list list = {0};
+	uint32_t flags = 0;
 
 	for (uint32_t i = 0; i < count; i++) {
+		flags |= tasks[i]->flags;
 		pin_list_push(&list, pin_task_link(tasks[i]));
+	}
+	if (PIN_UNLIKELY((flags & PIN_TASK_LANES) != 0)) {
+		push_lanes(shared, &list);
+		return;
 	}
 	pin_injector_push(&shared->injector, &list);
 	pin_wake_one(shared, NULL);
@@ -58,17 +101,32 @@ static int spawn_outside(
 	return 0;
 }
 
+/* In a lane, or refused. */
+static PIN_APART int spawn_in_lane(
+	struct pinion_runtime *runtime, struct pin_worker *worker, struct pinion_task *task)
+{
+	int rc = check_task(runtime, task);
+
+	if (rc != 0) {
+		return rc;
+	}
+	return worker != NULL ? pin_worker_spawn_lanes(worker, &task, 1)
+			      : spawn_outside(&runtime->shared, &task, 1);
+}
+
 int pinion_spawn(struct pinion_runtime *runtime, struct pinion_task *task)
 {
 	struct pin_worker *worker = pin_runtime_own_worker(runtime);
-	int rc;
 
+	if (PIN_UNLIKELY(!is_plain_task(task))) {
+		return spawn_in_lane(runtime, worker, task);
+	}
 	/* A worker's thread is never a child's. */
 	if (PIN_LIKELY(worker != NULL)) {
-		return PIN_LIKELY(is_task(task)) ? pin_worker_spawn(worker, task) : -EINVAL;
+		return pin_worker_spawn(worker, task);
 	}
-	rc = check_task(runtime, task);
-	return rc == 0 ? spawn_outside(&runtime->shared, &task, 1) : rc;
+	return pin_runtime_is_foreign(runtime) ? -ECHILD
+					       : spawn_outside(&runtime->shared, &task, 1);
 }
 
 int pinion_respawn(struct pinion_runtime *runtime, struct pinion_task *task)
@@ -129,6 +187,7 @@ int pinion_spawn_batch(
 	struct pinion_runtime *runtime, struct pinion_task *const *tasks, uint32_t count)
 {
 	struct pin_worker *worker = pin_runtime_own_worker(runtime);
+	uint32_t flags = 0;
 
 	if (pin_runtime_is_foreign(runtime)) {
 		return -ECHILD;
@@ -139,12 +198,16 @@ int pinion_spawn_batch(
 		if (rc != 0) {
 			return rc;
 		}
+		flags |= tasks[i]->flags;
 	}
 	if (count == 0) {
 		return 0;
 	}
-	return worker != NULL ? pin_worker_spawn_batch(worker, tasks, count)
-			      : spawn_outside(&runtime->shared, tasks, count);
+	if (worker == NULL) {
+		return spawn_outside(&runtime->shared, tasks, count);
+	}
+	return (flags & PIN_TASK_LANES) == 0 ? pin_worker_spawn_batch(worker, tasks, count)
+					     : pin_worker_spawn_lanes(worker, tasks, count);
 }
 
 /*
@@ -195,12 +258,9 @@ uint64_t pinion_now_ns(void)
 
 static void post_timer(struct pin_shared *shared, struct pinion_timer *timer)
 {
-	uint32_t number = pin_fetch_add_relaxed_u32(&shared->next_timer_worker, 1);
-	struct pin_worker *target = &shared->workers[number % shared->worker_count];
-
-	pin_timer_post(target, timer);
-	pin_inbox_push(&target->inbox, pin_task_link(&timer->task));
-	pin_wake_worker(target, NULL);
+	pin_timer_post(timer);
+	pin_inbox_push(&shared->timer_inbox, pin_task_link(&timer->task));
+	pin_wake_one(shared, NULL);
 }
 
 int pinion_timer_start(
@@ -246,13 +306,150 @@ int pinion_timer_cancel(struct pinion_runtime *runtime, struct pinion_timer *tim
 	return 0;
 }
 
+/* ---- waits ---- */
+
+int pinion_wait_cancel(struct pinion_runtime *runtime, struct pinion_wait *wait)
+{
+	return pin_runtime_is_foreign(runtime) ? -ECHILD : pin_wait_cancel(wait);
+}
+
+int pin_runtime_await(
+	struct pinion_runtime *runtime, struct pinion_wait *wait, const struct pin_wait_aim *aim)
+{
+	struct pin_worker *worker = pin_runtime_own_worker(runtime);
+
+	if (pin_runtime_is_foreign(runtime)) {
+		return -ECHILD;
+	}
+	return worker != NULL ? pin_wait_begin(worker, wait, aim) : -EPERM;
+}
+
+int pin_runtime_wait(const struct pinion_runtime *runtime, struct pin_waiters *waiters,
+	struct pin_waiter *waiter, uint64_t deadline_ns)
+{
+	if (runtime != NULL && pin_runtime_is_foreign(runtime)) {
+		return -ECHILD;
+	}
+	if (runtime != NULL && pin_runtime_own_thread(runtime) != NULL) {
+		return pin_waiters_try(waiters, waiter) ? 0 : -EDEADLK;
+	}
+	return pin_waiters_wait(waiters, waiter, deadline_ns);
+}
+
+/* ---- requests ---- */
+
+/* All in the inbox of one worker, in order. */
+static int submit_outside(
+	struct pin_shared *shared, struct pinion_request *const *requests, uint32_t count)
+{
+	uint32_t number = pin_fetch_add_relaxed_u32(&shared->next_request_worker, 1);
+	struct pin_worker *target = &shared->workers[number % shared->worker_count];
+	int rc = pin_flight_claim(requests, count);
+
+	if (rc != 0) {
+		return rc;
+	}
+	if (!pin_gate_admit(&shared->gate, count)) {
+		pin_flight_disclaim(requests, count);
+		return -ESHUTDOWN;
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		pin_flight_post(target, requests[i]);
+	}
+	pin_wake_worker(target, NULL);
+	return 0;
+}
+
+int pinion_request_submit_batch(
+	struct pinion_runtime *runtime, struct pinion_request *const *requests, uint32_t count)
+{
+	struct pin_worker *worker = pin_runtime_own_worker(runtime);
+
+	if (pin_runtime_is_foreign(runtime)) {
+		return -ECHILD;
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		/* The library's own operations come behind. */
+		if (requests[i] == NULL || requests[i]->op > PINION_OP_CANCEL) {
+			return -EINVAL;
+		}
+	}
+	if (count == 0) {
+		return 0;
+	}
+	return worker != NULL ? pin_worker_submit(worker, requests, count)
+			      : submit_outside(&runtime->shared, requests, count);
+}
+
+int pinion_request_submit(struct pinion_runtime *runtime, struct pinion_request *request)
+{
+	struct pin_worker *worker = pin_runtime_own_worker(runtime);
+
+	if (pin_runtime_is_foreign(runtime)) {
+		return -ECHILD;
+	}
+	/* The library's own operations come behind. */
+	if (PIN_UNLIKELY(request == NULL || request->op > PINION_OP_CANCEL)) {
+		return -EINVAL;
+	}
+	return PIN_LIKELY(worker != NULL) ? pin_worker_submit_one(worker, request)
+					  : submit_outside(&runtime->shared, &request, 1);
+}
+
+int pinion_request_cancel(struct pinion_runtime *runtime, struct pinion_request *request)
+{
+	struct pin_shared *shared = &runtime->shared;
+	struct pin_worker *worker = pin_runtime_own_worker(runtime);
+	bool must_post;
+	uint32_t index;
+	int rc;
+
+	if (pin_runtime_is_foreign(runtime)) {
+		return -ECHILD;
+	}
+	rc = pin_flight_cancel(shared, worker, request, &must_post, &index);
+	if (must_post) {
+		pin_inbox_push(&shared->workers[index].inbox, pin_task_link(&request->task));
+		pin_wake_worker(&shared->workers[index], worker);
+	}
+	return rc;
+}
+
+int pinion_read_submit(struct pinion_runtime *runtime, struct pinion_request *request)
+{
+	struct pin_worker *worker = pin_runtime_own_worker(runtime);
+
+	if (pin_runtime_is_foreign(runtime)) {
+		return -ECHILD;
+	}
+	if (worker == NULL) {
+		return -EPERM;
+	}
+	request->op = PINION_OP_READ;
+	return pin_worker_submit_one(worker, request);
+}
+
 /* ---- on a worker ---- */
 
 int pinion_worker_index(const struct pinion_runtime *runtime)
 {
-	const struct pin_worker *worker = pin_runtime_own_worker(runtime);
+	const struct pin_worker *worker = pin_runtime_own_thread(runtime);
 
 	return worker != NULL && !pin_runtime_is_foreign(runtime) ? (int)worker->index : -ENOENT;
+}
+
+int pinion_worker_context(const struct pinion_runtime *runtime, void **out_context)
+{
+	const struct pin_worker *worker = pin_runtime_own_thread(runtime);
+
+	if (pin_runtime_is_foreign(runtime)) {
+		return -ECHILD;
+	}
+	if (worker == NULL) {
+		return -ENOENT;
+	}
+	*out_context = worker->context;
+	return 0;
 }
 
 bool pinion_should_yield(struct pinion_runtime *runtime)
@@ -263,23 +460,11 @@ bool pinion_should_yield(struct pinion_runtime *runtime)
 		pin_worker_should_yield(worker);
 }
 
-int pinion_read_submit(struct pinion_runtime *runtime, struct pinion_request *request)
-{
-	struct pin_worker *worker = pin_runtime_own_worker(runtime);
-
-	if (pin_runtime_is_foreign(runtime)) {
-		return -ECHILD;
-	}
-	return worker != NULL ? pin_worker_read(worker, request) : -EPERM;
-}
-
 int pinion_buffer_acquire(
 	struct pinion_runtime *runtime, size_t min_bytes, struct pinion_buffer *out_buffer)
 {
 	struct pin_worker *worker = pin_runtime_own_worker(runtime);
 	const struct pinion_config *config = &runtime->shared.config;
-	uint8_t *bytes;
-	uint32_t index;
 
 	if (pin_runtime_is_foreign(runtime)) {
 		return -ECHILD;
@@ -290,16 +475,7 @@ int pinion_buffer_acquire(
 	if (min_bytes > config->buffer_bytes) {
 		return -EINVAL;
 	}
-	bytes = pin_worker_buffer_acquire(worker, min_bytes, &index);
-	if (bytes == NULL) {
-		return -EAGAIN;
-	}
-	out_buffer->bytes = bytes;
-	out_buffer->index = index;
-	out_buffer->size_bytes = min_bytes > config->small_buffer_bytes
-		? config->buffer_bytes
-		: config->small_buffer_bytes;
-	return 0;
+	return pin_worker_buffer_acquire(worker, min_bytes, out_buffer) ? 0 : -EAGAIN;
 }
 
 void pinion_buffer_release(struct pinion_runtime *runtime, struct pinion_buffer *buffer)
@@ -307,6 +483,6 @@ void pinion_buffer_release(struct pinion_runtime *runtime, struct pinion_buffer 
 	struct pin_worker *worker = pin_runtime_own_worker(runtime);
 
 	PIN_CHECK(worker != NULL);
-	pin_worker_buffer_release(worker, buffer->bytes, buffer->index);
+	pin_worker_buffer_release(worker, buffer);
 	*buffer = (struct pinion_buffer){0};
 }

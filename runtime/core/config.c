@@ -6,6 +6,7 @@
 #include "runtime/core/config.h"
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
+#include "runtime/sched/lanes.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -14,23 +15,32 @@
 
 /* The struct as first released; a smaller one was never valid. */
 #define CONFIG_BYTES_MIN sizeof(struct pinion_config)
-_Static_assert(sizeof(struct pinion_config) == 136, "released size");
+_Static_assert(sizeof(struct pinion_config) == 264, "released size");
 
 struct field {
 	const char *name;
 	const char *variable; /* in the environment, or NULL */
 	size_t offset;
-	uint32_t standard;
-	uint32_t min;
-	uint32_t max;
-	uint32_t multiple;	  /* of which the value must be one; 1: any */
+	size_t bytes; /* of the member: 4 or 8 */
+	uint64_t standard;
+	uint64_t min;
+	uint64_t max;
+	uint64_t multiple;	  /* of which the value must be one; 1: any */
 	const char *const *words; /* the values' names in the environment; NULL: numbers */
+	bool is_set;		  /* the first word is the empty set, the others a bit each */
 };
 
 #define FIELD(member, variable, standard, min, max, multiple, words) \
 	{ \
-#member, variable, offsetof(struct pinion_config, member), standard, min, max, \
-			multiple, words \
+#member, variable, offsetof(struct pinion_config, member), \
+			sizeof(((struct pinion_config *)0)->member), standard, min, max, multiple, \
+			words, false \
+	}
+#define SET(member, variable, bits, words) \
+	{ \
+#member, variable, offsetof(struct pinion_config, member), \
+			sizeof(((struct pinion_config *)0)->member), 0, 0, (1u << (bits)) - 1, 1, \
+			words, true \
 	}
 #define NUMBER(member, variable, standard, min, max) \
 	FIELD(member, variable, standard, min, max, 1, NULL)
@@ -42,14 +52,28 @@ enum {
 	BUFFERS_DIVIDED = 32,
 };
 
+#define POOL_BYTES_MAX (UINT64_C(64) << 30)
+
 static const uint64_t seed_standard = 0x853c49e6748fea9b;
 
-static const char *const io_level_words[] = {"auto", "fallback", "ring", NULL};
+static const char *const io_level_words[] = {
+	"auto", "fallback", "ring", "ring-basic", "ring-coop", "ring-defer", "ring-message", NULL};
+static const char *const io_feature_words[] = {"nothing", "ext-arg", "openat", "registered-buffers",
+	"registered-ring", "coop-taskrun", "single-issuer", "defer-taskrun", "statx-dioalign",
+	"cachestat", "clone-buffers", "send-msg-ring", "no-iowait", "dontcache", NULL};
+enum {
+	IO_FEATURES = PIN_ARRAY_COUNT(io_feature_words) - 2,
+};
+_Static_assert(PINION_IO_DONTCACHE == 1 << (IO_FEATURES - 1), "a word for each feature");
+_Static_assert(PINION_IO_RING_MESSAGE == PIN_ARRAY_COUNT(io_level_words) - 2, "one for each level");
+static const char *const ring_sharing_words[] = {"own", "shared", NULL};
 static const char *const queue_order_words[] = {"fifo", "lifo", NULL};
 static const char *const wake_policy_words[] = {"near", "lowest", "rotate", NULL};
+static const char *const assist_words[] = {"off", "idle", NULL};
+static const char *const overflow_policy_words[] = {"ignore", "report", "unwind", NULL};
 static const char *const fault_policy_words[] = {"isolate", "fail_fast", NULL};
 
-/* All but `size`, the log and the seed. */
+/* All but `size`, the seed and what is a pointer. */
 static const struct field fields[] = {
 	NUMBER(worker_count, "PINION_WORKERS", 0, 0, 4096),
 	NUMBER(use_smt, "PINION_SMT", 0, 0, 1),
@@ -63,9 +87,10 @@ static const struct field fields[] = {
 	FIELD(small_buffer_bytes, "PINION_SMALL_BUFFER_BYTES", 64 << 10, 4096, BUFFER_BYTES_MAX,
 		4096, NULL),
 	NUMBER(small_buffer_count, "PINION_SMALL_BUFFERS", 48, 1, 65536),
-	FIELD(io_level, "PINION_IO_LEVEL", PINION_IO_AUTO, PINION_IO_AUTO, PINION_IO_RING, 1,
-		io_level_words),
-	NUMBER(reserved, NULL, 0, 0, 0),
+	FIELD(io_level, "PINION_IO_LEVEL", PINION_IO_AUTO, PINION_IO_AUTO, PINION_IO_RING_MESSAGE,
+		1, io_level_words),
+	FIELD(ring_sharing, "PINION_RING_SHARING", PINION_RING_OWN, PINION_RING_OWN,
+		PINION_RING_SHARED, 1, ring_sharing_words),
 	FIELD(queue_order, "PINION_QUEUE_ORDER", PINION_QUEUE_FIFO, PINION_QUEUE_FIFO,
 		PINION_QUEUE_LIFO, 1, queue_order_words),
 	NUMBER(queue_tasks, "PINION_QUEUE_TASKS", 256, 4, 65536),
@@ -83,19 +108,47 @@ static const struct field fields[] = {
 		wake_policy_words),
 	FIELD(fault_policy, "PINION_FAULT_POLICY", PINION_FAULT_ISOLATE, PINION_FAULT_ISOLATE,
 		PINION_FAIL_FAST, 1, fault_policy_words),
+	FIELD(pool_bytes, "PINION_POOL_BYTES", 0, 0, POOL_BYTES_MAX, 4096, NULL),
+	NUMBER(sentry_us, "PINION_SENTRY_US", 10000, 0, 60000000),
+	SET(io_without, "PINION_IO_WITHOUT", IO_FEATURES, io_feature_words),
+	NUMBER(lane_floor, "PINION_LANE_FLOOR", 16, 0, 65535),
+	NUMBER(low_max_wait_ms, "PINION_LOW_MAX_WAIT_MS", 0, 0, 86400000),
+	FIELD(assist, "PINION_ASSIST", PINION_ASSIST_OFF, PINION_ASSIST_OFF, PINION_ASSIST_IDLE, 1,
+		assist_words),
+	NUMBER(assist_reserve, "PINION_ASSIST_RESERVE", 1, 0, 4096),
+	NUMBER(high_warn_depth, "PINION_HIGH_WARN_DEPTH", 100, 0, UINT32_MAX),
+	NUMBER(normal_warn_depth, "PINION_NORMAL_WARN_DEPTH", 0, 0, UINT32_MAX),
+	NUMBER(low_warn_depth, "PINION_LOW_WARN_DEPTH", 0, 0, UINT32_MAX),
+	NUMBER(reserved, NULL, 0, 0, 0),
+	NUMBER(tick_interval_ms, "PINION_TICK_INTERVAL_MS", 1000, 1, 3600000),
+	FIELD(overflow_policy, "PINION_OVERFLOW", PINION_OVERFLOW_IGNORE, PINION_OVERFLOW_IGNORE,
+		PINION_OVERFLOW_UNWIND, 1, overflow_policy_words),
 };
 
-static uint32_t read_field(const struct pinion_config *config, const struct field *field)
+static uint64_t read_field(const struct pinion_config *config, const struct field *field)
 {
-	uint32_t value;
+	const uint8_t *member = (const uint8_t *)config + field->offset;
+	uint64_t wide;
+	uint32_t narrow;
 
-	memcpy(&value, (const uint8_t *)config + field->offset, sizeof(value));
-	return value;
+	if (field->bytes == sizeof(wide)) {
+		memcpy(&wide, member, sizeof(wide));
+		return wide;
+	}
+	memcpy(&narrow, member, sizeof(narrow));
+	return narrow;
 }
 
-static void write_field(struct pinion_config *config, const struct field *field, uint32_t value)
+static void write_field(struct pinion_config *config, const struct field *field, uint64_t value)
 {
-	memcpy((uint8_t *)config + field->offset, &value, sizeof(value));
+	uint8_t *member = (uint8_t *)config + field->offset;
+	uint32_t narrow = (uint32_t)value;
+
+	if (field->bytes == sizeof(value)) {
+		memcpy(member, &value, sizeof(value));
+	} else {
+		memcpy(member, &narrow, sizeof(narrow));
+	}
 }
 
 void pinion_config_init_sized(struct pinion_config *config, uint32_t size)
@@ -113,13 +166,14 @@ static int check_field(
 	const struct pin_log *log, const struct field *field, uint64_t value, const char *source)
 {
 	if (value < field->min || value > field->max) {
-		pin_log(log, PINION_LOG_ERROR, "%s: %llu is out of range, it must be %u to %u",
-			source, (unsigned long long)value, field->min, field->max);
+		pin_log(log, PINION_LOG_ERROR, "%s: %llu is out of range, it must be %llu to %llu",
+			source, (unsigned long long)value, (unsigned long long)field->min,
+			(unsigned long long)field->max);
 		return -EINVAL;
 	}
 	if (value % field->multiple != 0) {
-		pin_log(log, PINION_LOG_ERROR, "%s: %llu is not a multiple of %u", source,
-			(unsigned long long)value, field->multiple);
+		pin_log(log, PINION_LOG_ERROR, "%s: %llu is not a multiple of %llu", source,
+			(unsigned long long)value, (unsigned long long)field->multiple);
 		return -EINVAL;
 	}
 	return 0;
@@ -155,6 +209,31 @@ static int check_together(const struct pin_log *log, const struct pinion_config 
 			config->small_buffer_bytes, config->buffer_bytes);
 		return -EINVAL;
 	}
+	if (config->lane_floor == 1) {
+		pin_log(log, PINION_LOG_ERROR,
+			"lane_floor: 1 would be all of the tasks: 0 is strict, 2 every other one");
+		return -EINVAL;
+	}
+	if (config->arena_map == NULL && config->arena_unmap != NULL) {
+		pin_log(log, PINION_LOG_ERROR, "arena_unmap: given without arena_map");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int check_lanes(const struct pin_log *log, const struct pinion_config *config)
+{
+	struct pin_lane_plan plan;
+	const char *fault = pin_lane_plan_parse(&plan, config->lanes);
+
+	if (fault == NULL &&
+		pin_lane_plan_complete(&plan, config->worker_count, config->worker_count) == 0) {
+		fault = "it does not fit worker_count";
+	}
+	if (fault != NULL) {
+		pin_log(log, PINION_LOG_ERROR, "lanes: \"%s\": %s", config->lanes, fault);
+		return -EINVAL;
+	}
 	return 0;
 }
 
@@ -180,6 +259,9 @@ int pin_config_accept(struct pinion_config *out_config, const struct pinion_conf
 		}
 	}
 	rc = check_together(&log, &config);
+	if (rc == 0) {
+		rc = check_lanes(&log, &config);
+	}
 	if (rc < 0) {
 		return rc;
 	}
@@ -207,18 +289,68 @@ static bool parse_number(const char *text, int base, uint64_t *out_value)
 	return errno == 0 && end != text && *end == '\0' && strchr(text, '-') == NULL;
 }
 
+static bool parse_word(
+	const char *text, size_t length, const struct field *field, uint64_t *out_index)
+{
+	for (size_t i = 0; field->words[i] != NULL; i++) {
+		if (strlen(field->words[i]) == length &&
+			memcmp(text, field->words[i], length) == 0) {
+			*out_index = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Words with commas between them. */
+static bool parse_set(const char *text, const struct field *field, uint64_t *out_value)
+{
+	uint64_t value = 0;
+
+	for (;;) {
+		size_t length = strcspn(text, ",");
+		uint64_t index;
+
+		if (!parse_word(text, length, field, &index)) {
+			return false;
+		}
+		value |= index == 0 ? 0 : UINT64_C(1) << (index - 1);
+		if (text[length] == '\0') {
+			*out_value = value;
+			return true;
+		}
+		text += length + 1;
+	}
+}
+
 static bool parse_value(const char *text, const struct field *field, uint64_t *out_value)
 {
 	if (field->words == NULL) {
 		return parse_number(text, 10, out_value);
 	}
-	for (size_t i = 0; field->words[i] != NULL; i++) {
-		if (strcmp(text, field->words[i]) == 0) {
-			*out_value = i;
-			return true;
-		}
+	if (field->is_set) {
+		return parse_set(text, field, out_value);
 	}
-	return false;
+	return parse_word(text, strlen(text), field, out_value);
+}
+
+/* The text stays where it is; that of the default is the default. */
+static int read_lanes(struct pinion_config *config, const struct pin_log *log)
+{
+	const char *text = getenv("PINION_LANES");
+	struct pin_lane_plan plan;
+	const char *fault;
+
+	if (text == NULL || text[0] == '\0') {
+		return 0;
+	}
+	fault = pin_lane_plan_parse(&plan, text);
+	if (fault != NULL) {
+		pin_log(log, PINION_LOG_ERROR, "PINION_LANES: \"%s\": %s", text, fault);
+		return -EINVAL;
+	}
+	config->lanes = strcmp(text, "hnl") == 0 ? NULL : text;
+	return 0;
 }
 
 static int read_seed(struct pinion_config *config, const struct pin_log *log)
@@ -240,12 +372,12 @@ static int read_seed(struct pinion_config *config, const struct pin_log *log)
 int pinion_config_from_env(struct pinion_config *config)
 {
 	struct pin_log log = {.fn = config->log, .arg = config->log_arg};
+	int rc;
 
 	for (size_t i = 0; i < PIN_ARRAY_COUNT(fields); i++) {
 		const struct field *field = &fields[i];
 		const char *text = field->variable == NULL ? NULL : getenv(field->variable);
 		uint64_t value;
-		int rc;
 
 		if (text == NULL || text[0] == '\0') {
 			continue;
@@ -259,7 +391,8 @@ int pinion_config_from_env(struct pinion_config *config)
 		if (rc < 0) {
 			return rc;
 		}
-		write_field(config, field, (uint32_t)value);
+		write_field(config, field, value);
 	}
-	return read_seed(config, &log);
+	rc = read_lanes(config, &log);
+	return rc < 0 ? rc : read_seed(config, &log);
 }

@@ -13,7 +13,10 @@
 
 extern struct pin_atomic_u32 pin_forked_count; /* [W:a child after fork R:any] */
 
-/* Keeps the count from now on; `in_child` is called in each child as well. */
+/*
+ * Keeps the count from now on; `in_child` is called in each child as well, once
+ * however often it is given. Any thread.
+ */
 void pin_forked_watch(void (*in_child)(void));
 
 static inline uint32_t pin_forked_now(void)

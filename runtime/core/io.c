@@ -1,61 +1,40 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A worker's requests and buffers, on the worker itself.
+ * A worker's buffers, on the worker itself.
  */
 #include "runtime/core/io.h"
 #include "runtime/base/check.h"
 #include "runtime/core/spawn.h"
-
-#include <errno.h>
 
 enum {
 	/* Marks the index of a small buffer. */
 	SMALL_BUFFER = 1u << 31,
 };
 
-int pin_worker_read(struct pin_worker *worker, struct pinion_request *request)
+static bool acquire(struct pin_pool *pool, struct pinion_buffer *out_buffer)
 {
-	int rc = pin_shared_is_stopping(worker->shared)
-		? -ESHUTDOWN
-		: pin_request_submit(&worker->ring, request);
-
-	if (rc == 0) {
-		pin_meter_add(&worker->meter.requests_submitted, 1);
-	}
-	return rc;
+	return pin_pool_acquire_own(pool, &pool->magazines[0], 0, out_buffer) ||
+		pin_pool_acquire(pool, 0, 0, out_buffer);
 }
 
-int pin_worker_open(struct pin_worker *worker, struct pin_open *open)
+bool pin_worker_buffer_acquire(
+	struct pin_worker *worker, size_t bytes, struct pinion_buffer *out_buffer)
 {
-	int rc = pin_shared_is_stopping(worker->shared) ? -ESHUTDOWN
-							: pin_open_submit(&worker->ring, open);
-
-	if (rc == 0) {
-		pin_meter_add(&worker->meter.requests_submitted, 1);
-	}
-	return rc;
-}
-
-uint8_t *pin_worker_buffer_acquire(struct pin_worker *worker, size_t bytes, uint32_t *out_index)
-{
-	uint8_t *buffer;
-
 	if (bytes > worker->small_buffers.buffer_bytes) {
 		PIN_CHECK(bytes <= worker->buffers.buffer_bytes);
-		return pin_pool_acquire(&worker->buffers, out_index);
+		return acquire(&worker->buffers, out_buffer);
 	}
-	buffer = pin_pool_acquire(&worker->small_buffers, out_index);
-	if (buffer != NULL) {
-		*out_index |= SMALL_BUFFER;
+	if (!acquire(&worker->small_buffers, out_buffer)) {
+		return false;
 	}
-	return buffer;
+	out_buffer->index |= SMALL_BUFFER;
+	return true;
 }
 
 bool pin_worker_buffer_await(
 	struct pin_worker *worker, size_t bytes, struct pin_buffer_waiter *waiter)
 {
-	waiter->bytes = pin_worker_buffer_acquire(worker, bytes, &waiter->index);
-	if (waiter->bytes != NULL) {
+	if (pin_worker_buffer_acquire(worker, bytes, &waiter->buffer)) {
 		return true;
 	}
 	pin_list_push(bytes > worker->small_buffers.buffer_bytes ? &worker->buffer_queue
@@ -64,22 +43,68 @@ bool pin_worker_buffer_await(
 	return false;
 }
 
-void pin_worker_buffer_release(struct pin_worker *worker, uint8_t *bytes, uint32_t index)
+static void put_back(struct pin_worker *worker, const struct pinion_buffer *buffer)
 {
-	bool is_small = (index & SMALL_BUFFER) != 0;
+	struct pinion_buffer plain = *buffer;
+	struct pin_pool *pool;
+
+	plain.index &= ~(uint32_t)SMALL_BUFFER;
+	pool = plain.index == buffer->index ? &worker->buffers : &worker->small_buffers;
+	if (!pin_pool_release_own(pool, &pool->magazines[0], 0, &plain)) {
+		int rc = pin_pool_release(pool, 0, &plain);
+
+		PIN_CHECK(rc == 0);
+	}
+}
+
+void pin_worker_buffer_release(struct pin_worker *worker, const struct pinion_buffer *buffer)
+{
+	bool is_small = (buffer->index & SMALL_BUFFER) != 0;
 	struct pin_link *first =
 		pin_list_pop(is_small ? &worker->small_buffer_queue : &worker->buffer_queue);
 
+	put_back(worker, buffer);
 	if (first != NULL) {
 		struct pin_buffer_waiter *waiter =
 			PIN_CONTAINER_OF(first, struct pin_buffer_waiter, link);
+		bool has_taken = pin_worker_buffer_acquire(
+			worker, is_small ? 1 : worker->buffers.buffer_bytes, &waiter->buffer);
 
-		waiter->bytes = bytes;
-		waiter->index = index;
+		PIN_CHECK(has_taken);
 		pin_worker_spawn_bound(worker, waiter->task);
-	} else if (is_small) {
-		pin_pool_release(&worker->small_buffers, bytes, index & ~(uint32_t)SMALL_BUFFER);
-	} else {
-		pin_pool_release(&worker->buffers, bytes, index);
 	}
+}
+
+/* ---- in flight ---- */
+
+static struct pin_entry *find_pooled(struct pin_worker *worker, const uint8_t *bytes)
+{
+	struct pin_shared *shared = worker->shared;
+	struct pin_entry *entry = NULL;
+
+	for (uint32_t i = 0; i < PIN_POOLS_MAX && entry == NULL; i++) {
+		uint64_t pool = pin_load_acquire_u64(&shared->pools[i]); /* [IO-1] */
+
+		if (pool != 0) {
+			entry = pin_pool_find(
+				(struct pin_pool *)(uintptr_t)pool, bytes, worker->index);
+		}
+	}
+	return entry;
+}
+
+struct pin_entry *pin_worker_lend(struct pin_worker *worker, const uint8_t *bytes)
+{
+	struct pin_entry *entry = pin_pool_find_first(&worker->buffers, bytes);
+
+	if (entry == NULL) {
+		entry = pin_pool_find_first(&worker->small_buffers, bytes);
+	}
+	if (entry == NULL && pin_load_relaxed_u32(&worker->shared->has_pools) != 0) {
+		entry = find_pooled(worker, bytes);
+	}
+	if (entry != NULL) {
+		pin_pool_lend(entry);
+	}
+	return entry;
 }

@@ -1,22 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Requests and buffers of a worker, for code that runs on it.
+ * Buffers of a worker, for code that runs on it.
  *
  * Buffers are the worker's own, so taking and giving back one is a few plain
  * instructions. Who finds none waits in a queue, in order, and gets the next
  * one that comes back handed over with its task.
+ *
+ * While a request uses a buffer, of the worker or of a pool, it is lent to the
+ * kernel: it cannot be given back until the request has ended.
+ *
+ * [IO-1] who makes a pool stores it in `pools` (release) -> a worker loads it
+ * (acquire): it finds the pool complete. One that is ended has no buffer out,
+ * so no request uses one. `has_pools` is set before that for good, and seen by
+ * whoever has a buffer of the first.
  */
 #ifndef PIN_CORE_IO_H
 #define PIN_CORE_IO_H
 
 #include "runtime/core/worker_state.h"
 
-/* As pinion_read_submit(), on the calling worker. */
-int pin_worker_read(struct pin_worker *worker, struct pinion_request *request);
-int pin_worker_open(struct pin_worker *worker, struct pin_open *open);
-
-/* NULL when none is free; `bytes` at most the configuration's buffer_bytes. */
-uint8_t *pin_worker_buffer_acquire(struct pin_worker *worker, size_t bytes, uint32_t *out_index);
+/* False when none is free; `bytes` at most the configuration's buffer_bytes. */
+bool pin_worker_buffer_acquire(
+	struct pin_worker *worker, size_t bytes, struct pinion_buffer *out_buffer);
 
 /*
  * As above, but when none is free `waiter` joins the queue: the first buffer
@@ -29,6 +34,26 @@ bool pin_worker_buffer_await(
 /*
  * Gives a buffer to the first in the queue for its size, or back to the pool.
  */
-void pin_worker_buffer_release(struct pin_worker *worker, uint8_t *bytes, uint32_t index);
+void pin_worker_buffer_release(struct pin_worker *worker, const struct pinion_buffer *buffer);
+
+/*
+ * `bytes` is about to be a request's: the buffer it lies in, for
+ * pin_pool_unlend() when the request has ended; NULL: it is in none.
+ */
+struct pin_entry *pin_worker_lend(struct pin_worker *worker, const uint8_t *bytes);
+
+static inline bool pin_worker_pool_has(const struct pin_pool *pool, const struct pin_entry *entry)
+{
+	return entry >= pool->entries && entry < pool->entries + pool->buffer_count;
+}
+
+/* Whether that buffer, or NULL, is the worker's own. */
+static inline bool pin_worker_owns_entry(
+	const struct pin_worker *worker, const struct pin_entry *entry)
+{
+	return entry != NULL &&
+		(pin_worker_pool_has(&worker->buffers, entry) ||
+			pin_worker_pool_has(&worker->small_buffers, entry));
+}
 
 #endif

@@ -16,6 +16,8 @@
 #include "runtime/base/check.h"
 #include "runtime/core/config.h"
 #include "runtime/host/kernel.h"
+#include "runtime/host/level.h"
+#include "runtime/host/pages.h"
 #include "runtime/host/topology.h"
 
 #include <errno.h>
@@ -28,7 +30,7 @@
 #include <unistd.h>
 
 /* The size of the first release, which never shrinks. */
-_Static_assert(sizeof(struct pinion_machine) == 352, "released as 0.1");
+_Static_assert(sizeof(struct pinion_machine) == 360, "released as 0.1");
 
 /* With CAP_IPC_LOCK in force RLIMIT_MEMLOCK does not count. */
 static bool may_lock_all(void)
@@ -69,16 +71,12 @@ static void read_line(const char *path, char *out, int size)
 static void probe_memory(struct pinion_machine *machine)
 {
 	char line[128];
-	unsigned count = 0;
 
 	/* The word in force stands in brackets. */
 	read_line("/sys/kernel/mm/transparent_hugepage/enabled", line, sizeof(line));
 	machine->has_transparent_huge =
 		strstr(line, "[always]") != NULL || strstr(line, "[madvise]") != NULL;
-	read_line("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages", line, sizeof(line));
-	if (sscanf(line, "%u", &count) == 1) {
-		machine->huge_pages_free = count;
-	}
+	machine->huge_pages_free = pin_pages_hugetlb_free();
 	machine->memlock_limit_bytes = may_lock_all() ? UINT64_MAX : limit_of(RLIMIT_MEMLOCK);
 	machine->nofile_limit = limit_of(RLIMIT_NOFILE);
 }
@@ -89,6 +87,9 @@ static void probe_kernel(struct pinion_machine *machine)
 	struct utsname name;
 
 	pin_kernel_probe(&kernel);
+	/* Nothing is struck out: of auto there is nothing to miss. */
+	(void)pin_level_apply(&kernel, PINION_IO_AUTO, 0);
+	machine->io_level = pin_level_reached(&kernel);
 	machine->ring_error = kernel.ring_error;
 	machine->ring_features = kernel.ring_features;
 	machine->has_single_issuer = kernel.has_single_issuer;
@@ -101,6 +102,7 @@ static void probe_kernel(struct pinion_machine *machine)
 	machine->has_op_openat = kernel.has_op_openat;
 	machine->has_statx_dioalign = kernel.has_statx_dioalign;
 	machine->has_cachestat = kernel.has_cachestat;
+	machine->has_dontcache = kernel.has_dontcache;
 	pin_kernel_ring_hint(kernel.ring_error, machine->ring_hint, sizeof(machine->ring_hint));
 	if (uname(&name) == 0) {
 		size_t length = strnlen(name.release, sizeof(machine->kernel_release) - 1);

@@ -3,7 +3,13 @@
  * A worker's way to sleep and back.
  */
 #include "runtime/core/park.h"
+#include "runtime/core/assist.h"
+#include "runtime/core/hooks.h"
+#include "runtime/core/relief.h"
 #include "runtime/core/search.h"
+#include "runtime/core/sentry.h"
+#include "runtime/core/supply.h"
+#include "runtime/core/timer.h"
 #include "runtime/core/wake.h"
 
 enum {
@@ -16,9 +22,10 @@ bool pin_park_has_work(const struct pin_worker *worker)
 	const struct pin_shared *shared = worker->shared;
 
 	return !pin_list_is_empty(&worker->ready) || !pin_list_is_empty(&worker->posted) ||
-		!pin_lifo_is_empty(&worker->lifo) || pin_deque_count(&worker->deque) > 0 ||
-		!pin_inbox_is_empty(&worker->inbox) || !pin_injector_is_empty(&shared->injector) ||
-		pin_ring_has_work(&worker->ring) || pin_load_acquire_u32(&shared->has_ended) != 0 ||
+		!pin_list_is_empty(&worker->timer_messages) || !pin_lifo_is_empty(&worker->lifo) ||
+		pin_deque_count(&worker->deque) > 0 || !pin_inbox_is_empty(&worker->inbox) ||
+		pin_supply_has_own_lanes(worker) || !pin_inbox_is_empty(&shared->timer_inbox) ||
+		pin_relief_has_work(worker) || pin_load_acquire_u32(&shared->has_ended) != 0 ||
 		(pin_shared_is_stopping(shared) && !worker->cancel_sent);
 }
 
@@ -44,22 +51,34 @@ static bool is_quiescent(const struct pin_shared *shared)
 	return run == admitted + pin_gate_admitted(&shared->gate);
 }
 
+/* Work that any worker may run. */
+static bool sees_shared_work(const struct pin_worker *worker)
+{
+	return pin_supply_has_own_lanes(worker) || pin_search_sees_work(worker);
+}
+
 /* What others' queues hold is their searchers' business while there are any. */
 static bool may_sleep(const struct pin_worker *worker)
 {
-	if (pin_park_has_work(worker)) {
+	if (pin_park_has_work(worker) || pin_assist_sees_work(worker)) {
 		return false;
 	}
-	return pin_load_acquire_u32(&worker->shared->searching) != 0 || /* [SEARCH-1] */
+	return pin_load_acquire_u32(&worker->tier->searching) != 0 || /* [SEARCH-1] */
 		!pin_search_sees_work(worker);
 }
 
-static uint64_t sleep_deadline(const struct pin_worker *worker)
+static uint64_t sleep_deadline(struct pin_worker *worker)
 {
 	const struct pin_shared *shared = worker->shared;
-	uint64_t deadline_ns = pin_timers_next_ns(&worker->timers);
+	uint64_t deadline_ns = pin_timer_next_ns(worker);
 	uint64_t timeout_ns = (uint64_t)shared->config.park_timeout_us * 1000;
+	uint64_t own_ns;
 
+	pin_relief_enter(worker);
+	own_ns = pin_timers_next_ns(&worker->deadlines);
+	pin_relief_leave(worker);
+	deadline_ns = own_ns < deadline_ns ? own_ns : deadline_ns;
+	deadline_ns = worker->tick_ns < deadline_ns ? worker->tick_ns : deadline_ns;
 	if (timeout_ns != 0) {
 		timeout_ns += shared->host->now_ns();
 		deadline_ns = timeout_ns < deadline_ns ? timeout_ns : deadline_ns;
@@ -67,10 +86,20 @@ static uint64_t sleep_deadline(const struct pin_worker *worker)
 	return deadline_ns;
 }
 
+static void sleep_in_ring(struct pin_worker *worker, uint64_t deadline_ns)
+{
+	pin_relief_enter(worker);
+	/* Who was just in its ring may have taken the doorbell out. */
+	if (!worker->shares_ring || pin_parker_is_parked(&worker->parker)) { /* [RELIEF-1] */
+		pin_ring_wait(&worker->ring, deadline_ns);
+	}
+	pin_relief_leave(worker);
+}
+
 static void sleep_until(struct pin_worker *worker, enum pin_park_state mode, uint64_t deadline_ns)
 {
 	if (mode == PIN_PARK_RING) {
-		pin_ring_wait(&worker->ring, deadline_ns);
+		sleep_in_ring(worker, deadline_ns);
 	} else {
 		pin_parker_sleep(&worker->parker, worker->shared->host, deadline_ns);
 	}
@@ -79,8 +108,8 @@ static void sleep_until(struct pin_worker *worker, enum pin_park_state mode, uin
 /* Work waits, and neither was this worker woken nor does anybody search. */
 static bool is_forgotten(const struct pin_worker *worker)
 {
-	return pin_parker_is_parked(&worker->parker) && !pin_ring_has_work(&worker->ring) &&
-		pin_park_has_work(worker) && pin_load_acquire_u32(&worker->shared->searching) == 0;
+	return pin_parker_is_parked(&worker->parker) && !pin_relief_has_work(worker) &&
+		pin_park_has_work(worker) && pin_load_acquire_u32(&worker->tier->searching) == 0;
 }
 
 static void sleep_in(struct pin_worker *worker, enum pin_park_state mode)
@@ -100,34 +129,52 @@ static void sleep_in(struct pin_worker *worker, enum pin_park_state mode)
 	}
 }
 
+/* And makes ready for it. */
+static enum pin_park_state choose_mode(struct pin_worker *worker)
+{
+	enum pin_park_state mode = PIN_PARK_FUTEX;
+
+	pin_relief_enter(worker);
+	if (worker->ring.in_flight > 0) {
+		mode = PIN_PARK_RING;
+		pin_ring_prepare_wait(&worker->ring);
+	}
+	pin_relief_leave(worker);
+	return mode;
+}
+
 void pin_park(struct pin_worker *worker)
 {
 	struct pin_shared *shared = worker->shared;
-	enum pin_park_state mode = worker->ring.in_flight > 0 ? PIN_PARK_RING : PIN_PARK_FUTEX;
 	uint32_t rank = pin_victims_rank(&shared->victims, worker->index);
+	enum pin_park_state mode;
 	struct pin_idle *parked;
+	bool has_slept = false;
 
-	if (mode == PIN_PARK_RING) {
-		pin_ring_prepare_wait(&worker->ring);
-	}
+	pin_hooks_park(worker);
+	mode = choose_mode(worker);
 	if (!pin_parker_prepare(&worker->parker, mode)) {
 		return;
 	}
-	parked = &shared->parked[mode == PIN_PARK_RING ? PIN_PARKED_RING : PIN_PARKED_FUTEX];
+	parked = &worker->tier->parked[mode == PIN_PARK_RING ? PIN_PARKED_RING : PIN_PARKED_FUTEX];
 	pin_idle_publish(parked, rank); /* [PARK-1] [SEARCH-1] */
 	if (worker->is_searching) {
 		pin_search_give_up(worker);
 	}
-	pin_fence_seq_cst(); /* [PARK-1] [END-1] [SEARCH-1] */
+	pin_fence_seq_cst(); /* [PARK-1] [END-1] [SEARCH-1] [ASSIST-1] */
 	if (is_quiescent(shared)) {
 		pin_store_release_u32(&shared->has_ended, 1);
 		pin_wake_all(shared);
 	} else if (may_sleep(worker)) {
 		sleep_in(worker, mode);
+		has_slept = true;
 	}
 	if (!pin_idle_withdraw(parked, rank)) {
 		/* Who claimed it has counted it among the searchers already. */
 		worker->is_searching = true;
+	} else if (!has_slept && sees_shared_work(worker)) {
+		pin_search_resume(worker); /* [SEARCH-1] */
 	}
-	pin_parker_finish(&worker->parker);
+	pin_parker_finish(&worker->parker); /* [SENTRY-1] */
+	pin_sentry_note_awake(worker);
 }

@@ -5,10 +5,15 @@
 #include "runtime/core/runtime.h"
 #include "runtime/base/check.h"
 #include "runtime/core/config.h"
+#include "runtime/core/lane.h"
+#include "runtime/core/provision.h"
 #include "runtime/core/runtime_state.h"
+#include "runtime/core/sentry.h"
 #include "runtime/core/spawn.h"
+#include "runtime/core/wait.h"
 #include "runtime/core/wake.h"
 #include "runtime/core/worker.h"
+#include "runtime/host/level.h"
 
 #include <errno.h>
 #include <pinion/runtime.h>
@@ -25,19 +30,27 @@ const char *pinion_version(void)
 static int choose_io(struct pinion_runtime *runtime)
 {
 	struct pin_shared *shared = &runtime->shared;
+	uint32_t level = shared->config.io_level;
 
-	if (shared->config.io_level == PINION_IO_FALLBACK) {
+	if (level == PINION_IO_FALLBACK) {
 		shared->is_fallback = true;
 		strcpy(runtime->fallback_cause, "asked for by the configuration");
 		return 0;
 	}
 	pin_kernel_probe(&shared->kernel);
+	if (pin_level_apply(&shared->kernel, level, shared->config.io_without) < 0) {
+		pin_log(&shared->log, PINION_LOG_ERROR,
+			"this kernel's io_uring is no %s, its highest level is %s: set "
+			"PINION_IO_LEVEL to that, or to auto",
+			pin_level_name(level), pin_level_name(pin_level_reached(&shared->kernel)));
+		return -EOPNOTSUPP;
+	}
 	if (shared->kernel.ring_error == 0) {
 		return 0;
 	}
 	pin_kernel_ring_hint(shared->kernel.ring_error, runtime->fallback_cause,
 		sizeof(runtime->fallback_cause));
-	if (shared->config.io_level == PINION_IO_RING) {
+	if (level != PINION_IO_AUTO) {
 		pin_log(&shared->log, PINION_LOG_ERROR, "no io_uring: %s", runtime->fallback_cause);
 		return shared->kernel.ring_error;
 	}
@@ -70,6 +83,21 @@ static int init_victims(struct pin_shared *shared, const struct pin_topology *to
 		shared->workers[0].has_place ? count : 0, count);
 }
 
+/* How many workers there are, and what each of them serves. */
+static void complete_lanes(struct pin_shared *shared, uint32_t default_count)
+{
+	struct pinion_config *config = &shared->config;
+	/* The text was accepted with the rest of the configuration. */
+	const char *fault = pin_lane_plan_parse(&shared->lane_plan, config->lanes);
+	uint32_t count;
+
+	PIN_CHECK(fault == NULL);
+	count = pin_lane_plan_complete(&shared->lane_plan, config->worker_count, default_count);
+	PIN_CHECK(count > 0);
+	config->worker_count = count;
+	config->lanes = NULL; /* the caller's, and no longer needed */
+}
+
 static int place_workers(struct pin_shared *shared)
 {
 	struct pin_topology topology;
@@ -80,15 +108,23 @@ static int place_workers(struct pin_shared *shared)
 			strerror(-rc));
 		return rc;
 	}
-	pin_config_complete(&shared->config, pin_topology_default_workers(&topology));
-	shared->worker_count = shared->config.worker_count;
+	complete_lanes(shared, pin_topology_default_workers(&topology));
+	pin_config_complete(&shared->config, shared->config.worker_count);
+	rc = pin_provision_fit(shared);
+	if (rc < 0) {
+		pin_topology_fini(&topology);
+		return rc;
+	}
 	shared->workers = aligned_alloc(
-		PIN_CACHE_LINE, (size_t)shared->worker_count * sizeof(struct pin_worker));
+		PIN_CACHE_LINE, (size_t)shared->config.worker_count * sizeof(struct pin_worker));
 	if (shared->workers == NULL) {
 		pin_topology_fini(&topology);
 		return -ENOMEM;
 	}
+	shared->worker_count = shared->config.worker_count;
 	memset(shared->workers, 0, (size_t)shared->worker_count * sizeof(struct pin_worker));
+	pin_lane_init(shared);
+	pin_sentry_init(shared);
 	for (uint32_t i = 0; i < shared->worker_count && rc == 0; i++) {
 		struct pin_worker *worker = &shared->workers[i];
 
@@ -102,6 +138,18 @@ static int place_workers(struct pin_shared *shared)
 	}
 	pin_topology_fini(&topology);
 	return rc;
+}
+
+static void await_workers(struct pin_shared *shared, uint32_t count)
+{
+	for (;;) {
+		uint32_t started = pin_load_acquire_u32(&shared->started_count);
+
+		if (started == count) {
+			return;
+		}
+		shared->host->futex_wait(&shared->started_count, started, PIN_NO_DEADLINE);
+	}
 }
 
 static int start_threads(struct pin_shared *shared)
@@ -122,16 +170,34 @@ static int start_threads(struct pin_shared *shared)
 		}
 		worker->has_thread = true;
 	}
-	for (;;) {
-		uint32_t started = pin_load_acquire_u32(&shared->started_count);
-
-		if (started == count) {
-			break;
-		}
-		shared->host->futex_wait(&shared->started_count, started, PIN_NO_DEADLINE);
-	}
+	await_workers(shared, count);
 	for (uint32_t i = 0; i < count && rc == 0; i++) {
 		rc = shared->workers[i].start_error;
+	}
+	if (pin_provision_is_shared(shared)) {
+		if (rc == 0) {
+			pin_provision_register(shared);
+		}
+		pin_store_release_u32(&shared->has_registered, 1); /* [PROVISION-1] */
+		shared->host->futex_wake(&shared->has_registered, UINT32_MAX);
+		await_workers(shared, 2 * count);
+		pin_provision_close(shared);
+	}
+	if (rc == 0) {
+		pin_provision_report(shared);
+	}
+	if (rc == 0) {
+		rc = pin_sentry_start(shared);
+		if (rc < 0) {
+			pin_log(&shared->log, PINION_LOG_ERROR,
+				"cannot start the thread that looks after stuck workers: %s; raise "
+				"`ulimit -u` or the cgroup's pids.max, or set sentry_us to 0",
+				strerror(-rc));
+		}
+	}
+	if (rc < 0) {
+		pin_store_release_u32(&shared->has_ended, 1);
+		pin_wake_all(shared);
 	}
 	return rc;
 }
@@ -143,6 +209,7 @@ static void join_threads(struct pin_shared *shared)
 			shared->host->thread_join(shared->workers[i].thread);
 		}
 	}
+	pin_sentry_stop(shared);
 }
 
 /*
@@ -152,9 +219,11 @@ static void join_threads(struct pin_shared *shared)
  */
 static void free_workers(struct pin_shared *shared)
 {
+	pin_wait_for_visitors(shared);
 	for (uint32_t i = 0; i < shared->worker_count; i++) {
 		pin_worker_fini(&shared->workers[i]);
 	}
+	pin_provision_fini(shared);
 	pin_victims_fini(&shared->victims);
 	free(shared->workers);
 }
@@ -180,6 +249,7 @@ int pinion_runtime_create(const struct pinion_config *config, struct pinion_runt
 				.host = &pin_host_linux,
 				.log = {.fn = accepted.log, .arg = accepted.log_arg},
 				.config = accepted,
+				.has_fence_all = pin_host_linux.fence_all(),
 			},
 		.forked = pin_forked_now(),
 	};
@@ -190,14 +260,9 @@ int pinion_runtime_create(const struct pinion_config *config, struct pinion_runt
 	if (rc == 0) {
 		pin_gate_init(&runtime->shared.gate);
 		pin_injector_init(&runtime->shared.injector, runtime->shared.host);
-		for (int i = 0; i < PIN_PARKED_SETS; i++) {
-			pin_idle_init(&runtime->shared.parked[i], runtime->shared.worker_count);
-		}
 		rc = start_threads(&runtime->shared);
 	}
 	if (rc < 0) {
-		pin_store_release_u32(&runtime->shared.has_ended, 1);
-		pin_wake_all(&runtime->shared);
 		join_threads(&runtime->shared);
 		free_workers(&runtime->shared);
 		free(runtime);
@@ -212,12 +277,10 @@ int pinion_runtime_create(const struct pinion_config *config, struct pinion_runt
 static int end(struct pinion_runtime *runtime, bool stop)
 {
 	struct pin_shared *shared = &runtime->shared;
-	struct pin_worker *worker = pin_worker_current();
-
 	if (pin_runtime_is_foreign(runtime)) {
 		return -ECHILD;
 	}
-	if (worker != NULL && worker->shared == shared) {
+	if (pin_runtime_own_thread(runtime) != NULL) {
 		return -EDEADLK;
 	}
 	if (stop) {
@@ -285,6 +348,7 @@ void pinion_runtime_counters(const struct pinion_runtime *runtime,
 {
 	const struct pin_shared *shared = &runtime->shared;
 	struct pinion_runtime_counters sum = {0};
+	uint64_t posted = 0;
 
 	for (uint32_t i = 0; i < shared->worker_count; i++) {
 		const struct pin_meter *meter = &shared->workers[i].meter;
@@ -308,8 +372,20 @@ void pinion_runtime_counters(const struct pinion_runtime *runtime,
 		sum.searches += pin_meter_read(&meter->searches);
 		sum.spin_hits += pin_meter_read(&meter->spin_hits);
 		sum.park_timeout_found_work += pin_meter_read(&meter->park_timeout_found_work);
+		sum.write_bytes += pin_meter_read(&meter->write_bytes);
+		sum.unregistered_writes += pin_meter_read(&meter->unregistered_writes);
+		sum.requests_cancelled += pin_meter_read(&meter->requests_cancelled);
+		sum.requests_timed_out += pin_meter_read(&meter->requests_timed_out);
+		sum.ticks += pin_meter_read(&meter->ticks);
+		sum.tasks_unwound += pin_meter_read(&meter->tasks_unwound);
+		sum.cached_reads += pin_meter_read(&meter->cached_reads);
+		sum.dontcache_reads += pin_meter_read(&meter->dontcache_reads);
+		sum.evicted_reads += pin_meter_read(&meter->evicted_reads);
+		posted += pin_meter_read(&meter->requests_posted);
 	}
-	sum.tasks_spawned += pin_gate_admitted(&shared->gate);
+	/* The gate counts what it admits, requests or not. */
+	sum.tasks_spawned += pin_gate_admitted(&shared->gate) - posted;
+	sum.requests_submitted += posted;
 	memset(out_counters, 0, size);
 	memcpy(out_counters, &sum, size < sizeof(sum) ? size : sizeof(sum));
 }
@@ -336,22 +412,37 @@ void pinion_runtime_facts(
 		.uses_ring = 1,
 		.ring_setup_flags = shared->workers[0].ring.setup_flags,
 		.page_bytes = PIN_HUGE_PAGE_BYTES,
+		.local_permille = UINT32_MAX,
+		.buffer_count = shared->config.buffer_count,
 		.doorbell = doorbell_name(shared->workers[0].ring.doorbell_kind),
 		.fallback_cause =
 			runtime->fallback_cause[0] != '\0' ? runtime->fallback_cause : NULL,
+		.io_level =
+			pin_level_name(shared->is_fallback ? PINION_IO_FALLBACK
+							   : pin_level_reached(&shared->kernel)),
 	};
 
 	for (uint32_t i = 0; i < shared->worker_count; i++) {
 		const struct pin_worker *worker = &shared->workers[i];
-		uint32_t page_bytes = pin_arena_page_bytes(&worker->arena);
+		const struct pin_arena *arena = &worker->arena;
+		uint32_t page_bytes = pin_arena_page_bytes(arena);
 
 		if (worker->ring.is_fallback) {
 			facts.uses_ring = 0;
 		}
 		facts.workers_bound += worker->is_bound ? 1 : 0;
-		facts.arenas_registered += worker->is_registered ? 1 : 0;
+		facts.arenas_registered += worker->registered_bytes == arena->bytes ? 1 : 0;
+		facts.registered_bytes += worker->registered_bytes;
+		facts.arena_bytes += arena->bytes;
+		facts.huge_bytes += arena->huge_bytes;
+		facts.hugetlb_bytes += arena->page_kind == PIN_PAGES_HUGETLB ? arena->bytes : 0;
+		facts.arenas_unexamined += arena->has_unknown_pages ? 1 : 0;
+		facts.arenas_shared += worker->ring.registry == &shared->registry ? 1 : 0;
 		if (page_bytes < facts.page_bytes) {
 			facts.page_bytes = page_bytes;
+		}
+		if (arena->local_permille < facts.local_permille) {
+			facts.local_permille = arena->local_permille;
 		}
 	}
 	memset(out_facts, 0, size);

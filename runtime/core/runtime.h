@@ -5,7 +5,7 @@
 #ifndef PIN_CORE_RUNTIME_H
 #define PIN_CORE_RUNTIME_H
 
-#include "runtime/host/host.h"
+#include "runtime/core/wait.h"
 
 #include <pinion/runtime.h>
 
@@ -20,6 +20,20 @@ const struct pin_host *pin_runtime_host(const struct pinion_runtime *runtime);
 int pin_runtime_reserve(struct pinion_runtime *runtime);
 void pin_runtime_spawn_reserved(struct pinion_runtime *runtime, struct pinion_task *task);
 void pin_runtime_forgo(struct pinion_runtime *runtime);
+
+/*
+ * Begins a wait on the calling worker, which has to be one of the runtime's.
+ * -EPERM, -ECHILD, or as pin_wait_begin().
+ */
+int pin_runtime_await(
+	struct pinion_runtime *runtime, struct pinion_wait *wait, const struct pin_wait_aim *aim);
+
+/*
+ * pin_waiters_wait() for what the tasks of `runtime` give, which may be NULL.
+ * -EDEADLK on one of its workers, unless it can be had at once; -ECHILD.
+ */
+int pin_runtime_wait(const struct pinion_runtime *runtime, struct pin_waiters *waiters,
+	struct pin_waiter *waiter, uint64_t deadline_ns);
 
 /* Size of its large buffers. */
 uint32_t pin_runtime_buffer_bytes(const struct pinion_runtime *runtime);

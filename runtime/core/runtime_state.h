@@ -33,4 +33,12 @@ static inline struct pin_worker *pin_runtime_own_worker(const struct pinion_runt
 	return worker != NULL && worker->shared == &runtime->shared ? worker : NULL;
 }
 
+/* Likewise, if the thread is one of its workers', in a hook too. */
+static inline struct pin_worker *pin_runtime_own_thread(const struct pinion_runtime *runtime)
+{
+	struct pin_worker *worker = pin_worker_of_thread();
+
+	return worker != NULL && worker->shared == &runtime->shared ? worker : NULL;
+}
+
 #endif

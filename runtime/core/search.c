@@ -3,6 +3,10 @@
  * Stealing and spinning.
  */
 #include "runtime/core/search.h"
+#include "runtime/base/check.h"
+#include "runtime/core/lane.h"
+#include "runtime/core/supply.h"
+#include "runtime/core/timer.h"
 #include "runtime/core/wake.h"
 
 enum {
@@ -41,23 +45,72 @@ static struct pin_link *steal_round(struct pin_worker *worker)
 	return link;
 }
 
-/* Whether the same task has been running, with another behind it, for long. */
-static bool is_stuck(const struct pin_worker *victim)
+bool pin_search_is_stuck(const struct pin_worker *victim)
 {
 	uint64_t runs = pin_meter_read(&victim->meter.tasks_run);
 
-	if (!victim->uses_lifo || pin_lifo_is_empty(&victim->lifo)) {
-		return false;
-	}
 	for (int i = 0; i < STUCK_RELAX; i++) {
 		pin_cpu_relax();
 	}
-	return pin_meter_read(&victim->meter.tasks_run) == runs &&
-		!pin_lifo_is_empty(&victim->lifo);
+	return pin_meter_read(&victim->meter.tasks_run) == runs;
 }
 
-/* The last resort: a task that waits in a LIFO slot behind a long one. */
-static struct pin_link *steal_newest(struct pin_worker *worker)
+static struct pin_link *steal_slot(struct pin_worker *worker, struct pin_worker *victim)
+{
+	struct pin_link *link;
+
+	if (!victim->uses_lifo || pin_lifo_is_empty(&victim->lifo) ||
+		!pin_search_is_stuck(victim)) {
+		return NULL;
+	}
+	link = pin_lifo_steal(&victim->lifo, worker->shared->host);
+	if (link != NULL) {
+		pin_meter_add(&worker->meter.steals, 1);
+		pin_meter_add(&worker->meter.tasks_stolen, 1);
+	}
+	return link;
+}
+
+/* To be run at once, or in the own queue, or in that of its lane. */
+static void keep_stolen(struct pin_worker *worker, struct pin_link *link, struct pin_link **first)
+{
+	if (pin_task_lane(pin_task_of(link)) != PINION_LANE_NORMAL) {
+		pin_lane_push_one(worker->shared, worker, pin_task_of(link));
+	} else if (*first == NULL) {
+		*first = link;
+	} else {
+		bool has_room = pin_deque_push(&worker->deque, link);
+
+		PIN_CHECK(has_room);
+	}
+}
+
+/* As many as there is room for besides the first. */
+static struct pin_link *steal_timers(struct pin_worker *worker, struct pin_worker *victim)
+{
+	struct pin_list due = {0};
+	struct pin_link *first = NULL;
+	struct pin_link *link;
+	uint32_t count;
+
+	if (!pin_timer_is_late(victim, worker->now_ns) || pin_parker_is_parked(&victim->parker) ||
+		!pin_search_is_stuck(victim)) {
+		return NULL;
+	}
+	count = pin_timer_steal(victim, worker->now_ns, pin_deque_room(&worker->deque) + 1, &due);
+	if (count == 0) {
+		return NULL;
+	}
+	pin_meter_add(&worker->meter.steals, 1);
+	pin_meter_add(&worker->meter.tasks_stolen, count);
+	while ((link = pin_list_pop(&due)) != NULL) {
+		keep_stolen(worker, link, &first);
+	}
+	return first;
+}
+
+/* The last resort: what only its worker would look for, behind a long task. */
+static struct pin_link *steal_kept(struct pin_worker *worker)
 {
 	struct pin_shared *shared = worker->shared;
 	struct pin_victims_round round;
@@ -66,12 +119,12 @@ static struct pin_link *steal_newest(struct pin_worker *worker)
 	pin_victims_begin(&round, &shared->victims, worker->index, &worker->random);
 	while (pin_victims_next(&round, &index)) {
 		struct pin_worker *victim = &shared->workers[index];
-		struct pin_link *link =
-			is_stuck(victim) ? pin_lifo_steal(&victim->lifo, shared->host) : NULL;
+		struct pin_link *link = steal_slot(worker, victim);
 
+		if (link == NULL) {
+			link = steal_timers(worker, victim);
+		}
 		if (link != NULL) {
-			pin_meter_add(&worker->meter.steals, 1);
-			pin_meter_add(&worker->meter.tasks_stolen, 1);
 			return link;
 		}
 	}
@@ -83,26 +136,21 @@ struct pin_link *pin_search_others(struct pin_worker *worker)
 	const struct pinion_config *config = &worker->shared->config;
 	struct pin_link *link = NULL;
 
-	if (worker->shared->worker_count == 1 || !pin_search_begin(worker)) {
+	if (worker->shared->worker_count == 1 || !pin_worker_serves(worker, PINION_LANE_NORMAL) ||
+		!pin_search_begin(worker)) {
 		return NULL;
 	}
 	pin_meter_add(&worker->meter.searches, 1);
 	for (uint32_t i = 0; i < config->steal_tries && link == NULL; i++) {
 		link = steal_round(worker);
 	}
-	return link != NULL ? link : steal_newest(worker);
+	return link != NULL ? link : steal_kept(worker);
 }
 
 bool pin_search_sees_work(const struct pin_worker *worker)
 {
-	const struct pin_shared *shared = worker->shared;
-
-	for (uint32_t i = 0; i < shared->worker_count; i++) {
-		if (pin_deque_count(&shared->workers[i].deque) > 0) {
-			return true;
-		}
-	}
-	return false;
+	return pin_worker_serves(worker, PINION_LANE_NORMAL) &&
+		pin_supply_has_queued(worker->shared);
 }
 
 static bool may_spin(const struct pin_worker *worker)

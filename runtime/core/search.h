@@ -32,6 +32,9 @@ bool pin_search_sees_work(const struct pin_worker *worker);
 bool pin_search_spin(struct pin_worker *worker, bool (*has_work)(const struct pin_worker *worker),
 	struct pin_link **out_link);
 
+/* Whether a worker has ended no task for some microseconds; another asks. */
+bool pin_search_is_stuck(const struct pin_worker *victim);
+
 /* Learns how long the worker was dry. */
 void pin_search_note_gap(struct pin_worker *worker, uint64_t gap_ns);
 

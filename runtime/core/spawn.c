@@ -4,6 +4,8 @@
  */
 #include "runtime/core/spawn.h"
 #include "runtime/base/check.h"
+#include "runtime/core/lane.h"
+#include "runtime/core/sentry.h"
 #include "runtime/core/task.h"
 #include "runtime/core/timer.h"
 #include "runtime/core/wake.h"
@@ -37,14 +39,17 @@ static void overflow(struct pin_worker *worker, struct pin_link *link)
 /* Whether what waits in the worker's own queue is worth waking somebody. */
 static bool is_hoarding(const struct pin_worker *worker)
 {
-	const struct pin_shared *shared = worker->shared;
 	uint64_t backlog_ns;
 
 	if (worker->spawns_since_wake >= worker->hoard_spawns) {
 		return true;
 	}
-	/* A guess, without the fence; so many are never passed by. */
-	if (!pin_wake_sees_sleeper(shared) || pin_load_relaxed_u32(&shared->searching) != 0) {
+	/*
+	 * A guess, without the fence, and of the own tier; so many are never
+	 * passed by.
+	 */
+	if (!pin_wake_sees_sleeper(worker->tier) ||
+		pin_load_relaxed_u32(&worker->tier->searching) != 0) {
 		return false;
 	}
 	backlog_ns = pin_deque_count(&worker->deque) * pin_tuner_average_ns(&worker->tuner);
@@ -66,20 +71,29 @@ void pin_spawn_enqueue(struct pin_worker *worker, struct pin_link *link)
 
 static void share(struct pin_worker *worker, struct pinion_task *task)
 {
-	struct pin_list list = {0};
+	pin_lane_push_one(worker->shared, worker, task);
+}
 
-	pin_list_push(&list, pin_task_link(task));
-	pin_injector_push(&worker->shared->injector, &list);
-	pin_wake_one(worker->shared, worker);
+void pin_spawn_route(struct pin_worker *worker, struct pin_link *link)
+{
+	if (PIN_UNLIKELY((pin_task_of(link)->flags & PIN_TASK_LANES) != 0)) {
+		pin_lane_push_one(worker->shared, worker, pin_task_of(link));
+	} else {
+		pin_sentry_note_kept(worker);
+		pin_spawn_enqueue(worker, link);
+	}
 }
 
 void pin_worker_respawn(struct pin_worker *worker, struct pinion_task *task)
 {
 	pin_meter_add(&worker->meter.tasks_spawned, 1);
-	if (worker->deque.order == PIN_DEQUE_LIFO) {
+	if (PIN_UNLIKELY((task->flags & PIN_TASK_LANES) != 0)) {
+		pin_lane_push_one(worker->shared, worker, task);
+	} else if (worker->deque.order == PIN_DEQUE_LIFO) {
 		/* The own queue has no place behind what waits in it. */
 		share(worker, task);
 	} else {
+		pin_sentry_note_kept(worker);
 		pin_spawn_enqueue(worker, pin_task_link(task));
 	}
 }
@@ -92,6 +106,7 @@ int pin_worker_spawn(struct pin_worker *worker, struct pinion_task *task)
 		return -ESHUTDOWN;
 	}
 	pin_meter_add(&worker->meter.tasks_spawned, 1);
+	pin_sentry_note_kept(worker);
 	if (worker->uses_lifo) {
 		link = pin_lifo_replace(&worker->lifo, link);
 	}
@@ -111,6 +126,7 @@ int pin_worker_spawn_batch(
 		return -ESHUTDOWN;
 	}
 	pin_meter_add(&worker->meter.tasks_spawned, count);
+	pin_sentry_note_kept(worker);
 	for (; queued < count && pin_deque_room(&worker->deque) > 0; queued++) {
 		pin_spawn_enqueue(worker, pin_task_link(tasks[queued]));
 	}
@@ -120,6 +136,19 @@ int pin_worker_spawn_batch(
 		}
 		pin_injector_push(&worker->shared->injector, &rest);
 		pin_wake_one(worker->shared, worker);
+	}
+	return 0;
+}
+
+int pin_worker_spawn_lanes(
+	struct pin_worker *worker, struct pinion_task *const *tasks, uint32_t count)
+{
+	if (pin_shared_is_stopping(worker->shared)) {
+		return -ESHUTDOWN;
+	}
+	pin_meter_add(&worker->meter.tasks_spawned, count);
+	for (uint32_t i = 0; i < count; i++) {
+		pin_spawn_route(worker, pin_task_link(tasks[i]));
 	}
 	return 0;
 }
@@ -153,6 +182,7 @@ int pin_worker_spawn_on(
 void pin_worker_timer_start(struct pin_worker *worker, struct pinion_timer *timer)
 {
 	pin_meter_add(&worker->meter.tasks_spawned, 1);
+	pin_sentry_note_kept(worker);
 	pin_timer_arm(worker, timer);
 }
 

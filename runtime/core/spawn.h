@@ -26,8 +26,16 @@ void pin_shared_stop(struct pin_shared *shared);
 /* Into the worker's deque, or half of that to the injector if it is full. */
 void pin_spawn_enqueue(struct pin_worker *worker, struct pin_link *link);
 
+/* To the queue of its lane; of normal: as above. */
+void pin_spawn_route(struct pin_worker *worker, struct pin_link *link);
+
+/* Queues tasks of any lanes, in order. -ESHUTDOWN: none. */
+int pin_worker_spawn_lanes(
+	struct pin_worker *worker, struct pinion_task *const *tasks, uint32_t count);
+
 /*
- * Queues a task on the calling worker, where others may steal it. -ESHUTDOWN.
+ * Queues a task of the normal lane on the calling worker, where others may
+ * steal it. -ESHUTDOWN.
  */
 int pin_worker_spawn(struct pin_worker *worker, struct pinion_task *task);
 

@@ -4,11 +4,20 @@
  */
 #include "runtime/core/step.h"
 #include "runtime/base/check.h"
+#include "runtime/core/assist.h"
+#include "runtime/core/fault.h"
+#include "runtime/core/flight.h"
+#include "runtime/core/hooks.h"
+#include "runtime/core/lane.h"
 #include "runtime/core/park.h"
+#include "runtime/core/relief.h"
 #include "runtime/core/search.h"
+#include "runtime/core/sentry.h"
 #include "runtime/core/spawn.h"
+#include "runtime/core/supply.h"
 #include "runtime/core/task.h"
 #include "runtime/core/timer.h"
+#include "runtime/core/wait.h"
 #include "runtime/core/wake.h"
 
 enum {
@@ -24,21 +33,18 @@ enum {
 	 */
 	CLOCK_PERIOD_NS = 1000,
 	CLOCK_STRIDE_MAX = 32,
+	/*
+	 * Batches of one short task in a row that are not timed at all. Only
+	 * the average misses them: whatever else depends on the time has it
+	 * from the start of the next batch.
+	 */
+	UNTIMED_BATCHES_MAX = 7,
+	/*
+	 * Batches in a row after which a worker submits at once, rather than
+	 * look through the queues of others before.
+	 */
+	UNSEARCHED_BATCHES_MAX = 7,
 };
-
-static void note_failure(struct pin_worker *worker, int error)
-{
-	struct pin_shared *shared = worker->shared;
-	uint32_t none = 0;
-
-	pin_meter_add(&worker->meter.tasks_failed, 1);
-	if (pin_load_relaxed_u32(&shared->first_failure) == 0) {
-		pin_cas_seq_cst_u32(&shared->first_failure, &none, (uint32_t)-error);
-	}
-	if (shared->config.fault_policy == PINION_FAIL_FAST) {
-		pin_shared_stop(shared);
-	}
-}
 
 static void run_task(struct pin_worker *worker, struct pinion_task *task)
 {
@@ -47,9 +53,10 @@ static void run_task(struct pin_worker *worker, struct pinion_task *task)
 	if (PIN_UNLIKELY(worker->is_searching)) {
 		pin_search_succeed(worker);
 	}
+	worker->running = (pin_fault_fn)task->run;
 	rc = task->run(task);
 	if (PIN_UNLIKELY(rc < 0)) {
-		note_failure(worker, rc);
+		pin_fault_note(worker, rc);
 	}
 	pin_meter_add(&worker->meter.tasks_run, 1); /* [END-1] */
 }
@@ -57,7 +64,10 @@ static void run_task(struct pin_worker *worker, struct pinion_task *task)
 static void cancel_task(struct pin_worker *worker, struct pinion_task *task)
 {
 	if (task->cancel != NULL) {
+		worker->running = (pin_fault_fn)task->cancel;
+		worker->running_kind = PIN_RUNNING_CANCEL;
 		task->cancel(task);
+		worker->running_kind = PIN_RUNNING_TASK;
 	}
 	pin_meter_add(&worker->meter.tasks_cancelled, 1);
 }
@@ -67,7 +77,8 @@ static void run_or_cancel(struct pin_worker *worker, struct pin_link *link)
 	struct pinion_task *task = pin_task_of(link);
 
 	if (PIN_LIKELY(!pin_shared_is_stopping(worker->shared)) ||
-		(task->flags & PINION_TASK_MANDATORY) != 0) {
+		(task->flags & PINION_TASK_MANDATORY) != 0 ||
+		task->private_kind == PIN_TASK_LANDED) {
 		run_task(worker, task);
 	} else {
 		cancel_task(worker, task);
@@ -88,7 +99,7 @@ static bool poll_ready(struct pin_worker *worker)
 	return true;
 }
 
-static bool poll_lifo(struct pin_worker *worker)
+static PIN_INLINE bool poll_lifo(struct pin_worker *worker)
 {
 	struct pin_link *link = pin_lifo_take(&worker->lifo);
 
@@ -125,26 +136,119 @@ static bool poll_deque(struct pin_worker *worker)
 
 static void take_timer(struct pin_worker *worker, struct pinion_task *task)
 {
+	if (pin_timer_take(worker, pin_timer_of(task))) {
+		return;
+	}
 	if (worker->is_searching) {
 		pin_search_succeed(worker);
 	}
-	if (!pin_timer_take(worker, pin_timer_of(task))) {
-		cancel_task(worker, task);
+	cancel_task(worker, task);
+}
+
+/* All at once, since none may wait here behind a task. */
+static void take_timers(struct pin_worker *worker)
+{
+	struct pin_inbox *inbox = &worker->shared->timer_inbox;
+	struct pin_link *link;
+
+	/* A look first: taking writes to a line that all share. */
+	if (PIN_UNLIKELY(!pin_inbox_is_empty(inbox))) {
+		pin_inbox_take(inbox, &worker->timer_messages);
+	}
+	while ((link = pin_list_pop(&worker->timer_messages)) != NULL) {
+		take_timer(worker, pin_task_of(link));
 	}
 }
 
 /* What is due becomes a task like any other, for others to steal as well. */
 static void expire_timers(struct pin_worker *worker)
 {
-	struct pinion_task *task;
+	struct pin_list due = {0};
+	struct pin_link *link;
 
-	if (pin_shared_is_stopping(worker->shared)) {
-		pin_timers_expire_all(&worker->timers);
-	} else {
-		pin_timers_advance(&worker->timers, worker->now_ns);
+	pin_timer_expire(worker, pin_shared_is_stopping(worker->shared), &due);
+	while ((link = pin_list_pop(&due)) != NULL) {
+		pin_spawn_route(worker, link);
 	}
-	while ((task = pin_timer_expire(worker)) != NULL) {
-		pin_spawn_enqueue(worker, pin_task_link(task));
+}
+
+/* The next wait that is over; requests that are end on the way. */
+static struct pin_timer *pop_expired_wait(struct pin_worker *worker)
+{
+	struct pin_timer *timer;
+
+	pin_relief_enter(worker);
+	while ((timer = pin_timers_pop(&worker->deadlines)) != NULL &&
+		timer->owner_kind != PIN_TASK_WAIT) {
+		pin_flight_expire(worker, timer);
+	}
+	pin_relief_leave(worker);
+	return timer;
+}
+
+/* Of what waits here; nobody else may end it. */
+static void expire_deadlines(struct pin_worker *worker)
+{
+	struct pin_timer *timer;
+
+	pin_relief_enter(worker);
+	pin_timers_advance(&worker->deadlines, worker->now_ns);
+	pin_relief_leave(worker);
+	while ((timer = pop_expired_wait(worker)) != NULL) {
+		pin_wait_expire(worker, timer);
+	}
+}
+
+/* Others may have to see to its ring, should the next task not end soon. */
+static void tell_of_ring(struct pin_worker *worker)
+{
+	bool has_requests;
+
+	pin_relief_enter(worker);
+	has_requests = worker->ring.in_flight > 0;
+	pin_relief_leave(worker);
+	if (has_requests) {
+		pin_sentry_note_kept(worker);
+	}
+}
+
+static void look_at_timers(struct pin_worker *worker)
+{
+	if (PIN_UNLIKELY(worker->shares_ring)) {
+		tell_of_ring(worker);
+		expire_deadlines(worker);
+	} else if (PIN_UNLIKELY(pin_timers_count(&worker->deadlines) > 0)) {
+		expire_deadlines(worker);
+	}
+	take_timers(worker);
+	if (pin_timer_next_ns(worker) <= worker->now_ns ||
+		(worker->has_timers && pin_shared_is_stopping(worker->shared))) {
+		expire_timers(worker);
+	}
+	/* They would be late if the next task should not end soon. */
+	if (pin_timer_next_ns(worker) != PIN_NO_DEADLINE) {
+		pin_sentry_note_kept(worker);
+	}
+}
+
+/* Of what others started, served or cancelled. */
+static void take_message(struct pin_worker *worker, struct pinion_task *task)
+{
+	if (pin_timer_is_message(task)) {
+		take_timer(worker, task);
+	} else if (task->private_kind == PIN_TASK_LANDED) {
+		task->private_kind = PIN_TASK_PLAIN;
+		run_task(worker, task);
+	} else if (pin_wait_is_message(task)) {
+		/* Whatever its result, also while the runtime stops. */
+		pin_wait_take(worker, task);
+		run_task(worker, task);
+	} else {
+		PIN_CHECK(pin_flight_is_message(task));
+		if (worker->is_searching) {
+			pin_search_succeed(worker);
+		}
+		pin_flight_take(worker, task);
 	}
 }
 
@@ -155,26 +259,35 @@ static bool poll_posted(struct pin_worker *worker)
 	if (link == NULL) {
 		return false;
 	}
-	if (PIN_UNLIKELY(pin_timer_is_message(pin_task_of(link)))) {
-		take_timer(worker, pin_task_of(link));
+	if (PIN_UNLIKELY(pin_task_of(link)->private_kind != 0)) {
+		take_message(worker, pin_task_of(link));
 	} else {
 		run_or_cancel(worker, link);
 	}
 	return true;
 }
 
-static bool poll_injector(struct pin_worker *worker)
+/*
+ * Where workers differ in what they run, what lies in the queue that all share
+ * stays there until it is run: in another's own queue not all could reach it.
+ */
+static uint32_t injector_room(const struct pin_worker *worker)
+{
+	return PIN_LIKELY(worker->shared->tier_count == 1) ? pin_deque_room(&worker->deque) + 1 : 1;
+}
+
+static PIN_RARE bool take_injected(struct pin_worker *worker)
 {
 	struct pin_shared *shared = worker->shared;
 	struct pin_list batch = {0};
 	struct pin_link *first;
 	struct pin_link *link;
+	uint32_t count;
 	bool has_more;
 
-	worker->polls_since_look = 0;
-	worker->look_ns = worker->now_ns;
-	if (pin_injector_pop(&shared->injector, shared->worker_count,
-		    pin_deque_room(&worker->deque) + 1, &batch, &has_more) == 0) {
+	count = pin_injector_pop(
+		&shared->injector, shared->worker_count, injector_room(worker), &batch, &has_more);
+	if (count == 0) {
 		return false;
 	}
 	pin_meter_add(&worker->meter.injector_takes, 1);
@@ -188,14 +301,56 @@ static bool poll_injector(struct pin_worker *worker)
 	if (has_more || pin_deque_count(&worker->deque) > 0) {
 		pin_wake_one(shared, worker);
 	}
+	if (PIN_UNLIKELY(shared->config.normal_warn_depth != 0)) {
+		uint64_t left = pin_load_relaxed_u64(&shared->injector.length);
+
+		pin_lane_warn(shared, PINION_LANE_NORMAL, left + count);
+		pin_lane_warn(shared, PINION_LANE_NORMAL, left);
+	}
 	run_or_cancel(worker, first);
 	return true;
 }
 
+/* The very last resort: what has ended in the ring of a stuck worker. */
+static struct pin_link *relieve_others(struct pin_worker *worker)
+{
+	struct pin_shared *shared = worker->shared;
+	struct pin_victims_round round;
+	struct pin_link *link = NULL;
+	uint32_t index;
+
+	pin_victims_begin(&round, &shared->victims, worker->index, &worker->random);
+	while (link == NULL && pin_victims_next(&round, &index)) {
+		if (pin_flight_relieve(&shared->workers[index], worker)) {
+			link = pin_deque_pop(&worker->deque);
+		}
+	}
+	return link;
+}
+
+static bool poll_injector(struct pin_worker *worker)
+{
+	worker->polls_since_look = 0;
+	worker->look_ns = worker->now_ns;
+	return PIN_UNLIKELY(!pin_injector_is_empty(&worker->shared->injector)) &&
+		take_injected(worker);
+}
+
 static bool poll_others(struct pin_worker *worker)
 {
-	struct pin_link *link = pin_search_others(worker);
+	struct pin_link *link;
 
+	/* To the device first; there is time to search while it works. */
+	if (worker->unsearched_batches < UNSEARCHED_BATCHES_MAX &&
+		pin_relief_has_gathered(worker)) {
+		worker->unsearched_batches++;
+		return false;
+	}
+	worker->unsearched_batches = 0;
+	link = pin_search_others(worker);
+	if (link == NULL && worker->shares_ring && worker->is_searching) {
+		link = relieve_others(worker);
+	}
 	if (link == NULL) {
 		return false;
 	}
@@ -210,10 +365,13 @@ static bool is_look_due(const struct pin_worker *worker)
 }
 
 /* In turns, so that none of the own queues can starve the others. */
-static bool poll_own(struct pin_worker *worker)
+static PIN_INLINE bool poll_own(struct pin_worker *worker)
 {
 	uint32_t turn = worker->turn;
 
+	if (PIN_LIKELY(pin_list_is_empty(&worker->ready) && pin_list_is_empty(&worker->posted))) {
+		return poll_deque(worker);
+	}
 	worker->turn = turn == 2 ? 0 : turn + 1;
 	switch (turn) {
 	case 0:
@@ -228,18 +386,127 @@ static bool poll_own(struct pin_worker *worker)
 static bool poll_inbox(struct pin_worker *worker)
 {
 	pin_inbox_take(&worker->inbox, &worker->posted);
-	return poll_posted(worker);
+	return !pin_list_is_empty(&worker->posted) && poll_posted(worker);
 }
 
-/* Runs one task or callback; false when there was none anywhere. */
-static bool poll_once(struct pin_worker *worker)
+/* All of the normal lane that can be had without searching. */
+static PIN_INLINE bool poll_near(struct pin_worker *worker)
 {
 	worker->polls_since_look++;
 	if (PIN_UNLIKELY(is_look_due(worker)) && poll_injector(worker)) {
 		return true;
 	}
-	return poll_lifo(worker) || poll_own(worker) || poll_inbox(worker) ||
-		poll_injector(worker) || poll_others(worker);
+	return poll_lifo(worker) || poll_own(worker) || poll_inbox(worker) || poll_injector(worker);
+}
+
+/* What is for this worker alone. */
+static bool poll_bound(struct pin_worker *worker)
+{
+	return poll_ready(worker) || poll_posted(worker) || poll_inbox(worker);
+}
+
+static bool poll_lane(struct pin_worker *worker, uint32_t lane)
+{
+	struct pin_link *link;
+
+	if (lane == PINION_LANE_NORMAL) {
+		/* A lower lane waits for what others have queued, too. */
+		return poll_near(worker) || (pin_search_sees_work(worker) && poll_others(worker));
+	}
+	if (lane == PIN_LANE_BOUND) {
+		return poll_bound(worker);
+	}
+	link = pin_lane_pop(worker, lane);
+	if (link == NULL) {
+		return false;
+	}
+	run_or_cancel(worker, link);
+	return true;
+}
+
+/* Of a lane that was passed by too often, or whose oldest waits too long. */
+static bool poll_due(struct pin_worker *worker)
+{
+	uint32_t overdue = pin_lane_overdue(worker->shared);
+	uint32_t lane = pin_lane_turns_due(&worker->lanes, overdue);
+
+	if (lane == PIN_LANE_NONE) {
+		return false;
+	}
+	pin_lane_turns_skip(&worker->lanes, lane);
+	if (!poll_lane(worker, lane)) {
+		return false;
+	}
+	pin_meter_add((overdue & PIN_LANE_BIT(lane)) != 0 ? &worker->meter.aged_turns
+							  : &worker->meter.floor_turns,
+		1);
+	pin_lane_turns_note(&worker->lanes, lane);
+	return true;
+}
+
+/* One task of a lane that it does not serve. */
+static bool poll_assist(struct pin_worker *worker)
+{
+	for (uint32_t lane = 0; lane < PIN_LANES; lane++) {
+		struct pin_link *link;
+
+		if (pin_worker_serves(worker, lane) || !pin_supply_has_lane(worker->shared, lane)) {
+			continue;
+		}
+		if (!pin_assist_try_leave(worker)) {
+			return false;
+		}
+		link = pin_lane_pop(worker, lane);
+		if (link != NULL) {
+			pin_meter_add(&worker->meter.assists, 1);
+			run_or_cancel(worker, link);
+			return true;
+		}
+		pin_assist_enter(worker);
+	}
+	return false;
+}
+
+static bool poll_lanes_served(struct pin_worker *worker)
+{
+	const struct pin_lane_order *order = &worker->lanes.order;
+
+	if (poll_due(worker)) {
+		return true;
+	}
+	for (uint32_t i = 0; i < order->count; i++) {
+		if (poll_lane(worker, order->lanes[i])) {
+			pin_lane_turns_note(&worker->lanes, order->lanes[i]);
+			return true;
+		}
+	}
+	return poll_bound(worker) || poll_others(worker);
+}
+
+static PIN_APART bool poll_lanes(struct pin_worker *worker)
+{
+	bool assists = pin_assist_is_on(worker->shared);
+
+	if (assists) {
+		pin_assist_leave(worker);
+	}
+	if (poll_lanes_served(worker)) {
+		return true;
+	}
+	if (assists) {
+		pin_assist_enter(worker);
+		return poll_assist(worker);
+	}
+	return false;
+}
+
+/* Runs one task or callback; false when there was none anywhere. */
+static bool poll_once(struct pin_worker *worker)
+{
+	if (PIN_UNLIKELY(pin_load_relaxed_u32(&worker->shared->has_lanes) != 0)) {
+		return poll_lanes(worker);
+	}
+	return poll_near(worker) || poll_others(worker);
 }
 
 /* Shows what is left in the own queue to sleepers; nobody is told otherwise. */
@@ -263,6 +530,21 @@ static uint32_t clock_stride(uint64_t elapsed_ns, uint32_t tasks)
 	return stride == 0 ? 1 : (uint32_t)stride;
 }
 
+/* Two when tasks are short: then a batch of one does without a look at it. */
+static uint32_t first_stride(const struct pin_worker *worker)
+{
+	bool is_short = pin_tuner_average_ns(&worker->tuner) < CLOCK_PERIOD_NS / 2;
+
+	return is_short && worker->untimed_batches < UNTIMED_BATCHES_MAX ? 2 : 1;
+}
+
+static void learn(struct pin_worker *worker, uint64_t start_ns, uint32_t polls)
+{
+	worker->untimed_batches = 0;
+	pin_tuner_record(&worker->tuner, worker->now_ns - start_ns, polls);
+	pin_meter_add(&worker->meter.busy_ns, worker->now_ns - start_ns);
+}
+
 static bool run_batch(struct pin_worker *worker)
 {
 	const struct pinion_config *config = &worker->shared->config;
@@ -271,12 +553,14 @@ static bool run_batch(struct pin_worker *worker)
 	uint64_t end_ns = start_ns + (uint64_t)config->budget_us * 1000;
 	uint32_t polls = 0;
 	uint32_t timed = 0; /* polls at the last reading of the clock */
-	uint32_t stride = 1;
+	uint32_t stride = first_stride(worker);
 
 	worker->now_ns = start_ns;
 	worker->turn_end_ns = end_ns;
-	if (pin_timers_count(&worker->timers) > 0) {
-		expire_timers(worker);
+	look_at_timers(worker);
+	pin_lane_mark(worker);
+	if (pin_hooks_is_tick_due(worker)) {
+		pin_hooks_tick(worker);
 	}
 	pin_inbox_take(&worker->inbox, &worker->posted);
 	while (polls < config->budget_polls && poll_once(worker)) {
@@ -291,17 +575,20 @@ static bool run_batch(struct pin_worker *worker)
 		timed = polls;
 		if (worker->now_ns >= end_ns ||
 			(worker->now_ns >= start_ns + SUBMIT_DELAY_NS &&
-				pin_ring_unsubmitted(&worker->ring) > 0)) {
+				pin_relief_has_gathered(worker))) {
 			break;
 		}
 	}
 	if (polls == 0) {
 		return false;
 	}
-	if (timed != polls) {
-		worker->now_ns = host->now_ns();
+	if (timed == 0) {
+		worker->untimed_batches++;
+		pin_meter_add(&worker->meter.busy_ns, pin_tuner_average_ns(&worker->tuner));
+	} else {
+		worker->now_ns = timed == polls ? worker->now_ns : host->now_ns();
+		learn(worker, start_ns, polls);
 	}
-	pin_tuner_record(&worker->tuner, worker->now_ns - start_ns, polls);
 	if (worker->is_dry) {
 		pin_search_note_gap(worker, start_ns - worker->dry_since_ns);
 		worker->is_dry = false;
@@ -310,28 +597,36 @@ static bool run_batch(struct pin_worker *worker)
 	return true;
 }
 
-static void deliver(void *arg, uint64_t user_data, int32_t result)
-{
-	struct pin_worker *worker = arg;
-	struct pinion_task *task = pin_request_complete(&worker->ring, user_data, result);
-
-	if (task != NULL) {
-		pin_meter_add(&worker->meter.requests_completed, 1);
-		pin_list_push(&worker->ready, pin_task_link(task));
-	} else if (worker->cancel_sent) {
-		/* Submitted anew, it is one that the cancel has not met. */
-		pin_ring_cancel_all(&worker->ring);
-	}
-}
-
 bool pin_worker_should_yield(struct pin_worker *worker)
 {
 	bool has_completions = false;
 
-	if (pin_ring_has_work(&worker->ring)) {
-		has_completions = pin_ring_poll(&worker->ring, deliver, worker) > 0;
+	if (pin_relief_has_work(worker)) {
+		has_completions = pin_flight_poll(worker) > 0;
 	}
 	return has_completions || worker->shared->host->now_ns() >= worker->turn_end_ns;
+}
+
+static bool look_at_ring(struct pin_worker *worker)
+{
+	bool has_completions = false;
+
+	if (pin_relief_has_work(worker)) {
+		/* It may take a while, as without io_uring. */
+		if (worker->is_searching) {
+			pin_search_succeed(worker);
+		}
+		has_completions = pin_flight_poll(worker) > 0;
+	}
+	pin_flight_resume(worker);
+	return has_completions;
+}
+
+void pin_worker_end_loop(struct pin_worker *worker)
+{
+	worker->is_dry = false;
+	share_backlog(worker);
+	look_at_ring(worker);
 }
 
 enum pin_step pin_worker_step(struct pin_worker *worker)
@@ -343,17 +638,11 @@ enum pin_step pin_worker_step(struct pin_worker *worker)
 		return PIN_STEP_EXIT;
 	}
 	if (PIN_UNLIKELY(pin_shared_is_stopping(worker->shared)) && !worker->cancel_sent) {
-		pin_ring_cancel_all(&worker->ring);
-		worker->cancel_sent = true;
+		pin_flight_stop(worker);
+		pin_wait_cancel_all(worker);
 	}
 	has_run = run_batch(worker);
-	if (pin_ring_has_work(&worker->ring)) {
-		/* It may take a while, as without io_uring. */
-		if (worker->is_searching) {
-			pin_search_succeed(worker);
-		}
-		has_run |= pin_ring_poll(&worker->ring, deliver, worker) > 0;
-	}
+	has_run |= look_at_ring(worker);
 	if (!has_run && !worker->is_dry) {
 		worker->is_dry = true;
 		worker->dry_since_ns = worker->now_ns;

@@ -15,6 +15,12 @@ enum pin_step {
 
 enum pin_step pin_worker_step(struct pin_worker *worker);
 
+/*
+ * What is left of a step whose batch was cut short by a task that did not
+ * return: others are told, completions collected, as ever.
+ */
+void pin_worker_end_loop(struct pin_worker *worker);
+
 /* As pinion_should_yield(). */
 bool pin_worker_should_yield(struct pin_worker *worker);
 

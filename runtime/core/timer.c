@@ -15,9 +15,6 @@ enum timer_state {
 	TIMER_CANCELLED = 3, /* -> IDLE by the worker */
 };
 
-/* Marks a task whose link carries a timer's message. */
-enum { KIND_TIMER = 1 };
-
 struct timer_private {
 	struct pin_timer timer;
 	struct pin_atomic_u32 state; /* [W:any R:any] */
@@ -48,13 +45,31 @@ int pin_timer_claim(struct pinion_timer *timer, uint64_t deadline_ns)
 		return -EBUSY;
 	}
 	private->deadline_ns = deadline_ns;
-	timer->task.private_kind = KIND_TIMER;
+	timer->task.private_kind = PIN_TASK_TIMER;
 	return 0;
 }
 
 void pin_timer_disclaim(struct pinion_timer *timer)
 {
-	timer->task.private_kind = 0;
+	timer->task.private_kind = PIN_TASK_PLAIN;
+}
+
+/* The worker must not be told too late; others may be. */
+static void publish(struct pin_worker *worker)
+{
+	pin_store_relaxed_u64(&worker->timer_ns, pin_timers_next_ns(&worker->timers));
+}
+
+static void enter(struct pin_worker *worker)
+{
+	pin_owned_enter(&worker->timers_lock, worker->shared->host);
+}
+
+static void leave(struct pin_worker *worker)
+{
+	publish(worker);
+	worker->has_timers = pin_timers_count(&worker->timers) > 0;
+	pin_owned_leave(&worker->timers_lock);
 }
 
 void pin_timer_arm(struct pin_worker *worker, struct pinion_timer *timer)
@@ -62,16 +77,17 @@ void pin_timer_arm(struct pin_worker *worker, struct pinion_timer *timer)
 	struct timer_private *private = private_of(timer);
 
 	private->worker_index = worker->index;
+	enter(worker);
 	pin_timers_insert(&worker->timers, &private->timer, private->deadline_ns);
-	PIN_CHECK(change(private, TIMER_IDLE, TIMER_ARMED));
+	PIN_CHECK(change(private, TIMER_IDLE, TIMER_ARMED)); /* [TIMER-1] */
+	leave(worker);
 }
 
-void pin_timer_post(struct pin_worker *target, struct pinion_timer *timer)
+void pin_timer_post(struct pinion_timer *timer)
 {
 	struct timer_private *private = private_of(timer);
 
-	private->worker_index = target->index;
-	PIN_CHECK(change(private, TIMER_IDLE, TIMER_POSTED)); /* [TIMER-1] */
+	PIN_CHECK(change(private, TIMER_IDLE, TIMER_POSTED));
 }
 
 bool pin_timer_cancel(struct pinion_timer *timer, bool *out_must_post, uint32_t *out_index)
@@ -94,23 +110,29 @@ bool pin_timer_cancel(struct pinion_timer *timer, bool *out_must_post, uint32_t 
 bool pin_timer_take(struct pin_worker *worker, struct pinion_timer *timer)
 {
 	struct timer_private *private = private_of(timer);
+	bool is_armed = false;
 
+	enter(worker);
 	/* On the wheel first: once it is ARMED it may be cancelled again. */
 	if (pin_load_acquire_u32(&private->state) == TIMER_POSTED) {
+		private->worker_index = worker->index;
 		pin_timers_insert(&worker->timers, &private->timer, private->deadline_ns);
-		if (change(private, TIMER_POSTED, TIMER_ARMED)) {
-			return true;
-		}
+		is_armed = change(private, TIMER_POSTED, TIMER_ARMED); /* [TIMER-1] */
 	}
-	pin_timers_cancel(&worker->timers, &private->timer);
-	timer->task.private_kind = 0;
-	PIN_CHECK(change(private, TIMER_CANCELLED, TIMER_IDLE));
-	return false;
+	if (!is_armed) {
+		pin_timers_cancel(&worker->timers, &private->timer);
+	}
+	leave(worker);
+	if (!is_armed) {
+		timer->task.private_kind = PIN_TASK_PLAIN;
+		PIN_CHECK(change(private, TIMER_CANCELLED, TIMER_IDLE));
+	}
+	return is_armed;
 }
 
 bool pin_timer_is_message(const struct pinion_task *task)
 {
-	return task->private_kind == KIND_TIMER;
+	return task->private_kind == PIN_TASK_TIMER;
 }
 
 struct pinion_timer *pin_timer_of(struct pinion_task *task)
@@ -118,25 +140,57 @@ struct pinion_timer *pin_timer_of(struct pinion_task *task)
 	return PIN_CONTAINER_OF(task, struct pinion_timer, task);
 }
 
-struct pinion_task *pin_timer_expire(struct pin_worker *worker)
+/* The next that is due and was not cancelled, or NULL; in the lock. */
+static struct pinion_task *pop_due(struct pin_worker *worker)
 {
 	struct pin_timer *expired;
 
-	for (;;) {
-		struct timer_private *private;
-		struct pinion_timer *timer;
-
-		expired = pin_timers_pop(&worker->timers);
-		if (expired == NULL) {
-			return NULL;
-		}
-		private = PIN_CONTAINER_OF(expired, struct timer_private, timer);
-		timer = PIN_CONTAINER_OF(
+	while ((expired = pin_timers_pop(&worker->timers)) != NULL) {
+		struct timer_private *private =
+			PIN_CONTAINER_OF(expired, struct timer_private, timer);
+		struct pinion_timer *timer = PIN_CONTAINER_OF(
 			(uint64_t *)(void *)private, struct pinion_timer, private_);
+
 		/* One that was cancelled meanwhile comes by the inbox. */
 		if (change(private, TIMER_ARMED, TIMER_IDLE)) {
-			timer->task.private_kind = 0;
+			timer->task.private_kind = PIN_TASK_PLAIN;
 			return &timer->task;
 		}
 	}
+	return NULL;
+}
+
+void pin_timer_expire(struct pin_worker *worker, bool is_all, struct pin_list *out_list)
+{
+	struct pinion_task *task;
+
+	enter(worker);
+	if (is_all) {
+		pin_timers_expire_all(&worker->timers);
+	} else {
+		pin_timers_advance(&worker->timers, worker->now_ns);
+	}
+	while ((task = pop_due(worker)) != NULL) {
+		pin_list_push(out_list, pin_task_link(task));
+	}
+	leave(worker);
+}
+
+uint32_t pin_timer_steal(
+	struct pin_worker *victim, uint64_t now_ns, uint32_t count_max, struct pin_list *out_list)
+{
+	struct pinion_task *task;
+	uint32_t count = 0;
+
+	if (!pin_owned_take(&victim->timers_lock, victim->shared->host)) {
+		return 0;
+	}
+	pin_timers_advance(&victim->timers, now_ns);
+	while (count < count_max && (task = pop_due(victim)) != NULL) {
+		pin_list_push(out_list, pin_task_link(task));
+		count++;
+	}
+	publish(victim);
+	pin_owned_release(&victim->timers_lock);
+	return count;
 }

@@ -3,21 +3,24 @@
  * Timers between those who start and cancel them and the worker on whose wheel
  * they are (sched/timers.h).
  *
- * A wheel belongs to its worker alone. Started or cancelled from elsewhere, a
- * timer goes to that worker by its inbox, which also ends its sleep; the worker
- * then sleeps until its next deadline at most.
+ * Timers are put on a wheel by its worker alone, which sleeps until its next
+ * deadline at most. Started by no worker, a timer goes into an inbox from which
+ * any worker takes it, so that none has to wait for a stuck one. Cancelled
+ * elsewhere, it goes to its worker by that one's inbox. What is due becomes a
+ * task of the worker, or of another that finds it late, since the worker is
+ * stuck: so the wheel has a lock, which costs the worker next to nothing.
  *
  *     IDLE       not started, or over
- *     POSTED     in the inbox, to be put on the wheel
+ *     POSTED     in the inbox for timers, to be put on a wheel
  *     ARMED      on the wheel
- *     CANCELLED  cancelled; in the inbox, and perhaps still on the wheel
+ *     CANCELLED  cancelled; in an inbox, and perhaps still on the wheel
  *
  * The word is changed by compare-and-swap only, so of expiry and cancel one
  * wins: the worker moves POSTED to ARMED and ARMED to IDLE, who cancels moves
  * either to CANCELLED. The task's link is free while a timer is ARMED, so the
  * one message at a time that a timer has needs no memory of its own.
  *
- * [TIMER-1] start stores the worker's number, then the state (release) ->
+ * [TIMER-1] the worker stores its number, then the state (release) ->
  * cancel loads the state (acquire): it finds the right inbox.
  */
 #ifndef PIN_CORE_TIMER_H
@@ -26,6 +29,9 @@
 #include "runtime/core/worker_state.h"
 
 #include <pinion/timer.h>
+
+/* Twice the default budget of a turn. */
+#define PIN_TIMER_LATE_NS (UINT64_C(1000) * 1000)
 
 /* Makes it the runtime's. -EBUSY. */
 int pin_timer_claim(struct pinion_timer *timer, uint64_t deadline_ns);
@@ -36,8 +42,8 @@ void pin_timer_disclaim(struct pinion_timer *timer);
 /* On the worker: puts a claimed one on its wheel. */
 void pin_timer_arm(struct pin_worker *worker, struct pinion_timer *timer);
 
-/* Elsewhere: names the worker on whose inbox the caller is going to put it. */
-void pin_timer_post(struct pin_worker *target, struct pinion_timer *timer);
+/* Elsewhere: the caller is going to put it into the inbox for timers. */
+void pin_timer_post(struct pinion_timer *timer);
 
 /*
  * True: it is cancelled; *out_must_post: the caller must put it on the inbox
@@ -48,11 +54,32 @@ bool pin_timer_cancel(struct pinion_timer *timer, bool *out_must_post, uint32_t 
 /* On the worker, from its inbox. True: on the wheel; false: it is cancelled. */
 bool pin_timer_take(struct pin_worker *worker, struct pinion_timer *timer);
 
-/* Whether `task` is a timer's message rather than a task to be run. */
+/* Of a message, which is no task to be run: whether it is a timer's. */
 bool pin_timer_is_message(const struct pinion_task *task);
 struct pinion_timer *pin_timer_of(struct pinion_task *task);
 
-/* The next one that is due on the wheel and was not cancelled, or NULL. */
-struct pinion_task *pin_timer_expire(struct pin_worker *worker);
+/*
+ * On the worker: moves what is due, and was not cancelled, behind `out_list`;
+ * `is_all`: whatever its deadline.
+ */
+void pin_timer_expire(struct pin_worker *worker, bool is_all, struct pin_list *out_list);
+
+/* Elsewhere: likewise, up to `count_max`, not 0; returns how many. */
+uint32_t pin_timer_steal(
+	struct pin_worker *victim, uint64_t now_ns, uint32_t count_max, struct pin_list *out_list);
+
+/* When the worker has to look at its wheel; on the worker it is no guess. */
+static inline uint64_t pin_timer_next_ns(const struct pin_worker *worker)
+{
+	return pin_load_relaxed_u64(&worker->timer_ns);
+}
+
+/* Later than an awake worker is whose tasks are short. */
+static inline bool pin_timer_is_late(const struct pin_worker *worker, uint64_t now_ns)
+{
+	uint64_t due_ns = pin_timer_next_ns(worker);
+
+	return due_ns < now_ns && now_ns - due_ns >= PIN_TIMER_LATE_NS;
+}
 
 #endif

@@ -4,29 +4,31 @@
  */
 #include "runtime/core/wake.h"
 #include "runtime/base/check.h"
+#include "runtime/core/assist.h"
+#include "runtime/core/supply.h"
 
 static void notify(struct pin_worker *target)
 {
-	if (pin_parker_notify(&target->parker, target->shared->host)) {
+	if (pin_parker_notify(&target->parker, target->shared->host)) { /* [RELIEF-1] */
 		pin_ring_doorbell(&target->ring);
 	}
 }
 
-static uint32_t claim_lowest(struct pin_shared *shared)
+static uint32_t claim_lowest(struct pin_tier *tier)
 {
-	uint32_t rank = pin_idle_claim(&shared->parked[PIN_PARKED_FUTEX]);
+	uint32_t rank = pin_idle_claim(&tier->parked[PIN_PARKED_FUTEX]);
 
-	return rank != PIN_IDLE_NONE ? rank : pin_idle_claim(&shared->parked[PIN_PARKED_RING]);
+	return rank != PIN_IDLE_NONE ? rank : pin_idle_claim(&tier->parked[PIN_PARKED_RING]);
 }
 
 /* A near worker in its ring comes before a far one on its futex. */
-static uint32_t claim_near(struct pin_shared *shared, const struct pin_worker *waker)
+static uint32_t claim_near(struct pin_tier *tier, const struct pin_worker *waker)
 {
-	const struct pin_range *ranges = pin_victims_ranges(&shared->victims, waker->index);
+	const struct pin_range *ranges = pin_victims_ranges(&waker->shared->victims, waker->index);
 
 	for (int i = PIN_NEAR_L3; i < PIN_NEARNESSES; i++) {
 		for (int j = 0; j < PIN_PARKED_SETS; j++) {
-			uint32_t rank = pin_idle_claim_in(&shared->parked[j], &ranges[i], 1);
+			uint32_t rank = pin_idle_claim_in(&tier->parked[j], &ranges[i], 1);
 
 			if (rank != PIN_IDLE_NONE) {
 				return rank;
@@ -36,13 +38,13 @@ static uint32_t claim_near(struct pin_shared *shared, const struct pin_worker *w
 	return PIN_IDLE_NONE;
 }
 
-static uint32_t claim_next(struct pin_shared *shared)
+static uint32_t claim_next(struct pin_shared *shared, struct pin_tier *tier)
 {
 	uint32_t start = pin_load_relaxed_u32(&shared->wake_start);
-	uint32_t rank = pin_idle_claim_from(&shared->parked[PIN_PARKED_FUTEX], start);
+	uint32_t rank = pin_idle_claim_from(&tier->parked[PIN_PARKED_FUTEX], start);
 
 	if (rank == PIN_IDLE_NONE) {
-		rank = pin_idle_claim_from(&shared->parked[PIN_PARKED_RING], start);
+		rank = pin_idle_claim_from(&tier->parked[PIN_PARKED_RING], start);
 	}
 	if (rank != PIN_IDLE_NONE) {
 		pin_store_relaxed_u32(&shared->wake_start, rank + 1);
@@ -51,44 +53,134 @@ static uint32_t claim_next(struct pin_shared *shared)
 }
 
 /* Takes a parked worker out of its set; outside threads are near to nobody. */
-static struct pin_worker *claim(struct pin_shared *shared, const struct pin_worker *waker)
+static struct pin_worker *claim(
+	struct pin_shared *shared, struct pin_tier *tier, const struct pin_worker *waker)
 {
 	uint32_t rank;
 
 	if (shared->config.wake_policy == PINION_WAKE_ROTATE) {
-		rank = claim_next(shared);
+		rank = claim_next(shared, tier);
 	} else if (shared->config.wake_policy == PINION_WAKE_NEAR && waker != NULL) {
-		rank = claim_near(shared, waker);
+		rank = claim_near(tier, waker);
 	} else {
-		rank = claim_lowest(shared);
+		rank = claim_lowest(tier);
 	}
 	return rank == PIN_IDLE_NONE ? NULL
 				     : &shared->workers[pin_victims_index(&shared->victims, rank)];
 }
 
-void pin_wake_one(struct pin_shared *shared, struct pin_worker *waker)
+/*
+ * Behind a fence. False: all of the tier are busy, and it needs no wake. Adds
+ * to *out_stranded the lanes for which others have perhaps relied on this
+ * count.
+ */
+static bool wake_in_tier(struct pin_shared *shared, struct pin_tier *tier, struct pin_worker *waker,
+	uint32_t *out_stranded)
 {
 	uint32_t before;
 
-	pin_fence_seq_cst(); /* [PARK-1] [SEARCH-1] */
 	do {
 		struct pin_worker *target;
 		uint32_t nobody = 0;
 
-		if (!pin_wake_sees_sleeper(shared) ||				/* [PARK-1] */
-			!pin_cas_seq_cst_u32(&shared->searching, &nobody, 1)) { /* [SEARCH-2] */
-			return;
+		if (!pin_wake_sees_sleeper(tier)) { /* [PARK-1] */
+			return false;
 		}
-		target = claim(shared, waker);
+		if (!pin_cas_seq_cst_u32(&tier->searching, &nobody, 1)) { /* [SEARCH-2] */
+			return true;
+		}
+		target = claim(shared, tier, waker);
 		if (target != NULL) {
 			if (waker != NULL) {
 				pin_meter_add(&waker->meter.wakes_sent, 1);
 			}
 			notify(target);
+			return true;
+		}
+		before = pin_fetch_sub_seq_cst_u32(&tier->searching, 1); /* [SEARCH-2] */
+		*out_stranded |= tier->order.mask;
+	} while (before == 1);
+	return true;
+}
+
+static void wake_for_lane(
+	struct pin_shared *shared, struct pin_worker *waker, uint32_t lane, uint32_t *out_stranded)
+{
+	for (uint32_t i = 0; i < shared->tier_count; i++) {
+		struct pin_tier *tier = &shared->tiers[shared->tier_order[i]];
+
+		if ((tier->order.mask & PIN_LANE_BIT(lane)) != 0 &&
+			wake_in_tier(shared, tier, waker, out_stranded)) {
 			return;
 		}
-		before = pin_fetch_sub_seq_cst_u32(&shared->searching, 1); /* [SEARCH-2] */
-	} while (before == 1);
+	}
+	for (uint32_t i = 0; i < shared->tier_count && pin_assist_is_on(shared); i++) {
+		struct pin_tier *tier = &shared->tiers[shared->tier_order[i]];
+
+		if ((tier->order.mask & PIN_LANE_BIT(lane)) == 0 &&
+			pin_assist_has_room(shared, tier) &&
+			wake_in_tier(shared, tier, waker, out_stranded)) {
+			return;
+		}
+	}
+}
+
+/* Of these lanes those in which there is something. */
+static uint32_t filled(const struct pin_shared *shared, uint32_t lanes)
+{
+	uint32_t mask = 0;
+
+	for (uint32_t lane = 0; lane < PIN_LANES; lane++) {
+		bool has_work = pin_supply_has_lane(shared, lane) ||
+			(lane == PINION_LANE_NORMAL && pin_supply_has_queued(shared));
+
+		mask |= has_work ? PIN_LANE_BIT(lane) : 0;
+	}
+	return mask & lanes;
+}
+
+/* [SEARCH-3] Behind a fence, for each of these lanes. */
+static void wake_for_lanes(struct pin_shared *shared, struct pin_worker *waker, uint32_t lanes)
+{
+	while (lanes != 0) {
+		uint32_t stranded = 0;
+
+		for (uint32_t lane = 0; lane < PIN_LANES; lane++) {
+			if ((lanes & PIN_LANE_BIT(lane)) != 0) {
+				wake_for_lane(shared, waker, lane, &stranded);
+			}
+		}
+		if (stranded == 0) {
+			return;
+		}
+		pin_fence_seq_cst(); /* [SEARCH-3] */
+		lanes = filled(shared, pin_assist_is_on(shared) ? PIN_LANES_ALL : stranded);
+	}
+}
+
+static inline void wake_in_only_tier(struct pin_shared *shared, struct pin_worker *waker)
+{
+	uint32_t stranded = 0;
+
+	if (pin_wake_sees_sleeper(&shared->tiers[0])) { /* [PARK-1] */
+		(void)wake_in_tier(shared, &shared->tiers[0], waker, &stranded);
+	}
+}
+
+void pin_wake_one(struct pin_shared *shared, struct pin_worker *waker)
+{
+	pin_fence_seq_cst(); /* [PARK-1] [SEARCH-1] [ASSIST-1] */
+	if (PIN_LIKELY(shared->tier_count == 1)) {
+		wake_in_only_tier(shared, waker);
+	} else {
+		wake_for_lanes(shared, waker, PIN_LANE_BIT(PINION_LANE_NORMAL));
+	}
+}
+
+void pin_wake_lane(struct pin_shared *shared, struct pin_worker *waker, enum pinion_lane lane)
+{
+	pin_fence_seq_cst(); /* [PARK-1] [SEARCH-1] [ASSIST-1] */
+	wake_for_lanes(shared, waker, PIN_LANE_BIT(lane));
 }
 
 void pin_wake_worker(struct pin_worker *target, struct pin_worker *waker)
@@ -113,33 +205,51 @@ void pin_wake_all(struct pin_shared *shared)
 
 bool pin_search_begin(struct pin_worker *worker)
 {
-	struct pin_shared *shared = worker->shared;
+	struct pin_tier *tier = worker->tier;
 
 	if (worker->is_searching) {
 		return true;
 	}
-	if (2 * pin_load_relaxed_u32(&shared->searching) >= shared->worker_count) {
+	if (2 * pin_load_relaxed_u32(&tier->searching) >= tier->worker_count) {
 		return false;
 	}
-	pin_fetch_add_seq_cst_u32(&shared->searching, 1);
+	pin_fetch_add_seq_cst_u32(&tier->searching, 1);
 	worker->is_searching = true;
 	return true;
 }
 
+/* What a searcher of this tier was relied on for. */
+static void wake_successors(struct pin_worker *worker)
+{
+	pin_fence_seq_cst(); /* [SEARCH-1] [ASSIST-1] */
+	wake_for_lanes(worker->shared, worker, filled(worker->shared, PIN_LANES_ALL));
+}
+
 void pin_search_succeed(struct pin_worker *worker)
 {
-	uint32_t before = pin_fetch_sub_seq_cst_u32(&worker->shared->searching, 1);
+	uint32_t before = pin_fetch_sub_seq_cst_u32(&worker->tier->searching, 1);
 
 	PIN_CHECK(before > 0);
 	worker->is_searching = false;
-	if (before == 1) {
-		pin_wake_one(worker->shared, worker);
+	if (before != 1) {
+		return;
 	}
+	if (worker->shared->tier_count == 1) {
+		pin_wake_one(worker->shared, worker);
+	} else {
+		wake_successors(worker);
+	}
+}
+
+void pin_search_resume(struct pin_worker *worker)
+{
+	pin_fetch_add_seq_cst_u32(&worker->tier->searching, 1); /* [SEARCH-1] */
+	worker->is_searching = true;
 }
 
 void pin_search_give_up(struct pin_worker *worker)
 {
-	uint32_t before = pin_fetch_sub_seq_cst_u32(&worker->shared->searching, 1); /* [SEARCH-1] */
+	uint32_t before = pin_fetch_sub_seq_cst_u32(&worker->tier->searching, 1); /* [SEARCH-1] */
 
 	PIN_CHECK(before > 0);
 	worker->is_searching = false;

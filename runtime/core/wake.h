@@ -19,10 +19,26 @@
  * [SEARCH-1] a-b against 2-3-4: a pusher that goes without waking because S
  * still counts made its push before 2, so S, or whoever searches last, sees it
  * in 4. A worker that was refused as a searcher takes part in 4 as well: those
- * who searched may have ended before it published its bit.
+ * who searched may have ended before it published its bit. Whoever sees such
+ * work in 4 and so does not sleep counts as a searcher again until it runs
+ * something: it may have tasks of its own to run first, and then somebody else
+ * has to be woken for what it saw.
  * [SEARCH-2] d is a compare-and-swap: of several pushers one wakes. If it then
  * finds no bit to claim it counts back, and looks again if it was the last: who
  * pushed meanwhile has relied on it.
+ *
+ * Workers that serve different lanes stand in tiers (sched/lanes.h), each with
+ * its parked set and its count of searchers, and the rule above is that of one
+ * tier. For work of a lane those tiers are asked that serve it, first those
+ * that serve little else: where nobody searches and nobody sleeps the next is
+ * asked. A searcher of a tier is relied on for every lane the tier serves; so
+ * when the last of them finds something it wakes for each lane in which there
+ * is more.
+ *
+ * [SEARCH-3] A waker of one lane that counted as a searcher in d, and found
+ * nobody to claim in e, may have been relied on for another lane, whose other
+ * tiers were then not asked. So it counts back, fences, and goes on for every
+ * lane of that tier in which it sees work: whoever relied on it pushed before.
  *
  * [PARK-1] as told in sched/parker.h.
  *
@@ -39,11 +55,14 @@
  */
 void pin_wake_one(struct pin_shared *shared, struct pin_worker *waker);
 
+/* That is for the normal lane; this for any. */
+void pin_wake_lane(struct pin_shared *shared, struct pin_worker *waker, enum pinion_lane lane);
+
 /* Whether there is anybody to wake; a guess, unless behind a fence. */
-static inline bool pin_wake_sees_sleeper(const struct pin_shared *shared)
+static inline bool pin_wake_sees_sleeper(const struct pin_tier *tier)
 {
-	return !pin_idle_is_empty(&shared->parked[PIN_PARKED_FUTEX]) || /* [PARK-1] */
-		!pin_idle_is_empty(&shared->parked[PIN_PARKED_RING]);	/* [PARK-1] */
+	return !pin_idle_is_empty(&tier->parked[PIN_PARKED_FUTEX]) || /* [PARK-1] */
+		!pin_idle_is_empty(&tier->parked[PIN_PARKED_RING]);   /* [PARK-1] */
 }
 
 /* Ends the sleep of a worker whose inbox was pushed to. */
@@ -59,5 +78,8 @@ void pin_search_succeed(struct pin_worker *worker);
 
 /* Step 2. */
 void pin_search_give_up(struct pin_worker *worker);
+
+/* It saw work in step 4. */
+void pin_search_resume(struct pin_worker *worker);
 
 #endif

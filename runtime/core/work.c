@@ -6,6 +6,7 @@
 #include "runtime/core/work.h"
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
+#include "runtime/core/fault.h"
 #include "runtime/core/io.h"
 #include "runtime/core/runtime.h"
 #include "runtime/core/spawn.h"
@@ -126,6 +127,25 @@ static void leave(struct pinion_work *work, enum pin_work_event event, int resul
 	}
 }
 
+/* When a run is unwound; NULL when it has returned. */
+static void abandon(struct pinion_work *const *running)
+{
+	if (*running != NULL) {
+		leave(*running, PIN_WORK_IS_DONE, pin_fault_error());
+	}
+}
+
+static int run_own(struct pinion_work *work)
+{
+	__attribute__((cleanup(abandon))) struct pinion_work *running = work;
+	int next;
+
+	pin_fault_name((pin_fault_fn)work->run);
+	next = work->run(work); /* [WORK-1] */
+	running = NULL;
+	return next;
+}
+
 static int run_work(struct pinion_task *task)
 {
 	struct pinion_work *work = PIN_CONTAINER_OF(task, struct pinion_work, task);
@@ -135,7 +155,7 @@ static int run_work(struct pinion_task *task)
 		end_work(work, -ECANCELED);
 		return 0;
 	}
-	next = work->run(work); /* [WORK-1] */
+	next = run_own(work);
 	PIN_CHECK(next <= PINION_WORK_DONE);
 	if (next == PINION_WORK_WAIT) {
 		leave(work, PIN_WORK_IS_IDLE, 0);

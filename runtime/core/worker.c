@@ -4,16 +4,25 @@
  */
 #include "runtime/core/worker.h"
 #include "runtime/base/check.h"
+#include "runtime/core/fault.h"
+#include "runtime/core/flight.h"
+#include "runtime/core/hooks.h"
+#include "runtime/core/provision.h"
+#include "runtime/core/relief.h"
 #include "runtime/core/step.h"
+#include "runtime/host/level.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 _Thread_local struct pin_worker *pin_worker_self PIN_TLS_INITIAL;
+_Thread_local struct pin_worker *pin_worker_in_hook PIN_TLS_INITIAL;
 
 void pin_worker_forget(void)
 {
 	pin_worker_self = NULL;
+	pin_worker_in_hook = NULL;
 }
 
 static int start_ring(struct pin_worker *worker)
@@ -23,6 +32,7 @@ static int start_ring(struct pin_worker *worker)
 		.entries = shared->config.ring_entries,
 		.helper_count = shared->config.ring_helper_count,
 		.is_fallback = shared->is_fallback,
+		.is_shared = worker->shares_ring,
 		.kernel = &shared->kernel,
 	};
 	char hint[192];
@@ -32,7 +42,7 @@ static int start_ring(struct pin_worker *worker)
 		return 0;
 	}
 	pin_kernel_ring_hint(rc, hint, sizeof(hint));
-	if (shared->config.io_level == PINION_IO_RING) {
+	if (shared->config.io_level != PINION_IO_AUTO) {
 		pin_log(&shared->log, PINION_LOG_ERROR, "worker %u has no io_uring: %s",
 			worker->index, hint);
 		return rc;
@@ -43,27 +53,60 @@ static int start_ring(struct pin_worker *worker)
 	return pin_ring_init(&worker->ring, shared->host, &worker->meter, &options, &shared->log);
 }
 
+/* Of one magazine, which holds them all and is the worker's. */
+static int init_pool(struct pin_pool *pool, const struct pin_shared *shared, uint8_t *memory,
+	uint32_t buffer_bytes, uint32_t buffer_count)
+{
+	struct pin_pool_region region = {.memory = memory, .buffer_count = buffer_count};
+	struct pin_pool_setup setup = {
+		.host = shared->host,
+		.log = shared->log,
+		.buffer_bytes = buffer_bytes,
+		.magazine_count = 1,
+		.magazine_capacity = buffer_count,
+		.seeded_count = 1,
+		.node_count = 1,
+		.regions = &region,
+		.region_count = 1,
+	};
+
+	return pin_pool_init(pool, &setup);
+}
+
 static int start_memory(struct pin_worker *worker)
 {
 	struct pin_shared *shared = worker->shared;
 	const struct pinion_config *config = &shared->config;
 	size_t large_bytes = (size_t)config->buffer_bytes * config->buffer_count;
 	size_t small_bytes = (size_t)config->small_buffer_bytes * config->small_buffer_count;
-	int rc = pin_arena_init(&worker->arena, shared->host, large_bytes + small_bytes,
-		worker->place.node_index, &shared->log);
+	struct pin_arena_options options = {
+		.bytes = pin_provision_arena_bytes(config),
+		.worker_index = worker->index,
+		.node_index = worker->place.node_index,
+		.map = config->arena_map,
+		.unmap = config->arena_unmap,
+		.map_arg = config->arena_arg,
+	};
+	uint8_t *large;
+	uint8_t *small;
+	int rc = pin_arena_init(&worker->arena, shared->host, &options, &shared->log);
 
 	if (rc < 0) {
 		return rc;
 	}
-	worker->is_registered = pin_ring_register(
-		&worker->ring, worker->arena.memory, worker->arena.bytes, &shared->log);
-	rc = pin_pool_init(
-		&worker->buffers, worker->arena.memory, config->buffer_bytes, config->buffer_count);
+	if (!pin_provision_is_shared(shared)) {
+		pin_provision_register_own(worker);
+	}
+	large = pin_arena_carve(&worker->arena, large_bytes, PIN_PAGE_BYTES);
+	small = pin_arena_carve(&worker->arena, small_bytes, PIN_PAGE_BYTES);
+	PIN_CHECK(large != NULL);
+	PIN_CHECK(small != NULL);
+	rc = init_pool(&worker->buffers, shared, large, config->buffer_bytes, config->buffer_count);
 	if (rc < 0) {
 		return rc;
 	}
-	return pin_pool_init(&worker->small_buffers, worker->arena.memory + large_bytes,
-		config->small_buffer_bytes, config->small_buffer_count);
+	return init_pool(&worker->small_buffers, shared, small, config->small_buffer_bytes,
+		config->small_buffer_count);
 }
 
 static int start(struct pin_worker *worker)
@@ -77,8 +120,16 @@ static int start(struct pin_worker *worker)
 		worker->is_bound = worker->shared->host->thread_bind(worker->place.cpu_index) == 0;
 	}
 	worker->shared->host->thread_sleep_exactly();
+	rc = pin_fault_watch(worker);
+	if (rc < 0) {
+		pin_log(&worker->shared->log, PINION_LOG_ERROR,
+			"worker %u cannot watch its stack: %s; set overflow_policy to ignore",
+			worker->index, strerror(-rc));
+		return rc;
+	}
 	rc = start_ring(worker);
-	return rc < 0 ? rc : start_memory(worker);
+	rc = rc < 0 ? rc : start_memory(worker);
+	return rc < 0 ? rc : pin_hooks_start(worker);
 }
 
 int pin_worker_init(struct pin_worker *worker)
@@ -92,16 +143,72 @@ int pin_worker_init(struct pin_worker *worker)
 		.default_task_ns = config->task_ns,
 	};
 	bool is_fifo = config->queue_order == PINION_QUEUE_FIFO;
+	uint32_t struck = pin_level_struck(config->io_level, config->io_without);
+	struct pin_shared *shared = worker->shared;
+	int rc;
+
+	worker->tier = &shared->tiers[pin_lane_plan_tier(&shared->lane_plan, worker->index)];
 
 	pin_parker_init(&worker->parker);
 	pin_tuner_init(&worker->tuner, &tuning);
 	pin_timers_init(&worker->timers, worker->shared->host->now_ns());
+	pin_store_relaxed_u64(&worker->timer_ns, PIN_NO_DEADLINE);
+	pin_flight_init(worker);
 	pin_random_init(&worker->random, config->seed, worker->index);
-	worker->uses_lifo = is_fifo && config->lifo_polls > 0;
+	worker->uses_lifo =
+		is_fifo && config->lifo_polls > 0 && pin_worker_serves(worker, PINION_LANE_NORMAL);
 	worker->hoard_spawns = worker->shared->worker_count > 1 ? config->hoard_spawns : UINT32_MAX;
 	worker->idle_gap_ns = UINT32_MAX;
-	return pin_deque_init(
+	worker->tick_ns = PIN_NO_DEADLINE;
+	worker->must_tell = worker->shared->has_sentry;
+	worker->shares_ring =
+		worker->shared->worker_count > 1 && config->ring_sharing == PINION_RING_SHARED;
+	worker->devices.skips_dioalign = (struck & PINION_IO_STATX_DIOALIGN) != 0;
+	worker->devices.skips_cachestat = (struck & PINION_IO_CACHESTAT) != 0;
+	worker->devices.skips_dontcache = (struck & PINION_IO_DONTCACHE) != 0;
+	pin_lane_turns_init(&worker->lanes, &worker->tier->order, config->lane_floor);
+	rc = pin_deque_init(
 		&worker->deque, config->queue_tasks, is_fifo ? PIN_DEQUE_FIFO : PIN_DEQUE_LIFO);
+	if (rc == 0 && !pin_worker_serves(worker, PINION_LANE_NORMAL)) {
+		pin_deque_close(&worker->deque);
+	}
+	return rc;
+}
+
+/* The creator sees all that came before once it sees the count. */
+static void arrive(struct pin_shared *shared)
+{
+	pin_fetch_add_acq_rel_u32(&shared->started_count, 1);
+	shared->host->futex_wake(&shared->started_count, 1);
+}
+
+/* Also when this worker has failed: others may have not. */
+static void join_registry(struct pin_worker *worker)
+{
+	struct pin_shared *shared = worker->shared;
+
+	/* [PROVISION-1] */
+	while (pin_load_acquire_u32(&shared->has_registered) == 0) {
+		shared->host->futex_wait(&shared->has_registered, 0, PIN_NO_DEADLINE);
+	}
+	if (worker->start_error == 0) {
+		pin_provision_join(worker);
+	}
+	arrive(shared);
+}
+
+/* In the guard: what has landed is accounted for, and may land again there. */
+static void run_steps(void *arg)
+{
+	struct pin_worker *worker = arg;
+
+	if (worker->landing != PIN_LANDING_RETURNED) {
+		pin_fault_recover(worker);
+		pin_worker_end_loop(worker);
+	}
+	while (pin_worker_step(worker) != PIN_STEP_EXIT) {
+	}
+	pin_hooks_stop(worker);
 }
 
 void *pin_worker_main(void *arg)
@@ -111,16 +218,20 @@ void *pin_worker_main(void *arg)
 
 	pin_worker_self = worker;
 	worker->start_error = start(worker);
-	/* The creator sees all of the above once it sees the count. */
-	pin_fetch_add_acq_rel_u32(&shared->started_count, 1);
-	shared->host->futex_wake(&shared->started_count, 1);
+	arrive(shared);
+	if (pin_provision_is_shared(shared)) {
+		join_registry(worker);
+	}
 	if (worker->start_error == 0) {
-		while (pin_worker_step(worker) != PIN_STEP_EXIT) {
-		}
+		pin_relief_open(worker);
+		do {
+			worker->landing = pin_guard_run(&worker->guard, run_steps, worker);
+		} while (worker->landing != PIN_LANDING_RETURNED);
 		PIN_CHECK(pin_list_is_empty(&worker->ready));
 		PIN_CHECK(pin_deque_count(&worker->deque) == 0);
 	}
 	pin_ring_retire(&worker->ring);
+	pin_overflow_end(&worker->overflow);
 	return NULL;
 }
 

@@ -34,15 +34,6 @@
 
 #include "runtime/core/worker_state.h"
 
-/* [own] each thread's; only through the function below. */
-extern _Thread_local struct pin_worker *pin_worker_self PIN_TLS_INITIAL;
-
-/* The worker that runs the calling code, NULL on any other thread. */
-static inline struct pin_worker *pin_worker_current(void)
-{
-	return pin_worker_self;
-}
-
 /* In a forked child: the thread that lives on is no worker there. */
 void pin_worker_forget(void);
 

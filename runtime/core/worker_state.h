@@ -8,9 +8,14 @@
 #define PIN_CORE_WORKER_STATE_H
 
 #include "runtime/core/task.h"
+#include "runtime/host/guard.h"
 #include "runtime/host/kernel.h"
+#include "runtime/host/lock.h"
+#include "runtime/host/overflow.h"
 #include "runtime/host/topology.h"
+#include "runtime/io/cached.h"
 #include "runtime/io/file.h"
+#include "runtime/io/registry.h"
 #include "runtime/io/request.h"
 #include "runtime/io/ring.h"
 #include "runtime/memory/arena.h"
@@ -20,7 +25,10 @@
 #include "runtime/sched/idle.h"
 #include "runtime/sched/inbox.h"
 #include "runtime/sched/injector.h"
+#include "runtime/sched/lane_queue.h"
+#include "runtime/sched/lanes.h"
 #include "runtime/sched/lifo.h"
+#include "runtime/sched/owned.h"
 #include "runtime/sched/parker.h"
 #include "runtime/sched/timers.h"
 #include "runtime/sched/tuner.h"
@@ -30,12 +38,36 @@
 #include <pinion/runtime.h>
 
 struct pin_worker;
+struct pin_wait_entry;
 
 /* Ending a sleep in a ring costs more, and disturbs its submissions. */
 enum pin_parked_set {
 	PIN_PARKED_FUTEX,
 	PIN_PARKED_RING,
 	PIN_PARKED_SETS,
+};
+
+enum {
+	/* Pools with memory of one runtime. */
+	PIN_POOLS_MAX = 16,
+};
+
+/* The workers that serve the same lanes in the same order. */
+struct pin_tier {
+	/* [const] after start */
+	struct pin_lane_order order;
+	uint32_t worker_count;
+	/* Those that are parked, by rank, on their futex and in their ring. */
+	struct pin_idle parked[PIN_PARKED_SETS] PIN_CACHE_ALIGNED; /* [W:any R:any] */
+	struct pin_atomic_u32 searching PIN_CACHE_ALIGNED; /* [W:any R:any] that look for work */
+	struct pin_atomic_u32 free_count; /* [W:own workers R:any] see assist.h; else 0 */
+};
+
+/* Whose code a worker is in. */
+enum pin_running {
+	PIN_RUNNING_TASK = 0, /* or in the loop itself */
+	PIN_RUNNING_CANCEL,   /* a task's `cancel` */
+	PIN_RUNNING_HOOK,     /* one of the configuration's, which is no task */
 };
 
 /* What all workers of a runtime have in common. */
@@ -49,36 +81,63 @@ struct pin_shared {
 	uint32_t worker_count;
 	struct pin_worker *workers;
 	struct pin_victims victims;
+	bool has_fence_all;
 	bool has_cpu_each; /* every worker a core of its own, of several */
+	/* [W:creator R:workers] while they start, see provision.h */
+	struct io_uring source;
+	bool has_source;
+	struct pin_registry registry;	      /* [const] after start */
+	struct pin_atomic_u32 has_registered; /* futex of the workers */
+	/* [W:who makes and ends pools R:workers] struct pin_pool *, or 0 */
+	struct pin_atomic_u64 pools[PIN_POOLS_MAX];
+	struct pin_atomic_u32 has_pools; /* there is, or was, one */
+	struct pin_lock pools_lock;	 /* rank 1; of arenas' pieces */
+	/* [const] after start */
+	struct pin_lane_plan lane_plan;
+	uint8_t tier_order[PIN_TIERS_MAX]; /* in which they are woken: few lanes first */
+	uint32_t tier_count;
+	struct pin_atomic_u32 has_lanes; /* [W:any R:any] set once: not all work is normal */
+	bool has_sentry;
+	bool has_sentry_thread;
+	pthread_t sentry_thread;
 	/* [W:any R:any], each in its own line or rarely written */
 	struct pin_gate gate PIN_CACHE_ALIGNED;
 	struct pin_injector injector PIN_CACHE_ALIGNED;
-	/* Parked workers by rank, on their futex and in their ring. */
-	struct pin_idle parked[PIN_PARKED_SETS] PIN_CACHE_ALIGNED;
+	/*
+	 * By enum pinion_lane; of normal, which is `injector`, only the
+	 * warning.
+	 */
+	struct pin_lane_queue lanes[PIN_LANES] PIN_CACHE_ALIGNED;
+	struct pin_tier tiers[PIN_TIERS_MAX];
 	struct pin_atomic_u32 wake_start; /* PINION_WAKE_ROTATE: behind the last one woken */
-	struct pin_atomic_u32 searching PIN_CACHE_ALIGNED;	   /* workers that look for work */
-	struct pin_atomic_u32 next_timer_worker PIN_CACHE_ALIGNED; /* for outside ones */
-	struct pin_atomic_u32 started_count;			   /* futex of the creator */
-	struct pin_atomic_u32 is_stopping;			   /* set once, before the close */
-	struct pin_atomic_u32 has_ended;     /* set once, by the last worker */
-	struct pin_atomic_u32 first_failure; /* its errno; 0: none yet */
+	struct pin_atomic_u32 next_request_worker PIN_CACHE_ALIGNED; /* for outside ones */
+	struct pin_atomic_u32 sentry PIN_CACHE_ALIGNED; /* enum pin_sentry_state, a futex */
+	struct pin_inbox timer_inbox PIN_CACHE_ALIGNED; /* any worker takes all of it */
+	struct pin_atomic_u32 started_count;		/* futex of the creator */
+	struct pin_atomic_u32 is_stopping;		/* set once, before the close */
+	struct pin_atomic_u32 has_ended;		/* set once, by the last worker */
+	struct pin_atomic_u32 first_failure;		/* its errno; 0: none yet */
+	/* [W:outside R:destroyer] who is about to end a wait: core/wait.h */
+	struct pin_atomic_u32 visitors;
 };
 
 /* Who gets a buffer, now or later. */
 struct pin_buffer_waiter {
 	struct pin_link link;
 	struct pinion_task *task; /* bound to the worker when its turn comes */
-	uint8_t *bytes;
-	uint32_t index;
+	struct pinion_buffer buffer;
 };
 
 struct pin_worker {
 	/* [const] after start */
 	struct pin_shared *shared;
+	struct pin_tier *tier;
 	uint32_t index;
+	bool shares_ring; /* others may reap it: relief.h */
 	bool is_bound;
-	bool is_registered;
+	int register_error; /* why not all of the arena is registered, or 0 */
 	int start_error;
+	size_t registered_bytes; /* of the arena, from its front */
 	struct pin_cpu_place place;
 	bool has_place;
 	pthread_t thread;
@@ -86,43 +145,103 @@ struct pin_worker {
 	/* [W:any R:any] */
 	struct pin_parker parker PIN_CACHE_ALIGNED;
 	struct pin_inbox inbox;
+	uint64_t sentry_ended_tasks; /* [own] the sentry's: at its last look */
 	struct pin_lifo lifo PIN_CACHE_ALIGNED;
+	struct pin_owned timers_lock;
+	struct pin_owned ring_lock;	      /* if `shares_ring`: relief.h */
+	struct pin_atomic_u32 gathered_count; /* [W:lock holder R:any] not submitted */
+	struct pin_atomic_u32 ring_is_open;   /* [W:owner R:any] set once */
+	struct pin_owned cancels;	      /* of requests in flight: core/flight.h */
+	struct pin_atomic_u64 timer_ns; /* [W:lock holder R:any] when the first is due, a guess */
 	/* [W:owner R:any] */
 	struct pin_meter meter;
 	/* [W:owner thieves R:any] as its header says */
 	struct pin_deque deque PIN_CACHE_ALIGNED;
+	struct pin_timers timers; /* [lock:timers_lock] */
 	/* [own] */
-	struct pin_list ready;	/* tasks bound to this worker, completions first of all */
-	struct pin_list posted; /* taken from the inbox */
+	struct pin_list ready;		/* tasks bound to this worker, completions first of all */
+	struct pin_list posted;		/* taken from the inbox */
+	struct pin_list timer_messages; /* likewise, from the timers' */
+	void (*running)(void);		/* the task or callback it is in, or was in last */
 	struct pin_tuner tuner;
-	struct pin_timers timers;
+	struct pin_wait_entry *waits; /* begun here and not over */
 	struct pin_random random;
+	struct pin_lane_turns lanes;
 	uint64_t turn_end_ns; /* of the loop in hand */
 	uint64_t now_ns;      /* the clock when it was last read */
 	uint64_t look_ns;     /* and when the injector was last looked into */
+	uint64_t tick_ns;     /* when the next tick is due */
 	uint64_t dry_since_ns;
 	uint64_t idle_gap_ns;	   /* smoothed: from running dry to the next task */
 	uint32_t turn;		   /* which of the own queues comes first */
 	uint32_t polls_since_look; /* into the injector */
-	uint32_t lifo_polls;	   /* in a row, in this loop */
+	uint32_t untimed_batches;  /* in a row */
+	uint32_t unsearched_batches;
+	uint32_t lifo_polls; /* in a row, in this loop */
 	uint32_t spawns_since_wake;
 	uint32_t hoard_spawns; /* [const] UINT32_MAX: there is nobody to wake */
 	bool uses_lifo;
+	bool must_tell;	   /* the sentry, before anything is kept */
 	bool is_searching; /* and counted as such */
+	bool is_free;	   /* and counted as such: assist.h */
 	bool is_dry;	   /* has found nothing to run since `dry_since_ns` */
 	bool cancel_sent;
+	bool has_timers; /* perhaps, on its wheel */
+	/* [own]; [lock:ring_lock] if `shares_ring` */
 	struct pin_ring ring;
+	struct pin_flight_link flying;	/* requests from their start to their end */
+	struct pin_flight_link waiting; /* those that wait for room in the ring */
+	struct pin_timers deadlines;	/* of requests and waits; nobody else takes them */
+	/* [own] */
 	struct pin_arena arena;
 	struct pin_pool buffers;
 	struct pin_pool small_buffers;
 	struct pin_list buffer_queue; /* waiters, oldest first */
 	struct pin_list small_buffer_queue;
 	struct pin_device_cache devices;
+	void *context; /* the embedder's: hooks.h */
+	bool has_last_tick;
+	bool has_stopped; /* `before_stop` was called */
+	/* Of tasks that fail: fault.h. */
+	uint64_t fault_period_ns; /* since when the lines below count */
+	uint32_t fault_lines;
+	uint32_t fault_lines_skipped;
+	int panic_error; /* of the task that is being unwound, or 0 */
+	enum pin_running running_kind;
+	enum pin_landing landing; /* not accounted for yet */
+	bool has_overflown;
+	struct pin_guard guard;
+	struct pin_overflow overflow;
+	struct pin_cached cached;
 };
 
 _Static_assert(offsetof(struct pin_worker, meter) % PIN_CACHE_LINE == 0, "own line");
 _Static_assert(offsetof(struct pin_worker, lifo) % PIN_CACHE_LINE == 0, "own line");
 _Static_assert(offsetof(struct pin_worker, deque) % PIN_CACHE_LINE == 0, "own line");
+
+/* [own] each thread's; only through the function below. */
+extern _Thread_local struct pin_worker *pin_worker_self PIN_TLS_INITIAL;
+
+/* The worker that runs the calling code, NULL on any other thread. */
+static inline struct pin_worker *pin_worker_current(void)
+{
+	return pin_worker_self;
+}
+
+/* Whether the worker runs what waits in this lane, unasked. */
+static inline bool pin_worker_serves(const struct pin_worker *worker, uint32_t lane)
+{
+	return (worker->tier->order.mask & PIN_LANE_BIT(lane)) != 0;
+}
+
+/* [own] likewise: the worker, while the thread is in a hook. See hooks.h. */
+extern _Thread_local struct pin_worker *pin_worker_in_hook PIN_TLS_INITIAL;
+
+/* Whose thread this is, also in a hook. */
+static inline struct pin_worker *pin_worker_of_thread(void)
+{
+	return pin_worker_self != NULL ? pin_worker_self : pin_worker_in_hook;
+}
 
 static inline bool pin_shared_is_stopping(const struct pin_shared *shared)
 {

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #define PROBE_ENTRIES 2u
@@ -164,6 +165,7 @@ static void probe_rings(struct pin_kernel *kernel)
 	kernel->has_no_iowait = (params.features & IORING_FEAT_NO_IOWAIT) != 0;
 	kernel->has_registered_ring = probe_registered_ring(fd);
 	kernel->has_op_openat = probe_opcode(fd, IORING_OP_OPENAT);
+	kernel->has_registered_buffers = true; /* as old as rings */
 	kernel->has_clone_buffers = probe_clone_buffers(fd);
 	kernel->has_send_msg_ring = probe_send_msg_ring(fd, &params);
 	close(fd);
@@ -171,6 +173,22 @@ static void probe_rings(struct pin_kernel *kernel)
 	kernel->has_single_issuer = probe_setup_flags(IORING_SETUP_SINGLE_ISSUER);
 	kernel->has_defer_taskrun =
 		probe_setup_flags(IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN);
+}
+
+/* Behind the end, so that nothing is read. */
+static bool probe_dontcache(void)
+{
+	uint8_t byte;
+	struct iovec vector = {.iov_base = &byte, .iov_len = 1};
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	bool works;
+
+	if (fd < 0) {
+		return false;
+	}
+	works = preadv2(fd, &vector, 1, (off_t)1 << 40, RWF_DONTCACHE) >= 0;
+	close(fd);
+	return works;
 }
 
 void pin_kernel_probe(struct pin_kernel *kernel)
@@ -181,6 +199,7 @@ void pin_kernel_probe(struct pin_kernel *kernel)
 	probe_rings(kernel);
 	kernel->has_statx_dioalign = probe_statx_dioalign();
 	kernel->has_cachestat = probe_cachestat();
+	kernel->has_dontcache = probe_dontcache();
 	PIN_CHECK(kernel->ring_error <= 0);
 	PIN_CHECK(kernel->ring_error == 0 || !kernel->has_op_openat);
 	errno = saved_errno;
@@ -233,6 +252,9 @@ static const char *hint_line(const char *root, int error)
 		       "seccomp=unconfined)";
 	case EPERM:
 		return hint_not_permitted(root);
+	case EOPNOTSUPP:
+		return "this kernel's io_uring is too old, or cut down by PINION_IO_WITHOUT; "
+		       "install one of 5.15 or later: apt-get install linux-image-amd64";
 	case EACCES:
 		return "io_uring is denied by a security module (SELinux, AppArmor); find its "
 		       "rule: ausearch -m avc -ts recent, or journalctl -k -g apparmor";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One mbind(2), asked for only where there is a choice.
+ * mbind(2), asked for only where there is a choice, and move_pages(2).
  */
 #include "runtime/host/placement.h"
 #include "runtime/base/base.h"
@@ -14,6 +14,9 @@
 /* As many nodes as a kernel can be built for (CONFIG_NODES_SHIFT is <= 10). */
 #define NODE_COUNT_MAX 1024u
 #define LONG_BITS ((uint32_t)(sizeof(unsigned long) * CHAR_BIT))
+
+/* Pages asked about in one call; they lie on the stack. */
+enum { QUERY_PAGES = 128 };
 
 int pin_placement_prefer(void *memory, size_t bytes, uint32_t node_index)
 {
@@ -36,4 +39,38 @@ int pin_placement_prefer(void *memory, size_t bytes, uint32_t node_index)
 	}
 	errno = saved_errno;
 	return rc;
+}
+
+int pin_placement_count_local(const void *memory, size_t bytes, size_t step, uint32_t node_index,
+	size_t *out_local_count, size_t *out_count)
+{
+	int saved_errno = errno;
+	size_t local_count = 0;
+	size_t count = 0;
+
+	PIN_CHECK(step >= PIN_PAGE_BYTES);
+	for (size_t at = 0; at < bytes;) {
+		void *pages[QUERY_PAGES];
+		int nodes[QUERY_PAGES];
+		uint32_t page_count = 0;
+
+		for (; page_count < QUERY_PAGES && at < bytes; at += step) {
+			pages[page_count] = (uint8_t *)(uintptr_t)memory + at;
+			page_count++;
+		}
+		/* Without target nodes it only asks. */
+		if (move_pages(0, page_count, pages, NULL, nodes, 0) < 0) {
+			int rc = -errno;
+
+			errno = saved_errno;
+			return rc;
+		}
+		for (uint32_t i = 0; i < page_count; i++) {
+			local_count += nodes[i] == (int)node_index ? 1 : 0;
+		}
+		count += page_count;
+	}
+	*out_local_count = local_count;
+	*out_count = count;
+	return 0;
 }

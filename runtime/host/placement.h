@@ -7,12 +7,15 @@
  * the next node. It only decides where pages come from at first touch, so it
  * is called on a fresh mapping, before anything is written.
  *
+ * Whether it came out that way is asked afterwards: a node that is full, a
+ * cpuset or a page that was there before move it elsewhere.
+ *
  * Called by the arena on its owner's thread.
  *
  * Of libnuma only calls without a printing or exiting path are used; its
  * numa_error() and numa_warn() hooks are symbols an application may define,
  * which a library must not.
- * Source: mbind(2), numa(3).
+ * Source: mbind(2), move_pages(2), numa(3).
  */
 #ifndef PIN_HOST_PLACEMENT_H
 #define PIN_HOST_PLACEMENT_H
@@ -27,5 +30,13 @@
  * going on without is harmless.
  */
 int pin_placement_prefer(void *memory, size_t bytes, uint32_t node_index);
+
+/*
+ * Looks at one page in each `step` bytes of `memory`, which has been touched,
+ * and counts those on node `node_index`. A negative errno where the kernel does
+ * not tell (a sandbox, no NUMA); outputs are then not written.
+ */
+int pin_placement_count_local(const void *memory, size_t bytes, size_t step, uint32_t node_index,
+	size_t *out_local_count, size_t *out_count);
 
 #endif

@@ -4,14 +4,13 @@
  *
  * A container may be allowed every CPU of a big machine and yet only the time
  * of one and a half: with a thread per CPU the kernel then stops all of them
- * for most of each period. The quota is set by cgroups, of which version 1, 2
- * or both may be mounted, and any group between the process and the root of
- * its hierarchy may have one; the smallest counts.
+ * for most of each period. Any of the control groups the process is in may have
+ * one, see cgroup.h; the smallest counts.
  *
  * Called once per topology, on any thread.
  *
  * Elsewhere: which CPUs are allowed (cpusets) is hwloc's and topology.c's.
- * Source: cgroups(7), the kernel's admin-guide/cgroup-v2 "cpu.max" and
+ * Source: the kernel's admin-guide/cgroup-v2 "cpu.max" and
  * scheduler/sched-bwc.
  */
 #ifndef PIN_HOST_QUOTA_H

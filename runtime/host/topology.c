@@ -40,8 +40,12 @@ struct load {
 /* Packages, L3 and cores are enough; the rest costs time and can be wrong. */
 static int configure(hwloc_topology_t machine)
 {
+	/*
+	 * A node without memory is never allowed to be allocated from; hwloc
+	 * would leave it out, and with it how far its CPUs are from others.
+	 */
 	unsigned long flags = HWLOC_TOPOLOGY_FLAG_NO_MEMATTRS | HWLOC_TOPOLOGY_FLAG_NO_CPUKINDS |
-		HWLOC_TOPOLOGY_FLAG_DONT_CHANGE_BINDING;
+		HWLOC_TOPOLOGY_FLAG_DONT_CHANGE_BINDING | HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED;
 
 	/*
 	 * The x86 back end asks each CPU in turn, which the kernel has done; a
@@ -86,6 +90,13 @@ static hwloc_bitmap_t allowed_cpus(hwloc_topology_t machine)
 	return allowed;
 }
 
+/* Memory that this process may use. */
+static bool has_memory(hwloc_topology_t machine, hwloc_obj_t node)
+{
+	return node->attr->numanode.local_memory > 0 &&
+		hwloc_bitmap_isset(hwloc_topology_get_allowed_nodeset(machine), node->os_index);
+}
+
 /*
  * Of all nodes with memory the one the least distant from `from`; the one with
  * the lowest index where the machine tells no distances.
@@ -109,7 +120,7 @@ static hwloc_obj_t nearest_node_with_memory(hwloc_topology_t machine, hwloc_obj_
 		hwloc_uint64_t distance = UINT64_MAX;
 		int position = from_position < 0 ? -1 : hwloc_distances_obj_index(distances, node);
 
-		if (node->attr->numanode.local_memory == 0) {
+		if (!has_memory(machine, node)) {
 			continue;
 		}
 		if (position >= 0) {
@@ -146,7 +157,7 @@ static uint32_t node_of_cpu(hwloc_topology_t machine, hwloc_obj_t cpu)
 		if (own == NULL || node->os_index < own->os_index) {
 			own = node;
 		}
-		if (node->attr->numanode.local_memory > 0 &&
+		if (has_memory(machine, node) &&
 			(best == NULL || node->os_index < best->os_index)) {
 			best = node;
 		}

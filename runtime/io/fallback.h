@@ -10,6 +10,9 @@
 #include <liburing.h>
 #include <stdint.h>
 
+/* The opcode of an entry that was cancelled while it waited; no kernel's. */
+#define PIN_FALLBACK_CANCELLED 0xffu
+
 /*
  * Carries out one entry and returns what its completion would carry: a count
  * or a negative errno. -EOPNOTSUPP: an operation the library never uses here.

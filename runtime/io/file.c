@@ -9,13 +9,20 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/uio.h>
 #include <unistd.h>
+
+#ifndef FUSE_SUPER_MAGIC
+#define FUSE_SUPER_MAGIC 0x65735546u /* as in newer <linux/magic.h> */
+#endif
 
 enum {
 	/*
@@ -24,6 +31,85 @@ enum {
 	CACHED_PERCENT_MIN = 50,
 	CACHED_UNKNOWN = 255,
 };
+
+#define FILE_FLAGS \
+	((uint32_t)(PINION_FILE_READ | PINION_FILE_WRITE | PINION_FILE_CREATE | \
+		PINION_FILE_EXCLUSIVE | PINION_FILE_TRUNCATE | PINION_FILE_NO_FOLLOW))
+
+/* ---- how to open ---- */
+
+void pinion_file_options_init_sized(struct pinion_file_options *options, uint32_t size)
+{
+	struct pinion_file_options defaults = {
+		.size = size,
+		.direct = PINION_DIRECT_AUTO,
+		.flags = PINION_FILE_READ,
+		.mode = 0666,
+		.folder_fd = AT_FDCWD,
+	};
+
+	memset(options, 0, size);
+	memcpy(options, &defaults, size < sizeof(defaults) ? size : sizeof(defaults));
+}
+
+static int check_options(const struct pinion_file_options *options)
+{
+	bool writes = (options->flags & PINION_FILE_WRITE) != 0;
+	bool creates = (options->flags & PINION_FILE_CREATE) != 0;
+
+	if ((options->flags & ~FILE_FLAGS) != 0 || options->direct > PINION_DIRECT_NEVER ||
+		options->mode > 07777 || options->reserved != 0) {
+		return -EINVAL;
+	}
+	if ((options->flags & (PINION_FILE_READ | PINION_FILE_WRITE)) == 0 ||
+		((options->flags & PINION_FILE_TRUNCATE) != 0 && !writes) ||
+		((options->flags & PINION_FILE_EXCLUSIVE) != 0 && !creates)) {
+		return -EINVAL;
+	}
+	return 0;
+}
+
+int pin_file_options_accept(
+	struct pinion_file_options *out, const struct pinion_file_options *given)
+{
+	uint32_t size = given != NULL ? given->size : 0;
+
+	pinion_file_options_init(out);
+	if (given == NULL) {
+		return 0;
+	}
+	if (size < sizeof(size)) {
+		return -EINVAL;
+	}
+	if (size > sizeof(*out) &&
+		!pin_is_zero((const uint8_t *)given + sizeof(*out), size - sizeof(*out))) {
+		return -E2BIG;
+	}
+	memcpy(out, given, size < sizeof(*out) ? size : sizeof(*out));
+	out->size = sizeof(*out);
+	return check_options(out);
+}
+
+struct open_how pin_file_open_how(const struct pinion_file_options *options)
+{
+	uint32_t flags = options->flags;
+	bool follows = (flags & PINION_FILE_NO_FOLLOW) == 0;
+	uint64_t how = (uint64_t)(unsigned)pin_file_open_flags(follows);
+
+	/* O_RDONLY is 0. */
+	if ((flags & PINION_FILE_WRITE) != 0) {
+		how |= (flags & PINION_FILE_READ) != 0 ? O_RDWR : O_WRONLY;
+	}
+	how |= (flags & PINION_FILE_CREATE) != 0 ? O_CREAT : 0;
+	how |= (flags & PINION_FILE_EXCLUSIVE) != 0 ? O_EXCL : 0;
+	how |= (flags & PINION_FILE_TRUNCATE) != 0 ? O_TRUNC : 0;
+	return (struct open_how){
+		.flags = how,
+		/* openat2 refuses a mode that has no use. */
+		.mode = (flags & PINION_FILE_CREATE) != 0 ? options->mode : 0,
+		.resolve = options->resolve,
+	};
+}
 
 int pin_file_open_flags(bool follow_links)
 {
@@ -88,6 +174,11 @@ static bool try_direct_read(int fd, uint32_t align)
 	if (flags < 0 || fcntl(fd, F_SETFL, flags | O_DIRECT) < 0) {
 		return false;
 	}
+	if ((flags & O_ACCMODE) == O_WRONLY) {
+		/* Not to be tried without writing; a write tells. */
+		fcntl(fd, F_SETFL, flags);
+		return true;
+	}
 	block = aligned_alloc(PIN_PAGE_BYTES, PIN_PAGE_BYTES);
 	if (block != NULL) {
 		works = pread(fd, block, align, 0) >= 0;
@@ -97,13 +188,13 @@ static bool try_direct_read(int fd, uint32_t align)
 	return works;
 }
 
-static void examine_device(struct pin_device *device, int fd)
+static void examine_device(struct pin_device *device, int fd, bool may_ask)
 {
 	uint32_t block_bytes;
 
 	device->memory_align_bytes = 0;
 	device->offset_align_bytes = 0;
-	if (ask_alignment(fd, device) == 0) {
+	if (may_ask && ask_alignment(fd, device) == 0) {
 		return;
 	}
 	block_bytes = logical_block_bytes(device->device);
@@ -125,7 +216,7 @@ static struct pin_device find_device(struct pin_device_cache *cache, uint64_t id
 			return cache->devices[i];
 		}
 	}
-	examine_device(&device, fd);
+	examine_device(&device, fd, cache == NULL || !cache->skips_dioalign);
 	if (cache != NULL) {
 		cache->devices[cache->next] = device;
 		cache->next = (cache->next + 1) % PIN_DEVICES_REMEMBERED;
@@ -156,7 +247,7 @@ static uint32_t probe_cached(int fd)
 	return rc > 0 ? 100 : 0;
 }
 
-static uint32_t find_cached_percent(int fd, uint64_t size_bytes)
+static uint32_t find_cached_percent(int fd, uint64_t size_bytes, bool may_ask)
 {
 	uint64_t pages = (size_bytes + PIN_PAGE_BYTES - 1) / PIN_PAGE_BYTES;
 	struct pin_cachestat_range range = {.length_bytes = size_bytes};
@@ -166,7 +257,7 @@ static uint32_t find_cached_percent(int fd, uint64_t size_bytes)
 		return CACHED_UNKNOWN;
 	}
 	/* Newer kernels answer only for files one owns or may write. */
-	if (syscall(__NR_cachestat, fd, &range, &counts, 0) < 0) {
+	if (!may_ask || syscall(__NR_cachestat, fd, &range, &counts, 0) < 0) {
 		return probe_cached(fd);
 	}
 	return counts.cached_count >= pages ? 100 : (uint32_t)(counts.cached_count * 100 / pages);
@@ -207,20 +298,25 @@ static int check_kind(const struct stat *status)
 	return S_ISDIR(status->st_mode) ? -EISDIR : -ENOTSUP;
 }
 
+/* A file of no size may be one that is made up as it is read, as in /proc. */
+static bool is_worth_direct(const struct pinion_file *file, uint32_t direct)
+{
+	if (direct == PINION_DIRECT_NEVER) {
+		return false;
+	}
+	if (file->size_bytes == 0) {
+		return direct == PINION_DIRECT_ALWAYS && (file->flags & PIN_FILE_WRITABLE) != 0;
+	}
+	return direct == PINION_DIRECT_ALWAYS || file->cached_percent == CACHED_UNKNOWN ||
+		file->cached_percent < CACHED_PERCENT_MIN;
+}
+
 static void choose_direct(struct pinion_file *file, uint32_t direct, struct pin_device_cache *cache)
 {
 	struct pin_device device;
 	int flags;
 
-	/*
-	 * Files that tell no size are made up as they are read: nothing to
-	 * bypass.
-	 */
-	if (direct == PINION_DIRECT_NEVER || file->size_bytes == 0) {
-		return;
-	}
-	if (direct == PINION_DIRECT_AUTO && file->cached_percent != CACHED_UNKNOWN &&
-		file->cached_percent >= CACHED_PERCENT_MIN) {
+	if (!is_worth_direct(file, direct)) {
 		return;
 	}
 	device = find_device(cache, file->device, file->fd);
@@ -238,8 +334,49 @@ static void choose_direct(struct pinion_file *file, uint32_t direct, struct pin_
 	file->offset_align_bytes = device.offset_align_bytes;
 }
 
-int pin_file_adopt(
-	struct pinion_file *file, int fd, uint32_t direct, struct pin_device_cache *cache)
+/*
+ * io_uring goes on by itself after a short read, from where the file system
+ * says it has got to. FUSE does not say it when its server has asked for
+ * direct I/O, so the same bytes come again (seen with 6.18; fuse_direct_IO).
+ */
+static bool needs_plain_reads(int fd, const struct stat *status)
+{
+	struct statfs system;
+
+	/*
+	 * It has no device of its own; all others are spared the call, which
+	 * its server may fail.
+	 */
+	return major(status->st_dev) == 0 &&
+		(fstatfs(fd, &system) < 0 || (uint32_t)system.f_type == FUSE_SUPER_MAGIC);
+}
+
+/*
+ * Whether the file system drops what it reads if asked to; those that do not
+ * know it refuse. A read behind the end asks without reading.
+ */
+static bool takes_dontcache(int fd, uint64_t size_bytes)
+{
+	uint64_t behind = pin_round_up(size_bytes, PIN_PAGE_BYTES) + PIN_PAGE_BYTES;
+	uint8_t byte;
+	struct iovec vector = {.iov_base = &byte, .iov_len = 1};
+
+	return behind <= INT64_MAX && preadv2(fd, &vector, 1, (off_t)behind, RWF_DONTCACHE) >= 0;
+}
+
+static uint32_t eviction_of(const struct pinion_file *file, const struct pin_device_cache *cache)
+{
+	bool may_ask = cache == NULL || !cache->skips_dontcache;
+
+	if (file->cached_percent != 0 || file->is_direct) {
+		return 0;
+	}
+	return PIN_FILE_EVICT |
+		(may_ask && takes_dontcache(file->fd, file->size_bytes) ? PIN_FILE_DONTCACHE : 0);
+}
+
+static int adopt(struct pinion_file *file, int fd, uint32_t direct, uint32_t flags,
+	struct pin_device_cache *cache)
 {
 	struct stat status;
 	int rc = fstat(fd, &status) < 0 ? -errno : check_kind(&status);
@@ -258,18 +395,40 @@ int pin_file_adopt(
 		.device = status.st_dev,
 		.inode = status.st_ino,
 		.cached_percent = CACHED_UNKNOWN,
+		.flags = flags,
 	};
 	if (direct != PINION_DIRECT_ALWAYS) {
-		file->cached_percent = find_cached_percent(fd, file->size_bytes);
+		file->cached_percent = find_cached_percent(
+			fd, file->size_bytes, cache == NULL || !cache->skips_cachestat);
 	}
 	choose_direct(file, direct, cache);
-	if (file->cached_percent == 0 && !file->is_direct) {
-		file->flags |= PIN_FILE_EVICT;
+	file->flags |= eviction_of(file, cache);
+	if (needs_plain_reads(fd, &status)) {
+		file->flags |= PIN_FILE_PLAIN;
 	}
 	if (file->allocated_bytes < file->size_bytes) {
 		file->flags |= PIN_FILE_SPARSE;
 	}
 	return 0;
+}
+
+int pin_file_adopt(
+	struct pinion_file *file, int fd, uint32_t direct, struct pin_device_cache *cache)
+{
+	return adopt(file, fd, direct, 0, cache);
+}
+
+int pin_file_adopt_with(struct pinion_file *file, int fd, const struct pinion_file_options *options,
+	struct pin_device_cache *cache)
+{
+	bool writes = (options->flags & PINION_FILE_WRITE) != 0;
+	int rc = adopt(file, fd, options->direct, writes ? PIN_FILE_WRITABLE : 0, cache);
+
+	/* Who asks for the cache by name wants to find it there. */
+	if (rc == 0 && options->direct == PINION_DIRECT_NEVER) {
+		file->flags &= ~(uint32_t)(PIN_FILE_EVICT | PIN_FILE_DONTCACHE);
+	}
+	return rc;
 }
 
 void pin_file_leave_direct(const struct pinion_file *file)
@@ -281,23 +440,100 @@ void pin_file_leave_direct(const struct pinion_file *file)
 	}
 }
 
-int pinion_file_open(struct pinion_file *file, const char *path, uint32_t direct)
+static int open_as(int folder_fd, const char *path, const struct open_how *how)
 {
+	long fd = how->resolve != 0 ? syscall(__NR_openat2, folder_fd, path, how, sizeof(*how))
+				    : openat(folder_fd, path, (int)how->flags, (mode_t)how->mode);
+
+	return fd < 0 ? -errno : (int)fd;
+}
+
+/*
+ * Looks at what is to be opened: opening some devices has effects, and a FIFO's
+ * reader or writer would notice.
+ */
+static int check_path(const struct pinion_file_options *options, const char *path)
+{
+	bool follows = (options->flags & PINION_FILE_NO_FOLLOW) == 0;
+	struct open_how how = {
+		.flags = O_PATH | O_CLOEXEC | (follows ? 0 : O_NOFOLLOW),
+		.resolve = options->resolve,
+	};
+	struct stat status;
+	int fd = open_as(options->folder_fd, path, &how);
 	int rc;
 
-	if (file == NULL || path == NULL || direct > PINION_DIRECT_NEVER) {
-		return -EINVAL;
+	if (fd < 0) {
+		/* What does not exist can be made. */
+		return fd == -ENOENT && (options->flags & PINION_FILE_CREATE) != 0 ? 0 : fd;
 	}
-	file->fd = -1;
-	/*
-	 * Opening some devices has effects, and a FIFO's writer would notice.
-	 */
-	rc = pin_file_check_kind(path);
+	rc = fstat(fd, &status) < 0 ? -errno : 0;
+	close(fd);
 	if (rc < 0) {
 		return rc;
 	}
-	rc = pin_open_long(path, pin_file_open_flags(true));
-	return rc < 0 ? rc : pin_file_adopt(file, rc, direct, NULL);
+	return S_ISLNK(status.st_mode) ? -ELOOP : check_kind(&status);
+}
+
+/* As open_as(), for a path that may be longer than one call takes. */
+static int open_any_length(
+	const struct pinion_file_options *options, const char *path, const struct open_how *how)
+{
+	int rc;
+
+	if (strlen(path) < PATH_MAX || options->folder_fd != AT_FDCWD || how->resolve != 0 ||
+		(how->flags & O_CREAT) != 0) {
+		rc = check_path(options, path);
+		return rc < 0 ? rc : open_as(options->folder_fd, path, how);
+	}
+	rc = pin_file_check_kind(path);
+	return rc < 0 ? rc : pin_open_long(path, (int)how->flags);
+}
+
+int pinion_file_open_with(
+	struct pinion_file *file, const char *path, const struct pinion_file_options *options)
+{
+	struct pinion_file_options accepted;
+	struct open_how how;
+	int rc;
+
+	if (file == NULL || path == NULL) {
+		return -EINVAL;
+	}
+	rc = pin_file_options_accept(&accepted, options);
+	if (rc < 0) {
+		return rc;
+	}
+	file->fd = -1;
+	how = pin_file_open_how(&accepted);
+	rc = open_any_length(&accepted, path, &how);
+	return rc < 0 ? rc : pin_file_adopt_with(file, rc, &accepted, NULL);
+}
+
+int pinion_file_open(struct pinion_file *file, const char *path, uint32_t direct)
+{
+	struct pinion_file_options options;
+
+	pinion_file_options_init(&options);
+	options.direct = direct;
+	return pinion_file_open_with(file, path, &options);
+}
+
+int pinion_file_resize(struct pinion_file *file, uint64_t size_bytes)
+{
+	int rc;
+
+	if (size_bytes > INT64_MAX) {
+		return -EFBIG;
+	}
+	do {
+		rc = ftruncate(file->fd, (off_t)size_bytes);
+	} while (rc < 0 && errno == EINTR);
+	if (rc < 0) {
+		return -errno;
+	}
+	file->size_bytes = size_bytes;
+	return 0;
 }
 
 void pinion_file_close(struct pinion_file *file)

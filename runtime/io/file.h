@@ -11,17 +11,28 @@
 
 #include "runtime/base/base.h"
 
+#include <linux/openat2.h>
 #include <pinion/file.h>
 #include <stdbool.h>
 
 /* Bits of pinion_file.flags. */
 enum {
 	/*
-	 * Nothing of it was cached: what a buffered read brings in is dropped.
+	 * Nothing of it was cached: what a buffered read brings in is dropped
+	 * again, by a DONTNEED behind it where there is no better way.
 	 */
 	PIN_FILE_EVICT = 1,
 	/* Fewer blocks than its size needs: it has holes. */
 	PIN_FILE_SPARSE = 2,
+	/* Open for writing: its size may be another by now. */
+	PIN_FILE_WRITABLE = 4,
+	/*
+	 * On FUSE: a ring may hand over wrong bytes where a read comes out
+	 * short, so it is read by plain calls.
+	 */
+	PIN_FILE_PLAIN = 8,
+	/* With EVICT: its file system drops it by itself, if asked to. */
+	PIN_FILE_DONTCACHE = 16,
 };
 
 struct pin_device {
@@ -37,7 +48,21 @@ struct pin_device_cache {
 	struct pin_device devices[PIN_DEVICES_REMEMBERED];
 	uint32_t count;
 	uint32_t next;
+	/* What the kernel may have and is not asked, see host/level.h. */
+	bool skips_dioalign;
+	bool skips_cachestat;
+	bool skips_dontcache;
 };
+
+/*
+ * Fills *out from what the caller gave, NULL or another version's struct.
+ * Errors as pinion_file_open_with().
+ */
+int pin_file_options_accept(
+	struct pinion_file_options *out, const struct pinion_file_options *given);
+
+/* What openat2(2) is to be told; `options` were accepted. */
+struct open_how pin_file_open_how(const struct pinion_file_options *options);
 
 /* Flags with which a file that may turn out to be anything is opened. */
 int pin_file_open_flags(bool follow_links);
@@ -54,6 +79,10 @@ int pin_file_check_kind(const char *path);
  */
 int pin_file_adopt(
 	struct pinion_file *file, int fd, uint32_t direct, struct pin_device_cache *cache);
+
+/* The same for one that was opened as `options` say, which were accepted. */
+int pin_file_adopt_with(struct pinion_file *file, int fd, const struct pinion_file_options *options,
+	struct pin_device_cache *cache);
 
 /* Leaves O_DIRECT for this descriptor, for all who use it. */
 void pin_file_leave_direct(const struct pinion_file *file);

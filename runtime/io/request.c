@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads and opens as submission entries, and what to make of their completions.
+ * Requests as submission entries, and what to make of their completions.
  */
 #include "runtime/io/request.h"
 #include "runtime/base/base.h"
@@ -8,191 +8,512 @@
 #include "runtime/io/file.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum {
-	/* Added to an open's address as user_data; addresses are 8-aligned. */
-	TAG_OPEN = 4,
 	/* Attempts in a row without a byte before a request is given up. */
 	STALLS_MAX = 64,
-	/* MAX_RW_COUNT of the kernel: no read returns more. */
+	/* MAX_RW_COUNT of the kernel: no read or write moves more. */
 	LENGTH_MAX = 0x7ffff000,
 };
 
-struct request_private {
-	uint32_t done_bytes;
-	uint32_t stall_count;
+_Static_assert(sizeof(struct pin_request) <= sizeof(((struct pinion_request *)0)->private_),
+	"a request's private part fits");
+_Static_assert(_Alignof(struct pinion_request) >= 8, "the ring's own tags are no addresses");
+
+struct operation {
+	int (*check)(const struct pinion_request *request);
+	void (*prepare)(
+		struct pin_ring *ring, struct io_uring_sqe *sqe, struct pinion_request *request);
+	/* What succeeds is over, with that result. */
+	bool is_whole;
+	/*
+	 * Asked about all else. True: it has to be submitted once more. False:
+	 * it is over, with what *result is then.
+	 */
+	bool (*goes_on)(struct pin_ring *ring, struct pinion_request *request, int32_t *result);
 };
 
-_Static_assert(sizeof(struct request_private) <= sizeof(((struct pinion_request *)0)->private_),
-	"a request's private part fits");
-_Static_assert(_Alignof(struct pinion_request) >= 8, "low bits of its address are free");
-
-static struct request_private *private_of(struct pinion_request *request)
+static bool may_retry(struct pinion_request *request, int32_t result)
 {
-	return (struct request_private *)(void *)request->private_;
-}
+	struct pin_request *private = pin_request_of(request);
 
-static int submit_rest(struct pin_ring *ring, struct pinion_request *request)
-{
-	uint32_t done = private_of(request)->done_bytes;
-	uint8_t *bytes = request->bytes + done;
-	uint32_t length = request->length_bytes - done;
-	int index = pin_ring_registered_index(ring, bytes, length);
-	struct io_uring_sqe *sqe = pin_ring_entry(ring);
-
-	if (sqe == NULL) {
-		return -EAGAIN;
-	}
-	if (index >= 0) {
-		io_uring_prep_read_fixed(
-			sqe, request->file->fd, bytes, length, request->offset_bytes + done, index);
-	} else {
-		io_uring_prep_read(
-			sqe, request->file->fd, bytes, length, request->offset_bytes + done);
-		pin_meter_add(&ring->meter->unregistered_reads, 1);
-	}
-	sqe->user_data = (uint64_t)(uintptr_t)request;
-	return 0;
-}
-
-int pin_request_submit(struct pin_ring *ring, struct pinion_request *request)
-{
-	const struct pinion_file *file = request->file;
-
-	if (request->task.run == NULL || file == NULL || request->length_bytes == 0 ||
-		request->length_bytes > LENGTH_MAX) {
-		return -EINVAL;
-	}
-	if ((uintptr_t)request->bytes % file->memory_align_bytes != 0 ||
-		request->offset_bytes % file->offset_align_bytes != 0 ||
-		request->length_bytes % file->offset_align_bytes != 0) {
-		return -EINVAL;
-	}
-	*private_of(request) = (struct request_private){0};
-	return submit_rest(ring, request);
-}
-
-static int submit_open(struct pin_ring *ring, struct pin_open *open)
-{
-	struct io_uring_sqe *sqe = pin_ring_entry(ring);
-
-	if (sqe == NULL) {
-		return -EAGAIN;
-	}
-	io_uring_prep_openat(sqe, AT_FDCWD, open->path, open->flags, 0);
-	sqe->user_data = (uint64_t)(uintptr_t)open | TAG_OPEN;
-	return 0;
-}
-
-int pin_open_submit(struct pin_ring *ring, struct pin_open *open)
-{
-	open->stall_count = 0;
-	return submit_open(ring, open);
-}
-
-static bool should_retry(int32_t result, uint32_t *stall_count)
-{
 	if (result != -EINTR && result != -EAGAIN) {
 		return false;
 	}
-	(*stall_count)++;
-	return *stall_count <= STALLS_MAX;
+	private->stall_count++;
+	return private->stall_count <= STALLS_MAX;
 }
 
-static struct pinion_task *complete_open(
-	struct pin_ring *ring, struct pin_open *open, int32_t result)
+/* For operations that are done whole or not at all. */
+static bool goes_on_if_interrupted(
+	struct pin_ring *ring, struct pinion_request *request, int32_t *result)
 {
-	/* The completion just freed the credit that a new attempt needs. */
-	if (should_retry(result, &open->stall_count) && submit_open(ring, open) == 0) {
-		return NULL;
-	}
-	open->result = result;
-	return &open->task;
+	(void)ring;
+	return may_retry(request, *result);
 }
 
-/* True when the file ends where the request has got to. */
-static bool is_at_end(const struct pinion_request *request, uint64_t position)
-{
-	struct stat status;
+/* ---- reading and writing ---- */
 
-	if (request->file->size_bytes > 0 && position >= request->file->size_bytes) {
-		return true;
+static int check_transfer(const struct pinion_request *request)
+{
+	const struct pinion_file *file = request->file;
+
+	if (file == NULL || request->length_bytes - 1 >= LENGTH_MAX) {
+		return -EINVAL;
 	}
-	return fstat(request->file->fd, &status) == 0 && status.st_size > 0 &&
-		position >= (uint64_t)status.st_size;
+	/* Alignments are powers of two. */
+	if (((uintptr_t)request->bytes & (file->memory_align_bytes - 1)) != 0 ||
+		((request->offset_bytes | request->length_bytes) &
+			(file->offset_align_bytes - 1)) != 0) {
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* `opcode` is the plain one; its kin for registered memory is `fixed`. */
+static void prepare_transfer(struct pin_ring *ring, struct io_uring_sqe *sqe,
+	struct pinion_request *request, uint8_t opcode, uint8_t fixed,
+	struct pin_atomic_u64 *plain_count)
+{
+	uint32_t done = pin_request_of(request)->resume_bytes;
+	uint8_t *bytes = request->bytes + done;
+	uint32_t length = (uint32_t)request->length_bytes - done;
+	int index = pin_ring_registered_index(ring, bytes, length);
+
+	io_uring_prep_rw(index >= 0 ? fixed : opcode, sqe, request->file->fd, bytes, length,
+		request->offset_bytes + done);
+	sqe->ioprio = request->priority;
+	if (index >= 0) {
+		sqe->buf_index = (uint16_t)index;
+	} else {
+		pin_meter_add(plain_count, 1);
+	}
+}
+
+static bool uses_dontcache(struct pinion_request *request)
+{
+	return (request->file->flags & PIN_FILE_DONTCACHE) != 0 &&
+		!pin_request_of(request)->keeps_cache;
+}
+
+static void prepare_read(
+	struct pin_ring *ring, struct io_uring_sqe *sqe, struct pinion_request *request)
+{
+	prepare_transfer(ring, sqe, request, IORING_OP_READ, IORING_OP_READ_FIXED,
+		&ring->meter->unregistered_reads);
+	if (PIN_UNLIKELY(uses_dontcache(request))) {
+		sqe->rw_flags = RWF_DONTCACHE;
+	}
+}
+
+/* After a read of a file of which nothing was cached: nothing is again. */
+static void leave_cache(struct pin_ring *ring, struct pinion_request *request, bool was_asked)
+{
+	if (PIN_LIKELY((request->file->flags & PIN_FILE_EVICT) == 0)) {
+		return;
+	}
+	if (was_asked) {
+		pin_meter_add(&ring->meter->dontcache_reads, 1);
+		return;
+	}
+	posix_fadvise(request->file->fd, (off_t)request->offset_bytes, (off_t)request->done_bytes,
+		POSIX_FADV_DONTNEED);
+	pin_meter_add(&ring->meter->evicted_reads, 1);
+}
+
+static void prepare_write(
+	struct pin_ring *ring, struct io_uring_sqe *sqe, struct pinion_request *request)
+{
+	prepare_transfer(ring, sqe, request, IORING_OP_WRITE, IORING_OP_WRITE_FIXED,
+		&ring->meter->unregistered_writes);
 }
 
 /*
- * After a short read: true when the request goes on, with done_bytes set to
- * where; false when it is finished with *out_result.
+ * After an attempt that left something to do: sets where the next one starts,
+ * and says whether there is to be one.
  */
-static bool continue_short(struct pinion_request *request, uint32_t got, int32_t *out_result)
+static bool continue_at(struct pinion_request *request, uint32_t total, int32_t *result)
 {
-	struct request_private *private = private_of(request);
-	uint32_t total = private->done_bytes + got;
+	struct pin_request *private = pin_request_of(request);
 	uint32_t resume = (uint32_t)pin_round_down(total, request->file->offset_align_bytes);
 
-	*out_result = (int32_t)total;
-	if (got == 0 || total == request->length_bytes ||
-		is_at_end(request, request->offset_bytes + total)) {
-		return false;
-	}
 	/*
-	 * O_DIRECT goes on at aligned offsets only, so a part may be read
+	 * O_DIRECT goes on at aligned offsets only, so a part may be moved
 	 * twice; without a new aligned block that could go on for ever.
 	 */
-	if (resume > private->done_bytes) {
+	if (resume > private->resume_bytes) {
 		private->stall_count = 0;
 	} else {
 		private->stall_count++;
 		if (private->stall_count > STALLS_MAX) {
-			*out_result = -EIO;
+			*result = -EIO;
 			return false;
 		}
 	}
-	private->done_bytes = resume;
+	private->resume_bytes = resume;
 	return true;
 }
 
-static struct pinion_task *complete_read(
-	struct pin_ring *ring, struct pinion_request *request, int32_t result)
+static uint32_t note_done(struct pinion_request *request, int32_t got)
 {
-	struct request_private *private = private_of(request);
+	uint32_t total = pin_request_of(request)->resume_bytes + (uint32_t)got;
 
+	/* A block that is moved again may come in a smaller part. */
+	if (total > request->done_bytes) {
+		request->done_bytes = total;
+	}
+	return total;
+}
+
+/* True when an error is not the end: interrupted, or O_DIRECT is refused. */
+static bool transfer_goes_on(struct pinion_request *request, int32_t result)
+{
+	struct pin_request *private = pin_request_of(request);
+
+	if (result == -EOPNOTSUPP && request->op == PINION_OP_READ && uses_dontcache(request)) {
+		private->keeps_cache = true;
+		return true;
+	}
 	if (result == -EINVAL && request->file->is_direct && private->stall_count == 0) {
 		/*
 		 * It took the flag and refuses the read, as some overlays do.
 		 */
 		pin_file_leave_direct(request->file);
 		private->stall_count++;
-		if (submit_rest(ring, request) == 0) {
-			return NULL;
-		}
+		return true;
 	}
-	if (should_retry(result, &private->stall_count) && submit_rest(ring, request) == 0) {
-		return NULL;
-	}
-	if (result >= 0) {
-		if (continue_short(request, (uint32_t)result, &result) &&
-			submit_rest(ring, request) == 0) {
-			return NULL;
-		}
-	}
-	if (result > 0) {
-		pin_meter_add(&ring->meter->read_bytes, (uint64_t)result);
-	}
-	request->result = result;
-	return &request->task;
+	return may_retry(request, result);
 }
 
-struct pinion_task *pin_request_complete(struct pin_ring *ring, uint64_t user_data, int32_t result)
+/* True when the file ends where the request has got to. */
+static bool is_at_end(const struct pinion_request *request, uint64_t position)
 {
-	uintptr_t address = (uintptr_t)(user_data & ~(uint64_t)TAG_OPEN);
+	const struct pinion_file *file = request->file;
+	struct stat status;
 
-	PIN_CHECK(address != 0);
-	if ((user_data & TAG_OPEN) != 0) {
-		return complete_open(ring, (struct pin_open *)address, result);
+	/* What may be written may have grown since it was opened. */
+	if (file->size_bytes > 0 && position >= file->size_bytes &&
+		(file->flags & PIN_FILE_WRITABLE) == 0) {
+		return true;
 	}
-	return complete_read(ring, (struct pinion_request *)address, result);
+	return fstat(file->fd, &status) == 0 && status.st_size > 0 &&
+		position >= (uint64_t)status.st_size;
+}
+
+static bool read_goes_on(struct pin_ring *ring, struct pinion_request *request, int32_t *result)
+{
+	int32_t got = *result;
+	uint32_t total;
+
+	if (got < 0) {
+		return transfer_goes_on(request, got);
+	}
+	total = note_done(request, got);
+	*result = (int32_t)total;
+	if (total != request->length_bytes && got != 0 &&
+		!is_at_end(request, request->offset_bytes + total)) {
+		return continue_at(request, total, result);
+	}
+	pin_meter_add(&ring->meter->read_bytes, total);
+	leave_cache(ring, request, uses_dontcache(request));
+	return false;
+}
+
+static bool write_goes_on(struct pin_ring *ring, struct pinion_request *request, int32_t *result)
+{
+	int32_t got = *result;
+	uint32_t total;
+
+	if (got < 0) {
+		return transfer_goes_on(request, got);
+	}
+	total = note_done(request, got);
+	*result = (int32_t)total;
+	if (total != request->length_bytes) {
+		return continue_at(request, total, result);
+	}
+	pin_meter_add(&ring->meter->write_bytes, total);
+	return false;
+}
+
+/* ---- the others ---- */
+
+static int check_file(const struct pinion_request *request)
+{
+	return request->file != NULL ? 0 : -EINVAL;
+}
+
+static int check_nothing(const struct pinion_request *request)
+{
+	(void)request;
+	return 0;
+}
+
+static void prepare_nop(
+	struct pin_ring *ring, struct io_uring_sqe *sqe, struct pinion_request *request)
+{
+	(void)ring;
+	(void)request;
+	io_uring_prep_nop(sqe);
+}
+
+static void prepare_fsync(
+	struct pin_ring *ring, struct io_uring_sqe *sqe, struct pinion_request *request)
+{
+	(void)ring;
+	io_uring_prep_fsync(sqe, request->file->fd, 0);
+}
+
+static void prepare_fdatasync(
+	struct pin_ring *ring, struct io_uring_sqe *sqe, struct pinion_request *request)
+{
+	(void)ring;
+	io_uring_prep_fsync(sqe, request->file->fd, IORING_FSYNC_DATASYNC);
+}
+
+static int check_allocate(const struct pinion_request *request)
+{
+	bool is_in_range = request->length_bytes > 0 && request->length_bytes <= INT64_MAX &&
+		request->offset_bytes <= INT64_MAX - request->length_bytes &&
+		request->flags <= INT32_MAX;
+
+	return request->file != NULL && is_in_range ? 0 : -EINVAL;
+}
+
+static void prepare_allocate(
+	struct pin_ring *ring, struct io_uring_sqe *sqe, struct pinion_request *request)
+{
+	(void)ring;
+	io_uring_prep_fallocate(sqe, request->file->fd, (int)request->flags,
+		(off_t)request->offset_bytes, (off_t)request->length_bytes);
+}
+
+static int check_open(const struct pinion_request *request)
+{
+	struct pinion_file_options options;
+
+	if (request->file == NULL || request->path == NULL) {
+		return -EINVAL;
+	}
+	return pin_file_options_accept(&options, request->options);
+}
+
+static void prepare_open(
+	struct pin_ring *ring, struct io_uring_sqe *sqe, struct pinion_request *request)
+{
+	struct open_how *how = &pin_request_of(request)->how;
+	struct pinion_file_options options;
+
+	(void)ring;
+	PIN_CHECK(pin_file_options_accept(&options, request->options) == 0);
+	*how = pin_file_open_how(&options);
+	if (how->resolve != 0) {
+		io_uring_prep_openat2(sqe, options.folder_fd, request->path, how);
+	} else {
+		io_uring_prep_openat(
+			sqe, options.folder_fd, request->path, (int)how->flags, (mode_t)how->mode);
+	}
+}
+
+static int check_open_plain(const struct pinion_request *request)
+{
+	return request->path != NULL ? 0 : -EINVAL;
+}
+
+static void prepare_open_plain(
+	struct pin_ring *ring, struct io_uring_sqe *sqe, struct pinion_request *request)
+{
+	(void)ring;
+	io_uring_prep_openat(sqe, AT_FDCWD, request->path, (int)request->flags, 0);
+}
+
+static int check_statx(const struct pinion_request *request)
+{
+	struct pinion_file_options options;
+
+	if (request->status == NULL || (request->path == NULL && request->file == NULL)) {
+		return -EINVAL;
+	}
+	return pin_file_options_accept(&options, request->options);
+}
+
+static void prepare_statx(
+	struct pin_ring *ring, struct io_uring_sqe *sqe, struct pinion_request *request)
+{
+	struct pinion_file_options options;
+	int flags = AT_EMPTY_PATH;
+	int fd;
+
+	(void)ring;
+	PIN_CHECK(pin_file_options_accept(&options, request->options) == 0);
+	if (request->path != NULL) {
+		fd = options.folder_fd;
+		flags = (options.flags & PINION_FILE_NO_FOLLOW) != 0 ? AT_SYMLINK_NOFOLLOW : 0;
+	} else {
+		fd = request->file->fd;
+	}
+	io_uring_prep_statx(sqe, fd, request->path != NULL ? request->path : "", flags,
+		request->flags, request->status);
+}
+
+static void prepare_close(
+	struct pin_ring *ring, struct io_uring_sqe *sqe, struct pinion_request *request)
+{
+	(void)ring;
+	io_uring_prep_close(sqe, request->file->fd);
+}
+
+/* Interrupted or not, Linux has closed it; to try again might hit another's. */
+static bool close_goes_on(struct pin_ring *ring, struct pinion_request *request, int32_t *result)
+{
+	(void)ring;
+	if (*result == -EINTR && pin_request_of(request)->ended_by != 0) {
+		*result = -ECANCELED;
+	}
+	if (*result != -ECANCELED) {
+		request->file->fd = -1;
+	}
+	return false;
+}
+
+static int check_timeout(const struct pinion_request *request)
+{
+	return request->deadline_ns != 0 ? 0 : -EINVAL;
+}
+
+static int check_cancel(const struct pinion_request *request)
+{
+	return request->deadline_ns == 0 ? 0 : -EINVAL;
+}
+
+/* TIMEOUT and CANCEL have no entries: they never get to a ring. */
+static const struct operation operations[PIN_OP_COUNT] = {
+	[PINION_OP_READ] = {check_transfer, prepare_read, false, read_goes_on},
+	[PINION_OP_WRITE] = {check_transfer, prepare_write, false, write_goes_on},
+	[PINION_OP_FSYNC] = {check_file, prepare_fsync, true, goes_on_if_interrupted},
+	[PINION_OP_FDATASYNC] = {check_file, prepare_fdatasync, true, goes_on_if_interrupted},
+	[PINION_OP_ALLOCATE] = {check_allocate, prepare_allocate, true, goes_on_if_interrupted},
+	[PINION_OP_OPEN] = {check_open, prepare_open, true, goes_on_if_interrupted},
+	[PINION_OP_STATX] = {check_statx, prepare_statx, true, goes_on_if_interrupted},
+	[PINION_OP_CLOSE] = {check_file, prepare_close, false, close_goes_on},
+	[PINION_OP_NOP] = {check_nothing, prepare_nop, true, goes_on_if_interrupted},
+	[PINION_OP_TIMEOUT] = {check_timeout, NULL, false, NULL},
+	[PINION_OP_CANCEL] = {check_cancel, NULL, false, NULL},
+	[PIN_OP_OPEN_PLAIN] = {check_open_plain, prepare_open_plain, true, goes_on_if_interrupted},
+};
+
+/* ---- between the worker and the ring ---- */
+
+int pin_request_check(const struct pinion_request *request)
+{
+	if (request->task.run == NULL || request->op >= PIN_OP_COUNT) {
+		return -EINVAL;
+	}
+	return operations[request->op].check(request);
+}
+
+static void submit_rest(
+	struct pin_ring *ring, struct io_uring_sqe *sqe, struct pinion_request *request)
+{
+	operations[request->op].prepare(ring, sqe, request);
+	sqe->user_data = (uint64_t)(uintptr_t)request;
+}
+
+static ssize_t transfer_once(const struct pinion_request *request, uint32_t done)
+{
+	size_t length = (size_t)request->length_bytes - done;
+	off_t offset = (off_t)(request->offset_bytes + done);
+	ssize_t count = request->op == PINION_OP_READ
+		? pread(request->file->fd, request->bytes + done, length, offset)
+		: pwrite(request->file->fd, request->bytes + done, length, offset);
+
+	return count < 0 ? -errno : count;
+}
+
+void pin_request_carry_out(struct pin_ring *ring, struct pinion_request *request)
+{
+	bool reads = request->op == PINION_OP_READ;
+	uint32_t stall_count = 0;
+	ssize_t count;
+
+	/* FUSE asks for no alignment, so each part goes on where one ended. */
+	do {
+		count = transfer_once(request, request->done_bytes);
+		if (count > 0) {
+			request->done_bytes += (uint32_t)count;
+			stall_count = 0;
+		} else {
+			stall_count++;
+		}
+	} while (stall_count <= STALLS_MAX && request->done_bytes < request->length_bytes &&
+		(count > 0 || count == -EINTR || count == -EAGAIN));
+	if (count >= 0 && (reads || request->done_bytes == request->length_bytes)) {
+		request->result = (int32_t)request->done_bytes;
+		pin_meter_add(reads ? &ring->meter->read_bytes : &ring->meter->write_bytes,
+			request->done_bytes);
+		if (reads) {
+			leave_cache(ring, request, false);
+		}
+	} else {
+		request->result = count < 0 ? (int32_t)count : -EIO;
+	}
+}
+
+bool pin_request_submit(struct pin_ring *ring, struct pinion_request *request)
+{
+	struct pin_request *private = pin_request_of(request);
+
+	if (PIN_UNLIKELY(pin_ring_room(ring) == 0)) {
+		return false;
+	}
+	PIN_CHECK(operations[request->op].prepare != NULL);
+	private->resume_bytes = 0;
+	private->stall_count = 0;
+	private->keeps_cache = false;
+	submit_rest(ring, pin_ring_entry_again(ring), request);
+	return true;
+}
+
+void pin_request_abandon(struct pin_ring *ring, struct pinion_request *request)
+{
+	PIN_CHECK(pin_request_of(request)->ended_by != 0);
+	pin_ring_cancel(ring, (uint64_t)(uintptr_t)request);
+}
+
+/* Kernel threads that work for a ring are cancelled by a signal. */
+static bool is_cancelled(int32_t result)
+{
+	return result == -ECANCELED || result == -EINTR || result == -EAGAIN;
+}
+
+struct pinion_request *pin_request_complete(
+	struct pin_ring *ring, uint64_t user_data, int32_t result)
+{
+	struct pinion_request *request = (struct pinion_request *)(uintptr_t)user_data;
+	const struct operation *operation;
+	struct pin_request *private;
+
+	PIN_CHECK(request != NULL && request->op < PIN_OP_COUNT);
+	operation = &operations[request->op];
+	if (result >= 0 && operation->is_whole) {
+		request->result = result;
+		return request;
+	}
+	private = pin_request_of(request);
+	if (operation->goes_on(ring, request, &result)) {
+		if (PIN_UNLIKELY(private->ended_by != 0)) {
+			result = private->ended_by;
+		} else {
+			submit_rest(ring, pin_ring_entry_again(ring), request);
+			return NULL;
+		}
+	} else if (PIN_UNLIKELY(private->ended_by != 0) && is_cancelled(result)) {
+		result = private->ended_by;
+	}
+	request->result = result;
+	return request;
 }

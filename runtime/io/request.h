@@ -1,37 +1,104 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Requests between their owner and the ring: turning one into a submission
- * entry, and deciding at each completion whether it is done or must go on.
+ * Requests between a worker and its ring: turning one into a submission entry,
+ * and deciding at each completion whether it is done or must go on.
  *
- * Called by the worker whose ring it is. Who calls the callback, and when, is
- * the worker's business.
+ * What differs from one operation to the other stands in a table: what its
+ * inputs must be, how its entry is made, and whether a completion is its end.
+ *
+ * Called by the worker whose ring it is. How a request gets to that worker, who
+ * may end it early, and who enters its task, is core/flight.h.
+ *
+ * Source: docs/DECISIONS.md, "One struct for all requests".
  */
 #ifndef PIN_IO_REQUEST_H
 #define PIN_IO_REQUEST_H
 
+#include "runtime/io/file.h"
 #include "runtime/io/ring.h"
+#include "runtime/sched/timers.h"
 
+#include <linux/openat2.h>
 #include <pinion/request.h>
 
-/* Opening a file by way of the ring; like a request, it embeds its task. */
-struct pin_open {
-	struct pinion_task task;
-	const char *path; /* shorter than PATH_MAX; stays in place until done */
-	int flags;
-	int32_t result; /* a descriptor or a negative errno */
-	uint32_t stall_count;
+/* Behind the public operations: the library's own. */
+enum {
+	/*
+	 * As PINION_OP_OPEN for a path from the working folder, `flags` are
+	 * open(2)'s. The descriptor, as it is.
+	 */
+	PIN_OP_OPEN_PLAIN = PINION_OP_CANCEL + 1,
+	PIN_OP_COUNT,
 };
 
-/* -EINVAL, -EAGAIN as pinion_read_submit(). */
-int pin_request_submit(struct pin_ring *ring, struct pinion_request *request);
+/* A place in a list of which one can be taken out of the middle. */
+struct pin_flight_link {
+	struct pin_flight_link *next; /* in a circle; NULL: in no list */
+	struct pin_flight_link *previous;
+};
 
-/* -EAGAIN: no credit left. */
-int pin_open_submit(struct pin_ring *ring, struct pin_open *open);
+/* What a request's private part holds. */
+struct pin_request {
+	struct pin_atomic_u32 word; /* [W:any R:any] core/flight.h */
+	/* [own] of the worker it is on, from here on */
+	uint32_t resume_bytes; /* where the next attempt starts */
+	int32_t ended_by;      /* what ends it early, -ECANCELED or -ETIME; or 0 */
+	uint32_t hops_left;    /* of a cancel: workers still to be visited */
+	uint16_t stall_count;  /* attempts in a row without a byte */
+	bool is_from_outside;  /* and not yet counted by its worker */
+	bool is_waiting;       /* for room in the ring */
+	bool has_ended;	       /* but a message of it is still under way */
+	bool uses_own_buffer;  /* of the worker it is on */
+	bool keeps_cache;      /* DONTCACHE was refused */
+	struct pin_flight_link link;
+	struct pin_timer deadline;
+	struct open_how how; /* the kernel reads it when it is submitted */
+	pinion_task_fn run;  /* of an open: comes after looking at the file */
+	union {
+		struct pin_device_cache *devices; /* with this worker's help */
+		struct pin_entry *lent;		  /* of others: whose memory it uses */
+	};
+};
+
+static inline struct pin_request *pin_request_of(struct pinion_request *request)
+{
+	return (struct pin_request *)(void *)request->private_;
+}
+
+static inline bool pin_request_moves_bytes(const struct pinion_request *request)
+{
+	return request->op <= PINION_OP_WRITE; /* READ is 0 */
+}
+
+/* 0, or -EINVAL as pinion_request_submit(). */
+int pin_request_check(const struct pinion_request *request);
 
 /*
- * Takes one completion's user_data and result. Returns the task that became
- * ready, or NULL when what it belonged to was submitted anew.
+ * A transfer that a ring might get wrong (PIN_FILE_PLAIN): the worker carries
+ * it out itself.
  */
-struct pinion_task *pin_request_complete(struct pin_ring *ring, uint64_t user_data, int32_t result);
+static inline bool pin_request_is_plain(const struct pinion_request *request)
+{
+	return pin_request_moves_bytes(request) && (request->file->flags & PIN_FILE_PLAIN) != 0;
+}
+
+/* Does that, and sets its result; blocks. */
+void pin_request_carry_out(struct pin_ring *ring, struct pinion_request *request);
+
+/*
+ * Submits one that was checked and begins anew; its entry is made here. False:
+ * no credit is left.
+ */
+bool pin_request_submit(struct pin_ring *ring, struct pinion_request *request);
+
+/* Asks the kernel for its end, when `ended_by` has been set. */
+void pin_request_abandon(struct pin_ring *ring, struct pinion_request *request);
+
+/*
+ * Takes one completion's user_data and result. Returns the request that is
+ * done, with its result; or NULL when it was submitted anew.
+ */
+struct pinion_request *pin_request_complete(
+	struct pin_ring *ring, uint64_t user_data, int32_t result);
 
 #endif

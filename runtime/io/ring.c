@@ -12,23 +12,23 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/uio.h>
 #include <unistd.h>
-
-/*
- * The kernel takes at most 1 GiB per registered range (io_uring_register(2)).
- */
-#define REGISTERED_SHIFT 30u
 
 enum {
 	ENTRIES_MIN = 64,
 	CQ_PER_SQ = 4,
 	/*
-	 * In flight at most half the CQ: the rest is for doorbells and
-	 * cancels. Of the CQ as it came out: the kernel caps it at 65536.
+	 * In flight at most this share of the CQ, in sixteenths: each may be
+	 * cancelled, which completes as well, and the rest is for doorbells. Of
+	 * the CQ as it came out: the kernel caps it at 65536.
 	 */
-	CQ_PER_CREDIT = 2,
+	CREDIT_SIXTEENTHS = 7,
 	SETUP_TRIES_MAX = 32,
+	/*
+	 * What the fallback carries out at a time; tasks and messages have
+	 * their turn in between.
+	 */
+	FALLBACK_BATCH = 8,
 	/* Enters that make room in a full submission queue before giving up. */
 	FLUSH_TRIES_MAX = 1024,
 };
@@ -42,9 +42,25 @@ static const uint32_t setup_ladder[] = {
 	IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP,
 };
 
-static int setup_uring(struct pin_ring *ring, uint32_t entries)
+/*
+ * A single issuer would be the only one to enter, and with cooperative or
+ * deferred task work completions would appear only when it does.
+ */
+static size_t first_step(const struct pin_ring_options *options)
 {
-	size_t step = 0;
+	if (options->is_shared) {
+		return PIN_ARRAY_COUNT(setup_ladder) - 1;
+	}
+	if (options->kernel->has_defer_taskrun) {
+		return 0;
+	}
+	return options->kernel->has_coop_taskrun ? 1 : 2;
+}
+
+static int setup_uring(struct pin_ring *ring, const struct pin_ring_options *options)
+{
+	uint32_t entries = options->entries;
+	size_t step = first_step(options);
 
 	for (uint32_t i = 0; i < SETUP_TRIES_MAX; i++) {
 		struct io_uring_params params = {
@@ -55,8 +71,9 @@ static int setup_uring(struct pin_ring *ring, uint32_t entries)
 
 		if (rc == 0) {
 			ring->setup_flags = params.flags;
-			ring->credit = params.cq_entries / CQ_PER_CREDIT;
-			PIN_CHECK(ring->credit < params.cq_entries); /* invariant 1 */
+			ring->credit = params.cq_entries / 16 * CREDIT_SIXTEENTHS;
+			/* invariant 1 */
+			PIN_CHECK(ring->credit > 0 && 2 * ring->credit < params.cq_entries);
 			return 0;
 		}
 		if (rc == -EINVAL && step + 1 < PIN_ARRAY_COUNT(setup_ladder)) {
@@ -68,6 +85,19 @@ static int setup_uring(struct pin_ring *ring, uint32_t entries)
 		}
 	}
 	return -ENOMEM;
+}
+
+/*
+ * The index array maps entries one to one, for good. liburing 2.3 expects its
+ * users to fill it in at each submission, later versions do so at set-up.
+ */
+static void fill_index_array(struct pin_ring *ring)
+{
+	const struct io_uring_sq *sq = &ring->uring.sq;
+
+	for (uint32_t i = 0; i <= *sq->kring_mask; i++) {
+		sq->array[i] = i;
+	}
 }
 
 static void setup_doorbell(struct pin_ring *ring, const struct pin_kernel *kernel)
@@ -102,11 +132,12 @@ int pin_ring_init(struct pin_ring *ring, const struct pin_host *host, struct pin
 	if (options->is_fallback) {
 		return init_fallback(ring, options->entries);
 	}
-	rc = setup_uring(ring, options->entries);
+	rc = setup_uring(ring, options);
 	if (rc < 0) {
 		return rc;
 	}
 	ring->is_initialised = true;
+	fill_index_array(ring);
 	ring->is_deferred = (ring->setup_flags & IORING_SETUP_DEFER_TASKRUN) != 0;
 	ring->has_task_flag = (ring->setup_flags & IORING_SETUP_TASKRUN_FLAG) != 0;
 	ring->has_no_iowait = options->kernel->has_no_iowait;
@@ -119,7 +150,9 @@ int pin_ring_init(struct pin_ring *ring, const struct pin_host *host, struct pin
 		return -EMFILE;
 	}
 	ring->enter_fd = ring->uring.ring_fd;
-	if (io_uring_register_ring_fd(&ring->uring) == 1) {
+	/* Its number there is one of this thread alone. */
+	if (options->kernel->has_registered_ring && !options->is_shared &&
+		io_uring_register_ring_fd(&ring->uring) == 1) {
 		ring->enter_fd = ring->uring.enter_ring_fd;
 		ring->enter_flags = IORING_ENTER_REGISTERED_RING;
 	}
@@ -131,6 +164,13 @@ int pin_ring_init(struct pin_ring *ring, const struct pin_host *host, struct pin
 
 void pin_ring_retire(struct pin_ring *ring)
 {
+	/*
+	 * The kernel takes a closed ring apart later, and only then gives back
+	 * what was locked; the next runtime may want it at once.
+	 */
+	if (ring->is_initialised && ring->registry != NULL) {
+		io_uring_unregister_buffers(&ring->uring);
+	}
 	if (ring->is_initialised && ring->enter_flags != 0) {
 		/*
 		 * The slot belongs to this thread; another would free one of
@@ -159,56 +199,56 @@ void pin_ring_fini(struct pin_ring *ring)
 	ring->is_initialised = false;
 }
 
-bool pin_ring_register(
-	struct pin_ring *ring, uint8_t *memory, size_t bytes, const struct pin_log *log)
+size_t pin_ring_register(
+	struct pin_ring *ring, uint8_t *memory, size_t bytes, size_t range_bytes, int *out_error)
 {
-	size_t range_count = (bytes + (UINT64_C(1) << REGISTERED_SHIFT) - 1) >> REGISTERED_SHIFT;
-	struct iovec *ranges;
+	size_t registered_bytes;
+
+	PIN_CHECK(ring->registry == NULL);
+	*out_error = 0;
+	if (ring->is_fallback) {
+		return 0;
+	}
+	ring->own_region = (struct pin_region){.memory = memory, .bytes = bytes};
+	ring->own_registry = (struct pin_registry){
+		.range_bytes = range_bytes,
+		.region_count = 1,
+		.regions = &ring->own_region,
+	};
+	registered_bytes = pin_registry_register(&ring->own_registry, &ring->uring, out_error);
+	if (registered_bytes > 0) {
+		ring->registry = &ring->own_registry;
+		ring->home_region = 0;
+	}
+	return registered_bytes;
+}
+
+int pin_ring_clone(struct pin_ring *ring, const struct io_uring *source,
+	const struct pin_registry *registry, uint32_t home_region)
+{
+	struct pin_clone_buffers clone = {.src_fd = (uint32_t)source->ring_fd};
 	int rc;
 
+	PIN_CHECK(ring->registry == NULL);
 	if (ring->is_fallback) {
-		return false;
+		return -EOPNOTSUPP;
 	}
-	ranges = calloc(range_count, sizeof(*ranges));
-	if (ranges == NULL) {
-		return false;
-	}
-	for (size_t i = 0; i < range_count; i++) {
-		size_t start = i << REGISTERED_SHIFT;
-		size_t left = bytes - start;
-
-		ranges[i].iov_base = memory + start;
-		ranges[i].iov_len = left < (UINT64_C(1) << REGISTERED_SHIFT)
-			? left
-			: (UINT64_C(1) << REGISTERED_SHIFT);
-	}
-	rc = io_uring_register_buffers(&ring->uring, ranges, (unsigned)range_count);
-	free(ranges);
+	rc = ring->host->ring_register(
+		ring->uring.ring_fd, IORING_REGISTER_CLONE_BUFFERS, &clone, 1);
 	if (rc < 0) {
-		pin_log(log, PINION_LOG_INFO,
-			"%zu MiB of buffers stay unregistered: %s; the locked-memory limit is too "
-			"low, raise it with `ulimit -l` or LimitMEMLOCK= (reads cost a little more "
-			"CPU, nothing else changes)",
-			bytes >> 20, strerror(-rc));
-		return false;
+		return rc;
 	}
-	ring->registered = memory;
-	ring->registered_bytes = bytes;
-	return true;
+	ring->registry = registry;
+	ring->home_region = home_region;
+	return 0;
 }
 
 int pin_ring_registered_index(const struct pin_ring *ring, const uint8_t *bytes, size_t length)
 {
-	size_t first;
-	size_t last;
-
-	if (ring->registered == NULL || bytes < ring->registered ||
-		bytes + length > ring->registered + ring->registered_bytes) {
+	if (ring->registry == NULL) {
 		return -1;
 	}
-	first = (size_t)(bytes - ring->registered) >> REGISTERED_SHIFT;
-	last = (size_t)(bytes + length - 1 - ring->registered) >> REGISTERED_SHIFT;
-	return first == last ? (int)first : -1;
+	return pin_registry_index(ring->registry, ring->home_region, bytes, length);
 }
 
 static uint32_t enter_until(
@@ -224,15 +264,7 @@ static uint32_t enter_until(
 	uint32_t to_submit;
 	int rc;
 
-	/*
-	 * The index array maps entries one to one; liburing 2.3 expects its
-	 * users to fill it in, later versions have done so at set-up. Writing
-	 * it anew is right for both. The kernel may read the tail once it is
-	 * stored.
-	 */
-	for (uint32_t i = *sq->ktail; i != sq->sqe_tail; i++) {
-		sq->array[i & *sq->kring_mask] = i & *sq->kring_mask;
-	}
+	/* The kernel may read what lies before the tail once it is stored. */
 	sq->sqe_head = sq->sqe_tail;
 	io_uring_smp_store_release(sq->ktail, sq->sqe_tail);
 	to_submit = sq->sqe_tail - io_uring_smp_load_acquire(sq->khead);
@@ -279,24 +311,26 @@ static struct io_uring_sqe *next_sqe(struct pin_ring *ring)
 	return sqe;
 }
 
+static struct io_uring_sqe *next_queued(struct pin_ring *ring)
+{
+	uint32_t last = (ring->queued_head + ring->queued_count) % ring->credit;
+	struct io_uring_sqe *sqe = &ring->queued[last];
+
+	ring->queued_count++;
+	memset(sqe, 0, sizeof(*sqe));
+	return sqe;
+}
+
+struct io_uring_sqe *pin_ring_entry_again(struct pin_ring *ring)
+{
+	PIN_CHECK(ring->in_flight < ring->credit); /* invariant 1 */
+	ring->in_flight++;
+	return ring->is_fallback ? next_queued(ring) : next_sqe(ring);
+}
+
 struct io_uring_sqe *pin_ring_entry(struct pin_ring *ring)
 {
-	struct io_uring_sqe *sqe;
-
-	if (ring->in_flight >= ring->credit) {
-		return NULL;
-	}
-	if (ring->is_fallback) {
-		uint32_t last = (ring->queued_head + ring->queued_count) % ring->credit;
-
-		sqe = &ring->queued[last];
-		ring->queued_count++;
-		memset(sqe, 0, sizeof(*sqe));
-	} else {
-		sqe = next_sqe(ring);
-	}
-	ring->in_flight++;
-	return sqe;
+	return pin_ring_room(ring) > 0 ? pin_ring_entry_again(ring) : NULL;
 }
 
 static bool has_task_work(const struct pin_ring *ring)
@@ -304,6 +338,14 @@ static bool has_task_work(const struct pin_ring *ring)
 	return ring->has_task_flag &&
 		(IO_URING_READ_ONCE(*ring->uring.sq.kflags) &
 			(IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW)) != 0;
+}
+
+bool pin_ring_has_completions(const struct pin_ring *ring)
+{
+	const struct io_uring_cq *cq = &ring->uring.cq;
+
+	return !ring->is_fallback &&
+		io_uring_smp_load_acquire(cq->khead) != io_uring_smp_load_acquire(cq->ktail);
 }
 
 bool pin_ring_has_work(const struct pin_ring *ring)
@@ -318,26 +360,32 @@ bool pin_ring_has_work(const struct pin_ring *ring)
 static uint32_t reap(struct pin_ring *ring, pin_ring_deliver_fn deliver, void *arg)
 {
 	const struct io_uring_cq *cq = &ring->uring.cq;
+	uint32_t mask = *cq->kring_mask;
+	uint32_t head = *cq->khead; /* nobody else moves it */
 	uint32_t delivered = 0;
 
 	/* Not io_uring_peek_cqe: it may enter the kernel by itself. */
-	while (*cq->khead != io_uring_smp_load_acquire(cq->ktail)) {
-		const struct io_uring_cqe *cqe = &cq->cqes[*cq->khead & *cq->kring_mask];
+	while (head != io_uring_smp_load_acquire(cq->ktail)) {
+		const struct io_uring_cqe *cqe = &cq->cqes[head & mask];
 		uint64_t user_data = cqe->user_data;
 		int32_t result = cqe->res;
 		bool has_more = (cqe->flags & IORING_CQE_F_MORE) != 0;
 
-		io_uring_smp_store_release(cq->khead, *cq->khead + 1);
-		if (user_data == PIN_RING_TAG_DOORBELL) {
-			/* A multishot poll that ended must be armed anew. */
-			if (ring->doorbell_kind == PIN_DOORBELL_EVENTFD && !has_more) {
-				ring->doorbell_is_armed = false;
-			}
-		} else if (user_data != PIN_RING_TAG_IGNORE) {
+		head++;
+		io_uring_smp_store_release(cq->khead, head);
+		if (PIN_LIKELY(user_data > PIN_RING_TAG_CANCEL)) {
 			PIN_CHECK(ring->in_flight > 0); /* invariant 2 */
 			ring->in_flight--;
 			delivered++;
 			deliver(arg, user_data, result);
+		} else if (user_data == PIN_RING_TAG_DOORBELL) {
+			/* A multishot poll that ended must be armed anew. */
+			if (ring->doorbell_kind == PIN_DOORBELL_EVENTFD && !has_more) {
+				ring->doorbell_is_armed = false;
+			}
+		} else {
+			PIN_CHECK(user_data == PIN_RING_TAG_CANCEL && ring->cancelling > 0);
+			ring->cancelling--;
 		}
 	}
 	return delivered;
@@ -345,9 +393,9 @@ static uint32_t reap(struct pin_ring *ring, pin_ring_deliver_fn deliver, void *a
 
 static uint32_t poll_fallback(struct pin_ring *ring, pin_ring_deliver_fn deliver, void *arg)
 {
-	uint32_t count = ring->queued_count;
+	uint32_t count = ring->queued_count < FALLBACK_BATCH ? ring->queued_count : FALLBACK_BATCH;
 
-	/* Delivering may queue more; those wait for the next poll. */
+	/* Delivering may queue more; those go behind what waits. */
 	for (uint32_t i = 0; i < count; i++) {
 		struct io_uring_sqe sqe = ring->queued[ring->queued_head];
 
@@ -411,22 +459,31 @@ void pin_ring_wait(struct pin_ring *ring, uint64_t deadline_ns)
 	enter_until(ring, 1, IORING_ENTER_GETEVENTS, wait_ns);
 }
 
-void pin_ring_cancel_all(struct pin_ring *ring)
+static void cancel_fallback(struct pin_ring *ring, uint64_t user_data)
+{
+	for (uint32_t i = 0; i < ring->queued_count; i++) {
+		struct io_uring_sqe *sqe = &ring->queued[(ring->queued_head + i) % ring->credit];
+
+		if (sqe->user_data == user_data) {
+			sqe->opcode = PIN_FALLBACK_CANCELLED;
+		}
+	}
+}
+
+void pin_ring_cancel(struct pin_ring *ring, uint64_t user_data)
 {
 	struct io_uring_sqe *sqe;
 
-	if (ring->is_fallback || ring->in_flight == 0) {
+	if (ring->is_fallback) {
+		cancel_fallback(ring, user_data);
 		return;
 	}
 	sqe = next_sqe(ring);
 	sqe->opcode = IORING_OP_ASYNC_CANCEL;
 	sqe->fd = -1;
-	/*
-	 * Kernels before 5.19 refuse ANY; then requests simply run to their
-	 * end.
-	 */
-	sqe->cancel_flags = IORING_ASYNC_CANCEL_ANY | IORING_ASYNC_CANCEL_ALL;
-	sqe->user_data = PIN_RING_TAG_IGNORE;
+	sqe->addr = user_data;
+	sqe->user_data = PIN_RING_TAG_CANCEL;
+	ring->cancelling++;
 }
 
 static int send_message(struct pin_ring *ring)

@@ -1,26 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A ring: one worker's io_uring, created and used on that worker's thread alone
- * and freed when its runtime is destroyed.
+ * and freed when its runtime is destroyed. A shared one is used by other
+ * workers as well, one at a time, by a lock that is not of this file
+ * (core/relief.h).
  *
  * Set-up asks for everything at once and gives up flags step by step where the
  * kernel refuses them; entries are halved where memory is short. Submissions
- * gather and go out in one enter per loop. A credit keeps requests in flight
- * below the completion queue's size, so it cannot overflow. With deferred task
+ * gather and go out in one enter per loop. A credit keeps requests in flight,
+ * with a cancel for each, below the completion queue's size, so it cannot
+ * overflow. With deferred task
  * work the kernel hands over at most some twenty completions per enter, so
- * reaping goes on until its flag is clear.
+ * reaping goes on until its flag is clear. A shared ring does without that: its
+ * completions have to appear while its worker is busy elsewhere, for which the
+ * kernel may interrupt it.
  *
  * The doorbell is how another thread ends a wait in this ring: a message posted
  * with IORING_REGISTER_SEND_MSG_RING where the kernel has it, else an eventfd
  * with a multishot poll, armed at the first wait. A wait always asks for one
  * completion only: one that asks for more cannot be ended by any doorbell.
  *
- * Without io_uring the same interface executes entries by system call, see
- * fallback.h; it then never waits, since nothing is ever in flight.
+ * Without io_uring the same interface executes entries by system call, a few
+ * per poll, see fallback.h; it then never waits, since nothing is ever in
+ * flight.
  *
- * Invariants: (1) in_flight <= credit < CQ entries. (2) every entry handed out
- * by pin_ring_entry completes exactly once through the deliver function.
- * (3) only pin_ring_doorbell may be called from other threads.
+ * Invariants: (1) in_flight <= credit, and with those cancels whose requests
+ * have completed as well; so in_flight + cancelling <= 2 * credit < CQ entries.
+ * (2) every entry handed out by pin_ring_entry completes exactly once through
+ * the deliver function. (3) only pin_ring_doorbell may be called from other
+ * threads.
  *
  * Source: io_uring_setup(2), io_uring_enter(2); docs/DECISIONS.md.
  */
@@ -30,6 +38,7 @@
 #include "runtime/base/log.h"
 #include "runtime/host/host.h"
 #include "runtime/host/kernel.h"
+#include "runtime/io/registry.h"
 #include "runtime/observe/meter.h"
 
 #include <stdbool.h>
@@ -37,7 +46,7 @@
 /* Values of user_data that are the ring's own; all else is the caller's. */
 enum {
 	PIN_RING_TAG_DOORBELL = 1, /* a message or the eventfd's poll */
-	PIN_RING_TAG_IGNORE = 2,   /* a completion nobody waits for */
+	PIN_RING_TAG_CANCEL = 2,   /* of a cancel, not of what it cancels */
 };
 
 enum pin_doorbell_kind {
@@ -50,6 +59,7 @@ struct pin_ring_options {
 	uint32_t entries;
 	uint32_t helper_count;
 	bool is_fallback;
+	bool is_shared;			 /* threads other than the creator's may use it, in turns */
 	const struct pin_kernel *kernel; /* what was found to work */
 };
 
@@ -71,12 +81,14 @@ struct pin_ring {
 	uint32_t enter_flags;
 	uint32_t setup_flags;
 	uint32_t credit;
-	uint32_t registered_bytes_shift; /* log2 of one registered range */
-	uint8_t *registered;		 /* NULL: nothing is */
-	size_t registered_bytes;
+	const struct pin_registry *registry; /* NULL: no memory is registered */
+	uint32_t home_region;		     /* the worker's own, looked at first */
+	struct pin_registry own_registry;    /* of one region */
+	struct pin_region own_region;
 	/* [own] */
 	struct io_uring uring;
 	uint32_t in_flight;
+	uint32_t cancelling; /* cancels that have not completed */
 	bool doorbell_is_armed;
 	/* The fallback's queue of entries. */
 	struct io_uring_sqe *queued; /* a circle of `credit` entries */
@@ -97,11 +109,21 @@ void pin_ring_retire(struct pin_ring *ring);
 void pin_ring_fini(struct pin_ring *ring);
 
 /*
- * Tells the kernel about `memory` once, so that reads into it skip the mapping.
- * False when it refuses (memlock limit); reads then go the plain way.
+ * Tells the kernel about `memory`, so that reads into it skip the mapping, in
+ * ranges of `range_bytes`. Returns how much of its front the kernel took;
+ * `*out_error` says why it is not all, or is 0. The rest is read the plain way.
  */
-bool pin_ring_register(
-	struct pin_ring *ring, uint8_t *memory, size_t bytes, const struct pin_log *log);
+size_t pin_ring_register(
+	struct pin_ring *ring, uint8_t *memory, size_t bytes, size_t range_bytes, int *out_error);
+
+/*
+ * Takes over what is registered on `source`, a ring of any thread that is not
+ * set up for a single issuer, as `registry` describes it; that outlives this
+ * ring, `source` need not. Instead of pin_ring_register(). A negative errno
+ * when the kernel does not do it; nothing has changed then.
+ */
+int pin_ring_clone(struct pin_ring *ring, const struct io_uring *source,
+	const struct pin_registry *registry, uint32_t home_region);
 
 /*
  * Index of the registered range that holds all of [bytes, bytes + length), or
@@ -115,8 +137,25 @@ int pin_ring_registered_index(const struct pin_ring *ring, const uint8_t *bytes,
  */
 struct io_uring_sqe *pin_ring_entry(struct pin_ring *ring);
 
+/* The same for what has just completed and goes on; there always is one. */
+struct io_uring_sqe *pin_ring_entry_again(struct pin_ring *ring);
+
+/* How many entries pin_ring_entry would hand out. */
+static inline uint32_t pin_ring_room(const struct pin_ring *ring)
+{
+	uint32_t used = ring->in_flight + ring->cancelling; /* invariant 1 */
+
+	return used < ring->credit ? ring->credit - used : 0;
+}
+
 /* Entries that have gathered since the last enter. */
 uint32_t pin_ring_unsubmitted(const struct pin_ring *ring);
+
+/*
+ * Completions wait to be reaped. Any thread, while others use the ring: a guess
+ * then.
+ */
+bool pin_ring_has_completions(const struct pin_ring *ring);
 
 /* True when pin_ring_poll would find something to do. Loads only. */
 bool pin_ring_has_work(const struct pin_ring *ring);
@@ -139,8 +178,11 @@ void pin_ring_prepare_wait(struct pin_ring *ring);
  */
 void pin_ring_wait(struct pin_ring *ring, uint64_t deadline_ns);
 
-/* Asks for cancellation of everything in flight; each still completes. */
-void pin_ring_cancel_all(struct pin_ring *ring);
+/*
+ * Asks for the end of the entry in flight with that user_data, which completes
+ * all the same, cancelled or not. At most once per entry: invariant 1.
+ */
+void pin_ring_cancel(struct pin_ring *ring, uint64_t user_data);
 
 /* Ends a wait in this ring, now or the next one. Any thread. */
 void pin_ring_doorbell(struct pin_ring *ring);

@@ -1,13 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Mapping, placing and warming one worker's memory.
+ * Mapping, placing, warming and examining one worker's memory.
  */
 #include "runtime/memory/arena.h"
+#include "runtime/base/asan.h"
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
+#include "runtime/host/pages.h"
 #include "runtime/host/placement.h"
 
 #include <errno.h>
+#include <string.h>
+
+enum {
+	/* The kernel may find no room for a huge page now and then. */
+	COLLAPSE_TRIES = 2,
+	/* Pages asked about for their node; of more, evenly spaced ones. */
+	NODE_SAMPLES_MAX = 65536,
+};
 
 static void touch(uint8_t *memory, size_t bytes)
 {
@@ -21,47 +31,202 @@ static void touch(uint8_t *memory, size_t bytes)
 	}
 }
 
-int pin_arena_init(struct pin_arena *arena, const struct pin_host *host, size_t bytes,
-	uint32_t node_index, const struct pin_log *log)
+/*
+ * Gives all of it pages. A failure is one that a touch would have ended the
+ * process with: huge pages that a cgroup withholds, no memory.
+ */
+static int warm(uint8_t *memory, size_t bytes)
 {
-	size_t rounded = pin_round_up(bytes, PIN_HUGE_PAGE_BYTES);
+	int rc = pin_pages_populate(memory, bytes);
+
+	if (rc == 0 || rc == -EFAULT || rc == -ENOMEM || rc == -EHWPOISON) {
+		return rc;
+	}
+	/* An older kernel, or a sandbox that knows better. */
+	touch(memory, bytes);
+	return 0;
+}
+
+static int map_kind(struct pin_arena *arena, enum pin_page_kind kind, const struct pin_log *log)
+{
+	uint32_t node_index = arena->options.node_index;
+	uint8_t *memory = arena->host->map(arena->bytes, kind);
 	int rc;
 
-	PIN_CHECK(bytes > 0);
-	*arena = (struct pin_arena){.host = host};
-	for (int kind = PIN_PAGES_HUGETLB; kind <= PIN_PAGES_SMALL; kind++) {
-		arena->memory = host->map(rounded, (enum pin_page_kind)kind);
-		if (arena->memory != NULL) {
-			arena->page_kind = (enum pin_page_kind)kind;
-			break;
-		}
-	}
-	if (arena->memory == NULL) {
-		pin_log(log, PINION_LOG_ERROR,
-			"cannot map %zu MiB for a worker's buffers: out of memory or over the "
-			"limit of `ulimit -v`; use fewer or smaller buffers",
-			rounded >> 20);
+	if (memory == NULL) {
 		return -ENOMEM;
 	}
-	arena->bytes = rounded;
-	rc = pin_placement_prefer(arena->memory, rounded, node_index);
+	rc = pin_placement_prefer(memory, arena->bytes, node_index);
 	if (rc < 0) {
 		pin_log(log, PINION_LOG_INFO, "memory cannot be placed on NUMA node %u (errno %d)",
 			node_index, -rc);
 	}
-	touch(arena->memory, rounded);
+	/*
+	 * A child of a process with pools may find their addresses free: the
+	 * memory is not inherited, what AddressSanitizer was told of it is.
+	 */
+	PIN_ASAN_UNPOISON(memory, arena->bytes);
+	rc = warm(memory, arena->bytes);
+	if (rc < 0) {
+		arena->host->unmap(memory, arena->bytes);
+		return rc;
+	}
+	arena->memory = memory;
+	arena->page_kind = kind;
+	return 0;
+}
+
+static int map(struct pin_arena *arena, const struct pin_log *log)
+{
+	arena->bytes = pin_round_up(arena->options.bytes, PIN_HUGE_PAGE_BYTES);
+	for (int kind = PIN_PAGES_HUGETLB; kind <= PIN_PAGES_SMALL; kind++) {
+		if (map_kind(arena, (enum pin_page_kind)kind, log) == 0) {
+			return 0;
+		}
+	}
+	pin_log(log, PINION_LOG_ERROR,
+		"cannot map %zu MiB for a worker's buffers: out of memory or over the "
+		"limit of `ulimit -v`; use fewer or smaller buffers",
+		arena->bytes >> 20);
+	return -ENOMEM;
+}
+
+static void give_back(const struct pin_arena *arena, void *memory)
+{
+	const struct pin_arena_options *options = &arena->options;
+
+	if (options->unmap != NULL) {
+		options->unmap(options->map_arg, options->worker_index, memory, arena->bytes);
+	}
+}
+
+static int take(struct pin_arena *arena, const struct pin_log *log)
+{
+	const struct pin_arena_options *options = &arena->options;
+	void *memory = NULL;
+	int rc;
+
+	arena->bytes = pin_round_up(options->bytes, PIN_PAGE_BYTES);
+	rc = options->map(options->map_arg, options->worker_index, options->node_index,
+		arena->bytes, &memory);
+	if (rc != 0) {
+		pin_log(log, PINION_LOG_ERROR, "arena_map gives worker %u no memory: %s",
+			options->worker_index, strerror(rc < 0 ? -rc : EINVAL));
+		return rc < 0 ? rc : -EINVAL;
+	}
+	if (memory == NULL || (uintptr_t)memory % PIN_PAGE_BYTES != 0) {
+		pin_log(log, PINION_LOG_ERROR,
+			"arena_map gives worker %u memory at %p, which is not aligned to %u bytes",
+			options->worker_index, memory, PIN_PAGE_BYTES);
+		rc = -EINVAL;
+	} else {
+		rc = warm(memory, arena->bytes);
+		if (rc < 0) {
+			pin_log(log, PINION_LOG_ERROR,
+				"arena_map gives worker %u memory that cannot be written: %s",
+				options->worker_index, strerror(-rc));
+		}
+	}
+	if (rc < 0) {
+		if (memory != NULL) {
+			give_back(arena, memory);
+		}
+		return rc;
+	}
+	arena->memory = memory;
+	arena->page_kind = PIN_PAGES_SMALL;
+	return 0;
+}
+
+/* madvise(2) promises nothing, so the outcome is looked at, and mended. */
+static void examine_pages(struct pin_arena *arena)
+{
+	int rc = pin_pages_count_huge(arena->memory, arena->bytes, &arena->huge_bytes);
+
+	for (int i = 0; rc == 0 && arena->page_kind == PIN_PAGES_THP &&
+		arena->huge_bytes < arena->bytes && i < COLLAPSE_TRIES;
+		i++) {
+		pin_pages_collapse(arena->memory, arena->bytes);
+		rc = pin_pages_count_huge(arena->memory, arena->bytes, &arena->huge_bytes);
+	}
+	if (rc < 0) {
+		arena->has_unknown_pages = true;
+		arena->huge_bytes = arena->page_kind == PIN_PAGES_SMALL ? 0 : arena->bytes;
+	}
+	PIN_CHECK(arena->huge_bytes <= arena->bytes);
+}
+
+static void examine_placement(struct pin_arena *arena)
+{
+	size_t step = pin_arena_page_bytes(arena);
+	size_t local_count;
+	size_t count;
+
+	while (arena->bytes / step > NODE_SAMPLES_MAX) {
+		step *= 2;
+	}
+	arena->local_permille = PIN_ARENA_NODE_UNKNOWN;
+	if (pin_placement_count_local(arena->memory, arena->bytes, step, arena->options.node_index,
+		    &local_count, &count) == 0) {
+		arena->local_permille = (uint32_t)(local_count * 1000 / count);
+	}
+}
+
+int pin_arena_init(struct pin_arena *arena, const struct pin_host *host,
+	const struct pin_arena_options *options, const struct pin_log *log)
+{
+	int rc;
+
+	PIN_CHECK(options->bytes > 0);
+	*arena = (struct pin_arena){.host = host, .options = *options};
+	rc = options->map != NULL ? take(arena, log) : map(arena, log);
+	if (rc < 0) {
+		return rc;
+	}
+	examine_pages(arena);
+	examine_placement(arena);
 	return 0;
 }
 
 void pin_arena_fini(struct pin_arena *arena)
 {
-	if (arena->memory != NULL) {
-		arena->host->unmap(arena->memory, arena->bytes);
-		arena->memory = NULL;
+	if (arena->memory == NULL) {
+		return;
 	}
+	if (arena->options.map != NULL) {
+		give_back(arena, arena->memory);
+	} else {
+		arena->host->unmap(arena->memory, arena->bytes);
+	}
+	arena->memory = NULL;
+}
+
+uint8_t *pin_arena_carve(struct pin_arena *arena, size_t bytes, size_t align)
+{
+	uintptr_t base = (uintptr_t)arena->memory;
+	size_t start = (size_t)(pin_round_up(base + arena->carved_bytes, align) - base);
+
+	PIN_CHECK(pin_is_power_of_two(align));
+	PIN_CHECK(align <= PIN_HUGE_PAGE_BYTES);
+	if (start > arena->bytes || bytes > arena->bytes - start) {
+		return NULL;
+	}
+	arena->carved_bytes = start + bytes;
+	PIN_CHECK(arena->carved_bytes <= arena->bytes); /* invariant 1 */
+	return arena->memory + start;
+}
+
+bool pin_arena_uncarve(struct pin_arena *arena, const uint8_t *memory, size_t bytes)
+{
+	PIN_CHECK(memory >= arena->memory);
+	if (memory + bytes != arena->memory + arena->carved_bytes) {
+		return false;
+	}
+	arena->carved_bytes = (size_t)(memory - arena->memory);
+	return true;
 }
 
 uint32_t pin_arena_page_bytes(const struct pin_arena *arena)
 {
-	return arena->page_kind == PIN_PAGES_SMALL ? PIN_PAGE_BYTES : PIN_HUGE_PAGE_BYTES;
+	return arena->huge_bytes < arena->bytes ? PIN_PAGE_BYTES : PIN_HUGE_PAGE_BYTES;
 }

@@ -5,7 +5,20 @@
  *
  * Huge pages are not a luxury: a buffer that is contiguous in physical memory
  * needs fewer segments per request, and that alone triples what some disks
- * deliver. Created and first touched by the worker that owns it.
+ * deliver. So what the kernel really gave is looked at once all is touched, and
+ * small pages are asked to become huge ones while the memory is warm and holds
+ * nothing yet. Created and first touched by the worker that owns it.
+ *
+ * An embedder may give the memory instead; then it is taken as it is.
+ *
+ * What is cut from it is carved off from the front and stays carved until the
+ * arena goes, but for the piece carved last. Nothing here is synchronised: who
+ * carves while others may does so under a lock of theirs.
+ *
+ * Invariants: (1) pieces do not overlap, and lie within the arena.
+ *
+ * Elsewhere: how much there may be of it, and what is said of the outcome, is
+ * core/provision.h's; registering it is the ring's.
  */
 #ifndef PIN_MEMORY_ARENA_H
 #define PIN_MEMORY_ARENA_H
@@ -13,24 +26,61 @@
 #include "runtime/base/log.h"
 #include "runtime/host/host.h"
 
+#include <pinion/config.h>
+#include <stdbool.h>
+
+/* Of pin_arena.local_permille: the kernel does not tell. */
+#define PIN_ARENA_NODE_UNKNOWN UINT32_MAX
+
+struct pin_arena_options {
+	size_t bytes; /* more than 0 */
+	uint32_t worker_index;
+	uint32_t node_index;
+	/* The embedder's memory; NULL: it is mapped here. */
+	pinion_arena_map_fn map;
+	pinion_arena_unmap_fn unmap;
+	void *map_arg;
+};
+
 struct pin_arena {
-	const struct pin_host *host;  /* [const] */
-	uint8_t *memory;	      /* [const] */
-	size_t bytes;		      /* [const] a multiple of 2 MiB */
-	enum pin_page_kind page_kind; /* [const] */
+	/* [const] */
+	const struct pin_host *host;
+	struct pin_arena_options options;
+	uint8_t *memory;
+	size_t bytes;		      /* a multiple of 2 MiB, if given of 4096 */
+	enum pin_page_kind page_kind; /* what it was mapped as; small if given */
+	size_t huge_bytes;	      /* on pages of 2 MiB or more */
+	bool has_unknown_pages;	      /* `huge_bytes` is only what was asked for */
+	uint32_t local_permille;      /* pages on the wanted node, thousandths */
+	/* as the header says */
+	size_t carved_bytes; /* from the front */
 };
 
 /*
- * Maps at least `bytes`, prefers `node_index`, and touches every page.
- * -ENOMEM: not even small pages could be had.
+ * Maps at least `options->bytes`, or takes them from the embedder, prefers the
+ * node, and touches every page.
+ * -ENOMEM: not even small pages could be had. Else what `map` returned, or
+ * -EINVAL: it gave memory that is not aligned to 4096.
  */
-int pin_arena_init(struct pin_arena *arena, const struct pin_host *host, size_t bytes,
-	uint32_t node_index, const struct pin_log *log);
+int pin_arena_init(struct pin_arena *arena, const struct pin_host *host,
+	const struct pin_arena_options *options, const struct pin_log *log);
 
 /* Accepts an arena that is zeroed or was never initialised completely. */
 void pin_arena_fini(struct pin_arena *arena);
 
-/* Bytes of the pages behind it: 4096 or 2 MiB. */
+/*
+ * The next `bytes` of it whose address is a multiple of `align`, a power of two
+ * up to 2 MiB. NULL when so many are not left; the arena is then as before.
+ */
+uint8_t *pin_arena_carve(struct pin_arena *arena, size_t bytes, size_t align);
+
+/*
+ * Gives the piece carved last back, for who fails half-way; false, and nothing
+ * happens, when another was carved since. What aligned it stays carved.
+ */
+bool pin_arena_uncarve(struct pin_arena *arena, const uint8_t *memory, size_t bytes);
+
+/* Bytes of the smallest pages behind it: 4096 or 2 MiB. */
 uint32_t pin_arena_page_bytes(const struct pin_arena *arena);
 
 #endif

@@ -1,65 +1,391 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A stack of free indices and a flag per buffer.
+ * Where a buffer comes from and where it goes back to.
  */
 #include "runtime/memory/pool.h"
 #include "runtime/base/check.h"
+#include "runtime/memory/misuse.h"
+#include "runtime/observe/meter.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
-int pin_pool_init(
-	struct pin_pool *pool, uint8_t *memory, uint32_t buffer_bytes, uint32_t buffer_count)
+enum {
+	/* Buffers that move between a magazine and a free list at once. */
+	BATCH_MAX = 64,
+};
+
+/* ---- acquire ---- */
+
+/*
+ * How many to bring into an empty magazine at once: half of it, but no more
+ * than a fair share of what there is.
+ */
+static uint32_t refill_count(const struct pin_pool *pool, const struct pin_freelist *list)
 {
-	*pool = (struct pin_pool){
-		.memory = memory,
-		.buffer_bytes = buffer_bytes,
-		.buffer_count = buffer_count,
-		.free_indices = calloc(buffer_count, sizeof(*pool->free_indices)),
-		.in_use = calloc(buffer_count, sizeof(*pool->in_use)),
-	};
-	if (pool->free_indices == NULL || pool->in_use == NULL) {
-		pin_pool_fini(pool);
-		return -ENOMEM;
+	uint32_t share = pin_freelist_count(list, pool->entries) / pool->magazine_count;
+	uint32_t most = (pool->magazine_capacity + 1) / 2;
+
+	most = most < BATCH_MAX ? most : BATCH_MAX;
+	share = share < most ? share : most;
+	return share == 0 ? 1 : share;
+}
+
+/* Into the magazine, which the caller is inside and which is empty. */
+static bool refill(struct pin_pool *pool, struct pin_magazine *magazine, uint32_t *out_index)
+{
+	struct pin_freelist *list = &pool->freelists[magazine->node];
+	uint32_t indices[BATCH_MAX];
+	uint32_t wanted = refill_count(pool, list);
+	uint32_t count;
+
+	pin_magazine_promise(magazine, wanted); /* [POOL-1] */
+	count = pin_freelist_pop(list, pool->entries, indices, wanted);
+	for (uint32_t i = 1; i < count; i++) {
+		/* The first of the list ends up on top. */
+		pin_store_relaxed_u32(&magazine->indices[count - 1 - i], indices[i]);
 	}
-	/*
-	 * Lowest index on top: the first buffers used lie next to each other.
-	 */
-	for (uint32_t i = buffer_count; i > 0; i--) {
-		pool->free_indices[pool->free_count] = i - 1;
-		pool->free_count++;
+	pin_magazine_settle(magazine, count > 0 ? count - 1 : 0);
+	if (count == 0) {
+		return false;
 	}
+	pin_meter_add(&magazine->refills, 1);
+	*out_index = indices[0];
+	return true;
+}
+
+/* One from any free list, the caller's own node first. */
+static bool take_listed(struct pin_pool *pool, uint32_t node, uint32_t *out_index)
+{
+	uint32_t at = node;
+
+	for (uint32_t i = 0; i < pool->node_count; i++) {
+		if (pin_freelist_pop(&pool->freelists[at], pool->entries, out_index, 1) == 1) {
+			return true;
+		}
+		at = at + 1 == pool->node_count ? 0 : at + 1;
+	}
+	return false;
+}
+
+/* Inside: the oldest, up to BATCH_MAX, go to the list, always to be seen. */
+static void pass_on(struct pin_pool *pool, struct pin_magazine *magazine, uint32_t count)
+{
+	uint32_t indices[BATCH_MAX];
+
+	pin_magazine_look_oldest(magazine, indices, count);
+	pin_freelist_push(&pool->freelists[magazine->node], pool->entries, indices, count);
+	pin_magazine_drop_oldest(magazine, count);
+}
+
+/*
+ * Breaks in, takes the oldest, and leaves all others in the free list: breaking
+ * in costs far more than what is there, and so the next one need not.
+ */
+static bool rob(struct pin_pool *pool, struct pin_magazine *victim, uint32_t *out_index)
+{
+	bool has_taken = false;
+	uint32_t count;
+
+	pin_magazine_break_in(victim, pool->host);
+	if (pin_magazine_count(victim) > 0) {
+		pin_magazine_look_oldest(victim, out_index, 1);
+		pin_magazine_drop_oldest(victim, 1);
+		has_taken = true;
+	}
+	while ((count = pin_magazine_count(victim)) > 0) {
+		pass_on(pool, victim, count < BATCH_MAX ? count : BATCH_MAX);
+	}
+	pin_magazine_get_out(victim);
+	return has_taken;
+}
+
+/*
+ * Takes from the others, those of the same node first; notes what it finds in
+ * each, as the first look.
+ */
+static bool take_from_others(struct pin_pool *pool, uint32_t node, uint32_t *out_index)
+{
+	uint32_t start = pool->next_victim++;
+
+	for (int is_far = 0; is_far < 2; is_far++) {
+		for (uint32_t j = 0; j < pool->magazine_count; j++) {
+			uint32_t i = (start + j) % pool->magazine_count;
+			struct pin_magazine *victim = &pool->magazines[i];
+
+			if ((victim->node != node) != (is_far != 0)) {
+				continue;
+			}
+			pool->seen[i] = pin_magazine_state(victim); /* [POOL-1] */
+			if ((uint32_t)pool->seen[i] > 0 && rob(pool, victim, out_index)) {
+				pin_fetch_add_relaxed_u64(&pool->steals, 1);
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+/* The rest of the first look; true: all places were empty. */
+static bool note_rest(struct pin_pool *pool)
+{
+	bool is_empty = true;
+
+	for (uint32_t i = 0; i < pool->magazine_count; i++) {
+		is_empty = is_empty && (uint32_t)pool->seen[i] == 0;
+	}
+	for (uint32_t i = 0; i < pool->node_count; i++) {
+		uint64_t state = pin_freelist_state(&pool->freelists[i]); /* [POOL-1] */
+
+		pool->seen[pool->magazine_count + i] = state;
+		is_empty = is_empty && pin_freelist_state_is_empty(state);
+	}
+	return is_empty;
+}
+
+static bool is_as_noted(const struct pin_pool *pool)
+{
+	for (uint32_t i = 0; i < pool->magazine_count; i++) {
+		if (pin_magazine_state(&pool->magazines[i]) != pool->seen[i]) {
+			return false;
+		}
+	}
+	for (uint32_t i = 0; i < pool->node_count; i++) {
+		if (pin_freelist_state(&pool->freelists[i]) !=
+			pool->seen[pool->magazine_count + i]) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* Whether nothing was free at the end of the first of two looks. */
+static bool is_exhausted(struct pin_pool *pool)
+{
+	if (!note_rest(pool)) {
+		return false;
+	}
+	if (!pool->host->fence_all()) {
+		pin_fence_seq_cst();
+	}
+	return is_as_noted(pool);
+}
+
+/*
+ * With the lock: from the free lists, from magazines, or nowhere. Each round
+ * that ends with neither was spoilt by somebody's release. An owner who comes
+ * here has an empty magazine: it saw that itself, or found a thief inside, who
+ * leaves nothing and was done before the lock was free.
+ */
+static bool search(struct pin_pool *pool, uint32_t node, uint32_t *out_index)
+{
+	bool is_found;
+
+	pin_lock_acquire(&pool->lock, pool->host);
+	do {
+		is_found = take_listed(pool, node, out_index) ||
+			take_from_others(pool, node, out_index);
+	} while (!is_found && !is_exhausted(pool));
+	pin_lock_release(&pool->lock, pool->host);
+	return is_found;
+}
+
+/* The only magazine, seen empty by its owner, and then an empty list. */
+static bool is_alone(const struct pin_pool *pool, bool was_inside)
+{
+	return was_inside && pool->magazine_count == 1 && pool->node_count == 1;
+}
+
+static bool take_as_owner(struct pin_pool *pool, struct pin_magazine *own, uint32_t *out_index)
+{
+	bool is_inside = pin_magazine_enter_slowly(own);
+	bool is_found;
+
+	if (is_inside) {
+		bool is_hit = pin_magazine_take(own, out_index);
+
+		is_found = is_hit || refill(pool, own, out_index);
+		pin_magazine_leave(own);
+		if (is_found) {
+			pin_meter_add(is_hit ? &own->hits : &own->misses, 1);
+			return true;
+		}
+	}
+	is_found = take_listed(pool, own->node, out_index) ||
+		(!is_alone(pool, is_inside) && search(pool, own->node, out_index));
+	pin_meter_add(&own->misses, is_found);
+	return is_found;
+}
+
+static bool find(struct pin_pool *pool, uint32_t magazine, uint32_t node, uint32_t *out_index)
+{
+	if (magazine == PIN_POOL_OUTSIDE) {
+		return take_listed(pool, node, out_index) || search(pool, node, out_index);
+	}
+	return take_as_owner(pool, &pool->magazines[magazine], out_index);
+}
+
+/* What is to be known of who takes a buffer. */
+static uint32_t holder_of(const struct pin_pool *pool, uint32_t magazine, uint32_t index)
+{
+	bool is_far = magazine != PIN_POOL_OUTSIDE &&
+		pool->magazines[magazine].node != pool->entries[index].node;
+
+	return is_far ? magazine | PIN_POOL_FAR : magazine;
+}
+
+bool pin_pool_acquire(
+	struct pin_pool *pool, uint32_t magazine, uint32_t node, struct pinion_buffer *out_buffer)
+{
+	/* A list that misuse made a circle yields the same ones for ever. */
+	uint32_t tries_left = pool->buffer_count + 1;
+	uint32_t index;
+
+	for (; tries_left > 0 && find(pool, magazine, node, &index); tries_left--) {
+		uint32_t holder = holder_of(pool, magazine, index);
+
+		if (pin_pool_hand_out(pool, holder, index, out_buffer)) {
+			pin_misuse_show(pool, &pool->entries[index]);
+			return true;
+		}
+	}
+	pin_fetch_add_relaxed_u64(&pool->exhausted, 1);
+	return false;
+}
+
+/* ---- release ---- */
+
+/* Inside a full one: half of it. */
+static void spill(struct pin_pool *pool, struct pin_magazine *magazine)
+{
+	uint32_t count = (magazine->capacity + 1) / 2;
+
+	count = count < BATCH_MAX ? count : BATCH_MAX;
+	pass_on(pool, magazine, count);
+	pin_meter_add(&magazine->spills, 1);
+}
+
+static void put(struct pin_pool *pool, uint32_t magazine, uint32_t index)
+{
+	struct pin_entry *entry = &pool->entries[index];
+	struct pin_magazine *own = magazine == PIN_POOL_OUTSIDE ? NULL : &pool->magazines[magazine];
+
+	if (own == NULL || own->node != entry->node || !pin_magazine_enter_slowly(own)) {
+		pin_freelist_push(&pool->freelists[entry->node], pool->entries, &index, 1);
+		return;
+	}
+	if (!pin_magazine_put(own, index)) {
+		bool has_room;
+
+		spill(pool, own);
+		has_room = pin_magazine_put(own, index);
+		PIN_CHECK(has_room);
+	}
+	pin_magazine_leave(own);
+}
+
+int pin_pool_release(struct pin_pool *pool, uint32_t magazine, const struct pinion_buffer *buffer)
+{
+	uint64_t state = buffer->generation;
+	int rc = pin_misuse_check(pool, buffer);
+
+	if (rc != 0) {
+		return rc;
+	}
+	if (!pin_cas_acq_rel_u64(
+		    &pool->entries[buffer->index].state, &state, state + 1)) { /* invariant 2 */
+		return pin_misuse_check(pool, buffer);
+	}
+	pin_misuse_hide(pool, &pool->entries[buffer->index]);
+	put(pool, magazine, buffer->index);
 	return 0;
 }
 
-void pin_pool_fini(struct pin_pool *pool)
+bool pin_pool_owns(struct pin_pool *pool, const struct pinion_buffer *buffer)
 {
-	free(pool->free_indices);
-	free(pool->in_use);
-	*pool = (struct pin_pool){0};
+	int rc = pin_misuse_check(pool, buffer);
+
+	return rc == 0 || rc == -EBUSY;
 }
 
-uint8_t *pin_pool_acquire(struct pin_pool *pool, uint32_t *out_index)
+void pin_pool_claim(struct pin_pool *pool, uint32_t magazine, const struct pinion_buffer *buffer)
 {
-	uint32_t index;
+	pin_store_relaxed_u32(
+		&pool->entries[buffer->index].holder, holder_of(pool, magazine, buffer->index));
+}
 
-	if (pool->free_count == 0) {
+static bool is_in(const struct pin_pool *pool, uint32_t region, const uint8_t *address)
+{
+	return (uintptr_t)address - (uintptr_t)pool->regions[region].memory <
+		(uint64_t)pool->regions[region].buffer_count * pool->stride;
+}
+
+struct pin_entry *pin_pool_find(const struct pin_pool *pool, const uint8_t *address, uint32_t hint)
+{
+	uint32_t region = hint < pool->region_count && is_in(pool, hint, address) ? hint : 0;
+	uint32_t first = 0;
+
+	while (region < pool->region_count && !is_in(pool, region, address)) {
+		region++;
+	}
+	if (region == pool->region_count) {
 		return NULL;
 	}
-	pool->free_count--;
-	index = pool->free_indices[pool->free_count];
-	PIN_CHECK(!pool->in_use[index]); /* invariant 1 */
-	pool->in_use[index] = true;
-	*out_index = index;
-	return pool->memory + (size_t)index * pool->buffer_bytes;
+	for (uint32_t i = 0; i < region; i++) {
+		first += pool->regions[i].buffer_count;
+	}
+	return &pool->entries[first +
+		(uint64_t)(address - pool->regions[region].memory) / pool->stride];
 }
 
-void pin_pool_release(struct pin_pool *pool, const uint8_t *bytes, uint32_t index)
+void pin_pool_flush(struct pin_pool *pool, uint32_t magazine)
 {
-	PIN_CHECK(index < pool->buffer_count);
-	PIN_CHECK(bytes == pool->memory + (size_t)index * pool->buffer_bytes);
-	PIN_CHECK(pool->in_use[index]); /* invariant 1 */
-	pool->in_use[index] = false;
-	pool->free_indices[pool->free_count] = index;
-	pool->free_count++;
+	struct pin_magazine *own = &pool->magazines[magazine];
+	uint32_t count;
+
+	while (!pin_magazine_enter_slowly(own)) {
+		pool->host->yield();
+	}
+	while ((count = pin_magazine_count(own)) > 0) {
+		pass_on(pool, own, count < BATCH_MAX ? count : BATCH_MAX);
+	}
+	pin_magazine_leave(own);
+}
+
+/* ---- looks from outside ---- */
+
+uint32_t pin_pool_count_lists(const struct pin_pool *pool)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < pool->node_count; i++) {
+		count += pin_freelist_count(&pool->freelists[i], pool->entries);
+	}
+	return count;
+}
+
+uint32_t pin_pool_count_magazine(const struct pin_pool *pool, uint32_t magazine)
+{
+	return pin_magazine_count(&pool->magazines[magazine]);
+}
+
+uint64_t pin_pool_count_acquires(const struct pin_pool *pool)
+{
+	uint64_t count = 0;
+
+	for (uint32_t i = 0; i < pool->buffer_count; i++) {
+		count +=
+			((uint64_t)(uint32_t)pin_load_relaxed_u64(&pool->entries[i].state) + 1) / 2;
+	}
+	return count;
+}
+
+uint32_t pin_pool_count(const struct pin_pool *pool)
+{
+	uint32_t count = 0;
+
+	/* Of generations, since one on its way is nowhere, or in two places. */
+	for (uint32_t i = 0; i < pool->buffer_count; i++) {
+		count += (pin_load_acquire_u64(&pool->entries[i].state) & 1) == 0;
+	}
+	return count;
 }

@@ -1,39 +1,209 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A pool: the buffers of one size cut from a worker's arena.
+ * A pool: buffers of one size, made once and handed round.
  *
- * Only the owning worker acquires and releases, so the free list is a plain
- * stack of indices; the last buffer released is the next acquired, while it is
- * still in the cache. Nothing is kept inside the buffers themselves.
+ * Each worker, and each thread that attaches, has a magazine (magazine.h) of
+ * its own; what is in none lies in the free list (freelist.h) of its node. An
+ * acquire looks into the own magazine, then into the free lists, nearest first,
+ * then it robs another magazine, whose other buffers it leaves in the list. A
+ * release goes into the own magazine if the buffer is of that node and there is
+ * room, else to the buffer's home. So a thread that acquires and releases
+ * touches no line of others, and one that only releases what another acquires
+ * passes them on by the half magazine.
  *
- * Invariants: (1) each buffer is either on the stack or in use, never both;
- * a second release aborts. (2) free + in use == count.
+ * Threads without a magazine use the free lists.
+ *
+ * Invariants: (1) a free buffer is in one magazine or in one free list; one in
+ * use is in neither. (2) its generation is odd while it is in use; a handle
+ * with another generation is stale. (3) nothing is written into the pages.
+ *
+ * That nothing is free is said only if it was so at one instant inside the
+ * call. Looking at one place after the other does not tell: a buffer could be
+ * given back behind the look and another one taken before it.
+ *
+ *     looks at A: empty
+ *                               release into A
+ *                               acquire the last one of B
+ *     looks at B: empty         (at no time was nothing free)
+ *
+ * So everything is looked at twice, with a fence of all threads in between. All
+ * places change their word with every buffer they get, so if each is empty and
+ * unchanged the second time, then all were empty at the end of the first look;
+ * what was released before that, the fence has made visible. Buffers on the way
+ * from a free list into a magazine are shown by the magazine before they leave
+ * the list, and those on the way back leave the magazine after they are in the
+ * list.
+ *
+ * [POOL-1] promise in the magazine, then pop (CAS) -> a look that finds the
+ * list empty finds the promise, at the latest the second time.
+ *
+ * Context: any thread; the owner of a magazine passes its number, others
+ * PIN_POOL_OUTSIDE. Allocation-free after init. Acquire and release of an owner
+ * are wait-free while its magazine serves them and lock-free while the free
+ * lists do.
  */
 #ifndef PIN_MEMORY_POOL_H
 #define PIN_MEMORY_POOL_H
 
-#include "runtime/base/base.h"
+#include "runtime/base/check.h"
+#include "runtime/memory/misuse.h"
+#include "runtime/memory/pool_state.h"
+#include "runtime/observe/meter.h"
 
-#include <stdbool.h>
-
-struct pin_pool {
-	uint8_t *memory;	/* [const] the first buffer */
-	uint32_t buffer_bytes;	/* [const] */
-	uint32_t buffer_count;	/* [const] */
-	uint32_t free_count;	/* [own] */
-	uint32_t *free_indices; /* [own] the stack; [const] pointer, we own it */
-	bool *in_use;		/* [own] one per buffer */
+struct pin_pool_setup {
+	const struct pin_host *host;
+	struct pin_log log;
+	uint32_t buffer_bytes;
+	uint32_t headroom_bytes; /* in front of each, part of its memory */
+	uint32_t magazine_count;
+	uint32_t magazine_capacity;
+	uint32_t seeded_count; /* so many of the magazines are filled at first */
+	const uint32_t *nodes; /* of each magazine; NULL: 0 */
+	uint32_t node_count;   /* free lists */
+	uint32_t flags;
+	/* One for all, or one for each magazine that is seeded. */
+	const struct pin_pool_region *regions;
+	uint32_t region_count;
 };
 
-/* `memory` holds `buffer_count` buffers and outlives the pool. -ENOMEM. */
-int pin_pool_init(
-	struct pin_pool *pool, uint8_t *memory, uint32_t buffer_bytes, uint32_t buffer_count);
+/* The regions' memory outlives the pool. -ENOMEM. */
+int pin_pool_init(struct pin_pool *pool, const struct pin_pool_setup *setup);
+
+/* Accepts one that is zeroed. Buffers that are out are forgotten. */
 void pin_pool_fini(struct pin_pool *pool);
 
-/* NULL when all are in use. */
-uint8_t *pin_pool_acquire(struct pin_pool *pool, uint32_t *out_index);
+/* ---- acquire ---- */
 
-/* Aborts when `bytes` is not the buffer of that index or is free already. */
-void pin_pool_release(struct pin_pool *pool, const uint8_t *bytes, uint32_t index);
+/* False: it is in use already, since somebody gave it back twice at once. */
+static inline bool pin_pool_hand_out(
+	struct pin_pool *pool, uint32_t holder, uint32_t index, struct pinion_buffer *out_buffer)
+{
+	struct pin_entry *entry = &pool->entries[index];
+	uint32_t generation = (uint32_t)pin_load_relaxed_u64(&entry->state);
+
+	if (PIN_UNLIKELY((generation & 1) != 0)) {
+		pin_misuse_was_free_twice(pool, index);
+		return false;
+	}
+	generation++;
+	pin_store_relaxed_u64(&entry->state, generation); /* invariant 2 */
+	pin_store_relaxed_u32(&entry->holder, holder);
+	out_buffer->bytes = entry->bytes;
+	out_buffer->index = index;
+	out_buffer->generation = generation;
+	return true;
+}
+
+/*
+ * The short way, from the caller's own magazine, number `magazine`. False: the
+ * long way has to be gone, nothing has happened. Only for pools without flags;
+ * where AddressSanitizer watches there is no short way.
+ */
+static inline bool pin_pool_acquire_own(struct pin_pool *pool, struct pin_magazine *own,
+	uint32_t magazine, struct pinion_buffer *out_buffer)
+{
+	uint32_t index;
+	bool has_taken;
+
+	if (PIN_MISUSE_WATCHES || PIN_UNLIKELY(!pin_magazine_enter(own))) {
+		return false;
+	}
+	has_taken = pin_magazine_take(own, &index);
+	pin_magazine_leave(own);
+	if (PIN_UNLIKELY(!has_taken) ||
+		PIN_UNLIKELY(!pin_pool_hand_out(pool, magazine, index, out_buffer))) {
+		return false;
+	}
+	pin_meter_add(&own->hits, 1);
+	return true;
+}
+
+/*
+ * Takes one; false: nothing was free. `node` is the caller's, for one without a
+ * magazine.
+ */
+bool pin_pool_acquire(
+	struct pin_pool *pool, uint32_t magazine, uint32_t node, struct pinion_buffer *out_buffer);
+
+/* ---- release ---- */
+
+/* The short way, of what was taken with the same magazine; false as above. */
+static inline bool pin_pool_release_own(struct pin_pool *pool, struct pin_magazine *own,
+	uint32_t magazine, const struct pinion_buffer *buffer)
+{
+	struct pin_entry *entry = &pool->entries[buffer->index];
+	bool has_room;
+
+	/* No handle has an even generation, so an equal one says: in use. */
+	if (PIN_MISUSE_WATCHES || PIN_UNLIKELY(buffer->index >= pool->buffer_count) ||
+		PIN_UNLIKELY(entry->bytes != buffer->bytes) ||
+		PIN_UNLIKELY(pin_load_relaxed_u64(&entry->state) != buffer->generation) ||
+		PIN_UNLIKELY(pin_load_relaxed_u32(&entry->holder) != magazine) ||
+		PIN_UNLIKELY(!pin_magazine_enter(own))) {
+		return false;
+	}
+	has_room = pin_magazine_put(own, buffer->index);
+	if (PIN_LIKELY(has_room)) {
+		pin_store_relaxed_u64(&entry->state, (uint64_t)buffer->generation + 1);
+	}
+	pin_magazine_leave(own);
+	return has_room;
+}
+
+/*
+ * Gives one back. Errors, each logged with the last owner, and without effect:
+ * -EINVAL: not the pool's, or not where a buffer begins. -EALREADY: it was
+ * given back before. -EBUSY: a request that uses it is in flight.
+ */
+int pin_pool_release(struct pin_pool *pool, uint32_t magazine, const struct pinion_buffer *buffer);
+
+/* ---- the rest ---- */
+
+/* The calling thread has it now, from a thread that acquired it for others. */
+void pin_pool_claim(struct pin_pool *pool, uint32_t magazine, const struct pinion_buffer *buffer);
+
+/* The buffer that a handle stands for is in use by it. Logged if not. */
+bool pin_pool_owns(struct pin_pool *pool, const struct pinion_buffer *buffer);
+
+/*
+ * What is known of the buffer that `address` lies in, or NULL. Looks into
+ * region `hint` first.
+ */
+struct pin_entry *pin_pool_find(const struct pin_pool *pool, const uint8_t *address, uint32_t hint);
+
+/* Likewise, in the first region only. */
+static inline struct pin_entry *pin_pool_find_first(
+	const struct pin_pool *pool, const uint8_t *address)
+{
+	uint64_t offset = (uintptr_t)address - (uintptr_t)pool->first_memory;
+
+	return offset < pool->first_bytes ? &pool->entries[offset / pool->stride] : NULL;
+}
+
+/*
+ * A request that uses the buffer is in flight from the first call to the
+ * second; several may be. Until then it cannot be released.
+ */
+static inline void pin_pool_lend(struct pin_entry *entry)
+{
+	pin_fetch_add_relaxed_u64(&entry->state, 1ull << 32);
+}
+
+static inline void pin_pool_unlend(struct pin_entry *entry)
+{
+	/* The releaser's look at it orders nothing: it has the completion. */
+	pin_fetch_add_relaxed_u64(&entry->state, 0 - (1ull << 32));
+}
+
+/* Passes what is in a magazine on to the free lists, by its owner. */
+void pin_pool_flush(struct pin_pool *pool, uint32_t magazine);
+
+/* Acquires so far that got a buffer. */
+uint64_t pin_pool_count_acquires(const struct pin_pool *pool);
+
+/* How many are free: in the lists, in one magazine, in all; a moment's look. */
+uint32_t pin_pool_count_lists(const struct pin_pool *pool);
+uint32_t pin_pool_count_magazine(const struct pin_pool *pool, uint32_t magazine);
+uint32_t pin_pool_count(const struct pin_pool *pool);
 
 #endif

@@ -34,6 +34,22 @@ struct pin_meter {
 	struct pin_atomic_u64 searches;
 	struct pin_atomic_u64 spin_hits;
 	struct pin_atomic_u64 park_timeout_found_work;
+	struct pin_atomic_u64 write_bytes;
+	struct pin_atomic_u64 unregistered_writes;
+	struct pin_atomic_u64 requests_posted; /* taken over from outside threads */
+	struct pin_atomic_u64 requests_cancelled;
+	struct pin_atomic_u64 requests_timed_out;
+	struct pin_atomic_u64 busy_ns; /* running tasks */
+	struct pin_atomic_u64 high_run;
+	struct pin_atomic_u64 low_run;
+	struct pin_atomic_u64 floor_turns;
+	struct pin_atomic_u64 aged_turns;
+	struct pin_atomic_u64 assists;
+	struct pin_atomic_u64 tasks_unwound;
+	struct pin_atomic_u64 ticks;
+	struct pin_atomic_u64 dontcache_reads;
+	struct pin_atomic_u64 cached_reads;
+	struct pin_atomic_u64 evicted_reads;
 } PIN_CACHE_ALIGNED;
 
 static inline void pin_meter_add(struct pin_atomic_u64 *counter, uint64_t amount)

@@ -4,9 +4,9 @@
  */
 #include "runtime/scan/reader.h"
 #include "runtime/base/check.h"
+#include "runtime/core/flight.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -127,7 +127,7 @@ static void hand_over(struct pin_lane *lane)
 	 * What shrank below its start has nothing new, and no prefix to show.
 	 */
 	if (!claim->is_hole && claim->read_offset + (uint64_t)lane->result >= claim->start) {
-		window.bytes = lane->buffer.bytes + (claim->base - claim->read_offset);
+		window.bytes = lane->buffer.buffer.bytes + (claim->base - claim->read_offset);
 		window.base_offset_bytes = claim->base;
 		window.prefix_bytes = claim->start - claim->base;
 		window.length_bytes += window.prefix_bytes;
@@ -147,7 +147,8 @@ static void hand_over(struct pin_lane *lane)
 static bool read_cached(struct pin_lane *lane)
 {
 	const struct pinion_file *file = lane->reader->file;
-	struct iovec vector = {.iov_base = lane->buffer.bytes, .iov_len = lane->claim.read_bytes};
+	struct iovec vector = {
+		.iov_base = lane->buffer.buffer.bytes, .iov_len = lane->claim.read_bytes};
 	ssize_t got;
 
 	if (file->is_direct || file->cached_percent == 0) {
@@ -161,7 +162,7 @@ static bool read_cached(struct pin_lane *lane)
 		/*
 		 * In memory, on a file system that cannot promise it (tmpfs).
 		 */
-		got = pread(file->fd, lane->buffer.bytes, lane->claim.read_bytes,
+		got = pread(file->fd, lane->buffer.buffer.bytes, lane->claim.read_bytes,
 			(off_t)lane->claim.read_offset);
 	}
 	if (got < 0 ||
@@ -178,10 +179,10 @@ static int start_read(struct pin_lane *lane)
 	struct pinion_request *request = &lane->request;
 
 	request->file = lane->reader->file;
-	request->bytes = lane->buffer.bytes;
+	request->bytes = lane->buffer.buffer.bytes;
 	request->offset_bytes = lane->claim.read_offset;
 	request->length_bytes = lane->claim.read_bytes;
-	return pin_worker_read(pin_worker_current(), request);
+	return pin_worker_submit_one(pin_worker_current(), request);
 }
 
 /* -> READ when the bytes are there, READING when they are on their way. */
@@ -209,17 +210,6 @@ static void read_window(struct pin_lane *lane)
 	}
 }
 
-/* After a buffered read that brought data into the cache: out with it again. */
-static void drop_from_cache(const struct pin_lane *lane)
-{
-	const struct pinion_file *file = lane->reader->file;
-
-	if ((file->flags & PIN_FILE_EVICT) != 0) {
-		posix_fadvise(file->fd, (off_t)lane->claim.start,
-			(off_t)(lane->claim.end - lane->claim.start), POSIX_FADV_DONTNEED);
-	}
-}
-
 /* False: the lane is in the queue and will be continued with a buffer. */
 static bool get_buffer(struct pin_lane *lane)
 {
@@ -240,12 +230,10 @@ static void consume(struct pin_lane *lane)
 		note_error(lane->reader, lane->result);
 	} else {
 		hand_over(lane);
-		drop_from_cache(lane);
 	}
-	if (lane->buffer.bytes != NULL) {
-		pin_worker_buffer_release(
-			pin_worker_current(), lane->buffer.bytes, lane->buffer.index);
-		lane->buffer.bytes = NULL;
+	if (lane->buffer.buffer.bytes != NULL) {
+		pin_worker_buffer_release(pin_worker_current(), &lane->buffer.buffer);
+		lane->buffer.buffer.bytes = NULL;
 	}
 	lane->state = PIN_LANE_IDLE;
 }
@@ -393,7 +381,7 @@ void pin_reader_start(struct pin_reader *reader)
 		lane->request.task.run = continue_lane;
 		lane->request.task.cancel = cancel_lane;
 		lane->buffer.task = &lane->request.task;
-		lane->buffer.bytes = NULL;
+		lane->buffer.buffer.bytes = NULL;
 	}
 	reader->claimed_count = 0;
 	reader->delivered_count = 0;

@@ -78,37 +78,39 @@ static void report_path(struct pinion_scan *scan, const char *path, size_t path_
 
 /* ---- slots ---- */
 
+static const uint64_t one_slot = 1;
+
 void pin_scan_put_slot(struct pinion_scan *scan, struct pin_slot *slot)
 {
-	/*
-	 * The unit is given back inside the lock, because the scan may be freed
-	 * as soon as all are back: see await_all_slots().
-	 */
 	pin_lock_acquire(&scan->lock, scan->host);
 	slot->next_free = scan->free_list;
 	scan->free_list = slot;
-	pin_budget_release(&scan->free_slots);
 	pin_lock_release(&scan->lock, scan->host);
+	/*
+	 * Last of all: whoever holds every slot knows that no file is in flight
+	 * and may free the scan.
+	 */
+	pinion_budget_release(&scan->free_slots, &one_slot);
 }
 
-/*
- * Whoever holds every slot knows that no file is in flight; whoever then gets
- * the lock once, that no worker is still inside pin_scan_put_slot().
- */
+static void acquire_slots(struct pinion_scan *scan, uint64_t count)
+{
+	int rc = pinion_budget_acquire_wait(&scan->free_slots, &count, UINT64_MAX);
+
+	PIN_CHECK(rc == 0);
+}
+
+/* Then no file is in flight, and no worker in pin_scan_put_slot() any more. */
 static void await_all_slots(struct pinion_scan *scan)
 {
-	for (uint32_t i = 0; i < scan->slot_count; i++) {
-		pin_budget_acquire(&scan->free_slots);
-	}
-	pin_lock_acquire(&scan->lock, scan->host);
-	pin_lock_release(&scan->lock, scan->host);
+	acquire_slots(scan, scan->slot_count);
 }
 
 static struct pin_slot *take_slot(struct pinion_scan *scan)
 {
 	struct pin_slot *slot;
 
-	pin_budget_acquire(&scan->free_slots);
+	acquire_slots(scan, 1);
 	pin_lock_acquire(&scan->lock, scan->host);
 	slot = scan->free_list;
 	PIN_CHECK(slot != NULL);
@@ -313,6 +315,8 @@ int pinion_scan_create(struct pinion_runtime *runtime, const struct pinion_scan_
 	uint32_t worker_count = pinion_runtime_worker_count(runtime);
 	struct pinion_scan_config complete;
 	struct pinion_scan *scan;
+	uint64_t slot_count;
+	int rc;
 
 	if (config->size < sizeof(complete) || ops->window == NULL || ops->report == NULL) {
 		return -EINVAL;
@@ -351,7 +355,9 @@ int pinion_scan_create(struct pinion_runtime *runtime, const struct pinion_scan_
 		free_scan(scan);
 		return -ENOMEM;
 	}
-	pin_budget_init(&scan->free_slots, scan->host, scan->slot_count);
+	slot_count = scan->slot_count;
+	rc = pinion_budget_init(&scan->free_slots, NULL, &slot_count, 1);
+	PIN_CHECK(rc == 0);
 	init_slots(scan);
 	*out_scan = scan;
 	return 0;
@@ -372,14 +378,13 @@ static void add_totals(struct pinion_scan_totals *sum, const struct pinion_scan_
 int pinion_scan_finish(struct pinion_scan *scan, struct pinion_scan_totals *out_totals)
 {
 	struct pinion_scan_totals sum = scan->totals;
+	uint64_t slot_count = scan->slot_count;
 
 	await_all_slots(scan);
 	for (uint32_t i = 0; i < pinion_runtime_worker_count(scan->runtime); i++) {
 		add_totals(&sum, &scan->workers[i].totals);
 	}
-	for (uint32_t i = 0; i < scan->slot_count; i++) {
-		pin_budget_release(&scan->free_slots);
-	}
+	pinion_budget_release(&scan->free_slots, &slot_count);
 	PIN_CHECK(sum.seen == sum.done + sum.failed + sum.skipped + sum.cancelled);
 	if (out_totals != NULL) {
 		*out_totals = sum;

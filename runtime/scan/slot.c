@@ -4,6 +4,7 @@
  */
 #include "runtime/scan/slot.h"
 #include "runtime/base/check.h"
+#include "runtime/core/flight.h"
 #include "runtime/host/longpath.h"
 #include "runtime/io/file.h"
 
@@ -171,9 +172,15 @@ static int start(struct pinion_task *task)
 		return 0;
 	}
 	if (slot->file.path_bytes < PATH_MAX) {
-		slot->open =
-			(struct pin_open){.task.run = opened, .path = slot->path, .flags = flags};
-		if (pin_worker_open(pin_worker_current(), &slot->open) == 0) {
+		struct pinion_request *open = &slot->open;
+
+		*open = (struct pinion_request){
+			.task.run = opened,
+			.op = PIN_OP_OPEN_PLAIN,
+			.path = slot->path,
+			.flags = (uint32_t)flags,
+		};
+		if (pin_worker_submit_one(pin_worker_current(), open) == 0) {
 			return 0;
 		}
 	}

@@ -13,13 +13,13 @@
 #ifndef PIN_SCAN_SLOT_H
 #define PIN_SCAN_SLOT_H
 
-#include "runtime/core/budget.h"
 #include "runtime/core/io.h"
 #include "runtime/core/spawn.h"
 #include "runtime/core/worker.h"
 #include "runtime/host/lock.h"
 #include "runtime/scan/reader.h"
 
+#include <pinion/budget.h>
 #include <pinion/scan.h>
 
 struct pin_slot;
@@ -47,7 +47,7 @@ struct pinion_scan {
 	uint64_t next_sequence;
 	/* Shared */
 	struct pin_atomic_u32 is_cancelled; /* [W:any R:any] */
-	struct pin_budget free_slots;
+	struct pinion_budget free_slots;
 	struct pin_lock lock;	    /* rank 2 */
 	struct pin_slot *free_list; /* [lock:lock] */
 };
@@ -60,9 +60,9 @@ struct pin_slot {
 	void *user; /* the engine's memory, shown to it once the file is open */
 	char *path; /* grows, never shrinks */
 	size_t path_capacity;
-	bool follow_link;     /* the path was given, not found */
-	bool is_examined;     /* known not to be special */
-	struct pin_open open; /* its task is also the one that starts the slot */
+	bool follow_link;	    /* the path was given, not found */
+	bool is_examined;	    /* known not to be special */
+	struct pinion_request open; /* its task is also the one that starts the slot */
 	struct pin_reader reader;
 };
 

@@ -25,6 +25,11 @@ void pin_deque_fini(struct pin_deque *deque)
 	deque->slots = NULL;
 }
 
+void pin_deque_close(struct pin_deque *deque)
+{
+	deque->capacity = 0;
+}
+
 /* ---- FIFO ---- */
 
 static uint32_t pop_half_fifo(struct pin_deque *deque, struct pin_list *out_list)

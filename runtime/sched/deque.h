@@ -59,6 +59,12 @@ struct pin_deque {
 int pin_deque_init(struct pin_deque *deque, uint32_t capacity, enum pin_deque_order order);
 void pin_deque_fini(struct pin_deque *deque);
 
+/*
+ * Before it is used: it is full from now on, and stays empty. For a worker that
+ * does not run what it spawns.
+ */
+void pin_deque_close(struct pin_deque *deque);
+
 /* ---- inline, since every task passes through here ---- */
 
 static inline uint32_t pin_deque_first_of(uint64_t head)

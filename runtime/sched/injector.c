@@ -59,6 +59,25 @@ static uint64_t admit_newcomers(struct pin_injector *injector)
 	return count;
 }
 
+/*
+ * Newcomers stay where they are: only who pops may move them, since a worker
+ * that parks meanwhile would find them in neither part.
+ */
+uint64_t pin_injector_count(struct pin_injector *injector)
+{
+	const struct pin_link *link;
+	uint64_t count;
+
+	pin_lock_acquire(&injector->lock, injector->host);
+	count = pin_load_relaxed_u64(&injector->length);
+	link = (const struct pin_link *)(uintptr_t)pin_load_acquire_u64(&injector->newcomers);
+	for (; link != NULL; link = link->next) {
+		count++;
+	}
+	pin_lock_release(&injector->lock, injector->host);
+	return count;
+}
+
 static uint32_t batch_of(uint64_t length, uint32_t share_count, uint32_t room)
 {
 	uint64_t count = length / share_count;

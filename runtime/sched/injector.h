@@ -47,6 +47,12 @@ void pin_injector_push(struct pin_injector *injector, struct pin_list *list);
 uint32_t pin_injector_pop(struct pin_injector *injector, uint32_t share_count, uint32_t room,
 	struct pin_list *out_list, bool *out_has_more);
 
+/*
+ * How many are in it, at one instant. Holds up those who pop for as long as it
+ * takes to walk past the newcomers.
+ */
+uint64_t pin_injector_count(struct pin_injector *injector);
+
 static inline bool pin_injector_is_empty(const struct pin_injector *injector)
 {
 	return pin_load_acquire_u64(&injector->newcomers) == 0 && /* [INJECT-1] */

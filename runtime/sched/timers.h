@@ -49,6 +49,7 @@ struct pin_timer {
 	struct pin_timer *previous;
 	uint64_t due_ns;     /* [own] deadline, or the advance before, if later */
 	uint32_t slot_place; /* [own] 1 + index of its slot; 0: not armed */
+	uint32_t owner_kind; /* the embedder's, to tell its kinds apart */
 };
 
 struct pin_timers_slot {

@@ -5,6 +5,16 @@
 bats_require_minimum_version 1.5.0
 load program
 
+# Measuring takes minutes where every access is watched; that each subject
+# starts, runs and stops is what ThreadSanitizer is asked about.
+setup() {
+	enter_folder
+	case $BATS_TEST_DESCRIPTION in
+	*signal* | *refused*) ;;
+	*) [[ $(ldd "$PINION" 2>/dev/null) != *tsan.so* ]] || skip "too slow under ThreadSanitizer" ;;
+	esac
+}
+
 bench() {
 	pinion bench "$@"
 }
@@ -38,11 +48,13 @@ check_json() {
 		length == 1 and (.[0]
 		| (.bench == $name) and (.unit == $unit)
 		and all(.n, .median, .p99, .ratio, .ratio_lo, .ratio_hi; type == "number" and . > 0)
+		and (.better == "less" or .better == "more") and (.spread_percent >= 0) and (.pairs >= 6) and (.conclusive | type == "boolean")
 		and (.ratio_lo <= .ratio) and (.ratio <= .ratio_hi) and (.n >= 6)
-		and (.floor | (keys == ["median", "name"]) and (.name | type == "string")
-			and (.median > 0))
+		and (.floor | (keys == ["median", "name", "spread_percent"])
+			and (.name | type == "string") and (.median > 0))
 		and (.machine | all(.cpu, .kernel, .io; type == "string")
-			and all(.cpus, .cores, .nodes, .workers; type == "number" and . > 0)
+			and all(.cpus, .cores, .nodes; type == "number" and . > 0)
+			and (.workers >= 0)
 			and (.quota_millicpus >= 0)))' out >/dev/null || {
 		echo "not as the schema says:"
 		cat out
@@ -54,8 +66,12 @@ check_json() {
 	bench list
 	expect 0
 	[ ! -s err ]
-	[ "$(awk '{ print $1 }' out | tr '\n' ' ')" = "read sum scan spawn yield inject batch\
- steal forkjoin wake wake_worker wake_ring idle idle_ring " ]
+	[ "$(awk '{ print $1 }' out | tr '\n' ' ')" = "nop read read_random read_random_cached read_blocks read_blocks_cached \
+write write_random sum scan spawn yield inject batch inject_wait steal \
+steal_spawn forkjoin wake wake_worker wake_ring wake_worker_ring \
+wake_completion idle idle_ring timer timer_late execute channel \
+channel_pass startup walk pool pool_outside pool_malloc pool_two \
+pool_pass " ]
 	[ "$(awk 'NF < 4' out)" = "" ]
 }
 
@@ -70,14 +86,22 @@ check_json() {
 }
 
 @test "bad options are refused" {
-	bench read --seconds 0
-	complains "--seconds"
+	for seconds in 0.0001 1.x .5 99999 99999999999999999999; do
+		bench read --seconds "$seconds"
+		complains "--seconds"
+	done
 	bench read --workers none
 	complains "--workers"
 	bench read --size 1K
 	complains "--size"
 	bench read --file x --size 64M
 	complains "--file goes with neither"
+	bench read --json --csv
+	complains "--json and --csv exclude each other"
+	for list in 1,x 1, ,1 0 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17; do
+		bench spawn --workers "$list"
+		complains "--workers"
+	done
 }
 
 @test "files that cannot be measured are refused" {
@@ -118,7 +142,7 @@ check_json() {
 check_subject() {
 	local name=$1 unit=$2 reason
 	shift 2
-	bench "$name" --json --seconds 1
+	bench "$name" --json --seconds 0.05 --size 64M
 	expect 0
 	if [ -s out ]; then
 		check_json "$name" "$unit"
@@ -139,7 +163,11 @@ check_subject() {
 	check_subject yield ns
 	check_subject inject ns
 	check_subject batch ns
+	check_subject inject_wait us
+	jq -e '.max_us >= .median' out
 	check_subject steal ns "it needs 2 CPUs" "no worker took"
+	check_subject steal_spawn ns "it needs 2 CPUs"
+	[ ! -s out ] || jq -e '.other_worker_percent >= 0 and .other_worker_percent <= 50' out
 }
 
 @test "JSON of the subjects about waking" {
@@ -147,6 +175,49 @@ check_subject() {
 	check_subject wake us
 	check_subject wake_worker us
 	check_subject wake_ring us "there is no io_uring"
+	check_subject wake_worker_ring us "there is no io_uring"
+	check_subject wake_completion us "there is no io_uring"
+}
+
+@test "JSON of the subjects about calls and messages" {
+	needs jq
+	check_subject execute us
+	check_subject channel ns
+	check_subject channel_pass ns
+}
+
+@test "JSON of the subjects about timers" {
+	needs jq
+	check_subject timer ns
+	jq -e '.depth == 1000' out
+	check_subject timer_late us
+	bench timer --depth 1,5000 --json --seconds 0.05
+	expect 0
+	[ "$(jq -s 'map(.depth) == [1, 5000]' out)" = true ]
+}
+
+@test "JSON of starting up" {
+	needs jq
+	check_subject startup us
+	bench startup --workers 3 --json --seconds 0.05
+	expect 0
+	jq -e '.machine.workers == 3' out
+}
+
+@test "a walk is of the tree named, or of one that is removed again" {
+	needs jq
+	check_subject walk ns
+	[ "$(ls -A)" = "$(printf '%s\n' err out)" ]
+	mkdir -p tree/a/b tree/empty
+	touch tree/a/b/file tree/a/file
+	ln -s . tree/a/loop
+	bench walk --tree tree --json --seconds 0.05
+	expect 0
+	check_json walk ns
+	bench walk --tree tree/empty --seconds 0.05
+	complains "tree/empty: holds no files"
+	bench walk --dir absent
+	complains "absent: "
 }
 
 @test "JSON of idle workers tells what they used" {
@@ -162,15 +233,86 @@ check_subject() {
 	needs jq
 	check_subject forkjoin ns
 	jq -e '.machine.workers == 1 and (has("speedup") | not)' out
-	bench forkjoin --json --seconds 1 --workers 2
+	bench forkjoin --json --seconds 0.05 --workers 2
 	expect 0
 	check_json forkjoin ns
 	jq -e '.machine.workers == 2 and .speedup > 0' out
 }
 
+@test "a list of workers is measured one by one" {
+	needs jq
+	bench spawn forkjoin --json --seconds 0.05 --workers 2,1
+	expect 0
+	[ "$(jq -s 'map(select(.bench == "forkjoin").machine.workers) == [2, 1]' out)" = true ]
+	[ "$(jq -s 'map(select(.bench == "spawn") | [.machine.workers, .n % 32])
+		== [[2, 0], [1, 0]]' out)" = true ]
+}
+
+@test "CSV has a line of names and as many fields in each line" {
+	needs jq
+	bench spawn forkjoin --csv --seconds 0.05
+	expect 0
+	[ "$(wc -l <out)" = 3 ]
+	[ "$(head -n 1 out | cut -d, -f1-10)" = \
+		bench,unit,workers,depth,block_bytes,n,pairs,median,p99,spread_percent ]
+	# Quoted fields may hold commas.
+	[ "$(sed 's/"[^"]*"/x/g' out | awk -F, '{ print NF }' | sort -u)" = 24 ]
+	[ "$(cut -d, -f1-5 out | tail -n 2)" = "$(printf 'spawn,ns,1,,\nforkjoin,ns,1,,')" ]
+}
+
+@test "a plot is drawn of distributions and of a sweep" {
+	needs gnuplot
+	bench inject forkjoin --workers 1,2 --seconds 0.05 --plot 'a picture.svg'
+	expect 0
+	[ ! -s err ]
+	[ "$(ls -A)" = "$(printf '%s\n' 'a picture.svg' err out)" ]
+	[ "$(grep . "a picture.svg" | tail -n 1)" = "</svg>" ]
+	for text in inject forkjoin pinion_spawn mpmc-ring recursive-calls '% of figures' \
+		workers 'ns, less is better'; do
+		grep -qF "$text" 'a picture.svg'
+	done
+}
+
+@test "a plot that cannot be drawn is told before anything is measured" {
+	mkdir bin
+	PATH=$PWD/bin bench spawn --plot o.svg
+	complains "gnuplot is missing (Debian: apt-get install gnuplot-nox)"
+	[ ! -s out ]
+	printf '#!/bin/sh\nexit 1\n' >bin/gnuplot
+	chmod +x bin/gnuplot
+	PATH=$PWD/bin:$PATH bench spawn --plot absent/o.svg
+	complains "absent/o.svg: "
+	[ ! -s out ]
+	echo old >o.svg
+	PATH=$PWD/bin:$PATH bench spawn --seconds 0.05 --plot o.svg
+	complains "gnuplot failed"
+	[ "$(cat o.svg)" = old ]
+	[ "$(ls -A)" = "$(printf '%s\n' bin err o.svg out)" ]
+}
+
+@test "one CPU is enough" {
+	needs_disk
+	[[ $features == *+xxhash* && $features == *+hyperscan* ]] || skip "sum or scan is missing"
+	command -v taskset >/dev/null || skip "taskset is not installed"
+	needs jq
+	status=0
+	mapfile -t names < <("$PINION" bench list | awk '{ print $1 }')
+	taskset -c "$(taskset -cp $$ | grep -o '[0-9]*$')" "$PINION" bench "${names[@]}" \
+		--seconds 0.05 --size 16M --json >out 2>err || status=$?
+	expect 0
+	jq -s 'all(.machine.cpus == 1 and .median > 0 and .floor.median > 0 and .ratio > 0)' out |
+		grep -qx true
+	# Each is measured or says why not.
+	for name in "${names[@]}"; do
+		grep -q "^{\"bench\":\"$name\"" out ||
+			grep -Eq ": $name: skipped, (it needs 2 CPUs|there is no io_uring|no worker)" err ||
+			{ echo "nothing about $name"; cat err; return 1; }
+	done
+}
+
 @test "without io_uring no read stays pending, and the next subject is measured" {
 	needs jq
-	PINION_IO_LEVEL=fallback bench wake_ring idle_ring spawn --json --seconds 1
+	PINION_IO_LEVEL=fallback bench wake_ring idle_ring spawn --json --seconds 0.05
 	expect 0
 	check_json spawn ns
 	[ "$(grep -c "skipped, there is no io_uring" err)" = 2 ]
@@ -189,7 +331,7 @@ check_subject() {
 @test "JSON of the subjects that read files, and nothing is left behind" {
 	needs_disk
 	needs jq
-	bench read --json --seconds 1 --size 64M
+	bench read --json --seconds 0.05 --size 64M
 	expect 0
 	check_json read GB/s
 	jq -e 'has("floor_touching") | not' out
@@ -197,13 +339,70 @@ check_subject() {
 	[[ $features == *+xxhash* ]] && names+=(sum)
 	[[ $features == *+hyperscan* ]] && names+=(scan)
 	for name in "${names[@]}"; do
-		bench "$name" --json --seconds 1 --size 64M
+		bench "$name" --json --seconds 0.05 --size 64M
 		expect 0
 		check_json "$name" GB/s
 		jq -e '.floor_touching | (.name | startswith("pread-direct+"))
 			and .median > 0 and .ratio_lo <= .ratio and .ratio <= .ratio_hi' out
 	done
 	[ "$(ls -A)" = "$(printf '%s\n' err out)" ]
+}
+
+@test "JSON of requests that do nothing" {
+	needs jq
+	check_subject nop ns "there is no io_uring"
+	[ -s out ] || return 0
+	jq -e '.depth == 64' out
+	bench nop --depth 1,3,1000 --json --seconds 0.05
+	expect 0
+	[ "$(jq -cs 'map(.depth)' out)" = "[1,3,1000]" ]
+}
+
+@test "random reads are measured by depth, block and workers, and end as asked" {
+	needs_disk
+	needs jq
+	check_subject read_random kIOPS "there is no io_uring"
+	[ ! -s out ] || jq -e '.depth == 32 and .block_bytes == 4096 and .machine.workers == 1' out
+	bench read_random_cached --size 16M --depth 1,4 --block 4K,64K --workers 2 --json \
+		--seconds 0.05
+	expect 0
+	[ "$(jq -cs 'map([.machine.workers, .depth, .block_bytes])' out)" = \
+		"[[2,1,4096],[2,1,65536],[2,4,4096],[2,4,65536]]" ]
+	bench read_random_cached --size 16M --block 1000 --seconds 0.05
+	expect 0
+	head -c 3000 /dev/urandom >small
+	bench read_random_cached --file small --seconds 0.05
+	complains "small: is smaller than one block"
+	[ "$(ls -A)" = "$(printf '%s\n' err out small)" ]
+}
+
+@test "blocks in order are measured, and what is written goes to files of its own" {
+	needs_disk
+	needs jq
+	for name in read_blocks write; do
+		check_subject "$name" GB/s "there is no io_uring"
+		[ ! -s out ] || jq -e '.depth == 32 and .block_bytes == 65536
+			and (.floor_second | .median > 0 and .ratio_lo <= .ratio)' out
+	done
+	check_subject read_blocks_cached GB/s
+	check_subject write_random kIOPS "there is no io_uring"
+	bench write --size 16M --depth 1,8 --block 1M --workers 2 --json --seconds 0.05
+	expect 0
+	[ ! -s out ] || [ "$(jq -cs 'map([.machine.workers, .depth, .block_bytes])' out)" = \
+		"[[2,1,1048576],[2,8,1048576]]" ]
+	head -c 1M /dev/zero >file
+	bench write write_random --file file --json --seconds 0.05
+	expect 0
+	[ ! -s out ]
+	[ "$(grep -c 'skipped, it would overwrite what --file names' err)" = 2 ]
+	cmp -n 1048576 file /dev/zero
+	[ "$(ls -A)" = "$(printf '%s\n' err file out)" ]
+}
+
+@test "random reads past the cache need whole blocks of the device" {
+	needs_disk
+	bench read_random --size 16M --block 1000 --seconds 0.05
+	grep -q "there is no io_uring" err || complains "--block: this device takes multiples of"
 }
 
 @test "what this build lacks is told" {
@@ -224,7 +423,7 @@ check_subject() {
 	needs_disk
 	head -c 3145729 /dev/urandom >odd
 	head -c 777 /dev/urandom >small
-	bench read --file odd --file small --workers 3 --seconds 1
+	bench read --file odd --file small --workers 3 --seconds 0.05
 	expect 0
 	grep -q '^read: 2 files, 3 MiB, 3 workers, .* pairs, more is better$' out
 	grep -Eq '^  pinion_scan +[0-9.]+ GB/s \(spread .* %\), p99 [0-9.]+, n [0-9]+$' out
@@ -234,7 +433,7 @@ check_subject() {
 @test "works without io_uring" {
 	needs_disk
 	needs jq
-	PINION_IO_LEVEL=fallback bench read --json --seconds 1 --size 16M
+	PINION_IO_LEVEL=fallback bench read --json --seconds 0.05 --size 16M
 	expect 0
 	jq -e '.machine.io == "fallback"' out
 }
@@ -252,12 +451,13 @@ interrupt() {
 	wait $! || status=$?
 }
 
-@test "a signal stops it, nothing is left behind" {
-	needs_disk
+# Each of these, at once and a little later; nothing is left behind.
+interrupt_all() {
+	local subject delay
 	env --default-signal=INT true 2>/dev/null || skip "env has no --default-signal"
-	for subject in read spawn inject forkjoin wake wake_worker idle_ring; do
+	for subject; do
 		for delay in 0 0.3; do
-			interrupt "$delay" "$subject" --seconds 60 --size 256M
+			interrupt "$delay" "$subject" --seconds 60 --size 64M
 			expect 3
 			grep -q "stopped early" err
 		done
@@ -265,10 +465,30 @@ interrupt() {
 	[ "$(ls -A)" = "$(printf '%s\n' err out)" ]
 }
 
+@test "a signal stops what works on files" {
+	needs_disk
+	local subjects=(read read_random_cached startup walk)
+	# The others need a ring.
+	[ "${PINION_IO_LEVEL-}" = fallback ] || subjects+=(nop read_random write)
+	interrupt_all "${subjects[@]}"
+}
+
+@test "a signal stops what spawns" {
+	local subjects=(spawn inject inject_wait forkjoin execute channel_pass)
+	[ "$(nproc)" -lt 2 ] || subjects+=(steal_spawn)
+	interrupt_all "${subjects[@]}"
+}
+
+@test "a signal stops what sleeps" {
+	local subjects=(wake wake_worker timer timer_late)
+	[ "${PINION_IO_LEVEL-}" = fallback ] || subjects+=(wake_completion idle_ring)
+	interrupt_all "${subjects[@]}"
+}
+
 @test "output that cannot be written is an error" {
 	[ -w /dev/full ] || skip "no /dev/full"
 	status=0
-	"$PINION" bench spawn --seconds 1 >/dev/full 2>err || status=$?
+	"$PINION" bench spawn --seconds 0.05 >/dev/full 2>err || status=$?
 	complains "no space left"
 }
 
@@ -281,9 +501,144 @@ interrupt() {
 	EOF
 	chmod +x peer
 	export PINION
-	PEERS=./peer ROUNDS=2 bash "${top_srcdir:-..}/tests/bench/run" spawn yield >out
+	PEERS=./peer ROUNDS=2 DURATION=0.05 bash "${top_srcdir:-..}/tests/bench/run" spawn yield >out
 	[ "$(grep -c '^## ' out)" = 2 ]
 	[ "$(grep -Ec '^\| pinion \| [0-9.]+ \| [0-9.]+ \|  \|$' out)" = 2 ]
 	[ "$(grep -Ec '^\| chase-lev-deque \| [0-9.]+ \|  \| [0-9.]+ \(.* … .*\) \|$' out)" = 2 ]
 	[ "$(grep -Ec '^\| a peer \| 4 \| 5 \| [0-9.]+ \(.* … .*\) \|$' out)" = 1 ]
+	[ "$(grep -c '^    pinion bench \(spawn\|yield\) --json --seconds 0.05$' out)" = 2 ]
+	[ "$(grep -c '^In every round by more than 3 %: ' out)" = 2 ]
+	# The same for people and for programs.
+	cmp out bench-results/tables.md
+	[ "$(jq -cs 'map([.bench, .peer // "ours", .round]) | sort' bench-results/lines.jsonl)" = \
+		'[["spawn","ours",1],["spawn","ours",2],["yield","a peer",1],["yield","a peer",2],["yield","ours",1],["yield","ours",2]]' ]
+}
+
+@test "make bench says who is ahead, and counts the other way round where more is better" {
+	needs jq
+	cat >pinion <<-'EOF'
+		#!/bin/sh
+		echo '{"bench":"'$2'","unit":"x","better":"'${BETTER}'","median":10,"p99":9,"n":6,
+			"floor":{"name":"a floor","median":5},"ratio":2,
+			"floor_second":{"name":"another way","median":20,"ratio":0.5},
+			"machine":{"cpu":"a CPU","cpus":2,"kernel":"6","io":"io_uring"}}'
+	EOF
+	cat >peer <<-'EOF'
+		#!/bin/sh
+		[ "$1" != list ] || exec echo spawn
+		echo '{"bench":"spawn","peer":"equal","unit":"x","median":10.2,"command":"what was run"}'
+		echo '{"bench":"spawn","peer":"beside","unit":"x","median":5,"ours":1,"command":"it"}'
+	EOF
+	chmod +x pinion peer
+	export PINION=./pinion PEERS=./peer ROUNDS=1
+	BETTER=less bash "${top_srcdir:-..}/tests/bench/run" spawn >out
+	grep -qxF 'In every round by more than 3 %: ahead of "another way", "beside"; behind "a floor".' out
+	BETTER=more bash "${top_srcdir:-..}/tests/bench/run" spawn >out
+	grep -qxF 'In every round by more than 3 %: ahead of "a floor"; behind "another way", "beside".' out
+	grep -qxF '| beside, pinion beside it 1 | 5 |  | 0.2 (0.2 … 0.2) |' out
+	grep -qxF '    what was run' out
+}
+
+@test "tables go where the page says, and nowhere else" {
+	tables=${top_srcdir:-..}/tests/bench/tables
+	printf '%s\n' before '<!-- Tables of `make bench`, by `make bench-docs`. -->' old \
+		'<!-- The end of these tables. -->' after >page
+	printf '%s\n' head '## spawn' row >new
+	bash "$tables" new page
+	bash "$tables" new page
+	[ "$(grep -c . page)" = 8 ]
+	[ "$(grep -n '^### spawn$' page)" = "7:### spawn" ]
+	! grep -q old page
+	grep -qx '<!-- The end of these tables. -->' "${top_srcdir:-..}/docs/BENCHMARKS.md"
+	echo nothing >page
+	status=0
+	bash "$tables" new page 2>err || status=$?
+	[ "$status" = 2 ]
+	: >new
+	status=0
+	bash "$tables" new page 2>err || status=$?
+	[ "$status" = 2 ] && grep -q "run make bench first" err
+	[ "$(cat page)" = nothing ]
+}
+
+@test "programs that hash and search stand beside the same work by ours" {
+	needs jq
+	needs sha256sum
+	[[ $features == *+hyperscan* ]] || skip "scan is missing"
+	head -c 64K /dev/urandom >r0
+	cp r0 r1
+	files=${top_srcdir:-..}/tests/bench/peers/files
+	bash "$files" list | grep -qx sum
+	for subject in sum scan; do
+		PINION=$PINION FOLDER=$PWD bash "$files" "$subject" 1 1 >out
+		jq -es --arg subject "$subject" 'length >= 2 and all(.bench == $subject and
+			.unit == "GB/s" and .median > 0 and .ours > 0
+			and (.command | endswith("FILE…")) and (.our_command | startswith("pinion ")))' out
+	done
+	[ "$(ls -A | tr '\n' ' ')" = "err out patterns r0 r1 " ] || ls -A
+}
+
+@test "make bench-plots draws each picture that README.md shows" {
+	cat >pinion <<-'EOF'
+		#!/bin/sh
+		while [ "$1" != --plot ]; do shift; done
+		echo svg >"$2"
+	EOF
+	chmod +x pinion
+	PINION=./pinion DISK=. bash "${top_srcdir:-..}/tests/bench/plots" plots
+	[ "$(cd plots && ls)" = "$(cd "${top_srcdir:-..}/docs/plots" && ls)" ]
+	for file in plots/*; do
+		grep -qF "docs/$file" "${top_srcdir:-..}/README.md"
+	done
+}
+
+# A program whose figures are made up: each subject PERCENT slower than 100,
+# give or take 4 % of noise. What is better for a subject is as the real one
+# says.
+make_double() {
+	cat >"$1" <<-EOF
+		#!/bin/bash
+		[ "\$2" != list ] || exec cat $PWD/list
+		read -r count <$PWD/$1.count || count=0
+		echo \$((count + 1)) >$PWD/$1.count
+		noise=\$(((count * 37 + $2) % 9 - 4))
+		time=\$(((100 + $2) * (100 + noise)))
+		case \$2 in
+		read* | write* | sum | scan) better=more median=\$((1000000000 / time)) ;;
+		*) better=less median=\$time ;;
+		esac
+		echo '{"bench":"'\$2'","unit":"x","better":"'\$better'","median":'\$median'}'
+	EOF
+	chmod +x "$1"
+}
+
+@test "10 % more are seen in each subject when programs are compared, and equals are equal" {
+	needs jq
+	bench list
+	mv out list
+	make_double old 0
+	make_double same 0
+	make_double slow 10
+	compare=${top_srcdir:-..}/tests/bench/compare
+	export ROUNDS=6
+	bash "$compare" "$PWD/old" "$PWD/same" read write idle yield >out
+	[ "$(grep -c ' equal$' out)" = 4 ]
+	status=0
+	bash "$compare" "$PWD/old" "$PWD/slow" >out || status=$?
+	[ "$status" = 1 ]
+	[ "$(grep -c ' slower$' out)" = "$(wc -l <list)" ]
+	status=0
+	bash "$compare" "$PWD/slow" "$PWD/old" spawn read >out || status=$?
+	[ "$status" = 0 ]
+	[ "$(grep -c ' faster$' out)" = 2 ]
+}
+
+@test "the subjects themselves compare, and the program equals itself or is too noisy" {
+	needs jq
+	status=0
+	ROUNDS=6 DURATION=0.05 bash "${top_srcdir:-..}/tests/bench/compare" "$PINION" "$PINION" yield >out ||
+		status=$?
+	cat out
+	[ "$(grep -cE '^yield +ns +[0-9.]+ +[0-9.]+  [0-9.]+ \(.* … .*\) (equal|noise|slower|faster)$' \
+		out)" = 1 ]
 }

@@ -97,6 +97,90 @@ steal_numbers() {
 	grep -qF 'read_file: missing: No such file' err
 }
 
+@test "copy_file copies every byte, whatever the size" {
+	local size
+	for size in 0 1 4095 4096 4097 262144 3000001; do
+		head -c $size /dev/urandom >from
+		example copy_file from to
+		expect 0
+		count "^$size bytes copied, written (past|through) the page cache$" 1
+		cmp from to
+	done
+	example copy_file missing to
+	expect 1
+	grep -qF 'copy_file: missing: No such file' err
+}
+
+@test "random_read reads at every depth and by several workers" {
+	local args
+	head -c 1000000 /dev/urandom >file
+	for args in '1 1' '32 1' '256 2'; do
+		example random_read file $args
+		expect 0
+		count '^[1-9][0-9]* reads of 4 KiB, ' 1
+	done
+	example random_read file 0
+	expect 1
+	example random_read file 1000 1
+	expect 1
+}
+
+@test "deadline's requests all end early, as what they should" {
+	example deadline
+	expect 0
+	count '^4 ended by their deadlines after ' 1
+	count '^3 cancelled one by one$' 1
+	count '^5 cancelled with their file, 5 found$' 1
+	count '^cancelled when it was over: Operation already in progress$' 1
+	count '' 4
+}
+
+@test "durable_log's records are all in the file, in order" {
+	example durable_log log
+	expect 0
+	count '^ *[0-9]+ records, +(1|8|64) a sync: ' 3
+	[ "$(wc -l <log)" = 1460 ] && [ "$(wc -c <log)" = $((1460 * 128)) ]
+	seq -f 'record %.0f.' 0 1459 | diff - <(sed 's/\.\.*$/./' log)
+	example durable_log /dev/null/x
+	expect 1
+}
+
+@test "buffer_pool counts what wc counts, and all buffers are back" {
+	local workers size
+	seq 700000 >numbers
+	printf 'no newline' >>numbers
+	size=$(stat -c %s numbers)
+	for workers in 1 3 16; do
+		example buffer_pool numbers $workers
+		expect 0
+		count "^numbers: $size bytes, 700000 lines, $(((size + 65535) / 65536)) pieces in 16 buffers, 16 of them back\$" 1
+		[ ! -s err ]
+	done
+	: >nothing
+	example buffer_pool nothing
+	expect 0
+	count '^nothing: 0 bytes, 0 lines, 0 pieces in 16 buffers, 16 of them back$' 1
+	example buffer_pool .
+	expect 1
+	grep -qF 'buffer_pool: .: Is a directory' err
+	example buffer_pool missing
+	expect 1
+	grep -qF 'buffer_pool: missing: No such file' err
+	example buffer_pool numbers 17
+	expect 2
+}
+
+@test "read_pool answers full, and all that was admitted" {
+	example read_pool 300
+	expect 0
+	count '^keys  +300 admitted, +300 answered, ' 1
+	count '^scans +300 admitted, +300 answered, +[1-9][0-9]* times full, the last time 4 of 4 in, about [0-9]+ us to wait$' 1
+	count '' 2
+	example read_pool 0
+	expect 2
+	grep -qF 'usage: read_pool ' err
+}
+
 @test "an example that cannot start says why" {
 	local name
 	for name in fork_join ping_pong steal_demo timer; do

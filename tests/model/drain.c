@@ -187,8 +187,8 @@ static const struct model_twin counter_twins[] = {
 
 static const struct model_case cases[] = {
 	{"spawns_for_anyone", run_spawns_for_anyone, 2, 1, 0, twins, NULL},
-	{"many_workers", run_spawns_for_anyone, 2, 2, 0, many_workers_twins, many_workers},
-	{"spawns_for_itself", run_spawns_for_itself, 2, 1, 0, NULL, NULL},
+	{"many_workers", run_spawns_for_anyone, 1, 2, 0, many_workers_twins, many_workers},
+	{"spawns_for_itself", run_spawns_for_itself, 1, 1, 0, NULL, NULL},
 	{"reads", run_reads, 1, 1, 0, counter_twins, NULL},
 	{"admits", run_admits, 1, 1, 0, NULL, NULL},
 	{"rings", run_rings, 2, 1, 0, NULL, NULL},

@@ -27,6 +27,7 @@ enum {
 	TEXT_BYTES = 1024,
 	PREEMPTION_PERCENT = 10,
 	STALE_PERCENT = 25,
+	CLOCK_STEP_NS = 10 * 1000 * 1000,
 };
 
 enum thread_state {
@@ -44,6 +45,8 @@ struct thread {
 	bool has_begun;
 	enum thread_state state;
 	const void *address;
+	bool has_timeout; /* its sleep ends by itself when nobody else can go on */
+	bool has_timed_out;
 	model_condition_fn condition;
 	const void *condition_arg;
 	const char *what; /* it waits for */
@@ -69,6 +72,7 @@ static struct {
 	uint32_t quiet_depth;
 	uint32_t left[MODEL_CHOICE_KINDS]; /* of what is bounded */
 	uint64_t step_count;
+	uint64_t clock_ns;
 	bool has_failed;
 	char message[TEXT_BYTES];
 	struct event events[EVENTS_MAX];
@@ -175,6 +179,41 @@ static _Noreturn void fail_by_deadlock(void)
 	model_fail("deadlock: %s", text);
 }
 
+static void count_step(void)
+{
+	execution.step_count++;
+	if (execution.step_count > STEPS_MAX) {
+		model_fail("livelock: more than %d steps", STEPS_MAX);
+	}
+}
+
+bool model_pass_time(void)
+{
+	for (uint32_t i = 0; i < execution.thread_count; i++) {
+		struct thread *thread = &execution.threads[i];
+
+		if (thread->state == ASLEEP && thread->has_timeout) {
+			thread->state = READY;
+			thread->has_timed_out = true;
+			execution.clock_ns += CLOCK_STEP_NS;
+			return true;
+		}
+	}
+	return false;
+}
+
+void model_clock_reach(uint64_t time_ns)
+{
+	if (execution.clock_ns < time_ns) {
+		execution.clock_ns = time_ns;
+	}
+}
+
+uint64_t model_clock_ns(void)
+{
+	return execution.clock_ns;
+}
+
 /* The running thread cannot go on. */
 static void leave(void)
 {
@@ -184,21 +223,19 @@ static void leave(void)
 	if (running()->state == ENDED && is_over()) {
 		go_home();
 	}
-	count = find_others(others);
-	if (count == 0) {
+	for (;;) {
+		count = find_others(others);
+		if (count > 0) {
+			switch_to(others[model_choose(MODEL_FREE, count)]);
+			return;
+		}
 		if (can_run(running())) {
 			return;
 		}
-		fail_by_deadlock();
-	}
-	switch_to(others[model_choose(MODEL_FREE, count)]);
-}
-
-static void count_step(void)
-{
-	execution.step_count++;
-	if (execution.step_count > STEPS_MAX) {
-		model_fail("livelock: more than %d steps", STEPS_MAX);
+		count_step();
+		if (!model_pass_time()) {
+			fail_by_deadlock();
+		}
 	}
 }
 
@@ -266,14 +303,17 @@ void model_await(const char *what, model_condition_fn condition, const void *arg
 	thread->state = READY;
 }
 
-void model_sleep_on(const void *address)
+bool model_sleep_on(const void *address, bool has_timeout)
 {
 	struct thread *thread = running();
 
 	thread->state = ASLEEP;
 	thread->address = address;
+	thread->has_timeout = has_timeout;
+	thread->has_timed_out = false;
 	thread->what = "a futex";
 	leave();
+	return !thread->has_timed_out;
 }
 
 void model_wake_on(const void *address, uint32_t count)
@@ -479,6 +519,7 @@ bool execution_run(const struct model_case *test, const struct model_twin *twin,
 	execution.current = 0;
 	execution.quiet_depth = 0;
 	execution.step_count = 0;
+	execution.clock_ns = 0;
 	execution.event_count = 0;
 	execution.has_failed = false;
 	if (execution.local != NULL) {

@@ -119,8 +119,16 @@ bool model_is_quiet(void);
 /* In a quiet part: lets the others go on until all of them sleep. */
 void model_settle(void);
 
-/* Sleeping on an address; the caller has looked at the word. */
-void model_sleep_on(const void *address);
+/*
+ * Sleeping on an address; the caller has looked at the word. False: time has
+ * passed, as it does only when nobody else can go on.
+ */
+bool model_sleep_on(const void *address, bool has_timeout);
+/* Ends one such sleep now, if there is any, and moves the clock. */
+bool model_pass_time(void);
+uint64_t model_clock_ns(void);
+/* It is at least that late. */
+void model_clock_reach(uint64_t time_ns);
 void model_wake_on(const void *address, uint32_t count);
 
 /* ---- outcome ---- */

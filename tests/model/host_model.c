@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The host seam in a model build: threads are the explorer's, futexes put them
- * to sleep, time stands still. It takes the place of host_linux.c.
+ * to sleep, time stands still until nobody can go on. A sleep that ends for no
+ * reason has reached its deadline, if it has one, and the clock shows it then.
+ * It takes the place of host_linux.c.
  *
  * A futex compares with the newest value, as the kernel does under its lock,
  * but orders nothing for its caller; the protocols must not need that.
@@ -10,15 +12,19 @@
 #include "tests/model/explorer.h"
 #include "tests/model/heap.h"
 #include "tests/model/memory.h"
+#include "tests/model/runtime_model.h"
+
+#include <errno.h>
 
 static uint64_t model_now_ns(void)
 {
-	return 0;
+	return model_clock_ns();
 }
 
 static int model_futex_wait(struct pin_atomic_u32 *word, uint32_t expected, uint64_t deadline_ns)
 {
-	(void)deadline_ns;
+	bool has_deadline = deadline_ns != PIN_NO_DEADLINE;
+
 	model_point();
 	if (model_is_freed(word)) {
 		model_fail("a futex wait on freed memory");
@@ -29,10 +35,17 @@ static int model_futex_wait(struct pin_atomic_u32 *word, uint32_t expected, uint
 	}
 	if (model_choose(MODEL_SPURIOUS, 2) == 1) {
 		model_event(__func__, "for no reason", word, word->value);
+		if (has_deadline) {
+			model_clock_reach(deadline_ns);
+			return -ETIMEDOUT;
+		}
 		return 0;
 	}
 	model_event(__func__, "sleep", word, word->value);
-	model_sleep_on(word);
+	if (!model_sleep_on(word, has_deadline)) {
+		model_event(__func__, "timed out", word, word->value);
+		return -ETIMEDOUT;
+	}
 	model_event(__func__, "woken", word, word->value);
 	return 0;
 }
@@ -45,9 +58,14 @@ static void model_futex_wake(struct pin_atomic_u32 *word, uint32_t count)
 	model_wake_on(word, count);
 }
 
+bool model_has_no_fence;
+
 /* At one moment: what others do before and after it is explored. */
 static bool model_fence_all(void)
 {
+	if (model_has_no_fence) {
+		return false;
+	}
 	model_point();
 	if (!model_is_spoilt(MODEL_DROP_FENCE, __func__, NULL)) {
 		memory_settle(model_thread_count());

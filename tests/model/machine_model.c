@@ -6,12 +6,15 @@
  */
 #include "runtime/base/check.h"
 #include "runtime/base/log.h"
+#include "runtime/core/provision.h"
 #include "runtime/host/kernel.h"
 #include "runtime/host/topology.h"
 #include "runtime/memory/arena.h"
 #include "runtime/memory/pool.h"
 #include "tests/model/explorer.h"
+#include "tests/model/runtime_model.h"
 
+#include <errno.h>
 #include <string.h>
 
 _Noreturn void pin_check_failed(const char *file, int line, const char *expression)
@@ -29,6 +32,9 @@ void pin_log(const struct pin_log *log, enum pinion_log_level level, const char 
 void pin_kernel_probe(struct pin_kernel *kernel)
 {
 	memset(kernel, 0, sizeof(*kernel));
+	/* Of its rings the double asks nothing more. */
+	kernel->ring_features = IORING_FEAT_NODROP | IORING_FEAT_EXT_ARG;
+	kernel->has_op_openat = true;
 }
 
 void pin_kernel_ring_hint(int error, char *out, size_t size)
@@ -55,12 +61,36 @@ uint32_t pin_topology_default_workers(const struct pin_topology *topology)
 	return 1;
 }
 
-int pin_arena_init(struct pin_arena *arena, const struct pin_host *host, size_t bytes,
-	uint32_t node_index, const struct pin_log *log)
+static bool shares_arenas_now;
+static uint32_t failing_worker = UINT32_MAX;
+
+/* What the real ones write as plain memory, here so that it is watched. */
+static struct pin_atomic_u32 has_arena[MODEL_THREADS_MAX];
+static struct pin_atomic_u32 is_registered;
+static struct pin_atomic_u32 has_joined[MODEL_THREADS_MAX];
+
+void model_arenas_begin(bool shares_arenas, uint32_t failure)
 {
-	(void)node_index;
+	shares_arenas_now = shares_arenas;
+	failing_worker = failure;
+	pin_store_relaxed_u32(&is_registered, 0);
+	for (uint32_t i = 0; i < MODEL_THREADS_MAX; i++) {
+		pin_store_relaxed_u32(&has_arena[i], 0);
+		pin_store_relaxed_u32(&has_joined[i], 0);
+	}
+}
+
+int pin_arena_init(struct pin_arena *arena, const struct pin_host *host,
+	const struct pin_arena_options *options, const struct pin_log *log)
+{
 	(void)log;
-	*arena = (struct pin_arena){.host = host, .bytes = bytes};
+	*arena = (struct pin_arena){.host = host, .bytes = options->bytes};
+	if (options->worker_index == failing_worker) {
+		return -ENOMEM;
+	}
+	if (shares_arenas_now) {
+		pin_store_relaxed_u32(&has_arena[options->worker_index], 1);
+	}
 	return 0;
 }
 
@@ -69,38 +99,77 @@ void pin_arena_fini(struct pin_arena *arena)
 	(void)arena;
 }
 
+uint8_t *pin_arena_carve(struct pin_arena *arena, size_t bytes, size_t align)
+{
+	static uint8_t piece;
+
+	(void)arena;
+	(void)bytes;
+	(void)align;
+	return &piece;
+}
+
 uint32_t pin_arena_page_bytes(const struct pin_arena *arena)
 {
 	(void)arena;
 	return 0;
 }
 
-int pin_pool_init(
-	struct pin_pool *pool, uint8_t *memory, uint32_t buffer_bytes, uint32_t buffer_count)
+size_t pin_provision_arena_bytes(const struct pinion_config *config)
 {
-	*pool = (struct pin_pool){
-		.memory = memory,
-		.buffer_bytes = buffer_bytes,
-		.buffer_count = buffer_count,
-	};
+	return config->buffer_bytes;
+}
+
+int pin_provision_fit(struct pin_shared *shared)
+{
+	(void)shared;
 	return 0;
 }
 
-void pin_pool_fini(struct pin_pool *pool)
+bool pin_provision_is_shared(const struct pin_shared *shared)
 {
-	(void)pool;
+	(void)shared;
+	return shares_arenas_now;
 }
 
-uint8_t *pin_pool_acquire(struct pin_pool *pool, uint32_t *out_index)
+void pin_provision_register(struct pin_shared *shared)
 {
-	(void)pool;
-	(void)out_index;
-	return NULL;
+	for (uint32_t i = 0; i < shared->worker_count; i++) {
+		MODEL_CHECK(pin_load_relaxed_u32(&has_arena[i]) == 1);
+	}
+	shared->has_source = true;
+	pin_store_relaxed_u32(&is_registered, 1);
 }
 
-void pin_pool_release(struct pin_pool *pool, const uint8_t *bytes, uint32_t index)
+void pin_provision_join(struct pin_worker *worker)
 {
-	(void)pool;
-	(void)bytes;
-	(void)index;
+	/* Another worker has failed: each has its own arena at most. */
+	if (!worker->shared->has_source) {
+		return;
+	}
+	MODEL_CHECK(pin_load_relaxed_u32(&is_registered) == 1);
+	pin_store_relaxed_u32(&has_joined[worker->index], 1);
+}
+
+void pin_provision_register_own(struct pin_worker *worker)
+{
+	(void)worker;
+}
+
+void pin_provision_close(struct pin_shared *shared)
+{
+	for (uint32_t i = 0; i < shared->worker_count && shared->has_source; i++) {
+		MODEL_CHECK(pin_load_relaxed_u32(&has_joined[i]) == 1);
+	}
+	shared->has_source = false;
+}
+
+void pin_provision_report(const struct pin_shared *shared)
+{
+	(void)shared;
+}
+
+void pin_provision_fini(struct pin_shared *shared)
+{
+	(void)shared;
 }

@@ -132,7 +132,7 @@ static void run_ring_silent_eventfd(void)
 static const struct model_twin futex_twins[] = {
 	{"no fence before the re-check", {MODEL_DROP_FENCE, "pin_park", NULL}},
 	{"no fence before the look for sleepers", {MODEL_DROP_FENCE, "pin_wake_one", NULL}},
-	{"no re-check", {MODEL_SKIP, "pin_park_has_work", "pin_injector_is_empty"}},
+	{"no re-check", {MODEL_SKIP, "pin_park_has_work", "pin_supply_has_own_lanes"}},
 	{"wake before push", {MODEL_EARLY, "push_admitted", "pin_wake_one"}},
 	{"sleep without compare", {MODEL_NO_COMPARE, "model_futex_wait", NULL}},
 	{"no bit published", {MODEL_SKIP, "pin_park", "pin_idle_publish"}},
@@ -142,7 +142,7 @@ static const struct model_twin futex_twins[] = {
 static const struct model_twin ring_twins[] = {
 	{"no fence before the re-check", {MODEL_DROP_FENCE, "pin_park", NULL}},
 	{"no fence before the look for sleepers", {MODEL_DROP_FENCE, "pin_wake_one", NULL}},
-	{"no re-check", {MODEL_SKIP, "pin_park_has_work", "pin_injector_is_empty"}},
+	{"no re-check", {MODEL_SKIP, "pin_park_has_work", "pin_supply_has_own_lanes"}},
 	{"no doorbell", {MODEL_SKIP, "notify", "pin_ring_doorbell"}},
 	{.name = NULL},
 };
@@ -151,7 +151,7 @@ static const struct model_case cases[] = {
 	{"one_worker", run_one_worker, 3, 2, 1, futex_twins, NULL},
 	{"two_tasks", run_two_tasks, 3, 2, 0, NULL, NULL},
 	{"two_workers", run_two_workers, 2, 1, 0, NULL, NULL},
-	{"tasks_together", run_tasks_together, 2, 1, 0, NULL, NULL},
+	{"tasks_together", run_tasks_together, 1, 1, 0, NULL, NULL},
 	{"ring_busy", run_ring_busy, 2, 1, 0, NULL, NULL},
 	{"ring_silent", run_ring_silent, 3, 2, 0, ring_twins, NULL},
 	{"ring_silent_eventfd", run_ring_silent_eventfd, 3, 2, 0, ring_twins, NULL},

@@ -4,6 +4,7 @@
  */
 #include "tests/model/ring_model.h"
 #include "runtime/base/check.h"
+#include "runtime/io/cached.h"
 #include "tests/model/explorer.h"
 
 #include <errno.h>
@@ -29,13 +30,15 @@ struct ring {
 	uint64_t gathered[QUEUE_MAX];
 	uint32_t gathered_count;
 	bool has_gathered_poll;
-	bool has_gathered_cancel;
+	uint64_t gathered_cancels[QUEUE_MAX];
+	uint32_t gathered_cancel_count;
 	/* At the device. */
 	uint64_t pending[QUEUE_MAX];
 	uint32_t pending_count;
 	bool has_poll;
 	uint32_t eventfd_count;
 	bool is_freed;
+	bool is_in_use;
 };
 
 static struct {
@@ -45,6 +48,18 @@ static struct {
 	bool is_held;
 	void (*on_exit)(void);
 } device;
+
+bool model_shares_rings;
+
+bool model_rings_have_completions(void)
+{
+	for (uint32_t i = 0; i < device.ring_count; i++) {
+		if (device.rings[i].posted.value != device.rings[i].reaped) {
+			return true;
+		}
+	}
+	return false;
+}
 
 void model_rings_begin(enum pin_doorbell_kind kind)
 {
@@ -75,6 +90,18 @@ static struct ring *ring_of(const struct pin_ring *ring)
 	return own;
 }
 
+/* Two threads at once would break it. */
+static void use(struct ring *ring)
+{
+	MODEL_CHECK(!ring->is_in_use);
+	ring->is_in_use = true;
+}
+
+static void leave(struct ring *ring)
+{
+	ring->is_in_use = false;
+}
+
 /* ---- the kernel's side ---- */
 
 static void post(struct ring *ring, uint64_t user_data, int32_t result)
@@ -87,14 +114,25 @@ static void post(struct ring *ring, uint64_t user_data, int32_t result)
 		(struct completion){.user_data = user_data, .result = result};
 }
 
-static void complete_first(struct ring *ring, int32_t result)
+static void complete_at(struct ring *ring, uint32_t index, int32_t result)
 {
-	uint64_t user_data = ring->pending[0];
+	uint64_t user_data = ring->pending[index];
 
 	ring->pending_count--;
-	memmove(&ring->pending[0], &ring->pending[1],
-		ring->pending_count * sizeof(ring->pending[0]));
+	memmove(&ring->pending[index], &ring->pending[index + 1],
+		(ring->pending_count - index) * sizeof(ring->pending[0]));
 	post(ring, user_data, result);
+}
+
+/* What has completed already is not found. */
+static void cancel(struct ring *ring, uint64_t user_data)
+{
+	for (uint32_t i = 0; i < ring->pending_count; i++) {
+		if (ring->pending[i] == user_data) {
+			complete_at(ring, i, -ECANCELED);
+			return;
+		}
+	}
 }
 
 static bool device_has_work(const void *arg)
@@ -115,7 +153,7 @@ void model_device(void *arg)
 		model_await("a request", device_has_work, NULL);
 		for (uint32_t i = 0; i < device.ring_count; i++) {
 			if (device.rings[i].pending_count > 0) {
-				complete_first(&device.rings[i], 0);
+				complete_at(&device.rings[i], 0, 0);
 				break;
 			}
 		}
@@ -138,13 +176,11 @@ static void submit(struct ring *ring)
 			post(ring, PIN_RING_TAG_DOORBELL, 0);
 		}
 	}
-	if (ring->has_gathered_cancel) {
-		ring->has_gathered_cancel = false;
-		while (ring->pending_count > 0) {
-			complete_first(ring, -ECANCELED);
-		}
-		post(ring, PIN_RING_TAG_IGNORE, 0);
+	for (uint32_t i = 0; i < ring->gathered_cancel_count; i++) {
+		cancel(ring, ring->gathered_cancels[i]);
+		post(ring, PIN_RING_TAG_CANCEL, 0);
 	}
+	ring->gathered_cancel_count = 0;
 }
 
 /* ---- the ring, as io/ring.h has it ---- */
@@ -182,22 +218,18 @@ void pin_ring_fini(struct pin_ring *ring)
 	own->is_freed = true;
 }
 
-bool pin_ring_register(
-	struct pin_ring *ring, uint8_t *memory, size_t bytes, const struct pin_log *log)
-{
-	(void)ring;
-	(void)memory;
-	(void)bytes;
-	(void)log;
-	return false;
-}
-
 uint32_t pin_ring_unsubmitted(const struct pin_ring *ring)
 {
 	const struct ring *own = ring_of(ring);
 
-	return own->gathered_count + (own->has_gathered_poll ? 1 : 0) +
-		(own->has_gathered_cancel ? 1 : 0);
+	return own->gathered_count + (own->has_gathered_poll ? 1 : 0) + own->gathered_cancel_count;
+}
+
+bool pin_ring_has_completions(const struct pin_ring *ring)
+{
+	const struct ring *own = ring_of(ring);
+
+	return pin_load_acquire_u32(&own->posted) != own->reaped;
 }
 
 bool pin_ring_has_work(const struct pin_ring *ring)
@@ -212,6 +244,7 @@ uint32_t pin_ring_poll(struct pin_ring *ring, pin_ring_deliver_fn deliver, void 
 	struct ring *own = ring_of(ring);
 	uint32_t delivered = 0;
 
+	use(own);
 	if (pin_ring_unsubmitted(ring) > 0) {
 		submit(own);
 	}
@@ -220,12 +253,13 @@ uint32_t pin_ring_poll(struct pin_ring *ring, pin_ring_deliver_fn deliver, void 
 
 		own->reaped++;
 		if (completion.user_data != PIN_RING_TAG_DOORBELL &&
-			completion.user_data != PIN_RING_TAG_IGNORE) {
+			completion.user_data != PIN_RING_TAG_CANCEL) {
 			ring->in_flight--;
 			delivered++;
 			deliver(arg, completion.user_data, completion.result);
 		}
 	}
+	leave(own);
 	return delivered;
 }
 
@@ -251,18 +285,27 @@ void pin_ring_wait(struct pin_ring *ring, uint64_t deadline_ns)
 	struct ring *own = ring_of(ring);
 
 	(void)deadline_ns;
+	use(own);
 	submit(own);
 	model_event(__func__, "sleep", own, 0);
 	model_await("a completion or a doorbell", has_completion, own);
 	/* Coming back from the kernel, it knows of what ended its wait. */
 	pin_fetch_add_acq_rel_u32(&own->posted, 0);
+	leave(own);
 }
 
-void pin_ring_cancel_all(struct pin_ring *ring)
+void pin_ring_cancel(struct pin_ring *ring, uint64_t user_data)
 {
-	if (ring->in_flight > 0) {
-		ring_of(ring)->has_gathered_cancel = true;
+	struct ring *own = ring_of(ring);
+
+	MODEL_CHECK(own->gathered_cancel_count < QUEUE_MAX);
+	use(own);
+	if (model_shares_rings) {
+		model_point();
 	}
+	own->gathered_cancels[own->gathered_cancel_count] = user_data;
+	own->gathered_cancel_count++;
+	leave(own);
 }
 
 void pin_ring_doorbell(struct pin_ring *ring)
@@ -279,31 +322,78 @@ void pin_ring_doorbell(struct pin_ring *ring)
 
 /* ---- requests, as io/request.h has them ---- */
 
-int pin_request_submit(struct pin_ring *ring, struct pinion_request *request)
+int pin_request_check(const struct pinion_request *request)
+{
+	return request->task.run != NULL ? 0 : -EINVAL;
+}
+
+void pin_request_carry_out(struct pin_ring *ring, struct pinion_request *request)
+{
+	(void)ring;
+	(void)request;
+	model_fail("no model has a file on FUSE");
+}
+
+bool pin_request_submit(struct pin_ring *ring, struct pinion_request *request)
 {
 	struct ring *own = ring_of(ring);
 
 	if (ring->in_flight >= ring->credit) {
-		return -EAGAIN;
+		return false;
+	}
+	use(own);
+	if (model_shares_rings) {
+		model_point();
 	}
 	own->gathered[own->gathered_count] = (uintptr_t)request;
 	own->gathered_count++;
 	ring->in_flight++;
-	return 0;
+	leave(own);
+	return true;
 }
 
-int pin_open_submit(struct pin_ring *ring, struct pin_open *open)
+void pin_request_abandon(struct pin_ring *ring, struct pinion_request *request)
 {
-	(void)ring;
-	(void)open;
-	return -EAGAIN;
+	pin_ring_cancel(ring, (uintptr_t)request);
 }
 
-struct pinion_task *pin_request_complete(struct pin_ring *ring, uint64_t user_data, int32_t result)
+struct pinion_request *pin_request_complete(
+	struct pin_ring *ring, uint64_t user_data, int32_t result)
 {
 	struct pinion_request *request = (struct pinion_request *)(uintptr_t)user_data;
+	int32_t ended_by = pin_request_of(request)->ended_by;
 
 	(void)ring;
-	request->result = result;
-	return &request->task;
+	request->result = result == -ECANCELED && ended_by != 0 ? ended_by : result;
+	return request;
+}
+
+/* ---- files, as io/file.h has them: no case opens any ---- */
+
+/* Its files have nothing cached. */
+bool pin_cached_read(
+	struct pin_cached *cached, struct pin_meter *meter, struct pinion_request *request)
+{
+	(void)cached;
+	(void)meter;
+	(void)request;
+	return false;
+}
+
+int pin_file_options_accept(
+	struct pinion_file_options *out, const struct pinion_file_options *given)
+{
+	(void)out;
+	(void)given;
+	model_fail("%s is not modelled", __func__);
+}
+
+int pin_file_adopt_with(struct pinion_file *file, int fd, const struct pinion_file_options *options,
+	struct pin_device_cache *cache)
+{
+	(void)file;
+	(void)fd;
+	(void)options;
+	(void)cache;
+	model_fail("%s is not modelled", __func__);
 }

@@ -15,6 +15,12 @@
 
 #include "runtime/io/request.h"
 
+/*
+ * Whether other workers may reap a worker's ring; to be set before a runtime
+ * begins.
+ */
+extern bool model_shares_rings;
+
 /* For the next execution: which doorbell rings have, before any is set up. */
 void model_rings_begin(enum pin_doorbell_kind kind);
 
@@ -23,6 +29,9 @@ void model_device(void *arg);
 /* The device does nothing until it is released. */
 void model_device_hold(void);
 void model_device_release(void);
+
+/* To be looked at as plain memory: a completion of any ring waits. */
+bool model_rings_have_completions(void);
 
 /* Called when a worker leaves its loop. NULL: nothing. */
 void model_on_worker_exit(void (*hook)(void));

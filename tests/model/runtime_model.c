@@ -8,6 +8,7 @@
 #include "runtime/core/forked.h"
 #include "runtime/core/io.h"
 #include "runtime/core/runtime_state.h"
+#include "runtime/core/sentry.h"
 #include "runtime/core/spawn.h"
 #include "runtime/core/step.h"
 #include "runtime/core/timer.h"
@@ -35,7 +36,10 @@ static bool is_early(const char *site)
 		} \
 		(pin_injector_push)(injector, list); \
 	} while (0)
-#define pin_wake_one(shared, waker) (is_early(__func__) ? (void)0 : (pin_wake_one)(shared, waker))
+#define pin_wake_one(shared, waker) \
+	(is_early(__func__) || model_is_spoilt(MODEL_SKIP, __func__, "pin_wake_one") \
+			? (void)0 \
+			: (pin_wake_one)(shared, waker))
 #define pin_wake_all(shared) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_wake_all") ? (void)0 : (pin_wake_all)(shared))
 
@@ -48,6 +52,10 @@ static bool is_early(const char *site)
 #include "runtime/core/runtime.c"
 
 bool model_uses_lifo;
+bool model_has_sentry;
+const char *model_lanes;
+uint32_t model_assist;
+uint32_t model_assist_reserve;
 
 void model_runtime_register(void)
 {
@@ -66,6 +74,17 @@ struct pinion_runtime *model_runtime_begin(
 	config.steal_tries = 1; /* more are the same again */
 	config.lifo_polls = model_uses_lifo ? 1 : 0;
 	config.hoard_spawns = 1; /* what is spawned is visible at once */
+	config.sentry_us = 0;
+	config.lanes = model_lanes;
+	config.lane_floor = 0;
+	config.assist = model_assist;
+	config.assist_reserve = model_assist_reserve;
+	config.ring_sharing = model_shares_rings ? PINION_RING_SHARED : PINION_RING_OWN;
+	if (model_has_sentry) {
+		config.hoard_spawns = 65535;
+		config.task_ns = 1;
+		config.sentry_us = 1;
+	}
 	model_quiet_begin();
 	MODEL_CHECK(pinion_runtime_create(&config, &runtime) == 0);
 	if (in_between != NULL) {
@@ -85,6 +104,25 @@ void model_runtime_end(struct pinion_runtime *runtime)
 	model_quiet_begin();
 	model_device_release();
 	pinion_runtime_destroy(runtime);
+}
+
+bool model_is_worker_awake(const struct pinion_runtime *runtime, uint32_t worker_index)
+{
+	return runtime->shared.workers[worker_index].parker.state.value != PIN_PARK_FUTEX;
+}
+
+static bool is_sentry_asleep(const void *arg)
+{
+	const struct pinion_runtime *runtime = arg;
+
+	return runtime->shared.sentry.value == PIN_SENTRY_ASLEEP;
+}
+
+void model_sentry_settle(struct pinion_runtime *runtime)
+{
+	model_quiet_begin();
+	model_await("the sentry to sleep", is_sentry_asleep, runtime);
+	model_quiet_end();
 }
 
 static int run_task(struct pinion_task *task)
@@ -111,8 +149,10 @@ static void cancel_task(struct pinion_task *task)
 
 void model_task_init(struct model_task *task, void (*body)(struct model_task *task))
 {
+	static struct pinion_file file; /* of no kind in particular */
+
 	*task = (struct model_task){
-		.request.task = {.run = run_task, .cancel = cancel_task},
+		.request = {.task = {.run = run_task, .cancel = cancel_task}, .file = &file},
 		.body = body,
 	};
 }

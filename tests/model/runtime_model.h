@@ -13,6 +13,20 @@
 /* Whether workers have a LIFO slot; to be set before a runtime begins. */
 extern bool model_uses_lifo;
 
+/*
+ * Whether there is a sentry; then workers tell sleepers of nothing they spawn.
+ * To be set likewise.
+ */
+extern bool model_has_sentry;
+
+/* Of the configuration's lanes, likewise. */
+extern const char *model_lanes;
+extern uint32_t model_assist;
+extern uint32_t model_assist_reserve;
+
+/* The host has no fence_all. */
+extern bool model_has_no_fence;
+
 /* A task that counts what happened to it. */
 struct model_task {
 	struct pinion_request request; /* its task is the one that is spawned */
@@ -35,10 +49,22 @@ struct pinion_runtime *model_runtime_begin(
 /* The rest is not explored: stops and frees it. */
 void model_runtime_end(struct pinion_runtime *runtime);
 
+/*
+ * The next runtime's arenas are registered for all at its start; the arena of
+ * worker `failure` cannot be had, UINT32_MAX: each can.
+ */
+void model_arenas_begin(bool shares_arenas, uint32_t failure);
+
 /* For machine and thread. */
 void model_worker_register(void);
 
 void model_task_init(struct model_task *task, void (*body)(struct model_task *task));
+
+/* To be looked at as plain memory: a condition. */
+bool model_is_worker_awake(const struct pinion_runtime *runtime, uint32_t worker_index);
+
+/* Not explored: returns when the sentry sleeps, as it must when all do. */
+void model_sentry_settle(struct pinion_runtime *runtime);
 
 /* How often it was run, or cancelled; more than once fails at once. */
 bool model_task_has_run(const void *task);

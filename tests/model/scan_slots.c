@@ -23,27 +23,21 @@
 #define realloc model_realloc
 #define opendir(path) ((DIR *)NULL) /* how many files are open is of no interest */
 
-/*
- * SKIP: the end does not wait for the lock. LATE: a unit is given back after
- * the lock.
- */
-#define pin_lock_acquire(lock, host) \
-	(model_is_spoilt(MODEL_SKIP, __func__, "pin_lock_acquire") \
-			? (void)0 \
-			: (pin_lock_acquire)(lock, host))
+/* EARLY: a unit is given back before the lock. */
+static bool is_early(const char *site)
+{
+	return model_is_spoilt(MODEL_EARLY, site, "pinion_budget_release");
+}
+
 #define pin_lock_release(lock, host) \
 	do { \
-		if (!model_is_spoilt(MODEL_SKIP, __func__, "pin_lock_acquire")) { \
-			(pin_lock_release)(lock, host); \
+		if (is_early(__func__)) { \
+			(pinion_budget_release)(&scan->free_slots, &one_slot); \
 		} \
-		if (model_is_spoilt(MODEL_LATE, __func__, "pin_budget_release")) { \
-			(pin_budget_release)(&scan->free_slots); \
-		} \
+		(pin_lock_release)(lock, host); \
 	} while (0)
-#define pin_budget_release(budget) \
-	(model_is_spoilt(MODEL_LATE, __func__, "pin_budget_release") \
-			? (void)0 \
-			: (pin_budget_release)(budget))
+#define pinion_budget_release(budget, amounts) \
+	(is_early(__func__) ? (void)0 : (pinion_budget_release)(budget, amounts))
 
 #include "runtime/scan/scan.c"
 
@@ -153,9 +147,8 @@ static void run_more_files_than_slots(void)
 }
 
 static const struct model_twin twins[] = {
-	{"the end does not take the lock", {MODEL_SKIP, "await_all_slots", "pin_lock_acquire"}},
-	{"a unit is given back after the lock",
-		{MODEL_LATE, "pin_scan_put_slot", "pin_budget_release"}},
+	{"a unit is given back before the lock",
+		{MODEL_EARLY, "pin_scan_put_slot", "pinion_budget_release"}},
 	{.name = NULL},
 };
 

@@ -5,7 +5,8 @@
  * Method: real workers. A task makes others visible, then waits for them to
  * have run, which its own worker cannot do meanwhile; so another one has to
  * come, or there is a deadlock. Work becomes visible in a deque by way of the
- * rule for hoards, in an inbox, and in the injector.
+ * rule for hoards, in an inbox, and in the injector, where one may see it that
+ * has a task of its own to run first.
  */
 #include "runtime/base/base.h"
 #include "tests/model/explorer.h"
@@ -98,12 +99,46 @@ static void run_post_from_outside(void)
 	finish();
 }
 
+/* ---- the injector, seen by one that has something else to do ---- */
+
+static bool has_first_run(const void *arg)
+{
+	(void)arg;
+	return children[0].run_count > 0;
+}
+
+static void await_first(struct model_task *task)
+{
+	(void)task;
+	model_await("the first child", has_first_run, NULL);
+}
+
+static void run_own_first(void)
+{
+	begin(2, await_first);
+	/* Else each of these turns would have to be a preemption. */
+	model_yield();
+	MODEL_CHECK(pinion_spawn(runtime, &children[0].request.task) == 0);
+	model_yield();
+	/* Worker 0 is asleep before 1 has begun, in most executions. */
+	MODEL_CHECK(pinion_spawn_on(runtime, 1, &producers[0].request.task) == 0);
+	model_await("the first child", has_first_run, NULL);
+	model_await("who waits for it", model_task_has_run, &producers[0]);
+	model_runtime_end(runtime);
+}
+
+static const struct model_twin own_first_twins[] = {
+	{"who saw work does not count as a searcher",
+		{MODEL_SKIP, "pin_park", "pin_search_resume"}},
+	{.name = NULL},
+};
+
 static const struct model_twin hoard_twins[] = {
 	{"sleepers do not look at others' queues",
 		{MODEL_SKIP, "may_sleep", "pin_search_sees_work"}},
 	{"no fence before the re-check", {MODEL_DROP_FENCE, "pin_park", NULL}},
 	{"no fence before the look for sleepers", {MODEL_DROP_FENCE, "pin_wake_one", NULL}},
-	{"a load decides that somebody searches", {MODEL_TORN, "pin_wake_one", NULL}},
+	{"a load decides that somebody searches", {MODEL_TORN, "wake_in_tier", NULL}},
 	{"giving up is no single step", {MODEL_TORN, "pin_search_give_up", NULL}},
 	{"who was claimed is guessed", {MODEL_TORN, "pin_idle_withdraw", NULL}},
 	{.name = NULL},
@@ -120,6 +155,7 @@ static const struct model_case cases[] = {
 	{"hoard", run_hoard, 2, 1, 0, hoard_twins, NULL},
 	{"two_hoards", run_two_hoards, 1, 1, 0, NULL, NULL},
 	{"post", run_post, 2, 1, 0, NULL, NULL},
+	{"own_first", run_own_first, 2, 0, 0, own_first_twins, NULL},
 	{"post_from_outside", run_post_from_outside, 3, 2, 0, post_twins, NULL},
 };
 

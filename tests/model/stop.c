@@ -170,7 +170,7 @@ static const struct model_twin admitting_twins[] = {
 
 static const struct model_case cases[] = {
 	{"queued", run_queued, 3, 2, 0, twins, NULL},
-	{"two_workers", run_two_workers, 2, 1, 0, two_workers_twins, many_workers},
+	{"two_workers", run_two_workers, 1, 1, 0, two_workers_twins, many_workers},
 	{"spawning", run_spawning, 2, 1, 0, NULL, NULL},
 	{"reading", run_reading, 3, 2, 0, reading_twins, NULL},
 	{"admitting", run_admitting, 2, 1, 0, admitting_twins, NULL},

@@ -2,7 +2,8 @@
 /*
  * Goal: a timer that is started ends once, by `run` or by `cancel`, however
  * start, expiry, cancel, the worker's sleep and a stop fall together:
- * [TIMER-1]. W32, C22.
+ * [TIMER-1]; and though its worker is stuck, another runs it: [OWNED-1].
+ * W32, C22, AS-21.
  * Method: real workers; time stands still, so deadline 0 is due at once and
  * UINT64_MAX never. The main thread starts timers from outside, which has to
  * end the worker's sleep, and waits for their end.
@@ -19,6 +20,7 @@ static struct pinion_runtime *runtime;
 static struct pinion_timer timer;
 static uint32_t run_count;
 static uint32_t cancel_count;
+static uint32_t second_count;
 static struct model_task other;
 
 static int run(struct pinion_task *task)
@@ -26,6 +28,14 @@ static int run(struct pinion_task *task)
 	(void)task;
 	run_count++;
 	MODEL_CHECK(run_count + cancel_count == 1);
+	return 0;
+}
+
+static int run_second(struct pinion_task *task)
+{
+	(void)task;
+	second_count++;
+	MODEL_CHECK(second_count == 1);
 	return 0;
 }
 
@@ -48,6 +58,7 @@ static void begin(uint32_t worker_count)
 	timer.task = (struct pinion_task){.run = run, .cancel = cancel};
 	run_count = 0;
 	cancel_count = 0;
+	second_count = 0;
 	model_task_init(&other, NULL);
 	runtime = model_runtime_begin(worker_count, PIN_DOORBELL_MESSAGE, NULL);
 }
@@ -150,9 +161,92 @@ static void run_cancel_and_stop(void)
 	model_runtime_end(runtime);
 }
 
+/* ---- a worker that is stuck ---- */
+
+static struct pinion_timer second;
+static struct model_task keeper;
+static bool is_cancelled;
+
+static bool have_both_run(const void *arg)
+{
+	(void)arg;
+	return run_count > 0 && second_count > 0;
+}
+
+static bool is_other_coming(const void *arg)
+{
+	(void)arg;
+	return run_count > 0 || (model_clock_ns() > 1 && model_is_worker_awake(runtime, 1));
+}
+
+/* Arms one more while the other worker comes for the first. */
+static void keep_two(struct model_task *task)
+{
+	(void)task;
+	start(1);
+	model_await("another worker", is_other_coming, NULL);
+	second = (struct pinion_timer){.task = {.run = run_second, .cancel = cancel}};
+	MODEL_CHECK(pinion_timer_start(runtime, &second, 2) == 0);
+	model_await("both timers", have_both_run, NULL);
+}
+
+static bool has_ended_or_is_cancelled(const void *arg)
+{
+	return is_cancelled || has_ended(arg);
+}
+
+static void keep_one(struct model_task *task)
+{
+	(void)task;
+	start(1);
+	model_await("the timer", has_ended_or_is_cancelled, NULL);
+}
+
+static void begin_stuck(void (*body)(struct model_task *task))
+{
+	model_has_sentry = true;
+	is_cancelled = false;
+	model_task_init(&keeper, body);
+	begin(2);
+	model_has_sentry = false;
+	MODEL_CHECK(pinion_spawn_on(runtime, 0, &keeper.request.task) == 0);
+}
+
+static void run_late(void)
+{
+	begin_stuck(keep_two);
+	model_await("both timers", have_both_run, NULL);
+	model_sentry_settle(runtime);
+	model_runtime_end(runtime);
+}
+
+static bool is_late(const void *arg)
+{
+	(void)arg;
+	return model_clock_ns() > 1;
+}
+
+static void run_cancels_late(void)
+{
+	begin_stuck(keep_one);
+	model_await("the clock", is_late, NULL);
+	is_cancelled = pinion_timer_cancel(runtime, &timer) == 0;
+	model_await("the end", has_ended, NULL);
+	MODEL_CHECK(is_cancelled ? cancel_count == 1 : run_count == 1);
+	model_sentry_settle(runtime);
+	model_runtime_end(runtime);
+}
+
+static const struct model_twin late_twins[] = {
+	{"its lock has no fence", {MODEL_DROP_FENCE, "model_fence_all", NULL}},
+	{"nobody is woken for it", {MODEL_SKIP, "look", "pin_wake_one"}},
+	{"the sentry is not told", {MODEL_SKIP, "pin_worker_timer_start", "pin_sentry_note_kept"}},
+	{.name = NULL},
+};
+
 static const struct model_twin kick_twins[] = {
-	{"the owner is not told", {MODEL_SKIP, "post_timer", "pin_wake_worker"}},
-	{"no fence before the look at the sleeper", {MODEL_DROP_FENCE, "pin_wake_worker", NULL}},
+	{"the owner is not told", {MODEL_SKIP, "post_timer", "pin_wake_one"}},
+	{"no fence before the look for sleepers", {MODEL_DROP_FENCE, "pin_wake_one", NULL}},
 	{.name = NULL},
 };
 
@@ -168,6 +262,8 @@ static const struct model_case cases[] = {
 	{"two_cancels", run_two_cancels, 1, 1, 0, cancel_twins, NULL},
 	{"stop", run_stop, 3, 1, 0, NULL, NULL},
 	{"cancel_and_stop", run_cancel_and_stop, 2, 1, 0, NULL, NULL},
+	{"late", run_late, 1, 1, 0, late_twins, NULL},
+	{"cancels_late", run_cancels_late, 1, 0, 0, NULL, NULL},
 };
 
 int main(void)

@@ -431,7 +431,7 @@ static const struct model_case cases[] = {
 	{"two_cancels", run_two_cancels, 1, 1, 0, two_cancels_twins, NULL},
 	{"self_cancel", run_self_cancel, 2, 1, 0, NULL, NULL},
 	{"done", run_done, 2, 1, 0, two_cancels_twins, NULL},
-	{"frees", run_frees, 2, 1, 0, NULL, NULL},
+	{"frees", run_frees, 1, 1, 0, NULL, NULL},
 	{"stop", run_stop, 2, 1, 0, NULL, NULL},
 	{"drain", run_drain, 2, 1, 0, drain_twins, NULL},
 	{"drain_done", run_drain_done, 2, 1, 0, drain_done_twins, NULL},

@@ -5,19 +5,25 @@
  */
 #include "runtime/core/worker.h"
 #include "runtime/base/check.h"
+#include "runtime/core/assist.h"
+#include "runtime/core/fault.h"
+#include "runtime/core/flight.h"
 #include "runtime/core/io.h"
 #include "runtime/core/park.h"
+#include "runtime/core/relief.h"
 #include "runtime/core/search.h"
+#include "runtime/core/sentry.h"
 #include "runtime/core/spawn.h"
 #include "runtime/core/step.h"
+#include "runtime/core/supply.h"
 #include "runtime/core/timer.h"
 #include "runtime/core/wake.h"
 #include "tests/model/explorer.h"
 #include "tests/model/runtime_model.h"
 
-#define pin_injector_is_empty(injector) \
-	(model_is_spoilt(MODEL_SKIP, __func__, "pin_injector_is_empty") || \
-		pin_injector_is_empty(injector))
+#define pin_supply_has_own_lanes(worker) \
+	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_supply_has_own_lanes") && \
+		pin_supply_has_own_lanes(worker))
 #define pin_ring_doorbell(ring) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_ring_doorbell") ? (void)0 \
 								    : pin_ring_doorbell(ring))
@@ -30,10 +36,57 @@
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_search_sees_work") \
 			? false \
 			: pin_search_sees_work(worker))
+
+#define pin_supply_has_lane(shared, lane) \
+	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_supply_has_lane") && \
+		pin_supply_has_lane(shared, lane))
+#define pin_assist_has_room(shared, tier) \
+	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_assist_has_room") && \
+		pin_assist_has_room(shared, tier))
+#define pin_assist_sees_work(worker) \
+	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_assist_sees_work") && \
+		pin_assist_sees_work(worker))
+
 #include "runtime/core/wake.c"
 
 #define pin_wake_all(shared) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_wake_all") ? (void)0 : (pin_wake_all)(shared))
+
+#define pin_sentry_note_kept(worker) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_sentry_note_kept") \
+			? (void)0 \
+			: pin_sentry_note_kept(worker))
+#define pin_sentry_note_awake(worker) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_sentry_note_awake") \
+			? (void)0 \
+			: pin_sentry_note_awake(worker))
+
+#define pin_search_resume(worker) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_search_resume") ? (void)0 \
+								    : pin_search_resume(worker))
+
+/* Of the ring's lock: without the look whether somebody has rung. */
+#define pin_parker_is_parked(parker) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_parker_is_parked") || \
+		pin_parker_is_parked(parker))
+#define pin_flight_relieve(worker, taker) \
+	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_flight_relieve") && \
+		pin_flight_relieve(worker, taker))
+#include "runtime/core/fault.c"
+
+/* SKIP: the batch of messages is lost, as one in a frame would be. */
+static void recover(struct pin_worker *worker, const char *site)
+{
+	if (model_is_spoilt(MODEL_SKIP, site, "timer_messages")) {
+		worker->timer_messages = (struct pin_list){0};
+	}
+	pin_fault_recover(worker);
+}
+
+#define pin_fault_recover(worker) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_fault_recover") \
+			? (void)((worker)->landing = PIN_LANDING_RETURNED) \
+			: recover(worker, __func__))
 
 #include "runtime/core/io.c"
 #include "runtime/core/park.c"

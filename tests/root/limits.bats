@@ -84,6 +84,35 @@ as_user() {
 	done
 }
 
+# Runs what follows in a cgroup that may use half a CPU, of either version.
+in_half_a_cpu() {
+	bash -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$half" "$@"
+}
+
+@test "a CPU quota of half a CPU: one worker, the doctor says so, every byte is right" {
+	command -v jq >/dev/null || skip "jq is not installed"
+	half=/sys/fs/cgroup/cpu/pinion-$$
+	if mkdir "$half" 2>/dev/null; then
+		echo 50000 >"$half/cpu.cfs_quota_us"
+	else
+		half=/sys/fs/cgroup/pinion-$$
+		mkdir "$half" 2>/dev/null || skip "no cgroup can be made"
+		echo "50000 100000" >"$half/cpu.max" 2>/dev/null || {
+			rmdir "$half"
+			skip "no CPU quota can be set"
+		}
+	fi
+	head -c 20000000 /dev/urandom >file
+	in_half_a_cpu "$PINION" doctor --json >out || [ $? = 1 ]
+	in_half_a_cpu "$PINION" sum -a sha256 file >sum
+	in_half_a_cpu "$PINION" sum -a sha256 --workers=8 file >sum8
+	rmdir "$half"
+	jq -e '.cpus.quota_millicpus == 500 and .cpus.default_workers == 1' out
+	jq -e '.cpus.problems[0].mend | contains("CPUQuota")' out
+	sha256sum file | cmp - sum
+	cmp sum sum8
+}
+
 # Of this file alone: others use the cache meanwhile.
 cached_bytes() {
 	fincore --bytes --noheadings --output RES "$1" | tr -d ' '
@@ -109,6 +138,56 @@ drop_cache_of() {
 		done
 	done
 	# The other way round, so that the figure is seen to change.
-	"$PINION" scan -F -e pinion --direct=never file
+	cat file >/dev/null
 	[ "$(cached_bytes file)" -gt $((128 << 20)) ]
+}
+
+# A group below this process's own with a limit on memory, of version 1 or 2.
+enter_memory_group() {
+	local limit=$1 top name=memory.max
+	top=/sys/fs/cgroup/memory$(sed -n 's/^[0-9]*:memory://p' /proc/self/cgroup)
+	if [ -e "$top/memory.limit_in_bytes" ]; then
+		name=memory.limit_in_bytes
+	else
+		top=/sys/fs/cgroup
+	fi
+	group=$top/pinion-test-$$
+	mkdir "$group" 2>/dev/null || skip "no control group can be made here"
+	[ -e "$group/$name" ] || skip "control groups have no memory controller here"
+	echo "$limit" >"$group/$name"
+}
+
+in_memory_group() {
+	bash -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$group" "$@"
+}
+
+leave_memory_group() {
+	rmdir "$group"
+}
+
+@test "a memory cgroup smaller than the buffers: fewer of them, no OOM kill" {
+	head -c 20M /dev/urandom >file
+	"$PINION" sum -a xxh3-64 file >wanted 2>/dev/null ||
+		skip "built without xxhash"
+	enter_memory_group 64M
+	status=0
+	in_memory_group "$PINION" sum -a xxh3-64 --workers=2 file >out 2>err || status=$?
+	leave_memory_group
+	cat err
+	[ "$status" = 0 ]
+	cmp wanted out
+	[ "$(wc -l <err)" = 1 ]
+	grep -q "pinion-test-$$/memory.* is 64 MiB.* each gets [0-9]* large buffers instead" err
+}
+
+@test "a memory cgroup too small for any buffers: an error that names it" {
+	printf text >file
+	enter_memory_group 20M
+	status=0
+	in_memory_group "$PINION" sum --workers=8 file >out 2>err || status=$?
+	leave_memory_group
+	cat err
+	[ "$status" = 2 ]
+	[ ! -s out ]
+	grep -q "pinion-test-$$/memory.* is 20 MiB.* 8 workers need .*MemoryMax=" err
 }

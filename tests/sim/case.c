@@ -46,13 +46,20 @@ static const struct field case_fields[] = {
 	CASE(ring_entries, 8, 64),
 	CASE(end_us, 0, US_MAX),
 	CASE(age_limit_us, 1, US_MAX),
+	CASE(task_ns, 0, US_MAX),
 	{.name = NULL},
 };
 
 static const struct field program_fields[] = {
 	PROGRAM(burn_us, US_MAX),
+	PROGRAM(hold_us, US_MAX),
 	PROGRAM(reads, 64),
 	PROGRAM(read_bytes, 4096),
+	PROGRAM(write_percent, 100),
+	PROGRAM(other_percent, 100),
+	PROGRAM(deadline_percent, 100),
+	PROGRAM(deadline_us, US_MAX),
+	PROGRAM(cancel_percent, 100),
 	PROGRAM(children, 1024),
 	PROGRAM(shared_percent, 100),
 	{.name = NULL},
@@ -61,6 +68,8 @@ static const struct field program_fields[] = {
 static const struct field source_fields[] = {
 	SOURCE(tasks, 1024),
 	SOURCE(pause_us, US_MAX),
+	SOURCE(requests, 1024),
+	SOURCE(cancels, 1024),
 	{.name = NULL},
 };
 

@@ -9,18 +9,27 @@
  *       "end": "drain",           or "stop", or "either"
  *       "end_us": 400,            the end comes at a random time up to that
  *       "age_limit_us": 3000,     no runnable task waits longer
+ *       "task_ns": 1,             as in the configuration; 0: its default
  *       "programs": [             what tasks do, in this order:
  *         {"name": "leaf",
  *          "burn_us": 20,         compute for a random time up to that
- *          "reads": 2,            start reads, each of up to "read_bytes"
- *          "read_bytes": 4096},
+ *          "reads": 2,            start reads, each of up to "read_bytes",
+ *          "read_bytes": 4096,
+ *          "write_percent": 20,   this share of them writes, and this share
+ *          "other_percent": 10,   something else than read or write,
+ *          "deadline_percent": 5, this share with a deadline, up to so far
+ *          "deadline_us": 100,    ahead, and this share cancelled at once
+ *          "cancel_percent": 5},
  *         {"name": "root",        and, once all reads are done,
  *          "children": 3,         spawn tasks of a program that stands above,
  *          "spawns": "leaf",      this share of them for any worker
- *          "shared_percent": 50}
+ *          "shared_percent": 50,
+ *          "hold_us": 9000}       and then block for that long
  *       ],
  *       "threads": [              outside threads that spawn
- *         {"program": "root", "tasks": 10, "pause_us": 30}
+ *         {"program": "root", "tasks": 10, "pause_us": 30,
+ *          "requests": 5,         and so many requests as the program has them,
+ *          "cancels": 3}          and cancel a request, any of all
  *       ],
  *       "faults": {"late": 20}    in 1000; see struct sim_faults
  *     }
@@ -44,8 +53,14 @@ enum {
 struct sim_program {
 	char name[SIM_NAME_BYTES];
 	uint32_t burn_us;
+	uint32_t hold_us;
 	uint32_t reads;
 	uint32_t read_bytes;
+	uint32_t write_percent;
+	uint32_t other_percent;
+	uint32_t deadline_percent;
+	uint32_t deadline_us;
+	uint32_t cancel_percent;
 	uint32_t children;
 	uint32_t shared_percent;
 	const struct sim_program *spawns;
@@ -55,6 +70,8 @@ struct sim_source {
 	const struct sim_program *program;
 	uint32_t tasks;
 	uint32_t pause_us;
+	uint32_t requests;
+	uint32_t cancels;
 };
 
 /*
@@ -90,6 +107,7 @@ struct sim_case {
 	bool may_stop;
 	uint32_t end_us;
 	uint32_t age_limit_us;
+	uint32_t task_ns;
 	struct sim_program programs[SIM_PROGRAMS_MAX];
 	uint32_t program_count;
 	struct sim_source sources[SIM_SOURCES_MAX];

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rings and doorbells.
- *
- * Longer than most files here, since the operations share one small table of
- * rings and say little each.
+ * What happens in rings: submissions, completions, doorbells.
  */
-#include "tests/sim/device.h"
 #include "runtime/base/base.h"
+#include "tests/sim/device_state.h"
 #include "tests/sim/disk.h"
 #include "tests/sim/workload.h"
 #include "tests/sim/world.h"
@@ -16,73 +13,13 @@
 #include <string.h>
 
 enum {
-	RINGS_MAX = SIM_WORKERS_MAX,
-	RING_FD = 1000,
-	REGISTERED_FD = 500,
-	EVENT_FD = 3000,
-	OPERATIONS_MAX = 256,
-	BACKLOG_MAX = 512,
 	/* What one enter hands over at most; the kernel's own figure. */
 	DEFERRED_BATCH = 20,
 	CANCEL_NS_SPREAD = 3 * 1000,
 	CANCELLED_PER_MILLE = 700,
 };
 
-enum ring_kind { RING_DEFERRED, RING_COOPERATIVE, RING_PLAIN, RING_KINDS };
-
-struct operation {
-	struct io_uring_sqe sqe;
-	uint64_t due_ns; /* 0: free */
-	bool is_cancelled;
-};
-
-struct ring {
-	bool is_open;
-	bool has_owner;
-	uint32_t owner;
-	bool is_registered; /* in its owner's table of rings */
-	uint8_t *registered;
-	size_t registered_bytes;
-	/* What liburing points into. */
-	uint32_t sq_head;
-	uint32_t sq_tail;
-	uint32_t sq_mask;
-	uint32_t sq_entries;
-	uint32_t sq_flags;
-	uint32_t sq_dropped;
-	uint32_t *sq_array;
-	struct io_uring_sqe *sqes;
-	uint32_t cq_head;
-	uint32_t cq_tail;
-	uint32_t cq_mask;
-	uint32_t cq_entries;
-	uint32_t cq_flags;
-	uint32_t cq_overflow;
-	struct io_uring_cqe *cqes;
-	/* In flight, and done but not yet in the queue. */
-	struct operation operations[OPERATIONS_MAX];
-	uint32_t operation_count;
-	struct io_uring_cqe backlog[BACKLOG_MAX];
-	uint32_t backlog_count;
-	/* Its multishot poll of an eventfd. */
-	bool is_polling;
-	int poll_fd;
-	uint64_t poll_user_data;
-};
-
-static struct {
-	struct sim_faults faults;
-	enum ring_kind kind;
-	bool has_ring;
-	bool has_message;
-	bool has_registered_ring;
-	struct ring rings[RINGS_MAX];
-	uint32_t ring_count;
-	uint64_t event_counts[RINGS_MAX];
-	bool event_is_open[RINGS_MAX];
-	uint32_t event_count;
-	uint64_t next_ns;
-} device;
+struct device device;
 
 void device_begin(const struct sim_faults *faults)
 {
@@ -107,16 +44,17 @@ void device_probe(struct pin_kernel *kernel)
 {
 	memset(kernel, 0, sizeof(*kernel));
 	kernel->ring_error = device.has_ring ? 0 : -ENOSYS;
+	kernel->has_registered_buffers = device.has_ring;
+	kernel->has_registered_ring = device.has_ring;
+	kernel->has_op_openat = device.has_ring;
+	kernel->has_coop_taskrun = device.has_ring;
+	kernel->has_defer_taskrun = device.has_ring;
+	kernel->ring_features = IORING_FEAT_NODROP | IORING_FEAT_EXT_ARG;
 	kernel->has_send_msg_ring = device.has_message;
 	kernel->has_no_iowait = device.kind == RING_DEFERRED;
 }
 
 /* ---- completions ---- */
-
-static uint32_t index_of(const struct ring *ring)
-{
-	return (uint32_t)(ring - device.rings);
-}
 
 static uint32_t cq_ready(const struct ring *ring)
 {
@@ -250,12 +188,12 @@ void device_thread_enters_kernel(void)
 
 /* ---- submissions ---- */
 
-static void start_read(struct ring *ring, const struct io_uring_sqe *sqe)
+static void start_operation(struct ring *ring, const struct io_uring_sqe *sqe)
 {
 	const uint8_t *bytes = (const uint8_t *)(uintptr_t)sqe->addr;
 	uint32_t i = 0;
 
-	if (sqe->opcode == IORING_OP_READ_FIXED) {
+	if (sqe->opcode == IORING_OP_READ_FIXED || sqe->opcode == IORING_OP_WRITE_FIXED) {
 		WORLD_CHECK(sqe->buf_index == 0 && bytes >= ring->registered);
 		WORLD_CHECK(bytes + sqe->len <= ring->registered + ring->registered_bytes);
 	}
@@ -305,28 +243,35 @@ static void start_poll(struct ring *ring, const struct io_uring_sqe *sqe)
 	}
 }
 
-/* A read that the disk has already got runs to its end all the same. */
-static void cancel_all(struct ring *ring, const struct io_uring_sqe *sqe)
+static bool is_operation(const struct operation *operation, uint64_t user_data)
 {
-	int32_t count = 0;
+	return operation->due_ns != 0 && operation->sqe.user_data == user_data;
+}
 
-	WORLD_CHECK((sqe->cancel_flags & IORING_ASYNC_CANCEL_ANY) != 0);
-	for (uint32_t i = 0; i < OPERATIONS_MAX; i++) {
+/*
+ * What the disk has already got runs to its end all the same; what is stuck is
+ * not there yet.
+ */
+static void cancel(struct ring *ring, const struct io_uring_sqe *sqe)
+{
+	int32_t result = -ENOENT;
+
+	WORLD_CHECK(sqe->cancel_flags == 0 && is_request(sqe->addr));
+	for (uint32_t i = 0; i < OPERATIONS_MAX && result == -ENOENT; i++) {
 		struct operation *operation = &ring->operations[i];
 
-		if (operation->due_ns == WORLD_NEVER ||
-			(operation->due_ns != 0 && world_chance(CANCELLED_PER_MILLE))) {
+		if (!is_operation(operation, sqe->addr)) {
+			continue;
+		}
+		result = -EALREADY;
+		if (operation->due_ns == WORLD_NEVER || world_chance(CANCELLED_PER_MILLE)) {
 			operation->is_cancelled = true;
 			operation->due_ns = world_now_ns() + 1 + world_random(CANCEL_NS_SPREAD);
-			count++;
+			result = 0;
 		}
 	}
 	find_next();
-	if (ring->is_polling) {
-		end_poll(ring, -ECANCELED);
-		count++;
-	}
-	complete(ring, sqe->user_data, count, 0);
+	complete(ring, sqe->user_data, result, 0);
 }
 
 static void start(struct ring *ring, const struct io_uring_sqe *sqe)
@@ -335,13 +280,21 @@ static void start(struct ring *ring, const struct io_uring_sqe *sqe)
 	switch (sqe->opcode) {
 	case IORING_OP_READ:
 	case IORING_OP_READ_FIXED:
-		start_read(ring, sqe);
+	case IORING_OP_WRITE:
+	case IORING_OP_WRITE_FIXED:
+	case IORING_OP_FSYNC:
+	case IORING_OP_FALLOCATE:
+	case IORING_OP_OPENAT:
+	case IORING_OP_STATX:
+	case IORING_OP_CLOSE:
+	case IORING_OP_NOP:
+		start_operation(ring, sqe);
 		break;
 	case IORING_OP_POLL_ADD:
 		start_poll(ring, sqe);
 		break;
 	case IORING_OP_ASYNC_CANCEL:
-		cancel_all(ring, sqe);
+		cancel(ring, sqe);
 		break;
 	default:
 		world_fail("operation %u is not simulated", sqe->opcode);
@@ -376,24 +329,6 @@ static bool has_completions(const void *arg)
 	return cq_ready(ring) > 0 || ring->backlog_count > 0;
 }
 
-static struct ring *ring_of(int fd, bool by_table)
-{
-	uint32_t index = (uint32_t)(fd - (by_table ? REGISTERED_FD : RING_FD));
-
-	WORLD_CHECK(index < device.ring_count && device.rings[index].is_open);
-	WORLD_CHECK(!by_table || device.rings[index].is_registered);
-	return &device.rings[index];
-}
-
-static void own(struct ring *ring)
-{
-	if (!ring->has_owner) {
-		ring->has_owner = true;
-		ring->owner = world_thread_current();
-	}
-	WORLD_CHECK(ring->owner == world_thread_current());
-}
-
 static int draw_enter_error(void)
 {
 	static const int errors[] = {-EINTR, -EAGAIN, -EBUSY, -ENOMEM};
@@ -401,14 +336,25 @@ static int draw_enter_error(void)
 	return errors[world_random(PIN_ARRAY_COUNT(errors))];
 }
 
+static uint64_t wait_ns(const struct io_uring_getevents_arg *argument)
+{
+	const struct __kernel_timespec *limit =
+		(const struct __kernel_timespec *)(uintptr_t)argument->ts;
+
+	return (uint64_t)limit->tv_sec * 1000000000 + (uint64_t)limit->tv_nsec;
+}
+
 int device_ring_enter(int fd, uint32_t to_submit, uint32_t min_complete, uint32_t flags,
 	void *argument, size_t argument_bytes)
 {
 	struct ring *ring = ring_of(fd, (flags & IORING_ENTER_REGISTERED_RING) != 0);
+	uint64_t deadline_ns = WORLD_NEVER;
 	uint32_t submitted;
 
-	(void)argument;
-	(void)argument_bytes;
+	if ((flags & IORING_ENTER_EXT_ARG) != 0) {
+		WORLD_CHECK(argument_bytes == sizeof(struct io_uring_getevents_arg));
+		deadline_ns = world_now_ns() + wait_ns(argument);
+	}
 	WORLD_CHECK(min_complete <= 1);
 	world_point();
 	own(ring);
@@ -424,116 +370,14 @@ int device_ring_enter(int fd, uint32_t to_submit, uint32_t min_complete, uint32_
 		return (int)submitted;
 	}
 	if (min_complete > 0 && !has_completions(ring) && !world_chance(device.faults.spurious)) {
-		world_sleep(WORLD_RING, NULL, has_completions, ring, WORLD_NEVER);
+		world_sleep(WORLD_RING, NULL, has_completions, ring, deadline_ns);
 		world_event("wakes in its ring", ring->backlog_count, cq_ready(ring));
 	}
 	hand_over(ring, DEFERRED_BATCH);
 	if (submitted == 0 && min_complete > 0 && cq_ready(ring) == 0) {
-		return -EINTR;
+		return deadline_ns <= world_now_ns() ? -ETIME : -EINTR;
 	}
 	return (int)submitted;
-}
-
-static bool refuses(uint32_t flags)
-{
-	uint32_t unknown = 0;
-
-	if (device.kind != RING_DEFERRED) {
-		unknown |= IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_SINGLE_ISSUER;
-	}
-	if (device.kind == RING_PLAIN) {
-		unknown |= IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG;
-	}
-	return (flags & unknown) != 0;
-}
-
-static uint32_t power_of_two(uint32_t count)
-{
-	uint32_t power = 1;
-
-	while (power < count) {
-		power *= 2;
-	}
-	return power;
-}
-
-static void map_rings(struct ring *ring, struct io_uring *uring)
-{
-	*uring = (struct io_uring){
-		.ring_fd = RING_FD + (int)index_of(ring),
-		.enter_ring_fd = RING_FD + (int)index_of(ring),
-		.sq =
-			{
-				.khead = &ring->sq_head,
-				.ktail = &ring->sq_tail,
-				.kring_mask = &ring->sq_mask,
-				.kring_entries = &ring->sq_entries,
-				.kflags = &ring->sq_flags,
-				.kdropped = &ring->sq_dropped,
-				.array = ring->sq_array,
-				.sqes = ring->sqes,
-				.ring_mask = ring->sq_mask,
-				.ring_entries = ring->sq_entries,
-			},
-		.cq =
-			{
-				.khead = &ring->cq_head,
-				.ktail = &ring->cq_tail,
-				.kring_mask = &ring->cq_mask,
-				.kring_entries = &ring->cq_entries,
-				.kflags = &ring->cq_flags,
-				.koverflow = &ring->cq_overflow,
-				.cqes = ring->cqes,
-				.ring_mask = ring->cq_mask,
-				.ring_entries = ring->cq_entries,
-			},
-	};
-}
-
-int device_ring_setup(struct io_uring *uring, uint32_t entries, struct io_uring_params *params)
-{
-	struct ring *ring;
-
-	world_point();
-	if (refuses(params->flags)) {
-		return -EINVAL;
-	}
-	if (world_chance(device.faults.no_ring_memory)) {
-		return -ENOMEM;
-	}
-	WORLD_CHECK(device.ring_count < RINGS_MAX);
-	ring = &device.rings[device.ring_count];
-	device.ring_count++;
-	ring->sq_entries = power_of_two(entries);
-	ring->cq_entries = power_of_two(params->cq_entries);
-	ring->sq_mask = ring->sq_entries - 1;
-	ring->cq_mask = ring->cq_entries - 1;
-	ring->sq_array = calloc(ring->sq_entries, sizeof(*ring->sq_array));
-	ring->sqes = calloc(ring->sq_entries, sizeof(*ring->sqes));
-	ring->cqes = calloc(ring->cq_entries, sizeof(*ring->cqes));
-	WORLD_CHECK(ring->sq_array != NULL && ring->sqes != NULL && ring->cqes != NULL);
-	ring->is_open = true;
-	params->sq_entries = ring->sq_entries;
-	params->cq_entries = ring->cq_entries;
-	map_rings(ring, uring);
-	uring->flags = params->flags;
-	world_event("sets up a ring", ring->sq_entries, ring->cq_entries);
-	return 0;
-}
-
-void device_ring_exit(struct io_uring *uring)
-{
-	struct ring *ring = ring_of(uring->ring_fd, false);
-
-	world_point();
-	WORLD_CHECK(ring->operation_count == 0);
-	WORLD_CHECK(device_unseen_count(uring) == 0);
-	WORLD_CHECK(!ring->is_registered);
-	ring->is_open = false;
-	ring->is_polling = false;
-	free(ring->sq_array);
-	free(ring->sqes);
-	free(ring->cqes);
 }
 
 static int send_message(const struct io_uring_sqe *sqe)
@@ -598,58 +442,4 @@ void device_eventfd_close(int fd)
 
 	WORLD_CHECK(index < device.event_count && device.event_is_open[index]);
 	device.event_is_open[index] = false;
-}
-
-/* ---- what liburing does by itself ---- */
-
-int io_uring_register_ring_fd(struct io_uring *uring)
-{
-	struct ring *ring = ring_of(uring->ring_fd, false);
-
-	world_point();
-	if (!device.has_registered_ring) {
-		return -EINVAL;
-	}
-	own(ring);
-	ring->is_registered = true;
-	uring->enter_ring_fd = REGISTERED_FD + (int)index_of(ring);
-	return 1;
-}
-
-int io_uring_unregister_ring_fd(struct io_uring *uring)
-{
-	struct ring *ring = ring_of(uring->ring_fd, false);
-
-	own(ring);
-	ring->is_registered = false;
-	uring->enter_ring_fd = uring->ring_fd;
-	return 1;
-}
-
-int io_uring_ring_dontfork(struct io_uring *uring)
-{
-	(void)uring;
-	return 0;
-}
-
-int io_uring_register_iowq_max_workers(struct io_uring *uring, unsigned int *counts)
-{
-	(void)uring;
-	(void)counts;
-	return 0;
-}
-
-int io_uring_register_buffers(
-	struct io_uring *uring, const struct iovec *ranges, unsigned range_count)
-{
-	struct ring *ring = ring_of(uring->ring_fd, false);
-
-	world_point();
-	WORLD_CHECK(range_count == 1);
-	if (world_chance(device.faults.no_locked_memory)) {
-		return -ENOMEM;
-	}
-	ring->registered = ranges[0].iov_base;
-	ring->registered_bytes = ranges[0].iov_len;
-	return 0;
 }

@@ -8,9 +8,9 @@
  * for nobody. What waits shows as the task-run flag. A kernel may also have no
  * io_uring, and either kind of doorbell.
  *
- * Checked here: no overflow of either queue, reads into registered memory lie
- * in it, one thread enters a ring, no doorbell of a freed ring, nothing in
- * flight and nothing registered when a ring is freed.
+ * Checked here: no overflow of either queue, what is read into or written from
+ * registered memory lies in it, one thread enters a ring, no doorbell of a
+ * freed ring, nothing in flight and nothing registered when a ring is freed.
  */
 #ifndef SIM_DEVICE_H
 #define SIM_DEVICE_H

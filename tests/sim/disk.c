@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How long a read takes, what it delivers, and how it fails.
+ * How long a request takes, what it does, and how it fails.
  */
 #include "tests/sim/disk.h"
 #include "runtime/base/base.h"
@@ -8,6 +8,8 @@
 
 #include <errno.h>
 #include <pinion/file.h>
+#include <string.h>
+#include <sys/stat.h>
 
 enum {
 	LATENCY_NS_MIN = 2 * 1000,
@@ -15,10 +17,12 @@ enum {
 };
 
 static struct sim_faults faults;
+static bool is_written[DISK_FILE_BYTES / DISK_BLOCK_BYTES];
 
 void disk_begin(const struct sim_faults *given)
 {
 	faults = *given;
+	memset(is_written, 0, sizeof(is_written));
 }
 
 /* Each 16th byte says where it stands; the others cost time only. */
@@ -32,7 +36,7 @@ static uint64_t first_marked(uint64_t offset_bytes)
 	return pin_round_up(offset_bytes, 16);
 }
 
-static void fill(uint8_t *bytes, uint64_t offset_bytes, uint32_t length_bytes)
+void disk_fill(uint8_t *bytes, uint64_t offset_bytes, uint32_t length_bytes)
 {
 	uint64_t end = offset_bytes + length_bytes;
 
@@ -65,27 +69,85 @@ void disk_open(struct pinion_file *file)
 	};
 }
 
-int32_t disk_execute(const struct io_uring_sqe *sqe)
+bool disk_was_written(uint64_t offset_bytes, uint32_t length_bytes)
+{
+	for (uint32_t i = 0; i < length_bytes / DISK_BLOCK_BYTES; i++) {
+		if (!is_written[offset_bytes / DISK_BLOCK_BYTES + i]) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static uint32_t cut_short(uint32_t length)
+{
+	uint32_t shorter = (uint32_t)world_random((uint64_t)length + 1);
+
+	/* Nothing at all would be the end of the file. */
+	return shorter == 0 && length > 0 ? 1 : shorter;
+}
+
+static int32_t transfer(const struct io_uring_sqe *sqe, bool is_write)
 {
 	uint64_t left = sqe->off < DISK_FILE_BYTES ? DISK_FILE_BYTES - sqe->off : 0;
 	uint32_t length = sqe->len < left ? sqe->len : (uint32_t)left;
+	uint8_t *bytes = (uint8_t *)(uintptr_t)sqe->addr;
 
-	WORLD_CHECK(sqe->fd == DISK_FD);
 	WORLD_CHECK(sqe->len > 0 && sqe->len % DISK_BLOCK_BYTES == 0);
 	WORLD_CHECK(sqe->off % DISK_BLOCK_BYTES == 0);
+	if (world_chance(faults.short_read)) {
+		length = cut_short(length);
+	}
+	if (!is_write) {
+		disk_fill(bytes, sqe->off, length);
+		return (int32_t)length;
+	}
+	WORLD_CHECK(disk_holds(bytes, sqe->off, length));
+	for (uint32_t i = 0; i < length / DISK_BLOCK_BYTES; i++) {
+		is_written[sqe->off / DISK_BLOCK_BYTES + i] = true;
+	}
+	return (int32_t)length;
+}
+
+static int32_t look(const struct io_uring_sqe *sqe)
+{
+	struct statx *status = (struct statx *)(uintptr_t)sqe->off;
+
+	status->stx_size = DISK_FILE_BYTES;
+	return 0;
+}
+
+int32_t disk_execute(const struct io_uring_sqe *sqe)
+{
 	if (world_chance(faults.io_error)) {
 		return -EIO;
 	}
 	if (world_chance(faults.interrupted)) {
 		return world_random(2) == 0 ? -EINTR : -EAGAIN;
 	}
-	if (world_chance(faults.short_read)) {
-		length = (uint32_t)world_random(length + 1);
-		/* Nothing at all would be the end of the file. */
-		length = length == 0 && left > 0 ? 1 : length;
+	switch (sqe->opcode) {
+	case IORING_OP_READ:
+	case IORING_OP_READ_FIXED:
+		WORLD_CHECK(sqe->fd == DISK_FD);
+		return transfer(sqe, false);
+	case IORING_OP_WRITE:
+	case IORING_OP_WRITE_FIXED:
+		WORLD_CHECK(sqe->fd == DISK_FD);
+		return transfer(sqe, true);
+	case IORING_OP_STATX:
+		return look(sqe);
+	case IORING_OP_OPENAT:
+		return DISK_FD;
+	case IORING_OP_FSYNC:
+	case IORING_OP_FALLOCATE:
+	case IORING_OP_CLOSE:
+		WORLD_CHECK(sqe->fd == DISK_FD);
+		return 0;
+	case IORING_OP_NOP:
+		return 0;
+	default:
+		world_fail("the disk knows no operation %u", sqe->opcode);
 	}
-	fill((uint8_t *)(uintptr_t)sqe->addr, sqe->off, length);
-	return (int32_t)length;
 }
 
 uint64_t disk_latency_ns(void)

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The simulated disk: one file whose bytes follow from their offset, so that a
- * buffer tells whether it was read right.
+ * buffer tells whether it was read right. What is written must be these bytes
+ * again, and the disk remembers which blocks were.
  *
- * A read completes after a time of its own, so completions come in any order;
- * as the fault plan says, it is late, short, interrupted, or fails.
+ * A request completes after a time of its own, so completions come in any
+ * order; as the fault plan says, it is late, short, interrupted, or fails.
  *
- * Checked here: reads are of this file, aligned as it asks.
+ * Checked here: requests are of this file, aligned as it asks.
  */
 #ifndef SIM_DISK_H
 #define SIM_DISK_H
@@ -24,12 +25,17 @@ struct pinion_file;
 void disk_begin(const struct sim_faults *faults);
 void disk_open(struct pinion_file *file);
 
-/* How long the next read takes. */
+/* How long the next request takes. */
 uint64_t disk_latency_ns(void);
 /* Whether it never ends by itself. */
 bool disk_is_stuck(void);
-/* Carries a read out now; its result. */
+/* Carries a request out now; its result. */
 int32_t disk_execute(const struct io_uring_sqe *sqe);
+
+/* Makes bytes what the file holds at that offset. */
+void disk_fill(uint8_t *bytes, uint64_t offset_bytes, uint32_t length_bytes);
+/* Whether all of it was written since disk_begin(). */
+bool disk_was_written(uint64_t offset_bytes, uint32_t length_bytes);
 
 /* Whether bytes are what the file holds at that offset. */
 bool disk_holds(const uint8_t *bytes, uint64_t offset_bytes, uint32_t length_bytes);

@@ -7,6 +7,7 @@
  */
 #include "runtime/host/host.h"
 #include "runtime/base/base.h"
+#include "runtime/core/sentry.h"
 #include "tests/sim/device.h"
 #include "tests/sim/host.h"
 #include "tests/sim/world.h"
@@ -93,6 +94,10 @@ static int sim_thread_start(pthread_t *out_thread, void *(*entry)(void *), void 
 	world_point();
 	if (world_chance(faults.no_thread)) {
 		return -EAGAIN;
+	}
+	if (entry == pin_sentry_main) {
+		*out_thread = (pthread_t)world_thread_start("sentry", entry, arg);
+		return 0;
 	}
 	WORLD_CHECK(number <= SIM_WORKERS_MAX);
 	*out_thread = (pthread_t)world_thread_start(names[number], entry, arg);

@@ -7,6 +7,8 @@
 #include "runtime/base/check.h"
 #include "runtime/base/log.h"
 #include "runtime/host/kernel.h"
+#include "runtime/host/memlimit.h"
+#include "runtime/host/pages.h"
 #include "runtime/host/placement.h"
 #include "runtime/host/topology.h"
 #include "runtime/io/fallback.h"
@@ -67,19 +69,83 @@ int pin_placement_prefer(void *memory, size_t bytes, uint32_t node_index)
 	return 0;
 }
 
+int pin_placement_count_local(const void *memory, size_t bytes, size_t step, uint32_t node_index,
+	size_t *out_local_count, size_t *out_count)
+{
+	(void)memory;
+	(void)node_index;
+	*out_count = bytes / step;
+	*out_local_count = *out_count;
+	return 0;
+}
+
+int pin_pages_populate(void *memory, size_t bytes)
+{
+	(void)memory;
+	(void)bytes;
+	return 0;
+}
+
+int pin_pages_count_huge(const void *memory, size_t bytes, size_t *out_huge_bytes)
+{
+	(void)memory;
+	(void)bytes;
+	*out_huge_bytes = 0;
+	return 0;
+}
+
+int pin_pages_collapse(void *memory, size_t bytes)
+{
+	(void)memory;
+	(void)bytes;
+	return -EINVAL;
+}
+
+uint32_t pin_pages_hugetlb_free(void)
+{
+	return 0;
+}
+
+void pin_memlimit_find(const char *root, struct pin_memlimit *out_limit)
+{
+	(void)root;
+	*out_limit = (struct pin_memlimit){.limit_bytes = UINT64_MAX, .free_bytes = UINT64_MAX};
+}
+
 void pin_file_leave_direct(const struct pinion_file *file)
 {
 	(void)file;
 }
 
+int pin_file_options_accept(
+	struct pinion_file_options *out, const struct pinion_file_options *given)
+{
+	WORLD_CHECK(given == NULL);
+	*out = (struct pinion_file_options){.flags = PINION_FILE_READ};
+	return 0;
+}
+
+struct open_how pin_file_open_how(const struct pinion_file_options *options)
+{
+	(void)options;
+	return (struct open_how){0};
+}
+
+int pin_file_adopt_with(struct pinion_file *file, int fd, const struct pinion_file_options *options,
+	struct pin_device_cache *cache)
+{
+	(void)options;
+	(void)cache;
+	WORLD_CHECK(fd == DISK_FD);
+	disk_open(file);
+	return 0;
+}
+
 int32_t pin_fallback_execute(const struct io_uring_sqe *sqe)
 {
-	switch (sqe->opcode) {
-	case IORING_OP_READ:
-	case IORING_OP_READ_FIXED:
-		world_busy(disk_latency_ns());
-		return disk_execute(sqe);
-	default:
-		return -EOPNOTSUPP;
+	if (sqe->opcode == PIN_FALLBACK_CANCELLED) {
+		return -ECANCELED;
 	}
+	world_busy(disk_latency_ns());
+	return disk_execute(sqe);
 }

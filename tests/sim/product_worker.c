@@ -5,11 +5,16 @@
  */
 #include "tests/sim/product.h"
 #include "runtime/base/check.h"
+#include "runtime/core/fault.h"
+#include "runtime/core/flight.h"
 #include "runtime/core/io.h"
 #include "runtime/core/park.h"
+#include "runtime/core/relief.h"
 #include "runtime/core/search.h"
+#include "runtime/core/sentry.h"
 #include "runtime/core/spawn.h"
 #include "runtime/core/step.h"
+#include "runtime/core/supply.h"
 #include "runtime/core/timer.h"
 #include "runtime/core/wake.h"
 #include "runtime/core/worker.h"
@@ -52,17 +57,29 @@ static uint32_t pop_shared(struct pin_injector *injector, uint32_t share_count, 
 
 #define pin_parker_notify(...) \
 	(defect_strikes(DEFECT_WAKE_SKIPPED, 8) ? false : pin_parker_notify(__VA_ARGS__))
-#define pin_injector_is_empty(...) \
-	(defect_is(DEFECT_NO_RECHECK) || pin_injector_is_empty(__VA_ARGS__))
+#define pin_supply_has_own_lanes(...) \
+	(!defect_is(DEFECT_NO_RECHECK) && pin_supply_has_own_lanes(__VA_ARGS__))
 #define pin_injector_pop pop_shared
 #define pin_request_complete(...) \
 	(defect_strikes(DEFECT_COMPLETION_LOST, 16) ? NULL : pin_request_complete(__VA_ARGS__))
 #define pin_ring_prepare_wait(...) \
 	(defect_is(DEFECT_DOORBELL_NOT_ARMED) ? (void)0 : pin_ring_prepare_wait(__VA_ARGS__))
 #define pin_ring_fini(...) (defect_is(DEFECT_RING_LEAKS) ? (void)0 : pin_ring_fini(__VA_ARGS__))
+#define pin_sentry_note_kept(...) \
+	(defect_is(DEFECT_SENTRY_UNTOLD) ? (void)0 : pin_sentry_note_kept(__VA_ARGS__))
 #define pin_ring_init init_ring
 #define pin_meter_add(counter, amount) (pin_meter_add)(counter, counted(#counter, amount))
 
+#include "runtime/core/flight.c"
+
+#define pin_flight_take(...) \
+	(defect_strikes(DEFECT_MESSAGE_LOST, 8) ? (void)0 : pin_flight_take(__VA_ARGS__))
+#define pin_timers_next_ns(wheel) \
+	(defect_is(DEFECT_DEADLINE_NOT_AWAITED) && (wheel) == &worker->deadlines \
+			? PIN_NO_DEADLINE \
+			: pin_timers_next_ns(wheel))
+
+#include "runtime/core/fault.c"
 #include "runtime/core/io.c"
 #include "runtime/core/park.c"
 #include "runtime/core/spawn.c"

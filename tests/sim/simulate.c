@@ -70,14 +70,19 @@ struct twin {
 static const struct twin twins[] = {
 	{DEFECT_WAKE_SKIPPED, "wake_skipped", "wakes", "sleeps beside", 200},
 	{DEFECT_NO_RECHECK, "no_recheck", "wakes", "sleeps beside", 2000},
-	{DEFECT_COMPLETION_LOST, "completion_lost", "reads", "nothing will ever happen", 200},
+	{DEFECT_COMPLETION_LOST, "completion_lost", "reads", "has waited", 200},
 	{DEFECT_TASK_TWICE, "task_twice", "trees", "not due", 200},
-	{DEFECT_SHORT_READ_TAKEN, "short_read_taken", "reads", "bytes ends with", 200},
+	{DEFECT_SHORT_READ_TAKEN, "short_read_taken", "reads", "ends with", 200},
 	{DEFECT_DOORBELL_NOT_ARMED, "doorbell_not_armed", "reads", "sleeps beside", 1000},
 	{DEFECT_SHARED_QUEUE_STARVES, "shared_queue_starves", "saturation", "has waited", 200},
 	{DEFECT_CREDIT_UNBOUNDED, "credit_unbounded", "queues", "completion queue of", 200},
 	{DEFECT_COMPLETION_MISCOUNTED, "completion_miscounted", "reads", "requests_completed", 200},
 	{DEFECT_RING_LEAKS, "ring_leaks", "wakes", "is_open", 200},
+	{DEFECT_SENTRY_UNTOLD, "sentry_untold", "blocked", "has waited", 200},
+	{DEFECT_SENTRY_BLIND, "sentry_blind", "blocked", "has waited", 200},
+	{DEFECT_MESSAGE_LOST, "message_lost", "requests", "nothing will ever happen", 200},
+	{DEFECT_DEADLINE_NOT_AWAITED, "deadline_not_awaited", "deadlines",
+		"nothing will ever happen", 200},
 };
 
 _Static_assert(PIN_ARRAY_COUNT(twins) == DEFECT_COUNT - 1, "each defect has a twin");

@@ -101,10 +101,18 @@ static bool has_stalled_thread(void)
 
 static void check_sleeper(uint32_t thread, const struct pin_worker *worker)
 {
-	const struct pin_injector *injector = &worker->shared->injector;
+	const struct pin_shared *shared = worker->shared;
 
-	if (injector->length.value > 0 || injector->newcomers.value != 0) {
-		world_fail("worker %u sleeps beside tasks in the shared queue", worker->index);
+	for (uint32_t lane = 0; lane < PIN_LANES; lane++) {
+		const struct pin_injector *injector = lane == PINION_LANE_NORMAL
+			? &shared->injector
+			: &shared->lanes[lane].injector;
+
+		if (pin_worker_serves(worker, lane) &&
+			(injector->length.value > 0 || injector->newcomers.value != 0)) {
+			world_fail("worker %u sleeps beside tasks in the shared queue of lane %u",
+				worker->index, lane);
+		}
 	}
 	if (world_thread_state(thread) == WORLD_FUTEX && worker->ring.is_initialised &&
 		!worker->ring.is_fallback && device_unseen_count(&worker->ring.uring) > 0) {

@@ -14,6 +14,7 @@
 #include <pinion/pinion.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum {
 	SMALL_BUFFERS = 4,
@@ -37,8 +38,10 @@ struct entry {
 	/* A read's memory: of the worker's pool, or its own. */
 	struct pinion_buffer buffer;
 	bool has_buffer;
-	uint32_t worker_index;
-	uint8_t *own_bytes;
+	uint32_t worker_index; /* that it was submitted on; UINT32_MAX: any */
+	bool was_cancelled;
+	struct pinion_file opened;
+	struct statx status;
 };
 
 static struct entry entries[WORKLOAD_TASKS_MAX];
@@ -49,6 +52,7 @@ static struct load {
 	struct pinion_file file;
 	uint32_t entry_count;
 	bool is_stopping;
+	bool cancels_all; /* a request that cancels others was submitted */
 	uint32_t first_outside_thread;
 	/* The books. */
 	uint64_t spawned;
@@ -146,6 +150,14 @@ static void burn(const struct sim_program *program)
 	}
 }
 
+/* With what was spawned before still in the worker's own queues. */
+static void hold(const struct sim_program *program)
+{
+	if (program->hold_us > 0) {
+		world_busy((uint64_t)program->hold_us * 1000);
+	}
+}
+
 static int run_task(struct pinion_task *task)
 {
 	struct entry *entry = entry_of(task);
@@ -165,6 +177,7 @@ static int run_task(struct pinion_task *task)
 		start_reads(entry);
 	} else {
 		spawn_children(program);
+		hold(program);
 	}
 	if (world_random(16) == 0) {
 		load.failed++;
@@ -206,33 +219,129 @@ static void give_memory_back(struct entry *read)
 	}
 }
 
+static uint16_t choose_op(const struct sim_program *program)
+{
+	static const uint16_t others[] = {PINION_OP_FSYNC, PINION_OP_FDATASYNC, PINION_OP_ALLOCATE,
+		PINION_OP_OPEN, PINION_OP_STATX, PINION_OP_CLOSE, PINION_OP_NOP, PINION_OP_TIMEOUT,
+		PINION_OP_CANCEL};
+	uint64_t share;
+
+	/* Nothing is drawn for what is not asked for. */
+	if (program->write_percent + program->other_percent == 0) {
+		return PINION_OP_READ;
+	}
+	share = world_random(100);
+	if (share < program->write_percent) {
+		return PINION_OP_WRITE;
+	}
+	return share < program->write_percent + program->other_percent
+		? others[world_random(PIN_ARRAY_COUNT(others))]
+		: PINION_OP_READ;
+}
+
+static void shape_range(struct entry *read)
+{
+	uint64_t blocks = read->program->read_bytes / DISK_BLOCK_BYTES;
+	struct pinion_request *request = &read->request;
+	uint64_t places = DISK_FILE_BYTES / DISK_BLOCK_BYTES;
+
+	request->length_bytes = (1 + world_random(blocks)) * DISK_BLOCK_BYTES;
+	/* Some reads lie across the end of the file, none behind it. */
+	if (request->op != PINION_OP_READ) {
+		places -= request->length_bytes / DISK_BLOCK_BYTES;
+	}
+	request->offset_bytes = world_random(places) * DISK_BLOCK_BYTES;
+}
+
+/* What it does; its memory and its runtime come later. */
+static void shape(struct entry *read)
+{
+	const struct sim_program *program = read->program;
+	struct pinion_request *request = &read->request;
+
+	request->op = choose_op(program);
+	request->file = &load.file;
+	shape_range(read);
+	if (request->op == PINION_OP_OPEN || request->op == PINION_OP_CLOSE) {
+		disk_open(&read->opened);
+		request->file = &read->opened;
+		request->path = "file";
+	}
+	request->status = &read->status;
+	if (request->op == PINION_OP_CANCEL) {
+		return;
+	}
+	if (request->op == PINION_OP_TIMEOUT ||
+		(program->deadline_percent > 0 && world_random(100) < program->deadline_percent)) {
+		request->deadline_ns =
+			world_now_ns() + world_random((uint64_t)program->deadline_us * 1000 + 1);
+	}
+}
+
+static void prepare_memory(const struct pinion_request *request)
+{
+	if (request->op == PINION_OP_WRITE) {
+		disk_fill(request->bytes, request->offset_bytes, (uint32_t)request->length_bytes);
+	} else {
+		memset(request->bytes, 0, (size_t)request->length_bytes);
+	}
+}
+
+/* Any request that there is, whatever has become of it. */
+static void cancel_any(void)
+{
+	struct entry *entry = &entries[world_random(load.entry_count)];
+	int rc;
+
+	if (entry->kind != KIND_READ || !entry->is_accepted) {
+		return;
+	}
+	/* It may end before the call returns. */
+	entry->was_cancelled = true;
+	rc = pinion_request_cancel(load.runtime, &entry->request);
+	world_event("cancels", number_of(entry), (uint64_t)(int64_t)rc);
+	WORLD_CHECK(rc == 0 || rc == -EALREADY);
+}
+
+static void after_submit(struct entry *read)
+{
+	const struct sim_program *program = read->program;
+
+	load.submitted++;
+	if (program->cancel_percent > 0 && world_random(100) < program->cancel_percent) {
+		read->was_cancelled = true;
+		(void)pinion_request_cancel(load.runtime, &read->request);
+	}
+}
+
 /* 0, -EAGAIN or -ESHUTDOWN; the read is gone unless accepted. */
 static int start_read(struct entry *parent)
 {
 	struct entry *read = new_entry(KIND_READ, parent->program);
-	uint64_t blocks = parent->program->read_bytes / DISK_BLOCK_BYTES;
 	int rc;
 
 	read->parent = parent;
-	take_memory(read);
-	read->request.file = &load.file;
-	read->request.length_bytes = (uint32_t)(1 + world_random(blocks)) * DISK_BLOCK_BYTES;
-	/* Some lie across the end of the file, none behind it. */
-	read->request.offset_bytes =
-		world_random(DISK_FILE_BYTES / DISK_BLOCK_BYTES) * DISK_BLOCK_BYTES;
-	memset(read->request.bytes, 0, read->request.length_bytes);
+	shape(read);
 	read->is_accepted = true;
-	rc = pinion_read_submit(load.runtime, &read->request);
-	world_event("submits a read", number_of(read), (uint64_t)(int64_t)rc);
+	if (read->request.op == PINION_OP_CANCEL) {
+		/* It ends on another worker, so it must not have a buffer. */
+		read->worker_index = UINT32_MAX;
+		load.cancels_all = true;
+	} else {
+		take_memory(read);
+		prepare_memory(&read->request);
+	}
+	rc = pinion_request_submit(load.runtime, &read->request);
+	world_event("submits a request", number_of(read), (uint64_t)(int64_t)rc);
 	if (rc == 0) {
-		load.submitted++;
+		after_submit(read);
 		return 0;
 	}
 	give_memory_back(read);
 	load.entry_count -= read == &entries[load.entry_count - 1] ? 1 : 0;
 	read->is_accepted = false;
 	if (rc != -EAGAIN && rc != -ESHUTDOWN) {
-		world_fail("submitting a read returns %d", rc);
+		world_fail("submitting a request returns %d", rc);
 	}
 	return rc;
 }
@@ -259,24 +368,51 @@ static void start_reads(struct entry *entry)
 	}
 }
 
-static void check_result(const struct entry *read)
+/* What it did, when it says that it went well. */
+static bool is_done_right(const struct entry *read)
 {
 	const struct pinion_request *request = &read->request;
 	uint64_t left = DISK_FILE_BYTES - request->offset_bytes;
-	uint32_t expected = request->length_bytes < left ? request->length_bytes : (uint32_t)left;
-	int32_t result = request->result;
+	uint32_t expected = (uint32_t)(request->length_bytes < left ? request->length_bytes : left);
 
-	if (result == (int32_t)expected) {
-		if (!disk_holds(request->bytes, request->offset_bytes, expected)) {
-			world_fail("read %u got other bytes than the file's", number_of(read));
-		}
-		return;
+	switch (request->op) {
+	case PINION_OP_READ:
+		return request->result == (int32_t)expected &&
+			disk_holds(request->bytes, request->offset_bytes, expected);
+	case PINION_OP_WRITE:
+		return request->result == (int32_t)expected &&
+			disk_was_written(request->offset_bytes, expected);
+	case PINION_OP_CANCEL:
+		return request->result >= 0;
+	case PINION_OP_CLOSE:
+		return request->result == 0 && read->opened.fd == -1;
+	case PINION_OP_STATX:
+		return request->result == 0 && read->status.stx_size == DISK_FILE_BYTES;
+	default:
+		return request->result == 0;
 	}
+}
+
+static void check_result(const struct entry *read)
+{
+	const struct pinion_request *request = &read->request;
+	int32_t result = request->result;
+	bool may_cancel = load.is_stopping || load.cancels_all || read->was_cancelled;
+
 	if ((result == -EIO && load.test->faults.io_error > 0) ||
-		(result == -ECANCELED && load.is_stopping)) {
+		(result == -ECANCELED && may_cancel) ||
+		(result == -ETIME && request->deadline_ns != 0 &&
+			world_now_ns() >= request->deadline_ns) ||
+		/* A close that is interrupted is over. */
+		(result == -EINTR && request->op == PINION_OP_CLOSE) ||
+		(result == -EAGAIN && request->op == PINION_OP_CLOSE)) {
 		return;
 	}
-	world_fail("read %u of %u bytes ends with %d", number_of(read), expected, result);
+	if (!is_done_right(read)) {
+		world_fail("request %u of %u bytes at %u ends with %d, operation %u",
+			number_of(read), (uint32_t)request->length_bytes,
+			(uint32_t)request->offset_bytes, result, request->op);
+	}
 }
 
 static int run_read(struct pinion_task *task)
@@ -287,10 +423,14 @@ static int run_read(struct pinion_task *task)
 	enter(read, "has read");
 	load.run++;
 	check_result(read);
-	if (pinion_worker_index(load.runtime) != (int)read->worker_index) {
+	if (read->worker_index != UINT32_MAX &&
+		pinion_worker_index(load.runtime) != (int)read->worker_index) {
 		world_fail("read %u ends on another worker", number_of(read));
 	}
 	give_memory_back(read);
+	if (parent == NULL) {
+		return 0;
+	}
 	parent->reads_left--;
 	if (parent->reads_left == 0) {
 		spawn_children(parent->program);
@@ -320,6 +460,30 @@ void workload_request_completes(uint64_t user_data)
 
 /* ---- threads and the end ---- */
 
+static bool submit_from_outside(const struct sim_program *program)
+{
+	struct entry *read = new_entry(KIND_READ, program);
+	int rc;
+
+	read->worker_index = UINT32_MAX;
+	read->request.bytes = own_memory[number_of(read)];
+	shape(read);
+	prepare_memory(&read->request);
+	read->is_accepted = true; /* it may be entered before the call returns */
+	load.cancels_all |= read->request.op == PINION_OP_CANCEL;
+	rc = pinion_request_submit(load.runtime, &read->request);
+	world_event("submits from outside", number_of(read), (uint64_t)(int64_t)rc);
+	if (rc == 0) {
+		after_submit(read);
+		return true;
+	}
+	if (rc != -ESHUTDOWN || read->is_entered) {
+		world_fail("submitting from outside returns %d", rc);
+	}
+	read->is_accepted = false;
+	return false;
+}
+
 static void *spawn_from_outside(void *arg)
 {
 	const struct sim_source *source = arg;
@@ -328,6 +492,16 @@ static void *spawn_from_outside(void *arg)
 		if (!spawn(new_entry(KIND_TASK, source->program), world_random(2) == 0)) {
 			break;
 		}
+		world_busy(world_random((uint64_t)source->pause_us * 1000));
+	}
+	for (uint32_t i = 0; i < source->requests; i++) {
+		if (!submit_from_outside(source->program)) {
+			break;
+		}
+		world_busy(world_random((uint64_t)source->pause_us * 1000));
+	}
+	for (uint32_t i = 0; i < source->cancels && load.entry_count > 0; i++) {
+		cancel_any();
 		world_busy(world_random((uint64_t)source->pause_us * 1000));
 	}
 	return NULL;
@@ -369,6 +543,9 @@ static bool create(void)
 	config.small_buffer_bytes = READ_BYTES_MAX;
 	config.small_buffer_count = SMALL_BUFFERS;
 	config.io_level = PINION_IO_AUTO;
+	if (test->task_ns > 0) {
+		config.task_ns = test->task_ns;
+	}
 	rc = pinion_runtime_create(&config, &load.runtime);
 	world_event("creates a runtime", (uint64_t)(int64_t)rc, test->workers);
 	if (rc != 0 && test->faults.no_thread == 0) {
@@ -401,7 +578,6 @@ void workload_run(void)
 	if (!create()) {
 		goto done;
 	}
-	load.first_outside_thread = world_thread_count();
 	for (uint32_t i = 0; i < test->source_count; i++) {
 		threads[i] = world_thread_start(
 			names[i], spawn_from_outside, (void *)(uintptr_t)&test->sources[i]);
@@ -420,5 +596,5 @@ done:
 
 bool workload_is_worker(uint32_t thread)
 {
-	return thread > 0 && (load.first_outside_thread == 0 || thread < load.first_outside_thread);
+	return thread > 0 && thread <= load.test->workers;
 }

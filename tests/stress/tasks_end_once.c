@@ -296,15 +296,16 @@ static void start(struct random_source *source, uint32_t run)
 	config.interval_min = choose(source, 1, 8);
 	config.park_timeout_us = choose(source, 0, 1000);
 	config.wake_policy = (uint32_t)random_below(source, 3);
+	config.sentry_us = choose(source, 20, 10000);
 	rc = pinion_runtime_create(&config, &runtime);
 	if (rc != 0) {
 		printf("pinion_runtime_create: expected 0, got %d: %s\n", rc, runtimes_log);
 		exit(1);
 	}
 	printf("run %u: %u workers, queue_order %u of %u, lifo_polls %u, spin_iters %u, "
-	       "wake_policy %u, park_timeout_us %u\n",
+	       "wake_policy %u, park_timeout_us %u, sentry_us %u\n",
 		run, worker_count, config.queue_order, config.queue_tasks, config.lifo_polls,
-		config.spin_iters, config.wake_policy, config.park_timeout_us);
+		config.spin_iters, config.wake_policy, config.park_timeout_us, config.sentry_us);
 	fflush(stdout);
 }
 

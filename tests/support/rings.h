@@ -6,10 +6,12 @@
 #ifndef PIN_TESTS_SUPPORT_RINGS_H
 #define PIN_TESTS_SUPPORT_RINGS_H
 
+#include "runtime/host/level.h"
 #include "runtime/io/ring.h"
 #include "tests/support/expect.h"
 
 #include <errno.h>
+#include <pinion/config.h>
 
 static struct pin_kernel rings_kernel;
 static struct pin_meter rings_meter;
@@ -32,10 +34,21 @@ static inline void rings_deliver(void *arg, uint64_t user_data, int32_t result)
 	delivered->failed_count += result < 0 ? 1 : 0;
 }
 
-/* Exits with 77 where the kernel has no rings at all. */
+/*
+ * Exits with 77 where the kernel has no rings at all, or `make check-levels`
+ * says that there are none.
+ */
 static inline void rings_require(void)
 {
+	struct pinion_config told;
+
 	pin_kernel_probe(&rings_kernel);
+	pinion_config_init(&told);
+	expect_number("environment", 0, pinion_config_from_env(&told));
+	expect_number("level", 0, pin_level_apply(&rings_kernel, told.io_level, told.io_without));
+	if (told.io_level == PINION_IO_FALLBACK) {
+		rings_kernel.ring_error = -EOPNOTSUPP;
+	}
 	if (rings_kernel.ring_error != 0) {
 		printf("skipped: no io_uring here (errno %d)\n", -rings_kernel.ring_error);
 		exit(EXPECT_SKIPPED);
@@ -71,6 +84,15 @@ static inline void rings_await(
 		pin_ring_prepare_wait(ring);
 		pin_ring_wait(ring, PIN_NO_DEADLINE);
 	}
+}
+
+/* Steps of the set-up flags that are left, from the one rings begin with. */
+static inline int rings_step_count(void)
+{
+	if (rings_kernel.has_defer_taskrun) {
+		return 3;
+	}
+	return rings_kernel.has_coop_taskrun ? 2 : 1;
 }
 
 /* An entry that does nothing and completes with 0. */

@@ -31,14 +31,43 @@ static inline void runtimes_note(void *arg, enum pinion_log_level level, const c
 	pthread_mutex_unlock(&runtimes_log_lock);
 }
 
+/*
+ * What `make check-levels` says by PINION_IO_LEVEL and PINION_IO_WITHOUT takes
+ * the place of all but the fallback.
+ */
+static inline void runtimes_limit(struct pinion_config *config)
+{
+	struct pinion_config told;
+
+	pinion_config_init(&told);
+	if (config->io_level == PINION_IO_FALLBACK || pinion_config_from_env(&told) != 0) {
+		return;
+	}
+	if (config->io_level == PINION_IO_AUTO || told.io_level > PINION_IO_RING) {
+		config->io_level = told.io_level;
+	}
+	config->io_without = told.io_without;
+}
+
+/* For tests that are about the choice itself. */
+static inline void runtimes_own_level(void)
+{
+	unsetenv("PINION_IO_LEVEL");
+	unsetenv("PINION_IO_WITHOUT");
+}
+
 /* Few and small buffers, so that starting costs little. */
 static inline void runtimes_config(
 	struct pinion_config *config, uint32_t worker_count, uint32_t io_level)
 {
 	pinion_config_init(config);
+	/* Another runtime may be there, and say something. */
+	pthread_mutex_lock(&runtimes_log_lock);
 	runtimes_log[0] = '\0';
+	pthread_mutex_unlock(&runtimes_log_lock);
 	config->worker_count = worker_count;
 	config->io_level = io_level;
+	runtimes_limit(config);
 	config->buffer_bytes = 64 << 10;
 	config->buffer_count = 4;
 	config->small_buffer_bytes = 4096;

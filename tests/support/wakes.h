@@ -65,8 +65,8 @@ static inline void wakes_watch(struct pinion_runtime *runtime)
 	expect_number("spawn", 0, pinion_spawn(runtime, &task));
 	tasks_await(&wakes_found, 1);
 	shared = (const struct pin_shared *)(uintptr_t)pin_load_acquire_u64(&wakes_shared);
-	while (pin_idle_count(&shared->parked[PIN_PARKED_FUTEX]) +
-			pin_idle_count(&shared->parked[PIN_PARKED_RING]) <
+	while (pin_idle_count(&shared->tiers[0].parked[PIN_PARKED_FUTEX]) +
+			pin_idle_count(&shared->tiers[0].parked[PIN_PARKED_RING]) <
 		shared->worker_count) {
 		pin_host_linux.yield();
 	}

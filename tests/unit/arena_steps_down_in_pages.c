@@ -1,21 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: an arena is aligned to 2 MiB, writable, at least as large as asked, on
- * the best pages that can be had, and says which; what cannot be had is told.
- * Method: copies of the host whose map() refuses the first kinds, counts what
- * is mapped, and keeps the kinds it was asked for.
+ * the best pages that can be had, and says which, as the kernel gave them and
+ * not as it promised; what cannot be had is told. W2, BP-49, C21.
+ * Method: copies of the host whose map() refuses the first kinds, keeps no
+ * promise, or gives pages that end the process when they are touched; a child
+ * for whom the kernel makes no huge pages; and counts of what is mapped.
  */
 #include "runtime/base/base.h"
+#include "runtime/host/pages.h"
 #include "runtime/memory/arena.h"
-#include "tests/support/expect.h"
+#include "tests/support/child.h"
 
 #include <errno.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 
 static enum pin_page_kind best_kind; /* what map() grants at best */
 static bool refuses_all;
 static int mapped_count;
 static size_t unmapped_bytes;
 static char message[512];
+static bool can_have_huge; /* transparent ones */
+static bool can_collapse;
+static bool is_huge_unasked; /* transparent_hugepage/enabled is "always" */
 
 static void *map_some(size_t bytes, enum pin_page_kind kind)
 {
@@ -46,10 +54,11 @@ static void keep_message(void *arg, enum pinion_log_level level, const char *tex
 static void check_kind(const struct pin_host *host, const struct pin_log *log, size_t bytes,
 	enum pin_page_kind best, enum pin_page_kind expected)
 {
+	struct pin_arena_options options = {.bytes = bytes};
 	struct pin_arena arena;
 
 	best_kind = best;
-	if (!expect_number("init", 0, pin_arena_init(&arena, host, bytes, 0, log))) {
+	if (!expect_number("init", 0, pin_arena_init(&arena, host, &options, log))) {
 		return;
 	}
 	expect_number("alignment", 0, (long long)((uintptr_t)arena.memory % PIN_HUGE_PAGE_BYTES));
@@ -59,9 +68,13 @@ static void check_kind(const struct pin_host *host, const struct pin_log *log, s
 	if (expected != PIN_PAGES_HUGETLB) {
 		expect_number("kind", expected, arena.page_kind);
 	}
-	expect_number("page bytes",
-		arena.page_kind == PIN_PAGES_SMALL ? PIN_PAGE_BYTES : PIN_HUGE_PAGE_BYTES,
-		pin_arena_page_bytes(&arena));
+	if (arena.page_kind == PIN_PAGES_SMALL && !is_huge_unasked) {
+		expect_number("page bytes", PIN_PAGE_BYTES, pin_arena_page_bytes(&arena));
+		expect_number("huge bytes", 0, (long long)arena.huge_bytes);
+	} else if (can_have_huge) {
+		expect_number("page bytes", PIN_HUGE_PAGE_BYTES, pin_arena_page_bytes(&arena));
+		expect_number("huge bytes", (long long)arena.bytes, (long long)arena.huge_bytes);
+	}
 	arena.memory[0] = 1;
 	arena.memory[arena.bytes - 1] = 1;
 	bytes = arena.bytes;
@@ -70,15 +83,170 @@ static void check_kind(const struct pin_host *host, const struct pin_log *log, s
 	pin_arena_fini(&arena);
 }
 
+static size_t count_huge(const void *memory, size_t bytes)
+{
+	size_t huge_bytes = 0;
+
+	expect_number("the kernel tells of its pages", 0,
+		pin_pages_count_huge(memory, bytes, &huge_bytes));
+	return huge_bytes;
+}
+
+/* What this machine can do, by the calls themselves. */
+static void find_abilities(void)
+{
+	uint8_t *memory = pin_host_linux.map(PIN_HUGE_PAGE_BYTES, PIN_PAGES_SMALL);
+
+	expect_ready("map", memory != NULL);
+	memset(memory, 1, PIN_HUGE_PAGE_BYTES);
+	is_huge_unasked = count_huge(memory, PIN_HUGE_PAGE_BYTES) > 0;
+	can_collapse = pin_pages_collapse(memory, PIN_HUGE_PAGE_BYTES) == 0;
+	pin_host_linux.unmap(memory, PIN_HUGE_PAGE_BYTES);
+	memory = pin_host_linux.map(PIN_HUGE_PAGE_BYTES, PIN_PAGES_THP);
+	if (memory != NULL) {
+		memset(memory, 1, PIN_HUGE_PAGE_BYTES);
+		can_have_huge = count_huge(memory, PIN_HUGE_PAGE_BYTES) > 0;
+		pin_host_linux.unmap(memory, PIN_HUGE_PAGE_BYTES);
+	}
+}
+
+/* Huge pages are promised, and small ones given. */
+static void *map_broken_promise(size_t bytes, enum pin_page_kind kind)
+{
+	return kind == PIN_PAGES_THP ? pin_host_linux.map(bytes, PIN_PAGES_SMALL) : NULL;
+}
+
+static void check_collapse(struct pin_host host, const struct pin_log *log)
+{
+	struct pin_arena_options options = {.bytes = 3 * PIN_HUGE_PAGE_BYTES};
+	struct pin_arena arena;
+
+	host.map = map_broken_promise;
+	host.unmap = pin_host_linux.unmap;
+	if (!can_collapse) {
+		return;
+	}
+	expect_number("a broken promise", 0, pin_arena_init(&arena, &host, &options, log));
+	expect_number("is mended while warm", (long long)arena.bytes, (long long)arena.huge_bytes);
+	expect_number("which is true", (long long)arena.bytes,
+		(long long)count_huge(arena.memory, arena.bytes));
+	pin_arena_fini(&arena);
+}
+
+/* As huge pages that a cgroup withholds: mapped, and a signal when touched. */
+static void *map_hollow(size_t bytes, enum pin_page_kind kind)
+{
+	void *memory;
+	int fd;
+
+	if (kind != PIN_PAGES_HUGETLB) {
+		return pin_host_linux.map(bytes, kind);
+	}
+	fd = memfd_create("hollow", MFD_CLOEXEC);
+	expect_ready("memfd", fd >= 0);
+	memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+static int init_on_hollow(void *arg)
+{
+	struct pin_host host = pin_host_linux;
+	struct pin_arena_options options = {.bytes = PIN_HUGE_PAGE_BYTES};
+	struct pin_log log = {0};
+	struct pin_arena arena;
+
+	(void)arg;
+	host.map = map_hollow;
+	expect_number("init", 0, pin_arena_init(&arena, &host, &options, &log));
+	expect_true("the next kind is taken", arena.page_kind > PIN_PAGES_HUGETLB);
+	memset(arena.memory, 1, arena.bytes);
+	pin_arena_fini(&arena);
+	return expect_status();
+}
+
+static int init_without_huge(void *arg)
+{
+	struct pin_arena_options options = {.bytes = 2 * PIN_HUGE_PAGE_BYTES};
+	struct pin_log log = {0};
+	struct pin_host host = pin_host_linux;
+	struct pin_arena arena;
+
+	(void)arg;
+	host.map = map_some;
+	best_kind = PIN_PAGES_THP;
+	if (prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) != 0) {
+		printf("skipped: huge pages cannot be forbidden here\n");
+		return EXPECT_SKIPPED;
+	}
+	expect_number("init", 0, pin_arena_init(&arena, &host, &options, &log));
+	expect_number("asked for as", PIN_PAGES_THP, arena.page_kind);
+	expect_number("and yet no huge page", 0, (long long)arena.huge_bytes);
+	expect_true("which is known", !arena.has_unknown_pages);
+	expect_number("page bytes", PIN_PAGE_BYTES, pin_arena_page_bytes(&arena));
+	pin_arena_fini(&arena);
+	return expect_status();
+}
+
+/* BP-48, DONTFORK: a child's copy would take pages away under a read. */
+static int look_from_child(void *arg)
+{
+	const struct pin_arena *arena = arg;
+	unsigned char resident;
+
+	for (size_t i = 0; i < arena->bytes; i += PIN_PAGE_BYTES) {
+		expect_number("a page of the arena in a child", -1,
+			mincore(arena->memory + i, PIN_PAGE_BYTES, &resident));
+		expect_number("and why not", ENOMEM, errno);
+	}
+	return expect_status();
+}
+
+/* ThreadSanitizer maps memory of its own into a child, which may lie there. */
+#ifdef __SANITIZE_THREAD__
+static const bool can_look_from_child = false;
+#else
+static const bool can_look_from_child = true;
+#endif
+
+static void check_fork(const struct pin_host *host, const struct pin_log *log)
+{
+	for (int kind = PIN_PAGES_THP; kind <= PIN_PAGES_SMALL && can_look_from_child; kind++) {
+		struct pin_arena_options options = {.bytes = PIN_HUGE_PAGE_BYTES};
+		struct pin_arena arena;
+
+		best_kind = (enum pin_page_kind)kind;
+		expect_number("init", 0, pin_arena_init(&arena, host, &options, log));
+		expect_number("a child's look", 0,
+			child_code(child_run(look_from_child, &arena, NULL, 0)));
+		pin_arena_fini(&arena);
+	}
+}
+
+static void check_child(const char *what, int (*body)(void *))
+{
+	int code = child_code(child_run(body, NULL, NULL, 0));
+
+	if (code != EXPECT_SKIPPED) {
+		expect_number(what, 0, code);
+	}
+}
+
 int main(void)
 {
 	struct pin_host host = pin_host_linux;
 	struct pin_log log = {.fn = keep_message};
+	struct pin_arena_options options = {.bytes = 3 * PIN_HUGE_PAGE_BYTES};
 	struct pin_arena arena = {0};
 	void *thp = pin_host_linux.map(PIN_HUGE_PAGE_BYTES, PIN_PAGES_THP);
 
+	find_abilities();
+	check_collapse(host, &log);
+	check_child("huge pages that cannot be touched", init_on_hollow);
+	check_child("a process without huge pages", init_without_huge);
 	host.map = map_some;
 	host.unmap = count_unmap;
+	check_fork(&host, &log);
 	check_kind(&host, &log, 1, PIN_PAGES_HUGETLB, PIN_PAGES_HUGETLB);
 	check_kind(&host, &log, PIN_HUGE_PAGE_BYTES + 1, PIN_PAGES_THP,
 		thp != NULL ? PIN_PAGES_THP : PIN_PAGES_SMALL);
@@ -88,8 +256,8 @@ int main(void)
 	}
 
 	refuses_all = true;
-	expect_number("init without memory", -ENOMEM,
-		pin_arena_init(&arena, &host, 3 * PIN_HUGE_PAGE_BYTES, 0, &log));
+	expect_number(
+		"init without memory", -ENOMEM, pin_arena_init(&arena, &host, &options, &log));
 	expect_true("the message names the size", strstr(message, "6 MiB") != NULL);
 	pin_arena_fini(&arena);
 	expect_number("mappings left", 0, mapped_count);

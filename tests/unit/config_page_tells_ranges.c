@@ -150,6 +150,9 @@ int main(void)
 {
 	read_rows();
 	for (size_t i = 0; i < row_count; i++) {
+		unsetenv(rows[i].variable);
+	}
+	for (size_t i = 0; i < row_count; i++) {
 		uint64_t min;
 		uint64_t max;
 

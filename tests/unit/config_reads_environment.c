@@ -13,13 +13,15 @@ struct variable {
 	const char *name;
 	const char *text;
 	size_t offset;
-	uint32_t expected; /* BAD: refused */
+	size_t bytes;
+	uint64_t expected; /* BAD: refused */
 };
 
-#define BAD UINT32_MAX
+#define BAD UINT64_MAX
 #define VARIABLE(name, text, field, expected) \
 	{ \
-		name, text, offsetof(struct pinion_config, field), expected \
+		name, text, offsetof(struct pinion_config, field), \
+			sizeof(((struct pinion_config *)0)->field), expected \
 	}
 
 static const struct variable variables[] = {
@@ -41,9 +43,29 @@ static const struct variable variables[] = {
 	VARIABLE("PINION_IO_LEVEL", "auto", io_level, PINION_IO_AUTO),
 	VARIABLE("PINION_IO_LEVEL", "fallback", io_level, PINION_IO_FALLBACK),
 	VARIABLE("PINION_IO_LEVEL", "ring", io_level, PINION_IO_RING),
+	VARIABLE("PINION_IO_LEVEL", "ring-basic", io_level, PINION_IO_RING_BASIC),
+	VARIABLE("PINION_IO_LEVEL", "ring-coop", io_level, PINION_IO_RING_COOP),
+	VARIABLE("PINION_IO_LEVEL", "ring-defer", io_level, PINION_IO_RING_DEFER),
+	VARIABLE("PINION_IO_LEVEL", "ring-message", io_level, PINION_IO_RING_MESSAGE),
+	VARIABLE("PINION_IO_LEVEL", "ring-", io_level, BAD),
 	VARIABLE("PINION_IO_LEVEL", "Ring", io_level, BAD),
 	VARIABLE("PINION_IO_LEVEL", "1", io_level, BAD),
 	VARIABLE("PINION_IO_LEVEL", "uring", io_level, BAD),
+	VARIABLE("PINION_LANE_FLOOR", "0", lane_floor, 0),
+	VARIABLE("PINION_LANE_FLOOR", "65536", lane_floor, BAD),
+	VARIABLE("PINION_LOW_MAX_WAIT_MS", "5000", low_max_wait_ms, 5000),
+	VARIABLE("PINION_LOW_MAX_WAIT_MS", "86400001", low_max_wait_ms, BAD),
+	VARIABLE("PINION_ASSIST", "off", assist, PINION_ASSIST_OFF),
+	VARIABLE("PINION_ASSIST", "idle", assist, PINION_ASSIST_IDLE),
+	VARIABLE("PINION_ASSIST", "always", assist, BAD),
+	VARIABLE("PINION_ASSIST_RESERVE", "2", assist_reserve, 2),
+	VARIABLE("PINION_ASSIST_RESERVE", "4097", assist_reserve, BAD),
+	VARIABLE("PINION_HIGH_WARN_DEPTH", "0", high_warn_depth, 0),
+	VARIABLE("PINION_HIGH_WARN_DEPTH", "4294967296", high_warn_depth, BAD),
+	VARIABLE("PINION_NORMAL_WARN_DEPTH", "7", normal_warn_depth, 7),
+	VARIABLE("PINION_NORMAL_WARN_DEPTH", "x", normal_warn_depth, BAD),
+	VARIABLE("PINION_LOW_WARN_DEPTH", "7", low_warn_depth, 7),
+	VARIABLE("PINION_LOW_WARN_DEPTH", "-7", low_warn_depth, BAD),
 	VARIABLE("PINION_SMT", "0", use_smt, 0),
 	VARIABLE("PINION_SMT", "1", use_smt, 1),
 	VARIABLE("PINION_SMT", "2", use_smt, BAD),
@@ -134,6 +156,48 @@ static const struct variable variables[] = {
 	VARIABLE("PINION_FAULT_POLICY", "ISOLATE", fault_policy, BAD),
 	VARIABLE("PINION_FAULT_POLICY", "isolate ", fault_policy, BAD),
 	VARIABLE("PINION_FAULT_POLICY", "ring", fault_policy, BAD),
+	VARIABLE("PINION_RING_SHARING", "own", ring_sharing, PINION_RING_OWN),
+	VARIABLE("PINION_RING_SHARING", "shared", ring_sharing, PINION_RING_SHARED),
+	VARIABLE("PINION_RING_SHARING", "1", ring_sharing, BAD),
+	VARIABLE("PINION_RING_SHARING", "shared ", ring_sharing, BAD),
+	VARIABLE("PINION_POOL_BYTES", "0", pool_bytes, 0),
+	VARIABLE("PINION_POOL_BYTES", "4096", pool_bytes, 4096),
+	VARIABLE("PINION_POOL_BYTES", "8589934592", pool_bytes, UINT64_C(8) << 30),
+	VARIABLE("PINION_POOL_BYTES", "68719476736", pool_bytes, UINT64_C(64) << 30),
+	VARIABLE("PINION_POOL_BYTES", "68719480832", pool_bytes, BAD),
+	VARIABLE("PINION_POOL_BYTES", "4097", pool_bytes, BAD),
+	VARIABLE("PINION_POOL_BYTES", "1G", pool_bytes, BAD),
+	VARIABLE("PINION_OVERFLOW", "ignore", overflow_policy, PINION_OVERFLOW_IGNORE),
+	VARIABLE("PINION_OVERFLOW", "report", overflow_policy, PINION_OVERFLOW_REPORT),
+	VARIABLE("PINION_OVERFLOW", "unwind", overflow_policy, PINION_OVERFLOW_UNWIND),
+	VARIABLE("PINION_OVERFLOW", "1", overflow_policy, BAD),
+	VARIABLE("PINION_TICK_INTERVAL_MS", "1", tick_interval_ms, 1),
+	VARIABLE("PINION_TICK_INTERVAL_MS", "3600000", tick_interval_ms, 3600000),
+	VARIABLE("PINION_TICK_INTERVAL_MS", "0", tick_interval_ms, BAD),
+	VARIABLE("PINION_TICK_INTERVAL_MS", "3600001", tick_interval_ms, BAD),
+	VARIABLE("PINION_TICK_INTERVAL_MS", "1s", tick_interval_ms, BAD),
+	VARIABLE("PINION_IO_WITHOUT", "nothing", io_without, 0),
+	VARIABLE("PINION_IO_WITHOUT", "ext-arg", io_without, PINION_IO_EXT_ARG),
+	VARIABLE("PINION_IO_WITHOUT", "openat", io_without, PINION_IO_OPENAT),
+	VARIABLE("PINION_IO_WITHOUT", "registered-buffers", io_without,
+		PINION_IO_REGISTERED_BUFFERS),
+	VARIABLE("PINION_IO_WITHOUT", "registered-ring", io_without, PINION_IO_REGISTERED_RING),
+	VARIABLE("PINION_IO_WITHOUT", "coop-taskrun", io_without, PINION_IO_COOP_TASKRUN),
+	VARIABLE("PINION_IO_WITHOUT", "single-issuer", io_without, PINION_IO_SINGLE_ISSUER),
+	VARIABLE("PINION_IO_WITHOUT", "defer-taskrun", io_without, PINION_IO_DEFER_TASKRUN),
+	VARIABLE("PINION_IO_WITHOUT", "statx-dioalign", io_without, PINION_IO_STATX_DIOALIGN),
+	VARIABLE("PINION_IO_WITHOUT", "cachestat", io_without, PINION_IO_CACHESTAT),
+	VARIABLE("PINION_IO_WITHOUT", "clone-buffers", io_without, PINION_IO_CLONE_BUFFERS),
+	VARIABLE("PINION_IO_WITHOUT", "send-msg-ring", io_without, PINION_IO_SEND_MSG_RING),
+	VARIABLE("PINION_IO_WITHOUT", "no-iowait", io_without, PINION_IO_NO_IOWAIT),
+	VARIABLE("PINION_IO_WITHOUT", "dontcache", io_without, PINION_IO_DONTCACHE),
+	VARIABLE("PINION_IO_WITHOUT", "no-iowait,ext-arg,nothing", io_without,
+		PINION_IO_NO_IOWAIT | PINION_IO_EXT_ARG),
+	VARIABLE("PINION_IO_WITHOUT", "no-iowait,", io_without, BAD),
+	VARIABLE("PINION_IO_WITHOUT", ",no-iowait", io_without, BAD),
+	VARIABLE("PINION_IO_WITHOUT", "no-iowait ext-arg", io_without, BAD),
+	VARIABLE("PINION_IO_WITHOUT", "no-iowai", io_without, BAD),
+	VARIABLE("PINION_IO_WITHOUT", "1", io_without, BAD),
 };
 
 static void clear(void)
@@ -151,14 +215,14 @@ static void check(const struct variable *variable)
 
 	runtimes_config(&config, 3, PINION_IO_AUTO);
 	/* A value no variable below says, so that each is seen to write. */
-	memset((uint8_t *)&config + variable->offset, 0x5a, sizeof(uint32_t));
+	memset((uint8_t *)&config + variable->offset, 0x5a, variable->bytes);
 	wanted = config;
 	snprintf(what, sizeof(what), "%s=%s", variable->name, variable->text);
 	clear();
 	setenv(variable->name, variable->text, 1);
 	if (variable->expected != BAD) {
-		memcpy((uint8_t *)&wanted + variable->offset, &variable->expected,
-			sizeof(variable->expected));
+		/* Little end first, as on every machine this runs on. */
+		memcpy((uint8_t *)&wanted + variable->offset, &variable->expected, variable->bytes);
 		expect_number(what, 0, pinion_config_from_env(&config));
 	} else {
 		expect_number(what, -EINVAL, pinion_config_from_env(&config));

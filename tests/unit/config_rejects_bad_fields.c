@@ -15,13 +15,15 @@
 struct value {
 	const char *field;
 	size_t offset;
-	uint32_t value;
+	size_t bytes;
+	uint64_t value;
 	int expected;
 };
 
 #define VALUE(field, value, expected) \
 	{ \
-#field, offsetof(struct pinion_config, field), value, expected \
+#field, offsetof(struct pinion_config, field), \
+			sizeof(((struct pinion_config *)0)->field), value, expected \
 	}
 
 static const struct value values[] = {
@@ -61,8 +63,24 @@ static const struct value values[] = {
 	VALUE(small_buffer_count, 0, -EINVAL),
 	VALUE(small_buffer_count, 65537, -EINVAL),
 	VALUE(io_level, PINION_IO_RING, 0),
-	VALUE(io_level, 3, -EINVAL),
+	VALUE(io_level, PINION_IO_RING_MESSAGE, 0),
+	VALUE(io_level, PINION_IO_RING_MESSAGE + 1, -EINVAL),
+	VALUE(lane_floor, 0, 0),
+	VALUE(lane_floor, 2, 0),
+	VALUE(lane_floor, 1, -EINVAL),
+	VALUE(lane_floor, 65535, 0),
+	VALUE(lane_floor, 65536, -EINVAL),
+	VALUE(low_max_wait_ms, 86400000, 0),
+	VALUE(low_max_wait_ms, 86400001, -EINVAL),
+	VALUE(assist, PINION_ASSIST_IDLE, 0),
+	VALUE(assist, 2, -EINVAL),
+	VALUE(assist_reserve, 0, 0),
+	VALUE(assist_reserve, 4096, 0),
+	VALUE(assist_reserve, 4097, -EINVAL),
+	VALUE(high_warn_depth, UINT32_MAX, 0),
 	VALUE(reserved, 1, -EINVAL),
+	VALUE(ring_sharing, PINION_RING_SHARED, 0),
+	VALUE(ring_sharing, PINION_RING_SHARED + 1, -EINVAL),
 	VALUE(queue_order, PINION_QUEUE_LIFO, 0),
 	VALUE(queue_order, 2, -EINVAL),
 	VALUE(queue_tasks, 4, 0),
@@ -114,6 +132,18 @@ static const struct value values[] = {
 	VALUE(wake_policy, 3, -EINVAL),
 	VALUE(fault_policy, PINION_FAIL_FAST, 0),
 	VALUE(fault_policy, 2, -EINVAL),
+	VALUE(pool_bytes, UINT64_C(64) << 30, 0),
+	VALUE(pool_bytes, (UINT64_C(64) << 30) + 4096, -EINVAL),
+	VALUE(pool_bytes, (UINT64_C(1) << 40) + 4096, -EINVAL),
+	VALUE(pool_bytes, 2048, -EINVAL),
+	VALUE(io_without, PINION_IO_NO_IOWAIT | PINION_IO_EXT_ARG, 0),
+	VALUE(io_without, PINION_IO_DONTCACHE << 1, -EINVAL),
+	VALUE(tick_interval_ms, 1, 0),
+	VALUE(tick_interval_ms, 3600000, 0),
+	VALUE(tick_interval_ms, 0, -EINVAL),
+	VALUE(tick_interval_ms, 3600001, -EINVAL),
+	VALUE(overflow_policy, PINION_OVERFLOW_UNWIND, 0),
+	VALUE(overflow_policy, PINION_OVERFLOW_UNWIND + 1, -EINVAL),
 };
 
 static void check_values(void)
@@ -127,8 +157,10 @@ static void check_values(void)
 		pinion_config_init(&config);
 		config.log = runtimes_note;
 		runtimes_log[0] = '\0';
-		memcpy((uint8_t *)&config + value->offset, &value->value, sizeof(value->value));
-		snprintf(what, sizeof(what), "%s = %u", value->field, value->value);
+		/* Little end first, as on every machine this runs on. */
+		memcpy((uint8_t *)&config + value->offset, &value->value, value->bytes);
+		snprintf(what, sizeof(what), "%s = %llu", value->field,
+			(unsigned long long)value->value);
 		expect_number(what, value->expected, pin_config_accept(&accepted, &config));
 		if (value->expected == 0) {
 			expect_text(what, "", runtimes_log);

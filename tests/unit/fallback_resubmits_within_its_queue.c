@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: the fallback's queue holds what it may hold, also when completions
- * queue their requests anew while the queue is full.
+ * queue their requests anew while the queue is full; a poll carries out a part
+ * of it only; what waits can be cancelled, and then is not done. G2.
  * Method: as many reads as there is credit, of files that tell no size and so
  * are read on until nothing comes, which each short read submits again.
  * Writing past the queue shows under AddressSanitizer and as a wrong result.
@@ -13,7 +14,8 @@
 #include <unistd.h>
 
 enum {
-	ENTRIES = 8,
+	ENTRIES = 64,
+	CANCELLED = 50,
 	LENGTH = 65536,
 	POLLS_MAX = 1000,
 };
@@ -46,9 +48,10 @@ int main(void)
 		.is_fallback = true,
 	};
 	struct pinion_file file = {.memory_align_bytes = 1, .offset_align_bytes = 1};
-	struct pinion_request requests[ENTRIES] = {0};
+	static struct pinion_request requests[ENTRIES];
 	struct pin_ring ring;
 	struct state state = {.ring = &ring};
+	uint32_t first_count;
 	uint8_t *bytes = malloc((size_t)ENTRIES * LENGTH);
 
 	expect_ready("malloc", bytes != NULL);
@@ -61,14 +64,23 @@ int main(void)
 		requests[i].file = &file;
 		requests[i].bytes = bytes + i * LENGTH;
 		requests[i].length_bytes = LENGTH;
-		expect_number("submit", 0, pin_request_submit(&ring, &requests[i]));
+		expect_true("submit", pin_request_submit(&ring, &requests[i]));
 	}
 	expect_true("no credit is left", pin_ring_entry(&ring) == NULL);
+	pin_request_of(&requests[CANCELLED])->ended_by = -ECANCELED;
+	pin_request_abandon(&ring, &requests[CANCELLED]);
+	first_count = pin_ring_poll(&ring, complete, &state);
+	expect_true("a part at a time", first_count > 0 && first_count < ENTRIES / 2);
 	for (int i = 0; i < POLLS_MAX && state.ready_count < ENTRIES; i++) {
 		pin_ring_poll(&ring, complete, &state);
 	}
 	expect_number("completed", ENTRIES, state.ready_count);
 	for (size_t i = 0; i < ENTRIES; i++) {
+		if (i == CANCELLED) {
+			expect_number("cancelled", -ECANCELED, requests[i].result);
+			expect_number("not read", 0, requests[i].done_bytes);
+			continue;
+		}
 		expect_true("each read something", requests[i].result > 0);
 		expect_number("each the same", 0, memcmp(requests[i].bytes, "Name:", 5));
 	}

@@ -61,6 +61,52 @@ static void check_own_runtime(void)
 }
 #endif
 
+static int run_group_task(struct pinion_group_task *task)
+{
+	(void)task;
+	return 0;
+}
+
+static int call_nothing(void *arg)
+{
+	(void)arg;
+	return 0;
+}
+
+/* Likewise, of what is built on waits. */
+static void try_waits(struct pinion_wait *wait)
+{
+	const uint64_t one = 1;
+	struct pinion_budget budget;
+	struct pinion_channel channel;
+	struct pinion_group group;
+	struct pinion_group_task task = {.run = run_group_task};
+	struct pinion_call call = {.run = call_nothing};
+	uint32_t message = 0;
+	int result;
+
+	expect_number("budget_init", 0, pinion_budget_init(&budget, runtime, &one, 1));
+	expect_number(
+		"budget_await", -ECHILD, pinion_budget_acquire_await(runtime, &budget, &one, wait));
+	expect_number("budget_wait", -ECHILD, pinion_budget_acquire_wait(&budget, &one, 0));
+	expect_number("channel_init", 0,
+		pinion_channel_init(&channel, runtime, &message, sizeof(message), 1));
+	expect_number("send_await", -ECHILD,
+		pinion_channel_send_await(runtime, &channel, &message, wait));
+	expect_number("send_wait", -ECHILD, pinion_channel_send_wait(&channel, &message, 0));
+	expect_number("receive_wait", -ECHILD, pinion_channel_receive_wait(&channel, &message, 0));
+	expect_number("receive_await", -ECHILD,
+		pinion_channel_receive_await(runtime, &channel, &message, wait));
+	expect_number("group_init", 0, pinion_group_init(&group, runtime, 0));
+	expect_number("group_wait", -ECHILD, pinion_group_wait(&group, 0));
+	expect_number("group_await", -ECHILD, pinion_group_await(runtime, &group, wait));
+	expect_number("group_spawn", -ECHILD, pinion_group_spawn(&group, &task));
+	expect_number("call_start", -ECHILD, pinion_call_start(runtime, &call));
+	expect_number(
+		"execute_await", -ECHILD, pinion_execute_await(runtime, &call, runtime, wait));
+	expect_number("execute", -ECHILD, pinion_execute(runtime, call_nothing, NULL, &result));
+}
+
 /* In the child, on the thread that forked. */
 static int try_all(void *arg)
 {
@@ -70,6 +116,8 @@ static int try_all(void *arg)
 	struct pinion_request read = request;
 	struct pinion_buffer buffer;
 	struct pinion_work work;
+	struct pinion_wait wait = {.task.run = count_run};
+	struct pinion_future future;
 
 	(void)arg;
 	pinion_work_init(&work, end_work, NULL);
@@ -82,6 +130,11 @@ static int try_all(void *arg)
 	expect_number("spawn_batch of none", -ECHILD, pinion_spawn_batch(runtime, NULL, 0));
 	expect_number("read_submit", -ECHILD, pinion_read_submit(runtime, &read));
 	expect_number("buffer_acquire", -ECHILD, pinion_buffer_acquire(runtime, 1, &buffer));
+	pinion_future_init(&future, runtime);
+	expect_number("future_await", -ECHILD, pinion_future_await(runtime, &future, &wait));
+	expect_number("future_wait", -ECHILD, pinion_future_wait(&future, UINT64_MAX));
+	expect_number("wait_cancel", -ECHILD, pinion_wait_cancel(runtime, &wait));
+	try_waits(&wait);
 	expect_true("should_yield", !pinion_should_yield(runtime));
 	expect_number("worker_index", -ENOENT, pinion_worker_index(runtime));
 	expect_number("drain", -ECHILD, pinion_runtime_drain(runtime));

@@ -1,92 +1,64 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: every buffer is handed out once, NULL when all are, the last one back
- * is the next one out; a wrong release aborts and says why.
- * Method: a pool over plain memory; misuse in forked children, whose end and
- * message are looked at.
+ * Goal: every buffer is handed out once, none when all are out, the last one
+ * back is the next one out, and nobody finds anything in its pages that the
+ * pool put there. BP-2, BP-22, BP-24, BP-T3, BP-T4.
+ * Method: a pool with one magazine over plain memory, by its owner.
  */
-#include "runtime/memory/pool.h"
-#include "tests/support/child.h"
-#include "tests/support/expect.h"
+#include "tests/support/pools.h"
 
 enum {
-	BUFFER_BYTES = 4096,
-	BUFFER_COUNT = 5,
+	BUFFERS = 5,
 };
 
-static uint8_t memory[BUFFER_COUNT * BUFFER_BYTES];
-
-static int release_twice(void *arg)
+static void fill(uint8_t *bytes, uint8_t value)
 {
-	struct pin_pool *pool = arg;
-	uint32_t index;
-	uint8_t *bytes = pin_pool_acquire(pool, &index);
-
-	pin_pool_release(pool, bytes, index);
-	pin_pool_release(pool, bytes, index);
-	return 0;
+	memset(bytes, value, POOLS_BUFFER_BYTES);
 }
 
-static int release_foreign(void *arg)
+static bool holds(const uint8_t *bytes, uint8_t value)
 {
-	struct pin_pool *pool = arg;
-	uint32_t index;
-	uint8_t *bytes = pin_pool_acquire(pool, &index);
-
-	pin_pool_release(pool, bytes + BUFFER_BYTES, index);
-	return 0;
-}
-
-static int release_unknown_index(void *arg)
-{
-	struct pin_pool *pool = arg;
-
-	pin_pool_release(pool, memory, BUFFER_COUNT);
-	return 0;
-}
-
-static void check_hand_out(struct pin_pool *pool)
-{
-	bool seen[BUFFER_COUNT] = {false};
-	uint8_t *bytes[BUFFER_COUNT];
-	uint32_t indices[BUFFER_COUNT];
-	uint32_t index = 99;
-
-	for (int i = 0; i < BUFFER_COUNT; i++) {
-		bytes[i] = pin_pool_acquire(pool, &indices[i]);
-		if (!expect_true("a buffer is there", bytes[i] != NULL)) {
-			return;
-		}
-		expect_true("its index is in range and new",
-			indices[i] < BUFFER_COUNT && !seen[indices[i]]);
-		seen[indices[i]] = true;
-		expect_true("its place follows from its index",
-			bytes[i] == memory + (size_t)indices[i] * BUFFER_BYTES);
-	}
-	expect_true("NULL when all are out", pin_pool_acquire(pool, &index) == NULL);
-	expect_number("the index then", 99, index);
-	pin_pool_release(pool, bytes[3], indices[3]);
-	pin_pool_release(pool, bytes[1], indices[1]);
-	expect_true("last back, first out", pin_pool_acquire(pool, &index) == bytes[1]);
-	pin_pool_release(pool, bytes[1], index);
-	for (int i = 0; i < BUFFER_COUNT; i++) {
-		if (i != 1 && i != 3) {
-			pin_pool_release(pool, bytes[i], indices[i]);
+	for (int i = 0; i < POOLS_BUFFER_BYTES; i++) {
+		if (bytes[i] != value) {
+			return false;
 		}
 	}
-	expect_number("free at the end", BUFFER_COUNT, pool->free_count);
+	return true;
 }
 
 int main(void)
 {
 	struct pin_pool pool;
+	struct pinion_buffer buffers[BUFFERS];
+	struct pinion_buffer again;
+	bool seen[BUFFERS] = {false};
 
-	expect_number("init", 0, pin_pool_init(&pool, memory, BUFFER_BYTES, BUFFER_COUNT));
-	check_hand_out(&pool);
-	child_expect_abort("double release", release_twice, &pool, "pool->in_use[index]");
-	child_expect_abort("foreign pointer", release_foreign, &pool, "bytes == pool->memory");
-	child_expect_abort(
-		"unknown index", release_unknown_index, &pool, "index < pool->buffer_count");
+	pools_init(&pool, BUFFERS, 1, BUFFERS, 0);
+	expect_number("free at first", BUFFERS, pin_pool_count(&pool));
+	for (uint8_t i = 0; i < BUFFERS; i++) {
+		buffers[i] = pools_take(&pool, 0);
+		expect_true("its index is in range and new",
+			buffers[i].index < BUFFERS && !seen[buffers[i].index]);
+		seen[buffers[i].index] = true;
+		expect_true("its place follows from its index",
+			buffers[i].bytes ==
+				pools_memory + (size_t)buffers[i].index * POOLS_BUFFER_BYTES);
+		fill(buffers[i].bytes, i);
+		expect_number("free now", BUFFERS - 1 - i, pin_pool_count(&pool));
+	}
+	expect_true("none when all are out", pools_is_empty(&pool, 0));
+	pools_give(&pool, 0, &buffers[3]);
+	pools_give(&pool, 0, &buffers[1]);
+	again = pools_take(&pool, 0);
+	expect_true("last back, first out", again.bytes == buffers[1].bytes);
+	expect_true("by another right", again.generation != buffers[1].generation);
+	expect_true("its bytes are as they were", holds(again.bytes, 1));
+	pools_give(&pool, 0, &again);
+	pools_give(&pool, 0, &buffers[0]);
+	pools_give(&pool, 0, &buffers[2]);
+	pools_give(&pool, 0, &buffers[4]);
+	expect_number("free at the end", BUFFERS, pin_pool_count(&pool));
+	expect_text("nothing to complain of", "", pools_log);
 	pin_pool_fini(&pool);
 	pin_pool_fini(&pool);
 	return expect_status();

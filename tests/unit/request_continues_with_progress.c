@@ -16,12 +16,12 @@ enum {
 	LENGTH = 8192,
 	SIZE = 6000,
 	ROUNDS_MAX = 1000,
-	TAG_OPEN = 4,
 };
 
 static struct pin_ring ring;
 static struct pinion_file file;
 static struct pinion_request request;
+static uint16_t op = PINION_OP_READ;
 static uint8_t bytes[LENGTH] __attribute__((aligned(4096)));
 
 static int never_run(struct pinion_task *task)
@@ -53,7 +53,9 @@ static void begin(uint32_t is_direct, uint32_t align, uint64_t size)
 	file.size_bytes = size;
 	request = (struct pinion_request){
 		.task.run = never_run, .file = &file, .bytes = bytes, .length_bytes = LENGTH};
-	expect_number("submit", 0, pin_request_submit(&ring, &request));
+	request.op = op;
+	expect_number("check", 0, pin_request_check(&request));
+	expect_true("submit", pin_request_submit(&ring, &request));
 	expect_true("one entry", take_entry(&sqe));
 	expect_number("length at first", LENGTH, sqe.len);
 }
@@ -75,42 +77,83 @@ static void expect_end(const char *what, int32_t result, int32_t expected)
 {
 	struct io_uring_sqe sqe;
 
-	expect_true(
-		what, pin_request_complete(&ring, (uintptr_t)&request, result) == &request.task);
+	expect_true(what, pin_request_complete(&ring, (uintptr_t)&request, result) == &request);
 	expect_true(what, !take_entry(&sqe));
 	expect_number(what, expected, request.result);
 }
 
-static int submit_with(uint32_t memory_offset, uint64_t offset, uint32_t length)
+static int check_with(uint32_t memory_offset, uint64_t offset, uint32_t length)
 {
 	request = (struct pinion_request){.task.run = never_run,
 		.file = &file,
 		.bytes = bytes + memory_offset,
 		.offset_bytes = offset,
 		.length_bytes = length};
-	return pin_request_submit(&ring, &request);
+	return pin_request_check(&request);
 }
 
 static void check_arguments(void)
 {
-	struct io_uring_sqe sqe;
-
 	file.memory_align_bytes = 512;
 	file.offset_align_bytes = 512;
-	expect_number("aligned", 0, submit_with(512, 1024, 1536));
-	expect_true("its entry", take_entry(&sqe));
-	expect_number("memory off by 4", -EINVAL, submit_with(4, 0, 512));
-	expect_number("offset off by 1", -EINVAL, submit_with(0, 1, 512));
-	expect_number("length off by 1", -EINVAL, submit_with(0, 0, 511));
-	expect_number("no length", -EINVAL, submit_with(0, 0, 0));
-	expect_number("length over the kernel's", -EINVAL, submit_with(0, 0, 0x7ffff000u + 512));
+	expect_number("aligned", 0, check_with(512, 1024, 1536));
+	expect_number("memory off by 4", -EINVAL, check_with(4, 0, 512));
+	expect_number("offset off by 1", -EINVAL, check_with(0, 1, 512));
+	expect_number("length off by 1", -EINVAL, check_with(0, 0, 511));
+	expect_number("no length", -EINVAL, check_with(0, 0, 0));
+	expect_number("length over the kernel's", -EINVAL, check_with(0, 0, 0x7ffff000u + 512));
 	request.task.run = NULL;
 	request.length_bytes = 512;
-	expect_number("no function", -EINVAL, pin_request_submit(&ring, &request));
+	expect_number("no function", -EINVAL, pin_request_check(&request));
 	request.task.run = never_run;
 	request.file = NULL;
-	expect_number("no file", -EINVAL, pin_request_submit(&ring, &request));
-	expect_number("nothing was queued", 0, ring.queued_count);
+	expect_number("no file", -EINVAL, pin_request_check(&request));
+}
+
+/* Of reads and writes, on each attempt. */
+static void check_priority(void)
+{
+	struct io_uring_sqe sqe = {0};
+
+	begin(0, 1, SIZE);
+	expect_number("none", 0, sqe.ioprio);
+	request.priority = 2 << 13 | 7;
+	expect_true("a part", pin_request_complete(&ring, (uintptr_t)&request, 10) == NULL);
+	expect_true("the next", take_entry(&sqe));
+	expect_number("its priority", 2 << 13 | 7, sqe.ioprio);
+	expect_end("the rest", SIZE - 10, SIZE);
+}
+
+/* Memory that the ring knows goes by its number, any other by its address. */
+static void check_registered(void)
+{
+	static const uint8_t opcodes[][2] = {
+		[PINION_OP_READ] = {IORING_OP_READ, IORING_OP_READ_FIXED},
+		[PINION_OP_WRITE] = {IORING_OP_WRITE, IORING_OP_WRITE_FIXED},
+	};
+
+	struct pin_region region = {.memory = bytes};
+	struct pin_registry registry = {
+		.range_bytes = PIN_HUGE_PAGE_BYTES, .region_count = 1, .regions = &region};
+
+	for (op = PINION_OP_READ; op <= PINION_OP_WRITE; op++) {
+		for (uint32_t length = LENGTH; length >= LENGTH - 1; length--) {
+			struct io_uring_sqe sqe = {0};
+
+			region.bytes = length;
+			ring.registry = &registry;
+			request = (struct pinion_request){.task.run = never_run,
+				.op = op,
+				.file = &file,
+				.bytes = bytes,
+				.length_bytes = LENGTH};
+			expect_true("submit", pin_request_submit(&ring, &request));
+			expect_true("its entry", take_entry(&sqe));
+			expect_number("opcode", opcodes[op][length == LENGTH], sqe.opcode);
+		}
+	}
+	ring.registry = NULL;
+	op = PINION_OP_READ;
 }
 
 static void check_short_reads(void)
@@ -180,27 +223,82 @@ static void check_bounded(const char *what, uint32_t align, int32_t result, int3
 	expect_number(what, expected, request.result);
 }
 
-static void check_open(void)
+/* Operations that are done whole or not at all. */
+static void check_whole(uint16_t which, int32_t done)
 {
-	struct pin_open open = {.task.run = never_run, .path = "x", .flags = O_RDONLY};
+	static struct statx status;
 	struct io_uring_sqe sqe = {0};
 	int rounds = 0;
 
-	expect_number("open", 0, pin_open_submit(&ring, &open));
+	request = (struct pinion_request){.task.run = never_run,
+		.op = which,
+		.file = &file,
+		.path = "x",
+		.status = &status,
+		.length_bytes = LENGTH};
+	expect_number("check", 0, pin_request_check(&request));
+	expect_true("submit", pin_request_submit(&ring, &request));
 	expect_true("its entry", take_entry(&sqe));
-	expect_number("its tag", TAG_OPEN, sqe.user_data & 7);
 	expect_true("interrupted", pin_request_complete(&ring, sqe.user_data, -EINTR) == NULL);
 	expect_true("again", take_entry(&sqe));
-	expect_true("done", pin_request_complete(&ring, sqe.user_data, 99) == &open.task);
-	expect_number("descriptor", 99, open.result);
+	expect_true("done", pin_request_complete(&ring, sqe.user_data, done) == &request);
+	expect_number("result", done, request.result);
 
-	expect_number("open", 0, pin_open_submit(&ring, &open));
+	expect_true("submit", pin_request_submit(&ring, &request));
 	while (take_entry(&sqe) && rounds < ROUNDS_MAX) {
 		pin_request_complete(&ring, sqe.user_data, -EAGAIN);
 		rounds++;
 	}
 	expect_true("bounded", rounds > 1 && rounds < ROUNDS_MAX);
-	expect_number("as what", -EAGAIN, open.result);
+	expect_number("as what", -EAGAIN, request.result);
+	expect_true("submit", pin_request_submit(&ring, &request));
+	expect_true("its entry", take_entry(&sqe));
+	expect_end("passed through", -ENOSPC, -ENOSPC);
+}
+
+/* A write that was done in part goes on, past the end of the file as well. */
+static void check_short_writes(void)
+{
+	op = PINION_OP_WRITE;
+	begin(0, 1, SIZE);
+	expect_on("after 1000", 1000, 1000);
+	expect_on("behind the old size", SIZE, 1000 + SIZE);
+	expect_on("nothing", 0, 1000 + SIZE);
+	expect_number("so far", 1000 + SIZE, request.done_bytes);
+	expect_end("no space", -ENOSPC, -ENOSPC);
+	expect_number("that much was written", 1000 + SIZE, request.done_bytes);
+	begin(1, 512, SIZE);
+	expect_on("part of a block", 700, 512);
+	expect_number("so far", 700, request.done_bytes);
+	expect_on("less of it", 100, 512);
+	expect_number("still", 700, request.done_bytes);
+	expect_end("the rest", LENGTH - 512, LENGTH);
+	check_bounded("nothing for ever", 1, 0, -EIO);
+	op = PINION_OP_READ;
+}
+
+/* Cancelled, it goes on no more; what came first counts. */
+static void check_ended_early(void)
+{
+	static const int32_t errors[] = {-ECANCELED, -EINTR, -EAGAIN};
+
+	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+		begin(0, 1, SIZE);
+		expect_on("a part", 100, 100);
+		pin_request_of(&request)->ended_by = -ETIME;
+		expect_end("ended", errors[i], -ETIME);
+		expect_number("so far", 100, request.done_bytes);
+	}
+	begin(0, 1, SIZE);
+	pin_request_of(&request)->ended_by = -ECANCELED;
+	expect_end("a part", 100, -ECANCELED);
+	expect_number("of so many bytes", 100, request.done_bytes);
+	begin(0, 1, SIZE);
+	pin_request_of(&request)->ended_by = -ECANCELED;
+	expect_end("whole all the same", LENGTH, LENGTH);
+	begin(0, 1, SIZE);
+	pin_request_of(&request)->ended_by = -ECANCELED;
+	expect_end("another error", -EIO, -EIO);
 }
 
 int main(void)
@@ -214,12 +312,22 @@ int main(void)
 	expect_ready("ring",
 		pin_ring_init(&ring, &pin_host_linux, &rings_meter, &options, &rings_log) == 0);
 	check_arguments();
+	check_priority();
+	check_registered();
 	check_short_reads();
 	check_errors();
 	check_bounded("less than a block for ever", 512, 100, -EIO);
 	check_bounded("interrupted for ever", 1, -EINTR, -EINTR);
 	check_bounded("would block for ever", 1, -EAGAIN, -EAGAIN);
-	check_open();
+	check_short_writes();
+	check_ended_early();
+	check_whole(PINION_OP_FSYNC, 0);
+	check_whole(PINION_OP_FDATASYNC, 0);
+	check_whole(PINION_OP_ALLOCATE, 0);
+	check_whole(PINION_OP_OPEN, 99);
+	check_whole(PIN_OP_OPEN_PLAIN, 99);
+	check_whole(PINION_OP_STATX, 0);
+	check_whole(PINION_OP_NOP, 0);
 	expect_number("in flight", 0, ring.in_flight);
 	rings_end(&ring);
 	fclose(stream);

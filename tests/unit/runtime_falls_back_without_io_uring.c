@@ -110,6 +110,7 @@ int main(void)
 	};
 	bool is_skipped = false;
 
+	runtimes_own_level();
 	scratch_enter("runtime_falls_back_without_io_uring");
 	scratch_file("file", "text");
 	for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {

@@ -114,6 +114,7 @@ static int run_short_of_descriptors(void *arg)
 	struct pinion_task task = {.run = count_run};
 
 	(void)arg;
+	runtimes_own_level();
 	expect_ready("limit", setrlimit(RLIMIT_NOFILE, &limit) == 0);
 	runtimes_config(&config, 16, PINION_IO_RING);
 	expect_number("create with rings", -EMFILE, pinion_runtime_create(&config, &runtime));

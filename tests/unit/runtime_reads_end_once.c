@@ -87,8 +87,7 @@ static int start_reader(struct pinion_task *task)
 	if (rc == -EAGAIN) {
 		return pinion_spawn(runtime, task);
 	}
-	note_wrong(rc != 0 || (uintptr_t)reader->buffer.bytes % 4096 != 0 ||
-		reader->buffer.size_bytes < BLOCK);
+	note_wrong(rc != 0 || (uintptr_t)reader->buffer.bytes % 4096 != 0);
 	return read_next(reader);
 }
 

@@ -178,7 +178,7 @@ int main(void)
 	pinion_runtime_destroy(runtime);
 
 	start(PINION_FAULT_ISOLATE, 1);
-	tasks[0] = (struct pinion_task){.run = run, .flags = PINION_TASK_MANDATORY << 1};
+	tasks[0] = (struct pinion_task){.run = run, .flags = 1u << 31};
 	expect_number("spawn: unknown flag", -EINVAL, pinion_spawn(runtime, &tasks[0]));
 	expect_number("shared: unknown flag", -EINVAL, pinion_spawn_shared(runtime, &tasks[0]));
 	pinion_runtime_destroy(runtime);

@@ -2,8 +2,10 @@
 /*
  * Goal: a file that shrinks or grows while it is scanned fails as ESTALE, also
  * when it has its old size again at the end but some of it was never handed
- * over; others are not disturbed, nothing hangs.
- * Method: the first window's callback truncates or extends the file.
+ * over; one that is replaced or unlinked is done, with the bytes it had when it
+ * was opened; others are not disturbed, nothing hangs.
+ * Method: the first window's callback truncates, extends, renames another over
+ * or unlinks the file.
  */
 #include "tests/support/scans.h"
 
@@ -22,6 +24,8 @@ enum change {
 	CHANGE_EMPTY,
 	CHANGE_GROW,
 	CHANGE_SHRINK_FOR_A_WHILE,
+	CHANGE_REPLACE, /* from here on what was opened stays as it was */
+	CHANGE_UNLINK,
 	CHANGE_COUNT,
 };
 
@@ -49,6 +53,12 @@ static int change_file(const struct pinion_scan_file *file, const struct pinion_
 		case CHANGE_GROW:
 			set_size(SIZE + 1);
 			break;
+		case CHANGE_REPLACE:
+			expect_ready("rename", rename("new", "0") == 0);
+			break;
+		case CHANGE_UNLINK:
+			expect_ready("unlink", unlink("0") == 0);
+			break;
 		case CHANGE_COUNT:
 			break;
 		}
@@ -64,6 +74,7 @@ static void check(uint32_t order, uint32_t direct, uint32_t lanes, uint32_t io_l
 	struct pinion_scan_config config;
 	struct pinion_scan_totals totals;
 	struct pinion_scan *scan;
+	bool is_done = change >= CHANGE_REPLACE;
 	char setting[96];
 
 	snprintf(setting, sizeof(setting), "change %d order %u direct %u lanes %u level %u",
@@ -71,8 +82,13 @@ static void check(uint32_t order, uint32_t direct, uint32_t lanes, uint32_t io_l
 	scans_setting = setting;
 	free((void *)(uintptr_t)scans_files[CHANGED].bytes);
 	scans_make(CHANGED, SIZE);
-	free((void *)(uintptr_t)scans_files[CHANGED].bytes);
-	scans_files[CHANGED].bytes = NULL;
+	if (change == CHANGE_REPLACE) {
+		scratch_file("new", "of another size, and with other bytes");
+	}
+	if (!is_done) {
+		free((void *)(uintptr_t)scans_files[CHANGED].bytes);
+		scans_files[CHANGED].bytes = NULL;
+	}
 	scans_config(&config);
 	config.order = order;
 	config.direct = direct;
@@ -83,10 +99,11 @@ static void check(uint32_t order, uint32_t direct, uint32_t lanes, uint32_t io_l
 	scans_add(scan, CHANGED);
 	scans_add(scan, OTHER);
 	expect_number("finish", 0, pinion_scan_finish(scan, &totals));
-	scans_expect_end(CHANGED, PINION_SCAN_FAILED, -ESTALE);
+	scans_expect_end(
+		CHANGED, is_done ? PINION_SCAN_DONE : PINION_SCAN_FAILED, is_done ? 0 : -ESTALE);
 	scans_expect_end(OTHER, PINION_SCAN_DONE, 0);
 	expect_number("seen", 2, (long long)totals.seen);
-	expect_number("failed", 1, (long long)totals.failed);
+	expect_number("failed", is_done ? 0 : 1, (long long)totals.failed);
 	pinion_scan_destroy(scan);
 	pinion_runtime_destroy(runtime);
 }

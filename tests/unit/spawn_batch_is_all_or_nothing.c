@@ -125,7 +125,7 @@ static void check_bad(void)
 		tasks[place].run = NULL;
 		expect_refused("no function", -EINVAL, SMALL);
 		tasks[place].run = note;
-		tasks[place].flags = PINION_TASK_MANDATORY | 2;
+		tasks[place].flags = PINION_TASK_MANDATORY | 8;
 		expect_refused("unknown flag", -EINVAL, SMALL);
 		tasks[place].flags = 0;
 		pointers[place] = NULL;

@@ -8,14 +8,10 @@
  * between; batches; tasks for a certain worker; reads. The runtime's counters
  * say that all of that took place, and a planted malloc that calls are counted.
  */
+#include "tests/support/allocations.h"
 #include "tests/support/runtimes.h"
 #include "tests/support/scratch.h"
 #include "tests/support/tasks.h"
-
-#include <errno.h>
-#include <malloc.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
 
 enum {
 	TREE = 100000,
@@ -26,9 +22,6 @@ enum {
 	LIMIT_SECONDS = 60,
 };
 
-static struct pin_atomic_u32 is_counting;
-static struct pin_atomic_u32 call_count;
-
 static struct pinion_runtime *runtime;
 static struct pinion_task tree[TREE];
 static struct pinion_task *pointers[BATCH];
@@ -36,99 +29,6 @@ static struct pinion_request request;
 static struct pinion_file file;
 static struct pin_atomic_u32 done;
 static uint8_t byte;
-
-/* ---- what is counted ---- */
-
-/* A sanitizer has its own. */
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define CAN_COUNT true
-
-void *__libc_malloc(size_t size);
-void *__libc_calloc(size_t count, size_t size);
-void *__libc_realloc(void *memory, size_t size);
-void *__libc_memalign(size_t align, size_t size);
-void __libc_free(void *memory);
-
-static void note_call(void)
-{
-	if (pin_load_acquire_u32(&is_counting) != 0) {
-		pin_fetch_add_acq_rel_u32(&call_count, 1);
-	}
-}
-
-void *malloc(size_t size)
-{
-	note_call();
-	return __libc_malloc(size);
-}
-
-void *calloc(size_t count, size_t size)
-{
-	note_call();
-	return __libc_calloc(count, size);
-}
-
-void *realloc(void *memory, size_t size)
-{
-	note_call();
-	return __libc_realloc(memory, size);
-}
-
-void *memalign(size_t align, size_t size)
-{
-	note_call();
-	return __libc_memalign(align, size);
-}
-
-void *aligned_alloc(size_t align, size_t size)
-{
-	note_call();
-	return __libc_memalign(align, size);
-}
-
-int posix_memalign(void **out_memory, size_t align, size_t size)
-{
-	note_call();
-	*out_memory = __libc_memalign(align, size);
-	return *out_memory != NULL ? 0 : ENOMEM;
-}
-
-void free(void *memory)
-{
-	note_call();
-	__libc_free(memory);
-}
-
-void *mmap(void *address, size_t length, int protection, int flags, int fd, off_t offset)
-{
-	note_call();
-	return (void *)syscall(SYS_mmap, address, length, protection, flags, fd, offset);
-}
-
-int munmap(void *address, size_t length)
-{
-	note_call();
-	return (int)syscall(SYS_munmap, address, length);
-}
-
-static void check_counting(void)
-{
-	void *volatile memory;
-
-	tasks_signal(&is_counting);
-	memory = malloc(1);
-	free(memory);
-	expect_number("calls of a planted malloc and free", 2, pin_load_acquire_u32(&call_count));
-	pin_store_release_u32(&is_counting, 0);
-	pin_store_release_u32(&call_count, 0);
-}
-#else
-#define CAN_COUNT false
-
-static void check_counting(void)
-{
-}
-#endif
 
 /* ---- the work ---- */
 
@@ -228,21 +128,18 @@ static void check(uint32_t queue_order, uint32_t park_timeout_us)
 {
 	struct pinion_runtime_counters counters;
 	struct pinion_config config;
-	uint32_t calls;
 
 	runtimes_config(&config, WORKERS, PINION_IO_AUTO);
 	config.queue_order = queue_order;
 	config.park_timeout_us = park_timeout_us;
 	expect_number("create", 0, pinion_runtime_create(&config, &runtime));
-	pin_store_release_u32(&is_counting, 1);
+	allocations_begin();
 	grow_tree();
 	spawn_singles();
 	spawn_batches();
 	read_often();
-	pin_store_release_u32(&is_counting, 0);
-	calls = pin_load_acquire_u32(&call_count);
+	allocations_expect_none();
 	expect_number("join", 0, pinion_runtime_join(runtime));
-	expect_number("calls that allocate, free or map", 0, calls);
 	counters = runtimes_counters(runtime);
 	expect_true("some were stolen", counters.tasks_stolen > 0);
 	expect_true("some came from the shared queue", counters.injector_takes > 0);
@@ -252,12 +149,12 @@ static void check(uint32_t queue_order, uint32_t park_timeout_us)
 
 int main(void)
 {
-	if (!CAN_COUNT) {
+	if (!ALLOCATIONS_CAN_COUNT) {
 		printf("the sanitizer's malloc cannot be counted\n");
 		return EXPECT_SKIPPED;
 	}
 	runtimes_watchdog(LIMIT_SECONDS);
-	check_counting();
+	allocations_check_counting();
 	scratch_enter("spawning_allocates_nothing");
 	scratch_file("file", "text");
 	expect_number("open", 0, pinion_file_open(&file, "file", PINION_DIRECT_NEVER));

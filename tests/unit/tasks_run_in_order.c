@@ -263,7 +263,7 @@ static int respawn_elsewhere(struct pinion_task *task)
 
 static int respawn_bad(struct pinion_task *task)
 {
-	struct pinion_task bad = {.run = note, .flags = PINION_TASK_MANDATORY << 1};
+	struct pinion_task bad = {.run = note, .flags = 1u << 31};
 	struct pinion_task empty = {0};
 
 	(void)task;

@@ -143,10 +143,8 @@ static void write_node(unsigned node, unsigned cpus, unsigned long kibibytes, co
  * Node 0 has CPUs 0 and 1 but no memory, node 1 CPUs 2 and 3 and memory, node 2
  * memory only; node 2 is nearer to node 0 than node 1 is.
  */
-static void check_nodes_with_gaps(void)
+static void write_nodes_with_gaps(void)
 {
-	struct pin_topology topology;
-
 	for (unsigned cpu = 0; cpu < 4; cpu++) {
 		write_cpu(cpu);
 	}
@@ -159,20 +157,46 @@ static void check_nodes_with_gaps(void)
 	write_node(1, 0xc, 1048576, "40 10 30\n");
 	write_node(2, 0, 1048576, "20 30 10\n");
 	write_file("proc/cpuinfo", "processor\t: 0\n");
+}
+
+/* The nodes by CPU. */
+static void check_nodes(const char *what, const uint32_t *nodes, uint32_t node_count)
+{
+	struct pin_topology topology;
 
 	setenv("HWLOC_FSROOT", root, 1);
-	if (expect_number("sysfs tree", 0, pin_topology_load(&topology, false)) &&
-		expect_number("its places", 4, topology.place_count)) {
-		static const uint32_t nodes[] = {2, 2, 1, 1};
-
-		expect_number("nodes in use", 2, topology.node_count);
+	if (expect_number(what, 0, pin_topology_load(&topology, false)) &&
+		expect_number(what, 4, topology.place_count)) {
+		expect_number(what, node_count, topology.node_count);
 		for (uint32_t i = 0; i < 4; i++) {
-			expect_number("nearest node with memory",
-				nodes[topology.places[i].cpu_index], topology.places[i].node_index);
+			expect_number(what, nodes[topology.places[i].cpu_index],
+				topology.places[i].node_index);
 		}
 		pin_topology_fini(&topology);
 	}
 	unsetenv("HWLOC_FSROOT");
+}
+
+static void check_nodes_with_gaps(void)
+{
+	static const uint32_t nearest[] = {2, 2, 1, 1};
+	static const uint32_t allowed[] = {1, 1, 1, 1}; /* and nearest, then */
+
+	write_nodes_with_gaps();
+	check_nodes("nearest node with memory", nearest, 2);
+	/* Real kernels never allow a node without memory. */
+	write_file("proc/mounts", "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n");
+	write_file("proc/self/cgroup", "0::/job\n");
+	write_file("sys/fs/cgroup/cgroup.controllers", "cpuset\n");
+	write_file("sys/fs/cgroup/job/cpuset.cpus.effective", "0-3\n");
+	write_file("sys/fs/cgroup/job/cpuset.mems.effective", "1-2\n");
+	check_nodes("nearest where node 0 is not allowed", nearest, 2);
+	write_node(0, 0x3, 0, "10 20 40\n");
+	write_node(1, 0xc, 1048576, "20 10 30\n");
+	write_node(2, 0, 1048576, "40 30 10\n");
+	check_nodes("likewise, nearer to node 1", allowed, 1);
+	write_file("sys/fs/cgroup/job/cpuset.mems.effective", "1\n");
+	check_nodes("the only node allowed", allowed, 1);
 }
 
 /* Told to be verbose about nonsense, hwloc writes a line. */

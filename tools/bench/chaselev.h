@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A bare work-stealing deque, the owner's side of it: the floor of what a task
- * spawned inside a worker has to go through if another may steal it.
+ * A bare work-stealing deque: the floor of what a task spawned inside a worker
+ * has to go through if another may steal it.
  *
  * The owner pushes and pops at the same end. Its pop announces itself, then
  * fences, then looks whether a thief was faster; only for the last element both
@@ -55,6 +55,24 @@ static inline struct pinion_task *bench_chaselev_pop(struct bench_chaselev *dequ
 		}
 	}
 	__atomic_store_n(&deque->bottom, bottom + 1, __ATOMIC_RELAXED);
+	return task;
+}
+
+/* By any other thread. NULL: empty, or another was faster. */
+static inline struct pinion_task *bench_chaselev_steal(struct bench_chaselev *deque)
+{
+	int64_t top = __atomic_load_n(&deque->top, __ATOMIC_ACQUIRE);
+	struct pinion_task *task;
+
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (top >= __atomic_load_n(&deque->bottom, __ATOMIC_ACQUIRE)) {
+		return NULL;
+	}
+	task = __atomic_load_n(&deque->slots[top % BENCH_CHASELEV_SLOTS], __ATOMIC_RELAXED);
+	if (!__atomic_compare_exchange_n(
+		    &deque->top, &top, top + 1, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
+		return NULL;
+	}
 	return task;
 }
 

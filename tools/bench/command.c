@@ -1,21 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * `pinion bench`: what this machine can do, and how near to it the library
- * comes. This is the command line, and the turns in which a subject's sides
- * are measured.
- *
- * Ours and the floor are measured in pairs in one process, A-B then B-A, so
- * that neither always has the warmer machine. One turn of each goes before and
- * does not count.
+ * comes. This is the command line.
  */
 #include "tools/bench/subject.h"
 
 #include "tools/bench/fileset.h"
 #include "tools/bench/lines.h"
+#include "tools/bench/measure.h"
+#include "tools/bench/plot.h"
 #include "tools/commands.h"
 #include "tools/output.h"
 #include "tools/report.h"
-#include "tools/scanning.h"
 #include "tools/signals.h"
 #include "tools/spelling.h"
 
@@ -23,30 +19,16 @@
 #include <pinion/pinion.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-static const struct bench_subject *const subjects[] = {
-	&bench_read,
-	&bench_sum,
-	&bench_scan,
-	&bench_spawn,
-	&bench_yield,
-	&bench_inject,
-	&bench_batch,
-	&bench_steal,
-	&bench_forkjoin,
-	&bench_wake,
-	&bench_wake_worker,
-	&bench_wake_ring,
-	&bench_idle,
-	&bench_idle_ring,
-};
-enum { SUBJECT_COUNT = sizeof(subjects) / sizeof(subjects[0]) };
 
 enum bench_option {
 	OPTION_SECONDS,
 	OPTION_JSON,
+	OPTION_CSV,
+	OPTION_PLOT,
 	OPTION_WORKERS,
+	OPTION_DEPTH,
+	OPTION_BLOCK,
+	OPTION_TREE,
 	OPTION_FILE,
 	OPTION_DIR,
 	OPTION_SIZE,
@@ -57,109 +39,24 @@ static const struct option_spec bench_specs[OPTION_COUNT] = {
 	[OPTION_SECONDS] = {0, "seconds", "S", "time for each subject, at least 6 pairs; default 5",
 		NULL},
 	[OPTION_JSON] = {0, "json", NULL, "one JSON object a line, see pinion-bench(1)", NULL},
-	[OPTION_WORKERS] = {0, "workers", "N",
-		"worker threads of read, sum, scan, forkjoin; default: one per core, forkjoin: 1",
-		"The other subjects need as many as they have."},
-	[OPTION_FILE] = {0, "file", "PATH", "read, sum, scan: read this file; may be repeated",
+	[OPTION_CSV] = {0, "csv", NULL, "comma-separated, a line of names first", NULL},
+	[OPTION_PLOT] = {0, "plot", "FILE", "draw the figures as SVG, by gnuplot", NULL},
+	[OPTION_WORKERS] = {0, "workers", "N[,N]…",
+		"worker threads of read, sum, scan, startup, inject_wait, default one per "
+		"core; read_…, write…, spawn, yield, forkjoin, default 1",
+		"Each number in turn. The other subjects need as many as they have."},
+	[OPTION_DEPTH] = {0, "depth", "N[,N]…",
+		"read_…, write…: blocks in flight on each worker, default 32",
+		"nop: requests at a time, default 64. timer: others that wait, default 1000."},
+	[OPTION_BLOCK] = {0, "block", "SIZE[,SIZE]…",
+		"read_…, write…: bytes of each, default 4K at random, 64K in order", NULL},
+	[OPTION_TREE] = {0, "tree", "DIR", "walk: this tree; without it one is made", NULL},
+	[OPTION_FILE] = {0, "file", "PATH", "read…, sum, scan: read this file; may be repeated",
 		"Without it files are made, read and removed."},
 	[OPTION_DIR] = {0, "dir", "DIR", "where to make files; default: the current directory",
 		NULL},
 	[OPTION_SIZE] = {0, "size", "SIZE", "how much to make in all; default 2G", NULL},
 };
-
-uint64_t bench_now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-/* ---- measuring ---- */
-
-/* One turn of one side; its median is what the pair is made of. */
-static int measure_side(const struct bench_subject *subject, void *state, enum bench_side side,
-	struct bench_results *results, double *out_median)
-{
-	struct figures *block = &results->block;
-	int rc;
-
-	figures_clear(block);
-	rc = subject->run(state, side, block);
-	for (uint32_t i = 0; rc == 0 && i < block->count; i++) {
-		rc = figures_add(&results->figures[side], block->values[i]);
-	}
-	if (rc == -ENOMEM) {
-		report_line("%s", report_reason(rc));
-	}
-	if (rc == 0 && signals_interrupted()) {
-		rc = -ECANCELED;
-	}
-	if (rc == 0) {
-		figures_sort(block);
-		*out_median = figures_quantile(block, 0.5);
-	}
-	return rc;
-}
-
-static int measure_pair(const struct bench_subject *subject, void *state, bool is_backward,
-	struct bench_results *results)
-{
-	double medians[BENCH_SIDE_COUNT];
-	int rc = 0;
-
-	for (int turn = 0; rc == 0 && turn < BENCH_SIDE_COUNT; turn++) {
-		int side = is_backward ? BENCH_SIDE_COUNT - 1 - turn : turn;
-
-		if (bench_has_side(subject, side)) {
-			rc = measure_side(
-				subject, state, (enum bench_side)side, results, &medians[side]);
-		}
-	}
-	for (int side = BENCH_FLOOR; rc == 0 && side < BENCH_SIDE_COUNT; side++) {
-		if (bench_has_side(subject, side)) {
-			rc = figures_add(
-				&results->ratios[side], medians[BENCH_OURS] / medians[side]);
-		}
-	}
-	return rc;
-}
-
-static void clear_results(struct bench_results *results)
-{
-	for (int side = 0; side < BENCH_SIDE_COUNT; side++) {
-		figures_clear(&results->figures[side]);
-		figures_clear(&results->ratios[side]);
-	}
-}
-
-static void free_results(struct bench_results *results)
-{
-	for (int side = 0; side < BENCH_SIDE_COUNT; side++) {
-		figures_free(&results->figures[side]);
-		figures_free(&results->ratios[side]);
-	}
-	figures_free(&results->block);
-}
-
-static int measure(const struct bench_subject *subject, void *state, uint64_t seconds,
-	struct bench_results *results)
-{
-	uint64_t end_ns = bench_now_ns() + seconds * 1000000000u;
-	int rc = measure_pair(subject, state, false, results);
-
-	clear_results(results);
-	for (uint32_t pair = 0; rc == 0 && pair < FIGURES_PAIRS_MAX &&
-		(pair < FIGURES_PAIRS_MIN || bench_now_ns() < end_ns);
-		pair++) {
-		rc = measure_pair(subject, state, pair % 2 == 1, results);
-	}
-	for (int side = 0; side < BENCH_SIDE_COUNT; side++) {
-		figures_sort(&results->figures[side]);
-		figures_sort(&results->ratios[side]);
-	}
-	return rc;
-}
 
 /* ---- the command ---- */
 
@@ -167,8 +64,8 @@ static int list_subjects(void)
 {
 	struct output_text text = {0};
 
-	for (int i = 0; i < SUBJECT_COUNT; i++) {
-		bench_lines_subject(&text, subjects[i]);
+	for (uint32_t i = 0; i < bench_subject_count; i++) {
+		bench_lines_subject(&text, bench_subjects[i]);
 	}
 	return output_print(&text) ? EXIT_STATUS_CLEAN : EXIT_STATUS_TROUBLE;
 }
@@ -177,11 +74,11 @@ static const struct bench_subject *find_subject(const char *name)
 {
 	struct spelling spelling = {.word = name};
 
-	for (int i = 0; i < SUBJECT_COUNT; i++) {
-		if (strcmp(name, subjects[i]->name) == 0) {
-			return subjects[i];
+	for (uint32_t i = 0; i < bench_subject_count; i++) {
+		if (strcmp(name, bench_subjects[i]->name) == 0) {
+			return bench_subjects[i];
 		}
-		spelling_offer(&spelling, subjects[i]->name);
+		spelling_offer(&spelling, bench_subjects[i]->name);
 	}
 	if (spelling.nearest != NULL) {
 		report_line("unknown subject '%s' (did you mean '%s'?)", name, spelling.nearest);
@@ -191,48 +88,111 @@ static const struct bench_subject *find_subject(const char *name)
 	return NULL;
 }
 
-/* Returns 0, also when it was skipped, or a negative errno that is reported. */
-static int run_subject(struct bench *bench, const struct bench_subject *subject)
+/* What all subjects of one call share. */
+struct run {
+	struct bench bench;
+	struct bench_options at_point; /* what the user said, at one point */
+	struct bench_plot *plot;
+};
+
+typedef void (*line_fn)(struct output_text *text, const struct bench_subject *subject,
+	const struct bench_setting *setting, const struct bench_results *results);
+
+static int print_results(const struct run *run, const struct bench_subject *subject,
+	const struct bench_setting *setting, const struct bench_results *results)
 {
-	struct bench_setting setting = {0};
-	struct bench_results results = {0};
+	static const line_fn lines[] = {
+		[BENCH_TEXT] = bench_lines_text,
+		[BENCH_JSON] = bench_lines_json,
+		[BENCH_CSV] = bench_lines_csv,
+	};
 	struct output_text text = {0};
+	int rc;
+
+	lines[run->at_point.format](&text, subject, setting, results);
+	rc = output_print(&text) ? 0 : -EIO;
+	if (rc == 0) {
+		rc = bench_plot_add(run->plot, subject, setting, results);
+	}
+	return rc;
+}
+
+/* Returns 0, also when it was skipped, or a negative errno that is reported. */
+static int run_point(struct run *run, const struct bench_subject *subject)
+{
+	struct bench_setting setting = {.point = run->at_point.point};
+	struct bench_results results = {0};
 	void *state;
-	int rc = subject->start(bench, &setting, &state);
+	int rc = subject->start(&run->bench, &setting, &state);
 
 	if (rc != 0) {
 		return rc == BENCH_SKIPPED ? 0 : rc;
 	}
-	rc = measure(subject, state, bench->options->seconds, &results);
+	rc = bench_measure(subject, state, run->at_point.duration_ns, &results);
 	if (rc == 0 && subject->further != NULL) {
 		results.further_count = subject->further(state, results.further);
 	}
 	subject->stop(state);
 	if (rc == 0) {
-		(bench->options->is_json ? bench_lines_json : bench_lines_text)(
-			&text, subject, &setting, &results);
-		rc = output_print(&text) ? 0 : -EIO;
+		rc = print_results(run, subject, &setting, &results);
 	}
-	free_results(&results);
+	bench_results_free(&results);
 	return rc == BENCH_SKIPPED ? 0 : rc;
+}
+
+static int run_subject(
+	struct run *run, const struct bench_options *options, const struct bench_subject *subject)
+{
+	uint32_t count = bench_sweep_points(&options->sweep, subject->axes);
+	int rc = 0;
+
+	for (uint32_t i = 0; rc == 0 && i < count; i++) {
+		run->at_point = *options;
+		run->at_point.point =
+			bench_sweep_point(&options->sweep, subject->axes, &options->point, i);
+		run->at_point.runtime.worker_count = run->at_point.point.values[BENCH_WORKERS];
+		rc = run_point(run, subject);
+	}
+	return rc;
+}
+
+static int print_head(const struct bench_options *options)
+{
+	struct output_text text = {0};
+
+	if (options->format != BENCH_CSV) {
+		return 0;
+	}
+	bench_lines_csv_head(&text);
+	return output_print(&text) ? 0 : -EIO;
 }
 
 static int run_subjects(const struct bench_options *options, char *const *names, int count)
 {
-	struct bench bench = {.options = options};
+	struct run run = {.at_point = *options};
 	bool is_stopped;
 	int rc = 0;
 
-	signals_hold();
-	for (int i = 0; rc == 0 && i < count; i++) {
-		rc = run_subject(&bench, find_subject(names[i]));
+	run.bench.options = &run.at_point;
+	if (options->plot_path != NULL) {
+		rc = bench_plot_create(options->plot_path, &run.plot);
 	}
-	fileset_destroy(bench.files);
+	signals_hold();
+	if (rc == 0) {
+		rc = print_head(options);
+	}
+	for (int i = 0; rc == 0 && i < count; i++) {
+		rc = run_subject(&run, options, find_subject(names[i]));
+	}
+	fileset_destroy(run.bench.files);
 	is_stopped = signals_interrupted();
 	if (is_stopped) {
 		report_line("stopped early by a signal");
+	} else if (rc == 0) {
+		rc = bench_plot_finish(run.plot);
 	}
 	signals_release();
+	bench_plot_destroy(run.plot);
 	if (is_stopped) {
 		return EXIT_STATUS_STOPPED;
 	}
@@ -261,12 +221,26 @@ static bool parse_option(struct bench_options *options, enum bench_option option
 {
 	switch (option) {
 	case OPTION_SECONDS:
-		return options_count("seconds", value, 1, 86400, &options->seconds);
+		return options_duration(
+			"seconds", value, 1000000, 86400ull * 1000000000, &options->duration_ns);
 	case OPTION_JSON:
-		options->is_json = true;
+		options->format = BENCH_JSON;
+		return true;
+	case OPTION_CSV:
+		options->format = BENCH_CSV;
+		return true;
+	case OPTION_PLOT:
+		options->plot_path = value;
 		return true;
 	case OPTION_WORKERS:
-		return scanning_parse_workers(&options->runtime, value);
+		return bench_sweep_parse(&options->sweep, BENCH_WORKERS, value);
+	case OPTION_DEPTH:
+		return bench_sweep_parse(&options->sweep, BENCH_DEPTH, value);
+	case OPTION_BLOCK:
+		return bench_sweep_parse(&options->sweep, BENCH_BLOCK, value);
+	case OPTION_TREE:
+		options->tree = value;
+		return true;
 	case OPTION_FILE:
 		options->files[options->file_count++] = value;
 		return true;
@@ -286,6 +260,8 @@ static bool parse_option(struct bench_options *options, enum bench_option option
 static int parse_options(struct option_parser *parser, struct bench_options *options)
 {
 	bool makes_files = false;
+	bool has_json = false;
+	bool has_csv = false;
 	const char *value;
 	int option;
 
@@ -294,9 +270,15 @@ static int parse_options(struct option_parser *parser, struct bench_options *opt
 			return OPTIONS_ERROR;
 		}
 		makes_files = makes_files || option == OPTION_DIR || option == OPTION_SIZE;
+		has_json = has_json || option == OPTION_JSON;
+		has_csv = has_csv || option == OPTION_CSV;
 	}
 	if (option == OPTIONS_END && makes_files && options->file_count > 0) {
 		report_line("--file goes with neither --dir nor --size");
+		return OPTIONS_ERROR;
+	}
+	if (option == OPTIONS_END && has_json && has_csv) {
+		report_line("--json and --csv exclude each other");
 		return OPTIONS_ERROR;
 	}
 	return option;
@@ -306,7 +288,7 @@ static int bench_run(const struct command *command, int argc, char **argv)
 {
 	struct option_parser parser = {.command = command, .argc = argc, .argv = argv};
 	struct bench_options options = {
-		.seconds = 5,
+		.duration_ns = 5000000000u,
 		.directory = ".",
 		.size_bytes = 2ull << 30,
 		.files = calloc((size_t)argc, sizeof(*options.files)),
@@ -319,6 +301,7 @@ static int bench_run(const struct command *command, int argc, char **argv)
 	if (options.files == NULL) {
 		report_line("%s", report_reason(ENOMEM));
 	} else if (pinion_config_from_env(&options.runtime) == 0) {
+		options.point.values[BENCH_WORKERS] = options.runtime.worker_count;
 		option = parse_options(&parser, &options);
 		if (option == OPTIONS_HELP) {
 			status = EXIT_STATUS_CLEAN;

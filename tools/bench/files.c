@@ -133,11 +133,18 @@ static void files_stop(void *state)
 }
 
 /* One file for each worker at least, since `sum` cannot cut them. */
-static int provide_files(struct bench *bench, uint32_t worker_count)
+int bench_provide_files(struct bench *bench, uint32_t worker_count)
 {
 	const struct bench_options *options = bench->options;
+	const struct bench_sweep *sweep = &options->sweep;
 	uint32_t count = worker_count < FILES_MIN ? FILES_MIN : worker_count;
 
+	/* They serve all points and all subjects. */
+	for (uint32_t i = 0; i < sweep->counts[BENCH_WORKERS]; i++) {
+		uint32_t workers = sweep->values[BENCH_WORKERS][i];
+
+		count = count < workers ? workers : count;
+	}
 	if (bench->files != NULL) {
 		return 0;
 	}
@@ -145,6 +152,16 @@ static int provide_files(struct bench *bench, uint32_t worker_count)
 		return fileset_open(options->files, options->file_count, &bench->files);
 	}
 	return fileset_make(options->directory, count, options->size_bytes, &bench->files);
+}
+
+void bench_setting_files(struct bench_setting *setting, const struct fileset *set)
+{
+	uint32_t worker_count = setting->facts.worker_count;
+
+	snprintf(setting->text, sizeof(setting->text), "%u file%s, %llu MiB, %u worker%s",
+		set->count, set->count == 1 ? "" : "s",
+		(unsigned long long)(set->total_bytes >> 20), worker_count,
+		worker_count == 1 ? "" : "s");
 }
 
 static int start_workers(struct files_bench *bench)
@@ -172,7 +189,7 @@ static int start_runtime(
 		return rc;
 	}
 	pinion_runtime_facts(bench->runtime, &out_setting->facts, sizeof(out_setting->facts));
-	rc = provide_files(session, out_setting->facts.worker_count);
+	rc = bench_provide_files(session, out_setting->facts.worker_count);
 	if (rc != 0) {
 		return rc;
 	}
@@ -207,10 +224,7 @@ static int files_start(struct bench *session, const struct work *work,
 		files_stop(bench);
 		return rc;
 	}
-	snprintf(out_setting->text, sizeof(out_setting->text), "%u file%s, %llu MiB, %u worker%s",
-		bench->set->count, bench->set->count == 1 ? "" : "s",
-		(unsigned long long)(bench->set->total_bytes >> 20), bench->worker_count,
-		bench->worker_count == 1 ? "" : "s");
+	bench_setting_files(out_setting, bench->set);
 	*out_state = bench;
 	return 0;
 }
@@ -237,6 +251,7 @@ const struct bench_subject bench_read = {
 	.name = "read",
 	.unit = "GB/s",
 	.is_rate = true,
+	.axes = BENCH_BY(BENCH_WORKERS),
 	.brief = "large files read past the page cache, against a loop of pread(2)",
 	.sides = {[BENCH_OURS] = "pinion_scan", [BENCH_FLOOR] = "pread-direct"},
 	.start = read_subject_start,
@@ -248,6 +263,7 @@ const struct bench_subject bench_sum = {
 	.name = "sum",
 	.unit = "GB/s",
 	.is_rate = true,
+	.axes = BENCH_BY(BENCH_WORKERS),
 	.brief = "large files hashed with XXH3 from start to end, against a loop of pread(2)",
 	.sides =
 		{
@@ -264,6 +280,7 @@ const struct bench_subject bench_scan = {
 	.name = "scan",
 	.unit = "GB/s",
 	.is_rate = true,
+	.axes = BENCH_BY(BENCH_WORKERS),
 	.brief = "large files searched for the built-in rules, against a loop of pread(2)",
 	.sides =
 		{

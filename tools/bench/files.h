@@ -61,6 +61,15 @@ extern const struct work bench_read_work;
 extern const struct work bench_sum_work;
 extern const struct work bench_scan_work;
 
+/*
+ * Has the bench's files opened or made, for as many workers at least. They
+ * serve all subjects of the call. 0 or a negative errno that is reported.
+ */
+int bench_provide_files(struct bench *bench, uint32_t worker_count);
+
+/* "2 files, 64 MiB, 2 workers" */
+void bench_setting_files(struct bench_setting *setting, const struct fileset *set);
+
 /* The state of the worker that runs the calling callback. */
 struct files_worker *bench_files_worker(struct files_bench *bench);
 

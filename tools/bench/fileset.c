@@ -139,17 +139,28 @@ int fileset_open(const char *const *paths, uint32_t count, struct fileset **out_
 }
 
 /* xorshift64*: fast, and no compressor finds anything in it. */
-static void fill(uint64_t *words, size_t count, uint64_t *state)
+static void fill(uint8_t *bytes, size_t length, uint64_t *state)
 {
 	uint64_t x = *state;
 
-	for (size_t i = 0; i < count; i++) {
+	while (length > 0) {
+		uint64_t word;
+		size_t count = length < sizeof(word) ? length : sizeof(word);
+
 		x ^= x >> 12;
 		x ^= x << 25;
 		x ^= x >> 27;
-		words[i] = x * 0x2545f4914f6cdd1dULL;
+		word = x * 0x2545f4914f6cdd1dULL;
+		memcpy(bytes, &word, count);
+		bytes += count;
+		length -= count;
 	}
 	*state = x;
+}
+
+void fileset_fill(uint8_t *bytes, size_t length, uint64_t seed)
+{
+	fill(bytes, length, &seed);
 }
 
 static int write_block(int fd, const uint8_t *bytes, size_t length, uint64_t offset)
@@ -196,7 +207,7 @@ static int write_data(const struct fileset_file *file, uint64_t seed)
 	for (uint64_t offset = 0; rc == 0 && offset < file->size_bytes; offset += WRITE_BYTES) {
 		uint64_t left = file->size_bytes - offset;
 
-		fill((uint64_t *)(void *)block, WRITE_BYTES / sizeof(uint64_t), &state);
+		fill(block, WRITE_BYTES, &state);
 		rc = write_block(
 			file->fd, block, left < WRITE_BYTES ? (size_t)left : WRITE_BYTES, offset);
 		if (rc == 0 && signals_interrupted()) {

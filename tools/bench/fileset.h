@@ -9,11 +9,12 @@
 #ifndef PINION_TOOLS_BENCH_FILESET_H
 #define PINION_TOOLS_BENCH_FILESET_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 struct fileset_file {
 	char *path; /* as pinion_scan_add_file() takes it */
-	int fd;	    /* opened with O_DIRECT */
+	int fd;	    /* opened with O_DIRECT; to write as well if it was made */
 	uint64_t size_bytes;
 };
 
@@ -32,6 +33,9 @@ int fileset_open(const char *const *paths, uint32_t count, struct fileset **out_
 /* Makes `count` files of equal size with data that nothing compresses. */
 int fileset_make(
 	const char *directory, uint32_t count, uint64_t total_bytes, struct fileset **out_set);
+
+/* Such data as that; a seed is not 0. */
+void fileset_fill(uint8_t *bytes, size_t length, uint64_t seed);
 
 void fileset_destroy(struct fileset *set);
 

@@ -301,6 +301,7 @@ static int forkjoin_start(struct bench *bench, struct bench_setting *out_setting
 const struct bench_subject bench_forkjoin = {
 	.name = "forkjoin",
 	.unit = "ns",
+	.axes = BENCH_BY(BENCH_WORKERS),
 	.brief = "a task of a tree that spawns two children and joins them, against calls",
 	.sides = {[BENCH_OURS] = "pinion_spawn", [BENCH_FLOOR] = "recursive-calls"},
 	.start = forkjoin_start,

@@ -214,7 +214,7 @@ static int start(struct bench *bench, const struct bench_subject *subject, bool 
 	struct bench_setting *out_setting, void **out_state)
 {
 	/* As many pairs as there have to be fit into the time, at two turns. */
-	uint64_t period_ms = bench->options->seconds * 1000 / (2 * (FIGURES_PAIRS_MIN + 1));
+	uint64_t period_ms = bench->options->duration_ns / 1000000 / (2 * (FIGURES_PAIRS_MIN + 1));
 	struct idle *idle = bench_allocate(sizeof(*idle));
 	int rc;
 

@@ -19,4 +19,9 @@ void bench_lines_text(struct output_text *text, const struct bench_subject *subj
 void bench_lines_json(struct output_text *text, const struct bench_subject *subject,
 	const struct bench_setting *setting, const struct bench_results *results);
 
+/* A line of CSV; the first line of all names its columns. */
+void bench_lines_csv_head(struct output_text *text);
+void bench_lines_csv(struct output_text *text, const struct bench_subject *subject,
+	const struct bench_setting *setting, const struct bench_results *results);
+
 #endif

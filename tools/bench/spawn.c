@@ -7,13 +7,19 @@
  * Ours goes on by itself: the last task of a batch spawns the next. The floor
  * calls the same tasks in the same batches by way of a bare deque, on the same
  * thread, so on the same core.
+ *
+ * With several workers each does so for itself, at the same time. None begins
+ * before all have, and none leaves its last task before all have ended, so that
+ * nobody has time to steal: what is left to see is what workers share.
  */
 #include "tools/bench/chaselev.h"
 #include "tools/bench/tasks.h"
 #include "tools/report.h"
+#include "tools/signals.h"
 
 #include <errno.h>
 #include <pinion/pinion.h>
+#include <sched.h>
 #include <stddef.h>
 #include <stdlib.h>
 
@@ -23,6 +29,8 @@ enum {
 	/* Tasks per figure: large against the clock's own cost, 50 us or so. */
 	SPAWN_FIGURE_TASKS = 64 * SPAWN_BATCH_MAX,
 	SPAWN_FIGURES = 32, /* of one turn */
+	/* Looks before the CPU is offered to whoever is waited for. */
+	SPAWN_SPIN_COUNT = 2000,
 };
 
 struct spawn;
@@ -33,10 +41,13 @@ struct spawn_task {
 	struct spawn *spawn;
 };
 
-/* Everything but `done` is the worker's alone while a turn is running. */
+struct spawners;
+
+/* One worker's, and nobody else's while a turn is running. */
 struct spawn {
+	struct pinion_task turn BENCH_LINE_ALIGNED;
+	struct spawners *all;
 	struct pinion_runtime *runtime;
-	struct pinion_task turn;
 	struct spawn_task tasks[SPAWN_BATCH_MAX];
 	uint32_t batch_count;	  /* of them in use: 1 for `yield` */
 	uint64_t left_count;	  /* tasks of the batch in hand */
@@ -48,10 +59,51 @@ struct spawn {
 	int error;
 	/* The floor's queue. */
 	struct bench_chaselev deque;
+};
+
+_Static_assert(offsetof(struct spawn, turn) == 0, "a cast leads back");
+
+struct spawners {
+	struct pinion_runtime *runtime;
+	struct spawn *spawns; /* one for each worker */
+	uint32_t worker_count;
+	/* Workers of all turns; never set back. */
+	uint32_t begun_count BENCH_LINE_ALIGNED;
+	uint32_t ended_count BENCH_LINE_ALIGNED;
 	uint32_t done; /* raised when a turn has ended */
 };
 
 static void spawn_batch(struct spawn *spawn);
+
+/* Adds itself, and waits for all others, in a task, so that it is busy. */
+static void meet_others(const struct spawners *all, uint32_t *count)
+{
+	uint32_t before = __atomic_fetch_add(count, 1, __ATOMIC_ACQ_REL);
+	/* By the count itself: some still look when the next turn begins. */
+	uint32_t wanted = (before / all->worker_count + 1) * all->worker_count;
+
+	for (uint32_t spins = 1; bench_word_read(count) < wanted; spins++) {
+		bench_relax();
+		if (spins % SPAWN_SPIN_COUNT == 0) {
+			if (signals_interrupted()) {
+				return;
+			}
+			sched_yield();
+		}
+	}
+}
+
+static void end_turn(struct spawn *spawn, int error)
+{
+	struct spawners *all = spawn->all;
+
+	spawn->error |= error;
+	meet_others(all, &all->ended_count);
+	/* One of them says so, once all have got here. */
+	if (spawn == all->spawns) {
+		bench_word_raise(&all->done);
+	}
+}
 
 static int spawn_empty(struct pinion_task *task)
 {
@@ -79,7 +131,7 @@ static bool spawn_next_figure(struct spawn *spawn)
 static void spawn_batch(struct spawn *spawn)
 {
 	if (spawn->remaining_count == 0 && !spawn_next_figure(spawn)) {
-		bench_word_raise(&spawn->done);
+		end_turn(spawn, 0);
 		return;
 	}
 	spawn->remaining_count -= spawn->batch_count;
@@ -90,8 +142,7 @@ static void spawn_batch(struct spawn *spawn)
 		if (rc != 0) {
 			/* Those before it still run, but start no other. */
 			spawn->left_count = UINT64_MAX;
-			spawn->error = rc;
-			bench_word_raise(&spawn->done);
+			end_turn(spawn, rc);
 			return;
 		}
 	}
@@ -118,8 +169,9 @@ static void floor_figure(struct spawn *spawn)
 /* A turn begins: on the worker for both sides, so on the same core. */
 static int spawn_turn(struct pinion_task *task)
 {
-	struct spawn *spawn = (struct spawn *)(void *)((char *)task - offsetof(struct spawn, turn));
+	struct spawn *spawn = (struct spawn *)(void *)task;
 
+	meet_others(spawn->all, &spawn->all->begun_count);
 	spawn->figure_count = 0;
 	spawn->remaining_count = SPAWN_FIGURE_TASKS;
 	spawn->start_ns = bench_now_ns();
@@ -130,56 +182,90 @@ static int spawn_turn(struct pinion_task *task)
 	do {
 		floor_figure(spawn);
 	} while (spawn_next_figure(spawn));
-	bench_word_raise(&spawn->done);
+	end_turn(spawn, 0);
 	return 0;
+}
+
+static int spawn_turns(struct spawners *all, enum bench_side side)
+{
+	uint32_t before = bench_word_read(&all->done);
+
+	for (uint32_t i = 0; i < all->worker_count; i++) {
+		int rc;
+
+		all->spawns[i].side = side;
+		rc = pinion_spawn_on(all->runtime, i, &all->spawns[i].turn);
+		if (rc != 0) {
+			report_line("cannot spawn: %s", report_reason(rc));
+			return rc;
+		}
+	}
+	return bench_word_wait(&all->done, before);
 }
 
 static int spawn_run(void *state, enum bench_side side, struct figures *out_figures)
 {
-	struct spawn *spawn = state;
-	int rc;
+	struct spawners *all = state;
+	int rc = spawn_turns(all, side);
 
-	spawn->side = side;
-	rc = bench_run_turn(spawn->runtime, &spawn->turn, &spawn->done);
-	if (rc == 0 && spawn->error != 0) {
-		rc = spawn->error;
-		report_line("cannot spawn: %s", report_reason(rc));
-	}
-	for (uint32_t i = 0; rc == 0 && i < SPAWN_FIGURES; i++) {
-		rc = figures_add(out_figures, spawn->figures[i]);
+	for (uint32_t worker = 0; rc == 0 && worker < all->worker_count; worker++) {
+		const struct spawn *spawn = &all->spawns[worker];
+
+		if (spawn->error != 0) {
+			rc = spawn->error;
+			report_line("cannot spawn: %s", report_reason(rc));
+		}
+		for (uint32_t i = 0; rc == 0 && i < SPAWN_FIGURES; i++) {
+			rc = figures_add(out_figures, spawn->figures[i]);
+		}
 	}
 	return rc;
 }
 
 static void spawn_stop(void *state)
 {
-	struct spawn *spawn = state;
+	struct spawners *all = state;
 
-	pinion_runtime_destroy(spawn->runtime);
-	free(spawn);
+	pinion_runtime_destroy(all->runtime);
+	free(all->spawns);
+	free(all);
 }
 
-static int start(struct bench *bench, uint32_t batch_count, struct bench_setting *out_setting,
-	void **out_state)
+static void init_spawn(struct spawn *spawn, struct spawners *all, uint32_t batch_count)
 {
-	struct spawn *spawn = bench_allocate(sizeof(*spawn));
-	int rc;
-
-	if (spawn == NULL) {
-		return -ENOMEM;
-	}
+	spawn->all = all;
+	spawn->runtime = all->runtime;
 	spawn->turn.run = spawn_turn;
 	spawn->batch_count = batch_count;
 	for (uint32_t i = 0; i < batch_count; i++) {
 		spawn->tasks[i].task.run = spawn_empty;
 		spawn->tasks[i].spawn = spawn;
 	}
-	rc = bench_start_workers(bench, 1, out_setting, &spawn->runtime);
-	if (rc != 0) {
-		spawn_stop(spawn);
+}
+
+static int start(struct bench *bench, uint32_t batch_count, struct bench_setting *out_setting,
+	void **out_state)
+{
+	struct spawners *all = bench_allocate(sizeof(*all));
+	uint32_t worker_count = bench->options->runtime.worker_count;
+	int rc = -ENOMEM;
+
+	if (all == NULL) {
 		return rc;
 	}
-	*out_state = spawn;
+	all->worker_count = worker_count == 0 ? 1 : worker_count;
+	all->spawns = bench_allocate(all->worker_count * sizeof(*all->spawns));
+	if (all->spawns != NULL) {
+		rc = bench_start_workers(bench, all->worker_count, out_setting, &all->runtime);
+	}
+	if (rc != 0) {
+		spawn_stop(all);
+		return rc;
+	}
+	for (uint32_t i = 0; i < all->worker_count; i++) {
+		init_spawn(&all->spawns[i], all, batch_count);
+	}
+	*out_state = all;
 	return 0;
 }
 
@@ -196,6 +282,7 @@ static int yield_start(struct bench *bench, struct bench_setting *out_setting, v
 const struct bench_subject bench_spawn = {
 	.name = "spawn",
 	.unit = "ns",
+	.axes = BENCH_BY(BENCH_WORKERS),
 	.brief = "an empty task spawned and run by its worker, against calls from a bare deque",
 	.sides = {[BENCH_OURS] = "pinion_spawn", [BENCH_FLOOR] = "chase-lev-deque"},
 	.start = spawn_start,
@@ -206,6 +293,7 @@ const struct bench_subject bench_spawn = {
 const struct bench_subject bench_yield = {
 	.name = "yield",
 	.unit = "ns",
+	.axes = BENCH_BY(BENCH_WORKERS),
 	.brief = "a task that spawns itself and returns, against calls from a bare deque",
 	.sides = {[BENCH_OURS] = "pinion_spawn", [BENCH_FLOOR] = "chase-lev-deque"},
 	.start = yield_start,

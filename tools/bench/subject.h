@@ -10,6 +10,7 @@
 #define PINION_TOOLS_BENCH_SUBJECT_H
 
 #include "tools/bench/figures.h"
+#include "tools/bench/sweep.h"
 
 #include <pinion/runtime.h>
 #include <stdbool.h>
@@ -25,17 +26,29 @@ enum bench_side {
 	 * read the first time, which the plain floor does not pay.
 	 */
 	BENCH_TOUCHING = 2,
-	BENCH_SIDE_COUNT = 3,
+	/* Another way to do it that people use. */
+	BENCH_SECOND = 3,
+	BENCH_SIDE_COUNT = 4,
+};
+
+enum bench_format {
+	BENCH_TEXT = 0,
+	BENCH_JSON = 1,
+	BENCH_CSV = 2,
 };
 
 struct bench_options {
-	uint64_t seconds; /* per subject */
-	bool is_json;
-	const char **files; /* --file, in order */
+	uint64_t duration_ns; /* per subject and point */
+	enum bench_format format;
+	const char *plot_path; /* --plot, NULL: none */
+	struct bench_sweep sweep;
+	struct bench_point point; /* the one to be measured */
+	const char **files;	  /* --file, in order */
 	uint32_t file_count;
-	const char *directory; /* where files are made when none are given */
-	uint64_t size_bytes;   /* of all of them together */
-	struct pinion_config runtime;
+	const char *tree;	      /* --tree, NULL: one is made */
+	const char *directory;	      /* where files are made when none are given */
+	uint64_t size_bytes;	      /* of all of them together */
+	struct pinion_config runtime; /* with the point's workers */
 };
 
 struct fileset;
@@ -49,7 +62,8 @@ struct bench {
 /* What a subject settled on when it started. */
 struct bench_setting {
 	struct pinion_runtime_facts facts;
-	char text[128]; /* "2 files, 2048 MiB, 2 workers" */
+	struct bench_point point; /* as asked for; only the subject's axes count */
+	char text[128];		  /* "2 files, 2048 MiB, 2 workers" */
 };
 
 /* A figure beside those of the sides: what it is called, and how much. */
@@ -67,6 +81,7 @@ struct bench_subject {
 	const char *name;
 	const char *unit; /* "GB/s", "ns", "us" */
 	bool is_rate;	  /* more is better */
+	uint32_t axes;	  /* BENCH_BY() of each that it can be measured by */
 	const char *brief;
 	/* How each side comes by its figures; NULL: there is no such side. */
 	const char *sides[BENCH_SIDE_COUNT];
@@ -102,20 +117,46 @@ struct bench_results {
 	uint32_t further_count;
 };
 
+extern const struct bench_subject *const bench_subjects[];
+extern const uint32_t bench_subject_count;
+
 extern const struct bench_subject bench_read;
+extern const struct bench_subject bench_read_random;
+extern const struct bench_subject bench_read_random_cached;
+extern const struct bench_subject bench_read_blocks;
+extern const struct bench_subject bench_read_blocks_cached;
+extern const struct bench_subject bench_write;
+extern const struct bench_subject bench_write_random;
+extern const struct bench_subject bench_nop;
 extern const struct bench_subject bench_sum;
 extern const struct bench_subject bench_scan;
 extern const struct bench_subject bench_spawn;
 extern const struct bench_subject bench_inject;
 extern const struct bench_subject bench_batch;
+extern const struct bench_subject bench_inject_wait;
 extern const struct bench_subject bench_yield;
 extern const struct bench_subject bench_steal;
+extern const struct bench_subject bench_steal_spawn;
 extern const struct bench_subject bench_forkjoin;
 extern const struct bench_subject bench_wake;
 extern const struct bench_subject bench_wake_worker;
 extern const struct bench_subject bench_wake_ring;
+extern const struct bench_subject bench_wake_worker_ring;
+extern const struct bench_subject bench_wake_completion;
 extern const struct bench_subject bench_idle;
 extern const struct bench_subject bench_idle_ring;
+extern const struct bench_subject bench_timer;
+extern const struct bench_subject bench_timer_late;
+extern const struct bench_subject bench_execute;
+extern const struct bench_subject bench_channel;
+extern const struct bench_subject bench_channel_pass;
+extern const struct bench_subject bench_startup;
+extern const struct bench_subject bench_walk;
+extern const struct bench_subject bench_pool;
+extern const struct bench_subject bench_pool_outside;
+extern const struct bench_subject bench_pool_malloc;
+extern const struct bench_subject bench_pool_two;
+extern const struct bench_subject bench_pool_pass;
 
 /* CLOCK_MONOTONIC. */
 uint64_t bench_now_ns(void);

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <linux/futex.h>
 #include <pinion/pinion.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,6 +81,8 @@ int bench_start_workers(const struct bench *bench, uint32_t worker_count,
 		return rc;
 	}
 	pinion_runtime_facts(*out_runtime, &out_setting->facts, sizeof(out_setting->facts));
+	/* Which is another number where one per core was asked for. */
+	worker_count = out_setting->facts.worker_count;
 	snprintf(out_setting->text, sizeof(out_setting->text), "%u worker%s", worker_count,
 		worker_count == 1 ? "" : "s");
 	return 0;
@@ -127,4 +130,18 @@ void bench_relax(void)
 #elif defined(__aarch64__)
 	__asm__ volatile("yield");
 #endif
+}
+
+void bench_setting_add(struct bench_setting *setting, const char *format, ...)
+{
+	size_t length = strlen(setting->text);
+	va_list arguments;
+
+	if (length > 0) {
+		snprintf(setting->text + length, sizeof(setting->text) - length, ", ");
+		length = strlen(setting->text);
+	}
+	va_start(arguments, format);
+	vsnprintf(setting->text + length, sizeof(setting->text) - length, format, arguments);
+	va_end(arguments);
 }

@@ -41,6 +41,10 @@ int bench_run_turn(struct pinion_runtime *runtime, struct pinion_task *turn, con
 /* Fewer CPUs than that: says that the subject is skipped, and returns that. */
 int bench_require_cpus(const struct bench_subject *subject, uint32_t count);
 
+/* Appends ", …" to the text of a setting. */
+void bench_setting_add(struct bench_setting *setting, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
 /* A moment for the other hardware thread, or the thread that is waited for. */
 void bench_relax(void);
 

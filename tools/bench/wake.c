@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The subjects `wake`, `wake_worker` and `wake_ring`: how long a task takes to
- * start on a worker that sleeps, against a thread that sleeps in a futex. Both
- * ends read CLOCK_MONOTONIC.
+ * The subjects `wake`, `wake_worker`, `wake_ring` and `wake_worker_ring`: how
+ * long a task takes to start on a worker that sleeps, against a thread that
+ * sleeps in a futex. Both ends read CLOCK_MONOTONIC.
  *
- * Who wakes is the thread of the bench or, for `wake_worker`, another worker
- * from within a task; where the worker sleeps is its futex or, for `wake_ring`,
+ * Who wakes is the thread of the bench or, for `wake_worker…`, another worker
+ * from within a task; where the worker sleeps is its futex or, for `…_ring`,
  * its ring, as a read of its own is pending. Either side is woken only once
  * the kernel says that it sleeps; nobody spins while the other side wakes up.
  */
@@ -33,7 +33,7 @@ struct wake {
 	struct pinion_task task;
 	struct sleeper workers[WAKE_WORKERS_MAX];
 	struct bare_sleeper bare;
-	struct bench_pending pending; /* of `wake_ring` */
+	struct bench_pending pending[WAKE_WORKERS_MAX]; /* of `…_ring` */
 	struct bench_place place;
 	/* Of the turn in hand, where a worker wakes. */
 	struct pinion_task turn;
@@ -135,7 +135,10 @@ static int wake_run(void *state, enum bench_side side, struct figures *out_figur
 		rc = bench_run_turn(wake->runtime, &wake->turn, &wake->done);
 		rc = rc == 0 ? wake->error : rc;
 	}
-	return rc == 0 ? bench_pending_check(&wake->pending) : rc;
+	for (uint32_t i = 0; rc == 0 && i < wake->worker_count; i++) {
+		rc = bench_pending_check(&wake->pending[i]);
+	}
+	return rc;
 }
 
 static void wake_stop(void *state)
@@ -143,10 +146,10 @@ static void wake_stop(void *state)
 	struct wake *wake = state;
 
 	pinion_runtime_destroy(wake->runtime);
-	bench_pending_close(&wake->pending);
 	bare_sleeper_stop(&wake->bare);
 	bench_place_restore(&wake->place);
 	for (int i = 0; i < WAKE_WORKERS_MAX; i++) {
+		bench_pending_close(&wake->pending[i]);
 		sleeper_fini(&wake->workers[i]);
 	}
 	free(wake);
@@ -211,37 +214,65 @@ static int worker_start(struct bench *bench, struct bench_setting *out_setting, 
 static int submit_turn(struct pinion_task *task)
 {
 	struct wake *wake = (struct wake *)(void *)((char *)task - offsetof(struct wake, turn));
+	int index = pinion_worker_index(wake->runtime);
 
-	wake->error = bench_pending_submit(&wake->pending, wake->runtime);
+	wake->error = bench_pending_submit(&wake->pending[index], wake->runtime);
 	bench_word_raise(&wake->done);
 	return 0;
 }
 
-static int ring_start(struct bench *bench, struct bench_setting *out_setting, void **out_state)
+/* From then on that worker sleeps in its ring. */
+static int begin_read(struct wake *wake, uint32_t worker_index)
+{
+	uint32_t before = bench_word_read(&wake->done);
+	int rc = bench_pending_open(&wake->pending[worker_index]);
+
+	if (rc == 0) {
+		wake->turn.run = submit_turn;
+		rc = pinion_spawn_on(wake->runtime, worker_index, &wake->turn);
+		if (rc != 0) {
+			report_line("cannot spawn: %s", report_reason(rc));
+		}
+	}
+	if (rc == 0) {
+		rc = bench_word_wait(&wake->done, before);
+	}
+	return rc == 0 ? wake->error : rc;
+}
+
+static int start_in_rings(struct bench *bench, const struct bench_subject *subject,
+	uint32_t worker_count, struct bench_setting *out_setting, void **out_state)
 {
 	struct wake *wake;
 	void *state;
-	int rc = start(bench, 1, out_setting, &state);
+	int rc = start(bench, worker_count, out_setting, &state);
 
 	if (rc != 0) {
 		return rc;
 	}
 	wake = state;
-	rc = bench_require_rings(&bench_wake_ring, out_setting);
-	if (rc == 0) {
-		rc = bench_pending_open(&wake->pending);
-	}
-	if (rc == 0) {
-		wake->turn.run = submit_turn;
-		rc = bench_run_turn(wake->runtime, &wake->turn, &wake->done);
-		rc = rc == 0 ? wake->error : rc;
+	rc = bench_require_rings(subject, out_setting);
+	for (uint32_t i = 0; rc == 0 && i < worker_count; i++) {
+		rc = begin_read(wake, i);
 	}
 	if (rc != 0) {
 		wake_stop(wake);
 		return rc;
 	}
+	wake->turn.run = wake_turn;
 	*out_state = wake;
 	return 0;
+}
+
+static int ring_start(struct bench *bench, struct bench_setting *out_setting, void **out_state)
+{
+	return start_in_rings(bench, &bench_wake_ring, 1, out_setting, out_state);
+}
+
+static int worker_ring_start(
+	struct bench *bench, struct bench_setting *out_setting, void **out_state)
+{
+	return start_in_rings(bench, &bench_wake_worker_ring, 2, out_setting, out_state);
 }
 
 const struct bench_subject bench_wake = {
@@ -270,6 +301,16 @@ const struct bench_subject bench_wake_ring = {
 	.brief = "as wake, to a worker that sleeps in its ring, as a read of its is pending",
 	.sides = {[BENCH_OURS] = "pinion_spawn", [BENCH_FLOOR] = "futex-wake"},
 	.start = ring_start,
+	.run = wake_run,
+	.stop = wake_stop,
+};
+
+const struct bench_subject bench_wake_worker_ring = {
+	.name = "wake_worker_ring",
+	.unit = "us",
+	.brief = "as wake_worker, to a worker that sleeps in its ring",
+	.sides = {[BENCH_OURS] = "pinion_spawn_shared", [BENCH_FLOOR] = "futex-wake"},
+	.start = worker_ring_start,
 	.run = wake_run,
 	.stop = wake_stop,
 };

@@ -38,6 +38,42 @@ static double spawn(int worker_count)
 	return figure;
 }
 
+static struct {
+	uint32_t count __attribute__((aligned(128)));
+} counts[PEER_STEAL_WORKERS];
+
+static void count_one(void)
+{
+	counts[omp_get_thread_num()].count++;
+}
+
+/*
+ * One thread adds tasks; the other takes them as it comes to it. Of those that
+ * wait there are at most 64 a thread; what is added beyond runs at once.
+ */
+static double steal_spawn(int worker_count)
+{
+	double figure = 0;
+
+	(void)worker_count;
+	counts[0].count = 0;
+	counts[1].count = 0;
+#pragma omp parallel num_threads(PEER_STEAL_WORKERS)
+#pragma omp single
+	{
+		uint64_t start_ns = peer_now_ns();
+
+		for (int i = 0; i < PEER_STEAL_TASKS; i++) {
+#pragma omp task
+			count_one();
+		}
+#pragma omp taskwait
+		figure = (double)(peer_now_ns() - start_ns) / PEER_STEAL_TASKS;
+	}
+	peer_check(counts[0].count + counts[1].count == PEER_STEAL_TASKS, "tasks were lost");
+	return figure;
+}
+
 static uint32_t fibonacci(uint32_t number)
 {
 	uint32_t left;
@@ -73,9 +109,10 @@ static double forkjoin(int worker_count)
 int main(int argc, char **argv)
 {
 	static const struct peer_subject subjects[] = {
-		{"spawn", spawn},
-		{"forkjoin", forkjoin},
-		{NULL, NULL},
+		{"spawn", spawn, "ns"},
+		{"steal_spawn", steal_spawn, "ns"},
+		{"forkjoin", forkjoin, "ns"},
+		{NULL, NULL, NULL},
 	};
 	char name[64];
 

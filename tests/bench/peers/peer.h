@@ -24,6 +24,12 @@ enum {
 	PEER_INJECT_TASKS = 4096,
 	PEER_INJECT_STRIDE = 64,
 	PEER_INJECT_SPIN_COUNT = 2000,
+	PEER_BATCH = 64,
+	PEER_STEAL_TASKS = 128 * 64,
+	PEER_STEAL_WORKERS = 2,
+	PEER_EXECUTE_TRIPS = 32,
+	PEER_POOL_PAIRS = 4096,
+	PEER_POOL_BYTES = 64 * 1024,
 	PEER_FORKJOIN_NUMBER = 25,
 	PEER_FORKJOIN_RESULT = 75025,
 	PEER_FORKJOIN_TASKS = 242785,
@@ -33,8 +39,9 @@ enum {
 
 struct peer_subject {
 	const char *name;
-	/* Takes one figure: nanoseconds per task. */
+	/* Takes one figure, in nanoseconds: of a task, a call, a use. */
 	double (*figure)(int worker_count);
+	const char *unit; /* it is printed in, ns or us */
 };
 
 static inline uint64_t peer_now_ns(void)
@@ -103,9 +110,12 @@ static inline void peer_burst_await(const uint32_t *flag)
 	}
 }
 
-/* By the producer. `push` adds a task that calls what its name says. */
+/*
+ * By the producer. `push_open` adds a task that opens the burst, `push_stride`
+ * so many of those that it is made of.
+ */
 static inline double peer_burst_run(
-	struct peer_burst *burst, void (*push_open)(void), void (*push_task)(void))
+	struct peer_burst *burst, void (*push_open)(void), void (*push_stride)(void))
 {
 	uint64_t start_ns;
 
@@ -114,9 +124,7 @@ static inline double peer_burst_run(
 	peer_burst_await(&burst->is_ready);
 	start_ns = peer_now_ns();
 	for (uint32_t i = 0; i < PEER_INJECT_TASKS; i += PEER_INJECT_STRIDE) {
-		for (uint32_t task = 0; task < PEER_INJECT_STRIDE; task++) {
-			push_task();
-		}
+		push_stride();
 		__atomic_store_n(&burst->pushed_count, i + PEER_INJECT_STRIDE, __ATOMIC_RELEASE);
 	}
 	peer_burst_await(&burst->is_over);
@@ -134,10 +142,11 @@ static inline int peer_compare(const void *left, const void *right)
 }
 
 static inline void peer_measure(
-	const char *peer, const struct peer_subject *subject, int seconds, int worker_count)
+	const char *peer, const struct peer_subject *subject, double seconds, int worker_count)
 {
 	static double figures[PEER_FIGURES_MAX];
-	uint64_t end_ns = peer_now_ns() + (uint64_t)seconds * 1000000000u;
+	double divisor = strcmp(subject->unit, "us") == 0 ? 1000 : 1;
+	uint64_t end_ns = peer_now_ns() + (uint64_t)(seconds * 1e9);
 	uint32_t count = 0;
 
 	(void)subject->figure(worker_count); /* does not count */
@@ -145,17 +154,17 @@ static inline void peer_measure(
 		figures[count++] = subject->figure(worker_count);
 	}
 	qsort(figures, count, sizeof(figures[0]), peer_compare);
-	printf("{\"bench\":\"%s\",\"peer\":\"%s\",\"unit\":\"ns\",\"n\":%u,\"median\":%.6g,"
+	printf("{\"bench\":\"%s\",\"peer\":\"%s\",\"unit\":\"%s\",\"n\":%u,\"median\":%.6g,"
 	       "\"p99\":%.6g,\"workers\":%d}\n",
-		subject->name, peer, count, figures[count / 2], figures[(count - 1) * 99 / 100],
-		worker_count);
+		subject->name, peer, subject->unit, count, figures[count / 2] / divisor,
+		figures[(count - 1) * 99 / 100] / divisor, worker_count);
 }
 
 /* `subjects` ends with one that has no name. */
 static inline int peer_main(
 	int argc, char **argv, const char *peer, const struct peer_subject *subjects)
 {
-	int seconds = argc > 2 ? atoi(argv[2]) : 1;
+	double seconds = argc > 2 ? atof(argv[2]) : 1;
 	int worker_count = argc > 3 ? atoi(argv[3]) : 1;
 
 	for (; argc > 1 && subjects->name != NULL; subjects++) {

@@ -53,14 +53,102 @@ void push_open()
 	outside_arena().enqueue([] { peer_burst_open(&burst); });
 }
 
-void push_task()
+void push_tasks()
 {
-	outside_arena().enqueue([] { peer_burst_task(&burst); });
+	for (int i = 0; i < PEER_INJECT_STRIDE; i++) {
+		outside_arena().enqueue([] { peer_burst_task(&burst); });
+	}
 }
 
 double inject(int)
 {
-	return peer_burst_run(&burst, push_open, push_task);
+	return peer_burst_run(&burst, push_open, push_tasks);
+}
+
+// There is no call that enqueues many: one task brings the others.
+void push_batch()
+{
+	outside_arena().enqueue([] {
+		tbb::task_group group;
+
+		for (int i = 0; i < PEER_BATCH; i++) {
+			group.run([] { peer_burst_task(&burst); });
+		}
+		group.wait();
+	});
+}
+
+double batch(int)
+{
+	return peer_burst_run(&burst, push_open, push_batch);
+}
+
+struct alignas(128) counter {
+	uint32_t count;
+};
+
+// As spawn, in an arena of two: what is in one thread's queue the other steals.
+double steal_spawn(int)
+{
+	static tbb::task_arena arena(PEER_STEAL_WORKERS);
+	static counter counts[PEER_STEAL_WORKERS];
+	double figure = 0;
+
+	counts[0].count = 0;
+	counts[1].count = 0;
+	arena.execute([&figure] {
+		uint64_t start_ns = peer_now_ns();
+		tbb::task_group group;
+
+		for (int i = 0; i < PEER_STEAL_TASKS; i++) {
+			group.run([] { counts[tbb::this_task_arena::current_thread_index()].count++; });
+		}
+		group.wait();
+		figure = static_cast<double>(peer_now_ns() - start_ns) / PEER_STEAL_TASKS;
+	});
+	peer_check(counts[0].count + counts[1].count == PEER_STEAL_TASKS, "tasks were lost");
+	return figure;
+}
+
+// A task of one arena goes on in another and then comes back, as it would to
+// keep long work apart.
+struct trips {
+	tbb::task_arena own{1, 0};
+	tbb::task_arena other{1, 0};
+	int count;
+	uint64_t end_ns;
+	uint32_t is_over;
+
+	void go()
+	{
+		other.enqueue([this] { own.enqueue([this] { come_back(); }); });
+	}
+
+	void come_back()
+	{
+		if (++count < PEER_EXECUTE_TRIPS) {
+			go();
+			return;
+		}
+		end_ns = peer_now_ns();
+		__atomic_store_n(&is_over, 1, __ATOMIC_RELEASE);
+	}
+};
+
+double execute(int)
+{
+	static trips trips;
+	uint64_t start_ns = peer_now_ns();
+
+	trips.count = 0;
+	__atomic_store_n(&trips.is_over, 0, __ATOMIC_RELEASE);
+	trips.own.enqueue([] { trips.go(); });
+	while (__atomic_load_n(&trips.is_over, __ATOMIC_ACQUIRE) == 0) {
+		struct timespec nap = {0, 50 * 1000};
+
+		nanosleep(&nap, nullptr);
+	}
+	return static_cast<double>(trips.end_ns - start_ns) / PEER_EXECUTE_TRIPS;
 }
 
 uint32_t fibonacci(uint32_t number)
@@ -98,16 +186,19 @@ double forkjoin(int worker_count)
 int main(int argc, char **argv)
 {
 	static const peer_subject subjects[] = {
-		{"spawn", spawn},
-		{"inject", inject},
-		{"forkjoin", forkjoin},
-		{nullptr, nullptr},
+		{"spawn", spawn, "ns"},
+		{"inject", inject, "ns"},
+		{"batch", batch, "ns"},
+		{"steal_spawn", steal_spawn, "ns"},
+		{"execute", execute, "us"},
+		{"forkjoin", forkjoin, "ns"},
+		{nullptr, nullptr, nullptr},
 	};
-	// The workers asked for, even where there are fewer CPUs, and one for
-	// bursts.
+	// The workers asked for, even where there are fewer CPUs, one for bursts and
+	// one more for calls to and fro.
 	int worker_count = argc > 3 ? atoi(argv[3]) : 1;
 	tbb::global_control limit(tbb::global_control::max_allowed_parallelism,
-		static_cast<size_t>(worker_count) + 1);
+		static_cast<size_t>(worker_count) + 2);
 	char name[64];
 
 	snprintf(name, sizeof(name), "oneTBB %s", TBB_runtime_version());

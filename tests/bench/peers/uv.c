@@ -2,7 +2,8 @@
 /*
  * libuv. Its loop is one thread, and what it offers to others is
  * uv_async_send(): a queue of one's own, behind a lock, and a call that has the
- * loop look at it.
+ * loop look at it. For long work it has a pool of threads, of which one is used
+ * here.
  */
 #include "tests/bench/peers/peer.h"
 
@@ -69,9 +70,11 @@ static void push_open(void)
 	push(run_open);
 }
 
-static void push_task(void)
+static void push_tasks(void)
 {
-	push(run_task);
+	for (int i = 0; i < PEER_INJECT_STRIDE; i++) {
+		push(run_task);
+	}
 }
 
 static void run_loop(void *arg)
@@ -93,14 +96,55 @@ static double inject(int worker_count)
 		is_running = 1;
 	}
 	task_count = 0;
-	return peer_burst_run(&burst, push_open, push_task);
+	return peer_burst_run(&burst, push_open, push_tasks);
+}
+
+/* ---- calls to its pool of threads and back ---- */
+
+static int trip_count;
+
+static void work(uv_work_t *request)
+{
+	(void)request;
+}
+
+static void came_back(uv_work_t *request, int status)
+{
+	peer_check(status == 0, "a call failed");
+	if (++trip_count < PEER_EXECUTE_TRIPS) {
+		peer_check(uv_queue_work(request->loop, request, work, came_back) == 0,
+			"uv_queue_work failed");
+	}
+}
+
+static double execute(int worker_count)
+{
+	static uv_loop_t own_loop;
+	static int is_there;
+	uv_work_t request;
+	uint64_t start_ns;
+
+	(void)worker_count;
+	if (!is_there) {
+		peer_check(
+			setenv("UV_THREADPOOL_SIZE", "1", 1) == 0 && uv_loop_init(&own_loop) == 0,
+			"cannot start a loop");
+		is_there = 1;
+	}
+	trip_count = 0;
+	start_ns = peer_now_ns();
+	peer_check(
+		uv_queue_work(&own_loop, &request, work, came_back) == 0, "uv_queue_work failed");
+	uv_run(&own_loop, UV_RUN_DEFAULT);
+	return (double)(peer_now_ns() - start_ns) / PEER_EXECUTE_TRIPS;
 }
 
 int main(int argc, char **argv)
 {
 	static const struct peer_subject subjects[] = {
-		{"inject", inject},
-		{NULL, NULL},
+		{"inject", inject, "ns"},
+		{"execute", execute, "us"},
+		{NULL, NULL, NULL},
 	};
 	char name[64];
 

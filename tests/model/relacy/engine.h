@@ -133,9 +133,21 @@ static bool relacy_fence_all(void)
 	return true;
 }
 
+static void relacy_yield(void)
+{
+	rl::yield(1, RL_INFO);
+}
+
+static uint64_t relacy_now_ns(void)
+{
+	return 0;
+}
+
 static const struct pin_host relacy_host = {
+	.now_ns = relacy_now_ns,
 	.futex_wait = relacy_futex_wait,
 	.futex_wake = relacy_futex_wake,
+	.yield = relacy_yield,
 	.fence_all = relacy_fence_all,
 };
 

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Admission: a limit to how many jobs a runtime is given at once, by lane and
+ * in all, that answers when it is reached. With one in front of a runtime, that
+ * is a read pool; several runtimes side by side are several pools, and several
+ * admissions may also share a runtime.
+ */
+#ifndef PINION_ADMISSION_H
+#define PINION_ADMISSION_H
+
+#include <pinion/lane.h>
+#include <pinion/wait.h>
+
+PINION_BEGIN_DECLS
+
+enum {
+	PINION_ADMISSION_TASKS = (1 << 20) - 1, /* the highest limit of a lane */
+};
+
+enum pinion_admission_flags {
+	/*
+	 * Where the total is reached, a job takes the place of one of a lower
+	 * lane that has not begun: of the lowest lane there is, the newest.
+	 */
+	PINION_ADMISSION_EVICT = 1,
+};
+
+/*
+ * Shape: zeroed, no limit is set; all fields are inputs.
+ * Units: jobs that are in, from admission to their end.
+ * Since: 0.1
+ */
+struct pinion_admission_limits {
+	uint32_t max_tasks[PINION_LANES]; /* 0: PINION_ADMISSION_TASKS */
+	uint32_t max_tasks_total;	  /* of all lanes; 0: the sum of these */
+	uint32_t flags;			  /* enum pinion_admission_flags */
+	uint32_t reserved[3];		  /* 0 */
+};
+
+/*
+ * Shape: 512 bytes, embeddable; pinion_admission_init() sets all of it.
+ * Owns: the caller's memory. It must stay in place until
+ * pinion_admission_drain() has returned 0; nothing touches it from then on. The
+ * runtime is destroyed after that.
+ * Since: 0.1
+ */
+struct pinion_admission {
+	uint64_t private_[64];
+};
+
+/* What a `run` returns that is not the end of its job. */
+enum {
+	PINION_JOB_GOES_ON = 1,
+};
+
+struct pinion_job;
+
+/*
+ * As pinion_task_fn: 0 or a negative errno ends the job, and the struct is the
+ * caller's again as soon as this is entered. PINION_JOB_GOES_ON: something it
+ * has begun, a read, a wait, a task, will call pinion_job_end(); until then the
+ * job keeps its place and the struct has to stay.
+ * Since: 0.1
+ */
+typedef int (*pinion_job_fn)(struct pinion_job *job);
+
+/*
+ * Called instead of `run`, when the job's turn would have been. `reason` is
+ * -EAGAIN: another job was given its place (PINION_ADMISSION_EVICT); the job
+ * may be tried again. -ECANCELED: the runtime was stopped.
+ * Context: a worker. The struct is the caller's again.
+ * Since: 0.1
+ */
+typedef void (*pinion_job_cancel_fn)(struct pinion_job *job, int reason);
+
+/*
+ * Shape: 128 bytes, embeddable; set `run`, `cancel` and `task.flags`, zero the
+ * rest. The flags name its lane, as for any task; with PINION_TASK_MANDATORY it
+ * is neither evicted nor cancelled.
+ * Owns: the caller's memory, to stay in place until `run` or `cancel` is
+ * entered, of which exactly one is.
+ * Since: 0.1
+ */
+struct pinion_job {
+	struct pinion_task task; /* the library's, but for `flags` */
+	pinion_job_fn run;
+	pinion_job_cancel_fn cancel; /* may be NULL */
+	uint64_t private_[10];
+};
+
+/*
+ * Why there is no place.
+ *
+ * Shape: 24 bytes, output.
+ * Since: 0.1
+ */
+struct pinion_full {
+	uint32_t current; /* jobs in; below `max` where others wait already */
+	uint32_t max;
+	/*
+	 * How long the jobs that are in, of this lane and those above it, are
+	 * likely to take: so many times what a job takes (0.1 of the latest and
+	 * 0.9 of the mean before it), by as many as run at once. 0: none has
+	 * ended yet.
+	 */
+	uint64_t estimated_wait_us;
+	uint32_t lane; /* whose limit it is; PINION_LANES: that of all */
+	uint32_t reserved;
+};
+
+/*
+ * Makes it one that nobody is in, in front of `runtime`. `limits` is copied;
+ * NULL: no limit but the highest.
+ *
+ * Context: any thread, while nobody else uses it.
+ * Errors: -EINVAL: no runtime; a limit beyond PINION_ADMISSION_TASKS (of all:
+ * PINION_LANES times that); unknown flags; `reserved` is not 0.
+ * Source: TiKV's read pool, which counts first and adds later, and so
+ * overshoots.
+ * Since: 0.1
+ */
+PINION_API int pinion_admission_init(struct pinion_admission *admission,
+	struct pinion_runtime *runtime, const struct pinion_admission_limits *limits);
+
+/*
+ * Admits `count` jobs and spawns them, in order, all of them or none. No
+ * limit is ever exceeded, whoever else does the same. A job keeps its place
+ * until it ends; what it spawns needs none.
+ *
+ * Owns: on success the jobs are the runtime's until they are entered; on
+ * failure they stay with the caller. *out_full, unless NULL, is written with
+ * -EAGAIN and else not touched.
+ * Context: any thread, tasks too; never blocks or allocates. With
+ * PINION_ADMISSION_EVICT, and while somebody waits, it may wait for another
+ * thread that is just using the same admission. 0 jobs are fine.
+ * Errors: -EAGAIN: full, or others wait for it already. -EINVAL: a job has no
+ * `run`, or unknown flags; more than there ever is room for.
+ * -ESHUTDOWN: closed, or as pinion_spawn(). -ECHILD: as pinion_spawn().
+ * Since: 0.1
+ */
+PINION_API int pinion_admission_spawn(struct pinion_admission *admission,
+	struct pinion_job *const *jobs, uint32_t count, struct pinion_full *out_full);
+
+/*
+ * Likewise, but sleeps until there is room, at most until `deadline_ns`, as in
+ * struct pinion_wait. Those who wait for one lane are served in the order of
+ * their coming, several jobs behind one that wants much; higher lanes first.
+ *
+ * Context: a thread that is no worker of the runtime; never allocates.
+ * Errors: as above, but for -EAGAIN. -ETIME: nothing was spawned. -EDEADLK: a
+ * worker of that runtime, and there is no room.
+ * Since: 0.1
+ */
+PINION_API int pinion_admission_spawn_wait(struct pinion_admission *admission,
+	struct pinion_job *const *jobs, uint32_t count, uint64_t deadline_ns);
+
+/*
+ * Begins to wait for that in a task: `wait->task` runs when the jobs are
+ * spawned, with a result of 0; with any other none of them is. Besides those of
+ * pinion_wait(3) there is -ESHUTDOWN: closed, or the runtime was, meanwhile.
+ *
+ * Owns: `jobs` is read before this returns; the jobs stay in place.
+ * Context: a task on a worker of `runtime`, which need not be the admission's.
+ * Errors: -EPERM: not on such a worker. -EBUSY: the wait is under way already.
+ * -EINVAL: as above, or no jobs; no `run`, flags, or `reserved` of the wait.
+ * -ESHUTDOWN, -ECHILD: as pinion_spawn() on `runtime`.
+ * Since: 0.1
+ */
+PINION_API int pinion_admission_spawn_await(struct pinion_runtime *runtime,
+	struct pinion_admission *admission, struct pinion_job *const *jobs, uint32_t count,
+	struct pinion_wait *wait);
+
+/*
+ * Ends a job whose `run` returned PINION_JOB_GOES_ON, or is about to, and gives
+ * its place back. `result`: 0 or a negative errno, which counts as a failure.
+ * The struct is the caller's again.
+ *
+ * Context: any thread, once; as pinion_admission_spawn(). At most one system
+ * call for each who waits and is served.
+ * Since: 0.1
+ */
+PINION_API void pinion_job_end(struct pinion_job *job, int result);
+
+/*
+ * Refuses further jobs, and ends the waits of those who want to spawn some,
+ * with -ESHUTDOWN. What is in goes on. A second call changes nothing.
+ *
+ * Context: any thread; as pinion_admission_spawn().
+ * Since: 0.1
+ */
+PINION_API void pinion_admission_close(struct pinion_admission *admission);
+
+/*
+ * Closes it and sleeps until nobody is in, at most until `deadline_ns`, as in
+ * struct pinion_wait. 0: all jobs have ended, what they wrote is seen; the
+ * admission may be freed.
+ *
+ * Context: a thread that is no worker of the runtime, and while no other call
+ * begins; never allocates.
+ * Errors: -ETIME: closed, but somebody is in; it may be called again.
+ * -EDEADLK: likewise, on a worker of that runtime. -ECHILD: as pinion_spawn().
+ * Since: 0.1
+ */
+PINION_API int pinion_admission_drain(struct pinion_admission *admission, uint64_t deadline_ns);
+
+/*
+ * What an admission has seen. `current` is of one moment, of all lanes; the
+ * rest a moment's reading each.
+ *
+ * Shape: size-versioned; pass sizeof(*out_counters).
+ * Since: 0.1
+ */
+struct pinion_admission_counters {
+	uint32_t current[PINION_LANES]; /* jobs in */
+	uint32_t running;		/* of these, begun */
+	uint64_t refused[PINION_LANES]; /* spawns answered with -EAGAIN, by lowest lane */
+	uint64_t evicted[PINION_LANES]; /* jobs that lost their place */
+	uint64_t failed;		/* jobs that ended with an error */
+	uint64_t job_ns;		/* what a job takes, as in struct pinion_full */
+};
+
+PINION_API void pinion_admission_counters(const struct pinion_admission *admission,
+	struct pinion_admission_counters *out_counters, size_t size);
+
+PINION_END_DECLS
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A crew: a runtime without rings, for jobs that compute for long or block, so
+ * that they delay no completions of the runtime that does I/O. It is a runtime
+ * like any other, made by configuration: pinion_spawn() with a lane in the
+ * task's flags, pinion_execute() and all the rest work on it.
+ *
+ * Its workers stand in three tiers: those for high run high jobs only, those
+ * for medium high before medium, those for low all, low last; strictly.
+ */
+#ifndef PINION_CREW_H
+#define PINION_CREW_H
+
+#include <pinion/runtime.h>
+
+PINION_BEGIN_DECLS
+
+enum pinion_crew_preset {
+	PINION_CREW_CONSERVATIVE = 0, /* half of the CPUs left to others */
+	PINION_CREW_BALANCED = 1,     /* the default: 1, 2, 1 */
+	PINION_CREW_AGGRESSIVE = 2,   /* most of the CPUs */
+};
+
+/*
+ * Workers of each tier: `high` and `medium` 0 … 1024, `low` 1 … 1024, since
+ * somebody has to run what is low.
+ * Since: 0.1
+ */
+struct pinion_crew_sizes {
+	uint32_t high;
+	uint32_t medium;
+	uint32_t low;
+};
+
+/*
+ * The sizes of a preset on a machine of `cpu_count` CPUs; 0: of this one.
+ *
+ * Conservative: 1, a quarter of the CPUs, a quarter, each at least 1. Balanced:
+ * 1, 2, 1. Aggressive: 2, half of the CPUs and at least 2, half and at least 1.
+ *
+ * Context: any thread; may read /sys.
+ * Errors: -EINVAL: no such preset. Those of finding out the CPUs.
+ * Source: the founding document of the worker pool, "Sizing".
+ * Since: 0.1
+ */
+PINION_API int pinion_crew_sizes_init(
+	struct pinion_crew_sizes *out_sizes, uint32_t preset, uint32_t cpu_count);
+
+/*
+ * Overwrites sizes from PINION_CREW_HIGH, PINION_CREW_MEDIUM, PINION_CREW_LOW;
+ * where one is not set, from WORKER_POOL_HIGH, WORKER_POOL_MEDIUM,
+ * WORKER_POOL_LOW.
+ *
+ * Context: any thread; not while another thread changes the environment.
+ * Errors: -EINVAL: a value is no number, or out of range; the message sent to
+ * `log`, which may be NULL, names the variable, and no size is changed.
+ * Since: 0.1
+ */
+PINION_API int pinion_crew_sizes_from_env(
+	struct pinion_crew_sizes *sizes, pinion_log_fn log, void *log_arg);
+
+/*
+ * Writes the defaults of pinion_config_init(), and then a crew's: no io_uring,
+ * arenas as small as can be, workers not bound to cores, the order of lanes
+ * strict, a warning at 100 waiting jobs in any lane. Change what should differ.
+ *
+ * Context: any thread; never blocks.
+ * Since: 0.1
+ */
+PINION_API void pinion_crew_config_init_sized(struct pinion_config *config, uint32_t size);
+#define pinion_crew_config_init(config) \
+	pinion_crew_config_init_sized((config), (uint32_t)sizeof(struct pinion_config))
+
+/*
+ * Starts a crew; to be ended like any runtime. `config` may be NULL: as
+ * pinion_crew_config_init(). Its `lanes` and `worker_count` are not used: they
+ * follow from `sizes`; NULL: balanced.
+ *
+ * Context and Errors: as pinion_runtime_create(); -EINVAL also for sizes out of
+ * range.
+ * Since: 0.1
+ */
+PINION_API int pinion_crew_create(const struct pinion_config *config,
+	const struct pinion_crew_sizes *sizes, struct pinion_runtime **out_runtime);
+
+PINION_END_DECLS
+
+#endif

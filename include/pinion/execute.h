@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Calls into another runtime: a function runs there, and its caller, a thread
+ * or a task of some other runtime, goes on when it has returned. So long or
+ * blocking work has a runtime of its own, apart from that which does I/O.
+ */
+#ifndef PINION_EXECUTE_H
+#define PINION_EXECUTE_H
+
+#include <pinion/future.h>
+
+PINION_BEGIN_DECLS
+
+/*
+ * What is called. A negative errno counts as a failure of the runtime it runs
+ * on, as a task's.
+ *
+ * Context: a worker thread, as for tasks; it may block there.
+ * Since: 0.1
+ */
+typedef int (*pinion_call_fn)(void *arg);
+
+/*
+ * Shape: 192 bytes, embeddable; set `run`, `arg` and `task.flags`, zero the
+ * rest.
+ * Owns: the caller's memory, to stay in place from a successful start until
+ * `done` is; from there on it may be freed or started anew.
+ * Since: 0.1
+ */
+struct pinion_call {
+	struct pinion_task task; /* the library's, but for `flags` */
+	pinion_call_fn run;
+	void *arg;
+	/*
+	 * Output, valid when it is done: what `run` returned, or -ECANCELED, if
+	 * the runtime was stopped first.
+	 */
+	int32_t result;
+	uint32_t reserved; /* 0 */
+	/* To wait for the call, in any of the ways of pinion_future(3). */
+	struct pinion_future done;
+	uint64_t private_;
+};
+
+/*
+ * Has `call->run` called on a worker of `runtime`.
+ *
+ * Context: any thread; as pinion_spawn().
+ * Errors: as pinion_spawn(); -EINVAL also: `reserved` is not 0.
+ * Since: 0.1
+ */
+PINION_API int pinion_call_start(struct pinion_runtime *runtime, struct pinion_call *call);
+
+/*
+ * Likewise, and begins to wait for it in a task of the caller's own runtime:
+ * `wait->task` runs on the calling worker when the call is done, with a result
+ * of 0. If the wait ends early, by its deadline or a cancel, the call goes on;
+ * pinion_future_await() of `call->done` waits for it once more.
+ *
+ * Context: a task on a worker of `own`, which may be the same as `runtime`.
+ * Errors: as pinion_call_start() and pinion_future_await(); nothing has begun
+ * then.
+ * Since: 0.1
+ */
+PINION_API int pinion_execute_await(struct pinion_runtime *runtime, struct pinion_call *call,
+	struct pinion_runtime *own, struct pinion_wait *wait);
+
+/*
+ * Calls `run` with `arg` on a worker of `runtime` and sleeps until it has
+ * returned; what it returned is in *out_result, or -ECANCELED.
+ *
+ * Context: a thread that is no worker of `runtime`. On another runtime's worker
+ * it holds up all that this has to do; two that do so to each other may wait
+ * for ever. Never allocates.
+ * Errors: as pinion_call_start(). -EDEADLK: a worker of `runtime`.
+ * Since: 0.1
+ */
+PINION_API int pinion_execute(
+	struct pinion_runtime *runtime, pinion_call_fn run, void *arg, int *out_result);
+
+PINION_END_DECLS
+
+#endif

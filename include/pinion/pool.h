@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A pool: buffers of one size, allocated once and then handed round, by
+ * workers and by any other thread. Taking and giving back never allocates, and
+ * from a thread that has a cache of its own, as workers have, it touches
+ * nothing that others touch.
+ *
+ * What a thread gives back it gets again first, while it is warm. Free buffers
+ * are found wherever they are: in the own cache, in what nobody keeps, in the
+ * caches of others. So -EAGAIN means that at one instant inside the call no
+ * buffer was free.
+ */
+#ifndef PINION_POOL_H
+#define PINION_POOL_H
+
+#include <pinion/buffer.h>
+#include <pinion/log.h>
+#include <pinion/wait.h>
+#include <stdbool.h>
+
+PINION_BEGIN_DECLS
+
+struct pinion_pool;
+
+enum pinion_pool_flags {
+	/* Zeroes each buffer as it is given back, headroom included. */
+	PINION_POOL_ZERO = 1,
+	/*
+	 * Takes all rights from the pages of free buffers, so that a touch
+	 * faults: for finding mistakes. Two system calls per use.
+	 */
+	PINION_POOL_GUARD = 2,
+};
+
+/*
+ * Shape: size-versioned; only ever appended to. Initialise with
+ * pinion_pool_config_init(), then set what should differ.
+ * Since: 0.1
+ */
+struct pinion_pool_config {
+	/* Bytes of this struct the caller knows. */
+	uint32_t size;
+
+	/*
+	 * Caches that hold buffers from the start, 0 … 4096. With a runtime 0:
+	 * one for each of its workers, and nothing else will do. Without one
+	 * at least 1; threads that attach get them. Default 0.
+	 */
+	uint32_t worker_count;
+
+	/*
+	 * More caches, empty at first, for threads that attach, 0 … 4096.
+	 * Default 4.
+	 */
+	uint32_t thread_count;
+
+	/*
+	 * Buffers that a cache holds, 1 … 65536. Default 4.
+	 * Source: 4 to 8 keep most uses local; more hoard.
+	 */
+	uint32_t local_count;
+
+	/*
+	 * Buffers in all, 1 … 16777216, and no fewer than caches for workers.
+	 * 0: as pinion_pool_recommend() says for no requests in flight. Fewer
+	 * than worker_count times local_count are legal, and warned about: some
+	 * caches then stay empty. Default 0.
+	 */
+	uint32_t buffer_count;
+
+	/*
+	 * Of each, a multiple of 4096, up to 256 MiB. Default 64 KiB.
+	 */
+	uint32_t buffer_bytes;
+
+	/*
+	 * In front of each and part of its memory, a multiple of 4096, up to
+	 * 16 MiB: room for what is to stand before the data that is read into
+	 * it, such as a chunk's prefix. Default 4096.
+	 */
+	uint32_t headroom_bytes;
+
+	uint32_t flags; /* enum pinion_pool_flags; default 0 */
+
+	/*
+	 * Receives messages; NULL: the runtime's receives them, if there is
+	 * one. Default NULL. `log_arg` must outlive the pool.
+	 */
+	pinion_log_fn log;
+	void *log_arg;
+};
+
+PINION_API void pinion_pool_config_init_sized(struct pinion_pool_config *config, uint32_t size);
+#define pinion_pool_config_init(config) \
+	pinion_pool_config_init_sized((config), (uint32_t)sizeof(struct pinion_pool_config))
+
+/*
+ * How many buffers keep `worker_count` workers busy that have `depth_count`
+ * requests in flight, all together: a quarter more than their caches hold, and
+ * no fewer than the requests and two in hand each; rounded up to the same
+ * number for each worker, so that each one's memory holds as many. Saturates.
+ *
+ * Context: any thread.
+ * Since: 0.1
+ */
+PINION_API uint32_t pinion_pool_recommend(
+	uint32_t worker_count, uint32_t local_count, uint32_t depth_count);
+
+/* Buffers that all workers' caches hold when full. Saturates. Since: 0.1 */
+PINION_API uint32_t pinion_pool_config_local_capacity(const struct pinion_pool_config *config);
+
+/*
+ * Bytes of memory that such a pool takes without a runtime, exactly: rounded up
+ * to 2 MiB, as it is mapped. 0 for an invalid one. Since: 0.1
+ */
+PINION_API uint64_t pinion_pool_config_peak_bytes(const struct pinion_pool_config *config);
+
+/*
+ * Makes a pool and all its buffers.
+ *
+ * With a runtime they are cut from its workers' arenas, each worker's share
+ * from its own, and so they are on its node and registered with its ring; set
+ * `pool_bytes` of the runtime's configuration to have room. Without one they
+ * are a mapping of their own, on huge pages where those can be had.
+ *
+ * Owns: `config` is copied. The pool belongs to the caller until
+ * pinion_pool_destroy(), which comes before that of its runtime. What was cut
+ * from an arena returns to it only if nothing was cut since.
+ * Context: any thread; blocks, allocates.
+ * Errors: -EINVAL: a field is out of range, the message names it. -E2BIG: the
+ * struct is newer than the library and an unknown field is set. -ENOMEM: the
+ * message tells what there is and what was asked for. -ECHILD: the runtime is
+ * that of the process this one was forked from.
+ * Since: 0.1
+ */
+PINION_API int pinion_pool_create(struct pinion_runtime *runtime,
+	const struct pinion_pool_config *config, struct pinion_pool **out_pool);
+
+/*
+ * One more owner: so many calls of pinion_pool_destroy() are needed. Returns
+ * the same pool.
+ *
+ * Context: any thread that holds the pool; never blocks.
+ * Since: 0.1
+ */
+PINION_API struct pinion_pool *pinion_pool_share(struct pinion_pool *pool);
+
+/*
+ * Frees the pool, if the caller was its last owner. NULL is accepted.
+ *
+ * Context: any thread, the last one while no other call is under way.
+ * Errors: -EBUSY: buffers are out, or somebody waits for one; nothing has
+ * happened, and the messages name who took them last. -ECHILD: as for create.
+ * Since: 0.1
+ */
+PINION_API int pinion_pool_destroy(struct pinion_pool *pool);
+
+/*
+ * Gives the calling thread a cache of its own until pinion_pool_detach().
+ * Workers of the pool's runtime have one anyway. A thread that ends without
+ * detaching leaves its cache to nobody; the buffers in it are found by others.
+ *
+ * Context: any thread but those workers'; never blocks or allocates.
+ * Errors: -EALREADY: it has one. -EAGAIN: all caches are taken, see
+ * `thread_count`. -EMFILE: the thread is attached to 8 pools. -ECHILD.
+ * Since: 0.1
+ */
+PINION_API int pinion_pool_attach(struct pinion_pool *pool);
+
+/*
+ * Gives the cache back, and its buffers to all.
+ *
+ * Errors: -EPERM: the thread is not attached. -ECHILD.
+ * Since: 0.1
+ */
+PINION_API int pinion_pool_detach(struct pinion_pool *pool);
+
+/*
+ * Takes a buffer, if there is one.
+ *
+ * Context: any thread; never allocates. Blocks only while another thread, too,
+ * finds nothing but in the caches of others.
+ * Errors: -EAGAIN: at one instant inside the call none was free. -ECHILD.
+ * Since: 0.1
+ */
+PINION_API int pinion_pool_try_acquire(struct pinion_pool *pool, struct pinion_buffer *out_buffer);
+
+/*
+ * Takes a buffer, and waits for one until `deadline_ns` on the clock of
+ * pinion_now_ns(); UINT64_MAX: for ever. Those who wait, threads and tasks, are
+ * served in the order in which they came, with the buffer just given back.
+ *
+ * Context: any thread but a worker's of the pool's runtime; blocks.
+ * Errors: -ETIME: none until then. -ESHUTDOWN: pinion_pool_close() was called.
+ * -EDEADLK: on a worker, which might be the one that has them. -ECHILD.
+ * Since: 0.1
+ */
+PINION_API int pinion_pool_acquire(
+	struct pinion_pool *pool, uint64_t deadline_ns, struct pinion_buffer *out_buffer);
+
+/*
+ * A task's wait for a buffer.
+ *
+ * Shape: embeddable; set `wait.task.run` and `wait.deadline_ns`, zero the rest.
+ * Owns: as pinion_wait.
+ * Since: 0.1
+ */
+struct pinion_pool_wait {
+	struct pinion_wait wait;
+	/* Output, when `wait.result` is 0: the task's own from then on. */
+	struct pinion_buffer buffer;
+	struct pinion_pool *private_pool;
+};
+
+/*
+ * Has the wait's task run as soon as it has a buffer, at the latest at its
+ * deadline. `wait.result`: 0, -ETIME, -ECANCELED as in pinion_wait;
+ * -ESHUTDOWN: pinion_pool_close() was called.
+ *
+ * Context: a task on a worker of `runtime`, which may be another than the
+ * pool's; never blocks or allocates.
+ * Errors: -EPERM: not on a worker of it. -EINVAL: `wait.task` is not as asked.
+ * -EBUSY: it waits already. -ESHUTDOWN: the runtime is being stopped. -ECHILD.
+ * Since: 0.1
+ */
+PINION_API int pinion_pool_await(
+	struct pinion_runtime *runtime, struct pinion_pool *pool, struct pinion_pool_wait *wait);
+
+/*
+ * Ends all waits for buffers of this pool, those that wait and those that
+ * begin to, with -ESHUTDOWN. Buffers can still be taken without waiting, and
+ * be given back.
+ *
+ * Context: any thread; never blocks.
+ * Since: 0.1
+ */
+PINION_API void pinion_pool_close(struct pinion_pool *pool);
+
+/*
+ * Gives a buffer back and clears the handle.
+ *
+ * Context: any thread, whichever took it; never allocates. At most one system
+ * call, for somebody who waits.
+ * Errors: each is a mistake of the caller's, told by a message that names who
+ * had the buffer last, and has no effect. -EALREADY: it was given back before,
+ * by this handle or a copy. -EBUSY: a request that uses it is in flight.
+ * -EINVAL: not a buffer of this pool. -ECHILD.
+ * Two threads that give back the same handle in the same instant may both get
+ * 0; that is told when the buffer is next taken, by one only.
+ * Since: 0.1
+ */
+PINION_API int pinion_pool_release(struct pinion_pool *pool, struct pinion_buffer *buffer);
+
+/*
+ * Where the buffer's bytes are, if the handle is good, else NULL, with a
+ * message: for who is handed one and has reason to ask. The whole of it is
+ * `pinion_pool_buffer_bytes` long and may hold what others left; a chunk tells
+ * what is valid.
+ *
+ * Context: any thread.
+ * Since: 0.1
+ */
+PINION_API uint8_t *pinion_pool_bytes(struct pinion_pool *pool, const struct pinion_buffer *buffer);
+
+/*
+ * Zeroes the whole buffer, headroom included, so that no compiler leaves it
+ * out.
+ *
+ * Errors: as pinion_pool_release().
+ * Since: 0.1
+ */
+PINION_API int pinion_pool_clear(struct pinion_pool *pool, const struct pinion_buffer *buffer);
+
+/* What was configured. Context: any thread. Since: 0.1 */
+PINION_API uint32_t pinion_pool_buffer_bytes(const struct pinion_pool *pool);
+PINION_API uint32_t pinion_pool_headroom_bytes(const struct pinion_pool *pool);
+PINION_API uint32_t pinion_pool_buffer_count(const struct pinion_pool *pool);
+PINION_API uint32_t pinion_pool_worker_count(const struct pinion_pool *pool);
+
+/* Bytes of memory behind it, which never change. Since: 0.1 */
+PINION_API uint64_t pinion_pool_peak_bytes(const struct pinion_pool *pool);
+
+/*
+ * Free buffers: in all, in no cache, in one cache (those of workers first,
+ * then those of attached threads; 0 for one that does not exist). Moments'
+ * readings, exact while nobody uses the pool.
+ *
+ * Context: any thread; takes as long as there are buffers.
+ * Since: 0.1
+ */
+PINION_API uint32_t pinion_pool_available(const struct pinion_pool *pool);
+PINION_API uint32_t pinion_pool_available_shared(const struct pinion_pool *pool);
+PINION_API uint32_t pinion_pool_available_local(const struct pinion_pool *pool, uint32_t cache);
+
+/*
+ * What has happened so far.
+ *
+ * Shape: size-versioned; pass sizeof(*out_counters).
+ * Since: 0.1
+ */
+struct pinion_pool_counters {
+	uint64_t local_hits; /* taken from the own cache */
+	uint64_t refills;    /* times a cache got some of those in no cache */
+	uint64_t spills;     /* times one passed some on to them */
+	uint64_t steals;     /* times the free ones of a cache went to others */
+	uint64_t outside;    /* taken by threads without a cache */
+	uint64_t exhausted;  /* times nothing was free */
+	uint64_t misuses;    /* refused for a mistake */
+};
+
+PINION_API void pinion_pool_counters(
+	const struct pinion_pool *pool, struct pinion_pool_counters *out_counters, size_t size);
+
+/* ---- buffers that go back by themselves ---- */
+
+/* The library's, for PINION_AUTO_BUFFER. */
+struct pinion_auto_buffer {
+	struct pinion_pool *pool;
+	struct pinion_buffer buffer;
+};
+
+static inline void pinion_auto_buffer_release(struct pinion_auto_buffer *automatic)
+{
+	if (automatic->buffer.bytes != NULL) {
+		pinion_pool_release(automatic->pool, &automatic->buffer);
+	}
+}
+
+/*
+ * Declares `name`, a pointer to an empty handle of `pool_`; what is in it when
+ * the scope is left, by whatever way, is given back. To keep a buffer, copy the
+ * handle and clear this one.
+ *
+ *     PINION_AUTO_BUFFER(buffer, pool);
+ *     int rc = pinion_pool_try_acquire(pool, buffer);
+ *
+ * Since: 0.1
+ */
+#define PINION_AUTO_BUFFER(name, pool_) \
+	__attribute__((cleanup( \
+		pinion_auto_buffer_release))) struct pinion_auto_buffer name##_automatic = { \
+		(pool_), {NULL, 0, 0}}; \
+	struct pinion_buffer *const name = &name##_automatic.buffer
+
+struct pinion_buffer_task;
+
+/*
+ * As pinion_task_fn; `buffer` is the task's own. It goes back when this
+ * returns, unless the function has cleared the handle to keep the buffer.
+ *
+ * Owns: `task` is the caller's again as soon as this is entered; `buffer` is
+ * good until it returns.
+ */
+typedef int (*pinion_buffer_task_fn)(struct pinion_buffer_task *task, struct pinion_buffer *buffer);
+
+/*
+ * A task that owns a buffer: it is given back when the task has run, or is
+ * cancelled.
+ *
+ * Shape: embeddable; all fields are set by pinion_buffer_task_init().
+ * Owns: as pinion_task.
+ * Since: 0.1
+ */
+struct pinion_buffer_task {
+	struct pinion_task task; /* to be spawned */
+	pinion_buffer_task_fn run;
+	void (*cancel)(struct pinion_buffer_task *task); /* may be NULL */
+	struct pinion_pool *pool;
+	struct pinion_buffer buffer;
+};
+
+/*
+ * Makes the task, which takes the buffer over: the handle is cleared. If it is
+ * never spawned the buffer is still in `task->buffer`.
+ *
+ * Context: any thread.
+ * Since: 0.1
+ */
+PINION_API void pinion_buffer_task_init(struct pinion_buffer_task *task, struct pinion_pool *pool,
+	struct pinion_buffer *buffer, pinion_buffer_task_fn run,
+	void (*cancel)(struct pinion_buffer_task *task));
+
+PINION_END_DECLS
+
+#endif

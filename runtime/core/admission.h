@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What an admission consists of: the places (sched/places.h), and those who
+ * wait for one, a queue for each lane, all under one lock.
+ *
+ *     spawn   a place, without the lock unless somebody waits
+ *             a place in the runtime for each job: the last that can fail
+ *             the tasks into the runtime
+ *     end     the place given back, without the lock unless somebody waits
+ *     wait    under the lock: places looked at and watched in one step, queue
+ *
+ * Who gives back under the lock serves all lanes, higher ones first. A lower
+ * lane takes nothing while the oldest of a higher one waits for the total
+ * alone: small jobs would keep many from ever being admitted at once. When that
+ * one gives up, the next end of a job serves those behind it; there is one to
+ * come, since an empty pool has room for whatever is not refused for good.
+ *
+ * With PINION_ADMISSION_EVICT jobs that have not begun stand in a list of their
+ * lane, under the lock. Whoever takes a job off it decides what happens to it:
+ * the worker runs it, or another job has its place from then on. Its task is
+ * still in the runtime's queue then, and goes to `cancel` when its turn comes.
+ * Such tasks are not counted as places; there are at most as many as the total.
+ *
+ * An end that is the last of a closed admission is made under the lock, which
+ * whoever drains it takes as well: it may be freed then. Without the lock a
+ * given place is the last touch.
+ */
+#ifndef PIN_CORE_ADMISSION_H
+#define PIN_CORE_ADMISSION_H
+
+#include "runtime/base/base.h"
+#include "runtime/core/wait.h"
+#include "runtime/sched/places.h"
+
+#include <pinion/admission.h>
+
+enum pin_job_state {
+	PIN_JOB_UNLISTED, /* cannot be evicted */
+	PIN_JOB_LISTED,	  /* by its worker to UNLISTED, by another job to EVICTED */
+	PIN_JOB_EVICTED,
+};
+
+/* What `private_` of a job holds. */
+struct pin_job_entry {
+	struct pin_admission *admission; /* [const] from its spawn */
+	struct pinion_job *chained;	 /* [own] the spawning thread's: the next of its batch */
+	uint64_t began_ns;		 /* [own] the worker's, then of who ends it */
+	struct pin_job_entry *older;	 /* [lock:waiters] of its lane's list */
+	struct pin_job_entry *newer;
+	uint32_t lane;	/* [const] from its spawn */
+	uint32_t state; /* [lock:waiters] enum pin_job_state */
+};
+
+struct pin_admission_lane {
+	struct pin_waiters waiters;   /* of the first lane: everybody's lock */
+	struct pin_job_entry *newest; /* [lock:waiters] of those that have not begun */
+	uint32_t index;		      /* [const] */
+	uint32_t listed_count;	      /* [lock:waiters] */
+};
+
+struct pin_admission {
+	/* [W:any R:any] by each job */
+	struct pin_places places;
+	struct pin_atomic_u64 job_ns;  /* smoothed; 0: not known */
+	struct pin_atomic_u32 running; /* jobs begun and not ended */
+	/* [const] */
+	uint32_t flags;
+	struct pinion_runtime *runtime;
+	/* [W:any R:any] rarely */
+	struct pin_atomic_u64 refused[PINION_LANES];
+	struct pin_atomic_u64 evicted[PINION_LANES];
+	struct pin_atomic_u64 failed;
+	uint32_t evicted_queued;    /* [lock:waiters] tasks of evicted jobs, in queues */
+	struct pin_waiters drained; /* those who wait until nobody is in */
+	struct pin_admission_lane lanes[PINION_LANES];
+};
+
+_Static_assert(sizeof(struct pin_admission) <= sizeof(struct pinion_admission), "fits");
+_Static_assert(sizeof(struct pinion_admission) == 512, "released size");
+_Static_assert(sizeof(struct pin_job_entry) <= sizeof(((struct pinion_job *)0)->private_), "fits");
+_Static_assert(sizeof(struct pinion_job) == 128, "released size");
+_Static_assert(sizeof(struct pinion_full) == 24, "released size");
+_Static_assert(sizeof(struct pinion_admission_limits) == 32, "released size");
+_Static_assert(PINION_LANES == (int)PIN_PLACES_LANES, "a count for each");
+_Static_assert((int)PINION_ADMISSION_TASKS == (int)PIN_PLACES_MAX, "the counts hold it");
+
+#endif

@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The public calls on pools, but for their configuration and making.
+ */
+#include "runtime/core/buffers.h"
+#include "runtime/base/check.h"
+#include "runtime/core/fault.h"
+#include "runtime/core/forked.h"
+#include "runtime/core/runtime_state.h"
+#include "runtime/memory/misuse.h"
+#include "runtime/observe/meter.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+
+enum {
+	ATTACHED_MAX = 8,
+};
+
+_Static_assert(sizeof(struct pinion_buffer) == 16, "released size; BP-41");
+_Static_assert(sizeof(struct pinion_buffer) == sizeof(struct pin_waiters_value),
+	"a handle is handed over");
+
+/* Of the calling thread; `number` 0: free. */
+struct attachment {
+	uint64_t number;
+	uint32_t cache;
+};
+
+static _Thread_local struct attachment attachments[ATTACHED_MAX] PIN_TLS_INITIAL;
+
+/* The pool used last in which the calling thread has a cache. */
+static _Thread_local struct {
+	uint64_t number;
+	uint32_t cache;
+	struct pin_magazine *magazine;
+} recent PIN_TLS_INITIAL;
+
+/* A thread that is known to have no cache in the pool it used last. */
+static _Thread_local uint64_t recent_without PIN_TLS_INITIAL;
+
+/* ---- whose cache ---- */
+
+void pin_buffers_forget(void)
+{
+	recent.number = 0;
+	recent_without = 0;
+}
+
+static bool is_foreign(const struct pinion_pool *pool)
+{
+	return PIN_UNLIKELY(pool->forked != pin_forked_now());
+}
+
+static struct attachment *attachment_to(uint64_t number)
+{
+	for (int i = 0; i < ATTACHED_MAX; i++) {
+		if (attachments[i].number == number) {
+			return &attachments[i];
+		}
+	}
+	return NULL;
+}
+
+static bool is_own_worker(const struct pinion_pool *pool)
+{
+	const struct pin_worker *worker = pin_worker_current();
+
+	return worker != NULL && pool->runtime != NULL && worker->shared == &pool->runtime->shared;
+}
+
+static __attribute__((noinline)) uint32_t look_for_cache(const struct pinion_pool *pool)
+{
+	const struct attachment *attachment;
+
+	if (is_own_worker(pool)) {
+		return pin_worker_current()->index;
+	}
+	attachment = attachment_to(pool->number);
+	if (attachment == NULL) {
+		recent_without = pool->number;
+		return PIN_POOL_OUTSIDE;
+	}
+	return attachment->cache;
+}
+
+static inline uint32_t own_cache(const struct pinion_pool *pool)
+{
+	return PIN_LIKELY(recent_without == pool->number) ? PIN_POOL_OUTSIDE : look_for_cache(pool);
+}
+
+/* As above, and may open the short way for the next call. */
+static uint32_t find_cache(const struct pinion_pool *pool)
+{
+	uint32_t cache = own_cache(pool);
+
+	if (cache != PIN_POOL_OUTSIDE && pool->has_short_way) {
+		recent.number = pool->number;
+		recent.cache = cache;
+		recent.magazine = &pool->pool.magazines[cache];
+	}
+	return cache;
+}
+
+/* The number of the calling CPU's node's list, for who has no cache. */
+static uint32_t own_node(const struct pinion_pool *pool)
+{
+	unsigned cpu;
+	unsigned node;
+
+	if (pool->pool.node_count == 1 || getcpu(&cpu, &node) != 0) {
+		return 0;
+	}
+	for (uint32_t i = 0; i < pool->worker_count; i++) {
+		if (pool->runtime->shared.workers[i].place.node_index == node) {
+			return pool->pool.magazines[i].node;
+		}
+	}
+	return 0;
+}
+
+int pinion_pool_attach(struct pinion_pool *pool)
+{
+	/* With a runtime the first ones are its workers'. */
+	uint32_t first = pool->runtime != NULL ? pool->worker_count : 0;
+	struct attachment *place;
+
+	if (is_foreign(pool)) {
+		return -ECHILD;
+	}
+	if (own_cache(pool) != PIN_POOL_OUTSIDE) {
+		return -EALREADY;
+	}
+	place = attachment_to(0);
+	if (place == NULL) {
+		return -EMFILE;
+	}
+	for (uint32_t i = first; i < pool->pool.magazine_count; i++) {
+		uint32_t is_free = 0;
+
+		if (pin_cas_acquire_u32(&pool->attached[i], &is_free, 1)) { /* [BUFFERS-1] */
+			*place = (struct attachment){.number = pool->number, .cache = i};
+			recent_without = 0;
+			return 0;
+		}
+	}
+	return -EAGAIN;
+}
+
+int pinion_pool_detach(struct pinion_pool *pool)
+{
+	struct attachment *attachment = attachment_to(pool->number);
+
+	if (is_foreign(pool)) {
+		return -ECHILD;
+	}
+	if (attachment == NULL) {
+		return -EPERM;
+	}
+	pin_pool_flush(&pool->pool, attachment->cache);
+	pin_store_release_u32(&pool->attached[attachment->cache], 0); /* [BUFFERS-1] */
+	*attachment = (struct attachment){0};
+	recent.number = 0;
+	return 0;
+}
+
+/* ---- acquire ---- */
+
+static __attribute__((noinline)) int try_acquire(
+	struct pinion_pool *pool, struct pinion_buffer *out_buffer)
+{
+	uint32_t cache;
+
+	if (is_foreign(pool)) {
+		return -ECHILD;
+	}
+	cache = find_cache(pool);
+	return pin_pool_acquire(&pool->pool, cache, cache != PIN_POOL_OUTSIDE ? 0 : own_node(pool),
+		       out_buffer)
+		? 0
+		: -EAGAIN;
+}
+
+int pinion_pool_try_acquire(struct pinion_pool *pool, struct pinion_buffer *out_buffer)
+{
+	if (PIN_LIKELY(recent.number == pool->number) &&
+		PIN_LIKELY(pin_pool_acquire_own(
+			&pool->pool, recent.magazine, recent.cache, out_buffer))) {
+		return 0;
+	}
+	return try_acquire(pool, out_buffer);
+}
+
+static struct pin_waiters_value value_of(const struct pinion_buffer *buffer)
+{
+	struct pin_waiters_value value;
+
+	memcpy(&value, buffer, sizeof(value));
+	return value;
+}
+
+static struct pinion_buffer buffer_of(const struct pin_waiters_value *value)
+{
+	struct pinion_buffer buffer;
+
+	memcpy(&buffer, value, sizeof(buffer));
+	return buffer;
+}
+
+bool pin_buffers_take(void *arg, uint64_t demand, struct pin_waiters_value *out_value)
+{
+	struct pinion_pool *pool = arg;
+	struct pinion_buffer buffer = {0};
+
+	(void)demand;
+	/* Closed: nothing, which ends the wait. */
+	if (pin_load_acquire_u32(&pool->is_closed) == 0 && try_acquire(pool, &buffer) != 0) {
+		return false;
+	}
+	*out_value = value_of(&buffer);
+	return true;
+}
+
+static int accept_value(struct pinion_pool *pool, const struct pin_waiters_value *value,
+	struct pinion_buffer *out_buffer)
+{
+	struct pinion_buffer buffer = buffer_of(value);
+
+	if (buffer.bytes == NULL) {
+		return -ESHUTDOWN;
+	}
+	pin_pool_claim(&pool->pool, own_cache(pool), &buffer);
+	*out_buffer = buffer;
+	return 0;
+}
+
+int pinion_pool_acquire(
+	struct pinion_pool *pool, uint64_t deadline_ns, struct pinion_buffer *out_buffer)
+{
+	struct pin_waiter waiter;
+	int rc;
+
+	if (is_foreign(pool)) {
+		return -ECHILD;
+	}
+	if (is_own_worker(pool)) {
+		return -EDEADLK;
+	}
+	if (!pin_waiters_any(&pool->waiters) && try_acquire(pool, out_buffer) == 0) {
+		return 0;
+	}
+	pin_waiter_init(&waiter, 1, NULL);
+	rc = pin_waiters_wait(&pool->waiters, &waiter, deadline_ns);
+	return rc != 0 ? rc : accept_value(pool, &waiter.value, out_buffer);
+}
+
+static int32_t finish_wait(void *target, const struct pin_waiters_value *value)
+{
+	struct pinion_pool_wait *wait = target;
+
+	return accept_value(wait->private_pool, value, &wait->buffer);
+}
+
+int pinion_pool_await(
+	struct pinion_runtime *runtime, struct pinion_pool *pool, struct pinion_pool_wait *wait)
+{
+	struct pin_worker *worker = pin_runtime_own_worker(runtime);
+	struct pin_wait_aim aim = {
+		.waiters = &pool->waiters,
+		.demand = 1,
+		.finish = finish_wait,
+		.target = wait,
+	};
+
+	if (is_foreign(pool)) {
+		return -ECHILD;
+	}
+	if (worker == NULL) {
+		return -EPERM;
+	}
+	wait->private_pool = pool;
+	return pin_wait_begin(worker, &wait->wait, &aim);
+}
+
+void pinion_pool_close(struct pinion_pool *pool)
+{
+	if (is_foreign(pool)) {
+		return;
+	}
+	pin_store_release_u32(&pool->is_closed, 1);
+	pin_waiters_serve(&pool->waiters);
+}
+
+/* ---- release ---- */
+
+/* What came back is on top of the own cache, and is taken from there. */
+static __attribute__((noinline)) int serve(struct pinion_pool *pool)
+{
+	if (pin_waiters_any(&pool->waiters)) { /* [WAIT-1] */
+		pin_waiters_serve(&pool->waiters);
+	}
+	return 0;
+}
+
+static __attribute__((noinline)) int release(struct pinion_pool *pool, struct pinion_buffer *buffer)
+{
+	int rc;
+
+	if (is_foreign(pool)) {
+		return -ECHILD;
+	}
+	rc = pin_pool_release(&pool->pool, find_cache(pool), buffer);
+	if (rc == 0) {
+		*buffer = (struct pinion_buffer){0};
+		serve(pool);
+	}
+	return rc;
+}
+
+int pinion_pool_release(struct pinion_pool *pool, struct pinion_buffer *buffer)
+{
+	if (PIN_UNLIKELY(recent.number != pool->number) ||
+		PIN_UNLIKELY(!pin_pool_release_own(
+			&pool->pool, recent.magazine, recent.cache, buffer))) {
+		return release(pool, buffer);
+	}
+	*buffer = (struct pinion_buffer){0};
+	if (PIN_UNLIKELY(pin_waiters_any(&pool->waiters))) { /* [WAIT-1] */
+		return serve(pool);
+	}
+	return 0;
+}
+
+/* ---- what is in it ---- */
+
+uint8_t *pinion_pool_bytes(struct pinion_pool *pool, const struct pinion_buffer *buffer)
+{
+	return !is_foreign(pool) && pin_pool_owns(&pool->pool, buffer) ? buffer->bytes : NULL;
+}
+
+int pinion_pool_clear(struct pinion_pool *pool, const struct pinion_buffer *buffer)
+{
+	int rc = is_foreign(pool) ? -ECHILD : pin_misuse_check(&pool->pool, buffer);
+
+	if (rc == 0) {
+		explicit_bzero(buffer->bytes - pool->pool.headroom_bytes,
+			(size_t)pool->pool.headroom_bytes + pool->pool.buffer_bytes);
+	}
+	return rc;
+}
+
+uint32_t pinion_pool_buffer_bytes(const struct pinion_pool *pool)
+{
+	return pool->pool.buffer_bytes;
+}
+
+uint32_t pinion_pool_headroom_bytes(const struct pinion_pool *pool)
+{
+	return pool->pool.headroom_bytes;
+}
+
+uint32_t pinion_pool_buffer_count(const struct pinion_pool *pool)
+{
+	return pool->pool.buffer_count;
+}
+
+uint32_t pinion_pool_worker_count(const struct pinion_pool *pool)
+{
+	return pool->worker_count;
+}
+
+uint64_t pinion_pool_peak_bytes(const struct pinion_pool *pool)
+{
+	return pool->peak_bytes;
+}
+
+uint32_t pinion_pool_available(const struct pinion_pool *pool)
+{
+	return pin_pool_count(&pool->pool);
+}
+
+uint32_t pinion_pool_available_shared(const struct pinion_pool *pool)
+{
+	return pin_pool_count_lists(&pool->pool);
+}
+
+uint32_t pinion_pool_available_local(const struct pinion_pool *pool, uint32_t cache)
+{
+	return cache < pool->pool.magazine_count ? pin_pool_count_magazine(&pool->pool, cache) : 0;
+}
+
+void pinion_pool_counters(
+	const struct pinion_pool *pool, struct pinion_pool_counters *out_counters, size_t size)
+{
+	struct pinion_pool_counters sum = {
+		.outside = pin_pool_count_acquires(&pool->pool),
+		.steals = pin_load_relaxed_u64(&pool->pool.steals),
+		.exhausted = pin_load_relaxed_u64(&pool->pool.exhausted),
+		.misuses = pin_load_relaxed_u64(&pool->pool.misuses),
+	};
+
+	for (uint32_t i = 0; i < pool->pool.magazine_count; i++) {
+		const struct pin_magazine *magazine = &pool->pool.magazines[i];
+
+		sum.local_hits += pin_meter_read(&magazine->hits);
+		/* Of all, what those with a magazine did not take. */
+		sum.outside -= pin_meter_read(&magazine->hits) + pin_meter_read(&magazine->misses);
+		sum.refills += pin_meter_read(&magazine->refills);
+		sum.spills += pin_meter_read(&magazine->spills);
+	}
+	memset(out_counters, 0, size);
+	memcpy(out_counters, &sum, size < sizeof(sum) ? size : sizeof(sum));
+}
+
+/* ---- a task's own ---- */
+
+static int run_with_buffer(struct pinion_task *plain)
+{
+	struct pinion_buffer_task *task = PIN_CONTAINER_OF(plain, struct pinion_buffer_task, task);
+	/* Given back by itself when the task is unwound. */
+	PINION_AUTO_BUFFER(buffer, task->pool);
+	struct pinion_pool *pool = task->pool;
+	int rc;
+
+	/* From here on the struct is the caller's. */
+	*buffer = task->buffer;
+	task->buffer = (struct pinion_buffer){0};
+	pin_fault_name((pin_fault_fn)task->run);
+	rc = task->run(task, buffer);
+	if (buffer->bytes != NULL) {
+		int given = pinion_pool_release(pool, buffer);
+
+		*buffer = (struct pinion_buffer){0};
+		rc = rc < 0 || given == 0 ? rc : given;
+	}
+	return rc;
+}
+
+static void cancel_with_buffer(struct pinion_task *plain)
+{
+	struct pinion_buffer_task *task = PIN_CONTAINER_OF(plain, struct pinion_buffer_task, task);
+
+	pinion_pool_release(task->pool, &task->buffer);
+	if (task->cancel != NULL) {
+		task->cancel(task);
+	}
+}
+
+void pinion_buffer_task_init(struct pinion_buffer_task *task, struct pinion_pool *pool,
+	struct pinion_buffer *buffer, pinion_buffer_task_fn run,
+	void (*cancel)(struct pinion_buffer_task *task))
+{
+	*task = (struct pinion_buffer_task){
+		.task = {.run = run_with_buffer, .cancel = cancel_with_buffer},
+		.run = run,
+		.cancel = cancel,
+		.pool = pool,
+		.buffer = *buffer,
+	};
+	*buffer = (struct pinion_buffer){0};
+}

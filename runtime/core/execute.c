@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Calls into a runtime: a task that makes a future done.
+ */
+#include "runtime/base/base.h"
+#include "runtime/base/check.h"
+#include "runtime/core/fault.h"
+#include "runtime/core/runtime.h"
+#include "runtime/core/runtime_state.h"
+#include "runtime/core/task.h"
+
+#include <errno.h>
+#include <pinion/execute.h>
+
+_Static_assert(sizeof(struct pinion_call) == 192, "released size");
+
+#define CALL_FLAGS ((uint32_t)PINION_TASK_MANDATORY | (uint32_t)PIN_TASK_LANES)
+
+static void finish(struct pinion_call *call, int result)
+{
+	int rc;
+
+	call->result = result;
+	/* The last touch. */
+	rc = pinion_future_set(&call->done, NULL, 0);
+	PIN_CHECK(rc == 0);
+}
+
+/* When the call is unwound; NULL when it has ended. */
+static void abandon(struct pinion_call *const *unended)
+{
+	if (*unended != NULL) {
+		finish(*unended, pin_fault_error());
+	}
+}
+
+static int run_call(struct pinion_task *task)
+{
+	struct pinion_call *call = PIN_CONTAINER_OF(task, struct pinion_call, task);
+	__attribute__((cleanup(abandon))) struct pinion_call *unended = call;
+	int result;
+
+	pin_fault_name((pin_fault_fn)call->run);
+	result = call->run(call->arg);
+	unended = NULL;
+	finish(call, result);
+	return result;
+}
+
+static void cancel_call(struct pinion_task *task)
+{
+	finish(PIN_CONTAINER_OF(task, struct pinion_call, task), -ECANCELED);
+}
+
+/* -EINVAL, or as pin_runtime_reserve(), which has succeeded if this does. */
+static int prepare(struct pinion_runtime *runtime, struct pinion_call *call)
+{
+	if (call->run == NULL || call->reserved != 0 || (call->task.flags & ~CALL_FLAGS) != 0 ||
+		(call->task.flags & PIN_TASK_LANES) == PIN_TASK_LANES) {
+		return -EINVAL;
+	}
+	call->task.run = run_call;
+	call->task.cancel = cancel_call;
+	pinion_future_init(&call->done, runtime);
+	return pin_runtime_reserve(runtime);
+}
+
+int pinion_call_start(struct pinion_runtime *runtime, struct pinion_call *call)
+{
+	int rc = prepare(runtime, call);
+
+	if (rc == 0) {
+		pin_runtime_spawn_reserved(runtime, &call->task);
+	}
+	return rc;
+}
+
+int pinion_execute_await(struct pinion_runtime *runtime, struct pinion_call *call,
+	struct pinion_runtime *own, struct pinion_wait *wait)
+{
+	int rc = prepare(runtime, call);
+
+	if (rc != 0) {
+		return rc;
+	}
+	/* The wait first: once the task is spawned it cannot be called back. */
+	rc = pinion_future_await(own, &call->done, wait);
+	if (rc == 0) {
+		pin_runtime_spawn_reserved(runtime, &call->task);
+	} else {
+		pin_runtime_forgo(runtime);
+	}
+	return rc;
+}
+
+int pinion_execute(struct pinion_runtime *runtime, pinion_call_fn run, void *arg, int *out_result)
+{
+	struct pinion_call call = {.run = run, .arg = arg};
+	int rc;
+
+	if (pin_runtime_own_worker(runtime) != NULL) {
+		return -EDEADLK;
+	}
+	rc = pinion_call_start(runtime, &call);
+	if (rc != 0) {
+		return rc;
+	}
+	rc = pinion_future_wait(&call.done, UINT64_MAX);
+	PIN_CHECK(rc == 0);
+	*out_result = call.result;
+	return 0;
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The sentry's rounds.
+ */
+#include "runtime/core/sentry.h"
+#include "runtime/core/relief.h"
+#include "runtime/core/timer.h"
+#include "runtime/core/wake.h"
+
+#include <errno.h>
+
+enum {
+	/* What is kept between one look and the next is waited for. */
+	LOOKS_PER_PERIOD = 2,
+};
+
+/* Instead of a number of tasks: slept at the last look. */
+#define ASLEEP UINT64_MAX
+
+void pin_sentry_init(struct pin_shared *shared)
+{
+	shared->has_sentry = shared->config.sentry_us > 0 && shared->worker_count > 1;
+	pin_store_release_u32(
+		&shared->sentry, shared->has_sentry ? PIN_SENTRY_ASLEEP : PIN_SENTRY_AWAKE);
+}
+
+int pin_sentry_start(struct pin_shared *shared)
+{
+	int rc;
+
+	if (!shared->has_sentry) {
+		return 0;
+	}
+	rc = shared->host->thread_start(&shared->sentry_thread, pin_sentry_main, shared);
+	shared->has_sentry_thread = rc == 0;
+	return rc;
+}
+
+void pin_sentry_stop(struct pin_shared *shared)
+{
+	if (shared->has_sentry_thread) {
+		pin_exchange_seq_cst_u32(&shared->sentry, PIN_SENTRY_ENDED);
+		shared->host->futex_wake(&shared->sentry, 1);
+		shared->host->thread_join(shared->sentry_thread);
+		shared->has_sentry_thread = false;
+	}
+}
+
+void pin_sentry_tell(struct pin_worker *worker)
+{
+	struct pin_shared *shared = worker->shared;
+	uint32_t state = PIN_SENTRY_ASLEEP;
+
+	worker->must_tell = false;
+	if (pin_cas_seq_cst_u32(&shared->sentry, &state, PIN_SENTRY_AWAKE)) { /* [SENTRY-1] */
+		shared->host->futex_wake(&shared->sentry, 1);
+	}
+}
+
+static uint64_t ended_tasks(const struct pin_worker *worker)
+{
+	return pin_meter_read(&worker->meter.tasks_run) +
+		pin_meter_read(&worker->meter.tasks_cancelled);
+}
+
+/* A guess: what is seen may be on its way to run. */
+static bool keeps_work(const struct pin_worker *worker, uint64_t now_ns)
+{
+	return pin_deque_count(&worker->deque) > 0 || !pin_lifo_is_empty(&worker->lifo) ||
+		pin_timer_is_late(worker, now_ns) || pin_relief_is_wanted(worker);
+}
+
+/* Wakes somebody if anyone is stuck. Returns whether anyone is awake. */
+static bool look(struct pin_shared *shared)
+{
+	uint64_t now_ns = shared->host->now_ns();
+	bool is_any_awake = false;
+	bool is_any_stuck = false;
+
+	for (uint32_t i = 0; i < shared->worker_count; i++) {
+		struct pin_worker *worker = &shared->workers[i];
+		uint64_t ended = ASLEEP;
+
+		if (!pin_parker_is_parked(&worker->parker)) {
+			ended = ended_tasks(worker);
+			is_any_awake = true;
+			is_any_stuck |=
+				ended == worker->sentry_ended_tasks && keeps_work(worker, now_ns);
+		}
+		worker->sentry_ended_tasks = ended;
+	}
+	if (is_any_stuck) {
+		pin_wake_one(shared, NULL);
+	}
+	return is_any_awake;
+}
+
+static bool is_any_awake(const struct pin_shared *shared)
+{
+	for (uint32_t i = 0; i < shared->worker_count; i++) {
+		if (!pin_parker_is_parked(&shared->workers[i].parker)) { /* [SENTRY-1] */
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Does nothing when the word is not AWAKE, or has to stay so. */
+static void fall_asleep(struct pin_shared *shared)
+{
+	uint32_t state = PIN_SENTRY_AWAKE;
+
+	if (!pin_cas_seq_cst_u32(&shared->sentry, &state, PIN_SENTRY_ASLEEP)) {
+		return;
+	}
+	pin_fence_seq_cst(); /* [SENTRY-1] */
+	if (is_any_awake(shared)) {
+		state = PIN_SENTRY_ASLEEP;
+		/* Fails if somebody has told meanwhile, which is the same. */
+		pin_cas_seq_cst_u32(&shared->sentry, &state, PIN_SENTRY_AWAKE);
+	}
+}
+
+/* Until the next look. False: the word has changed, or for no reason. */
+static bool rest(struct pin_shared *shared)
+{
+	uint64_t end_ns = shared->host->now_ns() +
+		(uint64_t)shared->config.sentry_us * 1000 / LOOKS_PER_PERIOD;
+
+	return shared->host->futex_wait(&shared->sentry, PIN_SENTRY_AWAKE, end_ns) == -ETIMEDOUT;
+}
+
+void *pin_sentry_main(void *arg)
+{
+	struct pin_shared *shared = arg;
+
+	for (;;) {
+		uint32_t state = pin_load_acquire_u32(&shared->sentry);
+
+		if (state == PIN_SENTRY_ENDED) {
+			return NULL;
+		}
+		if (state == PIN_SENTRY_ASLEEP) {
+			shared->host->futex_wait(&shared->sentry, state, PIN_NO_DEADLINE);
+		} else if (rest(shared) && !look(shared)) {
+			fall_asleep(shared);
+		}
+	}
+}

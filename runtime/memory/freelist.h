@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A free list: the buffers of one node that are in nobody's magazine.
+ *
+ * A stack of indices, linked through the entries, under one word: the first
+ * index, and a tag that every change counts up. A pop takes several at once: it
+ * walks down the links, which others may be changing meanwhile, and its
+ * compare-and-swap succeeds only if the tag says that nobody was; else what it
+ * saw is thrown away. So a link that is out of date is harmless, as every link
+ * that was ever written is an index, and the walk is bounded.
+ *
+ * [FREE-1] push links its entries, then changes the head (CAS, release half) ->
+ * pop and depth load the head (acquire): the links below it are there. A pop's
+ * CAS passes on what pushes before it released.
+ *
+ * [FREE-2] push stores a depth (release) after its pop's change of the head ->
+ * count loads it (acquire), then the head again: a depth that is newer than the
+ * head it first saw shows in the second look.
+ *
+ * Progress: lock-free. Everything is free against everything.
+ *
+ * The tag has 32 bits: who sleeps between its load and its CAS while exactly
+ * 2^32 changes pass, or a multiple, would be deceived; at 10 ns each that is a
+ * sleep of 43 seconds that ends on one particular 10 ns.
+ */
+#ifndef PIN_MEMORY_FREELIST_H
+#define PIN_MEMORY_FREELIST_H
+
+#include "runtime/base/base.h"
+#include "runtime/base/check.h"
+#include "runtime/memory/entry.h"
+
+struct pin_freelist {
+	/* [W:any R:any] tag << 32 | first index + 1 */
+	struct pin_atomic_u64 head PIN_CACHE_ALIGNED;
+};
+
+/* Pushing and popping stand here, as most callers do so with one. */
+
+static inline uint64_t pin_freelist_next_state(uint64_t state, uint32_t first)
+{
+	return ((state >> 32) + 1) << 32 | first;
+}
+
+/* Links the chain on top of what `state` tells; its first index plus one. */
+static inline uint32_t pin_freelist_link(
+	struct pin_entry *entries, uint64_t state, const uint32_t *indices, uint32_t count)
+{
+	uint32_t first = (uint32_t)state;
+	uint32_t depth = first == 0 ? 0 : pin_load_acquire_u32(&entries[first - 1].depth);
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct pin_entry *entry = &entries[indices[i]];
+
+		depth++;
+		pin_store_relaxed_u32(&entry->next, first);
+		pin_store_release_u32(&entry->depth, depth); /* [FREE-2] */
+		first = indices[i] + 1;
+	}
+	return first;
+}
+
+/* Puts `count` buffers in, at least one; the last of them becomes the first. */
+static inline void pin_freelist_push(struct pin_freelist *list, struct pin_entry *entries,
+	const uint32_t *indices, uint32_t count)
+{
+	uint64_t state;
+	uint32_t first;
+
+	PIN_CHECK(count > 0);
+	do {
+		state = pin_load_acquire_u64(&list->head); /* [FREE-1] */
+		first = pin_freelist_link(entries, state, indices, count);
+	} while (!pin_cas_acq_rel_u64(
+		&list->head, &state, pin_freelist_next_state(state, first))); /* [FREE-1] */
+}
+
+/* Takes up to `max`; how many. */
+static inline uint32_t pin_freelist_pop(
+	struct pin_freelist *list, struct pin_entry *entries, uint32_t *out_indices, uint32_t max)
+{
+	for (;;) {
+		uint64_t state = pin_load_acquire_u64(&list->head); /* [FREE-1] */
+		uint32_t next = (uint32_t)state;
+		uint32_t count = 0;
+
+		while (count < max && next != 0) {
+			out_indices[count] = next - 1;
+			next = pin_load_relaxed_u32(&entries[next - 1].next);
+			count++;
+		}
+		if (count == 0 ||
+			pin_cas_acq_rel_u64(&list->head, &state,
+				pin_freelist_next_state(state, next))) { /* [FREE-1] */
+			return count;
+		}
+	}
+}
+
+/* How many it held at some moment during the call. */
+uint32_t pin_freelist_count(const struct pin_freelist *list, const struct pin_entry *entries);
+
+/*
+ * Changes whenever the list does: two equal readings tell that it was what it
+ * is all the time between them.
+ */
+static inline uint64_t pin_freelist_state(const struct pin_freelist *list)
+{
+	return pin_load_acquire_u64(&list->head); /* [FREE-1] */
+}
+
+static inline bool pin_freelist_state_is_empty(uint64_t state)
+{
+	return (uint32_t)state == 0;
+}
+
+#endif

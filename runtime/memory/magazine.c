@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What others do with a magazine.
+ */
+#include "runtime/memory/magazine.h"
+#include "runtime/base/check.h"
+
+enum {
+	/*
+	 * An owner is inside for some ten instructions, unless it was preempted
+	 * there; then it needs a CPU, which yielding gives it, and where it has
+	 * a lower real-time priority, sleeping.
+	 */
+	YIELDS_MAX = 64,
+	SLEEP_NS = 50 * 1000,
+};
+
+static bool is_fenced(const struct pin_magazine *magazine)
+{
+	return (pin_load_relaxed_u32(&magazine->thief) & PIN_MAGAZINE_FENCED) != 0;
+}
+
+bool pin_magazine_enter_slowly(struct pin_magazine *magazine)
+{
+	uint32_t thief;
+
+	pin_store_relaxed_u32(&magazine->busy, 1); /* [MAG-1] */
+	if (is_fenced(magazine)) {
+		pin_fence_seq_cst(); /* [MAG-1] */
+	} else {
+		pin_fence_light();
+	}
+	thief = pin_load_acquire_u32(&magazine->thief); /* [MAG-1] [MAG-2] */
+	if ((thief & PIN_MAGAZINE_THIEF) == 0) {
+		return true;
+	}
+	pin_store_release_u32(&magazine->busy, 0); /* [MAG-2] */
+	return false;
+}
+
+void pin_magazine_break_in(struct pin_magazine *magazine, const struct pin_host *host)
+{
+	uint32_t thief = pin_load_relaxed_u32(&magazine->thief);
+	uint32_t yields = 0;
+
+	pin_store_relaxed_u32(&magazine->thief, thief | PIN_MAGAZINE_THIEF); /* [MAG-1] */
+	if (is_fenced(magazine)) {
+		pin_fence_seq_cst(); /* [MAG-1] */
+	} else {
+		host->fence_all(); /* [MAG-1] */
+	}
+	while (pin_load_acquire_u32(&magazine->busy) != 0) { /* [MAG-1] [MAG-2] */
+		if (yields < YIELDS_MAX) {
+			yields++;
+			host->yield();
+		} else {
+			host->futex_wait(&magazine->busy, 1, host->now_ns() + SLEEP_NS);
+		}
+	}
+}
+
+void pin_magazine_get_out(struct pin_magazine *magazine)
+{
+	uint32_t thief = pin_load_relaxed_u32(&magazine->thief);
+
+	pin_store_release_u32(
+		&magazine->thief, thief & ~(uint32_t)PIN_MAGAZINE_THIEF); /* [MAG-2] */
+}
+
+void pin_magazine_look_oldest(
+	const struct pin_magazine *magazine, uint32_t *out_indices, uint32_t count)
+{
+	PIN_CHECK(count <= pin_magazine_count(magazine));
+	for (uint32_t i = 0; i < count; i++) {
+		out_indices[i] = pin_load_relaxed_u32(&magazine->indices[i]);
+	}
+}
+
+void pin_magazine_drop_oldest(struct pin_magazine *magazine, uint32_t count)
+{
+	uint64_t word = pin_load_relaxed_u64(&magazine->word);
+	uint32_t left = (uint32_t)word - count;
+
+	PIN_CHECK(count <= (uint32_t)word);
+	for (uint32_t i = 0; i < left; i++) {
+		uint32_t index = pin_load_relaxed_u32(&magazine->indices[count + i]);
+
+		pin_store_relaxed_u32(&magazine->indices[i], index);
+	}
+	pin_store_relaxed_u64(&magazine->word, word - count);
+}

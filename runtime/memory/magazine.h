@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A magazine: the free buffers a thread keeps for itself, newest first, while
+ * they are in its cache.
+ *
+ * Its owner passes through it with every buffer, so that side takes no locked
+ * instruction and no fence. Others come only when nothing is free anywhere
+ * else, one at a time (the pool's lock); they pay with the host's fence_all.
+ *
+ *     owner                          thief, holding the pool's lock
+ *     busy := 1                      thief := 1
+ *     light fence                    fence_all
+ *     thief set: leave it alone      wait while busy
+ *     take or put                    take
+ *     busy := 0                      thief := 0
+ *
+ * [MAG-1] of "busy := 1" and "thief := 1" one comes first, and the other side
+ * sees it: either before fence_all, and then the thief waits, or after it, and
+ * then the owner goes another way.
+ * [MAG-2] each leaves by a release store that the other reads (acquire), so
+ * what it finds inside is the newest.
+ *
+ * `word` holds how many are inside, and above that a count of all that were
+ * ever put in. Anybody may read it. While the owner is inside it may promise
+ * more than there are, never less: who looks for a free buffer and sees one
+ * here will enter to take it, and so learns the truth; who sees none twice,
+ * with the same count of puts, knows that there was none in between.
+ *
+ * Where fence_all cannot be had, `thief` says so for good: the owner's short
+ * way is closed, and on the long one it takes a full fence each time.
+ */
+#ifndef PIN_MEMORY_MAGAZINE_H
+#define PIN_MEMORY_MAGAZINE_H
+
+#include "runtime/base/atomic.h"
+#include "runtime/base/base.h"
+#include "runtime/host/host.h"
+
+enum pin_magazine_thief {
+	PIN_MAGAZINE_THIEF = 1,	 /* one is inside, or about to be */
+	PIN_MAGAZINE_FENCED = 2, /* there is no fence_all; never changes */
+};
+
+struct pin_magazine {
+	/* [const]; what it points to: [W:who is inside R:who is inside] */
+	struct pin_atomic_u32 *indices PIN_CACHE_ALIGNED;
+	uint32_t capacity;
+	uint32_t node; /* whose buffers it takes */
+	/* [W:thieves R:owner] */
+	struct pin_atomic_u32 thief;
+	/* [W:owner R:thieves] */
+	struct pin_atomic_u32 busy PIN_CACHE_ALIGNED;
+	/* [W:who is inside R:any] puts << 32 | count */
+	struct pin_atomic_u64 word;
+	/* [W:owner R:any] */
+	struct pin_atomic_u64 hits;    /* acquires served from here */
+	struct pin_atomic_u64 misses;  /* acquires served from elsewhere */
+	struct pin_atomic_u64 refills; /* from a free list, in batches */
+	struct pin_atomic_u64 spills;  /* to one, likewise */
+};
+
+_Static_assert(sizeof(struct pin_magazine) % PIN_CACHE_LINE == 0, "BP-20: own lines");
+
+/*
+ * By the owner. False: go another way, by pin_magazine_enter_slowly() at the
+ * latest. True: pin_magazine_leave() follows.
+ */
+static inline bool pin_magazine_enter(struct pin_magazine *magazine)
+{
+	pin_store_relaxed_u32(&magazine->busy, 1); /* [MAG-1] */
+	pin_fence_light();
+	if (PIN_LIKELY(pin_load_acquire_u32(&magazine->thief) == 0)) { /* [MAG-1] [MAG-2] */
+		return true;
+	}
+	pin_store_release_u32(&magazine->busy, 0); /* [MAG-2] */
+	return false;
+}
+
+/* Likewise, also without fence_all. False: a thief is in it. */
+bool pin_magazine_enter_slowly(struct pin_magazine *magazine);
+
+static inline void pin_magazine_leave(struct pin_magazine *magazine)
+{
+	pin_store_release_u32(&magazine->busy, 0); /* [MAG-2] */
+}
+
+/* By somebody else, who holds the pool's lock. */
+void pin_magazine_break_in(struct pin_magazine *magazine, const struct pin_host *host);
+void pin_magazine_get_out(struct pin_magazine *magazine);
+
+static inline uint64_t pin_magazine_state(const struct pin_magazine *magazine)
+{
+	return pin_load_acquire_u64(&magazine->word);
+}
+
+static inline uint32_t pin_magazine_count(const struct pin_magazine *magazine)
+{
+	return (uint32_t)pin_magazine_state(magazine);
+}
+
+/* Inside: the newest one; false: it is empty. */
+static inline bool pin_magazine_take(struct pin_magazine *magazine, uint32_t *out_index)
+{
+	uint64_t word = pin_load_relaxed_u64(&magazine->word);
+	uint32_t count = (uint32_t)word;
+
+	if (PIN_UNLIKELY(count == 0)) {
+		return false;
+	}
+	*out_index = pin_load_relaxed_u32(&magazine->indices[count - 1]);
+	pin_store_relaxed_u64(&magazine->word, word - 1);
+	return true;
+}
+
+/* Inside: puts one in; false: it is full. */
+static inline bool pin_magazine_put(struct pin_magazine *magazine, uint32_t index)
+{
+	uint64_t word = pin_load_relaxed_u64(&magazine->word);
+	uint32_t count = (uint32_t)word;
+
+	if (PIN_UNLIKELY(count == magazine->capacity)) {
+		return false;
+	}
+	pin_store_relaxed_u32(&magazine->indices[count], index);
+	pin_store_relaxed_u64(&magazine->word, word + (1ull << 32) + 1);
+	return true;
+}
+
+/*
+ * Inside, by the owner of an empty one: shows `count` to others before they are
+ * there, so that they are visible all the time while they are brought here; and
+ * corrects that.
+ */
+static inline void pin_magazine_promise(struct pin_magazine *magazine, uint32_t count)
+{
+	uint64_t word = pin_load_relaxed_u64(&magazine->word);
+
+	pin_store_release_u64(&magazine->word, word + (1ull << 32) + count);
+}
+
+static inline void pin_magazine_settle(struct pin_magazine *magazine, uint32_t count)
+{
+	uint64_t word = pin_load_relaxed_u64(&magazine->word);
+
+	pin_store_relaxed_u64(&magazine->word, (word >> 32) << 32 | count);
+}
+
+/* Inside: the oldest `count`, which must be there. */
+void pin_magazine_look_oldest(
+	const struct pin_magazine *magazine, uint32_t *out_indices, uint32_t count);
+
+/* Inside: forgets the `count` oldest, which must be there. */
+void pin_magazine_drop_oldest(struct pin_magazine *magazine, uint32_t count);
+
+#endif

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Making and ending a pool: what it consists of, and where each buffer lies at
+ * first.
+ */
+#include "runtime/memory/pool.h"
+#include "runtime/base/check.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Not in the header: atomics of a checker may be larger. */
+_Static_assert(sizeof(struct pin_entry) == 32, "two to a cache line");
+
+static void *zeroed_lines(size_t bytes)
+{
+	size_t rounded = pin_round_up(bytes, PIN_CACHE_LINE);
+	void *memory = aligned_alloc(PIN_CACHE_LINE, rounded);
+
+	if (memory != NULL) {
+		memset(memory, 0, rounded);
+	}
+	return memory;
+}
+
+/* Magazines in order, each as full as its region allows; the rest is free. */
+static void seed(struct pin_pool *pool, const struct pin_pool_setup *setup)
+{
+	uint32_t index = 0;
+	uint32_t magazine = 0;
+
+	for (uint32_t i = 0; i < setup->region_count; i++) {
+		const struct pin_pool_region *region = &setup->regions[i];
+		uint32_t end = index + region->buffer_count;
+		uint32_t last = setup->region_count == 1 ? setup->seeded_count : i + 1;
+
+		for (; magazine < last; magazine++) {
+			while (index < end && pin_magazine_put(&pool->magazines[magazine], index)) {
+				index++;
+			}
+		}
+		/* The first of them on top. */
+		for (uint32_t left = end; left > index; left--) {
+			uint32_t pushed = left - 1;
+
+			pin_freelist_push(
+				&pool->freelists[region->node], pool->entries, &pushed, 1);
+		}
+		index = end;
+	}
+}
+
+static void fill_entries(struct pin_pool *pool, const struct pin_pool_setup *setup)
+{
+	size_t stride = (size_t)setup->headroom_bytes + setup->buffer_bytes;
+	uint32_t index = 0;
+
+	for (uint32_t i = 0; i < setup->region_count; i++) {
+		const struct pin_pool_region *region = &setup->regions[i];
+
+		for (uint32_t j = 0; j < region->buffer_count; j++) {
+			struct pin_entry *entry = &pool->entries[index];
+
+			entry->bytes = region->memory + j * stride + setup->headroom_bytes;
+			entry->node = region->node;
+			pin_store_relaxed_u32(&entry->holder, PIN_POOL_OUTSIDE);
+			pin_misuse_hide(pool, entry);
+			index++;
+		}
+	}
+}
+
+static void init_magazines(struct pin_pool *pool, const struct pin_pool_setup *setup)
+{
+	uint32_t thief = setup->host->fence_all() ? 0 : PIN_MAGAZINE_FENCED;
+	uint32_t line = PIN_CACHE_LINE / sizeof(uint32_t);
+	uint32_t apart = (uint32_t)pin_round_up(setup->magazine_capacity, line);
+
+	for (uint32_t i = 0; i < setup->magazine_count; i++) {
+		struct pin_magazine *magazine = &pool->magazines[i];
+
+		magazine->indices = pool->magazine_memory + (size_t)i * apart;
+		magazine->capacity = setup->magazine_capacity;
+		magazine->node = setup->nodes == NULL ? 0 : setup->nodes[i];
+		pin_store_relaxed_u32(&magazine->thief, thief);
+	}
+}
+
+static int allocate(struct pin_pool *pool)
+{
+	size_t line = PIN_CACHE_LINE / sizeof(uint32_t);
+	size_t places = (size_t)pool->magazine_count + pool->node_count;
+	size_t kept = pool->magazine_count * pin_round_up(pool->magazine_capacity, line);
+
+	pool->entries = zeroed_lines(pool->buffer_count * sizeof(*pool->entries));
+	pool->magazines = zeroed_lines(pool->magazine_count * sizeof(*pool->magazines));
+	pool->magazine_memory = zeroed_lines(kept * sizeof(*pool->magazine_memory));
+	pool->freelists = zeroed_lines(pool->node_count * sizeof(*pool->freelists));
+	pool->seen = zeroed_lines(places * sizeof(*pool->seen));
+	pool->regions = zeroed_lines(pool->region_count * sizeof(*pool->regions));
+	return pool->entries == NULL || pool->magazines == NULL || pool->magazine_memory == NULL ||
+			pool->freelists == NULL || pool->seen == NULL || pool->regions == NULL
+		? -ENOMEM
+		: 0;
+}
+
+int pin_pool_init(struct pin_pool *pool, const struct pin_pool_setup *setup)
+{
+	*pool = (struct pin_pool){
+		.host = setup->host,
+		.log = setup->log,
+		.buffer_bytes = setup->buffer_bytes,
+		.headroom_bytes = setup->headroom_bytes,
+		.magazine_count = setup->magazine_count,
+		.magazine_capacity = setup->magazine_capacity,
+		.seeded_count = setup->seeded_count,
+		.node_count = setup->node_count,
+		.region_count = setup->region_count,
+		.stride = setup->headroom_bytes + setup->buffer_bytes,
+		.first_memory = setup->regions[0].memory,
+		.first_bytes = (uint64_t)setup->regions[0].buffer_count *
+			(setup->headroom_bytes + setup->buffer_bytes),
+		.flags = setup->flags,
+	};
+	PIN_CHECK(setup->region_count == 1 || setup->region_count == setup->seeded_count);
+	PIN_CHECK(setup->seeded_count <= setup->magazine_count);
+	PIN_CHECK(setup->magazine_count > 0 && setup->magazine_capacity > 0);
+	for (uint32_t i = 0; i < setup->region_count; i++) {
+		pool->buffer_count += setup->regions[i].buffer_count;
+	}
+	if (allocate(pool) != 0) {
+		pin_pool_fini(pool);
+		return -ENOMEM;
+	}
+	memcpy(pool->regions, setup->regions, setup->region_count * sizeof(*pool->regions));
+	init_magazines(pool, setup);
+	fill_entries(pool, setup);
+	seed(pool, setup);
+	return 0;
+}
+
+void pin_pool_fini(struct pin_pool *pool)
+{
+	for (uint32_t i = 0; pool->entries != NULL && i < pool->buffer_count; i++) {
+		if (pool->entries[i].bytes != NULL) {
+			pin_misuse_show(pool, &pool->entries[i]);
+		}
+	}
+	free(pool->entries);
+	free(pool->magazines);
+	free(pool->magazine_memory);
+	free(pool->freelists);
+	free(pool->seen);
+	free(pool->regions);
+	*pool = (struct pin_pool){0};
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a pool consists of, for the files that its calls are in. pool.h tells
+ * how it works.
+ */
+#ifndef PIN_MEMORY_POOL_STATE_H
+#define PIN_MEMORY_POOL_STATE_H
+
+#include "runtime/base/log.h"
+#include "runtime/host/lock.h"
+#include "runtime/memory/freelist.h"
+#include "runtime/memory/magazine.h"
+
+#include <pinion/buffer.h>
+
+/* In place of a magazine's number: the caller has none. */
+#define PIN_POOL_OUTSIDE UINT32_MAX
+/* Beside a holder's number: the buffer is of another node than its magazine. */
+#define PIN_POOL_FAR (1u << 31)
+
+enum pin_pool_flags {
+	PIN_POOL_ZERO = 1,  /* zeroed when given back */
+	PIN_POOL_GUARD = 2, /* no access while free: multiples of 4096 bytes */
+};
+
+/* Memory for some of the buffers, one after the other. */
+struct pin_pool_region {
+	uint8_t *memory;
+	uint32_t buffer_count;
+	uint32_t node; /* number of its free list */
+};
+
+struct pin_pool {
+	/* [const] */
+	const struct pin_host *host;
+	struct pin_log log;
+	struct pin_entry *entries;
+	struct pin_magazine *magazines;
+	struct pin_freelist *freelists; /* by node */
+	struct pin_pool_region *regions;
+	struct pin_atomic_u32 *magazine_memory; /* what all magazines hold, one after the other */
+	uint64_t *seen;				/* [lock:lock] the first look at each place */
+	uint32_t buffer_count;
+	uint32_t buffer_bytes;
+	uint32_t headroom_bytes;
+	uint32_t magazine_count;
+	uint32_t magazine_capacity;
+	uint32_t seeded_count;
+	uint32_t node_count;
+	uint32_t region_count;
+	uint32_t stride;       /* from one buffer of a region to the next */
+	uint8_t *first_memory; /* of the first region */
+	uint64_t first_bytes;
+	uint32_t flags;
+	/* [W:any R:any] */
+	struct pin_lock lock PIN_CACHE_ALIGNED; /* rank 6: of looks into others' magazines */
+	uint32_t next_victim;		 /* [lock:lock] where the next theft begins to look */
+	struct pin_atomic_u64 steals;	 /* magazines robbed */
+	struct pin_atomic_u64 exhausted; /* times that nothing was free */
+	struct pin_atomic_u64 misuses;
+};
+
+#endif

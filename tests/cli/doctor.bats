@@ -1,0 +1,176 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# pinion doctor: what it says of faults that were made, in both forms.
+bats_require_minimum_version 1.5.0
+load program
+
+needs() {
+	command -v "$1" >/dev/null || skip "$1 is not installed"
+}
+
+# Problems that the machine has by itself do not count.
+problems_of() {
+	jq -r "$1.problems[].what" out
+}
+
+@test "text and JSON say the same, the exit status is the verdict" {
+	needs jq
+	printf text >file
+	pinion doctor file .
+	[ "$status" -le 1 ]
+	[ ! -s err ]
+	tail -n 1 out | grep -Eq '^(ready|degraded: everything works, slower than it could)$'
+	mv out text
+	wanted=$status
+	pinion doctor --json file .
+	expect "$wanted"
+	[ "$(wc -l <out)" = 1 ]
+	jq -e ".exit_status == $wanted and (.paths | length) == 2" out
+	[ "$(jq -r .verdict out)" = "$(tail -n 1 text | sed 's/:.*//')" ]
+	# Every fact and problem of the one in the other.
+	for name in $(jq -r '.. | objects | keys[]' out | sort -u); do
+		case $name in
+		paths | path | verdict | exit_status | problems | what | mend) continue ;;
+		esac
+		grep -qw -- "$name" text || {
+			echo "$name is not in the text"
+			return 1
+		}
+	done
+	[ "$(grep -c '^ *! ' text)" = "$(jq '[.. | .mend? // empty] | length' out)" ]
+	jq -e '[.. | objects | select(has("what")) | .mend | length > 0] | all' out
+	# Which has as many lines as the object has subjects.
+	[ "$(grep -c '^[^ ]' text)" = "$(jq '(keys | length) - 3 + (.paths | length) + 1' out)" ]
+}
+
+@test "the machine is as others see it" {
+	needs jq
+	needs taskset
+	local cpu
+	pinion doctor --json
+	jq -e 'has("paths") | not' out
+	[ "$(jq .cpus.logical out)" = "$(nproc)" ]
+	[ "$(jq -r .pinion.kernel out)" = "$(uname -r)" ]
+	[ "$(jq -r .limits.descriptors out)" = "$(ulimit -n)" ] || [ "$(ulimit -n)" = unlimited ]
+	cpu=$(taskset -cp $$ | sed 's/.*: //; s/[,-].*//')
+	taskset -c "$cpu" "$PINION" doctor --json >out || true
+	jq -e ".cpus.logical == 1 and .cpus.default_workers == 1 and .cpus.allowed == \"$cpu\"" out
+}
+
+@test "few descriptors are a problem, with the command that mends it" {
+	needs jq
+	run -1 bash -c "ulimit -n 100; '$PINION' doctor"
+	[[ $output == *'! fewer descriptors than a scan keeps open at once'* ]]
+	[[ $output == *'mend: ulimit -n 65536, or LimitNOFILE=65536 in the systemd unit'* ]]
+	[[ $output == *'degraded: everything works, slower than it could' ]]
+	(ulimit -n 100 && "$PINION" doctor --json >out) || status=$?
+	[ "$status" = 1 ]
+	jq -e '.limits.descriptors == 100 and .limits.problems[-1].verdict == "degraded"' out
+}
+
+@test "little locked memory is a problem, with the command that mends it" {
+	needs jq
+	local drop=()
+	if [ "$(id -u)" = 0 ]; then
+		drop=(setpriv --bounding-set=-ipc_lock --inh-caps=-ipc_lock)
+		"${drop[@]}" true 2>/dev/null || skip "cannot drop CAP_IPC_LOCK"
+	fi
+	(ulimit -l 64 && "${drop[@]}" "$PINION" doctor --json >out) || status=$?
+	jq -e '.limits.memlock_kib == 64' out
+	[ "$(jq -r .io_uring.level out)" != fallback ] || skip "no io_uring here"
+	[ "$status" = 1 ]
+	jq -e '.limits.problems[0].mend | startswith("ulimit -l ")' out
+}
+
+@test "io_uring forbidden or missing: the cause and the command" {
+	needs jq
+	needs strace
+	[[ $(ldd "$PINION" 2>/dev/null) != *san.so* ]] || skip "sanitizers do without ptrace"
+	strace -qq -e trace=none true 2>/dev/null || skip "strace may not trace here"
+	for error in EPERM ENOSYS EACCES EMFILE ENOMEM EIO; do
+		status=0
+		strace -f -qq -o /dev/null -e trace=io_uring_setup \
+			-e inject=io_uring_setup:error=$error "$PINION" doctor --json >out || status=$?
+		[ "$status" = 1 ]
+		jq -e '.io_uring.level == "fallback" and (.io_uring | has("features") | not)' out
+		jq -e '.io_uring.problems | length == 1' out
+		jq -e '.io_uring.problems[0] | (.what | length > 9) and (.what | contains(";") | not)' out
+		jq -e '.io_uring.problems[0].mend |
+			test("^(docker|apt-get|ausearch|ulimit|sysctl|dmesg)")' out
+	done
+	# An old kernel: what it cannot set up is missing, and named.
+	status=0
+	strace -f -qq -o /dev/null -e trace=io_uring_setup \
+		-e inject=io_uring_setup:error=EINVAL:when=2+ "$PINION" doctor --json >out || status=$?
+	[ "$status" = 1 ]
+	jq -e '.io_uring.level == "ring-basic"' out
+	jq -e '.io_uring.why_not_higher == "ring-coop needs coop-taskrun (Linux 5.19)"' out
+	jq -e '.io_uring.missing | index("defer-taskrun") != null' out
+	jq -e '.io_uring.problems | length == 1' out
+}
+
+@test "what cannot be read is unusable" {
+	needs jq
+	mkfifo fifo
+	mkdir empty
+	printf text >file
+	for path in missing fifo file/below; do
+		pinion doctor "$path"
+		expect 2
+		grep -q '^ *! ' out
+		[ "$(tail -n 1 out)" = "unusable: not everything asked for can be read" ]
+		pinion doctor --json file "$path" empty
+		expect 2
+		jq -e '.paths | map(.readable, .empty) == [true, null, false, null, null, true]' out
+		jq -e '.paths | map(.problems | map(select(.verdict == "unusable")) | length) ==
+			[0, 1, 0]' out
+	done
+	[ "$(id -u)" != 0 ] || return 0
+	chmod 0 file empty
+	pinion doctor --json file empty
+	expect 2
+	jq -e '.paths | map(.problems[0].what) == ["permission denied", "permission denied"]' out
+}
+
+@test "a file system without O_DIRECT degrades, one with it tells its alignment" {
+	needs jq
+	local file=/sys/kernel/mm/transparent_hugepage/enabled
+	[ -r "$file" ] || skip "no such file"
+	pinion doctor --json "$file"
+	expect 1
+	jq -e '.paths[0] | .file_system == "sysfs" and .o_direct == false' out
+	jq -e '.paths[0].problems | length == 1' out
+	head -c 8192 /dev/zero >file
+	dd if=file of=/dev/null bs=4096 count=1 iflag=direct status=none ||
+		skip "TMPDIR has no O_DIRECT"
+	pinion doctor --json file
+	jq -e '.paths[0] | .o_direct and .memory_align_bytes > 0 and .offset_align_bytes > 0' out
+	[ "$(jq -r .paths[0].file_system out)" = "$(stat -f -c %T file | sed 's/ext2.*/ext4/')" ] ||
+		[ "$(jq -r .paths[0].file_system out)" = "$(findmnt -no FSTYPE -T file)" ]
+}
+
+@test "any path comes out as valid JSON and as one line" {
+	needs jq
+	mkdir $'a\nb"\\'
+	printf x >$'a\nb"\\/\xff'
+	pinion doctor --json $'a\nb"\\' $'a\nb"\\/\xff'
+	[ "$status" -le 1 ]
+	jq -e '.paths[0].path == "a\nb\"\\" and (.paths[1].path.bytes | length) > 0' out
+	pinion doctor $'a\nb"\\'
+	[ "$(grep -c '^"a' out)" = 1 ]
+	[ "$(grep -c '^[^ ]' out)" = 9 ]
+}
+
+@test "what the environment forces is shown, and bad usage told" {
+	PINION_IO_LEVEL=ring-basic pinion doctor
+	grep -q 'PINION_IO_LEVEL ring-basic' out
+	pinion doctor --yaml
+	expect 2
+	grep -q -- '--yaml' err
+	pinion doctor --help
+	expect 0
+	[ -w /dev/full ] || skip "no /dev/full"
+	status=0
+	"$PINION" doctor >/dev/full 2>err || status=$?
+	expect 2
+}

@@ -1,0 +1,73 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# The same answers on every level of the ladder; `make check-levels` runs all
+# other tests on each of them.
+bats_require_minimum_version 1.5.0
+load program
+
+# Files around the sizes at which reads are cut, some cached and some not.
+plant_tree() {
+	mkdir -p tree/a/b
+	for size in 0 1 4095 4096 4097 65536 1048577 3000001; do
+		head -c $size /dev/urandom >tree/a/$size
+		printf 'needle %s\n' $size >>tree/a/$size
+		cp tree/a/$size tree/a/b/cold-$size
+		dd of=tree/a/b/cold-$size oflag=nocache conv=notrunc,fdatasync count=0 status=none
+	done
+	truncate -s 5M tree/hole
+	printf needle >>tree/hole
+}
+
+# In $sums and $findings, whose order is nobody's promise.
+answers() {
+	pinion sum -r -a sha256 tree
+	expect 0
+	LC_ALL=C sort out >sums
+	pinion scan -F -e needle tree
+	expect 1
+	LC_ALL=C sort out >findings
+}
+
+@test "sum and scan give the same on each level, and without each feature" {
+	plant_tree
+	answers
+	[ "$(wc -l <sums)" = 17 ]
+	[ "$(wc -l <findings)" = 17 ]
+	mv sums sums.default
+	mv findings findings.default
+	(cd tree && find . -type f -exec sha256sum {} + | sed 's|  ./|  tree/|' |
+		LC_ALL=C sort) | cmp sums.default -
+	for level in fallback ring-basic ring-coop ring-defer ring-message ring; do
+		export PINION_IO_LEVEL=$level
+		pinion sum tree/hole
+		if [ "$status" != 0 ] && grep -qE 'its highest level is|no io_uring' err; then
+			echo "# $level is not offered here"
+			continue
+		fi
+		answers
+		cmp sums.default sums
+		cmp findings.default findings
+	done
+	unset PINION_IO_LEVEL
+	for feature in ext-arg openat registered-buffers registered-ring coop-taskrun \
+		single-issuer defer-taskrun statx-dioalign cachestat clone-buffers send-msg-ring \
+		no-iowait dontcache statx-dioalign,cachestat,registered-buffers,send-msg-ring; do
+		export PINION_IO_WITHOUT=$feature
+		answers
+		cmp sums.default sums
+		cmp findings.default findings
+	done
+}
+
+@test "a level that there is not, and a feature unknown, are named" {
+	echo text >file
+	PINION_IO_LEVEL=ring-best pinion sum file
+	expect 2
+	grep -qx 'pinion sum: PINION_IO_LEVEL: "ring-best" is not a value for io_level' err
+	PINION_IO_WITHOUT=openat,speed pinion sum file
+	expect 2
+	grep -qx 'pinion sum: PINION_IO_WITHOUT: "openat,speed" is not a value for io_without' err
+	PINION_IO_LEVEL=ring PINION_IO_WITHOUT=openat pinion sum file
+	expect 2
+	grep -q 'no io_uring' err
+}

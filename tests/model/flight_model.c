@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The real core/flight.c, with steps that a twin may leave out.
+ */
+#include "runtime/core/flight.h"
+#include "runtime/base/check.h"
+#include "runtime/core/io.h"
+#include "runtime/core/relief.h"
+#include "runtime/core/search.h"
+#include "runtime/core/sentry.h"
+#include "runtime/core/spawn.h"
+#include "runtime/core/task.h"
+#include "runtime/core/wake.h"
+#include "runtime/sched/owned.h"
+#include "tests/model/explorer.h"
+
+#define pin_wake_worker(target, waker) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_wake_worker") \
+			? (void)0 \
+			: (pin_wake_worker)(target, waker))
+
+#define pin_relief_enter(worker) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_relief_enter") ? (void)0 \
+								   : pin_relief_enter(worker))
+#define pin_relief_take(worker) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_relief_take") || pin_relief_take(worker))
+#define pin_sentry_note_kept(worker) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_sentry_note_kept") \
+			? (void)0 \
+			: pin_sentry_note_kept(worker))
+
+/* SKIP: what ends does not exclude a cancel. */
+#define pin_owned_enter(owned, host) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_owned_enter") \
+			? (void)0 \
+			: (pin_owned_enter)(owned, host))
+
+/* SKIP: nor does a cancel exclude the end. */
+#define pin_owned_take(owned, host) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_owned_take") || (pin_owned_take)(owned, host))
+
+#include "runtime/core/flight.c"

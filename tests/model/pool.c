@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Goal: a buffer is had by one at a time, whoever takes it from wherever, and
+ * "nothing is free" is said only when it was so at one instant: [MAG-1] [MAG-2]
+ * [FREE-1] [POOL-1]. BP-9, BP-19, BP-21, BP-23, BP-25, W4, W5, W8.
+ * Method: owners of magazines and threads without one take and give back. Who
+ * gets a buffer checks that nobody has it. While anybody asks, it is noted how
+ * many were free for certain, that is, given back by a call that has returned
+ * and not yet asked for by another: if there were always more than none, an
+ * empty answer is false.
+ */
+#include "runtime/memory/pool.h"
+#include "runtime/base/base.h"
+#include "tests/model/explorer.h"
+
+#include <string.h>
+
+enum {
+	BUFFERS_MAX = 4,
+	BUFFER_BYTES = 64,
+};
+
+static struct pin_pool pool;
+static uint8_t memory[BUFFERS_MAX * BUFFER_BYTES];
+static uint32_t owner[BUFFERS_MAX];	 /* thread + 1; 0: nobody */
+static int32_t sure;			 /* free for certain, less those who ask */
+static int32_t least[MODEL_THREADS_MAX]; /* since it asked */
+static bool asks[MODEL_THREADS_MAX];
+
+static void change_sure(int32_t change)
+{
+	sure += change;
+	for (uint32_t i = 0; i < MODEL_THREADS_MAX; i++) {
+		if (asks[i] && sure < least[i]) {
+			least[i] = sure;
+		}
+	}
+}
+
+static bool acquire(uint32_t magazine, struct pinion_buffer *out_buffer)
+{
+	uint32_t thread = model_thread_current();
+	bool is_found;
+
+	change_sure(-1);
+	asks[thread] = true;
+	least[thread] = sure;
+	is_found = (magazine != PIN_POOL_OUTSIDE &&
+			   pin_pool_acquire_own(
+				   &pool, &pool.magazines[magazine], magazine, out_buffer)) ||
+		pin_pool_acquire(&pool, magazine, 0, out_buffer);
+	asks[thread] = false;
+	if (!is_found) {
+		/* Its own question is among those that were taken off. */
+		MODEL_CHECK(least[thread] < 0);
+		change_sure(1);
+		return false;
+	}
+	MODEL_CHECK(owner[out_buffer->index] == 0);
+	owner[out_buffer->index] = thread + 1;
+	return true;
+}
+
+static void release(uint32_t magazine, struct pinion_buffer *buffer)
+{
+	MODEL_CHECK(owner[buffer->index] != 0);
+	owner[buffer->index] = 0;
+	MODEL_CHECK(
+		(magazine != PIN_POOL_OUTSIDE &&
+			pin_pool_release_own(&pool, &pool.magazines[magazine], magazine, buffer)) ||
+		pin_pool_release(&pool, magazine, buffer) == 0);
+	change_sure(1);
+}
+
+static void begin(uint32_t buffers, uint32_t magazines, uint32_t capacity, uint32_t seeded)
+{
+	struct pin_pool_region region = {.memory = memory, .buffer_count = buffers};
+	struct pin_pool_setup setup = {
+		.host = &pin_host_linux,
+		.buffer_bytes = BUFFER_BYTES,
+		.magazine_count = magazines,
+		.magazine_capacity = capacity,
+		.seeded_count = seeded,
+		.node_count = 1,
+		.regions = &region,
+		.region_count = 1,
+	};
+
+	memset(owner, 0, sizeof(owner));
+	memset(asks, 0, sizeof(asks));
+	memset(&pool, 0, sizeof(pool));
+	model_quiet_begin();
+	MODEL_CHECK(pin_pool_init(&pool, &setup) == 0);
+	model_quiet_end();
+	sure = (int32_t)buffers;
+}
+
+static void end(const uint32_t *threads, uint32_t count, uint64_t expected_misuses)
+{
+	struct pinion_buffer buffer;
+	uint32_t free_count = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		model_thread_join(threads[i]);
+	}
+	model_quiet_begin();
+	for (uint32_t i = 0; i < pool.buffer_count; i++) {
+		free_count += owner[i] == 0;
+	}
+	for (; free_count > 0; free_count--) {
+		MODEL_CHECK(acquire(PIN_POOL_OUTSIDE, &buffer));
+	}
+	MODEL_CHECK(!acquire(PIN_POOL_OUTSIDE, &buffer));
+	/* Else a buffer was in two places, and only its state told. */
+	MODEL_CHECK(pool.misuses.value == expected_misuses);
+	pin_pool_fini(&pool);
+	model_quiet_end();
+}
+
+/* ---- the false "nothing" of one look after the other ---- */
+
+static struct pinion_buffer held;
+
+static void ask_outside(void *arg)
+{
+	struct pinion_buffer buffer;
+
+	(void)arg;
+	acquire(PIN_POOL_OUTSIDE, &buffer);
+}
+
+/* Gives to one magazine, takes from the other: one is always free. */
+static void shift(uint32_t to, uint32_t from)
+{
+	release(to, &held);
+	if (!acquire(from, &held)) {
+		/* The one who asks has it. */
+		held.bytes = NULL;
+	}
+}
+
+static void shift_once(void *arg)
+{
+	(void)arg;
+	shift(0, 1);
+}
+
+static void shift_to_and_fro(void *arg)
+{
+	(void)arg;
+	for (uint32_t i = 0; i < 3 && held.bytes != NULL; i++) {
+		shift(i & 1, 1 - (i & 1));
+		model_yield();
+	}
+}
+
+static void run_looks(void (*shifter)(void *))
+{
+	uint32_t threads[2];
+
+	begin(2, 2, 1, 2);
+	model_quiet_begin();
+	MODEL_CHECK(acquire(0, &held));
+	model_quiet_end();
+	threads[0] = model_thread_start("asks", ask_outside, NULL);
+	threads[1] = model_thread_start("shifts", shifter, NULL);
+	end(threads, 2, 0);
+}
+
+static void run_shift(void)
+{
+	run_looks(shift_once);
+}
+
+static void run_to_and_fro(void)
+{
+	run_looks(shift_to_and_fro);
+}
+
+/* ---- on the way between list and magazine ---- */
+
+static void ask_as_owner(void *arg)
+{
+	struct pinion_buffer buffer;
+
+	(void)arg;
+	acquire(0, &buffer);
+}
+
+static void run_refill(void)
+{
+	uint32_t threads[2];
+
+	begin(2, 1, 4, 0);
+	threads[0] = model_thread_start("owner", ask_as_owner, NULL);
+	threads[1] = model_thread_start("asks", ask_outside, NULL);
+	end(threads, 2, 0);
+}
+
+static void give_as_owner(void *arg)
+{
+	(void)arg;
+	release(0, &held);
+}
+
+static void run_spill(void)
+{
+	uint32_t threads[2];
+
+	begin(2, 1, 1, 1);
+	model_quiet_begin();
+	MODEL_CHECK(acquire(PIN_POOL_OUTSIDE, &held));
+	model_quiet_end();
+	threads[0] = model_thread_start("owner", give_as_owner, NULL);
+	threads[1] = model_thread_start("asks", ask_outside, NULL);
+	end(threads, 2, 0);
+}
+
+/* ---- owner and thieves ---- */
+
+static void pass_as_owner(void *arg)
+{
+	struct pinion_buffer buffer;
+
+	(void)arg;
+	if (acquire(0, &buffer)) {
+		release(0, &buffer);
+	}
+	acquire(0, &buffer);
+}
+
+static void pass_as_other(void *arg)
+{
+	struct pinion_buffer buffer;
+
+	(void)arg;
+	if (acquire(1, &buffer)) {
+		release(1, &buffer);
+	}
+}
+
+static void pass_outside(void *arg)
+{
+	struct pinion_buffer buffer;
+
+	(void)arg;
+	if (acquire(PIN_POOL_OUTSIDE, &buffer)) {
+		release(PIN_POOL_OUTSIDE, &buffer);
+	}
+}
+
+static void run_thief(void)
+{
+	uint32_t threads[2];
+
+	begin(2, 1, 2, 1);
+	threads[0] = model_thread_start("owner", pass_as_owner, NULL);
+	threads[1] = model_thread_start("thief", pass_outside, NULL);
+	end(threads, 2, 0);
+}
+
+static void run_two_owners(void)
+{
+	uint32_t threads[2];
+
+	begin(2, 2, 2, 1);
+	threads[0] = model_thread_start("owner", pass_as_owner, NULL);
+	threads[1] = model_thread_start("other", pass_as_other, NULL);
+	end(threads, 2, 0);
+}
+
+/* ---- the list ---- */
+
+static void take_two_give_one(void *arg)
+{
+	struct pinion_buffer first;
+	struct pinion_buffer second;
+
+	(void)arg;
+	if (acquire(PIN_POOL_OUTSIDE, &first)) {
+		acquire(PIN_POOL_OUTSIDE, &second);
+		release(PIN_POOL_OUTSIDE, &first);
+	}
+}
+
+static void run_list(void)
+{
+	uint32_t threads[2];
+
+	begin(3, 1, 1, 0);
+	threads[0] = model_thread_start("two", take_two_give_one, NULL);
+	threads[1] = model_thread_start("one", pass_outside, NULL);
+	end(threads, 2, 0);
+}
+
+/* ---- two give back the same ---- */
+
+static uint32_t given_count;
+
+static void give_again(void *arg)
+{
+	(void)arg;
+	given_count += pin_pool_release(&pool, PIN_POOL_OUTSIDE, &held) == 0;
+}
+
+static void run_twice(void)
+{
+	uint32_t threads[2];
+
+	begin(1, 1, 1, 0);
+	given_count = 0;
+	model_quiet_begin();
+	MODEL_CHECK(acquire(PIN_POOL_OUTSIDE, &held));
+	model_quiet_end();
+	threads[0] = model_thread_start("one", give_again, NULL);
+	threads[1] = model_thread_start("other", give_again, NULL);
+	for (uint32_t i = 0; i < 2; i++) {
+		model_thread_join(threads[i]);
+	}
+	MODEL_CHECK(given_count == 1);
+	owner[held.index] = 0;
+	change_sure(1);
+	end(threads, 0, 1);
+}
+
+static const struct model_twin shift_twins[] = {
+	{"one look only", {MODEL_SKIP, "is_as_noted", "look"}},
+	{"no fence between the looks", {MODEL_DROP_FENCE, "model_fence_all", NULL}},
+	{.name = NULL},
+};
+
+static const struct model_twin to_and_fro_twins[] = {
+	{"a look does not see what came and went", {MODEL_NO_COMPARE, "look", NULL}},
+	{.name = NULL},
+};
+
+static const struct model_twin refill_twins[] = {
+	{"nothing is promised", {MODEL_SKIP, "refill", "pin_magazine_promise"}},
+	{.name = NULL},
+};
+
+static const struct model_twin spill_twins[] = {
+	{"it leaves before it has arrived", {MODEL_EARLY, "pass_on", "pin_magazine_drop_oldest"}},
+	{.name = NULL},
+};
+
+static const struct model_twin thief_twins[] = {
+	{"no fence between the two looks", {MODEL_DROP_FENCE, "model_fence_all", NULL}},
+	{"the owner leaves without a release", {MODEL_RELAXED, "pin_magazine_leave", NULL}},
+	{"the thief leaves without a release", {MODEL_RELAXED, "pin_magazine_get_out", NULL}},
+	{.name = NULL},
+};
+
+static const struct model_twin list_twins[] = {
+	{"no tag", {MODEL_NO_COMPARE, "pin_freelist_pop", NULL}},
+	{"a pop is no single step", {MODEL_TORN, "pin_freelist_pop", NULL}},
+	{"a push is no single step", {MODEL_TORN, "pin_freelist_push", NULL}},
+	{.name = NULL},
+};
+
+static const struct model_twin twice_twins[] = {
+	{"the end of a use is no single step", {MODEL_TORN, "pin_pool_release", NULL}},
+	{.name = NULL},
+};
+
+static const struct model_case cases[] = {
+	{"shift", run_shift, 3, 1, 0, shift_twins, NULL},
+	{"to_and_fro", run_to_and_fro, 3, 0, 0, to_and_fro_twins, NULL},
+	{"refill", run_refill, 3, 1, 0, refill_twins, NULL},
+	{"spill", run_spill, 3, 1, 0, spill_twins, NULL},
+	{"thief", run_thief, 2, 3, 0, thief_twins, NULL},
+	{"two_owners", run_two_owners, 2, 1, 0, NULL, NULL},
+	{"list", run_list, 3, 1, 0, list_twins, NULL},
+	{"twice", run_twice, 3, 1, 0, twice_twins, NULL},
+};
+
+int main(void)
+{
+	return model_main("pool", cases, PIN_ARRAY_COUNT(cases));
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The real sources of runtime/memory that a pool consists of, with steps that a
+ * twin may leave out or turn round.
+ */
+#include "runtime/base/atomic.h"
+#include "tests/model/explorer.h"
+
+/* NO_COMPARE: the head counts as unchanged when the first index is the same. */
+static bool cas_head(
+	struct pin_atomic_u64 *head, uint64_t *expected, uint64_t value, const char *site)
+{
+	if (model_is_spoilt(MODEL_NO_COMPARE, site, NULL) &&
+		(uint32_t)head->value == (uint32_t)*expected) {
+		*expected = head->value;
+	}
+	return model_cas_u64(head, expected, value, MODEL_ORDER_ACQ_REL, site);
+}
+
+#pragma push_macro("pin_cas_acq_rel_u64")
+#undef pin_cas_acq_rel_u64
+#define pin_cas_acq_rel_u64(atomic, expected, value) cas_head(atomic, expected, value, __func__)
+#include "runtime/memory/freelist.h"
+#pragma pop_macro("pin_cas_acq_rel_u64")
+
+#include "runtime/base/check.h"
+#include "runtime/memory/misuse.h"
+#include "runtime/memory/pool.h"
+#include "runtime/observe/meter.h"
+#include "tests/model/heap.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Emptied before each execution, so what a failed one leaves is no leak. */
+#define aligned_alloc model_aligned_alloc
+#define free model_free
+
+#include "runtime/memory/freelist.c"
+#include "runtime/memory/magazine.c"
+#include "runtime/memory/misuse.c"
+
+/* SKIP: what leaves a list is in no place until it is in the magazine. */
+static void promise(struct pin_magazine *magazine, uint32_t count, const char *site)
+{
+	if (!model_is_spoilt(MODEL_SKIP, site, "pin_magazine_promise")) {
+		pin_magazine_promise(magazine, count);
+	}
+}
+
+/* EARLY: what goes to a list has left the magazine before it is there. */
+static void look_oldest(
+	struct pin_magazine *magazine, uint32_t *out_indices, uint32_t count, const char *site)
+{
+	pin_magazine_look_oldest(magazine, out_indices, count);
+	if (model_is_spoilt(MODEL_EARLY, site, "pin_magazine_drop_oldest")) {
+		pin_magazine_drop_oldest(magazine, count);
+	}
+}
+
+static void drop_oldest(struct pin_magazine *magazine, uint32_t count, const char *site)
+{
+	if (!model_is_spoilt(MODEL_EARLY, site, "pin_magazine_drop_oldest")) {
+		pin_magazine_drop_oldest(magazine, count);
+	}
+}
+
+/*
+ * NO_COMPARE: a look sees how many there are, not whether any came and went.
+ * SKIP: there is no second look, all is as it was found to be: empty.
+ */
+static uint64_t look(const struct pin_magazine *magazine, uint64_t seen, const char *site)
+{
+	uint64_t word;
+
+	if (model_is_spoilt(MODEL_SKIP, site, "look")) {
+		return seen;
+	}
+	word = model_load_u64(&magazine->word, MODEL_ORDER_ACQUIRE, site);
+	return model_is_spoilt(MODEL_NO_COMPARE, "look", NULL) ? (uint32_t)word : word;
+}
+
+#define pin_magazine_promise(magazine, count) promise(magazine, count, __func__)
+#define pin_magazine_look_oldest(magazine, out_indices, count) \
+	look_oldest(magazine, out_indices, count, __func__)
+#define pin_magazine_drop_oldest(magazine, count) drop_oldest(magazine, count, __func__)
+/* Both looks have these names where they look. */
+#define pin_magazine_state(magazine) look(magazine, pool->seen[i], __func__)
+#include "runtime/memory/pool.c"
+#include "runtime/memory/pool_setup.c"

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The real core/sentry.c, with calls that a twin may spoil.
+ */
+#include "runtime/core/sentry.h"
+#include "runtime/core/relief.h"
+#include "runtime/core/wake.h"
+#include "tests/model/explorer.h"
+
+/* SKIP: everybody seems to sleep; LATE: everybody seems to be awake still. */
+#define pin_parker_is_parked(parker) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_parker_is_parked") || \
+		(!model_is_spoilt(MODEL_LATE, __func__, "pin_parker_is_parked") && \
+			pin_parker_is_parked(parker)))
+#define pin_relief_is_wanted(worker) \
+	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_relief_is_wanted") && \
+		pin_relief_is_wanted(worker))
+#define pin_lifo_is_empty(lifo) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_lifo_is_empty") || pin_lifo_is_empty(lifo))
+#define pin_wake_one(shared, waker) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_wake_one") ? (void)0 \
+							       : pin_wake_one(shared, waker))
+
+#include "runtime/core/sentry.c"

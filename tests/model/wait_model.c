@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The real core/wait.c, with calls that a twin may leave out.
+ */
+#include "runtime/core/wait.h"
+#include "runtime/base/check.h"
+#include "runtime/core/task.h"
+#include "runtime/core/wake.h"
+#include "tests/model/explorer.h"
+
+#include <errno.h>
+
+#define pin_wake_worker(target, waker) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_wake_worker") \
+			? (void)0 \
+			: (pin_wake_worker)(target, waker))
+/* Ends it whether it was served or not. */
+#define pin_waiter_withdraw(waiter) \
+	((pin_waiter_withdraw)(waiter) || \
+		model_is_spoilt(MODEL_SKIP, __func__, "pin_waiter_withdraw"))
+#undef pin_load_acquire_u32
+#define pin_load_acquire_u32(atomic) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_load_acquire_u32") \
+			? 0 \
+			: model_load_u32(atomic, MODEL_ORDER_ACQUIRE, __func__))
+
+#include "runtime/core/wait.c"

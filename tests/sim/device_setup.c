@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A ring's beginning and end, and what it is told in between: setting up and
+ * freeing, and registering, some of which liburing does by itself.
+ */
+#include "runtime/base/base.h"
+#include "tests/sim/device_state.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static bool refuses(uint32_t flags)
+{
+	uint32_t unknown = 0;
+
+	if (device.kind != RING_DEFERRED) {
+		unknown |= IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_SINGLE_ISSUER;
+	}
+	if (device.kind == RING_PLAIN) {
+		unknown |= IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG;
+	}
+	return (flags & unknown) != 0;
+}
+
+static uint32_t power_of_two(uint32_t count)
+{
+	uint32_t power = 1;
+
+	while (power < count) {
+		power *= 2;
+	}
+	return power;
+}
+
+static void map_rings(struct ring *ring, struct io_uring *uring)
+{
+	*uring = (struct io_uring){
+		.ring_fd = RING_FD + (int)index_of(ring),
+		.enter_ring_fd = RING_FD + (int)index_of(ring),
+		.sq =
+			{
+				.khead = &ring->sq_head,
+				.ktail = &ring->sq_tail,
+				.kring_mask = &ring->sq_mask,
+				.kring_entries = &ring->sq_entries,
+				.kflags = &ring->sq_flags,
+				.kdropped = &ring->sq_dropped,
+				.array = ring->sq_array,
+				.sqes = ring->sqes,
+				.ring_mask = ring->sq_mask,
+				.ring_entries = ring->sq_entries,
+			},
+		.cq =
+			{
+				.khead = &ring->cq_head,
+				.ktail = &ring->cq_tail,
+				.kring_mask = &ring->cq_mask,
+				.kring_entries = &ring->cq_entries,
+				.kflags = &ring->cq_flags,
+				.koverflow = &ring->cq_overflow,
+				.cqes = ring->cqes,
+				.ring_mask = ring->cq_mask,
+				.ring_entries = ring->cq_entries,
+			},
+	};
+}
+
+int device_ring_setup(struct io_uring *uring, uint32_t entries, struct io_uring_params *params)
+{
+	struct ring *ring;
+
+	world_point();
+	if (refuses(params->flags)) {
+		return -EINVAL;
+	}
+	if (world_chance(device.faults.no_ring_memory)) {
+		return -ENOMEM;
+	}
+	WORLD_CHECK(device.ring_count < RINGS_MAX);
+	ring = &device.rings[device.ring_count];
+	device.ring_count++;
+	ring->sq_entries = power_of_two(entries);
+	ring->cq_entries = power_of_two(params->cq_entries);
+	ring->sq_mask = ring->sq_entries - 1;
+	ring->cq_mask = ring->cq_entries - 1;
+	ring->sq_array = calloc(ring->sq_entries, sizeof(*ring->sq_array));
+	ring->sqes = calloc(ring->sq_entries, sizeof(*ring->sqes));
+	ring->cqes = calloc(ring->cq_entries, sizeof(*ring->cqes));
+	WORLD_CHECK(ring->sq_array != NULL && ring->sqes != NULL && ring->cqes != NULL);
+	ring->is_open = true;
+	params->sq_entries = ring->sq_entries;
+	params->cq_entries = ring->cq_entries;
+	map_rings(ring, uring);
+	uring->flags = params->flags;
+	world_event("sets up a ring", ring->sq_entries, ring->cq_entries);
+	return 0;
+}
+
+void device_ring_exit(struct io_uring *uring)
+{
+	struct ring *ring = ring_of(uring->ring_fd, false);
+
+	world_point();
+	WORLD_CHECK(ring->operation_count == 0);
+	WORLD_CHECK(device_unseen_count(uring) == 0);
+	WORLD_CHECK(!ring->is_registered);
+	ring->is_open = false;
+	ring->is_polling = false;
+	free(ring->sq_array);
+	free(ring->sqes);
+	free(ring->cqes);
+}
+
+/* ---- what liburing does by itself ---- */
+
+int io_uring_register_ring_fd(struct io_uring *uring)
+{
+	struct ring *ring = ring_of(uring->ring_fd, false);
+
+	world_point();
+	if (!device.has_registered_ring) {
+		return -EINVAL;
+	}
+	own(ring);
+	ring->is_registered = true;
+	uring->enter_ring_fd = REGISTERED_FD + (int)index_of(ring);
+	return 1;
+}
+
+int io_uring_unregister_ring_fd(struct io_uring *uring)
+{
+	struct ring *ring = ring_of(uring->ring_fd, false);
+
+	own(ring);
+	ring->is_registered = false;
+	uring->enter_ring_fd = uring->ring_fd;
+	return 1;
+}
+
+int io_uring_ring_dontfork(struct io_uring *uring)
+{
+	(void)uring;
+	return 0;
+}
+
+int io_uring_register_iowq_max_workers(struct io_uring *uring, unsigned int *counts)
+{
+	(void)uring;
+	(void)counts;
+	return 0;
+}
+
+int io_uring_register_buffers(
+	struct io_uring *uring, const struct iovec *ranges, unsigned range_count)
+{
+	struct ring *ring = ring_of(uring->ring_fd, false);
+
+	world_point();
+	WORLD_CHECK(range_count == 1);
+	if (world_chance(device.faults.no_locked_memory)) {
+		return -ENOMEM;
+	}
+	ring->registered = ranges[0].iov_base;
+	ring->registered_bytes = ranges[0].iov_len;
+	return 0;
+}
+
+int io_uring_unregister_buffers(struct io_uring *uring)
+{
+	struct ring *ring = ring_of(uring->ring_fd, false);
+
+	own(ring);
+	world_point();
+	WORLD_CHECK(ring->registered != NULL);
+	ring->registered = NULL;
+	ring->registered_bytes = 0;
+	return 0;
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the simulated kernel side of io_uring consists of, for the files that
+ * its calls are in; device.h tells what it does.
+ */
+#ifndef SIM_DEVICE_STATE_H
+#define SIM_DEVICE_STATE_H
+
+#include "runtime/base/base.h"
+#include "tests/sim/device.h"
+#include "tests/sim/world.h"
+
+enum {
+	RINGS_MAX = SIM_WORKERS_MAX,
+	RING_FD = 1000,
+	REGISTERED_FD = 500,
+	EVENT_FD = 3000,
+	OPERATIONS_MAX = 256,
+	BACKLOG_MAX = 512,
+};
+
+enum ring_kind { RING_DEFERRED, RING_COOPERATIVE, RING_PLAIN, RING_KINDS };
+
+struct operation {
+	struct io_uring_sqe sqe;
+	uint64_t due_ns; /* 0: free */
+	bool is_cancelled;
+};
+
+struct ring {
+	bool is_open;
+	bool has_owner;
+	uint32_t owner;
+	bool is_registered; /* in its owner's table of rings */
+	uint8_t *registered;
+	size_t registered_bytes;
+	/* What liburing points into. */
+	uint32_t sq_head;
+	uint32_t sq_tail;
+	uint32_t sq_mask;
+	uint32_t sq_entries;
+	uint32_t sq_flags;
+	uint32_t sq_dropped;
+	uint32_t *sq_array;
+	struct io_uring_sqe *sqes;
+	uint32_t cq_head;
+	uint32_t cq_tail;
+	uint32_t cq_mask;
+	uint32_t cq_entries;
+	uint32_t cq_flags;
+	uint32_t cq_overflow;
+	struct io_uring_cqe *cqes;
+	/* In flight, and done but not yet in the queue. */
+	struct operation operations[OPERATIONS_MAX];
+	uint32_t operation_count;
+	struct io_uring_cqe backlog[BACKLOG_MAX];
+	uint32_t backlog_count;
+	/* Its multishot poll of an eventfd. */
+	bool is_polling;
+	int poll_fd;
+	uint64_t poll_user_data;
+};
+
+struct device {
+	struct sim_faults faults;
+	enum ring_kind kind;
+	bool has_ring;
+	bool has_message;
+	bool has_registered_ring;
+	struct ring rings[RINGS_MAX];
+	uint32_t ring_count;
+	uint64_t event_counts[RINGS_MAX];
+	bool event_is_open[RINGS_MAX];
+	uint32_t event_count;
+	uint64_t next_ns;
+};
+
+extern struct device device;
+
+static inline uint32_t index_of(const struct ring *ring)
+{
+	return (uint32_t)(ring - device.rings);
+}
+
+static inline struct ring *ring_of(int fd, bool by_table)
+{
+	uint32_t index = (uint32_t)(fd - (by_table ? REGISTERED_FD : RING_FD));
+
+	WORLD_CHECK(index < device.ring_count && device.rings[index].is_open);
+	WORLD_CHECK(!by_table || device.rings[index].is_registered);
+	return &device.rings[index];
+}
+
+static inline void own(struct ring *ring)
+{
+	if (!ring->has_owner) {
+		ring->has_owner = true;
+		ring->owner = world_thread_current();
+	}
+	WORLD_CHECK(ring->owner == world_thread_current());
+}
+
+#endif

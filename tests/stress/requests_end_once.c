@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Goal: each request ends once, with a result that its cancels and its deadline
+ * allow, while threads outside submit, cancel what others submitted, and cancel
+ * all of a file; then the runtime is stopped in the middle of it. G2.
+ * Method: real threads, each with some requests that it submits again and again
+ * as soon as they have ended; what is drawn depends on the seed alone, how
+ * threads meet does not. Rings and fallback in turn.
+ */
+#include "tests/support/random.h"
+#include "tests/support/requests.h"
+#include "tests/support/scratch.h"
+
+#include <errno.h>
+
+enum {
+	THREADS = 3,
+	REQUESTS = 8, /* of each thread */
+	ROUNDS = 1500,
+	WORKERS = 3,
+	BLOCK = 4096,
+	FILE_BYTES = 64 * BLOCK,
+	DEADLINE_NS_MAX = 200 * 1000,
+	LIMIT_SECONDS = 60,
+};
+
+struct slot {
+	struct requests_one one;
+	struct pin_atomic_u32 submitted_count;
+	uint8_t bytes[BLOCK] __attribute__((aligned(BLOCK)));
+};
+
+struct submitter {
+	pthread_t thread;
+	uint64_t seed;
+	uint32_t index;
+	uint32_t round_count;
+};
+
+static struct pinion_runtime *runtime;
+static struct pinion_file file;
+static struct slot slots[THREADS][REQUESTS];
+static struct pin_atomic_u32 wrong_count;
+
+static void note_wrong(bool is_wrong)
+{
+	if (is_wrong) {
+		pin_fetch_add_acq_rel_u32(&wrong_count, 1);
+	}
+}
+
+/* Its operation stays the same for ever: others may cancel it at any time. */
+static void prepare(struct slot *slot, uint32_t number)
+{
+	static const uint16_t ops[] = {PINION_OP_READ, PINION_OP_NOP, PINION_OP_TIMEOUT,
+		PINION_OP_STATX, PINION_OP_FDATASYNC, PINION_OP_READ, PINION_OP_TIMEOUT,
+		PINION_OP_CANCEL};
+	static struct statx status[THREADS * REQUESTS];
+	struct pinion_request *request =
+		requests_begin(&slot->one, ops[number % PIN_ARRAY_COUNT(ops)]);
+
+	pin_store_release_u32(&slot->submitted_count, 0);
+	request->file = &file;
+	request->bytes = slot->bytes;
+	request->length_bytes = BLOCK;
+	request->status = &status[number];
+}
+
+static void check_result(const struct pinion_request *request)
+{
+	int32_t result = request->result;
+
+	switch (request->op) {
+	case PINION_OP_READ:
+		note_wrong(result == BLOCK && request->bytes[0] != request->offset_bytes / BLOCK);
+		note_wrong(result >= 0 && result != BLOCK);
+		break;
+	case PINION_OP_TIMEOUT:
+		note_wrong(result >= 0);
+		break;
+	case PINION_OP_CANCEL:
+		note_wrong(result < 0);
+		break;
+	default:
+		note_wrong(result > 0);
+		break;
+	}
+	note_wrong(result < 0 && result != -ECANCELED && result != -ETIME);
+	note_wrong(result == -ETIME && pinion_now_ns() < request->deadline_ns);
+}
+
+/* False: the runtime takes no more. */
+static bool submit_again(struct slot *slot, struct random_source *random)
+{
+	struct pinion_request *request = &slot->one.request;
+	uint32_t count = pin_load_acquire_u32(&slot->submitted_count);
+	int rc;
+
+	/* The others of this thread are in flight meanwhile. */
+	tasks_await(&slot->one.entered, count);
+	if (count > 0) {
+		check_result(request);
+	}
+	request->offset_bytes = random_below(random, FILE_BYTES / BLOCK) * BLOCK;
+	request->deadline_ns = 0;
+	if (request->op == PINION_OP_TIMEOUT ||
+		(request->op != PINION_OP_CANCEL && random_below(random, 4) == 0)) {
+		request->deadline_ns = pinion_now_ns() + random_below(random, DEADLINE_NS_MAX);
+	}
+	pin_store_release_u32(&slot->submitted_count, count + 1);
+	rc = pinion_request_submit(runtime, request);
+	if (rc < 0) {
+		note_wrong(rc != -ESHUTDOWN);
+		pin_store_release_u32(&slot->submitted_count, count);
+		return false;
+	}
+	return true;
+}
+
+static void *submit_many(void *arg)
+{
+	struct submitter *submitter = arg;
+	struct random_source random;
+
+	random.state = submitter->seed + submitter->index;
+	for (uint32_t i = 0; i < submitter->round_count; i++) {
+		struct slot *own = &slots[submitter->index][random_below(&random, REQUESTS)];
+		struct slot *any =
+			&slots[random_below(&random, THREADS)][random_below(&random, REQUESTS)];
+
+		if (!submit_again(own, &random)) {
+			break;
+		}
+		if (random_below(&random, 3) == 0) {
+			int rc = pinion_request_cancel(runtime, &any->one.request);
+
+			note_wrong(rc != 0 && rc != -EALREADY);
+		}
+	}
+	return NULL;
+}
+
+static void run_once(uint64_t seed, uint32_t io_level, uint32_t round_count, bool is_stop)
+{
+	struct submitter submitters[THREADS];
+
+	runtime = runtimes_start(WORKERS, io_level);
+	for (uint32_t i = 0; i < THREADS; i++) {
+		for (uint32_t j = 0; j < REQUESTS; j++) {
+			prepare(&slots[i][j], i * REQUESTS + j);
+		}
+	}
+	for (uint32_t i = 0; i < THREADS; i++) {
+		submitters[i] =
+			(struct submitter){.seed = seed, .index = i, .round_count = round_count};
+		expect_ready("thread",
+			pthread_create(&submitters[i].thread, NULL, submit_many, &submitters[i]) ==
+				0);
+	}
+	if (is_stop) {
+		tasks_await(&slots[0][1].one.entered, 3);
+		expect_number("stop", 0, pinion_runtime_stop(runtime));
+	}
+	for (uint32_t i = 0; i < THREADS; i++) {
+		pthread_join(submitters[i].thread, NULL);
+	}
+	expect_number("drain", 0, pinion_runtime_drain(runtime));
+	for (uint32_t i = 0; i < THREADS * REQUESTS; i++) {
+		struct slot *slot = &slots[i / REQUESTS][i % REQUESTS];
+
+		expect_number("entered as often as submitted",
+			pin_load_acquire_u32(&slot->submitted_count),
+			pin_load_acquire_u32(&slot->one.entered));
+	}
+	expect_number("wrong", 0, pin_load_acquire_u32(&wrong_count));
+	pinion_runtime_destroy(runtime);
+}
+
+int main(void)
+{
+	struct random_source random;
+	uint64_t seed = random_begin(&random);
+	uint32_t count = tasks_iterations(1);
+	static uint8_t content[FILE_BYTES];
+	int fd;
+
+	runtimes_watchdog(count > 1 ? 3600 : LIMIT_SECONDS);
+	scratch_enter("requests_end_once");
+	for (uint32_t i = 0; i < FILE_BYTES; i++) {
+		content[i] = (uint8_t)(i / BLOCK);
+	}
+	fd = open("file", O_CREAT | O_WRONLY | O_CLOEXEC, 0644);
+	expect_ready("file", fd >= 0 && write(fd, content, FILE_BYTES) == FILE_BYTES);
+	close(fd);
+	expect_number("open", 0, pinion_file_open(&file, "file", PINION_DIRECT_NEVER));
+	for (uint32_t i = 0; i < count && expect_failure_count == 0; i++) {
+		run_once(seed + i, PINION_IO_AUTO, ROUNDS, false);
+		run_once(seed + i, PINION_IO_AUTO, ROUNDS, true);
+		run_once(seed + i, PINION_IO_FALLBACK, ROUNDS, i % 2 == 0);
+	}
+	pinion_file_close(&file);
+	scratch_leave();
+	return expect_status();
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Goal: once a pool is made, taking, waiting, giving back, attaching and owned
+ * buffers neither allocate nor map memory, whichever way a buffer goes: own
+ * cache, free list, others' caches, from hand to hand. BP-1, BP-2.
+ * Method: calls of malloc and its kin are counted while threads and workers use
+ * a pool; its counters say that all those ways were gone.
+ */
+#include "tests/support/allocations.h"
+#include "tests/support/users.h"
+
+enum {
+	WORKERS = 2,
+	BUFFERS = 8,
+	ROUNDS = 2000,
+	LIMIT_SECONDS = 60,
+};
+
+static struct pinion_runtime *runtime;
+static struct pinion_pool *pool;
+static struct pin_atomic_u32 done;
+
+static void use_all(void *arg)
+{
+	struct pinion_buffer buffers[BUFFERS];
+	struct pinion_buffer none;
+
+	(void)arg;
+	for (int i = 0; i < BUFFERS; i++) {
+		buffers[i] = users_take(pool);
+	}
+	expect_number("none is left", -EAGAIN, pinion_pool_try_acquire(pool, &none));
+	for (int i = 0; i < BUFFERS; i++) {
+		users_give(pool, &buffers[i]);
+	}
+}
+
+static int run_with_own(struct pinion_buffer_task *task, struct pinion_buffer *buffer)
+{
+	(void)task;
+	buffer->bytes[0]++;
+	tasks_signal(&done);
+	return 0;
+}
+
+static int run_served(struct pinion_task *task)
+{
+	struct pinion_pool_wait *wait = PIN_CONTAINER_OF(task, struct pinion_pool_wait, wait.task);
+
+	expect_number("served", 0, wait->wait.result);
+	users_give(pool, &wait->buffer);
+	tasks_signal(&done);
+	return 0;
+}
+
+static void begin_wait(void *arg)
+{
+	expect_number("await", 0, pinion_pool_await(runtime, pool, arg));
+}
+
+/* A buffer that a task owns, then one that goes from hand to hand. */
+static void use_tasks(void)
+{
+	struct pinion_pool_wait wait = {
+		.wait = {.task = {.run = run_served}, .deadline_ns = UINT64_MAX}};
+	struct pinion_buffer buffers[BUFFERS];
+	struct pinion_buffer_task task;
+
+	pin_store_release_u32(&done, 0);
+	expect_number("acquire", 0, pinion_pool_acquire(pool, UINT64_MAX, &buffers[0]));
+	pinion_buffer_task_init(&task, pool, &buffers[0], run_with_own, NULL);
+	expect_number("spawn", 0, pinion_spawn(runtime, &task.task));
+	tasks_await(&done, 1);
+	for (int i = 0; i < BUFFERS; i++) {
+		expect_number("acquire", 0, pinion_pool_acquire(pool, UINT64_MAX, &buffers[i]));
+	}
+	users_on(runtime, 0, begin_wait, &wait);
+	for (int i = 0; i < BUFFERS; i++) {
+		users_give(pool, &buffers[i]);
+	}
+	tasks_await(&done, 2);
+}
+
+int main(void)
+{
+	struct pinion_pool_counters counters;
+
+	if (!ALLOCATIONS_CAN_COUNT) {
+		printf("the sanitizer's malloc cannot be counted\n");
+		return EXPECT_SKIPPED;
+	}
+	runtimes_watchdog(LIMIT_SECONDS);
+	allocations_check_counting();
+	runtime = users_runtime(WORKERS, 1 << 20);
+	pool = users_pool(runtime, 0, 2, BUFFERS);
+	allocations_begin();
+	for (uint32_t round = 0; round < ROUNDS; round++) {
+		use_all(NULL);
+		expect_number("attach", 0, pinion_pool_attach(pool));
+		use_all(NULL);
+		users_on(runtime, round % WORKERS, use_all, NULL);
+		use_tasks();
+		expect_number("detach", 0, pinion_pool_detach(pool));
+	}
+	allocations_expect_none();
+	pinion_pool_counters(pool, &counters, sizeof(counters));
+	expect_true("own cache", counters.local_hits > 0);
+	expect_true("free list", counters.refills > 0);
+	expect_true("back to it", counters.spills > 0);
+	expect_true("others' caches", counters.steals > 0);
+	expect_true("outside", counters.outside > 0);
+	expect_true("exhausted", counters.exhausted > 0);
+	users_end(pool);
+	pinion_runtime_destroy(runtime);
+	return expect_status();
+}

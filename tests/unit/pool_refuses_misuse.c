@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Goal: a buffer given back twice, a pointer that is not one of the pool's, one
+ * into the middle, and a release before the kernel is done are each refused by
+ * the call that does it, by name of who had it, and harm nothing. BP-13, BP-23,
+ * W8.
+ * Method: each mistake, its code, its message, and the counts afterwards; then
+ * a list in which a buffer is twice, as two threads at once could leave it.
+ */
+#include "tests/support/pools.h"
+
+#include <errno.h>
+
+enum {
+	BUFFERS = 4,
+};
+
+static void expect_said(const char *words)
+{
+	if (strstr(pools_log, words) == NULL) {
+		expect_text("message", words, pools_log);
+	}
+	pools_log[0] = '\0';
+}
+
+static void check_release(void)
+{
+	struct pinion_buffer buffer;
+	struct pinion_buffer wrong;
+	struct pinion_buffer next;
+	struct pin_pool pool;
+
+	pools_init(&pool, BUFFERS, 1, 2, 0);
+	buffer = pools_take(&pool, 0);
+	wrong = buffer;
+	wrong.bytes += 512;
+	expect_number("inside a buffer", -EINVAL, pools_return(&pool, 0, &wrong));
+	expect_said("is inside buffer");
+	wrong.bytes = pools_memory + sizeof(pools_memory);
+	expect_number("outside", -EINVAL, pools_return(&pool, 0, &wrong));
+	expect_said("is not a buffer of this pool");
+	wrong = buffer;
+	wrong.index = BUFFERS;
+	expect_number("index", -EINVAL, pools_return(&pool, 0, &wrong));
+	wrong.index = UINT32_MAX;
+	expect_number("any index", -EINVAL, pools_return(&pool, 0, &wrong));
+	pools_log[0] = '\0';
+	pin_pool_lend(&pool.entries[buffer.index]);
+	expect_number("the kernel's", -EBUSY, pools_return(&pool, 0, &buffer));
+	expect_said("until its request has completed; taken by worker 0");
+	expect_true("it is still the caller's", pin_pool_owns(&pool, &buffer));
+	pin_pool_unlend(&pool.entries[buffer.index]);
+	pools_log[0] = '\0';
+	pools_give(&pool, 0, &buffer);
+	expect_number("twice", -EALREADY, pools_return(&pool, 0, &buffer));
+	expect_said("was given back before; taken last by worker 0");
+	expect_number("twice, outside", -EALREADY, pools_return(&pool, PIN_POOL_OUTSIDE, &buffer));
+	pools_log[0] = '\0';
+	next = pools_take(&pool, 0);
+	expect_true("the same one again", next.bytes == buffer.bytes);
+	expect_number("by the old handle", -EALREADY, pools_return(&pool, 0, &buffer));
+	expect_said("and is in use again; taken last by worker 0");
+	expect_true("the old one is stale", !pin_pool_owns(&pool, &buffer));
+	expect_true("the new one is not", pin_pool_owns(&pool, &next));
+	pools_give(&pool, PIN_POOL_OUTSIDE, &next);
+	expect_number("all are there", BUFFERS, pin_pool_count(&pool));
+	expect_true("counted", pin_load_relaxed_u64(&pool.misuses) >= 8);
+	pin_pool_fini(&pool);
+}
+
+static void check_free_twice(void)
+{
+	struct pinion_buffer first;
+	struct pinion_buffer buffer;
+	struct pin_pool pool;
+	uint32_t count = 0;
+
+	pools_init(&pool, BUFFERS, 1, 2, 0);
+	first = pools_take(&pool, 0);
+	pools_give(&pool, 0, &first);
+	/* What the other of two threads would have done. */
+	pin_freelist_push(&pool.freelists[0], pool.entries, &first.index, 1);
+	while (pools_try(&pool, 0, &buffer)) {
+		count++;
+	}
+	expect_number("each once", BUFFERS, count);
+	expect_said("was given back twice at the same time");
+	pin_pool_fini(&pool);
+}
+
+/* The same, after which the list has no end. */
+static void check_circle(void)
+{
+	struct pinion_buffer buffer;
+	struct pin_pool pool;
+	uint32_t index;
+	uint32_t count = 0;
+
+	pools_init(&pool, BUFFERS, 1, 2, 0);
+	expect_number("one of the list", 1,
+		pin_freelist_pop(&pool.freelists[0], pool.entries, &index, 1));
+	pin_freelist_push(&pool.freelists[0], pool.entries, &index, 1);
+	pin_freelist_push(&pool.freelists[0], pool.entries, &index, 1);
+	while (count <= BUFFERS && pools_try(&pool, 0, &buffer)) {
+		count++;
+	}
+	expect_number("those of the magazine, and that one once", 3, count);
+	expect_said("was given back twice at the same time");
+	pin_pool_fini(&pool);
+}
+
+static void check_report(void)
+{
+	struct pinion_buffer buffer;
+	struct pin_pool pool;
+
+	pools_init(&pool, BUFFERS, 1, 2, 0);
+	expect_number("none is out", 0, pin_misuse_report_in_use(&pool));
+	expect_text("nothing said", "", pools_log);
+	buffer = pools_take(&pool, PIN_POOL_OUTSIDE);
+	expect_number("one is out", 1, pin_misuse_report_in_use(&pool));
+	expect_said("is still out; taken by a thread that is not attached");
+	pools_give(&pool, PIN_POOL_OUTSIDE, &buffer);
+	pin_pool_fini(&pool);
+}
+
+int main(void)
+{
+	check_release();
+	check_free_twice();
+	check_circle();
+	check_report();
+	return expect_status();
+}

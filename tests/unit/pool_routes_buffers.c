@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Goal: where buffers lie at first, where they come from, and where they go.
+ * BP-7, BP-10, BP-11, BP-12, BP-13, BP-15, BP-16, BP-17, BP-25, BP-T2, BP-T5,
+ * W9, W10.
+ * Method: one thread plays all owners and the threads without a magazine; the
+ * counts of each place are looked at.
+ */
+#include "tests/support/pools.h"
+
+static void expect_places(
+	const char *what, const struct pin_pool *pool, uint32_t listed, const uint32_t *counts)
+{
+	char name[96];
+
+	snprintf(name, sizeof(name), "%s: listed", what);
+	expect_number(name, listed, pin_pool_count_lists(pool));
+	for (uint32_t i = 0; i < pool->magazine_count; i++) {
+		snprintf(name, sizeof(name), "%s: magazine %u", what, i);
+		expect_number(name, counts[i], pin_pool_count_magazine(pool, i));
+	}
+}
+
+static void check_seeds(void)
+{
+	static const uint32_t full[] = {2, 2, 2, 2};
+	static const uint32_t scarce[] = {2, 2, 1, 0};
+	struct pin_pool pool;
+
+	pools_init(&pool, 12, 4, 2, 0);
+	expect_places("12 of 4 x 2", &pool, 4, full);
+	pin_pool_fini(&pool);
+	pools_init(&pool, 8, 4, 2, 0);
+	expect_places("8 of 4 x 2", &pool, 0, full);
+	pin_pool_fini(&pool);
+	pools_init(&pool, 5, 4, 2, 0);
+	expect_places("5 of 4 x 2", &pool, 0, scarce);
+	pin_pool_fini(&pool);
+}
+
+static void check_order(void)
+{
+	static const uint32_t own_first[] = {1, 2};
+	static const uint32_t then_listed[] = {0, 2};
+	static const uint32_t then_others[] = {0, 0};
+	struct pinion_buffer buffers[6];
+	struct pin_pool pool;
+
+	pools_init(&pool, 5, 2, 2, 0);
+	buffers[0] = pools_take(&pool, 0);
+	expect_places("own first", &pool, 1, own_first);
+	buffers[1] = pools_take(&pool, 0);
+	buffers[2] = pools_take(&pool, 0);
+	expect_places("then listed ones", &pool, 0, then_listed);
+	buffers[3] = pools_take(&pool, 0);
+	expect_places("then others', the rest is listed", &pool, 1, then_others);
+	expect_number("counted as a theft", 1, (long long)pin_load_relaxed_u64(&pool.steals));
+	expect_number("hits", 2, (long long)pin_meter_read(&pool.magazines[0].hits));
+	buffers[4] = pools_take(&pool, 0);
+	expect_true("then none", pools_is_empty(&pool, 0));
+	expect_true("for nobody", pools_is_empty(&pool, 1));
+	expect_true("anywhere", pools_is_empty(&pool, PIN_POOL_OUTSIDE));
+	/* Back: into the own magazine while there is room. */
+	pools_give(&pool, 1, &buffers[0]);
+	pools_give(&pool, 1, &buffers[1]);
+	expect_number("own is full", 2, pin_pool_count_magazine(&pool, 1));
+	pools_give(&pool, 1, &buffers[2]);
+	expect_number("half of it went home", 1, pin_pool_count_lists(&pool));
+	expect_number("and the last one in", 2, pin_pool_count_magazine(&pool, 1));
+	pools_give(&pool, PIN_POOL_OUTSIDE, &buffers[3]);
+	expect_number("from outside: home", 2, pin_pool_count_lists(&pool));
+	pools_give(&pool, 0, &buffers[4]);
+	expect_number("all back", 5, pin_pool_count(&pool));
+	pin_pool_flush(&pool, 0);
+	pin_pool_flush(&pool, 1);
+	expect_number("flushed", 5, pin_pool_count_lists(&pool));
+	pin_pool_fini(&pool);
+}
+
+/* All in the magazines, and a thread without one needs them. */
+static void check_no_starvation(void)
+{
+	struct pinion_buffer buffers[8];
+	struct pin_pool pool;
+
+	pools_init(&pool, 8, 4, 2, 0);
+	expect_number("none is listed", 0, pin_pool_count_lists(&pool));
+	buffers[0] = pools_take(&pool, 0);
+	buffers[1] = pools_take(&pool, 0);
+	pools_give(&pool, 0, &buffers[1]);
+	for (int i = 1; i < 8; i++) {
+		buffers[i] = pools_take(&pool, PIN_POOL_OUTSIDE);
+	}
+	expect_true("none is left", pools_is_empty(&pool, PIN_POOL_OUTSIDE));
+	for (int i = 0; i < 8; i++) {
+		for (int j = 0; j < i; j++) {
+			expect_true("all are different", buffers[i].bytes != buffers[j].bytes);
+		}
+	}
+	for (int i = 0; i < 8; i++) {
+		pools_give(&pool, PIN_POOL_OUTSIDE, &buffers[i]);
+	}
+	expect_number("all are home", 8, pin_pool_count_lists(&pool));
+	pin_pool_fini(&pool);
+}
+
+/* One magazine of one: nearly all goes through the list. */
+static void check_least(void)
+{
+	struct pinion_buffer buffers[3];
+	struct pin_pool pool;
+
+	pools_init(&pool, 3, 1, 1, 0);
+	for (int round = 0; round < 3; round++) {
+		for (int i = 0; i < 3; i++) {
+			buffers[i] = pools_take(&pool, i == 1 ? PIN_POOL_OUTSIDE : 0);
+		}
+		expect_true("none is left", pools_is_empty(&pool, 0));
+		for (int i = 0; i < 3; i++) {
+			pools_give(&pool, 0, &buffers[i]);
+		}
+		expect_number("all back", 3, pin_pool_count(&pool));
+	}
+	pin_pool_fini(&pool);
+}
+
+/* Two nodes: what was taken from afar goes home, not into the magazine. */
+static void check_nodes(void)
+{
+	static const uint32_t nodes[] = {0, 1};
+	struct pin_pool_region regions[] = {
+		{.memory = pools_memory, .buffer_count = 4, .node = 0},
+		{.memory = pools_memory + 4 * POOLS_BUFFER_BYTES, .buffer_count = 4, .node = 1},
+	};
+	struct pin_pool_setup setup = {
+		.host = &pin_host_linux,
+		.buffer_bytes = POOLS_BUFFER_BYTES,
+		.magazine_count = 2,
+		.magazine_capacity = 2,
+		.seeded_count = 2,
+		.nodes = nodes,
+		.node_count = 2,
+		.regions = regions,
+		.region_count = 2,
+	};
+	struct pinion_buffer buffers[5];
+	struct pin_pool pool;
+
+	expect_number("init", 0, pin_pool_init(&pool, &setup));
+	for (int i = 0; i < 5; i++) {
+		buffers[i] = pools_take(&pool, 1);
+		expect_number("own node first", i < 4, buffers[i].index >= 4);
+	}
+	expect_number("of the near list only what is needed", 1,
+		pin_freelist_count(&pool.freelists[0], pool.entries));
+	pools_give(&pool, 1, &buffers[4]);
+	expect_number(
+		"the far one is home", 2, pin_freelist_count(&pool.freelists[0], pool.entries));
+	expect_number("not here", 0, pin_pool_count_magazine(&pool, 1));
+	pools_give(&pool, 0, &buffers[0]);
+	expect_number(
+		"nor this one there", 1, pin_freelist_count(&pool.freelists[1], pool.entries));
+	buffers[0] = pools_take(&pool, PIN_POOL_OUTSIDE);
+	expect_true("outside: from the node it names", buffers[0].index < 4);
+	pin_pool_fini(&pool);
+}
+
+int main(void)
+{
+	check_seeds();
+	check_order();
+	check_no_starvation();
+	check_least();
+	check_nodes();
+	return expect_status();
+}

@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Goal: each operation does what its system call does, with and without a
+ * ring, past the cache and through it; a tail that is not aligned is refused
+ * and can be cut instead; files open as their options say; what is written
+ * from a buffer of the worker goes as registered memory. G2, G3, G4.
+ * Method: each is submitted from outside and looked at with plain system calls;
+ * expected errors are those of the kernel.
+ */
+#include "tests/support/requests.h"
+#include "tests/support/scratch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/falloc.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+
+enum {
+	BLOCK = 4096,
+	BLOCKS = 40,
+	BYTES = BLOCKS * BLOCK,
+	LIMIT_SECONDS = 60,
+};
+
+static struct pinion_runtime *runtime;
+static uint8_t written[BYTES] __attribute__((aligned(BLOCK)));
+static uint8_t read_back[BYTES] __attribute__((aligned(BLOCK)));
+
+static int32_t transfer(
+	uint16_t op, struct pinion_file *file, uint8_t *bytes, uint64_t offset, uint64_t length)
+{
+	struct requests_one one;
+	struct pinion_request *request = requests_begin(&one, op);
+	int32_t result;
+
+	request->file = file;
+	request->bytes = bytes;
+	request->offset_bytes = offset;
+	request->length_bytes = length;
+	result = requests_do(runtime, &one);
+	if (result > 0) {
+		expect_number("done_bytes", result, request->done_bytes);
+	}
+	return result;
+}
+
+static int32_t on_file(uint16_t op, struct pinion_file *file)
+{
+	struct requests_one one;
+
+	requests_begin(&one, op)->file = file;
+	return requests_do(runtime, &one);
+}
+
+static struct pinion_file_options options_of(uint32_t flags, uint32_t direct)
+{
+	struct pinion_file_options options;
+
+	pinion_file_options_init(&options);
+	options.flags = flags;
+	options.direct = direct;
+	return options;
+}
+
+static int32_t open_by_request(
+	struct pinion_file *file, const char *path, const struct pinion_file_options *options)
+{
+	struct requests_one one;
+	struct pinion_request *request = requests_begin(&one, PINION_OP_OPEN);
+
+	request->file = file;
+	request->path = path;
+	request->options = options;
+	return requests_do(runtime, &one);
+}
+
+static void check_content(const char *path, size_t bytes)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	expect_number("size", (long long)bytes, pread(fd, read_back, BYTES, 0));
+	expect_true("what was written is there", memcmp(written, read_back, bytes) == 0);
+	close(fd);
+}
+
+static void check_transfers(uint32_t direct)
+{
+	struct pinion_file_options options = options_of(
+		PINION_FILE_READ | PINION_FILE_WRITE | PINION_FILE_CREATE | PINION_FILE_TRUNCATE,
+		direct);
+	struct pinion_file file;
+
+	expect_number("open", 0, open_by_request(&file, "transfers", &options));
+	expect_true("direct only if asked", file.is_direct == 0 || direct == PINION_DIRECT_ALWAYS);
+	expect_number("write", BYTES - BLOCK,
+		transfer(PINION_OP_WRITE, &file, written, 0, BYTES - BLOCK));
+	expect_number("write behind it", BLOCK,
+		transfer(PINION_OP_WRITE, &file, written + BYTES - BLOCK, BYTES - BLOCK, BLOCK));
+	expect_number("fsync", 0, on_file(PINION_OP_FSYNC, &file));
+	expect_number("fdatasync", 0, on_file(PINION_OP_FDATASYNC, &file));
+	check_content("transfers", BYTES);
+	memset(read_back, 0, BYTES);
+	/* The file has grown since it was opened empty. */
+	expect_number("read", BYTES, transfer(PINION_OP_READ, &file, read_back, 0, BYTES));
+	expect_true("what was written", memcmp(written, read_back, BYTES) == 0);
+	expect_number(
+		"read behind the end", 0, transfer(PINION_OP_READ, &file, read_back, BYTES, BLOCK));
+	expect_number("read across the end", BLOCK,
+		transfer(PINION_OP_READ, &file, read_back, BYTES - BLOCK, 2 * (uint64_t)BLOCK));
+	if (file.is_direct != 0) {
+		expect_number("a tail that is not aligned", -EINVAL,
+			transfer(PINION_OP_WRITE, &file, written, 0, BLOCK + 1));
+		expect_number(
+			"an offset", -EINVAL, transfer(PINION_OP_WRITE, &file, written, 1, BLOCK));
+		expect_number(
+			"memory", -EINVAL, transfer(PINION_OP_WRITE, &file, written + 1, 0, BLOCK));
+	}
+	expect_number("resize", 0, pinion_file_resize(&file, BYTES - 100));
+	expect_number("the size it knows", BYTES - 100, (long long)file.size_bytes);
+	check_content("transfers", BYTES - 100);
+	expect_number("close", 0, on_file(PINION_OP_CLOSE, &file));
+	expect_number("closed", -1, file.fd);
+	expect_number("read of a closed file", -EBADF,
+		transfer(PINION_OP_READ, &file, read_back, 0, BLOCK));
+	expect_number("close once more", -EBADF, on_file(PINION_OP_CLOSE, &file));
+}
+
+static int32_t allocate(struct pinion_file *file, uint64_t offset, uint64_t length, uint32_t flags)
+{
+	struct requests_one one;
+	struct pinion_request *request = requests_begin(&one, PINION_OP_ALLOCATE);
+
+	request->file = file;
+	request->offset_bytes = offset;
+	request->length_bytes = length;
+	request->flags = flags;
+	return requests_do(runtime, &one);
+}
+
+static void check_allocate(void)
+{
+	struct pinion_file_options options =
+		options_of(PINION_FILE_WRITE | PINION_FILE_CREATE, PINION_DIRECT_NEVER);
+	struct pinion_file file;
+	struct stat status;
+	int32_t result;
+
+	expect_number("open", 0, open_by_request(&file, "allocated", &options));
+	result = allocate(&file, 0, BYTES, 0);
+	if (result != -EOPNOTSUPP) {
+		expect_number("allocate", 0, result);
+		expect_number("fstat", 0, fstat(file.fd, &status));
+		expect_number("its size", BYTES, status.st_size);
+		expect_true("its blocks", status.st_blocks * 512 >= BYTES);
+	}
+	expect_number("no length", -EINVAL, allocate(&file, 0, 0, 0));
+	expect_number("out of range", -EINVAL, allocate(&file, INT64_MAX, 1, 0));
+	expect_number("flags that do not fit", -EOPNOTSUPP,
+		allocate(&file, 0, BLOCK, FALLOC_FL_PUNCH_HOLE));
+	expect_number("read of what is open for writing", -EBADF,
+		transfer(PINION_OP_READ, &file, read_back, 0, BLOCK));
+	pinion_file_close(&file);
+	expect_number("open", 0, open_by_request(&file, "allocated", NULL));
+	expect_number("write to what is open for reading", -EBADF,
+		transfer(PINION_OP_WRITE, &file, written, 0, BLOCK));
+	expect_number("resize of it", -EINVAL, pinion_file_resize(&file, 0));
+	pinion_file_close(&file);
+}
+
+static int32_t look(struct statx *status, struct pinion_file *file, const char *path,
+	const struct pinion_file_options *options)
+{
+	struct requests_one one;
+	struct pinion_request *request = requests_begin(&one, PINION_OP_STATX);
+
+	request->file = file;
+	request->path = path;
+	request->options = options;
+	request->status = status;
+	request->flags = STATX_BASIC_STATS;
+	return requests_do(runtime, &one);
+}
+
+static void check_statx(void)
+{
+	struct pinion_file_options options =
+		options_of(PINION_FILE_READ | PINION_FILE_NO_FOLLOW, PINION_DIRECT_AUTO);
+	struct pinion_file file;
+	struct statx status = {0};
+
+	expect_number("open", 0, pinion_file_open(&file, "transfers", PINION_DIRECT_NEVER));
+	expect_number("of a file", 0, look(&status, &file, NULL, NULL));
+	expect_number("its size", BYTES - 100, (long long)status.stx_size);
+	pinion_file_close(&file);
+	expect_number("of a path", 0, look(&status, NULL, "link", NULL));
+	expect_true("through the link", S_ISREG(status.stx_mode));
+	expect_number("of a link", 0, look(&status, NULL, "link", &options));
+	expect_true("the link", S_ISLNK(status.stx_mode));
+	expect_number("of nothing", -ENOENT, look(&status, NULL, "missing", NULL));
+	expect_number("nothing given", -EINVAL, look(&status, NULL, NULL, NULL));
+	expect_number("no place for it", -EINVAL, look(NULL, NULL, "link", NULL));
+}
+
+/* Both ways of opening say the same. */
+static void expect_open(
+	const char *what, int expected, const char *path, const struct pinion_file_options *options)
+{
+	struct pinion_file file = {.fd = -1};
+
+	expect_number(what, expected, open_by_request(&file, path, options));
+	if (expected == 0) {
+		pinion_file_close(&file);
+	}
+	expect_number(what, expected, pinion_file_open_with(&file, path, options));
+	if (expected == 0) {
+		pinion_file_close(&file);
+	}
+}
+
+static void check_resolve(void)
+{
+	struct pinion_file_options options = options_of(PINION_FILE_READ, PINION_DIRECT_AUTO);
+
+	options.folder_fd = open("folder", O_PATH | O_CLOEXEC);
+	expect_open("below a folder", 0, "inside", &options);
+	expect_open("out of it", 0, "../transfers", &options);
+	options.resolve = RESOLVE_BENEATH;
+	expect_open("below it", 0, "inside", &options);
+	expect_open("out of it, which is forbidden", -EXDEV, "../transfers", &options);
+	options.resolve = RESOLVE_NO_SYMLINKS;
+	expect_open("a link, which is forbidden", -ELOOP, "../link", &options);
+	close(options.folder_fd);
+}
+
+static void check_options(void)
+{
+	struct {
+		struct pinion_file_options options;
+		uint64_t newer;
+	} larger = {.options = options_of(PINION_FILE_READ, PINION_DIRECT_AUTO)};
+	struct pinion_file_options options =
+		options_of(PINION_FILE_WRITE | PINION_FILE_CREATE | PINION_FILE_EXCLUSIVE,
+			PINION_DIRECT_NEVER);
+
+	options.mode = 0600;
+	expect_open("exists", -EEXIST, "transfers", &options);
+	options.flags = PINION_FILE_READ | PINION_FILE_NO_FOLLOW;
+	expect_open("a link", -ELOOP, "link", &options);
+	expect_open("nothing there", -ENOENT, "missing", &options);
+	expect_open("a folder", -EISDIR, "folder", &options);
+	options.flags = 0;
+	expect_open("neither read nor write", -EINVAL, "transfers", &options);
+	options.flags = PINION_FILE_READ | PINION_FILE_TRUNCATE;
+	expect_open("truncate without write", -EINVAL, "transfers", &options);
+	options.flags = PINION_FILE_WRITE | PINION_FILE_EXCLUSIVE;
+	expect_open("exclusive without create", -EINVAL, "transfers", &options);
+	options.flags = 1024;
+	expect_open("an unknown flag", -EINVAL, "transfers", &options);
+	options = options_of(PINION_FILE_READ, 99);
+	expect_open("an unknown way", -EINVAL, "transfers", &options);
+	options = options_of(PINION_FILE_READ, PINION_DIRECT_AUTO);
+	options.reserved = 1;
+	expect_open("reserved", -EINVAL, "transfers", &options);
+	larger.options.size = sizeof(larger);
+	expect_open("newer, unused", 0, "transfers", &larger.options);
+	larger.newer = 1;
+	expect_open("newer, used", -E2BIG, "transfers", &larger.options);
+	larger.options.size = offsetof(struct pinion_file_options, flags);
+	larger.options.flags = 1024;
+	expect_open("older", 0, "transfers", &larger.options);
+	larger.options.size = 0;
+	expect_open("no size", -EINVAL, "transfers", &larger.options);
+}
+
+static void check_others(void)
+{
+	struct requests_one one;
+
+	requests_begin(&one, PINION_OP_NOP);
+	expect_number("nop", 0, requests_do(runtime, &one));
+	requests_begin(&one, PINION_OP_TIMEOUT);
+	expect_number("timeout without a deadline", -EINVAL, requests_do(runtime, &one));
+	one.request.deadline_ns = 1;
+	expect_number("timeout that is over", -ETIME, requests_do(runtime, &one));
+	requests_begin(&one, PINION_OP_TIMEOUT);
+	one.request.deadline_ns = pinion_now_ns() + 1000000;
+	expect_number("timeout", -ETIME, requests_do(runtime, &one));
+	expect_true("not early", pinion_now_ns() >= one.request.deadline_ns);
+	requests_begin(&one, PINION_OP_CANCEL);
+	expect_number("cancel of nothing", 0, requests_do(runtime, &one));
+	requests_begin(&one, PINION_OP_CANCEL);
+	one.request.deadline_ns = 1;
+	expect_number("cancel with a deadline", -EINVAL, requests_do(runtime, &one));
+	requests_begin(&one, PINION_OP_CANCEL + 1);
+	expect_number("unknown", -EINVAL, requests_do(runtime, &one));
+	requests_begin(&one, PINION_OP_NOP);
+	one.request.task.run = NULL;
+	expect_number("no function", -EINVAL, pinion_request_submit(runtime, &one.request));
+	requests_begin(&one, PINION_OP_FSYNC);
+	expect_number("no file", -EINVAL, requests_do(runtime, &one));
+}
+
+/* ---- from a buffer, on its worker ---- */
+
+static struct from_buffer {
+	struct pinion_request request;
+	struct pinion_task task;
+	struct pinion_buffer buffer;
+	struct pinion_file file;
+	struct pin_atomic_u32 ended;
+	int rc;
+} from_buffer;
+
+static int buffer_written(struct pinion_task *task)
+{
+	(void)task;
+	pinion_buffer_release(runtime, &from_buffer.buffer);
+	tasks_signal(&from_buffer.ended);
+	return 0;
+}
+
+static int write_buffer(struct pinion_task *task)
+{
+	(void)task;
+	from_buffer.rc = pinion_buffer_acquire(runtime, BLOCK, &from_buffer.buffer);
+	memcpy(from_buffer.buffer.bytes, written, BLOCK);
+	from_buffer.request = (struct pinion_request){.task.run = buffer_written,
+		.op = PINION_OP_WRITE,
+		.file = &from_buffer.file,
+		.bytes = from_buffer.buffer.bytes,
+		.length_bytes = BLOCK};
+	from_buffer.rc |= pinion_request_submit(runtime, &from_buffer.request);
+	return 0;
+}
+
+static void check_buffer(void)
+{
+	struct pinion_file_options options =
+		options_of(PINION_FILE_WRITE | PINION_FILE_CREATE | PINION_FILE_TRUNCATE,
+			PINION_DIRECT_ALWAYS);
+	struct pinion_runtime_facts facts;
+	uint64_t before = runtimes_counters(runtime).unregistered_writes;
+	uint64_t after;
+
+	pin_store_release_u32(&from_buffer.ended, 0);
+	from_buffer.task.run = write_buffer;
+	expect_number("open", 0, open_by_request(&from_buffer.file, "buffer", &options));
+	expect_number("spawn", 0, pinion_spawn(runtime, &from_buffer.task));
+	tasks_await(&from_buffer.ended, 1);
+	expect_number("submit", 0, from_buffer.rc);
+	expect_number("write", BLOCK, from_buffer.request.result);
+	check_content("buffer", BLOCK);
+	pinion_file_close(&from_buffer.file);
+	pinion_runtime_facts(runtime, &facts, sizeof(facts));
+	after = runtimes_counters(runtime).unregistered_writes;
+	expect_number("unregistered", facts.arenas_registered == facts.worker_count ? 0 : 1,
+		(long long)(after - before));
+}
+
+static void check_counters(void)
+{
+	struct pinion_runtime_counters counters = runtimes_counters(runtime);
+
+	expect_number(
+		"bytes written", 3 * (long long)BYTES + BLOCK, (long long)counters.write_bytes);
+	expect_true("from memory of our own", counters.unregistered_writes >= 6);
+	expect_number("timed out", 2, (long long)counters.requests_timed_out);
+	expect_number("one task, the others requests", 1, (long long)counters.tasks_spawned);
+	expect_number("all ended", (long long)counters.requests_submitted,
+		(long long)counters.requests_completed);
+}
+
+static void check(uint32_t io_level)
+{
+	runtime = runtimes_start(2, io_level);
+	for (uint32_t direct = PINION_DIRECT_AUTO; direct <= PINION_DIRECT_NEVER; direct++) {
+		check_transfers(direct);
+	}
+	check_allocate();
+	check_statx();
+	check_resolve();
+	check_options();
+	check_others();
+	check_buffer();
+	expect_number("drain", 0, pinion_runtime_drain(runtime));
+	check_counters();
+	pinion_runtime_destroy(runtime);
+	expect_number("unlink", 0, unlink("allocated"));
+}
+
+int main(void)
+{
+	runtimes_watchdog(LIMIT_SECONDS);
+	scratch_enter("request_does_each_operation");
+	for (size_t i = 0; i < BYTES; i++) {
+		written[i] = (uint8_t)(i * 37 + i / BLOCK + 1);
+	}
+	expect_ready("folder", mkdir("folder", 0755) == 0);
+	scratch_file("folder/inside", "inside");
+	expect_ready("link", symlink("transfers", "link") == 0);
+	check(PINION_IO_AUTO);
+	check(PINION_IO_FALLBACK);
+	scratch_leave();
+	return expect_status();
+}

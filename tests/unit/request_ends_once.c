@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Goal: a request that is cancelled, alone, with all of its file or with all,
+ * or whose deadline comes, ends once and as what; from any thread, with and
+ * without a ring; a batch starts whole or not at all; each error code of
+ * pinion/request.h is what its cause gives. G2, G4.
+ * Method: reads of a pipe that nobody writes to, timeouts that never come, and
+ * a worker that is held while its inbox fills.
+ */
+#include "tests/support/requests.h"
+#include "tests/support/scratch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/wait.h>
+
+enum {
+	COUNT = 16,
+	FEW = 5,
+	LIMIT_SECONDS = 60,
+	RING_ENTRIES = 8,
+	MANY = 200,
+};
+
+static struct pinion_runtime *runtime;
+static struct pinion_file pipe_file;
+static struct pinion_file other_file;
+static struct requests_one ones[MANY];
+static uint8_t bytes[MANY];
+
+static struct pinion_request *pipe_read(uint32_t index, struct pinion_file *file)
+{
+	struct pinion_request *request = requests_begin(&ones[index], PINION_OP_READ);
+
+	request->file = file;
+	request->bytes = &bytes[index];
+	request->length_bytes = 1;
+	return request;
+}
+
+static struct pinion_request *never(uint32_t index, struct pinion_file *file)
+{
+	struct pinion_request *request = requests_begin(&ones[index], PINION_OP_TIMEOUT);
+
+	request->file = file;
+	request->deadline_ns = UINT64_MAX;
+	return request;
+}
+
+static void submit(struct pinion_request *request)
+{
+	expect_number("submit", 0, pinion_request_submit(runtime, request));
+}
+
+/* What never ends by itself: the fallback would wait in a read of a pipe. */
+static struct pinion_request *pending(bool is_ring, uint32_t index, struct pinion_file *file)
+{
+	return is_ring && index % 2 == 0 ? pipe_read(index, file) : never(index, file);
+}
+
+static void check_one(bool is_ring)
+{
+	for (uint32_t i = 0; i < COUNT; i++) {
+		submit(pending(is_ring, i, &pipe_file));
+		expect_number(
+			"submit again", -EBUSY, pinion_request_submit(runtime, &ones[i].request));
+	}
+	for (uint32_t i = 0; i < COUNT; i++) {
+		expect_number("cancel", 0, pinion_request_cancel(runtime, &ones[i].request));
+		expect_number("result", -ECANCELED, requests_await(&ones[i]));
+		expect_number("nothing was done", 0, ones[i].request.done_bytes);
+		expect_number("cancel it once more", -EALREADY,
+			pinion_request_cancel(runtime, &ones[i].request));
+	}
+}
+
+static int32_t cancel_all_of(struct pinion_file *file)
+{
+	struct requests_one all;
+
+	requests_begin(&all, PINION_OP_CANCEL)->file = file;
+	return requests_do(runtime, &all);
+}
+
+static void check_many(bool is_ring)
+{
+	for (uint32_t i = 0; i < COUNT; i++) {
+		submit(pending(is_ring, i, i < FEW ? &other_file : &pipe_file));
+	}
+	expect_number("cancel of a file", FEW, cancel_all_of(&other_file));
+	for (uint32_t i = 0; i < FEW; i++) {
+		expect_number("result", -ECANCELED, requests_await(&ones[i]));
+	}
+	for (uint32_t i = FEW; i < COUNT; i++) {
+		expect_number("the others go on", 0, pin_load_acquire_u32(&ones[i].entered));
+	}
+	expect_number("cancel of all", COUNT - FEW, cancel_all_of(NULL));
+	for (uint32_t i = FEW; i < COUNT; i++) {
+		expect_number("result", -ECANCELED, requests_await(&ones[i]));
+	}
+	expect_number("cancel of nothing", 0, cancel_all_of(NULL));
+}
+
+static void check_deadlines(bool is_ring)
+{
+	uint64_t deadline_ns;
+	struct pinion_request *request;
+
+	for (uint32_t i = 0; i < COUNT; i++) {
+		request = pending(is_ring, i, &pipe_file);
+		deadline_ns = pinion_now_ns() + i % 4 * 300000;
+		request->deadline_ns = deadline_ns;
+		submit(request);
+		expect_number("result", -ETIME, requests_await(&ones[i]));
+		expect_true("not early", pinion_now_ns() >= deadline_ns);
+	}
+	request = requests_begin(&ones[0], PINION_OP_NOP);
+	request->deadline_ns = pinion_now_ns() + UINT64_C(3600) * 1000000000;
+	expect_number("done before it", 0, requests_do(runtime, &ones[0]));
+	request = never(0, &pipe_file);
+	request->op = PINION_OP_NOP;
+	request->deadline_ns = 1;
+	expect_number("over before it began", -ETIME, requests_do(runtime, &ones[0]));
+}
+
+/* ---- on a worker that is held ---- */
+
+static void check_posted(void)
+{
+	struct tasks_hold holds[2];
+
+	for (uint32_t i = 0; i < 2; i++) {
+		holds[i].prepare = NULL;
+		tasks_hold_begin(&holds[i], runtime, i);
+	}
+	for (uint32_t i = 0; i < FEW; i++) {
+		requests_begin(&ones[i], PINION_OP_NOP);
+		submit(&ones[i].request);
+		expect_number(
+			"posted twice", -EBUSY, pinion_request_submit(runtime, &ones[i].request));
+	}
+	expect_number("cancel on its way", 0, pinion_request_cancel(runtime, &ones[1].request));
+	expect_number("once more", -EALREADY, pinion_request_cancel(runtime, &ones[1].request));
+	for (uint32_t i = 0; i < 2; i++) {
+		tasks_hold_end(&holds[i]);
+	}
+	for (uint32_t i = 0; i < FEW; i++) {
+		expect_number("result", i == 1 ? -ECANCELED : 0, requests_await(&ones[i]));
+	}
+}
+
+/* More than the ring holds: from outside they wait, in order; here EAGAIN. */
+static struct pinion_request *batch[MANY];
+static int full_rc;
+static int full_batch_rc;
+static int cancel_rc;
+static uint32_t filled_count;
+
+static void fill(struct tasks_hold *hold)
+{
+	int rc = 0;
+
+	(void)hold;
+	for (uint32_t i = 0; i < MANY; i++) {
+		requests_begin(&ones[i], PINION_OP_NOP);
+		batch[i] = &ones[i].request;
+	}
+	full_batch_rc = pinion_request_submit_batch(runtime, batch, MANY);
+	filled_count = 0;
+	for (uint32_t i = 0; i < MANY && rc == 0; i++) {
+		rc = pinion_request_submit(runtime, batch[i]);
+		filled_count += rc == 0 ? 1 : 0;
+	}
+	full_rc = rc;
+	/* A cancel takes no room. */
+	requests_begin(&ones[filled_count], PINION_OP_CANCEL);
+	cancel_rc = pinion_request_submit(runtime, batch[filled_count]);
+}
+
+static void check_full(void)
+{
+	struct tasks_hold hold = {.prepare = fill};
+
+	tasks_hold_begin(&hold, runtime, 0);
+	tasks_hold_end(&hold);
+	expect_number("a batch that is too large", -EAGAIN, full_batch_rc);
+	expect_number("the ring is full", -EAGAIN, full_rc);
+	expect_true("of more than one", filled_count > 1 && filled_count < MANY);
+	expect_number("a cancel all the same", 0, cancel_rc);
+	for (uint32_t i = 0; i < filled_count; i++) {
+		int32_t result = requests_await(&ones[i]);
+
+		expect_true("done or cancelled", result == 0 || result == -ECANCELED);
+	}
+	expect_true("some were found", requests_await(&ones[filled_count]) >= 0);
+	for (uint32_t i = filled_count + 1; i < MANY; i++) {
+		expect_number("not touched", 0, pin_load_acquire_u32(&ones[i].entered));
+	}
+}
+
+static void check_batch(void)
+{
+	for (uint32_t i = 0; i < MANY; i++) {
+		requests_begin(&ones[i], PINION_OP_NOP);
+		batch[i] = &ones[i].request;
+	}
+	expect_number("none", 0, pinion_request_submit_batch(runtime, batch, 0));
+	ones[MANY - 1].request.op = PINION_OP_FSYNC;
+	expect_number(
+		"one of them is wrong", -EINVAL, pinion_request_submit_batch(runtime, batch, MANY));
+	batch[3] = NULL;
+	expect_number(
+		"one of them is none", -EINVAL, pinion_request_submit_batch(runtime, batch, MANY));
+	batch[3] = &ones[3].request;
+	for (uint32_t i = 0; i < MANY; i++) {
+		expect_number("not touched", 0, pin_load_acquire_u32(&ones[i].entered));
+	}
+	ones[MANY - 1].request.op = PINION_OP_NOP;
+	expect_number("all, more than the ring holds", 0,
+		pinion_request_submit_batch(runtime, batch, MANY));
+	for (uint32_t i = 0; i < MANY; i++) {
+		expect_number("result", 0, requests_await(&ones[i]));
+	}
+}
+
+/* ---- the end ---- */
+
+static void check_child(void)
+{
+	pid_t child = fork();
+	int status = -1;
+
+	expect_ready("fork", child >= 0);
+	if (child == 0) {
+		requests_begin(&ones[0], PINION_OP_NOP);
+		_exit(pinion_request_submit(runtime, &ones[0].request) == -ECHILD &&
+					pinion_request_cancel(runtime, &ones[0].request) == -ECHILD
+				? 0
+				: 1);
+	}
+	expect_ready("wait", waitpid(child, &status, 0) == child);
+	expect_number("-ECHILD in a child", 0, status);
+}
+
+static void check_stop(bool is_ring)
+{
+	struct pinion_runtime_counters counters;
+
+	for (uint32_t i = 0; i < COUNT; i++) {
+		submit(pending(is_ring, i, &pipe_file));
+	}
+	expect_number("stop", 0, pinion_runtime_stop(runtime));
+	for (uint32_t i = 0; i < COUNT; i++) {
+		expect_number("entered", 1, pin_load_acquire_u32(&ones[i].entered));
+		expect_number("result", -ECANCELED, ones[i].request.result);
+	}
+	requests_begin(&ones[0], PINION_OP_NOP);
+	expect_number("submit", -ESHUTDOWN, pinion_request_submit(runtime, &ones[0].request));
+	expect_number("untouched", 0, ones[0].request.task.private_kind);
+	counters = runtimes_counters(runtime);
+	expect_number("all that was submitted has ended", (long long)counters.requests_submitted,
+		(long long)counters.requests_completed);
+	expect_number("each once", (long long)counters.tasks_run,
+		(long long)(counters.requests_completed + counters.tasks_spawned));
+	expect_true("cancelled ones are counted", counters.requests_cancelled >= 3 * COUNT);
+	expect_true("and late ones", counters.requests_timed_out >= COUNT);
+	pinion_runtime_destroy(runtime);
+}
+
+static void check(uint32_t io_level)
+{
+	struct pinion_runtime_facts facts;
+	struct pinion_config config;
+	bool is_ring;
+
+	runtimes_config(&config, 2, io_level);
+	config.ring_entries = RING_ENTRIES;
+	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
+	pinion_runtime_facts(runtime, &facts, sizeof(facts));
+	is_ring = facts.uses_ring != 0;
+	check_one(is_ring);
+	check_many(is_ring);
+	check_deadlines(is_ring);
+	check_posted();
+	check_full();
+	check_batch();
+	check_child();
+	check_stop(is_ring);
+}
+
+int main(void)
+{
+	int ends[2];
+
+	runtimes_watchdog(LIMIT_SECONDS);
+	expect_ready("pipe", pipe2(ends, O_CLOEXEC) == 0);
+	pipe_file = runtimes_pipe_file(ends[0]);
+	other_file = runtimes_pipe_file(ends[0]);
+	check(PINION_IO_AUTO);
+	check(PINION_IO_FALLBACK);
+	close(ends[0]);
+	close(ends[1]);
+	return expect_status();
+}

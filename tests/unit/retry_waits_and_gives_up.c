@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Goal: a transient failure is tried again, as often as told and not before its
+ * time; another is not; a late result counts as one at once; a cancel, a stop
+ * and a panic end it, once; only the last failure is the runtime's; fields out
+ * of range are refused. WP-26.
+ * Method: attempts that fail so many times.
+ */
+#include "tests/support/runtimes.h"
+#include "tests/support/tasks.h"
+
+#include <errno.h>
+
+enum {
+	BASE_NS = 200 * 1000,
+	LIMIT_SECONDS = 60,
+};
+
+struct job {
+	struct pinion_retry retry;
+	struct pinion_task later;
+	uint32_t failures; /* attempts that fail, with: */
+	int error;
+	bool is_late;
+	bool panics;
+	uint64_t before_ns; /* not to be attempted earlier */
+	struct pin_atomic_u32 early_count;
+	struct pin_atomic_u32 attempt_count;
+	struct pin_atomic_u32 end_count;
+	int result;
+};
+
+static struct pinion_runtime *runtime;
+
+static int report(struct pinion_task *task)
+{
+	struct job *job = PIN_CONTAINER_OF(task, struct job, later);
+
+	pinion_retry_report(&job->retry, job->retry.attempts <= job->failures ? job->error : 7);
+	return 0;
+}
+
+static int attempt(struct pinion_retry *retry)
+{
+	struct job *job = PIN_CONTAINER_OF(retry, struct job, retry);
+	uint64_t wait_ns = (uint64_t)BASE_NS << (retry->attempts - 1);
+
+	if (pinion_now_ns() < job->before_ns) {
+		tasks_signal(&job->early_count);
+	}
+	/* The next one; at least, by its jitter. */
+	wait_ns = wait_ns < retry->cap_ns ? wait_ns : retry->cap_ns;
+	job->before_ns = pinion_now_ns() + wait_ns - wait_ns / 100 * retry->jitter_percent;
+	tasks_signal(&job->attempt_count);
+	if (job->panics) {
+		pinion_panic(-EAGAIN, "an attempt");
+	}
+	if (job->is_late) {
+		job->later.run = report;
+		expect_number("spawn", 0, pinion_spawn(runtime, &job->later));
+		return PINION_RETRY_PENDING;
+	}
+	return retry->attempts <= job->failures ? job->error : 7;
+}
+
+static void end(struct pinion_retry *retry, int result)
+{
+	struct job *job = PIN_CONTAINER_OF(retry, struct job, retry);
+
+	job->result = result;
+	tasks_signal(&job->end_count);
+}
+
+static void init(struct job *job, uint32_t failures, int error)
+{
+	*job = (struct job){.failures = failures, .error = error};
+	pinion_retry_init(&job->retry, attempt, end);
+	job->retry.base_ns = BASE_NS;
+	job->retry.cap_ns = 4 * BASE_NS;
+}
+
+static void start(struct job *job)
+{
+	runtime = runtimes_start(2, PINION_IO_AUTO);
+	expect_number("start", 0, pinion_retry_start(runtime, &job->retry));
+}
+
+static void finish(
+	const char *what, struct job *job, int result, uint32_t attempts, uint32_t failed)
+{
+	tasks_await(&job->end_count, 1);
+	pinion_runtime_drain(runtime);
+	expect_number(what, result, job->result);
+	expect_number(what, attempts, pin_load_acquire_u32(&job->attempt_count));
+	expect_number("ends", 1, pin_load_acquire_u32(&job->end_count));
+	expect_number("early", 0, pin_load_acquire_u32(&job->early_count));
+	expect_number("failed", failed, (long long)runtimes_counters(runtime).tasks_failed);
+	pinion_runtime_destroy(runtime);
+}
+
+static void check(const char *what, struct job *job, int result, uint32_t attempts, uint32_t failed)
+{
+	start(job);
+	finish(what, job, result, attempts, failed);
+}
+
+static void check_refusals(void)
+{
+	struct job job;
+
+	runtime = runtimes_start(1, PINION_IO_AUTO);
+	init(&job, 0, 0);
+	job.retry.attempts_max = 0;
+	expect_number("no attempts", -EINVAL, pinion_retry_start(runtime, &job.retry));
+	init(&job, 0, 0);
+	job.retry.jitter_percent = 101;
+	expect_number("jitter", -EINVAL, pinion_retry_start(runtime, &job.retry));
+	init(&job, 0, 0);
+	job.retry.end = NULL;
+	expect_number("no end", -EINVAL, pinion_retry_start(runtime, &job.retry));
+	init(&job, 0, 0);
+	expect_number("not started", -EALREADY, pinion_retry_cancel(runtime, &job.retry));
+	expect_number("drain", 0, pinion_runtime_drain(runtime));
+	expect_number("closed", -ESHUTDOWN, pinion_retry_start(runtime, &job.retry));
+	pinion_runtime_destroy(runtime);
+}
+
+/* While it waits for what never comes by itself. */
+static void check_ends(bool is_stop)
+{
+	struct job job;
+
+	init(&job, 1, -EAGAIN);
+	job.retry.base_ns = job.retry.cap_ns = UINT64_C(1) << 56;
+	job.before_ns = 0;
+	start(&job);
+	tasks_await(&job.attempt_count, 1);
+	if (is_stop) {
+		expect_number("stop", 0, pinion_runtime_stop(runtime));
+	} else {
+		/* Until it has begun to wait. */
+		while (pinion_retry_cancel(runtime, &job.retry) != 0) {
+			sched_yield();
+		}
+	}
+	tasks_await(&job.end_count, 1);
+	/* A stop may come before the wait does: then the failure is the end. */
+	expect_true("result", job.result == -ECANCELED || (is_stop && job.result == -EAGAIN));
+	pinion_runtime_destroy(runtime);
+	expect_number("attempts", 1, pin_load_acquire_u32(&job.attempt_count));
+	expect_number("ends", 1, pin_load_acquire_u32(&job.end_count));
+}
+
+int main(void)
+{
+	struct job job;
+
+	runtimes_watchdog(LIMIT_SECONDS);
+	init(&job, 0, 0);
+	check("at once", &job, 7, 1, 0);
+	init(&job, 2, -ECONNRESET);
+	check("third", &job, 7, 3, 0);
+	init(&job, UINT32_MAX, -EAGAIN);
+	check("given up", &job, -EAGAIN, 4, 1);
+	init(&job, UINT32_MAX, -ENOENT);
+	check("for good", &job, -ENOENT, 1, 1);
+	init(&job, 2, -ETIMEDOUT);
+	job.is_late = true;
+	check("late", &job, 7, 3, 0);
+	init(&job, 0, 0);
+	job.panics = true;
+	check("panic", &job, -EAGAIN, 1, 1);
+	check_ends(false);
+	check_ends(true);
+	check_refusals();
+	return expect_status();
+}

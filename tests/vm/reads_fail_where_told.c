@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Goal: of a file on a drive with bad sectors, each read that touches none of
+ * them is right, byte by byte, and each that touches one ends with EIO, or with
+ * ENODATA as the kernel calls it past its cache, what it has read before that
+ * being right; past the cache and through it, with
+ * rings and without. G4.
+ * Method: a guest of `make check-vm` has the drive. The words of the file are
+ * made from their offset, so that no byte can come from elsewhere. Through the
+ * cache a read may fail where pread(2) does.
+ *
+ *     reads_fail_where_told write FILE BYTES
+ *     reads_fail_where_told FILE BLOCK…     the bad ones, of 4096 bytes
+ */
+#include "tests/support/runtimes.h"
+#include "tests/support/tasks.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+enum {
+	BLOCK = 4096,
+	PIECE_MAX = 64 << 10,
+	BAD_MAX = 16,
+	REQUESTS_MAX = 512,
+};
+
+struct reading {
+	struct pinion_request request;
+	uint8_t *bytes;
+};
+
+static uint64_t bad_blocks[BAD_MAX];
+static uint32_t bad_count;
+static struct reading readings[REQUESTS_MAX];
+static struct pin_atomic_u32 ended_count;
+
+static uint64_t word_at(uint64_t offset)
+{
+	return offset * 0x9e3779b97f4a7c15u + 1;
+}
+
+static int write_file(const char *path, uint64_t bytes)
+{
+	FILE *file = fopen(path, "w");
+
+	expect_ready(path, file != NULL);
+	for (uint64_t offset = 0; offset < bytes; offset += sizeof(uint64_t)) {
+		uint64_t word = word_at(offset);
+
+		expect_ready(path, fwrite(&word, sizeof(word), 1, file) == 1);
+	}
+	expect_ready(path, fclose(file) == 0);
+	return 0;
+}
+
+/* Where the first bad byte of a range is, or its end. */
+static uint64_t good_until(uint64_t offset, uint64_t end)
+{
+	uint64_t until = end;
+
+	for (uint32_t i = 0; i < bad_count; i++) {
+		uint64_t first = bad_blocks[i] * BLOCK;
+
+		if (first + BLOCK > offset && first < until) {
+			until = first > offset ? first : offset;
+		}
+	}
+	return until;
+}
+
+static int note_end(struct pinion_task *task)
+{
+	(void)task;
+	tasks_signal(&ended_count);
+	return 0;
+}
+
+/* A drive's own word for it comes through where no cache is in between. */
+static bool is_medium_error(int32_t result)
+{
+	return result == -EIO || result == -ENODATA;
+}
+
+/*
+ * Newer kernels cache in pieces larger than a page, and one bad block keeps all
+ * of its piece from everybody: then pread(2) fails as well.
+ */
+static bool is_lost_to_cache(const struct pinion_request *request)
+{
+	static uint8_t bytes[PIECE_MAX];
+
+	return !request->file->is_direct &&
+		pread(request->file->fd, bytes, request->length_bytes,
+			(off_t)request->offset_bytes) < 0 &&
+		errno == EIO;
+}
+
+static void check_reading(const struct reading *reading)
+{
+	const struct pinion_request *request = &reading->request;
+	uint64_t offset = request->offset_bytes;
+	uint64_t end = offset + request->length_bytes;
+	uint64_t until = good_until(offset, end);
+	bool is_good = until == end;
+	char what[64];
+
+	snprintf(what, sizeof(what), "bytes %llu to %llu", (unsigned long long)offset,
+		(unsigned long long)end);
+	if (is_good && request->result == -EIO && is_lost_to_cache(request)) {
+		return;
+	}
+	if (is_good || !is_medium_error(request->result)) {
+		expect_number(
+			what, is_good ? (long long)request->length_bytes : -EIO, request->result);
+	}
+	expect_true(
+		"nothing is said to be read that cannot be", request->done_bytes <= until - offset);
+	for (uint64_t i = 0; i < request->done_bytes; i += sizeof(uint64_t)) {
+		uint64_t word;
+
+		memcpy(&word, request->bytes + i, sizeof(word));
+		if (word != word_at(offset + i)) {
+			expect_number(what, (long long)word_at(offset + i), (long long)word);
+			return;
+		}
+	}
+}
+
+static void read_all(struct pinion_runtime *runtime, struct pinion_file *file, uint32_t piece_bytes)
+{
+	uint64_t offset = 0;
+
+	while (offset < file->size_bytes) {
+		uint32_t count = 0;
+
+		pin_store_relaxed_u32(&ended_count, 0);
+		for (; count < REQUESTS_MAX && offset < file->size_bytes; count++) {
+			struct reading *reading = &readings[count];
+
+			reading->request = (struct pinion_request){
+				.task.run = note_end,
+				.file = file,
+				.bytes = reading->bytes,
+				.offset_bytes = offset,
+				.length_bytes = piece_bytes,
+			};
+			memset(reading->bytes, 0, piece_bytes);
+			expect_ready(
+				"submit", pinion_request_submit(runtime, &reading->request) == 0);
+			offset += piece_bytes;
+		}
+		tasks_await(&ended_count, count);
+		for (uint32_t i = 0; i < count; i++) {
+			check_reading(&readings[i]);
+		}
+	}
+}
+
+static void check_way(const char *path, uint32_t io_level, uint32_t direct)
+{
+	struct pinion_runtime *runtime = runtimes_start(2, io_level);
+	struct pinion_file file;
+
+	for (uint32_t piece_bytes = BLOCK; piece_bytes <= PIECE_MAX; piece_bytes *= 16) {
+		expect_ready(path, pinion_file_open(&file, path, direct) == 0);
+		expect_true("past the cache", file.is_direct == (direct == PINION_DIRECT_ALWAYS));
+		/* What the way before has left in the cache would hide it. */
+		posix_fadvise(file.fd, 0, 0, POSIX_FADV_DONTNEED);
+		expect_number("whole pieces", 0, (long long)(file.size_bytes % PIECE_MAX));
+		read_all(runtime, &file, piece_bytes);
+		pinion_file_close(&file);
+	}
+	pinion_runtime_destroy(runtime);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 4 && strcmp(argv[1], "write") == 0) {
+		return write_file(argv[2], strtoull(argv[3], NULL, 10));
+	}
+	if (argc < 2 || argc - 2 > BAD_MAX) {
+		printf("wants a file and its bad blocks; make check-vm runs it\n");
+		return EXPECT_SKIPPED;
+	}
+	runtimes_watchdog(110);
+	for (int i = 2; i < argc; i++) {
+		bad_blocks[bad_count++] = strtoull(argv[i], NULL, 10);
+	}
+	for (uint32_t i = 0; i < REQUESTS_MAX; i++) {
+		readings[i].bytes = aligned_alloc(BLOCK, PIECE_MAX);
+		expect_ready("memory", readings[i].bytes != NULL);
+	}
+	check_way(argv[1], PINION_IO_AUTO, PINION_DIRECT_ALWAYS);
+	check_way(argv[1], PINION_IO_AUTO, PINION_DIRECT_NEVER);
+	check_way(argv[1], PINION_IO_FALLBACK, PINION_DIRECT_ALWAYS);
+	check_way(argv[1], PINION_IO_FALLBACK, PINION_DIRECT_NEVER);
+	return expect_status();
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the subjects about single requests have in common: blocks of files, read
+ * or written, at random or in order, so many in flight on each worker; past the
+ * page cache, or all of what is read in it.
+ *
+ * Ours keeps a request for each block in flight; its task submits it anew. The
+ * floor runs on the same workers' threads: a bare ring for each, or pread(2)
+ * one by one where the data is cached, as nothing is faster there.
+ */
+#ifndef PINION_TOOLS_BENCH_BLOCKS_H
+#define PINION_TOOLS_BENCH_BLOCKS_H
+
+#include "tools/bench/placing.h"
+#include "tools/bench/rawring.h"
+#include "tools/bench/tasks.h"
+
+#include <pinion/file.h>
+#include <pinion/request.h>
+
+/* What makes a subject. */
+struct blocks_plan {
+	const struct bench_subject *subject;
+	uint32_t block_bytes; /* by default */
+	bool is_cached;
+	bool is_sequential;
+	bool is_written;
+};
+
+struct blocks_worker;
+
+struct blocks_chain {
+	struct pinion_request request;
+	struct blocks_worker *worker;
+};
+
+/* Everything is its worker's while a turn is running. */
+struct blocks_worker {
+	struct pinion_task turn BENCH_LINE_ALIGNED;
+	struct blocks *owner;
+	struct blocks_chain *chains; /* as many as the depth */
+	bool has_buffers;
+	struct rawring *rawring; /* of the floor, made at its first turn */
+	uint8_t *block;		 /* of the sides that go one by one */
+	struct placing placing;
+	uint32_t unbegun_count;
+	uint32_t in_flight_count;
+	uint64_t start_ns;
+	uint64_t end_ns;
+	int error;
+};
+
+struct blocks {
+	const struct blocks_plan *plan;
+	struct pinion_runtime *runtime;
+	struct fileset *set;
+	struct pinion_file *files; /* as ours opens them */
+	int *cached_fds;	   /* of the floor, without O_DIRECT */
+	uint32_t opened_count;
+	struct blocks_worker *workers;
+	uint32_t worker_count;
+	uint32_t depth_count;
+	uint32_t block_bytes;
+	uint32_t turn_count; /* blocks of each worker for one figure */
+	enum bench_side side;
+	uint32_t ended_count BENCH_LINE_ALIGNED; /* workers, of this turn */
+	uint32_t done;
+};
+
+/* For a subject's table. */
+int blocks_start(struct bench *bench, const struct blocks_plan *plan,
+	struct bench_setting *out_setting, void **out_state);
+int blocks_run(void *state, enum bench_side side, struct figures *out_figures);
+void blocks_stop(void *state);
+
+#endif

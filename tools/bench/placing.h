@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where blocks lie that are read or written: at random, a file of the set and a
+ * block in it, any as likely as any other; or one behind the other, file by
+ * file, and from the first again. Both sides of a subject choose in the same
+ * way.
+ */
+#ifndef PINION_TOOLS_BENCH_PLACING_H
+#define PINION_TOOLS_BENCH_PLACING_H
+
+#include "tools/bench/fileset.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct placing {
+	const struct fileset *set;
+	uint32_t block_bytes;
+	bool is_sequential;
+	uint64_t range_bytes; /* of each file, from its start on */
+	/* At random: not 0. Otherwise of the next block. */
+	uint64_t state;
+	uint32_t file_index;
+};
+
+static inline uint64_t placing_blocks(const struct placing *placing, uint32_t file_index)
+{
+	uint64_t range_bytes = placing->set->files[file_index].size_bytes;
+
+	if (range_bytes > placing->range_bytes) {
+		range_bytes = placing->range_bytes;
+	}
+	return range_bytes / placing->block_bytes;
+}
+
+static inline uint64_t placing_next_in_order(struct placing *placing, uint32_t *out_file_index)
+{
+	if (placing->state >= placing_blocks(placing, placing->file_index)) {
+		placing->state = 0;
+		placing->file_index = (placing->file_index + 1) % placing->set->count;
+	}
+	*out_file_index = placing->file_index;
+	return placing->state++ * placing->block_bytes;
+}
+
+/* Offset and file of the next block. */
+static inline uint64_t placing_next(struct placing *placing, uint32_t *out_file_index)
+{
+	uint64_t bits;
+
+	if (placing->is_sequential) {
+		return placing_next_in_order(placing, out_file_index);
+	}
+	/* xorshift64* */
+	placing->state ^= placing->state >> 12;
+	placing->state ^= placing->state << 25;
+	placing->state ^= placing->state >> 27;
+	bits = placing->state * 0x2545f4914f6cdd1dULL;
+	*out_file_index = (uint32_t)(bits >> 48) % placing->set->count;
+	return (bits & 0xffffffffffffu) % placing_blocks(placing, *out_file_index) *
+		placing->block_bytes;
+}
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What memory a runtime really gets, by starting one as the commands do.
+ */
+#include "tools/doctor/subjects.h"
+#include "tools/report.h"
+
+void doctor_arenas(struct findings *findings)
+{
+	struct pinion_runtime_facts facts;
+	struct pinion_runtime *runtime;
+	struct pinion_config config;
+	int rc;
+
+	findings_subject(findings, "buffers");
+	pinion_config_init(&config);
+	rc = pinion_config_from_env(&config);
+	if (rc == 0) {
+		rc = pinion_runtime_create(&config, &runtime);
+	}
+	if (rc != 0) {
+		findings_problem(findings, VERDICT_UNUSABLE, report_reason(rc),
+			"PINION_BUFFERS=1 PINION_SMALL_BUFFERS=8, or lift the limit named above");
+		return;
+	}
+	pinion_runtime_facts(runtime, &facts, sizeof(facts));
+	pinion_runtime_destroy(runtime);
+	findings_number(findings, "arena_kib", facts.arena_bytes >> 10);
+	findings_number(findings, "large_for_each_worker", facts.buffer_count);
+	findings_number(findings, "on_huge_pages_kib", facts.huge_bytes >> 10);
+	findings_number(findings, "of_these_set_aside_kib", facts.hugetlb_bytes >> 10);
+	findings_flag(findings, "pages_examined", facts.arenas_unexamined == 0);
+	if (facts.local_permille != UINT32_MAX) {
+		findings_number(findings, "on_own_node_permille", facts.local_permille);
+	}
+	findings_number(findings, "registered_kib", facts.registered_bytes >> 10);
+	findings_flag(findings, "on_every_ring", facts.arenas_shared == facts.worker_count);
+	if (facts.huge_bytes < facts.arena_bytes && facts.arenas_unexamined == 0) {
+		findings_problem(findings, VERDICT_DEGRADED,
+			"not all buffers lie on huge pages, which slows direct reads of some disks",
+			"echo madvise > /sys/kernel/mm/transparent_hugepage/enabled, or sysctl "
+			"vm.nr_hugepages=N");
+	}
+}

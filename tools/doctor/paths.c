@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How the files of one path can be read: its file system, the device below it
+ * and that one's queue, O_DIRECT and RWF_DONTCACHE each tried on a file.
+ */
+#include "tools/doctor/subjects.h"
+#include "tools/report.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pinion/pinion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#ifndef RWF_DONTCACHE
+#define RWF_DONTCACHE 0x00000080 /* since Linux 6.14 */
+#endif
+
+enum {
+	/* A directory is searched for a readable file no further than this. */
+	SAMPLE_ENTRIES_MAX = 100000,
+	/* Holds what any device wants aligned, and is so aligned itself. */
+	BLOCK_BYTES = 4096,
+};
+
+/* Where a path is mounted from. */
+struct mount {
+	char type[32];
+	char source[96];
+};
+
+/* The mount of that number in mountinfo: ID … - TYPE SOURCE OPTIONS. */
+static void find_mount(uint64_t mount_id, struct mount *out_mount)
+{
+	FILE *file = fopen("/proc/self/mountinfo", "re");
+	char *line = NULL;
+	size_t capacity = 0;
+
+	snprintf(out_mount->type, sizeof(out_mount->type), "unknown");
+	snprintf(out_mount->source, sizeof(out_mount->source), "unknown");
+	while (file != NULL && getline(&line, &capacity, file) > 0) {
+		const char *separator = strstr(line, " - ");
+
+		if (separator != NULL && strtoull(line, NULL, 10) == mount_id) {
+			/* A source too long for its field is cut. */
+			(void)sscanf(
+				separator + 3, "%31s %95s", out_mount->type, out_mount->source);
+			break;
+		}
+	}
+	free(line);
+	if (file != NULL) {
+		fclose(file);
+	}
+}
+
+/* A file of the device's queue; those of a partition are its disk's. */
+static bool queue_line(dev_t device, const char *name, char *out, size_t size)
+{
+	static const char *const folders[] = {"queue", "../queue"};
+
+	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
+		char path[128];
+
+		snprintf(path, sizeof(path), "/sys/dev/block/%u:%u/%s/%s", major(device),
+			minor(device), folders[i], name);
+		if (doctor_line(path, NULL, out, size)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* "none [mq-deadline] kyber": the one in brackets is in force. */
+static void examine_scheduler(struct findings *findings, dev_t device, const char *disk)
+{
+	char line[256];
+	char *start;
+	char mend[256];
+	bool is_rotational = queue_line(device, "rotational", line, sizeof(line)) && line[0] == '1';
+
+	findings_flag(findings, "rotational", is_rotational);
+	if (!queue_line(device, "scheduler", line, sizeof(line))) {
+		return;
+	}
+	start = strchr(line, '[');
+	start = start == NULL ? line : start + 1;
+	start[strcspn(start, "]")] = '\0';
+	findings_text(findings, "scheduler", start);
+	if (!is_rotational && strcmp(start, "bfq") == 0) {
+		snprintf(mend, sizeof(mend), "echo none > /sys/block/%s/queue/scheduler", disk);
+		findings_problem(findings, VERDICT_DEGRADED,
+			"bfq shares a slow disk out fairly; on this one it costs more than it "
+			"gives",
+			mend);
+	}
+}
+
+static void examine_device(
+	struct findings *findings, const struct stat *status, const struct mount *mount)
+{
+	char line[64];
+	char *real;
+
+	snprintf(line, sizeof(line), "/sys/dev/block/%u:%u", major(status->st_dev),
+		minor(status->st_dev));
+	real = realpath(line, NULL);
+	if (real == NULL) {
+		/*
+		 * File systems of their own making have no device, only a
+		 * source.
+		 */
+		findings_text(findings, "source", mount->source);
+		return;
+	}
+	findings_text(findings, "device", strrchr(real, '/') + 1);
+	examine_scheduler(findings, status->st_dev, strrchr(real, '/') + 1);
+	free(real);
+	if (queue_line(status->st_dev, "nr_requests", line, sizeof(line))) {
+		findings_number(findings, "queue_requests", strtoull(line, NULL, 10));
+	}
+	if (queue_line(status->st_dev, "io_poll", line, sizeof(line))) {
+		findings_flag(findings, "polling", line[0] == '1');
+	}
+	if (queue_line(status->st_dev, "logical_block_size", line, sizeof(line))) {
+		findings_number(findings, "block_bytes", strtoull(line, NULL, 10));
+	}
+}
+
+/* The search for a file that stands for its directory. */
+struct sample {
+	uint64_t device; /* files of other file systems do not count */
+	uint32_t entry_count;
+	int root_error; /* why the directory itself could not be entered */
+	size_t root_bytes;
+	char *path; /* of the file found, NULL: none */
+};
+
+static int sample_visit(void *arg, const struct pinion_walk_entry *entry)
+{
+	struct sample *sample = arg;
+	struct pinion_file file;
+	bool is_fit;
+
+	if (entry->kind == PINION_WALK_ERROR && entry->path_bytes == sample->root_bytes) {
+		sample->root_error = entry->error;
+	}
+	if (++sample->entry_count > SAMPLE_ENTRIES_MAX) {
+		return 1;
+	}
+	if (entry->kind != PINION_WALK_FILE ||
+		pinion_file_open(&file, entry->path, PINION_DIRECT_NEVER) != 0) {
+		return 0;
+	}
+	is_fit = file.size_bytes > 0 && file.device == sample->device;
+	pinion_file_close(&file);
+	if (!is_fit) {
+		return 0;
+	}
+	sample->path = strdup(entry->path);
+	return 1;
+}
+
+/* 0, or why the first block of an open file cannot be read so. */
+static int try_read(const struct pinion_file *file, int flags)
+{
+	void *block = aligned_alloc(BLOCK_BYTES, BLOCK_BYTES);
+	struct iovec vector = {.iov_base = block, .iov_len = BLOCK_BYTES};
+	int rc;
+
+	if (block == NULL) {
+		return ENOMEM;
+	}
+	rc = preadv2(file->fd, &vector, 1, 0, flags) < 0 ? errno : 0;
+	free(block);
+	return rc;
+}
+
+static void examine_direct(struct findings *findings, const char *path)
+{
+	struct pinion_file file;
+	bool works = false;
+
+	if (pinion_file_open(&file, path, PINION_DIRECT_ALWAYS) == 0) {
+		works = file.is_direct != 0 && try_read(&file, 0) == 0;
+	}
+	findings_flag(findings, "o_direct", works);
+	if (works) {
+		findings_number(findings, "memory_align_bytes", file.memory_align_bytes);
+		findings_number(findings, "offset_align_bytes", file.offset_align_bytes);
+	} else {
+		findings_problem(findings, VERDICT_DEGRADED,
+			"this file system is read through the page cache only, which costs CPU "
+			"and memory",
+			"move the data to one with O_DIRECT: findmnt -t ext4,xfs,btrfs lists them");
+	}
+	pinion_file_close(&file);
+}
+
+static void examine_file(struct findings *findings, const char *path)
+{
+	struct pinion_file file;
+	int rc = pinion_file_open(&file, path, PINION_DIRECT_NEVER);
+
+	if (rc == 0 && file.size_bytes > 0) {
+		int error = try_read(&file, 0);
+
+		rc = -error;
+	}
+	if (rc != 0) {
+		findings_flag(findings, "readable", false);
+		findings_problem(findings, VERDICT_UNUSABLE, report_reason(rc),
+			"see who may read it and what it is: namei -l PATH; stat PATH");
+	} else if (file.size_bytes == 0) {
+		findings_flag(findings, "empty", true);
+	} else {
+		findings_flag(findings, "readable", true);
+		findings_flag(findings, "dontcache", try_read(&file, RWF_DONTCACHE) == 0);
+		examine_direct(findings, path);
+	}
+	pinion_file_close(&file);
+}
+
+static void examine_directory(struct findings *findings, const char *path, uint64_t device)
+{
+	struct sample sample = {.device = device, .root_bytes = strlen(path)};
+
+	if (pinion_walk(path, sample_visit, &sample) < 0) {
+		findings->text.failed = true; /* out of memory: said at the end */
+	} else if (sample.root_error != 0) {
+		findings_flag(findings, "readable", false);
+		findings_problem(findings, VERDICT_UNUSABLE, report_reason(sample.root_error),
+			"see who may enter it: namei -l PATH");
+	} else if (sample.path == NULL) {
+		findings_flag(findings, "empty", true);
+	} else {
+		findings_text(findings, "tried_on", sample.path);
+		examine_file(findings, sample.path);
+	}
+	free(sample.path);
+}
+
+static const char *kind_of(mode_t mode)
+{
+	if (S_ISDIR(mode)) {
+		return "directory";
+	}
+	return S_ISREG(mode) ? "file" : "special";
+}
+
+void doctor_path(struct findings *findings, const char *path)
+{
+	struct stat status;
+	struct statx extended;
+	struct mount mount;
+
+	findings_path(findings, path);
+	if (stat(path, &status) != 0 ||
+		statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_MNT_ID, &extended) != 0) {
+		findings_flag(findings, "readable", false);
+		findings_problem(findings, VERDICT_UNUSABLE, report_reason(errno),
+			"see how far the path leads: namei -l PATH");
+		return;
+	}
+	find_mount(extended.stx_mnt_id, &mount);
+	findings_text(findings, "kind", kind_of(status.st_mode));
+	findings_text(findings, "file_system", mount.type);
+	examine_device(findings, &status, &mount);
+	if (S_ISDIR(status.st_mode)) {
+		examine_directory(findings, path, status.st_dev);
+	} else {
+		examine_file(findings, path);
+	}
+}
