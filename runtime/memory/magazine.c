@@ -40,10 +40,10 @@ bool pin_magazine_enter_slowly(struct pin_magazine *magazine)
 
 void pin_magazine_break_in(struct pin_magazine *magazine, const struct pin_host *host)
 {
-	uint32_t thief = pin_load_relaxed_u32(&magazine->thief);
 	uint32_t yields = 0;
 
-	pin_store_relaxed_u32(&magazine->thief, thief | PIN_MAGAZINE_THIEF); /* [MAG-1] */
+	pin_fetch_or_seq_cst_u32(
+		&magazine->thief, PIN_MAGAZINE_THIEF | PIN_MAGAZINE_ROBBED); /* [MAG-1] */
 	if (is_fenced(magazine)) {
 		pin_fence_seq_cst(); /* [MAG-1] */
 	} else {
@@ -61,10 +61,17 @@ void pin_magazine_break_in(struct pin_magazine *magazine, const struct pin_host 
 
 void pin_magazine_get_out(struct pin_magazine *magazine)
 {
-	uint32_t thief = pin_load_relaxed_u32(&magazine->thief);
+	pin_fetch_and_seq_cst_u32(&magazine->thief, ~(uint32_t)PIN_MAGAZINE_THIEF); /* [MAG-2] */
+}
 
-	pin_store_release_u32(
-		&magazine->thief, thief & ~(uint32_t)PIN_MAGAZINE_THIEF); /* [MAG-2] */
+void pin_magazine_forget_theft(struct pin_magazine *magazine)
+{
+	pin_fetch_and_seq_cst_u32(&magazine->thief, ~(uint32_t)PIN_MAGAZINE_ROBBED); /* [MAG-3] */
+}
+
+void pin_magazine_mark_robbed(struct pin_magazine *magazine)
+{
+	pin_fetch_or_seq_cst_u32(&magazine->thief, PIN_MAGAZINE_ROBBED); /* [MAG-3] */
 }
 
 void pin_magazine_look_oldest(

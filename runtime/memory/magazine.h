@@ -26,6 +26,18 @@
  * here will enter to take it, and so learns the truth; who sees none twice,
  * with the same count of puts, knows that there was none in between.
  *
+ * A theft costs a hundred times what is taken. So a magazine that was robbed is
+ * marked, and its owner passes on what it gets until nobody seems to want it:
+ * it finds half a magazine of it still in the free list, or has to fetch from
+ * there itself. Thief and owner both change `thief`, each by a single step. A
+ * magazine that nobody owns is marked as well.
+ *
+ * [MAG-3] the owner puts nothing into a marked one but what it promised before
+ * it took that from the list; it takes the mark off by a full barrier first,
+ * and looks for it when it is inside, where no thief can set it. So who sees
+ * the mark, and nothing inside, and holds the pool's lock, without which nobody
+ * else marks, knows that nothing is on its way into it either.
+ *
  * Where fence_all cannot be had, `thief` says so for good: the owner's short
  * way is closed, and on the long one it takes a full fence each time.
  */
@@ -39,6 +51,7 @@
 enum pin_magazine_thief {
 	PIN_MAGAZINE_THIEF = 1,	 /* one is inside, or about to be */
 	PIN_MAGAZINE_FENCED = 2, /* there is no fence_all; never changes */
+	PIN_MAGAZINE_ROBBED = 4, /* pass on what comes in */
 };
 
 struct pin_magazine {
@@ -46,7 +59,7 @@ struct pin_magazine {
 	struct pin_atomic_u32 *indices PIN_CACHE_ALIGNED;
 	uint32_t capacity;
 	uint32_t node; /* whose buffers it takes */
-	/* [W:thieves R:owner] */
+	/* [W:thieves,owner R:owner] */
 	struct pin_atomic_u32 thief;
 	/* [W:owner R:thieves] */
 	struct pin_atomic_u32 busy PIN_CACHE_ALIGNED;
@@ -83,6 +96,16 @@ static inline void pin_magazine_leave(struct pin_magazine *magazine)
 {
 	pin_store_release_u32(&magazine->busy, 0); /* [MAG-2] */
 }
+
+static inline bool pin_magazine_is_robbed(const struct pin_magazine *magazine)
+{
+	return (pin_load_acquire_u32(&magazine->thief) & PIN_MAGAZINE_ROBBED) != 0; /* [MAG-3] */
+}
+
+/* Inside. */
+void pin_magazine_forget_theft(struct pin_magazine *magazine);
+/* By the owner that gives it up, empty. */
+void pin_magazine_mark_robbed(struct pin_magazine *magazine);
 
 /* By somebody else, who holds the pool's lock. */
 void pin_magazine_break_in(struct pin_magazine *magazine, const struct pin_host *host);

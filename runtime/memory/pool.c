@@ -48,6 +48,9 @@ static bool refill(struct pin_pool *pool, struct pin_magazine *magazine, uint32_
 	if (count == 0) {
 		return false;
 	}
+	if (pin_magazine_is_robbed(magazine)) {
+		pin_magazine_forget_theft(magazine);
+	}
 	pin_meter_add(&magazine->refills, 1);
 	*out_index = indices[0];
 	return true;
@@ -158,13 +161,28 @@ static bool is_as_noted(const struct pin_pool *pool)
 	return true;
 }
 
-/* Whether nothing was free at the end of the first of two looks. */
-static bool is_exhausted(struct pin_pool *pool)
+/* All magazines but `own` are marked: [MAG-3]. */
+static bool are_robbed(const struct pin_pool *pool, uint32_t own)
+{
+	for (uint32_t i = 0; i < pool->magazine_count; i++) {
+		if (i != own && !pin_magazine_is_robbed(&pool->magazines[i])) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/*
+ * Whether nothing was free at the end of the first of two looks. The fence
+ * shows what owners put into their magazines before it; nothing is on its way
+ * into those that are marked.
+ */
+static bool is_exhausted(struct pin_pool *pool, uint32_t own)
 {
 	if (!note_rest(pool)) {
 		return false;
 	}
-	if (!pool->host->fence_all()) {
+	if (!are_robbed(pool, own) && !pool->host->fence_all()) {
 		pin_fence_seq_cst();
 	}
 	return is_as_noted(pool);
@@ -176,7 +194,7 @@ static bool is_exhausted(struct pin_pool *pool)
  * here has an empty magazine: it saw that itself, or found a thief inside, who
  * leaves nothing and was done before the lock was free.
  */
-static bool search(struct pin_pool *pool, uint32_t node, uint32_t *out_index)
+static bool search(struct pin_pool *pool, uint32_t own, uint32_t node, uint32_t *out_index)
 {
 	bool is_found;
 
@@ -184,7 +202,7 @@ static bool search(struct pin_pool *pool, uint32_t node, uint32_t *out_index)
 	do {
 		is_found = take_listed(pool, node, out_index) ||
 			take_from_others(pool, node, out_index);
-	} while (!is_found && !is_exhausted(pool));
+	} while (!is_found && !is_exhausted(pool, own));
 	pin_lock_release(&pool->lock, pool->host);
 	return is_found;
 }
@@ -195,8 +213,9 @@ static bool is_alone(const struct pin_pool *pool, bool was_inside)
 	return was_inside && pool->magazine_count == 1 && pool->node_count == 1;
 }
 
-static bool take_as_owner(struct pin_pool *pool, struct pin_magazine *own, uint32_t *out_index)
+static bool take_as_owner(struct pin_pool *pool, uint32_t magazine, uint32_t *out_index)
 {
+	struct pin_magazine *own = &pool->magazines[magazine];
 	bool is_inside = pin_magazine_enter_slowly(own);
 	bool is_found;
 
@@ -211,7 +230,7 @@ static bool take_as_owner(struct pin_pool *pool, struct pin_magazine *own, uint3
 		}
 	}
 	is_found = take_listed(pool, own->node, out_index) ||
-		(!is_alone(pool, is_inside) && search(pool, own->node, out_index));
+		(!is_alone(pool, is_inside) && search(pool, magazine, own->node, out_index));
 	pin_meter_add(&own->misses, is_found);
 	return is_found;
 }
@@ -219,9 +238,10 @@ static bool take_as_owner(struct pin_pool *pool, struct pin_magazine *own, uint3
 static bool find(struct pin_pool *pool, uint32_t magazine, uint32_t node, uint32_t *out_index)
 {
 	if (magazine == PIN_POOL_OUTSIDE) {
-		return take_listed(pool, node, out_index) || search(pool, node, out_index);
+		return take_listed(pool, node, out_index) ||
+			search(pool, magazine, node, out_index);
 	}
-	return take_as_owner(pool, &pool->magazines[magazine], out_index);
+	return take_as_owner(pool, magazine, out_index);
 }
 
 /* What is to be known of who takes a buffer. */
@@ -264,12 +284,35 @@ static void spill(struct pin_pool *pool, struct pin_magazine *magazine)
 	pin_meter_add(&magazine->spills, 1);
 }
 
+/*
+ * Inside: a robbed magazine passes on what it gets, as long as others want it.
+ * The list may look shorter or longer than it is; that costs time, nothing
+ * else.
+ */
+static bool passes_on(struct pin_pool *pool, struct pin_magazine *magazine)
+{
+	if (PIN_LIKELY(!pin_magazine_is_robbed(magazine))) {
+		return false;
+	}
+	if (pin_freelist_count(&pool->freelists[magazine->node], pool->entries) <
+		(magazine->capacity + 1) / 2) {
+		return true;
+	}
+	pin_magazine_forget_theft(magazine);
+	return false;
+}
+
 static void put(struct pin_pool *pool, uint32_t magazine, uint32_t index)
 {
 	struct pin_entry *entry = &pool->entries[index];
 	struct pin_magazine *own = magazine == PIN_POOL_OUTSIDE ? NULL : &pool->magazines[magazine];
 
 	if (own == NULL || own->node != entry->node || !pin_magazine_enter_slowly(own)) {
+		pin_freelist_push(&pool->freelists[entry->node], pool->entries, &index, 1);
+		return;
+	}
+	if (passes_on(pool, own)) {
+		pin_magazine_leave(own);
 		pin_freelist_push(&pool->freelists[entry->node], pool->entries, &index, 1);
 		return;
 	}
@@ -349,6 +392,7 @@ void pin_pool_flush(struct pin_pool *pool, uint32_t magazine)
 		pass_on(pool, own, count < BATCH_MAX ? count : BATCH_MAX);
 	}
 	pin_magazine_leave(own);
+	pin_magazine_mark_robbed(own);
 }
 
 /* ---- looks from outside ---- */

@@ -83,7 +83,8 @@ static void init_magazines(struct pin_pool *pool, const struct pin_pool_setup *s
 		magazine->indices = pool->magazine_memory + (size_t)i * apart;
 		magazine->capacity = setup->magazine_capacity;
 		magazine->node = setup->nodes == NULL ? 0 : setup->nodes[i];
-		pin_store_relaxed_u32(&magazine->thief, thief);
+		pin_store_relaxed_u32(&magazine->thief,
+			i < setup->seeded_count ? thief : thief | PIN_MAGAZINE_ROBBED);
 	}
 }
 

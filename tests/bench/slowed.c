@@ -45,7 +45,8 @@
 	apply(pool_outside) \
 	apply(pool_malloc) \
 	apply(pool_two) \
-	apply(pool_pass)
+	apply(pool_pass) \
+	apply(pool_steal)
 /* clang-format on */
 
 static int run_slowed(const struct bench_subject *subject, void *state, enum bench_side side,

@@ -71,7 +71,7 @@ write write_random sum scan spawn yield inject batch inject_wait steal \
 steal_spawn forkjoin wake wake_worker wake_ring wake_worker_ring \
 wake_completion idle idle_ring timer timer_late execute channel \
 channel_pass startup walk pool pool_outside pool_malloc pool_two \
-pool_pass " ]
+pool_pass pool_steal " ]
 	[ "$(awk 'NF < 4' out)" = "" ]
 }
 

@@ -2,7 +2,7 @@
 /*
  * Goal: a buffer is had by one at a time, whoever takes it from wherever, and
  * "nothing is free" is said only when it was so at one instant: [MAG-1] [MAG-2]
- * [FREE-1] [POOL-1]. BP-9, BP-19, BP-21, BP-23, BP-25, W4, W5, W8.
+ * [MAG-3] [FREE-1] [POOL-1]. BP-9, BP-19, BP-21, BP-23, BP-25, W4, W5, W8.
  * Method: owners of magazines and threads without one take and give back. Who
  * gets a buffer checks that nobody has it. While anybody asks, it is noted how
  * many were free for certain, that is, given back by a call that has returned
@@ -269,6 +269,64 @@ static void run_two_owners(void)
 	end(threads, 2, 0);
 }
 
+/* ---- a robbed owner ---- */
+
+static struct pinion_buffer others[2];
+
+/* All of a pool with one magazine are out, and that one was robbed. */
+static void begin_robbed(void)
+{
+	begin(2, 1, 2, 1);
+	model_quiet_begin();
+	for (uint32_t i = 0; i < 2; i++) {
+		MODEL_CHECK(acquire(PIN_POOL_OUTSIDE, &others[i]));
+	}
+	model_quiet_end();
+}
+
+static void give_others_back(void *arg)
+{
+	struct pinion_buffer buffer;
+
+	(void)arg;
+	release(0, &others[0]);
+	release(0, &others[1]);
+	acquire(0, &buffer);
+}
+
+static void ask_twice(void *arg)
+{
+	struct pinion_buffer buffer;
+
+	(void)arg;
+	acquire(PIN_POOL_OUTSIDE, &buffer);
+	acquire(PIN_POOL_OUTSIDE, &buffer);
+}
+
+static void run_robbed(void)
+{
+	uint32_t threads[2];
+
+	begin_robbed();
+	threads[0] = model_thread_start("owner", give_others_back, NULL);
+	threads[1] = model_thread_start("asks", ask_twice, NULL);
+	end(threads, 2, 0);
+}
+
+/* It fetches from the list, and forgets, while the next thief comes. */
+static void run_forget(void)
+{
+	uint32_t threads[2];
+
+	begin_robbed();
+	model_quiet_begin();
+	release(PIN_POOL_OUTSIDE, &others[0]);
+	model_quiet_end();
+	threads[0] = model_thread_start("owner", pass_as_owner, NULL);
+	threads[1] = model_thread_start("thief", pass_outside, NULL);
+	end(threads, 2, 0);
+}
+
 /* ---- the list ---- */
 
 static void take_two_give_one(void *arg)
@@ -351,6 +409,16 @@ static const struct model_twin thief_twins[] = {
 	{.name = NULL},
 };
 
+static const struct model_twin robbed_twins[] = {
+	{"it keeps what it should pass on", {MODEL_SKIP, "passes_on", "pin_magazine_is_robbed"}},
+	{.name = NULL},
+};
+
+static const struct model_twin forget_twins[] = {
+	{"the mark is taken off in two steps", {MODEL_TORN, "pin_magazine_forget_theft", NULL}},
+	{.name = NULL},
+};
+
 static const struct model_twin list_twins[] = {
 	{"no tag", {MODEL_NO_COMPARE, "pin_freelist_pop", NULL}},
 	{"a pop is no single step", {MODEL_TORN, "pin_freelist_pop", NULL}},
@@ -370,6 +438,8 @@ static const struct model_case cases[] = {
 	{"spill", run_spill, 3, 1, 0, spill_twins, NULL},
 	{"thief", run_thief, 2, 3, 0, thief_twins, NULL},
 	{"two_owners", run_two_owners, 2, 1, 0, NULL, NULL},
+	{"robbed", run_robbed, 2, 3, 0, robbed_twins, NULL},
+	{"forget", run_forget, 2, 3, 0, forget_twins, NULL},
 	{"list", run_list, 3, 1, 0, list_twins, NULL},
 	{"twice", run_twice, 3, 1, 0, twice_twins, NULL},
 };

@@ -81,6 +81,14 @@ static uint64_t look(const struct pin_magazine *magazine, uint64_t seen, const c
 	return model_is_spoilt(MODEL_NO_COMPARE, "look", NULL) ? (uint32_t)word : word;
 }
 
+/* SKIP: what a robbed owner passes on it keeps. */
+static bool is_robbed(const struct pin_magazine *magazine, const char *site)
+{
+	return pin_magazine_is_robbed(magazine) &&
+		!model_is_spoilt(MODEL_SKIP, site, "pin_magazine_is_robbed");
+}
+
+#define pin_magazine_is_robbed(magazine) is_robbed(magazine, __func__)
 #define pin_magazine_promise(magazine, count) promise(magazine, count, __func__)
 #define pin_magazine_look_oldest(magazine, out_indices, count) \
 	look_oldest(magazine, out_indices, count, __func__)

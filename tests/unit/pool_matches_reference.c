@@ -173,9 +173,11 @@ static void release(struct random_source *source)
 		is_out[index] = false;
 		free_count++;
 		if (owner != PIN_POOL_OUTSIDE) {
-			bool is_near = pool.entries[index].node == node_of_magazine[owner];
+			/* Else it went home, or is passed on. */
+			bool is_kept = pool.entries[index].node == node_of_magazine[owner] &&
+				!pin_magazine_is_robbed(&pool.magazines[owner]);
 
-			newest[owner] = is_near ? index : newest[owner];
+			newest[owner] = is_kept ? index : newest[owner];
 		}
 		return;
 	}

@@ -60,16 +60,18 @@ static void check_order(void)
 	expect_true("then none", pools_is_empty(&pool, 0));
 	expect_true("for nobody", pools_is_empty(&pool, 1));
 	expect_true("anywhere", pools_is_empty(&pool, PIN_POOL_OUTSIDE));
-	/* Back: into the own magazine while there is room. */
+	/* Back: a robbed one passes on until half a magazine lies there. */
 	pools_give(&pool, 1, &buffers[0]);
+	expect_number("passed on", 1, pin_pool_count_lists(&pool));
+	/* Then into the own magazine while there is room. */
 	pools_give(&pool, 1, &buffers[1]);
-	expect_number("own is full", 2, pin_pool_count_magazine(&pool, 1));
 	pools_give(&pool, 1, &buffers[2]);
-	expect_number("half of it went home", 1, pin_pool_count_lists(&pool));
+	expect_number("own is full", 2, pin_pool_count_magazine(&pool, 1));
+	pools_give(&pool, 1, &buffers[3]);
+	expect_number("half of it went home", 2, pin_pool_count_lists(&pool));
 	expect_number("and the last one in", 2, pin_pool_count_magazine(&pool, 1));
-	pools_give(&pool, PIN_POOL_OUTSIDE, &buffers[3]);
-	expect_number("from outside: home", 2, pin_pool_count_lists(&pool));
-	pools_give(&pool, 0, &buffers[4]);
+	pools_give(&pool, PIN_POOL_OUTSIDE, &buffers[4]);
+	expect_number("from outside: home", 3, pin_pool_count_lists(&pool));
 	expect_number("all back", 5, pin_pool_count(&pool));
 	pin_pool_flush(&pool, 0);
 	pin_pool_flush(&pool, 1);

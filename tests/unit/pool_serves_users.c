@@ -413,7 +413,8 @@ static void check_counters(void)
 	expect_number("spills", 0, (long long)counters.spills);
 	users_on(runtime, 1, give_some, &taking);
 	counters = counters_of(pool);
-	expect_number("half a cache at a time", 4, (long long)counters.spills);
+	/* It was robbed, so the first was passed on. */
+	expect_number("half a cache at a time", 3, (long long)counters.spills);
 	expect_number("full", 2, pinion_pool_available_local(pool, 1));
 	expect_number("listed", 4, pinion_pool_available_shared(pool));
 	expect_number("the other is empty", 0, pinion_pool_available_local(pool, 0));

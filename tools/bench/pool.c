@@ -3,8 +3,9 @@
  * The subjects about pools: what a buffer costs, taken and given back, by a
  * thread with a cache of its own, by one without, by two at once, and by two of
  * which one takes and the other gives back. The floor keeps the same buffers in
- * a bare bounded queue, or asks malloc each time.
+ * a bare bounded queue or a bare deque, or asks malloc each time.
  */
+#include "tools/bench/chaselev.h"
 #include "tools/bench/mpmc.h"
 #include "tools/report.h"
 
@@ -19,6 +20,7 @@ enum {
 	POOL_PAIRS = 50000, /* of one figure */
 	POOL_FIGURES = 8,   /* of one turn */
 	PASS_PLACES = 256,  /* on the way from one thread to the other */
+	STEAL_BUFFERS = 8,  /* few enough for one thread's cache to hold them all */
 };
 
 /* One thread puts in, the other takes out. */
@@ -30,7 +32,10 @@ struct pass {
 
 struct pools {
 	struct pinion_pool *pool;
+	uint32_t buffer_count;
 	struct bench_mpmc queue;
+	struct bench_chaselev deque; /* the one who gives back pushes */
+	bool has_deque;		     /* in place of the queue */
 	struct pass pass;
 	/* One is counted up by each thread that is ready, one lets them go. */
 	uint32_t ready_count BENCH_LINE_ALIGNED;
@@ -53,13 +58,20 @@ static bool give_ours(struct pools *pools, struct pinion_buffer *buffer)
 
 static bool take_queued(struct pools *pools, struct pinion_buffer *out_buffer)
 {
-	out_buffer->bytes = (uint8_t *)bench_mpmc_pop(&pools->queue);
+	out_buffer->bytes = pools->has_deque ? (uint8_t *)bench_chaselev_steal(&pools->deque)
+					     : (uint8_t *)bench_mpmc_pop(&pools->queue);
 	return out_buffer->bytes != NULL;
 }
 
 static bool give_queued(struct pools *pools, struct pinion_buffer *buffer)
 {
-	return bench_mpmc_push(&pools->queue, (struct pinion_task *)(void *)buffer->bytes);
+	struct pinion_task *item = (struct pinion_task *)(void *)buffer->bytes;
+
+	if (pools->has_deque) {
+		bench_chaselev_push(&pools->deque, item);
+		return true;
+	}
+	return bench_mpmc_push(&pools->queue, item);
 }
 
 static bool use_ours(struct pools *pools)
@@ -111,7 +123,8 @@ static void pool_stop(void *state)
 	free(pools);
 }
 
-static int start(struct bench_setting *out_setting, bool attach, void **out_state)
+static int start(struct bench_setting *out_setting, uint32_t buffer_count, bool attach,
+	struct pools **out_pools)
 {
 	struct pools *pools = bench_allocate(sizeof(*pools));
 	struct pinion_pool_config config;
@@ -120,10 +133,11 @@ static int start(struct bench_setting *out_setting, bool attach, void **out_stat
 	if (pools == NULL) {
 		return -ENOMEM;
 	}
+	pools->buffer_count = buffer_count;
 	pinion_pool_config_init(&config);
 	config.worker_count = 2;
 	config.local_count = POOL_BUFFERS / 4;
-	config.buffer_count = POOL_BUFFERS;
+	config.buffer_count = buffer_count;
 	config.buffer_bytes = POOL_BUFFER_BYTES;
 	rc = pinion_pool_create(NULL, &config, &pools->pool);
 	if (rc != 0) {
@@ -132,7 +146,7 @@ static int start(struct bench_setting *out_setting, bool attach, void **out_stat
 		return rc;
 	}
 	bench_mpmc_init(&pools->queue);
-	for (uint32_t i = 0; i < POOL_BUFFERS; i++) {
+	for (uint32_t i = 0; i < buffer_count; i++) {
 		/* They are told apart, never touched. */
 		bench_mpmc_push(
 			&pools->queue, (struct pinion_task *)(void *)&pools->pass.places[i]);
@@ -146,22 +160,31 @@ static int start(struct bench_setting *out_setting, bool attach, void **out_stat
 		return rc;
 	}
 	bench_setting_add(
-		out_setting, "%d buffers of %d KiB", POOL_BUFFERS, POOL_BUFFER_BYTES >> 10);
-	*out_state = pools;
+		out_setting, "%u buffers of %d KiB", buffer_count, POOL_BUFFER_BYTES >> 10);
+	*out_pools = pools;
 	return 0;
+}
+
+static int start_alone(struct bench_setting *out_setting, bool attach, void **out_state)
+{
+	struct pools *pools = NULL;
+	int rc = start(out_setting, POOL_BUFFERS, attach, &pools);
+
+	*out_state = pools;
+	return rc;
 }
 
 static int pool_start(struct bench *bench, struct bench_setting *out_setting, void **out_state)
 {
 	(void)bench;
-	return start(out_setting, true, out_state);
+	return start_alone(out_setting, true, out_state);
 }
 
 static int pool_start_outside(
 	struct bench *bench, struct bench_setting *out_setting, void **out_state)
 {
 	(void)bench;
-	return start(out_setting, false, out_state);
+	return start_alone(out_setting, false, out_state);
 }
 
 static int take_figures(
@@ -334,24 +357,52 @@ static int pool_run_pass(void *state, enum bench_side side, struct figures *out_
 	return end_beside(pools, thread, rc);
 }
 
-static int start_two(
-	const struct bench_subject *subject, struct bench_setting *out_setting, void **out_state)
+static int start_two(const struct bench_subject *subject, uint32_t buffer_count,
+	struct bench_setting *out_setting, struct pools **out_pools)
 {
 	int rc = bench_require_cpus(subject, 2);
 
-	return rc != 0 ? rc : start(out_setting, true, out_state);
+	return rc != 0 ? rc : start(out_setting, buffer_count, true, out_pools);
 }
 
 static int pool_start_two(struct bench *bench, struct bench_setting *out_setting, void **out_state)
 {
+	struct pools *pools = NULL;
+	int rc = start_two(&bench_pool_two, POOL_BUFFERS, out_setting, &pools);
+
 	(void)bench;
-	return start_two(&bench_pool_two, out_setting, out_state);
+	*out_state = pools;
+	return rc;
 }
 
 static int pool_start_pass(struct bench *bench, struct bench_setting *out_setting, void **out_state)
 {
+	struct pools *pools = NULL;
+	int rc = start_two(&bench_pool_pass, POOL_BUFFERS, out_setting, &pools);
+
 	(void)bench;
-	return start_two(&bench_pool_pass, out_setting, out_state);
+	*out_state = pools;
+	return rc;
+}
+
+/* All buffers end up with the other thread, which takes none itself. */
+static int pool_start_steal(
+	struct bench *bench, struct bench_setting *out_setting, void **out_state)
+{
+	struct pools *pools = NULL;
+	int rc = start_two(&bench_pool_steal, STEAL_BUFFERS, out_setting, &pools);
+
+	(void)bench;
+	if (rc != 0) {
+		return rc;
+	}
+	pools->has_deque = true;
+	for (uint32_t i = 0; i < STEAL_BUFFERS; i++) {
+		bench_chaselev_push(
+			&pools->deque, (struct pinion_task *)(void *)&pools->pass.places[i]);
+	}
+	*out_state = pools;
+	return 0;
 }
 
 const struct bench_subject bench_pool = {
@@ -400,6 +451,17 @@ const struct bench_subject bench_pool_pass = {
 	.brief = "a buffer taken by one thread and given back by another, against a bounded queue",
 	.sides = {[BENCH_OURS] = "pinion_pool", [BENCH_FLOOR] = "mpmc-queue"},
 	.start = pool_start_pass,
+	.run = pool_run_pass,
+	.stop = pool_stop,
+};
+
+const struct bench_subject bench_pool_steal = {
+	.name = "pool_steal",
+	.unit = "ns",
+	.brief =
+		"likewise when nothing is free but what the other thread has, against a bare theft",
+	.sides = {[BENCH_OURS] = "pinion_pool", [BENCH_FLOOR] = "bare-theft"},
+	.start = pool_start_steal,
 	.run = pool_run_pass,
 	.stop = pool_stop,
 };

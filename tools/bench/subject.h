@@ -157,6 +157,7 @@ extern const struct bench_subject bench_pool_outside;
 extern const struct bench_subject bench_pool_malloc;
 extern const struct bench_subject bench_pool_two;
 extern const struct bench_subject bench_pool_pass;
+extern const struct bench_subject bench_pool_steal;
 
 /* CLOCK_MONOTONIC. */
 uint64_t bench_now_ns(void);

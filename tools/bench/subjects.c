@@ -42,5 +42,6 @@ const struct bench_subject *const bench_subjects[] = {
 	&bench_pool_malloc,
 	&bench_pool_two,
 	&bench_pool_pass,
+	&bench_pool_steal,
 };
 const uint32_t bench_subject_count = sizeof(bench_subjects) / sizeof(bench_subjects[0]);
