@@ -55,7 +55,7 @@ static int run_landed(struct pinion_task *task)
  * What uses memory that its worker gives out has to give it back there. Opening
  * without a look is the scanner's, whose tasks take it that they stay.
  */
-static bool may_move(const struct pin_worker *worker, const struct pinion_request *request)
+static inline bool may_move(const struct pin_worker *worker, const struct pinion_request *request)
 {
 	const struct pin_request *private = (const void *)request->private_;
 
@@ -81,7 +81,7 @@ static void hand_back(
 	pin_wake_worker(worker, taker);
 }
 
-void pin_flight_hand_over(
+static PIN_INLINE void hand_over(
 	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request)
 {
 	struct pin_request *private = pin_request_of(request);
@@ -104,7 +104,13 @@ void pin_flight_hand_over(
 	pin_list_push(&worker->ready, pin_task_link(&request->task));
 }
 
-static bool leave_locked(struct pin_request *private)
+void pin_flight_hand_over(
+	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request)
+{
+	hand_over(worker, taker, request);
+}
+
+static PIN_INLINE bool leave_locked(struct pin_request *private)
 {
 	enum pin_flight_state state = pin_flight_state_of(pin_load_relaxed_u32(&private->word));
 
@@ -120,7 +126,7 @@ static bool leave_locked(struct pin_request *private)
  * Makes it the caller's again; false while a cancel of it is under way. On
  * `taker`, which has the ring's lock if it is not the worker.
  */
-static bool leave_flight(
+static PIN_INLINE bool leave_flight(
 	struct pin_worker *worker, struct pin_worker *taker, struct pin_request *private)
 {
 	bool has_left;
@@ -137,7 +143,7 @@ static bool leave_flight(
 	return has_left;
 }
 
-void pin_flight_end(
+static PIN_INLINE void end(
 	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request)
 {
 	struct pin_request *private = pin_request_of(request);
@@ -155,10 +161,16 @@ void pin_flight_end(
 		count_end(worker, request->result);
 	}
 	if (PIN_LIKELY(leave_flight(worker, taker, private))) {
-		pin_flight_hand_over(worker, taker, request);
+		hand_over(worker, taker, request);
 	} else {
 		private->has_ended = true;
 	}
+}
+
+void pin_flight_end(
+	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request)
+{
+	end(worker, taker, request);
 }
 
 void pin_flight_end_with(struct pin_worker *worker, struct pinion_request *request, int32_t result)
@@ -194,7 +206,7 @@ static void land(void *arg, uint64_t user_data, int32_t result)
 		pin_request_complete(&landing->worker->ring, user_data, result);
 
 	if (request != NULL) {
-		pin_flight_end(landing->worker, landing->taker, request);
+		end(landing->worker, landing->taker, request);
 	}
 }
 

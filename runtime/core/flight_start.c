@@ -11,7 +11,7 @@
 
 #include <errno.h>
 
-void pin_flight_lend(struct pin_worker *worker, struct pinion_request *request)
+static PIN_INLINE void lend(struct pin_worker *worker, struct pinion_request *request)
 {
 	struct pin_request *private = pin_request_of(request);
 
@@ -22,12 +22,17 @@ void pin_flight_lend(struct pin_worker *worker, struct pinion_request *request)
 	}
 }
 
-void pin_flight_begin(struct pin_worker *worker, struct pinion_request *request)
+void pin_flight_lend(struct pin_worker *worker, struct pinion_request *request)
+{
+	lend(worker, request);
+}
+
+static PIN_INLINE void begin(struct pin_worker *worker, struct pinion_request *request)
 {
 	struct pin_request *private = pin_request_of(request);
 	bool is_in_time = true;
 
-	pin_flight_lend(worker, request);
+	lend(worker, request);
 	private->is_waiting = false;
 	private->ended_by = 0;
 	request->done_bytes = 0;
@@ -58,7 +63,12 @@ void pin_flight_begin(struct pin_worker *worker, struct pinion_request *request)
 	}
 }
 
-static int check(const struct pinion_request *request)
+void pin_flight_begin(struct pin_worker *worker, struct pinion_request *request)
+{
+	begin(worker, request);
+}
+
+static inline int check(const struct pinion_request *request)
 {
 	const struct pin_request *private = (const void *)request->private_;
 	int rc = pin_request_check(request);
@@ -79,7 +89,7 @@ static void post_to_self(struct pin_worker *worker, struct pinion_request *reque
 	pin_list_push(&worker->posted, pin_task_link(&request->task));
 }
 
-static void submit_one(struct pin_worker *worker, struct pinion_request *request)
+static PIN_INLINE void submit_one(struct pin_worker *worker, struct pinion_request *request)
 {
 	struct pin_request *private = pin_request_of(request);
 
@@ -91,7 +101,7 @@ static void submit_one(struct pin_worker *worker, struct pinion_request *request
 		return;
 	}
 	pin_flight_set(private, pin_flight_word(worker, PIN_FLIGHT_FLYING));
-	pin_flight_begin(worker, request);
+	begin(worker, request);
 }
 
 static bool needs_entry(const struct pinion_request *request)
