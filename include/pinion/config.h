@@ -37,16 +37,17 @@ enum pinion_io_feature {
 	PINION_IO_EXT_ARG = 1 << 0, /* 5.11; no ring without it */
 	PINION_IO_OPENAT = 1 << 1,  /* 5.6; no ring without it */
 	PINION_IO_REGISTERED_BUFFERS = 1 << 2,
-	PINION_IO_REGISTERED_RING = 1 << 3, /* 5.18 */
-	PINION_IO_COOP_TASKRUN = 1 << 4,    /* 5.19 */
-	PINION_IO_SINGLE_ISSUER = 1 << 5,   /* 6.0; no DEFER_TASKRUN without it */
-	PINION_IO_DEFER_TASKRUN = 1 << 6,   /* 6.1 */
-	PINION_IO_STATX_DIOALIGN = 1 << 7,  /* 6.1 */
-	PINION_IO_CACHESTAT = 1 << 8,	    /* 6.5 */
-	PINION_IO_CLONE_BUFFERS = 1 << 9,   /* 6.12 */
-	PINION_IO_SEND_MSG_RING = 1 << 10,  /* 6.13 */
-	PINION_IO_NO_IOWAIT = 1 << 11,	    /* 6.15 */
-	PINION_IO_DONTCACHE = 1 << 12,	    /* 6.14 */
+	PINION_IO_REGISTERED_RING = 1 << 3,   /* 5.18 */
+	PINION_IO_COOP_TASKRUN = 1 << 4,      /* 5.19 */
+	PINION_IO_SINGLE_ISSUER = 1 << 5,     /* 6.0; no DEFER_TASKRUN without it */
+	PINION_IO_DEFER_TASKRUN = 1 << 6,     /* 6.1 */
+	PINION_IO_STATX_DIOALIGN = 1 << 7,    /* 6.1 */
+	PINION_IO_CACHESTAT = 1 << 8,	      /* 6.5 */
+	PINION_IO_CLONE_BUFFERS = 1 << 9,     /* 6.12 */
+	PINION_IO_SEND_MSG_RING = 1 << 10,    /* 6.13 */
+	PINION_IO_NO_IOWAIT = 1 << 11,	      /* 6.15 */
+	PINION_IO_DONTCACHE = 1 << 12,	      /* 6.14 */
+	PINION_IO_REGISTERED_FILES = 1 << 13, /* 5.19 */
 };
 
 /* Who may submit to a worker's ring, and reap it. */
@@ -472,6 +473,17 @@ struct pinion_config {
 	 * PINION_OVERFLOW.
 	 */
 	uint32_t overflow_policy;
+
+	/*
+	 * Files that the ring of each worker can register, a power of two from
+	 * 8 on, or 0: none. Those that pinion_file_open() and its kin opened
+	 * for reading alone are, on rings where they have been read a few
+	 * times; what finds no room is read by its descriptor, which costs some
+	 * CPU.
+	 * No more than RLIMIT_NOFILE allows. Default 256. Environment:
+	 * PINION_REGISTERED_FILES.
+	 */
+	uint32_t registered_files;
 };
 
 /*

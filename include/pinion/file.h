@@ -25,7 +25,10 @@ enum pinion_direct {
 
 /*
  * Shape: embeddable; every field is set by pinion_file_open() and may be read.
- * Owns: the descriptor, until pinion_file_close().
+ * One that is filled in by hand, for a descriptor of other origin, is zeroed
+ * first.
+ * Owns: the descriptor, until pinion_file_close(). Of copies one is closed, and
+ * none is used from then on.
  * Since: 0.1
  */
 struct pinion_file {
@@ -58,6 +61,7 @@ struct pinion_file {
 	 */
 	uint32_t cached_percent;
 	uint32_t flags;
+	uint64_t private_; /* zero in a struct that was not opened by these calls */
 };
 
 enum pinion_file_flags {
@@ -150,8 +154,17 @@ PINION_API int pinion_file_open(struct pinion_file *file, const char *path, uint
 PINION_API int pinion_file_resize(struct pinion_file *file, uint64_t size_bytes);
 
 /*
- * Closes it; a file that never opened (fd < 0) is accepted. Any thread. Since:
- * 0.1
+ * Closes it; a file that never opened (fd < 0) is accepted.
+ *
+ * Requests on it have to be over, as their numbers of descriptors may be
+ * another file's soon. A file that was open for reading alone and was read
+ * often may be registered with workers' rings: those let go of it when their
+ * workers next look into their inboxes, for which they are woken. Until then
+ * the kernel takes it for open: its locks of flock(2) hold, and its file system
+ * is in use.
+ *
+ * Context: any thread.
+ * Since: 0.1
  */
 PINION_API void pinion_file_close(struct pinion_file *file);
 

@@ -55,6 +55,7 @@ struct pinion_machine {
 	uint32_t io_level;
 	/* RWF_DONTCACHE, on the file system of the running program. */
 	uint32_t has_dontcache;
+	uint32_t has_registered_files;
 };
 
 /*

@@ -210,6 +210,8 @@ struct pinion_runtime_counters {
 	uint64_t cached_reads;		  /* requests copied from the page cache at once */
 	uint64_t dontcache_reads;	  /* whose pages the kernel dropped by itself */
 	uint64_t evicted_reads;		  /* likewise, asked for behind each read */
+	uint64_t files_registered;	  /* with the rings of workers, each counted */
+	uint64_t plain_file_transfers;	  /* through a ring that had not registered the file */
 };
 
 PINION_API void pinion_runtime_counters(const struct pinion_runtime *runtime,
@@ -244,6 +246,7 @@ struct pinion_runtime_facts {
 	uint32_t local_permille;
 	uint32_t buffer_count; /* large ones of each worker, as far as memory allowed */
 	const char *io_level;  /* as PINION_IO_LEVEL spells the one in force; "ring": all */
+	uint32_t file_slots;   /* how many files the ring of each worker can register */
 };
 
 PINION_API void pinion_runtime_facts(

@@ -4,7 +4,8 @@
  * worker, and goes by way of the gate if there is none.
  */
 #include "runtime/base/check.h"
-#include "runtime/core/flight.h"
+#include "runtime/core/flight_cancel.h"
+#include "runtime/core/flight_start.h"
 #include "runtime/core/io.h"
 #include "runtime/core/lane.h"
 #include "runtime/core/runtime.h"

@@ -6,6 +6,7 @@
 #include "runtime/core/config.h"
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
+#include "runtime/io/file_table.h"
 #include "runtime/sched/lanes.h"
 
 #include <errno.h>
@@ -15,7 +16,7 @@
 
 /* The struct as first released; a smaller one was never valid. */
 #define CONFIG_BYTES_MIN sizeof(struct pinion_config)
-_Static_assert(sizeof(struct pinion_config) == 264, "released size");
+_Static_assert(sizeof(struct pinion_config) == 272, "released size");
 
 struct field {
 	const char *name;
@@ -60,11 +61,12 @@ static const char *const io_level_words[] = {
 	"auto", "fallback", "ring", "ring-basic", "ring-coop", "ring-defer", "ring-message", NULL};
 static const char *const io_feature_words[] = {"nothing", "ext-arg", "openat", "registered-buffers",
 	"registered-ring", "coop-taskrun", "single-issuer", "defer-taskrun", "statx-dioalign",
-	"cachestat", "clone-buffers", "send-msg-ring", "no-iowait", "dontcache", NULL};
+	"cachestat", "clone-buffers", "send-msg-ring", "no-iowait", "dontcache", "registered-files",
+	NULL};
 enum {
 	IO_FEATURES = PIN_ARRAY_COUNT(io_feature_words) - 2,
 };
-_Static_assert(PINION_IO_DONTCACHE == 1 << (IO_FEATURES - 1), "a word for each feature");
+_Static_assert(PINION_IO_REGISTERED_FILES == 1 << (IO_FEATURES - 1), "a word for each feature");
 _Static_assert(PINION_IO_RING_MESSAGE == PIN_ARRAY_COUNT(io_level_words) - 2, "one for each level");
 static const char *const ring_sharing_words[] = {"own", "shared", NULL};
 static const char *const queue_order_words[] = {"fifo", "lifo", NULL};
@@ -123,6 +125,7 @@ static const struct field fields[] = {
 	NUMBER(tick_interval_ms, "PINION_TICK_INTERVAL_MS", 1000, 1, 3600000),
 	FIELD(overflow_policy, "PINION_OVERFLOW", PINION_OVERFLOW_IGNORE, PINION_OVERFLOW_IGNORE,
 		PINION_OVERFLOW_UNWIND, 1, overflow_policy_words),
+	NUMBER(registered_files, "PINION_REGISTERED_FILES", 256, 0, 32768),
 };
 
 static uint64_t read_field(const struct pinion_config *config, const struct field *field)
@@ -195,8 +198,16 @@ static int check_together(const struct pin_log *log, const struct pinion_config 
 	if (rc == 0) {
 		rc = check_power_of_two(log, "queue_tasks", config->queue_tasks);
 	}
+	if (rc == 0 && config->registered_files != 0) {
+		rc = check_power_of_two(log, "registered_files", config->registered_files);
+	}
 	if (rc < 0) {
 		return rc;
+	}
+	if (config->registered_files != 0 && config->registered_files < PIN_FILE_SLOTS_MIN) {
+		pin_log(log, PINION_LOG_ERROR, "registered_files: %u is neither 0 nor %d or more",
+			config->registered_files, PIN_FILE_SLOTS_MIN);
+		return -EINVAL;
 	}
 	if (config->interval_min > config->interval_max) {
 		pin_log(log, PINION_LOG_ERROR, "interval_min: %u is more than interval_max, %u",

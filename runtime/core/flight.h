@@ -44,58 +44,84 @@
 
 #include "runtime/core/worker_state.h"
 
+enum pin_flight_state {
+	PIN_FLIGHT_IDLE = 0,	  /* -> POSTED or FLYING by submit */
+	PIN_FLIGHT_POSTED = 1,	  /* -> FLYING by the worker, CANCELLED by cancel */
+	PIN_FLIGHT_FLYING = 2,	  /* -> IDLE by the worker; CANCELLED, ENDING by cancel */
+	PIN_FLIGHT_CANCELLED = 3, /* -> ENDING by the worker */
+	PIN_FLIGHT_ENDING = 4,	  /* -> IDLE by the worker */
+};
+
+enum {
+	PIN_FLIGHT_STATE_MASK = 7,
+	PIN_FLIGHT_WORKER_SHIFT = 3,
+};
+
 void pin_flight_init(struct pin_worker *worker);
 
-/* On the worker: starts a request. Errors as pinion_request_submit(). */
-int pin_worker_submit_one(struct pin_worker *worker, struct pinion_request *request);
+/* By anyone but the worker, which is in there for a few instructions only. */
+void pin_flight_lock_cancels(struct pin_worker *owner);
 
-/* The same for `count` of them, all or none. */
-int pin_worker_submit(
-	struct pin_worker *worker, struct pinion_request *const *requests, uint32_t count);
+static inline struct pinion_request *pin_flight_request(struct pin_request *private)
+{
+	return PIN_CONTAINER_OF((uint64_t *)(void *)private, struct pinion_request, private_);
+}
 
-/*
- * Elsewhere: 0 if all can be submitted, and then they are the library's. Takes
- * back what it did if one cannot.
- */
-int pin_flight_claim(struct pinion_request *const *requests, uint32_t count);
-void pin_flight_disclaim(struct pinion_request *const *requests, uint32_t count);
+static inline uint32_t pin_flight_word(const struct pin_worker *worker, enum pin_flight_state state)
+{
+	return worker->index << PIN_FLIGHT_WORKER_SHIFT | state;
+}
 
-/* Puts a claimed one, which was admitted, on the inbox of `target`. */
-void pin_flight_post(struct pin_worker *target, struct pinion_request *request);
+static inline enum pin_flight_state pin_flight_state_of(uint32_t word)
+{
+	return (enum pin_flight_state)(word & PIN_FLIGHT_STATE_MASK);
+}
 
-/*
- * Any thread: 0, or -EALREADY. *out_must_post: the caller must put it on the
- * inbox of worker *out_index. `worker` is the calling one or NULL.
- */
-int pin_flight_cancel(struct pin_shared *shared, struct pin_worker *worker,
-	struct pinion_request *request, bool *out_must_post, uint32_t *out_index);
+static inline bool pin_flight_change(
+	struct pin_request *private, uint32_t word, enum pin_flight_state to)
+{
+	uint32_t expected = word;
 
-/* Whether `task` is a request's message rather than a task to be run. */
-bool pin_flight_is_message(const struct pinion_task *task);
+	return pin_cas_seq_cst_u32(&private->word, &expected,
+		(word & ~(uint32_t)PIN_FLIGHT_STATE_MASK) | to); /* [FLIGHT-1] */
+}
 
-/* On the worker, from its inbox: does what the message says. */
-void pin_flight_take(struct pin_worker *worker, struct pinion_task *task);
+/* On the worker whose it is. */
+static inline bool pin_flight_change_own(const struct pin_worker *worker,
+	struct pin_request *private, enum pin_flight_state from, enum pin_flight_state to)
+{
+	return pin_flight_change(private, pin_flight_word(worker, from), to);
+}
 
-/*
- * On the worker: submits what has gathered and takes in what is over; how much
- * that was.
- */
-uint32_t pin_flight_poll(struct pin_worker *worker);
+static inline void pin_flight_set(struct pin_request *private, uint32_t word)
+{
+	pin_store_release_u32(&private->word, word); /* [FLIGHT-1] */
+}
 
-/*
- * On `taker`, which has nothing to do: the same for the ring of `worker`, if
- * that one is stuck and its ring shared. What is over goes into the taker's
- * deque, or back to its worker's inbox. False: nothing was done.
- */
-bool pin_flight_relieve(struct pin_worker *worker, struct pin_worker *taker);
+static inline void pin_flight_list_init(struct pin_flight_link *list)
+{
+	list->next = list;
+	list->previous = list;
+}
 
-/* Submits what waits for room, in order, as far as there is some. */
-void pin_flight_resume(struct pin_worker *worker);
+static inline bool pin_flight_list_is_empty(const struct pin_flight_link *list)
+{
+	return list->next == list;
+}
 
-/* One whose deadline, on the worker's wheel, has come; in the ring's lock. */
-void pin_flight_expire(struct pin_worker *worker, struct pin_timer *timer);
+static inline void pin_flight_list_push(struct pin_flight_link *list, struct pin_flight_link *link)
+{
+	link->next = list;
+	link->previous = list->previous;
+	list->previous->next = link;
+	list->previous = link;
+}
 
-/* Asks for the end of all there is; nothing starts any more. */
-void pin_flight_stop(struct pin_worker *worker);
+static inline void pin_flight_list_remove(struct pin_flight_link *link)
+{
+	link->next->previous = link->previous;
+	link->previous->next = link->next;
+	link->next = NULL;
+}
 
 #endif

@@ -381,6 +381,8 @@ void pinion_runtime_counters(const struct pinion_runtime *runtime,
 		sum.cached_reads += pin_meter_read(&meter->cached_reads);
 		sum.dontcache_reads += pin_meter_read(&meter->dontcache_reads);
 		sum.evicted_reads += pin_meter_read(&meter->evicted_reads);
+		sum.files_registered += pin_meter_read(&meter->files_registered);
+		sum.plain_file_transfers += pin_meter_read(&meter->plain_file_transfers);
 		posted += pin_meter_read(&meter->requests_posted);
 	}
 	/* The gate counts what it admits, requests or not. */
@@ -414,6 +416,7 @@ void pinion_runtime_facts(
 		.page_bytes = PIN_HUGE_PAGE_BYTES,
 		.local_permille = UINT32_MAX,
 		.buffer_count = shared->config.buffer_count,
+		.file_slots = UINT32_MAX,
 		.doorbell = doorbell_name(shared->workers[0].ring.doorbell_kind),
 		.fallback_cause =
 			runtime->fallback_cause[0] != '\0' ? runtime->fallback_cause : NULL,
@@ -438,6 +441,9 @@ void pinion_runtime_facts(
 		facts.hugetlb_bytes += arena->page_kind == PIN_PAGES_HUGETLB ? arena->bytes : 0;
 		facts.arenas_unexamined += arena->has_unknown_pages ? 1 : 0;
 		facts.arenas_shared += worker->ring.registry == &shared->registry ? 1 : 0;
+		if (worker->files.slot_count < facts.file_slots) {
+			facts.file_slots = worker->files.slot_count;
+		}
 		if (page_bytes < facts.page_bytes) {
 			facts.page_bytes = page_bytes;
 		}

@@ -6,7 +6,11 @@
 #include "runtime/base/check.h"
 #include "runtime/core/assist.h"
 #include "runtime/core/fault.h"
-#include "runtime/core/flight.h"
+#include "runtime/core/files.h"
+#include "runtime/core/flight_cancel.h"
+#include "runtime/core/flight_end.h"
+#include "runtime/core/flight_message.h"
+#include "runtime/core/flight_start.h"
 #include "runtime/core/hooks.h"
 #include "runtime/core/lane.h"
 #include "runtime/core/park.h"
@@ -243,6 +247,11 @@ static void take_message(struct pin_worker *worker, struct pinion_task *task)
 		/* Whatever its result, also while the runtime stops. */
 		pin_wait_take(worker, task);
 		run_task(worker, task);
+	} else if (pin_files_is_message(task)) {
+		if (worker->is_searching) {
+			pin_search_succeed(worker);
+		}
+		pin_files_take(worker);
 	} else {
 		PIN_CHECK(pin_flight_is_message(task));
 		if (worker->is_searching) {

@@ -5,6 +5,7 @@
 #include "runtime/core/worker.h"
 #include "runtime/base/check.h"
 #include "runtime/core/fault.h"
+#include "runtime/core/files.h"
 #include "runtime/core/flight.h"
 #include "runtime/core/hooks.h"
 #include "runtime/core/provision.h"
@@ -128,7 +129,10 @@ static int start(struct pin_worker *worker)
 		return rc;
 	}
 	rc = start_ring(worker);
-	rc = rc < 0 ? rc : start_memory(worker);
+	if (rc == 0) {
+		pin_files_start(worker);
+		rc = start_memory(worker);
+	}
 	return rc < 0 ? rc : pin_hooks_start(worker);
 }
 
@@ -230,6 +234,7 @@ void *pin_worker_main(void *arg)
 		PIN_CHECK(pin_list_is_empty(&worker->ready));
 		PIN_CHECK(pin_deque_count(&worker->deque) == 0);
 	}
+	pin_files_end(worker);
 	pin_ring_retire(&worker->ring);
 	pin_overflow_end(&worker->overflow);
 	return NULL;

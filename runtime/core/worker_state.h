@@ -15,6 +15,7 @@
 #include "runtime/host/topology.h"
 #include "runtime/io/cached.h"
 #include "runtime/io/file.h"
+#include "runtime/io/file_table.h"
 #include "runtime/io/registry.h"
 #include "runtime/io/request.h"
 #include "runtime/io/ring.h"
@@ -148,10 +149,12 @@ struct pin_worker {
 	uint64_t sentry_ended_tasks; /* [own] the sentry's: at its last look */
 	struct pin_lifo lifo PIN_CACHE_ALIGNED;
 	struct pin_owned timers_lock;
-	struct pin_owned ring_lock;	      /* if `shares_ring`: relief.h */
-	struct pin_atomic_u32 gathered_count; /* [W:lock holder R:any] not submitted */
-	struct pin_atomic_u32 ring_is_open;   /* [W:owner R:any] set once */
-	struct pin_owned cancels;	      /* of requests in flight: core/flight.h */
+	struct pin_owned ring_lock;		/* if `shares_ring`: relief.h */
+	struct pin_atomic_u32 gathered_count;	/* [W:lock holder R:any] not submitted */
+	struct pin_atomic_u32 ring_is_open;	/* [W:owner R:any] set once */
+	struct pin_owned cancels;		/* of requests in flight: core/flight.h */
+	struct pin_atomic_u32 has_closed_files; /* [W:any R:owner] core/files.h */
+	struct pinion_task files_message;	/* in the inbox while that is set */
 	struct pin_atomic_u64 timer_ns; /* [W:lock holder R:any] when the first is due, a guess */
 	/* [W:owner R:any] */
 	struct pin_meter meter;
@@ -189,6 +192,7 @@ struct pin_worker {
 	bool has_timers; /* perhaps, on its wheel */
 	/* [own]; [lock:ring_lock] if `shares_ring` */
 	struct pin_ring ring;
+	struct pin_file_table files;
 	struct pin_flight_link flying;	/* requests from their start to their end */
 	struct pin_flight_link waiting; /* those that wait for room in the ring */
 	struct pin_timers deadlines;	/* of requests and waits; nobody else takes them */

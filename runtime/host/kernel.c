@@ -65,6 +65,16 @@ static bool probe_registered_ring(int fd)
 	return true;
 }
 
+static bool probe_registered_files(int fd)
+{
+	struct io_uring_rsrc_register slots = {.nr = 1, .flags = IORING_RSRC_REGISTER_SPARSE};
+	int32_t nothing = -1;
+	struct io_uring_rsrc_update update = {.data = (uint64_t)(uintptr_t)&nothing};
+
+	return ring_register(fd, IORING_REGISTER_FILES2, &slots, sizeof(slots)) == 0 &&
+		ring_register(fd, IORING_REGISTER_FILES_UPDATE, &update, 1) == 1;
+}
+
 static bool probe_opcode(int fd, uint8_t opcode)
 {
 	union {
@@ -165,6 +175,7 @@ static void probe_rings(struct pin_kernel *kernel)
 	kernel->has_no_iowait = (params.features & IORING_FEAT_NO_IOWAIT) != 0;
 	kernel->has_registered_ring = probe_registered_ring(fd);
 	kernel->has_op_openat = probe_opcode(fd, IORING_OP_OPENAT);
+	kernel->has_registered_files = probe_registered_files(fd);
 	kernel->has_registered_buffers = true; /* as old as rings */
 	kernel->has_clone_buffers = probe_clone_buffers(fd);
 	kernel->has_send_msg_ring = probe_send_msg_ring(fd, &params);

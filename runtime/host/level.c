@@ -20,6 +20,7 @@ static const struct {
 } flags[] = {
 	{PINION_IO_OPENAT, true, offsetof(struct pin_kernel, has_op_openat)},
 	{PINION_IO_REGISTERED_BUFFERS, true, offsetof(struct pin_kernel, has_registered_buffers)},
+	{PINION_IO_REGISTERED_FILES, true, offsetof(struct pin_kernel, has_registered_files)},
 	{PINION_IO_REGISTERED_RING, true, offsetof(struct pin_kernel, has_registered_ring)},
 	{PINION_IO_COOP_TASKRUN, true, offsetof(struct pin_kernel, has_coop_taskrun)},
 	{PINION_IO_SINGLE_ISSUER, true, offsetof(struct pin_kernel, has_single_issuer)},
@@ -40,7 +41,8 @@ enum {
 	SINCE_6_5 = SINCE_6_12 | PINION_IO_CACHESTAT,
 	SINCE_6_0 = SINCE_6_5 | PINION_IO_SINGLE_ISSUER | PINION_IO_DEFER_TASKRUN |
 		PINION_IO_STATX_DIOALIGN,
-	SINCE_5_18 = SINCE_6_0 | PINION_IO_REGISTERED_RING | PINION_IO_COOP_TASKRUN,
+	SINCE_5_18 = SINCE_6_0 | PINION_IO_REGISTERED_RING | PINION_IO_COOP_TASKRUN |
+		PINION_IO_REGISTERED_FILES,
 };
 
 static const struct {

@@ -6,6 +6,7 @@
 #include "runtime/base/check.h"
 #include "runtime/host/kernel.h"
 #include "runtime/host/longpath.h"
+#include "runtime/io/file_record.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -428,6 +429,13 @@ int pin_file_adopt_with(struct pinion_file *file, int fd, const struct pinion_fi
 	if (rc == 0 && options->direct == PINION_DIRECT_NEVER) {
 		file->flags &= ~(uint32_t)(PIN_FILE_EVICT | PIN_FILE_DONTCACHE);
 	}
+	/*
+	 * A ring lets go of it some time after its close. Of what was written
+	 * that would be felt: it could not be executed meanwhile.
+	 */
+	if (rc == 0 && !writes) {
+		file->private_ = (uint64_t)(uintptr_t)pin_file_record_create(&pin_host_linux);
+	}
 	return rc;
 }
 
@@ -539,6 +547,7 @@ int pinion_file_resize(struct pinion_file *file, uint64_t size_bytes)
 void pinion_file_close(struct pinion_file *file)
 {
 	if (file->fd >= 0) {
+		pin_file_forget(file);
 		close(file->fd);
 		file->fd = -1;
 	}

@@ -83,9 +83,11 @@ static void prepare_transfer(struct pin_ring *ring, struct io_uring_sqe *sqe,
 	uint8_t *bytes = request->bytes + done;
 	uint32_t length = (uint32_t)request->length_bytes - done;
 	int index = pin_ring_registered_index(ring, bytes, length);
+	int slot = pin_ring_file_slot(ring, request->file);
 
-	io_uring_prep_rw(index >= 0 ? fixed : opcode, sqe, request->file->fd, bytes, length,
-		request->offset_bytes + done);
+	io_uring_prep_rw(index >= 0 ? fixed : opcode, sqe, slot >= 0 ? slot : request->file->fd,
+		bytes, length, request->offset_bytes + done);
+	sqe->flags = slot >= 0 ? IOSQE_FIXED_FILE : 0;
 	sqe->ioprio = request->priority;
 	if (index >= 0) {
 		sqe->buf_index = (uint16_t)index;
@@ -376,6 +378,7 @@ static bool close_goes_on(struct pin_ring *ring, struct pinion_request *request,
 	}
 	if (*result != -ECANCELED) {
 		request->file->fd = -1;
+		pin_file_forget(request->file);
 	}
 	return false;
 }

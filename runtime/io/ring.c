@@ -298,6 +298,31 @@ uint32_t pin_ring_unsubmitted(const struct pin_ring *ring)
 	return ring->uring.sq.sqe_tail - io_uring_smp_load_acquire(ring->uring.sq.khead);
 }
 
+uint32_t pin_ring_submitted(const struct pin_ring *ring)
+{
+	return ring->is_fallback ? 0 : io_uring_smp_load_acquire(ring->uring.sq.khead);
+}
+
+int pin_ring_file_slot(struct pin_ring *ring, const struct pinion_file *file)
+{
+	const struct pin_file_record *record = pin_file_record_of(file);
+	uint32_t tail = ring->uring.sq.sqe_tail;
+	int slot;
+
+	if (ring->files == NULL) {
+		return -1;
+	}
+	slot = pin_file_table_find(ring->files, record, tail);
+	if (PIN_LIKELY(slot >= 0)) {
+		return slot;
+	}
+	pin_meter_add(&ring->meter->plain_file_transfers, 1);
+	if (pin_file_table_note(ring->files, file, pin_ring_submitted(ring))) {
+		pin_meter_add(&ring->meter->files_registered, 1);
+	}
+	return -1;
+}
+
 static struct io_uring_sqe *next_sqe(struct pin_ring *ring)
 {
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&ring->uring);

@@ -38,6 +38,7 @@
 #include "runtime/base/log.h"
 #include "runtime/host/host.h"
 #include "runtime/host/kernel.h"
+#include "runtime/io/file_table.h"
 #include "runtime/io/registry.h"
 #include "runtime/observe/meter.h"
 
@@ -85,6 +86,7 @@ struct pin_ring {
 	uint32_t home_region;		     /* the worker's own, looked at first */
 	struct pin_registry own_registry;    /* of one region */
 	struct pin_region own_region;
+	struct pin_file_table *files; /* NULL: no file is registered */
 	/* [own] */
 	struct io_uring uring;
 	uint32_t in_flight;
@@ -150,6 +152,17 @@ static inline uint32_t pin_ring_room(const struct pin_ring *ring)
 
 /* Entries that have gathered since the last enter. */
 uint32_t pin_ring_unsubmitted(const struct pin_ring *ring);
+
+/*
+ * Of all entries there ever were, how many the kernel has taken; modulo 2^32.
+ */
+uint32_t pin_ring_submitted(const struct pin_ring *ring);
+
+/*
+ * The slot in which the ring has registered that open file, for the entry that
+ * was handed out last; -1: it has not, and the descriptor is to be used.
+ */
+int pin_ring_file_slot(struct pin_ring *ring, const struct pinion_file *file);
 
 /*
  * Completions wait to be reaped. Any thread, while others use the ring: a guess

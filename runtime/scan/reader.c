@@ -4,7 +4,7 @@
  */
 #include "runtime/scan/reader.h"
 #include "runtime/base/check.h"
-#include "runtime/core/flight.h"
+#include "runtime/core/flight_start.h"
 
 #include <errno.h>
 #include <sys/stat.h>

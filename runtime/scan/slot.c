@@ -4,7 +4,7 @@
  */
 #include "runtime/scan/slot.h"
 #include "runtime/base/check.h"
-#include "runtime/core/flight.h"
+#include "runtime/core/flight_start.h"
 #include "runtime/host/longpath.h"
 #include "runtime/io/file.h"
 

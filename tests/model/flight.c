@@ -249,15 +249,15 @@ static const struct model_twin submit_twins[] = {
 };
 
 static const struct model_twin cancel_twins[] = {
-	{"a change is no single step", {MODEL_TORN, "change", NULL}},
+	{"a change is no single step", {MODEL_TORN, "pin_flight_change", NULL}},
 	{"the worker is not told", {MODEL_SKIP, "pinion_request_cancel", "pin_wake_worker"}},
 	{.name = NULL},
 };
 
 static const struct model_twin done_twins[] = {
-	{"a change is no single step", {MODEL_TORN, "change", NULL}},
+	{"a change is no single step", {MODEL_TORN, "pin_flight_change", NULL}},
 	{"the end is blind to a cancel", {MODEL_SKIP, "leave_flight", "pin_owned_enter"}},
-	{"a cancel is blind to the end", {MODEL_SKIP, "lock_cancels", "pin_owned_take"}},
+	{"a cancel is blind to the end", {MODEL_SKIP, "pin_flight_lock_cancels", "pin_owned_take"}},
 	{"their lock has no fence", {MODEL_DROP_FENCE, "model_fence_all", NULL}},
 	{.name = NULL},
 };
@@ -269,7 +269,7 @@ static const struct model_twin fenced_twins[] = {
 };
 
 static const struct model_twin torn_twins[] = {
-	{"a change is no single step", {MODEL_TORN, "change", NULL}},
+	{"a change is no single step", {MODEL_TORN, "pin_flight_change", NULL}},
 	{.name = NULL},
 };
 

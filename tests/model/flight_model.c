@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The real core/flight.c, with steps that a twin may leave out.
+ * The real core/flight*.c, with steps that a twin may leave out.
  */
 #include "runtime/core/flight.h"
 #include "runtime/base/check.h"
+#include "runtime/core/flight_cancel.h"
+#include "runtime/core/flight_end.h"
+#include "runtime/core/flight_message.h"
+#include "runtime/core/flight_start.h"
 #include "runtime/core/io.h"
 #include "runtime/core/relief.h"
 #include "runtime/core/search.h"
@@ -40,3 +44,7 @@
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_owned_take") || (pin_owned_take)(owned, host))
 
 #include "runtime/core/flight.c"
+#include "runtime/core/flight_cancel.c"
+#include "runtime/core/flight_end.c"
+#include "runtime/core/flight_message.c"
+#include "runtime/core/flight_start.c"

@@ -120,4 +120,5 @@ const struct pin_host pin_host_linux = {
 	.thread_join = model_thread_finish,
 	.thread_sleep_exactly = model_thread_sleep_exactly,
 	.thread_bind = model_thread_bind,
+	.ring_register = model_ring_register,
 };

@@ -35,6 +35,7 @@ void pin_kernel_probe(struct pin_kernel *kernel)
 	/* Of its rings the double asks nothing more. */
 	kernel->ring_features = IORING_FEAT_NODROP | IORING_FEAT_EXT_ARG;
 	kernel->has_op_openat = true;
+	kernel->has_registered_files = model_registers_files;
 }
 
 void pin_kernel_ring_hint(int error, char *out, size_t size)

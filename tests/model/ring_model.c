@@ -28,6 +28,7 @@ struct ring {
 	struct completion completions[QUEUE_MAX];
 	/* Gathered by the owner, not yet submitted. */
 	uint64_t gathered[QUEUE_MAX];
+	uint32_t submitted_count;
 	uint32_t gathered_count;
 	bool has_gathered_poll;
 	uint64_t gathered_cancels[QUEUE_MAX];
@@ -168,6 +169,7 @@ static void submit(struct ring *ring)
 		ring->pending[ring->pending_count] = ring->gathered[i];
 		ring->pending_count++;
 	}
+	ring->submitted_count += ring->gathered_count;
 	ring->gathered_count = 0;
 	if (ring->has_gathered_poll) {
 		ring->has_gathered_poll = false;
@@ -197,6 +199,7 @@ int pin_ring_init(struct pin_ring *ring, const struct pin_host *host, struct pin
 		.doorbell_kind = device.kind,
 		.enter_fd = (int)device.ring_count,
 		.is_initialised = true,
+		.uring.ring_fd = (int)device.ring_count,
 	};
 	device.ring_count++;
 	return 0;
@@ -223,6 +226,11 @@ uint32_t pin_ring_unsubmitted(const struct pin_ring *ring)
 	const struct ring *own = ring_of(ring);
 
 	return own->gathered_count + (own->has_gathered_poll ? 1 : 0) + own->gathered_cancel_count;
+}
+
+uint32_t pin_ring_submitted(const struct pin_ring *ring)
+{
+	return ring_of(ring)->submitted_count;
 }
 
 bool pin_ring_has_completions(const struct pin_ring *ring)

@@ -24,6 +24,16 @@ extern const char *model_lanes;
 extern uint32_t model_assist;
 extern uint32_t model_assist_reserve;
 
+/* Rings can register files: see files_model.c. */
+extern bool model_registers_files;
+int model_ring_register(int ring_fd, uint32_t opcode, const void *argument, uint32_t count);
+
+/* To be looked at as plain memory: how many slots of any ring hold it. */
+uint32_t model_file_slots(int fd);
+
+/* From then on no slot may be given up before so many entries are submitted. */
+void model_file_slots_keep(uint32_t entry_count);
+
 /* The host has no fence_all. */
 extern bool model_has_no_fence;
 

@@ -7,6 +7,10 @@
 #include "runtime/base/check.h"
 #include "runtime/core/fault.h"
 #include "runtime/core/flight.h"
+#include "runtime/core/flight_cancel.h"
+#include "runtime/core/flight_end.h"
+#include "runtime/core/flight_message.h"
+#include "runtime/core/flight_start.h"
 #include "runtime/core/io.h"
 #include "runtime/core/park.h"
 #include "runtime/core/relief.h"
@@ -71,6 +75,10 @@ static uint32_t pop_shared(struct pin_injector *injector, uint32_t share_count, 
 #define pin_meter_add(counter, amount) (pin_meter_add)(counter, counted(#counter, amount))
 
 #include "runtime/core/flight.c"
+#include "runtime/core/flight_cancel.c"
+#include "runtime/core/flight_end.c"
+#include "runtime/core/flight_message.c"
+#include "runtime/core/flight_start.c"
 
 #define pin_flight_take(...) \
 	(defect_strikes(DEFECT_MESSAGE_LOST, 8) ? (void)0 : pin_flight_take(__VA_ARGS__))

@@ -46,6 +46,7 @@ static struct pin_kernel newest(void)
 		.has_defer_taskrun = true,
 		.has_coop_taskrun = true,
 		.has_registered_ring = true,
+		.has_registered_files = true,
 		.has_send_msg_ring = true,
 		.has_clone_buffers = true,
 		.has_no_iowait = true,
@@ -164,9 +165,13 @@ static void check_without(void)
 	expect_number("auto", 0, read_at(PINION_IO_AUTO, PINION_IO_REGISTERED_BUFFERS, &facts));
 	expect_number("arenas registered", 0, facts.arenas_registered);
 	expect_number("but there are rings", 1, facts.uses_ring);
+	expect_number("auto", 0, read_at(PINION_IO_AUTO, PINION_IO_REGISTERED_FILES, &facts));
+	expect_number("slots for files", 0, facts.file_slots);
+	expect_number("and there are rings", 1, facts.uses_ring);
 	expect_number("auto", 0, read_at(PINION_IO_AUTO, PINION_IO_SINGLE_ISSUER, &facts));
 	expect_number("no deferring", 0, facts.ring_setup_flags & DEFER);
-	for (uint32_t bit = PINION_IO_REGISTERED_BUFFERS; bit <= PINION_IO_DONTCACHE; bit <<= 1) {
+	for (uint32_t bit = PINION_IO_REGISTERED_BUFFERS; bit <= PINION_IO_REGISTERED_FILES;
+		bit <<= 1) {
 		expect_number("one feature less", 0, read_at(PINION_IO_RING, bit, &facts));
 	}
 }

@@ -78,6 +78,7 @@ static void say_features(struct findings *findings, const struct pinion_machine 
 		{"send-msg-ring", machine->has_send_msg_ring},
 		{"no-iowait", machine->has_no_iowait},
 		{"dontcache", machine->has_dontcache},
+		{"registered-files", machine->has_registered_files},
 	};
 	struct output_text lists[2] = {{0}, {0}};
 

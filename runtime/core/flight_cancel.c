@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Ending requests early, one or many.
+ */
+#include "runtime/core/flight_cancel.h"
+#include "runtime/core/flight_end.h"
+#include "runtime/core/relief.h"
+
+#include <errno.h>
+
+/* By the worker itself, of one of its own; false: another was first. */
+static bool pin_flight_cancel_own(struct pin_worker *worker, struct pin_request *private)
+{
+	bool is_flying;
+
+	pin_owned_enter(&worker->cancels, worker->shared->host);
+	is_flying =
+		pin_load_relaxed_u32(&private->word) == pin_flight_word(worker, PIN_FLIGHT_FLYING);
+	if (is_flying) {
+		pin_flight_set(private, pin_flight_word(worker, PIN_FLIGHT_ENDING));
+	}
+	pin_owned_leave(&worker->cancels);
+	return is_flying;
+}
+
+/* By anyone else. */
+static bool cancel_other(struct pin_worker *owner, struct pin_request *private)
+{
+	bool is_flying;
+
+	pin_flight_lock_cancels(owner);
+	is_flying =
+		pin_load_relaxed_u32(&private->word) == pin_flight_word(owner, PIN_FLIGHT_FLYING);
+	if (is_flying) {
+		pin_flight_set(private, pin_flight_word(owner, PIN_FLIGHT_CANCELLED));
+	}
+	pin_owned_release(&owner->cancels);
+	return is_flying;
+}
+
+static int cancel(struct pin_shared *shared, struct pin_worker *worker,
+	struct pinion_request *request, bool *out_must_post, uint32_t *out_index)
+{
+	struct pin_request *private = pin_request_of(request);
+	uint32_t word = pin_load_acquire_u32(&private->word); /* [FLIGHT-1] */
+	uint32_t index;
+
+	*out_must_post = false;
+	if (request->op == PINION_OP_CANCEL) {
+		return -EALREADY;
+	}
+	if (pin_flight_state_of(word) == PIN_FLIGHT_POSTED) {
+		if (pin_flight_change(private, word, PIN_FLIGHT_CANCELLED)) {
+			return 0;
+		}
+		/* Its worker took it over, or it was cancelled. */
+		word = pin_load_acquire_u32(&private->word); /* [FLIGHT-1] */
+	}
+	index = word >> PIN_FLIGHT_WORKER_SHIFT;
+	if (pin_flight_state_of(word) != PIN_FLIGHT_FLYING || index >= shared->worker_count) {
+		return -EALREADY;
+	}
+	if (worker == &shared->workers[index]) {
+		if (!pin_flight_cancel_own(worker, private)) {
+			return -EALREADY;
+		}
+		pin_flight_abandon(worker, request, -ECANCELED);
+		return 0;
+	}
+	if (!cancel_other(&shared->workers[index], private)) {
+		return -EALREADY;
+	}
+	request->task.private_kind = PIN_TASK_REQUEST;
+	*out_must_post = true;
+	*out_index = index;
+	return 0;
+}
+
+int pin_flight_cancel(struct pin_shared *shared, struct pin_worker *worker,
+	struct pinion_request *request, bool *out_must_post, uint32_t *out_index)
+{
+	int rc;
+
+	if (worker == NULL) {
+		return cancel(shared, NULL, request, out_must_post, out_index);
+	}
+	/* Of its own, nobody may end it between the change and the rest. */
+	pin_relief_enter(worker);
+	rc = cancel(shared, worker, request, out_must_post, out_index);
+	pin_relief_leave(worker);
+	return rc;
+}
+
+static uint32_t abandon_list(
+	struct pin_worker *worker, struct pin_flight_link *list, const struct pinion_file *file)
+{
+	struct pin_flight_link *next;
+	uint32_t count = 0;
+
+	for (struct pin_flight_link *link = list->next; link != list; link = next) {
+		struct pin_request *private = PIN_CONTAINER_OF(link, struct pin_request, link);
+		struct pinion_request *request = pin_flight_request(private);
+
+		next = link->next;
+		if ((file == NULL || request->file == file) &&
+			pin_flight_cancel_own(worker, private)) {
+			pin_flight_abandon(worker, request, -ECANCELED);
+			count++;
+		}
+	}
+	return count;
+}
+
+uint32_t pin_flight_abandon_all(struct pin_worker *worker, const struct pinion_file *file)
+{
+	return abandon_list(worker, &worker->waiting, file) +
+		abandon_list(worker, &worker->flying, file);
+}
+
+void pin_flight_stop(struct pin_worker *worker)
+{
+	pin_relief_enter(worker);
+	worker->cancel_sent = true;
+	pin_flight_abandon_all(worker, NULL);
+	pin_relief_leave(worker);
+}

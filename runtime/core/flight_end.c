@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What becomes of a request that is over.
+ */
+#include "runtime/core/flight_end.h"
+#include "runtime/base/check.h"
+#include "runtime/core/io.h"
+#include "runtime/core/relief.h"
+#include "runtime/core/search.h"
+#include "runtime/core/sentry.h"
+#include "runtime/core/spawn.h"
+#include "runtime/core/wake.h"
+
+#include <errno.h>
+
+/* An open's task, when the descriptor is there: first looks at the file. */
+static int look_at_file(struct pinion_task *task)
+{
+	struct pinion_request *request = PIN_CONTAINER_OF(task, struct pinion_request, task);
+	struct pin_request *private = pin_request_of(request);
+	struct pinion_file_options options;
+
+	task->run = private->run;
+	PIN_CHECK(pin_file_options_accept(&options, request->options) == 0);
+	request->result =
+		pin_file_adopt_with(request->file, request->result, &options, private->devices);
+	return task->run(task);
+}
+
+static void count_end(struct pin_worker *worker, int32_t result)
+{
+	if (result == -ECANCELED) {
+		pin_meter_add(&worker->meter.requests_cancelled, 1);
+	} else if (result == -ETIME) {
+		pin_meter_add(&worker->meter.requests_timed_out, 1);
+	}
+}
+
+/* Of one that any worker may run, on whichever does. */
+static int run_landed(struct pinion_task *task)
+{
+	struct pinion_request *request = PIN_CONTAINER_OF(task, struct pinion_request, task);
+	struct pin_request *private = pin_request_of(request);
+
+	task->private_kind = PIN_TASK_PLAIN;
+	if (request->op == PINION_OP_OPEN && request->result >= 0) {
+		private->devices = &pin_worker_current()->devices;
+		return look_at_file(task);
+	}
+	task->run = private->run;
+	return task->run(task);
+}
+
+/*
+ * What uses memory that its worker gives out has to give it back there. Opening
+ * without a look is the scanner's, whose tasks take it that they stay.
+ */
+static inline bool may_move(const struct pin_worker *worker, const struct pinion_request *request)
+{
+	const struct pin_request *private = (const void *)request->private_;
+
+	return worker->shares_ring && !private->uses_own_buffer && request->op != PIN_OP_OPEN_PLAIN;
+}
+
+/* To a queue that others steal from. */
+static void hand_to_any(struct pin_worker *taker, struct pinion_request *request)
+{
+	pin_request_of(request)->run = request->task.run;
+	request->task.run = run_landed;
+	request->task.private_kind = PIN_TASK_LANDED;
+	pin_sentry_note_kept(taker);
+	pin_spawn_enqueue(taker, pin_task_link(&request->task));
+}
+
+/* Home: to a worker that is busy, from the one that relieves it. */
+static void hand_back(
+	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request)
+{
+	request->task.private_kind = PIN_TASK_LANDED;
+	pin_inbox_push(&worker->inbox, pin_task_link(&request->task));
+	pin_wake_worker(worker, taker);
+}
+
+static PIN_INLINE void hand_over(
+	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request)
+{
+	struct pin_request *private = pin_request_of(request);
+
+	pin_meter_add(&worker->meter.requests_completed, 1);
+	if (PIN_UNLIKELY(may_move(worker, request))) {
+		pin_meter_add(&taker->meter.tasks_stolen, taker != worker);
+		hand_to_any(taker, request);
+		return;
+	}
+	if (request->op == PINION_OP_OPEN && request->result >= 0) {
+		private->run = request->task.run;
+		private->devices = &worker->devices;
+		request->task.run = look_at_file;
+	}
+	if (PIN_UNLIKELY(taker != worker)) {
+		hand_back(worker, taker, request);
+		return;
+	}
+	pin_list_push(&worker->ready, pin_task_link(&request->task));
+}
+
+void pin_flight_hand_over(
+	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request)
+{
+	hand_over(worker, taker, request);
+}
+
+static PIN_INLINE bool leave_locked(struct pin_request *private)
+{
+	enum pin_flight_state state = pin_flight_state_of(pin_load_relaxed_u32(&private->word));
+
+	if (PIN_UNLIKELY(state == PIN_FLIGHT_CANCELLED)) {
+		return false;
+	}
+	PIN_CHECK(state == PIN_FLIGHT_FLYING || state == PIN_FLIGHT_ENDING);
+	pin_flight_set(private, PIN_FLIGHT_IDLE);
+	return true;
+}
+
+/*
+ * Makes it the caller's again; false while a cancel of it is under way. On
+ * `taker`, which has the ring's lock if it is not the worker.
+ */
+static PIN_INLINE bool leave_flight(
+	struct pin_worker *worker, struct pin_worker *taker, struct pin_request *private)
+{
+	bool has_left;
+
+	if (PIN_LIKELY(taker == worker)) {
+		pin_owned_enter(&worker->cancels, worker->shared->host);
+		has_left = leave_locked(private);
+		pin_owned_leave(&worker->cancels);
+	} else {
+		pin_flight_lock_cancels(worker);
+		has_left = leave_locked(private);
+		pin_owned_release(&worker->cancels);
+	}
+	return has_left;
+}
+
+static PIN_INLINE void end(
+	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request)
+{
+	struct pin_request *private = pin_request_of(request);
+
+	if (private->lent != NULL) {
+		pin_pool_unlend(private->lent);
+		private->lent = NULL;
+	}
+	pin_flight_list_remove(&private->link);
+	if (PIN_UNLIKELY(request->deadline_ns != 0)) {
+		/* No longer armed if it was the deadline that came. */
+		pin_timers_cancel(&worker->deadlines, &private->deadline);
+	}
+	if (PIN_UNLIKELY(request->result < 0)) {
+		count_end(worker, request->result);
+	}
+	if (PIN_LIKELY(leave_flight(worker, taker, private))) {
+		hand_over(worker, taker, request);
+	} else {
+		private->has_ended = true;
+	}
+}
+
+void pin_flight_end(
+	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request)
+{
+	end(worker, taker, request);
+}
+
+void pin_flight_end_with(struct pin_worker *worker, struct pinion_request *request, int32_t result)
+{
+	request->result = result;
+	pin_flight_end(worker, worker, request);
+}
+
+void pin_flight_abandon(struct pin_worker *worker, struct pinion_request *request, int32_t error)
+{
+	struct pin_request *private = pin_request_of(request);
+
+	if (private->ended_by != 0) {
+		return;
+	}
+	private->ended_by = error;
+	if (private->is_waiting || request->op == PINION_OP_TIMEOUT) {
+		pin_flight_end_with(worker, request, error);
+	} else {
+		pin_request_abandon(&worker->ring, request);
+	}
+}
+
+struct landing {
+	struct pin_worker *worker; /* whose ring it is */
+	struct pin_worker *taker;  /* who reaps it */
+};
+
+static void land(void *arg, uint64_t user_data, int32_t result)
+{
+	const struct landing *landing = arg;
+	struct pinion_request *request =
+		pin_request_complete(&landing->worker->ring, user_data, result);
+
+	if (request != NULL) {
+		end(landing->worker, landing->taker, request);
+	}
+}
+
+uint32_t pin_flight_poll(struct pin_worker *worker)
+{
+	struct landing landing = {.worker = worker, .taker = worker};
+	uint32_t count;
+
+	pin_relief_enter(worker);
+	count = pin_ring_poll(&worker->ring, land, &landing);
+	pin_relief_leave(worker);
+	return count;
+}
+
+bool pin_flight_relieve(struct pin_worker *worker, struct pin_worker *taker)
+{
+	struct landing landing = {.worker = worker, .taker = taker};
+	uint32_t count;
+
+	if (!pin_relief_is_wanted(worker) || pin_parker_is_parked(&worker->parker) ||
+		!pin_search_is_stuck(worker) || !pin_relief_take(worker)) {
+		return false;
+	}
+	count = pin_ring_poll(&worker->ring, land, &landing);
+	pin_relief_release(worker);
+	pin_meter_add(&taker->meter.steals, count > 0);
+	return true;
+}
+
+void pin_flight_expire(struct pin_worker *worker, struct pin_timer *timer)
+{
+	struct pin_request *private = PIN_CONTAINER_OF(timer, struct pin_request, deadline);
+
+	pin_flight_abandon(worker, pin_flight_request(private), -ETIME);
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the messages of requests have their worker do.
+ */
+#include "runtime/core/flight_message.h"
+#include "runtime/base/check.h"
+#include "runtime/core/flight_cancel.h"
+#include "runtime/core/flight_end.h"
+#include "runtime/core/flight_start.h"
+#include "runtime/core/relief.h"
+#include "runtime/core/wake.h"
+
+#include <errno.h>
+
+static void visit(struct pin_worker *worker, struct pinion_request *request)
+{
+	struct pin_request *private = pin_request_of(request);
+	struct pin_shared *shared = worker->shared;
+	struct pin_worker *next = &shared->workers[(worker->index + 1) % shared->worker_count];
+
+	request->result += (int32_t)pin_flight_abandon_all(worker, request->file);
+	private->hops_left--;
+	if (private->hops_left > 0) {
+		pin_flight_set(private, pin_flight_word(next, PIN_FLIGHT_POSTED));
+		pin_inbox_push(&next->inbox, pin_task_link(&request->task));
+		pin_wake_worker(next, worker);
+		return;
+	}
+	request->task.private_kind = PIN_TASK_PLAIN;
+	pin_flight_set(private, PIN_FLIGHT_IDLE);
+	pin_flight_hand_over(worker, worker, request);
+}
+
+static void take_over(struct pin_worker *worker, struct pinion_request *request)
+{
+	struct pin_request *private = pin_request_of(request);
+
+	request->task.private_kind = PIN_TASK_PLAIN;
+	if (pin_flight_change_own(worker, private, PIN_FLIGHT_POSTED, PIN_FLIGHT_FLYING)) {
+		pin_flight_begin(worker, request);
+		return;
+	}
+	/* Cancelled on its way here. */
+	PIN_CHECK(pin_flight_change_own(worker, private, PIN_FLIGHT_CANCELLED, PIN_FLIGHT_ENDING));
+	pin_flight_lend(worker, request);
+	pin_flight_list_push(&worker->flying, &private->link);
+	pin_flight_end_with(worker, request, -ECANCELED);
+}
+
+static void take(struct pin_worker *worker, struct pinion_task *task)
+{
+	struct pinion_request *request = PIN_CONTAINER_OF(task, struct pinion_request, task);
+	struct pin_request *private = pin_request_of(request);
+
+	if (private->is_from_outside) {
+		private->is_from_outside = false;
+		pin_meter_add(&worker->meter.requests_posted, 1);
+	}
+	if (request->op == PINION_OP_CANCEL) {
+		visit(worker, request);
+		return;
+	}
+	if (private->link.next == NULL && !private->has_ended) {
+		take_over(worker, request);
+		return;
+	}
+	task->private_kind = PIN_TASK_PLAIN;
+	PIN_CHECK(pin_flight_change_own(worker, private, PIN_FLIGHT_CANCELLED, PIN_FLIGHT_ENDING));
+	if (private->has_ended) {
+		private->has_ended = false;
+		pin_flight_set(private, PIN_FLIGHT_IDLE);
+		pin_flight_hand_over(worker, worker, request);
+	} else {
+		pin_flight_abandon(worker, request, -ECANCELED);
+	}
+}
+
+void pin_flight_take(struct pin_worker *worker, struct pinion_task *task)
+{
+	pin_relief_enter(worker);
+	take(worker, task);
+	pin_relief_leave(worker);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Messages of requests: what reaches a worker in its inbox, a request that was
+ * submitted elsewhere, one to be cancelled, or a cancel of many on its way
+ * through all workers. See flight.h.
+ */
+#ifndef PIN_CORE_FLIGHT_MESSAGE_H
+#define PIN_CORE_FLIGHT_MESSAGE_H
+
+#include "runtime/core/flight.h"
+
+/* Whether `task` is a request's message rather than a task to be run. */
+static inline bool pin_flight_is_message(const struct pinion_task *task)
+{
+	return task->private_kind == PIN_TASK_REQUEST;
+}
+
+/* On the worker, from its inbox: does what the message says. */
+void pin_flight_take(struct pin_worker *worker, struct pinion_task *task);
+
+#endif

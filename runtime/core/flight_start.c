@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From the caller's hands into the ring, or into the line before it.
+ */
+#include "runtime/core/flight_start.h"
+#include "runtime/base/check.h"
+#include "runtime/core/flight_end.h"
+#include "runtime/core/io.h"
+#include "runtime/core/relief.h"
+#include "runtime/core/sentry.h"
+
+#include <errno.h>
+
+static PIN_INLINE void lend(struct pin_worker *worker, struct pinion_request *request)
+{
+	struct pin_request *private = pin_request_of(request);
+
+	private->lent =
+		pin_request_moves_bytes(request) ? pin_worker_lend(worker, request->bytes) : NULL;
+	if (PIN_UNLIKELY(worker->shares_ring)) {
+		private->uses_own_buffer = pin_worker_owns_entry(worker, private->lent);
+	}
+}
+
+void pin_flight_lend(struct pin_worker *worker, struct pinion_request *request)
+{
+	lend(worker, request);
+}
+
+static PIN_INLINE void begin(struct pin_worker *worker, struct pinion_request *request)
+{
+	struct pin_request *private = pin_request_of(request);
+	bool is_in_time = true;
+
+	lend(worker, request);
+	private->is_waiting = false;
+	private->ended_by = 0;
+	request->done_bytes = 0;
+	if (PIN_UNLIKELY(request->deadline_ns != 0)) {
+		is_in_time = request->deadline_ns > worker->shared->host->now_ns();
+		if (is_in_time) {
+			pin_timers_insert(
+				&worker->deadlines, &private->deadline, request->deadline_ns);
+		}
+	}
+	if (PIN_UNLIKELY(!is_in_time || worker->cancel_sent)) {
+		pin_flight_list_push(&worker->flying, &private->link);
+		pin_flight_end_with(worker, request, is_in_time ? -ECANCELED : -ETIME);
+	} else if (PIN_UNLIKELY(pin_request_is_plain(request))) {
+		pin_flight_list_push(&worker->flying, &private->link);
+		pin_request_carry_out(&worker->ring, request);
+		pin_flight_end(worker, worker, request);
+	} else if (pin_cached_is_worth_it(&worker->cached, request) &&
+		pin_cached_read(&worker->cached, &worker->meter, request)) {
+		pin_flight_list_push(&worker->flying, &private->link);
+		pin_flight_end(worker, worker, request);
+	} else if (PIN_UNLIKELY(request->op == PINION_OP_TIMEOUT) ||
+		pin_request_submit(&worker->ring, request)) {
+		pin_flight_list_push(&worker->flying, &private->link);
+	} else {
+		private->is_waiting = true;
+		pin_flight_list_push(&worker->waiting, &private->link);
+	}
+}
+
+void pin_flight_begin(struct pin_worker *worker, struct pinion_request *request)
+{
+	begin(worker, request);
+}
+
+static inline int check(const struct pinion_request *request)
+{
+	const struct pin_request *private = (const void *)request->private_;
+	int rc = pin_request_check(request);
+
+	if (PIN_UNLIKELY(rc == 0 &&
+		    pin_flight_state_of(pin_load_acquire_u32(&private->word)) != PIN_FLIGHT_IDLE)) {
+		rc = -EBUSY;
+	}
+	return rc;
+}
+
+/* To the end of what this worker was sent, behind all that came before. */
+static void post_to_self(struct pin_worker *worker, struct pinion_request *request)
+{
+	pin_inbox_take(&worker->inbox, &worker->posted);
+	request->task.private_kind = PIN_TASK_REQUEST;
+	pin_flight_set(pin_request_of(request), pin_flight_word(worker, PIN_FLIGHT_POSTED));
+	pin_list_push(&worker->posted, pin_task_link(&request->task));
+}
+
+static PIN_INLINE void submit_one(struct pin_worker *worker, struct pinion_request *request)
+{
+	struct pin_request *private = pin_request_of(request);
+
+	pin_meter_add(&worker->meter.requests_submitted, 1);
+	if (PIN_UNLIKELY(request->op == PINION_OP_CANCEL)) {
+		private->hops_left = worker->shared->worker_count;
+		request->result = 0;
+		post_to_self(worker, request);
+		return;
+	}
+	pin_flight_set(private, pin_flight_word(worker, PIN_FLIGHT_FLYING));
+	begin(worker, request);
+}
+
+static bool needs_entry(const struct pinion_request *request)
+{
+	return request->op != PINION_OP_TIMEOUT && request->op != PINION_OP_CANCEL;
+}
+
+/* Who waits comes first: others could take each credit before it. */
+static bool has_room(
+	const struct pin_worker *worker, struct pinion_request *const *requests, uint32_t count)
+{
+	uint32_t entries = 0;
+
+	if (PIN_LIKELY(pin_ring_room(&worker->ring) >= count &&
+		    pin_flight_list_is_empty(&worker->waiting))) {
+		return true;
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		entries += needs_entry(requests[i]) ? 1 : 0;
+	}
+	return entries == 0 ||
+		(entries <= pin_ring_room(&worker->ring) &&
+			pin_flight_list_is_empty(&worker->waiting));
+}
+
+int pin_worker_submit_one(struct pin_worker *worker, struct pinion_request *request)
+{
+	bool is_taken;
+	int rc;
+
+	if (PIN_UNLIKELY(pin_shared_is_stopping(worker->shared))) {
+		return -ESHUTDOWN;
+	}
+	rc = check(request);
+	if (PIN_UNLIKELY(rc < 0)) {
+		return rc;
+	}
+	if (PIN_UNLIKELY(worker->shares_ring)) {
+		pin_sentry_note_kept(worker);
+	}
+	pin_relief_enter(worker);
+	is_taken = has_room(worker, &request, 1);
+	if (PIN_LIKELY(is_taken)) {
+		submit_one(worker, request);
+	}
+	pin_relief_leave(worker);
+	return PIN_LIKELY(is_taken) ? 0 : -EAGAIN;
+}
+
+int pin_worker_submit(
+	struct pin_worker *worker, struct pinion_request *const *requests, uint32_t count)
+{
+	bool is_taken;
+
+	if (PIN_UNLIKELY(pin_shared_is_stopping(worker->shared))) {
+		return -ESHUTDOWN;
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		int rc = check(requests[i]);
+
+		if (PIN_UNLIKELY(rc < 0)) {
+			return rc;
+		}
+	}
+	if (PIN_UNLIKELY(worker->shares_ring)) {
+		pin_sentry_note_kept(worker);
+	}
+	pin_relief_enter(worker);
+	is_taken = has_room(worker, requests, count);
+	for (uint32_t i = 0; i < count && is_taken; i++) {
+		submit_one(worker, requests[i]);
+	}
+	pin_relief_leave(worker);
+	return is_taken ? 0 : -EAGAIN;
+}
+
+int pin_flight_claim(struct pinion_request *const *requests, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		int rc = check(requests[i]);
+
+		if (rc < 0) {
+			return rc;
+		}
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		requests[i]->task.private_kind = PIN_TASK_REQUEST;
+	}
+	return 0;
+}
+
+void pin_flight_disclaim(struct pinion_request *const *requests, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		requests[i]->task.private_kind = PIN_TASK_PLAIN;
+	}
+}
+
+void pin_flight_post(struct pin_worker *target, struct pinion_request *request)
+{
+	struct pin_request *private = pin_request_of(request);
+
+	private->is_from_outside = true;
+	private->hops_left = target->shared->worker_count;
+	request->result = 0;
+	pin_flight_set(private, pin_flight_word(target, PIN_FLIGHT_POSTED));
+	pin_inbox_push(&target->inbox, pin_task_link(&request->task));
+}
+
+static void resume(struct pin_worker *worker)
+{
+	while (!pin_flight_list_is_empty(&worker->waiting)) {
+		struct pin_request *private =
+			PIN_CONTAINER_OF(worker->waiting.next, struct pin_request, link);
+
+		if (!pin_request_submit(&worker->ring, pin_flight_request(private))) {
+			return;
+		}
+		private->is_waiting = false;
+		pin_flight_list_remove(&private->link);
+		pin_flight_list_push(&worker->flying, &private->link);
+	}
+}
+
+void pin_flight_resume(struct pin_worker *worker)
+{
+	/* Only its own thread changes that list. */
+	if (PIN_UNLIKELY(!pin_flight_list_is_empty(&worker->waiting))) {
+		pin_relief_enter(worker);
+		resume(worker);
+		pin_relief_leave(worker);
+	}
+}

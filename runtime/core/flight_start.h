@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The start of requests: checking them, and handing them to the ring or putting
+ * them in the line of those that wait for room in it. See flight.h.
+ */
+#ifndef PIN_CORE_FLIGHT_START_H
+#define PIN_CORE_FLIGHT_START_H
+
+#include "runtime/core/flight.h"
+
+/* On the worker: starts a request. Errors as pinion_request_submit(). */
+int pin_worker_submit_one(struct pin_worker *worker, struct pinion_request *request);
+
+/* The same for `count` of them, all or none. */
+int pin_worker_submit(
+	struct pin_worker *worker, struct pinion_request *const *requests, uint32_t count);
+
+/*
+ * Elsewhere: 0 if all can be submitted, and then they are the library's. Takes
+ * back what it did if one cannot.
+ */
+int pin_flight_claim(struct pinion_request *const *requests, uint32_t count);
+void pin_flight_disclaim(struct pinion_request *const *requests, uint32_t count);
+
+/* Puts a claimed one, which was admitted, on the inbox of `target`. */
+void pin_flight_post(struct pin_worker *target, struct pinion_request *request);
+
+/* Submits what waits for room, in order, as far as there is some. */
+void pin_flight_resume(struct pin_worker *worker);
+
+/* Begins one that is FLYING, and in no list yet; in the ring's lock. */
+void pin_flight_begin(struct pin_worker *worker, struct pinion_request *request);
+
+/* From here to its landing it is the kernel's. */
+void pin_flight_lend(struct pin_worker *worker, struct pinion_request *request);
+
+#endif

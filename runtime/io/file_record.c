@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Who holds an open file, and its end.
+ */
+#include "runtime/io/file_record.h"
+#include "runtime/base/check.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+struct pin_file_record *pin_file_record_create(const struct pin_host *host)
+{
+	struct pin_file_record *record = malloc(sizeof(*record));
+
+	if (record != NULL) {
+		*record = (struct pin_file_record){.host = host, .process = getpid()};
+	}
+	return record;
+}
+
+void pin_file_record_close(struct pin_file_record *record)
+{
+	bool is_last;
+
+	if (record == NULL) {
+		return;
+	}
+	if (record->process != getpid()) {
+		/* The lock may have been held when this child was made. */
+		free(record);
+		return;
+	}
+	pin_lock_acquire(&record->lock, record->host);
+	PIN_CHECK(pin_load_relaxed_u32(&record->is_closed) == 0);
+	pin_store_release_u32(&record->is_closed, 1); /* [RECORD-1] */
+	is_last = record->holders == NULL;
+	for (struct pin_file_holder *holder = record->holders; holder != NULL;
+		holder = holder->next) {
+		holder->tell(holder->arg);
+	}
+	pin_lock_release(&record->lock, record->host);
+	if (is_last) {
+		free(record);
+	}
+}
+
+bool pin_file_record_hold(struct pin_file_record *record, struct pin_file_holder *holder)
+{
+	bool is_open;
+
+	PIN_CHECK(holder->tell != NULL);
+	pin_lock_acquire(&record->lock, record->host);
+	is_open = pin_load_relaxed_u32(&record->is_closed) == 0;
+	if (is_open) {
+		holder->previous = NULL;
+		holder->next = record->holders;
+		if (holder->next != NULL) {
+			holder->next->previous = holder;
+		}
+		record->holders = holder;
+	}
+	pin_lock_release(&record->lock, record->host);
+	return is_open;
+}
+
+void pin_file_record_leave(struct pin_file_record *record, struct pin_file_holder *holder)
+{
+	bool is_last;
+
+	pin_lock_acquire(&record->lock, record->host);
+	if (holder->next != NULL) {
+		holder->next->previous = holder->previous;
+	}
+	if (holder->previous != NULL) {
+		holder->previous->next = holder->next;
+	} else {
+		PIN_CHECK(record->holders == holder);
+		record->holders = holder->next;
+	}
+	is_last = pin_load_relaxed_u32(&record->is_closed) != 0 && record->holders == NULL;
+	pin_lock_release(&record->lock, record->host);
+	if (is_last) {
+		free(record);
+	}
+}
