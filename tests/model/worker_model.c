@@ -10,7 +10,10 @@
 #include "runtime/core/flight.h"
 #include "runtime/core/io.h"
 #include "runtime/core/park.h"
+#include "runtime/core/poll.h"
+#include "runtime/core/poll_lanes.h"
 #include "runtime/core/relief.h"
+#include "runtime/core/run.h"
 #include "runtime/core/search.h"
 #include "runtime/core/sentry.h"
 #include "runtime/core/spawn.h"
@@ -88,8 +91,12 @@ static void recover(struct pin_worker *worker, const char *site)
 			? (void)((worker)->landing = PIN_LANDING_RETURNED) \
 			: recover(worker, __func__))
 
+#include "runtime/core/due.c"
 #include "runtime/core/io.c"
 #include "runtime/core/park.c"
+#include "runtime/core/poll.c"
+#include "runtime/core/poll_lanes.c"
+#include "runtime/core/run.c"
 #include "runtime/core/spawn.c"
 #include "runtime/core/step.c"
 #include "runtime/core/worker.c"

@@ -9,7 +9,10 @@
 #include "runtime/core/flight.h"
 #include "runtime/core/io.h"
 #include "runtime/core/park.h"
+#include "runtime/core/poll.h"
+#include "runtime/core/poll_lanes.h"
 #include "runtime/core/relief.h"
+#include "runtime/core/run.h"
 #include "runtime/core/search.h"
 #include "runtime/core/sentry.h"
 #include "runtime/core/spawn.h"
@@ -79,9 +82,13 @@ static uint32_t pop_shared(struct pin_injector *injector, uint32_t share_count, 
 			? PIN_NO_DEADLINE \
 			: pin_timers_next_ns(wheel))
 
+#include "runtime/core/due.c"
 #include "runtime/core/fault.c"
 #include "runtime/core/io.c"
 #include "runtime/core/park.c"
+#include "runtime/core/poll.c"
+#include "runtime/core/poll_lanes.c"
+#include "runtime/core/run.c"
 #include "runtime/core/spawn.c"
 #include "runtime/core/step.c"
 #include "runtime/core/wake.c"
