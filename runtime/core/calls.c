@@ -338,7 +338,7 @@ int pin_runtime_wait(const struct pinion_runtime *runtime, struct pin_waiters *w
 
 /* ---- requests ---- */
 
-/* All in the inbox of one worker, in order. */
+/* All offered to one worker, in order. */
 static int submit_outside(
 	struct pin_shared *shared, struct pinion_request *const *requests, uint32_t count)
 {
@@ -353,10 +353,7 @@ static int submit_outside(
 		pin_flight_disclaim(requests, count);
 		return -ESHUTDOWN;
 	}
-	for (uint32_t i = 0; i < count; i++) {
-		pin_flight_post(target, requests[i]);
-	}
-	pin_wake_worker(target, NULL);
+	pin_flight_post(target, requests, count);
 	return 0;
 }
 

@@ -5,6 +5,7 @@
 #include "runtime/core/flight.h"
 #include "runtime/base/check.h"
 #include "runtime/core/io.h"
+#include "runtime/core/offers.h"
 #include "runtime/core/relief.h"
 #include "runtime/core/search.h"
 #include "runtime/core/sentry.h"
@@ -44,19 +45,24 @@ static enum flight_state state_of(uint32_t word)
 	return (enum flight_state)(word & STATE_MASK);
 }
 
-static bool change(struct pin_request *private, uint32_t word, enum flight_state to)
+static bool change(struct pin_request *private, uint32_t word, uint32_t to)
 {
-	uint32_t expected = word;
-
-	return pin_cas_seq_cst_u32(
-		&private->word, &expected, (word & ~(uint32_t)STATE_MASK) | to); /* [FLIGHT-1] */
+	return pin_cas_seq_cst_u32(&private->word, &word, to); /* [FLIGHT-1] */
 }
 
-/* On the worker whose it is. */
+/* By who cancels, wherever it is. */
+static bool change_to_cancelled(struct pin_request *private, uint32_t word)
+{
+	return change(private, word, (word & ~(uint32_t)STATE_MASK) | FLIGHT_CANCELLED);
+}
+
+/* By the worker that has its message, whoever it was sent to. */
 static bool change_own(const struct pin_worker *worker, struct pin_request *private,
 	enum flight_state from, enum flight_state to)
 {
-	return change(private, word_of(worker, from), to);
+	uint32_t word = pin_load_acquire_u32(&private->word); /* [FLIGHT-1] */
+
+	return state_of(word) == from && change(private, word, word_of(worker, to));
 }
 
 static void set(struct pin_request *private, uint32_t word)
@@ -460,6 +466,7 @@ static void submit_one(struct pin_worker *worker, struct pinion_request *request
 	if (PIN_UNLIKELY(request->op == PINION_OP_CANCEL)) {
 		private->hops_left = worker->shared->worker_count;
 		request->result = 0;
+		pin_offers_hold(worker->shared);
 		post_to_self(worker, request);
 		return;
 	}
@@ -563,15 +570,41 @@ void pin_flight_disclaim(struct pinion_request *const *requests, uint32_t count)
 	}
 }
 
-void pin_flight_post(struct pin_worker *target, struct pinion_request *request)
+static void post_cancel(struct pin_worker *target, struct pinion_request *request)
 {
-	struct pin_request *private = pin_request_of(request);
-
-	private->is_from_outside = true;
-	private->hops_left = target->shared->worker_count;
+	pin_request_of(request)->hops_left = target->shared->worker_count;
 	request->result = 0;
-	set(private, word_of(target, FLIGHT_POSTED));
+	pin_offers_hold(target->shared);
 	pin_inbox_push(&target->inbox, pin_task_link(&request->task));
+	pin_wake_worker(target, NULL);
+}
+
+static void offer(struct pin_worker *target, struct pin_list *list)
+{
+	if (!pin_list_is_empty(list)) {
+		pin_offers_push(target, list);
+	}
+}
+
+void pin_flight_post(
+	struct pin_worker *target, struct pinion_request *const *requests, uint32_t count)
+{
+	struct pin_list list = {0};
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct pin_request *private = pin_request_of(requests[i]);
+
+		private->is_from_outside = true;
+		set(private, word_of(target, FLIGHT_POSTED));
+		if (requests[i]->op != PINION_OP_CANCEL) {
+			pin_list_push(&list, pin_task_link(&requests[i]->task));
+			continue;
+		}
+		/* Behind all that came before. */
+		offer(target, &list);
+		post_cancel(target, requests[i]);
+	}
+	offer(target, &list);
 }
 
 static int cancel(struct pin_shared *shared, struct pin_worker *worker,
@@ -586,7 +619,7 @@ static int cancel(struct pin_shared *shared, struct pin_worker *worker,
 		return -EALREADY;
 	}
 	if (state_of(word) == FLIGHT_POSTED) {
-		if (change(private, word, FLIGHT_CANCELLED)) {
+		if (change_to_cancelled(private, word)) {
 			return 0;
 		}
 		/* Its worker took it over, or it was cancelled. */
@@ -632,6 +665,46 @@ bool pin_flight_is_message(const struct pinion_task *task)
 	return task->private_kind == PIN_TASK_REQUEST;
 }
 
+/* ---- what was posted ---- */
+
+static void note_posted(struct pin_worker *worker, struct pin_request *private)
+{
+	if (private->is_from_outside) {
+		private->is_from_outside = false;
+		pin_meter_add(&worker->meter.requests_posted, 1);
+	}
+}
+
+static void take_over(struct pin_worker *worker, struct pinion_request *request)
+{
+	struct pin_request *private = pin_request_of(request);
+
+	request->task.private_kind = PIN_TASK_PLAIN;
+	if (change_own(worker, private, FLIGHT_POSTED, FLIGHT_FLYING)) {
+		begin(worker, request);
+		return;
+	}
+	/* Cancelled on its way here. */
+	PIN_CHECK(change_own(worker, private, FLIGHT_CANCELLED, FLIGHT_ENDING));
+	lend(worker, request);
+	list_push(&worker->flying, &private->link);
+	end_with(worker, request, -ECANCELED);
+}
+
+static void take_offer(struct pin_worker *worker, struct pinion_request *request)
+{
+	note_posted(worker, pin_request_of(request));
+	take_over(worker, request);
+}
+
+static struct pinion_request *offered(struct pin_worker *worker)
+{
+	struct pin_link *link = pin_offers_pop(worker);
+
+	return link == NULL ? NULL
+			    : PIN_CONTAINER_OF(pin_task_of(link), struct pinion_request, task);
+}
+
 /* ---- a cancel of many ---- */
 
 static uint32_t abandon_list(
@@ -659,12 +732,23 @@ static uint32_t abandon_all(struct pin_worker *worker, const struct pinion_file 
 		abandon_list(worker, &worker->flying, file);
 }
 
+/* All of them. */
+static void take_offers(struct pin_worker *worker)
+{
+	struct pinion_request *request;
+
+	while ((request = offered(worker)) != NULL) {
+		take_offer(worker, request);
+	}
+}
+
 static void visit(struct pin_worker *worker, struct pinion_request *request)
 {
 	struct pin_request *private = pin_request_of(request);
 	struct pin_shared *shared = worker->shared;
 	struct pin_worker *next = &shared->workers[(worker->index + 1) % shared->worker_count];
 
+	take_offers(worker);
 	request->result += (int32_t)abandon_all(worker, request->file);
 	private->hops_left--;
 	if (private->hops_left > 0) {
@@ -673,6 +757,7 @@ static void visit(struct pin_worker *worker, struct pinion_request *request)
 		pin_wake_worker(next, worker);
 		return;
 	}
+	pin_offers_release(shared);
 	request->task.private_kind = PIN_TASK_PLAIN;
 	set(private, FLIGHT_IDLE);
 	hand_over(worker, worker, request);
@@ -680,37 +765,14 @@ static void visit(struct pin_worker *worker, struct pinion_request *request)
 
 /* ---- on the worker ---- */
 
-static void take_over(struct pin_worker *worker, struct pinion_request *request)
-{
-	struct pin_request *private = pin_request_of(request);
-
-	request->task.private_kind = PIN_TASK_PLAIN;
-	if (change_own(worker, private, FLIGHT_POSTED, FLIGHT_FLYING)) {
-		begin(worker, request);
-		return;
-	}
-	/* Cancelled on its way here. */
-	PIN_CHECK(change_own(worker, private, FLIGHT_CANCELLED, FLIGHT_ENDING));
-	lend(worker, request);
-	list_push(&worker->flying, &private->link);
-	end_with(worker, request, -ECANCELED);
-}
-
 static void take(struct pin_worker *worker, struct pinion_task *task)
 {
 	struct pinion_request *request = PIN_CONTAINER_OF(task, struct pinion_request, task);
 	struct pin_request *private = pin_request_of(request);
 
-	if (private->is_from_outside) {
-		private->is_from_outside = false;
-		pin_meter_add(&worker->meter.requests_posted, 1);
-	}
+	note_posted(worker, private);
 	if (request->op == PINION_OP_CANCEL) {
 		visit(worker, request);
-		return;
-	}
-	if (private->link.next == NULL && !private->has_ended) {
-		take_over(worker, request);
 		return;
 	}
 	task->private_kind = PIN_TASK_PLAIN;
@@ -722,6 +784,20 @@ static void take(struct pin_worker *worker, struct pinion_task *task)
 	} else {
 		abandon(worker, request, -ECANCELED);
 	}
+}
+
+uint32_t pin_flight_take_offers(struct pin_worker *worker, struct pin_worker *owner, uint32_t max)
+{
+	struct pinion_request *request;
+	uint32_t count = 0;
+
+	while (count < max && (request = offered(owner)) != NULL) {
+		pin_relief_enter(worker);
+		take_offer(worker, request);
+		pin_relief_leave(worker);
+		count++;
+	}
+	return count;
 }
 
 void pin_flight_take(struct pin_worker *worker, struct pinion_task *task)

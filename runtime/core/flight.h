@@ -4,14 +4,15 @@
  * they are on (io/request.h).
  *
  * A ring belongs to its worker, and where rings are shared, to who has its
- * lock (relief.h). Submitted or cancelled from elsewhere, a request goes to
- * that worker by its inbox, which also ends its sleep; the task carries the
- * message. From its start to its end a request is in one of two lists of the
- * worker: in flight, or waiting for room in the ring. Deadlines are on a wheel
- * that waits have too, and sleep ends for them as for timers.
+ * lock (relief.h). Submitted from outside, a request is offered to a worker
+ * (offers.h), whose sleep that ends; cancelled from elsewhere, it goes to its
+ * worker by the inbox. The task carries the message. From its start to its end
+ * a request is in one of two lists of the worker: in flight, or waiting for
+ * room in the ring. Deadlines are on a wheel that waits have too, and sleep
+ * ends for them as for timers.
  *
  *     IDLE       the caller's
- *     POSTED     in an inbox, to be submitted there
+ *     POSTED     offered, to be submitted by who takes it
  *     FLYING     the worker's
  *     CANCELLED  cancelled; in the inbox, and perhaps the worker's as well
  *     ENDING     the worker's, which knows that it is cancelled
@@ -60,8 +61,9 @@ int pin_worker_submit(
 int pin_flight_claim(struct pinion_request *const *requests, uint32_t count);
 void pin_flight_disclaim(struct pinion_request *const *requests, uint32_t count);
 
-/* Puts a claimed one, which was admitted, on the inbox of `target`. */
-void pin_flight_post(struct pin_worker *target, struct pinion_request *request);
+/* Sends claimed ones, which were admitted, to `target`, in order. */
+void pin_flight_post(
+	struct pin_worker *target, struct pinion_request *const *requests, uint32_t count);
 
 /*
  * Any thread: 0, or -EALREADY. *out_must_post: the caller must put it on the
@@ -72,6 +74,13 @@ int pin_flight_cancel(struct pin_shared *shared, struct pin_worker *worker,
 
 /* Whether `task` is a request's message rather than a task to be run. */
 bool pin_flight_is_message(const struct pinion_task *task);
+
+/*
+ * On the worker: begins up to `count_max` of those that were posted to `owner`,
+ * itself or another (offers.h); how many.
+ */
+uint32_t pin_flight_take_offers(
+	struct pin_worker *worker, struct pin_worker *owner, uint32_t count_max);
 
 /* On the worker, from its inbox: does what the message says. */
 void pin_flight_take(struct pin_worker *worker, struct pinion_task *task);

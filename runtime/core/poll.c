@@ -7,6 +7,7 @@
 #include "runtime/core/due.h"
 #include "runtime/core/flight.h"
 #include "runtime/core/lane.h"
+#include "runtime/core/offers.h"
 #include "runtime/core/relief.h"
 #include "runtime/core/run.h"
 #include "runtime/core/search.h"
@@ -16,6 +17,8 @@
 #include "runtime/core/wake.h"
 
 enum {
+	/* Some copy what is cached, so that others would wait for long. */
+	OFFERS_AT_ONCE = 32,
 	/*
 	 * Batches in a row after which a worker submits at once, rather than
 	 * look through the queues of others before.
@@ -159,6 +162,44 @@ static struct pin_link *relieve_others(struct pin_worker *worker)
 	return link;
 }
 
+/* Begins what was offered to a stuck worker. */
+static void adopt_offers(struct pin_worker *worker)
+{
+	struct pin_shared *shared = worker->shared;
+	struct pin_victims_round round;
+	uint32_t index;
+
+	pin_victims_begin(&round, &shared->victims, worker->index, &worker->random);
+	while (pin_victims_next(&round, &index)) {
+		struct pin_worker *victim = &shared->workers[index];
+
+		if (!pin_offers_may_adopt(victim)) {
+			continue;
+		}
+		pin_search_succeed(worker);
+		pin_meter_add(&worker->meter.steals, 1);
+		pin_meter_add(&worker->meter.tasks_stolen,
+			pin_flight_take_offers(worker, victim, OFFERS_AT_ONCE));
+		/* The chain: more than one worker may begin what is left. */
+		if (!pin_offers_is_empty(victim)) {
+			pin_wake_one(shared, worker);
+		}
+		return;
+	}
+}
+
+bool pin_poll_offers(struct pin_worker *worker)
+{
+	if (PIN_LIKELY(pin_offers_is_empty(worker))) {
+		return false;
+	}
+	/* It may take a while, as without io_uring. */
+	if (worker->is_searching) {
+		pin_search_succeed(worker);
+	}
+	return pin_flight_take_offers(worker, worker, OFFERS_AT_ONCE) > 0;
+}
+
 bool pin_poll_others(struct pin_worker *worker)
 {
 	struct pin_link *link;
@@ -173,6 +214,9 @@ bool pin_poll_others(struct pin_worker *worker)
 	link = pin_search_others(worker);
 	if (link == NULL && worker->shares_ring && worker->is_searching) {
 		link = relieve_others(worker);
+	}
+	if (link == NULL && worker->is_searching) {
+		adopt_offers(worker);
 	}
 	if (link == NULL) {
 		return false;

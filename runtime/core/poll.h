@@ -22,6 +22,12 @@ bool pin_poll_posted(struct pin_worker *worker);
 /* The queue that all share. */
 bool pin_poll_injector(struct pin_worker *worker);
 
+/*
+ * Begins what came from outside, before any task could hold it up; whether
+ * there was something.
+ */
+bool pin_poll_offers(struct pin_worker *worker);
+
 /* Other workers' queues, and what else they keep. */
 bool pin_poll_others(struct pin_worker *worker);
 

@@ -91,6 +91,7 @@ static bool run_batch(struct pin_worker *worker)
 	uint32_t polls = 0;
 	uint32_t timed = 0; /* polls at the last reading of the clock */
 	uint32_t stride = first_stride(worker);
+	bool has_begun;
 
 	worker->now_ns = start_ns;
 	worker->turn_end_ns = end_ns;
@@ -100,6 +101,7 @@ static bool run_batch(struct pin_worker *worker)
 		pin_hooks_tick(worker);
 	}
 	pin_inbox_take(&worker->inbox, &worker->posted);
+	has_begun = pin_poll_offers(worker);
 	while (polls < config->budget_polls && poll_once(worker)) {
 		uint64_t before_ns = worker->now_ns;
 
@@ -117,7 +119,7 @@ static bool run_batch(struct pin_worker *worker)
 		}
 	}
 	if (polls == 0) {
-		return false;
+		return has_begun;
 	}
 	if (timed == 0) {
 		worker->untimed_batches++;

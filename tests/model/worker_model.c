@@ -9,6 +9,7 @@
 #include "runtime/core/fault.h"
 #include "runtime/core/flight.h"
 #include "runtime/core/io.h"
+#include "runtime/core/offers.h"
 #include "runtime/core/park.h"
 #include "runtime/core/poll.h"
 #include "runtime/core/poll_lanes.h"
@@ -75,6 +76,9 @@
 #define pin_flight_relieve(worker, taker) \
 	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_flight_relieve") && \
 		pin_flight_relieve(worker, taker))
+#define pin_offers_may_adopt(worker) \
+	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_offers_may_adopt") && \
+		pin_offers_may_adopt(worker))
 #include "runtime/core/fault.c"
 
 /* SKIP: the batch of messages is lost, as one in a frame would be. */
