@@ -114,6 +114,13 @@ static PIN_APART int spawn_in_lane(
 			      : spawn_outside(&runtime->shared, &task, 1);
 }
 
+/* Apart: a worker's spawn needs no frame. */
+static PIN_APART int spawn_one_outside(struct pinion_runtime *runtime, struct pinion_task *task)
+{
+	return pin_runtime_is_foreign(runtime) ? -ECHILD
+					       : spawn_outside(&runtime->shared, &task, 1);
+}
+
 int pinion_spawn(struct pinion_runtime *runtime, struct pinion_task *task)
 {
 	struct pin_worker *worker = pin_runtime_own_worker(runtime);
@@ -125,8 +132,7 @@ int pinion_spawn(struct pinion_runtime *runtime, struct pinion_task *task)
 	if (PIN_LIKELY(worker != NULL)) {
 		return pin_worker_spawn(worker, task);
 	}
-	return pin_runtime_is_foreign(runtime) ? -ECHILD
-					       : spawn_outside(&runtime->shared, &task, 1);
+	return spawn_one_outside(runtime, task);
 }
 
 int pinion_respawn(struct pinion_runtime *runtime, struct pinion_task *task)

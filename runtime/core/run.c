@@ -8,7 +8,7 @@
 #include "runtime/core/task.h"
 #include "runtime/core/wake.h"
 
-void pin_run_task(struct pin_worker *worker, struct pinion_task *task)
+static inline void run_task(struct pin_worker *worker, struct pinion_task *task)
 {
 	int rc;
 
@@ -21,6 +21,11 @@ void pin_run_task(struct pin_worker *worker, struct pinion_task *task)
 		pin_fault_note(worker, rc);
 	}
 	pin_meter_add(&worker->meter.tasks_run, 1); /* [END-1] */
+}
+
+void pin_run_task(struct pin_worker *worker, struct pinion_task *task)
+{
+	run_task(worker, task);
 }
 
 void pin_run_cancel(struct pin_worker *worker, struct pinion_task *task)
@@ -41,7 +46,7 @@ void pin_run_or_cancel(struct pin_worker *worker, struct pin_link *link)
 	if (PIN_LIKELY(!pin_shared_is_stopping(worker->shared)) ||
 		(task->flags & PINION_TASK_MANDATORY) != 0 ||
 		task->private_kind == PIN_TASK_LANDED) {
-		pin_run_task(worker, task);
+		run_task(worker, task);
 	} else {
 		pin_run_cancel(worker, task);
 	}
