@@ -386,7 +386,7 @@ static const struct model_case cases[] = {
 	{"two_cancels", run_two_cancels, 1, 1, 0, torn_twins, NULL},
 	{"own_cancel", run_own_cancel, 2, 1, 0, NULL, NULL},
 	{"cancel_of_all", run_cancel_of_all, 1, 1, 0, all_twins, NULL},
-	{"adopted", run_adopted, 1, 0, 0, adopted_twins, NULL},
+	{"adopted", run_adopted, 0, 1, 0, adopted_twins, NULL},
 	{"adopted_cancel", run_adopted_cancel, 1, 0, 0, torn_twins, NULL},
 	{"adopted_cancel_of_all", run_adopted_cancel_of_all, 1, 0, 0, adopted_all_twins, NULL},
 	{"stop", run_stop, 2, 1, 0, NULL, NULL},
