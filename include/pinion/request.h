@@ -111,10 +111,11 @@ struct pinion_request {
 
 /*
  * Starts a request: on the calling worker's ring or, from any other thread, on
- * that of one of the workers in turn. `task.run` is entered on that worker;
- * with `ring_sharing` on any, but for transfers of pinion_buffer_acquire()'s
- * memory. The submission reaches the kernel at the end of the worker's loop,
- * together with others.
+ * that of one of the workers in turn, or of another while that one is stuck in
+ * a task. `task.run` is entered on the worker whose ring it is; with
+ * `ring_sharing` on any, but for transfers of pinion_buffer_acquire()'s memory.
+ * The submission reaches the kernel at the end of the worker's loop, together
+ * with others.
  *
  * Memory from pinion_buffer_acquire() is known to the ring of its worker, which
  * saves the kernel work; any other is read and written as well, and counted as
@@ -150,7 +151,8 @@ PINION_API int pinion_request_submit(
 
 /*
  * Starts `count` requests on one worker, in order, all of them or none. From
- * outside it costs one admission and at most one wake.
+ * outside it costs one admission and at most one wake; should that worker be
+ * stuck in a task, others begin them.
  *
  * Owns: on failure every request stays with the caller, untouched.
  * Errors: as pinion_request_submit(), for any of them. -EAGAIN: there is no

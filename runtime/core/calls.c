@@ -115,6 +115,13 @@ static PIN_APART int spawn_in_lane(
 			      : spawn_outside(&runtime->shared, &task, 1);
 }
 
+/* Apart: a worker's spawn needs no frame. */
+static PIN_APART int spawn_one_outside(struct pinion_runtime *runtime, struct pinion_task *task)
+{
+	return pin_runtime_is_foreign(runtime) ? -ECHILD
+					       : spawn_outside(&runtime->shared, &task, 1);
+}
+
 int pinion_spawn(struct pinion_runtime *runtime, struct pinion_task *task)
 {
 	struct pin_worker *worker = pin_runtime_own_worker(runtime);
@@ -126,8 +133,7 @@ int pinion_spawn(struct pinion_runtime *runtime, struct pinion_task *task)
 	if (PIN_LIKELY(worker != NULL)) {
 		return pin_worker_spawn(worker, task);
 	}
-	return pin_runtime_is_foreign(runtime) ? -ECHILD
-					       : spawn_outside(&runtime->shared, &task, 1);
+	return spawn_one_outside(runtime, task);
 }
 
 int pinion_respawn(struct pinion_runtime *runtime, struct pinion_task *task)
@@ -339,7 +345,7 @@ int pin_runtime_wait(const struct pinion_runtime *runtime, struct pin_waiters *w
 
 /* ---- requests ---- */
 
-/* All in the inbox of one worker, in order. */
+/* All offered to one worker, in order. */
 static int submit_outside(
 	struct pin_shared *shared, struct pinion_request *const *requests, uint32_t count)
 {
@@ -354,10 +360,7 @@ static int submit_outside(
 		pin_flight_disclaim(requests, count);
 		return -ESHUTDOWN;
 	}
-	for (uint32_t i = 0; i < count; i++) {
-		pin_flight_post(target, requests[i]);
-	}
-	pin_wake_worker(target, NULL);
+	pin_flight_post(target, requests, count);
 	return 0;
 }
 

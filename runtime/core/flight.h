@@ -4,14 +4,15 @@
  * they are on (io/request.h).
  *
  * A ring belongs to its worker, and where rings are shared, to who has its
- * lock (relief.h). Submitted or cancelled from elsewhere, a request goes to
- * that worker by its inbox, which also ends its sleep; the task carries the
- * message. From its start to its end a request is in one of two lists of the
- * worker: in flight, or waiting for room in the ring. Deadlines are on a wheel
- * that waits have too, and sleep ends for them as for timers.
+ * lock (relief.h). Submitted from outside, a request is offered to a worker
+ * (offers.h), whose sleep that ends; cancelled from elsewhere, it goes to its
+ * worker by the inbox. The task carries the message. From its start to its end
+ * a request is in one of two lists of the worker: in flight, or waiting for
+ * room in the ring. Deadlines are on a wheel that waits have too, and sleep
+ * ends for them as for timers.
  *
  *     IDLE       the caller's
- *     POSTED     in an inbox, to be submitted there
+ *     POSTED     offered, to be submitted by who takes it
  *     FLYING     the worker's
  *     CANCELLED  cancelled; in the inbox, and perhaps the worker's as well
  *     ENDING     the worker's, which knows that it is cancelled
@@ -77,20 +78,19 @@ static inline enum pin_flight_state pin_flight_state_of(uint32_t word)
 	return (enum pin_flight_state)(word & PIN_FLIGHT_STATE_MASK);
 }
 
-static inline bool pin_flight_change(
-	struct pin_request *private, uint32_t word, enum pin_flight_state to)
+static inline bool pin_flight_change(struct pin_request *private, uint32_t word, uint32_t to)
 {
-	uint32_t expected = word;
-
-	return pin_cas_seq_cst_u32(&private->word, &expected,
-		(word & ~(uint32_t)PIN_FLIGHT_STATE_MASK) | to); /* [FLIGHT-1] */
+	return pin_cas_seq_cst_u32(&private->word, &word, to); /* [FLIGHT-1] */
 }
 
-/* On the worker whose it is. */
+/* By the worker that has its message, whoever it was sent to. */
 static inline bool pin_flight_change_own(const struct pin_worker *worker,
 	struct pin_request *private, enum pin_flight_state from, enum pin_flight_state to)
 {
-	return pin_flight_change(private, pin_flight_word(worker, from), to);
+	uint32_t word = pin_load_acquire_u32(&private->word); /* [FLIGHT-1] */
+
+	return pin_flight_state_of(word) == from &&
+		pin_flight_change(private, word, pin_flight_word(worker, to));
 }
 
 static inline void pin_flight_set(struct pin_request *private, uint32_t word)

@@ -38,6 +38,13 @@ static bool cancel_other(struct pin_worker *owner, struct pin_request *private)
 	return is_flying;
 }
 
+/* Not begun yet, whoever will take it. */
+static bool change_to_cancelled(struct pin_request *private, uint32_t word)
+{
+	return pin_flight_change(
+		private, word, (word & ~(uint32_t)PIN_FLIGHT_STATE_MASK) | PIN_FLIGHT_CANCELLED);
+}
+
 static int cancel(struct pin_shared *shared, struct pin_worker *worker,
 	struct pinion_request *request, bool *out_must_post, uint32_t *out_index)
 {
@@ -50,7 +57,7 @@ static int cancel(struct pin_shared *shared, struct pin_worker *worker,
 		return -EALREADY;
 	}
 	if (pin_flight_state_of(word) == PIN_FLIGHT_POSTED) {
-		if (pin_flight_change(private, word, PIN_FLIGHT_CANCELLED)) {
+		if (change_to_cancelled(private, word)) {
 			return 0;
 		}
 		/* Its worker took it over, or it was cancelled. */

@@ -6,8 +6,10 @@
 #include "runtime/base/check.h"
 #include "runtime/core/flight_end.h"
 #include "runtime/core/io.h"
+#include "runtime/core/offers.h"
 #include "runtime/core/relief.h"
 #include "runtime/core/sentry.h"
+#include "runtime/core/wake.h"
 
 #include <errno.h>
 
@@ -97,6 +99,7 @@ static PIN_INLINE void submit_one(struct pin_worker *worker, struct pinion_reque
 	if (PIN_UNLIKELY(request->op == PINION_OP_CANCEL)) {
 		private->hops_left = worker->shared->worker_count;
 		request->result = 0;
+		pin_offers_hold(worker->shared);
 		post_to_self(worker, request);
 		return;
 	}
@@ -200,15 +203,41 @@ void pin_flight_disclaim(struct pinion_request *const *requests, uint32_t count)
 	}
 }
 
-void pin_flight_post(struct pin_worker *target, struct pinion_request *request)
+static void post_cancel(struct pin_worker *target, struct pinion_request *request)
 {
-	struct pin_request *private = pin_request_of(request);
-
-	private->is_from_outside = true;
-	private->hops_left = target->shared->worker_count;
+	pin_request_of(request)->hops_left = target->shared->worker_count;
 	request->result = 0;
-	pin_flight_set(private, pin_flight_word(target, PIN_FLIGHT_POSTED));
+	pin_offers_hold(target->shared);
 	pin_inbox_push(&target->inbox, pin_task_link(&request->task));
+	pin_wake_worker(target, NULL);
+}
+
+static void offer(struct pin_worker *target, struct pin_list *list)
+{
+	if (!pin_list_is_empty(list)) {
+		pin_offers_push(target, list);
+	}
+}
+
+void pin_flight_post(
+	struct pin_worker *target, struct pinion_request *const *requests, uint32_t count)
+{
+	struct pin_list list = {0};
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct pin_request *private = pin_request_of(requests[i]);
+
+		private->is_from_outside = true;
+		pin_flight_set(private, pin_flight_word(target, PIN_FLIGHT_POSTED));
+		if (requests[i]->op != PINION_OP_CANCEL) {
+			pin_list_push(&list, pin_task_link(&requests[i]->task));
+			continue;
+		}
+		/* Behind all that came before. */
+		offer(target, &list);
+		post_cancel(target, requests[i]);
+	}
+	offer(target, &list);
 }
 
 static void resume(struct pin_worker *worker)

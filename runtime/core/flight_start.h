@@ -22,8 +22,9 @@ int pin_worker_submit(
 int pin_flight_claim(struct pinion_request *const *requests, uint32_t count);
 void pin_flight_disclaim(struct pinion_request *const *requests, uint32_t count);
 
-/* Puts a claimed one, which was admitted, on the inbox of `target`. */
-void pin_flight_post(struct pin_worker *target, struct pinion_request *request);
+/* Sends claimed ones, which were admitted, to `target`, in order. */
+void pin_flight_post(
+	struct pin_worker *target, struct pinion_request *const *requests, uint32_t count);
 
 /* Submits what waits for room, in order, as far as there is some. */
 void pin_flight_resume(struct pin_worker *worker);

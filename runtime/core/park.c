@@ -24,8 +24,9 @@ bool pin_park_has_work(const struct pin_worker *worker)
 	return !pin_list_is_empty(&worker->ready) || !pin_list_is_empty(&worker->posted) ||
 		!pin_list_is_empty(&worker->timer_messages) || !pin_lifo_is_empty(&worker->lifo) ||
 		pin_deque_count(&worker->deque) > 0 || !pin_inbox_is_empty(&worker->inbox) ||
-		pin_supply_has_own_lanes(worker) || !pin_inbox_is_empty(&shared->timer_inbox) ||
-		pin_relief_has_work(worker) || pin_load_acquire_u32(&shared->has_ended) != 0 ||
+		!pin_injector_is_empty(&worker->offers) || pin_supply_has_own_lanes(worker) ||
+		!pin_inbox_is_empty(&shared->timer_inbox) || pin_relief_has_work(worker) ||
+		pin_load_acquire_u32(&shared->has_ended) != 0 ||
 		(pin_shared_is_stopping(shared) && !worker->cancel_sent);
 }
 

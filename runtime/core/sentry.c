@@ -46,14 +46,25 @@ void pin_sentry_stop(struct pin_shared *shared)
 	}
 }
 
-void pin_sentry_tell(struct pin_worker *worker)
+static void tell(struct pin_shared *shared)
 {
-	struct pin_shared *shared = worker->shared;
 	uint32_t state = PIN_SENTRY_ASLEEP;
 
-	worker->must_tell = false;
 	if (pin_cas_seq_cst_u32(&shared->sentry, &state, PIN_SENTRY_AWAKE)) { /* [SENTRY-1] */
 		shared->host->futex_wake(&shared->sentry, 1);
+	}
+}
+
+void pin_sentry_tell(struct pin_worker *worker)
+{
+	worker->must_tell = false;
+	tell(worker->shared);
+}
+
+void pin_sentry_tell_of_other(struct pin_shared *shared)
+{
+	if (pin_load_relaxed_u32(&shared->sentry) == PIN_SENTRY_ASLEEP) { /* [OFFERS-1] */
+		tell(shared);
 	}
 }
 
@@ -67,7 +78,8 @@ static uint64_t ended_tasks(const struct pin_worker *worker)
 static bool keeps_work(const struct pin_worker *worker, uint64_t now_ns)
 {
 	return pin_deque_count(&worker->deque) > 0 || !pin_lifo_is_empty(&worker->lifo) ||
-		pin_timer_is_late(worker, now_ns) || pin_relief_is_wanted(worker);
+		pin_timer_is_late(worker, now_ns) || !pin_injector_is_empty(&worker->offers) ||
+		pin_relief_is_wanted(worker);
 }
 
 /* Wakes somebody if anyone is stuck. Returns whether anyone is awake. */
@@ -98,7 +110,7 @@ static bool look(struct pin_shared *shared)
 static bool is_any_awake(const struct pin_shared *shared)
 {
 	for (uint32_t i = 0; i < shared->worker_count; i++) {
-		if (!pin_parker_is_parked(&shared->workers[i].parker)) { /* [SENTRY-1] */
+		if (!pin_parker_is_parked(&shared->workers[i].parker)) { /* [SENTRY-1] [OFFERS-1] */
 			return true;
 		}
 	}
@@ -113,7 +125,7 @@ static void fall_asleep(struct pin_shared *shared)
 	if (!pin_cas_seq_cst_u32(&shared->sentry, &state, PIN_SENTRY_ASLEEP)) {
 		return;
 	}
-	pin_fence_seq_cst(); /* [SENTRY-1] */
+	pin_fence_seq_cst(); /* [SENTRY-1] [OFFERS-1] */
 	if (is_any_awake(shared)) {
 		state = PIN_SENTRY_ASLEEP;
 		/* Fails if somebody has told meanwhile, which is the same. */

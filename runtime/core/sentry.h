@@ -32,7 +32,8 @@
  *
  * Not told, since nobody else may run it: what lies in a worker's inbox or
  * ready list, and what completes in its ring unless others may reap it
- * (relief.h).
+ * (relief.h). What others leave with a worker for any to begin they tell
+ * themselves: offers.h.
  *
  * Source: docs/DECISIONS.md, "A sentry of its own".
  */
@@ -58,6 +59,9 @@ void pin_sentry_stop(struct pin_shared *shared);
 
 /* Step d, by the worker. */
 void pin_sentry_tell(struct pin_worker *worker);
+
+/* Behind a fence, by who left something with a worker that is awake. */
+void pin_sentry_tell_of_other(struct pin_shared *shared);
 
 /*
  * By a worker that is about to leave something in its own queues, of which it

@@ -25,7 +25,7 @@ void pin_shared_stop(struct pin_shared *shared)
 }
 
 /* The older half and, last of all, the task that found no room. */
-static void overflow(struct pin_worker *worker, struct pin_link *link)
+static PIN_RARE void overflow(struct pin_worker *worker, struct pin_link *link)
 {
 	struct pin_list half = {0};
 
@@ -36,11 +36,18 @@ static void overflow(struct pin_worker *worker, struct pin_link *link)
 	worker->spawns_since_wake = 0;
 }
 
-/* Whether what waits in the worker's own queue is worth waking somebody. */
-static bool is_hoarding(const struct pin_worker *worker)
+/* Longer than a wake takes. */
+static PIN_APART bool is_worth_a_wake(const struct pin_worker *worker)
 {
-	uint64_t backlog_ns;
+	uint64_t backlog_ns =
+		pin_deque_count(&worker->deque) * pin_tuner_average_ns(&worker->tuner);
 
+	return backlog_ns >= WAKE_WORTH_NS;
+}
+
+/* Whether what waits in the worker's own queue is worth waking somebody. */
+static PIN_INLINE bool is_hoarding(const struct pin_worker *worker)
+{
 	if (worker->spawns_since_wake >= worker->hoard_spawns) {
 		return true;
 	}
@@ -52,8 +59,13 @@ static bool is_hoarding(const struct pin_worker *worker)
 		pin_load_relaxed_u32(&worker->tier->searching) != 0) {
 		return false;
 	}
-	backlog_ns = pin_deque_count(&worker->deque) * pin_tuner_average_ns(&worker->tuner);
-	return backlog_ns >= WAKE_WORTH_NS;
+	return is_worth_a_wake(worker);
+}
+
+static PIN_APART void tell(struct pin_worker *worker)
+{
+	worker->spawns_since_wake = 0;
+	pin_wake_one(worker->shared, worker);
 }
 
 void pin_spawn_enqueue(struct pin_worker *worker, struct pin_link *link)
@@ -64,8 +76,7 @@ void pin_spawn_enqueue(struct pin_worker *worker, struct pin_link *link)
 	}
 	worker->spawns_since_wake++;
 	if (PIN_UNLIKELY(is_hoarding(worker))) {
-		pin_wake_one(worker->shared, worker);
-		worker->spawns_since_wake = 0;
+		tell(worker);
 	}
 }
 

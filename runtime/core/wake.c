@@ -26,7 +26,7 @@ static uint32_t claim_near(struct pin_tier *tier, const struct pin_worker *waker
 {
 	const struct pin_range *ranges = pin_victims_ranges(&waker->shared->victims, waker->index);
 
-	for (int i = PIN_NEAR_L3; i < PIN_NEARNESSES; i++) {
+	for (int i = PIN_NEAR_L2; i < PIN_NEARNESSES; i++) {
 		for (int j = 0; j < PIN_PARKED_SETS; j++) {
 			uint32_t rank = pin_idle_claim_in(&tier->parked[j], &ranges[i], 1);
 

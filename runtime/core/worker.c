@@ -154,6 +154,7 @@ int pin_worker_init(struct pin_worker *worker)
 	worker->tier = &shared->tiers[pin_lane_plan_tier(&shared->lane_plan, worker->index)];
 
 	pin_parker_init(&worker->parker);
+	pin_injector_init(&worker->offers, shared->host);
 	pin_tuner_init(&worker->tuner, &tuning);
 	pin_timers_init(&worker->timers, worker->shared->host->now_ns());
 	pin_store_relaxed_u64(&worker->timer_ns, PIN_NO_DEADLINE);

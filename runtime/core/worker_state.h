@@ -115,9 +115,10 @@ struct pin_shared {
 	struct pin_atomic_u32 sentry PIN_CACHE_ALIGNED; /* enum pin_sentry_state, a futex */
 	struct pin_inbox timer_inbox PIN_CACHE_ALIGNED; /* any worker takes all of it */
 	struct pin_atomic_u32 started_count;		/* futex of the creator */
-	struct pin_atomic_u32 is_stopping;		/* set once, before the close */
-	struct pin_atomic_u32 has_ended;		/* set once, by the last worker */
-	struct pin_atomic_u32 first_failure;		/* its errno; 0: none yet */
+	struct pin_atomic_u32 cancels;	     /* [W:any R:any] of many, under way: offers.h */
+	struct pin_atomic_u32 is_stopping;   /* set once, before the close */
+	struct pin_atomic_u32 has_ended;     /* set once, by the last worker */
+	struct pin_atomic_u32 first_failure; /* its errno; 0: none yet */
 	/* [W:outside R:destroyer] who is about to end a wait: core/wait.h */
 	struct pin_atomic_u32 visitors;
 };
@@ -146,6 +147,7 @@ struct pin_worker {
 	/* [W:any R:any] */
 	struct pin_parker parker PIN_CACHE_ALIGNED;
 	struct pin_inbox inbox;
+	struct pin_injector offers;  /* from outside: offers.h */
 	uint64_t sentry_ended_tasks; /* [own] the sentry's: at its last look */
 	struct pin_lifo lifo PIN_CACHE_ALIGNED;
 	struct pin_owned timers_lock;

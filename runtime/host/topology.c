@@ -60,6 +60,8 @@ static int configure(hwloc_topology_t machine)
 		hwloc_topology_set_type_filter(
 			machine, HWLOC_OBJ_L3CACHE, HWLOC_TYPE_FILTER_KEEP_ALL) != 0 ||
 		hwloc_topology_set_type_filter(
+			machine, HWLOC_OBJ_L2CACHE, HWLOC_TYPE_FILTER_KEEP_ALL) != 0 ||
+		hwloc_topology_set_type_filter(
 			machine, HWLOC_OBJ_CORE, HWLOC_TYPE_FILTER_KEEP_ALL) != 0 ||
 		/* A node that is no package or cache hangs below a group. */
 		hwloc_topology_set_type_filter(
@@ -171,22 +173,31 @@ static uint32_t node_of_cpu(hwloc_topology_t machine, hwloc_obj_t cpu)
 	return best == NULL ? 0 : best->os_index;
 }
 
+/* What is of no known kind is one of its own, numbered behind the known. */
+static uint32_t number_of(hwloc_topology_t machine, hwloc_obj_type_t type, uint32_t otherwise)
+{
+	int known_count = hwloc_get_nbobjs_by_type(machine, type);
+
+	return otherwise + (uint32_t)(known_count > 0 ? known_count : 0);
+}
+
 static struct pin_cpu_place place_of_cpu(hwloc_topology_t machine, hwloc_obj_t cpu)
 {
 	uint32_t node_index = node_of_cpu(machine, cpu);
 	hwloc_obj_t core = hwloc_get_ancestor_obj_by_type(machine, HWLOC_OBJ_CORE, cpu);
 	hwloc_obj_t cache = hwloc_get_ancestor_obj_by_type(machine, HWLOC_OBJ_L3CACHE, cpu);
-	int core_count = hwloc_get_nbobjs_by_type(machine, HWLOC_OBJ_CORE);
+	hwloc_obj_t l2 = hwloc_get_ancestor_obj_by_type(machine, HWLOC_OBJ_L2CACHE, cpu);
+	uint32_t core_index = core != NULL ? core->logical_index
+					   : number_of(machine, HWLOC_OBJ_CORE, cpu->logical_index);
 
 	if (cache == NULL) {
 		cache = hwloc_get_ancestor_obj_by_type(machine, HWLOC_OBJ_PACKAGE, cpu);
 	}
 	return (struct pin_cpu_place){
 		.cpu_index = cpu->os_index,
-		/* A CPU of no known core is one, numbered behind the known. */
-		.core_index = core != NULL
-			? core->logical_index
-			: cpu->logical_index + (uint32_t)(core_count > 0 ? core_count : 0),
+		.core_index = core_index,
+		.l2_index = l2 != NULL ? l2->logical_index
+				       : number_of(machine, HWLOC_OBJ_L2CACHE, core_index),
 		.l3_index = cache != NULL ? cache->logical_index : node_index,
 		.node_index = node_index,
 	};

@@ -29,6 +29,7 @@
 struct pin_cpu_place {
 	uint32_t cpu_index;  /* the OS's, as sched_setaffinity(2) takes it */
 	uint32_t core_index; /* 0, 1, … in machine order, unique in the machine */
+	uint32_t l2_index;   /* likewise; without a known L2 that of the core alone */
 	uint32_t l3_index;   /* likewise; without a known L3 the package's or node's */
 	uint32_t node_index; /* the OS's: the nearest node with memory for us */
 };

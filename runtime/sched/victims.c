@@ -13,6 +13,7 @@
 struct seat {
 	uint32_t node_index;
 	uint32_t l3_index;
+	uint32_t l2_index;
 	uint32_t worker_index;
 	bool has_place;
 };
@@ -35,6 +36,9 @@ static int compare_seats(const void *left_memory, const void *right_memory)
 		order = compare_u32(left->l3_index, right->l3_index);
 	}
 	if (order == 0) {
+		order = compare_u32(left->l2_index, right->l2_index);
+	}
+	if (order == 0) {
 		order = compare_u32(left->worker_index, right->worker_index);
 	}
 	return order;
@@ -54,25 +58,28 @@ static struct seat *sorted_seats(
 			seats[i].has_place = true;
 			seats[i].node_index = places[i].node_index;
 			seats[i].l3_index = places[i].l3_index;
+			seats[i].l2_index = places[i].l2_index;
 		}
 	}
 	qsort(seats, worker_count, sizeof(*seats), compare_seats);
 	return seats;
 }
 
-static bool is_same_node(const struct seat *left, const struct seat *right)
+/* Whether they share a node; with it an L3; with that an L2. */
+static bool is_shared(const struct seat *left, const struct seat *right, enum pin_nearness nearness)
 {
-	return left->has_place == right->has_place && left->node_index == right->node_index;
+	return left->has_place == right->has_place && left->node_index == right->node_index &&
+		(nearness >= PIN_NEAR_NODE || left->l3_index == right->l3_index) &&
+		(nearness >= PIN_NEAR_L3 || left->l2_index == right->l2_index);
 }
 
-/* Where the seats that begin at `first` stop sharing a node, or an L3. */
+/* Where the seats that begin at `first` stop sharing that. */
 static uint32_t end_of_group(
 	const struct seat *seats, uint32_t first, uint32_t end, enum pin_nearness nearness)
 {
 	uint32_t i = first + 1;
 
-	while (i < end && is_same_node(&seats[first], &seats[i]) &&
-		(nearness == PIN_NEAR_NODE || seats[first].l3_index == seats[i].l3_index)) {
+	while (i < end && is_shared(&seats[first], &seats[i], nearness)) {
 		i++;
 	}
 	return i;
@@ -83,6 +90,7 @@ static void rank_workers(struct pin_victims *victims, const struct seat *seats)
 	struct pin_range all = {0, victims->worker_count};
 	struct pin_range node = {0, 0};
 	struct pin_range l3 = {0, 0};
+	struct pin_range l2 = {0, 0};
 
 	for (uint32_t rank = 0; rank < all.end; rank++) {
 		const struct seat *seat = &seats[rank];
@@ -96,8 +104,13 @@ static void rank_workers(struct pin_victims *victims, const struct seat *seats)
 			l3.first = rank;
 			l3.end = end_of_group(seats, rank, node.end, PIN_NEAR_L3);
 		}
+		if (rank == l2.end) {
+			l2.first = rank;
+			l2.end = end_of_group(seats, rank, l3.end, PIN_NEAR_L2);
+		}
 		victims->indices[rank] = seat->worker_index;
 		neighbours->ranks[PIN_NEAR_SELF] = (struct pin_range){rank, rank + 1};
+		neighbours->ranks[PIN_NEAR_L2] = seat->has_place ? l2 : all;
 		neighbours->ranks[PIN_NEAR_L3] = seat->has_place ? l3 : all;
 		neighbours->ranks[PIN_NEAR_NODE] = seat->has_place ? node : all;
 		neighbours->ranks[PIN_NEAR_ALL] = all;

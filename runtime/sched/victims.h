@@ -3,21 +3,24 @@
  * Whom a searching worker tries to steal from, and in which order; and who is
  * near whom, for those who wake.
  *
- * The nearer the victim, the cheaper its work: same L3 first, then same node,
+ * The nearer the victim, the cheaper its work: same L2 first, as siblings on
+ * one core or a cluster of small cores have it, then same L3, then same node,
  * then the rest. Searchers that all began with the same victim would meet
  * there, so each begins a tier at a random member and goes round.
  *
- * Workers get a second number, their **rank**: sorted by node, then by L3, then
- * by index. So each L3 and each node is one range of ranks, however indices are
- * scattered, and a tier is a range with a smaller one cut out of its middle:
+ * Workers get a second number, their **rank**: sorted by node, by L3, by L2,
+ * then by index. So each L2, each L3 and each node is one range of ranks,
+ * however indices are scattered, and a tier is a range with a smaller one cut
+ * out of its middle:
  *
  *     rank    0  1  2  3  4  5  6  7  8  9
  *     node    [ 0             ][ 1        ]
  *     L3      [ 0    ][ 1     ][ 2        ]
- *     of rank 4: itself [4,5), its L3 [3,6), its node [0,6), all [0,10)
- *     its tiers: 3 5 | 0 1 2 | 6 7 8 9
+ *     L2      [ 0 ][1][ 2 ][ 3][ 4 ][ 5   ]
+ *     of rank 4: itself [4,5), its L2 [3,5), its L3 [3,6), its node [0,6),
+ *     all [0,10); its tiers: 3 | 5 | 0 1 2 | 6 7 8 9
  *
- * These four ranges are kept for each worker, 36 bytes with its rank's index.
+ * These ranges are kept for each worker, 44 bytes with its rank's index.
  * The set of parked workers may use ranks for its bits; then they are also what
  * a waker prefers.
  *
@@ -41,6 +44,7 @@
 /* How near others are. Each holds those before it. */
 enum pin_nearness {
 	PIN_NEAR_SELF,
+	PIN_NEAR_L2,
 	PIN_NEAR_L3,
 	PIN_NEAR_NODE,
 	PIN_NEAR_ALL,
@@ -85,7 +89,7 @@ static inline uint32_t pin_victims_index(const struct pin_victims *victims, uint
 
 /*
  * Ranks by nearness, PIN_NEARNESSES ranges. A waker that prefers its
- * neighbours looks through those from PIN_NEAR_L3 on.
+ * neighbours looks through those from PIN_NEAR_L2 on.
  */
 static inline const struct pin_range *pin_victims_ranges(
 	const struct pin_victims *victims, uint32_t worker_index)

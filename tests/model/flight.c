@@ -210,6 +210,92 @@ static void run_cancel_of_all(void)
 	MODEL_CHECK(request.result == -ECANCELED);
 }
 
+/* ---- a worker that is stuck ---- */
+
+static bool is_kept;
+static bool is_submitted;
+
+static bool keeper_is_there(const void *arg)
+{
+	(void)arg;
+	return is_kept;
+}
+
+static void keep(struct model_task *task)
+{
+	(void)task;
+	is_kept = true;
+	model_await("the request", has_ended, NULL);
+}
+
+/* The first worker, to which the first request is sent, has begun a task. */
+static void begin_stuck(uint16_t op, void (*body)(struct model_task *task))
+{
+	is_kept = false;
+	is_submitted = false;
+	model_has_sentry = true;
+	begin(2, op, op == PINION_OP_TIMEOUT ? UINT64_MAX : 0);
+	model_has_sentry = false;
+	tasks[0].body = body;
+	model_quiet_begin();
+	MODEL_CHECK(pinion_spawn_on(runtime, 0, &tasks[0].request.task) == 0);
+	model_await("the task", keeper_is_there, NULL);
+	model_quiet_end();
+}
+
+static void finish_stuck(uint64_t request_count)
+{
+	model_await("the request", has_ended, NULL);
+	model_sentry_settle(runtime);
+	finish(request_count);
+}
+
+static void run_adopted(void)
+{
+	begin_stuck(PINION_OP_NOP, keep);
+	model_thread_start_daemon("device", model_device, NULL);
+	submit();
+	finish_stuck(1);
+	MODEL_CHECK(request.result == 0);
+}
+
+/* Before, while or after it is adopted. */
+static void run_adopted_cancel(void)
+{
+	begin_stuck(PINION_OP_TIMEOUT, keep);
+	submit();
+	cancel();
+	MODEL_CHECK(cancel_rc == 0);
+	finish_stuck(1);
+	MODEL_CHECK(request.result == -ECANCELED);
+}
+
+static bool are_submitted(const void *arg)
+{
+	(void)arg;
+	return is_submitted;
+}
+
+static void keep_until_submitted(struct model_task *task)
+{
+	(void)task;
+	is_kept = true;
+	model_await("the cancel's start", are_submitted, NULL);
+}
+
+/* It must not get from the second worker's future into its past. */
+static void run_adopted_cancel_of_all(void)
+{
+	begin_stuck(PINION_OP_TIMEOUT, keep_until_submitted);
+	submit();
+	MODEL_CHECK(pinion_request_submit(runtime, &all) == 0);
+	is_submitted = true;
+	model_await("the cancel", all_has_ended, NULL);
+	MODEL_CHECK(all.result == 1);
+	finish_stuck(2);
+	MODEL_CHECK(request.result == -ECANCELED);
+}
+
 /* ---- a stop ---- */
 
 static void run_stop(void)
@@ -243,7 +329,7 @@ static void run_cancel_and_stop(void)
 }
 
 static const struct model_twin submit_twins[] = {
-	{"the worker is not told", {MODEL_SKIP, "submit_outside", "pin_wake_worker"}},
+	{"the worker is not told", {MODEL_SKIP, "pin_offers_push", "pin_wake_worker"}},
 	{"no fence before the look at the sleeper", {MODEL_DROP_FENCE, "pin_wake_worker", NULL}},
 	{.name = NULL},
 };
@@ -278,6 +364,18 @@ static const struct model_twin all_twins[] = {
 	{.name = NULL},
 };
 
+static const struct model_twin adopted_twins[] = {
+	{"the sentry is not told", {MODEL_SKIP, "pin_offers_push", "pin_sentry_tell_of_other"}},
+	{"the sentry does not look", {MODEL_SKIP, "keeps_work", "pin_injector_is_empty"}},
+	{"nobody takes it over", {MODEL_SKIP, "adopt_offers", "pin_offers_may_adopt"}},
+	{.name = NULL},
+};
+
+static const struct model_twin adopted_all_twins[] = {
+	{"the cancel is not counted", {MODEL_SKIP, "post_cancel", "pin_offers_hold"}},
+	{.name = NULL},
+};
+
 static const struct model_case cases[] = {
 	{"submits", run_submits, 2, 1, 0, submit_twins, NULL},
 	{"cancels", run_cancels, 2, 1, 0, cancel_twins, NULL},
@@ -288,6 +386,9 @@ static const struct model_case cases[] = {
 	{"two_cancels", run_two_cancels, 1, 1, 0, torn_twins, NULL},
 	{"own_cancel", run_own_cancel, 2, 1, 0, NULL, NULL},
 	{"cancel_of_all", run_cancel_of_all, 1, 1, 0, all_twins, NULL},
+	{"adopted", run_adopted, 0, 1, 0, adopted_twins, NULL},
+	{"adopted_cancel", run_adopted_cancel, 1, 0, 0, torn_twins, NULL},
+	{"adopted_cancel_of_all", run_adopted_cancel_of_all, 1, 0, 0, adopted_all_twins, NULL},
 	{"stop", run_stop, 2, 1, 0, NULL, NULL},
 	{"cancel_and_stop", run_cancel_and_stop, 2, 1, 0, done_twins, NULL},
 };

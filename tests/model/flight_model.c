@@ -9,6 +9,7 @@
 #include "runtime/core/flight_message.h"
 #include "runtime/core/flight_start.h"
 #include "runtime/core/io.h"
+#include "runtime/core/offers.h"
 #include "runtime/core/relief.h"
 #include "runtime/core/search.h"
 #include "runtime/core/sentry.h"
@@ -22,6 +23,22 @@
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_wake_worker") \
 			? (void)0 \
 			: (pin_wake_worker)(target, waker))
+
+#define pin_sentry_tell_of_other(shared) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_sentry_tell_of_other") \
+			? (void)0 \
+			: (pin_sentry_tell_of_other)(shared))
+
+#include "runtime/core/offers.c"
+
+/* SKIP: a cancel of many is not counted. */
+#define pin_offers_hold(shared) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_offers_hold") ? (void)0 \
+								  : (pin_offers_hold)(shared))
+#define pin_offers_release(shared) \
+	(model_is_spoilt(MODEL_SKIP, "post_cancel", "pin_offers_hold") \
+			? (void)0 \
+			: (pin_offers_release)(shared))
 
 #define pin_relief_enter(worker) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_relief_enter") ? (void)0 \

@@ -17,6 +17,9 @@
 		pin_relief_is_wanted(worker))
 #define pin_lifo_is_empty(lifo) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_lifo_is_empty") || pin_lifo_is_empty(lifo))
+#define pin_injector_is_empty(offers) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_injector_is_empty") || \
+		pin_injector_is_empty(offers))
 #define pin_wake_one(shared, waker) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_wake_one") ? (void)0 \
 							       : pin_wake_one(shared, waker))

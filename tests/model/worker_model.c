@@ -13,8 +13,12 @@
 #include "runtime/core/flight_message.h"
 #include "runtime/core/flight_start.h"
 #include "runtime/core/io.h"
+#include "runtime/core/offers.h"
 #include "runtime/core/park.h"
+#include "runtime/core/poll.h"
+#include "runtime/core/poll_lanes.h"
 #include "runtime/core/relief.h"
+#include "runtime/core/run.h"
 #include "runtime/core/search.h"
 #include "runtime/core/sentry.h"
 #include "runtime/core/spawn.h"
@@ -76,6 +80,9 @@
 #define pin_flight_relieve(worker, taker) \
 	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_flight_relieve") && \
 		pin_flight_relieve(worker, taker))
+#define pin_offers_may_adopt(worker) \
+	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_offers_may_adopt") && \
+		pin_offers_may_adopt(worker))
 #include "runtime/core/fault.c"
 
 /* SKIP: the batch of messages is lost, as one in a frame would be. */
@@ -92,8 +99,12 @@ static void recover(struct pin_worker *worker, const char *site)
 			? (void)((worker)->landing = PIN_LANDING_RETURNED) \
 			: recover(worker, __func__))
 
+#include "runtime/core/due.c"
 #include "runtime/core/io.c"
 #include "runtime/core/park.c"
+#include "runtime/core/poll.c"
+#include "runtime/core/poll_lanes.c"
+#include "runtime/core/run.c"
 #include "runtime/core/spawn.c"
 #include "runtime/core/step.c"
 #include "runtime/core/worker.c"

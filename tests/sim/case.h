@@ -9,6 +9,8 @@
  *       "end": "drain",           or "stop", or "either"
  *       "end_us": 400,            the end comes at a random time up to that
  *       "age_limit_us": 3000,     no runnable task waits longer
+ *       "rings_wait": 1,          but for what has completed: its worker may be
+ *                                 stuck
  *       "task_ns": 1,             as in the configuration; 0: its default
  *       "programs": [             what tasks do, in this order:
  *         {"name": "leaf",
@@ -107,6 +109,7 @@ struct sim_case {
 	bool may_stop;
 	uint32_t end_us;
 	uint32_t age_limit_us;
+	uint32_t rings_wait;
 	uint32_t task_ns;
 	struct sim_program programs[SIM_PROGRAMS_MAX];
 	uint32_t program_count;

@@ -26,6 +26,7 @@ enum defect {
 	DEFECT_RING_LEAKS,	      /* a ring is not given back */
 	DEFECT_SENTRY_UNTOLD,	      /* the sentry is not told of what is kept */
 	DEFECT_SENTRY_BLIND,	      /* it wakes nobody */
+	DEFECT_OFFERS_LEFT,	      /* nobody takes over from a stuck worker */
 	DEFECT_MESSAGE_LOST,	      /* a request's message is sometimes dropped */
 	DEFECT_DEADLINE_NOT_AWAITED,  /* a sleep does not end for a deadline */
 	DEFECT_COUNT,

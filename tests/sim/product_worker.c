@@ -12,17 +12,23 @@
 #include "runtime/core/flight_message.h"
 #include "runtime/core/flight_start.h"
 #include "runtime/core/io.h"
+#include "runtime/core/offers.h"
 #include "runtime/core/park.h"
+#include "runtime/core/poll.h"
+#include "runtime/core/poll_lanes.h"
 #include "runtime/core/relief.h"
+#include "runtime/core/run.h"
 #include "runtime/core/search.h"
 #include "runtime/core/sentry.h"
 #include "runtime/core/spawn.h"
 #include "runtime/core/step.h"
 #include "runtime/core/supply.h"
+#include "runtime/core/task.h"
 #include "runtime/core/timer.h"
 #include "runtime/core/wake.h"
 #include "runtime/core/worker.h"
 #include "tests/sim/defect.h"
+#include "tests/sim/workload.h"
 #include "tests/sim/world.h"
 
 #include <string.h>
@@ -59,8 +65,20 @@ static uint32_t pop_shared(struct pin_injector *injector, uint32_t share_count, 
 	return pin_injector_pop(injector, share_count, room, out_list, out_has_more);
 }
 
+/* From here on it is the worker's that has taken it. */
+static struct pin_link *begun(struct pin_link *link)
+{
+	if (link != NULL) {
+		workload_request_starts((uint64_t)(uintptr_t)pin_task_of(link));
+	}
+	return link;
+}
+
+/* Not that of all at the end: without it nothing is left to go wrong. */
 #define pin_parker_notify(...) \
-	(defect_strikes(DEFECT_WAKE_SKIPPED, 8) ? false : pin_parker_notify(__VA_ARGS__))
+	(target->shared->has_ended.value == 0 && defect_strikes(DEFECT_WAKE_SKIPPED, 8) \
+			? false \
+			: pin_parker_notify(__VA_ARGS__))
 #define pin_supply_has_own_lanes(...) \
 	(!defect_is(DEFECT_NO_RECHECK) && pin_supply_has_own_lanes(__VA_ARGS__))
 #define pin_injector_pop pop_shared
@@ -72,6 +90,9 @@ static uint32_t pop_shared(struct pin_injector *injector, uint32_t share_count, 
 #define pin_sentry_note_kept(...) \
 	(defect_is(DEFECT_SENTRY_UNTOLD) ? (void)0 : pin_sentry_note_kept(__VA_ARGS__))
 #define pin_ring_init init_ring
+#define pin_offers_pop(...) begun(pin_offers_pop(__VA_ARGS__))
+#define pin_offers_may_adopt(...) \
+	(!defect_is(DEFECT_OFFERS_LEFT) && pin_offers_may_adopt(__VA_ARGS__))
 #define pin_meter_add(counter, amount) (pin_meter_add)(counter, counted(#counter, amount))
 
 #include "runtime/core/flight.c"
@@ -87,9 +108,13 @@ static uint32_t pop_shared(struct pin_injector *injector, uint32_t share_count, 
 			? PIN_NO_DEADLINE \
 			: pin_timers_next_ns(wheel))
 
+#include "runtime/core/due.c"
 #include "runtime/core/fault.c"
 #include "runtime/core/io.c"
 #include "runtime/core/park.c"
+#include "runtime/core/poll.c"
+#include "runtime/core/poll_lanes.c"
+#include "runtime/core/run.c"
 #include "runtime/core/spawn.c"
 #include "runtime/core/step.c"
 #include "runtime/core/wake.c"

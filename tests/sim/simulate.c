@@ -80,6 +80,7 @@ static const struct twin twins[] = {
 	{DEFECT_RING_LEAKS, "ring_leaks", "wakes", "is_open", 200},
 	{DEFECT_SENTRY_UNTOLD, "sentry_untold", "blocked", "has waited", 200},
 	{DEFECT_SENTRY_BLIND, "sentry_blind", "blocked", "has waited", 200},
+	{DEFECT_OFFERS_LEFT, "offers_left", "offered", "has waited", 200},
 	{DEFECT_MESSAGE_LOST, "message_lost", "requests", "nothing will ever happen", 200},
 	{DEFECT_DEADLINE_NOT_AWAITED, "deadline_not_awaited", "deadlines",
 		"nothing will ever happen", 200},

@@ -455,7 +455,9 @@ void workload_request_starts(uint64_t user_data)
 
 void workload_request_completes(uint64_t user_data)
 {
-	watch_task_ready(number_of_request(user_data));
+	if (load.test->rings_wait == 0) {
+		watch_task_ready(number_of_request(user_data));
+	}
 }
 
 /* ---- threads and the end ---- */
@@ -471,6 +473,9 @@ static bool submit_from_outside(const struct sim_program *program)
 	prepare_memory(&read->request);
 	read->is_accepted = true; /* it may be entered before the call returns */
 	load.cancels_all |= read->request.op == PINION_OP_CANCEL;
+	if (read->request.op != PINION_OP_CANCEL) {
+		watch_task_ready(number_of(read));
+	}
 	rc = pinion_request_submit(load.runtime, &read->request);
 	world_event("submits from outside", number_of(read), (uint64_t)(int64_t)rc);
 	if (rc == 0) {
@@ -481,6 +486,7 @@ static bool submit_from_outside(const struct sim_program *program)
 		world_fail("submitting from outside returns %d", rc);
 	}
 	read->is_accepted = false;
+	watch_task_gone(number_of(read));
 	return false;
 }
 

@@ -27,6 +27,7 @@ static void check_imagined(void)
 		expect_number("CPU of a place", 2 * i, topology.places[i].cpu_index);
 		expect_number("node of a place", i / 4, topology.places[i].node_index);
 		expect_number("L3 of a place", i / 4, topology.places[i].l3_index);
+		expect_number("no L2: its own", i, topology.places[i].l2_index);
 	}
 	pin_topology_fini(&topology);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: a round names every other worker exactly once, never oneself, nearest
- * first; each tier begins anywhere with equal chance; each L3 and each node is
+ * first; each tier begins anywhere with equal chance; each L2, L3 and node is
  * one range of ranks, and those ranges are what the places say. EX-6, EX-39,
  * C8.
  * Method: layouts from one worker to 4096, in order and scattered, with places
@@ -10,6 +10,7 @@
  * outcome is always the same. Then each allocation fails in turn.
  */
 #include "runtime/base/base.h"
+#include "runtime/host/topology.h"
 #include "runtime/sched/victims.h"
 #include "tests/support/expect.h"
 
@@ -30,24 +31,25 @@ struct layout {
 	uint32_t place_count;
 	uint32_t node_count;
 	uint32_t l3_per_node;
+	uint32_t l2_per_l3;
 	uint32_t stride; /* odd; 1: neighbours have successive indices */
 };
 
 static const struct layout layouts[] = {
-	{"alone", 1, 1, 1, 1, 1},
-	{"alone without place", 1, 0, 1, 1, 1},
-	{"two", 2, 2, 1, 1, 1},
-	{"two on two nodes", 2, 2, 2, 1, 1},
-	{"no places", 5, 0, 1, 1, 1},
-	{"one L3", 64, 64, 1, 1, 1},
-	{"each an L3", 16, 16, 2, 8, 1},
-	{"each a node", 7, 7, 7, 1, 1},
-	{"in order", 96, 96, 2, 6, 1},
-	{"scattered", 96, 96, 2, 6, 35},
-	{"uneven", 101, 101, 3, 5, 7},
-	{"some without place", 50, 37, 2, 3, 11},
-	{"largest in order", WORKERS_MAX, WORKERS_MAX, 8, 16, 1},
-	{"largest scattered", WORKERS_MAX, WORKERS_MAX, 8, 16, 2731},
+	{"alone", 1, 1, 1, 1, 1, 1},
+	{"alone without place", 1, 0, 1, 1, 1, 1},
+	{"two", 2, 2, 1, 1, 1, 1},
+	{"two on two nodes", 2, 2, 2, 1, 1, 1},
+	{"no places", 5, 0, 1, 1, 1, 1},
+	{"one L3", 64, 64, 1, 1, 16, 1},
+	{"each an L3", 16, 16, 2, 8, 1, 1},
+	{"each a node", 7, 7, 7, 1, 1, 1},
+	{"in order", 96, 96, 2, 6, 4, 1},
+	{"scattered", 96, 96, 2, 6, 4, 35},
+	{"uneven", 101, 101, 3, 5, 3, 7},
+	{"some without place", 50, 37, 2, 3, 2, 11},
+	{"largest in order", WORKERS_MAX, WORKERS_MAX, 8, 16, 8, 1},
+	{"largest scattered", WORKERS_MAX, WORKERS_MAX, 8, 16, 8, 2731},
 };
 
 static struct pin_cpu_place places[WORKERS_MAX];
@@ -65,15 +67,17 @@ static void *calloc_or_fail(size_t count, size_t bytes)
 /* Node numbers fall as indices rise, and leave gaps, as the OS's may. */
 static void lay_out(const struct layout *layout)
 {
-	uint32_t l3_count = layout->node_count * layout->l3_per_node;
+	uint32_t l2_count = layout->node_count * layout->l3_per_node * layout->l2_per_l3;
 
 	for (uint32_t i = 0; i < layout->place_count; i++) {
 		uint32_t seat = (uint32_t)((uint64_t)i * layout->stride % layout->place_count);
-		uint32_t l3 = (uint32_t)((uint64_t)seat * l3_count / layout->place_count);
+		uint32_t l2 = (uint32_t)((uint64_t)seat * l2_count / layout->place_count);
+		uint32_t l3 = l2 / layout->l2_per_l3;
 
 		places[i] = (struct pin_cpu_place){
 			.cpu_index = i,
 			.core_index = i,
+			.l2_index = l2,
 			.l3_index = l3,
 			.node_index = 3 * (layout->node_count - l3 / layout->l3_per_node),
 		};
@@ -86,12 +90,15 @@ static enum pin_nearness nearness_of(uint32_t place_count, uint32_t own, uint32_
 		return PIN_NEAR_SELF;
 	}
 	if (own >= place_count) {
-		return PIN_NEAR_L3;
+		return PIN_NEAR_L2;
 	}
 	if (other >= place_count || places[own].node_index != places[other].node_index) {
 		return PIN_NEAR_ALL;
 	}
-	return places[own].l3_index == places[other].l3_index ? PIN_NEAR_L3 : PIN_NEAR_NODE;
+	if (places[own].l3_index != places[other].l3_index) {
+		return PIN_NEAR_NODE;
+	}
+	return places[own].l2_index == places[other].l2_index ? PIN_NEAR_L2 : PIN_NEAR_L3;
 }
 
 static bool fail(const struct layout *layout, uint32_t own, const char *what, uint32_t other)
@@ -106,7 +113,7 @@ static bool check_round(const struct layout *layout, const struct pin_victims *v
 {
 	static uint8_t seen[WORKERS_MAX];
 	struct pin_victims_round round;
-	enum pin_nearness last = PIN_NEAR_L3;
+	enum pin_nearness last = PIN_NEAR_L2;
 	uint32_t count = 0;
 	uint32_t index = 0;
 
@@ -188,12 +195,12 @@ static void check_layout(const struct layout *layout)
 }
 
 /*
- * Counts who comes first in each tier of a worker whose three tiers have 5, 12
- * and 18 members. A count's deviation is bounded by five standard ones.
+ * Counts who comes first in each tier of a worker whose four tiers have 2, 3,
+ * 12 and 18 members. A count's deviation is bounded by five standard ones.
  */
 static void check_starts(uint32_t own)
 {
-	static const struct layout layout = {"starts", 36, 36, 2, 3, 7};
+	static const struct layout layout = {"starts", 36, 36, 2, 3, 2, 7};
 	uint32_t counts[36] = {0};
 	uint32_t sizes[PIN_NEARNESSES] = {0};
 	struct pin_victims victims;
@@ -205,8 +212,9 @@ static void check_starts(uint32_t own)
 	for (uint32_t i = 0; i < 36; i++) {
 		sizes[nearness_of(36, own, i)]++;
 	}
-	expect_number("members of the L3", 5, sizes[PIN_NEAR_L3]);
-	expect_number("members of the node", 12, sizes[PIN_NEAR_NODE]);
+	expect_number("members of the L2", 2, sizes[PIN_NEAR_L2]);
+	expect_number("others of the L3", 3, sizes[PIN_NEAR_L3]);
+	expect_number("others of the node", 12, sizes[PIN_NEAR_NODE]);
 	expect_number("the rest", 18, sizes[PIN_NEAR_ALL]);
 	for (uint32_t i = 0; i < 18 * DRAWS_PER_MEMBER; i++) {
 		struct pin_victims_round round;
@@ -237,10 +245,39 @@ static void check_starts(uint32_t own)
 	pin_victims_fini(&victims);
 }
 
+/* As hwloc has it: clusters of small cores that share an L2. */
+static void check_imagined(void)
+{
+	static const uint32_t tier_ends[] = {2, 4, 8, 16};
+	struct pin_topology topology;
+	struct pin_victims victims;
+	struct pin_victims_round round;
+	struct pin_random random;
+	uint32_t index;
+
+	setenv("HWLOC_SYNTHETIC", "node:2 l3:2 l2:2 core:2 pu:1", 1);
+	expect_ready("topology", pin_topology_load(&topology, false) == 0);
+	unsetenv("HWLOC_SYNTHETIC");
+	expect_number("places", 16, topology.place_count);
+	expect_ready("memory",
+		pin_victims_init(&victims, topology.places, topology.place_count, 16) == 0);
+	pin_random_init(&random, PIN_RANDOM_SEED_DEFAULT, 0);
+	pin_victims_begin(&round, &victims, 0, &random);
+	for (uint32_t i = 0, count = 1; i < PIN_ARRAY_COUNT(tier_ends); i++) {
+		for (; count < tier_ends[i] && pin_victims_next(&round, &index); count++) {
+			expect_true("nearest first",
+				index < tier_ends[i] && index >= (i == 0 ? 1 : tier_ends[i - 1]));
+		}
+	}
+	expect_true("all named", !pin_victims_next(&round, &index));
+	pin_victims_fini(&victims);
+	pin_topology_fini(&topology);
+}
+
 /* The same seed, the same order. */
 static void check_repeats(void)
 {
-	static const struct layout layout = {"repeats", 96, 96, 2, 6, 35};
+	static const struct layout layout = {"repeats", 96, 96, 2, 6, 4, 35};
 	struct pin_victims victims;
 	uint32_t orders[2][95];
 
@@ -288,6 +325,7 @@ int main(void)
 	for (uint32_t own = 0; own < 36; own += 5) {
 		check_starts(own);
 	}
+	check_imagined();
 	check_repeats();
 	check_without_memory();
 	return expect_status();

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The sources of the normal lane.
+ */
+#include "runtime/core/poll.h"
+#include "runtime/base/check.h"
+#include "runtime/core/due.h"
+#include "runtime/core/files.h"
+#include "runtime/core/flight_end.h"
+#include "runtime/core/flight_message.h"
+#include "runtime/core/lane.h"
+#include "runtime/core/offers.h"
+#include "runtime/core/relief.h"
+#include "runtime/core/run.h"
+#include "runtime/core/search.h"
+#include "runtime/core/task.h"
+#include "runtime/core/timer.h"
+#include "runtime/core/wait.h"
+#include "runtime/core/wake.h"
+
+enum {
+	/* Some copy what is cached, so that others would wait for long. */
+	OFFERS_AT_ONCE = 32,
+	/*
+	 * Batches in a row after which a worker submits at once, rather than
+	 * look through the queues of others before.
+	 */
+	UNSEARCHED_BATCHES_MAX = 7,
+};
+
+bool pin_poll_ready(struct pin_worker *worker)
+{
+	struct pin_link *link = pin_list_pop(&worker->ready);
+
+	if (link == NULL) {
+		return false;
+	}
+	/*
+	 * What has begun is brought to its end, even while the runtime stops.
+	 */
+	pin_run_task(worker, pin_task_of(link));
+	return true;
+}
+
+bool pin_poll_deque(struct pin_worker *worker)
+{
+	struct pin_link *link = pin_deque_pop(&worker->deque);
+
+	if (link == NULL) {
+		return false;
+	}
+	pin_run_or_cancel(worker, link);
+	return true;
+}
+
+/* Of what others started, served or cancelled. */
+static void take_message(struct pin_worker *worker, struct pinion_task *task)
+{
+	if (pin_timer_is_message(task)) {
+		pin_due_take(worker, task);
+	} else if (task->private_kind == PIN_TASK_LANDED) {
+		task->private_kind = PIN_TASK_PLAIN;
+		pin_run_task(worker, task);
+	} else if (pin_wait_is_message(task)) {
+		/* Whatever its result, also while the runtime stops. */
+		pin_wait_take(worker, task);
+		pin_run_task(worker, task);
+	} else if (pin_files_is_message(task)) {
+		if (worker->is_searching) {
+			pin_search_succeed(worker);
+		}
+		pin_files_take(worker);
+	} else {
+		PIN_CHECK(pin_flight_is_message(task));
+		if (worker->is_searching) {
+			pin_search_succeed(worker);
+		}
+		pin_flight_take(worker, task);
+	}
+}
+
+bool pin_poll_posted(struct pin_worker *worker)
+{
+	struct pin_link *link = pin_list_pop(&worker->posted);
+
+	if (link == NULL) {
+		return false;
+	}
+	if (PIN_UNLIKELY(pin_task_of(link)->private_kind != 0)) {
+		take_message(worker, pin_task_of(link));
+	} else {
+		pin_run_or_cancel(worker, link);
+	}
+	return true;
+}
+
+/*
+ * Where workers differ in what they run, what lies in the queue that all share
+ * stays there until it is run: in another's own queue not all could reach it.
+ */
+static uint32_t injector_room(const struct pin_worker *worker)
+{
+	return PIN_LIKELY(worker->shared->tier_count == 1) ? pin_deque_room(&worker->deque) + 1 : 1;
+}
+
+static PIN_RARE bool take_injected(struct pin_worker *worker)
+{
+	struct pin_shared *shared = worker->shared;
+	struct pin_list batch = {0};
+	struct pin_link *first;
+	struct pin_link *link;
+	uint32_t count;
+	bool has_more;
+
+	count = pin_injector_pop(
+		&shared->injector, shared->worker_count, injector_room(worker), &batch, &has_more);
+	if (count == 0) {
+		return false;
+	}
+	pin_meter_add(&worker->meter.injector_takes, 1);
+	first = pin_list_pop(&batch);
+	for (link = pin_list_pop(&batch); link != NULL; link = pin_list_pop(&batch)) {
+		bool has_room = pin_deque_push(&worker->deque, link);
+
+		PIN_CHECK(has_room);
+	}
+	/* The chain: whoever finds more than it runs wakes one more. */
+	if (has_more || pin_deque_count(&worker->deque) > 0) {
+		pin_wake_one(shared, worker);
+	}
+	if (PIN_UNLIKELY(shared->config.normal_warn_depth != 0)) {
+		uint64_t left = pin_load_relaxed_u64(&shared->injector.length);
+
+		pin_lane_warn(shared, PINION_LANE_NORMAL, left + count);
+		pin_lane_warn(shared, PINION_LANE_NORMAL, left);
+	}
+	pin_run_or_cancel(worker, first);
+	return true;
+}
+
+bool pin_poll_injector(struct pin_worker *worker)
+{
+	worker->polls_since_look = 0;
+	worker->look_ns = worker->now_ns;
+	return PIN_UNLIKELY(!pin_injector_is_empty(&worker->shared->injector)) &&
+		take_injected(worker);
+}
+
+/* What is for this worker alone. */
+bool pin_poll_bound(struct pin_worker *worker)
+{
+	return pin_poll_ready(worker) || pin_poll_posted(worker) || pin_poll_inbox(worker);
+}
+
+/* The very last resort: what has ended in the ring of a stuck worker. */
+static struct pin_link *relieve_others(struct pin_worker *worker)
+{
+	struct pin_shared *shared = worker->shared;
+	struct pin_victims_round round;
+	struct pin_link *link = NULL;
+	uint32_t index;
+
+	pin_victims_begin(&round, &shared->victims, worker->index, &worker->random);
+	while (link == NULL && pin_victims_next(&round, &index)) {
+		if (pin_flight_relieve(&shared->workers[index], worker)) {
+			link = pin_deque_pop(&worker->deque);
+		}
+	}
+	return link;
+}
+
+/* Begins what was offered to a stuck worker. */
+static void adopt_offers(struct pin_worker *worker)
+{
+	struct pin_shared *shared = worker->shared;
+	struct pin_victims_round round;
+	uint32_t index;
+
+	pin_victims_begin(&round, &shared->victims, worker->index, &worker->random);
+	while (pin_victims_next(&round, &index)) {
+		struct pin_worker *victim = &shared->workers[index];
+
+		if (!pin_offers_may_adopt(victim)) {
+			continue;
+		}
+		pin_search_succeed(worker);
+		pin_meter_add(&worker->meter.steals, 1);
+		pin_meter_add(&worker->meter.tasks_stolen,
+			pin_flight_take_offers(worker, victim, OFFERS_AT_ONCE));
+		/* The chain: more than one worker may begin what is left. */
+		if (!pin_offers_is_empty(victim)) {
+			pin_wake_one(shared, worker);
+		}
+		return;
+	}
+}
+
+bool pin_poll_offers(struct pin_worker *worker)
+{
+	if (PIN_LIKELY(pin_offers_is_empty(worker))) {
+		return false;
+	}
+	/* It may take a while, as without io_uring. */
+	if (worker->is_searching) {
+		pin_search_succeed(worker);
+	}
+	return pin_flight_take_offers(worker, worker, OFFERS_AT_ONCE) > 0;
+}
+
+bool pin_poll_others(struct pin_worker *worker)
+{
+	struct pin_link *link;
+
+	/* To the device first; there is time to search while it works. */
+	if (worker->unsearched_batches < UNSEARCHED_BATCHES_MAX &&
+		pin_relief_has_gathered(worker)) {
+		worker->unsearched_batches++;
+		return false;
+	}
+	worker->unsearched_batches = 0;
+	link = pin_search_others(worker);
+	if (link == NULL && worker->shares_ring && worker->is_searching) {
+		link = relieve_others(worker);
+	}
+	if (link == NULL && worker->is_searching) {
+		adopt_offers(worker);
+	}
+	if (link == NULL) {
+		return false;
+	}
+	pin_run_or_cancel(worker, link);
+	return true;
+}
