@@ -115,7 +115,9 @@ static int wait_start(struct bench *bench, struct bench_setting *out_setting, vo
 	rc = bench_start_workers(
 		bench, bench->options->runtime.worker_count, out_setting, &wait->runtime);
 	if (rc == 0) {
-		rc = load_init(&wait->load, wait->runtime, 0, 0);
+		wait->load.task_ns_min = LOAD_SHORT_NS_MIN;
+		wait->load.task_ns_max = LOAD_SHORT_NS_MAX;
+		rc = load_init(&wait->load, wait->runtime);
 	}
 	if (rc != 0) {
 		wait_stop(wait);

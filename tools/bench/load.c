@@ -45,14 +45,23 @@ void load_sleep_gap(uint64_t *random, uint64_t end_ns)
 	(void)nanosleep(&gap, NULL);
 }
 
-static void be_busy(uint64_t *random)
+static void be_busy(const struct load *load, uint64_t *random)
 {
-	uint64_t end_ns = bench_now_ns() + LOAD_TASK_NS_MIN +
-		load_random_below(random, LOAD_TASK_NS_MAX - LOAD_TASK_NS_MIN + 1);
+	uint64_t end_ns = bench_now_ns() + load->task_ns_min +
+		load_random_below(random, load->task_ns_max - load->task_ns_min + 1);
 
 	while (bench_now_ns() < end_ns) {
 		bench_relax();
 	}
+}
+
+static int do_work(const struct load *load, uint64_t *random)
+{
+	if (load->work != NULL) {
+		return load->work(load->work_arg, random);
+	}
+	be_busy(load, random);
+	return 0;
 }
 
 static bool is_over(const struct load *load)
@@ -66,17 +75,17 @@ static int busy_run(struct pinion_task *task)
 {
 	struct busy_task *busy = (struct busy_task *)(void *)task;
 	struct load *load = busy->load;
-	int rc = -ECANCELED;
+	int rc = do_work(load, &busy->random);
+	bool goes_on = rc == 0 && !is_over(load);
 
-	be_busy(&busy->random);
-	busy->runs++;
-	if (!is_over(load)) {
+	if (goes_on) {
+		busy->runs++;
 		rc = pinion_spawn(load->runtime, task);
-		if (rc != 0) {
-			__atomic_store_n(&load->error, rc, __ATOMIC_RELEASE);
-		}
 	}
 	if (rc != 0) {
+		__atomic_store_n(&load->error, rc, __ATOMIC_RELEASE);
+	}
+	if (rc != 0 || !goes_on) {
 		bench_word_raise(&load->ended);
 	}
 	return 0;
@@ -103,12 +112,17 @@ static int loop(struct pinion_task *task)
 {
 	struct load_worker *worker = (struct load_worker *)(void *)task;
 	struct load *load = worker->load;
+	int rc;
 
 	bench_word_raise(&load->begun);
 	while (!is_over(load)) {
 		struct pinion_task *found;
 
-		be_busy(&worker->random);
+		rc = do_work(load, &worker->random);
+		if (rc != 0) {
+			__atomic_store_n(&load->error, rc, __ATOMIC_RELEASE);
+			break;
+		}
 		found = __atomic_load_n(&load->slot, __ATOMIC_RELAXED);
 		if (found != NULL) {
 			found = __atomic_exchange_n(&load->slot, NULL, __ATOMIC_ACQ_REL);
@@ -169,7 +183,7 @@ int load_end(struct load *load)
 	rc = await_count(&load->ended, load->worker_count * (in_loops ? 1 : LOAD_TASKS));
 	if (rc == 0 && load->error != 0) {
 		rc = load->error;
-		report_line("cannot spawn: %s", report_reason(rc));
+		report_line("the load ended early: %s", report_reason(rc));
 	}
 	return rc;
 }
@@ -189,7 +203,7 @@ uint64_t load_runs(const struct load *load, bool is_low)
 	return runs;
 }
 
-static void init_worker(struct load *load, uint32_t index, uint32_t low_count)
+static void init_worker(struct load *load, uint32_t index)
 {
 	struct load_worker *worker = &load->workers[index];
 
@@ -197,24 +211,22 @@ static void init_worker(struct load *load, uint32_t index, uint32_t low_count)
 	worker->random = 88172645463325252u + index;
 	for (uint32_t i = 0; i < LOAD_TASKS; i++) {
 		worker->tasks[i].task.run = busy_run;
-		worker->tasks[i].task.flags = i < low_count ? PINION_TASK_LOW : 0;
+		worker->tasks[i].task.flags = i < load->low_count ? PINION_TASK_LOW : 0;
 		worker->tasks[i].load = load;
 		worker->tasks[i].random = worker->random + (i + 1) * 1000003u;
 	}
 }
 
-int load_init(
-	struct load *load, struct pinion_runtime *runtime, uint32_t first_index, uint32_t low_count)
+int load_init(struct load *load, struct pinion_runtime *runtime)
 {
 	load->runtime = runtime;
-	load->first_index = first_index;
-	load->worker_count = pinion_runtime_worker_count(runtime) - first_index;
+	load->worker_count = pinion_runtime_worker_count(runtime) - load->first_index;
 	load->workers = bench_allocate(load->worker_count * sizeof(*load->workers));
 	if (load->workers == NULL) {
 		return -ENOMEM;
 	}
 	for (uint32_t i = 0; i < load->worker_count; i++) {
-		init_worker(load, i, low_count);
+		init_worker(load, i);
 	}
 	return 0;
 }
