@@ -225,6 +225,8 @@ steal_numbers() {
 }
 
 @test "failures are counted, and hurt no other task" {
+	# It forgets a thread that has called pthread_exit(), whatever came of it.
+	[[ $(ldd "$PINION" 2>/dev/null) != *tsan.so* ]] || skip "ThreadSanitizer ends no thread twice"
 	example failures
 	expect 0
 	count '^1000 tasks counted by their workers, 3 failed, 2 of them unwound$' 1
