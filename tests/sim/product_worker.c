@@ -5,9 +5,11 @@
  */
 #include "tests/sim/product.h"
 #include "runtime/base/check.h"
+#include "runtime/core/assist.h"
 #include "runtime/core/fault.h"
 #include "runtime/core/flight.h"
 #include "runtime/core/io.h"
+#include "runtime/core/lane.h"
 #include "runtime/core/park.h"
 #include "runtime/core/relief.h"
 #include "runtime/core/search.h"
@@ -63,7 +65,11 @@ static uint32_t pop_shared(struct pin_injector *injector, uint32_t share_count, 
 #define pin_request_complete(...) \
 	(defect_strikes(DEFECT_COMPLETION_LOST, 16) ? NULL : pin_request_complete(__VA_ARGS__))
 #define pin_ring_prepare_wait(...) \
-	(defect_is(DEFECT_DOORBELL_NOT_ARMED) ? (void)0 : pin_ring_prepare_wait(__VA_ARGS__))
+	(defect_is(DEFECT_DOORBELL_NOT_ARMED) || \
+				(defect_is(DEFECT_DOORBELL_NOT_REARMED) && \
+					strcmp(__func__, "sleep_in_ring") == 0) \
+			? (void)0 \
+			: pin_ring_prepare_wait(__VA_ARGS__))
 #define pin_ring_fini(...) (defect_is(DEFECT_RING_LEAKS) ? (void)0 : pin_ring_fini(__VA_ARGS__))
 #define pin_sentry_note_kept(...) \
 	(defect_is(DEFECT_SENTRY_UNTOLD) ? (void)0 : pin_sentry_note_kept(__VA_ARGS__))
@@ -79,11 +85,22 @@ static uint32_t pop_shared(struct pin_injector *injector, uint32_t share_count, 
 			? PIN_NO_DEADLINE \
 			: pin_timers_next_ns(wheel))
 
+#define pin_assist_sees_work(...) \
+	(!defect_is(DEFECT_ASSIST_BLIND) && pin_assist_sees_work(__VA_ARGS__))
+#define pin_lane_overdue(...) (defect_is(DEFECT_AGING_LOST) ? 0 : pin_lane_overdue(__VA_ARGS__))
+#define pin_lane_turns_due(turns, overdue) \
+	(defect_is(DEFECT_FLOOR_LOST) ? PIN_LANE_NONE : pin_lane_turns_due(turns, overdue))
+#define pin_flight_relieve(...) (!defect_is(DEFECT_RELIEF_LOST) && pin_flight_relieve(__VA_ARGS__))
+
 #include "runtime/core/fault.c"
 #include "runtime/core/io.c"
 #include "runtime/core/park.c"
 #include "runtime/core/spawn.c"
 #include "runtime/core/step.c"
+#define pin_supply_has_lane(...) \
+	(!defect_is(DEFECT_SUCCESSOR_UNTOLD) && pin_supply_has_lane(__VA_ARGS__))
+#define pin_assist_has_room(...) \
+	(!defect_is(DEFECT_ASSIST_UNASKED) && pin_assist_has_room(__VA_ARGS__))
 #include "runtime/core/wake.c"
 #include "runtime/core/worker.c"
 
