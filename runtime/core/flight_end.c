@@ -231,6 +231,10 @@ bool pin_flight_relieve(struct pin_worker *worker, struct pin_worker *taker)
 		return false;
 	}
 	count = pin_ring_poll(&worker->ring, land, &landing);
+	/* What goes on from here: the next to come may be the sentry's. */
+	if (pin_ring_unsubmitted(&worker->ring) > 0) {
+		count += pin_ring_poll(&worker->ring, land, &landing);
+	}
 	pin_relief_release(worker);
 	pin_meter_add(&taker->meter.steals, count > 0);
 	return true;

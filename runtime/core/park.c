@@ -90,8 +90,14 @@ static uint64_t sleep_deadline(struct pin_worker *worker)
 static void sleep_in_ring(struct pin_worker *worker, uint64_t deadline_ns)
 {
 	pin_relief_enter(worker);
-	/* Who was just in its ring may have taken the doorbell out. */
+	/*
+	 * Who was just in its ring may have taken the doorbell out, or found
+	 * that its poll has ended: then it is armed anew with the wait.
+	 */
 	if (!worker->shares_ring || pin_parker_is_parked(&worker->parker)) { /* [RELIEF-1] */
+		if (worker->shares_ring) {
+			pin_ring_prepare_wait(&worker->ring);
+		}
 		pin_ring_wait(&worker->ring, deadline_ns);
 	}
 	pin_relief_leave(worker);

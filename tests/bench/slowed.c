@@ -36,6 +36,9 @@
 	apply(idle_ring) \
 	apply(timer) \
 	apply(timer_late) \
+	apply(lanes) \
+	apply(lanes_busy) \
+	apply(classes) \
 	apply(execute) \
 	apply(channel) \
 	apply(channel_pass) \

@@ -69,8 +69,8 @@ check_json() {
 	[ "$(awk '{ print $1 }' out | tr '\n' ' ')" = "nop read read_random read_random_cached read_blocks read_blocks_cached \
 write write_random sum scan spawn yield inject batch inject_wait steal \
 steal_spawn forkjoin wake wake_worker wake_ring wake_worker_ring \
-wake_completion idle idle_ring timer timer_late execute channel \
-channel_pass startup walk pool pool_outside pool_malloc pool_two \
+wake_completion idle idle_ring timer timer_late lanes lanes_busy classes \
+execute channel channel_pass startup walk pool pool_outside pool_malloc pool_two \
 pool_pass pool_steal " ]
 	[ "$(awk 'NF < 4' out)" = "" ]
 }
@@ -177,6 +177,19 @@ check_subject() {
 	check_subject wake_ring us "there is no io_uring"
 	check_subject wake_worker_ring us "there is no io_uring"
 	check_subject wake_completion us "there is no io_uring"
+}
+
+@test "JSON of the subjects about lanes and classes tells of all sides" {
+	needs jq
+	for name in lanes lanes_busy; do
+		check_subject "$name" us "it needs 2 CPUs"
+		[ ! -s out ] || jq -e '.high_start_p99_us >= .median and .floor_p99_us >= .floor.median
+			and .low_share_percent >= 0 and .low_share_percent <= 100' out
+	done
+	jq -e 'has("by_free_worker_percent") | not' out
+	check_subject classes us "it needs 2 CPUs"
+	[ ! -s out ] || jq -e '.floor.name == "alone" and .floor_second.name == "beside-bare-loops"
+		and .floor_second.ratio > 0' out
 }
 
 @test "JSON of the subjects about calls and messages" {
@@ -474,8 +487,8 @@ interrupt_all() {
 }
 
 @test "a signal stops what spawns" {
-	local subjects=(spawn inject inject_wait forkjoin execute channel_pass)
-	[ "$(nproc)" -lt 2 ] || subjects+=(steal_spawn)
+	local subjects=(spawn inject inject_wait lanes_busy forkjoin execute channel_pass)
+	[ "$(nproc)" -lt 2 ] || subjects+=(steal_spawn lanes)
 	interrupt_all "${subjects[@]}"
 }
 

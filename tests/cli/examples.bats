@@ -181,6 +181,60 @@ steal_numbers() {
 	grep -qF 'usage: read_pool ' err
 }
 
+@test "compress_file's frames are the file again, at each lane" {
+	local size lane
+	[ -x "${PINION%/*}/examples/compress_file" ] || skip "built without libzstd"
+	command -v zstd >/dev/null || skip "zstd is not installed"
+	for size in 0 1 262143 262144 262145 3000001; do
+		head -c $((size / 2)) /dev/zero >from
+		head -c $((size - size / 2)) /dev/urandom >>from
+		for lane in high normal low; do
+			example compress_file from to $lane
+			expect 0
+			count "^to has $(stat -c %s to) bytes, compressed at $lane\$" 1
+			zstd -q -d -c to | cmp - from
+		done
+	done
+	example compress_file missing to
+	expect 1
+	grep -q '^compress_file .*: No such file' err
+}
+
+@test "fan_out's pieces make the whole, and one that fails ends the others" {
+	example fan_out 10
+	expect 0
+	count '^10 pieces: 9592 primes below 100000; 10 ran, 0 did not$' 1
+	example fan_out 1000 1
+	expect 0
+	count '^1000 pieces: Numerical argument out of domain; [0-9]+ ran, [0-9]+ did not$' 1
+	[ "$(grep -oE '[0-9]+ (ran|did)' out | awk '{ sum += $1 } END { print sum }')" = 1000 ]
+	example fan_out 5 6
+	expect 2
+}
+
+@test "batch does each item once, at low, and calls pass it" {
+	local items
+	for items in 1 550; do
+		example batch $items
+		expect 0
+		count "^$items items done in $(((items + 99) / 100)) chunks, $items tasks at low\$" 1
+		count "^$(((items + 99) / 100 * 3)) calls at high meanwhile, [0-9]+ of them over before " 1
+	done
+	example batch 0
+	expect 2
+}
+
+@test "failures are counted, and hurt no other task" {
+	# It forgets a thread that has called pthread_exit(), whatever came of it.
+	[[ $(ldd "$PINION" 2>/dev/null) != *tsan.so* ]] || skip "ThreadSanitizer ends no thread twice"
+	example failures
+	expect 0
+	count '^1000 tasks counted by their workers, 3 failed, 2 of them unwound$' 1
+	count '^the other was tried 3 times: Success$' 1
+	count '^log: .*no way back from here' 1
+	count '^[1-9][0-9]* ticks$' 1
+}
+
 @test "an example that cannot start says why" {
 	local name
 	for name in fork_join ping_pong steal_demo timer; do

@@ -48,6 +48,11 @@ static const struct field case_fields[] = {
 	CASE(age_limit_us, 1, US_MAX),
 	CASE(task_ns, 0, US_MAX),
 	CASE(rings_wait, 0, 1),
+	CASE(lane_floor, 0, 65535),
+	CASE(low_max_wait_ms, 0, 1000),
+	CASE(assist, 0, 1),
+	CASE(assist_reserve, 0, SIM_WORKERS_MAX),
+	CASE(ring_sharing, 0, 1),
 	{.name = NULL},
 };
 
@@ -63,6 +68,8 @@ static const struct field program_fields[] = {
 	PROGRAM(cancel_percent, 100),
 	PROGRAM(children, 1024),
 	PROGRAM(shared_percent, 100),
+	PROGRAM(high_percent, 100),
+	PROGRAM(low_percent, 100),
 	{.name = NULL},
 };
 
@@ -141,6 +148,18 @@ static bool read_program_name(
 	return *out != NULL || complain(reader, value, "no program above has this name");
 }
 
+/* Whether they are good tiers is the product's to say. */
+static bool read_lanes(const struct reader *reader, const struct json *value)
+{
+	char *lanes = reader->test->lanes;
+
+	if (value->kind != JSON_STRING || strlen(value->text) >= SIM_LANES_BYTES) {
+		return complain(reader, value, "not a short string");
+	}
+	memcpy(lanes, value->text, strlen(value->text) + 1);
+	return true;
+}
+
 static bool read_program(const struct reader *reader, const struct json *value)
 {
 	struct sim_program *program = &reader->test->programs[reader->test->program_count];
@@ -214,6 +233,9 @@ static bool read_member(const struct reader *reader, const struct json *value)
 	if (strcmp(value->name, "end") == 0) {
 		return read_end(reader, value);
 	}
+	if (strcmp(value->name, "lanes") == 0) {
+		return read_lanes(reader, value);
+	}
 	if (strcmp(value->name, "programs") == 0) {
 		for (const struct json *item = value->children; item && is_good;
 			item = item->next) {
@@ -250,6 +272,9 @@ static bool read_case(const struct reader *reader, const struct json *root)
 		(!reader->test->may_drain && !reader->test->may_stop)) {
 		return complain(reader, root,
 			"a case needs workers, ring_entries, age_limit_us and an end");
+	}
+	if (reader->test->lane_floor == 1) {
+		return complain(reader, root, "a floor is 0, or 2 and more");
 	}
 	return true;
 }

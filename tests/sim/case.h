@@ -12,6 +12,12 @@
  *       "rings_wait": 1,          but for what has completed: its worker may be
  *                                 stuck
  *       "task_ns": 1,             as in the configuration; 0: its default
+ *       "lanes": "h:1,hnl",       likewise; left out: all workers serve all
+ *       "lane_floor": 16,         likewise; left out: 0, strict
+ *       "low_max_wait_ms": 1,     likewise
+ *       "assist": 1,              0 or 1: off or idle, with a reserve of
+ *       "assist_reserve": 1,
+ *       "ring_sharing": 1,        0 or 1: own or shared
  *       "programs": [             what tasks do, in this order:
  *         {"name": "leaf",
  *          "burn_us": 20,         compute for a random time up to that
@@ -26,7 +32,9 @@
  *          "children": 3,         spawn tasks of a program that stands above,
  *          "spawns": "leaf",      this share of them for any worker
  *          "shared_percent": 50,
- *          "hold_us": 9000}       and then block for that long
+ *          "hold_us": 9000,       and then block for that long; with reads,
+ *          "high_percent": 10,    when they are started. This share of them is
+ *          "low_percent": 60}     high, and this one low
  *       ],
  *       "threads": [              outside threads that spawn
  *         {"program": "root", "tasks": 10, "pause_us": 30,
@@ -50,6 +58,7 @@ enum {
 	SIM_PROGRAMS_MAX = 8,
 	SIM_SOURCES_MAX = 8,
 	SIM_NAME_BYTES = 32,
+	SIM_LANES_BYTES = 32,
 };
 
 struct sim_program {
@@ -65,6 +74,8 @@ struct sim_program {
 	uint32_t cancel_percent;
 	uint32_t children;
 	uint32_t shared_percent;
+	uint32_t high_percent;
+	uint32_t low_percent;
 	const struct sim_program *spawns;
 };
 
@@ -111,6 +122,12 @@ struct sim_case {
 	uint32_t age_limit_us;
 	uint32_t rings_wait;
 	uint32_t task_ns;
+	char lanes[SIM_LANES_BYTES];
+	uint32_t lane_floor;
+	uint32_t low_max_wait_ms;
+	uint32_t assist;
+	uint32_t assist_reserve;
+	uint32_t ring_sharing;
 	struct sim_program programs[SIM_PROGRAMS_MAX];
 	uint32_t program_count;
 	struct sim_source sources[SIM_SOURCES_MAX];

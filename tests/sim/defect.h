@@ -29,6 +29,13 @@ enum defect {
 	DEFECT_OFFERS_LEFT,	      /* nobody takes over from a stuck worker */
 	DEFECT_MESSAGE_LOST,	      /* a request's message is sometimes dropped */
 	DEFECT_DEADLINE_NOT_AWAITED,  /* a sleep does not end for a deadline */
+	DEFECT_SUCCESSOR_UNTOLD,      /* the last searcher does not look at the lanes */
+	DEFECT_FLOOR_LOST,	      /* no lane has a turn for being passed by */
+	DEFECT_AGING_LOST,	      /* nor for waiting */
+	DEFECT_ASSIST_UNASKED,	      /* nobody is woken to help */
+	DEFECT_ASSIST_BLIND,	      /* a sleep without a look for who needs help */
+	DEFECT_RELIEF_LOST,	      /* nobody sees to a stuck worker's ring */
+	DEFECT_DOORBELL_NOT_REARMED,  /* nor after others were in the ring */
 	DEFECT_COUNT,
 };
 

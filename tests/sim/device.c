@@ -32,6 +32,11 @@ void device_begin(const struct sim_faults *faults)
 	device.next_ns = WORLD_NEVER;
 }
 
+void device_share_rings(void)
+{
+	device.shares_rings = true;
+}
+
 void device_end(void)
 {
 	for (uint32_t i = 0; i < device.ring_count; i++) {
@@ -63,7 +68,7 @@ static uint32_t cq_ready(const struct ring *ring)
 
 static void update_flags(struct ring *ring)
 {
-	bool has_flag = device.kind != RING_PLAIN && ring->backlog_count > 0;
+	bool has_flag = ring->kind != RING_PLAIN && ring->backlog_count > 0;
 
 	ring->sq_flags = has_flag ? IORING_SQ_TASKRUN : 0;
 }
@@ -94,7 +99,7 @@ static void complete(struct ring *ring, uint64_t user_data, int32_t result, uint
 		(struct io_uring_cqe){.user_data = user_data, .res = result, .flags = flags};
 	ring->backlog_count++;
 	world_event("completes", index_of(ring), (uint64_t)(int64_t)result);
-	if (device.kind == RING_PLAIN) {
+	if (ring->kind == RING_PLAIN) {
 		hand_over(ring, UINT32_MAX);
 	}
 	update_flags(ring);
@@ -174,13 +179,11 @@ uint32_t device_unseen_count(const struct io_uring *uring)
 
 void device_thread_enters_kernel(void)
 {
-	if (device.kind != RING_COOPERATIVE) {
-		return;
-	}
 	for (uint32_t i = 0; i < device.ring_count; i++) {
 		struct ring *ring = &device.rings[i];
 
-		if (ring->is_open && ring->has_owner && ring->owner == world_thread_current()) {
+		if (ring->kind == RING_COOPERATIVE && ring->is_open && ring->has_owner &&
+			ring->owner == world_thread_current()) {
 			hand_over(ring, UINT32_MAX);
 		}
 	}
@@ -363,7 +366,7 @@ int device_ring_enter(int fd, uint32_t to_submit, uint32_t min_complete, uint32_
 		return draw_enter_error();
 	}
 	submitted = submit(ring, to_submit);
-	if (device.kind == RING_COOPERATIVE) {
+	if (ring->kind == RING_COOPERATIVE) {
 		hand_over(ring, UINT32_MAX);
 	}
 	if ((flags & IORING_ENTER_GETEVENTS) == 0 || submitted != to_submit) {

@@ -20,6 +20,8 @@
 
 void device_begin(const struct sim_faults *faults);
 /* Nothing of the run is left: no ring, no eventfd. */
+/* From now on any thread may enter any ring. */
+void device_share_rings(void);
 void device_end(void);
 
 /* When something will complete. */

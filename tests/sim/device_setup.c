@@ -22,6 +22,14 @@ static bool refuses(uint32_t flags)
 	return (flags & unknown) != 0;
 }
 
+static enum ring_kind kind_of(uint32_t flags)
+{
+	if ((flags & IORING_SETUP_DEFER_TASKRUN) != 0) {
+		return RING_DEFERRED;
+	}
+	return (flags & IORING_SETUP_COOP_TASKRUN) != 0 ? RING_COOPERATIVE : RING_PLAIN;
+}
+
 static uint32_t power_of_two(uint32_t count)
 {
 	uint32_t power = 1;
@@ -88,6 +96,7 @@ int device_ring_setup(struct io_uring *uring, uint32_t entries, struct io_uring_
 	ring->cqes = calloc(ring->cq_entries, sizeof(*ring->cqes));
 	WORLD_CHECK(ring->sq_array != NULL && ring->sqes != NULL && ring->cqes != NULL);
 	ring->is_open = true;
+	ring->kind = kind_of(params->flags);
 	params->sq_entries = ring->sq_entries;
 	params->cq_entries = ring->cq_entries;
 	map_rings(ring, uring);
@@ -118,7 +127,7 @@ int io_uring_register_ring_fd(struct io_uring *uring)
 	struct ring *ring = ring_of(uring->ring_fd, false);
 
 	world_point();
-	if (!device.has_registered_ring) {
+	if (!device.has_registered_ring || device.shares_rings) {
 		return -EINVAL;
 	}
 	own(ring);

@@ -29,6 +29,7 @@ struct operation {
 
 struct ring {
 	bool is_open;
+	enum ring_kind kind; /* as it was set up */
 	bool has_owner;
 	uint32_t owner;
 	bool is_registered; /* in its owner's table of rings */
@@ -63,7 +64,8 @@ struct ring {
 
 struct device {
 	struct sim_faults faults;
-	enum ring_kind kind;
+	enum ring_kind kind; /* the most that it knows */
+	bool shares_rings;   /* any thread may enter any of them */
 	bool has_ring;
 	bool has_message;
 	bool has_registered_ring;
@@ -87,12 +89,17 @@ static inline struct ring *ring_of(int fd, bool by_table)
 	uint32_t index = (uint32_t)(fd - (by_table ? REGISTERED_FD : RING_FD));
 
 	WORLD_CHECK(index < device.ring_count && device.rings[index].is_open);
-	WORLD_CHECK(!by_table || device.rings[index].is_registered);
+	/* The table is of one thread. */
+	WORLD_CHECK(!by_table || (device.rings[index].is_registered && !device.shares_rings));
 	return &device.rings[index];
 }
 
+/* Only a shared ring is anybody's. */
 static inline void own(struct ring *ring)
 {
+	if (device.shares_rings) {
+		return;
+	}
 	if (!ring->has_owner) {
 		ring->has_owner = true;
 		ring->owner = world_thread_current();

@@ -5,6 +5,7 @@
  */
 #include "tests/sim/product.h"
 #include "runtime/base/check.h"
+#include "runtime/core/assist.h"
 #include "runtime/core/fault.h"
 #include "runtime/core/flight.h"
 #include "runtime/core/flight_cancel.h"
@@ -12,6 +13,7 @@
 #include "runtime/core/flight_message.h"
 #include "runtime/core/flight_start.h"
 #include "runtime/core/io.h"
+#include "runtime/core/lane.h"
 #include "runtime/core/offers.h"
 #include "runtime/core/park.h"
 #include "runtime/core/poll.h"
@@ -85,7 +87,11 @@ static struct pin_link *begun(struct pin_link *link)
 #define pin_request_complete(...) \
 	(defect_strikes(DEFECT_COMPLETION_LOST, 16) ? NULL : pin_request_complete(__VA_ARGS__))
 #define pin_ring_prepare_wait(...) \
-	(defect_is(DEFECT_DOORBELL_NOT_ARMED) ? (void)0 : pin_ring_prepare_wait(__VA_ARGS__))
+	(defect_is(DEFECT_DOORBELL_NOT_ARMED) || \
+				(defect_is(DEFECT_DOORBELL_NOT_REARMED) && \
+					strcmp(__func__, "sleep_in_ring") == 0) \
+			? (void)0 \
+			: pin_ring_prepare_wait(__VA_ARGS__))
 #define pin_ring_fini(...) (defect_is(DEFECT_RING_LEAKS) ? (void)0 : pin_ring_fini(__VA_ARGS__))
 #define pin_sentry_note_kept(...) \
 	(defect_is(DEFECT_SENTRY_UNTOLD) ? (void)0 : pin_sentry_note_kept(__VA_ARGS__))
@@ -108,6 +114,13 @@ static struct pin_link *begun(struct pin_link *link)
 			? PIN_NO_DEADLINE \
 			: pin_timers_next_ns(wheel))
 
+#define pin_assist_sees_work(...) \
+	(!defect_is(DEFECT_ASSIST_BLIND) && pin_assist_sees_work(__VA_ARGS__))
+#define pin_lane_overdue(...) (defect_is(DEFECT_AGING_LOST) ? 0 : pin_lane_overdue(__VA_ARGS__))
+#define pin_lane_turns_due(turns, overdue) \
+	(defect_is(DEFECT_FLOOR_LOST) ? PIN_LANE_NONE : pin_lane_turns_due(turns, overdue))
+#define pin_flight_relieve(...) (!defect_is(DEFECT_RELIEF_LOST) && pin_flight_relieve(__VA_ARGS__))
+
 #include "runtime/core/due.c"
 #include "runtime/core/fault.c"
 #include "runtime/core/io.c"
@@ -117,6 +130,10 @@ static struct pin_link *begun(struct pin_link *link)
 #include "runtime/core/run.c"
 #include "runtime/core/spawn.c"
 #include "runtime/core/step.c"
+#define pin_supply_has_lane(...) \
+	(!defect_is(DEFECT_SUCCESSOR_UNTOLD) && pin_supply_has_lane(__VA_ARGS__))
+#define pin_assist_has_room(...) \
+	(!defect_is(DEFECT_ASSIST_UNASKED) && pin_assist_has_room(__VA_ARGS__))
 #include "runtime/core/wake.c"
 #include "runtime/core/worker.c"
 

@@ -84,6 +84,13 @@ static const struct twin twins[] = {
 	{DEFECT_MESSAGE_LOST, "message_lost", "requests", "nothing will ever happen", 200},
 	{DEFECT_DEADLINE_NOT_AWAITED, "deadline_not_awaited", "deadlines",
 		"nothing will ever happen", 200},
+	{DEFECT_SUCCESSOR_UNTOLD, "successor_untold", "tiers", "sleeps beside", 2000},
+	{DEFECT_FLOOR_LOST, "floor_lost", "floor", "has waited", 200},
+	{DEFECT_AGING_LOST, "aging_lost", "aging", "has waited", 200},
+	{DEFECT_ASSIST_UNASKED, "assist_unasked", "assist", "to assist with", 200},
+	{DEFECT_ASSIST_BLIND, "assist_blind", "assist", "to assist with", 2000},
+	{DEFECT_RELIEF_LOST, "relief_lost", "relief", "has waited", 200},
+	{DEFECT_DOORBELL_NOT_REARMED, "doorbell_not_rearmed", "relief", "sleeps beside", 2000},
 };
 
 _Static_assert(PIN_ARRAY_COUNT(twins) == DEFECT_COUNT - 1, "each defect has a twin");

@@ -99,21 +99,42 @@ static bool has_stalled_thread(void)
 	return false;
 }
 
+static bool has_shared_work(const struct pin_shared *shared, uint32_t lane)
+{
+	const struct pin_injector *injector =
+		lane == PINION_LANE_NORMAL ? &shared->injector : &shared->lanes[lane].injector;
+
+	return injector->length.value > 0 || injector->newcomers.value != 0;
+}
+
+/* One that is free beyond the reserve of its tier takes others' work. */
+static void check_assistant(const struct pin_worker *worker)
+{
+	const struct pin_shared *shared = worker->shared;
+
+	if (shared->config.assist != PINION_ASSIST_IDLE || !worker->is_free ||
+		worker->tier->free_count.value <= shared->config.assist_reserve) {
+		return;
+	}
+	for (uint32_t lane = 0; lane < PIN_LANES; lane++) {
+		if (!pin_worker_serves(worker, lane) && has_shared_work(shared, lane)) {
+			world_fail("worker %u sleeps beside tasks of lane %u to assist with",
+				worker->index, lane);
+		}
+	}
+}
+
 static void check_sleeper(uint32_t thread, const struct pin_worker *worker)
 {
 	const struct pin_shared *shared = worker->shared;
 
 	for (uint32_t lane = 0; lane < PIN_LANES; lane++) {
-		const struct pin_injector *injector = lane == PINION_LANE_NORMAL
-			? &shared->injector
-			: &shared->lanes[lane].injector;
-
-		if (pin_worker_serves(worker, lane) &&
-			(injector->length.value > 0 || injector->newcomers.value != 0)) {
+		if (pin_worker_serves(worker, lane) && has_shared_work(shared, lane)) {
 			world_fail("worker %u sleeps beside tasks in the shared queue of lane %u",
 				worker->index, lane);
 		}
 	}
+	check_assistant(worker);
 	if (world_thread_state(thread) == WORLD_FUTEX && worker->ring.is_initialised &&
 		!worker->ring.is_fallback && device_unseen_count(&worker->ring.uring) > 0) {
 		world_fail("worker %u sleeps on its futex beside completions", worker->index);

@@ -80,6 +80,21 @@ static struct entry *entry_of(struct pinion_task *task)
 	return PIN_CONTAINER_OF(task, struct entry, request.task);
 }
 
+/* Nothing is drawn where all are normal. */
+static uint32_t choose_lane(const struct sim_program *program)
+{
+	uint32_t share;
+
+	if (program->high_percent + program->low_percent == 0) {
+		return 0;
+	}
+	share = (uint32_t)world_random(100);
+	if (share < program->high_percent) {
+		return PINION_TASK_HIGH;
+	}
+	return share < program->high_percent + program->low_percent ? PINION_TASK_LOW : 0;
+}
+
 static struct entry *new_entry(enum kind kind, const struct sim_program *program)
 {
 	struct entry *entry = &entries[load.entry_count];
@@ -91,6 +106,7 @@ static struct entry *new_entry(enum kind kind, const struct sim_program *program
 	*entry = (struct entry){.kind = kind, .program = program};
 	entry->request.task.run = kind == KIND_TASK ? run_task : run_read;
 	entry->request.task.cancel = kind == KIND_TASK ? cancel_task : NULL;
+	entry->request.task.flags = kind == KIND_TASK ? choose_lane(program) : 0;
 	return entry;
 }
 
@@ -150,7 +166,6 @@ static void burn(const struct sim_program *program)
 	}
 }
 
-/* With what was spawned before still in the worker's own queues. */
 static void hold(const struct sim_program *program)
 {
 	if (program->hold_us > 0) {
@@ -177,6 +192,9 @@ static int run_task(struct pinion_task *task)
 		start_reads(entry);
 	} else {
 		spawn_children(program);
+	}
+	/* With what it has begun still in the worker's queues or its ring. */
+	if (entry->reads_to_start == 0) {
 		hold(program);
 	}
 	if (world_random(16) == 0) {
@@ -201,14 +219,20 @@ static void cancel_task(struct pinion_task *task)
 
 static void take_memory(struct entry *read)
 {
-	int rc = pinion_buffer_acquire(load.runtime, READ_BYTES_MAX, &read->buffer);
+	int rc = -EAGAIN;
 
+	/* A worker's buffers go back on it, and these reads end anywhere. */
+	if (load.test->ring_sharing == 0) {
+		rc = pinion_buffer_acquire(load.runtime, READ_BYTES_MAX, &read->buffer);
+	}
 	read->has_buffer = rc == 0;
 	if (rc != 0 && rc != -EAGAIN) {
 		world_fail("acquiring a buffer returns %d", rc);
 	}
 	read->request.bytes = read->has_buffer ? read->buffer.bytes : own_memory[number_of(read)];
-	read->worker_index = (uint32_t)pinion_worker_index(load.runtime);
+	read->worker_index = load.test->ring_sharing == 0
+		? (uint32_t)pinion_worker_index(load.runtime)
+		: UINT32_MAX;
 }
 
 static void give_memory_back(struct entry *read)
@@ -549,8 +573,17 @@ static bool create(void)
 	config.small_buffer_bytes = READ_BYTES_MAX;
 	config.small_buffer_count = SMALL_BUFFERS;
 	config.io_level = PINION_IO_AUTO;
+	config.lanes = test->lanes;
+	config.lane_floor = test->lane_floor;
+	config.low_max_wait_ms = test->low_max_wait_ms;
+	config.assist = test->assist == 0 ? PINION_ASSIST_OFF : PINION_ASSIST_IDLE;
+	config.assist_reserve = test->assist_reserve;
+	config.ring_sharing = test->ring_sharing == 0 ? PINION_RING_OWN : PINION_RING_SHARED;
 	if (test->task_ns > 0) {
 		config.task_ns = test->task_ns;
+	}
+	if (test->ring_sharing != 0) {
+		device_share_rings();
 	}
 	rc = pinion_runtime_create(&config, &load.runtime);
 	world_event("creates a runtime", (uint64_t)(int64_t)rc, test->workers);

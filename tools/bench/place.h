@@ -9,6 +9,7 @@
 
 #include <sched.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /* Where the calling thread was before it moved. Zero-initialise. */
@@ -19,6 +20,16 @@ struct bench_place {
 
 /* Moves the calling thread off the CPUs of another, where there are others. */
 void bench_place_apart(struct bench_place *place, pid_t other_id);
+
+/*
+ * Moves the calling thread to one half of the cores it was on: `half` is 0 or
+ * 1, and no core has hardware threads in both; of an odd number one is left
+ * out. False: it stays, as a half would be empty.
+ */
+bool bench_place_in_half(struct bench_place *place, int half);
+
+/* How many cores the calling thread may use. */
+uint32_t bench_place_cores(void);
 
 /* Back again, by the same thread. */
 void bench_place_restore(struct bench_place *place);

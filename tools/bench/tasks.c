@@ -4,6 +4,7 @@
  */
 #include "tools/bench/tasks.h"
 
+#include "tools/bench/place.h"
 #include "tools/report.h"
 #include "tools/signals.h"
 
@@ -118,6 +119,19 @@ int bench_require_cpus(const struct bench_subject *subject, uint32_t count)
 	if (machine.cpu_count < count) {
 		report_line("%s: skipped, it needs %u CPUs and may use %u", subject->name, count,
 			machine.cpu_count);
+		return BENCH_SKIPPED;
+	}
+	return 0;
+}
+
+int bench_require_cores(const struct bench_subject *subject, uint32_t count)
+{
+	uint32_t core_count = bench_place_cores();
+
+	if (core_count < count) {
+		report_line("%s: skipped, it needs %u CPUs that are no hardware threads of one "
+			    "core and may use %u",
+			subject->name, count, core_count);
 		return BENCH_SKIPPED;
 	}
 	return 0;

@@ -41,6 +41,9 @@ int bench_run_turn(struct pinion_runtime *runtime, struct pinion_task *turn, con
 /* Fewer CPUs than that: says that the subject is skipped, and returns that. */
 int bench_require_cpus(const struct bench_subject *subject, uint32_t count);
 
+/* Likewise of cores. */
+int bench_require_cores(const struct bench_subject *subject, uint32_t count);
+
 /* Appends ", …" to the text of a setting. */
 void bench_setting_add(struct bench_setting *setting, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
