@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What an admission consists of: the places (sched/places.h), and those who
- * wait for one, a queue for each lane, all under one lock.
+ * wait for one, a queue for each lane, all under one lock. The ways in are in
+ * admit.c, a job's turn and its end in job.h.
  *
  *     spawn   a place, without the lock unless somebody waits
  *             a place in the runtime for each job: the last that can fail
@@ -51,6 +52,12 @@ struct pin_job_entry {
 	uint32_t state; /* [lock:waiters] enum pin_job_state */
 };
 
+/* What a served waiter finds in its value. */
+enum {
+	PIN_ADMISSION_ANSWER, /* enum pin_places_answer */
+	PIN_ADMISSION_WORD,   /* of the places, by which it was given */
+};
+
 struct pin_admission_lane {
 	struct pin_waiters waiters;   /* of the first lane: everybody's lock */
 	struct pin_job_entry *newest; /* [lock:waiters] of those that have not begun */
@@ -83,5 +90,35 @@ _Static_assert(sizeof(struct pinion_full) == 24, "released size");
 _Static_assert(sizeof(struct pinion_admission_limits) == 32, "released size");
 _Static_assert(PINION_LANES == (int)PIN_PLACES_LANES, "a count for each");
 _Static_assert((int)PINION_ADMISSION_TASKS == (int)PIN_PLACES_MAX, "the counts hold it");
+
+static inline struct pin_admission *pin_admission_of(struct pinion_admission *admission)
+{
+	return (struct pin_admission *)(void *)admission->private_;
+}
+
+static inline struct pin_job_entry *pin_job_entry_of(struct pinion_job *job)
+{
+	return (struct pin_job_entry *)(void *)job->private_;
+}
+
+static inline bool pin_admission_evicts(const struct pin_admission *self)
+{
+	return (self->flags & PINION_ADMISSION_EVICT) != 0;
+}
+
+/* One lock for all of it. */
+void pin_admission_lock(struct pin_admission *self);
+void pin_admission_unlock(struct pin_admission *self);
+
+/* Serves those who wait. It may be gone afterwards, if it is closed. */
+void pin_admission_serve_unlock(struct pin_admission *self);
+
+/* Gives places back, without the lock; likewise it may be gone. */
+void pin_admission_leave(struct pin_admission *self, uint64_t amount);
+
+/* Onto the list of those that may be evicted, and off it; under the lock. */
+void pin_admission_enlist(struct pin_admission *self, struct pin_job_entry *entry);
+void pin_admission_delist(
+	struct pin_admission *self, struct pin_job_entry *entry, enum pin_job_state state);
 
 #endif
