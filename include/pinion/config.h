@@ -472,6 +472,13 @@ struct pinion_config {
 	 * PINION_OVERFLOW.
 	 */
 	uint32_t overflow_policy;
+
+	/*
+	 * Bytes of each worker's stack, 65536 … 1 GiB, a multiple of 4096; it
+	 * is reserved, and used as far as tasks reach. 0: the process's default
+	 * (`ulimit -s`). Default 0. Environment: PINION_STACK_BYTES.
+	 */
+	uint64_t stack_bytes;
 };
 
 /*

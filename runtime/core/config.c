@@ -15,7 +15,7 @@
 
 /* The struct as first released; a smaller one was never valid. */
 #define CONFIG_BYTES_MIN sizeof(struct pinion_config)
-_Static_assert(sizeof(struct pinion_config) == 264, "released size");
+_Static_assert(sizeof(struct pinion_config) == 272, "released size");
 
 struct field {
 	const char *name;
@@ -47,6 +47,9 @@ struct field {
 
 enum {
 	BUFFER_BYTES_MAX = 256 << 20,
+	/* A worker's loop needs a part of it. */
+	STACK_BYTES_MIN = 64 << 10,
+	STACK_BYTES_MAX = 1 << 30,
 	/* Large buffers of a worker, and those that all workers divide. */
 	BUFFERS_EACH = 28,
 	BUFFERS_DIVIDED = 32,
@@ -123,6 +126,7 @@ static const struct field fields[] = {
 	NUMBER(tick_interval_ms, "PINION_TICK_INTERVAL_MS", 1000, 1, 3600000),
 	FIELD(overflow_policy, "PINION_OVERFLOW", PINION_OVERFLOW_IGNORE, PINION_OVERFLOW_IGNORE,
 		PINION_OVERFLOW_UNWIND, 1, overflow_policy_words),
+	FIELD(stack_bytes, "PINION_STACK_BYTES", 0, 0, STACK_BYTES_MAX, 4096, NULL),
 };
 
 static uint64_t read_field(const struct pinion_config *config, const struct field *field)
@@ -212,6 +216,12 @@ static int check_together(const struct pin_log *log, const struct pinion_config 
 	if (config->lane_floor == 1) {
 		pin_log(log, PINION_LOG_ERROR,
 			"lane_floor: 1 would be all of the tasks: 0 is strict, 2 every other one");
+		return -EINVAL;
+	}
+	if (config->stack_bytes != 0 && config->stack_bytes < STACK_BYTES_MIN) {
+		pin_log(log, PINION_LOG_ERROR,
+			"stack_bytes: %llu is less than %d; 0 is the process's default",
+			(unsigned long long)config->stack_bytes, STACK_BYTES_MIN);
 		return -EINVAL;
 	}
 	if (config->arena_map == NULL && config->arena_unmap != NULL) {

@@ -160,7 +160,8 @@ static int start_threads(struct pin_shared *shared)
 	for (; count < shared->worker_count; count++) {
 		struct pin_worker *worker = &shared->workers[count];
 
-		rc = shared->host->thread_start(&worker->thread, pin_worker_main, worker);
+		rc = shared->host->thread_start(
+			&worker->thread, shared->config.stack_bytes, pin_worker_main, worker);
 		if (rc < 0) {
 			pin_log(&shared->log, PINION_LOG_ERROR,
 				"cannot start worker %u of %u: %s; raise `ulimit -u` or the "

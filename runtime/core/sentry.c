@@ -31,7 +31,7 @@ int pin_sentry_start(struct pin_shared *shared)
 	if (!shared->has_sentry) {
 		return 0;
 	}
-	rc = shared->host->thread_start(&shared->sentry_thread, pin_sentry_main, shared);
+	rc = shared->host->thread_start(&shared->sentry_thread, 0, pin_sentry_main, shared);
 	shared->has_sentry_thread = rc == 0;
 	return rc;
 }

@@ -85,12 +85,14 @@ static void sim_yield(void)
 	world_yield();
 }
 
-static int sim_thread_start(pthread_t *out_thread, void *(*entry)(void *), void *arg)
+static int sim_thread_start(
+	pthread_t *out_thread, size_t stack_bytes, void *(*entry)(void *), void *arg)
 {
 	static const char *const names[SIM_WORKERS_MAX + 1] = {"", "worker 0", "worker 1",
 		"worker 2", "worker 3", "worker 4", "worker 5", "worker 6", "worker 7"};
 	uint32_t number = world_thread_count();
 
+	(void)stack_bytes;
 	world_point();
 	if (world_chance(faults.no_thread)) {
 		return -EAGAIN;

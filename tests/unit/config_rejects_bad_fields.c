@@ -144,6 +144,11 @@ static const struct value values[] = {
 	VALUE(tick_interval_ms, 3600001, -EINVAL),
 	VALUE(overflow_policy, PINION_OVERFLOW_UNWIND, 0),
 	VALUE(overflow_policy, PINION_OVERFLOW_UNWIND + 1, -EINVAL),
+	VALUE(stack_bytes, 64 << 10, 0),
+	VALUE(stack_bytes, 1 << 30, 0),
+	VALUE(stack_bytes, 60 << 10, -EINVAL),
+	VALUE(stack_bytes, (64 << 10) + 512, -EINVAL),
+	VALUE(stack_bytes, (1 << 30) + 4096, -EINVAL),
 };
 
 static void check_values(void)
