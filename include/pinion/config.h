@@ -479,6 +479,17 @@ struct pinion_config {
 	 * (`ulimit -s`). Default 0. Environment: PINION_STACK_BYTES.
 	 */
 	uint64_t stack_bytes;
+
+	/*
+	 * Workers of each tier up to which a crew may grow (crew.h), 0 … 1024;
+	 * those it begins with are always fine. Each costs some KiB while it is
+	 * not there. Of other runtimes no meaning. Default 0. Environment:
+	 * PINION_CREW_MAX.
+	 */
+	uint32_t crew_max;
+
+	/* Zero. */
+	uint32_t reserved_2;
 };
 
 /*

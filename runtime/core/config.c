@@ -15,7 +15,7 @@
 
 /* The struct as first released; a smaller one was never valid. */
 #define CONFIG_BYTES_MIN sizeof(struct pinion_config)
-_Static_assert(sizeof(struct pinion_config) == 272, "released size");
+_Static_assert(sizeof(struct pinion_config) == 280, "released size");
 
 struct field {
 	const char *name;
@@ -127,6 +127,8 @@ static const struct field fields[] = {
 	FIELD(overflow_policy, "PINION_OVERFLOW", PINION_OVERFLOW_IGNORE, PINION_OVERFLOW_IGNORE,
 		PINION_OVERFLOW_UNWIND, 1, overflow_policy_words),
 	FIELD(stack_bytes, "PINION_STACK_BYTES", 0, 0, STACK_BYTES_MAX, 4096, NULL),
+	NUMBER(crew_max, "PINION_CREW_MAX", 0, 0, 1024),
+	NUMBER(reserved_2, NULL, 0, 0, 0),
 };
 
 static uint64_t read_field(const struct pinion_config *config, const struct field *field)

@@ -663,7 +663,9 @@ static void visit(struct pin_worker *worker, struct pinion_request *request)
 {
 	struct pin_request *private = pin_request_of(request);
 	struct pin_shared *shared = worker->shared;
-	struct pin_worker *next = &shared->workers[(worker->index + 1) % shared->worker_count];
+	/* Of whom it was for, who may have left. */
+	uint32_t index = pin_load_acquire_u32(&private->word) >> WORKER_SHIFT;
+	struct pin_worker *next = &shared->workers[(index + 1) % shared->worker_count];
 
 	request->result += (int32_t)abandon_all(worker, request->file);
 	private->hops_left--;
@@ -696,6 +698,17 @@ static void take_over(struct pin_worker *worker, struct pinion_request *request)
 	end_with(worker, request, -ECANCELED);
 }
 
+/* What was for a worker that has left is the heir's. */
+static void inherit(const struct pin_worker *worker, struct pin_request *private)
+{
+	uint32_t word = pin_load_acquire_u32(&private->word); /* [FLIGHT-1] */
+
+	while (word >> WORKER_SHIFT != worker->index &&
+		!pin_cas_seq_cst_u32(
+			&private->word, &word, word_of(worker, state_of(word)))) { /* [FLIGHT-1] */
+	}
+}
+
 static void take(struct pin_worker *worker, struct pinion_task *task)
 {
 	struct pinion_request *request = PIN_CONTAINER_OF(task, struct pinion_request, task);
@@ -709,6 +722,7 @@ static void take(struct pin_worker *worker, struct pinion_task *task)
 		visit(worker, request);
 		return;
 	}
+	inherit(worker, private);
 	if (private->link.next == NULL && !private->has_ended) {
 		take_over(worker, request);
 		return;
@@ -736,6 +750,11 @@ void pin_flight_expire(struct pin_worker *worker, struct pin_timer *timer)
 	struct pin_request *private = PIN_CONTAINER_OF(timer, struct pin_request, deadline);
 
 	abandon(worker, request_of(private), -ETIME);
+}
+
+bool pin_flight_is_over(const struct pin_worker *worker)
+{
+	return list_is_empty(&worker->flying) && list_is_empty(&worker->waiting);
 }
 
 void pin_flight_stop(struct pin_worker *worker)

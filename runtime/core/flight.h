@@ -95,6 +95,9 @@ void pin_flight_resume(struct pin_worker *worker);
 /* One whose deadline, on the worker's wheel, has come; in the ring's lock. */
 void pin_flight_expire(struct pin_worker *worker, struct pin_timer *timer);
 
+/* On the worker: it has none. */
+bool pin_flight_is_over(const struct pin_worker *worker);
+
 /* Asks for the end of all there is; nothing starts any more. */
 void pin_flight_stop(struct pin_worker *worker);
 

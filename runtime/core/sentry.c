@@ -70,6 +70,12 @@ static bool keeps_work(const struct pin_worker *worker, uint64_t now_ns)
 		pin_timer_is_late(worker, now_ns) || pin_relief_is_wanted(worker);
 }
 
+/* One that has left neither sleeps nor keeps anything. */
+static bool is_out(const struct pin_worker *worker)
+{
+	return pin_load_acquire_u32(&worker->service) == PIN_SERVICE_OUT;
+}
+
 /* Wakes somebody if anyone is stuck. Returns whether anyone is awake. */
 static bool look(struct pin_shared *shared)
 {
@@ -81,7 +87,7 @@ static bool look(struct pin_shared *shared)
 		struct pin_worker *worker = &shared->workers[i];
 		uint64_t ended = ASLEEP;
 
-		if (!pin_parker_is_parked(&worker->parker)) {
+		if (!pin_parker_is_parked(&worker->parker) && !is_out(worker)) {
 			ended = ended_tasks(worker);
 			is_any_awake = true;
 			is_any_stuck |=
@@ -98,7 +104,9 @@ static bool look(struct pin_shared *shared)
 static bool is_any_awake(const struct pin_shared *shared)
 {
 	for (uint32_t i = 0; i < shared->worker_count; i++) {
-		if (!pin_parker_is_parked(&shared->workers[i].parker)) { /* [SENTRY-1] */
+		const struct pin_worker *worker = &shared->workers[i];
+
+		if (!pin_parker_is_parked(&worker->parker) && !is_out(worker)) { /* [SENTRY-1] */
 			return true;
 		}
 	}

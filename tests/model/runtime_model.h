@@ -24,6 +24,9 @@ extern const char *model_lanes;
 extern uint32_t model_assist;
 extern uint32_t model_assist_reserve;
 
+/* Of each tier, those that are there at first; NULL: all, for good. */
+extern const uint32_t *model_serving_counts;
+
 /* The host has no fence_all. */
 extern bool model_has_no_fence;
 

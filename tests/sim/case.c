@@ -47,6 +47,7 @@ static const struct field case_fields[] = {
 	CASE(end_us, 0, US_MAX),
 	CASE(age_limit_us, 1, US_MAX),
 	CASE(task_ns, 0, US_MAX),
+	CASE(resizes, 0, 6),
 	{.name = NULL},
 };
 

@@ -10,6 +10,8 @@
  *       "end_us": 400,            the end comes at a random time up to that
  *       "age_limit_us": 3000,     no runnable task waits longer
  *       "task_ns": 1,             as in the configuration; 0: its default
+ *       "resizes": 4,             so often another number of them, up to
+ *                                 "workers", is asked for; without rings then
  *       "programs": [             what tasks do, in this order:
  *         {"name": "leaf",
  *          "burn_us": 20,         compute for a random time up to that
@@ -108,6 +110,7 @@ struct sim_case {
 	uint32_t end_us;
 	uint32_t age_limit_us;
 	uint32_t task_ns;
+	uint32_t resizes;
 	struct sim_program programs[SIM_PROGRAMS_MAX];
 	uint32_t program_count;
 	struct sim_source sources[SIM_SOURCES_MAX];

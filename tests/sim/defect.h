@@ -28,6 +28,8 @@ enum defect {
 	DEFECT_SENTRY_BLIND,	      /* it wakes nobody */
 	DEFECT_MESSAGE_LOST,	      /* a request's message is sometimes dropped */
 	DEFECT_DEADLINE_NOT_AWAITED,  /* a sleep does not end for a deadline */
+	DEFECT_LEAVES_WITH_WAKE,      /* a worker that leaves keeps a wake to itself */
+	DEFECT_LEAVES_WITH_TASKS,     /* what it has queued goes with it */
 	DEFECT_COUNT,
 };
 

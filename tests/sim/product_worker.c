@@ -10,6 +10,7 @@
 #include "runtime/core/io.h"
 #include "runtime/core/park.h"
 #include "runtime/core/relief.h"
+#include "runtime/core/retire.h"
 #include "runtime/core/search.h"
 #include "runtime/core/sentry.h"
 #include "runtime/core/spawn.h"
@@ -82,6 +83,16 @@ static uint32_t pop_shared(struct pin_injector *injector, uint32_t share_count, 
 #include "runtime/core/fault.c"
 #include "runtime/core/io.c"
 #include "runtime/core/park.c"
+
+#define pin_search_succeed(worker) \
+	(defect_is(DEFECT_LEAVES_WITH_WAKE) ? pin_search_give_up(worker) \
+					    : pin_search_succeed(worker))
+#define pin_injector_push(...) \
+	(defect_is(DEFECT_LEAVES_WITH_TASKS) ? (void)0 : pin_injector_push(__VA_ARGS__))
+#include "runtime/core/retire.c"
+#undef pin_search_succeed
+#undef pin_injector_push
+
 #include "runtime/core/spawn.c"
 #include "runtime/core/step.c"
 #include "runtime/core/wake.c"

@@ -83,6 +83,8 @@ static const struct twin twins[] = {
 	{DEFECT_MESSAGE_LOST, "message_lost", "requests", "nothing will ever happen", 200},
 	{DEFECT_DEADLINE_NOT_AWAITED, "deadline_not_awaited", "deadlines",
 		"nothing will ever happen", 200},
+	{DEFECT_LEAVES_WITH_WAKE, "leaves_with_wake", "resizes", "sleeps beside", 2000},
+	{DEFECT_LEAVES_WITH_TASKS, "leaves_with_tasks", "resizes", "nothing will ever happen", 200},
 };
 
 _Static_assert(PIN_ARRAY_COUNT(twins) == DEFECT_COUNT - 1, "each defect has a twin");

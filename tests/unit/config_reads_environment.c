@@ -171,6 +171,8 @@ static const struct variable variables[] = {
 	VARIABLE("PINION_OVERFLOW", "report", overflow_policy, PINION_OVERFLOW_REPORT),
 	VARIABLE("PINION_OVERFLOW", "unwind", overflow_policy, PINION_OVERFLOW_UNWIND),
 	VARIABLE("PINION_OVERFLOW", "1", overflow_policy, BAD),
+	VARIABLE("PINION_CREW_MAX", "1024", crew_max, 1024),
+	VARIABLE("PINION_CREW_MAX", "1025", crew_max, BAD),
 	VARIABLE("PINION_STACK_BYTES", "0", stack_bytes, 0),
 	VARIABLE("PINION_STACK_BYTES", "8388608", stack_bytes, 8 << 20),
 	VARIABLE("PINION_STACK_BYTES", "1073745920", stack_bytes, BAD),
