@@ -488,8 +488,25 @@ struct pinion_config {
 	 */
 	uint32_t crew_max;
 
-	/* Zero. */
-	uint32_t reserved_2;
+	/*
+	 * Whether jobs of admissions, and calls of pinion_execute() and its
+	 * kin, are told to `log` at level debug, each three times: as it is
+	 * handed over, begins and ends. 0 or 1. Default 0. Environment:
+	 * PINION_JOB_LOG.
+	 */
+	uint32_t job_log;
+
+	/*
+	 * The limits of admissions (admission.h) that leave theirs at 0: jobs
+	 * that may be in, of each lane, 0 … 1048575, and of all, 0 … 3145725.
+	 * 0: the highest; of all: the sum of these. Defaults 0. Environment:
+	 * PINION_MAX_TASKS_HIGH, PINION_MAX_TASKS_NORMAL, PINION_MAX_TASKS_LOW,
+	 * PINION_MAX_TASKS_TOTAL.
+	 */
+	uint32_t max_tasks_high;
+	uint32_t max_tasks_normal;
+	uint32_t max_tasks_low;
+	uint32_t max_tasks_total;
 };
 
 /*

@@ -186,6 +186,24 @@ static int check_limits(const struct pinion_admission_limits *limits)
 		: 0;
 }
 
+/* What is left open is the runtime's configuration's, then the highest. */
+static void complete_limits(
+	struct pinion_admission_limits *limits, const struct pinion_config *config)
+{
+	const uint32_t configured[PINION_LANES] = {
+		config->max_tasks_high, config->max_tasks_normal, config->max_tasks_low};
+
+	for (uint32_t i = 0; i < PINION_LANES; i++) {
+		if (limits->max_tasks[i] == 0) {
+			limits->max_tasks[i] =
+				configured[i] != 0 ? configured[i] : PINION_ADMISSION_TASKS;
+		}
+	}
+	if (limits->max_tasks_total == 0) {
+		limits->max_tasks_total = config->max_tasks_total;
+	}
+}
+
 int pinion_admission_init(struct pinion_admission *admission, struct pinion_runtime *runtime,
 	const struct pinion_admission_limits *limits)
 {
@@ -199,15 +217,13 @@ int pinion_admission_init(struct pinion_admission *admission, struct pinion_runt
 	if (runtime == NULL || check_limits(&chosen) != 0) {
 		return -EINVAL;
 	}
+	complete_limits(&chosen, &runtime->shared.config);
 	memset(admission, 0, sizeof(*admission));
 	self->runtime = runtime;
 	self->flags = chosen.flags;
 	for (uint32_t i = 0; i < PINION_LANES; i++) {
 		struct pin_admission_lane *lane = &self->lanes[i];
 
-		if (chosen.max_tasks[i] == 0) {
-			chosen.max_tasks[i] = PINION_ADMISSION_TASKS;
-		}
 		sum += chosen.max_tasks[i];
 		lane->index = i;
 		pin_waiters_init(&lane->waiters, &pin_host_linux, take, lane, PIN_WAITERS_LOCKED);
@@ -253,6 +269,8 @@ void pinion_admission_counters(const struct pinion_admission *admission,
 		.running = pin_load_relaxed_u32(&self->running),
 		.failed = pin_load_relaxed_u64(&self->failed),
 		.job_ns = pin_load_relaxed_u64(&self->job_ns),
+		.cancelled = pin_load_relaxed_u64(&self->cancelled),
+		.timed_out = pin_load_relaxed_u64(&self->timed_out),
 	};
 	uint64_t word = pin_places_word(&self->places);
 

@@ -41,11 +41,23 @@ enum pin_job_state {
 	PIN_JOB_EVICTED,
 };
 
+/*
+ * [JOB-1] who cancels adds CANCEL, the worker adds BEGUN, each by one
+ * read-modify-write: of the two the later sees the other, so a job whose cancel
+ * found it not begun does not begin.
+ */
+enum pin_job_asked {
+	PIN_JOB_BEGUN = 1,  /* by its worker */
+	PIN_JOB_CANCEL = 2, /* by who cancels it */
+};
+
 /* What `private_` of a job holds. */
 struct pin_job_entry {
 	struct pin_admission *admission; /* [const] from its spawn */
 	struct pinion_job *chained;	 /* [own] the spawning thread's: the next of its batch */
 	uint64_t began_ns;		 /* [own] the worker's, then of who ends it */
+	struct pin_atomic_u64 progress;	 /* [W:the job R:any] */
+	struct pin_atomic_u32 asked;	 /* [W:any R:any] of enum pin_job_asked */
 	struct pin_job_entry *older;	 /* [lock:waiters] of its lane's list */
 	struct pin_job_entry *newer;
 	uint32_t lane;	/* [const] from its spawn */
@@ -77,6 +89,8 @@ struct pin_admission {
 	struct pin_atomic_u64 refused[PINION_LANES];
 	struct pin_atomic_u64 evicted[PINION_LANES];
 	struct pin_atomic_u64 failed;
+	struct pin_atomic_u64 cancelled;
+	struct pin_atomic_u64 timed_out;
 	uint32_t evicted_queued;    /* [lock:waiters] tasks of evicted jobs, in queues */
 	struct pin_waiters drained; /* those who wait until nobody is in */
 	struct pin_admission_lane lanes[PINION_LANES];

@@ -4,6 +4,7 @@
  */
 #include "runtime/base/check.h"
 #include "runtime/core/job.h"
+#include "runtime/core/job_log.h"
 #include "runtime/core/runtime.h"
 #include "runtime/core/runtime_state.h"
 #include "runtime/core/task.h"
@@ -116,6 +117,7 @@ static int launch(struct pin_admission *self, const struct request *request)
 	while (job != NULL) {
 		struct pinion_job *next = pin_job_entry_of(job)->chained;
 
+		pin_job_log_submitted(&runtime->shared, pin_task_lane(&job->task));
 		/* The last touch; after the last one, of the admission too. */
 		pin_runtime_spawn_reserved(runtime, &job->task);
 		job = next;

@@ -15,7 +15,7 @@
 
 /* The struct as first released; a smaller one was never valid. */
 #define CONFIG_BYTES_MIN sizeof(struct pinion_config)
-_Static_assert(sizeof(struct pinion_config) == 280, "released size");
+_Static_assert(sizeof(struct pinion_config) == 296, "released size");
 
 struct field {
 	const char *name;
@@ -50,6 +50,8 @@ enum {
 	/* A worker's loop needs a part of it. */
 	STACK_BYTES_MIN = 64 << 10,
 	STACK_BYTES_MAX = 1 << 30,
+	/* PINION_ADMISSION_TASKS */
+	MAX_TASKS = (1 << 20) - 1,
 	/* Large buffers of a worker, and those that all workers divide. */
 	BUFFERS_EACH = 28,
 	BUFFERS_DIVIDED = 32,
@@ -128,7 +130,11 @@ static const struct field fields[] = {
 		PINION_OVERFLOW_UNWIND, 1, overflow_policy_words),
 	FIELD(stack_bytes, "PINION_STACK_BYTES", 0, 0, STACK_BYTES_MAX, 4096, NULL),
 	NUMBER(crew_max, "PINION_CREW_MAX", 0, 0, 1024),
-	NUMBER(reserved_2, NULL, 0, 0, 0),
+	NUMBER(job_log, "PINION_JOB_LOG", 0, 0, 1),
+	NUMBER(max_tasks_high, "PINION_MAX_TASKS_HIGH", 0, 0, MAX_TASKS),
+	NUMBER(max_tasks_normal, "PINION_MAX_TASKS_NORMAL", 0, 0, MAX_TASKS),
+	NUMBER(max_tasks_low, "PINION_MAX_TASKS_LOW", 0, 0, MAX_TASKS),
+	NUMBER(max_tasks_total, "PINION_MAX_TASKS_TOTAL", 0, 0, 3 * MAX_TASKS),
 };
 
 static uint64_t read_field(const struct pinion_config *config, const struct field *field)

@@ -13,7 +13,9 @@
 #include "runtime/core/admission.h"
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
+#include "runtime/core/fault.h"
 #include "runtime/core/job.h"
+#include "runtime/core/job_log.h"
 #include "runtime/core/runtime.h"
 #include "runtime/core/runtime_state.h"
 #include "tests/model/explorer.h"
@@ -90,6 +92,7 @@ static bool give(struct pin_places *places, uint64_t amount, const char *site)
 #include "runtime/core/admission.c"
 #include "runtime/core/admit.c"
 #include "runtime/core/job.c"
+#include "runtime/core/job_log.c"
 
 enum { JOBS_MAX = 4, LOW = PINION_LANE_LOW, HIGH = PINION_LANE_HIGH };
 
@@ -109,6 +112,7 @@ static struct pinion_task *queue[JOBS_MAX];
 static uint32_t queued_count;
 static bool queues;
 static bool is_drained;
+static bool is_cancelling;
 static uint32_t in_count;
 static uint32_t in_max;
 static uint32_t run_total;
@@ -148,7 +152,7 @@ static void cancel(struct pinion_job *job, int reason)
 
 	model_job->cancel_count++;
 	MODEL_CHECK(model_job->run_count + model_job->cancel_count == 1);
-	MODEL_CHECK(reason == (uses_runtime ? -ECANCELED : -EAGAIN));
+	MODEL_CHECK(reason == (uses_runtime || is_cancelling ? -ECANCELED : -EAGAIN));
 }
 
 static void spawn_here(struct pinion_task *task)
@@ -424,6 +428,34 @@ static void run_evicted(void)
 	expect_end(2);
 }
 
+/* ---- a cancel, and the job's turn ---- */
+
+static void work_off_one(void *arg)
+{
+	(void)arg;
+	queue[0]->run(queue[0]);
+}
+
+static void run_cancelled(void)
+{
+	uint32_t worker;
+	int rc;
+
+	begin(1, 1, 0);
+	is_cancelling = queues = true;
+	spawn(&jobs[0]);
+	worker = model_thread_start("worker", work_off_one, NULL);
+	rc = pinion_job_cancel(&jobs[0].job);
+	MODEL_CHECK(rc == 0 || rc == -EINPROGRESS);
+	model_thread_join(worker);
+	/* What the cancel said is so. */
+	MODEL_CHECK(jobs[0].cancel_count == (rc == 0 ? 1u : 0u));
+	MODEL_CHECK(jobs[0].run_count == (rc == 0 ? 0u : 1u));
+	MODEL_CHECK(pinion_admission_drain(admission, PIN_NO_DEADLINE) == 0);
+	is_cancelling = false;
+	expect_end(1);
+}
+
 /* ---- the runtime's end ---- */
 
 /* Who has a place and is refused by the runtime gives it to who waits. */
@@ -500,6 +532,12 @@ static const struct model_twin drained_twins[] = {
 	{.name = NULL},
 };
 
+static const struct model_twin cancelled_twins[] = {
+	{"cancelled in two steps", {MODEL_TORN, "pinion_job_cancel", NULL}},
+	{"begun in two steps", {MODEL_TORN, "refusal", NULL}},
+	{.name = NULL},
+};
+
 static const struct model_case cases[] = {
 	{"limit", run_limit, 2, 1, 0, limit_twins, NULL},
 	{"total_limit", run_total_limit, 3, 2, 0, total_twins, NULL},
@@ -510,6 +548,7 @@ static const struct model_case cases[] = {
 	{"closed", run_closed, 2, 1, 0, closed_twins, NULL},
 	{"freed", run_freed, 3, 2, 0, freed_twins, NULL},
 	{"evicted", run_evicted, 3, 2, 0, evicted_twins, NULL},
+	{"cancelled", run_cancelled, 2, 1, 0, cancelled_twins, NULL},
 	{"runtime_drained", run_runtime_drained, 1, 1, 0, drained_twins, NULL},
 };
 

@@ -155,7 +155,7 @@ static void check_bound(void)
 {
 	struct pinion_crew_sizes sizes = {0, 0, 2};
 	struct pinion_task task = {.run = begin_wait, .flags = PINION_TASK_LOW};
-	struct tasks_hold hold;
+	struct tasks_hold hold = {.prepare = NULL};
 	uint32_t last = 2 * MAX + 1; /* the second of low */
 	pthread_t thread;
 	int result;
