@@ -163,10 +163,21 @@ static enum pin_places_answer take_now(
 	return (enum pin_places_answer)waiter.value.words[PIN_ADMISSION_ANSWER];
 }
 
+/* Of a crew, those that are there now; a figure. */
+static uint32_t count_workers(const struct pin_shared *shared)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < shared->tier_count; i++) {
+		count += pin_load_relaxed_u32(&shared->tiers[i].serving_count);
+	}
+	return count > 0 ? count : 1;
+}
+
 static uint64_t estimate_us(const struct pin_admission *self, uint32_t lane, uint64_t word)
 {
 	uint32_t running = pin_load_relaxed_u32(&self->running);
-	uint32_t worker_count = pinion_runtime_worker_count(self->runtime);
+	uint32_t worker_count = count_workers(&self->runtime->shared);
 	uint64_t job_ns = pin_load_relaxed_u64(&self->job_ns);
 	uint64_t ahead = 0;
 
