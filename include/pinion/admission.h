@@ -26,13 +26,14 @@ enum pinion_admission_flags {
 };
 
 /*
- * Shape: zeroed, no limit is set; all fields are inputs.
+ * Shape: zeroed, all limits are those of the runtime's configuration
+ * (`max_tasks_high` and its kin); all fields are inputs.
  * Units: jobs that are in, from admission to their end.
  * Since: 0.1
  */
 struct pinion_admission_limits {
-	uint32_t max_tasks[PINION_LANES]; /* 0: PINION_ADMISSION_TASKS */
-	uint32_t max_tasks_total;	  /* of all lanes; 0: the sum of these */
+	uint32_t max_tasks[PINION_LANES]; /* 0: the configuration's */
+	uint32_t max_tasks_total;	  /* of all lanes; 0: the configuration's */
 	uint32_t flags;			  /* enum pinion_admission_flags */
 	uint32_t reserved[3];		  /* 0 */
 };
@@ -67,16 +68,17 @@ typedef int (*pinion_job_fn)(struct pinion_job *job);
 /*
  * Called instead of `run`, when the job's turn would have been. `reason` is
  * -EAGAIN: another job was given its place (PINION_ADMISSION_EVICT); the job
- * may be tried again. -ECANCELED: the runtime was stopped.
+ * may be tried again. -ECANCELED: the runtime was stopped, or
+ * pinion_job_cancel() was called. -ETIME: `deadline_ns` had passed.
  * Context: a worker. The struct is the caller's again.
  * Since: 0.1
  */
 typedef void (*pinion_job_cancel_fn)(struct pinion_job *job, int reason);
 
 /*
- * Shape: 128 bytes, embeddable; set `run`, `cancel` and `task.flags`, zero the
- * rest. The flags name its lane, as for any task; with PINION_TASK_MANDATORY it
- * is neither evicted nor cancelled.
+ * Shape: 128 bytes, embeddable; set `run`, `cancel`, `task.flags` and
+ * `deadline_ns`, zero the rest. The flags name its lane, as for any task; with
+ * PINION_TASK_MANDATORY it is neither evicted nor cancelled.
  * Owns: the caller's memory, to stay in place until `run` or `cancel` is
  * entered, of which exactly one is.
  * Since: 0.1
@@ -85,7 +87,12 @@ struct pinion_job {
 	struct pinion_task task; /* the library's, but for `flags` */
 	pinion_job_fn run;
 	pinion_job_cancel_fn cancel; /* may be NULL */
-	uint64_t private_[10];
+	/*
+	 * As pinion_now_ns(): one that has not begun by then is cancelled when
+	 * its turn comes; one that has can ask, see below. 0: none.
+	 */
+	uint64_t deadline_ns;
+	uint64_t private_[9];
 };
 
 /*
@@ -110,7 +117,7 @@ struct pinion_full {
 
 /*
  * Makes it one that nobody is in, in front of `runtime`. `limits` is copied;
- * NULL: no limit but the highest.
+ * NULL: those of its configuration, which are the highest unless set.
  *
  * Context: any thread, while nobody else uses it.
  * Errors: -EINVAL: no runtime; a limit beyond PINION_ADMISSION_TASKS (of all:
@@ -182,6 +189,38 @@ PINION_API int pinion_admission_spawn_await(struct pinion_runtime *runtime,
 PINION_API void pinion_job_end(struct pinion_job *job, int result);
 
 /*
+ * Cancels a job that was spawned. 0: it has not begun, and goes to its `cancel`
+ * when its turn would have been; it keeps its place until then. -EINPROGRESS:
+ * it has begun, or is mandatory; pinion_job_should_stop() tells it so.
+ *
+ * Context: any thread, while the struct is in place: the caller knows that the
+ * job is not over, or that nobody frees it. Never blocks.
+ * Since: 0.1
+ */
+PINION_API int pinion_job_cancel(struct pinion_job *job);
+
+/*
+ * For a long job, now and then: 0: it should go on. -ECANCELED: it was
+ * cancelled, or its runtime is being stopped; -ETIME: its deadline has passed.
+ * Nothing follows from that by itself: what it returns is up to the job.
+ *
+ * Context: the job, or what it has begun; a few nanoseconds, with a deadline a
+ * look at the clock besides. The struct has to be in place.
+ * Since: 0.1
+ */
+PINION_API int pinion_job_should_stop(const struct pinion_job *job);
+
+/*
+ * How far a job has come, for others to read: any number, in units of its own;
+ * 0 when it is spawned. Written by the job, a plain store into its own struct.
+ *
+ * Context: any thread, while the struct is in place; a nanosecond.
+ * Since: 0.1
+ */
+PINION_API void pinion_job_set_progress(struct pinion_job *job, uint64_t progress);
+PINION_API uint64_t pinion_job_progress(const struct pinion_job *job);
+
+/*
  * Refuses further jobs, and ends the waits of those who want to spawn some,
  * with -ESHUTDOWN. What is in goes on. A second call changes nothing.
  *
@@ -217,6 +256,8 @@ struct pinion_admission_counters {
 	uint64_t evicted[PINION_LANES]; /* jobs that lost their place */
 	uint64_t failed;		/* jobs that ended with an error */
 	uint64_t job_ns;		/* what a job takes, as in struct pinion_full */
+	uint64_t cancelled;		/* by pinion_job_cancel(), before they began */
+	uint64_t timed_out;		/* that had not begun by their deadline */
 };
 
 PINION_API void pinion_admission_counters(const struct pinion_admission *admission,

@@ -484,6 +484,41 @@ struct pinion_config {
 	 * PINION_REGISTERED_FILES.
 	 */
 	uint32_t registered_files;
+
+	/*
+	 * Bytes of each worker's stack, 65536 … 1 GiB, a multiple of 4096; it
+	 * is reserved, and used as far as tasks reach. 0: the process's default
+	 * (`ulimit -s`). Default 0. Environment: PINION_STACK_BYTES.
+	 */
+	uint64_t stack_bytes;
+
+	/*
+	 * Workers of each tier up to which a crew may grow (crew.h), 0 … 1024;
+	 * those it begins with are always fine. Each costs some KiB while it is
+	 * not there. Of other runtimes no meaning. Default 0. Environment:
+	 * PINION_CREW_MAX.
+	 */
+	uint32_t crew_max;
+
+	/*
+	 * Whether jobs of admissions, and calls of pinion_execute() and its
+	 * kin, are told to `log` at level debug, each three times: as it is
+	 * handed over, begins and ends. 0 or 1. Default 0. Environment:
+	 * PINION_JOB_LOG.
+	 */
+	uint32_t job_log;
+
+	/*
+	 * The limits of admissions (admission.h) that leave theirs at 0: jobs
+	 * that may be in, of each lane, 0 … 1048575, and of all, 0 … 3145725.
+	 * 0: the highest; of all: the sum of these. Defaults 0. Environment:
+	 * PINION_MAX_TASKS_HIGH, PINION_MAX_TASKS_NORMAL, PINION_MAX_TASKS_LOW,
+	 * PINION_MAX_TASKS_TOTAL.
+	 */
+	uint32_t max_tasks_high;
+	uint32_t max_tasks_normal;
+	uint32_t max_tasks_low;
+	uint32_t max_tasks_total;
 };
 
 /*

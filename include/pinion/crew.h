@@ -83,6 +83,41 @@ PINION_API void pinion_crew_config_init_sized(struct pinion_config *config, uint
 PINION_API int pinion_crew_create(const struct pinion_config *config,
 	const struct pinion_crew_sizes *sizes, struct pinion_runtime **out_runtime);
 
+/*
+ * Makes it a crew of `sizes`, larger or smaller, while it works. Workers that
+ * are new have begun when this returns. Those that are too many take no further
+ * job; what waits for them goes to the others, in order or not; each goes when
+ * the job in hand has ended, and whatever its jobs have begun to wait for. No
+ * job is lost or run twice.
+ *
+ * A job for one worker (pinion_spawn_on()) that has left runs on the first
+ * of low. pinion_runtime_worker_count() stays that of all there may be. What
+ * was got by pinion_buffer_acquire() has to be given back before the job ends.
+ *
+ * Context: a thread that is no worker of the crew; sleeps until the workers
+ * have left. A drain or a stop meanwhile waits for it.
+ * Errors: -EINVAL: out of range. -ERANGE: more of a tier than it began with,
+ * and than `crew_max` of its configuration. -EOPNOTSUPP: no crew, or one with
+ * rings or `ring_sharing`. -EBUSY: another resize is under way. -ESHUTDOWN: it
+ * is drained or stopped. -EDEADLK: a worker of the crew. -ECHILD: as
+ * pinion_spawn(). Those of starting a worker, pinion_runtime_create()'s; then,
+ * as with all others, nothing has changed.
+ * Since: 0.1
+ */
+PINION_API int pinion_crew_resize(
+	struct pinion_runtime *crew, const struct pinion_crew_sizes *sizes);
+
+/*
+ * The sizes that the crew was made with or resized to. During a resize: of a
+ * tier that becomes smaller, those before.
+ *
+ * Context: any thread.
+ * Errors: -EOPNOTSUPP: no crew.
+ * Since: 0.1
+ */
+PINION_API int pinion_crew_sizes_now(
+	const struct pinion_runtime *crew, struct pinion_crew_sizes *out_sizes);
+
 PINION_END_DECLS
 
 #endif

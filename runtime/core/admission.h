@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What an admission consists of: the places (sched/places.h), and those who
- * wait for one, a queue for each lane, all under one lock.
+ * wait for one, a queue for each lane, all under one lock. The ways in are in
+ * admit.c, a job's turn and its end in job.h.
  *
  *     spawn   a place, without the lock unless somebody waits
  *             a place in the runtime for each job: the last that can fail
@@ -40,15 +41,33 @@ enum pin_job_state {
 	PIN_JOB_EVICTED,
 };
 
+/*
+ * [JOB-1] who cancels adds CANCEL, the worker adds BEGUN, each by one
+ * read-modify-write: of the two the later sees the other, so a job whose cancel
+ * found it not begun does not begin.
+ */
+enum pin_job_asked {
+	PIN_JOB_BEGUN = 1,  /* by its worker */
+	PIN_JOB_CANCEL = 2, /* by who cancels it */
+};
+
 /* What `private_` of a job holds. */
 struct pin_job_entry {
 	struct pin_admission *admission; /* [const] from its spawn */
 	struct pinion_job *chained;	 /* [own] the spawning thread's: the next of its batch */
 	uint64_t began_ns;		 /* [own] the worker's, then of who ends it */
+	struct pin_atomic_u64 progress;	 /* [W:the job R:any] */
+	struct pin_atomic_u32 asked;	 /* [W:any R:any] of enum pin_job_asked */
 	struct pin_job_entry *older;	 /* [lock:waiters] of its lane's list */
 	struct pin_job_entry *newer;
 	uint32_t lane;	/* [const] from its spawn */
 	uint32_t state; /* [lock:waiters] enum pin_job_state */
+};
+
+/* What a served waiter finds in its value. */
+enum {
+	PIN_ADMISSION_ANSWER, /* enum pin_places_answer */
+	PIN_ADMISSION_WORD,   /* of the places, by which it was given */
 };
 
 struct pin_admission_lane {
@@ -70,6 +89,8 @@ struct pin_admission {
 	struct pin_atomic_u64 refused[PINION_LANES];
 	struct pin_atomic_u64 evicted[PINION_LANES];
 	struct pin_atomic_u64 failed;
+	struct pin_atomic_u64 cancelled;
+	struct pin_atomic_u64 timed_out;
 	uint32_t evicted_queued;    /* [lock:waiters] tasks of evicted jobs, in queues */
 	struct pin_waiters drained; /* those who wait until nobody is in */
 	struct pin_admission_lane lanes[PINION_LANES];
@@ -83,5 +104,35 @@ _Static_assert(sizeof(struct pinion_full) == 24, "released size");
 _Static_assert(sizeof(struct pinion_admission_limits) == 32, "released size");
 _Static_assert(PINION_LANES == (int)PIN_PLACES_LANES, "a count for each");
 _Static_assert((int)PINION_ADMISSION_TASKS == (int)PIN_PLACES_MAX, "the counts hold it");
+
+static inline struct pin_admission *pin_admission_of(struct pinion_admission *admission)
+{
+	return (struct pin_admission *)(void *)admission->private_;
+}
+
+static inline struct pin_job_entry *pin_job_entry_of(struct pinion_job *job)
+{
+	return (struct pin_job_entry *)(void *)job->private_;
+}
+
+static inline bool pin_admission_evicts(const struct pin_admission *self)
+{
+	return (self->flags & PINION_ADMISSION_EVICT) != 0;
+}
+
+/* One lock for all of it. */
+void pin_admission_lock(struct pin_admission *self);
+void pin_admission_unlock(struct pin_admission *self);
+
+/* Serves those who wait. It may be gone afterwards, if it is closed. */
+void pin_admission_serve_unlock(struct pin_admission *self);
+
+/* Gives places back, without the lock; likewise it may be gone. */
+void pin_admission_leave(struct pin_admission *self, uint64_t amount);
+
+/* Onto the list of those that may be evicted, and off it; under the lock. */
+void pin_admission_enlist(struct pin_admission *self, struct pin_job_entry *entry);
+void pin_admission_delist(
+	struct pin_admission *self, struct pin_job_entry *entry, enum pin_job_state state);
 
 #endif

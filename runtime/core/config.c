@@ -16,7 +16,7 @@
 
 /* The struct as first released; a smaller one was never valid. */
 #define CONFIG_BYTES_MIN sizeof(struct pinion_config)
-_Static_assert(sizeof(struct pinion_config) == 272, "released size");
+_Static_assert(sizeof(struct pinion_config) == 304, "released size");
 
 struct field {
 	const char *name;
@@ -48,6 +48,11 @@ struct field {
 
 enum {
 	BUFFER_BYTES_MAX = 256 << 20,
+	/* A worker's loop needs a part of it. */
+	STACK_BYTES_MIN = 64 << 10,
+	STACK_BYTES_MAX = 1 << 30,
+	/* PINION_ADMISSION_TASKS */
+	MAX_TASKS = (1 << 20) - 1,
 	/* Large buffers of a worker, and those that all workers divide. */
 	BUFFERS_EACH = 28,
 	BUFFERS_DIVIDED = 32,
@@ -126,6 +131,13 @@ static const struct field fields[] = {
 	FIELD(overflow_policy, "PINION_OVERFLOW", PINION_OVERFLOW_IGNORE, PINION_OVERFLOW_IGNORE,
 		PINION_OVERFLOW_UNWIND, 1, overflow_policy_words),
 	NUMBER(registered_files, "PINION_REGISTERED_FILES", 256, 0, 32768),
+	FIELD(stack_bytes, "PINION_STACK_BYTES", 0, 0, STACK_BYTES_MAX, 4096, NULL),
+	NUMBER(crew_max, "PINION_CREW_MAX", 0, 0, 1024),
+	NUMBER(job_log, "PINION_JOB_LOG", 0, 0, 1),
+	NUMBER(max_tasks_high, "PINION_MAX_TASKS_HIGH", 0, 0, MAX_TASKS),
+	NUMBER(max_tasks_normal, "PINION_MAX_TASKS_NORMAL", 0, 0, MAX_TASKS),
+	NUMBER(max_tasks_low, "PINION_MAX_TASKS_LOW", 0, 0, MAX_TASKS),
+	NUMBER(max_tasks_total, "PINION_MAX_TASKS_TOTAL", 0, 0, 3 * MAX_TASKS),
 };
 
 static uint64_t read_field(const struct pinion_config *config, const struct field *field)
@@ -223,6 +235,12 @@ static int check_together(const struct pin_log *log, const struct pinion_config 
 	if (config->lane_floor == 1) {
 		pin_log(log, PINION_LOG_ERROR,
 			"lane_floor: 1 would be all of the tasks: 0 is strict, 2 every other one");
+		return -EINVAL;
+	}
+	if (config->stack_bytes != 0 && config->stack_bytes < STACK_BYTES_MIN) {
+		pin_log(log, PINION_LOG_ERROR,
+			"stack_bytes: %llu is less than %d; 0 is the process's default",
+			(unsigned long long)config->stack_bytes, STACK_BYTES_MIN);
 		return -EINVAL;
 	}
 	if (config->arena_map == NULL && config->arena_unmap != NULL) {

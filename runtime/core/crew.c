@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Crews: runtimes whose configuration follows from three numbers.
+ * Crews: runtimes whose configuration follows from three numbers, which may
+ * change.
  */
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
 #include "runtime/base/log.h"
+#include "runtime/core/resize.h"
 #include "runtime/host/topology.h"
 
 #include <errno.h>
@@ -142,19 +144,37 @@ static bool are_in_range(const struct pinion_crew_sizes *sizes)
 		sizes->low <= SIZE_MAX_EACH;
 }
 
-/* As `lanes` of the configuration: a tier without workers is left out. */
-static void write_lanes(const struct pinion_crew_sizes *sizes, char *out, size_t size)
+/* By tier: how many there are. */
+static void read_tiers(const struct pinion_crew_sizes *sizes, uint32_t *out_counts)
 {
+	out_counts[0] = sizes->high;
+	out_counts[1] = sizes->medium;
+	out_counts[2] = sizes->low;
+}
+
+/*
+ * As `lanes` of the configuration: a tier that can have no workers is left out.
+ * Of the others, how many begin.
+ */
+static void write_lanes(const struct pinion_crew_sizes *sizes, uint32_t max, char *out, size_t size,
+	uint32_t *out_serving)
+{
+	static const char *const orders[TIERS] = {"h", "hm", "hml"};
+	uint32_t counts[TIERS];
+	uint32_t tier_count = 0;
 	int length = 0;
 
-	if (sizes->high > 0) {
-		length = snprintf(out, size, "h:%u,", sizes->high);
+	read_tiers(sizes, counts);
+	for (uint32_t i = 0; i < TIERS; i++) {
+		uint32_t places = at_least(counts[i], max);
+
+		if (places > 0) {
+			length += snprintf(out + length, size - (size_t)length, "%s%s:%u",
+				tier_count > 0 ? "," : "", orders[i], places);
+			PIN_CHECK((size_t)length < size);
+			out_serving[tier_count++] = counts[i];
+		}
 	}
-	if (sizes->medium > 0) {
-		length += snprintf(out + length, size - (size_t)length, "hm:%u,", sizes->medium);
-	}
-	length += snprintf(out + length, size - (size_t)length, "hml:%u", sizes->low);
-	PIN_CHECK((size_t)length < size);
 }
 
 int pinion_crew_create(const struct pinion_config *config, const struct pinion_crew_sizes *sizes,
@@ -162,6 +182,7 @@ int pinion_crew_create(const struct pinion_config *config, const struct pinion_c
 {
 	struct pinion_crew_sizes balanced = {1, 2, 1};
 	struct pinion_config own;
+	uint32_t serving[TIERS];
 	char lanes[64];
 
 	if (sizes == NULL) {
@@ -179,8 +200,80 @@ int pinion_crew_create(const struct pinion_config *config, const struct pinion_c
 		own = *config;
 		own.size = sizeof(own);
 	}
-	write_lanes(sizes, lanes, sizeof(lanes));
+	write_lanes(sizes, own.crew_max <= SIZE_MAX_EACH ? own.crew_max : 0, lanes, sizeof(lanes),
+		serving);
 	own.lanes = lanes;
 	own.worker_count = 0;
-	return pinion_runtime_create(&own, out_runtime);
+	return pin_runtime_create(&own, serving, out_runtime);
+}
+
+/* ---- resizing ---- */
+
+/* Which of the three it is: that of so many lanes. */
+static uint32_t number_of(const struct pin_tier *tier)
+{
+	return tier->order.count - 1;
+}
+
+/* By tier of the runtime. -ERANGE. */
+static int fit(const struct pin_shared *shared, const struct pinion_crew_sizes *sizes,
+	uint32_t *out_counts)
+{
+	uint32_t counts[TIERS];
+	uint32_t left;
+
+	read_tiers(sizes, counts);
+	left = counts[0] + counts[1] + counts[2];
+	for (uint32_t i = 0; i < shared->tier_count; i++) {
+		const struct pin_tier *tier = &shared->tiers[i];
+
+		out_counts[i] = counts[number_of(tier)];
+		left -= out_counts[i];
+		if (out_counts[i] > tier->worker_count) {
+			return -ERANGE;
+		}
+	}
+	/* Of a tier that there is not. */
+	return left > 0 ? -ERANGE : 0;
+}
+
+int pinion_crew_resize(struct pinion_runtime *crew, const struct pinion_crew_sizes *sizes)
+{
+	struct pin_shared *shared = &crew->shared;
+	uint32_t counts[PIN_TIERS_MAX];
+	int rc;
+
+	if (pin_runtime_is_foreign(crew)) {
+		return -ECHILD;
+	}
+	if (!are_in_range(sizes)) {
+		return -EINVAL;
+	}
+	if (!shared->is_crew || !shared->is_fallback ||
+		shared->config.ring_sharing == PINION_RING_SHARED) {
+		return -EOPNOTSUPP;
+	}
+	if (pin_runtime_own_thread(crew) != NULL) {
+		return -EDEADLK;
+	}
+	rc = fit(shared, sizes, counts);
+	return rc < 0 ? rc : pin_runtime_resize(crew, counts);
+}
+
+int pinion_crew_sizes_now(const struct pinion_runtime *crew, struct pinion_crew_sizes *out_sizes)
+{
+	const struct pin_shared *shared = &crew->shared;
+	uint32_t counts[TIERS] = {0};
+
+	if (!shared->is_crew) {
+		return -EOPNOTSUPP;
+	}
+	for (uint32_t i = 0; i < shared->tier_count; i++) {
+		const struct pin_tier *tier = &shared->tiers[i];
+
+		/* Relaxed: a moment's reading. */
+		counts[number_of(tier)] = pin_load_relaxed_u32(&tier->serving_count);
+	}
+	*out_sizes = (struct pinion_crew_sizes){counts[0], counts[1], counts[2]};
+	return 0;
 }

@@ -5,6 +5,7 @@
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
 #include "runtime/core/fault.h"
+#include "runtime/core/job_log.h"
 #include "runtime/core/runtime.h"
 #include "runtime/core/runtime_state.h"
 #include "runtime/core/task.h"
@@ -38,10 +39,15 @@ static int run_call(struct pinion_task *task)
 {
 	struct pinion_call *call = PIN_CONTAINER_OF(task, struct pinion_call, task);
 	__attribute__((cleanup(abandon))) struct pinion_call *unended = call;
+	/* One of its workers runs it. */
+	const struct pin_shared *shared = pin_worker_current()->shared;
+	uint64_t began_ns = pin_job_log_is_on(shared) ? shared->host->now_ns() : 0;
 	int result;
 
+	pin_job_log_begun(shared);
 	pin_fault_name((pin_fault_fn)call->run);
 	result = call->run(call->arg);
+	pin_job_log_ended(shared, began_ns, result);
 	unended = NULL;
 	finish(call, result);
 	return result;
@@ -65,12 +71,18 @@ static int prepare(struct pinion_runtime *runtime, struct pinion_call *call)
 	return pin_runtime_reserve(runtime);
 }
 
+static void give(struct pinion_runtime *runtime, struct pinion_call *call)
+{
+	pin_job_log_submitted(&runtime->shared, pin_task_lane(&call->task));
+	pin_runtime_spawn_reserved(runtime, &call->task);
+}
+
 int pinion_call_start(struct pinion_runtime *runtime, struct pinion_call *call)
 {
 	int rc = prepare(runtime, call);
 
 	if (rc == 0) {
-		pin_runtime_spawn_reserved(runtime, &call->task);
+		give(runtime, call);
 	}
 	return rc;
 }
@@ -86,7 +98,7 @@ int pinion_execute_await(struct pinion_runtime *runtime, struct pinion_call *cal
 	/* The wait first: once the task is spawned it cannot be called back. */
 	rc = pinion_future_await(own, &call->done, wait);
 	if (rc == 0) {
-		pin_runtime_spawn_reserved(runtime, &call->task);
+		give(runtime, call);
 	} else {
 		pin_runtime_forgo(runtime);
 	}

@@ -45,4 +45,11 @@ void pin_flight_abandon(struct pin_worker *worker, struct pinion_request *reques
 void pin_flight_hand_over(
 	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request);
 
+/* On the worker: it has none. */
+static inline bool pin_flight_is_over(const struct pin_worker *worker)
+{
+	return pin_flight_list_is_empty(&worker->flying) &&
+		pin_flight_list_is_empty(&worker->waiting);
+}
+
 #endif

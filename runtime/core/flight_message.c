@@ -83,7 +83,9 @@ static void visit(struct pin_worker *worker, struct pinion_request *request)
 {
 	struct pin_request *private = pin_request_of(request);
 	struct pin_shared *shared = worker->shared;
-	struct pin_worker *next = &shared->workers[(worker->index + 1) % shared->worker_count];
+	/* Of whom it was for, who may have left. */
+	uint32_t index = pin_load_acquire_u32(&private->word) >> PIN_FLIGHT_WORKER_SHIFT;
+	struct pin_worker *next = &shared->workers[(index + 1) % shared->worker_count];
 
 	take_offers(worker);
 	request->result += (int32_t)pin_flight_abandon_all(worker, request->file);

@@ -29,18 +29,25 @@ static void order_tiers(struct pin_shared *shared)
 void pin_lane_init(struct pin_shared *shared)
 {
 	const struct pin_lane_plan *plan = &shared->lane_plan;
+	uint32_t first = 0;
 
 	shared->tier_count = plan->tier_count;
 	for (uint32_t i = 0; i < plan->tier_count; i++) {
 		struct pin_tier *tier = &shared->tiers[i];
 
 		tier->order = plan->orders[i];
+		tier->first_worker = first;
 		tier->worker_count = plan->worker_counts[i];
+		first += tier->worker_count;
+		/* Relaxed: nothing else runs yet. */
+		pin_store_relaxed_u32(&tier->serving_count, tier->worker_count);
 		for (int set = 0; set < PIN_PARKED_SETS; set++) {
 			pin_idle_init(&tier->parked[set], shared->worker_count);
 		}
 	}
 	order_tiers(shared);
+	/* Of the last tier, which always has one. */
+	shared->heir = &shared->workers[shared->tiers[plan->tier_count - 1].first_worker];
 	for (uint32_t i = 0; i < PIN_LANES; i++) {
 		pin_lane_queue_init(&shared->lanes[i], shared->host);
 	}

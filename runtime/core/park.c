@@ -17,7 +17,7 @@ enum {
 	WAKER_DELAY_NS = 10 * 1000 * 1000,
 };
 
-bool pin_park_has_work(const struct pin_worker *worker)
+bool pin_park_has_own_work(const struct pin_worker *worker)
 {
 	const struct pin_shared *shared = worker->shared;
 
@@ -27,7 +27,14 @@ bool pin_park_has_work(const struct pin_worker *worker)
 		!pin_injector_is_empty(&worker->offers) || pin_supply_has_own_lanes(worker) ||
 		!pin_inbox_is_empty(&shared->timer_inbox) || pin_relief_has_work(worker) ||
 		pin_load_acquire_u32(&shared->has_ended) != 0 ||
+		pin_load_acquire_u32(&worker->service) != PIN_SERVICE_IN || /* [RETIRE-2] */
 		(pin_shared_is_stopping(shared) && !worker->cancel_sent);
+}
+
+bool pin_park_has_work(const struct pin_worker *worker)
+{
+	return pin_park_has_own_work(worker) || pin_supply_has_own_lanes(worker) ||
+		!pin_inbox_is_empty(&worker->shared->timer_inbox);
 }
 
 static bool is_quiescent(const struct pin_shared *shared)
@@ -50,6 +57,16 @@ static bool is_quiescent(const struct pin_shared *shared)
 			pin_meter_read(&meter->requests_submitted);
 	}
 	return run == admitted + pin_gate_admitted(&shared->gate);
+}
+
+bool pin_park_look_for_end(struct pin_shared *shared)
+{
+	if (!is_quiescent(shared)) {
+		return false;
+	}
+	pin_store_release_u32(&shared->has_ended, 1);
+	pin_wake_all(shared);
+	return true;
 }
 
 /* Work that any worker may run. */
@@ -169,10 +186,7 @@ void pin_park(struct pin_worker *worker)
 		pin_search_give_up(worker);
 	}
 	pin_fence_seq_cst(); /* [PARK-1] [END-1] [SEARCH-1] [ASSIST-1] */
-	if (is_quiescent(shared)) {
-		pin_store_release_u32(&shared->has_ended, 1);
-		pin_wake_all(shared);
-	} else if (may_sleep(worker)) {
+	if (!pin_park_look_for_end(shared) && may_sleep(worker)) {
 		sleep_in(worker, mode);
 		has_slept = true;
 	}

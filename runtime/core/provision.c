@@ -214,6 +214,10 @@ static struct sums sums_of(const struct pin_shared *shared)
 	for (uint32_t i = 0; i < shared->worker_count; i++) {
 		const struct pin_worker *worker = &shared->workers[i];
 
+		/* It has never been there. */
+		if (worker->arena.memory == NULL) {
+			continue;
+		}
 		sums.bytes += worker->arena.bytes;
 		sums.registered_bytes += worker->registered_bytes;
 		sums.small_bytes += worker->arena.bytes - worker->arena.huge_bytes;

@@ -83,6 +83,23 @@ static int init_victims(struct pin_shared *shared, const struct pin_topology *to
 		shared->workers[0].has_place ? count : 0, count);
 }
 
+/* Which of them are there from the beginning; NULL: all. */
+static void choose_serving(struct pin_shared *shared, const uint32_t *counts)
+{
+	shared->is_crew = counts != NULL;
+	for (uint32_t i = 0; i < shared->tier_count && counts != NULL; i++) {
+		struct pin_tier *tier = &shared->tiers[i];
+
+		PIN_CHECK(counts[i] <= tier->worker_count);
+		/* Relaxed: nothing else runs yet. */
+		pin_store_relaxed_u32(&tier->serving_count, counts[i]);
+		for (uint32_t j = counts[i]; j < tier->worker_count; j++) {
+			pin_store_relaxed_u32(
+				&shared->workers[tier->first_worker + j].service, PIN_SERVICE_OUT);
+		}
+	}
+}
+
 /* How many workers there are, and what each of them serves. */
 static void complete_lanes(struct pin_shared *shared, uint32_t default_count)
 {
@@ -98,7 +115,7 @@ static void complete_lanes(struct pin_shared *shared, uint32_t default_count)
 	config->lanes = NULL; /* the caller's, and no longer needed */
 }
 
-static int place_workers(struct pin_shared *shared)
+static int place_workers(struct pin_shared *shared, const uint32_t *serving_counts)
 {
 	struct pin_topology topology;
 	int rc = pin_topology_load(&topology, shared->config.use_smt != 0);
@@ -124,6 +141,7 @@ static int place_workers(struct pin_shared *shared)
 	shared->worker_count = shared->config.worker_count;
 	memset(shared->workers, 0, (size_t)shared->worker_count * sizeof(struct pin_worker));
 	pin_lane_init(shared);
+	choose_serving(shared, serving_counts);
 	pin_sentry_init(shared);
 	for (uint32_t i = 0; i < shared->worker_count && rc == 0; i++) {
 		struct pin_worker *worker = &shared->workers[i];
@@ -152,26 +170,61 @@ static void await_workers(struct pin_shared *shared, uint32_t count)
 	}
 }
 
+static int start_thread(struct pin_worker *worker)
+{
+	struct pin_shared *shared = worker->shared;
+	int rc = shared->host->thread_start(
+		&worker->thread, shared->config.stack_bytes, pin_worker_main, worker);
+
+	if (rc < 0) {
+		pin_log(&shared->log, PINION_LOG_ERROR,
+			"cannot start worker %u of %u: %s; raise `ulimit -u` or the "
+			"cgroup's pids.max, or use fewer workers",
+			worker->index, shared->worker_count, strerror(-rc));
+		return rc;
+	}
+	worker->has_thread = true;
+	return 0;
+}
+
+int pin_runtime_start_worker(struct pin_worker *worker)
+{
+	struct pin_shared *shared = worker->shared;
+	uint32_t started = pin_load_acquire_u32(&shared->started_count);
+	int rc = start_thread(worker);
+
+	if (rc < 0) {
+		return rc;
+	}
+	await_workers(shared, started + 1);
+	rc = worker->start_error;
+	if (rc < 0) {
+		pin_runtime_join_worker(worker);
+	}
+	return rc;
+}
+
+void pin_runtime_join_worker(struct pin_worker *worker)
+{
+	worker->shared->host->thread_join(worker->thread);
+	worker->has_thread = false;
+	pin_worker_reset(worker);
+}
+
 static int start_threads(struct pin_shared *shared)
 {
 	uint32_t count = 0;
 	int rc = 0;
 
-	for (; count < shared->worker_count; count++) {
-		struct pin_worker *worker = &shared->workers[count];
-
-		rc = shared->host->thread_start(&worker->thread, pin_worker_main, worker);
-		if (rc < 0) {
-			pin_log(&shared->log, PINION_LOG_ERROR,
-				"cannot start worker %u of %u: %s; raise `ulimit -u` or the "
-				"cgroup's pids.max, or use fewer workers",
-				count, shared->worker_count, strerror(-rc));
-			break;
+	for (uint32_t i = 0; i < shared->worker_count && rc == 0; i++) {
+		/* Relaxed: of this thread. */
+		if (pin_load_relaxed_u32(&shared->workers[i].service) == PIN_SERVICE_IN) {
+			rc = start_thread(&shared->workers[i]);
+			count += rc == 0 ? 1 : 0;
 		}
-		worker->has_thread = true;
 	}
 	await_workers(shared, count);
-	for (uint32_t i = 0; i < count && rc == 0; i++) {
+	for (uint32_t i = 0; i < shared->worker_count && rc == 0; i++) {
 		rc = shared->workers[i].start_error;
 	}
 	if (pin_provision_is_shared(shared)) {
@@ -228,7 +281,8 @@ static void free_workers(struct pin_shared *shared)
 	free(shared->workers);
 }
 
-int pinion_runtime_create(const struct pinion_config *config, struct pinion_runtime **out_runtime)
+int pin_runtime_create(const struct pinion_config *config, const uint32_t *serving_counts,
+	struct pinion_runtime **out_runtime)
 {
 	struct pinion_runtime *runtime;
 	struct pinion_config accepted;
@@ -255,7 +309,7 @@ int pinion_runtime_create(const struct pinion_config *config, struct pinion_runt
 	};
 	rc = choose_io(runtime);
 	if (rc == 0) {
-		rc = place_workers(&runtime->shared);
+		rc = place_workers(&runtime->shared, serving_counts);
 	}
 	if (rc == 0) {
 		pin_gate_init(&runtime->shared.gate);
@@ -270,6 +324,11 @@ int pinion_runtime_create(const struct pinion_config *config, struct pinion_runt
 	}
 	*out_runtime = runtime;
 	return 0;
+}
+
+int pinion_runtime_create(const struct pinion_config *config, struct pinion_runtime **out_runtime)
+{
+	return pin_runtime_create(config, NULL, out_runtime);
 }
 
 /* ---- the end ---- */
@@ -428,8 +487,13 @@ void pinion_runtime_facts(
 	for (uint32_t i = 0; i < shared->worker_count; i++) {
 		const struct pin_worker *worker = &shared->workers[i];
 		const struct pin_arena *arena = &worker->arena;
-		uint32_t page_bytes = pin_arena_page_bytes(arena);
+		uint32_t page_bytes;
 
+		/* It has never been there. */
+		if (arena->memory == NULL) {
+			continue;
+		}
+		page_bytes = pin_arena_page_bytes(arena);
 		if (worker->ring.is_fallback) {
 			facts.uses_ring = 0;
 		}

@@ -31,7 +31,7 @@ int pin_sentry_start(struct pin_shared *shared)
 	if (!shared->has_sentry) {
 		return 0;
 	}
-	rc = shared->host->thread_start(&shared->sentry_thread, pin_sentry_main, shared);
+	rc = shared->host->thread_start(&shared->sentry_thread, 0, pin_sentry_main, shared);
 	shared->has_sentry_thread = rc == 0;
 	return rc;
 }
@@ -82,6 +82,12 @@ static bool keeps_work(const struct pin_worker *worker, uint64_t now_ns)
 		pin_relief_is_wanted(worker);
 }
 
+/* One that has left neither sleeps nor keeps anything. */
+static bool is_out(const struct pin_worker *worker)
+{
+	return pin_load_acquire_u32(&worker->service) == PIN_SERVICE_OUT;
+}
+
 /* Wakes somebody if anyone is stuck. Returns whether anyone is awake. */
 static bool look(struct pin_shared *shared)
 {
@@ -93,7 +99,7 @@ static bool look(struct pin_shared *shared)
 		struct pin_worker *worker = &shared->workers[i];
 		uint64_t ended = ASLEEP;
 
-		if (!pin_parker_is_parked(&worker->parker)) {
+		if (!pin_parker_is_parked(&worker->parker) && !is_out(worker)) {
 			ended = ended_tasks(worker);
 			is_any_awake = true;
 			is_any_stuck |=
@@ -110,7 +116,10 @@ static bool look(struct pin_shared *shared)
 static bool is_any_awake(const struct pin_shared *shared)
 {
 	for (uint32_t i = 0; i < shared->worker_count; i++) {
-		if (!pin_parker_is_parked(&shared->workers[i].parker)) { /* [SENTRY-1] [OFFERS-1] */
+		const struct pin_worker *worker = &shared->workers[i];
+
+		if (!pin_parker_is_parked(&worker->parker) &&
+			!is_out(worker)) { /* [SENTRY-1] [OFFERS-1] */
 			return true;
 		}
 	}

@@ -13,6 +13,7 @@
 #include "runtime/core/poll.h"
 #include "runtime/core/poll_lanes.h"
 #include "runtime/core/relief.h"
+#include "runtime/core/retire.h"
 #include "runtime/core/run.h"
 #include "runtime/core/search.h"
 #include "runtime/core/wait.h"
@@ -170,6 +171,46 @@ void pin_worker_end_loop(struct pin_worker *worker)
 	look_at_ring(worker);
 }
 
+/* Without what others may run as well. */
+static bool run_bound(struct pin_worker *worker)
+{
+	const struct pinion_config *config = &worker->shared->config;
+	const struct pin_host *host = worker->shared->host;
+	uint64_t start_ns = host->now_ns();
+	uint32_t polls = 0;
+
+	worker->now_ns = start_ns;
+	worker->turn_end_ns = start_ns + (uint64_t)config->budget_us * 1000;
+	pin_due_expire_deadlines(worker);
+	pin_inbox_take(&worker->inbox, &worker->posted);
+	while (polls < config->budget_polls && pin_poll_bound(worker)) {
+		polls++;
+	}
+	if (polls > 0) {
+		worker->now_ns = host->now_ns();
+		learn(worker, start_ns, polls);
+	}
+	return polls > 0;
+}
+
+/* Of one that is asked to leave. */
+static enum pin_step step_out(struct pin_worker *worker)
+{
+	bool has_run;
+
+	pin_retire_hand_over(worker);
+	has_run = pin_poll_offers(worker);
+	has_run |= run_bound(worker);
+	has_run |= look_at_ring(worker);
+	if (!has_run) {
+		if (pin_retire_try_leave(worker)) {
+			return PIN_STEP_EXIT;
+		}
+		pin_retire_sleep(worker);
+	}
+	return PIN_STEP_RAN;
+}
+
 enum pin_step pin_worker_step(struct pin_worker *worker)
 {
 	struct pin_link *link;
@@ -181,6 +222,9 @@ enum pin_step pin_worker_step(struct pin_worker *worker)
 	if (PIN_UNLIKELY(pin_shared_is_stopping(worker->shared)) && !worker->cancel_sent) {
 		pin_flight_stop(worker);
 		pin_wait_cancel_all(worker);
+	}
+	if (PIN_UNLIKELY(pin_retire_is_asked(worker))) {
+		return step_out(worker);
 	}
 	has_run = run_batch(worker);
 	has_run |= look_at_ring(worker);

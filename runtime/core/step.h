@@ -10,7 +10,7 @@
 
 enum pin_step {
 	PIN_STEP_RAN,  /* did something, or was woken: step again */
-	PIN_STEP_EXIT, /* the runtime has ended */
+	PIN_STEP_EXIT, /* the runtime has ended, or the worker has left */
 };
 
 enum pin_step pin_worker_step(struct pin_worker *worker);

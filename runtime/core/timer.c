@@ -11,7 +11,7 @@
 enum timer_state {
 	TIMER_IDLE = 0,	     /* -> POSTED or ARMED by start */
 	TIMER_POSTED = 1,    /* -> ARMED by the worker, CANCELLED by cancel */
-	TIMER_ARMED = 2,     /* -> IDLE by the worker, CANCELLED by cancel */
+	TIMER_ARMED = 2,     /* -> IDLE, POSTED by the worker, CANCELLED by cancel */
 	TIMER_CANCELLED = 3, /* -> IDLE by the worker */
 };
 
@@ -90,21 +90,30 @@ void pin_timer_post(struct pinion_timer *timer)
 	PIN_CHECK(change(private, TIMER_IDLE, TIMER_POSTED));
 }
 
+static bool is_pending(const struct timer_private *private)
+{
+	uint32_t state = pin_load_acquire_u32(&private->state);
+
+	return state == TIMER_POSTED || state == TIMER_ARMED;
+}
+
 bool pin_timer_cancel(struct pinion_timer *timer, bool *out_must_post, uint32_t *out_index)
 {
 	struct timer_private *private = private_of(timer);
 
 	*out_must_post = false;
-	/* The worker may arm it between the two. */
-	if (change(private, TIMER_POSTED, TIMER_CANCELLED)) {
-		return true;
-	}
-	if (!change(private, TIMER_ARMED, TIMER_CANCELLED)) {
-		return false;
-	}
-	*out_must_post = true;
-	*out_index = private->worker_index;
-	return true;
+	do {
+		/* A worker may arm it between the two, or give it up. */
+		if (change(private, TIMER_POSTED, TIMER_CANCELLED)) {
+			return true;
+		}
+		if (change(private, TIMER_ARMED, TIMER_CANCELLED)) {
+			*out_must_post = true;
+			*out_index = private->worker_index;
+			return true;
+		}
+	} while (is_pending(private));
+	return false;
 }
 
 bool pin_timer_take(struct pin_worker *worker, struct pinion_timer *timer)
@@ -141,7 +150,7 @@ struct pinion_timer *pin_timer_of(struct pinion_task *task)
 }
 
 /* The next that is due and was not cancelled, or NULL; in the lock. */
-static struct pinion_task *pop_due(struct pin_worker *worker)
+static struct pinion_task *pop_due(struct pin_worker *worker, enum timer_state to)
 {
 	struct pin_timer *expired;
 
@@ -152,8 +161,9 @@ static struct pinion_task *pop_due(struct pin_worker *worker)
 			(uint64_t *)(void *)private, struct pinion_timer, private_);
 
 		/* One that was cancelled meanwhile comes by the inbox. */
-		if (change(private, TIMER_ARMED, TIMER_IDLE)) {
-			timer->task.private_kind = PIN_TASK_PLAIN;
+		if (change(private, TIMER_ARMED, to)) {
+			timer->task.private_kind =
+				to == TIMER_IDLE ? PIN_TASK_PLAIN : PIN_TASK_TIMER;
 			return &timer->task;
 		}
 	}
@@ -170,7 +180,20 @@ void pin_timer_expire(struct pin_worker *worker, bool is_all, struct pin_list *o
 	} else {
 		pin_timers_advance(&worker->timers, worker->now_ns);
 	}
-	while ((task = pop_due(worker)) != NULL) {
+	while ((task = pop_due(worker, TIMER_IDLE)) != NULL) {
+		pin_list_push(out_list, pin_task_link(task));
+	}
+	leave(worker);
+}
+
+void pin_timer_give_up(struct pin_worker *worker, struct pin_list *out_list)
+{
+	struct pinion_task *task;
+
+	enter(worker);
+	pin_timers_expire_all(&worker->timers);
+	/* One that is cancelled from here on is so by the inbox for timers. */
+	while ((task = pop_due(worker, TIMER_POSTED)) != NULL) {
 		pin_list_push(out_list, pin_task_link(task));
 	}
 	leave(worker);
@@ -186,7 +209,7 @@ uint32_t pin_timer_steal(
 		return 0;
 	}
 	pin_timers_advance(&victim->timers, now_ns);
-	while (count < count_max && (task = pop_due(victim)) != NULL) {
+	while (count < count_max && (task = pop_due(victim, TIMER_IDLE)) != NULL) {
 		pin_list_push(out_list, pin_task_link(task));
 		count++;
 	}

@@ -17,8 +17,10 @@
  *
  * The word is changed by compare-and-swap only, so of expiry and cancel one
  * wins: the worker moves POSTED to ARMED and ARMED to IDLE, who cancels moves
- * either to CANCELLED. The task's link is free while a timer is ARMED, so the
- * one message at a time that a timer has needs no memory of its own.
+ * either to CANCELLED. A worker that leaves (retire.h) moves what is ARMED back
+ * to POSTED, for any other to arm. The task's link is free while a timer is
+ * ARMED, so the one message at a time that a timer has needs no memory of its
+ * own.
  *
  * [TIMER-1] the worker stores its number, then the state (release) ->
  * cancel loads the state (acquire): it finds the right inbox.
@@ -63,6 +65,12 @@ struct pinion_timer *pin_timer_of(struct pinion_task *task);
  * `is_all`: whatever its deadline.
  */
 void pin_timer_expire(struct pin_worker *worker, bool is_all, struct pin_list *out_list);
+
+/*
+ * On the worker, which leaves: moves all that were not cancelled behind
+ * `out_list`, as messages for the inbox for timers.
+ */
+void pin_timer_give_up(struct pin_worker *worker, struct pin_list *out_list);
 
 /* Elsewhere: likewise, up to `count_max`, not 0; returns how many. */
 uint32_t pin_timer_steal(

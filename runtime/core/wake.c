@@ -183,10 +183,53 @@ void pin_wake_lane(struct pin_shared *shared, struct pin_worker *waker, enum pin
 	wake_for_lanes(shared, waker, PIN_LANE_BIT(lane));
 }
 
+/* Requests that nobody has begun; the heir may. Whether there were any. */
+static bool forward_offers(struct pin_worker *gone)
+{
+	struct pin_list list = {0};
+	bool has_more;
+
+	while (pin_injector_pop(&gone->offers, 1, UINT32_MAX, &list, &has_more) > 0) {
+	}
+	if (pin_list_is_empty(&list)) {
+		return false;
+	}
+	pin_injector_push(&gone->shared->heir->offers, &list);
+	return true;
+}
+
+void pin_wake_forward(struct pin_worker *gone, struct pin_worker *waker)
+{
+	struct pin_worker *target = gone->shared->heir;
+	struct pin_list list = {0};
+	struct pin_link *link;
+
+	/* Before what may be a cancel of them. */
+	if (forward_offers(gone)) {
+		pin_wake_worker(target, waker);
+	}
+	pin_inbox_take(&gone->inbox, &list);
+	if (pin_list_is_empty(&list)) {
+		return;
+	}
+	if (pin_load_acquire_u32(&gone->service) != PIN_SERVICE_OUT) {
+		/* Another has come, and some of it may be bound to that one. */
+		target = gone;
+	}
+	while ((link = pin_list_pop(&list)) != NULL) {
+		pin_inbox_push(&target->inbox, link);
+	}
+	pin_wake_worker(target, waker);
+}
+
 void pin_wake_worker(struct pin_worker *target, struct pin_worker *waker)
 {
-	pin_fence_seq_cst(); /* [PARK-1] */
+	pin_fence_seq_cst(); /* [PARK-1] [RETIRE-1] */
 	if (!pin_parker_is_parked(&target->parker)) {
+		if (PIN_UNLIKELY(pin_load_acquire_u32(&target->service) ==
+			    PIN_SERVICE_OUT)) { /* [RETIRE-1] */
+			pin_wake_forward(target, waker);
+		}
 		return;
 	}
 	if (waker != NULL) {
@@ -210,7 +253,9 @@ bool pin_search_begin(struct pin_worker *worker)
 	if (worker->is_searching) {
 		return true;
 	}
-	if (2 * pin_load_relaxed_u32(&tier->searching) >= tier->worker_count) {
+	/* Relaxed: a rule of thumb. */
+	if (2 * pin_load_relaxed_u32(&tier->searching) >=
+		pin_load_relaxed_u32(&tier->serving_count)) {
 		return false;
 	}
 	pin_fetch_add_seq_cst_u32(&tier->searching, 1);

@@ -65,8 +65,17 @@ static inline bool pin_wake_sees_sleeper(const struct pin_tier *tier)
 		!pin_idle_is_empty(&tier->parked[PIN_PARKED_RING]);   /* [PARK-1] */
 }
 
-/* Ends the sleep of a worker whose inbox was pushed to. */
+/*
+ * Ends the sleep of a worker whose inbox was pushed to; what was pushed for one
+ * that has left goes to its heir.
+ */
 void pin_wake_worker(struct pin_worker *target, struct pin_worker *waker);
+
+/*
+ * What is in the inbox of a worker that is OUT, and what it was offered: to its
+ * heir. Any thread.
+ */
+void pin_wake_forward(struct pin_worker *gone, struct pin_worker *waker);
 
 void pin_wake_all(struct pin_shared *shared);
 

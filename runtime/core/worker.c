@@ -90,8 +90,13 @@ static int start_memory(struct pin_worker *worker)
 	};
 	uint8_t *large;
 	uint8_t *small;
-	int rc = pin_arena_init(&worker->arena, shared->host, &options, &shared->log);
+	int rc;
 
+	/* That of the worker that was here before; pools may be in it. */
+	if (worker->arena.memory != NULL) {
+		return 0;
+	}
+	rc = pin_arena_init(&worker->arena, shared->host, &options, &shared->log);
 	if (rc < 0) {
 		return rc;
 	}
@@ -223,6 +228,9 @@ void *pin_worker_main(void *arg)
 
 	pin_worker_self = worker;
 	worker->start_error = start(worker);
+	if (worker->start_error == 0) {
+		pin_store_release_u32(&worker->service, PIN_SERVICE_IN); /* [RETIRE-1] */
+	}
 	arrive(shared);
 	if (pin_provision_is_shared(shared)) {
 		join_registry(worker);
@@ -239,6 +247,21 @@ void *pin_worker_main(void *arg)
 	pin_ring_retire(&worker->ring);
 	pin_overflow_end(&worker->overflow);
 	return NULL;
+}
+
+void pin_worker_reset(struct pin_worker *worker)
+{
+	pin_ring_fini(&worker->ring);
+	worker->ring = (struct pin_ring){0};
+	worker->start_error = 0;
+	worker->is_bound = false;
+	worker->must_tell = worker->shared->has_sentry;
+	worker->is_dry = false;
+	worker->idle_gap_ns = UINT32_MAX;
+	worker->tick_ns = PIN_NO_DEADLINE;
+	worker->context = NULL;
+	worker->has_last_tick = false;
+	worker->has_stopped = false;
 }
 
 void pin_worker_fini(struct pin_worker *worker)

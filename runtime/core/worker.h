@@ -43,6 +43,12 @@ int pin_worker_init(struct pin_worker *worker);
 /* Thread entry: sets itself up, counts itself started, steps until the end. */
 void *pin_worker_main(void *worker);
 
+/*
+ * After its thread was joined, which had left: ready for another. Counters,
+ * arena and queues stay.
+ */
+void pin_worker_reset(struct pin_worker *worker);
+
 /* Frees what init and main set up, after its thread was joined. */
 void pin_worker_fini(struct pin_worker *worker);
 

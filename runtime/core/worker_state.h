@@ -53,11 +53,20 @@ enum {
 	PIN_POOLS_MAX = 16,
 };
 
+/* Whether a worker is there: retire.h. */
+enum pin_service {
+	PIN_SERVICE_IN = 0,	 /* who resizes moves it to LEAVING */
+	PIN_SERVICE_LEAVING = 1, /* the worker moves it to OUT */
+	PIN_SERVICE_OUT = 2,	 /* it has no thread; a new one moves it to IN */
+};
+
 /* The workers that serve the same lanes in the same order. */
 struct pin_tier {
 	/* [const] after start */
 	struct pin_lane_order order;
-	uint32_t worker_count;
+	uint32_t first_worker;
+	uint32_t worker_count;		     /* that there may be */
+	struct pin_atomic_u32 serving_count; /* [W:resizer R:any] that there are to be */
 	/* Those that are parked, by rank, on their futex and in their ring. */
 	struct pin_idle parked[PIN_PARKED_SETS] PIN_CACHE_ALIGNED; /* [W:any R:any] */
 	struct pin_atomic_u32 searching PIN_CACHE_ALIGNED; /* [W:any R:any] that look for work */
@@ -97,7 +106,10 @@ struct pin_shared {
 	struct pin_lane_plan lane_plan;
 	uint8_t tier_order[PIN_TIERS_MAX]; /* in which they are woken: few lanes first */
 	uint32_t tier_count;
-	struct pin_atomic_u32 has_lanes; /* [W:any R:any] set once: not all work is normal */
+	bool is_crew;			   /* made by pinion_crew_create() */
+	struct pin_worker *heir;	   /* gets what is left for workers that are OUT; stays */
+	struct pin_atomic_u32 is_resizing; /* [W:resizer R:resizers] */
+	struct pin_atomic_u32 has_lanes;   /* [W:any R:any] set once: not all work is normal */
 	bool has_sentry;
 	bool has_sentry_thread;
 	pthread_t sentry_thread;
@@ -147,8 +159,9 @@ struct pin_worker {
 	/* [W:any R:any] */
 	struct pin_parker parker PIN_CACHE_ALIGNED;
 	struct pin_inbox inbox;
-	struct pin_injector offers;  /* from outside: offers.h */
-	uint64_t sentry_ended_tasks; /* [own] the sentry's: at its last look */
+	struct pin_injector offers;    /* from outside: offers.h */
+	struct pin_atomic_u32 service; /* enum pin_service */
+	uint64_t sentry_ended_tasks;   /* [own] the sentry's: at its last look */
 	struct pin_lifo lifo PIN_CACHE_ALIGNED;
 	struct pin_owned timers_lock;
 	struct pin_owned ring_lock;		/* if `shares_ring`: relief.h */

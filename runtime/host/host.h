@@ -49,8 +49,10 @@ struct pin_host {
 
 	/*
 	 * Threads block every signal, so that handlers run on the embedder's.
+	 * `stack_bytes` 0: the process's default.
 	 */
-	int (*thread_start)(pthread_t *out_thread, void *(*entry)(void *), void *arg);
+	int (*thread_start)(
+		pthread_t *out_thread, size_t stack_bytes, void *(*entry)(void *), void *arg);
 	void (*thread_join)(pthread_t thread);
 	/*
 	 * Has the calling thread's sleeps end when they should, not up to 50 us

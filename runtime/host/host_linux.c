@@ -62,17 +62,27 @@ static bool linux_fence_all(void)
 		syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
 }
 
-static int linux_thread_start(pthread_t *out_thread, void *(*entry)(void *), void *arg)
+static int linux_thread_start(
+	pthread_t *out_thread, size_t stack_bytes, void *(*entry)(void *), void *arg)
 {
+	pthread_attr_t attributes;
 	sigset_t all;
 	sigset_t before;
-	int rc;
+	int rc = pthread_attr_init(&attributes);
+
+	if (rc == 0 && stack_bytes > 0) {
+		rc = pthread_attr_setstacksize(&attributes, stack_bytes);
+	}
+	if (rc != 0) {
+		return -rc;
+	}
 
 	/* A thread inherits the mask of its creator. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	rc = pthread_create(out_thread, NULL, entry, arg);
+	rc = pthread_create(out_thread, &attributes, entry, arg);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attributes);
 	return -rc;
 }
 

@@ -13,6 +13,9 @@
 #include "runtime/core/admission.h"
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
+#include "runtime/core/fault.h"
+#include "runtime/core/job.h"
+#include "runtime/core/job_log.h"
 #include "runtime/core/runtime.h"
 #include "runtime/core/runtime_state.h"
 #include "tests/model/explorer.h"
@@ -47,7 +50,7 @@ static bool cas(struct pin_atomic_u64 *atomic, uint64_t *expected, uint64_t valu
 #define pin_cas_acq_rel_u64(atomic, expected, value) cas(atomic, expected, value, __func__)
 #include "runtime/sched/places.c"
 
-/* ---- and in core/admission.c ---- */
+/* ---- and in core/{admission,job,admit}.c ---- */
 
 static bool uses_runtime;
 static void spawn_here(struct pinion_task *task);
@@ -80,12 +83,16 @@ static bool give(struct pin_places *places, uint64_t amount, const char *site)
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_waiters_lock") ? (void)0 \
 								   : (pin_waiters_lock)(waiters))
 #define pin_waiters_unlock(waiters) \
-	(model_is_spoilt(MODEL_SKIP, "lock", "pin_waiters_lock") ? (void)0 \
-								 : (pin_waiters_unlock)(waiters))
+	(model_is_spoilt(MODEL_SKIP, "pin_admission_lock", "pin_waiters_lock") \
+			? (void)0 \
+			: (pin_waiters_unlock)(waiters))
 #define pin_runtime_reserve(runtime) (uses_runtime ? (pin_runtime_reserve)(runtime) : 0)
 #define pin_runtime_spawn_reserved(runtime, task) \
 	(uses_runtime ? (pin_runtime_spawn_reserved)(runtime, task) : spawn_here(task))
 #include "runtime/core/admission.c"
+#include "runtime/core/admit.c"
+#include "runtime/core/job.c"
+#include "runtime/core/job_log.c"
 
 enum { JOBS_MAX = 4, LOW = PINION_LANE_LOW, HIGH = PINION_LANE_HIGH };
 
@@ -105,6 +112,7 @@ static struct pinion_task *queue[JOBS_MAX];
 static uint32_t queued_count;
 static bool queues;
 static bool is_drained;
+static bool is_cancelling;
 static uint32_t in_count;
 static uint32_t in_max;
 static uint32_t run_total;
@@ -144,7 +152,7 @@ static void cancel(struct pinion_job *job, int reason)
 
 	model_job->cancel_count++;
 	MODEL_CHECK(model_job->run_count + model_job->cancel_count == 1);
-	MODEL_CHECK(reason == (uses_runtime ? -ECANCELED : -EAGAIN));
+	MODEL_CHECK(reason == (uses_runtime || is_cancelling ? -ECANCELED : -EAGAIN));
 }
 
 static void spawn_here(struct pinion_task *task)
@@ -232,8 +240,8 @@ static void expect_end(uint32_t job_count)
 	for (uint32_t i = 0; i < job_count; i++) {
 		MODEL_CHECK(jobs[i].run_count + jobs[i].cancel_count == (jobs[i].rc == 0 ? 1 : 0));
 	}
-	MODEL_CHECK(pin_places_total(own(admission)->places.word.value) == 0);
-	MODEL_CHECK(own(admission)->running.value == 0);
+	MODEL_CHECK(pin_places_total(pin_admission_of(admission)->places.word.value) == 0);
+	MODEL_CHECK(pin_admission_of(admission)->running.value == 0);
 	model_free(admission);
 }
 
@@ -287,13 +295,13 @@ static void run_waits(void)
 
 static void note_over(struct pin_waiter *waiter)
 {
-	MODEL_CHECK(waiter->value.words[VALUE_ANSWER] == PIN_PLACES_ROOM);
+	MODEL_CHECK(waiter->value.words[PIN_ADMISSION_ANSWER] == PIN_PLACES_ROOM);
 	over_count++;
 }
 
 static void enter_queue(void *arg)
 {
-	pin_waiters_enter(&own(admission)->lanes[HIGH].waiters, arg);
+	pin_waiters_enter(&pin_admission_of(admission)->lanes[HIGH].waiters, arg);
 }
 
 /* Without a look beforehand, which would have said already that it waits. */
@@ -310,7 +318,7 @@ static void run_queues(void)
 	end(&jobs[0]);
 	model_thread_join(thread);
 	MODEL_CHECK(over_count == 1);
-	leave(own(admission), pin_places_amount(HIGH, 1));
+	pin_admission_leave(pin_admission_of(admission), pin_places_amount(HIGH, 1));
 	expect_end(1);
 }
 
@@ -414,10 +422,38 @@ static void run_evicted(void)
 	MODEL_CHECK(jobs[1].rc == 0);
 	model_thread_join(worker);
 	MODEL_CHECK(jobs[1].run_count == 1);
-	MODEL_CHECK(own(admission)->evicted[LOW].value == jobs[0].cancel_count);
-	MODEL_CHECK(own(admission)->evicted_queued == 0);
+	MODEL_CHECK(pin_admission_of(admission)->evicted[LOW].value == jobs[0].cancel_count);
+	MODEL_CHECK(pin_admission_of(admission)->evicted_queued == 0);
 	MODEL_CHECK(pinion_admission_drain(admission, PIN_NO_DEADLINE) == 0);
 	expect_end(2);
+}
+
+/* ---- a cancel, and the job's turn ---- */
+
+static void work_off_one(void *arg)
+{
+	(void)arg;
+	queue[0]->run(queue[0]);
+}
+
+static void run_cancelled(void)
+{
+	uint32_t worker;
+	int rc;
+
+	begin(1, 1, 0);
+	is_cancelling = queues = true;
+	spawn(&jobs[0]);
+	worker = model_thread_start("worker", work_off_one, NULL);
+	rc = pinion_job_cancel(&jobs[0].job);
+	MODEL_CHECK(rc == 0 || rc == -EINPROGRESS);
+	model_thread_join(worker);
+	/* What the cancel said is so. */
+	MODEL_CHECK(jobs[0].cancel_count == (rc == 0 ? 1u : 0u));
+	MODEL_CHECK(jobs[0].run_count == (rc == 0 ? 0u : 1u));
+	MODEL_CHECK(pinion_admission_drain(admission, PIN_NO_DEADLINE) == 0);
+	is_cancelling = false;
+	expect_end(1);
 }
 
 /* ---- the runtime's end ---- */
@@ -456,8 +492,8 @@ static const struct model_twin total_twins[] = {
 static const struct model_twin waits_twins[] = {
 	{"stranded: who waits does not say so", {MODEL_SKIP, "pin_places_take_or_watch", "watch"}},
 	{"stranded: who leaves serves nobody",
-		{MODEL_SKIP, "serve_unlock", "&self->lanes[i].waiters"}},
-	{"a place is not given back", {MODEL_SKIP, "leave", "pin_places_give"}},
+		{MODEL_SKIP, "pin_admission_serve_unlock", "&self->lanes[i].waiters"}},
+	{"a place is not given back", {MODEL_SKIP, "pin_admission_leave", "pin_places_give"}},
 	{"sleep without compare", {MODEL_NO_COMPARE, "model_futex_wait", NULL}},
 	{.name = NULL},
 };
@@ -469,30 +505,36 @@ static const struct model_twin queues_twins[] = {
 
 static const struct model_twin total_wait_twins[] = {
 	{"stranded: who leaves serves nobody",
-		{MODEL_SKIP, "serve_unlock", "&self->lanes[i].waiters"}},
+		{MODEL_SKIP, "pin_admission_serve_unlock", "&self->lanes[i].waiters"}},
 	{.name = NULL},
 };
 
 static const struct model_twin closed_twins[] = {
 	{"comes in while it closes: taken in two steps", {MODEL_TORN, "pin_places_take", NULL}},
 	{"closed in two steps", {MODEL_TORN, "pin_places_close", NULL}},
-	{"who drains is not told", {MODEL_SKIP, "serve_unlock", "&self->drained"}},
+	{"who drains is not told", {MODEL_SKIP, "pin_admission_serve_unlock", "&self->drained"}},
 	{.name = NULL},
 };
 
 static const struct model_twin freed_twins[] = {
-	{"touched when the place is given", {MODEL_LATE, "leave", "pin_places_give"}},
+	{"touched when the place is given", {MODEL_LATE, "pin_admission_leave", "pin_places_give"}},
 	{.name = NULL},
 };
 
 static const struct model_twin evicted_twins[] = {
-	{"the lists without the lock", {MODEL_SKIP, "lock", "pin_waiters_lock"}},
+	{"the lists without the lock", {MODEL_SKIP, "pin_admission_lock", "pin_waiters_lock"}},
 	{"who is evicted keeps its place", {MODEL_SKIP, "evict", "pin_places_exchange"}},
 	{.name = NULL},
 };
 
 static const struct model_twin drained_twins[] = {
-	{"refused, and the place is lost", {MODEL_SKIP, "leave", "pin_places_give"}},
+	{"refused, and the place is lost", {MODEL_SKIP, "pin_admission_leave", "pin_places_give"}},
+	{.name = NULL},
+};
+
+static const struct model_twin cancelled_twins[] = {
+	{"cancelled in two steps", {MODEL_TORN, "pinion_job_cancel", NULL}},
+	{"begun in two steps", {MODEL_TORN, "refusal", NULL}},
 	{.name = NULL},
 };
 
@@ -506,6 +548,7 @@ static const struct model_case cases[] = {
 	{"closed", run_closed, 2, 1, 0, closed_twins, NULL},
 	{"freed", run_freed, 3, 2, 0, freed_twins, NULL},
 	{"evicted", run_evicted, 3, 2, 0, evicted_twins, NULL},
+	{"cancelled", run_cancelled, 2, 1, 0, cancelled_twins, NULL},
 	{"runtime_drained", run_runtime_drained, 1, 1, 0, drained_twins, NULL},
 };
 

@@ -85,10 +85,12 @@ static void run_entry(void *arg)
 	entries[thread](arguments[thread]);
 }
 
-static int model_thread_begin(pthread_t *out_thread, void *(*entry)(void *), void *arg)
+static int model_thread_begin(
+	pthread_t *out_thread, size_t stack_bytes, void *(*entry)(void *), void *arg)
 {
 	uint32_t thread = model_thread_start("worker", run_entry, NULL);
 
+	(void)stack_bytes;
 	entries[thread] = entry;
 	arguments[thread] = arg;
 	*out_thread = (pthread_t)thread;

@@ -215,10 +215,15 @@ void pin_ring_retire(struct pin_ring *ring)
 
 void pin_ring_fini(struct pin_ring *ring)
 {
-	struct ring *own = ring_of(ring);
+	struct ring *own;
 
+	if (!ring->is_initialised) {
+		return;
+	}
+	own = ring_of(ring);
 	MODEL_CHECK(ring->in_flight == 0);
 	own->is_freed = true;
+	ring->is_initialised = false;
 }
 
 uint32_t pin_ring_unsubmitted(const struct pin_ring *ring)

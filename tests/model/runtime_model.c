@@ -7,6 +7,7 @@
 #include "runtime/core/config.h"
 #include "runtime/core/forked.h"
 #include "runtime/core/io.h"
+#include "runtime/core/resize.h"
 #include "runtime/core/runtime_state.h"
 #include "runtime/core/sentry.h"
 #include "runtime/core/spawn.h"
@@ -49,6 +50,7 @@ static bool is_early(const char *site)
 			: (pin_wake_worker)(target, waker))
 
 #include "runtime/core/calls.c"
+#include "runtime/core/resize.c"
 #include "runtime/core/runtime.c"
 
 bool model_uses_lifo;
@@ -56,6 +58,7 @@ bool model_has_sentry;
 const char *model_lanes;
 uint32_t model_assist;
 uint32_t model_assist_reserve;
+const uint32_t *model_serving_counts;
 
 void model_runtime_register(void)
 {
@@ -86,7 +89,7 @@ struct pinion_runtime *model_runtime_begin(
 		config.sentry_us = 1;
 	}
 	model_quiet_begin();
-	MODEL_CHECK(pinion_runtime_create(&config, &runtime) == 0);
+	MODEL_CHECK(pin_runtime_create(&config, model_serving_counts, &runtime) == 0);
 	if (in_between != NULL) {
 		in_between();
 	}

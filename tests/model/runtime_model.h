@@ -34,6 +34,9 @@ uint32_t model_file_slots(int fd);
 /* From then on no slot may be given up before so many entries are submitted. */
 void model_file_slots_keep(uint32_t entry_count);
 
+/* Of each tier, those that are there at first; NULL: all, for good. */
+extern const uint32_t *model_serving_counts;
+
 /* The host has no fence_all. */
 extern bool model_has_no_fence;
 

@@ -18,6 +18,7 @@
 #include "runtime/core/poll.h"
 #include "runtime/core/poll_lanes.h"
 #include "runtime/core/relief.h"
+#include "runtime/core/retire.h"
 #include "runtime/core/run.h"
 #include "runtime/core/search.h"
 #include "runtime/core/sentry.h"
@@ -51,11 +52,17 @@
 #define pin_assist_has_room(shared, tier) \
 	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_assist_has_room") && \
 		pin_assist_has_room(shared, tier))
+/* SKIP: what is in the inbox of who has left stays there. */
+#define pin_inbox_take(inbox, out_list) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_inbox_take") \
+			? (void)0 \
+			: pin_inbox_take(inbox, out_list))
 #define pin_assist_sees_work(worker) \
 	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_assist_sees_work") && \
 		pin_assist_sees_work(worker))
 
 #include "runtime/core/wake.c"
+#undef pin_inbox_take
 
 #define pin_wake_all(shared) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_wake_all") ? (void)0 : (pin_wake_all)(shared))
@@ -105,6 +112,32 @@ static void recover(struct pin_worker *worker, const char *site)
 #include "runtime/core/poll.c"
 #include "runtime/core/poll_lanes.c"
 #include "runtime/core/run.c"
+
+#define pin_injector_push(injector, list) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_injector_push") \
+			? (void)0 \
+			: pin_injector_push(injector, list))
+#define pin_lifo_take(lifo) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_lifo_take") ? NULL : pin_lifo_take(lifo))
+#define pin_timer_give_up(worker, out_list) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_timer_give_up") \
+			? (void)0 \
+			: pin_timer_give_up(worker, out_list))
+/* SKIP: a wake that was its own is told to nobody. */
+#define pin_search_succeed(worker) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_search_succeed") ? pin_search_give_up(worker) \
+								     : pin_search_succeed(worker))
+#define pin_wake_forward(gone, waker) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_wake_forward") \
+			? (void)0 \
+			: pin_wake_forward(gone, waker))
+#define pin_park_look_for_end(shared) \
+	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_park_look_for_end") && \
+		pin_park_look_for_end(shared))
+#include "runtime/core/retire.c"
+#undef pin_injector_push
+#undef pin_lifo_take
+
 #include "runtime/core/spawn.c"
 #include "runtime/core/step.c"
 #include "runtime/core/worker.c"

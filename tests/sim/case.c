@@ -53,6 +53,7 @@ static const struct field case_fields[] = {
 	CASE(assist, 0, 1),
 	CASE(assist_reserve, 0, SIM_WORKERS_MAX),
 	CASE(ring_sharing, 0, 1),
+	CASE(resizes, 0, 6),
 	{.name = NULL},
 };
 

@@ -18,6 +18,8 @@
  *       "assist": 1,              0 or 1: off or idle, with a reserve of
  *       "assist_reserve": 1,
  *       "ring_sharing": 1,        0 or 1: own or shared
+ *       "resizes": 4,             so often another number of them, up to
+ *                                 "workers", is asked for; without rings then
  *       "programs": [             what tasks do, in this order:
  *         {"name": "leaf",
  *          "burn_us": 20,         compute for a random time up to that
@@ -128,6 +130,7 @@ struct sim_case {
 	uint32_t assist;
 	uint32_t assist_reserve;
 	uint32_t ring_sharing;
+	uint32_t resizes;
 	struct sim_program programs[SIM_PROGRAMS_MAX];
 	uint32_t program_count;
 	struct sim_source sources[SIM_SOURCES_MAX];

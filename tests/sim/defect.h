@@ -36,6 +36,8 @@ enum defect {
 	DEFECT_ASSIST_BLIND,	      /* a sleep without a look for who needs help */
 	DEFECT_RELIEF_LOST,	      /* nobody sees to a stuck worker's ring */
 	DEFECT_DOORBELL_NOT_REARMED,  /* nor after others were in the ring */
+	DEFECT_LEAVES_WITH_WAKE,      /* a worker that leaves keeps a wake to itself */
+	DEFECT_LEAVES_WITH_TASKS,     /* what it has queued goes with it */
 	DEFECT_COUNT,
 };
 

@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { MAPPINGS_MAX = SIM_WORKERS_MAX };
 
@@ -26,9 +27,12 @@ struct mapping {
 static struct mapping mappings[MAPPINGS_MAX];
 static struct sim_faults faults;
 
+static bool is_worker[WORLD_THREADS_MAX];
+
 void host_begin(const struct sim_faults *given)
 {
 	faults = *given;
+	memset(is_worker, 0, sizeof(is_worker));
 }
 
 void host_end(void)
@@ -85,12 +89,20 @@ static void sim_yield(void)
 	world_yield();
 }
 
-static int sim_thread_start(pthread_t *out_thread, void *(*entry)(void *), void *arg)
+bool host_is_worker(uint32_t thread)
+{
+	return is_worker[thread];
+}
+
+static int sim_thread_start(
+	pthread_t *out_thread, size_t stack_bytes, void *(*entry)(void *), void *arg)
 {
 	static const char *const names[SIM_WORKERS_MAX + 1] = {"", "worker 0", "worker 1",
 		"worker 2", "worker 3", "worker 4", "worker 5", "worker 6", "worker 7"};
 	uint32_t number = world_thread_count();
+	const char *name = number <= SIM_WORKERS_MAX ? names[number] : "new worker";
 
+	(void)stack_bytes;
 	world_point();
 	if (world_chance(faults.no_thread)) {
 		return -EAGAIN;
@@ -99,8 +111,9 @@ static int sim_thread_start(pthread_t *out_thread, void *(*entry)(void *), void 
 		*out_thread = (pthread_t)world_thread_start("sentry", entry, arg);
 		return 0;
 	}
-	WORLD_CHECK(number <= SIM_WORKERS_MAX);
-	*out_thread = (pthread_t)world_thread_start(names[number], entry, arg);
+	WORLD_CHECK(number < WORLD_THREADS_MAX);
+	is_worker[number] = true;
+	*out_thread = (pthread_t)world_thread_start(name, entry, arg);
 	return 0;
 }
 

@@ -12,4 +12,7 @@ void host_begin(const struct sim_faults *faults);
 /* Every mapping was given back. */
 void host_end(void);
 
+/* Whether that thread was started as a worker's. */
+bool host_is_worker(uint32_t thread);
+
 #endif

@@ -21,4 +21,5 @@ static int spawn(struct pin_worker *worker, struct pinion_task *task)
 #define pin_worker_spawn spawn
 
 #include "runtime/core/calls.c"
+#include "runtime/core/resize.c"
 #include "runtime/core/runtime.c"

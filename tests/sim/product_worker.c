@@ -19,6 +19,7 @@
 #include "runtime/core/poll.h"
 #include "runtime/core/poll_lanes.h"
 #include "runtime/core/relief.h"
+#include "runtime/core/retire.h"
 #include "runtime/core/run.h"
 #include "runtime/core/search.h"
 #include "runtime/core/sentry.h"
@@ -128,6 +129,16 @@ static struct pin_link *begun(struct pin_link *link)
 #include "runtime/core/poll.c"
 #include "runtime/core/poll_lanes.c"
 #include "runtime/core/run.c"
+
+#define pin_search_succeed(worker) \
+	(defect_is(DEFECT_LEAVES_WITH_WAKE) ? pin_search_give_up(worker) \
+					    : pin_search_succeed(worker))
+#define pin_injector_push(...) \
+	(defect_is(DEFECT_LEAVES_WITH_TASKS) ? (void)0 : pin_injector_push(__VA_ARGS__))
+#include "runtime/core/retire.c"
+#undef pin_search_succeed
+#undef pin_injector_push
+
 #include "runtime/core/spawn.c"
 #include "runtime/core/step.c"
 #define pin_supply_has_lane(...) \

@@ -91,6 +91,8 @@ static const struct twin twins[] = {
 	{DEFECT_ASSIST_BLIND, "assist_blind", "assist", "to assist with", 2000},
 	{DEFECT_RELIEF_LOST, "relief_lost", "relief", "has waited", 200},
 	{DEFECT_DOORBELL_NOT_REARMED, "doorbell_not_rearmed", "relief", "sleeps beside", 2000},
+	{DEFECT_LEAVES_WITH_WAKE, "leaves_with_wake", "resizes", "sleeps beside", 2000},
+	{DEFECT_LEAVES_WITH_TASKS, "leaves_with_tasks", "resizes", "nothing will ever happen", 200},
 };
 
 _Static_assert(PIN_ARRAY_COUNT(twins) == DEFECT_COUNT - 1, "each defect has a twin");

@@ -4,6 +4,7 @@
  */
 #include "tests/sim/workload.h"
 #include "runtime/base/base.h"
+#include "runtime/core/resize.h"
 #include "tests/sim/device.h"
 #include "tests/sim/disk.h"
 #include "tests/sim/host.h"
@@ -537,6 +538,27 @@ static void *spawn_from_outside(void *arg)
 	return NULL;
 }
 
+static void *resize_from_outside(void *arg)
+{
+	const struct sim_case *test = arg;
+
+	for (uint32_t i = 0; i < test->resizes; i++) {
+		uint32_t count = 1 + (uint32_t)world_random(test->workers);
+		int rc;
+
+		world_busy(world_random((uint64_t)test->end_us * 1000 / test->resizes));
+		rc = pin_runtime_resize(load.runtime, &count);
+		world_event("resizes", count, (uint64_t)(int64_t)rc);
+		if (rc == -ESHUTDOWN) {
+			break;
+		}
+		if (rc != 0 && (rc != -EAGAIN || test->faults.no_thread == 0)) {
+			world_fail("a resize returns %d", rc);
+		}
+	}
+	return NULL;
+}
+
 static void check_books(void)
 {
 	struct pinion_runtime_counters counters;
@@ -585,7 +607,10 @@ static bool create(void)
 	if (test->ring_sharing != 0) {
 		device_share_rings();
 	}
-	rc = pinion_runtime_create(&config, &load.runtime);
+	if (test->resizes > 0) {
+		config.io_level = PINION_IO_FALLBACK;
+	}
+	rc = pin_runtime_create(&config, test->resizes > 0 ? &test->workers : NULL, &load.runtime);
 	world_event("creates a runtime", (uint64_t)(int64_t)rc, test->workers);
 	if (rc != 0 && test->faults.no_thread == 0) {
 		world_fail("creating a runtime returns %d", rc);
@@ -612,6 +637,7 @@ void workload_run(void)
 	const struct sim_case *test = load.test;
 	bool is_stop = test->may_stop && (!test->may_drain || world_random(2) == 0);
 	uint32_t threads[SIM_SOURCES_MAX];
+	uint32_t resizer = 0;
 
 	disk_open(&load.file);
 	if (!create()) {
@@ -621,10 +647,17 @@ void workload_run(void)
 		threads[i] = world_thread_start(
 			names[i], spawn_from_outside, (void *)(uintptr_t)&test->sources[i]);
 	}
+	if (test->resizes > 0) {
+		resizer =
+			world_thread_start("resizer", resize_from_outside, (void *)(uintptr_t)test);
+	}
 	world_busy(world_random((uint64_t)test->end_us * 1000));
 	end_runtime(is_stop);
 	for (uint32_t i = 0; i < test->source_count; i++) {
 		world_thread_join(threads[i]);
+	}
+	if (test->resizes > 0) {
+		world_thread_join(resizer);
 	}
 	check_books();
 	pinion_runtime_destroy(load.runtime);
@@ -635,5 +668,5 @@ done:
 
 bool workload_is_worker(uint32_t thread)
 {
-	return thread > 0 && thread <= load.test->workers;
+	return host_is_worker(thread);
 }

@@ -26,7 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WORLD_THREADS_MAX 24u
+#define WORLD_THREADS_MAX 64u
 #define WORLD_NEVER UINT64_MAX
 
 /* What a thread does; the first that holds it back decides when it goes on. */

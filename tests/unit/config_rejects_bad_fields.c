@@ -150,6 +150,21 @@ static const struct value values[] = {
 	VALUE(registered_files, 65536, -EINVAL),
 	VALUE(overflow_policy, PINION_OVERFLOW_UNWIND, 0),
 	VALUE(overflow_policy, PINION_OVERFLOW_UNWIND + 1, -EINVAL),
+	VALUE(crew_max, 1024, 0),
+	VALUE(crew_max, 1025, -EINVAL),
+	VALUE(job_log, 1, 0),
+	VALUE(job_log, 2, -EINVAL),
+	VALUE(max_tasks_high, 1048575, 0),
+	VALUE(max_tasks_high, 1048576, -EINVAL),
+	VALUE(max_tasks_normal, 1048576, -EINVAL),
+	VALUE(max_tasks_low, 1048576, -EINVAL),
+	VALUE(max_tasks_total, 3145725, 0),
+	VALUE(max_tasks_total, 3145726, -EINVAL),
+	VALUE(stack_bytes, 64 << 10, 0),
+	VALUE(stack_bytes, 1 << 30, 0),
+	VALUE(stack_bytes, 60 << 10, -EINVAL),
+	VALUE(stack_bytes, (64 << 10) + 512, -EINVAL),
+	VALUE(stack_bytes, (1 << 30) + 4096, -EINVAL),
 };
 
 static void check_values(void)

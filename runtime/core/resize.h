@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * More workers, or fewer, while a runtime runs.
+ *
+ * All the workers there may ever be have their places from the beginning: in
+ * the arrays, in the orders of search and wake. So nothing that others look at
+ * changes its place; a worker that is not there is one that has nothing, sleeps
+ * in no set and has no thread (retire.h). Of each tier the first so many are
+ * there, and of the last one always one, the heir.
+ *
+ * One resize at a time, and none beside the end of the runtime: it holds the
+ * lock that joins the threads, until those that leave have left. First come the
+ * new ones, of which each may fail, then go the others.
+ */
+#ifndef PIN_CORE_RESIZE_H
+#define PIN_CORE_RESIZE_H
+
+#include "runtime/core/runtime_state.h"
+
+/*
+ * `counts` of each tier, at most those of its lane plan, at least 1 of the
+ * last. Any thread but its workers'; sleeps until those have ended what they
+ * have to. -EBUSY: another resize is under way. -ESHUTDOWN: the runtime is
+ * drained or stopped. Those of starting a worker: nothing has changed.
+ */
+int pin_runtime_resize(struct pinion_runtime *runtime, const uint32_t *counts);
+
+#endif

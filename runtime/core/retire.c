@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A worker's way out.
+ */
+#include "runtime/core/retire.h"
+#include "runtime/base/check.h"
+#include "runtime/core/assist.h"
+#include "runtime/core/flight_end.h"
+#include "runtime/core/offers.h"
+#include "runtime/core/park.h"
+#include "runtime/core/sentry.h"
+#include "runtime/core/timer.h"
+#include "runtime/core/wake.h"
+
+static void hand_over_tasks(struct pin_worker *worker)
+{
+	struct pin_shared *shared = worker->shared;
+	struct pin_list list = {0};
+	struct pin_link *link;
+
+	while (!pin_lifo_is_empty(&worker->lifo)) {
+		link = pin_lifo_take(&worker->lifo);
+		if (link == NULL) {
+			/* A thief is in it, and will be out in a moment. */
+			shared->host->yield();
+			continue;
+		}
+		pin_list_push(&list, link);
+	}
+	while ((link = pin_deque_pop(&worker->deque)) != NULL) {
+		pin_list_push(&list, link);
+	}
+	if (!pin_list_is_empty(&list)) {
+		pin_injector_push(&shared->injector, &list);
+		pin_wake_one(shared, worker);
+	}
+}
+
+static void hand_over_timers(struct pin_worker *worker)
+{
+	struct pin_shared *shared = worker->shared;
+	/* Those a task's sudden end has left. */
+	struct pin_list list = worker->timer_messages;
+	struct pin_link *link;
+
+	worker->timer_messages = (struct pin_list){0};
+	pin_timer_give_up(worker, &list);
+	if (pin_list_is_empty(&list)) {
+		return;
+	}
+	while ((link = pin_list_pop(&list)) != NULL) {
+		pin_inbox_push(&shared->timer_inbox, link);
+	}
+	/* Any worker arms them, and its sleep has to be shortened. */
+	pin_wake_one(shared, worker);
+}
+
+void pin_retire_hand_over(struct pin_worker *worker)
+{
+	hand_over_tasks(worker);
+	hand_over_timers(worker);
+	if (worker->is_searching) {
+		pin_search_succeed(worker); /* [SEARCH-1] */
+	}
+	pin_assist_leave(worker);
+}
+
+static bool has_bound(const struct pin_worker *worker)
+{
+	return worker->waits != NULL || !pin_list_is_empty(&worker->ready) ||
+		!pin_list_is_empty(&worker->posted) || !pin_flight_is_over(worker) ||
+		pin_timers_count(&worker->deadlines) > 0 ||
+		!pin_list_is_empty(&worker->buffer_queue) ||
+		!pin_list_is_empty(&worker->small_buffer_queue);
+}
+
+bool pin_retire_try_leave(struct pin_worker *worker)
+{
+	struct pin_shared *shared = worker->shared;
+
+	if (has_bound(worker)) {
+		return false;
+	}
+	PIN_CHECK(pin_lifo_is_empty(&worker->lifo));
+	PIN_CHECK(pin_deque_count(&worker->deque) == 0);
+	PIN_CHECK(!worker->has_timers);
+	PIN_CHECK(!worker->is_searching);
+	pin_store_release_u32(&worker->service, PIN_SERVICE_OUT); /* [RETIRE-1] */
+	pin_fence_seq_cst();					  /* [RETIRE-1] [END-1] */
+	pin_wake_forward(worker, worker);
+	(void)pin_park_look_for_end(shared);
+	return true;
+}
+
+static bool must_stay_awake(const struct pin_worker *worker)
+{
+	const struct pin_shared *shared = worker->shared;
+
+	return !pin_list_is_empty(&worker->ready) || !pin_list_is_empty(&worker->posted) ||
+		!pin_inbox_is_empty(&worker->inbox) || !pin_offers_is_empty(worker) ||
+		pin_load_acquire_u32(&shared->has_ended) != 0 ||
+		(pin_shared_is_stopping(shared) && !worker->cancel_sent);
+}
+
+void pin_retire_sleep(struct pin_worker *worker)
+{
+	struct pin_shared *shared = worker->shared;
+
+	/* What the kernel may still have is not waited for in its ring. */
+	PIN_CHECK(worker->ring.in_flight == 0);
+	if (!pin_parker_prepare(&worker->parker, PIN_PARK_FUTEX)) {
+		return;
+	}
+	pin_fence_seq_cst(); /* [PARK-1] [END-1] */
+	if (!pin_park_look_for_end(shared) && !must_stay_awake(worker)) {
+		pin_meter_add(&worker->meter.parks_futex, 1);
+		pin_parker_sleep(
+			&worker->parker, shared->host, pin_timers_next_ns(&worker->deadlines));
+	}
+	pin_parker_finish(&worker->parker); /* [SENTRY-1] */
+	pin_sentry_note_awake(worker);
+}

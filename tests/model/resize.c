@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Goal: while workers leave and come, each task is run once, also what lay in
+ * the queues, the slot, the inbox and on the wheel of one that leaves; no wake
+ * is lost on it, a drain ends, and a wait that its task had begun is served:
+ * [RETIRE-1], [RETIRE-2]. W53, WP-36.
+ * Method: real workers, of which one is dismissed while the others, a thread
+ * outside and the end of the runtime meet it.
+ */
+#include "runtime/core/resize.h"
+#include "runtime/base/base.h"
+#include "tests/model/explorer.h"
+#include "tests/model/runtime_model.h"
+
+#include <errno.h>
+#include <pinion/timer.h>
+
+enum { TASKS = 3 };
+
+static const uint32_t one[] = {1};
+static const uint32_t two[] = {2};
+
+static struct pinion_runtime *runtime;
+static struct model_task tasks[TASKS];
+static uint32_t spawned_count;
+
+static void begin(uint32_t worker_count, const uint32_t *serving, void (*body)(struct model_task *))
+{
+	for (uint32_t i = 0; i < TASKS; i++) {
+		model_task_init(&tasks[i], i == 0 ? body : NULL);
+	}
+	spawned_count = 0;
+	model_serving_counts = serving;
+	runtime = model_runtime_begin(worker_count, PIN_DOORBELL_MESSAGE, NULL);
+	model_serving_counts = NULL;
+}
+
+static void spawn(void *task)
+{
+	struct model_task *model_task = task;
+
+	MODEL_CHECK(pinion_spawn(runtime, &model_task->request.task) == 0);
+	spawned_count++;
+}
+
+static void spawn_on_second(void *task)
+{
+	struct model_task *model_task = task;
+
+	MODEL_CHECK(pinion_spawn_on(runtime, 1, &model_task->request.task) == 0);
+	spawned_count++;
+}
+
+/* Those before have run by themselves, or it waits for ever. */
+static void finish(void)
+{
+	struct pinion_runtime_counters counters;
+
+	for (uint32_t i = 0; i < spawned_count; i++) {
+		model_await("a task", model_task_has_run, &tasks[i]);
+	}
+	MODEL_CHECK(pinion_runtime_drain(runtime) == 0);
+	pinion_runtime_counters(runtime, &counters, sizeof(counters));
+	MODEL_CHECK(counters.tasks_run == spawned_count);
+	model_runtime_end(runtime);
+}
+
+/* ---- what it has in its own queues ---- */
+
+static void spawn_others(struct model_task *task)
+{
+	(void)task;
+	spawn(&tasks[1]);
+	spawn(&tasks[2]);
+}
+
+static void run_queued(void)
+{
+	model_uses_lifo = true;
+	begin(2, two, spawn_others);
+	model_uses_lifo = false;
+	spawn_on_second(&tasks[0]);
+	MODEL_CHECK(pin_runtime_resize(runtime, one) == 0);
+	finish();
+}
+
+/* ---- what is on its way into its inbox ---- */
+
+static void run_inbox(void)
+{
+	uint32_t other;
+
+	begin(2, two, NULL);
+	other = model_thread_start("other", spawn_on_second, &tasks[0]);
+	MODEL_CHECK(pin_runtime_resize(runtime, one) == 0);
+	model_thread_join(other);
+	finish();
+}
+
+/* ---- a wake that was meant for it ---- */
+
+static void run_wake(void)
+{
+	uint32_t other;
+
+	begin(2, two, NULL);
+	other = model_thread_start("other", spawn, &tasks[0]);
+	MODEL_CHECK(pin_runtime_resize(runtime, one) == 0);
+	model_thread_join(other);
+	finish();
+}
+
+/* ---- its last task is the last of all ---- */
+
+static void resize_to_one(void *arg)
+{
+	int rc = pin_runtime_resize(runtime, one);
+
+	(void)arg;
+	MODEL_CHECK(rc == 0 || rc == -ESHUTDOWN || rc == -EBUSY);
+}
+
+static void run_drain(void)
+{
+	struct pinion_runtime_counters counters;
+	uint32_t other;
+
+	begin(2, two, NULL);
+	spawn_on_second(&tasks[0]);
+	other = model_thread_start("other", resize_to_one, NULL);
+	MODEL_CHECK(pinion_runtime_drain(runtime) == 0);
+	model_thread_join(other);
+	MODEL_CHECK(tasks[0].run_count == 1);
+	pinion_runtime_counters(runtime, &counters, sizeof(counters));
+	MODEL_CHECK(counters.tasks_run == 1);
+	model_runtime_end(runtime);
+}
+
+/* ---- the new one works ---- */
+
+static void await_other(struct model_task *task)
+{
+	model_await(
+		"the other task", model_task_has_run, task == &tasks[0] ? &tasks[1] : &tasks[0]);
+}
+
+static void run_grow(void)
+{
+	begin(2, one, await_other);
+	model_task_init(&tasks[1], await_other);
+	spawn(&tasks[0]);
+	spawn(&tasks[1]);
+	MODEL_CHECK(pin_runtime_resize(runtime, two) == 0);
+	finish();
+}
+
+/* Another thread in the place of one that has left. */
+static void run_again(void)
+{
+	begin(2, two, NULL);
+	MODEL_CHECK(pin_runtime_resize(runtime, one) == 0);
+	spawn_on_second(&tasks[0]);
+	MODEL_CHECK(pin_runtime_resize(runtime, two) == 0);
+	spawn_on_second(&tasks[1]);
+	finish();
+}
+
+/* ---- timers ---- */
+
+static struct pinion_timer timer;
+static uint32_t timer_ends;
+static uint32_t timer_cancels;
+static bool has_timer;
+
+static int end_timer(struct pinion_task *task)
+{
+	(void)task;
+	timer_ends++;
+	return 0;
+}
+
+static void cancel_timer(struct pinion_task *task)
+{
+	(void)task;
+	timer_cancels++;
+}
+
+static void start_timer(struct model_task *task)
+{
+	(void)task;
+	timer = (struct pinion_timer){.task = {.run = end_timer, .cancel = cancel_timer}};
+	MODEL_CHECK(pinion_timer_start(runtime, &timer, UINT64_MAX - 1) == 0);
+	has_timer = true;
+}
+
+static bool is_true(const void *flag)
+{
+	return *(const bool *)flag;
+}
+
+static void run_timer(void)
+{
+	uint32_t other;
+
+	timer_ends = 0;
+	timer_cancels = 0;
+	has_timer = false;
+	begin(2, two, start_timer);
+	spawn_on_second(&tasks[0]);
+	model_await("the timer", is_true, &has_timer);
+	other = model_thread_start("other", resize_to_one, NULL);
+	MODEL_CHECK(pinion_timer_cancel(runtime, &timer) == 0);
+	model_thread_join(other);
+	MODEL_CHECK(pinion_runtime_drain(runtime) == 0);
+	MODEL_CHECK(timer_ends == 0 && timer_cancels == 1);
+	model_runtime_end(runtime);
+}
+
+/* One resize at a time. */
+static void run_busy(void)
+{
+	int rc;
+	uint32_t other;
+
+	begin(2, two, NULL);
+	other = model_thread_start("other", resize_to_one, NULL);
+	rc = pin_runtime_resize(runtime, one);
+	MODEL_CHECK(rc == 0 || rc == -EBUSY);
+	model_thread_join(other);
+	spawn(&tasks[0]);
+	finish();
+}
+
+static const struct model_twin queued_twins[] = {
+	{"its deque is lost", {MODEL_SKIP, "hand_over_tasks", "pin_injector_push"}},
+	{.name = NULL},
+};
+
+static const struct model_twin inbox_twins[] = {
+	{"what is in it stays", {MODEL_SKIP, "pin_wake_forward", "pin_inbox_take"}},
+	{"what came just before stays", {MODEL_SKIP, "pin_retire_try_leave", "pin_wake_forward"}},
+	{"no fence before its last look", {MODEL_DROP_FENCE, "pin_retire_try_leave", NULL}},
+	{"no fence behind the push", {MODEL_DROP_FENCE, "pin_wake_worker", NULL}},
+	{.name = NULL},
+};
+
+static const struct model_twin wake_twins[] = {
+	{"a wake goes with it", {MODEL_SKIP, "pin_retire_hand_over", "pin_search_succeed"}},
+	{.name = NULL},
+};
+
+static const struct model_twin drain_twins[] = {
+	{"it leaves without a look at the end",
+		{MODEL_SKIP, "pin_retire_try_leave", "pin_park_look_for_end"}},
+	{.name = NULL},
+};
+
+static const struct model_twin timer_twins[] = {
+	{"what it would have waited for is lost",
+		{MODEL_SKIP, "hand_over_timers", "pin_timer_give_up"}},
+	{.name = NULL},
+};
+
+static const struct model_case cases[] = {
+	{"queued", run_queued, 1, 1, 0, queued_twins, NULL},
+	{"inbox", run_inbox, 1, 1, 0, inbox_twins, NULL},
+	{"wake", run_wake, 1, 1, 0, wake_twins, NULL},
+	{"drain", run_drain, 1, 1, 0, drain_twins, NULL},
+	{"grow", run_grow, 1, 1, 0, NULL, NULL},
+	{"again", run_again, 1, 1, 0, NULL, NULL},
+	{"timer", run_timer, 1, 1, 0, timer_twins, NULL},
+	{"busy", run_busy, 1, 1, 0, NULL, NULL},
+};
+
+int main(void)
+{
+	model_runtime_register();
+	return model_main("resize", cases, PIN_ARRAY_COUNT(cases));
+}

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Goal: a crew becomes larger and smaller as told: so many threads there are,
+ * so many jobs run at once in each lane; what is bound to a worker that leaves
+ * ends; each error is the one it should be, and changes nothing. W53, WP-35,
+ * WP-37.
+ * Method: jobs that hold their workers, counted; threads counted in /proc; a
+ * resize that has to wait while others are tried.
+ */
+#include "tests/support/runtimes.h"
+#include "tests/support/tasks.h"
+
+#include <errno.h>
+#include <pinion/crew.h>
+#include <pinion/execute.h>
+
+enum {
+	MAX = 4,
+	LIMIT_SECONDS = 60,
+};
+
+static struct pinion_runtime *crew;
+
+static void start(const struct pinion_crew_sizes *sizes)
+{
+	struct pinion_config config;
+
+	pinion_crew_config_init(&config);
+	config.log = runtimes_note;
+	config.crew_max = MAX;
+	runtimes_log[0] = '\0';
+	expect_ready("create", pinion_crew_create(&config, sizes, &crew) == 0);
+}
+
+static void expect_sizes(const char *what, uint32_t high, uint32_t medium, uint32_t low)
+{
+	struct pinion_crew_sizes now = {9, 9, 9};
+	char expected[64];
+	char got[64];
+
+	expect_number(what, 0, pinion_crew_sizes_now(crew, &now));
+	snprintf(expected, sizeof(expected), "%u %u %u", high, medium, low);
+	snprintf(got, sizeof(got), "%u %u %u", now.high, now.medium, now.low);
+	expect_text(what, expected, got);
+}
+
+static void resize(uint32_t high, uint32_t medium, uint32_t low)
+{
+	struct pinion_crew_sizes sizes = {high, medium, low};
+
+	expect_number("resize", 0, pinion_crew_resize(crew, &sizes));
+	expect_sizes("after it", high, medium, low);
+}
+
+static void expect_refusal(const char *what, int expected, struct pinion_crew_sizes sizes)
+{
+	expect_number(what, expected, pinion_crew_resize(crew, &sizes));
+}
+
+/* ---- as many at once as there are workers ---- */
+
+static struct tasks_hold holds[3 * MAX];
+
+/* All have begun only when each has a worker to itself. */
+static void hold_all(uint32_t count, uint32_t flags)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		holds[i] = (struct tasks_hold){.task = {.run = tasks_hold_run, .flags = flags}};
+		expect_number("spawn", 0, pinion_spawn(crew, &holds[i].task));
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		tasks_await(&holds[i].has_begun, 1);
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		tasks_hold_end(&holds[i]);
+	}
+}
+
+static void check_sizes(void)
+{
+	struct pinion_crew_sizes small = {0, 1, 1};
+	size_t threads;
+
+	start(&small);
+	expect_sizes("at first", 0, 1, 1);
+	hold_all(2, 0);
+	/* With the sentry, which stays. */
+	threads = runtimes_count_entries("/proc/self/task");
+	resize(MAX, MAX, MAX);
+	expect_number("threads", (long long)threads + 3 * MAX - 2,
+		(long long)runtimes_count_entries("/proc/self/task"));
+	hold_all(3 * MAX, PINION_TASK_HIGH);
+	hold_all(2 * MAX, 0);
+	hold_all(MAX, PINION_TASK_LOW);
+	resize(1, 0, 2);
+	runtimes_expect_threads(threads + 1);
+	hold_all(3, PINION_TASK_HIGH);
+	hold_all(2, PINION_TASK_LOW);
+	resize(0, 0, 1);
+	runtimes_expect_threads(threads - 1);
+	hold_all(1, PINION_TASK_HIGH);
+	resize(0, 1, 1);
+	hold_all(2, 0);
+	expect_number("all there may be", 3 * MAX, pinion_runtime_worker_count(crew));
+	expect_number("end", 0, pinion_runtime_join(crew));
+	pinion_runtime_destroy(crew);
+}
+
+/* ---- what is bound to it ---- */
+
+static struct pinion_future future;
+static struct pinion_wait wait;
+static struct pin_atomic_u32 has_begun;
+static struct pin_atomic_u32 is_served;
+
+static int note_served(struct pinion_task *task)
+{
+	(void)task;
+	tasks_signal(&is_served);
+	return 0;
+}
+
+static int begin_wait(struct pinion_task *task)
+{
+	(void)task;
+	wait = (struct pinion_wait){.task = {.run = note_served}, .deadline_ns = UINT64_MAX};
+	expect_number("await", 0, pinion_future_await(crew, &future, &wait));
+	tasks_signal(&has_begun);
+	return 0;
+}
+
+static void *resize_to_least(void *arg)
+{
+	struct pinion_crew_sizes sizes = {0, 0, 1};
+	int rc;
+
+	(void)arg;
+	do {
+		rc = pinion_crew_resize(crew, &sizes);
+	} while (rc == -EBUSY);
+	expect_number("resize", 0, rc);
+	expect_sizes("after it", 0, 0, 1);
+	return NULL;
+}
+
+static int refuse_inside(void *arg)
+{
+	expect_refusal("from a job", -EDEADLK, (struct pinion_crew_sizes){0, 0, 1});
+	(void)arg;
+	return 0;
+}
+
+/* It leaves only when the wait that its job began is over. */
+static void check_bound(void)
+{
+	struct pinion_crew_sizes sizes = {0, 0, 2};
+	struct pinion_task task = {.run = begin_wait, .flags = PINION_TASK_LOW};
+	struct tasks_hold hold = {.prepare = NULL};
+	uint32_t last = 2 * MAX + 1; /* the second of low */
+	pthread_t thread;
+	int result;
+
+	start(&sizes);
+	pinion_future_init(&future, NULL);
+	expect_number("spawn_on", 0, pinion_spawn_on(crew, last, &task));
+	tasks_await(&has_begun, 1);
+	expect_ready("thread", pthread_create(&thread, NULL, resize_to_least, NULL) == 0);
+	while (pinion_crew_resize(crew, &sizes) != -EBUSY) {
+		/* The other has not begun. */
+		sched_yield();
+	}
+	expect_number("meanwhile", 0, pinion_execute(crew, refuse_inside, NULL, &result));
+	expect_number("not served", 0, pin_load_acquire_u32(&is_served));
+	expect_number("set", 0, pinion_future_set(&future, NULL, 0));
+	tasks_await(&is_served, 1);
+	pthread_join(thread, NULL);
+	/* For one that has left, or was never there. */
+	tasks_hold_begin(&hold, crew, last);
+	tasks_hold_end(&hold);
+	tasks_hold_begin(&hold, crew, 0);
+	tasks_hold_end(&hold);
+	pinion_runtime_destroy(crew);
+}
+
+/* ---- errors ---- */
+
+static void check_errors(void)
+{
+	struct pinion_crew_sizes sizes = {1, 2, 1};
+	struct pinion_crew_sizes now;
+	struct pinion_runtime *own = crew;
+
+	start(&sizes);
+	expect_refusal("nobody for low", -EINVAL, (struct pinion_crew_sizes){1, 2, 0});
+	expect_refusal("out of range", -EINVAL, (struct pinion_crew_sizes){1025, 2, 1});
+	expect_refusal("more than it may", -ERANGE, (struct pinion_crew_sizes){MAX + 1, 2, 1});
+	expect_sizes("unchanged", 1, 2, 1);
+	expect_number("drain", 0, pinion_runtime_drain(crew));
+	expect_refusal("drained", -ESHUTDOWN, (struct pinion_crew_sizes){1, 1, 1});
+	pinion_runtime_destroy(crew);
+
+	crew = NULL;
+	expect_ready("create", pinion_crew_create(NULL, &sizes, &crew) == 0);
+	expect_refusal("no room was asked for", -ERANGE, (struct pinion_crew_sizes){1, 3, 1});
+	expect_refusal("fewer is fine", 0, (struct pinion_crew_sizes){0, 1, 1});
+	expect_refusal("and as many again", 0, sizes);
+	pinion_runtime_destroy(crew);
+
+	crew = runtimes_start(2, PINION_IO_FALLBACK);
+	expect_refusal("no crew", -EOPNOTSUPP, sizes);
+	expect_number("no crew", -EOPNOTSUPP, pinion_crew_sizes_now(crew, &now));
+	pinion_runtime_destroy(crew);
+	crew = own;
+}
+
+/* ---- a worker that cannot start ---- */
+
+static struct pin_atomic_u32 starts;
+static struct pin_atomic_u32 stops;
+
+static int fail_third(void *arg, uint32_t worker_index, void **out_context)
+{
+	(void)arg;
+	(void)worker_index;
+	*out_context = &starts;
+	return pin_fetch_add_seq_cst_u32(&starts, 1) == 2 ? -EIO : 0;
+}
+
+static void note_stop(void *arg, uint32_t worker_index, void *context)
+{
+	(void)arg;
+	(void)worker_index;
+	expect_true("its context", context == &starts);
+	pin_fetch_add_seq_cst_u32(&stops, 1);
+}
+
+/* Of two that come, the second fails: the first goes again. */
+static void check_failed_start(void)
+{
+	struct pinion_crew_sizes sizes = {0, 0, 1};
+	struct pinion_config config;
+	size_t threads;
+
+	pinion_crew_config_init(&config);
+	config.crew_max = MAX;
+	config.after_start = fail_third;
+	config.before_stop = note_stop;
+	expect_ready("create", pinion_crew_create(&config, &sizes, &crew) == 0);
+	threads = runtimes_count_entries("/proc/self/task");
+	expect_refusal("it fails", -EIO, (struct pinion_crew_sizes){0, 1, 2});
+	expect_sizes("unchanged", 0, 0, 1);
+	runtimes_expect_threads(threads);
+	expect_number("who came has left", 1, pin_load_acquire_u32(&stops));
+	resize(0, 1, 2);
+	hold_all(3, 0);
+	pinion_runtime_destroy(crew);
+	expect_number("all have stopped", 4, pin_load_acquire_u32(&stops));
+}
+
+int main(void)
+{
+	runtimes_watchdog(LIMIT_SECONDS);
+	check_sizes();
+	check_bound();
+	check_errors();
+	check_failed_start();
+	return expect_status();
+}
