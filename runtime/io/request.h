@@ -37,6 +37,32 @@ struct pin_flight_link {
 	struct pin_flight_link *previous;
 };
 
+static inline void pin_flight_list_init(struct pin_flight_link *list)
+{
+	list->next = list;
+	list->previous = list;
+}
+
+static inline bool pin_flight_list_is_empty(const struct pin_flight_link *list)
+{
+	return list->next == list;
+}
+
+static inline void pin_flight_list_push(struct pin_flight_link *list, struct pin_flight_link *link)
+{
+	link->next = list;
+	link->previous = list->previous;
+	list->previous->next = link;
+	list->previous = link;
+}
+
+static inline void pin_flight_list_remove(struct pin_flight_link *link)
+{
+	link->next->previous = link->previous;
+	link->previous->next = link->next;
+	link->next = NULL;
+}
+
 /* What a request's private part holds. */
 struct pin_request {
 	struct pin_atomic_u32 word; /* [W:any R:any] core/flight.h */
@@ -53,7 +79,7 @@ struct pin_request {
 	struct pin_flight_link link;
 	struct pin_timer deadline;
 	struct open_how how; /* the kernel reads it when it is submitted */
-	pinion_task_fn run;  /* of an open: comes after looking at the file */
+	pinion_task_fn run; /* of an open: comes after looking at the file */
 	union {
 		struct pin_device_cache *devices; /* with this worker's help */
 		struct pin_entry *lent;		  /* of others: whose memory it uses */
@@ -63,6 +89,11 @@ struct pin_request {
 static inline struct pin_request *pin_request_of(struct pinion_request *request)
 {
 	return (struct pin_request *)(void *)request->private_;
+}
+
+static inline struct pinion_request *pin_flight_request(struct pin_request *private)
+{
+	return PIN_CONTAINER_OF((uint64_t *)(void *)private, struct pinion_request, private_);
 }
 
 static inline bool pin_request_moves_bytes(const struct pinion_request *request)
