@@ -122,6 +122,7 @@ static int place_workers(struct pin_shared *shared)
 		return -ENOMEM;
 	}
 	shared->worker_count = shared->config.worker_count;
+	pin_disks_init(&shared->disks, shared->host, &shared->config);
 	memset(shared->workers, 0, (size_t)shared->worker_count * sizeof(struct pin_worker));
 	pin_lane_init(shared);
 	pin_sentry_init(shared);

@@ -25,6 +25,7 @@ enum pin_task_kind {
 	PIN_TASK_WAIT = 2,    /* the message of a wait: core/wait.h */
 	PIN_TASK_REQUEST = 3, /* the message of a request: core/flight.h */
 	PIN_TASK_LANDED = 4,  /* a request that is over: run whatever happens */
+	PIN_TASK_TOLL = 5,    /* no task; a timer's: the time of a line-up: core/throttle.h */
 };
 
 enum {

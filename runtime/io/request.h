@@ -63,6 +63,15 @@ static inline void pin_flight_list_remove(struct pin_flight_link *link)
 	link->next = NULL;
 }
 
+/* What a transfer owes its device: core/throttle.h. */
+struct pin_request_toll {
+	uint64_t started_ns;  /* 0: it is not timed */
+	uint32_t pages;	      /* of the credit that it has; 0: none */
+	uint8_t ledger_place; /* 1 + that of the device's ledger; 0: it never got there */
+	bool is_lined_up;     /* waits for credit, or for its time */
+	bool is_paid;	      /* rates have been kept */
+};
+
 /* What a request's private part holds. */
 struct pin_request {
 	struct pin_atomic_u32 word; /* [W:any R:any] core/flight.h */
@@ -78,7 +87,10 @@ struct pin_request {
 	bool keeps_cache;      /* DONTCACHE was refused */
 	struct pin_flight_link link;
 	struct pin_timer deadline;
-	struct open_how how; /* the kernel reads it when it is submitted */
+	union {
+		struct open_how how; /* of an open: the kernel reads it when it is submitted */
+		struct pin_request_toll toll; /* of a transfer */
+	};
 	pinion_task_fn run; /* of an open: comes after looking at the file */
 	union {
 		struct pin_device_cache *devices; /* with this worker's help */

@@ -19,6 +19,7 @@
 #include "runtime/core/spawn.h"
 #include "runtime/core/step.h"
 #include "runtime/core/supply.h"
+#include "runtime/core/throttle.h"
 #include "runtime/core/timer.h"
 #include "runtime/core/wake.h"
 #include "runtime/core/worker.h"
@@ -79,6 +80,7 @@ static uint32_t pop_shared(struct pin_injector *injector, uint32_t share_count, 
 #include "runtime/core/flight_end.c"
 #include "runtime/core/flight_message.c"
 #include "runtime/core/flight_start.c"
+#include "runtime/core/throttle.c"
 
 #define pin_flight_take(...) \
 	(defect_strikes(DEFECT_MESSAGE_LOST, 8) ? (void)0 : pin_flight_take(__VA_ARGS__))
