@@ -519,6 +519,37 @@ struct pinion_config {
 	uint32_t max_tasks_normal;
 	uint32_t max_tasks_low;
 	uint32_t max_tasks_total;
+
+	/*
+	 * Reads and writes in one device at once, of all workers together, 0 …
+	 * 1048575, and the bytes they ask for, 0 … 1 TiB. Both 0: found out
+	 * while the device works, between `depth_min` (1 … 65536) and
+	 * `depth_count_max` (1 … 1048575) requests and at most
+	 * `depth_bytes_max` (64 KiB … 1 TiB) bytes; a request of more than
+	 * 64 KiB counts as several. A drive with heads to move is given
+	 * `depth_rotational` requests instead, 0 … 65536; 0: it is like all
+	 * others. pinion_runtime_limit() changes the first two.
+	 * Defaults 0, 0, 8, 1024, 64 MiB, 4. Environment: PINION_DEPTH,
+	 * PINION_DEPTH_BYTES, PINION_DEPTH_MIN, PINION_DEPTH_MAX,
+	 * PINION_DEPTH_BYTES_MAX, PINION_DEPTH_ROTATIONAL.
+	 * Source: docs/DECISIONS.md, "Depth by trial".
+	 */
+	uint32_t depth_count;
+	uint32_t depth_min;
+	uint32_t depth_count_max;
+	uint32_t depth_rotational;
+	uint64_t depth_bytes;
+	uint64_t depth_bytes_max;
+
+	/*
+	 * Bytes that reads and writes may ask for in a second, of all workers
+	 * and devices together, and how many of them may begin, up to 2^62; 0:
+	 * no limit. pinion_runtime_limit() changes them.
+	 * Defaults 0. Environment: PINION_BYTES_PER_SECOND,
+	 * PINION_REQUESTS_PER_SECOND.
+	 */
+	uint64_t bytes_per_second;
+	uint64_t requests_per_second;
 };
 
 /*

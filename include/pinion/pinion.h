@@ -16,6 +16,7 @@
 #include <pinion/future.h>
 #include <pinion/group.h>
 #include <pinion/lane.h>
+#include <pinion/limit.h>
 #include <pinion/log.h>
 #include <pinion/machine.h>
 #include <pinion/pool.h>

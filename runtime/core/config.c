@@ -16,7 +16,7 @@
 
 /* The struct as first released; a smaller one was never valid. */
 #define CONFIG_BYTES_MIN sizeof(struct pinion_config)
-_Static_assert(sizeof(struct pinion_config) == 304, "released size");
+_Static_assert(sizeof(struct pinion_config) == 352, "released size");
 
 struct field {
 	const char *name;
@@ -56,7 +56,11 @@ enum {
 	/* Large buffers of a worker, and those that all workers divide. */
 	BUFFERS_EACH = 28,
 	BUFFERS_DIVIDED = 32,
+	DEPTH_MAX = (1 << 20) - 1,
 };
+
+#define DEPTH_BYTES_MAX (UINT64_C(1) << 40)
+#define RATE_MAX (UINT64_C(1) << 62)
 
 #define POOL_BYTES_MAX (UINT64_C(64) << 30)
 
@@ -138,6 +142,14 @@ static const struct field fields[] = {
 	NUMBER(max_tasks_normal, "PINION_MAX_TASKS_NORMAL", 0, 0, MAX_TASKS),
 	NUMBER(max_tasks_low, "PINION_MAX_TASKS_LOW", 0, 0, MAX_TASKS),
 	NUMBER(max_tasks_total, "PINION_MAX_TASKS_TOTAL", 0, 0, 3 * MAX_TASKS),
+	NUMBER(depth_count, "PINION_DEPTH", 0, 0, DEPTH_MAX),
+	NUMBER(depth_min, "PINION_DEPTH_MIN", 8, 1, 65536),
+	NUMBER(depth_count_max, "PINION_DEPTH_MAX", 1024, 1, DEPTH_MAX),
+	NUMBER(depth_rotational, "PINION_DEPTH_ROTATIONAL", 4, 0, 65536),
+	NUMBER(depth_bytes, "PINION_DEPTH_BYTES", 0, 0, DEPTH_BYTES_MAX),
+	NUMBER(depth_bytes_max, "PINION_DEPTH_BYTES_MAX", 64 << 20, 64 << 10, DEPTH_BYTES_MAX),
+	NUMBER(bytes_per_second, "PINION_BYTES_PER_SECOND", 0, 0, RATE_MAX),
+	NUMBER(requests_per_second, "PINION_REQUESTS_PER_SECOND", 0, 0, RATE_MAX),
 };
 
 static uint64_t read_field(const struct pinion_config *config, const struct field *field)

@@ -3,11 +3,13 @@
  * What all of a request's way has in common.
  */
 #include "runtime/core/flight.h"
+#include "runtime/core/throttle.h"
 
 void pin_flight_init(struct pin_worker *worker)
 {
 	pin_flight_list_init(&worker->flying);
 	pin_flight_list_init(&worker->waiting);
+	pin_throttle_init(worker);
 	worker->cancels.is_fenced = !worker->shared->has_fence_all;
 	pin_timers_init(&worker->deadlines, worker->shared->host->now_ns());
 }

@@ -63,11 +63,6 @@ void pin_flight_init(struct pin_worker *worker);
 /* By anyone but the worker, which is in there for a few instructions only. */
 void pin_flight_lock_cancels(struct pin_worker *owner);
 
-static inline struct pinion_request *pin_flight_request(struct pin_request *private)
-{
-	return PIN_CONTAINER_OF((uint64_t *)(void *)private, struct pinion_request, private_);
-}
-
 static inline uint32_t pin_flight_word(const struct pin_worker *worker, enum pin_flight_state state)
 {
 	return worker->index << PIN_FLIGHT_WORKER_SHIFT | state;
@@ -96,32 +91,6 @@ static inline bool pin_flight_change_own(const struct pin_worker *worker,
 static inline void pin_flight_set(struct pin_request *private, uint32_t word)
 {
 	pin_store_release_u32(&private->word, word); /* [FLIGHT-1] */
-}
-
-static inline void pin_flight_list_init(struct pin_flight_link *list)
-{
-	list->next = list;
-	list->previous = list;
-}
-
-static inline bool pin_flight_list_is_empty(const struct pin_flight_link *list)
-{
-	return list->next == list;
-}
-
-static inline void pin_flight_list_push(struct pin_flight_link *list, struct pin_flight_link *link)
-{
-	link->next = list;
-	link->previous = list->previous;
-	list->previous->next = link;
-	list->previous = link;
-}
-
-static inline void pin_flight_list_remove(struct pin_flight_link *link)
-{
-	link->next->previous = link->previous;
-	link->previous->next = link->next;
-	link->next = NULL;
 }
 
 #endif

@@ -118,9 +118,30 @@ static uint32_t abandon_list(
 	return count;
 }
 
+/* Those that have lined up for their device. */
+static uint32_t abandon_lined_up(struct pin_worker *worker, const struct pinion_file *file)
+{
+	struct pin_throttle *throttle = &worker->throttle;
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < throttle->ledger_count; i++) {
+		struct pin_lineup *lineup = &throttle->ledgers[i].lineup;
+		struct pin_line *line = lineup->last;
+
+		if (line == NULL) {
+			continue;
+		}
+		do {
+			count += abandon_list(worker, &line->requests, file);
+			line = line->next;
+		} while (line != lineup->last);
+	}
+	return count;
+}
+
 uint32_t pin_flight_abandon_all(struct pin_worker *worker, const struct pinion_file *file)
 {
-	return abandon_list(worker, &worker->waiting, file) +
+	return abandon_lined_up(worker, file) + abandon_list(worker, &worker->waiting, file) +
 		abandon_list(worker, &worker->flying, file);
 }
 

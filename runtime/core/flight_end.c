@@ -9,6 +9,7 @@
 #include "runtime/core/search.h"
 #include "runtime/core/sentry.h"
 #include "runtime/core/spawn.h"
+#include "runtime/core/throttle.h"
 #include "runtime/core/wake.h"
 
 #include <errno.h>
@@ -152,6 +153,9 @@ static PIN_INLINE void end(
 		pin_pool_unlend(private->lent);
 		private->lent = NULL;
 	}
+	if (pin_request_moves_bytes(request)) {
+		pin_throttle_end(worker, taker, request);
+	}
 	pin_flight_list_remove(&private->link);
 	if (PIN_UNLIKELY(request->deadline_ns != 0)) {
 		/* No longer armed if it was the deadline that came. */
@@ -244,5 +248,9 @@ void pin_flight_expire(struct pin_worker *worker, struct pin_timer *timer)
 {
 	struct pin_request *private = PIN_CONTAINER_OF(timer, struct pin_request, deadline);
 
+	if (timer->owner_kind == PIN_TASK_TOLL) {
+		pin_throttle_expire(worker, timer);
+		return;
+	}
 	pin_flight_abandon(worker, pin_flight_request(private), -ETIME);
 }

@@ -9,6 +9,7 @@
 #include "runtime/core/offers.h"
 #include "runtime/core/relief.h"
 #include "runtime/core/sentry.h"
+#include "runtime/core/throttle.h"
 #include "runtime/core/wake.h"
 
 #include <errno.h>
@@ -17,8 +18,11 @@ static PIN_INLINE void lend(struct pin_worker *worker, struct pinion_request *re
 {
 	struct pin_request *private = pin_request_of(request);
 
-	private->lent =
-		pin_request_moves_bytes(request) ? pin_worker_lend(worker, request->bytes) : NULL;
+	private->lent = NULL;
+	if (pin_request_moves_bytes(request)) {
+		private->lent = pin_worker_lend(worker, request->bytes);
+		private->toll = (struct pin_request_toll){0};
+	}
 	if (PIN_UNLIKELY(worker->shares_ring)) {
 		private->uses_own_buffer = pin_worker_owns_entry(worker, private->lent);
 	}
@@ -27,6 +31,30 @@ static PIN_INLINE void lend(struct pin_worker *worker, struct pinion_request *re
 void pin_flight_lend(struct pin_worker *worker, struct pinion_request *request)
 {
 	lend(worker, request);
+}
+
+static PIN_INLINE void enter_ring(struct pin_worker *worker, struct pinion_request *request)
+{
+	struct pin_request *private = pin_request_of(request);
+
+	if (PIN_LIKELY(pin_request_submit(&worker->ring, request))) {
+		pin_flight_list_push(&worker->flying, &private->link);
+	} else {
+		private->is_waiting = true;
+		pin_flight_list_push(&worker->waiting, &private->link);
+	}
+}
+
+/* A transfer, when what it had to wait for before its ring has come. */
+static PIN_INLINE void launch(struct pin_worker *worker, struct pinion_request *request)
+{
+	if (PIN_UNLIKELY(pin_request_is_plain(request))) {
+		pin_flight_list_push(&worker->flying, &pin_request_of(request)->link);
+		pin_request_carry_out(&worker->ring, request);
+		pin_flight_end(worker, worker, request);
+	} else {
+		enter_ring(worker, request);
+	}
 }
 
 static PIN_INLINE void begin(struct pin_worker *worker, struct pinion_request *request)
@@ -48,20 +76,17 @@ static PIN_INLINE void begin(struct pin_worker *worker, struct pinion_request *r
 	if (PIN_UNLIKELY(!is_in_time || worker->cancel_sent)) {
 		pin_flight_list_push(&worker->flying, &private->link);
 		pin_flight_end_with(worker, request, is_in_time ? -ECANCELED : -ETIME);
-	} else if (PIN_UNLIKELY(pin_request_is_plain(request))) {
+	} else if (PIN_UNLIKELY(request->op == PINION_OP_TIMEOUT)) {
 		pin_flight_list_push(&worker->flying, &private->link);
-		pin_request_carry_out(&worker->ring, request);
-		pin_flight_end(worker, worker, request);
-	} else if (pin_cached_is_worth_it(&worker->cached, request) &&
+	} else if (!pin_request_moves_bytes(request)) {
+		enter_ring(worker, request);
+	} else if (!pin_request_is_plain(request) &&
+		pin_cached_is_worth_it(&worker->cached, request) &&
 		pin_cached_read(&worker->cached, &worker->meter, request)) {
 		pin_flight_list_push(&worker->flying, &private->link);
 		pin_flight_end(worker, worker, request);
-	} else if (PIN_UNLIKELY(request->op == PINION_OP_TIMEOUT) ||
-		pin_request_submit(&worker->ring, request)) {
-		pin_flight_list_push(&worker->flying, &private->link);
-	} else {
-		private->is_waiting = true;
-		pin_flight_list_push(&worker->waiting, &private->link);
+	} else if (PIN_LIKELY(pin_throttle_admit(worker, request))) {
+		launch(worker, request);
 	}
 }
 
@@ -116,18 +141,18 @@ static bool needs_entry(const struct pinion_request *request)
 static bool has_room(
 	const struct pin_worker *worker, struct pinion_request *const *requests, uint32_t count)
 {
-	uint32_t entries = 0;
+	/* What has lined up will want its entries. */
+	uint32_t room = pin_ring_room(&worker->ring);
+	uint32_t wanted = count + worker->throttle.lined_up;
 
-	if (PIN_LIKELY(pin_ring_room(&worker->ring) >= count &&
-		    pin_flight_list_is_empty(&worker->waiting))) {
+	if (PIN_LIKELY(room >= wanted && pin_flight_list_is_empty(&worker->waiting))) {
 		return true;
 	}
 	for (uint32_t i = 0; i < count; i++) {
-		entries += needs_entry(requests[i]) ? 1 : 0;
+		wanted -= needs_entry(requests[i]) ? 0 : 1;
 	}
-	return entries == 0 ||
-		(entries <= pin_ring_room(&worker->ring) &&
-			pin_flight_list_is_empty(&worker->waiting));
+	return wanted == worker->throttle.lined_up ||
+		(wanted <= room && pin_flight_list_is_empty(&worker->waiting));
 }
 
 int pin_worker_submit_one(struct pin_worker *worker, struct pinion_request *request)
@@ -255,12 +280,27 @@ static void resume(struct pin_worker *worker)
 	}
 }
 
+/* What has lined up goes behind those that wait for room. */
+static void start_lined_up(struct pin_worker *worker)
+{
+	struct pinion_request *request;
+
+	while ((request = pin_throttle_next(worker)) != NULL) {
+		launch(worker, request);
+	}
+}
+
 void pin_flight_resume(struct pin_worker *worker)
 {
 	/* Only its own thread changes that list. */
 	if (PIN_UNLIKELY(!pin_flight_list_is_empty(&worker->waiting))) {
 		pin_relief_enter(worker);
 		resume(worker);
+		pin_relief_leave(worker);
+	}
+	if (PIN_UNLIKELY(pin_throttle_has_news(worker))) {
+		pin_relief_enter(worker);
+		start_lined_up(worker);
 		pin_relief_leave(worker);
 	}
 }

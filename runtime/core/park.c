@@ -9,6 +9,7 @@
 #include "runtime/core/search.h"
 #include "runtime/core/sentry.h"
 #include "runtime/core/supply.h"
+#include "runtime/core/throttle.h"
 #include "runtime/core/timer.h"
 #include "runtime/core/wake.h"
 
@@ -26,6 +27,7 @@ bool pin_park_has_own_work(const struct pin_worker *worker)
 		pin_deque_count(&worker->deque) > 0 || !pin_inbox_is_empty(&worker->inbox) ||
 		!pin_injector_is_empty(&worker->offers) || pin_supply_has_own_lanes(worker) ||
 		!pin_inbox_is_empty(&shared->timer_inbox) || pin_relief_has_work(worker) ||
+		pin_throttle_has_news(worker) || /* [THROTTLE-1] */
 		pin_load_acquire_u32(&shared->has_ended) != 0 ||
 		pin_load_acquire_u32(&worker->service) != PIN_SERVICE_IN || /* [RETIRE-2] */
 		(pin_shared_is_stopping(shared) && !worker->cancel_sent);

@@ -9,6 +9,7 @@
 #include "runtime/core/offers.h"
 #include "runtime/core/park.h"
 #include "runtime/core/sentry.h"
+#include "runtime/core/throttle.h"
 #include "runtime/core/timer.h"
 #include "runtime/core/wake.h"
 
@@ -69,8 +70,8 @@ static bool has_bound(const struct pin_worker *worker)
 {
 	return worker->waits != NULL || !pin_list_is_empty(&worker->ready) ||
 		!pin_list_is_empty(&worker->posted) || !pin_flight_is_over(worker) ||
-		pin_timers_count(&worker->deadlines) > 0 ||
-		!pin_list_is_empty(&worker->buffer_queue) ||
+		pin_timers_count(&worker->deadlines) > 0 || worker->throttle.lined_up > 0 ||
+		pin_throttle_has_news(worker) || !pin_list_is_empty(&worker->buffer_queue) ||
 		!pin_list_is_empty(&worker->small_buffer_queue);
 }
 
@@ -98,6 +99,7 @@ static bool must_stay_awake(const struct pin_worker *worker)
 
 	return !pin_list_is_empty(&worker->ready) || !pin_list_is_empty(&worker->posted) ||
 		!pin_inbox_is_empty(&worker->inbox) || !pin_offers_is_empty(worker) ||
+		pin_throttle_has_news(worker) || /* [THROTTLE-1] */
 		pin_load_acquire_u32(&shared->has_ended) != 0 ||
 		(pin_shared_is_stopping(shared) && !worker->cancel_sent);
 }

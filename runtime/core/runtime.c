@@ -139,6 +139,7 @@ static int place_workers(struct pin_shared *shared, const uint32_t *serving_coun
 		return -ENOMEM;
 	}
 	shared->worker_count = shared->config.worker_count;
+	pin_disks_init(&shared->disks, shared->host, &shared->config);
 	memset(shared->workers, 0, (size_t)shared->worker_count * sizeof(struct pin_worker));
 	pin_lane_init(shared);
 	choose_serving(shared, serving_counts);

@@ -26,6 +26,7 @@ enum pin_task_kind {
 	PIN_TASK_REQUEST = 3, /* the message of a request: core/flight.h */
 	PIN_TASK_LANDED = 4,  /* a request that is over: run whatever happens */
 	PIN_TASK_FILES = 5,   /* a worker is to let go of closed files: core/files.h */
+	PIN_TASK_TOLL = 6,    /* no task; a timer's: the time of a line-up: core/throttle.h */
 };
 
 enum {

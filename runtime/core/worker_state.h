@@ -7,6 +7,7 @@
 #ifndef PIN_CORE_WORKER_STATE_H
 #define PIN_CORE_WORKER_STATE_H
 
+#include "runtime/core/disk.h"
 #include "runtime/core/task.h"
 #include "runtime/host/guard.h"
 #include "runtime/host/kernel.h"
@@ -133,6 +134,7 @@ struct pin_shared {
 	struct pin_atomic_u32 first_failure; /* its errno; 0: none yet */
 	/* [W:outside R:destroyer] who is about to end a wait: core/wait.h */
 	struct pin_atomic_u32 visitors;
+	struct pin_disks disks;
 };
 
 /* Who gets a buffer, now or later. */
@@ -140,6 +142,16 @@ struct pin_buffer_waiter {
 	struct pin_link link;
 	struct pinion_task *task; /* bound to the worker when its turn comes */
 	struct pinion_buffer buffer;
+};
+
+/* Its transfers between submission and start: throttle.h. */
+struct pin_throttle {
+	uint32_t ledger_count;
+	uint32_t lined_up; /* requests, in all line-ups */
+	bool must_look;	   /* one of them may start */
+	struct pin_allowance allowance;
+	struct pin_lines lines;
+	struct pin_ledger ledgers[PIN_LEDGERS];
 };
 
 struct pin_worker {
@@ -161,6 +173,7 @@ struct pin_worker {
 	struct pin_inbox inbox;
 	struct pin_injector offers;    /* from outside: offers.h */
 	struct pin_atomic_u32 service; /* enum pin_service */
+	struct pin_atomic_u32 nudged;  /* to look at its line-ups: throttle.h */
 	uint64_t sentry_ended_tasks;   /* [own] the sentry's: at its last look */
 	struct pin_lifo lifo PIN_CACHE_ALIGNED;
 	struct pin_owned timers_lock;
@@ -211,6 +224,7 @@ struct pin_worker {
 	struct pin_flight_link flying;	/* requests from their start to their end */
 	struct pin_flight_link waiting; /* those that wait for room in the ring */
 	struct pin_timers deadlines;	/* of requests and waits; nobody else takes them */
+	struct pin_throttle throttle;
 	/* [own] */
 	struct pin_arena arena;
 	struct pin_pool buffers;

@@ -30,6 +30,14 @@ static inline void pin_lock_acquire(struct pin_lock *lock, const struct pin_host
 	}
 }
 
+/* False: another has it. */
+static inline bool pin_lock_try(struct pin_lock *lock)
+{
+	uint32_t free_word = 0;
+
+	return pin_cas_acquire_u32(&lock->word, &free_word, 1); /* [LOCK-1] */
+}
+
 static inline void pin_lock_release(struct pin_lock *lock, const struct pin_host *host)
 {
 	if (pin_exchange_acq_rel_u32(&lock->word, 0) == 2) { /* [LOCK-1] */

@@ -37,6 +37,41 @@ struct pin_flight_link {
 	struct pin_flight_link *previous;
 };
 
+static inline void pin_flight_list_init(struct pin_flight_link *list)
+{
+	list->next = list;
+	list->previous = list;
+}
+
+static inline bool pin_flight_list_is_empty(const struct pin_flight_link *list)
+{
+	return list->next == list;
+}
+
+static inline void pin_flight_list_push(struct pin_flight_link *list, struct pin_flight_link *link)
+{
+	link->next = list;
+	link->previous = list->previous;
+	list->previous->next = link;
+	list->previous = link;
+}
+
+static inline void pin_flight_list_remove(struct pin_flight_link *link)
+{
+	link->next->previous = link->previous;
+	link->previous->next = link->next;
+	link->next = NULL;
+}
+
+/* What a transfer owes its device: core/throttle.h. */
+struct pin_request_toll {
+	uint64_t started_ns;  /* 0: it is not timed */
+	uint32_t pages;	      /* of the credit that it has; 0: none */
+	uint8_t ledger_place; /* 1 + that of the device's ledger; 0: it never got there */
+	bool is_lined_up;     /* waits for credit, or for its time */
+	bool is_paid;	      /* rates have been kept */
+};
+
 /* What a request's private part holds. */
 struct pin_request {
 	struct pin_atomic_u32 word; /* [W:any R:any] core/flight.h */
@@ -52,8 +87,11 @@ struct pin_request {
 	bool keeps_cache;      /* DONTCACHE was refused */
 	struct pin_flight_link link;
 	struct pin_timer deadline;
-	struct open_how how; /* the kernel reads it when it is submitted */
-	pinion_task_fn run;  /* of an open: comes after looking at the file */
+	union {
+		struct open_how how; /* of an open: the kernel reads it when it is submitted */
+		struct pin_request_toll toll; /* of a transfer */
+	};
+	pinion_task_fn run; /* of an open: comes after looking at the file */
 	union {
 		struct pin_device_cache *devices; /* with this worker's help */
 		struct pin_entry *lent;		  /* of others: whose memory it uses */
@@ -63,6 +101,11 @@ struct pin_request {
 static inline struct pin_request *pin_request_of(struct pinion_request *request)
 {
 	return (struct pin_request *)(void *)request->private_;
+}
+
+static inline struct pinion_request *pin_flight_request(struct pin_request *private)
+{
+	return PIN_CONTAINER_OF((uint64_t *)(void *)private, struct pinion_request, private_);
 }
 
 static inline bool pin_request_moves_bytes(const struct pinion_request *request)

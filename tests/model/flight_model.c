@@ -15,6 +15,7 @@
 #include "runtime/core/sentry.h"
 #include "runtime/core/spawn.h"
 #include "runtime/core/task.h"
+#include "runtime/core/throttle.h"
 #include "runtime/core/wake.h"
 #include "runtime/sched/owned.h"
 #include "tests/model/explorer.h"
@@ -60,8 +61,17 @@
 #define pin_owned_take(owned, host) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_owned_take") || (pin_owned_take)(owned, host))
 
+/* SKIP: what comes too late, or at all, stays where it is. */
+#define pin_credit_collect(holding) \
+	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_credit_collect") && \
+		pin_credit_collect(holding))
+#define pin_throttle_has_news(worker) \
+	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_throttle_has_news") && \
+		pin_throttle_has_news(worker))
+
 #include "runtime/core/flight.c"
 #include "runtime/core/flight_cancel.c"
 #include "runtime/core/flight_end.c"
 #include "runtime/core/flight_message.c"
 #include "runtime/core/flight_start.c"
+#include "runtime/core/throttle.c"

@@ -25,6 +25,7 @@
 #include "runtime/core/spawn.h"
 #include "runtime/core/step.h"
 #include "runtime/core/supply.h"
+#include "runtime/core/throttle.h"
 #include "runtime/core/timer.h"
 #include "runtime/core/wake.h"
 #include "tests/model/explorer.h"
@@ -105,6 +106,10 @@ static void recover(struct pin_worker *worker, const char *site)
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_fault_recover") \
 			? (void)((worker)->landing = PIN_LANDING_RETURNED) \
 			: recover(worker, __func__))
+
+#define pin_throttle_has_news(worker) \
+	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_throttle_has_news") && \
+		pin_throttle_has_news(worker))
 
 #include "runtime/core/due.c"
 #include "runtime/core/io.c"

@@ -27,6 +27,7 @@
 #include "runtime/core/step.h"
 #include "runtime/core/supply.h"
 #include "runtime/core/task.h"
+#include "runtime/core/throttle.h"
 #include "runtime/core/timer.h"
 #include "runtime/core/wake.h"
 #include "runtime/core/worker.h"
@@ -107,6 +108,7 @@ static struct pin_link *begun(struct pin_link *link)
 #include "runtime/core/flight_end.c"
 #include "runtime/core/flight_message.c"
 #include "runtime/core/flight_start.c"
+#include "runtime/core/throttle.c"
 
 #define pin_flight_take(...) \
 	(defect_strikes(DEFECT_MESSAGE_LOST, 8) ? (void)0 : pin_flight_take(__VA_ARGS__))

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Line-ups, and what moves them on.
+ */
+#include "runtime/core/throttle.h"
+#include "runtime/base/check.h"
+#include "runtime/core/wake.h"
+
+enum {
+	/* One request of so many is timed. */
+	TIMED_PART = 8,
+	/* Ends until a worker looks whether an interval is over. */
+	LOOK_ENDS = 16,
+};
+
+static void nudge(struct pin_worker *worker, struct pin_worker *waker)
+{
+	pin_store_release_u32(&worker->nudged, 1); /* [THROTTLE-1] */
+	pin_wake_worker(worker, waker);
+}
+
+static void granted(struct pin_holding *holding)
+{
+	struct pin_ledger *ledger = PIN_CONTAINER_OF(holding, struct pin_ledger, holding);
+
+	nudge(ledger->worker, NULL);
+}
+
+void pin_throttle_init(struct pin_worker *worker)
+{
+	pin_lines_init(&worker->throttle.lines);
+	for (uint32_t i = 0; i < PIN_LEDGERS; i++) {
+		struct pin_ledger *ledger = &worker->throttle.ledgers[i];
+
+		ledger->worker = worker;
+		ledger->timer.owner_kind = PIN_TASK_TOLL;
+		pin_lineup_init(&ledger->lineup);
+		pin_holding_init(&ledger->holding, granted);
+	}
+}
+
+void pin_throttle_nudge_all(struct pin_shared *shared)
+{
+	for (uint32_t i = 0; i < shared->worker_count; i++) {
+		nudge(&shared->workers[i], pin_worker_current());
+	}
+}
+
+/* ---- ledgers ---- */
+
+static struct pin_ledger *open_ledger(struct pin_worker *worker, uint64_t device)
+{
+	struct pin_shared *shared = worker->shared;
+	struct pin_throttle *throttle = &worker->throttle;
+	struct pin_ledger *ledger;
+	uint32_t place;
+
+	if (throttle->ledger_count == PIN_LEDGERS) {
+		/* Of all further devices. */
+		return &throttle->ledgers[PIN_LEDGERS - 1];
+	}
+	ledger = &throttle->ledgers[throttle->ledger_count];
+	throttle->ledger_count++;
+	ledger->device = device;
+	ledger->disk = pin_disks_find(&shared->disks, shared->host, &shared->config, device);
+	place = (uint32_t)(ledger->disk - shared->disks.disks) + 1;
+	pin_store_release_u32(&ledger->disk_place, place); /* [DISK-2] */
+	return ledger;
+}
+
+static inline struct pin_ledger *find_ledger(struct pin_worker *worker, uint64_t device)
+{
+	struct pin_throttle *throttle = &worker->throttle;
+
+	for (uint32_t i = 0; i < throttle->ledger_count; i++) {
+		if (PIN_LIKELY(throttle->ledgers[i].device == device)) {
+			return &throttle->ledgers[i];
+		}
+	}
+	return open_ledger(worker, device);
+}
+
+static void add_ledger(struct pin_disk_sums *sums, const struct pin_ledger *ledger)
+{
+	sums->requests += pin_meter_read(&ledger->requests);
+	sums->units += pin_meter_read(&ledger->units);
+	sums->bytes += pin_meter_read(&ledger->bytes);
+	sums->waited += pin_meter_read(&ledger->waited);
+	sums->throttled += pin_meter_read(&ledger->throttled);
+	sums->throttled_ns += pin_meter_read(&ledger->throttled_ns);
+	sums->latency_ns += pin_meter_read(&ledger->latency_ns);
+	sums->timed += pin_meter_read(&ledger->timed);
+}
+
+/* Ledgers are opened one after the other: none is behind one that is not. */
+static void add_worker(
+	struct pin_disk_sums *sums, const struct pin_worker *worker, const struct pin_disk *disk)
+{
+	for (uint32_t i = 0; i < PIN_LEDGERS; i++) {
+		const struct pin_ledger *ledger = &worker->throttle.ledgers[i];
+		uint32_t place = pin_load_acquire_u32(&ledger->disk_place); /* [DISK-2] */
+
+		if (place == 0) {
+			return;
+		}
+		if (&worker->shared->disks.disks[place - 1] == disk) {
+			add_ledger(sums, ledger);
+		}
+	}
+}
+
+struct pin_disk_sums pin_throttle_sums(const struct pin_shared *shared, const struct pin_disk *disk)
+{
+	struct pin_disk_sums sums = {0};
+
+	for (uint32_t i = 0; i < shared->worker_count; i++) {
+		add_worker(&sums, &shared->workers[i], disk);
+	}
+	return sums;
+}
+
+static PIN_APART void look_at_disk(struct pin_worker *worker, struct pin_ledger *ledger)
+{
+	struct pin_shared *shared = worker->shared;
+	uint64_t now_ns = shared->host->now_ns();
+	struct pin_disk_sums sums;
+
+	ledger->ends_since_look = 0;
+	if (pin_disk_is_look_due(ledger->disk, now_ns)) {
+		sums = pin_throttle_sums(shared, ledger->disk);
+		pin_disk_learn(
+			&shared->disks, ledger->disk, shared->host, &shared->config, now_ns, &sums);
+	}
+}
+
+/* ---- rates ---- */
+
+static void note_blocked(struct pin_worker *worker, struct pin_ledger *ledger, uint64_t due_ns)
+{
+	uint64_t now_ns = worker->shared->host->now_ns();
+
+	if (ledger->blocked_ns == 0) {
+		ledger->blocked_ns = now_ns;
+		pin_meter_add(&ledger->throttled, 1);
+	}
+	if (pin_timer_is_armed(&ledger->timer)) {
+		if (ledger->timer.due_ns == due_ns) {
+			return;
+		}
+		pin_timers_cancel(&worker->deadlines, &ledger->timer);
+	}
+	pin_timers_insert(&worker->deadlines, &ledger->timer, due_ns);
+}
+
+static void note_unblocked(struct pin_worker *worker, struct pin_ledger *ledger)
+{
+	if (PIN_UNLIKELY(ledger->blocked_ns != 0)) {
+		uint64_t now_ns = worker->shared->host->now_ns();
+
+		pin_meter_add(&ledger->throttled_ns, now_ns - ledger->blocked_ns);
+		ledger->blocked_ns = 0;
+		pin_timers_cancel(&worker->deadlines, &ledger->timer);
+	}
+}
+
+/* False: not yet, and a timer is armed. */
+static bool pay(
+	struct pin_worker *worker, struct pin_ledger *ledger, struct pinion_request *request)
+{
+	struct pin_shared *shared = worker->shared;
+	struct pin_request_toll *toll = &pin_request_of(request)->toll;
+	struct pin_limiter *common = &shared->disks.limiter;
+	struct pin_limiter *own = &ledger->disk->limiter;
+	const uint64_t amounts[PIN_LIMITED_KINDS] = {
+		[PIN_LIMITED_BYTES] = request->length_bytes,
+		[PIN_LIMITED_REQUESTS] = 1,
+	};
+	uint64_t due_ns;
+	uint64_t own_due_ns;
+
+	if (toll->is_paid) {
+		return true;
+	}
+	due_ns = pin_limiter_due(common, shared->host, &worker->throttle.allowance, amounts);
+	own_due_ns = pin_limiter_due(own, shared->host, &ledger->allowance, amounts);
+	due_ns = own_due_ns > due_ns ? own_due_ns : due_ns;
+	if (due_ns != 0) {
+		note_blocked(worker, ledger, due_ns);
+		return false;
+	}
+	note_unblocked(worker, ledger);
+	pin_limiter_spend(&worker->throttle.allowance, amounts);
+	pin_limiter_spend(&ledger->allowance, amounts);
+	toll->is_paid = true;
+	return true;
+}
+
+/* ---- credit ---- */
+
+static uint32_t pages_of(const struct pinion_request *request)
+{
+	/* At most 2 GiB. */
+	return (uint32_t)((request->length_bytes + PIN_PAGE_BYTES - 1) / PIN_PAGE_BYTES);
+}
+
+static bool draw(
+	struct pin_worker *worker, struct pin_ledger *ledger, struct pinion_request *request)
+{
+	struct pin_request_toll *toll = &pin_request_of(request)->toll;
+	uint64_t amount;
+
+	if (PIN_UNLIKELY(!pin_credit_use(
+		    &ledger->disk->credit, &ledger->holding, pages_of(request), &amount))) {
+		return false;
+	}
+	toll->pages = pin_credit_pages(amount);
+	ledger->starts_since_timed++;
+	if (ledger->starts_since_timed >= TIMED_PART) {
+		ledger->starts_since_timed = 0;
+		toll->started_ns = worker->shared->host->now_ns();
+	}
+	return true;
+}
+
+/* ---- line-ups ---- */
+
+static bool may_start(
+	struct pin_worker *worker, struct pin_ledger *ledger, struct pinion_request *request)
+{
+	return pay(worker, ledger, request) && draw(worker, ledger, request);
+}
+
+static void line_up(
+	struct pin_worker *worker, struct pin_ledger *ledger, struct pinion_request *request)
+{
+	struct pin_request *private = pin_request_of(request);
+
+	private->toll.is_lined_up = true;
+	private->is_waiting = true;
+	pin_lineup_push(&ledger->lineup, &worker->throttle.lines, request);
+	worker->throttle.lined_up++;
+	if (private->toll.is_paid) {
+		pin_meter_add(&ledger->waited, 1);
+		pin_credit_await(&ledger->disk->credit, &ledger->holding, pages_of(request));
+	} else if (ledger->lineup.count > 1) {
+		/* Whatever keeps the first of them. */
+		pin_meter_add(ledger->blocked_ns == 0 ? &ledger->waited : &ledger->throttled, 1);
+	}
+}
+
+bool pin_throttle_admit(struct pin_worker *worker, struct pinion_request *request)
+{
+	struct pin_ledger *ledger = find_ledger(worker, request->file->device);
+	struct pin_request *private = pin_request_of(request);
+
+	private->toll.ledger_place = (uint8_t)(ledger - worker->throttle.ledgers + 1);
+	if (PIN_LIKELY(ledger->lineup.count == 0) && may_start(worker, ledger, request)) {
+		return true;
+	}
+	line_up(worker, ledger, request);
+	return false;
+}
+
+static struct pinion_request *next_of(struct pin_worker *worker, struct pin_ledger *ledger)
+{
+	struct pinion_request *request = pin_lineup_first(&ledger->lineup, &worker->throttle.lines);
+
+	if (request == NULL) {
+		return NULL;
+	}
+	if (!pay(worker, ledger, request)) {
+		/* What was granted to the one before is not kept until then. */
+		pin_credit_settle(&ledger->disk->credit, &ledger->holding, false);
+		return NULL;
+	}
+	if (!draw(worker, ledger, request)) {
+		pin_credit_await(&ledger->disk->credit, &ledger->holding, pages_of(request));
+		return NULL;
+	}
+	pin_lineup_pop(&ledger->lineup);
+	worker->throttle.lined_up--;
+	pin_request_of(request)->toll.is_lined_up = false;
+	pin_request_of(request)->is_waiting = false;
+	if (ledger->lineup.count == 0) {
+		pin_credit_leave(&ledger->disk->credit, &ledger->holding);
+	}
+	return request;
+}
+
+/* What was granted to one that no longer wants it goes on to others. */
+static void collect(struct pin_ledger *ledger)
+{
+	if (pin_credit_collect(&ledger->holding) && ledger->lineup.count == 0) {
+		pin_credit_leave(&ledger->disk->credit, &ledger->holding);
+	}
+}
+
+static void take_nudge(struct pin_worker *worker)
+{
+	struct pin_throttle *throttle = &worker->throttle;
+
+	throttle->must_look = true;
+	if (pin_load_relaxed_u32(&worker->nudged) == 0) {
+		return;
+	}
+	pin_exchange_acq_rel_u32(&worker->nudged, 0); /* [THROTTLE-1] */
+	for (uint32_t i = 0; i < throttle->ledger_count; i++) {
+		collect(&throttle->ledgers[i]);
+	}
+}
+
+struct pinion_request *pin_throttle_next(struct pin_worker *worker)
+{
+	struct pin_throttle *throttle = &worker->throttle;
+
+	take_nudge(worker);
+	for (uint32_t i = 0; i < throttle->ledger_count; i++) {
+		struct pinion_request *request = next_of(worker, &throttle->ledgers[i]);
+
+		if (request != NULL) {
+			return request;
+		}
+	}
+	throttle->must_look = false;
+	return NULL;
+}
+
+static void leave_lineup(struct pin_worker *worker, struct pin_ledger *ledger)
+{
+	pin_lineup_note_left(&ledger->lineup);
+	worker->throttle.lined_up--;
+	if (ledger->lineup.count == 0) {
+		note_unblocked(worker, ledger);
+		pin_credit_leave(&ledger->disk->credit, &ledger->holding);
+	} else {
+		/* Another may be the first. */
+		worker->throttle.must_look = true;
+	}
+}
+
+static void account(struct pin_worker *worker, struct pin_ledger *ledger,
+	const struct pinion_request *request, const struct pin_request_toll *toll)
+{
+	pin_meter_add(&ledger->requests, 1);
+	pin_meter_add(&ledger->units, pin_depth_units(request->length_bytes));
+	pin_meter_add(&ledger->bytes, request->length_bytes);
+	if (PIN_UNLIKELY(toll->started_ns != 0)) {
+		pin_meter_add(
+			&ledger->latency_ns, worker->shared->host->now_ns() - toll->started_ns);
+		pin_meter_add(&ledger->timed, 1);
+	}
+	ledger->ends_since_look++;
+	if (PIN_UNLIKELY(ledger->ends_since_look >= LOOK_ENDS)) {
+		look_at_disk(worker, ledger);
+	}
+}
+
+void pin_throttle_end(
+	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request)
+{
+	struct pin_request_toll *toll = &pin_request_of(request)->toll;
+	struct pin_ledger *ledger;
+	bool is_wanted;
+
+	if (toll->ledger_place == 0) {
+		return;
+	}
+	ledger = &worker->throttle.ledgers[toll->ledger_place - 1];
+	if (PIN_UNLIKELY(toll->is_lined_up)) {
+		leave_lineup(worker, ledger);
+		return;
+	}
+	is_wanted = ledger->lineup.count > 0;
+	pin_credit_end(&ledger->disk->credit, &ledger->holding, pin_credit_amount(1, toll->pages),
+		is_wanted);
+	if (PIN_UNLIKELY(is_wanted)) {
+		if (taker == worker) {
+			worker->throttle.must_look = true;
+		} else {
+			nudge(worker, taker);
+		}
+	}
+	account(worker, ledger, request, toll);
+}
+
+void pin_throttle_expire(struct pin_worker *worker, struct pin_timer *timer)
+{
+	(void)timer; /* and is out of the wheel: the first is looked at anew */
+	worker->throttle.must_look = true;
+}

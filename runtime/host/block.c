@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Partitions are folders in that of their disk.
+ */
+#include "runtime/host/block.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <sys/sysmacros.h>
+#include <sys/types.h>
+
+/* The numbers that such a file holds, two with a colon or one; how many. */
+static int read_numbers(const char *root, uint64_t device, const char *name, unsigned *out_first,
+	unsigned *out_second)
+{
+	char path[PATH_MAX];
+	FILE *stream;
+	int count;
+
+	snprintf(path, sizeof(path), "%s/sys/dev/block/%u:%u/%s", root, major((dev_t)device),
+		minor((dev_t)device), name);
+	stream = fopen(path, "re");
+	if (stream == NULL) {
+		return 0;
+	}
+	count = fscanf(stream, "%u:%u", out_first, out_second);
+	fclose(stream);
+	return count < 0 ? 0 : count;
+}
+
+struct pin_block pin_block_find(const char *root, uint64_t device)
+{
+	struct pin_block block = {.device = device};
+	unsigned first = 0;
+	unsigned second = 0;
+
+	/* Major 0 is for what has no device. */
+	if (major((dev_t)device) == 0) {
+		return block;
+	}
+	if (read_numbers(root, device, "partition", &first, &second) == 1 &&
+		read_numbers(root, device, "../dev", &first, &second) == 2) {
+		block.device = makedev(first, second);
+	}
+	if (read_numbers(root, block.device, "queue/rotational", &first, &second) == 1) {
+		block.is_rotational = first == 1;
+	}
+	return block;
+}

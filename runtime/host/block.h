@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Block devices, as sysfs tells of them.
+ */
+#ifndef PIN_HOST_BLOCK_H
+#define PIN_HOST_BLOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct pin_block {
+	uint64_t device;    /* that of the whole disk, where it is a partition */
+	bool is_rotational; /* it has heads to move */
+};
+
+/*
+ * What is behind st_dev `device`. A device that is none of its own, as btrfs,
+ * overlay and network file systems have, is itself, and not rotational. `root`
+ * is where /sys is, "" but for tests. Blocks, for some 50 us.
+ */
+struct pin_block pin_block_find(const char *root, uint64_t device);
+
+#endif

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Credit: how many requests, and how many pages of them, all workers together
+ * may have in one device, through one word that says how much of it is taken.
+ *
+ * A worker takes more than it needs at once and keeps what comes back, as long
+ * as nobody lacks it: so while it has credit of its own neither the start nor
+ * the end of a request touches the word. Unused it keeps little (`keep`), an
+ * eighth of all credit if each worker does.
+ *
+ * Who gets none has a line of requests and waits. If it has others in the
+ * device their ends bring it credit, unless it has less than its share: all
+ * credit divided by those that use it. Then, and when it has nothing there, it
+ * queues with the waiters (sched/waiters.h), oldest first. While anybody is
+ * queued nobody else takes, and all who end a request give its credit back. So
+ * each comes to its share, and who wants much is not passed by who wants
+ * little. Who queues gives back what it has unused, and queues for all that it
+ * needs: else two could wait for each other's part.
+ *
+ * Fewer than before (pin_credit_set): each worker comes down in proportion, as
+ * its requests end. A request larger than the limit costs all of it, so it has
+ * the device to itself. With `is_exact`, for limits that a user has set,
+ * nothing is kept unused, as a large request could not get at that; otherwise a
+ * large one costs at most half of the limit, and while there are several
+ * workers an eighth stays for those who have less than their share.
+ *
+ * [CREDIT-1] is [WAIT-1]: give back (RMW), fence, look for waiters; queue,
+ * fence, look for credit. A new limit is something given back.
+ * [CREDIT-2] who grants stores the amount, then `is_granted` (release) -> the
+ * worker loads that (acquire).
+ *
+ * Invariants: 1. taken is what all holdings hold and what was granted and not
+ * collected; it exceeds the limit only after that was lowered. 2. used <= held
+ * of each holding. 3. who waits has a request in the device, or is queued.
+ *
+ * A holding is its worker's, or that of who has the worker's ring
+ * (core/relief.h); pin_credit_granted() tells how another gets to it.
+ */
+#ifndef PIN_SCHED_CREDIT_H
+#define PIN_SCHED_CREDIT_H
+
+#include "runtime/base/base.h"
+#include "runtime/sched/waiters.h"
+
+/*
+ * An amount, or a sum of some: requests in the lowest 20 bits, pages of 4 KiB
+ * in 28, workers that take part in 13.
+ */
+#define PIN_CREDIT_COUNT_BITS 20u
+#define PIN_CREDIT_PAGES_BITS 28u
+#define PIN_CREDIT_COUNT_MAX ((UINT32_C(1) << PIN_CREDIT_COUNT_BITS) - 1)
+#define PIN_CREDIT_PAGES_MAX ((UINT32_C(1) << PIN_CREDIT_PAGES_BITS) - 1)
+#define PIN_CREDIT_WORKER (UINT64_C(1) << (PIN_CREDIT_COUNT_BITS + PIN_CREDIT_PAGES_BITS))
+
+static inline uint64_t pin_credit_amount(uint32_t count, uint32_t pages)
+{
+	return (uint64_t)pages << PIN_CREDIT_COUNT_BITS | count;
+}
+
+static inline uint32_t pin_credit_count(uint64_t amount)
+{
+	return (uint32_t)amount & PIN_CREDIT_COUNT_MAX;
+}
+
+static inline uint32_t pin_credit_pages(uint64_t amount)
+{
+	return (uint32_t)(amount >> PIN_CREDIT_COUNT_BITS) & PIN_CREDIT_PAGES_MAX;
+}
+
+static inline uint32_t pin_credit_workers(uint64_t amount)
+{
+	return (uint32_t)(amount / PIN_CREDIT_WORKER);
+}
+
+struct pin_credit {
+	/* [W:setter R:any] read with every request, written when it changes */
+	struct pin_atomic_u64 limit;
+	struct pin_atomic_u64 keep;	/* what a worker may have unused */
+	struct pin_atomic_u64 reserve;	/* for those who have less than their share */
+	struct pin_atomic_u64 cost_max; /* of one request */
+	uint32_t worker_count;		/* [const] */
+	/* [W:any R:any] */
+	struct pin_atomic_u64 taken PIN_CACHE_ALIGNED;
+	struct pin_waiters waiters PIN_CACHE_ALIGNED;
+};
+
+struct pin_holding {
+	/* [own] */
+	uint64_t held;
+	uint64_t used;
+	uint64_t limit_seen;
+	uint64_t target; /* comes down to that; UINT64_MAX: as it is */
+	bool is_counted; /* as one of the workers that take part */
+	bool is_queued;	 /* until the grant is collected, or it has left */
+	struct pin_waiter waiter;
+	/* [W:who grants R:own] */
+	struct pin_atomic_u32 is_granted;
+	/* [const] told that credit was granted, on any thread */
+	void (*granted)(struct pin_holding *holding);
+};
+
+/* Limited to next to nothing at all: the largest amount. */
+void pin_credit_init(struct pin_credit *credit, const struct pin_host *host, uint32_t worker_count);
+
+/*
+ * Any thread, one at a time; counts from 1 on, cut to what an amount holds. To
+ * be followed by the other where anybody may be queued already.
+ */
+void pin_credit_set(struct pin_credit *credit, uint64_t count, uint64_t pages, bool is_exact);
+void pin_credit_serve(struct pin_credit *credit);
+
+void pin_holding_init(struct pin_holding *holding, void (*granted)(struct pin_holding *holding));
+
+/* Slow ways of the two below. */
+bool pin_credit_take(struct pin_credit *credit, struct pin_holding *holding, uint64_t *amount);
+void pin_credit_settle(struct pin_credit *credit, struct pin_holding *holding, bool is_wanted);
+
+static inline bool pin_credit_covers(uint64_t amount, uint64_t part)
+{
+	return pin_credit_count(part) <= pin_credit_count(amount) &&
+		pin_credit_pages(part) <= pin_credit_pages(amount);
+}
+
+/*
+ * For one request of so many pages. True: *out_amount is for its end. False:
+ * there is none, and nothing has changed.
+ */
+static inline bool pin_credit_use(struct pin_credit *credit, struct pin_holding *holding,
+	uint32_t pages, uint64_t *out_amount)
+{
+	*out_amount = pin_credit_amount(1, pages);
+	if (PIN_LIKELY(pin_credit_covers(holding->held, holding->used + *out_amount))) {
+		holding->used += *out_amount;
+		return true;
+	}
+	return pin_credit_take(credit, holding, out_amount);
+}
+
+/* Its end; `is_wanted`: other requests wait for credit here. */
+static inline void pin_credit_end(
+	struct pin_credit *credit, struct pin_holding *holding, uint64_t amount, bool is_wanted)
+{
+	holding->used -= amount;
+	if (PIN_UNLIKELY(!pin_credit_covers(pin_load_relaxed_u64(&credit->keep),
+				 holding->held - holding->used) ||
+		    holding->limit_seen != pin_load_relaxed_u64(&credit->limit) ||
+		    pin_load_relaxed_u32(&credit->waiters.count) != 0)) {
+		pin_credit_settle(credit, holding, is_wanted);
+	}
+}
+
+/*
+ * A request of so many pages waits here for credit, and got none. Queues if
+ * nothing else would bring it any.
+ */
+void pin_credit_await(struct pin_credit *credit, struct pin_holding *holding, uint32_t pages);
+
+/*
+ * On the worker, after it was told, and whenever it likes: takes over what was
+ * granted. True: something was.
+ */
+bool pin_credit_collect(struct pin_holding *holding);
+
+/* Nothing waits any more: leaves the queue, gives back what is not needed. */
+void pin_credit_leave(struct pin_credit *credit, struct pin_holding *holding);
+
+#endif
