@@ -18,15 +18,15 @@ enum {
 	WAKER_DELAY_NS = 10 * 1000 * 1000,
 };
 
-bool pin_park_has_own_work(const struct pin_worker *worker)
+/* But for what others may run as well. */
+static bool has_own_work(const struct pin_worker *worker)
 {
 	const struct pin_shared *shared = worker->shared;
 
 	return !pin_list_is_empty(&worker->ready) || !pin_list_is_empty(&worker->posted) ||
 		!pin_list_is_empty(&worker->timer_messages) || !pin_lifo_is_empty(&worker->lifo) ||
 		pin_deque_count(&worker->deque) > 0 || !pin_inbox_is_empty(&worker->inbox) ||
-		!pin_injector_is_empty(&worker->offers) || pin_supply_has_own_lanes(worker) ||
-		!pin_inbox_is_empty(&shared->timer_inbox) || pin_relief_has_work(worker) ||
+		!pin_injector_is_empty(&worker->offers) || pin_relief_has_work(worker) ||
 		pin_throttle_has_news(worker) || /* [THROTTLE-1] */
 		pin_load_acquire_u32(&shared->has_ended) != 0 ||
 		pin_load_acquire_u32(&worker->service) != PIN_SERVICE_IN || /* [RETIRE-2] */
@@ -35,7 +35,7 @@ bool pin_park_has_own_work(const struct pin_worker *worker)
 
 bool pin_park_has_work(const struct pin_worker *worker)
 {
-	return pin_park_has_own_work(worker) || pin_supply_has_own_lanes(worker) ||
+	return has_own_work(worker) || pin_supply_has_own_lanes(worker) ||
 		!pin_inbox_is_empty(&worker->shared->timer_inbox);
 }
 

@@ -15,9 +15,6 @@
 /* Everything that could make this worker run; the re-check of [PARK-1]. */
 bool pin_park_has_work(const struct pin_worker *worker);
 
-/* Likewise, but for what others may run as well. */
-bool pin_park_has_own_work(const struct pin_worker *worker);
-
 /*
  * Behind a fence: if all that was ever admitted is over, says so to everybody.
  * [END-1]

@@ -222,7 +222,7 @@ static const struct model_twin own_twins[] = {
 
 static const struct model_twin change_twins[] = {
 	{"nobody is told", {MODEL_SKIP, "nudge", "pin_wake_worker"}},
-	{"no look before a sleep", {MODEL_SKIP, "pin_park_has_own_work", "pin_throttle_has_news"}},
+	{"no look before a sleep", {MODEL_SKIP, "has_own_work", "pin_throttle_has_news"}},
 	{"reservations stay valid", {MODEL_SKIP, "pin_limiter_set", "pin_limiter_begin_epoch"}},
 	{.name = NULL},
 };

@@ -73,6 +73,8 @@ static bool start(uint32_t slots, uint32_t ring_sharing)
 	runtimes_config(&config, is_exact ? 1 : WORKERS_MAX, PINION_IO_AUTO);
 	config.registered_files = slots;
 	config.ring_sharing = ring_sharing;
+	/* All of them go into the ring at once, none lines up. */
+	config.depth_count = 1024;
 	expect_ready("runtime", pinion_runtime_create(&config, &runtime) == 0);
 	pinion_runtime_facts(runtime, &facts, sizeof(facts));
 	return facts.file_slots > 0;
