@@ -23,8 +23,9 @@ enum {
 static struct pinion_runtime *runtime; /* the pool's */
 static struct pinion_runtime *other;
 static struct pinion_pool *pool;
+static struct pin_atomic_u32 begun_count; /* ends that have a place in `ended` */
 static struct pin_atomic_u32 end_count;
-static uint32_t ended[2 * WAITERS]; /* by whom, in order; one at a time writes */
+static uint32_t ended[2 * WAITERS]; /* by whom, in order */
 
 struct waiter {
 	uint32_t number;
@@ -54,7 +55,7 @@ static void await_queue_length(uint32_t wanted)
 static void note_end(struct waiter *waiter, int result)
 {
 	waiter->result = result;
-	ended[pin_load_acquire_u32(&end_count)] = waiter->number;
+	ended[pin_fetch_add_relaxed_u32(&begun_count, 1)] = waiter->number;
 	tasks_signal(&end_count);
 }
 
@@ -118,6 +119,7 @@ static void begin(uint32_t buffer_count)
 	runtime = users_runtime(2, 1 << 20);
 	other = users_runtime(1, 0);
 	pool = users_pool(runtime, 0, 2, buffer_count);
+	pin_store_release_u32(&begun_count, 0);
 	pin_store_release_u32(&end_count, 0);
 }
 
