@@ -17,6 +17,13 @@ enum {
 	 * turn, and before reads that were begun meanwhile are submitted.
 	 */
 	TURN_BYTES = 512 << 10,
+	/*
+	 * Reads of a worker that line up for a device: enough for the next to
+	 * be there when one ends.
+	 */
+	LINED_UP_MAX = 2,
+	/* Lanes to begin with, for each worker. */
+	FIRST_LANES = 2,
 };
 
 static void run_parallel_lane(struct pin_lane *lane);
@@ -54,8 +61,72 @@ bool pin_reader_file_changed(const struct pin_reader *reader)
 
 static void end_lane(struct pin_reader *reader)
 {
-	if (pin_fetch_sub_acq_rel_u32(&reader->lanes_left, 1) == 1) { /* [READER-1] */
+	const struct pin_host *host = pin_worker_current()->shared->host;
+	bool is_last;
+
+	pin_lock_acquire(&reader->lock, host);
+	is_last = pin_fetch_sub_acq_rel_u32(&reader->lanes_left, 1) == 1; /* [READER-1] */
+	pin_lock_release(&reader->lock, host);
+	if (is_last) {
 		reader->done(reader);
+	}
+}
+
+/* ---- as many as the device wants ---- */
+
+static bool is_crowded(const struct pin_worker *worker)
+{
+	return worker->throttle.lined_up >= LINED_UP_MAX;
+}
+
+static void put_to_rest(struct pin_reader *reader, struct pin_lane *lane)
+{
+	lane->next_resting = reader->resting;
+	reader->resting = lane;
+	pin_store_relaxed_u32(&reader->has_resting, 1);
+}
+
+/* True: the reader is no longer this lane's, and may be gone. */
+static bool try_rest(struct pin_lane *lane)
+{
+	struct pin_reader *reader = lane->reader;
+	struct pin_worker *worker = pin_worker_current();
+	bool may_rest;
+
+	if (!is_crowded(worker)) {
+		return false;
+	}
+	pin_lock_acquire(&reader->lock, worker->shared->host);
+	may_rest = pin_load_relaxed_u32(&reader->lanes_left) > 1; /* [READER-1] */
+	if (may_rest) {
+		put_to_rest(reader, lane);
+		pin_fetch_sub_acq_rel_u32(&reader->lanes_left, 1); /* [READER-1] */
+	}
+	pin_lock_release(&reader->lock, worker->shared->host);
+	return may_rest;
+}
+
+static void cancel_lane(struct pinion_task *task);
+
+/* A read went to the device at once: it may want another. */
+static void call_another(struct pin_reader *reader)
+{
+	struct pin_worker *worker = pin_worker_current();
+	struct pin_lane *lane;
+
+	if (worker->throttle.lined_up > 0 || pin_load_relaxed_u32(&reader->has_resting) == 0) {
+		return;
+	}
+	pin_lock_acquire(&reader->lock, worker->shared->host);
+	lane = reader->resting;
+	if (lane != NULL) {
+		reader->resting = lane->next_resting;
+		pin_store_relaxed_u32(&reader->has_resting, reader->resting != NULL);
+		pin_fetch_add_acq_rel_u32(&reader->lanes_left, 1); /* [READER-1] */
+	}
+	pin_lock_release(&reader->lock, worker->shared->host);
+	if (lane != NULL && pin_worker_spawn_shared(worker, &lane->request.task) < 0) {
+		cancel_lane(&lane->request.task);
 	}
 }
 
@@ -278,15 +349,23 @@ static void run_parallel_lane(struct pin_lane *lane)
 	if (lane->state == PIN_LANE_READ) {
 		consume(lane);
 	}
-	if (lane->state == PIN_LANE_IDLE && !claim_window(lane)) {
-		end_lane(lane->reader);
-		return;
+	if (lane->state == PIN_LANE_IDLE) {
+		if (try_rest(lane)) {
+			return;
+		}
+		if (!claim_window(lane)) {
+			end_lane(lane->reader);
+			return;
+		}
 	}
 	if (lane->state == PIN_LANE_CLAIMED && !get_buffer(lane)) {
 		return;
 	}
 	if (lane->state == PIN_LANE_BUFFERED) {
 		read_window(lane);
+		if (lane->state == PIN_LANE_READING) {
+			call_another(lane->reader);
+		}
 	}
 	if (lane->state == PIN_LANE_READ) {
 		/*
@@ -304,6 +383,8 @@ static bool begin_in_order(struct pin_reader *reader)
 	struct pin_lane *lane = &reader->lanes[reader->claimed_count % reader->lane_count];
 
 	if (reader->is_waiting || lane->state != PIN_LANE_IDLE ||
+		(is_crowded(pin_worker_current()) &&
+			reader->claimed_count > reader->delivered_count) ||
 		(reader->plan.is_unsized && reader->claimed_count > reader->delivered_count) ||
 		!claim_window(lane)) {
 		return false;
@@ -371,6 +452,7 @@ void pin_reader_start(struct pin_reader *reader)
 {
 	uint64_t window_count = reader->plan.size_bytes / reader->plan.window_bytes + 1;
 	uint32_t task_count = reader->lane_count;
+	uint32_t first_count;
 	struct pin_worker *worker = pin_worker_current();
 
 	for (uint32_t i = 0; i < reader->lane_count; i++) {
@@ -394,8 +476,15 @@ void pin_reader_start(struct pin_reader *reader)
 	} else if (window_count < task_count) {
 		task_count = (uint32_t)window_count;
 	}
-	pin_store_release_u32(&reader->lanes_left, task_count); /* [READER-1] */
-	for (uint32_t i = 1; i < task_count; i++) {
+	first_count = worker->shared->worker_count * FIRST_LANES;
+	first_count = first_count < task_count ? first_count : task_count;
+	reader->resting = NULL;
+	pin_store_relaxed_u32(&reader->has_resting, 0);
+	for (uint32_t i = task_count; i > first_count; i--) {
+		put_to_rest(reader, &reader->lanes[i - 1]);
+	}
+	pin_store_release_u32(&reader->lanes_left, first_count); /* [READER-1] */
+	for (uint32_t i = 1; i < first_count; i++) {
 		if (pin_worker_spawn_shared(worker, &reader->lanes[i].request.task) < 0) {
 			cancel_lane(&reader->lanes[i].request.task);
 		}

@@ -8,6 +8,11 @@
  * reader: reads run ahead, windows are handed over by turns. Either way a lane
  * uses buffers of the worker it runs on and gives them back there.
  *
+ * How many lanes work is up to the device: one that finds others lined up for
+ * it (core/throttle.h) on its worker rests, and one whose read went to it at
+ * once calls another. So about as many buffers are in use as the device is
+ * given to do, always the same, and no more than that pass through the caches.
+ *
  * Nothing waits for a buffer while holding one that somebody in front of it
  * needs: in order, the earliest window of a file gets its buffer first.
  *
@@ -19,9 +24,10 @@
  * touches nothing of the reader afterwards. (2) after an error or a
  * cancellation no window is handed over.
  *
- * [READER-1] each lane counts itself out of `lanes_left` (RMW, acq_rel) when it
+ * [READER-1] each lane counts itself out of `lanes_left` (in the lock) when it
  * ends; the one that reaches zero sees everything the others did and calls
  * `done`. Without it the file could be closed while a window is handed over.
+ * The last one that works never rests, so zero means that no window is left.
  */
 #ifndef PIN_SCAN_READER_H
 #define PIN_SCAN_READER_H
@@ -48,6 +54,7 @@ struct pin_lane {
 	struct pinion_request request; /* its task is also the lane's continuation */
 	struct pin_buffer_waiter buffer;
 	struct pin_reader *reader;
+	struct pin_lane *next_resting;
 	enum pin_lane_state state;
 	struct pin_window_claim claim;
 	int32_t result;
@@ -70,11 +77,13 @@ struct pin_reader {
 	uint64_t claimed_count;	  /* windows claimed, and with them lanes in turn */
 	uint64_t delivered_count; /* of those, handed over */
 	/* Shared by lanes */
-	struct pin_lock lock;		  /* rank 3; of `plan` */
-	struct pin_window_plan plan;	  /* [lock:lock]; its inputs are set by the owner */
-	struct pin_atomic_u32 lanes_left; /* [W:lanes R:lanes] */
-	struct pin_atomic_u32 error;	  /* [W:lanes R:lanes] first errno, positive; 0 none */
-	struct pin_atomic_u32 was_short;  /* [W:lanes R:lanes] a read ended too early */
+	struct pin_lock lock;		   /* rank 3; of `plan`, `resting` */
+	struct pin_window_plan plan;	   /* [lock:lock]; its inputs are set by the owner */
+	struct pin_lane *resting;	   /* [lock:lock] */
+	struct pin_atomic_u32 has_resting; /* [W:lock holder R:lanes] a hint */
+	struct pin_atomic_u32 lanes_left;  /* [W:lock holder R:lanes] that work */
+	struct pin_atomic_u32 error;	   /* [W:lanes R:lanes] first errno, positive; 0 none */
+	struct pin_atomic_u32 was_short;   /* [W:lanes R:lanes] a read ended too early */
 };
 
 /*
