@@ -118,7 +118,10 @@ struct pinion_scan_config {
 	uint32_t window_bytes;
 	/* Files open at once, 1 … 65536. Default 0: 64 per worker. */
 	uint32_t files_in_flight;
-	/* Windows of one file read at once, 1 … 1024. Default 32. */
+	/*
+	 * Windows of one file read at once, at most, 1 … 1024; as many of them
+	 * are as its device is given to do (limit.h). Default 64.
+	 */
 	uint32_t windows_in_flight;
 	/* Bytes of `user` memory per file in flight, 0 … 1 MiB. Default 0. */
 	uint32_t file_user_bytes;
