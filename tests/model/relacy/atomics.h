@@ -238,6 +238,8 @@ struct pin_atomic_u64 : model_atomic<uint64_t> {};
 	(atomic)->cas(expected, value, rl::mo_acq_rel, RL_INFO)
 #define pin_cas_seq_cst_u32(atomic, expected, value) \
 	(atomic)->cas(expected, value, rl::mo_seq_cst, RL_INFO)
+#define pin_fetch_or_seq_cst_u32(atomic, value) (atomic)->set(value, rl::mo_seq_cst, RL_INFO)
+#define pin_fetch_and_seq_cst_u32(atomic, value) (atomic)->mask(value, rl::mo_seq_cst, RL_INFO)
 
 #define pin_load_relaxed_u64 pin_load_relaxed_u32
 #define pin_load_acquire_u64 pin_load_acquire_u32
@@ -249,8 +251,8 @@ struct pin_atomic_u64 : model_atomic<uint64_t> {};
 #define pin_cas_acq_rel_u64 pin_cas_acq_rel_u32
 #define pin_cas_seq_cst_u64 pin_cas_seq_cst_u32
 #define pin_fetch_add_seq_cst_u64(atomic, value) (atomic)->add(value, rl::mo_seq_cst, RL_INFO)
-#define pin_fetch_or_seq_cst_u64(atomic, value) (atomic)->set(value, rl::mo_seq_cst, RL_INFO)
-#define pin_fetch_and_seq_cst_u64(atomic, value) (atomic)->mask(value, rl::mo_seq_cst, RL_INFO)
+#define pin_fetch_or_seq_cst_u64 pin_fetch_or_seq_cst_u32
+#define pin_fetch_and_seq_cst_u64 pin_fetch_and_seq_cst_u32
 
 static inline void model_fence_at(const rl::debug_info &site)
 {
