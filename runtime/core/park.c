@@ -155,13 +155,16 @@ static void sleep_in(struct pin_worker *worker, enum pin_park_state mode)
 	}
 }
 
-/* And makes ready for it. */
+/*
+ * And makes ready for it. Without io_uring there is no doorbell; who then still
+ * has requests only looks like one that parks, as they are work.
+ */
 static enum pin_park_state choose_mode(struct pin_worker *worker)
 {
 	enum pin_park_state mode = PIN_PARK_FUTEX;
 
 	pin_relief_enter(worker);
-	if (worker->ring.in_flight > 0) {
+	if (worker->ring.in_flight > 0 && !worker->ring.is_fallback) {
 		mode = PIN_PARK_RING;
 		pin_ring_prepare_wait(&worker->ring);
 	}
