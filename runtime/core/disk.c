@@ -218,20 +218,40 @@ static void learn(struct pin_disk *disk, const struct pinion_config *config, uin
 	begin_interval(disk, now_ns, sums);
 }
 
-void pin_disk_learn(struct pin_disks *disks, struct pin_disk *disk, const struct pin_host *host,
+/*
+ * Who starts nothing keeps its part of an eighth of what the depth was: of half
+ * of that it is a quarter, and with the largest request three.
+ */
+static bool must_tell(struct pin_disk *disk)
+{
+	uint32_t depth = disk->depth.depth;
+
+	if (depth >= disk->kept_depth / 2) {
+		disk->kept_depth = depth > disk->kept_depth ? depth : disk->kept_depth;
+		return false;
+	}
+	disk->kept_depth = depth;
+	return true;
+}
+
+bool pin_disk_learn(struct pin_disks *disks, struct pin_disk *disk, const struct pin_host *host,
 	const struct pinion_config *config, uint64_t now_ns, const struct pin_disk_sums *sums)
 {
+	bool has_fallen = false;
+
 	if (!pin_lock_try(&disks->lock)) {
-		return;
+		return false;
 	}
 	if (pin_load_relaxed_u64(&disk->look_ns) != UINT64_MAX && is_newer(disk, now_ns, sums)) {
 		if (disk->base_ns == 0) {
 			begin_interval(disk, now_ns, sums);
 		} else {
 			learn(disk, config, now_ns, sums);
+			has_fallen = must_tell(disk);
 		}
 		pin_store_relaxed_u64(&disk->look_ns,
 			disk->base_ns == now_ns ? now_ns + LOOK_NS : now_ns + LOOK_NS / 10);
 	}
 	pin_lock_release(&disks->lock, host);
+	return has_fallen;
 }

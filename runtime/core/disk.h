@@ -43,7 +43,8 @@ struct pin_disk {
 	/* [lock:disks] */
 	bool is_manual; /* limits were set for this one */
 	struct pin_depth depth;
-	uint64_t base_ns; /* the interval in hand began then, with these sums */
+	uint32_t kept_depth; /* the largest since workers were told */
+	uint64_t base_ns;    /* the interval in hand began then, with these sums */
 	uint64_t base_units;
 	uint64_t base_requests;
 	uint64_t base_waited;
@@ -120,8 +121,12 @@ struct pin_disk_sums {
 	uint64_t timed;
 };
 
-/* If an interval is over: learns from it. One at a time; others go on. */
-void pin_disk_learn(struct pin_disks *disks, struct pin_disk *disk, const struct pin_host *host,
+/*
+ * If an interval is over: learns from it. One at a time; others go on. True:
+ * workers that start nothing keep too much for what the depth has become, and
+ * are the caller's to tell.
+ */
+bool pin_disk_learn(struct pin_disks *disks, struct pin_disk *disk, const struct pin_host *host,
 	const struct pinion_config *config, uint64_t now_ns, const struct pin_disk_sums *sums);
 
 static inline bool pin_disk_is_look_due(const struct pin_disk *disk, uint64_t now_ns)

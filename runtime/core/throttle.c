@@ -128,8 +128,10 @@ static PIN_APART void look_at_disk(struct pin_worker *worker, struct pin_ledger 
 	ledger->ends_since_look = 0;
 	if (pin_disk_is_look_due(ledger->disk, now_ns)) {
 		sums = pin_throttle_sums(shared, ledger->disk);
-		pin_disk_learn(
-			&shared->disks, ledger->disk, shared->host, &shared->config, now_ns, &sums);
+		if (pin_disk_learn(&shared->disks, ledger->disk, shared->host, &shared->config,
+			    now_ns, &sums)) {
+			pin_throttle_nudge_all(shared);
+		}
 	}
 }
 
@@ -287,10 +289,15 @@ static struct pinion_request *next_of(struct pin_worker *worker, struct pin_ledg
 	return request;
 }
 
-/* What was granted to one that no longer wants it goes on to others. */
+/*
+ * Where nothing is lined up, what was granted goes on to others, and so does
+ * what was kept and under a new limit may not be: nothing else may come here
+ * for a long time that would give it back. [LIMIT-1]
+ */
 static void collect(struct pin_ledger *ledger)
 {
-	if (pin_credit_collect(&ledger->holding) && ledger->lineup.count == 0) {
+	(void)pin_credit_collect(&ledger->holding);
+	if (ledger->lineup.count == 0) {
 		pin_credit_leave(&ledger->disk->credit, &ledger->holding);
 	}
 }

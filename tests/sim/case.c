@@ -54,6 +54,9 @@ static const struct field case_fields[] = {
 	CASE(assist_reserve, 0, SIM_WORKERS_MAX),
 	CASE(ring_sharing, 0, 1),
 	CASE(resizes, 0, 6),
+	CASE(depth, 0, 64),
+	CASE(limits, 0, 16),
+	CASE(no_rings, 0, 1),
 	{.name = NULL},
 };
 

@@ -20,6 +20,9 @@
  *       "ring_sharing": 1,        0 or 1: own or shared
  *       "resizes": 4,             so often another number of them, up to
  *                                 "workers", is asked for; without rings then
+ *       "depth": 2,               reads and writes in the disk at once, and so
+ *       "limits": 3,              often other limits, up to it; 0: not limited
+ *       "no_rings": 1,            as in the configuration
  *       "programs": [             what tasks do, in this order:
  *         {"name": "leaf",
  *          "burn_us": 20,         compute for a random time up to that
@@ -131,6 +134,9 @@ struct sim_case {
 	uint32_t assist_reserve;
 	uint32_t ring_sharing;
 	uint32_t resizes;
+	uint32_t depth;
+	uint32_t limits;
+	uint32_t no_rings;
 	struct sim_program programs[SIM_PROGRAMS_MAX];
 	uint32_t program_count;
 	struct sim_source sources[SIM_SOURCES_MAX];

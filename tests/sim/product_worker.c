@@ -103,6 +103,11 @@ static struct pin_link *begun(struct pin_link *link)
 	(!defect_is(DEFECT_OFFERS_LEFT) && pin_offers_may_adopt(__VA_ARGS__))
 #define pin_meter_add(counter, amount) (pin_meter_add)(counter, counted(#counter, amount))
 
+#define pin_credit_leave(...) \
+	(defect_is(DEFECT_CREDIT_KEPT) && strcmp(__func__, "collect") == 0 \
+			? (void)0 \
+			: pin_credit_leave(__VA_ARGS__))
+
 #include "runtime/core/flight.c"
 #include "runtime/core/flight_cancel.c"
 #include "runtime/core/flight_end.c"
@@ -117,6 +122,10 @@ static struct pin_link *begun(struct pin_link *link)
 			? PIN_NO_DEADLINE \
 			: pin_timers_next_ns(wheel))
 
+#define pin_parker_prepare(parker, mode) \
+	pin_parker_prepare(parker, \
+		defect_is(DEFECT_PARKS_IN_NO_RING) && worker->ring.in_flight > 0 ? PIN_PARK_RING \
+										 : (mode))
 #define pin_assist_sees_work(...) \
 	(!defect_is(DEFECT_ASSIST_BLIND) && pin_assist_sees_work(__VA_ARGS__))
 #define pin_lane_overdue(...) (defect_is(DEFECT_AGING_LOST) ? 0 : pin_lane_overdue(__VA_ARGS__))

@@ -93,6 +93,8 @@ static const struct twin twins[] = {
 	{DEFECT_DOORBELL_NOT_REARMED, "doorbell_not_rearmed", "relief", "sleeps beside", 2000},
 	{DEFECT_LEAVES_WITH_WAKE, "leaves_with_wake", "resizes", "sleeps beside", 2000},
 	{DEFECT_LEAVES_WITH_TASKS, "leaves_with_tasks", "resizes", "nothing will ever happen", 200},
+	{DEFECT_CREDIT_KEPT, "credit_kept", "depth", "taken_count", 2000},
+	{DEFECT_PARKS_IN_NO_RING, "parks_in_no_ring", "depth_no_ring", "is_open", 2000},
 };
 
 _Static_assert(PIN_ARRAY_COUNT(twins) == DEFECT_COUNT - 1, "each defect has a twin");

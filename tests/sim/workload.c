@@ -22,6 +22,7 @@ enum {
 	READ_BYTES_MAX = 4096,
 	/* Between two attempts to start a read. */
 	RETRY_NS = 5 * 1000,
+	REQUESTS_PER_SECOND = 20 * 1000,
 };
 
 enum kind { KIND_TASK, KIND_READ };
@@ -54,6 +55,7 @@ static struct load {
 	uint32_t entry_count;
 	bool is_stopping;
 	bool cancels_all; /* a request that cancels others was submitted */
+	bool was_free;	  /* of limits: a depth that is not set may be kept, unused */
 	uint32_t first_outside_thread;
 	/* The books. */
 	uint64_t spawned;
@@ -559,6 +561,43 @@ static void *resize_from_outside(void *arg)
 	return NULL;
 }
 
+static void limit(uint32_t depth, uint64_t requests_per_second)
+{
+	struct pinion_limits limits;
+
+	pinion_limits_init(&limits);
+	limits.depth_count = depth;
+	limits.requests_per_second = requests_per_second;
+	load.was_free |= depth == 0;
+	world_event("limits", depth, requests_per_second);
+	WORLD_CHECK(pinion_runtime_limit(load.runtime, &limits) == 0);
+}
+
+static void *limit_from_outside(void *arg)
+{
+	const struct sim_case *test = arg;
+
+	for (uint32_t i = 0; i < test->limits; i++) {
+		world_busy(world_random((uint64_t)test->end_us * 1000 / test->limits));
+		limit((uint32_t)world_random(test->depth + 1),
+			world_random(2) == 0 ? 0 : REQUESTS_PER_SECOND);
+	}
+	return NULL;
+}
+
+static void check_device(void)
+{
+	struct pinion_device_figures figures;
+
+	if (pinion_device_figures(load.runtime, 0, &figures, sizeof(figures)) != 0) {
+		return; /* nothing was read or written */
+	}
+	world_event("the disk had", figures.requests, figures.waited);
+	if (!load.was_free) {
+		WORLD_CHECK(figures.taken_count == 0 && figures.taken_bytes == 0);
+	}
+}
+
 static void check_books(void)
 {
 	struct pinion_runtime_counters counters;
@@ -579,6 +618,7 @@ static void check_books(void)
 	WORLD_CHECK(counters.requests_submitted == load.submitted);
 	WORLD_CHECK(counters.requests_completed == load.submitted);
 	WORLD_CHECK(load.run + load.cancelled == load.spawned + load.submitted);
+	check_device();
 }
 
 static bool create(void)
@@ -607,7 +647,7 @@ static bool create(void)
 	if (test->ring_sharing != 0) {
 		device_share_rings();
 	}
-	if (test->resizes > 0) {
+	if (test->resizes > 0 || test->no_rings != 0) {
 		config.io_level = PINION_IO_FALLBACK;
 	}
 	rc = pin_runtime_create(&config, test->resizes > 0 ? &test->workers : NULL, &load.runtime);
@@ -638,10 +678,16 @@ void workload_run(void)
 	bool is_stop = test->may_stop && (!test->may_drain || world_random(2) == 0);
 	uint32_t threads[SIM_SOURCES_MAX];
 	uint32_t resizer = 0;
+	uint32_t limiter = 0;
 
 	disk_open(&load.file);
 	if (!create()) {
 		goto done;
+	}
+	if (test->depth > 0) {
+		limit(test->depth, 0);
+	} else {
+		load.was_free = true;
 	}
 	for (uint32_t i = 0; i < test->source_count; i++) {
 		threads[i] = world_thread_start(
@@ -651,6 +697,10 @@ void workload_run(void)
 		resizer =
 			world_thread_start("resizer", resize_from_outside, (void *)(uintptr_t)test);
 	}
+	if (test->limits > 0) {
+		limiter =
+			world_thread_start("limiter", limit_from_outside, (void *)(uintptr_t)test);
+	}
 	world_busy(world_random((uint64_t)test->end_us * 1000));
 	end_runtime(is_stop);
 	for (uint32_t i = 0; i < test->source_count; i++) {
@@ -658,6 +708,9 @@ void workload_run(void)
 	}
 	if (test->resizes > 0) {
 		world_thread_join(resizer);
+	}
+	if (test->limits > 0) {
+		world_thread_join(limiter);
 	}
 	check_books();
 	pinion_runtime_destroy(load.runtime);

@@ -244,8 +244,8 @@ static int start(struct bench *bench, bool has_free_worker, struct bench_setting
 	if (rc == 0 && has_free_worker) {
 		rc = meet_free_worker(lanes);
 	}
-	lanes->probe.run = probe_run;
 	if (rc == 0) {
+		lanes->probe.run = probe_run;
 		rc = load_init(&lanes->load, lanes->runtime);
 	}
 	if (rc == 0 && has_free_worker) {
