@@ -270,13 +270,13 @@ static bool complete_config(
 
 static void init_slots(struct pinion_scan *scan)
 {
-	uint32_t lane_count = scan->config.windows_in_flight;
+	uint32_t track_count = scan->config.windows_in_flight;
 
 	for (uint32_t i = scan->slot_count; i > 0; i--) {
 		struct pin_slot *slot = &scan->slots[i - 1];
 
 		slot->scan = scan;
-		slot->reader.lanes = &scan->lanes[(size_t)(i - 1) * lane_count];
+		slot->reader.tracks = &scan->tracks[(size_t)(i - 1) * track_count];
 		if (scan->user_memory != NULL) {
 			slot->user =
 				scan->user_memory + (size_t)(i - 1) * scan->config.file_user_bytes;
@@ -303,7 +303,7 @@ static void free_scan(struct pinion_scan *scan)
 		free(scan->slots[i].path);
 	}
 	free(scan->slots);
-	free(scan->lanes);
+	free(scan->tracks);
 	free(scan->user_memory);
 	free(scan->workers);
 	free(scan);
@@ -344,13 +344,13 @@ int pinion_scan_create(struct pinion_runtime *runtime, const struct pinion_scan_
 	}
 	scan->slot_count = complete.files_in_flight;
 	scan->slots = allocate(scan->slot_count, sizeof(*scan->slots));
-	scan->lanes = allocate(
-		(size_t)scan->slot_count * complete.windows_in_flight, sizeof(*scan->lanes));
+	scan->tracks = allocate(
+		(size_t)scan->slot_count * complete.windows_in_flight, sizeof(*scan->tracks));
 	scan->workers = allocate(worker_count, sizeof(*scan->workers));
 	if (complete.file_user_bytes > 0) {
 		scan->user_memory = allocate(scan->slot_count, complete.file_user_bytes);
 	}
-	if (scan->slots == NULL || scan->lanes == NULL || scan->workers == NULL ||
+	if (scan->slots == NULL || scan->tracks == NULL || scan->workers == NULL ||
 		(complete.file_user_bytes > 0 && scan->user_memory == NULL)) {
 		free_scan(scan);
 		return -ENOMEM;

@@ -92,7 +92,7 @@ static void start_reader(struct pin_slot *slot)
 
 	reader->file = file;
 	reader->is_in_order = config->order == PINION_SCAN_IN_ORDER;
-	reader->lane_count = config->windows_in_flight;
+	reader->track_count = config->windows_in_flight;
 	reader->is_cancelled = &scan->is_cancelled;
 	reader->deliver = deliver;
 	reader->done = finish;

@@ -39,7 +39,7 @@ struct pinion_scan {
 	uint32_t cached_window_bytes; /* window for files that are copied */
 	uint32_t slot_count;
 	struct pin_slot *slots;
-	struct pin_lane *lanes;
+	struct pin_track *tracks;
 	uint8_t *user_memory;
 	struct pin_scan_worker *workers;
 	/* The adding thread's */

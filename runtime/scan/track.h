@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A track: one of a file's reads at a time, from the claim of a window to the
+ * moment when it is handed over and its buffer goes back. It takes a buffer of
+ * the worker it runs on. The reader (scan/reader.h) has several, says when each
+ * of them goes on, and has what they share.
+ *
+ * A step never waits: a buffer or the bytes that are not there yet come with
+ * the track's task.
+ */
+#ifndef PIN_SCAN_TRACK_H
+#define PIN_SCAN_TRACK_H
+
+#include "runtime/core/io.h"
+#include "runtime/core/spawn.h"
+#include "runtime/core/worker.h"
+#include "runtime/host/lock.h"
+#include "runtime/scan/window.h"
+
+#include <pinion/scan.h>
+
+struct pin_reader;
+
+enum pin_track_state {
+	PIN_TRACK_IDLE,	    /* wants a window; -> CLAIMED, or READ for a hole */
+	PIN_TRACK_CLAIMED,  /* wants a buffer; -> BUFFERED now or from the queue */
+	PIN_TRACK_BUFFERED, /* wants its read; -> READ at once, or READING */
+	PIN_TRACK_READING,  /* its request is in flight; -> READ by completion */
+	PIN_TRACK_READ,	    /* has its bytes; -> IDLE when they are handed over */
+};
+
+struct pin_track {
+	struct pinion_request request; /* its task is also the track's continuation */
+	struct pin_buffer_waiter buffer;
+	struct pin_reader *reader;
+	struct pin_track *next_resting;
+	enum pin_track_state state;
+	struct pin_window_claim claim;
+	int32_t result;
+};
+
+struct pin_reader {
+	/* Inputs, [const] while it runs */
+	struct pinion_file *file;
+	bool is_in_order;
+	uint32_t track_count;
+	struct pin_track *tracks;
+	const struct pin_atomic_u32 *is_cancelled;
+	/* Returns 0 or a negative errno, which ends the reader. */
+	int (*deliver)(struct pin_reader *reader, const struct pinion_window *window);
+	void (*done)(struct pin_reader *reader);
+	/* In order: [own] by the worker that started it */
+	struct pinion_task turn; /* queued after a few windows, to let others run */
+	bool has_turn_queued;
+	bool is_waiting;	  /* a track is in the queue for buffers */
+	uint64_t claimed_count;	  /* windows claimed, and with them tracks in turn */
+	uint64_t delivered_count; /* of those, handed over */
+	/* Shared by tracks */
+	struct pin_lock lock;		   /* rank 3; of `plan`, `resting` */
+	struct pin_window_plan plan;	   /* [lock:lock]; its inputs are set by the owner */
+	struct pin_track *resting;	   /* [lock:lock] */
+	struct pin_atomic_u32 has_resting; /* [W:lock holder R:tracks] a hint */
+	struct pin_atomic_u32 tracks_left; /* [W:lock holder R:tracks] that work */
+	struct pin_atomic_u32 error;	   /* [W:tracks R:tracks] first errno, positive; 0 none */
+	struct pin_atomic_u32 was_short;   /* [W:tracks R:tracks] a read ended too early */
+};
+
+/* IDLE. False when no window is left, or the file failed. */
+bool pin_track_claim(struct pin_track *track);
+
+/* CLAIMED. False: it is in the queue and will be continued with a buffer. */
+bool pin_track_get_buffer(struct pin_track *track);
+
+/*
+ * BUFFERED: READ when the bytes are there, READING when they are on their way;
+ * BUFFERED still, with its task queued, when the ring is full.
+ */
+void pin_track_read(struct pin_track *track);
+
+/* READ. Hands over what was read, unless it failed; gives the buffer back. */
+void pin_track_consume(struct pin_track *track);
+
+/* The reader's error, unless there is one already. */
+void pin_track_note_error(struct pin_reader *reader, int error);
+
+#endif
