@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <pinion/pinion.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/uio.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #ifndef RWF_DONTCACHE
@@ -34,14 +36,40 @@ struct mount {
 	char source[96];
 };
 
+/* For mounts that mountinfo does not show, as in a chroot. */
+static const char *type_by_magic(const char *path)
+{
+	static const struct {
+		long magic;
+		const char *name;
+	} types[] = {
+		{EXT4_SUPER_MAGIC, "ext4"}, /* or one of those before it */
+		{XFS_SUPER_MAGIC, "xfs"},
+		{BTRFS_SUPER_MAGIC, "btrfs"},
+		{F2FS_SUPER_MAGIC, "f2fs"},
+		{TMPFS_MAGIC, "tmpfs"},
+		{OVERLAYFS_SUPER_MAGIC, "overlay"},
+		{NFS_SUPER_MAGIC, "nfs"},
+	};
+	struct statfs status;
+
+	for (size_t i = 0; statfs(path, &status) == 0 && i < sizeof(types) / sizeof(types[0]);
+		i++) {
+		if ((long)status.f_type == types[i].magic) {
+			return types[i].name;
+		}
+	}
+	return "unknown";
+}
+
 /* The mount of that number in mountinfo: ID … - TYPE SOURCE OPTIONS. */
-static void find_mount(uint64_t mount_id, struct mount *out_mount)
+static void find_mount(const char *path, uint64_t mount_id, struct mount *out_mount)
 {
 	FILE *file = fopen("/proc/self/mountinfo", "re");
 	char *line = NULL;
 	size_t capacity = 0;
 
-	snprintf(out_mount->type, sizeof(out_mount->type), "unknown");
+	snprintf(out_mount->type, sizeof(out_mount->type), "%s", type_by_magic(path));
 	snprintf(out_mount->source, sizeof(out_mount->source), "unknown");
 	while (file != NULL && getline(&line, &capacity, file) > 0) {
 		const char *separator = strstr(line, " - ");
@@ -267,7 +295,7 @@ void doctor_path(struct findings *findings, const char *path)
 			"see how far the path leads: namei -l PATH");
 		return;
 	}
-	find_mount(extended.stx_mnt_id, &mount);
+	find_mount(path, extended.stx_mnt_id, &mount);
 	findings_text(findings, "kind", kind_of(status.st_mode));
 	findings_text(findings, "file_system", mount.type);
 	examine_device(findings, &status, &mount);
