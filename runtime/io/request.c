@@ -18,6 +18,8 @@ enum {
 	STALLS_MAX = 64,
 	/* MAX_RW_COUNT of the kernel: no read or write moves more. */
 	LENGTH_MAX = 0x7ffff000,
+	/* Not to be made one with others: pin_ring_submit_pair(). */
+	LARGE_BYTES = 512 << 10,
 };
 
 _Static_assert(sizeof(struct pin_request) <= sizeof(((struct pinion_request *)0)->private_),
@@ -478,6 +480,10 @@ bool pin_request_submit(struct pin_ring *ring, struct pinion_request *request)
 	private->stall_count = 0;
 	private->keeps_cache = false;
 	submit_rest(ring, pin_ring_entry_again(ring), request);
+	if (PIN_UNLIKELY(request->length_bytes >= LARGE_BYTES) && request->file != NULL &&
+		request->file->is_direct) {
+		pin_ring_submit_pair(ring);
+	}
 	return true;
 }
 

@@ -454,6 +454,13 @@ uint32_t pin_ring_poll(struct pin_ring *ring, pin_ring_deliver_fn deliver, void 
 	return delivered;
 }
 
+void pin_ring_submit_pair(struct pin_ring *ring)
+{
+	if (!ring->is_fallback && pin_ring_unsubmitted(ring) >= 2) {
+		enter(ring, 0, 0);
+	}
+}
+
 void pin_ring_prepare_wait(struct pin_ring *ring)
 {
 	struct io_uring_sqe *sqe;

@@ -174,6 +174,14 @@ bool pin_ring_has_completions(const struct pin_ring *ring);
 bool pin_ring_has_work(const struct pin_ring *ring);
 
 /*
+ * Submits what has gathered once it is two entries. From three on the kernel
+ * holds them back until it has seen all, and makes one request of neighbours on
+ * the disk: worth it for small ones, while of large ones the device then does
+ * fewer at a time than it was given.
+ */
+void pin_ring_submit_pair(struct pin_ring *ring);
+
+/*
  * Submits what has gathered and delivers every completion there is, without
  * waiting. Returns how many were delivered.
  */
