@@ -32,6 +32,9 @@
 /* A function that the path beside it should not pay for. */
 #define PIN_RARE __attribute__((noinline, cold))
 
+/* The same in a header. */
+#define PIN_COLD __attribute__((cold))
+
 /* Thread-local without a call in a shared library; a few bytes at most. */
 #define PIN_TLS_INITIAL __attribute__((tls_model("initial-exec")))
 

@@ -385,6 +385,13 @@ int pinion_request_submit_batch(
 			      : submit_outside(&runtime->shared, requests, count);
 }
 
+/* Apart: only here its address is needed. */
+static PIN_APART int submit_one_outside(
+	struct pinion_runtime *runtime, struct pinion_request *request)
+{
+	return submit_outside(&runtime->shared, &request, 1);
+}
+
 int pinion_request_submit(struct pinion_runtime *runtime, struct pinion_request *request)
 {
 	struct pin_worker *worker = pin_runtime_own_worker(runtime);
@@ -397,7 +404,7 @@ int pinion_request_submit(struct pinion_runtime *runtime, struct pinion_request 
 		return -EINVAL;
 	}
 	return PIN_LIKELY(worker != NULL) ? pin_worker_submit_one(worker, request)
-					  : submit_outside(&runtime->shared, &request, 1);
+					  : submit_one_outside(runtime, request);
 }
 
 int pinion_request_cancel(struct pinion_runtime *runtime, struct pinion_request *request)

@@ -144,7 +144,8 @@ static PIN_INLINE bool leave_flight(
 	return has_left;
 }
 
-static PIN_INLINE void end(
+/* What only transfers have. */
+static PIN_APART void end_transfer(
 	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request)
 {
 	struct pin_request *private = pin_request_of(request);
@@ -153,8 +154,16 @@ static PIN_INLINE void end(
 		pin_pool_unlend(private->lent);
 		private->lent = NULL;
 	}
+	pin_throttle_end(worker, taker, request);
+}
+
+static PIN_INLINE void end(
+	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request)
+{
+	struct pin_request *private = pin_request_of(request);
+
 	if (pin_request_moves_bytes(request)) {
-		pin_throttle_end(worker, taker, request);
+		end_transfer(worker, taker, request);
 	}
 	pin_flight_list_remove(&private->link);
 	if (PIN_UNLIKELY(request->deadline_ns != 0)) {
@@ -198,31 +207,41 @@ void pin_flight_abandon(struct pin_worker *worker, struct pinion_request *reques
 	}
 }
 
+/* On the worker. */
+static void land(void *arg, uint64_t user_data, int32_t result)
+{
+	struct pin_worker *worker = arg;
+	struct pinion_request *request = pin_request_complete(&worker->ring, user_data, result);
+
+	if (PIN_LIKELY(request != NULL)) {
+		end(worker, worker, request);
+	}
+}
+
+uint32_t pin_flight_poll(struct pin_worker *worker)
+{
+	uint32_t count;
+
+	pin_relief_enter(worker);
+	count = pin_ring_poll(&worker->ring, land, worker);
+	pin_relief_leave(worker);
+	return count;
+}
+
 struct landing {
 	struct pin_worker *worker; /* whose ring it is */
 	struct pin_worker *taker;  /* who reaps it */
 };
 
-static void land(void *arg, uint64_t user_data, int32_t result)
+static void land_for_other(void *arg, uint64_t user_data, int32_t result)
 {
 	const struct landing *landing = arg;
 	struct pinion_request *request =
 		pin_request_complete(&landing->worker->ring, user_data, result);
 
 	if (request != NULL) {
-		end(landing->worker, landing->taker, request);
+		pin_flight_end(landing->worker, landing->taker, request);
 	}
-}
-
-uint32_t pin_flight_poll(struct pin_worker *worker)
-{
-	struct landing landing = {.worker = worker, .taker = worker};
-	uint32_t count;
-
-	pin_relief_enter(worker);
-	count = pin_ring_poll(&worker->ring, land, &landing);
-	pin_relief_leave(worker);
-	return count;
 }
 
 bool pin_flight_relieve(struct pin_worker *worker, struct pin_worker *taker)
@@ -234,10 +253,10 @@ bool pin_flight_relieve(struct pin_worker *worker, struct pin_worker *taker)
 		!pin_search_is_stuck(worker) || !pin_relief_take(worker)) {
 		return false;
 	}
-	count = pin_ring_poll(&worker->ring, land, &landing);
+	count = pin_ring_poll(&worker->ring, land_for_other, &landing);
 	/* What goes on from here: the next to come may be the sentry's. */
 	if (pin_ring_unsubmitted(&worker->ring) > 0) {
-		count += pin_ring_poll(&worker->ring, land, &landing);
+		count += pin_ring_poll(&worker->ring, land_for_other, &landing);
 	}
 	pin_relief_release(worker);
 	pin_meter_add(&taker->meter.steals, count > 0);

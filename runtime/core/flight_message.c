@@ -34,7 +34,7 @@ static void take_over(struct pin_worker *worker, struct pinion_request *request)
 	}
 	/* Cancelled on its way here. */
 	PIN_CHECK(pin_flight_change_own(worker, private, PIN_FLIGHT_CANCELLED, PIN_FLIGHT_ENDING));
-	pin_flight_lend(worker, request);
+	pin_flight_prepare(worker, request);
 	pin_flight_list_push(&worker->flying, &private->link);
 	pin_flight_end_with(worker, request, -ECANCELED);
 }

@@ -14,23 +14,24 @@
 
 #include <errno.h>
 
+/* From here to its landing a transfer's memory is the kernel's. */
 static PIN_INLINE void lend(struct pin_worker *worker, struct pinion_request *request)
 {
 	struct pin_request *private = pin_request_of(request);
 
-	private->lent = NULL;
-	if (pin_request_moves_bytes(request)) {
-		private->lent = pin_worker_lend(worker, request->bytes);
-		private->toll = (struct pin_request_toll){0};
-	}
+	private->lent = pin_worker_lend(worker, request->bytes);
+	private->toll = (struct pin_request_toll){0};
 	if (PIN_UNLIKELY(worker->shares_ring)) {
 		private->uses_own_buffer = pin_worker_owns_entry(worker, private->lent);
 	}
 }
 
-void pin_flight_lend(struct pin_worker *worker, struct pinion_request *request)
+void pin_flight_prepare(struct pin_worker *worker, struct pinion_request *request)
 {
-	lend(worker, request);
+	pin_request_reset(request);
+	if (pin_request_moves_bytes(request)) {
+		lend(worker, request);
+	}
 }
 
 static PIN_INLINE void enter_ring(struct pin_worker *worker, struct pinion_request *request)
@@ -57,36 +58,60 @@ static PIN_INLINE void launch(struct pin_worker *worker, struct pinion_request *
 	}
 }
 
-static PIN_INLINE void begin(struct pin_worker *worker, struct pinion_request *request)
+/* One with a deadline, or too late; false: there is no more to be done. */
+static PIN_APART bool begin_by_time(struct pin_worker *worker, struct pinion_request *request)
 {
 	struct pin_request *private = pin_request_of(request);
 	bool is_in_time = true;
 
-	lend(worker, request);
-	private->is_waiting = false;
-	private->ended_by = 0;
-	request->done_bytes = 0;
-	if (PIN_UNLIKELY(request->deadline_ns != 0)) {
+	if (request->deadline_ns != 0) {
 		is_in_time = request->deadline_ns > worker->shared->host->now_ns();
 		if (is_in_time) {
 			pin_timers_insert(
 				&worker->deadlines, &private->deadline, request->deadline_ns);
 		}
 	}
-	if (PIN_UNLIKELY(!is_in_time || worker->cancel_sent)) {
+	if (!is_in_time || worker->cancel_sent) {
 		pin_flight_list_push(&worker->flying, &private->link);
 		pin_flight_end_with(worker, request, is_in_time ? -ECANCELED : -ETIME);
-	} else if (PIN_UNLIKELY(request->op == PINION_OP_TIMEOUT)) {
+		return false;
+	}
+	if (request->op == PINION_OP_TIMEOUT) {
 		pin_flight_list_push(&worker->flying, &private->link);
-	} else if (!pin_request_moves_bytes(request)) {
-		enter_ring(worker, request);
-	} else if (!pin_request_is_plain(request) &&
-		pin_cached_is_worth_it(&worker->cached, request) &&
+		return false;
+	}
+	return true;
+}
+
+/* Each TIMEOUT has a deadline. */
+static PIN_INLINE bool may_go_on(struct pin_worker *worker, struct pinion_request *request)
+{
+	return PIN_LIKELY(request->deadline_ns == 0 && !worker->cancel_sent) ||
+		begin_by_time(worker, request);
+}
+
+static PIN_APART void begin_transfer(struct pin_worker *worker, struct pinion_request *request)
+{
+	lend(worker, request);
+	if (!may_go_on(worker, request)) {
+		return;
+	}
+	if (!pin_request_is_plain(request) && pin_cached_is_worth_it(&worker->cached, request) &&
 		pin_cached_read(&worker->cached, &worker->meter, request)) {
-		pin_flight_list_push(&worker->flying, &private->link);
+		pin_flight_list_push(&worker->flying, &pin_request_of(request)->link);
 		pin_flight_end(worker, worker, request);
 	} else if (PIN_LIKELY(pin_throttle_admit(worker, request))) {
 		launch(worker, request);
+	}
+}
+
+static PIN_INLINE void begin(struct pin_worker *worker, struct pinion_request *request)
+{
+	pin_request_reset(request);
+	if (pin_request_moves_bytes(request)) {
+		begin_transfer(worker, request);
+	} else if (may_go_on(worker, request)) {
+		enter_ring(worker, request);
 	}
 }
 
@@ -116,19 +141,22 @@ static void post_to_self(struct pin_worker *worker, struct pinion_request *reque
 	pin_list_push(&worker->posted, pin_task_link(&request->task));
 }
 
+static PIN_APART void submit_cancel(struct pin_worker *worker, struct pinion_request *request)
+{
+	pin_request_of(request)->hops_left = worker->shared->worker_count;
+	request->result = 0;
+	pin_offers_hold(worker->shared);
+	post_to_self(worker, request);
+}
+
 static PIN_INLINE void submit_one(struct pin_worker *worker, struct pinion_request *request)
 {
-	struct pin_request *private = pin_request_of(request);
-
 	pin_meter_add(&worker->meter.requests_submitted, 1);
 	if (PIN_UNLIKELY(request->op == PINION_OP_CANCEL)) {
-		private->hops_left = worker->shared->worker_count;
-		request->result = 0;
-		pin_offers_hold(worker->shared);
-		post_to_self(worker, request);
+		submit_cancel(worker, request);
 		return;
 	}
-	pin_flight_set(private, pin_flight_word(worker, PIN_FLIGHT_FLYING));
+	pin_flight_set(pin_request_of(request), pin_flight_word(worker, PIN_FLIGHT_FLYING));
 	begin(worker, request);
 }
 
@@ -137,63 +165,33 @@ static bool needs_entry(const struct pinion_request *request)
 	return request->op != PINION_OP_TIMEOUT && request->op != PINION_OP_CANCEL;
 }
 
-/* Who waits comes first: others could take each credit before it. */
+/*
+ * For so many with an entry each. Who waits comes first: others could take each
+ * credit before it. And what has lined up will want its entries.
+ */
+static PIN_INLINE bool has_entries(const struct pin_worker *worker, uint32_t count)
+{
+	return pin_ring_room(&worker->ring) >= count + worker->throttle.lined_up &&
+		pin_flight_list_is_empty(&worker->waiting);
+}
+
 static bool has_room(
 	const struct pin_worker *worker, struct pinion_request *const *requests, uint32_t count)
 {
-	/* What has lined up will want its entries. */
-	uint32_t room = pin_ring_room(&worker->ring);
-	uint32_t wanted = count + worker->throttle.lined_up;
+	uint32_t wanted = 0;
 
-	if (PIN_LIKELY(room >= wanted && pin_flight_list_is_empty(&worker->waiting))) {
-		return true;
-	}
 	for (uint32_t i = 0; i < count; i++) {
-		wanted -= needs_entry(requests[i]) ? 0 : 1;
+		wanted += needs_entry(requests[i]) ? 1 : 0;
 	}
-	return wanted == worker->throttle.lined_up ||
-		(wanted <= room && pin_flight_list_is_empty(&worker->waiting));
+	return wanted == 0 || has_entries(worker, wanted);
 }
 
-int pin_worker_submit_one(struct pin_worker *worker, struct pinion_request *request)
-{
-	bool is_taken;
-	int rc;
-
-	if (PIN_UNLIKELY(pin_shared_is_stopping(worker->shared))) {
-		return -ESHUTDOWN;
-	}
-	rc = check(request);
-	if (PIN_UNLIKELY(rc < 0)) {
-		return rc;
-	}
-	if (PIN_UNLIKELY(worker->shares_ring)) {
-		pin_sentry_note_kept(worker);
-	}
-	pin_relief_enter(worker);
-	is_taken = has_room(worker, &request, 1);
-	if (PIN_LIKELY(is_taken)) {
-		submit_one(worker, request);
-	}
-	pin_relief_leave(worker);
-	return PIN_LIKELY(is_taken) ? 0 : -EAGAIN;
-}
-
-int pin_worker_submit(
+/* All that were checked, or none. */
+static int submit_checked(
 	struct pin_worker *worker, struct pinion_request *const *requests, uint32_t count)
 {
 	bool is_taken;
 
-	if (PIN_UNLIKELY(pin_shared_is_stopping(worker->shared))) {
-		return -ESHUTDOWN;
-	}
-	for (uint32_t i = 0; i < count; i++) {
-		int rc = check(requests[i]);
-
-		if (PIN_UNLIKELY(rc < 0)) {
-			return rc;
-		}
-	}
 	if (PIN_UNLIKELY(worker->shares_ring)) {
 		pin_sentry_note_kept(worker);
 	}
@@ -204,6 +202,46 @@ int pin_worker_submit(
 	}
 	pin_relief_leave(worker);
 	return is_taken ? 0 : -EAGAIN;
+}
+
+/* Apart: only here its address is needed. */
+static PIN_APART int submit_one_checked(struct pin_worker *worker, struct pinion_request *request)
+{
+	return submit_checked(worker, &request, 1);
+}
+
+int pin_worker_submit_one(struct pin_worker *worker, struct pinion_request *request)
+{
+	int rc;
+
+	if (PIN_UNLIKELY(pin_shared_is_stopping(worker->shared))) {
+		return -ESHUTDOWN;
+	}
+	rc = check(request);
+	if (PIN_UNLIKELY(rc < 0)) {
+		return rc;
+	}
+	if (PIN_UNLIKELY(worker->shares_ring || !has_entries(worker, 1))) {
+		return submit_one_checked(worker, request);
+	}
+	submit_one(worker, request);
+	return 0;
+}
+
+int pin_worker_submit(
+	struct pin_worker *worker, struct pinion_request *const *requests, uint32_t count)
+{
+	if (PIN_UNLIKELY(pin_shared_is_stopping(worker->shared))) {
+		return -ESHUTDOWN;
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		int rc = check(requests[i]);
+
+		if (PIN_UNLIKELY(rc < 0)) {
+			return rc;
+		}
+	}
+	return submit_checked(worker, requests, count);
 }
 
 int pin_flight_claim(struct pinion_request *const *requests, uint32_t count)

@@ -32,7 +32,7 @@ void pin_flight_resume(struct pin_worker *worker);
 /* Begins one that is FLYING, and in no list yet; in the ring's lock. */
 void pin_flight_begin(struct pin_worker *worker, struct pinion_request *request);
 
-/* From here to its landing it is the kernel's. */
-void pin_flight_lend(struct pin_worker *worker, struct pinion_request *request);
+/* The first part of that, for one that ends at once. */
+void pin_flight_prepare(struct pin_worker *worker, struct pinion_request *request);
 
 #endif

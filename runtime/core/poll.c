@@ -28,20 +28,6 @@ enum {
 	UNSEARCHED_BATCHES_MAX = 7,
 };
 
-bool pin_poll_ready(struct pin_worker *worker)
-{
-	struct pin_link *link = pin_list_pop(&worker->ready);
-
-	if (link == NULL) {
-		return false;
-	}
-	/*
-	 * What has begun is brought to its end, even while the runtime stops.
-	 */
-	pin_run_task(worker, pin_task_of(link));
-	return true;
-}
-
 bool pin_poll_deque(struct pin_worker *worker)
 {
 	struct pin_link *link = pin_deque_pop(&worker->deque);
@@ -94,6 +80,22 @@ bool pin_poll_posted(struct pin_worker *worker)
 	return true;
 }
 
+/* So that none of the own queues can starve the others. */
+bool pin_poll_in_turns(struct pin_worker *worker)
+{
+	uint32_t turn = worker->turn;
+
+	worker->turn = turn == 2 ? 0 : turn + 1;
+	switch (turn) {
+	case 0:
+		return pin_poll_deque(worker) || pin_poll_ready(worker) || pin_poll_posted(worker);
+	case 1:
+		return pin_poll_ready(worker) || pin_poll_posted(worker) || pin_poll_deque(worker);
+	default:
+		return pin_poll_posted(worker) || pin_poll_deque(worker) || pin_poll_ready(worker);
+	}
+}
+
 /*
  * Where workers differ in what they run, what lies in the queue that all share
  * stays there until it is run: in another's own queue not all could reach it.
@@ -103,7 +105,7 @@ static uint32_t injector_room(const struct pin_worker *worker)
 	return PIN_LIKELY(worker->shared->tier_count == 1) ? pin_deque_room(&worker->deque) + 1 : 1;
 }
 
-static PIN_RARE bool take_injected(struct pin_worker *worker)
+bool pin_poll_injected(struct pin_worker *worker)
 {
 	struct pin_shared *shared = worker->shared;
 	struct pin_list batch = {0};
@@ -136,14 +138,6 @@ static PIN_RARE bool take_injected(struct pin_worker *worker)
 	}
 	pin_run_or_cancel(worker, first);
 	return true;
-}
-
-bool pin_poll_injector(struct pin_worker *worker)
-{
-	worker->polls_since_look = 0;
-	worker->look_ns = worker->now_ns;
-	return PIN_UNLIKELY(!pin_injector_is_empty(&worker->shared->injector)) &&
-		take_injected(worker);
 }
 
 /* What is for this worker alone. */

@@ -11,16 +11,19 @@
 
 #include "runtime/core/run.h"
 #include "runtime/core/spawn.h"
+#include "runtime/core/task.h"
 #include "runtime/core/worker_state.h"
 
-bool pin_poll_ready(struct pin_worker *worker);
 bool pin_poll_deque(struct pin_worker *worker);
 
 /* What was taken from the inbox: tasks and messages. */
 bool pin_poll_posted(struct pin_worker *worker);
 
-/* The queue that all share. */
-bool pin_poll_injector(struct pin_worker *worker);
+/* Whichever of deque, ready list and posted ones has its turn. */
+bool pin_poll_in_turns(struct pin_worker *worker);
+
+/* From the queue that all share, in which something was seen. */
+bool pin_poll_injected(struct pin_worker *worker);
 
 /*
  * Begins what came from outside, before any task could hold it up; whether
@@ -33,6 +36,18 @@ bool pin_poll_others(struct pin_worker *worker);
 
 /* What is for this worker alone. */
 bool pin_poll_bound(struct pin_worker *worker);
+
+/* Completions. What has begun is brought to its end, also in a stop. */
+static PIN_INLINE bool pin_poll_ready(struct pin_worker *worker)
+{
+	struct pin_link *link = pin_list_pop(&worker->ready);
+
+	if (link == NULL) {
+		return false;
+	}
+	pin_run_task(worker, pin_task_of(link));
+	return true;
+}
 
 static PIN_INLINE bool pin_poll_lifo(struct pin_worker *worker)
 {
@@ -64,29 +79,33 @@ static inline bool pin_poll_is_look_due(const struct pin_worker *worker)
 		&worker->tuner, worker->polls_since_look, worker->now_ns - worker->look_ns);
 }
 
-/* In turns, so that none of the own queues can starve the others. */
 static PIN_INLINE bool pin_poll_own(struct pin_worker *worker)
 {
-	uint32_t turn = worker->turn;
-
-	if (PIN_LIKELY(pin_list_is_empty(&worker->ready) && pin_list_is_empty(&worker->posted))) {
+	if (PIN_UNLIKELY(!pin_list_is_empty(&worker->posted))) {
+		return pin_poll_in_turns(worker);
+	}
+	if (pin_list_is_empty(&worker->ready)) {
 		return pin_poll_deque(worker);
 	}
-	worker->turn = turn == 2 ? 0 : turn + 1;
-	switch (turn) {
-	case 0:
-		return pin_poll_deque(worker) || pin_poll_ready(worker) || pin_poll_posted(worker);
-	case 1:
-		return pin_poll_ready(worker) || pin_poll_posted(worker) || pin_poll_deque(worker);
-	default:
-		return pin_poll_posted(worker) || pin_poll_deque(worker) || pin_poll_ready(worker);
-	}
+	return pin_deque_count(&worker->deque) > 0 ? pin_poll_in_turns(worker)
+						   : pin_poll_ready(worker);
 }
 
 static PIN_INLINE bool pin_poll_inbox(struct pin_worker *worker)
 {
+	if (PIN_LIKELY(pin_inbox_is_empty(&worker->inbox))) {
+		return false;
+	}
 	pin_inbox_take(&worker->inbox, &worker->posted);
-	return !pin_list_is_empty(&worker->posted) && pin_poll_posted(worker);
+	return pin_poll_posted(worker);
+}
+
+static PIN_INLINE bool pin_poll_injector(struct pin_worker *worker)
+{
+	worker->polls_since_look = 0;
+	worker->look_ns = worker->now_ns;
+	return PIN_UNLIKELY(!pin_injector_is_empty(&worker->shared->injector)) &&
+		pin_poll_injected(worker);
 }
 
 /* All of the normal lane that can be had without searching. */

@@ -3,30 +3,7 @@
  * A task is entered, and counted.
  */
 #include "runtime/core/run.h"
-#include "runtime/core/fault.h"
-#include "runtime/core/search.h"
 #include "runtime/core/task.h"
-#include "runtime/core/wake.h"
-
-static inline void run_task(struct pin_worker *worker, struct pinion_task *task)
-{
-	int rc;
-
-	if (PIN_UNLIKELY(worker->is_searching)) {
-		pin_search_succeed(worker);
-	}
-	worker->running = (pin_fault_fn)task->run;
-	rc = task->run(task);
-	if (PIN_UNLIKELY(rc < 0)) {
-		pin_fault_note(worker, rc);
-	}
-	pin_meter_add(&worker->meter.tasks_run, 1); /* [END-1] */
-}
-
-void pin_run_task(struct pin_worker *worker, struct pinion_task *task)
-{
-	run_task(worker, task);
-}
 
 void pin_run_cancel(struct pin_worker *worker, struct pinion_task *task)
 {
@@ -46,7 +23,7 @@ void pin_run_or_cancel(struct pin_worker *worker, struct pin_link *link)
 	if (PIN_LIKELY(!pin_shared_is_stopping(worker->shared)) ||
 		(task->flags & PINION_TASK_MANDATORY) != 0 ||
 		task->private_kind == PIN_TASK_LANDED) {
-		run_task(worker, task);
+		pin_run_task(worker, task);
 	} else {
 		pin_run_cancel(worker, task);
 	}

@@ -8,10 +8,25 @@
 #ifndef PIN_CORE_RUN_H
 #define PIN_CORE_RUN_H
 
+#include "runtime/core/fault.h"
+#include "runtime/core/wake.h"
 #include "runtime/core/worker_state.h"
 
 /* Whatever the runtime's state: what has begun is brought to its end. */
-void pin_run_task(struct pin_worker *worker, struct pinion_task *task);
+static PIN_INLINE void pin_run_task(struct pin_worker *worker, struct pinion_task *task)
+{
+	int rc;
+
+	if (PIN_UNLIKELY(worker->is_searching)) {
+		pin_search_succeed(worker);
+	}
+	worker->running = (pin_fault_fn)task->run;
+	rc = task->run(task);
+	if (PIN_UNLIKELY(rc < 0)) {
+		pin_fault_note(worker, rc);
+	}
+	pin_meter_add(&worker->meter.tasks_run, 1); /* [END-1] */
+}
 
 void pin_run_cancel(struct pin_worker *worker, struct pinion_task *task);
 

@@ -33,11 +33,13 @@ enum {
 	CLOCK_PERIOD_NS = 1000,
 	CLOCK_STRIDE_MAX = 32,
 	/*
-	 * Batches of one short task in a row that are not timed at all. Only
-	 * the average misses them: whatever else depends on the time has it
-	 * from the start of the next batch.
+	 * Batches of one short task in a row that are not timed at all. The
+	 * average misses them; whatever else depends on the time has it from
+	 * the start of the next batch.
 	 */
 	UNTIMED_BATCHES_MAX = 7,
+	/* The end of a turn that began without a look at the clock. */
+	TURN_UNTIMED = 0,
 };
 
 /* Runs one task or callback; false when there was none anywhere. */
@@ -85,26 +87,61 @@ static void learn(struct pin_worker *worker, uint64_t start_ns, uint32_t polls)
 	pin_meter_add(&worker->meter.busy_ns, worker->now_ns - start_ns);
 }
 
-static bool run_batch(struct pin_worker *worker)
+/*
+ * Whether a batch goes by the time of the one before, which was as short as
+ * this one seems to be: then nothing may wait here for an instant. At most so
+ * many batches as are not timed lie between two readings.
+ */
+static inline bool may_keep_time(const struct pin_worker *worker)
 {
-	const struct pinion_config *config = &worker->shared->config;
-	const struct pin_host *host = worker->shared->host;
-	uint64_t start_ns = host->now_ns();
-	uint64_t end_ns = start_ns + (uint64_t)config->budget_us * 1000;
-	uint32_t polls = 0;
-	uint32_t timed = 0; /* polls at the last reading of the clock */
-	uint32_t stride = first_stride(worker);
-	bool has_begun;
+	return !worker->is_dry && !worker->shares_ring &&
+		pin_timer_next_ns(worker) == PIN_NO_DEADLINE &&
+		pin_timers_count(&worker->deadlines) == 0 && worker->tick_ns == PIN_NO_DEADLINE &&
+		worker->shared->config.low_max_wait_ms == 0;
+}
 
-	worker->now_ns = start_ns;
-	worker->turn_end_ns = end_ns;
+/* A turn that has lasted `elapsed_ns` by now; when it began. */
+static PIN_APART uint64_t note_turn(struct pin_worker *worker, uint64_t elapsed_ns)
+{
+	uint64_t start_ns;
+
+	worker->now_ns = worker->shared->host->now_ns();
+	start_ns = worker->now_ns - elapsed_ns;
+	worker->turn_end_ns = start_ns + (uint64_t)worker->shared->config.budget_us * 1000;
+	return start_ns;
+}
+
+/* What others have left here, and what time has made ready. */
+static PIN_INLINE bool look_around(struct pin_worker *worker)
+{
 	pin_due_look(worker);
 	pin_lane_mark(worker);
 	if (pin_hooks_is_tick_due(worker)) {
 		pin_hooks_tick(worker);
 	}
-	pin_inbox_take(&worker->inbox, &worker->posted);
-	has_begun = pin_poll_offers(worker);
+	if (PIN_UNLIKELY(!pin_inbox_is_empty(&worker->inbox))) {
+		pin_inbox_take(&worker->inbox, &worker->posted);
+	}
+	return pin_poll_offers(worker);
+}
+
+static bool run_batch(struct pin_worker *worker)
+{
+	const struct pinion_config *config = &worker->shared->config;
+	const struct pin_host *host = worker->shared->host;
+	uint32_t polls = 0;
+	uint32_t timed = 0; /* polls at the last reading of the clock */
+	uint32_t stride = first_stride(worker);
+	bool keeps_time = stride > 1 && may_keep_time(worker);
+	uint64_t start_ns = 0;
+	bool has_begun;
+
+	if (keeps_time) {
+		worker->turn_end_ns = TURN_UNTIMED;
+	} else {
+		start_ns = note_turn(worker, 0);
+	}
+	has_begun = look_around(worker);
 	while (polls < config->budget_polls && poll_once(worker)) {
 		uint64_t before_ns = worker->now_ns;
 
@@ -112,16 +149,26 @@ static bool run_batch(struct pin_worker *worker)
 		if (polls - timed < stride) {
 			continue;
 		}
-		worker->now_ns = host->now_ns();
+		if (PIN_UNLIKELY(keeps_time)) {
+			/* It goes on: its tasks so far count as usual ones. */
+			keeps_time = false;
+			start_ns = note_turn(worker, polls * pin_tuner_average_ns(&worker->tuner));
+			before_ns = start_ns;
+		} else {
+			worker->now_ns = host->now_ns();
+		}
 		stride = clock_stride(worker->now_ns - before_ns, stride);
 		timed = polls;
-		if (worker->now_ns >= end_ns ||
+		if (worker->now_ns >= worker->turn_end_ns ||
 			(worker->now_ns >= start_ns + SUBMIT_DELAY_NS &&
 				pin_relief_has_gathered(worker))) {
 			break;
 		}
 	}
 	if (polls == 0) {
+		if (keeps_time) {
+			(void)note_turn(worker, 0);
+		}
 		return has_begun;
 	}
 	if (timed == 0) {
@@ -142,11 +189,16 @@ static bool run_batch(struct pin_worker *worker)
 bool pin_worker_should_yield(struct pin_worker *worker)
 {
 	bool has_completions = false;
+	uint64_t now_ns;
 
 	if (pin_relief_has_work(worker)) {
 		has_completions = pin_flight_poll(worker) > 0;
 	}
-	return has_completions || worker->shared->host->now_ns() >= worker->turn_end_ns;
+	now_ns = worker->shared->host->now_ns();
+	if (worker->turn_end_ns == TURN_UNTIMED) {
+		worker->turn_end_ns = now_ns + (uint64_t)worker->shared->config.budget_us * 1000;
+	}
+	return has_completions || now_ns >= worker->turn_end_ns;
 }
 
 static bool look_at_ring(struct pin_worker *worker)

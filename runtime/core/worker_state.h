@@ -198,7 +198,7 @@ struct pin_worker {
 	struct pin_wait_entry *waits; /* begun here and not over */
 	struct pin_random random;
 	struct pin_lane_turns lanes;
-	uint64_t turn_end_ns; /* of the loop in hand */
+	uint64_t turn_end_ns; /* of the loop in hand; 0: as yet untimed */
 	uint64_t now_ns;      /* the clock when it was last read */
 	uint64_t look_ns;     /* and when the injector was last looked into */
 	uint64_t tick_ns;     /* when the next tick is due */

@@ -15,7 +15,7 @@
 
 enum {
 	/* Attempts in a row without a byte before a request is given up. */
-	STALLS_MAX = 64,
+	STALLS_MAX = 64, /* fits the counter, with one more */
 	/* MAX_RW_COUNT of the kernel: no read or write moves more. */
 	LENGTH_MAX = 0x7ffff000,
 	/* Not to be made one with others: pin_ring_submit_pair(). */
@@ -421,11 +421,13 @@ int pin_request_check(const struct pinion_request *request)
 	return operations[request->op].check(request);
 }
 
-static void submit_rest(
-	struct pin_ring *ring, struct io_uring_sqe *sqe, struct pinion_request *request)
+static PIN_INLINE void submit_rest(struct pin_ring *ring, struct pinion_request *request)
 {
-	operations[request->op].prepare(ring, sqe, request);
+	struct io_uring_sqe *sqe = pin_ring_entry_again(ring);
+
+	/* The one field that liburing leaves alone, so it may come first. */
 	sqe->user_data = (uint64_t)(uintptr_t)request;
+	operations[request->op].prepare(ring, sqe, request);
 }
 
 static ssize_t transfer_once(const struct pinion_request *request, uint32_t done)
@@ -470,16 +472,11 @@ void pin_request_carry_out(struct pin_ring *ring, struct pinion_request *request
 
 bool pin_request_submit(struct pin_ring *ring, struct pinion_request *request)
 {
-	struct pin_request *private = pin_request_of(request);
-
 	if (PIN_UNLIKELY(pin_ring_room(ring) == 0)) {
 		return false;
 	}
 	PIN_CHECK(operations[request->op].prepare != NULL);
-	private->resume_bytes = 0;
-	private->stall_count = 0;
-	private->keeps_cache = false;
-	submit_rest(ring, pin_ring_entry_again(ring), request);
+	submit_rest(ring, request);
 	if (PIN_UNLIKELY(request->length_bytes >= LARGE_BYTES) && request->file != NULL &&
 		request->file->is_direct) {
 		pin_ring_submit_pair(ring);
@@ -499,29 +496,34 @@ static bool is_cancelled(int32_t result)
 	return result == -ECANCELED || result == -EINTR || result == -EAGAIN;
 }
 
-struct pinion_request *pin_request_complete(
-	struct pin_ring *ring, uint64_t user_data, int32_t result)
+/* Asks the operation whether that is its end. */
+static PIN_APART struct pinion_request *end_or_go_on(
+	struct pin_ring *ring, struct pinion_request *request, int32_t result)
 {
-	struct pinion_request *request = (struct pinion_request *)(uintptr_t)user_data;
-	const struct operation *operation;
-	struct pin_request *private;
+	struct pin_request *private = pin_request_of(request);
 
-	PIN_CHECK(request != NULL && request->op < PIN_OP_COUNT);
-	operation = &operations[request->op];
-	if (result >= 0 && operation->is_whole) {
-		request->result = result;
-		return request;
-	}
-	private = pin_request_of(request);
-	if (operation->goes_on(ring, request, &result)) {
+	if (operations[request->op].goes_on(ring, request, &result)) {
 		if (PIN_UNLIKELY(private->ended_by != 0)) {
 			result = private->ended_by;
 		} else {
-			submit_rest(ring, pin_ring_entry_again(ring), request);
+			submit_rest(ring, request);
 			return NULL;
 		}
 	} else if (PIN_UNLIKELY(private->ended_by != 0) && is_cancelled(result)) {
 		result = private->ended_by;
+	}
+	request->result = result;
+	return request;
+}
+
+struct pinion_request *pin_request_complete(
+	struct pin_ring *ring, uint64_t user_data, int32_t result)
+{
+	struct pinion_request *request = (struct pinion_request *)(uintptr_t)user_data;
+
+	PIN_CHECK(request != NULL && request->op < PIN_OP_COUNT);
+	if (result < 0 || !operations[request->op].is_whole) {
+		return end_or_go_on(ring, request, result);
 	}
 	request->result = result;
 	return request;

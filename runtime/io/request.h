@@ -76,15 +76,15 @@ struct pin_request_toll {
 struct pin_request {
 	struct pin_atomic_u32 word; /* [W:any R:any] core/flight.h */
 	/* [own] of the worker it is on, from here on */
-	uint32_t resume_bytes; /* where the next attempt starts */
 	int32_t ended_by;      /* what ends it early, -ECANCELED or -ETIME; or 0 */
-	uint32_t hops_left;    /* of a cancel: workers still to be visited */
-	uint16_t stall_count;  /* attempts in a row without a byte */
-	bool is_from_outside;  /* and not yet counted by its worker */
-	bool is_waiting;       /* for room in the ring */
-	bool has_ended;	       /* but a message of it is still under way */
-	bool uses_own_buffer;  /* of the worker it is on */
+	uint32_t resume_bytes; /* where the next attempt starts */
+	uint8_t stall_count;   /* attempts in a row without a byte */
 	bool keeps_cache;      /* DONTCACHE was refused */
+	bool is_waiting;       /* for room in the ring */
+	bool uses_own_buffer;  /* of the worker it is on */
+	uint32_t hops_left;    /* of a cancel: workers still to be visited */
+	bool is_from_outside;  /* and not yet counted by its worker */
+	bool has_ended;	       /* but a message of it is still under way */
 	struct pin_flight_link link;
 	struct pin_timer deadline;
 	union {
@@ -94,7 +94,7 @@ struct pin_request {
 	pinion_task_fn run; /* of an open: comes after looking at the file */
 	union {
 		struct pin_device_cache *devices; /* with this worker's help */
-		struct pin_entry *lent;		  /* of others: whose memory it uses */
+		struct pin_entry *lent;		  /* of a transfer: whose memory it uses */
 	};
 };
 
@@ -113,6 +113,20 @@ static inline bool pin_request_moves_bytes(const struct pinion_request *request)
 	return request->op <= PINION_OP_WRITE; /* READ is 0 */
 }
 
+/* Begins anew: nothing is left of when it was last used. */
+static inline void pin_request_reset(struct pinion_request *request)
+{
+	struct pin_request *private = pin_request_of(request);
+
+	private->ended_by = 0;
+	private->resume_bytes = 0;
+	private->stall_count = 0;
+	private->keeps_cache = false;
+	private->is_waiting = false;
+	private->uses_own_buffer = false;
+	request->done_bytes = 0;
+}
+
 /* 0, or -EINVAL as pinion_request_submit(). */
 int pin_request_check(const struct pinion_request *request);
 
@@ -129,8 +143,8 @@ static inline bool pin_request_is_plain(const struct pinion_request *request)
 void pin_request_carry_out(struct pin_ring *ring, struct pinion_request *request);
 
 /*
- * Submits one that was checked and begins anew; its entry is made here. False:
- * no credit is left.
+ * Submits one that was checked and reset; its entry is made here. False: no
+ * credit is left.
  */
 bool pin_request_submit(struct pin_ring *ring, struct pinion_request *request);
 

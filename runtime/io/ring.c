@@ -87,19 +87,6 @@ static int setup_uring(struct pin_ring *ring, const struct pin_ring_options *opt
 	return -ENOMEM;
 }
 
-/*
- * The index array maps entries one to one, for good. liburing 2.3 expects its
- * users to fill it in at each submission, later versions do so at set-up.
- */
-static void fill_index_array(struct pin_ring *ring)
-{
-	const struct io_uring_sq *sq = &ring->uring.sq;
-
-	for (uint32_t i = 0; i <= *sq->kring_mask; i++) {
-		sq->array[i] = i;
-	}
-}
-
 static void setup_doorbell(struct pin_ring *ring, const struct pin_kernel *kernel)
 {
 	if (kernel->has_send_msg_ring) {
@@ -137,7 +124,6 @@ int pin_ring_init(struct pin_ring *ring, const struct pin_host *host, struct pin
 		return rc;
 	}
 	ring->is_initialised = true;
-	fill_index_array(ring);
 	ring->is_deferred = (ring->setup_flags & IORING_SETUP_DEFER_TASKRUN) != 0;
 	ring->has_task_flag = (ring->setup_flags & IORING_SETUP_TASKRUN_FLAG) != 0;
 	ring->has_no_iowait = options->kernel->has_no_iowait;
@@ -251,15 +237,10 @@ int pin_ring_registered_index(const struct pin_ring *ring, const uint8_t *bytes,
 	return pin_registry_index(ring->registry, ring->home_region, bytes, length);
 }
 
-static uint32_t enter_until(
-	struct pin_ring *ring, uint32_t min_complete, uint32_t flags, uint64_t wait_ns)
+/* `limit` may be NULL: however long it takes. */
+static PIN_INLINE void enter_until(struct pin_ring *ring, uint32_t min_complete, uint32_t flags,
+	struct io_uring_getevents_arg *limit)
 {
-	struct __kernel_timespec limit = {
-		.tv_sec = (int64_t)(wait_ns / 1000000000u),
-		.tv_nsec = (int64_t)(wait_ns % 1000000000u),
-	};
-	struct io_uring_getevents_arg argument = {.ts = (uintptr_t)&limit};
-	bool is_limited = wait_ns != PIN_NO_DEADLINE;
 	struct io_uring_sq *sq = &ring->uring.sq;
 	uint32_t to_submit;
 	int rc;
@@ -272,8 +253,8 @@ static uint32_t enter_until(
 		flags |= IORING_ENTER_NO_IOWAIT;
 	}
 	rc = ring->host->ring_enter(ring->enter_fd, to_submit, min_complete,
-		flags | ring->enter_flags | (is_limited ? IORING_ENTER_EXT_ARG : 0),
-		is_limited ? &argument : NULL, is_limited ? sizeof(argument) : 0);
+		flags | ring->enter_flags | (limit != NULL ? IORING_ENTER_EXT_ARG : 0), limit,
+		limit != NULL ? sizeof(*limit) : 0);
 	pin_meter_add(&ring->meter->ring_enters, 1);
 	/*
 	 * EINTR, EAGAIN and EBUSY leave entries in the queue; they ride the
@@ -282,12 +263,12 @@ static uint32_t enter_until(
 	 */
 	PIN_CHECK(rc >= 0 || rc == -EINTR || rc == -ETIME || rc == -EAGAIN || rc == -EBUSY ||
 		rc == -ENOMEM);
-	return rc > 0 ? (uint32_t)rc : 0;
 }
 
-static uint32_t enter(struct pin_ring *ring, uint32_t min_complete, uint32_t flags)
+/* Without waiting. */
+static void enter(struct pin_ring *ring, uint32_t flags)
 {
-	return enter_until(ring, min_complete, flags, PIN_NO_DEADLINE);
+	enter_until(ring, 0, flags, NULL);
 }
 
 uint32_t pin_ring_unsubmitted(const struct pin_ring *ring)
@@ -323,39 +304,33 @@ int pin_ring_file_slot(struct pin_ring *ring, const struct pinion_file *file)
 	return -1;
 }
 
-static struct io_uring_sqe *next_sqe(struct pin_ring *ring)
+struct io_uring_sqe *pin_ring_make_room(struct pin_ring *ring)
 {
-	struct io_uring_sqe *sqe = io_uring_get_sqe(&ring->uring);
+	struct io_uring_sqe *sqe = NULL;
 
+	if (ring->is_fallback) {
+		uint32_t last = (ring->queued_head + ring->queued_count) % ring->credit;
+
+		ring->queued_count++;
+		return &ring->queued[last];
+	}
 	for (uint32_t i = 0; sqe == NULL && i < FLUSH_TRIES_MAX; i++) {
-		enter(ring, 0, ring->is_deferred ? IORING_ENTER_GETEVENTS : 0);
-		sqe = io_uring_get_sqe(&ring->uring);
+		enter(ring, ring->is_deferred ? IORING_ENTER_GETEVENTS : 0);
+		sqe = pin_ring_free_entry(ring);
 	}
 	PIN_CHECK(sqe != NULL);
-	memset(sqe, 0, sizeof(*sqe));
 	return sqe;
 }
 
-static struct io_uring_sqe *next_queued(struct pin_ring *ring)
+/* For what no function of liburing fills in. */
+static struct io_uring_sqe *zeroed(struct io_uring_sqe *sqe)
 {
-	uint32_t last = (ring->queued_head + ring->queued_count) % ring->credit;
-	struct io_uring_sqe *sqe = &ring->queued[last];
-
-	ring->queued_count++;
-	memset(sqe, 0, sizeof(*sqe));
-	return sqe;
-}
-
-struct io_uring_sqe *pin_ring_entry_again(struct pin_ring *ring)
-{
-	PIN_CHECK(ring->in_flight < ring->credit); /* invariant 1 */
-	ring->in_flight++;
-	return ring->is_fallback ? next_queued(ring) : next_sqe(ring);
+	return memset(sqe, 0, sizeof(*sqe));
 }
 
 struct io_uring_sqe *pin_ring_entry(struct pin_ring *ring)
 {
-	return pin_ring_room(ring) > 0 ? pin_ring_entry_again(ring) : NULL;
+	return pin_ring_room(ring) > 0 ? zeroed(pin_ring_entry_again(ring)) : NULL;
 }
 
 static bool has_task_work(const struct pin_ring *ring)
@@ -440,7 +415,7 @@ uint32_t pin_ring_poll(struct pin_ring *ring, pin_ring_deliver_fn deliver, void 
 		return poll_fallback(ring, deliver, arg);
 	}
 	if (pin_ring_unsubmitted(ring) > 0) {
-		enter(ring, 0, ring->is_deferred ? IORING_ENTER_GETEVENTS : 0);
+		enter(ring, ring->is_deferred ? IORING_ENTER_GETEVENTS : 0);
 	}
 	delivered += reap(ring, deliver, arg);
 	/*
@@ -448,7 +423,7 @@ uint32_t pin_ring_poll(struct pin_ring *ring, pin_ring_deliver_fn deliver, void 
 	 * bounds how often it is worth asking again.
 	 */
 	for (uint32_t i = ring->in_flight + 1; i > 0 && has_task_work(ring); i--) {
-		enter(ring, 0, IORING_ENTER_GETEVENTS);
+		enter(ring, IORING_ENTER_GETEVENTS);
 		delivered += reap(ring, deliver, arg);
 	}
 	return delivered;
@@ -457,7 +432,7 @@ uint32_t pin_ring_poll(struct pin_ring *ring, pin_ring_deliver_fn deliver, void 
 void pin_ring_submit_pair(struct pin_ring *ring)
 {
 	if (!ring->is_fallback && pin_ring_unsubmitted(ring) >= 2) {
-		enter(ring, 0, 0);
+		enter(ring, 0);
 	}
 }
 
@@ -472,7 +447,7 @@ void pin_ring_prepare_wait(struct pin_ring *ring)
 	 * Never drained: each write makes the multishot poll complete once
 	 * more, edge by edge, and a counter of 2^64 - 2 wakes is out of reach.
 	 */
-	sqe = next_sqe(ring);
+	sqe = pin_ring_next_entry(ring);
 	io_uring_prep_poll_multishot(sqe, ring->doorbell_fd, POLLIN);
 	sqe->user_data = PIN_RING_TAG_DOORBELL;
 	ring->doorbell_is_armed = true;
@@ -480,15 +455,19 @@ void pin_ring_prepare_wait(struct pin_ring *ring)
 
 void pin_ring_wait(struct pin_ring *ring, uint64_t deadline_ns)
 {
-	uint64_t wait_ns = PIN_NO_DEADLINE;
+	struct __kernel_timespec wait = {0};
+	struct io_uring_getevents_arg limit = {.ts = (uintptr_t)&wait};
 
 	PIN_CHECK(!ring->is_fallback);
 	if (deadline_ns != PIN_NO_DEADLINE) {
 		uint64_t now_ns = ring->host->now_ns();
+		uint64_t wait_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
 
-		wait_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
+		wait.tv_sec = (int64_t)(wait_ns / 1000000000u);
+		wait.tv_nsec = (int64_t)(wait_ns % 1000000000u);
 	}
-	enter_until(ring, 1, IORING_ENTER_GETEVENTS, wait_ns);
+	enter_until(
+		ring, 1, IORING_ENTER_GETEVENTS, deadline_ns != PIN_NO_DEADLINE ? &limit : NULL);
 }
 
 static void cancel_fallback(struct pin_ring *ring, uint64_t user_data)
@@ -510,7 +489,7 @@ void pin_ring_cancel(struct pin_ring *ring, uint64_t user_data)
 		cancel_fallback(ring, user_data);
 		return;
 	}
-	sqe = next_sqe(ring);
+	sqe = zeroed(pin_ring_next_entry(ring));
 	sqe->opcode = IORING_OP_ASYNC_CANCEL;
 	sqe->fd = -1;
 	sqe->addr = user_data;

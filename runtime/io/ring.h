@@ -35,6 +35,8 @@
 #ifndef PIN_IO_RING_H
 #define PIN_IO_RING_H
 
+#include "runtime/base/base.h"
+#include "runtime/base/check.h"
 #include "runtime/base/log.h"
 #include "runtime/host/host.h"
 #include "runtime/host/kernel.h"
@@ -89,6 +91,7 @@ struct pin_ring {
 	struct pin_file_table *files; /* NULL: no file is registered */
 	/* [own] */
 	struct io_uring uring;
+	uint32_t sqe_index; /* of the entry that was handed out last */
 	uint32_t in_flight;
 	uint32_t cancelling; /* cancels that have not completed */
 	bool doorbell_is_armed;
@@ -139,8 +142,49 @@ int pin_ring_registered_index(const struct pin_ring *ring, const uint8_t *bytes,
  */
 struct io_uring_sqe *pin_ring_entry(struct pin_ring *ring);
 
-/* The same for what has just completed and goes on; there always is one. */
-struct io_uring_sqe *pin_ring_entry_again(struct pin_ring *ring);
+/*
+ * The next free entry, NULL if there is none. Where the kernel has taken all
+ * that there were it is the first one, so that a ring that is never full stays
+ * in few cache lines, whatever its size.
+ */
+static PIN_INLINE struct io_uring_sqe *pin_ring_free_entry(struct pin_ring *ring)
+{
+	struct io_uring_sq *sq = &ring->uring.sq;
+	uint32_t tail = sq->sqe_tail;
+	uint32_t used = tail - io_uring_smp_load_acquire(sq->khead);
+
+	if (PIN_UNLIKELY(used >= sq->ring_entries)) {
+		return NULL;
+	}
+	ring->sqe_index = used == 0 ? 0 : (ring->sqe_index + 1) & sq->ring_mask;
+	sq->array[tail & sq->ring_mask] = ring->sqe_index;
+	sq->sqe_tail = tail + 1;
+	return &sq->sqes[ring->sqe_index];
+}
+
+/* An entry where there is no free one, or no ring. */
+struct io_uring_sqe *pin_ring_make_room(struct pin_ring *ring);
+
+/* Not zeroed, not counted. */
+static PIN_INLINE struct io_uring_sqe *pin_ring_next_entry(struct pin_ring *ring)
+{
+	struct io_uring_sqe *sqe =
+		PIN_UNLIKELY(ring->is_fallback) ? NULL : pin_ring_free_entry(ring);
+
+	return PIN_LIKELY(sqe != NULL) ? sqe : pin_ring_make_room(ring);
+}
+
+/*
+ * Like pin_ring_entry() for what has just completed and goes on, or has looked
+ * at the room: there always is one. It is not zeroed, so one of liburing's
+ * functions has to fill it in.
+ */
+static PIN_INLINE struct io_uring_sqe *pin_ring_entry_again(struct pin_ring *ring)
+{
+	PIN_CHECK(ring->in_flight < ring->credit); /* invariant 1 */
+	ring->in_flight++;
+	return pin_ring_next_entry(ring);
+}
 
 /* How many entries pin_ring_entry would hand out. */
 static inline uint32_t pin_ring_room(const struct pin_ring *ring)

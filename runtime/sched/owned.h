@@ -47,16 +47,26 @@ static inline void pin_owned_fence(const struct pin_owned *owned)
 	}
 }
 
-/* By the owner, who must not be in it. */
-static inline void pin_owned_enter(struct pin_owned *owned, const struct pin_host *host)
+static inline bool pin_owned_try(struct pin_owned *owned)
 {
 	pin_store_relaxed_u32(&owned->busy, 1); /* [OWNED-1] */
 	pin_owned_fence(owned);
-	while (PIN_UNLIKELY(pin_load_acquire_u32(&owned->taken) != 0)) { /* [OWNED-1] [OWNED-2] */
+	return pin_load_acquire_u32(&owned->taken) == 0; /* [OWNED-1] [OWNED-2] */
+}
+
+static inline PIN_COLD void pin_owned_wait(struct pin_owned *owned, const struct pin_host *host)
+{
+	do {
 		pin_store_release_u32(&owned->busy, 0);
 		host->yield();
-		pin_store_relaxed_u32(&owned->busy, 1); /* [OWNED-1] */
-		pin_owned_fence(owned);
+	} while (!pin_owned_try(owned));
+}
+
+/* By the owner, who must not be in it. */
+static inline void pin_owned_enter(struct pin_owned *owned, const struct pin_host *host)
+{
+	if (PIN_UNLIKELY(!pin_owned_try(owned))) {
+		pin_owned_wait(owned, host);
 	}
 }
 

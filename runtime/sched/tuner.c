@@ -10,7 +10,7 @@
  * An average of at most 32 + 8 bits times a weight of at most 24 fits into 64.
  */
 enum {
-	AVERAGE_SHIFT = 8,
+	AVERAGE_SHIFT = PIN_TUNER_AVERAGE_SHIFT,
 	KEPT_SHIFT = 24,
 };
 
@@ -99,9 +99,4 @@ void pin_tuner_record(struct pin_tuner *tuner, uint64_t batch_ns, uint32_t task_
 	} else {
 		set_average(tuner, sample - (((sample - tuner->average) * kept) >> KEPT_SHIFT));
 	}
-}
-
-uint64_t pin_tuner_average_ns(const struct pin_tuner *tuner)
-{
-	return tuner->average >> AVERAGE_SHIFT;
 }

@@ -31,6 +31,8 @@
 
 /* Tasks of one batch are counted up to 2^16 - 1, as budgets are. */
 #define PIN_TUNER_POWERS 16u
+/* Of the average: units of 2^-8 ns. */
+#define PIN_TUNER_AVERAGE_SHIFT 8u
 
 /* Ranges are the caller's to check; pin_tuner_init() asserts them. */
 struct pin_tuner_options {
@@ -52,7 +54,7 @@ struct pin_tuner {
 	uint32_t kept[PIN_TUNER_POWERS];
 	/* [own] */
 	uint32_t interval;
-	uint64_t average; /* in units of 2^-8 ns */
+	uint64_t average; /* in the units above */
 };
 
 void pin_tuner_options_init(struct pin_tuner_options *options);
@@ -72,7 +74,10 @@ static inline uint32_t pin_tuner_interval(const struct pin_tuner *tuner)
 }
 
 /* Rounded down, but at least 1. */
-uint64_t pin_tuner_average_ns(const struct pin_tuner *tuner);
+static inline uint64_t pin_tuner_average_ns(const struct pin_tuner *tuner)
+{
+	return tuner->average >> PIN_TUNER_AVERAGE_SHIFT;
+}
 
 /* Whether to look now, so many polls and so long after the last look. */
 static inline bool pin_tuner_is_due(

@@ -272,7 +272,7 @@ static void run_stop(void)
 }
 
 static const struct model_twin gathered_twins[] = {
-	{"the sentry is not told", {MODEL_SKIP, "pin_worker_submit_one", "pin_sentry_note_kept"}},
+	{"the sentry is not told", {MODEL_SKIP, "submit_checked", "pin_sentry_note_kept"}},
 	{"it does not look at rings", {MODEL_SKIP, "keeps_work", "pin_relief_is_wanted"}},
 	{"nobody looks at others' rings", {MODEL_SKIP, "relieve_others", "pin_flight_relieve"}},
 	{.name = NULL},

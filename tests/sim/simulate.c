@@ -63,7 +63,7 @@ struct twin {
 	enum defect defect;
 	const char *name;
 	const char *case_name;
-	const char *reason; /* part of what the failed run says */
+	const char *reason; /* part of what the failed run says; or | another */
 	uint64_t seeds_max; /* it must fail within */
 };
 
@@ -93,7 +93,7 @@ static const struct twin twins[] = {
 	{DEFECT_DOORBELL_NOT_REARMED, "doorbell_not_rearmed", "relief", "sleeps beside", 2000},
 	{DEFECT_LEAVES_WITH_WAKE, "leaves_with_wake", "resizes", "sleeps beside", 2000},
 	{DEFECT_LEAVES_WITH_TASKS, "leaves_with_tasks", "resizes", "nothing will ever happen", 200},
-	{DEFECT_CREDIT_KEPT, "credit_kept", "depth", "taken_count", 2000},
+	{DEFECT_CREDIT_KEPT, "credit_kept", "depth", "taken_count|nothing will ever", 2000},
 	{DEFECT_PARKS_IN_NO_RING, "parks_in_no_ring", "depth_no_ring", "is_open", 2000},
 };
 
@@ -261,6 +261,22 @@ static void run_child(const struct sim_case *test, const char *path, enum defect
 	fclose(output);
 }
 
+/* Whichever of its reasons comes first. */
+static bool is_expected(const struct twin *twin, const char *failure)
+{
+	const char *part = twin->reason;
+	size_t length = strcspn(part, "|");
+
+	while (memmem(failure, strlen(failure), part, length) == NULL) {
+		if (part[length] == '\0') {
+			return false;
+		}
+		part += length + 1;
+		length = strcspn(part, "|");
+	}
+	return true;
+}
+
 static bool run_twin(const struct twin *twin, const struct sim_case *test, const char *path)
 {
 	char failure[LINE_BYTES];
@@ -268,7 +284,7 @@ static bool run_twin(const struct twin *twin, const struct sim_case *test, const
 	uint64_t seed = 0;
 
 	run_child(test, path, twin->defect, 1, twin->seeds_max, failure);
-	if (strstr(failure, twin->reason) == NULL ||
+	if (!is_expected(twin, failure) ||
 		sscanf(failure, "case %*[^,], seed %" SCNu64, &seed) != 1) {
 		printf("twin %s of case %s: expected a failure with \"%s\", got %s\n", twin->name,
 			test->name, twin->reason, failure[0] != '\0' ? failure : "none");

@@ -60,6 +60,13 @@ static void begin(uint32_t is_direct, uint32_t align, uint64_t size)
 	expect_number("length at first", LENGTH, sqe.len);
 }
 
+/* From the beginning, whatever became of it before. */
+static bool submit(void)
+{
+	pin_request_reset(&request);
+	return pin_request_submit(&ring, &request);
+}
+
 /* The request goes on at `offset` with all that is left. */
 static void expect_on(const char *what, int32_t result, uint64_t offset)
 {
@@ -147,7 +154,7 @@ static void check_registered(void)
 				.file = &file,
 				.bytes = bytes,
 				.length_bytes = LENGTH};
-			expect_true("submit", pin_request_submit(&ring, &request));
+			expect_true("submit", submit());
 			expect_true("its entry", take_entry(&sqe));
 			expect_number("opcode", opcodes[op][length == LENGTH], sqe.opcode);
 		}
@@ -237,21 +244,21 @@ static void check_whole(uint16_t which, int32_t done)
 		.status = &status,
 		.length_bytes = LENGTH};
 	expect_number("check", 0, pin_request_check(&request));
-	expect_true("submit", pin_request_submit(&ring, &request));
+	expect_true("submit", submit());
 	expect_true("its entry", take_entry(&sqe));
 	expect_true("interrupted", pin_request_complete(&ring, sqe.user_data, -EINTR) == NULL);
 	expect_true("again", take_entry(&sqe));
 	expect_true("done", pin_request_complete(&ring, sqe.user_data, done) == &request);
 	expect_number("result", done, request.result);
 
-	expect_true("submit", pin_request_submit(&ring, &request));
+	expect_true("submit", submit());
 	while (take_entry(&sqe) && rounds < ROUNDS_MAX) {
 		pin_request_complete(&ring, sqe.user_data, -EAGAIN);
 		rounds++;
 	}
 	expect_true("bounded", rounds > 1 && rounds < ROUNDS_MAX);
 	expect_number("as what", -EAGAIN, request.result);
-	expect_true("submit", pin_request_submit(&ring, &request));
+	expect_true("submit", submit());
 	expect_true("its entry", take_entry(&sqe));
 	expect_end("passed through", -ENOSPC, -ENOSPC);
 }
