@@ -12,6 +12,7 @@
 #include "runtime/core/park.h"
 #include "runtime/core/poll.h"
 #include "runtime/core/poll_lanes.h"
+#include "runtime/core/polled.h"
 #include "runtime/core/relief.h"
 #include "runtime/core/retire.h"
 #include "runtime/core/run.h"
@@ -85,6 +86,12 @@ static void learn(struct pin_worker *worker, uint64_t start_ns, uint32_t polls)
 	pin_meter_add(&worker->meter.busy_ns, worker->now_ns - start_ns);
 }
 
+/* Something waits to be submitted. */
+static bool has_gathered(const struct pin_worker *worker)
+{
+	return pin_relief_has_gathered(worker) || pin_polled_has_gathered(worker);
+}
+
 static bool run_batch(struct pin_worker *worker)
 {
 	const struct pinion_config *config = &worker->shared->config;
@@ -116,8 +123,7 @@ static bool run_batch(struct pin_worker *worker)
 		stride = clock_stride(worker->now_ns - before_ns, stride);
 		timed = polls;
 		if (worker->now_ns >= end_ns ||
-			(worker->now_ns >= start_ns + SUBMIT_DELAY_NS &&
-				pin_relief_has_gathered(worker))) {
+			(worker->now_ns >= start_ns + SUBMIT_DELAY_NS && has_gathered(worker))) {
 			break;
 		}
 	}
@@ -139,12 +145,31 @@ static bool run_batch(struct pin_worker *worker)
 	return true;
 }
 
+/* What is in the devices' hands is asked for, without waiting. */
+static bool look_at_polled(struct pin_worker *worker)
+{
+	bool has_completions;
+
+	/* It may take a while. */
+	if (worker->is_searching && pin_polled_has_gathered(worker)) {
+		pin_search_succeed(worker);
+	}
+	has_completions = pin_polled_poll(worker) > 0;
+	if (worker->is_searching && has_completions) {
+		pin_search_succeed(worker);
+	}
+	return has_completions;
+}
+
 bool pin_worker_should_yield(struct pin_worker *worker)
 {
 	bool has_completions = false;
 
+	if (PIN_UNLIKELY(pin_polled_is_busy(worker))) {
+		has_completions = pin_polled_poll(worker) > 0;
+	}
 	if (pin_relief_has_work(worker)) {
-		has_completions = pin_flight_poll(worker) > 0;
+		has_completions |= pin_flight_poll(worker) > 0;
 	}
 	return has_completions || worker->shared->host->now_ns() >= worker->turn_end_ns;
 }
@@ -153,12 +178,16 @@ static bool look_at_ring(struct pin_worker *worker)
 {
 	bool has_completions = false;
 
+	/* First, as what it refuses goes to the other ring. */
+	if (PIN_UNLIKELY(pin_polled_is_busy(worker))) {
+		has_completions = look_at_polled(worker);
+	}
 	if (pin_relief_has_work(worker)) {
 		/* It may take a while, as without io_uring. */
 		if (worker->is_searching) {
 			pin_search_succeed(worker);
 		}
-		has_completions = pin_flight_poll(worker) > 0;
+		has_completions |= pin_flight_poll(worker) > 0;
 	}
 	pin_flight_resume(worker);
 	return has_completions;
@@ -233,6 +262,10 @@ enum pin_step pin_worker_step(struct pin_worker *worker)
 		worker->dry_since_ns = worker->now_ns;
 	}
 	if (has_run) {
+		return PIN_STEP_RAN;
+	}
+	if (PIN_UNLIKELY(pin_polled_is_busy(worker))) {
+		pin_park_forgo(worker);
 		return PIN_STEP_RAN;
 	}
 	if (!pin_search_spin(worker, pin_park_has_work, &link)) {

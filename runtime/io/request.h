@@ -85,6 +85,7 @@ struct pin_request {
 	bool has_ended;	       /* but a message of it is still under way */
 	bool uses_own_buffer;  /* of the worker it is on */
 	bool keeps_cache;      /* DONTCACHE was refused */
+	bool is_polled;	       /* in the polled ring: core/polled.h */
 	struct pin_flight_link link;
 	struct pin_timer deadline;
 	union {
