@@ -66,6 +66,22 @@ enum pinion_ring_sharing {
 	PINION_RING_SHARED = 1,
 };
 
+/* Whose completions workers ask for, instead of being interrupted for them. */
+enum pinion_polled {
+	PINION_POLLED_NEVER = 0,
+	/*
+	 * Those of devices that have queues for it, as NVMe drives have with
+	 * nvme.poll_queues=n: /sys/block/X/queue/io_poll is 1.
+	 */
+	PINION_POLLED_AUTO = 1,
+	/*
+	 * Those of any device, until it refuses: also where sysfs does not
+	 * tell, as of file systems on several devices. A kernel that does not
+	 * refuse asks in vain for what comes by interrupt.
+	 */
+	PINION_POLLED_ALWAYS = 2,
+};
+
 /* In which order a worker runs the tasks in its own queue. */
 enum pinion_queue_order {
 	/*
@@ -441,8 +457,20 @@ struct pinion_config {
 	uint32_t normal_warn_depth;
 	uint32_t low_warn_depth;
 
-	/* Zero. */
-	uint32_t reserved;
+	/*
+	 * One of enum pinion_polled: each worker then has a second ring
+	 * (IORING_SETUP_IOPOLL), for reads and writes of up to 128 KiB past the
+	 * page cache. While it has any of these in flight a worker runs what
+	 * there is to run and asks the device in between, but does not sleep:
+	 * shorter latencies, for a CPU that is never idle. They cannot be
+	 * cancelled once begun. What the ring, the kernel or the device refuses
+	 * goes the usual way. Without meaning where rings are shared
+	 * (`ring_sharing`), and without io_uring. Default never. Environment:
+	 * PINION_POLLED.
+	 * Source: docs/DECISIONS.md, "Polled completions on a ring of their
+	 * own".
+	 */
+	uint32_t polled;
 
 	/*
 	 * Hooks of each worker, any of them NULL, with `hook_arg` as their

@@ -212,6 +212,8 @@ struct pinion_runtime_counters {
 	uint64_t evicted_reads;		  /* likewise, asked for behind each read */
 	uint64_t files_registered;	  /* with the rings of workers, each counted */
 	uint64_t plain_file_transfers;	  /* through a ring that had not registered the file */
+	uint64_t polled_transfers;	  /* whose completions were asked for (`polled`) */
+	uint64_t polled_refusals;	  /* of these, refused, and done the usual way */
 };
 
 PINION_API void pinion_runtime_counters(const struct pinion_runtime *runtime,
@@ -247,6 +249,7 @@ struct pinion_runtime_facts {
 	uint32_t buffer_count; /* large ones of each worker, as far as memory allowed */
 	const char *io_level;  /* as PINION_IO_LEVEL spells the one in force; "ring": all */
 	uint32_t file_slots;   /* how many files the ring of each worker can register */
+	uint32_t polled_rings; /* workers with a second ring, for devices that are polled */
 };
 
 PINION_API void pinion_runtime_facts(

@@ -78,6 +78,7 @@ enum {
 _Static_assert(PINION_IO_REGISTERED_FILES == 1 << (IO_FEATURES - 1), "a word for each feature");
 _Static_assert(PINION_IO_RING_MESSAGE == PIN_ARRAY_COUNT(io_level_words) - 2, "one for each level");
 static const char *const ring_sharing_words[] = {"own", "shared", NULL};
+static const char *const polled_words[] = {"never", "auto", "always", NULL};
 static const char *const queue_order_words[] = {"fifo", "lifo", NULL};
 static const char *const wake_policy_words[] = {"near", "lowest", "rotate", NULL};
 static const char *const assist_words[] = {"off", "idle", NULL};
@@ -130,7 +131,8 @@ static const struct field fields[] = {
 	NUMBER(high_warn_depth, "PINION_HIGH_WARN_DEPTH", 100, 0, UINT32_MAX),
 	NUMBER(normal_warn_depth, "PINION_NORMAL_WARN_DEPTH", 0, 0, UINT32_MAX),
 	NUMBER(low_warn_depth, "PINION_LOW_WARN_DEPTH", 0, 0, UINT32_MAX),
-	NUMBER(reserved, NULL, 0, 0, 0),
+	FIELD(polled, "PINION_POLLED", PINION_POLLED_NEVER, PINION_POLLED_NEVER,
+		PINION_POLLED_ALWAYS, 1, polled_words),
 	NUMBER(tick_interval_ms, "PINION_TICK_INTERVAL_MS", 1000, 1, 3600000),
 	FIELD(overflow_policy, "PINION_OVERFLOW", PINION_OVERFLOW_IGNORE, PINION_OVERFLOW_IGNORE,
 		PINION_OVERFLOW_UNWIND, 1, overflow_policy_words),

@@ -132,6 +132,7 @@ static struct pin_disk *add(struct pin_disks *disks, const struct pin_host *host
 	disk = &disks->disks[count];
 	disk->device = block->device;
 	disk->is_rotational = block->is_rotational;
+	disk->is_polled = block->is_polled;
 	pin_credit_init(&disk->credit, host, config->worker_count);
 	apply_depth(disk, config, &disks->standard);
 	pin_store_release_u32(&disks->count, count + 1); /* [DISK-1] */

@@ -40,6 +40,7 @@ struct pin_disk {
 	/* [const] once it is counted */
 	uint64_t device;
 	bool is_rotational;
+	bool is_polled;
 	/* [lock:disks] */
 	bool is_manual; /* limits were set for this one */
 	struct pin_depth depth;
@@ -70,6 +71,7 @@ struct pin_ledger {
 	uint64_t device;
 	struct pin_disk *disk;
 	struct pin_worker *worker;
+	bool is_polled; /* [own] its transfers may be: polled.h */
 	/* [own]; [lock:ring_lock] if the worker's ring is shared */
 	struct pin_holding holding;
 	struct pin_lineup lineup;

@@ -200,6 +200,10 @@ void pin_flight_abandon(struct pin_worker *worker, struct pinion_request *reques
 		return;
 	}
 	private->ended_by = error;
+	if (PIN_UNLIKELY(private->is_polled)) {
+		/* Its ring takes no cancels: the device ends it. */
+		return;
+	}
 	if (private->is_waiting || request->op == PINION_OP_TIMEOUT) {
 		pin_flight_end_with(worker, request, error);
 	} else {

@@ -7,6 +7,7 @@
 #include "runtime/core/flight_end.h"
 #include "runtime/core/io.h"
 #include "runtime/core/offers.h"
+#include "runtime/core/polled.h"
 #include "runtime/core/relief.h"
 #include "runtime/core/sentry.h"
 #include "runtime/core/throttle.h"
@@ -53,7 +54,7 @@ static PIN_INLINE void launch(struct pin_worker *worker, struct pinion_request *
 		pin_flight_list_push(&worker->flying, &pin_request_of(request)->link);
 		pin_request_carry_out(&worker->ring, request);
 		pin_flight_end(worker, worker, request);
-	} else {
+	} else if (PIN_LIKELY(!worker->has_polled) || !pin_polled_submit(worker, request)) {
 		enter_ring(worker, request);
 	}
 }

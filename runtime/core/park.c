@@ -172,6 +172,24 @@ static enum pin_park_state choose_mode(struct pin_worker *worker)
 	return mode;
 }
 
+void pin_park_forgo(struct pin_worker *worker)
+{
+	const struct pin_shared *shared = worker->shared;
+
+	if (worker->is_searching) {
+		pin_search_give_up(worker);
+		pin_fence_seq_cst(); /* [SEARCH-1] */
+		if (sees_shared_work(worker)) {
+			pin_search_resume(worker); /* [SEARCH-1] */
+		}
+	}
+	if (shared->has_cpu_each) {
+		pin_cpu_relax();
+	} else {
+		shared->host->yield();
+	}
+}
+
 void pin_park(struct pin_worker *worker)
 {
 	struct pin_shared *shared = worker->shared;

@@ -24,4 +24,11 @@ bool pin_park_look_for_end(struct pin_shared *shared);
 /* Sleeps, or not if there is work. */
 void pin_park(struct pin_worker *worker);
 
+/*
+ * Instead of that, by one that has found nothing to do and has to ask a device
+ * (polled.h): makes way for a moment. It is no longer relied on as a searcher,
+ * or has seen what for and is one still.
+ */
+void pin_park_forgo(struct pin_worker *worker);
+
 #endif

@@ -10,6 +10,7 @@
 #include "runtime/core/flight_message.h"
 #include "runtime/core/lane.h"
 #include "runtime/core/offers.h"
+#include "runtime/core/polled.h"
 #include "runtime/core/relief.h"
 #include "runtime/core/run.h"
 #include "runtime/core/search.h"
@@ -26,6 +27,11 @@ enum {
 	 * look through the queues of others before.
 	 */
 	UNSEARCHED_BATCHES_MAX = 7,
+	/*
+	 * And after which one that polls a device does so though nothing is to
+	 * be seen: it may be behind a stuck worker.
+	 */
+	UNSEARCHED_POLLS_MAX = 63,
 };
 
 bool pin_poll_deque(struct pin_worker *worker)
@@ -201,13 +207,23 @@ bool pin_poll_offers(struct pin_worker *worker)
 	return pin_flight_take_offers(worker, worker, OFFERS_AT_ONCE) > 0;
 }
 
+static bool is_search_put_off(const struct pin_worker *worker)
+{
+	/* To the device first; there is time to search while it works. */
+	if (worker->unsearched_batches < UNSEARCHED_BATCHES_MAX &&
+		(pin_relief_has_gathered(worker) || pin_polled_has_gathered(worker))) {
+		return true;
+	}
+	/* To count as a searcher writes what all read, each time round. */
+	return PIN_UNLIKELY(pin_polled_is_busy(worker)) && !worker->is_searching &&
+		worker->unsearched_batches < UNSEARCHED_POLLS_MAX && !pin_search_sees_work(worker);
+}
+
 bool pin_poll_others(struct pin_worker *worker)
 {
 	struct pin_link *link;
 
-	/* To the device first; there is time to search while it works. */
-	if (worker->unsearched_batches < UNSEARCHED_BATCHES_MAX &&
-		pin_relief_has_gathered(worker)) {
+	if (is_search_put_off(worker)) {
 		worker->unsearched_batches++;
 		return false;
 	}

@@ -176,6 +176,24 @@ void pin_provision_join(struct pin_worker *worker)
 	worker->registered_bytes = registry->regions[home].bytes;
 }
 
+void pin_provision_register_polled(struct pin_worker *worker)
+{
+	const struct pin_ring *first = &worker->ring;
+	int error;
+
+	if (!worker->has_polled || first->registry == NULL) {
+		return;
+	}
+	if (worker->shared->kernel.has_clone_buffers &&
+		pin_ring_clone(
+			&worker->polled, &first->uring, first->registry, first->home_region) == 0) {
+		return;
+	}
+	/* What the limit leaves; the rest is read the plain way. */
+	(void)pin_ring_register(&worker->polled, worker->arena.memory, worker->arena.bytes,
+		pin_registry_range_bytes(worker->shared->config.buffer_bytes), &error);
+}
+
 void pin_provision_close(struct pin_shared *shared)
 {
 	if (shared->has_source) {

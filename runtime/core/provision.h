@@ -60,6 +60,12 @@ void pin_provision_join(struct pin_worker *worker);
 /* On a worker, in its stead: its own arena alone. */
 void pin_provision_register_own(struct pin_worker *worker);
 
+/*
+ * On a worker, then: its polled ring is to know what its first one knows. Where
+ * the kernel does not clone, that is charged a second time.
+ */
+void pin_provision_register_polled(struct pin_worker *worker);
+
 /* When all workers have joined: the ring they cloned from goes. */
 void pin_provision_close(struct pin_shared *shared);
 

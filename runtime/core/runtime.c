@@ -443,6 +443,8 @@ void pinion_runtime_counters(const struct pinion_runtime *runtime,
 		sum.evicted_reads += pin_meter_read(&meter->evicted_reads);
 		sum.files_registered += pin_meter_read(&meter->files_registered);
 		sum.plain_file_transfers += pin_meter_read(&meter->plain_file_transfers);
+		sum.polled_transfers += pin_meter_read(&meter->polled_transfers);
+		sum.polled_refusals += pin_meter_read(&meter->polled_refusals);
 		posted += pin_meter_read(&meter->requests_posted);
 	}
 	/* The gate counts what it admits, requests or not. */
@@ -505,6 +507,7 @@ void pinion_runtime_facts(
 		facts.huge_bytes += arena->huge_bytes;
 		facts.hugetlb_bytes += arena->page_kind == PIN_PAGES_HUGETLB ? arena->bytes : 0;
 		facts.arenas_unexamined += arena->has_unknown_pages ? 1 : 0;
+		facts.polled_rings += worker->has_polled ? 1 : 0;
 		facts.arenas_shared += worker->ring.registry == &shared->registry ? 1 : 0;
 		if (worker->files.slot_count < facts.file_slots) {
 			facts.file_slots = worker->files.slot_count;

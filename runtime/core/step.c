@@ -12,6 +12,7 @@
 #include "runtime/core/park.h"
 #include "runtime/core/poll.h"
 #include "runtime/core/poll_lanes.h"
+#include "runtime/core/polled.h"
 #include "runtime/core/relief.h"
 #include "runtime/core/retire.h"
 #include "runtime/core/run.h"
@@ -87,6 +88,12 @@ static void learn(struct pin_worker *worker, uint64_t start_ns, uint32_t polls)
 	pin_meter_add(&worker->meter.busy_ns, worker->now_ns - start_ns);
 }
 
+/* Something waits to be submitted. */
+static bool has_gathered(const struct pin_worker *worker)
+{
+	return pin_relief_has_gathered(worker) || pin_polled_has_gathered(worker);
+}
+
 /*
  * Whether a batch goes by the time of the one before, which was as short as
  * this one seems to be: then nothing may wait here for an instant. At most so
@@ -160,8 +167,7 @@ static bool run_batch(struct pin_worker *worker)
 		stride = clock_stride(worker->now_ns - before_ns, stride);
 		timed = polls;
 		if (worker->now_ns >= worker->turn_end_ns ||
-			(worker->now_ns >= start_ns + SUBMIT_DELAY_NS &&
-				pin_relief_has_gathered(worker))) {
+			(worker->now_ns >= start_ns + SUBMIT_DELAY_NS && has_gathered(worker))) {
 			break;
 		}
 	}
@@ -186,13 +192,32 @@ static bool run_batch(struct pin_worker *worker)
 	return true;
 }
 
+/* What is in the devices' hands is asked for, without waiting. */
+static bool look_at_polled(struct pin_worker *worker)
+{
+	bool has_completions;
+
+	/* It may take a while. */
+	if (worker->is_searching && pin_polled_has_gathered(worker)) {
+		pin_search_succeed(worker);
+	}
+	has_completions = pin_polled_poll(worker) > 0;
+	if (worker->is_searching && has_completions) {
+		pin_search_succeed(worker);
+	}
+	return has_completions;
+}
+
 bool pin_worker_should_yield(struct pin_worker *worker)
 {
 	bool has_completions = false;
 	uint64_t now_ns;
 
+	if (PIN_UNLIKELY(pin_polled_is_busy(worker))) {
+		has_completions = pin_polled_poll(worker) > 0;
+	}
 	if (pin_relief_has_work(worker)) {
-		has_completions = pin_flight_poll(worker) > 0;
+		has_completions |= pin_flight_poll(worker) > 0;
 	}
 	now_ns = worker->shared->host->now_ns();
 	if (worker->turn_end_ns == TURN_UNTIMED) {
@@ -205,12 +230,16 @@ static bool look_at_ring(struct pin_worker *worker)
 {
 	bool has_completions = false;
 
+	/* First, as what it refuses goes to the other ring. */
+	if (PIN_UNLIKELY(pin_polled_is_busy(worker))) {
+		has_completions = look_at_polled(worker);
+	}
 	if (pin_relief_has_work(worker)) {
 		/* It may take a while, as without io_uring. */
 		if (worker->is_searching) {
 			pin_search_succeed(worker);
 		}
-		has_completions = pin_flight_poll(worker) > 0;
+		has_completions |= pin_flight_poll(worker) > 0;
 	}
 	pin_flight_resume(worker);
 	return has_completions;
@@ -285,6 +314,10 @@ enum pin_step pin_worker_step(struct pin_worker *worker)
 		worker->dry_since_ns = worker->now_ns;
 	}
 	if (has_run) {
+		return PIN_STEP_RAN;
+	}
+	if (PIN_UNLIKELY(pin_polled_is_busy(worker))) {
+		pin_park_forgo(worker);
 		return PIN_STEP_RAN;
 	}
 	if (!pin_search_spin(worker, pin_park_has_work, &link)) {

@@ -63,6 +63,8 @@ static struct pin_ledger *open_ledger(struct pin_worker *worker, uint64_t device
 	throttle->ledger_count++;
 	ledger->device = device;
 	ledger->disk = pin_disks_find(&shared->disks, shared->host, &shared->config, device);
+	ledger->is_polled =
+		ledger->disk->is_polled || shared->config.polled == PINION_POLLED_ALWAYS;
 	place = (uint32_t)(ledger->disk - shared->disks.disks) + 1;
 	pin_store_release_u32(&ledger->disk_place, place); /* [DISK-2] */
 	return ledger;

@@ -8,6 +8,7 @@
 #include "runtime/core/files.h"
 #include "runtime/core/flight.h"
 #include "runtime/core/hooks.h"
+#include "runtime/core/polled.h"
 #include "runtime/core/provision.h"
 #include "runtime/core/relief.h"
 #include "runtime/core/step.h"
@@ -138,6 +139,10 @@ static int start(struct pin_worker *worker)
 		pin_files_start(worker);
 		rc = start_memory(worker);
 	}
+	if (rc == 0) {
+		pin_polled_start(worker);
+		pin_provision_register_polled(worker);
+	}
 	return rc < 0 ? rc : pin_hooks_start(worker);
 }
 
@@ -203,6 +208,7 @@ static void join_registry(struct pin_worker *worker)
 	}
 	if (worker->start_error == 0) {
 		pin_provision_join(worker);
+		pin_provision_register_polled(worker);
 	}
 	arrive(shared);
 }
@@ -244,6 +250,7 @@ void *pin_worker_main(void *arg)
 		PIN_CHECK(pin_deque_count(&worker->deque) == 0);
 	}
 	pin_files_end(worker);
+	pin_polled_end(worker);
 	pin_ring_retire(&worker->ring);
 	pin_overflow_end(&worker->overflow);
 	return NULL;
@@ -266,6 +273,7 @@ void pin_worker_reset(struct pin_worker *worker)
 
 void pin_worker_fini(struct pin_worker *worker)
 {
+	pin_ring_fini(&worker->polled);
 	pin_ring_fini(&worker->ring);
 	pin_pool_fini(&worker->buffers);
 	pin_pool_fini(&worker->small_buffers);

@@ -160,6 +160,7 @@ struct pin_worker {
 	struct pin_tier *tier;
 	uint32_t index;
 	bool shares_ring; /* others may reap it: relief.h */
+	bool has_polled;  /* a second ring: polled.h */
 	bool is_bound;
 	int register_error; /* why not all of the arena is registered, or 0 */
 	int start_error;
@@ -226,6 +227,7 @@ struct pin_worker {
 	struct pin_timers deadlines;	/* of requests and waits; nobody else takes them */
 	struct pin_throttle throttle;
 	/* [own] */
+	struct pin_ring polled; /* not initialised: there is none */
 	struct pin_arena arena;
 	struct pin_pool buffers;
 	struct pin_pool small_buffers;

@@ -45,5 +45,8 @@ struct pin_block pin_block_find(const char *root, uint64_t device)
 	if (read_numbers(root, block.device, "queue/rotational", &first, &second) == 1) {
 		block.is_rotational = first == 1;
 	}
+	if (read_numbers(root, block.device, "queue/io_poll", &first, &second) == 1) {
+		block.is_polled = first == 1;
+	}
 	return block;
 }

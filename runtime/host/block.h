@@ -11,12 +11,13 @@
 struct pin_block {
 	uint64_t device;    /* that of the whole disk, where it is a partition */
 	bool is_rotational; /* it has heads to move */
+	bool is_polled;	    /* it has queues that raise no interrupts */
 };
 
 /*
  * What is behind st_dev `device`. A device that is none of its own, as btrfs,
- * overlay and network file systems have, is itself, and not rotational. `root`
- * is where /sys is, "" but for tests. Blocks, for some 50 us.
+ * overlay and network file systems have, is itself, neither rotational nor
+ * polled. `root` is where /sys is, "" but for tests. Blocks, for some 50 us.
  */
 struct pin_block pin_block_find(const char *root, uint64_t device);
 

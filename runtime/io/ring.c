@@ -60,11 +60,12 @@ static size_t first_step(const struct pin_ring_options *options)
 static int setup_uring(struct pin_ring *ring, const struct pin_ring_options *options)
 {
 	uint32_t entries = options->entries;
+	uint32_t always = options->is_polled ? IORING_SETUP_IOPOLL : 0;
 	size_t step = first_step(options);
 
 	for (uint32_t i = 0; i < SETUP_TRIES_MAX; i++) {
 		struct io_uring_params params = {
-			.flags = setup_ladder[step],
+			.flags = setup_ladder[step] | always,
 			.cq_entries = entries * CQ_PER_SQ,
 		};
 		int rc = ring->host->ring_setup(&ring->uring, entries, &params);
@@ -124,11 +125,14 @@ int pin_ring_init(struct pin_ring *ring, const struct pin_host *host, struct pin
 		return rc;
 	}
 	ring->is_initialised = true;
+	ring->is_polled = options->is_polled;
 	ring->is_deferred = (ring->setup_flags & IORING_SETUP_DEFER_TASKRUN) != 0;
 	ring->has_task_flag = (ring->setup_flags & IORING_SETUP_TASKRUN_FLAG) != 0;
 	ring->has_no_iowait = options->kernel->has_no_iowait;
-	setup_doorbell(ring, options->kernel);
-	if (ring->doorbell_kind == PIN_DOORBELL_NONE) {
+	if (!ring->is_polled) {
+		setup_doorbell(ring, options->kernel);
+	}
+	if (ring->doorbell_kind == PIN_DOORBELL_NONE && !ring->is_polled) {
 		pin_log(log, PINION_LOG_ERROR,
 			"no descriptor for a worker's doorbell: raise "
 			"`ulimit -n`");
@@ -436,6 +440,13 @@ void pin_ring_submit_pair(struct pin_ring *ring)
 	}
 }
 
+uint32_t pin_ring_poll_device(struct pin_ring *ring, pin_ring_deliver_fn deliver, void *arg)
+{
+	PIN_CHECK(ring->is_polled);
+	enter(ring, IORING_ENTER_GETEVENTS);
+	return reap(ring, deliver, arg);
+}
+
 void pin_ring_prepare_wait(struct pin_ring *ring)
 {
 	struct io_uring_sqe *sqe;
@@ -458,7 +469,7 @@ void pin_ring_wait(struct pin_ring *ring, uint64_t deadline_ns)
 	struct __kernel_timespec wait = {0};
 	struct io_uring_getevents_arg limit = {.ts = (uintptr_t)&wait};
 
-	PIN_CHECK(!ring->is_fallback);
+	PIN_CHECK(!ring->is_fallback && !ring->is_polled);
 	if (deadline_ns != PIN_NO_DEADLINE) {
 		uint64_t now_ns = ring->host->now_ns();
 		uint64_t wait_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
@@ -489,6 +500,7 @@ void pin_ring_cancel(struct pin_ring *ring, uint64_t user_data)
 		cancel_fallback(ring, user_data);
 		return;
 	}
+	PIN_CHECK(!ring->is_polled);
 	sqe = zeroed(pin_ring_next_entry(ring));
 	sqe->opcode = IORING_OP_ASYNC_CANCEL;
 	sqe->fd = -1;

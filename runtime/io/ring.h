@@ -20,6 +20,11 @@
  * with a multishot poll, armed at the first wait. A wait always asks for one
  * completion only: one that asks for more cannot be ended by any doorbell.
  *
+ * A polled ring is a worker's second one: the device raises no interrupt for
+ * what is submitted there, and completions appear in an enter that asks it. It
+ * takes reads and writes past the page cache and nothing else: no doorbell, no
+ * cancel; and it cannot be waited in, only asked, without waiting.
+ *
  * Without io_uring the same interface executes entries by system call, a few
  * per poll, see fallback.h; it then never waits, since nothing is ever in
  * flight.
@@ -63,6 +68,7 @@ struct pin_ring_options {
 	uint32_t helper_count;
 	bool is_fallback;
 	bool is_shared;			 /* threads other than the creator's may use it, in turns */
+	bool is_polled;			 /* -EINVAL where the kernel has none such */
 	const struct pin_kernel *kernel; /* what was found to work */
 };
 
@@ -74,6 +80,7 @@ struct pin_ring {
 	const struct pin_host *host;
 	struct pin_meter *meter;
 	bool is_fallback;
+	bool is_polled;
 	bool is_deferred; /* completions appear only inside an enter */
 	bool has_task_flag;
 	bool has_no_iowait;
@@ -230,6 +237,12 @@ void pin_ring_submit_pair(struct pin_ring *ring);
  * waiting. Returns how many were delivered.
  */
 uint32_t pin_ring_poll(struct pin_ring *ring, pin_ring_deliver_fn deliver, void *arg);
+
+/*
+ * The same for a polled ring: asks the device for what has completed, whatever
+ * pin_ring_has_work says.
+ */
+uint32_t pin_ring_poll_device(struct pin_ring *ring, pin_ring_deliver_fn deliver, void *arg);
 
 /*
  * Arms what pin_ring_wait needs to be interruptible. To be called before the

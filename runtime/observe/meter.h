@@ -52,6 +52,8 @@ struct pin_meter {
 	struct pin_atomic_u64 evicted_reads;
 	struct pin_atomic_u64 files_registered;
 	struct pin_atomic_u64 plain_file_transfers;
+	struct pin_atomic_u64 polled_transfers;
+	struct pin_atomic_u64 polled_refusals;
 } PIN_CACHE_ALIGNED;
 
 static inline void pin_meter_add(struct pin_atomic_u64 *counter, uint64_t amount)

@@ -271,6 +271,8 @@ static uint32_t live_once(const struct fault *fault, uint32_t nth, bool is_lasti
 		/* So that there are eventfds to fail. */
 		config.io_without |= PINION_IO_SEND_MSG_RING;
 	}
+	/* Rings that may fail, and reads that most devices refuse. */
+	config.polled = PINION_POLLED_ALWAYS;
 	failing_arm(fault->kind, nth, fault->error, is_lasting);
 	rc = pinion_runtime_create(&config, &runtime);
 	if (must_work || rc == 0) {

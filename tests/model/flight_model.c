@@ -74,4 +74,5 @@
 #include "runtime/core/flight_end.c"
 #include "runtime/core/flight_message.c"
 #include "runtime/core/flight_start.c"
+#include "runtime/core/polled.c"
 #include "runtime/core/throttle.c"

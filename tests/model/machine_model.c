@@ -142,6 +142,11 @@ void pin_provision_register(struct pin_shared *shared)
 	pin_store_relaxed_u32(&is_registered, 1);
 }
 
+void pin_provision_register_polled(struct pin_worker *worker)
+{
+	(void)worker;
+}
+
 void pin_provision_join(struct pin_worker *worker)
 {
 	/* Another worker has failed: each has its own arena at most. */

@@ -12,7 +12,7 @@
 #include <string.h>
 
 enum {
-	RINGS_MAX = 4,
+	RINGS_MAX = 6,
 	QUEUE_MAX = 16,
 };
 
@@ -199,6 +199,7 @@ int pin_ring_init(struct pin_ring *ring, const struct pin_host *host, struct pin
 		.doorbell_kind = device.kind,
 		.enter_fd = (int)device.ring_count,
 		.is_initialised = true,
+		.is_polled = options->is_polled,
 		.uring.ring_fd = (int)device.ring_count,
 	};
 	device.ring_count++;
@@ -252,6 +253,19 @@ bool pin_ring_has_work(const struct pin_ring *ring)
 	return pin_ring_unsubmitted(ring) > 0 || pin_load_acquire_u32(&own->posted) != own->reaped;
 }
 
+uint32_t pin_ring_poll_device(struct pin_ring *ring, pin_ring_deliver_fn deliver, void *arg)
+{
+	uint32_t delivered;
+
+	MODEL_CHECK(ring->is_polled);
+	delivered = pin_ring_poll(ring, deliver, arg);
+	if (delivered == 0) {
+		/* Or it would ask for ever. */
+		model_yield();
+	}
+	return delivered;
+}
+
 uint32_t pin_ring_poll(struct pin_ring *ring, pin_ring_deliver_fn deliver, void *arg)
 {
 	struct ring *own = ring_of(ring);
@@ -297,6 +311,7 @@ void pin_ring_wait(struct pin_ring *ring, uint64_t deadline_ns)
 {
 	struct ring *own = ring_of(ring);
 
+	MODEL_CHECK(!ring->is_polled);
 	(void)deadline_ns;
 	use(own);
 	submit(own);
@@ -311,6 +326,7 @@ void pin_ring_cancel(struct pin_ring *ring, uint64_t user_data)
 {
 	struct ring *own = ring_of(ring);
 
+	MODEL_CHECK(!ring->is_polled);
 	MODEL_CHECK(own->gathered_cancel_count < QUEUE_MAX);
 	use(own);
 	if (model_shares_rings) {

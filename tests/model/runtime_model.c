@@ -59,6 +59,7 @@ const char *model_lanes;
 uint32_t model_assist;
 uint32_t model_assist_reserve;
 const uint32_t *model_serving_counts;
+bool model_polls;
 
 void model_runtime_register(void)
 {
@@ -82,6 +83,7 @@ struct pinion_runtime *model_runtime_begin(
 	config.lane_floor = 0;
 	config.assist = model_assist;
 	config.assist_reserve = model_assist_reserve;
+	config.polled = model_polls ? PINION_POLLED_ALWAYS : PINION_POLLED_NEVER;
 	config.ring_sharing = model_shares_rings ? PINION_RING_SHARED : PINION_RING_OWN;
 	if (model_has_sentry) {
 		config.hoard_spawns = 65535;

@@ -17,6 +17,7 @@
 #include "runtime/core/park.h"
 #include "runtime/core/poll.h"
 #include "runtime/core/poll_lanes.h"
+#include "runtime/core/polled.h"
 #include "runtime/core/relief.h"
 #include "runtime/core/retire.h"
 #include "runtime/core/run.h"
@@ -144,6 +145,9 @@ static void recover(struct pin_worker *worker, const char *site)
 #undef pin_lifo_take
 
 #include "runtime/core/spawn.c"
+/* SKIP: a device is not asked, or does not keep its worker awake. */
+#define pin_polled_is_busy(worker) \
+	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_polled_is_busy") && pin_polled_is_busy(worker))
 #include "runtime/core/step.c"
 #include "runtime/core/worker.c"
 

@@ -57,6 +57,7 @@ static const struct field case_fields[] = {
 	CASE(depth, 0, 64),
 	CASE(limits, 0, 16),
 	CASE(no_rings, 0, 1),
+	CASE(polled, 0, 2),
 	{.name = NULL},
 };
 

@@ -40,6 +40,8 @@ enum defect {
 	DEFECT_LEAVES_WITH_TASKS,     /* what it has queued goes with it */
 	DEFECT_CREDIT_KEPT,	      /* who starts nothing keeps what a new limit forbids */
 	DEFECT_PARKS_IN_NO_RING,      /* one without rings seems to sleep in its ring */
+	DEFECT_POLLED_NOT_ASKED,      /* who polls a device sleeps all the same */
+	DEFECT_POLLED_REFUSAL_LOST,   /* what is not polled is not done at all */
 	DEFECT_COUNT,
 };
 

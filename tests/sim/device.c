@@ -37,6 +37,11 @@ void device_share_rings(void)
 	device.shares_rings = true;
 }
 
+void device_poll(void)
+{
+	device.polling = (enum polling)world_random(POLLING_KINDS);
+}
+
 void device_end(void)
 {
 	for (uint32_t i = 0; i < device.ring_count; i++) {
@@ -68,7 +73,7 @@ static uint32_t cq_ready(const struct ring *ring)
 
 static void update_flags(struct ring *ring)
 {
-	bool has_flag = ring->kind != RING_PLAIN && ring->backlog_count > 0;
+	bool has_flag = ring->kind != RING_PLAIN && !ring->is_polled && ring->backlog_count > 0;
 
 	ring->sq_flags = has_flag ? IORING_SQ_TASKRUN : 0;
 }
@@ -211,7 +216,9 @@ static void start_operation(struct ring *ring, const struct io_uring_sqe *sqe)
 	workload_request_starts(sqe->user_data);
 	ring->operations[i] = (struct operation){
 		.sqe = *sqe,
-		.due_ns = disk_is_stuck() ? WORLD_NEVER : world_now_ns() + disk_latency_ns(),
+		/* What cannot be cancelled would never end. */
+		.due_ns = !ring->is_polled && disk_is_stuck() ? WORLD_NEVER
+							      : world_now_ns() + disk_latency_ns(),
 	};
 	ring->operation_count++;
 	if (ring->operations[i].due_ns < device.next_ns) {
@@ -277,9 +284,47 @@ static void cancel(struct ring *ring, const struct io_uring_sqe *sqe)
 	complete(ring, sqe->user_data, result, 0);
 }
 
+/* Why this one is not polled, or 0. */
+static int32_t refusal(void)
+{
+	static const int32_t errors[] = {0, -EOPNOTSUPP, -EINVAL, -EAGAIN};
+
+	switch (device.polling) {
+	case POLLING_REFUSED:
+		return -EOPNOTSUPP;
+	case POLLING_AT_TIMES:
+		return errors[world_random(PIN_ARRAY_COUNT(errors))];
+	case POLLING_WORKS:
+	case POLLING_NO_RING:
+	case POLLING_KINDS:
+		break;
+	}
+	return 0;
+}
+
+/* Whether it ends at once. */
+static bool is_refused(struct ring *ring, const struct io_uring_sqe *sqe)
+{
+	bool is_transfer = sqe->opcode == IORING_OP_READ || sqe->opcode == IORING_OP_READ_FIXED ||
+		sqe->opcode == IORING_OP_WRITE || sqe->opcode == IORING_OP_WRITE_FIXED;
+	int32_t result = refusal();
+
+	WORLD_CHECK(is_transfer);
+	if (result == 0) {
+		return false;
+	}
+	workload_request_starts(sqe->user_data);
+	workload_request_completes(sqe->user_data);
+	complete(ring, sqe->user_data, result, 0);
+	return true;
+}
+
 static void start(struct ring *ring, const struct io_uring_sqe *sqe)
 {
-	world_event("submits", sqe->opcode, sqe->len);
+	world_event(ring->is_polled ? "submits, to be polled" : "submits", sqe->opcode, sqe->len);
+	if (ring->is_polled && is_refused(ring, sqe)) {
+		return;
+	}
 	switch (sqe->opcode) {
 	case IORING_OP_READ:
 	case IORING_OP_READ_FIXED:
@@ -358,7 +403,7 @@ int device_ring_enter(int fd, uint32_t to_submit, uint32_t min_complete, uint32_
 		WORLD_CHECK(argument_bytes == sizeof(struct io_uring_getevents_arg));
 		deadline_ns = world_now_ns() + wait_ns(argument);
 	}
-	WORLD_CHECK(min_complete <= 1);
+	WORLD_CHECK(min_complete <= (ring->is_polled ? 0 : 1));
 	world_point();
 	own(ring);
 	world_event("enters its ring", to_submit, min_complete);

@@ -22,6 +22,8 @@ void device_begin(const struct sim_faults *faults);
 /* Nothing of the run is left: no ring, no eventfd. */
 /* From now on any thread may enter any ring. */
 void device_share_rings(void);
+/* Rings may be polled: or set up and not work, or not even that. */
+void device_poll(void);
 void device_end(void);
 
 /* When something will complete. */

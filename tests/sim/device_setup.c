@@ -19,6 +19,9 @@ static bool refuses(uint32_t flags)
 	if (device.kind == RING_PLAIN) {
 		unknown |= IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG;
 	}
+	if (device.polling == POLLING_NO_RING) {
+		unknown |= IORING_SETUP_IOPOLL;
+	}
 	return (flags & unknown) != 0;
 }
 
@@ -96,7 +99,9 @@ int device_ring_setup(struct io_uring *uring, uint32_t entries, struct io_uring_
 	ring->cqes = calloc(ring->cq_entries, sizeof(*ring->cqes));
 	WORLD_CHECK(ring->sq_array != NULL && ring->sqes != NULL && ring->cqes != NULL);
 	ring->is_open = true;
-	ring->kind = kind_of(params->flags);
+	ring->is_polled = (params->flags & IORING_SETUP_IOPOLL) != 0;
+	/* Nothing but an enter hands over what it has. */
+	ring->kind = ring->is_polled ? RING_DEFERRED : kind_of(params->flags);
 	params->sq_entries = ring->sq_entries;
 	params->cq_entries = ring->cq_entries;
 	map_rings(ring, uring);

@@ -11,7 +11,7 @@
 #include "tests/sim/world.h"
 
 enum {
-	RINGS_MAX = SIM_WORKERS_MAX,
+	RINGS_MAX = 2 * SIM_WORKERS_MAX, /* a polled one each as well */
 	RING_FD = 1000,
 	REGISTERED_FD = 500,
 	EVENT_FD = 3000,
@@ -20,6 +20,9 @@ enum {
 };
 
 enum ring_kind { RING_DEFERRED, RING_COOPERATIVE, RING_PLAIN, RING_KINDS };
+
+/* What becomes of rings and of requests that are to be polled. */
+enum polling { POLLING_WORKS, POLLING_NO_RING, POLLING_REFUSED, POLLING_AT_TIMES, POLLING_KINDS };
 
 struct operation {
 	struct io_uring_sqe sqe;
@@ -30,6 +33,7 @@ struct operation {
 struct ring {
 	bool is_open;
 	enum ring_kind kind; /* as it was set up */
+	bool is_polled;
 	bool has_owner;
 	uint32_t owner;
 	bool is_registered; /* in its owner's table of rings */
@@ -66,6 +70,7 @@ struct device {
 	struct sim_faults faults;
 	enum ring_kind kind; /* the most that it knows */
 	bool shares_rings;   /* any thread may enter any of them */
+	enum polling polling;
 	bool has_ring;
 	bool has_message;
 	bool has_registered_ring;

@@ -18,6 +18,7 @@
 #include "runtime/core/park.h"
 #include "runtime/core/poll.h"
 #include "runtime/core/poll_lanes.h"
+#include "runtime/core/polled.h"
 #include "runtime/core/relief.h"
 #include "runtime/core/retire.h"
 #include "runtime/core/run.h"
@@ -113,6 +114,11 @@ static struct pin_link *begun(struct pin_link *link)
 #include "runtime/core/flight_end.c"
 #include "runtime/core/flight_message.c"
 #include "runtime/core/flight_start.c"
+#define pin_request_submit(...) \
+	((defect_is(DEFECT_POLLED_REFUSAL_LOST) && strcmp(__func__, "go_on_unpolled") == 0) || \
+		pin_request_submit(__VA_ARGS__))
+#include "runtime/core/polled.c"
+#undef pin_request_submit
 #include "runtime/core/throttle.c"
 
 #define pin_flight_take(...) \
@@ -151,6 +157,9 @@ static struct pin_link *begun(struct pin_link *link)
 #undef pin_injector_push
 
 #include "runtime/core/spawn.c"
+#define pin_polled_is_busy(worker) \
+	(!(defect_is(DEFECT_POLLED_NOT_ASKED) && strcmp(__func__, "pin_worker_step") == 0) && \
+		pin_polled_is_busy(worker))
 #include "runtime/core/step.c"
 #define pin_supply_has_lane(...) \
 	(!defect_is(DEFECT_SUCCESSOR_UNTOLD) && pin_supply_has_lane(__VA_ARGS__))

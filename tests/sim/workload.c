@@ -647,6 +647,10 @@ static bool create(void)
 	if (test->ring_sharing != 0) {
 		device_share_rings();
 	}
+	config.polled = test->polled;
+	if (test->polled != 0) {
+		device_poll();
+	}
 	if (test->resizes > 0 || test->no_rings != 0) {
 		config.io_level = PINION_IO_FALLBACK;
 	}

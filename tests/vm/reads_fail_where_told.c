@@ -7,7 +7,11 @@
  * rings and without. G4.
  * Method: a guest of `make check-vm` has the drive. The words of the file are
  * made from their offset, so that no byte can come from elsewhere. Through the
- * cache a read may fail where pread(2) does.
+ * cache a read may fail where pread(2) does. With TEST_POLLED, all of that with
+ * rings whose completions are asked for (IOPOLL), which they must be where it
+ * is "yes" and cannot be where it is "no"; then cancels, deadlines and a stop
+ * with such reads in flight: each ends, with its bytes or the word for its end.
+ * G12.
  *
  *     reads_fail_where_told write FILE BYTES
  *     reads_fail_where_told FILE BLOCK…     the bad ones, of 4096 bytes
@@ -157,9 +161,20 @@ static void read_all(struct pinion_runtime *runtime, struct pinion_file *file, u
 	}
 }
 
+static struct pinion_runtime *start(uint32_t io_level, uint32_t polled)
+{
+	struct pinion_runtime *runtime = NULL;
+	struct pinion_config config;
+
+	runtimes_config(&config, 2, io_level);
+	config.polled = polled;
+	expect_ready("runtime", pinion_runtime_create(&config, &runtime) == 0);
+	return runtime;
+}
+
 static void check_way(const char *path, uint32_t io_level, uint32_t direct)
 {
-	struct pinion_runtime *runtime = runtimes_start(2, io_level);
+	struct pinion_runtime *runtime = start(io_level, PINION_POLLED_NEVER);
 	struct pinion_file file;
 
 	for (uint32_t piece_bytes = BLOCK; piece_bytes <= PIECE_MAX; piece_bytes *= 16) {
@@ -174,8 +189,94 @@ static void check_way(const char *path, uint32_t io_level, uint32_t direct)
 	pinion_runtime_destroy(runtime);
 }
 
+/* ---- polled ---- */
+
+/* `*out_count` reads of one block each are in flight, or have ended already. */
+static void submit_blocks(struct pinion_runtime *runtime, struct pinion_file *file,
+	uint64_t deadline_ns, uint32_t *out_count)
+{
+	uint32_t count = 0;
+
+	pin_store_relaxed_u32(&ended_count, 0);
+	for (; count < REQUESTS_MAX; count++) {
+		struct pinion_request *request = &readings[count].request;
+
+		*request = (struct pinion_request){
+			.task.run = note_end,
+			.file = file,
+			.bytes = readings[count].bytes,
+			.offset_bytes = (uint64_t)count * BLOCK % file->size_bytes,
+			.length_bytes = BLOCK,
+			.deadline_ns = deadline_ns,
+		};
+		expect_ready("submit", pinion_request_submit(runtime, request) == 0);
+	}
+	*out_count = count;
+}
+
+static void check_ends(uint32_t count, int32_t error)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		if (readings[i].request.result != error) {
+			check_reading(&readings[i]);
+		}
+	}
+}
+
+/* Reads end though they are not to; the device cannot be told. */
+static void check_ended_early(struct pinion_runtime *runtime, struct pinion_file *file)
+{
+	uint32_t count;
+
+	submit_blocks(runtime, file, 0, &count);
+	for (uint32_t i = 0; i < count; i++) {
+		(void)pinion_request_cancel(runtime, &readings[i].request);
+	}
+	tasks_await(&ended_count, count);
+	check_ends(count, -ECANCELED);
+	submit_blocks(runtime, file, pinion_now_ns() + 1000, &count);
+	tasks_await(&ended_count, count);
+	check_ends(count, -ETIME);
+	submit_blocks(runtime, file, 0, &count);
+	expect_number("stop", 0, pinion_runtime_stop(runtime));
+	expect_number("all have ended", count, pin_load_relaxed_u32(&ended_count));
+	check_ends(count, -ECANCELED);
+}
+
+static void check_polled(const char *path, uint32_t polled, bool must_poll)
+{
+	struct pinion_runtime *runtime = start(PINION_IO_AUTO, polled);
+	struct pinion_runtime_counters counters;
+	struct pinion_runtime_facts facts;
+	struct pinion_file file;
+	uint64_t requests;
+
+	pinion_runtime_facts(runtime, &facts, sizeof(facts));
+	expect_number("workers with a second ring", 2, facts.polled_rings);
+	expect_ready(path, pinion_file_open(&file, path, PINION_DIRECT_ALWAYS) == 0);
+	expect_true("past the cache", file.is_direct != 0);
+	read_all(runtime, &file, BLOCK);
+	read_all(runtime, &file, PIECE_MAX);
+	requests = runtimes_counters(runtime).requests_completed;
+	counters = runtimes_counters(runtime);
+	if (must_poll) {
+		expect_number("polled", (long long)requests, (long long)counters.polled_transfers);
+		expect_number("refused", 0, (long long)counters.polled_refusals);
+	} else if (polled == PINION_POLLED_AUTO) {
+		expect_number("polled", 0, (long long)counters.polled_transfers);
+	}
+	printf("%llu requests, %llu polled, %llu refused\n", (unsigned long long)requests,
+		(unsigned long long)counters.polled_transfers,
+		(unsigned long long)counters.polled_refusals);
+	check_ended_early(runtime, &file);
+	pinion_file_close(&file);
+	pinion_runtime_destroy(runtime);
+}
+
 int main(int argc, char **argv)
 {
+	const char *polled = getenv("TEST_POLLED");
+
 	if (argc == 4 && strcmp(argv[1], "write") == 0) {
 		return write_file(argv[2], strtoull(argv[3], NULL, 10));
 	}
@@ -190,6 +291,13 @@ int main(int argc, char **argv)
 	for (uint32_t i = 0; i < REQUESTS_MAX; i++) {
 		readings[i].bytes = aligned_alloc(BLOCK, PIECE_MAX);
 		expect_ready("memory", readings[i].bytes != NULL);
+	}
+	if (polled != NULL) {
+		bool must_poll = strcmp(polled, "yes") == 0;
+
+		check_polled(argv[1], PINION_POLLED_AUTO, must_poll);
+		check_polled(argv[1], PINION_POLLED_ALWAYS, must_poll);
+		return expect_status();
 	}
 	check_way(argv[1], PINION_IO_AUTO, PINION_DIRECT_ALWAYS);
 	check_way(argv[1], PINION_IO_AUTO, PINION_DIRECT_NEVER);
