@@ -139,6 +139,10 @@ static void recover(struct pin_worker *worker, const char *site)
 #define pin_park_look_for_end(shared) \
 	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_park_look_for_end") && \
 		pin_park_look_for_end(shared))
+/* SKIP: it keeps what was granted too late. */
+#define pin_throttle_give_up(worker) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_throttle_give_up") || \
+		pin_throttle_give_up(worker))
 #include "runtime/core/retire.c"
 #undef pin_injector_push
 #undef pin_lifo_take
