@@ -111,6 +111,10 @@ static void recover(struct pin_worker *worker, const char *site)
 	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_throttle_has_news") && \
 		pin_throttle_has_news(worker))
 
+#define pin_relief_has_room_for_more(worker) \
+	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_relief_has_room_for_more") && \
+		pin_relief_has_room_for_more(worker))
+
 #include "runtime/core/due.c"
 #include "runtime/core/io.c"
 #include "runtime/core/park.c"
