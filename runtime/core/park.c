@@ -177,6 +177,22 @@ static bool choose_mode(struct pin_worker *worker, enum pin_park_state *out_mode
 	return may_park;
 }
 
+/*
+ * The hook may take its time. Until then others have relied on this worker to
+ * find what they added; what comes meanwhile is for somebody else, and what
+ * came before is looked for as always when it is parked: [SEARCH-1].
+ */
+static void call_hook(struct pin_worker *worker)
+{
+	if (PIN_LIKELY(worker->shared->config.before_park == NULL)) {
+		return;
+	}
+	if (worker->is_searching) {
+		pin_search_give_up(worker); /* [SEARCH-1] */
+	}
+	pin_hooks_park(worker);
+}
+
 void pin_park(struct pin_worker *worker)
 {
 	struct pin_shared *shared = worker->shared;
@@ -185,7 +201,7 @@ void pin_park(struct pin_worker *worker)
 	struct pin_idle *parked;
 	bool has_slept = false;
 
-	pin_hooks_park(worker);
+	call_hook(worker);
 	if (!choose_mode(worker, &mode) || !pin_parker_prepare(&worker->parker, mode)) {
 		return;
 	}

@@ -111,6 +111,9 @@ static void recover(struct pin_worker *worker, const char *site)
 	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_throttle_has_news") && \
 		pin_throttle_has_news(worker))
 
+#define pin_search_give_up(worker) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_search_give_up") ? (void)0 \
+								     : pin_search_give_up(worker))
 #define pin_relief_has_room_for_more(worker) \
 	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_relief_has_room_for_more") && \
 		pin_relief_has_room_for_more(worker))
