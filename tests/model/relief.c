@@ -2,7 +2,8 @@
 /*
  * Goal: what waits in the ring of a stuck worker, gathered, in flight or
  * completed, ends elsewhere, once, however the worker comes back meanwhile, and
- * no wake of its is lost by that, nor what waits for room there: [RELIEF-1], [OWNED-1]. AS-31, EX-31.
+ * neither a wake of its is lost by that, nor what waits for room there:
+ * [RELIEF-1], [OWNED-1]. AS-31, EX-31.
  * Method: two real workers whose rings are shared, and the sentry. A task
  * submits a request and waits for its end, which its own worker cannot see to;
  * or it goes on just when the other one has come to its ring. No ring may be

@@ -155,6 +155,10 @@ static void recover(struct pin_worker *worker, const char *site)
 #undef pin_lifo_take
 
 #include "runtime/core/spawn.c"
+/* EARLY: whatever is in the ring counts as work found. */
+#define pin_relief_has_gathered(worker) \
+	(model_is_spoilt(MODEL_EARLY, __func__, "pin_relief_has_gathered") || \
+		pin_relief_has_gathered(worker))
 #include "runtime/core/step.c"
 #include "runtime/core/worker.c"
 
