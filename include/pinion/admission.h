@@ -180,7 +180,9 @@ PINION_API int pinion_admission_spawn_await(struct pinion_runtime *runtime,
 /*
  * Ends a job whose `run` returned PINION_JOB_GOES_ON, or is about to, and gives
  * its place back. `result`: 0 or a negative errno, which counts as a failure.
- * The struct is the caller's again.
+ * The struct is the caller's again. A job whose `run` has panicked, or ended
+ * its thread, has ended with that: then this does nothing, so what it had begun
+ * need not know. It has to find the struct in place, and the runtime.
  *
  * Context: any thread, once; as pinion_admission_spawn(). At most one system
  * call for each who waits and is served.

@@ -51,13 +51,39 @@ enum pin_job_asked {
 	PIN_JOB_CANCEL = 2, /* by who cancels it */
 };
 
+/*
+ * A job that goes on is ended by pinion_job_end(), perhaps before its `run` has
+ * returned; one that is unwound, by that. As the struct may be gone when it is
+ * entered, or has ended, the two meet in a word of the worker (`job`): whose
+ * `run` it is in, or was in last. Only where the word says that a job which
+ * goes on has not ended is the struct touched again, to say so.
+ *
+ *     pinion_job_end()                   worker, behind `run`
+ *     a  WENT_ON: end it                    went on:
+ *     b  word: job -> 0, if it is that:  1  word: job -> busy, else done
+ *        end it                          2  WENT_ON := 1
+ *     c  while busy: yield, again        3  word := 0
+ *     d  WENT_ON: end it, else it is        unwound:
+ *        over                            4  word: job -> 0, else done; end it
+ *
+ * [JOB-2] b against 1 and 4: of two read-modify-writes one is first. If that is
+ * b, the worker is done; else who ends it loads 3 or 4, or what came later
+ * (acquire), and knows in d which of them it was.
+ */
+struct pin_worker;
+
+/* In the word, beside the job. */
+#define PIN_JOB_BUSY UINT64_C(1)
+
 /* What `private_` of a job holds. */
 struct pin_job_entry {
 	struct pin_admission *admission; /* [const] from its spawn */
+	struct pin_worker *worker;	 /* [const] from its beginning */
 	struct pinion_job *chained;	 /* [own] the spawning thread's: the next of its batch */
 	uint64_t began_ns;		 /* [own] the worker's, then of who ends it */
 	struct pin_atomic_u64 progress;	 /* [W:the job R:any] */
 	struct pin_atomic_u32 asked;	 /* [W:any R:any] of enum pin_job_asked */
+	struct pin_atomic_u32 went_on;	 /* [W:its worker R:who ends it] */
 	struct pin_job_entry *older;	 /* [lock:waiters] of its lane's list */
 	struct pin_job_entry *newer;
 	uint32_t lane;	/* [const] from its spawn */

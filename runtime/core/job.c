@@ -80,11 +80,61 @@ static int refusal(struct pin_admission *self, struct pinion_job *job, uint64_t 
 	return 0;
 }
 
+/* ---- who ends it: [JOB-2] ---- */
+
+static uint64_t word_of(const struct pinion_job *job)
+{
+	return (uint64_t)(uintptr_t)job;
+}
+
+/* On its worker, where the job may be gone. False: it has ended elsewhere. */
+static bool leave_run(const struct pinion_job *job, uint64_t next)
+{
+	uint64_t word = word_of(job);
+
+	return pin_cas_acq_rel_u64(&pin_worker_current()->job, &word, next); /* [JOB-2] */
+}
+
+/* Likewise, when `run` has said so. */
+static void note_going_on(struct pinion_job *job)
+{
+	if (leave_run(job, word_of(job) | PIN_JOB_BUSY)) {
+		/* Relaxed: published by the word. */
+		pin_store_relaxed_u32(&pin_job_entry_of(job)->went_on, 1);
+		pin_store_release_u64(&pin_worker_current()->job, 0); /* [JOB-2] */
+	}
+}
+
+/* By who ends it. False: it was unwound, and its admission may be gone. */
+static bool may_end(const struct pinion_job *job)
+{
+	const struct pin_job_entry *entry = (const void *)job->private_;
+	uint64_t word;
+
+	/* Relaxed: what follows orders itself. */
+	if (PIN_LIKELY(pin_load_relaxed_u32(&entry->went_on) != 0)) {
+		return true;
+	}
+	do {
+		word = word_of(job);
+		if (pin_cas_acq_rel_u64(&entry->worker->job, &word, 0)) { /* [JOB-2] */
+			return true;
+		}
+		word = pin_load_acquire_u64(&entry->worker->job); /* [JOB-2] */
+		if (word == (word_of(job) | PIN_JOB_BUSY)) {
+			/* For a few instructions. */
+			pin_host_linux.yield();
+		}
+	} while (word == (word_of(job) | PIN_JOB_BUSY));
+	return pin_load_relaxed_u32(&entry->went_on) != 0;
+}
+
 /* What is owed once a job was entered. */
 struct debt {
 	struct pin_admission *admission; /* NULL: nothing */
+	const struct pinion_job *job;	 /* one that was begun, or NULL */
 	uint32_t lane;
-	uint64_t began_ns; /* 0: it was cancelled */
+	uint64_t began_ns; /* of one that was begun */
 };
 
 /* When the job is unwound. */
@@ -93,10 +143,13 @@ static void settle(const struct debt *debt)
 	if (debt->admission == NULL) {
 		return;
 	}
-	if (debt->began_ns != 0) {
-		end_job(debt->admission, debt->lane, debt->began_ns, pin_fault_error());
-	} else {
+	if (debt->job == NULL) {
 		pin_admission_leave(debt->admission, pin_places_amount(debt->lane, 1));
+	} else if (leave_run(debt->job, 0)) {
+		int error = pin_fault_error();
+
+		pin_job_log_ended(&debt->admission->runtime->shared, debt->began_ns, error);
+		end_job(debt->admission, debt->lane, debt->began_ns, error);
 	}
 }
 
@@ -119,7 +172,8 @@ int pin_job_run(struct pinion_task *task)
 	struct pin_admission *self = entry->admission;
 	const struct pin_shared *shared = &self->runtime->shared;
 	__attribute__((cleanup(settle))) struct debt debt = {
-		.lane = entry->lane, .began_ns = pin_host_linux.now_ns()};
+		.job = job, .lane = entry->lane, .began_ns = pin_host_linux.now_ns()};
+	struct pin_worker *worker = pin_worker_current();
 	int rc;
 
 	if (!claim(self, entry)) {
@@ -132,6 +186,8 @@ int pin_job_run(struct pinion_task *task)
 		return 0;
 	}
 	entry->began_ns = debt.began_ns;
+	entry->worker = worker;
+	pin_store_release_u64(&worker->job, word_of(job)); /* [JOB-2] */
 	/* Relaxed: a figure. */
 	pin_fetch_add_relaxed_u32(&self->running, 1);
 	pin_job_log_begun(shared);
@@ -141,6 +197,7 @@ int pin_job_run(struct pinion_task *task)
 	debt.admission = NULL;
 	if (rc == PINION_JOB_GOES_ON) {
 		/* It may have ended by now, and the admission too. */
+		note_going_on(job);
 		return 0;
 	}
 	pin_job_log_ended(shared, debt.began_ns, rc);
@@ -164,6 +221,9 @@ void pinion_job_end(struct pinion_job *job, int result)
 {
 	struct pin_job_entry *entry = pin_job_entry_of(job);
 
+	if (!may_end(job)) {
+		return;
+	}
 	pin_job_log_ended(&entry->admission->runtime->shared, entry->began_ns, result);
 	end_job(entry->admission, entry->lane, entry->began_ns, result);
 }

@@ -110,10 +110,12 @@ static void sleep_in_ring(struct pin_worker *worker, uint64_t deadline_ns)
 {
 	pin_relief_enter(worker);
 	/*
-	 * Who was just in its ring may have taken the doorbell out, or found
-	 * that its poll has ended: then it is armed anew with the wait.
+	 * Who was just in its ring may have made room there, taken the doorbell
+	 * out, or found that its poll has ended: then it is armed anew with the
+	 * wait.
 	 */
-	if (!worker->shares_ring || pin_parker_is_parked(&worker->parker)) { /* [RELIEF-1] */
+	if (!pin_relief_has_room_for_more(worker) &&
+		(!worker->shares_ring || pin_parker_is_parked(&worker->parker))) { /* [RELIEF-1] */
 		if (worker->shares_ring) {
 			pin_ring_prepare_wait(&worker->ring);
 		}
@@ -157,19 +159,38 @@ static void sleep_in(struct pin_worker *worker, enum pin_park_state mode)
 
 /*
  * And makes ready for it. Without io_uring there is no doorbell; who then still
- * has requests only looks like one that parks, as they are work.
+ * has requests only looks like one that parks, as they are work. False: there
+ * is room in the ring for what waits for that, since others were in it.
  */
-static enum pin_park_state choose_mode(struct pin_worker *worker)
+static bool choose_mode(struct pin_worker *worker, enum pin_park_state *out_mode)
 {
-	enum pin_park_state mode = PIN_PARK_FUTEX;
+	bool may_park;
 
 	pin_relief_enter(worker);
-	if (worker->ring.in_flight > 0 && !worker->ring.is_fallback) {
-		mode = PIN_PARK_RING;
+	*out_mode = PIN_PARK_FUTEX;
+	may_park = !pin_relief_has_room_for_more(worker);
+	if (may_park && worker->ring.in_flight > 0 && !worker->ring.is_fallback) {
+		*out_mode = PIN_PARK_RING;
 		pin_ring_prepare_wait(&worker->ring);
 	}
 	pin_relief_leave(worker);
-	return mode;
+	return may_park;
+}
+
+/*
+ * The hook may take its time. Until then others have relied on this worker to
+ * find what they added; what comes meanwhile is for somebody else, and what
+ * came before is looked for as always when it is parked: [SEARCH-1].
+ */
+static void call_hook(struct pin_worker *worker)
+{
+	if (PIN_LIKELY(worker->shared->config.before_park == NULL)) {
+		return;
+	}
+	if (worker->is_searching) {
+		pin_search_give_up(worker); /* [SEARCH-1] */
+	}
+	pin_hooks_park(worker);
 }
 
 void pin_park_forgo(struct pin_worker *worker)
@@ -198,9 +219,8 @@ void pin_park(struct pin_worker *worker)
 	struct pin_idle *parked;
 	bool has_slept = false;
 
-	pin_hooks_park(worker);
-	mode = choose_mode(worker);
-	if (!pin_parker_prepare(&worker->parker, mode)) {
+	call_hook(worker);
+	if (!choose_mode(worker, &mode) || !pin_parker_prepare(&worker->parker, mode)) {
 		return;
 	}
 	parked = &worker->tier->parked[mode == PIN_PARK_RING ? PIN_PARKED_RING : PIN_PARKED_FUTEX];

@@ -26,6 +26,10 @@
  * reliever is out of the lock before the worker is in: so it finds it in d.
  * (Who rings: pin_wake_worker() and its like, in core/wake.c.)
  *
+ * Likewise the room that a reliever makes: the worker looks for that in the
+ * lock, when it chooses how to sleep and again in d, for requests of its own
+ * that have to wait for some.
+ *
  * What is read without the lock, by sentry and relievers, is a guess:
  * [RELIEF-2] the worker opens the ring (release) when it is set up -> who looks
  * into it loads that (acquire), and finds its queues mapped.
@@ -97,6 +101,13 @@ static inline bool pin_relief_has_work(const struct pin_worker *worker)
 		return pin_ring_has_work(&worker->ring);
 	}
 	return pin_relief_has_gathered(worker) || pin_ring_has_completions(&worker->ring);
+}
+
+/* By the worker, in it: what waits for room in the ring can go on. */
+static inline bool pin_relief_has_room_for_more(const struct pin_worker *worker)
+{
+	return PIN_UNLIKELY(!pin_flight_list_is_empty(&worker->waiting)) &&
+		pin_ring_room(&worker->ring) > 0;
 }
 
 /* By anyone else: there is something in it that others may see to. */

@@ -8,6 +8,7 @@
 #include "runtime/core/flight_end.h"
 #include "runtime/core/offers.h"
 #include "runtime/core/park.h"
+#include "runtime/core/relief.h"
 #include "runtime/core/sentry.h"
 #include "runtime/core/throttle.h"
 #include "runtime/core/timer.h"
@@ -79,7 +80,8 @@ bool pin_retire_try_leave(struct pin_worker *worker)
 {
 	struct pin_shared *shared = worker->shared;
 
-	if (has_bound(worker)) {
+	/* What is granted comes with a nudge, and is then passed on. */
+	if (has_bound(worker) || !pin_throttle_give_up(worker)) {
 		return false;
 	}
 	PIN_CHECK(pin_lifo_is_empty(&worker->lifo));
@@ -99,7 +101,7 @@ static bool must_stay_awake(const struct pin_worker *worker)
 
 	return !pin_list_is_empty(&worker->ready) || !pin_list_is_empty(&worker->posted) ||
 		!pin_inbox_is_empty(&worker->inbox) || !pin_offers_is_empty(worker) ||
-		pin_throttle_has_news(worker) || /* [THROTTLE-1] */
+		pin_relief_has_work(worker) || pin_throttle_has_news(worker) || /* [THROTTLE-1] */
 		pin_load_acquire_u32(&shared->has_ended) != 0 ||
 		(pin_shared_is_stopping(shared) && !worker->cancel_sent);
 }
@@ -108,13 +110,13 @@ void pin_retire_sleep(struct pin_worker *worker)
 {
 	struct pin_shared *shared = worker->shared;
 
-	/* What the kernel may still have is not waited for in its ring. */
-	PIN_CHECK(worker->ring.in_flight == 0);
 	if (!pin_parker_prepare(&worker->parker, PIN_PARK_FUTEX)) {
 		return;
 	}
 	pin_fence_seq_cst(); /* [PARK-1] [END-1] */
 	if (!pin_park_look_for_end(shared) && !must_stay_awake(worker)) {
+		/* It has no ring in which the kernel has anything. */
+		PIN_CHECK(worker->ring.in_flight == 0);
 		pin_meter_add(&worker->meter.parks_futex, 1);
 		pin_parker_sleep(
 			&worker->parker, shared->host, pin_timers_next_ns(&worker->deadlines));

@@ -7,8 +7,9 @@
  * well. What it has of that, in its LIFO slot, its deque, on its wheel of
  * timers, it gives to all, and a wake that was meant for it to another. What is
  * bound to it, waits that its tasks have begun, requests, tasks in its inbox,
- * it brings to an end; it sleeps for that without being in the parked set. When
- * nothing is left it goes OUT, and its thread ends.
+ * credit that is being granted to it, it brings to an end; it sleeps for that
+ * without being in the parked set. When nothing is left it gives back the
+ * credit that it kept and goes OUT, and its thread ends.
  *
  *     IN       it serves its lanes
  *     LEAVING  asked to go; it runs what is bound to it

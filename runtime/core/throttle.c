@@ -392,6 +392,19 @@ void pin_throttle_end(
 	account(worker, ledger, request, toll);
 }
 
+bool pin_throttle_give_up(struct pin_worker *worker)
+{
+	struct pin_throttle *throttle = &worker->throttle;
+	bool is_over = true;
+
+	for (uint32_t i = 0; i < throttle->ledger_count; i++) {
+		struct pin_ledger *ledger = &throttle->ledgers[i];
+
+		is_over &= pin_credit_give_up(&ledger->disk->credit, &ledger->holding);
+	}
+	return is_over;
+}
+
 void pin_throttle_expire(struct pin_worker *worker, struct pin_timer *timer)
 {
 	(void)timer; /* and is out of the wheel: the first is looked at anew */

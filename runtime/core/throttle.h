@@ -53,6 +53,12 @@ struct pinion_request *pin_throttle_next(struct pin_worker *worker);
 void pin_throttle_end(
 	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request);
 
+/*
+ * On its worker, which leaves and has no transfers any more: others get what it
+ * kept. False: credit is being granted to it, of which it is told soon.
+ */
+bool pin_throttle_give_up(struct pin_worker *worker);
+
 /* On its worker: the time of a line-up has come. */
 void pin_throttle_expire(struct pin_worker *worker, struct pin_timer *timer);
 

@@ -187,6 +187,7 @@ struct pin_worker {
 	struct pin_atomic_u64 timer_ns; /* [W:lock holder R:any] when the first is due, a guess */
 	/* [W:owner R:any] */
 	struct pin_meter meter;
+	struct pin_atomic_u64 job; /* [W:owner, enders R:enders] in its `run`: admission.h */
 	/* [W:owner thieves R:any] as its header says */
 	struct pin_deque deque PIN_CACHE_ALIGNED;
 	struct pin_timers timers; /* [lock:timers_lock] */

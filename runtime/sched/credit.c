@@ -295,3 +295,13 @@ void pin_credit_leave(struct pin_credit *credit, struct pin_holding *holding)
 	}
 	pin_credit_settle(credit, holding, false);
 }
+
+bool pin_credit_give_up(struct pin_credit *credit, struct pin_holding *holding)
+{
+	if (holding->is_queued) {
+		return false;
+	}
+	PIN_CHECK(holding->used == 0);
+	give_back(credit, holding, holding->held);
+	return true;
+}

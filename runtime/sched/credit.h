@@ -164,4 +164,10 @@ bool pin_credit_collect(struct pin_holding *holding);
 /* Nothing waits any more: leaves the queue, gives back what is not needed. */
 void pin_credit_leave(struct pin_credit *credit, struct pin_holding *holding);
 
+/*
+ * Nothing is in the device either, and nothing more is to come: gives back all.
+ * False: some is being granted, which has to be collected first.
+ */
+bool pin_credit_give_up(struct pin_credit *credit, struct pin_holding *holding);
+
 #endif

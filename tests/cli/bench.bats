@@ -70,7 +70,7 @@ check_json() {
 write write_random sum scan spawn yield inject batch inject_wait steal \
 steal_spawn forkjoin wake wake_worker wake_ring wake_worker_ring \
 wake_completion idle idle_ring timer timer_late lanes lanes_busy classes \
-execute channel channel_pass startup walk pool pool_outside pool_malloc pool_two \
+execute crew channel channel_pass startup walk pool pool_outside pool_malloc pool_two \
 pool_pass pool_steal " ]
 	[ "$(awk 'NF < 4' out)" = "" ]
 }
@@ -195,6 +195,8 @@ check_subject() {
 @test "JSON of the subjects about calls and messages" {
 	needs jq
 	check_subject execute us
+	check_subject crew us
+	jq -e '.jobs_10ms_percent > 0 and .above_floor_us != null' out
 	check_subject channel ns
 	check_subject channel_pass ns
 }

@@ -23,6 +23,7 @@
 #include "tests/model/runtime_model.h"
 
 #include <errno.h>
+#include <pinion/fault.h>
 #include <string.h>
 
 /* ---- what a twin does otherwise in sched/places.c ---- */
@@ -31,12 +32,14 @@ enum { WATCHED = 2 };
 
 /*
  * SKIP: whoever finds no room says nothing. LATE: he does so in a second step.
+ * In core/job.c, SKIP: it takes it that the word names its job.
  */
 static bool cas(struct pin_atomic_u64 *atomic, uint64_t *expected, uint64_t value, const char *site)
 {
 	bool watches = value == (*expected | WATCHED);
 
-	if (watches && model_is_spoilt(MODEL_SKIP, site, "watch")) {
+	if ((watches && model_is_spoilt(MODEL_SKIP, site, "watch")) ||
+		model_is_spoilt(MODEL_SKIP, site, "job")) {
 		return true;
 	}
 	if (watches && model_is_spoilt(MODEL_LATE, site, "watch")) {
@@ -89,6 +92,10 @@ static bool give(struct pin_places *places, uint64_t amount, const char *site)
 #define pin_runtime_reserve(runtime) (uses_runtime ? (pin_runtime_reserve)(runtime) : 0)
 #define pin_runtime_spawn_reserved(runtime, task) \
 	(uses_runtime ? (pin_runtime_spawn_reserved)(runtime, task) : spawn_here(task))
+/* Also where jobs run on no worker. */
+static struct pin_worker nobodies[MODEL_THREADS_MAX];
+#define pin_worker_current() \
+	(pin_worker_self != NULL ? pin_worker_self : &nobodies[model_thread_current()])
 #include "runtime/core/admission.c"
 #include "runtime/core/admit.c"
 #include "runtime/core/job.c"
@@ -456,6 +463,76 @@ static void run_cancelled(void)
 	expect_end(1);
 }
 
+/* ---- one that goes on, or is unwound, and its end by another ---- */
+
+static struct model_job *long_job;
+static struct pin_atomic_u32 may_be_ended;
+
+static bool is_begun(const void *arg)
+{
+	(void)arg;
+	return may_be_ended.value != 0;
+}
+
+static void end_begun(void *arg)
+{
+	(void)arg;
+	model_await("the job", is_begun, NULL);
+	/* What it has begun is ordered behind that. */
+	pin_fetch_add_acq_rel_u32(&may_be_ended, 1);
+	pinion_job_end(&long_job->job, -EIO);
+	model_free(long_job);
+}
+
+static int go_on(struct pinion_job *job)
+{
+	(void)job;
+	pin_fetch_add_acq_rel_u32(&may_be_ended, 1);
+	return PINION_JOB_GOES_ON;
+}
+
+static int begin_and_panic(struct pinion_job *job)
+{
+	go_on(job);
+	pinion_panic(-EIO, NULL);
+}
+
+/* It has one end, whichever that is, and is not touched behind it. */
+static void run_ended(pinion_job_fn body)
+{
+	struct pinion_admission_counters counters;
+	uint32_t ender;
+
+	uses_runtime = true;
+	may_be_ended = (struct pin_atomic_u32){0};
+	runtime = model_runtime_begin(1, PIN_DOORBELL_MESSAGE, NULL);
+	begin(1, 1, 0);
+	long_job = model_aligned_alloc(PIN_CACHE_LINE, sizeof(*long_job));
+	*long_job = (struct model_job){.job.run = body};
+	ender = model_thread_start("ender", end_begun, NULL);
+	spawn(long_job);
+	MODEL_CHECK(pinion_admission_drain(admission, PIN_NO_DEADLINE) == 0);
+	pinion_admission_counters(admission, &counters, sizeof(counters));
+	MODEL_CHECK(counters.failed == 1 && counters.running == 0);
+	expect_end(0);
+	model_quiet_begin();
+	model_thread_join(ender);
+	MODEL_CHECK(pinion_runtime_drain(runtime) == 0);
+	model_runtime_end(runtime);
+	model_quiet_end();
+	uses_runtime = false;
+}
+
+static void run_goes_on(void)
+{
+	run_ended(go_on);
+}
+
+static void run_unwound(void)
+{
+	run_ended(begin_and_panic);
+}
+
 /* ---- the runtime's end ---- */
 
 /* Who has a place and is refused by the runtime gives it to who waits. */
@@ -532,6 +609,21 @@ static const struct model_twin drained_twins[] = {
 	{.name = NULL},
 };
 
+static const struct model_twin goes_on_twins[] = {
+	{"said in two steps", {MODEL_TORN, "leave_run", NULL}},
+	{"not seen: said without a release", {MODEL_RELAXED, "note_going_on", NULL}},
+	{"not seen: looked at without an acquire", {MODEL_RELAXED, "may_end", NULL}},
+	{.name = NULL},
+};
+
+static const struct model_twin unwound_twins[] = {
+	{"ended twice: unwound in two steps", {MODEL_TORN, "leave_run", NULL}},
+	{"ended twice: ended in two steps", {MODEL_TORN, "may_end", NULL}},
+	{"ended twice: unwound without a look", {MODEL_SKIP, "leave_run", "job"}},
+	{"ended twice: ended without a look", {MODEL_SKIP, "may_end", "job"}},
+	{.name = NULL},
+};
+
 static const struct model_twin cancelled_twins[] = {
 	{"cancelled in two steps", {MODEL_TORN, "pinion_job_cancel", NULL}},
 	{"begun in two steps", {MODEL_TORN, "refusal", NULL}},
@@ -549,6 +641,8 @@ static const struct model_case cases[] = {
 	{"freed", run_freed, 3, 2, 0, freed_twins, NULL},
 	{"evicted", run_evicted, 3, 2, 0, evicted_twins, NULL},
 	{"cancelled", run_cancelled, 2, 1, 0, cancelled_twins, NULL},
+	{"goes_on", run_goes_on, 1, 1, 0, goes_on_twins, NULL},
+	{"unwound", run_unwound, 2, 1, 0, unwound_twins, NULL},
 	{"runtime_drained", run_runtime_drained, 1, 1, 0, drained_twins, NULL},
 };
 

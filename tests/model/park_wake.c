@@ -9,6 +9,7 @@
  * moment or not before the end.
  */
 #include "runtime/base/base.h"
+#include "runtime/core/runtime_state.h"
 #include "tests/model/explorer.h"
 #include "tests/model/runtime_model.h"
 
@@ -82,6 +83,57 @@ static void submit_read(struct model_task *task)
 	MODEL_CHECK(pinion_read_submit(runtime, &read_done.request) == 0);
 }
 
+/* ---- a wake without work, where all have requests in flight ---- */
+
+static struct model_task readers[2];
+static struct model_task reads[2];
+
+static void submit_own_read(struct model_task *task)
+{
+	MODEL_CHECK(pinion_read_submit(runtime, &reads[task - readers].request) == 0);
+}
+
+static bool do_all_sleep(const void *arg)
+{
+	const struct pin_worker *workers = runtime->shared.workers;
+
+	(void)arg;
+	return tasks[0].run_count > 0 && workers[0].parker.state.value == PIN_PARK_RING &&
+		workers[1].parker.state.value == PIN_PARK_RING;
+}
+
+static uint64_t wakes(void)
+{
+	struct pinion_runtime_counters counters;
+
+	pinion_runtime_counters(runtime, &counters, sizeof(counters));
+	return counters.wakes_sent;
+}
+
+/* The task's worker wakes the other, once, which finds nothing but that. */
+static void run_doorbells(void)
+{
+	uint64_t before;
+
+	runtime = model_runtime_begin(2, PIN_DOORBELL_MESSAGE, NULL);
+	model_quiet_begin();
+	model_task_init(&tasks[0], NULL);
+	model_device_hold();
+	for (uint32_t i = 0; i < 2; i++) {
+		model_task_init(&reads[i], NULL);
+		model_task_init(&readers[i], submit_own_read);
+		MODEL_CHECK(pinion_spawn_on(runtime, i, &readers[i].request.task) == 0);
+		model_settle();
+	}
+	before = wakes();
+	model_quiet_end();
+	spawn(&tasks[0]);
+	model_await("all to sleep", do_all_sleep, NULL);
+	model_quiet_begin();
+	MODEL_CHECK(wakes() <= before + 1);
+	model_runtime_end(runtime);
+}
+
 static bool is_read_submitted(const void *arg)
 {
 	(void)arg;
@@ -147,7 +199,13 @@ static const struct model_twin ring_twins[] = {
 	{.name = NULL},
 };
 
+static const struct model_twin doorbells_twins[] = {
+	{"they wake each other for ever", {MODEL_EARLY, "look_at_ring", "pin_relief_has_gathered"}},
+	{.name = NULL},
+};
+
 static const struct model_case cases[] = {
+	{"doorbells", run_doorbells, 2, 1, 0, doorbells_twins, NULL},
 	{"one_worker", run_one_worker, 3, 2, 1, futex_twins, NULL},
 	{"two_tasks", run_two_tasks, 3, 2, 0, NULL, NULL},
 	{"two_workers", run_two_workers, 2, 1, 0, NULL, NULL},

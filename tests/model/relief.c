@@ -2,7 +2,8 @@
 /*
  * Goal: what waits in the ring of a stuck worker, gathered, in flight or
  * completed, ends elsewhere, once, however the worker comes back meanwhile, and
- * no wake of its is lost by that: [RELIEF-1], [OWNED-1]. AS-31, EX-31.
+ * neither a wake of its is lost by that, nor what waits for room there:
+ * [RELIEF-1], [OWNED-1]. AS-31, EX-31.
  * Method: two real workers whose rings are shared, and the sentry. A task
  * submits a request and waits for its end, which its own worker cannot see to;
  * or it goes on just when the other one has come to its ring. No ring may be
@@ -259,6 +260,83 @@ static void run_wake(void)
 	model_runtime_end(runtime);
 }
 
+/* ---- one that waits for room in the ring ---- */
+
+static struct pinion_request pair[2];
+static uint32_t pair_ended;
+
+static int end_of_pair(struct pinion_task *task)
+{
+	(void)task;
+	pair_ended++;
+	return 0;
+}
+
+static bool has_pair_ended(const void *arg)
+{
+	(void)arg;
+	return pair_ended == 2;
+}
+
+/* The one that has room has completed, and help has been sent for. */
+static bool is_relieved_soon(const void *arg)
+{
+	(void)arg;
+	return pair_ended > 0 || model_is_worker_awake(runtime, 1 - keeper_index);
+}
+
+static bool is_on_its_way(const void *arg)
+{
+	(void)arg;
+	return may_go;
+}
+
+/* Its way to sleep takes a while. */
+static void linger(void *arg, uint32_t worker_index, void *context)
+{
+	(void)arg;
+	(void)context;
+	if (worker_index == keeper_index && has_submitted && !may_go) {
+		may_go = true;
+		model_device_release();
+		model_await("help", is_relieved_soon, NULL);
+	}
+}
+
+static void offer_to_keeper(struct pinion_request *offered)
+{
+	*offered = (struct pinion_request){
+		.task.run = end_of_pair, .op = PINION_OP_NOP, .file = &file};
+	runtime->shared.next_request_worker.value = keeper_index;
+	MODEL_CHECK(pinion_request_submit(runtime, offered) == 0);
+	model_settle();
+}
+
+/*
+ * The ring has room for one. That one ends as its worker is on its way to
+ * sleep, and another takes it in.
+ */
+static void run_room(void)
+{
+	begin();
+	keeper_index = 0;
+	pair_ended = 0;
+	runtime->shared.workers[keeper_index].ring.credit = 1;
+	runtime->shared.config.before_park = linger;
+	model_device_hold();
+	model_thread_start_daemon("device", model_device, NULL);
+	offer_to_keeper(&pair[0]);
+	offer_to_keeper(&pair[1]);
+	has_submitted = true;
+	MODEL_CHECK(pinion_spawn_on(runtime, keeper_index, &tasks[0].request.task) == 0);
+	model_await("the worker", is_on_its_way, NULL);
+	model_quiet_end();
+	model_await("both requests", has_pair_ended, NULL);
+	model_quiet_begin();
+	MODEL_CHECK(pinion_runtime_drain(runtime) == 0);
+	model_runtime_end(runtime);
+}
+
 /* ---- the end ---- */
 
 static void run_stop(void)
@@ -300,6 +378,13 @@ static const struct model_twin wake_twins[] = {
 	{.name = NULL},
 };
 
+static const struct model_twin room_twins[] = {
+	{"it is relied on in its hook", {MODEL_SKIP, "call_hook", "pin_search_give_up"}},
+	{"it parks beside room", {MODEL_SKIP, "choose_mode", "pin_relief_has_room_for_more"}},
+	{"it sleeps beside room", {MODEL_SKIP, "sleep_in_ring", "pin_relief_has_room_for_more"}},
+	{.name = NULL},
+};
+
 static const struct model_case cases[] = {
 	{"gathered", run_gathered, 0, 1, 0, gathered_twins, NULL},
 	{"in_flight", run_in_flight, 1, 0, 0, in_flight_twins, NULL},
@@ -307,6 +392,7 @@ static const struct model_case cases[] = {
 	{"lands", run_lands, 0, 1, 0, NULL, NULL},
 	{"cancels", run_cancels, 1, 0, 0, cancels_twins, NULL},
 	{"wake", run_wake, 1, 0, 0, wake_twins, NULL},
+	{"room", run_room, 1, 0, 0, room_twins, NULL},
 	{"stop", run_stop, 0, 1, 0, NULL, NULL},
 };
 

@@ -2,8 +2,9 @@
 /*
  * Goal: while workers leave and come, each task is run once, also what lay in
  * the queues, the slot, the inbox and on the wheel of one that leaves; no wake
- * is lost on it, a drain ends, and a wait that its task had begun is served:
- * [RETIRE-1], [RETIRE-2]. W53, WP-36.
+ * is lost on it, a drain ends, and a wait that its task had begun is served;
+ * credit that is granted to it as it leaves is not lost:
+ * [RETIRE-1], [RETIRE-2]. W53, WP-36, G2.
  * Method: real workers, of which one is dismissed while the others, a thread
  * outside and the end of the runtime meet it.
  */
@@ -13,9 +14,11 @@
 #include "tests/model/runtime_model.h"
 
 #include <errno.h>
+#include <pinion/limit.h>
+#include <pinion/request.h>
 #include <pinion/timer.h>
 
-enum { TASKS = 3 };
+enum { TASKS = 3, BYTES = 4096 };
 
 static const uint32_t one[] = {1};
 static const uint32_t two[] = {2};
@@ -216,6 +219,87 @@ static void run_timer(void)
 	model_runtime_end(runtime);
 }
 
+/* ---- credit ---- */
+
+static struct pinion_request requests[2];
+static uint8_t memory[2][BYTES] __attribute__((aligned(BYTES)));
+static uint32_t ended_count;
+static bool may_go;
+
+static int end_request(struct pinion_task *task)
+{
+	(void)task;
+	ended_count++;
+	return 0;
+}
+
+static void submit_own(struct model_task *task)
+{
+	static struct pinion_file file = {.memory_align_bytes = 1,
+		.offset_align_bytes = 1,
+		.size_bytes = BYTES,
+		.is_direct = 1};
+	uint32_t number = (uint32_t)(task - tasks);
+
+	requests[number] = (struct pinion_request){
+		.task.run = end_request,
+		.file = &file,
+		.bytes = memory[number],
+		.length_bytes = BYTES,
+	};
+	MODEL_CHECK(pinion_request_submit(runtime, &requests[number]) == 0);
+}
+
+static void hold(struct model_task *task)
+{
+	(void)task;
+	model_await("the cancel", is_true, &may_go);
+}
+
+static void spawn_on(uint32_t index, struct model_task *task)
+{
+	MODEL_CHECK(pinion_spawn_on(runtime, index, &task->request.task) == 0);
+	spawned_count++;
+}
+
+/*
+ * One request is all the depth. The second, which waits for it on a worker that
+ * is to leave, is cancelled, just before the first ends.
+ */
+static void run_credit(void)
+{
+	struct pinion_limits limits;
+	struct pinion_device_figures figures;
+
+	ended_count = 0;
+	may_go = false;
+	begin(2, two, submit_own);
+	model_task_init(&tasks[1], submit_own);
+	model_task_init(&tasks[2], hold);
+	model_quiet_begin();
+	model_device_hold();
+	model_thread_start_daemon("device", model_device, NULL);
+	pinion_limits_init(&limits);
+	limits.depth_count = 1;
+	MODEL_CHECK(pinion_runtime_limit(runtime, &limits) == 0);
+	spawn_on(0, &tasks[0]);
+	model_settle();
+	spawn_on(1, &tasks[1]);
+	model_settle();
+	spawn_on(1, &tasks[2]);
+	model_settle();
+	MODEL_CHECK(pinion_request_cancel(runtime, &requests[1]) == 0);
+	model_quiet_end();
+	may_go = true;
+	model_device_release();
+	MODEL_CHECK(pin_runtime_resize(runtime, one) == 0);
+	MODEL_CHECK(pinion_runtime_drain(runtime) == 0);
+	MODEL_CHECK(ended_count == 2 && requests[1].result == -ECANCELED);
+	MODEL_CHECK(pinion_device_figures(runtime, 0, &figures, sizeof(figures)) == 0);
+	MODEL_CHECK(figures.taken_count == 0 && figures.taken_bytes == 0);
+	model_runtime_end(runtime);
+}
+
 /* One resize at a time. */
 static void run_busy(void)
 {
@@ -261,6 +345,12 @@ static const struct model_twin timer_twins[] = {
 	{.name = NULL},
 };
 
+static const struct model_twin credit_twins[] = {
+	{"what is granted to it goes with it",
+		{MODEL_SKIP, "pin_retire_try_leave", "pin_throttle_give_up"}},
+	{.name = NULL},
+};
+
 static const struct model_case cases[] = {
 	{"queued", run_queued, 1, 1, 0, queued_twins, NULL},
 	{"inbox", run_inbox, 1, 1, 0, inbox_twins, NULL},
@@ -269,6 +359,7 @@ static const struct model_case cases[] = {
 	{"grow", run_grow, 1, 1, 0, NULL, NULL},
 	{"again", run_again, 1, 1, 0, NULL, NULL},
 	{"timer", run_timer, 1, 1, 0, timer_twins, NULL},
+	{"credit", run_credit, 1, 0, 0, credit_twins, NULL},
 	{"busy", run_busy, 1, 1, 0, NULL, NULL},
 };
 

@@ -112,6 +112,13 @@ static void recover(struct pin_worker *worker, const char *site)
 	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_throttle_has_news") && \
 		pin_throttle_has_news(worker))
 
+#define pin_search_give_up(worker) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_search_give_up") ? (void)0 \
+								     : pin_search_give_up(worker))
+#define pin_relief_has_room_for_more(worker) \
+	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_relief_has_room_for_more") && \
+		pin_relief_has_room_for_more(worker))
+
 #include "runtime/core/due.c"
 #include "runtime/core/io.c"
 #include "runtime/core/park.c"
@@ -140,6 +147,10 @@ static void recover(struct pin_worker *worker, const char *site)
 #define pin_park_look_for_end(shared) \
 	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_park_look_for_end") && \
 		pin_park_look_for_end(shared))
+/* SKIP: it keeps what was granted too late. */
+#define pin_throttle_give_up(worker) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_throttle_give_up") || \
+		pin_throttle_give_up(worker))
 #include "runtime/core/retire.c"
 #undef pin_injector_push
 #undef pin_lifo_take
@@ -148,6 +159,10 @@ static void recover(struct pin_worker *worker, const char *site)
 /* SKIP: a device is not asked, or does not keep its worker awake. */
 #define pin_polled_is_busy(worker) \
 	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_polled_is_busy") && pin_polled_is_busy(worker))
+/* EARLY: whatever is in the ring counts as work found. */
+#define pin_relief_has_gathered(worker) \
+	(model_is_spoilt(MODEL_EARLY, __func__, "pin_relief_has_gathered") || \
+		pin_relief_has_gathered(worker))
 #include "runtime/core/step.c"
 #include "runtime/core/worker.c"
 

@@ -128,6 +128,9 @@ static void check_sleeper(uint32_t thread, const struct pin_worker *worker)
 {
 	const struct pin_shared *shared = worker->shared;
 
+	if (worker->service.value != PIN_SERVICE_IN) {
+		return; /* it waits for what is bound to it, and serves nothing more */
+	}
 	for (uint32_t lane = 0; lane < PIN_LANES; lane++) {
 		if (pin_worker_serves(worker, lane) && has_shared_work(shared, lane)) {
 			world_fail("worker %u sleeps beside tasks in the shared queue of lane %u",

@@ -14,7 +14,8 @@
 
 struct jobs_job {
 	struct pinion_job job;
-	int result; /* what its run returns */
+	struct pinion_task later; /* what it begins, if it does */
+	int result;		  /* what its run returns */
 	struct pin_atomic_u32 runs;
 	struct pin_atomic_u32 cancels;
 	int reason;

@@ -2,8 +2,8 @@
 /*
  * Goal: credit is never handed out beyond its limit, exactly so for limits that
  * a user has set; every worker comes to its share, a large request is not
- * passed for ever by small ones, a lower limit is come down to, and who has
- * credit of its own does not touch the shared word. G2.
+ * passed for ever by small ones, a lower limit is come down to, who has credit
+ * of its own does not touch the shared word, and who leaves keeps none. G2.
  * Method: four workers on one thread, with random requests that wait in a line
  * of their own, held against plain sums; PINION_SEED.
  */
@@ -226,6 +226,28 @@ static void check_own(void)
 	end_one(&workers[0]);
 }
 
+/* What was kept unused, or granted too late, stays with nobody who leaves. */
+static void check_left(void)
+{
+	begin(256, 65536, false);
+	want(&workers[0], 1);
+	end_one(&workers[0]);
+	expect_true("something is kept", pin_load_relaxed_u64(&credit.taken) != 0);
+	expect_true("leaves", pin_credit_give_up(&credit, &workers[0].holding));
+	expect_number("kept", 0, (long long)pin_load_relaxed_u64(&credit.taken));
+
+	begin(1, 1000, true);
+	want(&workers[0], 1);
+	want(&workers[1], 1);
+	end_one(&workers[0]);
+	expect_true("granted, and not looked at", workers[1].has_grant);
+	expect_true("stays", !pin_credit_give_up(&credit, &workers[1].holding));
+	workers[1].wanted_pages = 0;
+	look(&workers[1]);
+	expect_true("leaves", pin_credit_give_up(&credit, &workers[1].holding));
+	expect_number("kept", 0, (long long)pin_load_relaxed_u64(&credit.taken));
+}
+
 int main(void)
 {
 	random_begin(&dice);
@@ -233,5 +255,6 @@ int main(void)
 	check_lowered();
 	check_raised();
 	check_own();
+	check_left();
 	return expect_status();
 }

@@ -3,8 +3,9 @@
  * Goal: a job that is cancelled, or whose deadline passes, before it begins is
  * handed to its `cancel` with the reason, counted, and gives its place back;
  * one that has begun is told when it asks; others read how far it has come; one
- * that panics gives its place back. Limits that an admission leaves open are
- * the configuration's. C15, WP-20, WP-36, RP-5.
+ * that panics gives its place back, once, even if something it had begun ends
+ * it as well. Limits that an admission leaves open are the configuration's.
+ * C15, WP-20, WP-36, RP-5.
  * Method: one worker, which is held while jobs are queued and cancelled, or is
  * in a job that waits until it was asked.
  */
@@ -154,6 +155,53 @@ static void check_panic(void)
 	expect_number("running", 0, jobs_counters(&admission).running);
 }
 
+static int end_later(struct pinion_task *task)
+{
+	struct jobs_job *own = PIN_CONTAINER_OF(task, struct jobs_job, later);
+
+	pinion_job_end(&own->job, -EPIPE);
+	tasks_signal(&own->runs);
+	return 0;
+}
+
+/* Something that will end it is under way. */
+static int begin_and_panic(struct pinion_job *job)
+{
+	struct jobs_job *own = PIN_CONTAINER_OF(job, struct jobs_job, job);
+
+	own->later = (struct pinion_task){.run = end_later};
+	expect_number("spawn", 0, pinion_spawn(runtime, &own->later));
+	return panic(job);
+}
+
+static int end_and_panic(struct pinion_job *job)
+{
+	pinion_job_end(job, -EPIPE);
+	return panic(job);
+}
+
+/* Of the two ends the first counts, and there is no other. */
+static void check_panic_going_on(void)
+{
+	static const pinion_job_fn bodies[] = {begin_and_panic, end_and_panic};
+
+	for (uint32_t i = 0; i < PIN_ARRAY_COUNT(bodies); i++) {
+		jobs_admission(&admission, runtime, 2, 2, 0);
+		jobs_init(jobs, 2, 0);
+		jobs[0].job.run = bodies[i];
+		jobs[1].result = PINION_JOB_GOES_ON;
+		expect_number("spawn", 0, jobs_spawn_all(&admission, jobs, 2, NULL));
+		tasks_await(&jobs[1].runs, 1);
+		tasks_await(&jobs[0].runs, bodies[i] == begin_and_panic ? 1 : 0);
+		/* Places given back twice would be those of others. */
+		expect_number("in", 1, jobs_counters(&admission).current[PINION_LANE_NORMAL]);
+		expect_number("running", 1, jobs_counters(&admission).running);
+		expect_number("failed", 1, (long long)jobs_counters(&admission).failed);
+		pinion_job_end(&jobs[1].job, 0);
+		jobs_drain(&admission);
+	}
+}
+
 /* ---- limits ---- */
 
 static void check_limits(void)
@@ -199,6 +247,7 @@ int main(void)
 	check_running();
 	check_deadline();
 	check_panic();
+	check_panic_going_on();
 	check_limits();
 	check_stop();
 	pinion_runtime_destroy(runtime);

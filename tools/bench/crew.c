@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The subject `crew`: from pinion_execute() on a thread outside until it
+ * returns with the result of a function that does nothing, on a crew of 1, 2
+ * and 1 workers that have nothing else to do. The floor is a word that goes to
+ * a thread asleep in futex(2) and back. Where there are several cores, that
+ * thread and the crew are on one half of them and the calling one on the other;
+ * else the kernel would decide who of them shares a core, which costs more than
+ * all that is compared.
+ *
+ * Further figures: by how much the median is above the floor's; and with as
+ * many jobs as make them busy for some time, each 10 ms long, how many of those
+ * there are in a second, in percent of 100 for each worker. These jobs sleep
+ * but for their last moments, so workers need no core each.
+ */
+#include "tools/bench/place.h"
+#include "tools/bench/sleeper.h"
+#include "tools/bench/tasks.h"
+#include "tools/report.h"
+
+#include <errno.h>
+#include <pinion/pinion.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+enum {
+	CREW_FIGURES = 32, /* of one turn */
+	CREW_JOB_NS = 10 * 1000 * 1000,
+	CREW_JOB_SPIN_NS = 100 * 1000,
+	CREW_JOBS_EACH = 25,
+	CREW_JOBS_MAX = 4 * CREW_JOBS_EACH,
+};
+
+struct crew {
+	struct pinion_runtime *runtime;
+	uint32_t worker_count;
+	struct bare_sleeper bare;
+	struct bench_place place;
+	struct figures trips[2]; /* of ours and the floor, for the difference */
+	struct pinion_call calls[CREW_JOBS_MAX];
+};
+
+static int do_nothing(void *arg)
+{
+	(void)arg;
+	return 0;
+}
+
+static int take_figure(struct crew *crew, enum bench_side side, struct figures *out_figures)
+{
+	uint32_t answers = bench_word_read(&crew->bare.sleeper.answers);
+	uint64_t start_ns = bench_now_ns();
+	double trip_us;
+	int result;
+	int rc;
+
+	if (side == BENCH_OURS) {
+		rc = pinion_execute(crew->runtime, do_nothing, NULL, &result);
+		if (rc != 0) {
+			report_line("a call failed: %s", report_reason(rc));
+		}
+	} else {
+		bare_sleeper_call(&crew->bare);
+		rc = bench_word_wait(&crew->bare.sleeper.answers, answers);
+	}
+	trip_us = (double)(bench_now_ns() - start_ns) / 1000;
+	if (rc == 0) {
+		rc = figures_add(&crew->trips[side], trip_us);
+	}
+	return rc == 0 ? figures_add(out_figures, trip_us) : rc;
+}
+
+static int crew_run(void *state, enum bench_side side, struct figures *out_figures)
+{
+	int rc = 0;
+
+	for (int i = 0; rc == 0 && i < CREW_FIGURES; i++) {
+		rc = take_figure(state, side, out_figures);
+	}
+	return rc;
+}
+
+/* ---- jobs of 10 ms ---- */
+
+static int work(void *arg)
+{
+	const struct crew *crew = arg;
+	uint64_t end_ns = bench_now_ns() + CREW_JOB_NS;
+	uint64_t wake_ns = end_ns - CREW_JOB_SPIN_NS;
+	struct timespec wake = {
+		.tv_sec = (time_t)(wake_ns / 1000000000u),
+		.tv_nsec = (long)(wake_ns % 1000000000u),
+	};
+
+	if (crew->place.was_moved) {
+		(void)sched_setaffinity(0, sizeof(crew->place.own_cpus), &crew->place.own_cpus);
+	}
+	/* Else the kernel may wake it 50 us late. */
+	prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
+	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &wake, NULL);
+	while (bench_now_ns() < end_ns) {
+	}
+	return 0;
+}
+
+/* All of them high, which each worker serves; 0 where that fails. */
+static double measure_jobs(struct crew *crew)
+{
+	uint32_t job_count = crew->worker_count * CREW_JOBS_EACH;
+	uint32_t started = 0;
+	uint64_t start_ns = bench_now_ns();
+	uint64_t busy_ns = (uint64_t)CREW_JOBS_EACH * CREW_JOB_NS;
+
+	job_count = job_count < CREW_JOBS_MAX ? job_count : CREW_JOBS_MAX;
+	while (started < job_count) {
+		struct pinion_call *call = &crew->calls[started];
+
+		*call = (struct pinion_call){
+			.task.flags = PINION_TASK_HIGH, .run = work, .arg = crew};
+		if (pinion_call_start(crew->runtime, call) != 0) {
+			break;
+		}
+		started++;
+	}
+	for (uint32_t i = 0; i < started; i++) {
+		if (pinion_future_wait(&crew->calls[i].done, UINT64_MAX) != 0) {
+			started = 0;
+		}
+	}
+	return started == job_count ? 100 * (double)busy_ns / (double)(bench_now_ns() - start_ns)
+				    : 0;
+}
+
+static uint32_t crew_further(void *state, struct bench_further further[BENCH_FURTHER_MAX])
+{
+	struct crew *crew = state;
+	uint32_t count = 0;
+
+	if (crew->trips[BENCH_OURS].count > 0 && crew->trips[BENCH_FLOOR].count > 0) {
+		double medians[2];
+
+		for (int i = 0; i < 2; i++) {
+			figures_sort(&crew->trips[i]);
+			medians[i] = figures_quantile(&crew->trips[i], 0.5);
+		}
+		further[count++] = (struct bench_further){
+			"above_floor_us", medians[BENCH_OURS] - medians[BENCH_FLOOR]};
+	}
+	further[count++] = (struct bench_further){"jobs_10ms_percent", measure_jobs(crew)};
+	return count;
+}
+
+/* ---- the subject ---- */
+
+static void crew_stop(void *state)
+{
+	struct crew *crew = state;
+
+	pinion_runtime_destroy(crew->runtime);
+	bare_sleeper_stop(&crew->bare);
+	bench_place_restore(&crew->place);
+	figures_free(&crew->trips[BENCH_OURS]);
+	figures_free(&crew->trips[BENCH_FLOOR]);
+	free(crew);
+}
+
+static int crew_start(struct bench *bench, struct bench_setting *out_setting, void **out_state)
+{
+	struct crew *crew = bench_allocate(sizeof(*crew));
+	int rc;
+
+	(void)bench;
+	if (crew == NULL) {
+		return -ENOMEM;
+	}
+	/* Threads begin where the one that starts them is. */
+	(void)bench_place_in_half(&crew->place, 1);
+	rc = pinion_crew_create(NULL, NULL, &crew->runtime);
+	if (rc != 0) {
+		report_line("cannot start: %s", report_reason(rc));
+	} else {
+		rc = bare_sleeper_start(&crew->bare);
+	}
+	if (rc != 0) {
+		crew_stop(crew);
+		return rc;
+	}
+	(void)bench_place_in_half(&crew->place, 0);
+	pinion_runtime_facts(crew->runtime, &out_setting->facts, sizeof(out_setting->facts));
+	crew->worker_count = pinion_runtime_worker_count(crew->runtime);
+	bench_setting_add(out_setting, "a crew of %u workers", crew->worker_count);
+	*out_state = crew;
+	return 0;
+}
+
+const struct bench_subject bench_crew = {
+	.name = "crew",
+	.unit = "us",
+	.brief = "a job in a crew, from a thread outside and back, against a word to a thread",
+	.sides = {[BENCH_OURS] = "pinion_execute", [BENCH_FLOOR] = "futex-round-trip"},
+	.start = crew_start,
+	.run = crew_run,
+	.stop = crew_stop,
+	.further = crew_further,
+};
