@@ -493,6 +493,16 @@ static bool is_cancelled(int32_t result)
 	return result == -ECANCELED || result == -EINTR || result == -EAGAIN;
 }
 
+/*
+ * The kernel's own codes for a call that a signal interrupted (ERESTARTSYS,
+ * ERESTARTNOINTR, ERESTARTNOHAND, ERESTART_RESTARTBLOCK). No user should see
+ * them; a read that its helper thread gave up in Linux 6.1 shows the first.
+ */
+static int32_t without_restarts(int32_t error)
+{
+	return error == -512 || error == -513 || error == -514 || error == -516 ? -EINTR : error;
+}
+
 struct pinion_request *pin_request_complete(
 	struct pin_ring *ring, uint64_t user_data, int32_t result)
 {
@@ -502,7 +512,9 @@ struct pinion_request *pin_request_complete(
 
 	PIN_CHECK(request != NULL && request->op < PIN_OP_COUNT);
 	operation = &operations[request->op];
-	if (result >= 0 && operation->is_whole) {
+	if (PIN_UNLIKELY(result < 0)) {
+		result = without_restarts(result);
+	} else if (operation->is_whole) {
 		request->result = result;
 		return request;
 	}
