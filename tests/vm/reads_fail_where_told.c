@@ -7,7 +7,8 @@
  * rings and without. G4.
  * Method: a guest of `make check-vm` has the drive. The words of the file are
  * made from their offset, so that no byte can come from elsewhere. Through the
- * cache a read may fail where pread(2) does.
+ * cache a read may fail where pread(2) does. RING_READS_FOR_EVER is set where
+ * the kernel repeats a ring's read through the cache for ever when it fails.
  *
  *     reads_fail_where_told write FILE BYTES
  *     reads_fail_where_told FILE BLOCK…     the bad ones, of 4096 bytes
@@ -192,7 +193,9 @@ int main(int argc, char **argv)
 		expect_ready("memory", readings[i].bytes != NULL);
 	}
 	check_way(argv[1], PINION_IO_AUTO, PINION_DIRECT_ALWAYS);
-	check_way(argv[1], PINION_IO_AUTO, PINION_DIRECT_NEVER);
+	if (getenv("RING_READS_FOR_EVER") == NULL) {
+		check_way(argv[1], PINION_IO_AUTO, PINION_DIRECT_NEVER);
+	}
 	check_way(argv[1], PINION_IO_FALLBACK, PINION_DIRECT_ALWAYS);
 	check_way(argv[1], PINION_IO_FALLBACK, PINION_DIRECT_NEVER);
 	return expect_status();
