@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* Newer than Debian 12's headers, hence under names of our own. */
@@ -195,9 +196,40 @@ static int advise(void *memory, size_t bytes, int advice)
 	return rc;
 }
 
+/*
+ * Whether a touch would be a signal. The kernel's own write to the same place
+ * is an error instead; which call has it write there does not matter.
+ */
+static bool can_be_touched(uint8_t *memory)
+{
+	int saved_errno = errno;
+	bool can = syscall(SYS_getcpu, memory, NULL, NULL) == 0 || errno != EFAULT;
+
+	errno = saved_errno;
+	return can;
+}
+
+/* One write per small page, because a huge page may have been refused. */
+static int touch(uint8_t *memory, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i += PIN_PAGE_BYTES) {
+		if (i % PIN_HUGE_PAGE_BYTES == 0 && !can_be_touched(memory + i)) {
+			return -EFAULT;
+		}
+		((volatile uint8_t *)memory)[i] = 0;
+	}
+	return 0;
+}
+
 int pin_pages_populate(void *memory, size_t bytes)
 {
-	return advise(memory, bytes, ADVICE_POPULATE_WRITE);
+	int rc = advise(memory, bytes, ADVICE_POPULATE_WRITE);
+
+	if (rc == 0 || rc == -EFAULT || rc == -ENOMEM || rc == -EHWPOISON) {
+		return rc;
+	}
+	/* An older kernel, or a sandbox that knows better. */
+	return touch(memory, bytes);
 }
 
 int pin_pages_collapse(void *memory, size_t bytes)

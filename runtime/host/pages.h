@@ -20,10 +20,11 @@
 #include <stdint.h>
 
 /*
- * Has the kernel give all of it pages that may be written (Linux 5.14), on the
- * calling thread's behalf. -EFAULT, -ENOMEM, -EHWPOISON: a touch would have
- * been a signal. Else a negative errno: the kernel does not do it, -EINVAL when
- * it does not know how, or not for memory of this kind.
+ * Gives all of it pages, on the calling thread's behalf; what is in its first
+ * bytes may be overwritten. Where the kernel does not do it (Linux 5.14) each
+ * page is touched, with a look before each 2 MiB. -EFAULT, -ENOMEM,
+ * -EHWPOISON: a touch would have been a signal, as on huge pages that a cgroup
+ * withholds.
  */
 int pin_pages_populate(void *memory, size_t bytes);
 

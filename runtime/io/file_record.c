@@ -26,7 +26,10 @@ void pin_file_record_close(struct pin_file_record *record)
 		return;
 	}
 	if (record->process != getpid()) {
-		/* The lock may have been held when this child was made. */
+		/*
+		 * The lock may have been held when this child was made, and the
+		 * holders are the parent's.
+		 */
 		free(record);
 		return;
 	}
@@ -49,6 +52,9 @@ bool pin_file_record_hold(struct pin_file_record *record, struct pin_file_holder
 	bool is_open;
 
 	PIN_CHECK(holder->tell != NULL);
+	if (record->process != getpid()) {
+		return false; /* as above; and its close would not tell us */
+	}
 	pin_lock_acquire(&record->lock, record->host);
 	is_open = pin_load_relaxed_u32(&record->is_closed) == 0;
 	if (is_open) {

@@ -41,7 +41,7 @@ struct pin_file_holder {
 struct pin_file_record {
 	/* [const] */
 	const struct pin_host *host;
-	pid_t process; /* a child's copy has no holders */
+	pid_t process; /* a child's copy has no holders, and gets none */
 	/* [W:any R:any] */
 	struct pin_lock lock;		 /* rank 7 */
 	struct pin_atomic_u32 is_closed; /* [W:lock holder R:any] */
@@ -54,7 +54,10 @@ struct pin_file_record *pin_file_record_create(const struct pin_host *host);
 /* The file is closed, or about to be. May free it. NULL is fine. */
 void pin_file_record_close(struct pin_file_record *record);
 
-/* False: the file has been closed. `tell` and `arg` are set. */
+/*
+ * False: the file has been closed, or it is that of a parent process. `tell`
+ * and `arg` are set.
+ */
 bool pin_file_record_hold(struct pin_file_record *record, struct pin_file_holder *holder);
 
 /* Who held it lets go; it is told nothing any more. May free the record. */

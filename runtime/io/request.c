@@ -496,12 +496,23 @@ static bool is_cancelled(int32_t result)
 	return result == -ECANCELED || result == -EINTR || result == -EAGAIN;
 }
 
+/*
+ * The kernel's own codes for a call that a signal interrupted (ERESTARTSYS,
+ * ERESTARTNOINTR, ERESTARTNOHAND, ERESTART_RESTARTBLOCK). No user should see
+ * them; a read that its helper thread gave up in Linux 6.1 shows the first.
+ */
+static int32_t without_restarts(int32_t error)
+{
+	return error == -512 || error == -513 || error == -514 || error == -516 ? -EINTR : error;
+}
+
 /* Asks the operation whether that is its end. */
 static PIN_APART struct pinion_request *end_or_go_on(
 	struct pin_ring *ring, struct pinion_request *request, int32_t result)
 {
 	struct pin_request *private = pin_request_of(request);
 
+	result = without_restarts(result);
 	if (operations[request->op].goes_on(ring, request, &result)) {
 		if (PIN_UNLIKELY(private->ended_by != 0)) {
 			result = private->ended_by;

@@ -19,34 +19,6 @@ enum {
 	NODE_SAMPLES_MAX = 65536,
 };
 
-static void touch(uint8_t *memory, size_t bytes)
-{
-	/*
-	 * The first write decides the node and costs the page fault; it belongs
-	 * here, not in the first read. One write per small page, because a huge
-	 * page may have been refused.
-	 */
-	for (size_t i = 0; i < bytes; i += PIN_PAGE_BYTES) {
-		((volatile uint8_t *)memory)[i] = 0;
-	}
-}
-
-/*
- * Gives all of it pages. A failure is one that a touch would have ended the
- * process with: huge pages that a cgroup withholds, no memory.
- */
-static int warm(uint8_t *memory, size_t bytes)
-{
-	int rc = pin_pages_populate(memory, bytes);
-
-	if (rc == 0 || rc == -EFAULT || rc == -ENOMEM || rc == -EHWPOISON) {
-		return rc;
-	}
-	/* An older kernel, or a sandbox that knows better. */
-	touch(memory, bytes);
-	return 0;
-}
-
 static int map_kind(struct pin_arena *arena, enum pin_page_kind kind, const struct pin_log *log)
 {
 	uint32_t node_index = arena->options.node_index;
@@ -66,7 +38,11 @@ static int map_kind(struct pin_arena *arena, enum pin_page_kind kind, const stru
 	 * memory is not inherited, what AddressSanitizer was told of it is.
 	 */
 	PIN_ASAN_UNPOISON(memory, arena->bytes);
-	rc = warm(memory, arena->bytes);
+	/*
+	 * The first write decides the node and costs the page fault; it belongs
+	 * here, not in the first read.
+	 */
+	rc = pin_pages_populate(memory, arena->bytes);
 	if (rc < 0) {
 		arena->host->unmap(memory, arena->bytes);
 		return rc;
@@ -120,7 +96,7 @@ static int take(struct pin_arena *arena, const struct pin_log *log)
 			options->worker_index, memory, PIN_PAGE_BYTES);
 		rc = -EINVAL;
 	} else {
-		rc = warm(memory, arena->bytes);
+		rc = pin_pages_populate(memory, arena->bytes);
 		if (rc < 0) {
 			pin_log(log, PINION_LOG_ERROR,
 				"arena_map gives worker %u memory that cannot be written: %s",

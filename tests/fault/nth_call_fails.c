@@ -10,11 +10,13 @@
  * each time: create, read a file, scan a tree through the
  * page cache and past it, stop, destroy; with rings, and without. Under ASan
  * its own leak check looks as well. PINION_FAULT=KIND runs the faults of that
- * name alone.
+ * name alone; FAULT_STRIDE=7 lets every 7th call fail, from one that is drawn,
+ * where all of them take too long.
  */
 #include "runtime/base/atomic.h"
 #include "runtime/base/base.h"
 #include "tests/fault/failing.h"
+#include "tests/support/random.h"
 #include "tests/support/runtimes.h"
 #include "tests/support/scratch.h"
 
@@ -73,6 +75,8 @@ static const struct fault {
 
 static char setting[128]; /* printed with each failure */
 static uint32_t io_level;
+static uint32_t stride = 1;
+static struct random_source draw;
 static struct pinion_runtime *runtime;
 static struct pinion_file file;
 static struct pinion_request request;
@@ -303,9 +307,12 @@ static void check_fault(const struct fault *fault, bool is_lasting)
 	size_t threads = runtimes_count_entries("/proc/self/task");
 	uint32_t nth = 1;
 
+	if (stride > 1) {
+		nth += (uint32_t)random_below(&draw, stride);
+	}
 	while (nth < CALLS_MAX && live_once(fault, nth, is_lasting) > 0 &&
 		expect_failure_count == 0) {
-		nth++;
+		nth += stride;
 	}
 	expect("calls until success", 1, nth < CALLS_MAX);
 	expect("descriptors", (long long)descriptors,
@@ -313,7 +320,7 @@ static void check_fault(const struct fault *fault, bool is_lasting)
 	runtimes_expect_threads(threads);
 	printf("%s%s%s: %u calls\n", fault->name,
 		io_level == PINION_IO_FALLBACK ? ", no rings" : "", is_lasting ? ", lasting" : "",
-		nth - 1);
+		(nth - 1) / stride);
 }
 
 /* Calls that are others, or stand elsewhere, where workers have no ring. */
@@ -350,9 +357,14 @@ static void tell_setting(int signal_number)
 int main(void)
 {
 	const char *only = getenv("PINION_FAULT");
+	const char *strides = getenv("FAULT_STRIDE");
 	const struct fault none = {"nothing", FAILING_NOTHING, 0, false, true};
 
 	signal(SIGABRT, tell_setting);
+	if (strides != NULL && strtoul(strides, NULL, 10) > 1) {
+		stride = (uint32_t)strtoul(strides, NULL, 10);
+		random_begin(&draw);
+	}
 	scratch_enter("nth_call_fails");
 	make_tree();
 	for (io_level = PINION_IO_AUTO; io_level <= PINION_IO_FALLBACK; io_level++) {
