@@ -48,6 +48,17 @@ static inline void pin_cpu_relax(void)
 #endif
 }
 
+/* Asks for a line that is soon written to, and does not wait for it. */
+static inline void pin_prefetch_write(const void *address)
+{
+#if defined(__x86_64__)
+	/* The builtin asks for reading, unless newer CPUs are meant. */
+	__asm__ volatile("prefetchw %0" : : "m"(*(const char *)address));
+#else
+	__builtin_prefetch(address, 1);
+#endif
+}
+
 /* `align` is a power of two. */
 static inline uint64_t pin_round_up(uint64_t value, uint64_t align)
 {

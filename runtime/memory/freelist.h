@@ -109,6 +109,12 @@ static inline uint64_t pin_freelist_state(const struct pin_freelist *list)
 	return pin_load_acquire_u64(&list->head); /* [FREE-1] */
 }
 
+/* What a load finds may be old; what a change goes by is not. */
+static inline bool pin_freelist_is_empty_now(struct pin_freelist *list)
+{
+	return (uint32_t)pin_fetch_add_acq_rel_u64(&list->head, 0) == 0; /* [FREE-1] */
+}
+
 static inline bool pin_freelist_state_is_empty(uint64_t state)
 {
 	return (uint32_t)state == 0;

@@ -27,16 +27,18 @@
  * with the same count of puts, knows that there was none in between.
  *
  * A theft costs a hundred times what is taken. So a magazine that was robbed is
- * marked, and its owner passes on what it gets until nobody seems to want it:
- * it finds half a magazine of it still in the free list, or has to fetch from
- * there itself. Thief and owner both change `thief`, each by a single step. A
- * magazine that nobody owns is marked as well.
+ * marked, and its owner lays out on a tray (tray.h) what it gets, until nobody
+ * seems to want it: half a magazine lies there, or it has to fetch from a list
+ * or a tray itself. Thief and owner both
+ * change `thief`, each by a single step. A magazine that nobody owns is marked
+ * as well. Marked or not, what is on its tray is there for all.
  *
  * [MAG-3] the owner puts nothing into a marked one but what it promised before
- * it took that from the list; it takes the mark off by a full barrier first,
+ * it took that from elsewhere; it takes the mark off by a full barrier first,
  * and looks for it when it is inside, where no thief can set it. So who sees
  * the mark, and nothing inside, and holds the pool's lock, without which nobody
- * else marks, knows that nothing is on its way into it either.
+ * else marks, knows that nothing is on its way into it either; what goes to the
+ * tray or the list goes by a full barrier.
  *
  * Where fence_all cannot be had, `thief` says so for good: the owner's short
  * way is closed, and on the long one it takes a full fence each time.
@@ -47,6 +49,7 @@
 #include "runtime/base/atomic.h"
 #include "runtime/base/base.h"
 #include "runtime/host/host.h"
+#include "runtime/memory/tray.h"
 
 enum pin_magazine_thief {
 	PIN_MAGAZINE_THIEF = 1,	 /* one is inside, or about to be */
@@ -70,6 +73,10 @@ struct pin_magazine {
 	struct pin_atomic_u64 misses;  /* acquires served from elsewhere */
 	struct pin_atomic_u64 refills; /* from a free list, in batches */
 	struct pin_atomic_u64 spills;  /* to one, likewise */
+	/* [own] */
+	uint32_t giver; /* whose tray held something last */
+	/* What is passed on while this one is robbed. */
+	struct pin_tray tray;
 };
 
 _Static_assert(sizeof(struct pin_magazine) % PIN_CACHE_LINE == 0, "BP-20: own lines");

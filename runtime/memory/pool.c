@@ -30,21 +30,66 @@ static uint32_t refill_count(const struct pin_pool *pool, const struct pin_freel
 	return share == 0 ? 1 : share;
 }
 
-/* Into the magazine, which the caller is inside and which is empty. */
-static bool refill(struct pin_pool *pool, struct pin_magazine *magazine, uint32_t *out_index)
+/* The first goes out at once, the others into the magazine, which promised. */
+static void keep_rest(struct pin_magazine *magazine, const uint32_t *indices, uint32_t count)
 {
-	struct pin_freelist *list = &pool->freelists[magazine->node];
-	uint32_t indices[BATCH_MAX];
-	uint32_t wanted = refill_count(pool, list);
-	uint32_t count;
-
-	pin_magazine_promise(magazine, wanted); /* [POOL-1] */
-	count = pin_freelist_pop(list, pool->entries, indices, wanted);
 	for (uint32_t i = 1; i < count; i++) {
 		/* The first of the list ends up on top. */
 		pin_store_relaxed_u32(&magazine->indices[count - 1 - i], indices[i]);
 	}
 	pin_magazine_settle(magazine, count > 0 ? count - 1 : 0);
+}
+
+/* Both inside an empty magazine: what they bring from elsewhere. */
+
+static uint32_t draw_listed(
+	struct pin_pool *pool, struct pin_magazine *magazine, uint32_t *out_indices)
+{
+	struct pin_freelist *list = &pool->freelists[magazine->node];
+	uint32_t wanted;
+	uint32_t count;
+
+	if (pin_freelist_state_is_empty(pin_freelist_state(list))) {
+		return 0;
+	}
+	wanted = refill_count(pool, list);
+	pin_magazine_promise(magazine, wanted); /* [POOL-1] */
+	count = pin_freelist_pop(list, pool->entries, out_indices, wanted);
+	keep_rest(magazine, out_indices, count);
+	return count;
+}
+
+/* Half of it, as thieves do, so that the owner has its line longer. */
+static uint32_t draw_laid_out(
+	struct pin_magazine *magazine, struct pin_tray *tray, uint32_t *out_indices)
+{
+	uint32_t wanted = (pin_tray_count(tray) + 1) / 2;
+	uint32_t most = (magazine->capacity + 1) / 2;
+	uint32_t count;
+
+	if (wanted <= 1 || most == 1) {
+		return wanted == 0 ? 0 : pin_tray_take(tray, out_indices, 1);
+	}
+	wanted = wanted < most ? wanted : most;
+	pin_magazine_promise(magazine, wanted); /* [POOL-1] */
+	count = pin_tray_take(tray, out_indices, wanted);
+	keep_rest(magazine, out_indices, count);
+	return count;
+}
+
+/* Into the magazine, which the caller is inside and which is empty. */
+static bool refill(struct pin_pool *pool, struct pin_magazine *magazine, uint32_t *out_index)
+{
+	struct pin_magazine *giver = &pool->magazines[magazine->giver];
+	uint32_t indices[BATCH_MAX];
+	uint32_t count = draw_laid_out(magazine, &magazine->tray, indices);
+
+	if (count == 0) {
+		count = draw_listed(pool, magazine, indices);
+	}
+	if (count == 0 && giver->node == magazine->node) {
+		count = draw_laid_out(magazine, &giver->tray, indices);
+	}
 	if (count == 0) {
 		return false;
 	}
@@ -66,6 +111,24 @@ static bool take_listed(struct pin_pool *pool, uint32_t node, uint32_t *out_inde
 			return true;
 		}
 		at = at + 1 == pool->node_count ? 0 : at + 1;
+	}
+	return false;
+}
+
+/* One from any tray, likewise; tells whose. */
+static bool take_laid_out(
+	struct pin_pool *pool, uint32_t node, uint32_t *out_index, uint32_t *out_giver)
+{
+	for (int is_far = 0; is_far < (pool->node_count > 1 ? 2 : 1); is_far++) {
+		for (uint32_t i = 0; i < pool->magazine_count; i++) {
+			struct pin_magazine *giver = &pool->magazines[i];
+
+			if ((giver->node != node) == (is_far != 0) &&
+				pin_tray_take(&giver->tray, out_index, 1) == 1) {
+				*out_giver = i;
+				return true;
+			}
+		}
 	}
 	return false;
 }
@@ -131,15 +194,21 @@ static bool take_from_others(struct pin_pool *pool, uint32_t node, uint32_t *out
 /* The rest of the first look; true: all places were empty. */
 static bool note_rest(struct pin_pool *pool)
 {
+	uint64_t *trays = pool->seen + pool->magazine_count;
+	uint64_t *lists = trays + pool->magazine_count;
 	bool is_empty = true;
 
 	for (uint32_t i = 0; i < pool->magazine_count; i++) {
-		is_empty = is_empty && (uint32_t)pool->seen[i] == 0;
+		const struct pin_tray *tray = &pool->magazines[i].tray;
+
+		trays[i] = pin_tray_state(tray); /* [TRAY-3] */
+		is_empty = is_empty && (uint32_t)pool->seen[i] == 0 &&
+			pin_tray_state_is_empty(tray, trays[i]);
 	}
 	for (uint32_t i = 0; i < pool->node_count; i++) {
 		uint64_t state = pin_freelist_state(&pool->freelists[i]); /* [POOL-1] */
 
-		pool->seen[pool->magazine_count + i] = state;
+		lists[i] = state;
 		is_empty = is_empty && pin_freelist_state_is_empty(state);
 	}
 	return is_empty;
@@ -147,14 +216,17 @@ static bool note_rest(struct pin_pool *pool)
 
 static bool is_as_noted(const struct pin_pool *pool)
 {
+	const uint64_t *trays = pool->seen + pool->magazine_count;
+	const uint64_t *lists = trays + pool->magazine_count;
+
 	for (uint32_t i = 0; i < pool->magazine_count; i++) {
-		if (pin_magazine_state(&pool->magazines[i]) != pool->seen[i]) {
+		if (pin_magazine_state(&pool->magazines[i]) != pool->seen[i] ||
+			pin_tray_state(&pool->magazines[i].tray) != trays[i]) { /* [TRAY-3] */
 			return false;
 		}
 	}
 	for (uint32_t i = 0; i < pool->node_count; i++) {
-		if (pin_freelist_state(&pool->freelists[i]) !=
-			pool->seen[pool->magazine_count + i]) {
+		if (pin_freelist_state(&pool->freelists[i]) != lists[i]) {
 			return false;
 		}
 	}
@@ -189,25 +261,27 @@ static bool is_exhausted(struct pin_pool *pool, uint32_t own)
 }
 
 /*
- * With the lock: from the free lists, from magazines, or nowhere. Each round
+ * With the lock: from lists, from trays, from magazines, or nowhere. Each round
  * that ends with neither was spoilt by somebody's release. An owner who comes
  * here has an empty magazine: it saw that itself, or found a thief inside, who
  * leaves nothing and was done before the lock was free.
  */
 static bool search(struct pin_pool *pool, uint32_t own, uint32_t node, uint32_t *out_index)
 {
+	uint32_t giver;
 	bool is_found;
 
 	pin_lock_acquire(&pool->lock, pool->host);
 	do {
 		is_found = take_listed(pool, node, out_index) ||
+			take_laid_out(pool, node, out_index, &giver) ||
 			take_from_others(pool, node, out_index);
 	} while (!is_found && !is_exhausted(pool, own));
 	pin_lock_release(&pool->lock, pool->host);
 	return is_found;
 }
 
-/* The only magazine, seen empty by its owner, and then an empty list. */
+/* The only magazine, seen empty by its owner, then its tray, then the list. */
 static bool is_alone(const struct pin_pool *pool, bool was_inside)
 {
 	return was_inside && pool->magazine_count == 1 && pool->node_count == 1;
@@ -229,16 +303,27 @@ static bool take_as_owner(struct pin_pool *pool, uint32_t magazine, uint32_t *ou
 			return true;
 		}
 	}
-	is_found = take_listed(pool, own->node, out_index) ||
-		(!is_alone(pool, is_inside) && search(pool, magazine, own->node, out_index));
+	is_found = take_laid_out(pool, own->node, out_index, &own->giver);
+	if (is_found || !is_alone(pool, is_inside)) {
+		is_found = is_found || take_listed(pool, own->node, out_index) ||
+			search(pool, magazine, own->node, out_index);
+	} else {
+		/* Nobody else puts into its tray, so that is still empty. */
+		do {
+			is_found = take_listed(pool, own->node, out_index);
+		} while (!is_found && !pin_freelist_is_empty_now(&pool->freelists[own->node]));
+	}
 	pin_meter_add(&own->misses, is_found);
 	return is_found;
 }
 
 static bool find(struct pin_pool *pool, uint32_t magazine, uint32_t node, uint32_t *out_index)
 {
+	uint32_t giver;
+
 	if (magazine == PIN_POOL_OUTSIDE) {
 		return take_listed(pool, node, out_index) ||
+			take_laid_out(pool, node, out_index, &giver) ||
 			search(pool, magazine, node, out_index);
 	}
 	return take_as_owner(pool, magazine, out_index);
@@ -285,20 +370,24 @@ static void spill(struct pin_pool *pool, struct pin_magazine *magazine)
 }
 
 /*
- * Inside: a robbed magazine passes on what it gets, as long as others want it.
+ * Of a robbed magazine: lays one out for others, as long as they want it: until
+ * half a magazine lies there, what the tray does not hold being in the list.
  * The list may look shorter or longer than it is; that costs time, nothing
  * else.
  */
-static bool passes_on(struct pin_pool *pool, struct pin_magazine *magazine)
+static bool lay_out(struct pin_pool *pool, struct pin_magazine *magazine, uint32_t index)
 {
-	if (PIN_LIKELY(!pin_magazine_is_robbed(magazine))) {
-		return false;
-	}
-	if (pin_freelist_count(&pool->freelists[magazine->node], pool->entries) <
-		(magazine->capacity + 1) / 2) {
+	struct pin_freelist *list = &pool->freelists[magazine->node];
+	uint32_t half = (magazine->capacity + 1) / 2;
+	uint32_t most = half < PIN_TRAY_PLACES ? half : PIN_TRAY_PLACES;
+
+	if (pin_tray_put(&magazine->tray, index, most)) {
 		return true;
 	}
-	pin_magazine_forget_theft(magazine);
+	if (pin_freelist_count(list, pool->entries) < half - most) {
+		pin_freelist_push(list, pool->entries, &index, 1);
+		return true;
+	}
 	return false;
 }
 
@@ -306,15 +395,30 @@ static void put(struct pin_pool *pool, uint32_t magazine, uint32_t index)
 {
 	struct pin_entry *entry = &pool->entries[index];
 	struct pin_magazine *own = magazine == PIN_POOL_OUTSIDE ? NULL : &pool->magazines[magazine];
+	bool is_unwanted = false; /* what is laid out */
 
-	if (own == NULL || own->node != entry->node || !pin_magazine_enter_slowly(own)) {
+	if (own == NULL || own->node != entry->node) {
 		pin_freelist_push(&pool->freelists[entry->node], pool->entries, &index, 1);
 		return;
 	}
-	if (passes_on(pool, own)) {
-		pin_magazine_leave(own);
+	if (PIN_UNLIKELY(pin_magazine_is_robbed(own))) {
+		if (lay_out(pool, own, index)) {
+			return;
+		}
+		is_unwanted = true;
+	}
+	if (!pin_magazine_enter_slowly(own)) {
 		pin_freelist_push(&pool->freelists[entry->node], pool->entries, &index, 1);
 		return;
+	}
+	if (PIN_UNLIKELY(pin_magazine_is_robbed(own))) {
+		if (!is_unwanted) {
+			/* A thief has just left. */
+			pin_magazine_leave(own);
+			pin_freelist_push(&pool->freelists[entry->node], pool->entries, &index, 1);
+			return;
+		}
+		pin_magazine_forget_theft(own);
 	}
 	if (!pin_magazine_put(own, index)) {
 		bool has_room;
@@ -329,8 +433,13 @@ static void put(struct pin_pool *pool, uint32_t magazine, uint32_t index)
 int pin_pool_release(struct pin_pool *pool, uint32_t magazine, const struct pinion_buffer *buffer)
 {
 	uint64_t state = buffer->generation;
-	int rc = pin_misuse_check(pool, buffer);
+	int rc;
 
+	if (magazine != PIN_POOL_OUTSIDE && pin_magazine_is_robbed(&pool->magazines[magazine])) {
+		/* Both lines were others', and come at the same time. */
+		pin_prefetch_write(&pool->magazines[magazine].tray);
+	}
+	rc = pin_misuse_check(pool, buffer);
 	if (rc != 0) {
 		return rc;
 	}
@@ -403,6 +512,9 @@ uint32_t pin_pool_count_lists(const struct pin_pool *pool)
 
 	for (uint32_t i = 0; i < pool->node_count; i++) {
 		count += pin_freelist_count(&pool->freelists[i], pool->entries);
+	}
+	for (uint32_t i = 0; i < pool->magazine_count; i++) {
+		count += pin_tray_count(&pool->magazines[i].tray);
 	}
 	return count;
 }

@@ -5,17 +5,19 @@
  * Each worker, and each thread that attaches, has a magazine (magazine.h) of
  * its own; what is in none lies in the free list (freelist.h) of its node. An
  * acquire looks into the own magazine, then into the free lists, nearest first,
- * then it robs another magazine, whose other buffers it leaves in the list. A
- * release goes into the own magazine if the buffer is of that node and there is
- * room, else to the buffer's home. So a thread that acquires and releases
- * touches no line of others, and one that only releases what another acquires
- * passes them on by the half magazine.
+ * then onto the trays (tray.h), then it robs another magazine, whose other
+ * buffers it leaves in the list, and whose owner lays out on its tray what it
+ * gets from then on. A release goes into the own magazine if the buffer is of
+ * that node and there is room, else to the buffer's home. So a thread that
+ * acquires and releases touches no line of others, and one that only releases
+ * what another acquires passes them on by the half magazine.
  *
  * Threads without a magazine use the free lists.
  *
- * Invariants: (1) a free buffer is in one magazine or in one free list; one in
- * use is in neither. (2) its generation is odd while it is in use; a handle
- * with another generation is stale. (3) nothing is written into the pages.
+ * Invariants: (1) a free buffer is in one magazine, on one tray or in one free
+ * list; one in use is in none of them. (2) its generation is odd while it is in
+ * use; a handle with another generation is stale. (3) nothing is written into
+ * the pages.
  *
  * That nothing is free is said only if it was so at one instant inside the
  * call. Looking at one place after the other does not tell: a buffer could be
@@ -30,12 +32,12 @@
  * places change their word with every buffer they get, so if each is empty and
  * unchanged the second time, then all were empty at the end of the first look;
  * what was released before that, the fence has made visible. Buffers on the way
- * from a free list into a magazine are shown by the magazine before they leave
- * the list, and those on the way back leave the magazine after they are in the
+ * from a list or a tray into a magazine are shown by the magazine before they
+ * leave it, and those on the way back leave the magazine after they are in the
  * list.
  *
  * [POOL-1] promise in the magazine, then pop (CAS) -> a look that finds the
- * list empty finds the promise, at the latest the second time.
+ * list or the tray empty finds the promise, at the latest the second time.
  *
  * Context: any thread; the owner of a magazine passes its number, others
  * PIN_POOL_OUTSIDE. Allocation-free after init. Acquire and release of an owner
@@ -201,7 +203,7 @@ void pin_pool_flush(struct pin_pool *pool, uint32_t magazine);
 /* Acquires so far that got a buffer. */
 uint64_t pin_pool_count_acquires(const struct pin_pool *pool);
 
-/* How many are free: in the lists, in one magazine, in all; a moment's look. */
+/* How many are free: listed or laid out, in one magazine, in all; a look. */
 uint32_t pin_pool_count_lists(const struct pin_pool *pool);
 uint32_t pin_pool_count_magazine(const struct pin_pool *pool, uint32_t magazine);
 uint32_t pin_pool_count(const struct pin_pool *pool);

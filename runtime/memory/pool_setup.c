@@ -91,7 +91,7 @@ static void init_magazines(struct pin_pool *pool, const struct pin_pool_setup *s
 static int allocate(struct pin_pool *pool)
 {
 	size_t line = PIN_CACHE_LINE / sizeof(uint32_t);
-	size_t places = (size_t)pool->magazine_count + pool->node_count;
+	size_t places = 2 * (size_t)pool->magazine_count + pool->node_count;
 	size_t kept = pool->magazine_count * pin_round_up(pool->magazine_capacity, line);
 
 	pool->entries = zeroed_lines(pool->buffer_count * sizeof(*pool->entries));

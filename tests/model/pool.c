@@ -2,7 +2,8 @@
 /*
  * Goal: a buffer is had by one at a time, whoever takes it from wherever, and
  * "nothing is free" is said only when it was so at one instant: [MAG-1] [MAG-2]
- * [MAG-3] [FREE-1] [POOL-1]. BP-9, BP-19, BP-21, BP-23, BP-25, W4, W5, W8.
+ * [MAG-3] [TRAY-1] [TRAY-3] [FREE-1] [POOL-1]. BP-9, BP-19, BP-21, BP-23,
+ * BP-25, W4, W5, W8.
  * Method: owners of magazines and threads without one take and give back. Who
  * gets a buffer checks that nobody has it. While anybody asks, it is noted how
  * many were free for certain, that is, given back by a call that has returned
@@ -327,6 +328,45 @@ static void run_forget(void)
 	end(threads, 2, 0);
 }
 
+/* ---- what is laid out ---- */
+
+/* Half of it goes into the owner's magazine while another asks for all. */
+static void run_draw(void)
+{
+	struct pinion_buffer out[3];
+	uint32_t threads[2];
+
+	begin(3, 1, 5, 0);
+	model_quiet_begin();
+	for (uint32_t i = 0; i < 3; i++) {
+		MODEL_CHECK(acquire(PIN_POOL_OUTSIDE, &out[i]));
+	}
+	for (uint32_t i = 0; i < 3; i++) {
+		release(0, &out[i]);
+	}
+	MODEL_CHECK(pin_tray_count(&pool.magazines[0].tray) == 3);
+	model_quiet_end();
+	threads[0] = model_thread_start("owner", ask_as_owner, NULL);
+	threads[1] = model_thread_start("asks", ask_twice, NULL);
+	end(threads, 2, 0);
+}
+
+/* Two robbed ones: one is always free, on the one tray or on the other. */
+static void run_tray(void)
+{
+	uint32_t threads[2];
+
+	begin(2, 2, 1, 0);
+	model_quiet_begin();
+	MODEL_CHECK(acquire(PIN_POOL_OUTSIDE, &held));
+	MODEL_CHECK(acquire(PIN_POOL_OUTSIDE, &others[0]));
+	release(1, &others[0]);
+	model_quiet_end();
+	threads[0] = model_thread_start("asks", ask_outside, NULL);
+	threads[1] = model_thread_start("shifts", shift_once, NULL);
+	end(threads, 2, 0);
+}
+
 /* ---- the list ---- */
 
 static void take_two_give_one(void *arg)
@@ -393,7 +433,7 @@ static const struct model_twin to_and_fro_twins[] = {
 };
 
 static const struct model_twin refill_twins[] = {
-	{"nothing is promised", {MODEL_SKIP, "refill", "pin_magazine_promise"}},
+	{"nothing is promised", {MODEL_SKIP, "draw_listed", "pin_magazine_promise"}},
 	{.name = NULL},
 };
 
@@ -410,7 +450,13 @@ static const struct model_twin thief_twins[] = {
 };
 
 static const struct model_twin robbed_twins[] = {
-	{"it keeps what it should pass on", {MODEL_SKIP, "passes_on", "pin_magazine_is_robbed"}},
+	{"it keeps what it should pass on", {MODEL_SKIP, "put", "pin_magazine_is_robbed"}},
+	{"taken in two steps", {MODEL_TORN, "pin_tray_take", NULL}},
+	{.name = NULL},
+};
+
+static const struct model_twin draw_twins[] = {
+	{"nothing is promised", {MODEL_SKIP, "draw_laid_out", "pin_magazine_promise"}},
 	{.name = NULL},
 };
 
@@ -440,6 +486,8 @@ static const struct model_case cases[] = {
 	{"two_owners", run_two_owners, 2, 1, 0, NULL, NULL},
 	{"robbed", run_robbed, 2, 3, 0, robbed_twins, NULL},
 	{"forget", run_forget, 2, 3, 0, forget_twins, NULL},
+	{"draw", run_draw, 2, 1, 0, draw_twins, NULL},
+	{"tray", run_tray, 3, 1, 0, NULL, NULL},
 	{"list", run_list, 3, 1, 0, list_twins, NULL},
 	{"twice", run_twice, 3, 1, 0, twice_twins, NULL},
 };

@@ -3,8 +3,8 @@
  * Goal: whatever is done to a pool in whatever order, a buffer is handed out
  * when the books say that one is free and never otherwise, one that is out is
  * not handed out, stale handles are refused without effect, and each free
- * buffer lies in exactly one place, a magazine of its own node or its home's
- * list. BP-9, BP-22, BP-23, BP-24, BP-26.
+ * buffer lies in exactly one place, a magazine of its own node, that one's
+ * tray or its home's list. BP-9, BP-22, BP-23, BP-24, BP-26.
  * Method: seeded sequences of acquires and releases by random owners and from
  * outside, flushes and mistakes, on pools of random shape, against an array of
  * who has what; all places are walked after each step.
@@ -103,6 +103,14 @@ static void check_places(void)
 			expect_number("of its node", magazine->node, pool.entries[index].node);
 		}
 		sum += count;
+		for (uint64_t j = pin_load_relaxed_u64(&magazine->tray.taken);
+			j < pin_load_relaxed_u64(&magazine->tray.put); j++) {
+			uint32_t index =
+				pin_load_relaxed_u32(&magazine->tray.places[j % PIN_TRAY_PLACES]);
+
+			found[index]++;
+			expect_number("laid out at home", magazine->node, pool.entries[index].node);
+		}
 	}
 	for (uint32_t i = 0; i < pool.node_count; i++) {
 		uint32_t next = (uint32_t)pin_freelist_state(&pool.freelists[i]);

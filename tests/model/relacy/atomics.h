@@ -250,6 +250,7 @@ struct pin_atomic_u64 : model_atomic<uint64_t> {};
 #define pin_cas_acquire_u64 pin_cas_acquire_u32
 #define pin_cas_acq_rel_u64 pin_cas_acq_rel_u32
 #define pin_cas_seq_cst_u64 pin_cas_seq_cst_u32
+#define pin_fetch_add_acq_rel_u64(atomic, value) (atomic)->add(value, rl::mo_acq_rel, RL_INFO)
 #define pin_fetch_add_seq_cst_u64(atomic, value) (atomic)->add(value, rl::mo_seq_cst, RL_INFO)
 #define pin_fetch_or_seq_cst_u64 pin_fetch_or_seq_cst_u32
 #define pin_fetch_and_seq_cst_u64 pin_fetch_and_seq_cst_u32
