@@ -106,6 +106,43 @@ static void check_no_starvation(void)
 	pin_pool_fini(&pool);
 }
 
+/* A robbed magazine of more than a tray: the tray, the list, then itself. */
+static void check_tray(void)
+{
+	enum { ALL = 40, HALF = ALL / 2, KEPT = 2 };
+	struct pinion_buffer buffers[ALL];
+	struct pin_pool pool;
+
+	pools_init(&pool, ALL, 2, ALL, 0);
+	expect_number("all in the first", ALL, pin_pool_count_magazine(&pool, 0));
+	for (int i = 0; i < ALL; i++) {
+		buffers[i] = pools_take(&pool, 1);
+	}
+	expect_true("none is left", pools_is_empty(&pool, 1));
+	for (uint32_t i = 0; i < HALF + KEPT; i++) {
+		const struct pin_tray *tray = &pool.magazines[0].tray;
+
+		pools_give(&pool, 0, &buffers[i]);
+		expect_number("laid out", i < PIN_TRAY_PLACES ? i + 1 : PIN_TRAY_PLACES,
+			pin_tray_count(tray));
+		expect_number("or listed", i < HALF ? i + 1 : HALF, pin_pool_count_lists(&pool));
+	}
+	expect_number("nobody wants more", KEPT, pin_pool_count_magazine(&pool, 0));
+	for (uint32_t i = 0; i < HALF + KEPT; i++) {
+		buffers[i] = pools_take(&pool, 1);
+		for (uint32_t j = 0; j < ALL; j++) {
+			expect_true("each once",
+				j == i || buffers[j].bytes != buffers[i].bytes ||
+					(j > i && j < HALF + KEPT));
+		}
+	}
+	expect_true("none is left again", pools_is_empty(&pool, 0));
+	for (int i = 0; i < ALL; i++) {
+		pools_give(&pool, PIN_POOL_OUTSIDE, &buffers[i]);
+	}
+	pin_pool_fini(&pool);
+}
+
 /* One magazine of one: nearly all goes through the list. */
 static void check_least(void)
 {
@@ -172,6 +209,7 @@ int main(void)
 	check_seeds();
 	check_order();
 	check_no_starvation();
+	check_tray();
 	check_least();
 	check_nodes();
 	return expect_status();
