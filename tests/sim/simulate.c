@@ -48,7 +48,7 @@ enum {
 	PATH_BYTES = 512,
 	LINE_BYTES = 1024,
 	/* A planted bug that makes the product spin without a point. */
-	TWIN_SECONDS_MAX = 60,
+	TWIN_SECONDS_MAX = 120,
 };
 
 struct options {
@@ -69,7 +69,7 @@ struct twin {
 
 static const struct twin twins[] = {
 	{DEFECT_WAKE_SKIPPED, "wake_skipped", "wakes", "sleeps beside", 200},
-	{DEFECT_NO_RECHECK, "no_recheck", "wakes", "sleeps beside", 2000},
+	{DEFECT_NO_RECHECK, "no_recheck", "wakes", "sleeps beside", 20000},
 	{DEFECT_COMPLETION_LOST, "completion_lost", "reads", "wait", 200},
 	{DEFECT_TASK_TWICE, "task_twice", "trees", "not due", 200},
 	{DEFECT_SHORT_READ_TAKEN, "short_read_taken", "reads", "ends with", 200},
@@ -84,18 +84,18 @@ static const struct twin twins[] = {
 	{DEFECT_MESSAGE_LOST, "message_lost", "requests", "nothing will ever happen", 200},
 	{DEFECT_DEADLINE_NOT_AWAITED, "deadline_not_awaited", "deadlines",
 		"nothing will ever happen", 200},
-	{DEFECT_SUCCESSOR_UNTOLD, "successor_untold", "tiers", "sleeps beside", 2000},
+	{DEFECT_SUCCESSOR_UNTOLD, "successor_untold", "tiers", "sleeps beside", 20000},
 	{DEFECT_FLOOR_LOST, "floor_lost", "floor", "has waited", 200},
 	{DEFECT_AGING_LOST, "aging_lost", "aging", "has waited", 200},
 	{DEFECT_ASSIST_UNASKED, "assist_unasked", "assist", "to assist with", 200},
-	{DEFECT_ASSIST_BLIND, "assist_blind", "assist", "to assist with", 2000},
+	{DEFECT_ASSIST_BLIND, "assist_blind", "assist", "to assist with", 20000},
 	{DEFECT_RELIEF_LOST, "relief_lost", "relief", "has waited", 200},
-	{DEFECT_DOORBELL_NOT_REARMED, "doorbell_not_rearmed", "relief", "sleeps beside", 2000},
-	{DEFECT_LEAVES_WITH_WAKE, "leaves_with_wake", "resizes", "sleeps beside", 2000},
+	{DEFECT_DOORBELL_NOT_REARMED, "doorbell_not_rearmed", "relief", "sleeps beside", 20000},
+	{DEFECT_LEAVES_WITH_WAKE, "leaves_with_wake", "resizes", "sleeps beside", 20000},
 	{DEFECT_LEAVES_WITH_TASKS, "leaves_with_tasks", "resizes", "nothing will ever happen", 200},
-	{DEFECT_LEAVES_WITH_CREDIT, "leaves_with_credit", "resizes_depth", "taken_count", 2000},
-	{DEFECT_CREDIT_KEPT, "credit_kept", "depth", "taken_count|nothing will ever", 2000},
-	{DEFECT_PARKS_IN_NO_RING, "parks_in_no_ring", "depth_no_ring", "is_open", 2000},
+	{DEFECT_LEAVES_WITH_CREDIT, "leaves_with_credit", "resizes_depth", "taken_count", 20000},
+	{DEFECT_CREDIT_KEPT, "credit_kept", "depth", "taken_count|nothing will ever", 20000},
+	{DEFECT_PARKS_IN_NO_RING, "parks_in_no_ring", "depth_no_ring", "is_open", 20000},
 	{DEFECT_POLLED_NOT_ASKED, "polled_not_asked", "polled", "that it should poll", 200},
 	{DEFECT_POLLED_REFUSAL_LOST, "polled_refusal_lost", "polled", "has waited", 200},
 };
