@@ -68,7 +68,8 @@ enum pin_job_asked {
  *
  * [JOB-2] b against 1 and 4: of two read-modify-writes one is first. If that is
  * b, the worker is done; else who ends it loads 3 or 4, or what came later
- * (acquire), and knows in d which of them it was.
+ * (acquire), and knows in d which of them it was. 2 (release) is the worker's
+ * last touch of the struct -> a (acquire), whose caller may use it anew.
  */
 struct pin_worker;
 

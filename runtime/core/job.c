@@ -99,9 +99,9 @@ static bool leave_run(const struct pinion_job *job, uint64_t next)
 static void note_going_on(struct pinion_job *job)
 {
 	if (leave_run(job, word_of(job) | PIN_JOB_BUSY)) {
-		/* Relaxed: published by the word. */
-		pin_store_relaxed_u32(&pin_job_entry_of(job)->went_on, 1);
-		pin_store_release_u64(&pin_worker_current()->job, 0); /* [JOB-2] */
+		/* The last touch: who sees it may reuse the struct. */
+		pin_store_release_u32(&pin_job_entry_of(job)->went_on, 1); /* [JOB-2] */
+		pin_store_release_u64(&pin_worker_current()->job, 0);	   /* [JOB-2] */
 	}
 }
 
@@ -111,8 +111,7 @@ static bool may_end(const struct pinion_job *job)
 	const struct pin_job_entry *entry = (const void *)job->private_;
 	uint64_t word;
 
-	/* Relaxed: what follows orders itself. */
-	if (PIN_LIKELY(pin_load_relaxed_u32(&entry->went_on) != 0)) {
+	if (PIN_LIKELY(pin_load_acquire_u32(&entry->went_on) != 0)) { /* [JOB-2] */
 		return true;
 	}
 	do {
