@@ -6,24 +6,13 @@
 #include "tests/model/choices.h"
 #include "tests/model/execution.h"
 #include "tests/model/memory.h"
+#include "tests/support/sanitized.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { TEXT_BYTES = 1024 };
-
-/* These keep books of stacks, and the explorer changes stacks. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define IS_SANITIZED true
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define IS_SANITIZED true
-#endif
-#endif
-#ifndef IS_SANITIZED
-#define IS_SANITIZED false
-#endif
 
 static struct {
 	const struct model_case *test;
@@ -224,7 +213,7 @@ int model_main(const char *program, const struct model_case *cases, size_t case_
 {
 	bool passed = true;
 
-	if (IS_SANITIZED) {
+	if (SANITIZED_BUILD) {
 		printf("the explorer changes stacks, which this sanitizer does not follow\n");
 		return 77;
 	}

@@ -33,6 +33,7 @@
 #include "tests/sim/workload.h"
 #include "tests/sim/world.h"
 #include "tests/support/random.h"
+#include "tests/support/sanitized.h"
 
 #include <glob.h>
 #include <inttypes.h>
@@ -40,18 +41,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
-
-/* These make a run some ten times as long. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define IS_SANITIZED true
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define IS_SANITIZED true
-#endif
-#endif
-#ifndef IS_SANITIZED
-#define IS_SANITIZED false
-#endif
 
 enum {
 	CASES_MAX = 64,
@@ -367,7 +356,7 @@ static bool run_all_twins(void)
 			printf("twin %s: there is no case %s\n", twins[i].name, twins[i].case_name);
 			return false;
 		}
-		if (IS_SANITIZED && twins[i].seeds_max > SANITIZED_SEEDS_MAX) {
+		if (SANITIZED_BUILD && twins[i].seeds_max > SANITIZED_SEEDS_MAX) {
 			printf("twin %s is too rare for a sanitized build\n", twins[i].name);
 			continue;
 		}
