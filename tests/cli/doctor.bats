@@ -70,6 +70,7 @@ problems_of() {
 
 @test "little locked memory is a problem, with the command that mends it" {
 	needs jq
+	unset PINION_IO_LEVEL PINION_IO_WITHOUT # it falls back by itself or not at all
 	local drop=()
 	if [ "$(id -u)" = 0 ]; then
 		drop=(setpriv --bounding-set=-ipc_lock --inh-caps=-ipc_lock)
@@ -84,6 +85,7 @@ problems_of() {
 
 @test "io_uring forbidden or missing: the cause and the command" {
 	needs jq
+	unset PINION_IO_LEVEL PINION_IO_WITHOUT # it falls back by itself or not at all
 	needs strace
 	[[ $(ldd "$PINION" 2>/dev/null) != *san.so* ]] || skip "sanitizers do without ptrace"
 	strace -qq -e trace=none true 2>/dev/null || skip "strace may not trace here"

@@ -323,9 +323,17 @@ static void check_fault(const struct fault *fault, bool is_lasting)
 		(nth - 1) / stride);
 }
 
-/* Calls that are others, or stand elsewhere, where workers have no ring. */
+/*
+ * Calls that are others, or stand elsewhere, where workers have no ring. And
+ * who has asked for a level has no other way than that.
+ */
 static bool is_worth(const struct fault *fault)
 {
+	if (getenv("PINION_IO_LEVEL") != NULL &&
+		(fault->kind == FAILING_RING_PROBE || fault->kind == FAILING_RING_SETUP ||
+			fault->kind == FAILING_RING_REGISTER)) {
+		return false;
+	}
 	return io_level != PINION_IO_FALLBACK || fault->kind == FAILING_MEMORY ||
 		fault->kind == FAILING_DESCRIPTOR || fault->kind == FAILING_READ;
 }

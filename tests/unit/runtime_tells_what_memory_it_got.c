@@ -370,6 +370,10 @@ int main(void)
 	rlim_t limits[] = {0, 64 << 10, 8 << 20};
 	bool has_second_node = access("/sys/devices/system/node/node1", F_OK) == 0;
 
+	/*
+	 * What a kernel refuses leads to the next level, if none was asked for.
+	 */
+	runtimes_own_level();
 	syscalls_begin();
 	scratch_enter("memory");
 	scratch_file("file", "text");
