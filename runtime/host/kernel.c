@@ -153,10 +153,17 @@ static bool probe_cachestat(void)
 	return syscall(__NR_cachestat, -1, &range, &status, 0) < 0 && errno == EBADF;
 }
 
-/* A sandbox may allow a ring to be set up and forbid to enter it. */
+/*
+ * A sandbox may allow a ring to be set up and forbid to enter it. What passes
+ * forbids nothing.
+ */
 static int probe_enter(int fd)
 {
-	return syscall(__NR_io_uring_enter, fd, 0, 0, 0, NULL, 0) < 0 ? -errno : 0;
+	if (syscall(__NR_io_uring_enter, fd, 0, 0, 0, NULL, 0) >= 0 || errno == EINTR ||
+		errno == EAGAIN || errno == EBUSY || errno == ENOMEM) {
+		return 0;
+	}
+	return -errno;
 }
 
 static void probe_rings(struct pin_kernel *kernel)
