@@ -9,6 +9,8 @@
 #include "tests/support/expect.h"
 
 #include <fcntl.h>
+#include <sched.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -90,6 +92,18 @@ static inline char *scratch_deep(const char *top, size_t depth, size_t name_byte
 	}
 	close(fd);
 	return path;
+}
+
+/* Until the kernel has closed the file that had the lock; or the watchdog. */
+static inline void scratch_await_lock(const char *name)
+{
+	int fd = open(name, O_RDONLY | O_CLOEXEC);
+
+	expect_ready(name, fd >= 0);
+	while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+		sched_yield();
+	}
+	close(fd);
 }
 
 #endif

@@ -17,7 +17,6 @@
 #include "tests/support/scratch.h"
 #include "tests/support/syscalls.h"
 
-#include <sys/file.h>
 #include <sys/resource.h>
 
 enum {
@@ -160,18 +159,6 @@ static void expect_registered(uint32_t file_count)
 	}
 }
 
-/* Until the kernel has closed the file that had the lock; or the watchdog. */
-static void await_lock(const char *name)
-{
-	int fd = open(name, O_RDONLY | O_CLOEXEC);
-
-	expect_ready(name, fd >= 0);
-	while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-		sched_yield();
-	}
-	close(fd);
-}
-
 /* Also the next one of that number. */
 static void check_numbers(void)
 {
@@ -193,13 +180,13 @@ static void check_numbers(void)
 	expect_number("the same number", fd, next.fd);
 	read_often(&next, 1);
 	expect_registered(2);
-	await_lock("0");
+	scratch_await_lock("0");
 	/* By a request, which is a close as well. */
 	expect_number("lock", 0, flock(next.fd, LOCK_EX));
 	requests_begin(&closing, PINION_OP_CLOSE)->file = &next;
 	expect_number("close", 0, requests_do(runtime, &closing));
 	expect_number("closed", -1, next.fd);
-	await_lock("1");
+	scratch_await_lock("1");
 }
 
 static struct pinion_file flying;
@@ -243,7 +230,7 @@ static void check_closed_in_flight(void)
 	for (uint32_t i = 0; i < READS; i++) {
 		check_read(i, 2);
 	}
-	await_lock("2");
+	scratch_await_lock("2");
 	read_often(&after, 3);
 	pinion_file_close(&after);
 }
@@ -313,7 +300,7 @@ static void check_outlives(void)
 	expect_true("still open", fcntl(file.fd, F_GETFD) >= 0);
 	expect_number("lock", 0, flock(file.fd, LOCK_EX));
 	pinion_file_close(&file);
-	await_lock("6");
+	scratch_await_lock("6");
 }
 
 static int run_all(void *arg)
@@ -375,7 +362,7 @@ static int run_refused(void *arg)
 	expect_number("registered", 0, (long long)registered_count());
 	expect_number("lock", 0, flock(file.fd, LOCK_EX));
 	pinion_file_close(&file);
-	await_lock("9");
+	scratch_await_lock("9");
 	/* Another is taken, and then kept for a while. */
 	pin_store_relaxed_u32(&refuses_updates, 0);
 	read_often(&other, 10);
@@ -383,7 +370,7 @@ static int run_refused(void *arg)
 	pin_store_relaxed_u32(&refused_removals, 3);
 	expect_number("lock", 0, flock(other.fd, LOCK_EX));
 	pinion_file_close(&other);
-	await_lock("10");
+	scratch_await_lock("10");
 	expect_number("was refused", 0, pin_load_relaxed_u32(&refused_removals));
 	end();
 	return expect_status();

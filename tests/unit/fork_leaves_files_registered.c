@@ -12,8 +12,6 @@
 #include "tests/support/requests.h"
 #include "tests/support/scratch.h"
 
-#include <sys/file.h>
-
 enum {
 	BYTES = 4096,
 	READS = 64, /* more than it takes */
@@ -140,17 +138,6 @@ static pid_t fork_child(int *out_end)
 	return child;
 }
 
-static void await_lock(const char *name)
-{
-	int fd = open(name, O_RDONLY | O_CLOEXEC);
-
-	expect_ready(name, fd >= 0);
-	while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-		sched_yield();
-	}
-	close(fd);
-}
-
 int main(void)
 {
 	uint64_t plain;
@@ -180,7 +167,7 @@ int main(void)
 		(long long)(runtimes_counters(runtime).plain_file_transfers - plain));
 	expect_number("lock", 0, flock(file.fd, LOCK_EX));
 	pinion_file_close(&file);
-	await_lock("a");
+	scratch_await_lock("a");
 	if (expect_number("the child is there", 0, waitpid(child, &status, WNOHANG))) {
 		close(end);
 		expect_ready("waitpid", waitpid(child, &status, 0) == child);
