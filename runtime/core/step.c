@@ -235,11 +235,7 @@ static bool look_at_ring(struct pin_worker *worker)
 		has_completions = look_at_polled(worker);
 	}
 	if (pin_relief_has_work(worker)) {
-		/*
-		 * It may take a while, as without io_uring. A doorbell alone
-		 * does not, nor is it work: two workers that sleep in their
-		 * rings would wake each other by it for ever.
-		 */
+		/* It may take a while, as without io_uring. */
 		if (worker->is_searching && pin_relief_has_gathered(worker)) {
 			pin_search_succeed(worker);
 		}

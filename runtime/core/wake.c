@@ -263,11 +263,21 @@ bool pin_search_begin(struct pin_worker *worker)
 	return true;
 }
 
-/* What a searcher of this tier was relied on for. */
+/*
+ * What a searcher of this tier was relied on for, if it is there: most of what
+ * ends a search ends that of its finder alone, as a read of its own does.
+ */
 static void wake_successors(struct pin_worker *worker)
 {
+	struct pin_shared *shared = worker->shared;
+
 	pin_fence_seq_cst(); /* [SEARCH-1] [ASSIST-1] */
-	wake_for_lanes(worker->shared, worker, filled(worker->shared, PIN_LANES_ALL));
+	if (shared->tier_count > 1) {
+		wake_for_lanes(shared, worker, filled(shared, PIN_LANES_ALL));
+	} else if (pin_wake_sees_sleeper(worker->tier) /* [PARK-1] */ &&
+		filled(shared, PIN_LANES_ALL) != 0) {
+		wake_in_only_tier(shared, worker);
+	}
 }
 
 void pin_search_succeed(struct pin_worker *worker)
@@ -276,12 +286,7 @@ void pin_search_succeed(struct pin_worker *worker)
 
 	PIN_CHECK(before > 0);
 	worker->is_searching = false;
-	if (before != 1) {
-		return;
-	}
-	if (worker->shared->tier_count == 1) {
-		pin_wake_one(worker->shared, worker);
-	} else {
+	if (before == 1) {
 		wake_successors(worker);
 	}
 }

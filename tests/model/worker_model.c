@@ -48,9 +48,11 @@
 			? false \
 			: pin_search_sees_work(worker))
 
+/* EARLY: what was there a while ago, as if it still were. */
 #define pin_supply_has_lane(shared, lane) \
 	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_supply_has_lane") && \
-		pin_supply_has_lane(shared, lane))
+		(model_is_spoilt(MODEL_EARLY, __func__, "pin_supply_has_lane") || \
+			pin_supply_has_lane(shared, lane)))
 #define pin_assist_has_room(shared, tier) \
 	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_assist_has_room") && \
 		pin_assist_has_room(shared, tier))
@@ -159,10 +161,6 @@ static void recover(struct pin_worker *worker, const char *site)
 /* SKIP: a device is not asked, or does not keep its worker awake. */
 #define pin_polled_is_busy(worker) \
 	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_polled_is_busy") && pin_polled_is_busy(worker))
-/* EARLY: whatever is in the ring counts as work found. */
-#define pin_relief_has_gathered(worker) \
-	(model_is_spoilt(MODEL_EARLY, __func__, "pin_relief_has_gathered") || \
-		pin_relief_has_gathered(worker))
 #include "runtime/core/step.c"
 #include "runtime/core/worker.c"
 
