@@ -50,8 +50,8 @@ check_json() {
 		and all(.n, .median, .p99, .ratio, .ratio_lo, .ratio_hi; type == "number" and . > 0)
 		and (.better == "less" or .better == "more") and (.spread_percent >= 0) and (.pairs >= 6) and (.conclusive | type == "boolean")
 		and (.ratio_lo <= .ratio) and (.ratio <= .ratio_hi) and (.n >= 6)
-		and (.floor | (keys == ["median", "name", "spread_percent"])
-			and (.name | type == "string") and (.median > 0))
+		and (.floor | (keys == ["median", "name", "p99", "spread_percent"])
+			and (.name | type == "string") and (.median > 0) and (.p99 > 0))
 		and (.machine | all(.cpu, .kernel, .io; type == "string")
 			and all(.cpus, .cores, .nodes; type == "number" and . > 0)
 			and (.workers >= 0)
@@ -173,6 +173,7 @@ check_subject() {
 @test "JSON of the subjects about waking" {
 	needs jq
 	check_subject wake us
+	jq -e '.waker_ns > 0 and .floor_waker_ns > 0' out
 	check_subject wake_worker us
 	check_subject wake_ring us "there is no io_uring"
 	check_subject wake_worker_ring us "there is no io_uring"
@@ -349,7 +350,8 @@ check_subject() {
 	bench read --json --seconds 0.05 --size 64M
 	expect 0
 	check_json read GB/s
-	jq -e 'has("floor_touching") | not' out
+	jq -e '(has("floor_touching") | not) and .cpu_s_per_gib > 0 and .floor_cpu_s_per_gib > 0
+		and (.machine.io == "fallback" or .enters_per_request > 0)' out
 	local names=()
 	[[ $features == *+xxhash* ]] && names+=(sum)
 	[[ $features == *+hyperscan* ]] && names+=(scan)
@@ -367,7 +369,8 @@ check_subject() {
 	needs jq
 	check_subject nop ns "there is no io_uring"
 	[ -s out ] || return 0
-	jq -e '.depth == 64' out
+	jq -e '.depth == 64 and .completions_per_enter >= 32 and .completions_per_enter <= 65
+		and (has("cpu_s_per_gib") | not)' out
 	bench nop --depth 1,3,1000 --json --seconds 0.05
 	expect 0
 	[ "$(jq -cs 'map(.depth)' out)" = "[1,3,1000]" ]

@@ -194,7 +194,10 @@ int blocks_run(void *state, enum bench_side side, struct figures *out_figures)
 	int rc;
 
 	blocks->side = side;
+	effort_begin(&blocks->effort, blocks->runtime);
 	rc = spawn_turns(blocks);
+	effort_end(&blocks->effort, blocks->runtime, side,
+		(uint64_t)blocks->turn_count * blocks->worker_count * blocks->block_bytes);
 	for (uint32_t i = 0; rc == 0 && i < blocks->worker_count; i++) {
 		const struct blocks_worker *worker = &blocks->workers[i];
 
@@ -207,4 +210,11 @@ int blocks_run(void *state, enum bench_side side, struct figures *out_figures)
 		}
 	}
 	return rc != 0 ? rc : figures_add(out_figures, rate(blocks, end_ns - start_ns));
+}
+
+uint32_t blocks_further(void *state, struct bench_further further[BENCH_FURTHER_MAX])
+{
+	struct blocks *blocks = state;
+
+	return effort_further(&blocks->effort, further);
 }

@@ -11,6 +11,7 @@
 #ifndef PINION_TOOLS_BENCH_BLOCKS_H
 #define PINION_TOOLS_BENCH_BLOCKS_H
 
+#include "tools/bench/effort.h"
 #include "tools/bench/placing.h"
 #include "tools/bench/rawring.h"
 #include "tools/bench/tasks.h"
@@ -63,6 +64,7 @@ struct blocks {
 	uint32_t block_bytes;
 	uint32_t turn_count; /* blocks of each worker for one figure */
 	enum bench_side side;
+	struct effort effort;
 	uint32_t ended_count BENCH_LINE_ALIGNED; /* workers, of this turn */
 	uint32_t done;
 };
@@ -71,6 +73,7 @@ struct blocks {
 int blocks_start(struct bench *bench, const struct blocks_plan *plan,
 	struct bench_setting *out_setting, void **out_state);
 int blocks_run(void *state, enum bench_side side, struct figures *out_figures);
+uint32_t blocks_further(void *state, struct bench_further further[BENCH_FURTHER_MAX]);
 void blocks_stop(void *state);
 
 #endif

@@ -93,6 +93,7 @@ const struct bench_subject bench_read_random = {
 	.start = random_start,
 	.run = blocks_run,
 	.stop = blocks_stop,
+	.further = blocks_further,
 };
 
 const struct bench_subject bench_read_random_cached = {
@@ -105,6 +106,7 @@ const struct bench_subject bench_read_random_cached = {
 	.start = random_cached_start,
 	.run = blocks_run,
 	.stop = blocks_stop,
+	.further = blocks_further,
 };
 
 const struct bench_subject bench_read_blocks = {
@@ -122,6 +124,7 @@ const struct bench_subject bench_read_blocks = {
 	.start = in_order_start,
 	.run = blocks_run,
 	.stop = blocks_stop,
+	.further = blocks_further,
 };
 
 const struct bench_subject bench_read_blocks_cached = {
@@ -134,6 +137,7 @@ const struct bench_subject bench_read_blocks_cached = {
 	.start = in_order_cached_start,
 	.run = blocks_run,
 	.stop = blocks_stop,
+	.further = blocks_further,
 };
 
 const struct bench_subject bench_write = {
@@ -151,6 +155,7 @@ const struct bench_subject bench_write = {
 	.start = write_start,
 	.run = blocks_run,
 	.stop = blocks_stop,
+	.further = blocks_further,
 };
 
 const struct bench_subject bench_write_random = {
@@ -168,4 +173,5 @@ const struct bench_subject bench_write_random = {
 	.start = write_random_start,
 	.run = blocks_run,
 	.stop = blocks_stop,
+	.further = blocks_further,
 };

@@ -106,13 +106,22 @@ static int files_run(void *state, enum bench_side side, struct figures *out_figu
 	uint64_t elapsed_ns;
 	int rc;
 
+	effort_begin(&bench->effort, bench->runtime);
 	rc = side == BENCH_OURS ? run_ours(bench, &elapsed_ns)
 				: run_raw(bench, side == BENCH_TOUCHING, &elapsed_ns);
+	effort_end(&bench->effort, bench->runtime, side, bench->set->total_bytes);
 	if (rc != 0) {
 		return rc;
 	}
 	/* Bytes per nanosecond are GB per second. */
 	return figures_add(out_figures, (double)bench->set->total_bytes / (double)elapsed_ns);
+}
+
+static uint32_t files_further(void *state, struct bench_further further[BENCH_FURTHER_MAX])
+{
+	struct files_bench *bench = state;
+
+	return effort_further(&bench->effort, further);
 }
 
 /* ---- start and stop ---- */
@@ -257,6 +266,7 @@ const struct bench_subject bench_read = {
 	.start = read_subject_start,
 	.run = files_run,
 	.stop = files_stop,
+	.further = files_further,
 };
 
 const struct bench_subject bench_sum = {
@@ -274,6 +284,7 @@ const struct bench_subject bench_sum = {
 	.start = sum_subject_start,
 	.run = files_run,
 	.stop = files_stop,
+	.further = files_further,
 };
 
 const struct bench_subject bench_scan = {
@@ -291,4 +302,5 @@ const struct bench_subject bench_scan = {
 	.start = scan_subject_start,
 	.run = files_run,
 	.stop = files_stop,
+	.further = files_further,
 };

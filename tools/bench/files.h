@@ -14,6 +14,7 @@
 #ifndef PINION_TOOLS_BENCH_FILES_H
 #define PINION_TOOLS_BENCH_FILES_H
 
+#include "tools/bench/effort.h"
 #include "tools/bench/fileset.h"
 #include "tools/bench/rawread.h"
 #include "tools/bench/subject.h"
@@ -50,6 +51,7 @@ struct files_bench {
 	struct rawread *rawread;
 	struct files_worker *workers;
 	uint32_t worker_count;
+	struct effort effort;
 	/* `sum` */
 	const struct digest_algorithm *algorithm;
 	/* `scan` */

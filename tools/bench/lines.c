@@ -21,9 +21,10 @@ static double median(const struct bench_results *results, int side)
 }
 
 /* What 99 % of the figures were at least as good as. */
-static double p99(const struct bench_subject *subject, const struct bench_results *results)
+static double p99(
+	const struct bench_subject *subject, const struct bench_results *results, int side)
 {
-	return figures_quantile(&results->figures[BENCH_OURS], subject->is_rate ? 0.01 : 0.99);
+	return figures_quantile(&results->figures[side], subject->is_rate ? 0.01 : 0.99);
 }
 
 /* The middle half of the figures, as a share of the median. */
@@ -39,10 +40,11 @@ static void say_ratio(struct output_text *text, const struct bench_subject *subj
 	struct figures_ratio ratio = figures_conclude(&results->ratios[side]);
 
 	output_text_format(text,
-		"  against %-22s %10.4g %s (spread %.1f %%), ratio %.3f, 95 %% in [%.3f, %.3f]%s\n",
+		"  against %-22s %10.4g %s (spread %.1f %%), p99 %.4g, ratio %.3f, 95 %% in "
+		"[%.3f, %.3f]%s\n",
 		subject->sides[side], median(results, side), subject->unit,
-		spread_percent(&results->figures[side]), ratio.ratio, ratio.low, ratio.high,
-		ratio.is_conclusive ? "" : ": noise too high to conclude");
+		spread_percent(&results->figures[side]), p99(subject, results, side), ratio.ratio,
+		ratio.low, ratio.high, ratio.is_conclusive ? "" : ": noise too high to conclude");
 }
 
 void bench_lines_text(struct output_text *text, const struct bench_subject *subject,
@@ -54,7 +56,7 @@ void bench_lines_text(struct output_text *text, const struct bench_subject *subj
 		results->ratios[BENCH_FLOOR].count, subject->is_rate ? "more" : "less");
 	output_text_format(text, "  %-30s %10.4g %s (spread %.1f %%), p99 %.4g, n %u\n",
 		subject->sides[BENCH_OURS], median(results, BENCH_OURS), subject->unit,
-		spread_percent(ours), p99(subject, results), ours->count);
+		spread_percent(ours), p99(subject, results, BENCH_OURS), ours->count);
 	for (int side = BENCH_FLOOR; side < BENCH_SIDE_COUNT; side++) {
 		if (bench_has_side(subject, side)) {
 			say_ratio(text, subject, results, side);
@@ -102,6 +104,8 @@ static void json_side(struct output_text *text, const struct bench_subject *subj
 	json_string(text, "name", subject->sides[side]);
 	output_text_format(text, ",");
 	json_number(text, "median", median(results, side));
+	output_text_format(text, ",");
+	json_number(text, "p99", p99(subject, results, side));
 	output_text_format(text, ",");
 	json_number(text, "spread_percent", spread_percent(&results->figures[side]));
 }
@@ -195,7 +199,7 @@ void bench_lines_json(struct output_text *text, const struct bench_subject *subj
 		results->figures[BENCH_OURS].count);
 	json_number(text, "median", median(results, BENCH_OURS));
 	output_text_format(text, ",");
-	json_number(text, "p99", p99(subject, results));
+	json_number(text, "p99", p99(subject, results, BENCH_OURS));
 	output_text_format(text, ",");
 	json_number(text, "spread_percent", spread_percent(&results->figures[BENCH_OURS]));
 	output_text_format(text, ",\"pairs\":%u,", results->ratios[BENCH_FLOOR].count);
@@ -278,7 +282,7 @@ void bench_lines_csv(struct output_text *text, const struct bench_subject *subje
 	output_text_format(text, "%u,%u,", results->figures[BENCH_OURS].count,
 		results->ratios[BENCH_FLOOR].count);
 	csv_number(text, median(results, BENCH_OURS));
-	csv_number(text, p99(subject, results));
+	csv_number(text, p99(subject, results, BENCH_OURS));
 	csv_number(text, spread_percent(&results->figures[BENCH_OURS]));
 	csv_string(text, subject->sides[BENCH_FLOOR]);
 	csv_number(text, median(results, BENCH_FLOOR));

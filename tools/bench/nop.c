@@ -7,6 +7,7 @@
  * On both sides so many are submitted together, and the next when all of these
  * have come back.
  */
+#include "tools/bench/effort.h"
 #include "tools/bench/pending.h"
 #include "tools/bench/rawring.h"
 #include "tools/bench/tasks.h"
@@ -48,6 +49,7 @@ struct nops {
 	uint32_t figure_count;
 	double figures[NOP_FIGURES];
 	enum bench_side side;
+	struct effort effort;
 	int error;
 	uint32_t done;
 };
@@ -145,7 +147,9 @@ static int nop_run(void *state, enum bench_side side, struct figures *out_figure
 	int rc;
 
 	nops->side = side;
+	effort_begin(&nops->effort, nops->runtime);
 	rc = bench_run_turn(nops->runtime, &nops->turn, &nops->done);
+	effort_end(&nops->effort, nops->runtime, side, 0);
 	if (rc == 0 && nops->error != 0) {
 		rc = nops->error;
 		report_line("requests fail: %s", report_reason(rc));
@@ -154,6 +158,13 @@ static int nop_run(void *state, enum bench_side side, struct figures *out_figure
 		rc = figures_add(out_figures, nops->figures[i]);
 	}
 	return rc;
+}
+
+static uint32_t nop_further(void *state, struct bench_further further[BENCH_FURTHER_MAX])
+{
+	struct nops *nops = state;
+
+	return effort_further(&nops->effort, further);
 }
 
 static void nop_stop(void *state)
@@ -222,4 +233,5 @@ const struct bench_subject bench_nop = {
 	.start = nop_start,
 	.run = nop_run,
 	.stop = nop_stop,
+	.further = nop_further,
 };

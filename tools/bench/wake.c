@@ -39,6 +39,8 @@ struct wake {
 	struct pinion_task turn;
 	enum bench_side side;
 	struct figures *figures;
+	struct figures waker_ns[BENCH_SIDE_COUNT]; /* of all turns but the first */
+	bool has_warmed_up[BENCH_SIDE_COUNT];
 	int error;
 	uint32_t done;
 };
@@ -54,17 +56,21 @@ static int wake_task(struct pinion_task *task)
 /* What a worker spawns goes to the other one, as this one is in a task. */
 static int wake_once(struct wake *wake, enum bench_side side, uint64_t *out_start_ns)
 {
-	int rc;
+	uint64_t end_ns;
+	int rc = 0;
 
 	*out_start_ns = bench_now_ns();
 	if (side == BENCH_FLOOR) {
 		bare_sleeper_call(&wake->bare);
-		return 0;
+	} else {
+		rc = wake->worker_count == 1 ? pinion_spawn(wake->runtime, &wake->task)
+					     : pinion_spawn_shared(wake->runtime, &wake->task);
 	}
-	rc = wake->worker_count == 1 ? pinion_spawn(wake->runtime, &wake->task)
-				     : pinion_spawn_shared(wake->runtime, &wake->task);
+	end_ns = bench_now_ns();
 	if (rc != 0) {
 		report_line("cannot spawn: %s", report_reason(rc));
+	} else if (wake->has_warmed_up[side]) {
+		rc = figures_add(&wake->waker_ns[side], (double)(end_ns - *out_start_ns));
 	}
 	return rc;
 }
@@ -138,7 +144,22 @@ static int wake_run(void *state, enum bench_side side, struct figures *out_figur
 	for (uint32_t i = 0; rc == 0 && i < wake->worker_count; i++) {
 		rc = bench_pending_check(&wake->pending[i]);
 	}
+	wake->has_warmed_up[side] = true;
 	return rc;
+}
+
+/* What the calls took who woke. */
+static uint32_t wake_further(void *state, struct bench_further further[BENCH_FURTHER_MAX])
+{
+	static const char *const names[] = {"waker_ns", "floor_waker_ns"};
+	struct wake *wake = state;
+
+	for (int side = BENCH_OURS; side <= BENCH_FLOOR; side++) {
+		figures_sort(&wake->waker_ns[side]);
+		further[side] = (struct bench_further){
+			names[side], figures_quantile(&wake->waker_ns[side], 0.5)};
+	}
+	return 2;
 }
 
 static void wake_stop(void *state)
@@ -148,6 +169,9 @@ static void wake_stop(void *state)
 	pinion_runtime_destroy(wake->runtime);
 	bare_sleeper_stop(&wake->bare);
 	bench_place_restore(&wake->place);
+	for (int side = BENCH_OURS; side <= BENCH_FLOOR; side++) {
+		figures_free(&wake->waker_ns[side]);
+	}
 	for (int i = 0; i < WAKE_WORKERS_MAX; i++) {
 		bench_pending_close(&wake->pending[i]);
 		sleeper_fini(&wake->workers[i]);
@@ -283,6 +307,7 @@ const struct bench_subject bench_wake = {
 	.start = wake_start,
 	.run = wake_run,
 	.stop = wake_stop,
+	.further = wake_further,
 };
 
 const struct bench_subject bench_wake_worker = {
@@ -293,6 +318,7 @@ const struct bench_subject bench_wake_worker = {
 	.start = worker_start,
 	.run = wake_run,
 	.stop = wake_stop,
+	.further = wake_further,
 };
 
 const struct bench_subject bench_wake_ring = {
@@ -303,6 +329,7 @@ const struct bench_subject bench_wake_ring = {
 	.start = ring_start,
 	.run = wake_run,
 	.stop = wake_stop,
+	.further = wake_further,
 };
 
 const struct bench_subject bench_wake_worker_ring = {
@@ -313,4 +340,5 @@ const struct bench_subject bench_wake_worker_ring = {
 	.start = worker_ring_start,
 	.run = wake_run,
 	.stop = wake_stop,
+	.further = wake_further,
 };
