@@ -520,9 +520,9 @@ interrupt_all() {
 	chmod +x peer
 	export PINION
 	PEERS=./peer ROUNDS=2 DURATION=0.05 bash "${top_srcdir:-..}/tests/bench/run" spawn yield >out
-	[ "$(grep -c '^## ' out)" = 2 ]
+	[ "$(grep -c '^## ' out)" = 3 ]
 	[ "$(grep -Ec '^\| pinion \| [0-9.]+ \| [0-9.]+ \|  \|$' out)" = 2 ]
-	[ "$(grep -Ec '^\| chase-lev-deque \| [0-9.]+ \|  \| [0-9.]+ \(.* … .*\) \|$' out)" = 2 ]
+	[ "$(grep -Ec '^\| chase-lev-deque \| [0-9.]+ \| [0-9.]+ \| [0-9.]+ \(.* … .*\) \|$' out)" = 2 ]
 	[ "$(grep -Ec '^\| a peer \| 4 \| 5 \| [0-9.]+ \(.* … .*\) \|$' out)" = 1 ]
 	[ "$(grep -c '^    pinion bench \(spawn\|yield\) --json --seconds 0.05$' out)" = 2 ]
 	[ "$(grep -c '^In every round by more than 3 %: ' out)" = 2 ]
@@ -555,6 +555,45 @@ interrupt_all() {
 	grep -qxF 'In every round by more than 3 %: ahead of "a floor"; behind "another way", "beside".' out
 	grep -qxF '| beside, pinion beside it 1 | 5 |  | 0.2 (0.2 … 0.2) |' out
 	grep -qxF '    what was run' out
+}
+
+@test "make bench tells row by row which targets hold" {
+	needs jq
+	bench list
+	mv out list
+	cat >pinion <<-'EOF'
+		#!/bin/sh
+		echo '{"bench":"'$2'","unit":"ns","better":"less","median":10,"p99":9,"n":6,
+			"floor":{"name":"a floor","median":5,"p99":8},"ratio":'$RATIO',"speedup":1.9,
+			"machine":{"cpu":"a CPU","cpus":2,"kernel":"6","io":"io_uring"}}'
+	EOF
+	cat >peer <<-'EOF'
+		#!/bin/sh
+		[ "$1" != list ] || exec echo spawn
+		echo '{"bench":"spawn","peer":"oneTBB 1.2","unit":"ns","median":40}'
+	EOF
+	chmod +x pinion peer
+	export PINION=./pinion PEERS=./peer ROUNDS=2
+	RATIO=2.01 bash "${top_srcdir:-..}/tests/bench/run" spawn spawn:2 forkjoin forkjoin:2 yield |
+		sed -n '/^## Targets$/,$p' >out
+	cat out
+	grep -q '^3 of 5 hold;' out
+	grep -qxF '| `spawn` | floor | ≤ 2 | 2.01 | **missed** |' out
+	grep -qxF '| `spawn` | oneTBB | ≤ 0.5 | 0.25 | holds |' out
+	grep -qxF '| `spawn:2` | =spawn | ≤ 1.053 | 1 | holds |' out
+	grep -qxF '| `forkjoin` | oneTBB | ≤ 0.5 |  | not measured |' out
+	grep -qxF '| `forkjoin:2` | speedup | ≥ 1.8 | 1.9 | holds |' out
+	RATIO=2 bash "${top_srcdir:-..}/tests/bench/run" spawn nop@1 | tail -n 4 >out
+	grep -qxF '| `spawn` | floor | ≤ 2 | 2 | holds |' out
+	grep -qxF '| `nop@1` | floor | ≤ 1.111 | 2 | **missed** |' out
+	# Each is about a subject that there is.
+	awk -F '\t' 'NR == FNR { split($0, word, " "); known[word[1]]; next }
+		/^[^#]/ { subject = $1; sub(/[:@\/].*/, "", subject)
+			if (NF != 3 || !(subject in known)) { print; bad = 1 } }
+		END { exit bad }' list "${top_srcdir:-..}/tests/bench/targets"
+	status=0
+	bash "${top_srcdir:-..}/tests/bench/run" 'spawn@' 2>err || status=$?
+	complains "spawn@ is none of SUBJECT"
 }
 
 @test "tables go where the page says, and nowhere else" {
