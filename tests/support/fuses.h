@@ -27,7 +27,7 @@ enum {
 struct fuses {
 	uint32_t file_count;
 	uint64_t file_bytes;
-	/* Through the page cache; of all others each read gets to the server. */
+	/* Through the page cache; each read of others gets to the server. */
 	bool (*is_cached)(uint32_t file);
 	/* In the server: answers by fuses_answer(), or never. */
 	void (*read)(uint64_t unique, uint32_t file, uint64_t offset, size_t length);
@@ -178,7 +178,7 @@ static inline bool fuses_may_mount(void)
 	return true;
 }
 
-/* In the scratch folder. The server, or the end of a test that cannot have it. */
+/* In the scratch folder. The server; a test that cannot have it is skipped. */
 static inline pid_t fuses_start(const struct fuses *served)
 {
 	char options[96];
