@@ -39,6 +39,12 @@ static int choose_io(struct pinion_runtime *runtime)
 	}
 	pin_kernel_probe(&shared->kernel);
 	if (pin_level_apply(&shared->kernel, level, shared->config.io_without) < 0) {
+		if (shared->kernel.passing_error != 0) {
+			pin_log(&shared->log, PINION_LOG_ERROR,
+				"cannot find out what this kernel's io_uring can do: %s",
+				strerror(-shared->kernel.passing_error));
+			return shared->kernel.passing_error;
+		}
 		pin_log(&shared->log, PINION_LOG_ERROR,
 			"this kernel's io_uring is no %s, its highest level is %s: set "
 			"PINION_IO_LEVEL to that, or to auto",
