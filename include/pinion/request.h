@@ -168,8 +168,9 @@ PINION_API int pinion_request_submit_batch(
  * -ECANCELED or with the true result if that came first; a write may have been
  * done in part (`done_bytes`). Its memory is the kernel's until then, and a
  * device that hangs keeps it: what the device already works on ends when the
- * device ends it, and a stop of the runtime waits for that too. What is polled
- * (`polled` of the configuration) is never ended early.
+ * device ends it, and a stop of the runtime waits for that too, unless it is
+ * pinion_runtime_stop_until(). What is polled (`polled` of the configuration)
+ * is never ended early.
  *
  * Owns: the caller makes sure that the request has not been freed by its `run`.
  * Context: any thread; never blocks or allocates; O(1), without io_uring O(what

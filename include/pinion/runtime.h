@@ -41,7 +41,8 @@ PINION_API int pinion_runtime_create(
  * Frees a runtime, stopping it first if need be. NULL is accepted.
  *
  * Context: any thread but a worker's, while no other call on this runtime is
- * under way; blocks as pinion_runtime_stop() does.
+ * under way; blocks as pinion_runtime_stop() does, also after
+ * pinion_runtime_stop_until() has given up.
  * Since: 0.1
  */
 PINION_API void pinion_runtime_destroy(struct pinion_runtime *runtime);
@@ -141,6 +142,22 @@ PINION_API int pinion_runtime_join(struct pinion_runtime *runtime);
  * Since: 0.1
  */
 PINION_API int pinion_runtime_stop(struct pinion_runtime *runtime);
+
+/*
+ * As pinion_runtime_stop(), but comes back when `deadline_ns` has come on the
+ * clock of pinion_now_ns(), should something not end: a task that runs on, or
+ * a request that a device which hangs neither completes nor gives up.
+ *
+ * Owns: after -ETIME the runtime goes on stopping. What has not ended keeps its
+ * memory, which the device may still write to: buffers are not handed out
+ * again, and pinion_runtime_destroy() would wait. So call again later, or leave
+ * the runtime as it is for the rest of the process, which may exit.
+ * Context: as pinion_runtime_drain(), except that a `before_stop` is not bound
+ * by the deadline. UINT64_MAX: for ever; 0: looks and does not wait.
+ * Errors: as pinion_runtime_drain(); -ETIME.
+ * Since: 0.1
+ */
+PINION_API int pinion_runtime_stop_until(struct pinion_runtime *runtime, uint64_t deadline_ns);
 
 /*
  * Number of workers; `buffer_bytes` and `small_buffer_bytes` of each one's

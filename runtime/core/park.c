@@ -66,8 +66,9 @@ bool pin_park_look_for_end(struct pin_shared *shared)
 	if (!is_quiescent(shared)) {
 		return false;
 	}
-	pin_store_release_u32(&shared->has_ended, 1);
+	pin_store_release_u32(&shared->has_ended, 1); /* [END-2] */
 	pin_wake_all(shared);
+	pin_wake_enders(shared);
 	return true;
 }
 

@@ -5,6 +5,7 @@
 #include "runtime/core/polled.h"
 #include "runtime/base/check.h"
 #include "runtime/core/flight_end.h"
+#include "runtime/io/in_flight.h"
 
 #include <errno.h>
 #include <string.h>
@@ -111,6 +112,7 @@ static void land_polled(void *arg, uint64_t user_data, int32_t result)
 	struct pinion_request *request = (struct pinion_request *)(uintptr_t)user_data;
 
 	if (PIN_UNLIKELY(is_refusal(result))) {
+		pin_in_flight_end(request);
 		go_on_unpolled(worker, request, result);
 		return;
 	}

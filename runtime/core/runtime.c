@@ -39,6 +39,12 @@ static int choose_io(struct pinion_runtime *runtime)
 	}
 	pin_kernel_probe(&shared->kernel);
 	if (pin_level_apply(&shared->kernel, level, shared->config.io_without) < 0) {
+		if (shared->kernel.passing_error != 0) {
+			pin_log(&shared->log, PINION_LOG_ERROR,
+				"cannot find out what this kernel's io_uring can do: %s",
+				strerror(-shared->kernel.passing_error));
+			return shared->kernel.passing_error;
+		}
 		pin_log(&shared->log, PINION_LOG_ERROR,
 			"this kernel's io_uring is no %s, its highest level is %s: set "
 			"PINION_IO_LEVEL to that, or to auto",
@@ -334,9 +340,20 @@ int pinion_runtime_create(const struct pinion_config *config, struct pinion_runt
 
 /* ---- the end ---- */
 
-static int end(struct pinion_runtime *runtime, bool stop)
+static bool await_end(struct pin_shared *shared, uint64_t deadline_ns)
+{
+	while (pin_load_acquire_u32(&shared->has_ended) == 0) { /* [END-2] */
+		if (shared->host->futex_wait(&shared->has_ended, 0, deadline_ns) == -ETIMEDOUT) {
+			return pin_load_acquire_u32(&shared->has_ended) != 0; /* [END-2] */
+		}
+	}
+	return true;
+}
+
+static int end(struct pinion_runtime *runtime, bool stop, uint64_t deadline_ns)
 {
 	struct pin_shared *shared = &runtime->shared;
+
 	if (pin_runtime_is_foreign(runtime)) {
 		return -ECHILD;
 	}
@@ -349,6 +366,10 @@ static int end(struct pinion_runtime *runtime, bool stop)
 		pin_gate_close(&shared->gate);
 		pin_wake_all(shared);
 	}
+	/* Who has the lock may be waiting for what does not end. */
+	if (deadline_ns != PIN_NO_DEADLINE && !await_end(shared, deadline_ns)) {
+		return -ETIME;
+	}
 	pin_lock_acquire(&runtime->life, shared->host);
 	if (!runtime->is_joined) {
 		join_threads(shared);
@@ -360,17 +381,22 @@ static int end(struct pinion_runtime *runtime, bool stop)
 
 int pinion_runtime_drain(struct pinion_runtime *runtime)
 {
-	return end(runtime, false);
+	return end(runtime, false, PIN_NO_DEADLINE);
 }
 
 int pinion_runtime_stop(struct pinion_runtime *runtime)
 {
-	return end(runtime, true);
+	return end(runtime, true, PIN_NO_DEADLINE);
+}
+
+int pinion_runtime_stop_until(struct pinion_runtime *runtime, uint64_t deadline_ns)
+{
+	return end(runtime, true, deadline_ns);
 }
 
 int pinion_runtime_join(struct pinion_runtime *runtime)
 {
-	int rc = end(runtime, false);
+	int rc = end(runtime, false, PIN_NO_DEADLINE);
 
 	return rc != 0 ? rc : -(int)pin_load_acquire_u32(&runtime->shared.first_failure);
 }
@@ -381,7 +407,7 @@ void pinion_runtime_destroy(struct pinion_runtime *runtime)
 	if (runtime == NULL || pin_runtime_is_foreign(runtime)) {
 		return;
 	}
-	PIN_CHECK(end(runtime, true) == 0); /* not from one of its own workers */
+	PIN_CHECK(end(runtime, true, PIN_NO_DEADLINE) == 0); /* not from one of its own workers */
 	free_workers(&runtime->shared);
 	free(runtime);
 }

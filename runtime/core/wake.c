@@ -246,6 +246,11 @@ void pin_wake_all(struct pin_shared *shared)
 	}
 }
 
+void pin_wake_enders(struct pin_shared *shared)
+{
+	shared->host->futex_wake(&shared->has_ended, UINT32_MAX); /* [END-2] */
+}
+
 bool pin_search_begin(struct pin_worker *worker)
 {
 	struct pin_tier *tier = worker->tier;

@@ -95,7 +95,8 @@ static bool probe_opcode(int fd, uint8_t opcode)
  * The message's arrival is checked, not only that it was accepted: the sleep
  * protocol stands on it.
  */
-static bool probe_send_msg_ring(int fd, const struct io_uring_params *params)
+static bool probe_send_msg_ring(
+	int fd, const struct io_uring_params *params, struct pin_kernel *kernel)
 {
 	struct io_uring_sqe sqe = {
 		.opcode = IORING_OP_MSG_RING,
@@ -112,6 +113,7 @@ static bool probe_send_msg_ring(int fd, const struct io_uring_params *params)
 	}
 	memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, IORING_OFF_CQ_RING);
 	if (memory == MAP_FAILED) {
+		kernel->passing_error = -errno;
 		return false;
 	}
 	/* This thread's own system calls wrote it: plain loads will do. */
@@ -185,7 +187,7 @@ static void probe_rings(struct pin_kernel *kernel)
 	kernel->has_registered_files = probe_registered_files(fd);
 	kernel->has_registered_buffers = true; /* as old as rings */
 	kernel->has_clone_buffers = probe_clone_buffers(fd);
-	kernel->has_send_msg_ring = probe_send_msg_ring(fd, &params);
+	kernel->has_send_msg_ring = probe_send_msg_ring(fd, &params, kernel);
 	close(fd);
 	kernel->has_coop_taskrun = probe_setup_flags(IORING_SETUP_COOP_TASKRUN);
 	kernel->has_single_issuer = probe_setup_flags(IORING_SETUP_SINGLE_ISSUER);

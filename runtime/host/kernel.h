@@ -82,6 +82,11 @@ _Static_assert(sizeof(struct pin_cachestat) == 40, "the kernel's layout");
 
 struct pin_kernel {
 	int ring_error; /* 0, or why no ring can be had, negative errno */
+	/*
+	 * 0, or what kept the probe from an answer and may not do so again,
+	 * such as -ENOMEM; then a feature is said to be missing.
+	 */
+	int passing_error;
 	uint32_t ring_features;
 	bool has_single_issuer;
 	bool has_defer_taskrun;

@@ -5,6 +5,7 @@
 #include "runtime/io/fallback.h"
 
 #include "runtime/base/base.h"
+#include "runtime/io/in_flight.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,6 +26,7 @@ static long execute_read(const struct io_uring_sqe *sqe)
 {
 	struct iovec vector = {.iov_base = address_of(sqe->addr), .iov_len = sqe->len};
 
+	pin_in_flight_fill(vector.iov_base, vector.iov_len);
 	return sqe->rw_flags == 0
 		? pread(sqe->fd, vector.iov_base, vector.iov_len, (off_t)sqe->off)
 		: preadv2(sqe->fd, &vector, 1, (off_t)sqe->off, (int)sqe->rw_flags);
@@ -60,6 +62,7 @@ static long execute_openat2(const struct io_uring_sqe *sqe)
 
 static long execute_statx(const struct io_uring_sqe *sqe)
 {
+	pin_in_flight_fill(address_of(sqe->off), sizeof(struct statx));
 	return statx(sqe->fd, address_of(sqe->addr), (int)sqe->statx_flags, sqe->len,
 		address_of(sqe->off));
 }

@@ -6,6 +6,7 @@
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
 #include "runtime/io/file.h"
+#include "runtime/io/in_flight.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -428,6 +429,7 @@ static PIN_INLINE void submit_rest(struct pin_ring *ring, struct pinion_request 
 	/* The one field that liburing leaves alone, so it may come first. */
 	sqe->user_data = (uint64_t)(uintptr_t)request;
 	operations[request->op].prepare(ring, sqe, request);
+	pin_in_flight_begin(request);
 }
 
 static ssize_t transfer_once(const struct pinion_request *request, uint32_t done)
@@ -533,6 +535,7 @@ struct pinion_request *pin_request_complete(
 	struct pinion_request *request = (struct pinion_request *)(uintptr_t)user_data;
 
 	PIN_CHECK(request != NULL && request->op < PIN_OP_COUNT);
+	pin_in_flight_end(request);
 	if (result < 0 || !operations[request->op].is_whole) {
 		return end_or_go_on(ring, request, result);
 	}

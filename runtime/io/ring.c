@@ -88,14 +88,24 @@ static int setup_uring(struct pin_ring *ring, const struct pin_ring_options *opt
 	return -ENOMEM;
 }
 
-static void setup_doorbell(struct pin_ring *ring, const struct pin_kernel *kernel)
+static int setup_doorbell(
+	struct pin_ring *ring, const struct pin_kernel *kernel, const struct pin_log *log)
 {
+	int error;
+
 	if (kernel->has_send_msg_ring) {
 		ring->doorbell_kind = PIN_DOORBELL_MESSAGE;
-		return;
+		return 0;
 	}
 	ring->doorbell_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	ring->doorbell_kind = ring->doorbell_fd < 0 ? PIN_DOORBELL_NONE : PIN_DOORBELL_EVENTFD;
+	if (ring->doorbell_fd >= 0) {
+		ring->doorbell_kind = PIN_DOORBELL_EVENTFD;
+		return 0;
+	}
+	error = errno;
+	pin_log(log, PINION_LOG_ERROR, "no descriptor for a worker's doorbell: %s%s",
+		strerror(error), error == EMFILE ? ": raise `ulimit -n`" : "");
+	return -error;
 }
 
 static int init_fallback(struct pin_ring *ring, uint32_t entries)
@@ -130,14 +140,11 @@ int pin_ring_init(struct pin_ring *ring, const struct pin_host *host, struct pin
 	ring->has_task_flag = (ring->setup_flags & IORING_SETUP_TASKRUN_FLAG) != 0;
 	ring->has_no_iowait = options->kernel->has_no_iowait;
 	if (!ring->is_polled) {
-		setup_doorbell(ring, options->kernel);
-	}
-	if (ring->doorbell_kind == PIN_DOORBELL_NONE && !ring->is_polled) {
-		pin_log(log, PINION_LOG_ERROR,
-			"no descriptor for a worker's doorbell: raise "
-			"`ulimit -n`");
-		pin_ring_fini(ring);
-		return -EMFILE;
+		rc = setup_doorbell(ring, options->kernel, log);
+		if (rc < 0) {
+			pin_ring_fini(ring);
+			return rc;
+		}
 	}
 	ring->enter_fd = ring->uring.ring_fd;
 	/* Its number there is one of this thread alone. */

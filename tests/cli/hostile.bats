@@ -191,7 +191,8 @@ halt() {
 	while read -r stat <"/proc/$1/stat" && [[ ! $stat =~ \)\ [TZ] ]]; do
 		:
 	done 2>/dev/null
-	[[ $stat != *\)\ Z* ]]
+	# What is gone was last seen running, or not at all.
+	[[ ${stat-} == *\)\ T* ]]
 }
 
 # Starts a command on `file` and halts it while it reads there: it is let run for

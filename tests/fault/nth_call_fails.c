@@ -271,7 +271,7 @@ static uint32_t live_once(const struct fault *fault, uint32_t nth, bool is_lasti
 	runtime = NULL;
 	runtimes_watchdog(LIMIT_SECONDS);
 	runtimes_config(&config, WORKERS, io_level);
-	if (fault->kind == FAILING_DESCRIPTOR) {
+	if (fault->kind == FAILING_DESCRIPTOR && config.io_level != PINION_IO_RING_MESSAGE) {
 		/* So that there are eventfds to fail. */
 		config.io_without |= PINION_IO_SEND_MSG_RING;
 	}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: a stop gives each admitted task to `run` or to `cancel`, exactly one of
- * them and once, counts both, ends requests in flight, and always ends.
+ * them and once, counts both, ends requests in flight, and always ends; one
+ * whose deadline has come goes on, and the next call finds its end.
  * Method: tasks are queued, running, spawning, reading or just being admitted
  * while the main thread stops. A task that is entered twice fails by itself.
  */
@@ -16,6 +17,7 @@ enum { TASKS = 2 };
 static struct pinion_runtime *runtime;
 static struct model_task tasks[TASKS];
 static bool is_due[TASKS];
+static bool may_go;
 
 static void check_all_entered(void)
 {
@@ -121,6 +123,51 @@ static void run_reading(void)
 	stop();
 }
 
+/* The last worker ends the sleep, not time: that passes if nobody goes on. */
+static void stop_in_time(void)
+{
+	uint64_t begin_ns = model_clock_ns();
+
+	MODEL_CHECK(pinion_runtime_stop_until(runtime, UINT64_MAX - 1) == 0);
+	MODEL_CHECK(model_clock_ns() == begin_ns);
+}
+
+static void run_until(void)
+{
+	begin(1, NULL);
+	spawn(0);
+	stop_in_time();
+	finish();
+}
+
+static bool is_let_go(const void *arg)
+{
+	(void)arg;
+	return may_go;
+}
+
+static void keep_on(struct model_task *task)
+{
+	(void)task;
+	model_await("the second call", is_let_go, NULL);
+}
+
+/* It may also be cancelled before it begins. */
+static void run_until_twice(void)
+{
+	int rc;
+
+	may_go = false;
+	begin(1, keep_on);
+	spawn(0);
+	rc = pinion_runtime_stop_until(runtime, 1);
+	MODEL_CHECK(rc == (tasks[0].cancel_count == 1 ? 0 : -ETIME));
+	may_go = true;
+	stop_in_time();
+	MODEL_CHECK(pinion_runtime_stop_until(runtime, 0) == 0);
+	finish();
+}
+
 static void spawn_last(void *arg)
 {
 	(void)arg;
@@ -163,6 +210,11 @@ static const struct model_twin reading_twins[] = {
 	{.name = NULL},
 };
 
+static const struct model_twin until_twins[] = {
+	{"who waits is not told", {MODEL_SKIP, "pin_park_look_for_end", "pin_wake_enders"}},
+	{.name = NULL},
+};
+
 static const struct model_twin admitting_twins[] = {
 	{"admission is no single step", {MODEL_TORN, "pin_gate_admit", NULL}},
 	{.name = NULL},
@@ -173,6 +225,8 @@ static const struct model_case cases[] = {
 	{"two_workers", run_two_workers, 1, 1, 0, two_workers_twins, many_workers},
 	{"spawning", run_spawning, 2, 1, 0, NULL, NULL},
 	{"reading", run_reading, 3, 2, 0, reading_twins, NULL},
+	{"until", run_until, 2, 1, 0, until_twins, NULL},
+	{"until_twice", run_until_twice, 2, 1, 0, until_twins, NULL},
 	{"admitting", run_admitting, 2, 1, 0, admitting_twins, NULL},
 };
 

@@ -8,6 +8,7 @@ bats_require_minimum_version 1.5.0
 setup() {
 	export PINION=${PINION:-${top_builddir:-$PWD}/pinion}
 	export CORPUS=${PINION_CORPUS:-${top_builddir:-$PWD}/tools/dev/corpus}
+	export PROGRAMS=${top_builddir:-$PWD}/tests
 	features=$("$PINION" --version | grep '^features:')
 	[[ $features == *+hyperscan* ]] || skip "built without hyperscan"
 	[[ $features == *+openssl* ]] || skip "built without openssl"
@@ -169,6 +170,50 @@ on_broken_btrfs() {
 
 @test "a disk that cannot deliver the middle of a file" {
 	inside on_broken_btrfs
+}
+
+# As many operations on files at random, against a model, with rings and without:
+# a million in all; FSX_OPERATIONS is for each.
+matches_model() {
+	STRESS_ITERATIONS=${FSX_OPERATIONS:-130000} TMPDIR=$1 "$PROGRAMS/stress/file_matches_model"
+}
+
+fsx_on_new() {
+	mount_new "$1"
+	matches_model /mnt/m
+}
+
+@test "random operations on ext4 match a model" {
+	inside fsx_on_new ext4
+}
+
+@test "random operations on xfs match a model" {
+	inside fsx_on_new xfs
+}
+
+@test "random operations on btrfs match a model" {
+	inside fsx_on_new btrfs
+}
+
+@test "random operations on tmpfs match a model" {
+	inside matches_model /mnt
+}
+
+full_on_new() {
+	mount_new "$1"
+	"$PROGRAMS/fault/disk_is_full" /mnt/m
+}
+
+@test "a full ext4" {
+	inside full_on_new ext4
+}
+
+@test "a full xfs" {
+	inside full_on_new xfs
+}
+
+@test "a full btrfs" {
+	inside full_on_new btrfs
 }
 
 huge_sparse() {

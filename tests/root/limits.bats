@@ -113,6 +113,42 @@ in_half_a_cpu() {
 	cmp sum sum8
 }
 
+# A group with one of this process's CPUs, of version 1 or 2.
+enter_one_cpu() {
+	local cpu top=/sys/fs/cgroup/cpuset
+	cpu=$(sed -n 's/^Cpus_allowed_list:[^0-9]*\([0-9]*\).*/\1/p' /proc/self/status)
+	if [ ! -e $top/cpuset.cpus ]; then
+		top=/sys/fs/cgroup
+		grep -qw cpuset $top/cgroup.controllers 2>/dev/null || skip "no cpuset can be had"
+		echo +cpuset >$top/cgroup.subtree_control 2>/dev/null || skip "cpusets are not ours to give"
+	fi
+	group=$top/pinion-cpuset-$$
+	mkdir "$group" 2>/dev/null || skip "no control group can be made here"
+	cat $top/cpuset.mems >"$group/cpuset.mems" 2>/dev/null || true
+	echo "$cpu" >"$group/cpuset.cpus"
+}
+
+@test "a cpuset of one CPU: one worker, the doctor says so, every byte is right" {
+	command -v jq >/dev/null || skip "jq is not installed"
+	[ "$(nproc)" -gt 1 ] || skip "there is one CPU only"
+	head -c 20000000 /dev/urandom >file
+	enter_one_cpu
+	for how in --io=auto --io=fallback; do
+		in_group "$PINION" sum $how -a sha256 file >sum
+		in_group "$PINION" sum $how -a sha256 --workers=8 file >sum8
+		sha256sum file | cmp - sum
+		cmp sum sum8
+	done
+	in_group "$PINION" doctor --json >out || [ $? = 1 ]
+	status=0
+	for program in worker_stalls_with_reads ten_thousand_in_flight limits_are_survived; do
+		in_group "${top_builddir:-$OLDPWD}/tests/fault/$program" || status=$?
+	done
+	leave_group
+	[ "$status" = 0 ]
+	jq -e '.cpus.default_workers == 1 and (.cpus.allowed | test("^[0-9]+$"))' out
+}
+
 # Of this file alone: others use the cache meanwhile.
 cached_bytes() {
 	fincore --bytes --noheadings --output RES "$1" | tr -d ' '
@@ -157,11 +193,11 @@ enter_memory_group() {
 	echo "$limit" >"$group/$name"
 }
 
-in_memory_group() {
+in_group() {
 	bash -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$group" "$@"
 }
 
-leave_memory_group() {
+leave_group() {
 	rmdir "$group"
 }
 
@@ -171,8 +207,8 @@ leave_memory_group() {
 		skip "built without xxhash"
 	enter_memory_group 64M
 	status=0
-	in_memory_group "$PINION" sum -a xxh3-64 --workers=2 file >out 2>err || status=$?
-	leave_memory_group
+	in_group "$PINION" sum -a xxh3-64 --workers=2 file >out 2>err || status=$?
+	leave_group
 	cat err
 	[ "$status" = 0 ]
 	cmp wanted out
@@ -184,8 +220,8 @@ leave_memory_group() {
 	printf text >file
 	enter_memory_group 20M
 	status=0
-	in_memory_group "$PINION" sum --workers=8 file >out 2>err || status=$?
-	leave_memory_group
+	in_group "$PINION" sum --workers=8 file >out 2>err || status=$?
+	leave_group
 	cat err
 	[ "$status" = 2 ]
 	[ ! -s out ]

@@ -129,6 +129,14 @@ static void check(uint32_t worker_count, bool has_read, bool has_message, uint32
 	close(ends[1]);
 }
 
+/* Who asks for that level gets nothing without the message. */
+static bool is_message_asked_for(void)
+{
+	const char *level = getenv("PINION_IO_LEVEL");
+
+	return level != NULL && strcmp(level, "ring-message") == 0;
+}
+
 int main(void)
 {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -142,7 +150,9 @@ int main(void)
 	for (uint32_t worker_count = 1; worker_count <= WORKERS_MAX; worker_count += 3) {
 		check(worker_count, false, true, rounds);
 		check(worker_count, true, true, rounds);
-		check(worker_count, true, false, rounds);
+		if (!is_message_asked_for()) {
+			check(worker_count, true, false, rounds);
+		}
 	}
 	return expect_status();
 }
