@@ -128,8 +128,9 @@ static inline uint32_t pin_magazine_count(const struct pin_magazine *magazine)
 	return (uint32_t)pin_magazine_state(magazine);
 }
 
-/* Inside: the newest one; false: it is empty. */
-static inline bool pin_magazine_take(struct pin_magazine *magazine, uint32_t *out_index)
+/* Inside: the newest one, and the word that says so; false: it is empty. */
+static inline bool pin_magazine_look_newest(
+	const struct pin_magazine *magazine, uint64_t *out_word, uint32_t *out_index)
 {
 	uint64_t word = pin_load_relaxed_u64(&magazine->word);
 	uint32_t count = (uint32_t)word;
@@ -137,8 +138,26 @@ static inline bool pin_magazine_take(struct pin_magazine *magazine, uint32_t *ou
 	if (PIN_UNLIKELY(count == 0)) {
 		return false;
 	}
+	*out_word = word;
 	*out_index = pin_load_relaxed_u32(&magazine->indices[count - 1]);
+	return true;
+}
+
+/* Inside still: forgets what was looked at. */
+static inline void pin_magazine_drop_newest(struct pin_magazine *magazine, uint64_t word)
+{
 	pin_store_relaxed_u64(&magazine->word, word - 1);
+}
+
+/* Inside: both. */
+static inline bool pin_magazine_take(struct pin_magazine *magazine, uint32_t *out_index)
+{
+	uint64_t word;
+
+	if (!pin_magazine_look_newest(magazine, &word, out_index)) {
+		return false;
+	}
+	pin_magazine_drop_newest(magazine, word);
 	return true;
 }
 

@@ -115,20 +115,22 @@ static bool take_listed(struct pin_pool *pool, uint32_t node, uint32_t *out_inde
 	return false;
 }
 
-/* One from any tray, likewise; tells whose. */
+/* One from any tray, likewise; from *giver on round, and tells whose it was. */
 static bool take_laid_out(
-	struct pin_pool *pool, uint32_t node, uint32_t *out_index, uint32_t *out_giver)
+	struct pin_pool *pool, uint32_t node, uint32_t *out_index, uint32_t *giver)
 {
-	for (int is_far = 0; is_far < (pool->node_count > 1 ? 2 : 1); is_far++) {
-		for (uint32_t i = 0; i < pool->magazine_count; i++) {
-			struct pin_magazine *giver = &pool->magazines[i];
+	uint32_t at = *giver;
 
-			if ((giver->node != node) == (is_far != 0) &&
-				pin_tray_take(&giver->tray, out_index, 1) == 1) {
-				*out_giver = i;
-				return true;
-			}
+	for (uint32_t i = 0; i < (pool->node_count > 1 ? 2 : 1) * pool->magazine_count; i++) {
+		bool is_far = i >= pool->magazine_count;
+		struct pin_magazine *from = &pool->magazines[at];
+
+		if ((from->node != node) == is_far &&
+			pin_tray_take(&from->tray, out_index, 1) == 1) {
+			*giver = at;
+			return true;
 		}
+		at = at + 1 == pool->magazine_count ? 0 : at + 1;
 	}
 	return false;
 }
@@ -272,6 +274,7 @@ static bool search(struct pin_pool *pool, uint32_t own, uint32_t node, uint32_t 
 	bool is_found;
 
 	pin_lock_acquire(&pool->lock, pool->host);
+	giver = pool->next_victim % pool->magazine_count;
 	do {
 		is_found = take_listed(pool, node, out_index) ||
 			take_laid_out(pool, node, out_index, &giver) ||
@@ -319,7 +322,7 @@ static bool take_as_owner(struct pin_pool *pool, uint32_t magazine, uint32_t *ou
 
 static bool find(struct pin_pool *pool, uint32_t magazine, uint32_t node, uint32_t *out_index)
 {
-	uint32_t giver;
+	uint32_t giver = 0;
 
 	if (magazine == PIN_POOL_OUTSIDE) {
 		return take_listed(pool, node, out_index) ||
@@ -346,12 +349,16 @@ bool pin_pool_acquire(
 	uint32_t index;
 
 	for (; tries_left > 0 && find(pool, magazine, node, &index); tries_left--) {
+		struct pin_entry *entry = &pool->entries[index];
+		uint64_t state = pin_load_relaxed_u64(&entry->state);
 		uint32_t holder = holder_of(pool, magazine, index);
 
-		if (pin_pool_hand_out(pool, holder, index, out_buffer)) {
-			pin_misuse_show(pool, &pool->entries[index]);
+		if (!pin_pool_is_used(state)) {
+			pin_pool_hand_out(entry, state, holder, index, out_buffer);
+			pin_misuse_show(pool, entry);
 			return true;
 		}
+		pin_misuse_was_free_twice(pool, index);
 	}
 	pin_fetch_add_relaxed_u64(&pool->exhausted, 1);
 	return false;

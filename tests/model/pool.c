@@ -10,9 +10,9 @@
  * and not yet asked for by another: if there were always more than none, an
  * empty answer is false.
  */
-#include "runtime/memory/pool.h"
 #include "runtime/base/base.h"
 #include "tests/model/explorer.h"
+#include "tests/model/pool_model.h"
 
 #include <string.h>
 
@@ -27,6 +27,19 @@ static uint32_t owner[BUFFERS_MAX];	 /* thread + 1; 0: nobody */
 static int32_t sure;			 /* free for certain, less those who ask */
 static int32_t least[MODEL_THREADS_MAX]; /* since it asked */
 static bool asks[MODEL_THREADS_MAX];
+static struct pin_pool_listed listed[MODEL_THREADS_MAX];
+
+/* As users do: the short way first. */
+static bool acquire_shortly(uint32_t magazine, struct pinion_buffer *out_buffer)
+{
+	return pool_model_acquire_shortly(
+		&pool, magazine, &listed[model_thread_current()], out_buffer);
+}
+
+static bool release_shortly(uint32_t magazine, const struct pinion_buffer *buffer)
+{
+	return pool_model_release_shortly(&pool, magazine, buffer, &listed[model_thread_current()]);
+}
 
 static void change_sure(int32_t change)
 {
@@ -46,9 +59,7 @@ static bool acquire(uint32_t magazine, struct pinion_buffer *out_buffer)
 	change_sure(-1);
 	asks[thread] = true;
 	least[thread] = sure;
-	is_found = (magazine != PIN_POOL_OUTSIDE &&
-			   pin_pool_acquire_own(
-				   &pool, &pool.magazines[magazine], magazine, out_buffer)) ||
+	is_found = acquire_shortly(magazine, out_buffer) ||
 		pin_pool_acquire(&pool, magazine, 0, out_buffer);
 	asks[thread] = false;
 	if (!is_found) {
@@ -66,9 +77,7 @@ static void release(uint32_t magazine, struct pinion_buffer *buffer)
 {
 	MODEL_CHECK(owner[buffer->index] != 0);
 	owner[buffer->index] = 0;
-	MODEL_CHECK(
-		(magazine != PIN_POOL_OUTSIDE &&
-			pin_pool_release_own(&pool, &pool.magazines[magazine], magazine, buffer)) ||
+	MODEL_CHECK(release_shortly(magazine, buffer) ||
 		pin_pool_release(&pool, magazine, buffer) == 0);
 	change_sure(1);
 }
@@ -89,6 +98,7 @@ static void begin(uint32_t buffers, uint32_t magazines, uint32_t capacity, uint3
 
 	memset(owner, 0, sizeof(owner));
 	memset(asks, 0, sizeof(asks));
+	memset(listed, 0, sizeof(listed));
 	memset(&pool, 0, sizeof(pool));
 	model_quiet_begin();
 	MODEL_CHECK(pin_pool_init(&pool, &setup) == 0);
@@ -391,6 +401,28 @@ static void run_list(void)
 	end(threads, 2, 0);
 }
 
+/* Takes what it has just given back for the first still. */
+static void give_and_take_again(void *arg)
+{
+	struct pinion_buffer buffer;
+
+	(void)arg;
+	if (acquire(PIN_POOL_OUTSIDE, &buffer)) {
+		release(PIN_POOL_OUTSIDE, &buffer);
+		acquire(PIN_POOL_OUTSIDE, &buffer);
+	}
+}
+
+static void run_granted(void)
+{
+	uint32_t threads[2];
+
+	begin(3, 1, 1, 0);
+	threads[0] = model_thread_start("again", give_and_take_again, NULL);
+	threads[1] = model_thread_start("two", take_two_give_one, NULL);
+	end(threads, 2, 0);
+}
+
 /* ---- two give back the same ---- */
 
 static uint32_t given_count;
@@ -401,7 +433,14 @@ static void give_again(void *arg)
 	given_count += pin_pool_release(&pool, PIN_POOL_OUTSIDE, &held) == 0;
 }
 
-static void run_twice(void)
+static void give_again_shortly(void *arg)
+{
+	(void)arg;
+	given_count += release_shortly(PIN_POOL_OUTSIDE, &held) ||
+		pin_pool_release(&pool, PIN_POOL_OUTSIDE, &held) == 0;
+}
+
+static void run_twice_by(void (*give)(void *))
 {
 	uint32_t threads[2];
 
@@ -410,8 +449,8 @@ static void run_twice(void)
 	model_quiet_begin();
 	MODEL_CHECK(acquire(PIN_POOL_OUTSIDE, &held));
 	model_quiet_end();
-	threads[0] = model_thread_start("one", give_again, NULL);
-	threads[1] = model_thread_start("other", give_again, NULL);
+	threads[0] = model_thread_start("one", give, NULL);
+	threads[1] = model_thread_start("other", give, NULL);
 	for (uint32_t i = 0; i < 2; i++) {
 		model_thread_join(threads[i]);
 	}
@@ -419,6 +458,16 @@ static void run_twice(void)
 	owner[held.index] = 0;
 	change_sure(1);
 	end(threads, 0, 1);
+}
+
+static void run_twice(void)
+{
+	run_twice_by(give_again);
+}
+
+static void run_twice_shortly(void)
+{
+	run_twice_by(give_again_shortly);
 }
 
 static const struct model_twin shift_twins[] = {
@@ -472,6 +521,17 @@ static const struct model_twin list_twins[] = {
 	{.name = NULL},
 };
 
+static const struct model_twin granted_twins[] = {
+	{"no tag", {MODEL_NO_COMPARE, "pin_freelist_pop_own", NULL}},
+	{"a pop is no single step", {MODEL_TORN, "pin_freelist_pop_own", NULL}},
+	{.name = NULL},
+};
+
+static const struct model_twin twice_shortly_twins[] = {
+	{"the end of a use is no single step", {MODEL_TORN, "pin_pool_release_listed", NULL}},
+	{.name = NULL},
+};
+
 static const struct model_twin twice_twins[] = {
 	{"the end of a use is no single step", {MODEL_TORN, "pin_pool_release", NULL}},
 	{.name = NULL},
@@ -489,7 +549,9 @@ static const struct model_case cases[] = {
 	{"draw", run_draw, 2, 1, 0, draw_twins, NULL},
 	{"tray", run_tray, 3, 1, 0, NULL, NULL},
 	{"list", run_list, 3, 1, 0, list_twins, NULL},
+	{"granted", run_granted, 3, 1, 0, granted_twins, NULL},
 	{"twice", run_twice, 3, 1, 0, twice_twins, NULL},
+	{"twice_shortly", run_twice_shortly, 3, 1, 0, twice_shortly_twins, NULL},
 };
 
 int main(void)
