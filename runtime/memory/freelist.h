@@ -17,6 +17,10 @@
  * count loads it (acquire), then the head again: a depth that is newer than the
  * head it first saw shows in the second look.
  *
+ * [FREE-3] a push's CAS is seq_cst -> who asks whether all is empty passes a
+ * seq_cst fence between two looks: the second finds what was pushed before.
+ * Without it that could be in a list whose head it still knows as it was.
+ *
  * Progress: lock-free. Everything is free against everything.
  *
  * A thread that knows what the head was when it last pushed may take that for
@@ -92,7 +96,7 @@ static inline uint64_t pin_freelist_push(struct pin_freelist *list, struct pin_e
 		state = pin_load_acquire_u64(&list->head); /* [FREE-1] */
 		first = pin_freelist_link(entries, state, indices, count);
 		pushed = pin_freelist_next_state(state, first);
-	} while (!pin_cas_acq_rel_u64(&list->head, &state, pushed)); /* [FREE-1] */
+	} while (!pin_cas_seq_cst_u64(&list->head, &state, pushed)); /* [FREE-1] [FREE-3] */
 	return pushed;
 }
 

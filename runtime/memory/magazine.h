@@ -35,13 +35,14 @@
  *
  * [MAG-3] the owner puts nothing into a marked one but what it promised before
  * it took that from elsewhere; it takes the mark off by a full barrier first,
- * and looks for it when it is inside, where no thief can set it. So who sees
- * the mark, and nothing inside, and holds the pool's lock, without which nobody
- * else marks, knows that nothing is on its way into it either; what goes to the
- * tray or the list goes by a full barrier.
+ * and looks for it when it is inside, where no thief can set it. So who passes
+ * a fence, then sees the mark, and nothing inside, and holds the pool's lock,
+ * without which nobody else marks, knows that nothing is on its way into it
+ * either; what goes to the tray or the list goes by a full barrier.
  *
  * Where fence_all cannot be had, `thief` says so for good: the owner's short
- * way is closed, and on the long one it takes a full fence each time.
+ * way is closed, and on the long one it takes a full fence each time it comes
+ * in, and each time it leaves something.
  */
 #ifndef PIN_MEMORY_MAGAZINE_H
 #define PIN_MEMORY_MAGAZINE_H
@@ -103,6 +104,9 @@ static inline void pin_magazine_leave(struct pin_magazine *magazine)
 {
 	pin_store_release_u32(&magazine->busy, 0); /* [MAG-2] */
 }
+
+/* Likewise after a put, also without fence_all: what was put in is seen. */
+void pin_magazine_leave_slowly(struct pin_magazine *magazine);
 
 static inline bool pin_magazine_is_robbed(const struct pin_magazine *magazine)
 {

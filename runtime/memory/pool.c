@@ -247,8 +247,9 @@ static bool are_robbed(const struct pin_pool *pool, uint32_t own)
 }
 
 /*
- * Whether nothing was free at the end of the first of two looks. The fence
- * shows what owners put into their magazines before it; nothing is on its way
+ * Whether nothing was free at the end of the first of two looks. The first
+ * fence shows what was laid out and listed before it, and whose mark was taken
+ * off; the second what owners put into their magazines: nothing is on its way
  * into those that are marked.
  */
 static bool is_exhausted(struct pin_pool *pool, uint32_t own)
@@ -256,8 +257,9 @@ static bool is_exhausted(struct pin_pool *pool, uint32_t own)
 	if (!note_rest(pool)) {
 		return false;
 	}
-	if (!are_robbed(pool, own) && !pool->host->fence_all()) {
-		pin_fence_seq_cst();
+	pin_fence_seq_cst(); /* [TRAY-4] [FREE-3] [MAG-3] */
+	if (!are_robbed(pool, own)) {
+		pool->host->fence_all();
 	}
 	return is_as_noted(pool);
 }
@@ -434,7 +436,7 @@ static void put(struct pin_pool *pool, uint32_t magazine, uint32_t index)
 		has_room = pin_magazine_put(own, index);
 		PIN_CHECK(has_room);
 	}
-	pin_magazine_leave(own);
+	pin_magazine_leave_slowly(own);
 }
 
 int pin_pool_release(struct pin_pool *pool, uint32_t magazine, const struct pinion_buffer *buffer)

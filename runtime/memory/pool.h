@@ -32,10 +32,11 @@
  * So everything is looked at twice, with a fence of all threads in between. All
  * places change their word with every buffer they get, so if each is empty and
  * unchanged the second time, then all were empty at the end of the first look;
- * what was released before that, the fence has made visible. Buffers on the way
- * from a list or a tray into a magazine are shown by the magazine before they
- * leave it, and those on the way back leave the magazine after they are in the
- * list.
+ * what was released before that, the fence has made visible. Where all are
+ * marked as robbed an own fence is enough, as what goes to a tray or a list
+ * passes one as well: [TRAY-4] [FREE-3]. Buffers on the way from a list or a
+ * tray into a magazine are shown by the magazine before they leave it, and
+ * those on the way back leave the magazine after they are in the list.
  *
  * [POOL-1] promise in the magazine, then pop (CAS) -> a look that finds the
  * list or the tray empty finds the promise, at the latest the second time.

@@ -13,6 +13,7 @@
 #include "runtime/base/base.h"
 #include "tests/model/explorer.h"
 #include "tests/model/pool_model.h"
+#include "tests/model/runtime_model.h"
 
 #include <string.h>
 
@@ -377,6 +378,52 @@ static void run_tray(void)
 	end(threads, 2, 0);
 }
 
+/* Its owner lays one out, or somebody lists it; then another asks for it. */
+static void run_given(void (*give)(void *))
+{
+	uint32_t threads[2];
+
+	begin(1, 1, 1, 0);
+	model_quiet_begin();
+	MODEL_CHECK(acquire(PIN_POOL_OUTSIDE, &held));
+	model_quiet_end();
+	threads[0] = model_thread_start("gives", give, NULL);
+	threads[1] = model_thread_start("asks", ask_outside, NULL);
+	end(threads, 2, 0);
+}
+
+static void run_laid_out(void)
+{
+	run_given(give_as_owner);
+}
+
+/* Where threads cannot be made to pass fences, the owner passes its own. */
+static void run_unfenced(void)
+{
+	uint32_t threads[2];
+
+	model_has_no_fence = true;
+	begin(1, 1, 1, 1);
+	model_quiet_begin();
+	MODEL_CHECK(acquire(0, &held));
+	model_quiet_end();
+	threads[0] = model_thread_start("owner", give_as_owner, NULL);
+	threads[1] = model_thread_start("asks", ask_outside, NULL);
+	end(threads, 2, 0);
+	model_has_no_fence = false;
+}
+
+static void give_outside(void *arg)
+{
+	(void)arg;
+	release(PIN_POOL_OUTSIDE, &held);
+}
+
+static void run_listed(void)
+{
+	run_given(give_outside);
+}
+
 /* ---- the list ---- */
 
 static void take_two_give_one(void *arg)
@@ -514,6 +561,24 @@ static const struct model_twin forget_twins[] = {
 	{.name = NULL},
 };
 
+static const struct model_twin laid_out_twins[] = {
+	{"laid out by a plain store", {MODEL_SKIP, "pin_tray_put", "barrier"}},
+	{"who asks passes no fence", {MODEL_DROP_FENCE, "is_exhausted", NULL}},
+	{.name = NULL},
+};
+
+static const struct model_twin listed_twins[] = {
+	{"listed without a barrier", {MODEL_RELAXED, "pin_freelist_push", NULL}},
+	{"who asks passes no fence", {MODEL_DROP_FENCE, "is_exhausted", NULL}},
+	{.name = NULL},
+};
+
+static const struct model_twin unfenced_twins[] = {
+	{"the owner leaves without a fence", {MODEL_DROP_FENCE, "pin_magazine_leave_slowly", NULL}},
+	{"it comes in without one", {MODEL_DROP_FENCE, "pin_magazine_enter_slowly", NULL}},
+	{.name = NULL},
+};
+
 static const struct model_twin list_twins[] = {
 	{"no tag", {MODEL_NO_COMPARE, "pin_freelist_pop", NULL}},
 	{"a pop is no single step", {MODEL_TORN, "pin_freelist_pop", NULL}},
@@ -548,6 +613,9 @@ static const struct model_case cases[] = {
 	{"forget", run_forget, 2, 3, 0, forget_twins, NULL},
 	{"draw", run_draw, 2, 1, 0, draw_twins, NULL},
 	{"tray", run_tray, 3, 1, 0, NULL, NULL},
+	{"laid_out", run_laid_out, 3, 6, 0, laid_out_twins, NULL},
+	{"listed", run_listed, 3, 6, 0, listed_twins, NULL},
+	{"unfenced", run_unfenced, 3, 6, 0, unfenced_twins, NULL},
 	{"list", run_list, 3, 1, 0, list_twins, NULL},
 	{"granted", run_granted, 3, 1, 0, granted_twins, NULL},
 	{"twice", run_twice, 3, 1, 0, twice_twins, NULL},

@@ -25,6 +25,22 @@ static bool cas_head(
 #include "runtime/memory/freelist.h"
 #pragma pop_macro("pin_cas_acq_rel_u64")
 
+/* SKIP: what is laid out may still be in the store buffer afterwards. */
+static void exchange_put(struct pin_atomic_u64 *put, uint64_t value, const char *site)
+{
+	if (model_is_spoilt(MODEL_SKIP, site, "barrier")) {
+		model_store_u64(put, value, MODEL_ORDER_RELEASE, site);
+	} else {
+		model_update_u64(put, MODEL_EXCHANGE, value, MODEL_ORDER_SEQ_CST, site);
+	}
+}
+
+#pragma push_macro("pin_exchange_seq_cst_u64")
+#undef pin_exchange_seq_cst_u64
+#define pin_exchange_seq_cst_u64(atomic, value) exchange_put(atomic, value, __func__)
+#include "runtime/memory/tray.h"
+#pragma pop_macro("pin_exchange_seq_cst_u64")
+
 static uint32_t first_of(uint64_t state)
 {
 	return pin_freelist_first(state);
