@@ -39,6 +39,11 @@ static _Thread_local struct {
 
 /* A thread that is known to have no cache in the pool it used last. */
 static _Thread_local uint64_t recent_without PIN_TLS_INITIAL;
+/* Likewise, of one with a short way, and what it did there last. */
+static _Thread_local struct {
+	uint64_t number;
+	struct pin_pool_listed listed;
+} recent_outside PIN_TLS_INITIAL;
 
 /* ---- whose cache ---- */
 
@@ -46,6 +51,7 @@ void pin_buffers_forget(void)
 {
 	recent.number = 0;
 	recent_without = 0;
+	recent_outside.number = 0;
 }
 
 static bool is_foreign(const struct pinion_pool *pool)
@@ -80,6 +86,8 @@ static __attribute__((noinline)) uint32_t look_for_cache(const struct pinion_poo
 	attachment = attachment_to(pool->number);
 	if (attachment == NULL) {
 		recent_without = pool->number;
+		recent_outside.number = pool->has_short_way ? pool->number : 0;
+		recent_outside.listed = (struct pin_pool_listed){0};
 		return PIN_POOL_OUTSIDE;
 	}
 	return attachment->cache;
@@ -103,13 +111,12 @@ static uint32_t find_cache(const struct pinion_pool *pool)
 	return cache;
 }
 
-/* The number of the calling CPU's node's list, for who has no cache. */
-static uint32_t own_node(const struct pinion_pool *pool)
+static __attribute__((noinline)) uint32_t look_for_node(const struct pinion_pool *pool)
 {
 	unsigned cpu;
 	unsigned node;
 
-	if (pool->pool.node_count == 1 || getcpu(&cpu, &node) != 0) {
+	if (getcpu(&cpu, &node) != 0) {
 		return 0;
 	}
 	for (uint32_t i = 0; i < pool->worker_count; i++) {
@@ -118,6 +125,12 @@ static uint32_t own_node(const struct pinion_pool *pool)
 		}
 	}
 	return 0;
+}
+
+/* The number of the calling CPU's node's list, for who has no cache. */
+static inline uint32_t own_node(const struct pinion_pool *pool)
+{
+	return PIN_LIKELY(pool->pool.node_count == 1) ? 0 : look_for_node(pool);
 }
 
 int pinion_pool_attach(struct pinion_pool *pool)
@@ -142,6 +155,7 @@ int pinion_pool_attach(struct pinion_pool *pool)
 		if (pin_cas_acquire_u32(&pool->attached[i], &is_free, 1)) { /* [BUFFERS-1] */
 			*place = (struct attachment){.number = pool->number, .cache = i};
 			recent_without = 0;
+			recent_outside.number = 0;
 			return 0;
 		}
 	}
@@ -182,12 +196,24 @@ static __attribute__((noinline)) int try_acquire(
 		: -EAGAIN;
 }
 
+static __attribute__((noinline)) int try_acquire_outside(
+	struct pinion_pool *pool, struct pinion_buffer *out_buffer)
+{
+	return pin_pool_acquire_listed(
+		       &pool->pool, own_node(pool), &recent_outside.listed, out_buffer)
+		? 0
+		: try_acquire(pool, out_buffer);
+}
+
 int pinion_pool_try_acquire(struct pinion_pool *pool, struct pinion_buffer *out_buffer)
 {
 	if (PIN_LIKELY(recent.number == pool->number) &&
 		PIN_LIKELY(pin_pool_acquire_own(
 			&pool->pool, recent.magazine, recent.cache, out_buffer))) {
 		return 0;
+	}
+	if (recent_outside.number == pool->number) {
+		return try_acquire_outside(pool, out_buffer);
 	}
 	return try_acquire(pool, out_buffer);
 }
@@ -318,15 +344,29 @@ static __attribute__((noinline)) int release(struct pinion_pool *pool, struct pi
 	return rc;
 }
 
+static __attribute__((noinline)) int release_outside(
+	struct pinion_pool *pool, struct pinion_buffer *buffer)
+{
+	if (PIN_UNLIKELY(!pin_pool_release_listed(&pool->pool, buffer, &recent_outside.listed))) {
+		return release(pool, buffer);
+	}
+	*buffer = (struct pinion_buffer){0};
+	if (PIN_UNLIKELY(pin_waiters_any_light(&pool->waiters))) { /* [WAIT-1] */
+		return serve(pool);
+	}
+	return 0;
+}
+
 int pinion_pool_release(struct pinion_pool *pool, struct pinion_buffer *buffer)
 {
 	if (PIN_UNLIKELY(recent.number != pool->number) ||
 		PIN_UNLIKELY(!pin_pool_release_own(
 			&pool->pool, recent.magazine, recent.cache, buffer))) {
-		return release(pool, buffer);
+		return recent_outside.number == pool->number ? release_outside(pool, buffer)
+							     : release(pool, buffer);
 	}
 	*buffer = (struct pinion_buffer){0};
-	if (PIN_UNLIKELY(pin_waiters_any(&pool->waiters))) { /* [WAIT-1] */
+	if (PIN_UNLIKELY(pin_waiters_any_light(&pool->waiters))) { /* [WAIT-1] */
 		return serve(pool);
 	}
 	return 0;

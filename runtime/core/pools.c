@@ -254,7 +254,8 @@ static int create(struct pinion_runtime *runtime, const struct pinion_pool_confi
 	}
 	pin_waiters_init(
 		&pool->waiters, pool->pool.host, pin_buffers_take, pool, PIN_WAITERS_RELEASE_LIGHT);
-	pool->has_short_way = config->flags == 0 && !PIN_MISUSE_WATCHES;
+	pool->has_short_way = config->flags == 0 && !PIN_MISUSE_WATCHES &&
+		pool->waiters.fences == PIN_WAITERS_RELEASE_LIGHT;
 	*out_pool = pool;
 	return 0;
 }

@@ -8,7 +8,7 @@ uint32_t pin_freelist_count(const struct pin_freelist *list, const struct pin_en
 {
 	for (;;) {
 		uint64_t state = pin_freelist_state(list);
-		uint32_t first = (uint32_t)state;
+		uint32_t first = pin_freelist_first(state);
 		uint32_t depth = 0;
 
 		if (first != 0) {

@@ -38,6 +38,14 @@ bool pin_magazine_enter_slowly(struct pin_magazine *magazine)
 	return false;
 }
 
+void pin_magazine_leave_slowly(struct pin_magazine *magazine)
+{
+	pin_magazine_leave(magazine);
+	if (is_fenced(magazine)) {
+		pin_fence_seq_cst(); /* [MAG-1] in place of the fence of who looks */
+	}
+}
+
 void pin_magazine_break_in(struct pin_magazine *magazine, const struct pin_host *host)
 {
 	uint32_t yields = 0;

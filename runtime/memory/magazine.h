@@ -35,13 +35,14 @@
  *
  * [MAG-3] the owner puts nothing into a marked one but what it promised before
  * it took that from elsewhere; it takes the mark off by a full barrier first,
- * and looks for it when it is inside, where no thief can set it. So who sees
- * the mark, and nothing inside, and holds the pool's lock, without which nobody
- * else marks, knows that nothing is on its way into it either; what goes to the
- * tray or the list goes by a full barrier.
+ * and looks for it when it is inside, where no thief can set it. So who passes
+ * a fence, then sees the mark, and nothing inside, and holds the pool's lock,
+ * without which nobody else marks, knows that nothing is on its way into it
+ * either; what goes to the tray or the list goes by a full barrier.
  *
  * Where fence_all cannot be had, `thief` says so for good: the owner's short
- * way is closed, and on the long one it takes a full fence each time.
+ * way is closed, and on the long one it takes a full fence each time it comes
+ * in, and each time it leaves something.
  */
 #ifndef PIN_MEMORY_MAGAZINE_H
 #define PIN_MEMORY_MAGAZINE_H
@@ -104,6 +105,9 @@ static inline void pin_magazine_leave(struct pin_magazine *magazine)
 	pin_store_release_u32(&magazine->busy, 0); /* [MAG-2] */
 }
 
+/* Likewise after a put, also without fence_all: what was put in is seen. */
+void pin_magazine_leave_slowly(struct pin_magazine *magazine);
+
 static inline bool pin_magazine_is_robbed(const struct pin_magazine *magazine)
 {
 	return (pin_load_acquire_u32(&magazine->thief) & PIN_MAGAZINE_ROBBED) != 0; /* [MAG-3] */
@@ -128,8 +132,9 @@ static inline uint32_t pin_magazine_count(const struct pin_magazine *magazine)
 	return (uint32_t)pin_magazine_state(magazine);
 }
 
-/* Inside: the newest one; false: it is empty. */
-static inline bool pin_magazine_take(struct pin_magazine *magazine, uint32_t *out_index)
+/* Inside: the newest one, and the word that says so; false: it is empty. */
+static inline bool pin_magazine_look_newest(
+	const struct pin_magazine *magazine, uint64_t *out_word, uint32_t *out_index)
 {
 	uint64_t word = pin_load_relaxed_u64(&magazine->word);
 	uint32_t count = (uint32_t)word;
@@ -137,8 +142,26 @@ static inline bool pin_magazine_take(struct pin_magazine *magazine, uint32_t *ou
 	if (PIN_UNLIKELY(count == 0)) {
 		return false;
 	}
+	*out_word = word;
 	*out_index = pin_load_relaxed_u32(&magazine->indices[count - 1]);
+	return true;
+}
+
+/* Inside still: forgets what was looked at. */
+static inline void pin_magazine_drop_newest(struct pin_magazine *magazine, uint64_t word)
+{
 	pin_store_relaxed_u64(&magazine->word, word - 1);
+}
+
+/* Inside: both. */
+static inline bool pin_magazine_take(struct pin_magazine *magazine, uint32_t *out_index)
+{
+	uint64_t word;
+
+	if (!pin_magazine_look_newest(magazine, &word, out_index)) {
+		return false;
+	}
+	pin_magazine_drop_newest(magazine, word);
 	return true;
 }
 

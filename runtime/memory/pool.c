@@ -115,20 +115,22 @@ static bool take_listed(struct pin_pool *pool, uint32_t node, uint32_t *out_inde
 	return false;
 }
 
-/* One from any tray, likewise; tells whose. */
+/* One from any tray, likewise; from *giver on round, and tells whose it was. */
 static bool take_laid_out(
-	struct pin_pool *pool, uint32_t node, uint32_t *out_index, uint32_t *out_giver)
+	struct pin_pool *pool, uint32_t node, uint32_t *out_index, uint32_t *giver)
 {
-	for (int is_far = 0; is_far < (pool->node_count > 1 ? 2 : 1); is_far++) {
-		for (uint32_t i = 0; i < pool->magazine_count; i++) {
-			struct pin_magazine *giver = &pool->magazines[i];
+	uint32_t at = *giver;
 
-			if ((giver->node != node) == (is_far != 0) &&
-				pin_tray_take(&giver->tray, out_index, 1) == 1) {
-				*out_giver = i;
-				return true;
-			}
+	for (uint32_t i = 0; i < (pool->node_count > 1 ? 2 : 1) * pool->magazine_count; i++) {
+		bool is_far = i >= pool->magazine_count;
+		struct pin_magazine *from = &pool->magazines[at];
+
+		if ((from->node != node) == is_far &&
+			pin_tray_take(&from->tray, out_index, 1) == 1) {
+			*giver = at;
+			return true;
 		}
+		at = at + 1 == pool->magazine_count ? 0 : at + 1;
 	}
 	return false;
 }
@@ -245,8 +247,9 @@ static bool are_robbed(const struct pin_pool *pool, uint32_t own)
 }
 
 /*
- * Whether nothing was free at the end of the first of two looks. The fence
- * shows what owners put into their magazines before it; nothing is on its way
+ * Whether nothing was free at the end of the first of two looks. The first
+ * fence shows what was laid out and listed before it, and whose mark was taken
+ * off; the second what owners put into their magazines: nothing is on its way
  * into those that are marked.
  */
 static bool is_exhausted(struct pin_pool *pool, uint32_t own)
@@ -254,8 +257,9 @@ static bool is_exhausted(struct pin_pool *pool, uint32_t own)
 	if (!note_rest(pool)) {
 		return false;
 	}
-	if (!are_robbed(pool, own) && !pool->host->fence_all()) {
-		pin_fence_seq_cst();
+	pin_fence_seq_cst(); /* [TRAY-4] [FREE-3] [MAG-3] */
+	if (!are_robbed(pool, own)) {
+		pool->host->fence_all();
 	}
 	return is_as_noted(pool);
 }
@@ -272,6 +276,7 @@ static bool search(struct pin_pool *pool, uint32_t own, uint32_t node, uint32_t 
 	bool is_found;
 
 	pin_lock_acquire(&pool->lock, pool->host);
+	giver = pool->next_victim % pool->magazine_count;
 	do {
 		is_found = take_listed(pool, node, out_index) ||
 			take_laid_out(pool, node, out_index, &giver) ||
@@ -319,7 +324,7 @@ static bool take_as_owner(struct pin_pool *pool, uint32_t magazine, uint32_t *ou
 
 static bool find(struct pin_pool *pool, uint32_t magazine, uint32_t node, uint32_t *out_index)
 {
-	uint32_t giver;
+	uint32_t giver = 0;
 
 	if (magazine == PIN_POOL_OUTSIDE) {
 		return take_listed(pool, node, out_index) ||
@@ -346,12 +351,16 @@ bool pin_pool_acquire(
 	uint32_t index;
 
 	for (; tries_left > 0 && find(pool, magazine, node, &index); tries_left--) {
+		struct pin_entry *entry = &pool->entries[index];
+		uint64_t state = pin_load_relaxed_u64(&entry->state);
 		uint32_t holder = holder_of(pool, magazine, index);
 
-		if (pin_pool_hand_out(pool, holder, index, out_buffer)) {
-			pin_misuse_show(pool, &pool->entries[index]);
+		if (!pin_pool_is_used(state)) {
+			pin_pool_hand_out(entry, state, holder, index, out_buffer);
+			pin_misuse_show(pool, entry);
 			return true;
 		}
+		pin_misuse_was_free_twice(pool, index);
 	}
 	pin_fetch_add_relaxed_u64(&pool->exhausted, 1);
 	return false;
@@ -427,7 +436,7 @@ static void put(struct pin_pool *pool, uint32_t magazine, uint32_t index)
 		has_room = pin_magazine_put(own, index);
 		PIN_CHECK(has_room);
 	}
-	pin_magazine_leave(own);
+	pin_magazine_leave_slowly(own);
 }
 
 int pin_pool_release(struct pin_pool *pool, uint32_t magazine, const struct pinion_buffer *buffer)

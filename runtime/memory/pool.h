@@ -12,7 +12,8 @@
  * acquires and releases touches no line of others, and one that only releases
  * what another acquires passes them on by the half magazine.
  *
- * Threads without a magazine use the free lists.
+ * Threads without a magazine use the free lists. What such a thread gave back
+ * last it takes again without a look at the list, if nobody else changed that.
  *
  * Invariants: (1) a free buffer is in one magazine, on one tray or in one free
  * list; one in use is in none of them. (2) its generation is odd while it is in
@@ -31,10 +32,11 @@
  * So everything is looked at twice, with a fence of all threads in between. All
  * places change their word with every buffer they get, so if each is empty and
  * unchanged the second time, then all were empty at the end of the first look;
- * what was released before that, the fence has made visible. Buffers on the way
- * from a list or a tray into a magazine are shown by the magazine before they
- * leave it, and those on the way back leave the magazine after they are in the
- * list.
+ * what was released before that, the fence has made visible. Where all are
+ * marked as robbed an own fence is enough, as what goes to a tray or a list
+ * passes one as well: [TRAY-4] [FREE-3]. Buffers on the way from a list or a
+ * tray into a magazine are shown by the magazine before they leave it, and
+ * those on the way back leave the magazine after they are in the list.
  *
  * [POOL-1] promise in the magazine, then pop (CAS) -> a look that finds the
  * list or the tray empty finds the promise, at the latest the second time.
@@ -68,6 +70,12 @@ struct pin_pool_setup {
 	uint32_t region_count;
 };
 
+/* What a thread without a magazine knows of the list it last gave back to. */
+struct pin_pool_listed {
+	struct pin_freelist *list;
+	uint64_t state;
+};
+
 /* The regions' memory outlives the pool. -ENOMEM. */
 int pin_pool_init(struct pin_pool *pool, const struct pin_pool_setup *setup);
 
@@ -76,24 +84,25 @@ void pin_pool_fini(struct pin_pool *pool);
 
 /* ---- acquire ---- */
 
-/* False: it is in use already, since somebody gave it back twice at once. */
-static inline bool pin_pool_hand_out(
-	struct pin_pool *pool, uint32_t holder, uint32_t index, struct pinion_buffer *out_buffer)
+/* One that lies free is not, unless it was given back twice at once. */
+static inline bool pin_pool_is_used(uint64_t state)
 {
-	struct pin_entry *entry = &pool->entries[index];
-	uint32_t generation = (uint32_t)pin_load_relaxed_u64(&entry->state);
+	return (state & 1) != 0;
+}
 
-	if (PIN_UNLIKELY((generation & 1) != 0)) {
-		pin_misuse_was_free_twice(pool, index);
-		return false;
-	}
-	generation++;
+/* To `holder`, one that is free as `state` tells, which was just read. */
+static inline void pin_pool_hand_out(struct pin_entry *entry, uint64_t state, uint32_t holder,
+	uint32_t index, struct pinion_buffer *out_buffer)
+{
+	uint32_t generation = (uint32_t)state + 1;
+
 	pin_store_relaxed_u64(&entry->state, generation); /* invariant 2 */
-	pin_store_relaxed_u32(&entry->holder, holder);
+	if (PIN_UNLIKELY(pin_load_relaxed_u32(&entry->holder) != holder)) {
+		pin_store_relaxed_u32(&entry->holder, holder);
+	}
 	out_buffer->bytes = entry->bytes;
 	out_buffer->index = index;
 	out_buffer->generation = generation;
-	return true;
 }
 
 /*
@@ -104,19 +113,61 @@ static inline bool pin_pool_hand_out(
 static inline bool pin_pool_acquire_own(struct pin_pool *pool, struct pin_magazine *own,
 	uint32_t magazine, struct pinion_buffer *out_buffer)
 {
+	struct pin_entry *entry;
+	uint64_t state;
+	uint64_t word;
 	uint32_t index;
-	bool has_taken;
 
 	if (PIN_MISUSE_WATCHES || PIN_UNLIKELY(!pin_magazine_enter(own))) {
 		return false;
 	}
-	has_taken = pin_magazine_take(own, &index);
-	pin_magazine_leave(own);
-	if (PIN_UNLIKELY(!has_taken) ||
-		PIN_UNLIKELY(!pin_pool_hand_out(pool, magazine, index, out_buffer))) {
+	if (PIN_UNLIKELY(!pin_magazine_look_newest(own, &word, &index))) {
+		pin_magazine_leave(own);
 		return false;
 	}
+	entry = &pool->entries[index];
+	state = pin_load_relaxed_u64(&entry->state);
+	if (PIN_UNLIKELY(pin_pool_is_used(state))) {
+		/* The long way comes upon it as well, and tells. */
+		pin_magazine_leave(own);
+		return false;
+	}
+	pin_magazine_drop_newest(own, word);
+	pin_magazine_leave(own);
+	pin_pool_hand_out(entry, state, magazine, index, out_buffer);
 	pin_meter_add(&own->hits, 1);
+	return true;
+}
+
+/*
+ * The short way for who has no magazine, from that list; false as above, but
+ * that one that was free twice is lost. `own`: what the caller's last release
+ * by the short way said, or zeroed.
+ */
+static inline bool pin_pool_acquire_listed(struct pin_pool *pool, uint32_t node,
+	const struct pin_pool_listed *own, struct pinion_buffer *out_buffer)
+{
+	struct pin_freelist *list = &pool->freelists[node];
+	struct pin_entry *entry;
+	uint64_t state;
+	uint32_t index;
+
+	if (PIN_MISUSE_WATCHES) {
+		return false;
+	}
+	if (PIN_LIKELY(own->list == list) &&
+		PIN_LIKELY(pin_freelist_pop_own(list, pool->entries, own->state))) {
+		index = pin_freelist_first(own->state) - 1;
+	} else if (pin_freelist_pop(list, pool->entries, &index, 1) == 0) {
+		return false;
+	}
+	entry = &pool->entries[index];
+	state = pin_load_relaxed_u64(&entry->state);
+	if (PIN_UNLIKELY(pin_pool_is_used(state))) {
+		pin_misuse_was_free_twice(pool, index);
+		return false;
+	}
+	pin_pool_hand_out(entry, state, PIN_POOL_OUTSIDE, index, out_buffer);
 	return true;
 }
 
@@ -133,23 +184,48 @@ bool pin_pool_acquire(
 static inline bool pin_pool_release_own(struct pin_pool *pool, struct pin_magazine *own,
 	uint32_t magazine, const struct pinion_buffer *buffer)
 {
-	struct pin_entry *entry = &pool->entries[buffer->index];
+	/* Read once: what is stored below might be the caller's handle. */
+	uint32_t index = buffer->index;
+	uint32_t generation = buffer->generation;
+	struct pin_entry *entry = &pool->entries[index];
 	bool has_room;
 
 	/* No handle has an even generation, so an equal one says: in use. */
-	if (PIN_MISUSE_WATCHES || PIN_UNLIKELY(buffer->index >= pool->buffer_count) ||
+	if (PIN_MISUSE_WATCHES || PIN_UNLIKELY(index >= pool->buffer_count) ||
 		PIN_UNLIKELY(entry->bytes != buffer->bytes) ||
-		PIN_UNLIKELY(pin_load_relaxed_u64(&entry->state) != buffer->generation) ||
+		PIN_UNLIKELY(pin_load_relaxed_u64(&entry->state) != generation) ||
 		PIN_UNLIKELY(pin_load_relaxed_u32(&entry->holder) != magazine) ||
 		PIN_UNLIKELY(!pin_magazine_enter(own))) {
 		return false;
 	}
-	has_room = pin_magazine_put(own, buffer->index);
+	has_room = pin_magazine_put(own, index);
 	if (PIN_LIKELY(has_room)) {
-		pin_store_relaxed_u64(&entry->state, (uint64_t)buffer->generation + 1);
+		pin_store_relaxed_u64(&entry->state, (uint64_t)generation + 1);
 	}
 	pin_magazine_leave(own);
 	return has_room;
+}
+
+/* The short way for who has no magazine, to its home; false as above. */
+static inline bool pin_pool_release_listed(
+	struct pin_pool *pool, const struct pinion_buffer *buffer, struct pin_pool_listed *out_own)
+{
+	uint32_t index = buffer->index;
+	uint64_t state = buffer->generation;
+	struct pin_entry *entry = &pool->entries[index];
+	struct pin_freelist *list;
+
+	if (PIN_MISUSE_WATCHES || PIN_UNLIKELY(index >= pool->buffer_count) ||
+		PIN_UNLIKELY(entry->bytes != buffer->bytes) ||
+		PIN_UNLIKELY(!pin_pool_is_used(state)) ||
+		PIN_UNLIKELY(
+			!pin_cas_acq_rel_u64(&entry->state, &state, state + 1))) { /* invariant 2 */
+		return false;
+	}
+	list = &pool->freelists[entry->node];
+	out_own->list = list;
+	out_own->state = pin_freelist_push(list, pool->entries, &index, 1);
+	return true;
 }
 
 /*

@@ -83,6 +83,7 @@ static void init_magazines(struct pin_pool *pool, const struct pin_pool_setup *s
 		magazine->indices = pool->magazine_memory + (size_t)i * apart;
 		magazine->capacity = setup->magazine_capacity;
 		magazine->node = setup->nodes == NULL ? 0 : setup->nodes[i];
+		magazine->giver = (i + 1) % setup->magazine_count;
 		pin_store_relaxed_u32(&magazine->thief,
 			i < setup->seeded_count ? thief : thief | PIN_MAGAZINE_ROBBED);
 	}
@@ -130,6 +131,7 @@ int pin_pool_init(struct pin_pool *pool, const struct pin_pool_setup *setup)
 	for (uint32_t i = 0; i < setup->region_count; i++) {
 		pool->buffer_count += setup->regions[i].buffer_count;
 	}
+	PIN_CHECK(pool->buffer_count < 1u << PIN_FREELIST_INDEX_BITS);
 	if (allocate(pool) != 0) {
 		pin_pool_fini(pool);
 		return -ENOMEM;

@@ -10,8 +10,18 @@
  *
  * [TRAY-1] put fills the place, then counts it (exchange, release half) -> take
  * and looks load the count (acquire): they find the index, and what the last
- * user did with the buffer. The exchange is a full barrier, so what was put is
- * seen by all before put returns.
+ * user did with the buffer.
+ * [TRAY-4] the exchange is seq_cst -> who asks whether all is empty passes a
+ * seq_cst fence between two looks: the second finds what was put before it. By
+ * a plain store put could return while that is still in the store buffer:
+ *
+ *     owner                          asks
+ *     put := 1, buffered
+ *     returns: the buffer is free    fence, looks: put is 0
+ *                                    "nothing is free"
+ *     put seen by all
+ *
+ * and no fence_all brings it out, as nobody needs one while all are marked.
  * [TRAY-2] take reads the place, then moves `taken` past it (CAS, release half)
  * -> the owner that fills it again has loaded `taken` (acquire).
  * [TRAY-3] a look loads the count of puts, then that of takes: if they are
@@ -55,7 +65,7 @@ static inline bool pin_tray_put(struct pin_tray *tray, uint32_t index, uint32_t 
 		}
 	}
 	pin_store_relaxed_u32(&tray->places[put % PIN_TRAY_PLACES], index);
-	pin_exchange_seq_cst_u64(&tray->put, put + 1); /* [TRAY-1] */
+	pin_exchange_seq_cst_u64(&tray->put, put + 1); /* [TRAY-1] [TRAY-4] */
 	return true;
 }
 

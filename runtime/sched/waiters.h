@@ -112,6 +112,13 @@ static inline bool pin_waiters_any(const struct pin_waiters *waiters)
 	return pin_load_relaxed_u32(&waiters->count) != 0;
 }
 
+/* The same, where it is known to be RELEASE_LIGHT still. */
+static inline bool pin_waiters_any_light(const struct pin_waiters *waiters)
+{
+	pin_fence_light(); /* [WAIT-1] */
+	return pin_load_relaxed_u32(&waiters->count) != 0;
+}
+
 /* Serves as many as there is enough for; returns their number. */
 uint32_t pin_waiters_serve(struct pin_waiters *waiters);
 

@@ -374,6 +374,33 @@ static void use_deque(const char *name, enum pin_deque_order order)
 	pin_deque_fini(&deque);
 }
 
+/* One buffer, taken and given back, with a cache and without. */
+static void use_pool(const char *name, bool has_cache)
+{
+	struct pinion_pool_config config;
+	struct pinion_pool *pool;
+	struct pinion_buffer buffer;
+
+	pinion_pool_config_init(&config);
+	config.worker_count = 1;
+	config.buffer_count = 16;
+	config.buffer_bytes = 4096;
+	expect_ready("pool", pinion_pool_create(NULL, &config, &pool) == 0);
+	expect_ready("attach", !has_cache || pinion_pool_attach(pool) == 0);
+	path_name = name;
+	begin_path();
+	for (uint32_t i = 0; i < times; i++) {
+		if (pinion_pool_try_acquire(pool, &buffer) == 0) {
+			(void)pinion_pool_release(pool, &buffer);
+		}
+	}
+	end_path();
+	if (has_cache) {
+		pinion_pool_detach(pool);
+	}
+	expect_number("pool destroy", 0, pinion_pool_destroy(pool));
+}
+
 /* Deadlines at all distances, up to some seconds. */
 static void use_wheel(void)
 {
@@ -456,6 +483,8 @@ static void walk_paths(void)
 	use_deque("deque_fifo_push_pop", PIN_DEQUE_FIFO);
 	use_deque("deque_lifo_push_pop", PIN_DEQUE_LIFO);
 	use_wheel();
+	use_pool("pool_attached", true);
+	use_pool("pool_outside", false);
 	use_idle_set("idle_claim_publish_64", 64);
 	use_idle_set("idle_claim_publish_1024", 1024);
 	use_idle_set("idle_claim_publish_4096", 4096);

@@ -10,9 +10,10 @@
  * and not yet asked for by another: if there were always more than none, an
  * empty answer is false.
  */
-#include "runtime/memory/pool.h"
 #include "runtime/base/base.h"
 #include "tests/model/explorer.h"
+#include "tests/model/pool_model.h"
+#include "tests/model/runtime_model.h"
 
 #include <string.h>
 
@@ -27,6 +28,19 @@ static uint32_t owner[BUFFERS_MAX];	 /* thread + 1; 0: nobody */
 static int32_t sure;			 /* free for certain, less those who ask */
 static int32_t least[MODEL_THREADS_MAX]; /* since it asked */
 static bool asks[MODEL_THREADS_MAX];
+static struct pin_pool_listed listed[MODEL_THREADS_MAX];
+
+/* As users do: the short way first. */
+static bool acquire_shortly(uint32_t magazine, struct pinion_buffer *out_buffer)
+{
+	return pool_model_acquire_shortly(
+		&pool, magazine, &listed[model_thread_current()], out_buffer);
+}
+
+static bool release_shortly(uint32_t magazine, const struct pinion_buffer *buffer)
+{
+	return pool_model_release_shortly(&pool, magazine, buffer, &listed[model_thread_current()]);
+}
 
 static void change_sure(int32_t change)
 {
@@ -46,9 +60,7 @@ static bool acquire(uint32_t magazine, struct pinion_buffer *out_buffer)
 	change_sure(-1);
 	asks[thread] = true;
 	least[thread] = sure;
-	is_found = (magazine != PIN_POOL_OUTSIDE &&
-			   pin_pool_acquire_own(
-				   &pool, &pool.magazines[magazine], magazine, out_buffer)) ||
+	is_found = acquire_shortly(magazine, out_buffer) ||
 		pin_pool_acquire(&pool, magazine, 0, out_buffer);
 	asks[thread] = false;
 	if (!is_found) {
@@ -66,9 +78,7 @@ static void release(uint32_t magazine, struct pinion_buffer *buffer)
 {
 	MODEL_CHECK(owner[buffer->index] != 0);
 	owner[buffer->index] = 0;
-	MODEL_CHECK(
-		(magazine != PIN_POOL_OUTSIDE &&
-			pin_pool_release_own(&pool, &pool.magazines[magazine], magazine, buffer)) ||
+	MODEL_CHECK(release_shortly(magazine, buffer) ||
 		pin_pool_release(&pool, magazine, buffer) == 0);
 	change_sure(1);
 }
@@ -89,6 +99,7 @@ static void begin(uint32_t buffers, uint32_t magazines, uint32_t capacity, uint3
 
 	memset(owner, 0, sizeof(owner));
 	memset(asks, 0, sizeof(asks));
+	memset(listed, 0, sizeof(listed));
 	memset(&pool, 0, sizeof(pool));
 	model_quiet_begin();
 	MODEL_CHECK(pin_pool_init(&pool, &setup) == 0);
@@ -367,6 +378,52 @@ static void run_tray(void)
 	end(threads, 2, 0);
 }
 
+/* Its owner lays one out, or somebody lists it; then another asks for it. */
+static void run_given(void (*give)(void *))
+{
+	uint32_t threads[2];
+
+	begin(1, 1, 1, 0);
+	model_quiet_begin();
+	MODEL_CHECK(acquire(PIN_POOL_OUTSIDE, &held));
+	model_quiet_end();
+	threads[0] = model_thread_start("gives", give, NULL);
+	threads[1] = model_thread_start("asks", ask_outside, NULL);
+	end(threads, 2, 0);
+}
+
+static void run_laid_out(void)
+{
+	run_given(give_as_owner);
+}
+
+/* Where threads cannot be made to pass fences, the owner passes its own. */
+static void run_unfenced(void)
+{
+	uint32_t threads[2];
+
+	model_has_no_fence = true;
+	begin(1, 1, 1, 1);
+	model_quiet_begin();
+	MODEL_CHECK(acquire(0, &held));
+	model_quiet_end();
+	threads[0] = model_thread_start("owner", give_as_owner, NULL);
+	threads[1] = model_thread_start("asks", ask_outside, NULL);
+	end(threads, 2, 0);
+	model_has_no_fence = false;
+}
+
+static void give_outside(void *arg)
+{
+	(void)arg;
+	release(PIN_POOL_OUTSIDE, &held);
+}
+
+static void run_listed(void)
+{
+	run_given(give_outside);
+}
+
 /* ---- the list ---- */
 
 static void take_two_give_one(void *arg)
@@ -391,6 +448,28 @@ static void run_list(void)
 	end(threads, 2, 0);
 }
 
+/* Takes what it has just given back for the first still. */
+static void give_and_take_again(void *arg)
+{
+	struct pinion_buffer buffer;
+
+	(void)arg;
+	if (acquire(PIN_POOL_OUTSIDE, &buffer)) {
+		release(PIN_POOL_OUTSIDE, &buffer);
+		acquire(PIN_POOL_OUTSIDE, &buffer);
+	}
+}
+
+static void run_granted(void)
+{
+	uint32_t threads[2];
+
+	begin(3, 1, 1, 0);
+	threads[0] = model_thread_start("again", give_and_take_again, NULL);
+	threads[1] = model_thread_start("two", take_two_give_one, NULL);
+	end(threads, 2, 0);
+}
+
 /* ---- two give back the same ---- */
 
 static uint32_t given_count;
@@ -401,7 +480,14 @@ static void give_again(void *arg)
 	given_count += pin_pool_release(&pool, PIN_POOL_OUTSIDE, &held) == 0;
 }
 
-static void run_twice(void)
+static void give_again_shortly(void *arg)
+{
+	(void)arg;
+	given_count += release_shortly(PIN_POOL_OUTSIDE, &held) ||
+		pin_pool_release(&pool, PIN_POOL_OUTSIDE, &held) == 0;
+}
+
+static void run_twice_by(void (*give)(void *))
 {
 	uint32_t threads[2];
 
@@ -410,8 +496,8 @@ static void run_twice(void)
 	model_quiet_begin();
 	MODEL_CHECK(acquire(PIN_POOL_OUTSIDE, &held));
 	model_quiet_end();
-	threads[0] = model_thread_start("one", give_again, NULL);
-	threads[1] = model_thread_start("other", give_again, NULL);
+	threads[0] = model_thread_start("one", give, NULL);
+	threads[1] = model_thread_start("other", give, NULL);
 	for (uint32_t i = 0; i < 2; i++) {
 		model_thread_join(threads[i]);
 	}
@@ -419,6 +505,16 @@ static void run_twice(void)
 	owner[held.index] = 0;
 	change_sure(1);
 	end(threads, 0, 1);
+}
+
+static void run_twice(void)
+{
+	run_twice_by(give_again);
+}
+
+static void run_twice_shortly(void)
+{
+	run_twice_by(give_again_shortly);
 }
 
 static const struct model_twin shift_twins[] = {
@@ -465,10 +561,39 @@ static const struct model_twin forget_twins[] = {
 	{.name = NULL},
 };
 
+static const struct model_twin laid_out_twins[] = {
+	{"laid out by a plain store", {MODEL_SKIP, "pin_tray_put", "barrier"}},
+	{"who asks passes no fence", {MODEL_DROP_FENCE, "is_exhausted", NULL}},
+	{.name = NULL},
+};
+
+static const struct model_twin listed_twins[] = {
+	{"listed without a barrier", {MODEL_RELAXED, "pin_freelist_push", NULL}},
+	{"who asks passes no fence", {MODEL_DROP_FENCE, "is_exhausted", NULL}},
+	{.name = NULL},
+};
+
+static const struct model_twin unfenced_twins[] = {
+	{"the owner leaves without a fence", {MODEL_DROP_FENCE, "pin_magazine_leave_slowly", NULL}},
+	{"it comes in without one", {MODEL_DROP_FENCE, "pin_magazine_enter_slowly", NULL}},
+	{.name = NULL},
+};
+
 static const struct model_twin list_twins[] = {
 	{"no tag", {MODEL_NO_COMPARE, "pin_freelist_pop", NULL}},
 	{"a pop is no single step", {MODEL_TORN, "pin_freelist_pop", NULL}},
 	{"a push is no single step", {MODEL_TORN, "pin_freelist_push", NULL}},
+	{.name = NULL},
+};
+
+static const struct model_twin granted_twins[] = {
+	{"no tag", {MODEL_NO_COMPARE, "pin_freelist_pop_own", NULL}},
+	{"a pop is no single step", {MODEL_TORN, "pin_freelist_pop_own", NULL}},
+	{.name = NULL},
+};
+
+static const struct model_twin twice_shortly_twins[] = {
+	{"the end of a use is no single step", {MODEL_TORN, "pin_pool_release_listed", NULL}},
 	{.name = NULL},
 };
 
@@ -488,8 +613,13 @@ static const struct model_case cases[] = {
 	{"forget", run_forget, 2, 3, 0, forget_twins, NULL},
 	{"draw", run_draw, 2, 1, 0, draw_twins, NULL},
 	{"tray", run_tray, 3, 1, 0, NULL, NULL},
+	{"laid_out", run_laid_out, 3, 6, 0, laid_out_twins, NULL},
+	{"listed", run_listed, 3, 6, 0, listed_twins, NULL},
+	{"unfenced", run_unfenced, 3, 6, 0, unfenced_twins, NULL},
 	{"list", run_list, 3, 1, 0, list_twins, NULL},
+	{"granted", run_granted, 3, 1, 0, granted_twins, NULL},
 	{"twice", run_twice, 3, 1, 0, twice_twins, NULL},
+	{"twice_shortly", run_twice_shortly, 3, 1, 0, twice_shortly_twins, NULL},
 };
 
 int main(void)

@@ -6,12 +6,14 @@
 #include "runtime/base/atomic.h"
 #include "tests/model/explorer.h"
 
+static uint32_t first_of(uint64_t state);
+
 /* NO_COMPARE: the head counts as unchanged when the first index is the same. */
 static bool cas_head(
 	struct pin_atomic_u64 *head, uint64_t *expected, uint64_t value, const char *site)
 {
 	if (model_is_spoilt(MODEL_NO_COMPARE, site, NULL) &&
-		(uint32_t)head->value == (uint32_t)*expected) {
+		first_of(head->value) == first_of(*expected)) {
 		*expected = head->value;
 	}
 	return model_cas_u64(head, expected, value, MODEL_ORDER_ACQ_REL, site);
@@ -23,11 +25,33 @@ static bool cas_head(
 #include "runtime/memory/freelist.h"
 #pragma pop_macro("pin_cas_acq_rel_u64")
 
+/* SKIP: what is laid out may still be in the store buffer afterwards. */
+static void exchange_put(struct pin_atomic_u64 *put, uint64_t value, const char *site)
+{
+	if (model_is_spoilt(MODEL_SKIP, site, "barrier")) {
+		model_store_u64(put, value, MODEL_ORDER_RELEASE, site);
+	} else {
+		model_update_u64(put, MODEL_EXCHANGE, value, MODEL_ORDER_SEQ_CST, site);
+	}
+}
+
+#pragma push_macro("pin_exchange_seq_cst_u64")
+#undef pin_exchange_seq_cst_u64
+#define pin_exchange_seq_cst_u64(atomic, value) exchange_put(atomic, value, __func__)
+#include "runtime/memory/tray.h"
+#pragma pop_macro("pin_exchange_seq_cst_u64")
+
+static uint32_t first_of(uint64_t state)
+{
+	return pin_freelist_first(state);
+}
+
 #include "runtime/base/check.h"
 #include "runtime/memory/misuse.h"
 #include "runtime/memory/pool.h"
 #include "runtime/observe/meter.h"
 #include "tests/model/heap.h"
+#include "tests/model/pool_model.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -97,3 +121,19 @@ static bool is_robbed(const struct pin_magazine *magazine, const char *site)
 #define pin_magazine_state(magazine) look(magazine, pool->seen[i], __func__)
 #include "runtime/memory/pool.c"
 #include "runtime/memory/pool_setup.c"
+
+bool pool_model_acquire_shortly(struct pin_pool *pool, uint32_t magazine,
+	const struct pin_pool_listed *own, struct pinion_buffer *out_buffer)
+{
+	return magazine == PIN_POOL_OUTSIDE
+		? pin_pool_acquire_listed(pool, 0, own, out_buffer)
+		: pin_pool_acquire_own(pool, &pool->magazines[magazine], magazine, out_buffer);
+}
+
+bool pool_model_release_shortly(struct pin_pool *pool, uint32_t magazine,
+	const struct pinion_buffer *buffer, struct pin_pool_listed *out_own)
+{
+	return magazine == PIN_POOL_OUTSIDE
+		? pin_pool_release_listed(pool, buffer, out_own)
+		: pin_pool_release_own(pool, &pool->magazines[magazine], magazine, buffer);
+}

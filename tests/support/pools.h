@@ -20,6 +20,8 @@ enum {
 static uint8_t pools_memory[POOLS_BUFFERS_MAX * POOLS_BUFFER_BYTES] __attribute__((aligned(4096)));
 /* All messages since the last pools_init(), one per line. */
 static char pools_log[4096];
+/* What the calling thread gave back last, without a magazine. */
+static _Thread_local struct pin_pool_listed pools_listed;
 
 static inline void pools_note(void *arg, enum pinion_log_level level, const char *message)
 {
@@ -49,25 +51,31 @@ static inline void pools_init(struct pin_pool *pool, uint32_t buffer_count, uint
 	};
 
 	pools_log[0] = '\0';
+	pools_listed = (struct pin_pool_listed){0};
 	expect_number("pool init", 0, pin_pool_init(pool, &setup));
 }
 
 /* As users do: the short way first, if there is one. */
 static inline bool pools_try(struct pin_pool *pool, uint32_t magazine, struct pinion_buffer *out)
 {
-	return (magazine != PIN_POOL_OUTSIDE &&
-		       pin_pool_acquire_own(pool, &pool->magazines[magazine], magazine, out)) ||
-		pin_pool_acquire(pool, magazine, 0, out);
+	bool is_found = pool->flags == 0 &&
+		(magazine == PIN_POOL_OUTSIDE ? pin_pool_acquire_listed(pool, 0, &pools_listed, out)
+					      : pin_pool_acquire_own(pool,
+							&pool->magazines[magazine], magazine, out));
+
+	return is_found || pin_pool_acquire(pool, magazine, 0, out);
 }
 
 static inline int pools_return(
 	struct pin_pool *pool, uint32_t magazine, const struct pinion_buffer *buffer)
 {
-	if (magazine != PIN_POOL_OUTSIDE &&
-		pin_pool_release_own(pool, &pool->magazines[magazine], magazine, buffer)) {
-		return 0;
-	}
-	return pin_pool_release(pool, magazine, buffer);
+	bool is_given = pool->flags == 0 &&
+		(magazine == PIN_POOL_OUTSIDE
+				? pin_pool_release_listed(pool, buffer, &pools_listed)
+				: pin_pool_release_own(
+					  pool, &pool->magazines[magazine], magazine, buffer));
+
+	return is_given ? 0 : pin_pool_release(pool, magazine, buffer);
 }
 
 /* Acquires one that must be there. */

@@ -113,7 +113,7 @@ static void check_places(void)
 		}
 	}
 	for (uint32_t i = 0; i < pool.node_count; i++) {
-		uint32_t next = (uint32_t)pin_freelist_state(&pool.freelists[i]);
+		uint32_t next = pin_freelist_first(pin_freelist_state(&pool.freelists[i]));
 
 		for (uint32_t steps = 0; next != 0 && steps <= BUFFERS_MAX; steps++) {
 			found[next - 1]++;

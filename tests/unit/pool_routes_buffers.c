@@ -204,9 +204,30 @@ static void check_nodes(void)
 	pin_pool_fini(&pool);
 }
 
+/* Who looks for what others laid out begins next to itself, not at 0. */
+static void check_start_of_looks(void)
+{
+	struct pinion_buffer buffers[3];
+	struct pin_pool pool;
+
+	pools_init(&pool, 3, 3, 1, 0);
+	for (uint32_t i = 0; i < 3; i++) {
+		buffers[i] = pools_take(&pool, i);
+		/* Nothing is in it, and it counts as robbed. */
+		pin_pool_flush(&pool, i);
+	}
+	pools_give(&pool, 0, &buffers[0]);
+	pools_give(&pool, 2, &buffers[2]);
+	expect_number("both are laid out", 2, pin_pool_count_lists(&pool));
+	expect_number("the next one's", buffers[2].index, pools_take(&pool, 1).index);
+	expect_number("then round", buffers[0].index, pools_take(&pool, 1).index);
+	pin_pool_fini(&pool);
+}
+
 int main(void)
 {
 	check_seeds();
+	check_start_of_looks();
 	check_order();
 	check_no_starvation();
 	check_tray();

@@ -37,9 +37,20 @@ struct scene {
 			uses[indices[i]] = uses[indices[i]] + 1;
 		}
 		if (count > 0) {
-			pin_freelist_push(&list, entries, indices, count);
+			use_again(pin_freelist_push(&list, entries, indices, count));
 		}
 		return count;
+	}
+
+	/* The first one still, for all the thread knows. */
+	void use_again(uint64_t state)
+	{
+		uint32_t index = pin_freelist_first(state) - 1;
+
+		if (pin_freelist_pop_own(&list, entries, state)) {
+			uses[index] = uses[index] + 1;
+			pin_freelist_push(&list, entries, &index, 1);
+		}
 	}
 
 	void thread(unsigned index)
@@ -70,6 +81,7 @@ struct scene {
 static const struct model_twin twins[] = {
 	{"a pop is no single step", {MODEL_TORN, "pin_freelist_pop", NULL}},
 	{"a push is no single step", {MODEL_TORN, "pin_freelist_push", NULL}},
+	{"a pop of what was pushed is none", {MODEL_TORN, "pin_freelist_pop_own", NULL}},
 	{"pushed without a release", {MODEL_RELAXED, "pin_freelist_push", NULL}},
 	{"popped without an acquire", {MODEL_RELAXED, "pin_freelist_pop", NULL}},
 	{NULL, {}},

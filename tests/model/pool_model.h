@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The short ways of runtime/memory/pool.h, compiled where twins can spoil them.
+ */
+#ifndef MODEL_POOL_MODEL_H
+#define MODEL_POOL_MODEL_H
+
+#include "runtime/memory/pool.h"
+
+bool pool_model_acquire_shortly(struct pin_pool *pool, uint32_t magazine,
+	const struct pin_pool_listed *own, struct pinion_buffer *out_buffer);
+bool pool_model_release_shortly(struct pin_pool *pool, uint32_t magazine,
+	const struct pinion_buffer *buffer, struct pin_pool_listed *out_own);
+
+#endif
