@@ -153,6 +153,24 @@ bool pin_search_sees_work(const struct pin_worker *worker)
 		pin_supply_has_queued(worker->shared);
 }
 
+/*
+ * As pin_search_sees_work() by one that is going to steal, nearest or not. What
+ * it sees it finds on its own core a moment later.
+ */
+static bool await_work(const struct pin_worker *worker)
+{
+	const struct pin_shared *shared = worker->shared;
+	bool is_there = false;
+
+	if (!pin_worker_serves(worker, PINION_LANE_NORMAL)) {
+		return false;
+	}
+	for (uint32_t i = 0; i < shared->worker_count && !is_there; i++) {
+		is_there = pin_deque_await(&shared->workers[i].deque);
+	}
+	return is_there;
+}
+
 static bool may_spin(const struct pin_worker *worker)
 {
 	const struct pin_shared *shared = worker->shared;
@@ -169,7 +187,7 @@ bool pin_search_spin(struct pin_worker *worker, bool (*has_work)(const struct pi
 	*out_link = NULL;
 	for (uint32_t i = 0; i < rounds; i++) {
 		pin_cpu_relax();
-		if (pin_search_sees_work(worker)) {
+		if (await_work(worker)) {
 			*out_link = steal_round(worker);
 		}
 		if (*out_link != NULL || has_work(worker)) {
