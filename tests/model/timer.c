@@ -5,6 +5,8 @@
  * [TIMER-1]; and though its worker is stuck, another runs it, or its cancel:
  * [OWNED-1].
  * W32, C22, AS-21.
+ * Hazards that others met: a cancelled timer is armed all the same, and an
+ * earlier deadline wakes nobody.
  * Method: real workers; time stands still, so deadline 0 is due at once and
  * UINT64_MAX never. The main thread starts timers from outside, which has to
  * end the worker's sleep, and waits for their end.

@@ -7,6 +7,7 @@
  * meanwhile run as well: started by that task, by one before it, or from
  * outside; and those that are cancelled meanwhile are told. AS-21, AS-31,
  * EX-31, C3, C7.
+ * Hazard that others met: a task in the slot behind a long one.
  * Method: a chain of empty tasks teaches a worker that tasks are short. The
  * last of them waits until all others sleep, spawns the tasks of the case and
  * blocks until they have run. Nothing else would wake a sleeper, so without
