@@ -48,7 +48,13 @@ static inline void pin_cpu_relax(void)
 #endif
 }
 
-/* Asks for a line that is soon written to, and does not wait for it. */
+/* Asks for a line that is soon read, and does not wait for it. */
+static inline void pin_prefetch(const void *address)
+{
+	__builtin_prefetch(address, 0);
+}
+
+/* Likewise for one that is soon written to. */
 static inline void pin_prefetch_write(const void *address)
 {
 #if defined(__x86_64__)

@@ -86,7 +86,7 @@ static int init_victims(struct pin_shared *shared, const struct pin_topology *to
 	shared->has_cpu_each =
 		count > 0 && topology->place_count > 1 && shared->workers[0].has_place;
 	return pin_victims_init(&shared->victims, topology->places,
-		shared->workers[0].has_place ? count : 0, count);
+		shared->workers[0].has_place ? count : 0, count, &topology->distances);
 }
 
 /* Which of them are there from the beginning; NULL: all. */

@@ -51,8 +51,11 @@ bool pin_search_is_stuck(const struct pin_worker *victim)
 
 	for (int i = 0; i < STUCK_RELAX; i++) {
 		pin_cpu_relax();
+		if (pin_meter_read(&victim->meter.tasks_run) != runs) {
+			return false;
+		}
 	}
-	return pin_meter_read(&victim->meter.tasks_run) == runs;
+	return true;
 }
 
 static struct pin_link *steal_slot(struct pin_worker *worker, struct pin_worker *victim)
@@ -85,19 +88,30 @@ static void keep_stolen(struct pin_worker *worker, struct pin_link *link, struct
 	}
 }
 
+/* In a turn that is not timed yet the last reading is of one before. */
+static uint64_t now_of(const struct pin_worker *worker)
+{
+	return worker->turn_end_ns != 0 ? worker->now_ns : worker->shared->host->now_ns();
+}
+
 /* As many as there is room for besides the first. */
 static struct pin_link *steal_timers(struct pin_worker *worker, struct pin_worker *victim)
 {
+	uint64_t now_ns;
 	struct pin_list due = {0};
 	struct pin_link *first = NULL;
 	struct pin_link *link;
 	uint32_t count;
 
-	if (!pin_timer_is_late(victim, worker->now_ns) || pin_parker_is_parked(&victim->parker) ||
+	if (pin_timer_next_ns(victim) == PIN_NO_DEADLINE) {
+		return NULL;
+	}
+	now_ns = now_of(worker);
+	if (!pin_timer_is_late(victim, now_ns) || pin_parker_is_parked(&victim->parker) ||
 		!pin_search_is_stuck(victim)) {
 		return NULL;
 	}
-	count = pin_timer_steal(victim, worker->now_ns, pin_deque_room(&worker->deque) + 1, &due);
+	count = pin_timer_steal(victim, now_ns, pin_deque_room(&worker->deque) + 1, &due);
 	if (count == 0) {
 		return NULL;
 	}
@@ -153,6 +167,24 @@ bool pin_search_sees_work(const struct pin_worker *worker)
 		pin_supply_has_queued(worker->shared);
 }
 
+/*
+ * As pin_search_sees_work() by one that is going to steal, nearest or not. What
+ * it sees it finds on its own core a moment later.
+ */
+static bool await_work(const struct pin_worker *worker)
+{
+	const struct pin_shared *shared = worker->shared;
+	bool is_there = false;
+
+	if (!pin_worker_serves(worker, PINION_LANE_NORMAL)) {
+		return false;
+	}
+	for (uint32_t i = 0; i < shared->worker_count && !is_there; i++) {
+		is_there = pin_deque_await(&shared->workers[i].deque);
+	}
+	return is_there;
+}
+
 static bool may_spin(const struct pin_worker *worker)
 {
 	const struct pin_shared *shared = worker->shared;
@@ -169,7 +201,7 @@ bool pin_search_spin(struct pin_worker *worker, bool (*has_work)(const struct pi
 	*out_link = NULL;
 	for (uint32_t i = 0; i < rounds; i++) {
 		pin_cpu_relax();
-		if (pin_search_sees_work(worker)) {
+		if (await_work(worker)) {
 			*out_link = steal_round(worker);
 		}
 		if (*out_link != NULL || has_work(worker)) {

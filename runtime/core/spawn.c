@@ -5,6 +5,7 @@
 #include "runtime/core/spawn.h"
 #include "runtime/base/check.h"
 #include "runtime/core/lane.h"
+#include "runtime/core/search.h"
 #include "runtime/core/sentry.h"
 #include "runtime/core/task.h"
 #include "runtime/core/timer.h"
@@ -197,6 +198,13 @@ void pin_worker_timer_start(struct pin_worker *worker, struct pinion_timer *time
 	pin_timer_arm(worker, timer);
 }
 
+/* What waits for one that is in a task of some length would wait for that. */
+static bool is_taken_off(struct pin_worker *target, struct pinion_timer *timer)
+{
+	return target->shared->worker_count > 1 && !pin_parker_is_parked(&target->parker) &&
+		pin_search_is_stuck(target) && pin_timer_take_off(target, timer);
+}
+
 void pin_worker_timer_cancelled(
 	struct pin_worker *worker, struct pin_worker *target, struct pinion_timer *timer)
 {
@@ -204,6 +212,9 @@ void pin_worker_timer_cancelled(
 
 	if (target == worker) {
 		pin_list_push(&worker->posted, link);
+	} else if (is_taken_off(target, timer)) {
+		pin_inbox_push(&target->shared->timer_inbox, link);
+		pin_wake_one(target->shared, worker);
 	} else {
 		pin_inbox_push(&target->inbox, link);
 		pin_wake_worker(target, worker);

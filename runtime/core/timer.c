@@ -116,6 +116,17 @@ bool pin_timer_cancel(struct pinion_timer *timer, bool *out_must_post, uint32_t 
 	return false;
 }
 
+bool pin_timer_take_off(struct pin_worker *worker, struct pinion_timer *timer)
+{
+	if (!pin_owned_take(&worker->timers_lock, worker->shared->host)) {
+		return false;
+	}
+	pin_timers_cancel(&worker->timers, &private_of(timer)->timer);
+	publish(worker);
+	pin_owned_release(&worker->timers_lock);
+	return true;
+}
+
 bool pin_timer_take(struct pin_worker *worker, struct pinion_timer *timer)
 {
 	struct timer_private *private = private_of(timer);

@@ -6,9 +6,11 @@
  * Timers are put on a wheel by its worker alone, which sleeps until its next
  * deadline at most. Started by no worker, a timer goes into an inbox from which
  * any worker takes it, so that none has to wait for a stuck one. Cancelled
- * elsewhere, it goes to its worker by that one's inbox. What is due becomes a
- * task of the worker, or of another that finds it late, since the worker is
- * stuck: so the wheel has a lock, which costs the worker next to nothing.
+ * elsewhere, it goes to its worker by that one's inbox; unless that one seems
+ * stuck: then who cancels takes it off the wheel, and any worker sees to its
+ * end by the inbox for timers. What is due becomes a task of the worker, or of
+ * another that finds it late, since the worker is stuck: so the wheel has a
+ * lock, which costs the worker next to nothing.
  *
  *     IDLE       not started, or over
  *     POSTED     in the inbox for timers, to be put on a wheel
@@ -52,6 +54,12 @@ void pin_timer_post(struct pinion_timer *timer);
  * of worker *out_index.
  */
 bool pin_timer_cancel(struct pinion_timer *timer, bool *out_must_post, uint32_t *out_index);
+
+/*
+ * Elsewhere: takes a cancelled one off the worker's wheel, for any other to end
+ * it. False: not now, or not here.
+ */
+bool pin_timer_take_off(struct pin_worker *worker, struct pinion_timer *timer);
 
 /* On the worker, from its inbox. True: on the wheel; false: it is cancelled. */
 bool pin_timer_take(struct pin_worker *worker, struct pinion_timer *timer);

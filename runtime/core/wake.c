@@ -21,21 +21,32 @@ static uint32_t claim_lowest(struct pin_tier *tier)
 	return rank != PIN_IDLE_NONE ? rank : pin_idle_claim(&tier->parked[PIN_PARKED_RING]);
 }
 
+static uint32_t claim_in(struct pin_tier *tier, const struct pin_range *range)
+{
+	uint32_t rank = PIN_IDLE_NONE;
+
+	for (int i = 0; i < PIN_PARKED_SETS && rank == PIN_IDLE_NONE; i++) {
+		rank = pin_idle_claim_in(&tier->parked[i], range, 1);
+	}
+	return rank;
+}
+
 /* A near worker in its ring comes before a far one on its futex. */
 static uint32_t claim_near(struct pin_tier *tier, const struct pin_worker *waker)
 {
-	const struct pin_range *ranges = pin_victims_ranges(&waker->shared->victims, waker->index);
+	const struct pin_victims *victims = &waker->shared->victims;
+	const struct pin_range *ranges = pin_victims_ranges(victims, waker->index);
+	const struct pin_far_node *far = pin_victims_far(victims, waker->index);
+	uint32_t rank = PIN_IDLE_NONE;
 
-	for (int i = PIN_NEAR_L2; i < PIN_NEARNESSES; i++) {
-		for (int j = 0; j < PIN_PARKED_SETS; j++) {
-			uint32_t rank = pin_idle_claim_in(&tier->parked[j], &ranges[i], 1);
-
-			if (rank != PIN_IDLE_NONE) {
-				return rank;
-			}
-		}
+	for (int i = PIN_NEAR_L2; i < PIN_NEAR_ALL && rank == PIN_IDLE_NONE; i++) {
+		rank = claim_in(tier, &ranges[i]);
 	}
-	return PIN_IDLE_NONE;
+	for (uint32_t i = 0; i < victims->far_count && rank == PIN_IDLE_NONE; i++) {
+		rank = claim_in(tier, &far[i].ranks);
+	}
+	/* All, also those that have got to sleep meanwhile. */
+	return rank != PIN_IDLE_NONE ? rank : claim_in(tier, &ranges[PIN_NEAR_ALL]);
 }
 
 static uint32_t claim_next(struct pin_shared *shared, struct pin_tier *tier)

@@ -24,6 +24,11 @@
 #include <string.h>
 #include <unistd.h>
 
+enum {
+	/* Of a machine whose distances count; there is none with as many. */
+	NODES_MAX = 1024,
+};
+
 /* A place with what only the sorting needs. */
 struct candidate {
 	struct pin_cpu_place place;
@@ -296,6 +301,47 @@ static int extract(hwloc_topology_t machine, hwloc_const_bitmap_t allowed, struc
 	return count == 0 ? -EIO : 0;
 }
 
+static int copy_distances(
+	struct pin_node_distances *out_distances, const struct hwloc_distances_s *found)
+{
+	uint32_t count = found->nbobjs;
+
+	out_distances->node_indices = calloc(count, sizeof(*out_distances->node_indices));
+	out_distances->values = calloc((size_t)count * count, sizeof(*out_distances->values));
+	if (out_distances->node_indices == NULL || out_distances->values == NULL) {
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		out_distances->node_indices[i] = found->objs[i]->os_index;
+	}
+	for (uint32_t i = 0; i < count * count; i++) {
+		uint64_t value = found->values[i];
+
+		out_distances->values[i] = value < UINT32_MAX ? (uint32_t)value : UINT32_MAX;
+	}
+	out_distances->node_count = count;
+	return 0;
+}
+
+/* Many machines tell none, and those with one node need none. */
+static int load_distances(hwloc_topology_t machine, struct pin_node_distances *out_distances)
+{
+	struct hwloc_distances_s *found = NULL;
+	unsigned count = 1;
+	int rc = 0;
+
+	if (hwloc_distances_get_by_type(machine, HWLOC_OBJ_NUMANODE, &count, &found,
+		    HWLOC_DISTANCES_KIND_MEANS_LATENCY, 0) != 0 ||
+		count == 0) {
+		return 0;
+	}
+	if (found->nbobjs <= NODES_MAX) {
+		rc = copy_distances(out_distances, found);
+	}
+	hwloc_distances_release(machine, found);
+	return rc;
+}
+
 static int load_machine(struct load *load)
 {
 	hwloc_topology_t machine;
@@ -313,6 +359,9 @@ static int load_machine(struct load *load)
 		allowed = allowed_cpus(machine);
 		rc = allowed == NULL ? -ENOMEM : extract(machine, allowed, load);
 		hwloc_bitmap_free(allowed);
+		if (rc == 0) {
+			rc = load_distances(machine, &load->topology->distances);
+		}
 		if (hwloc_topology_is_thissystem(machine)) {
 			load->topology->quota_millicpus = pin_quota_millicpus("");
 		}
@@ -370,8 +419,33 @@ void pin_topology_fini(struct pin_topology *topology)
 {
 	if (topology != NULL) {
 		free(topology->places);
+		free(topology->distances.node_indices);
+		free(topology->distances.values);
 		memset(topology, 0, sizeof(*topology));
 	}
+}
+
+/* Its row and column; `node_count`: it has none. */
+static uint32_t position_of(const struct pin_node_distances *distances, uint32_t node_index)
+{
+	uint32_t i = 0;
+
+	while (i < distances->node_count && distances->node_indices[i] != node_index) {
+		i++;
+	}
+	return i;
+}
+
+uint32_t pin_node_distance(
+	const struct pin_node_distances *distances, uint32_t from_index, uint32_t to_index)
+{
+	uint32_t from = position_of(distances, from_index);
+	uint32_t to = position_of(distances, to_index);
+
+	if (from == distances->node_count || to == distances->node_count) {
+		return UINT32_MAX;
+	}
+	return distances->values[from * distances->node_count + to];
 }
 
 uint32_t pin_topology_default_workers(const struct pin_topology *topology)

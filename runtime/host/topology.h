@@ -34,6 +34,13 @@ struct pin_cpu_place {
 	uint32_t node_index; /* the OS's: the nearest node with memory for us */
 };
 
+/* How far nodes are from each other, in a unit of the firmware's. */
+struct pin_node_distances {
+	uint32_t node_count;	/* 0: the machine does not tell */
+	uint32_t *node_indices; /* the OS's */
+	uint32_t *values;	/* from node i to node j at [i * node_count + j] */
+};
+
 struct pin_topology {
 	uint32_t cpu_count;	  /* logical CPUs allowed */
 	uint32_t core_count;	  /* cores with at least one of them */
@@ -41,7 +48,12 @@ struct pin_topology {
 	uint32_t quota_millicpus; /* 0: none */
 	uint32_t place_count;
 	struct pin_cpu_place *places;
+	struct pin_node_distances distances; /* of all nodes */
 };
+
+/* UINT32_MAX where that is not known. */
+uint32_t pin_node_distance(
+	const struct pin_node_distances *distances, uint32_t from_index, uint32_t to_index);
 
 /*
  * Places are one per allowed core, its first allowed CPU; with `use_smt` the

@@ -471,6 +471,12 @@ void pin_ring_prepare_wait(struct pin_ring *ring)
 	ring->doorbell_is_armed = true;
 }
 
+/*
+ * The kernel adds it to its clock, in signed 64 bits of nanoseconds, which a
+ * wait of almost three centuries may overflow, to end at once, each time.
+ */
+#define WAIT_NS_MAX (UINT64_C(1) << 60)
+
 void pin_ring_wait(struct pin_ring *ring, uint64_t deadline_ns)
 {
 	struct __kernel_timespec wait = {0};
@@ -481,6 +487,7 @@ void pin_ring_wait(struct pin_ring *ring, uint64_t deadline_ns)
 		uint64_t now_ns = ring->host->now_ns();
 		uint64_t wait_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
 
+		wait_ns = wait_ns < WAIT_NS_MAX ? wait_ns : WAIT_NS_MAX;
 		wait.tv_sec = (int64_t)(wait_ns / 1000000000u);
 		wait.tv_nsec = (int64_t)(wait_ns % 1000000000u);
 	}

@@ -15,6 +15,7 @@ int pin_deque_init(struct pin_deque *deque, uint32_t capacity, enum pin_deque_or
 	deque->order = order;
 	pin_store_release_u64(&deque->head, 0);
 	pin_store_release_u32(&deque->tail, 0);
+	deque->kept_seen = 0;
 	deque->slots = calloc(capacity, sizeof(*deque->slots));
 	return deque->slots == NULL ? -ENOMEM : 0;
 }
@@ -28,6 +29,12 @@ void pin_deque_fini(struct pin_deque *deque)
 void pin_deque_close(struct pin_deque *deque)
 {
 	deque->capacity = 0;
+}
+
+bool pin_deque_has_room_now(struct pin_deque *deque)
+{
+	deque->kept_seen = pin_deque_kept_of(pin_load_acquire_u64(&deque->head)); /* [DEQUE-2] */
+	return pin_load_relaxed_u32(&deque->tail) - deque->kept_seen < deque->capacity;
 }
 
 /* ---- FIFO ---- */
@@ -60,27 +67,39 @@ static void release_claim(struct pin_deque *from)
 	}
 }
 
+/* Read already: it is that, as `kept` has not moved. */
+static bool claim_single(struct pin_deque *from, uint64_t head)
+{
+	uint32_t next = pin_deque_first_of(head) + 1;
+
+	return pin_cas_seq_cst_u64(&from->head, &head, pin_deque_head_of(next, next));
+}
+
 static uint32_t steal_half(struct pin_deque *from, struct pin_deque *to, struct pin_link **out_link)
 {
 	uint64_t head = pin_load_acquire_u64(&from->head);
 	uint32_t first = pin_deque_first_of(head);
 	uint32_t tail = pin_load_acquire_u32(&from->tail); /* [DEQUE-1] */
 	uint32_t count = tail - first;
-	uint32_t room = pin_deque_room(to);
 	uint32_t to_tail;
+	uint32_t room;
 
 	/* The positions do not belong together if `head` has moved between. */
 	if (pin_deque_kept_of(head) != first || count == 0 || count > from->capacity) {
 		return 0;
 	}
 	count -= count / 2;
+	*out_link = pin_deque_read_slot(from, first);
+	if (count == 1) {
+		return claim_single(from, head) ? 1 : 0;
+	}
+	room = pin_deque_room(to);
 	if (count > room + 1) {
 		count = room + 1;
 	}
 	if (!pin_cas_seq_cst_u64(&from->head, &head, pin_deque_head_of(first, first + count))) {
 		return 0;
 	}
-	*out_link = pin_deque_read_slot(from, first);
 	to_tail = pin_load_relaxed_u32(&to->tail);
 	for (uint32_t i = 1; i < count; i++) {
 		pin_deque_write_slot(to, to_tail + i - 1, pin_deque_read_slot(from, first + i));

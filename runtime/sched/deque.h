@@ -7,6 +7,8 @@
  * half in three steps: claim them by moving `first`, copy them out, release
  * their slots by moving `kept` up to `first`. Between, only one thief is at it,
  * and the owner goes on popping and pushing, never into a slot that is kept.
+ * A single element is read first and then taken in one step, which fails if
+ * `kept` has moved, before which nobody writes to the slot.
  *
  *     kept      first              tail
  *      |  claimed  |    queued       |
@@ -49,8 +51,9 @@ struct pin_deque {
 	/* Positions count up and wrap; low half `first`, high half `kept`. */
 	struct pin_atomic_u64 head PIN_CACHE_ALIGNED; /* [W:any R:any] */
 	struct pin_atomic_u32 tail PIN_CACHE_ALIGNED; /* [W:owner R:any] next free */
-	/* [const] */
-	uint32_t capacity; /* a power of two */
+	uint32_t kept_seen;			      /* [own] `kept` at the owner's last look */
+	/* [const] apart: a thief asks for a slot without `tail` */
+	uint32_t capacity PIN_CACHE_ALIGNED; /* a power of two */
 	enum pin_deque_order order;
 	struct pin_atomic_u64 *slots; /* [W:owner R:any] links */
 };
@@ -110,6 +113,18 @@ static inline uint32_t pin_deque_count(const struct pin_deque *deque)
 	return count > 0 ? (uint32_t)count : 0;
 }
 
+/*
+ * By a thief that waits for something to steal: whether there is, with the line
+ * on its way that the oldest is in.
+ */
+static inline bool pin_deque_await(const struct pin_deque *deque)
+{
+	uint32_t first = pin_deque_first_of(pin_load_acquire_u64(&deque->head));
+
+	pin_prefetch(pin_deque_slot_at(deque, first));
+	return (int32_t)(pin_load_acquire_u32(&deque->tail) - first) > 0;
+}
+
 /* By the owner: how many may be pushed at least. */
 static inline uint32_t pin_deque_room(const struct pin_deque *deque)
 {
@@ -118,14 +133,21 @@ static inline uint32_t pin_deque_room(const struct pin_deque *deque)
 	return deque->capacity - (pin_load_relaxed_u32(&deque->tail) - kept);
 }
 
-/* By the owner. False when full; the element stays with the caller. */
+/* By the owner, who has found it full by what it knows. */
+bool pin_deque_has_room_now(struct pin_deque *deque);
+
+/*
+ * By the owner. False when full; the element stays with the caller. It knows of
+ * room from an earlier look at the head, which is on the thief's core when
+ * something was stolen: to look each time would have both wait for that line.
+ */
 static inline bool pin_deque_push(struct pin_deque *deque, struct pin_link *link)
 {
 	uint32_t tail = pin_load_relaxed_u32(&deque->tail);
-	uint32_t kept = pin_deque_kept_of(pin_load_acquire_u64(&deque->head)); /* [DEQUE-2] */
 
 	PIN_DCHECK(link != NULL);
-	if (tail - kept >= deque->capacity) {
+	if (PIN_UNLIKELY(tail - deque->kept_seen >= deque->capacity) &&
+		!pin_deque_has_room_now(deque)) {
 		return false;
 	}
 	pin_deque_write_slot(deque, tail, link);

@@ -117,30 +117,132 @@ static void rank_workers(struct pin_victims *victims, const struct seat *seats)
 	}
 }
 
+/* ---- other nodes ---- */
+
+/* The group that begins there; that without a place is the farthest. */
+static struct pin_far_node far_node(const struct seat *seats, struct pin_range ranks,
+	const struct seat *from, const struct pin_node_distances *distances)
+{
+	const struct seat *seat = &seats[ranks.first];
+
+	return (struct pin_far_node){
+		.ranks = ranks,
+		.distance = seat->has_place && from->has_place
+			? pin_node_distance(distances, from->node_index, seat->node_index)
+			: UINT32_MAX,
+	};
+}
+
+static int compare_far(const void *left_memory, const void *right_memory)
+{
+	const struct pin_far_node *left = left_memory;
+	const struct pin_far_node *right = right_memory;
+	int order = compare_u32(left->distance, right->distance);
+
+	return order != 0 ? order : compare_u32(left->ranks.first, right->ranks.first);
+}
+
+static uint32_t count_groups(struct pin_victims *victims, const struct seat *seats)
+{
+	uint32_t count = 0;
+
+	for (uint32_t rank = 0; rank < victims->worker_count; rank++) {
+		if (rank > 0 && !is_shared(&seats[rank - 1], &seats[rank], PIN_NEAR_NODE)) {
+			count++;
+		}
+		victims->neighbours[seats[rank].worker_index].group = count;
+	}
+	return count + 1;
+}
+
+/* Whether any node has others that are not all as far. */
+static bool differ(const struct pin_far_node *far, uint32_t group_count, uint32_t far_count)
+{
+	for (uint32_t group = 0; group < group_count; group++) {
+		const struct pin_far_node *own = &far[(size_t)group * far_count];
+
+		if (own[0].distance != own[far_count - 1].distance) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void list_far(struct pin_far_node *far, const struct seat *seats, uint32_t worker_count,
+	const struct seat *from, const struct pin_node_distances *distances)
+{
+	uint32_t count = 0;
+	uint32_t end;
+
+	for (uint32_t first = 0; first < worker_count; first = end) {
+		end = end_of_group(seats, first, worker_count, PIN_NEAR_NODE);
+		if (!is_shared(&seats[first], from, PIN_NEAR_NODE)) {
+			far[count++] =
+				far_node(seats, (struct pin_range){first, end}, from, distances);
+		}
+	}
+	qsort(far, count, sizeof(*far), compare_far);
+}
+
+static int rank_nodes(struct pin_victims *victims, const struct seat *seats,
+	const struct pin_node_distances *distances)
+{
+	uint32_t group_count = count_groups(victims, seats);
+	uint32_t far_count = group_count - 1;
+	struct pin_far_node *far;
+
+	if (distances == NULL || distances->node_count == 0 || far_count < 2) {
+		return 0;
+	}
+	far = calloc((size_t)group_count * far_count, sizeof(*far));
+	if (far == NULL) {
+		return -ENOMEM;
+	}
+	for (uint32_t rank = 0; rank < victims->worker_count; rank++) {
+		const struct seat *seat = &seats[rank];
+		uint32_t group = victims->neighbours[seat->worker_index].group;
+
+		if (rank == 0 || !is_shared(&seats[rank - 1], seat, PIN_NEAR_NODE)) {
+			list_far(&far[(size_t)group * far_count], seats, victims->worker_count,
+				seat, distances);
+		}
+	}
+	if (!differ(far, group_count, far_count)) {
+		free(far);
+		return 0;
+	}
+	victims->far = far;
+	victims->far_count = far_count;
+	return 0;
+}
+
 int pin_victims_init(struct pin_victims *victims, const struct pin_cpu_place *places,
-	uint32_t place_count, uint32_t worker_count)
+	uint32_t place_count, uint32_t worker_count, const struct pin_node_distances *distances)
 {
 	struct seat *seats;
+	int rc = -ENOMEM;
 
 	PIN_CHECK(worker_count >= 1);
 	*victims = (struct pin_victims){.worker_count = worker_count};
 	victims->neighbours = calloc(worker_count, sizeof(*victims->neighbours));
 	victims->indices = calloc(worker_count, sizeof(*victims->indices));
 	seats = sorted_seats(places, place_count, worker_count);
-	if (victims->neighbours == NULL || victims->indices == NULL || seats == NULL) {
-		free(seats);
-		pin_victims_fini(victims);
-		return -ENOMEM;
+	if (victims->neighbours != NULL && victims->indices != NULL && seats != NULL) {
+		rank_workers(victims, seats);
+		rc = rank_nodes(victims, seats, distances);
 	}
-	rank_workers(victims, seats);
 	free(seats);
-	return 0;
+	if (rc != 0) {
+		pin_victims_fini(victims);
+	}
+	return rc;
 }
 
 void pin_victims_fini(struct pin_victims *victims)
 {
 	free(victims->neighbours);
 	free(victims->indices);
+	free(victims->far);
 	*victims = (struct pin_victims){0};
 }
 
@@ -165,12 +267,51 @@ static void begin_tier(struct pin_victims_round *round)
 	}
 }
 
+/* The nearest of the nodes left, all that are as far; false: none is left. */
+static bool begin_far_tier(struct pin_victims_round *round)
+{
+	uint32_t far_count = round->victims->far_count;
+	uint32_t first = round->far_end;
+	uint32_t end = first;
+	uint32_t start;
+
+	while (end < far_count && round->far[end].distance == round->far[first].distance) {
+		round->left_count += pin_range_count(round->far[end].ranks);
+		end++;
+	}
+	if (end == first) {
+		return false;
+	}
+	round->far_first = first;
+	round->far_end = end;
+	start = round->left_count > 1 ? pin_random_below(round->random, round->left_count) : 0;
+	for (round->far_at = first; start >= pin_range_count(round->far[round->far_at].ranks);
+		round->far_at++) {
+		start -= pin_range_count(round->far[round->far_at].ranks);
+	}
+	round->rank = round->far[round->far_at].ranks.first + start;
+	return true;
+}
+
+static uint32_t next_far_rank(struct pin_victims_round *round)
+{
+	uint32_t rank = round->rank + 1;
+
+	if (rank == round->far[round->far_at].ranks.end) {
+		round->far_at =
+			round->far_at + 1 == round->far_end ? round->far_first : round->far_at + 1;
+		rank = round->far[round->far_at].ranks.first;
+	}
+	return rank;
+}
+
 void pin_victims_begin(struct pin_victims_round *round, const struct pin_victims *victims,
 	uint32_t worker_index, struct pin_random *random)
 {
 	*round = (struct pin_victims_round){
 		.victims = victims,
 		.ranges = pin_victims_ranges(victims, worker_index),
+		.far = pin_victims_far(victims, worker_index),
 		.random = random,
 		.nearness = PIN_NEAR_SELF,
 	};
@@ -192,17 +333,35 @@ static uint32_t next_rank(const struct pin_victims_round *round)
 	return rank;
 }
 
+/* Whether the last tier is several. */
+static bool has_far_tiers(const struct pin_victims_round *round)
+{
+	return round->victims->far_count > 0 &&
+		pin_range_count(round->ranges[PIN_NEAR_NODE]) < round->victims->worker_count;
+}
+
+static bool begin_next_tier(struct pin_victims_round *round)
+{
+	if (round->nearness == PIN_NEAR_ALL) {
+		return has_far_tiers(round) && begin_far_tier(round);
+	}
+	round->nearness++;
+	if (round->nearness == PIN_NEAR_ALL && has_far_tiers(round)) {
+		return begin_far_tier(round);
+	}
+	begin_tier(round);
+	return true;
+}
+
 bool pin_victims_next(struct pin_victims_round *round, uint32_t *out_index)
 {
 	while (round->left_count == 0) {
-		if (round->nearness == PIN_NEAR_ALL) {
+		if (!begin_next_tier(round)) {
 			return false;
 		}
-		round->nearness++;
-		begin_tier(round);
 	}
 	*out_index = pin_victims_index(round->victims, round->rank);
 	round->left_count--;
-	round->rank = next_rank(round);
+	round->rank = round->far_end > 0 ? next_far_rank(round) : next_rank(round);
 	return true;
 }

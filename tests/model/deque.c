@@ -4,6 +4,8 @@
  * or thief, whatever they are doing to each other, and whoever takes it sees
  * what was written before the push: [DEQUE-1] [DEQUE-2] [DEQUE-3]. AS-33, C3,
  * EX-3.
+ * Hazards that others met: half stolen while the owner pops, and a slot that is
+ * overwritten while it is read.
  * Method: an owner pushes and pops across the ring's end, thieves steal into
  * queues of their own; each element is checked off when it is taken, and all of
  * them have to be at the end. Both orders. The ring has four slots, so that it
@@ -199,6 +201,7 @@ static void run_lifo_overflow(void)
 static const struct model_twin fifo_twins[] = {
 	{"the owner's claim is no single step", {MODEL_TORN, "pin_deque_claim_own", NULL}},
 	{"the thief's claim is no single step", {MODEL_TORN, "steal_half", NULL}},
+	{"the claim of a single one is no single step", {MODEL_TORN, "claim_single", NULL}},
 	{"slots are not released with the tail", {MODEL_RELAXED, "pin_deque_push", NULL}},
 	{"the release of a claim is no single step", {MODEL_TORN, "release_claim", NULL}},
 	{.name = NULL},

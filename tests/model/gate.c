@@ -2,6 +2,8 @@
 /*
  * Goal: an admission comes before the close and is in its count, or it fails:
  * [GATE-1]; one that is forgone leaves the count, and says so if it is late.
+ * EX-5, EX-42, EX-61; of EX-43 spawn_vs_join_gate_atomicity and
+ * concurrent_spawns_no_lost_count.
  * Method: two threads admit while a third closes and reads the count at once.
  */
 #include "runtime/sched/gate.h"

@@ -56,6 +56,15 @@ void pin_topology_fini(struct pin_topology *topology)
 	(void)topology;
 }
 
+uint32_t pin_node_distance(
+	const struct pin_node_distances *distances, uint32_t from_index, uint32_t to_index)
+{
+	(void)distances;
+	(void)from_index;
+	(void)to_index;
+	return UINT32_MAX;
+}
+
 uint32_t pin_topology_default_workers(const struct pin_topology *topology)
 {
 	(void)topology;

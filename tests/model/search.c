@@ -2,6 +2,8 @@
 /*
  * Goal: no worker sleeps for good while work is visible in another's queue:
  * [SEARCH-1] [SEARCH-2]. AS-26, AS-27, AS-28, AS-29, C7, W26, W27, EX-59.
+ * Hazards that others met: a plain load where nobody is to be woken, and work
+ * that runs nowhere while a worker idles.
  * Method: real workers. A task makes others visible, then waits for them to
  * have run, which its own worker cannot do meanwhile; so another one has to
  * come, or there is a deadlock. Work becomes visible in a deque by way of the

@@ -2,7 +2,10 @@
 /*
  * Goal: a stop gives each admitted task to `run` or to `cancel`, exactly one of
  * them and once, counts both, ends requests in flight, and always ends; one
- * whose deadline has come goes on, and the next call finds its end.
+ * whose deadline has come goes on, and the next call finds its end. EX-47, C15,
+ * W23.
+ * Hazards that others met: a thread that parks again after the end, and one
+ * that leaves uncounted.
  * Method: tasks are queued, running, spawning, reading or just being admitted
  * while the main thread stops. A task that is entered twice fails by itself.
  */

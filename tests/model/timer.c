@@ -2,8 +2,11 @@
 /*
  * Goal: a timer that is started ends once, by `run` or by `cancel`, however
  * start, expiry, cancel, the worker's sleep and a stop fall together:
- * [TIMER-1]; and though its worker is stuck, another runs it: [OWNED-1].
+ * [TIMER-1]; and though its worker is stuck, another runs it, or its cancel:
+ * [OWNED-1].
  * W32, C22, AS-21.
+ * Hazards that others met: a cancelled timer is armed all the same, and an
+ * earlier deadline wakes nobody.
  * Method: real workers; time stands still, so deadline 0 is due at once and
  * UINT64_MAX never. The main thread starts timers from outside, which has to
  * end the worker's sleep, and waits for their end.
@@ -37,6 +40,11 @@ static int run_second(struct pinion_task *task)
 	second_count++;
 	MODEL_CHECK(second_count == 1);
 	return 0;
+}
+
+static void cancel_second(struct pinion_task *task)
+{
+	(void)run_second(task);
 }
 
 static void cancel(struct pinion_task *task)
@@ -166,6 +174,7 @@ static void run_cancel_and_stop(void)
 static struct pinion_timer second;
 static struct model_task keeper;
 static bool is_cancelled;
+static bool is_armed;
 
 static bool have_both_run(const void *arg)
 {
@@ -237,6 +246,67 @@ static void run_cancels_late(void)
 	model_runtime_end(runtime);
 }
 
+/* Its worker is in a task until the cancel has been called. */
+static void keep_far(struct model_task *task)
+{
+	(void)task;
+	start(UINT64_MAX);
+	is_armed = true;
+	model_await("the end", has_ended, NULL);
+}
+
+static bool is_on_the_wheel(const void *arg)
+{
+	(void)arg;
+	return is_armed;
+}
+
+static void run_cancels_stuck(void)
+{
+	is_armed = false;
+	model_task_init(&keeper, keep_far);
+	begin(2);
+	MODEL_CHECK(pinion_spawn_on(runtime, 0, &keeper.request.task) == 0);
+	model_await("the timer", is_on_the_wheel, NULL);
+	MODEL_CHECK(pinion_timer_cancel(runtime, &timer) == 0);
+	model_await("the end", has_ended, NULL);
+	MODEL_CHECK(cancel_count == 1);
+	model_runtime_end(runtime);
+}
+
+static bool is_second_armed;
+
+/* It arms another meanwhile, on the wheel from which the first is taken. */
+static void arm_another(struct model_task *task)
+{
+	(void)task;
+	start(UINT64_MAX);
+	is_armed = true;
+	second = (struct pinion_timer){.task = {.run = run_second, .cancel = cancel_second}};
+	is_second_armed = pinion_timer_start(runtime, &second, UINT64_MAX) == 0;
+}
+
+static void run_cancels_beside(void)
+{
+	is_armed = false;
+	is_second_armed = false;
+	model_task_init(&keeper, arm_another);
+	begin(2);
+	MODEL_CHECK(pinion_spawn_on(runtime, 0, &keeper.request.task) == 0);
+	model_await("the timer", is_on_the_wheel, NULL);
+	MODEL_CHECK(pinion_timer_cancel(runtime, &timer) == 0);
+	model_await("the end", has_ended, NULL);
+	MODEL_CHECK(pinion_runtime_stop(runtime) == 0);
+	MODEL_CHECK(cancel_count == 1 && second_count == (is_second_armed ? 1 : 0));
+	model_runtime_end(runtime);
+}
+
+static const struct model_twin stuck_twins[] = {
+	{"its worker is left to do it", {MODEL_SKIP, "is_taken_off", "pin_timer_take_off"}},
+	{"nobody is woken for it", {MODEL_SKIP, "pin_worker_timer_cancelled", "pin_wake_one"}},
+	{.name = NULL},
+};
+
 static const struct model_twin late_twins[] = {
 	{"its lock has no fence", {MODEL_DROP_FENCE, "model_fence_all", NULL}},
 	{"nobody is woken for it", {MODEL_SKIP, "look", "pin_wake_one"}},
@@ -264,6 +334,8 @@ static const struct model_case cases[] = {
 	{"cancel_and_stop", run_cancel_and_stop, 2, 1, 0, NULL, NULL},
 	{"late", run_late, 1, 1, 0, late_twins, NULL},
 	{"cancels_late", run_cancels_late, 1, 0, 0, NULL, NULL},
+	{"cancels_stuck", run_cancels_stuck, 1, 1, 0, stuck_twins, NULL},
+	{"cancels_beside", run_cancels_beside, 1, 1, 0, NULL, NULL},
 };
 
 int main(void)

@@ -161,7 +161,14 @@ static void recover(struct pin_worker *worker, const char *site)
 #undef pin_injector_push
 #undef pin_lifo_take
 
+#define pin_timer_take_off(worker, timer) \
+	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_timer_take_off") && \
+		pin_timer_take_off(worker, timer))
+#define pin_wake_one(shared, waker) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_wake_one") ? (void)0 \
+							       : pin_wake_one(shared, waker))
 #include "runtime/core/spawn.c"
+#undef pin_wake_one
 /* SKIP: a device is not asked, or does not keep its worker awake. */
 #define pin_polled_is_busy(worker) \
 	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_polled_is_busy") && pin_polled_is_busy(worker))

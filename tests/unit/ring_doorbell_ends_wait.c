@@ -2,7 +2,9 @@
 /*
  * Goal: another thread's doorbell ends the owner's wait, the current one or
  * the next, with either kind of doorbell and on each set-up step, also after
- * everything in flight was cancelled.
+ * everything in flight was cancelled. A wait with a deadline lasts until then,
+ * and one that the kernel could not add to its clock not longer than it can.
+ * AS-30.
  * Method: rounds of ring, wait, answer; a lost doorbell hangs and trips the
  * watchdog. A read of an empty pipe stays in flight as in a real park.
  */
@@ -118,12 +120,64 @@ static bool check(bool has_message, int refusals)
 	return true;
 }
 
+/* ---- deadlines ---- */
+
+static struct __kernel_timespec asked_wait;
+
+/* Instead of waiting: as if the time were over. */
+static int note_wait(int fd, uint32_t to_submit, uint32_t min_complete, uint32_t flags,
+	void *argument, size_t argument_bytes)
+{
+	const struct io_uring_getevents_arg *limit = argument;
+
+	if ((flags & IORING_ENTER_EXT_ARG) == 0) {
+		return pin_host_linux.ring_enter(
+			fd, to_submit, min_complete, flags, argument, argument_bytes);
+	}
+	asked_wait = *(const struct __kernel_timespec *)(uintptr_t)limit->ts;
+	return -ETIME;
+}
+
+static uint64_t fixed_now(void)
+{
+	return 1000;
+}
+
+static uint64_t wait_asked_for(uint64_t deadline_ns)
+{
+	pin_ring_wait(&ring, deadline_ns);
+	expect_true("nanoseconds", asked_wait.tv_nsec >= 0 && asked_wait.tv_nsec < 1000000000);
+	return (uint64_t)asked_wait.tv_sec * 1000000000 + (uint64_t)asked_wait.tv_nsec;
+}
+
+/* The kernel adds the time to what it is asked for, as a signed number. */
+static void check_deadlines(void)
+{
+	static const uint64_t far[] = {INT64_MAX - 1, INT64_MAX, UINT64_C(1) << 63, UINT64_MAX - 1};
+	struct pin_host host = pin_host_linux;
+
+	host.ring_enter = note_wait;
+	host.now_ns = fixed_now;
+	expect_ready("ring", rings_init(&ring, &host, 64) == 0);
+	expect_number("past", 0, (long long)wait_asked_for(0));
+	expect_number("now", 0, (long long)wait_asked_for(1000));
+	expect_number("soon", 5000000123, (long long)wait_asked_for(5000001123));
+	for (size_t i = 0; i < PIN_ARRAY_COUNT(far); i++) {
+		uint64_t wait_ns = wait_asked_for(far[i]);
+
+		expect_true("a far deadline is not passed by", wait_ns < INT64_MAX / 2);
+		expect_true("and is far", wait_ns > UINT64_C(1) << 59);
+	}
+	rings_end(&ring);
+}
+
 int main(void)
 {
 	bool has_message;
 
 	runtimes_watchdog(LIMIT_SECONDS);
 	rings_require();
+	check_deadlines();
 	has_message = rings_kernel.has_send_msg_ring;
 	for (int refusals = 0; check(false, refusals); refusals++) {
 		if (has_message) {

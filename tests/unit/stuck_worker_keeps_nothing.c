@@ -5,7 +5,9 @@
  * either order, a lone one in the LIFO slot, or both; and again each time,
  * after all workers have slept and while they have not. Timers that are due
  * meanwhile run as well: started by that task, by one before it, or from
- * outside. AS-21, AS-31, EX-31, C3, C7.
+ * outside; and those that are cancelled meanwhile are told. AS-21, AS-31,
+ * EX-31, C3, C7.
+ * Hazard that others met: a task in the slot behind a long one.
  * Method: a chain of empty tasks teaches a worker that tasks are short. The
  * last of them waits until all others sleep, spawns the tasks of the case and
  * blocks until they have run. Nothing else would wake a sleeper, so without
@@ -49,6 +51,7 @@ static struct pinion_task chain;
 static struct pinion_task kept[KEPT_MAX];
 static uint32_t chain_left;
 static struct pin_atomic_u32 kept_run;
+static struct pin_atomic_u32 has_started;
 static struct pin_atomic_u32 has_ended;
 
 static int run_kept(struct pinion_task *task)
@@ -213,6 +216,47 @@ static void check_outside_timers(void)
 	tasks_hold_end(&hold);
 }
 
+/* ---- cancelled timers ---- */
+
+static void cancel_kept(struct pinion_task *task)
+{
+	(void)task;
+	tasks_signal(&kept_run);
+}
+
+static int start_and_await_cancel(struct pinion_task *task)
+{
+	(void)task;
+	timers[0] = (struct pinion_timer){.task = {.run = run_kept, .cancel = cancel_kept}};
+	expect_number("timer", 0, pinion_timer_start(runtime, &timers[0], UINT64_MAX));
+	tasks_signal(&has_started);
+	tasks_await(&kept_run, 1);
+	tasks_signal(&has_ended);
+	return 0;
+}
+
+/* Others are to call its cancel, whether they sleep or not. */
+static void check_cancelled(void)
+{
+	if (!runtime->shared.has_fence_all) {
+		printf("skipped: no membarrier(2)\n");
+		return;
+	}
+	for (int i = 0; i < ROUNDS; i++) {
+		pin_store_release_u32(&kept_run, 0);
+		pin_store_release_u32(&has_ended, 0);
+		pin_store_release_u32(&has_started, 0);
+		starter = (struct pinion_task){.run = start_and_await_cancel};
+		expect_number("spawn_on", 0, pinion_spawn_on(runtime, 1, &starter));
+		tasks_await(&has_started, 1);
+		expect_number("cancel", 0, pinion_timer_cancel(runtime, &timers[0]));
+		tasks_await(&has_ended, 1);
+		if (i % 2 == 0) {
+			await_silence();
+		}
+	}
+}
+
 static void check_timers(void)
 {
 	runtime = runtimes_start(WORKERS, PINION_IO_FALLBACK);
@@ -220,6 +264,8 @@ static void check_timers(void)
 	check_own_timers();
 	printf("timers from outside\n");
 	check_outside_timers();
+	printf("timers that are cancelled\n");
+	check_cancelled();
 	expect_number("drain", 0, pinion_runtime_drain(runtime));
 	pinion_runtime_destroy(runtime);
 }

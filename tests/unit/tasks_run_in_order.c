@@ -4,6 +4,7 @@
  * same each time, and nothing that spawns without end keeps others out: not a
  * pair that spawn each other, whatever the budget, not a task that spawns
  * itself anew, in either queue order. AS-4, AS-8, AS-9, AS-10, EX-3, EX-10, C3.
+ * Hazard that others met: a pair in the slot keeps all others out.
  * Method: a task spawns ten that note their number; pairs that go on until a
  * third task or a read has had its turn, and hang if it never has.
  */

@@ -3,6 +3,8 @@
  * Goal: who sleeps until pin_timers_next_ns(), advances and asks again is never
  * late and wakes for nothing only where a timer was cancelled, and then at most
  * 15 times until a timer expires, be it centuries ahead. W32, C22, AS-30.
+ * Hazards that others met: a wheel whose top level wraps after days, and a
+ * driver that oversleeps.
  * Method: a clock that jumps to where the sleeper would wake; alone timers of
  * every distance; many; and cancellations chosen to cost as much as they can.
  */

@@ -177,6 +177,27 @@ static void check_nodes(const char *what, const uint32_t *nodes, uint32_t node_c
 	unsetenv("HWLOC_FSROOT");
 }
 
+/* As the files say, also of a node without memory. */
+static void check_distances(void)
+{
+	static const uint32_t values[3][3] = {{10, 40, 20}, {40, 10, 30}, {20, 30, 10}};
+	struct pin_topology topology;
+
+	setenv("HWLOC_FSROOT", root, 1);
+	if (expect_number("distances", 0, pin_topology_load(&topology, false))) {
+		for (uint32_t i = 0; i < 9; i++) {
+			expect_number("distance", values[i / 3][i % 3],
+				pin_node_distance(&topology.distances, i / 3, i % 3));
+		}
+		expect_number("from an unknown node", UINT32_MAX,
+			pin_node_distance(&topology.distances, 7, 0));
+		expect_number("to an unknown node", UINT32_MAX,
+			pin_node_distance(&topology.distances, 0, 7));
+		pin_topology_fini(&topology);
+	}
+	unsetenv("HWLOC_FSROOT");
+}
+
 static void check_nodes_with_gaps(void)
 {
 	static const uint32_t nearest[] = {2, 2, 1, 1};
@@ -184,6 +205,7 @@ static void check_nodes_with_gaps(void)
 
 	write_nodes_with_gaps();
 	check_nodes("nearest node with memory", nearest, 2);
+	check_distances();
 	/* Real kernels never allow a node without memory. */
 	write_file("proc/mounts", "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n");
 	write_file("proc/self/cgroup", "0::/job\n");

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: a round names every other worker exactly once, never oneself, nearest
- * first; each tier begins anywhere with equal chance; each L2, L3 and node is
- * one range of ranks, and those ranges are what the places say. EX-6, EX-39,
- * C8.
+ * first, other nodes by their distance; each tier begins anywhere with equal
+ * chance; each L2, L3 and node is one range of ranks, and those ranges are what
+ * the places say. EX-6, EX-39, C8.
  * Method: layouts from one worker to 4096, in order and scattered, with places
  * missing; what the round and the ranges say is compared with what the places
- * say, worker by worker. Starts are counted from a fixed seed, so that the
- * outcome is always the same. Then each allocation fails in turn.
+ * say, worker by worker. Likewise machines whose nodes are not all as far from
+ * each other, as a ring, halves of sockets and a cube. Starts are counted from
+ * a fixed seed, so that the outcome is always the same. Then each allocation
+ * fails in turn.
  */
 #include "runtime/base/base.h"
 #include "runtime/host/topology.h"
@@ -174,7 +176,7 @@ static void check_layout(const struct layout *layout)
 	pin_random_init(&random, PIN_RANDOM_SEED_DEFAULT, 0);
 	if (!expect_number(layout->name, 0,
 		    pin_victims_init(
-			    &victims, places, layout->place_count, layout->worker_count))) {
+			    &victims, places, layout->place_count, layout->worker_count, NULL))) {
 		return;
 	}
 	for (uint32_t i = 0; i < layout->worker_count; i += step) {
@@ -208,7 +210,7 @@ static void check_starts(uint32_t own)
 
 	lay_out(&layout);
 	pin_random_init(&random, PIN_RANDOM_SEED_DEFAULT, own);
-	expect_ready("memory", pin_victims_init(&victims, places, 36, 36) == 0);
+	expect_ready("memory", pin_victims_init(&victims, places, 36, 36, NULL) == 0);
 	for (uint32_t i = 0; i < 36; i++) {
 		sizes[nearness_of(36, own, i)]++;
 	}
@@ -245,6 +247,174 @@ static void check_starts(uint32_t own)
 	pin_victims_fini(&victims);
 }
 
+/* ---- other nodes by distance ---- */
+
+struct machine {
+	const char *name;
+	uint32_t node_count;
+	uint32_t worker_count;	/* with places, as many on each node */
+	uint32_t further_count; /* without places */
+	bool has_tiers;		/* others differ in how far they are */
+	uint32_t values[8 * 8];
+};
+
+static const struct machine machines[] = {
+	{"ring of four", 4, 16, 0, true,
+		{10, 20, 30, 20, 20, 10, 20, 30, 30, 20, 10, 20, 20, 30, 20, 10}},
+	{"ring of four, some without place", 4, 12, 3, true,
+		{10, 20, 30, 20, 20, 10, 20, 30, 30, 20, 10, 20, 20, 30, 20, 10}},
+	{"row of four, one worker each", 4, 4, 0, true,
+		{10, 21, 22, 23, 21, 10, 21, 22, 22, 21, 10, 21, 23, 22, 21, 10}},
+	{"two sockets of two halves", 4, 20, 0, true,
+		{10, 12, 32, 32, 12, 10, 32, 32, 32, 32, 10, 12, 32, 32, 12, 10}},
+	{"all as far", 4, 8, 0, false,
+		{10, 20, 20, 20, 20, 10, 20, 20, 20, 20, 10, 20, 20, 20, 20, 10}},
+	{"far one way only", 3, 9, 0, true, {10, 20, 40, 20, 10, 20, 20, 20, 10}},
+	{"two nodes", 2, 4, 0, false, {10, 40, 40, 10}},
+	{"eight in a cube", 8, 32, 0, true,
+		{10, 16, 16, 22, 16, 22, 22, 28, 16, 10, 22, 16, 22, 16, 28, 22, 16, 22, 10, 16, 22,
+			28, 16, 22, 22, 16, 16, 10, 28, 22, 22, 16, 16, 22, 22, 28, 10, 16, 16, 22,
+			22, 16, 28, 22, 16, 10, 22, 16, 22, 28, 16, 22, 16, 22, 10, 16, 28, 22, 22,
+			16, 22, 16, 16, 10}},
+};
+
+/* Nodes have the OS's numbers 2, 5, 8, …; neighbours' indices lie apart. */
+static void lay_out_machine(const struct machine *machine, struct pin_node_distances *out_distances)
+{
+	static uint32_t node_indices[8];
+	static uint32_t values[8 * 8];
+
+	for (uint32_t i = 0; i < machine->worker_count; i++) {
+		uint32_t node = i % machine->node_count;
+
+		places[i] = (struct pin_cpu_place){
+			.cpu_index = i,
+			.core_index = i,
+			.l2_index = i,
+			.l3_index = node,
+			.node_index = 2 + 3 * node,
+		};
+	}
+	for (uint32_t i = 0; i < machine->node_count; i++) {
+		node_indices[i] = 2 + 3 * i;
+	}
+	memcpy(values, machine->values, sizeof(values));
+	*out_distances = (struct pin_node_distances){machine->node_count, node_indices, values};
+}
+
+/* What a round must not go down in. */
+static uint32_t distance_of(const struct machine *machine, uint32_t own, uint32_t other)
+{
+	uint32_t from = own % machine->node_count;
+	uint32_t to = other % machine->node_count;
+
+	if (own >= machine->worker_count) {
+		return 0;
+	}
+	if (other >= machine->worker_count) {
+		return machine->has_tiers ? UINT32_MAX : 1;
+	}
+	if (from == to) {
+		return 0;
+	}
+	return machine->has_tiers ? machine->values[from * machine->node_count + to] : 1;
+}
+
+/* Rounds of one worker; counts whom its last tiers begin with. */
+static void check_far_rounds(const struct machine *machine, const struct pin_victims *victims,
+	uint32_t own, uint32_t *starts)
+{
+	uint32_t all = machine->worker_count + machine->further_count;
+	struct pin_random random;
+
+	pin_random_init(&random, PIN_RANDOM_SEED_DEFAULT, own);
+	for (uint32_t i = 0; i < all * DRAWS_PER_MEMBER; i++) {
+		struct pin_victims_round round;
+		uint64_t seen = UINT64_C(1) << own;
+		uint32_t last = 0;
+		uint32_t index;
+
+		pin_victims_begin(&round, victims, own, &random);
+		while (pin_victims_next(&round, &index)) {
+			uint32_t distance = distance_of(machine, own, index);
+
+			if ((seen >> index & 1) != 0 || distance < last) {
+				printf("%s: worker %u: %u named twice, or too late\n",
+					machine->name, own, index);
+				expect_failure_count++;
+				return;
+			}
+			seen |= UINT64_C(1) << index;
+			starts[index] += distance != last ? 1 : 0;
+			last = distance;
+		}
+		if (seen != (UINT64_C(1) << all) - 1) {
+			printf("%s: worker %u: not everybody was named\n", machine->name, own);
+			expect_failure_count++;
+			return;
+		}
+	}
+}
+
+/* Of those as far each comes first as often, within five deviations. */
+static void check_far_starts(const struct machine *machine, uint32_t own, const uint32_t *starts)
+{
+	uint32_t all = machine->worker_count + machine->further_count;
+
+	for (uint32_t i = 0; i < all; i++) {
+		uint32_t distance = distance_of(machine, own, i);
+		int64_t members = 0;
+		int64_t deviation;
+
+		for (uint32_t j = 0; j < all; j++) {
+			members += distance_of(machine, own, j) == distance;
+		}
+		deviation = (int64_t)starts[i] * members - (int64_t)all * DRAWS_PER_MEMBER;
+		if (distance != 0 &&
+			deviation * deviation > 25 * members * (int64_t)all * DRAWS_PER_MEMBER) {
+			printf("%s: worker %u came first %u times for %u\n", machine->name, i,
+				starts[i], own);
+			expect_failure_count++;
+		}
+	}
+}
+
+/* Those that a waker asks one after the other: each other node once. */
+static void check_far_list(
+	const struct machine *machine, const struct pin_victims *victims, uint32_t own)
+{
+	const struct pin_far_node *far = pin_victims_far(victims, own);
+	uint32_t count = pin_range_count(pin_victims_ranges(victims, own)[PIN_NEAR_NODE]);
+
+	for (uint32_t i = 0; i < victims->far_count; i++) {
+		count += pin_range_count(far[i].ranks);
+		expect_true(machine->name, i == 0 || far[i - 1].distance <= far[i].distance);
+	}
+	if (own < machine->worker_count && victims->far_count > 0) {
+		expect_number(machine->name, machine->worker_count + machine->further_count, count);
+	}
+}
+
+static void check_machine(const struct machine *machine)
+{
+	uint32_t all = machine->worker_count + machine->further_count;
+	struct pin_node_distances distances;
+	struct pin_victims victims;
+
+	lay_out_machine(machine, &distances);
+	expect_ready(machine->name,
+		pin_victims_init(&victims, places, machine->worker_count, all, &distances) == 0);
+	expect_true(machine->name, (victims.far_count > 0) == machine->has_tiers);
+	for (uint32_t own = 0; own < all; own++) {
+		uint32_t starts[64] = {0};
+
+		check_far_rounds(machine, &victims, own, starts);
+		check_far_starts(machine, own, starts);
+		check_far_list(machine, &victims, own);
+	}
+	pin_victims_fini(&victims);
+}
+
 /* As hwloc has it: clusters of small cores that share an L2. */
 static void check_imagined(void)
 {
@@ -260,7 +430,8 @@ static void check_imagined(void)
 	unsetenv("HWLOC_SYNTHETIC");
 	expect_number("places", 16, topology.place_count);
 	expect_ready("memory",
-		pin_victims_init(&victims, topology.places, topology.place_count, 16) == 0);
+		pin_victims_init(&victims, topology.places, topology.place_count, 16,
+			&topology.distances) == 0);
 	pin_random_init(&random, PIN_RANDOM_SEED_DEFAULT, 0);
 	pin_victims_begin(&round, &victims, 0, &random);
 	for (uint32_t i = 0, count = 1; i < PIN_ARRAY_COUNT(tier_ends); i++) {
@@ -282,7 +453,7 @@ static void check_repeats(void)
 	uint32_t orders[2][95];
 
 	lay_out(&layout);
-	expect_ready("memory", pin_victims_init(&victims, places, 96, 96) == 0);
+	expect_ready("memory", pin_victims_init(&victims, places, 96, 96, NULL) == 0);
 	for (uint32_t i = 0; i < 2; i++) {
 		struct pin_random random;
 		struct pin_victims_round round;
@@ -302,17 +473,26 @@ static void check_repeats(void)
 
 static void check_without_memory(void)
 {
+	struct pin_node_distances distances;
 	struct pin_victims victims;
 
 	for (uint32_t i = 0; i < 3; i++) {
 		allocations_left = i;
-		expect_number("without memory", -ENOMEM, pin_victims_init(&victims, places, 4, 4));
+		expect_number(
+			"without memory", -ENOMEM, pin_victims_init(&victims, places, 4, 4, NULL));
 		expect_true("nothing is left to free",
 			victims.neighbours == NULL && victims.indices == NULL);
 		pin_victims_fini(&victims);
 	}
+	lay_out_machine(&machines[0], &distances);
 	allocations_left = 3;
-	expect_number("with as much as it needs", 0, pin_victims_init(&victims, places, 4, 4));
+	expect_number("without memory for distances", -ENOMEM,
+		pin_victims_init(&victims, places, 16, 16, &distances));
+	expect_true("nothing is left to free either",
+		victims.neighbours == NULL && victims.far == NULL);
+	allocations_left = 3;
+	expect_number(
+		"with as much as it needs", 0, pin_victims_init(&victims, places, 4, 4, NULL));
 	pin_victims_fini(&victims);
 	allocations_left = UINT32_MAX;
 }
@@ -324,6 +504,9 @@ int main(void)
 	}
 	for (uint32_t own = 0; own < 36; own += 5) {
 		check_starts(own);
+	}
+	for (uint32_t i = 0; i < PIN_ARRAY_COUNT(machines); i++) {
+		check_machine(&machines[i]);
 	}
 	check_imagined();
 	check_repeats();

@@ -2,6 +2,7 @@
 /*
  * Goal: as tests/model/deque.c, with plain memory: what is pushed to a worker's
  * queue is taken once, and whoever takes it has it for itself. AS-33, C3.
+ * Hazard that others met: Chase-Lev's orders on weak memory.
  * Method: an owner pushes and pops across the end of four slots while thieves
  * steal into queues of their own. Each element's number is written by a plain
  * store before the push and once more by whoever takes it.
@@ -127,6 +128,7 @@ template <enum pin_deque_order order, unsigned thieves> struct scene {
 static const struct model_twin fifo_twins[] = {
 	{"the owner's claim is no single step", {MODEL_TORN, "pin_deque_claim_own", NULL}},
 	{"the thief's claim is no single step", {MODEL_TORN, "steal_half", NULL}},
+	{"the claim of a single one is no single step", {MODEL_TORN, "claim_single", NULL}},
 	{"slots are not released with the tail", {MODEL_RELAXED, "pin_deque_push", NULL}},
 	{"the release of a claim is no single step", {MODEL_TORN, "release_claim", NULL}},
 	{NULL, {}},
