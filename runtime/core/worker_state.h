@@ -32,6 +32,7 @@
 #include "runtime/sched/lifo.h"
 #include "runtime/sched/owned.h"
 #include "runtime/sched/parker.h"
+#include "runtime/sched/patience.h"
 #include "runtime/sched/timers.h"
 #include "runtime/sched/tuner.h"
 #include "runtime/sched/victims.h"
@@ -167,6 +168,7 @@ struct pin_worker {
 	size_t registered_bytes; /* of the arena, from its front */
 	struct pin_cpu_place place;
 	bool has_place;
+	bool has_seat; /* is bound there, and counted: seats.h */
 	pthread_t thread;
 	bool has_thread;
 	/* [W:any R:any] */
@@ -205,7 +207,7 @@ struct pin_worker {
 	uint64_t look_ns;     /* and when the injector was last looked into */
 	uint64_t tick_ns;     /* when the next tick is due */
 	uint64_t dry_since_ns;
-	uint64_t idle_gap_ns;	   /* smoothed: from running dry to the next task */
+	struct pin_patience patience;
 	uint32_t turn;		   /* which of the own queues comes first */
 	uint32_t polls_since_look; /* into the injector */
 	uint32_t untimed_batches;  /* in a row */
