@@ -581,6 +581,15 @@ struct pinion_config {
 	 */
 	uint64_t bytes_per_second;
 	uint64_t requests_per_second;
+
+	/*
+	 * Milliseconds that a task may run without progress, 0 … 86400000;
+	 * then it is named in `log`, once, at level warning, with its worker
+	 * and lane, at most ten a second. A job makes progress by
+	 * pinion_job_set_progress(). Costs a thread that looks twice in that
+	 * time. 0: nobody looks. Default 0. Environment: PINION_STALL_MS.
+	 */
+	uint64_t stall_ms;
 };
 
 /*
