@@ -189,7 +189,8 @@ check_subject() {
 	jq -e 'has("by_free_worker_percent") | not' out
 	check_subject classes us "it needs 2 CPUs"
 	[ ! -s out ] || jq -e '.floor.name == "alone" and .floor_second.name == "beside-bare-loops"
-		and .floor_second.ratio > 0' out
+		and .floor_second.ratio > 0 and .change > 0 and .change_of_bare_loops > 0
+		and .change_by_that_of_bare_loops > 0' out
 }
 
 @test "JSON of the subjects about calls and messages" {
