@@ -216,7 +216,8 @@ struct pinion_config {
 	uint32_t use_smt;
 
 	/*
-	 * Bind each worker to its core: 0 or 1. Never done while a CPU quota
+	 * Bind each worker to its core: 0 or 1. Cores that other runtimes of
+	 * this process have are taken last. Never done while a CPU quota
 	 * smaller than the allowed CPUs is in force, since the kernel would
 	 * then throttle one core while others idle. Default 1. Environment:
 	 * PINION_BIND.
@@ -325,7 +326,9 @@ struct pinion_config {
 
 	/*
 	 * Looks for new work, some 50 ns apart, before a worker sleeps, where
-	 * experience says that it pays, 0 … 65535. 0: never spin. Default 200.
+	 * experience says that it pays, 0 … 65535. Up to four times as many
+	 * where it says that these pay, and rarely sixteen times, to find out.
+	 * 0: never spin. Default 200.
 	 * Environment: PINION_SPIN_ITERS.
 	 */
 	uint32_t spin_iters;
@@ -578,6 +581,15 @@ struct pinion_config {
 	 */
 	uint64_t bytes_per_second;
 	uint64_t requests_per_second;
+
+	/*
+	 * Milliseconds that a task may run without progress, 0 … 86400000;
+	 * then it is named in `log`, once, at level warning, with its worker
+	 * and lane, at most ten a second. A job makes progress by
+	 * pinion_job_set_progress(). Costs a thread that looks twice in that
+	 * time. 0: nobody looks. Default 0. Environment: PINION_STALL_MS.
+	 */
+	uint64_t stall_ms;
 };
 
 /*

@@ -16,7 +16,7 @@
 
 /* The struct as first released; a smaller one was never valid. */
 #define CONFIG_BYTES_MIN sizeof(struct pinion_config)
-_Static_assert(sizeof(struct pinion_config) == 352, "released size");
+_Static_assert(sizeof(struct pinion_config) == 360, "released size");
 
 struct field {
 	const char *name;
@@ -152,6 +152,7 @@ static const struct field fields[] = {
 	NUMBER(depth_bytes_max, "PINION_DEPTH_BYTES_MAX", 64 << 20, 64 << 10, DEPTH_BYTES_MAX),
 	NUMBER(bytes_per_second, "PINION_BYTES_PER_SECOND", 0, 0, RATE_MAX),
 	NUMBER(requests_per_second, "PINION_REQUESTS_PER_SECOND", 0, 0, RATE_MAX),
+	NUMBER(stall_ms, "PINION_STALL_MS", 0, 0, 86400000),
 };
 
 static uint64_t read_field(const struct pinion_config *config, const struct field *field)

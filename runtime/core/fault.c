@@ -7,7 +7,6 @@
 #include "runtime/core/hooks.h"
 #include "runtime/core/spawn.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <pinion/fault.h>
 #include <stdio.h>
@@ -19,35 +18,7 @@ enum {
 	/* Of a worker; many failures must not become as many lines. */
 	LOG_LINES_MAX = 10,
 	LOG_PERIOD_NS = 1000 * 1000 * 1000,
-	NAME_BYTES = 160,
 };
-
-/* ---- names ---- */
-
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash != NULL ? slash + 1 : path;
-}
-
-/* The symbol if it is shown, else what addr2line(1) takes. */
-static void describe(pin_fault_fn function, char *out_name)
-{
-	void *address;
-	Dl_info found;
-
-	memcpy(&address, &function, sizeof(address));
-	if (dladdr(address, &found) == 0 || found.dli_fname == NULL) {
-		snprintf(out_name, NAME_BYTES, "%p", address);
-	} else if (found.dli_sname != NULL && found.dli_saddr == address) {
-		snprintf(out_name, NAME_BYTES, "%s (%s)", found.dli_sname,
-			base_name(found.dli_fname));
-	} else {
-		snprintf(out_name, NAME_BYTES, "%s+0x%zx", base_name(found.dli_fname),
-			(size_t)((char *)address - (char *)found.dli_fbase));
-	}
-}
 
 /* Whether one more line is fine; tells how many were not. */
 static bool may_log(struct pin_worker *worker)
@@ -78,12 +49,12 @@ static bool may_log(struct pin_worker *worker)
 
 static void say(struct pin_worker *worker, pin_fault_fn function, const char *what, int error)
 {
-	char name[NAME_BYTES];
+	char name[PIN_RUNNING_NAME_BYTES];
 
 	if (!may_log(worker)) {
 		return;
 	}
-	describe(function, name);
+	pin_running_describe(function, name);
 	pin_log(&worker->shared->log, PINION_LOG_WARN, "worker %u: task %s %s: %s (%d)",
 		worker->index, name, what, strerror(-error), error);
 }
@@ -106,7 +77,7 @@ static void count(struct pin_worker *worker, int error)
 
 void pin_fault_note(struct pin_worker *worker, int error)
 {
-	say(worker, worker->running, "failed", error);
+	say(worker, pin_running_of(worker), "failed", error);
 	count(worker, error);
 }
 
@@ -149,10 +120,10 @@ void pin_fault_recover(struct pin_worker *worker)
 	worker->panic_error = 0;
 	worker->running_kind = PIN_RUNNING_TASK;
 	if (landing != PIN_LANDING_UNWOUND) {
-		say(worker, worker->running, name_of(landing), error);
+		say(worker, pin_running_of(worker), name_of(landing), error);
 	} else if (worker->has_overflown) {
 		worker->has_overflown = false;
-		say(worker, worker->running, "overflowed its stack", error);
+		say(worker, pin_running_of(worker), "overflowed its stack", error);
 	}
 	if (kind == PIN_RUNNING_HOOK) {
 		pin_hooks_leave(worker);
@@ -171,10 +142,8 @@ void pin_fault_recover(struct pin_worker *worker)
 static void hit_guard(void *arg)
 {
 	struct pin_worker *worker = arg;
-	uintptr_t function;
 
-	memcpy(&function, &worker->running, sizeof(function));
-	pin_overflow_report(worker->index, function);
+	pin_overflow_report(worker->index, (uintptr_t)pin_load_relaxed_u64(&worker->running));
 	if (worker->shared->config.overflow_policy == PINION_OVERFLOW_UNWIND &&
 		pin_guard_is_running(&worker->guard)) {
 		worker->panic_error = -EFAULT;
@@ -214,9 +183,9 @@ void pinion_panic(int error, const char *message)
 	}
 	worker->panic_error = error < 0 ? error : -EINVAL;
 	if (may_log(worker)) {
-		char name[NAME_BYTES];
+		char name[PIN_RUNNING_NAME_BYTES];
 
-		describe(worker->running, name);
+		pin_running_describe(pin_running_of(worker), name);
 		/* Now, since it may lie in a frame that is about to go. */
 		pin_log(&worker->shared->log, PINION_LOG_ERROR,
 			"worker %u: task %s panicked: %.200s: %s (%d)", worker->index, name, said,

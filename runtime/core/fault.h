@@ -17,7 +17,7 @@
 #ifndef PIN_CORE_FAULT_H
 #define PIN_CORE_FAULT_H
 
-#include "runtime/core/worker_state.h"
+#include "runtime/core/running.h"
 
 /* On the worker, first of all: by `overflow_policy`. A negative errno. */
 int pin_fault_watch(struct pin_worker *worker);
@@ -34,16 +34,13 @@ void pin_fault_recover(struct pin_worker *worker);
 /* In a cleanup: what the task that is being unwound ends with. */
 int pin_fault_error(void);
 
-/* Any function: callbacks are named by their address alone. */
-typedef void (*pin_fault_fn)(void);
-
 /* By what runs a user's function in a task of the library's. */
 static inline void pin_fault_name(pin_fault_fn function)
 {
 	struct pin_worker *worker = pin_worker_current();
 
 	if (worker != NULL) {
-		worker->running = function;
+		pin_running_enter(worker, function);
 	}
 }
 

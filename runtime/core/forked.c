@@ -10,8 +10,8 @@
 struct pin_atomic_u32 pin_forked_count;
 
 enum {
-	/* One for each part of the library that keeps something by thread. */
-	WATCHERS_MAX = 2,
+	/* One for each part of the library that a child has to forget. */
+	WATCHERS_MAX = 3,
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -3,12 +3,13 @@
  * Calling the hooks.
  */
 #include "runtime/core/hooks.h"
+#include "runtime/core/running.h"
 
 static void call(struct pin_worker *worker, pinion_worker_hook_fn hook)
 {
 	const struct pinion_config *config = &worker->shared->config;
 
-	worker->running = (void (*)(void))hook;
+	pin_running_enter(worker, (pin_fault_fn)hook);
 	worker->running_kind = PIN_RUNNING_HOOK;
 	pin_worker_in_hook = worker;
 	pin_worker_self = NULL;

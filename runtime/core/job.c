@@ -7,6 +7,7 @@
 #include "runtime/core/fault.h"
 #include "runtime/core/job_log.h"
 #include "runtime/core/runtime_state.h"
+#include "runtime/core/stall.h"
 
 #include <errno.h>
 
@@ -252,7 +253,13 @@ int pinion_job_should_stop(const struct pinion_job *job)
 /* Relaxed: a figure. */
 void pinion_job_set_progress(struct pinion_job *job, uint64_t progress)
 {
-	pin_store_relaxed_u64(&pin_job_entry_of(job)->progress, progress);
+	struct pin_worker *worker = pin_worker_current();
+	struct pin_atomic_u64 *word = &pin_job_entry_of(job)->progress;
+
+	if (worker != NULL && pin_load_relaxed_u64(word) != progress) {
+		pin_stall_note_life(worker);
+	}
+	pin_store_relaxed_u64(word, progress);
 }
 
 uint64_t pinion_job_progress(const struct pinion_job *job)

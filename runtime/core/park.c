@@ -8,6 +8,7 @@
 #include "runtime/core/relief.h"
 #include "runtime/core/search.h"
 #include "runtime/core/sentry.h"
+#include "runtime/core/stall.h"
 #include "runtime/core/supply.h"
 #include "runtime/core/throttle.h"
 #include "runtime/core/timer.h"
@@ -198,6 +199,7 @@ void pin_park_forgo(struct pin_worker *worker)
 {
 	const struct pin_shared *shared = worker->shared;
 
+	pin_stall_note_life(worker);
 	if (worker->is_searching) {
 		pin_search_give_up(worker);
 		pin_fence_seq_cst(); /* [SEARCH-1] */

@@ -26,6 +26,7 @@ static bool poll_lane(struct pin_worker *worker, uint32_t lane)
 	if (link == NULL) {
 		return false;
 	}
+	pin_store_relaxed_u32(&worker->running_lane, lane);
 	pin_run_or_cancel(worker, link);
 	return true;
 }
@@ -65,6 +66,7 @@ static bool poll_assist(struct pin_worker *worker)
 		link = pin_lane_pop(worker, lane);
 		if (link != NULL) {
 			pin_meter_add(&worker->meter.assists, 1);
+			pin_store_relaxed_u32(&worker->running_lane, lane);
 			pin_run_or_cancel(worker, link);
 			return true;
 		}
@@ -93,6 +95,8 @@ bool pin_poll_lanes(struct pin_worker *worker)
 {
 	bool assists = pin_assist_is_on(worker->shared);
 
+	/* Relaxed: a name. Until one of another lane is taken. */
+	pin_store_relaxed_u32(&worker->running_lane, PINION_LANE_NORMAL);
 	if (assists) {
 		pin_assist_leave(worker);
 	}

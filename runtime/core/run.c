@@ -8,7 +8,7 @@
 void pin_run_cancel(struct pin_worker *worker, struct pinion_task *task)
 {
 	if (task->cancel != NULL) {
-		worker->running = (pin_fault_fn)task->cancel;
+		pin_running_enter(worker, (pin_fault_fn)task->cancel);
 		worker->running_kind = PIN_RUNNING_CANCEL;
 		task->cancel(task);
 		worker->running_kind = PIN_RUNNING_TASK;

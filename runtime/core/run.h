@@ -20,7 +20,7 @@ static PIN_INLINE void pin_run_task(struct pin_worker *worker, struct pinion_tas
 	if (PIN_UNLIKELY(worker->is_searching)) {
 		pin_search_succeed(worker);
 	}
-	worker->running = (pin_fault_fn)task->run;
+	pin_running_enter(worker, (pin_fault_fn)task->run);
 	rc = task->run(task);
 	if (PIN_UNLIKELY(rc < 0)) {
 		pin_fault_note(worker, rc);

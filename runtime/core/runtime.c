@@ -8,6 +8,7 @@
 #include "runtime/core/lane.h"
 #include "runtime/core/provision.h"
 #include "runtime/core/runtime_state.h"
+#include "runtime/core/seats.h"
 #include "runtime/core/sentry.h"
 #include "runtime/core/spawn.h"
 #include "runtime/core/wait.h"
@@ -76,6 +77,10 @@ static void place_worker(struct pin_worker *worker, const struct pin_topology *t
 	}
 	worker->place = topology->places[worker->index % topology->place_count];
 	worker->has_place = !throttled && worker->shared->worker_count <= topology->place_count;
+	worker->has_seat = worker->has_place && worker->shared->config.bind_workers != 0;
+	if (worker->has_seat) {
+		pin_seats_take(&worker->place);
+	}
 }
 
 static int init_victims(struct pin_shared *shared, const struct pin_topology *topology)
@@ -150,6 +155,9 @@ static int place_workers(struct pin_shared *shared, const uint32_t *serving_coun
 	pin_lane_init(shared);
 	choose_serving(shared, serving_counts);
 	pin_sentry_init(shared);
+	if (shared->config.bind_workers != 0) {
+		pin_seats_sort(topology.places, topology.place_count);
+	}
 	for (uint32_t i = 0; i < shared->worker_count && rc == 0; i++) {
 		struct pin_worker *worker = &shared->workers[i];
 
@@ -281,7 +289,12 @@ static void free_workers(struct pin_shared *shared)
 {
 	pin_wait_for_visitors(shared);
 	for (uint32_t i = 0; i < shared->worker_count; i++) {
-		pin_worker_fini(&shared->workers[i]);
+		struct pin_worker *worker = &shared->workers[i];
+
+		if (worker->has_seat) {
+			pin_seats_leave(&worker->place);
+		}
+		pin_worker_fini(worker);
 	}
 	pin_provision_fini(shared);
 	pin_victims_fini(&shared->victims);
@@ -299,6 +312,7 @@ int pin_runtime_create(const struct pinion_config *config, const uint32_t *servi
 		return rc;
 	}
 	pin_forked_watch(pin_worker_forget);
+	pin_forked_watch(pin_seats_forget);
 	runtime = aligned_alloc(
 		PIN_CACHE_LINE, pin_round_up(sizeof(struct pinion_runtime), PIN_CACHE_LINE));
 	if (runtime == NULL) {

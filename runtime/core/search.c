@@ -10,12 +10,8 @@
 #include "runtime/core/wake.h"
 
 enum {
-	/* A gap that was slept through measures at least this much. */
-	SPIN_GAP_NS_MAX = 50 * 1000,
 	/* Relaxed moments, some microseconds, before a worker seems stuck. */
 	STUCK_RELAX = 64,
-	/* A gap moves the average by one part in so many. */
-	GAP_WEIGHT = 8,
 };
 
 static struct pin_link *steal_from(struct pin_worker *worker, struct pin_worker *victim)
@@ -189,31 +185,29 @@ static bool may_spin(const struct pin_worker *worker)
 {
 	const struct pin_shared *shared = worker->shared;
 
-	return shared->has_cpu_each && worker->idle_gap_ns < SPIN_GAP_NS_MAX &&
-		(worker->is_searching || shared->worker_count == 1);
+	return shared->has_cpu_each && (worker->is_searching || shared->worker_count == 1);
 }
 
 bool pin_search_spin(struct pin_worker *worker, bool (*has_work)(const struct pin_worker *worker),
 	struct pin_link **out_link)
 {
-	uint32_t rounds = may_spin(worker) ? worker->shared->config.spin_iters : 0;
+	struct pin_patience *patience = &worker->patience;
+	uint32_t looks = may_spin(worker) ? pin_patience_ask(patience, worker->now_ns) : 0;
 
 	*out_link = NULL;
-	for (uint32_t i = 0; i < rounds; i++) {
+	for (uint32_t i = 0; i < looks; i++) {
 		pin_cpu_relax();
 		if (await_work(worker)) {
 			*out_link = steal_round(worker);
 		}
 		if (*out_link != NULL || has_work(worker)) {
+			pin_patience_note_catch(patience, i, worker->now_ns);
 			pin_meter_add(&worker->meter.spin_hits, 1);
 			return true;
 		}
 	}
+	if (looks > 0) {
+		pin_patience_note_miss(patience, worker->now_ns);
+	}
 	return false;
-}
-
-void pin_search_note_gap(struct pin_worker *worker, uint64_t gap_ns)
-{
-	worker->idle_gap_ns -= worker->idle_gap_ns / GAP_WEIGHT;
-	worker->idle_gap_ns += gap_ns / GAP_WEIGHT;
 }

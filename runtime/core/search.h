@@ -3,10 +3,9 @@
  * What a worker does that has run dry: it looks into the others' queues, then
  * for a short while it spins, then it sleeps.
  *
- * Spinning pays only while new work comes sooner than a sleeper could be woken.
- * So the worker keeps a smoothed length of the gaps between running dry and the
- * next task, and spins while that is of the order of a wake. It never spins
- * where workers share CPUs.
+ * How long it spins is the business of its patience (sched/patience.h), which
+ * learns from what spinning catches. Where workers of a runtime share CPUs none
+ * of them spins.
  */
 #ifndef PIN_CORE_SEARCH_H
 #define PIN_CORE_SEARCH_H
@@ -34,8 +33,5 @@ bool pin_search_spin(struct pin_worker *worker, bool (*has_work)(const struct pi
 
 /* Whether a worker has ended no task for some microseconds; another asks. */
 bool pin_search_is_stuck(const struct pin_worker *victim);
-
-/* Learns how long the worker was dry. */
-void pin_search_note_gap(struct pin_worker *worker, uint64_t gap_ns);
 
 #endif

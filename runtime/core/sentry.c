@@ -4,6 +4,7 @@
  */
 #include "runtime/core/sentry.h"
 #include "runtime/core/relief.h"
+#include "runtime/core/stall.h"
 #include "runtime/core/timer.h"
 #include "runtime/core/wake.h"
 
@@ -20,15 +21,16 @@ enum {
 void pin_sentry_init(struct pin_shared *shared)
 {
 	shared->has_sentry = shared->config.sentry_us > 0 && shared->worker_count > 1;
-	pin_store_release_u32(
-		&shared->sentry, shared->has_sentry ? PIN_SENTRY_ASLEEP : PIN_SENTRY_AWAKE);
+	pin_store_release_u32(&shared->sentry,
+		shared->has_sentry || pin_stall_is_watched(shared) ? PIN_SENTRY_ASLEEP
+								   : PIN_SENTRY_AWAKE);
 }
 
 int pin_sentry_start(struct pin_shared *shared)
 {
 	int rc;
 
-	if (!shared->has_sentry) {
+	if (!shared->has_sentry && !pin_stall_is_watched(shared)) {
 		return 0;
 	}
 	rc = shared->host->thread_start(&shared->sentry_thread, 0, pin_sentry_main, shared);
@@ -50,6 +52,10 @@ static void tell(struct pin_shared *shared)
 {
 	uint32_t state = PIN_SENTRY_ASLEEP;
 
+	if (!shared->has_sentry) {
+		/* Its thread looks for stalled tasks alone, by the clock. */
+		return;
+	}
 	if (pin_cas_seq_cst_u32(&shared->sentry, &state, PIN_SENTRY_AWAKE)) { /* [SENTRY-1] */
 		shared->host->futex_wake(&shared->sentry, 1);
 	}
@@ -157,12 +163,13 @@ void *pin_sentry_main(void *arg)
 
 	for (;;) {
 		uint32_t state = pin_load_acquire_u32(&shared->sentry);
+		uint64_t look_ns = pin_stall_look(shared);
 
 		if (state == PIN_SENTRY_ENDED) {
 			return NULL;
 		}
 		if (state == PIN_SENTRY_ASLEEP) {
-			shared->host->futex_wait(&shared->sentry, state, PIN_NO_DEADLINE);
+			shared->host->futex_wait(&shared->sentry, state, look_ns);
 		} else if (rest(shared) && !look(shared)) {
 			fall_asleep(shared);
 		}

@@ -35,6 +35,8 @@
  * (relief.h). What others leave with a worker for any to begin they tell
  * themselves: offers.h.
  *
+ * The same thread looks for tasks that do not end, by the clock: stall.h.
+ *
  * Source: docs/DECISIONS.md, "A sentry of its own".
  */
 #ifndef PIN_CORE_SENTRY_H

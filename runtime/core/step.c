@@ -185,7 +185,7 @@ static bool run_batch(struct pin_worker *worker)
 		learn(worker, start_ns, polls);
 	}
 	if (worker->is_dry) {
-		pin_search_note_gap(worker, start_ns - worker->dry_since_ns);
+		pin_patience_note_gap(&worker->patience, start_ns - worker->dry_since_ns);
 		worker->is_dry = false;
 	}
 	share_backlog(worker);
@@ -324,7 +324,7 @@ enum pin_step pin_worker_step(struct pin_worker *worker)
 		pin_park(worker);
 	} else if (link != NULL) {
 		/* As good as no gap, and a look at the clock would be one. */
-		pin_search_note_gap(worker, 0);
+		pin_patience_note_gap(&worker->patience, 0);
 		worker->is_dry = false;
 		pin_run_or_cancel(worker, link);
 	}

@@ -173,7 +173,8 @@ int pin_worker_init(struct pin_worker *worker)
 	worker->uses_lifo =
 		is_fifo && config->lifo_polls > 0 && pin_worker_serves(worker, PINION_LANE_NORMAL);
 	worker->hoard_spawns = worker->shared->worker_count > 1 ? config->hoard_spawns : UINT32_MAX;
-	worker->idle_gap_ns = UINT32_MAX;
+	pin_patience_init(&worker->patience, config->spin_iters);
+	pin_store_relaxed_u32(&worker->running_lane, PINION_LANE_NORMAL);
 	worker->tick_ns = PIN_NO_DEADLINE;
 	worker->must_tell = worker->shared->has_sentry;
 	worker->shares_ring =
@@ -264,7 +265,7 @@ void pin_worker_reset(struct pin_worker *worker)
 	worker->is_bound = false;
 	worker->must_tell = worker->shared->has_sentry;
 	worker->is_dry = false;
-	worker->idle_gap_ns = UINT32_MAX;
+	pin_patience_init(&worker->patience, worker->shared->config.spin_iters);
 	worker->tick_ns = PIN_NO_DEADLINE;
 	worker->context = NULL;
 	worker->has_last_tick = false;

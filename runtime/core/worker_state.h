@@ -32,6 +32,7 @@
 #include "runtime/sched/lifo.h"
 #include "runtime/sched/owned.h"
 #include "runtime/sched/parker.h"
+#include "runtime/sched/patience.h"
 #include "runtime/sched/timers.h"
 #include "runtime/sched/tuner.h"
 #include "runtime/sched/victims.h"
@@ -81,6 +82,21 @@ enum pin_running {
 	PIN_RUNNING_HOOK,     /* one of the configuration's, which is no task */
 };
 
+/* What the sentry has seen of a worker, and said of all: stall.h. */
+struct pin_stall {
+	uint64_t signs;	   /* of life, at the last look */
+	uint64_t since_ns; /* there were no others */
+	bool is_seen;
+	bool is_told;
+};
+
+struct pin_stalls {
+	uint64_t look_ns;   /* the next one */
+	uint64_t period_ns; /* since when the lines below count */
+	uint32_t lines;
+	uint32_t skipped;
+};
+
 /* What all workers of a runtime have in common. */
 struct pin_shared {
 	/* [const] after start */
@@ -112,7 +128,8 @@ struct pin_shared {
 	struct pin_atomic_u32 is_resizing; /* [W:resizer R:resizers] */
 	struct pin_atomic_u32 has_lanes;   /* [W:any R:any] set once: not all work is normal */
 	bool has_sentry;
-	bool has_sentry_thread;
+	bool has_sentry_thread;	  /* for that, or for stalled tasks */
+	struct pin_stalls stalls; /* [own] the sentry's */
 	pthread_t sentry_thread;
 	/* [W:any R:any], each in its own line or rarely written */
 	struct pin_gate gate PIN_CACHE_ALIGNED;
@@ -167,6 +184,7 @@ struct pin_worker {
 	size_t registered_bytes; /* of the arena, from its front */
 	struct pin_cpu_place place;
 	bool has_place;
+	bool has_seat; /* is bound there, and counted: seats.h */
 	pthread_t thread;
 	bool has_thread;
 	/* [W:any R:any] */
@@ -176,6 +194,7 @@ struct pin_worker {
 	struct pin_atomic_u32 service; /* enum pin_service */
 	struct pin_atomic_u32 nudged;  /* to look at its line-ups: throttle.h */
 	uint64_t sentry_ended_tasks;   /* [own] the sentry's: at its last look */
+	struct pin_stall stall;	       /* [own] likewise */
 	struct pin_lifo lifo PIN_CACHE_ALIGNED;
 	struct pin_owned timers_lock;
 	struct pin_owned ring_lock;		/* if `shares_ring`: relief.h */
@@ -188,6 +207,10 @@ struct pin_worker {
 	/* [W:owner R:any] */
 	struct pin_meter meter;
 	struct pin_atomic_u64 job; /* [W:owner, enders R:enders] in its `run`: admission.h */
+	/* [W:owner R:sentry] */
+	struct pin_atomic_u64 running;	    /* the task or callback it is in, or was in last */
+	struct pin_atomic_u32 running_lane; /* and its lane */
+	struct pin_atomic_u32 life;	    /* stall.h */
 	/* [W:owner thieves R:any] as its header says */
 	struct pin_deque deque PIN_CACHE_ALIGNED;
 	struct pin_timers timers; /* [lock:timers_lock] */
@@ -195,7 +218,6 @@ struct pin_worker {
 	struct pin_list ready;		/* tasks bound to this worker, completions first of all */
 	struct pin_list posted;		/* taken from the inbox */
 	struct pin_list timer_messages; /* likewise, from the timers' */
-	void (*running)(void);		/* the task or callback it is in, or was in last */
 	struct pin_tuner tuner;
 	struct pin_wait_entry *waits; /* begun here and not over */
 	struct pin_random random;
@@ -205,7 +227,7 @@ struct pin_worker {
 	uint64_t look_ns;     /* and when the injector was last looked into */
 	uint64_t tick_ns;     /* when the next tick is due */
 	uint64_t dry_since_ns;
-	uint64_t idle_gap_ns;	   /* smoothed: from running dry to the next task */
+	struct pin_patience patience;
 	uint32_t turn;		   /* which of the own queues comes first */
 	uint32_t polls_since_look; /* into the injector */
 	uint32_t untimed_batches;  /* in a row */

@@ -40,6 +40,7 @@
 	apply(lanes_busy) \
 	apply(classes) \
 	apply(execute) \
+	apply(execute_together) \
 	apply(crew) \
 	apply(channel) \
 	apply(channel_pass) \

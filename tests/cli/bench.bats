@@ -70,7 +70,7 @@ check_json() {
 write write_random sum scan spawn yield inject batch inject_wait steal \
 steal_spawn forkjoin wake wake_worker wake_ring wake_worker_ring \
 wake_completion idle idle_ring timer timer_late lanes lanes_busy classes \
-execute crew channel channel_pass startup walk pool pool_outside pool_malloc pool_two \
+execute execute_together crew channel channel_pass startup walk pool pool_outside pool_malloc pool_two \
 pool_pass pool_steal " ]
 	[ "$(awk 'NF < 4' out)" = "" ]
 }
@@ -190,12 +190,14 @@ check_subject() {
 	jq -e 'has("by_free_worker_percent") | not' out
 	check_subject classes us "it needs 2 CPUs"
 	[ ! -s out ] || jq -e '.floor.name == "alone" and .floor_second.name == "beside-bare-loops"
-		and .floor_second.ratio > 0' out
+		and .floor_second.ratio > 0 and .change > 0 and .change_of_bare_loops > 0
+		and .change_by_that_of_bare_loops > 0' out
 }
 
 @test "JSON of the subjects about calls and messages" {
 	needs jq
-	check_subject execute us
+	check_subject execute us "it needs 2 CPUs"
+	check_subject execute_together us
 	check_subject crew us
 	jq -e '.jobs_10ms_percent > 0 and .above_floor_us != null' out
 	check_subject channel ns
@@ -492,7 +494,7 @@ interrupt_all() {
 }
 
 @test "a signal stops what spawns" {
-	local subjects=(spawn inject inject_wait lanes_busy forkjoin execute channel_pass)
+	local subjects=(spawn inject inject_wait lanes_busy forkjoin execute_together channel_pass)
 	[ "$(nproc)" -lt 2 ] || subjects+=(steal_spawn lanes)
 	interrupt_all "${subjects[@]}"
 }

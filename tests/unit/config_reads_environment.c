@@ -174,6 +174,8 @@ static const struct variable variables[] = {
 	VARIABLE("PINION_OVERFLOW", "report", overflow_policy, PINION_OVERFLOW_REPORT),
 	VARIABLE("PINION_OVERFLOW", "unwind", overflow_policy, PINION_OVERFLOW_UNWIND),
 	VARIABLE("PINION_OVERFLOW", "1", overflow_policy, BAD),
+	VARIABLE("PINION_STALL_MS", "86400000", stall_ms, 86400000),
+	VARIABLE("PINION_STALL_MS", "86400001", stall_ms, BAD),
 	VARIABLE("PINION_JOB_LOG", "1", job_log, 1),
 	VARIABLE("PINION_JOB_LOG", "2", job_log, BAD),
 	VARIABLE("PINION_MAX_TASKS_HIGH", "7", max_tasks_high, 7),

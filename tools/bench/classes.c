@@ -7,6 +7,11 @@
  * the machine's. A figure is the p99 of one turn's reads, each
  * from its submission, by a thread on the class's own half, to its end.
  *
+ * Further figures, of the same turns: by how much that p99 changes beside the
+ * other class, and by how much it does where neither class has anything of
+ * ours, a loop of the same reads on the first one's thread beside bare loops on
+ * the second's, and the first of these by the other.
+ *
  * The jobs of both classes read blocks at random places of a file in memory and
  * add up their words. So what they share is what two pools cannot divide: the
  * caches, the memory, and the kernel.
@@ -44,6 +49,13 @@ struct classes {
 	int error;	      /* of a job */
 	uint64_t end_ns;      /* of the latest */
 	struct figures reads; /* of the turn in hand */
+	/* Without queues: a turn of reads in one task, and their p99s. */
+	struct pinion_task bare_turn;
+	uint32_t bare_done;
+	struct figures bare_alone;
+	struct figures bare_beside;
+	struct figures alone; /* of the turns, for further figures */
+	struct figures beside;
 	/* The other. */
 	struct pinion_runtime *other;
 	struct load load;
@@ -116,11 +128,79 @@ static int read_once(struct classes *classes)
 	return rc;
 }
 
+/* ---- a loop instead of jobs ---- */
+
+static int bare_run(struct pinion_task *task)
+{
+	struct classes *classes =
+		(struct classes *)(void *)((char *)task - offsetof(struct classes, bare_turn));
+
+	for (int i = 0; classes->error == 0 && i < CLASSES_READS; i++) {
+		uint64_t start_ns = bench_now_ns();
+
+		classes->error = read_and_check(classes->file, &classes->random);
+		if (classes->error == 0) {
+			classes->error = figures_add(
+				&classes->reads, (double)(bench_now_ns() - start_ns) / 1000);
+		}
+	}
+	bench_word_raise(&classes->bare_done);
+	return 0;
+}
+
+static int run_bare(struct classes *classes, struct figures *out_p99s)
+{
+	int rc;
+
+	figures_clear(&classes->reads);
+	rc = bench_run_turn(classes->own, &classes->bare_turn, &classes->bare_done);
+	if (rc == 0 && classes->error != 0) {
+		rc = classes->error;
+		report_line("cannot read: %s", report_reason(rc));
+	}
+	if (rc != 0) {
+		return rc;
+	}
+	figures_sort(&classes->reads);
+	return figures_add(out_p99s, figures_quantile(&classes->reads, 0.99));
+}
+
+static double median_of(struct figures *figures)
+{
+	figures_sort(figures);
+	return figures_quantile(figures, 0.5);
+}
+
+static uint32_t classes_further(void *state, struct bench_further further[BENCH_FURTHER_MAX])
+{
+	struct classes *classes = state;
+	double change;
+	double bare_change;
+
+	if (classes->alone.count == 0 || classes->beside.count == 0 ||
+		classes->bare_alone.count == 0 || classes->bare_beside.count == 0) {
+		return 0;
+	}
+	change = median_of(&classes->beside) / median_of(&classes->alone);
+	bare_change = median_of(&classes->bare_beside) / median_of(&classes->bare_alone);
+	further[0] = (struct bench_further){"change", change};
+	further[1] = (struct bench_further){"change_of_bare_loops", bare_change};
+	further[2] = (struct bench_further){"change_by_that_of_bare_loops", change / bare_change};
+	return 3;
+}
+
 static int classes_run(void *state, enum bench_side side, struct figures *out_figures)
 {
 	struct classes *classes = state;
+	double p99_us;
 	int rc = side == BENCH_FLOOR ? 0 : load_begin(&classes->load, side == BENCH_SECOND);
 
+	if (rc == 0 && side == BENCH_FLOOR) {
+		rc = run_bare(classes, &classes->bare_alone);
+	}
+	if (rc == 0 && side == BENCH_SECOND) {
+		rc = run_bare(classes, &classes->bare_beside);
+	}
 	figures_clear(&classes->reads);
 	for (int i = 0; rc == 0 && i < CLASSES_READS; i++) {
 		rc = read_once(classes);
@@ -132,7 +212,11 @@ static int classes_run(void *state, enum bench_side side, struct figures *out_fi
 		return rc;
 	}
 	figures_sort(&classes->reads);
-	return figures_add(out_figures, figures_quantile(&classes->reads, 0.99));
+	p99_us = figures_quantile(&classes->reads, 0.99);
+	if (side != BENCH_SECOND) {
+		rc = figures_add(side == BENCH_OURS ? &classes->beside : &classes->alone, p99_us);
+	}
+	return rc == 0 ? figures_add(out_figures, p99_us) : rc;
 }
 
 static void classes_stop(void *state)
@@ -149,6 +233,10 @@ static void classes_stop(void *state)
 	bench_place_restore(&classes->place);
 	load_fini(&classes->load);
 	figures_free(&classes->reads);
+	figures_free(&classes->bare_alone);
+	figures_free(&classes->bare_beside);
+	figures_free(&classes->alone);
+	figures_free(&classes->beside);
 	if (classes->file >= 0) {
 		close(classes->file);
 	}
@@ -222,6 +310,7 @@ static int classes_start(struct bench *bench, struct bench_setting *out_setting,
 	}
 	classes->file = -1;
 	classes->job.run = job_run;
+	classes->bare_turn.run = bare_run;
 	classes->random = 362436069362436069u;
 	rc = make_file(classes);
 	if (rc == 0) {
@@ -246,4 +335,5 @@ const struct bench_subject bench_classes = {
 	.start = classes_start,
 	.run = classes_run,
 	.stop = classes_stop,
+	.further = classes_further,
 };

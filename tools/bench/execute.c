@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The subject `execute`: from a task of one runtime to a function on a worker
- * of another and back to a task on the first, one call at a time. Both workers
- * have nothing else to do, so that each sleeps, or is about to, while the other
- * runs. The floor is a word that goes to and fro between the same two workers'
+ * The subjects `execute` and `execute_together`: from a task of one runtime to
+ * a function on a worker of another and back to a task on the first, one call
+ * at a time. Both workers have nothing else to do, so each waits, awake or
+ * asleep, while the other runs. They are on CPUs of their own, or together on
+ * one. The floor is a word that goes to and fro between the same two workers'
  * threads, each asleep in futex(2) meanwhile.
  */
+#include "tools/bench/place.h"
 #include "tools/bench/tasks.h"
 #include "tools/report.h"
 
@@ -22,6 +24,7 @@ enum {
 struct execute {
 	struct pinion_runtime *own;
 	struct pinion_runtime *other;
+	struct bench_place place;
 	struct pinion_task turn;
 	struct pinion_call call;
 	struct pinion_wait wait;
@@ -192,10 +195,12 @@ static void execute_stop(void *state)
 	/* The caller first: until it has ended it may call the other. */
 	pinion_runtime_destroy(execute->own);
 	pinion_runtime_destroy(execute->other);
+	bench_place_restore(&execute->place);
 	free(execute);
 }
 
-static int execute_start(struct bench *bench, struct bench_setting *out_setting, void **out_state)
+static int start(
+	struct bench *bench, bool is_together, struct bench_setting *out_setting, void **out_state)
 {
 	struct execute *execute = bench_allocate(sizeof(*execute));
 	struct bench_setting other_setting = *out_setting;
@@ -206,6 +211,10 @@ static int execute_start(struct bench *bench, struct bench_setting *out_setting,
 	}
 	execute->turn.run = execute_turn;
 	execute->answerer.run = answer_all;
+	if (is_together) {
+		/* Workers are bound to CPUs of the one who starts them. */
+		bench_place_on_one(&execute->place);
+	}
 	rc = bench_start_workers(bench, 1, out_setting, &execute->own);
 	if (rc == 0) {
 		rc = bench_start_workers(bench, 1, &other_setting, &execute->other);
@@ -219,12 +228,35 @@ static int execute_start(struct bench *bench, struct bench_setting *out_setting,
 	return 0;
 }
 
+static int execute_start(struct bench *bench, struct bench_setting *out_setting, void **out_state)
+{
+	int rc = bench_require_cores(&bench_execute, 2);
+
+	return rc == 0 ? start(bench, false, out_setting, out_state) : rc;
+}
+
+static int execute_together_start(
+	struct bench *bench, struct bench_setting *out_setting, void **out_state)
+{
+	return start(bench, true, out_setting, out_state);
+}
+
 const struct bench_subject bench_execute = {
 	.name = "execute",
 	.unit = "us",
 	.brief = "a call on another runtime's worker and back, against a word between two threads",
 	.sides = {[BENCH_OURS] = "pinion_execute_await", [BENCH_FLOOR] = "futex-round-trip"},
 	.start = execute_start,
+	.run = execute_run,
+	.stop = execute_stop,
+};
+
+const struct bench_subject bench_execute_together = {
+	.name = "execute_together",
+	.unit = "us",
+	.brief = "likewise, both on one CPU",
+	.sides = {[BENCH_OURS] = "pinion_execute_await", [BENCH_FLOOR] = "futex-round-trip"},
+	.start = execute_together_start,
 	.run = execute_run,
 	.stop = execute_stop,
 };

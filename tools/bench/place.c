@@ -106,6 +106,23 @@ bool bench_place_in_half(struct bench_place *place, int half)
 	return true;
 }
 
+void bench_place_on_one(struct bench_place *place)
+{
+	cpu_set_t chosen;
+	unsigned cpu = 0;
+
+	if (place->was_moved ||
+		sched_getaffinity(0, sizeof(place->own_cpus), &place->own_cpus) != 0) {
+		return;
+	}
+	while (cpu < CPU_SETSIZE && !CPU_ISSET(cpu, &place->own_cpus)) {
+		cpu++;
+	}
+	CPU_ZERO(&chosen);
+	CPU_SET(cpu, &chosen);
+	place->was_moved = sched_setaffinity(0, sizeof(chosen), &chosen) == 0;
+}
+
 void bench_place_restore(struct bench_place *place)
 {
 	if (place->was_moved) {

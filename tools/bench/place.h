@@ -28,6 +28,9 @@ void bench_place_apart(struct bench_place *place, pid_t other_id);
  */
 bool bench_place_in_half(struct bench_place *place, int half);
 
+/* Moves the calling thread to one of the CPUs it was on. */
+void bench_place_on_one(struct bench_place *place);
+
 /* How many cores the calling thread may use. */
 uint32_t bench_place_cores(void);
 

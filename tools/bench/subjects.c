@@ -36,6 +36,7 @@ const struct bench_subject *const bench_subjects[] = {
 	&bench_lanes_busy,
 	&bench_classes,
 	&bench_execute,
+	&bench_execute_together,
 	&bench_crew,
 	&bench_channel,
 	&bench_channel_pass,

@@ -61,6 +61,43 @@ static inline void peer_check(int is_right, const char *what)
 	}
 }
 
+/* ---- threads of a round trip, where those of ours are ---- */
+
+enum peer_place {
+	PEER_APART,    /* two CPUs: the first and the last, so hardly of one core */
+	PEER_TOGETHER, /* both on the first */
+};
+
+/* Binds the calling thread, where it is not yet; `is_other`: the second. */
+static inline void peer_place(enum peer_place place, int is_other)
+{
+	static __thread int bound_cpu = -1;
+	static cpu_set_t allowed; /* read before any is bound */
+	static int is_known;
+	cpu_set_t chosen;
+	int first = 0;
+	int last = CPU_SETSIZE - 1;
+	int cpu;
+
+	if (!is_known) {
+		peer_check(sched_getaffinity(0, sizeof(allowed), &allowed) == 0, "no CPUs");
+		is_known = 1;
+	}
+	while (!CPU_ISSET(first, &allowed)) {
+		first++;
+	}
+	while (!CPU_ISSET(last, &allowed)) {
+		last--;
+	}
+	cpu = is_other && place == PEER_APART ? last : first;
+	if (cpu != bound_cpu) {
+		CPU_ZERO(&chosen);
+		CPU_SET(cpu, &chosen);
+		peer_check(sched_setaffinity(0, sizeof(chosen), &chosen) == 0, "cannot move");
+		bound_cpu = cpu;
+	}
+}
+
 /* ---- bursts from outside, as in tools/bench/inject.h ---- */
 
 struct peer_burst {

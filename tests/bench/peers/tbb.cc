@@ -115,13 +115,20 @@ double steal_spawn(int)
 struct trips {
 	tbb::task_arena own{1, 0};
 	tbb::task_arena other{1, 0};
+	enum peer_place place;
 	int count;
 	uint64_t end_ns;
 	uint32_t is_over;
 
 	void go()
 	{
-		other.enqueue([this] { own.enqueue([this] { come_back(); }); });
+		other.enqueue([this] {
+			peer_place(place, 1);
+			own.enqueue([this] {
+				peer_place(place, 0);
+				come_back();
+			});
+		});
 	}
 
 	void come_back()
@@ -135,11 +142,12 @@ struct trips {
 	}
 };
 
-double execute(int)
+double execute_at(enum peer_place place)
 {
 	static trips trips;
 	uint64_t start_ns = peer_now_ns();
 
+	trips.place = place;
 	trips.count = 0;
 	__atomic_store_n(&trips.is_over, 0, __ATOMIC_RELEASE);
 	trips.own.enqueue([] { trips.go(); });
@@ -149,6 +157,16 @@ double execute(int)
 		nanosleep(&nap, nullptr);
 	}
 	return static_cast<double>(trips.end_ns - start_ns) / PEER_EXECUTE_TRIPS;
+}
+
+double execute(int)
+{
+	return execute_at(PEER_APART);
+}
+
+double execute_together(int)
+{
+	return execute_at(PEER_TOGETHER);
 }
 
 uint32_t fibonacci(uint32_t number)
@@ -191,6 +209,7 @@ int main(int argc, char **argv)
 		{"batch", batch, "ns"},
 		{"steal_spawn", steal_spawn, "ns"},
 		{"execute", execute, "us"},
+		{"execute_together", execute_together, "us"},
 		{"forkjoin", forkjoin, "ns"},
 		{nullptr, nullptr, nullptr},
 	};

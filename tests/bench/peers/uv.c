@@ -102,10 +102,12 @@ static double inject(int worker_count)
 /* ---- calls to its pool of threads and back ---- */
 
 static int trip_count;
+static enum peer_place trip_place;
 
 static void work(uv_work_t *request)
 {
 	(void)request;
+	peer_place(trip_place, 1);
 }
 
 static void came_back(uv_work_t *request, int status)
@@ -117,14 +119,15 @@ static void came_back(uv_work_t *request, int status)
 	}
 }
 
-static double execute(int worker_count)
+static double execute_at(enum peer_place place)
 {
 	static uv_loop_t own_loop;
 	static int is_there;
 	uv_work_t request;
 	uint64_t start_ns;
 
-	(void)worker_count;
+	trip_place = place;
+	peer_place(place, 0);
 	if (!is_there) {
 		peer_check(
 			setenv("UV_THREADPOOL_SIZE", "1", 1) == 0 && uv_loop_init(&own_loop) == 0,
@@ -139,11 +142,24 @@ static double execute(int worker_count)
 	return (double)(peer_now_ns() - start_ns) / PEER_EXECUTE_TRIPS;
 }
 
+static double execute(int worker_count)
+{
+	(void)worker_count;
+	return execute_at(PEER_APART);
+}
+
+static double execute_together(int worker_count)
+{
+	(void)worker_count;
+	return execute_at(PEER_TOGETHER);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct peer_subject subjects[] = {
 		{"inject", inject, "ns"},
 		{"execute", execute, "us"},
+		{"execute_together", execute_together, "us"},
 		{NULL, NULL, NULL},
 	};
 	char name[64];
