@@ -4,6 +4,7 @@
  */
 #include "runtime/core/polled.h"
 #include "runtime/base/check.h"
+#include "runtime/core/aside.h"
 #include "runtime/core/flight_end.h"
 
 #include <errno.h>
@@ -71,8 +72,7 @@ bool pin_polled_submit(struct pin_worker *worker, struct pinion_request *request
 		!pin_request_submit(&worker->polled, request)) {
 		return false;
 	}
-	private->is_polled = true;
-	pin_flight_list_push(&worker->flying, &private->link);
+	pin_aside_enter(worker, private);
 	pin_meter_add(&worker->meter.polled_transfers, 1);
 	return true;
 }
@@ -95,7 +95,6 @@ static void go_on_unpolled(
 	if (result == -EOPNOTSUPP) {
 		ledger_of(worker, request)->is_polled = false;
 	}
-	private->is_polled = false;
 	if (private->ended_by != 0) {
 		pin_flight_end_with(worker, request, private->ended_by);
 	} else if (!pin_request_submit(&worker->ring, request)) {
@@ -111,12 +110,13 @@ static void land_polled(void *arg, uint64_t user_data, int32_t result)
 	struct pinion_request *request = (struct pinion_request *)(uintptr_t)user_data;
 
 	if (PIN_UNLIKELY(is_refusal(result))) {
+		pin_aside_leave(worker, pin_request_of(request));
 		go_on_unpolled(worker, request, result);
 		return;
 	}
 	request = pin_request_complete(&worker->polled, user_data, result);
 	if (request != NULL) {
-		pin_request_of(request)->is_polled = false;
+		pin_aside_leave(worker, pin_request_of(request));
 		pin_flight_end(worker, worker, request);
 	}
 }

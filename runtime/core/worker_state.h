@@ -229,6 +229,7 @@ struct pin_worker {
 	struct pin_throttle throttle;
 	/* [own] */
 	struct pin_ring polled; /* not initialised: there is none */
+	uint32_t aside_count;	/* requests on other rings than the first: aside.h */
 	struct pin_arena arena;
 	struct pin_pool buffers;
 	struct pin_pool small_buffers;

@@ -85,7 +85,7 @@ struct pin_request {
 	uint32_t hops_left;    /* of a cancel: workers still to be visited */
 	bool is_from_outside;  /* and not yet counted by its worker */
 	bool has_ended;	       /* but a message of it is still under way */
-	bool is_polled;	       /* in the polled ring: core/polled.h; false when it ends */
+	bool is_aside;	       /* not on the first ring: core/aside.h; false when it ends */
 	struct pin_flight_link link;
 	struct pin_timer deadline;
 	union {
