@@ -169,7 +169,8 @@ PINION_API int pinion_request_submit_batch(
  * done in part (`done_bytes`). Its memory is the kernel's until then, and a
  * device that hangs keeps it: what the device already works on ends when the
  * device ends it, and a stop of the runtime waits for that too. What is polled
- * (`polled` of the configuration) is never ended early.
+ * (`polled` of the configuration) is never ended early, nor is a command to an
+ * NVMe namespace.
  *
  * Owns: the caller makes sure that the request has not been freed by its `run`.
  * Context: any thread; never blocks or allocates; O(1), without io_uring O(what

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Aside: requests that are in flight on another ring of their worker than its
- * first, as that cannot carry them: polled.h. They are in its lists and end as
- * all do, but such a ring takes no cancels: what is aside ends when its device
- * ends it.
+ * first, as that cannot carry them: polled.h, commands.h. They are in its lists
+ * and end as all do, but such a ring takes no cancels: what is aside ends when
+ * its device ends it.
  *
  * One count says whether there are any, so that a worker without them looks at
  * that and at nothing else.
@@ -37,11 +37,17 @@ static inline bool pin_aside_is_busy(const struct pin_worker *worker)
 	return PIN_UNLIKELY(worker->aside_count > 0);
 }
 
+static inline bool pin_aside_ring_has_gathered(const struct pin_ring *ring)
+{
+	return ring->in_flight > 0 && pin_ring_unsubmitted(ring) > 0;
+}
+
 /* Of these, some wait to be submitted. */
 static inline bool pin_aside_has_gathered(const struct pin_worker *worker)
 {
-	return pin_aside_is_busy(worker) && worker->polled.in_flight > 0 &&
-		pin_ring_unsubmitted(&worker->polled) > 0;
+	return pin_aside_is_busy(worker) &&
+		(pin_aside_ring_has_gathered(&worker->polled) ||
+			pin_aside_ring_has_gathered(&worker->wide));
 }
 
 #endif

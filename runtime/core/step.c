@@ -4,6 +4,7 @@
  */
 #include "runtime/core/step.h"
 #include "runtime/core/aside.h"
+#include "runtime/core/commands.h"
 #include "runtime/core/due.h"
 #include "runtime/core/flight_cancel.h"
 #include "runtime/core/flight_end.h"
@@ -200,6 +201,9 @@ static uint32_t poll_aside(struct pin_worker *worker)
 
 	if (pin_polled_is_busy(worker)) {
 		count += pin_polled_poll(worker);
+	}
+	if (pin_commands_has_work(worker)) {
+		count += pin_commands_poll(worker);
 	}
 	return count;
 }
