@@ -350,12 +350,7 @@ static int submit_many(struct pinion_task *task)
 {
 	(void)task;
 	for (uint32_t i = 0; i < MANY; i++) {
-		struct pinion_request *request = requests_begin(&many[i], PINION_OP_READ);
-
-		request->file = &many_file;
-		request->bytes = bytes;
-		request->length_bytes = BLOCK;
-		expect_number("submit", 0, pinion_request_submit(runtime, request));
+		expect_number("submit", 0, pinion_request_submit(runtime, &many[i].request));
 	}
 	return 0;
 }
@@ -366,6 +361,14 @@ static void check_full(void)
 	long long by_ring = 0;
 
 	many_file = namespace_on("/dev/null");
+	for (uint32_t i = 0; i < MANY; i++) {
+		struct pinion_request *request = requests_begin(&many[i], PINION_OP_READ);
+
+		request->file = &many_file;
+		/* All of them read nothing, so they may share it. */
+		request->bytes = bytes;
+		request->length_bytes = BLOCK;
+	}
 	start(PINION_IO_AUTO, 0, PINION_RING_OWN, 8);
 	expect_number("spawn", 0, pinion_spawn(runtime, &task));
 	for (uint32_t i = 0; i < MANY; i++) {
