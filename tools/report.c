@@ -165,6 +165,7 @@ const char *report_reason(int error)
 		{ENOSPC, "no space left on the device"},
 		{ENOTDIR, "not a directory"},
 		{ENOTSUP, "not a regular file"},
+		{EMEDIUMTYPE, "its blocks carry metadata, or are larger than a page"},
 		{ENXIO, "no such device or address"},
 		{EPERM, "operation not permitted"},
 		{EPIPE, "closed pipe: whoever read it has gone"},

@@ -170,7 +170,7 @@ PINION_API int pinion_request_submit_batch(
  * device that hangs keeps it: what the device already works on ends when the
  * device ends it, and a stop of the runtime waits for that too, unless it is
  * pinion_runtime_stop_until(). What is polled (`polled` of the configuration)
- * is never ended early.
+ * is never ended early, nor is a command to an NVMe namespace.
  *
  * Owns: the caller makes sure that the request has not been freed by its `run`.
  * Context: any thread; never blocks or allocates; O(1), without io_uring O(what

@@ -231,6 +231,7 @@ struct pinion_runtime_counters {
 	uint64_t plain_file_transfers;	  /* through a ring that had not registered the file */
 	uint64_t polled_transfers;	  /* whose completions were asked for (`polled`) */
 	uint64_t polled_refusals;	  /* of these, refused, and done the usual way */
+	uint64_t ring_commands;		  /* reads of NVMe namespaces that went to a ring */
 };
 
 PINION_API void pinion_runtime_counters(const struct pinion_runtime *runtime,

@@ -200,7 +200,7 @@ void pin_flight_abandon(struct pin_worker *worker, struct pinion_request *reques
 		return;
 	}
 	private->ended_by = error;
-	if (PIN_UNLIKELY(private->is_polled)) {
+	if (PIN_UNLIKELY(private->is_aside)) {
 		/* Its ring takes no cancels: the device ends it. */
 		return;
 	}

@@ -4,6 +4,7 @@
  */
 #include "runtime/core/flight_start.h"
 #include "runtime/base/check.h"
+#include "runtime/core/commands.h"
 #include "runtime/core/flight_end.h"
 #include "runtime/core/io.h"
 #include "runtime/core/offers.h"
@@ -47,13 +48,22 @@ static PIN_INLINE void enter_ring(struct pin_worker *worker, struct pinion_reque
 	}
 }
 
+static PIN_APART void launch_special(struct pin_worker *worker, struct pinion_request *request)
+{
+	if ((request->file->flags & PIN_FILE_COMMANDS) != 0) {
+		pin_commands_begin(worker, request);
+		return;
+	}
+	pin_flight_list_push(&worker->flying, &pin_request_of(request)->link);
+	pin_request_carry_out(&worker->ring, request);
+	pin_flight_end(worker, worker, request);
+}
+
 /* A transfer, when what it had to wait for before its ring has come. */
 static PIN_INLINE void launch(struct pin_worker *worker, struct pinion_request *request)
 {
-	if (PIN_UNLIKELY(pin_request_is_plain(request))) {
-		pin_flight_list_push(&worker->flying, &pin_request_of(request)->link);
-		pin_request_carry_out(&worker->ring, request);
-		pin_flight_end(worker, worker, request);
+	if (PIN_UNLIKELY(pin_request_is_special(request))) {
+		launch_special(worker, request);
 	} else if (PIN_LIKELY(!worker->has_polled) || !pin_polled_submit(worker, request)) {
 		enter_ring(worker, request);
 	}
@@ -97,7 +107,7 @@ static PIN_APART void begin_transfer(struct pin_worker *worker, struct pinion_re
 	if (!may_go_on(worker, request)) {
 		return;
 	}
-	if (!pin_request_is_plain(request) && pin_cached_is_worth_it(&worker->cached, request) &&
+	if (!pin_request_is_special(request) && pin_cached_is_worth_it(&worker->cached, request) &&
 		pin_cached_read(&worker->cached, &worker->meter, request)) {
 		pin_flight_list_push(&worker->flying, &pin_request_of(request)->link);
 		pin_flight_end(worker, worker, request);

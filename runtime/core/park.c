@@ -4,6 +4,7 @@
  */
 #include "runtime/core/park.h"
 #include "runtime/core/assist.h"
+#include "runtime/core/commands.h"
 #include "runtime/core/hooks.h"
 #include "runtime/core/relief.h"
 #include "runtime/core/search.h"
@@ -29,7 +30,7 @@ static bool has_own_work(const struct pin_worker *worker)
 		pin_deque_count(&worker->deque) > 0 || !pin_inbox_is_empty(&worker->inbox) ||
 		!pin_injector_is_empty(&worker->offers) || pin_relief_has_work(worker) ||
 		pin_throttle_has_news(worker) || /* [THROTTLE-1] */
-		pin_load_acquire_u32(&shared->has_ended) != 0 ||
+		pin_commands_has_work(worker) || pin_load_acquire_u32(&shared->has_ended) != 0 ||
 		pin_load_acquire_u32(&worker->service) != PIN_SERVICE_IN || /* [RETIRE-2] */
 		(pin_shared_is_stopping(shared) && !worker->cancel_sent);
 }
@@ -139,7 +140,8 @@ static void sleep_until(struct pin_worker *worker, enum pin_park_state mode, uin
 static bool is_forgotten(const struct pin_worker *worker)
 {
 	return pin_parker_is_parked(&worker->parker) && !pin_relief_has_work(worker) &&
-		pin_park_has_work(worker) && pin_load_acquire_u32(&worker->tier->searching) == 0;
+		!pin_commands_has_work(worker) && pin_park_has_work(worker) &&
+		pin_load_acquire_u32(&worker->tier->searching) == 0;
 }
 
 static void sleep_in(struct pin_worker *worker, enum pin_park_state mode)
@@ -171,9 +173,11 @@ static bool choose_mode(struct pin_worker *worker, enum pin_park_state *out_mode
 	pin_relief_enter(worker);
 	*out_mode = PIN_PARK_FUTEX;
 	may_park = !pin_relief_has_room_for_more(worker);
-	if (may_park && worker->ring.in_flight > 0 && !worker->ring.is_fallback) {
+	if (may_park && !worker->ring.is_fallback &&
+		(worker->ring.in_flight > 0 || pin_commands_is_busy(worker))) {
 		*out_mode = PIN_PARK_RING;
 		pin_ring_prepare_wait(&worker->ring);
+		pin_commands_watch(worker);
 	}
 	pin_relief_leave(worker);
 	return may_park;

@@ -4,6 +4,7 @@
  */
 #include "runtime/core/poll.h"
 #include "runtime/base/check.h"
+#include "runtime/core/aside.h"
 #include "runtime/core/due.h"
 #include "runtime/core/files.h"
 #include "runtime/core/flight_end.h"
@@ -211,7 +212,7 @@ static bool is_search_put_off(const struct pin_worker *worker)
 {
 	/* To the device first; there is time to search while it works. */
 	if (worker->unsearched_batches < UNSEARCHED_BATCHES_MAX &&
-		(pin_relief_has_gathered(worker) || pin_polled_has_gathered(worker))) {
+		(pin_relief_has_gathered(worker) || pin_aside_has_gathered(worker))) {
 		return true;
 	}
 	/* To count as a searcher writes what all read, each time round. */

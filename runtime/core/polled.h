@@ -50,11 +50,4 @@ static inline bool pin_polled_is_busy(const struct pin_worker *worker)
 	return worker->polled.in_flight > 0;
 }
 
-/* Of this, something waits to be submitted. */
-static inline bool pin_polled_has_gathered(const struct pin_worker *worker)
-{
-	return PIN_UNLIKELY(pin_polled_is_busy(worker)) &&
-		pin_ring_unsubmitted(&worker->polled) > 0;
-}
-
 #endif

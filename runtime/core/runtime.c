@@ -485,6 +485,7 @@ void pinion_runtime_counters(const struct pinion_runtime *runtime,
 		sum.plain_file_transfers += pin_meter_read(&meter->plain_file_transfers);
 		sum.polled_transfers += pin_meter_read(&meter->polled_transfers);
 		sum.polled_refusals += pin_meter_read(&meter->polled_refusals);
+		sum.ring_commands += pin_meter_read(&meter->ring_commands);
 		posted += pin_meter_read(&meter->requests_posted);
 	}
 	/* The gate counts what it admits, requests or not. */

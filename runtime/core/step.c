@@ -3,6 +3,8 @@
  * Batches of tasks, and looking after the ring between them.
  */
 #include "runtime/core/step.h"
+#include "runtime/core/aside.h"
+#include "runtime/core/commands.h"
 #include "runtime/core/due.h"
 #include "runtime/core/flight_cancel.h"
 #include "runtime/core/flight_end.h"
@@ -91,7 +93,7 @@ static void learn(struct pin_worker *worker, uint64_t start_ns, uint32_t polls)
 /* Something waits to be submitted. */
 static bool has_gathered(const struct pin_worker *worker)
 {
-	return pin_relief_has_gathered(worker) || pin_polled_has_gathered(worker);
+	return pin_relief_has_gathered(worker) || pin_aside_has_gathered(worker);
 }
 
 /*
@@ -192,16 +194,29 @@ static bool run_batch(struct pin_worker *worker)
 	return true;
 }
 
-/* What is in the devices' hands is asked for, without waiting. */
-static bool look_at_polled(struct pin_worker *worker)
+/* What is on other rings than the first, without waiting. */
+static uint32_t poll_aside(struct pin_worker *worker)
+{
+	uint32_t count = 0;
+
+	if (pin_polled_is_busy(worker)) {
+		count += pin_polled_poll(worker);
+	}
+	if (pin_commands_has_work(worker)) {
+		count += pin_commands_poll(worker);
+	}
+	return count;
+}
+
+static bool look_aside(struct pin_worker *worker)
 {
 	bool has_completions;
 
 	/* It may take a while. */
-	if (worker->is_searching && pin_polled_has_gathered(worker)) {
+	if (worker->is_searching && pin_aside_has_gathered(worker)) {
 		pin_search_succeed(worker);
 	}
-	has_completions = pin_polled_poll(worker) > 0;
+	has_completions = poll_aside(worker) > 0;
 	if (worker->is_searching && has_completions) {
 		pin_search_succeed(worker);
 	}
@@ -213,8 +228,8 @@ bool pin_worker_should_yield(struct pin_worker *worker)
 	bool has_completions = false;
 	uint64_t now_ns;
 
-	if (PIN_UNLIKELY(pin_polled_is_busy(worker))) {
-		has_completions = pin_polled_poll(worker) > 0;
+	if (pin_aside_is_busy(worker)) {
+		has_completions = poll_aside(worker) > 0;
 	}
 	if (pin_relief_has_work(worker)) {
 		has_completions |= pin_flight_poll(worker) > 0;
@@ -231,8 +246,8 @@ static bool look_at_ring(struct pin_worker *worker)
 	bool has_completions = false;
 
 	/* First, as what it refuses goes to the other ring. */
-	if (PIN_UNLIKELY(pin_polled_is_busy(worker))) {
-		has_completions = look_at_polled(worker);
+	if (pin_aside_is_busy(worker)) {
+		has_completions = look_aside(worker);
 	}
 	if (pin_relief_has_work(worker)) {
 		/* It may take a while, as without io_uring. */

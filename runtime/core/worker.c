@@ -4,6 +4,7 @@
  */
 #include "runtime/core/worker.h"
 #include "runtime/base/check.h"
+#include "runtime/core/commands.h"
 #include "runtime/core/fault.h"
 #include "runtime/core/files.h"
 #include "runtime/core/flight.h"
@@ -252,6 +253,7 @@ void *pin_worker_main(void *arg)
 	}
 	pin_files_end(worker);
 	pin_polled_end(worker);
+	pin_commands_end(worker);
 	pin_ring_retire(&worker->ring);
 	pin_overflow_end(&worker->overflow);
 	return NULL;

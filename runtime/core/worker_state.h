@@ -62,6 +62,13 @@ enum pin_service {
 	PIN_SERVICE_OUT = 2,	 /* it has no thread; a new one moves it to IN */
 };
 
+/* How a worker reads by commands: commands.h. */
+enum pin_commands_way {
+	PIN_COMMANDS_UNTRIED = 0, /* with the first it becomes one of these */
+	PIN_COMMANDS_BY_RING,	  /* refused there: BY_CALLS */
+	PIN_COMMANDS_BY_CALLS,
+};
+
 /* The workers that serve the same lanes in the same order. */
 struct pin_tier {
 	/* [const] after start */
@@ -251,6 +258,9 @@ struct pin_worker {
 	struct pin_throttle throttle;
 	/* [own] */
 	struct pin_ring polled; /* not initialised: there is none */
+	struct pin_ring wide;	/* likewise: commands.h */
+	enum pin_commands_way commands_way;
+	uint32_t aside_count; /* requests on these two: aside.h */
 	struct pin_arena arena;
 	struct pin_pool buffers;
 	struct pin_pool small_buffers;

@@ -188,6 +188,8 @@ static void probe_rings(struct pin_kernel *kernel)
 	kernel->has_registered_buffers = true; /* as old as rings */
 	kernel->has_clone_buffers = probe_clone_buffers(fd);
 	kernel->has_send_msg_ring = probe_send_msg_ring(fd, &params, kernel);
+	kernel->has_commands = probe_opcode(fd, IORING_OP_URING_CMD) &&
+		probe_setup_flags(IORING_SETUP_SQE128 | IORING_SETUP_CQE32);
 	close(fd);
 	kernel->has_coop_taskrun = probe_setup_flags(IORING_SETUP_COOP_TASKRUN);
 	kernel->has_single_issuer = probe_setup_flags(IORING_SETUP_SINGLE_ISSUER);

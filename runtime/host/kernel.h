@@ -96,6 +96,7 @@ struct pin_kernel {
 	bool has_clone_buffers;
 	bool has_no_iowait;
 	bool has_op_openat;
+	bool has_commands;	     /* wide rings, and an operation that passes them on */
 	bool has_registered_files;   /* a table with gaps, filled one by one */
 	bool has_registered_buffers; /* as for memory, the limit decides */
 	bool has_statx_dioalign;     /* on the file system of the running program */

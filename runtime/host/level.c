@@ -25,6 +25,7 @@ static const struct {
 	{PINION_IO_COOP_TASKRUN, true, offsetof(struct pin_kernel, has_coop_taskrun)},
 	{PINION_IO_SINGLE_ISSUER, true, offsetof(struct pin_kernel, has_single_issuer)},
 	{PINION_IO_DEFER_TASKRUN, true, offsetof(struct pin_kernel, has_defer_taskrun)},
+	{PINION_IO_NVME_COMMANDS, true, offsetof(struct pin_kernel, has_commands)},
 	{PINION_IO_STATX_DIOALIGN, false, offsetof(struct pin_kernel, has_statx_dioalign)},
 	{PINION_IO_CACHESTAT, false, offsetof(struct pin_kernel, has_cachestat)},
 	{PINION_IO_DONTCACHE, false, offsetof(struct pin_kernel, has_dontcache)},
@@ -42,7 +43,7 @@ enum {
 	SINCE_6_0 = SINCE_6_5 | PINION_IO_SINGLE_ISSUER | PINION_IO_DEFER_TASKRUN |
 		PINION_IO_STATX_DIOALIGN,
 	SINCE_5_18 = SINCE_6_0 | PINION_IO_REGISTERED_RING | PINION_IO_COOP_TASKRUN |
-		PINION_IO_REGISTERED_FILES,
+		PINION_IO_REGISTERED_FILES | PINION_IO_NVME_COMMANDS,
 };
 
 static const struct {

@@ -10,6 +10,8 @@
 #include <limits.h>
 #include <numa.h>
 #include <numaif.h>
+#include <stdbool.h>
+#include <stdio.h>
 
 /* As many nodes as a kernel can be built for (CONFIG_NODES_SHIFT is <= 10). */
 #define NODE_COUNT_MAX 1024u
@@ -17,6 +19,26 @@
 
 /* Pages asked about in one call; they lie on the stack. */
 enum { QUERY_PAGES = 128 };
+
+/* "0-1,3": the kernel's list of nodes with memory. */
+static bool is_without_memory(uint32_t node_index)
+{
+	FILE *stream = fopen("/sys/devices/system/node/has_memory", "re");
+	unsigned first;
+	unsigned last;
+	bool is_without = stream != NULL;
+	int count;
+
+	while (is_without && (count = fscanf(stream, "%u-%u", &first, &last)) > 0) {
+		last = count == 1 ? first : last;
+		is_without = node_index < first || node_index > last;
+		(void)fgetc(stream); /* the comma */
+	}
+	if (stream != NULL) {
+		fclose(stream);
+	}
+	return is_without;
+}
 
 int pin_placement_prefer(void *memory, size_t bytes, uint32_t node_index)
 {
@@ -36,6 +58,8 @@ int pin_placement_prefer(void *memory, size_t bytes, uint32_t node_index)
 	/* The kernel takes one off the count of bits it is told. */
 	if (mbind(memory, bytes, MPOL_PREFERRED, mask, NODE_COUNT_MAX + 1, 0) != 0) {
 		rc = errno == ENOSYS ? 0 : -errno;
+		/* By itself the kernel takes what is nearest to its CPUs. */
+		rc = rc == -EINVAL && is_without_memory(node_index) ? 0 : rc;
 	}
 	errno = saved_errno;
 	return rc;

@@ -25,9 +25,9 @@
 
 /*
  * Prefers node `node_index` (its OS index) for the pages of `memory`, which is
- * page-aligned. 0 also where there is nothing to choose: one node, a kernel
- * without NUMA, a sandbox that hides it. Else a negative errno of mbind(2);
- * going on without is harmless.
+ * page-aligned. 0 also where there is nothing to choose: one node, a node
+ * without memory, a kernel without NUMA, a sandbox that hides it. Else a
+ * negative errno of mbind(2); going on without is harmless.
  */
 int pin_placement_prefer(void *memory, size_t bytes, uint32_t node_index);
 

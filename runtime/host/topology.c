@@ -20,6 +20,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -146,9 +147,39 @@ static hwloc_obj_t nearest_node_with_memory(hwloc_topology_t machine, hwloc_obj_
 }
 
 /*
+ * Whether the kernel says so. hwloc lends a node without CPUs those of the
+ * nodes nearest to it, so that such a node looks like that of its neighbours.
+ */
+static bool is_said_to_hold(hwloc_topology_t machine, hwloc_obj_t node, hwloc_obj_t cpu)
+{
+	char path[96];
+
+	if (hwloc_topology_is_thissystem(machine) == 0) {
+		return false; /* imagined, or another's */
+	}
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%u/node%u", cpu->os_index,
+		node->os_index);
+	return access(path, F_OK) == 0;
+}
+
+/*
+ * Of two that both seem to be a CPU's: the one that is, or else the one with
+ * the lower index, as that is ordinary memory and others are special.
+ */
+static bool is_more_own(
+	hwloc_topology_t machine, hwloc_obj_t cpu, hwloc_obj_t node, hwloc_obj_t than)
+{
+	bool node_is = is_said_to_hold(machine, node, cpu);
+	bool than_is = is_said_to_hold(machine, than, cpu);
+
+	return node_is != than_is ? node_is : node->os_index < than->os_index;
+}
+
+/*
  * The node whose memory is nearest to a CPU. Nodes may be without memory
  * (sparse or hot-plugged machines) or without CPUs (slow or fast extra
- * memory, never chosen while a node of the CPU's own has any).
+ * memory, never chosen while a node of the CPU's own has any; CPUs that were
+ * taken away).
  */
 static uint32_t node_of_cpu(hwloc_topology_t machine, hwloc_obj_t cpu)
 {
@@ -160,12 +191,11 @@ static uint32_t node_of_cpu(hwloc_topology_t machine, hwloc_obj_t cpu)
 		if (!hwloc_bitmap_intersects(node->cpuset, cpu->cpuset)) {
 			continue;
 		}
-		/* Of several the lowest is ordinary memory, others special. */
-		if (own == NULL || node->os_index < own->os_index) {
+		if (own == NULL || is_more_own(machine, cpu, node, own)) {
 			own = node;
 		}
 		if (has_memory(machine, node) &&
-			(best == NULL || node->os_index < best->os_index)) {
+			(best == NULL || is_more_own(machine, cpu, node, best))) {
 			best = node;
 		}
 	}

@@ -6,6 +6,7 @@
 #include "runtime/base/check.h"
 #include "runtime/host/kernel.h"
 #include "runtime/host/longpath.h"
+#include "runtime/host/nvme.h"
 #include "runtime/io/file_record.h"
 
 #include <errno.h>
@@ -264,6 +265,19 @@ static uint32_t find_cached_percent(int fd, uint64_t size_bytes, bool may_ask)
 	return counts.cached_count >= pages ? 100 : (uint32_t)(counts.cached_count * 100 / pages);
 }
 
+static bool is_namespace(const struct stat *status)
+{
+	return S_ISCHR(status->st_mode) && pin_nvme_is("", status->st_rdev);
+}
+
+static int check_kind(const struct stat *status)
+{
+	if (S_ISREG(status->st_mode) || is_namespace(status)) {
+		return 0;
+	}
+	return S_ISDIR(status->st_mode) ? -EISDIR : -ENOTSUP;
+}
+
 int pin_file_check_kind(const char *path)
 {
 	struct stat status;
@@ -288,15 +302,7 @@ int pin_file_check_kind(const char *path)
 	if (rc < 0) {
 		return rc;
 	}
-	return S_ISREG(status.st_mode) || S_ISDIR(status.st_mode) ? 0 : -ENOTSUP;
-}
-
-static int check_kind(const struct stat *status)
-{
-	if (S_ISREG(status->st_mode)) {
-		return 0;
-	}
-	return S_ISDIR(status->st_mode) ? -EISDIR : -ENOTSUP;
+	return S_ISDIR(status.st_mode) ? 0 : check_kind(&status);
 }
 
 /* A file of no size may be one that is made up as it is read, as in /proc. */
@@ -376,6 +382,33 @@ static uint32_t eviction_of(const struct pinion_file *file, const struct pin_dev
 		(may_ask && takes_dontcache(file->fd, file->size_bytes) ? PIN_FILE_DONTCACHE : 0);
 }
 
+/* Nothing of it is ever cached, and nothing to be chosen. */
+static int adopt_namespace(
+	struct pinion_file *file, int fd, uint32_t flags, const struct stat *status)
+{
+	struct pin_nvme nvme;
+	int rc = (flags & PIN_FILE_WRITABLE) != 0 ? -EROFS
+						  : pin_nvme_identify(fd, status->st_rdev, &nvme);
+
+	if (rc < 0) {
+		close(fd);
+		file->fd = -1;
+		return rc;
+	}
+	*file = (struct pinion_file){
+		.fd = fd,
+		.is_direct = 1,
+		.memory_align_bytes = nvme.block_bytes,
+		.offset_align_bytes = nvme.block_bytes,
+		.size_bytes = nvme.size_bytes,
+		.allocated_bytes = nvme.size_bytes,
+		.device = nvme.device,
+		.inode = nvme.namespace_id,
+		.flags = PIN_FILE_COMMANDS | (nvme.transfer_blocks - 1) << PIN_FILE_BLOCKS_SHIFT,
+	};
+	return 0;
+}
+
 static int adopt(struct pinion_file *file, int fd, uint32_t direct, uint32_t flags,
 	struct pin_device_cache *cache)
 {
@@ -386,6 +419,9 @@ static int adopt(struct pinion_file *file, int fd, uint32_t direct, uint32_t fla
 		close(fd);
 		file->fd = -1;
 		return rc;
+	}
+	if (S_ISCHR(status.st_mode)) {
+		return adopt_namespace(file, fd, flags, &status);
 	}
 	*file = (struct pinion_file){
 		.fd = fd,

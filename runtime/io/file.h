@@ -33,6 +33,10 @@ enum {
 	PIN_FILE_PLAIN = 8,
 	/* With EVICT: its file system drops it by itself, if asked to. */
 	PIN_FILE_DONTCACHE = 16,
+	/* An NVMe namespace's character device: read by commands, command.h. */
+	PIN_FILE_COMMANDS = 32,
+	/* From this bit on, with COMMANDS: blocks of a command, less one. */
+	PIN_FILE_BLOCKS_SHIFT = 16,
 };
 
 struct pin_device {
@@ -68,8 +72,9 @@ struct open_how pin_file_open_how(const struct pinion_file_options *options);
 int pin_file_open_flags(bool follow_links);
 
 /*
- * Looks at what a path leads to without opening it: 0 for a regular file and a
- * directory, -ENOTSUP for anything else; other errors as stat(2).
+ * Looks at what a path leads to without opening it: 0 for a regular file, a
+ * directory and an NVMe namespace, -ENOTSUP for anything else; other errors as
+ * stat(2).
  */
 int pin_file_check_kind(const char *path);
 
@@ -83,6 +88,12 @@ int pin_file_adopt(
 /* The same for one that was opened as `options` say, which were accepted. */
 int pin_file_adopt_with(struct pinion_file *file, int fd, const struct pinion_file_options *options,
 	struct pin_device_cache *cache);
+
+/* With COMMANDS: so many blocks a command may have. */
+static inline uint32_t pin_file_command_blocks(const struct pinion_file *file)
+{
+	return (file->flags >> PIN_FILE_BLOCKS_SHIFT) + 1;
+}
 
 /* Leaves O_DIRECT for this descriptor, for all who use it. */
 void pin_file_leave_direct(const struct pinion_file *file);

@@ -5,6 +5,7 @@
 #include "runtime/io/request.h"
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
+#include "runtime/io/command.h"
 #include "runtime/io/file.h"
 #include "runtime/io/in_flight.h"
 
@@ -432,11 +433,54 @@ static PIN_INLINE void submit_rest(struct pin_ring *ring, struct pinion_request 
 	pin_in_flight_begin(request);
 }
 
+/* The part of it that a command is to read now, or reads. */
+static uint32_t command_length(struct pinion_request *request)
+{
+	uint32_t done = pin_request_of(request)->resume_bytes;
+
+	return pin_command_length(
+		request->file, request->offset_bytes + done, request->length_bytes - done);
+}
+
+static void submit_command(struct pin_ring *ring, struct pinion_request *request)
+{
+	struct io_uring_sqe *sqe = pin_ring_wide_entry(ring);
+	uint32_t done = pin_request_of(request)->resume_bytes;
+	uint8_t *bytes = request->bytes + done;
+	uint32_t length = command_length(request);
+	int index = pin_ring_registered_index(ring, bytes, length);
+
+	pin_command_prepare(sqe, request->file, bytes, request->offset_bytes + done, length, index);
+	if (index < 0) {
+		pin_meter_add(&ring->meter->unregistered_reads, 1);
+	}
+	sqe->user_data = (uint64_t)(uintptr_t)request;
+	pin_in_flight_begin(request);
+}
+
+bool pin_request_submit_command(struct pin_ring *ring, struct pinion_request *request)
+{
+	if (request->op != PINION_OP_READ || pin_ring_room(ring) == 0 ||
+		command_length(request) == 0) {
+		return false;
+	}
+	submit_command(ring, request);
+	return true;
+}
+
 static ssize_t transfer_once(const struct pinion_request *request, uint32_t done)
 {
 	size_t length = (size_t)request->length_bytes - done;
 	off_t offset = (off_t)(request->offset_bytes + done);
-	ssize_t count = request->op == PINION_OP_READ
+	ssize_t count;
+
+	if ((request->file->flags & PIN_FILE_COMMANDS) != 0) {
+		return request->op == PINION_OP_READ
+			? pin_command_read(
+				  request->file, request->bytes + done, (uint64_t)offset, length)
+			: -EROFS;
+	}
+	count = request->op == PINION_OP_READ
 		? pread(request->file->fd, request->bytes + done, length, offset)
 		: pwrite(request->file->fd, request->bytes + done, length, offset);
 
@@ -449,7 +493,10 @@ void pin_request_carry_out(struct pin_ring *ring, struct pinion_request *request
 	uint32_t stall_count = 0;
 	ssize_t count;
 
-	/* FUSE asks for no alignment, so each part goes on where one ended. */
+	/*
+	 * FUSE asks for no alignment and commands end at blocks, so each part
+	 * goes on where one ended.
+	 */
 	do {
 		count = transfer_once(request, request->done_bytes);
 		if (count > 0) {
@@ -508,6 +555,15 @@ static int32_t without_restarts(int32_t error)
 	return error == -512 || error == -513 || error == -514 || error == -516 ? -EINTR : error;
 }
 
+static void submit_again(struct pin_ring *ring, struct pinion_request *request)
+{
+	if (PIN_UNLIKELY(ring->is_wide)) {
+		submit_command(ring, request);
+	} else {
+		submit_rest(ring, request);
+	}
+}
+
 /* Asks the operation whether that is its end. */
 static PIN_APART struct pinion_request *end_or_go_on(
 	struct pin_ring *ring, struct pinion_request *request, int32_t result)
@@ -519,7 +575,7 @@ static PIN_APART struct pinion_request *end_or_go_on(
 		if (PIN_UNLIKELY(private->ended_by != 0)) {
 			result = private->ended_by;
 		} else {
-			submit_rest(ring, request);
+			submit_again(ring, request);
 			return NULL;
 		}
 	} else if (PIN_UNLIKELY(private->ended_by != 0) && is_cancelled(result)) {
@@ -541,4 +597,13 @@ struct pinion_request *pin_request_complete(
 	}
 	request->result = result;
 	return request;
+}
+
+struct pinion_request *pin_request_complete_command(
+	struct pin_ring *ring, uint64_t user_data, int32_t result)
+{
+	struct pinion_request *request = (struct pinion_request *)(uintptr_t)user_data;
+
+	return pin_request_complete(
+		ring, user_data, pin_command_result(result, command_length(request)));
 }

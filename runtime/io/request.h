@@ -85,7 +85,7 @@ struct pin_request {
 	uint32_t hops_left;    /* of a cancel: workers still to be visited */
 	bool is_from_outside;  /* and not yet counted by its worker */
 	bool has_ended;	       /* but a message of it is still under way */
-	bool is_polled;	       /* in the polled ring: core/polled.h; false when it ends */
+	bool is_aside;	       /* not on the first ring: core/aside.h; false when it ends */
 	struct pin_flight_link link;
 	struct pin_timer deadline;
 	union {
@@ -132,15 +132,16 @@ static inline void pin_request_reset(struct pinion_request *request)
 int pin_request_check(const struct pinion_request *request);
 
 /*
- * A transfer that a ring might get wrong (PIN_FILE_PLAIN): the worker carries
- * it out itself.
+ * A transfer that is nothing for the first ring: that might get it wrong
+ * (PIN_FILE_PLAIN), or cannot carry it (PIN_FILE_COMMANDS).
  */
-static inline bool pin_request_is_plain(const struct pinion_request *request)
+static inline bool pin_request_is_special(const struct pinion_request *request)
 {
-	return pin_request_moves_bytes(request) && (request->file->flags & PIN_FILE_PLAIN) != 0;
+	return pin_request_moves_bytes(request) &&
+		(request->file->flags & (PIN_FILE_PLAIN | PIN_FILE_COMMANDS)) != 0;
 }
 
-/* Does that, and sets its result; blocks. */
+/* Carries one of these out, and sets its result; blocks. */
 void pin_request_carry_out(struct pin_ring *ring, struct pinion_request *request);
 
 /*
@@ -148,6 +149,12 @@ void pin_request_carry_out(struct pin_ring *ring, struct pinion_request *request
  * credit is left.
  */
 bool pin_request_submit(struct pin_ring *ring, struct pinion_request *request);
+
+/*
+ * The same for a read of a namespace (PIN_FILE_COMMANDS) and a wide ring. False
+ * also where there is nothing to read.
+ */
+bool pin_request_submit_command(struct pin_ring *ring, struct pinion_request *request);
 
 /* Asks the kernel for its end, when `ended_by` has been set. */
 void pin_request_abandon(struct pin_ring *ring, struct pinion_request *request);
@@ -157,6 +164,10 @@ void pin_request_abandon(struct pin_ring *ring, struct pinion_request *request);
  * done, with its result; or NULL when it was submitted anew.
  */
 struct pinion_request *pin_request_complete(
+	struct pin_ring *ring, uint64_t user_data, int32_t result);
+
+/* The same for a wide ring. */
+struct pinion_request *pin_request_complete_command(
 	struct pin_ring *ring, uint64_t user_data, int32_t result);
 
 #endif

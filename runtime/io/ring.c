@@ -44,14 +44,15 @@ static const uint32_t setup_ladder[] = {
 
 /*
  * A single issuer would be the only one to enter, and with cooperative or
- * deferred task work completions would appear only when it does.
+ * deferred task work completions would appear only when it does. Those of a
+ * wide ring have to appear while its thread waits in another.
  */
 static size_t first_step(const struct pin_ring_options *options)
 {
 	if (options->is_shared) {
 		return PIN_ARRAY_COUNT(setup_ladder) - 1;
 	}
-	if (options->kernel->has_defer_taskrun) {
+	if (options->kernel->has_defer_taskrun && !options->is_wide) {
 		return 0;
 	}
 	return options->kernel->has_coop_taskrun ? 1 : 2;
@@ -60,7 +61,8 @@ static size_t first_step(const struct pin_ring_options *options)
 static int setup_uring(struct pin_ring *ring, const struct pin_ring_options *options)
 {
 	uint32_t entries = options->entries;
-	uint32_t always = options->is_polled ? IORING_SETUP_IOPOLL : 0;
+	uint32_t always = (options->is_polled ? IORING_SETUP_IOPOLL : 0) |
+		(options->is_wide ? IORING_SETUP_SQE128 | IORING_SETUP_CQE32 : 0);
 	size_t step = first_step(options);
 
 	for (uint32_t i = 0; i < SETUP_TRIES_MAX; i++) {
@@ -136,10 +138,11 @@ int pin_ring_init(struct pin_ring *ring, const struct pin_host *host, struct pin
 	}
 	ring->is_initialised = true;
 	ring->is_polled = options->is_polled;
+	ring->is_wide = options->is_wide;
 	ring->is_deferred = (ring->setup_flags & IORING_SETUP_DEFER_TASKRUN) != 0;
 	ring->has_task_flag = (ring->setup_flags & IORING_SETUP_TASKRUN_FLAG) != 0;
 	ring->has_no_iowait = options->kernel->has_no_iowait;
-	if (!ring->is_polled) {
+	if (!ring->is_polled && !ring->is_wide) {
 		rc = setup_doorbell(ring, options->kernel, log);
 		if (rc < 0) {
 			pin_ring_fini(ring);
@@ -315,6 +318,16 @@ int pin_ring_file_slot(struct pin_ring *ring, const struct pinion_file *file)
 	return -1;
 }
 
+struct io_uring_sqe *pin_ring_wide_entry(struct pin_ring *ring)
+{
+	struct io_uring_sqe *sqe;
+
+	PIN_CHECK(ring->is_wide);
+	sqe = pin_ring_entry_again(ring);
+	/* Its index counts entries of twice that size. */
+	return &ring->uring.sq.sqes[(size_t)(sqe - ring->uring.sq.sqes) * 2];
+}
+
 struct io_uring_sqe *pin_ring_make_room(struct pin_ring *ring)
 {
 	struct io_uring_sqe *sqe = NULL;
@@ -368,7 +381,9 @@ bool pin_ring_has_work(const struct pin_ring *ring)
 		has_task_work(ring);
 }
 
-static uint32_t reap(struct pin_ring *ring, pin_ring_deliver_fn deliver, void *arg)
+/* `shift`: entries of the queue are of 1 << shift times their usual size. */
+static PIN_INLINE uint32_t reap_sized(
+	struct pin_ring *ring, uint32_t shift, pin_ring_deliver_fn deliver, void *arg)
 {
 	const struct io_uring_cq *cq = &ring->uring.cq;
 	uint32_t mask = *cq->kring_mask;
@@ -377,14 +392,14 @@ static uint32_t reap(struct pin_ring *ring, pin_ring_deliver_fn deliver, void *a
 
 	/* Not io_uring_peek_cqe: it may enter the kernel by itself. */
 	while (head != io_uring_smp_load_acquire(cq->ktail)) {
-		const struct io_uring_cqe *cqe = &cq->cqes[head & mask];
+		const struct io_uring_cqe *cqe = &cq->cqes[(head & mask) << shift];
 		uint64_t user_data = cqe->user_data;
 		int32_t result = cqe->res;
 		bool has_more = (cqe->flags & IORING_CQE_F_MORE) != 0;
 
 		head++;
 		io_uring_smp_store_release(cq->khead, head);
-		if (PIN_LIKELY(user_data > PIN_RING_TAG_CANCEL)) {
+		if (PIN_LIKELY(user_data > PIN_RING_TAG_WATCH)) {
 			PIN_CHECK(ring->in_flight > 0); /* invariant 2 */
 			ring->in_flight--;
 			delivered++;
@@ -394,12 +409,19 @@ static uint32_t reap(struct pin_ring *ring, pin_ring_deliver_fn deliver, void *a
 			if (ring->doorbell_kind == PIN_DOORBELL_EVENTFD && !has_more) {
 				ring->doorbell_is_armed = false;
 			}
+		} else if (user_data == PIN_RING_TAG_WATCH) {
+			ring->watch_is_armed = false;
 		} else {
 			PIN_CHECK(user_data == PIN_RING_TAG_CANCEL && ring->cancelling > 0);
 			ring->cancelling--;
 		}
 	}
 	return delivered;
+}
+
+static uint32_t reap(struct pin_ring *ring, pin_ring_deliver_fn deliver, void *arg)
+{
+	return reap_sized(ring, 0, deliver, arg);
 }
 
 static uint32_t poll_fallback(struct pin_ring *ring, pin_ring_deliver_fn deliver, void *arg)
@@ -440,6 +462,15 @@ uint32_t pin_ring_poll(struct pin_ring *ring, pin_ring_deliver_fn deliver, void 
 	return delivered;
 }
 
+uint32_t pin_ring_poll_wide(struct pin_ring *ring, pin_ring_deliver_fn deliver, void *arg)
+{
+	PIN_CHECK(ring->is_wide);
+	if (pin_ring_unsubmitted(ring) > 0 || has_task_work(ring)) {
+		enter(ring, IORING_ENTER_GETEVENTS);
+	}
+	return reap_sized(ring, 1, deliver, arg);
+}
+
 void pin_ring_submit_pair(struct pin_ring *ring)
 {
 	if (!ring->is_fallback && pin_ring_unsubmitted(ring) >= 2) {
@@ -471,6 +502,21 @@ void pin_ring_prepare_wait(struct pin_ring *ring)
 	ring->doorbell_is_armed = true;
 }
 
+void pin_ring_watch(struct pin_ring *ring, const struct pin_ring *wide)
+{
+	struct io_uring_sqe *sqe;
+
+	PIN_CHECK(wide->is_wide && !ring->is_wide);
+	if (ring->watch_is_armed) {
+		return;
+	}
+	/* Not multishot: the wait is over with the first, and polls anew. */
+	sqe = pin_ring_next_entry(ring);
+	io_uring_prep_poll_add(sqe, wide->uring.ring_fd, POLLIN);
+	sqe->user_data = PIN_RING_TAG_WATCH;
+	ring->watch_is_armed = true;
+}
+
 /*
  * The kernel adds it to its clock, in signed 64 bits of nanoseconds, which a
  * wait of almost three centuries may overflow, to end at once, each time.
@@ -482,7 +528,7 @@ void pin_ring_wait(struct pin_ring *ring, uint64_t deadline_ns)
 	struct __kernel_timespec wait = {0};
 	struct io_uring_getevents_arg limit = {.ts = (uintptr_t)&wait};
 
-	PIN_CHECK(!ring->is_fallback && !ring->is_polled);
+	PIN_CHECK(!ring->is_fallback && !ring->is_polled && !ring->is_wide);
 	if (deadline_ns != PIN_NO_DEADLINE) {
 		uint64_t now_ns = ring->host->now_ns();
 		uint64_t wait_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
@@ -514,7 +560,7 @@ void pin_ring_cancel(struct pin_ring *ring, uint64_t user_data)
 		cancel_fallback(ring, user_data);
 		return;
 	}
-	PIN_CHECK(!ring->is_polled);
+	PIN_CHECK(!ring->is_polled && !ring->is_wide);
 	sqe = zeroed(pin_ring_next_entry(ring));
 	sqe->opcode = IORING_OP_ASYNC_CANCEL;
 	sqe->fd = -1;

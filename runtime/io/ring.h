@@ -25,6 +25,11 @@
  * takes reads and writes past the page cache and nothing else: no doorbell, no
  * cancel; and it cannot be waited in, only asked, without waiting.
  *
+ * A wide ring is another one beside the first: its entries and completions have
+ * twice the size, which is what commands to a device need (command.h). No
+ * doorbell, no cancel; it is not waited in either, but the first ring may watch
+ * it, which ends a wait there when something completes here.
+ *
  * Without io_uring the same interface executes entries by system call, a few
  * per poll, see fallback.h; it then never waits, since nothing is ever in
  * flight.
@@ -55,6 +60,7 @@
 enum {
 	PIN_RING_TAG_DOORBELL = 1, /* a message or the eventfd's poll */
 	PIN_RING_TAG_CANCEL = 2,   /* of a cancel, not of what it cancels */
+	PIN_RING_TAG_WATCH = 3,	   /* the poll of a wide ring */
 };
 
 enum pin_doorbell_kind {
@@ -69,6 +75,7 @@ struct pin_ring_options {
 	bool is_fallback;
 	bool is_shared;			 /* threads other than the creator's may use it, in turns */
 	bool is_polled;			 /* -EINVAL where the kernel has none such */
+	bool is_wide;			 /* likewise */
 	const struct pin_kernel *kernel; /* what was found to work */
 };
 
@@ -81,6 +88,7 @@ struct pin_ring {
 	struct pin_meter *meter;
 	bool is_fallback;
 	bool is_polled;
+	bool is_wide;
 	bool is_deferred; /* completions appear only inside an enter */
 	bool has_task_flag;
 	bool has_no_iowait;
@@ -102,6 +110,7 @@ struct pin_ring {
 	uint32_t in_flight;
 	uint32_t cancelling; /* cancels that have not completed */
 	bool doorbell_is_armed;
+	bool watch_is_armed;
 	/* The fallback's queue of entries. */
 	struct io_uring_sqe *queued; /* a circle of `credit` entries */
 	uint32_t queued_head;
@@ -168,6 +177,9 @@ static PIN_INLINE struct io_uring_sqe *pin_ring_free_entry(struct pin_ring *ring
 	sq->sqe_tail = tail + 1;
 	return &sq->sqes[ring->sqe_index];
 }
+
+/* Like pin_ring_entry_again(), of a wide ring. */
+struct io_uring_sqe *pin_ring_wide_entry(struct pin_ring *ring);
 
 /* An entry where there is no free one, or no ring. */
 struct io_uring_sqe *pin_ring_make_room(struct pin_ring *ring);
@@ -244,11 +256,20 @@ uint32_t pin_ring_poll(struct pin_ring *ring, pin_ring_deliver_fn deliver, void 
  */
 uint32_t pin_ring_poll_device(struct pin_ring *ring, pin_ring_deliver_fn deliver, void *arg);
 
+/* The same for a wide ring, which pin_ring_poll() takes for a narrow one. */
+uint32_t pin_ring_poll_wide(struct pin_ring *ring, pin_ring_deliver_fn deliver, void *arg);
+
 /*
  * Arms what pin_ring_wait needs to be interruptible. To be called before the
  * worker publishes that it sleeps in its ring.
  */
 void pin_ring_prepare_wait(struct pin_ring *ring);
+
+/*
+ * Likewise, so that what completes in `wide` ends a wait in `ring` as well. For
+ * each wait: it ends one.
+ */
+void pin_ring_watch(struct pin_ring *ring, const struct pin_ring *wide);
 
 /*
  * Submits and sleeps until there is a completion, at most until `deadline_ns`.

@@ -185,6 +185,10 @@ static int visit(void *arg, const struct pinion_walk_entry *entry)
 			entry->error < 0 ? PINION_SCAN_FAILED : PINION_SCAN_SKIPPED, entry->error);
 		break;
 	case PINION_WALK_SPECIAL:
+		if (entry->path_bytes == tree->root_bytes) {
+			/* Named, so it may be a namespace. */
+			return add(scan, entry->path, entry->path_bytes, true, false);
+		}
 		report_path(scan, entry->path, entry->path_bytes, PINION_SCAN_SKIPPED, -ENOTSUP);
 		break;
 	case PINION_WALK_ERROR:

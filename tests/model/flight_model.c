@@ -69,6 +69,7 @@
 	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_throttle_has_news") && \
 		pin_throttle_has_news(worker))
 
+#include "runtime/core/commands.c"
 #include "runtime/core/flight.c"
 #include "runtime/core/flight_cancel.c"
 #include "runtime/core/flight_end.c"

@@ -36,6 +36,7 @@ void pin_kernel_probe(struct pin_kernel *kernel)
 	kernel->ring_features = IORING_FEAT_NODROP | IORING_FEAT_EXT_ARG;
 	kernel->has_op_openat = true;
 	kernel->has_registered_files = model_registers_files;
+	kernel->has_commands = model_takes_commands;
 }
 
 void pin_kernel_ring_hint(int error, char *out, size_t size)

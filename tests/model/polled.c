@@ -150,7 +150,7 @@ static void run_relied_on(void)
 
 static const struct model_twin ends_twins[] = {
 	{"sleeps instead of asking", {MODEL_SKIP, "pin_worker_step", "pin_polled_is_busy"}},
-	{"does not ask", {MODEL_SKIP, "look_at_ring", "pin_polled_is_busy"}},
+	{"does not ask", {MODEL_SKIP, "poll_aside", "pin_polled_is_busy"}},
 	{.name = NULL},
 };
 

@@ -37,6 +37,9 @@ struct ring {
 	uint64_t pending[QUEUE_MAX];
 	uint32_t pending_count;
 	bool has_poll;
+	/* The ring whose completions end a wait in this one, and that once. */
+	struct ring *gathered_watch;
+	struct ring *watch;
 	uint32_t eventfd_count;
 	bool is_freed;
 	bool is_in_use;
@@ -113,6 +116,12 @@ static void post(struct ring *ring, uint64_t user_data, int32_t result)
 	MODEL_CHECK(tail - ring->reaped < QUEUE_MAX);
 	ring->completions[tail % QUEUE_MAX] =
 		(struct completion){.user_data = user_data, .result = result};
+	for (uint32_t i = 0; i < device.ring_count; i++) {
+		if (device.rings[i].watch == ring) {
+			device.rings[i].watch = NULL;
+			post(&device.rings[i], PIN_RING_TAG_WATCH, 0);
+		}
+	}
 }
 
 static void complete_at(struct ring *ring, uint32_t index, int32_t result)
@@ -161,6 +170,19 @@ void model_device(void *arg)
 	}
 }
 
+/* What is there already ends the wait at once. */
+static void arm_watch(struct ring *ring)
+{
+	struct ring *watched = ring->gathered_watch;
+
+	ring->gathered_watch = NULL;
+	if (watched->posted.value != watched->reaped) {
+		post(ring, PIN_RING_TAG_WATCH, 0);
+	} else {
+		ring->watch = watched;
+	}
+}
+
 static void submit(struct ring *ring)
 {
 	model_point();
@@ -177,6 +199,9 @@ static void submit(struct ring *ring)
 		if (ring->eventfd_count > 0) {
 			post(ring, PIN_RING_TAG_DOORBELL, 0);
 		}
+	}
+	if (ring->gathered_watch != NULL) {
+		arm_watch(ring);
 	}
 	for (uint32_t i = 0; i < ring->gathered_cancel_count; i++) {
 		cancel(ring, ring->gathered_cancels[i]);
@@ -200,6 +225,7 @@ int pin_ring_init(struct pin_ring *ring, const struct pin_host *host, struct pin
 		.enter_fd = (int)device.ring_count,
 		.is_initialised = true,
 		.is_polled = options->is_polled,
+		.is_wide = options->is_wide,
 		.uring.ring_fd = (int)device.ring_count,
 	};
 	device.ring_count++;
@@ -231,7 +257,8 @@ uint32_t pin_ring_unsubmitted(const struct pin_ring *ring)
 {
 	const struct ring *own = ring_of(ring);
 
-	return own->gathered_count + (own->has_gathered_poll ? 1 : 0) + own->gathered_cancel_count;
+	return own->gathered_count + (own->has_gathered_poll ? 1 : 0) +
+		(own->gathered_watch != NULL ? 1 : 0) + own->gathered_cancel_count;
 }
 
 uint32_t pin_ring_submitted(const struct pin_ring *ring)
@@ -266,6 +293,12 @@ uint32_t pin_ring_poll_device(struct pin_ring *ring, pin_ring_deliver_fn deliver
 	return delivered;
 }
 
+uint32_t pin_ring_poll_wide(struct pin_ring *ring, pin_ring_deliver_fn deliver, void *arg)
+{
+	MODEL_CHECK(ring->is_wide);
+	return pin_ring_poll(ring, deliver, arg);
+}
+
 uint32_t pin_ring_poll(struct pin_ring *ring, pin_ring_deliver_fn deliver, void *arg)
 {
 	struct ring *own = ring_of(ring);
@@ -279,7 +312,9 @@ uint32_t pin_ring_poll(struct pin_ring *ring, pin_ring_deliver_fn deliver, void 
 		struct completion completion = own->completions[own->reaped % QUEUE_MAX];
 
 		own->reaped++;
-		if (completion.user_data != PIN_RING_TAG_DOORBELL &&
+		if (completion.user_data == PIN_RING_TAG_WATCH) {
+			ring->watch_is_armed = false;
+		} else if (completion.user_data != PIN_RING_TAG_DOORBELL &&
 			completion.user_data != PIN_RING_TAG_CANCEL) {
 			ring->in_flight--;
 			delivered++;
@@ -300,6 +335,25 @@ void pin_ring_prepare_wait(struct pin_ring *ring)
 	}
 }
 
+void pin_ring_watch(struct pin_ring *ring, const struct pin_ring *wide)
+{
+	MODEL_CHECK(wide->is_wide && !ring->is_wide);
+	if (!ring->watch_is_armed) {
+		ring_of(ring)->gathered_watch = ring_of(wide);
+		ring->watch_is_armed = true;
+	}
+}
+
+int pin_ring_clone(struct pin_ring *ring, const struct io_uring *source,
+	const struct pin_registry *registry, uint32_t home_region)
+{
+	(void)ring;
+	(void)source;
+	(void)registry;
+	(void)home_region;
+	model_fail("%s is not modelled", __func__);
+}
+
 static bool has_completion(const void *arg)
 {
 	const struct ring *ring = arg;
@@ -311,7 +365,7 @@ void pin_ring_wait(struct pin_ring *ring, uint64_t deadline_ns)
 {
 	struct ring *own = ring_of(ring);
 
-	MODEL_CHECK(!ring->is_polled);
+	MODEL_CHECK(!ring->is_polled && !ring->is_wide);
 	(void)deadline_ns;
 	use(own);
 	submit(own);
@@ -326,7 +380,7 @@ void pin_ring_cancel(struct pin_ring *ring, uint64_t user_data)
 {
 	struct ring *own = ring_of(ring);
 
-	MODEL_CHECK(!ring->is_polled);
+	MODEL_CHECK(!ring->is_polled && !ring->is_wide);
 	MODEL_CHECK(own->gathered_cancel_count < QUEUE_MAX);
 	use(own);
 	if (model_shares_rings) {
@@ -360,7 +414,7 @@ void pin_request_carry_out(struct pin_ring *ring, struct pinion_request *request
 {
 	(void)ring;
 	(void)request;
-	model_fail("no model has a file on FUSE");
+	model_fail("no model has a file on FUSE, or a ring that is full of commands");
 }
 
 bool pin_request_submit(struct pin_ring *ring, struct pinion_request *request)
@@ -379,6 +433,19 @@ bool pin_request_submit(struct pin_ring *ring, struct pinion_request *request)
 	ring->in_flight++;
 	leave(own);
 	return true;
+}
+
+bool pin_request_submit_command(struct pin_ring *ring, struct pinion_request *request)
+{
+	MODEL_CHECK(ring->is_wide);
+	return pin_request_submit(ring, request);
+}
+
+struct pinion_request *pin_request_complete_command(
+	struct pin_ring *ring, uint64_t user_data, int32_t result)
+{
+	MODEL_CHECK(ring->is_wide);
+	return pin_request_complete(ring, user_data, result);
 }
 
 void pin_request_abandon(struct pin_ring *ring, struct pinion_request *request)

@@ -60,6 +60,7 @@ uint32_t model_assist;
 uint32_t model_assist_reserve;
 const uint32_t *model_serving_counts;
 bool model_polls;
+bool model_takes_commands;
 
 void model_runtime_register(void)
 {

@@ -39,6 +39,8 @@ extern const uint32_t *model_serving_counts;
 
 /* Workers ask devices for completions, whatever these are. */
 extern bool model_polls;
+/* The kernel of the next runtime has wide rings. */
+extern bool model_takes_commands;
 
 /* The host has no fence_all. */
 extern bool model_has_no_fence;

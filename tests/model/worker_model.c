@@ -6,6 +6,7 @@
 #include "runtime/core/worker.h"
 #include "runtime/base/check.h"
 #include "runtime/core/assist.h"
+#include "runtime/core/commands.h"
 #include "runtime/core/fault.h"
 #include "runtime/core/flight.h"
 #include "runtime/core/flight_cancel.h"
@@ -127,6 +128,16 @@ static void recover(struct pin_worker *worker, const char *site)
 
 #include "runtime/core/due.c"
 #include "runtime/core/io.c"
+/* SKIP: what is on the wide ring is not looked at, or not watched. */
+#define pin_commands_is_busy(worker) \
+	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_commands_is_busy") && \
+		pin_commands_is_busy(worker))
+#define pin_commands_has_work(worker) \
+	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_commands_has_work") && \
+		pin_commands_has_work(worker))
+#define pin_commands_watch(worker) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_commands_watch") ? (void)0 \
+								     : pin_commands_watch(worker))
 #include "runtime/core/park.c"
 #include "runtime/core/poll.c"
 #include "runtime/core/poll_lanes.c"

@@ -119,6 +119,7 @@ static struct pin_link *begun(struct pin_link *link)
 		pin_request_submit(__VA_ARGS__))
 #include "runtime/core/polled.c"
 #undef pin_request_submit
+#include "runtime/core/commands.c"
 #include "runtime/core/throttle.c"
 
 #define pin_flight_take(...) \

@@ -213,6 +213,7 @@ static const struct variable variables[] = {
 	VARIABLE("PINION_IO_WITHOUT", "no-iowait", io_without, PINION_IO_NO_IOWAIT),
 	VARIABLE("PINION_IO_WITHOUT", "dontcache", io_without, PINION_IO_DONTCACHE),
 	VARIABLE("PINION_IO_WITHOUT", "registered-files", io_without, PINION_IO_REGISTERED_FILES),
+	VARIABLE("PINION_IO_WITHOUT", "nvme-commands", io_without, PINION_IO_NVME_COMMANDS),
 	VARIABLE("PINION_IO_WITHOUT", "no-iowait,ext-arg,nothing", io_without,
 		PINION_IO_NO_IOWAIT | PINION_IO_EXT_ARG),
 	VARIABLE("PINION_IO_WITHOUT", "no-iowait,", io_without, BAD),

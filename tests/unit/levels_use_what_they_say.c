@@ -47,6 +47,7 @@ static struct pin_kernel newest(void)
 		.has_coop_taskrun = true,
 		.has_registered_ring = true,
 		.has_registered_files = true,
+		.has_commands = true,
 		.has_send_msg_ring = true,
 		.has_clone_buffers = true,
 		.has_no_iowait = true,
@@ -170,7 +171,7 @@ static void check_without(void)
 	expect_number("and there are rings", 1, facts.uses_ring);
 	expect_number("auto", 0, read_at(PINION_IO_AUTO, PINION_IO_SINGLE_ISSUER, &facts));
 	expect_number("no deferring", 0, facts.ring_setup_flags & DEFER);
-	for (uint32_t bit = PINION_IO_REGISTERED_BUFFERS; bit <= PINION_IO_REGISTERED_FILES;
+	for (uint32_t bit = PINION_IO_REGISTERED_BUFFERS; bit <= PINION_IO_NVME_COMMANDS;
 		bit <<= 1) {
 		expect_number("one feature less", 0, read_at(PINION_IO_RING, bit, &facts));
 	}

@@ -129,34 +129,38 @@ static void examine_scheduler(struct findings *findings, dev_t device, const cha
 	}
 }
 
-static void examine_device(
-	struct findings *findings, const struct stat *status, const struct mount *mount)
+/* False: no such device. */
+static bool examine_disk(struct findings *findings, dev_t device)
 {
 	char line[64];
 	char *real;
 
-	snprintf(line, sizeof(line), "/sys/dev/block/%u:%u", major(status->st_dev),
-		minor(status->st_dev));
+	snprintf(line, sizeof(line), "/sys/dev/block/%u:%u", major(device), minor(device));
 	real = realpath(line, NULL);
 	if (real == NULL) {
-		/*
-		 * File systems of their own making have no device, only a
-		 * source.
-		 */
-		findings_text(findings, "source", mount->source);
-		return;
+		return false;
 	}
 	findings_text(findings, "device", strrchr(real, '/') + 1);
-	examine_scheduler(findings, status->st_dev, strrchr(real, '/') + 1);
+	examine_scheduler(findings, device, strrchr(real, '/') + 1);
 	free(real);
-	if (queue_line(status->st_dev, "nr_requests", line, sizeof(line))) {
+	if (queue_line(device, "nr_requests", line, sizeof(line))) {
 		findings_number(findings, "queue_requests", strtoull(line, NULL, 10));
 	}
-	if (queue_line(status->st_dev, "io_poll", line, sizeof(line))) {
+	if (queue_line(device, "io_poll", line, sizeof(line))) {
 		findings_flag(findings, "polling", line[0] == '1');
 	}
-	if (queue_line(status->st_dev, "logical_block_size", line, sizeof(line))) {
+	if (queue_line(device, "logical_block_size", line, sizeof(line))) {
 		findings_number(findings, "block_bytes", strtoull(line, NULL, 10));
+	}
+	return true;
+}
+
+static void examine_device(
+	struct findings *findings, const struct stat *status, const struct mount *mount)
+{
+	/* File systems of their own making have no device, only a source. */
+	if (!examine_disk(findings, status->st_dev)) {
+		findings_text(findings, "source", mount->source);
 	}
 }
 
@@ -254,6 +258,39 @@ static void examine_file(struct findings *findings, const char *path)
 	pinion_file_close(&file);
 }
 
+/*
+ * Of an NVMe namespace: below it lies the disk. Opening it has it
+ * asked what it is.
+ */
+static void examine_namespace(struct findings *findings, const char *path)
+{
+	struct pinion_machine machine;
+	struct pinion_file file;
+	int rc = pinion_file_open(&file, path, PINION_DIRECT_AUTO);
+
+	findings_flag(findings, "readable", rc == 0);
+	if (rc != 0) {
+		findings_problem(findings, VERDICT_UNUSABLE, report_reason(rc),
+			"see who may send it commands, and what its blocks are: ls -l /dev/ng*; "
+			"nvme id-ns PATH; read its block device, /dev/nvmeXnY, instead");
+		return;
+	}
+	examine_disk(findings, (dev_t)file.device);
+	findings_number(findings, "size_bytes", file.size_bytes);
+	findings_number(findings, "offset_align_bytes", file.offset_align_bytes);
+	if (pinion_machine_probe(&machine, sizeof(machine)) == 0) {
+		findings_text(findings, "read_by",
+			machine.has_nvme_commands ? "commands of a ring" : "calls");
+		if (!machine.has_nvme_commands) {
+			findings_problem(findings, VERDICT_DEGRADED,
+				"io_uring takes no NVMe commands here: a worker sends one at a "
+				"time",
+				"boot Linux 5.19 or later, or read its block device, /dev/nvmeXnY");
+		}
+	}
+	pinion_file_close(&file);
+}
+
 static void examine_directory(struct findings *findings, const char *path, uint64_t device)
 {
 	struct sample sample = {.device = device, .root_bytes = strlen(path)};
@@ -271,6 +308,24 @@ static void examine_directory(struct findings *findings, const char *path, uint6
 		examine_file(findings, sample.path);
 	}
 	free(sample.path);
+}
+
+/* A device that is read by commands: /dev/ngXnY. */
+static bool is_namespace(const struct stat *status)
+{
+	char path[64];
+	char *real;
+	bool is_generic;
+
+	if (!S_ISCHR(status->st_mode)) {
+		return false;
+	}
+	snprintf(path, sizeof(path), "/sys/dev/char/%u:%u/subsystem", major(status->st_rdev),
+		minor(status->st_rdev));
+	real = realpath(path, NULL);
+	is_generic = real != NULL && strcmp(strrchr(real, '/'), "/nvme-generic") == 0;
+	free(real);
+	return is_generic;
 }
 
 static const char *kind_of(mode_t mode)
@@ -293,6 +348,11 @@ void doctor_path(struct findings *findings, const char *path)
 		findings_flag(findings, "readable", false);
 		findings_problem(findings, VERDICT_UNUSABLE, report_reason(errno),
 			"see how far the path leads: namei -l PATH");
+		return;
+	}
+	if (is_namespace(&status)) {
+		findings_text(findings, "kind", "nvme namespace");
+		examine_namespace(findings, path);
 		return;
 	}
 	find_mount(path, extended.stx_mnt_id, &mount);

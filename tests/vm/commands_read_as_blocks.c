@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Goal: what is read of an NVMe namespace by commands is what its block device
+ * has, byte by byte, in pieces of any size; a piece that its block device
+ * cannot read fails with that error, after no more bytes than are right; reads
+ * end at the end of the namespace; writes and unaligned reads are refused; and
+ * reads that are cancelled, past their deadline or stopped in flight end. G12.
+ * Method: a guest of `make check-vm` has the drive, some of whose blocks may be
+ * bad. By rings and by calls: without that feature, without io_uring, with
+ * rings that are shared. With TEST_BAD some pieces have to fail.
+ *
+ *     commands_read_as_blocks GENERIC BLOCK-DEVICE OFFSET BYTES
+ */
+#include "tests/support/runtimes.h"
+#include "tests/support/tasks.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pinion/file.h>
+#include <pinion/pool.h>
+
+enum {
+	BLOCK = 4096,
+	PIECE_MAX = 2 << 20, /* more than any drive takes in one command */
+	BUFFER = 64 << 10,
+	REQUESTS_MAX = 32,
+};
+
+struct reading {
+	struct pinion_request request;
+	uint8_t *bytes;
+};
+
+static struct reading readings[REQUESTS_MAX];
+static struct pin_atomic_u32 ended_count;
+static uint8_t *wanted;
+static int block_fd;
+static uint32_t bad_count;
+
+static int note_end(struct pinion_task *task)
+{
+	(void)task;
+	tasks_signal(&ended_count);
+	return 0;
+}
+
+/* What the block device makes of it: bytes, or an error. */
+static ssize_t read_block_device(uint64_t offset, uint64_t length)
+{
+	ssize_t count = pread(block_fd, wanted, length, (off_t)offset);
+
+	return count < 0 ? -errno : count;
+}
+
+/* The first so many bytes that it has no trouble with. */
+static uint64_t good_bytes(uint64_t offset, uint64_t length)
+{
+	uint64_t good = 0;
+
+	while (good < length && read_block_device(offset + good, BLOCK) == BLOCK) {
+		good += BLOCK;
+	}
+	return good;
+}
+
+static void check_reading(const struct reading *reading)
+{
+	const struct pinion_request *request = &reading->request;
+	uint64_t offset = request->offset_bytes;
+	ssize_t want = read_block_device(offset, request->length_bytes);
+	char what[64];
+
+	snprintf(what, sizeof(what), "%llu bytes at %llu",
+		(unsigned long long)request->length_bytes, (unsigned long long)offset);
+	if (want < 0) {
+		bad_count++;
+		/* The block layer's word for it, whichever command met it. */
+		expect_number(what, -ENODATA, request->result);
+		expect_true("no more than can be",
+			request->done_bytes <= good_bytes(offset, request->length_bytes));
+		(void)read_block_device(offset, request->done_bytes);
+	} else {
+		expect_number(what, want, request->result);
+	}
+	if (memcmp(request->bytes, wanted, request->done_bytes) != 0) {
+		expect_true(what, false);
+	}
+}
+
+/* All of the range, `piece_bytes` at a time, several in flight. */
+static void read_range(struct pinion_runtime *runtime, struct pinion_file *file, uint64_t offset,
+	uint64_t end, uint64_t piece_bytes)
+{
+	while (offset < end) {
+		uint32_t count = 0;
+
+		pin_store_relaxed_u32(&ended_count, 0);
+		for (; count < REQUESTS_MAX && offset < end; count++) {
+			struct reading *reading = &readings[count];
+
+			reading->request = (struct pinion_request){
+				.task.run = note_end,
+				.file = file,
+				.bytes = reading->bytes,
+				.offset_bytes = offset,
+				.length_bytes = piece_bytes,
+			};
+			memset(reading->bytes, 0xa5, piece_bytes);
+			expect_ready(
+				"submit", pinion_request_submit(runtime, &reading->request) == 0);
+			offset += piece_bytes;
+		}
+		tasks_await(&ended_count, count);
+		for (uint32_t i = 0; i < count; i++) {
+			check_reading(&readings[i]);
+		}
+	}
+}
+
+static int32_t read_one(struct pinion_runtime *runtime, struct pinion_file *file, uint16_t op,
+	uint64_t offset, uint64_t length)
+{
+	struct pinion_request *request = &readings[0].request;
+	int rc;
+
+	*request = (struct pinion_request){
+		.task.run = note_end,
+		.op = op,
+		.file = file,
+		.bytes = readings[0].bytes,
+		.offset_bytes = offset,
+		.length_bytes = length,
+	};
+	pin_store_relaxed_u32(&ended_count, 0);
+	rc = pinion_request_submit(runtime, request);
+	if (rc < 0) {
+		return rc;
+	}
+	tasks_await(&ended_count, 1);
+	return request->result;
+}
+
+static void check_edges(struct pinion_runtime *runtime, struct pinion_file *file)
+{
+	uint64_t size = file->size_bytes;
+
+	expect_number("across the end", BLOCK,
+		read_one(runtime, file, PINION_OP_READ, size - BLOCK, 8 * BLOCK));
+	expect_number("what is there", read_block_device(size - BLOCK, 8 * BLOCK), BLOCK);
+	expect_number("as the block device has it", 0, memcmp(readings[0].bytes, wanted, BLOCK));
+	expect_number("at the end", 0, read_one(runtime, file, PINION_OP_READ, size, BLOCK));
+	expect_number("far behind it", 0,
+		read_one(runtime, file, PINION_OP_READ, UINT64_C(1) << 60, BLOCK));
+	expect_number("a write", -EROFS, read_one(runtime, file, PINION_OP_WRITE, 0, BLOCK));
+	expect_number("half a block", -EINVAL,
+		read_one(runtime, file, PINION_OP_READ, 0, file->offset_align_bytes / 2));
+	expect_number("between blocks", -EINVAL, read_one(runtime, file, PINION_OP_READ, 1, BLOCK));
+}
+
+/* Both what is in flight and what waits; the device cannot be told. */
+static void check_ended_early(struct pinion_runtime *runtime, struct pinion_file *file)
+{
+	for (int way = 0; way < 3; way++) {
+		pin_store_relaxed_u32(&ended_count, 0);
+		for (uint32_t i = 0; i < REQUESTS_MAX; i++) {
+			struct pinion_request *request = &readings[i].request;
+
+			*request = (struct pinion_request){
+				.task.run = note_end,
+				.file = file,
+				.bytes = readings[i].bytes,
+				.offset_bytes = file->size_bytes - PIECE_MAX,
+				.length_bytes = PIECE_MAX,
+				.deadline_ns = way == 1 ? pinion_now_ns() + 1000 : 0,
+			};
+			expect_ready("submit", pinion_request_submit(runtime, request) == 0);
+		}
+		for (uint32_t i = 0; i < REQUESTS_MAX && way == 0; i++) {
+			(void)pinion_request_cancel(runtime, &readings[i].request);
+		}
+		if (way == 2) {
+			expect_number("stop", 0, pinion_runtime_stop(runtime));
+		}
+		tasks_await(&ended_count, REQUESTS_MAX);
+		for (uint32_t i = 0; i < REQUESTS_MAX; i++) {
+			int32_t result = readings[i].request.result;
+
+			if (result != (way == 1 ? -ETIME : -ECANCELED)) {
+				check_reading(&readings[i]);
+			}
+		}
+	}
+}
+
+/* Into memory that the ring knows, where it could be told of it for nothing. */
+static void check_registered(
+	struct pinion_runtime *runtime, struct pinion_file *file, uint64_t offset)
+{
+	uint8_t *usual = readings[0].bytes;
+	struct pinion_pool_config config;
+	struct pinion_pool *pool = NULL;
+	struct pinion_buffer buffer;
+	struct pinion_runtime_facts facts;
+	uint64_t before;
+
+	pinion_pool_config_init(&config);
+	config.local_count = 1;
+	config.buffer_count = 4;
+	config.buffer_bytes = BUFFER;
+	expect_ready("pool", pinion_pool_create(runtime, &config, &pool) == 0);
+	expect_ready("buffer", pinion_pool_try_acquire(pool, &buffer) == 0);
+	readings[0].bytes = pinion_pool_bytes(pool, &buffer);
+	before = runtimes_counters(runtime).unregistered_reads;
+	expect_number(
+		"into a buffer", BUFFER, read_one(runtime, file, PINION_OP_READ, offset, BUFFER));
+	expect_number("what is there", BUFFER, read_block_device(offset, BUFFER));
+	expect_number("as the block device has it", 0, memcmp(readings[0].bytes, wanted, BUFFER));
+	pinion_runtime_facts(runtime, &facts, sizeof(facts));
+	printf("%u arenas are shared, %llu reads into memory that is not registered\n",
+		facts.arenas_shared,
+		(unsigned long long)(runtimes_counters(runtime).unregistered_reads - before));
+	expect_true("registered where that can be",
+		(runtimes_counters(runtime).unregistered_reads == before) ==
+			(facts.arenas_shared > 0));
+	expect_number("release", 0, pinion_pool_release(pool, &buffer));
+	expect_number("destroy", 0, pinion_pool_destroy(pool));
+	readings[0].bytes = usual;
+}
+
+static void check_way(const char *path, uint64_t offset, uint64_t bytes, uint32_t io_level,
+	uint32_t without, uint32_t sharing, bool by_ring)
+{
+	struct pinion_runtime *runtime = NULL;
+	struct pinion_runtime_counters counters;
+	struct pinion_config config;
+	struct pinion_file file;
+
+	runtimes_config(&config, 2, io_level);
+	config.io_without |= without;
+	config.ring_sharing = sharing;
+	config.pool_bytes = 1 << 20;
+	expect_ready("runtime", pinion_runtime_create(&config, &runtime) == 0);
+	expect_ready(path, pinion_file_open(&file, path, PINION_DIRECT_AUTO) == 0);
+	expect_number("size", lseek(block_fd, 0, SEEK_END), (long long)file.size_bytes);
+	expect_true("past the cache", file.is_direct != 0);
+	read_range(runtime, &file, offset, offset + bytes, BLOCK);
+	read_range(runtime, &file, offset, offset + bytes, 3 * BLOCK);
+	read_range(runtime, &file, offset, offset + bytes, PIECE_MAX);
+	check_edges(runtime, &file);
+	if (by_ring) {
+		check_registered(runtime, &file, file.size_bytes - BUFFER);
+	}
+	check_ended_early(runtime, &file);
+	counters = runtimes_counters(runtime);
+	printf("%llu requests, %llu of them by a ring\n",
+		(unsigned long long)counters.requests_completed,
+		(unsigned long long)counters.ring_commands);
+	expect_true("by a ring", (counters.ring_commands > bytes / BLOCK) == by_ring);
+	expect_true("or by none", (counters.ring_commands == 0) == !by_ring);
+	pinion_file_close(&file);
+	pinion_runtime_destroy(runtime);
+}
+
+static void check_opening(const char *path)
+{
+	struct pinion_file_options options;
+	struct pinion_file file;
+
+	pinion_file_options_init(&options);
+	options.flags = PINION_FILE_READ | PINION_FILE_WRITE;
+	expect_number("for writing", -EROFS, pinion_file_open_with(&file, path, &options));
+	expect_number("nothing is open", -1, file.fd);
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t offset;
+	uint64_t bytes;
+
+	if (argc != 5) {
+		printf("wants a drive and a part of it; make check-vm runs it\n");
+		return EXPECT_SKIPPED;
+	}
+	runtimes_watchdog(220);
+	offset = strtoull(argv[3], NULL, 10);
+	bytes = strtoull(argv[4], NULL, 10);
+	block_fd = open(argv[2], O_RDONLY | O_DIRECT | O_CLOEXEC);
+	expect_ready(argv[2], block_fd >= 0);
+	wanted = aligned_alloc(BLOCK, PIECE_MAX);
+	expect_ready("memory", wanted != NULL);
+	for (uint32_t i = 0; i < REQUESTS_MAX; i++) {
+		readings[i].bytes = aligned_alloc(BLOCK, PIECE_MAX);
+		expect_ready("memory", readings[i].bytes != NULL);
+	}
+	check_opening(argv[1]);
+	check_way(argv[1], offset, bytes, PINION_IO_AUTO, 0, PINION_RING_OWN, true);
+	check_way(argv[1], offset, bytes, PINION_IO_AUTO, PINION_IO_NVME_COMMANDS, PINION_RING_OWN,
+		false);
+	check_way(argv[1], offset, bytes, PINION_IO_AUTO, 0, PINION_RING_SHARED, false);
+	check_way(argv[1], offset, bytes, PINION_IO_FALLBACK, 0, PINION_RING_OWN, false);
+	if (getenv("TEST_BAD") != NULL) {
+		expect_true("some cannot be read", bad_count > 0);
+	}
+	return expect_status();
+}
