@@ -2,8 +2,8 @@
 /*
  * Goal: a crew becomes larger and smaller as told: so many threads there are,
  * so many jobs run at once in each lane; what is bound to a worker that leaves
- * ends; each error is the one it should be, and changes nothing. W53, WP-35,
- * WP-37.
+ * ends; each error is the one it should be, and changes nothing. W49, W52,
+ * WP-35, WP-37.
  * Method: jobs that hold their workers, counted; threads counted in /proc; a
  * resize that has to wait while others are tried.
  */
