@@ -56,6 +56,7 @@ struct pinion_machine {
 	/* RWF_DONTCACHE, on the file system of the running program. */
 	uint32_t has_dontcache;
 	uint32_t has_registered_files;
+	uint32_t has_no_sqarray;
 };
 
 /*

@@ -104,6 +104,7 @@ static void probe_kernel(struct pinion_machine *machine)
 	machine->has_cachestat = kernel.has_cachestat;
 	machine->has_dontcache = kernel.has_dontcache;
 	machine->has_registered_files = kernel.has_registered_files;
+	machine->has_no_sqarray = kernel.has_no_sqarray;
 	pin_kernel_ring_hint(kernel.ring_error, machine->ring_hint, sizeof(machine->ring_hint));
 	if (uname(&name) == 0) {
 		size_t length = strnlen(name.release, sizeof(machine->kernel_release) - 1);

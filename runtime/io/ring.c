@@ -60,7 +60,8 @@ static size_t first_step(const struct pin_ring_options *options)
 static int setup_uring(struct pin_ring *ring, const struct pin_ring_options *options)
 {
 	uint32_t entries = options->entries;
-	uint32_t always = options->is_polled ? IORING_SETUP_IOPOLL : 0;
+	uint32_t always = (options->is_polled ? IORING_SETUP_IOPOLL : 0) |
+		(options->kernel->has_no_sqarray ? IORING_SETUP_NO_SQARRAY : 0);
 	size_t step = first_step(options);
 
 	for (uint32_t i = 0; i < SETUP_TRIES_MAX; i++) {
@@ -72,12 +73,17 @@ static int setup_uring(struct pin_ring *ring, const struct pin_ring_options *opt
 
 		if (rc == 0) {
 			ring->setup_flags = params.flags;
+			if ((params.flags & IORING_SETUP_NO_SQARRAY) != 0) {
+				ring->uring.sq.array = NULL; /* its offset is 0 */
+			}
 			ring->credit = params.cq_entries / 16 * CREDIT_SIXTEENTHS;
 			/* invariant 1 */
 			PIN_CHECK(ring->credit > 0 && 2 * ring->credit < params.cq_entries);
 			return 0;
 		}
-		if (rc == -EINVAL && step + 1 < PIN_ARRAY_COUNT(setup_ladder)) {
+		if (rc == -EINVAL && (always & IORING_SETUP_NO_SQARRAY) != 0) {
+			always &= ~IORING_SETUP_NO_SQARRAY;
+		} else if (rc == -EINVAL && step + 1 < PIN_ARRAY_COUNT(setup_ladder)) {
 			step++;
 		} else if (rc == -ENOMEM && entries > ENTRIES_MIN) {
 			entries /= 2;

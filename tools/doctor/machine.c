@@ -79,6 +79,7 @@ static void say_features(struct findings *findings, const struct pinion_machine 
 		{"no-iowait", machine->has_no_iowait},
 		{"dontcache", machine->has_dontcache},
 		{"registered-files", machine->has_registered_files},
+		{"no-sqarray", machine->has_no_sqarray},
 	};
 	struct output_text lists[2] = {{0}, {0}};
 
