@@ -99,6 +99,7 @@ struct pin_ring {
 	/* [own] */
 	struct io_uring uring;
 	uint32_t sqe_index; /* of the entry that was handed out last */
+	uint32_t asking;    /* enters still to come that ask for what is deferred */
 	uint32_t in_flight;
 	uint32_t cancelling; /* cancels that have not completed */
 	bool doorbell_is_armed;
