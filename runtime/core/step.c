@@ -132,6 +132,45 @@ static PIN_INLINE bool look_around(struct pin_worker *worker)
 	return pin_poll_offers(worker);
 }
 
+/* What is in the devices' hands is asked for, without waiting. */
+static bool look_at_polled(struct pin_worker *worker)
+{
+	bool has_completions;
+
+	/* It may take a while. */
+	if (worker->is_searching && pin_polled_has_gathered(worker)) {
+		pin_search_succeed(worker);
+	}
+	has_completions = pin_polled_poll(worker) > 0;
+	if (worker->is_searching && has_completions) {
+		pin_search_succeed(worker);
+	}
+	return has_completions;
+}
+
+static bool look_at_ring(struct pin_worker *worker)
+{
+	bool has_completions = false;
+
+	/* First, as what it refuses goes to the other ring. */
+	if (PIN_UNLIKELY(pin_polled_is_busy(worker))) {
+		has_completions = look_at_polled(worker);
+	}
+	if (pin_relief_has_work(worker)) {
+		/*
+		 * It may take a while, as without io_uring. A doorbell alone
+		 * does not, nor is it work: two workers that sleep in their
+		 * rings would wake each other by it for ever.
+		 */
+		if (worker->is_searching && pin_relief_has_gathered(worker)) {
+			pin_search_succeed(worker);
+		}
+		has_completions |= pin_flight_poll(worker) > 0;
+	}
+	pin_flight_resume(worker);
+	return has_completions;
+}
+
 static bool run_batch(struct pin_worker *worker)
 {
 	const struct pinion_config *config = &worker->shared->config;
@@ -192,22 +231,6 @@ static bool run_batch(struct pin_worker *worker)
 	return true;
 }
 
-/* What is in the devices' hands is asked for, without waiting. */
-static bool look_at_polled(struct pin_worker *worker)
-{
-	bool has_completions;
-
-	/* It may take a while. */
-	if (worker->is_searching && pin_polled_has_gathered(worker)) {
-		pin_search_succeed(worker);
-	}
-	has_completions = pin_polled_poll(worker) > 0;
-	if (worker->is_searching && has_completions) {
-		pin_search_succeed(worker);
-	}
-	return has_completions;
-}
-
 bool pin_worker_should_yield(struct pin_worker *worker)
 {
 	bool has_completions = false;
@@ -224,29 +247,6 @@ bool pin_worker_should_yield(struct pin_worker *worker)
 		worker->turn_end_ns = now_ns + (uint64_t)worker->shared->config.budget_us * 1000;
 	}
 	return has_completions || now_ns >= worker->turn_end_ns;
-}
-
-static bool look_at_ring(struct pin_worker *worker)
-{
-	bool has_completions = false;
-
-	/* First, as what it refuses goes to the other ring. */
-	if (PIN_UNLIKELY(pin_polled_is_busy(worker))) {
-		has_completions = look_at_polled(worker);
-	}
-	if (pin_relief_has_work(worker)) {
-		/*
-		 * It may take a while, as without io_uring. A doorbell alone
-		 * does not, nor is it work: two workers that sleep in their
-		 * rings would wake each other by it for ever.
-		 */
-		if (worker->is_searching && pin_relief_has_gathered(worker)) {
-			pin_search_succeed(worker);
-		}
-		has_completions |= pin_flight_poll(worker) > 0;
-	}
-	pin_flight_resume(worker);
-	return has_completions;
 }
 
 void pin_worker_end_loop(struct pin_worker *worker)
