@@ -34,11 +34,11 @@ enum {
 	CLOCK_PERIOD_NS = 1000,
 	CLOCK_STRIDE_MAX = 32,
 	/*
-	 * Batches of one short task in a row that are not timed at all. The
-	 * average misses them; whatever else depends on the time has it from
-	 * the start of the next batch.
+	 * Batches of one short task, or rounds of a batch, in a row that are
+	 * not timed at all. The average misses them; whatever else depends on
+	 * the time has it from the start of the next batch.
 	 */
-	UNTIMED_BATCHES_MAX = 7,
+	UNTIMED_BATCHES_MAX = 15,
 	/* The end of a turn that began without a look at the clock. */
 	TURN_UNTIMED = 0,
 };
@@ -171,6 +171,36 @@ static bool look_at_ring(struct pin_worker *worker)
 	return has_completions;
 }
 
+/*
+ * Nothing of its own is left but what waits to be submitted: there is time to
+ * look further while that is on its way. As is_search_put_off() in poll.c.
+ */
+static inline bool has_only_submissions(const struct pin_worker *worker)
+{
+	return pin_list_is_empty(&worker->ready) && pin_list_is_empty(&worker->posted) &&
+		pin_lifo_is_empty(&worker->lifo) && pin_deque_count(&worker->deque) == 0 &&
+		worker->unsearched_batches < PIN_UNSEARCHED_BATCHES_MAX && !worker->is_searching &&
+		pin_load_relaxed_u32(&worker->shared->has_lanes) == 0 &&
+		pin_timers_count(&worker->deadlines) == 0 && !pin_polled_is_busy(worker) &&
+		!worker->ring.is_fallback && pin_relief_has_gathered(worker);
+}
+
+/*
+ * To the ring and back within a batch: requests that are over at once, one or a
+ * few at a time, need not go through all of a turn each. False: nothing came.
+ */
+static inline bool go_round(struct pin_worker *worker)
+{
+	worker->unsearched_batches++;
+	worker->untimed_batches++;
+	worker->lifo_polls = 0;
+	if (pin_flight_poll(worker) == 0) {
+		return false;
+	}
+	pin_flight_resume(worker);
+	return true;
+}
+
 static bool run_batch(struct pin_worker *worker)
 {
 	const struct pinion_config *config = &worker->shared->config;
@@ -192,6 +222,13 @@ static bool run_batch(struct pin_worker *worker)
 		uint64_t before_ns = worker->now_ns;
 
 		polls++;
+		if (keeps_time && has_only_submissions(worker)) {
+			if (worker->untimed_batches >= UNTIMED_BATCHES_MAX || !go_round(worker)) {
+				break;
+			}
+			timed = polls;
+			continue;
+		}
 		if (polls - timed < stride) {
 			continue;
 		}
@@ -199,7 +236,7 @@ static bool run_batch(struct pin_worker *worker)
 			/* It goes on: its tasks so far count as usual ones. */
 			keeps_time = false;
 			start_ns = note_turn(worker, polls * pin_tuner_average_ns(&worker->tuner));
-			before_ns = start_ns;
+			before_ns = worker->now_ns - stride * pin_tuner_average_ns(&worker->tuner);
 		} else {
 			worker->now_ns = host->now_ns();
 		}
@@ -216,9 +253,9 @@ static bool run_batch(struct pin_worker *worker)
 		}
 		return has_begun;
 	}
-	if (timed == 0) {
+	if (keeps_time || timed == 0) {
 		worker->untimed_batches++;
-		pin_meter_add(&worker->meter.busy_ns, pin_tuner_average_ns(&worker->tuner));
+		pin_meter_add(&worker->meter.busy_ns, polls * pin_tuner_average_ns(&worker->tuner));
 	} else {
 		worker->now_ns = timed == polls ? worker->now_ns : host->now_ns();
 		learn(worker, start_ns, polls);
