@@ -49,6 +49,7 @@ enum pinion_io_feature {
 	PINION_IO_DONTCACHE = 1 << 12,	      /* 6.14 */
 	PINION_IO_REGISTERED_FILES = 1 << 13, /* 5.19 */
 	PINION_IO_NVME_COMMANDS = 1 << 14,    /* 5.19 */
+	PINION_IO_NO_SQARRAY = 1 << 15,	      /* 6.6 */
 };
 
 /* Who may submit to a worker's ring, and reap it. */

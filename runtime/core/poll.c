@@ -24,13 +24,8 @@ enum {
 	/* Some copy what is cached, so that others would wait for long. */
 	OFFERS_AT_ONCE = 32,
 	/*
-	 * Batches in a row after which a worker submits at once, rather than
-	 * look through the queues of others before.
-	 */
-	UNSEARCHED_BATCHES_MAX = 7,
-	/*
-	 * And after which one that polls a device does so though nothing is to
-	 * be seen: it may be behind a stuck worker.
+	 * Likewise, after which one that polls a device searches though nothing
+	 * is to be seen: it may be behind a stuck worker.
 	 */
 	UNSEARCHED_POLLS_MAX = 63,
 };
@@ -211,7 +206,7 @@ bool pin_poll_offers(struct pin_worker *worker)
 static bool is_search_put_off(const struct pin_worker *worker)
 {
 	/* To the device first; there is time to search while it works. */
-	if (worker->unsearched_batches < UNSEARCHED_BATCHES_MAX &&
+	if (worker->unsearched_batches < PIN_UNSEARCHED_BATCHES_MAX &&
 		(pin_relief_has_gathered(worker) || pin_aside_has_gathered(worker))) {
 		return true;
 	}

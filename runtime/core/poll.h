@@ -14,6 +14,14 @@
 #include "runtime/core/task.h"
 #include "runtime/core/worker_state.h"
 
+enum {
+	/*
+	 * Batches in a row after which a worker submits at once, rather than
+	 * look through the queues of others before.
+	 */
+	PIN_UNSEARCHED_BATCHES_MAX = 7,
+};
+
 bool pin_poll_deque(struct pin_worker *worker);
 
 /* What was taken from the inbox: tasks and messages. */

@@ -36,11 +36,11 @@ enum {
 	CLOCK_PERIOD_NS = 1000,
 	CLOCK_STRIDE_MAX = 32,
 	/*
-	 * Batches of one short task in a row that are not timed at all. The
-	 * average misses them; whatever else depends on the time has it from
-	 * the start of the next batch.
+	 * Batches of one short task, or rounds of a batch, in a row that are
+	 * not timed at all. The average misses them; whatever else depends on
+	 * the time has it from the start of the next batch.
 	 */
-	UNTIMED_BATCHES_MAX = 7,
+	UNTIMED_BATCHES_MAX = 15,
 	/* The end of a turn that began without a look at the clock. */
 	TURN_UNTIMED = 0,
 };
@@ -134,66 +134,6 @@ static PIN_INLINE bool look_around(struct pin_worker *worker)
 	return pin_poll_offers(worker);
 }
 
-static bool run_batch(struct pin_worker *worker)
-{
-	const struct pinion_config *config = &worker->shared->config;
-	const struct pin_host *host = worker->shared->host;
-	uint32_t polls = 0;
-	uint32_t timed = 0; /* polls at the last reading of the clock */
-	uint32_t stride = first_stride(worker);
-	bool keeps_time = stride > 1 && may_keep_time(worker);
-	uint64_t start_ns = 0;
-	bool has_begun;
-
-	if (keeps_time) {
-		worker->turn_end_ns = TURN_UNTIMED;
-	} else {
-		start_ns = note_turn(worker, 0);
-	}
-	has_begun = look_around(worker);
-	while (polls < config->budget_polls && poll_once(worker)) {
-		uint64_t before_ns = worker->now_ns;
-
-		polls++;
-		if (polls - timed < stride) {
-			continue;
-		}
-		if (PIN_UNLIKELY(keeps_time)) {
-			/* It goes on: its tasks so far count as usual ones. */
-			keeps_time = false;
-			start_ns = note_turn(worker, polls * pin_tuner_average_ns(&worker->tuner));
-			before_ns = start_ns;
-		} else {
-			worker->now_ns = host->now_ns();
-		}
-		stride = clock_stride(worker->now_ns - before_ns, stride);
-		timed = polls;
-		if (worker->now_ns >= worker->turn_end_ns ||
-			(worker->now_ns >= start_ns + SUBMIT_DELAY_NS && has_gathered(worker))) {
-			break;
-		}
-	}
-	if (polls == 0) {
-		if (keeps_time) {
-			(void)note_turn(worker, 0);
-		}
-		return has_begun;
-	}
-	if (timed == 0) {
-		worker->untimed_batches++;
-		pin_meter_add(&worker->meter.busy_ns, pin_tuner_average_ns(&worker->tuner));
-	} else {
-		worker->now_ns = timed == polls ? worker->now_ns : host->now_ns();
-		learn(worker, start_ns, polls);
-	}
-	if (worker->is_dry) {
-		pin_patience_note_gap(&worker->patience, start_ns - worker->dry_since_ns);
-		worker->is_dry = false;
-	}
-	share_backlog(worker);
-	return true;
-}
-
 /* What is on other rings than the first, without waiting. */
 static uint32_t poll_aside(struct pin_worker *worker)
 {
@@ -223,24 +163,6 @@ static bool look_aside(struct pin_worker *worker)
 	return has_completions;
 }
 
-bool pin_worker_should_yield(struct pin_worker *worker)
-{
-	bool has_completions = false;
-	uint64_t now_ns;
-
-	if (pin_aside_is_busy(worker)) {
-		has_completions = poll_aside(worker) > 0;
-	}
-	if (pin_relief_has_work(worker)) {
-		has_completions |= pin_flight_poll(worker) > 0;
-	}
-	now_ns = worker->shared->host->now_ns();
-	if (worker->turn_end_ns == TURN_UNTIMED) {
-		worker->turn_end_ns = now_ns + (uint64_t)worker->shared->config.budget_us * 1000;
-	}
-	return has_completions || now_ns >= worker->turn_end_ns;
-}
-
 static bool look_at_ring(struct pin_worker *worker)
 {
 	bool has_completions = false;
@@ -258,6 +180,121 @@ static bool look_at_ring(struct pin_worker *worker)
 	}
 	pin_flight_resume(worker);
 	return has_completions;
+}
+
+/*
+ * Nothing of its own is left but what waits to be submitted: there is time to
+ * look further while that is on its way. As is_search_put_off() in poll.c.
+ */
+static inline bool has_only_submissions(const struct pin_worker *worker)
+{
+	return pin_list_is_empty(&worker->ready) && pin_list_is_empty(&worker->posted) &&
+		pin_lifo_is_empty(&worker->lifo) && pin_deque_count(&worker->deque) == 0 &&
+		worker->unsearched_batches < PIN_UNSEARCHED_BATCHES_MAX && !worker->is_searching &&
+		pin_load_relaxed_u32(&worker->shared->has_lanes) == 0 &&
+		pin_timers_count(&worker->deadlines) == 0 && !pin_aside_is_busy(worker) &&
+		!worker->ring.is_fallback && pin_relief_has_gathered(worker);
+}
+
+/*
+ * To the ring and back within a batch: requests that are over at once, one or a
+ * few at a time, need not go through all of a turn each. False: nothing came.
+ */
+static inline bool go_round(struct pin_worker *worker)
+{
+	worker->unsearched_batches++;
+	worker->untimed_batches++;
+	worker->lifo_polls = 0;
+	if (pin_flight_poll(worker) == 0) {
+		return false;
+	}
+	pin_flight_resume(worker);
+	return true;
+}
+
+static bool run_batch(struct pin_worker *worker)
+{
+	const struct pinion_config *config = &worker->shared->config;
+	const struct pin_host *host = worker->shared->host;
+	uint32_t polls = 0;
+	uint32_t timed = 0; /* polls at the last reading of the clock */
+	uint32_t stride = first_stride(worker);
+	bool keeps_time = stride > 1 && may_keep_time(worker);
+	uint64_t start_ns = 0;
+	bool has_begun;
+
+	if (keeps_time) {
+		worker->turn_end_ns = TURN_UNTIMED;
+	} else {
+		start_ns = note_turn(worker, 0);
+	}
+	has_begun = look_around(worker);
+	while (polls < config->budget_polls && poll_once(worker)) {
+		uint64_t before_ns = worker->now_ns;
+
+		polls++;
+		if (keeps_time && has_only_submissions(worker)) {
+			if (worker->untimed_batches >= UNTIMED_BATCHES_MAX || !go_round(worker)) {
+				break;
+			}
+			timed = polls;
+			continue;
+		}
+		if (polls - timed < stride) {
+			continue;
+		}
+		if (PIN_UNLIKELY(keeps_time)) {
+			/* It goes on: its tasks so far count as usual ones. */
+			keeps_time = false;
+			start_ns = note_turn(worker, polls * pin_tuner_average_ns(&worker->tuner));
+			before_ns = worker->now_ns - stride * pin_tuner_average_ns(&worker->tuner);
+		} else {
+			worker->now_ns = host->now_ns();
+		}
+		stride = clock_stride(worker->now_ns - before_ns, stride);
+		timed = polls;
+		if (worker->now_ns >= worker->turn_end_ns ||
+			(worker->now_ns >= start_ns + SUBMIT_DELAY_NS && has_gathered(worker))) {
+			break;
+		}
+	}
+	if (polls == 0) {
+		if (keeps_time) {
+			(void)note_turn(worker, 0);
+		}
+		return has_begun;
+	}
+	if (keeps_time || timed == 0) {
+		worker->untimed_batches++;
+		pin_meter_add(&worker->meter.busy_ns, polls * pin_tuner_average_ns(&worker->tuner));
+	} else {
+		worker->now_ns = timed == polls ? worker->now_ns : host->now_ns();
+		learn(worker, start_ns, polls);
+	}
+	if (worker->is_dry) {
+		pin_patience_note_gap(&worker->patience, start_ns - worker->dry_since_ns);
+		worker->is_dry = false;
+	}
+	share_backlog(worker);
+	return true;
+}
+
+bool pin_worker_should_yield(struct pin_worker *worker)
+{
+	bool has_completions = false;
+	uint64_t now_ns;
+
+	if (pin_aside_is_busy(worker)) {
+		has_completions = poll_aside(worker) > 0;
+	}
+	if (pin_relief_has_work(worker)) {
+		has_completions |= pin_flight_poll(worker) > 0;
+	}
+	now_ns = worker->shared->host->now_ns();
+	if (worker->turn_end_ns == TURN_UNTIMED) {
+		worker->turn_end_ns = now_ns + (uint64_t)worker->shared->config.budget_us * 1000;
+	}
+	return has_completions || now_ns >= worker->turn_end_ns;
 }
 
 void pin_worker_end_loop(struct pin_worker *worker)

@@ -165,9 +165,30 @@ static void linux_unmap(void *memory, size_t bytes)
 	munmap(memory, bytes);
 }
 
+/*
+ * By the steps of io_uring_queue_init_params(), of which old versions write to
+ * an array of indices that NO_SQARRAY leaves out, and newer ones set that flag
+ * unasked.
+ */
 static int linux_ring_setup(struct io_uring *ring, uint32_t entries, struct io_uring_params *params)
 {
-	return io_uring_queue_init_params(entries, ring, params);
+	int fd = io_uring_setup(entries, params);
+	int rc;
+
+	if (fd < 0) {
+		return fd;
+	}
+	rc = io_uring_queue_mmap(fd, params, ring);
+	if (rc < 0) {
+		close(fd);
+		return rc;
+	}
+	/* Not by each version of liburing. */
+	ring->flags = params->flags;
+	ring->features = params->features;
+	ring->ring_fd = fd;
+	ring->enter_ring_fd = fd;
+	return 0;
 }
 
 static void linux_ring_exit(struct io_uring *ring)
@@ -178,10 +199,8 @@ static void linux_ring_exit(struct io_uring *ring)
 static int linux_ring_enter(int fd, uint32_t to_submit, uint32_t min_complete, uint32_t flags,
 	void *argument, size_t argument_bytes)
 {
-	long rc = syscall(
-		__NR_io_uring_enter, fd, to_submit, min_complete, flags, argument, argument_bytes);
-
-	return rc < 0 ? -errno : (int)rc;
+	return io_uring_enter2(
+		(unsigned)fd, to_submit, min_complete, flags, argument, argument_bytes);
 }
 
 static int linux_ring_register(int fd, uint32_t opcode, const void *argument, uint32_t count)

@@ -195,6 +195,7 @@ static void probe_rings(struct pin_kernel *kernel)
 	kernel->has_single_issuer = probe_setup_flags(IORING_SETUP_SINGLE_ISSUER);
 	kernel->has_defer_taskrun =
 		probe_setup_flags(IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN);
+	kernel->has_no_sqarray = probe_setup_flags(IORING_SETUP_NO_SQARRAY);
 }
 
 /* Behind the end, so that nothing is read. */

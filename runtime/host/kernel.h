@@ -29,6 +29,9 @@
 #include <stdint.h>
 #include <sys/syscall.h>
 
+#ifndef IORING_SETUP_NO_SQARRAY
+#define IORING_SETUP_NO_SQARRAY (1U << 16) /* 6.6 */
+#endif
 #ifndef IORING_REGISTER_CLONE_BUFFERS
 #define IORING_REGISTER_CLONE_BUFFERS 30 /* 6.12 */
 #endif
@@ -95,6 +98,7 @@ struct pin_kernel {
 	bool has_send_msg_ring;
 	bool has_clone_buffers;
 	bool has_no_iowait;
+	bool has_no_sqarray;
 	bool has_op_openat;
 	bool has_commands;	     /* wide rings, and an operation that passes them on */
 	bool has_registered_files;   /* a table with gaps, filled one by one */

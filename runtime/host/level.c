@@ -32,6 +32,7 @@ static const struct {
 	{PINION_IO_CLONE_BUFFERS, true, offsetof(struct pin_kernel, has_clone_buffers)},
 	{PINION_IO_SEND_MSG_RING, true, offsetof(struct pin_kernel, has_send_msg_ring)},
 	{PINION_IO_NO_IOWAIT, true, offsetof(struct pin_kernel, has_no_iowait)},
+	{PINION_IO_NO_SQARRAY, true, offsetof(struct pin_kernel, has_no_sqarray)},
 };
 
 enum {
@@ -39,7 +40,8 @@ enum {
 	SINCE_6_15 = PINION_IO_NO_IOWAIT,
 	SINCE_6_14 = SINCE_6_15 | PINION_IO_DONTCACHE,
 	SINCE_6_12 = SINCE_6_14 | PINION_IO_SEND_MSG_RING | PINION_IO_CLONE_BUFFERS,
-	SINCE_6_5 = SINCE_6_12 | PINION_IO_CACHESTAT,
+	SINCE_6_6 = SINCE_6_12 | PINION_IO_NO_SQARRAY,
+	SINCE_6_5 = SINCE_6_6 | PINION_IO_CACHESTAT,
 	SINCE_6_0 = SINCE_6_5 | PINION_IO_SINGLE_ISSUER | PINION_IO_DEFER_TASKRUN |
 		PINION_IO_STATX_DIOALIGN,
 	SINCE_5_18 = SINCE_6_0 | PINION_IO_REGISTERED_RING | PINION_IO_COOP_TASKRUN |

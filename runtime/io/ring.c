@@ -31,6 +31,12 @@ enum {
 	FALLBACK_BATCH = 8,
 	/* Enters that make room in a full submission queue before giving up. */
 	FLUSH_TRIES_MAX = 1024,
+	/*
+	 * Enters that ask for deferred completions from when there was one on.
+	 * The one after them that does not ask costs one enter more, if there
+	 * still are such; where there are none each saves some 12 ns of 150.
+	 */
+	ASKING_ENTERS = 255,
 };
 
 /* From most wanted to least: each kernel stops at the first it knows. */
@@ -62,7 +68,8 @@ static int setup_uring(struct pin_ring *ring, const struct pin_ring_options *opt
 {
 	uint32_t entries = options->entries;
 	uint32_t always = (options->is_polled ? IORING_SETUP_IOPOLL : 0) |
-		(options->is_wide ? IORING_SETUP_SQE128 | IORING_SETUP_CQE32 : 0);
+		(options->is_wide ? IORING_SETUP_SQE128 | IORING_SETUP_CQE32 : 0) |
+		(options->kernel->has_no_sqarray ? IORING_SETUP_NO_SQARRAY : 0);
 	size_t step = first_step(options);
 
 	for (uint32_t i = 0; i < SETUP_TRIES_MAX; i++) {
@@ -74,12 +81,17 @@ static int setup_uring(struct pin_ring *ring, const struct pin_ring_options *opt
 
 		if (rc == 0) {
 			ring->setup_flags = params.flags;
+			if ((params.flags & IORING_SETUP_NO_SQARRAY) != 0) {
+				ring->uring.sq.array = NULL; /* its offset is 0 */
+			}
 			ring->credit = params.cq_entries / 16 * CREDIT_SIXTEENTHS;
 			/* invariant 1 */
 			PIN_CHECK(ring->credit > 0 && 2 * ring->credit < params.cq_entries);
 			return 0;
 		}
-		if (rc == -EINVAL && step + 1 < PIN_ARRAY_COUNT(setup_ladder)) {
+		if (rc == -EINVAL && (always & IORING_SETUP_NO_SQARRAY) != 0) {
+			always &= ~IORING_SETUP_NO_SQARRAY;
+		} else if (rc == -EINVAL && step + 1 < PIN_ARRAY_COUNT(setup_ladder)) {
 			step++;
 		} else if (rc == -ENOMEM && entries > ENTRIES_MIN) {
 			entries /= 2;
@@ -440,6 +452,21 @@ static uint32_t poll_fallback(struct pin_ring *ring, pin_ring_deliver_fn deliver
 	return count;
 }
 
+/*
+ * Submits. What is deferred is handed over in the same enter where the last
+ * ones had such; where all was over at once, to ask for it is for nothing.
+ */
+static PIN_INLINE void submit(struct pin_ring *ring)
+{
+	uint32_t flags = 0;
+
+	if (ring->is_deferred && (ring->asking > 0 || has_task_work(ring))) {
+		ring->asking -= ring->asking > 0 ? 1 : 0;
+		flags = IORING_ENTER_GETEVENTS;
+	}
+	enter(ring, flags);
+}
+
 uint32_t pin_ring_poll(struct pin_ring *ring, pin_ring_deliver_fn deliver, void *arg)
 {
 	uint32_t delivered = 0;
@@ -448,7 +475,7 @@ uint32_t pin_ring_poll(struct pin_ring *ring, pin_ring_deliver_fn deliver, void 
 		return poll_fallback(ring, deliver, arg);
 	}
 	if (pin_ring_unsubmitted(ring) > 0) {
-		enter(ring, ring->is_deferred ? IORING_ENTER_GETEVENTS : 0);
+		submit(ring);
 	}
 	delivered += reap(ring, deliver, arg);
 	/*
@@ -456,6 +483,7 @@ uint32_t pin_ring_poll(struct pin_ring *ring, pin_ring_deliver_fn deliver, void 
 	 * bounds how often it is worth asking again.
 	 */
 	for (uint32_t i = ring->in_flight + 1; i > 0 && has_task_work(ring); i--) {
+		ring->asking = ASKING_ENTERS;
 		enter(ring, IORING_ENTER_GETEVENTS);
 		delivered += reap(ring, deliver, arg);
 	}

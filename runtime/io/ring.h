@@ -107,6 +107,7 @@ struct pin_ring {
 	/* [own] */
 	struct io_uring uring;
 	uint32_t sqe_index; /* of the entry that was handed out last */
+	uint32_t asking;    /* enters still to come that ask for what is deferred */
 	uint32_t in_flight;
 	uint32_t cancelling; /* cancels that have not completed */
 	bool doorbell_is_armed;
@@ -159,9 +160,10 @@ int pin_ring_registered_index(const struct pin_ring *ring, const uint8_t *bytes,
 struct io_uring_sqe *pin_ring_entry(struct pin_ring *ring);
 
 /*
- * The next free entry, NULL if there is none. Where the kernel has taken all
- * that there were it is the first one, so that a ring that is never full stays
- * in few cache lines, whatever its size.
+ * The next free entry, NULL if there is none. Without an array of indices
+ * (NO_SQARRAY) they go round, which saves the kernel a look at it for each.
+ * With one, it is the first entry where the kernel has taken all that there
+ * were, so that a ring that is never full stays in few cache lines.
  */
 static PIN_INLINE struct io_uring_sqe *pin_ring_free_entry(struct pin_ring *ring)
 {
@@ -172,9 +174,12 @@ static PIN_INLINE struct io_uring_sqe *pin_ring_free_entry(struct pin_ring *ring
 	if (PIN_UNLIKELY(used >= sq->ring_entries)) {
 		return NULL;
 	}
+	sq->sqe_tail = tail + 1;
+	if (PIN_LIKELY(sq->array == NULL)) {
+		return &sq->sqes[tail & sq->ring_mask];
+	}
 	ring->sqe_index = used == 0 ? 0 : (ring->sqe_index + 1) & sq->ring_mask;
 	sq->array[tail & sq->ring_mask] = ring->sqe_index;
-	sq->sqe_tail = tail + 1;
 	return &sq->sqes[ring->sqe_index];
 }
 

@@ -241,11 +241,17 @@ WRAP(int, prctl, int option, unsigned long a, unsigned long b, unsigned long c, 
 	return fails(FAILING_BIND) ? -1 : __real_prctl(option, a, b, c, d);
 }
 
-WRAP(int, io_uring_queue_init_params, unsigned entries, struct io_uring *ring,
-	struct io_uring_params *params)
+WRAP(int, io_uring_setup, unsigned entries, struct io_uring_params *params)
 {
-	return fails(FAILING_RING_SETUP) ? -errno
-					 : __real_io_uring_queue_init_params(entries, ring, params);
+	return fails(FAILING_RING_SETUP) ? -errno : __real_io_uring_setup(entries, params);
+}
+
+WRAP(int, io_uring_enter2, unsigned fd, unsigned submitted, unsigned completed, unsigned flags,
+	sigset_t *signals, size_t bytes)
+{
+	return fails(FAILING_RING_ENTER)
+		? -errno
+		: __real_io_uring_enter2(fd, submitted, completed, flags, signals, bytes);
 }
 
 WRAP(int, io_uring_register_buffers, struct io_uring *ring, const struct iovec *vectors,

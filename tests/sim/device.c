@@ -30,6 +30,7 @@ void device_begin(const struct sim_faults *faults)
 	device.has_ring = !world_chance(faults->no_ring);
 	device.has_message = device.kind == RING_DEFERRED && world_chance(500);
 	device.has_registered_ring = world_chance(700);
+	device.has_no_sqarray = world_chance(500);
 	device.next_ns = WORLD_NEVER;
 }
 
@@ -62,6 +63,7 @@ void device_probe(struct pin_kernel *kernel)
 	kernel->has_defer_taskrun = device.has_ring;
 	kernel->ring_features = IORING_FEAT_NODROP | IORING_FEAT_EXT_ARG;
 	kernel->has_send_msg_ring = device.has_message;
+	kernel->has_no_sqarray = device.has_ring;
 	kernel->has_no_iowait = device.kind == RING_DEFERRED;
 }
 
@@ -364,7 +366,8 @@ static uint32_t submit(struct ring *ring, uint32_t to_submit)
 		count = (uint32_t)world_random(count);
 	}
 	for (uint32_t i = 0; i < count; i++) {
-		uint32_t entry = ring->sq_array[ring->sq_head & ring->sq_mask];
+		uint32_t place = ring->sq_head & ring->sq_mask;
+		uint32_t entry = ring->has_no_sqarray ? place : ring->sq_array[place];
 
 		WORLD_CHECK(entry < ring->sq_entries);
 		ring->sq_head++;

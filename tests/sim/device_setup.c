@@ -19,6 +19,9 @@ static bool refuses(uint32_t flags)
 	if (device.kind == RING_PLAIN) {
 		unknown |= IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG;
 	}
+	if (!device.has_no_sqarray) {
+		unknown |= IORING_SETUP_NO_SQARRAY;
+	}
 	if (device.polling == POLLING_NO_RING) {
 		unknown |= IORING_SETUP_IOPOLL;
 	}
@@ -56,7 +59,7 @@ static void map_rings(struct ring *ring, struct io_uring *uring)
 				.kring_entries = &ring->sq_entries,
 				.kflags = &ring->sq_flags,
 				.kdropped = &ring->sq_dropped,
-				.array = ring->sq_array,
+				.array = ring->has_no_sqarray ? NULL : ring->sq_array,
 				.sqes = ring->sqes,
 				.ring_mask = ring->sq_mask,
 				.ring_entries = ring->sq_entries,
@@ -100,6 +103,7 @@ int device_ring_setup(struct io_uring *uring, uint32_t entries, struct io_uring_
 	WORLD_CHECK(ring->sq_array != NULL && ring->sqes != NULL && ring->cqes != NULL);
 	ring->is_open = true;
 	ring->is_polled = (params->flags & IORING_SETUP_IOPOLL) != 0;
+	ring->has_no_sqarray = (params->flags & IORING_SETUP_NO_SQARRAY) != 0;
 	/* Nothing but an enter hands over what it has. */
 	ring->kind = ring->is_polled ? RING_DEFERRED : kind_of(params->flags);
 	params->sq_entries = ring->sq_entries;

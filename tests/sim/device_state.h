@@ -34,6 +34,7 @@ struct ring {
 	bool is_open;
 	enum ring_kind kind; /* as it was set up */
 	bool is_polled;
+	bool has_no_sqarray;
 	bool has_owner;
 	uint32_t owner;
 	bool is_registered; /* in its owner's table of rings */
@@ -74,6 +75,7 @@ struct device {
 	bool has_ring;
 	bool has_message;
 	bool has_registered_ring;
+	bool has_no_sqarray;
 	struct ring rings[RINGS_MAX];
 	uint32_t ring_count;
 	uint64_t event_counts[RINGS_MAX];

@@ -89,10 +89,12 @@ static inline void rings_await(
 /* Steps of the set-up flags that are left, from the one rings begin with. */
 static inline int rings_step_count(void)
 {
+	int more = rings_kernel.has_no_sqarray ? 1 : 0;
+
 	if (rings_kernel.has_defer_taskrun) {
-		return 3;
+		return 3 + more;
 	}
-	return rings_kernel.has_coop_taskrun ? 2 : 1;
+	return (rings_kernel.has_coop_taskrun ? 2 : 1) + more;
 }
 
 /* An entry that does nothing and completes with 0. */

@@ -141,7 +141,7 @@ static const struct value values[] = {
 	VALUE(pool_bytes, (UINT64_C(1) << 40) + 4096, -EINVAL),
 	VALUE(pool_bytes, 2048, -EINVAL),
 	VALUE(io_without, PINION_IO_NO_IOWAIT | PINION_IO_EXT_ARG, 0),
-	VALUE(io_without, PINION_IO_NVME_COMMANDS << 1, -EINVAL),
+	VALUE(io_without, PINION_IO_NO_SQARRAY << 1, -EINVAL),
 	VALUE(tick_interval_ms, 1, 0),
 	VALUE(tick_interval_ms, 3600000, 0),
 	VALUE(tick_interval_ms, 0, -EINVAL),

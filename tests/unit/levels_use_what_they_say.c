@@ -51,6 +51,7 @@ static struct pin_kernel newest(void)
 		.has_send_msg_ring = true,
 		.has_clone_buffers = true,
 		.has_no_iowait = true,
+		.has_no_sqarray = true,
 		.has_op_openat = true,
 		.has_registered_buffers = true,
 		.has_statx_dioalign = true,
@@ -171,8 +172,7 @@ static void check_without(void)
 	expect_number("and there are rings", 1, facts.uses_ring);
 	expect_number("auto", 0, read_at(PINION_IO_AUTO, PINION_IO_SINGLE_ISSUER, &facts));
 	expect_number("no deferring", 0, facts.ring_setup_flags & DEFER);
-	for (uint32_t bit = PINION_IO_REGISTERED_BUFFERS; bit <= PINION_IO_NVME_COMMANDS;
-		bit <<= 1) {
+	for (uint32_t bit = PINION_IO_REGISTERED_BUFFERS; bit <= PINION_IO_NO_SQARRAY; bit <<= 1) {
 		expect_number("one feature less", 0, read_at(PINION_IO_RING, bit, &facts));
 	}
 }

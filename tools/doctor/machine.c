@@ -80,6 +80,7 @@ static void say_features(struct findings *findings, const struct pinion_machine 
 		{"dontcache", machine->has_dontcache},
 		{"registered-files", machine->has_registered_files},
 		{"nvme-commands", machine->has_nvme_commands},
+		{"no-sqarray", machine->has_no_sqarray},
 	};
 	struct output_text lists[2] = {{0}, {0}};
 
