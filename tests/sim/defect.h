@@ -38,7 +38,6 @@ enum defect {
 	DEFECT_DOORBELL_NOT_REARMED,  /* nor after others were in the ring */
 	DEFECT_LEAVES_WITH_WAKE,      /* a worker that leaves keeps a wake to itself */
 	DEFECT_LEAVES_WITH_TASKS,     /* what it has queued goes with it */
-	DEFECT_LEAVES_WITH_CREDIT,    /* likewise credit for a disk */
 	DEFECT_CREDIT_KEPT,	      /* who starts nothing keeps what a new limit forbids */
 	DEFECT_PARKS_IN_NO_RING,      /* one without rings seems to sleep in its ring */
 	DEFECT_POLLED_NOT_ASKED,      /* who polls a device sleeps all the same */

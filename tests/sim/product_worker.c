@@ -153,8 +153,6 @@ static struct pin_link *begun(struct pin_link *link)
 					    : pin_search_succeed(worker))
 #define pin_injector_push(...) \
 	(defect_is(DEFECT_LEAVES_WITH_TASKS) ? (void)0 : pin_injector_push(__VA_ARGS__))
-#define pin_throttle_give_up(...) \
-	(defect_is(DEFECT_LEAVES_WITH_CREDIT) || pin_throttle_give_up(__VA_ARGS__))
 #include "runtime/core/retire.c"
 #undef pin_search_succeed
 #undef pin_injector_push

@@ -96,7 +96,6 @@ static const struct twin twins[] = {
 	{DEFECT_DOORBELL_NOT_REARMED, "doorbell_not_rearmed", "relief", "sleeps beside", 20000},
 	{DEFECT_LEAVES_WITH_WAKE, "leaves_with_wake", "resizes", "sleeps beside", 20000},
 	{DEFECT_LEAVES_WITH_TASKS, "leaves_with_tasks", "resizes", "nothing will ever happen", 200},
-	{DEFECT_LEAVES_WITH_CREDIT, "leaves_with_credit", "resizes_depth", "taken_count", 20000},
 	{DEFECT_CREDIT_KEPT, "credit_kept", "depth", "taken_count|nothing will ever", 20000},
 	{DEFECT_PARKS_IN_NO_RING, "parks_in_no_ring", "depth_no_ring", "is_open", 20000},
 	{DEFECT_POLLED_NOT_ASKED, "polled_not_asked", "polled", "that it should poll", 200},
