@@ -16,15 +16,31 @@
 
 #include <errno.h>
 
-/* From here to its landing a transfer's memory is the kernel's. */
-static PIN_INLINE void lend(struct pin_worker *worker, struct pinion_request *request)
+/* What a transfer's worker notes of it and of its memory. */
+static PIN_INLINE void settle(struct pin_worker *worker, struct pinion_request *request)
 {
 	struct pin_request *private = pin_request_of(request);
 
-	private->lent = pin_worker_lend(worker, request->bytes);
 	private->toll = (struct pin_request_toll){0};
 	if (PIN_UNLIKELY(worker->shares_ring)) {
 		private->uses_own_buffer = pin_worker_owns_entry(worker, private->lent);
+	}
+}
+
+/* From here to its landing a transfer's memory is the kernel's. */
+static PIN_INLINE void lend(struct pin_worker *worker, struct pinion_request *request)
+{
+	pin_request_of(request)->lent = pin_worker_lend(worker, request->bytes);
+	settle(worker, request);
+}
+
+/* The same of one from outside, unless that was when it was posted. */
+static PIN_APART void lend_posted(struct pin_worker *worker, struct pinion_request *request)
+{
+	if (pin_request_of(request)->lent == NULL) {
+		lend(worker, request);
+	} else {
+		settle(worker, request);
 	}
 }
 
@@ -32,7 +48,7 @@ void pin_flight_prepare(struct pin_worker *worker, struct pinion_request *reques
 {
 	pin_request_reset(request);
 	if (pin_request_moves_bytes(request)) {
-		lend(worker, request);
+		lend_posted(worker, request);
 	}
 }
 
@@ -101,9 +117,9 @@ static PIN_INLINE bool may_go_on(struct pin_worker *worker, struct pinion_reques
 		begin_by_time(worker, request);
 }
 
-static PIN_APART void begin_transfer(struct pin_worker *worker, struct pinion_request *request)
+/* When its memory is lent. */
+static PIN_INLINE void begin_lent(struct pin_worker *worker, struct pinion_request *request)
 {
-	lend(worker, request);
 	if (!may_go_on(worker, request)) {
 		return;
 	}
@@ -114,6 +130,19 @@ static PIN_APART void begin_transfer(struct pin_worker *worker, struct pinion_re
 	} else if (PIN_LIKELY(pin_throttle_admit(worker, request))) {
 		launch(worker, request);
 	}
+}
+
+static PIN_APART void begin_transfer(struct pin_worker *worker, struct pinion_request *request)
+{
+	lend(worker, request);
+	begin_lent(worker, request);
+}
+
+static PIN_APART void begin_posted_transfer(
+	struct pin_worker *worker, struct pinion_request *request)
+{
+	lend_posted(worker, request);
+	begin_lent(worker, request);
 }
 
 static PIN_INLINE void begin(struct pin_worker *worker, struct pinion_request *request)
@@ -128,7 +157,12 @@ static PIN_INLINE void begin(struct pin_worker *worker, struct pinion_request *r
 
 void pin_flight_begin(struct pin_worker *worker, struct pinion_request *request)
 {
-	begin(worker, request);
+	pin_request_reset(request);
+	if (pin_request_moves_bytes(request)) {
+		begin_posted_transfer(worker, request);
+	} else if (may_go_on(worker, request)) {
+		enter_ring(worker, request);
+	}
 }
 
 static inline int check(const struct pinion_request *request)
@@ -302,6 +336,9 @@ void pin_flight_post(
 		struct pin_request *private = pin_request_of(requests[i]);
 
 		private->is_from_outside = true;
+		if (pin_request_moves_bytes(requests[i])) {
+			private->lent = pin_worker_lend_pooled(target, requests[i]->bytes);
+		}
 		pin_flight_set(private, pin_flight_word(target, PIN_FLIGHT_POSTED));
 		if (requests[i]->op != PINION_OP_CANCEL) {
 			pin_list_push(&list, pin_task_link(&requests[i]->task));

@@ -22,14 +22,17 @@ int pin_worker_submit(
 int pin_flight_claim(struct pinion_request *const *requests, uint32_t count);
 void pin_flight_disclaim(struct pinion_request *const *requests, uint32_t count);
 
-/* Sends claimed ones, which were admitted, to `target`, in order. */
+/*
+ * Sends claimed ones, which were admitted, to `target`, in order. A pool's
+ * buffer is lent from here on.
+ */
 void pin_flight_post(
 	struct pin_worker *target, struct pinion_request *const *requests, uint32_t count);
 
 /* Submits what waits for room, in order, as far as there is some. */
 void pin_flight_resume(struct pin_worker *worker);
 
-/* Begins one that is FLYING, and in no list yet; in the ring's lock. */
+/* Begins a posted one that is FLYING now, in no list; in the ring's lock. */
 void pin_flight_begin(struct pin_worker *worker, struct pinion_request *request);
 
 /* The first part of that, for one that ends at once. */

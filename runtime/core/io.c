@@ -4,6 +4,7 @@
  */
 #include "runtime/core/io.h"
 #include "runtime/base/check.h"
+#include "runtime/core/flight.h"
 #include "runtime/core/spawn.h"
 
 enum {
@@ -77,7 +78,7 @@ void pin_worker_buffer_release(struct pin_worker *worker, const struct pinion_bu
 
 /* ---- in flight ---- */
 
-static struct pin_entry *find_pooled(struct pin_worker *worker, const uint8_t *bytes)
+static struct pin_entry *find_pooled(const struct pin_worker *worker, const uint8_t *bytes)
 {
 	struct pin_shared *shared = worker->shared;
 	struct pin_entry *entry = NULL;
@@ -93,6 +94,55 @@ static struct pin_entry *find_pooled(struct pin_worker *worker, const uint8_t *b
 	return entry;
 }
 
+/* On the worker: who ends a pool waits until it has come out. */
+static PIN_APART struct pin_entry *find_pooled_own(struct pin_worker *worker, const uint8_t *bytes)
+{
+	struct pin_entry *entry;
+
+	pin_owned_enter(&worker->cancels, worker->shared->host); /* [IO-2] */
+	entry = find_pooled(worker, bytes);
+	pin_owned_leave(&worker->cancels); /* [IO-2] */
+	return entry;
+}
+
+static PIN_APART struct pin_entry *find_pooled_outside(
+	const struct pin_worker *worker, const uint8_t *bytes)
+{
+	struct pin_shared *shared = worker->shared;
+	struct pin_entry *entry;
+
+	pin_fetch_add_relaxed_u32(&shared->pool_searches, 1);
+	pin_fence_seq_cst(); /* [IO-3] */
+	entry = find_pooled(worker, bytes);
+	pin_fetch_sub_acq_rel_u32(&shared->pool_searches, 1); /* [IO-3] */
+	return entry;
+}
+
+void pin_worker_await_searches(struct pin_shared *shared)
+{
+	for (uint32_t i = 0; i < shared->worker_count; i++) {
+		pin_flight_lock_cancels(&shared->workers[i]); /* [IO-2] */
+		pin_owned_release(&shared->workers[i].cancels);
+	}
+	pin_fence_seq_cst(); /* [IO-3] */
+	while (pin_load_acquire_u32(&shared->pool_searches) != 0) {
+		shared->host->yield();
+	}
+}
+
+struct pin_entry *pin_worker_lend_pooled(const struct pin_worker *worker, const uint8_t *bytes)
+{
+	struct pin_entry *entry = NULL;
+
+	if (pin_load_relaxed_u32(&worker->shared->has_pools) != 0) {
+		entry = find_pooled_outside(worker, bytes);
+	}
+	if (entry != NULL) {
+		pin_pool_lend(entry);
+	}
+	return entry;
+}
+
 struct pin_entry *pin_worker_lend(struct pin_worker *worker, const uint8_t *bytes)
 {
 	struct pin_entry *entry = pin_pool_find_first(&worker->buffers, bytes);
@@ -101,7 +151,7 @@ struct pin_entry *pin_worker_lend(struct pin_worker *worker, const uint8_t *byte
 		entry = pin_pool_find_first(&worker->small_buffers, bytes);
 	}
 	if (entry == NULL && pin_load_relaxed_u32(&worker->shared->has_pools) != 0) {
-		entry = find_pooled(worker, bytes);
+		entry = find_pooled_own(worker, bytes);
 	}
 	if (entry != NULL) {
 		pin_pool_lend(entry);

@@ -11,8 +11,15 @@
  *
  * [IO-1] who makes a pool stores it in `pools` (release) -> a worker loads it
  * (acquire): it finds the pool complete. One that is ended has no buffer out,
- * so no request uses one. `has_pools` is set before that for good, and seen by
- * whoever has a buffer of the first.
+ * so no request uses one, but others' are looked for in it: it is taken out of
+ * `pools`, and freed when those that could still see it are through. Before the
+ * first, `has_pools` is set for good; who has a buffer of it sees that.
+ *
+ * [IO-2] a worker looks within `cancels`, as its owner; who ends a pool takes
+ * that once of each worker, between taking it out and freeing it: [OWNED-1].
+ * [IO-3] elsewhere: pool_searches + 1, fence, look, pool_searches - 1 (release)
+ * -> taken out, fence, pool_searches (acquire) is 0: either the search sees the
+ * pool taken out, or its end is waited for.
  */
 #ifndef PIN_CORE_IO_H
 #define PIN_CORE_IO_H
@@ -41,6 +48,15 @@ void pin_worker_buffer_release(struct pin_worker *worker, const struct pinion_bu
  * pin_pool_unlend() when the request has ended; NULL: it is in none.
  */
 struct pin_entry *pin_worker_lend(struct pin_worker *worker, const uint8_t *bytes);
+
+/*
+ * From outside, for a request on its way to `worker`: the same of the pools,
+ * whose buffers may be given back anywhere meanwhile.
+ */
+struct pin_entry *pin_worker_lend_pooled(const struct pin_worker *worker, const uint8_t *bytes);
+
+/* Returns when nobody looks into a pool that is not in `pools` any more. */
+void pin_worker_await_searches(struct pin_shared *shared);
 
 static inline bool pin_worker_pool_has(const struct pin_pool *pool, const struct pin_entry *entry)
 {

@@ -9,6 +9,7 @@
 #include "runtime/base/check.h"
 #include "runtime/core/buffers.h"
 #include "runtime/core/forked.h"
+#include "runtime/core/io.h"
 #include "runtime/core/pool_config.h"
 #include "runtime/core/runtime_state.h"
 #include "runtime/memory/misuse.h"
@@ -133,6 +134,7 @@ static void retract(struct pinion_pool *pool)
 			pin_store_release_u64(&shared->pools[i], 0); /* [IO-1] */
 		}
 	}
+	pin_worker_await_searches(shared); /* [IO-2] [IO-3] */
 }
 
 /* ---- create ---- */

@@ -149,6 +149,7 @@ struct pin_shared {
 	struct pin_tier tiers[PIN_TIERS_MAX];
 	struct pin_atomic_u32 wake_start; /* PINION_WAKE_ROTATE: behind the last one woken */
 	struct pin_atomic_u32 next_request_worker PIN_CACHE_ALIGNED; /* for outside ones */
+	struct pin_atomic_u32 pool_searches; /* theirs, see io.h; [W:any R:who ends pools] */
 	struct pin_atomic_u32 sentry PIN_CACHE_ALIGNED; /* enum pin_sentry_state, a futex */
 	struct pin_inbox timer_inbox PIN_CACHE_ALIGNED; /* any worker takes all of it */
 	struct pin_atomic_u32 started_count;		/* futex of the creator */

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Goal: a user may include any one public header, from C11 or from C++17.
+# Goal: a user may include any one public header, from C11 or from C++17. G11.
 # Method: compiles a file that includes nothing but the header (twice, for its
 # guard), with the warnings users are likely to have on. A planted header that
 # leans on another must be refused.

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Goal: both libraries show every function the public headers declare, and no
 # other name, so that they clash with nothing in a program that uses them.
-# Inside, too, every name shared between files has our prefix.
+# Inside, too, every name shared between files has our prefix. G11.
 # Method: compares the names nm lists with those after PINION_API in the
 # headers. Libraries with a planted extra name must be refused.
 # shellcheck disable=SC2154 # tests/run sets top_srcdir and its like

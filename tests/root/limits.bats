@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# What an ordinary user may do, and what a scan leaves in the page cache.
+# What an ordinary user may do, what a quota, a cpuset and a memory limit make of
+# it, and what a scan leaves in the page cache. G6, G9.
 bats_require_minimum_version 1.5.0
 
 setup() {

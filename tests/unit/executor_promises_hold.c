@@ -7,8 +7,8 @@
  * state per worker needs no lock; steals are counted; a failed task is counted
  * off; workers know their index, others have none; and
  * several runtimes live side by side. EX-1, EX-17, EX-18, EX-21, EX-22, EX-26,
- * EX-54, EX-60, RP-1; the source tests at the end of checklist 1.5. The one
- * about spawns against a join is tests/stress/tasks_end_once.
+ * EX-54, EX-60, RP-1, G10; the source tests at the end of checklist 1.5. The
+ * one about spawns against a join is tests/stress/tasks_end_once.
  * Method: a small runtime for each.
  */
 #include "tests/support/runtimes.h"

@@ -3,7 +3,7 @@
  * Goal: a process may fork while it has runtimes, from any thread and from a
  * task: the parent's go on, in the child every call on them gives -ECHILD and
  * touches nothing that parent and child share, destroy returns, and the child
- * may have a runtime of its own.
+ * may have a runtime of its own. G8.
  * Method: forks of this thread and of a task, with a read in flight whose ring
  * the child could reach; the child tries every call and exits with what it
  * found, then the parent runs tasks and that read.

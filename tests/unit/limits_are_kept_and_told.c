@@ -5,7 +5,9 @@
  * holds back what is beyond it until it is lifted or the request is cancelled,
  * and files have turns. Each error of pinion/limit.h. G2.
  * Method: reads of a file of our own, from outside; what must wait is held back
- * by a rate of one byte in a second, so nothing depends on a time.
+ * by a rate of one byte in a second, so nothing depends on a time. And rates
+ * that are changed while it runs have to show in the time that all reads take:
+ * less than the documented bound cannot be, however slow the machine.
  */
 #include "runtime/base/base.h"
 #include "runtime/core/lineup.h"
@@ -183,6 +185,35 @@ static void check_rate(bool counts_bytes, bool is_device)
 	await_ends(4);
 }
 
+/* `per_second` blocks, by their bytes or by their number. */
+static void check_time(uint32_t per_second, bool counts_bytes)
+{
+	/* What may go out besides, by each of two workers and once more. */
+	uint32_t share = per_second / 1000 > 1 ? per_second / 1000 : 1;
+	uint64_t least_ns = (READS - 3 * share) * UINT64_C(1000000000) / per_second - 10000000;
+	uint64_t began_ns = pinion_now_ns();
+	uint64_t took_ns;
+
+	set(0, counts_bytes ? (uint64_t)per_second * BLOCK : 0, counts_bytes ? 0 : per_second);
+	submit(READS);
+	await_ends(READS);
+	took_ns = pinion_now_ns() - began_ns;
+	printf("%d blocks at %u a second by their %s: %llu us, at least %llu\n", READS, per_second,
+		counts_bytes ? "bytes" : "number", (unsigned long long)took_ns / 1000,
+		(unsigned long long)least_ns / 1000);
+	expect_true("as long as the rate says", took_ns >= least_ns);
+}
+
+static void check_times(void)
+{
+	for (int i = 0; i <= 1; i++) {
+		check_time(400, i != 0);
+		check_time(2000, i != 0);
+		check_time(800, i != 0);
+	}
+	set(0, 0, 0);
+}
+
 static void check_devices(void)
 {
 	struct pinion_limits limits;
@@ -235,6 +266,7 @@ int main(void)
 	check_rate(true, false);
 	check_rate(false, false);
 	check_rate(true, true);
+	check_times();
 	check_devices();
 	pinion_runtime_destroy(runtime);
 	pinion_file_close(&file);

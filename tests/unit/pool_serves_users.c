@@ -3,16 +3,19 @@
  * Goal: a pool does for its users what its header says, alone and with a
  * runtime: whose memory it is cut from, who has a cache of its own, what each
  * mistake returns, what is counted, and when it ends. BP-3, BP-4, BP-5, BP-7,
- * BP-12, BP-14, BP-38, BP-39, BP-42, BP-43, BP-46, BP-48, BP-T5, W1, W2, W7.
+ * BP-12, BP-14, BP-38, BP-39, BP-42, BP-43, BP-46, BP-48, BP-T5, W1, W2, W7,
+ * G2.
  * Method: each call, on this thread, on attached threads and on workers, one
  * after the other; addresses are looked up in the workers' arenas.
  */
 #include "runtime/core/buffers.h"
 #include "runtime/core/runtime_state.h"
+#include "tests/support/requests.h"
 #include "tests/support/users.h"
 
 enum {
 	WORKERS = 3,
+	POOLS_ENDED = 500,
 	LIMIT_SECONDS = 60,
 };
 
@@ -428,6 +431,77 @@ static void check_counters(void)
 	pinion_runtime_destroy(runtime);
 }
 
+/* ---- in requests ---- */
+
+/* A transfer from outside has the buffer from its submission on. */
+static void check_posted(bool is_cancelled)
+{
+	struct pinion_runtime *runtime = users_runtime(1, 1 << 20);
+	struct pinion_pool *pool = users_pool(runtime, 1, 2, 2);
+	struct pinion_buffer buffer = users_take(pool);
+	struct pinion_file file;
+	struct requests_one one;
+	struct tasks_hold hold = {0};
+
+	expect_number("open", 0, pinion_file_open(&file, "/proc/self/exe", PINION_DIRECT_NEVER));
+	requests_begin(&one, PINION_OP_READ)->file = &file;
+	one.request.bytes = buffer.bytes;
+	one.request.length_bytes = 4096;
+	tasks_hold_begin(&hold, runtime, 0);
+	expect_number("submit", 0, pinion_request_submit(runtime, &one.request));
+	expect_number("not begun", -EBUSY, pinion_pool_release(pool, &buffer));
+	expect_number("nor ended", -EBUSY, pinion_pool_destroy(pool));
+	if (is_cancelled) {
+		expect_number("cancel", 0, pinion_request_cancel(runtime, &one.request));
+		expect_number("cancelled", -EBUSY, pinion_pool_release(pool, &buffer));
+	}
+	tasks_hold_end(&hold);
+	expect_number("read", is_cancelled ? -ECANCELED : 4096, requests_await(&one));
+	users_give(pool, &buffer);
+	expect_number("told", is_cancelled ? 2 : 1, (long long)counters_of(pool).misuses);
+	expect_number("end", 0, pinion_pool_destroy(pool));
+	pinion_file_close(&file);
+	pinion_runtime_destroy(runtime);
+}
+
+struct ending {
+	struct pinion_runtime *runtime;
+	struct pin_atomic_u32 has_ended;
+};
+
+static void *make_and_end(void *arg)
+{
+	struct ending *ending = arg;
+
+	for (int i = 0; i < POOLS_ENDED; i++) {
+		users_end(users_pool(ending->runtime, 2, 2, 4));
+	}
+	pin_store_release_u32(&ending->has_ended, 1);
+	return NULL;
+}
+
+/* Memory of no pool is looked for in all, also in one that is being ended. */
+static void check_searched_at_end(void)
+{
+	struct ending ending = {.runtime = users_runtime(2, 1 << 20)};
+	static uint8_t bytes[4096];
+	struct pinion_file file;
+	struct requests_one one;
+	pthread_t thread;
+
+	expect_number("open", 0, pinion_file_open(&file, "/proc/self/exe", PINION_DIRECT_NEVER));
+	expect_number("thread", 0, pthread_create(&thread, NULL, make_and_end, &ending));
+	do {
+		requests_begin(&one, PINION_OP_READ)->file = &file;
+		one.request.bytes = bytes;
+		one.request.length_bytes = sizeof(bytes);
+		expect_number("read", sizeof(bytes), requests_do(ending.runtime, &one));
+	} while (pin_load_acquire_u32(&ending.has_ended) == 0);
+	pthread_join(thread, NULL);
+	pinion_file_close(&file);
+	pinion_runtime_destroy(ending.runtime);
+}
+
 /* ---- its end ---- */
 
 static void check_end(void)
@@ -466,6 +540,9 @@ int main(void)
 	check_all_are_found();
 	check_misuse();
 	check_counters();
+	check_posted(false);
+	check_posted(true);
+	check_searched_at_end();
 	check_end();
 	return expect_status();
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: each operation does what its system call does, with and without a
- * ring, past the cache and through it; a tail that is not aligned is refused
- * and can be cut instead; files open as their options say; what is written
- * from a buffer of the worker goes as registered memory. G2, G3, G4.
+ * ring, past the cache and through it, and beyond 2^53 bytes; a tail that is
+ * not aligned is refused and can be cut instead; files open as their options
+ * say; what is written from a buffer of the worker goes as registered memory.
+ * G2, G3, G4.
  * Method: each is submitted from outside and looked at with plain system calls;
  * expected errors are those of the kernel.
  */
@@ -14,12 +15,14 @@
 #include <fcntl.h>
 #include <linux/falloc.h>
 #include <linux/openat2.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 
 enum {
 	BLOCK = 4096,
 	BLOCKS = 40,
 	BYTES = BLOCKS * BLOCK,
+	FAR_BYTES = 100,
 	LIMIT_SECONDS = 60,
 };
 
@@ -136,6 +139,32 @@ static int32_t allocate(struct pinion_file *file, uint64_t offset, uint64_t leng
 	request->length_bytes = length;
 	request->flags = flags;
 	return requests_do(runtime, &one);
+}
+
+/* Where a double could not tell one byte from the next. */
+static void check_far(void)
+{
+	uint64_t offset = (UINT64_C(1) << 53) + 1;
+	struct pinion_file file = {.fd = memfd_create("far", MFD_CLOEXEC),
+		.memory_align_bytes = 1,
+		.offset_align_bytes = 1,
+		.flags = PINION_FILE_READ | PINION_FILE_WRITE};
+
+	expect_ready("a file of memory", file.fd >= 0);
+	expect_number("grow", 0, pinion_file_resize(&file, offset + BLOCK));
+	expect_number(
+		"write", FAR_BYTES, transfer(PINION_OP_WRITE, &file, written, offset, FAR_BYTES));
+	expect_number("read", 2 * FAR_BYTES,
+		transfer(PINION_OP_READ, &file, read_back, offset - FAR_BYTES, 2 * FAR_BYTES));
+	for (int i = 0; i < FAR_BYTES; i++) {
+		expect_number("nothing before it", 0, read_back[i]);
+	}
+	expect_true("what was written", memcmp(written, read_back + FAR_BYTES, FAR_BYTES) == 0);
+	expect_number("read to the end", BLOCK - 1,
+		transfer(PINION_OP_READ, &file, read_back, offset + 1, BYTES));
+	expect_true("what was written, from the next byte on",
+		memcmp(written + 1, read_back, FAR_BYTES - 1) == 0);
+	pinion_file_close(&file);
 }
 
 static void check_allocate(void)
@@ -362,8 +391,8 @@ static void check_counters(void)
 {
 	struct pinion_runtime_counters counters = runtimes_counters(runtime);
 
-	expect_number(
-		"bytes written", 3 * (long long)BYTES + BLOCK, (long long)counters.write_bytes);
+	expect_number("bytes written", 3 * (long long)BYTES + BLOCK + FAR_BYTES,
+		(long long)counters.write_bytes);
 	expect_true("from memory of our own", counters.unregistered_writes >= 6);
 	expect_number("timed out", 2, (long long)counters.requests_timed_out);
 	expect_number("one task, the others requests", 1, (long long)counters.tasks_spawned);
@@ -377,6 +406,7 @@ static void check(uint32_t io_level)
 	for (uint32_t direct = PINION_DIRECT_AUTO; direct <= PINION_DIRECT_NEVER; direct++) {
 		check_transfers(direct);
 	}
+	check_far();
 	check_allocate();
 	check_statx();
 	check_resolve();

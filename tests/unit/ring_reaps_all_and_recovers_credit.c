@@ -2,6 +2,7 @@
 /*
  * Goal: the credit bounds what is in flight, NULL is the answer beyond it, and
  * all completions are delivered, also far more than one enter hands over.
+ * G1.
  * Method: entries until refused, NOPs and reads of pipes that become ready all
  * at once; then again, which needs the credit back.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: every ring_entries that the configuration allows makes a ring whose
- * credit stays below its completion queue.
+ * credit stays below its completion queue. G1.
  * Method: each power of two from 8 to 32768, in a child because a broken
  * invariant aborts.
  */

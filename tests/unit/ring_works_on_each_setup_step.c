@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: a ring comes up and works whichever set-up flags the kernel refuses,
- * with fewer entries where memory is short, and fails cleanly otherwise.
+ * with fewer entries where memory is short, and fails cleanly otherwise. G1.
  * Method: a copy of the host whose ring_setup refuses the first attempts.
  */
 #include "tests/support/rings.h"

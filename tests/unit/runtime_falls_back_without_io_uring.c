@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: where io_uring is forbidden or missing, AUTO works without it and says
- * why once, RING fails with the kernel's error and says why.
+ * why once, RING fails with the kernel's error and says why. G6.
  * Method: a child under a seccomp filter that answers io_uring_setup with EPERM
  * or ENOSYS, as container runtimes do, or io_uring_enter alone.
  */
