@@ -114,6 +114,7 @@ static int publish(struct pinion_pool *pool)
 	pin_store_relaxed_u32(&shared->has_pools, 1);
 	for (uint32_t i = 0; i < PIN_POOLS_MAX; i++) {
 		if (pin_load_acquire_u64(&shared->pools[i]) == 0) {
+			shared->pool_waiters[i] = &pool->waiters;
 			pin_store_release_u64(
 				&shared->pools[i], (uintptr_t)&pool->pool); /* [IO-1] */
 			return 0;
@@ -131,6 +132,7 @@ static void retract(struct pinion_pool *pool)
 	for (uint32_t i = 0; i < PIN_POOLS_MAX; i++) {
 		if (pin_load_acquire_u64(&shared->pools[i]) == (uintptr_t)&pool->pool) {
 			pin_store_release_u64(&shared->pools[i], 0); /* [IO-1] */
+			shared->pool_waiters[i] = NULL;
 		}
 	}
 }
@@ -168,6 +170,9 @@ static int init_buffers(struct pinion_pool *pool, const struct pinion_pool_confi
 	setup.nodes = nodes;
 	rc = pin_pool_init(&pool->pool, &setup);
 	free(nodes);
+	/* Before it is published: a stop serves those who wait. */
+	pin_waiters_init(
+		&pool->waiters, setup.host, pin_buffers_take, pool, PIN_WAITERS_RELEASE_LIGHT);
 	return rc;
 }
 
@@ -252,8 +257,6 @@ static int create(struct pinion_runtime *runtime, const struct pinion_pool_confi
 		free_pool(pool);
 		return rc;
 	}
-	pin_waiters_init(
-		&pool->waiters, pool->pool.host, pin_buffers_take, pool, PIN_WAITERS_RELEASE_LIGHT);
 	pool->has_short_way = config->flags == 0 && !PIN_MISUSE_WATCHES &&
 		pool->waiters.fences == PIN_WAITERS_RELEASE_LIGHT;
 	*out_pool = pool;
