@@ -191,7 +191,8 @@ PINION_API int pinion_pool_try_acquire(struct pinion_pool *pool, struct pinion_b
  * served in the order in which they came, with the buffer just given back.
  *
  * Context: any thread but a worker's of the pool's runtime; blocks.
- * Errors: -ETIME: none until then. -ESHUTDOWN: pinion_pool_close() was called.
+ * Errors: -ETIME: none until then. -ESHUTDOWN: pinion_pool_close() was called,
+ * or the pool's runtime is being stopped; what is free can still be taken.
  * -EDEADLK: on a worker, which might be the one that has them. -ECHILD.
  * Since: 0.1
  */
@@ -215,7 +216,8 @@ struct pinion_pool_wait {
 /*
  * Has the wait's task run as soon as it has a buffer, at the latest at its
  * deadline. `wait.result`: 0, -ETIME, -ECANCELED as in pinion_wait;
- * -ESHUTDOWN: pinion_pool_close() was called.
+ * -ESHUTDOWN: pinion_pool_close() was called, or the pool's runtime is being
+ * stopped.
  *
  * Context: a task on a worker of `runtime`, which may be another than the
  * pool's; never blocks or allocates.

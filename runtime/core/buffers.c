@@ -234,14 +234,21 @@ static struct pinion_buffer buffer_of(const struct pin_waiters_value *value)
 	return buffer;
 }
 
+/* Whether nobody waits any more. */
+static bool has_ended(const struct pinion_pool *pool)
+{
+	return pin_load_acquire_u32(&pool->is_closed) != 0 ||
+		(pool->runtime != NULL && pin_shared_is_stopping(&pool->runtime->shared));
+}
+
 bool pin_buffers_take(void *arg, uint64_t demand, struct pin_waiters_value *out_value)
 {
 	struct pinion_pool *pool = arg;
 	struct pinion_buffer buffer = {0};
 
 	(void)demand;
-	/* Closed: nothing, which ends the wait. */
-	if (pin_load_acquire_u32(&pool->is_closed) == 0 && try_acquire(pool, &buffer) != 0) {
+	/* Nothing ends the wait. */
+	if (!has_ended(pool) && try_acquire(pool, &buffer) != 0) {
 		return false;
 	}
 	*out_value = value_of(&buffer);

@@ -115,6 +115,7 @@ static int publish(struct pinion_pool *pool)
 	pin_store_relaxed_u32(&shared->has_pools, 1);
 	for (uint32_t i = 0; i < PIN_POOLS_MAX; i++) {
 		if (pin_load_acquire_u64(&shared->pools[i]) == 0) {
+			shared->pool_waiters[i] = &pool->waiters;
 			pin_store_release_u64(
 				&shared->pools[i], (uintptr_t)&pool->pool); /* [IO-1] */
 			return 0;
@@ -132,6 +133,7 @@ static void retract(struct pinion_pool *pool)
 	for (uint32_t i = 0; i < PIN_POOLS_MAX; i++) {
 		if (pin_load_acquire_u64(&shared->pools[i]) == (uintptr_t)&pool->pool) {
 			pin_store_release_u64(&shared->pools[i], 0); /* [IO-1] */
+			shared->pool_waiters[i] = NULL;
 		}
 	}
 	pin_worker_await_searches(shared); /* [IO-2] [IO-3] */
@@ -162,6 +164,8 @@ static int init_buffers(struct pinion_pool *pool, const struct pinion_pool_confi
 		return -ENOMEM;
 	}
 	if (pool->runtime != NULL) {
+		setup.victims = &pool->runtime->shared.victims;
+		setup.seed = pool->runtime->shared.config.seed;
 		setup.node_count = number_nodes(&pool->runtime->shared, nodes);
 		for (uint32_t i = 0; i < config->worker_count; i++) {
 			pool->regions[i].node = nodes[i];
@@ -170,6 +174,9 @@ static int init_buffers(struct pinion_pool *pool, const struct pinion_pool_confi
 	setup.nodes = nodes;
 	rc = pin_pool_init(&pool->pool, &setup);
 	free(nodes);
+	/* Before it is published: a stop serves those who wait. */
+	pin_waiters_init(
+		&pool->waiters, setup.host, pin_buffers_take, pool, PIN_WAITERS_RELEASE_LIGHT);
 	return rc;
 }
 
@@ -254,8 +261,6 @@ static int create(struct pinion_runtime *runtime, const struct pinion_pool_confi
 		free_pool(pool);
 		return rc;
 	}
-	pin_waiters_init(
-		&pool->waiters, pool->pool.host, pin_buffers_take, pool, PIN_WAITERS_RELEASE_LIGHT);
 	pool->has_short_way = config->flags == 0 && !PIN_MISUSE_WATCHES &&
 		pool->waiters.fences == PIN_WAITERS_RELEASE_LIGHT;
 	*out_pool = pool;

@@ -9,6 +9,7 @@
 #include "runtime/core/sentry.h"
 #include "runtime/core/task.h"
 #include "runtime/core/timer.h"
+#include "runtime/core/wait.h"
 #include "runtime/core/wake.h"
 
 #include <errno.h>
@@ -23,6 +24,7 @@ void pin_shared_stop(struct pin_shared *shared)
 	pin_store_release_u32(&shared->is_stopping, 1);
 	pin_gate_close(&shared->gate);
 	pin_wake_all(shared);
+	pin_wait_stop_pools(shared);
 }
 
 /* The older half and, last of all, the task that found no room. */

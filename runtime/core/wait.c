@@ -166,6 +166,17 @@ int pin_wait_cancel(struct pinion_wait *wait)
 	return 0;
 }
 
+void pin_wait_stop_pools(struct pin_shared *shared)
+{
+	pin_lock_acquire(&shared->pools_lock, shared->host);
+	for (uint32_t i = 0; i < PIN_POOLS_MAX; i++) {
+		if (shared->pool_waiters[i] != NULL) {
+			pin_waiters_serve(shared->pool_waiters[i]);
+		}
+	}
+	pin_lock_release(&shared->pools_lock, shared->host);
+}
+
 void pin_wait_for_visitors(struct pin_shared *shared)
 {
 	while (pin_load_acquire_u32(&shared->visitors) != 0) { /* [WAIT-3] */

@@ -69,6 +69,12 @@ void pin_wait_expire(struct pin_worker *worker, struct pin_timer *timer);
 /* On the worker, as its runtime stops: ends all that it has. */
 void pin_wait_cancel_all(struct pin_worker *worker);
 
+/*
+ * When `is_stopping` is set: who waits for a buffer of the runtime's pools,
+ * wherever it is, gets to know.
+ */
+void pin_wait_stop_pools(struct pin_shared *shared);
+
 /* Before the workers are freed: until no visitor is left. */
 void pin_wait_for_visitors(struct pin_shared *shared);
 

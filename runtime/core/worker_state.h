@@ -36,6 +36,7 @@
 #include "runtime/sched/timers.h"
 #include "runtime/sched/tuner.h"
 #include "runtime/sched/victims.h"
+#include "runtime/sched/waiters.h"
 
 #include <pinion/config.h>
 #include <pinion/runtime.h>
@@ -126,6 +127,8 @@ struct pin_shared {
 	struct pin_atomic_u64 pools[PIN_POOLS_MAX];
 	struct pin_atomic_u32 has_pools; /* there is, or was, one */
 	struct pin_lock pools_lock;	 /* rank 1; of arenas' pieces */
+	/* [lock:pools_lock] those who wait for each pool's, or NULL */
+	struct pin_waiters *pool_waiters[PIN_POOLS_MAX];
 	/* [const] after start */
 	struct pin_lane_plan lane_plan;
 	uint8_t tier_order[PIN_TIERS_MAX]; /* in which they are woken: few lanes first */

@@ -80,7 +80,8 @@ struct pin_magazine {
 	struct pin_tray tray;
 };
 
-_Static_assert(sizeof(struct pin_magazine) % PIN_CACHE_LINE == 0, "BP-20: own lines");
+_Static_assert(PIN_CACHE_LINE == 128 && sizeof(struct pin_magazine) % PIN_CACHE_LINE == 0,
+	"BP-20: own lines, and those fetched along");
 
 /*
  * By the owner. False: go another way, by pin_magazine_enter_slowly() at the

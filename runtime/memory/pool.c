@@ -167,30 +167,63 @@ static bool rob(struct pin_pool *pool, struct pin_magazine *victim, uint32_t *ou
 	return has_taken;
 }
 
-/*
- * Takes from the others, those of the same node first; notes what it finds in
- * each, as the first look.
- */
-static bool take_from_others(struct pin_pool *pool, uint32_t node, uint32_t *out_index)
+/* Notes what it finds in magazine `i`, as the first look, and takes from it. */
+static bool look_into(struct pin_pool *pool, uint32_t i, uint32_t *out_index)
 {
-	uint32_t start = pool->next_victim++;
+	struct pin_magazine *victim = &pool->magazines[i];
+
+	pool->seen[i] = pin_magazine_state(victim); /* [POOL-1] */
+	if ((uint32_t)pool->seen[i] == 0 || !rob(pool, victim, out_index)) {
+		return false;
+	}
+	pin_fetch_add_relaxed_u64(&pool->steals, 1);
+	return true;
+}
+
+/* As above, all workers: the nearest first, at last `own`, which is empty. */
+static bool take_from_workers(struct pin_pool *pool, uint32_t own, uint32_t *out_index)
+{
+	struct pin_victims_round round;
+	uint32_t i;
+
+	pin_victims_begin(&round, pool->victims, own, &pool->random);
+	while (pin_victims_next(&round, &i)) {
+		if (look_into(pool, i, out_index)) {
+			return true;
+		}
+	}
+	return look_into(pool, own, out_index);
+}
+
+/* Likewise, from number `first` on: those of the node, then the others. */
+static bool take_from_range(
+	struct pin_pool *pool, uint32_t first, uint32_t node, uint32_t *out_index)
+{
+	uint32_t count = pool->magazine_count - first;
+	uint32_t start = count > 1 ? pin_random_below(&pool->random, count) : 0;
 
 	for (int is_far = 0; is_far < 2; is_far++) {
-		for (uint32_t j = 0; j < pool->magazine_count; j++) {
-			uint32_t i = (start + j) % pool->magazine_count;
-			struct pin_magazine *victim = &pool->magazines[i];
+		for (uint32_t j = 0; j < count; j++) {
+			uint32_t i = first + (start + j) % count;
 
-			if ((victim->node != node) != (is_far != 0)) {
-				continue;
-			}
-			pool->seen[i] = pin_magazine_state(victim); /* [POOL-1] */
-			if ((uint32_t)pool->seen[i] > 0 && rob(pool, victim, out_index)) {
-				pin_fetch_add_relaxed_u64(&pool->steals, 1);
+			if ((pool->magazines[i].node != node) == (is_far != 0) &&
+				look_into(pool, i, out_index)) {
 				return true;
 			}
 		}
 	}
 	return false;
+}
+
+/* Attached threads move about: to a worker they are as far as can be. */
+static bool take_from_others(
+	struct pin_pool *pool, uint32_t own, uint32_t node, uint32_t *out_index)
+{
+	if (pool->victims == NULL || own >= pool->victims->worker_count) {
+		return take_from_range(pool, 0, node, out_index);
+	}
+	return take_from_workers(pool, own, out_index) ||
+		take_from_range(pool, pool->victims->worker_count, node, out_index);
 }
 
 /* The rest of the first look; true: all places were empty. */
@@ -276,11 +309,11 @@ static bool search(struct pin_pool *pool, uint32_t own, uint32_t node, uint32_t 
 	bool is_found;
 
 	pin_lock_acquire(&pool->lock, pool->host);
-	giver = pool->next_victim % pool->magazine_count;
+	giver = pin_random_below(&pool->random, pool->magazine_count);
 	do {
 		is_found = take_listed(pool, node, out_index) ||
 			take_laid_out(pool, node, out_index, &giver) ||
-			take_from_others(pool, node, out_index);
+			take_from_others(pool, own, node, out_index);
 	} while (!is_found && !is_exhausted(pool, own));
 	pin_lock_release(&pool->lock, pool->host);
 	return is_found;
@@ -322,13 +355,29 @@ static bool take_as_owner(struct pin_pool *pool, uint32_t magazine, uint32_t *ou
 	return is_found;
 }
 
+/*
+ * Where one without a magazine begins to look, who remembers nothing: as the
+ * list's count of changes has it, so that not all begin with the first.
+ */
+static uint32_t first_giver(const struct pin_pool *pool, uint32_t node)
+{
+	struct pin_random random;
+	uint64_t changes = pin_freelist_state(&pool->freelists[node]) >> PIN_FREELIST_INDEX_BITS;
+
+	pin_random_init(&random, PIN_RANDOM_SEED_DEFAULT, (uint32_t)changes);
+	return pin_random_below(&random, pool->magazine_count);
+}
+
 static bool find(struct pin_pool *pool, uint32_t magazine, uint32_t node, uint32_t *out_index)
 {
-	uint32_t giver = 0;
-
 	if (magazine == PIN_POOL_OUTSIDE) {
-		return take_listed(pool, node, out_index) ||
-			take_laid_out(pool, node, out_index, &giver) ||
+		uint32_t giver;
+
+		if (take_listed(pool, node, out_index)) {
+			return true;
+		}
+		giver = first_giver(pool, node);
+		return take_laid_out(pool, node, out_index, &giver) ||
 			search(pool, magazine, node, out_index);
 	}
 	return take_as_owner(pool, magazine, out_index);

@@ -5,7 +5,8 @@
  * Each worker, and each thread that attaches, has a magazine (magazine.h) of
  * its own; what is in none lies in the free list (freelist.h) of its node. An
  * acquire looks into the own magazine, then into the free lists, nearest first,
- * then onto the trays (tray.h), then it robs another magazine, whose other
+ * then onto the trays (tray.h), then it robs another magazine, a near one first
+ * (sched/victims.h), whose other
  * buffers it leaves in the list, and whose owner lays out on its tray what it
  * gets from then on. A release goes into the own magazine if the buffer is of
  * that node and there is room, else to the buffer's home. So a thread that
@@ -64,6 +65,12 @@ struct pin_pool_setup {
 	uint32_t seeded_count; /* so many of the magazines are filled at first */
 	const uint32_t *nodes; /* of each magazine; NULL: 0 */
 	uint32_t node_count;   /* free lists */
+	/*
+	 * Who of the first magazines' owners is near whom: outlives the pool.
+	 * NULL: the nodes alone tell.
+	 */
+	const struct pin_victims *victims;
+	uint64_t seed; /* where thieves begin to look */
 	uint32_t flags;
 	/* One for all, or one for each magazine that is seeded. */
 	const struct pin_pool_region *regions;

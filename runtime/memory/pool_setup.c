@@ -71,6 +71,19 @@ static void fill_entries(struct pin_pool *pool, const struct pin_pool_setup *set
 	}
 }
 
+/* Whose tray the owner of magazine `i` looks at first: a near one's. */
+static uint32_t nearest_giver(struct pin_pool *pool, uint32_t i)
+{
+	struct pin_victims_round round;
+	uint32_t giver = (i + 1) % pool->magazine_count;
+
+	if (pool->victims != NULL && i < pool->victims->worker_count) {
+		pin_victims_begin(&round, pool->victims, i, &pool->random);
+		pin_victims_next(&round, &giver);
+	}
+	return giver;
+}
+
 static void init_magazines(struct pin_pool *pool, const struct pin_pool_setup *setup)
 {
 	uint32_t thief = setup->host->fence_all() ? 0 : PIN_MAGAZINE_FENCED;
@@ -83,7 +96,7 @@ static void init_magazines(struct pin_pool *pool, const struct pin_pool_setup *s
 		magazine->indices = pool->magazine_memory + (size_t)i * apart;
 		magazine->capacity = setup->magazine_capacity;
 		magazine->node = setup->nodes == NULL ? 0 : setup->nodes[i];
-		magazine->giver = (i + 1) % setup->magazine_count;
+		magazine->giver = nearest_giver(pool, i);
 		pin_store_relaxed_u32(&magazine->thief,
 			i < setup->seeded_count ? thief : thief | PIN_MAGAZINE_ROBBED);
 	}
@@ -124,14 +137,17 @@ int pin_pool_init(struct pin_pool *pool, const struct pin_pool_setup *setup)
 		.first_bytes = (uint64_t)setup->regions[0].buffer_count *
 			(setup->headroom_bytes + setup->buffer_bytes),
 		.flags = setup->flags,
+		.victims = setup->victims,
 	};
 	PIN_CHECK(setup->region_count == 1 || setup->region_count == setup->seeded_count);
 	PIN_CHECK(setup->seeded_count <= setup->magazine_count);
+	PIN_CHECK(setup->victims == NULL || setup->victims->worker_count <= setup->magazine_count);
 	PIN_CHECK(setup->magazine_count > 0 && setup->magazine_capacity > 0);
 	for (uint32_t i = 0; i < setup->region_count; i++) {
 		pool->buffer_count += setup->regions[i].buffer_count;
 	}
 	PIN_CHECK(pool->buffer_count < 1u << PIN_FREELIST_INDEX_BITS);
+	pin_random_init(&pool->random, setup->seed, 0);
 	if (allocate(pool) != 0) {
 		pin_pool_fini(pool);
 		return -ENOMEM;

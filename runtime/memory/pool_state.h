@@ -7,9 +7,11 @@
 #define PIN_MEMORY_POOL_STATE_H
 
 #include "runtime/base/log.h"
+#include "runtime/base/random.h"
 #include "runtime/host/lock.h"
 #include "runtime/memory/freelist.h"
 #include "runtime/memory/magazine.h"
+#include "runtime/sched/victims.h"
 
 #include <pinion/buffer.h>
 
@@ -52,9 +54,10 @@ struct pin_pool {
 	uint8_t *first_memory; /* of the first region */
 	uint64_t first_bytes;
 	uint32_t flags;
+	const struct pin_victims *victims; /* of the first magazines' owners; or NULL */
 	/* [W:any R:any] */
 	struct pin_lock lock PIN_CACHE_ALIGNED; /* rank 6: of looks into others' magazines */
-	uint32_t next_victim;		 /* [lock:lock] where the next theft begins to look */
+	struct pin_random random;	 /* [lock:lock] where the next theft begins to look */
 	struct pin_atomic_u64 steals;	 /* magazines robbed */
 	struct pin_atomic_u64 exhausted; /* times that nothing was free */
 	struct pin_atomic_u64 misuses;

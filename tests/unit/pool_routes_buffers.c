@@ -224,14 +224,120 @@ static void check_start_of_looks(void)
 	pin_pool_fini(&pool);
 }
 
+/* Who has no magazine begins here or there, as the list changes. */
+static void check_start_outside(void)
+{
+	struct pinion_buffer laid_out[3];
+	struct pinion_buffer own;
+	uint32_t begun = 0; /* one bit each */
+	struct pin_pool pool;
+
+	pools_init(&pool, 4, 3, 1, 0);
+	for (uint32_t i = 0; i < 3; i++) {
+		laid_out[i] = pools_take(&pool, i);
+		pin_pool_flush(&pool, i);
+	}
+	own = pools_take(&pool, PIN_POOL_OUTSIDE);
+	for (uint32_t i = 0; i < 3; i++) {
+		pools_give(&pool, i, &laid_out[i]);
+	}
+	for (int round = 0; round < 32; round++) {
+		struct pinion_buffer taken;
+		uint32_t whose = 0;
+
+		pools_give(&pool, PIN_POOL_OUTSIDE, &own);
+		own = pools_take(&pool, PIN_POOL_OUTSIDE);
+		taken = pools_take(&pool, PIN_POOL_OUTSIDE);
+		while (whose < 3 && laid_out[whose].index != taken.index) {
+			whose++;
+		}
+		expect_ready("from a tray", whose < 3);
+		begun |= 1u << whose;
+		pools_give(&pool, whose, &taken);
+	}
+	expect_number("each comes first at times", 7, begun);
+	pin_pool_fini(&pool);
+}
+
+/*
+ * Of 12 workers on two nodes with two L3s each a thief robs those of its L3
+ * first, then those of its node, then the others and threads that are attached;
+ * and not always in the same order.
+ */
+static void check_distance(void)
+{
+	enum { WORKERS = 12, ATTACHED = 2, ALL = WORKERS + ATTACHED, SEEDS = 40, THIEF = 4 };
+	struct pin_pool_region regions[WORKERS];
+	struct pin_cpu_place places[WORKERS] = {0};
+	uint32_t nodes[ALL] = {0};
+	uint32_t first_robbed = 0; /* one bit each */
+	struct pin_victims victims;
+	struct pin_pool pool;
+
+	for (uint32_t i = 0; i < WORKERS; i++) {
+		/* Neighbours have numbers far apart. */
+		places[i] = (struct pin_cpu_place){
+			.node_index = i % 2, .l3_index = i % 4, .l2_index = i};
+		nodes[i] = i % 2;
+		regions[i] = (struct pin_pool_region){
+			.memory = pools_memory + (size_t)i * POOLS_BUFFER_BYTES,
+			.buffer_count = 1,
+			.node = i % 2,
+		};
+	}
+	expect_ready("victims", pin_victims_init(&victims, places, WORKERS, WORKERS, NULL) == 0);
+	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		struct pin_pool_setup setup = {
+			.host = &pin_host_linux,
+			.buffer_bytes = POOLS_BUFFER_BYTES,
+			.magazine_count = ALL,
+			.magazine_capacity = 1,
+			.seeded_count = WORKERS,
+			.nodes = nodes,
+			.node_count = 2,
+			.regions = regions,
+			.region_count = WORKERS,
+			.victims = &victims,
+			.seed = seed,
+		};
+		struct pinion_buffer taken[WORKERS];
+		struct pinion_buffer none;
+
+		expect_number("init", 0, pin_pool_init(&pool, &setup));
+		for (uint32_t i = 0; i < WORKERS; i++) {
+			uint32_t from;
+
+			taken[i] = pools_take(&pool, THIEF);
+			from = taken[i].index;
+			expect_true("own, its L3, its node, then others",
+				i == 0		? from == THIEF
+					: i < 3 ? from % 4 == THIEF % 4 && from != THIEF
+					: i < 6 ? from % 4 == (THIEF + 2) % 4
+						: from % 2 != THIEF % 2);
+			if (i == 1) {
+				first_robbed |= 1u << from;
+			}
+		}
+		expect_true("none is left", !pin_pool_acquire(&pool, THIEF, 0, &none));
+		/* An attached one's is found as well. */
+		pools_give(&pool, WORKERS, &taken[0]);
+		expect_number("attached", taken[0].index, pools_take(&pool, THIEF).index);
+		pin_pool_fini(&pool);
+	}
+	expect_number("both of the L3 come first", 1u << 0 | 1u << 8, first_robbed);
+	pin_victims_fini(&victims);
+}
+
 int main(void)
 {
 	check_seeds();
 	check_start_of_looks();
+	check_start_outside();
 	check_order();
 	check_no_starvation();
 	check_tray();
 	check_least();
 	check_nodes();
+	check_distance();
 	return expect_status();
 }

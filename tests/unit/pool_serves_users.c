@@ -3,8 +3,8 @@
  * Goal: a pool does for its users what its header says, alone and with a
  * runtime: whose memory it is cut from, who has a cache of its own, what each
  * mistake returns, what is counted, and when it ends. BP-3, BP-4, BP-5, BP-7,
- * BP-12, BP-14, BP-38, BP-39, BP-42, BP-43, BP-46, BP-48, BP-T5, W1, W2, W7,
- * G2.
+ * BP-12, BP-14, BP-20, BP-38, BP-39, BP-40, BP-41, BP-42, BP-43, BP-45, BP-46,
+ * BP-47, BP-48, BP-T5, W1, W2, W7, G2.
  * Method: each call, on this thread, on attached threads and on workers, one
  * after the other; addresses are looked up in the workers' arenas.
  */
@@ -12,6 +12,9 @@
 #include "runtime/core/runtime_state.h"
 #include "tests/support/requests.h"
 #include "tests/support/users.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
 
 enum {
 	WORKERS = 3,
@@ -526,6 +529,64 @@ static void check_end(void)
 	users_end(pool);
 }
 
+/* 256 buffers of 64 KiB for 8 workers with 4 each: BP-40; its parts: BP-45. */
+static void check_usual_pool(void)
+{
+	struct pinion_buffer first;
+	struct pinion_buffer second;
+	struct pinion_pool_config config;
+	struct pinion_pool *pool;
+
+	users_config(&config, 8, 4, 256);
+	config.buffer_bytes = 64 << 10;
+	config.headroom_bytes = 0;
+	pool = users_create(NULL, &config);
+	expect_number("each one's bytes", 64 << 10, pinion_pool_buffer_bytes(pool));
+	expect_number("all buffers", 256, pinion_pool_buffer_count(pool));
+	expect_number("all bytes", 16 << 20, (long long)pinion_pool_peak_bytes(pool));
+	for (uint32_t i = 0; i < 8; i++) {
+		expect_number("in each cache", 4, pinion_pool_available_local(pool, i));
+		expect_number("BP-20: lines of its own", 0,
+			(long long)((uintptr_t)&pool->pool.magazines[i] % 128));
+	}
+	expect_number("shared", 256 - 8 * 4, pinion_pool_available_shared(pool));
+	first = users_take(pool);
+	second = users_take(pool);
+	expect_true("two of them", first.bytes != second.bytes);
+	expect_true("BP-41: a small handle", sizeof(first) <= 16);
+	memset(first.bytes, 1, 64 << 10);
+	users_give(pool, &first);
+	users_give(pool, &second);
+	users_end(pool);
+}
+
+/* What is written and read through a socket may begin at any byte: BP-47. */
+static void check_any_byte(void)
+{
+	struct pinion_pool *pool = users_pool(NULL, 1, 2, 2);
+	struct pinion_buffer from = users_take(pool);
+	struct pinion_buffer to = users_take(pool);
+	int sockets[2];
+
+	expect_ready("sockets", socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) == 0);
+	for (uint32_t i = 0; i < 4096; i++) {
+		from.bytes[i] = (uint8_t)(i * 7);
+	}
+	for (uint32_t start = 0; start < 64; start++) {
+		uint32_t length = 4096 - 2 * start;
+
+		memset(to.bytes, 0, 4096);
+		expect_number("sent", length, write(sockets[0], from.bytes + start, length));
+		expect_number("received", length, read(sockets[1], to.bytes + start, length));
+		expect_true("the same", memcmp(from.bytes + start, to.bytes + start, length) == 0);
+	}
+	close(sockets[0]);
+	close(sockets[1]);
+	users_give(pool, &from);
+	users_give(pool, &to);
+	users_end(pool);
+}
+
 int main(void)
 {
 	runtimes_watchdog(LIMIT_SECONDS);
@@ -544,5 +605,7 @@ int main(void)
 	check_posted(true);
 	check_searched_at_end();
 	check_end();
+	check_usual_pool();
+	check_any_byte();
 	return expect_status();
 }

@@ -3,8 +3,8 @@
  * Goal: who waits for a buffer, threads and tasks of any runtime, is served in
  * the order of coming, with the buffer just given back; whoever else asks gets
  * none meanwhile. A wait ends by its deadline, by a close, by a cancel, or by
- * the end of its runtime, and no buffer is lost; each error of the calls is
- * seen. BP-28, BP-29, BP-39, W6.
+ * the end of its runtime or the pool's, and no buffer is lost; each error of
+ * the calls is seen. BP-28, BP-29, BP-39, W6.
  * Method: a pool of one buffer, or two, all out; the next one comes only when
  * the one before it stands in the queue, the next buffer only when the last
  * was used. Where somebody waits is read from the queue's count.
@@ -114,13 +114,18 @@ static struct waiter *start_task(uint32_t number, struct pinion_runtime *its, ui
 	return waiter;
 }
 
-static void begin(uint32_t buffer_count)
+static void begin_on(struct pinion_runtime *owner, uint32_t buffer_count)
 {
-	runtime = users_runtime(2, 1 << 20);
+	runtime = owner;
 	other = users_runtime(1, 0);
 	pool = users_pool(runtime, 0, 2, buffer_count);
 	pin_store_release_u32(&begun_count, 0);
 	pin_store_release_u32(&end_count, 0);
+}
+
+static void begin(uint32_t buffer_count)
+{
+	begin_on(users_runtime(2, 1 << 20), buffer_count);
 }
 
 static void finish(void)
@@ -341,6 +346,67 @@ static void check_stop(void)
 	finish();
 }
 
+/*
+ * The pool's runtime is stopped, by a call or by a task's failure, and no
+ * buffer comes back: nobody waits on, neither a thread nor a task of another
+ * runtime, nor begins to.
+ */
+static int fail(struct pinion_task *task)
+{
+	(void)task;
+	return -EIO;
+}
+
+static void check_stop_of_owner(bool is_failure, bool has_own)
+{
+	struct pinion_task failing = {.run = fail};
+	struct pinion_buffer buffers[2];
+	struct pinion_buffer none = {NULL, 0, 0};
+	struct pinion_runtime *owner = NULL;
+	struct pinion_config config;
+
+	runtimes_config(&config, 2, PINION_IO_AUTO);
+	config.pool_bytes = 1 << 20;
+	config.fault_policy = is_failure ? PINION_FAIL_FAST : config.fault_policy;
+	expect_number("create", 0, pinion_runtime_create(&config, &owner));
+	begin_on(owner, 2);
+	buffers[0] = users_take(pool);
+	buffers[1] = users_take(pool);
+	start_thread(0, UINT64_MAX);
+	await_queue_length(1);
+	start_task(1, other, UINT64_MAX);
+	/* Its end would serve the others, too. */
+	if (has_own) {
+		start_task(2, runtime, UINT64_MAX);
+	} else {
+		start_task(2, other, UINT64_MAX);
+	}
+	await_queue_length(3);
+	if (is_failure) {
+		expect_number("spawn", 0, pinion_spawn(runtime, &failing));
+	} else {
+		expect_number("stop", 0, pinion_runtime_stop(runtime));
+	}
+	pthread_join(waiters[0].thread, NULL);
+	tasks_await(&end_count, 3);
+	expect_number("a thread", -ESHUTDOWN, waiters[0].result);
+	expect_number("another's task", -ESHUTDOWN, waiters[1].result);
+	expect_true("its own, or not",
+		waiters[2].result == -ESHUTDOWN || (has_own && waiters[2].result == -ECANCELED));
+	for (uint32_t i = 0; i < 3; i++) {
+		expect_true("without a buffer", waiters[i].buffer.bytes == NULL);
+	}
+	expect_number("too late", -ESHUTDOWN, pinion_pool_acquire(pool, UINT64_MAX, &none));
+	start_task(3, other, UINT64_MAX);
+	tasks_await(&end_count, 4);
+	expect_number("for a task as well", -ESHUTDOWN, waiters[3].result);
+	users_give(pool, &buffers[0]);
+	expect_number("what is free", 0, pinion_pool_acquire(pool, 0, &buffers[0]));
+	users_give(pool, &buffers[0]);
+	users_give(pool, &buffers[1]);
+	finish();
+}
+
 /* ---- mistakes ---- */
 
 struct attempt {
@@ -423,6 +489,9 @@ int main(void)
 	check_close();
 	check_cancel();
 	check_stop();
+	check_stop_of_owner(false, false);
+	check_stop_of_owner(true, false);
+	check_stop_of_owner(false, true);
 	check_mistakes();
 	return expect_status();
 }
