@@ -13,11 +13,11 @@
 #include <pinion/config.h>
 #include <stdint.h>
 
-enum { ROWS_MAX = 64, NAME_BYTES = 64, PAGE_BYTES = 1 << 20 };
+enum { ROWS_MAX = 96, NAME_BYTES = 64, PAGE_BYTES = 1 << 20 };
 
 struct row {
 	char variable[NAME_BYTES];
-	char values[256];
+	char values[512];
 	char standard[NAME_BYTES];
 };
 
@@ -43,7 +43,7 @@ static void read_rows(void)
 	read_text("docs/man/pinion_config.md");
 	for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n")) {
 		struct row *row = &rows[row_count];
-		int found = sscanf(line, "| `%63[A-Z_]` | `%*[a-z_]` | %255[^|] | %63[^ |]",
+		int found = sscanf(line, "| `%63[A-Z_]` | `%*[a-z_]` | %511[^|] | %63[^ |]",
 			row->variable, row->values, row->standard);
 
 		if (strncmp(line, "| `PINION_", strlen("| `PINION_")) == 0) {
