@@ -2,7 +2,7 @@
 /*
  * Goal: the defaults are accepted, every value just outside a field's range is
  * -EINVAL with a message that names the field, and structs of other sizes are
- * treated as promised.
+ * treated as promised. EX-9, EX-11, EX-12, EX-13, EX-14.
  * Method: a table of field, good and bad values, each set alone in a struct of
  * defaults.
  */
