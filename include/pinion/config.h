@@ -592,6 +592,17 @@ struct pinion_config {
 	 * time. 0: nobody looks. Default 0. Environment: PINION_STALL_MS.
 	 */
 	uint64_t stall_ms;
+
+	/*
+	 * Tasks that a worker moves into its own queue at once from the one all
+	 * share: its part of those there, at least `injector_batch_min` and at
+	 * most `injector_batch_max`, 1 … 65536 each, as far as there is room.
+	 * Where workers serve different lanes it is one at a time. Defaults 4,
+	 * 64. Environment: PINION_INJECTOR_BATCH_MIN,
+	 * PINION_INJECTOR_BATCH_MAX.
+	 */
+	uint32_t injector_batch_min;
+	uint32_t injector_batch_max;
 };
 
 /*

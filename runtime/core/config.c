@@ -16,7 +16,7 @@
 
 /* The struct as first released; a smaller one was never valid. */
 #define CONFIG_BYTES_MIN sizeof(struct pinion_config)
-_Static_assert(sizeof(struct pinion_config) == 360, "released size");
+_Static_assert(sizeof(struct pinion_config) == 368, "released size");
 
 struct field {
 	const char *name;
@@ -153,6 +153,8 @@ static const struct field fields[] = {
 	NUMBER(bytes_per_second, "PINION_BYTES_PER_SECOND", 0, 0, RATE_MAX),
 	NUMBER(requests_per_second, "PINION_REQUESTS_PER_SECOND", 0, 0, RATE_MAX),
 	NUMBER(stall_ms, "PINION_STALL_MS", 0, 0, 86400000),
+	NUMBER(injector_batch_min, "PINION_INJECTOR_BATCH_MIN", 4, 1, 65536),
+	NUMBER(injector_batch_max, "PINION_INJECTOR_BATCH_MAX", 64, 1, 65536),
 };
 
 static uint64_t read_field(const struct pinion_config *config, const struct field *field)
@@ -239,6 +241,12 @@ static int check_together(const struct pin_log *log, const struct pinion_config 
 	if (config->interval_min > config->interval_max) {
 		pin_log(log, PINION_LOG_ERROR, "interval_min: %u is more than interval_max, %u",
 			config->interval_min, config->interval_max);
+		return -EINVAL;
+	}
+	if (config->injector_batch_min > config->injector_batch_max) {
+		pin_log(log, PINION_LOG_ERROR,
+			"injector_batch_min: %u is more than injector_batch_max, %u",
+			config->injector_batch_min, config->injector_batch_max);
 		return -EINVAL;
 	}
 	if (config->small_buffer_bytes > config->buffer_bytes) {

@@ -335,6 +335,8 @@ int pin_runtime_create(const struct pinion_config *config, const uint32_t *servi
 	if (rc == 0) {
 		pin_gate_init(&runtime->shared.gate);
 		pin_injector_init(&runtime->shared.injector, runtime->shared.host);
+		pin_injector_set_batch(&runtime->shared.injector, accepted.injector_batch_min,
+			accepted.injector_batch_max);
 		rc = start_threads(&runtime->shared);
 	}
 	if (rc < 0) {

@@ -12,7 +12,18 @@ enum {
 
 void pin_injector_init(struct pin_injector *injector, const struct pin_host *host)
 {
-	*injector = (struct pin_injector){.host = host};
+	*injector = (struct pin_injector){
+		.host = host,
+		.batch_min = BATCH_MIN,
+		.batch_max = BATCH_MAX,
+	};
+}
+
+void pin_injector_set_batch(struct pin_injector *injector, uint32_t min, uint32_t max)
+{
+	PIN_CHECK(min > 0 && min <= max);
+	injector->batch_min = min;
+	injector->batch_max = max;
 }
 
 void pin_injector_push(struct pin_injector *injector, struct pin_list *list)
@@ -78,15 +89,16 @@ uint64_t pin_injector_count(struct pin_injector *injector)
 	return count;
 }
 
-static uint32_t batch_of(uint64_t length, uint32_t share_count, uint32_t room)
+static uint32_t batch_of(
+	const struct pin_injector *injector, uint64_t length, uint32_t share_count, uint32_t room)
 {
 	uint64_t count = length / share_count;
 
-	if (count < BATCH_MIN) {
-		count = BATCH_MIN;
+	if (count < injector->batch_min) {
+		count = injector->batch_min;
 	}
-	if (count > BATCH_MAX) {
-		count = BATCH_MAX;
+	if (count > injector->batch_max) {
+		count = injector->batch_max;
 	}
 	if (count > room) {
 		count = room;
@@ -109,7 +121,7 @@ uint32_t pin_injector_pop(struct pin_injector *injector, uint32_t share_count, u
 	if (length == 0) {
 		length = admit_newcomers(injector);
 	}
-	count = batch_of(length, share_count, room);
+	count = batch_of(injector, length, share_count, room);
 	for (uint32_t i = 0; i < count; i++) {
 		struct pin_link *link = pin_list_pop(&injector->list);
 

@@ -27,22 +27,28 @@
 
 struct pin_injector {
 	const struct pin_host *host;			   /* [const] */
+	uint32_t batch_min;				   /* [const] */
+	uint32_t batch_max;				   /* [const] */
 	struct pin_atomic_u64 newcomers PIN_CACHE_ALIGNED; /* [W:any R:any] newest first */
 	struct pin_lock lock PIN_CACHE_ALIGNED;
 	struct pin_list list;	      /* [lock:lock] */
 	struct pin_atomic_u64 length; /* [W:lock holder R:any] of the list */
 };
 
+/* With batches of 4 … 64. */
 void pin_injector_init(struct pin_injector *injector, const struct pin_host *host);
+
+/* Before others use it; `min` is 1 … `max`. */
+void pin_injector_set_batch(struct pin_injector *injector, uint32_t min, uint32_t max);
 
 /* Appends what is in `list`, not nothing, and leaves it empty. */
 void pin_injector_push(struct pin_injector *injector, struct pin_list *list);
 
 /*
  * Moves the oldest elements behind `out_list`: one share when `share_count`
- * workers divide what there is, but 4 at least and 64 at most, and never more
- * than `room`, which is not 0. Returns how many; *out_has_more says whether
- * others may find some, too.
+ * workers divide what there is, but `batch_min` at least, `batch_max` at most,
+ * and never more than `room`, which is not 0. Returns how many; *out_has_more
+ * says whether others may find some, too.
  */
 uint32_t pin_injector_pop(struct pin_injector *injector, uint32_t share_count, uint32_t room,
 	struct pin_list *out_list, bool *out_has_more);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: a drain ends when everything admitted, spawned and submitted has run,
- * not earlier, and not never: [END-1], [METER-1], [GATE-1]. EX-46, EX-58,
- * EX-62, W15; of EX-43 completion_vs_join_termination and
+ * not earlier, and not never: [END-1], [METER-1], [GATE-1]. EX-40, EX-44,
+ * EX-46, EX-58, EX-62, W15; of EX-43 completion_vs_join_termination and
  * three_way_spawn_complete_join.
  * Method: the last task spawns another for anyone, or for its own worker, or
  * starts a read, while two workers go to sleep and the main thread drains; or

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: no worker sleeps for good while work is visible in another's queue:
- * [SEARCH-1] [SEARCH-2]. AS-26, AS-27, AS-28, AS-29, C7, W26, W27, EX-59.
+ * [SEARCH-1] [SEARCH-2]. AS-24, AS-26, AS-27, AS-28, AS-29, C7, W18, W26,
+ * W27, W37, EX-59.
  * Hazards that others met: a plain load where nobody is to be woken, and work
  * that runs nowhere while a worker idles.
  * Method: real workers. A task makes others visible, then waits for them to

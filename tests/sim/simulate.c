@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Whole runtimes in a simulated world, run after run, each from a seed.
- * Proves EX-2, W25 and C23 of the acceptance list.
+ * Proves EX-2, EX-33, EX-36, W25 and C23 of the acceptance list.
  *
  *     simulate [--seeds N] [CASE.json…]     seeds 1 … N of each case, then the
  *                                           checks of the simulator itself

@@ -3,7 +3,7 @@
  * Goal: no sleeping worker is ever left to its safety net: with
  * `park_timeout_us` set, park_timeout_found_work stays 0 however the work
  * comes, with and without a read in flight, for each wake policy. AS-21, AS-31,
- * C5, W13, W26, W27, W40.
+ * C5, EX-13, W13, W22, W26, W27, W33, W40.
  * Method: rounds in which a thread spawns a task or a few, after a random short
  * while, and sleeps until they have run; with a timeout of 100 ms, which ends
  * sleeps of those workers that have nothing to do, and of 1 ms, which ends them

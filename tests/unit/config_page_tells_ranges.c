@@ -2,6 +2,7 @@
 /*
  * Goal: docs/man/pinion_config.md says of each PINION_* variable what the
  * library does: its range, its words, its default; and names them all.
+ * AS-13, AS-14, AS-15, EX-9, EX-11, EX-12, EX-14.
  * Method: reads the rows of its tables. Both ends of a range and each word are
  * accepted, what is just beyond is not, and the default leaves the struct as
  * pinion_config_init() made it. The names are those in runtime/core/config.c.
@@ -13,7 +14,7 @@
 #include <pinion/config.h>
 #include <stdint.h>
 
-enum { ROWS_MAX = 64, NAME_BYTES = 64, PAGE_BYTES = 1 << 20 };
+enum { ROWS_MAX = 96, NAME_BYTES = 64, PAGE_BYTES = 1 << 20 };
 
 struct row {
 	char variable[NAME_BYTES];

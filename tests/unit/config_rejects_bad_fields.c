@@ -2,7 +2,7 @@
 /*
  * Goal: the defaults are accepted, every value just outside a field's range is
  * -EINVAL with a message that names the field, and structs of other sizes are
- * treated as promised.
+ * treated as promised. EX-9, EX-11, EX-12, EX-13, EX-14.
  * Method: a table of field, good and bad values, each set alone in a struct of
  * defaults.
  */
@@ -124,6 +124,16 @@ static const struct value values[] = {
 	VALUE(interval_max, 7, -EINVAL), /* less than interval_min */
 	VALUE(interval_max, 0, -EINVAL),
 	VALUE(interval_max, 65536, -EINVAL),
+	VALUE(injector_batch_min, 1, 0),
+	VALUE(injector_batch_min, 64, 0),
+	VALUE(injector_batch_min, 0, -EINVAL),
+	VALUE(injector_batch_min, 65, -EINVAL), /* more than injector_batch_max */
+	VALUE(injector_batch_min, 65537, -EINVAL),
+	VALUE(injector_batch_max, 4, 0),
+	VALUE(injector_batch_max, 65536, 0),
+	VALUE(injector_batch_max, 3, -EINVAL), /* less than injector_batch_min */
+	VALUE(injector_batch_max, 0, -EINVAL),
+	VALUE(injector_batch_max, 65537, -EINVAL),
 	VALUE(ewma_alpha_permille, 1, 0),
 	VALUE(ewma_alpha_permille, 999, 0),
 	VALUE(ewma_alpha_permille, 0, -EINVAL),

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: no admission slips past a close, and the count is the number of
- * successful ones that were not forgone.
+ * successful ones that were not forgone; it never falls below 0. EX-63.
  * Method: many short lives of a gate: threads admit until refused while one
  * closes it; the sum of their successes is compared with the count, read right
  * after the close and again after all have ended.
  */
 #include "runtime/sched/gate.h"
+#include "tests/support/child.h"
 #include "tests/support/expect.h"
 
 #include <pthread.h>
@@ -61,6 +62,15 @@ static void live_once(void)
 		"a refusal does not count", (long long)total, (long long)pin_gate_admitted(&gate));
 }
 
+static int forgo_too_many(void *arg)
+{
+	(void)arg;
+	pin_gate_init(&gate);
+	pin_gate_admit(&gate, 1);
+	pin_gate_forgo(&gate, 2);
+	return 0;
+}
+
 static void check_forgone(void)
 {
 	pin_gate_init(&gate);
@@ -77,6 +87,7 @@ static void check_forgone(void)
 int main(void)
 {
 	check_forgone();
+	child_expect_abort("more than there were", forgo_too_many, NULL, "before / GATE_UNIT");
 	for (int i = 0; i < LIVES && expect_failure_count == 0; i++) {
 		live_once();
 	}

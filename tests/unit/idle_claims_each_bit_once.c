@@ -2,7 +2,7 @@
 /*
  * Goal: each published bit is claimed at most once, whoever competes for it,
  * and none gets lost; the lowest is taken first, or the one that the caller
- * prefers. W30, W31, AS-25, AS-26, C6, EX-50.
+ * prefers. W30, W31, AS-24, AS-25, AS-26, C6, EX-50.
  * Method: with one thread over all sizes of the set, then random moves against
  * a plain array; then owners that publish, wait until claimed or withdraw,
  * against threads that claim by different policies. An owner knows in how many

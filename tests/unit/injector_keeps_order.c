@@ -133,6 +133,10 @@ static void check_batches(void)
 	check_batch(1000, 4, 256, 64);
 	check_batch(1000, 4, 10, 10);
 	check_batch(1000, 1000, 1, 1);
+	pin_injector_set_batch(&injector, 1, 7);
+	check_batch(10, 8, 256, 1);
+	check_batch(1000, 4, 256, 7);
+	pin_injector_set_batch(&injector, 4, 64);
 }
 
 int main(void)

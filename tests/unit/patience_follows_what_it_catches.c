@@ -2,7 +2,7 @@
 /*
  * Goal: a worker waits awake where that has caught something lately, tries it
  * anew where sleeps are short, and costs next to nothing where it never pays
- * (W13, W14, and calls across runtimes).
+ * (C10, EX-8, EX-12, EX-49, W13, W14, and calls across runtimes).
  * Method: spells without work in which what would come after so many looks, or
  * after a sleep, is given; what is asked for is counted.
  */

@@ -3,7 +3,8 @@
  * Goal: a task in the queue all share runs within the tuner's interval of
  * polls, however full the worker's own queue is kept, in either order; what
  * waits behind a task that does not end, in the deque and in the LIFO slot, is
- * run by another worker. AS-12, AS-19, C3, C4, W29, W36.
+ * run by another worker. AS-12, AS-13, AS-15, AS-19, C3, C4, W19, W29,
+ * W36, W37.
  * Method: tasks that spawn themselves count the polls during which the shared
  * queue has something; a task that queues 101 others behind itself and waits
  * for them, which hangs if nobody takes them.

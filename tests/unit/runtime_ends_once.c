@@ -2,7 +2,7 @@
 /*
  * Goal: drain and stop refuse new outside work and leave it untouched; stop
  * gives what is queued to `cancel`; both may be called again, by two threads,
- * one after the other, and never from a worker.
+ * one after the other, and never from a worker. EX-44, EX-45.
  * Method: a task that blocks its worker until told while others queue behind.
  */
 #include "runtime/base/atomic.h"

@@ -2,7 +2,8 @@
 /*
  * Goal: each read's task is entered exactly once, with the file's bytes or an
  * error, at every I/O level, also when the runtime is drained or stopped while
- * reads are in flight; buffers acquired are registered memory and bounded.
+ * reads are in flight; buffers acquired are registered memory and bounded. A
+ * read ends on the worker that submitted it. W22, W33.
  * Method: tasks that read a file in a chain, several at once per worker; for
  * the stop, reads of a pipe that nobody writes to.
  */
@@ -29,6 +30,7 @@ struct reader {
 	struct pinion_buffer buffer;
 	uint32_t number;
 	uint32_t read_count;
+	int worker_index;
 };
 
 static struct pinion_runtime *runtime;
@@ -58,6 +60,7 @@ static int read_next(struct reader *reader)
 	reader->request.bytes = reader->buffer.bytes;
 	reader->request.offset_bytes = block_of(reader) * BLOCK;
 	reader->request.length_bytes = BLOCK;
+	reader->worker_index = pinion_worker_index(runtime);
 	rc = pinion_read_submit(runtime, &reader->request);
 	note_wrong(rc != 0);
 	return rc;
@@ -69,6 +72,7 @@ static int has_read(struct pinion_task *task)
 
 	note_wrong(reader->request.result != BLOCK ||
 		memcmp(reader->buffer.bytes, content + block_of(reader) * BLOCK, BLOCK) != 0);
+	note_wrong(pinion_worker_index(runtime) != reader->worker_index);
 	reader->read_count++;
 	if (reader->read_count < READS_EACH) {
 		return read_next(reader);

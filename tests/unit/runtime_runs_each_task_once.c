@@ -2,7 +2,7 @@
 /*
  * Goal: every task runs exactly once, from wherever it is spawned, the counters
  * say so, and drain waits for all of them, whatever the I/O level and however
- * many workers.
+ * many workers. EX-29, EX-40.
  * Method: 10 000 tasks from outside, half of them spawn_shared; tasks that
  * spawn a tree of tasks on their own worker, so that queues overflow, and for
  * others; two runtimes that spawn on each other.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: at every setting each file's bytes are handed over once, with the right
- * prefix, in order and one at a time where asked, and the totals add up.
+ * prefix, in order and one at a time where asked, and the totals add up. W24.
  * Method: files of sizes around every border, at settings spread evenly over
  * all combinations of both orders, four window sizes, five overlaps, three
  * worker counts, with and without O_DIRECT, with and without rings.

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: a runtime that has started neither allocates nor maps memory, whatever
- * is spawned, stolen, taken from the shared queue or slept through. C16.
+ * is spawned, stolen, taken from the shared queue or slept through, since what
+ * a task needs is in its 32 bytes. C16, EX-16.
  * Method: malloc and its kin are this program's, and count before they pass a
  * call on. A tree of 100 000 tasks on workers' queues, which overflow and are
  * stolen from; single ones from outside, each awaited, so that workers sleep in
@@ -21,6 +22,8 @@ enum {
 	WORKERS = 4,
 	LIMIT_SECONDS = 60,
 };
+
+_Static_assert(sizeof(struct pinion_task) == 32, "EX-16");
 
 static struct pinion_runtime *runtime;
 static struct pinion_task tree[TREE];

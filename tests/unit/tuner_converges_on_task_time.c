@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: the interval between looks into the shared queue is what the average
- * task time says (AS-12 … AS-16, AS-20), the average follows as alpha says, a
- * batch weighs as much as its tasks (AS-17, AS-18, C4, W34), and a look that
- * is overdue is due (AS-19, W29).
+ * task time says (AS-12, AS-13, AS-14, AS-15, AS-16, AS-20), the average
+ * follows as alpha says, a batch weighs as much as its tasks (AS-17, AS-18, C4,
+ * W34), and a look that is overdue is due (AS-19, W29).
  * Method: the table of the checklist; a step, an outlier, and batches against
  * the same tasks one by one; a worker's time told off in polls.
  */

@@ -3,7 +3,7 @@
  * Goal: a round names every other worker exactly once, never oneself, nearest
  * first, other nodes by their distance; each tier begins anywhere with equal
  * chance; each L2, L3 and node is one range of ranks, and those ranges are what
- * the places say. EX-6, EX-39, C8.
+ * the places say. AS-35, EX-6, EX-39, C8.
  * Method: layouts from one worker to 4096, in order and scattered, with places
  * missing; what the round and the ranges say is compared with what the places
  * say, worker by worker. Likewise machines whose nodes are not all as far from
