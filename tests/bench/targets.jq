@@ -18,7 +18,7 @@ def values($item; $figure):
 		| ours($item) | map(select(named($names[1]) > 0) | named($names[0]) / named($names[1]))
 	elif ours($item) | any(has($figure)) then ours($item) | map(.[$figure])
 	else by_round($item) as $own
-		| map(select(.item == $item and .peer != null and (.peer | split(" ")[0]) == $figure)
+		| map(select(.item == $item and .peer != null and (.peer | sub(" [0-9][0-9.]*"; "")) == $figure)
 			| (.ours // $own[.round | tostring]) / .median)
 	end | map(numbers);
 . as $lines
