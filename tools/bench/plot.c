@@ -300,7 +300,6 @@ static void script_head(struct output_text *script, uint32_t panel_count)
 		"set terminal svg size %u,%u dynamic noenhanced font 'sans-serif,12' "
 		"background '#ffffff'\n"
 		"set multiplot layout %u,%u\n"
-		"set key inside top right\n"
 		"set offsets graph 0.03, graph 0.03, 0, 0\n"
 		"set grid ytics lc rgb '#dddddd'\n"
 		"set yrange [0:]\n",
@@ -314,6 +313,7 @@ static void script_distribution(
 
 	output_text_format(script,
 		"%s logscale x\nset xtics auto\nset autoscale xfixmin\nset autoscale xfixmax\n"
+		"set key inside top right\n"
 		"set title '%s'\nset xlabel '%s, %s is better'\nset ylabel '%% of figures'\n"
 		"plot $ours_%u using 1:2 with fillsteps fs transparent solid 0.5 "
 		"lc rgb '#1f77b4' title '%s', "
@@ -333,6 +333,7 @@ static void script_sweep(struct output_text *script, const struct panel *panel, 
 	output_text_append(script, rows->bytes, rows->length);
 	output_text_format(script,
 		"EOD\n"
+		"set key inside bottom right\n" /* scales begin at 0, so there is room */
 		"set logscale x 2\nset autoscale x\n"
 		"set title '%s'\nset xlabel '%s'\nset ylabel '%s, %s is better'\n"
 		"plot $line_%u using 1:2:3:4 with yerrorlines lw 2 pt 7 ps 0.6 "
