@@ -9,23 +9,27 @@
 #include <sys/sysmacros.h>
 #include <sys/types.h>
 
-/* The numbers that such a file holds, two with a colon or one; how many. */
-static int read_numbers(const char *root, uint64_t device, const char *name, unsigned *out_first,
-	unsigned *out_second)
+int pin_block_read_numbers(const char *path, unsigned *out_first, unsigned *out_second)
 {
-	char path[PATH_MAX];
-	FILE *stream;
+	FILE *stream = fopen(path, "re");
 	int count;
 
-	snprintf(path, sizeof(path), "%s/sys/dev/block/%u:%u/%s", root, major((dev_t)device),
-		minor((dev_t)device), name);
-	stream = fopen(path, "re");
 	if (stream == NULL) {
 		return 0;
 	}
 	count = fscanf(stream, "%u:%u", out_first, out_second);
 	fclose(stream);
 	return count < 0 ? 0 : count;
+}
+
+static int read_numbers(const char *root, uint64_t device, const char *name, unsigned *out_first,
+	unsigned *out_second)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/sys/dev/block/%u:%u/%s", root, major((dev_t)device),
+		minor((dev_t)device), name);
+	return pin_block_read_numbers(path, out_first, out_second);
 }
 
 struct pin_block pin_block_find(const char *root, uint64_t device)

@@ -21,4 +21,7 @@ struct pin_block {
  */
 struct pin_block pin_block_find(const char *root, uint64_t device);
 
+/* The numbers that a file of sysfs holds, two with a colon or one; how many. */
+int pin_block_read_numbers(const char *path, unsigned *out_first, unsigned *out_second);
+
 #endif

@@ -5,6 +5,7 @@
 #include "runtime/host/nvme.h"
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
+#include "runtime/host/block.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -71,22 +72,13 @@ bool pin_nvme_is(const char *root, uint64_t number)
 	return strcmp(class_name, "nvme-generic") == 0;
 }
 
-/* How many of two numbers, with a colon between them, such a file holds. */
 static int read_numbers(const char *root, const char *disk, const char *name, unsigned *out_first,
 	unsigned *out_second)
 {
 	char path[PATH_BYTES];
-	FILE *stream;
-	int count;
 
 	snprintf(path, sizeof(path), "%s/sys/class/block/%s/%s", root, disk, name);
-	stream = fopen(path, "re");
-	if (stream == NULL) {
-		return 0;
-	}
-	count = fscanf(stream, "%u:%u", out_first, out_second);
-	fclose(stream);
-	return count < 0 ? 0 : count;
+	return pin_block_read_numbers(path, out_first, out_second);
 }
 
 void pin_nvme_find_limits(const char *root, const char *name, struct pin_nvme *out)
