@@ -45,7 +45,7 @@ void pin_seats_take(const struct pin_cpu_place *place)
 void pin_seats_leave(const struct pin_cpu_place *place)
 {
 	if (place->core_index < CORES_MAX) {
-		uint32_t before = pin_fetch_sub_acq_rel_u32(&taken[place->core_index], 1);
+		uint32_t before = pin_fetch_add_relaxed_u32(&taken[place->core_index], UINT32_MAX);
 
 		PIN_CHECK(before > 0);
 	}
