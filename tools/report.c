@@ -199,7 +199,7 @@ static const char *special_reason(const char *path)
 	case S_IFCHR:
 		return "not a regular file (character device)";
 	case S_IFBLK:
-		return "not a regular file (block device)";
+		return "not a regular file (block device; name it to read it)";
 	default:
 		return "not a regular file";
 	}

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A regular file that is open, with what one must know to read and write it
- * past the page cache: alignment, size, and whether O_DIRECT works here at all.
- * Or an NVMe namespace, by its character device /dev/ngXnY: it is read by
- * commands, always past the cache, and not written.
+ * A regular file or a block device that is open, with what one must know to
+ * read and write it past the page cache: alignment, size, and whether O_DIRECT
+ * works here at all. Or an NVMe namespace, by its character device /dev/ngXnY:
+ * it is read by commands, always past the cache, and not written.
  */
 #ifndef PINION_FILE_H
 #define PINION_FILE_H
@@ -55,7 +55,10 @@ struct pinion_file {
 	 * Bytes of it that occupy disk space; less than size_bytes means holes.
 	 */
 	uint64_t allocated_bytes;
-	/* Of a namespace: its block device, and its number there. */
+	/*
+	 * Where the file lies, and its number there. Of a block device its own
+	 * number, and 0; of a namespace its block device, and its number there.
+	 */
 	uint64_t device;
 	uint64_t inode;
 	/*
@@ -120,8 +123,10 @@ PINION_API void pinion_file_options_init_sized(struct pinion_file_options *optio
  * working folder, without CREATE and `resolve`.
  * Context: any thread; blocks.
  * Errors: those of openat2(2): -EXDEV, -ELOOP: `resolve` forbids the way.
- * -EISDIR: a directory. -ENOTSUP: neither a regular file nor an NVMe namespace
- * (FIFO, socket, device); it is never opened in a way that blocks. -EROFS: a
+ * -EISDIR: a directory. -ENOTSUP: not a regular file, block device or NVMe
+ * namespace (FIFO, socket, other device); it is never opened in a way that
+ * blocks. -EBUSY: a block device to be written that is mounted, on some
+ * kernels. -ENXIO, -ENOMEDIUM: a block device with nothing behind it. -EROFS: a
  * namespace, to be written. -EMEDIUMTYPE: a namespace whose blocks have
  * metadata or are larger than 4096 bytes; its block device, /dev/nvmeXnY, may
  * be what to read. -EACCES: also a namespace that this user may not send
@@ -141,10 +146,10 @@ PINION_API int pinion_file_open_with(
  * Units: `direct` is one of enum pinion_direct. `path` may be longer than
  * PATH_MAX. Symbolic links in the last component are followed.
  * Context: any thread; blocks.
- * Errors: those of open(2). -EISDIR: a directory. -ENOTSUP: neither a regular
- * file nor an NVMe namespace (FIFO, socket, device); it is never opened in a
- * way that blocks or has effects. -EMEDIUMTYPE, -EACCES, -EIO: of a namespace,
- * as pinion_file_open_with().
+ * Errors: those of open(2). -EISDIR: a directory. -ENOTSUP: not a regular file,
+ * block device or NVMe namespace (FIFO, socket, other device); it is never
+ * opened in a way that blocks or has effects. -EMEDIUMTYPE, -EACCES, -EIO: of a
+ * namespace, as pinion_file_open_with().
  * Source: statx(2) STATX_DIOALIGN, BLKSSZGET, cachestat(2).
  * Since: 0.1
  */

@@ -12,9 +12,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/fs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
@@ -209,16 +211,24 @@ static void examine_device(struct pin_device *device, int fd, bool may_ask)
 	}
 }
 
-static struct pin_device find_device(struct pin_device_cache *cache, uint64_t id, int fd)
+/*
+ * Of the file's device. A block device that is the file itself is asked anew:
+ * what holds for it need not hold for the file system on it.
+ */
+static struct pin_device find_device(
+	struct pin_device_cache *remembered, const struct pinion_file *file)
 {
-	struct pin_device device = {.device = id};
+	bool may_ask = remembered == NULL || !remembered->skips_dioalign;
+	struct pin_device_cache *cache =
+		(file->flags & PIN_FILE_BLOCK_DEVICE) != 0 ? NULL : remembered;
+	struct pin_device device = {.device = file->device};
 
 	for (uint32_t i = 0; cache != NULL && i < cache->count; i++) {
-		if (cache->devices[i].device == id) {
+		if (cache->devices[i].device == file->device) {
 			return cache->devices[i];
 		}
 	}
-	examine_device(&device, fd, cache == NULL || !cache->skips_dioalign);
+	examine_device(&device, file->fd, may_ask);
 	if (cache != NULL) {
 		cache->devices[cache->next] = device;
 		cache->next = (cache->next + 1) % PIN_DEVICES_REMEMBERED;
@@ -272,7 +282,7 @@ static bool is_namespace(const struct stat *status)
 
 static int check_kind(const struct stat *status)
 {
-	if (S_ISREG(status->st_mode) || is_namespace(status)) {
+	if (S_ISREG(status->st_mode) || S_ISBLK(status->st_mode) || is_namespace(status)) {
 		return 0;
 	}
 	return S_ISDIR(status->st_mode) ? -EISDIR : -ENOTSUP;
@@ -326,7 +336,7 @@ static void choose_direct(struct pinion_file *file, uint32_t direct, struct pin_
 	if (!is_worth_direct(file, direct)) {
 		return;
 	}
-	device = find_device(cache, file->device, file->fd);
+	device = find_device(cache, file);
 	/* Windows start at pages and buffers are aligned to them. */
 	if (device.offset_align_bytes == 0 || device.offset_align_bytes > PIN_PAGE_BYTES ||
 		device.memory_align_bytes > PIN_PAGE_BYTES) {
@@ -409,6 +419,22 @@ static int adopt_namespace(
 	return 0;
 }
 
+/* Its name has neither its size nor its number. */
+static int note_block_device(struct pinion_file *file, const struct stat *status)
+{
+	uint64_t bytes;
+
+	if (ioctl(file->fd, BLKGETSIZE64, &bytes) < 0) {
+		return -errno;
+	}
+	file->size_bytes = bytes;
+	file->allocated_bytes = bytes;
+	file->device = status->st_rdev;
+	file->inode = 0; /* under whichever name */
+	file->flags |= PIN_FILE_BLOCK_DEVICE;
+	return 0;
+}
+
 static int adopt(struct pinion_file *file, int fd, uint32_t direct, uint32_t flags,
 	struct pin_device_cache *cache)
 {
@@ -434,6 +460,13 @@ static int adopt(struct pinion_file *file, int fd, uint32_t direct, uint32_t fla
 		.cached_percent = CACHED_UNKNOWN,
 		.flags = flags,
 	};
+	if (S_ISBLK(status.st_mode)) {
+		rc = note_block_device(file, &status);
+		if (rc < 0) {
+			pinion_file_close(file);
+			return rc;
+		}
+	}
 	if (direct != PINION_DIRECT_ALWAYS) {
 		file->cached_percent = find_cached_percent(
 			fd, file->size_bytes, cache == NULL || !cache->skips_cachestat);

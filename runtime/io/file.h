@@ -35,6 +35,8 @@ enum {
 	PIN_FILE_DONTCACHE = 16,
 	/* An NVMe namespace's character device: read by commands, command.h. */
 	PIN_FILE_COMMANDS = 32,
+	/* The file is a block device: its name does not tell its size. */
+	PIN_FILE_BLOCK_DEVICE = 64,
 	/* From this bit on, with COMMANDS: blocks of a command, less one. */
 	PIN_FILE_BLOCKS_SHIFT = 16,
 };
@@ -73,8 +75,8 @@ int pin_file_open_flags(bool follow_links);
 
 /*
  * Looks at what a path leads to without opening it: 0 for a regular file, a
- * directory and an NVMe namespace, -ENOTSUP for anything else; other errors as
- * stat(2).
+ * directory, a block device and an NVMe namespace, -ENOTSUP for anything else;
+ * other errors as stat(2).
  */
 int pin_file_check_kind(const char *path);
 

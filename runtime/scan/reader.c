@@ -45,8 +45,8 @@ bool pin_reader_file_changed(const struct pin_reader *reader)
 	if (pin_load_acquire_u32(&reader->was_short) != 0 && file->allocated_bytes > 0) {
 		return true;
 	}
-	/* A namespace's size is not that of its device's name. */
-	if ((file->flags & PIN_FILE_COMMANDS) != 0) {
+	/* A device's size is not that of its name. */
+	if ((file->flags & (PIN_FILE_COMMANDS | PIN_FILE_BLOCK_DEVICE)) != 0) {
 		return false;
 	}
 	return fstat(file->fd, &status) == 0 && (uint64_t)status.st_size != file->size_bytes;

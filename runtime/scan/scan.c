@@ -186,7 +186,7 @@ static int visit(void *arg, const struct pinion_walk_entry *entry)
 		break;
 	case PINION_WALK_SPECIAL:
 		if (entry->path_bytes == tree->root_bytes) {
-			/* Named, so it may be a namespace. */
+			/* Named, so it may be a device that is read. */
 			return add(scan, entry->path, entry->path_bytes, true, false);
 		}
 		report_path(scan, entry->path, entry->path_bytes, PINION_SCAN_SKIPPED, -ENOTSUP);

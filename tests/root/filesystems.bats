@@ -234,3 +234,30 @@ huge_sparse() {
 @test "three bytes in 8 TiB" {
 	inside huge_sparse
 }
+
+# Named it is read, in a tree it is left alone.
+on_block_device() {
+	local how
+	head -c 9999872 /dev/urandom >disk # no multiple of a page
+	printf needle | dd of=disk bs=1 seek=9999866 conv=notrunc status=none
+	device=$(losetup -f --show disk)
+	trap "losetup -d $device" EXIT
+	mkdir /mnt/tree
+	mknod /mnt/tree/node b $((0x$(stat -c %t "$device"))) $((0x$(stat -c %T "$device")))
+	sha256sum "$device" >/mnt/sums
+	for how in --direct=auto --direct=always --direct=never --io=fallback; do
+		/mnt/pinion sum -a sha256 $how "$device" | cmp - /mnt/sums
+		/mnt/pinion scan -F -e needle $how "$device" >/mnt/out || [ $? = 1 ]
+		[ "$(cut -d: -f2 /mnt/out)" = 9999866-9999872 ]
+	done
+	/mnt/pinion sum -r /mnt/tree >/mnt/out 2>/mnt/err || true
+	grep -q 'tree/node: not a regular file (block device; name it to read it)$' /mnt/err
+	[ ! -s /mnt/out ]
+	/mnt/pinion doctor "$device" | grep -A 9 "^\"$device\"" >/mnt/out
+	grep -q "kind block device, device ${device#/dev/}," /mnt/out
+	grep -q 'o_direct yes' /mnt/out
+}
+
+@test "a block device" {
+	inside on_block_device
+}

@@ -158,8 +158,10 @@ static bool examine_disk(struct findings *findings, dev_t device)
 static void examine_device(
 	struct findings *findings, const struct stat *status, const struct mount *mount)
 {
+	dev_t device = S_ISBLK(status->st_mode) ? status->st_rdev : status->st_dev;
+
 	/* File systems of their own making have no device, only a source. */
-	if (!examine_disk(findings, status->st_dev)) {
+	if (!examine_disk(findings, device)) {
 		findings_text(findings, "source", mount->source);
 	}
 }
@@ -227,8 +229,8 @@ static void examine_direct(struct findings *findings, const char *path)
 		findings_number(findings, "offset_align_bytes", file.offset_align_bytes);
 	} else {
 		findings_problem(findings, VERDICT_DEGRADED,
-			"this file system is read through the page cache only, which costs CPU "
-			"and memory",
+			"this file system, or device, is read through the page cache only, which "
+			"costs CPU and memory",
 			"move the data to one with O_DIRECT: findmnt -t ext4,xfs,btrfs lists them");
 	}
 	pinion_file_close(&file);
@@ -333,6 +335,9 @@ static const char *kind_of(mode_t mode)
 	if (S_ISDIR(mode)) {
 		return "directory";
 	}
+	if (S_ISBLK(mode)) {
+		return "block device";
+	}
 	return S_ISREG(mode) ? "file" : "special";
 }
 
@@ -357,7 +362,9 @@ void doctor_path(struct findings *findings, const char *path)
 	}
 	find_mount(path, extended.stx_mnt_id, &mount);
 	findings_text(findings, "kind", kind_of(status.st_mode));
-	findings_text(findings, "file_system", mount.type);
+	if (!S_ISBLK(status.st_mode)) {
+		findings_text(findings, "file_system", mount.type);
+	}
 	examine_device(findings, &status, &mount);
 	if (S_ISDIR(status.st_mode)) {
 		examine_directory(findings, path, status.st_dev);

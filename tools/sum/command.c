@@ -232,7 +232,8 @@ const struct command sum_command = {
 		"Lines come in the order of the paths. They are those of sha256sum for sha256, of "
 		"xxhsum -H2 for xxh3-128 and of xxhsum -H3 for xxh3-64; a path with a newline, "
 		"carriage return or backslash is escaped as sha256sum and xxhsum 0.8.2 do. PATH - "
-		"is standard input; an NVMe namespace, /dev/ngXnY, is hashed whole.\n\n"
+		"is standard input; a block device or an NVMe namespace, /dev/ngXnY, is hashed "
+		"whole.\n\n"
 		"Exit status: 0 all done, all verified; 1 something does not match its list; 2 "
 		"something could not be read, a list has no well-formed line, or bad usage; 3 "
 		"stopped early by a signal.",
