@@ -256,6 +256,8 @@ on_block_device() {
 	/mnt/pinion doctor "$device" | grep -A 9 "^\"$device\"" >/mnt/out
 	grep -q "kind block device, device ${device#/dev/}," /mnt/out
 	grep -q 'o_direct yes' /mnt/out
+	/mnt/pinion bench read_random --seconds 0.1 --json --file "$device" >/mnt/out
+	grep -q '^{"bench":"read_random",' /mnt/out
 }
 
 @test "a block device" {

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -36,15 +37,22 @@ static int fail(const char *path, int error)
 	return error;
 }
 
-/* File systems in memory take O_DIRECT on newer kernels, and ignore it. */
+/*
+ * File systems in memory take O_DIRECT on newer kernels, and ignore it. Where a
+ * device's name lies does not matter.
+ */
 static int check_file_system(int fd, const char *path)
 {
-	struct statfs status;
+	struct statfs system;
+	struct stat status;
 
-	if (fstatfs(fd, &status) != 0) {
+	if (fstat(fd, &status) != 0 || fstatfs(fd, &system) != 0) {
 		return fail(path, -errno);
 	}
-	if (status.f_type == TMPFS_MAGIC || status.f_type == RAMFS_MAGIC) {
+	if (S_ISBLK(status.st_mode)) {
+		return 0;
+	}
+	if (system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC) {
 		return refuse(path, "tmpfs cannot measure the ring");
 	}
 	return 0;
