@@ -30,8 +30,9 @@
  *
  * A deadline is the worker's own business: it changes no state, only what the
  * request ends with (`ended_by`), and of deadline and cancel the first to get
- * to the worker counts. Either way the kernel is asked once for its end, and
- * what it then completes with decides: a result that came first is the result.
+ * to the worker counts. Either way the kernel is asked for its end, again if it
+ * misses it, and what it then completes with decides: a result that came first
+ * is the result.
  *
  * A cancel of many (PINION_OP_CANCEL) is itself a request: it travels through
  * the inboxes of all workers, its own first, behind all that was posted before.

@@ -14,6 +14,17 @@
 
 #include <errno.h>
 
+enum {
+	/*
+	 * Until the kernel is asked for an end once more; twice that the next
+	 * time, and so on for so many.
+	 */
+	ASK_AGAIN_NS = 10 * 1000 * 1000,
+	ASK_AGAIN_TIMES = 8,
+	/* Such cancels under way, for which completion queues have room. */
+	ASKED_AGAIN_MAX = 8,
+};
+
 /* An open's task, when the descriptor is there: first looks at the file. */
 static int look_at_file(struct pinion_task *task)
 {
@@ -166,7 +177,7 @@ static PIN_INLINE void end(
 		end_transfer(worker, taker, request);
 	}
 	pin_flight_list_remove(&private->link);
-	if (PIN_UNLIKELY(request->deadline_ns != 0)) {
+	if (PIN_UNLIKELY(request->deadline_ns != 0 || private->asked_again != 0)) {
 		/* No longer armed if it was the deadline that came. */
 		pin_timers_cancel(&worker->deadlines, &private->deadline);
 	}
@@ -211,6 +222,46 @@ void pin_flight_abandon(struct pin_worker *worker, struct pinion_request *reques
 	}
 }
 
+static void arm_again(struct pin_worker *worker, struct pin_request *private, uint64_t now_ns)
+{
+	pin_timers_insert(&worker->deadlines, &private->deadline,
+		now_ns + ((uint64_t)ASK_AGAIN_NS << (private->asked_again - 1)));
+}
+
+/*
+ * A cancel found nothing to end. Most often that has ended, or nothing can end
+ * it now; but what passes from one of the kernel's threads to another is missed
+ * too (Linux 6.1: -ENOENT for the read of a pipe, which then stays). So what is
+ * still here is asked for again, ever less often.
+ */
+static PIN_APART void note_missed(struct pin_worker *worker)
+{
+	uint64_t now_ns = worker->shared->host->now_ns();
+
+	worker->ring.has_missed = false;
+	for (struct pin_flight_link *link = worker->flying.next; link != &worker->flying;
+		link = link->next) {
+		struct pin_request *private = PIN_CONTAINER_OF(link, struct pin_request, link);
+
+		if (private->ended_by != 0 && !private->is_aside && private->asked_again == 0) {
+			pin_timers_cancel(&worker->deadlines, &private->deadline);
+			private->asked_again = 1;
+			arm_again(worker, private, now_ns);
+		}
+	}
+}
+
+static PIN_APART void ask_again(struct pin_worker *worker, struct pin_request *private)
+{
+	if (worker->ring.cancelling < ASKED_AGAIN_MAX) {
+		pin_request_abandon(&worker->ring, pin_flight_request(private));
+		if (private->asked_again < ASK_AGAIN_TIMES) {
+			private->asked_again++;
+		}
+	}
+	arm_again(worker, private, worker->shared->host->now_ns());
+}
+
 /* On the worker. */
 static void land(void *arg, uint64_t user_data, int32_t result)
 {
@@ -228,6 +279,9 @@ uint32_t pin_flight_poll(struct pin_worker *worker)
 
 	pin_relief_enter(worker);
 	count = pin_ring_poll(&worker->ring, land, worker);
+	if (PIN_UNLIKELY(worker->ring.has_missed)) {
+		note_missed(worker);
+	}
 	pin_relief_leave(worker);
 	return count;
 }
@@ -275,5 +329,9 @@ void pin_flight_expire(struct pin_worker *worker, struct pin_timer *timer)
 		pin_throttle_expire(worker, timer);
 		return;
 	}
-	pin_flight_abandon(worker, pin_flight_request(private), -ETIME);
+	if (private->asked_again != 0) {
+		ask_again(worker, private);
+	} else {
+		pin_flight_abandon(worker, pin_flight_request(private), -ETIME);
+	}
 }

@@ -86,6 +86,7 @@ struct pin_request {
 	bool is_from_outside;  /* and not yet counted by its worker */
 	bool has_ended;	       /* but a message of it is still under way */
 	bool is_aside;	       /* not on the first ring: core/aside.h; false when it ends */
+	uint8_t asked_again;   /* times for its end, with the next, when `deadline` comes */
 	struct pin_flight_link link;
 	struct pin_timer deadline;
 	union {
@@ -125,6 +126,7 @@ static inline void pin_request_reset(struct pinion_request *request)
 	private->keeps_cache = false;
 	private->is_waiting = false;
 	private->uses_own_buffer = false;
+	private->asked_again = 0;
 	request->done_bytes = 0;
 }
 

@@ -426,6 +426,7 @@ static PIN_INLINE uint32_t reap_sized(
 		} else {
 			PIN_CHECK(user_data == PIN_RING_TAG_CANCEL && ring->cancelling > 0);
 			ring->cancelling--;
+			ring->has_missed |= result < 0;
 		}
 	}
 	return delivered;

@@ -110,6 +110,7 @@ struct pin_ring {
 	uint32_t asking;    /* enters still to come that ask for what is deferred */
 	uint32_t in_flight;
 	uint32_t cancelling; /* cancels that have not completed */
+	bool has_missed;     /* one of them did not end its request, as far as it could tell */
 	bool doorbell_is_armed;
 	bool watch_is_armed;
 	/* The fallback's queue of entries. */

@@ -94,6 +94,7 @@ static const struct field fault_fields[] = {
 	FAULT(interrupted, PER_MILLE_MAX / 2),
 	FAULT(enter_fails, PER_MILLE_MAX),
 	FAULT(enter_short, PER_MILLE_MAX),
+	FAULT(cancel_misses, PER_MILLE_MAX),
 	FAULT(doorbell_fails, PER_MILLE_MAX),
 	FAULT(poll_ends, PER_MILLE_MAX),
 	FAULT(spurious, PER_MILLE_MAX),

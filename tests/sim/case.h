@@ -106,6 +106,7 @@ struct sim_faults {
 	uint32_t interrupted;	   /* a read ends with EINTR or EAGAIN */
 	uint32_t enter_fails;	   /* an enter does nothing but fail */
 	uint32_t enter_short;	   /* an enter takes a part of the entries */
+	uint32_t cancel_misses;	   /* what is in flight is not found */
 	uint32_t doorbell_fails;   /* a message must be sent again */
 	uint32_t poll_ends;	   /* a multishot poll has to be armed anew */
 	uint32_t spurious;	   /* a sleep ends for no reason */

@@ -276,6 +276,9 @@ static void cancel(struct ring *ring, const struct io_uring_sqe *sqe)
 		if (!is_operation(operation, sqe->addr)) {
 			continue;
 		}
+		if (world_chance(device.faults.cancel_misses)) {
+			break;
+		}
 		result = -EALREADY;
 		if (operation->due_ns == WORLD_NEVER || world_chance(CANCELLED_PER_MILLE)) {
 			operation->is_cancelled = true;

@@ -101,6 +101,7 @@ static const struct twin twins[] = {
 	{DEFECT_POLLED_NOT_ASKED, "polled_not_asked", "polled", "that it should poll", 200},
 	/* Or the cancels of what is nowhere are too many. */
 	{DEFECT_POLLED_REFUSAL_LOST, "polled_refusal_lost", "polled", "has waited|overflows", 200},
+	{DEFECT_CANCEL_NOT_REPEATED, "cancel_not_repeated", "stuck", "livelock", 200},
 };
 
 _Static_assert(PIN_ARRAY_COUNT(twins) == DEFECT_COUNT - 1, "each defect has a twin");
@@ -133,6 +134,7 @@ static struct sim_faults choose_faults(const struct sim_faults *all, struct rand
 		.interrupted = maybe(random, all->interrupted),
 		.enter_fails = maybe(random, all->enter_fails),
 		.enter_short = maybe(random, all->enter_short),
+		.cancel_misses = maybe(random, all->cancel_misses),
 		.doorbell_fails = maybe(random, all->doorbell_fails),
 		.poll_ends = maybe(random, all->poll_ends),
 		.spurious = maybe(random, all->spurious),
