@@ -76,7 +76,7 @@ static int compress(void *arg)
 /* Writes those whose turn it is, as far as they are there. */
 static int on_compressed(struct pinion_task *task)
 {
-	struct part *part = (struct part *)((char *)task - offsetof(struct part, wait));
+	struct part *part = (void *)((char *)task - offsetof(struct part, wait));
 
 	part->frame_bytes = part->call.result;
 	is_good(part->wait.result < 0 ? part->wait.result : part->frame_bytes);
@@ -91,7 +91,7 @@ static int on_compressed(struct pinion_task *task)
 
 static int on_done(struct pinion_task *task)
 {
-	struct part *part = (struct part *)task;
+	struct part *part = (void *)task;
 
 	if (is_good(part->request.result) && part->request.op == PINION_OP_READ) {
 		is_good(pinion_execute_await(crew, &part->call, io, &part->wait));

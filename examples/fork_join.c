@@ -62,7 +62,7 @@ static int finish(struct node *node)
 
 static int run_node(struct pinion_task *task)
 {
-	struct node *node = (struct node *)task;
+	struct node *node = (void *)task;
 	struct node *left = node + 1;
 	struct node *right = left + (node->n < 2 ? 0 : node_counts[node->n - 1]);
 	int rc;

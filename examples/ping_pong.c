@@ -75,7 +75,7 @@ static int run_side(struct pinion_work *work)
 
 static int run_knock(struct pinion_task *task)
 {
-	struct side *side = (struct side *)((char *)task - offsetof(struct side, knock));
+	struct side *side = (void *)((char *)task - offsetof(struct side, knock));
 
 	return pinion_work_wake(runtime, &side->work);
 }

@@ -53,7 +53,7 @@ static void submit(struct read *read)
 
 static int on_read(struct pinion_task *task)
 {
-	struct read *read = (struct read *)task;
+	struct read *read = (void *)task;
 	struct worker *worker = read->worker;
 	uint64_t ns = pinion_now_ns() - read->start_ns;
 	int bucket = 63 - __builtin_clzll(ns | 1);

@@ -46,7 +46,7 @@ static int read_key(struct pinion_job *job)
 /* What a scan has begun is over: now its job is. */
 static int end_scan(struct pinion_task *task)
 {
-	struct request *request = (struct request *)((char *)task - offsetof(struct request, disk));
+	struct request *request = (void *)((char *)task - offsetof(struct request, disk));
 
 	request->answer = 1;
 	pinion_job_end(&request->job, 0);

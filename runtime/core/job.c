@@ -156,7 +156,7 @@ static void settle(const struct debt *debt)
 static void cancel_claimed(struct pin_admission *self, struct pinion_job *job, int reason)
 {
 	/* The job may be gone when it has been entered. */
-	__attribute__((cleanup(settle))) struct debt debt = {
+	__attribute__((cleanup(settle), unused)) struct debt debt = {
 		.admission = self, .lane = pin_job_entry_of(job)->lane};
 
 	if (job->cancel != NULL) {
@@ -171,7 +171,7 @@ int pin_job_run(struct pinion_task *task)
 	struct pin_job_entry *entry = pin_job_entry_of(job);
 	struct pin_admission *self = entry->admission;
 	const struct pin_shared *shared = &self->runtime->shared;
-	__attribute__((cleanup(settle))) struct debt debt = {
+	__attribute__((cleanup(settle), unused)) struct debt debt = {
 		.job = job, .lane = entry->lane, .began_ns = pin_host_linux.now_ns()};
 	struct pin_worker *worker = pin_worker_current();
 	int rc;

@@ -4,7 +4,6 @@
  */
 #include "runtime/host/block.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <sys/sysmacros.h>
 #include <sys/types.h>
@@ -25,7 +24,7 @@ int pin_block_read_numbers(const char *path, unsigned *out_first, unsigned *out_
 static int read_numbers(const char *root, uint64_t device, const char *name, unsigned *out_first,
 	unsigned *out_second)
 {
-	char path[PATH_MAX];
+	char path[1024];
 
 	snprintf(path, sizeof(path), "%s/sys/dev/block/%u:%u/%s", root, major((dev_t)device),
 		minor((dev_t)device), name);

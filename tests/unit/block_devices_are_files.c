@@ -67,10 +67,10 @@ static struct pinion_file open_device(uint32_t direct)
 	options.direct = direct;
 	expect_ready(device_path, pinion_file_open_with(&file, device_path, &options) == 0);
 	expect_ready("stat", stat(device_path, &status) == 0);
-	expect_number("size", SIZE, file.size_bytes);
-	expect_number("allocated", SIZE, file.allocated_bytes);
-	expect_number("device", status.st_rdev, file.device);
-	expect_number("inode", 0, file.inode);
+	expect_number("size", SIZE, (long long)file.size_bytes);
+	expect_number("allocated", SIZE, (long long)file.allocated_bytes);
+	expect_number("device", (long long)status.st_rdev, (long long)file.device);
+	expect_number("inode", 0, (long long)file.inode);
 	expect_number("direct", direct != PINION_DIRECT_NEVER, file.is_direct);
 	expect_true("blocks", file.offset_align_bytes <= 4096);
 	return file;
@@ -138,7 +138,7 @@ static void check(uint32_t io_level, uint32_t direct)
 	check_writes(runtime, &file, (uint8_t)(io_level * 16 + direct + 1));
 	check_reads(runtime, &file);
 	expect_number("no resize", -EINVAL, pinion_file_resize(&file, SECTOR));
-	expect_number("its size", SIZE, file.size_bytes);
+	expect_number("its size", SIZE, (long long)file.size_bytes);
 	pinion_runtime_destroy(runtime);
 	pinion_file_close(&file);
 }

@@ -64,7 +64,8 @@ struct classes {
 /* What a job of either class does; a sum keeps the reads from being dropped. */
 static int read_blocks(int file, uint64_t *random, uint64_t *out_sum)
 {
-	uint64_t words[CLASSES_BLOCK_BYTES / sizeof(uint64_t)];
+	/* As large as a frame may be. */
+	static _Thread_local uint64_t words[CLASSES_BLOCK_BYTES / sizeof(uint64_t)];
 
 	*out_sum = 0;
 	for (int i = 0; i < CLASSES_BLOCKS; i++) {

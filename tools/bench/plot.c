@@ -54,7 +54,7 @@ struct bench_plot {
 static bool has_gnuplot(void)
 {
 	const char *folders = getenv("PATH");
-	char path[4096];
+	char path[1024];
 
 	while (folders != NULL && *folders != '\0') {
 		size_t length = strcspn(folders, ":");
