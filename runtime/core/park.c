@@ -74,10 +74,11 @@ bool pin_park_look_for_end(struct pin_shared *shared)
 	return true;
 }
 
-/* Work that any worker may run. */
+/* Work that it may run, and others as well: what it was relied on for. */
 static bool sees_shared_work(const struct pin_worker *worker)
 {
-	return pin_supply_has_own_lanes(worker) || pin_search_sees_work(worker);
+	return pin_supply_has_own_lanes(worker) || pin_search_sees_work(worker) ||
+		pin_assist_sees_work(worker);
 }
 
 /* What others' queues hold is their searchers' business while there are any. */
