@@ -23,17 +23,15 @@
 #define PIN_LIKELY(condition) __builtin_expect(!!(condition), 1)
 #define PIN_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 
-/* What a hot path leaves seldom: its registers are not the hot path's. */
+/*
+ * How a function lies to the hot path that calls it. APART: it stays one, so
+ * that the path does not save registers for it; it may be called often. COLD:
+ * hardly ever called, so it lies far from the path, and the branch to it counts
+ * as not taken. INLINE: part of the path, though others call it as well.
+ */
 #define PIN_APART __attribute__((noinline))
-
-/* What is written once, and on a hot path as well as off it. */
-#define PIN_INLINE inline __attribute__((always_inline))
-
-/* A function that the path beside it should not pay for. */
-#define PIN_RARE __attribute__((noinline, cold))
-
-/* The same in a header. */
 #define PIN_COLD __attribute__((cold))
+#define PIN_INLINE inline __attribute__((always_inline))
 
 /* Thread-local without a call in a shared library; a few bytes at most. */
 #define PIN_TLS_INITIAL __attribute__((tls_model("initial-exec")))
