@@ -79,15 +79,4 @@ static inline int pin_is_power_of_two(uint64_t value)
 	return value != 0 && (value & (value - 1)) == 0;
 }
 
-/* For the part of a caller's struct that is newer than this library. */
-static inline int pin_is_zero(const uint8_t *bytes, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		if (bytes[i] != 0) {
-			return 0;
-		}
-	}
-	return 1;
-}
-
 #endif
