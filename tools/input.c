@@ -137,10 +137,31 @@ static int lines_drop_rest(struct input_lines *lines)
 	return 0;
 }
 
+/*
+ * The line is too long: the caller gets its beginning, the rest is dropped.
+ * Brought to the front of the buffer, the beginning stays there while the rest
+ * is read behind it.
+ */
+static int lines_cut(struct input_lines *lines, char **out_line, size_t *out_length)
+{
+	int error = lines_reserve(lines);
+
+	if (error == 0) {
+		lines->bytes[INPUT_LINE_BYTES_MAX] = '\0';
+		lines->end = INPUT_LINE_BYTES_MAX + 1;
+		error = lines_drop_rest(lines);
+	}
+	if (error != 0) {
+		return error;
+	}
+	*out_line = lines->bytes;
+	*out_length = INPUT_LINE_BYTES_MAX;
+	return -E2BIG;
+}
+
 int input_lines_next(struct input_lines *lines, char **out_line, size_t *out_length)
 {
 	size_t searched = 0;
-	int error;
 
 	for (;;) {
 		size_t length = lines->end - lines->start;
@@ -148,6 +169,8 @@ int input_lines_next(struct input_lines *lines, char **out_line, size_t *out_len
 		char *separator = length == searched
 			? NULL
 			: memchr(line + searched, lines->separator, length - searched);
+
+		int error;
 
 		if (separator != NULL) {
 			*separator = '\0';
@@ -167,7 +190,7 @@ int input_lines_next(struct input_lines *lines, char **out_line, size_t *out_len
 			return 1;
 		}
 		if (length >= INPUT_LINE_BYTES_MAX) {
-			break;
+			return lines_cut(lines, out_line, out_length);
 		}
 		searched = length;
 		error = lines_fill(lines);
@@ -175,22 +198,6 @@ int input_lines_next(struct input_lines *lines, char **out_line, size_t *out_len
 			return error;
 		}
 	}
-	/*
-	 * Brought to the front of the buffer, the line stays there while the
-	 * rest is read behind it.
-	 */
-	error = lines_reserve(lines);
-	if (error == 0) {
-		lines->bytes[INPUT_LINE_BYTES_MAX] = '\0';
-		lines->end = INPUT_LINE_BYTES_MAX + 1;
-		error = lines_drop_rest(lines);
-	}
-	if (error != 0) {
-		return error;
-	}
-	*out_line = lines->bytes;
-	*out_length = INPUT_LINE_BYTES_MAX;
-	return -E2BIG;
 }
 
 static int feed_path(const struct input *input, struct pinion_scan *scan, const char *path)

@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -291,17 +292,6 @@ static const char *parse_digits(const char *text, uint64_t *out_number)
 	return position == text ? NULL : position;
 }
 
-static bool check_range(
-	const char *name, const char *text, uint64_t number, uint64_t min, uint64_t max)
-{
-	if (number >= min && number <= max) {
-		return true;
-	}
-	report_line("--%s: %s is not between %llu and %llu", name, text, (unsigned long long)min,
-		(unsigned long long)max);
-	return false;
-}
-
 bool options_count(
 	const char *name, const char *text, uint64_t min, uint64_t max, uint64_t *out_count)
 {
@@ -312,7 +302,9 @@ bool options_count(
 		report_line("--%s: '%s' is not a number", name, text);
 		return false;
 	}
-	if (!check_range(name, text, number, min, max)) {
+	if (number < min || number > max) {
+		report_line("--%s: %s is not between %llu and %llu", name, text,
+			(unsigned long long)min, (unsigned long long)max);
 		return false;
 	}
 	*out_count = number;
@@ -379,6 +371,20 @@ static uint64_t size_factor(const char *suffix)
 	return factor;
 }
 
+/* A number of bytes as options_size() takes it, in the largest unit. */
+static void format_size(char out[24], uint64_t bytes)
+{
+	static const char letters[] = "KMGT";
+	int unit = -1;
+
+	while (letters[unit + 1] != '\0' && bytes != 0 && bytes % 1024 == 0) {
+		bytes /= 1024;
+		unit++;
+	}
+	snprintf(out, 24, unit < 0 ? "%llu" : "%llu%c", (unsigned long long)bytes,
+		unit < 0 ? 0 : letters[unit]);
+}
+
 bool options_size(
 	const char *name, const char *text, uint64_t min, uint64_t max, uint64_t *out_bytes)
 {
@@ -391,7 +397,13 @@ bool options_size(
 			"--%s: '%s' is not a size (examples: 65536, 64K, 1M, 10MB)", name, text);
 		return false;
 	}
-	if (!check_range(name, text, number * factor, min, max)) {
+	if (number * factor < min || number * factor > max) {
+		char least[24];
+		char most[24];
+
+		format_size(least, min);
+		format_size(most, max);
+		report_line("--%s: %s is not between %s and %s", name, text, least, most);
 		return false;
 	}
 	*out_bytes = number * factor;

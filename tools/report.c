@@ -130,6 +130,9 @@ void report_path(const char *path, const char *reason)
 	struct output_text line = {0};
 
 	append_prefix(&line);
+	if (path[0] == '\0') {
+		output_text_string(&line, "''");
+	}
 	output_text_escaped(&line, path, strlen(path), true);
 	output_text_string(&line, ": ");
 	output_text_string(&line, reason);

@@ -25,14 +25,14 @@ bool scanning_options_init(struct scanning_options *out_options)
 	return pinion_config_from_env(&out_options->runtime) == 0;
 }
 
-bool scanning_parse_workers(struct pinion_config *runtime, const char *value)
+bool scanning_parse_workers(struct scanning_options *options, const char *value)
 {
 	uint64_t count;
 
 	if (!options_count("workers", value, 1, WORKERS_MAX, &count)) {
 		return false;
 	}
-	runtime->worker_count = (uint32_t)count;
+	options->runtime.worker_count = (uint32_t)count;
 	return true;
 }
 

@@ -33,7 +33,7 @@ struct scanning_options {
 bool scanning_options_init(struct scanning_options *out_options);
 
 /* Each takes the value of its option; false: it is bad, which is reported. */
-bool scanning_parse_workers(struct pinion_config *runtime, const char *value);
+bool scanning_parse_workers(struct scanning_options *options, const char *value);
 bool scanning_parse_window(struct scanning_options *options, const char *value);
 bool scanning_parse_direct(struct scanning_options *options, const char *value);
 bool scanning_parse_io(struct scanning_options *options, const char *value);

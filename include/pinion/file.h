@@ -96,13 +96,14 @@ struct pinion_file_options {
 	uint32_t flags;	 /* enum pinion_file_flags; default READ */
 	uint32_t mode;	 /* of a new file, less the umask; default 0666 */
 	/*
-	 * Where a relative path starts; default AT_FDCWD, the working folder.
+	 * Where a relative path starts; default AT_FDCWD, the working
+	 * directory.
 	 */
 	int32_t folder_fd;
 	uint32_t reserved; /* zero */
 	/*
-	 * RESOLVE_* of openat2(2), to keep a path within a folder or off links.
-	 * Default 0: no restriction.
+	 * RESOLVE_* of openat2(2), to keep a path within a directory or off
+	 * links. Default 0: no restriction.
 	 */
 	uint64_t resolve;
 };
@@ -120,7 +121,7 @@ PINION_API void pinion_file_options_init_sized(struct pinion_file_options *optio
  * options are those of pinion_file_options_init().
  *
  * Units: `path` may be longer than PATH_MAX if it is to be found from the
- * working folder, without CREATE and `resolve`.
+ * working directory, without CREATE and `resolve`.
  * Context: any thread; blocks.
  * Errors: those of openat2(2): -EXDEV, -ELOOP: `resolve` forbids the way.
  * -EISDIR: a directory. -ENOTSUP: not a regular file, block device or NVMe

@@ -23,17 +23,15 @@
 #define PIN_LIKELY(condition) __builtin_expect(!!(condition), 1)
 #define PIN_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 
-/* What a hot path leaves seldom: its registers are not the hot path's. */
+/*
+ * How a function lies to the hot path that calls it. APART: it stays one, so
+ * that the path does not save registers for it; it may be called often. COLD:
+ * hardly ever called, so it lies far from the path, and the branch to it counts
+ * as not taken. INLINE: part of the path, though others call it as well.
+ */
 #define PIN_APART __attribute__((noinline))
-
-/* What is written once, and on a hot path as well as off it. */
-#define PIN_INLINE inline __attribute__((always_inline))
-
-/* A function that the path beside it should not pay for. */
-#define PIN_RARE __attribute__((noinline, cold))
-
-/* The same in a header. */
 #define PIN_COLD __attribute__((cold))
+#define PIN_INLINE inline __attribute__((always_inline))
 
 /* Thread-local without a call in a shared library; a few bytes at most. */
 #define PIN_TLS_INITIAL __attribute__((tls_model("initial-exec")))
@@ -79,17 +77,6 @@ static inline uint64_t pin_round_down(uint64_t value, uint64_t align)
 static inline int pin_is_power_of_two(uint64_t value)
 {
 	return value != 0 && (value & (value - 1)) == 0;
-}
-
-/* For the part of a caller's struct that is newer than this library. */
-static inline int pin_is_zero(const uint8_t *bytes, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		if (bytes[i] != 0) {
-			return 0;
-		}
-	}
-	return 1;
 }
 
 #endif

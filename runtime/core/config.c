@@ -6,6 +6,7 @@
 #include "runtime/core/config.h"
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
+#include "runtime/base/sized.h"
 #include "runtime/io/file_table.h"
 #include "runtime/sched/lanes.h"
 
@@ -298,10 +299,10 @@ int pin_config_accept(struct pinion_config *out_config, const struct pinion_conf
 	if (given == NULL || given->size < CONFIG_BYTES_MIN) {
 		return -EINVAL;
 	}
-	if (!pin_is_zero((const uint8_t *)given + sizeof(*given), given->size - sizeof(*given))) {
-		return -E2BIG;
+	rc = pin_sized_take(&config, sizeof(config), given, given->size);
+	if (rc < 0) {
+		return rc;
 	}
-	memcpy(&config, given, sizeof(config));
 	config.size = sizeof(config);
 	log = (struct pin_log){.fn = config.log, .arg = config.log_arg};
 	for (size_t i = 0; i < PIN_ARRAY_COUNT(fields); i++) {

@@ -6,6 +6,7 @@
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
 #include "runtime/base/log.h"
+#include "runtime/base/sized.h"
 #include "runtime/core/resize.h"
 #include "runtime/host/topology.h"
 
@@ -184,6 +185,7 @@ int pinion_crew_create(const struct pinion_config *config, const struct pinion_c
 	struct pinion_config own;
 	uint32_t serving[TIERS];
 	char lanes[64];
+	int rc;
 
 	if (sizes == NULL) {
 		sizes = &balanced;
@@ -191,13 +193,12 @@ int pinion_crew_create(const struct pinion_config *config, const struct pinion_c
 	if (!are_in_range(sizes) || (config != NULL && config->size < sizeof(own))) {
 		return -EINVAL;
 	}
-	if (config == NULL) {
-		pinion_crew_config_init(&own);
-	} else if (!pin_is_zero(
-			   (const uint8_t *)config + sizeof(own), config->size - sizeof(own))) {
-		return -E2BIG;
-	} else {
-		own = *config;
+	pinion_crew_config_init(&own);
+	if (config != NULL) {
+		rc = pin_sized_take(&own, sizeof(own), config, config->size);
+		if (rc < 0) {
+			return rc;
+		}
 		own.size = sizeof(own);
 	}
 	write_lanes(sizes, own.crew_max <= SIZE_MAX_EACH ? own.crew_max : 0, lanes, sizeof(lanes),

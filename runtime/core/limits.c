@@ -2,6 +2,7 @@
 /*
  * Limits and figures of devices, as users have them: include/pinion/limit.h.
  */
+#include "runtime/base/sized.h"
 #include "runtime/core/runtime_state.h"
 #include "runtime/core/throttle.h"
 
@@ -21,17 +22,16 @@ void pinion_limits_init_sized(struct pinion_limits *limits, uint32_t size)
 
 static int accept_limits(struct pinion_limits *out, const struct pinion_limits *given)
 {
-	uint32_t size = given->size;
+	int rc;
 
-	if (size < sizeof(size)) {
+	if (given->size < sizeof(given->size)) {
 		return -EINVAL;
 	}
-	if (size > sizeof(*out) &&
-		!pin_is_zero((const uint8_t *)given + sizeof(*out), size - sizeof(*out))) {
-		return -E2BIG;
-	}
 	*out = (struct pinion_limits){0};
-	memcpy(out, given, size < sizeof(*out) ? size : sizeof(*out));
+	rc = pin_sized_take(out, sizeof(*out), given, given->size);
+	if (rc < 0) {
+		return rc;
+	}
 	if (out->depth_count > PIN_CREDIT_COUNT_MAX || out->depth_bytes > DEPTH_BYTES_MAX ||
 		out->bytes_per_second > RATE_MAX || out->requests_per_second > RATE_MAX) {
 		return -EINVAL;

@@ -4,6 +4,7 @@
  */
 #include "runtime/core/pool_config.h"
 #include "runtime/base/base.h"
+#include "runtime/base/sized.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -129,13 +130,12 @@ int pin_pool_config_accept(struct pinion_pool_config *out_config,
 		return refuse(log, "size", given->size,
 			"less than any version; use pinion_pool_config_init()");
 	}
-	if (given->size > known &&
-		!pin_is_zero((const uint8_t *)given + known, given->size - known)) {
+	rc = pin_sized_take(out_config, known, given, given->size);
+	if (rc < 0) {
 		pin_log(log, PINION_LOG_ERROR,
 			"pool: the configuration has a field this library does not know");
-		return -E2BIG;
+		return rc;
 	}
-	*out_config = *given;
 	out_config->size = (uint32_t)known;
 	rc = check_fields(out_config, log);
 	return rc != 0 ? rc : check_counts(out_config, runtime_workers, log);

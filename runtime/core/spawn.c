@@ -28,7 +28,7 @@ void pin_shared_stop(struct pin_shared *shared)
 }
 
 /* The older half and, last of all, the task that found no room. */
-static PIN_RARE void overflow(struct pin_worker *worker, struct pin_link *link)
+static PIN_APART PIN_COLD void overflow(struct pin_worker *worker, struct pin_link *link)
 {
 	struct pin_list half = {0};
 

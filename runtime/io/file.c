@@ -4,6 +4,7 @@
  */
 #include "runtime/io/file.h"
 #include "runtime/base/check.h"
+#include "runtime/base/sized.h"
 #include "runtime/host/kernel.h"
 #include "runtime/host/longpath.h"
 #include "runtime/host/nvme.h"
@@ -76,22 +77,18 @@ static int check_options(const struct pinion_file_options *options)
 int pin_file_options_accept(
 	struct pinion_file_options *out, const struct pinion_file_options *given)
 {
-	uint32_t size = given != NULL ? given->size : 0;
+	int rc;
 
 	pinion_file_options_init(out);
 	if (given == NULL) {
 		return 0;
 	}
-	if (size < sizeof(size)) {
+	if (given->size < sizeof(given->size)) {
 		return -EINVAL;
 	}
-	if (size > sizeof(*out) &&
-		!pin_is_zero((const uint8_t *)given + sizeof(*out), size - sizeof(*out))) {
-		return -E2BIG;
-	}
-	memcpy(out, given, size < sizeof(*out) ? size : sizeof(*out));
+	rc = pin_sized_take(out, sizeof(*out), given, given->size);
 	out->size = sizeof(*out);
-	return check_options(out);
+	return rc < 0 ? rc : check_options(out);
 }
 
 struct open_how pin_file_open_how(const struct pinion_file_options *options)

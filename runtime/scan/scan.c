@@ -7,6 +7,7 @@
  * whatever the size of the tree.
  */
 #include "runtime/base/check.h"
+#include "runtime/base/sized.h"
 #include "runtime/core/runtime.h"
 #include "runtime/scan/slot.h"
 
@@ -325,11 +326,10 @@ int pinion_scan_create(struct pinion_runtime *runtime, const struct pinion_scan_
 	if (config->size < sizeof(complete) || ops->window == NULL || ops->report == NULL) {
 		return -EINVAL;
 	}
-	if (!pin_is_zero(
-		    (const uint8_t *)config + sizeof(complete), config->size - sizeof(complete))) {
-		return -E2BIG;
+	rc = pin_sized_take(&complete, sizeof(complete), config, config->size);
+	if (rc < 0) {
+		return rc;
 	}
-	complete = *config;
 	if (!complete_config(&complete, worker_count, pin_runtime_buffer_bytes(runtime))) {
 		return -EINVAL;
 	}

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Goal: a program outside this tree builds and runs with nothing but what
-# `make install` installs and what pkg-config says about it.
+# `make install` installs and what pkg-config says about it, in C and in C++;
+# and so do the examples, as whoever copies one would build it.
 # Method: installs into a staging folder, builds a program that runs one task,
 # once with the shared and once with the static library, the other one being
 # away each time, and looks which one it got.
@@ -35,9 +36,11 @@ int main(void)
 {
 	struct pinion_config config;
 	struct pinion_runtime *runtime;
-	struct pinion_task task = {.run = run};
+	struct pinion_task task;
 	int error;
 
+	memset(&task, 0, sizeof(task));
+	task.run = run;
 	pinion_config_init(&config);
 	config.worker_count = 1;
 	error = pinion_runtime_create(&config, &runtime);
@@ -66,13 +69,14 @@ ask() {
 		PKG_CONFIG_ALLOW_SYSTEM_LIBS=1 $PKG_CONFIG "$@" pinion
 }
 
-# build_and_run KIND [--static]
+# build_and_run KIND COMPILER [--static]
 build_and_run() {
 	kind=$1
-	shift
+	compiler=$2
+	shift 2
 	# shellcheck disable=SC2086,SC2046 # several words each
-	$CC ${SANITIZER_CFLAGS-} -Wall -Wextra -Werror -o "$TMPDIR/user" "$TMPDIR/user.c" \
-		$(ask --cflags --libs "$@")
+	$compiler ${SANITIZER_CFLAGS-} -Wall -Wextra -Werror -o "$TMPDIR/user" "$TMPDIR/user.c" \
+		-x none $(ask --cflags --libs "$@")
 	says=$(LD_LIBRARY_PATH=$libdir "$TMPDIR/user")
 	if [ "$says" != "$(ask --modversion)" ]; then
 		echo "$kind: the program says version $says, pkg-config $(ask --modversion)"
@@ -87,10 +91,25 @@ build_and_run() {
 
 mkdir "$TMPDIR/away"
 mv "$libdir/libpinion.a" "$TMPDIR/away"
-build_and_run shared
+build_and_run shared "$CC -std=c11"
+# The sanitizers of one compiler are not another's.
+if [ -n "${CXX-}" ] && [ -z "${SANITIZER_CFLAGS-}" ]; then
+	build_and_run shared "$CXX -std=c++11 -x c++"
+fi
+for example in "$top_srcdir"/examples/*.c; do
+	libs=-pthread
+	[ "${example##*/}" != compress_file.c ] || libs="$libs -lzstd"
+	[ "$libs" = -pthread ] || $PKG_CONFIG --exists libzstd || continue
+	# shellcheck disable=SC2086,SC2046 # several words each
+	$CC ${SANITIZER_CFLAGS-} -std=c11 -Wall -Wextra -Werror -o "$TMPDIR/example" "$example" \
+		$(ask --cflags --libs) $libs || {
+		echo "${example##*/} does not build with what is installed"
+		exit 1
+	}
+done
 mv "$TMPDIR/away/libpinion.a" "$libdir"
 rm "$libdir"/libpinion.so*
-build_and_run static --static
+build_and_run static "$CC -std=c11" --static
 
 for path in include/pinion/pinion.h bin/pinion; do
 	find "$stage" -path "*/$path" | grep -q . || {

@@ -83,6 +83,8 @@ pool_pass pool_steal " ]
 	complains "unknown subject 'quicksort' (see pinion bench list)"
 	bench
 	complains "no subject (see pinion bench list)"
+	bench list spawn
+	complains "list stands alone"
 }
 
 @test "bad options are refused" {
@@ -93,7 +95,14 @@ pool_pass pool_steal " ]
 	bench read --workers none
 	complains "--workers"
 	bench read --size 1K
-	complains "--size"
+	complains "--size: 1K is not between 16M and 1024T"
+	bench spawn --block 1
+	complains "--block: 1 is not between 512 and 1M"
+	# Values that nothing would be measured at.
+	bench nop spawn --block 4K
+	complains "--block: no subject named depends on it"
+	bench nop --workers 2
+	complains "--workers: no subject named depends on it"
 	bench read --file x --size 64M
 	complains "--file goes with neither"
 	bench read --json --csv
@@ -234,6 +243,10 @@ check_subject() {
 	check_json walk ns
 	bench walk --tree tree/empty --seconds 0.05
 	complains "tree/empty: holds no files"
+	bench walk --tree absent
+	complains "absent: no such file or directory"
+	bench walk --tree tree/a/file
+	complains "tree/a/file: not a directory"
 	bench walk --dir absent
 	complains "absent: "
 }

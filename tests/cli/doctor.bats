@@ -36,6 +36,10 @@ problems_of() {
 			echo "$name is not in the text"
 			return 1
 		}
+		grep -q -- "\`$name\`" "$top_srcdir/docs/man/pinion-doctor.md" || {
+			echo "$name is not in pinion-doctor(1)"
+			return 1
+		}
 	done
 	[ "$(grep -c '^ *! ' text)" = "$(jq '[.. | .mend? // empty] | length' out)" ]
 	jq -e '[.. | objects | select(has("what")) | .mend | length > 0] | all' out
@@ -126,7 +130,12 @@ problems_of() {
 		jq -e '.paths | map(.readable, .empty) == [true, null, false, null, null, true]' out
 		jq -e '.paths | map(.problems | map(select(.verdict == "unusable")) | length) ==
 			[0, 1, 0]' out
+		jq -e --arg path "$path" '.paths[1].problems[0].mend | endswith(": namei -l " + $path)' out
 	done
+	# As a shell takes it, where that is one line.
+	pinion doctor 'not there' "it's" $'a\nb'
+	grep -q "mend: .*: namei -l 'not there'$" out
+	[ "$(grep -c 'mend: .*: namei -l PATH$' out)" = 2 ]
 	[ "$(id -u)" != 0 ] || return 0
 	chmod 0 file empty
 	pinion doctor --json file empty

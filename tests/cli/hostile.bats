@@ -82,7 +82,7 @@ counts() {
 			says "$name: tree/loop2: symbolic link loop"
 			says "$name: tree/dangling: no such file or directory"
 			says "$name: missing: no such file or directory"
-			says "$name: : no such file or directory"
+			says "$name: '': no such file or directory"
 			counts "31 21 5 5 0"
 		done
 	done

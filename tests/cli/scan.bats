@@ -350,6 +350,8 @@ make_tree() {
 	[ "$(wc -l <err)" -ge 1 ]
 	grep -q 'tree/fifo' err
 	! grep -q 'tree/link' err
+	# Who gets status 2 is told how much that concerns.
+	grep -q '4 files: 1 done, 0 failed, 3 skipped, 0 cancelled' err
 }
 
 @test "a list of paths, with newlines and with NUL" {

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Doubles of what a runtime asks of its machine and what no interleaving
- * depends on: topology, kernel probe, memory, messages. And the fatal report,
- * which ends the execution rather than the program.
+ * depends on: kernel probe, memory. And the fatal report, which ends the
+ * execution rather than the program.
  */
 #include "runtime/base/check.h"
-#include "runtime/base/log.h"
 #include "runtime/core/provision.h"
 #include "runtime/host/kernel.h"
-#include "runtime/host/topology.h"
 #include "runtime/memory/arena.h"
 #include "runtime/memory/pool.h"
 #include "tests/model/explorer.h"
@@ -22,13 +20,6 @@ _Noreturn void pin_check_failed(const char *file, int line, const char *expressi
 	model_fail("%s:%d: broken invariant: %s", file, line, expression);
 }
 
-void pin_log(const struct pin_log *log, enum pinion_log_level level, const char *format, ...)
-{
-	(void)log;
-	(void)level;
-	(void)format;
-}
-
 void pin_kernel_probe(struct pin_kernel *kernel)
 {
 	memset(kernel, 0, sizeof(*kernel));
@@ -37,39 +28,6 @@ void pin_kernel_probe(struct pin_kernel *kernel)
 	kernel->has_op_openat = true;
 	kernel->has_registered_files = model_registers_files;
 	kernel->has_commands = model_takes_commands;
-}
-
-void pin_kernel_ring_hint(int error, char *out, size_t size)
-{
-	(void)error;
-	memset(out, 0, size);
-}
-
-int pin_topology_load(struct pin_topology *topology, bool use_smt)
-{
-	(void)use_smt;
-	memset(topology, 0, sizeof(*topology));
-	return 0;
-}
-
-void pin_topology_fini(struct pin_topology *topology)
-{
-	(void)topology;
-}
-
-uint32_t pin_node_distance(
-	const struct pin_node_distances *distances, uint32_t from_index, uint32_t to_index)
-{
-	(void)distances;
-	(void)from_index;
-	(void)to_index;
-	return UINT32_MAX;
-}
-
-uint32_t pin_topology_default_workers(const struct pin_topology *topology)
-{
-	(void)topology;
-	return 1;
 }
 
 static bool shares_arenas_now;

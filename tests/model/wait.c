@@ -11,33 +11,19 @@
 #include "runtime/base/base.h"
 #include "tests/model/explorer.h"
 #include "tests/model/runtime_model.h"
+#include "tests/support/units.h"
 
 #include <errno.h>
 #include <string.h>
 
 static struct pinion_runtime *runtime;
 static struct pin_waiters waiters;
-static struct pin_atomic_u32 units;
 static struct model_task starter;
 static struct pinion_wait wait_here;
 static uint32_t begun_count;
 static uint32_t end_count;
 static struct pin_worker *begun_on;
 static int cancel_rc;
-
-static bool take(void *arg, uint64_t demand, struct pin_waiters_value *out_value)
-{
-	uint32_t available = pin_load_acquire_u32(&units);
-
-	(void)arg;
-	while (available >= demand) {
-		if (pin_cas_acq_rel_u32(&units, &available, available - (uint32_t)demand)) {
-			out_value->words[0] = demand;
-			return true;
-		}
-	}
-	return false;
-}
 
 static int32_t finish(void *target, const struct pin_waiters_value *value)
 {
@@ -85,7 +71,7 @@ static void begin(uint32_t worker_count, uint64_t deadline_ns)
 	begun_count = 0;
 	end_count = 0;
 	cancel_rc = -EALREADY;
-	pin_waiters_init(&waiters, &pin_host_linux, take, NULL, PIN_WAITERS_EVEN);
+	pin_waiters_init(&waiters, &pin_host_linux, units_take, NULL, PIN_WAITERS_EVEN);
 	model_task_init(&starter, begin_wait);
 	runtime = model_runtime_begin(worker_count, PIN_DOORBELL_MESSAGE, NULL);
 	model_quiet_begin();

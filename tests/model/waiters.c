@@ -11,6 +11,7 @@
 #include "runtime/sched/waiters.h"
 #include "runtime/base/base.h"
 #include "tests/model/explorer.h"
+#include "tests/support/units.h"
 
 #include <errno.h>
 #include <string.h>
@@ -25,7 +26,6 @@ struct model_waiter {
 };
 
 static struct pin_waiters waiters;
-static struct pin_atomic_u32 units;
 static struct pin_atomic_u32 payload; /* written before units are given */
 static struct model_waiter waiting[WAITERS_MAX];
 static uint32_t over_count;
@@ -33,19 +33,8 @@ static bool is_leaving;
 
 static bool take(void *arg, uint64_t demand, struct pin_waiters_value *out_value)
 {
-	uint32_t available = pin_load_acquire_u32(&units);
-
-	(void)arg;
-	if (is_leaving && model_is_spoilt(MODEL_SKIP, "pin_waiter_withdraw", "take")) {
-		return false;
-	}
-	while (available >= demand) {
-		if (pin_cas_acq_rel_u32(&units, &available, available - (uint32_t)demand)) {
-			out_value->words[0] = demand;
-			return true;
-		}
-	}
-	return false;
+	return !(is_leaving && model_is_spoilt(MODEL_SKIP, "pin_waiter_withdraw", "take")) &&
+		units_take(arg, demand, out_value);
 }
 
 static void begin(enum pin_waiters_fences fences)

@@ -66,6 +66,34 @@ static inline int rings_init(struct pin_ring *ring, const struct pin_host *host,
 	return pin_ring_init(ring, host, &rings_meter, &options, &rings_log);
 }
 
+static uint32_t rings_refused_flag;
+static uint32_t rings_setup_count;
+
+static inline int rings_refuse_setup(
+	struct io_uring *ring, uint32_t entries, struct io_uring_params *params)
+{
+	rings_setup_count++;
+	return (params->flags & rings_refused_flag) != 0
+		? -EINVAL
+		: pin_host_linux.ring_setup(ring, entries, params);
+}
+
+/* A kernel that does not know the flag; returns how often it was asked. */
+static inline uint32_t rings_expect_refused(
+	const struct pin_ring_options *options, uint32_t setup_flag)
+{
+	struct pin_host host = pin_host_linux;
+	struct pin_ring ring;
+
+	host.ring_setup = rings_refuse_setup;
+	rings_refused_flag = setup_flag;
+	rings_setup_count = 0;
+	expect_number(
+		"refused", -EINVAL, pin_ring_init(&ring, &host, &rings_meter, options, &rings_log));
+	pin_ring_fini(&ring);
+	return rings_setup_count;
+}
+
 static inline void rings_end(struct pin_ring *ring)
 {
 	pin_ring_retire(ring);

@@ -98,6 +98,18 @@ static inline struct pinion_runtime_counters runtimes_counters(const struct pini
 	return counters;
 }
 
+/* All requests have ended, and none of them was found by a timeout alone. */
+static inline void runtimes_finish(struct pinion_runtime *runtime, uint32_t request_count)
+{
+	struct pinion_runtime_counters counters;
+
+	expect_number("drain", 0, pinion_runtime_drain(runtime));
+	counters = runtimes_counters(runtime);
+	expect_number("completed", request_count, (long long)counters.requests_completed);
+	expect_number("caught", 0, (long long)counters.park_timeout_found_work);
+	pinion_runtime_destroy(runtime);
+}
+
 /* The read end as a file: a read of it waits until something is written. */
 static inline struct pinion_file runtimes_pipe_file(int read_fd)
 {

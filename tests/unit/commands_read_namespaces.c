@@ -389,24 +389,12 @@ static void check_full(void)
 
 /* ---- refused by the kernel ---- */
 
-static int refuse_setup(struct io_uring *ring, uint32_t entries, struct io_uring_params *params)
-{
-	return (params->flags & IORING_SETUP_SQE128) != 0
-		? -EINVAL
-		: pin_host_linux.ring_setup(ring, entries, params);
-}
-
 static void check_ring_refused(void)
 {
-	struct pin_host host = pin_host_linux;
-	struct pin_ring ring;
 	struct pin_ring_options options = {
 		.entries = 8, .helper_count = 1, .is_wide = true, .kernel = &rings_kernel};
 
-	host.ring_setup = refuse_setup;
-	expect_number("refused", -EINVAL,
-		pin_ring_init(&ring, &host, &rings_meter, &options, &rings_log));
-	pin_ring_fini(&ring);
+	(void)rings_expect_refused(&options, IORING_SETUP_SQE128);
 }
 
 int main(void)

@@ -168,6 +168,10 @@ static void check_jobs(void)
 
 static void check_refused(void)
 {
+	struct {
+		struct pinion_config config;
+		uint64_t unknown;
+	} newer;
 	struct pinion_crew_sizes no_low = {1, 1, 0};
 	struct pinion_crew_sizes too_many = {1025, 1, 1};
 	struct pinion_runtime *crew = NULL;
@@ -178,6 +182,10 @@ static void check_refused(void)
 	expect_number("too many", -EINVAL, pinion_crew_create(NULL, &too_many, &crew));
 	config.size = 8;
 	expect_number("size", -EINVAL, pinion_crew_create(&config, NULL, &crew));
+	pinion_crew_config_init(&newer.config);
+	newer.config.size = sizeof(newer);
+	newer.unknown = 1;
+	expect_number("unknown tail", -E2BIG, pinion_crew_create(&newer.config, NULL, &crew));
 	expect_true("nothing was made", crew == NULL);
 }
 

@@ -5,31 +5,16 @@
  * Method: write, fsync, open; posix_fadvise(DONTNEED), open. mincore(2) says
  * what is true; skipped where the file system does not evict.
  */
+#include "tests/support/cached.h"
 #include "tests/support/expect.h"
 #include "tests/support/scratch.h"
 
 #include <pinion/file.h>
-#include <sys/mman.h>
 
 enum {
 	PAGES = 64,
-	SIZE = PAGES * 4096,
+	SIZE = PAGES * CACHED_PAGE_BYTES,
 };
-
-static int count_resident(int fd)
-{
-	unsigned char pages[PAGES];
-	void *memory = mmap(NULL, SIZE, PROT_READ, MAP_SHARED, fd, 0);
-	int count = 0;
-
-	expect_ready("mmap", memory != MAP_FAILED);
-	expect_ready("mincore", mincore(memory, SIZE, pages) == 0);
-	munmap(memory, SIZE);
-	for (int i = 0; i < PAGES; i++) {
-		count += pages[i] & 1;
-	}
-	return count;
-}
 
 int main(void)
 {
@@ -42,24 +27,24 @@ int main(void)
 	expect_ready("file", fd >= 0);
 	memset(bytes, 'x', sizeof(bytes));
 	expect_ready("write", write(fd, bytes, SIZE) == SIZE && fsync(fd) == 0);
-	if (count_resident(fd) == PAGES) {
+	if (cached_count(fd, PAGES) == PAGES) {
 		expect_number("open", 0, pinion_file_open(&file, "file", PINION_DIRECT_AUTO));
 		expect_number("cached percent after a write", 100, file.cached_percent);
 		expect_number("direct when cached", 0, file.is_direct);
 		pinion_file_close(&file);
 		expect_number("open", 0, pinion_file_open(&file, "file", PINION_DIRECT_ALWAYS));
-		expect_number("still cached after that", PAGES, count_resident(fd));
+		expect_number("still cached after that", PAGES, cached_count(fd, PAGES));
 		pinion_file_close(&file);
 	}
 	posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
-	if (count_resident(fd) != 0) {
+	if (cached_count(fd, PAGES) != 0) {
 		printf("skipped: this file system does not evict on request\n");
 		scratch_leave();
 		return expect_failure_count == 0 ? EXPECT_SKIPPED : 1;
 	}
 	expect_number("open", 0, pinion_file_open(&file, "file", PINION_DIRECT_AUTO));
 	expect_number("cached percent after eviction", 0, file.cached_percent);
-	expect_number("resident after looking", 0, count_resident(fd));
+	expect_number("resident after looking", 0, cached_count(fd, PAGES));
 	pinion_file_close(&file);
 	close(fd);
 	scratch_leave();

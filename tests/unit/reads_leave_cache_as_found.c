@@ -9,6 +9,7 @@
  * without; mincore(2) says what is cached. A memfd refuses the flag.
  */
 #include "runtime/io/file.h"
+#include "tests/support/cached.h"
 #include "tests/support/runtimes.h"
 #include "tests/support/scratch.h"
 
@@ -17,7 +18,7 @@
 
 enum {
 	PAGES = 64,
-	SIZE = PAGES * 4096,
+	SIZE = PAGES * CACHED_PAGE_BYTES,
 	LIMIT_SECONDS = 60,
 };
 
@@ -27,21 +28,6 @@ static sem_t has_ended;
 static uint8_t written[SIZE];
 static uint8_t bytes[SIZE] __attribute__((aligned(4096)));
 
-static int count_resident(int fd)
-{
-	unsigned char pages[PAGES];
-	void *memory = mmap(NULL, SIZE, PROT_READ, MAP_SHARED, fd, 0);
-	int count = 0;
-
-	expect_ready("mmap", memory != MAP_FAILED);
-	expect_ready("mincore", mincore(memory, SIZE, pages) == 0);
-	munmap(memory, SIZE);
-	for (int i = 0; i < PAGES; i++) {
-		count += pages[i] & 1;
-	}
-	return count;
-}
-
 /* False where the file system keeps what it has. */
 static bool evict(void)
 {
@@ -50,7 +36,7 @@ static bool evict(void)
 
 	expect_ready("file", fd >= 0);
 	posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
-	is_gone = count_resident(fd) == 0;
+	is_gone = cached_count(fd, PAGES) == 0;
 	close(fd);
 	return is_gone;
 }
@@ -102,20 +88,20 @@ static void check_cold(void)
 
 	adopt(&file, &asks);
 	has_flag = (file.flags & PIN_FILE_DONTCACHE) != 0;
-	expect_number("asking reads nothing", 0, count_resident(file.fd));
+	expect_number("asking reads nothing", 0, cached_count(file.fd, PAGES));
 	read_whole("with the flag", &file, has_flag ? 1 : 0, has_flag ? 0 : 1);
-	expect_number("left behind", 0, count_resident(file.fd));
+	expect_number("left behind", 0, cached_count(file.fd, PAGES));
 	pinion_file_close(&file);
 
 	adopt(&file, &skips);
 	expect_true("not asked", (file.flags & PIN_FILE_DONTCACHE) == 0);
 	read_whole("without it", &file, 0, 1);
-	expect_number("left behind", 0, count_resident(file.fd));
+	expect_number("left behind", 0, cached_count(file.fd, PAGES));
 	pinion_file_close(&file);
 
 	expect_number("by name", 0, pinion_file_open(&file, "file", PINION_DIRECT_NEVER));
 	read_whole("through the cache", &file, 0, 0);
-	expect_number("kept", PAGES, count_resident(file.fd));
+	expect_number("kept", PAGES, cached_count(file.fd, PAGES));
 	pinion_file_close(&file);
 }
 

@@ -73,15 +73,6 @@ static void start(uint32_t io_level)
 	pin_store_release_u32(&has_ended, 0);
 }
 
-static void finish(uint32_t request_count)
-{
-	expect_number("drain", 0, pinion_runtime_drain(runtime));
-	expect_number("completed", request_count,
-		(long long)runtimes_counters(runtime).requests_completed);
-	expect_number("caught", 0, (long long)runtimes_counters(runtime).park_timeout_found_work);
-	pinion_runtime_destroy(runtime);
-}
-
 static void run_starter(int (*run)(struct pinion_task *task), uint32_t index)
 {
 	starter = (struct pinion_task){.run = run};
@@ -117,7 +108,7 @@ static void check_gathered(uint32_t io_level)
 		run_starter(submit_and_block, i % WORKERS);
 		tasks_await(&has_ended, i + 1);
 	}
-	finish(ROUNDS * BATCH);
+	runtimes_finish(runtime, ROUNDS * BATCH);
 }
 
 /* ---- in flight ---- */
@@ -168,7 +159,7 @@ static void check_in_flight(void)
 	expect_number("result", 1, moving[0].one.request.result);
 	expect_number(
 		"elsewhere", 1, pin_load_acquire_u32(&moving[0].worker_index) != starter_index);
-	finish(1);
+	runtimes_finish(runtime, 1);
 	close(pipe_ends[0]);
 	close(pipe_ends[1]);
 }
@@ -202,7 +193,7 @@ static void check_own_buffer(uint32_t io_level)
 	tasks_await(&moving[0].one.entered, 1);
 	expect_number("result", 4096, moving[0].one.request.result);
 	expect_number("at home", starter_index, pin_load_acquire_u32(&moving[0].worker_index));
-	finish(1);
+	runtimes_finish(runtime, 1);
 }
 
 static void check_flags(void)
@@ -214,7 +205,7 @@ static void check_flags(void)
 	start(PINION_IO_AUTO);
 	pinion_runtime_facts(runtime, &facts, sizeof(facts));
 	expect_number("set-up flags", 0, facts.ring_setup_flags & binding);
-	finish(0);
+	runtimes_finish(runtime, 0);
 	if (facts.uses_ring != 0) {
 		check_in_flight();
 	}

@@ -33,15 +33,6 @@ static void start(uint32_t io_level)
 	expect_ready("runtime", pinion_runtime_create(&config, &runtime) == 0);
 }
 
-static void finish(uint32_t request_count)
-{
-	expect_number("drain", 0, pinion_runtime_drain(runtime));
-	expect_number("completed", request_count,
-		(long long)runtimes_counters(runtime).requests_completed);
-	expect_number("caught", 0, (long long)runtimes_counters(runtime).park_timeout_found_work);
-	pinion_runtime_destroy(runtime);
-}
-
 static void submit(bool is_batch)
 {
 	struct pinion_request *requests[REQUESTS];
@@ -79,7 +70,7 @@ static void check_ends(uint32_t io_level)
 		}
 		tasks_hold_end(&hold);
 	}
-	finish(ROUNDS * REQUESTS);
+	runtimes_finish(runtime, ROUNDS * REQUESTS);
 }
 
 static void check_cancel(uint32_t io_level)
@@ -102,7 +93,7 @@ static void check_cancel(uint32_t io_level)
 		ended_by_it += requests_await(&ones[i]) == -ECANCELED;
 	}
 	expect_number("ended by it", REQUESTS, ended_by_it);
-	finish(REQUESTS + 1);
+	runtimes_finish(runtime, REQUESTS + 1);
 }
 
 int main(void)

@@ -13,6 +13,7 @@
 #include "tests/support/random.h"
 #include "tests/support/runtimes.h"
 #include "tests/support/tasks.h"
+#include "tests/support/units.h"
 
 #include <errno.h>
 
@@ -35,25 +36,10 @@ struct entry {
 
 static struct pinion_runtime *runtime;
 static struct pin_waiters waiters;
-static struct pin_atomic_u32 units;
 static struct pin_atomic_u32 begun_count;
 static struct pin_atomic_u32 end_count;
 static struct pin_atomic_u32 stray_count;
 static struct entry entries[MANY];
-
-static bool take(void *arg, uint64_t demand, struct pin_waiters_value *out_value)
-{
-	uint32_t available = pin_load_acquire_u32(&units);
-
-	(void)arg;
-	while (available >= demand) {
-		if (pin_cas_acq_rel_u32(&units, &available, available - (uint32_t)demand)) {
-			out_value->words[0] = demand;
-			return true;
-		}
-	}
-	return false;
-}
 
 static int32_t finish(void *target, const struct pin_waiters_value *value)
 {
@@ -105,7 +91,7 @@ static void begin(uint32_t worker_count)
 	pin_store_release_u32(&begun_count, 0);
 	pin_store_release_u32(&end_count, 0);
 	memset(entries, 0, sizeof(entries));
-	pin_waiters_init(&waiters, &pin_host_linux, take, NULL, PIN_WAITERS_RELEASE_LIGHT);
+	pin_waiters_init(&waiters, &pin_host_linux, units_take, NULL, PIN_WAITERS_RELEASE_LIGHT);
 	runtime = runtimes_start(worker_count, PINION_IO_AUTO);
 }
 

@@ -13,6 +13,7 @@
 #include "tests/support/expect.h"
 #include "tests/support/random.h"
 #include "tests/support/runtimes.h"
+#include "tests/support/units.h"
 
 #include <errno.h>
 
@@ -25,24 +26,9 @@ enum {
 };
 
 static struct pin_waiters waiters;
-static struct pin_atomic_u32 units;
 static struct pin_waiter queue[QUEUE];
 static uint32_t told[QUEUE];
 static uint32_t told_count;
-
-static bool take(void *arg, uint64_t demand, struct pin_waiters_value *out_value)
-{
-	uint32_t available = pin_load_acquire_u32(&units);
-
-	(void)arg;
-	while (available >= demand) {
-		if (pin_cas_acq_rel_u32(&units, &available, available - (uint32_t)demand)) {
-			out_value->words[0] = demand;
-			return true;
-		}
-	}
-	return false;
-}
 
 static void give(uint32_t amount)
 {
@@ -78,7 +64,7 @@ static void check_order(enum pin_waiters_fences fences)
 
 	told_count = 0;
 	pin_store_release_u32(&units, 0);
-	pin_waiters_init(&waiters, &pin_host_linux, take, NULL, fences);
+	pin_waiters_init(&waiters, &pin_host_linux, units_take, NULL, fences);
 	expect_true("nobody yet", !pin_waiters_any(&waiters));
 	expect_true("nobody to hand to", !pin_waiters_hand_over(&waiters, 1, &value));
 	enter(0, 3);
@@ -154,7 +140,7 @@ static void check_many(enum pin_waiters_fences fences)
 	pthread_t threads[THREADS];
 
 	pin_store_release_u32(&units, UNITS);
-	pin_waiters_init(&waiters, &pin_host_linux, take, NULL, fences);
+	pin_waiters_init(&waiters, &pin_host_linux, units_take, NULL, fences);
 	for (uintptr_t i = 0; i < THREADS; i++) {
 		expect_ready(
 			"thread", pthread_create(&threads[i], NULL, run_thread, (void *)i) == 0);

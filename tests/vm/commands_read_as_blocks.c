@@ -11,8 +11,7 @@
  *
  *     commands_read_as_blocks GENERIC BLOCK-DEVICE OFFSET BYTES
  */
-#include "tests/support/runtimes.h"
-#include "tests/support/tasks.h"
+#include "tests/vm/readings.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,26 +22,12 @@ enum {
 	BLOCK = 4096,
 	PIECE_MAX = 2 << 20, /* more than any drive takes in one command */
 	BUFFER = 64 << 10,
-	REQUESTS_MAX = 32,
+	REQUESTS = 32,
 };
 
-struct reading {
-	struct pinion_request request;
-	uint8_t *bytes;
-};
-
-static struct reading readings[REQUESTS_MAX];
-static struct pin_atomic_u32 ended_count;
 static uint8_t *wanted;
 static int block_fd;
 static uint32_t bad_count;
-
-static int note_end(struct pinion_task *task)
-{
-	(void)task;
-	tasks_signal(&ended_count);
-	return 0;
-}
 
 /* What the block device makes of it: bytes, or an error. */
 static ssize_t read_block_device(uint64_t offset, uint64_t length)
@@ -87,56 +72,19 @@ static void check_reading(const struct reading *reading)
 	}
 }
 
-/* All of the range, `piece_bytes` at a time, several in flight. */
-static void read_range(struct pinion_runtime *runtime, struct pinion_file *file, uint64_t offset,
-	uint64_t end, uint64_t piece_bytes)
-{
-	while (offset < end) {
-		uint32_t count = 0;
-
-		pin_store_relaxed_u32(&ended_count, 0);
-		for (; count < REQUESTS_MAX && offset < end; count++) {
-			struct reading *reading = &readings[count];
-
-			reading->request = (struct pinion_request){
-				.task.run = note_end,
-				.file = file,
-				.bytes = reading->bytes,
-				.offset_bytes = offset,
-				.length_bytes = piece_bytes,
-			};
-			memset(reading->bytes, 0xa5, piece_bytes);
-			expect_ready(
-				"submit", pinion_request_submit(runtime, &reading->request) == 0);
-			offset += piece_bytes;
-		}
-		tasks_await(&ended_count, count);
-		for (uint32_t i = 0; i < count; i++) {
-			check_reading(&readings[i]);
-		}
-	}
-}
-
 static int32_t read_one(struct pinion_runtime *runtime, struct pinion_file *file, uint16_t op,
 	uint64_t offset, uint64_t length)
 {
-	struct pinion_request *request = &readings[0].request;
+	struct pinion_request *request = readings_prepare(&readings[0], file, offset, length);
 	int rc;
 
-	*request = (struct pinion_request){
-		.task.run = note_end,
-		.op = op,
-		.file = file,
-		.bytes = readings[0].bytes,
-		.offset_bytes = offset,
-		.length_bytes = length,
-	};
-	pin_store_relaxed_u32(&ended_count, 0);
+	request->op = op;
+	readings_begin();
 	rc = pinion_request_submit(runtime, request);
 	if (rc < 0) {
 		return rc;
 	}
-	tasks_await(&ended_count, 1);
+	readings_await(1);
 	return request->result;
 }
 
@@ -157,38 +105,37 @@ static void check_edges(struct pinion_runtime *runtime, struct pinion_file *file
 	expect_number("between blocks", -EINVAL, read_one(runtime, file, PINION_OP_READ, 1, BLOCK));
 }
 
+/* With that error, or though it was to come too early, with what it read. */
+static void check_ends(int32_t error)
+{
+	for (uint32_t i = 0; i < REQUESTS; i++) {
+		if (readings[i].request.result != error) {
+			check_reading(&readings[i]);
+		}
+	}
+}
+
 /* Both what is in flight and what waits; the device cannot be told. */
 static void check_ended_early(struct pinion_runtime *runtime, struct pinion_file *file)
 {
 	for (int way = 0; way < 3; way++) {
-		pin_store_relaxed_u32(&ended_count, 0);
-		for (uint32_t i = 0; i < REQUESTS_MAX; i++) {
-			struct pinion_request *request = &readings[i].request;
+		uint64_t offset = file->size_bytes - PIECE_MAX;
+		uint64_t deadline_ns = way == 1 ? pinion_now_ns() + 1000 : 0;
 
-			*request = (struct pinion_request){
-				.task.run = note_end,
-				.file = file,
-				.bytes = readings[i].bytes,
-				.offset_bytes = file->size_bytes - PIECE_MAX,
-				.length_bytes = PIECE_MAX,
-				.deadline_ns = way == 1 ? pinion_now_ns() + 1000 : 0,
-			};
-			expect_ready("submit", pinion_request_submit(runtime, request) == 0);
+		readings_begin();
+		for (uint32_t i = 0; i < REQUESTS; i++) {
+			readings_prepare(&readings[i], file, offset, PIECE_MAX)->deadline_ns =
+				deadline_ns;
+			readings_submit(runtime, &readings[i]);
 		}
-		for (uint32_t i = 0; i < REQUESTS_MAX && way == 0; i++) {
+		for (uint32_t i = 0; i < REQUESTS && way == 0; i++) {
 			(void)pinion_request_cancel(runtime, &readings[i].request);
 		}
 		if (way == 2) {
 			expect_number("stop", 0, pinion_runtime_stop(runtime));
 		}
-		tasks_await(&ended_count, REQUESTS_MAX);
-		for (uint32_t i = 0; i < REQUESTS_MAX; i++) {
-			int32_t result = readings[i].request.result;
-
-			if (result != (way == 1 ? -ETIME : -ECANCELED)) {
-				check_reading(&readings[i]);
-			}
-		}
+		readings_await(REQUESTS);
+		check_ends(way == 1 ? -ETIME : -ECANCELED);
 	}
 }
 
@@ -227,27 +174,35 @@ static void check_registered(
 	readings[0].bytes = usual;
 }
 
-static void check_way(const char *path, uint64_t offset, uint64_t bytes, uint32_t io_level,
-	uint32_t without, uint32_t sharing, bool by_ring)
+struct way {
+	uint32_t io_level;
+	uint32_t without;
+	uint32_t sharing;
+	bool by_ring; /* the commands go by a ring, not by calls */
+};
+
+static void check_way(const char *path, uint64_t offset, uint64_t bytes, const struct way *way)
 {
+	static const uint64_t piece_bytes[] = {BLOCK, 3 * BLOCK, PIECE_MAX};
 	struct pinion_runtime *runtime = NULL;
 	struct pinion_runtime_counters counters;
 	struct pinion_config config;
 	struct pinion_file file;
 
-	runtimes_config(&config, 2, io_level);
-	config.io_without |= without;
-	config.ring_sharing = sharing;
+	runtimes_config(&config, 2, way->io_level);
+	config.io_without |= way->without;
+	config.ring_sharing = way->sharing;
 	config.pool_bytes = 1 << 20;
 	expect_ready("runtime", pinion_runtime_create(&config, &runtime) == 0);
 	expect_ready(path, pinion_file_open(&file, path, PINION_DIRECT_AUTO) == 0);
 	expect_number("size", lseek(block_fd, 0, SEEK_END), (long long)file.size_bytes);
 	expect_true("past the cache", file.is_direct != 0);
-	read_range(runtime, &file, offset, offset + bytes, BLOCK);
-	read_range(runtime, &file, offset, offset + bytes, 3 * BLOCK);
-	read_range(runtime, &file, offset, offset + bytes, PIECE_MAX);
+	for (size_t i = 0; i < PIN_ARRAY_COUNT(piece_bytes); i++) {
+		readings_read_range(
+			runtime, &file, offset, offset + bytes, piece_bytes[i], check_reading);
+	}
 	check_edges(runtime, &file);
-	if (by_ring) {
+	if (way->by_ring) {
 		check_registered(runtime, &file, file.size_bytes - BUFFER);
 	}
 	check_ended_early(runtime, &file);
@@ -255,8 +210,8 @@ static void check_way(const char *path, uint64_t offset, uint64_t bytes, uint32_
 	printf("%llu requests, %llu of them by a ring\n",
 		(unsigned long long)counters.requests_completed,
 		(unsigned long long)counters.ring_commands);
-	expect_true("by a ring", (counters.ring_commands > bytes / BLOCK) == by_ring);
-	expect_true("or by none", (counters.ring_commands == 0) == !by_ring);
+	expect_true("by a ring", (counters.ring_commands > bytes / BLOCK) == way->by_ring);
+	expect_true("or by none", (counters.ring_commands == 0) == !way->by_ring);
 	pinion_file_close(&file);
 	pinion_runtime_destroy(runtime);
 }
@@ -274,6 +229,12 @@ static void check_opening(const char *path)
 
 int main(int argc, char **argv)
 {
+	static const struct way ways[] = {
+		{.io_level = PINION_IO_AUTO, .by_ring = true},
+		{.io_level = PINION_IO_AUTO, .without = PINION_IO_NVME_COMMANDS},
+		{.io_level = PINION_IO_AUTO, .sharing = PINION_RING_SHARED},
+		{.io_level = PINION_IO_FALLBACK},
+	};
 	uint64_t offset;
 	uint64_t bytes;
 
@@ -288,16 +249,11 @@ int main(int argc, char **argv)
 	expect_ready(argv[2], block_fd >= 0);
 	wanted = aligned_alloc(BLOCK, PIECE_MAX);
 	expect_ready("memory", wanted != NULL);
-	for (uint32_t i = 0; i < REQUESTS_MAX; i++) {
-		readings[i].bytes = aligned_alloc(BLOCK, PIECE_MAX);
-		expect_ready("memory", readings[i].bytes != NULL);
-	}
+	readings_init(REQUESTS, BLOCK, PIECE_MAX);
 	check_opening(argv[1]);
-	check_way(argv[1], offset, bytes, PINION_IO_AUTO, 0, PINION_RING_OWN, true);
-	check_way(argv[1], offset, bytes, PINION_IO_AUTO, PINION_IO_NVME_COMMANDS, PINION_RING_OWN,
-		false);
-	check_way(argv[1], offset, bytes, PINION_IO_AUTO, 0, PINION_RING_SHARED, false);
-	check_way(argv[1], offset, bytes, PINION_IO_FALLBACK, 0, PINION_RING_OWN, false);
+	for (size_t i = 0; i < PIN_ARRAY_COUNT(ways); i++) {
+		check_way(argv[1], offset, bytes, &ways[i]);
+	}
 	if (getenv("TEST_BAD") != NULL) {
 		expect_true("some cannot be read", bad_count > 0);
 	}

@@ -17,8 +17,7 @@
  *     reads_fail_where_told write FILE BYTES
  *     reads_fail_where_told FILE BLOCK…     the bad ones, of 4096 bytes
  */
-#include "tests/support/runtimes.h"
-#include "tests/support/tasks.h"
+#include "tests/vm/readings.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,18 +26,10 @@ enum {
 	BLOCK = 4096,
 	PIECE_MAX = 64 << 10,
 	BAD_MAX = 16,
-	REQUESTS_MAX = 512,
-};
-
-struct reading {
-	struct pinion_request request;
-	uint8_t *bytes;
 };
 
 static uint64_t bad_blocks[BAD_MAX];
 static uint32_t bad_count;
-static struct reading readings[REQUESTS_MAX];
-static struct pin_atomic_u32 ended_count;
 
 static uint64_t word_at(uint64_t offset)
 {
@@ -72,13 +63,6 @@ static uint64_t good_until(uint64_t offset, uint64_t end)
 		}
 	}
 	return until;
-}
-
-static int note_end(struct pinion_task *task)
-{
-	(void)task;
-	tasks_signal(&ended_count);
-	return 0;
 }
 
 /* A drive's own word for it comes through where no cache is in between. */
@@ -134,32 +118,7 @@ static void check_reading(const struct reading *reading)
 
 static void read_all(struct pinion_runtime *runtime, struct pinion_file *file, uint32_t piece_bytes)
 {
-	uint64_t offset = 0;
-
-	while (offset < file->size_bytes) {
-		uint32_t count = 0;
-
-		pin_store_relaxed_u32(&ended_count, 0);
-		for (; count < REQUESTS_MAX && offset < file->size_bytes; count++) {
-			struct reading *reading = &readings[count];
-
-			reading->request = (struct pinion_request){
-				.task.run = note_end,
-				.file = file,
-				.bytes = reading->bytes,
-				.offset_bytes = offset,
-				.length_bytes = piece_bytes,
-			};
-			memset(reading->bytes, 0, piece_bytes);
-			expect_ready(
-				"submit", pinion_request_submit(runtime, &reading->request) == 0);
-			offset += piece_bytes;
-		}
-		tasks_await(&ended_count, count);
-		for (uint32_t i = 0; i < count; i++) {
-			check_reading(&readings[i]);
-		}
-	}
+	readings_read_range(runtime, file, 0, file->size_bytes, piece_bytes, check_reading);
 }
 
 static struct pinion_runtime *start(uint32_t io_level, uint32_t polled)
@@ -192,32 +151,22 @@ static void check_way(const char *path, uint32_t io_level, uint32_t direct)
 
 /* ---- polled ---- */
 
-/* `*out_count` reads of one block each are in flight, or have ended already. */
-static void submit_blocks(struct pinion_runtime *runtime, struct pinion_file *file,
-	uint64_t deadline_ns, uint32_t *out_count)
+/* Reads of one block each are in flight, or have ended already. */
+static void submit_blocks(
+	struct pinion_runtime *runtime, struct pinion_file *file, uint64_t deadline_ns)
 {
-	uint32_t count = 0;
+	readings_begin();
+	for (uint32_t i = 0; i < readings_count; i++) {
+		uint64_t offset = (uint64_t)i * BLOCK % file->size_bytes;
 
-	pin_store_relaxed_u32(&ended_count, 0);
-	for (; count < REQUESTS_MAX; count++) {
-		struct pinion_request *request = &readings[count].request;
-
-		*request = (struct pinion_request){
-			.task.run = note_end,
-			.file = file,
-			.bytes = readings[count].bytes,
-			.offset_bytes = (uint64_t)count * BLOCK % file->size_bytes,
-			.length_bytes = BLOCK,
-			.deadline_ns = deadline_ns,
-		};
-		expect_ready("submit", pinion_request_submit(runtime, request) == 0);
+		readings_prepare(&readings[i], file, offset, BLOCK)->deadline_ns = deadline_ns;
+		readings_submit(runtime, &readings[i]);
 	}
-	*out_count = count;
 }
 
-static void check_ends(uint32_t count, int32_t error)
+static void check_ends(int32_t error)
 {
-	for (uint32_t i = 0; i < count; i++) {
+	for (uint32_t i = 0; i < readings_count; i++) {
 		if (readings[i].request.result != error) {
 			check_reading(&readings[i]);
 		}
@@ -227,21 +176,19 @@ static void check_ends(uint32_t count, int32_t error)
 /* Reads end though they are not to; the device cannot be told. */
 static void check_ended_early(struct pinion_runtime *runtime, struct pinion_file *file)
 {
-	uint32_t count;
-
-	submit_blocks(runtime, file, 0, &count);
-	for (uint32_t i = 0; i < count; i++) {
+	submit_blocks(runtime, file, 0);
+	for (uint32_t i = 0; i < readings_count; i++) {
 		(void)pinion_request_cancel(runtime, &readings[i].request);
 	}
-	tasks_await(&ended_count, count);
-	check_ends(count, -ECANCELED);
-	submit_blocks(runtime, file, pinion_now_ns() + 1000, &count);
-	tasks_await(&ended_count, count);
-	check_ends(count, -ETIME);
-	submit_blocks(runtime, file, 0, &count);
+	readings_await(readings_count);
+	check_ends(-ECANCELED);
+	submit_blocks(runtime, file, pinion_now_ns() + 1000);
+	readings_await(readings_count);
+	check_ends(-ETIME);
+	submit_blocks(runtime, file, 0);
 	expect_number("stop", 0, pinion_runtime_stop(runtime));
-	expect_number("all have ended", count, pin_load_relaxed_u32(&ended_count));
-	check_ends(count, -ECANCELED);
+	expect_number("all have ended", readings_count, pin_load_relaxed_u32(&readings_ended));
+	check_ends(-ECANCELED);
 }
 
 static void check_polled(const char *path, uint32_t polled, bool must_poll)
@@ -289,10 +236,7 @@ int main(int argc, char **argv)
 	for (int i = 2; i < argc; i++) {
 		bad_blocks[bad_count++] = strtoull(argv[i], NULL, 10);
 	}
-	for (uint32_t i = 0; i < REQUESTS_MAX; i++) {
-		readings[i].bytes = aligned_alloc(BLOCK, PIECE_MAX);
-		expect_ready("memory", readings[i].bytes != NULL);
-	}
+	readings_init(READINGS_MAX, BLOCK, PIECE_MAX);
 	if (polled != NULL) {
 		bool must_poll = strcmp(polled, "yes") == 0;
 

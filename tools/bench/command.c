@@ -42,8 +42,8 @@ static const struct option_spec bench_specs[OPTION_COUNT] = {
 	[OPTION_CSV] = {0, "csv", NULL, "comma-separated, a line of names first", NULL},
 	[OPTION_PLOT] = {0, "plot", "FILE", "draw the figures as SVG, by gnuplot", NULL},
 	[OPTION_WORKERS] = {0, "workers", "N[,N]…",
-		"worker threads of read, sum, scan, startup, inject_wait, default one per "
-		"core; read_…, write…, spawn, yield, forkjoin, default 1",
+		"worker threads of read, sum, scan, startup, inject_wait, lanes_busy, default "
+		"one per core; read_…, write…, spawn, yield, forkjoin, default 1",
 		"Each number in turn. The other subjects need as many as they have."},
 	[OPTION_DEPTH] = {0, "depth", "N[,N]…",
 		"read_…, write…: blocks in flight on each worker, default 32",
@@ -200,22 +200,46 @@ static int run_subjects(const struct bench_options *options, char *const *names,
 	return rc == 0 ? EXIT_STATUS_CLEAN : EXIT_STATUS_TROUBLE;
 }
 
+/* A list of values that no subject named is measured by is a mistake. */
+static bool check_axes(const struct bench_options *options, uint32_t axes)
+{
+	for (int axis = 0; axis < BENCH_AXIS_COUNT; axis++) {
+		if (options->sweep.counts[axis] > 0 && (axes & BENCH_BY(axis)) == 0) {
+			report_line(
+				"--%s: no subject named depends on it (see pinion bench --help)",
+				bench_axis_name((enum bench_axis)axis));
+			return false;
+		}
+	}
+	return true;
+}
+
 /* Names are all known before anything is measured. */
 static int run_names(const struct bench_options *options, char *const *names, int count)
 {
+	uint32_t axes = 0;
+
 	if (count == 0) {
 		report_line("no subject (see pinion bench list)");
 		return EXIT_STATUS_TROUBLE;
 	}
-	if (count == 1 && strcmp(names[0], "list") == 0) {
+	if (strcmp(names[0], "list") == 0) {
+		if (count > 1) {
+			report_line("list stands alone: pinion bench list");
+			return EXIT_STATUS_TROUBLE;
+		}
 		return list_subjects();
 	}
 	for (int i = 0; i < count; i++) {
-		if (find_subject(names[i]) == NULL) {
+		const struct bench_subject *subject = find_subject(names[i]);
+
+		if (subject == NULL) {
 			return EXIT_STATUS_TROUBLE;
 		}
+		axes |= subject->axes;
 	}
-	return run_subjects(options, names, count);
+	return check_axes(options, axes) ? run_subjects(options, names, count)
+					 : EXIT_STATUS_TROUBLE;
 }
 
 static bool parse_option(struct bench_options *options, enum bench_option option, const char *value)

@@ -236,6 +236,20 @@ static int make_tree(struct walk *walk, const char *directory)
 	return rc;
 }
 
+/* Ours would report what it cannot enter as an entry, and go on. */
+static int check_tree(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int rc = fd < 0 ? -errno : 0;
+
+	if (fd >= 0) {
+		close(fd);
+	} else {
+		report_path(path, report_reason(rc));
+	}
+	return rc;
+}
+
 /* No worker takes part, but who reads the figures may want to know of rings. */
 static int find_facts(const struct bench *bench, struct bench_setting *out_setting)
 {
@@ -265,6 +279,7 @@ static int walk_start(struct bench *bench, struct bench_setting *out_setting, vo
 		rc = make_tree(walk, bench->options->directory);
 	} else if (rc == 0) {
 		walk->root = bench->options->tree;
+		rc = check_tree(walk->root);
 	}
 	if (rc != 0) {
 		walk_stop(walk);

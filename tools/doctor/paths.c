@@ -30,6 +30,42 @@ enum {
 	BLOCK_BYTES = 4096,
 };
 
+/* What a shell takes for the path, or PATH where that would be no one line. */
+static void append_word(struct output_text *text, const char *path)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "0123456789/._+,:@%-";
+	bool is_plain = path[0] != '\0' && path[strspn(path, plain)] == '\0';
+	bool can_be_quoted = true;
+
+	for (const char *at = path; *at != '\0'; at++) {
+		can_be_quoted &= *at >= ' ' && *at < 0x7f && *at != '\'';
+	}
+	if (!can_be_quoted) {
+		output_text_string(text, "PATH");
+		return;
+	}
+	output_text_string(text, is_plain ? "" : "'");
+	output_text_string(text, path);
+	output_text_string(text, is_plain ? "" : "'");
+}
+
+/* `words` in front of the path and behind it are the command that helps. */
+static void report_unreadable(
+	struct findings *findings, int error, const char *path, const char *const words[2])
+{
+	struct output_text mend = {0};
+
+	findings_flag(findings, "readable", false);
+	output_text_string(&mend, words[0]);
+	append_word(&mend, path);
+	output_text_string(&mend, words[1]);
+	output_text_append(&mend, "", 1);
+	findings_problem(findings, VERDICT_UNUSABLE, report_reason(error),
+		mend.failed ? "namei -l PATH" : mend.bytes);
+	output_text_free(&mend);
+}
+
 /* Where a path is mounted from. */
 struct mount {
 	char type[32];
@@ -247,9 +283,8 @@ static void examine_file(struct findings *findings, const char *path)
 		rc = -error;
 	}
 	if (rc != 0) {
-		findings_flag(findings, "readable", false);
-		findings_problem(findings, VERDICT_UNUSABLE, report_reason(rc),
-			"see who may read it and what it is: namei -l PATH; stat PATH");
+		report_unreadable(findings, rc, path,
+			(const char *const[]){"see what it is and who may read it: namei -l ", ""});
 	} else if (file.size_bytes == 0) {
 		findings_flag(findings, "empty", true);
 	} else {
@@ -270,13 +305,14 @@ static void examine_namespace(struct findings *findings, const char *path)
 	struct pinion_file file;
 	int rc = pinion_file_open(&file, path, PINION_DIRECT_AUTO);
 
-	findings_flag(findings, "readable", rc == 0);
 	if (rc != 0) {
-		findings_problem(findings, VERDICT_UNUSABLE, report_reason(rc),
-			"see who may send it commands, and what its blocks are: ls -l /dev/ng*; "
-			"nvme id-ns PATH; read its block device, /dev/nvmeXnY, instead");
+		report_unreadable(findings, rc, path,
+			(const char *const[]){"see who may send it commands, and what its blocks "
+					      "are: ls -l /dev/ng*; nvme id-ns ",
+				"; read its block device, /dev/nvmeXnY, instead"});
 		return;
 	}
+	findings_flag(findings, "readable", true);
 	examine_disk(findings, (dev_t)file.device);
 	findings_number(findings, "size_bytes", file.size_bytes);
 	findings_number(findings, "offset_align_bytes", file.offset_align_bytes);
@@ -300,9 +336,8 @@ static void examine_directory(struct findings *findings, const char *path, uint6
 	if (pinion_walk(path, sample_visit, &sample) < 0) {
 		findings->text.failed = true; /* out of memory: said at the end */
 	} else if (sample.root_error != 0) {
-		findings_flag(findings, "readable", false);
-		findings_problem(findings, VERDICT_UNUSABLE, report_reason(sample.root_error),
-			"see who may enter it: namei -l PATH");
+		report_unreadable(findings, sample.root_error, path,
+			(const char *const[]){"see who may enter it: namei -l ", ""});
 	} else if (sample.path == NULL) {
 		findings_flag(findings, "empty", true);
 	} else {
@@ -350,9 +385,8 @@ void doctor_path(struct findings *findings, const char *path)
 	findings_path(findings, path);
 	if (stat(path, &status) != 0 ||
 		statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_MNT_ID, &extended) != 0) {
-		findings_flag(findings, "readable", false);
-		findings_problem(findings, VERDICT_UNUSABLE, report_reason(errno),
-			"see how far the path leads: namei -l PATH");
+		report_unreadable(findings, errno, path,
+			(const char *const[]){"see how far the path leads: namei -l ", ""});
 		return;
 	}
 	if (is_namespace(&status)) {

@@ -102,7 +102,7 @@ static bool parse_option(struct scan_options *options, enum scan_option option, 
 		options->scanning.list_is_nul = true;
 		return true;
 	case OPTION_WORKERS:
-		return scanning_parse_workers(&options->scanning.runtime, value);
+		return scanning_parse_workers(&options->scanning, value);
 	case OPTION_WINDOW:
 		return scanning_parse_window(&options->scanning, value);
 	case OPTION_FORMAT:

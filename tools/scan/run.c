@@ -253,8 +253,8 @@ static void report_end(const struct scan_job *job, uint64_t finding_count, doubl
 	if (is_stopped) {
 		report_line("stopped early by a signal");
 	}
-	if (job->options->scanning.has_stats || job->totals.failed > 0 ||
-		job->totals.cancelled > 0) {
+	if (job->options->scanning.has_stats || job->totals.cancelled > 0 ||
+		(job->totals.seen > 0 && job->has_trouble)) {
 		report_totals(&job->totals);
 	}
 	if (job->options->scanning.has_stats) {

@@ -96,7 +96,7 @@ static bool parse_option(struct sum_options *options, enum sum_option option, co
 		options->is_status = true;
 		return true;
 	case OPTION_WORKERS:
-		return scanning_parse_workers(&options->scanning.runtime, value);
+		return scanning_parse_workers(&options->scanning, value);
 	case OPTION_DIRECT:
 		return scanning_parse_direct(&options->scanning, value);
 	case OPTION_IO:

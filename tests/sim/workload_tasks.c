@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Tasks of a workload: they burn time, start requests and spawn others, as
+ * their program says.
+ */
+#include "tests/sim/watch.h"
+#include "tests/sim/workload_state.h"
+#include "tests/sim/world.h"
+
+#include <errno.h>
+
+/* Between two attempts to start a read. */
+enum { RETRY_NS = 5 * 1000 };
+
+/* Nothing is drawn where all are normal. */
+static uint32_t choose_lane(const struct sim_program *program)
+{
+	uint32_t share;
+
+	if (program->high_percent + program->low_percent == 0) {
+		return 0;
+	}
+	share = (uint32_t)world_random(100);
+	if (share < program->high_percent) {
+		return PINION_TASK_HIGH;
+	}
+	return share < program->high_percent + program->low_percent ? PINION_TASK_LOW : 0;
+}
+
+struct workload_entry *workload_new_entry(
+	enum workload_kind kind, const struct sim_program *program)
+{
+	struct workload_entry *entry = &workload_entries[workload.entry_count];
+
+	if (workload.entry_count == WORKLOAD_TASKS_MAX) {
+		world_fail("the case has more than %u tasks", WORKLOAD_TASKS_MAX);
+	}
+	workload.entry_count++;
+	*entry = (struct workload_entry){.kind = kind, .program = program};
+	return entry;
+}
+
+bool workload_spawn(struct workload_entry *entry, bool is_shared)
+{
+	struct pinion_task *task = &entry->request.task;
+	int rc;
+
+	entry->is_entered = false;
+	entry->is_accepted = true; /* it may be entered before the call returns */
+	watch_task_ready(workload_number(entry));
+	world_event("spawns", workload_number(entry), is_shared);
+	rc = is_shared ? pinion_spawn_shared(workload.runtime, task)
+		       : pinion_spawn(workload.runtime, task);
+	if (rc == 0) {
+		workload.spawned++;
+		return true;
+	}
+	if (rc != -ESHUTDOWN) {
+		world_fail("a spawn returns %d", rc);
+	}
+	if (entry->is_entered) {
+		world_fail("task %u was refused and entered", workload_number(entry));
+	}
+	entry->is_accepted = false;
+	watch_task_gone(workload_number(entry));
+	world_event("is refused", workload_number(entry), 0);
+	return false;
+}
+
+void workload_enter(struct workload_entry *entry, const char *what)
+{
+	world_event(what, workload_number(entry), 0);
+	if (!entry->is_accepted || entry->is_entered) {
+		world_fail("task %u %s, though it is not due", workload_number(entry), what);
+	}
+	entry->is_entered = true;
+	watch_task_gone(workload_number(entry));
+}
+
+void workload_spawn_children(const struct sim_program *program)
+{
+	for (uint32_t i = 0; i < program->children; i++) {
+		workload_spawn(workload_new_task(program->spawns),
+			world_random(100) < program->shared_percent);
+	}
+}
+
+static void burn(const struct sim_program *program)
+{
+	if (program->burn_us > 0) {
+		world_busy(world_random((uint64_t)program->burn_us * 1000));
+	}
+}
+
+static void hold(const struct sim_program *program)
+{
+	if (program->hold_us > 0) {
+		world_busy((uint64_t)program->hold_us * 1000);
+	}
+}
+
+static int run_task(struct pinion_task *task)
+{
+	struct workload_entry *entry = workload_entry_of(task);
+	const struct sim_program *program = entry->program;
+
+	workload_enter(entry, "runs");
+	workload.run++;
+	if (entry->attempt_count > 0) {
+		world_busy(RETRY_NS);
+	} else {
+		burn(program);
+		entry->reads_to_start = program->reads;
+		entry->reads_left = program->reads;
+	}
+	entry->attempt_count++;
+	if (entry->reads_left > 0) {
+		workload_start_reads(entry);
+	} else {
+		workload_spawn_children(program);
+	}
+	/* With what it has begun still in the worker's queues or its ring. */
+	if (entry->reads_to_start == 0) {
+		hold(program);
+	}
+	if (world_random(16) == 0) {
+		workload.failed++;
+		return -EIO;
+	}
+	return 0;
+}
+
+static void cancel_task(struct pinion_task *task)
+{
+	struct workload_entry *entry = workload_entry_of(task);
+
+	workload_enter(entry, "is cancelled");
+	workload.cancelled++;
+	if (!workload.is_stopping) {
+		world_fail("task %u is cancelled without a stop", workload_number(entry));
+	}
+}
+
+struct workload_entry *workload_new_task(const struct sim_program *program)
+{
+	struct workload_entry *entry = workload_new_entry(WORKLOAD_TASK, program);
+	struct pinion_task *task = &entry->request.task;
+
+	task->run = run_task;
+	task->cancel = cancel_task;
+	task->flags = choose_lane(program);
+	return entry;
+}

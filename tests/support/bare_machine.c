@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Doubles of what a runtime asks of its machine, for a machine about which
+ * nothing is known: it has one CPU, no nodes, and nobody who reads messages.
+ */
+#include "runtime/base/log.h"
+#include "runtime/host/kernel.h"
+#include "runtime/host/topology.h"
+
+#include <string.h>
+
+void pin_log(const struct pin_log *log, enum pinion_log_level level, const char *format, ...)
+{
+	(void)log;
+	(void)level;
+	(void)format;
+}
+
+void pin_kernel_ring_hint(int error, char *out, size_t size)
+{
+	(void)error;
+	memset(out, 0, size);
+}
+
+int pin_topology_load(struct pin_topology *topology, bool use_smt)
+{
+	(void)use_smt;
+	memset(topology, 0, sizeof(*topology));
+	return 0;
+}
+
+void pin_topology_fini(struct pin_topology *topology)
+{
+	(void)topology;
+}
+
+uint32_t pin_node_distance(
+	const struct pin_node_distances *distances, uint32_t from_index, uint32_t to_index)
+{
+	(void)distances;
+	(void)from_index;
+	(void)to_index;
+	return UINT32_MAX;
+}
+
+uint32_t pin_topology_default_workers(const struct pin_topology *topology)
+{
+	(void)topology;
+	return 1;
+}
