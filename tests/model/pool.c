@@ -534,7 +534,8 @@ static const struct model_twin refill_twins[] = {
 };
 
 static const struct model_twin spill_twins[] = {
-	{"it leaves before it has arrived", {MODEL_EARLY, "pass_on", "pin_magazine_drop_oldest"}},
+	{"it leaves before it has arrived",
+		{MODEL_EARLY, "pin_pool_pass_on", "pin_magazine_drop_oldest"}},
 	{.name = NULL},
 };
 
@@ -546,7 +547,7 @@ static const struct model_twin thief_twins[] = {
 };
 
 static const struct model_twin robbed_twins[] = {
-	{"it keeps what it should pass on", {MODEL_SKIP, "put", "pin_magazine_is_robbed"}},
+	{"it keeps what it should pass on", {MODEL_SKIP, "pin_pool_put", "pin_magazine_is_robbed"}},
 	{"taken in two steps", {MODEL_TORN, "pin_tray_take", NULL}},
 	{.name = NULL},
 };

@@ -49,6 +49,8 @@ static uint32_t first_of(uint64_t state)
 #include "runtime/base/check.h"
 #include "runtime/memory/misuse.h"
 #include "runtime/memory/pool.h"
+#include "runtime/memory/pool_home.h"
+#include "runtime/memory/pool_search.h"
 #include "runtime/observe/meter.h"
 #include "tests/model/heap.h"
 #include "tests/model/pool_model.h"
@@ -120,6 +122,8 @@ static bool is_robbed(const struct pin_magazine *magazine, const char *site)
 /* Both looks have these names where they look. */
 #define pin_magazine_state(magazine) look(magazine, pool->seen[i], __func__)
 #include "runtime/memory/pool.c"
+#include "runtime/memory/pool_home.c"
+#include "runtime/memory/pool_search.c"
 #include "runtime/memory/pool_setup.c"
 
 bool pool_model_acquire_shortly(struct pin_pool *pool, uint32_t magazine,
