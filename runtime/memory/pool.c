@@ -104,6 +104,21 @@ static bool is_alone(const struct pin_pool *pool, bool was_inside)
 	return was_inside && pool->magazine_count == 1 && pool->node_count == 1;
 }
 
+/* What it was about to send home. */
+static bool take_bundled(struct pin_pool *pool, uint32_t magazine, uint32_t *out_index)
+{
+	struct pin_magazine *bundle = pin_pool_bundle(pool, magazine);
+	bool is_found;
+
+	if (bundle == NULL || pin_magazine_count(bundle) == 0 ||
+		!pin_magazine_enter_slowly(bundle)) {
+		return false;
+	}
+	is_found = pin_magazine_take(bundle, out_index);
+	pin_magazine_leave(bundle);
+	return is_found;
+}
+
 static bool take_as_owner(struct pin_pool *pool, uint32_t magazine, uint32_t *out_index)
 {
 	struct pin_magazine *own = &pool->magazines[magazine];
@@ -122,7 +137,8 @@ static bool take_as_owner(struct pin_pool *pool, uint32_t magazine, uint32_t *ou
 	}
 	is_found = pin_pool_take_laid_out(pool, own->node, out_index, &own->giver);
 	if (is_found || !is_alone(pool, is_inside)) {
-		is_found = is_found || pin_pool_take_listed(pool, own->node, out_index) ||
+		is_found = is_found || take_bundled(pool, magazine, out_index) ||
+			pin_pool_take_listed(pool, own->node, out_index) ||
 			pin_pool_search(pool, magazine, own->node, out_index);
 	} else {
 		/* Nobody else puts into its tray, so that is still empty. */
@@ -255,16 +271,35 @@ struct pin_entry *pin_pool_find(const struct pin_pool *pool, const uint8_t *addr
 		(uint64_t)(address - pool->regions[region].memory) / pool->stride];
 }
 
-void pin_pool_flush(struct pin_pool *pool, uint32_t magazine)
+static void flush(struct pin_pool *pool, struct pin_magazine *own)
 {
-	struct pin_magazine *own = &pool->magazines[magazine];
-
 	while (!pin_magazine_enter_slowly(own)) {
 		pool->host->yield();
 	}
 	pin_pool_pass_all_on(pool, own);
 	pin_magazine_leave(own);
 	pin_magazine_mark_robbed(own);
+}
+
+void pin_pool_flush(struct pin_pool *pool, uint32_t magazine)
+{
+	struct pin_magazine *bundle = pin_pool_bundle(pool, magazine);
+
+	flush(pool, &pool->magazines[magazine]);
+	if (bundle != NULL) {
+		flush(pool, bundle);
+	}
+}
+
+void pin_pool_send_home(struct pin_pool *pool, uint32_t magazine)
+{
+	struct pin_magazine *bundle = pin_pool_bundle(pool, magazine);
+
+	/* A thief leaves nothing in it. */
+	if (bundle != NULL && pin_magazine_count(bundle) > 0 && pin_magazine_enter_slowly(bundle)) {
+		pin_pool_pass_all_on(pool, bundle);
+		pin_magazine_leave(bundle);
+	}
 }
 
 /* ---- looks from outside ---- */
@@ -284,7 +319,10 @@ uint32_t pin_pool_count_lists(const struct pin_pool *pool)
 
 uint32_t pin_pool_count_magazine(const struct pin_pool *pool, uint32_t magazine)
 {
-	return pin_magazine_count(&pool->magazines[magazine]);
+	const struct pin_magazine *bundle = pin_pool_bundle(pool, magazine);
+
+	return pin_magazine_count(&pool->magazines[magazine]) +
+		(bundle == NULL ? 0 : pin_magazine_count(bundle));
 }
 
 uint64_t pin_pool_count_acquires(const struct pin_pool *pool)

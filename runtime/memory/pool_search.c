@@ -56,8 +56,8 @@ static bool rob(struct pin_pool *pool, struct pin_magazine *victim, uint32_t *ou
 	return has_taken;
 }
 
-/* Notes what it finds in magazine `i`, as the first look, and takes from it. */
-static bool look_into(struct pin_pool *pool, uint32_t i, uint32_t *out_index)
+/* Notes what it finds in place `i`, as the first look, and takes from it. */
+static bool look_into_place(struct pin_pool *pool, uint32_t i, uint32_t *out_index)
 {
 	struct pin_magazine *victim = &pool->magazines[i];
 
@@ -67,6 +67,14 @@ static bool look_into(struct pin_pool *pool, uint32_t i, uint32_t *out_index)
 	}
 	pin_fetch_add_relaxed_u64(&pool->steals, 1);
 	return true;
+}
+
+/* As above, into magazine `i`, then its owner's bundle. */
+static bool look_into(struct pin_pool *pool, uint32_t i, uint32_t *out_index)
+{
+	return look_into_place(pool, i, out_index) ||
+		(pin_pool_bundle(pool, i) != NULL &&
+			look_into_place(pool, pool->magazine_count + i, out_index));
 }
 
 /* As above, all workers: the nearest first, at last `own`, which is empty. */
@@ -118,16 +126,18 @@ static bool take_from_others(
 /* The rest of the first look; true: all places were empty. */
 static bool note_rest(struct pin_pool *pool)
 {
-	uint64_t *trays = pool->seen + pool->magazine_count;
+	uint64_t *trays = pool->seen + pool->place_count;
 	uint64_t *lists = trays + pool->magazine_count;
 	bool is_empty = true;
 
+	for (uint32_t i = 0; i < pool->place_count; i++) {
+		is_empty = is_empty && (uint32_t)pool->seen[i] == 0;
+	}
 	for (uint32_t i = 0; i < pool->magazine_count; i++) {
 		const struct pin_tray *tray = &pool->magazines[i].tray;
 
 		trays[i] = pin_tray_state(tray); /* [TRAY-3] */
-		is_empty = is_empty && (uint32_t)pool->seen[i] == 0 &&
-			pin_tray_state_is_empty(tray, trays[i]);
+		is_empty = is_empty && pin_tray_state_is_empty(tray, trays[i]);
 	}
 	for (uint32_t i = 0; i < pool->node_count; i++) {
 		uint64_t state = pin_freelist_state(&pool->freelists[i]); /* [POOL-1] */
@@ -140,12 +150,16 @@ static bool note_rest(struct pin_pool *pool)
 
 static bool is_as_noted(const struct pin_pool *pool)
 {
-	const uint64_t *trays = pool->seen + pool->magazine_count;
+	const uint64_t *trays = pool->seen + pool->place_count;
 	const uint64_t *lists = trays + pool->magazine_count;
 
+	for (uint32_t i = 0; i < pool->place_count; i++) {
+		if (pin_magazine_state(&pool->magazines[i]) != pool->seen[i]) {
+			return false;
+		}
+	}
 	for (uint32_t i = 0; i < pool->magazine_count; i++) {
-		if (pin_magazine_state(&pool->magazines[i]) != pool->seen[i] ||
-			pin_tray_state(&pool->magazines[i].tray) != trays[i]) { /* [TRAY-3] */
+		if (pin_tray_state(&pool->magazines[i].tray) != trays[i]) { /* [TRAY-3] */
 			return false;
 		}
 	}
@@ -157,11 +171,12 @@ static bool is_as_noted(const struct pin_pool *pool)
 	return true;
 }
 
-/* All magazines but `own` are marked: [MAG-3]. */
+/* All places but those of `own` are marked: [MAG-3]. */
 static bool are_robbed(const struct pin_pool *pool, uint32_t own)
 {
-	for (uint32_t i = 0; i < pool->magazine_count; i++) {
-		if (i != own && !pin_magazine_is_robbed(&pool->magazines[i])) {
+	for (uint32_t i = 0; i < pool->place_count; i++) {
+		if (i % pool->magazine_count != own &&
+			!pin_magazine_is_robbed(&pool->magazines[i])) {
 			return false;
 		}
 	}

@@ -114,6 +114,16 @@ static bool is_robbed(const struct pin_magazine *magazine, const char *site)
 		!model_is_spoilt(MODEL_SKIP, site, "pin_magazine_is_robbed");
 }
 
+/* SKIP: who looks there sees no bundles. */
+static struct pin_magazine *bundle_of(
+	const struct pin_pool *pool, uint32_t magazine, const char *site)
+{
+	return model_is_spoilt(MODEL_SKIP, site, "pin_pool_bundle")
+		? NULL
+		: pin_pool_bundle(pool, magazine);
+}
+
+#define pin_pool_bundle(pool, magazine) bundle_of(pool, magazine, __func__)
 #define pin_magazine_is_robbed(magazine) is_robbed(magazine, __func__)
 #define pin_magazine_promise(magazine, count) promise(magazine, count, __func__)
 #define pin_magazine_look_oldest(magazine, out_indices, count) \
