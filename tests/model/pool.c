@@ -646,6 +646,36 @@ static void run_twice_shortly(void)
 	run_twice_by(give_again_shortly);
 }
 
+static void give_as_holder(void *arg)
+{
+	(void)arg;
+	given_count += release_shortly(0, &held) || pin_pool_release(&pool, 0, &held) == 0;
+}
+
+/*
+ * Its holder, by the way without a locked instruction, and another. Both may be
+ * told that it went well; whoever comes upon it the second time finds out.
+ */
+static void run_twice_held(void)
+{
+	uint32_t threads[2];
+
+	begin(1, 1, 1, 1);
+	given_count = 0;
+	model_quiet_begin();
+	MODEL_CHECK(acquire(0, &held));
+	model_quiet_end();
+	threads[0] = model_thread_start("holder", give_as_holder, NULL);
+	threads[1] = model_thread_start("other", give_again, NULL);
+	for (uint32_t i = 0; i < 2; i++) {
+		model_thread_join(threads[i]);
+	}
+	MODEL_CHECK(given_count >= 1);
+	owner[held.index] = 0;
+	change_sure(1);
+	end(threads, 0, 1);
+}
+
 static const struct model_twin shift_twins[] = {
 	{"one look only", {MODEL_SKIP, "is_as_noted", "look"}},
 	{"no fence between the looks", {MODEL_DROP_FENCE, "model_fence_all", NULL}},
@@ -757,6 +787,11 @@ static const struct model_twin twice_twins[] = {
 	{.name = NULL},
 };
 
+static const struct model_twin twice_held_twins[] = {
+	{"nobody looks whether it is in use", {MODEL_SKIP, "pin_pool_acquire", "pin_pool_is_used"}},
+	{.name = NULL},
+};
+
 static const struct model_case cases[] = {
 	{"shift", run_shift, 3, 1, 0, shift_twins, NULL},
 	{"to_and_fro", run_to_and_fro, 3, 0, 0, to_and_fro_twins, NULL},
@@ -779,6 +814,7 @@ static const struct model_case cases[] = {
 	{"granted", run_granted, 3, 1, 0, granted_twins, NULL},
 	{"twice", run_twice, 3, 1, 0, twice_twins, NULL},
 	{"twice_shortly", run_twice_shortly, 3, 1, 0, twice_shortly_twins, NULL},
+	{"twice_held", run_twice_held, 3, 1, 0, twice_held_twins, NULL},
 };
 
 int main(void)
