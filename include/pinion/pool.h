@@ -55,7 +55,9 @@ struct pinion_pool_config {
 	uint32_t thread_count;
 
 	/*
-	 * Buffers that a cache holds, 1 … 65536. Default 4.
+	 * Buffers that a cache holds, 1 … 65536. Default 4. What a worker or an
+	 * attached thread gives back that is of another node goes home by as
+	 * many at once, or 64, and sooner when the worker has nothing to do.
 	 * Source: 4 to 8 keep most uses local; more hoard.
 	 */
 	uint32_t local_count;
@@ -284,8 +286,9 @@ PINION_API uint64_t pinion_pool_peak_bytes(const struct pinion_pool *pool);
 
 /*
  * Free buffers: in all, in no cache, in one cache (those of workers first,
- * then those of attached threads; 0 for one that does not exist). Moments'
- * readings, exact while nobody uses the pool.
+ * then those of attached threads; 0 for one that does not exist), with what is
+ * about to go home from there. Moments' readings, exact while nobody uses the
+ * pool.
  *
  * Context: any thread; takes as long as there are buffers.
  * Since: 0.1

@@ -336,6 +336,14 @@ static __attribute__((noinline)) int serve(struct pinion_pool *pool)
 	return 0;
 }
 
+/* A worker may have gathered what is to go home before it sleeps. */
+static void note_bundle(const struct pinion_pool *pool)
+{
+	if (PIN_UNLIKELY(pool->pool.node_count > 1) && is_own_worker(pool)) {
+		pin_worker_current()->has_bundles = true;
+	}
+}
+
 static __attribute__((noinline)) int release(struct pinion_pool *pool, struct pinion_buffer *buffer)
 {
 	int rc;
@@ -345,6 +353,7 @@ static __attribute__((noinline)) int release(struct pinion_pool *pool, struct pi
 	}
 	rc = pin_pool_release(&pool->pool, find_cache(pool), buffer);
 	if (rc == 0) {
+		note_bundle(pool);
 		*buffer = (struct pinion_buffer){0};
 		serve(pool);
 	}
@@ -454,7 +463,9 @@ void pinion_pool_counters(
 		/* Of all, what those with a magazine did not take. */
 		sum.outside -= pin_meter_read(&magazine->hits) + pin_meter_read(&magazine->misses);
 		sum.refills += pin_meter_read(&magazine->refills);
-		sum.spills += pin_meter_read(&magazine->spills);
+	}
+	for (uint32_t i = 0; i < pool->pool.place_count; i++) {
+		sum.spills += pin_meter_read(&pool->pool.magazines[i].spills);
 	}
 	memset(out_counters, 0, size);
 	memcpy(out_counters, &sum, size < sizeof(sum) ? size : sizeof(sum));

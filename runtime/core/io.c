@@ -105,6 +105,22 @@ static PIN_APART struct pin_entry *find_pooled_own(struct pin_worker *worker, co
 	return entry;
 }
 
+PIN_APART void pin_worker_send_home(struct pin_worker *worker)
+{
+	struct pin_shared *shared = worker->shared;
+
+	worker->has_bundles = false;
+	pin_owned_enter(&worker->cancels, shared->host); /* [IO-2] */
+	for (uint32_t i = 0; i < PIN_POOLS_MAX; i++) {
+		uint64_t pool = pin_load_acquire_u64(&shared->pools[i]); /* [IO-1] */
+
+		if (pool != 0) {
+			pin_pool_send_home((struct pin_pool *)(uintptr_t)pool, worker->index);
+		}
+	}
+	pin_owned_leave(&worker->cancels); /* [IO-2] */
+}
+
 static PIN_APART struct pin_entry *find_pooled_outside(
 	const struct pin_worker *worker, const uint8_t *bytes)
 {

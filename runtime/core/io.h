@@ -15,7 +15,8 @@
  * `pools`, and freed when those that could still see it are through. Before the
  * first, `has_pools` is set for good; who has a buffer of it sees that.
  *
- * [IO-2] a worker looks within `cancels`, as its owner; who ends a pool takes
+ * [IO-2] a worker looks within `cancels`, as its owner, also before it sends
+ * home what it has gathered in bundles (memory/pool.h); who ends a pool takes
  * that once of each worker, between taking it out and freeing it: [OWNED-1].
  * [IO-3] elsewhere: pool_searches + 1, fence, look, pool_searches - 1 (release)
  * -> taken out, fence, pool_searches (acquire) is 0: either the search sees the
@@ -54,6 +55,9 @@ struct pin_entry *pin_worker_lend(struct pin_worker *worker, const uint8_t *byte
  * whose buffers may be given back anywhere meanwhile.
  */
 struct pin_entry *pin_worker_lend_pooled(const struct pin_worker *worker, const uint8_t *bytes);
+
+/* The worker has nothing to do: buffers of other nodes go home. */
+void pin_worker_send_home(struct pin_worker *worker);
 
 /* Returns when nobody looks into a pool that is not in `pools` any more. */
 void pin_worker_await_searches(struct pin_shared *shared);

@@ -10,6 +10,7 @@
 #include "runtime/core/flight_end.h"
 #include "runtime/core/flight_start.h"
 #include "runtime/core/hooks.h"
+#include "runtime/core/io.h"
 #include "runtime/core/lane.h"
 #include "runtime/core/park.h"
 #include "runtime/core/poll.h"
@@ -364,6 +365,9 @@ enum pin_step pin_worker_step(struct pin_worker *worker)
 	if (!has_run && !worker->is_dry) {
 		worker->is_dry = true;
 		worker->dry_since_ns = worker->now_ns;
+		if (PIN_UNLIKELY(worker->has_bundles)) {
+			pin_worker_send_home(worker);
+		}
 	}
 	if (has_run) {
 		return PIN_STEP_RAN;

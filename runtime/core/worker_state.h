@@ -252,7 +252,8 @@ struct pin_worker {
 	bool is_free;	   /* and counted as such: assist.h */
 	bool is_dry;	   /* has found nothing to run since `dry_since_ns` */
 	bool cancel_sent;
-	bool has_timers; /* perhaps, on its wheel */
+	bool has_timers;  /* perhaps, on its wheel */
+	bool has_bundles; /* perhaps, of buffers that are to go home */
 	/* [own]; [lock:ring_lock] if `shares_ring` */
 	struct pin_ring ring;
 	struct pin_file_table files;

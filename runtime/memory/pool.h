@@ -13,13 +13,21 @@
  * acquires and releases touches no line of others, and one that only releases
  * what another acquires passes them on by the half magazine.
  *
- * Threads without a magazine use the free lists. What such a thread gave back
- * last it takes again without a look at the list, if nobody else changed that.
+ * Where there are several nodes, an owner gathers what is to go to others in
+ * its bundle: a second magazine, as large, that goes home as a whole when it is
+ * full, or when the owner has nothing to do. It is robbed as magazines are, and
+ * marked then; a marked one's owner sends each buffer home by itself until as
+ * many lie there as fit into a bundle. So buffers are kept back only from a
+ * home that has some to spare.
  *
- * Invariants: (1) a free buffer is in one magazine, on one tray or in one free
- * list; one in use is in none of them. (2) its generation is odd while it is in
- * use; a handle with another generation is stale. (3) nothing is written into
- * the pages.
+ * Threads without a magazine use the free lists, one buffer at a time. What
+ * such a thread gave back last it takes again without a look at the list, if
+ * nobody else changed that.
+ *
+ * Invariants: (1) a free buffer is in one magazine or bundle, on one tray or in
+ * one free list; one in use is in none of them. (2) its generation is odd while
+ * it is in use; a handle with another generation is stale. (3) nothing is
+ * written into the pages.
  *
  * That nothing is free is said only if it was so at one instant inside the
  * call. Looking at one place after the other does not tell: a buffer could be
@@ -280,13 +288,18 @@ static inline void pin_pool_unlend(struct pin_entry *entry)
 	pin_fetch_add_relaxed_u64(&entry->state, 0 - (1ull << 32));
 }
 
-/* Passes what is in a magazine on to the free lists, by its owner. */
+/* Passes what its owner keeps on to the free lists, by the owner. */
 void pin_pool_flush(struct pin_pool *pool, uint32_t magazine);
+/* Likewise, only what is of other nodes; it may go on with it. */
+void pin_pool_send_home(struct pin_pool *pool, uint32_t magazine);
 
 /* Acquires so far that got a buffer. */
 uint64_t pin_pool_count_acquires(const struct pin_pool *pool);
 
-/* How many are free: listed or laid out, in one magazine, in all; a look. */
+/*
+ * How many are free: listed or laid out, in one magazine and its owner's
+ * bundle, in all; a look.
+ */
 uint32_t pin_pool_count_lists(const struct pin_pool *pool);
 uint32_t pin_pool_count_magazine(const struct pin_pool *pool, uint32_t magazine);
 uint32_t pin_pool_count(const struct pin_pool *pool);

@@ -5,6 +5,7 @@
  */
 #include "runtime/memory/pool.h"
 #include "runtime/base/check.h"
+#include "runtime/memory/pool_home.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -84,19 +85,29 @@ static uint32_t nearest_giver(struct pin_pool *pool, uint32_t i)
 	return giver;
 }
 
+/* A bundle goes home at once. */
+static uint32_t capacity_of(const struct pin_pool_setup *setup, bool is_bundle)
+{
+	return is_bundle && setup->magazine_capacity > PIN_POOL_BATCH_MAX
+		? PIN_POOL_BATCH_MAX
+		: setup->magazine_capacity;
+}
+
 static void init_magazines(struct pin_pool *pool, const struct pin_pool_setup *setup)
 {
 	uint32_t thief = setup->host->fence_all() ? 0 : PIN_MAGAZINE_FENCED;
 	uint32_t line = PIN_CACHE_LINE / sizeof(uint32_t);
 	uint32_t apart = (uint32_t)pin_round_up(setup->magazine_capacity, line);
 
-	for (uint32_t i = 0; i < setup->magazine_count; i++) {
+	for (uint32_t i = 0; i < pool->place_count; i++) {
 		struct pin_magazine *magazine = &pool->magazines[i];
+		uint32_t owner = i % setup->magazine_count;
 
 		magazine->indices = pool->magazine_memory + (size_t)i * apart;
-		magazine->capacity = setup->magazine_capacity;
-		magazine->node = setup->nodes == NULL ? 0 : setup->nodes[i];
-		magazine->giver = nearest_giver(pool, i);
+		magazine->capacity = capacity_of(setup, i >= setup->magazine_count);
+		magazine->node = setup->nodes == NULL ? 0 : setup->nodes[owner];
+		magazine->giver = nearest_giver(pool, owner);
+		/* Nothing is gathered before a home has some to spare. */
 		pin_store_relaxed_u32(&magazine->thief,
 			i < setup->seeded_count ? thief : thief | PIN_MAGAZINE_ROBBED);
 	}
@@ -105,14 +116,14 @@ static void init_magazines(struct pin_pool *pool, const struct pin_pool_setup *s
 static int allocate(struct pin_pool *pool)
 {
 	size_t line = PIN_CACHE_LINE / sizeof(uint32_t);
-	size_t places = 2 * (size_t)pool->magazine_count + pool->node_count;
-	size_t kept = pool->magazine_count * pin_round_up(pool->magazine_capacity, line);
+	size_t seen = (size_t)pool->place_count + pool->magazine_count + pool->node_count;
+	size_t kept = pool->place_count * pin_round_up(pool->magazine_capacity, line);
 
 	pool->entries = zeroed_lines(pool->buffer_count * sizeof(*pool->entries));
-	pool->magazines = zeroed_lines(pool->magazine_count * sizeof(*pool->magazines));
+	pool->magazines = zeroed_lines(pool->place_count * sizeof(*pool->magazines));
 	pool->magazine_memory = zeroed_lines(kept * sizeof(*pool->magazine_memory));
 	pool->freelists = zeroed_lines(pool->node_count * sizeof(*pool->freelists));
-	pool->seen = zeroed_lines(places * sizeof(*pool->seen));
+	pool->seen = zeroed_lines(seen * sizeof(*pool->seen));
 	pool->regions = zeroed_lines(pool->region_count * sizeof(*pool->regions));
 	return pool->entries == NULL || pool->magazines == NULL || pool->magazine_memory == NULL ||
 			pool->freelists == NULL || pool->seen == NULL || pool->regions == NULL
@@ -128,6 +139,7 @@ int pin_pool_init(struct pin_pool *pool, const struct pin_pool_setup *setup)
 		.buffer_bytes = setup->buffer_bytes,
 		.headroom_bytes = setup->headroom_bytes,
 		.magazine_count = setup->magazine_count,
+		.place_count = setup->magazine_count * (setup->node_count > 1 ? 2 : 1),
 		.magazine_capacity = setup->magazine_capacity,
 		.seeded_count = setup->seeded_count,
 		.node_count = setup->node_count,

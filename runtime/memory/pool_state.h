@@ -37,15 +37,16 @@ struct pin_pool {
 	const struct pin_host *host;
 	struct pin_log log;
 	struct pin_entry *entries;
-	struct pin_magazine *magazines;
+	struct pin_magazine *magazines; /* then the bundles, one of each owner, or none */
 	struct pin_freelist *freelists; /* by node */
 	struct pin_pool_region *regions;
-	struct pin_atomic_u32 *magazine_memory; /* what all magazines hold, one after the other */
+	struct pin_atomic_u32 *magazine_memory; /* what all of them hold, one after the other */
 	uint64_t *seen;				/* [lock:lock] the first look at each place */
 	uint32_t buffer_count;
 	uint32_t buffer_bytes;
 	uint32_t headroom_bytes;
 	uint32_t magazine_count;
+	uint32_t place_count; /* magazines and bundles */
 	uint32_t magazine_capacity;
 	uint32_t seeded_count;
 	uint32_t node_count;
@@ -62,5 +63,13 @@ struct pin_pool {
 	struct pin_atomic_u64 exhausted; /* times that nothing was free */
 	struct pin_atomic_u64 misuses;
 };
+
+/* What the owner of a magazine gathers for other nodes; NULL: there is one. */
+static inline struct pin_magazine *pin_pool_bundle(const struct pin_pool *pool, uint32_t magazine)
+{
+	return pool->place_count > pool->magazine_count
+		? &pool->magazines[pool->magazine_count + magazine]
+		: NULL;
+}
 
 #endif

@@ -229,6 +229,10 @@ check_subject() {
 	bench startup --workers 3 --json --seconds 0.05
 	expect 0
 	jq -e '.machine.workers == 3' out
+	# Each is there, or it is said why not.
+	for name in register_64m_ms start_1g_ms; do
+		jq -e ".$name > 0" out || grep -q "$name is left out: " err
+	done
 }
 
 @test "a walk is of the tree named, or of one that is removed again" {

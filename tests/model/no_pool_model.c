@@ -62,6 +62,12 @@ void pin_misuse_show_pages(const struct pin_pool *pool, const struct pin_entry *
 	(void)entry;
 }
 
+void pin_pool_send_home(struct pin_pool *pool, uint32_t magazine)
+{
+	(void)pool;
+	(void)magazine;
+}
+
 struct pin_entry *pin_pool_find(const struct pin_pool *pool, const uint8_t *address, uint32_t hint)
 {
 	(void)pool;

@@ -18,13 +18,14 @@
 #include <string.h>
 
 enum {
-	BUFFERS_MAX = 4,
+	BUFFERS_MAX = 5,
 	BUFFER_BYTES = 64,
 };
 
 static struct pin_pool pool;
 static uint8_t memory[BUFFERS_MAX * BUFFER_BYTES];
 static uint32_t owner[BUFFERS_MAX];	 /* thread + 1; 0: nobody */
+static bool has_no_fence;		 /* in the next case */
 static int32_t sure;			 /* free for certain, less those who ask */
 static int32_t least[MODEL_THREADS_MAX]; /* since it asked */
 static bool asks[MODEL_THREADS_MAX];
@@ -83,6 +84,19 @@ static void release(uint32_t magazine, struct pinion_buffer *buffer)
 	change_sure(1);
 }
 
+static void begin_with(const struct pin_pool_setup *setup, uint32_t buffers)
+{
+	memset(owner, 0, sizeof(owner));
+	memset(asks, 0, sizeof(asks));
+	memset(listed, 0, sizeof(listed));
+	memset(&pool, 0, sizeof(pool));
+	model_has_no_fence = has_no_fence;
+	model_quiet_begin();
+	MODEL_CHECK(pin_pool_init(&pool, setup) == 0);
+	model_quiet_end();
+	sure = (int32_t)buffers;
+}
+
 static void begin(uint32_t buffers, uint32_t magazines, uint32_t capacity, uint32_t seeded)
 {
 	struct pin_pool_region region = {.memory = memory, .buffer_count = buffers};
@@ -97,14 +111,33 @@ static void begin(uint32_t buffers, uint32_t magazines, uint32_t capacity, uint3
 		.region_count = 1,
 	};
 
-	memset(owner, 0, sizeof(owner));
-	memset(asks, 0, sizeof(asks));
-	memset(listed, 0, sizeof(listed));
-	memset(&pool, 0, sizeof(pool));
-	model_quiet_begin();
-	MODEL_CHECK(pin_pool_init(&pool, &setup) == 0);
-	model_quiet_end();
-	sure = (int32_t)buffers;
+	begin_with(&setup, buffers);
+}
+
+/*
+ * Two nodes, a magazine on each; all buffers are of node 0, whose list has
+ * those that do not fit its magazine.
+ */
+static void begin_far(uint32_t buffers, uint32_t capacity)
+{
+	static const uint32_t nodes[] = {0, 1};
+	struct pin_pool_region regions[] = {
+		{.memory = memory, .buffer_count = buffers, .node = 0},
+		{.memory = memory, .buffer_count = 0, .node = 1},
+	};
+	struct pin_pool_setup setup = {
+		.host = &pin_host_linux,
+		.buffer_bytes = BUFFER_BYTES,
+		.magazine_count = 2,
+		.magazine_capacity = capacity,
+		.seeded_count = 2,
+		.nodes = nodes,
+		.node_count = 2,
+		.regions = regions,
+		.region_count = 2,
+	};
+
+	begin_with(&setup, buffers);
 }
 
 static void end(const uint32_t *threads, uint32_t count, uint64_t expected_misuses)
@@ -402,15 +435,15 @@ static void run_unfenced(void)
 {
 	uint32_t threads[2];
 
-	model_has_no_fence = true;
+	has_no_fence = true;
 	begin(1, 1, 1, 1);
+	has_no_fence = false;
 	model_quiet_begin();
 	MODEL_CHECK(acquire(0, &held));
 	model_quiet_end();
 	threads[0] = model_thread_start("owner", give_as_owner, NULL);
 	threads[1] = model_thread_start("asks", ask_outside, NULL);
 	end(threads, 2, 0);
-	model_has_no_fence = false;
 }
 
 static void give_outside(void *arg)
@@ -422,6 +455,102 @@ static void give_outside(void *arg)
 static void run_listed(void)
 {
 	run_given(give_outside);
+}
+
+/* ---- what is gathered for another node ---- */
+
+/* One in the bundle of the other node's owner, one in its hand, no others. */
+static void begin_bundle(void)
+{
+	struct pinion_buffer kept;
+
+	begin_far(5, 2);
+	model_quiet_begin();
+	/* Two stay at home, as many as fit a bundle: the mark goes off. */
+	MODEL_CHECK(acquire(1, &held));
+	release(1, &held);
+	for (uint32_t i = 0; i < 4; i++) {
+		MODEL_CHECK(acquire(0, i == 0 ? &held : &kept));
+	}
+	MODEL_CHECK(pin_magazine_count(pin_pool_bundle(&pool, 1)) == 1);
+	MODEL_CHECK(!pin_magazine_is_robbed(pin_pool_bundle(&pool, 1)));
+	model_quiet_end();
+}
+
+static void give_far(void *arg)
+{
+	(void)arg;
+	release(1, &held);
+}
+
+/* It is full, and goes home, while another asks for both. */
+static void run_bundle(void)
+{
+	uint32_t threads[2];
+
+	begin_bundle();
+	threads[0] = model_thread_start("owner", give_far, NULL);
+	threads[1] = model_thread_start("asks", ask_twice, NULL);
+	end(threads, 2, 0);
+}
+
+static void go_idle(void *arg)
+{
+	(void)arg;
+	pin_pool_send_home(&pool, 1);
+}
+
+/* Its owner has nothing to do. */
+static void run_send_home(void)
+{
+	uint32_t threads[2];
+
+	begin_bundle();
+	threads[0] = model_thread_start("owner", go_idle, NULL);
+	threads[1] = model_thread_start("asks", ask_outside, NULL);
+	end(threads, 2, 0);
+}
+
+/* One is always free, in the bundle or in the other's magazine. */
+static void shift_far(void *arg)
+{
+	struct pinion_buffer buffer;
+
+	(void)arg;
+	release(0, &held);
+	acquire(1, &buffer);
+}
+
+static void run_shift_far(void)
+{
+	uint32_t threads[2];
+
+	begin_bundle();
+	threads[0] = model_thread_start("asks", ask_outside, NULL);
+	threads[1] = model_thread_start("shifts", shift_far, NULL);
+	end(threads, 2, 0);
+}
+
+/* Its owner puts one in and takes one out, and a thief comes. */
+static void pass_far(void *arg)
+{
+	struct pinion_buffer buffer;
+
+	(void)arg;
+	if (acquire(1, &buffer)) {
+		release(1, &buffer);
+	}
+	release(1, &held);
+}
+
+static void run_thief_far(void)
+{
+	uint32_t threads[2];
+
+	begin_bundle();
+	threads[0] = model_thread_start("owner", pass_far, NULL);
+	threads[1] = model_thread_start("thief", pass_outside, NULL);
+	end(threads, 2, 0);
 }
 
 /* ---- the list ---- */
@@ -517,6 +646,36 @@ static void run_twice_shortly(void)
 	run_twice_by(give_again_shortly);
 }
 
+static void give_as_holder(void *arg)
+{
+	(void)arg;
+	given_count += release_shortly(0, &held) || pin_pool_release(&pool, 0, &held) == 0;
+}
+
+/*
+ * Its holder, by the way without a locked instruction, and another. Both may be
+ * told that it went well; whoever comes upon it the second time finds out.
+ */
+static void run_twice_held(void)
+{
+	uint32_t threads[2];
+
+	begin(1, 1, 1, 1);
+	given_count = 0;
+	model_quiet_begin();
+	MODEL_CHECK(acquire(0, &held));
+	model_quiet_end();
+	threads[0] = model_thread_start("holder", give_as_holder, NULL);
+	threads[1] = model_thread_start("other", give_again, NULL);
+	for (uint32_t i = 0; i < 2; i++) {
+		model_thread_join(threads[i]);
+	}
+	MODEL_CHECK(given_count >= 1);
+	owner[held.index] = 0;
+	change_sure(1);
+	end(threads, 0, 1);
+}
+
 static const struct model_twin shift_twins[] = {
 	{"one look only", {MODEL_SKIP, "is_as_noted", "look"}},
 	{"no fence between the looks", {MODEL_DROP_FENCE, "model_fence_all", NULL}},
@@ -534,7 +693,8 @@ static const struct model_twin refill_twins[] = {
 };
 
 static const struct model_twin spill_twins[] = {
-	{"it leaves before it has arrived", {MODEL_EARLY, "pass_on", "pin_magazine_drop_oldest"}},
+	{"it leaves before it has arrived",
+		{MODEL_EARLY, "pin_pool_pass_on", "pin_magazine_drop_oldest"}},
 	{.name = NULL},
 };
 
@@ -546,7 +706,7 @@ static const struct model_twin thief_twins[] = {
 };
 
 static const struct model_twin robbed_twins[] = {
-	{"it keeps what it should pass on", {MODEL_SKIP, "put", "pin_magazine_is_robbed"}},
+	{"it keeps what it should pass on", {MODEL_SKIP, "pin_pool_put", "pin_magazine_is_robbed"}},
 	{"taken in two steps", {MODEL_TORN, "pin_tray_take", NULL}},
 	{.name = NULL},
 };
@@ -579,6 +739,31 @@ static const struct model_twin unfenced_twins[] = {
 	{.name = NULL},
 };
 
+static const struct model_twin bundle_twins[] = {
+	{"nobody looks there", {MODEL_SKIP, "look_into", "pin_pool_bundle"}},
+	{"it leaves before it has arrived",
+		{MODEL_EARLY, "pin_pool_pass_on", "pin_magazine_drop_oldest"}},
+	{.name = NULL},
+};
+
+static const struct model_twin send_home_twins[] = {
+	{"it leaves before it has arrived",
+		{MODEL_EARLY, "pin_pool_pass_on", "pin_magazine_drop_oldest"}},
+	{"no fence between the two looks", {MODEL_DROP_FENCE, "model_fence_all", NULL}},
+	{.name = NULL},
+};
+
+static const struct model_twin shift_far_twins[] = {
+	{"one look only", {MODEL_SKIP, "is_as_noted", "look"}},
+	{.name = NULL},
+};
+
+static const struct model_twin thief_far_twins[] = {
+	{"no fence between the two looks", {MODEL_DROP_FENCE, "model_fence_all", NULL}},
+	{"the owner leaves without a release", {MODEL_RELAXED, "pin_magazine_leave", NULL}},
+	{.name = NULL},
+};
+
 static const struct model_twin list_twins[] = {
 	{"no tag", {MODEL_NO_COMPARE, "pin_freelist_pop", NULL}},
 	{"a pop is no single step", {MODEL_TORN, "pin_freelist_pop", NULL}},
@@ -602,6 +787,11 @@ static const struct model_twin twice_twins[] = {
 	{.name = NULL},
 };
 
+static const struct model_twin twice_held_twins[] = {
+	{"nobody looks whether it is in use", {MODEL_SKIP, "pin_pool_acquire", "pin_pool_is_used"}},
+	{.name = NULL},
+};
+
 static const struct model_case cases[] = {
 	{"shift", run_shift, 3, 1, 0, shift_twins, NULL},
 	{"to_and_fro", run_to_and_fro, 3, 0, 0, to_and_fro_twins, NULL},
@@ -616,10 +806,15 @@ static const struct model_case cases[] = {
 	{"laid_out", run_laid_out, 3, 6, 0, laid_out_twins, NULL},
 	{"listed", run_listed, 3, 6, 0, listed_twins, NULL},
 	{"unfenced", run_unfenced, 3, 6, 0, unfenced_twins, NULL},
+	{"bundle", run_bundle, 2, 1, 0, bundle_twins, NULL},
+	{"send_home", run_send_home, 2, 2, 0, send_home_twins, NULL},
+	{"shift_far", run_shift_far, 2, 1, 0, shift_far_twins, NULL},
+	{"thief_far", run_thief_far, 2, 2, 0, thief_far_twins, NULL},
 	{"list", run_list, 3, 1, 0, list_twins, NULL},
 	{"granted", run_granted, 3, 1, 0, granted_twins, NULL},
 	{"twice", run_twice, 3, 1, 0, twice_twins, NULL},
 	{"twice_shortly", run_twice_shortly, 3, 1, 0, twice_shortly_twins, NULL},
+	{"twice_held", run_twice_held, 3, 1, 0, twice_held_twins, NULL},
 };
 
 int main(void)

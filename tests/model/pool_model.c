@@ -49,6 +49,8 @@ static uint32_t first_of(uint64_t state)
 #include "runtime/base/check.h"
 #include "runtime/memory/misuse.h"
 #include "runtime/memory/pool.h"
+#include "runtime/memory/pool_home.h"
+#include "runtime/memory/pool_search.h"
 #include "runtime/observe/meter.h"
 #include "tests/model/heap.h"
 #include "tests/model/pool_model.h"
@@ -112,6 +114,23 @@ static bool is_robbed(const struct pin_magazine *magazine, const char *site)
 		!model_is_spoilt(MODEL_SKIP, site, "pin_magazine_is_robbed");
 }
 
+/* SKIP: who looks there sees no bundles. */
+static struct pin_magazine *bundle_of(
+	const struct pin_pool *pool, uint32_t magazine, const char *site)
+{
+	return model_is_spoilt(MODEL_SKIP, site, "pin_pool_bundle")
+		? NULL
+		: pin_pool_bundle(pool, magazine);
+}
+
+/* SKIP: a free buffer that is in use is handed out all the same. */
+static bool is_used(uint64_t state, const char *site)
+{
+	return pin_pool_is_used(state) && !model_is_spoilt(MODEL_SKIP, site, "pin_pool_is_used");
+}
+
+#define pin_pool_is_used(state) is_used(state, __func__)
+#define pin_pool_bundle(pool, magazine) bundle_of(pool, magazine, __func__)
 #define pin_magazine_is_robbed(magazine) is_robbed(magazine, __func__)
 #define pin_magazine_promise(magazine, count) promise(magazine, count, __func__)
 #define pin_magazine_look_oldest(magazine, out_indices, count) \
@@ -120,6 +139,8 @@ static bool is_robbed(const struct pin_magazine *magazine, const char *site)
 /* Both looks have these names where they look. */
 #define pin_magazine_state(magazine) look(magazine, pool->seen[i], __func__)
 #include "runtime/memory/pool.c"
+#include "runtime/memory/pool_home.c"
+#include "runtime/memory/pool_search.c"
 #include "runtime/memory/pool_setup.c"
 
 bool pool_model_acquire_shortly(struct pin_pool *pool, uint32_t magazine,

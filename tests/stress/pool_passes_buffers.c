@@ -10,7 +10,8 @@
  * ThreadSanitizer sees whether a release came before the next acquire. Three
  * games: everybody keeps up to three and gives them back; buffers go through a
  * small queue and are given back by another; few buffers, and waits with
- * deadlines that are often over first.
+ * deadlines that are often over first. Then the same on two nodes that hwloc
+ * makes up.
  */
 #include "runtime/core/buffers.h"
 #include "tests/support/random.h"
@@ -328,6 +329,9 @@ static void run_game(struct random_source *source, const char *name, uint32_t bu
 	runtimes_watchdog(tasks_iterations(0) == 0 ? RUN_SECONDS : 0);
 	runtime = users_runtime(WORKERS, 1 << 20);
 	pool = users_pool(runtime, 0, 1 + (uint32_t)random_below(source, 4), buffer_count);
+	if (getenv("HWLOC_SYNTHETIC") != NULL) {
+		expect_number("nodes", 2, pool->pool.node_count);
+	}
 	memset(addresses, 0, sizeof(addresses));
 	pin_store_release_u32(&ended, 0);
 	for (uint32_t i = 0; i < USERS; i++) {
@@ -371,6 +375,15 @@ int main(void)
 	run_game(&source, "pass", MANY);
 	game = GAME_WAIT;
 	run_game(&source, "wait", FEW);
+	/* hwloc's two nodes: what is of the other one goes home in bundles. */
+	setenv("HWLOC_SYNTHETIC", "node:2 core:2 pu:1", 1);
+	game = GAME_KEEP;
+	run_game(&source, "keep, two nodes", MANY);
+	run_game(&source, "keep, few, two nodes", FEW);
+	game = GAME_PASS;
+	run_game(&source, "pass, two nodes", MANY);
+	game = GAME_WAIT;
+	run_game(&source, "wait, two nodes", FEW);
 	if (expect_failure_count != 0) {
 		printf("PINION_SEED=%llu failed, see above\n", (unsigned long long)seed);
 	}

@@ -170,6 +170,32 @@ static void check_of_runtime(void)
 	pinion_runtime_destroy(runtime);
 }
 
+/* C19: payloads of 64 KiB to 4 MiB, and what is in front of them. */
+static void check_payloads(void)
+{
+	for (uint32_t bytes = 64 << 10; bytes <= 4 << 20; bytes *= 2) {
+		struct pinion_pool_config config;
+		struct pinion_pool *pool;
+		struct pinion_buffer buffers[2];
+
+		users_config(&config, 1, 1, 2);
+		config.buffer_bytes = bytes;
+		config.headroom_bytes = 4096;
+		pool = users_create(NULL, &config);
+		expect_number("as large as asked for", bytes, pinion_pool_buffer_bytes(pool));
+		for (int i = 0; i < 2; i++) {
+			buffers[i] = users_take(pool);
+			memset(buffers[i].bytes - 4096, i + 1, 4096 + (size_t)bytes);
+		}
+		for (int i = 0; i < 2; i++) {
+			expect_number("its first byte", i + 1, *(buffers[i].bytes - 4096));
+			expect_number("its last byte", i + 1, buffers[i].bytes[bytes - 1]);
+			users_give(pool, &buffers[i]);
+		}
+		users_end(pool);
+	}
+}
+
 int main(void)
 {
 	check_recommended();
@@ -177,5 +203,6 @@ int main(void)
 	check_peak();
 	check_alone();
 	check_of_runtime();
+	check_payloads();
 	return expect_status();
 }

@@ -3,8 +3,9 @@
  * Goal: whatever is done to a pool in whatever order, a buffer is handed out
  * when the books say that one is free and never otherwise, one that is out is
  * not handed out, stale handles are refused without effect, and each free
- * buffer lies in exactly one place, a magazine of its own node, that one's
- * tray or its home's list. BP-9, BP-22, BP-23, BP-24, BP-26.
+ * buffer lies in exactly one place: a magazine of its own node, that one's
+ * tray, a bundle of another node, or its home's list. BP-9, BP-22, BP-23,
+ * BP-24, BP-26.
  * Method: seeded sequences of acquires and releases by random owners and from
  * outside, flushes and mistakes, on pools of random shape, against an array of
  * who has what; all places are walked after each step.
@@ -91,8 +92,9 @@ static void check_places(void)
 	uint32_t found[BUFFERS_MAX] = {0};
 	uint32_t sum = pin_pool_count_lists(&pool);
 
-	for (uint32_t i = 0; i < pool.magazine_count; i++) {
+	for (uint32_t i = 0; i < pool.place_count; i++) {
 		const struct pin_magazine *magazine = &pool.magazines[i];
+		bool is_bundle = i >= pool.magazine_count;
 		uint32_t count = pin_magazine_count(magazine);
 
 		expect_true("within its capacity", count <= magazine->capacity);
@@ -100,7 +102,8 @@ static void check_places(void)
 			uint32_t index = pin_load_relaxed_u32(&magazine->indices[j]);
 
 			found[index]++;
-			expect_number("of its node", magazine->node, pool.entries[index].node);
+			expect_true("of its node, or gathered for another",
+				(magazine->node != pool.entries[index].node) == is_bundle);
 		}
 		sum += count;
 		for (uint64_t j = pin_load_relaxed_u64(&magazine->tray.taken);
@@ -224,6 +227,13 @@ static void flush(struct random_source *source)
 {
 	uint32_t owner = (uint32_t)random_below(source, pool.magazine_count);
 
+	if (random_below(source, 2) == 0) {
+		pin_pool_send_home(&pool, owner);
+		expect_true("sent home",
+			pin_pool_bundle(&pool, owner) == NULL ||
+				pin_magazine_count(pin_pool_bundle(&pool, owner)) == 0);
+		return;
+	}
 	pin_pool_flush(&pool, owner);
 	expect_number("flushed", 0, pin_pool_count_magazine(&pool, owner));
 	forget_newest();

@@ -325,9 +325,12 @@ static void check_buffer(struct pinion_pool *pool, uint32_t index)
 	if (other == index) {
 		return; /* there is but one node */
 	}
-	expect_number("not into the cache of another node", others,
-		pinion_pool_available_local(pool, other));
-	expect_number("but home", shared + 1, pinion_pool_available_shared(pool));
+	/* At the latest when that worker has nothing else to do. */
+	while (pinion_pool_available_local(pool, other) != others) {
+		sched_yield();
+	}
+	expect_number("not into the cache of another node, but home", shared + 1,
+		pinion_pool_available_shared(pool));
 	check_refill(pool, index, node);
 }
 

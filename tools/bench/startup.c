@@ -3,7 +3,9 @@
  * The subject `startup`: what a runtime costs that is created and destroyed
  * with nothing done in between. The floor starts and joins as many threads and
  * maps as many bytes as the workers' arenas hold, which none of them touches.
+ * What large memory costs stands beside it.
  */
+#include "tools/bench/startup_memory.h"
 #include "tools/bench/tasks.h"
 #include "tools/report.h"
 
@@ -104,6 +106,13 @@ static int startup_run(void *state, enum bench_side side, struct figures *out_fi
 	return rc;
 }
 
+static uint32_t startup_further(void *state, struct bench_further further[BENCH_FURTHER_MAX])
+{
+	const struct startup *startup = state;
+
+	return startup_memory_further(&startup->config, startup->worker_count, further);
+}
+
 static void startup_stop(void *state)
 {
 	struct startup *startup = state;
@@ -169,4 +178,5 @@ const struct bench_subject bench_startup = {
 	.start = startup_start,
 	.run = startup_run,
 	.stop = startup_stop,
+	.further = startup_further,
 };
