@@ -32,8 +32,10 @@ static PIN_RARE void overflow(struct pin_worker *worker, struct pin_link *link)
 {
 	struct pin_list half = {0};
 
-	pin_deque_pop_half(&worker->deque, &half);
+	uint32_t count = pin_deque_pop_half(&worker->deque, &half);
+
 	pin_list_push(&half, link);
+	pin_meter_add(&worker->meter.tasks_shared, count + 1); /* [INTAKE-1] */
 	pin_injector_push(&worker->shared->injector, &half);
 	pin_wake_one(worker->shared, worker);
 	worker->spawns_since_wake = 0;
@@ -148,6 +150,7 @@ int pin_worker_spawn_batch(
 		for (uint32_t i = queued; i < count; i++) {
 			pin_list_push(&rest, pin_task_link(tasks[i]));
 		}
+		pin_meter_add(&worker->meter.tasks_shared, count - queued); /* [INTAKE-1] */
 		pin_injector_push(&worker->shared->injector, &rest);
 		pin_wake_one(worker->shared, worker);
 	}

@@ -134,6 +134,10 @@ static const struct value values[] = {
 	VALUE(injector_batch_max, 3, -EINVAL), /* less than injector_batch_min */
 	VALUE(injector_batch_max, 0, -EINVAL),
 	VALUE(injector_batch_max, 65537, -EINVAL),
+	VALUE(injector_tasks, 0, 0),
+	VALUE(injector_tasks, 1, 0),
+	VALUE(injector_tasks, UINT64_C(1) << 40, 0),
+	VALUE(injector_tasks, (UINT64_C(1) << 40) + 1, -EINVAL),
 	VALUE(ewma_alpha_permille, 1, 0),
 	VALUE(ewma_alpha_permille, 999, 0),
 	VALUE(ewma_alpha_permille, 0, -EINVAL),

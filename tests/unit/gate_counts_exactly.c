@@ -75,6 +75,8 @@ static void check_forgone(void)
 {
 	pin_gate_init(&gate);
 	expect_true("admitted", pin_gate_admit(&gate, 5));
+	expect_number("not up to 6", PIN_GATE_FULL, pin_gate_admit_until(&gate, 2, 6));
+	expect_number("a refusal does not count", 5, (long long)pin_gate_admitted(&gate));
 	expect_true("forgone in time", !pin_gate_forgo(&gate, 2));
 	expect_number("count without those", 3, (long long)pin_gate_admitted(&gate));
 	expect_true("still open", pin_gate_is_open(&gate));
@@ -87,7 +89,7 @@ static void check_forgone(void)
 int main(void)
 {
 	check_forgone();
-	child_expect_abort("more than there were", forgo_too_many, NULL, "before / GATE_UNIT");
+	child_expect_abort("more than there were", forgo_too_many, NULL, "before / PIN_GATE_UNIT");
 	for (int i = 0; i < LIVES && expect_failure_count == 0; i++) {
 		live_once();
 	}
