@@ -42,6 +42,7 @@ enum defect {
 	DEFECT_PARKS_IN_NO_RING,      /* one without rings seems to sleep in its ring */
 	DEFECT_POLLED_NOT_ASKED,      /* who polls a device sleeps all the same */
 	DEFECT_POLLED_REFUSAL_LOST,   /* what is not polled is not done at all */
+	DEFECT_INTERVAL_UNBOUNDED,    /* who learns of tasks forgets the bounds */
 	DEFECT_COUNT,
 };
 
