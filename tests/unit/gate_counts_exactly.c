@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: no admission slips past a close, and the count is the number of
- * successful ones that were not forgone; it never falls below 0. EX-63.
+ * successful ones that were not forgone; it never falls below 0. EX-25,
+ * EX-63.
  * Method: many short lives of a gate: threads admit until refused while one
  * closes it; the sum of their successes is compared with the count, read right
  * after the close and again after all have ended.
