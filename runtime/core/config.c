@@ -16,7 +16,7 @@
 
 /* The struct as first released; a smaller one was never valid. */
 #define CONFIG_BYTES_MIN sizeof(struct pinion_config)
-_Static_assert(sizeof(struct pinion_config) == 376, "released size");
+_Static_assert(sizeof(struct pinion_config) == 384, "released size");
 
 struct field {
 	const char *name;
@@ -157,6 +157,8 @@ static const struct field fields[] = {
 	NUMBER(injector_batch_min, "PINION_INJECTOR_BATCH_MIN", 4, 1, 65536),
 	NUMBER(injector_batch_max, "PINION_INJECTOR_BATCH_MAX", 64, 1, 65536),
 	NUMBER(injector_tasks, "PINION_INJECTOR_TASKS", 65536, 0, INJECTOR_TASKS_MAX),
+	NUMBER(searchers_percent, "PINION_SEARCHERS_PERCENT", 50, 1, 100),
+	NUMBER(wake_worth_us, "PINION_WAKE_WORTH_US", 20, 0, 1000000),
 };
 
 static uint64_t read_field(const struct pinion_config *config, const struct field *field)

@@ -14,11 +14,6 @@
 
 #include <errno.h>
 
-enum {
-	/* Work worth the time it takes to wake somebody for it. */
-	WAKE_WORTH_NS = 20 * 1000,
-};
-
 void pin_shared_stop(struct pin_shared *shared)
 {
 	pin_store_release_u32(&shared->is_stopping, 1);
@@ -47,7 +42,7 @@ static PIN_APART bool is_worth_a_wake(const struct pin_worker *worker)
 	uint64_t backlog_ns =
 		pin_deque_count(&worker->deque) * pin_tuner_average_ns(&worker->tuner);
 
-	return backlog_ns >= WAKE_WORTH_NS;
+	return backlog_ns >= (uint64_t)worker->shared->config.wake_worth_us * 1000;
 }
 
 /* Whether what waits in the worker's own queue is worth waking somebody. */

@@ -134,6 +134,13 @@ static const struct value values[] = {
 	VALUE(injector_batch_max, 3, -EINVAL), /* less than injector_batch_min */
 	VALUE(injector_batch_max, 0, -EINVAL),
 	VALUE(injector_batch_max, 65537, -EINVAL),
+	VALUE(searchers_percent, 1, 0),
+	VALUE(searchers_percent, 100, 0),
+	VALUE(searchers_percent, 0, -EINVAL),
+	VALUE(searchers_percent, 101, -EINVAL),
+	VALUE(wake_worth_us, 0, 0),
+	VALUE(wake_worth_us, 1000000, 0),
+	VALUE(wake_worth_us, 1000001, -EINVAL),
 	VALUE(injector_tasks, 0, 0),
 	VALUE(injector_tasks, 1, 0),
 	VALUE(injector_tasks, UINT64_C(1) << 40, 0),
