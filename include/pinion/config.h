@@ -603,6 +603,33 @@ struct pinion_config {
 	 */
 	uint32_t injector_batch_min;
 	uint32_t injector_batch_max;
+
+	/*
+	 * Tasks that may wait in the queues all workers share, of all lanes
+	 * together, up to 2^40; 0: no limit. While so many do, a spawn from
+	 * outside is refused with -EAGAIN. What workers spawn is never refused,
+	 * though it takes room there, nor are jobs, calls and work items, which
+	 * have limits of their own. Timers, requests and what was spawned on
+	 * one worker wait elsewhere. Default 65536. Environment:
+	 * PINION_INJECTOR_TASKS.
+	 */
+	uint64_t injector_tasks;
+
+	/*
+	 * Of a hundred workers that serve the same lanes, how many look for
+	 * others' work at once, 1 … 100; one may always. A rule of thumb: for
+	 * an instant there may be one more. Default 50. Environment:
+	 * PINION_SEARCHERS_PERCENT.
+	 */
+	uint32_t searchers_percent;
+
+	/*
+	 * Microseconds of work in a worker's own queue, by its average task,
+	 * that are worth waking somebody for, 0 … 1000000; so many spawns as
+	 * `hoard_spawns` are in any case. Default 20, about what a wake costs
+	 * both sides. Environment: PINION_WAKE_WORTH_US.
+	 */
+	uint32_t wake_worth_us;
 };
 
 /*

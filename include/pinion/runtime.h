@@ -56,10 +56,12 @@ PINION_API void pinion_runtime_destroy(struct pinion_runtime *runtime);
  * it stays with the caller, untouched.
  * Context: any thread; never blocks or allocates. At most one system call, to
  * wake a sleeping worker.
- * Errors: -ESHUTDOWN: drained or stopped, and the caller is not a task of this
- * runtime; tasks may spawn until the last one is done, except under stop.
- * -EINVAL: `task->run` is NULL, or a flag is unknown. -ECHILD: the runtime is
- * that of the process this one was forked from.
+ * Errors: -EAGAIN: from outside, while `injector_tasks` wait in the queues that
+ * all workers share; try again when some have run. -ESHUTDOWN: drained or
+ * stopped, and the caller is not a task of this runtime; tasks may spawn until
+ * the last one is done, except under stop. -EINVAL: `task->run` is NULL, or a
+ * flag is unknown. -ECHILD: the runtime is that of the process this one was
+ * forked from.
  * Since: 0.1
  */
 PINION_API int pinion_spawn(struct pinion_runtime *runtime, struct pinion_task *task);
@@ -85,7 +87,8 @@ PINION_API int pinion_spawn_shared(struct pinion_runtime *runtime, struct pinion
  * As pinion_spawn(), but worker `worker_index` runs the task and no other: for
  * work on that worker's memory and files.
  *
- * Errors: also -EINVAL: there is no such worker.
+ * Errors: also -EINVAL: there is no such worker. Never -EAGAIN: the task waits
+ * with that worker.
  * Since: 0.1
  */
 PINION_API int pinion_spawn_on(
@@ -96,7 +99,9 @@ PINION_API int pinion_spawn_on(
  * costs one admission and at most one wake; the workers wake each other.
  *
  * Owns: on failure every task stays with the caller, untouched.
- * Errors: as pinion_spawn(), for any of them. 0 tasks are fine.
+ * Errors: as pinion_spawn(), for any of them; -EAGAIN: there is not room for
+ * all. -EINVAL: nor could there be, as `count` is more than `injector_tasks`
+ * and the caller outside. 0 tasks are fine.
  * Since: 0.1
  */
 PINION_API int pinion_spawn_batch(
@@ -232,6 +237,8 @@ struct pinion_runtime_counters {
 	uint64_t polled_transfers;	  /* whose completions were asked for (`polled`) */
 	uint64_t polled_refusals;	  /* of these, refused, and done the usual way */
 	uint64_t ring_commands;		  /* reads of NVMe namespaces that went to a ring */
+	uint64_t tasks_shared;		  /* moved by workers to queues all share */
+	uint64_t spawns_refused;	  /* tasks for which there was no room (`injector_tasks`) */
 };
 
 PINION_API void pinion_runtime_counters(const struct pinion_runtime *runtime,

@@ -73,7 +73,7 @@ static PIN_APART void push_lanes(struct pin_shared *shared, struct pin_list *mix
 	}
 }
 
-static void push_admitted(
+static PIN_INLINE void push_admitted(
 	struct pin_shared *shared, struct pinion_task *const *tasks, uint32_t count)
 {
 	struct pin_list list = {0};
@@ -91,15 +91,83 @@ static void push_admitted(
 	pin_wake_one(shared, NULL);
 }
 
-static int spawn_outside(
+/* The end of the intake as it is now; false: so many more do not fit. */
+static PIN_RARE bool renew_intake(struct pin_shared *shared, uint32_t count)
+{
+	uint64_t admitted = pin_gate_admitted(&shared->gate);
+	uint64_t popped = pin_injector_popped(&shared->injector);
+	uint64_t pushed_inside = 0;
+
+	for (uint32_t lane = 0; lane < PIN_LANES; lane++) {
+		popped += pin_lane_queue_popped(&shared->lanes[lane]);
+	}
+	for (uint32_t i = 0; i < shared->worker_count; i++) {
+		pushed_inside +=
+			pin_meter_read(&shared->workers[i].meter.tasks_shared); /* [INTAKE-1] */
+	}
+	return pin_intake_renew(&shared->intake, admitted, count, popped, pushed_inside);
+}
+
+/* Relaxed: a figure. */
+static PIN_RARE int refuse(struct pin_shared *shared, uint32_t count)
+{
+	if (count > shared->intake.limit) {
+		return -EINVAL;
+	}
+	pin_fetch_add_relaxed_u64(&shared->intake.refused, count);
+	return -EAGAIN;
+}
+
+static PIN_INLINE enum pin_gate_answer try_admit(struct pin_shared *shared, uint32_t count)
+{
+	return pin_gate_admit_until(&shared->gate, count, pin_intake_end(&shared->intake));
+}
+
+static PIN_RARE int admit_anew(struct pin_shared *shared, uint32_t count)
+{
+	while (renew_intake(shared, count)) {
+		switch (try_admit(shared, count)) {
+		case PIN_GATE_ADMITTED:
+			return 0;
+		case PIN_GATE_CLOSED:
+			return -ESHUTDOWN;
+		case PIN_GATE_FULL:
+			break;
+		}
+	}
+	return refuse(shared, count);
+}
+
+static PIN_INLINE int admit(struct pin_shared *shared, uint32_t count)
+{
+	enum pin_gate_answer answer = try_admit(shared, count);
+
+	if (PIN_LIKELY(answer == PIN_GATE_ADMITTED)) {
+		return 0;
+	}
+	return answer == PIN_GATE_CLOSED ? -ESHUTDOWN : admit_anew(shared, count);
+}
+
+static PIN_INLINE int spawn_outside(
 	struct pin_shared *shared, struct pinion_task *const *tasks, uint32_t count)
 {
 	/* First, since what is refused stays untouched. */
-	if (!pin_gate_admit(&shared->gate, count)) {
-		return -ESHUTDOWN;
+	int rc = admit(shared, count);
+
+	if (rc == 0) {
+		push_admitted(shared, tasks, count);
 	}
-	push_admitted(shared, tasks, count);
-	return 0;
+	return rc;
+}
+
+/* An admission for what waits elsewhere than in the queues all share. */
+static bool admit_elsewhere(struct pin_shared *shared, uint32_t count)
+{
+	if (!pin_gate_admit(&shared->gate, count)) {
+		return false;
+	}
+	pin_intake_note_elsewhere(&shared->intake, count);
+	return true;
 }
 
 /* In a lane, or refused. */
@@ -182,7 +250,7 @@ int pinion_spawn_on(struct pinion_runtime *runtime, uint32_t worker_index, struc
 	if (worker != NULL) {
 		return pin_worker_spawn_on(worker, target, task);
 	}
-	if (!pin_gate_admit(&shared->gate, 1)) {
+	if (!admit_elsewhere(shared, 1)) {
 		return -ESHUTDOWN;
 	}
 	pin_inbox_push(&target->inbox, pin_task_link(task));
@@ -265,6 +333,7 @@ uint64_t pinion_now_ns(void)
 
 static void post_timer(struct pin_shared *shared, struct pinion_timer *timer)
 {
+	pin_intake_note_elsewhere(&shared->intake, 1);
 	pin_timer_post(timer);
 	pin_inbox_push(&shared->timer_inbox, pin_task_link(&timer->task));
 	pin_wake_one(shared, NULL);
@@ -356,7 +425,7 @@ static int submit_outside(
 	if (rc != 0) {
 		return rc;
 	}
-	if (!pin_gate_admit(&shared->gate, count)) {
+	if (!admit_elsewhere(shared, count)) {
 		pin_flight_disclaim(requests, count);
 		return -ESHUTDOWN;
 	}

@@ -17,7 +17,7 @@
 
 /* The struct as first released; a smaller one was never valid. */
 #define CONFIG_BYTES_MIN sizeof(struct pinion_config)
-_Static_assert(sizeof(struct pinion_config) == 368, "released size");
+_Static_assert(sizeof(struct pinion_config) == 384, "released size");
 
 struct field {
 	const char *name;
@@ -61,6 +61,7 @@ enum {
 };
 
 #define DEPTH_BYTES_MAX (UINT64_C(1) << 40)
+#define INJECTOR_TASKS_MAX (UINT64_C(1) << 40)
 #define RATE_MAX (UINT64_C(1) << 62)
 
 #define POOL_BYTES_MAX (UINT64_C(64) << 30)
@@ -156,6 +157,9 @@ static const struct field fields[] = {
 	NUMBER(stall_ms, "PINION_STALL_MS", 0, 0, 86400000),
 	NUMBER(injector_batch_min, "PINION_INJECTOR_BATCH_MIN", 4, 1, 65536),
 	NUMBER(injector_batch_max, "PINION_INJECTOR_BATCH_MAX", 64, 1, 65536),
+	NUMBER(injector_tasks, "PINION_INJECTOR_TASKS", 65536, 0, INJECTOR_TASKS_MAX),
+	NUMBER(searchers_percent, "PINION_SEARCHERS_PERCENT", 50, 1, 100),
+	NUMBER(wake_worth_us, "PINION_WAKE_WORTH_US", 20, 0, 1000000),
 };
 
 static uint64_t read_field(const struct pinion_config *config, const struct field *field)

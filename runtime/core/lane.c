@@ -84,6 +84,9 @@ void pin_lane_push(struct pin_shared *shared, struct pin_worker *waker, enum pin
 {
 	struct pin_lane_queue *queue = &shared->lanes[lane];
 
+	if (waker != NULL) {
+		pin_meter_add(&waker->meter.tasks_shared, count); /* [INTAKE-1] */
+	}
 	if (lane == PINION_LANE_NORMAL) {
 		pin_injector_push(&shared->injector, list);
 		pin_wake_one(shared, waker);

@@ -19,6 +19,7 @@ static void hand_over_tasks(struct pin_worker *worker)
 	struct pin_shared *shared = worker->shared;
 	struct pin_list list = {0};
 	struct pin_link *link;
+	uint32_t count = 0;
 
 	while (!pin_lifo_is_empty(&worker->lifo)) {
 		link = pin_lifo_take(&worker->lifo);
@@ -28,11 +29,14 @@ static void hand_over_tasks(struct pin_worker *worker)
 			continue;
 		}
 		pin_list_push(&list, link);
+		count++;
 	}
 	while ((link = pin_deque_pop(&worker->deque)) != NULL) {
 		pin_list_push(&list, link);
+		count++;
 	}
-	if (!pin_list_is_empty(&list)) {
+	if (count > 0) {
+		pin_meter_add(&worker->meter.tasks_shared, count); /* [INTAKE-1] */
 		pin_injector_push(&shared->injector, &list);
 		pin_wake_one(shared, worker);
 	}

@@ -334,6 +334,7 @@ int pin_runtime_create(const struct pinion_config *config, const uint32_t *servi
 	}
 	if (rc == 0) {
 		pin_gate_init(&runtime->shared.gate);
+		pin_intake_init(&runtime->shared.intake, accepted.injector_tasks);
 		pin_injector_init(&runtime->shared.injector, runtime->shared.host);
 		pin_injector_set_batch(&runtime->shared.injector, accepted.injector_batch_min,
 			accepted.injector_batch_max);
@@ -488,11 +489,14 @@ void pinion_runtime_counters(const struct pinion_runtime *runtime,
 		sum.polled_transfers += pin_meter_read(&meter->polled_transfers);
 		sum.polled_refusals += pin_meter_read(&meter->polled_refusals);
 		sum.ring_commands += pin_meter_read(&meter->ring_commands);
+		sum.tasks_shared += pin_meter_read(&meter->tasks_shared);
 		posted += pin_meter_read(&meter->requests_posted);
 	}
 	/* The gate counts what it admits, requests or not. */
 	sum.tasks_spawned += pin_gate_admitted(&shared->gate) - posted;
 	sum.requests_submitted += posted;
+	/* Relaxed: a figure. */
+	sum.spawns_refused = pin_load_relaxed_u64(&shared->intake.refused);
 	memset(out_counters, 0, size);
 	memcpy(out_counters, &sum, size < sizeof(sum) ? size : sizeof(sum));
 }

@@ -14,11 +14,6 @@
 
 #include <errno.h>
 
-enum {
-	/* Work worth the time it takes to wake somebody for it. */
-	WAKE_WORTH_NS = 20 * 1000,
-};
-
 void pin_shared_stop(struct pin_shared *shared)
 {
 	pin_store_release_u32(&shared->is_stopping, 1);
@@ -32,8 +27,10 @@ static PIN_APART PIN_COLD void overflow(struct pin_worker *worker, struct pin_li
 {
 	struct pin_list half = {0};
 
-	pin_deque_pop_half(&worker->deque, &half);
+	uint32_t count = pin_deque_pop_half(&worker->deque, &half);
+
 	pin_list_push(&half, link);
+	pin_meter_add(&worker->meter.tasks_shared, count + 1); /* [INTAKE-1] */
 	pin_injector_push(&worker->shared->injector, &half);
 	pin_wake_one(worker->shared, worker);
 	worker->spawns_since_wake = 0;
@@ -45,7 +42,7 @@ static PIN_APART bool is_worth_a_wake(const struct pin_worker *worker)
 	uint64_t backlog_ns =
 		pin_deque_count(&worker->deque) * pin_tuner_average_ns(&worker->tuner);
 
-	return backlog_ns >= WAKE_WORTH_NS;
+	return backlog_ns >= (uint64_t)worker->shared->config.wake_worth_us * 1000;
 }
 
 /* Whether what waits in the worker's own queue is worth waking somebody. */
@@ -148,6 +145,7 @@ int pin_worker_spawn_batch(
 		for (uint32_t i = queued; i < count; i++) {
 			pin_list_push(&rest, pin_task_link(tasks[i]));
 		}
+		pin_meter_add(&worker->meter.tasks_shared, count - queued); /* [INTAKE-1] */
 		pin_injector_push(&worker->shared->injector, &rest);
 		pin_wake_one(worker->shared, worker);
 	}

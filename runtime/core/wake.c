@@ -270,8 +270,9 @@ bool pin_search_begin(struct pin_worker *worker)
 		return true;
 	}
 	/* Relaxed: a rule of thumb. */
-	if (2 * pin_load_relaxed_u32(&tier->searching) >=
-		pin_load_relaxed_u32(&tier->serving_count)) {
+	if (100 * pin_load_relaxed_u32(&tier->searching) >=
+		worker->shared->config.searchers_percent *
+			pin_load_relaxed_u32(&tier->serving_count)) {
 		return false;
 	}
 	pin_fetch_add_seq_cst_u32(&tier->searching, 1);

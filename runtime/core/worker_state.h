@@ -27,6 +27,7 @@
 #include "runtime/sched/idle.h"
 #include "runtime/sched/inbox.h"
 #include "runtime/sched/injector.h"
+#include "runtime/sched/intake.h"
 #include "runtime/sched/lane_queue.h"
 #include "runtime/sched/lanes.h"
 #include "runtime/sched/lifo.h"
@@ -143,6 +144,7 @@ struct pin_shared {
 	pthread_t sentry_thread;
 	/* [W:any R:any], each in its own line or rarely written */
 	struct pin_gate gate PIN_CACHE_ALIGNED;
+	struct pin_intake intake; /* of injector and lanes; beside the gate on purpose */
 	struct pin_injector injector PIN_CACHE_ALIGNED;
 	/*
 	 * By enum pinion_lane; of normal, which is `injector`, only the

@@ -55,6 +55,7 @@ struct pin_meter {
 	struct pin_atomic_u64 polled_transfers;
 	struct pin_atomic_u64 polled_refusals;
 	struct pin_atomic_u64 ring_commands;
+	struct pin_atomic_u64 tasks_shared; /* pushed to queues that all share */
 } PIN_CACHE_ALIGNED;
 
 static inline void pin_meter_add(struct pin_atomic_u64 *counter, uint64_t amount)

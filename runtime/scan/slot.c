@@ -5,6 +5,7 @@
 #include "runtime/scan/slot.h"
 #include "runtime/base/check.h"
 #include "runtime/core/flight_start.h"
+#include "runtime/core/runtime.h"
 #include "runtime/host/longpath.h"
 #include "runtime/io/file.h"
 
@@ -201,7 +202,13 @@ void pin_slot_start(struct pin_slot *slot)
 	slot->file.user = NULL;
 	slot->file.file = (struct pinion_file){.fd = -1};
 	slot->open.task = (struct pinion_task){.run = start, .cancel = cancel_start};
-	if (pinion_spawn(scan->runtime, &slot->open.task) < 0) {
+	/*
+	 * Slots are few; whether there is room in the shared queues is nothing
+	 * to a scan.
+	 */
+	if (pin_runtime_reserve(scan->runtime) == 0) {
+		pin_runtime_spawn_reserved(scan->runtime, &slot->open.task);
+	} else {
 		/* The runtime was stopped under the scan. */
 		pin_scan_report(
 			scan, &scan->totals, &slot->file, PINION_SCAN_CANCELLED, -ECANCELED);

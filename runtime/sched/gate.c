@@ -1,51 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The gate's operations on its word.
+ * The gate's operations on its word, but for admissions.
  */
 #include "runtime/sched/gate.h"
 #include "runtime/base/check.h"
 
-enum {
-	GATE_ACCEPTING = 1,
-	GATE_UNIT = 2,
-};
-
 void pin_gate_init(struct pin_gate *gate)
 {
-	pin_store_release_u64(&gate->word, GATE_ACCEPTING);
-}
-
-bool pin_gate_admit(struct pin_gate *gate, uint64_t count)
-{
-	uint64_t word = pin_load_acquire_u64(&gate->word);
-
-	do {
-		if ((word & GATE_ACCEPTING) == 0) {
-			return false;
-		}
-	} while (!pin_cas_seq_cst_u64(&gate->word, &word, word + count * GATE_UNIT)); /* [GATE-1] */
-	return true;
+	pin_store_release_u64(&gate->word, PIN_GATE_ACCEPTING);
 }
 
 bool pin_gate_forgo(struct pin_gate *gate, uint64_t count)
 {
-	uint64_t before = pin_fetch_sub_acq_rel_u64(&gate->word, count * GATE_UNIT);
+	uint64_t before = pin_fetch_sub_acq_rel_u64(&gate->word, count * PIN_GATE_UNIT);
 
-	PIN_CHECK(before / GATE_UNIT >= count);
-	return (before & GATE_ACCEPTING) == 0;
+	PIN_CHECK(before / PIN_GATE_UNIT >= count);
+	return (before & PIN_GATE_ACCEPTING) == 0;
 }
 
 void pin_gate_close(struct pin_gate *gate)
 {
-	pin_fetch_and_seq_cst_u64(&gate->word, ~(uint64_t)GATE_ACCEPTING); /* [GATE-1] */
+	pin_fetch_and_seq_cst_u64(&gate->word, ~(uint64_t)PIN_GATE_ACCEPTING); /* [GATE-1] */
 }
 
 bool pin_gate_is_open(const struct pin_gate *gate)
 {
-	return (pin_load_acquire_u64(&gate->word) & GATE_ACCEPTING) != 0;
+	return (pin_load_acquire_u64(&gate->word) & PIN_GATE_ACCEPTING) != 0;
 }
 
 uint64_t pin_gate_admitted(const struct pin_gate *gate)
 {
-	return pin_load_acquire_u64(&gate->word) / GATE_UNIT;
+	return pin_load_acquire_u64(&gate->word) / PIN_GATE_UNIT;
 }

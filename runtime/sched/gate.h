@@ -21,6 +21,7 @@
 #define PIN_SCHED_GATE_H
 
 #include "runtime/base/atomic.h"
+#include "runtime/base/base.h"
 
 struct pin_gate {
 	struct pin_atomic_u64 word; /* [W:any R:any] */
@@ -28,8 +29,45 @@ struct pin_gate {
 
 void pin_gate_init(struct pin_gate *gate);
 
-/* Counts `count` admissions; false when closed, and then nothing is counted. */
-bool pin_gate_admit(struct pin_gate *gate, uint64_t count);
+enum {
+	PIN_GATE_ACCEPTING = 1,
+	PIN_GATE_UNIT = 2,
+};
+
+enum pin_gate_answer {
+	PIN_GATE_ADMITTED,
+	PIN_GATE_CLOSED,
+	PIN_GATE_FULL,
+};
+
+/*
+ * Counts `count` admissions, if there are `end` in all then at most; otherwise
+ * nothing is counted. When closed it says so, whatever the count. Inline, since
+ * every task from outside passes through here.
+ */
+static inline enum pin_gate_answer pin_gate_admit_until(
+	struct pin_gate *gate, uint64_t count, uint64_t end)
+{
+	uint64_t word = pin_load_acquire_u64(&gate->word);
+	uint64_t next;
+
+	do {
+		if (PIN_UNLIKELY((word & PIN_GATE_ACCEPTING) == 0)) {
+			return PIN_GATE_CLOSED;
+		}
+		next = word + count * PIN_GATE_UNIT;
+		if (PIN_UNLIKELY(next / PIN_GATE_UNIT > end)) {
+			return PIN_GATE_FULL;
+		}
+	} while (!pin_cas_seq_cst_u64(&gate->word, &word, next)); /* [GATE-1] */
+	return PIN_GATE_ADMITTED;
+}
+
+/* Likewise without an end; false: closed. */
+static inline bool pin_gate_admit(struct pin_gate *gate, uint64_t count)
+{
+	return pin_gate_admit_until(gate, count, UINT64_MAX) == PIN_GATE_ADMITTED;
+}
 
 /*
  * Takes back `count` admissions for which nothing was done yet. True: the gate

@@ -129,6 +129,8 @@ uint32_t pin_injector_pop(struct pin_injector *injector, uint32_t share_count, u
 		pin_list_push(out_list, link);
 	}
 	pin_store_release_u64(&injector->length, length - count);
+	pin_store_release_u64(&injector->popped,
+		pin_load_relaxed_u64(&injector->popped) + count); /* [INTAKE-1] */
 	pin_lock_release(&injector->lock, injector->host);
 	*out_has_more = !pin_injector_is_empty(injector);
 	return count;

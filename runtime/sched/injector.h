@@ -33,6 +33,7 @@ struct pin_injector {
 	struct pin_lock lock PIN_CACHE_ALIGNED;
 	struct pin_list list;	      /* [lock:lock] */
 	struct pin_atomic_u64 length; /* [W:lock holder R:any] of the list */
+	struct pin_atomic_u64 popped; /* [W:lock holder R:any] ever */
 };
 
 /* With batches of 4 … 64. */
@@ -58,6 +59,12 @@ uint32_t pin_injector_pop(struct pin_injector *injector, uint32_t share_count, u
  * takes to walk past the newcomers.
  */
 uint64_t pin_injector_count(struct pin_injector *injector);
+
+/* Ever. Who sees one counted sees what went before its push: [INTAKE-1]. */
+static inline uint64_t pin_injector_popped(const struct pin_injector *injector)
+{
+	return pin_load_acquire_u64(&injector->popped); /* [INTAKE-1] */
+}
 
 static inline bool pin_injector_is_empty(const struct pin_injector *injector)
 {

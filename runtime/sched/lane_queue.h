@@ -51,6 +51,12 @@ static inline bool pin_lane_queue_is_empty(const struct pin_lane_queue *queue)
 	return pin_injector_is_empty(&queue->injector);
 }
 
+/* Ever; as pin_injector_popped(). */
+static inline uint64_t pin_lane_queue_popped(const struct pin_lane_queue *queue)
+{
+	return pin_injector_popped(&queue->injector);
+}
+
 /* What is pushed this moment may count already. */
 uint64_t pin_lane_queue_depth(const struct pin_lane_queue *queue);
 

@@ -80,7 +80,7 @@ static const struct model_twin forgo_twins[] = {
 };
 
 static const struct model_twin twins[] = {
-	{"admission is no single step", {MODEL_TORN, "pin_gate_admit", NULL}},
+	{"admission is no single step", {MODEL_TORN, "pin_gate_admit_until", NULL}},
 	{"the close is no single step", {MODEL_TORN, "pin_gate_close", NULL}},
 	{.name = NULL},
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: what is pushed is popped once, in order, and it shows when there is
- * something: [INJECT-1].
+ * something: [INJECT-1]. EX-4.
  * Method: two threads push, two pop; each popped element is checked off, the
  * rest is popped at the end. Finding it empty is right only when it can be.
  */

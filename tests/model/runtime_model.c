@@ -61,6 +61,7 @@ uint32_t model_assist_reserve;
 const uint32_t *model_serving_counts;
 bool model_polls;
 bool model_takes_commands;
+uint64_t model_injector_tasks;
 
 void model_runtime_register(void)
 {
@@ -84,6 +85,7 @@ struct pinion_runtime *model_runtime_begin(
 	config.lane_floor = 0;
 	config.assist = model_assist;
 	config.assist_reserve = model_assist_reserve;
+	config.injector_tasks = model_injector_tasks;
 	config.polled = model_polls ? PINION_POLLED_ALWAYS : PINION_POLLED_NEVER;
 	config.ring_sharing = model_shares_rings ? PINION_RING_SHARED : PINION_RING_OWN;
 	if (model_has_sentry) {

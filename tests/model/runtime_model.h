@@ -42,6 +42,9 @@ extern bool model_polls;
 /* The kernel of the next runtime has wide rings. */
 extern bool model_takes_commands;
 
+/* Of the configuration; 0: no limit. */
+extern uint64_t model_injector_tasks;
+
 /* The host has no fence_all. */
 extern bool model_has_no_fence;
 

@@ -219,7 +219,7 @@ static const struct model_twin until_twins[] = {
 };
 
 static const struct model_twin admitting_twins[] = {
-	{"admission is no single step", {MODEL_TORN, "pin_gate_admit", NULL}},
+	{"admission is no single step", {MODEL_TORN, "pin_gate_admit_until", NULL}},
 	{.name = NULL},
 };
 

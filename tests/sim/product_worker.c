@@ -166,6 +166,11 @@ static struct pin_link *begun(struct pin_link *link)
 #define pin_polled_is_busy(worker) \
 	(!(defect_is(DEFECT_POLLED_NOT_ASKED) && strcmp(__func__, "pin_worker_step") == 0) && \
 		pin_polled_is_busy(worker))
+#define pin_tuner_record(tuner, ...) \
+	((pin_tuner_record)(tuner, __VA_ARGS__), \
+		defect_is(DEFECT_INTERVAL_UNBOUNDED) \
+			? (void)((tuner)->interval = (tuner)->options.interval_max + 1) \
+			: (void)0)
 #include "runtime/core/step.c"
 #define pin_supply_has_lane(...) \
 	(!defect_is(DEFECT_SUCCESSOR_UNTOLD) && pin_supply_has_lane(__VA_ARGS__))

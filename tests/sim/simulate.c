@@ -102,6 +102,7 @@ static const struct twin twins[] = {
 	/* Or the cancels of what is nowhere are too many. */
 	{DEFECT_POLLED_REFUSAL_LOST, "polled_refusal_lost", "polled", "has waited|overflows", 200},
 	{DEFECT_CANCEL_NOT_REPEATED, "cancel_not_repeated", "stuck", "livelock", 200},
+	{DEFECT_INTERVAL_UNBOUNDED, "interval_unbounded", "saturation", "is out of range", 200},
 };
 
 _Static_assert(PIN_ARRAY_COUNT(twins) == DEFECT_COUNT - 1, "each defect has a twin");

@@ -89,6 +89,33 @@ void watch_age(uint64_t now_ns)
 	}
 }
 
+static void check_ranges(const struct pin_worker *worker)
+{
+	const struct pinion_config *config = &worker->shared->config;
+	uint32_t interval = pin_tuner_interval(&worker->tuner);
+	uint32_t searching = worker->tier->searching.value;
+
+	if (worker->lifo_polls > config->lifo_polls) {
+		world_fail("worker %u polls its slot %u times in a row", worker->index,
+			worker->lifo_polls);
+	}
+	if (interval < config->interval_min || interval > config->interval_max) {
+		world_fail("interval of worker %u is out of range: %u", worker->index, interval);
+	}
+	if (searching > world_thread_count()) {
+		world_fail("searchers of worker %u's tier are %" PRIu32, worker->index, searching);
+	}
+}
+
+void watch_ranges(void)
+{
+	for (uint32_t i = 0; i < world_thread_count(); i++) {
+		if (workload_is_worker(i)) {
+			check_ranges(world_thread_arg(i));
+		}
+	}
+}
+
 static bool has_stalled_thread(void)
 {
 	for (uint32_t i = 0; i < world_thread_count(); i++) {

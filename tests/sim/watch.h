@@ -6,7 +6,11 @@
  *     stalled in the middle of something, then no worker sleeps beside a shared
  *     queue with work in it, and none sleeps elsewhere than in its ring while
  *     that holds completions of its requests;
- * (2) no task that may run waits for longer than the case allows.
+ * (2) no task that may run waits for longer than the case allows;
+ * (3) what adapts itself stays in its range: polls of the LIFO slot in a row,
+ *     the interval of looks into the shared queue, and those who search: never
+ *     fewer than none, nor more than there are threads, as who wakes somebody
+ *     counts it before it is up (AS-1, AS-38).
  *
  * The end of a run, and that each task is entered once, are workload.h's.
  */
@@ -25,5 +29,6 @@ void watch_task_gone(uint32_t task);
 /* By the world: when nobody can run, and whenever the clock has moved. */
 void watch_sleepers(void);
 void watch_age(uint64_t now_ns);
+void watch_ranges(void);
 
 #endif

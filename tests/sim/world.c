@@ -238,6 +238,7 @@ static void advance(uint64_t to_ns)
 	world.now_ns = to_ns;
 	device_advance(to_ns);
 	watch_age(to_ns);
+	watch_ranges();
 }
 
 /* Nobody can run. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: the worker's queue is first in, first out, full at its capacity, and
- * gives up exactly its older half. AS-35.
+ * gives up exactly its older half, also where its counters wrap. AS-6, AS-35.
  * Method: random pushes, pops and halvings against a counter model, with the
  * indices started just below where they wrap.
  */

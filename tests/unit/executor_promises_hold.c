@@ -5,8 +5,9 @@
  * join without tasks returns; spawns after a shutdown or join are refused and
  * given back; one worker and one seed make one order (in tasks_run_in_order);
  * state per worker needs no lock; steals are counted; a failed task is counted
- * off; workers know their index, others have none; and
- * several runtimes live side by side. EX-1, EX-17, EX-18, EX-21, EX-22, EX-26,
+ * off; workers know their index, others have none; tasks spawn by the same
+ * pointer as threads outside, also into other runtimes; and several runtimes
+ * live side by side. EX-1, EX-17, EX-18, EX-19, EX-21, EX-22, EX-26, EX-30,
  * EX-54, EX-60, RP-1, G10; the source tests at the end of checklist 1.5. The
  * one about spawns against a join is tests/stress/tasks_end_once.
  * Method: a small runtime for each.

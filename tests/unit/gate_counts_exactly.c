@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: no admission slips past a close, and the count is the number of
- * successful ones that were not forgone; it never falls below 0. EX-63.
+ * successful ones that were not forgone; it never falls below 0. EX-25,
+ * EX-63.
  * Method: many short lives of a gate: threads admit until refused while one
  * closes it; the sum of their successes is compared with the count, read right
  * after the close and again after all have ended.
@@ -75,6 +76,8 @@ static void check_forgone(void)
 {
 	pin_gate_init(&gate);
 	expect_true("admitted", pin_gate_admit(&gate, 5));
+	expect_number("not up to 6", PIN_GATE_FULL, pin_gate_admit_until(&gate, 2, 6));
+	expect_number("a refusal does not count", 5, (long long)pin_gate_admitted(&gate));
 	expect_true("forgone in time", !pin_gate_forgo(&gate, 2));
 	expect_number("count without those", 3, (long long)pin_gate_admitted(&gate));
 	expect_true("still open", pin_gate_is_open(&gate));
@@ -87,7 +90,7 @@ static void check_forgone(void)
 int main(void)
 {
 	check_forgone();
-	child_expect_abort("more than there were", forgo_too_many, NULL, "before / GATE_UNIT");
+	child_expect_abort("more than there were", forgo_too_many, NULL, "before / PIN_GATE_UNIT");
 	for (int i = 0; i < LIVES && expect_failure_count == 0; i++) {
 		live_once();
 	}

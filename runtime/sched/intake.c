@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where the intake ends.
+ */
+#include "runtime/sched/intake.h"
+
+enum {
+	/* Looks while a whole limit is admitted. */
+	LOOKS = 16,
+};
+
+void pin_intake_init(struct pin_intake *intake, uint64_t limit)
+{
+	*intake = (struct pin_intake){.limit = limit == 0 ? UINT64_MAX : limit};
+	/* Relaxed: nobody else is there yet. */
+	pin_store_relaxed_u64(&intake->end, limit == 0 ? UINT64_MAX : 0);
+}
+
+bool pin_intake_renew(struct pin_intake *intake, uint64_t admitted, uint64_t count, uint64_t popped,
+	uint64_t pushed_inside)
+{
+	/* Of limit, popped and elsewhere each is part of what may come. */
+	uint64_t end =
+		intake->limit + popped + pin_load_acquire_u64(&intake->elsewhere); /* [INTAKE-1] */
+	uint64_t next;
+
+	end = end > pushed_inside ? end - pushed_inside : 0;
+	if (admitted + count > end) {
+		return false;
+	}
+	next = admitted + count + intake->limit / LOOKS;
+	/* Relaxed: whatever end was right once is right. */
+	pin_store_relaxed_u64(&intake->end, next < end ? next : end);
+	return true;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The intake: how many tasks from outside may wait in the queues that all
+ * workers share.
+ *
+ * The gate counts what is admitted, whoever pops counts what has left; what
+ * waits is the difference. To compare the two for each task would have every
+ * spawn read what a worker has just written. So an intake keeps the end up to
+ * which the gate may count by what it knew last, beside the gate's own word,
+ * and only who gets there looks anew. The end that is known never is too far,
+ * as what leaves only moves it on.
+ *
+ * What workers push themselves is never refused, since who runs may need it to
+ * finish. It takes room all the same, from the next look on, of which there are
+ * sixteen at least while a whole limit is admitted.
+ *
+ * Invariant: of what was admitted by this end, never more than `limit` wait.
+ *
+ * Progress: lock-free. Any thread from outside.
+ *
+ * [INTAKE-1] counts are behind what they count (release) -> who looks anew
+ * (acquire): something is seen to have left only if its admission, or its
+ * worker's count, is seen as well. So what has left is read first.
+ */
+#ifndef PIN_SCHED_INTAKE_H
+#define PIN_SCHED_INTAKE_H
+
+#include "runtime/sched/gate.h"
+
+struct pin_intake {
+	uint64_t limit;		   /* [const] UINT64_MAX: none */
+	struct pin_atomic_u64 end; /* [W:outside R:outside] of the gate's count */
+	/* [W:outside R:outside] admitted, and not for these queues */
+	struct pin_atomic_u64 elsewhere;
+	struct pin_atomic_u64 refused; /* [W:outside R:any] */
+};
+
+/* `limit` 0: none. */
+void pin_intake_init(struct pin_intake *intake, uint64_t limit);
+
+/* To be told behind the admission of what never gets into these queues. */
+static inline void pin_intake_note_elsewhere(struct pin_intake *intake, uint64_t count)
+{
+	pin_fetch_add_acq_rel_u64(&intake->elsewhere, count); /* [INTAKE-1] */
+}
+
+/* For the gate; a guess, and no more than it may be. */
+static inline uint64_t pin_intake_end(const struct pin_intake *intake)
+{
+	return pin_load_relaxed_u64(&intake->end);
+}
+
+/*
+ * Moves the end to where `count` more fit, by what had left the queues and what
+ * workers had pushed into them, read in this order. False: they do not fit.
+ * `admitted` is the gate's count from before that.
+ */
+bool pin_intake_renew(struct pin_intake *intake, uint64_t admitted, uint64_t count, uint64_t popped,
+	uint64_t pushed_inside);
+
+#endif

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Goal: of what is spawned from outside never more waits than may, whatever
+ * workers push and pop meanwhile: [INTAKE-1]; who is refused is so for a
+ * reason, and there is room again when all have run. AS-36, C13, W16.
+ * Method: two threads spawn past a limit of one, beside a real worker that runs
+ * what there is, or whose task puts another into the same queue; how many wait
+ * there is counted behind each success.
+ */
+#include "runtime/base/base.h"
+#include "runtime/core/runtime_state.h"
+#include "tests/model/explorer.h"
+#include "tests/model/runtime_model.h"
+
+#include <errno.h>
+
+enum {
+	LIMIT = 1,
+	TASKS = 4,
+};
+
+static struct pinion_runtime *runtime;
+static struct model_task tasks[TASKS];
+static struct model_task from_inside;
+static uint32_t accepted;
+
+/* Added from outside. What a worker has added may be there until it is run. */
+static uint64_t waiting(uint64_t inside_count)
+{
+	uint64_t others = inside_count - from_inside.run_count;
+	uint64_t count = pin_injector_count(&runtime->shared.injector);
+
+	return count > others ? count - others : 0;
+}
+
+static bool spawn(uint32_t index, uint64_t inside_count)
+{
+	int rc = pinion_spawn(runtime, &tasks[index].request.task);
+
+	if (rc == -EAGAIN) {
+		return false;
+	}
+	MODEL_CHECK(rc == 0);
+	MODEL_CHECK(waiting(inside_count) <= LIMIT);
+	accepted++;
+	return true;
+}
+
+static void begin(void (*body)(struct model_task *task))
+{
+	for (uint32_t i = 0; i < TASKS; i++) {
+		model_task_init(&tasks[i], NULL);
+	}
+	model_task_init(&from_inside, NULL);
+	tasks[0].body = body;
+	accepted = 0;
+	model_injector_tasks = LIMIT;
+	runtime = model_runtime_begin(1, PIN_DOORBELL_MESSAGE, NULL);
+}
+
+static void end(uint32_t inside_count)
+{
+	struct pinion_runtime_counters counters;
+
+	/* All have run, so there is room. */
+	model_quiet_begin();
+	model_settle();
+	MODEL_CHECK(spawn(TASKS - 1, from_inside.run_count));
+	MODEL_CHECK(pinion_runtime_drain(runtime) == 0);
+	pinion_runtime_counters(runtime, &counters, sizeof(counters));
+	MODEL_CHECK(counters.tasks_run == accepted + inside_count);
+	model_quiet_end();
+	model_runtime_end(runtime);
+	model_injector_tasks = 0;
+}
+
+static void spawn_second(void *arg)
+{
+	(void)arg;
+	spawn(1, 0);
+}
+
+/* ---- two outside ---- */
+
+static void run_together(void)
+{
+	uint32_t thread;
+	bool was_first;
+
+	begin(NULL);
+	thread = model_thread_start("outside", spawn_second, NULL);
+	was_first = spawn(0, 0);
+	model_thread_join(thread);
+	MODEL_CHECK(was_first || accepted == 1);
+	end(0);
+}
+
+static const struct model_twin together_twins[] = {
+	{"admission is no single step", {MODEL_TORN, "pin_gate_admit_until", NULL}},
+	{.name = NULL},
+};
+
+/* ---- beside a worker that pushes ---- */
+
+static void push_inside(struct model_task *task)
+{
+	(void)task;
+	MODEL_CHECK(pinion_spawn_shared(runtime, &from_inside.request.task) == 0);
+}
+
+static void run_inside(void)
+{
+	struct pinion_task *pair[] = {&tasks[1].request.task, &tasks[2].request.task};
+
+	begin(push_inside);
+	MODEL_CHECK(pinion_spawn_on(runtime, 0, &tasks[0].request.task) == 0);
+	accepted++;
+	/* Two never fit, least of all where what came in is overlooked. */
+	MODEL_CHECK(pinion_spawn_batch(runtime, pair, 2) == -EINVAL);
+	spawn(1, 1);
+	spawn(2, 1);
+	end(1);
+}
+
+static const struct model_twin inside_twins[] = {
+	{"what has left is seen before what came in", {MODEL_RELAXED, "pin_injector_popped", NULL}},
+	{.name = NULL},
+};
+
+static const struct model_case cases[] = {
+	{"together", run_together, 2, 1, 0, together_twins, NULL},
+	{"inside", run_inside, 2, 1, 0, inside_twins, NULL},
+};
+
+int main(void)
+{
+	model_runtime_register();
+	return model_main("intake", cases, PIN_ARRAY_COUNT(cases));
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Goal: of the workers of a tier as many may search at once as
+ * `searchers_percent` says, one at least; work in a worker's own queue wakes a
+ * sleeper when it is longer than `wake_worth_us`, and not when it is shorter.
+ * AS-27, C8, C7.
+ * Method: workers without threads that begin to search one after another; then
+ * a task that spawns a few more while the other worker sleeps, as is seen in
+ * the set of sleepers, with and without a limit that these reach.
+ */
+#include "runtime/core/runtime_state.h"
+#include "runtime/core/wake.h"
+#include "tests/support/runtimes.h"
+#include "tests/support/tasks.h"
+
+enum {
+	WORKERS_MAX = 16,
+	SPAWNS = 4,
+	LIMIT_SECONDS = 60,
+};
+
+static uint32_t searchers_of(uint32_t worker_count, uint32_t percent)
+{
+	static struct pin_worker workers[WORKERS_MAX];
+	static struct pin_shared shared;
+	struct pin_tier *tier = &shared.tiers[0];
+	uint32_t count = 0;
+
+	shared.config.searchers_percent = percent;
+	pin_store_release_u32(&tier->searching, 0);
+	pin_store_release_u32(&tier->serving_count, worker_count);
+	for (uint32_t i = 0; i < worker_count; i++) {
+		workers[i].shared = &shared;
+		workers[i].tier = tier;
+		workers[i].is_searching = false;
+		count += pin_search_begin(&workers[i]);
+		/* Who searches may go on with it. */
+		expect_true("again", pin_search_begin(&workers[i]) == workers[i].is_searching);
+	}
+	expect_number("counted", count, pin_load_acquire_u32(&tier->searching));
+	return count;
+}
+
+static void check_searchers(void)
+{
+	expect_number("half of 8", 4, searchers_of(8, 50));
+	expect_number("half of 7", 4, searchers_of(7, 50));
+	expect_number("all of 16", 16, searchers_of(16, 100));
+	expect_number("a quarter of 8", 2, searchers_of(8, 25));
+	expect_number("one at least", 1, searchers_of(16, 1));
+	expect_number("one of one", 1, searchers_of(1, 1));
+}
+
+/* ---- work worth a wake ---- */
+
+static struct pinion_runtime *runtime;
+static struct pinion_task tasks[SPAWNS];
+static struct pin_atomic_u32 done;
+static uint64_t wakes;
+
+static int answer(struct pinion_task *task)
+{
+	(void)task;
+	tasks_signal(&done);
+	return 0;
+}
+
+static int spawn_some(struct pinion_task *task)
+{
+	struct pin_worker *worker = pin_worker_current();
+
+	(void)task;
+	/* Nobody searches then, either. */
+	while (!pin_wake_sees_sleeper(worker->tier) ||
+		pin_load_acquire_u32(&worker->tier->searching) != 0) {
+		sched_yield();
+	}
+	for (uint32_t i = 0; i < SPAWNS; i++) {
+		tasks[i] = (struct pinion_task){.run = answer};
+		expect_number("spawn", 0, pinion_spawn(runtime, &tasks[i]));
+	}
+	wakes = pin_meter_read(&worker->meter.wakes_sent);
+	return 0;
+}
+
+static uint64_t wakes_of_few(uint32_t worth_us)
+{
+	struct pinion_task first = {.run = spawn_some};
+	struct pinion_config config;
+
+	runtimes_config(&config, 2, PINION_IO_AUTO);
+	config.wake_worth_us = worth_us;
+	config.sentry_us = 0;
+	/* Each counts as 50 us, as none has run yet. */
+	config.task_ns = 50000;
+	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
+	pin_store_release_u32(&done, 0);
+	expect_number("first", 0, pinion_spawn_on(runtime, 0, &first));
+	tasks_await(&done, SPAWNS);
+	expect_number("drain", 0, pinion_runtime_drain(runtime));
+	pinion_runtime_destroy(runtime);
+	return wakes;
+}
+
+int main(void)
+{
+	runtimes_watchdog(LIMIT_SECONDS);
+	check_searchers();
+	expect_true("longer than that wakes", wakes_of_few(20) > 0);
+	expect_true("so does any", wakes_of_few(0) > 0);
+	expect_number("shorter does not", 0, (long long)wakes_of_few(1000000));
+	return expect_status();
+}
