@@ -16,7 +16,7 @@
 
 /* The struct as first released; a smaller one was never valid. */
 #define CONFIG_BYTES_MIN sizeof(struct pinion_config)
-_Static_assert(sizeof(struct pinion_config) == 368, "released size");
+_Static_assert(sizeof(struct pinion_config) == 376, "released size");
 
 struct field {
 	const char *name;
@@ -155,6 +155,7 @@ static const struct field fields[] = {
 	NUMBER(stall_ms, "PINION_STALL_MS", 0, 0, 86400000),
 	NUMBER(injector_batch_min, "PINION_INJECTOR_BATCH_MIN", 4, 1, 65536),
 	NUMBER(injector_batch_max, "PINION_INJECTOR_BATCH_MAX", 64, 1, 65536),
+	NUMBER(help_depth, "PINION_HELP_DEPTH", 4, 0, PIN_HELP_DEPTH_MAX),
 };
 
 static uint64_t read_field(const struct pinion_config *config, const struct field *field)

@@ -134,6 +134,9 @@ static const struct value values[] = {
 	VALUE(injector_batch_max, 3, -EINVAL), /* less than injector_batch_min */
 	VALUE(injector_batch_max, 0, -EINVAL),
 	VALUE(injector_batch_max, 65537, -EINVAL),
+	VALUE(help_depth, 0, 0),
+	VALUE(help_depth, 8, 0),
+	VALUE(help_depth, 9, -EINVAL),
 	VALUE(ewma_alpha_permille, 1, 0),
 	VALUE(ewma_alpha_permille, 999, 0),
 	VALUE(ewma_alpha_permille, 0, -EINVAL),
