@@ -86,14 +86,18 @@ static bool is_stuck(const struct pin_shared *shared, const struct addition *add
 	uint32_t bound_count = 0;
 
 	for (const struct pin_blocked *it = newest; it != NULL; it = it->next) {
+		bool is_waiting;
+
 		if (runtime_of(it) != shared) {
 			continue;
 		}
-		if (!pin_waiter_is_queued(it->waiter)) {
+		is_waiting = pin_waiter_is_queued(it->waiter);
+		/* One below others may be over, and cannot go on. */
+		if (!is_waiting && it->worker->blocked == it) {
 			return false;
 		}
 		/* A wait of one that helps counts as a task as well. */
-		blocked_tasks += (uint64_t)it->is_in_task + (uint64_t)it->helps;
+		blocked_tasks += (uint64_t)it->is_in_task + (uint64_t)(it->helps && is_waiting);
 		bound_count += !it->helps;
 	}
 	left += pin_supply_count_left(shared);
@@ -128,7 +132,9 @@ static void narrow(void)
 		for (struct pin_blocked *it = newest; it != NULL; it = it->next) {
 			struct pin_shared *shared = it->worker->shared;
 
-			if (shared->is_knotted && (it->target == NULL || !is_in_knot(it->target))) {
+			/* Those below others change nothing. */
+			if (it->worker->blocked == it && shared->is_knotted &&
+				(it->target == NULL || !is_in_knot(it->target))) {
 				shared->is_knotted = false;
 				has_changed = true;
 			}

@@ -42,6 +42,7 @@ enum defect {
 	DEFECT_PARKS_IN_NO_RING,      /* one without rings seems to sleep in its ring */
 	DEFECT_POLLED_NOT_ASKED,      /* who polls a device sleeps all the same */
 	DEFECT_POLLED_REFUSAL_LOST,   /* what is not polled is not done at all */
+	DEFECT_NOBODY_HELPS,	      /* who blocks runs nothing else */
 	DEFECT_COUNT,
 };
 
