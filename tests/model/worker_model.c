@@ -188,7 +188,13 @@ static void recover(struct pin_worker *worker, const char *site)
 /* SKIP: a device is not asked, or does not keep its worker awake. */
 #define pin_polled_is_busy(worker) \
 	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_polled_is_busy") && pin_polled_is_busy(worker))
+/* SKIP: what was stolen by one that waits awake is run by nobody. */
+#define pin_run_or_cancel(worker, link) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_run_or_cancel") \
+			? (void)0 \
+			: pin_run_or_cancel(worker, link))
 #include "runtime/core/step.c"
+#undef pin_run_or_cancel
 #include "runtime/core/worker.c"
 
 void model_worker_register(void)
