@@ -56,9 +56,10 @@ PINION_API int pinion_budget_try_acquire(struct pinion_budget *budget, const uin
  * struct pinion_wait. Who wants much is not passed by: those who come later
  * wait behind, however little they want.
  *
- * Context: a thread that is no worker of the budget's runtime.
+ * Context: as pinion_future_wait().
  * Errors: -ETIME: nothing is acquired. -EDEADLK: a worker of that runtime, and
- * it cannot be had at once. -EINVAL: as above. -ECHILD: as pinion_spawn().
+ * it cannot be had at once; or as pinion_future_wait(). -EINVAL: as above.
+ * -ECHILD: as pinion_spawn().
  * Since: 0.1
  */
 PINION_API int pinion_budget_acquire_wait(

@@ -54,10 +54,10 @@ PINION_API int pinion_channel_try_receive(struct pinion_channel *channel, void *
  * Likewise, but sleeps for room, or for a message, at most until `deadline_ns`,
  * as in struct pinion_wait.
  *
- * Context: a thread that is no worker of the channel's runtime.
+ * Context: as pinion_future_wait().
  * Errors: -ETIME. -EPIPE: as above; who waits for room when it is closed has
- * not sent. -EDEADLK: a worker of that runtime, and it cannot be had at once.
- * -ECHILD: as pinion_spawn().
+ * not sent. -EDEADLK: a worker of that runtime, and it cannot be had at once;
+ * or as pinion_future_wait(). -ECHILD: as pinion_spawn().
  * Since: 0.1
  */
 PINION_API int pinion_channel_send_wait(

@@ -630,6 +630,17 @@ struct pinion_config {
 	 * both sides. Environment: PINION_WAKE_WORTH_US.
 	 */
 	uint32_t wake_worth_us;
+
+	/*
+	 * How many tasks may lie below each other on a worker's stack, 0 … 8,
+	 * each in a call that blocks, such as pinion_execute() or
+	 * pinion_future_wait(), while the worker runs others. One more that has
+	 * to wait blocks its worker. Each takes its own part of the stack, and
+	 * goes on when its wait is over and those above it are. 0: none, such
+	 * calls block the worker. Default 4. Environment: PINION_HELP_DEPTH.
+	 * Source: docs/DECISIONS.md, "A worker that blocks goes on".
+	 */
+	uint64_t help_depth;
 };
 
 /*

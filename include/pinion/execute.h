@@ -70,9 +70,11 @@ PINION_API int pinion_execute_await(struct pinion_runtime *runtime, struct pinio
  * returned; what it returned is in *out_result, or -ECANCELED.
  *
  * Context: a thread that is no worker of `runtime`. On another runtime's worker
- * it holds up all that this has to do; two that do so to each other may wait
- * for ever. Never allocates.
- * Errors: as pinion_call_start(). -EDEADLK: a worker of `runtime`.
+ * this runs other tasks meanwhile, on the same stack, as pinion_wait(3) tells.
+ * Never allocates.
+ * Errors: as pinion_call_start(). -EDEADLK: a worker of `runtime`; or all that
+ * could run it waits for this worker's runtime, in tasks that lie as deep as
+ * `help_depth` allows. It was not called then.
  * Since: 0.1
  */
 PINION_API int pinion_execute(

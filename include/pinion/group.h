@@ -106,9 +106,10 @@ PINION_API int pinion_group_result(const struct pinion_group *group);
  * in struct pinion_wait. 0: they are, or there never was one;
  * pinion_group_result() tells how. What they wrote is seen.
  *
- * Context: a thread that is no worker of the group's runtime; never allocates.
+ * Context: as pinion_future_wait(); never allocates.
  * Errors: -ETIME. -EDEADLK: they are not, and this is a worker that is to run
- * them: await them instead. -ECHILD: as pinion_spawn().
+ * them, or as pinion_future_wait(): await them instead. -ECHILD: as
+ * pinion_spawn().
  * Since: 0.1
  */
 PINION_API int pinion_group_wait(struct pinion_group *group, uint64_t deadline_ns);

@@ -54,7 +54,7 @@ enum pin_job_asked {
 /*
  * A job that goes on is ended by pinion_job_end(), perhaps before its `run` has
  * returned; one that is unwound, by that. As the struct may be gone when it is
- * entered, or has ended, the two meet in a word of the worker (`job`): whose
+ * entered, or has ended, the two meet in a word of the worker (`jobs`): whose
  * `run` it is in, or was in last. Only where the word says that a job which
  * goes on has not ended is the struct touched again, to say so.
  *
@@ -71,7 +71,6 @@ enum pin_job_asked {
  * (acquire), and knows in d which of them it was. 2 (release) is the worker's
  * last touch of the struct -> a (acquire), whose caller may use it anew.
  */
-struct pin_worker;
 
 /* In the word, beside the job. */
 #define PIN_JOB_BUSY UINT64_C(1)
@@ -79,7 +78,7 @@ struct pin_worker;
 /* What `private_` of a job holds. */
 struct pin_job_entry {
 	struct pin_admission *admission; /* [const] from its spawn */
-	struct pin_worker *worker;	 /* [const] from its beginning */
+	struct pin_atomic_u64 *place;	 /* [const] from its beginning: the worker's word */
 	struct pinion_job *chained;	 /* [own] the spawning thread's: the next of its batch */
 	uint64_t began_ns;		 /* [own] the worker's, then of who ends it */
 	struct pin_atomic_u64 progress;	 /* [W:the job R:any] */

@@ -6,6 +6,7 @@
 #include "runtime/base/check.h"
 #include "runtime/core/fault.h"
 #include "runtime/core/forked.h"
+#include "runtime/core/help.h"
 #include "runtime/core/runtime_state.h"
 #include "runtime/memory/misuse.h"
 #include "runtime/observe/meter.h"
@@ -284,7 +285,8 @@ int pinion_pool_acquire(
 		return 0;
 	}
 	pin_waiter_init(&waiter, 1, NULL);
-	rc = pin_waiters_wait(&pool->waiters, &waiter, deadline_ns);
+	rc = pin_help_wait(pool->runtime != NULL ? &pool->runtime->shared : NULL, &pool->waiters,
+		&waiter, deadline_ns);
 	return rc != 0 ? rc : accept_value(pool, &waiter.value, out_buffer);
 }
 

@@ -6,6 +6,7 @@
 #include "runtime/base/check.h"
 #include "runtime/core/flight_cancel.h"
 #include "runtime/core/flight_start.h"
+#include "runtime/core/help.h"
 #include "runtime/core/io.h"
 #include "runtime/core/lane.h"
 #include "runtime/core/runtime.h"
@@ -409,7 +410,8 @@ int pin_runtime_wait(const struct pinion_runtime *runtime, struct pin_waiters *w
 	if (runtime != NULL && pin_runtime_own_thread(runtime) != NULL) {
 		return pin_waiters_try(waiters, waiter) ? 0 : -EDEADLK;
 	}
-	return pin_waiters_wait(waiters, waiter, deadline_ns);
+	return pin_help_wait(
+		runtime != NULL ? &runtime->shared : NULL, waiters, waiter, deadline_ns);
 }
 
 /* ---- requests ---- */

@@ -17,7 +17,7 @@
 
 /* The struct as first released; a smaller one was never valid. */
 #define CONFIG_BYTES_MIN sizeof(struct pinion_config)
-_Static_assert(sizeof(struct pinion_config) == 384, "released size");
+_Static_assert(sizeof(struct pinion_config) == 392, "released size");
 
 struct field {
 	const char *name;
@@ -160,6 +160,7 @@ static const struct field fields[] = {
 	NUMBER(injector_tasks, "PINION_INJECTOR_TASKS", 65536, 0, INJECTOR_TASKS_MAX),
 	NUMBER(searchers_percent, "PINION_SEARCHERS_PERCENT", 50, 1, 100),
 	NUMBER(wake_worth_us, "PINION_WAKE_WORTH_US", 20, 0, 1000000),
+	NUMBER(help_depth, "PINION_HELP_DEPTH", 4, 0, PIN_HELP_DEPTH_MAX),
 };
 
 static uint64_t read_field(const struct pinion_config *config, const struct field *field)

@@ -138,6 +138,11 @@ void pin_fault_recover(struct pin_worker *worker)
 	pin_meter_add(&worker->meter.tasks_run, 1); /* [END-1] */
 }
 
+static bool is_guarded(const struct pin_worker *worker)
+{
+	return worker->guard != NULL && pin_guard_is_running(worker->guard);
+}
+
 /* On the worker, in the handler of SIGSEGV, on a stack of its own. */
 static void hit_guard(void *arg)
 {
@@ -145,10 +150,10 @@ static void hit_guard(void *arg)
 
 	pin_overflow_report(worker->index, (uintptr_t)pin_load_relaxed_u64(&worker->running));
 	if (worker->shared->config.overflow_policy == PINION_OVERFLOW_UNWIND &&
-		pin_guard_is_running(&worker->guard)) {
+		is_guarded(worker)) {
 		worker->panic_error = -EFAULT;
 		worker->has_overflown = true;
-		pin_guard_unwind(&worker->guard);
+		pin_guard_unwind(worker->guard);
 	}
 }
 
@@ -178,7 +183,7 @@ void pinion_panic(int error, const char *message)
 	struct pin_worker *worker = pin_worker_of_thread();
 	const char *said = message != NULL ? message : "no reason given";
 
-	if (worker == NULL || !pin_guard_is_running(&worker->guard)) {
+	if (worker == NULL || !is_guarded(worker)) {
 		refuse(said);
 	}
 	worker->panic_error = error < 0 ? error : -EINVAL;
@@ -191,5 +196,5 @@ void pinion_panic(int error, const char *message)
 			"worker %u: task %s panicked: %.200s: %s (%d)", worker->index, name, said,
 			strerror(-worker->panic_error), worker->panic_error);
 	}
-	pin_guard_unwind(&worker->guard);
+	pin_guard_unwind(worker->guard);
 }

@@ -88,12 +88,20 @@ static uint64_t word_of(const struct pinion_job *job)
 	return (uint64_t)(uintptr_t)job;
 }
 
+/* Of the task in hand. */
+static struct pin_atomic_u64 *own_word(void)
+{
+	struct pin_worker *worker = pin_worker_current();
+
+	return &worker->jobs[worker->help_depth];
+}
+
 /* On its worker, where the job may be gone. False: it has ended elsewhere. */
 static bool leave_run(const struct pinion_job *job, uint64_t next)
 {
 	uint64_t word = word_of(job);
 
-	return pin_cas_acq_rel_u64(&pin_worker_current()->job, &word, next); /* [JOB-2] */
+	return pin_cas_acq_rel_u64(own_word(), &word, next); /* [JOB-2] */
 }
 
 /* Likewise, when `run` has said so. */
@@ -102,7 +110,7 @@ static void note_going_on(struct pinion_job *job)
 	if (leave_run(job, word_of(job) | PIN_JOB_BUSY)) {
 		/* The last touch: who sees it may reuse the struct. */
 		pin_store_release_u32(&pin_job_entry_of(job)->went_on, 1); /* [JOB-2] */
-		pin_store_release_u64(&pin_worker_current()->job, 0);	   /* [JOB-2] */
+		pin_store_release_u64(own_word(), 0);			   /* [JOB-2] */
 	}
 }
 
@@ -117,10 +125,10 @@ static bool may_end(const struct pinion_job *job)
 	}
 	do {
 		word = word_of(job);
-		if (pin_cas_acq_rel_u64(&entry->worker->job, &word, 0)) { /* [JOB-2] */
+		if (pin_cas_acq_rel_u64(entry->place, &word, 0)) { /* [JOB-2] */
 			return true;
 		}
-		word = pin_load_acquire_u64(&entry->worker->job); /* [JOB-2] */
+		word = pin_load_acquire_u64(entry->place); /* [JOB-2] */
 		if (word == (word_of(job) | PIN_JOB_BUSY)) {
 			/* For a few instructions. */
 			pin_host_linux.yield();
@@ -173,7 +181,6 @@ int pin_job_run(struct pinion_task *task)
 	const struct pin_shared *shared = &self->runtime->shared;
 	__attribute__((cleanup(settle), unused)) struct debt debt = {
 		.job = job, .lane = entry->lane, .began_ns = pin_host_linux.now_ns()};
-	struct pin_worker *worker = pin_worker_current();
 	int rc;
 
 	if (!claim(self, entry)) {
@@ -186,8 +193,8 @@ int pin_job_run(struct pinion_task *task)
 		return 0;
 	}
 	entry->began_ns = debt.began_ns;
-	entry->worker = worker;
-	pin_store_release_u64(&worker->job, word_of(job)); /* [JOB-2] */
+	entry->place = own_word();
+	pin_store_release_u64(entry->place, word_of(job)); /* [JOB-2] */
 	/* Relaxed: a figure. */
 	pin_fetch_add_relaxed_u32(&self->running, 1);
 	pin_job_log_begun(shared);

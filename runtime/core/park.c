@@ -6,6 +6,7 @@
 #include "runtime/core/assist.h"
 #include "runtime/core/commands.h"
 #include "runtime/core/hooks.h"
+#include "runtime/core/knot.h"
 #include "runtime/core/relief.h"
 #include "runtime/core/search.h"
 #include "runtime/core/sentry.h"
@@ -43,24 +44,7 @@ bool pin_park_has_work(const struct pin_worker *worker)
 
 static bool is_quiescent(const struct pin_shared *shared)
 {
-	uint64_t run = 0;
-	uint64_t admitted = 0;
-
-	if (pin_gate_is_open(&shared->gate)) {
-		return false;
-	}
-	for (uint32_t i = 0; i < shared->worker_count; i++) {
-		const struct pin_meter *meter = &shared->workers[i].meter;
-
-		run += pin_meter_read(&meter->tasks_run) + pin_meter_read(&meter->tasks_cancelled);
-	}
-	for (uint32_t i = 0; i < shared->worker_count; i++) {
-		const struct pin_meter *meter = &shared->workers[i].meter;
-
-		admitted += pin_meter_read(&meter->tasks_spawned) +
-			pin_meter_read(&meter->requests_submitted);
-	}
-	return run == admitted + pin_gate_admitted(&shared->gate);
+	return !pin_gate_is_open(&shared->gate) && pin_supply_count_left(shared) == 0;
 }
 
 bool pin_park_look_for_end(struct pin_shared *shared)
@@ -236,7 +220,8 @@ void pin_park(struct pin_worker *worker)
 	if (worker->is_searching) {
 		pin_search_give_up(worker);
 	}
-	pin_fence_seq_cst(); /* [PARK-1] [END-1] [SEARCH-1] [ASSIST-1] */
+	pin_fence_seq_cst();	    /* [PARK-1] [END-1] [SEARCH-1] [ASSIST-1] [KNOT-1] */
+	pin_knot_note_idle(shared); /* [KNOT-1] */
 	if (!pin_park_look_for_end(shared) && may_sleep(worker)) {
 		sleep_in(worker, mode);
 		has_slept = true;

@@ -86,9 +86,12 @@ static uint32_t first_stride(const struct pin_worker *worker)
 
 static void learn(struct pin_worker *worker, uint64_t start_ns, uint32_t polls)
 {
+	/* What a task's wait took is in other batches, or was no work. */
+	uint64_t busy_ns = worker->now_ns - start_ns - worker->away_ns;
+
 	worker->untimed_batches = 0;
-	pin_tuner_record(&worker->tuner, worker->now_ns - start_ns, polls);
-	pin_meter_add(&worker->meter.busy_ns, worker->now_ns - start_ns);
+	pin_tuner_record(&worker->tuner, busy_ns, polls);
+	pin_meter_add(&worker->meter.busy_ns, busy_ns);
 }
 
 /* Something waits to be submitted. */
@@ -224,6 +227,7 @@ static bool run_batch(struct pin_worker *worker)
 	uint64_t start_ns = 0;
 	bool has_begun;
 
+	worker->away_ns = 0;
 	if (keeps_time) {
 		worker->turn_end_ns = TURN_UNTIMED;
 	} else {
@@ -314,6 +318,7 @@ static bool run_bound(struct pin_worker *worker)
 	uint32_t polls = 0;
 
 	worker->now_ns = start_ns;
+	worker->away_ns = 0;
 	worker->turn_end_ns = start_ns + (uint64_t)config->budget_us * 1000;
 	pin_due_expire_deadlines(worker);
 	pin_inbox_take(&worker->inbox, &worker->posted);

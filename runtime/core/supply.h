@@ -45,4 +45,27 @@ static inline bool pin_supply_has_queued(const struct pin_shared *shared)
 	return false;
 }
 
+/*
+ * Of all that was ever given to the runtime, what is not over, and at least
+ * that: what is over is counted first. [END-1]
+ */
+static inline uint64_t pin_supply_count_left(const struct pin_shared *shared)
+{
+	uint64_t over = 0;
+	uint64_t admitted = 0;
+
+	for (uint32_t i = 0; i < shared->worker_count; i++) {
+		const struct pin_meter *meter = &shared->workers[i].meter;
+
+		over += pin_meter_read(&meter->tasks_run) + pin_meter_read(&meter->tasks_cancelled);
+	}
+	for (uint32_t i = 0; i < shared->worker_count; i++) {
+		const struct pin_meter *meter = &shared->workers[i].meter;
+
+		admitted += pin_meter_read(&meter->tasks_spawned) +
+			pin_meter_read(&meter->requests_submitted);
+	}
+	return admitted + pin_gate_admitted(&shared->gate) - over;
+}
+
 #endif

@@ -9,6 +9,7 @@
 #include "runtime/core/files.h"
 #include "runtime/core/flight.h"
 #include "runtime/core/hooks.h"
+#include "runtime/core/knot.h"
 #include "runtime/core/polled.h"
 #include "runtime/core/provision.h"
 #include "runtime/core/relief.h"
@@ -26,6 +27,7 @@ void pin_worker_forget(void)
 {
 	pin_worker_self = NULL;
 	pin_worker_in_hook = NULL;
+	pin_knot_forget();
 }
 
 static int start_ring(struct pin_worker *worker)
@@ -244,10 +246,14 @@ void *pin_worker_main(void *arg)
 		join_registry(worker);
 	}
 	if (worker->start_error == 0) {
+		struct pin_guard guard = {.frame = NULL};
+
 		pin_relief_open(worker);
+		worker->guard = &guard;
 		do {
-			worker->landing = pin_guard_run(&worker->guard, run_steps, worker);
+			worker->landing = pin_guard_run(&guard, run_steps, worker);
 		} while (worker->landing != PIN_LANDING_RETURNED);
+		worker->guard = NULL;
 		PIN_CHECK(pin_list_is_empty(&worker->ready));
 		PIN_CHECK(pin_deque_count(&worker->deque) == 0);
 	}

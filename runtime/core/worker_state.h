@@ -7,6 +7,7 @@
 #ifndef PIN_CORE_WORKER_STATE_H
 #define PIN_CORE_WORKER_STATE_H
 
+#include "runtime/core/config.h"
 #include "runtime/core/disk.h"
 #include "runtime/core/task.h"
 #include "runtime/host/guard.h"
@@ -43,6 +44,7 @@
 #include <pinion/runtime.h>
 
 struct pin_worker;
+struct pin_blocked;
 struct pin_wait_entry;
 
 /* Ending a sleep in a ring costs more, and disturbs its submissions. */
@@ -164,6 +166,7 @@ struct pin_shared {
 	struct pin_atomic_u32 first_failure; /* its errno; 0: none yet */
 	/* [W:outside R:destroyer] who is about to end a wait: core/wait.h */
 	struct pin_atomic_u32 visitors;
+	bool is_knotted; /* [lock:knots] knot.h */
 	struct pin_disks disks;
 };
 
@@ -219,7 +222,8 @@ struct pin_worker {
 	struct pin_atomic_u64 timer_ns; /* [W:lock holder R:any] when the first is due, a guess */
 	/* [W:owner R:any] */
 	struct pin_meter meter;
-	struct pin_atomic_u64 job; /* [W:owner, enders R:enders] in its `run`: admission.h */
+	/* [W:owner, enders R:enders] in their `run`, by depth: admission.h */
+	struct pin_atomic_u64 jobs[PIN_HELP_DEPTH_MAX + 1];
 	/* [W:owner R:sentry] */
 	struct pin_atomic_u64 running;	    /* the task or callback it is in, or was in last */
 	struct pin_atomic_u32 running_lane; /* and its lane */
@@ -276,7 +280,10 @@ struct pin_worker {
 	struct pin_device_cache devices;
 	void *context; /* the embedder's: hooks.h */
 	bool has_last_tick;
-	bool has_stopped; /* `before_stop` was called */
+	bool has_stopped;	     /* `before_stop` was called */
+	uint32_t help_depth;	     /* tasks below the one in hand: help.h */
+	struct pin_blocked *blocked; /* [lock:knots] the topmost: knot.h */
+	uint64_t away_ns;	     /* in tasks above one of the loop in hand */
 	/* Of tasks that fail: fault.h. */
 	uint64_t fault_period_ns; /* since when the lines below count */
 	uint32_t fault_lines;
@@ -285,7 +292,7 @@ struct pin_worker {
 	enum pin_running running_kind;
 	enum pin_landing landing; /* not accounted for yet */
 	bool has_overflown;
-	struct pin_guard guard;
+	struct pin_guard *guard; /* what does not return leads back there; NULL: none */
 	struct pin_overflow overflow;
 	struct pin_cached cached;
 };

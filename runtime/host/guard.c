@@ -18,7 +18,7 @@ _Unwind_Reason_Code pin_guard_personality(int version, _Unwind_Action actions,
 	_Unwind_Exception_Class class, struct _Unwind_Exception *exception,
 	struct _Unwind_Context *context);
 
-/* [own] the thread's guard that runs, for the one below. */
+/* [own] the thread's innermost guard that runs, for the one below. */
 static _Thread_local struct pin_guard *running PIN_TLS_INITIAL;
 
 static void dispose(struct _Unwind_Exception *exception)
@@ -93,6 +93,7 @@ enum pin_landing pin_guard_run(struct pin_guard *guard, void (*body)(void *arg),
 	int landing;
 
 	PIN_CHECK(!pin_guard_is_running(guard));
+	guard->outer = running;
 	/* A cancelled thread would leave in the middle of a protocol. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 	landing = _setjmp(guard->point);
@@ -100,6 +101,7 @@ enum pin_landing pin_guard_run(struct pin_guard *guard, void (*body)(void *arg),
 		call_with_handler(guard, body, arg);
 	}
 	guard->frame = NULL;
+	running = guard->outer;
 	return (enum pin_landing)landing;
 }
 

@@ -226,18 +226,25 @@ bool pin_waiter_withdraw(struct pin_waiter *waiter)
 	return is_withdrawn;
 }
 
-int pin_waiters_wait(struct pin_waiters *waiters, struct pin_waiter *waiter, uint64_t deadline_ns)
+bool pin_waiter_is_queued(struct pin_waiter *waiter)
+{
+	struct pin_waiters *waiters = waiter->waiters;
+	bool is_queued;
+
+	/* It could be had at once. */
+	if (waiters == NULL) {
+		return false;
+	}
+	pin_waiters_lock(waiters);
+	is_queued = waiter->is_queued;
+	pin_waiters_unlock(waiters);
+	return is_queued;
+}
+
+int pin_waiters_sleep(struct pin_waiters *waiters, struct pin_waiter *waiter, uint64_t deadline_ns)
 {
 	const struct pin_host *host = waiters->host;
 
-	PIN_CHECK(waiter->over == NULL);
-	if (pin_waiters_try(waiters, waiter)) {
-		return 0;
-	}
-	if (deadline_ns != PIN_NO_DEADLINE && deadline_ns <= host->now_ns()) {
-		return -ETIME;
-	}
-	pin_waiters_enter(waiters, waiter);
 	while (pin_load_acquire_u32(&waiter->state) == WAITER_WAITS) { /* [WAIT-2] */
 		if (host->futex_wait(&waiter->state, WAITER_WAITS, deadline_ns) != -ETIMEDOUT) {
 			continue;
@@ -249,4 +256,17 @@ int pin_waiters_wait(struct pin_waiters *waiters, struct pin_waiter *waiter, uin
 		deadline_ns = PIN_NO_DEADLINE;
 	}
 	return 0;
+}
+
+int pin_waiters_wait(struct pin_waiters *waiters, struct pin_waiter *waiter, uint64_t deadline_ns)
+{
+	PIN_CHECK(waiter->over == NULL);
+	if (pin_waiters_try(waiters, waiter)) {
+		return 0;
+	}
+	if (deadline_ns != PIN_NO_DEADLINE && deadline_ns <= waiters->host->now_ns()) {
+		return -ETIME;
+	}
+	pin_waiters_enter(waiters, waiter);
+	return pin_waiters_sleep(waiters, waiter, deadline_ns);
 }

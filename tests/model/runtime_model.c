@@ -60,6 +60,7 @@ uint32_t model_assist;
 uint32_t model_assist_reserve;
 const uint32_t *model_serving_counts;
 bool model_polls;
+uint64_t model_help_depth = 4;
 bool model_takes_commands;
 uint64_t model_injector_tasks;
 
@@ -82,6 +83,7 @@ struct pinion_runtime *model_runtime_begin(
 	config.hoard_spawns = 1; /* what is spawned is visible at once */
 	config.sentry_us = 0;
 	config.lanes = model_lanes;
+	config.help_depth = model_help_depth;
 	config.lane_floor = 0;
 	config.assist = model_assist;
 	config.assist_reserve = model_assist_reserve;

@@ -37,6 +37,9 @@ void model_file_slots_keep(uint32_t entry_count);
 /* Of each tier, those that are there at first; NULL: all, for good. */
 extern const uint32_t *model_serving_counts;
 
+/* As in the configuration. */
+extern uint64_t model_help_depth;
+
 /* Workers ask devices for completions, whatever these are. */
 extern bool model_polls;
 /* The kernel of the next runtime has wide rings. */

@@ -12,6 +12,7 @@
  * has a task of its own to run first.
  */
 #include "runtime/base/base.h"
+#include "runtime/core/runtime_state.h"
 #include "tests/model/explorer.h"
 #include "tests/model/runtime_model.h"
 
@@ -53,6 +54,27 @@ static void hoard(struct model_task *task)
 static void run_hoard(void)
 {
 	begin(2, hoard);
+	MODEL_CHECK(pinion_spawn(runtime, &producers[0].request.task) == 0);
+	finish();
+}
+
+/*
+ * ---- likewise, where workers wait awake before they sleep ----
+ *
+ * They count as searchers meanwhile, so nobody is woken for what comes. One
+ * look stands for many: those between change nothing.
+ */
+
+static void run_awake(void)
+{
+	begin(2, hoard);
+	for (uint32_t i = 0; i < 2; i++) {
+		struct pin_patience *patience = &runtime->shared.workers[i].patience;
+
+		pin_patience_init(patience, 1);
+		patience->gap_ns = 0; /* as when work has come at once so far */
+	}
+	runtime->shared.has_cpu_each = true;
 	MODEL_CHECK(pinion_spawn(runtime, &producers[0].request.task) == 0);
 	finish();
 }
@@ -147,6 +169,13 @@ static const struct model_twin hoard_twins[] = {
 	{.name = NULL},
 };
 
+static const struct model_twin awake_twins[] = {
+	{"what is caught awake is lost", {MODEL_SKIP, "pin_worker_step", "pin_run_or_cancel"}},
+	{"who has waited awake looks at others' queues no more",
+		{MODEL_SKIP, "may_sleep", "pin_search_sees_work"}},
+	{.name = NULL},
+};
+
 static const struct model_twin post_twins[] = {
 	{"no fence before the re-check", {MODEL_DROP_FENCE, "pin_park", NULL}},
 	{"no fence before the look at the sleeper", {MODEL_DROP_FENCE, "pin_wake_worker", NULL}},
@@ -156,6 +185,7 @@ static const struct model_twin post_twins[] = {
 
 static const struct model_case cases[] = {
 	{"hoard", run_hoard, 2, 1, 0, hoard_twins, NULL},
+	{"awake", run_awake, 1, 1, 0, awake_twins, NULL},
 	{"two_hoards", run_two_hoards, 1, 1, 0, NULL, NULL},
 	{"post", run_post, 2, 1, 0, NULL, NULL},
 	{"own_first", run_own_first, 2, 0, 0, own_first_twins, NULL},

@@ -14,6 +14,7 @@
 #include "runtime/core/flight_message.h"
 #include "runtime/core/flight_start.h"
 #include "runtime/core/io.h"
+#include "runtime/core/knot.h"
 #include "runtime/core/offers.h"
 #include "runtime/core/park.h"
 #include "runtime/core/poll.h"
@@ -138,6 +139,10 @@ static void recover(struct pin_worker *worker, const char *site)
 #define pin_commands_watch(worker) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_commands_watch") ? (void)0 \
 								     : pin_commands_watch(worker))
+/* SKIP: it does not look whether others block. */
+#define pin_knot_note_idle(shared) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_knot_note_idle") ? (void)0 \
+								     : pin_knot_note_idle(shared))
 #include "runtime/core/park.c"
 #include "runtime/core/poll.c"
 #include "runtime/core/poll_lanes.c"
@@ -183,7 +188,13 @@ static void recover(struct pin_worker *worker, const char *site)
 /* SKIP: a device is not asked, or does not keep its worker awake. */
 #define pin_polled_is_busy(worker) \
 	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_polled_is_busy") && pin_polled_is_busy(worker))
+/* SKIP: what was stolen by one that waits awake is run by nobody. */
+#define pin_run_or_cancel(worker, link) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_run_or_cancel") \
+			? (void)0 \
+			: pin_run_or_cancel(worker, link))
 #include "runtime/core/step.c"
+#undef pin_run_or_cancel
 #include "runtime/core/worker.c"
 
 void model_worker_register(void)

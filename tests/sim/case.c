@@ -64,6 +64,7 @@ static const struct field case_fields[] = {
 static const struct field program_fields[] = {
 	PROGRAM(burn_us, US_MAX),
 	PROGRAM(hold_us, US_MAX),
+	PROGRAM(joins, 1),
 	PROGRAM(reads, 64),
 	PROGRAM(read_bytes, 4096),
 	PROGRAM(write_percent, 100),

@@ -40,7 +40,9 @@
  *          "shared_percent": 50,
  *          "hold_us": 9000,       and then block for that long; with reads,
  *          "high_percent": 10,    when they are started. This share of them is
- *          "low_percent": 60}     high, and this one low
+ *          "low_percent": 60,     high, and this one low
+ *          "joins": 1}            wait in a call that blocks until these are
+ *                                 over; without reads
  *       ],
  *       "threads": [              outside threads that spawn
  *         {"program": "root", "tasks": 10, "pause_us": 30,
@@ -71,6 +73,7 @@ struct sim_program {
 	char name[SIM_NAME_BYTES];
 	uint32_t burn_us;
 	uint32_t hold_us;
+	uint32_t joins;
 	uint32_t reads;
 	uint32_t read_bytes;
 	uint32_t write_percent;

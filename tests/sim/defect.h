@@ -44,6 +44,7 @@ enum defect {
 	DEFECT_POLLED_REFUSAL_LOST,   /* what is not polled is not done at all */
 	DEFECT_CANCEL_NOT_REPEATED,   /* one that missed is taken to have hit */
 	DEFECT_INTERVAL_UNBOUNDED,    /* who learns of tasks forgets the bounds */
+	DEFECT_NOBODY_HELPS,	      /* who blocks runs nothing else */
 	DEFECT_COUNT,
 };
 

@@ -7,6 +7,7 @@
 #define SIM_WORKLOAD_STATE_H
 
 #include "runtime/base/base.h"
+#include "runtime/sched/waiters.h"
 #include "tests/sim/case.h"
 #include "tests/sim/workload.h"
 
@@ -34,6 +35,10 @@ struct workload_entry {
 	bool was_cancelled;
 	struct pinion_file opened;
 	struct statx status;
+	/* Of tasks that block until those they have spawned are over. */
+	struct workload_entry *joiner;
+	struct pin_waiters waiters;
+	uint32_t children_left; /* [lock:waiters] */
 };
 
 struct workload {
@@ -50,6 +55,7 @@ struct workload {
 	uint64_t run;
 	uint64_t cancelled;
 	uint64_t failed;
+	uint64_t joins; /* a wait of one that blocks may count as a task */
 };
 
 extern struct workload_entry workload_entries[WORKLOAD_TASKS_MAX];
@@ -74,7 +80,7 @@ struct workload_entry *workload_new_task(const struct sim_program *program);
 
 /* An entry may be spawned again once it was entered, to go on where it was. */
 bool workload_spawn(struct workload_entry *entry, bool is_shared);
-void workload_spawn_children(const struct sim_program *program);
+void workload_spawn_children(struct workload_entry *entry);
 
 /* The entry's one run or cancel. */
 void workload_enter(struct workload_entry *entry, const char *what);

@@ -3,6 +3,8 @@
  * Tasks of a workload: they burn time, start requests and spawn others, as
  * their program says.
  */
+#include "runtime/core/help.h"
+#include "runtime/core/runtime_state.h"
 #include "tests/sim/watch.h"
 #include "tests/sim/workload_state.h"
 #include "tests/sim/world.h"
@@ -77,11 +79,58 @@ void workload_enter(struct workload_entry *entry, const char *what)
 	watch_task_gone(workload_number(entry));
 }
 
-void workload_spawn_children(const struct sim_program *program)
+static bool are_children_over(void *arg, uint64_t demand, struct pin_waiters_value *out_value)
 {
+	const struct workload_entry *entry = arg;
+
+	(void)demand;
+	(void)out_value;
+	return entry->children_left == 0;
+}
+
+static void leave_joiner(const struct workload_entry *entry)
+{
+	struct workload_entry *joiner = entry->joiner;
+
+	if (joiner != NULL) {
+		pin_waiters_lock(&joiner->waiters);
+		joiner->children_left--;
+		pin_waiters_serve_unlock(&joiner->waiters);
+	}
+}
+
+/* Where all workers block as deep as they may, one of them goes on without. */
+static void join_children(struct workload_entry *entry)
+{
+	struct pin_waiter waiter;
+	int rc;
+
+	workload.joins++;
+	pin_waiter_init(&waiter, 0, NULL);
+	rc = pin_help_wait(&workload.runtime->shared, &entry->waiters, &waiter, PIN_NO_DEADLINE);
+	world_event("has joined", workload_number(entry), (uint64_t)(int64_t)rc);
+	WORLD_CHECK(rc == -EDEADLK || (rc == 0 && entry->children_left == 0));
+}
+
+void workload_spawn_children(struct workload_entry *entry)
+{
+	const struct sim_program *program = entry->program;
+
+	if (program->joins > 0) {
+		pin_waiters_init(&entry->waiters, &pin_host_linux, are_children_over, entry,
+			PIN_WAITERS_LOCKED);
+		entry->children_left = program->children;
+	}
 	for (uint32_t i = 0; i < program->children; i++) {
-		workload_spawn(workload_new_task(program->spawns),
-			world_random(100) < program->shared_percent);
+		struct workload_entry *child = workload_new_task(program->spawns);
+
+		child->joiner = program->joins > 0 ? entry : NULL;
+		if (!workload_spawn(child, world_random(100) < program->shared_percent)) {
+			leave_joiner(child);
+		}
+	}
+	if (program->joins > 0) {
+		join_children(entry);
 	}
 }
 
@@ -117,11 +166,12 @@ static int run_task(struct pinion_task *task)
 	if (entry->reads_left > 0) {
 		workload_start_reads(entry);
 	} else {
-		workload_spawn_children(program);
+		workload_spawn_children(entry);
 	}
 	/* With what it has begun still in the worker's queues or its ring. */
 	if (entry->reads_to_start == 0) {
 		hold(program);
+		leave_joiner(entry);
 	}
 	if (world_random(16) == 0) {
 		workload.failed++;
@@ -136,6 +186,7 @@ static void cancel_task(struct pinion_task *task)
 
 	workload_enter(entry, "is cancelled");
 	workload.cancelled++;
+	leave_joiner(entry);
 	if (!workload.is_stopping) {
 		world_fail("task %u is cancelled without a stop", workload_number(entry));
 	}
