@@ -21,7 +21,7 @@ static void *address_of(uint64_t value)
 	return (void *)(uintptr_t)value;
 }
 
-/* A length fits int32_t: requests are bounded by 0x7ffff000. */
+/* A length fits int32_t: it is a part's, PIN_REQUEST_PART_BYTES at most. */
 static long execute_read(const struct io_uring_sqe *sqe)
 {
 	struct iovec vector = {.iov_base = address_of(sqe->addr), .iov_len = sqe->len};

@@ -87,7 +87,7 @@ static void expect_end(const char *what, int32_t result, int32_t expected)
 	expect_number(what, expected, request.result);
 }
 
-static int check_with(uint32_t memory_offset, uint64_t offset, uint32_t length)
+static int check_with(uint32_t memory_offset, uint64_t offset, uint64_t length)
 {
 	request = (struct pinion_request){.task.run = never_run,
 		.file = &file,
@@ -106,7 +106,11 @@ static void check_arguments(void)
 	expect_number("offset off by 1", -EINVAL, check_with(0, 1, 512));
 	expect_number("length off by 1", -EINVAL, check_with(0, 0, 511));
 	expect_number("no length", -EINVAL, check_with(0, 0, 0));
-	expect_number("length over the kernel's", -EINVAL, check_with(0, 0, 0x7ffff000u + 512));
+	expect_number("length over the kernel's", 0, check_with(0, 0, 0x7ffff000u + 512));
+	expect_number("up to the last offset", 0, check_with(0, 1024, INT64_MAX - 1535));
+	expect_number("beyond it", -EINVAL, check_with(0, 1024, INT64_MAX - 1023));
+	expect_number("no offset", -EINVAL, check_with(0, UINT64_MAX - 511, 512));
+	expect_number("no length", -EINVAL, check_with(0, 0, UINT64_MAX - 511));
 	request.task.run = NULL;
 	request.length_bytes = 512;
 	expect_number("no function", -EINVAL, pin_request_check(&request));
@@ -275,14 +279,14 @@ static void check_short_writes(void)
 	expect_on("after 1000", 1000, 1000);
 	expect_on("behind the old size", SIZE, 1000 + SIZE);
 	expect_on("nothing", 0, 1000 + SIZE);
-	expect_number("so far", 1000 + SIZE, request.done_bytes);
+	expect_number("so far", 1000 + SIZE, (long long)request.done_bytes);
 	expect_end("no space", -ENOSPC, -ENOSPC);
-	expect_number("that much was written", 1000 + SIZE, request.done_bytes);
+	expect_number("that much was written", 1000 + SIZE, (long long)request.done_bytes);
 	begin(1, 512, SIZE);
 	expect_on("part of a block", 700, 512);
-	expect_number("so far", 700, request.done_bytes);
+	expect_number("so far", 700, (long long)request.done_bytes);
 	expect_on("less of it", 100, 512);
-	expect_number("still", 700, request.done_bytes);
+	expect_number("still", 700, (long long)request.done_bytes);
 	expect_end("the rest", LENGTH - 512, LENGTH);
 	check_bounded("nothing for ever", 1, 0, -EIO);
 	op = PINION_OP_READ;
@@ -298,12 +302,12 @@ static void check_ended_early(void)
 		expect_on("a part", 100, 100);
 		pin_request_of(&request)->ended_by = -ETIME;
 		expect_end("ended", errors[i], -ETIME);
-		expect_number("so far", 100, request.done_bytes);
+		expect_number("so far", 100, (long long)request.done_bytes);
 	}
 	begin(0, 1, SIZE);
 	pin_request_of(&request)->ended_by = -ECANCELED;
 	expect_end("a part", 100, -ECANCELED);
-	expect_number("of so many bytes", 100, request.done_bytes);
+	expect_number("of so many bytes", 100, (long long)request.done_bytes);
 	begin(0, 1, SIZE);
 	pin_request_of(&request)->ended_by = -ECANCELED;
 	expect_end("whole all the same", LENGTH, LENGTH);
