@@ -87,8 +87,9 @@ struct pinion_request {
 	uint64_t length_bytes;
 	uint16_t op; /* enum pinion_op */
 	/*
-	 * As ioprio_set(2) has it, class << 13 | level; 0: that of the thread.
-	 * Only reads and writes through a ring have one.
+	 * As ioprio_set(2) has it, class << 13 | level, of reads and writes; 0:
+	 * that of the lane (`io_priority_low` of the configuration), else that
+	 * of the thread. Commands to an NVMe namespace have none.
 	 */
 	uint16_t priority;
 	uint32_t flags; /* as the operation says */

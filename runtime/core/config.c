@@ -16,7 +16,7 @@
 
 /* The struct as first released; a smaller one was never valid. */
 #define CONFIG_BYTES_MIN sizeof(struct pinion_config)
-_Static_assert(sizeof(struct pinion_config) == 368, "released size");
+_Static_assert(sizeof(struct pinion_config) == 376, "released size");
 
 struct field {
 	const char *name;
@@ -81,6 +81,9 @@ static const char *const ring_sharing_words[] = {"own", "shared", NULL};
 static const char *const polled_words[] = {"never", "auto", "always", NULL};
 static const char *const queue_order_words[] = {"fifo", "lifo", NULL};
 static const char *const wake_policy_words[] = {"near", "lowest", "rotate", NULL};
+static const char *const io_priority_words[] = {
+	"none", "be0", "be1", "be2", "be3", "be4", "be5", "be6", "be7", "idle", NULL};
+_Static_assert(PINION_IO_PRIORITY_IDLE == PIN_ARRAY_COUNT(io_priority_words) - 2, "one for each");
 static const char *const assist_words[] = {"off", "idle", NULL};
 static const char *const overflow_policy_words[] = {"ignore", "report", "unwind", NULL};
 static const char *const fault_policy_words[] = {"isolate", "fail_fast", NULL};
@@ -155,6 +158,10 @@ static const struct field fields[] = {
 	NUMBER(stall_ms, "PINION_STALL_MS", 0, 0, 86400000),
 	NUMBER(injector_batch_min, "PINION_INJECTOR_BATCH_MIN", 4, 1, 65536),
 	NUMBER(injector_batch_max, "PINION_INJECTOR_BATCH_MAX", 64, 1, 65536),
+	FIELD(io_priority_high, "PINION_IO_PRIORITY_HIGH", PINION_IO_PRIORITY_NONE,
+		PINION_IO_PRIORITY_NONE, PINION_IO_PRIORITY_IDLE, 1, io_priority_words),
+	FIELD(io_priority_low, "PINION_IO_PRIORITY_LOW", PINION_IO_PRIORITY_BE7,
+		PINION_IO_PRIORITY_NONE, PINION_IO_PRIORITY_IDLE, 1, io_priority_words),
 };
 
 static uint64_t read_field(const struct pinion_config *config, const struct field *field)

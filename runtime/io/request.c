@@ -93,7 +93,8 @@ static void prepare_transfer(struct pin_ring *ring, struct io_uring_sqe *sqe,
 	io_uring_prep_rw(index >= 0 ? fixed : opcode, sqe, slot >= 0 ? slot : request->file->fd,
 		bytes, length, request->offset_bytes + done);
 	sqe->flags = slot >= 0 ? IOSQE_FIXED_FILE : 0;
-	sqe->ioprio = request->priority;
+	sqe->ioprio =
+		request->priority != 0 ? request->priority : pin_request_of(request)->lane_priority;
 	if (index >= 0) {
 		sqe->buf_index = (uint16_t)index;
 	} else {
@@ -183,6 +184,12 @@ static bool transfer_goes_on(struct pinion_request *request, int64_t result)
 
 	if (result == -EOPNOTSUPP && request->op == PINION_OP_READ && uses_dontcache(request)) {
 		private->keeps_cache = true;
+		return true;
+	}
+	if (PIN_UNLIKELY(private->lane_priority != 0) && request->priority == 0 &&
+		(result == -EPERM || result == -EINVAL)) {
+		/* Perhaps for a priority that its caller has not asked for. */
+		private->lane_priority = 0;
 		return true;
 	}
 	if (result == -EINVAL && request->file->is_direct && private->stall_count == 0) {

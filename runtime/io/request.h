@@ -76,15 +76,16 @@ struct pin_request_toll {
 struct pin_request {
 	struct pin_atomic_u32 word; /* [W:any R:any] core/flight.h */
 	/* [own] of the worker it is on, from here on */
-	int32_t ended_by;     /* what ends it early, -ECANCELED or -ETIME; or 0 */
-	uint8_t stall_count;  /* attempts in a row without a byte */
-	bool keeps_cache;     /* DONTCACHE was refused */
-	bool is_waiting;      /* for room in the ring */
-	bool uses_own_buffer; /* of the worker it is on */
-	uint32_t hops_left;   /* of a cancel: workers still to be visited */
-	bool is_from_outside; /* and not yet counted by its worker */
-	bool has_ended;	      /* but a message of it is still under way */
-	bool is_aside;	      /* not on the first ring: core/aside.h; false when it ends */
+	int32_t ended_by;	/* what ends it early, -ECANCELED or -ETIME; or 0 */
+	uint8_t stall_count;	/* attempts in a row without a byte */
+	bool keeps_cache;	/* DONTCACHE was refused */
+	bool is_waiting;	/* for room in the ring */
+	bool uses_own_buffer;	/* of the worker it is on */
+	uint32_t hops_left;	/* of a cancel: workers still to be visited */
+	bool is_from_outside;	/* and not yet counted by its worker */
+	bool has_ended;		/* but a message of it is still under way */
+	bool is_aside;		/* not on the first ring: core/aside.h; false when it ends */
+	uint16_t lane_priority; /* of a transfer that asks for none itself; 0: none */
 	struct pin_flight_link link;
 	struct pin_timer deadline;
 	union {
@@ -138,6 +139,7 @@ static inline void pin_request_reset(struct pinion_request *request)
 	private->ended_by = 0;
 	private->resume_bytes = 0;
 	private->stall_count = 0;
+	private->lane_priority = 0;
 	private->keeps_cache = false;
 	private->is_waiting = false;
 	private->uses_own_buffer = false;

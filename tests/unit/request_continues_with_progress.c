@@ -133,6 +133,27 @@ static void check_priority(void)
 	expect_end("the rest", SIZE - 10, SIZE);
 }
 
+/* One that its lane asks for is dropped where it is refused, with no end. */
+static void check_lane_priority(int32_t refusal)
+{
+	struct io_uring_sqe sqe = {0};
+
+	begin(0, 1, SIZE);
+	pin_request_of(&request)->lane_priority = 3 << 13;
+	expect_true("a part", pin_request_complete(&ring, (uintptr_t)&request, 10) == NULL);
+	expect_true("the next", take_entry(&sqe));
+	expect_number("its lane's", 3 << 13, sqe.ioprio);
+	expect_true("refused", pin_request_complete(&ring, (uintptr_t)&request, refusal) == NULL);
+	expect_true("without it", take_entry(&sqe));
+	expect_number("none", 0, sqe.ioprio);
+	expect_number("from where it was", 10, (long long)sqe.off);
+	expect_end("refused for another reason", refusal, refusal);
+	begin(0, 1, SIZE);
+	pin_request_of(&request)->lane_priority = 3 << 13;
+	request.priority = 1 << 13;
+	expect_end("its own is not dropped", refusal, refusal);
+}
+
 /* Memory that the ring knows goes by its number, any other by its address. */
 static void check_registered(void)
 {
@@ -327,6 +348,8 @@ int main(void)
 		pin_ring_init(&ring, &pin_host_linux, &rings_meter, &options, &rings_log) == 0);
 	check_arguments();
 	check_priority();
+	check_lane_priority(-EPERM);
+	check_lane_priority(-EINVAL);
 	check_registered();
 	check_short_reads();
 	check_errors();
