@@ -232,6 +232,13 @@ struct pinion_runtime_counters {
 	uint64_t polled_transfers;	  /* whose completions were asked for (`polled`) */
 	uint64_t polled_refusals;	  /* of these, refused, and done the usual way */
 	uint64_t ring_commands;		  /* reads of NVMe namespaces that went to a ring */
+	/* Files that workers opened, by their enum pinion_way. */
+	uint64_t files_direct;
+	uint64_t files_asked;
+	uint64_t files_cached;
+	uint64_t files_empty;
+	uint64_t files_unable;
+	uint64_t direct_refusals; /* transfers past the cache that then went through it */
 };
 
 PINION_API void pinion_runtime_counters(const struct pinion_runtime *runtime,

@@ -178,7 +178,7 @@ static uint64_t note_done(struct pinion_request *request, int64_t got)
 }
 
 /* True when an error is not the end: interrupted, or O_DIRECT is refused. */
-static bool transfer_goes_on(struct pinion_request *request, int64_t result)
+static bool transfer_goes_on(struct pin_ring *ring, struct pinion_request *request, int64_t result)
 {
 	struct pin_request *private = pin_request_of(request);
 
@@ -197,6 +197,7 @@ static bool transfer_goes_on(struct pinion_request *request, int64_t result)
 		 * It took the flag and refuses the read, as some overlays do.
 		 */
 		pin_file_leave_direct(request->file);
+		pin_meter_add(&ring->meter->direct_refusals, 1);
 		private->stall_count++;
 		return true;
 	}
@@ -224,7 +225,7 @@ static bool read_goes_on(struct pin_ring *ring, struct pinion_request *request, 
 	uint64_t total;
 
 	if (got < 0) {
-		return transfer_goes_on(request, got);
+		return transfer_goes_on(ring, request, got);
 	}
 	total = note_done(request, got);
 	*result = (int64_t)total;
@@ -243,7 +244,7 @@ static bool write_goes_on(struct pin_ring *ring, struct pinion_request *request,
 	uint64_t total;
 
 	if (got < 0) {
-		return transfer_goes_on(request, got);
+		return transfer_goes_on(ring, request, got);
 	}
 	total = note_done(request, got);
 	*result = (int64_t)total;

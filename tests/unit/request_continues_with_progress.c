@@ -224,6 +224,7 @@ static void check_short_reads(void)
 static void check_errors(void)
 {
 	static const int32_t errors[] = {-EIO, -EINVAL, -EBADF, -ECANCELED, -ENXIO, -ENODATA};
+	uint64_t before;
 
 	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
 		begin(0, 1, SIZE);
@@ -234,12 +235,14 @@ static void check_errors(void)
 	expect_end("error after a part", -EIO, -EIO);
 
 	/* A direct read that is refused is tried once through the cache. */
+	before = pin_meter_read(&rings_meter.direct_refusals);
 	begin(1, 512, SIZE);
 	/* Some file systems refuse the flag already. */
 	(void)fcntl(file.fd, F_SETFL, O_DIRECT);
 	expect_on("direct refused", -EINVAL, 0);
 	expect_number("O_DIRECT is off", 0, fcntl(file.fd, F_GETFL) & O_DIRECT);
 	expect_end("refused again", -EINVAL, -EINVAL);
+	expect_true("counted", pin_meter_read(&rings_meter.direct_refusals) > before);
 }
 
 /* The same result for ever: it ends, and as what. */
