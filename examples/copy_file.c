@@ -64,7 +64,7 @@ static int on_done(struct pinion_task *task)
 	struct copy *copy = part->copy;
 	uint64_t align = copy->to.offset_align_bytes;
 
-	copy->error = request->result < 0 ? request->result : copy->error;
+	copy->error = request->result < 0 ? (int)request->result : copy->error;
 	if (copy->error != 0 || request->op == PINION_OP_WRITE || request->result == 0) {
 		read_next(part);
 		return 0;

@@ -66,7 +66,7 @@ static int cancel_file(struct pinion_file *file)
 
 	if (rc == 0) {
 		await(&cancel_ended, 1);
-		rc = request.result;
+		rc = (int)request.result;
 	}
 	return rc;
 }
@@ -76,7 +76,7 @@ static int count_results(int first, int count, const char *name)
 	int found = 0;
 
 	for (int i = first; i < first + count; i++) {
-		found += strcmp(strerror(-requests[i].result), name) == 0;
+		found += strcmp(strerror((int)-requests[i].result), name) == 0;
 	}
 	return found;
 }

@@ -47,7 +47,7 @@ static int on_written(struct pinion_task *task)
 	struct log *log = &log_state;
 
 	/* A write is done whole or not at all. */
-	log->error = record->request.result < 0 ? record->request.result : log->error;
+	log->error = record->request.result < 0 ? (int)record->request.result : log->error;
 	log->writes_left--;
 	if (log->writes_left == 0 && log->error == 0) {
 		submit(&log->sync);
@@ -81,7 +81,7 @@ static int on_synced(struct pinion_task *task)
 {
 	struct log *log = (struct log *)task;
 
-	log->error = log->sync.result < 0 ? log->sync.result : log->error;
+	log->error = log->sync.result < 0 ? (int)log->sync.result : log->error;
 	/* Here the batch may be acknowledged. */
 	log->syncs_left--;
 	if (log->syncs_left > 0 && log->error == 0) {

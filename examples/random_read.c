@@ -58,7 +58,7 @@ static int on_read(struct pinion_task *task)
 	uint64_t ns = pinion_now_ns() - read->start_ns;
 	int bucket = 63 - __builtin_clzll(ns | 1);
 
-	worker->error = read->request.result < 0 ? read->request.result : worker->error;
+	worker->error = read->request.result < 0 ? (int)read->request.result : worker->error;
 	worker->buckets[bucket < BUCKETS ? bucket : BUCKETS - 1]++;
 	worker->read_count++;
 	submit(read);

@@ -61,12 +61,12 @@ static int on_read(struct pinion_task *task)
 {
 	struct read *read = (struct read *)task;
 	struct reader *reader = read->reader;
-	int32_t got = read->request.result;
+	int64_t got = read->request.result;
 
 	if (got < 0) {
-		reader->error = got;
+		reader->error = (int)got;
 	}
-	for (int32_t i = 0; i < got; i++) {
+	for (int64_t i = 0; i < got; i++) {
 		reader->line_count += read->request.bytes[i] == '\n';
 	}
 	reader->read_bytes += got > 0 ? (uint64_t)got : 0;

@@ -127,6 +127,26 @@ enum pinion_overflow_policy {
 	PINION_OVERFLOW_UNWIND = 2,
 };
 
+/*
+ * What reads and writes of a lane are marked with for the kernel's I/O
+ * scheduler, where it looks at that: the best-effort class from its highest
+ * level to its lowest, or the idle class, which may wait as long as there is
+ * anything else. There is no real-time class: it would hold up all others on
+ * the machine, and needs a privilege. A request can still ask for it itself.
+ */
+enum pinion_io_priority {
+	PINION_IO_PRIORITY_NONE = 0, /* that of the worker's thread */
+	PINION_IO_PRIORITY_BE0 = 1,
+	PINION_IO_PRIORITY_BE1 = 2,
+	PINION_IO_PRIORITY_BE2 = 3,
+	PINION_IO_PRIORITY_BE3 = 4,
+	PINION_IO_PRIORITY_BE4 = 5, /* of a thread that was never given one */
+	PINION_IO_PRIORITY_BE5 = 6,
+	PINION_IO_PRIORITY_BE6 = 7,
+	PINION_IO_PRIORITY_BE7 = 8,
+	PINION_IO_PRIORITY_IDLE = 9,
+};
+
 /* Which of the workers that sleep is woken for work that any may do. */
 enum pinion_wake_policy {
 	PINION_WAKE_NEAR = 0,	/* same L3 as the waker, same node, any; then lowest */
@@ -641,6 +661,19 @@ struct pinion_config {
 	 * Source: docs/DECISIONS.md, "A worker that blocks goes on".
 	 */
 	uint64_t help_depth;
+
+	/*
+	 * Of enum pinion_io_priority, for reads and writes of the high and of
+	 * the low lane that ask for none by `priority`; of normal they have the
+	 * thread's. A request's lane is that of its task's flags, else that of
+	 * the task that submits it. Defaults none and be7: nobody waits for low
+	 * work, and be7 yields to all others but is served. Environment:
+	 * PINION_IO_PRIORITY_HIGH, PINION_IO_PRIORITY_LOW.
+	 * Source: ioprio_set(2); docs/DECISIONS.md, "Lanes are told to the
+	 * kernel".
+	 */
+	uint32_t io_priority_high;
+	uint32_t io_priority_low;
 };
 
 /*

@@ -25,6 +25,17 @@ enum pinion_direct {
 	PINION_DIRECT_NEVER = 2,
 };
 
+/* How a file is read and written, and why so. */
+enum pinion_way {
+	PINION_WAY_UNKNOWN = 0, /* it was not opened by these calls */
+	PINION_WAY_DIRECT = 1,	/* past the cache */
+	/* The others through the cache: */
+	PINION_WAY_ASKED = 2,  /* PINION_DIRECT_NEVER */
+	PINION_WAY_CACHED = 3, /* half of it or more was there */
+	PINION_WAY_EMPTY = 4,  /* nothing was in it, or so it seemed */
+	PINION_WAY_UNABLE = 5, /* there is no O_DIRECT, or none that fits 4096 bytes */
+};
+
 /*
  * Shape: embeddable; every field is set by pinion_file_open() and may be read.
  * One that is filled in by hand, for a descriptor of other origin, is zeroed
@@ -67,6 +78,13 @@ struct pinion_file {
 	 */
 	uint32_t cached_percent;
 	uint32_t flags;
+	uint32_t way; /* enum pinion_way */
+	/*
+	 * Where it is direct: bytes that its device is told to do in one go at
+	 * most, a multiple of what that prefers; more is split on its way
+	 * there. 0: not known, as of file systems on several devices.
+	 */
+	uint32_t transfer_bytes;
 	uint64_t private_; /* zero in a struct that was not opened by these calls */
 };
 

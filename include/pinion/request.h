@@ -80,29 +80,34 @@ struct pinion_request {
 	struct pinion_file *file;
 	uint8_t *bytes;	       /* where the data is, aligned as the file asks */
 	uint64_t offset_bytes; /* a multiple of the file's offset alignment */
-	uint64_t length_bytes; /* likewise; to read or write 1 … 0x7ffff000 */
-	uint16_t op;	       /* enum pinion_op */
 	/*
-	 * As ioprio_set(2) has it, class << 13 | level; 0: that of the thread.
-	 * Only reads and writes through a ring have one.
+	 * Likewise; to read or write 1 … 2^63 - 1, and no further than that.
+	 * What is longer than 64 MiB is done in parts, one after the other.
+	 */
+	uint64_t length_bytes;
+	uint16_t op; /* enum pinion_op */
+	/*
+	 * As ioprio_set(2) has it, class << 13 | level, of reads and writes; 0:
+	 * that of the lane (`io_priority_low` of the configuration), else that
+	 * of the thread. Commands to an NVMe namespace have none.
 	 */
 	uint16_t priority;
+	uint32_t flags; /* as the operation says */
 	/*
 	 * Output: as the operation says, or a negative errno. Valid from the
 	 * entry of `task.run`.
 	 */
-	int32_t result;
+	int64_t result;
 	/*
 	 * On pinion_now_ns()'s clock; 0: none. When it has come the request is
 	 * cancelled, with -ETIME as its result.
 	 */
 	uint64_t deadline_ns;
-	uint32_t flags; /* as the operation says */
 	/*
 	 * Output: bytes from the first on that were read or written, also where
 	 * the result is an error.
 	 */
-	uint32_t done_bytes;
+	uint64_t done_bytes;
 	const char *path;
 	const struct pinion_file_options *options;
 	struct statx *status;

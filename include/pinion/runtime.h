@@ -239,6 +239,13 @@ struct pinion_runtime_counters {
 	uint64_t ring_commands;		  /* reads of NVMe namespaces that went to a ring */
 	uint64_t tasks_shared;		  /* moved by workers to queues all share */
 	uint64_t spawns_refused;	  /* tasks for which there was no room (`injector_tasks`) */
+	/* Files that workers opened, by their enum pinion_way. */
+	uint64_t files_direct;
+	uint64_t files_asked;
+	uint64_t files_cached;
+	uint64_t files_empty;
+	uint64_t files_unable;
+	uint64_t direct_refusals; /* transfers past the cache that then went through it */
 };
 
 PINION_API void pinion_runtime_counters(const struct pinion_runtime *runtime,

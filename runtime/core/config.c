@@ -17,7 +17,7 @@
 
 /* The struct as first released; a smaller one was never valid. */
 #define CONFIG_BYTES_MIN sizeof(struct pinion_config)
-_Static_assert(sizeof(struct pinion_config) == 392, "released size");
+_Static_assert(sizeof(struct pinion_config) == 400, "released size");
 
 struct field {
 	const char *name;
@@ -83,6 +83,9 @@ static const char *const ring_sharing_words[] = {"own", "shared", NULL};
 static const char *const polled_words[] = {"never", "auto", "always", NULL};
 static const char *const queue_order_words[] = {"fifo", "lifo", NULL};
 static const char *const wake_policy_words[] = {"near", "lowest", "rotate", NULL};
+static const char *const io_priority_words[] = {
+	"none", "be0", "be1", "be2", "be3", "be4", "be5", "be6", "be7", "idle", NULL};
+_Static_assert(PINION_IO_PRIORITY_IDLE == PIN_ARRAY_COUNT(io_priority_words) - 2, "one for each");
 static const char *const assist_words[] = {"off", "idle", NULL};
 static const char *const overflow_policy_words[] = {"ignore", "report", "unwind", NULL};
 static const char *const fault_policy_words[] = {"isolate", "fail_fast", NULL};
@@ -161,6 +164,10 @@ static const struct field fields[] = {
 	NUMBER(searchers_percent, "PINION_SEARCHERS_PERCENT", 50, 1, 100),
 	NUMBER(wake_worth_us, "PINION_WAKE_WORTH_US", 20, 0, 1000000),
 	NUMBER(help_depth, "PINION_HELP_DEPTH", 4, 0, PIN_HELP_DEPTH_MAX),
+	FIELD(io_priority_high, "PINION_IO_PRIORITY_HIGH", PINION_IO_PRIORITY_NONE,
+		PINION_IO_PRIORITY_NONE, PINION_IO_PRIORITY_IDLE, 1, io_priority_words),
+	FIELD(io_priority_low, "PINION_IO_PRIORITY_LOW", PINION_IO_PRIORITY_BE7,
+		PINION_IO_PRIORITY_NONE, PINION_IO_PRIORITY_IDLE, 1, io_priority_words),
 };
 
 static uint64_t read_field(const struct pinion_config *config, const struct field *field)

@@ -34,12 +34,12 @@ static int look_at_file(struct pinion_task *task)
 
 	task->run = private->run;
 	PIN_CHECK(pin_file_options_accept(&options, request->options) == 0);
-	request->result =
-		pin_file_adopt_with(request->file, request->result, &options, private->devices);
+	request->result = pin_file_adopt_with(
+		request->file, (int)request->result, &options, private->devices);
 	return task->run(task);
 }
 
-static void count_end(struct pin_worker *worker, int32_t result)
+static void count_end(struct pin_worker *worker, int64_t result)
 {
 	if (result == -ECANCELED) {
 		pin_meter_add(&worker->meter.requests_cancelled, 1);

@@ -88,7 +88,7 @@ static void visit(struct pin_worker *worker, struct pinion_request *request)
 	struct pin_worker *next = &shared->workers[(index + 1) % shared->worker_count];
 
 	take_offers(worker);
-	request->result += (int32_t)pin_flight_abandon_all(worker, request->file);
+	request->result += (int64_t)pin_flight_abandon_all(worker, request->file);
 	private->hops_left--;
 	if (private->hops_left > 0) {
 		pin_flight_set(private, pin_flight_word(next, PIN_FLIGHT_POSTED));

@@ -16,6 +16,16 @@
 
 #include <errno.h>
 
+/* Its own lane, else that of the task that submits it. */
+static PIN_APART void note_lane(
+	struct pin_worker *worker, struct pinion_request *request, enum pinion_lane lane)
+{
+	if ((request->task.flags & PIN_TASK_LANES) != 0) {
+		lane = pin_task_lane(&request->task);
+	}
+	pin_request_of(request)->lane_priority = worker->shared->io_priorities[lane];
+}
+
 /* What a transfer's worker notes of it and of its memory. */
 static PIN_INLINE void settle(struct pin_worker *worker, struct pinion_request *request)
 {
@@ -32,16 +42,23 @@ static PIN_INLINE void lend(struct pin_worker *worker, struct pinion_request *re
 {
 	pin_request_of(request)->lent = pin_worker_lend(worker, request->bytes);
 	settle(worker, request);
+	if (PIN_UNLIKELY((request->task.flags & PIN_TASK_LANES) != 0 ||
+		    pin_load_relaxed_u32(&worker->shared->has_lanes) != 0)) {
+		note_lane(worker, request, pin_load_relaxed_u32(&worker->running_lane));
+	}
 }
 
 /* The same of one from outside, unless that was when it was posted. */
 static PIN_APART void lend_posted(struct pin_worker *worker, struct pinion_request *request)
 {
-	if (pin_request_of(request)->lent == NULL) {
-		lend(worker, request);
-	} else {
-		settle(worker, request);
+	struct pin_request *private = pin_request_of(request);
+
+	if (private->lent == NULL) {
+		private->lent = pin_worker_lend(worker, request->bytes);
 	}
+	settle(worker, request);
+	/* No task submits it: what the worker has run last does not count. */
+	note_lane(worker, request, PINION_LANE_NORMAL);
 }
 
 void pin_flight_prepare(struct pin_worker *worker, struct pinion_request *request)

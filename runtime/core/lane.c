@@ -26,6 +26,19 @@ static void order_tiers(struct pin_shared *shared)
 	}
 }
 
+/* As ioprio_set(2) has it: class << 13 | level. */
+static uint16_t io_priority(uint32_t configured)
+{
+	enum { CLASS_SHIFT = 13, BEST_EFFORT = 2, IDLE = 3 };
+
+	if (configured == PINION_IO_PRIORITY_NONE) {
+		return 0;
+	}
+	return configured == PINION_IO_PRIORITY_IDLE
+		? IDLE << CLASS_SHIFT
+		: (uint16_t)(BEST_EFFORT << CLASS_SHIFT | (configured - PINION_IO_PRIORITY_BE0));
+}
+
 void pin_lane_init(struct pin_shared *shared)
 {
 	const struct pin_lane_plan *plan = &shared->lane_plan;
@@ -51,6 +64,8 @@ void pin_lane_init(struct pin_shared *shared)
 	for (uint32_t i = 0; i < PIN_LANES; i++) {
 		pin_lane_queue_init(&shared->lanes[i], shared->host);
 	}
+	shared->io_priorities[PINION_LANE_HIGH] = io_priority(shared->config.io_priority_high);
+	shared->io_priorities[PINION_LANE_LOW] = io_priority(shared->config.io_priority_low);
 	/* Else a worker that serves them all in this order needs no turns. */
 	pin_store_relaxed_u32(&shared->has_lanes, shared->tier_count > 1 ? 1 : 0);
 }

@@ -490,6 +490,12 @@ void pinion_runtime_counters(const struct pinion_runtime *runtime,
 		sum.polled_refusals += pin_meter_read(&meter->polled_refusals);
 		sum.ring_commands += pin_meter_read(&meter->ring_commands);
 		sum.tasks_shared += pin_meter_read(&meter->tasks_shared);
+		sum.files_direct += pin_meter_read(&meter->files_by_way[PINION_WAY_DIRECT]);
+		sum.files_asked += pin_meter_read(&meter->files_by_way[PINION_WAY_ASKED]);
+		sum.files_cached += pin_meter_read(&meter->files_by_way[PINION_WAY_CACHED]);
+		sum.files_empty += pin_meter_read(&meter->files_by_way[PINION_WAY_EMPTY]);
+		sum.files_unable += pin_meter_read(&meter->files_by_way[PINION_WAY_UNABLE]);
+		sum.direct_refusals += pin_meter_read(&meter->direct_refusals);
 		posted += pin_meter_read(&meter->requests_posted);
 	}
 	/* The gate counts what it admits, requests or not. */

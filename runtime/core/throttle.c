@@ -203,8 +203,9 @@ static bool pay(
 
 static uint32_t pages_of(const struct pinion_request *request)
 {
-	/* At most 2 GiB. */
-	return (uint32_t)((request->length_bytes + PIN_PAGE_BYTES - 1) / PIN_PAGE_BYTES);
+	uint32_t part_bytes = pin_request_part(request->length_bytes);
+
+	return (part_bytes + PIN_PAGE_BYTES - 1) / PIN_PAGE_BYTES;
 }
 
 static bool draw(

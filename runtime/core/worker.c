@@ -182,6 +182,7 @@ int pin_worker_init(struct pin_worker *worker)
 	worker->must_tell = worker->shared->has_sentry;
 	worker->shares_ring =
 		worker->shared->worker_count > 1 && config->ring_sharing == PINION_RING_SHARED;
+	worker->devices.meter = &worker->meter;
 	worker->devices.skips_dioalign = (struck & PINION_IO_STATX_DIOALIGN) != 0;
 	worker->devices.skips_cachestat = (struck & PINION_IO_CACHESTAT) != 0;
 	worker->devices.skips_dontcache = (struck & PINION_IO_DONTCACHE) != 0;

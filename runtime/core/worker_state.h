@@ -153,6 +153,7 @@ struct pin_shared {
 	 * warning.
 	 */
 	struct pin_lane_queue lanes[PIN_LANES] PIN_CACHE_ALIGNED;
+	uint16_t io_priorities[PIN_LANES]; /* [const] as ioprio_set(2) has them; 0: none */
 	struct pin_tier tiers[PIN_TIERS_MAX];
 	struct pin_atomic_u32 wake_start; /* PINION_WAKE_ROTATE: behind the last one woken */
 	struct pin_atomic_u32 next_request_worker PIN_CACHE_ALIGNED; /* for outside ones */

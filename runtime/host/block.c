@@ -53,3 +53,38 @@ struct pin_block pin_block_find(const char *root, uint64_t device)
 	}
 	return block;
 }
+
+/* Of the queue; that of a partition is its disk's, one level up. */
+static unsigned read_limit(const char *root, uint64_t device, const char *name)
+{
+	static const char *const folders[] = {"queue", "../queue"};
+
+	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
+		char file[64];
+		unsigned first = 0;
+		unsigned second = 0;
+
+		snprintf(file, sizeof(file), "%s/%s", folders[i], name);
+		if (read_numbers(root, device, file, &first, &second) == 1) {
+			return first;
+		}
+	}
+	return 0;
+}
+
+uint32_t pin_block_transfer_bytes(const char *root, uint64_t device)
+{
+	uint64_t bytes;
+	unsigned preferred;
+
+	if (major((dev_t)device) == 0) {
+		return 0;
+	}
+	bytes = (uint64_t)read_limit(root, device, "max_sectors_kb") << 10;
+	bytes = bytes < UINT32_MAX ? bytes : UINT32_MAX & ~UINT32_C(4095);
+	preferred = read_limit(root, device, "optimal_io_size");
+	if (preferred != 0 && preferred <= bytes) {
+		bytes -= bytes % preferred;
+	}
+	return (uint32_t)bytes;
+}

@@ -21,6 +21,13 @@ struct pin_block {
  */
 struct pin_block pin_block_find(const char *root, uint64_t device);
 
+/*
+ * How much a device does in one go, in bytes: what the kernel splits at, as a
+ * multiple of what the device prefers; 0: not known. `device` may be a
+ * partition. Blocks, for some 20 us.
+ */
+uint32_t pin_block_transfer_bytes(const char *root, uint64_t device);
+
 /* The numbers that a file of sysfs holds, two with a colon or one; how many. */
 int pin_block_read_numbers(const char *path, unsigned *out_first, unsigned *out_second);
 

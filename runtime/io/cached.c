@@ -40,8 +40,8 @@ bool pin_cached_read(
 		return false;
 	}
 	cached->next_skips = 0;
-	request->result = (int32_t)got;
-	request->done_bytes = (uint32_t)got;
+	request->result = got;
+	request->done_bytes = (uint64_t)got;
 	pin_meter_add(&meter->read_bytes, (uint64_t)got);
 	pin_meter_add(&meter->cached_reads, 1);
 	return true;

@@ -87,11 +87,11 @@ struct pin_depth {
 void pin_depth_init(struct pin_depth *depth, const struct pin_depth_options *options);
 
 /* Units of one request. */
-static inline uint32_t pin_depth_units(uint64_t bytes)
+static inline uint64_t pin_depth_units(uint64_t bytes)
 {
 	uint64_t units = (bytes + PIN_DEPTH_UNIT_BYTES - 1) / PIN_DEPTH_UNIT_BYTES;
 
-	return units == 0 ? 1 : (uint32_t)units;
+	return units == 0 ? 1 : units;
 }
 
 /*

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -21,7 +22,62 @@ static void *address_of(uint64_t value)
 	return (void *)(uintptr_t)value;
 }
 
-/* A length fits int32_t: requests are bounded by 0x7ffff000. */
+/* ---- priorities ---- */
+
+enum {
+	/* Of ioprio_set(2), which C libraries lack. */
+	WHO_PROCESS = 1,
+	CLASS_SHIFT = 13,
+};
+
+/* [own] The thread's, and whether entries have put another in its place. */
+static _Thread_local struct own_priority {
+	int before; /* what it has by itself */
+	int now;
+	bool is_changed;
+} priority PIN_TLS_INITIAL;
+
+static int set_priority(int wanted)
+{
+	return syscall(__NR_ioprio_set, WHO_PROCESS, 0, wanted) < 0 ? -errno : 0;
+}
+
+/* 0 is the thread's own. */
+static PIN_APART int take_priority(uint16_t wanted)
+{
+	int rc;
+
+	if (wanted == 0) {
+		pin_fallback_rest();
+		return 0;
+	}
+	if (priority.is_changed && priority.now == wanted) {
+		return 0;
+	}
+	if (!priority.is_changed) {
+		rc = (int)syscall(__NR_ioprio_get, WHO_PROCESS, 0);
+		/* Without a class there is no level: older kernels tell one. */
+		priority.before = rc >> CLASS_SHIFT <= 0 ? 0 : rc;
+	}
+	rc = set_priority(wanted);
+	if (rc == 0) {
+		priority.is_changed = true;
+		priority.now = wanted;
+	}
+	return rc;
+}
+
+void pin_fallback_rest(void)
+{
+	if (PIN_UNLIKELY(priority.is_changed)) {
+		(void)set_priority(priority.before);
+		priority.is_changed = false;
+	}
+}
+
+/* ---- entries ---- */
+
+/* A length fits int32_t: that of a part (PIN_REQUEST_PART_BYTES) at most. */
 static long execute_read(const struct io_uring_sqe *sqe)
 {
 	struct iovec vector = {.iov_base = address_of(sqe->addr), .iov_len = sqe->len};
@@ -101,6 +157,12 @@ int32_t pin_fallback_execute(const struct io_uring_sqe *sqe)
 	}
 	if (sqe->opcode >= PIN_ARRAY_COUNT(executes) || executes[sqe->opcode] == NULL) {
 		return -EOPNOTSUPP;
+	}
+	if (PIN_UNLIKELY(sqe->ioprio != 0 || priority.is_changed)) {
+		rc = take_priority(sqe->ioprio);
+		if (rc < 0) {
+			return (int32_t)rc;
+		}
 	}
 	rc = executes[sqe->opcode](sqe);
 	return rc < 0 ? -errno : (int32_t)rc;

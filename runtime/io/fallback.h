@@ -19,4 +19,10 @@
  */
 int32_t pin_fallback_execute(const struct io_uring_sqe *sqe);
 
+/*
+ * When some have been carried out: gives the thread the I/O priority back that
+ * it had before the first that asked for another.
+ */
+void pin_fallback_rest(void);
+
 #endif

@@ -4,7 +4,8 @@
  */
 #include "runtime/io/file.h"
 #include "runtime/base/check.h"
-#include "runtime/base/sized.h"
+	file->way = PINION_WAY_UNABLE;
+	device = find_device(cache, file);
 #include "runtime/host/kernel.h"
 #include "runtime/host/longpath.h"
 #include "runtime/host/nvme.h"
@@ -226,6 +227,9 @@ static struct pin_device find_device(
 		}
 	}
 	examine_device(&device, file->fd, may_ask);
+	if (device.offset_align_bytes != 0) {
+		device.transfer_bytes = pin_block_transfer_bytes("", device.device);
+	}
 	if (cache != NULL) {
 		cache->devices[cache->next] = device;
 		cache->next = (cache->next + 1) % PIN_DEVICES_REMEMBERED;
@@ -313,16 +317,22 @@ int pin_file_check_kind(const char *path)
 }
 
 /* A file of no size may be one that is made up as it is read, as in /proc. */
-static bool is_worth_direct(const struct pinion_file *file, uint32_t direct)
+static enum pinion_way wanted_way(const struct pinion_file *file, uint32_t direct)
 {
+	bool is_known = file->cached_percent != CACHED_UNKNOWN;
+
 	if (direct == PINION_DIRECT_NEVER) {
-		return false;
+		return PINION_WAY_ASKED;
 	}
-	if (file->size_bytes == 0) {
-		return direct == PINION_DIRECT_ALWAYS && (file->flags & PIN_FILE_WRITABLE) != 0;
+	if (file->size_bytes == 0 &&
+		(direct != PINION_DIRECT_ALWAYS || (file->flags & PIN_FILE_WRITABLE) == 0)) {
+		return PINION_WAY_EMPTY;
 	}
-	return direct == PINION_DIRECT_ALWAYS || file->cached_percent == CACHED_UNKNOWN ||
-		file->cached_percent < CACHED_PERCENT_MIN;
+	if (direct == PINION_DIRECT_AUTO && is_known &&
+		file->cached_percent >= CACHED_PERCENT_MIN) {
+		return PINION_WAY_CACHED;
+	}
+	return PINION_WAY_DIRECT;
 }
 
 static void choose_direct(struct pinion_file *file, uint32_t direct, struct pin_device_cache *cache)
@@ -330,9 +340,11 @@ static void choose_direct(struct pinion_file *file, uint32_t direct, struct pin_
 	struct pin_device device;
 	int flags;
 
-	if (!is_worth_direct(file, direct)) {
+	file->way = wanted_way(file, direct);
+	if (file->way != PINION_WAY_DIRECT) {
 		return;
 	}
+	file->way = PINION_WAY_UNABLE;
 	device = find_device(cache, file);
 	/* Windows start at pages and buffers are aligned to them. */
 	if (device.offset_align_bytes == 0 || device.offset_align_bytes > PIN_PAGE_BYTES ||
@@ -343,7 +355,9 @@ static void choose_direct(struct pinion_file *file, uint32_t direct, struct pin_
 	if (flags < 0 || fcntl(file->fd, F_SETFL, flags | O_DIRECT) < 0) {
 		return;
 	}
+	file->way = PINION_WAY_DIRECT;
 	file->is_direct = 1;
+	file->transfer_bytes = device.transfer_bytes;
 	file->memory_align_bytes = device.memory_align_bytes;
 	file->offset_align_bytes = device.offset_align_bytes;
 }
@@ -389,6 +403,15 @@ static uint32_t eviction_of(const struct pinion_file *file, const struct pin_dev
 		(may_ask && takes_dontcache(file->fd, file->size_bytes) ? PIN_FILE_DONTCACHE : 0);
 }
 
+_Static_assert(PINION_WAY_UNABLE + 1 == PIN_METER_WAYS, "one for each way");
+
+static void count_way(const struct pin_device_cache *cache, uint32_t way)
+{
+	if (cache != NULL && cache->meter != NULL) {
+		pin_meter_add(&cache->meter->files_by_way[way], 1);
+	}
+}
+
 /* Nothing of it is ever cached, and nothing to be chosen. */
 static int adopt_namespace(
 	struct pinion_file *file, int fd, uint32_t flags, const struct stat *status)
@@ -411,6 +434,8 @@ static int adopt_namespace(
 		.allocated_bytes = nvme.size_bytes,
 		.device = nvme.device,
 		.inode = nvme.namespace_id,
+		.way = PINION_WAY_DIRECT,
+		.transfer_bytes = nvme.transfer_blocks * nvme.block_bytes,
 		.flags = PIN_FILE_COMMANDS | (nvme.transfer_blocks - 1) << PIN_FILE_BLOCKS_SHIFT,
 	};
 	return 0;
@@ -444,7 +469,11 @@ static int adopt(struct pinion_file *file, int fd, uint32_t direct, uint32_t fla
 		return rc;
 	}
 	if (S_ISCHR(status.st_mode)) {
-		return adopt_namespace(file, fd, flags, &status);
+		rc = adopt_namespace(file, fd, flags, &status);
+		if (rc == 0) {
+			count_way(cache, file->way);
+		}
+		return rc;
 	}
 	*file = (struct pinion_file){
 		.fd = fd,
@@ -469,6 +498,7 @@ static int adopt(struct pinion_file *file, int fd, uint32_t direct, uint32_t fla
 			fd, file->size_bytes, cache == NULL || !cache->skips_cachestat);
 	}
 	choose_direct(file, direct, cache);
+	count_way(cache, file->way);
 	file->flags |= eviction_of(file, cache);
 	if (needs_plain_reads(fd, &status)) {
 		file->flags |= PIN_FILE_PLAIN;

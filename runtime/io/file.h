@@ -10,6 +10,7 @@
 #define PIN_IO_FILE_H
 
 #include "runtime/base/base.h"
+#include "runtime/observe/meter.h"
 
 #include <linux/openat2.h>
 #include <pinion/file.h>
@@ -45,6 +46,7 @@ struct pin_device {
 	uint64_t device;
 	uint32_t memory_align_bytes; /* 0: no O_DIRECT here */
 	uint32_t offset_align_bytes;
+	uint32_t transfer_bytes; /* at once; 0: not known */
 };
 
 #define PIN_DEVICES_REMEMBERED 16u
@@ -54,6 +56,7 @@ struct pin_device_cache {
 	struct pin_device devices[PIN_DEVICES_REMEMBERED];
 	uint32_t count;
 	uint32_t next;
+	struct pin_meter *meter; /* counts what was chosen; NULL: nobody does */
 	/* What the kernel may have and is not asked, see host/level.h. */
 	bool skips_dioalign;
 	bool skips_cachestat;

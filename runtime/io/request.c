@@ -18,8 +18,6 @@
 enum {
 	/* Attempts in a row without a byte before a request is given up. */
 	STALLS_MAX = 64, /* fits the counter, with one more */
-	/* MAX_RW_COUNT of the kernel: no read or write moves more. */
-	LENGTH_MAX = 0x7ffff000,
 	/* Not to be made one with others: pin_ring_submit_pair(). */
 	LARGE_BYTES = 512 << 10,
 };
@@ -38,10 +36,10 @@ struct operation {
 	 * Asked about all else. True: it has to be submitted once more. False:
 	 * it is over, with what *result is then.
 	 */
-	bool (*goes_on)(struct pin_ring *ring, struct pinion_request *request, int32_t *result);
+	bool (*goes_on)(struct pin_ring *ring, struct pinion_request *request, int64_t *result);
 };
 
-static bool may_retry(struct pinion_request *request, int32_t result)
+static bool may_retry(struct pinion_request *request, int64_t result)
 {
 	struct pin_request *private = pin_request_of(request);
 
@@ -54,7 +52,7 @@ static bool may_retry(struct pinion_request *request, int32_t result)
 
 /* For operations that are done whole or not at all. */
 static bool goes_on_if_interrupted(
-	struct pin_ring *ring, struct pinion_request *request, int32_t *result)
+	struct pin_ring *ring, struct pinion_request *request, int64_t *result)
 {
 	(void)ring;
 	return may_retry(request, *result);
@@ -66,7 +64,10 @@ static int check_transfer(const struct pinion_request *request)
 {
 	const struct pinion_file *file = request->file;
 
-	if (file == NULL || request->length_bytes - 1 >= LENGTH_MAX) {
+	/* One that is negative as an off_t: the sum is at most 2^64 - 1. */
+	if (file == NULL || request->length_bytes - 1 >= INT64_MAX ||
+		((request->offset_bytes | (request->offset_bytes + request->length_bytes)) >> 63) !=
+			0) {
 		return -EINVAL;
 	}
 	/* Alignments are powers of two. */
@@ -83,16 +84,17 @@ static void prepare_transfer(struct pin_ring *ring, struct io_uring_sqe *sqe,
 	struct pinion_request *request, uint8_t opcode, uint8_t fixed,
 	struct pin_atomic_u64 *plain_count)
 {
-	uint32_t done = pin_request_of(request)->resume_bytes;
+	uint64_t done = pin_request_of(request)->resume_bytes;
 	uint8_t *bytes = request->bytes + done;
-	uint32_t length = (uint32_t)request->length_bytes - done;
+	uint32_t length = pin_request_part(request->length_bytes - done);
 	int index = pin_ring_registered_index(ring, bytes, length);
 	int slot = pin_ring_file_slot(ring, request->file);
 
 	io_uring_prep_rw(index >= 0 ? fixed : opcode, sqe, slot >= 0 ? slot : request->file->fd,
 		bytes, length, request->offset_bytes + done);
 	sqe->flags = slot >= 0 ? IOSQE_FIXED_FILE : 0;
-	sqe->ioprio = request->priority;
+	sqe->ioprio =
+		request->priority != 0 ? request->priority : pin_request_of(request)->lane_priority;
 	if (index >= 0) {
 		sqe->buf_index = (uint16_t)index;
 	} else {
@@ -142,10 +144,10 @@ static void prepare_write(
  * After an attempt that left something to do: sets where the next one starts,
  * and says whether there is to be one.
  */
-static bool continue_at(struct pinion_request *request, uint32_t total, int32_t *result)
+static bool continue_at(struct pinion_request *request, uint64_t total, int64_t *result)
 {
 	struct pin_request *private = pin_request_of(request);
-	uint32_t resume = (uint32_t)pin_round_down(total, request->file->offset_align_bytes);
+	uint64_t resume = pin_round_down(total, request->file->offset_align_bytes);
 
 	/*
 	 * O_DIRECT goes on at aligned offsets only, so a part may be moved
@@ -164,9 +166,9 @@ static bool continue_at(struct pinion_request *request, uint32_t total, int32_t 
 	return true;
 }
 
-static uint32_t note_done(struct pinion_request *request, int32_t got)
+static uint64_t note_done(struct pinion_request *request, int64_t got)
 {
-	uint32_t total = pin_request_of(request)->resume_bytes + (uint32_t)got;
+	uint64_t total = pin_request_of(request)->resume_bytes + (uint64_t)got;
 
 	/* A block that is moved again may come in a smaller part. */
 	if (total > request->done_bytes) {
@@ -176,7 +178,7 @@ static uint32_t note_done(struct pinion_request *request, int32_t got)
 }
 
 /* True when an error is not the end: interrupted, or O_DIRECT is refused. */
-static bool transfer_goes_on(struct pinion_request *request, int32_t result)
+static bool transfer_goes_on(struct pin_ring *ring, struct pinion_request *request, int64_t result)
 {
 	struct pin_request *private = pin_request_of(request);
 
@@ -184,11 +186,18 @@ static bool transfer_goes_on(struct pinion_request *request, int32_t result)
 		private->keeps_cache = true;
 		return true;
 	}
+	if (PIN_UNLIKELY(private->lane_priority != 0) && request->priority == 0 &&
+		(result == -EPERM || result == -EINVAL)) {
+		/* Perhaps for a priority that its caller has not asked for. */
+		private->lane_priority = 0;
+		return true;
+	}
 	if (result == -EINVAL && request->file->is_direct && private->stall_count == 0) {
 		/*
 		 * It took the flag and refuses the read, as some overlays do.
 		 */
 		pin_file_leave_direct(request->file);
+		pin_meter_add(&ring->meter->direct_refusals, 1);
 		private->stall_count++;
 		return true;
 	}
@@ -210,16 +219,16 @@ static bool is_at_end(const struct pinion_request *request, uint64_t position)
 		position >= (uint64_t)status.st_size;
 }
 
-static bool read_goes_on(struct pin_ring *ring, struct pinion_request *request, int32_t *result)
+static bool read_goes_on(struct pin_ring *ring, struct pinion_request *request, int64_t *result)
 {
-	int32_t got = *result;
-	uint32_t total;
+	int64_t got = *result;
+	uint64_t total;
 
 	if (got < 0) {
-		return transfer_goes_on(request, got);
+		return transfer_goes_on(ring, request, got);
 	}
 	total = note_done(request, got);
-	*result = (int32_t)total;
+	*result = (int64_t)total;
 	if (total != request->length_bytes && got != 0 &&
 		!is_at_end(request, request->offset_bytes + total)) {
 		return continue_at(request, total, result);
@@ -229,16 +238,16 @@ static bool read_goes_on(struct pin_ring *ring, struct pinion_request *request, 
 	return false;
 }
 
-static bool write_goes_on(struct pin_ring *ring, struct pinion_request *request, int32_t *result)
+static bool write_goes_on(struct pin_ring *ring, struct pinion_request *request, int64_t *result)
 {
-	int32_t got = *result;
-	uint32_t total;
+	int64_t got = *result;
+	uint64_t total;
 
 	if (got < 0) {
-		return transfer_goes_on(request, got);
+		return transfer_goes_on(ring, request, got);
 	}
 	total = note_done(request, got);
-	*result = (int32_t)total;
+	*result = (int64_t)total;
 	if (total != request->length_bytes) {
 		return continue_at(request, total, result);
 	}
@@ -374,7 +383,7 @@ static void prepare_close(
 }
 
 /* Interrupted or not, Linux has closed it; to try again might hit another's. */
-static bool close_goes_on(struct pin_ring *ring, struct pinion_request *request, int32_t *result)
+static bool close_goes_on(struct pin_ring *ring, struct pinion_request *request, int64_t *result)
 {
 	(void)ring;
 	if (*result == -EINTR && pin_request_of(request)->ended_by != 0) {
@@ -436,7 +445,7 @@ static PIN_INLINE void submit_rest(struct pin_ring *ring, struct pinion_request 
 /* The part of it that a command is to read now, or reads. */
 static uint32_t command_length(struct pinion_request *request)
 {
-	uint32_t done = pin_request_of(request)->resume_bytes;
+	uint64_t done = pin_request_of(request)->resume_bytes;
 
 	return pin_command_length(
 		request->file, request->offset_bytes + done, request->length_bytes - done);
@@ -445,7 +454,7 @@ static uint32_t command_length(struct pinion_request *request)
 static void submit_command(struct pin_ring *ring, struct pinion_request *request)
 {
 	struct io_uring_sqe *sqe = pin_ring_wide_entry(ring);
-	uint32_t done = pin_request_of(request)->resume_bytes;
+	uint64_t done = pin_request_of(request)->resume_bytes;
 	uint8_t *bytes = request->bytes + done;
 	uint32_t length = command_length(request);
 	int index = pin_ring_registered_index(ring, bytes, length);
@@ -468,9 +477,9 @@ bool pin_request_submit_command(struct pin_ring *ring, struct pinion_request *re
 	return true;
 }
 
-static ssize_t transfer_once(const struct pinion_request *request, uint32_t done)
+static ssize_t transfer_once(const struct pinion_request *request, uint64_t done)
 {
-	size_t length = (size_t)request->length_bytes - done;
+	size_t length = pin_request_part(request->length_bytes - done);
 	off_t offset = (off_t)(request->offset_bytes + done);
 	ssize_t count;
 
@@ -500,7 +509,7 @@ void pin_request_carry_out(struct pin_ring *ring, struct pinion_request *request
 	do {
 		count = transfer_once(request, request->done_bytes);
 		if (count > 0) {
-			request->done_bytes += (uint32_t)count;
+			request->done_bytes += (uint64_t)count;
 			stall_count = 0;
 		} else {
 			stall_count++;
@@ -508,14 +517,14 @@ void pin_request_carry_out(struct pin_ring *ring, struct pinion_request *request
 	} while (stall_count <= STALLS_MAX && request->done_bytes < request->length_bytes &&
 		(count > 0 || count == -EINTR || count == -EAGAIN));
 	if (count >= 0 && (reads || request->done_bytes == request->length_bytes)) {
-		request->result = (int32_t)request->done_bytes;
+		request->result = (int64_t)request->done_bytes;
 		pin_meter_add(reads ? &ring->meter->read_bytes : &ring->meter->write_bytes,
 			request->done_bytes);
 		if (reads) {
 			leave_cache(ring, request, false);
 		}
 	} else {
-		request->result = count < 0 ? (int32_t)count : -EIO;
+		request->result = count < 0 ? count : -EIO;
 	}
 }
 
@@ -540,7 +549,7 @@ void pin_request_abandon(struct pin_ring *ring, struct pinion_request *request)
 }
 
 /* Kernel threads that work for a ring are cancelled by a signal. */
-static bool is_cancelled(int32_t result)
+static bool is_cancelled(int64_t result)
 {
 	return result == -ECANCELED || result == -EINTR || result == -EAGAIN;
 }
@@ -566,11 +575,11 @@ static void submit_again(struct pin_ring *ring, struct pinion_request *request)
 
 /* Asks the operation whether that is its end. */
 static PIN_APART struct pinion_request *end_or_go_on(
-	struct pin_ring *ring, struct pinion_request *request, int32_t result)
+	struct pin_ring *ring, struct pinion_request *request, int32_t completed)
 {
 	struct pin_request *private = pin_request_of(request);
+	int64_t result = without_restarts(completed);
 
-	result = without_restarts(result);
 	if (operations[request->op].goes_on(ring, request, &result)) {
 		if (PIN_UNLIKELY(private->ended_by != 0)) {
 			result = private->ended_by;

@@ -76,22 +76,25 @@ struct pin_request_toll {
 struct pin_request {
 	struct pin_atomic_u32 word; /* [W:any R:any] core/flight.h */
 	/* [own] of the worker it is on, from here on */
-	int32_t ended_by;      /* what ends it early, -ECANCELED or -ETIME; or 0 */
-	uint32_t resume_bytes; /* where the next attempt starts */
-	uint8_t stall_count;   /* attempts in a row without a byte */
-	bool keeps_cache;      /* DONTCACHE was refused */
-	bool is_waiting;       /* for room in the ring */
-	bool uses_own_buffer;  /* of the worker it is on */
-	uint32_t hops_left;    /* of a cancel: workers still to be visited */
-	bool is_from_outside;  /* and not yet counted by its worker */
-	bool has_ended;	       /* but a message of it is still under way */
-	bool is_aside;	       /* not on the first ring: core/aside.h; false when it ends */
-	uint8_t asked_again;   /* times for its end, with the next, when `deadline` comes */
+	int32_t ended_by;	/* what ends it early, -ECANCELED or -ETIME; or 0 */
+	uint8_t stall_count;	/* attempts in a row without a byte */
+	bool keeps_cache;	/* DONTCACHE was refused */
+	bool is_waiting;	/* for room in the ring */
+	bool uses_own_buffer;	/* of the worker it is on */
+	uint32_t hops_left;	/* of a cancel: workers still to be visited */
+	bool is_from_outside;	/* and not yet counted by its worker */
+	bool has_ended;		/* but a message of it is still under way */
+	bool is_aside;		/* not on the first ring: core/aside.h; false when it ends */
+	uint8_t asked_again;	/* times for its end, with the next, when `deadline` comes */
+	uint16_t lane_priority; /* of a transfer that asks for none itself; 0: none */
 	struct pin_flight_link link;
 	struct pin_timer deadline;
 	union {
 		struct open_how how; /* of an open: the kernel reads it when it is submitted */
-		struct pin_request_toll toll; /* of a transfer */
+		struct {	     /* of a transfer */
+			struct pin_request_toll toll;
+			uint64_t resume_bytes; /* where the next attempt starts */
+		};
 	};
 	pinion_task_fn run; /* of an open: comes after looking at the file */
 	union {
@@ -110,6 +113,20 @@ static inline struct pinion_request *pin_flight_request(struct pin_request *priv
 	return PIN_CONTAINER_OF((uint64_t *)(void *)private, struct pinion_request, private_);
 }
 
+/*
+ * Of a longer transfer the kernel is given so much at a time, part after part:
+ * as much as the device has at once by default. Between parts others have their
+ * turn, cancels and deadlines take effect, and what one call can move at most
+ * (2 GiB) limits nothing. A multiple of all alignments.
+ */
+#define PIN_REQUEST_PART_BYTES (64u << 20)
+
+/* How much of so many bytes comes next. */
+static inline uint32_t pin_request_part(uint64_t left_bytes)
+{
+	return left_bytes < PIN_REQUEST_PART_BYTES ? (uint32_t)left_bytes : PIN_REQUEST_PART_BYTES;
+}
+
 static inline bool pin_request_moves_bytes(const struct pinion_request *request)
 {
 	return request->op <= PINION_OP_WRITE; /* READ is 0 */
@@ -123,6 +140,7 @@ static inline void pin_request_reset(struct pinion_request *request)
 	private->ended_by = 0;
 	private->resume_bytes = 0;
 	private->stall_count = 0;
+	private->lane_priority = 0;
 	private->keeps_cache = false;
 	private->is_waiting = false;
 	private->uses_own_buffer = false;

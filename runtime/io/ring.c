@@ -450,6 +450,7 @@ static uint32_t poll_fallback(struct pin_ring *ring, pin_ring_deliver_fn deliver
 		ring->in_flight--;
 		deliver(arg, sqe.user_data, pin_fallback_execute(&sqe));
 	}
+	pin_fallback_rest();
 	return count;
 }
 

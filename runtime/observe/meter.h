@@ -13,6 +13,11 @@
 #include "runtime/base/atomic.h"
 #include "runtime/base/base.h"
 
+enum {
+	/* One more than the last of enum pinion_way. */
+	PIN_METER_WAYS = 6,
+};
+
 struct pin_meter {
 	/* [W:owner R:any] */
 	struct pin_atomic_u64 tasks_spawned;
@@ -56,6 +61,8 @@ struct pin_meter {
 	struct pin_atomic_u64 polled_refusals;
 	struct pin_atomic_u64 ring_commands;
 	struct pin_atomic_u64 tasks_shared; /* pushed to queues that all share */
+	struct pin_atomic_u64 files_by_way[PIN_METER_WAYS]; /* enum pinion_way */
+	struct pin_atomic_u64 direct_refusals;
 } PIN_CACHE_ALIGNED;
 
 static inline void pin_meter_add(struct pin_atomic_u64 *counter, uint64_t amount)

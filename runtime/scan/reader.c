@@ -133,7 +133,7 @@ static int continue_track(struct pinion_task *task)
 	struct pin_track *track = PIN_CONTAINER_OF(task, struct pin_track, request.task);
 
 	if (track->state == PIN_TRACK_READING) {
-		track->result = track->request.result;
+		track->result = (int32_t)track->request.result;
 		track->state = PIN_TRACK_READ;
 	} else if (track->state == PIN_TRACK_CLAIMED) {
 		track->state = PIN_TRACK_BUFFERED;

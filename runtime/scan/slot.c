@@ -147,7 +147,7 @@ static int opened(struct pinion_task *task)
 {
 	struct pin_slot *slot = PIN_CONTAINER_OF(task, struct pin_slot, open.task);
 
-	begin(slot, slot->open.result);
+	begin(slot, (int)slot->open.result);
 	return 0;
 }
 

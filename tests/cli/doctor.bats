@@ -151,11 +151,19 @@ problems_of() {
 	expect 1
 	jq -e '.paths[0] | .file_system == "sysfs" and .o_direct == false' out
 	jq -e '.paths[0].problems | length == 1' out
+	jq -e '.paths[0].auto | startswith("buffered: ")' out
 	head -c 8192 /dev/zero >file
 	dd if=file of=/dev/null bs=4096 count=1 iflag=direct status=none ||
 		skip "TMPDIR has no O_DIRECT"
 	pinion doctor --json file
 	jq -e '.paths[0] | .o_direct and .memory_align_bytes > 0 and .offset_align_bytes > 0' out
+	jq -e '.paths[0].auto == "buffered: cached" or .paths[0].auto == "direct"' out
+	local queue
+	queue=$(readlink -f "/sys/dev/block/$(mountpoint -d "$(stat -c %m file)")")
+	[ -d "$queue/queue" ] || queue=${queue%/*}
+	[ ! -r "$queue/queue/max_sectors_kb" ] ||
+		jq -e --argjson most "$(cat "$queue/queue/max_sectors_kb")" \
+			'.paths[0].transfer_bytes > 0 and .paths[0].transfer_bytes <= $most * 1024' out
 	[ "$(jq -r .paths[0].file_system out)" = "$(stat -f -c %T file | sed 's/ext2.*/ext4/')" ] ||
 		[ "$(jq -r .paths[0].file_system out)" = "$(findmnt -no FSTYPE -T file)" ]
 }

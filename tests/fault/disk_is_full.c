@@ -93,7 +93,7 @@ static void check_writes(struct pinion_runtime *runtime, struct pinion_file *fil
 			expect_true("not whole", request->done_bytes < PIECE);
 		}
 		if (request->done_bytes > 0) {
-			check_bytes(runtime, file, i, request->done_bytes);
+			check_bytes(runtime, file, i, (uint32_t)request->done_bytes);
 		}
 	}
 }
@@ -210,7 +210,7 @@ static int check_device(void *arg)
 	expect_number("none", 0, write_all(runtime, &file));
 	for (uint32_t i = 0; i < WRITES; i++) {
 		expect_number("full", -ENOSPC, ones[i].request.result);
-		expect_number("done", 0, ones[i].request.done_bytes);
+		expect_number("done", 0, (long long)ones[i].request.done_bytes);
 	}
 	pinion_runtime_destroy(runtime);
 	close(file.fd);

@@ -183,7 +183,7 @@ static void check_results(struct pinion_pool *pool, enum how how)
 	uint32_t whole = 0;
 
 	for (uint32_t i = 0; i < READS; i++) {
-		int32_t result = ones[i].request.result;
+		int64_t result = ones[i].request.result;
 
 		expect_number("entered", 1, pin_load_acquire_u32(&ones[i].entered));
 		if (result == PIECE) {

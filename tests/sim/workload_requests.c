@@ -58,10 +58,10 @@ static bool is_done_right(const struct workload_entry *read)
 
 	switch (request->op) {
 	case PINION_OP_READ:
-		return request->result == (int32_t)expected &&
+		return request->result == (int64_t)expected &&
 			disk_holds(request->bytes, request->offset_bytes, expected);
 	case PINION_OP_WRITE:
-		return request->result == (int32_t)expected &&
+		return request->result == (int64_t)expected &&
 			disk_was_written(request->offset_bytes, expected);
 	case PINION_OP_CANCEL:
 		return request->result >= 0;
@@ -77,7 +77,7 @@ static bool is_done_right(const struct workload_entry *read)
 static void check_result(const struct workload_entry *read)
 {
 	const struct pinion_request *request = &read->request;
-	int32_t result = request->result;
+	int64_t result = request->result;
 	bool may_cancel = workload.is_stopping || workload.cancels_all || read->was_cancelled;
 
 	if ((result == -EIO && workload.test->faults.io_error > 0) ||
@@ -90,9 +90,9 @@ static void check_result(const struct workload_entry *read)
 		return;
 	}
 	if (!is_done_right(read)) {
-		world_fail("request %u of %u bytes at %u ends with %d, operation %u",
+		world_fail("request %u of %u bytes at %u ends with %lld, operation %u",
 			workload_number(read), (uint32_t)request->length_bytes,
-			(uint32_t)request->offset_bytes, result, request->op);
+			(uint32_t)request->offset_bytes, (long long)result, request->op);
 	}
 }
 

@@ -55,12 +55,12 @@ static void complain(const char *what, const struct move *move, uint64_t at)
 {
 	const struct pinion_request *request = &move->one.request;
 
-	printf("%s: operation %llu (op %u, %llu bytes at %llu, %s) result %d, size %llu, at "
+	printf("%s: operation %llu (op %u, %llu bytes at %llu, %s) result %lld, size %llu, at "
 	       "%llu\n",
 		what, (unsigned long long)operation_count, request->op,
 		(unsigned long long)request->length_bytes,
 		(unsigned long long)request->offset_bytes,
-		request->file == &files[0] ? "direct" : "buffered", request->result,
+		request->file == &files[0] ? "direct" : "buffered", (long long)request->result,
 		(unsigned long long)size_bytes, (unsigned long long)at);
 	expect_failure_count++;
 }
@@ -155,7 +155,7 @@ static void adopt(const struct move *move)
 static void finish(struct move *move, uint64_t size_before)
 {
 	struct pinion_request *request = &move->one.request;
-	int32_t result = requests_await(&move->one);
+	int64_t result = requests_await(&move->one);
 
 	operation_count++;
 	if (move->was_cancelled && result == -ECANCELED) {
@@ -243,7 +243,7 @@ static void punch(void)
 {
 	struct requests_one one;
 	struct pinion_request *request = requests_begin(&one, PINION_OP_ALLOCATE);
-	int32_t result;
+	int64_t result;
 
 	request->file = &files[below(2)];
 	request->offset_bytes = below(FILE_BYTES_MAX - AREA_BYTES);

@@ -68,7 +68,7 @@ static void prepare(struct slot *slot, uint32_t number)
 
 static void check_result(const struct pinion_request *request)
 {
-	int32_t result = request->result;
+	int64_t result = request->result;
 
 	switch (request->op) {
 	case PINION_OP_READ:

@@ -28,14 +28,14 @@ static inline struct pinion_request *requests_begin(struct requests_one *one, ui
 	return &one->request;
 }
 
-static inline int32_t requests_await(struct requests_one *one)
+static inline int64_t requests_await(struct requests_one *one)
 {
 	tasks_await(&one->entered, 1);
 	return one->request.result;
 }
 
 /* Submits it and waits; its result, or what the submission returned. */
-static inline int32_t requests_do(struct pinion_runtime *runtime, struct requests_one *one)
+static inline int64_t requests_do(struct pinion_runtime *runtime, struct requests_one *one)
 {
 	int rc = pinion_request_submit(runtime, &one->request);
 

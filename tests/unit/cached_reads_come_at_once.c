@@ -98,7 +98,7 @@ static void read_at(struct pinion_file *file, uint64_t offset, uint64_t length, 
 	while (sem_wait(&has_ended) != 0) {
 	}
 	expect_number("result", (long long)expected, request.result);
-	expect_number("done", (long long)expected, request.done_bytes);
+	expect_number("done", (long long)expected, (long long)request.done_bytes);
 	expect_true("bytes", memcmp(bytes, &written[offset < SIZE ? offset : 0], expected) == 0);
 	if (at_once >= 0) {
 		expect_number("at once", at_once,

@@ -238,7 +238,7 @@ static void end(void)
 	pinion_runtime_destroy(runtime);
 }
 
-static int32_t move(struct pinion_file *file, uint16_t op, uint64_t block, uint64_t count)
+static int64_t move(struct pinion_file *file, uint16_t op, uint64_t block, uint64_t count)
 {
 	struct requests_one one;
 	struct pinion_request *request = requests_begin(&one, op);
@@ -264,7 +264,7 @@ static bool has_wide_rings(void)
 static bool check_ring(void)
 {
 	struct pinion_file file = namespace_on("/dev/null");
-	int32_t result;
+	int64_t result;
 	bool takes;
 
 	start(PINION_IO_AUTO, 0, PINION_RING_OWN, 256);
@@ -372,7 +372,7 @@ static void check_full(void)
 	start(PINION_IO_AUTO, 0, PINION_RING_OWN, 8);
 	expect_number("spawn", 0, pinion_spawn(runtime, &task));
 	for (uint32_t i = 0; i < MANY; i++) {
-		int32_t result;
+		int64_t result;
 
 		tasks_await(&many[i].entered, 1);
 		result = many[i].request.result;

@@ -101,7 +101,7 @@ static void check_words(const struct row *row)
 	for (char *word = strtok(words, "`, "); word != NULL; word = strtok(NULL, "`, ")) {
 		check_value(row, word, 0);
 	}
-	check_value(row, "none", -EINVAL);
+	check_value(row, "no such word", -EINVAL);
 }
 
 static void check_default(const struct row *row)

@@ -211,11 +211,11 @@ static void check_heads(void)
 
 static void check_units(void)
 {
-	expect_number("units of nothing", 1, pin_depth_units(0));
-	expect_number("units of 4 KiB", 1, pin_depth_units(4096));
-	expect_number("units of 64 KiB", 1, pin_depth_units(65536));
-	expect_number("units of 64 KiB and a byte", 2, pin_depth_units(65537));
-	expect_number("units of 2 GiB", 32768, pin_depth_units(UINT64_C(1) << 31));
+	expect_number("units of nothing", 1, (long long)pin_depth_units(0));
+	expect_number("units of 4 KiB", 1, (long long)pin_depth_units(4096));
+	expect_number("units of 64 KiB", 1, (long long)pin_depth_units(65536));
+	expect_number("units of 64 KiB and a byte", 2, (long long)pin_depth_units(65537));
+	expect_number("units of 2 GiB", 32768, (long long)pin_depth_units(UINT64_C(1) << 31));
 }
 
 int main(void)

@@ -87,7 +87,7 @@ static void expect_end(const char *what, int32_t result, int32_t expected)
 	expect_number(what, expected, request.result);
 }
 
-static int check_with(uint32_t memory_offset, uint64_t offset, uint32_t length)
+static int check_with(uint32_t memory_offset, uint64_t offset, uint64_t length)
 {
 	request = (struct pinion_request){.task.run = never_run,
 		.file = &file,
@@ -106,7 +106,11 @@ static void check_arguments(void)
 	expect_number("offset off by 1", -EINVAL, check_with(0, 1, 512));
 	expect_number("length off by 1", -EINVAL, check_with(0, 0, 511));
 	expect_number("no length", -EINVAL, check_with(0, 0, 0));
-	expect_number("length over the kernel's", -EINVAL, check_with(0, 0, 0x7ffff000u + 512));
+	expect_number("length over the kernel's", 0, check_with(0, 0, 0x7ffff000u + 512));
+	expect_number("up to the last offset", 0, check_with(0, 1024, INT64_MAX - 1535));
+	expect_number("beyond it", -EINVAL, check_with(0, 1024, INT64_MAX - 1023));
+	expect_number("no offset", -EINVAL, check_with(0, UINT64_MAX - 511, 512));
+	expect_number("no length", -EINVAL, check_with(0, 0, UINT64_MAX - 511));
 	request.task.run = NULL;
 	request.length_bytes = 512;
 	expect_number("no function", -EINVAL, pin_request_check(&request));
@@ -127,6 +131,27 @@ static void check_priority(void)
 	expect_true("the next", take_entry(&sqe));
 	expect_number("its priority", 2 << 13 | 7, sqe.ioprio);
 	expect_end("the rest", SIZE - 10, SIZE);
+}
+
+/* One that its lane asks for is dropped where it is refused, with no end. */
+static void check_lane_priority(int32_t refusal)
+{
+	struct io_uring_sqe sqe = {0};
+
+	begin(0, 1, SIZE);
+	pin_request_of(&request)->lane_priority = 3 << 13;
+	expect_true("a part", pin_request_complete(&ring, (uintptr_t)&request, 10) == NULL);
+	expect_true("the next", take_entry(&sqe));
+	expect_number("its lane's", 3 << 13, sqe.ioprio);
+	expect_true("refused", pin_request_complete(&ring, (uintptr_t)&request, refusal) == NULL);
+	expect_true("without it", take_entry(&sqe));
+	expect_number("none", 0, sqe.ioprio);
+	expect_number("from where it was", 10, (long long)sqe.off);
+	expect_end("refused for another reason", refusal, refusal);
+	begin(0, 1, SIZE);
+	pin_request_of(&request)->lane_priority = 3 << 13;
+	request.priority = 1 << 13;
+	expect_end("its own is not dropped", refusal, refusal);
 }
 
 /* Memory that the ring knows goes by its number, any other by its address. */
@@ -199,6 +224,7 @@ static void check_short_reads(void)
 static void check_errors(void)
 {
 	static const int32_t errors[] = {-EIO, -EINVAL, -EBADF, -ECANCELED, -ENXIO, -ENODATA};
+	uint64_t before;
 
 	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
 		begin(0, 1, SIZE);
@@ -209,12 +235,14 @@ static void check_errors(void)
 	expect_end("error after a part", -EIO, -EIO);
 
 	/* A direct read that is refused is tried once through the cache. */
+	before = pin_meter_read(&rings_meter.direct_refusals);
 	begin(1, 512, SIZE);
 	/* Some file systems refuse the flag already. */
 	(void)fcntl(file.fd, F_SETFL, O_DIRECT);
 	expect_on("direct refused", -EINVAL, 0);
 	expect_number("O_DIRECT is off", 0, fcntl(file.fd, F_GETFL) & O_DIRECT);
 	expect_end("refused again", -EINVAL, -EINVAL);
+	expect_true("counted", pin_meter_read(&rings_meter.direct_refusals) > before);
 }
 
 /* The same result for ever: it ends, and as what. */
@@ -275,14 +303,14 @@ static void check_short_writes(void)
 	expect_on("after 1000", 1000, 1000);
 	expect_on("behind the old size", SIZE, 1000 + SIZE);
 	expect_on("nothing", 0, 1000 + SIZE);
-	expect_number("so far", 1000 + SIZE, request.done_bytes);
+	expect_number("so far", 1000 + SIZE, (long long)request.done_bytes);
 	expect_end("no space", -ENOSPC, -ENOSPC);
-	expect_number("that much was written", 1000 + SIZE, request.done_bytes);
+	expect_number("that much was written", 1000 + SIZE, (long long)request.done_bytes);
 	begin(1, 512, SIZE);
 	expect_on("part of a block", 700, 512);
-	expect_number("so far", 700, request.done_bytes);
+	expect_number("so far", 700, (long long)request.done_bytes);
 	expect_on("less of it", 100, 512);
-	expect_number("still", 700, request.done_bytes);
+	expect_number("still", 700, (long long)request.done_bytes);
 	expect_end("the rest", LENGTH - 512, LENGTH);
 	check_bounded("nothing for ever", 1, 0, -EIO);
 	op = PINION_OP_READ;
@@ -298,12 +326,12 @@ static void check_ended_early(void)
 		expect_on("a part", 100, 100);
 		pin_request_of(&request)->ended_by = -ETIME;
 		expect_end("ended", errors[i], -ETIME);
-		expect_number("so far", 100, request.done_bytes);
+		expect_number("so far", 100, (long long)request.done_bytes);
 	}
 	begin(0, 1, SIZE);
 	pin_request_of(&request)->ended_by = -ECANCELED;
 	expect_end("a part", 100, -ECANCELED);
-	expect_number("of so many bytes", 100, request.done_bytes);
+	expect_number("of so many bytes", 100, (long long)request.done_bytes);
 	begin(0, 1, SIZE);
 	pin_request_of(&request)->ended_by = -ECANCELED;
 	expect_end("whole all the same", LENGTH, LENGTH);
@@ -323,6 +351,8 @@ int main(void)
 		pin_ring_init(&ring, &pin_host_linux, &rings_meter, &options, &rings_log) == 0);
 	check_arguments();
 	check_priority();
+	check_lane_priority(-EPERM);
+	check_lane_priority(-EINVAL);
 	check_registered();
 	check_short_reads();
 	check_errors();

@@ -30,12 +30,12 @@ static struct pinion_runtime *runtime;
 static uint8_t written[BYTES] __attribute__((aligned(BLOCK)));
 static uint8_t read_back[BYTES] __attribute__((aligned(BLOCK)));
 
-static int32_t transfer(
+static int64_t transfer(
 	uint16_t op, struct pinion_file *file, uint8_t *bytes, uint64_t offset, uint64_t length)
 {
 	struct requests_one one;
 	struct pinion_request *request = requests_begin(&one, op);
-	int32_t result;
+	int64_t result;
 
 	request->file = file;
 	request->bytes = bytes;
@@ -43,12 +43,12 @@ static int32_t transfer(
 	request->length_bytes = length;
 	result = requests_do(runtime, &one);
 	if (result > 0) {
-		expect_number("done_bytes", result, request->done_bytes);
+		expect_number("done_bytes", result, (long long)request->done_bytes);
 	}
 	return result;
 }
 
-static int32_t on_file(uint16_t op, struct pinion_file *file)
+static int64_t on_file(uint16_t op, struct pinion_file *file)
 {
 	struct requests_one one;
 
@@ -66,7 +66,7 @@ static struct pinion_file_options options_of(uint32_t flags, uint32_t direct)
 	return options;
 }
 
-static int32_t open_by_request(
+static int64_t open_by_request(
 	struct pinion_file *file, const char *path, const struct pinion_file_options *options)
 {
 	struct requests_one one;
@@ -129,7 +129,7 @@ static void check_transfers(uint32_t direct)
 	expect_number("close once more", -EBADF, on_file(PINION_OP_CLOSE, &file));
 }
 
-static int32_t allocate(struct pinion_file *file, uint64_t offset, uint64_t length, uint32_t flags)
+static int64_t allocate(struct pinion_file *file, uint64_t offset, uint64_t length, uint32_t flags)
 {
 	struct requests_one one;
 	struct pinion_request *request = requests_begin(&one, PINION_OP_ALLOCATE);
@@ -173,7 +173,7 @@ static void check_allocate(void)
 		options_of(PINION_FILE_WRITE | PINION_FILE_CREATE, PINION_DIRECT_NEVER);
 	struct pinion_file file;
 	struct stat status;
-	int32_t result;
+	int64_t result;
 
 	expect_number("open", 0, open_by_request(&file, "allocated", &options));
 	result = allocate(&file, 0, BYTES, 0);
@@ -197,7 +197,7 @@ static void check_allocate(void)
 	pinion_file_close(&file);
 }
 
-static int32_t look(struct statx *status, struct pinion_file *file, const char *path,
+static int64_t look(struct statx *status, struct pinion_file *file, const char *path,
 	const struct pinion_file_options *options)
 {
 	struct requests_one one;

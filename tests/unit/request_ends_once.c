@@ -68,13 +68,13 @@ static void check_one(bool is_ring)
 	for (uint32_t i = 0; i < COUNT; i++) {
 		expect_number("cancel", 0, pinion_request_cancel(runtime, &ones[i].request));
 		expect_number("result", -ECANCELED, requests_await(&ones[i]));
-		expect_number("nothing was done", 0, ones[i].request.done_bytes);
+		expect_number("nothing was done", 0, (long long)ones[i].request.done_bytes);
 		expect_number("cancel it once more", -EALREADY,
 			pinion_request_cancel(runtime, &ones[i].request));
 	}
 }
 
-static int32_t cancel_all_of(struct pinion_file *file)
+static int64_t cancel_all_of(struct pinion_file *file)
 {
 	struct requests_one all;
 
@@ -188,7 +188,7 @@ static void check_full(void)
 	expect_true("of more than one", filled_count > 1 && filled_count < MANY);
 	expect_number("a cancel all the same", 0, cancel_rc);
 	for (uint32_t i = 0; i < filled_count; i++) {
-		int32_t result = requests_await(&ones[i]);
+		int64_t result = requests_await(&ones[i]);
 
 		expect_true("done or cancelled", result == 0 || result == -ECANCELED);
 	}

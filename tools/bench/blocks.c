@@ -50,7 +50,7 @@ static int chain_done(struct pinion_task *task)
 
 	worker->in_flight_count--;
 	if (chain->request.result != (int32_t)worker->owner->block_bytes) {
-		worker->error = chain->request.result < 0 ? chain->request.result : -EIO;
+		worker->error = chain->request.result < 0 ? (int)chain->request.result : -EIO;
 	}
 	if (worker->error == 0 && worker->unbegun_count > 0) {
 		worker->error = submit_next(chain);

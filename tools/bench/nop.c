@@ -101,7 +101,7 @@ static int nop_done(struct pinion_task *task)
 
 	if (one->request.result != 0) {
 		nops->open_count = UINT32_MAX;
-		end_turn(nops, one->request.result);
+		end_turn(nops, (int)one->request.result);
 	} else if (--nops->open_count == 0) {
 		submit_batch(nops);
 	}

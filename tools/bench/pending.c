@@ -78,7 +78,7 @@ int bench_pending_check(const struct bench_pending *pending)
 		return 0;
 	}
 	report_line("a read of an empty pipe has ended: %s",
-		report_reason(pending->request.result < 0 ? pending->request.result : EIO));
+		report_reason(pending->request.result < 0 ? (int)pending->request.result : EIO));
 	return -EIO;
 }
 

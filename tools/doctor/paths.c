@@ -251,6 +251,34 @@ static int try_read(const struct pinion_file *file, int flags)
 	return rc;
 }
 
+/* Nothing where it is not known. */
+static void say_transfer(struct findings *findings, const struct pinion_file *file)
+{
+	if (file->transfer_bytes != 0) {
+		findings_number(findings, "transfer_bytes", file->transfer_bytes);
+	}
+}
+
+/* What PINION_DIRECT_AUTO makes of it now. */
+static void examine_choice(struct findings *findings, const char *path)
+{
+	static const char *const names[] = {
+		[PINION_WAY_UNKNOWN] = "unknown",
+		[PINION_WAY_DIRECT] = "direct",
+		[PINION_WAY_ASKED] = "buffered",
+		[PINION_WAY_CACHED] = "buffered: cached",
+		[PINION_WAY_EMPTY] = "buffered: empty",
+		[PINION_WAY_UNABLE] = "buffered: no o_direct",
+	};
+	struct pinion_file file;
+
+	if (pinion_file_open(&file, path, PINION_DIRECT_AUTO) == 0 &&
+		file.way < sizeof(names) / sizeof(names[0])) {
+		findings_text(findings, "auto", names[file.way]);
+	}
+	pinion_file_close(&file);
+}
+
 static void examine_direct(struct findings *findings, const char *path)
 {
 	struct pinion_file file;
@@ -263,6 +291,7 @@ static void examine_direct(struct findings *findings, const char *path)
 	if (works) {
 		findings_number(findings, "memory_align_bytes", file.memory_align_bytes);
 		findings_number(findings, "offset_align_bytes", file.offset_align_bytes);
+		say_transfer(findings, &file);
 	} else {
 		findings_problem(findings, VERDICT_DEGRADED,
 			"this file system, or device, is read through the page cache only, which "
@@ -291,6 +320,7 @@ static void examine_file(struct findings *findings, const char *path)
 		findings_flag(findings, "readable", true);
 		findings_flag(findings, "dontcache", try_read(&file, RWF_DONTCACHE) == 0);
 		examine_direct(findings, path);
+		examine_choice(findings, path);
 	}
 	pinion_file_close(&file);
 }
@@ -316,6 +346,7 @@ static void examine_namespace(struct findings *findings, const char *path)
 	examine_disk(findings, (dev_t)file.device);
 	findings_number(findings, "size_bytes", file.size_bytes);
 	findings_number(findings, "offset_align_bytes", file.offset_align_bytes);
+	say_transfer(findings, &file);
 	if (pinion_machine_probe(&machine, sizeof(machine)) == 0) {
 		findings_text(findings, "read_by",
 			machine.has_nvme_commands ? "commands of a ring" : "calls");
