@@ -189,6 +189,8 @@ static int create_runtime(void *arg)
 	struct pinion_config config = job->options->scanning.runtime;
 
 	size_buffers(job->options, engine_overlap_bytes(job->rules), &config);
+	scanning_fit_buffers(
+		&job->options->scanning, job->options->paths, job->options->path_count, &config);
 	return pinion_runtime_create(&config, &job->runtime);
 }
 
