@@ -10,6 +10,7 @@
 
 #include <pinion/pinion.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #if defined(HAVE_HYPERSCAN)
@@ -152,11 +153,22 @@ static int help(int argc, char **argv)
 	return options_help(command, true) ? EXIT_STATUS_CLEAN : EXIT_STATUS_TROUBLE;
 }
 
+/*
+ * Plugins of hwloc know of graphics and networks, of which we ask nothing, and
+ * bring dozens of libraries with them, whose loading takes longer than all else
+ * that it does. Only a program may say so, before it has threads.
+ */
+static void do_without_plugins(void)
+{
+	(void)setenv("HWLOC_PLUGINS_PATH", "", 0);
+}
+
 int main(int argc, char **argv)
 {
 	const struct command *command;
 	const char *word = argc > 1 ? argv[1] : NULL;
 
+	do_without_plugins();
 	output_init();
 	report_init(NULL);
 	if (word == NULL) {

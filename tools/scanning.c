@@ -8,12 +8,19 @@
 #include "tools/report.h"
 #include "tools/signals.h"
 
+#include <sys/stat.h>
 #include <time.h>
 
 enum {
 	WORKERS_MAX = 4096,
 	WINDOW_BYTES_STEP = 4096,
 	WINDOW_BYTES_MAX = 64 << 20,
+	/* Of each worker: with as many or more wanted, the default it is. */
+	BUFFERS_FIT_MAX = 28,
+	/* What one worker has besides those that files fill. */
+	BUFFERS_SPARE = 3,
+	/* A window is at least that part of a buffer, the rest overlap. */
+	BUFFER_SHARE = 2,
 };
 
 bool scanning_options_init(struct scanning_options *out_options)
@@ -78,6 +85,31 @@ bool scanning_parse_io(struct scanning_options *options, const char *value)
 		options->runtime.io_level = (uint32_t)levels[index];
 	}
 	return index >= 0;
+}
+
+void scanning_fit_buffers(const struct scanning_options *options, char *const *paths,
+	int path_count, struct pinion_config *runtime)
+{
+	uint64_t wanted = BUFFERS_SPARE;
+
+	if (runtime->buffer_count != 0 || options->list_path != NULL) {
+		return;
+	}
+	for (int i = 0; i < path_count && wanted <= BUFFERS_FIT_MAX; i++) {
+		struct stat status;
+
+		/* What is not there fills none, and is told of later. */
+		if (stat(paths[i], &status) != 0) {
+			continue;
+		}
+		if (!S_ISREG(status.st_mode)) {
+			return;
+		}
+		wanted += (uint64_t)status.st_size / (runtime->buffer_bytes / BUFFER_SHARE) + 1;
+	}
+	if (wanted <= BUFFERS_FIT_MAX) {
+		runtime->buffer_count = (uint32_t)wanted;
+	}
 }
 
 bool scanning_is_trouble(enum pinion_scan_outcome outcome, int error)

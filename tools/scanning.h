@@ -38,6 +38,14 @@ bool scanning_parse_window(struct scanning_options *options, const char *value);
 bool scanning_parse_direct(struct scanning_options *options, const char *value);
 bool scanning_parse_io(struct scanning_options *options, const char *value);
 
+/*
+ * Named files that are small cannot fill the default number of buffers: then
+ * the runtime gets fewer, as touching them takes most of a short run's time.
+ * Leaves alone a number that somebody has set, and paths of unknown size.
+ */
+void scanning_fit_buffers(const struct scanning_options *options, char *const *paths,
+	int path_count, struct pinion_config *runtime);
+
 /* Plain symbolic links and what was stopped early are no trouble. */
 bool scanning_is_trouble(enum pinion_scan_outcome outcome, int error);
 

@@ -126,27 +126,20 @@ static void complete_lanes(struct pin_shared *shared, uint32_t default_count)
 	config->lanes = NULL; /* the caller's, and no longer needed */
 }
 
-static int place_workers(struct pin_shared *shared, const uint32_t *serving_counts)
+static int place_workers(
+	struct pin_shared *shared, struct pin_topology *topology, const uint32_t *serving_counts)
 {
-	struct pin_topology topology;
-	int rc = pin_topology_load(&topology, shared->config.use_smt != 0);
+	int rc;
 
-	if (rc < 0) {
-		pin_log(&shared->log, PINION_LOG_ERROR, "cannot find out this machine's CPUs: %s",
-			strerror(-rc));
-		return rc;
-	}
-	complete_lanes(shared, pin_topology_default_workers(&topology));
+	complete_lanes(shared, pin_topology_default_workers(topology));
 	pin_config_complete(&shared->config, shared->config.worker_count);
 	rc = pin_provision_fit(shared);
 	if (rc < 0) {
-		pin_topology_fini(&topology);
 		return rc;
 	}
 	shared->workers = aligned_alloc(
 		PIN_CACHE_LINE, (size_t)shared->config.worker_count * sizeof(struct pin_worker));
 	if (shared->workers == NULL) {
-		pin_topology_fini(&topology);
 		return -ENOMEM;
 	}
 	shared->worker_count = shared->config.worker_count;
@@ -156,21 +149,41 @@ static int place_workers(struct pin_shared *shared, const uint32_t *serving_coun
 	choose_serving(shared, serving_counts);
 	pin_sentry_init(shared);
 	if (shared->config.bind_workers != 0) {
-		pin_seats_sort(topology.places, topology.place_count);
+		pin_seats_sort(topology->places, topology->place_count);
 	}
 	for (uint32_t i = 0; i < shared->worker_count && rc == 0; i++) {
 		struct pin_worker *worker = &shared->workers[i];
 
 		worker->shared = shared;
 		worker->index = i;
-		place_worker(worker, &topology);
+		place_worker(worker, topology);
 		rc = pin_worker_init(worker);
 	}
-	if (rc == 0) {
-		rc = init_victims(shared, &topology);
+	return rc == 0 ? init_victims(shared, topology) : rc;
+}
+
+/*
+ * What the machine and its kernel offer. The CPUs are looked for on another
+ * thread, meanwhile this one asks for the fence, which the kernel grants a
+ * process with threads only when all its CPUs have passed through the
+ * scheduler, some milliseconds later, and what io_uring can do.
+ */
+static int examine_machine(struct pinion_runtime *runtime, struct pin_topology *out_topology)
+{
+	struct pin_shared *shared = &runtime->shared;
+	struct pin_topology_search search;
+	int io_rc;
+	int rc;
+
+	pin_topology_begin(&search, out_topology, shared->config.use_smt != 0);
+	shared->has_fence_all = shared->host->fence_all();
+	io_rc = choose_io(runtime);
+	rc = pin_topology_end(&search);
+	if (rc < 0) {
+		pin_log(&shared->log, PINION_LOG_ERROR, "cannot find out this machine's CPUs: %s",
+			strerror(-rc));
 	}
-	pin_topology_fini(&topology);
-	return rc;
+	return io_rc < 0 ? io_rc : rc;
 }
 
 static void await_workers(struct pin_shared *shared, uint32_t count)
@@ -305,6 +318,7 @@ int pin_runtime_create(const struct pinion_config *config, const uint32_t *servi
 	struct pinion_runtime **out_runtime)
 {
 	struct pinion_runtime *runtime;
+	struct pin_topology topology;
 	struct pinion_config accepted;
 	int rc = pin_config_accept(&accepted, config);
 
@@ -324,14 +338,14 @@ int pin_runtime_create(const struct pinion_config *config, const uint32_t *servi
 				.host = &pin_host_linux,
 				.log = {.fn = accepted.log, .arg = accepted.log_arg},
 				.config = accepted,
-				.has_fence_all = pin_host_linux.fence_all(),
 			},
 		.forked = pin_forked_now(),
 	};
-	rc = choose_io(runtime);
+	rc = examine_machine(runtime, &topology);
 	if (rc == 0) {
-		rc = place_workers(&runtime->shared, serving_counts);
+		rc = place_workers(&runtime->shared, &topology, serving_counts);
 	}
+	pin_topology_fini(&topology);
 	if (rc == 0) {
 		pin_gate_init(&runtime->shared.gate);
 		pin_intake_init(&runtime->shared.intake, accepted.injector_tasks);

@@ -37,12 +37,6 @@ struct candidate {
 	uint32_t cpu_order; /* position in hwloc's order, which ends all ties */
 };
 
-struct load {
-	struct pin_topology *topology;
-	bool use_smt;
-	int result;
-};
-
 /* Packages, L3 and cores are enough; the rest costs time and can be wrong. */
 static int configure(hwloc_topology_t machine)
 {
@@ -294,9 +288,10 @@ static uint32_t count_nodes(const struct pin_cpu_place *places, uint32_t core_co
 	return count;
 }
 
-static int extract(hwloc_topology_t machine, hwloc_const_bitmap_t allowed, struct load *load)
+static int extract(
+	hwloc_topology_t machine, hwloc_const_bitmap_t allowed, struct pin_topology_search *search)
 {
-	struct pin_topology *topology = load->topology;
+	struct pin_topology *topology = search->topology;
 	int cpu_total = hwloc_get_nbobjs_by_type(machine, HWLOC_OBJ_PU);
 	struct candidate *candidates;
 	uint32_t count = 0;
@@ -320,7 +315,7 @@ static int extract(hwloc_topology_t machine, hwloc_const_bitmap_t allowed, struc
 	}
 	topology->cpu_count = count;
 	topology->core_count = rank_within_cores(candidates, count);
-	topology->place_count = load->use_smt ? count : topology->core_count;
+	topology->place_count = search->use_smt ? count : topology->core_count;
 	/* The first of each core come first, so a prefix is what is wanted. */
 	qsort(candidates, count, sizeof(*candidates), compare_by_worth);
 	for (uint32_t i = 0; i < topology->place_count; i++) {
@@ -372,7 +367,7 @@ static int load_distances(hwloc_topology_t machine, struct pin_node_distances *o
 	return rc;
 }
 
-static int load_machine(struct load *load)
+static int load_machine(struct pin_topology_search *search)
 {
 	hwloc_topology_t machine;
 	hwloc_bitmap_t allowed;
@@ -387,13 +382,13 @@ static int load_machine(struct load *load)
 	}
 	if (rc == 0) {
 		allowed = allowed_cpus(machine);
-		rc = allowed == NULL ? -ENOMEM : extract(machine, allowed, load);
+		rc = allowed == NULL ? -ENOMEM : extract(machine, allowed, search);
 		hwloc_bitmap_free(allowed);
 		if (rc == 0) {
-			rc = load_distances(machine, &load->topology->distances);
+			rc = load_distances(machine, &search->topology->distances);
 		}
 		if (hwloc_topology_is_thissystem(machine)) {
-			load->topology->quota_millicpus = pin_quota_millicpus("");
+			search->topology->quota_millicpus = pin_quota_millicpus("");
 		}
 	}
 	hwloc_topology_destroy(machine);
@@ -402,7 +397,7 @@ static int load_machine(struct load *load)
 
 static void *load_quietly(void *arg)
 {
-	struct load *load = arg;
+	struct pin_topology_search *search = arg;
 
 	if (unshare(CLONE_FILES) == 0) {
 		int null_fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -411,38 +406,51 @@ static void *load_quietly(void *arg)
 			(void)dup2(null_fd, STDERR_FILENO);
 		}
 	}
-	load->result = load_machine(load);
+	search->result = load_machine(search);
 	return NULL;
 }
 
-int pin_topology_load(struct pin_topology *topology, bool use_smt)
+void pin_topology_begin(
+	struct pin_topology_search *search, struct pin_topology *topology, bool use_smt)
 {
-	struct load load = {.topology = topology, .use_smt = use_smt};
-	int saved_errno = errno;
 	sigset_t all;
 	sigset_t before;
-	pthread_t thread;
-	int rc;
 
 	memset(topology, 0, sizeof(*topology));
+	*search = (struct pin_topology_search){.topology = topology, .use_smt = use_smt};
 	/* A handler run on that thread would see the wrong descriptors. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	rc = pthread_create(&thread, NULL, load_quietly, &load);
+	search->has_thread = pthread_create(&search->thread, NULL, load_quietly, search) == 0;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (rc == 0) {
-		pthread_join(thread, NULL);
+}
+
+int pin_topology_end(struct pin_topology_search *search)
+{
+	struct pin_topology *topology = search->topology;
+	int saved_errno = errno;
+
+	if (search->has_thread) {
+		pthread_join(search->thread, NULL);
 	} else {
-		load.result = load_machine(&load);
+		search->result = load_machine(search);
 	}
-	if (load.result != 0) {
+	if (search->result != 0) {
 		pin_topology_fini(topology);
 	} else {
 		PIN_CHECK(topology->place_count >= 1);
 		PIN_CHECK(topology->core_count <= topology->cpu_count);
 	}
 	errno = saved_errno;
-	return load.result;
+	return search->result;
+}
+
+int pin_topology_load(struct pin_topology *topology, bool use_smt)
+{
+	struct pin_topology_search search;
+
+	pin_topology_begin(&search, topology, use_smt);
+	return pin_topology_end(&search);
 }
 
 void pin_topology_fini(struct pin_topology *topology)

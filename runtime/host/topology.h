@@ -9,6 +9,8 @@
  * and the cgroup's CPU quota caps the number of workers.
  *
  * Called once per runtime, on the creating thread, whose affinity mask counts.
+ * It takes some milliseconds, most of them in the kernel: who has other things
+ * to find out meanwhile begins it and ends it later.
  *
  * Invariants: (1) place_count >= 1 after a successful load. (2) no two places
  * share a CPU, nor, without use_smt, a core. (3) the order depends on the
@@ -23,6 +25,7 @@
 #ifndef PIN_HOST_TOPOLOGY_H
 #define PIN_HOST_TOPOLOGY_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -51,6 +54,15 @@ struct pin_topology {
 	struct pin_node_distances distances; /* of all nodes */
 };
 
+/* One that is under way; what it writes to stays where it is until its end. */
+struct pin_topology_search {
+	struct pin_topology *topology;
+	pthread_t thread;
+	bool has_thread;
+	bool use_smt;
+	int result;
+};
+
 /* UINT32_MAX where that is not known. */
 uint32_t pin_node_distance(
 	const struct pin_node_distances *distances, uint32_t from_index, uint32_t to_index);
@@ -63,6 +75,14 @@ uint32_t pin_node_distance(
  * Errors: -ENOMEM. -EIO: the CPUs cannot be found out, as without /sys.
  */
 int pin_topology_load(struct pin_topology *topology, bool use_smt);
+
+/*
+ * The same in two parts, so that the caller goes on in between. Each begin has
+ * its end, whose result and topology are those of pin_topology_load().
+ */
+void pin_topology_begin(
+	struct pin_topology_search *search, struct pin_topology *topology, bool use_smt);
+int pin_topology_end(struct pin_topology_search *search);
 
 /* Accepts a zeroed or failed one. */
 void pin_topology_fini(struct pin_topology *topology);

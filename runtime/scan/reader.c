@@ -265,10 +265,15 @@ static void pump_in_order(struct pin_reader *reader)
 void pin_reader_start(struct pin_reader *reader)
 {
 	uint64_t window_count = reader->plan.size_bytes / reader->plan.window_bytes + 1;
-	uint32_t task_count = reader->track_count;
+	uint32_t task_count;
 	uint32_t first_count;
 	struct pin_worker *worker = pin_worker_current();
 
+	/* Small files are many: each leaves other tracks' memory alone. */
+	if (window_count < reader->track_count) {
+		reader->track_count = (uint32_t)window_count;
+	}
+	task_count = reader->track_count;
 	for (uint32_t i = 0; i < reader->track_count; i++) {
 		struct pin_track *track = &reader->tracks[i];
 
@@ -287,8 +292,6 @@ void pin_reader_start(struct pin_reader *reader)
 	pin_store_release_u32(&reader->was_short, 0);
 	if (reader->is_in_order || reader->plan.is_unsized) {
 		task_count = 1;
-	} else if (window_count < task_count) {
-		task_count = (uint32_t)window_count;
 	}
 	first_count = worker->shared->worker_count * FIRST_TRACKS;
 	first_count = first_count < task_count ? first_count : task_count;

@@ -79,6 +79,14 @@ static void report_path(struct pinion_scan *scan, const char *path, size_t path_
 
 /* ---- slots ---- */
 
+enum {
+	/*
+	 * One of so many slots is waited for at once, so that an adding thread
+	 * which is faster than the workers is not woken for each file.
+	 */
+	STOCK_PART = 8,
+};
+
 static const uint64_t one_slot = 1;
 
 void pin_scan_put_slot(struct pinion_scan *scan, struct pin_slot *slot)
@@ -104,14 +112,23 @@ static void acquire_slots(struct pinion_scan *scan, uint64_t count)
 /* Then no file is in flight, and no worker in pin_scan_put_slot() any more. */
 static void await_all_slots(struct pinion_scan *scan)
 {
-	acquire_slots(scan, scan->slot_count);
+	PIN_CHECK(scan->stock <= scan->slot_count);
+	acquire_slots(scan, scan->slot_count - scan->stock);
+	scan->stock = 0;
 }
 
 static struct pin_slot *take_slot(struct pinion_scan *scan)
 {
 	struct pin_slot *slot;
 
-	acquire_slots(scan, 1);
+	if (scan->stock == 0) {
+		uint64_t count = scan->slot_count / STOCK_PART;
+
+		count = count > 0 ? count : 1;
+		acquire_slots(scan, count);
+		scan->stock = count;
+	}
+	scan->stock--;
 	pin_lock_acquire(&scan->lock, scan->host);
 	slot = scan->free_list;
 	PIN_CHECK(slot != NULL);
@@ -348,7 +365,8 @@ int pinion_scan_create(struct pinion_runtime *runtime, const struct pinion_scan_
 	}
 	scan->slot_count = complete.files_in_flight;
 	scan->slots = allocate(scan->slot_count, sizeof(*scan->slots));
-	scan->tracks = allocate(
+	/* Megabytes, of which small files use little: touched when needed. */
+	scan->tracks = calloc(
 		(size_t)scan->slot_count * complete.windows_in_flight, sizeof(*scan->tracks));
 	scan->workers = allocate(worker_count, sizeof(*scan->workers));
 	if (complete.file_user_bytes > 0) {

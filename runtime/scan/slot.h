@@ -45,6 +45,7 @@ struct pinion_scan {
 	/* The adding thread's */
 	struct pinion_scan_totals totals;
 	uint64_t next_sequence;
+	uint64_t stock; /* slots acquired from the budget and not yet used */
 	/* Shared */
 	struct pin_atomic_u32 is_cancelled; /* [W:any R:any] */
 	struct pinion_budget free_slots;

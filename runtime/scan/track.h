@@ -43,7 +43,7 @@ struct pin_reader {
 	/* Inputs, [const] while it runs */
 	struct pinion_file *file;
 	bool is_in_order;
-	uint32_t track_count;
+	uint32_t track_count; /* fewer where there are fewer windows */
 	struct pin_track *tracks;
 	const struct pin_atomic_u32 *is_cancelled;
 	/* Returns 0 or a negative errno, which ends the reader. */

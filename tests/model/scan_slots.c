@@ -17,8 +17,18 @@
 #include <dirent.h>
 #include <pinion/walk.h>
 #include <stdlib.h>
+#include <string.h>
+
+static void *model_calloc(size_t count, size_t size)
+{
+	size_t bytes = pin_round_up(count * size, PIN_CACHE_LINE);
+	void *memory = model_aligned_alloc(PIN_CACHE_LINE, bytes);
+
+	return memory == NULL ? NULL : memset(memory, 0, bytes);
+}
 
 #define aligned_alloc model_aligned_alloc
+#define calloc model_calloc
 #define free model_free
 #define realloc model_realloc
 #define opendir(path) ((DIR *)NULL) /* how many files are open is of no interest */

@@ -22,10 +22,17 @@ void pin_kernel_ring_hint(int error, char *out, size_t size)
 	memset(out, 0, size);
 }
 
-int pin_topology_load(struct pin_topology *topology, bool use_smt)
+void pin_topology_begin(
+	struct pin_topology_search *search, struct pin_topology *topology, bool use_smt)
 {
+	(void)search;
 	(void)use_smt;
 	memset(topology, 0, sizeof(*topology));
+}
+
+int pin_topology_end(struct pin_topology_search *search)
+{
+	(void)search;
 	return 0;
 }
 

@@ -7,7 +7,6 @@
 
 #include "tools/commands.h"
 #include "tools/report.h"
-#include "tools/scan/selftest.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -149,13 +148,8 @@ static int load_and_run(const struct scan_options *options)
 {
 	const struct matcher_ops *matcher = matcher_default();
 	struct rules rules = {0};
-	char reason[320];
 	int status = EXIT_STATUS_TROUBLE;
 
-	if (!options->prints_patterns && selftest_library(reason, sizeof(reason)) != 0) {
-		report_line("%s", reason);
-		return EXIT_STATUS_TROUBLE;
-	}
 	if (scan_rules_load(&options->patterns, matcher, &rules)) {
 		status = options->prints_patterns ? scan_rules_print(&rules)
 						  : scan_run(options, matcher, &rules);

@@ -63,6 +63,36 @@ static int decide_holes(struct engine *engine)
 	return error;
 }
 
+/* The widest of the bounded rules, and whether there are others. */
+static void measure_rules(const struct rules *rules, uint32_t *out_widest, bool *out_has_unbounded)
+{
+	*out_widest = 0;
+	*out_has_unbounded = false;
+	for (uint32_t i = 0; i < rules->count; i++) {
+		uint32_t width = rules->items[i].max_width;
+
+		if (width == RULE_WIDTH_UNBOUNDED) {
+			*out_has_unbounded = true;
+		} else if (width > *out_widest) {
+			*out_widest = width;
+		}
+	}
+}
+
+static uint32_t overlap_of(uint32_t widest)
+{
+	return widest > 0 ? widest + OVERLAP_CONTEXT : 0;
+}
+
+uint32_t engine_overlap_bytes(const struct rules *rules)
+{
+	uint32_t widest;
+	bool has_unbounded;
+
+	measure_rules(rules, &widest, &has_unbounded);
+	return overlap_of(widest);
+}
+
 int engine_create(const struct matcher_ops *matcher, const struct rules *rules,
 	struct engine **out_engine, struct matcher_trouble *out_trouble)
 {
@@ -73,15 +103,7 @@ int engine_create(const struct matcher_ops *matcher, const struct rules *rules,
 		return -ENOMEM;
 	}
 	engine->ops = matcher;
-	for (uint32_t i = 0; i < rules->count; i++) {
-		uint32_t width = rules->items[i].max_width;
-
-		if (width == RULE_WIDTH_UNBOUNDED) {
-			engine->has_unbounded = true;
-		} else if (width > engine->widest) {
-			engine->widest = width;
-		}
-	}
+	measure_rules(rules, &engine->widest, &engine->has_unbounded);
 	error = matcher->create(rules, &engine->matcher, out_trouble);
 	if (error == 0) {
 		error = decide_holes(engine);
@@ -108,7 +130,7 @@ void engine_destroy(struct engine *engine)
 struct engine_needs engine_needs(const struct engine *engine)
 {
 	return (struct engine_needs){
-		.overlap_bytes = engine->widest > 0 ? engine->widest + OVERLAP_CONTEXT : 0,
+		.overlap_bytes = overlap_of(engine->widest),
 		.in_order = engine->has_unbounded,
 		.report_holes = engine->skips_holes,
 	};

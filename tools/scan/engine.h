@@ -66,6 +66,9 @@ void engine_destroy(struct engine *engine);
 
 struct engine_needs engine_needs(const struct engine *engine);
 
+/* That of an engine for these rules, which are measured: known before it is. */
+uint32_t engine_overlap_bytes(const struct rules *rules);
+
 int engine_worker_create(struct engine *engine, struct engine_worker **out_worker);
 void engine_worker_destroy(struct engine_worker *worker);
 

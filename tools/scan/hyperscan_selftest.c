@@ -109,11 +109,11 @@ const struct selftest_ops *selftest_library_ops(void)
 	return &library_ops;
 }
 
-int selftest_library(char *reason, size_t reason_bytes)
+int selftest_library(enum selftest_scope scope, char *reason, size_t reason_bytes)
 {
 	char cause[160];
 
-	if (selftest_run(&library_ops, cause, sizeof(cause)) == 0) {
+	if (selftest_run(&library_ops, scope, cause, sizeof(cause)) == 0) {
 		return 0;
 	}
 	snprintf(reason, reason_bytes,
@@ -130,8 +130,9 @@ const struct selftest_ops *selftest_library_ops(void)
 	return NULL;
 }
 
-int selftest_library(char *reason, size_t reason_bytes)
+int selftest_library(enum selftest_scope scope, char *reason, size_t reason_bytes)
 {
+	(void)scope;
 	(void)reason;
 	(void)reason_bytes;
 	return 0;

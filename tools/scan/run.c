@@ -10,10 +10,12 @@
 #include "tools/scan/run.h"
 
 #include "tools/input.h"
+#include "tools/meanwhile.h"
 #include "tools/options.h"
 #include "tools/output.h"
 #include "tools/report.h"
 #include "tools/scan/search.h"
+#include "tools/scan/selftest.h"
 #include "tools/signals.h"
 
 #include <errno.h>
@@ -164,18 +166,75 @@ static void size_buffers(
 	config->buffer_count = count < BUFFER_COUNT_MIN ? BUFFER_COUNT_MIN : count;
 }
 
+struct library_test {
+	enum selftest_scope scope;
+	char reason[320]; /* why the library that searches cannot be trusted */
+};
+
+static int test_library(void *arg)
+{
+	struct library_test *test = arg;
+
+	return selftest_library(test->scope, test->reason, sizeof(test->reason));
+}
+
+static enum selftest_scope scope_of(const struct rules *rules)
+{
+	return rules->count == 1 && rules->items[0].is_literal ? SELFTEST_STRING : SELFTEST_ALL;
+}
+
+static int create_runtime(void *arg)
+{
+	struct scan_job *job = arg;
+	struct pinion_config config = job->options->scanning.runtime;
+
+	size_buffers(job->options, engine_overlap_bytes(job->rules), &config);
+	scanning_fit_buffers(
+		&job->options->scanning, job->options->paths, job->options->path_count, &config);
+	return pinion_runtime_create(&config, &job->runtime);
+}
+
+/*
+ * What takes its time at the start, side by side: the rules are compiled, the
+ * library that does it is put to the test, the workers start and touch their
+ * memory. False: one of them failed, and has been told of.
+ */
+static bool prepare(struct scan_job *job, const struct matcher_ops *matcher)
+{
+	struct matcher_trouble trouble = {.rule = UINT32_MAX};
+	struct library_test test = {.scope = scope_of(job->rules)};
+	struct meanwhile testing;
+	struct meanwhile creating;
+	int search_error;
+	int test_error;
+	int error;
+
+	meanwhile_begin(&testing, test_library, &test);
+	meanwhile_begin(&creating, create_runtime, job);
+	search_error = search_init(&job->search, matcher, job->rules, &trouble);
+	test_error = meanwhile_end(&testing);
+	error = meanwhile_end(&creating);
+	if (test_error != 0) {
+		report_line("%s", test.reason);
+		return false;
+	}
+	if (search_error == -EINVAL) {
+		scan_rules_complain(job->rules, &trouble);
+		return false;
+	}
+	error = search_error != 0 ? search_error : error;
+	if (error != 0) {
+		report_line("cannot start: %s", report_reason(error));
+	}
+	return error == 0;
+}
+
 static int start(struct scan_job *job)
 {
 	struct engine_needs needs = engine_needs(job->search.engine);
 	struct pinion_scan_config scan_config = job->options->scanning.scan;
-	struct pinion_config config = job->options->scanning.runtime;
-	int error;
+	int error = 0;
 
-	size_buffers(job->options, needs.overlap_bytes, &config);
-	error = pinion_runtime_create(&config, &job->runtime);
-	if (error != 0) {
-		return error;
-	}
 	job->worker_count = pinion_runtime_worker_count(job->runtime);
 	job->workers = calloc(job->worker_count + 1, sizeof(*job->workers));
 	if (job->workers == NULL) {
@@ -279,30 +338,24 @@ int scan_run(const struct scan_options *options, const struct matcher_ops *match
 	const struct rules *rules)
 {
 	struct scan_job job = {.options = options, .rules = rules};
-	struct matcher_trouble trouble = {.rule = UINT32_MAX};
 	int status = EXIT_STATUS_TROUBLE;
-	int error;
 
 	/*
 	 * Compiling rules takes a while; a signal then is a stop like any
 	 * other.
 	 */
 	signals_hold();
-	error = search_init(&job.search, matcher, rules, &trouble);
-	if (error == -EINVAL) {
-		scan_rules_complain(rules, &trouble);
-		return EXIT_STATUS_TROUBLE;
-	}
-	if (error == 0) {
-		error = start(&job);
-	}
-	if (error != 0) {
-		report_line("cannot start: %s", report_reason(error));
-	} else {
-		double start_seconds = scanning_seconds_now();
+	if (prepare(&job, matcher)) {
+		int error = start(&job);
 
-		feed(&job);
-		status = end(&job, scanning_seconds_now() - start_seconds);
+		if (error != 0) {
+			report_line("cannot start: %s", report_reason(error));
+		} else {
+			double start_seconds = scanning_seconds_now();
+
+			feed(&job);
+			status = end(&job, scanning_seconds_now() - start_seconds);
+		}
 	}
 	stop(&job);
 	signals_release();

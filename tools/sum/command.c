@@ -221,6 +221,11 @@ static int sum_run(const struct command *command, int argc, char **argv)
 		return EXIT_STATUS_TROUBLE;
 	}
 	size_buffers(&options.scanning);
+	/* A list to verify names others. */
+	if (!options.is_check) {
+		scanning_fit_buffers(&options.scanning, argv + 1, parser.operand_count,
+			&options.scanning.runtime);
+	}
 	return run_job(&options, argv + 1, parser.operand_count);
 }
 
