@@ -93,7 +93,7 @@ static PIN_INLINE void push_admitted(
 }
 
 /* The end of the intake as it is now; false: so many more do not fit. */
-static PIN_RARE bool renew_intake(struct pin_shared *shared, uint32_t count)
+static PIN_APART bool renew_intake(struct pin_shared *shared, uint32_t count)
 {
 	uint64_t admitted = pin_gate_admitted(&shared->gate);
 	uint64_t popped = pin_injector_popped(&shared->injector);
@@ -110,7 +110,7 @@ static PIN_RARE bool renew_intake(struct pin_shared *shared, uint32_t count)
 }
 
 /* Relaxed: a figure. */
-static PIN_RARE int refuse(struct pin_shared *shared, uint32_t count)
+static PIN_APART int refuse(struct pin_shared *shared, uint32_t count)
 {
 	if (count > shared->intake.limit) {
 		return -EINVAL;
@@ -124,7 +124,7 @@ static PIN_INLINE enum pin_gate_answer try_admit(struct pin_shared *shared, uint
 	return pin_gate_admit_until(&shared->gate, count, pin_intake_end(&shared->intake));
 }
 
-static PIN_RARE int admit_anew(struct pin_shared *shared, uint32_t count)
+static PIN_APART int admit_anew(struct pin_shared *shared, uint32_t count)
 {
 	while (renew_intake(shared, count)) {
 		switch (try_admit(shared, count)) {

@@ -4,8 +4,8 @@
  */
 #include "runtime/io/file.h"
 #include "runtime/base/check.h"
-	file->way = PINION_WAY_UNABLE;
-	device = find_device(cache, file);
+#include "runtime/base/sized.h"
+#include "runtime/host/block.h"
 #include "runtime/host/kernel.h"
 #include "runtime/host/longpath.h"
 #include "runtime/host/nvme.h"

@@ -60,7 +60,7 @@ struct pin_meter {
 	struct pin_atomic_u64 polled_transfers;
 	struct pin_atomic_u64 polled_refusals;
 	struct pin_atomic_u64 ring_commands;
-	struct pin_atomic_u64 tasks_shared; /* pushed to queues that all share */
+	struct pin_atomic_u64 tasks_shared;		    /* pushed to queues that all share */
 	struct pin_atomic_u64 files_by_way[PIN_METER_WAYS]; /* enum pinion_way */
 	struct pin_atomic_u64 direct_refusals;
 } PIN_CACHE_ALIGNED;

@@ -76,7 +76,7 @@ static struct pinion_file open_device(uint32_t direct)
 	return file;
 }
 
-static int32_t transfer(struct pinion_runtime *runtime, uint16_t op, struct pinion_file *file,
+static int64_t transfer(struct pinion_runtime *runtime, uint16_t op, struct pinion_file *file,
 	uint64_t offset_bytes, uint32_t length_bytes)
 {
 	struct requests_one one;
