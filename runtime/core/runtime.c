@@ -164,9 +164,10 @@ static int place_workers(
 
 /*
  * What the machine and its kernel offer. The CPUs are looked for on another
- * thread, meanwhile this one asks for the fence, which the kernel grants a
- * process with threads only when all its CPUs have passed through the
- * scheduler, some milliseconds later, and what io_uring can do.
+ * thread, while this one asks for the fence: the kernel grants it to a process
+ * with threads only when all its CPUs have passed through the scheduler, some
+ * milliseconds later. That thread has a table of descriptors of its own, so
+ * nothing is opened here meanwhile: race detectors know of one table only.
  */
 static int examine_machine(struct pinion_runtime *runtime, struct pin_topology *out_topology)
 {
@@ -177,12 +178,12 @@ static int examine_machine(struct pinion_runtime *runtime, struct pin_topology *
 
 	pin_topology_begin(&search, out_topology, shared->config.use_smt != 0);
 	shared->has_fence_all = shared->host->fence_all();
-	io_rc = choose_io(runtime);
 	rc = pin_topology_end(&search);
 	if (rc < 0) {
 		pin_log(&shared->log, PINION_LOG_ERROR, "cannot find out this machine's CPUs: %s",
 			strerror(-rc));
 	}
+	io_rc = choose_io(runtime);
 	return io_rc < 0 ? io_rc : rc;
 }
 
