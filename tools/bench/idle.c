@@ -204,7 +204,9 @@ static int start_bare(struct idle *idle)
 
 	for (uint32_t i = 0; rc == 0 && i < IDLE_WORKERS; i++) {
 		rc = bare_sleeper_start(&idle->bare[i]);
-		idle->bare_threads.ids[i] = idle->bare[i].sleeper.thread_id;
+		if (rc == 0) {
+			idle->bare_threads.ids[i] = idle->bare[i].sleeper.thread_id;
+		}
 	}
 	idle->bare_threads.count = IDLE_WORKERS;
 	return rc;
