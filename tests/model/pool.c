@@ -699,6 +699,28 @@ static void run_twice_held(void)
 	end(threads, 0, 1);
 }
 
+/* The same with a guard: one is refused, before anybody takes the buffer. */
+static void run_twice_guarded(void)
+{
+	uint32_t threads[2];
+
+	begin_guarded();
+	given_count = 0;
+	model_quiet_begin();
+	MODEL_CHECK(acquire(0, &held));
+	model_quiet_end();
+	threads[0] = model_thread_start("holder", give_as_holder, NULL);
+	threads[1] = model_thread_start("other", give_again, NULL);
+	for (uint32_t i = 0; i < 2; i++) {
+		model_thread_join(threads[i]);
+	}
+	MODEL_CHECK(given_count == 1);
+	MODEL_CHECK(pool.misuses.value == 1);
+	owner[held.index] = 0;
+	change_sure(1);
+	end(threads, 0, 1);
+}
+
 /* ---- one gives back what a request has for a moment ---- */
 
 static void lend_shortly(void *arg)
@@ -848,6 +870,13 @@ static const struct model_twin twice_held_twins[] = {
 	{.name = NULL},
 };
 
+static const struct model_twin twice_guarded_twins[] = {
+	{"the end of a use is no single step", {MODEL_TORN, "pin_pool_release", NULL}},
+	{"its holder goes the short way",
+		{MODEL_SKIP, "pool_model_has_short_way", "pin_pool_has_short_way"}},
+	{.name = NULL},
+};
+
 static const struct model_twin lent_twins[] = {
 	{"it asks anew why it failed", {MODEL_LATE, "pin_pool_release", "pin_misuse_explain"}},
 	{.name = NULL},
@@ -876,6 +905,7 @@ static const struct model_case cases[] = {
 	{"twice", run_twice, 3, 1, 0, twice_twins, NULL},
 	{"twice_shortly", run_twice_shortly, 3, 1, 0, twice_shortly_twins, NULL},
 	{"twice_held", run_twice_held, 3, 1, 0, twice_held_twins, NULL},
+	{"twice_guarded", run_twice_guarded, 3, 1, 0, twice_guarded_twins, NULL},
 	{"lent", run_lent, 3, 1, 0, lent_twins, NULL},
 };
 
