@@ -27,7 +27,9 @@ enum pinion_pool_flags {
 	PINION_POOL_ZERO = 1,
 	/*
 	 * Takes all rights from the pages of free buffers, so that a touch
-	 * faults: for finding mistakes. Two system calls per use.
+	 * faults: for finding mistakes. Two system calls per use. Of two
+	 * threads that give back one handle in the same instant one is always
+	 * refused.
 	 */
 	PINION_POOL_GUARD = 2,
 };
@@ -252,7 +254,8 @@ PINION_API void pinion_pool_close(struct pinion_pool *pool);
  * by this handle or a copy. -EBUSY: a request that uses it is in flight.
  * -EINVAL: not a buffer of this pool. -ECHILD.
  * Two threads that give back the same handle in the same instant may both get
- * 0; that is told when the buffer is next taken, by one only.
+ * 0; that is told when the buffer is next taken, by one only. With
+ * PINION_POOL_GUARD one of the two is refused.
  * Since: 0.1
  */
 PINION_API int pinion_pool_release(struct pinion_pool *pool, struct pinion_buffer *buffer);

@@ -261,7 +261,7 @@ static int create(struct pinion_runtime *runtime, const struct pinion_pool_confi
 		free_pool(pool);
 		return rc;
 	}
-	pool->has_short_way = config->flags == 0 && !PIN_MISUSE_WATCHES &&
+	pool->has_short_way = pin_pool_has_short_way(&pool->pool) &&
 		pool->waiters.fences == PIN_WAITERS_RELEASE_LIGHT;
 	*out_pool = pool;
 	return 0;

@@ -9,7 +9,9 @@
  * One mistake shows a moment late: a handle that two threads give back in the
  * very same instant, of which one owns the magazine it was taken from. Both may
  * find it valid, since the owner takes no locked instruction; it is then free
- * twice, which the next acquire finds out before anybody gets it twice.
+ * twice, which the next acquire finds out before anybody gets it twice. With
+ * PIN_POOL_GUARD the owner takes one too (pin_pool_has_short_way()), so one of
+ * the two is refused.
  */
 #ifndef PIN_MEMORY_MISUSE_H
 #define PIN_MEMORY_MISUSE_H

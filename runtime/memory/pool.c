@@ -227,7 +227,8 @@ int pin_pool_release(struct pin_pool *pool, uint32_t magazine, const struct pini
 	}
 	if (!pin_cas_acq_rel_u64(
 		    &pool->entries[buffer->index].state, &state, state + 1)) { /* invariant 2 */
-		return pin_misuse_check(pool, buffer);
+		/* Given back just now, or a request's, which may be over. */
+		return pin_misuse_explain(pool, buffer);
 	}
 	pin_misuse_hide(pool, &pool->entries[buffer->index]);
 	pin_pool_put(pool, magazine, buffer->index);

@@ -97,6 +97,17 @@ int pin_pool_init(struct pin_pool *pool, const struct pin_pool_setup *setup);
 /* Accepts one that is zeroed. Buffers that are out are forgotten. */
 void pin_pool_fini(struct pin_pool *pool);
 
+/*
+ * Whether the short ways below may be gone. They do nothing with a buffer
+ * between its uses, and an owner's gives back by a load and a store. Where they
+ * are closed, every release is one compare-and-swap: of two of one handle at
+ * once one is refused, whoever they are by.
+ */
+static inline bool pin_pool_has_short_way(const struct pin_pool *pool)
+{
+	return pool->flags == 0 && !PIN_MISUSE_WATCHES;
+}
+
 /* ---- acquire ---- */
 
 /* One that lies free is not, unless it was given back twice at once. */
@@ -122,8 +133,7 @@ static inline void pin_pool_hand_out(struct pin_entry *entry, uint64_t state, ui
 
 /*
  * The short way, from the caller's own magazine, number `magazine`. False: the
- * long way has to be gone, nothing has happened. Only for pools without flags;
- * where AddressSanitizer watches there is no short way.
+ * long way has to be gone, nothing has happened. Only if there is a short way.
  */
 static inline bool pin_pool_acquire_own(struct pin_pool *pool, struct pin_magazine *own,
 	uint32_t magazine, struct pinion_buffer *out_buffer)

@@ -31,16 +31,19 @@ static int32_t least[MODEL_THREADS_MAX]; /* since it asked */
 static bool asks[MODEL_THREADS_MAX];
 static struct pin_pool_listed listed[MODEL_THREADS_MAX];
 
-/* As users do: the short way first. */
+/* As users do: the short way first, if there is one. */
 static bool acquire_shortly(uint32_t magazine, struct pinion_buffer *out_buffer)
 {
-	return pool_model_acquire_shortly(
-		&pool, magazine, &listed[model_thread_current()], out_buffer);
+	return pool_model_has_short_way(&pool) &&
+		pool_model_acquire_shortly(
+			&pool, magazine, &listed[model_thread_current()], out_buffer);
 }
 
 static bool release_shortly(uint32_t magazine, const struct pinion_buffer *buffer)
 {
-	return pool_model_release_shortly(&pool, magazine, buffer, &listed[model_thread_current()]);
+	return pool_model_has_short_way(&pool) &&
+		pool_model_release_shortly(
+			&pool, magazine, buffer, &listed[model_thread_current()]);
 }
 
 static void change_sure(int32_t change)
@@ -112,6 +115,26 @@ static void begin(uint32_t buffers, uint32_t magazines, uint32_t capacity, uint3
 	};
 
 	begin_with(&setup, buffers);
+}
+
+/* One buffer, whose pages nobody may touch while it is free; one magazine. */
+static void begin_guarded(void)
+{
+	static uint8_t page[4096] __attribute__((aligned(4096)));
+	struct pin_pool_region region = {.memory = page, .buffer_count = 1};
+	struct pin_pool_setup setup = {
+		.host = &pin_host_linux,
+		.buffer_bytes = sizeof(page),
+		.magazine_count = 1,
+		.magazine_capacity = 1,
+		.seeded_count = 1,
+		.node_count = 1,
+		.flags = PIN_POOL_GUARD,
+		.regions = &region,
+		.region_count = 1,
+	};
+
+	begin_with(&setup, 1);
 }
 
 /*
@@ -676,6 +699,61 @@ static void run_twice_held(void)
 	end(threads, 0, 1);
 }
 
+/* The same with a guard: one is refused, before anybody takes the buffer. */
+static void run_twice_guarded(void)
+{
+	uint32_t threads[2];
+
+	begin_guarded();
+	given_count = 0;
+	model_quiet_begin();
+	MODEL_CHECK(acquire(0, &held));
+	model_quiet_end();
+	threads[0] = model_thread_start("holder", give_as_holder, NULL);
+	threads[1] = model_thread_start("other", give_again, NULL);
+	for (uint32_t i = 0; i < 2; i++) {
+		model_thread_join(threads[i]);
+	}
+	MODEL_CHECK(given_count == 1);
+	MODEL_CHECK(pool.misuses.value == 1);
+	owner[held.index] = 0;
+	change_sure(1);
+	end(threads, 0, 1);
+}
+
+/* ---- one gives back what a request has for a moment ---- */
+
+static void lend_shortly(void *arg)
+{
+	(void)arg;
+	pin_pool_lend(&pool.entries[held.index]);
+	pin_pool_unlend(&pool.entries[held.index]);
+}
+
+/* It is told of exactly what happened: given back, or refused and kept. */
+static void run_lent(void)
+{
+	uint32_t threads[2];
+
+	begin_guarded();
+	given_count = 0;
+	model_quiet_begin();
+	MODEL_CHECK(acquire(0, &held));
+	model_quiet_end();
+	threads[0] = model_thread_start("holder", give_as_holder, NULL);
+	threads[1] = model_thread_start("request", lend_shortly, NULL);
+	for (uint32_t i = 0; i < 2; i++) {
+		model_thread_join(threads[i]);
+	}
+	MODEL_CHECK(pool.misuses.value == 1 - given_count);
+	MODEL_CHECK(pin_pool_count(&pool) == given_count);
+	if (given_count == 1) {
+		owner[held.index] = 0;
+		change_sure(1);
+	}
+	end(threads, 0, 1 - given_count);
+}
+
 static const struct model_twin shift_twins[] = {
 	{"one look only", {MODEL_SKIP, "is_as_noted", "look"}},
 	{"no fence between the looks", {MODEL_DROP_FENCE, "model_fence_all", NULL}},
@@ -792,6 +870,18 @@ static const struct model_twin twice_held_twins[] = {
 	{.name = NULL},
 };
 
+static const struct model_twin twice_guarded_twins[] = {
+	{"the end of a use is no single step", {MODEL_TORN, "pin_pool_release", NULL}},
+	{"its holder goes the short way",
+		{MODEL_SKIP, "pool_model_has_short_way", "pin_pool_has_short_way"}},
+	{.name = NULL},
+};
+
+static const struct model_twin lent_twins[] = {
+	{"it asks anew why it failed", {MODEL_LATE, "pin_pool_release", "pin_misuse_explain"}},
+	{.name = NULL},
+};
+
 static const struct model_case cases[] = {
 	{"shift", run_shift, 3, 1, 0, shift_twins, NULL},
 	{"to_and_fro", run_to_and_fro, 3, 0, 0, to_and_fro_twins, NULL},
@@ -815,6 +905,8 @@ static const struct model_case cases[] = {
 	{"twice", run_twice, 3, 1, 0, twice_twins, NULL},
 	{"twice_shortly", run_twice_shortly, 3, 1, 0, twice_shortly_twins, NULL},
 	{"twice_held", run_twice_held, 3, 1, 0, twice_held_twins, NULL},
+	{"twice_guarded", run_twice_guarded, 3, 1, 0, twice_guarded_twins, NULL},
+	{"lent", run_lent, 3, 1, 0, lent_twins, NULL},
 };
 
 int main(void)

@@ -129,6 +129,15 @@ static bool is_used(uint64_t state, const char *site)
 	return pin_pool_is_used(state) && !model_is_spoilt(MODEL_SKIP, site, "pin_pool_is_used");
 }
 
+/* LATE: why a release failed is asked of what has become of it since. */
+static int explain(struct pin_pool *pool, const struct pinion_buffer *buffer, const char *site)
+{
+	return model_is_spoilt(MODEL_LATE, site, "pin_misuse_explain")
+		? pin_misuse_check(pool, buffer)
+		: pin_misuse_explain(pool, buffer);
+}
+
+#define pin_misuse_explain(pool, buffer) explain(pool, buffer, __func__)
 #define pin_pool_is_used(state) is_used(state, __func__)
 #define pin_pool_bundle(pool, magazine) bundle_of(pool, magazine, __func__)
 #define pin_magazine_is_robbed(magazine) is_robbed(magazine, __func__)
@@ -142,6 +151,13 @@ static bool is_used(uint64_t state, const char *site)
 #include "runtime/memory/pool_home.c"
 #include "runtime/memory/pool_search.c"
 #include "runtime/memory/pool_setup.c"
+
+/* SKIP: nobody asks for the pool's flags. */
+bool pool_model_has_short_way(const struct pin_pool *pool)
+{
+	return pin_pool_has_short_way(pool) ||
+		model_is_spoilt(MODEL_SKIP, __func__, "pin_pool_has_short_way");
+}
 
 bool pool_model_acquire_shortly(struct pin_pool *pool, uint32_t magazine,
 	const struct pin_pool_listed *own, struct pinion_buffer *out_buffer)

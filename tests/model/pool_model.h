@@ -7,6 +7,7 @@
 
 #include "runtime/memory/pool.h"
 
+bool pool_model_has_short_way(const struct pin_pool *pool);
 bool pool_model_acquire_shortly(struct pin_pool *pool, uint32_t magazine,
 	const struct pin_pool_listed *own, struct pinion_buffer *out_buffer);
 bool pool_model_release_shortly(struct pin_pool *pool, uint32_t magazine,

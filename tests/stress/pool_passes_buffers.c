@@ -320,9 +320,33 @@ static void start(struct random_source *source, uint32_t number)
 	expect_ready("thread", pthread_create(&user->thread, NULL, run_thread, user) == 0);
 }
 
+/*
+ * BP-24: while the others play, all are never told to be there when one is out.
+ * How often it took one for that.
+ */
+static uint64_t look_meanwhile(uint32_t buffer_count)
+{
+	uint64_t looks = 0;
+
+	while (pin_load_acquire_u32(&ended) < USERS) {
+		struct pinion_buffer buffer;
+		bool is_mine = pinion_pool_try_acquire(pool, &buffer) == 0;
+
+		fault_if("more are told to be there than can be",
+			pinion_pool_available(pool) > buffer_count - is_mine);
+		if (is_mine) {
+			fault_if("release of one looked at",
+				pinion_pool_release(pool, &buffer) != 0);
+			looks++;
+		}
+		sched_yield();
+	}
+	return looks;
+}
+
 static void run_game(struct random_source *source, const char *name, uint32_t buffer_count)
 {
-	uint64_t served = 0;
+	uint64_t served;
 	uint64_t late = 0;
 	uint32_t seen = 0;
 
@@ -337,7 +361,7 @@ static void run_game(struct random_source *source, const char *name, uint32_t bu
 	for (uint32_t i = 0; i < USERS; i++) {
 		start(source, i);
 	}
-	tasks_await(&ended, USERS);
+	served = look_meanwhile(buffer_count);
 	for (uint32_t i = WORKERS; i < USERS; i++) {
 		pthread_join(users[i].thread, NULL);
 	}

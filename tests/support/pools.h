@@ -58,7 +58,7 @@ static inline void pools_init(struct pin_pool *pool, uint32_t buffer_count, uint
 /* As users do: the short way first, if there is one. */
 static inline bool pools_try(struct pin_pool *pool, uint32_t magazine, struct pinion_buffer *out)
 {
-	bool is_found = pool->flags == 0 &&
+	bool is_found = pin_pool_has_short_way(pool) &&
 		(magazine == PIN_POOL_OUTSIDE ? pin_pool_acquire_listed(pool, 0, &pools_listed, out)
 					      : pin_pool_acquire_own(pool,
 							&pool->magazines[magazine], magazine, out));
@@ -69,7 +69,7 @@ static inline bool pools_try(struct pin_pool *pool, uint32_t magazine, struct pi
 static inline int pools_return(
 	struct pin_pool *pool, uint32_t magazine, const struct pinion_buffer *buffer)
 {
-	bool is_given = pool->flags == 0 &&
+	bool is_given = pin_pool_has_short_way(pool) &&
 		(magazine == PIN_POOL_OUTSIDE
 				? pin_pool_release_listed(pool, buffer, &pools_listed)
 				: pin_pool_release_own(

@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: where buffers lie at first, where they come from, and where they go.
- * BP-7, BP-10, BP-11, BP-12, BP-13, BP-15, BP-16, BP-17, BP-25, BP-T2, BP-T5,
- * W9, W10.
+ * BP-5, BP-7, BP-10, BP-11, BP-12, BP-13, BP-15, BP-16, BP-17, BP-19, BP-25,
+ * BP-T2, BP-T5, W9, W10.
  * Method: one thread plays all owners and the threads without a magazine; the
- * counts of each place are looked at.
+ * counts of each place, and of thefts, are looked at. While it holds the pool's
+ * lock, who asked for it would never come back.
  */
 #include "tests/support/pools.h"
+
+#include <unistd.h>
+
+enum {
+	LIMIT_SECONDS = 60,
+};
 
 static void expect_places(
 	const char *what, const struct pin_pool *pool, uint32_t listed, const uint32_t *counts)
@@ -35,6 +42,71 @@ static void check_seeds(void)
 	pin_pool_fini(&pool);
 	pools_init(&pool, 5, 4, 2, 0);
 	expect_places("5 of 4 x 2", &pool, 0, scarce);
+	/* W9: whose magazine got nothing still has a buffer when it asks. */
+	pools_take(&pool, 3);
+	expect_number("4 are left", 4, pin_pool_count(&pool));
+	pin_pool_fini(&pool);
+}
+
+static uint64_t steals_of(const struct pin_pool *pool)
+{
+	return pin_load_relaxed_u64(&pool->steals);
+}
+
+/* BP-17: with a reserve of a third nobody robs while each has its share. */
+static void check_reserve(void)
+{
+	enum { OWNERS = 4, SHARE = 3, ROUNDS = 100 };
+	struct pinion_buffer buffers[OWNERS][SHARE];
+	struct pin_pool pool;
+
+	pools_init(&pool, OWNERS * SHARE, OWNERS, 2, 0);
+	for (int round = 0; round < ROUNDS; round++) {
+		for (uint32_t i = 0; i < OWNERS * SHARE; i++) {
+			buffers[i % OWNERS][i / OWNERS] = pools_take(&pool, i % OWNERS);
+		}
+		expect_number("all are out", 0, pin_pool_count(&pool));
+		for (uint32_t i = 0; i < OWNERS * SHARE; i++) {
+			pools_give(&pool, i % OWNERS, &buffers[i % OWNERS][i / OWNERS]);
+		}
+	}
+	expect_number("thefts with a reserve", 0, (long long)steals_of(&pool));
+	pin_pool_fini(&pool);
+}
+
+/* BP-19: own magazine, tray, list, spill and refill, and nobody waits. */
+static void check_no_lock(void)
+{
+	enum { ALL = 8 };
+	struct pinion_buffer buffers[ALL];
+	struct pin_pool pool;
+
+	pools_init(&pool, ALL, 2, 2, 0);
+	pin_lock_acquire(&pool.lock, &pin_host_linux);
+	for (int round = 0; round < 3; round++) {
+		for (int i = 0; i < ALL - 2; i++) {
+			buffers[i] = pools_take(&pool, 0);
+		}
+		for (int i = 0; i < ALL - 2; i++) {
+			pools_give(&pool, 0, &buffers[i]);
+		}
+		for (int i = 0; i < 4; i++) {
+			buffers[i] = pools_take(&pool, PIN_POOL_OUTSIDE);
+		}
+		for (int i = 0; i < 4; i++) {
+			pools_give(&pool, PIN_POOL_OUTSIDE, &buffers[i]);
+		}
+	}
+	expect_true("refilled", pin_meter_read(&pool.magazines[0].refills) > 0);
+	expect_true("spilled", pin_meter_read(&pool.magazines[0].spills) > 0);
+	/* Only marked as robbed, which makes its owner lay out. */
+	buffers[0] = pools_take(&pool, 1);
+	pin_pool_flush(&pool, 1);
+	pools_give(&pool, 1, &buffers[0]);
+	expect_number("on the tray", 1, pin_tray_count(&pool.magazines[1].tray));
+	expect_number("and off it", buffers[0].index, pools_take(&pool, 1).index);
+	expect_number("nobody was robbed", 0, (long long)steals_of(&pool));
+	pin_lock_release(&pool.lock, &pin_host_linux);
 	pin_pool_fini(&pool);
 }
 
@@ -94,6 +166,7 @@ static void check_no_starvation(void)
 		buffers[i] = pools_take(&pool, PIN_POOL_OUTSIDE);
 	}
 	expect_true("none is left", pools_is_empty(&pool, PIN_POOL_OUTSIDE));
+	expect_number("by robbing each of the four", 4, (long long)steals_of(&pool));
 	for (int i = 0; i < 8; i++) {
 		for (int j = 0; j < i; j++) {
 			expect_true("all are different", buffers[i].bytes != buffers[j].bytes);
@@ -330,7 +403,10 @@ static void check_distance(void)
 
 int main(void)
 {
+	alarm(LIMIT_SECONDS);
 	check_seeds();
+	check_reserve();
+	check_no_lock();
 	check_start_of_looks();
 	check_start_outside();
 	check_order();

@@ -348,6 +348,7 @@ static void check_all_are_found(void)
 	expect_number("likewise", 7, none.index);
 	expect_true("exhausted", counters_of(pool).exhausted >= 2);
 	expect_number("outside", 8, (long long)counters_of(pool).outside);
+	expect_number("BP-5: each worker's robbed once", 4, (long long)counters_of(pool).steals);
 	for (int i = 0; i < 8; i++) {
 		users_give(pool, &buffers[i]);
 	}
@@ -554,6 +555,7 @@ static void check_usual_pool(void)
 	second = users_take(pool);
 	expect_true("two of them", first.bytes != second.bytes);
 	expect_true("BP-41: a small handle", sizeof(first) <= 16);
+	expect_number("W7: which owns nothing of the pool", 1, pin_load_relaxed_u32(&pool->owners));
 	memset(first.bytes, 1, 64 << 10);
 	users_give(pool, &first);
 	users_give(pool, &second);
