@@ -7,6 +7,8 @@
 #include "runtime/core/flight.h"
 #include "runtime/core/spawn.h"
 
+#include <errno.h>
+
 enum {
 	/* Marks the index of a small buffer. */
 	SMALL_BUFFER = 1u << 31,
@@ -134,18 +136,6 @@ static PIN_APART struct pin_entry *find_pooled_outside(
 	return entry;
 }
 
-void pin_worker_await_searches(struct pin_shared *shared)
-{
-	for (uint32_t i = 0; i < shared->worker_count; i++) {
-		pin_flight_lock_cancels(&shared->workers[i]); /* [IO-2] */
-		pin_owned_release(&shared->workers[i].cancels);
-	}
-	pin_fence_seq_cst(); /* [IO-3] */
-	while (pin_load_acquire_u32(&shared->pool_searches) != 0) {
-		shared->host->yield();
-	}
-}
-
 struct pin_entry *pin_worker_lend_pooled(const struct pin_worker *worker, const uint8_t *bytes)
 {
 	struct pin_entry *entry = NULL;
@@ -173,4 +163,44 @@ struct pin_entry *pin_worker_lend(struct pin_worker *worker, const uint8_t *byte
 		pin_pool_lend(entry);
 	}
 	return entry;
+}
+
+/* ---- pools ---- */
+
+int pin_worker_pools_add(
+	struct pin_shared *shared, struct pin_pool *pool, struct pin_waiters *waiters)
+{
+	pin_store_relaxed_u32(&shared->has_pools, 1);
+	for (uint32_t i = 0; i < PIN_POOLS_MAX; i++) {
+		if (pin_load_acquire_u64(&shared->pools[i]) == 0) {
+			shared->pool_waiters[i] = waiters;
+			pin_store_release_u64(&shared->pools[i], (uintptr_t)pool); /* [IO-1] */
+			return 0;
+		}
+	}
+	return -EMFILE;
+}
+
+/* Until nobody looks into a pool that is not in `pools` any more. */
+static void await_searches(struct pin_shared *shared)
+{
+	for (uint32_t i = 0; i < shared->worker_count; i++) {
+		pin_flight_lock_cancels(&shared->workers[i]); /* [IO-2] */
+		pin_owned_release(&shared->workers[i].cancels);
+	}
+	pin_fence_seq_cst(); /* [IO-3] */
+	while (pin_load_acquire_u32(&shared->pool_searches) != 0) {
+		shared->host->yield();
+	}
+}
+
+void pin_worker_pools_remove(struct pin_shared *shared, const struct pin_pool *pool)
+{
+	for (uint32_t i = 0; i < PIN_POOLS_MAX; i++) {
+		if (pin_load_acquire_u64(&shared->pools[i]) == (uintptr_t)pool) {
+			pin_store_release_u64(&shared->pools[i], 0); /* [IO-1] */
+			shared->pool_waiters[i] = NULL;
+		}
+	}
+	await_searches(shared); /* [IO-2] [IO-3] */
 }

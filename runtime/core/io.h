@@ -59,8 +59,14 @@ struct pin_entry *pin_worker_lend_pooled(const struct pin_worker *worker, const 
 /* The worker has nothing to do: buffers of other nodes go home. */
 void pin_worker_send_home(struct pin_worker *worker);
 
-/* Returns when nobody looks into a pool that is not in `pools` any more. */
-void pin_worker_await_searches(struct pin_shared *shared);
+/*
+ * A pool that is complete becomes known to the workers, and who waits for its
+ * buffers to a stop; or -EMFILE. Under `pools_lock`, both.
+ */
+int pin_worker_pools_add(
+	struct pin_shared *shared, struct pin_pool *pool, struct pin_waiters *waiters);
+/* Returns when nobody looks into it any more. */
+void pin_worker_pools_remove(struct pin_shared *shared, const struct pin_pool *pool);
 
 static inline bool pin_worker_pool_has(const struct pin_pool *pool, const struct pin_entry *entry)
 {

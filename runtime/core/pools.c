@@ -110,33 +110,13 @@ static int carve(struct pinion_pool *pool, const struct pinion_pool_config *conf
 /* Tells the workers where its buffers are. */
 static int publish(struct pinion_pool *pool)
 {
-	struct pin_shared *shared = &pool->runtime->shared;
+	int rc = pin_worker_pools_add(&pool->runtime->shared, &pool->pool, &pool->waiters);
 
-	pin_store_relaxed_u32(&shared->has_pools, 1);
-	for (uint32_t i = 0; i < PIN_POOLS_MAX; i++) {
-		if (pin_load_acquire_u64(&shared->pools[i]) == 0) {
-			shared->pool_waiters[i] = &pool->waiters;
-			pin_store_release_u64(
-				&shared->pools[i], (uintptr_t)&pool->pool); /* [IO-1] */
-			return 0;
-		}
+	if (rc != 0) {
+		pin_log(&pool->pool.log, PINION_LOG_ERROR, "pool: the runtime has %d already",
+			PIN_POOLS_MAX);
 	}
-	pin_log(&pool->pool.log, PINION_LOG_ERROR, "pool: the runtime has %d already",
-		PIN_POOLS_MAX);
-	return -EMFILE;
-}
-
-static void retract(struct pinion_pool *pool)
-{
-	struct pin_shared *shared = &pool->runtime->shared;
-
-	for (uint32_t i = 0; i < PIN_POOLS_MAX; i++) {
-		if (pin_load_acquire_u64(&shared->pools[i]) == (uintptr_t)&pool->pool) {
-			pin_store_release_u64(&shared->pools[i], 0); /* [IO-1] */
-			shared->pool_waiters[i] = NULL;
-		}
-	}
-	pin_worker_await_searches(shared); /* [IO-2] [IO-3] */
+	return rc;
 }
 
 /* ---- create ---- */
@@ -326,7 +306,7 @@ int pinion_pool_destroy(struct pinion_pool *pool)
 		uint64_t stride = (uint64_t)pool->pool.headroom_bytes + pool->pool.buffer_bytes;
 
 		pin_lock_acquire(&shared->pools_lock, shared->host);
-		retract(pool);
+		pin_worker_pools_remove(shared, &pool->pool);
 		pin_pool_fini(&pool->pool);
 		uncarve(shared, pool, pool->worker_count, stride);
 		pin_lock_release(&shared->pools_lock, shared->host);

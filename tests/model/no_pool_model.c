@@ -5,6 +5,7 @@
  */
 #include "runtime/memory/pool.h"
 #include "tests/model/explorer.h"
+#include "tests/model/heap.h"
 
 #include <errno.h>
 
@@ -62,16 +63,22 @@ void pin_misuse_show_pages(const struct pin_pool *pool, const struct pin_entry *
 	(void)entry;
 }
 
+static void look_into(const struct pin_pool *pool)
+{
+	model_point();
+	MODEL_CHECK(!model_is_freed(pool));
+}
+
 void pin_pool_send_home(struct pin_pool *pool, uint32_t magazine)
 {
-	(void)pool;
 	(void)magazine;
+	look_into(pool);
 }
 
 struct pin_entry *pin_pool_find(const struct pin_pool *pool, const uint8_t *address, uint32_t hint)
 {
-	(void)pool;
 	(void)address;
 	(void)hint;
+	look_into(pool);
 	return NULL;
 }

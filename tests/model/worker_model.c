@@ -128,7 +128,31 @@ static void recover(struct pin_worker *worker, const char *site)
 		pin_relief_has_room_for_more(worker))
 
 #include "runtime/core/due.c"
+
+/* SKIP: who looks into pools does not keep their end away. */
+#define pin_owned_enter(owned, host) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_owned_enter") \
+			? (void)0 \
+			: (pin_owned_enter)(owned, host))
+#pragma push_macro("pin_fetch_add_relaxed_u32")
+#pragma push_macro("pin_fetch_sub_acq_rel_u32")
+#undef pin_fetch_add_relaxed_u32
+#undef pin_fetch_sub_acq_rel_u32
+#define pin_fetch_add_relaxed_u32(atomic, value) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "count") \
+			? 0 \
+			: model_update_u32( \
+				  atomic, MODEL_ADD, value, MODEL_ORDER_RELAXED, __func__))
+#define pin_fetch_sub_acq_rel_u32(atomic, value) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "count") \
+			? 0 \
+			: model_update_u32( \
+				  atomic, MODEL_SUB, value, MODEL_ORDER_ACQ_REL, __func__))
 #include "runtime/core/io.c"
+#pragma pop_macro("pin_fetch_sub_acq_rel_u32")
+#pragma pop_macro("pin_fetch_add_relaxed_u32")
+#undef pin_owned_enter
+
 /* SKIP: what is on the wide ring is not looked at, or not watched. */
 #define pin_commands_is_busy(worker) \
 	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_commands_is_busy") && \

@@ -4,13 +4,16 @@
  * flags, or of the task that submits it; one that it asks for itself comes
  * first, and the real-time class without the privilege is refused. With rings
  * it is in the entry; without, the thread has it during the call, and what it
- * had before afterwards. Seed 1, lanes.
+ * had before afterwards. So has each part of one that goes in parts. Seed 1,
+ * lanes.
  * Method: a task of each lane submits and looks at the entry it has made; this
- * program's pread() notes the thread's priority.
+ * program's pread() notes the thread's priority. A long write to /dev/null
+ * leaves an entry for each part in the ring's memory, or a call each.
  */
 #include "tests/support/requests.h"
 
-#include "runtime/core/worker_state.h"
+#include "runtime/core/runtime_state.h"
+#include "runtime/io/request.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,6 +28,7 @@ enum {
 	BEST_7 = 2 << 13 | 7,
 	IDLE = 3 << 13,
 	LIMIT_SECONDS = 60,
+	PARTS = 40, /* more than 2 GiB */
 };
 
 static struct pinion_runtime *runtime;
@@ -38,6 +42,15 @@ ssize_t pread(int fd, void *bytes, size_t length, off_t offset)
 {
 	during_call = (int)syscall(SYS_ioprio_get, WHO_PROCESS, 0);
 	return syscall(SYS_pread64, fd, bytes, length, offset);
+}
+
+static uint32_t calls_by_priority[4 << 13];
+
+ssize_t pwrite(int fd, const void *bytes, size_t length, off_t offset);
+ssize_t pwrite(int fd, const void *bytes, size_t length, off_t offset)
+{
+	calls_by_priority[syscall(SYS_ioprio_get, WHO_PROCESS, 0) % (4 << 13)]++;
+	return syscall(SYS_pwrite64, fd, bytes, length, offset);
 }
 
 struct submitter {
@@ -152,8 +165,59 @@ static void check_outside(void)
 	expect_true("nothing is left of it", is_own(submitter.in_entry));
 }
 
+/* Entries that were made for it, with that priority or with another. */
+static uint32_t count_entries(const struct pinion_request *request, int priority, bool is_other)
+{
+	const struct io_uring_sq *sq = &runtime->shared.workers[0].ring.uring.sq;
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < sq->ring_entries; i++) {
+		const struct io_uring_sqe *sqe = &sq->sqes[i];
+
+		count += sqe->user_data == (uintptr_t)request && sqe->len != 0 &&
+			(sqe->ioprio == priority) != is_other;
+	}
+	return count;
+}
+
+/* From outside, of a lane; nothing else is submitted meanwhile. */
+static void check_parts(struct requests_one *one, uint32_t flags, uint16_t asked, int expected)
+{
+	struct pinion_file sink = {.fd = open("/dev/null", O_WRONLY | O_CLOEXEC),
+		.memory_align_bytes = 1,
+		.offset_align_bytes = 1};
+	uint64_t length = (uint64_t)PARTS * PIN_REQUEST_PART_BYTES;
+	struct pinion_request *request = requests_begin(one, PINION_OP_WRITE);
+
+	expect_ready("/dev/null", sink.fd >= 0);
+	memset(calls_by_priority, 0, sizeof(calls_by_priority));
+	request->task.flags = flags;
+	request->priority = asked;
+	request->file = &sink;
+	/* Nobody looks at it. */
+	request->bytes = (uint8_t *)(uintptr_t)4096;
+	request->length_bytes = length;
+	expect_number("written", (long long)length, requests_do(runtime, one));
+	if (runtime->shared.workers[0].ring.is_fallback) {
+		expect_number("calls with its priority", PARTS, calls_by_priority[expected]);
+	} else {
+		uint32_t count = count_entries(request, expected, false);
+
+		/* Where entries are taken in any order, it is the same one. */
+		if (runtime->shared.workers[0].ring.uring.sq.array == NULL) {
+			expect_number("entries with its priority", PARTS, count);
+		} else {
+			expect_true("entries with its priority", count > 0);
+		}
+		expect_number("with another", 0, count_entries(request, expected, true));
+	}
+	close(sink.fd);
+}
+
 static void check_level(uint32_t io_level)
 {
+	/* Where no other request has been, whose entries are there still. */
+	static struct requests_one long_ones[2];
 	struct pinion_config config;
 
 	runtimes_config(&config, 1, io_level);
@@ -168,6 +232,8 @@ static void check_level(uint32_t io_level)
 	check_task(PINION_TASK_LOW, PINION_TASK_HIGH, 0, NONE);
 	check_task(PINION_TASK_LOW, 0, BEST_5, BEST_5);
 	check_outside();
+	check_parts(&long_ones[0], PINION_TASK_LOW, 0, BEST_7);
+	check_parts(&long_ones[1], PINION_TASK_LOW, BEST_5, BEST_5);
 	expect_number("drain", 0, pinion_runtime_drain(runtime));
 	pinion_runtime_destroy(runtime);
 	config.io_priority_high = PINION_IO_PRIORITY_BE0;
