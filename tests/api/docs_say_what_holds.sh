@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: MIT
 # Goal: the tuning guide names settings and counters that exist, and no page
 # repeats what is known to be wrong of other schedulers: AS-5, AS-40, EX-15.
+# The runbook tells which runtime and which lane are for what, figures included:
+# WP-20, WP-21, WP-22, WP-38.
 # Method: names are looked up in the header and the page of the configuration;
 # the same looks are made at planted texts, which must be found.
 set -eu
@@ -34,3 +36,44 @@ found=$(unknown "$docs/TUNING.md")
 [ -z "$found" ] || { echo "TUNING.md names what there is not: $(echo "$found" | paste -sd ' ')"; exit 1; }
 found=$(wrong "$top_srcdir/README.md" "$docs"/*.md "$docs"/man/*.md)
 [ -z "$found" ] || { echo "repeats a claim that is wrong: $found"; exit 1; }
+
+# missing FILE SECTION: rows of the section's table that it has not, or with
+# empty cells; the rows are read from the input.
+missing() {
+	sed -n "/^## $2\$/,/^## /p" "$1" >"$work/section"
+	while read -r row; do
+		grep -qE "^\| $row( [^|]*)?\| [^|]+ \| [^|]+ \|" "$work/section" || echo "$row"
+	done
+}
+
+printf '## A\n| best for | one | other |\n| overhead | | |\n## B\n| limit | x | y |\n' >"$work/table.md"
+[ "$(printf 'best for\noverhead\nlimit\n' | missing "$work/table.md" A | wc -l)" = 2 ] || {
+	echo "a planted hole in a table is not noticed"
+	exit 1
+}
+found=$(missing "$docs/RUNBOOK.md" "Which runtime for what" <<END
+best for
+examples
+one job takes
+how many at once
+what it is made of
+may block
+overhead
+priority
+END
+)
+[ -z "$found" ] || { echo "Which runtime for what: no row $found"; exit 1; }
+found=$(missing "$docs/RUNBOOK.md" "Which lane for what" <<END
+who waits
+may take to begin
+a job takes
+how many
+for
+example
+END
+)
+[ -z "$found" ] || { echo "Which lane for what: no row $found"; exit 1; }
+for figures in 'within 1 s | .* | nobody' 'up to 100 ms | 100 ms to 10 s | seconds to minutes' \
+	'below 100 a second | below 1000 a second |'; do
+	grep -q "$figures" "$docs/RUNBOOK.md" || { echo "Which lane for what: no \"$figures\""; exit 1; }
+done

@@ -1,9 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Goal: a user may include any one public header, from C11 or from C++17. G11.
+# Runtimes with contexts and ticks are a level of their own: admission stands on
+# them, they know nothing of it, nor of scans and crews. RP-6.
 # Method: compiles a file that includes nothing but the header (twice, for its
 # guard), with the warnings users are likely to have on. A planted header that
-# leans on another must be refused.
+# leans on another must be refused. What a header brings along is asked of the
+# preprocessor.
 # shellcheck disable=SC2154 # tests/run sets top_srcdir and its like
 set -u
 
@@ -42,6 +45,23 @@ for language in $languages; do
 	done
 	if compiles "$language" planted.h; then
 		echo "a header that leans on another was accepted as $language"
+		bad=1
+	fi
+done
+
+# brings HEADER OTHER: whether it includes the other, by whatever way.
+brings() {
+	echo "#include <pinion/$1.h>" >"$TMPDIR/level.c"
+	$CC -std=c11 -M -I "$top_srcdir/include" "$TMPDIR/level.c" | grep -q "pinion/$2\.h"
+}
+
+for other in admission crew lane scan; do
+	if brings runtime $other; then
+		echo "pinion/runtime.h brings pinion/$other.h along, which is above it"
+		bad=1
+	fi
+	if ! brings $other "$([ $other = lane ] && echo task || echo runtime)"; then
+		echo "pinion/$other.h does not stand on what is below it"
 		bad=1
 	fi
 done

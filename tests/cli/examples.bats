@@ -181,6 +181,7 @@ steal_numbers() {
 	grep -qF 'usage: read_pool ' err
 }
 
+# WP-23: I/O, computing, I/O; WP-25: zstd at level 3.
 @test "compress_file's frames are the file again, at each lane" {
 	local size lane
 	[ -x "${PINION%/*}/examples/compress_file" ] || skip "built without libzstd"
@@ -200,6 +201,7 @@ steal_numbers() {
 	grep -q '^compress_file .*: No such file' err
 }
 
+# WP-25: one computation in parts.
 @test "fan_out's pieces make the whole, and one that fails ends the others" {
 	example fan_out 10
 	expect 0
@@ -212,6 +214,7 @@ steal_numbers() {
 	expect 2
 }
 
+# WP-25: a thousand items and more, in chunks of 100, at low.
 @test "batch does each item once, at low, and calls pass it" {
 	local items
 	for items in 1 550; do

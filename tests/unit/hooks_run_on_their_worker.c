@@ -6,8 +6,8 @@
  * on busy workers, not before their time, and once at the end; without a tick
  * none comes; the context is had on its own worker alone; hooks may spawn while
  * the runtime runs and are refused when it has ended; one that panics is called
- * again. RP-4, RP-8, RP-10, RP-14, C1, W50, W53, AS-11, EX-17,
- * EX-27.
+ * again. RP-4, RP-8, RP-9, RP-10, RP-14, RP-15 (ticks), C1, W50, W53, AS-11,
+ * EX-17, EX-27.
  * Method: hooks that count and compare; the test waits for their counts.
  */
 #include "tests/support/runtimes.h"

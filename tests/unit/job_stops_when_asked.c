@@ -5,7 +5,7 @@
  * one that has begun is told when it asks; others read how far it has come; one
  * that panics gives its place back, once, even if something it had begun ends
  * it as well. Limits that an admission leaves open are the configuration's.
- * C15, WP-20, WP-36, RP-5.
+ * C15, WP-36, RP-5.
  * Method: one worker, which is held while jobs are queued and cancelled, or is
  * in a job that waits until it was asked.
  */
