@@ -111,6 +111,7 @@ static PIN_APART bool begin_by_time(struct pin_worker *worker, struct pinion_req
 	if (request->deadline_ns != 0) {
 		is_in_time = request->deadline_ns > worker->shared->host->now_ns();
 		if (is_in_time) {
+			private->is_timed = true;
 			pin_timers_insert(
 				&worker->deadlines, &private->deadline, request->deadline_ns);
 		}
@@ -233,7 +234,7 @@ static bool needs_entry(const struct pinion_request *request)
  */
 static PIN_INLINE bool has_entries(const struct pin_worker *worker, uint32_t count)
 {
-	return pin_ring_room(&worker->ring) >= count + worker->throttle.lined_up &&
+	return pin_ring_has_room(&worker->ring, count + worker->throttle.lined_up) &&
 		pin_flight_list_is_empty(&worker->waiting);
 }
 
