@@ -177,7 +177,7 @@ static PIN_INLINE void end(
 		end_transfer(worker, taker, request);
 	}
 	pin_flight_list_remove(&private->link);
-	if (PIN_UNLIKELY(request->deadline_ns != 0 || private->asked_again != 0)) {
+	if (PIN_UNLIKELY(private->is_timed)) {
 		/* No longer armed if it was the deadline that came. */
 		pin_timers_cancel(&worker->deadlines, &private->deadline);
 	}
@@ -210,7 +210,7 @@ void pin_flight_abandon(struct pin_worker *worker, struct pinion_request *reques
 	if (private->ended_by != 0) {
 		return;
 	}
-	private->ended_by = error;
+	private->ended_by = (int16_t)error;
 	if (PIN_UNLIKELY(private->is_aside)) {
 		/* Its ring takes no cancels: the device ends it. */
 		return;
@@ -245,6 +245,7 @@ static PIN_APART void note_missed(struct pin_worker *worker)
 
 		if (private->ended_by != 0 && !private->is_aside && private->asked_again == 0) {
 			pin_timers_cancel(&worker->deadlines, &private->deadline);
+			private->is_timed = true;
 			private->asked_again = 1;
 			arm_again(worker, private, now_ns);
 		}

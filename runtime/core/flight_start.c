@@ -111,6 +111,7 @@ static PIN_APART bool begin_by_time(struct pin_worker *worker, struct pinion_req
 	if (request->deadline_ns != 0) {
 		is_in_time = request->deadline_ns > worker->shared->host->now_ns();
 		if (is_in_time) {
+			private->is_timed = true;
 			pin_timers_insert(
 				&worker->deadlines, &private->deadline, request->deadline_ns);
 		}
@@ -134,6 +135,15 @@ static PIN_INLINE bool may_go_on(struct pin_worker *worker, struct pinion_reques
 		begin_by_time(worker, request);
 }
 
+/*
+ * Nothing has gathered for the ring, nor will presently: no end waits to be
+ * run. Several share an enter, which costs less than a system call for each.
+ */
+static inline bool comes_alone(const struct pin_worker *worker)
+{
+	return pin_list_is_empty(&worker->ready) && pin_ring_unsubmitted(&worker->ring) == 0;
+}
+
 /* When its memory is lent. */
 static PIN_INLINE void begin_lent(struct pin_worker *worker, struct pinion_request *request)
 {
@@ -141,6 +151,7 @@ static PIN_INLINE void begin_lent(struct pin_worker *worker, struct pinion_reque
 		return;
 	}
 	if (!pin_request_is_special(request) && pin_cached_is_worth_it(&worker->cached, request) &&
+		(comes_alone(worker) || pin_throttle_has_rates(worker, request)) &&
 		pin_cached_read(&worker->cached, &worker->meter, request)) {
 		pin_flight_list_push(&worker->flying, &pin_request_of(request)->link);
 		pin_flight_end(worker, worker, request);
@@ -233,7 +244,7 @@ static bool needs_entry(const struct pinion_request *request)
  */
 static PIN_INLINE bool has_entries(const struct pin_worker *worker, uint32_t count)
 {
-	return pin_ring_room(&worker->ring) >= count + worker->throttle.lined_up &&
+	return pin_ring_has_room(&worker->ring, count + worker->throttle.lined_up) &&
 		pin_flight_list_is_empty(&worker->waiting);
 }
 

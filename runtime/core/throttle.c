@@ -253,6 +253,15 @@ static void line_up(
 	}
 }
 
+/* Rates that come or go meanwhile may hold this one or not: relaxed. */
+bool pin_throttle_has_rates(struct pin_worker *worker, const struct pinion_request *request)
+{
+	const struct pin_limiter *common = &worker->shared->disks.limiter;
+	const struct pin_limiter *own = &find_ledger(worker, request->file->device)->disk->limiter;
+
+	return pin_load_relaxed_u32(&common->is_on) != 0 || pin_load_relaxed_u32(&own->is_on) != 0;
+}
+
 bool pin_throttle_admit(struct pin_worker *worker, struct pinion_request *request)
 {
 	struct pin_ledger *ledger = find_ledger(worker, request->file->device);

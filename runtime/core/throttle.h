@@ -37,6 +37,9 @@ void pin_throttle_init(struct pin_worker *worker);
 /* True: it may start now. False: it has lined up. */
 bool pin_throttle_admit(struct pin_worker *worker, struct pinion_request *request);
 
+/* There are rates for it, which what the page cache has need not keep. */
+bool pin_throttle_has_rates(struct pin_worker *worker, const struct pinion_request *request);
+
 /* There may be something to start, which pin_throttle_next() tells. */
 static inline bool pin_throttle_has_news(const struct pin_worker *worker)
 {

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reads that the page cache can answer: the worker copies them at once with
- * preadv2(RWF_NOWAIT), which costs less than the way through a ring and back,
- * and never waits for a disk.
+ * preadv2(RWF_NOWAIT), which costs a read that comes alone less than the way
+ * through a ring and back, and never waits for a disk. Those that come together
+ * share an enter and go by the ring (core/flight_start.c), unless there are
+ * rates to keep: what is cached is not limited.
  *
  * Tried on files of which something was cached when they were opened. Whether
  * the next is worth the system call is learnt from the last: after a miss one

@@ -43,7 +43,7 @@ static int set_priority(int wanted)
 }
 
 /* 0 is the thread's own. */
-static PIN_APART int take_priority(uint16_t wanted)
+static int take_priority(uint16_t wanted)
 {
 	int rc;
 
@@ -69,7 +69,7 @@ static PIN_APART int take_priority(uint16_t wanted)
 
 void pin_fallback_rest(void)
 {
-	if (PIN_UNLIKELY(priority.is_changed)) {
+	if (priority.is_changed) {
 		(void)set_priority(priority.before);
 		priority.is_changed = false;
 	}
@@ -158,12 +158,13 @@ int32_t pin_fallback_execute(const struct io_uring_sqe *sqe)
 	if (sqe->opcode >= PIN_ARRAY_COUNT(executes) || executes[sqe->opcode] == NULL) {
 		return -EOPNOTSUPP;
 	}
-	if (PIN_UNLIKELY(sqe->ioprio != 0 || priority.is_changed)) {
-		rc = take_priority(sqe->ioprio);
-		if (rc < 0) {
-			return (int32_t)rc;
-		}
-	}
 	rc = executes[sqe->opcode](sqe);
 	return rc < 0 ? -errno : (int32_t)rc;
+}
+
+int32_t pin_fallback_execute_as_asked(const struct io_uring_sqe *sqe)
+{
+	int rc = sqe->opcode == PIN_FALLBACK_CANCELLED ? 0 : take_priority(sqe->ioprio);
+
+	return rc < 0 ? rc : pin_fallback_execute(sqe);
 }

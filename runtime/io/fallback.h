@@ -20,6 +20,11 @@
 int32_t pin_fallback_execute(const struct io_uring_sqe *sqe);
 
 /*
+ * The same with the I/O priority that the entry asks for: 0, the thread's own.
+ */
+int32_t pin_fallback_execute_as_asked(const struct io_uring_sqe *sqe);
+
+/*
  * When some have been carried out: gives the thread the I/O priority back that
  * it had before the first that asked for another.
  */

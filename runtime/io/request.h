@@ -75,17 +75,21 @@ struct pin_request_toll {
 /* What a request's private part holds. */
 struct pin_request {
 	struct pin_atomic_u32 word; /* [W:any R:any] core/flight.h */
-	/* [own] of the worker it is on, from here on */
-	int32_t ended_by;	/* what ends it early, -ECANCELED or -ETIME; or 0 */
+	/*
+	 * [own] of the worker it is on, from here on; the first eight bytes are
+	 * reset in one
+	 */
+	int16_t ended_by;	/* what ends it early, -ECANCELED or -ETIME; or 0 */
 	uint8_t stall_count;	/* attempts in a row without a byte */
-	bool keeps_cache;	/* DONTCACHE was refused */
+	uint8_t asked_again;	/* times for its end, with the next, when `deadline` comes */
+	bool is_timed;		/* `deadline` has been armed */
 	bool is_waiting;	/* for room in the ring */
 	bool uses_own_buffer;	/* of the worker it is on */
+	bool keeps_cache;	/* DONTCACHE was refused */
 	uint32_t hops_left;	/* of a cancel: workers still to be visited */
 	bool is_from_outside;	/* and not yet counted by its worker */
 	bool has_ended;		/* but a message of it is still under way */
 	bool is_aside;		/* not on the first ring: core/aside.h; false when it ends */
-	uint8_t asked_again;	/* times for its end, with the next, when `deadline` comes */
 	uint16_t lane_priority; /* of a transfer that asks for none itself; 0: none */
 	struct pin_flight_link link;
 	struct pin_timer deadline;
@@ -138,13 +142,16 @@ static inline void pin_request_reset(struct pinion_request *request)
 	struct pin_request *private = pin_request_of(request);
 
 	private->ended_by = 0;
-	private->resume_bytes = 0;
 	private->stall_count = 0;
-	private->lane_priority = 0;
-	private->keeps_cache = false;
+	private->asked_again = 0;
+	private->is_timed = false;
 	private->is_waiting = false;
 	private->uses_own_buffer = false;
-	private->asked_again = 0;
+	private->keeps_cache = false;
+	if (pin_request_moves_bytes(request)) {
+		private->lane_priority = 0;
+		private->resume_bytes = 0;
+	}
 	request->done_bytes = 0;
 }
 

@@ -440,17 +440,25 @@ static uint32_t reap(struct pin_ring *ring, pin_ring_deliver_fn deliver, void *a
 static uint32_t poll_fallback(struct pin_ring *ring, pin_ring_deliver_fn deliver, void *arg)
 {
 	uint32_t count = ring->queued_count < FALLBACK_BATCH ? ring->queued_count : FALLBACK_BATCH;
+	uint32_t priorities = 0; /* all bits of those that entries have asked for */
 
 	/* Delivering may queue more; those go behind what waits. */
 	for (uint32_t i = 0; i < count; i++) {
-		struct io_uring_sqe sqe = ring->queued[ring->queued_head];
+		const struct io_uring_sqe *sqe = &ring->queued[ring->queued_head];
+		uint64_t user_data = sqe->user_data;
+		int32_t result;
 
+		priorities |= sqe->ioprio;
+		result = PIN_UNLIKELY(priorities != 0) ? pin_fallback_execute_as_asked(sqe)
+						       : pin_fallback_execute(sqe);
 		ring->queued_head = (ring->queued_head + 1) % ring->credit;
 		ring->queued_count--;
 		ring->in_flight--;
-		deliver(arg, sqe.user_data, pin_fallback_execute(&sqe));
+		deliver(arg, user_data, result);
 	}
-	pin_fallback_rest();
+	if (PIN_UNLIKELY(priorities != 0)) {
+		pin_fallback_rest();
+	}
 	return count;
 }
 

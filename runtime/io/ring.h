@@ -219,6 +219,12 @@ static inline uint32_t pin_ring_room(const struct pin_ring *ring)
 	return used < ring->credit ? ring->credit - used : 0;
 }
 
+/* Whether there are so many. */
+static inline bool pin_ring_has_room(const struct pin_ring *ring, uint32_t count)
+{
+	return ring->in_flight + ring->cancelling + count <= ring->credit;
+}
+
 /* Entries that have gathered since the last enter. */
 uint32_t pin_ring_unsubmitted(const struct pin_ring *ring);
 

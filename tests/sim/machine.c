@@ -116,6 +116,11 @@ int32_t pin_fallback_execute(const struct io_uring_sqe *sqe)
 	return disk_execute(sqe);
 }
 
+int32_t pin_fallback_execute_as_asked(const struct io_uring_sqe *sqe)
+{
+	return pin_fallback_execute(sqe);
+}
+
 void pin_fallback_rest(void)
 {
 }

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: a read of what is in the page cache is answered with the file's bytes
- * by the call that submits it, also at its end; what is not there, large, or
- * behind the end goes through the ring, with the same bytes; misses in a row
- * are tried ever more rarely, a hit brings them all back. G3, G4.
+ * by the call that submits it, also at its end, when it comes alone; of several
+ * the first is, and the others share the ring, as do all that are submitted
+ * while ends wait to be run; but where there are rates to keep, all that is
+ * cached is answered at once. What is not there, large, or behind the end goes
+ * through the ring, with the same bytes; misses in a row are tried ever more
+ * rarely, a hit brings them all back. G3, G4.
  * Method: the policy against a count of the reads it tries; then a file that is
  * kept in the cache by mlock(2), where that and RWF_NOWAIT can be had.
  */
@@ -18,6 +21,8 @@
 enum {
 	SIZE = 200 * 1024 + 100,
 	BLOCK = 4096,
+	BATCH = 8,
+	ROUNDS = 5,
 	LIMIT_SECONDS = 60,
 };
 
@@ -118,6 +123,79 @@ static void check_reads(struct pinion_file *file, long hits)
 	read_at(file, 2ull * SIZE, BLOCK, 0);
 }
 
+static struct pinion_request batch[BATCH];
+static struct pinion_file *batch_file;
+static uint32_t open_count;  /* of the round in hand */
+static uint32_t rounds_left; /* besides it */
+
+static int note_batch_end(struct pinion_task *task);
+
+/* Each block of its own, to where it belongs. */
+static void submit_one_of(uint32_t i)
+{
+	batch[i] = (struct pinion_request){.task.run = note_batch_end,
+		.file = batch_file,
+		.bytes = bytes + (size_t)i * BLOCK,
+		.offset_bytes = (uint64_t)i * BLOCK,
+		.length_bytes = BLOCK};
+	expect_number("submit one of several", 0, pinion_request_submit(runtime, &batch[i]));
+}
+
+static int submit_round(struct pinion_task *task)
+{
+	(void)task;
+	open_count = BATCH;
+	for (uint32_t i = 0; i < BATCH; i++) {
+		submit_one_of(i);
+	}
+	return 0;
+}
+
+static int note_batch_end(struct pinion_task *task)
+{
+	const struct pinion_request *one = PIN_CONTAINER_OF(task, struct pinion_request, task);
+
+	expect_number("one of several", BLOCK, one->result);
+	if (--open_count > 0) {
+		return 0;
+	}
+	if (rounds_left-- == 0) {
+		sem_post(&has_ended);
+		return 0;
+	}
+	return submit_round(task);
+}
+
+/* Of all rounds so many are copied by the call that submits them. */
+static void check_several(struct pinion_file *file, bool promises, long at_once)
+{
+	static struct pinion_task first;
+	uint64_t before = runtimes_counters(runtime).cached_reads;
+
+	memset(bytes, 0, sizeof(bytes));
+	batch_file = file;
+	rounds_left = ROUNDS - 1;
+	first = (struct pinion_task){.run = submit_round};
+	expect_number("spawn", 0, pinion_spawn(runtime, &first));
+	while (sem_wait(&has_ended) != 0) {
+	}
+	expect_true("bytes of several", memcmp(bytes, written, (size_t)BATCH * BLOCK) == 0);
+	if (promises) {
+		expect_number("at once, of several", at_once,
+			(long long)(runtimes_counters(runtime).cached_reads - before));
+	}
+}
+
+/* So high that nothing ever waits for them. */
+static void set_rates(void)
+{
+	struct pinion_limits limits;
+
+	pinion_limits_init(&limits);
+	limits.requests_per_second = 1000 * 1000 * 1000;
+	expect_number("rates", 0, pinion_runtime_limit(runtime, &limits));
+}
+
 static struct pinion_file open_written(void)
 {
 	struct pinion_file file;
@@ -158,6 +236,10 @@ int main(void)
 	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
 		runtime = runtimes_start(1, levels[i]);
 		check_reads(&file, promises ? 1 : -1);
+		/* Of each round only the first finds nothing before it. */
+		check_several(&file, promises, ROUNDS);
+		set_rates();
+		check_several(&file, promises, BATCH * ROUNDS);
 		pinion_runtime_destroy(runtime);
 	}
 	pinion_file_close(&file);
