@@ -199,9 +199,10 @@ static void check_error(void)
 	memset(memory + PART, 0x5a, SEAM_BYTES / 2);
 	begin_write(&one, &file, FILE_BYTES);
 	expect_number("no more room", -EPERM, requests_do(runtime, &one));
-	expect_number("done", (long long)room, (long long)one.request.done_bytes);
 	expect_ready("read", pread(file.fd, &byte, 1, (off_t)room - 1) == 1);
-	expect_number("its last byte", 0x5a, byte);
+	/* Some kernels begin what crosses the seal, others refuse it whole. */
+	expect_true("done", one.request.done_bytes == room || one.request.done_bytes == PART);
+	expect_number("its last byte", one.request.done_bytes == room ? 0x5a : 0, byte);
 	close(file.fd);
 }
 
