@@ -115,7 +115,7 @@ static bool check_stop(uint32_t worker_count)
 	int ends[2];
 
 	expect_ready("pipe", pipe(ends) == 0);
-	file = runtimes_pipe_file(ends[0]);
+	file = runtimes_plain_file(ends[0]);
 	if (!start(worker_count)) {
 		return false;
 	}
@@ -149,7 +149,7 @@ static void check_drain(uint32_t worker_count)
 	int ends[2];
 
 	expect_ready("pipe", pipe(ends) == 0);
-	file = runtimes_pipe_file(ends[0]);
+	file = runtimes_plain_file(ends[0]);
 	expect_true("rings as before", start(worker_count));
 	pin_store_release_u32(&late_runs, 0);
 	expect_ready("thread", pthread_create(&other, NULL, drain, NULL) == 0);

@@ -99,7 +99,7 @@ static void open_pipe(int ends[2], uint16_t op)
 	while (op == PINION_OP_WRITE && write(ends[1], page, sizeof(page)) > 0) {
 	}
 	expect_ready("blocking", fcntl(ends[op == PINION_OP_WRITE], F_SETFL, 0) == 0);
-	file = runtimes_pipe_file(ends[op == PINION_OP_WRITE]);
+	file = runtimes_plain_file(ends[op == PINION_OP_WRITE]);
 }
 
 static void start(uint32_t io_level)

@@ -140,7 +140,7 @@ static void check(struct random_source *source, uint32_t worker_count, uint32_t 
 	}
 	expect_ready("pipe", pipe(ends) == 0);
 	if (has_read) {
-		file = runtimes_pipe_file(ends[0]);
+		file = runtimes_plain_file(ends[0]);
 		start_reads(worker_count);
 	}
 	for (uint32_t i = 0; i < rounds; i++) {

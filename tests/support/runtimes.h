@@ -110,11 +110,14 @@ static inline void runtimes_finish(struct pinion_runtime *runtime, uint32_t requ
 	pinion_runtime_destroy(runtime);
 }
 
-/* The read end as a file: a read of it waits until something is written. */
-static inline struct pinion_file runtimes_pipe_file(int read_fd)
+/*
+ * A descriptor as a file, of which nothing is known: a pipe's, whose reads wait
+ * until something is written, or a device's.
+ */
+static inline struct pinion_file runtimes_plain_file(int fd)
 {
-	return (struct pinion_file){
-		.fd = read_fd, .memory_align_bytes = 1, .offset_align_bytes = 1};
+	expect_ready("descriptor", fd >= 0);
+	return (struct pinion_file){.fd = fd, .memory_align_bytes = 1, .offset_align_bytes = 1};
 }
 
 static inline size_t runtimes_count_entries(const char *folder)

@@ -207,7 +207,7 @@ int main(void)
 
 	runtimes_watchdog(LIMIT_SECONDS);
 	expect_ready("pipe", pipe(pipe_ends) == 0);
-	file = runtimes_pipe_file(pipe_ends[0]);
+	file = runtimes_plain_file(pipe_ends[0]);
 	runtime = runtimes_start(2, PINION_IO_AUTO);
 	pinion_runtime_facts(runtime, &facts, sizeof(facts));
 	has_read = facts.uses_ring != 0;

@@ -183,13 +183,10 @@ static uint32_t count_entries(const struct pinion_request *request, int priority
 /* From outside, of a lane; nothing else is submitted meanwhile. */
 static void check_parts(struct requests_one *one, uint32_t flags, uint16_t asked, int expected)
 {
-	struct pinion_file sink = {.fd = open("/dev/null", O_WRONLY | O_CLOEXEC),
-		.memory_align_bytes = 1,
-		.offset_align_bytes = 1};
+	struct pinion_file sink = runtimes_plain_file(open("/dev/null", O_WRONLY | O_CLOEXEC));
 	uint64_t length = (uint64_t)PARTS * PIN_REQUEST_PART_BYTES;
 	struct pinion_request *request = requests_begin(one, PINION_OP_WRITE);
 
-	expect_ready("/dev/null", sink.fd >= 0);
 	memset(calls_by_priority, 0, sizeof(calls_by_priority));
 	request->task.flags = flags;
 	request->priority = asked;
@@ -254,10 +251,7 @@ static void check_level(uint32_t io_level)
 int main(void)
 {
 	runtimes_watchdog(LIMIT_SECONDS);
-	file = (struct pinion_file){.fd = open("/dev/zero", O_RDONLY | O_CLOEXEC),
-		.memory_align_bytes = 1,
-		.offset_align_bytes = 1};
-	expect_ready("/dev/zero", file.fd >= 0);
+	file = runtimes_plain_file(open("/dev/zero", O_RDONLY | O_CLOEXEC));
 	check_level(PINION_IO_FALLBACK);
 	check_level(PINION_IO_AUTO);
 	close(file.fd);

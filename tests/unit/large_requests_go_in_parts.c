@@ -158,12 +158,6 @@ static void check_reads(void)
 	expect_ready("unlink", unlink("sparse") == 0);
 }
 
-static struct pinion_file plain_file(int fd)
-{
-	expect_ready("descriptor", fd >= 0);
-	return (struct pinion_file){.fd = fd, .memory_align_bytes = 1, .offset_align_bytes = 1};
-}
-
 static void begin_write(struct requests_one *one, struct pinion_file *file, uint64_t length)
 {
 	struct pinion_request *request = requests_begin(one, PINION_OP_WRITE);
@@ -175,7 +169,7 @@ static void begin_write(struct requests_one *one, struct pinion_file *file, uint
 
 static void check_writes(void)
 {
-	struct pinion_file file = plain_file(open("/dev/null", O_RDWR | O_CLOEXEC));
+	struct pinion_file file = runtimes_plain_file(open("/dev/null", O_RDWR | O_CLOEXEC));
 	struct requests_one one;
 
 	begin_write(&one, &file, FILE_BYTES);
@@ -189,7 +183,8 @@ static void check_writes(void)
 static void check_error(void)
 {
 	uint64_t room = PART + BLOCK;
-	struct pinion_file file = plain_file(memfd_create("full", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+	struct pinion_file file =
+		runtimes_plain_file(memfd_create("full", MFD_CLOEXEC | MFD_ALLOW_SEALING));
 	struct requests_one one;
 	uint8_t byte;
 
@@ -246,7 +241,7 @@ static void expect_middle(const struct requests_one *one)
 
 static void check_cancel(void)
 {
-	struct pinion_file file = plain_file(open("/dev/null", O_RDWR | O_CLOEXEC));
+	struct pinion_file file = runtimes_plain_file(open("/dev/null", O_RDWR | O_CLOEXEC));
 	struct canceller canceller = {.task.run = cancel_later};
 
 	begin_endless(&canceller.one, &file);
@@ -261,7 +256,7 @@ static void check_cancel(void)
 /* On a machine that stands still the first part may come too late. */
 static void check_deadline(void)
 {
-	struct pinion_file file = plain_file(open("/dev/null", O_RDWR | O_CLOEXEC));
+	struct pinion_file file = runtimes_plain_file(open("/dev/null", O_RDWR | O_CLOEXEC));
 	struct requests_one one;
 	uint64_t span_ns = 1000 * 1000;
 

@@ -294,8 +294,8 @@ int main(void)
 
 	runtimes_watchdog(LIMIT_SECONDS);
 	expect_ready("pipe", pipe2(ends, O_CLOEXEC) == 0);
-	pipe_file = runtimes_pipe_file(ends[0]);
-	other_file = runtimes_pipe_file(ends[0]);
+	pipe_file = runtimes_plain_file(ends[0]);
+	other_file = runtimes_plain_file(ends[0]);
 	check(PINION_IO_AUTO);
 	check(PINION_IO_FALLBACK);
 	close(ends[0]);

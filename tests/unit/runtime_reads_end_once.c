@@ -186,7 +186,7 @@ static void check_stop(bool destroy_only)
 		return;
 	}
 	expect_ready("pipe", pipe(ends) == 0);
-	file = runtimes_pipe_file(ends[0]);
+	file = runtimes_plain_file(ends[0]);
 	pin_store_release_u32(&ended_count, 0);
 	expect_number("spawn", 0, pinion_spawn(runtime, &task));
 	while (sem_wait(&all_submitted) < 0) {

@@ -170,7 +170,7 @@ int main(void)
 	scratch_file("file", "text");
 	expect_number("open", 0, pinion_file_open(&files[0], "file", PINION_DIRECT_NEVER));
 	expect_ready("pipe", pipe(ends) == 0);
-	files[1] = runtimes_pipe_file(ends[0]);
+	files[1] = runtimes_plain_file(ends[0]);
 	for (int i = 0; i < RUNS && expect_failure_count == 0; i++) {
 		run_once(&source);
 		if (expect_failure_count != 0) {

@@ -90,7 +90,7 @@ int main(void)
 		return EXPECT_SKIPPED;
 	}
 	expect_ready("pipe", pipe(ends) == 0);
-	file = runtimes_pipe_file(ends[0]);
+	file = runtimes_plain_file(ends[0]);
 	expect_number("spawn", 0, pinion_spawn(runtime, &starter));
 	expect_ready("thread", pthread_create(&spawner, NULL, spawn_when_parked, &task) == 0);
 	while (pin_load_acquire_u32(&is_at_doorbell) == 0) {

@@ -81,7 +81,7 @@ static int start_read(struct pinion_task *task)
 
 static void start_reads(int fd, uint32_t worker_count)
 {
-	file = runtimes_pipe_file(fd);
+	file = runtimes_plain_file(fd);
 	pin_store_release_u32(&reads_started, 0);
 	for (uint32_t i = 0; i < worker_count; i++) {
 		starters[i] = (struct pinion_task){.run = start_read};

@@ -131,7 +131,7 @@ static void check_completion(void)
 		return;
 	}
 	expect_ready("pipe", pipe(ends) == 0);
-	file = runtimes_pipe_file(ends[0]);
+	file = runtimes_plain_file(ends[0]);
 	write_fd = ends[1];
 	run_and_await(submit_read);
 	/* The kernel has it once the worker sleeps in its ring. */

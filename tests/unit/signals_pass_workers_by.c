@@ -52,9 +52,7 @@ static void set_mask(int how)
 static void check_level(uint32_t io_level)
 {
 	struct pinion_runtime *runtime;
-	struct pinion_file zero = {.fd = open("/dev/zero", O_RDONLY | O_CLOEXEC),
-		.memory_align_bytes = 1,
-		.offset_align_bytes = 1};
+	struct pinion_file zero = runtimes_plain_file(open("/dev/zero", O_RDONLY | O_CLOEXEC));
 	struct pinion_runtime_facts facts;
 	struct pinion_file late_file;
 	int ends[2];
@@ -66,7 +64,7 @@ static void check_level(uint32_t io_level)
 	set_mask(SIG_BLOCK);
 	pinion_runtime_facts(runtime, &facts, sizeof(facts));
 	/* Without a ring a pipe is not read at an offset. */
-	late_file = facts.uses_ring != 0 ? runtimes_pipe_file(ends[0]) : zero;
+	late_file = facts.uses_ring != 0 ? runtimes_plain_file(ends[0]) : zero;
 	entered_count = 0;
 	for (uint32_t i = 0; i < ROUNDS; i++) {
 		struct requests_one late;

@@ -146,7 +146,7 @@ static void check_in_flight(void)
 
 	start(PINION_IO_AUTO);
 	expect_ready("pipe", pipe2(pipe_ends, O_CLOEXEC) == 0);
-	pipe_file = runtimes_pipe_file(pipe_ends[0]);
+	pipe_file = runtimes_plain_file(pipe_ends[0]);
 	parker = &runtime->shared.workers[1].parker;
 	run_starter(submit_read, 1);
 	while (pin_load_acquire_u32(&parker->state) != PIN_PARK_RING) {

@@ -134,7 +134,7 @@ static void check_many(void)
 	threads = runtimes_count_entries("/proc/self/task");
 	start(WORKERS);
 	expect_ready("pipe", pipe(ends) == 0);
-	file = runtimes_pipe_file(ends[0]);
+	file = runtimes_plain_file(ends[0]);
 	request.file = &file;
 	request.bytes = (uint8_t *)&byte;
 	request.task.run = submit_read;

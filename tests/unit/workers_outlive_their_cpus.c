@@ -129,10 +129,7 @@ static void check_level(uint32_t io_level)
 int main(void)
 {
 	runtimes_watchdog(LIMIT_SECONDS);
-	file = (struct pinion_file){.fd = open("/dev/zero", O_RDONLY | O_CLOEXEC),
-		.memory_align_bytes = 1,
-		.offset_align_bytes = 1};
-	expect_ready("/dev/zero", file.fd >= 0);
+	file = runtimes_plain_file(open("/dev/zero", O_RDONLY | O_CLOEXEC));
 	check_level(PINION_IO_AUTO);
 	check_level(PINION_IO_FALLBACK);
 	close(file.fd);
