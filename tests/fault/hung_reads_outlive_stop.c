@@ -10,11 +10,9 @@
  * rings read; each with rings and without. Buffers are from a pool.
  */
 #include "tests/support/fuses.h"
+#include "tests/support/loops.h"
 #include "tests/support/requests.h"
 #include "tests/support/users.h"
-
-#include <linux/loop.h>
-#include <sys/ioctl.h>
 
 enum {
 	READS = 4,
@@ -60,33 +58,14 @@ static const struct fuses served = {
 
 /* ---- the device ---- */
 
-/* -1: there is none to be had. It goes when its last descriptor is closed. */
 static int open_loop(const char *backing)
 {
-	int control = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
+	char path[LOOPS_PATH_BYTES];
 	int backing_fd = open(backing, O_RDONLY | O_CLOEXEC);
-	int fd = -1;
+	int fd;
 
 	expect_ready(backing, backing_fd >= 0);
-	/* Between the question and the answer another may take it. */
-	for (int i = 0; i < 100 && control >= 0 && fd < 0; i++) {
-		struct loop_config config = {
-			.fd = (uint32_t)backing_fd,
-			.info.lo_flags = LO_FLAGS_READ_ONLY | LO_FLAGS_AUTOCLEAR,
-		};
-		int number = ioctl(control, LOOP_CTL_GET_FREE);
-		char path[32];
-
-		snprintf(path, sizeof(path), "/dev/loop%d", number);
-		fd = number < 0 ? -1 : open(path, O_RDONLY | O_DIRECT | O_CLOEXEC);
-		if (fd >= 0 && ioctl(fd, LOOP_CONFIGURE, &config) != 0) {
-			close(fd);
-			fd = -1;
-		}
-	}
-	if (control >= 0) {
-		close(control);
-	}
+	fd = loops_open(backing_fd, O_RDONLY | O_DIRECT, path);
 	close(backing_fd);
 	return fd;
 }

@@ -7,13 +7,12 @@
  * Method: a loop device over a file of random bytes, compared with that file.
  * Needs root and a loop device.
  */
+#include "tests/support/loops.h"
 #include "tests/support/random.h"
 #include "tests/support/requests.h"
 #include "tests/support/scratch.h"
 
 #include <errno.h>
-#include <linux/loop.h>
-#include <sys/ioctl.h>
 #include <sys/sysmacros.h>
 
 enum {
@@ -26,33 +25,7 @@ enum {
 
 static uint8_t contents[PIECES * PIECE] __attribute__((aligned(4096)));
 static uint8_t bytes[PIECE] __attribute__((aligned(4096)));
-static char device_path[64];
-
-/* Goes with its last descriptor, which this is. */
-static int make_device(int backing_fd)
-{
-	struct loop_config config = {
-		.fd = (uint32_t)backing_fd,
-		.info = {.lo_flags = LO_FLAGS_AUTOCLEAR},
-	};
-	int control = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
-	int fd = -1;
-
-	for (int i = 0; i < 20 && control >= 0 && fd < 0; i++) {
-		snprintf(device_path, sizeof(device_path), "/dev/loop%d",
-			ioctl(control, LOOP_CTL_GET_FREE));
-		fd = open(device_path, O_RDWR | O_CLOEXEC);
-		if (fd >= 0 && ioctl(fd, LOOP_CONFIGURE, &config) < 0) {
-			/* EBUSY: somebody else was quicker. */
-			close(fd);
-			fd = -1;
-		}
-	}
-	if (control >= 0) {
-		close(control);
-	}
-	return fd;
-}
+static char device_path[LOOPS_PATH_BYTES];
 
 static struct pinion_file open_device(uint32_t direct)
 {
@@ -157,7 +130,7 @@ int main(void)
 	}
 	backing_fd = open("disk", O_CREAT | O_RDWR | O_CLOEXEC, 0600);
 	expect_ready("disk", write(backing_fd, contents, SIZE) == SIZE);
-	fd = make_device(backing_fd);
+	fd = loops_open(backing_fd, O_RDWR, device_path);
 	if (fd < 0) {
 		scratch_leave();
 		printf("needs root and a loop device\n");
