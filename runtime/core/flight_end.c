@@ -11,6 +11,7 @@
 #include "runtime/core/spawn.h"
 #include "runtime/core/throttle.h"
 #include "runtime/core/wake.h"
+#include "runtime/io/file_open.h"
 
 #include <errno.h>
 

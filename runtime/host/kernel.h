@@ -15,7 +15,8 @@
  * feature. (2) with ring_error set, every flag about rings is false. (3) the
  * calling thread is left as it was: no ring, no registered descriptor.
  *
- * Elsewhere: the order in which set-up flags are given up is in io/ring.c.
+ * Elsewhere: the order in which set-up flags are given up is in
+ * io/ring_setup.c.
  * Source: include/uapi/linux/io_uring.h, mman.h, stat.h and fs.h of Linux 6.18.
  */
 #ifndef PIN_HOST_KERNEL_H

@@ -15,8 +15,8 @@
  * Invariants: (1) a feature is only ever struck out, never added. (2) with
  * ring_error set no feature of rings is left.
  *
- * Elsewhere: kernel.c finds out what there is, io/ring.c what a ring makes of
- * it.
+ * Elsewhere: kernel.c finds out what there is, io/ring_setup.c what a ring
+ * makes of it.
  */
 #ifndef PIN_HOST_LEVEL_H
 #define PIN_HOST_LEVEL_H

@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finding out how an open file is best read: alignment, size, whether its data
- * is cached, whether O_DIRECT works.
- *
- * What holds for a whole file system is asked once per device and remembered
- * by the worker; what differs from file to file is asked each time.
+ * Finding out how an open file is best read: size, whether its data is cached,
+ * whether O_DIRECT works. What holds for a whole file system is device.h's;
+ * what differs from file to file is asked each time.
  */
 #ifndef PIN_IO_FILE_H
 #define PIN_IO_FILE_H
 
 #include "runtime/base/base.h"
-#include "runtime/observe/meter.h"
+#include "runtime/io/device.h"
 
-#include <linux/openat2.h>
 #include <pinion/file.h>
 #include <stdbool.h>
+#include <sys/stat.h>
 
 /* Bits of pinion_file.flags. */
 enum {
@@ -42,46 +40,11 @@ enum {
 	PIN_FILE_BLOCKS_SHIFT = 16,
 };
 
-struct pin_device {
-	uint64_t device;
-	uint32_t memory_align_bytes; /* 0: no O_DIRECT here */
-	uint32_t offset_align_bytes;
-	uint32_t transfer_bytes; /* at once; 0: not known */
-};
-
-#define PIN_DEVICES_REMEMBERED 16u
-
-/* [own] One worker's memory of devices; the oldest is forgotten first. */
-struct pin_device_cache {
-	struct pin_device devices[PIN_DEVICES_REMEMBERED];
-	uint32_t count;
-	uint32_t next;
-	struct pin_meter *meter; /* counts what was chosen; NULL: nobody does */
-	/* What the kernel may have and is not asked, see host/level.h. */
-	bool skips_dioalign;
-	bool skips_cachestat;
-	bool skips_dontcache;
-};
-
 /*
- * Fills *out from what the caller gave, NULL or another version's struct.
- * Errors as pinion_file_open_with().
+ * Whether that can be opened as a file: 0 for a regular one, a block device and
+ * an NVMe namespace; -EISDIR, or -ENOTSUP for anything else.
  */
-int pin_file_options_accept(
-	struct pinion_file_options *out, const struct pinion_file_options *given);
-
-/* What openat2(2) is to be told; `options` were accepted. */
-struct open_how pin_file_open_how(const struct pinion_file_options *options);
-
-/* Flags with which a file that may turn out to be anything is opened. */
-int pin_file_open_flags(bool follow_links);
-
-/*
- * Looks at what a path leads to without opening it: 0 for a regular file, a
- * directory, a block device and an NVMe namespace, -ENOTSUP for anything else;
- * other errors as stat(2).
- */
-int pin_file_check_kind(const char *path);
+int pin_file_check_status(const struct stat *status);
 
 /*
  * Fills `file` for an open descriptor, which it takes over; on failure the

@@ -7,6 +7,7 @@
 #include "runtime/base/check.h"
 #include "runtime/io/command.h"
 #include "runtime/io/file.h"
+#include "runtime/io/file_open.h"
 #include "runtime/io/in_flight.h"
 
 #include <errno.h>

@@ -8,6 +8,7 @@
 #include "runtime/core/runtime.h"
 #include "runtime/host/longpath.h"
 #include "runtime/io/file.h"
+#include "runtime/io/file_open.h"
 
 #include <errno.h>
 #include <limits.h>

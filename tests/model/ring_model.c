@@ -5,6 +5,7 @@
 #include "tests/model/ring_model.h"
 #include "runtime/base/check.h"
 #include "runtime/io/cached.h"
+#include "runtime/io/file_open.h"
 #include "tests/model/explorer.h"
 
 #include <errno.h>

@@ -11,6 +11,7 @@
 #include "runtime/host/placement.h"
 #include "runtime/io/fallback.h"
 #include "runtime/io/file.h"
+#include "runtime/io/file_open.h"
 #include "tests/sim/device.h"
 #include "tests/sim/disk.h"
 #include "tests/sim/world.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The real io/ring.c and io/request.c, whose few system calls outside the host
- * go to the device.
+ * The real io/ring.c, io/ring_setup.c and io/request.c, whose few system calls
+ * outside the host go to the device.
  */
 #include "runtime/io/in_flight.h"
 #include "runtime/io/request.h"
@@ -23,6 +23,7 @@
 #define close(fd) device_eventfd_close(fd)
 
 #include "runtime/io/ring.c"
+#include "runtime/io/ring_setup.c"
 
 #undef eventfd
 #undef write

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Making and ending one io_uring: what it is asked for, what is given up where
+ * the kernel refuses, and which memory it knows.
+ */
+#include "runtime/io/ring.h"
+#include "runtime/base/base.h"
+#include "runtime/base/check.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+enum {
+	ENTRIES_MIN = 64,
+	CQ_PER_SQ = 4,
+	/*
+	 * In flight at most this share of the CQ, in sixteenths: each may be
+	 * cancelled, which completes as well, and the rest is for doorbells. Of
+	 * the CQ as it came out: the kernel caps it at 65536.
+	 */
+	CREDIT_SIXTEENTHS = 7,
+	SETUP_TRIES_MAX = 32,
+};
+
+/* From most wanted to least: each kernel stops at the first it knows. */
+static const uint32_t setup_ladder[] = {
+	IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP | IORING_SETUP_SUBMIT_ALL |
+		IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_TASKRUN_FLAG,
+	IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP | IORING_SETUP_SUBMIT_ALL |
+		IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG,
+	IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP,
+};
+
+/*
+ * A single issuer would be the only one to enter, and with cooperative or
+ * deferred task work completions would appear only when it does. Those of a
+ * wide ring have to appear while its thread waits in another.
+ */
+static size_t first_step(const struct pin_ring_options *options)
+{
+	if (options->is_shared) {
+		return PIN_ARRAY_COUNT(setup_ladder) - 1;
+	}
+	if (options->kernel->has_defer_taskrun && !options->is_wide) {
+		return 0;
+	}
+	return options->kernel->has_coop_taskrun ? 1 : 2;
+}
+
+static int setup_uring(struct pin_ring *ring, const struct pin_ring_options *options)
+{
+	uint32_t entries = options->entries;
+	uint32_t always = (options->is_polled ? IORING_SETUP_IOPOLL : 0) |
+		(options->is_wide ? IORING_SETUP_SQE128 | IORING_SETUP_CQE32 : 0) |
+		(options->kernel->has_no_sqarray ? IORING_SETUP_NO_SQARRAY : 0);
+	size_t step = first_step(options);
+
+	for (uint32_t i = 0; i < SETUP_TRIES_MAX; i++) {
+		struct io_uring_params params = {
+			.flags = setup_ladder[step] | always,
+			.cq_entries = entries * CQ_PER_SQ,
+		};
+		int rc = ring->host->ring_setup(&ring->uring, entries, &params);
+
+		if (rc == 0) {
+			ring->setup_flags = params.flags;
+			if ((params.flags & IORING_SETUP_NO_SQARRAY) != 0) {
+				ring->uring.sq.array = NULL; /* its offset is 0 */
+			}
+			ring->credit = params.cq_entries / 16 * CREDIT_SIXTEENTHS;
+			/* invariant 1 */
+			PIN_CHECK(ring->credit > 0 && 2 * ring->credit < params.cq_entries);
+			return 0;
+		}
+		if (rc == -EINVAL && (always & IORING_SETUP_NO_SQARRAY) != 0) {
+			always &= ~IORING_SETUP_NO_SQARRAY;
+		} else if (rc == -EINVAL && step + 1 < PIN_ARRAY_COUNT(setup_ladder)) {
+			step++;
+		} else if (rc == -ENOMEM && entries > ENTRIES_MIN) {
+			entries /= 2;
+		} else {
+			return rc;
+		}
+	}
+	return -ENOMEM;
+}
+
+static int setup_doorbell(
+	struct pin_ring *ring, const struct pin_kernel *kernel, const struct pin_log *log)
+{
+	int error;
+
+	if (kernel->has_send_msg_ring) {
+		ring->doorbell_kind = PIN_DOORBELL_MESSAGE;
+		return 0;
+	}
+	ring->doorbell_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (ring->doorbell_fd >= 0) {
+		ring->doorbell_kind = PIN_DOORBELL_EVENTFD;
+		return 0;
+	}
+	error = errno;
+	pin_log(log, PINION_LOG_ERROR, "no descriptor for a worker's doorbell: %s%s",
+		strerror(error), error == EMFILE ? ": raise `ulimit -n`" : "");
+	return -error;
+}
+
+static int init_fallback(struct pin_ring *ring, uint32_t entries)
+{
+	ring->is_fallback = true;
+	ring->credit = entries;
+	ring->queued = calloc(entries, sizeof(*ring->queued));
+	if (ring->queued == NULL) {
+		return -ENOMEM;
+	}
+	ring->is_initialised = true;
+	return 0;
+}
+
+int pin_ring_init(struct pin_ring *ring, const struct pin_host *host, struct pin_meter *meter,
+	const struct pin_ring_options *options, const struct pin_log *log)
+{
+	uint32_t helper_counts[2] = {options->helper_count, options->helper_count};
+	int rc;
+
+	*ring = (struct pin_ring){.host = host, .meter = meter, .doorbell_fd = -1};
+	if (options->is_fallback) {
+		return init_fallback(ring, options->entries);
+	}
+	rc = setup_uring(ring, options);
+	if (rc < 0) {
+		return rc;
+	}
+	ring->is_initialised = true;
+	ring->is_polled = options->is_polled;
+	ring->is_wide = options->is_wide;
+	ring->is_deferred = (ring->setup_flags & IORING_SETUP_DEFER_TASKRUN) != 0;
+	ring->has_task_flag = (ring->setup_flags & IORING_SETUP_TASKRUN_FLAG) != 0;
+	ring->has_no_iowait = options->kernel->has_no_iowait;
+	if (!ring->is_polled && !ring->is_wide) {
+		rc = setup_doorbell(ring, options->kernel, log);
+		if (rc < 0) {
+			pin_ring_fini(ring);
+			return rc;
+		}
+	}
+	ring->enter_fd = ring->uring.ring_fd;
+	/* Its number there is one of this thread alone. */
+	if (options->kernel->has_registered_ring && !options->is_shared &&
+		io_uring_register_ring_fd(&ring->uring) == 1) {
+		ring->enter_fd = ring->uring.enter_ring_fd;
+		ring->enter_flags = IORING_ENTER_REGISTERED_RING;
+	}
+	io_uring_ring_dontfork(&ring->uring);
+	/* Uncapped, the kernel may start hundreds of threads for cold opens. */
+	io_uring_register_iowq_max_workers(&ring->uring, helper_counts);
+	return 0;
+}
+
+void pin_ring_retire(struct pin_ring *ring)
+{
+	/*
+	 * The kernel takes a closed ring apart later, and only then gives back
+	 * what was locked; the next runtime may want it at once.
+	 */
+	if (ring->is_initialised && ring->registry != NULL) {
+		io_uring_unregister_buffers(&ring->uring);
+	}
+	if (ring->is_initialised && ring->enter_flags != 0) {
+		/*
+		 * The slot belongs to this thread; another would free one of
+		 * its own.
+		 */
+		io_uring_unregister_ring_fd(&ring->uring);
+		ring->enter_fd = ring->uring.ring_fd;
+		ring->enter_flags = 0;
+	}
+}
+
+void pin_ring_fini(struct pin_ring *ring)
+{
+	if (!ring->is_initialised) {
+		return;
+	}
+	PIN_CHECK(ring->in_flight == 0);
+	if (ring->is_fallback) {
+		free(ring->queued);
+	} else {
+		ring->host->ring_exit(&ring->uring);
+	}
+	if (ring->doorbell_fd >= 0) {
+		close(ring->doorbell_fd);
+	}
+	ring->is_initialised = false;
+}
+
+size_t pin_ring_register(
+	struct pin_ring *ring, uint8_t *memory, size_t bytes, size_t range_bytes, int *out_error)
+{
+	size_t registered_bytes;
+
+	PIN_CHECK(ring->registry == NULL);
+	*out_error = 0;
+	if (ring->is_fallback) {
+		return 0;
+	}
+	ring->own_region = (struct pin_region){.memory = memory, .bytes = bytes};
+	ring->own_registry = (struct pin_registry){
+		.range_bytes = range_bytes,
+		.region_count = 1,
+		.regions = &ring->own_region,
+	};
+	registered_bytes = pin_registry_register(&ring->own_registry, &ring->uring, out_error);
+	if (registered_bytes > 0) {
+		ring->registry = &ring->own_registry;
+		ring->home_region = 0;
+	}
+	return registered_bytes;
+}
+
+int pin_ring_clone(struct pin_ring *ring, const struct io_uring *source,
+	const struct pin_registry *registry, uint32_t home_region)
+{
+	struct pin_clone_buffers clone = {.src_fd = (uint32_t)source->ring_fd};
+	int rc;
+
+	PIN_CHECK(ring->registry == NULL);
+	if (ring->is_fallback) {
+		return -EOPNOTSUPP;
+	}
+	rc = ring->host->ring_register(
+		ring->uring.ring_fd, IORING_REGISTER_CLONE_BUFFERS, &clone, 1);
+	if (rc < 0) {
+		return rc;
+	}
+	ring->registry = registry;
+	ring->home_region = home_region;
+	return 0;
+}
