@@ -7,6 +7,7 @@
 #include "runtime/core/flight_end.h"
 #include "runtime/host/level.h"
 #include "runtime/io/in_flight.h"
+#include "runtime/io/transfer.h"
 
 #include <errno.h>
 #include <string.h>
@@ -81,7 +82,7 @@ void pin_commands_end(struct pin_worker *worker)
 /* It is in the list of those in flight. */
 static void carry_out(struct pin_worker *worker, struct pinion_request *request)
 {
-	pin_request_carry_out(&worker->ring, request);
+	pin_transfer_carry_out(&worker->ring, request);
 	pin_flight_end(worker, worker, request);
 }
 

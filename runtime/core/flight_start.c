@@ -13,6 +13,7 @@
 #include "runtime/core/sentry.h"
 #include "runtime/core/throttle.h"
 #include "runtime/core/wake.h"
+#include "runtime/io/transfer.h"
 
 #include <errno.h>
 
@@ -88,7 +89,7 @@ static PIN_APART void launch_special(struct pin_worker *worker, struct pinion_re
 		return;
 	}
 	pin_flight_list_push(&worker->flying, &pin_request_of(request)->link);
-	pin_request_carry_out(&worker->ring, request);
+	pin_transfer_carry_out(&worker->ring, request);
 	pin_flight_end(worker, worker, request);
 }
 

@@ -5,7 +5,7 @@
  *
  * A command is done whole or not at all, and knows no end of file; so the range
  * that is asked for is cut here, to the namespace and to one command, and what
- * is longer goes on where the command has ended (io/request.c).
+ * is longer goes on where the command has ended (io/transfer.c).
  *
  * The file's `inode` is the namespace's number, its offset alignment one block;
  * how many of those a command may have, less one, is in the upper half of its

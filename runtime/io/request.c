@@ -1,24 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Requests as submission entries, and what to make of their completions.
+ * The table of operations, those that move no bytes, and the way to the ring
+ * and back.
  */
 #include "runtime/io/request.h"
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
 #include "runtime/io/command.h"
-#include "runtime/io/file.h"
 #include "runtime/io/file_open.h"
 #include "runtime/io/in_flight.h"
+#include "runtime/io/transfer.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 enum {
-	/* Attempts in a row without a byte before a request is given up. */
-	STALLS_MAX = 64, /* fits the counter, with one more */
 	/* Not to be made one with others: pin_ring_submit_pair(). */
 	LARGE_BYTES = 512 << 10,
 };
@@ -40,223 +37,13 @@ struct operation {
 	bool (*goes_on)(struct pin_ring *ring, struct pinion_request *request, int64_t *result);
 };
 
-static bool may_retry(struct pinion_request *request, int64_t result)
-{
-	struct pin_request *private = pin_request_of(request);
-
-	if (result != -EINTR && result != -EAGAIN) {
-		return false;
-	}
-	private->stall_count++;
-	return private->stall_count <= STALLS_MAX;
-}
-
 /* For operations that are done whole or not at all. */
 static bool goes_on_if_interrupted(
 	struct pin_ring *ring, struct pinion_request *request, int64_t *result)
 {
 	(void)ring;
-	return may_retry(request, *result);
+	return pin_request_may_retry(request, *result);
 }
-
-/* ---- reading and writing ---- */
-
-static int check_transfer(const struct pinion_request *request)
-{
-	const struct pinion_file *file = request->file;
-
-	/* One that is negative as an off_t: the sum is at most 2^64 - 1. */
-	if (file == NULL || request->length_bytes - 1 >= INT64_MAX ||
-		((request->offset_bytes | (request->offset_bytes + request->length_bytes)) >> 63) !=
-			0) {
-		return -EINVAL;
-	}
-	/* Alignments are powers of two. */
-	if (((uintptr_t)request->bytes & (file->memory_align_bytes - 1)) != 0 ||
-		((request->offset_bytes | request->length_bytes) &
-			(file->offset_align_bytes - 1)) != 0) {
-		return -EINVAL;
-	}
-	return 0;
-}
-
-/* `opcode` is the plain one; its kin for registered memory is `fixed`. */
-static void prepare_transfer(struct pin_ring *ring, struct io_uring_sqe *sqe,
-	struct pinion_request *request, uint8_t opcode, uint8_t fixed,
-	struct pin_atomic_u64 *plain_count)
-{
-	uint64_t done = pin_request_of(request)->resume_bytes;
-	uint8_t *bytes = request->bytes + done;
-	uint32_t length = pin_request_part(request->length_bytes - done);
-	int index = pin_ring_registered_index(ring, bytes, length);
-	int slot = pin_ring_file_slot(ring, request->file);
-
-	io_uring_prep_rw(index >= 0 ? fixed : opcode, sqe, slot >= 0 ? slot : request->file->fd,
-		bytes, length, request->offset_bytes + done);
-	sqe->flags = slot >= 0 ? IOSQE_FIXED_FILE : 0;
-	sqe->ioprio =
-		request->priority != 0 ? request->priority : pin_request_of(request)->lane_priority;
-	if (index >= 0) {
-		sqe->buf_index = (uint16_t)index;
-	} else {
-		pin_meter_add(plain_count, 1);
-	}
-}
-
-static bool uses_dontcache(struct pinion_request *request)
-{
-	return (request->file->flags & PIN_FILE_DONTCACHE) != 0 &&
-		!pin_request_of(request)->keeps_cache;
-}
-
-static void prepare_read(
-	struct pin_ring *ring, struct io_uring_sqe *sqe, struct pinion_request *request)
-{
-	prepare_transfer(ring, sqe, request, IORING_OP_READ, IORING_OP_READ_FIXED,
-		&ring->meter->unregistered_reads);
-	if (PIN_UNLIKELY(uses_dontcache(request))) {
-		sqe->rw_flags = RWF_DONTCACHE;
-	}
-}
-
-/* After a read of a file of which nothing was cached: nothing is again. */
-static void leave_cache(struct pin_ring *ring, struct pinion_request *request, bool was_asked)
-{
-	if (PIN_LIKELY((request->file->flags & PIN_FILE_EVICT) == 0)) {
-		return;
-	}
-	if (was_asked) {
-		pin_meter_add(&ring->meter->dontcache_reads, 1);
-		return;
-	}
-	posix_fadvise(request->file->fd, (off_t)request->offset_bytes, (off_t)request->done_bytes,
-		POSIX_FADV_DONTNEED);
-	pin_meter_add(&ring->meter->evicted_reads, 1);
-}
-
-static void prepare_write(
-	struct pin_ring *ring, struct io_uring_sqe *sqe, struct pinion_request *request)
-{
-	prepare_transfer(ring, sqe, request, IORING_OP_WRITE, IORING_OP_WRITE_FIXED,
-		&ring->meter->unregistered_writes);
-}
-
-/*
- * After an attempt that left something to do: sets where the next one starts,
- * and says whether there is to be one.
- */
-static bool continue_at(struct pinion_request *request, uint64_t total, int64_t *result)
-{
-	struct pin_request *private = pin_request_of(request);
-	uint64_t resume = pin_round_down(total, request->file->offset_align_bytes);
-
-	/*
-	 * O_DIRECT goes on at aligned offsets only, so a part may be moved
-	 * twice; without a new aligned block that could go on for ever.
-	 */
-	if (resume > private->resume_bytes) {
-		private->stall_count = 0;
-	} else {
-		private->stall_count++;
-		if (private->stall_count > STALLS_MAX) {
-			*result = -EIO;
-			return false;
-		}
-	}
-	private->resume_bytes = resume;
-	return true;
-}
-
-static uint64_t note_done(struct pinion_request *request, int64_t got)
-{
-	uint64_t total = pin_request_of(request)->resume_bytes + (uint64_t)got;
-
-	/* A block that is moved again may come in a smaller part. */
-	if (total > request->done_bytes) {
-		request->done_bytes = total;
-	}
-	return total;
-}
-
-/* True when an error is not the end: interrupted, or O_DIRECT is refused. */
-static bool transfer_goes_on(struct pin_ring *ring, struct pinion_request *request, int64_t result)
-{
-	struct pin_request *private = pin_request_of(request);
-
-	if (result == -EOPNOTSUPP && request->op == PINION_OP_READ && uses_dontcache(request)) {
-		private->keeps_cache = true;
-		return true;
-	}
-	if (PIN_UNLIKELY(private->lane_priority != 0) && request->priority == 0 &&
-		(result == -EPERM || result == -EINVAL)) {
-		/* Perhaps for a priority that its caller has not asked for. */
-		private->lane_priority = 0;
-		return true;
-	}
-	if (result == -EINVAL && request->file->is_direct && private->stall_count == 0) {
-		/*
-		 * It took the flag and refuses the read, as some overlays do.
-		 */
-		pin_file_leave_direct(request->file);
-		pin_meter_add(&ring->meter->direct_refusals, 1);
-		private->stall_count++;
-		return true;
-	}
-	return may_retry(request, result);
-}
-
-/* True when the file ends where the request has got to. */
-static bool is_at_end(const struct pinion_request *request, uint64_t position)
-{
-	const struct pinion_file *file = request->file;
-	struct stat status;
-
-	/* What may be written may have grown since it was opened. */
-	if (file->size_bytes > 0 && position >= file->size_bytes &&
-		(file->flags & PIN_FILE_WRITABLE) == 0) {
-		return true;
-	}
-	return fstat(file->fd, &status) == 0 && status.st_size > 0 &&
-		position >= (uint64_t)status.st_size;
-}
-
-static bool read_goes_on(struct pin_ring *ring, struct pinion_request *request, int64_t *result)
-{
-	int64_t got = *result;
-	uint64_t total;
-
-	if (got < 0) {
-		return transfer_goes_on(ring, request, got);
-	}
-	total = note_done(request, got);
-	*result = (int64_t)total;
-	if (total != request->length_bytes && got != 0 &&
-		!is_at_end(request, request->offset_bytes + total)) {
-		return continue_at(request, total, result);
-	}
-	pin_meter_add(&ring->meter->read_bytes, total);
-	leave_cache(ring, request, uses_dontcache(request));
-	return false;
-}
-
-static bool write_goes_on(struct pin_ring *ring, struct pinion_request *request, int64_t *result)
-{
-	int64_t got = *result;
-	uint64_t total;
-
-	if (got < 0) {
-		return transfer_goes_on(ring, request, got);
-	}
-	total = note_done(request, got);
-	*result = (int64_t)total;
-	if (total != request->length_bytes) {
-		return continue_at(request, total, result);
-	}
-	pin_meter_add(&ring->meter->write_bytes, total);
-	return false;
-}
-
-/* ---- the others ---- */
 
 static int check_file(const struct pinion_request *request)
 {
@@ -409,8 +196,10 @@ static int check_cancel(const struct pinion_request *request)
 
 /* TIMEOUT and CANCEL have no entries: they never get to a ring. */
 static const struct operation operations[PIN_OP_COUNT] = {
-	[PINION_OP_READ] = {check_transfer, prepare_read, false, read_goes_on},
-	[PINION_OP_WRITE] = {check_transfer, prepare_write, false, write_goes_on},
+	[PINION_OP_READ] = {pin_transfer_check, pin_transfer_prepare_read, false,
+		pin_transfer_read_goes_on},
+	[PINION_OP_WRITE] = {pin_transfer_check, pin_transfer_prepare_write, false,
+		pin_transfer_write_goes_on},
 	[PINION_OP_FSYNC] = {check_file, prepare_fsync, true, goes_on_if_interrupted},
 	[PINION_OP_FDATASYNC] = {check_file, prepare_fdatasync, true, goes_on_if_interrupted},
 	[PINION_OP_ALLOCATE] = {check_allocate, prepare_allocate, true, goes_on_if_interrupted},
@@ -476,57 +265,6 @@ bool pin_request_submit_command(struct pin_ring *ring, struct pinion_request *re
 	}
 	submit_command(ring, request);
 	return true;
-}
-
-static ssize_t transfer_once(const struct pinion_request *request, uint64_t done)
-{
-	size_t length = pin_request_part(request->length_bytes - done);
-	off_t offset = (off_t)(request->offset_bytes + done);
-	ssize_t count;
-
-	if ((request->file->flags & PIN_FILE_COMMANDS) != 0) {
-		return request->op == PINION_OP_READ
-			? pin_command_read(
-				  request->file, request->bytes + done, (uint64_t)offset, length)
-			: -EROFS;
-	}
-	count = request->op == PINION_OP_READ
-		? pread(request->file->fd, request->bytes + done, length, offset)
-		: pwrite(request->file->fd, request->bytes + done, length, offset);
-
-	return count < 0 ? -errno : count;
-}
-
-void pin_request_carry_out(struct pin_ring *ring, struct pinion_request *request)
-{
-	bool reads = request->op == PINION_OP_READ;
-	uint32_t stall_count = 0;
-	ssize_t count;
-
-	/*
-	 * FUSE asks for no alignment and commands end at blocks, so each part
-	 * goes on where one ended.
-	 */
-	do {
-		count = transfer_once(request, request->done_bytes);
-		if (count > 0) {
-			request->done_bytes += (uint64_t)count;
-			stall_count = 0;
-		} else {
-			stall_count++;
-		}
-	} while (stall_count <= STALLS_MAX && request->done_bytes < request->length_bytes &&
-		(count > 0 || count == -EINTR || count == -EAGAIN));
-	if (count >= 0 && (reads || request->done_bytes == request->length_bytes)) {
-		request->result = (int64_t)request->done_bytes;
-		pin_meter_add(reads ? &ring->meter->read_bytes : &ring->meter->write_bytes,
-			request->done_bytes);
-		if (reads) {
-			leave_cache(ring, request, false);
-		}
-	} else {
-		request->result = count < 0 ? count : -EIO;
-	}
 }
 
 bool pin_request_submit(struct pin_ring *ring, struct pinion_request *request)

@@ -6,6 +6,7 @@
 #include "runtime/base/check.h"
 #include "runtime/io/cached.h"
 #include "runtime/io/file_open.h"
+#include "runtime/io/transfer.h"
 #include "tests/model/explorer.h"
 
 #include <errno.h>
@@ -411,7 +412,7 @@ int pin_request_check(const struct pinion_request *request)
 	return request->task.run != NULL ? 0 : -EINVAL;
 }
 
-void pin_request_carry_out(struct pin_ring *ring, struct pinion_request *request)
+void pin_transfer_carry_out(struct pin_ring *ring, struct pinion_request *request)
 {
 	(void)ring;
 	(void)request;

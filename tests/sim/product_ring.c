@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The real io/ring.c, io/ring_setup.c and io/request.c, whose few system calls
- * outside the host go to the device.
+ * The real io/ring.c, io/ring_setup.c, io/request.c and io/transfer.c, whose
+ * few system calls outside the host go to the device.
  */
 #include "runtime/io/in_flight.h"
 #include "runtime/io/request.h"
@@ -41,3 +41,4 @@
 #define pin_in_flight_end(request) ((void)(request))
 
 #include "runtime/io/request.c"
+#include "runtime/io/transfer.c"
