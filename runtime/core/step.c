@@ -202,10 +202,14 @@ static inline bool has_only_submissions(const struct pin_worker *worker)
 
 /*
  * To the ring and back within a batch: requests that are over at once, one or a
- * few at a time, need not go through all of a turn each. False: nothing came.
+ * few at a time, need not go through all of a turn each. False: nothing came,
+ * or as many batches as may have gone untimed.
  */
 static inline bool go_round(struct pin_worker *worker)
 {
+	if (worker->untimed_batches >= UNTIMED_BATCHES_MAX) {
+		return false;
+	}
 	worker->unsearched_batches++;
 	worker->untimed_batches++;
 	worker->lifo_polls = 0;
@@ -216,6 +220,41 @@ static inline bool go_round(struct pin_worker *worker)
 	return true;
 }
 
+/* Its turn begins, at the time that is returned; 0: not timed, so far. */
+static PIN_INLINE uint64_t begin_turn(struct pin_worker *worker, bool keeps_time)
+{
+	worker->away_ns = 0;
+	if (keeps_time) {
+		worker->turn_end_ns = TURN_UNTIMED;
+		return 0;
+	}
+	return note_turn(worker, 0);
+}
+
+static inline bool is_turn_over(const struct pin_worker *worker, uint64_t start_ns)
+{
+	return worker->now_ns >= worker->turn_end_ns ||
+		(worker->now_ns >= start_ns + SUBMIT_DELAY_NS && has_gathered(worker));
+}
+
+/* What it took, measured or as usual, and what it leaves for others. */
+static PIN_INLINE void end_batch(struct pin_worker *worker, uint32_t polls, uint32_t timed,
+	bool keeps_time, uint64_t start_ns)
+{
+	if (keeps_time || timed == 0) {
+		worker->untimed_batches++;
+		pin_meter_add(&worker->meter.busy_ns, polls * pin_tuner_average_ns(&worker->tuner));
+	} else {
+		worker->now_ns = timed == polls ? worker->now_ns : worker->shared->host->now_ns();
+		learn(worker, start_ns, polls);
+	}
+	if (worker->is_dry) {
+		pin_patience_note_gap(&worker->patience, start_ns - worker->dry_since_ns);
+		worker->is_dry = false;
+	}
+	share_backlog(worker);
+}
+
 static bool run_batch(struct pin_worker *worker)
 {
 	const struct pinion_config *config = &worker->shared->config;
@@ -224,22 +263,15 @@ static bool run_batch(struct pin_worker *worker)
 	uint32_t timed = 0; /* polls at the last reading of the clock */
 	uint32_t stride = first_stride(worker);
 	bool keeps_time = stride > 1 && may_keep_time(worker);
-	uint64_t start_ns = 0;
-	bool has_begun;
+	uint64_t start_ns = begin_turn(worker, keeps_time);
+	bool has_begun = look_around(worker);
 
-	worker->away_ns = 0;
-	if (keeps_time) {
-		worker->turn_end_ns = TURN_UNTIMED;
-	} else {
-		start_ns = note_turn(worker, 0);
-	}
-	has_begun = look_around(worker);
 	while (polls < config->budget_polls && poll_once(worker)) {
 		uint64_t before_ns = worker->now_ns;
 
 		polls++;
 		if (keeps_time && has_only_submissions(worker)) {
-			if (worker->untimed_batches >= UNTIMED_BATCHES_MAX || !go_round(worker)) {
+			if (!go_round(worker)) {
 				break;
 			}
 			timed = polls;
@@ -258,8 +290,7 @@ static bool run_batch(struct pin_worker *worker)
 		}
 		stride = clock_stride(worker->now_ns - before_ns, stride);
 		timed = polls;
-		if (worker->now_ns >= worker->turn_end_ns ||
-			(worker->now_ns >= start_ns + SUBMIT_DELAY_NS && has_gathered(worker))) {
+		if (is_turn_over(worker, start_ns)) {
 			break;
 		}
 	}
@@ -269,18 +300,7 @@ static bool run_batch(struct pin_worker *worker)
 		}
 		return has_begun;
 	}
-	if (keeps_time || timed == 0) {
-		worker->untimed_batches++;
-		pin_meter_add(&worker->meter.busy_ns, polls * pin_tuner_average_ns(&worker->tuner));
-	} else {
-		worker->now_ns = timed == polls ? worker->now_ns : host->now_ns();
-		learn(worker, start_ns, polls);
-	}
-	if (worker->is_dry) {
-		pin_patience_note_gap(&worker->patience, start_ns - worker->dry_since_ns);
-		worker->is_dry = false;
-	}
-	share_backlog(worker);
+	end_batch(worker, polls, timed, keeps_time, start_ns);
 	return true;
 }
 
