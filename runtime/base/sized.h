@@ -36,4 +36,14 @@ static inline int pin_sized_take(void *out, size_t known, const void *given, siz
 	return 0;
 }
 
+/*
+ * Fills a struct of which the caller knows `size` bytes with one of which we
+ * know `known`; what we do not know becomes zero.
+ */
+static inline void pin_sized_give(void *out, size_t size, const void *given, size_t known)
+{
+	memset(out, 0, size);
+	memcpy(out, given, size < known ? size : known);
+}
+
 #endif

@@ -4,6 +4,7 @@
  */
 #include "runtime/core/admission.h"
 #include "runtime/base/check.h"
+#include "runtime/base/sized.h"
 #include "runtime/core/runtime.h"
 #include "runtime/core/runtime_state.h"
 
@@ -280,6 +281,5 @@ void pinion_admission_counters(const struct pinion_admission *admission,
 		counters.refused[i] = pin_load_relaxed_u64(&self->refused[i]);
 		counters.evicted[i] = pin_load_relaxed_u64(&self->evicted[i]);
 	}
-	memset(out_counters, 0, size);
-	memcpy(out_counters, &counters, size < sizeof(counters) ? size : sizeof(counters));
+	pin_sized_give(out_counters, size, &counters, sizeof(counters));
 }

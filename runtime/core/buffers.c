@@ -4,6 +4,7 @@
  */
 #include "runtime/core/buffers.h"
 #include "runtime/base/check.h"
+#include "runtime/base/sized.h"
 #include "runtime/core/fault.h"
 #include "runtime/core/forked.h"
 #include "runtime/core/help.h"
@@ -469,8 +470,7 @@ void pinion_pool_counters(
 	for (uint32_t i = 0; i < pool->pool.place_count; i++) {
 		sum.spills += pin_meter_read(&pool->pool.magazines[i].spills);
 	}
-	memset(out_counters, 0, size);
-	memcpy(out_counters, &sum, size < sizeof(sum) ? size : sizeof(sum));
+	pin_sized_give(out_counters, size, &sum, sizeof(sum));
 }
 
 /* ---- a task's own ---- */

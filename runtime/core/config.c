@@ -203,8 +203,7 @@ void pinion_config_init_sized(struct pinion_config *config, uint32_t size)
 	for (size_t i = 0; i < PIN_ARRAY_COUNT(fields); i++) {
 		write_field(&full, &fields[i], fields[i].standard);
 	}
-	memset(config, 0, size);
-	memcpy(config, &full, size < sizeof(full) ? size : sizeof(full));
+	pin_sized_give(config, size, &full, sizeof(full));
 }
 
 static int check_field(

@@ -15,7 +15,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum {
 	TIERS = 3,
@@ -135,8 +134,7 @@ void pinion_crew_config_init_sized(struct pinion_config *config, uint32_t size)
 	full.high_warn_depth = WARN_DEPTH;
 	full.normal_warn_depth = WARN_DEPTH;
 	full.low_warn_depth = WARN_DEPTH;
-	memset(config, 0, size);
-	memcpy(config, &full, size < sizeof(full) ? size : sizeof(full));
+	pin_sized_give(config, size, &full, sizeof(full));
 }
 
 static bool are_in_range(const struct pinion_crew_sizes *sizes)

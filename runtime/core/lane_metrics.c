@@ -3,11 +3,11 @@
  * What waits in each lane, and what has been run.
  */
 #include "runtime/core/lane.h"
+#include "runtime/base/sized.h"
 #include "runtime/core/runtime_state.h"
 
 #include <errno.h>
 #include <pinion/lane.h>
-#include <string.h>
 
 static uint64_t own_queues_depth(const struct pin_shared *shared)
 {
@@ -60,7 +60,6 @@ int pinion_runtime_lane_metrics(
 	sum.medium_queue_depth = own_queues_depth(shared) + pin_injector_count(&shared->injector);
 	sum.low_queue_depth = pin_lane_queue_depth(&shared->lanes[PINION_LANE_LOW]);
 	add_meters(shared, &sum);
-	memset(out_metrics, 0, size);
-	memcpy(out_metrics, &sum, size < sizeof(sum) ? size : sizeof(sum));
+	pin_sized_give(out_metrics, size, &sum, sizeof(sum));
 	return 0;
 }

@@ -116,7 +116,6 @@ int pinion_device_figures(const struct pinion_runtime *runtime, uint32_t index,
 		.is_rotational = disk->is_rotational,
 		.is_found_out = pin_load_relaxed_u64(&disk->look_ns) != UINT64_MAX,
 	};
-	memset(out_figures, 0, size);
-	memcpy(out_figures, &figures, size < sizeof(figures) ? size : sizeof(figures));
+	pin_sized_give(out_figures, size, &figures, sizeof(figures));
 	return 0;
 }

@@ -14,6 +14,7 @@
  * admin-guide/mm/hugetlbpage and transhuge.
  */
 #include "runtime/base/check.h"
+#include "runtime/base/sized.h"
 #include "runtime/core/config.h"
 #include "runtime/host/kernel.h"
 #include "runtime/host/level.h"
@@ -148,9 +149,7 @@ int pinion_machine_probe(struct pinion_machine *out_machine, size_t size)
 	probe_kernel(&machine);
 	PIN_CHECK(machine.default_worker_count >= 1);
 	PIN_CHECK(machine.ring_error == 0 || machine.ring_hint[0] != '\0');
-	/* A caller newer than this library gets zeros for what it adds. */
-	memset(out_machine, 0, size);
-	memcpy(out_machine, &machine, size < sizeof(machine) ? size : sizeof(machine));
+	pin_sized_give(out_machine, size, &machine, sizeof(machine));
 	errno = saved_errno;
 	return 0;
 }

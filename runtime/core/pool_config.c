@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
 /* The size of the first release, which never shrinks. */
 _Static_assert(sizeof(struct pinion_pool_config) == 48, "released as 0.1");
@@ -58,8 +57,7 @@ void pinion_pool_config_init_sized(struct pinion_pool_config *config, uint32_t s
 	for (size_t i = 0; i < PIN_ARRAY_COUNT(fields); i++) {
 		*field_of(&standard, &fields[i]) = fields[i].standard;
 	}
-	memset(config, 0, size);
-	memcpy(config, &standard, size < sizeof(standard) ? size : sizeof(standard));
+	pin_sized_give(config, size, &standard, sizeof(standard));
 }
 
 static int refuse(const struct pin_log *log, const char *name, uint64_t value, const char *wanted)

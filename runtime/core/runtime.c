@@ -4,6 +4,7 @@
  */
 #include "runtime/core/runtime.h"
 #include "runtime/base/check.h"
+#include "runtime/base/sized.h"
 #include "runtime/core/config.h"
 #include "runtime/core/lane.h"
 #include "runtime/core/provision.h"
@@ -518,8 +519,7 @@ void pinion_runtime_counters(const struct pinion_runtime *runtime,
 	sum.requests_submitted += posted;
 	/* Relaxed: a figure. */
 	sum.spawns_refused = pin_load_relaxed_u64(&shared->intake.refused);
-	memset(out_counters, 0, size);
-	memcpy(out_counters, &sum, size < sizeof(sum) ? size : sizeof(sum));
+	pin_sized_give(out_counters, size, &sum, sizeof(sum));
 }
 
 static const char *doorbell_name(enum pin_doorbell_kind kind)
@@ -587,6 +587,5 @@ void pinion_runtime_facts(
 			facts.local_permille = arena->local_permille;
 		}
 	}
-	memset(out_facts, 0, size);
-	memcpy(out_facts, &facts, size < sizeof(facts) ? size : sizeof(facts));
+	pin_sized_give(out_facts, size, &facts, sizeof(facts));
 }

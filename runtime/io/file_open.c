@@ -29,8 +29,7 @@ void pinion_file_options_init_sized(struct pinion_file_options *options, uint32_
 		.folder_fd = AT_FDCWD,
 	};
 
-	memset(options, 0, size);
-	memcpy(options, &defaults, size < sizeof(defaults) ? size : sizeof(defaults));
+	pin_sized_give(options, size, &defaults, sizeof(defaults));
 }
 
 static int check_options(const struct pinion_file_options *options)

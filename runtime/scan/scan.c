@@ -242,8 +242,7 @@ void pinion_scan_config_init_sized(struct pinion_scan_config *config, uint32_t s
 		.windows_in_flight = WINDOWS_STANDARD,
 	};
 
-	memset(config, 0, size);
-	memcpy(config, &full, size < sizeof(full) ? size : sizeof(full));
+	pin_sized_give(config, size, &full, sizeof(full));
 }
 
 /* As many files as the process may still open, but at least one. */
