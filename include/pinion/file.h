@@ -117,7 +117,7 @@ struct pinion_file_options {
 	 * Where a relative path starts; default AT_FDCWD, the working
 	 * directory.
 	 */
-	int32_t folder_fd;
+	int32_t directory_fd;
 	uint32_t reserved; /* zero */
 	/*
 	 * RESOLVE_* of openat2(2), to keep a path within a directory or off

@@ -43,7 +43,7 @@ enum pinion_op {
 	PINION_OP_OPEN = 5,
 	/*
 	 * status, flags: the STATX_* mask, and of what: `path`, or `file` where
-	 * that is NULL; of `options`, which may be NULL, folder_fd and
+	 * that is NULL; of `options`, which may be NULL, directory_fd and
 	 * PINION_FILE_NO_FOLLOW count. 0.
 	 */
 	PINION_OP_STATX = 6,

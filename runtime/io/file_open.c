@@ -26,7 +26,7 @@ void pinion_file_options_init_sized(struct pinion_file_options *options, uint32_
 		.direct = PINION_DIRECT_AUTO,
 		.flags = PINION_FILE_READ,
 		.mode = 0666,
-		.folder_fd = AT_FDCWD,
+		.directory_fd = AT_FDCWD,
 	};
 
 	pin_sized_give(options, size, &defaults, sizeof(defaults));
@@ -123,10 +123,11 @@ int pin_file_check_kind(const char *path)
 	return S_ISDIR(status.st_mode) ? 0 : pin_file_check_status(&status);
 }
 
-static int open_as(int folder_fd, const char *path, const struct open_how *how)
+static int open_as(int directory_fd, const char *path, const struct open_how *how)
 {
-	long fd = how->resolve != 0 ? syscall(__NR_openat2, folder_fd, path, how, sizeof(*how))
-				    : openat(folder_fd, path, (int)how->flags, (mode_t)how->mode);
+	long fd = how->resolve != 0
+		? syscall(__NR_openat2, directory_fd, path, how, sizeof(*how))
+		: openat(directory_fd, path, (int)how->flags, (mode_t)how->mode);
 
 	return fd < 0 ? -errno : (int)fd;
 }
@@ -143,7 +144,7 @@ static int check_path(const struct pinion_file_options *options, const char *pat
 		.resolve = options->resolve,
 	};
 	struct stat status;
-	int fd = open_as(options->folder_fd, path, &how);
+	int fd = open_as(options->directory_fd, path, &how);
 	int rc;
 
 	if (fd < 0) {
@@ -164,10 +165,10 @@ static int open_any_length(
 {
 	int rc;
 
-	if (strlen(path) < PATH_MAX || options->folder_fd != AT_FDCWD || how->resolve != 0 ||
+	if (strlen(path) < PATH_MAX || options->directory_fd != AT_FDCWD || how->resolve != 0 ||
 		(how->flags & O_CREAT) != 0) {
 		rc = check_path(options, path);
-		return rc < 0 ? rc : open_as(options->folder_fd, path, how);
+		return rc < 0 ? rc : open_as(options->directory_fd, path, how);
 	}
 	rc = pin_file_check_kind(path);
 	return rc < 0 ? rc : pin_open_long(path, (int)how->flags);

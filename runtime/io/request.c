@@ -115,10 +115,10 @@ static void prepare_open(
 	PIN_CHECK(pin_file_options_accept(&options, request->options) == 0);
 	*how = pin_file_open_how(&options);
 	if (how->resolve != 0) {
-		io_uring_prep_openat2(sqe, options.folder_fd, request->path, how);
+		io_uring_prep_openat2(sqe, options.directory_fd, request->path, how);
 	} else {
-		io_uring_prep_openat(
-			sqe, options.folder_fd, request->path, (int)how->flags, (mode_t)how->mode);
+		io_uring_prep_openat(sqe, options.directory_fd, request->path, (int)how->flags,
+			(mode_t)how->mode);
 	}
 }
 
@@ -154,7 +154,7 @@ static void prepare_statx(
 	(void)ring;
 	PIN_CHECK(pin_file_options_accept(&options, request->options) == 0);
 	if (request->path != NULL) {
-		fd = options.folder_fd;
+		fd = options.directory_fd;
 		flags = (options.flags & PINION_FILE_NO_FOLLOW) != 0 ? AT_SYMLINK_NOFOLLOW : 0;
 	} else {
 		fd = request->file->fd;

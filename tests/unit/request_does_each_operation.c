@@ -251,7 +251,7 @@ static void check_resolve(void)
 {
 	struct pinion_file_options options = options_of(PINION_FILE_READ, PINION_DIRECT_AUTO);
 
-	options.folder_fd = open("folder", O_PATH | O_CLOEXEC);
+	options.directory_fd = open("folder", O_PATH | O_CLOEXEC);
 	expect_open("below a folder", 0, "inside", &options);
 	expect_open("out of it", 0, "../transfers", &options);
 	options.resolve = RESOLVE_BENEATH;
@@ -259,7 +259,7 @@ static void check_resolve(void)
 	expect_open("out of it, which is forbidden", -EXDEV, "../transfers", &options);
 	options.resolve = RESOLVE_NO_SYMLINKS;
 	expect_open("a link, which is forbidden", -ELOOP, "../link", &options);
-	close(options.folder_fd);
+	close(options.directory_fd);
 }
 
 static void check_options(void)

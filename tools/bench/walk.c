@@ -70,7 +70,7 @@ struct list_entry {
 	char name[];
 };
 
-static int list_folder(struct walk *walk, int folder_fd, uint32_t depth);
+static int list_folder(struct walk *walk, int directory_fd, uint32_t depth);
 
 static int enter_folder(struct walk *walk, int parent_fd, const char *name, uint32_t depth)
 {
@@ -92,7 +92,7 @@ static int enter_folder(struct walk *walk, int parent_fd, const char *name, uint
 }
 
 static int see_entry(
-	struct walk *walk, int folder_fd, const struct list_entry *entry, uint32_t depth)
+	struct walk *walk, int directory_fd, const struct list_entry *entry, uint32_t depth)
 {
 	if (entry->type != DT_DIR) {
 		walk->entry_count++;
@@ -101,16 +101,16 @@ static int see_entry(
 	if (strcmp(entry->name, ".") == 0 || strcmp(entry->name, "..") == 0) {
 		return 0;
 	}
-	return enter_folder(walk, folder_fd, entry->name, depth + 1);
+	return enter_folder(walk, directory_fd, entry->name, depth + 1);
 }
 
-static int list_folder(struct walk *walk, int folder_fd, uint32_t depth)
+static int list_folder(struct walk *walk, int directory_fd, uint32_t depth)
 {
 	uint8_t *list = &walk->lists[(size_t)depth * LIST_BYTES];
 	int rc = 0;
 
 	for (;;) {
-		long length = syscall(SYS_getdents64, folder_fd, list, LIST_BYTES);
+		long length = syscall(SYS_getdents64, directory_fd, list, LIST_BYTES);
 
 		if (length <= 0) {
 			return length == 0 ? 0 : -errno;
@@ -118,7 +118,7 @@ static int list_folder(struct walk *walk, int folder_fd, uint32_t depth)
 		for (long at = 0; rc == 0 && at < length;) {
 			const struct list_entry *entry = (const void *)&list[at];
 
-			rc = see_entry(walk, folder_fd, entry, depth);
+			rc = see_entry(walk, directory_fd, entry, depth);
 			at += entry->record_bytes;
 		}
 		if (rc != 0 || signals_interrupted()) {
