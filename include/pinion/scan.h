@@ -198,11 +198,13 @@ PINION_API void pinion_scan_cancel(struct pinion_scan *scan);
 /*
  * Waits until every path added is reported.
  *
- * Owns: `out_totals` may be NULL.
+ * Shape: the totals are size-versioned; pass sizeof(*out_totals).
+ * Owns: `out_totals` may be NULL, `size` is ignored then.
  * Context: the adding thread; blocks.
  * Since: 0.1
  */
-PINION_API int pinion_scan_finish(struct pinion_scan *scan, struct pinion_scan_totals *out_totals);
+PINION_API int pinion_scan_finish(
+	struct pinion_scan *scan, struct pinion_scan_totals *out_totals, size_t size);
 
 /*
  * Frees a finished scan; finishes it first if need be. NULL is accepted. Since:

@@ -396,7 +396,7 @@ static void add_totals(struct pinion_scan_totals *sum, const struct pinion_scan_
 	sum->direct_files += part->direct_files;
 }
 
-int pinion_scan_finish(struct pinion_scan *scan, struct pinion_scan_totals *out_totals)
+int pinion_scan_finish(struct pinion_scan *scan, struct pinion_scan_totals *out_totals, size_t size)
 {
 	struct pinion_scan_totals sum = scan->totals;
 	uint64_t slot_count = scan->slot_count;
@@ -408,7 +408,7 @@ int pinion_scan_finish(struct pinion_scan *scan, struct pinion_scan_totals *out_
 	pinion_budget_release(&scan->free_slots, &slot_count);
 	PIN_CHECK(sum.seen == sum.done + sum.failed + sum.skipped + sum.cancelled);
 	if (out_totals != NULL) {
-		*out_totals = sum;
+		pin_sized_give(out_totals, size, &sum, sizeof(sum));
 	}
 	return 0;
 }
@@ -416,7 +416,7 @@ int pinion_scan_finish(struct pinion_scan *scan, struct pinion_scan_totals *out_
 void pinion_scan_destroy(struct pinion_scan *scan)
 {
 	if (scan != NULL) {
-		pinion_scan_finish(scan, NULL);
+		pinion_scan_finish(scan, NULL, 0);
 		free_scan(scan);
 	}
 }

@@ -96,7 +96,7 @@ static void scan_kinds(uint32_t io_level, uint32_t direct, enum kind first, enum
 	for (enum kind kind = first; kind <= last; kind++) {
 		scans_add(scan, kind);
 	}
-	expect_number("finish", 0, pinion_scan_finish(scan, NULL));
+	expect_number("finish", 0, pinion_scan_finish(scan, NULL, 0));
 	expect_ready("..", chdir("..") == 0);
 	pinion_scan_destroy(scan);
 	pinion_runtime_destroy(runtime);

@@ -124,7 +124,7 @@ static void scan_all(struct pinion_runtime *runtime, uint32_t direct)
 	for (uint32_t i = 0; i < FILES; i++) {
 		scans_add(scan, i);
 	}
-	expect_number("finish", 0, pinion_scan_finish(scan, NULL));
+	expect_number("finish", 0, pinion_scan_finish(scan, NULL, 0));
 	for (uint32_t i = 0; i < FILES; i++) {
 		scans_expect_end(i, PINION_SCAN_DONE, 0);
 	}

@@ -242,7 +242,7 @@ static void scan_tree(bool must_work, uint32_t direct)
 		return;
 	}
 	rc = pinion_scan_add_tree(scan, "tree");
-	expect("finish", 0, pinion_scan_finish(scan, &totals));
+	expect("finish", 0, pinion_scan_finish(scan, &totals, sizeof(totals)));
 	expect("ends add up", (long long)totals.seen,
 		(long long)(totals.done + totals.failed + totals.skipped + totals.cancelled));
 	expect("reports", (long long)totals.seen, pin_load_acquire_u32(&seen.reports));

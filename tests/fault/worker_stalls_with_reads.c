@@ -101,7 +101,7 @@ static void check_others_go_on(uint32_t direct)
 	config.window_bytes = PIECE;
 	scan = scans_create(runtime, &config);
 	scans_add(scan, 0);
-	expect_number("finish", 0, pinion_scan_finish(scan, NULL));
+	expect_number("finish", 0, pinion_scan_finish(scan, NULL, 0));
 	scans_expect_end(0, PINION_SCAN_DONE, 0);
 	pinion_scan_destroy(scan);
 	tasks_hold_end(&hold);

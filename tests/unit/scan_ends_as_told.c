@@ -4,7 +4,7 @@
  * callback, and no window follows; paths that cannot be read are reported as
  * promised; cancelling ends a scan early; the totals always add up.
  * Method: engines that fail at chosen points, paths of every kind, a cancel
- * from inside a window.
+ * from inside a window; callers of other versions.
  */
 #include "tests/support/scans.h"
 
@@ -50,7 +50,7 @@ static void check_window_error(uint32_t order)
 	config.windows_in_flight = order == PINION_SCAN_IN_ORDER ? 8 : 1;
 	current_scan = scans_create(runtime, &config);
 	scans_add(current_scan, 0);
-	expect_number("finish", 0, pinion_scan_finish(current_scan, &totals));
+	expect_number("finish", 0, pinion_scan_finish(current_scan, &totals, sizeof(totals)));
 	scans_expect_end(0, PINION_SCAN_FAILED, -EBADMSG);
 	expect_number("windows up to the error", 3, pin_load_acquire_u32(&scans_files[0].windows));
 	expect_number("failed", 1, (long long)totals.failed);
@@ -106,7 +106,7 @@ static void check_callbacks(
 	pin_store_release_u32(&scans_files[0].reports, 0);
 	expect_ready("scan", pinion_scan_create(runtime, &config, &ops, NULL, &current_scan) == 0);
 	expect_number("add", 0, pinion_scan_add_file(current_scan, path));
-	expect_number("finish", 0, pinion_scan_finish(current_scan, &totals));
+	expect_number("finish", 0, pinion_scan_finish(current_scan, &totals, sizeof(totals)));
 	scans_expect_end(0, outcome, error);
 	expect_number("seen", 1, (long long)totals.seen);
 	pinion_scan_destroy(current_scan);
@@ -134,7 +134,7 @@ static void check_cancel(uint32_t order)
 		rc = pinion_scan_add_file(current_scan, "./0");
 	}
 	cancelled = rc;
-	(void)pinion_scan_finish(current_scan, &totals);
+	(void)pinion_scan_finish(current_scan, &totals, sizeof(totals));
 	expect_number("add after the cancel", -ECANCELED, cancelled);
 	expect_number("seen", added, (long long)totals.seen);
 	expect_true("some were cancelled", totals.cancelled > 0);
@@ -159,11 +159,39 @@ static void check_cancel_one(uint32_t order)
 	config.windows_in_flight = 2;
 	current_scan = scans_create(runtime, &config);
 	scans_add(current_scan, 0);
-	expect_number("finish", 0, pinion_scan_finish(current_scan, NULL));
+	expect_number("finish", 0, pinion_scan_finish(current_scan, NULL, 0));
 	scans_expect_end(0, PINION_SCAN_CANCELLED, -ECANCELED);
 	pinion_scan_destroy(current_scan);
 	pinion_runtime_destroy(runtime);
 	scans_window_hook = NULL;
+}
+
+/* Of a program that knows the first total only, and of one that knows more. */
+static void check_totals_sizes(void)
+{
+	struct pinion_runtime *runtime = runtimes_start(1, PINION_IO_AUTO);
+	struct pinion_scan_config config;
+	uint64_t first[2] = {99, 99};
+	struct {
+		struct pinion_scan_totals known;
+		uint64_t later;
+	} newer;
+
+	scans_config(&config);
+	current_scan = scans_create(runtime, &config);
+	scans_add(current_scan, 0);
+	expect_number("an old program's", 0,
+		pinion_scan_finish(current_scan, (struct pinion_scan_totals *)(void *)first,
+			sizeof(first[0])));
+	expect_number("seen", 1, (long long)first[0]);
+	expect_number("and no more", 99, (long long)first[1]);
+	memset(&newer, 0xff, sizeof(newer));
+	expect_number(
+		"a newer one's", 0, pinion_scan_finish(current_scan, &newer.known, sizeof(newer)));
+	expect_number("done", 1, (long long)newer.known.done);
+	expect_number("what it alone knows", 0, (long long)newer.later);
+	pinion_scan_destroy(current_scan);
+	pinion_runtime_destroy(runtime);
 }
 
 static void check_config(void)
@@ -246,6 +274,7 @@ int main(void)
 	check_cancel_one(PINION_SCAN_IN_ORDER);
 	check_callbacks("missing", 0, 0, PINION_SCAN_FAILED, -ENOENT);
 	expect_true("no user memory for what was never opened", reported_user == NULL);
+	check_totals_sizes();
 	check_config();
 	scans_forget();
 	scratch_leave();

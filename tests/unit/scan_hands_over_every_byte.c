@@ -47,7 +47,7 @@ static void scan_once(struct pinion_runtime *runtime, const struct pinion_scan_c
 		scans_add(scan, i);
 		bytes += sizes[i];
 	}
-	expect_number("finish", 0, pinion_scan_finish(scan, &totals));
+	expect_number("finish", 0, pinion_scan_finish(scan, &totals, sizeof(totals)));
 	for (uint32_t i = 0; i < PIN_ARRAY_COUNT(sizes); i++) {
 		scans_expect_end(i, PINION_SCAN_DONE, 0);
 		expect_number(scans_setting, (long long)sizes[i],

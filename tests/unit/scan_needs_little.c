@@ -44,7 +44,7 @@ static void scan_files(
 	for (uint32_t i = 0; i < count; i++) {
 		scans_add(scan, i);
 	}
-	expect_number("finish", 0, pinion_scan_finish(scan, &totals));
+	expect_number("finish", 0, pinion_scan_finish(scan, &totals, sizeof(totals)));
 	expect_number("seen", count, (long long)totals.seen);
 	expect_number("done", count, (long long)totals.done);
 	for (uint32_t i = 0; i < count && expect_failure_count == 0; i++) {
@@ -110,7 +110,7 @@ static void check_unsized(uint32_t order, uint32_t io_level)
 		expect_number(
 			"add", 0, pinion_scan_add_file(scan, paths[i % PIN_ARRAY_COUNT(paths)]));
 	}
-	expect_number("finish", 0, pinion_scan_finish(scan, &totals));
+	expect_number("finish", 0, pinion_scan_finish(scan, &totals, sizeof(totals)));
 	expect_number("unsized files done", FILES, (long long)totals.done);
 	expect_true("all have some bytes", totals.read_bytes > FILES * 100);
 	pinion_scan_destroy(scan);
@@ -167,7 +167,7 @@ static void check_held_by_a_task(void)
 		sched_yield();
 	}
 	expect_number("spawn", 0, pinion_spawn(shared_runtime, &releaser));
-	expect_number("finish", 0, pinion_scan_finish(scan, NULL));
+	expect_number("finish", 0, pinion_scan_finish(scan, NULL, 0));
 	scans_expect_end(FILES - 1, PINION_SCAN_DONE, 0);
 	pinion_scan_destroy(scan);
 	pinion_runtime_destroy(shared_runtime);
@@ -181,7 +181,7 @@ static void *scan_other(void *arg)
 	for (uint32_t i = 0; i < FILES; i++) {
 		(void)pinion_scan_add_file(scan, "39");
 	}
-	(void)pinion_scan_finish(scan, NULL);
+	(void)pinion_scan_finish(scan, NULL, 0);
 	return NULL;
 }
 

@@ -98,7 +98,7 @@ static void check(uint32_t order, uint32_t direct, uint32_t lanes, uint32_t io_l
 	scan = scans_create(runtime, &config);
 	scans_add(scan, CHANGED);
 	scans_add(scan, OTHER);
-	expect_number("finish", 0, pinion_scan_finish(scan, &totals));
+	expect_number("finish", 0, pinion_scan_finish(scan, &totals, sizeof(totals)));
 	scans_expect_end(
 		CHANGED, is_done ? PINION_SCAN_DONE : PINION_SCAN_FAILED, is_done ? 0 : -ESTALE);
 	scans_expect_end(OTHER, PINION_SCAN_DONE, 0);

@@ -165,7 +165,7 @@ static void check_budget(struct pinion_runtime *runtime)
 	for (uint32_t i = 0; i < FILES; i++) {
 		scans_add(scan, i);
 	}
-	expect_number("finish", 0, pinion_scan_finish(scan, &totals));
+	expect_number("finish", 0, pinion_scan_finish(scan, &totals, sizeof(totals)));
 	expect_true("some were open", pin_load_acquire_u32(&open_max) > 0);
 	expect_true("no more than the budget", pin_load_acquire_u32(&open_max) <= BUDGET);
 	expect_number("memory was not empty", 0, pin_load_acquire_u32(&used_before));
@@ -206,7 +206,7 @@ static void check_tree(struct pinion_runtime *runtime)
 	expect_ready("symlink", symlink("plain", "tree/link") == 0);
 	expect_ready("symlink", symlink(".", "tree/loop") == 0);
 	expect_number("add", 0, pinion_scan_add_tree(scan, "tree"));
-	expect_number("finish", 0, pinion_scan_finish(scan, &totals));
+	expect_number("finish", 0, pinion_scan_finish(scan, &totals, sizeof(totals)));
 	expect_report("plain=0 ");
 	expect_report(".hidden=0 ");
 	expect_report("inner=0 ");

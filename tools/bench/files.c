@@ -76,7 +76,7 @@ static int run_ours(struct files_bench *bench, uint64_t *out_elapsed_ns)
 	signals_watch(scan);
 	start_ns = bench_now_ns();
 	rc = add_files(bench, scan);
-	(void)pinion_scan_finish(scan, &totals);
+	(void)pinion_scan_finish(scan, &totals, sizeof(totals));
 	*out_elapsed_ns = bench_now_ns() - start_ns;
 	signals_hold();
 	pinion_scan_destroy(scan);

@@ -270,7 +270,7 @@ static void feed(struct scan_job *job)
 	if (error != 0 && error != -ECANCELED) {
 		job->has_trouble = true;
 	}
-	error = pinion_scan_finish(job->scan, &job->totals);
+	error = pinion_scan_finish(job->scan, &job->totals, sizeof(job->totals));
 	if (error != 0) {
 		report_line("cannot finish: %s", report_reason(error));
 		job->has_trouble = true;

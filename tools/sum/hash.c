@@ -158,7 +158,7 @@ void sum_end(struct sum_job *job)
 	if (job->scan == NULL) {
 		return;
 	}
-	if (pinion_scan_finish(job->scan, &totals) == 0) {
+	if (pinion_scan_finish(job->scan, &totals, sizeof(totals)) == 0) {
 		job->totals.seen += totals.seen;
 		job->totals.done += totals.done;
 		/* The scan counts what hash_hole() ended as failed. */
