@@ -689,7 +689,9 @@ PINION_API void pinion_config_init_sized(struct pinion_config *config, uint32_t 
 
 /*
  * Overwrites fields from the PINION_* variables named above. The library reads
- * the environment here and nowhere else.
+ * the environment here and nowhere else. A PINION_* variable that nobody reads
+ * is a warning to `config->log`, with the name nearest to it: once in a
+ * process, by the first call that has a log.
  *
  * Errors: -EINVAL: a variable has a value outside its field's range; the
  * message sent to `config->log` names it. Fields before it are already set.

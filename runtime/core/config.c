@@ -7,6 +7,7 @@
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
 #include "runtime/base/sized.h"
+#include "runtime/core/environment.h"
 #include "runtime/io/file_table.h"
 #include "runtime/sched/lanes.h"
 
@@ -65,6 +66,10 @@ enum {
 #define RATE_MAX (UINT64_C(1) << 62)
 
 #define POOL_BYTES_MAX (UINT64_C(64) << 30)
+
+/* Not in the table. */
+static const char lanes_variable[] = "PINION_LANES";
+static const char seed_variable[] = "PINION_SEED";
 
 static const uint64_t seed_standard = 0x853c49e6748fea9b;
 
@@ -401,7 +406,7 @@ static bool parse_value(const char *text, const struct field *field, uint64_t *o
 /* The text stays where it is; that of the default is the default. */
 static int read_lanes(struct pinion_config *config, const struct pin_log *log)
 {
-	const char *text = getenv("PINION_LANES");
+	const char *text = getenv(lanes_variable);
 	struct pin_lane_plan plan;
 	const char *fault;
 
@@ -419,7 +424,7 @@ static int read_lanes(struct pinion_config *config, const struct pin_log *log)
 
 static int read_seed(struct pinion_config *config, const struct pin_log *log)
 {
-	const char *text = getenv("PINION_SEED");
+	const char *text = getenv(seed_variable);
 	uint64_t seed;
 
 	if (text == NULL || text[0] == '\0') {
@@ -433,11 +438,27 @@ static int read_seed(struct pinion_config *config, const struct pin_log *log)
 	return -EINVAL;
 }
 
+static void warn_of_others(const struct pin_log *log)
+{
+	const char *names[PIN_ARRAY_COUNT(fields) + 2];
+	size_t count = 0;
+
+	for (size_t i = 0; i < PIN_ARRAY_COUNT(fields); i++) {
+		if (fields[i].variable != NULL) {
+			names[count++] = fields[i].variable;
+		}
+	}
+	names[count++] = lanes_variable;
+	names[count++] = seed_variable;
+	pin_environment_warn(log, names, count);
+}
+
 int pinion_config_from_env(struct pinion_config *config)
 {
 	struct pin_log log = {.fn = config->log, .arg = config->log_arg};
 	int rc;
 
+	warn_of_others(&log);
 	for (size_t i = 0; i < PIN_ARRAY_COUNT(fields); i++) {
 		const struct field *field = &fields[i];
 		const char *text = field->variable == NULL ? NULL : getenv(field->variable);

@@ -72,3 +72,14 @@ answers() {
 	expect 2
 	grep -q 'no io_uring' err
 }
+
+@test "a variable that nobody reads is named, with the nearest" {
+	echo text >file
+	PINION_IO_LEVL=fallback pinion sum file
+	expect 0
+	grep -qx 'pinion sum: warning: PINION_IO_LEVL: no variable of that name is read; the nearest is PINION_IO_LEVEL' err
+	[ "$(wc -l <err)" = 1 ]
+	PINION_LOG=warn PINION_SEED=1 pinion sum file
+	expect 0
+	[ ! -s err ]
+}
