@@ -62,6 +62,7 @@ static void serve_read(uint64_t unique, uint32_t file, uint64_t offset, size_t l
 		error = read_count % 2 == 1 ? -EAGAIN : 0;
 		break;
 	case KIND_LATE:
+		/* Nothing is waited for: to be late is what it is asked for. */
 		nanosleep(&late, NULL);
 		break;
 	case KIND_DIES:

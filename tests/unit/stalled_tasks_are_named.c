@@ -5,8 +5,9 @@
  * a crew; one whose job tells of progress is not, nor is a worker that sleeps,
  * nor anybody where the limit is not set. Many are as few lines as ten a
  * second. WP-26, WP-35, W46.
- * Method: tasks that hold their worker until the log has said so, or until a
- * later one was named; a log that keeps its lines.
+ * Method: tasks that hold their worker until the log has said so; a log that
+ * keeps its lines and wakes who waits for one. Where nothing is to be said,
+ * real time has to pass: that is what a stall is.
  */
 #include "tests/support/jobs.h"
 
@@ -15,15 +16,19 @@
 
 enum {
 	STALL_MS = 20,
-	CREW = 0,   /* one worker of each lane */
-	CROWD = 24, /* more workers than lines in a second */
-	STEPS = 60,
-	STEP_NS = 5 * 1000 * 1000,
+	CREW = 0,	/* one worker of each lane */
+	CROWD = 24,	/* more workers than lines in a second */
+	WHILE_MS = 300, /* many times that */
+	STEP_MS = 5,
+	/* Which a machine in trouble does not reach between two steps. */
+	PROGRESS_STALL_MS = 2000,
 	LIMIT_SECONDS = 60,
 };
 
 static char lines[16384];
+static bool is_open;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER; /* lines, is_open */
 
 static void keep(void *arg, enum pinion_log_level level, const char *message)
 {
@@ -33,37 +38,52 @@ static void keep(void *arg, enum pinion_log_level level, const char *message)
 	pthread_mutex_lock(&lock);
 	length = strlen(lines);
 	snprintf(lines + length, sizeof(lines) - length, "%d %s\n", (int)level, message);
+	pthread_cond_broadcast(&changed);
 	pthread_mutex_unlock(&lock);
+}
+
+static uint32_t count_locked(const char *text)
+{
+	uint32_t found = 0;
+
+	for (const char *at = lines; (at = strstr(at, text)) != NULL; at++) {
+		found++;
+	}
+	return found;
 }
 
 static uint32_t count(const char *text)
 {
-	uint32_t found = 0;
+	uint32_t found;
 
 	pthread_mutex_lock(&lock);
-	for (const char *at = lines; (at = strstr(at, text)) != NULL; at++) {
-		found++;
-	}
+	found = count_locked(text);
 	pthread_mutex_unlock(&lock);
 	return found;
 }
 
-static void nap(void)
+static void await_named(uint32_t wanted)
 {
-	struct timespec pause = {.tv_nsec = STEP_NS};
-
-	nanosleep(&pause, NULL);
+	pthread_mutex_lock(&lock);
+	while (count_locked("without progress") < wanted) {
+		pthread_cond_wait(&changed, &lock);
+	}
+	pthread_mutex_unlock(&lock);
 }
 
 /* Holds its worker until so many stalled tasks were named. */
 static int hold_until_named(void *arg)
 {
-	uint32_t wanted = *(const uint32_t *)arg;
-
-	for (int i = 0; count("without progress") < wanted && i < 200 * LIMIT_SECONDS; i++) {
-		nap();
-	}
+	await_named(*(const uint32_t *)arg);
 	return 0;
+}
+
+/* Nobody waits for anything here: what may go wrong needs the time. */
+static void pass_time(uint32_t ms)
+{
+	struct timespec pause = {.tv_nsec = (long)ms * 1000 * 1000};
+
+	nanosleep(&pause, NULL);
 }
 
 /* Shown by its name, as it is exported. */
@@ -72,9 +92,7 @@ int pinion_test_hold_for_long(void *arg)
 {
 	hold_until_named(arg);
 	/* Named once, however long it goes on. */
-	for (int i = 0; i < STEPS; i++) {
-		nap();
-	}
+	pass_time(WHILE_MS);
 	return 0;
 }
 
@@ -138,9 +156,10 @@ static uint32_t job_ended;
 
 static int step_on(struct pinion_job *job)
 {
-	for (uint32_t i = 1; i <= STEPS; i++) {
+	/* For longer, in all, than it may be without. */
+	for (uint32_t i = 1; i <= PROGRESS_STALL_MS * 3 / 2 / STEP_MS; i++) {
 		pinion_job_set_progress(job, i);
-		nap();
+		pass_time(STEP_MS);
 	}
 	__atomic_store_n(&job_ended, 1, __ATOMIC_RELEASE);
 	return 0;
@@ -169,7 +188,6 @@ static void run_job(struct pinion_runtime *crew, pinion_job_fn run)
 	expect_number("it ended", 1, __atomic_load_n(&job_ended, __ATOMIC_ACQUIRE));
 }
 
-/* A limit that a machine in trouble does not reach between two steps. */
 static void check_progress(void)
 {
 	struct pinion_runtime *crew = start(STALL_MS, 10000, 2);
@@ -178,7 +196,7 @@ static void check_progress(void)
 	expect_number("no progress", 1, count("without progress"));
 	pinion_runtime_destroy(crew);
 
-	crew = start(5000, 10000, 2);
+	crew = start(PROGRESS_STALL_MS, 10000, 2);
 	run_job(crew, step_on);
 	expect_number("progress", 0, count("without progress"));
 	pinion_runtime_destroy(crew);
@@ -189,9 +207,7 @@ static void check_progress(void)
 static int hold_for_a_while(void *arg)
 {
 	(void)arg;
-	for (int i = 0; i < STEPS; i++) {
-		nap();
-	}
+	pass_time(WHILE_MS);
 	return 0;
 }
 
@@ -209,15 +225,23 @@ static void check_nobody(void)
 	pinion_runtime_destroy(crew);
 }
 
-static uint32_t is_open;
-
 static int hold_until_open(void *arg)
 {
 	(void)arg;
-	while (__atomic_load_n(&is_open, __ATOMIC_ACQUIRE) == 0) {
-		nap();
+	pthread_mutex_lock(&lock);
+	while (!is_open) {
+		pthread_cond_wait(&changed, &lock);
 	}
+	pthread_mutex_unlock(&lock);
 	return 0;
+}
+
+static void open_all(void)
+{
+	pthread_mutex_lock(&lock);
+	is_open = true;
+	pthread_cond_broadcast(&changed);
+	pthread_mutex_unlock(&lock);
 }
 
 static void check_crowd(void)
@@ -229,10 +253,8 @@ static void check_crowd(void)
 		calls[i] = (struct pinion_call){.run = hold_until_open};
 		expect_number("start", 0, pinion_call_start(crew, &calls[i]));
 	}
-	for (int i = 0; count("without progress") < 10 && i < 200 * LIMIT_SECONDS; i++) {
-		nap();
-	}
-	__atomic_store_n(&is_open, 1, __ATOMIC_RELEASE);
+	await_named(10);
+	open_all();
 	for (uint32_t i = 0; i < CROWD; i++) {
 		expect_number("wait", 0, pinion_future_wait(&calls[i].done, UINT64_MAX));
 	}
@@ -247,6 +269,7 @@ static void check_crowd(void)
 
 int main(void)
 {
+	runtimes_watchdog(LIMIT_SECONDS);
 	check_one_worker();
 	check_lanes();
 	check_progress();
