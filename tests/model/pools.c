@@ -89,28 +89,30 @@ static void search_own(struct model_task *task)
 	MODEL_CHECK(pin_worker_lend(pin_worker_current(), bytes) == NULL);
 }
 
-static void run_beside_worker(bool has_fence)
+static void run_beside_worker(bool has_fence, void (*body)(struct model_task *task))
 {
 	uint32_t thread;
 
 	begin(has_fence);
-	model_task_init(&searcher, search_own);
+	model_task_init(&searcher, body);
 	thread = model_thread_start("ends", end_pool, NULL);
 	MODEL_CHECK(pinion_spawn(runtime, &searcher.request.task) == 0);
 	model_thread_join(thread);
 	MODEL_CHECK(pinion_runtime_drain(runtime) == 0);
 	MODEL_CHECK(searcher.run_count == 1);
+	/* Whoever has noted some has looked for them in all pools since. */
+	MODEL_CHECK(!runtime->shared.workers[0].has_bundles);
 	model_runtime_end(runtime);
 }
 
 static void run_task(void)
 {
-	run_beside_worker(true);
+	run_beside_worker(true, search_own);
 }
 
 static void run_task_fenced(void)
 {
-	run_beside_worker(false);
+	run_beside_worker(false, search_own);
 }
 
 /* As a task that has gathered buffers for another node leaves it. */
@@ -122,16 +124,7 @@ static void note_bundles(struct model_task *task)
 
 static void run_idle(void)
 {
-	uint32_t thread;
-
-	begin(true);
-	model_task_init(&searcher, note_bundles);
-	thread = model_thread_start("ends", end_pool, NULL);
-	MODEL_CHECK(pinion_spawn(runtime, &searcher.request.task) == 0);
-	model_thread_join(thread);
-	MODEL_CHECK(pinion_runtime_drain(runtime) == 0);
-	MODEL_CHECK(!runtime->shared.workers[0].has_bundles);
-	model_runtime_end(runtime);
+	run_beside_worker(true, note_bundles);
 }
 
 static const struct model_twin one_twins[] = {

@@ -28,6 +28,18 @@ static inline struct pinion_request *requests_begin(struct requests_one *one, ui
 	return &one->request;
 }
 
+static inline struct pinion_request *requests_begin_transfer(struct requests_one *one, uint16_t op,
+	struct pinion_file *file, uint8_t *bytes, uint64_t offset_bytes, uint64_t length_bytes)
+{
+	struct pinion_request *request = requests_begin(one, op);
+
+	request->file = file;
+	request->bytes = bytes;
+	request->offset_bytes = offset_bytes;
+	request->length_bytes = length_bytes;
+	return request;
+}
+
 static inline int64_t requests_await(struct requests_one *one)
 {
 	tasks_await(&one->entered, 1);
@@ -40,6 +52,21 @@ static inline int64_t requests_do(struct pinion_runtime *runtime, struct request
 	int rc = pinion_request_submit(runtime, &one->request);
 
 	return rc < 0 ? rc : requests_await(one);
+}
+
+/* A read or a write, waited for; what it has done is what it says. */
+static inline int64_t requests_transfer(struct pinion_runtime *runtime, uint16_t op,
+	struct pinion_file *file, uint8_t *bytes, uint64_t offset_bytes, uint64_t length_bytes)
+{
+	struct requests_one one;
+	int64_t result;
+
+	requests_begin_transfer(&one, op, file, bytes, offset_bytes, length_bytes);
+	result = requests_do(runtime, &one);
+	if (result > 0) {
+		expect_number("done_bytes", result, (long long)one.request.done_bytes);
+	}
+	return result;
 }
 
 #endif

@@ -49,19 +49,6 @@ static struct pinion_file open_device(uint32_t direct)
 	return file;
 }
 
-static int64_t transfer(struct pinion_runtime *runtime, uint16_t op, struct pinion_file *file,
-	uint64_t offset_bytes, uint32_t length_bytes)
-{
-	struct requests_one one;
-	struct pinion_request *request = requests_begin(&one, op);
-
-	request->file = file;
-	request->bytes = bytes;
-	request->offset_bytes = offset_bytes;
-	request->length_bytes = length_bytes;
-	return requests_do(runtime, &one);
-}
-
 static void check_reads(struct pinion_runtime *runtime, struct pinion_file *file)
 {
 	for (uint32_t i = 0; i < PIECES; i++) {
@@ -69,15 +56,19 @@ static void check_reads(struct pinion_runtime *runtime, struct pinion_file *file
 
 		memset(bytes, 0, sizeof(bytes));
 		expect_number("read", wanted,
-			transfer(runtime, PINION_OP_READ, file, (uint64_t)i * PIECE, PIECE));
+			requests_transfer(
+				runtime, PINION_OP_READ, file, bytes, (uint64_t)i * PIECE, PIECE));
 		expect_number("bytes", 0, memcmp(bytes, contents + i * PIECE, wanted));
 	}
 	if (!file->is_direct) {
-		expect_number("odd", 100, transfer(runtime, PINION_OP_READ, file, 777, 100));
+		expect_number("odd", 100,
+			requests_transfer(runtime, PINION_OP_READ, file, bytes, 777, 100));
 		expect_number("its bytes", 0, memcmp(bytes, contents + 777, 100));
 	}
-	expect_number("at the end", 0, transfer(runtime, PINION_OP_READ, file, SIZE, PIECE));
-	expect_number("behind it", 0, transfer(runtime, PINION_OP_READ, file, SIZE + 4096, PIECE));
+	expect_number("at the end", 0,
+		requests_transfer(runtime, PINION_OP_READ, file, bytes, SIZE, PIECE));
+	expect_number("behind it", 0,
+		requests_transfer(runtime, PINION_OP_READ, file, bytes, SIZE + 4096, PIECE));
 }
 
 /* One of a few blocks, then to the end and no further. */
@@ -89,12 +80,14 @@ static void check_writes(struct pinion_runtime *runtime, struct pinion_file *fil
 	int fd = open(device_path, O_RDONLY | O_CLOEXEC);
 
 	memset(bytes, seed, sizeof(bytes));
-	expect_number("write", 3 * 4096, transfer(runtime, PINION_OP_WRITE, file, PIECE, 3 * 4096));
+	expect_number("write", 3 * 4096,
+		requests_transfer(runtime, PINION_OP_WRITE, file, bytes, PIECE, 3 * 4096));
 	memset(contents + PIECE, seed, 3 * 4096);
 	expect_number("to the end", SIZE % PIECE,
-		transfer(runtime, PINION_OP_WRITE, file, last, SIZE % PIECE));
+		requests_transfer(runtime, PINION_OP_WRITE, file, bytes, last, SIZE % PIECE));
 	memset(contents + last, seed, SIZE % PIECE);
-	expect_number("no room", -ENOSPC, transfer(runtime, PINION_OP_WRITE, file, SIZE, SECTOR));
+	expect_number("no room", -ENOSPC,
+		requests_transfer(runtime, PINION_OP_WRITE, file, bytes, SIZE, SECTOR));
 	requests_begin(&one, PINION_OP_FSYNC)->file = file;
 	expect_number("fsync", 0, requests_do(runtime, &one));
 	expect_true("others see it", fd >= 0 && pread(fd, seen, 3 * 4096, PIECE) == 3 * 4096);

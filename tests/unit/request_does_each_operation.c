@@ -30,24 +30,6 @@ static struct pinion_runtime *runtime;
 static uint8_t written[BYTES] __attribute__((aligned(BLOCK)));
 static uint8_t read_back[BYTES] __attribute__((aligned(BLOCK)));
 
-static int64_t transfer(
-	uint16_t op, struct pinion_file *file, uint8_t *bytes, uint64_t offset, uint64_t length)
-{
-	struct requests_one one;
-	struct pinion_request *request = requests_begin(&one, op);
-	int64_t result;
-
-	request->file = file;
-	request->bytes = bytes;
-	request->offset_bytes = offset;
-	request->length_bytes = length;
-	result = requests_do(runtime, &one);
-	if (result > 0) {
-		expect_number("done_bytes", result, (long long)request->done_bytes);
-	}
-	return result;
-}
-
 static int64_t on_file(uint16_t op, struct pinion_file *file)
 {
 	struct requests_one one;
@@ -97,27 +79,30 @@ static void check_transfers(uint32_t direct)
 	expect_number("open", 0, open_by_request(&file, "transfers", &options));
 	expect_true("direct only if asked", file.is_direct == 0 || direct == PINION_DIRECT_ALWAYS);
 	expect_number("write", BYTES - BLOCK,
-		transfer(PINION_OP_WRITE, &file, written, 0, BYTES - BLOCK));
+		requests_transfer(runtime, PINION_OP_WRITE, &file, written, 0, BYTES - BLOCK));
 	expect_number("write behind it", BLOCK,
-		transfer(PINION_OP_WRITE, &file, written + BYTES - BLOCK, BYTES - BLOCK, BLOCK));
+		requests_transfer(runtime, PINION_OP_WRITE, &file, written + BYTES - BLOCK,
+			BYTES - BLOCK, BLOCK));
 	expect_number("fsync", 0, on_file(PINION_OP_FSYNC, &file));
 	expect_number("fdatasync", 0, on_file(PINION_OP_FDATASYNC, &file));
 	check_content("transfers", BYTES);
 	memset(read_back, 0, BYTES);
 	/* The file has grown since it was opened empty. */
-	expect_number("read", BYTES, transfer(PINION_OP_READ, &file, read_back, 0, BYTES));
+	expect_number("read", BYTES,
+		requests_transfer(runtime, PINION_OP_READ, &file, read_back, 0, BYTES));
 	expect_true("what was written", memcmp(written, read_back, BYTES) == 0);
-	expect_number(
-		"read behind the end", 0, transfer(PINION_OP_READ, &file, read_back, BYTES, BLOCK));
+	expect_number("read behind the end", 0,
+		requests_transfer(runtime, PINION_OP_READ, &file, read_back, BYTES, BLOCK));
 	expect_number("read across the end", BLOCK,
-		transfer(PINION_OP_READ, &file, read_back, BYTES - BLOCK, 2 * (uint64_t)BLOCK));
+		requests_transfer(runtime, PINION_OP_READ, &file, read_back, BYTES - BLOCK,
+			2 * (uint64_t)BLOCK));
 	if (file.is_direct != 0) {
 		expect_number("a tail that is not aligned", -EINVAL,
-			transfer(PINION_OP_WRITE, &file, written, 0, BLOCK + 1));
-		expect_number(
-			"an offset", -EINVAL, transfer(PINION_OP_WRITE, &file, written, 1, BLOCK));
-		expect_number(
-			"memory", -EINVAL, transfer(PINION_OP_WRITE, &file, written + 1, 0, BLOCK));
+			requests_transfer(runtime, PINION_OP_WRITE, &file, written, 0, BLOCK + 1));
+		expect_number("an offset", -EINVAL,
+			requests_transfer(runtime, PINION_OP_WRITE, &file, written, 1, BLOCK));
+		expect_number("memory", -EINVAL,
+			requests_transfer(runtime, PINION_OP_WRITE, &file, written + 1, 0, BLOCK));
 	}
 	expect_number("resize", 0, pinion_file_resize(&file, BYTES - 100));
 	expect_number("the size it knows", BYTES - 100, (long long)file.size_bytes);
@@ -125,7 +110,7 @@ static void check_transfers(uint32_t direct)
 	expect_number("close", 0, on_file(PINION_OP_CLOSE, &file));
 	expect_number("closed", -1, file.fd);
 	expect_number("read of a closed file", -EBADF,
-		transfer(PINION_OP_READ, &file, read_back, 0, BLOCK));
+		requests_transfer(runtime, PINION_OP_READ, &file, read_back, 0, BLOCK));
 	expect_number("close once more", -EBADF, on_file(PINION_OP_CLOSE, &file));
 }
 
@@ -152,16 +137,17 @@ static void check_far(void)
 
 	expect_ready("a file of memory", file.fd >= 0);
 	expect_number("grow", 0, pinion_file_resize(&file, offset + BLOCK));
-	expect_number(
-		"write", FAR_BYTES, transfer(PINION_OP_WRITE, &file, written, offset, FAR_BYTES));
+	expect_number("write", FAR_BYTES,
+		requests_transfer(runtime, PINION_OP_WRITE, &file, written, offset, FAR_BYTES));
 	expect_number("read", 2 * FAR_BYTES,
-		transfer(PINION_OP_READ, &file, read_back, offset - FAR_BYTES, 2 * FAR_BYTES));
+		requests_transfer(runtime, PINION_OP_READ, &file, read_back, offset - FAR_BYTES,
+			2 * FAR_BYTES));
 	for (int i = 0; i < FAR_BYTES; i++) {
 		expect_number("nothing before it", 0, read_back[i]);
 	}
 	expect_true("what was written", memcmp(written, read_back + FAR_BYTES, FAR_BYTES) == 0);
 	expect_number("read to the end", BLOCK - 1,
-		transfer(PINION_OP_READ, &file, read_back, offset + 1, BYTES));
+		requests_transfer(runtime, PINION_OP_READ, &file, read_back, offset + 1, BYTES));
 	expect_true("what was written, from the next byte on",
 		memcmp(written + 1, read_back, FAR_BYTES - 1) == 0);
 	pinion_file_close(&file);
@@ -188,11 +174,11 @@ static void check_allocate(void)
 	expect_number("flags that do not fit", -EOPNOTSUPP,
 		allocate(&file, 0, BLOCK, FALLOC_FL_PUNCH_HOLE));
 	expect_number("read of what is open for writing", -EBADF,
-		transfer(PINION_OP_READ, &file, read_back, 0, BLOCK));
+		requests_transfer(runtime, PINION_OP_READ, &file, read_back, 0, BLOCK));
 	pinion_file_close(&file);
 	expect_number("open", 0, open_by_request(&file, "allocated", NULL));
 	expect_number("write to what is open for reading", -EBADF,
-		transfer(PINION_OP_WRITE, &file, written, 0, BLOCK));
+		requests_transfer(runtime, PINION_OP_WRITE, &file, written, 0, BLOCK));
 	expect_number("resize of it", -EINVAL, pinion_file_resize(&file, 0));
 	pinion_file_close(&file);
 }

@@ -68,20 +68,14 @@ static void check_level(uint32_t io_level)
 	entered_count = 0;
 	for (uint32_t i = 0; i < ROUNDS; i++) {
 		struct requests_one late;
-		struct requests_one quick;
 		uint8_t bytes[2][64] = {{1}, {[63] = 1}};
-		struct pinion_request *request = requests_begin(&late, PINION_OP_READ);
 
-		request->file = &late_file;
-		request->bytes = bytes[0];
-		request->length_bytes = 1;
-		expect_number("submit", 0, pinion_request_submit(runtime, request));
+		requests_begin_transfer(&late, PINION_OP_READ, &late_file, bytes[0], 0, 1);
+		expect_number("submit", 0, pinion_request_submit(runtime, &late.request));
 		send_all();
-		request = requests_begin(&quick, PINION_OP_READ);
-		request->file = &zero;
-		request->bytes = bytes[1];
-		request->length_bytes = sizeof(bytes[1]);
-		expect_number("read", sizeof(bytes[1]), requests_do(runtime, &quick));
+		expect_number("read", sizeof(bytes[1]),
+			requests_transfer(
+				runtime, PINION_OP_READ, &zero, bytes[1], 0, sizeof(bytes[1])));
 		send_all();
 		expect_ready("write", write(ends[1], "x", 1) == 1);
 		expect_number("late read", 1, requests_await(&late));

@@ -83,17 +83,13 @@ static void check_work(void)
 {
 	for (uint32_t i = 0; i < ROUNDS; i++) {
 		struct requests_one one = {.request = {.task.run = run}};
-		struct pinion_request *request;
 
 		expect_number("spawn", 0, pinion_spawn_on(runtime, i % WORKERS, &one.request.task));
 		tasks_await(&one.entered, 1);
 		expect_number("its worker", i % WORKERS, one.request.result);
-		request = requests_begin(&one, PINION_OP_READ);
 		bytes[READ_BYTES - 1] = 1;
-		request->file = &file;
-		request->bytes = bytes;
-		request->length_bytes = READ_BYTES;
-		expect_number("read", READ_BYTES, requests_do(runtime, &one));
+		expect_number("read", READ_BYTES,
+			requests_transfer(runtime, PINION_OP_READ, &file, bytes, 0, READ_BYTES));
 		expect_number("its last byte", 0, bytes[READ_BYTES - 1]);
 	}
 }
