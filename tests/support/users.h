@@ -83,6 +83,14 @@ static inline void users_give(struct pinion_pool *pool, struct pinion_buffer *bu
 	expect_true("the handle is cleared", buffer->bytes == NULL);
 }
 
+static inline struct pinion_pool_counters users_counters(const struct pinion_pool *pool)
+{
+	struct pinion_pool_counters counters;
+
+	pinion_pool_counters(pool, &counters, sizeof(counters));
+	return counters;
+}
+
 /* A message with these words came; forgets all so far. */
 static inline void users_expect_said(const char *words)
 {
@@ -118,6 +126,31 @@ static inline void users_on(
 
 	expect_number("spawn_on", 0, pinion_spawn_on(runtime, worker_index, &job.task));
 	tasks_await(&job.has_ended, 1);
+}
+
+/* For users_on(): some buffers at once. */
+struct users_taking {
+	struct pinion_pool *pool;
+	struct pinion_buffer buffers[8];
+	uint32_t count;
+};
+
+static inline void users_take_some(void *arg)
+{
+	struct users_taking *taking = arg;
+
+	for (uint32_t i = 0; i < taking->count; i++) {
+		taking->buffers[i] = users_take(taking->pool);
+	}
+}
+
+static inline void users_give_some(void *arg)
+{
+	struct users_taking *taking = arg;
+
+	for (uint32_t i = 0; i < taking->count; i++) {
+		users_give(taking->pool, &taking->buffers[i]);
+	}
 }
 
 #endif

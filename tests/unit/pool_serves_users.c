@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: a pool does for its users what its header says, alone and with a
- * runtime: whose memory it is cut from, who has a cache of its own, what each
- * mistake returns, what is counted, and when it ends. BP-3, BP-4, BP-5, BP-7,
- * BP-12, BP-14, BP-20, BP-38, BP-39, BP-40, BP-41, BP-42, BP-43, BP-45, BP-46,
- * BP-47, BP-48, BP-T5, W1, W2, W7, G2.
- * Method: each call, on this thread, on attached threads and on workers, one
- * after the other; addresses are looked up in the workers' arenas.
+ * runtime: from where it takes, what each mistake returns, what is counted,
+ * what requests do with it, and when it ends. BP-4, BP-5, BP-7, BP-12, BP-20,
+ * BP-38, BP-39, BP-40, BP-41, BP-42, BP-43, BP-45, BP-46, BP-47, BP-T5, W7, G2.
+ * Method: each call, one after the other, from this thread and on workers.
  */
 #include "runtime/core/buffers.h"
 #include "runtime/core/runtime_state.h"
@@ -17,313 +15,9 @@
 #include <unistd.h>
 
 enum {
-	WORKERS = 3,
 	POOLS_ENDED = 500,
 	LIMIT_SECONDS = 60,
 };
-
-static struct pinion_pool_counters counters_of(const struct pinion_pool *pool)
-{
-	struct pinion_pool_counters counters;
-
-	pinion_pool_counters(pool, &counters, sizeof(counters));
-	return counters;
-}
-
-/* ---- where the memory is ---- */
-
-static bool is_in_arena(
-	const struct pinion_runtime *runtime, uint32_t worker_index, const uint8_t *address)
-{
-	const struct pin_arena *arena = &runtime->shared.workers[worker_index].arena;
-
-	return (uintptr_t)address - (uintptr_t)arena->memory < arena->bytes;
-}
-
-struct taking {
-	struct pinion_pool *pool;
-	struct pinion_buffer buffers[8];
-	uint32_t count;
-};
-
-static void take_some(void *arg)
-{
-	struct taking *taking = arg;
-
-	for (uint32_t i = 0; i < taking->count; i++) {
-		taking->buffers[i] = users_take(taking->pool);
-	}
-}
-
-static void give_some(void *arg)
-{
-	struct taking *taking = arg;
-
-	for (uint32_t i = 0; i < taking->count; i++) {
-		users_give(taking->pool, &taking->buffers[i]);
-	}
-}
-
-static void check_runtime_memory(void)
-{
-	struct pinion_runtime *runtime = users_runtime(WORKERS, 1 << 20);
-	struct pinion_pool *pools[2];
-
-	pools[0] = users_pool(runtime, 0, 2, 8);
-	pools[1] = users_pool(runtime, WORKERS, 4, 12);
-	expect_number("its runtime's", WORKERS, pinion_pool_worker_count(pools[0]));
-	expect_number("buffers", 8, pinion_pool_buffer_count(pools[0]));
-	expect_number("bytes", 4096, pinion_pool_buffer_bytes(pools[0]));
-	expect_number("in front", 4096, pinion_pool_headroom_bytes(pools[0]));
-	for (uint32_t i = 0; i < WORKERS; i++) {
-		for (int j = 0; j < 2; j++) {
-			struct taking taking = {.pool = pools[j], .count = 2};
-
-			expect_number(
-				"seeded", j == 0 ? 2 : 4, pinion_pool_available_local(pools[j], i));
-			users_on(runtime, i, take_some, &taking);
-			for (int k = 0; k < 2; k++) {
-				expect_true("in that worker's arena",
-					is_in_arena(runtime, i, taking.buffers[k].bytes));
-				expect_true("with what is in front",
-					is_in_arena(runtime, i, taking.buffers[k].bytes - 4096));
-				expect_number("aligned", 0,
-					(long long)((uintptr_t)taking.buffers[k].bytes % 4096));
-			}
-			users_on(runtime, i, give_some, &taking);
-			expect_number("back where it was", j == 0 ? 2 : 4,
-				pinion_pool_available_local(pools[j], i));
-		}
-	}
-	/* Two more on the free list, of the first workers' memory. */
-	expect_number("listed", 2, pinion_pool_available_shared(pools[0]));
-	users_end(pools[1]);
-	users_end(pools[0]);
-	pinion_runtime_destroy(runtime);
-}
-
-/* Two pools' buffers are different memory, and one refuses the other's. */
-static void check_two_pools(void)
-{
-	struct pinion_runtime *runtime = users_runtime(WORKERS, 1 << 20);
-	struct pinion_pool *first = users_pool(runtime, 0, 1, 3);
-	struct pinion_pool *second = users_pool(runtime, 0, 1, 3);
-	struct pinion_buffer mine[3];
-	struct pinion_buffer other[3];
-
-	for (int i = 0; i < 3; i++) {
-		mine[i] = users_take(first);
-		other[i] = users_take(second);
-		memset(mine[i].bytes - 4096, 1, 8192);
-		memset(other[i].bytes - 4096, 2, 8192);
-	}
-	for (int i = 0; i < 3; i++) {
-		for (int j = 0; j < 8192; j++) {
-			if ((mine[i].bytes - 4096)[j] != 1 || (other[i].bytes - 4096)[j] != 2) {
-				expect_true("they do not overlap", false);
-				break;
-			}
-		}
-		expect_number("not its own", -EINVAL, pinion_pool_release(first, &other[i]));
-		users_expect_said("is not a buffer of this pool");
-		expect_true("the handle is as it was", other[i].bytes != NULL);
-	}
-	for (int i = 0; i < 3; i++) {
-		users_give(first, &mine[i]);
-		users_give(second, &other[i]);
-	}
-	expect_number("counted", 3, (long long)counters_of(first).misuses);
-	expect_number("destroy", 0, pinion_pool_destroy(first));
-	users_end(second);
-	pinion_runtime_destroy(runtime);
-}
-
-static void check_no_room(void)
-{
-	struct pinion_runtime *runtime = users_runtime(2, 0);
-	struct pinion_pool_config config;
-	struct pinion_pool *pool = NULL;
-	uint64_t left;
-
-	/* What the arenas round up to is free, too. */
-	left = runtime->shared.workers[0].arena.bytes -
-		runtime->shared.workers[0].arena.carved_bytes;
-	users_config(&config, 0, 1, (uint32_t)(2 * (left / 8192 + 1)));
-	expect_number("too many", -ENOMEM, pinion_pool_create(runtime, &config, &pool));
-	users_expect_said("raise pool_bytes of the runtime's configuration");
-	expect_true("nothing is written", pool == NULL);
-	expect_number("nothing is cut", (long long)left,
-		(long long)(runtime->shared.workers[0].arena.bytes -
-			runtime->shared.workers[0].arena.carved_bytes));
-	pinion_runtime_destroy(runtime);
-}
-
-static void check_many_pools(void)
-{
-	struct pinion_runtime *runtime = users_runtime(1, 1 << 20);
-	struct pinion_pool *pools[PIN_POOLS_MAX];
-	struct pinion_pool_config config;
-	struct pinion_pool *one_more = NULL;
-
-	users_config(&config, 0, 1, 1);
-	for (int i = 0; i < PIN_POOLS_MAX; i++) {
-		pools[i] = users_create(runtime, &config);
-	}
-	expect_number("one more", -EMFILE, pinion_pool_create(runtime, &config, &one_more));
-	users_expect_said("the runtime has 16 already");
-	users_end(pools[PIN_POOLS_MAX - 1]);
-	pools[PIN_POOLS_MAX - 1] = users_create(runtime, &config);
-	for (int i = PIN_POOLS_MAX - 1; i >= 0; i--) {
-		users_end(pools[i]);
-	}
-	pinion_runtime_destroy(runtime);
-}
-
-/* ---- who has a cache ---- */
-
-static void check_attach(void)
-{
-	struct pinion_pool *pool = users_pool(NULL, 2, 2, 6);
-	struct pinion_buffer buffer;
-
-	/* Without a cache: from what is listed. */
-	expect_number("not attached", -EPERM, pinion_pool_detach(pool));
-	buffer = users_take(pool);
-	expect_number("from outside", 1, (long long)counters_of(pool).outside);
-	expect_number("from the list", 1, pinion_pool_available_shared(pool));
-	users_give(pool, &buffer);
-	expect_number("attach", 0, pinion_pool_attach(pool));
-	expect_number("twice", -EALREADY, pinion_pool_attach(pool));
-	buffer = users_take(pool);
-	expect_number("from its cache", 1, (long long)counters_of(pool).local_hits);
-	expect_number("which had two", 1, pinion_pool_available_local(pool, 0));
-	users_give(pool, &buffer);
-	expect_number("back there", 2, pinion_pool_available_local(pool, 0));
-	expect_number("detach", 0, pinion_pool_detach(pool));
-	expect_number("gave all it had to all", 4, pinion_pool_available_shared(pool));
-	expect_number("left nothing", 0, pinion_pool_available_local(pool, 0));
-	expect_number("detach again", -EPERM, pinion_pool_detach(pool));
-	expect_number("a cache that is none", 0, pinion_pool_available_local(pool, 99));
-	users_end(pool);
-}
-
-struct attached {
-	struct pinion_pool *pool;
-	struct pin_atomic_u32 is_attached;
-	struct pin_atomic_u32 may_end;
-	int rc;
-};
-
-static void *attach_and_hold(void *arg)
-{
-	struct attached *attached = arg;
-
-	attached->rc = pinion_pool_attach(attached->pool);
-	tasks_signal(&attached->is_attached);
-	tasks_await(&attached->may_end, 1);
-	if (attached->rc == 0) {
-		expect_number("detach", 0, pinion_pool_detach(attached->pool));
-	}
-	return NULL;
-}
-
-/* One cache for workers and one more: two threads can have one. */
-static void check_all_taken(void)
-{
-	struct pinion_pool_config config;
-	struct attached attached[3];
-	pthread_t threads[3];
-	struct pinion_pool *pool;
-
-	users_config(&config, 1, 1, 4);
-	config.thread_count = 1;
-	pool = users_create(NULL, &config);
-	for (int i = 0; i < 3; i++) {
-		attached[i] = (struct attached){.pool = pool};
-		expect_ready("thread",
-			pthread_create(&threads[i], NULL, attach_and_hold, &attached[i]) == 0);
-		tasks_await(&attached[i].is_attached, 1);
-		expect_number("attach", i < 2 ? 0 : -EAGAIN, attached[i].rc);
-	}
-	tasks_signal(&attached[0].may_end);
-	pthread_join(threads[0], NULL);
-	expect_number("one has left", 0, pinion_pool_attach(pool));
-	expect_number("detach", 0, pinion_pool_detach(pool));
-	for (int i = 1; i < 3; i++) {
-		tasks_signal(&attached[i].may_end);
-		pthread_join(threads[i], NULL);
-	}
-	users_end(pool);
-}
-
-static void check_many_attachments(void)
-{
-	struct pinion_pool *pools[9];
-
-	for (int i = 0; i < 9; i++) {
-		pools[i] = users_pool(NULL, 1, 1, 2);
-		expect_number("attach", i < 8 ? 0 : -EMFILE, pinion_pool_attach(pools[i]));
-	}
-	for (int i = 0; i < 8; i++) {
-		expect_number("detach", 0, pinion_pool_detach(pools[i]));
-	}
-	expect_number("attach", 0, pinion_pool_attach(pools[8]));
-	expect_number("detach", 0, pinion_pool_detach(pools[8]));
-	for (int i = 0; i < 9; i++) {
-		users_end(pools[i]);
-	}
-}
-
-struct attaching {
-	int rc;
-	struct pinion_pool *pool;
-};
-
-static void attach_worker(void *arg)
-{
-	struct attaching *attaching = arg;
-
-	attaching->rc = pinion_pool_attach(attaching->pool);
-}
-
-static void detach_worker(void *arg)
-{
-	struct attaching *attaching = arg;
-
-	attaching->rc = pinion_pool_detach(attaching->pool);
-}
-
-/* Workers have their caches; those of another runtime attach as threads do. */
-static void check_workers_caches(void)
-{
-	struct pinion_runtime *runtime = users_runtime(2, 1 << 20);
-	struct pinion_runtime *other = users_runtime(1, 0);
-	struct attaching attaching = {.pool = users_pool(runtime, 0, 2, 6)};
-	struct taking taking = {.pool = attaching.pool, .count = 3};
-
-	users_on(runtime, 1, attach_worker, &attaching);
-	expect_number("a worker has one", -EALREADY, attaching.rc);
-	users_on(runtime, 1, detach_worker, &attaching);
-	expect_number("and keeps it", -EPERM, attaching.rc);
-	users_on(runtime, 1, take_some, &taking);
-	expect_number(
-		"its own first, then the list", 2, (long long)counters_of(taking.pool).local_hits);
-	expect_number("in one go", 1, (long long)counters_of(taking.pool).refills);
-	expect_number("the other's is full", 2, pinion_pool_available_local(taking.pool, 0));
-	users_on(runtime, 1, give_some, &taking);
-	users_on(other, 0, attach_worker, &attaching);
-	expect_number("another runtime's worker", 0, attaching.rc);
-	users_on(other, 0, take_some, &taking);
-	users_on(other, 0, give_some, &taking);
-	expect_number(
-		"has one of those for threads", 2, pinion_pool_available_local(taking.pool, 2));
-	users_on(other, 0, detach_worker, &attaching);
-	expect_number("until it leaves", 0, attaching.rc);
-	expect_number("outside", 0, (long long)counters_of(taking.pool).outside);
-	users_end(taking.pool);
-	pinion_runtime_destroy(other);
-	pinion_runtime_destroy(runtime);
-}
 
 /* ---- taking and giving ---- */
 
@@ -346,9 +40,9 @@ static void check_all_are_found(void)
 	expect_number("written on success only", 7, none.index);
 	expect_number("waiting until now", -ETIME, pinion_pool_acquire(pool, 0, &none));
 	expect_number("likewise", 7, none.index);
-	expect_true("exhausted", counters_of(pool).exhausted >= 2);
-	expect_number("outside", 8, (long long)counters_of(pool).outside);
-	expect_number("BP-5: each worker's robbed once", 4, (long long)counters_of(pool).steals);
+	expect_true("exhausted", users_counters(pool).exhausted >= 2);
+	expect_number("outside", 8, (long long)users_counters(pool).outside);
+	expect_number("BP-5: each worker's robbed once", 4, (long long)users_counters(pool).steals);
 	for (int i = 0; i < 8; i++) {
 		users_give(pool, &buffers[i]);
 	}
@@ -392,7 +86,7 @@ static void check_misuse(void)
 	users_expect_said("and is in use again");
 	expect_true("the new owner's bytes", pinion_pool_bytes(pool, &buffer) == buffer.bytes);
 	users_give(pool, &buffer);
-	expect_number("counted", 10, (long long)counters_of(pool).misuses);
+	expect_number("counted", 10, (long long)users_counters(pool).misuses);
 	expect_number("detach", 0, pinion_pool_detach(pool));
 	expect_number("all are there", 2, pinion_pool_available(pool));
 	expect_number("destroy", 0, pinion_pool_destroy(pool));
@@ -403,7 +97,7 @@ static void check_counters(void)
 {
 	struct pinion_runtime *runtime = users_runtime(2, 1 << 20);
 	struct pinion_pool *pool = users_pool(runtime, 0, 2, 6);
-	struct taking taking = {.pool = pool, .count = 6};
+	struct users_taking taking = {.pool = pool, .count = 6};
 	struct {
 		struct pinion_pool_counters known;
 		uint64_t later;
@@ -411,15 +105,15 @@ static void check_counters(void)
 	struct pinion_pool_counters counters;
 	uint64_t first[2] = {0, 99};
 
-	users_on(runtime, 0, take_some, &taking);
-	counters = counters_of(pool);
+	users_on(runtime, 0, users_take_some, &taking);
+	counters = users_counters(pool);
 	expect_number("local_hits", 2, (long long)counters.local_hits);
 	expect_number("refills, one of what a theft left", 3, (long long)counters.refills);
 	expect_number("steals", 1, (long long)(counters.steals > 0));
 	expect_number("outside", 0, (long long)counters.outside);
 	expect_number("spills", 0, (long long)counters.spills);
-	users_on(runtime, 1, give_some, &taking);
-	counters = counters_of(pool);
+	users_on(runtime, 1, users_give_some, &taking);
+	counters = users_counters(pool);
 	/* It was robbed, so the first was passed on. */
 	expect_number("half a cache at a time", 3, (long long)counters.spills);
 	expect_number("full", 2, pinion_pool_available_local(pool, 1));
@@ -462,7 +156,7 @@ static void check_posted(bool is_cancelled)
 	tasks_hold_end(&hold);
 	expect_number("read", is_cancelled ? -ECANCELED : 4096, requests_await(&one));
 	users_give(pool, &buffer);
-	expect_number("told", is_cancelled ? 2 : 1, (long long)counters_of(pool).misuses);
+	expect_number("told", is_cancelled ? 2 : 1, (long long)users_counters(pool).misuses);
 	expect_number("end", 0, pinion_pool_destroy(pool));
 	pinion_file_close(&file);
 	pinion_runtime_destroy(runtime);
@@ -592,14 +286,6 @@ static void check_any_byte(void)
 int main(void)
 {
 	runtimes_watchdog(LIMIT_SECONDS);
-	check_runtime_memory();
-	check_two_pools();
-	check_no_room();
-	check_many_pools();
-	check_attach();
-	check_all_taken();
-	check_many_attachments();
-	check_workers_caches();
 	check_all_are_found();
 	check_misuse();
 	check_counters();
