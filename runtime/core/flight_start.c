@@ -88,8 +88,7 @@ static PIN_APART void launch_special(struct pin_worker *worker, struct pinion_re
 		return;
 	}
 	pin_flight_list_push(&worker->flying, &pin_request_of(request)->link);
-	pin_request_carry_out(&worker->ring, request);
-	pin_flight_end(worker, worker, request);
+	pin_flight_carry_out(worker, request);
 }
 
 /* A transfer, when what it had to wait for before its ring has come. */

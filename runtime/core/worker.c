@@ -8,6 +8,7 @@
 #include "runtime/core/fault.h"
 #include "runtime/core/files.h"
 #include "runtime/core/flight.h"
+#include "runtime/core/flight_end.h"
 #include "runtime/core/hooks.h"
 #include "runtime/core/knot.h"
 #include "runtime/core/polled.h"
@@ -44,6 +45,7 @@ static int start_ring(struct pin_worker *worker)
 	int rc = pin_ring_init(&worker->ring, shared->host, &worker->meter, &options, &shared->log);
 
 	if (rc == 0) {
+		pin_flight_ask_parts(worker, &worker->ring);
 		return 0;
 	}
 	pin_kernel_ring_hint(rc, hint, sizeof(hint));
@@ -55,7 +57,11 @@ static int start_ring(struct pin_worker *worker)
 	pin_log(&shared->log, PINION_LOG_WARN, "worker %u runs without io_uring: %s", worker->index,
 		hint);
 	options.is_fallback = true;
-	return pin_ring_init(&worker->ring, shared->host, &worker->meter, &options, &shared->log);
+	rc = pin_ring_init(&worker->ring, shared->host, &worker->meter, &options, &shared->log);
+	if (rc == 0) {
+		pin_flight_ask_parts(worker, &worker->ring);
+	}
+	return rc;
 }
 
 /* Of one magazine, which holds them all and is the worker's. */

@@ -86,7 +86,7 @@ static void prepare_transfer(struct pin_ring *ring, struct io_uring_sqe *sqe,
 {
 	uint64_t done = pin_request_of(request)->resume_bytes;
 	uint8_t *bytes = request->bytes + done;
-	uint32_t length = pin_request_part(request->length_bytes - done);
+	uint32_t length = pin_request_part(request->length_bytes, done);
 	int index = pin_ring_registered_index(ring, bytes, length);
 	int slot = pin_ring_file_slot(ring, request->file);
 
@@ -447,8 +447,8 @@ static uint32_t command_length(struct pinion_request *request)
 {
 	uint64_t done = pin_request_of(request)->resume_bytes;
 
-	return pin_command_length(
-		request->file, request->offset_bytes + done, request->length_bytes - done);
+	return pin_command_length(request->file, request->offset_bytes + done,
+		pin_request_part(request->length_bytes, done));
 }
 
 static void submit_command(struct pin_ring *ring, struct pinion_request *request)
@@ -479,7 +479,7 @@ bool pin_request_submit_command(struct pin_ring *ring, struct pinion_request *re
 
 static ssize_t transfer_once(const struct pinion_request *request, uint64_t done)
 {
-	size_t length = pin_request_part(request->length_bytes - done);
+	size_t length = pin_request_part(request->length_bytes, done);
 	off_t offset = (off_t)(request->offset_bytes + done);
 	ssize_t count;
 
@@ -496,12 +496,13 @@ static ssize_t transfer_once(const struct pinion_request *request, uint64_t done
 	return count < 0 ? -errno : count;
 }
 
-void pin_request_carry_out(struct pin_ring *ring, struct pinion_request *request)
+bool pin_request_carry_out(struct pin_ring *ring, struct pinion_request *request)
 {
 	bool reads = request->op == PINION_OP_READ;
 	uint32_t stall_count = 0;
 	ssize_t count;
 
+	request->done_bytes = pin_request_of(request)->resume_bytes;
 	/*
 	 * FUSE asks for no alignment and commands end at blocks, so each part
 	 * goes on where one ended.
@@ -513,6 +514,11 @@ void pin_request_carry_out(struct pin_ring *ring, struct pinion_request *request
 			stall_count = 0;
 		} else {
 			stall_count++;
+		}
+		if (count > 0 && request->done_bytes < request->length_bytes &&
+			request->done_bytes % PIN_REQUEST_PART_BYTES == 0) {
+			pin_request_of(request)->resume_bytes = request->done_bytes;
+			return false;
 		}
 	} while (stall_count <= STALLS_MAX && request->done_bytes < request->length_bytes &&
 		(count > 0 || count == -EINTR || count == -EAGAIN));
@@ -526,6 +532,7 @@ void pin_request_carry_out(struct pin_ring *ring, struct pinion_request *request
 	} else {
 		request->result = count < 0 ? count : -EIO;
 	}
+	return true;
 }
 
 bool pin_request_submit(struct pin_ring *ring, struct pinion_request *request)
@@ -573,6 +580,24 @@ static void submit_again(struct pin_ring *ring, struct pinion_request *request)
 	}
 }
 
+/* Of a transfer that goes on: not an attempt that is made once more. */
+static bool is_between_parts(struct pinion_request *request)
+{
+	struct pin_request *private = pin_request_of(request);
+
+	return pin_request_moves_bytes(request) && private->resume_bytes != 0 &&
+		private->resume_bytes % PIN_REQUEST_PART_BYTES == 0 && private->stall_count == 0;
+}
+
+static void go_on(struct pin_ring *ring, struct pinion_request *request)
+{
+	if (PIN_UNLIKELY(is_between_parts(request)) && ring->ask_part != NULL &&
+		!ring->ask_part(ring->ask_arg, request)) {
+		return;
+	}
+	submit_again(ring, request);
+}
+
 /* Asks the operation whether that is its end. */
 static PIN_APART struct pinion_request *end_or_go_on(
 	struct pin_ring *ring, struct pinion_request *request, int32_t completed)
@@ -584,7 +609,7 @@ static PIN_APART struct pinion_request *end_or_go_on(
 		if (PIN_UNLIKELY(private->ended_by != 0)) {
 			result = private->ended_by;
 		} else {
-			submit_again(ring, request);
+			go_on(ring, request);
 			return NULL;
 		}
 	} else if (PIN_UNLIKELY(private->ended_by != 0) && is_cancelled(result)) {

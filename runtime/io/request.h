@@ -125,10 +125,14 @@ static inline struct pinion_request *pin_flight_request(struct pin_request *priv
  */
 #define PIN_REQUEST_PART_BYTES (64u << 20)
 
-/* How much of so many bytes comes next. */
-static inline uint32_t pin_request_part(uint64_t left_bytes)
+/* How much of a transfer comes next, when so much of it is done. */
+static inline uint32_t pin_request_part(uint64_t length_bytes, uint64_t done_bytes)
 {
-	return left_bytes < PIN_REQUEST_PART_BYTES ? (uint32_t)left_bytes : PIN_REQUEST_PART_BYTES;
+	uint64_t left_bytes = length_bytes - done_bytes;
+	uint32_t part_bytes =
+		PIN_REQUEST_PART_BYTES - (uint32_t)(done_bytes % PIN_REQUEST_PART_BYTES);
+
+	return left_bytes < part_bytes ? (uint32_t)left_bytes : part_bytes;
 }
 
 static inline bool pin_request_moves_bytes(const struct pinion_request *request)
@@ -168,8 +172,11 @@ static inline bool pin_request_is_special(const struct pinion_request *request)
 		(request->file->flags & (PIN_FILE_PLAIN | PIN_FILE_COMMANDS)) != 0;
 }
 
-/* Carries one of these out, and sets its result; blocks. */
-void pin_request_carry_out(struct pin_ring *ring, struct pinion_request *request);
+/*
+ * Carries one of these out, from where it has got to up to the end of a part;
+ * blocks. True: it is over, and has its result.
+ */
+bool pin_request_carry_out(struct pin_ring *ring, struct pinion_request *request);
 
 /*
  * Submits one that was checked and reset; its entry is made here. False: no
@@ -188,7 +195,8 @@ void pin_request_abandon(struct pin_ring *ring, struct pinion_request *request);
 
 /*
  * Takes one completion's user_data and result. Returns the request that is
- * done, with its result; or NULL when it was submitted anew.
+ * done, with its result; or NULL when it was submitted anew, or is going to be:
+ * `ask_part` of the ring.
  */
 struct pinion_request *pin_request_complete(
 	struct pin_ring *ring, uint64_t user_data, int32_t result);
