@@ -623,6 +623,13 @@ int pinion_file_open(struct pinion_file *file, const char *path, uint32_t direct
 	return pinion_file_open_with(file, path, &options);
 }
 
+int pinion_file_node(const struct pinion_file *file)
+{
+	int32_t node_index = pin_block_node("", file->device);
+
+	return node_index >= 0 ? node_index : -ENODATA;
+}
+
 int pinion_file_resize(struct pinion_file *file, uint64_t size_bytes)
 {
 	int rc;
