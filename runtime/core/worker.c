@@ -46,6 +46,11 @@ static int start_ring(struct pin_worker *worker)
 
 	if (rc == 0) {
 		pin_flight_ask_parts(worker, &worker->ring);
+		/* Of a kernel that cannot they run anywhere, as before. */
+		if (worker->is_bound && !shared->is_fallback) {
+			(void)shared->host->ring_bind_helpers(
+				worker->ring.uring.ring_fd, worker->place.node_index);
+		}
 		return 0;
 	}
 	pin_kernel_ring_hint(rc, hint, sizeof(hint));
