@@ -299,7 +299,7 @@ static const struct model_case cases[] = {
 	{"rate_lifted", run_rate_lifted, 2, 1, 0, change_twins, NULL},
 	{"depth_raised", run_depth_raised, 2, 1, 0, raise_twins, NULL},
 	{"part_waits", run_part_waits, 1, 0, 0, part_twins, NULL},
-	{"part_lifted", run_part_lifted, 1, 0, 0, NULL, NULL},
+	{"part_lifted", run_part_lifted, 0, 0, 0, NULL, NULL},
 	{"part_cancelled", run_part_cancelled, 1, 0, 0, NULL, NULL},
 	{"stop", run_stop, 1, 0, 0, NULL, NULL},
 };
