@@ -175,6 +175,21 @@ PINION_API int pinion_file_open_with(
 PINION_API int pinion_file_open(struct pinion_file *file, const char *path, uint32_t direct);
 
 /*
+ * Says which NUMA node the device is attached to that the file lies on: workers
+ * with CPUs and memory there read it without crossing between sockets. Of a
+ * runtime all of whose files are on that device, `numactl --cpunodebind=NODE`
+ * in front of the program keeps all workers there.
+ *
+ * Units: the index of the node, as in /sys/devices/system/node.
+ * Context: any thread; blocks, for some 50 us; asks anew each time.
+ * Errors: -ENODATA: not known, as where the machine has one node only, and of
+ * file systems on several devices or none.
+ * Source: numa_node in sysfs, of the disk's controller or what that is behind.
+ * Since: 0.1
+ */
+PINION_API int pinion_file_node(const struct pinion_file *file);
+
+/*
  * Cuts or extends a file that is open for writing, and `size_bytes` with it.
  * What is written past the cache comes in whole blocks: this removes the rest
  * of the last one.

@@ -53,9 +53,11 @@ PINION_API void pinion_limits_init_sized(struct pinion_limits *limits, uint32_t 
  * Whatever a request has to wait for, it waits on its worker, whose other tasks
  * go on; it can be cancelled, and its deadline counts. Files have turns. What
  * the page cache answers at once is not limited; short reads and attempts that
- * are made again count once, with the bytes asked for. Over any time T at most
- * the rate's share of T goes out, and of 10 ms, and for each worker, and once
- * more, a millisecond's or one request.
+ * are made again count once, with the bytes asked for. One of more than 64 MiB
+ * counts as one request, and its bytes 64 MiB at a time, between which others
+ * have their turn. Over any time T at most the rate's share of T goes out, and
+ * of 10 ms, and for each worker, and once more, a millisecond's or one request
+ * of up to 64 MiB.
  *
  * Context: any thread; takes a lock, never waits for a device.
  * Errors: -EINVAL: out of range. -E2BIG: the struct is newer than the library
@@ -93,7 +95,7 @@ struct pinion_device_figures {
 	uint64_t requests;
 	uint64_t bytes;
 	uint64_t waited;       /* requests that had to wait for depth */
-	uint64_t throttled;    /* that had to wait for a rate */
+	uint64_t throttled;    /* that had to wait for a rate, or parts that had to */
 	uint64_t throttled_ns; /* how long they held up their worker's requests there */
 	uint64_t latency_ns;   /* average of one in eight; 0: not known */
 	uint32_t is_rotational;

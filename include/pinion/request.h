@@ -161,8 +161,8 @@ PINION_API int pinion_request_submit(
  *
  * Owns: on failure every request stays with the caller, untouched.
  * Errors: as pinion_request_submit(), for any of them. -EAGAIN: there is no
- * room for all. The same request twice in one batch is a mistake that is not
- * seen. 0 requests are fine.
+ * room for all. -EBUSY: also for one that is in the batch twice. 0 requests are
+ * fine.
  * Since: 0.1
  */
 PINION_API int pinion_request_submit_batch(

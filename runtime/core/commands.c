@@ -65,6 +65,7 @@ static void open_wide_ring(struct pin_worker *worker)
 		return;
 	}
 	worker->commands_way = PIN_COMMANDS_BY_RING;
+	pin_flight_ask_parts(worker, &worker->wide);
 	take_buffers(worker);
 }
 
@@ -78,13 +79,6 @@ void pin_commands_end(struct pin_worker *worker)
 }
 
 /* ---- in and out ---- */
-
-/* It is in the list of those in flight. */
-static void carry_out(struct pin_worker *worker, struct pinion_request *request)
-{
-	pin_transfer_carry_out(&worker->ring, request);
-	pin_flight_end(worker, worker, request);
-}
 
 static bool give_to_ring(struct pin_worker *worker, struct pinion_request *request)
 {
@@ -104,7 +98,7 @@ void pin_commands_begin(struct pin_worker *worker, struct pinion_request *reques
 {
 	if (!give_to_ring(worker, request)) {
 		pin_flight_list_push(&worker->flying, &pin_request_of(request)->link);
-		carry_out(worker, request);
+		pin_flight_carry_out(worker, request);
 	}
 }
 
@@ -127,8 +121,7 @@ static void go_on_by_call(struct pin_worker *worker, struct pinion_request *requ
 	if (private->ended_by != 0) {
 		pin_flight_end_with(worker, request, private->ended_by);
 	} else {
-		request->done_bytes = private->resume_bytes;
-		carry_out(worker, request);
+		pin_flight_carry_out(worker, request);
 	}
 }
 

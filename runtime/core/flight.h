@@ -12,6 +12,7 @@
  * ends for them as for timers.
  *
  *     IDLE       the caller's
+ *     CLAIMED    likewise, while the others of its batch are checked
  *     POSTED     offered, to be submitted by who takes it
  *     FLYING     the worker's
  *     CANCELLED  cancelled; in the inbox, and perhaps the worker's as well
@@ -47,11 +48,12 @@
 #include "runtime/core/worker_state.h"
 
 enum pin_flight_state {
-	PIN_FLIGHT_IDLE = 0,	  /* -> POSTED or FLYING by submit */
+	PIN_FLIGHT_IDLE = 0,	  /* -> POSTED, FLYING or CLAIMED by submit */
 	PIN_FLIGHT_POSTED = 1,	  /* -> FLYING by the worker, CANCELLED by cancel */
 	PIN_FLIGHT_FLYING = 2,	  /* -> IDLE by the worker; CANCELLED, ENDING by cancel */
 	PIN_FLIGHT_CANCELLED = 3, /* -> ENDING by the worker */
 	PIN_FLIGHT_ENDING = 4,	  /* -> IDLE by the worker */
+	PIN_FLIGHT_CLAIMED = 5,	  /* -> POSTED, FLYING, or IDLE again, by submit */
 };
 
 enum {

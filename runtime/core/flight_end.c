@@ -4,6 +4,7 @@
  */
 #include "runtime/core/flight_end.h"
 #include "runtime/base/check.h"
+#include "runtime/core/aside.h"
 #include "runtime/core/io.h"
 #include "runtime/core/relief.h"
 #include "runtime/core/search.h"
@@ -12,6 +13,7 @@
 #include "runtime/core/throttle.h"
 #include "runtime/core/wake.h"
 #include "runtime/io/file_open.h"
+#include "runtime/io/transfer.h"
 
 #include <errno.h>
 
@@ -263,6 +265,43 @@ static PIN_APART void ask_again(struct pin_worker *worker, struct pin_request *p
 	}
 	arm_again(worker, private, worker->shared->host->now_ns());
 }
+
+/* ---- the parts of long transfers ---- */
+
+/* For the ring that has it, by who has that: the worker or a reliever. */
+static bool ask_part(void *arg, struct pinion_request *request)
+{
+	struct pin_worker *worker = arg;
+	struct pin_request *private = pin_request_of(request);
+
+	if (PIN_LIKELY(!pin_throttle_owes_part(worker, request))) {
+		return true;
+	}
+	if (private->is_aside) {
+		pin_aside_leave(worker, private);
+	}
+	pin_flight_list_remove(&private->link);
+	pin_throttle_defer_part(worker, pin_worker_current(), request);
+	return false;
+}
+
+void pin_flight_ask_parts(struct pin_worker *worker, struct pin_ring *ring)
+{
+	ring->ask_part = ask_part;
+	ring->ask_arg = worker;
+}
+
+void pin_flight_carry_out(struct pin_worker *worker, struct pinion_request *request)
+{
+	while (!pin_transfer_carry_out(&worker->ring, request)) {
+		if (!ask_part(worker, request)) {
+			return;
+		}
+	}
+	pin_flight_end(worker, worker, request);
+}
+
+/* ---- completions ---- */
 
 /* On the worker. */
 static void land(void *arg, uint64_t user_data, int32_t result)

@@ -28,6 +28,15 @@ bool pin_flight_relieve(struct pin_worker *worker, struct pin_worker *taker);
 /* One whose deadline, on the worker's wheel, has come; in the ring's lock. */
 void pin_flight_expire(struct pin_worker *worker, struct pin_timer *timer);
 
+/*
+ * On the worker, of one that is in flight and that no ring may have: part after
+ * part as long as rates allow; blocks.
+ */
+void pin_flight_carry_out(struct pin_worker *worker, struct pinion_request *request);
+
+/* Has a ring of the worker's ask before a long transfer's next part. */
+void pin_flight_ask_parts(struct pin_worker *worker, struct pin_ring *ring);
+
 /* One that has its result: out of its list, and to its caller. */
 void pin_flight_end(
 	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request);

@@ -89,8 +89,7 @@ static PIN_APART void launch_special(struct pin_worker *worker, struct pinion_re
 		return;
 	}
 	pin_flight_list_push(&worker->flying, &pin_request_of(request)->link);
-	pin_transfer_carry_out(&worker->ring, request);
-	pin_flight_end(worker, worker, request);
+	pin_flight_carry_out(worker, request);
 }
 
 /* A transfer, when what it had to wait for before its ring has come. */
@@ -302,30 +301,53 @@ int pin_worker_submit_one(struct pin_worker *worker, struct pinion_request *requ
 	return 0;
 }
 
-int pin_worker_submit(
-	struct pin_worker *worker, struct pinion_request *const *requests, uint32_t count)
+static void release_all(struct pinion_request *const *requests, uint32_t count)
 {
-	if (PIN_UNLIKELY(pin_shared_is_stopping(worker->shared))) {
-		return -ESHUTDOWN;
+	for (uint32_t i = 0; i < count; i++) {
+		pin_flight_set(pin_request_of(requests[i]), PIN_FLIGHT_IDLE);
 	}
+}
+
+/* Each is marked as it is checked, so that its second time finds it so. */
+static int claim_all(struct pinion_request *const *requests, uint32_t count)
+{
 	for (uint32_t i = 0; i < count; i++) {
 		int rc = check(requests[i]);
 
 		if (PIN_UNLIKELY(rc < 0)) {
+			release_all(requests, i);
 			return rc;
 		}
+		pin_flight_set(pin_request_of(requests[i]), PIN_FLIGHT_CLAIMED);
 	}
-	return submit_checked(worker, requests, count);
+	return 0;
+}
+
+int pin_worker_submit(
+	struct pin_worker *worker, struct pinion_request *const *requests, uint32_t count)
+{
+	int rc;
+
+	if (PIN_UNLIKELY(pin_shared_is_stopping(worker->shared))) {
+		return -ESHUTDOWN;
+	}
+	rc = claim_all(requests, count);
+	if (PIN_UNLIKELY(rc < 0)) {
+		return rc;
+	}
+	rc = submit_checked(worker, requests, count);
+	if (PIN_UNLIKELY(rc < 0)) {
+		release_all(requests, count);
+	}
+	return rc;
 }
 
 int pin_flight_claim(struct pinion_request *const *requests, uint32_t count)
 {
-	for (uint32_t i = 0; i < count; i++) {
-		int rc = check(requests[i]);
+	int rc = claim_all(requests, count);
 
-		if (rc < 0) {
-			return rc;
-		}
+	if (rc < 0) {
+		return rc;
 	}
 	for (uint32_t i = 0; i < count; i++) {
 		requests[i]->task.private_kind = PIN_TASK_REQUEST;
@@ -338,6 +360,7 @@ void pin_flight_disclaim(struct pinion_request *const *requests, uint32_t count)
 	for (uint32_t i = 0; i < count; i++) {
 		requests[i]->task.private_kind = PIN_TASK_PLAIN;
 	}
+	release_all(requests, count);
 }
 
 static void post_cancel(struct pin_worker *target, struct pinion_request *request)

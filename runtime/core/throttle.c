@@ -175,9 +175,10 @@ static bool pay(
 	struct pin_request_toll *toll = &pin_request_of(request)->toll;
 	struct pin_limiter *common = &shared->disks.limiter;
 	struct pin_limiter *own = &ledger->disk->limiter;
+	uint64_t done_bytes = pin_request_of(request)->resume_bytes;
 	const uint64_t amounts[PIN_LIMITED_KINDS] = {
-		[PIN_LIMITED_BYTES] = request->length_bytes,
-		[PIN_LIMITED_REQUESTS] = 1,
+		[PIN_LIMITED_BYTES] = pin_request_part(request->length_bytes, done_bytes),
+		[PIN_LIMITED_REQUESTS] = done_bytes == 0 ? 1 : 0,
 	};
 	uint64_t due_ns;
 	uint64_t own_due_ns;
@@ -201,9 +202,10 @@ static bool pay(
 
 /* ---- credit ---- */
 
-static uint32_t pages_of(const struct pinion_request *request)
+static uint32_t pages_of(struct pinion_request *request)
 {
-	uint32_t part_bytes = pin_request_part(request->length_bytes);
+	uint32_t part_bytes =
+		pin_request_part(request->length_bytes, pin_request_of(request)->resume_bytes);
 
 	return (part_bytes + PIN_PAGE_BYTES - 1) / PIN_PAGE_BYTES;
 }
@@ -219,7 +221,8 @@ static bool draw(
 		return false;
 	}
 	toll->pages = pin_credit_pages(amount);
-	ledger->starts_since_timed++;
+	/* Of what is timed by parts, waits would be counted too. */
+	ledger->starts_since_timed += pin_request_of(request)->resume_bytes == 0;
 	if (ledger->starts_since_timed >= TIMED_PART) {
 		ledger->starts_since_timed = 0;
 		toll->started_ns = worker->shared->host->now_ns();
@@ -235,7 +238,7 @@ static bool may_start(
 	return pay(worker, ledger, request) && draw(worker, ledger, request);
 }
 
-static void line_up(
+static void push(
 	struct pin_worker *worker, struct pin_ledger *ledger, struct pinion_request *request)
 {
 	struct pin_request *private = pin_request_of(request);
@@ -244,6 +247,14 @@ static void line_up(
 	private->is_waiting = true;
 	pin_lineup_push(&ledger->lineup, &worker->throttle.lines, request);
 	worker->throttle.lined_up++;
+}
+
+static void line_up(
+	struct pin_worker *worker, struct pin_ledger *ledger, struct pinion_request *request)
+{
+	struct pin_request *private = pin_request_of(request);
+
+	push(worker, ledger, request);
 	if (private->toll.is_paid) {
 		pin_meter_add(&ledger->waited, 1);
 		pin_credit_await(&ledger->disk->credit, &ledger->holding, pages_of(request));
@@ -253,13 +264,18 @@ static void line_up(
 	}
 }
 
-/* Rates that come or go meanwhile may hold this one or not: relaxed. */
-bool pin_throttle_has_rates(struct pin_worker *worker, const struct pinion_request *request)
+/* Rates that come or go meanwhile may hold a request or not: relaxed. */
+static bool has_rates(const struct pin_worker *worker, const struct pin_ledger *ledger)
 {
 	const struct pin_limiter *common = &worker->shared->disks.limiter;
-	const struct pin_limiter *own = &find_ledger(worker, request->file->device)->disk->limiter;
+	const struct pin_limiter *own = &ledger->disk->limiter;
 
 	return pin_load_relaxed_u32(&common->is_on) != 0 || pin_load_relaxed_u32(&own->is_on) != 0;
+}
+
+bool pin_throttle_has_rates(struct pin_worker *worker, const struct pinion_request *request)
+{
+	return has_rates(worker, find_ledger(worker, request->file->device));
 }
 
 bool pin_throttle_admit(struct pin_worker *worker, struct pinion_request *request)
@@ -273,6 +289,37 @@ bool pin_throttle_admit(struct pin_worker *worker, struct pinion_request *reques
 	}
 	line_up(worker, ledger, request);
 	return false;
+}
+
+/* Somebody waits for what has just been given back or is to be looked at. */
+static void call_worker(struct pin_worker *worker, struct pin_worker *taker)
+{
+	if (taker == worker) {
+		worker->throttle.must_look = true;
+	} else {
+		nudge(worker, taker);
+	}
+}
+
+bool pin_throttle_owes_part(const struct pin_worker *worker, struct pinion_request *request)
+{
+	uint32_t place = pin_request_of(request)->toll.ledger_place;
+
+	return place != 0 && has_rates(worker, &worker->throttle.ledgers[place - 1]);
+}
+
+void pin_throttle_defer_part(
+	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request)
+{
+	struct pin_request_toll *toll = &pin_request_of(request)->toll;
+	struct pin_ledger *ledger = &worker->throttle.ledgers[toll->ledger_place - 1];
+
+	pin_credit_end(&ledger->disk->credit, &ledger->holding, pin_credit_amount(1, toll->pages),
+		ledger->lineup.count > 0);
+	toll->is_paid = false;
+	toll->started_ns = 0;
+	push(worker, ledger, request);
+	call_worker(worker, taker);
 }
 
 static struct pinion_request *next_of(struct pin_worker *worker, struct pin_ledger *ledger)
@@ -393,11 +440,7 @@ void pin_throttle_end(
 	pin_credit_end(&ledger->disk->credit, &ledger->holding, pin_credit_amount(1, toll->pages),
 		is_wanted);
 	if (PIN_UNLIKELY(is_wanted)) {
-		if (taker == worker) {
-			worker->throttle.must_look = true;
-		} else {
-			nudge(worker, taker);
-		}
+		call_worker(worker, taker);
 	}
 	account(worker, ledger, request, toll);
 }

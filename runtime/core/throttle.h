@@ -25,7 +25,12 @@
  * [THROTTLE-1] a, b -> the worker takes the flag (RMW, acquire): it finds what
  * it was nudged for. b-c against 2-3 is [PARK-1].
  *
- * On the worker, or by who has its ring's lock: pin_throttle_end() only.
+ * A long request pays for its parts one by one (io/request.h), so that it keeps
+ * nobody waiting for the price of all of it: between two of them it has lined
+ * up again, and gives its credit back.
+ *
+ * On the worker, or by who has its ring's lock: pin_throttle_end() and what is
+ * about parts only.
  */
 #ifndef PIN_CORE_THROTTLE_H
 #define PIN_CORE_THROTTLE_H
@@ -39,6 +44,16 @@ bool pin_throttle_admit(struct pin_worker *worker, struct pinion_request *reques
 
 /* There are rates for it, which what the page cache has need not keep. */
 bool pin_throttle_has_rates(struct pin_worker *worker, const struct pinion_request *request);
+
+/* Of one in flight, before its next part: that has to be paid for first. */
+bool pin_throttle_owes_part(const struct pin_worker *worker, struct pinion_request *request);
+
+/*
+ * It lines up for that part, and leaves the device to others meanwhile; it is
+ * in no list. By who has its ring's lock.
+ */
+void pin_throttle_defer_part(
+	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request);
 
 /* There may be something to start, which pin_throttle_next() tells. */
 static inline bool pin_throttle_has_news(const struct pin_worker *worker)

@@ -8,6 +8,7 @@
 #include "runtime/core/fault.h"
 #include "runtime/core/files.h"
 #include "runtime/core/flight.h"
+#include "runtime/core/flight_end.h"
 #include "runtime/core/hooks.h"
 #include "runtime/core/knot.h"
 #include "runtime/core/polled.h"
@@ -44,6 +45,12 @@ static int start_ring(struct pin_worker *worker)
 	int rc = pin_ring_init(&worker->ring, shared->host, &worker->meter, &options, &shared->log);
 
 	if (rc == 0) {
+		pin_flight_ask_parts(worker, &worker->ring);
+		/* Of a kernel that cannot they run anywhere, as before. */
+		if (worker->is_bound && !shared->is_fallback) {
+			(void)shared->host->ring_bind_helpers(
+				worker->ring.uring.ring_fd, worker->place.node_index);
+		}
 		return 0;
 	}
 	pin_kernel_ring_hint(rc, hint, sizeof(hint));
@@ -55,7 +62,11 @@ static int start_ring(struct pin_worker *worker)
 	pin_log(&shared->log, PINION_LOG_WARN, "worker %u runs without io_uring: %s", worker->index,
 		hint);
 	options.is_fallback = true;
-	return pin_ring_init(&worker->ring, shared->host, &worker->meter, &options, &shared->log);
+	rc = pin_ring_init(&worker->ring, shared->host, &worker->meter, &options, &shared->log);
+	if (rc == 0) {
+		pin_flight_ask_parts(worker, &worker->ring);
+	}
+	return rc;
 }
 
 /* Of one magazine, which holds them all and is the worker's. */

@@ -5,8 +5,14 @@
 #include "runtime/host/block.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <sys/sysmacros.h>
 #include <sys/types.h>
+
+enum {
+	/* From a namespace by its controller to the port. */
+	NODE_LEVELS = 4,
+};
 
 int pin_block_read_numbers(const char *path, unsigned *out_first, unsigned *out_second)
 {
@@ -87,4 +93,28 @@ uint32_t pin_block_transfer_bytes(const char *root, uint64_t device)
 		bytes -= bytes % preferred;
 	}
 	return (uint32_t)bytes;
+}
+
+int32_t pin_block_node(const char *root, uint64_t device)
+{
+	struct pin_block block = pin_block_find(root, device);
+	char name[64] = "device/";
+	unsigned first = 0;
+	unsigned second = 0;
+
+	if (major((dev_t)block.device) == 0) {
+		return -1;
+	}
+	/* A disk's controller may be some devices above: the first to know. */
+	for (uint32_t i = 0; i < NODE_LEVELS; i++) {
+		size_t length = strlen(name);
+
+		snprintf(name + length, sizeof(name) - length, "numa_node");
+		if (read_numbers(root, block.device, name, &first, &second) == 1) {
+			/* Said to be -1 where it belongs to no node. */
+			return first <= INT32_MAX ? (int32_t)first : -1;
+		}
+		snprintf(name + length, sizeof(name) - length, "../");
+	}
+	return -1;
 }

@@ -28,6 +28,13 @@ struct pin_block pin_block_find(const char *root, uint64_t device);
  */
 uint32_t pin_block_transfer_bytes(const char *root, uint64_t device);
 
+/*
+ * The NUMA node that `device` is attached to, or that of the controller above
+ * it, by its index; -1: not known, as where there is one node only. Blocks, for
+ * some 50 us.
+ */
+int32_t pin_block_node(const char *root, uint64_t device);
+
 /* The numbers that a file of sysfs holds, two with a colon or one; how many. */
 int pin_block_read_numbers(const char *path, unsigned *out_first, unsigned *out_second);
 

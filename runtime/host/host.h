@@ -61,6 +61,13 @@ struct pin_host {
 	void (*thread_sleep_exactly)(void);
 	/* Binds the calling thread to one CPU. */
 	int (*thread_bind)(uint32_t cpu_index);
+	/*
+	 * Keeps the threads that the kernel runs for the calling thread's rings
+	 * to those CPUs of a node that this thread might use before it was
+	 * bound; to all of these where none is on that node. `fd` is one of the
+	 * rings. -EINVAL: not bound, too many CPUs, or a kernel before 5.14.
+	 */
+	int (*ring_bind_helpers)(int fd, uint32_t node_index);
 
 	/*
 	 * Maps `bytes`, a multiple of 2 MiB, aligned to 2 MiB and kept out of

@@ -11,6 +11,7 @@
 #include <linux/membarrier.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -96,6 +97,9 @@ static void linux_thread_sleep_exactly(void)
 	prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
 }
 
+/* What the calling thread might use before it was bound; empty: not known. */
+static _Thread_local cpu_set_t unbound_cpus;
+
 static int linux_thread_bind(uint32_t cpu_index)
 {
 	cpu_set_t *set = CPU_ALLOC(cpu_index + 1);
@@ -107,6 +111,9 @@ static int linux_thread_bind(uint32_t cpu_index)
 	}
 	CPU_ZERO_S(set_bytes, set);
 	CPU_SET_S(cpu_index, set_bytes, set);
+	if (sched_getaffinity(0, sizeof(unbound_cpus), &unbound_cpus) < 0) {
+		CPU_ZERO(&unbound_cpus);
+	}
 	rc = sched_setaffinity(0, set_bytes, set) < 0 ? -errno : 0;
 	CPU_FREE(set);
 	return rc;
@@ -210,6 +217,47 @@ static int linux_ring_register(int fd, uint32_t opcode, const void *argument, ui
 	return rc < 0 ? -errno : (int)rc;
 }
 
+/* "0-3,8": those of a node; none where it is not known. */
+static void read_node_cpus(uint32_t node_index, cpu_set_t *out_cpus)
+{
+	char path[64];
+	FILE *stream;
+	unsigned first;
+
+	CPU_ZERO(out_cpus);
+	snprintf(path, sizeof(path), "/sys/devices/system/node/node%u/cpulist", node_index);
+	stream = fopen(path, "re");
+	while (stream != NULL && fscanf(stream, "%u", &first) == 1) {
+		unsigned last = first;
+
+		if (fscanf(stream, "-%u", &last) != 1) {
+			last = first;
+		}
+		for (unsigned cpu = first; cpu <= last && cpu < CPU_SETSIZE; cpu++) {
+			CPU_SET(cpu, out_cpus);
+		}
+		if (fgetc(stream) != ',') {
+			break;
+		}
+	}
+	if (stream != NULL) {
+		fclose(stream);
+	}
+}
+
+static int linux_ring_bind_helpers(int fd, uint32_t node_index)
+{
+	cpu_set_t cpus;
+
+	if (CPU_COUNT(&unbound_cpus) == 0) {
+		return -EINVAL;
+	}
+	read_node_cpus(node_index, &cpus);
+	CPU_AND(&cpus, &cpus, &unbound_cpus);
+	return linux_ring_register(fd, IORING_REGISTER_IOWQ_AFF,
+		CPU_COUNT(&cpus) > 0 ? &cpus : &unbound_cpus, sizeof(cpus));
+}
+
 const struct pin_host pin_host_linux = {
 	.now_ns = linux_now_ns,
 	.futex_wait = linux_futex_wait,
@@ -226,4 +274,5 @@ const struct pin_host pin_host_linux = {
 	.ring_exit = linux_ring_exit,
 	.ring_enter = linux_ring_enter,
 	.ring_register = linux_ring_register,
+	.ring_bind_helpers = linux_ring_bind_helpers,
 };

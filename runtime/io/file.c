@@ -4,6 +4,7 @@
  * cache.
  */
 #include "runtime/io/file.h"
+#include "runtime/host/block.h"
 #include "runtime/host/kernel.h"
 #include "runtime/host/nvme.h"
 #include "runtime/io/file_record.h"
@@ -307,6 +308,13 @@ void pin_file_leave_direct(const struct pinion_file *file)
 	if (flags >= 0) {
 		fcntl(file->fd, F_SETFL, flags & ~O_DIRECT);
 	}
+}
+
+int pinion_file_node(const struct pinion_file *file)
+{
+	int32_t node_index = pin_block_node("", file->device);
+
+	return node_index >= 0 ? node_index : -ENODATA;
 }
 
 int pinion_file_resize(struct pinion_file *file, uint64_t size_bytes)

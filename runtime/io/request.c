@@ -237,8 +237,8 @@ static uint32_t command_length(struct pinion_request *request)
 {
 	uint64_t done = pin_request_of(request)->resume_bytes;
 
-	return pin_command_length(
-		request->file, request->offset_bytes + done, request->length_bytes - done);
+	return pin_command_length(request->file, request->offset_bytes + done,
+		pin_request_part(request->length_bytes, done));
 }
 
 static void submit_command(struct pin_ring *ring, struct pinion_request *request)
@@ -312,6 +312,24 @@ static void submit_again(struct pin_ring *ring, struct pinion_request *request)
 	}
 }
 
+/* Of a transfer that goes on: not an attempt that is made once more. */
+static bool is_between_parts(struct pinion_request *request)
+{
+	struct pin_request *private = pin_request_of(request);
+
+	return pin_request_moves_bytes(request) && private->resume_bytes != 0 &&
+		private->resume_bytes % PIN_REQUEST_PART_BYTES == 0 && private->stall_count == 0;
+}
+
+static void go_on(struct pin_ring *ring, struct pinion_request *request)
+{
+	if (PIN_UNLIKELY(is_between_parts(request)) && ring->ask_part != NULL &&
+		!ring->ask_part(ring->ask_arg, request)) {
+		return;
+	}
+	submit_again(ring, request);
+}
+
 /* Asks the operation whether that is its end. */
 static PIN_APART struct pinion_request *end_or_go_on(
 	struct pin_ring *ring, struct pinion_request *request, int32_t completed)
@@ -323,7 +341,7 @@ static PIN_APART struct pinion_request *end_or_go_on(
 		if (PIN_UNLIKELY(private->ended_by != 0)) {
 			result = private->ended_by;
 		} else {
-			submit_again(ring, request);
+			go_on(ring, request);
 			return NULL;
 		}
 	} else if (PIN_UNLIKELY(private->ended_by != 0) && is_cancelled(result)) {

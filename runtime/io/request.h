@@ -37,7 +37,8 @@ void pin_request_abandon(struct pin_ring *ring, struct pinion_request *request);
 
 /*
  * Takes one completion's user_data and result. Returns the request that is
- * done, with its result; or NULL when it was submitted anew.
+ * done, with its result; or NULL when it was submitted anew, or is going to be:
+ * `ask_part` of the ring.
  */
 struct pinion_request *pin_request_complete(
 	struct pin_ring *ring, uint64_t user_data, int32_t result);

@@ -117,10 +117,14 @@ static inline struct pinion_request *pin_flight_request(struct pin_request *priv
  */
 #define PIN_REQUEST_PART_BYTES (64u << 20)
 
-/* How much of so many bytes comes next. */
-static inline uint32_t pin_request_part(uint64_t left_bytes)
+/* How much of a transfer comes next, when so much of it is done. */
+static inline uint32_t pin_request_part(uint64_t length_bytes, uint64_t done_bytes)
 {
-	return left_bytes < PIN_REQUEST_PART_BYTES ? (uint32_t)left_bytes : PIN_REQUEST_PART_BYTES;
+	uint64_t left_bytes = length_bytes - done_bytes;
+	uint32_t part_bytes =
+		PIN_REQUEST_PART_BYTES - (uint32_t)(done_bytes % PIN_REQUEST_PART_BYTES);
+
+	return left_bytes < part_bytes ? (uint32_t)left_bytes : part_bytes;
 }
 
 static inline bool pin_request_moves_bytes(const struct pinion_request *request)

@@ -82,10 +82,20 @@ struct pin_ring_options {
 /* Gets one completion; never re-entered, but may call pin_ring_entry. */
 typedef void (*pin_ring_deliver_fn)(void *arg, uint64_t user_data, int32_t result);
 
+struct pinion_request;
+
+/*
+ * A part of a long transfer is over and another follows. True: it goes on at
+ * once; false: whoever was asked has it now, and submits it later.
+ */
+typedef bool (*pin_ring_ask_part_fn)(void *arg, struct pinion_request *request);
+
 struct pin_ring {
 	/* [const] after init */
 	const struct pin_host *host;
 	struct pin_meter *meter;
+	pin_ring_ask_part_fn ask_part; /* NULL: parts follow each other at once */
+	void *ask_arg;
 	bool is_fallback;
 	bool is_polled;
 	bool is_wide;

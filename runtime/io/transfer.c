@@ -37,7 +37,7 @@ static void prepare(struct pin_ring *ring, struct io_uring_sqe *sqe, struct pini
 {
 	uint64_t done = pin_request_of(request)->resume_bytes;
 	uint8_t *bytes = request->bytes + done;
-	uint32_t length = pin_request_part(request->length_bytes - done);
+	uint32_t length = pin_request_part(request->length_bytes, done);
 	int index = pin_ring_registered_index(ring, bytes, length);
 	int slot = pin_ring_file_slot(ring, request->file);
 
@@ -210,7 +210,7 @@ bool pin_transfer_write_goes_on(
 
 static ssize_t transfer_once(const struct pinion_request *request, uint64_t done)
 {
-	size_t length = pin_request_part(request->length_bytes - done);
+	size_t length = pin_request_part(request->length_bytes, done);
 	off_t offset = (off_t)(request->offset_bytes + done);
 	ssize_t count;
 
@@ -227,12 +227,13 @@ static ssize_t transfer_once(const struct pinion_request *request, uint64_t done
 	return count < 0 ? -errno : count;
 }
 
-void pin_transfer_carry_out(struct pin_ring *ring, struct pinion_request *request)
+bool pin_transfer_carry_out(struct pin_ring *ring, struct pinion_request *request)
 {
 	bool reads = request->op == PINION_OP_READ;
 	uint32_t stall_count = 0;
 	ssize_t count;
 
+	request->done_bytes = pin_request_of(request)->resume_bytes;
 	/*
 	 * FUSE asks for no alignment and commands end at blocks, so each part
 	 * goes on where one ended.
@@ -244,6 +245,11 @@ void pin_transfer_carry_out(struct pin_ring *ring, struct pinion_request *reques
 			stall_count = 0;
 		} else {
 			stall_count++;
+		}
+		if (count > 0 && request->done_bytes < request->length_bytes &&
+			request->done_bytes % PIN_REQUEST_PART_BYTES == 0) {
+			pin_request_of(request)->resume_bytes = request->done_bytes;
+			return false;
 		}
 	} while (stall_count <= PIN_REQUEST_STALLS_MAX &&
 		request->done_bytes < request->length_bytes &&
@@ -258,4 +264,5 @@ void pin_transfer_carry_out(struct pin_ring *ring, struct pinion_request *reques
 	} else {
 		request->result = count < 0 ? count : -EIO;
 	}
+	return true;
 }

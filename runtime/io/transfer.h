@@ -21,7 +21,10 @@ bool pin_transfer_read_goes_on(
 bool pin_transfer_write_goes_on(
 	struct pin_ring *ring, struct pinion_request *request, int64_t *result);
 
-/* Carries out one that is special, and sets its result; blocks. */
-void pin_transfer_carry_out(struct pin_ring *ring, struct pinion_request *request);
+/*
+ * Carries out one that is special, from where it has got to up to the end of a
+ * part; blocks. True: it is over, and has its result.
+ */
+bool pin_transfer_carry_out(struct pin_ring *ring, struct pinion_request *request);
 
 #endif

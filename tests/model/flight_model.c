@@ -69,6 +69,11 @@
 	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_throttle_has_news") && \
 		pin_throttle_has_news(worker))
 
+/* SKIP: a long one pays for its first part alone. */
+#define pin_throttle_owes_part(worker, request) \
+	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_throttle_owes_part") && \
+		pin_throttle_owes_part(worker, request))
+
 #include "runtime/core/commands.c"
 #include "runtime/core/flight.c"
 #include "runtime/core/flight_cancel.c"
@@ -76,4 +81,9 @@
 #include "runtime/core/flight_message.c"
 #include "runtime/core/flight_start.c"
 #include "runtime/core/polled.c"
+#undef pin_throttle_owes_part
+/* SKIP: credit stays with what cannot use it. */
+#define pin_credit_end(...) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_credit_end") ? (void)0 \
+								 : pin_credit_end(__VA_ARGS__))
 #include "runtime/core/throttle.c"

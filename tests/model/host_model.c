@@ -112,6 +112,13 @@ static int model_thread_bind(uint32_t cpu_index)
 	return 0;
 }
 
+static int model_ring_bind_helpers(int fd, uint32_t node_index)
+{
+	(void)fd;
+	(void)node_index;
+	return 0;
+}
+
 const struct pin_host pin_host_linux = {
 	.now_ns = model_now_ns,
 	.futex_wait = model_futex_wait,
@@ -122,5 +129,6 @@ const struct pin_host pin_host_linux = {
 	.thread_join = model_thread_finish,
 	.thread_sleep_exactly = model_thread_sleep_exactly,
 	.thread_bind = model_thread_bind,
+	.ring_bind_helpers = model_ring_bind_helpers,
 	.ring_register = model_ring_register,
 };

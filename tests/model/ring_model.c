@@ -412,7 +412,7 @@ int pin_request_check(const struct pinion_request *request)
 	return request->task.run != NULL ? 0 : -EINVAL;
 }
 
-void pin_transfer_carry_out(struct pin_ring *ring, struct pinion_request *request)
+bool pin_transfer_carry_out(struct pin_ring *ring, struct pinion_request *request)
 {
 	(void)ring;
 	(void)request;
@@ -455,13 +455,39 @@ void pin_request_abandon(struct pin_ring *ring, struct pinion_request *request)
 	pin_ring_cancel(ring, (uintptr_t)request);
 }
 
+/* A long one whose part has come and that has another. */
+static bool goes_on(struct pinion_request *request, int32_t result)
+{
+	struct pin_request *private = pin_request_of(request);
+
+	if (result < 0 || !pin_request_moves_bytes(request) ||
+		request->length_bytes - private->resume_bytes <= PIN_REQUEST_PART_BYTES) {
+		return false;
+	}
+	private->resume_bytes += PIN_REQUEST_PART_BYTES;
+	request->done_bytes = private->resume_bytes;
+	return true;
+}
+
 struct pinion_request *pin_request_complete(
 	struct pin_ring *ring, uint64_t user_data, int32_t result)
 {
 	struct pinion_request *request = (struct pinion_request *)(uintptr_t)user_data;
 	int32_t ended_by = pin_request_of(request)->ended_by;
 
-	(void)ring;
+	if (PIN_UNLIKELY(goes_on(request, result))) {
+		if (ended_by != 0) {
+			request->result = ended_by;
+			return request;
+		}
+		if (ring->ask_part == NULL || ring->ask_part(ring->ask_arg, request)) {
+			/* By who reaps it, that is. */
+			leave(ring_of(ring));
+			MODEL_CHECK(pin_request_submit(ring, request));
+			use(ring_of(ring));
+		}
+		return NULL;
+	}
 	request->result = result == -ECANCELED && ended_by != 0 ? ended_by : result;
 	return request;
 }

@@ -3,7 +3,8 @@
  * Goal: a transfer that waits for credit, for a rate, or for its turn behind
  * another starts when it may, whatever brings that: the end of another on its
  * own worker or elsewhere, a change of limits, the end of one that waited in
- * front; it ends once, and credit that was granted too late is not lost:
+ * front; a long one pays for each part, and leaves the device to others between
+ * them; each ends once, and credit that was granted too late is not lost:
  * [THROTTLE-1] [CREDIT-1] [CREDIT-2] [LIMIT-1]. G2. The fences of [CREDIT-1]
  * are those of [WAIT-1], whose twins are in the model `waiters`.
  * Method: real workers, and a device that completes when it likes, or holds
@@ -197,6 +198,58 @@ static void run_depth_raised(void)
 	stop();
 }
 
+/* ---- parts ---- */
+
+static void submit_long(void)
+{
+	requests[submitted].length_bytes = 2 * (uint64_t)PIN_REQUEST_PART_BYTES;
+	submit();
+}
+
+static bool has_first_part(const void *arg)
+{
+	(void)arg;
+	return requests[0].done_bytes == PIN_REQUEST_PART_BYTES &&
+		runtime->shared.workers[0].throttle.lined_up == 1;
+}
+
+/* The second part has to wait for an hour, until the rate is lifted. */
+static void run_part_waits(void)
+{
+	begin(1, 1, 1);
+	model_thread_start_daemon("device", model_device, NULL);
+	submit_long();
+	model_await("the first part", has_first_part, NULL);
+	expect_all_given_back();
+	limit(1, 0);
+	finish();
+	MODEL_CHECK(requests[0].done_bytes >= PIN_REQUEST_PART_BYTES);
+}
+
+/* Lifted at any time, while another has all the depth. */
+static void run_part_lifted(void)
+{
+	begin(2, 1, 1);
+	model_thread_start_daemon("device", model_device, NULL);
+	submit_long();
+	submit();
+	limit(1, 1 << 30);
+	finish();
+}
+
+static void run_part_cancelled(void)
+{
+	int rc;
+
+	begin(1, 1, 1);
+	model_thread_start_daemon("device", model_device, NULL);
+	submit_long();
+	rc = pinion_request_cancel(runtime, &requests[0]);
+	MODEL_CHECK(rc == 0);
+	finish();
+	MODEL_CHECK(requests[0].result == -ECANCELED);
+}
+
 /* ---- a stop ---- */
 
 static void run_stop(void)
@@ -232,6 +285,12 @@ static const struct model_twin raise_twins[] = {
 	{.name = NULL},
 };
 
+static const struct model_twin part_twins[] = {
+	{"all parts for the price of one", {MODEL_SKIP, "ask_part", "pin_throttle_owes_part"}},
+	{"credit is kept between parts", {MODEL_SKIP, "pin_throttle_defer_part", "pin_credit_end"}},
+	{.name = NULL},
+};
+
 static const struct model_case cases[] = {
 	{"credit", run_credit, 1, 0, 0, credit_twins, NULL},
 	{"own_credit", run_own_credit, 1, 0, 0, own_twins, NULL},
@@ -239,6 +298,9 @@ static const struct model_case cases[] = {
 	{"cancel_first", run_cancel_first, 1, 0, 0, NULL, NULL},
 	{"rate_lifted", run_rate_lifted, 2, 1, 0, change_twins, NULL},
 	{"depth_raised", run_depth_raised, 2, 1, 0, raise_twins, NULL},
+	{"part_waits", run_part_waits, 1, 0, 0, part_twins, NULL},
+	{"part_lifted", run_part_lifted, 0, 0, 0, NULL, NULL},
+	{"part_cancelled", run_part_cancelled, 1, 0, 0, NULL, NULL},
 	{"stop", run_stop, 1, 0, 0, NULL, NULL},
 };
 

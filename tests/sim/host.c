@@ -132,6 +132,13 @@ static int sim_thread_bind(uint32_t cpu_index)
 	return 0;
 }
 
+static int sim_ring_bind_helpers(int fd, uint32_t node_index)
+{
+	(void)fd;
+	(void)node_index;
+	return 0;
+}
+
 static void *sim_map(size_t bytes, enum pin_page_kind kind)
 {
 	world_point();
@@ -177,6 +184,7 @@ const struct pin_host pin_host_linux = {
 	.thread_join = sim_thread_join,
 	.thread_sleep_exactly = sim_thread_sleep_exactly,
 	.thread_bind = sim_thread_bind,
+	.ring_bind_helpers = sim_ring_bind_helpers,
 	.map = sim_map,
 	.unmap = sim_unmap,
 	.ring_setup = device_ring_setup,

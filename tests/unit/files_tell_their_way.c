@@ -146,6 +146,43 @@ static void check_limits(void)
 	expect_number("no device", 0, pin_block_transfer_bytes("root", makedev(0, 40)));
 }
 
+/* Links as sysfs has them: a disk's controller is some devices above it. */
+static void make_node(const char *number, const char *disk, const char *knows, const char *node)
+{
+	char path[512];
+
+	snprintf(path, sizeof(path),
+		"mkdir -p root/%s/block && ln -s .. root/%s/block/device && "
+		"ln -s ../../../%s/block root/sys/dev/block/%s",
+		disk, disk, disk, number);
+	expect_ready("a disk", system(path) == 0);
+	snprintf(path, sizeof(path), "root/%s/numa_node", knows);
+	if (node != NULL) {
+		scratch_file(path, node);
+	}
+}
+
+static void check_nodes(void)
+{
+	struct pinion_file file = {.device = makedev(0, 40)};
+
+	make_node("9:0", "pci0/nvme0/disk", "pci0", "3\n");
+	expect_ready("a partition of it",
+		system("mkdir root/pci0/nvme0/disk/block/part && "
+		       "ln -s ../../../pci0/nvme0/disk/block/part root/sys/dev/block/9:4") == 0);
+	scratch_file("root/pci0/nvme0/disk/block/part/partition", "1\n");
+	scratch_file("root/pci0/nvme0/disk/block/dev", "9:0\n");
+	make_node("9:1", "pci1/disk", "pci1/disk", "1\n");
+	make_node("9:2", "pci2/disk", "pci2", "-1\n");
+	make_node("9:3", "pci3/disk", "pci3", NULL);
+	expect_number("of what is above the disk", 3, pin_block_node("root", makedev(9, 0)));
+	expect_number("the nearest", 1, pin_block_node("root", makedev(9, 1)));
+	expect_number("of none", -1, pin_block_node("root", makedev(9, 2)));
+	expect_number("not said", -1, pin_block_node("root", makedev(9, 3)));
+	expect_number("a partition's disk", 3, pin_block_node("root", makedev(9, 4)));
+	expect_number("no device", -ENODATA, pinion_file_node(&file));
+}
+
 static void check_level(uint32_t io_level)
 {
 	runtime = runtimes_start(1, io_level);
@@ -161,6 +198,7 @@ int main(void)
 	runtimes_watchdog(LIMIT_SECONDS);
 	scratch_enter("files_tell_their_way");
 	check_limits();
+	check_nodes();
 	check_level(PINION_IO_FALLBACK);
 	check_level(PINION_IO_AUTO);
 	scratch_leave();

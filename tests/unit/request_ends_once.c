@@ -153,6 +153,7 @@ static void check_posted(void)
 static struct pinion_request *batch[MANY];
 static int full_rc;
 static int full_batch_rc;
+static int twice_rc;
 static int cancel_rc;
 static uint32_t filled_count;
 
@@ -166,6 +167,9 @@ static void fill(struct tasks_hold *hold)
 		batch[i] = &ones[i].request;
 	}
 	full_batch_rc = pinion_request_submit_batch(runtime, batch, MANY);
+	batch[FEW - 1] = batch[1];
+	twice_rc = pinion_request_submit_batch(runtime, batch, FEW);
+	batch[FEW - 1] = &ones[FEW - 1].request;
 	filled_count = 0;
 	for (uint32_t i = 0; i < MANY && rc == 0; i++) {
 		rc = pinion_request_submit(runtime, batch[i]);
@@ -184,6 +188,7 @@ static void check_full(void)
 	tasks_hold_begin(&hold, runtime, 0);
 	tasks_hold_end(&hold);
 	expect_number("a batch that is too large", -EAGAIN, full_batch_rc);
+	expect_number("one of them twice", -EBUSY, twice_rc);
 	expect_number("the ring is full", -EAGAIN, full_rc);
 	expect_true("of more than one", filled_count > 1 && filled_count < MANY);
 	expect_number("a cancel all the same", 0, cancel_rc);
@@ -211,6 +216,9 @@ static void check_batch(void)
 	batch[3] = NULL;
 	expect_number(
 		"one of them is none", -EINVAL, pinion_request_submit_batch(runtime, batch, MANY));
+	batch[3] = batch[7];
+	expect_number(
+		"one of them twice", -EBUSY, pinion_request_submit_batch(runtime, batch, MANY));
 	batch[3] = &ones[3].request;
 	for (uint32_t i = 0; i < MANY; i++) {
 		expect_number("not touched", 0, pin_load_acquire_u32(&ones[i].entered));

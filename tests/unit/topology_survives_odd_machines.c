@@ -221,6 +221,41 @@ static void check_nodes_with_gaps(void)
 	check_nodes("the only node allowed", allowed, 1);
 }
 
+static void expect_cpus(const char *what, const uint32_t *cpus, uint32_t count)
+{
+	struct pin_topology topology;
+
+	setenv("HWLOC_FSROOT", root, 1);
+	if (expect_number(what, 0, pin_topology_load(&topology, false))) {
+		expect_number(what, count, topology.cpu_count);
+		if (expect_number(what, count, topology.place_count)) {
+			for (uint32_t i = 0; i < count; i++) {
+				expect_number(what, cpus[i], topology.places[i].cpu_index);
+			}
+		}
+		pin_topology_fini(&topology);
+	}
+	unsetenv("HWLOC_FSROOT");
+}
+
+/* Of version 2, and of the process's own group, not of those above it. */
+static void check_cpuset(void)
+{
+	static const uint32_t some[] = {1, 3};
+	static const uint32_t one[] = {2};
+	static const uint32_t all[] = {0, 1, 2, 3};
+
+	write_file("sys/fs/cgroup/job/cpuset.mems.effective", "0-2\n");
+	write_file("sys/fs/cgroup/job/cpuset.cpus.effective", "1,3\n");
+	expect_cpus("two CPUs of the group", some, 2);
+	write_file("proc/self/cgroup", "0::/job/part\n");
+	write_file("sys/fs/cgroup/job/part/cpuset.mems.effective", "0-2\n");
+	write_file("sys/fs/cgroup/job/part/cpuset.cpus.effective", "2\n");
+	expect_cpus("one, of the group below", one, 1);
+	write_file("sys/fs/cgroup/job/part/cpuset.cpus.effective", "0-3\n");
+	expect_cpus("all of them", all, 4);
+}
+
 /* Told to be verbose about nonsense, hwloc writes a line. */
 static void check_silence(const char *stderr_path)
 {
@@ -258,6 +293,7 @@ int main(void)
 		check_machine(&machines[i], true);
 	}
 	check_nodes_with_gaps();
+	check_cpuset();
 	snprintf(stderr_path, sizeof(stderr_path), "%s/stderr", root);
 	check_silence(stderr_path);
 	return expect_status();

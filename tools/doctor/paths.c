@@ -165,6 +165,16 @@ static void examine_scheduler(struct findings *findings, dev_t device, const cha
 	}
 }
 
+static void say_node(struct findings *findings, dev_t device)
+{
+	struct pinion_file file = {.fd = -1, .device = device};
+	int node_index = pinion_file_node(&file);
+
+	if (node_index >= 0) {
+		findings_number(findings, "numa_node", (uint64_t)node_index);
+	}
+}
+
 /* False: no such device. */
 static bool examine_disk(struct findings *findings, dev_t device)
 {
@@ -179,6 +189,7 @@ static bool examine_disk(struct findings *findings, dev_t device)
 	findings_text(findings, "device", strrchr(real, '/') + 1);
 	examine_scheduler(findings, device, strrchr(real, '/') + 1);
 	free(real);
+	say_node(findings, device);
 	if (queue_line(device, "nr_requests", line, sizeof(line))) {
 		findings_number(findings, "queue_requests", strtoull(line, NULL, 10));
 	}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Goal: a rate is paid by a long request part after part, so that others go on
+ * beside one whose whole price is days; what it has no right to yet it does not
+ * get, and while it waits for that it can be cancelled and come too late. With
+ * rings, without, and with those that others may reap. G2.
+ * Method: /dev/null takes any number of bytes without a look at them. What must
+ * wait is held back by a rate of a byte in a second; what is timed has a least
+ * time alone, which is one however slow the machine.
+ */
+#include "runtime/io/request.h"
+#include "tests/support/requests.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pinion/limit.h>
+
+#define PART ((uint64_t)PIN_REQUEST_PART_BYTES)
+/* At a GiB in a second: 18 hours. */
+#define ENDLESS_BYTES (UINT64_C(1) << 46)
+#define RATE (UINT64_C(1) << 30)
+
+enum {
+	SHORT_BYTES = 4096,
+	SHORTS = 32,
+	PARTS = 12,
+	LIMIT_SECONDS = 120,
+};
+
+static struct pinion_runtime *runtime;
+static struct pinion_file file;
+
+static void limit(uint64_t bytes_per_second)
+{
+	struct pinion_limits limits;
+
+	pinion_limits_init(&limits);
+	limits.bytes_per_second = bytes_per_second;
+	/* One that is set is exact: workers keep nothing of it in advance. */
+	limits.depth_count = SHORTS;
+	expect_number("limits", 0, pinion_runtime_limit(runtime, &limits));
+}
+
+static struct pinion_device_figures figures(void)
+{
+	struct pinion_device_figures figures;
+
+	expect_number("figures", 0, pinion_device_figures(runtime, 0, &figures, sizeof(figures)));
+	return figures;
+}
+
+/* No byte is looked at. */
+static void begin(struct requests_one *one, uint64_t length_bytes)
+{
+	struct pinion_request *request = requests_begin(one, PINION_OP_WRITE);
+
+	request->file = &file;
+	request->bytes = (uint8_t *)(uintptr_t)SHORT_BYTES;
+	request->length_bytes = length_bytes;
+}
+
+static void check_others_go_on(void)
+{
+	struct requests_one endless;
+	struct requests_one other;
+
+	limit(RATE);
+	begin(&endless, ENDLESS_BYTES);
+	expect_number("submit", 0, pinion_request_submit(runtime, &endless.request));
+	for (uint32_t i = 0; i < SHORTS; i++) {
+		begin(&other, SHORT_BYTES);
+		expect_number("a short one beside it", SHORT_BYTES, requests_do(runtime, &other));
+	}
+	expect_number("cancel", 0, pinion_request_cancel(runtime, &endless.request));
+	expect_number("cancelled", -ECANCELED, requests_await(&endless));
+	expect_number("whole parts", 0, (long long)(endless.request.done_bytes % PART));
+}
+
+static void check_time(void)
+{
+	/* What may go out besides: by each of two workers, and once more. */
+	uint64_t least_ns = (PARTS - 3) * PART * UINT64_C(1000000000) / RATE - 10 * 1000 * 1000;
+	struct requests_one one;
+	uint64_t began_ns = pinion_now_ns();
+	uint64_t took_ns;
+
+	limit(RATE);
+	begin(&one, PARTS * PART);
+	expect_number("written", (long long)(PARTS * PART), requests_do(runtime, &one));
+	expect_number("done", (long long)(PARTS * PART), (long long)one.request.done_bytes);
+	took_ns = pinion_now_ns() - began_ns;
+	expect_true("as long as the rate says", took_ns >= least_ns);
+}
+
+/* The first part is paid for at once, the second would be in two years. */
+static void check_held_back(bool has_deadline)
+{
+	uint64_t throttled = figures().throttled;
+	struct requests_one one;
+
+	limit(1);
+	begin(&one, 2 * PART);
+	if (has_deadline) {
+		one.request.deadline_ns = pinion_now_ns() + 50 * 1000 * 1000;
+		expect_number("too late", -ETIME, requests_do(runtime, &one));
+		expect_true("a part, or none where the machine stands still",
+			one.request.done_bytes == PART || one.request.done_bytes == 0);
+		return;
+	}
+	expect_number("submit", 0, pinion_request_submit(runtime, &one.request));
+	/* Blocked between its parts, it leaves the device to others. */
+	while (figures().throttled == throttled || figures().taken_bytes != 0) {
+		sched_yield();
+	}
+	limit(0);
+	expect_number("in the end", (long long)(2 * PART), requests_await(&one));
+}
+
+static void check_level(uint32_t io_level, bool shares_rings)
+{
+	struct pinion_config config;
+
+	runtimes_config(&config, 2, io_level);
+	config.ring_sharing = shares_rings ? PINION_RING_SHARED : PINION_RING_OWN;
+	expect_ready("runtime", pinion_runtime_create(&config, &runtime) == 0);
+	check_others_go_on();
+	check_time();
+	check_held_back(false);
+	check_held_back(true);
+	expect_number("stop", 0, pinion_runtime_stop(runtime));
+	pinion_runtime_destroy(runtime);
+}
+
+int main(void)
+{
+	runtimes_watchdog(LIMIT_SECONDS);
+	file = runtimes_plain_file(open("/dev/null", O_RDWR | O_CLOEXEC));
+	expect_ready("/dev/null", file.fd >= 0);
+	check_level(PINION_IO_FALLBACK, false);
+	check_level(PINION_IO_AUTO, false);
+	check_level(PINION_IO_AUTO, true);
+	close(file.fd);
+	return expect_status();
+}
