@@ -27,7 +27,7 @@ static bool has_own_work(const struct pin_worker *worker)
 	const struct pin_shared *shared = worker->shared;
 
 	return !pin_list_is_empty(&worker->ready) || !pin_list_is_empty(&worker->posted) ||
-		!pin_list_is_empty(&worker->timer_messages) || !pin_lifo_is_empty(&worker->lifo) ||
+		!pin_inbox_is_empty(&worker->timer_cancels) || !pin_lifo_is_empty(&worker->lifo) ||
 		pin_deque_count(&worker->deque) > 0 || !pin_inbox_is_empty(&worker->inbox) ||
 		!pin_injector_is_empty(&worker->offers) || pin_relief_has_work(worker) ||
 		pin_throttle_has_news(worker) || /* [THROTTLE-1] */

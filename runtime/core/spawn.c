@@ -198,6 +198,19 @@ void pin_worker_timer_start(struct pin_worker *worker, struct pinion_timer *time
 	pin_timer_arm(worker, timer);
 }
 
+/*
+ * Behind a push. The worker looks at the start of its next turn; should that be
+ * far, the sentry has to be up, which sends somebody else.
+ */
+static void tell_of_cancel(struct pin_worker *target, struct pin_worker *worker)
+{
+	pin_wake_worker(target, worker);
+	if (!pin_parker_is_parked(&target->parker)) {
+		pin_fence_seq_cst(); /* [OFFERS-1] */
+		pin_sentry_tell_of_other(target->shared);
+	}
+}
+
 /* What waits for one that is in a task of some length would wait for that. */
 static bool is_taken_off(struct pin_worker *target, struct pinion_timer *timer)
 {
@@ -211,13 +224,14 @@ void pin_worker_timer_cancelled(
 	struct pin_link *link = pin_task_link(&timer->task);
 
 	if (target == worker) {
-		pin_list_push(&worker->posted, link);
+		pin_sentry_note_kept(worker);
+		pin_timer_drop(worker, timer);
 	} else if (is_taken_off(target, timer)) {
 		pin_inbox_push(&target->shared->timer_inbox, link);
 		pin_wake_one(target->shared, worker);
 	} else {
-		pin_inbox_push(&target->inbox, link);
-		pin_wake_worker(target, worker);
+		pin_inbox_push(&target->timer_cancels, link);
+		tell_of_cancel(target, worker);
 	}
 }
 

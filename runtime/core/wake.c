@@ -209,6 +209,28 @@ static bool forward_offers(struct pin_worker *gone)
 	return true;
 }
 
+/* To any worker; they are on no wheel, unless another has come meanwhile. */
+static void forward_cancels(struct pin_worker *gone, struct pin_worker *waker)
+{
+	struct pin_worker *target = gone->shared->heir;
+	struct pin_inbox *inbox = &gone->shared->timer_inbox;
+	struct pin_list list = {0};
+	struct pin_link *link;
+
+	pin_inbox_take(&gone->timer_cancels, &list);
+	if (pin_list_is_empty(&list)) {
+		return;
+	}
+	if (pin_load_acquire_u32(&gone->service) != PIN_SERVICE_OUT) {
+		target = gone;
+		inbox = &gone->timer_cancels;
+	}
+	while ((link = pin_list_pop(&list)) != NULL) {
+		pin_inbox_push(inbox, link);
+	}
+	pin_wake_worker(target, waker);
+}
+
 void pin_wake_forward(struct pin_worker *gone, struct pin_worker *waker)
 {
 	struct pin_worker *target = gone->shared->heir;
@@ -219,6 +241,7 @@ void pin_wake_forward(struct pin_worker *gone, struct pin_worker *waker)
 	if (forward_offers(gone)) {
 		pin_wake_worker(target, waker);
 	}
+	forward_cancels(gone, waker);
 	pin_inbox_take(&gone->inbox, &list);
 	if (pin_list_is_empty(&list)) {
 		return;
