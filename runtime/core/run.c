@@ -5,6 +5,12 @@
 #include "runtime/core/run.h"
 #include "runtime/core/task.h"
 
+PIN_APART void pin_run_first(struct pin_worker *worker, struct pinion_task *task)
+{
+	pin_search_succeed(worker);
+	pin_run_found(worker, task);
+}
+
 void pin_run_cancel(struct pin_worker *worker, struct pinion_task *task)
 {
 	if (task->cancel != NULL) {

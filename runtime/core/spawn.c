@@ -68,15 +68,31 @@ static PIN_APART void tell(struct pin_worker *worker)
 	pin_wake_one(worker->shared, worker);
 }
 
-void pin_spawn_enqueue(struct pin_worker *worker, struct pin_link *link)
+static PIN_INLINE void note_enqueued(struct pin_worker *worker)
 {
-	if (PIN_UNLIKELY(!pin_deque_push(&worker->deque, link))) {
-		overflow(worker, link);
-		return;
-	}
 	worker->spawns_since_wake++;
 	if (PIN_UNLIKELY(is_hoarding(worker))) {
 		tell(worker);
+	}
+}
+
+/* Full, or not any more. */
+static PIN_APART void enqueue_slowly(struct pin_worker *worker, struct pin_link *link)
+{
+	if (pin_deque_push(&worker->deque, link)) {
+		note_enqueued(worker);
+	} else {
+		overflow(worker, link);
+	}
+}
+
+/* All calls come last, so that it saves no registers. */
+void pin_spawn_enqueue(struct pin_worker *worker, struct pin_link *link)
+{
+	if (PIN_UNLIKELY(!pin_deque_push_known(&worker->deque, link))) {
+		enqueue_slowly(worker, link);
+	} else {
+		note_enqueued(worker);
 	}
 }
 
