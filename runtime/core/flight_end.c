@@ -11,6 +11,7 @@
 #include "runtime/core/spawn.h"
 #include "runtime/core/throttle.h"
 #include "runtime/core/wake.h"
+#include "runtime/observe/trace.h"
 
 #include <errno.h>
 
@@ -98,6 +99,7 @@ static PIN_INLINE void hand_over(
 {
 	struct pin_request *private = pin_request_of(request);
 
+	PIN_TRACE3(request_complete, worker->index, request, request->result);
 	pin_meter_add(&worker->meter.requests_completed, 1);
 	if (PIN_UNLIKELY(may_move(worker, request))) {
 		pin_meter_add(&taker->meter.tasks_stolen, taker != worker);

@@ -16,6 +16,7 @@ void pin_run_cancel(struct pin_worker *worker, struct pinion_task *task)
 	if (task->cancel != NULL) {
 		pin_running_enter(worker, (pin_fault_fn)task->cancel);
 		worker->running_kind = PIN_RUNNING_CANCEL;
+		PIN_TRACE3(task_cancel, worker->index, task, task->cancel);
 		task->cancel(task);
 		worker->running_kind = PIN_RUNNING_TASK;
 	}

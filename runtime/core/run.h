@@ -11,6 +11,7 @@
 #include "runtime/core/fault.h"
 #include "runtime/core/wake.h"
 #include "runtime/core/worker_state.h"
+#include "runtime/observe/trace.h"
 
 /* By a worker that searches no more. */
 static PIN_INLINE void pin_run_found(struct pin_worker *worker, struct pinion_task *task)
@@ -18,7 +19,9 @@ static PIN_INLINE void pin_run_found(struct pin_worker *worker, struct pinion_ta
 	int rc;
 
 	pin_running_enter(worker, (pin_fault_fn)task->run);
+	PIN_TRACE3(task_begin, worker->index, task, task->run);
 	rc = task->run(task);
+	PIN_TRACE2(task_end, worker->index, rc);
 	if (PIN_UNLIKELY(rc < 0)) {
 		pin_fault_note(worker, rc);
 	}

@@ -8,6 +8,7 @@
 #include "runtime/core/supply.h"
 #include "runtime/core/timer.h"
 #include "runtime/core/wake.h"
+#include "runtime/observe/trace.h"
 
 enum {
 	/* Relaxed moments, some microseconds, before a worker seems stuck. */
@@ -24,6 +25,7 @@ static struct pin_link *steal_from(struct pin_worker *worker, struct pin_worker 
 	}
 	pin_meter_add(&worker->meter.steals, 1);
 	pin_meter_add(&worker->meter.tasks_stolen, count);
+	PIN_TRACE3(steal, worker->index, victim->index, count);
 	return link;
 }
 
@@ -66,6 +68,7 @@ static struct pin_link *steal_slot(struct pin_worker *worker, struct pin_worker 
 	if (link != NULL) {
 		pin_meter_add(&worker->meter.steals, 1);
 		pin_meter_add(&worker->meter.tasks_stolen, 1);
+		PIN_TRACE3(steal, worker->index, victim->index, 1);
 	}
 	return link;
 }
@@ -122,6 +125,7 @@ static struct pin_link *steal_timers(struct pin_worker *worker, struct pin_worke
 	}
 	pin_meter_add(&worker->meter.steals, 1);
 	pin_meter_add(&worker->meter.tasks_stolen, count);
+	PIN_TRACE3(steal, worker->index, victim->index, count);
 	while ((link = pin_list_pop(&due)) != NULL) {
 		keep_stolen(worker, link, &first);
 	}

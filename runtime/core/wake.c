@@ -6,9 +6,11 @@
 #include "runtime/base/check.h"
 #include "runtime/core/assist.h"
 #include "runtime/core/supply.h"
+#include "runtime/observe/trace.h"
 
 static void notify(struct pin_worker *target)
 {
+	PIN_TRACE1(wake, target->index);
 	if (pin_parker_notify(&target->parker, target->shared->host)) { /* [RELIEF-1] */
 		pin_ring_doorbell(&target->ring);
 	}
