@@ -49,7 +49,7 @@ PINION_API int pinion_timer_start(
 /*
  * Ends a timer early: `task.cancel` is called instead of `task.run`, soon, on
  * the worker on which it waits, after the task that this is busy with; or on
- * another when that one is in a long task, and not the caller.
+ * another when that is a long one, be it the caller's own.
  *
  * Owns: the timer is still the runtime's until then. The caller makes sure that
  * it has not been freed by its `run`.

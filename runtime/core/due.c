@@ -13,29 +13,36 @@
 #include "runtime/core/wait.h"
 #include "runtime/core/wake.h"
 
-void pin_due_take(struct pin_worker *worker, struct pinion_task *task)
-{
-	if (pin_timer_take(worker, pin_timer_of(task))) {
-		return;
-	}
-	if (worker->is_searching) {
-		pin_search_succeed(worker);
-	}
-	pin_run_cancel(worker, task);
-}
-
 void pin_due_take_all(struct pin_worker *worker)
 {
-	struct pin_inbox *inbox = &worker->shared->timer_inbox;
+	struct pin_list messages = {0};
 	struct pin_link *link;
 
-	/* A look first: taking writes to a line that all share. */
-	if (PIN_UNLIKELY(!pin_inbox_is_empty(inbox))) {
-		pin_inbox_take(inbox, &worker->timer_messages);
+	if (!pin_inbox_is_empty(&worker->timer_cancels)) {
+		pin_timer_drop_told(worker);
 	}
-	while ((link = pin_list_pop(&worker->timer_messages)) != NULL) {
-		pin_due_take(worker, pin_task_of(link));
+	pin_inbox_take(&worker->shared->timer_inbox, &messages);
+	while ((link = pin_list_pop(&messages)) != NULL) {
+		pin_timer_take(worker, pin_timer_of(pin_task_of(link)));
 	}
+}
+
+bool pin_due_end_cancelled(struct pin_worker *worker)
+{
+	const struct pinion_config *config = &worker->shared->config;
+	struct pinion_task *task;
+	uint32_t count = 0;
+
+	/* The first may take long, and the others are to end elsewhere then. */
+	pin_sentry_note_kept(worker);
+	while (count < config->budget_polls && (task = pin_timer_pop_cancelled(worker)) != NULL) {
+		if (worker->is_searching) {
+			pin_search_succeed(worker);
+		}
+		pin_run_cancel(worker, task);
+		count++;
+	}
+	return count > 0;
 }
 
 void pin_due_expire_timers(struct pin_worker *worker)
@@ -47,6 +54,7 @@ void pin_due_expire_timers(struct pin_worker *worker)
 	while ((link = pin_list_pop(&due)) != NULL) {
 		pin_spawn_route(worker, link);
 	}
+	(void)pin_due_end_cancelled(worker);
 }
 
 /* The next wait that is over; requests that are end on the way. */

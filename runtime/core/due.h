@@ -3,7 +3,8 @@
  * What time makes ready: timers, and the deadlines of waits and requests.
  *
  * Looked at on the worker, once in a batch. What is due becomes a task like any
- * other; what starts and cancels timers is taken in before.
+ * other; what starts and cancels timers is taken in before. Then the `cancel`
+ * of those that were cancelled is called.
  */
 #ifndef PIN_CORE_DUE_H
 #define PIN_CORE_DUE_H
@@ -12,14 +13,23 @@
 #include "runtime/core/timer.h"
 #include "runtime/core/worker_state.h"
 
-/* A timer's message: onto the wheel, or its `cancel` is called. */
-void pin_due_take(struct pin_worker *worker, struct pinion_task *task);
-
-/* All messages of timers at once, since none may wait here behind a task. */
+/*
+ * All messages of timers at once, since none may wait here behind a task: onto
+ * the wheel, or to those that are cancelled.
+ */
 void pin_due_take_all(struct pin_worker *worker);
 
-/* What is due becomes a task like any other, for others to steal as well. */
+/*
+ * What is due becomes a task like any other, for others to steal as well; and
+ * what is cancelled ends.
+ */
 void pin_due_expire_timers(struct pin_worker *worker);
+
+/*
+ * Calls the `cancel` of timers, of a turn's worth at most; the rest stays where
+ * others find it. Whether there was any.
+ */
+bool pin_due_end_cancelled(struct pin_worker *worker);
 
 /* Of what waits here; nobody else may end it. */
 void pin_due_expire_deadlines(struct pin_worker *worker);
@@ -31,7 +41,7 @@ static PIN_INLINE void pin_due_look(struct pin_worker *worker)
 		pin_due_expire_deadlines(worker);
 	}
 	if (PIN_UNLIKELY(!pin_inbox_is_empty(&worker->shared->timer_inbox) ||
-		    !pin_list_is_empty(&worker->timer_messages))) {
+		    !pin_inbox_is_empty(&worker->timer_cancels))) {
 		pin_due_take_all(worker);
 	}
 	if (pin_timer_next_ns(worker) <= worker->now_ns ||

@@ -6,6 +6,7 @@
 #include "runtime/base/check.h"
 #include "runtime/core/hooks.h"
 #include "runtime/core/spawn.h"
+#include "runtime/observe/trace.h"
 
 #include <errno.h>
 #include <pinion/fault.h>
@@ -135,6 +136,7 @@ void pin_fault_recover(struct pin_worker *worker)
 		return;
 	}
 	count(worker, error);
+	PIN_TRACE2(task_end, worker->index, error);
 	pin_meter_add(&worker->meter.tasks_run, 1); /* [END-1] */
 }
 

@@ -14,6 +14,7 @@
 #include "runtime/core/wake.h"
 #include "runtime/io/file_open.h"
 #include "runtime/io/transfer.h"
+#include "runtime/observe/trace.h"
 
 #include <errno.h>
 
@@ -101,6 +102,7 @@ static PIN_INLINE void hand_over(
 {
 	struct pin_request *private = pin_request_of(request);
 
+	PIN_TRACE3(request_complete, worker->index, request, request->result);
 	pin_meter_add(&worker->meter.requests_completed, 1);
 	if (PIN_UNLIKELY(may_move(worker, request))) {
 		pin_meter_add(&taker->meter.tasks_stolen, taker != worker);

@@ -14,6 +14,7 @@
 #include "runtime/core/throttle.h"
 #include "runtime/core/wake.h"
 #include "runtime/io/transfer.h"
+#include "runtime/observe/trace.h"
 
 #include <errno.h>
 
@@ -175,6 +176,7 @@ static PIN_APART void begin_posted_transfer(
 
 static PIN_INLINE void begin(struct pin_worker *worker, struct pinion_request *request)
 {
+	PIN_TRACE3(request_submit, worker->index, request, request->op);
 	pin_request_reset(request);
 	if (pin_request_moves_bytes(request)) {
 		begin_transfer(worker, request);
@@ -185,6 +187,7 @@ static PIN_INLINE void begin(struct pin_worker *worker, struct pinion_request *r
 
 void pin_flight_begin(struct pin_worker *worker, struct pinion_request *request)
 {
+	PIN_TRACE3(request_submit, worker->index, request, request->op);
 	pin_request_reset(request);
 	if (pin_request_moves_bytes(request)) {
 		begin_posted_transfer(worker, request);

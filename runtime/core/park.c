@@ -15,6 +15,7 @@
 #include "runtime/core/throttle.h"
 #include "runtime/core/timer.h"
 #include "runtime/core/wake.h"
+#include "runtime/observe/trace.h"
 
 enum {
 	/* For a waker that stands between its push and its wake. */
@@ -27,7 +28,7 @@ static bool has_own_work(const struct pin_worker *worker)
 	const struct pin_shared *shared = worker->shared;
 
 	return !pin_list_is_empty(&worker->ready) || !pin_list_is_empty(&worker->posted) ||
-		!pin_list_is_empty(&worker->timer_messages) || !pin_lifo_is_empty(&worker->lifo) ||
+		!pin_inbox_is_empty(&worker->timer_cancels) || !pin_lifo_is_empty(&worker->lifo) ||
 		pin_deque_count(&worker->deque) > 0 || !pin_inbox_is_empty(&worker->inbox) ||
 		!pin_injector_is_empty(&worker->offers) || pin_relief_has_work(worker) ||
 		pin_throttle_has_news(worker) || /* [THROTTLE-1] */
@@ -114,11 +115,13 @@ static void sleep_in_ring(struct pin_worker *worker, uint64_t deadline_ns)
 
 static void sleep_until(struct pin_worker *worker, enum pin_park_state mode, uint64_t deadline_ns)
 {
+	PIN_TRACE3(park, worker->index, mode, deadline_ns);
 	if (mode == PIN_PARK_RING) {
 		sleep_in_ring(worker, deadline_ns);
 	} else {
 		pin_parker_sleep(&worker->parker, worker->shared->host, deadline_ns);
 	}
+	PIN_TRACE1(unpark, worker->index);
 }
 
 /* Work waits, and neither was this worker woken nor does anybody search. */

@@ -44,9 +44,7 @@ bool pin_poll_deque(struct pin_worker *worker)
 /* Of what others started, served or cancelled. */
 static void take_message(struct pin_worker *worker, struct pinion_task *task)
 {
-	if (pin_timer_is_message(task)) {
-		pin_due_take(worker, task);
-	} else if (task->private_kind == PIN_TASK_LANDED) {
+	if (task->private_kind == PIN_TASK_LANDED) {
 		task->private_kind = PIN_TASK_PLAIN;
 		pin_run_task(worker, task);
 	} else if (pin_wait_is_message(task)) {
@@ -225,6 +223,10 @@ bool pin_poll_others(struct pin_worker *worker)
 	}
 	worker->unsearched_batches = 0;
 	link = pin_search_others(worker);
+	if (link == NULL && PIN_UNLIKELY(pin_timer_next_ns(worker) <= worker->now_ns)) {
+		/* Another's that were cancelled. */
+		return pin_due_end_cancelled(worker);
+	}
 	if (link == NULL && worker->shares_ring && worker->is_searching) {
 		link = relieve_others(worker);
 	}

@@ -46,11 +46,9 @@ static void hand_over_tasks(struct pin_worker *worker)
 static void hand_over_timers(struct pin_worker *worker)
 {
 	struct pin_shared *shared = worker->shared;
-	/* Those a task's sudden end has left. */
-	struct pin_list list = worker->timer_messages;
+	struct pin_list list = {0};
 	struct pin_link *link;
 
-	worker->timer_messages = (struct pin_list){0};
 	pin_timer_give_up(worker, &list);
 	if (pin_list_is_empty(&list)) {
 		return;
@@ -58,7 +56,7 @@ static void hand_over_timers(struct pin_worker *worker)
 	while ((link = pin_list_pop(&list)) != NULL) {
 		pin_inbox_push(&shared->timer_inbox, link);
 	}
-	/* Any worker arms them, and its sleep has to be shortened. */
+	/* Any worker arms or ends them, and its sleep has to be shortened. */
 	pin_wake_one(shared, worker);
 }
 
@@ -107,7 +105,8 @@ static bool must_stay_awake(const struct pin_worker *worker)
 
 	return !pin_list_is_empty(&worker->ready) || !pin_list_is_empty(&worker->posted) ||
 		!pin_inbox_is_empty(&worker->inbox) || !pin_offers_is_empty(worker) ||
-		pin_relief_has_work(worker) || pin_throttle_has_news(worker) || /* [THROTTLE-1] */
+		!pin_inbox_is_empty(&worker->timer_cancels) || pin_relief_has_work(worker) ||
+		pin_throttle_has_news(worker) || /* [THROTTLE-1] */
 		pin_load_acquire_u32(&shared->has_ended) != 0 ||
 		(pin_shared_is_stopping(shared) && !worker->cancel_sent);
 }

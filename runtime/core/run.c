@@ -5,11 +5,18 @@
 #include "runtime/core/run.h"
 #include "runtime/core/task.h"
 
+PIN_APART void pin_run_first(struct pin_worker *worker, struct pinion_task *task)
+{
+	pin_search_succeed(worker);
+	pin_run_found(worker, task);
+}
+
 void pin_run_cancel(struct pin_worker *worker, struct pinion_task *task)
 {
 	if (task->cancel != NULL) {
 		pin_running_enter(worker, (pin_fault_fn)task->cancel);
 		worker->running_kind = PIN_RUNNING_CANCEL;
+		PIN_TRACE3(task_cancel, worker->index, task, task->cancel);
 		task->cancel(task);
 		worker->running_kind = PIN_RUNNING_TASK;
 	}

@@ -11,21 +11,34 @@
 #include "runtime/core/fault.h"
 #include "runtime/core/wake.h"
 #include "runtime/core/worker_state.h"
+#include "runtime/observe/trace.h"
 
-/* Whatever the runtime's state: what has begun is brought to its end. */
-static PIN_INLINE void pin_run_task(struct pin_worker *worker, struct pinion_task *task)
+/* By a worker that searches no more. */
+static PIN_INLINE void pin_run_found(struct pin_worker *worker, struct pinion_task *task)
 {
 	int rc;
 
-	if (PIN_UNLIKELY(worker->is_searching)) {
-		pin_search_succeed(worker);
-	}
 	pin_running_enter(worker, (pin_fault_fn)task->run);
+	PIN_TRACE3(task_begin, worker->index, task, task->run);
 	rc = task->run(task);
+	PIN_TRACE2(task_end, worker->index, rc);
 	if (PIN_UNLIKELY(rc < 0)) {
 		pin_fault_note(worker, rc);
 	}
 	pin_meter_add(&worker->meter.tasks_run, 1); /* [END-1] */
+}
+
+/* By one that searches: it has succeeded. Apart, for the sake of the others. */
+void pin_run_first(struct pin_worker *worker, struct pinion_task *task);
+
+/* Whatever the runtime's state: what has begun is brought to its end. */
+static PIN_INLINE void pin_run_task(struct pin_worker *worker, struct pinion_task *task)
+{
+	if (PIN_UNLIKELY(worker->is_searching)) {
+		pin_run_first(worker, task);
+	} else {
+		pin_run_found(worker, task);
+	}
 }
 
 void pin_run_cancel(struct pin_worker *worker, struct pinion_task *task);

@@ -8,6 +8,7 @@
 #include "runtime/core/supply.h"
 #include "runtime/core/timer.h"
 #include "runtime/core/wake.h"
+#include "runtime/observe/trace.h"
 
 enum {
 	/* Relaxed moments, some microseconds, before a worker seems stuck. */
@@ -24,6 +25,7 @@ static struct pin_link *steal_from(struct pin_worker *worker, struct pin_worker 
 	}
 	pin_meter_add(&worker->meter.steals, 1);
 	pin_meter_add(&worker->meter.tasks_stolen, count);
+	PIN_TRACE3(steal, worker->index, victim->index, count);
 	return link;
 }
 
@@ -66,6 +68,7 @@ static struct pin_link *steal_slot(struct pin_worker *worker, struct pin_worker 
 	if (link != NULL) {
 		pin_meter_add(&worker->meter.steals, 1);
 		pin_meter_add(&worker->meter.tasks_stolen, 1);
+		PIN_TRACE3(steal, worker->index, victim->index, 1);
 	}
 	return link;
 }
@@ -90,29 +93,39 @@ static uint64_t now_of(const struct pin_worker *worker)
 	return worker->turn_end_ns != 0 ? worker->now_ns : worker->shared->host->now_ns();
 }
 
-/* As many as there is room for besides the first. */
+/*
+ * As many as there is room for besides the first; what is cancelled is left in
+ * the own list.
+ */
 static struct pin_link *steal_timers(struct pin_worker *worker, struct pin_worker *victim)
 {
 	uint64_t now_ns;
 	struct pin_list due = {0};
+	struct pin_list cancelled = {0};
 	struct pin_link *first = NULL;
 	struct pin_link *link;
 	uint32_t count;
 
-	if (pin_timer_next_ns(victim) == PIN_NO_DEADLINE) {
+	if (pin_timer_next_ns(victim) == PIN_NO_DEADLINE &&
+		pin_inbox_is_empty(&victim->timer_cancels)) {
 		return NULL;
 	}
 	now_ns = now_of(worker);
-	if (!pin_timer_is_late(victim, now_ns) || pin_parker_is_parked(&victim->parker) ||
+	if (!pin_timer_needs_help(victim, now_ns) || pin_parker_is_parked(&victim->parker) ||
 		!pin_search_is_stuck(victim)) {
 		return NULL;
 	}
-	count = pin_timer_steal(victim, now_ns, pin_deque_room(&worker->deque) + 1, &due);
+	count = pin_timer_steal(
+		victim, now_ns, pin_deque_room(&worker->deque) + 1, &due, &cancelled);
+	if (!pin_list_is_empty(&cancelled)) {
+		pin_timer_adopt(worker, &cancelled);
+	}
 	if (count == 0) {
 		return NULL;
 	}
 	pin_meter_add(&worker->meter.steals, 1);
 	pin_meter_add(&worker->meter.tasks_stolen, count);
+	PIN_TRACE3(steal, worker->index, victim->index, count);
 	while ((link = pin_list_pop(&due)) != NULL) {
 		keep_stolen(worker, link, &first);
 	}

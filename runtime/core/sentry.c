@@ -84,7 +84,7 @@ static uint64_t ended_tasks(const struct pin_worker *worker)
 static bool keeps_work(const struct pin_worker *worker, uint64_t now_ns)
 {
 	return pin_deque_count(&worker->deque) > 0 || !pin_lifo_is_empty(&worker->lifo) ||
-		pin_timer_is_late(worker, now_ns) || !pin_injector_is_empty(&worker->offers) ||
+		pin_timer_needs_help(worker, now_ns) || !pin_injector_is_empty(&worker->offers) ||
 		pin_relief_is_wanted(worker);
 }
 

@@ -68,15 +68,31 @@ static PIN_APART void tell(struct pin_worker *worker)
 	pin_wake_one(worker->shared, worker);
 }
 
-void pin_spawn_enqueue(struct pin_worker *worker, struct pin_link *link)
+static PIN_INLINE void note_enqueued(struct pin_worker *worker)
 {
-	if (PIN_UNLIKELY(!pin_deque_push(&worker->deque, link))) {
-		overflow(worker, link);
-		return;
-	}
 	worker->spawns_since_wake++;
 	if (PIN_UNLIKELY(is_hoarding(worker))) {
 		tell(worker);
+	}
+}
+
+/* Full, or not any more. */
+static PIN_APART void enqueue_slowly(struct pin_worker *worker, struct pin_link *link)
+{
+	if (pin_deque_push(&worker->deque, link)) {
+		note_enqueued(worker);
+	} else {
+		overflow(worker, link);
+	}
+}
+
+/* All calls come last, so that it saves no registers. */
+void pin_spawn_enqueue(struct pin_worker *worker, struct pin_link *link)
+{
+	if (PIN_UNLIKELY(!pin_deque_push_known(&worker->deque, link))) {
+		enqueue_slowly(worker, link);
+	} else {
+		note_enqueued(worker);
 	}
 }
 
@@ -198,6 +214,19 @@ void pin_worker_timer_start(struct pin_worker *worker, struct pinion_timer *time
 	pin_timer_arm(worker, timer);
 }
 
+/*
+ * Behind a push. The worker looks at the start of its next turn; should that be
+ * far, the sentry has to be up, which sends somebody else.
+ */
+static void tell_of_cancel(struct pin_worker *target, struct pin_worker *worker)
+{
+	pin_wake_worker(target, worker);
+	if (!pin_parker_is_parked(&target->parker)) {
+		pin_fence_seq_cst(); /* [OFFERS-1] */
+		pin_sentry_tell_of_other(target->shared);
+	}
+}
+
 /* What waits for one that is in a task of some length would wait for that. */
 static bool is_taken_off(struct pin_worker *target, struct pinion_timer *timer)
 {
@@ -211,13 +240,14 @@ void pin_worker_timer_cancelled(
 	struct pin_link *link = pin_task_link(&timer->task);
 
 	if (target == worker) {
-		pin_list_push(&worker->posted, link);
+		pin_sentry_note_kept(worker);
+		pin_timer_drop(worker, timer);
 	} else if (is_taken_off(target, timer)) {
 		pin_inbox_push(&target->shared->timer_inbox, link);
 		pin_wake_one(target->shared, worker);
 	} else {
-		pin_inbox_push(&target->inbox, link);
-		pin_wake_worker(target, worker);
+		pin_inbox_push(&target->timer_cancels, link);
+		tell_of_cancel(target, worker);
 	}
 }
 

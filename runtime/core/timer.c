@@ -12,7 +12,7 @@ enum timer_state {
 	TIMER_IDLE = 0,	     /* -> POSTED or ARMED by start */
 	TIMER_POSTED = 1,    /* -> ARMED by the worker, CANCELLED by cancel */
 	TIMER_ARMED = 2,     /* -> IDLE, POSTED by the worker, CANCELLED by cancel */
-	TIMER_CANCELLED = 3, /* -> IDLE by the worker */
+	TIMER_CANCELLED = 3, /* -> IDLE by the worker in whose list it is */
 };
 
 struct timer_private {
@@ -57,7 +57,12 @@ void pin_timer_disclaim(struct pinion_timer *timer)
 /* The worker must not be told too late; others may be. */
 static void publish(struct pin_worker *worker)
 {
-	pin_store_relaxed_u64(&worker->timer_ns, pin_timers_next_ns(&worker->timers));
+	uint64_t next_ns = pin_timers_next_ns(&worker->timers);
+
+	if (!pin_list_is_empty(&worker->cancelled_timers) && worker->cancelled_ns < next_ns) {
+		next_ns = worker->cancelled_ns;
+	}
+	pin_store_relaxed_u64(&worker->timer_ns, next_ns);
 }
 
 static void enter(struct pin_worker *worker)
@@ -127,7 +132,34 @@ bool pin_timer_take_off(struct pin_worker *worker, struct pinion_timer *timer)
 	return true;
 }
 
-bool pin_timer_take(struct pin_worker *worker, struct pinion_timer *timer)
+/* In the lock. */
+static void drop(struct pin_worker *worker, struct pinion_timer *timer)
+{
+	pin_timers_cancel(&worker->timers, &private_of(timer)->timer);
+	pin_list_push(&worker->cancelled_timers, pin_task_link(&timer->task));
+}
+
+/* In the lock, by any holder. */
+static void drop_told(struct pin_worker *worker)
+{
+	struct pin_list told = {0};
+	struct pin_link *link;
+
+	pin_inbox_take(&worker->timer_cancels, &told);
+	while ((link = pin_list_pop(&told)) != NULL) {
+		drop(worker, pin_timer_of(pin_task_of(link)));
+	}
+}
+
+/* On the worker, in the lock and before anything is added. */
+static void note_time(struct pin_worker *worker)
+{
+	if (pin_list_is_empty(&worker->cancelled_timers)) {
+		worker->cancelled_ns = worker->now_ns;
+	}
+}
+
+void pin_timer_take(struct pin_worker *worker, struct pinion_timer *timer)
 {
 	struct timer_private *private = private_of(timer);
 	bool is_armed = false;
@@ -140,19 +172,51 @@ bool pin_timer_take(struct pin_worker *worker, struct pinion_timer *timer)
 		is_armed = change(private, TIMER_POSTED, TIMER_ARMED); /* [TIMER-1] */
 	}
 	if (!is_armed) {
-		pin_timers_cancel(&worker->timers, &private->timer);
+		note_time(worker);
+		drop(worker, timer);
 	}
 	leave(worker);
-	if (!is_armed) {
-		timer->task.private_kind = PIN_TASK_PLAIN;
-		PIN_CHECK(change(private, TIMER_CANCELLED, TIMER_IDLE));
-	}
-	return is_armed;
 }
 
-bool pin_timer_is_message(const struct pinion_task *task)
+void pin_timer_drop(struct pin_worker *worker, struct pinion_timer *timer)
 {
-	return task->private_kind == PIN_TASK_TIMER;
+	enter(worker);
+	note_time(worker);
+	drop(worker, timer);
+	leave(worker);
+}
+
+void pin_timer_drop_told(struct pin_worker *worker)
+{
+	enter(worker);
+	note_time(worker);
+	drop_told(worker);
+	leave(worker);
+}
+
+void pin_timer_adopt(struct pin_worker *worker, struct pin_list *cancelled)
+{
+	enter(worker);
+	note_time(worker);
+	pin_list_append(&worker->cancelled_timers, cancelled);
+	leave(worker);
+}
+
+struct pinion_task *pin_timer_pop_cancelled(struct pin_worker *worker)
+{
+	struct pin_link *link;
+	struct pinion_task *task;
+
+	enter(worker);
+	link = pin_list_pop(&worker->cancelled_timers);
+	leave(worker);
+	if (link == NULL) {
+		return NULL;
+	}
+	task = pin_task_of(link);
+	task->private_kind = PIN_TASK_PLAIN;
+	PIN_CHECK(change(private_of(pin_timer_of(task)), TIMER_CANCELLED, TIMER_IDLE));
+	return task;
 }
 
 struct pinion_timer *pin_timer_of(struct pinion_task *task)
@@ -171,7 +235,7 @@ static struct pinion_task *pop_due(struct pin_worker *worker, enum timer_state t
 		struct pinion_timer *timer = PIN_CONTAINER_OF(
 			(uint64_t *)(void *)private, struct pinion_timer, private_);
 
-		/* One that was cancelled meanwhile comes by the inbox. */
+		/* One that was cancelled meanwhile comes by an inbox. */
 		if (change(private, TIMER_ARMED, to)) {
 			timer->task.private_kind =
 				to == TIMER_IDLE ? PIN_TASK_PLAIN : PIN_TASK_TIMER;
@@ -207,11 +271,13 @@ void pin_timer_give_up(struct pin_worker *worker, struct pin_list *out_list)
 	while ((task = pop_due(worker, TIMER_POSTED)) != NULL) {
 		pin_list_push(out_list, pin_task_link(task));
 	}
+	drop_told(worker);
+	pin_list_append(out_list, &worker->cancelled_timers);
 	leave(worker);
 }
 
-uint32_t pin_timer_steal(
-	struct pin_worker *victim, uint64_t now_ns, uint32_t count_max, struct pin_list *out_list)
+uint32_t pin_timer_steal(struct pin_worker *victim, uint64_t now_ns, uint32_t count_max,
+	struct pin_list *out_list, struct pin_list *out_cancelled)
 {
 	struct pinion_task *task;
 	uint32_t count = 0;
@@ -224,6 +290,8 @@ uint32_t pin_timer_steal(
 		pin_list_push(out_list, pin_task_link(task));
 		count++;
 	}
+	drop_told(victim);
+	pin_list_append(out_cancelled, &victim->cancelled_timers);
 	publish(victim);
 	pin_owned_release(&victim->timers_lock);
 	return count;

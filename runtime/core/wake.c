@@ -6,9 +6,11 @@
 #include "runtime/base/check.h"
 #include "runtime/core/assist.h"
 #include "runtime/core/supply.h"
+#include "runtime/observe/trace.h"
 
 static void notify(struct pin_worker *target)
 {
+	PIN_TRACE1(wake, target->index);
 	if (pin_parker_notify(&target->parker, target->shared->host)) { /* [RELIEF-1] */
 		pin_ring_doorbell(&target->ring);
 	}
@@ -209,6 +211,28 @@ static bool forward_offers(struct pin_worker *gone)
 	return true;
 }
 
+/* To any worker; they are on no wheel, unless another has come meanwhile. */
+static void forward_cancels(struct pin_worker *gone, struct pin_worker *waker)
+{
+	struct pin_worker *target = gone->shared->heir;
+	struct pin_inbox *inbox = &gone->shared->timer_inbox;
+	struct pin_list list = {0};
+	struct pin_link *link;
+
+	pin_inbox_take(&gone->timer_cancels, &list);
+	if (pin_list_is_empty(&list)) {
+		return;
+	}
+	if (pin_load_acquire_u32(&gone->service) != PIN_SERVICE_OUT) {
+		target = gone;
+		inbox = &gone->timer_cancels;
+	}
+	while ((link = pin_list_pop(&list)) != NULL) {
+		pin_inbox_push(inbox, link);
+	}
+	pin_wake_worker(target, waker);
+}
+
 void pin_wake_forward(struct pin_worker *gone, struct pin_worker *waker)
 {
 	struct pin_worker *target = gone->shared->heir;
@@ -219,6 +243,7 @@ void pin_wake_forward(struct pin_worker *gone, struct pin_worker *waker)
 	if (forward_offers(gone)) {
 		pin_wake_worker(target, waker);
 	}
+	forward_cancels(gone, waker);
 	pin_inbox_take(&gone->inbox, &list);
 	if (pin_list_is_empty(&list)) {
 		return;

@@ -207,11 +207,12 @@ struct pin_worker {
 	/* [W:any R:any] */
 	struct pin_parker parker PIN_CACHE_ALIGNED;
 	struct pin_inbox inbox;
-	struct pin_injector offers;    /* from outside: offers.h */
-	struct pin_atomic_u32 service; /* enum pin_service */
-	struct pin_atomic_u32 nudged;  /* to look at its line-ups: throttle.h */
-	uint64_t sentry_ended_tasks;   /* [own] the sentry's: at its last look */
-	struct pin_stall stall;	       /* [own] likewise */
+	struct pin_inbox timer_cancels; /* of its timers; the holder of their lock takes them */
+	struct pin_injector offers;	/* from outside: offers.h */
+	struct pin_atomic_u32 service;	/* enum pin_service */
+	struct pin_atomic_u32 nudged;	/* to look at its line-ups: throttle.h */
+	uint64_t sentry_ended_tasks;	/* [own] the sentry's: at its last look */
+	struct pin_stall stall;		/* [own] likewise */
 	struct pin_lifo lifo PIN_CACHE_ALIGNED;
 	struct pin_owned timers_lock;
 	struct pin_owned ring_lock;		/* if `shares_ring`: relief.h */
@@ -231,11 +232,13 @@ struct pin_worker {
 	struct pin_atomic_u32 life;	    /* stall.h */
 	/* [W:owner thieves R:any] as its header says */
 	struct pin_deque deque PIN_CACHE_ALIGNED;
-	struct pin_timers timers; /* [lock:timers_lock] */
+	/* [lock:timers_lock] */
+	struct pin_timers timers;
+	struct pin_list cancelled_timers; /* off the wheel, to be told */
+	uint64_t cancelled_ns;		  /* since about when the first of them is */
 	/* [own] */
-	struct pin_list ready;		/* tasks bound to this worker, completions first of all */
-	struct pin_list posted;		/* taken from the inbox */
-	struct pin_list timer_messages; /* likewise, from the timers' */
+	struct pin_list ready;	/* tasks bound to this worker, completions first of all */
+	struct pin_list posted; /* taken from the inbox */
 	struct pin_tuner tuner;
 	struct pin_wait_entry *waits; /* begun here and not over */
 	struct pin_random random;

@@ -137,22 +137,29 @@ static inline uint32_t pin_deque_room(const struct pin_deque *deque)
 bool pin_deque_has_room_now(struct pin_deque *deque);
 
 /*
- * By the owner. False when full; the element stays with the caller. It knows of
- * room from an earlier look at the head, which is on the thief's core when
- * something was stolen: to look each time would have both wait for that line.
+ * By the owner. False when full, as far as it knows; the element stays with the
+ * caller. It knows of room from an earlier look at the head, which is on the
+ * thief's core when something was stolen: to look each time would have both
+ * wait for that line.
  */
-static inline bool pin_deque_push(struct pin_deque *deque, struct pin_link *link)
+static inline bool pin_deque_push_known(struct pin_deque *deque, struct pin_link *link)
 {
 	uint32_t tail = pin_load_relaxed_u32(&deque->tail);
 
 	PIN_DCHECK(link != NULL);
-	if (PIN_UNLIKELY(tail - deque->kept_seen >= deque->capacity) &&
-		!pin_deque_has_room_now(deque)) {
+	if (PIN_UNLIKELY(tail - deque->kept_seen >= deque->capacity)) {
 		return false;
 	}
 	pin_deque_write_slot(deque, tail, link);
 	pin_store_release_u32(&deque->tail, tail + 1); /* [DEQUE-1] */
 	return true;
+}
+
+/* Likewise; it looks before it finds that it is full. */
+static inline bool pin_deque_push(struct pin_deque *deque, struct pin_link *link)
+{
+	return PIN_LIKELY(pin_deque_push_known(deque, link)) ||
+		(pin_deque_has_room_now(deque) && pin_deque_push_known(deque, link));
 }
 
 /* Claims the `count` oldest for the owner, who needs no time to copy them. */

@@ -125,7 +125,7 @@ static void cancel_and_panic(struct pinion_task *task)
 	pinion_panic(-EIO, NULL);
 }
 
-/* Both may lie in one batch of messages; the first one's end cuts it short. */
+/* Both may be cancelled in one turn; the first one's end cuts that short. */
 static void run_timers(void)
 {
 	struct pinion_runtime_counters counters;
@@ -153,7 +153,7 @@ static const struct model_twin twins[] = {
 
 static const struct model_twin timers_twins[] = {
 	{"the task is not counted", {MODEL_SKIP, "run_steps", "pin_fault_recover"}},
-	{"what a frame held is lost", {MODEL_SKIP, "run_steps", "timer_messages"}},
+	{"what a frame held is lost", {MODEL_SKIP, "run_steps", "cancelled_timers"}},
 	{.name = NULL},
 };
 

@@ -219,6 +219,14 @@ static void run_timer(void)
 	model_runtime_end(runtime);
 }
 
+/* Nobody else can get to its wheel, so that it has to be told. */
+static void run_timer_told(void)
+{
+	model_has_no_fence = true;
+	run_timer();
+	model_has_no_fence = false;
+}
+
 /* ---- credit ---- */
 
 static struct pinion_request requests[2];
@@ -345,6 +353,12 @@ static const struct model_twin timer_twins[] = {
 	{.name = NULL},
 };
 
+static const struct model_twin told_twins[] = {
+	{"what it is told when it has gone is lost",
+		{MODEL_SKIP, "forward_cancels", "pin_inbox_take"}},
+	{.name = NULL},
+};
+
 static const struct model_twin credit_twins[] = {
 	{"what is granted to it goes with it",
 		{MODEL_SKIP, "pin_retire_try_leave", "pin_throttle_give_up"}},
@@ -359,6 +373,7 @@ static const struct model_case cases[] = {
 	{"grow", run_grow, 1, 1, 0, NULL, NULL},
 	{"again", run_again, 1, 1, 0, NULL, NULL},
 	{"timer", run_timer, 1, 1, 0, timer_twins, NULL},
+	{"timer_told", run_timer_told, 1, 1, 0, told_twins, NULL},
 	{"credit", run_credit, 1, 0, 0, credit_twins, NULL},
 	{"busy", run_busy, 1, 1, 0, NULL, NULL},
 };

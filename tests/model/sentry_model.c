@@ -4,6 +4,7 @@
  */
 #include "runtime/core/sentry.h"
 #include "runtime/core/relief.h"
+#include "runtime/core/timer.h"
 #include "runtime/core/wake.h"
 #include "tests/model/explorer.h"
 
@@ -20,6 +21,11 @@
 #define pin_injector_is_empty(offers) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_injector_is_empty") || \
 		pin_injector_is_empty(offers))
+/* SKIP: of timers it sees only those that are late. */
+#define pin_timer_needs_help(worker, now_ns) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_timer_needs_help") \
+			? pin_timer_is_late(worker, now_ns) \
+			: pin_timer_needs_help(worker, now_ns))
 #define pin_wake_one(shared, waker) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_wake_one") ? (void)0 \
 							       : pin_wake_one(shared, waker))

@@ -2,9 +2,9 @@
 /*
  * Goal: a timer that is started ends once, by `run` or by `cancel`, however
  * start, expiry, cancel, the worker's sleep and a stop fall together:
- * [TIMER-1]; and though its worker is stuck, another runs it, or its cancel:
- * [OWNED-1].
- * W32, C22, AS-21.
+ * [TIMER-1]; and though its worker is stuck, another runs it, or its cancel,
+ * whoever has cancelled it and when: [OWNED-1], [OFFERS-1].
+ * W32, C22, AS-21, AS-31.
  * Hazards that others met: a cancelled timer is armed all the same, and an
  * earlier deadline wakes nobody.
  * Method: real workers; time stands still, so deadline 0 is due at once and
@@ -185,7 +185,8 @@ static bool have_both_run(const void *arg)
 static bool is_other_coming(const void *arg)
 {
 	(void)arg;
-	return run_count > 0 || (model_clock_ns() > 1 && model_is_worker_awake(runtime, 1));
+	return run_count + cancel_count > 0 ||
+		(model_clock_ns() > 1 && model_is_worker_awake(runtime, 1));
 }
 
 /* Arms one more while the other worker comes for the first. */
@@ -301,6 +302,141 @@ static void run_cancels_beside(void)
 	model_runtime_end(runtime);
 }
 
+/* ---- cancelled, and then stuck ---- */
+
+static struct model_task blocker;
+
+static bool have_both_ended(const void *arg)
+{
+	(void)arg;
+	return cancel_count > 0 && second_count > 0;
+}
+
+/*
+ * What it cancels itself, others have to end; it cancels one more while the
+ * other worker comes for the first.
+ */
+static void cancel_own(struct model_task *task)
+{
+	(void)task;
+	MODEL_CHECK(pinion_timer_cancel(runtime, &timer) == 0);
+	model_await("another worker", is_other_coming, NULL);
+	second = (struct pinion_timer){.task = {.run = run_second, .cancel = cancel_second}};
+	MODEL_CHECK(pinion_timer_start(runtime, &second, UINT64_MAX) == 0);
+	MODEL_CHECK(pinion_timer_cancel(runtime, &second) == 0);
+	model_await("both", have_both_ended, NULL);
+}
+
+static void arm_far(struct model_task *task)
+{
+	(void)task;
+	start(UINT64_MAX);
+}
+
+/* A timer is armed, and all sleep; then this begins on the worker. */
+static void begin_armed(void (*body)(struct model_task *task))
+{
+	model_quiet_begin();
+	begin_stuck(arm_far);
+	model_settle();
+	model_sentry_settle(runtime);
+	model_settle();
+	model_quiet_end();
+	model_task_init(&blocker, body);
+	MODEL_CHECK(pinion_spawn_on(runtime, 0, &blocker.request.task) == 0);
+}
+
+static void run_cancels_own(void)
+{
+	begin_armed(cancel_own);
+	model_await("both", have_both_ended, NULL);
+	MODEL_CHECK(cancel_count == 1 && second_count == 1);
+	model_sentry_settle(runtime);
+	model_runtime_end(runtime);
+}
+
+static void block(struct model_task *task)
+{
+	(void)task;
+	model_await("the end", has_ended, NULL);
+}
+
+/* It is told before it gets stuck and looks, or looks not, or after. */
+static void run_cancels_before(void)
+{
+	begin_armed(block);
+	MODEL_CHECK(pinion_timer_cancel(runtime, &timer) == 0);
+	model_await("the end", has_ended, NULL);
+	MODEL_CHECK(cancel_count == 1);
+	model_sentry_settle(runtime);
+	model_runtime_end(runtime);
+}
+
+static bool is_second_over(const void *arg)
+{
+	(void)arg;
+	return second_count > 0;
+}
+
+static void cancel_and_block(struct pinion_task *task)
+{
+	cancel(task);
+	model_await("the second", is_second_over, NULL);
+}
+
+/* One worker may get both at once, and is stuck in the first one's cancel. */
+static void run_cancels_both(void)
+{
+	model_has_sentry = true;
+	begin(2);
+	model_has_sentry = false;
+	timer.task.cancel = cancel_and_block;
+	second = (struct pinion_timer){.task = {.run = run_second, .cancel = cancel_second}};
+	start(UINT64_MAX);
+	MODEL_CHECK(pinion_timer_start(runtime, &second, UINT64_MAX) == 0);
+	MODEL_CHECK(pinion_timer_cancel(runtime, &timer) == 0);
+	MODEL_CHECK(pinion_timer_cancel(runtime, &second) == 0);
+	model_await("both", is_second_over, NULL);
+	model_await("the first", has_ended, NULL);
+	MODEL_CHECK(cancel_count == 1 && second_count == 1);
+	model_sentry_settle(runtime);
+	model_runtime_end(runtime);
+}
+
+static const struct model_twin own_twins[] = {
+	{"nobody is woken for it", {MODEL_SKIP, "look", "pin_wake_one"}},
+	{"the sentry is not told",
+		{MODEL_SKIP, "pin_worker_timer_cancelled", "pin_sentry_note_kept"}},
+	{.name = NULL},
+};
+
+/* Nobody takes it off the wheel: it is always a message. */
+static const struct model_defect is_told[] = {
+	{MODEL_SKIP, "is_taken_off", "pin_timer_take_off"},
+	{.site = NULL},
+};
+
+static const struct model_twin before_twins[] = {
+	{"nobody is woken for it", {MODEL_SKIP, "look", "pin_wake_one"}},
+	{"the sentry does not look there", {MODEL_SKIP, "keeps_work", "pin_timer_needs_help"}},
+	{"the sentry is not told", {MODEL_SKIP, "tell_of_cancel", "pin_sentry_tell_of_other"}},
+	{.name = NULL},
+};
+
+static const struct model_twin both_twins[] = {
+	{"nobody is woken for it", {MODEL_SKIP, "look", "pin_wake_one"}},
+	{"the sentry is not told", {MODEL_SKIP, "pin_due_end_cancelled", "pin_sentry_note_kept"}},
+	{.name = NULL},
+};
+
+static const struct model_twin far_twins[] = {
+	{"a change is no single step", {MODEL_TORN, "change", NULL}},
+	{"the worker does not look", {MODEL_SKIP, "pin_due_take_all", "pin_timer_drop_told"}},
+	{"no fence before it sleeps", {MODEL_DROP_FENCE, "pin_park", NULL}},
+	{"no fence before the look for a sleeper", {MODEL_DROP_FENCE, "pin_wake_worker", NULL}},
+	{.name = NULL},
+};
+
 static const struct model_twin stuck_twins[] = {
 	{"its worker is left to do it", {MODEL_SKIP, "is_taken_off", "pin_timer_take_off"}},
 	{"nobody is woken for it", {MODEL_SKIP, "pin_worker_timer_cancelled", "pin_wake_one"}},
@@ -327,7 +463,7 @@ static const struct model_twin cancel_twins[] = {
 
 static const struct model_case cases[] = {
 	{"kicks", run_kicks, 3, 2, 1, kick_twins, NULL},
-	{"cancels_far", run_cancels_far, 3, 1, 0, cancel_twins, NULL},
+	{"cancels_far", run_cancels_far, 3, 1, 0, far_twins, NULL},
 	{"cancels_due", run_cancels_due, 3, 1, 0, cancel_twins, NULL},
 	{"two_cancels", run_two_cancels, 1, 1, 0, cancel_twins, NULL},
 	{"stop", run_stop, 3, 1, 0, NULL, NULL},
@@ -336,6 +472,9 @@ static const struct model_case cases[] = {
 	{"cancels_late", run_cancels_late, 1, 0, 0, NULL, NULL},
 	{"cancels_stuck", run_cancels_stuck, 1, 1, 0, stuck_twins, NULL},
 	{"cancels_beside", run_cancels_beside, 1, 1, 0, NULL, NULL},
+	{"cancels_own", run_cancels_own, 1, 1, 0, own_twins, NULL},
+	{"cancels_before", run_cancels_before, 1, 1, 0, before_twins, is_told},
+	{"cancels_both", run_cancels_both, 1, 0, 0, both_twins, NULL},
 };
 
 int main(void)

@@ -105,8 +105,8 @@
 /* SKIP: the batch of messages is lost, as one in a frame would be. */
 static void recover(struct pin_worker *worker, const char *site)
 {
-	if (model_is_spoilt(MODEL_SKIP, site, "timer_messages")) {
-		worker->timer_messages = (struct pin_list){0};
+	if (model_is_spoilt(MODEL_SKIP, site, "cancelled_timers")) {
+		worker->cancelled_timers = (struct pin_list){0};
 	}
 	pin_fault_recover(worker);
 }
@@ -127,6 +127,10 @@ static void recover(struct pin_worker *worker, const char *site)
 	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_relief_has_room_for_more") && \
 		pin_relief_has_room_for_more(worker))
 
+#define pin_timer_drop_told(worker) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_timer_drop_told") \
+			? (void)0 \
+			: pin_timer_drop_told(worker))
 #include "runtime/core/due.c"
 
 /* SKIP: who looks into pools does not keep their end away. */
@@ -207,8 +211,13 @@ static void recover(struct pin_worker *worker, const char *site)
 #define pin_wake_one(shared, waker) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_wake_one") ? (void)0 \
 							       : pin_wake_one(shared, waker))
+#define pin_sentry_tell_of_other(shared) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_sentry_tell_of_other") \
+			? (void)0 \
+			: pin_sentry_tell_of_other(shared))
 #include "runtime/core/spawn.c"
 #undef pin_wake_one
+#undef pin_sentry_tell_of_other
 /* SKIP: a device is not asked, or does not keep its worker awake. */
 #define pin_polled_is_busy(worker) \
 	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_polled_is_busy") && pin_polled_is_busy(worker))

@@ -5,7 +5,8 @@
  * either order, a lone one in the LIFO slot, or both; and again each time,
  * after all workers have slept and while they have not. Timers that are due
  * meanwhile run as well: started by that task, by one before it, or from
- * outside; and those that are cancelled meanwhile are told. AS-21, AS-31,
+ * outside; and those that are cancelled meanwhile, or were before by the task
+ * itself, are told, though the first of them be stuck as well. AS-21, AS-31,
  * EX-31, C3, C7.
  * Hazard that others met: a task in the slot behind a long one.
  * Method: a chain of empty tasks teaches a worker that tasks are short. The
@@ -235,6 +236,58 @@ static int start_and_await_cancel(struct pinion_task *task)
 	return 0;
 }
 
+/* Cancels its own timer, and blocks until somebody has called its cancel. */
+static int cancel_own_and_block(struct pinion_task *task)
+{
+	(void)task;
+	await_sleepers();
+	timers[0] = (struct pinion_timer){.task = {.run = run_kept, .cancel = cancel_kept}};
+	expect_number("timer", 0, pinion_timer_start(runtime, &timers[0], UINT64_MAX));
+	expect_number("cancel", 0, pinion_timer_cancel(runtime, &timers[0]));
+	tasks_await(&kept_run, 1);
+	tasks_signal(&has_ended);
+	return 0;
+}
+
+static void cancel_and_block(struct pinion_task *task)
+{
+	(void)task;
+	tasks_await(&kept_run, TIMERS - 1);
+	tasks_signal(&has_ended);
+}
+
+/* All are cancelled; in the first one's cancel its worker is stuck. */
+static int cancel_all(struct pinion_task *task)
+{
+	(void)task;
+	for (uint32_t i = 0; i < TIMERS; i++) {
+		timers[i] = (struct pinion_timer){
+			.task = {.run = run_kept,
+				.cancel = i == 0 ? cancel_and_block : cancel_kept}};
+		expect_number("timer", 0, pinion_timer_start(runtime, &timers[i], UINT64_MAX));
+	}
+	for (uint32_t i = 0; i < TIMERS; i++) {
+		expect_number("cancel", 0, pinion_timer_cancel(runtime, &timers[i]));
+	}
+	return 0;
+}
+
+static void check_cancelled_by_itself(void)
+{
+	if (!runtime->shared.has_fence_all) {
+		return;
+	}
+	for (int i = 0; i < ROUNDS; i++) {
+		pin_store_release_u32(&kept_run, 0);
+		run_starter(cancel_own_and_block, 1);
+		if (i % 2 == 0) {
+			await_silence();
+		}
+		pin_store_release_u32(&kept_run, 0);
+		run_starter(cancel_all, 1);
+	}
+}
+
 /* Others are to call its cancel, whether they sleep or not. */
 static void check_cancelled(void)
 {
@@ -266,6 +319,8 @@ static void check_timers(void)
 	check_outside_timers();
 	printf("timers that are cancelled\n");
 	check_cancelled();
+	printf("timers that it cancels itself\n");
+	check_cancelled_by_itself();
 	expect_number("drain", 0, pinion_runtime_drain(runtime));
 	pinion_runtime_destroy(runtime);
 }

@@ -3,7 +3,9 @@
  * Goal: on one worker the order of tasks is what the configuration says, the
  * same each time, and nothing that spawns without end keeps others out: not a
  * pair that spawn each other, whatever the budget, not a task that spawns
- * itself anew, in either queue order. AS-4, AS-8, AS-9, AS-10, EX-3, EX-10, C3.
+ * itself anew, in either queue order; and not a timer either: one that is due
+ * has its turn after as many polls as the budget allows. AS-2, AS-4, AS-8,
+ * AS-9, AS-10, EX-3, EX-10, C3.
  * Hazard that others met: a pair in the slot keeps all others out.
  * Method: a task spawns ten that note their number; pairs that go on until a
  * third task or a read has had its turn, and hang if it never has.
@@ -19,6 +21,7 @@ enum {
 	TREE = 2000,
 	LONG_US = 1000000,
 	LIMIT_SECONDS = 60,
+	BEAT_TIMERS = 50, /* one after another */
 };
 
 struct item {
@@ -289,8 +292,66 @@ static void check_refused(void)
 	run(&config, respawn_bad);
 }
 
+/* ---- a timer beside a task that goes on for ever ---- */
+
+static struct pinion_timer timer;
+static uint32_t beats;	       /* since the timer was started */
+static uint32_t beats_longest; /* that one has waited for */
+static uint32_t timers_left;
+
+static int run_timer(struct pinion_task *task)
+{
+	(void)task;
+	beats_longest = beats > beats_longest ? beats : beats_longest;
+	timers_left--;
+	is_over = timers_left == 0;
+	beats = UINT32_MAX;
+	return 0;
+}
+
+/* The next timer starts elsewhere in a turn each time. */
+static int beat(struct pinion_task *task)
+{
+	if (is_over) {
+		return 0;
+	}
+	if (beats == UINT32_MAX && ++order_count % 37 == 0) {
+		timer = (struct pinion_timer){.task.run = run_timer};
+		expect_number("timer", 0, pinion_timer_start(runtime, &timer, 0));
+		beats = 0;
+	} else if (beats != UINT32_MAX) {
+		beats++;
+	}
+	return pinion_respawn(runtime, task);
+}
+
+static void check_budget(uint32_t budget_polls)
+{
+	static struct pinion_task beating = {.run = beat};
+	struct pinion_config config = config_of(PINION_QUEUE_FIFO, 3);
+
+	config.budget_polls = budget_polls;
+	beats = UINT32_MAX;
+	beats_longest = 0;
+	timers_left = BEAT_TIMERS;
+	order_count = 0;
+	is_over = false;
+	expect_ready("runtime", pinion_runtime_create(&config, &runtime) == 0);
+	expect_number("spawn", 0, pinion_spawn(runtime, &beating));
+	expect_number("join", 0, pinion_runtime_join(runtime));
+	pinion_runtime_destroy(runtime);
+	printf("budget %u: a timer that is due waits for %u polls at most\n", budget_polls,
+		beats_longest);
+	/* The rest of this turn, and the task that waits in the queue. */
+	expect_true("within the budget", beats_longest <= budget_polls + 1);
+}
+
 int main(void)
 {
+	struct pinion_config defaults;
+
+	pinion_config_init(&defaults);
+	expect_number("the default budget", 128, defaults.budget_polls);
 	runtimes_watchdog(LIMIT_SECONDS);
 	scratch_enter("tasks_run_in_order");
 	scratch_file("file", "text");
@@ -312,6 +373,9 @@ int main(void)
 	check_making_way(PINION_QUEUE_FIFO, 3);
 	check_making_way(PINION_QUEUE_LIFO, 3);
 	check_refused();
+	check_budget(1);
+	check_budget(16);
+	check_budget(defaults.budget_polls);
 	pinion_file_close(&file);
 	scratch_leave();
 	return expect_status();
