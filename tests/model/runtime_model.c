@@ -80,13 +80,11 @@ void model_runtime_register(void)
 	model_worker_register();
 }
 
-struct pinion_runtime *model_runtime_begin(
-	uint32_t worker_count, enum pin_doorbell_kind doorbell, void (*in_between)(void))
+static struct pinion_runtime *begin(uint32_t worker_count, void (*in_between)(void))
 {
 	struct pinion_runtime *runtime;
 	struct pinion_config config;
 
-	model_rings_begin(doorbell);
 	pinion_config_init(&config);
 	config.worker_count = worker_count;
 	config.steal_tries = 1; /* more are the same again */
@@ -118,6 +116,18 @@ struct pinion_runtime *model_runtime_begin(
 		model_quiet_end();
 	}
 	return runtime;
+}
+
+struct pinion_runtime *model_runtime_begin(
+	uint32_t worker_count, enum pin_doorbell_kind doorbell, void (*in_between)(void))
+{
+	model_rings_begin(doorbell);
+	return begin(worker_count, in_between);
+}
+
+struct pinion_runtime *model_runtime_begin_another(uint32_t worker_count)
+{
+	return begin(worker_count, NULL);
 }
 
 void model_runtime_end(struct pinion_runtime *runtime)
