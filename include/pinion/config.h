@@ -674,6 +674,20 @@ struct pinion_config {
 	 */
 	uint32_t io_priority_high;
 	uint32_t io_priority_low;
+
+	/*
+	 * Has workers that serve lower lanes make way for those that do not:
+	 * so much is a thread nicer for each lane that the lowest it serves is
+	 * below that of the topmost tier, 19 at most. With "h:1,hn:2,hnl:1" and
+	 * 5 the second tier's have 5 more than the first's, the third's 10. 20:
+	 * they run only where no other thread, of whatever process, wants the
+	 * CPU: SCHED_IDLE. For tiers that share CPUs. Where the kernel refuses,
+	 * threads stay as they are. 0 … 20, default 0. Environment:
+	 * PINION_TIER_NICE.
+	 * Source: sched(7); docs/PERFORMANCE.md, "A crew on fewer CPUs than it
+	 * has threads".
+	 */
+	uint64_t tier_nice;
 };
 
 /*

@@ -99,7 +99,8 @@ PINION_API int pinion_crew_create(const struct pinion_config *config,
  * Errors: -EINVAL: out of range. -ERANGE: more of a tier than it began with,
  * and than `crew_max` of its configuration. -EOPNOTSUPP: no crew, or one with
  * rings or `ring_sharing`. -EBUSY: another resize is under way. -ESHUTDOWN: it
- * is drained or stopped. -EDEADLK: a worker of the crew. -ECHILD: as
+ * is drained or stopped, or about to be; at once, however long that takes.
+ * -EDEADLK: a worker of the crew. -ECHILD: as
  * pinion_spawn(). Those of starting a worker, pinion_runtime_create()'s; then,
  * as with all others, nothing has changed.
  * Since: 0.1

@@ -40,9 +40,11 @@ PINION_API int pinion_runtime_create(
 /*
  * Frees a runtime, stopping it first if need be. NULL is accepted.
  *
- * Context: any thread but a worker's, while no other call on this runtime is
- * under way; blocks as pinion_runtime_stop() does, also after
- * pinion_runtime_stop_until() has given up.
+ * Context: any thread but one of its own workers, while no other call on this
+ * runtime is under way; blocks as pinion_runtime_stop() does, also after
+ * pinion_runtime_stop_until() has given up. Of workers that wait for each other
+ * it is another that gets -EDEADLK; where there is none that can, it blocks for
+ * ever: two that destroy each other's runtimes.
  * Since: 0.1
  */
 PINION_API void pinion_runtime_destroy(struct pinion_runtime *runtime);
@@ -122,8 +124,14 @@ PINION_API bool pinion_should_yield(struct pinion_runtime *runtime);
  * Refuses new outside work, waits until everything admitted has run, with all
  * that it spawned and submitted, and ends the workers.
  *
- * Context: any thread but a worker's; blocks. A second call returns at once.
- * Errors: -EDEADLK: called from a worker of this runtime.
+ * Context: any thread but one of this runtime's workers; blocks. A second call
+ * returns at once. On a worker of another runtime, in a task, that worker goes
+ * on with other tasks meanwhile, pinion_wait(3), but not while `before_stop`
+ * runs.
+ * Errors: -EDEADLK: called from a worker of this runtime; or from another's,
+ * and what has to end here waits for that one in turn, in which nothing else is
+ * left to do. Then the runtime refuses work from outside nevertheless, and ends
+ * when it can: call again. -ECHILD: as pinion_spawn().
  * Since: 0.1
  */
 PINION_API int pinion_runtime_drain(struct pinion_runtime *runtime);

@@ -8,6 +8,7 @@
 #include "runtime/base/check.h"
 #include "runtime/base/sized.h"
 #include "runtime/core/environment.h"
+#include "runtime/host/host.h"
 #include "runtime/io/file_table.h"
 #include "runtime/sched/lanes.h"
 
@@ -18,7 +19,7 @@
 
 /* The struct as first released; a smaller one was never valid. */
 #define CONFIG_BYTES_MIN sizeof(struct pinion_config)
-_Static_assert(sizeof(struct pinion_config) == 400, "released size");
+_Static_assert(sizeof(struct pinion_config) == 408, "released size");
 
 struct field {
 	const char *name;
@@ -169,6 +170,7 @@ static const struct field fields[] = {
 	NUMBER(searchers_percent, "PINION_SEARCHERS_PERCENT", 50, 1, 100),
 	NUMBER(wake_worth_us, "PINION_WAKE_WORTH_US", 20, 0, 1000000),
 	NUMBER(help_depth, "PINION_HELP_DEPTH", 4, 0, PIN_HELP_DEPTH_MAX),
+	NUMBER(tier_nice, "PINION_TIER_NICE", 0, 0, PIN_NICE_IDLE),
 	FIELD(io_priority_high, "PINION_IO_PRIORITY_HIGH", PINION_IO_PRIORITY_NONE,
 		PINION_IO_PRIORITY_NONE, PINION_IO_PRIORITY_IDLE, 1, io_priority_words),
 	FIELD(io_priority_low, "PINION_IO_PRIORITY_LOW", PINION_IO_PRIORITY_BE7,

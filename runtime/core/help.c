@@ -172,8 +172,8 @@ static int finish(struct pin_help *help)
 		: pin_waiters_sleep(help->waiters, help->waiter, help->deadline_ns);
 }
 
-int pin_help_wait(const struct pin_shared *target, struct pin_waiters *waiters,
-	struct pin_waiter *waiter, uint64_t deadline_ns)
+static int wait_for(const struct pin_shared *target, struct pin_waiters *waiters,
+	struct pin_waiter *waiter, uint64_t deadline_ns, bool may_fail)
 {
 	struct pin_help help = {.deadline_ns = deadline_ns};
 	int rc;
@@ -188,11 +188,23 @@ int pin_help_wait(const struct pin_shared *target, struct pin_waiters *waiters,
 		return -ETIME;
 	}
 	begin(&help, target, waiters, waiter);
-	help.blocked.may_fail = true;
+	help.blocked.may_fail = may_fail;
 	pin_knot_enter(&help.blocked);
 	rc = finish(&help);
 	pin_knot_leave(&help.blocked);
 	return help.blocked.has_failed ? -EDEADLK : rc;
+}
+
+int pin_help_wait(const struct pin_shared *target, struct pin_waiters *waiters,
+	struct pin_waiter *waiter, uint64_t deadline_ns)
+{
+	return wait_for(target, waiters, waiter, deadline_ns, true);
+}
+
+int pin_help_wait_firmly(const struct pin_shared *target, struct pin_waiters *waiters,
+	struct pin_waiter *waiter, uint64_t deadline_ns)
+{
+	return wait_for(target, waiters, waiter, deadline_ns, false);
 }
 
 int pin_help_begin_call(struct pin_help *help, const struct pin_shared *target,

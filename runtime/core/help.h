@@ -47,6 +47,13 @@ int pin_help_wait(const struct pin_shared *target, struct pin_waiters *waiters,
 	struct pin_waiter *waiter, uint64_t deadline_ns);
 
 /*
+ * The same for one that cannot go on without: others of a knot get -EDEADLK
+ * instead, and where there are none it stays.
+ */
+int pin_help_wait_firmly(const struct pin_shared *target, struct pin_waiters *waiters,
+	struct pin_waiter *waiter, uint64_t deadline_ns);
+
+/*
  * On a worker: begins a wait for what a task will do that is given to `target`
  * next. 0: it is given to it then, and the wait is finished by the other, which
  * cannot fail. -EDEADLK: nobody would run it.

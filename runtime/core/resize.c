@@ -116,9 +116,13 @@ int pin_runtime_resize(struct pinion_runtime *runtime, const uint32_t *counts)
 	if (!pin_cas_acq_rel_u32(&shared->is_resizing, &nobody, 1)) {
 		return -EBUSY;
 	}
-	pin_lock_acquire(&runtime->life, shared->host);
-	rc = resize(shared, counts);
-	pin_lock_release(&runtime->life, shared->host);
+	/* No other resize has it, so whoever does ends the runtime. */
+	if (pin_lock_try(&runtime->life)) {
+		rc = resize(shared, counts);
+		pin_lock_release(&runtime->life, shared->host);
+	} else {
+		rc = -ESHUTDOWN;
+	}
 	pin_store_release_u32(&shared->is_resizing, 0);
 	return rc;
 }

@@ -9,8 +9,9 @@
  * there, and of the last one always one, the heir.
  *
  * One resize at a time, and none beside the end of the runtime: it holds the
- * lock that joins the threads, until those that leave have left. First come the
- * new ones, of which each may fail, then go the others.
+ * lock that joins the threads, until those that leave have left, and does not
+ * wait for it, as only who ends the runtime could have it. First come the new
+ * ones, of which each may fail, then go the others.
  */
 #ifndef PIN_CORE_RESIZE_H
 #define PIN_CORE_RESIZE_H
@@ -21,7 +22,8 @@
  * `counts` of each tier, at most those of its lane plan, at least 1 of the
  * last. Any thread but its workers'; sleeps until those have ended what they
  * have to. -EBUSY: another resize is under way. -ESHUTDOWN: the runtime is
- * drained or stopped. Those of starting a worker: nothing has changed.
+ * drained or stopped, or about to be. Those of starting a worker: nothing has
+ * changed.
  */
 int pin_runtime_resize(struct pinion_runtime *runtime, const uint32_t *counts);
 

@@ -6,6 +6,7 @@
 #include "runtime/base/check.h"
 #include "runtime/base/sized.h"
 #include "runtime/core/config.h"
+#include "runtime/core/help.h"
 #include "runtime/core/lane.h"
 #include "runtime/core/provision.h"
 #include "runtime/core/runtime_state.h"
@@ -316,6 +317,19 @@ static void free_workers(struct pin_shared *shared)
 	free(shared->workers);
 }
 
+static bool has_ended(struct pin_shared *shared)
+{
+	return pin_load_acquire_u32(&shared->has_ended) != 0; /* [END-2] */
+}
+
+/* What those get who wait for the end: nothing but that it has come. */
+static bool take_end(void *arg, uint64_t demand, struct pin_waiters_value *out_value)
+{
+	(void)demand;
+	(void)out_value;
+	return has_ended(arg);
+}
+
 int pin_runtime_create(const struct pinion_config *config, const uint32_t *serving_counts,
 	struct pinion_runtime **out_runtime)
 {
@@ -350,6 +364,8 @@ int pin_runtime_create(const struct pinion_config *config, const uint32_t *servi
 	pin_topology_fini(&topology);
 	if (rc == 0) {
 		pin_gate_init(&runtime->shared.gate);
+		pin_waiters_init(&runtime->shared.enders, runtime->shared.host, take_end,
+			&runtime->shared, PIN_WAITERS_EVEN);
 		pin_intake_init(&runtime->shared.intake, accepted.injector_tasks);
 		pin_injector_init(&runtime->shared.injector, runtime->shared.host);
 		pin_injector_set_batch(&runtime->shared.injector, accepted.injector_batch_min,
@@ -373,19 +389,33 @@ int pinion_runtime_create(const struct pinion_config *config, struct pinion_runt
 
 /* ---- the end ---- */
 
-static bool await_end(struct pin_shared *shared, uint64_t deadline_ns)
+/* A worker of another runtime goes on with its tasks. -ETIME, -EDEADLK. */
+static int await_end_helping(struct pin_shared *shared, uint64_t deadline_ns, bool may_fail)
 {
-	while (pin_load_acquire_u32(&shared->has_ended) == 0) { /* [END-2] */
-		if (shared->host->futex_wait(&shared->has_ended, 0, deadline_ns) == -ETIMEDOUT) {
-			return pin_load_acquire_u32(&shared->has_ended) != 0; /* [END-2] */
-		}
-	}
-	return true;
+	struct pin_waiter waiter;
+	int rc;
+
+	pin_waiter_init(&waiter, 0, NULL);
+	rc = may_fail ? pin_help_wait(shared, &shared->enders, &waiter, deadline_ns)
+		      : pin_help_wait_firmly(shared, &shared->enders, &waiter, deadline_ns);
+	/* Behind others it was not served at once. */
+	return rc != 0 && has_ended(shared) ? 0 : rc;
 }
 
-static int end(struct pinion_runtime *runtime, bool stop, uint64_t deadline_ns)
+static int await_end(struct pin_shared *shared, uint64_t deadline_ns)
+{
+	while (!has_ended(shared)) {
+		if (shared->host->futex_wait(&shared->has_ended, 0, deadline_ns) == -ETIMEDOUT) {
+			return has_ended(shared) ? 0 : -ETIME;
+		}
+	}
+	return 0;
+}
+
+static int end(struct pinion_runtime *runtime, bool stop, uint64_t deadline_ns, bool may_fail)
 {
 	struct pin_shared *shared = &runtime->shared;
+	int rc = 0;
 
 	if (pin_runtime_is_foreign(runtime)) {
 		return -ECHILD;
@@ -400,8 +430,13 @@ static int end(struct pinion_runtime *runtime, bool stop, uint64_t deadline_ns)
 		pin_wake_all(shared);
 	}
 	/* Who has the lock may be waiting for what does not end. */
-	if (deadline_ns != PIN_NO_DEADLINE && !await_end(shared, deadline_ns)) {
-		return -ETIME;
+	if (pin_worker_of_thread() != NULL) {
+		rc = await_end_helping(shared, deadline_ns, may_fail);
+	} else if (deadline_ns != PIN_NO_DEADLINE) {
+		rc = await_end(shared, deadline_ns);
+	}
+	if (rc != 0) {
+		return rc;
 	}
 	pin_lock_acquire(&runtime->life, shared->host);
 	if (!runtime->is_joined) {
@@ -414,22 +449,22 @@ static int end(struct pinion_runtime *runtime, bool stop, uint64_t deadline_ns)
 
 int pinion_runtime_drain(struct pinion_runtime *runtime)
 {
-	return end(runtime, false, PIN_NO_DEADLINE);
+	return end(runtime, false, PIN_NO_DEADLINE, true);
 }
 
 int pinion_runtime_stop(struct pinion_runtime *runtime)
 {
-	return end(runtime, true, PIN_NO_DEADLINE);
+	return end(runtime, true, PIN_NO_DEADLINE, true);
 }
 
 int pinion_runtime_stop_until(struct pinion_runtime *runtime, uint64_t deadline_ns)
 {
-	return end(runtime, true, deadline_ns);
+	return end(runtime, true, deadline_ns, true);
 }
 
 int pinion_runtime_join(struct pinion_runtime *runtime)
 {
-	int rc = end(runtime, false, PIN_NO_DEADLINE);
+	int rc = end(runtime, false, PIN_NO_DEADLINE, true);
 
 	return rc != 0 ? rc : -(int)pin_load_acquire_u32(&runtime->shared.first_failure);
 }
@@ -440,7 +475,8 @@ void pinion_runtime_destroy(struct pinion_runtime *runtime)
 	if (runtime == NULL || pin_runtime_is_foreign(runtime)) {
 		return;
 	}
-	PIN_CHECK(end(runtime, true, PIN_NO_DEADLINE) == 0); /* not from one of its own workers */
+	/* Not from one of its own workers. */
+	PIN_CHECK(end(runtime, true, PIN_NO_DEADLINE, false) == 0);
 	free_workers(&runtime->shared);
 	free(runtime);
 }

@@ -285,6 +285,9 @@ void pin_wake_all(struct pin_shared *shared)
 void pin_wake_enders(struct pin_shared *shared)
 {
 	shared->host->futex_wake(&shared->has_ended, UINT32_MAX); /* [END-2] */
+	if (pin_waiters_any(&shared->enders)) {
+		pin_waiters_serve(&shared->enders);
+	}
 }
 
 bool pin_search_begin(struct pin_worker *worker)

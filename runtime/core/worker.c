@@ -130,6 +130,49 @@ static int start_memory(struct pin_worker *worker)
 		config->small_buffer_count);
 }
 
+enum { NICE_MAX = 19 };
+
+static uint32_t lowest_lane(const struct pin_tier *tier)
+{
+	uint32_t lane = PIN_LANES - 1;
+
+	while ((tier->order.mask & 1u << lane) == 0) {
+		lane--;
+	}
+	return lane;
+}
+
+/* By how much more than those of the topmost tier it has to make way. */
+static uint32_t niceness_of(const struct pin_worker *worker)
+{
+	const struct pin_shared *shared = worker->shared;
+	uint32_t step = (uint32_t)shared->config.tier_nice;
+	uint32_t own = lowest_lane(worker->tier);
+	uint32_t top = own;
+
+	for (uint32_t i = 0; i < shared->tier_count; i++) {
+		uint32_t lane = lowest_lane(&shared->tiers[i]);
+
+		top = lane < top ? lane : top;
+	}
+	if (step == PIN_NICE_IDLE) {
+		return own > top ? step : 0;
+	}
+	return step * (own - top) < NICE_MAX ? step * (own - top) : NICE_MAX;
+}
+
+static void make_way(const struct pin_worker *worker)
+{
+	uint32_t niceness = niceness_of(worker);
+	int rc = niceness > 0 ? worker->shared->host->thread_make_way(niceness) : 0;
+
+	if (rc < 0) {
+		pin_log(&worker->shared->log, PINION_LOG_DEBUG,
+			"worker %u does not make way for those of upper lanes: %s", worker->index,
+			strerror(-rc));
+	}
+}
+
 static int start(struct pin_worker *worker)
 {
 	int rc;
@@ -141,6 +184,7 @@ static int start(struct pin_worker *worker)
 		worker->is_bound = worker->shared->host->thread_bind(worker->place.cpu_index) == 0;
 	}
 	worker->shared->host->thread_sleep_exactly();
+	make_way(worker);
 	rc = pin_fault_watch(worker);
 	if (rc < 0) {
 		pin_log(&worker->shared->log, PINION_LOG_ERROR,

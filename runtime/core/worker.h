@@ -30,8 +30,9 @@
  * second and sees all. Without the fence both could miss the other's count.
  * [END-2] it says so in a word (release) and wakes who sleeps on that; who ends
  * the runtime by a deadline looks at the word (acquire) and sleeps while it is
- * not set. Without the wake that sleep would last until the deadline. When it
- * is set there is nothing to wait for but the threads' way out.
+ * not set. Without the wake that sleep would last until the deadline. Another
+ * runtime's worker waits for it in a queue (help.h), which is served next. When
+ * it is set there is nothing to wait for but the threads' way out.
  */
 #ifndef PIN_CORE_WORKER_H
 #define PIN_CORE_WORKER_H

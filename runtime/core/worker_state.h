@@ -164,6 +164,7 @@ struct pin_shared {
 	struct pin_atomic_u32 cancels;	     /* [W:any R:any] of many, under way: offers.h */
 	struct pin_atomic_u32 is_stopping;   /* set once, before the close */
 	struct pin_atomic_u32 has_ended;     /* set once, by the last worker; a futex */
+	struct pin_waiters enders;	     /* workers of other runtimes that wait for that */
 	struct pin_atomic_u32 first_failure; /* its errno; 0: none yet */
 	/* [W:outside R:destroyer] who is about to end a wait: core/wait.h */
 	struct pin_atomic_u32 visitors;

@@ -29,6 +29,9 @@ enum pin_page_kind {
 	PIN_PAGES_SMALL,   /* 4 KiB */
 };
 
+/* Beyond the nicest, 19. */
+#define PIN_NICE_IDLE 20
+
 struct pin_host {
 	/* Monotonic nanoseconds. */
 	uint64_t (*now_ns)(void);
@@ -59,6 +62,11 @@ struct pin_host {
 	 * later, as the kernel otherwise may for the sake of fewer interrupts.
 	 */
 	void (*thread_sleep_exactly)(void);
+	/*
+	 * Has the calling thread make way for others: so much nicer than it is,
+	 * 19 at most; PIN_NICE_IDLE: for any. A thread cannot take it back.
+	 */
+	int (*thread_make_way)(uint32_t niceness);
 	/* Binds the calling thread to one CPU. */
 	int (*thread_bind)(uint32_t cpu_index);
 	/*

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -95,6 +96,24 @@ static void linux_thread_join(pthread_t thread)
 static void linux_thread_sleep_exactly(void)
 {
 	prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
+}
+
+static int linux_thread_make_way(uint32_t niceness)
+{
+	struct sched_param none = {.sched_priority = 0};
+	int id = (int)syscall(SYS_gettid);
+	int now;
+
+	if (niceness == PIN_NICE_IDLE) {
+		return sched_setscheduler(0, SCHED_IDLE, &none) == 0 ? 0 : -errno;
+	}
+	/* Of Linux, both mean the thread. Above 19 the kernel takes 19. */
+	errno = 0;
+	now = getpriority(PRIO_PROCESS, (id_t)id);
+	if (now == -1 && errno != 0) {
+		return -errno;
+	}
+	return setpriority(PRIO_PROCESS, (id_t)id, now + (int)niceness) == 0 ? 0 : -errno;
 }
 
 /* What the calling thread might use before it was bound; empty: not known. */
@@ -267,6 +286,7 @@ const struct pin_host pin_host_linux = {
 	.thread_start = linux_thread_start,
 	.thread_join = linux_thread_join,
 	.thread_sleep_exactly = linux_thread_sleep_exactly,
+	.thread_make_way = linux_thread_make_way,
 	.thread_bind = linux_thread_bind,
 	.map = linux_map,
 	.unmap = linux_unmap,

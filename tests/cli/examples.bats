@@ -214,6 +214,47 @@ steal_numbers() {
 	expect 2
 }
 
+# WP-25: an image resized by Lanczos' filter, in parallel, at medium.
+@test "resize_image leaves what is even as it is, and mixes what is not" {
+	{
+		printf 'P5\n64 48\n255\n'
+		head -c $((64 * 48)) /dev/urandom
+	} >random.pgm
+	example resize_image random.pgm same.pgm 64 48
+	expect 0
+	count '^same.pgm has 64 by 48 pixels$' 1
+	cmp random.pgm same.pgm
+	{
+		printf 'P5 80 60 255\n'
+		head -c $((80 * 60)) /dev/zero | tr '\0' '\310'
+	} >even.pgm
+	for size in '800 600' '33 7' '1 1'; do
+		example resize_image even.pgm to.pgm $size
+		expect 0
+		# shellcheck disable=SC2086 # two words
+		set -- $size
+		{
+			printf 'P5\n%d %d\n255\n' "$1" "$2"
+			head -c $(($1 * $2)) /dev/zero | tr '\0' '\310'
+		} | cmp - to.pgm
+	done
+	# Stripes of one pixel become grey.
+	{
+		printf 'P5\n64 64\n255\n'
+		for ((i = 0; i < 64 * 32; i++)); do printf '\377\1'; done
+	} >stripes.pgm
+	example resize_image stripes.pgm to.pgm 8 8
+	expect 0
+	tail -c $((8 * 8)) to.pgm | od -An -v -tu1 -w1 | awk '$1 < 118 || $1 > 138 { bad++ } END { exit bad > 0 }'
+	head -c 100 random.pgm >short.pgm
+	example resize_image short.pgm to.pgm 8 8
+	expect 1
+	grep -q '^resize_image .*: Input/output error$' err
+	example resize_image even.pgm to.pgm 0 8
+	expect 1
+	grep -q '^resize_image .*: Invalid argument$' err
+}
+
 # WP-25: a thousand items and more, in chunks of 100, at low.
 @test "batch does each item once, at low, and calls pass it" {
 	local items

@@ -4,7 +4,8 @@
  * tasks too, as these are run meanwhile; its wait ends once, and no wake is
  * lost by it. It gets -EDEADLK if nobody of its runtime is left to serve it,
  * also if the last one to have been has just run out of work, [KNOT-1], and
- * never if somebody was. C2, WP-1, C14.
+ * never if somebody was. So it is for one that waits until another runtime has
+ * ended. C2, WP-1, C14, C15.
  * Method: real workers; a word that one of the tasks, or a thread, gives. A
  * wait for the own runtime stands for a ring of runtimes that wait for each
  * other: it is a knot of one.
@@ -196,6 +197,87 @@ static void run_no_knot(void)
 	finish(0);
 }
 
+/* ---- the end of another runtime ---- */
+
+static struct pinion_runtime *another;
+static struct model_task others_task;
+static int end_rc;
+static int others_end_rc;
+
+static void end_another(struct model_task *task)
+{
+	const struct pin_worker *worker = pin_worker_current();
+
+	(void)task;
+	end_rc = pinion_runtime_drain(another);
+	MODEL_CHECK(pin_worker_current() == worker && worker->help_depth == 0);
+}
+
+static void end_first(struct model_task *task)
+{
+	(void)task;
+	others_end_rc = pinion_runtime_drain(runtime);
+	end_count++;
+}
+
+static void begin_two(void (*others_body)(struct model_task *), bool has_giver)
+{
+	begin(1, 1, give_in_task);
+	model_task_init(&tasks[2], end_another);
+	model_task_init(&others_task, others_body);
+	end_rc = 1;
+	others_end_rc = 1;
+	another = model_runtime_begin_another(1);
+	/*
+	 * Each may be closed as soon as the other's task runs, and what is yet
+	 * to come from outside is not seen.
+	 */
+	model_quiet_begin();
+	MODEL_CHECK(pinion_spawn(another, &others_task.request.task) == 0);
+	spawn(2);
+	if (has_giver) {
+		spawn(1);
+	}
+	model_quiet_end();
+}
+
+static void finish_two(void)
+{
+	MODEL_CHECK(pinion_runtime_drain(runtime) == 0);
+	MODEL_CHECK(pinion_runtime_drain(another) == 0);
+	MODEL_CHECK(end_count == 1 && others_task.run_count == 1);
+	MODEL_CHECK(pin_knot_blocked_count.value == 0);
+	model_runtime_end(another);
+	model_runtime_end(runtime);
+}
+
+/* Which waits for what this worker's other task gives. */
+static void run_end_above(void)
+{
+	begin_two(wait_in_task, true);
+	finish_two();
+	MODEL_CHECK(end_rc == 0 && wait_rc == 0);
+}
+
+static void run_ends_of_each_other(void)
+{
+	begin_two(end_first, false);
+	finish_two();
+	MODEL_CHECK((end_rc == -EDEADLK && others_end_rc == 0) ||
+		(end_rc == 0 && others_end_rc == -EDEADLK));
+}
+
+static const struct model_twin end_above_twins[] = {
+	{"its worker runs nothing else", {MODEL_SKIP, "run_steps", "pin_worker_step"}},
+	{"who waits is not told", {MODEL_SKIP, "pin_park_look_for_end", "pin_wake_enders"}},
+	{.name = NULL},
+};
+
+static const struct model_twin ends_twins[] = {
+	{"the one that fails is not told", {MODEL_SKIP, "settle_unlock", "pin_waiters_tell"}},
+	{.name = NULL},
+};
+
 static const struct model_twin above_twins[] = {
 	{"its worker runs nothing else", {MODEL_SKIP, "run_steps", "pin_worker_step"}},
 	{.name = NULL},
@@ -236,6 +318,8 @@ static const struct model_case cases[] = {
 	{"knot_of_blocked", run_knot_of_blocked, 1, 1, 0, blocked_twins, NULL},
 	{"given_late", run_given_late, 2, 1, 0, late_twins, NULL},
 	{"no_knot", run_no_knot, 1, 1, 0, no_knot_twins, NULL},
+	{"end_above", run_end_above, 1, 1, 0, end_above_twins, NULL},
+	{"ends_of_each_other", run_ends_of_each_other, 1, 1, 0, ends_twins, NULL},
 };
 
 int main(void)

@@ -45,4 +45,9 @@ static enum pin_step sleep_for_good(struct pin_worker *worker)
 #define pin_waiter_withdraw(waiter) \
 	((pin_waiter_withdraw)(waiter) || \
 		model_is_spoilt(MODEL_SKIP, __func__, "pin_waiter_withdraw"))
+/* SKIP: who is taken out of a knot does not get to know. */
+#define pin_waiters_tell(host, served) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_waiters_tell") \
+			? 0 \
+			: pin_waiters_tell(host, served))
 #include "runtime/core/knot.c"

@@ -106,6 +106,12 @@ static void model_thread_sleep_exactly(void)
 {
 }
 
+static int model_thread_make_way(uint32_t niceness)
+{
+	(void)niceness;
+	return 0;
+}
+
 static int model_thread_bind(uint32_t cpu_index)
 {
 	(void)cpu_index;
@@ -128,6 +134,7 @@ const struct pin_host pin_host_linux = {
 	.thread_start = model_thread_begin,
 	.thread_join = model_thread_finish,
 	.thread_sleep_exactly = model_thread_sleep_exactly,
+	.thread_make_way = model_thread_make_way,
 	.thread_bind = model_thread_bind,
 	.ring_bind_helpers = model_ring_bind_helpers,
 	.ring_register = model_ring_register,

@@ -26,6 +26,7 @@ static const uint32_t two[] = {2};
 static struct pinion_runtime *runtime;
 static struct model_task tasks[TASKS];
 static uint32_t spawned_count;
+static bool may_go;
 
 static void begin(uint32_t worker_count, const uint32_t *serving, void (*body)(struct model_task *))
 {
@@ -139,6 +140,43 @@ static void run_drain(void)
 	model_runtime_end(runtime);
 }
 
+static bool is_true(const void *flag)
+{
+	return *(const bool *)flag;
+}
+
+static void hold(struct model_task *task)
+{
+	(void)task;
+	model_await("what ends it", is_true, &may_go);
+}
+
+/*
+ * One that comes or goes as all ends; who is refused does not wait for a task
+ * that ends only then.
+ */
+static void refuse_or_resize(void *arg)
+{
+	int rc = pin_runtime_resize(runtime, arg);
+
+	MODEL_CHECK(rc == 0 || rc == -ESHUTDOWN);
+	may_go = true;
+}
+
+static void run_drain_grow(void)
+{
+	uint32_t other;
+
+	may_go = false;
+	begin(2, one, hold);
+	spawn(&tasks[0]);
+	other = model_thread_start("other", refuse_or_resize, (void *)(uintptr_t)two);
+	MODEL_CHECK(pinion_runtime_drain(runtime) == 0);
+	model_thread_join(other);
+	MODEL_CHECK(tasks[0].run_count == 1);
+	model_runtime_end(runtime);
+}
+
 /* ---- the new one works ---- */
 
 static void await_other(struct model_task *task)
@@ -196,11 +234,6 @@ static void start_timer(struct model_task *task)
 	has_timer = true;
 }
 
-static bool is_true(const void *flag)
-{
-	return *(const bool *)flag;
-}
-
 static void run_timer(void)
 {
 	uint32_t other;
@@ -232,7 +265,6 @@ static void run_timer_told(void)
 static struct pinion_request requests[2];
 static uint8_t memory[2][BYTES] __attribute__((aligned(BYTES)));
 static uint32_t ended_count;
-static bool may_go;
 
 static int end_request(struct pinion_task *task)
 {
@@ -256,12 +288,6 @@ static void submit_own(struct model_task *task)
 		.length_bytes = BYTES,
 	};
 	MODEL_CHECK(pinion_request_submit(runtime, &requests[number]) == 0);
-}
-
-static void hold(struct model_task *task)
-{
-	(void)task;
-	model_await("the cancel", is_true, &may_go);
 }
 
 static void spawn_on(uint32_t index, struct model_task *task)
@@ -347,6 +373,11 @@ static const struct model_twin drain_twins[] = {
 	{.name = NULL},
 };
 
+static const struct model_twin drain_grow_twins[] = {
+	{"it waits for who ends the runtime", {MODEL_SKIP, "pin_runtime_resize", "pin_lock_try"}},
+	{.name = NULL},
+};
+
 static const struct model_twin timer_twins[] = {
 	{"what it would have waited for is lost",
 		{MODEL_SKIP, "hand_over_timers", "pin_timer_give_up"}},
@@ -370,6 +401,7 @@ static const struct model_case cases[] = {
 	{"inbox", run_inbox, 1, 1, 0, inbox_twins, NULL},
 	{"wake", run_wake, 1, 1, 0, wake_twins, NULL},
 	{"drain", run_drain, 1, 1, 0, drain_twins, NULL},
+	{"drain_grow", run_drain_grow, 1, 1, 0, drain_grow_twins, NULL},
 	{"grow", run_grow, 1, 1, 0, NULL, NULL},
 	{"again", run_again, 1, 1, 0, NULL, NULL},
 	{"timer", run_timer, 1, 1, 0, timer_twins, NULL},

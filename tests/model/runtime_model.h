@@ -70,6 +70,9 @@ void model_runtime_register(void);
 struct pinion_runtime *model_runtime_begin(
 	uint32_t worker_count, enum pin_doorbell_kind doorbell, void (*in_between)(void));
 
+/* Beside the first, whose kernel it is in. */
+struct pinion_runtime *model_runtime_begin_another(uint32_t worker_count);
+
 /* The rest is not explored: stops and frees it. */
 void model_runtime_end(struct pinion_runtime *runtime);
 

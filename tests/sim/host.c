@@ -126,6 +126,12 @@ static void sim_thread_sleep_exactly(void)
 {
 }
 
+static int sim_thread_make_way(uint32_t niceness)
+{
+	(void)niceness;
+	return 0;
+}
+
 static int sim_thread_bind(uint32_t cpu_index)
 {
 	(void)cpu_index;
@@ -183,6 +189,7 @@ const struct pin_host pin_host_linux = {
 	.thread_start = sim_thread_start,
 	.thread_join = sim_thread_join,
 	.thread_sleep_exactly = sim_thread_sleep_exactly,
+	.thread_make_way = sim_thread_make_way,
 	.thread_bind = sim_thread_bind,
 	.ring_bind_helpers = sim_ring_bind_helpers,
 	.map = sim_map,

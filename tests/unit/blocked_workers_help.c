@@ -3,8 +3,10 @@
  * Goal: a worker that blocks in a task for another runtime, or for whom it does
  * not know, goes on with its other tasks, up to `help_depth` of them on its
  * stack; what they wait for in turn is done then. Waits that only each other's
- * workers could end get -EDEADLK. Above a task that waits others may panic, end
- * their thread, be cancelled by a stop; jobs are counted right; lanes count.
+ * workers could end get -EDEADLK. So it is where one drains, joins, stops or
+ * destroys another runtime; who destroys never fails. Above a task that waits
+ * others may panic, end their thread, be cancelled by a stop; jobs are counted
+ * right; lanes count.
  * C2, WP-1, WP-11, WP-36, C14, C15.
  * Method: runtimes of one worker or two that call each other.
  */
@@ -337,6 +339,180 @@ static void check_stop(void)
 	pinion_runtime_destroy(sides[1]);
 }
 
+/* ---- the end of another runtime ---- */
+
+static struct pin_atomic_u32 is_held;
+static struct pin_atomic_u32 is_begun;
+
+static int hold(struct pinion_task *task)
+{
+	(void)task;
+	pin_store_release_u32(&is_held, true);
+	while (!pin_load_acquire_u32(&may_end)) {
+		sched_yield();
+	}
+	return 0;
+}
+
+/* The only workers, until `may_end`. */
+static void hold_both(void)
+{
+	pin_store_release_u32(&may_end, false);
+	for (int side = 0; side < 2; side++) {
+		queued[side] = (struct pinion_task){.run = hold};
+		pin_store_release_u32(&is_held, false);
+		expect_number("spawn", 0, pinion_spawn(sides[side], &queued[side]));
+		while (!pin_load_acquire_u32(&is_held)) {
+			sched_yield();
+		}
+	}
+}
+
+enum way {
+	WAY_DRAIN,
+	WAY_JOIN,
+	WAY_STOP,
+	WAY_STOP_UNTIL,
+	WAY_DESTROY,
+	WAYS,
+};
+
+static enum way way;
+static int end_rc;
+static int others_rc;
+
+static int end_side(struct pinion_runtime *side)
+{
+	switch (way) {
+	case WAY_DRAIN:
+		return pinion_runtime_drain(side);
+	case WAY_JOIN:
+		return pinion_runtime_join(side);
+	case WAY_STOP:
+		return pinion_runtime_stop(side);
+	case WAY_STOP_UNTIL:
+		return pinion_runtime_stop_until(side, pinion_now_ns() + 50000000000);
+	case WAY_DESTROY:
+	case WAYS:
+		break;
+	}
+	pinion_runtime_destroy(side);
+	return 0;
+}
+
+static int end_other(struct pinion_task *task)
+{
+	(void)task;
+	end_rc = end_side(sides[1]);
+	index_at_end = pinion_worker_index(sides[0]);
+	return 0;
+}
+
+static int wait_on_other(struct pinion_task *task)
+{
+	(void)task;
+	pin_store_release_u32(&is_begun, true);
+	others_rc = pinion_future_wait(&anybodys, UINT64_MAX);
+	return 0;
+}
+
+static void begin_ending(uint32_t workers, uint64_t help_depth, struct pinion_runtime *setter)
+{
+	start_sides(workers, help_depth);
+	pinion_future_init(&anybodys, setter);
+	pin_store_release_u32(&is_begun, false);
+	end_rc = 1;
+	others_rc = 1;
+	index_at_end = -1;
+	simple[3] = (struct pinion_task){.run = wait_on_other};
+}
+
+/* The one worker's next task is what the other runtime waits for. */
+static void check_end(void)
+{
+	begin_ending(1, 1, NULL);
+	expect_number("spawn", 0, pinion_spawn(sides[1], &simple[3]));
+	while (!pin_load_acquire_u32(&is_begun)) {
+		sched_yield();
+	}
+	spawn(0, end_other);
+	spawn(1, set_it);
+	expect_number("drain", 0, pinion_runtime_drain(sides[0]));
+	expect_number("the other has ended", 0, end_rc);
+	expect_number("its task was served", 0, others_rc);
+	expect_number("on the same worker", 0, index_at_end);
+	pinion_runtime_destroy(sides[0]);
+	if (way != WAY_DESTROY) {
+		pinion_runtime_destroy(sides[1]);
+	}
+}
+
+static int stop_other_in_vain(struct pinion_task *task)
+{
+	(void)task;
+	end_rc = pinion_runtime_stop_until(sides[1], pinion_now_ns() + 1000000);
+	others_rc = pinion_runtime_stop_until(sides[1], 0);
+	return 0;
+}
+
+/* What does not end meanwhile; somebody else waits for it as well. */
+static void check_end_in_vain(uint64_t help_depth)
+{
+	struct pinion_task held = {.run = hold};
+	pthread_t stopper;
+
+	begin_ending(1, help_depth, NULL);
+	pin_store_release_u32(&may_end, false);
+	pin_store_release_u32(&is_held, false);
+	expect_number("spawn", 0, pinion_spawn(sides[1], &held));
+	while (!pin_load_acquire_u32(&is_held)) {
+		sched_yield();
+	}
+	expect_ready("thread", pthread_create(&stopper, NULL, stop, sides[1]) == 0);
+	spawn(0, stop_other_in_vain);
+	expect_number("drain", 0, pinion_runtime_drain(sides[0]));
+	expect_number("until then", -ETIME, end_rc);
+	expect_number("at once", -ETIME, others_rc);
+	pin_store_release_u32(&may_end, true);
+	pthread_join(stopper, NULL);
+	end_sides();
+}
+
+static int end_first(struct pinion_task *task)
+{
+	(void)task;
+	others_rc = pinion_runtime_drain(sides[0]);
+	return 0;
+}
+
+/*
+ * Each ends the other: one of them is told, and has ended it nevertheless, by
+ * ending itself. Who destroys is never the one.
+ */
+static void check_ends_of_each_other(uint64_t help_depth)
+{
+	struct pinion_task first = {.run = end_first, .flags = PINION_TASK_MANDATORY};
+	struct pinion_task last = {.run = end_other};
+
+	begin_ending(1, help_depth, NULL);
+	/* Neither may be closed before both have their task. */
+	hold_both();
+	expect_number("spawn", 0, pinion_spawn(sides[1], &first));
+	expect_number("spawn", 0, pinion_spawn(sides[0], &last));
+	pin_store_release_u32(&may_end, true);
+	expect_number("drain", 0, pinion_runtime_drain(sides[0]));
+	if (way == WAY_DESTROY) {
+		expect_number("who does not destroy", -EDEADLK, others_rc);
+		expect_number("who destroys", 0, end_rc);
+	} else {
+		expect_number("drain", 0, pinion_runtime_drain(sides[1]));
+		expect_true("one of them", (end_rc == -EDEADLK) != (others_rc == -EDEADLK));
+		expect_number("the other", 0, end_rc == -EDEADLK ? others_rc : end_rc);
+		pinion_runtime_destroy(sides[1]);
+	}
+	pinion_runtime_destroy(sides[0]);
+}
+
 /* ---- jobs ---- */
 
 static struct pinion_admission admission;
@@ -399,19 +575,8 @@ static void check_jobs(void)
 static struct pinion_task holder;
 static struct pinion_task above;
 static struct pinion_task normal;
-static struct pin_atomic_u32 is_held;
 static struct pin_atomic_u32 has_run_above;
 static int normal_index;
-
-static int hold(struct pinion_task *task)
-{
-	(void)task;
-	pin_store_release_u32(&is_held, true);
-	while (!pin_load_acquire_u32(&may_end)) {
-		sched_yield();
-	}
-	return 0;
-}
 
 static int note_above(struct pinion_task *task)
 {
@@ -471,6 +636,15 @@ int main(void)
 	check_deadline(4);
 	check_deadline(0);
 	check_stop();
+	for (way = 0; way < WAYS; way++) {
+		check_end();
+	}
+	check_end_in_vain(4);
+	check_end_in_vain(0);
+	for (way = 0; way < WAYS; way++) {
+		check_ends_of_each_other(4);
+		check_ends_of_each_other(0);
+	}
 	check_jobs();
 	check_lanes();
 	return expect_status();

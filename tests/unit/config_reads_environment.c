@@ -140,6 +140,8 @@ static const struct variable variables[] = {
 	VARIABLE("PINION_INJECTOR_TASKS", "0", injector_tasks, 0),
 	VARIABLE("PINION_INJECTOR_TASKS", "1099511627776", injector_tasks, UINT64_C(1) << 40),
 	VARIABLE("PINION_INJECTOR_TASKS", "1099511627777", injector_tasks, BAD),
+	VARIABLE("PINION_TIER_NICE", "20", tier_nice, 20),
+	VARIABLE("PINION_TIER_NICE", "21", tier_nice, BAD),
 	VARIABLE("PINION_HELP_DEPTH", "0", help_depth, 0),
 	VARIABLE("PINION_HELP_DEPTH", "8", help_depth, 8),
 	VARIABLE("PINION_HELP_DEPTH", "9", help_depth, BAD),

@@ -75,6 +75,7 @@ static const struct range ranges[] = {
 	RANGE(wake_worth_us, 0, 1000000),
 	RANGE(injector_tasks, 0, UINT64_C(1) << 40),
 	RANGE(help_depth, 0, 8),
+	RANGE(tier_nice, 0, 20),
 	RANGE(ewma_alpha_permille, 1, 999),
 	RANGE(task_ns, 1, 1000000000),
 	RANGE(wake_policy, PINION_WAKE_NEAR, PINION_WAKE_ROTATE),

@@ -2,8 +2,8 @@
 /*
  * Goal: a crew becomes larger and smaller as told: so many threads there are,
  * so many jobs run at once in each lane; what is bound to a worker that leaves
- * ends; each error is the one it should be, and changes nothing. W49, W52,
- * WP-35, WP-37.
+ * ends; each error is the one it should be, and changes nothing, and one that
+ * comes during a drain does not wait for its end. W49, W52, WP-35, WP-37.
  * Method: jobs that hold their workers, counted; threads counted in /proc; a
  * resize that has to wait while others are tried.
  */
@@ -227,6 +227,39 @@ static void check_errors(void)
 	crew = own;
 }
 
+static void *drain(void *arg)
+{
+	(void)arg;
+	expect_number("drain", 0, pinion_runtime_drain(crew));
+	return NULL;
+}
+
+/* The job that holds it up does not end before the refusals. */
+static void check_refusal_while_draining(void)
+{
+	struct pinion_crew_sizes sizes = {0, 0, 2};
+	struct tasks_hold hold = {.prepare = NULL};
+	pthread_t thread;
+	int rc;
+
+	start(&sizes);
+	tasks_hold_begin(&hold, crew, 2 * MAX);
+	expect_ready("thread", pthread_create(&thread, NULL, drain, NULL) == 0);
+	do {
+		rc = pinion_crew_resize(crew, &sizes);
+		sched_yield();
+	} while (rc == 0);
+	expect_number("as it is closed", -ESHUTDOWN, rc);
+	/* Whoever drains it has its lock by now, or takes it. */
+	for (int i = 0; i < 1000; i++) {
+		expect_refusal("while it drains", -ESHUTDOWN, (struct pinion_crew_sizes){0, 0, 1});
+	}
+	expect_number("still held", 0, pin_load_acquire_u32(&hold.has_ended));
+	tasks_hold_end(&hold);
+	pthread_join(thread, NULL);
+	pinion_runtime_destroy(crew);
+}
+
 /* ---- a worker that cannot start ---- */
 
 static struct pin_atomic_u32 starts;
@@ -277,6 +310,7 @@ int main(void)
 	check_sizes();
 	check_bound();
 	check_errors();
+	check_refusal_while_draining();
 	check_failed_start();
 	return expect_status();
 }
