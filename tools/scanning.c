@@ -21,6 +21,13 @@ enum {
 	BUFFERS_SPARE = 3,
 	/* A window is at least that part of a buffer, the rest overlap. */
 	BUFFER_SHARE = 2,
+	/* So many named files are asked for what is cached of them. */
+	CACHED_PATHS_MAX = 8,
+	/*
+	 * For a file that is all in the cache: a worker copies one window at a
+	 * time, and hands it over before the next.
+	 */
+	BUFFERS_CACHED = 1,
 };
 
 bool scanning_options_init(struct scanning_options *out_options)
@@ -87,16 +94,33 @@ bool scanning_parse_io(struct scanning_options *options, const char *value)
 	return index >= 0;
 }
 
+/* All of it, and it is read from there. */
+static bool is_cached(const struct scanning_options *options, const char *path)
+{
+	struct pinion_file file;
+	bool is_all;
+
+	if (options->scan.direct == PINION_DIRECT_ALWAYS ||
+		pinion_file_open(&file, path, PINION_DIRECT_NEVER) != 0) {
+		return false;
+	}
+	is_all = file.cached_percent == 100;
+	pinion_file_close(&file);
+	return is_all;
+}
+
 void scanning_fit_buffers(const struct scanning_options *options, char *const *paths,
 	int path_count, struct pinion_config *runtime)
 {
 	uint64_t wanted = BUFFERS_SPARE;
+	bool may_ask = path_count <= CACHED_PATHS_MAX;
 
 	if (runtime->buffer_count != 0 || options->list_path != NULL) {
 		return;
 	}
 	for (int i = 0; i < path_count && wanted <= BUFFERS_FIT_MAX; i++) {
 		struct stat status;
+		uint64_t most;
 
 		/* What is not there fills none, and is told of later. */
 		if (stat(paths[i], &status) != 0) {
@@ -105,7 +129,11 @@ void scanning_fit_buffers(const struct scanning_options *options, char *const *p
 		if (!S_ISREG(status.st_mode)) {
 			return;
 		}
-		wanted += (uint64_t)status.st_size / (runtime->buffer_bytes / BUFFER_SHARE) + 1;
+		most = (uint64_t)status.st_size / (runtime->buffer_bytes / BUFFER_SHARE) + 1;
+		if (wanted + most > BUFFERS_FIT_MAX && may_ask && is_cached(options, paths[i])) {
+			most = BUFFERS_CACHED;
+		}
+		wanted += most;
 	}
 	if (wanted <= BUFFERS_FIT_MAX) {
 		runtime->buffer_count = (uint32_t)wanted;

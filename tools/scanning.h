@@ -39,9 +39,11 @@ bool scanning_parse_direct(struct scanning_options *options, const char *value);
 bool scanning_parse_io(struct scanning_options *options, const char *value);
 
 /*
- * Named files that are small cannot fill the default number of buffers: then
- * the runtime gets fewer, as touching them takes most of a short run's time.
- * Leaves alone a number that somebody has set, and paths of unknown size.
+ * Named files that are small, or a few that are in the page cache, cannot fill
+ * the default number of buffers: then the runtime gets fewer, as touching them
+ * takes most of a short run's time. What leaves the cache meanwhile is read all
+ * the same, with less of it in flight. Leaves alone a number that somebody has
+ * set, and paths of unknown size.
  */
 void scanning_fit_buffers(const struct scanning_options *options, char *const *paths,
 	int path_count, struct pinion_config *runtime);

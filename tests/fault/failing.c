@@ -291,6 +291,8 @@ static enum failing_kind kind_of_call(long number, long b)
 	case SYS_futex:
 		return (b & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET ? FAILING_FUTEX_WAIT
 								 : FAILING_NOTHING;
+	case SYS_preadv2:
+		return FAILING_READ;
 	default:
 		return FAILING_NOTHING;
 	}

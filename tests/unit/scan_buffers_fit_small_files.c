@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: commands that are to read little take little memory, and only then:
- * what may be much, or is of unknown size, gets the default.
- * Method: files made as long as it takes, sparse, and what cannot be measured.
+ * Goal: commands that are to read little, or only copy from the page cache,
+ * take little memory, and only then: what may be much, or is of unknown size,
+ * gets the default.
+ * Method: files made as long as it takes, sparse, and what cannot be measured;
+ * one that has just been written, and the same when the cache has let it go.
  */
 #include "tests/support/expect.h"
 #include "tests/support/scratch.h"
 #include "tools/scanning.h"
 
-enum { BUFFER_BYTES = 1 << 20 };
+enum { BUFFER_BYTES = 1 << 20, WRITTEN_BLOCKS = 16 };
 
 static long long fit(const struct scanning_options *options, const char *const *paths, int count)
 {
@@ -23,6 +25,60 @@ static void make(const char *path, off_t bytes)
 {
 	scratch_file(path, "");
 	expect_ready(path, truncate(path, bytes) == 0);
+}
+
+static uint32_t cached_percent(const char *path)
+{
+	struct pinion_file file;
+	uint32_t percent;
+
+	expect_ready(path, pinion_file_open(&file, path, PINION_DIRECT_NEVER) == 0);
+	percent = file.cached_percent;
+	pinion_file_close(&file);
+	return percent;
+}
+
+static void write_large(const char *path)
+{
+	static char block[BUFFER_BYTES];
+	int fd = open(path, O_WRONLY | O_CREAT, 0600);
+
+	for (int i = 0; i < WRITTEN_BLOCKS; i++) {
+		expect_ready(path, write(fd, block, sizeof(block)) == sizeof(block));
+	}
+	/* Written back, it can leave the cache. */
+	expect_ready(path, fsync(fd) == 0 && close(fd) == 0);
+}
+
+static void let_go(const char *path)
+{
+	int fd = open(path, O_RDONLY);
+
+	expect_ready(path, posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED) == 0 && close(fd) == 0);
+}
+
+/* By what the system says of the cache, which may do what it likes. */
+static void check_cached(struct scanning_options *options)
+{
+	const char *written[] = {"written"};
+	const char *nine[] = {"written", "written", "written", "written", "written", "written",
+		"written", "written", "written"};
+
+	write_large("written");
+	if (cached_percent("written") != 100) {
+		puts("what has been written is not known to be cached: not looked at");
+		return;
+	}
+	expect_number("one that is cached", 4, fit(options, written, 1));
+	expect_number("eight that are", 11, fit(options, nine, 8));
+	expect_number("nine are not asked for", 0, fit(options, nine, 9));
+	options->scan.direct = PINION_DIRECT_ALWAYS;
+	expect_number("read past the cache", 0, fit(options, written, 1));
+	options->scan.direct = PINION_DIRECT_AUTO;
+	let_go("written");
+	if (cached_percent("written") < 100) {
+		expect_number("no longer cached", 0, fit(options, written, 1));
+	}
 }
 
 int main(void)
@@ -52,6 +108,7 @@ int main(void)
 	expect_number("a small and a large file", 0, fit(&options, mixed, 2));
 	expect_number("a folder", 0, fit(&options, folder, 2));
 	expect_number("a device", 0, fit(&options, device, 1));
+	check_cached(&options);
 	options.runtime.buffer_count = 7;
 	expect_number("a number somebody set", 7, fit(&options, small, 2));
 	options.runtime.buffer_count = 0;
