@@ -725,9 +725,12 @@ static void run_twice_guarded(void)
 
 static void lend_shortly(void *arg)
 {
+	struct pin_entry *entry = &pool.entries[held.index];
+
 	(void)arg;
-	pin_pool_lend(&pool.entries[held.index]);
-	pin_pool_unlend(&pool.entries[held.index]);
+	if (pin_pool_lend(entry)) {
+		pin_pool_unlend(entry);
+	}
 }
 
 /* It is told of exactly what happened: given back, or refused and kept. */
@@ -747,6 +750,34 @@ static void run_lent(void)
 	}
 	MODEL_CHECK(pool.misuses.value == 1 - given_count);
 	MODEL_CHECK(pin_pool_count(&pool) == given_count);
+	if (given_count == 1) {
+		owner[held.index] = 0;
+		change_sure(1);
+	}
+	end(threads, 0, 1 - given_count);
+}
+
+/*
+ * Without a guard the holder may give it back by what it saw before. It is not
+ * the kernel's for ever then, nor in use.
+ */
+static void run_lent_shortly(void)
+{
+	uint32_t threads[2];
+
+	begin(1, 1, 1, 1);
+	given_count = 0;
+	model_quiet_begin();
+	MODEL_CHECK(acquire(0, &held));
+	model_quiet_end();
+	threads[0] = model_thread_start("holder", give_as_holder, NULL);
+	threads[1] = model_thread_start("request", lend_shortly, NULL);
+	for (uint32_t i = 0; i < 2; i++) {
+		model_thread_join(threads[i]);
+	}
+	MODEL_CHECK(pool.misuses.value == 1 - given_count);
+	MODEL_CHECK(pin_pool_count(&pool) == given_count);
+	MODEL_CHECK(pool.entries[held.index].state.value >> 32 == 0);
 	if (given_count == 1) {
 		owner[held.index] = 0;
 		change_sure(1);
@@ -882,6 +913,11 @@ static const struct model_twin lent_twins[] = {
 	{.name = NULL},
 };
 
+static const struct model_twin lent_shortly_twins[] = {
+	{"the end of a request is no single step", {MODEL_TORN, "pin_pool_unlend", NULL}},
+	{.name = NULL},
+};
+
 static const struct model_case cases[] = {
 	{"shift", run_shift, 3, 1, 0, shift_twins, NULL},
 	{"to_and_fro", run_to_and_fro, 3, 0, 0, to_and_fro_twins, NULL},
@@ -907,6 +943,7 @@ static const struct model_case cases[] = {
 	{"twice_held", run_twice_held, 3, 1, 0, twice_held_twins, NULL},
 	{"twice_guarded", run_twice_guarded, 3, 1, 0, twice_guarded_twins, NULL},
 	{"lent", run_lent, 3, 1, 0, lent_twins, NULL},
+	{"lent_shortly", run_lent_shortly, 3, 1, 0, lent_shortly_twins, NULL},
 };
 
 int main(void)
