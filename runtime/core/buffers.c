@@ -8,6 +8,7 @@
 #include "runtime/core/fault.h"
 #include "runtime/core/forked.h"
 #include "runtime/core/help.h"
+#include "runtime/core/recent.h"
 #include "runtime/core/runtime_state.h"
 #include "runtime/memory/misuse.h"
 #include "runtime/observe/meter.h"
@@ -32,29 +33,7 @@ struct attachment {
 
 static _Thread_local struct attachment attachments[ATTACHED_MAX] PIN_TLS_INITIAL;
 
-/* The pool used last in which the calling thread has a cache. */
-static _Thread_local struct {
-	uint64_t number;
-	uint32_t cache;
-	struct pin_magazine *magazine;
-} recent PIN_TLS_INITIAL;
-
-/* A thread that is known to have no cache in the pool it used last. */
-static _Thread_local uint64_t recent_without PIN_TLS_INITIAL;
-/* Likewise, of one with a short way, and what it did there last. */
-static _Thread_local struct {
-	uint64_t number;
-	struct pin_pool_listed listed;
-} recent_outside PIN_TLS_INITIAL;
-
 /* ---- whose cache ---- */
-
-void pin_buffers_forget(void)
-{
-	recent.number = 0;
-	recent_without = 0;
-	recent_outside.number = 0;
-}
 
 static bool is_foreign(const struct pinion_pool *pool)
 {
@@ -87,9 +66,9 @@ static __attribute__((noinline)) uint32_t look_for_cache(const struct pinion_poo
 	}
 	attachment = attachment_to(pool->number);
 	if (attachment == NULL) {
-		recent_without = pool->number;
-		recent_outside.number = pool->has_short_way ? pool->number : 0;
-		recent_outside.listed = (struct pin_pool_listed){0};
+		pin_recent.without = pool->number;
+		pin_recent.outside = pool->has_short_way ? pool->number : 0;
+		pin_recent.listed = (struct pin_pool_listed){0};
 		return PIN_POOL_OUTSIDE;
 	}
 	return attachment->cache;
@@ -97,7 +76,8 @@ static __attribute__((noinline)) uint32_t look_for_cache(const struct pinion_poo
 
 static inline uint32_t own_cache(const struct pinion_pool *pool)
 {
-	return PIN_LIKELY(recent_without == pool->number) ? PIN_POOL_OUTSIDE : look_for_cache(pool);
+	return PIN_LIKELY(pin_recent.without == pool->number) ? PIN_POOL_OUTSIDE
+							      : look_for_cache(pool);
 }
 
 /* As above, and may open the short way for the next call. */
@@ -106,9 +86,9 @@ static uint32_t find_cache(const struct pinion_pool *pool)
 	uint32_t cache = own_cache(pool);
 
 	if (cache != PIN_POOL_OUTSIDE && pool->has_short_way) {
-		recent.number = pool->number;
-		recent.cache = cache;
-		recent.magazine = &pool->pool.magazines[cache];
+		pin_recent.number = pool->number;
+		pin_recent.cache = cache;
+		pin_recent.magazine = &pool->pool.magazines[cache];
 	}
 	return cache;
 }
@@ -156,8 +136,8 @@ int pinion_pool_attach(struct pinion_pool *pool)
 
 		if (pin_cas_acquire_u32(&pool->attached[i], &is_free, 1)) { /* [BUFFERS-1] */
 			*place = (struct attachment){.number = pool->number, .cache = i};
-			recent_without = 0;
-			recent_outside.number = 0;
+			pin_recent.without = 0;
+			pin_recent.outside = 0;
 			return 0;
 		}
 	}
@@ -177,7 +157,7 @@ int pinion_pool_detach(struct pinion_pool *pool)
 	pin_pool_flush(&pool->pool, attachment->cache);
 	pin_store_release_u32(&pool->attached[attachment->cache], 0); /* [BUFFERS-1] */
 	*attachment = (struct attachment){0};
-	recent.number = 0;
+	pin_recent.number = 0;
 	return 0;
 }
 
@@ -201,20 +181,19 @@ static __attribute__((noinline)) int try_acquire(
 static __attribute__((noinline)) int try_acquire_outside(
 	struct pinion_pool *pool, struct pinion_buffer *out_buffer)
 {
-	return pin_pool_acquire_listed(
-		       &pool->pool, own_node(pool), &recent_outside.listed, out_buffer)
+	return pin_pool_acquire_listed(&pool->pool, own_node(pool), &pin_recent.listed, out_buffer)
 		? 0
 		: try_acquire(pool, out_buffer);
 }
 
 int pinion_pool_try_acquire(struct pinion_pool *pool, struct pinion_buffer *out_buffer)
 {
-	if (PIN_LIKELY(recent.number == pool->number) &&
+	if (PIN_LIKELY(pin_recent.number == pool->number) &&
 		PIN_LIKELY(pin_pool_acquire_own(
-			&pool->pool, recent.magazine, recent.cache, out_buffer))) {
+			&pool->pool, pin_recent.magazine, pin_recent.cache, out_buffer))) {
 		return 0;
 	}
-	if (recent_outside.number == pool->number) {
+	if (pin_recent.outside == pool->number) {
 		return try_acquire_outside(pool, out_buffer);
 	}
 	return try_acquire(pool, out_buffer);
@@ -366,7 +345,7 @@ static __attribute__((noinline)) int release(struct pinion_pool *pool, struct pi
 static __attribute__((noinline)) int release_outside(
 	struct pinion_pool *pool, struct pinion_buffer *buffer)
 {
-	if (PIN_UNLIKELY(!pin_pool_release_listed(&pool->pool, buffer, &recent_outside.listed))) {
+	if (PIN_UNLIKELY(!pin_pool_release_listed(&pool->pool, buffer, &pin_recent.listed))) {
 		return release(pool, buffer);
 	}
 	*buffer = (struct pinion_buffer){0};
@@ -378,11 +357,11 @@ static __attribute__((noinline)) int release_outside(
 
 int pinion_pool_release(struct pinion_pool *pool, struct pinion_buffer *buffer)
 {
-	if (PIN_UNLIKELY(recent.number != pool->number) ||
+	if (PIN_UNLIKELY(pin_recent.number != pool->number) ||
 		PIN_UNLIKELY(!pin_pool_release_own(
-			&pool->pool, recent.magazine, recent.cache, buffer))) {
-		return recent_outside.number == pool->number ? release_outside(pool, buffer)
-							     : release(pool, buffer);
+			&pool->pool, pin_recent.magazine, pin_recent.cache, buffer))) {
+		return pin_recent.outside == pool->number ? release_outside(pool, buffer)
+							  : release(pool, buffer);
 	}
 	*buffer = (struct pinion_buffer){0};
 	if (PIN_UNLIKELY(pin_waiters_any_light(&pool->waiters))) { /* [WAIT-1] */

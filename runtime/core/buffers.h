@@ -39,9 +39,6 @@ struct pinion_pool {
 	struct pin_waiters waiters PIN_CACHE_ALIGNED;
 };
 
-/* In a forked child: its thread has no cache any more. */
-void pin_buffers_forget(void);
-
 /* Gets one for the oldest who waits; for pin_waiters_init(). */
 bool pin_buffers_take(void *arg, uint64_t demand, struct pin_waiters_value *out_value);
 

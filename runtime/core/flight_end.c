@@ -167,7 +167,9 @@ static PIN_APART void end_transfer(
 	struct pin_request *private = pin_request_of(request);
 
 	if (private->lent != NULL) {
-		pin_pool_unlend(private->lent);
+		if (PIN_UNLIKELY(!pin_pool_unlend(private->lent))) {
+			pin_worker_tell_left(worker, private->lent);
+		}
 		private->lent = NULL;
 	}
 	pin_throttle_end(worker, taker, request);

@@ -39,28 +39,45 @@ static PIN_INLINE void settle(struct pin_worker *worker, struct pinion_request *
 	}
 }
 
-/* From here to its landing a transfer's memory is the kernel's. */
-static PIN_INLINE void lend(struct pin_worker *worker, struct pinion_request *request)
+/*
+ * From here to its landing a transfer's memory is the kernel's. False: it must
+ * not be.
+ */
+static PIN_INLINE bool lend_memory(struct pin_worker *worker, struct pinion_request *request)
 {
-	pin_request_of(request)->lent = pin_worker_lend(worker, request->bytes);
+	struct pin_entry *entry = pin_worker_find_entry(worker, request->bytes);
+	bool is_sound = entry == NULL || PIN_LIKELY(pin_pool_lend(entry));
+
+	pin_request_of(request)->lent = entry;
+	if (PIN_UNLIKELY(!is_sound)) {
+		pin_request_of(request)->lent = NULL;
+		pin_worker_tell_free(worker, entry);
+	}
+	return is_sound;
+}
+
+static PIN_INLINE bool lend(struct pin_worker *worker, struct pinion_request *request)
+{
+	bool is_sound = lend_memory(worker, request);
+
 	settle(worker, request);
 	if (PIN_UNLIKELY((request->task.flags & PIN_TASK_LANES) != 0 ||
 		    pin_load_relaxed_u32(&worker->shared->has_lanes) != 0)) {
 		note_lane(worker, request, pin_load_relaxed_u32(&worker->running_lane));
 	}
+	return is_sound;
 }
 
 /* The same of one from outside, unless that was when it was posted. */
-static PIN_APART void lend_posted(struct pin_worker *worker, struct pinion_request *request)
+static PIN_APART bool lend_posted(struct pin_worker *worker, struct pinion_request *request)
 {
 	struct pin_request *private = pin_request_of(request);
+	bool is_sound = private->lent != NULL || lend_memory(worker, request);
 
-	if (private->lent == NULL) {
-		private->lent = pin_worker_lend(worker, request->bytes);
-	}
 	settle(worker, request);
 	/* No task submits it: what the worker has run last does not count. */
 	note_lane(worker, request, PINION_LANE_NORMAL);
+	return is_sound;
 }
 
 void pin_flight_prepare(struct pin_worker *worker, struct pinion_request *request)
@@ -161,17 +178,30 @@ static PIN_INLINE void begin_lent(struct pin_worker *worker, struct pinion_reque
 	}
 }
 
+/* It would write into what others are given, or read what they write. */
+static PIN_APART void refuse_memory(struct pin_worker *worker, struct pinion_request *request)
+{
+	pin_flight_list_push(&worker->flying, &pin_request_of(request)->link);
+	pin_flight_end_with(worker, request, -EFAULT);
+}
+
 static PIN_APART void begin_transfer(struct pin_worker *worker, struct pinion_request *request)
 {
-	lend(worker, request);
-	begin_lent(worker, request);
+	if (PIN_LIKELY(lend(worker, request))) {
+		begin_lent(worker, request);
+	} else {
+		refuse_memory(worker, request);
+	}
 }
 
 static PIN_APART void begin_posted_transfer(
 	struct pin_worker *worker, struct pinion_request *request)
 {
-	lend_posted(worker, request);
-	begin_lent(worker, request);
+	if (PIN_LIKELY(lend_posted(worker, request))) {
+		begin_lent(worker, request);
+	} else {
+		refuse_memory(worker, request);
+	}
 }
 
 static PIN_INLINE void begin(struct pin_worker *worker, struct pinion_request *request)

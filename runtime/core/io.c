@@ -136,6 +136,43 @@ static PIN_APART struct pin_entry *find_pooled_outside(
 	return entry;
 }
 
+static struct pin_pool *pool_of(struct pin_worker *worker, const struct pin_entry *entry)
+{
+	struct pin_shared *shared = worker->shared;
+
+	if (pin_worker_pool_has(&worker->buffers, entry)) {
+		return &worker->buffers;
+	}
+	if (pin_worker_pool_has(&worker->small_buffers, entry)) {
+		return &worker->small_buffers;
+	}
+	for (uint32_t i = 0; i < PIN_POOLS_MAX; i++) {
+		uint64_t address = pin_load_acquire_u64(&shared->pools[i]); /* [IO-1] */
+		struct pin_pool *pool = (struct pin_pool *)(uintptr_t)address;
+
+		if (pool != NULL && pin_worker_pool_has(pool, entry)) {
+			return pool;
+		}
+	}
+	return NULL;
+}
+
+/* Tells it of the buffer, whoever runs the worker's requests. */
+static PIN_APART void tell_of(struct pin_worker *worker, const struct pin_entry *entry,
+	void (*tell)(struct pin_pool *pool, uint32_t index))
+{
+	struct pin_shared *shared = worker->shared;
+	struct pin_pool *pool;
+
+	pin_fetch_add_relaxed_u32(&shared->pool_searches, 1);
+	pin_fence_seq_cst(); /* [IO-3] */
+	pool = pool_of(worker, entry);
+	if (pool != NULL) {
+		tell(pool, (uint32_t)(entry - pool->entries));
+	}
+	pin_fetch_sub_acq_rel_u32(&shared->pool_searches, 1); /* [IO-3] */
+}
+
 struct pin_entry *pin_worker_lend_pooled(const struct pin_worker *worker, const uint8_t *bytes)
 {
 	struct pin_entry *entry = NULL;
@@ -143,13 +180,11 @@ struct pin_entry *pin_worker_lend_pooled(const struct pin_worker *worker, const 
 	if (pin_load_relaxed_u32(&worker->shared->has_pools) != 0) {
 		entry = find_pooled_outside(worker, bytes);
 	}
-	if (entry != NULL) {
-		pin_pool_lend(entry);
-	}
-	return entry;
+	/* One that is free is told of, and refused, by the worker. */
+	return entry != NULL && pin_pool_lend(entry) ? entry : NULL;
 }
 
-struct pin_entry *pin_worker_lend(struct pin_worker *worker, const uint8_t *bytes)
+struct pin_entry *pin_worker_find_entry(struct pin_worker *worker, const uint8_t *bytes)
 {
 	struct pin_entry *entry = pin_pool_find_first(&worker->buffers, bytes);
 
@@ -159,10 +194,17 @@ struct pin_entry *pin_worker_lend(struct pin_worker *worker, const uint8_t *byte
 	if (entry == NULL && pin_load_relaxed_u32(&worker->shared->has_pools) != 0) {
 		entry = find_pooled_own(worker, bytes);
 	}
-	if (entry != NULL) {
-		pin_pool_lend(entry);
-	}
 	return entry;
+}
+
+PIN_APART void pin_worker_tell_free(struct pin_worker *worker, const struct pin_entry *entry)
+{
+	tell_of(worker, entry, pin_misuse_is_free);
+}
+
+PIN_APART void pin_worker_tell_left(struct pin_worker *worker, const struct pin_entry *entry)
+{
+	tell_of(worker, entry, pin_misuse_was_left);
 }
 
 /* ---- pools ---- */

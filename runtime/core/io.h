@@ -46,13 +46,20 @@ void pin_worker_buffer_release(struct pin_worker *worker, const struct pinion_bu
 
 /*
  * `bytes` is about to be a request's: the buffer it lies in, for
- * pin_pool_unlend() when the request has ended; NULL: it is in none.
+ * pin_pool_lend(); NULL: it is in none.
  */
-struct pin_entry *pin_worker_lend(struct pin_worker *worker, const uint8_t *bytes);
+struct pin_entry *pin_worker_find_entry(struct pin_worker *worker, const uint8_t *bytes);
 
 /*
- * From outside, for a request on its way to `worker`: the same of the pools,
- * whose buffers may be given back anywhere meanwhile.
+ * By whoever runs that worker's requests: pin_pool_lend(), pin_pool_unlend()
+ * was false.
+ */
+void pin_worker_tell_free(struct pin_worker *worker, const struct pin_entry *entry);
+void pin_worker_tell_left(struct pin_worker *worker, const struct pin_entry *entry);
+
+/*
+ * From outside, for a request on its way to `worker`, whose buffer may be given
+ * back anywhere meanwhile: lends that of a pool. NULL also if it is free.
  */
 struct pin_entry *pin_worker_lend_pooled(const struct pin_worker *worker, const uint8_t *bytes);
 

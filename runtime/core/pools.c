@@ -11,6 +11,7 @@
 #include "runtime/core/forked.h"
 #include "runtime/core/io.h"
 #include "runtime/core/pool_config.h"
+#include "runtime/core/recent.h"
 #include "runtime/core/runtime_state.h"
 #include "runtime/memory/misuse.h"
 
@@ -260,7 +261,7 @@ int pinion_pool_create(struct pinion_runtime *runtime, const struct pinion_pool_
 	if (log.fn == NULL && runtime != NULL) {
 		log = runtime->shared.log;
 	}
-	pin_forked_watch(pin_buffers_forget);
+	pin_forked_watch(pin_recent_forget);
 	rc = pin_pool_config_accept(
 		&accepted, config, runtime == NULL ? 0 : runtime->shared.worker_count, &log);
 	return rc != 0 ? rc : create(runtime, &accepted, &log, out_pool);

@@ -13,6 +13,7 @@
 #include "runtime/core/knot.h"
 #include "runtime/core/polled.h"
 #include "runtime/core/provision.h"
+#include "runtime/core/recent.h"
 #include "runtime/core/relief.h"
 #include "runtime/core/step.h"
 #include "runtime/host/level.h"
@@ -287,6 +288,14 @@ static void run_steps(void *arg)
 	pin_hooks_stop(worker);
 }
 
+/* What runs on it still, destructors of its own data, is no worker's. */
+static void leave_thread(void)
+{
+	pin_worker_self = NULL;
+	pin_worker_in_hook = NULL;
+	pin_recent_forget();
+}
+
 void *pin_worker_main(void *arg)
 {
 	struct pin_worker *worker = arg;
@@ -318,6 +327,7 @@ void *pin_worker_main(void *arg)
 	pin_commands_end(worker);
 	pin_ring_retire(&worker->ring);
 	pin_overflow_end(&worker->overflow);
+	leave_thread();
 	return NULL;
 }
 

@@ -91,6 +91,26 @@ void pin_misuse_was_free_twice(struct pin_pool *pool, uint32_t index)
 		holder_name(pool, &pool->entries[index], name));
 }
 
+void pin_misuse_is_free(struct pin_pool *pool, uint32_t index)
+{
+	char name[NAME_BYTES];
+
+	pin_fetch_add_relaxed_u64(&pool->misuses, 1);
+	pin_log(&pool->log, PINION_LOG_ERROR,
+		"a request was to use buffer %u, which is free; taken last by %s", index,
+		holder_name(pool, &pool->entries[index], name));
+}
+
+void pin_misuse_was_left(struct pin_pool *pool, uint32_t index)
+{
+	char name[NAME_BYTES];
+
+	pin_fetch_add_relaxed_u64(&pool->misuses, 1);
+	pin_log(&pool->log, PINION_LOG_ERROR,
+		"buffer %u was given back as a request that used it began; taken last by %s", index,
+		holder_name(pool, &pool->entries[index], name));
+}
+
 static void protect(const struct pin_pool *pool, const struct pin_entry *entry, int rights)
 {
 	int saved_errno = errno;

@@ -6,12 +6,14 @@
  * While a buffer is free nobody may touch it. AddressSanitizer is told so in
  * its builds, and with PIN_POOL_GUARD the MMU in all: then a touch faults.
  *
- * One mistake shows a moment late: a handle that two threads give back in the
- * very same instant, of which one owns the magazine it was taken from. Both may
- * find it valid, since the owner takes no locked instruction; it is then free
- * twice, which the next acquire finds out before anybody gets it twice. With
- * PIN_POOL_GUARD the owner takes one too (pin_pool_has_short_way()), so one of
- * the two is refused.
+ * Two mistakes show a moment late. One is a handle that two threads give back
+ * in the very same instant, of which one owns the magazine it was taken from.
+ * Both may find it valid, since the owner takes no locked instruction; it is
+ * then free twice, which the next acquire finds out before anybody gets it
+ * twice. The other is a release by the owner in the instant in which another
+ * thread begins a request of the buffer: that request's end finds it out. With
+ * PIN_POOL_GUARD the owner takes a locked instruction too
+ * (pin_pool_has_short_way()), so one of the two calls is refused.
  */
 #ifndef PIN_MEMORY_MISUSE_H
 #define PIN_MEMORY_MISUSE_H
@@ -31,6 +33,12 @@ int pin_misuse_explain(struct pin_pool *pool, const struct pinion_buffer *buffer
 
 /* A free buffer that is in use: it is left to whoever has it. */
 void pin_misuse_was_free_twice(struct pin_pool *pool, uint32_t index);
+
+/* A request was to use buffer `index`, which is free. */
+void pin_misuse_is_free(struct pin_pool *pool, uint32_t index);
+
+/* One has ended that used it, and it was given back before that. */
+void pin_misuse_was_left(struct pin_pool *pool, uint32_t index);
 
 /* Logs who took the buffers that are still out; how many. */
 uint32_t pin_misuse_report_in_use(const struct pin_pool *pool);

@@ -286,16 +286,35 @@ static inline struct pin_entry *pin_pool_find_first(
 /*
  * A request that uses the buffer is in flight from the first call to the
  * second; several may be. Until then it cannot be released.
+ *
+ * Unlend is false if the buffer was given back meanwhile after all: by its
+ * holder's short way, which stores what it has computed, in the very instant in
+ * which the request was begun.
  */
-static inline void pin_pool_lend(struct pin_entry *entry)
+static inline bool pin_pool_unlend(struct pin_entry *entry)
 {
-	pin_fetch_add_relaxed_u64(&entry->state, 1ull << 32);
+	uint64_t state = pin_load_relaxed_u64(&entry->state);
+
+	/* It need not order anything: who gives it back has the completion. */
+	while (state >> 32 != 0) {
+		if (PIN_LIKELY(pin_cas_acq_rel_u64(&entry->state, &state, state - (1ull << 32)))) {
+			return true;
+		}
+	}
+	return false;
 }
 
-static inline void pin_pool_unlend(struct pin_entry *entry)
+/* False: the buffer is free; it is not lent. */
+static inline bool pin_pool_lend(struct pin_entry *entry)
 {
-	/* The releaser's look at it orders nothing: it has the completion. */
-	pin_fetch_add_relaxed_u64(&entry->state, 0 - (1ull << 32));
+	uint64_t state = pin_fetch_add_relaxed_u64(&entry->state, 1ull << 32);
+
+	if (PIN_LIKELY(pin_pool_is_used(state))) {
+		return true;
+	}
+	/* Who takes it in this instant stores the state without the count. */
+	pin_pool_unlend(entry);
+	return false;
 }
 
 /* Passes what its owner keeps on to the free lists, by the owner. */

@@ -170,6 +170,29 @@ steal_numbers() {
 	expect 2
 }
 
+# BP-27, BP-30: more files than the budget has, more bytes than the buffers.
+@test "pipeline counts what wc counts" {
+	local i
+	mkdir many
+	for i in $(seq 60); do
+		seq $((i * 3000)) >many/$i
+	done
+	: >many/empty
+	for i in 1 2 3; do
+		example pipeline many/*
+		expect 0
+		count "^61 files, $(cat many/* | wc -c) bytes, $(cat many/* | wc -l) lines\$" 1
+		[ ! -s err ]
+	done
+	example pipeline many/7 missing many/8
+	expect 1
+	count "^3 files, $(cat many/7 many/8 | wc -c) bytes, " 1
+	grep -qF 'pipeline: missing: No such file' err
+	example pipeline
+	expect 0
+	count '^0 files, 0 bytes, 0 lines$' 1
+}
+
 @test "read_pool answers full, and all that was admitted" {
 	example read_pool 300
 	expect 0

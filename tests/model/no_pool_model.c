@@ -51,6 +51,18 @@ void pin_misuse_was_free_twice(struct pin_pool *pool, uint32_t index)
 	(void)index;
 }
 
+void pin_misuse_is_free(struct pin_pool *pool, uint32_t index)
+{
+	(void)pool;
+	(void)index;
+}
+
+void pin_misuse_was_left(struct pin_pool *pool, uint32_t index)
+{
+	(void)pool;
+	(void)index;
+}
+
 void pin_misuse_hide_pages(const struct pin_pool *pool, const struct pin_entry *entry)
 {
 	(void)pool;

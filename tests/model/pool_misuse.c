@@ -124,15 +124,16 @@ static void run_twice_guarded(void)
 
 static void lend_shortly(void *arg)
 {
+	struct pin_entry *entry = &pool_books.pool.entries[pool_books.held.index];
+
 	(void)arg;
-	pin_pool_lend(&pool_books.pool.entries[pool_books.held.index]);
-	pin_pool_unlend(&pool_books.pool.entries[pool_books.held.index]);
+	if (pin_pool_lend(entry)) {
+		pin_pool_unlend(entry);
+	}
 }
 
-/* It is told of exactly what happened: given back, or refused and kept. */
-static void run_lent(void)
+static void run_lent_to(void)
 {
-	begin_guarded();
 	given_count = 0;
 	model_quiet_begin();
 	MODEL_CHECK(pool_books_acquire(0, &pool_books.held));
@@ -140,10 +141,28 @@ static void run_lent(void)
 	run_both(give_as_holder, lend_shortly);
 	MODEL_CHECK(pool_books.pool.misuses.value == 1 - given_count);
 	MODEL_CHECK(pin_pool_count(&pool_books.pool) == given_count);
+	MODEL_CHECK(pool_books.pool.entries[pool_books.held.index].state.value >> 32 == 0);
 	if (given_count == 1) {
 		pool_books_settle(&pool_books.held);
 	}
 	pool_books_end(NULL, 0, 1 - given_count);
+}
+
+/* It is told of exactly what happened: given back, or refused and kept. */
+static void run_lent(void)
+{
+	begin_guarded();
+	run_lent_to();
+}
+
+/*
+ * Without a guard the holder may give it back by what it saw before. It is not
+ * the kernel's for ever then, nor in use.
+ */
+static void run_lent_shortly(void)
+{
+	pool_books_begin(1, 1, 1, 1);
+	run_lent_to();
 }
 
 static const struct model_twin twice_shortly_twins[] = {
@@ -173,12 +192,18 @@ static const struct model_twin lent_twins[] = {
 	{.name = NULL},
 };
 
+static const struct model_twin lent_shortly_twins[] = {
+	{"the end of a request is no single step", {MODEL_TORN, "pin_pool_unlend", NULL}},
+	{.name = NULL},
+};
+
 static const struct model_case cases[] = {
 	{"twice", run_twice, 3, 1, 0, twice_twins, NULL},
 	{"twice_shortly", run_twice_shortly, 3, 1, 0, twice_shortly_twins, NULL},
 	{"twice_held", run_twice_held, 3, 1, 0, twice_held_twins, NULL},
 	{"twice_guarded", run_twice_guarded, 3, 1, 0, twice_guarded_twins, NULL},
 	{"lent", run_lent, 3, 1, 0, lent_twins, NULL},
+	{"lent_shortly", run_lent_shortly, 3, 1, 0, lent_shortly_twins, NULL},
 };
 
 int main(void)

@@ -86,7 +86,7 @@ static void run_two(void)
 static void search_own(struct model_task *task)
 {
 	(void)task;
-	MODEL_CHECK(pin_worker_lend(pin_worker_current(), bytes) == NULL);
+	MODEL_CHECK(pin_worker_find_entry(pin_worker_current(), bytes) == NULL);
 }
 
 static void run_beside_worker(bool has_fence, void (*body)(struct model_task *task))

@@ -62,6 +62,23 @@ static uint8_t *target_of(uint32_t step)
 	return step % 2 == 0 ? arena->memory : arena->memory + arena->bytes - BLOCK;
 }
 
+/* It lies free; for as long as it is read into it is as one that is out. */
+static void change_use(const uint8_t *bytes)
+{
+	struct pin_worker *owner = &runtime->shared.workers[0];
+
+	for (uint32_t i = 0; i < WORKERS; i++, owner++) {
+		struct pin_entry *entry = pin_pool_find_first(&owner->buffers, bytes);
+
+		if (entry == NULL) {
+			entry = pin_pool_find_first(&owner->small_buffers, bytes);
+		}
+		if (entry != NULL) {
+			pin_fetch_add_relaxed_u64(&entry->state, 1);
+		}
+	}
+}
+
 static int read_next(struct pinion_task *task);
 
 static int submit(struct reading *reading)
@@ -74,7 +91,7 @@ static int submit(struct reading *reading)
 		.bytes = target_of(reading->step),
 		.length_bytes = BLOCK,
 	};
-	/* It is in nobody's hands, as far as the pool knows. */
+	change_use(reading->request.bytes);
 	PIN_ASAN_UNPOISON(reading->request.bytes, BLOCK);
 	memset(reading->request.bytes, 0, BLOCK);
 	reading->unregistered +=
@@ -86,6 +103,7 @@ static int read_next(struct pinion_task *task)
 {
 	struct reading *reading = PIN_CONTAINER_OF(task, struct reading, request.task);
 
+	change_use(reading->request.bytes);
 	expect_number("result", 4, reading->request.result);
 	expect_number("what was read", 0, memcmp(reading->request.bytes, "text", 4));
 	reading->step++;

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT-0 */
+/*
+ * Shows: three stages, each bounded, so that none runs ahead of the next. This
+ * thread names files, as far as the budget of files under way goes, and sends
+ * them through a channel; another reads them into a pool's buffers; tasks on
+ * the workers count the lines. The last task of a file gives back its unit of
+ * the budget.
+ *
+ * Try:   find /usr/include -name "s*.h" -exec examples/pipeline {} +
+ */
+#define _POSIX_C_SOURCE 200809L
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pinion/pinion.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+	WORKERS = 2,
+	FILES_UNDER_WAY = 8,
+	FILES_IN_CHANNEL = 4,
+	BUFFERS = 16,
+	BUFFER_BYTES = 64 << 10,
+};
+
+/* One of the files under way; free when its budget is back. */
+struct object {
+	const char *path;
+	unsigned uses; /* tasks that have not run, and the reader */
+	int is_free;
+};
+
+struct chunk {
+	struct pinion_buffer_task task; /* first, so that it leads back here */
+	struct object *object;
+	size_t length;
+};
+
+static struct pinion_runtime *runtime;
+static struct pinion_pool *pool;
+static struct pinion_budget budget;
+static struct pinion_channel channel;
+static struct object *messages[FILES_IN_CHANNEL];
+static struct object objects[FILES_UNDER_WAY];
+static struct chunk chunks[BUFFERS]; /* of the buffer with that number */
+static unsigned long long line_count, read_bytes, file_count, failed_count;
+
+static void add(unsigned long long *count, unsigned long long amount)
+{
+	__atomic_fetch_add(count, amount, __ATOMIC_RELAXED);
+}
+
+static void let_go(struct object *object)
+{
+	const uint64_t one = 1;
+
+	if (__atomic_sub_fetch(&object->uses, 1, __ATOMIC_ACQ_REL) == 0) {
+		__atomic_store_n(&object->is_free, 1, __ATOMIC_RELEASE);
+		pinion_budget_release(&budget, &one);
+	}
+}
+
+/* The third stage; its buffer goes back when it returns. */
+static int count_lines(struct pinion_buffer_task *task, struct pinion_buffer *buffer)
+{
+	struct chunk *chunk = (struct chunk *)task;
+	unsigned long long lines = 0;
+
+	for (size_t i = 0; i < chunk->length; i++) {
+		lines += buffer->bytes[i] == '\n';
+	}
+	add(&line_count, lines);
+	add(&read_bytes, chunk->length);
+	let_go(chunk->object);
+	return 0;
+}
+
+/* One chunk: its length, 0 at the end, or an error. */
+static ssize_t read_chunk(struct object *object, int fd)
+{
+	PINION_AUTO_BUFFER(buffer, pool);
+	int rc = pinion_pool_acquire(pool, UINT64_MAX, buffer);
+	ssize_t got = rc < 0 ? rc : read(fd, buffer->bytes, BUFFER_BYTES);
+	struct chunk *chunk;
+
+	if (got <= 0) {
+		return got == -1 ? -errno : got;
+	}
+	chunk = &chunks[buffer->index];
+	chunk->object = object;
+	chunk->length = (size_t)got;
+	__atomic_add_fetch(&object->uses, 1, __ATOMIC_RELAXED);
+	pinion_buffer_task_init(&chunk->task, pool, buffer, count_lines, NULL);
+	rc = pinion_spawn(runtime, &chunk->task.task);
+	if (rc < 0) {
+		pinion_pool_release(pool, &chunk->task.buffer);
+		__atomic_sub_fetch(&object->uses, 1, __ATOMIC_RELAXED);
+		return rc;
+	}
+	return got;
+}
+
+/* The second stage. */
+static void *read_files(void *arg)
+{
+	struct object *object;
+
+	while (pinion_channel_receive_wait(&channel, &object, UINT64_MAX) == 0) {
+		int fd = open(object->path, O_RDONLY | O_CLOEXEC);
+		ssize_t got = fd < 0 ? -errno : 1;
+
+		while (got > 0) {
+			got = read_chunk(object, fd);
+		}
+		if (got < 0) {
+			fprintf(stderr, "pipeline: %s: %s\n", object->path, strerror((int)-got));
+			failed_count++;
+		}
+		close(fd);
+		file_count++;
+		let_go(object);
+	}
+	return arg;
+}
+
+/* The first stage. */
+static void name_file(const char *path)
+{
+	const uint64_t one = 1;
+	struct object *object = objects;
+
+	pinion_budget_acquire_wait(&budget, &one, UINT64_MAX);
+	while (!__atomic_load_n(&object->is_free, __ATOMIC_ACQUIRE)) {
+		object++; /* there is one for each unit */
+	}
+	object->is_free = 0;
+	object->path = path;
+	object->uses = 1;
+	pinion_channel_send_wait(&channel, &object, UINT64_MAX);
+}
+
+static int create(void)
+{
+	const uint64_t files = FILES_UNDER_WAY;
+	struct pinion_pool_config pool_config;
+	struct pinion_config config;
+	int rc;
+
+	pinion_config_init(&config);
+	config.worker_count = WORKERS;
+	config.pool_bytes = 4 << 20;
+	pinion_pool_config_init(&pool_config);
+	pool_config.buffer_count = BUFFERS;
+	pool_config.buffer_bytes = BUFFER_BYTES;
+	pool_config.local_count = 1;
+	rc = pinion_runtime_create(&config, &runtime);
+	rc = rc < 0 ? rc : pinion_pool_create(runtime, &pool_config, &pool);
+	rc = rc < 0 ? rc : pinion_budget_init(&budget, runtime, &files, 1);
+	return rc < 0 ? rc
+		      : pinion_channel_init(
+				&channel, runtime, messages, sizeof(messages[0]), FILES_IN_CHANNEL);
+}
+
+int main(int argc, char **argv)
+{
+	pthread_t reader;
+	int rc = create();
+
+	if (rc == 0) {
+		rc = -pthread_create(&reader, NULL, read_files, NULL);
+	}
+	if (rc < 0) {
+		fprintf(stderr, "pipeline: cannot start: %s\n", strerror(-rc));
+		return 1;
+	}
+	for (int i = 0; i < FILES_UNDER_WAY; i++) {
+		objects[i].is_free = 1;
+	}
+	for (int i = 1; i < argc; i++) {
+		name_file(argv[i]);
+	}
+	pinion_channel_close(&channel);
+	pthread_join(reader, NULL);
+	pinion_runtime_drain(runtime);
+	printf("%llu files, %llu bytes, %llu lines\n", file_count, read_bytes, line_count);
+	pinion_pool_destroy(pool);
+	pinion_runtime_destroy(runtime);
+	return failed_count == 0 ? 0 : 1;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a thread remembers of the pool it used last, so that the next use finds
+ * its short way by one comparison. Pools are told by their numbers, which are
+ * never used again; 0: nothing is remembered.
+ */
+#ifndef PIN_CORE_RECENT_H
+#define PIN_CORE_RECENT_H
+
+#include "runtime/memory/pool.h"
+
+struct pin_recent {
+	/* In which it has a cache. */
+	uint64_t number;
+	uint32_t cache;
+	struct pin_magazine *magazine;
+	/* In which it is known to have none. */
+	uint64_t without;
+	/* Likewise, if that has a short way, and what it did there last. */
+	uint64_t outside;
+	struct pin_pool_listed listed;
+};
+
+extern _Thread_local struct pin_recent pin_recent PIN_TLS_INITIAL;
+
+/* In a forked child, and as a worker's thread ends: its caches are no more. */
+void pin_recent_forget(void);
+
+#endif

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Goal: a read or write of a pool's buffer that was given back does not begin:
+ * -EFAULT, by name of who had it; and a buffer that its holder gives back in
+ * the instant in which a request of it begins is told of when that has ended,
+ * and is as any other then. BP-23, W8.
+ * Method: requests by a stale pointer, from a worker and from outside. Then one
+ * in flight whose count is taken away, as the holder's plain store would, so
+ * that the release goes through; its end is told, and the buffer can be taken,
+ * used and given back. Both kinds of workers.
+ */
+#include "runtime/core/buffers.h"
+#include "tests/support/requests.h"
+#include "tests/support/users.h"
+
+#include <fcntl.h>
+
+enum {
+	LIMIT_SECONDS = 30,
+	LENGTH = 512,
+	OLD_BYTE = 0x5a,
+};
+
+static struct pinion_runtime *runtime;
+static struct pinion_pool *pool;
+static struct pinion_file zeros;
+
+static uint64_t misuses(void)
+{
+	struct pinion_pool_counters counters;
+
+	pinion_pool_counters(pool, &counters, sizeof(counters));
+	return counters.misuses;
+}
+
+static void begin(struct requests_one *one, uint16_t op, struct pinion_file *file, uint8_t *bytes)
+{
+	requests_begin(one, op);
+	one->request.file = file;
+	one->request.bytes = bytes;
+	one->request.length_bytes = LENGTH;
+}
+
+static void submit(void *arg)
+{
+	expect_number("submit", 0, pinion_request_submit(runtime, arg));
+}
+
+/* From worker `from`, or from outside. */
+static int64_t result_of(struct requests_one *one, int from)
+{
+	if (from >= 0) {
+		users_on(runtime, (uint32_t)from, submit, &one->request);
+	} else {
+		submit(&one->request);
+	}
+	return requests_await(one);
+}
+
+static void check_stale(uint16_t op, int from)
+{
+	struct pinion_buffer buffer = users_take(pool);
+	struct pinion_buffer stale = buffer;
+	uint64_t known = misuses();
+	struct requests_one one;
+
+	memset(buffer.bytes, OLD_BYTE, LENGTH);
+	users_give(pool, &buffer);
+	begin(&one, op, &zeros, stale.bytes);
+	expect_number("a stale pointer", -EFAULT, result_of(&one, from));
+	users_expect_said("a request was to use buffer");
+	expect_number("counted", (long long)known + 1, (long long)misuses());
+	do {
+		buffer = users_take(pool);
+	} while (buffer.bytes != stale.bytes);
+	expect_number("nothing was read into it", OLD_BYTE, buffer.bytes[0]);
+	begin(&one, op, &zeros, buffer.bytes);
+	expect_number("by who has it", LENGTH, result_of(&one, from));
+	users_give(pool, &buffer);
+}
+
+/* One buffer, so that the next to take it gets this one. */
+static void check_given_back_meanwhile(void)
+{
+	struct pinion_buffer buffer = users_take(pool);
+	struct pin_atomic_u64 *state = &pool->pool.entries[buffer.index].state;
+	uint64_t known = misuses();
+	uint8_t data[LENGTH] = {0};
+	struct requests_one one;
+	struct pinion_file file;
+	int ends[2];
+
+	expect_ready("pipe", pipe2(ends, O_CLOEXEC) == 0);
+	file = runtimes_plain_file(ends[0]);
+	begin(&one, PINION_OP_READ, &file, buffer.bytes);
+	submit(&one.request);
+	expect_number("the kernel's", -EBUSY, pinion_pool_release(pool, &buffer));
+	pin_store_relaxed_u64(state, buffer.generation);
+	users_give(pool, &buffer);
+	runtimes_log[0] = '\0';
+	expect_number("its data comes", LENGTH, write(ends[1], data, LENGTH));
+	expect_number("its end", LENGTH, requests_await(&one));
+	users_expect_said("was given back as a request that used it began");
+	expect_number("counted", (long long)known + 2, (long long)misuses());
+	expect_number("no request is left", 0, (long long)(pin_load_relaxed_u64(state) >> 32));
+	buffer = users_take(pool);
+	begin(&one, PINION_OP_READ, &zeros, buffer.bytes);
+	expect_number("read into again", LENGTH, result_of(&one, -1));
+	users_give(pool, &buffer);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+static void check(enum pinion_io_level level)
+{
+	struct pinion_runtime_facts facts;
+	struct pinion_config config;
+
+	runtimes_config(&config, 1, level);
+	config.pool_bytes = 1 << 16;
+	expect_number("create", 0, pinion_runtime_create(&config, &runtime));
+	expect_ready(runtimes_log, runtime != NULL);
+	pool = users_pool(runtime, 0, 1, 1);
+	for (int from = -1; from < 1; from++) {
+		check_stale(PINION_OP_READ, from);
+		check_stale(PINION_OP_WRITE, from);
+	}
+	pinion_runtime_facts(runtime, &facts, sizeof(facts));
+	/* Without a ring a pipe cannot be read at an offset. */
+	if (facts.uses_ring != 0) {
+		check_given_back_meanwhile();
+	}
+	expect_number("all are back", 1, pinion_pool_available(pool));
+	expect_number("destroy", 0, pinion_pool_destroy(pool));
+	pinion_runtime_destroy(runtime);
+}
+
+int main(void)
+{
+	runtimes_watchdog(LIMIT_SECONDS);
+	zeros = runtimes_plain_file(open("/dev/zero", O_RDWR | O_CLOEXEC));
+	check(PINION_IO_AUTO);
+	check(PINION_IO_FALLBACK);
+	close(zeros.fd);
+	return expect_status();
+}
