@@ -7,7 +7,7 @@
 # shellcheck disable=SC2154 # tests/run sets top_srcdir and its like
 set -eu
 
-grep -q '^#define HAVE_SYS_SDT_H 1' "$top_builddir/config.h" || {
+grep -q '^#define HAVE_SYS_SDT_H 1' "$top_builddir/build-aux/config.h" || {
 	echo "built without probes: apt-get install systemtap-sdt-dev"
 	exit 77
 }

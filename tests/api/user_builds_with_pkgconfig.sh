@@ -98,8 +98,13 @@ if [ -n "${CXX-}" ] && [ -z "${SANITIZER_CFLAGS-}" ]; then
 fi
 for example in "$top_srcdir"/examples/*.c; do
 	libs=-pthread
-	[ "${example##*/}" != compress_file.c ] || libs="$libs -lzstd"
-	[ "$libs" = -pthread ] || $PKG_CONFIG --exists libzstd || continue
+	if grep -q '<math.h>' "$example"; then
+		libs="$libs -lm"
+	fi
+	if [ "${example##*/}" = compress_file.c ]; then
+		$PKG_CONFIG --exists libzstd || continue
+		libs="$libs -lzstd"
+	fi
 	# shellcheck disable=SC2086,SC2046 # several words each
 	$CC ${SANITIZER_CFLAGS-} -std=c11 -Wall -Wextra -Werror -o "$TMPDIR/example" "$example" \
 		$(ask --cflags --libs) $libs || {

@@ -62,11 +62,10 @@ static int read_again(struct pinion_task *task)
 
 static void make_file(void)
 {
+	static uint8_t block[BLOCK];
 	int fd = open("file", O_CREAT | O_WRONLY | O_CLOEXEC, 0644);
 
 	for (uint32_t i = 0; i < REQUESTS; i++) {
-		uint8_t block[BLOCK];
-
 		memset(block, (int)i, sizeof(block));
 		expect_ready("file", fd >= 0 && write(fd, block, sizeof(block)) == sizeof(block));
 	}

@@ -23,7 +23,7 @@ static size_t unmapped_bytes;
 static char message[512];
 static bool can_have_huge; /* transparent ones */
 static bool can_collapse;
-static bool is_huge_unasked; /* transparent_hugepage/enabled is "always" */
+static bool may_be_huge_unasked;
 
 static void *map_some(size_t bytes, enum pin_page_kind kind)
 {
@@ -51,6 +51,15 @@ static void keep_message(void *arg, enum pinion_log_level level, const char *tex
 	snprintf(message, sizeof(message), "%s", text);
 }
 
+static size_t count_huge(const void *memory, size_t bytes)
+{
+	size_t huge_bytes = 0;
+
+	expect_number("the kernel tells of its pages", 0,
+		pin_pages_count_huge(memory, bytes, &huge_bytes));
+	return huge_bytes;
+}
+
 static void check_kind(const struct pin_host *host, const struct pin_log *log, size_t bytes,
 	enum pin_page_kind best, enum pin_page_kind expected)
 {
@@ -68,9 +77,13 @@ static void check_kind(const struct pin_host *host, const struct pin_log *log, s
 	if (expected != PIN_PAGES_HUGETLB) {
 		expect_number("kind", expected, arena.page_kind);
 	}
-	if (arena.page_kind == PIN_PAGES_SMALL && !is_huge_unasked) {
+	if (arena.page_kind == PIN_PAGES_SMALL && !may_be_huge_unasked) {
 		expect_number("page bytes", PIN_PAGE_BYTES, pin_arena_page_bytes(&arena));
 		expect_number("huge bytes", 0, (long long)arena.huge_bytes);
+	} else if (arena.page_kind == PIN_PAGES_SMALL) {
+		/* Some of it, or all; the kernel may have made more since. */
+		expect_true("no more huge than the kernel has them",
+			arena.huge_bytes <= count_huge(arena.memory, arena.bytes));
 	} else if (can_have_huge) {
 		expect_number("page bytes", PIN_HUGE_PAGE_BYTES, pin_arena_page_bytes(&arena));
 		expect_number("huge bytes", (long long)arena.bytes, (long long)arena.huge_bytes);
@@ -83,13 +96,22 @@ static void check_kind(const struct pin_host *host, const struct pin_log *log, s
 	pin_arena_fini(&arena);
 }
 
-static size_t count_huge(const void *memory, size_t bytes)
+/*
+ * By its setting: where it is "always", the first page that is tried may find
+ * no room and the next ones may.
+ */
+static bool gives_huge_unasked(void)
 {
-	size_t huge_bytes = 0;
+	FILE *file = fopen("/sys/kernel/mm/transparent_hugepage/enabled", "re");
+	char words[64] = "";
+	bool is_always = false;
 
-	expect_number("the kernel tells of its pages", 0,
-		pin_pages_count_huge(memory, bytes, &huge_bytes));
-	return huge_bytes;
+	if (file != NULL) {
+		is_always = fgets(words, sizeof(words), file) != NULL &&
+			strstr(words, "[always]") != NULL;
+		fclose(file);
+	}
+	return is_always;
 }
 
 /* What this machine can do, by the calls themselves. */
@@ -99,7 +121,7 @@ static void find_abilities(void)
 
 	expect_ready("map", memory != NULL);
 	memset(memory, 1, PIN_HUGE_PAGE_BYTES);
-	is_huge_unasked = count_huge(memory, PIN_HUGE_PAGE_BYTES) > 0;
+	may_be_huge_unasked = gives_huge_unasked() || count_huge(memory, PIN_HUGE_PAGE_BYTES) > 0;
 	can_collapse = pin_pages_collapse(memory, PIN_HUGE_PAGE_BYTES) == 0;
 	pin_host_linux.unmap(memory, PIN_HUGE_PAGE_BYTES);
 	memory = pin_host_linux.map(PIN_HUGE_PAGE_BYTES, PIN_PAGES_THP);

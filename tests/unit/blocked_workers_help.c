@@ -565,7 +565,8 @@ static void check_jobs(void)
 	pinion_job_end(&jobs[2], 0);
 	expect_number("set", 0, pinion_future_set(&anybodys, NULL, 0));
 	expect_number("all are out", 0, pinion_admission_drain(&admission, UINT64_MAX));
-	expect_number("failed", 1, (long long)pin_admission_of(&admission)->failed.value);
+	expect_number("failed", 1,
+		(long long)pin_load_relaxed_u64(&pin_admission_of(&admission)->failed));
 	end_sides();
 	expect_number("wait", 0, wait_rc);
 }

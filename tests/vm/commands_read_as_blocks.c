@@ -72,7 +72,7 @@ static void check_reading(const struct reading *reading)
 	}
 }
 
-static int32_t read_one(struct pinion_runtime *runtime, struct pinion_file *file, uint16_t op,
+static int64_t read_one(struct pinion_runtime *runtime, struct pinion_file *file, uint16_t op,
 	uint64_t offset, uint64_t length)
 {
 	struct pinion_request *request = readings_prepare(&readings[0], file, offset, length);

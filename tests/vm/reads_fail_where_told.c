@@ -66,7 +66,7 @@ static uint64_t good_until(uint64_t offset, uint64_t end)
 }
 
 /* A drive's own word for it comes through where no cache is in between. */
-static bool is_medium_error(int32_t result)
+static bool is_medium_error(int64_t result)
 {
 	return result == -EIO || result == -ENODATA;
 }
