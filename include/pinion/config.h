@@ -681,7 +681,9 @@ struct pinion_config {
 	 * below that of the topmost tier, 19 at most. With "h:1,hn:2,hnl:1" and
 	 * 5 the second tier's have 5 more than the first's, the third's 10. 20:
 	 * they run only where no other thread, of whatever process, wants the
-	 * CPU: SCHED_IDLE. For tiers that share CPUs. Where the kernel refuses,
+	 * CPU: SCHED_IDLE. For tiers that share CPUs. All of it is beyond what
+	 * the thread has that creates the runtime, or resizes the crew: that
+	 * should not be a worker of a lower tier. Where the kernel refuses,
 	 * threads stay as they are. 0 … 20, default 0. Environment:
 	 * PINION_TIER_NICE.
 	 * Source: sched(7); docs/PERFORMANCE.md, "A crew on fewer CPUs than it

@@ -7,8 +7,9 @@
  * Lines come from the worker, which has a fixed number. When they are used up,
  * all further files of a device share one line.
  *
- * [own] by the worker. Finding a file's line takes as long as there are files
- * waiting; all else is O(1), but for lines that have become empty.
+ * [own] by the worker, or by who has its ring's lock. Finding a file's line
+ * takes as long as there are files waiting; all else is O(1), but for lines
+ * that have become empty.
  *
  * Invariants: 1. an empty line goes when its turn comes. 2. requests of one
  * file start in their order.

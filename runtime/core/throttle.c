@@ -434,6 +434,10 @@ void pin_throttle_end(
 	ledger = &worker->throttle.ledgers[toll->ledger_place - 1];
 	if (PIN_UNLIKELY(toll->is_lined_up)) {
 		leave_lineup(worker, ledger);
+		if (pin_request_of(request)->resume_bytes != 0) {
+			/* Between two parts: the device has had some of it. */
+			account(worker, ledger, request, toll);
+		}
 		return;
 	}
 	is_wanted = ledger->lineup.count > 0;

@@ -214,23 +214,25 @@ static bool forward_offers(struct pin_worker *gone)
 /* To any worker; they are on no wheel, unless another has come meanwhile. */
 static void forward_cancels(struct pin_worker *gone, struct pin_worker *waker)
 {
-	struct pin_worker *target = gone->shared->heir;
-	struct pin_inbox *inbox = &gone->shared->timer_inbox;
 	struct pin_list list = {0};
 	struct pin_link *link;
+	bool is_out;
 
 	pin_inbox_take(&gone->timer_cancels, &list);
 	if (pin_list_is_empty(&list)) {
 		return;
 	}
-	if (pin_load_acquire_u32(&gone->service) != PIN_SERVICE_OUT) {
-		target = gone;
-		inbox = &gone->timer_cancels;
-	}
+	/* After the take: of who has come since, some may be on its wheel. */
+	is_out = pin_load_acquire_u32(&gone->service) == PIN_SERVICE_OUT;
 	while ((link = pin_list_pop(&list)) != NULL) {
-		pin_inbox_push(inbox, link);
+		pin_inbox_push(is_out ? &gone->shared->timer_inbox : &gone->timer_cancels, link);
 	}
-	pin_wake_worker(target, waker);
+	if (is_out) {
+		/* The heir may be in a long task. */
+		pin_wake_one(gone->shared, waker);
+	} else {
+		pin_wake_worker(gone, waker);
+	}
 }
 
 void pin_wake_forward(struct pin_worker *gone, struct pin_worker *waker)

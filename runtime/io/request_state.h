@@ -75,7 +75,7 @@ struct pin_request {
 	uint8_t stall_count;	/* attempts in a row without a byte */
 	uint8_t asked_again;	/* times for its end, with the next, when `deadline` comes */
 	bool is_timed;		/* `deadline` has been armed */
-	bool is_waiting;	/* for room in the ring */
+	bool is_waiting;	/* for room in the ring, or lined up */
 	bool uses_own_buffer;	/* of the worker it is on */
 	bool keeps_cache;	/* DONTCACHE was refused */
 	uint32_t hops_left;	/* of a cancel: workers still to be visited */

@@ -2,13 +2,18 @@
 /*
  * Goal: a crew becomes larger and smaller as told: so many threads there are,
  * so many jobs run at once in each lane; what is bound to a worker that leaves
- * ends; each error is the one it should be, and changes nothing, and one that
- * comes during a drain does not wait for its end. W49, W52, WP-35, WP-37.
+ * ends; what comes for one that has left stays with nobody; each error is the
+ * one it should be, and changes nothing, and one that comes during a drain does
+ * not wait for its end. W49, W52, WP-35, WP-37.
  * Method: jobs that hold their workers, counted; threads counted in /proc; a
  * resize that has to wait while others are tried.
  */
 #include "tests/support/runtimes.h"
 #include "tests/support/tasks.h"
+
+#include "runtime/core/runtime_state.h"
+#include "runtime/core/timer.h"
+#include "runtime/core/wake.h"
 
 #include <errno.h>
 #include <pinion/crew.h>
@@ -196,6 +201,66 @@ static void check_bound(void)
 	pinion_runtime_destroy(crew);
 }
 
+/* ---- a timer's cancel that comes as its worker has left ---- */
+
+static struct pinion_timer timer;
+static struct pin_atomic_u32 has_cancelled;
+
+static int refuse_timer(struct pinion_task *task)
+{
+	(void)task;
+	expect_true("cancelled, not due", false);
+	return 0;
+}
+
+static void note_cancelled(struct pinion_task *task)
+{
+	(void)task;
+	tasks_signal(&has_cancelled);
+}
+
+static int start_timer(struct pinion_task *task)
+{
+	(void)task;
+	expect_number("timer", 0, pinion_timer_start(crew, &timer, UINT64_MAX - 1));
+	tasks_signal(&has_begun);
+	return 0;
+}
+
+/*
+ * Who cancels stands still between its two steps, the change of the timer's
+ * state and the message, while the worker leaves. That the heir is in a long
+ * task keeps nobody waiting.
+ */
+static void check_late_cancel(void)
+{
+	struct pinion_crew_sizes sizes = {0, 0, 3};
+	struct pinion_task task = {.run = start_timer, .flags = PINION_TASK_LOW};
+	struct pin_worker *heir;
+	struct tasks_hold hold = {.prepare = NULL};
+	bool must_post;
+	uint32_t index;
+
+	start(&sizes);
+	heir = crew->shared.heir;
+	timer = (struct pinion_timer){.task = {.run = refuse_timer, .cancel = note_cancelled}};
+	pin_store_release_u32(&has_begun, 0);
+	expect_number("spawn_on", 0, pinion_spawn_on(crew, heir->index + 2, &task));
+	tasks_await(&has_begun, 1);
+	expect_true("cancel", pin_timer_cancel(&timer, &must_post, &index) && must_post);
+	expect_number("of", heir->index + 2, index);
+	resize(0, 0, 2);
+	tasks_hold_begin(&hold, crew, heir->index);
+	while (!pin_parker_is_parked(&heir[1].parker)) {
+		sched_yield();
+	}
+	pin_inbox_push(&heir[2].timer_cancels, pin_task_link(&timer.task));
+	pin_wake_worker(&heir[2], NULL);
+	tasks_await(&has_cancelled, 1);
+	tasks_hold_end(&hold);
+	pinion_runtime_destroy(crew);
+}
+
 /* ---- errors ---- */
 
 static void check_errors(void)
@@ -309,6 +374,7 @@ int main(void)
 	runtimes_watchdog(LIMIT_SECONDS);
 	check_sizes();
 	check_bound();
+	check_late_cancel();
 	check_errors();
 	check_refusal_while_draining();
 	check_failed_start();

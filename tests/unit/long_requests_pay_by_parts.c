@@ -2,8 +2,9 @@
 /*
  * Goal: a rate is paid by a long request part after part, so that others go on
  * beside one whose whole price is days; what it has no right to yet it does not
- * get, and while it waits for that it can be cancelled and come too late. With
- * rings, without, and with those that others may reap. G2.
+ * get, and while it waits for that it can be cancelled and come too late. One
+ * that has had a part is in its device's figures, however it ends. With rings,
+ * without, and with those that others may reap. G2.
  * Method: /dev/null takes any number of bytes without a look at them. What must
  * wait is held back by a rate of a byte in a second; what is timed has a least
  * time alone, which is one however slow the machine.
@@ -63,6 +64,7 @@ static void check_others_go_on(void)
 {
 	struct requests_one endless;
 	struct requests_one other;
+	struct pinion_device_figures device;
 
 	limit(RATE);
 	begin(&endless, ENDLESS_BYTES);
@@ -74,6 +76,13 @@ static void check_others_go_on(void)
 	expect_number("cancel", 0, pinion_request_cancel(runtime, &endless.request));
 	expect_number("cancelled", -ECANCELED, requests_await(&endless));
 	expect_number("whole parts", 0, (long long)(endless.request.done_bytes % PART));
+	/* Wherever it was cancelled; none where the machine stood still. */
+	device = figures();
+	if (endless.request.done_bytes > 0) {
+		expect_number("requests", SHORTS + 1, (long long)device.requests);
+		expect_number("bytes", (long long)(ENDLESS_BYTES + SHORTS * SHORT_BYTES),
+			(long long)device.bytes);
+	}
 }
 
 static void check_time(void)
