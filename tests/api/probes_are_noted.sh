@@ -29,12 +29,12 @@ listed() {
 }
 
 # noted LIBRARY: likewise, of what it has; a probe in several places must have
-# as many values in each.
+# as many values in each. A value is SIZE@PLACE, and a place may have spaces.
 noted() {
 	readelf -n "$1" 2>/dev/null | awk '
 		$1 == "Provider:" { is_ours = $2 == "pinion" }
 		is_ours && $1 == "Name:" { name = $2 }
-		is_ours && $1 == "Arguments:" { print name, NF - 1 }' | sort -u
+		is_ours && $1 == "Arguments:" { print name, gsub(/@/, "") }' | sort -u
 }
 
 # differs PAGE LIBRARY

@@ -196,15 +196,14 @@ halt() {
 }
 
 # Starts a command on `file` and halts it while it reads there: it is let run for
-# so short a time that it cannot be through before it is looked at again.
+# so short a time that it cannot be through before it is looked at again. With a
+# number of buffers given it does not open the file before, to find out how many.
 halt_inside() {
 	[ -p pause ] || mkfifo pause
 	exec 8<>pause
 	for _ in {1..50}; do
 		# shellcheck disable=SC2086
-		# Told how many buffers, it does not open the file to ask what is cached.
-		PINION_BUFFERS=28 "$PINION" $1 --window=4K --workers=1 --stats file \
-			>out 2>err 3>&- 8>&- &
+		PINION_BUFFERS=8 "$PINION" $1 --window=4K --workers=1 --stats file >out 2>err 3>&- 8>&- &
 		pid=$!
 		while halt $pid; do
 			! has_open $pid file || return 0

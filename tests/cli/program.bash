@@ -4,8 +4,13 @@
 # $features.
 
 enter_folder() {
+	local version
 	PINION=${PINION:-${top_builddir:-$PWD}/pinion}
-	features=$("$PINION" --version | grep '^features:')
+	version=$("$PINION" --version)
+	features=$(grep '^features:' <<<"$version")
+	# Who does without io_uring because there is none says so, in a line that
+	# few tests are about; who is asked to is silent.
+	[[ $version != *'not available: '* ]] || export PINION_IO_LEVEL=${PINION_IO_LEVEL:-fallback}
 	cd "$BATS_TEST_TMPDIR" || return 1
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A double of io/ring.c and io/request.c: rings without a kernel.
+ * A double of io/ring.c, io/ring_setup.c, io/request.c and io/transfer.c: rings
+ * without a kernel.
  *
  * Requests that were submitted lie at a device, which a test runs as a daemon
  * thread; when it completes one is the explorer's choice. Completions and

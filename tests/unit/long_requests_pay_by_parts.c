@@ -53,11 +53,8 @@ static struct pinion_device_figures figures(void)
 /* No byte is looked at. */
 static void begin(struct requests_one *one, uint64_t length_bytes)
 {
-	struct pinion_request *request = requests_begin(one, PINION_OP_WRITE);
-
-	request->file = &file;
-	request->bytes = (uint8_t *)(uintptr_t)SHORT_BYTES;
-	request->length_bytes = length_bytes;
+	requests_begin_transfer(
+		one, PINION_OP_WRITE, &file, (uint8_t *)(uintptr_t)SHORT_BYTES, 0, length_bytes);
 }
 
 static void check_others_go_on(void)

@@ -157,6 +157,7 @@ static void check_defaults(void)
 	expect_number("flags", 0, config.flags);
 	expect_true("no log", config.log == NULL && config.log_arg == NULL);
 	runtime = users_runtime(3, 2 << 20);
+	runtimes_log[0] = '\0'; /* what the runtime had to say */
 	pool = users_create(runtime, &config);
 	expect_number("workers", 3, pinion_pool_worker_count(pool));
 	expect_number("buffers", pinion_pool_recommend(3, 4, 0), pinion_pool_buffer_count(pool));

@@ -25,22 +25,6 @@ static struct pinion_runtime *runtime;
 static struct pinion_pool *pool;
 static struct pinion_file zeros;
 
-static uint64_t misuses(void)
-{
-	struct pinion_pool_counters counters;
-
-	pinion_pool_counters(pool, &counters, sizeof(counters));
-	return counters.misuses;
-}
-
-static void begin(struct requests_one *one, uint16_t op, struct pinion_file *file, uint8_t *bytes)
-{
-	requests_begin(one, op);
-	one->request.file = file;
-	one->request.bytes = bytes;
-	one->request.length_bytes = LENGTH;
-}
-
 static void submit(void *arg)
 {
 	expect_number("submit", 0, pinion_request_submit(runtime, arg));
@@ -61,20 +45,20 @@ static void check_stale(uint16_t op, int from)
 {
 	struct pinion_buffer buffer = users_take(pool);
 	struct pinion_buffer stale = buffer;
-	uint64_t known = misuses();
+	uint64_t known = users_counters(pool).misuses;
 	struct requests_one one;
 
 	memset(buffer.bytes, OLD_BYTE, LENGTH);
 	users_give(pool, &buffer);
-	begin(&one, op, &zeros, stale.bytes);
+	requests_begin_transfer(&one, op, &zeros, stale.bytes, 0, LENGTH);
 	expect_number("a stale pointer", -EFAULT, result_of(&one, from));
 	users_expect_said("a request was to use buffer");
-	expect_number("counted", (long long)known + 1, (long long)misuses());
+	expect_number("counted", (long long)known + 1, (long long)users_counters(pool).misuses);
 	do {
 		buffer = users_take(pool);
 	} while (buffer.bytes != stale.bytes);
 	expect_number("nothing was read into it", OLD_BYTE, buffer.bytes[0]);
-	begin(&one, op, &zeros, buffer.bytes);
+	requests_begin_transfer(&one, op, &zeros, buffer.bytes, 0, LENGTH);
 	expect_number("by who has it", LENGTH, result_of(&one, from));
 	users_give(pool, &buffer);
 }
@@ -84,7 +68,7 @@ static void check_given_back_meanwhile(void)
 {
 	struct pinion_buffer buffer = users_take(pool);
 	struct pin_atomic_u64 *state = &pool->pool.entries[buffer.index].state;
-	uint64_t known = misuses();
+	uint64_t known = users_counters(pool).misuses;
 	uint8_t data[LENGTH] = {0};
 	struct requests_one one;
 	struct pinion_file file;
@@ -92,7 +76,7 @@ static void check_given_back_meanwhile(void)
 
 	expect_ready("pipe", pipe2(ends, O_CLOEXEC) == 0);
 	file = runtimes_plain_file(ends[0]);
-	begin(&one, PINION_OP_READ, &file, buffer.bytes);
+	requests_begin_transfer(&one, PINION_OP_READ, &file, buffer.bytes, 0, LENGTH);
 	submit(&one.request);
 	expect_number("the kernel's", -EBUSY, pinion_pool_release(pool, &buffer));
 	pin_store_relaxed_u64(state, buffer.generation);
@@ -101,10 +85,10 @@ static void check_given_back_meanwhile(void)
 	expect_number("its data comes", LENGTH, write(ends[1], data, LENGTH));
 	expect_number("its end", LENGTH, requests_await(&one));
 	users_expect_said("was given back as a request that used it began");
-	expect_number("counted", (long long)known + 2, (long long)misuses());
+	expect_number("counted", (long long)known + 2, (long long)users_counters(pool).misuses);
 	expect_number("no request is left", 0, (long long)(pin_load_relaxed_u64(state) >> 32));
 	buffer = users_take(pool);
-	begin(&one, PINION_OP_READ, &zeros, buffer.bytes);
+	requests_begin_transfer(&one, PINION_OP_READ, &zeros, buffer.bytes, 0, LENGTH);
 	expect_number("read into again", LENGTH, result_of(&one, -1));
 	users_give(pool, &buffer);
 	close(ends[0]);

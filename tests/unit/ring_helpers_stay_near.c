@@ -93,20 +93,24 @@ static struct pinion_file open_file(void)
 	return file;
 }
 
-/* 0 where there is no io_uring. */
+/* 0 where there is no io_uring, or one that cannot be told so. */
 static uint32_t sync_by_ring(unsigned cpu, const cpu_set_t *all)
 {
 	struct pinion_file file = open_file();
 	struct io_uring_cqe *cqe;
 	struct io_uring ring;
 	uint32_t count = 0;
+	int rc;
 
 	expect_number("not bound yet", -EINVAL, pin_host_linux.ring_bind_helpers(-1, 0));
 	expect_number("bind", 0, pin_host_linux.thread_bind(cpu));
 	expect_ready("all again", sched_setaffinity(0, sizeof(*all), all) == 0);
 	if (io_uring_queue_init(4, &ring, 0) == 0) {
-		if (expect_number(
-			    "helpers", 0, pin_host_linux.ring_bind_helpers(ring.ring_fd, 0))) {
+		rc = pin_host_linux.ring_bind_helpers(ring.ring_fd, 0);
+		/* Not where the kernel has no such thing: before 5.14. */
+		if (!(rc == -EINVAL &&
+			    io_uring_register_iowq_aff(&ring, sizeof(*all), all) == rc) &&
+			expect_number("helpers", 0, rc)) {
 			io_uring_prep_fsync(io_uring_get_sqe(&ring), file.fd, 0);
 			expect_number("submit", 1, io_uring_submit(&ring));
 			expect_number("wait", 0, io_uring_wait_cqe(&ring, &cqe));
@@ -150,7 +154,7 @@ int main(void)
 	keep_to_one(&cpu);
 	sync_by_runtime(cpu);
 	scratch_leave();
-	if (count == 0) {
+	if (count == 0 && expect_failure_count == 0) {
 		printf("skipped: nothing was done by a thread of the kernel's\n");
 		return EXPECT_SKIPPED;
 	}
