@@ -205,8 +205,9 @@ PINION_API int pinion_worker_index(const struct pinion_runtime *runtime);
 PINION_API int pinion_worker_context(const struct pinion_runtime *runtime, void **out_context);
 
 /*
- * What the workers have done so far. Each figure is exact once the runtime is
- * drained or stopped; before, it is a moment's reading of each worker in turn.
+ * What the workers have done so far, and how they are now. Each count is exact
+ * once the runtime is drained or stopped; before, it is a moment's reading of
+ * each worker in turn.
  *
  * Shape: size-versioned; pass sizeof(*out_counters).
  * Since: 0.1
@@ -254,6 +255,17 @@ struct pinion_runtime_counters {
 	uint64_t files_empty;
 	uint64_t files_unable;
 	uint64_t direct_refusals; /* transfers past the cache that then went through it */
+	/*
+	 * What follows is no count, but how it is at that moment. A worker that
+	 * is kept busy by its own tasks looks into the queue that all share
+	 * once in so many of them: of the workers the least, and the most.
+	 */
+	uint64_t look_interval_min;
+	uint64_t look_interval_max;
+	uint64_t searching;    /* workers that look for others' work, or were just woken to */
+	uint64_t parked_futex; /* workers that sleep on their futex, or are about to */
+	uint64_t parked_ring;  /* likewise, in their ring */
+	uint64_t parked_set;   /* bit i: worker i is one of these two; of the first 64 */
 };
 
 PINION_API void pinion_runtime_counters(const struct pinion_runtime *runtime,

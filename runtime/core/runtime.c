@@ -498,6 +498,33 @@ uint32_t pinion_runtime_worker_count(const struct pinion_runtime *runtime)
 	return runtime->shared.worker_count;
 }
 
+/* How the scheduler is at this moment. */
+static void add_figures(const struct pin_shared *shared, struct pinion_runtime_counters *sum)
+{
+	sum->look_interval_min = UINT64_MAX;
+	for (uint32_t i = 0; i < shared->worker_count; i++) {
+		const struct pin_worker *worker = &shared->workers[i];
+		uint64_t interval = pin_meter_read(&worker->meter.look_interval);
+		enum pin_park_state place = pin_parker_place(&worker->parker);
+
+		if (interval < sum->look_interval_min) {
+			sum->look_interval_min = interval;
+		}
+		if (interval > sum->look_interval_max) {
+			sum->look_interval_max = interval;
+		}
+		sum->parked_futex += place == PIN_PARK_FUTEX ? 1 : 0;
+		sum->parked_ring += place == PIN_PARK_RING ? 1 : 0;
+		if (place != PIN_RUNNING && i < 64) {
+			sum->parked_set |= UINT64_C(1) << i;
+		}
+	}
+	for (uint32_t i = 0; i < shared->tier_count; i++) {
+		/* Relaxed: a figure. */
+		sum->searching += pin_load_relaxed_u32(&shared->tiers[i].searching);
+	}
+}
+
 void pinion_runtime_counters(const struct pinion_runtime *runtime,
 	struct pinion_runtime_counters *out_counters, size_t size)
 {
@@ -555,6 +582,7 @@ void pinion_runtime_counters(const struct pinion_runtime *runtime,
 	sum.requests_submitted += posted;
 	/* Relaxed: a figure. */
 	sum.spawns_refused = pin_load_relaxed_u64(&shared->intake.refused);
+	add_figures(shared, &sum);
 	pin_sized_give(out_counters, size, &sum, sizeof(sum));
 }
 

@@ -84,13 +84,14 @@ static uint32_t first_stride(const struct pin_worker *worker)
 	return is_short && worker->untimed_batches < UNTIMED_BATCHES_MAX ? 2 : 1;
 }
 
-static void learn(struct pin_worker *worker, uint64_t start_ns, uint32_t polls)
+static PIN_INLINE void learn(struct pin_worker *worker, uint64_t start_ns, uint32_t polls)
 {
 	/* What a task's wait took is in other batches, or was no work. */
 	uint64_t busy_ns = worker->now_ns - start_ns - worker->away_ns;
 
 	worker->untimed_batches = 0;
 	pin_tuner_record(&worker->tuner, busy_ns, polls);
+	pin_meter_set(&worker->meter.look_interval, pin_tuner_interval(&worker->tuner));
 	pin_meter_add(&worker->meter.busy_ns, busy_ns);
 }
 

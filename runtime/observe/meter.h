@@ -63,11 +63,19 @@ struct pin_meter {
 	struct pin_atomic_u64 tasks_shared;		    /* pushed to queues that all share */
 	struct pin_atomic_u64 files_by_way[PIN_METER_WAYS]; /* enum pinion_way */
 	struct pin_atomic_u64 direct_refusals;
+	/* Not a count but how it is now: what the tuner says. */
+	struct pin_atomic_u64 look_interval;
 } PIN_CACHE_ALIGNED;
 
 static inline void pin_meter_add(struct pin_atomic_u64 *counter, uint64_t amount)
 {
 	pin_store_release_u64(counter, pin_load_relaxed_u64(counter) + amount); /* [METER-1] */
+}
+
+/* Relaxed: a figure by itself, nothing is seen with it. */
+static inline void pin_meter_set(struct pin_atomic_u64 *figure, uint64_t value)
+{
+	pin_store_relaxed_u64(figure, value);
 }
 
 static inline uint64_t pin_meter_read(const struct pin_atomic_u64 *counter)

@@ -76,6 +76,18 @@ static inline bool pin_parker_is_parked(const struct pin_parker *parker)
 }
 
 /*
+ * Where it sleeps or is about to; RUNNING when it does not, or somebody has
+ * woken it. For those who watch: nothing follows from it. By anyone.
+ */
+static inline enum pin_park_state pin_parker_place(const struct pin_parker *parker)
+{
+	/* Relaxed: a figure. */
+	uint32_t state = pin_load_relaxed_u32(&parker->state);
+
+	return (state & PIN_NOTIFIED) != 0 ? PIN_RUNNING : (enum pin_park_state)state;
+}
+
+/*
  * Steps d and e, by a waker. Wakes a futex sleeper itself; returns true when
  * the worker sleeps in its ring and its doorbell must be rung.
  */

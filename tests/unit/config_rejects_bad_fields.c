@@ -2,7 +2,8 @@
 /*
  * Goal: the defaults are accepted, every value just outside a field's range is
  * -EINVAL with a message that names the field, and structs of other sizes are
- * treated as promised. EX-9, EX-11, EX-12, EX-13, EX-14.
+ * treated as promised; the scheduler's defaults are those decided on. AS-30,
+ * AS-33, EX-9, EX-10, EX-11, EX-12, EX-13, EX-14, EX-31.
  * Method: a table of ranges, both ends of each and what lies beyond, and one of
  * other values, good and bad; each set alone in a struct of defaults.
  */
@@ -203,6 +204,23 @@ static void check_values(void)
 	}
 }
 
+/* Where they are not those of the founding text docs/DECISIONS.md says why. */
+static void check_defaults(void)
+{
+	struct pinion_config config;
+
+	memset(&config, 0xff, sizeof(config));
+	pinion_config_init(&config);
+	expect_number("worker_count: one for each core", 0, config.worker_count);
+	expect_true("seed", config.seed == UINT64_C(0x853c49e6748fea9b));
+	expect_number("steal_tries", 4, config.steal_tries);
+	expect_number("spin_iters", 200, config.spin_iters);
+	expect_number("park_timeout_us: none", 0, config.park_timeout_us);
+	expect_number("bind_workers", 1, config.bind_workers);
+	expect_number("hoard_spawns", 32, config.hoard_spawns);
+	expect_number("queue_tasks", 256, config.queue_tasks);
+}
+
 /* A program that was compiled against a newer, longer struct. */
 struct newer {
 	struct pinion_config known;
@@ -249,6 +267,7 @@ int main(void)
 	expect_number("size", sizeof(config), config.size);
 	expect_number("defaults", 0, pin_config_accept(&accepted, &config));
 	expect_number("copied as it is", 0, memcmp(&accepted, &config, sizeof(config)));
+	check_defaults();
 	check_values();
 	check_sizes();
 

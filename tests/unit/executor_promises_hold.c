@@ -6,10 +6,11 @@
  * given back; one worker and one seed make one order (in tasks_run_in_order);
  * state per worker needs no lock; steals are counted; a failed task is counted
  * off; workers know their index, others have none; tasks spawn by the same
- * pointer as threads outside, also into other runtimes; and several runtimes
- * live side by side. EX-1, EX-17, EX-18, EX-19, EX-21, EX-22, EX-26, EX-30,
- * EX-54, EX-60, RP-1, G10; the source tests at the end of checklist 1.5. The
- * one about spawns against a join is tests/stress/tasks_end_once.
+ * pointer as threads outside, at the same time as others and from completions,
+ * also into other runtimes; and several runtimes live side by side. EX-1,
+ * EX-17, EX-18, EX-19, EX-21, EX-22, EX-26, EX-30, EX-44, EX-54, EX-60, RP-1,
+ * G10; the source tests at the end of checklist 1.5. The one about spawns
+ * against a join is tests/stress/tasks_end_once.
  * Method: a small runtime for each.
  */
 #include "tests/support/runtimes.h"
@@ -22,6 +23,7 @@ enum {
 	TASKS = 10000,
 	BATCH = 100,
 	RUNTIMES = 6,
+	PRODUCERS = 4,
 	HOPS = 2000,
 	MANY_WORKERS = 200,
 	LIMIT_SECONDS = 60,
@@ -32,10 +34,15 @@ static struct pinion_task tasks[TASKS + 1];
 static struct pin_atomic_u32 run_count;
 static struct pin_atomic_u32 odd;
 
+static void begin_at(uint32_t worker_count, uint32_t io_level)
+{
+	runtime = runtimes_start(worker_count, io_level);
+	pin_store_release_u32(&run_count, 0);
+}
+
 static void begin(uint32_t worker_count)
 {
-	runtime = runtimes_start(worker_count, PINION_IO_FALLBACK);
-	pin_store_release_u32(&run_count, 0);
+	begin_at(worker_count, PINION_IO_FALLBACK);
 }
 
 static void end(const char *what, int expected, uint32_t tasks_run)
@@ -113,6 +120,58 @@ static void check_ended(bool is_stopped)
 	expect_number("batch", -ESHUTDOWN, pinion_spawn_batch(runtime, &pointer, 1));
 	expect_number("given back", 0, memcmp(&before, &task, sizeof(task)));
 	end("none", 0, 0);
+}
+
+/* ---- one pointer for all ---- */
+
+static void *produce(void *arg)
+{
+	struct pinion_task *own = arg;
+
+	for (uint32_t i = 0; i < TASKS / PRODUCERS; i++) {
+		own[i] = (struct pinion_task){.run = count_run};
+		note_odd(pinion_spawn(runtime, &own[i]) != 0);
+	}
+	return NULL;
+}
+
+static void check_producers(void)
+{
+	pthread_t threads[PRODUCERS];
+
+	begin(WORKERS);
+	for (uint32_t i = 0; i < PRODUCERS; i++) {
+		expect_ready("thread",
+			pthread_create(
+				&threads[i], NULL, produce, &tasks[i * (TASKS / PRODUCERS)]) == 0);
+	}
+	for (uint32_t i = 0; i < PRODUCERS; i++) {
+		pthread_join(threads[i], NULL);
+	}
+	end("several producers", 0, TASKS);
+}
+
+/* A request that is over spawns as any task does. */
+static int spawn_from_completion(struct pinion_task *task)
+{
+	struct pinion_request *request = PIN_CONTAINER_OF(task, struct pinion_request, task);
+
+	note_odd(request->result != 0);
+	tasks[0] = (struct pinion_task){.run = count_run};
+	tasks[1] = tasks[0];
+	note_odd(pinion_spawn(runtime, &tasks[0]) != 0);
+	note_odd(pinion_spawn_shared(runtime, &tasks[1]) != 0);
+	return count_run(task);
+}
+
+static void check_completion(uint32_t io_level)
+{
+	struct pinion_request request = {
+		.op = PINION_OP_NOP, .task = {.run = spawn_from_completion}};
+
+	begin_at(WORKERS, io_level);
+	expect_number("submit", 0, pinion_request_submit(runtime, &request));
+	end("spawned by a completion", 0, 3);
 }
 
 /* Plain memory: a lock or an atomic would be needed if two shared an index. */
@@ -279,6 +338,9 @@ int main(void)
 	end("join without tasks", 0, 0);
 	check_ended(true);
 	check_ended(false);
+	check_producers();
+	check_completion(PINION_IO_AUTO);
+	check_completion(PINION_IO_FALLBACK);
 	check_scratch();
 	check_steals();
 	check_failures();

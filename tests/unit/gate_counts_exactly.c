@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: no admission slips past a close, and the count is the number of
- * successful ones that were not forgone; it never falls below 0. EX-25,
- * EX-63.
- * Method: many short lives of a gate: threads admit until refused while one
- * closes it; the sum of their successes is compared with the count, read right
- * after the close and again after all have ended.
+ * successful ones that were not forgone; it never falls below 0. One word has
+ * both: bit 0 says open, the others count. EX-25, EX-41, EX-42, EX-63.
+ * Method: the word after each call by one thread; then many short lives of a
+ * gate: threads admit until refused while one closes it; the sum of their
+ * successes is compared with the count, read right after the close and again
+ * after all have ended.
  */
 #include "runtime/sched/gate.h"
 #include "tests/support/child.h"
@@ -63,6 +64,30 @@ static void live_once(void)
 		"a refusal does not count", (long long)total, (long long)pin_gate_admitted(&gate));
 }
 
+static void expect_word(const char *what, uint64_t expected)
+{
+	expect_number(what, (long long)expected, (long long)pin_load_acquire_u64(&gate.word));
+}
+
+static void check_word(void)
+{
+	expect_number("the bit", 1, PIN_GATE_ACCEPTING);
+	expect_number("a unit", 2, PIN_GATE_UNIT);
+	pin_gate_init(&gate);
+	expect_word("open, none admitted", 1);
+	expect_true("admit", pin_gate_admit(&gate, 3));
+	expect_word("open, three", 7);
+	expect_true("forgone in time", !pin_gate_forgo(&gate, 1));
+	expect_word("open, two", 5);
+	pin_gate_close(&gate);
+	expect_word("closed, two", 4);
+	pin_gate_close(&gate);
+	expect_true("refused", !pin_gate_admit(&gate, 1));
+	expect_word("as before", 4);
+	expect_true("forgone late", pin_gate_forgo(&gate, 2));
+	expect_word("closed, none", 0);
+}
+
 static int forgo_too_many(void *arg)
 {
 	(void)arg;
@@ -89,6 +114,7 @@ static void check_forgone(void)
 
 int main(void)
 {
+	check_word();
 	check_forgone();
 	child_expect_abort("more than there were", forgo_too_many, NULL, "before / PIN_GATE_UNIT");
 	for (int i = 0; i < LIVES && expect_failure_count == 0; i++) {

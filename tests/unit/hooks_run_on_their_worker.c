@@ -165,6 +165,7 @@ static void end(void)
 {
 	pin_store_release_u32(&is_over, 1);
 	expect_number("join", 0, pinion_runtime_join(runtime));
+	expect_number("starts", WORKERS, pin_load_acquire_u32(&start_count));
 	for (uint32_t i = 0; i < WORKERS; i++) {
 		expect_number("stops", 1, pin_load_acquire_u32(&contexts[i].stop_count));
 	}

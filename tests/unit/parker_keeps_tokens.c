@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: a wake is never lost: before, between and after the steps of parking,
- * and a futex sleeper is woken.
+ * and a futex sleeper is woken. EX-7.
  * Method: the state machine with one thread and a host that counts wakes; then
  * rounds of a sleeper and a waker on the real host, where each waits for the
  * other, so that one lost wake hangs the test and trips its watchdog.

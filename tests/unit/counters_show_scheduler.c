@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Goal: pinion_runtime_counters() shows how the scheduler is at that moment:
+ * the interval of looks into the shared queue, who searches, and who sleeps,
+ * where, by number. AS-38.
+ * Method: workers that have run nothing, and one that has run a task of 20 ms;
+ * some held, some asleep on their futex or beside a read that does not end; a
+ * worker that counts itself among the searchers while all others sleep; more
+ * workers than the set has bits; a caller that does not know these fields. A
+ * state that never comes hangs the test and trips its watchdog.
+ */
+#include "runtime/core/wake.h"
+#include "runtime/core/worker_state.h"
+#include "tests/support/runtimes.h"
+#include "tests/support/tasks.h"
+
+enum {
+	WORKERS = 4,
+	MANY_WORKERS = 66,
+	LONG_NS = 20 * 1000 * 1000,
+	LIMIT_SECONDS = 60,
+};
+
+static struct pinion_runtime *runtime;
+
+/* It comes about by itself, and then stays. */
+static void await_parked(uint64_t set, uint64_t on_futex, uint64_t in_ring)
+{
+	for (;;) {
+		struct pinion_runtime_counters now = runtimes_counters(runtime);
+
+		if (now.parked_set == set && now.parked_futex == on_futex &&
+			now.parked_ring == in_ring && now.searching == 0) {
+			return;
+		}
+		sched_yield();
+	}
+}
+
+static void end(void)
+{
+	struct pinion_runtime_counters counters;
+
+	expect_number("stop", 0, pinion_runtime_stop(runtime));
+	counters = runtimes_counters(runtime);
+	expect_number("asleep at the end", 0, (long long)counters.parked_set);
+	expect_number("on a futex", 0, (long long)counters.parked_futex);
+	expect_number("in a ring", 0, (long long)counters.parked_ring);
+	pinion_runtime_destroy(runtime);
+}
+
+/* ---- the interval ---- */
+
+static void expect_intervals(const char *what, uint64_t least, uint64_t most)
+{
+	struct pinion_runtime_counters counters = runtimes_counters(runtime);
+
+	expect_number(what, (long long)least, (long long)counters.look_interval_min);
+	expect_number(what, (long long)most, (long long)counters.look_interval_max);
+}
+
+static int run_long(struct pinion_task *task)
+{
+	uint64_t begin_ns = pinion_now_ns();
+
+	(void)task;
+	while (pinion_now_ns() - begin_ns < LONG_NS) {
+	}
+	return 0;
+}
+
+static void check_interval(void)
+{
+	struct pinion_task task = {.run = run_long};
+	struct pinion_config config;
+
+	runtimes_config(&config, WORKERS, PINION_IO_AUTO);
+	config.interval_min = 33;
+	config.interval_max = 33;
+	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
+	expect_intervals("as configured", 33, 33);
+	end();
+
+	/* 1 ms in tasks of 50 us; then, of that worker, of 2 ms on average. */
+	runtime = runtimes_start(WORKERS, PINION_IO_AUTO);
+	expect_intervals("before the first task", 20, 20);
+	expect_number("spawn", 0, pinion_spawn_on(runtime, WORKERS - 1, &task));
+	expect_number("drain", 0, pinion_runtime_drain(runtime));
+	expect_intervals("after a long task", 8, 20);
+	end();
+}
+
+/* ---- who sleeps ---- */
+
+static struct pinion_request request;
+static struct pinion_file file;
+static uint8_t byte;
+
+static int ignore(struct pinion_task *task)
+{
+	(void)task;
+	return 0;
+}
+
+static void start_read(struct tasks_hold *hold)
+{
+	(void)hold;
+	request = (struct pinion_request){
+		.task.run = ignore,
+		.file = &file,
+		.bytes = &byte,
+		.length_bytes = 1,
+	};
+	expect_number("read", 0, pinion_read_submit(runtime, &request));
+}
+
+static void check_ring(void)
+{
+	struct tasks_hold reading = {.prepare = start_read};
+	struct pinion_runtime_facts facts;
+	int ends[2];
+
+	pinion_runtime_facts(runtime, &facts, sizeof(facts));
+	if (facts.uses_ring == 0) {
+		printf("no io_uring, so nobody sleeps in a ring: %s\n", facts.fallback_cause);
+		return;
+	}
+	expect_ready("pipe", pipe(ends) == 0);
+	file = runtimes_plain_file(ends[0]);
+	tasks_hold_begin(&reading, runtime, 2);
+	tasks_hold_end(&reading);
+	await_parked(0xf, 3, 1);
+	expect_ready("write", write(ends[1], "x", 1) == 1);
+	await_parked(0xf, 4, 0);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+static void check_parked(void)
+{
+	struct tasks_hold holds[2] = {0};
+
+	runtime = runtimes_start(WORKERS, PINION_IO_AUTO);
+	await_parked(0xf, 4, 0);
+	tasks_hold_begin(&holds[0], runtime, 1);
+	tasks_hold_begin(&holds[1], runtime, 3);
+	await_parked(0x5, 2, 0);
+	tasks_hold_end(&holds[0]);
+	await_parked(0x7, 3, 0);
+	tasks_hold_end(&holds[1]);
+	await_parked(0xf, 4, 0);
+	check_ring();
+	end();
+
+	runtime = runtimes_start(MANY_WORKERS, PINION_IO_FALLBACK);
+	await_parked(UINT64_MAX, MANY_WORKERS, 0);
+	end();
+}
+
+/* ---- who searches ---- */
+
+static void search(struct tasks_hold *hold)
+{
+	struct pin_worker *worker = pin_worker_current();
+
+	(void)hold;
+	await_parked(0xe, 3, 0);
+	expect_true("may search", pin_search_begin(worker));
+	expect_number("searching", 1, (long long)runtimes_counters(runtime).searching);
+	pin_search_give_up(worker);
+	expect_number("not any more", 0, (long long)runtimes_counters(runtime).searching);
+}
+
+static void check_searching(void)
+{
+	struct tasks_hold hold = {.prepare = search};
+
+	runtime = runtimes_start(WORKERS, PINION_IO_AUTO);
+	tasks_hold_begin(&hold, runtime, 0);
+	tasks_hold_end(&hold);
+	end();
+}
+
+/* ---- a caller from before these fields ---- */
+
+static void check_shorter(void)
+{
+	size_t known = offsetof(struct pinion_runtime_counters, look_interval_min);
+	struct pinion_runtime_counters counters;
+
+	runtime = runtimes_start(1, PINION_IO_FALLBACK);
+	memset(&counters, 0x5a, sizeof(counters));
+	pinion_runtime_counters(runtime, &counters, known);
+	expect_number("what is known", 0, (long long)counters.direct_refusals);
+	for (size_t i = known; i < sizeof(counters); i++) {
+		expect_number("what is not", 0x5a, ((const uint8_t *)&counters)[i]);
+	}
+	end();
+}
+
+int main(void)
+{
+	runtimes_watchdog(LIMIT_SECONDS);
+	check_interval();
+	check_parked();
+	check_searching();
+	check_shorter();
+	return expect_status();
+}

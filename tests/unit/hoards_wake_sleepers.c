@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Goal: a worker that spawns for its own queue wakes a sleeper with every
+ * `hoard_spawns`-th task, 32 unless told otherwise, and with none before; the
+ * count then begins anew, and a wake for another reason begins it anew as well.
+ * EX-31, AS-23.
+ * Method: a task on one of two workers spawns while the other sleeps, and looks
+ * at its worker's wakes and count after each. What waits is never worth a wake
+ * by its length: each counts as 50 us, against a limit of a second.
+ */
+#include "runtime/core/wake.h"
+#include "runtime/core/worker_state.h"
+#include "tests/support/runtimes.h"
+#include "tests/support/tasks.h"
+
+enum {
+	SPAWNS_MAX = 128,
+	LIMIT_SECONDS = 60,
+};
+
+static struct pinion_runtime *runtime;
+static struct pinion_task tasks[SPAWNS_MAX];
+static struct pin_atomic_u32 done;
+static uint32_t hoard_spawns;
+
+static int answer(struct pinion_task *task)
+{
+	(void)task;
+	tasks_signal(&done);
+	return 0;
+}
+
+/* Nobody looks for work, and somebody may be woken. */
+static void await_sleeper(const struct pin_worker *worker)
+{
+	while (!pin_wake_sees_sleeper(worker->tier) ||
+		pin_load_acquire_u32(&worker->tier->searching) != 0) {
+		sched_yield();
+	}
+}
+
+static int hoard(struct pinion_task *task)
+{
+	struct pin_worker *worker = pin_worker_current();
+	uint64_t before = pin_meter_read(&worker->meter.wakes_sent);
+
+	(void)task;
+	await_sleeper(worker);
+	expect_number("nothing spawned yet", 0, worker->spawns_since_wake);
+	for (uint32_t i = 1; i < hoard_spawns; i++) {
+		expect_number("spawn", 0, pinion_spawn(runtime, &tasks[i]));
+		expect_number("counted", i, worker->spawns_since_wake);
+	}
+	expect_number("no wake before", 0,
+		(long long)(pin_meter_read(&worker->meter.wakes_sent) - before));
+	expect_number("spawn", 0, pinion_spawn(runtime, &tasks[0]));
+	expect_number("a wake with the last", 1,
+		(long long)(pin_meter_read(&worker->meter.wakes_sent) - before));
+	expect_number("begins anew", 0, worker->spawns_since_wake);
+	return 0;
+}
+
+static void check(uint32_t given)
+{
+	struct pinion_task first = {.run = hoard};
+	struct pinion_config config;
+
+	runtimes_config(&config, 2, PINION_IO_AUTO);
+	if (given != 0) {
+		config.hoard_spawns = given;
+	}
+	hoard_spawns = config.hoard_spawns;
+	/* All go to the queue, none to the slot. */
+	config.lifo_polls = 0;
+	config.wake_worth_us = 1000000;
+	config.task_ns = 50000;
+	config.sentry_us = 0;
+	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
+	for (uint32_t i = 0; i < hoard_spawns; i++) {
+		tasks[i] = (struct pinion_task){.run = answer};
+	}
+	pin_store_release_u32(&done, 0);
+	expect_number("first", 0, pinion_spawn_on(runtime, 0, &first));
+	tasks_await(&done, hoard_spawns);
+	expect_number("drain", 0, pinion_runtime_drain(runtime));
+	pinion_runtime_destroy(runtime);
+}
+
+int main(void)
+{
+	struct pinion_config defaults;
+
+	runtimes_watchdog(LIMIT_SECONDS);
+	pinion_config_init(&defaults);
+	expect_number("the default", 32, defaults.hoard_spawns);
+	check(0);
+	check(1);
+	check(8);
+	check(128);
+	return expect_status();
+}
