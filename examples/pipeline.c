@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT-0 */
 /*
- * Shows: three stages, each bounded, so that none runs ahead of the next. This
- * thread names files, as far as the budget of files under way goes, and sends
- * them through a channel; another reads them into a pool's buffers; tasks on
- * the workers count the lines. The last task of a file gives back its unit of
- * the budget.
+ * Shows: three bounded stages, so that none runs ahead of the next. This
+ * thread sends names of files, as far as a budget goes, through a channel;
+ * another reads them into a pool's buffers; tasks count the lines. A file's
+ * last task gives its unit of the budget back.
  *
  * Try:   find /usr/include -name "s*.h" -exec examples/pipeline {} +
  */
@@ -15,22 +14,15 @@
 #include <pinion/pinion.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum {
-	WORKERS = 2,
-	FILES_UNDER_WAY = 8,
-	FILES_IN_CHANNEL = 4,
-	BUFFERS = 16,
-	BUFFER_BYTES = 64 << 10,
-};
+enum { WORKERS = 2, UNDER_WAY = 8, IN_CHANNEL = 4, BUFFERS = 16, BUFFER_BYTES = 64 << 10 };
 
-/* One of the files under way; free when its budget is back. */
 struct object {
 	const char *path;
-	unsigned uses; /* tasks that have not run, and the reader */
-	int is_free;
+	unsigned uses; /* atomic: tasks that have not run, and the reader */
 };
 
 struct chunk {
@@ -39,27 +31,20 @@ struct chunk {
 	size_t length;
 };
 
+static const uint64_t under_way[] = {UNDER_WAY}, one[] = {1};
 static struct pinion_runtime *runtime;
 static struct pinion_pool *pool;
 static struct pinion_budget budget;
 static struct pinion_channel channel;
-static struct object *messages[FILES_IN_CHANNEL];
-static struct object objects[FILES_UNDER_WAY];
-static struct chunk chunks[BUFFERS]; /* of the buffer with that number */
-static unsigned long long line_count, read_bytes, file_count, failed_count;
-
-static void add(unsigned long long *count, unsigned long long amount)
-{
-	__atomic_fetch_add(count, amount, __ATOMIC_RELAXED);
-}
+static struct object *messages[IN_CHANNEL];
+static struct chunk chunks[BUFFERS];		  /* of the buffer with that number */
+static unsigned long long line_count, read_bytes; /* atomic */
+static int failed_count;
 
 static void let_go(struct object *object)
 {
-	const uint64_t one = 1;
-
 	if (__atomic_sub_fetch(&object->uses, 1, __ATOMIC_ACQ_REL) == 0) {
-		__atomic_store_n(&object->is_free, 1, __ATOMIC_RELEASE);
-		pinion_budget_release(&budget, &one);
+		pinion_budget_release(&budget, one);
 	}
 }
 
@@ -72,8 +57,8 @@ static int count_lines(struct pinion_buffer_task *task, struct pinion_buffer *bu
 	for (size_t i = 0; i < chunk->length; i++) {
 		lines += buffer->bytes[i] == '\n';
 	}
-	add(&line_count, lines);
-	add(&read_bytes, chunk->length);
+	__atomic_fetch_add(&line_count, lines, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&read_bytes, chunk->length, __ATOMIC_RELAXED);
 	let_go(chunk->object);
 	return 0;
 }
@@ -95,12 +80,12 @@ static ssize_t read_chunk(struct object *object, int fd)
 	__atomic_add_fetch(&object->uses, 1, __ATOMIC_RELAXED);
 	pinion_buffer_task_init(&chunk->task, pool, buffer, count_lines, NULL);
 	rc = pinion_spawn(runtime, &chunk->task.task);
-	if (rc < 0) {
-		pinion_pool_release(pool, &chunk->task.buffer);
-		__atomic_sub_fetch(&object->uses, 1, __ATOMIC_RELAXED);
-		return rc;
+	if (rc == 0) {
+		return got;
 	}
-	return got;
+	pinion_pool_release(pool, &chunk->task.buffer);
+	let_go(object);
+	return rc;
 }
 
 /* The second stage. */
@@ -119,32 +104,16 @@ static void *read_files(void *arg)
 			fprintf(stderr, "pipeline: %s: %s\n", object->path, strerror((int)-got));
 			failed_count++;
 		}
-		close(fd);
-		file_count++;
+		if (fd >= 0) {
+			close(fd);
+		}
 		let_go(object);
 	}
 	return arg;
 }
 
-/* The first stage. */
-static void name_file(const char *path)
-{
-	const uint64_t one = 1;
-	struct object *object = objects;
-
-	pinion_budget_acquire_wait(&budget, &one, UINT64_MAX);
-	while (!__atomic_load_n(&object->is_free, __ATOMIC_ACQUIRE)) {
-		object++; /* there is one for each unit */
-	}
-	object->is_free = 0;
-	object->path = path;
-	object->uses = 1;
-	pinion_channel_send_wait(&channel, &object, UINT64_MAX);
-}
-
 static int create(void)
 {
-	const uint64_t files = FILES_UNDER_WAY;
 	struct pinion_pool_config pool_config;
 	struct pinion_config config;
 	int rc;
@@ -155,38 +124,37 @@ static int create(void)
 	pinion_pool_config_init(&pool_config);
 	pool_config.buffer_count = BUFFERS;
 	pool_config.buffer_bytes = BUFFER_BYTES;
-	pool_config.local_count = 1;
 	rc = pinion_runtime_create(&config, &runtime);
 	rc = rc < 0 ? rc : pinion_pool_create(runtime, &pool_config, &pool);
-	rc = rc < 0 ? rc : pinion_budget_init(&budget, runtime, &files, 1);
-	return rc < 0 ? rc
-		      : pinion_channel_init(
-				&channel, runtime, messages, sizeof(messages[0]), FILES_IN_CHANNEL);
+	rc = rc < 0 ? rc : pinion_budget_init(&budget, runtime, under_way, 1);
+	return rc < 0
+		? rc
+		: pinion_channel_init(&channel, runtime, messages, sizeof(messages[0]), IN_CHANNEL);
 }
 
 int main(int argc, char **argv)
 {
+	struct object *objects = calloc((size_t)argc, sizeof(*objects));
+	struct object *object = objects;
 	pthread_t reader;
-	int rc = create();
+	int rc = objects == NULL ? -ENOMEM : create();
 
-	if (rc == 0) {
-		rc = -pthread_create(&reader, NULL, read_files, NULL);
-	}
-	if (rc < 0) {
+	if (rc < 0 || (rc = -pthread_create(&reader, NULL, read_files, NULL)) < 0) {
 		fprintf(stderr, "pipeline: cannot start: %s\n", strerror(-rc));
 		return 1;
 	}
-	for (int i = 0; i < FILES_UNDER_WAY; i++) {
-		objects[i].is_free = 1;
-	}
-	for (int i = 1; i < argc; i++) {
-		name_file(argv[i]);
+	/* The first stage. */
+	for (int i = 1; i < argc; i++, object++) {
+		*object = (struct object){.path = argv[i], .uses = 1};
+		pinion_budget_acquire_wait(&budget, one, UINT64_MAX);
+		pinion_channel_send_wait(&channel, &object, UINT64_MAX);
 	}
 	pinion_channel_close(&channel);
 	pthread_join(reader, NULL);
 	pinion_runtime_drain(runtime);
-	printf("%llu files, %llu bytes, %llu lines\n", file_count, read_bytes, line_count);
+	printf("%d files, %llu bytes, %llu lines\n", argc - 1, read_bytes, line_count);
 	pinion_pool_destroy(pool);
 	pinion_runtime_destroy(runtime);
+	free(objects);
 	return failed_count == 0 ? 0 : 1;
 }
