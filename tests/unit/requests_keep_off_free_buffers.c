@@ -79,9 +79,9 @@ static void check_given_back_meanwhile(void)
 	requests_begin_transfer(&one, PINION_OP_READ, &file, buffer.bytes, 0, LENGTH);
 	submit(&one.request);
 	expect_number("the kernel's", -EBUSY, pinion_pool_release(pool, &buffer));
+	users_expect_said("until its request has completed");
 	pin_store_relaxed_u64(state, buffer.generation);
 	users_give(pool, &buffer);
-	runtimes_log[0] = '\0';
 	expect_number("its data comes", LENGTH, write(ends[1], data, LENGTH));
 	expect_number("its end", LENGTH, requests_await(&one));
 	users_expect_said("was given back as a request that used it began");
