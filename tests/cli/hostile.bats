@@ -195,8 +195,19 @@ halt() {
 	[[ ${stat-} == *\)\ T* ]]
 }
 
+# How long its threads have run; 0 where the kernel does not tell.
+ran_ns() {
+	local file ns sum=0
+	for file in /proc/$1/task/*/schedstat; do
+		[ ! -r "$file" ] || read -r ns _ <"$file"
+		sum=$((sum + ${ns:-0}))
+	done
+	echo $sum
+}
+
 # Starts a command on `file` and halts it while it reads there: it is let run for
-# so short a time that it cannot be through before it is looked at again. With a
+# so short a time that it cannot be through before it is looked at again, and
+# for a millisecond since it had the file, as a look at its size comes first. With a
 # number of buffers given it does not open the file before, to find out how many.
 halt_inside() {
 	[ -p pause ] || mkfifo pause
@@ -205,8 +216,14 @@ halt_inside() {
 		# shellcheck disable=SC2086
 		PINION_BUFFERS=8 "$PINION" $1 --window=4K --workers=1 --stats file >out 2>err 3>&- 8>&- &
 		pid=$!
+		seen_ns=
 		while halt $pid; do
-			! has_open $pid file || return 0
+			if has_open $pid file; then
+				: "${seen_ns:=$(ran_ns $pid)}"
+				if [ $seen_ns = 0 ] || [ $(($(ran_ns $pid) - seen_ns)) -gt 1000000 ]; then
+					return 0
+				fi
+			fi
 			kill -CONT $pid
 			read -r -t 0.002 _ <&8 || true
 		done
