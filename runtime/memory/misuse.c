@@ -81,34 +81,29 @@ int pin_misuse_explain(struct pin_pool *pool, const struct pinion_buffer *buffer
 	return -EALREADY;
 }
 
-void pin_misuse_was_free_twice(struct pin_pool *pool, uint32_t index)
+static void tell(struct pin_pool *pool, uint32_t index, const char *before, const char *behind)
 {
 	char name[NAME_BYTES];
 
 	pin_fetch_add_relaxed_u64(&pool->misuses, 1);
-	pin_log(&pool->log, PINION_LOG_ERROR,
-		"buffer %u was given back twice at the same time; it is left to %s", index,
+	pin_log(&pool->log, PINION_LOG_ERROR, "%s %u%s %s", before, index, behind,
 		holder_name(pool, &pool->entries[index], name));
+}
+
+void pin_misuse_was_free_twice(struct pin_pool *pool, uint32_t index)
+{
+	tell(pool, index, "buffer", " was given back twice at the same time; it is left to");
 }
 
 void pin_misuse_is_free(struct pin_pool *pool, uint32_t index)
 {
-	char name[NAME_BYTES];
-
-	pin_fetch_add_relaxed_u64(&pool->misuses, 1);
-	pin_log(&pool->log, PINION_LOG_ERROR,
-		"a request was to use buffer %u, which is free; taken last by %s", index,
-		holder_name(pool, &pool->entries[index], name));
+	tell(pool, index, "a request was to use buffer", ", which is free; taken last by");
 }
 
 void pin_misuse_was_left(struct pin_pool *pool, uint32_t index)
 {
-	char name[NAME_BYTES];
-
-	pin_fetch_add_relaxed_u64(&pool->misuses, 1);
-	pin_log(&pool->log, PINION_LOG_ERROR,
-		"buffer %u was given back as a request that used it began; taken last by %s", index,
-		holder_name(pool, &pool->entries[index], name));
+	tell(pool, index, "buffer",
+		" was given back as a request that used it began; taken last by");
 }
 
 static void protect(const struct pin_pool *pool, const struct pin_entry *entry, int rights)
