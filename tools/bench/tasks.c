@@ -104,7 +104,10 @@ int bench_run_turn(struct pinion_runtime *runtime, struct pinion_task *turn, con
 	uint32_t before = bench_word_read(done);
 	int rc = bench_spawn_task(runtime, turn);
 
-	return rc == 0 ? bench_word_wait(done, before) : rc;
+	while (rc == 0 && bench_word_read(done) == before) {
+		futex_wait(done, before);
+	}
+	return rc;
 }
 
 int bench_require_cpus(const struct bench_subject *subject, uint32_t count)

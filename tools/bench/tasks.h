@@ -35,7 +35,10 @@ int bench_start_workers(const struct bench *bench, uint32_t worker_count,
 	struct bench_setting *out_setting, struct pinion_runtime **out_runtime);
 int bench_spawn_task(struct pinion_runtime *runtime, struct pinion_task *task);
 
-/* Spawns `turn` and sleeps until the word is raised. -ECANCELED: a signal. */
+/*
+ * Spawns `turn` and sleeps until it has raised the word, a signal or not, as
+ * it writes what its subject reads. A turn sees signals itself, or is short.
+ */
 int bench_run_turn(struct pinion_runtime *runtime, struct pinion_task *turn, const uint32_t *done);
 
 /* Fewer CPUs than that: says that the subject is skipped, and returns that. */
