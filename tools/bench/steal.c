@@ -246,8 +246,8 @@ static int steal_run(void *state, enum bench_side side, struct figures *out_figu
 	steal->slot = NULL;
 	steal->turn_number++;
 	rc = bench_run_turn(steal->runtime, &steal->turn, &steal->done);
-	if (rc != 0) {
-		return rc;
+	if (rc != 0 || steal->error == -ECANCELED) {
+		return rc != 0 ? rc : steal->error;
 	}
 	if (steal->error != 0 && steal->error != -ETIME) {
 		report_line("cannot steal: %s", report_reason(steal->error));

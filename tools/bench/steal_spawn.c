@@ -203,7 +203,10 @@ static int floor_turn(struct pinion_task *task)
 	if (spawn->error == 0) {
 		spawn->error = bench_word_wait(&spawn->thief_count, thief_count);
 	}
-	if (spawn->error == 0) {
+	if (spawn->error != 0) {
+		/* The thief may still come. */
+		__atomic_store_n(&spawn->is_over, 1, __ATOMIC_RELEASE);
+	} else {
 		own_count = &spawn->counts[0];
 		begin_figure(spawn);
 		do {
@@ -246,7 +249,9 @@ static int steal_spawn_run(void *state, enum bench_side side, struct figures *ou
 				: bench_run_turn(spawn->runtime, &spawn->owner_turn, &spawn->done);
 	if (rc == 0 && spawn->error != 0) {
 		rc = spawn->error;
-		report_line("cannot spawn: %s", report_reason(rc));
+		if (rc != -ECANCELED) {
+			report_line("cannot spawn: %s", report_reason(rc));
+		}
 	}
 	for (uint32_t i = 0; rc == 0 && i < spawn->figure_count; i++) {
 		rc = figures_add(out_figures, spawn->figures[i]);
