@@ -3,10 +3,8 @@
  * Goal: a worker that blocks in a task for another runtime, or for whom it does
  * not know, goes on with its other tasks, up to `help_depth` of them on its
  * stack; what they wait for in turn is done then. Waits that only each other's
- * workers could end get -EDEADLK. So it is where one drains, joins, stops or
- * destroys another runtime; who destroys never fails. Above a task that waits
- * others may panic, end their thread, be cancelled by a stop; jobs are counted
- * right; lanes count.
+ * workers could end get -EDEADLK. Above a task that waits others may panic, end
+ * their thread, be cancelled by a stop; jobs are counted right; lanes count.
  * C2, WP-1, WP-11, WP-36, C14, C15.
  * Method: runtimes of one worker or two that call each other.
  */
@@ -14,6 +12,7 @@
 #include "runtime/core/runtime_state.h"
 #include "tests/support/expect.h"
 #include "tests/support/runtimes.h"
+#include "tests/support/sides.h"
 
 #include <errno.h>
 #include <pinion/pinion.h>
@@ -23,36 +22,6 @@ enum {
 	LIMIT_SECONDS = 60,
 	LEVELS = 30,
 };
-
-static struct pinion_runtime *sides[2];
-
-static struct pinion_runtime *start(uint32_t workers, uint64_t help_depth, const char *lanes)
-{
-	struct pinion_runtime *runtime;
-	struct pinion_config config;
-
-	runtimes_config(&config, workers, PINION_IO_AUTO);
-	config.help_depth = help_depth;
-	config.lanes = lanes;
-	config.lane_floor = 0;
-	config.bind_workers = 0;
-	expect_ready(runtimes_log, pinion_runtime_create(&config, &runtime) == 0);
-	return runtime;
-}
-
-static void start_sides(uint32_t workers, uint64_t help_depth)
-{
-	sides[0] = start(workers, help_depth, NULL);
-	sides[1] = start(workers, help_depth, NULL);
-}
-
-static void end_sides(void)
-{
-	expect_number("drain", 0, pinion_runtime_drain(sides[0]));
-	expect_number("drain", 0, pinion_runtime_drain(sides[1]));
-	pinion_runtime_destroy(sides[0]);
-	pinion_runtime_destroy(sides[1]);
-}
 
 /* ---- calls back and forth ---- */
 
@@ -94,7 +63,7 @@ static int call_to(int last)
 /* Of one worker: it is in one of its tasks while the last one runs. */
 static void check_calls(void)
 {
-	start_sides(1, 4);
+	sides_start(1, 4);
 	expect_number("there", 7, call_to(1));
 	expect_number("there and back", 7, call_to(2));
 	expect_number("and so on", 7, call_to(9));
@@ -103,17 +72,17 @@ static void check_calls(void)
 	expect_number("too deep", -EDEADLK, call_to(10));
 	expect_number("tasks entered", 10, entered_count);
 	expect_number("again", 7, call_to(3));
-	end_sides();
+	sides_end();
 
-	start_sides(1, 0);
+	sides_start(1, 0);
 	expect_number("nobody helps", -EDEADLK, call_to(2));
 	expect_number("tasks entered", 2, entered_count);
-	end_sides();
+	sides_end();
 
-	start_sides(2, 0);
+	sides_start(2, 0);
 	expect_number("a second worker", 7, call_to(3));
 	expect_number("both are blocked", -EDEADLK, call_to(4));
-	end_sides();
+	sides_end();
 }
 
 /* ---- waits for each other ---- */
@@ -128,7 +97,6 @@ struct waiter {
 static struct pinion_future futures[2];
 static struct waiter waiters[2];
 static struct pin_atomic_u32 waiting_count;
-static struct pin_atomic_u32 may_end;
 
 static int wait_then_set(struct pinion_task *task)
 {
@@ -143,7 +111,7 @@ static int wait_then_set(struct pinion_task *task)
 static int stay_for_a_while(struct pinion_task *task)
 {
 	(void)task;
-	while (!pin_load_acquire_u32(&may_end)) {
+	while (!pin_load_acquire_u32(&sides_may_end)) {
 		pinion_should_yield(sides[0]);
 	}
 	return 0;
@@ -165,9 +133,9 @@ static void check_knot(uint32_t workers, uint64_t help_depth, bool has_other)
 {
 	struct pinion_task other = {.run = stay_for_a_while};
 
-	start_sides(workers, help_depth);
+	sides_start(workers, help_depth);
 	pin_store_release_u32(&waiting_count, 0);
-	pin_store_release_u32(&may_end, false);
+	pin_store_release_u32(&sides_may_end, false);
 	for (int side = 0; side < 2; side++) {
 		pinion_future_init(&futures[side], sides[side]);
 	}
@@ -179,31 +147,24 @@ static void check_knot(uint32_t workers, uint64_t help_depth, bool has_other)
 	while (has_other && pin_load_acquire_u32(&waiting_count) < 2) {
 		sched_yield();
 	}
-	pin_store_release_u32(&may_end, true);
-	end_sides();
+	pin_store_release_u32(&sides_may_end, true);
+	sides_end();
 	expect_true("one of them", (waiters[0].rc == -EDEADLK) != (waiters[1].rc == -EDEADLK));
 	expect_number("the other", 0, waiters[0].rc == 0 ? 0 : waiters[1].rc);
 }
 
 /* ---- for anybody ---- */
 
-static struct pinion_future anybodys;
 static struct pinion_timer timer;
 static struct pinion_task simple[4];
-static int ends[4];
+static int ends[2];
 static int wait_rc;
 static int index_at_end;
-
-static int set_it(struct pinion_task *task)
-{
-	(void)task;
-	return pinion_future_set(&anybodys, NULL, 0);
-}
 
 static int wait_for_it(struct pinion_task *task)
 {
 	(void)task;
-	wait_rc = pinion_future_wait(&anybodys, UINT64_MAX);
+	wait_rc = pinion_future_wait(&sides_future, UINT64_MAX);
 	index_at_end = pinion_worker_index(sides[0]);
 	return 0;
 }
@@ -223,23 +184,17 @@ static int exit_above(struct pinion_task *task)
 	pthread_exit(NULL);
 }
 
-static void spawn(int index, int (*run)(struct pinion_task *task))
-{
-	simple[index] = (struct pinion_task){.run = run};
-	expect_number("spawn", 0, pinion_spawn(sides[0], &simple[index]));
-}
-
 /* Its own worker's later tasks and timers are what it waits for. */
 static void check_unknown(void)
 {
 	struct pinion_runtime_counters counters;
 
-	start_sides(1, 1);
-	pinion_future_init(&anybodys, NULL);
-	spawn(0, wait_for_it);
-	spawn(1, panic_above);
-	spawn(2, exit_above);
-	spawn(3, set_it);
+	sides_start(1, 1);
+	pinion_future_init(&sides_future, NULL);
+	sides_spawn(&simple[0], wait_for_it);
+	sides_spawn(&simple[1], panic_above);
+	sides_spawn(&simple[2], exit_above);
+	sides_spawn(&simple[3], sides_set);
 	expect_number("drain", 0, pinion_runtime_drain(sides[0]));
 	expect_number("wait", 0, wait_rc);
 	expect_number("its worker", 0, index_at_end);
@@ -250,31 +205,31 @@ static void check_unknown(void)
 	/* A wait counts as one. */
 	expect_number("run", 5, (long long)counters.tasks_run);
 	expect_number("spawned", 5, (long long)counters.tasks_spawned);
-	end_sides();
+	sides_end();
 
-	start_sides(1, 1);
-	pinion_future_init(&anybodys, NULL);
-	timer = (struct pinion_timer){.task.run = set_it};
-	spawn(0, wait_for_it);
+	sides_start(1, 1);
+	pinion_future_init(&sides_future, NULL);
+	timer = (struct pinion_timer){.task.run = sides_set};
+	sides_spawn(&simple[0], wait_for_it);
 	expect_number("timer", 0, pinion_timer_start(sides[0], &timer, pinion_now_ns() + 1000000));
-	end_sides();
+	sides_end();
 	expect_number("wait for a timer", 0, wait_rc);
 }
 
 static int wait_in_vain(struct pinion_task *task)
 {
 	(void)task;
-	wait_rc = pinion_future_wait(&anybodys, pinion_now_ns() + 1000000);
+	wait_rc = pinion_future_wait(&sides_future, pinion_now_ns() + 1000000);
 	return 0;
 }
 
 static void check_deadline(uint64_t help_depth)
 {
-	start_sides(1, help_depth);
-	pinion_future_init(&anybodys, NULL);
+	sides_start(1, help_depth);
+	pinion_future_init(&sides_future, NULL);
 	wait_rc = 0;
-	spawn(0, wait_in_vain);
-	end_sides();
+	sides_spawn(&simple[0], wait_in_vain);
+	sides_end();
 	expect_number("deadline", -ETIME, wait_rc);
 }
 
@@ -295,19 +250,13 @@ static void count_cancel(struct pinion_task *task)
 	pin_fetch_add_acq_rel_u32(&cancelled_count, 1);
 }
 
-static void *stop(void *arg)
-{
-	expect_number("stop", 0, pinion_runtime_stop(arg));
-	return NULL;
-}
-
 static int stop_and_wait(struct pinion_task *task)
 {
 	for (int i = 0; i < 8; i++) {
 		queued[i] = (struct pinion_task){.run = never_run, .cancel = count_cancel};
 		expect_number("spawn", 0, pinion_spawn(sides[0], &queued[i]));
 	}
-	pin_store_release_u32(&may_end, true);
+	pin_store_release_u32(&sides_may_end, true);
 	while (!pin_shared_is_stopping(&sides[0]->shared)) {
 		sched_yield();
 	}
@@ -319,198 +268,24 @@ static void check_stop(void)
 {
 	pthread_t stopper;
 
-	start_sides(1, 4);
-	pinion_future_init(&anybodys, NULL);
-	pin_store_release_u32(&may_end, false);
+	sides_start(1, 4);
+	pinion_future_init(&sides_future, NULL);
+	pin_store_release_u32(&sides_may_end, false);
 	pin_store_release_u32(&cancelled_count, 0);
 	wait_rc = 1;
-	spawn(0, stop_and_wait);
-	while (!pin_load_acquire_u32(&may_end)) {
+	sides_spawn(&simple[0], stop_and_wait);
+	while (!pin_load_acquire_u32(&sides_may_end)) {
 		sched_yield();
 	}
-	expect_ready("thread", pthread_create(&stopper, NULL, stop, sides[0]) == 0);
+	expect_ready("thread", pthread_create(&stopper, NULL, sides_stop, sides[0]) == 0);
 	while (pin_load_acquire_u32(&cancelled_count) < 8) {
 		sched_yield();
 	}
-	expect_number("set", 0, pinion_future_set(&anybodys, NULL, 0));
+	expect_number("set", 0, pinion_future_set(&sides_future, NULL, 0));
 	pthread_join(stopper, NULL);
 	expect_number("wait", 0, wait_rc);
 	pinion_runtime_destroy(sides[0]);
 	pinion_runtime_destroy(sides[1]);
-}
-
-/* ---- the end of another runtime ---- */
-
-static struct pin_atomic_u32 is_held;
-static struct pin_atomic_u32 is_begun;
-
-static int hold(struct pinion_task *task)
-{
-	(void)task;
-	pin_store_release_u32(&is_held, true);
-	while (!pin_load_acquire_u32(&may_end)) {
-		sched_yield();
-	}
-	return 0;
-}
-
-/* The only workers, until `may_end`. */
-static void hold_both(void)
-{
-	pin_store_release_u32(&may_end, false);
-	for (int side = 0; side < 2; side++) {
-		queued[side] = (struct pinion_task){.run = hold};
-		pin_store_release_u32(&is_held, false);
-		expect_number("spawn", 0, pinion_spawn(sides[side], &queued[side]));
-		while (!pin_load_acquire_u32(&is_held)) {
-			sched_yield();
-		}
-	}
-}
-
-enum way {
-	WAY_DRAIN,
-	WAY_JOIN,
-	WAY_STOP,
-	WAY_STOP_UNTIL,
-	WAY_DESTROY,
-	WAYS,
-};
-
-static enum way way;
-static int end_rc;
-static int others_rc;
-
-static int end_side(struct pinion_runtime *side)
-{
-	switch (way) {
-	case WAY_DRAIN:
-		return pinion_runtime_drain(side);
-	case WAY_JOIN:
-		return pinion_runtime_join(side);
-	case WAY_STOP:
-		return pinion_runtime_stop(side);
-	case WAY_STOP_UNTIL:
-		return pinion_runtime_stop_until(side, pinion_now_ns() + 50000000000);
-	case WAY_DESTROY:
-	case WAYS:
-		break;
-	}
-	pinion_runtime_destroy(side);
-	return 0;
-}
-
-static int end_other(struct pinion_task *task)
-{
-	(void)task;
-	end_rc = end_side(sides[1]);
-	index_at_end = pinion_worker_index(sides[0]);
-	return 0;
-}
-
-static int wait_on_other(struct pinion_task *task)
-{
-	(void)task;
-	pin_store_release_u32(&is_begun, true);
-	others_rc = pinion_future_wait(&anybodys, UINT64_MAX);
-	return 0;
-}
-
-static void begin_ending(uint32_t workers, uint64_t help_depth, struct pinion_runtime *setter)
-{
-	start_sides(workers, help_depth);
-	pinion_future_init(&anybodys, setter);
-	pin_store_release_u32(&is_begun, false);
-	end_rc = 1;
-	others_rc = 1;
-	index_at_end = -1;
-	simple[3] = (struct pinion_task){.run = wait_on_other};
-}
-
-/* The one worker's next task is what the other runtime waits for. */
-static void check_end(void)
-{
-	begin_ending(1, 1, NULL);
-	expect_number("spawn", 0, pinion_spawn(sides[1], &simple[3]));
-	while (!pin_load_acquire_u32(&is_begun)) {
-		sched_yield();
-	}
-	spawn(0, end_other);
-	spawn(1, set_it);
-	expect_number("drain", 0, pinion_runtime_drain(sides[0]));
-	expect_number("the other has ended", 0, end_rc);
-	expect_number("its task was served", 0, others_rc);
-	expect_number("on the same worker", 0, index_at_end);
-	pinion_runtime_destroy(sides[0]);
-	if (way != WAY_DESTROY) {
-		pinion_runtime_destroy(sides[1]);
-	}
-}
-
-static int stop_other_in_vain(struct pinion_task *task)
-{
-	(void)task;
-	end_rc = pinion_runtime_stop_until(sides[1], pinion_now_ns() + 1000000);
-	others_rc = pinion_runtime_stop_until(sides[1], 0);
-	return 0;
-}
-
-/* What does not end meanwhile; somebody else waits for it as well. */
-static void check_end_in_vain(uint64_t help_depth)
-{
-	struct pinion_task held = {.run = hold};
-	pthread_t stopper;
-
-	begin_ending(1, help_depth, NULL);
-	pin_store_release_u32(&may_end, false);
-	pin_store_release_u32(&is_held, false);
-	expect_number("spawn", 0, pinion_spawn(sides[1], &held));
-	while (!pin_load_acquire_u32(&is_held)) {
-		sched_yield();
-	}
-	expect_ready("thread", pthread_create(&stopper, NULL, stop, sides[1]) == 0);
-	spawn(0, stop_other_in_vain);
-	expect_number("drain", 0, pinion_runtime_drain(sides[0]));
-	expect_number("until then", -ETIME, end_rc);
-	expect_number("at once", -ETIME, others_rc);
-	pin_store_release_u32(&may_end, true);
-	pthread_join(stopper, NULL);
-	end_sides();
-}
-
-static int end_first(struct pinion_task *task)
-{
-	(void)task;
-	others_rc = pinion_runtime_drain(sides[0]);
-	return 0;
-}
-
-/*
- * Each ends the other: one of them is told, and has ended it nevertheless, by
- * ending itself. Who destroys is never the one.
- */
-static void check_ends_of_each_other(uint64_t help_depth)
-{
-	struct pinion_task first = {.run = end_first, .flags = PINION_TASK_MANDATORY};
-	struct pinion_task last = {.run = end_other};
-
-	begin_ending(1, help_depth, NULL);
-	/* Neither may be closed before both have their task. */
-	hold_both();
-	expect_number("spawn", 0, pinion_spawn(sides[1], &first));
-	expect_number("spawn", 0, pinion_spawn(sides[0], &last));
-	pin_store_release_u32(&may_end, true);
-	expect_number("drain", 0, pinion_runtime_drain(sides[0]));
-	if (way == WAY_DESTROY) {
-		expect_number("who does not destroy", -EDEADLK, others_rc);
-		expect_number("who destroys", 0, end_rc);
-	} else {
-		expect_number("drain", 0, pinion_runtime_drain(sides[1]));
-		expect_true("one of them", (end_rc == -EDEADLK) != (others_rc == -EDEADLK));
-		expect_number("the other", 0, end_rc == -EDEADLK ? others_rc : end_rc);
-		pinion_runtime_destroy(sides[1]);
-	}
-	pinion_runtime_destroy(sides[0]);
 }
 
 /* ---- jobs ---- */
@@ -548,8 +323,8 @@ static void check_jobs(void)
 {
 	struct pinion_job *all[] = {&jobs[0], &jobs[1], &jobs[2]};
 
-	start_sides(1, 1);
-	pinion_future_init(&anybodys, NULL);
+	sides_start(1, 1);
+	pinion_future_init(&sides_future, NULL);
 	pin_store_release_u32(&jobs_above, 0);
 	wait_rc = 1;
 	jobs[0] = (struct pinion_job){.run = wait_in_job};
@@ -563,11 +338,11 @@ static void check_jobs(void)
 	/* In its `run` still, below the others. */
 	pinion_job_end(&jobs[0], 0);
 	pinion_job_end(&jobs[2], 0);
-	expect_number("set", 0, pinion_future_set(&anybodys, NULL, 0));
+	expect_number("set", 0, pinion_future_set(&sides_future, NULL, 0));
 	expect_number("all are out", 0, pinion_admission_drain(&admission, UINT64_MAX));
 	expect_number("failed", 1,
 		(long long)pin_load_relaxed_u64(&pin_admission_of(&admission)->failed));
-	end_sides();
+	sides_end();
 	expect_number("wait", 0, wait_rc);
 }
 
@@ -590,7 +365,7 @@ static int note_normal(struct pinion_task *task)
 {
 	(void)task;
 	normal_index = pinion_worker_index(sides[0]);
-	return pinion_future_set(&anybodys, NULL, 0);
+	return pinion_future_set(&sides_future, NULL, 0);
 }
 
 /* A high worker helps with what is high alone. */
@@ -598,19 +373,13 @@ static void check_lanes(void)
 {
 	struct pinion_task high = {.run = wait_for_it, .flags = PINION_TASK_HIGH};
 
-	sides[0] = start(2, 4, "h:1,nl:1");
-	pin_store_release_u32(&may_end, false);
-	pin_store_release_u32(&is_held, false);
+	sides[0] = sides_start_one(2, 4, "h:1,nl:1");
 	pin_store_release_u32(&has_run_above, false);
 	normal_index = -1;
-	pinion_future_init(&anybodys, NULL);
-	holder = (struct pinion_task){.run = hold};
+	pinion_future_init(&sides_future, NULL);
 	normal = (struct pinion_task){.run = note_normal};
 	above = (struct pinion_task){.run = note_above, .flags = PINION_TASK_HIGH};
-	expect_number("spawn", 0, pinion_spawn(sides[0], &holder));
-	while (!pin_load_acquire_u32(&is_held)) {
-		sched_yield();
-	}
+	sides_hold(0, &holder);
 	expect_number("spawn", 0, pinion_spawn(sides[0], &high));
 	expect_number("spawn", 0, pinion_spawn(sides[0], &normal));
 	expect_number("spawn", 0, pinion_spawn(sides[0], &above));
@@ -618,7 +387,7 @@ static void check_lanes(void)
 		sched_yield();
 	}
 	expect_number("the normal one waits", -1, normal_index);
-	pin_store_release_u32(&may_end, true);
+	pin_store_release_u32(&sides_may_end, true);
 	expect_number("drain", 0, pinion_runtime_drain(sides[0]));
 	expect_number("it ran on its own worker", 1, normal_index);
 	pinion_runtime_destroy(sides[0]);
@@ -637,15 +406,6 @@ int main(void)
 	check_deadline(4);
 	check_deadline(0);
 	check_stop();
-	for (way = 0; way < WAYS; way++) {
-		check_end();
-	}
-	check_end_in_vain(4);
-	check_end_in_vain(0);
-	for (way = 0; way < WAYS; way++) {
-		check_ends_of_each_other(4);
-		check_ends_of_each_other(0);
-	}
 	check_jobs();
 	check_lanes();
 	return expect_status();
