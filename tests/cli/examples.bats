@@ -279,6 +279,56 @@ steal_numbers() {
 	grep -q '^resize_image .*: Invalid argument$' err
 }
 
+# A number of 48 bytes of a signature, from byte $1 on, in hexadecimal.
+half() {
+	tail -c "+$1" halves | head -c 48 | od -An -v -tx1 | tr -d ' \n'
+}
+
+from_base64url() {
+	local text=$1
+	while ((${#text} % 4 != 0)); do text+='='; done
+	tr -- -_ +/ <<<"$text" | base64 -d
+}
+
+# WP-25: JSON web tokens, ES384, at high.
+@test "sign_tokens' signatures are good, in the order of the claims" {
+	[ -x "${PINION%/*}/examples/sign_tokens" ] || skip "built without OpenSSL"
+	command -v openssl >/dev/null || skip "openssl is not installed"
+	openssl genpkey -algorithm EC -pkeyopt group:P-384 -out key.pem
+	openssl pkey -in key.pem -pubout -out public.pem
+	for ((i = 0; i < 150; i++)); do
+		printf '{"sub":"%*s","n":%d}\n' $((i % 7)) x "$i"
+	done >claims
+	example sign_tokens key.pem <claims
+	expect 0
+	count '' 150
+	[ "$(cut -d. -f1 out | sort -u)" = eyJhbGciOiJFUzM4NCIsInR5cCI6IkpXVCJ9 ]
+	while IFS=. read -r _ text _; do
+		from_base64url "$text"
+		echo
+	done <out | cmp - claims
+	for line in 1 64 65 150; do
+		sed -n "${line}p" out >token
+		from_base64url "$(cut -d. -f3 token)" >halves
+		[ "$(stat -c %s halves)" = 96 ]
+		printf 'asn1=SEQUENCE:pair\n[pair]\nr=INTEGER:0x%s\ns=INTEGER:0x%s\n' \
+			"$(half 1)" "$(half 49)" >structure
+		openssl asn1parse -genconf structure -noout -out signature
+		cut -d. -f1,2 token | tr -d '\n' |
+			openssl dgst -sha384 -verify public.pem -signature signature
+	done
+	openssl genpkey -algorithm EC -pkeyopt group:P-256 -out other.pem
+	for key in other.pem missing; do
+		example sign_tokens $key <claims
+		expect 1
+		grep -q '^sign_tokens .*: Invalid argument$' err
+	done
+	head -c 5000 /dev/zero | tr '\0' x >long
+	example sign_tokens key.pem <long
+	expect 1
+	grep -q '^sign_tokens .*: Message too long$' err
+}
+
 # WP-25: a thousand items and more, in chunks of 100, at low.
 @test "batch does each item once, at low, and calls pass it" {
 	local items
