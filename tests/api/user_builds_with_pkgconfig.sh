@@ -101,9 +101,14 @@ for example in "$top_srcdir"/examples/*.c; do
 	if grep -q '<math.h>' "$example"; then
 		libs="$libs -lm"
 	fi
-	if [ "${example##*/}" = compress_file.c ]; then
-		$PKG_CONFIG --exists libzstd || continue
-		libs="$libs -lzstd"
+	case ${example##*/} in
+	compress_file.c) needs=libzstd ;;
+	sign_tokens.c) needs=libcrypto ;;
+	*) needs= ;;
+	esac
+	if [ -n "$needs" ]; then
+		$PKG_CONFIG --exists $needs || continue
+		libs="$libs $($PKG_CONFIG --cflags --libs $needs)"
 	fi
 	# shellcheck disable=SC2086,SC2046 # several words each
 	$CC ${SANITIZER_CFLAGS-} -std=c11 -Wall -Wextra -Werror -o "$TMPDIR/example" "$example" \
