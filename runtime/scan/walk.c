@@ -196,23 +196,30 @@ struct listing {
 	struct pending **tail;
 };
 
+/* The type of an entry, by a look at it where the list does not tell. */
+static int examine(int directory_fd, const struct list_entry *entry, mode_t *out_mode)
+{
+	struct stat status;
+
+	*out_mode = mode_of_type(entry->type);
+	if (*out_mode != 0) {
+		return 0;
+	}
+	if (fstatat(directory_fd, entry->name, &status, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) !=
+		0) {
+		return -errno;
+	}
+	*out_mode = status.st_mode;
+	return 0;
+}
+
 static int list_one(struct walk *walk, struct listing *listing, const struct list_entry *entry)
 {
 	size_t name_bytes = strlen(entry->name);
-	mode_t mode = mode_of_type(entry->type);
-	int error = 0;
+	mode_t mode;
+	int error = examine(listing->fd, entry, &mode);
 	int rc;
 
-	if (mode == 0) {
-		struct stat status;
-
-		if (fstatat(listing->fd, entry->name, &status,
-			    AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) == 0) {
-			mode = status.st_mode;
-		} else {
-			error = -errno;
-		}
-	}
 	if (S_ISDIR(mode)) {
 		rc = pending_create(walk, entry->name, name_bytes, listing->path_bytes,
 			listing->depth + 1, listing->tail);
