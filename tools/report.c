@@ -214,6 +214,7 @@ void report_outcome(
 	switch (outcome) {
 	case PINION_SCAN_DONE:
 	case PINION_SCAN_CANCELLED:
+	case PINION_SCAN_IGNORED:
 		return;
 	case PINION_SCAN_SKIPPED:
 		if (error == 0) {

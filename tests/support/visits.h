@@ -29,6 +29,8 @@ static inline const char *visits_kind(enum pinion_walk_kind kind)
 		return "SPECIAL";
 	case PINION_WALK_ERROR:
 		return "ERROR";
+	case PINION_WALK_IGNORED:
+		return "IGNORED";
 	default:
 		return "?";
 	}
@@ -70,13 +72,16 @@ static inline int visits_note(void *arg, const struct pinion_walk_entry *entry)
 	return 0;
 }
 
-/* Walks `root` and compares; `expected` is emptied. */
-static inline void visits_check(const char *what, const char *root, struct visits *expected)
+/* Walks `root` and compares; `expected` is emptied. NULL: no options. */
+static inline void visits_check_with(const char *what, const char *root,
+	const struct pinion_walk_config *config, struct visits *expected)
 {
 	struct visits got = {.count = 0};
 
 	errno = 4711;
-	expect_number(what, 0, pinion_walk(root, visits_note, &got));
+	expect_number(what, 0,
+		config == NULL ? pinion_walk(root, visits_note, &got)
+			       : pinion_walk_with(root, config, visits_note, &got));
 	expect_number("errno after a walk", 4711, errno);
 	expect_number(what, (long long)expected->count, (long long)got.count);
 	if (expected->count > 1) {
@@ -92,6 +97,11 @@ static inline void visits_check(const char *what, const char *root, struct visit
 	}
 	visits_fini(expected);
 	visits_fini(&got);
+}
+
+static inline void visits_check(const char *what, const char *root, struct visits *expected)
+{
+	visits_check_with(what, root, NULL, expected);
 }
 
 #endif
