@@ -454,3 +454,16 @@ make_tree() {
 	grep -q 'tree/piped/.gitignore: not a regular file (FIFO)' err
 	grep -q '9 files: 4 done, 2 failed, 2 skipped, 0 cancelled, 1 ignored$' err
 }
+
+@test "a rules file without an end is refused" {
+	status=0
+	timeout 60 "$PINION" scan --rules=/dev/zero . >out 2>err || status=$?
+	expect 2
+	grep -q '/dev/zero:1: the file is larger than 64 MiB' err
+	# Of lines that are skipped, too.
+	yes '#' | head -c 70000000 >many
+	scan --rules=many .
+	expect 2
+	[ "$(wc -l <err)" = 1 ]
+	grep -q '^pinion scan: many:[0-9]*: the file is larger than 64 MiB' err
+}
