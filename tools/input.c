@@ -106,6 +106,10 @@ static int lines_fill(struct input_lines *lines)
 	if (count < 0) {
 		return (int)count;
 	}
+	lines->bytes_read += (uint64_t)count;
+	if (lines->bytes_max != 0 && lines->bytes_read > lines->bytes_max) {
+		return -EFBIG;
+	}
 	lines->end += (size_t)count;
 	lines->at_end = count == 0;
 	return 0;

@@ -9,6 +9,7 @@
 #include <pinion/scan.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct input {
@@ -47,6 +48,12 @@ struct input_lines {
 	size_t capacity;
 	size_t start;
 	size_t end;
+	/*
+	 * What the file may hold, 0: anything; to be set after init. A longer
+	 * one ends with -EFBIG, also where it is a device that never ends.
+	 */
+	uint64_t bytes_max;
+	uint64_t bytes_read;
 };
 
 /* Opens a file, "-" for stdin. Returns 0 or a negative errno. */

@@ -152,6 +152,8 @@ const char *report_reason(int error)
 		{EBADF, "is closed"},
 		{EBADMSG, "its data is damaged on the disk (checksum mismatch)"},
 		{ECANCELED, "stopped early"},
+		{EFBIG, "too large for an ignore file, or a line of it is; it hides nothing"},
+		{EILSEQ, "no text, there is a NUL byte: as an ignore file it hides nothing"},
 		{EINVAL, "the file system refused the request (invalid argument)"},
 		{EIO, "input/output error: the disk could not deliver it (see dmesg)"},
 		{EISDIR, "is a directory (use -r)"},
@@ -214,6 +216,7 @@ void report_outcome(
 	switch (outcome) {
 	case PINION_SCAN_DONE:
 	case PINION_SCAN_CANCELLED:
+	case PINION_SCAN_IGNORED:
 		return;
 	case PINION_SCAN_SKIPPED:
 		if (error == 0) {
@@ -254,8 +257,16 @@ void report_log(void *arg, enum pinion_log_level level, const char *message)
 
 void report_totals(const struct pinion_scan_totals *totals)
 {
-	report_line("%llu %s: %llu done, %llu failed, %llu skipped, %llu cancelled",
+	char ignored[48] = "";
+
+	/* Only who asks for it has any. */
+	if (totals->ignored > 0) {
+		snprintf(ignored, sizeof(ignored), ", %llu ignored",
+			(unsigned long long)totals->ignored);
+	}
+	report_line("%llu %s: %llu done, %llu failed, %llu skipped, %llu cancelled%s",
 		(unsigned long long)totals->seen, totals->seen == 1 ? "file" : "files",
 		(unsigned long long)totals->done, (unsigned long long)totals->failed,
-		(unsigned long long)totals->skipped, (unsigned long long)totals->cancelled);
+		(unsigned long long)totals->skipped, (unsigned long long)totals->cancelled,
+		ignored);
 }

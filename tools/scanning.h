@@ -27,6 +27,9 @@ struct scanning_options {
 	0, "direct", "WHEN", "bypass the page cache: auto, always, never", \
 		"auto reads what is cached from the cache and the rest past it."
 #define SCANNING_SPEC_IO 0, "io", "HOW", "auto, ring (io_uring or fail) or fallback (pread)", NULL
+#define SCANNING_SPEC_GITIGNORE \
+	0, "gitignore", NULL, "leave out what .gitignore and .ignore files hide", \
+		"In directories, and .git itself; default: everything is looked at."
 #define SCANNING_SPEC_STATS 0, "stats", NULL, "counts and speed on stderr at the end", NULL
 
 /* Defaults, then the environment. False: that is bad, which is reported. */

@@ -37,6 +37,7 @@ enum pinion_scan_outcome {
 	PINION_SCAN_FAILED = 1,	   /* `error` says why; what was read was handed over */
 	PINION_SCAN_SKIPPED = 2,   /* symbolic link or special file */
 	PINION_SCAN_CANCELLED = 3, /* the scan was cancelled first */
+	PINION_SCAN_IGNORED = 4,   /* with `skip_ignored`: an ignore file hides it */
 };
 
 /*
@@ -98,7 +99,8 @@ struct pinion_scan_ops {
 	 * that was never opened. `error`: 0 or a negative errno; -ESTALE: the
 	 * file shrank or grew while it was read; -ENOTSUP: a special file;
 	 * -ELOOP: a symbolic link to itself; -EISDIR: a directory given to
-	 * pinion_scan_add_file.
+	 * pinion_scan_add_file; -EFBIG, -EILSEQ: an ignore file that cannot be
+	 * used (pinion_walk_with).
 	 */
 	void (*report)(void *arg, const struct pinion_scan_file *file,
 		enum pinion_scan_outcome outcome, int error);
@@ -130,7 +132,12 @@ struct pinion_scan_config {
 	 * 1.
 	 */
 	uint32_t report_holes;
-	uint32_t reserved;
+	/*
+	 * Trees are walked with the option of that name (walk.h): what
+	 * .gitignore and its like hide is reported as IGNORED, a directory once
+	 * for all that is in it. 0 or 1. Default 0: everything is looked at.
+	 */
+	uint32_t skip_ignored;
 };
 
 PINION_API void pinion_scan_config_init_sized(struct pinion_scan_config *config, uint32_t size);
@@ -147,6 +154,7 @@ struct pinion_scan_totals {
 	uint64_t read_bytes;   /* new bytes handed to the engine, holes included */
 	uint64_t hole_bytes;   /* of those, holes */
 	uint64_t direct_files; /* files read past the page cache */
+	uint64_t ignored;      /* of those seen; a directory is one */
 };
 
 /*

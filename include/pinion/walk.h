@@ -18,6 +18,7 @@ enum pinion_walk_kind {
 	PINION_WALK_SYMLINK = 1, /* below the root; not followed */
 	PINION_WALK_SPECIAL = 2, /* FIFO, socket or device; never opened */
 	PINION_WALK_ERROR = 3,	 /* a path that could not be entered or examined */
+	PINION_WALK_IGNORED = 4, /* an ignore file names it; a directory is not entered */
 };
 
 /*
@@ -30,7 +31,7 @@ struct pinion_walk_entry {
 	size_t path_bytes;
 	enum pinion_walk_kind kind;
 	int error;     /* kind ERROR: negative errno; SYMLINK: 0 or -ELOOP */
-	uint32_t mode; /* kind SPECIAL: st_mode's type bits (S_IFIFO, …) */
+	uint32_t mode; /* kinds SPECIAL, IGNORED: st_mode's type bits (S_IFIFO, …) */
 };
 
 /*
@@ -51,6 +52,36 @@ typedef int (*pinion_walk_fn)(void *arg, const struct pinion_walk_entry *entry);
  * Since: 0.1
  */
 PINION_API int pinion_walk(const char *root, pinion_walk_fn visit, void *arg);
+
+struct pinion_walk_config {
+	uint32_t size;
+	/*
+	 * What .gitignore, .ignore and .git/info/exclude hide, and `.git`
+	 * itself, is visited as IGNORED: 0 or 1. Default 0: nothing is hidden.
+	 * The rules are gitignore(5)'s, also where there is no repository. The
+	 * root is always looked at; where it lies inside a repository, what
+	 * stands above it counts, too.
+	 */
+	uint32_t skip_ignored;
+};
+
+PINION_API void pinion_walk_config_init_sized(struct pinion_walk_config *config, uint32_t size);
+#define pinion_walk_config_init(config) \
+	pinion_walk_config_init_sized((config), (uint32_t)sizeof(struct pinion_walk_config))
+
+/*
+ * As pinion_walk(), with options. With `skip_ignored` an ignore file that
+ * cannot be used is a visit of kind ERROR, in place of its own: -EFBIG: it is
+ * larger than 1 MiB, has a line of more than 4096 bytes, or 4 MiB of rules are
+ * in force already; -EILSEQ: it holds NULs. One that is a symbolic link is not
+ * followed. A second descriptor is held while one is read.
+ *
+ * Errors: as pinion_walk(). -EINVAL: a field out of range. -E2BIG: the struct
+ * is newer than the library and an unknown field is set.
+ * Since: 0.1
+ */
+PINION_API int pinion_walk_with(
+	const char *root, const struct pinion_walk_config *config, pinion_walk_fn visit, void *arg);
 
 PINION_END_DECLS
 

@@ -58,6 +58,9 @@ void pin_scan_report(struct pinion_scan *scan, struct pinion_scan_totals *totals
 	case PINION_SCAN_CANCELLED:
 		totals->cancelled++;
 		break;
+	case PINION_SCAN_IGNORED:
+		totals->ignored++;
+		break;
 	}
 	scan->ops.report(scan->arg, file, outcome, error);
 }
@@ -212,6 +215,9 @@ static int visit(void *arg, const struct pinion_walk_entry *entry)
 	case PINION_WALK_ERROR:
 		report_path(scan, entry->path, entry->path_bytes, PINION_SCAN_FAILED, entry->error);
 		break;
+	case PINION_WALK_IGNORED:
+		report_path(scan, entry->path, entry->path_bytes, PINION_SCAN_IGNORED, 0);
+		break;
 	}
 	return pin_scan_is_cancelled(scan) ? -ECANCELED : 0;
 }
@@ -219,8 +225,11 @@ static int visit(void *arg, const struct pinion_walk_entry *entry)
 int pinion_scan_add_tree(struct pinion_scan *scan, const char *path)
 {
 	struct tree tree = {.scan = scan, .root_bytes = strlen(path)};
+	struct pinion_walk_config config;
 
-	return pinion_walk(path, visit, &tree);
+	pinion_walk_config_init(&config);
+	config.skip_ignored = scan->config.skip_ignored;
+	return pinion_walk_with(path, &config, visit, &tree);
 }
 
 void pinion_scan_add_failure(struct pinion_scan *scan, const char *path, int error)
@@ -274,7 +283,7 @@ static bool complete_config(
 		config->overlap_bytes > OVERLAP_BYTES_MAX || config->windows_in_flight == 0 ||
 		config->windows_in_flight > WINDOWS_MAX || config->files_in_flight > FILES_MAX ||
 		config->window_bytes % PIN_PAGE_BYTES != 0 || config->report_holes > 1 ||
-		config->reserved != 0 || config->file_user_bytes > USER_BYTES_MAX ||
+		config->skip_ignored > 1 || config->file_user_bytes > USER_BYTES_MAX ||
 		overlap + PIN_PAGE_BYTES > buffer_bytes) {
 		return false;
 	}
@@ -394,6 +403,7 @@ static void add_totals(struct pinion_scan_totals *sum, const struct pinion_scan_
 	sum->read_bytes += part->read_bytes;
 	sum->hole_bytes += part->hole_bytes;
 	sum->direct_files += part->direct_files;
+	sum->ignored += part->ignored;
 }
 
 int pinion_scan_finish(struct pinion_scan *scan, struct pinion_scan_totals *out_totals, size_t size)
@@ -406,7 +416,7 @@ int pinion_scan_finish(struct pinion_scan *scan, struct pinion_scan_totals *out_
 		add_totals(&sum, &scan->workers[i].totals);
 	}
 	pinion_budget_release(&scan->free_slots, &slot_count);
-	PIN_CHECK(sum.seen == sum.done + sum.failed + sum.skipped + sum.cancelled);
+	PIN_CHECK(sum.seen == sum.done + sum.failed + sum.skipped + sum.cancelled + sum.ignored);
 	if (out_totals != NULL) {
 		pin_sized_give(out_totals, size, &sum, sizeof(sum));
 	}

@@ -13,18 +13,24 @@
  *
  * Runs on the caller's thread; see pinion/walk.h for the contract.
  *
+ * Ignore files are read when a directory is entered, and asked before an entry
+ * becomes a visit or an element of the stack.
+ *
  * Invariants: (1) at most one descriptor is open while a visit runs. (2) bytes
  * [0, parent_bytes) of the path buffer are the parent's path for the element on
  * top of the stack. (3) ancestors[0 … depth) are the identities of the
  * directories above the one being listed. (4) memory is proportional to the
- * directories on the stack, the depth, and the longest path.
+ * directories on the stack, the depth, and the longest path; that of ignore
+ * files is bounded (ignore.h).
  *
- * Elsewhere: host/longpath.c opens paths of any length; what is done with the
- * files is scan.c's.
+ * Elsewhere: host/longpath.c opens paths of any length; ignore.c knows what is
+ * ignored; what is done with the files is scan.c's.
  * Source: getdents64(2), openat(2).
  */
 #include "runtime/base/check.h"
+#include "runtime/base/sized.h"
 #include "runtime/host/longpath.h"
+#include "runtime/scan/ignore.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -64,6 +70,8 @@ struct walk {
 	struct identity *ancestors;
 	size_t ancestor_capacity;
 	uint8_t *list; /* LIST_BYTES for getdents64 */
+	bool has_ignores;
+	struct pin_ignore ignore;
 };
 
 /* As the kernel writes it. */
@@ -196,22 +204,53 @@ struct listing {
 	struct pending **tail;
 };
 
+/* The type of an entry, by a look at it where the list does not tell. */
+static int examine(int directory_fd, const struct list_entry *entry, mode_t *out_mode)
+{
+	struct stat status;
+
+	*out_mode = mode_of_type(entry->type);
+	if (*out_mode != 0) {
+		return 0;
+	}
+	if (fstatat(directory_fd, entry->name, &status, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) !=
+		0) {
+		return -errno;
+	}
+	*out_mode = status.st_mode;
+	return 0;
+}
+
+/* Visits an entry if it is ignored. False: it is one as any other. */
+static bool list_ignored(struct walk *walk, const struct listing *listing, const char *name,
+	size_t name_bytes, mode_t mode, int *out_rc)
+{
+	*out_rc = 0;
+	/* Visited as an error when the directory was entered. */
+	if (pin_ignore_has_failed(&walk->ignore, name)) {
+		return true;
+	}
+	if (!pin_ignore_hides(&walk->ignore, name, name_bytes, S_ISDIR(mode))) {
+		return false;
+	}
+	*out_rc = path_set(walk, listing->path_bytes, name, name_bytes);
+	if (*out_rc == 0) {
+		*out_rc = report(walk, PINION_WALK_IGNORED, 0, (uint32_t)(mode & S_IFMT));
+		path_cut(walk, listing->path_bytes);
+	}
+	return true;
+}
+
 static int list_one(struct walk *walk, struct listing *listing, const struct list_entry *entry)
 {
 	size_t name_bytes = strlen(entry->name);
-	mode_t mode = mode_of_type(entry->type);
-	int error = 0;
+	mode_t mode;
+	int error = examine(listing->fd, entry, &mode);
 	int rc;
 
-	if (mode == 0) {
-		struct stat status;
-
-		if (fstatat(listing->fd, entry->name, &status,
-			    AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) == 0) {
-			mode = status.st_mode;
-		} else {
-			error = -errno;
-		}
+	if (walk->has_ignores && error == 0 &&
+		list_ignored(walk, listing, entry->name, name_bytes, mode, &rc)) {
+		return rc;
 	}
 	if (S_ISDIR(mode)) {
 		rc = pending_create(walk, entry->name, name_bytes, listing->path_bytes,
@@ -301,9 +340,64 @@ static int ancestors_enter(struct walk *walk, int fd, size_t depth)
 	return 0;
 }
 
-/* Enters the directory whose path is in the buffer. */
-static int enter(struct walk *walk, size_t depth)
+/* ---- ignore files ---- */
+
+/* Visits those of the directory whose path is in the buffer that failed. */
+static int report_ignore_files(struct walk *walk)
 {
+	size_t path_bytes = walk->path_bytes;
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < PIN_IGNORE_FILES; i++) {
+		const char *name = pin_ignore_names[i];
+
+		if (walk->ignore.errors[i] == 0) {
+			continue;
+		}
+		rc = path_set(walk, path_bytes, name, strlen(name));
+		if (rc == 0) {
+			rc = report(walk, PINION_WALK_ERROR, walk->ignore.errors[i], 0);
+			path_cut(walk, path_bytes);
+		}
+	}
+	return rc;
+}
+
+/* Reads what stands above the root; then the buffer holds the root again. */
+static int read_above(struct walk *walk, const char *root, uid_t owner)
+{
+	struct pin_ignore *ignore = &walk->ignore;
+	int rc = pin_ignore_begin(ignore, root, owner);
+
+	for (size_t i = 0; rc == 0 && i < ignore->above_count; i++) {
+		size_t path_bytes;
+
+		rc = pin_ignore_enter_above(ignore, i, &path_bytes);
+		if (rc == 0) {
+			rc = path_set(walk, 0, ignore->path, path_bytes);
+		}
+		if (rc == 0) {
+			rc = report_ignore_files(walk);
+		}
+	}
+	return rc == 0 ? path_set(walk, 0, root, strlen(root)) : rc;
+}
+
+static int read_ignore_files(
+	struct walk *walk, const struct listing *listing, const struct pending *pending)
+{
+	int rc = pin_ignore_enter(
+		&walk->ignore, listing->fd, pending->depth, pending->name, pending->name_bytes);
+
+	return rc == 0 ? report_ignore_files(walk) : rc;
+}
+
+/* ---- the tree ---- */
+
+/* Enters the directory whose path is in the buffer. */
+static int enter(struct walk *walk, const struct pending *pending)
+{
+	size_t depth = pending->depth;
 	int nofollow = depth == 0 ? 0 : O_NOFOLLOW;
 	struct listing listing = {
 		.path_bytes = walk->path_bytes,
@@ -318,12 +412,18 @@ static int enter(struct walk *walk, size_t depth)
 		return report(walk, PINION_WALK_ERROR, listing.fd, 0);
 	}
 	rc = ancestors_enter(walk, listing.fd, depth);
+	if (rc != 0 && rc != -ENOMEM) {
+		rc = report(walk, PINION_WALK_ERROR, rc, 0);
+		close(listing.fd);
+		return rc;
+	}
+	if (rc == 0 && walk->has_ignores) {
+		rc = read_ignore_files(walk, &listing, pending);
+	}
 	if (rc == 0) {
 		rc = list_all(walk, &listing);
 		*listing.tail = walk->top;
 		walk->top = listing.first;
-	} else if (rc != -ENOMEM) {
-		rc = report(walk, PINION_WALK_ERROR, rc, 0);
 	}
 	close(listing.fd);
 	return rc;
@@ -353,38 +453,87 @@ static int start(struct walk *walk, const char *root)
 	if (!S_ISDIR(status.st_mode)) {
 		return report_mode(walk, status.st_mode);
 	}
+	if (walk->has_ignores) {
+		rc = read_above(walk, root, status.st_uid);
+		if (rc != 0) {
+			return rc;
+		}
+	}
 	return pending_create(walk, root, root_bytes, 0, 0, &walk->top);
+}
+
+/* Enters what is on the stack until nothing is. */
+static int run(struct walk *walk)
+{
+	int rc = 0;
+
+	while (rc == 0 && walk->top != NULL) {
+		struct pending *pending = walk->top;
+
+		walk->top = pending->next;
+		rc = path_set(walk, pending->parent_bytes, pending->name, pending->name_bytes);
+		if (rc == 0) {
+			rc = enter(walk, pending);
+		}
+		free(pending);
+	}
+	return rc;
+}
+
+static void fini(struct walk *walk)
+{
+	while (walk->top != NULL) {
+		struct pending *pending = walk->top;
+
+		walk->top = pending->next;
+		free(pending);
+	}
+	pin_ignore_fini(&walk->ignore);
+	free(walk->list);
+	free(walk->path);
+	free(walk->ancestors);
+}
+
+void pinion_walk_config_init_sized(struct pinion_walk_config *config, uint32_t size)
+{
+	struct pinion_walk_config full = {.size = size};
+
+	pin_sized_give(config, size, &full, sizeof(full));
+}
+
+int pinion_walk_with(
+	const char *root, const struct pinion_walk_config *config, pinion_walk_fn visit, void *arg)
+{
+	struct walk walk = {.visit = visit, .arg = arg};
+	struct pinion_walk_config complete;
+	int saved_errno = errno;
+	int rc;
+
+	if (config->size < sizeof(complete)) {
+		return -EINVAL;
+	}
+	rc = pin_sized_take(&complete, sizeof(complete), config, config->size);
+	if (rc == 0 && complete.skip_ignored > 1) {
+		rc = -EINVAL;
+	}
+	if (rc != 0) {
+		return rc;
+	}
+	walk.has_ignores = complete.skip_ignored != 0;
+	walk.list = malloc(LIST_BYTES);
+	rc = walk.list == NULL ? -ENOMEM : start(&walk, root);
+	if (rc == 0) {
+		rc = run(&walk);
+	}
+	fini(&walk);
+	errno = saved_errno;
+	return rc;
 }
 
 int pinion_walk(const char *root, pinion_walk_fn visit, void *arg)
 {
-	struct walk walk = {.visit = visit, .arg = arg};
-	int saved_errno = errno;
-	int rc = -ENOMEM;
+	struct pinion_walk_config config;
 
-	walk.list = malloc(LIST_BYTES);
-	if (walk.list != NULL) {
-		rc = start(&walk, root);
-	}
-	while (rc == 0 && walk.top != NULL) {
-		struct pending *pending = walk.top;
-
-		walk.top = pending->next;
-		rc = path_set(&walk, pending->parent_bytes, pending->name, pending->name_bytes);
-		if (rc == 0) {
-			rc = enter(&walk, pending->depth);
-		}
-		free(pending);
-	}
-	while (walk.top != NULL) {
-		struct pending *pending = walk.top;
-
-		walk.top = pending->next;
-		free(pending);
-	}
-	free(walk.list);
-	free(walk.path);
-	free(walk.ancestors);
-	errno = saved_errno;
-	return rc;
+	pinion_walk_config_init(&config);
+	return pinion_walk_with(root, &config, visit, arg);
 }

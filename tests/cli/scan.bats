@@ -411,3 +411,59 @@ make_tree() {
 	grep -q '1 file: 1 done, 0 failed, 0 skipped, 0 cancelled' err
 	grep -q 'findings: 3; ' err
 }
+
+@test "--gitignore leaves out what is hidden, counts it, and nothing else does (EX-53)" {
+	mkdir -p tree/.git tree/hidden tree/kept
+	printf '*.log\n/hidden/\n!keep.log\n' >tree/.gitignore
+	local file
+	for file in a.log keep.log kept/a.log kept/b hidden/a .git/config .env; do
+		printf needle >"tree/$file"
+	done
+	scan -F -e needle --stats tree
+	expect 1
+	[ "$(cut -d: -f1 out | LC_ALL=C sort | tr '\n' ' ')" = \
+		"tree/.env tree/.git/config tree/a.log tree/hidden/a tree/keep.log tree/kept/a.log tree/kept/b " ]
+	grep -q '8 files: 8 done, 0 failed, 0 skipped, 0 cancelled$' err
+	scan -F -e needle --stats --gitignore tree
+	expect 1
+	[ "$(cut -d: -f1 out | LC_ALL=C sort | tr '\n' ' ')" = "tree/.env tree/keep.log tree/kept/b " ]
+	grep -q '8 files: 4 done, 0 failed, 0 skipped, 0 cancelled, 4 ignored$' err
+	# What is named is searched, and an ignore file in the list is a file.
+	printf '%s\n' tree/a.log tree/hidden >list
+	scan -F -e needle --gitignore --files-from=list
+	[ "$(cut -d: -f1 out | LC_ALL=C sort | tr '\n' ' ')" = "tree/a.log tree/hidden/a " ]
+}
+
+@test "--gitignore: what cannot be used is told, and hides nothing (EX-53)" {
+	mkdir -p tree/.git tree/huge tree/linked tree/piped tree/wide
+	printf '*\0' >tree/wide/.gitignore
+	printf '*\n' >tree/huge/.gitignore
+	truncate -s 2M tree/huge/.gitignore
+	ln -s /dev/zero tree/linked/.gitignore
+	mkfifo tree/piped/.gitignore
+	local folder
+	for folder in huge linked piped wide; do
+		printf needle >tree/$folder/file
+	done
+	status=0
+	timeout 60 "$PINION" scan -F -e needle --gitignore tree >out 2>err || status=$?
+	expect 2
+	[ "$(wc -l <out)" = 4 ]
+	grep -q '^pinion scan: tree/huge/.gitignore: too large for an ignore file' err
+	grep -q '^pinion scan: tree/wide/.gitignore: no text, there is a NUL byte' err
+	grep -q 'tree/piped/.gitignore: not a regular file (FIFO)' err
+	grep -q '9 files: 4 done, 2 failed, 2 skipped, 0 cancelled, 1 ignored$' err
+}
+
+@test "a rules file without an end is refused" {
+	status=0
+	timeout 60 "$PINION" scan --rules=/dev/zero . >out 2>err || status=$?
+	expect 2
+	grep -q '/dev/zero:1: the file is larger than 64 MiB' err
+	# Of lines that are skipped, too.
+	yes '#' | head -c 70000000 >many
+	scan --rules=many .
+	expect 2
+	[ "$(wc -l <err)" = 1 ]
+	grep -q '^pinion scan: many:[0-9]*: the file is larger than 64 MiB' err
+}

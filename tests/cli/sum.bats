@@ -547,3 +547,19 @@ wait_for_open() {
 	[[ $output == *"did you mean 'sum'?"* ]]
 	run -2 "$PINION"
 }
+
+@test "--gitignore: no line for what is hidden, and only with -r (EX-53)" {
+	mkdir -p tree/.git tree/build
+	printf 'build\n' >tree/.gitignore
+	printf a >tree/a
+	printf b >tree/build/b
+	pinion sum -r --gitignore --stats tree
+	expect 0
+	[ "$(wc -l <out)" = 2 ]
+	! grep -q build out
+	grep -q '4 files: 2 done, 0 failed, 0 skipped, 0 cancelled, 2 ignored$' err
+	pinion sum --gitignore tree/a
+	expect 2
+	pinion sum -c --gitignore tree/a
+	expect 2
+}

@@ -33,7 +33,10 @@ enum {
 };
 
 static const uint32_t sizes[] = {0, 1, 4095, 4096, 70001, 131072, 200001, FILE_BYTES_MAX};
-enum { FILES = 2 * sizeof(sizes) / sizeof(sizes[0]) };
+enum {
+	FILES = 2 * sizeof(sizes) / sizeof(sizes[0]),
+	IGNORED = 2, /* a folder, and the file that says so */
+};
 
 /* An error that is tolerated leaves everything done, others may cost files. */
 static const struct fault {
@@ -86,6 +89,7 @@ static uint8_t bytes[4096] __attribute__((aligned(4096)));
 static struct {
 	struct pin_atomic_u32 reports;
 	struct pin_atomic_u32 done;
+	struct pin_atomic_u32 ignored;
 	struct pin_atomic_u32 wrong;
 	struct pin_atomic_u32 reads;
 	struct pin_atomic_u32 error; /* of the first file that failed */
@@ -134,6 +138,17 @@ static void make_tree(void)
 	}
 }
 
+static void make_ignored(void)
+{
+	FILE *rules = fopen("tree/.gitignore", "w");
+
+	expect_ready("rules",
+		rules != NULL && fputs("/.gitignore\nhid[d]en/\n", rules) >= 0 &&
+			fclose(rules) == 0);
+	expect_ready(
+		"hidden", mkdir("tree/hidden", 0755) == 0 && symlink("..", "tree/hidden/up") == 0);
+}
+
 static int window(void *arg, struct pinion_scan_file *scanned, const struct pinion_window *given)
 {
 	struct user *user = scanned->user;
@@ -156,6 +171,14 @@ static void report(void *arg, const struct pinion_scan_file *scanned,
 
 	(void)arg;
 	pin_fetch_add_acq_rel_u32(&seen.reports, 1);
+	if (outcome == PINION_SCAN_IGNORED) {
+		pin_fetch_add_acq_rel_u32(&seen.ignored, 1);
+		return;
+	}
+	/* The link in a folder that nothing hides when its rules are lost. */
+	if (outcome == PINION_SCAN_SKIPPED && error == 0) {
+		return;
+	}
 	if (outcome != PINION_SCAN_DONE) {
 		uint32_t none = 0;
 
@@ -227,12 +250,14 @@ static void scan_tree(bool must_work, uint32_t direct)
 	pinion_scan_config_init(&config);
 	pin_store_release_u32(&seen.reports, 0);
 	pin_store_release_u32(&seen.done, 0);
+	pin_store_release_u32(&seen.ignored, 0);
 	config.direct = direct;
 	config.overlap_bytes = OVERLAP;
 	config.window_bytes = WINDOW;
 	config.files_in_flight = 4;
 	config.windows_in_flight = 4;
 	config.file_user_bytes = sizeof(struct user);
+	config.skip_ignored = 1;
 	rc = pinion_scan_create(runtime, &config, &ops, NULL, &scan);
 	if (must_work || rc == 0) {
 		expect("scan", 0, rc);
@@ -244,16 +269,19 @@ static void scan_tree(bool must_work, uint32_t direct)
 	rc = pinion_scan_add_tree(scan, "tree");
 	expect("finish", 0, pinion_scan_finish(scan, &totals, sizeof(totals)));
 	expect("ends add up", (long long)totals.seen,
-		(long long)(totals.done + totals.failed + totals.skipped + totals.cancelled));
+		(long long)(totals.done + totals.failed + totals.skipped + totals.cancelled +
+			totals.ignored));
+	expect("ignored", (long long)totals.ignored, pin_load_acquire_u32(&seen.ignored));
 	expect("reports", (long long)totals.seen, pin_load_acquire_u32(&seen.reports));
 	expect("done", (long long)totals.done, pin_load_acquire_u32(&seen.done));
 	if (must_work) {
 		expect("add", 0, rc);
 		expect("the first error", 0, pin_load_acquire_u32(&seen.error));
 		expect("all done", FILES, (long long)totals.done);
+		expect("all ignored", IGNORED, (long long)totals.ignored);
 	} else if (rc == 0 && totals.failed == 0) {
 		/* Nobody was told of any failure, so there must not be any. */
-		expect("all seen", FILES, (long long)totals.seen);
+		expect("all seen", FILES + IGNORED, (long long)totals.seen);
 	}
 	pinion_scan_destroy(scan);
 }
@@ -384,6 +412,7 @@ int main(void)
 	}
 	scratch_enter("nth_call_fails");
 	make_tree();
+	make_ignored();
 	for (io_level = PINION_IO_AUTO; io_level <= PINION_IO_FALLBACK; io_level++) {
 		/* First without: what a process sets up once is there then. */
 		live_once(&none, 1, false);

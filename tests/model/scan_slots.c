@@ -65,9 +65,16 @@ void pin_slot_start(struct pin_slot *slot)
 	started_count++;
 }
 
-int pinion_walk(const char *path, pinion_walk_fn visit_entry, void *arg)
+void pinion_walk_config_init_sized(struct pinion_walk_config *config, uint32_t size)
+{
+	*config = (struct pinion_walk_config){.size = size};
+}
+
+int pinion_walk_with(const char *path, const struct pinion_walk_config *config,
+	pinion_walk_fn visit_entry, void *arg)
 {
 	(void)path;
+	(void)config;
 	(void)visit_entry;
 	(void)arg;
 	return 0;

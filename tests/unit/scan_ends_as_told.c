@@ -219,7 +219,7 @@ static void check_config(void)
 		{"windows_in_flight", offsetof(struct pinion_scan_config, windows_in_flight), 1025},
 		{"windows_in_flight 0", offsetof(struct pinion_scan_config, windows_in_flight), 0},
 		{"report_holes", offsetof(struct pinion_scan_config, report_holes), 2},
-		{"reserved", offsetof(struct pinion_scan_config, reserved), 1},
+		{"skip_ignored", offsetof(struct pinion_scan_config, skip_ignored), 2},
 		{"size", offsetof(struct pinion_scan_config, size), 4},
 	};
 	struct pinion_scan *scan = NULL;

@@ -5,7 +5,8 @@
  * than its budget has, each with memory of its own that starts out empty, and
  * its totals add up when it is finished (EX-51); a tree is discovered by the
  * thread that adds it: what is hidden, or named in a .gitignore, is read, links
- * are reported and not followed (EX-53).
+ * are reported and not followed; what a .gitignore names is left out where that
+ * is asked for, and is reported and counted (EX-53).
  * Method: tables of fields; an engine that counts what is open; a small tree.
  */
 #include "tests/support/scans.h"
@@ -39,6 +40,7 @@ static void check_scan_defaults(void)
 	expect_number("files in flight", 0, config.files_in_flight);
 	expect_number("windows in flight", 64, config.windows_in_flight);
 	expect_number("holes", 0, config.report_holes);
+	expect_number("ignore files", 0, config.skip_ignored);
 }
 
 static void check_commands_defaults(void)
@@ -221,6 +223,39 @@ static void check_tree(struct pinion_runtime *runtime)
 	pinion_scan_destroy(scan);
 }
 
+/* The same tree, by what its ignore file says. */
+static void check_ignored(struct pinion_runtime *runtime)
+{
+	struct pinion_scan_totals totals = {0};
+	struct pinion_scan_config config;
+	struct pinion_scan *scan = NULL;
+
+	memset(reports, 0, sizeof(reports));
+	pinion_scan_config_init(&config);
+	config.file_user_bytes = sizeof(uint64_t);
+	config.skip_ignored = 1;
+	expect_ready(
+		"create", pinion_scan_create(runtime, &config, &counting_ops, NULL, &scan) == 0);
+	write_file("tree/.ignore", "loop\n.dir\n");
+	write_file("tree/.git", "a repository of its own\n");
+	expect_number("add", 0, pinion_scan_add_tree(scan, "tree"));
+	expect_number("finish", 0, pinion_scan_finish(scan, &totals, sizeof(totals)));
+	expect_report("plain=0 ");
+	expect_report(".hidden=0 ");
+	expect_report(".gitignore=0 ");
+	expect_report(".ignore=0 ");
+	expect_report("ignored=4 ");
+	expect_report(".git=4 ");
+	expect_report(".dir=4 ");
+	expect_report("loop=4 ");
+	expect_report("link=2 ");
+	expect_number("seen", 9, (long long)totals.seen);
+	expect_number("done", 4, (long long)totals.done);
+	expect_number("skipped", 1, (long long)totals.skipped);
+	expect_number("ignored", 4, (long long)totals.ignored);
+	pinion_scan_destroy(scan);
+}
+
 int main(void)
 {
 	struct pinion_runtime *runtime;
@@ -232,6 +267,7 @@ int main(void)
 	runtime = runtimes_start(WORKERS, PINION_IO_AUTO);
 	check_budget(runtime);
 	check_tree(runtime);
+	check_ignored(runtime);
 	pinion_runtime_destroy(runtime);
 	scratch_leave();
 	return expect_status();

@@ -7,8 +7,8 @@
  * text, closed and vanishing directories, limits on descriptors, a bind mount
  * that contains itself (as root).
  */
-#include "tests/support/expect.h"
 #include "tests/support/scratch.h"
+#include "tests/support/visits.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -27,89 +27,6 @@
 #define DEEP_NAME_BYTES 200
 #define CROWD_COUNT 20000
 #define CROWD_BYTES_MAX (256u << 10)
-
-/* Lines such as "FILE tree/a 0 0". */
-struct lines {
-	char **items;
-	size_t count;
-	size_t capacity;
-};
-
-static const char *kind_name(enum pinion_walk_kind kind)
-{
-	switch (kind) {
-	case PINION_WALK_FILE:
-		return "FILE";
-	case PINION_WALK_SYMLINK:
-		return "SYMLINK";
-	case PINION_WALK_SPECIAL:
-		return "SPECIAL";
-	case PINION_WALK_ERROR:
-		return "ERROR";
-	default:
-		return "?";
-	}
-}
-
-static void lines_add(
-	struct lines *lines, enum pinion_walk_kind kind, const char *path, int error, uint32_t mode)
-{
-	char *line = NULL;
-
-	if (lines->count == lines->capacity) {
-		lines->capacity = lines->capacity == 0 ? 64 : 2 * lines->capacity;
-		lines->items = realloc(lines->items, lines->capacity * sizeof(char *));
-		expect_ready("realloc", lines->items != NULL);
-	}
-	expect_ready("asprintf",
-		asprintf(&line, "%s %s %d %o", kind_name(kind), path, error, mode) >= 0);
-	lines->items[lines->count++] = line;
-}
-
-static int compare_lines(const void *left, const void *right)
-{
-	return strcmp(*(char *const *)left, *(char *const *)right);
-}
-
-static void lines_fini(struct lines *lines)
-{
-	for (size_t i = 0; i < lines->count; i++) {
-		free(lines->items[i]);
-	}
-	free(lines->items);
-	*lines = (struct lines){.count = 0};
-}
-
-static int note(void *arg, const struct pinion_walk_entry *entry)
-{
-	expect_number("path_bytes", (long long)strlen(entry->path), (long long)entry->path_bytes);
-	lines_add(arg, entry->kind, entry->path, entry->error, entry->mode);
-	return 0;
-}
-
-/* Walks `root` and compares; `expected` is emptied. */
-static void check_walk(const char *what, const char *root, struct lines *expected)
-{
-	struct lines got = {.count = 0};
-
-	errno = 4711;
-	expect_number(what, 0, pinion_walk(root, note, &got));
-	expect_number("errno after a walk", 4711, errno);
-	expect_number(what, (long long)expected->count, (long long)got.count);
-	if (expected->count > 1) {
-		qsort(expected->items, expected->count, sizeof(char *), compare_lines);
-	}
-	if (got.count > 1) {
-		qsort(got.items, got.count, sizeof(char *), compare_lines);
-	}
-	for (size_t i = 0; i < expected->count && i < got.count; i++) {
-		if (!expect_text(what, expected->items[i], got.items[i])) {
-			break;
-		}
-	}
-	lines_fini(expected);
-	lines_fini(&got);
-}
 
 static void make_socket(const char *path)
 {
@@ -158,7 +75,7 @@ static void make_hostile(void)
 }
 
 /* What make_hostile() made and a walk of `root` shows as being below `top`. */
-static void expect_hostile(struct lines *expected, const char *top, const char *deep)
+static void expect_hostile(struct visits *expected, const char *top, const char *deep)
 {
 	static const struct {
 		enum pinion_walk_kind kind;
@@ -191,16 +108,16 @@ static void expect_hostile(struct lines *expected, const char *top, const char *
 
 	for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]); i++) {
 		expect_ready("asprintf", asprintf(&path, "%s%s", top, entries[i].path) >= 0);
-		lines_add(expected, entries[i].kind, path, entries[i].error, entries[i].mode);
+		visits_add(expected, entries[i].kind, path, entries[i].error, entries[i].mode);
 		free(path);
 	}
 	memset(longest, 'm', 255);
 	longest[255] = '\0';
 	expect_ready("asprintf", asprintf(&path, "%s%s", top, longest) >= 0);
-	lines_add(expected, PINION_WALK_FILE, path, 0, 0);
+	visits_add(expected, PINION_WALK_FILE, path, 0, 0);
 	free(path);
 	expect_ready("asprintf", asprintf(&path, "%s%s/leaf", top, deep) >= 0);
-	lines_add(expected, PINION_WALK_FILE, path, 0, 0);
+	visits_add(expected, PINION_WALK_FILE, path, 0, 0);
 	free(path);
 }
 
@@ -210,7 +127,7 @@ static void check_hostile(void)
 		{"tree", "tree/"}, {"tree/", "tree/"}, {"./tree//", "./tree//"},
 		{"root", "root/"}, /* a link to it */
 	};
-	struct lines expected = {.count = 0};
+	struct visits expected = {.count = 0};
 	char *deep;
 
 	make_hostile();
@@ -218,22 +135,22 @@ static void check_hostile(void)
 	expect_ready("root", symlink("tree", "root") == 0);
 	for (size_t i = 0; i < sizeof(roots) / sizeof(roots[0]); i++) {
 		expect_hostile(&expected, roots[i][1], deep + strlen("tree/"));
-		check_walk(roots[i][0], roots[i][0], &expected);
+		visits_check(roots[i][0], roots[i][0], &expected);
 	}
 	free(deep);
 }
 
 static void check_root(const char *root, enum pinion_walk_kind kind, int error, uint32_t mode)
 {
-	struct lines expected = {.count = 0};
+	struct visits expected = {.count = 0};
 
-	lines_add(&expected, kind, root, error, mode);
-	check_walk("a root that is no directory", root, &expected);
+	visits_add(&expected, kind, root, error, mode);
+	visits_check("a root that is no directory", root, &expected);
 }
 
 static void check_roots(void)
 {
-	struct lines expected = {.count = 0};
+	struct visits expected = {.count = 0};
 
 	check_root("tree/a", PINION_WALK_FILE, 0, 0);
 	check_root("tree/link", PINION_WALK_FILE, 0, 0);
@@ -245,14 +162,14 @@ static void check_roots(void)
 	check_root("tree/self", PINION_WALK_ERROR, -ELOOP, 0);
 	check_root("tree/a/b", PINION_WALK_ERROR, -ENOTDIR, 0);
 	check_root("", PINION_WALK_ERROR, -ENOENT, 0);
-	check_walk("an empty root", "tree/empty", &expected);
+	visits_check("an empty root", "tree/empty", &expected);
 }
 
 /* Without root's rights, also when run by root. */
 static void check_closed(void)
 {
 	bool is_root = geteuid() == 0;
-	struct lines expected = {.count = 0};
+	struct visits expected = {.count = 0};
 
 	expect_ready("half", mkdir("half", 0755) == 0);
 	expect_ready("half/closed", mkdir("half/closed", 0755) == 0);
@@ -265,11 +182,11 @@ static void check_closed(void)
 		chmod("half/closed", 0) == 0 && chmod("half/blind", 0311) == 0 &&
 			chmod("half/locked", 0) == 0);
 	expect_ready("seteuid", !is_root || seteuid(NOBODY) == 0);
-	lines_add(&expected, PINION_WALK_ERROR, "half/closed", -EACCES, 0);
-	lines_add(&expected, PINION_WALK_ERROR, "half/blind", -EACCES, 0);
-	lines_add(&expected, PINION_WALK_FILE, "half/seen", 0, 0);
-	lines_add(&expected, PINION_WALK_FILE, "half/locked", 0, 0);
-	check_walk("closed directories", "half", &expected);
+	visits_add(&expected, PINION_WALK_ERROR, "half/closed", -EACCES, 0);
+	visits_add(&expected, PINION_WALK_ERROR, "half/blind", -EACCES, 0);
+	visits_add(&expected, PINION_WALK_FILE, "half/seen", 0, 0);
+	visits_add(&expected, PINION_WALK_FILE, "half/locked", 0, 0);
+	visits_check("closed directories", "half", &expected);
 	check_root("half/closed", PINION_WALK_ERROR, -EACCES, 0);
 	expect_ready("seteuid", !is_root || seteuid(0) == 0);
 	expect_ready("chmod", chmod("half/closed", 0755) == 0 && chmod("half/blind", 0755) == 0);
@@ -286,7 +203,7 @@ static int lowest_free_fd(void)
 static void check_descriptors(void)
 {
 	rlim_t free_fd = (rlim_t)lowest_free_fd();
-	struct lines expected = {.count = 0};
+	struct visits expected = {.count = 0};
 	struct rlimit before;
 	struct rlimit tight;
 	char *deep = scratch_deep("shallow", 60, 3);
@@ -296,13 +213,13 @@ static void check_descriptors(void)
 	getrlimit(RLIMIT_NOFILE, &before);
 	tight = (struct rlimit){.rlim_cur = free_fd + 1, .rlim_max = before.rlim_max};
 	setrlimit(RLIMIT_NOFILE, &tight);
-	lines_add(&expected, PINION_WALK_FILE, leaf, 0, 0);
-	check_walk("60 levels with one descriptor", "shallow", &expected);
+	visits_add(&expected, PINION_WALK_FILE, leaf, 0, 0);
+	visits_check("60 levels with one descriptor", "shallow", &expected);
 
 	tight.rlim_cur = free_fd;
 	setrlimit(RLIMIT_NOFILE, &tight);
-	lines_add(&expected, PINION_WALK_ERROR, "shallow", -EMFILE, 0);
-	check_walk("no descriptor left", "shallow", &expected);
+	visits_add(&expected, PINION_WALK_ERROR, "shallow", -EMFILE, 0);
+	visits_check("no descriptor left", "shallow", &expected);
 	setrlimit(RLIMIT_NOFILE, &before);
 	free(leaf);
 	free(deep);
@@ -333,7 +250,7 @@ static int remove_others(void *arg, const struct pinion_walk_entry *entry)
 		expect_ready("rmdir", rmdir("moving/swapped") == 0);
 		expect_ready("symlink", symlink("../tree", "moving/swapped") == 0);
 	}
-	return note(arg, entry);
+	return visits_note(arg, entry);
 }
 
 /*
@@ -343,14 +260,14 @@ static int remove_others(void *arg, const struct pinion_walk_entry *entry)
  */
 static void check_vanishing(void)
 {
-	struct lines got = {.count = 0};
+	struct visits got = {.count = 0};
 
 	expect_ready("moving",
 		mkdir("moving", 0755) == 0 && mkdir("moving/gone", 0755) == 0 &&
 			mkdir("moving/swapped", 0755) == 0);
 	scratch_file("moving/first", "");
 	expect_number("walk of a changing tree", 0, pinion_walk("moving", remove_others, &got));
-	qsort(got.items, got.count, sizeof(char *), compare_lines);
+	qsort(got.items, got.count, sizeof(char *), visits_compare);
 	if (expect_number("visits of a changing tree", 3, (long long)got.count)) {
 		const char *swapped = got.items[1][0] == 'F' ? got.items[2] : got.items[1];
 
@@ -359,13 +276,13 @@ static void check_vanishing(void)
 			strncmp(swapped, "ERROR moving/swapped ", 21) == 0 ||
 				strncmp(swapped, "SYMLINK moving/swapped ", 23) == 0);
 	}
-	lines_fini(&got);
+	visits_fini(&got);
 }
 
 /* Subdirectories come in the order listed, each with all that is below it. */
 static void check_order(void)
 {
-	struct lines got = {.count = 0};
+	struct visits got = {.count = 0};
 	struct dirent *entry;
 	size_t position = 0;
 	char path[300];
@@ -380,7 +297,7 @@ static void check_order(void)
 		snprintf(path, sizeof(path), "order/%d/below/file", i * 7919 % 1000);
 		scratch_file(path, "");
 	}
-	expect_number("walk in order", 0, pinion_walk("order", note, &got));
+	expect_number("walk in order", 0, pinion_walk("order", visits_note, &got));
 	expect_number("visits in order", 40, (long long)got.count);
 	listing = opendir("order");
 	expect_ready("opendir", listing != NULL);
@@ -392,7 +309,7 @@ static void check_order(void)
 		}
 	}
 	closedir(listing);
-	lines_fini(&got);
+	visits_fini(&got);
 }
 
 struct crowd {
@@ -434,7 +351,7 @@ static void check_crowd(void)
 /* In a mount namespace of its own, where that is allowed. */
 static void check_bind_loop(void)
 {
-	struct lines expected = {.count = 0};
+	struct visits expected = {.count = 0};
 
 	expect_ready("loop",
 		mkdir("loop", 0755) == 0 && mkdir("loop/a", 0755) == 0 &&
@@ -445,9 +362,9 @@ static void check_bind_loop(void)
 		printf("bind mounts are not allowed here: that part is left out\n");
 		return;
 	}
-	lines_add(&expected, PINION_WALK_FILE, "loop/a/file", 0, 0);
-	lines_add(&expected, PINION_WALK_ERROR, "loop/a/b", -ELOOP, 0);
-	check_walk("a directory below itself", "loop", &expected);
+	visits_add(&expected, PINION_WALK_FILE, "loop/a/file", 0, 0);
+	visits_add(&expected, PINION_WALK_ERROR, "loop/a/b", -ELOOP, 0);
+	visits_check("a directory below itself", "loop", &expected);
 	umount2("loop/a/b", MNT_DETACH);
 }
 

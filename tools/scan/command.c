@@ -20,6 +20,7 @@ enum scan_option {
 	OPTION_FORMAT,
 	OPTION_FILES_FROM,
 	OPTION_NULL,
+	OPTION_GITIGNORE,
 	OPTION_WORKERS,
 	OPTION_WINDOW,
 	OPTION_DIRECT,
@@ -42,6 +43,7 @@ static const struct option_spec scan_specs[OPTION_COUNT] = {
 	[OPTION_FILES_FROM] = {0, "files-from", "LIST", "scan what a list names, - for stdin",
 		"One path a line. They come after PATHs."},
 	[OPTION_NULL] = {'0', "null", NULL, "entries of LIST end in NUL", NULL},
+	[OPTION_GITIGNORE] = {SCANNING_SPEC_GITIGNORE},
 	[OPTION_WORKERS] = {SCANNING_SPEC_WORKERS},
 	[OPTION_WINDOW] = {SCANNING_SPEC_WINDOW},
 	[OPTION_DIRECT] = {SCANNING_SPEC_DIRECT},
@@ -99,6 +101,9 @@ static bool parse_option(struct scan_options *options, enum scan_option option, 
 		return true;
 	case OPTION_NULL:
 		options->scanning.list_is_nul = true;
+		return true;
+	case OPTION_GITIGNORE:
+		options->scanning.scan.skip_ignored = 1;
 		return true;
 	case OPTION_WORKERS:
 		return scanning_parse_workers(&options->scanning, value);

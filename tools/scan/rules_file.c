@@ -9,7 +9,11 @@
 #include <errno.h>
 #include <string.h>
 
-enum { ID_BYTES_MAX = 128 };
+enum {
+	ID_BYTES_MAX = 128,
+	/* A hundred times the largest collections; /dev/zero has no end. */
+	FILE_BYTES_MAX = 64 << 20,
+};
 
 /* Ids stand unescaped in text and JSON output, hence this alphabet. */
 static bool is_id_byte(char byte)
@@ -69,6 +73,7 @@ int rules_add_file(struct rules *rules, const char *file, rules_complain_fn comp
 	if (status < 0) {
 		return status;
 	}
+	lines.bytes_max = FILE_BYTES_MAX;
 	for (;;) {
 		char *line;
 		size_t length;
@@ -91,5 +96,9 @@ int rules_add_file(struct rules *rules, const char *file, rules_complain_fn comp
 		}
 	}
 	input_lines_fini(&lines);
+	if (status == -EFBIG) {
+		complain(file, line_number + 1, "the file is larger than 64 MiB");
+		return -EINVAL;
+	}
 	return status < 0 ? status : error;
 }

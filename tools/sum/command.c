@@ -25,6 +25,7 @@ enum sum_option {
 	OPTION_TAG,
 	OPTION_QUIET,
 	OPTION_STATUS,
+	OPTION_GITIGNORE,
 	OPTION_WORKERS,
 	OPTION_DIRECT,
 	OPTION_IO,
@@ -46,6 +47,7 @@ static const struct option_spec sum_specs[OPTION_COUNT] = {
 	[OPTION_TAG] = {0, "tag", NULL, "write lines as TAG (PATH) = DIGEST", NULL},
 	[OPTION_QUIET] = {0, "quiet", NULL, "with -c: no line for what verifies", NULL},
 	[OPTION_STATUS] = {0, "status", NULL, "with -c: no output, the exit status tells", NULL},
+	[OPTION_GITIGNORE] = {SCANNING_SPEC_GITIGNORE},
 	[OPTION_WORKERS] = {SCANNING_SPEC_WORKERS},
 	[OPTION_DIRECT] = {SCANNING_SPEC_DIRECT},
 	[OPTION_IO] = {SCANNING_SPEC_IO},
@@ -95,6 +97,9 @@ static bool parse_option(struct sum_options *options, enum sum_option option, co
 	case OPTION_STATUS:
 		options->is_status = true;
 		return true;
+	case OPTION_GITIGNORE:
+		options->scanning.scan.skip_ignored = 1;
+		return true;
 	case OPTION_WORKERS:
 		return scanning_parse_workers(&options->scanning, value);
 	case OPTION_DIRECT:
@@ -125,6 +130,10 @@ static bool check_options(const struct sum_options *options, char *const *paths,
 		(options->scanning.list_is_nul || options->is_tagged || options->recurse ||
 			options->scanning.list_path != NULL)) {
 		report_line("-c goes with none of -0, -r, --tag, --files-from");
+		return false;
+	}
+	if (options->scanning.scan.skip_ignored != 0 && !options->recurse) {
+		report_line("--gitignore is about the directories of -r");
 		return false;
 	}
 	if (!options->is_check && (options->is_quiet || options->is_status)) {

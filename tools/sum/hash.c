@@ -168,6 +168,7 @@ void sum_end(struct sum_job *job)
 		job->totals.read_bytes += totals.read_bytes;
 		job->totals.hole_bytes += totals.hole_bytes;
 		job->totals.direct_files += totals.direct_files;
+		job->totals.ignored += totals.ignored;
 	}
 	signals_hold();
 	pinion_scan_destroy(job->scan);
