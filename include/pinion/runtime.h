@@ -173,6 +173,20 @@ PINION_API int pinion_runtime_stop(struct pinion_runtime *runtime);
 PINION_API int pinion_runtime_stop_until(struct pinion_runtime *runtime, uint64_t deadline_ns);
 
 /*
+ * Whether work from outside is still admitted: from creation until a drain, a
+ * join or a stop begins, or a task fails where the first failure ends all
+ * (`fault_policy`); then never again. Once it is false for a thread, what that
+ * thread spawns from outside gets -ESHUTDOWN; tasks still spawn, as
+ * pinion_spawn() says. True is no promise: the next call may be too late, or
+ * find no room (-EAGAIN), and tells so itself.
+ *
+ * Context: any thread, also within tasks and hooks, until the runtime is
+ * destroyed; one load, never blocks. In a process forked off: false.
+ * Since: 0.1
+ */
+PINION_API bool pinion_runtime_is_accepting(const struct pinion_runtime *runtime);
+
+/*
  * Number of workers; `buffer_bytes` and `small_buffer_bytes` of each one's
  * arena are those of the configuration.
  *

@@ -493,6 +493,11 @@ uint32_t pin_runtime_buffer_bytes(const struct pinion_runtime *runtime)
 	return runtime->shared.config.buffer_bytes;
 }
 
+bool pinion_runtime_is_accepting(const struct pinion_runtime *runtime)
+{
+	return !pin_runtime_is_foreign(runtime) && pin_gate_is_open(&runtime->shared.gate);
+}
+
 uint32_t pinion_runtime_worker_count(const struct pinion_runtime *runtime)
 {
 	return runtime->shared.worker_count;
