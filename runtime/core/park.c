@@ -53,9 +53,11 @@ bool pin_park_look_for_end(struct pin_shared *shared)
 	if (!is_quiescent(shared)) {
 		return false;
 	}
-	pin_store_release_u32(&shared->has_ended, 1); /* [END-2] */
-	pin_wake_all(shared);
-	pin_wake_enders(shared);
+	/* Several may find so at the same time: the first sees to all. */
+	if (pin_exchange_acq_rel_u32(&shared->has_ended, 1) == 0) { /* [END-2] */
+		pin_wake_all(shared);
+		pin_wake_enders(shared);
+	}
 	return true;
 }
 
