@@ -280,6 +280,7 @@ struct pinion_runtime_counters {
 	uint64_t parked_futex; /* workers that sleep on their futex, or are about to */
 	uint64_t parked_ring;  /* likewise, in their ring */
 	uint64_t parked_set;   /* bit i: worker i is one of these two; of the first 64 */
+	uint64_t steal_rounds; /* a count: ways past all others in `searches` (`steal_tries`) */
 };
 
 PINION_API void pinion_runtime_counters(const struct pinion_runtime *runtime,

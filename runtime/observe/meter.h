@@ -63,6 +63,7 @@ struct pin_meter {
 	struct pin_atomic_u64 tasks_shared;		    /* pushed to queues that all share */
 	struct pin_atomic_u64 files_by_way[PIN_METER_WAYS]; /* enum pinion_way */
 	struct pin_atomic_u64 direct_refusals;
+	struct pin_atomic_u64 steal_rounds;
 	/* Not a count but how it is now: what the tuner says. */
 	struct pin_atomic_u64 look_interval;
 } PIN_CACHE_ALIGNED;
