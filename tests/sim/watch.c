@@ -26,14 +26,16 @@ struct waiting {
 
 static struct {
 	uint64_t age_limit_ns;
+	bool has_net;
 	uint32_t oldest;
 	uint32_t youngest;
 	struct waiting tasks[WORKLOAD_TASKS_MAX];
 } watch;
 
-void watch_begin(uint64_t age_limit_ns)
+void watch_begin(uint64_t age_limit_ns, bool has_net)
 {
 	watch.age_limit_ns = age_limit_ns;
+	watch.has_net = has_net;
 	watch.oldest = NOBODY;
 	watch.youngest = NOBODY;
 	memset(watch.tasks, 0, sizeof(watch.tasks));
@@ -181,7 +183,7 @@ static void check_sleeper(uint32_t thread, const struct pin_worker *worker)
 void watch_sleepers(void)
 {
 	/* A stalled thread may be on its way to wake somebody. */
-	if (has_stalled_thread()) {
+	if (watch.has_net || has_stalled_thread()) {
 		return;
 	}
 	for (uint32_t i = 0; i < world_thread_count(); i++) {
