@@ -246,7 +246,9 @@ static PIN_INLINE void end_batch(struct pin_worker *worker, uint32_t polls, uint
 		worker->untimed_batches++;
 		pin_meter_add(&worker->meter.busy_ns, polls * pin_tuner_average_ns(&worker->tuner));
 	} else {
-		worker->now_ns = timed == polls ? worker->now_ns : worker->shared->host->now_ns();
+		if (timed != polls) {
+			worker->now_ns = worker->shared->host->now_ns();
+		}
 		learn(worker, start_ns, polls);
 	}
 	if (worker->is_dry) {
