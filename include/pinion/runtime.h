@@ -281,6 +281,19 @@ struct pinion_runtime_counters {
 	uint64_t parked_ring;  /* likewise, in their ring */
 	uint64_t parked_set;   /* bit i: worker i is one of these two; of the first 64 */
 	uint64_t steal_rounds; /* a count: ways past all others in `searches` (`steal_tries`) */
+	/*
+	 * As it is again, of the workers' own the most. A turn is what a worker
+	 * runs before it looks after its ring (`budget_polls`): the last one
+	 * that it timed, which of turns of one short task is one in 16.
+	 */
+	uint64_t turn_polls_max;
+	uint64_t lifo_row_max; /* tasks in a row straight after who spawned them (`lifo_polls`) */
+	/*
+	 * When the first of those that sleep gets up if nothing happens: for a
+	 * timer, a deadline, a tick or `park_timeout_us`; on the clock of
+	 * pinion_now_ns(). UINT64_MAX: none of them does, or nobody sleeps.
+	 */
+	uint64_t park_until_ns;
 };
 
 PINION_API void pinion_runtime_counters(const struct pinion_runtime *runtime,

@@ -118,6 +118,7 @@ static void sleep_in_ring(struct pin_worker *worker, uint64_t deadline_ns)
 static void sleep_until(struct pin_worker *worker, enum pin_park_state mode, uint64_t deadline_ns)
 {
 	PIN_TRACE3(park, worker->index, mode, deadline_ns);
+	pin_meter_set(&worker->meter.park_until_ns, deadline_ns);
 	if (mode == PIN_PARK_RING) {
 		sleep_in_ring(worker, deadline_ns);
 	} else {

@@ -98,9 +98,13 @@ static void check_ranges(const struct pin_worker *worker)
 	uint32_t interval = pin_tuner_interval(&worker->tuner);
 	uint32_t searching = worker->tier->searching.value;
 
-	if (worker->lifo_polls > config->lifo_polls) {
-		world_fail("worker %u polls its slot %u times in a row", worker->index,
-			worker->lifo_polls);
+	if (worker->lifo_row.value > config->lifo_polls) {
+		world_fail("worker %u polls its slot %" PRIu32 " times in a row", worker->index,
+			worker->lifo_row.value);
+	}
+	if (worker->meter.turn_polls.value > config->budget_polls) {
+		world_fail("a turn of worker %u had %" PRIu64 " polls", worker->index,
+			worker->meter.turn_polls.value);
 	}
 	if (interval < config->interval_min || interval > config->interval_max) {
 		world_fail("interval of worker %u is out of range: %u", worker->index, interval);

@@ -8,8 +8,9 @@
  *     that holds completions of its requests. Where sleeps have a timeout
  *     as their safety net it is left to that, which must find nothing;
  * (2) no task that may run waits for longer than the case allows;
- * (3) what adapts itself stays in its range: polls of the LIFO slot in a row,
- *     the interval of looks into the shared queue, and those who search: never
+ * (3) what adapts itself stays in its range: polls of the LIFO slot in a row
+ *     and of a turn in all, the interval of looks into the shared queue, and
+ *     those who search: never
  *     fewer than none, nor more than there are threads, as who wakes somebody
  *     counts it before it is up (AS-1, AS-38).
  *
