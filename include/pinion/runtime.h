@@ -173,6 +173,20 @@ PINION_API int pinion_runtime_stop(struct pinion_runtime *runtime);
 PINION_API int pinion_runtime_stop_until(struct pinion_runtime *runtime, uint64_t deadline_ns);
 
 /*
+ * Whether work from outside is still admitted: from creation until a drain, a
+ * join or a stop begins, or a task fails where the first failure ends all
+ * (`fault_policy`); then never again. Once it is false for a thread, what that
+ * thread spawns from outside gets -ESHUTDOWN; tasks still spawn, as
+ * pinion_spawn() says. True is no promise: the next call may be too late, or
+ * find no room (-EAGAIN), and tells so itself.
+ *
+ * Context: any thread, also within tasks and hooks, until the runtime is
+ * destroyed; one load, never blocks. In a process forked off: false.
+ * Since: 0.1
+ */
+PINION_API bool pinion_runtime_is_accepting(const struct pinion_runtime *runtime);
+
+/*
  * Number of workers; `buffer_bytes` and `small_buffer_bytes` of each one's
  * arena are those of the configuration.
  *
@@ -266,6 +280,20 @@ struct pinion_runtime_counters {
 	uint64_t parked_futex; /* workers that sleep on their futex, or are about to */
 	uint64_t parked_ring;  /* likewise, in their ring */
 	uint64_t parked_set;   /* bit i: worker i is one of these two; of the first 64 */
+	uint64_t steal_rounds; /* a count: ways past all others in `searches` (`steal_tries`) */
+	/*
+	 * As it is again, of the workers' own the most. A turn is what a worker
+	 * runs before it looks after its ring (`budget_polls`): the last one
+	 * that it timed, which of turns of one short task is one in 16.
+	 */
+	uint64_t turn_polls_max;
+	uint64_t lifo_row_max; /* tasks in a row straight after who spawned them (`lifo_polls`) */
+	/*
+	 * When the first of those that sleep gets up if nothing happens: for a
+	 * timer, a deadline, a tick or `park_timeout_us`; on the clock of
+	 * pinion_now_ns(). UINT64_MAX: none of them does, or nobody sleeps.
+	 */
+	uint64_t park_until_ns;
 };
 
 PINION_API void pinion_runtime_counters(const struct pinion_runtime *runtime,

@@ -53,9 +53,11 @@ bool pin_park_look_for_end(struct pin_shared *shared)
 	if (!is_quiescent(shared)) {
 		return false;
 	}
-	pin_store_release_u32(&shared->has_ended, 1); /* [END-2] */
-	pin_wake_all(shared);
-	pin_wake_enders(shared);
+	/* Several may find so at the same time: the first sees to all. */
+	if (pin_exchange_acq_rel_u32(&shared->has_ended, 1) == 0) { /* [END-2] */
+		pin_wake_all(shared);
+		pin_wake_enders(shared);
+	}
 	return true;
 }
 
@@ -116,6 +118,7 @@ static void sleep_in_ring(struct pin_worker *worker, uint64_t deadline_ns)
 static void sleep_until(struct pin_worker *worker, enum pin_park_state mode, uint64_t deadline_ns)
 {
 	PIN_TRACE3(park, worker->index, mode, deadline_ns);
+	pin_meter_set(&worker->meter.park_until_ns, deadline_ns);
 	if (mode == PIN_PARK_RING) {
 		sleep_in_ring(worker, deadline_ns);
 	} else {
@@ -132,20 +135,31 @@ static bool is_forgotten(const struct pin_worker *worker)
 		pin_load_acquire_u32(&worker->tier->searching) == 0;
 }
 
+/*
+ * Others still see this worker in the set; most likely one comes. A sleep that
+ * ends for no reason, by a signal say, proves nothing: it goes on.
+ */
+static void await_waker(struct pin_worker *worker, enum pin_park_state mode)
+{
+	const struct pin_host *host = worker->shared->host;
+	uint64_t end_ns = host->now_ns() + WAKER_DELAY_NS;
+
+	while (is_forgotten(worker)) {
+		if (host->now_ns() >= end_ns) {
+			pin_meter_add(&worker->meter.park_timeout_found_work, 1);
+			return;
+		}
+		sleep_until(worker, mode, end_ns);
+	}
+}
+
 static void sleep_in(struct pin_worker *worker, enum pin_park_state mode)
 {
-	const struct pin_shared *shared = worker->shared;
-
 	pin_meter_add(
 		mode == PIN_PARK_RING ? &worker->meter.parks_ring : &worker->meter.parks_futex, 1);
 	sleep_until(worker, mode, sleep_deadline(worker));
-	if (shared->config.park_timeout_us == 0 || !is_forgotten(worker)) {
-		return;
-	}
-	/* Others still see this worker in the set; most likely one comes. */
-	sleep_until(worker, mode, shared->host->now_ns() + WAKER_DELAY_NS);
-	if (is_forgotten(worker)) {
-		pin_meter_add(&worker->meter.park_timeout_found_work, 1);
+	if (worker->shared->config.park_timeout_us != 0) {
+		await_waker(worker, mode);
 	}
 }
 

@@ -16,8 +16,8 @@
 bool pin_park_has_work(const struct pin_worker *worker);
 
 /*
- * Behind a fence: if all that was ever admitted is over, says so to everybody.
- * [END-1]
+ * Behind a fence: if all that was ever admitted is over, says so to everybody,
+ * unless another worker has; true then, too. [END-1] [END-2]
  */
 bool pin_park_look_for_end(struct pin_shared *shared);
 

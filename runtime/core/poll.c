@@ -223,9 +223,10 @@ bool pin_poll_others(struct pin_worker *worker)
 	}
 	worker->unsearched_batches = 0;
 	link = pin_search_others(worker);
-	if (link == NULL && PIN_UNLIKELY(pin_timer_next_ns(worker) <= worker->now_ns)) {
+	if (link == NULL && PIN_UNLIKELY(pin_timer_next_ns(worker) <= worker->now_ns) &&
+		pin_due_end_cancelled(worker)) {
 		/* Another's that were cancelled. */
-		return pin_due_end_cancelled(worker);
+		return true;
 	}
 	if (link == NULL && worker->shares_ring && worker->is_searching) {
 		link = relieve_others(worker);

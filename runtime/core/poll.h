@@ -60,22 +60,25 @@ static PIN_INLINE bool pin_poll_ready(struct pin_worker *worker)
 static PIN_INLINE bool pin_poll_lifo(struct pin_worker *worker)
 {
 	struct pin_link *link = pin_lifo_take(&worker->lifo);
+	uint32_t row;
 
 	if (link == NULL) {
 		if (PIN_UNLIKELY(!pin_lifo_is_empty(&worker->lifo))) {
 			/* A thief is in it, and will be out in a moment. */
 			worker->shared->host->yield();
 		}
-		worker->lifo_polls = 0;
+		pin_store_relaxed_u32(&worker->lifo_row, 0);
 		return false;
 	}
-	if (worker->lifo_polls >= worker->shared->config.lifo_polls) {
+	/* Relaxed: its own, and a figure for others. */
+	row = pin_load_relaxed_u32(&worker->lifo_row);
+	if (row >= worker->shared->config.lifo_polls) {
 		/* Two that spawn each other must not keep all others out. */
-		worker->lifo_polls = 0;
+		pin_store_relaxed_u32(&worker->lifo_row, 0);
 		pin_spawn_enqueue(worker, link);
 		return false;
 	}
-	worker->lifo_polls++;
+	pin_store_relaxed_u32(&worker->lifo_row, row + 1);
 	pin_meter_add(&worker->meter.lifo_polls, 1);
 	pin_run_or_cancel(worker, link);
 	return true;

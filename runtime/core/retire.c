@@ -121,11 +121,13 @@ void pin_retire_sleep(struct pin_worker *worker)
 	pin_fence_seq_cst();	    /* [PARK-1] [END-1] [KNOT-1] */
 	pin_knot_note_idle(shared); /* [KNOT-1] */
 	if (!pin_park_look_for_end(shared) && !must_stay_awake(worker)) {
+		uint64_t deadline_ns = pin_timers_next_ns(&worker->deadlines);
+
 		/* It has no ring in which the kernel has anything. */
 		PIN_CHECK(worker->ring.in_flight == 0);
 		pin_meter_add(&worker->meter.parks_futex, 1);
-		pin_parker_sleep(
-			&worker->parker, shared->host, pin_timers_next_ns(&worker->deadlines));
+		pin_meter_set(&worker->meter.park_until_ns, deadline_ns);
+		pin_parker_sleep(&worker->parker, shared->host, deadline_ns);
 	}
 	pin_parker_finish(&worker->parker); /* [SENTRY-1] */
 	pin_sentry_note_awake(worker);

@@ -493,6 +493,11 @@ uint32_t pin_runtime_buffer_bytes(const struct pinion_runtime *runtime)
 	return runtime->shared.config.buffer_bytes;
 }
 
+bool pinion_runtime_is_accepting(const struct pinion_runtime *runtime)
+{
+	return !pin_runtime_is_foreign(runtime) && pin_gate_is_open(&runtime->shared.gate);
+}
+
 uint32_t pinion_runtime_worker_count(const struct pinion_runtime *runtime)
 {
 	return runtime->shared.worker_count;
@@ -502,9 +507,13 @@ uint32_t pinion_runtime_worker_count(const struct pinion_runtime *runtime)
 static void add_figures(const struct pin_shared *shared, struct pinion_runtime_counters *sum)
 {
 	sum->look_interval_min = UINT64_MAX;
+	sum->park_until_ns = PIN_NO_DEADLINE;
 	for (uint32_t i = 0; i < shared->worker_count; i++) {
 		const struct pin_worker *worker = &shared->workers[i];
 		uint64_t interval = pin_meter_read(&worker->meter.look_interval);
+		uint64_t turn_polls = pin_meter_read(&worker->meter.turn_polls);
+		uint64_t until_ns = pin_meter_read(&worker->meter.park_until_ns);
+		uint32_t lifo_row = pin_load_relaxed_u32(&worker->lifo_row);
 		enum pin_park_state place = pin_parker_place(&worker->parker);
 
 		if (interval < sum->look_interval_min) {
@@ -512,6 +521,16 @@ static void add_figures(const struct pin_shared *shared, struct pinion_runtime_c
 		}
 		if (interval > sum->look_interval_max) {
 			sum->look_interval_max = interval;
+		}
+		if (turn_polls > sum->turn_polls_max) {
+			sum->turn_polls_max = turn_polls;
+		}
+		if (lifo_row > sum->lifo_row_max) {
+			sum->lifo_row_max = lifo_row;
+		}
+		/* That of one that is up is of its last sleep. */
+		if (place != PIN_RUNNING && until_ns < sum->park_until_ns) {
+			sum->park_until_ns = until_ns;
 		}
 		sum->parked_futex += place == PIN_PARK_FUTEX ? 1 : 0;
 		sum->parked_ring += place == PIN_PARK_RING ? 1 : 0;
@@ -575,6 +594,7 @@ void pinion_runtime_counters(const struct pinion_runtime *runtime,
 		sum.files_empty += pin_meter_read(&meter->files_by_way[PINION_WAY_EMPTY]);
 		sum.files_unable += pin_meter_read(&meter->files_by_way[PINION_WAY_UNABLE]);
 		sum.direct_refusals += pin_meter_read(&meter->direct_refusals);
+		sum.steal_rounds += pin_meter_read(&meter->steal_rounds);
 		posted += pin_meter_read(&meter->requests_posted);
 	}
 	/* The gate counts what it admits, requests or not. */

@@ -156,7 +156,8 @@ static struct pin_link *steal_kept(struct pin_worker *worker)
 
 struct pin_link *pin_search_others(struct pin_worker *worker)
 {
-	const struct pinion_config *config = &worker->shared->config;
+	uint32_t tries = worker->shared->config.steal_tries;
+	uint32_t rounds = 0;
 	struct pin_link *link = NULL;
 
 	if (worker->shared->worker_count == 1 || !pin_worker_serves(worker, PINION_LANE_NORMAL) ||
@@ -164,9 +165,11 @@ struct pin_link *pin_search_others(struct pin_worker *worker)
 		return NULL;
 	}
 	pin_meter_add(&worker->meter.searches, 1);
-	for (uint32_t i = 0; i < config->steal_tries && link == NULL; i++) {
+	while (rounds < tries && link == NULL) {
 		link = steal_round(worker);
+		rounds++;
 	}
+	pin_meter_add(&worker->meter.steal_rounds, rounds);
 	return link != NULL ? link : steal_kept(worker);
 }
 

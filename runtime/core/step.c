@@ -92,6 +92,7 @@ static PIN_INLINE void learn(struct pin_worker *worker, uint64_t start_ns, uint3
 	worker->untimed_batches = 0;
 	pin_tuner_record(&worker->tuner, busy_ns, polls);
 	pin_meter_set(&worker->meter.look_interval, pin_tuner_interval(&worker->tuner));
+	pin_meter_set(&worker->meter.turn_polls, polls);
 	pin_meter_add(&worker->meter.busy_ns, busy_ns);
 }
 
@@ -213,7 +214,7 @@ static inline bool go_round(struct pin_worker *worker)
 	}
 	worker->unsearched_batches++;
 	worker->untimed_batches++;
-	worker->lifo_polls = 0;
+	pin_store_relaxed_u32(&worker->lifo_row, 0);
 	if (pin_flight_poll(worker) == 0) {
 		return false;
 	}
@@ -246,7 +247,9 @@ static PIN_INLINE void end_batch(struct pin_worker *worker, uint32_t polls, uint
 		worker->untimed_batches++;
 		pin_meter_add(&worker->meter.busy_ns, polls * pin_tuner_average_ns(&worker->tuner));
 	} else {
-		worker->now_ns = timed == polls ? worker->now_ns : worker->shared->host->now_ns();
+		if (timed != polls) {
+			worker->now_ns = worker->shared->host->now_ns();
+		}
 		learn(worker, start_ns, polls);
 	}
 	if (worker->is_dry) {

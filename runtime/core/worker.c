@@ -226,6 +226,7 @@ int pin_worker_init(struct pin_worker *worker)
 	pin_injector_init(&worker->offers, shared->host);
 	pin_tuner_init(&worker->tuner, &tuning);
 	pin_meter_set(&worker->meter.look_interval, pin_tuner_interval(&worker->tuner));
+	pin_meter_set(&worker->meter.park_until_ns, PIN_NO_DEADLINE);
 	pin_timers_init(&worker->timers, worker->shared->host->now_ns());
 	pin_store_relaxed_u64(&worker->timer_ns, PIN_NO_DEADLINE);
 	pin_flight_init(worker);

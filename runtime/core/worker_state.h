@@ -254,7 +254,7 @@ struct pin_worker {
 	uint32_t polls_since_look; /* into the injector */
 	uint32_t untimed_batches;  /* in a row */
 	uint32_t unsearched_batches;
-	uint32_t lifo_polls; /* in a row, in this loop */
+	struct pin_atomic_u32 lifo_row; /* [W:owner R:any] polls of the slot in a row */
 	uint32_t spawns_since_wake;
 	uint32_t hoard_spawns; /* [const] UINT32_MAX: there is nobody to wake */
 	bool uses_lifo;

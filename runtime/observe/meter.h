@@ -63,8 +63,13 @@ struct pin_meter {
 	struct pin_atomic_u64 tasks_shared;		    /* pushed to queues that all share */
 	struct pin_atomic_u64 files_by_way[PIN_METER_WAYS]; /* enum pinion_way */
 	struct pin_atomic_u64 direct_refusals;
-	/* Not a count but how it is now: what the tuner says. */
+	struct pin_atomic_u64 steal_rounds;
+	/* Not counts but how it is now: what the tuner says, */
 	struct pin_atomic_u64 look_interval;
+	/* how much of its budget the last turn took that was timed, */
+	struct pin_atomic_u64 turn_polls;
+	/* and until when at most it sleeps, or has slept. */
+	struct pin_atomic_u64 park_until_ns;
 } PIN_CACHE_ALIGNED;
 
 static inline void pin_meter_add(struct pin_atomic_u64 *counter, uint64_t amount)

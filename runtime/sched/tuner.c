@@ -65,6 +65,10 @@ static uint64_t kept_after(const struct pin_tuner *tuner, uint32_t task_count)
 {
 	uint64_t kept = UINT64_C(1) << KEPT_SHIFT;
 
+	/* As most are that end before anything else is there to run. */
+	if (task_count == 1) {
+		return tuner->kept[0];
+	}
 	if (task_count >> PIN_TUNER_POWERS != 0) {
 		return 0;
 	}

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: a drain ends when everything admitted, spawned and submitted has run,
- * not earlier, and not never: [END-1], [METER-1], [GATE-1]. EX-40, EX-44,
- * EX-46, EX-58, EX-62, W15; of EX-43 completion_vs_join_termination and
+ * not earlier, and not never: [END-1], [METER-1], [GATE-1]; and exactly one
+ * worker tells of the end, however many see it: [END-2]. EX-40, EX-44, EX-46,
+ * EX-58, EX-62, W15; of EX-43 completion_vs_join_termination and
  * three_way_spawn_complete_join.
  * Method: the last task spawns another for anyone, or for its own worker, or
  * starts a read, while two workers go to sleep and the main thread drains; or
- * another thread spawns meanwhile. A worker that leaves its loop checks that
- * nothing is left to run.
+ * another thread spawns meanwhile; or the only task completes, or there is
+ * none, against the close. A worker that leaves its loop checks that nothing is
+ * left to run, model_runtime_end() how many told of the end.
  */
 #include "runtime/base/base.h"
 #include "tests/model/explorer.h"
@@ -53,6 +55,22 @@ static void drain(uint64_t task_count)
 static void spawn_first(void)
 {
 	MODEL_CHECK(pinion_spawn(runtime, &first.request.task) == 0);
+}
+
+/* Both workers may see the end, by the completion or by the close. */
+static void run_completes(void)
+{
+	begin(NULL);
+	spawn_first();
+	drain(1);
+}
+
+static void run_nothing(void)
+{
+	begin(NULL);
+	model_on_worker_exit(NULL);
+	MODEL_CHECK(pinion_runtime_drain(runtime) == 0);
+	model_runtime_end(runtime);
 }
 
 static void spawn_shared(struct model_task *task)
@@ -187,7 +205,14 @@ static const struct model_twin counter_twins[] = {
 	{.name = NULL},
 };
 
+static const struct model_twin observer_twins[] = {
+	{"two tell of the end", {MODEL_TORN, "pin_park_look_for_end", NULL}},
+	{.name = NULL},
+};
+
 static const struct model_case cases[] = {
+	{"completes", run_completes, 2, 1, 0, observer_twins, NULL},
+	{"nothing", run_nothing, 2, 1, 0, observer_twins, NULL},
 	{"spawns_for_anyone", run_spawns_for_anyone, 2, 1, 0, twins, NULL},
 	{"many_workers", run_spawns_for_anyone, 1, 2, 0, many_workers_twins, many_workers},
 	{"spawns_for_itself", run_spawns_for_itself, 1, 1, 0, NULL, NULL},

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: an admission comes before the close and is in its count, or it fails:
- * [GATE-1]; one that is forgone leaves the count, and says so if it is late.
- * EX-5, EX-42, EX-61; of EX-43 spawn_vs_join_gate_atomicity and
+ * [GATE-1]; one that is forgone leaves the count, and says so if it is late;
+ * who has been told that the gate is closed is not admitted. EX-5, EX-25,
+ * EX-42, EX-61; of EX-43 spawn_vs_join_gate_atomicity and
  * concurrent_spawns_no_lost_count.
- * Method: two threads admit while a third closes and reads the count at once.
+ * Method: two threads admit while a third closes and reads the count at once;
+ * or one admits, and one asks first.
  */
 #include "runtime/sched/gate.h"
 #include "runtime/base/base.h"
@@ -74,6 +76,46 @@ static void run_forgo(void)
 	MODEL_CHECK(at_close == 1 || (at_close == 2 && is_forgone && was_late));
 }
 
+/* ---- asking ---- */
+
+static void ask_and_admit(void *arg)
+{
+	bool is_open = pin_gate_is_open(&gate);
+
+	(void)arg;
+	/* Who has seen it closed is not admitted, nor is it open again. */
+	if (!is_open) {
+		MODEL_CHECK(!pin_gate_admit(&gate, 1));
+		MODEL_CHECK(!pin_gate_is_open(&gate));
+	}
+}
+
+static void admit_once(void *arg)
+{
+	(void)arg;
+	(void)pin_gate_admit(&gate, 1);
+}
+
+static void run_ask(void)
+{
+	uint32_t admitter;
+	uint32_t asker;
+
+	pin_gate_init(&gate);
+	MODEL_CHECK(pin_gate_is_open(&gate));
+	admitter = model_thread_start("admitter", admit_once, NULL);
+	asker = model_thread_start("asker", ask_and_admit, NULL);
+	pin_gate_close(&gate);
+	model_thread_join(admitter);
+	model_thread_join(asker);
+	MODEL_CHECK(!pin_gate_is_open(&gate));
+}
+
+static const struct model_twin ask_twins[] = {
+	{"an admission opens it again", {MODEL_TORN, "pin_gate_admit_until", NULL}},
+	{.name = NULL},
+};
+
 static const struct model_twin forgo_twins[] = {
 	{"forgoing is no single step", {MODEL_TORN, "pin_gate_forgo", NULL}},
 	{.name = NULL},
@@ -88,6 +130,7 @@ static const struct model_twin twins[] = {
 static const struct model_case cases[] = {
 	{"close", run_close, 3, 2, 0, twins, NULL},
 	{"forgo", run_forgo, 3, 2, 0, forgo_twins, NULL},
+	{"ask", run_ask, 3, 2, 0, ask_twins, NULL},
 };
 
 int main(void)

@@ -53,6 +53,8 @@ static struct {
 	enum pin_doorbell_kind kind;
 	bool is_held;
 	void (*on_exit)(void);
+	const struct pin_shared *ends[MODEL_THREADS_MAX]; /* by worker that told */
+	uint32_t end_count;
 } device;
 
 bool model_shares_rings;
@@ -86,6 +88,23 @@ void model_device_release(void)
 void model_on_worker_exit(void (*hook)(void))
 {
 	device.on_exit = hook;
+}
+
+void model_note_end(const struct pin_shared *shared)
+{
+	MODEL_CHECK(device.end_count < MODEL_THREADS_MAX);
+	device.ends[device.end_count] = shared;
+	device.end_count++;
+}
+
+uint32_t model_end_count(const struct pin_shared *shared)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < device.end_count; i++) {
+		count += device.ends[i] == shared ? 1 : 0;
+	}
+	return count;
 }
 
 static struct ring *ring_of(const struct pin_ring *ring)

@@ -16,6 +16,8 @@
 
 #include "runtime/io/request.h"
 
+struct pin_shared;
+
 /*
  * Whether other workers may reap a worker's ring; to be set before a runtime
  * begins.
@@ -36,5 +38,9 @@ bool model_rings_have_completions(void);
 
 /* Called when a worker leaves its loop. NULL: nothing. */
 void model_on_worker_exit(void (*hook)(void));
+
+/* A worker has found that the runtime is over, and tells; how many have. */
+void model_note_end(const struct pin_shared *shared);
+uint32_t model_end_count(const struct pin_shared *shared);
 
 #endif

@@ -132,9 +132,13 @@ struct pinion_runtime *model_runtime_begin_another(uint32_t worker_count)
 
 void model_runtime_end(struct pinion_runtime *runtime)
 {
+	const struct pin_shared *shared = &runtime->shared;
+
 	model_quiet_begin();
 	model_device_release();
 	pinion_runtime_destroy(runtime);
+	/* Whoever was last, of all that saw it at the same time. */
+	MODEL_CHECK(model_end_count(shared) == 1);
 }
 
 bool model_is_worker_awake(const struct pinion_runtime *runtime, uint32_t worker_index)

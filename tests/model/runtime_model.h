@@ -73,7 +73,10 @@ struct pinion_runtime *model_runtime_begin(
 /* Beside the first, whose kernel it is in. */
 struct pinion_runtime *model_runtime_begin_another(uint32_t worker_count);
 
-/* The rest is not explored: stops and frees it. */
+/*
+ * The rest is not explored: stops and frees it. Exactly one worker must have
+ * told of its end.
+ */
 void model_runtime_end(struct pinion_runtime *runtime);
 
 /*

@@ -2,8 +2,8 @@
 /*
  * Goal: a stop gives each admitted task to `run` or to `cancel`, exactly one of
  * them and once, counts both, ends requests in flight, and always ends; one
- * whose deadline has come goes on, and the next call finds its end. EX-47, C15,
- * W23.
+ * whose deadline has come goes on, and the next call finds its end; exactly one
+ * worker tells of it, however many see it. EX-43, EX-47, EX-62, C15, W23.
  * Hazards that others met: a thread that parks again after the end, and one
  * that leaves uncounted.
  * Method: tasks are queued, running, spawning, reading or just being admitted
@@ -205,6 +205,7 @@ static const struct model_defect many_workers[] = {
 
 static const struct model_twin two_workers_twins[] = {
 	{"no fence before the sum", {MODEL_DROP_FENCE, "pin_park", NULL}},
+	{"two tell of the end", {MODEL_TORN, "pin_park_look_for_end", NULL}},
 	{.name = NULL},
 };
 

@@ -73,9 +73,12 @@
 #define pin_wake_all(shared) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_wake_all") ? (void)0 : (pin_wake_all)(shared))
 
+/* By who tells of the end. */
 #define pin_wake_enders(shared) \
-	(model_is_spoilt(MODEL_SKIP, __func__, "pin_wake_enders") ? (void)0 \
-								  : (pin_wake_enders)(shared))
+	(model_note_end(shared), \
+		model_is_spoilt(MODEL_SKIP, __func__, "pin_wake_enders") \
+			? (void)0 \
+			: (pin_wake_enders)(shared))
 
 #define pin_sentry_note_kept(worker) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_sentry_note_kept") \

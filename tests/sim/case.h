@@ -24,6 +24,7 @@
  *       "limits": 3,              often other limits, up to it; 0: not limited
  *       "no_rings": 1,            as in the configuration
  *       "polled": 2,              likewise: 0 or 2, never or always
+ *       "park_timeout_us": 200,   likewise; it must never find work
  *       "programs": [             what tasks do, in this order:
  *         {"name": "leaf",
  *          "burn_us": 20,         compute for a random time up to that
@@ -143,6 +144,7 @@ struct sim_case {
 	uint32_t limits;
 	uint32_t no_rings;
 	uint32_t polled;
+	uint32_t park_timeout_us;
 	struct sim_program programs[SIM_PROGRAMS_MAX];
 	uint32_t program_count;
 	struct sim_source sources[SIM_SOURCES_MAX];

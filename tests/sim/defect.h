@@ -45,6 +45,7 @@ enum defect {
 	DEFECT_CANCEL_NOT_REPEATED,   /* one that missed is taken to have hit */
 	DEFECT_INTERVAL_UNBOUNDED,    /* who learns of tasks forgets the bounds */
 	DEFECT_NOBODY_HELPS,	      /* who blocks runs nothing else */
+	DEFECT_WAKE_UNSENT,	      /* who spawns from outside sometimes wakes nobody */
 	DEFECT_COUNT,
 };
 

@@ -5,6 +5,7 @@
 #include "runtime/core/config.h"
 #include "runtime/core/runtime.h"
 #include "runtime/core/spawn.h"
+#include "runtime/core/wake.h"
 #include "runtime/core/worker.h"
 #include "tests/sim/defect.h"
 
@@ -19,6 +20,10 @@ static int spawn(struct pin_worker *worker, struct pinion_task *task)
 }
 
 #define pin_worker_spawn spawn
+#define pin_wake_one(...) \
+	(defect_strikes(DEFECT_WAKE_UNSENT, 4) ? (void)0 : pin_wake_one(__VA_ARGS__))
+#define pin_wake_worker(...) \
+	(defect_strikes(DEFECT_WAKE_UNSENT, 4) ? (void)0 : pin_wake_worker(__VA_ARGS__))
 
 #include "runtime/core/calls.c"
 #include "runtime/core/resize.c"

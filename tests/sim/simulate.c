@@ -103,6 +103,7 @@ static const struct twin twins[] = {
 	/* Or the cancels of what is nowhere are too many. */
 	{DEFECT_POLLED_REFUSAL_LOST, "polled_refusal_lost", "polled", "has waited|overflows", 200},
 	{DEFECT_CANCEL_NOT_REPEATED, "cancel_not_repeated", "stuck", "livelock", 200},
+	{DEFECT_WAKE_UNSENT, "wake_unsent", "safety_net", "park_timeout_found_work", 200},
 	{DEFECT_INTERVAL_UNBOUNDED, "interval_unbounded", "saturation", "is out of range", 200},
 };
 
@@ -180,7 +181,7 @@ static uint64_t run_seed(const struct sim_case *test, const char *path, uint64_t
 	options.stall_per_million = running_faults.stall;
 	options.stall_ns_max = (uint64_t)running_faults.stall_us * 1000;
 	host_begin(&running_faults);
-	watch_begin((uint64_t)test->age_limit_us * 1000);
+	watch_begin((uint64_t)test->age_limit_us * 1000, test->park_timeout_us > 0);
 	workload_begin(test);
 	return world_run(&options, run_body);
 }

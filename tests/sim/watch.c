@@ -26,14 +26,16 @@ struct waiting {
 
 static struct {
 	uint64_t age_limit_ns;
+	bool has_net;
 	uint32_t oldest;
 	uint32_t youngest;
 	struct waiting tasks[WORKLOAD_TASKS_MAX];
 } watch;
 
-void watch_begin(uint64_t age_limit_ns)
+void watch_begin(uint64_t age_limit_ns, bool has_net)
 {
 	watch.age_limit_ns = age_limit_ns;
+	watch.has_net = has_net;
 	watch.oldest = NOBODY;
 	watch.youngest = NOBODY;
 	memset(watch.tasks, 0, sizeof(watch.tasks));
@@ -96,9 +98,13 @@ static void check_ranges(const struct pin_worker *worker)
 	uint32_t interval = pin_tuner_interval(&worker->tuner);
 	uint32_t searching = worker->tier->searching.value;
 
-	if (worker->lifo_polls > config->lifo_polls) {
-		world_fail("worker %u polls its slot %u times in a row", worker->index,
-			worker->lifo_polls);
+	if (worker->lifo_row.value > config->lifo_polls) {
+		world_fail("worker %u polls its slot %" PRIu32 " times in a row", worker->index,
+			worker->lifo_row.value);
+	}
+	if (worker->meter.turn_polls.value > config->budget_polls) {
+		world_fail("a turn of worker %u had %" PRIu64 " polls", worker->index,
+			worker->meter.turn_polls.value);
 	}
 	if (interval < config->interval_min || interval > config->interval_max) {
 		world_fail("interval of worker %u is out of range: %u", worker->index, interval);
@@ -181,7 +187,7 @@ static void check_sleeper(uint32_t thread, const struct pin_worker *worker)
 void watch_sleepers(void)
 {
 	/* A stalled thread may be on its way to wake somebody. */
-	if (has_stalled_thread()) {
+	if (watch.has_net || has_stalled_thread()) {
 		return;
 	}
 	for (uint32_t i = 0; i < world_thread_count(); i++) {

@@ -5,10 +5,12 @@
  * (1) nobody sleeps while work is visible: when no thread can run, and none has
  *     stalled in the middle of something, then no worker sleeps beside a shared
  *     queue with work in it, and none sleeps elsewhere than in its ring while
- *     that holds completions of its requests;
+ *     that holds completions of its requests. Where sleeps have a timeout
+ *     as their safety net it is left to that, which must find nothing;
  * (2) no task that may run waits for longer than the case allows;
- * (3) what adapts itself stays in its range: polls of the LIFO slot in a row,
- *     the interval of looks into the shared queue, and those who search: never
+ * (3) what adapts itself stays in its range: polls of the LIFO slot in a row
+ *     and of a turn in all, the interval of looks into the shared queue, and
+ *     those who search: never
  *     fewer than none, nor more than there are threads, as who wakes somebody
  *     counts it before it is up (AS-1, AS-38).
  *
@@ -17,9 +19,10 @@
 #ifndef SIM_WATCH_H
 #define SIM_WATCH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
-void watch_begin(uint64_t age_limit_ns);
+void watch_begin(uint64_t age_limit_ns, bool has_net);
 
 /* A task may run from now on; it got the given number. */
 void watch_task_ready(uint32_t task);

@@ -122,6 +122,7 @@ static void check_books(void)
 	WORLD_CHECK(counters.tasks_run - workload.run == counters.tasks_spawned - workload.spawned);
 	WORLD_CHECK(counters.tasks_cancelled == workload.cancelled);
 	WORLD_CHECK(counters.tasks_failed == workload.failed);
+	WORLD_CHECK(counters.park_timeout_found_work == 0);
 	WORLD_CHECK(counters.requests_submitted == workload.submitted);
 	WORLD_CHECK(counters.requests_completed == workload.submitted);
 	WORLD_CHECK(workload.run + workload.cancelled == workload.spawned + workload.submitted);
@@ -156,6 +157,7 @@ static bool create(void)
 	if (test->ring_sharing != 0) {
 		device_share_rings();
 	}
+	config.park_timeout_us = test->park_timeout_us;
 	config.polled = test->polled;
 	if (test->polled != 0) {
 		device_poll();

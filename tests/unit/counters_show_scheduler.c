@@ -2,8 +2,11 @@
 /*
  * Goal: pinion_runtime_counters() shows how the scheduler is at that moment:
  * the interval of looks into the shared queue, who searches, and who sleeps,
- * where, by number. AS-38.
+ * where, by number, and until when; how much of its budget a turn took, and how
+ * many tasks in a row came from the slot. AS-38.
  * Method: workers that have run nothing, and one that has run a task of 20 ms;
+ * tasks that respawn themselves for as long as turns have not been full, and
+ * some that spawn each other, each of which looks how many came before it;
  * some held, some asleep on their futex or beside a read that does not end; a
  * worker that counts itself among the searchers while all others sleep; more
  * workers than the set has bits; a caller that does not know these fields. A
@@ -46,6 +49,7 @@ static void end(void)
 	expect_number("asleep at the end", 0, (long long)counters.parked_set);
 	expect_number("on a futex", 0, (long long)counters.parked_futex);
 	expect_number("in a ring", 0, (long long)counters.parked_ring);
+	expect_true("until then", counters.park_until_ns == UINT64_MAX);
 	pinion_runtime_destroy(runtime);
 }
 
@@ -87,6 +91,97 @@ static void check_interval(void)
 	expect_number("spawn", 0, pinion_spawn_on(runtime, WORKERS - 1, &task));
 	expect_number("drain", 0, pinion_runtime_drain(runtime));
 	expect_intervals("after a long task", 8, 20);
+	end();
+}
+
+/* ---- a turn, and tasks in a row ---- */
+
+static struct pin_atomic_u32 may_stop;
+
+static int go_on(struct pinion_task *task)
+{
+	return pin_load_acquire_u32(&may_stop) != 0 ? 0 : pinion_respawn(runtime, task);
+}
+
+static void check_turn(uint32_t budget_polls)
+{
+	struct pinion_task task = {.run = go_on};
+	struct pinion_config config;
+	uint64_t polls;
+
+	runtimes_config(&config, 1, PINION_IO_FALLBACK);
+	if (budget_polls != 0) {
+		config.budget_polls = budget_polls;
+	}
+	/* However slow the machine is, some turn ends by polls. */
+	config.budget_us = 1000000;
+	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
+	expect_number("no turn yet", 0, (long long)runtimes_counters(runtime).turn_polls_max);
+	pin_store_release_u32(&may_stop, 0);
+	expect_number("spawn", 0, pinion_spawn(runtime, &task));
+	do {
+		polls = runtimes_counters(runtime).turn_polls_max;
+		expect_true("within the budget", polls <= config.budget_polls);
+	} while (polls != config.budget_polls);
+	pin_store_release_u32(&may_stop, 1);
+	end();
+}
+
+enum { ROW_TASKS = 10 };
+
+static struct pinion_task row_tasks[ROW_TASKS];
+static uint64_t rows[ROW_TASKS];
+
+static int note_row(struct pinion_task *task)
+{
+	size_t number = (size_t)(task - row_tasks);
+
+	rows[number] = runtimes_counters(runtime).lifo_row_max;
+	if (number + 1 == ROW_TASKS) {
+		return 0;
+	}
+	row_tasks[number + 1] = (struct pinion_task){.run = note_row};
+	return pinion_spawn(runtime, &row_tasks[number + 1]);
+}
+
+static void check_row(void)
+{
+	/* The first is from outside; after three in a row one waits. */
+	static const uint64_t expected[ROW_TASKS] = {0, 1, 2, 3, 0, 1, 2, 3, 0, 1};
+
+	runtime = runtimes_start(1, PINION_IO_FALLBACK);
+	row_tasks[0] = (struct pinion_task){.run = note_row};
+	expect_number("spawn", 0, pinion_spawn(runtime, &row_tasks[0]));
+	expect_number("drain", 0, pinion_runtime_drain(runtime));
+	for (uint32_t i = 0; i < ROW_TASKS; i++) {
+		expect_number("in a row", (long long)expected[i], (long long)rows[i]);
+	}
+	end();
+}
+
+/* ---- until when they sleep ---- */
+
+static void check_until(uint32_t timeout_us)
+{
+	uint64_t begin_ns = pinion_now_ns();
+	uint64_t timeout_ns = (uint64_t)timeout_us * 1000;
+	struct pinion_config config;
+	uint64_t until_ns;
+
+	runtimes_config(&config, WORKERS, PINION_IO_AUTO);
+	config.park_timeout_us = timeout_us;
+	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
+	if (timeout_us == 0) {
+		await_parked(0xf, 4, 0);
+		until_ns = runtimes_counters(runtime).park_until_ns;
+		expect_true("for ever", until_ns == UINT64_MAX);
+	} else {
+		do {
+			until_ns = runtimes_counters(runtime).park_until_ns;
+		} while (until_ns == UINT64_MAX);
+		expect_true("not before it began", until_ns >= begin_ns + timeout_ns);
+		expect_true("nor later", until_ns <= pinion_now_ns() + timeout_ns);
+	}
 	end();
 }
 
@@ -202,6 +297,11 @@ int main(void)
 {
 	runtimes_watchdog(LIMIT_SECONDS);
 	check_interval();
+	check_turn(0);
+	check_turn(16);
+	check_row();
+	check_until(0);
+	check_until(LIMIT_SECONDS * 1000000);
 	check_parked();
 	check_searching();
 	check_shorter();

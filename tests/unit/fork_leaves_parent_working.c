@@ -142,6 +142,7 @@ static int try_all(void *arg)
 	try_waits(&wait);
 	expect_true("should_yield", !pinion_should_yield(runtime));
 	expect_number("worker_index", -ENOENT, pinion_worker_index(runtime));
+	expect_true("is_accepting", !pinion_runtime_is_accepting(runtime));
 	expect_number("drain", -ECHILD, pinion_runtime_drain(runtime));
 	expect_number("join", -ECHILD, pinion_runtime_join(runtime));
 	expect_number("stop", -ECHILD, pinion_runtime_stop(runtime));

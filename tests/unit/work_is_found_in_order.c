@@ -2,9 +2,10 @@
 /*
  * Goal: a worker takes its own work first, the slot before the deque, then what
  * is in the queue all share, then that of others: oldest first, half at once or
- * one by one as `queue_order` says, their slot last. The counters tell each of
- * these, and no steal without a search. AS-7, AS-32, AS-35, AS-37, EX-28,
- * EX-29, EX-35, EX-38, W19, W20.
+ * one by one as `queue_order` says, their slot last, when `steal_tries` rounds
+ * have found nothing. The counters tell each of these, and no steal without a
+ * search. AS-7, AS-32, AS-35, AS-37, EX-11, EX-28, EX-29, EX-35, EX-38, W19,
+ * W20.
  * Method: one of two workers is held with tasks in its queues. A task gives the
  * other one some of its own and one that is shared; all note their number.
  */
@@ -16,6 +17,7 @@ enum {
 	SHARED = 1,
 	OTHERS = 5,
 	COUNT = OWN + SHARED + OTHERS,
+	TRIES = 3,
 	LONG_US = 1000000,
 	LIMIT_SECONDS = 60,
 };
@@ -54,7 +56,8 @@ static int begin(struct pinion_task *task)
 	return 0;
 }
 
-static void expect_counters(uint64_t lifo_polls, uint64_t steals)
+/* Each steal but that from the slot is one of the first round of its search. */
+static void expect_counters(uint64_t lifo_polls, uint64_t steals, uint64_t slot_steals)
 {
 	struct pinion_runtime_counters counters = runtimes_counters(runtime);
 
@@ -65,10 +68,14 @@ static void expect_counters(uint64_t lifo_polls, uint64_t steals)
 	expect_number("tasks_stolen", OTHERS, (long long)counters.tasks_stolen);
 	expect_number("steals", (long long)steals, (long long)counters.steals);
 	expect_true("no steal without a search", counters.steals <= counters.searches);
+	expect_number("steal_rounds",
+		(long long)(steals - slot_steals +
+			TRIES * (counters.searches - steals + slot_steals)),
+		(long long)counters.steal_rounds);
 }
 
 static void check(
-	uint32_t queue_order, const uint32_t *expected, uint64_t lifo_polls, uint64_t steals)
+	uint32_t queue_order, const uint32_t *expected, uint64_t steals, uint64_t slot_steals)
 {
 	struct pinion_task first = {.run = begin};
 	struct tasks_hold own = {0};
@@ -77,6 +84,7 @@ static void check(
 
 	runtimes_config(&config, 2, PINION_IO_AUTO);
 	config.queue_order = queue_order;
+	config.steal_tries = TRIES;
 	/* No look at the shared queue while there is something in its own. */
 	config.injector_target_us = LONG_US;
 	config.interval_min = 65535;
@@ -99,7 +107,8 @@ static void check(
 	}
 	tasks_hold_end(&other);
 	expect_number("drain", 0, pinion_runtime_drain(runtime));
-	expect_counters(lifo_polls, steals);
+	/* Who has a slot has run the last one that it spawned from there. */
+	expect_counters(slot_steals, steals, slot_steals);
 	pinion_runtime_destroy(runtime);
 }
 
@@ -111,7 +120,7 @@ int main(void)
 
 	runtimes_watchdog(LIMIT_SECONDS);
 	/* Of four in the deque two, one, one; then the one in the slot. */
-	check(PINION_QUEUE_FIFO, fifo, 1, 4);
-	check(PINION_QUEUE_LIFO, lifo, 0, OTHERS);
+	check(PINION_QUEUE_FIFO, fifo, 4, 1);
+	check(PINION_QUEUE_LIFO, lifo, OTHERS, 0);
 	return expect_status();
 }
