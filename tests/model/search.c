@@ -3,8 +3,9 @@
  * Goal: no worker sleeps for good while work is visible in another's queue:
  * [SEARCH-1] [SEARCH-2]. AS-11, AS-24, AS-26, AS-27, AS-28, AS-29, C7,
  * W18, W26, W27, W28, W37, EX-59.
- * Hazards that others met: a plain load where nobody is to be woken, and work
- * that runs nowhere while a worker idles.
+ * Hazards that others met: a plain load where nobody is to be woken, work that
+ * runs nowhere while a worker idles, and one who stops spinning, or parks,
+ * without a look at all queues.
  * Method: real workers. A task makes others visible, then waits for them to
  * have run, which its own worker cannot do meanwhile; so another one has to
  * come, or there is a deadlock. Work becomes visible in a deque by way of the
