@@ -121,23 +121,40 @@ static PIN_APART uint64_t note_turn(struct pin_worker *worker, uint64_t elapsed_
 	uint64_t start_ns;
 
 	worker->now_ns = worker->shared->host->now_ns();
+	/* What a task's wait took before is no part of what is counted. */
+	worker->away_ns = 0;
 	start_ns = worker->now_ns - elapsed_ns;
 	worker->turn_end_ns = start_ns + (uint64_t)worker->shared->config.budget_us * 1000;
 	return start_ns;
 }
 
+/* What has passed since the turn began is none of its tasks'. */
+static PIN_APART void leave_out(struct pin_worker *worker)
+{
+	if (worker->turn_end_ns != TURN_UNTIMED) {
+		worker->away_ns = worker->shared->host->now_ns() - worker->now_ns;
+	}
+}
+
 /* What others have left here, and what time has made ready. */
 static PIN_INLINE bool look_around(struct pin_worker *worker)
 {
+	bool has_begun;
+
 	pin_due_look(worker);
 	pin_lane_mark(worker);
 	if (pin_hooks_is_tick_due(worker)) {
 		pin_hooks_tick(worker);
+		leave_out(worker);
 	}
 	if (PIN_UNLIKELY(!pin_inbox_is_empty(&worker->inbox))) {
 		pin_inbox_take(&worker->inbox, &worker->posted);
 	}
-	return pin_poll_offers(worker);
+	has_begun = pin_poll_offers(worker);
+	if (PIN_UNLIKELY(has_begun)) {
+		leave_out(worker);
+	}
+	return has_begun;
 }
 
 /* What is on other rings than the first, without waiting. */

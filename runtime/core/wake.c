@@ -16,48 +16,96 @@ static void notify(struct pin_worker *target)
 	}
 }
 
-static uint32_t claim_lowest(struct pin_tier *tier)
+/*
+ * L3 by L3, in each one that sleeps on its futex before one in its ring: no
+ * saving of a system call is worth a cold cache.
+ */
+static uint32_t claim_by_l3(struct pin_shared *shared, struct pin_tier *tier, struct pin_range all)
 {
-	uint32_t rank = pin_idle_claim(&tier->parked[PIN_PARKED_FUTEX]);
+	uint32_t rank = PIN_IDLE_NONE;
 
-	return rank != PIN_IDLE_NONE ? rank : pin_idle_claim(&tier->parked[PIN_PARKED_RING]);
+	while (rank == PIN_IDLE_NONE && all.first < all.end) {
+		uint32_t index = pin_victims_index(&shared->victims, all.first);
+		struct pin_range l3 = pin_victims_ranges(&shared->victims, index)[PIN_NEAR_L3];
+		struct pin_range part = {all.first, l3.end < all.end ? l3.end : all.end};
+
+		for (int i = 0; i < PIN_PARKED_SETS && rank == PIN_IDLE_NONE; i++) {
+			rank = pin_idle_claim_in(&tier->parked[i], &part, 1);
+		}
+		all.first = part.end;
+	}
+	return rank;
 }
 
-static uint32_t claim_in(struct pin_tier *tier, const struct pin_range *range)
+/* The kind of sleep that all are in, or PIN_PARKED_SETS: there are both. */
+static int only_set(const struct pin_tier *tier)
+{
+	if (pin_idle_is_empty(&tier->parked[PIN_PARKED_RING])) {
+		return PIN_PARKED_FUTEX;
+	}
+	return pin_idle_is_empty(&tier->parked[PIN_PARKED_FUTEX]) ? PIN_PARKED_RING
+								  : PIN_PARKED_SETS;
+}
+
+static uint32_t claim_in(struct pin_shared *shared, struct pin_tier *tier, struct pin_range range)
+{
+	int set = only_set(tier);
+
+	return set < PIN_PARKED_SETS ? pin_idle_claim_in(&tier->parked[set], &range, 1)
+				     : claim_by_l3(shared, tier, range);
+}
+
+static uint32_t claim_lowest(struct pin_shared *shared, struct pin_tier *tier)
+{
+	int set = only_set(tier);
+
+	return set < PIN_PARKED_SETS
+		? pin_idle_claim(&tier->parked[set])
+		: claim_by_l3(shared, tier, (struct pin_range){0, shared->worker_count});
+}
+
+/* The own L3: here, too, who shares an L2 comes first of its kind. */
+static uint32_t claim_in_own_l3(struct pin_tier *tier, const struct pin_range *ranges)
 {
 	uint32_t rank = PIN_IDLE_NONE;
 
 	for (int i = 0; i < PIN_PARKED_SETS && rank == PIN_IDLE_NONE; i++) {
-		rank = pin_idle_claim_in(&tier->parked[i], range, 1);
+		rank = pin_idle_claim_in(
+			&tier->parked[i], &ranges[PIN_NEAR_L2], PIN_NEAR_NODE - PIN_NEAR_L2);
 	}
 	return rank;
 }
 
 /* A near worker in its ring comes before a far one on its futex. */
-static uint32_t claim_near(struct pin_tier *tier, const struct pin_worker *waker)
+static uint32_t claim_near(
+	struct pin_shared *shared, struct pin_tier *tier, const struct pin_worker *waker)
 {
-	const struct pin_victims *victims = &waker->shared->victims;
+	const struct pin_victims *victims = &shared->victims;
 	const struct pin_range *ranges = pin_victims_ranges(victims, waker->index);
 	const struct pin_far_node *far = pin_victims_far(victims, waker->index);
-	uint32_t rank = PIN_IDLE_NONE;
+	uint32_t rank = claim_in_own_l3(tier, ranges);
 
-	for (int i = PIN_NEAR_L2; i < PIN_NEAR_ALL && rank == PIN_IDLE_NONE; i++) {
-		rank = claim_in(tier, &ranges[i]);
+	if (rank == PIN_IDLE_NONE) {
+		rank = claim_in(shared, tier, ranges[PIN_NEAR_NODE]);
 	}
 	for (uint32_t i = 0; i < victims->far_count && rank == PIN_IDLE_NONE; i++) {
-		rank = claim_in(tier, &far[i].ranks);
+		rank = claim_in(shared, tier, far[i].ranks);
 	}
 	/* All, also those that have got to sleep meanwhile. */
-	return rank != PIN_IDLE_NONE ? rank : claim_in(tier, &ranges[PIN_NEAR_ALL]);
+	return rank != PIN_IDLE_NONE ? rank : claim_in(shared, tier, ranges[PIN_NEAR_ALL]);
 }
 
 static uint32_t claim_next(struct pin_shared *shared, struct pin_tier *tier)
 {
 	uint32_t start = pin_load_relaxed_u32(&shared->wake_start);
-	uint32_t rank = pin_idle_claim_from(&tier->parked[PIN_PARKED_FUTEX], start);
+	int set = only_set(tier);
+	uint32_t rank;
 
-	if (rank == PIN_IDLE_NONE) {
-		rank = pin_idle_claim_from(&tier->parked[PIN_PARKED_RING], start);
+	if (set < PIN_PARKED_SETS) {
+		rank = pin_idle_claim_from(&tier->parked[set], start);
+	} else {
+		rank = claim_by_l3(shared, tier, (struct pin_range){start, shared->worker_count});
+		rank = rank != PIN_IDLE_NONE ? rank : claim_lowest(shared, tier);
 	}
 	if (rank != PIN_IDLE_NONE) {
 		pin_store_relaxed_u32(&shared->wake_start, rank + 1);
@@ -74,9 +122,9 @@ static struct pin_worker *claim(
 	if (shared->config.wake_policy == PINION_WAKE_ROTATE) {
 		rank = claim_next(shared, tier);
 	} else if (shared->config.wake_policy == PINION_WAKE_NEAR && waker != NULL) {
-		rank = claim_near(tier, waker);
+		rank = claim_near(shared, tier, waker);
 	} else {
-		rank = claim_lowest(tier);
+		rank = claim_lowest(shared, tier);
 	}
 	return rank == PIN_IDLE_NONE ? NULL
 				     : &shared->workers[pin_victims_index(&shared->victims, rank)];

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: no worker sleeps for good while work is visible in another's queue:
- * [SEARCH-1] [SEARCH-2]. AS-24, AS-26, AS-27, AS-28, AS-29, C7, W18, W26,
- * W27, W37, EX-59.
- * Hazards that others met: a plain load where nobody is to be woken, and work
- * that runs nowhere while a worker idles.
+ * [SEARCH-1] [SEARCH-2]. AS-11, AS-24, AS-26, AS-27, AS-28, AS-29, C7,
+ * W18, W26, W27, W28, W37, EX-59.
+ * Hazards that others met: a plain load where nobody is to be woken, work that
+ * runs nowhere while a worker idles, and one who stops spinning, or parks,
+ * without a look at all queues.
  * Method: real workers. A task makes others visible, then waits for them to
  * have run, which its own worker cannot do meanwhile; so another one has to
  * come, or there is a deadlock. Work becomes visible in a deque by way of the
@@ -176,7 +177,14 @@ static const struct model_twin awake_twins[] = {
 	{.name = NULL},
 };
 
+/* As where a flag says that the worker is about to park: W28. */
 static const struct model_twin post_twins[] = {
+	{"the look at the sleeper comes before the push",
+		{MODEL_EARLY, "pin_worker_spawn_on", "pin_wake_worker"}},
+	{.name = NULL},
+};
+
+static const struct model_twin outside_twins[] = {
 	{"no fence before the re-check", {MODEL_DROP_FENCE, "pin_park", NULL}},
 	{"no fence before the look at the sleeper", {MODEL_DROP_FENCE, "pin_wake_worker", NULL}},
 	{"sleep without compare", {MODEL_NO_COMPARE, "model_futex_wait", NULL}},
@@ -187,9 +195,9 @@ static const struct model_case cases[] = {
 	{"hoard", run_hoard, 2, 1, 0, hoard_twins, NULL},
 	{"awake", run_awake, 1, 1, 0, awake_twins, NULL},
 	{"two_hoards", run_two_hoards, 1, 1, 0, NULL, NULL},
-	{"post", run_post, 2, 1, 0, NULL, NULL},
+	{"post", run_post, 2, 1, 0, post_twins, NULL},
 	{"own_first", run_own_first, 2, 0, 0, own_first_twins, NULL},
-	{"post_from_outside", run_post_from_outside, 3, 2, 0, post_twins, NULL},
+	{"post_from_outside", run_post_from_outside, 3, 2, 0, outside_twins, NULL},
 };
 
 int main(void)

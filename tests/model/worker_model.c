@@ -218,7 +218,21 @@ static void recover(struct pin_worker *worker, const char *site)
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_sentry_tell_of_other") \
 			? (void)0 \
 			: pin_sentry_tell_of_other(shared))
+/* EARLY: whether it sleeps is looked at before there is anything to find. */
+#define pin_inbox_push(inbox, link) \
+	do { \
+		if (model_is_spoilt(MODEL_EARLY, __func__, "pin_wake_worker")) { \
+			(pin_wake_worker)(target, worker); \
+		} \
+		(pin_inbox_push)(inbox, link); \
+	} while (0)
+#define pin_wake_worker(target, waker) \
+	(model_is_spoilt(MODEL_EARLY, __func__, "pin_wake_worker") \
+			? (void)0 \
+			: pin_wake_worker(target, waker))
 #include "runtime/core/spawn.c"
+#undef pin_inbox_push
+#undef pin_wake_worker
 #undef pin_wake_one
 #undef pin_sentry_tell_of_other
 /* SKIP: a device is not asked, or does not keep its worker awake. */

@@ -5,6 +5,7 @@
  * its worker if it was bound to one, mandatory ones by running, and what was
  * refused is untouched; the counters say the same. C15, EX-41, EX-57, EX-58,
  * EX-61, EX-62, W13, W28, W35.
+ * Hazard that others met: a deadlock without spinning, on few cores alone.
  * Method: seeded runs of random settings on 2 to 64 workers. Four outside
  * threads and the tasks themselves spawn more, alone, in batches, shared, onto
  * one worker, and themselves anew; some read a file. STRESS_ITERATIONS says how

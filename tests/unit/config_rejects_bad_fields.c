@@ -2,8 +2,9 @@
 /*
  * Goal: the defaults are accepted, every value just outside a field's range is
  * -EINVAL with a message that names the field, and structs of other sizes are
- * treated as promised; the scheduler's defaults are those decided on. AS-30,
- * AS-33, EX-9, EX-10, EX-11, EX-12, EX-13, EX-14, EX-31.
+ * treated as promised; the scheduler's defaults are those decided on. AS-2,
+ * AS-8, AS-13, AS-14, AS-15, AS-16, AS-27, AS-30, AS-33, AS-34, AS-36, C1, C2,
+ * C5, EX-9, EX-10, EX-11, EX-12, EX-13, EX-14, EX-31.
  * Method: a table of ranges, both ends of each and what lies beyond, and one of
  * other values, good and bad; each set alone in a struct of defaults.
  */
@@ -219,6 +220,21 @@ static void check_defaults(void)
 	expect_number("bind_workers", 1, config.bind_workers);
 	expect_number("hoard_spawns", 32, config.hoard_spawns);
 	expect_number("queue_tasks", 256, config.queue_tasks);
+	expect_number("queue_order", PINION_QUEUE_FIFO, config.queue_order);
+	expect_number("lifo_polls", 3, config.lifo_polls);
+	expect_number("budget_polls", 128, config.budget_polls);
+	expect_number("budget_us", 500, config.budget_us);
+	expect_number("injector_target_us", 1000, config.injector_target_us);
+	expect_number("interval_min", 8, config.interval_min);
+	expect_number("interval_max", 255, config.interval_max);
+	expect_number("ewma_alpha_permille", 100, config.ewma_alpha_permille);
+	expect_number("task_ns", 50000, config.task_ns);
+	expect_number("injector_batch_min", 4, config.injector_batch_min);
+	expect_number("injector_batch_max", 64, config.injector_batch_max);
+	expect_number("injector_tasks", 65536, (long long)config.injector_tasks);
+	expect_number("searchers_percent", 50, config.searchers_percent);
+	expect_number("lane_floor", 16, config.lane_floor);
+	expect_number("tick_interval_ms", 1000, config.tick_interval_ms);
 }
 
 /* A program that was compiled against a newer, longer struct. */

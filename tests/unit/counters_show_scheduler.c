@@ -85,6 +85,13 @@ static void check_interval(void)
 	expect_intervals("as configured", 33, 33);
 	end();
 
+	runtimes_config(&config, WORKERS, PINION_IO_AUTO);
+	config.task_ns = 10000;
+	config.injector_target_us = 500;
+	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
+	expect_intervals("500 us in tasks of 10 us", 50, 50);
+	end();
+
 	/* 1 ms in tasks of 50 us; then, of that worker, of 2 ms on average. */
 	runtime = runtimes_start(WORKERS, PINION_IO_AUTO);
 	expect_intervals("before the first task", 20, 20);

@@ -3,10 +3,13 @@
  * Goal: a worker that spawns for its own queue wakes a sleeper with every
  * `hoard_spawns`-th task, 32 unless told otherwise, and with none before; the
  * count then begins anew, and a wake for another reason begins it anew as well.
- * EX-31, AS-23.
+ * What it gives to the queue that all share, as its own is full, wakes one as
+ * well, and what is left when its turn ends, however little. EX-31, AS-23,
+ * AS-33, C7, W37.
  * Method: a task on one of two workers spawns while the other sleeps, and looks
  * at its worker's wakes and count after each. What waits is never worth a wake
- * by its length: each counts as 50 us, against a limit of a second.
+ * by its length: each counts as 50 us, against a limit of a second. Then a
+ * queue of four, and turns of one task, of which the first spawns the next.
  */
 #include "runtime/core/wake.h"
 #include "runtime/core/worker_state.h"
@@ -15,6 +18,7 @@
 
 enum {
 	SPAWNS_MAX = 128,
+	OVERFLOWING = 5,
 	LIMIT_SECONDS = 60,
 };
 
@@ -86,6 +90,95 @@ static void check(uint32_t given)
 	pinion_runtime_destroy(runtime);
 }
 
+/* ---- one more than the own queue holds ---- */
+
+static bool is_batch;
+
+static int overflow(struct pinion_task *task)
+{
+	struct pin_worker *worker = pin_worker_current();
+	uint64_t before = pin_meter_read(&worker->meter.wakes_sent);
+	struct pinion_task *pointers[OVERFLOWING];
+
+	(void)task;
+	await_sleeper(worker);
+	for (uint32_t i = 0; i < OVERFLOWING; i++) {
+		pointers[i] = &tasks[i];
+		expect_number("no wake before", (long long)before,
+			(long long)pin_meter_read(&worker->meter.wakes_sent));
+		if (!is_batch) {
+			expect_number("spawn", 0, pinion_spawn(runtime, &tasks[i]));
+		}
+	}
+	if (is_batch) {
+		expect_number("batch", 0, pinion_spawn_batch(runtime, pointers, OVERFLOWING));
+	}
+	expect_number("a wake for what is shared", (long long)before + 1,
+		(long long)pin_meter_read(&worker->meter.wakes_sent));
+	return 0;
+}
+
+static void check_overflow(bool spawns_batch)
+{
+	struct pinion_task first = {.run = overflow};
+	struct pinion_config config;
+
+	is_batch = spawns_batch;
+	runtimes_config(&config, 2, PINION_IO_AUTO);
+	config.queue_tasks = OVERFLOWING - 1;
+	config.hoard_spawns = 65535;
+	config.lifo_polls = 0;
+	config.wake_worth_us = 1000000;
+	config.sentry_us = 0;
+	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
+	for (uint32_t i = 0; i < OVERFLOWING; i++) {
+		tasks[i] = (struct pinion_task){.run = answer};
+	}
+	pin_store_release_u32(&done, 0);
+	expect_number("first", 0, pinion_spawn_on(runtime, 0, &first));
+	tasks_await(&done, OVERFLOWING);
+	expect_number("drain", 0, pinion_runtime_drain(runtime));
+	pinion_runtime_destroy(runtime);
+}
+
+/* ---- at the end of a turn ---- */
+
+static uint64_t wakes_before;
+
+static int leave_one(struct pinion_task *task)
+{
+	const struct pin_worker *worker = pin_worker_current();
+
+	(void)task;
+	await_sleeper(worker);
+	wakes_before = pin_meter_read(&worker->meter.wakes_sent);
+	expect_number("spawn", 0, pinion_spawn(runtime, &tasks[0]));
+	expect_number("no wake yet", (long long)wakes_before,
+		(long long)pin_meter_read(&worker->meter.wakes_sent));
+	return 0;
+}
+
+static void check_end_of_turn(void)
+{
+	struct pinion_task first = {.run = leave_one};
+	struct pinion_config config;
+
+	runtimes_config(&config, 2, PINION_IO_AUTO);
+	config.lifo_polls = 0;
+	config.wake_worth_us = 1000000;
+	config.budget_polls = 1;
+	config.sentry_us = 0;
+	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
+	tasks[0] = (struct pinion_task){.run = answer};
+	pin_store_release_u32(&done, 0);
+	expect_number("first", 0, pinion_spawn_on(runtime, 0, &first));
+	tasks_await(&done, 1);
+	expect_number("drain", 0, pinion_runtime_drain(runtime));
+	expect_true("a wake at the end of the turn",
+		runtimes_counters(runtime).wakes_sent > wakes_before);
+	pinion_runtime_destroy(runtime);
+}
+
 int main(void)
 {
 	struct pinion_config defaults;
@@ -97,5 +190,8 @@ int main(void)
 	check(1);
 	check(8);
 	check(128);
+	check_overflow(false);
+	check_overflow(true);
+	check_end_of_turn();
 	return expect_status();
 }

@@ -2,7 +2,9 @@
 /*
  * Goal: each published bit is claimed at most once, whoever competes for it,
  * and none gets lost; the lowest is taken first, or the one that the caller
- * prefers. W30, W31, AS-24, AS-25, AS-26, C6, EX-50.
+ * prefers; also while its count of publications rolls over. W30, W31, AS-24,
+ * AS-25, AS-26, C6, EX-50.
+ * Hazard that others met: a count beside the sleepers that rolls over.
  * Method: with one thread over all sizes of the set, then random moves against
  * a plain array; then owners that publish, wait until claimed or withdraw,
  * against threads that claim by different policies. An owner knows in how many
@@ -172,6 +174,9 @@ static void check_moves(uint32_t worker_count, uint64_t seed)
 
 	memset(is_published, 0, sizeof(is_published));
 	pin_idle_init(&idle, worker_count);
+	if (worker_count > 64) {
+		pin_store_relaxed_u64(&idle.top, UINT64_C(0xffffff00) << 32);
+	}
 	for (uint32_t i = 0; i < MOVES; i++) {
 		uint32_t index = draw(worker_count);
 		bool is_filling = i / (worker_count + 20) % 2 == 0;

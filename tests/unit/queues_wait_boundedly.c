@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: a task in the queue all share runs within the tuner's interval of
- * polls, however full the worker's own queue is kept, in either order; what
- * waits behind a task that does not end, in the deque and in the LIFO slot, is
- * run by another worker. AS-12, AS-13, AS-15, AS-19, C3, C4, W19, W29,
- * W36, W37.
+ * polls, however full the worker's own queue is kept, in either order, and
+ * within one task where these are longer than it may wait, whatever the
+ * interval; what waits behind a task that does not end, in the deque and in the
+ * LIFO slot, is run by another worker. AS-12, AS-13, AS-15, AS-19, C3, C4, W19,
+ * W29, W36, W37.
  * Method: tasks that spawn themselves count the polls during which the shared
- * queue has something; a task that queues 101 others behind itself and waits
- * for them, which hangs if nobody takes them.
+ * queue has something, once with tasks that last for longer than the target by
+ * the clock; a task that queues 101 others behind itself and waits for them,
+ * which hangs if nobody takes them.
  */
 #include "tests/support/runtimes.h"
 #include "tests/support/tasks.h"
@@ -20,11 +22,13 @@ enum {
 	INTERVAL = 32,
 	QUEUED = 101,
 	LONG_US = 1000000,
+	TARGET_US = 5,
 	LIMIT_SECONDS = 60,
 };
 
 static struct pinion_runtime *runtime;
 static struct pinion_task busy[BUSY];
+static uint64_t busy_ns; /* that each of them takes at least */
 static struct pin_atomic_u32 is_over;
 static struct pin_atomic_u32 busy_ended;
 static struct pin_atomic_u32 done;
@@ -35,7 +39,10 @@ static int keep_busy(struct pinion_task *task)
 {
 	const struct pin_shared *shared = pin_worker_current()->shared;
 	bool is_waiting = !pin_injector_is_empty(&shared->injector);
+	uint64_t begin_ns = busy_ns == 0 ? 0 : pinion_now_ns();
 
+	while (busy_ns != 0 && pinion_now_ns() - begin_ns < busy_ns) {
+	}
 	waited = is_waiting ? waited + 1 : 0;
 	waited_max = waited > waited_max ? waited : waited_max;
 	if (pin_load_acquire_u32(&is_over) != 0) {
@@ -53,19 +60,11 @@ static int answer(struct pinion_task *task)
 	return 0;
 }
 
-static void check_injector(uint32_t lifo_polls, uint32_t interval, uint32_t task_ns)
+static void check_waits(const struct pinion_config *config, uint32_t polls_max)
 {
 	struct pinion_task task = {.run = answer};
-	struct pinion_config config;
 
-	runtimes_config(&config, 1, PINION_IO_AUTO);
-	config.lifo_polls = lifo_polls;
-	/* Polls alone decide: no look for being late. */
-	config.injector_target_us = LONG_US;
-	config.interval_min = interval;
-	config.interval_max = interval;
-	config.task_ns = task_ns;
-	expect_number("create", 0, pinion_runtime_create(&config, &runtime));
+	expect_number("create", 0, pinion_runtime_create(config, &runtime));
 	pin_store_release_u32(&is_over, 0);
 	pin_store_release_u32(&busy_ended, 0);
 	waited = 0;
@@ -82,12 +81,40 @@ static void check_injector(uint32_t lifo_polls, uint32_t interval, uint32_t task
 	tasks_signal(&is_over);
 	tasks_await(&busy_ended, BUSY);
 	expect_number("join", 0, pinion_runtime_join(runtime));
-	printf("interval %u: waited %u polls at most\n", interval, waited_max);
+	printf("interval %u: waited %u polls at most\n", config->interval_max, waited_max);
 	expect_true("it was seen to wait", waited_max > 0);
-	if (waited_max > interval) {
-		expect_number("polls it waited", interval, waited_max);
+	if (waited_max > polls_max) {
+		expect_number("polls it waited", polls_max, waited_max);
 	}
 	pinion_runtime_destroy(runtime);
+}
+
+static void check_injector(uint32_t lifo_polls, uint32_t interval, uint32_t task_ns)
+{
+	struct pinion_config config;
+
+	runtimes_config(&config, 1, PINION_IO_AUTO);
+	config.lifo_polls = lifo_polls;
+	/* Polls alone decide: no look for being late. */
+	config.injector_target_us = LONG_US;
+	config.interval_min = interval;
+	config.interval_max = interval;
+	config.task_ns = task_ns;
+	check_waits(&config, interval);
+}
+
+/* Time alone decides: the interval would have it wait for 65535 polls. */
+static void check_overdue(void)
+{
+	struct pinion_config config;
+
+	runtimes_config(&config, 1, PINION_IO_AUTO);
+	config.injector_target_us = TARGET_US;
+	config.interval_min = 65535;
+	config.interval_max = 65535;
+	busy_ns = 2 * TARGET_US * 1000;
+	check_waits(&config, 1);
+	busy_ns = 0;
 }
 
 /* ---- behind a stuck task ---- */
@@ -145,6 +172,7 @@ int main(void)
 	check_injector(0, INTERVAL, 50000);
 	check_injector(3, 8, 1);
 	check_injector(1, 255, 1000000);
+	check_overdue();
 	wanted = QUEUED;
 	check_stuck(PINION_QUEUE_LIFO, 256, 3);
 	check_stuck(PINION_QUEUE_FIFO, 256, 0);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: the same seed gives the same numbers, those of xorshift64 with shifts
- * 13, 7, 17; workers differ; a state is never 0; numbers below a limit are in
- * range and evenly spread. EX-10, EX-39, C9.
+ * 13, 7, 17, also as a runtime is told it; workers differ; a state is never 0;
+ * numbers below a limit are in range and evenly spread. EX-10, EX-39, C9, C23.
  * Method: numbers worked out by a second implementation, in Python; seeds
  * chosen so that a worker's state would be 0; counts per number against their
  * mean, from the default seed, so that the outcome is always the same.
  */
 #include "runtime/base/base.h"
 #include "runtime/base/random.h"
-#include "tests/support/expect.h"
+#include "runtime/core/runtime_state.h"
+#include "tests/support/runtimes.h"
 
 enum {
 	WORKERS = 4096,
@@ -44,6 +45,22 @@ static void check_known_numbers(void)
 	check_numbers("default seed, worker 7", PIN_RANDOM_SEED_DEFAULT, 7, of_worker_7);
 	check_numbers("seed 0", 0, 0, of_default);
 	check_numbers("a seed that worker 7 cancels", 7 * PIN_RANDOM_INDEX_FACTOR, 7, of_default);
+}
+
+/* Of an only worker, which has nobody to choose. */
+static void check_of_runtime(uint64_t seed)
+{
+	struct pinion_runtime *runtime = NULL;
+	struct pinion_config config;
+	struct pin_random random;
+
+	runtimes_config(&config, 1, PINION_IO_FALLBACK);
+	config.seed = seed;
+	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
+	pin_random_init(&random, seed, 0);
+	expect_number("state of a worker", 0,
+		memcmp(&random, &runtime->shared.workers[0].random, sizeof(random)));
+	pinion_runtime_destroy(runtime);
 }
 
 static void check_workers_differ(void)
@@ -112,6 +129,8 @@ static void check_limits(void)
 int main(void)
 {
 	check_known_numbers();
+	check_of_runtime(PIN_RANDOM_SEED_DEFAULT);
+	check_of_runtime(5);
 	check_workers_differ();
 	check_limits();
 	return expect_status();

@@ -2,6 +2,7 @@
 /*
  * Goal: a task spawned onto a sleeping runtime wakes it, always: no wake is
  * lost on a futex or in a ring, with either doorbell.
+ * Hazard that others met: a message to a ring that nobody notices.
  * Method: 20 000 rounds in which one thread spawns a task and sleeps until it
  * has run, for 1 and 4 workers, with and without a read that never ends. The
  * eventfd doorbell is had by refusing the message doorbell when it is probed.

@@ -1,20 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: of the workers of a tier as many may search at once as
- * `searchers_percent` says, one at least; work in a worker's own queue wakes a
- * sleeper when it is longer than `wake_worth_us`, and not when it is shorter.
- * AS-27, C8, C7.
- * Method: workers without threads that begin to search one after another; then
- * a task that spawns a few more while the other worker sleeps, as is seen in
+ * `searchers_percent` says, one at least; only they wait awake, for as many
+ * looks as `spin_iters` says, and nobody where workers share CPUs; work in a
+ * worker's own queue wakes a sleeper when it is longer than `wake_worth_us`,
+ * and not when it is shorter. AS-27, C7, C8, C10, EX-12.
+ * Method: workers without threads that begin to search one after another, and
+ * that wait for what never comes; runtimes with more workers than CPUs; then a
+ * task that spawns a few more while the other worker sleeps, as is seen in
  * the set of sleepers, with and without a limit that these reach.
  */
 #include "runtime/core/runtime_state.h"
+#include "runtime/core/search.h"
 #include "runtime/core/wake.h"
 #include "tests/support/runtimes.h"
 #include "tests/support/tasks.h"
 
+#include <unistd.h>
+
 enum {
 	WORKERS_MAX = 16,
+	LOOKS = 8,
 	SPAWNS = 4,
 	LIMIT_SECONDS = 60,
 };
@@ -51,9 +57,60 @@ static void check_searchers(void)
 	expect_number("one of one", 1, searchers_of(1, 1));
 }
 
-/* ---- work worth a wake ---- */
+/* ---- waiting awake ---- */
 
 static struct pinion_runtime *runtime;
+static uint32_t look_count;
+
+static bool look_in_vain(const struct pin_worker *worker)
+{
+	(void)worker;
+	look_count++;
+	return false;
+}
+
+static uint32_t looks_of(bool has_cpu_each, bool is_searching, uint32_t worker_count)
+{
+	static struct pin_shared shared;
+	static struct pin_worker worker;
+	struct pin_link *link;
+
+	shared.has_cpu_each = has_cpu_each;
+	shared.worker_count = worker_count;
+	worker.shared = &shared;
+	worker.tier = &shared.tiers[0]; /* of no lane, so that it looks at no queue */
+	worker.is_searching = is_searching;
+	pin_patience_init(&worker.patience, LOOKS);
+	worker.patience.gap_ns = 0; /* as when work has come at once so far */
+	look_count = 0;
+	expect_true("nothing came", !pin_search_spin(&worker, look_in_vain, &link));
+	return look_count;
+}
+
+static void expect_cpu_each(uint32_t worker_count, uint32_t spin_iters, bool expected)
+{
+	struct pinion_config config;
+
+	runtimes_config(&config, worker_count, PINION_IO_FALLBACK);
+	config.spin_iters = spin_iters;
+	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
+	expect_number("a CPU each", expected, runtime->shared.has_cpu_each);
+	expect_number("spin_iters", spin_iters, runtime->shared.workers[0].patience.usual);
+	pinion_runtime_destroy(runtime);
+}
+
+static void check_waiting(void)
+{
+	expect_number("a searcher", LOOKS, looks_of(true, true, 2));
+	expect_number("one that may not search", 0, looks_of(true, false, 2));
+	expect_number("an only worker", LOOKS, looks_of(true, false, 1));
+	expect_number("a searcher on a shared CPU", 0, looks_of(false, true, 2));
+	expect_number("an only worker on one", 0, looks_of(false, false, 1));
+	expect_cpu_each((uint32_t)sysconf(_SC_NPROCESSORS_CONF) + 1, 7, false);
+}
+
+/* ---- work worth a wake ---- */
+
 static struct pinion_task tasks[SPAWNS];
 static struct pin_atomic_u32 done;
 static uint64_t wakes;
@@ -106,6 +163,7 @@ int main(void)
 {
 	runtimes_watchdog(LIMIT_SECONDS);
 	check_searchers();
+	check_waiting();
 	expect_true("longer than that wakes", wakes_of_few(20) > 0);
 	expect_true("so does any", wakes_of_few(0) > 0);
 	expect_number("shorter does not", 0, (long long)wakes_of_few(1000000));

@@ -4,8 +4,8 @@
  * same each time, and nothing that spawns without end keeps others out: not a
  * pair that spawn each other, whatever the budget, not a task that spawns
  * itself anew, in either queue order; and not a timer either: one that is due
- * has its turn after as many polls as the budget allows. AS-2, AS-4, AS-8,
- * AS-9, AS-10, EX-3, EX-10, C3.
+ * has its turn after as many polls as the budget allows, or as long. AS-2,
+ * AS-4, AS-8, AS-9, AS-10, EX-3, EX-10, C2, C3, W38.
  * Hazard that others met: a pair in the slot keeps all others out.
  * Method: a task spawns ten that note their number; pairs that go on until a
  * third task or a read has had its turn, and hang if it never has.
@@ -22,6 +22,7 @@ enum {
 	LONG_US = 1000000,
 	LIMIT_SECONDS = 60,
 	BEAT_TIMERS = 50, /* one after another */
+	BEAT_NS = 10 * 1000,
 };
 
 struct item {
@@ -298,6 +299,7 @@ static struct pinion_timer timer;
 static uint32_t beats;	       /* since the timer was started */
 static uint32_t beats_longest; /* that one has waited for */
 static uint32_t timers_left;
+static uint64_t beat_ns; /* that each beat takes at least */
 
 static int run_timer(struct pinion_task *task)
 {
@@ -312,8 +314,12 @@ static int run_timer(struct pinion_task *task)
 /* The next timer starts elsewhere in a turn each time. */
 static int beat(struct pinion_task *task)
 {
+	uint64_t begin_ns = beat_ns == 0 ? 0 : pinion_now_ns();
+
 	if (is_over) {
 		return 0;
+	}
+	while (beat_ns != 0 && pinion_now_ns() - begin_ns < beat_ns) {
 	}
 	if (beats == UINT32_MAX && ++order_count % 37 == 0) {
 		timer = (struct pinion_timer){.task.run = run_timer};
@@ -325,12 +331,13 @@ static int beat(struct pinion_task *task)
 	return pinion_respawn(runtime, task);
 }
 
-static void check_budget(uint32_t budget_polls)
+static void check_budget(uint32_t budget_polls, uint32_t budget_us, uint32_t polls)
 {
 	static struct pinion_task beating = {.run = beat};
 	struct pinion_config config = config_of(PINION_QUEUE_FIFO, 3);
 
 	config.budget_polls = budget_polls;
+	config.budget_us = budget_us;
 	beats = UINT32_MAX;
 	beats_longest = 0;
 	timers_left = BEAT_TIMERS;
@@ -340,10 +347,10 @@ static void check_budget(uint32_t budget_polls)
 	expect_number("spawn", 0, pinion_spawn(runtime, &beating));
 	expect_number("join", 0, pinion_runtime_join(runtime));
 	pinion_runtime_destroy(runtime);
-	printf("budget %u: a timer that is due waits for %u polls at most\n", budget_polls,
-		beats_longest);
+	printf("budget %u, %u us: a timer that is due waits for %u polls at most\n", budget_polls,
+		budget_us, beats_longest);
 	/* The rest of this turn, and the task that waits in the queue. */
-	expect_true("within the budget", beats_longest <= budget_polls + 1);
+	expect_true("within the budget", beats_longest <= polls + 1);
 }
 
 int main(void)
@@ -373,9 +380,12 @@ int main(void)
 	check_making_way(PINION_QUEUE_FIFO, 3);
 	check_making_way(PINION_QUEUE_LIFO, 3);
 	check_refused();
-	check_budget(1);
-	check_budget(16);
-	check_budget(defaults.budget_polls);
+	check_budget(1, LONG_US, 1);
+	check_budget(16, LONG_US, 16);
+	check_budget(defaults.budget_polls, LONG_US, defaults.budget_polls);
+	/* Each beat is as long as the whole budget. */
+	beat_ns = BEAT_NS;
+	check_budget(65535, BEAT_NS / 1000, 1);
 	pinion_file_close(&file);
 	scratch_leave();
 	return expect_status();

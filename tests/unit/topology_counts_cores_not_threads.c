@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: one place per physical core, the CPU the process may use; siblings only
- * when asked for, and then after all cores have one.
+ * when asked for, and then after all cores have one. C20, W21.
+ * Hazard that others met: the first CPUs are taken for those that are allowed.
  * Method: an imagined machine with two threads a core; then this machine,
  * counted a second way from /sys, with all CPUs and bound to one.
  */

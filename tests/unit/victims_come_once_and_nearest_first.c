@@ -4,6 +4,7 @@
  * first, other nodes by their distance; each tier begins anywhere with equal
  * chance; each L2, L3 and node is one range of ranks, and those ranges are what
  * the places say. AS-35, EX-6, EX-39, C8.
+ * Hazard that others met: a worker that steals from itself.
  * Method: layouts from one worker to 4096, in order and scattered, with places
  * missing; what the round and the ranges say is compared with what the places
  * say, worker by worker. Likewise machines whose nodes are not all as far from

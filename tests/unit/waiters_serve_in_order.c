@@ -4,6 +4,8 @@
  * want, the oldest holds up the others, whoever leaves strands nobody; a thread
  * waits until its deadline at most; and nothing is lost among many threads with
  * variable amounts. BP-28, W6.
+ * Hazard that others met: one that has left is served all the same, and those
+ * behind it are not.
  * Method: waiters that are no threads note the order in which they are told;
  * then threads take and give random amounts with short deadlines, and at the
  * end all units must be back.

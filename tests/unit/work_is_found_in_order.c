@@ -15,7 +15,7 @@
 enum {
 	OWN = 3,
 	SHARED = 1,
-	OTHERS = 5,
+	OTHERS = 6,
 	COUNT = OWN + SHARED + OTHERS,
 	TRIES = 3,
 	LONG_US = 1000000,
@@ -114,12 +114,12 @@ static void check(
 
 int main(void)
 {
-	/* 0 to 2 are its own, 3 is shared, 4 to 8 are the other one's. */
-	static const uint32_t fifo[COUNT] = {2, 0, 1, 3, 4, 5, 6, 7, 8};
-	static const uint32_t lifo[COUNT] = {2, 1, 0, 3, 4, 5, 6, 7, 8};
+	/* 0 to 2 are its own, 3 is shared, 4 to 9 are the other one's. */
+	static const uint32_t fifo[COUNT] = {2, 0, 1, 3, 4, 5, 6, 7, 8, 9};
+	static const uint32_t lifo[COUNT] = {2, 1, 0, 3, 4, 5, 6, 7, 8, 9};
 
 	runtimes_watchdog(LIMIT_SECONDS);
-	/* Of four in the deque two, one, one; then the one in the slot. */
+	/* Of five in the deque three, one, one; then the one in the slot. */
 	check(PINION_QUEUE_FIFO, fifo, 4, 1);
 	check(PINION_QUEUE_LIFO, lifo, OTHERS, 0);
 	return expect_status();

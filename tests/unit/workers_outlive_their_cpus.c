@@ -3,6 +3,7 @@
  * Goal: when a CPU is taken away from bound workers while they run, by a cpuset
  * that changes or by a hot-plug, or given back, everything goes on: tasks bound
  * to any worker run, requests end with their bytes, a drain ends. G9.
+ * Hazard that others met: a cpuset that is rewritten under bound threads.
  * Method: what the kernel does then, by sched_setaffinity(2) on each thread of
  * this process: all of them on one CPU, on another, on all again; in between
  * tasks and reads, with rings and without. /proc says that they were moved.

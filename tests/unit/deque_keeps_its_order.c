@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: the worker's queue is first in, first out, full at its capacity, and
- * gives up exactly its older half, also where its counters wrap. AS-6, AS-35.
- * Method: random pushes, pops and halvings against a counter model, with the
- * indices started just below where they wrap.
+ * Goal: the worker's queue is first in, first out, or last in, first out if so
+ * ordered, full at its capacity, and gives up exactly its older half, to a
+ * thief rounded up, or one at a time; also where its counters wrap. AS-6,
+ * AS-33, AS-35, C3, EX-3.
+ * Hazards that others met: an index that wraps, and one below the first.
+ * Method: random pushes, pops, halvings and steals against a counter model,
+ * with the indices started just below where they wrap.
  */
 #include "runtime/sched/deque.h"
 #include "tests/support/expect.h"
@@ -50,10 +53,32 @@ static void pop(struct pin_deque *deque, struct model *model)
 {
 	struct pin_link *link = pin_deque_pop(deque);
 
-	if (expect_number("pop finds one", model->first != model->next, link != NULL) &&
-		link != NULL) {
-		check_popped(model, link);
+	if (!expect_number("pop finds one", model->first != model->next, link != NULL) ||
+		link == NULL) {
+		return;
 	}
+	if (deque->order == PIN_DEQUE_FIFO) {
+		check_popped(model, link);
+	} else {
+		model->next--;
+		expect_number(
+			"popped", model->next, PIN_CONTAINER_OF(link, struct item, link)->number);
+	}
+}
+
+/* Into a queue that is empty before and after. */
+static void steal(struct pin_deque *deque, struct pin_deque *own, struct model *model)
+{
+	uint32_t count = model->next - model->first;
+	uint32_t expected = deque->order == PIN_DEQUE_LIFO && count > 1 ? 1 : count - count / 2;
+	struct pin_link *link;
+
+	expect_number("stolen", expected, pin_deque_steal(deque, own, &link));
+	for (uint32_t i = 0; i < expected; i++) {
+		check_popped(model, link);
+		link = pin_deque_pop(own);
+	}
+	expect_true("no more than that", expected == 0 || link == NULL);
 }
 
 static void pop_half(struct pin_deque *deque, struct model *model)
@@ -70,23 +95,25 @@ static void pop_half(struct pin_deque *deque, struct model *model)
 	expect_number("elements of the half not in its list", 0, expected);
 }
 
-int main(void)
+static void check(enum pin_deque_order order, struct random_source *source)
 {
-	struct random_source source;
-	uint64_t seed = random_begin(&source);
 	struct pin_deque deque;
+	struct pin_deque own;
 	struct model model = {0};
 
-	expect_ready("deque", pin_deque_init(&deque, CAPACITY, PIN_DEQUE_FIFO) == 0);
+	expect_ready("deque", pin_deque_init(&deque, CAPACITY, order) == 0);
+	expect_ready("deque", pin_deque_init(&own, CAPACITY, order) == 0);
 	pin_store_release_u64(&deque.head, START << 32 | START);
 	pin_store_release_u32(&deque.tail, START);
 	for (uint32_t i = 0; i < ROUNDS && expect_failure_count == 0; i++) {
 		/* Long phases of mostly pushing or popping reach both ends. */
 		uint64_t push_share = (i / 2000) % 2 == 0 ? 70 : 30;
-		uint64_t dice = random_below(&source, 1000);
+		uint64_t dice = random_below(source, 1000);
 
 		if (dice == 0) {
 			pop_half(&deque, &model);
+		} else if (dice == 1) {
+			steal(&deque, &own, &model);
 		} else if (dice % 100 < push_share) {
 			push(&deque, &model);
 		} else {
@@ -94,9 +121,19 @@ int main(void)
 		}
 		expect_number("count", model.next - model.first, pin_deque_count(&deque));
 	}
+	pin_deque_fini(&deque);
+	pin_deque_fini(&own);
+}
+
+int main(void)
+{
+	struct random_source source;
+	uint64_t seed = random_begin(&source);
+
+	check(PIN_DEQUE_FIFO, &source);
+	check(PIN_DEQUE_LIFO, &source);
 	if (expect_failure_count != 0) {
 		printf("seed %llu\n", (unsigned long long)seed);
 	}
-	pin_deque_fini(&deque);
 	return expect_status();
 }
