@@ -225,7 +225,7 @@ static inline bool pay(
 
 /* ---- credit ---- */
 
-static uint32_t pages_of(struct pinion_request *request)
+static inline uint32_t pages_of(struct pinion_request *request)
 {
 	uint32_t part_bytes =
 		pin_request_part(request->length_bytes, pin_request_of(request)->resume_bytes);
@@ -233,7 +233,7 @@ static uint32_t pages_of(struct pinion_request *request)
 	return (part_bytes + PIN_PAGE_BYTES - 1) / PIN_PAGE_BYTES;
 }
 
-static bool draw(
+static PIN_INLINE bool draw(
 	struct pin_worker *worker, struct pin_ledger *ledger, struct pinion_request *request)
 {
 	struct pin_request_toll *toll = &pin_request_of(request)->toll;
@@ -418,7 +418,7 @@ static void leave_lineup(struct pin_worker *worker, struct pin_ledger *ledger)
 	}
 }
 
-static void account(struct pin_worker *worker, struct pin_ledger *ledger,
+static PIN_INLINE void account(struct pin_worker *worker, struct pin_ledger *ledger,
 	const struct pinion_request *request, const struct pin_request_toll *toll)
 {
 	pin_meter_add(&ledger->requests, 1);

@@ -28,14 +28,6 @@ enum {
 	ASKING_ENTERS = 255,
 };
 
-int pin_ring_registered_index(const struct pin_ring *ring, const uint8_t *bytes, size_t length)
-{
-	if (ring->registry == NULL) {
-		return -1;
-	}
-	return pin_registry_index(ring->registry, ring->home_region, bytes, length);
-}
-
 /* `limit` may be NULL: however long it takes. */
 static PIN_INLINE void enter_until(struct pin_ring *ring, uint32_t min_complete, uint32_t flags,
 	struct io_uring_getevents_arg *limit)
