@@ -168,6 +168,13 @@ static bool look_aside(struct pin_worker *worker)
 	return has_completions;
 }
 
+static inline void resume_waiting(struct pin_worker *worker)
+{
+	if (PIN_UNLIKELY(pin_flight_may_resume(worker))) {
+		pin_flight_resume(worker);
+	}
+}
+
 static bool look_at_ring(struct pin_worker *worker)
 {
 	bool has_completions = false;
@@ -183,7 +190,7 @@ static bool look_at_ring(struct pin_worker *worker)
 		}
 		has_completions |= pin_flight_poll(worker) > 0;
 	}
-	pin_flight_resume(worker);
+	resume_waiting(worker);
 	return has_completions;
 }
 
@@ -217,7 +224,7 @@ static inline bool go_round(struct pin_worker *worker)
 	if (pin_flight_poll(worker) == 0) {
 		return false;
 	}
-	pin_flight_resume(worker);
+	resume_waiting(worker);
 	return true;
 }
 
