@@ -7,6 +7,7 @@
 #define PIN_CORE_FLIGHT_START_H
 
 #include "runtime/core/flight.h"
+#include "runtime/core/throttle.h"
 
 /* On the worker: starts a request. Errors as pinion_request_submit(). */
 int pin_worker_submit_one(struct pin_worker *worker, struct pinion_request *request);
@@ -31,6 +32,12 @@ void pin_flight_post(
 
 /* Submits what waits for room, in order, as far as there is some. */
 void pin_flight_resume(struct pin_worker *worker);
+
+/* Whether that might find something. Loads only. */
+static inline bool pin_flight_may_resume(const struct pin_worker *worker)
+{
+	return !pin_flight_list_is_empty(&worker->waiting) || pin_throttle_has_news(worker);
+}
 
 /* Begins a posted one that is FLYING now, in no list; in the ring's lock. */
 void pin_flight_begin(struct pin_worker *worker, struct pinion_request *request);

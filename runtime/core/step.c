@@ -42,6 +42,11 @@ enum {
 	 * the time has it from the start of the next batch.
 	 */
 	UNTIMED_BATCHES_MAX = 15,
+	/*
+	 * Rounds by the ring in a row, or batches and rounds, without a look
+	 * through the queues of others: as many as may go untimed.
+	 */
+	UNSEARCHED_ROUNDS_MAX = UNTIMED_BATCHES_MAX,
 	/* The end of a turn that began without a look at the clock. */
 	TURN_UNTIMED = 0,
 };
@@ -186,6 +191,13 @@ static bool look_aside(struct pin_worker *worker)
 	return has_completions;
 }
 
+static inline void resume_waiting(struct pin_worker *worker)
+{
+	if (PIN_UNLIKELY(pin_flight_may_resume(worker))) {
+		pin_flight_resume(worker);
+	}
+}
+
 static bool look_at_ring(struct pin_worker *worker)
 {
 	bool has_completions = false;
@@ -201,7 +213,7 @@ static bool look_at_ring(struct pin_worker *worker)
 		}
 		has_completions |= pin_flight_poll(worker) > 0;
 	}
-	pin_flight_resume(worker);
+	resume_waiting(worker);
 	return has_completions;
 }
 
@@ -213,7 +225,7 @@ static inline bool has_only_submissions(const struct pin_worker *worker)
 {
 	return pin_list_is_empty(&worker->ready) && pin_list_is_empty(&worker->posted) &&
 		pin_lifo_is_empty(&worker->lifo) && pin_deque_count(&worker->deque) == 0 &&
-		worker->unsearched_batches < PIN_UNSEARCHED_BATCHES_MAX && !worker->is_searching &&
+		worker->unsearched_batches < UNSEARCHED_ROUNDS_MAX && !worker->is_searching &&
 		pin_load_relaxed_u32(&worker->shared->has_lanes) == 0 &&
 		pin_timers_count(&worker->deadlines) == 0 && !pin_aside_is_busy(worker) &&
 		!worker->ring.is_fallback && pin_relief_has_gathered(worker);
@@ -235,7 +247,7 @@ static inline bool go_round(struct pin_worker *worker)
 	if (pin_flight_poll(worker) == 0) {
 		return false;
 	}
-	pin_flight_resume(worker);
+	resume_waiting(worker);
 	return true;
 }
 

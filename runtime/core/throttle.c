@@ -167,8 +167,16 @@ static void note_unblocked(struct pin_worker *worker, struct pin_ledger *ledger)
 	}
 }
 
-/* False: not yet, and a timer is armed. */
-static bool pay(
+/* Rates that come or go meanwhile may hold a request or not: relaxed. */
+static inline bool has_rates(const struct pin_worker *worker, const struct pin_ledger *ledger)
+{
+	const struct pin_limiter *common = &worker->shared->disks.limiter;
+	const struct pin_limiter *own = &ledger->disk->limiter;
+
+	return pin_load_relaxed_u32(&common->is_on) != 0 || pin_load_relaxed_u32(&own->is_on) != 0;
+}
+
+static PIN_APART bool pay_rates(
 	struct pin_worker *worker, struct pin_ledger *ledger, struct pinion_request *request)
 {
 	struct pin_shared *shared = worker->shared;
@@ -183,9 +191,6 @@ static bool pay(
 	uint64_t due_ns;
 	uint64_t own_due_ns;
 
-	if (toll->is_paid) {
-		return true;
-	}
 	due_ns = pin_limiter_due(common, shared->host, &worker->throttle.allowance, amounts);
 	own_due_ns = pin_limiter_due(own, shared->host, &ledger->allowance, amounts);
 	due_ns = own_due_ns > due_ns ? own_due_ns : due_ns;
@@ -200,9 +205,27 @@ static bool pay(
 	return true;
 }
 
+/* False: not yet, and a timer is armed. */
+static inline bool pay(
+	struct pin_worker *worker, struct pin_ledger *ledger, struct pinion_request *request)
+{
+	struct pin_request_toll *toll = &pin_request_of(request)->toll;
+
+	if (toll->is_paid) {
+		return true;
+	}
+	/* What was reserved is void by the time there are rates: [LIMIT-1]. */
+	if (PIN_UNLIKELY(has_rates(worker, ledger))) {
+		return pay_rates(worker, ledger, request);
+	}
+	note_unblocked(worker, ledger);
+	toll->is_paid = true;
+	return true;
+}
+
 /* ---- credit ---- */
 
-static uint32_t pages_of(struct pinion_request *request)
+static inline uint32_t pages_of(struct pinion_request *request)
 {
 	uint32_t part_bytes =
 		pin_request_part(request->length_bytes, pin_request_of(request)->resume_bytes);
@@ -210,7 +233,7 @@ static uint32_t pages_of(struct pinion_request *request)
 	return (part_bytes + PIN_PAGE_BYTES - 1) / PIN_PAGE_BYTES;
 }
 
-static bool draw(
+static PIN_INLINE bool draw(
 	struct pin_worker *worker, struct pin_ledger *ledger, struct pinion_request *request)
 {
 	struct pin_request_toll *toll = &pin_request_of(request)->toll;
@@ -262,15 +285,6 @@ static void line_up(
 		/* Whatever keeps the first of them. */
 		pin_meter_add(ledger->blocked_ns == 0 ? &ledger->waited : &ledger->throttled, 1);
 	}
-}
-
-/* Rates that come or go meanwhile may hold a request or not: relaxed. */
-static bool has_rates(const struct pin_worker *worker, const struct pin_ledger *ledger)
-{
-	const struct pin_limiter *common = &worker->shared->disks.limiter;
-	const struct pin_limiter *own = &ledger->disk->limiter;
-
-	return pin_load_relaxed_u32(&common->is_on) != 0 || pin_load_relaxed_u32(&own->is_on) != 0;
 }
 
 bool pin_throttle_has_rates(struct pin_worker *worker, const struct pinion_request *request)
@@ -404,7 +418,7 @@ static void leave_lineup(struct pin_worker *worker, struct pin_ledger *ledger)
 	}
 }
 
-static void account(struct pin_worker *worker, struct pin_ledger *ledger,
+static PIN_INLINE void account(struct pin_worker *worker, struct pin_ledger *ledger,
 	const struct pinion_request *request, const struct pin_request_toll *toll)
 {
 	pin_meter_add(&ledger->requests, 1);

@@ -60,4 +60,20 @@ size_t pin_registry_register(struct pin_registry *registry, struct io_uring *uri
 int pin_registry_index(const struct pin_registry *registry, uint32_t home_region,
 	const uint8_t *bytes, size_t length);
 
+/* The same, at once where the home region is one range and holds it. */
+static inline int pin_registry_index_near(const struct pin_registry *registry, uint32_t home_region,
+	const uint8_t *bytes, size_t length)
+{
+	if (home_region < registry->region_count) {
+		const struct pin_region *home = &registry->regions[home_region];
+		size_t offset = (uintptr_t)bytes - (uintptr_t)home->memory;
+
+		if (offset < home->bytes && length <= home->bytes - offset &&
+			home->bytes <= registry->range_bytes) {
+			return (int)home->first_index;
+		}
+	}
+	return pin_registry_index(registry, home_region, bytes, length);
+}
+
 #endif

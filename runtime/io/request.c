@@ -351,6 +351,14 @@ static PIN_APART struct pinion_request *end_or_go_on(
 	return request;
 }
 
+/* There is nothing to be asked. */
+static PIN_INLINE bool ends_at_once(
+	struct pin_ring *ring, struct pinion_request *request, int32_t result)
+{
+	return pin_request_moves_bytes(request) ? pin_transfer_ends_whole(ring, request, result)
+						: result >= 0 && operations[request->op].is_whole;
+}
+
 struct pinion_request *pin_request_complete(
 	struct pin_ring *ring, uint64_t user_data, int32_t result)
 {
@@ -358,7 +366,7 @@ struct pinion_request *pin_request_complete(
 
 	PIN_CHECK(request != NULL && request->op < PIN_OP_COUNT);
 	pin_in_flight_end(request);
-	if (result < 0 || !operations[request->op].is_whole) {
+	if (PIN_UNLIKELY(!ends_at_once(ring, request, result))) {
 		return end_or_go_on(ring, request, result);
 	}
 	request->result = result;

@@ -28,14 +28,6 @@ enum {
 	ASKING_ENTERS = 255,
 };
 
-int pin_ring_registered_index(const struct pin_ring *ring, const uint8_t *bytes, size_t length)
-{
-	if (ring->registry == NULL) {
-		return -1;
-	}
-	return pin_registry_index(ring->registry, ring->home_region, bytes, length);
-}
-
 /* `limit` may be NULL: however long it takes. */
 static PIN_INLINE void enter_until(struct pin_ring *ring, uint32_t min_complete, uint32_t flags,
 	struct io_uring_getevents_arg *limit)
@@ -247,28 +239,39 @@ static PIN_INLINE void submit(struct pin_ring *ring)
 		ring->asking -= ring->asking > 0 ? 1 : 0;
 		flags = IORING_ENTER_GETEVENTS;
 	}
-	enter(ring, flags);
+	enter_until(ring, 0, flags, NULL);
+}
+
+/*
+ * Asks for what is deferred. One enter hands over some twenty completions;
+ * their number in flight bounds how often it is worth asking again.
+ */
+static PIN_APART uint32_t poll_deferred(
+	struct pin_ring *ring, pin_ring_deliver_fn deliver, void *arg)
+{
+	uint32_t delivered = 0;
+
+	for (uint32_t i = ring->in_flight + 1; i > 0 && has_task_work(ring); i--) {
+		ring->asking = ASKING_ENTERS;
+		enter(ring, IORING_ENTER_GETEVENTS);
+		delivered += reap(ring, deliver, arg);
+	}
+	return delivered;
 }
 
 uint32_t pin_ring_poll(struct pin_ring *ring, pin_ring_deliver_fn deliver, void *arg)
 {
-	uint32_t delivered = 0;
+	uint32_t delivered;
 
-	if (ring->is_fallback) {
+	if (PIN_UNLIKELY(ring->is_fallback)) {
 		return poll_fallback(ring, deliver, arg);
 	}
 	if (pin_ring_unsubmitted(ring) > 0) {
 		submit(ring);
 	}
-	delivered += reap(ring, deliver, arg);
-	/*
-	 * One enter hands over some twenty completions; their number in flight
-	 * bounds how often it is worth asking again.
-	 */
-	for (uint32_t i = ring->in_flight + 1; i > 0 && has_task_work(ring); i--) {
-		ring->asking = ASKING_ENTERS;
-		enter(ring, IORING_ENTER_GETEVENTS);
-		delivered += reap(ring, deliver, arg);
+	delivered = reap_sized(ring, 0, deliver, arg);
+	if (PIN_UNLIKELY(has_task_work(ring))) {
+		delivered += poll_deferred(ring, deliver, arg);
 	}
 	return delivered;
 }

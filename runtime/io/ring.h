@@ -162,7 +162,14 @@ int pin_ring_clone(struct pin_ring *ring, const struct io_uring *source,
  * Index of the registered range that holds all of [bytes, bytes + length), or
  * -1.
  */
-int pin_ring_registered_index(const struct pin_ring *ring, const uint8_t *bytes, size_t length);
+static inline int pin_ring_registered_index(
+	const struct pin_ring *ring, const uint8_t *bytes, size_t length)
+{
+	if (ring->registry == NULL) {
+		return -1;
+	}
+	return pin_registry_index_near(ring->registry, ring->home_region, bytes, length);
+}
 
 /*
  * A zeroed submission entry, counted as in flight; NULL when the credit is

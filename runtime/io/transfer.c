@@ -32,8 +32,9 @@ int pin_transfer_check(const struct pinion_request *request)
 }
 
 /* `opcode` is the plain one; its kin for registered memory is `fixed`. */
-static void prepare(struct pin_ring *ring, struct io_uring_sqe *sqe, struct pinion_request *request,
-	uint8_t opcode, uint8_t fixed, struct pin_atomic_u64 *plain_count)
+static PIN_INLINE void prepare(struct pin_ring *ring, struct io_uring_sqe *sqe,
+	struct pinion_request *request, uint8_t opcode, uint8_t fixed,
+	struct pin_atomic_u64 *plain_count)
 {
 	uint64_t done = pin_request_of(request)->resume_bytes;
 	uint8_t *bytes = request->bytes + done;

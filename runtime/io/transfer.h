@@ -22,6 +22,26 @@ bool pin_transfer_write_goes_on(
 	struct pin_ring *ring, struct pinion_request *request, int64_t *result);
 
 /*
+ * Whether so much is the end of one that was moved in one piece, as most are,
+ * with nothing to do about the cache; it has done_bytes then. False: the
+ * functions above tell.
+ */
+static PIN_INLINE bool pin_transfer_ends_whole(
+	struct pin_ring *ring, struct pinion_request *request, int32_t got)
+{
+	if (PIN_UNLIKELY((uint64_t)got != request->length_bytes ||
+		    pin_request_of(request)->resume_bytes != 0 ||
+		    (request->file->flags & PIN_FILE_EVICT) != 0)) {
+		return false;
+	}
+	request->done_bytes = (uint64_t)got;
+	pin_meter_add(request->op == PINION_OP_READ ? &ring->meter->read_bytes
+						    : &ring->meter->write_bytes,
+		(uint64_t)got);
+	return true;
+}
+
+/*
  * Carries out one that is special, from where it has got to up to the end of a
  * part; blocks. True: it is over, and has its result.
  */

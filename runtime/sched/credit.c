@@ -80,7 +80,12 @@ void pin_credit_set(struct pin_credit *credit, uint64_t count, uint64_t pages, b
 	PIN_CHECK(sheets > 0);
 	/* Below that a large request could starve beside what is kept. */
 	is_exact = is_exact || sheets < 2 * KEEP_PART;
-	pin_store_relaxed_u64(&credit->keep, is_exact ? 0 : keep);
+	keep = is_exact ? 0 : keep;
+	pin_store_relaxed_u64(&credit->keep, keep);
+	pin_store_relaxed_u64(&credit->spare_max,
+		is_exact || workers > 1
+			? keep
+			: pin_credit_amount(PIN_CREDIT_COUNT_MAX, PIN_CREDIT_PAGES_MAX));
 	pin_store_relaxed_u64(&credit->reserve, is_exact || workers == 1 ? 0 : reserve);
 	pin_store_relaxed_u64(
 		&credit->cost_max, pin_credit_amount(counts, is_exact ? sheets : sheets / 2));
@@ -175,30 +180,44 @@ static void give_back(struct pin_credit *credit, struct pin_holding *holding, ui
 	}
 }
 
-/* Unused; as much of it as is beyond `keep`. */
-static uint64_t spare_beyond(const struct pin_holding *holding, uint64_t keep)
+/* Unused; as much of it as is beyond `kept`. */
+static uint64_t spare_beyond(const struct pin_holding *holding, uint64_t kept)
 {
-	return excess(holding->held - holding->used, keep);
+	return excess(holding->held - holding->used, kept);
+}
+
+/* Unused; as much of it as it has too much under a lower limit. */
+static uint64_t spare_beyond_target(const struct pin_holding *holding)
+{
+	uint64_t spare = holding->held - holding->used;
+	uint64_t over = excess(holding->held, holding->target);
+
+	return pin_credit_amount(min(pin_credit_count(spare), pin_credit_count(over)),
+		min(pin_credit_pages(spare), pin_credit_pages(over)));
+}
+
+/* The larger of two, in each part. */
+static uint64_t either(uint64_t first, uint64_t second)
+{
+	return first + excess(second, first);
 }
 
 void pin_credit_settle(struct pin_credit *credit, struct pin_holding *holding, bool is_wanted)
 {
-	uint64_t amount;
+	uint64_t amount = 0;
 
 	if (holding->limit_seen != pin_load_relaxed_u64(&credit->limit)) {
 		note_limit(credit, holding);
 	}
+	if (holding->target != UINT64_MAX) {
+		amount = spare_beyond_target(holding);
+	}
 	if (pin_load_relaxed_u32(&credit->waiters.count) != 0) {
 		amount = spare_beyond(holding, 0);
 	} else if (!is_wanted) {
-		amount = spare_beyond(holding, pin_load_relaxed_u64(&credit->keep));
-	} else if (holding->target != UINT64_MAX) {
-		uint64_t spare = holding->held - holding->used;
-		uint64_t over = excess(holding->held, holding->target);
-
-		amount = pin_credit_amount(min(pin_credit_count(spare), pin_credit_count(over)),
-			min(pin_credit_pages(spare), pin_credit_pages(over)));
-	} else {
+		amount = either(
+			amount, spare_beyond(holding, pin_load_relaxed_u64(&credit->spare_max)));
+	} else if (holding->target == UINT64_MAX) {
 		return;
 	}
 	give_back(credit, holding, amount);

@@ -6,7 +6,8 @@
  * A worker takes more than it needs at once and keeps what comes back, as long
  * as nobody lacks it: so while it has credit of its own neither the start nor
  * the end of a request touches the word. Unused it keeps little (`keep`), an
- * eighth of all credit if each worker does.
+ * eighth of all credit if each worker does. Where there is one worker only, it
+ * keeps whatever it has had, as nobody else could want that (`spare_max`).
  *
  * Who gets none has a line of requests and waits. If it has others in the
  * device their ends bring it credit, unless it has less than its share: all
@@ -75,10 +76,11 @@ static inline uint32_t pin_credit_workers(uint64_t amount)
 struct pin_credit {
 	/* [W:setter R:any] read with every request, written when it changes */
 	struct pin_atomic_u64 limit;
-	struct pin_atomic_u64 keep;	/* what a worker may have unused */
-	struct pin_atomic_u64 reserve;	/* for those who have less than their share */
-	struct pin_atomic_u64 cost_max; /* of one request */
-	uint32_t worker_count;		/* [const] */
+	struct pin_atomic_u64 keep;	 /* what a worker takes beyond its need */
+	struct pin_atomic_u64 spare_max; /* what it may have unused */
+	struct pin_atomic_u64 reserve;	 /* for those who have less than their share */
+	struct pin_atomic_u64 cost_max;	 /* of one request */
+	uint32_t worker_count;		 /* [const] */
 	/* [W:any R:any] */
 	struct pin_atomic_u64 taken PIN_CACHE_ALIGNED;
 	struct pin_waiters waiters PIN_CACHE_ALIGNED;
@@ -141,8 +143,9 @@ static inline void pin_credit_end(
 	struct pin_credit *credit, struct pin_holding *holding, uint64_t amount, bool is_wanted)
 {
 	holding->used -= amount;
-	if (PIN_UNLIKELY(!pin_credit_covers(pin_load_relaxed_u64(&credit->keep),
+	if (PIN_UNLIKELY(!pin_credit_covers(pin_load_relaxed_u64(&credit->spare_max),
 				 holding->held - holding->used) ||
+		    holding->target != UINT64_MAX ||
 		    holding->limit_seen != pin_load_relaxed_u64(&credit->limit) ||
 		    pin_load_relaxed_u32(&credit->waiters.count) != 0)) {
 		pin_credit_settle(credit, holding, is_wanted);

@@ -3,7 +3,8 @@
  * Goal: credit is never handed out beyond its limit, exactly so for limits that
  * a user has set; every worker comes to its share, a large request is not
  * passed for ever by small ones, a lower limit is come down to, who has credit
- * of its own does not touch the shared word, and who leaves keeps none. G2.
+ * of its own does not touch the shared word, nor does one who is alone, and who
+ * leaves keeps none. G2.
  * Method: four workers on one thread, with random requests that wait in a line
  * of their own, held against plain sums; PINION_SEED.
  */
@@ -35,9 +36,9 @@ static void granted(struct pin_holding *holding)
 	PIN_CONTAINER_OF(holding, struct model_worker, holding)->has_grant = true;
 }
 
-static void begin(uint64_t count, uint64_t pages, bool is_exact)
+static void begin_with(uint32_t worker_count, uint64_t count, uint64_t pages, bool is_exact)
 {
-	pin_credit_init(&credit, &pin_host_linux, WORKERS);
+	pin_credit_init(&credit, &pin_host_linux, worker_count);
 	pin_credit_set(&credit, count, pages, is_exact);
 	memset(workers, 0, sizeof(workers));
 	for (uint32_t i = 0; i < WORKERS; i++) {
@@ -45,6 +46,11 @@ static void begin(uint64_t count, uint64_t pages, bool is_exact)
 	}
 	now = 0;
 	longest_wait = 0;
+}
+
+static void begin(uint64_t count, uint64_t pages, bool is_exact)
+{
+	begin_with(WORKERS, count, pages, is_exact);
 }
 
 /* As core/throttle.c: starts what waits, else queues for it. */
@@ -226,6 +232,48 @@ static void check_own(void)
 	end_one(&workers[0]);
 }
 
+static uint32_t taken_count(void)
+{
+	return pin_credit_count(pin_load_relaxed_u64(&credit.taken));
+}
+
+/* So many at once, and all of them end. */
+static void start_and_end(struct model_worker *worker, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		want(worker, 1);
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		end_one(worker);
+	}
+}
+
+/* Nobody else could use what it has had; limits hold for it as for others. */
+static void check_alone(void)
+{
+	struct model_worker *worker = &workers[0];
+
+	begin_with(1, 256, 65536, false);
+	start_and_end(worker, 200);
+	expect_true("what it has had is kept", taken_count() >= 200);
+	pin_credit_set(&credit, 16, 65536, false);
+	start_and_end(worker, 1);
+	expect_true("a lower limit is come down to", taken_count() <= 16);
+	start_and_end(worker, 16);
+	for (uint32_t i = 0; i < 16; i++) {
+		want(worker, 1);
+	}
+	pin_credit_set(&credit, 4, 65536, false);
+	for (uint32_t i = 0; i < 1000; i++) {
+		end_one(worker);
+		want(worker, 1);
+	}
+	expect_true("also with each end", taken_count() <= 4 && worker->in_device <= 4);
+	pin_credit_set(&credit, 2, 1000, true);
+	finish();
+	expect_number("of an exact limit nothing is kept", 0, taken_count());
+}
+
 /* What was kept unused, or granted too late, stays with nobody who leaves. */
 static void check_left(void)
 {
@@ -255,6 +303,7 @@ int main(void)
 	check_lowered();
 	check_raised();
 	check_own();
+	check_alone();
 	check_left();
 	return expect_status();
 }

@@ -56,6 +56,8 @@ static void check_index(const struct pin_registry *registry, uint32_t home, cons
 	int index = pin_registry_index(registry, home, bytes, length);
 
 	expect_number("registered", is_expected, index >= 0);
+	expect_number(
+		"looked up near by", index, pin_registry_index_near(registry, home, bytes, length));
 	if (index >= 0 && expect_true("index", (uint32_t)index < known_count)) {
 		const uint8_t *start = known[index].iov_base;
 
