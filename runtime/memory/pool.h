@@ -285,35 +285,41 @@ static inline struct pin_entry *pin_pool_find_first(
 
 /*
  * A request that uses the buffer is in flight from the first call to the
- * second; several may be. Until then it cannot be released.
+ * second; several may be. Until then it cannot be released. Each counts for the
+ * use it began in, and only there: what is added to a free buffer, or taken off
+ * in the next use, would be another's.
  *
- * Unlend is false if the buffer was given back meanwhile after all: by its
- * holder's short way, which stores what it has computed, in the very instant in
- * which the request was begun.
+ * Lend is false if the buffer is free; it is not lent.
  */
-static inline bool pin_pool_unlend(struct pin_entry *entry)
+static inline bool pin_pool_lend(struct pin_entry *entry, uint32_t *out_generation)
 {
 	uint64_t state = pin_load_relaxed_u64(&entry->state);
 
-	/* It need not order anything: who gives it back has the completion. */
-	while (state >> 32 != 0) {
-		if (PIN_LIKELY(pin_cas_acq_rel_u64(&entry->state, &state, state - (1ull << 32)))) {
+	/* Who may use it has seen it become so. */
+	while (PIN_LIKELY(pin_pool_is_used(state))) {
+		if (PIN_LIKELY(pin_cas_acq_rel_u64(&entry->state, &state, state + (1ull << 32)))) {
+			*out_generation = (uint32_t)state;
 			return true;
 		}
 	}
 	return false;
 }
 
-/* False: the buffer is free; it is not lent. */
-static inline bool pin_pool_lend(struct pin_entry *entry)
+/*
+ * False: the buffer was given back meanwhile after all, by its holder's short
+ * way, which stores what it has computed, in the very instant in which the
+ * request was begun.
+ */
+static inline bool pin_pool_unlend(struct pin_entry *entry, uint32_t generation)
 {
-	uint64_t state = pin_fetch_add_relaxed_u64(&entry->state, 1ull << 32);
+	uint64_t state = pin_load_relaxed_u64(&entry->state);
 
-	if (PIN_LIKELY(pin_pool_is_used(state))) {
-		return true;
+	/* It need not order anything: who gives it back has the completion. */
+	while ((uint32_t)state == generation && state >> 32 != 0) {
+		if (PIN_LIKELY(pin_cas_acq_rel_u64(&entry->state, &state, state - (1ull << 32)))) {
+			return true;
+		}
 	}
-	/* Who takes it in this instant stores the state without the count. */
-	pin_pool_unlend(entry);
 	return false;
 }
 

@@ -10,6 +10,8 @@
 #include "tests/model/explorer.h"
 #include "tests/model/pool_books.h"
 
+#include <errno.h>
+
 static uint32_t given_count;
 
 /* One buffer, whose pages nobody may touch while it is free; one magazine. */
@@ -125,11 +127,17 @@ static void run_twice_guarded(void)
 static void lend_shortly(void *arg)
 {
 	struct pin_entry *entry = &pool_books.pool.entries[pool_books.held.index];
+	uint32_t generation;
 
 	(void)arg;
-	if (pin_pool_lend(entry)) {
-		pin_pool_unlend(entry);
+	if (!pin_pool_lend(entry, &generation)) {
+		return;
 	}
+	if (model_is_spoilt(MODEL_SKIP, __func__, "generation")) {
+		model_point();
+		generation = (uint32_t)entry->state.value;
+	}
+	pin_pool_unlend(entry, generation);
 }
 
 static void run_lent_to(void)
@@ -165,6 +173,58 @@ static void run_lent_shortly(void)
 	run_lent_to();
 }
 
+/* ---- a request of what is another's by then ---- */
+
+static void use_in_request(void)
+{
+	struct pin_entry *entry = &pool_books.pool.entries[pool_books.held.index];
+	struct pinion_buffer buffer;
+	uint32_t generation;
+
+	MODEL_CHECK(pool_books_acquire(0, &buffer));
+	MODEL_CHECK(pin_pool_lend(entry, &generation));
+	MODEL_CHECK(pin_pool_release(&pool_books.pool, 0, &buffer) == -EBUSY);
+	MODEL_CHECK(pin_pool_unlend(entry, generation));
+}
+
+static void take_and_use(void *arg)
+{
+	(void)arg;
+	use_in_request();
+}
+
+/* The one that begins while it is free does not end the next user's. */
+static void run_lent_free(void)
+{
+	pool_books_begin(1, 1, 1, 1);
+	pool_books.held.index = 0;
+	run_both(take_and_use, lend_shortly);
+	MODEL_CHECK(pool_books.pool.entries[0].state.value == 1);
+	pool_books_end(NULL, 0, 1);
+}
+
+static void give_then_use(void *arg)
+{
+	give_as_holder(arg);
+	if (given_count == 1) {
+		pool_books_settle(&pool_books.held);
+		use_in_request();
+	}
+}
+
+/* Nor does one that began as it was given back. */
+static void run_lent_next(void)
+{
+	pool_books_begin(1, 1, 1, 1);
+	given_count = 0;
+	model_quiet_begin();
+	MODEL_CHECK(pool_books_acquire(0, &pool_books.held));
+	model_quiet_end();
+	run_both(give_then_use, lend_shortly);
+	MODEL_CHECK(pool_books.pool.entries[0].state.value >> 32 == 0);
+	pool_books_end(NULL, 0, 1);
+}
+
 static const struct model_twin twice_shortly_twins[] = {
 	{"the end of a use is no single step", {MODEL_TORN, "pin_pool_release_listed", NULL}},
 	{.name = NULL},
@@ -197,6 +257,17 @@ static const struct model_twin lent_shortly_twins[] = {
 	{.name = NULL},
 };
 
+static const struct model_twin lent_free_twins[] = {
+	{"the beginning of a request is no single step", {MODEL_TORN, "pin_pool_lend", NULL}},
+	{.name = NULL},
+};
+
+static const struct model_twin lent_next_twins[] = {
+	{"it ends in whichever use there is", {MODEL_SKIP, "lend_shortly", "generation"}},
+	{"the end of a request is no single step", {MODEL_TORN, "pin_pool_unlend", NULL}},
+	{.name = NULL},
+};
+
 static const struct model_case cases[] = {
 	{"twice", run_twice, 3, 1, 0, twice_twins, NULL},
 	{"twice_shortly", run_twice_shortly, 3, 1, 0, twice_shortly_twins, NULL},
@@ -204,6 +275,8 @@ static const struct model_case cases[] = {
 	{"twice_guarded", run_twice_guarded, 3, 1, 0, twice_guarded_twins, NULL},
 	{"lent", run_lent, 3, 1, 0, lent_twins, NULL},
 	{"lent_shortly", run_lent_shortly, 3, 1, 0, lent_shortly_twins, NULL},
+	{"lent_free", run_lent_free, 3, 1, 0, lent_free_twins, NULL},
+	{"lent_next", run_lent_next, 3, 1, 0, lent_next_twins, NULL},
 };
 
 int main(void)

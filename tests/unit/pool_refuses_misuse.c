@@ -28,6 +28,7 @@ static void check_release(void)
 	struct pinion_buffer buffer;
 	struct pinion_buffer wrong;
 	struct pinion_buffer next;
+	uint32_t generation = 0;
 	struct pin_pool pool;
 
 	pools_init(&pool, BUFFERS, 1, 2, 0);
@@ -45,11 +46,11 @@ static void check_release(void)
 	wrong.index = UINT32_MAX;
 	expect_number("any index", -EINVAL, pools_return(&pool, 0, &wrong));
 	pools_log[0] = '\0';
-	pin_pool_lend(&pool.entries[buffer.index]);
+	expect_true("lent", pin_pool_lend(&pool.entries[buffer.index], &generation));
 	expect_number("the kernel's", -EBUSY, pools_return(&pool, 0, &buffer));
 	expect_said("until its request has completed; taken by worker 0");
 	expect_true("it is still the caller's", pin_pool_owns(&pool, &buffer));
-	pin_pool_unlend(&pool.entries[buffer.index]);
+	expect_true("ended", pin_pool_unlend(&pool.entries[buffer.index], generation));
 	pools_log[0] = '\0';
 	pools_give(&pool, 0, &buffer);
 	expect_number("twice", -EALREADY, pools_return(&pool, 0, &buffer));
