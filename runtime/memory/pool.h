@@ -98,14 +98,22 @@ int pin_pool_init(struct pin_pool *pool, const struct pin_pool_setup *setup);
 void pin_pool_fini(struct pin_pool *pool);
 
 /*
- * Whether the short ways below may be gone. They do nothing with a buffer
- * between its uses, and an owner's gives back by a load and a store. Where they
- * are closed, every release is one compare-and-swap: of two of one handle at
- * once one is refused, whoever they are by.
+ * Whether the short ways below may be gone, which do nothing with a buffer
+ * between its uses. Where they are closed every release is exact, see below.
  */
 static inline bool pin_pool_has_short_way(const struct pin_pool *pool)
 {
-	return pool->flags == 0 && !PIN_MISUSE_WATCHES;
+	return (pool->flags & PIN_POOL_BETWEEN) == 0 && !PIN_MISUSE_WATCHES;
+}
+
+/*
+ * Whether an owner, too, gives back by one compare-and-swap in place of a load
+ * and a store: then of two releases of one handle at once one is refused, and
+ * of a release and the beginning of a request, whoever they are by.
+ */
+static inline bool pin_pool_is_exact(const struct pin_pool *pool)
+{
+	return pool->flags != 0;
 }
 
 /* ---- acquire ---- */
@@ -205,7 +213,10 @@ bool pin_pool_acquire(
 
 /* ---- release ---- */
 
-/* The short way, of what was taken with the same magazine; false as above. */
+/*
+ * The short way, of what was taken with the same magazine; false as above. Not
+ * in a pool that is exact.
+ */
 static inline bool pin_pool_release_own(struct pin_pool *pool, struct pin_magazine *own,
 	uint32_t magazine, const struct pinion_buffer *buffer)
 {
@@ -229,6 +240,33 @@ static inline bool pin_pool_release_own(struct pin_pool *pool, struct pin_magazi
 	}
 	pin_magazine_leave(own);
 	return has_room;
+}
+
+/* Likewise in one that is exact. */
+static inline bool pin_pool_release_own_exactly(struct pin_pool *pool, struct pin_magazine *own,
+	uint32_t magazine, const struct pinion_buffer *buffer)
+{
+	uint32_t index = buffer->index;
+	uint64_t state = buffer->generation;
+	struct pin_entry *entry = &pool->entries[index];
+	bool is_given = false;
+
+	if (PIN_MISUSE_WATCHES || PIN_UNLIKELY(index >= pool->buffer_count) ||
+		PIN_UNLIKELY(entry->bytes != buffer->bytes) ||
+		PIN_UNLIKELY(!pin_pool_is_used(state)) ||
+		PIN_UNLIKELY(pin_load_relaxed_u32(&entry->holder) != magazine) ||
+		PIN_UNLIKELY(!pin_magazine_enter(own))) {
+		return false;
+	}
+	/* Room first: what is given back is put somewhere. */
+	if (PIN_LIKELY(!pin_magazine_is_full(own))) {
+		is_given = pin_cas_acq_rel_u64(&entry->state, &state, state + 1); /* invariant 2 */
+	}
+	if (PIN_LIKELY(is_given)) {
+		pin_magazine_put(own, index);
+	}
+	pin_magazine_leave(own);
+	return is_given;
 }
 
 /* The short way for who has no magazine, to its home; false as above. */
