@@ -125,11 +125,43 @@ static void check_report(void)
 	pin_pool_fini(&pool);
 }
 
+static uint32_t count_named(void)
+{
+	uint32_t count = 0;
+
+	for (const char *at = pools_log; (at = strstr(at, "is still out")) != NULL; at++) {
+		count++;
+	}
+	return count;
+}
+
+/* Each is named, up to a screenful; all are counted. */
+static void check_many_out(void)
+{
+	enum { OUT = 10, NAMED = 8 };
+	struct pinion_buffer buffers[OUT];
+	struct pin_pool pool;
+
+	pools_init(&pool, OUT, 1, 2, 0);
+	for (uint32_t i = 0; i < OUT; i++) {
+		buffers[i] = pools_take(&pool, i < 2 ? 0 : PIN_POOL_OUTSIDE);
+		pools_log[0] = '\0';
+		expect_number("are out", i + 1, pin_misuse_report_in_use(&pool));
+		expect_number("named", i < NAMED ? i + 1 : NAMED, count_named());
+		expect_said("is still out; taken by worker 0");
+	}
+	for (uint32_t i = 0; i < OUT; i++) {
+		pools_give(&pool, PIN_POOL_OUTSIDE, &buffers[i]);
+	}
+	pin_pool_fini(&pool);
+}
+
 int main(void)
 {
 	check_release();
 	check_free_twice();
 	check_circle();
 	check_report();
+	check_many_out();
 	return expect_status();
 }
