@@ -28,7 +28,8 @@ enum pinion_pool_flags {
 	/*
 	 * Takes all rights from the pages of free buffers, so that a touch
 	 * faults: for finding mistakes. Two system calls per use. Implies
-	 * PINION_POOL_EXACT.
+	 * PINION_POOL_EXACT, and is no more than that, with a warning, where
+	 * buffers are parts of huge pages that were set aside.
 	 */
 	PINION_POOL_GUARD = 2,
 	/*

@@ -43,6 +43,9 @@ void pin_misuse_was_left(struct pin_pool *pool, uint32_t index);
 /* Logs who took the buffers that are still out; how many. */
 uint32_t pin_misuse_report_in_use(const struct pin_pool *pool);
 
+/* Before any is hidden: gives up a guard that the memory does not take. */
+void pin_misuse_settle(struct pin_pool *pool);
+
 void pin_misuse_hide_pages(const struct pin_pool *pool, const struct pin_entry *entry);
 void pin_misuse_show_pages(const struct pin_pool *pool, const struct pin_entry *entry);
 

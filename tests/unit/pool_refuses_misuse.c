@@ -135,6 +135,35 @@ static uint32_t count_named(void)
 	return count;
 }
 
+/* As on huge pages that were set aside: a part of one keeps its rights. */
+static void check_no_guard(void)
+{
+	struct pin_pool_region region = {.memory = pools_memory + 512, .buffer_count = 2};
+	struct pin_pool_setup setup = {
+		.host = &pin_host_linux,
+		.log = {.fn = pools_note},
+		.buffer_bytes = POOLS_BUFFER_BYTES,
+		.magazine_count = 1,
+		.magazine_capacity = 2,
+		.seeded_count = 1,
+		.node_count = 1,
+		.flags = PIN_POOL_GUARD,
+		.regions = &region,
+		.region_count = 1,
+	};
+	struct pinion_buffer buffer;
+	struct pin_pool pool;
+
+	pools_log[0] = '\0';
+	expect_number("init", 0, pin_pool_init(&pool, &setup));
+	expect_said("free buffers cannot be guarded");
+	buffer = pools_take(&pool, 0);
+	pools_give(&pool, 0, &buffer);
+	expect_text("told once", "", pools_log);
+	expect_true("as exact as asked for", pin_pool_is_exact(&pool));
+	pin_pool_fini(&pool);
+}
+
 /* Each is named, up to a screenful; all are counted. */
 static void check_many_out(void)
 {
@@ -163,5 +192,6 @@ int main(void)
 	check_circle();
 	check_report();
 	check_many_out();
+	check_no_guard();
 	return expect_status();
 }
