@@ -27,11 +27,18 @@ enum pinion_pool_flags {
 	PINION_POOL_ZERO = 1,
 	/*
 	 * Takes all rights from the pages of free buffers, so that a touch
-	 * faults: for finding mistakes. Two system calls per use. Of two
-	 * threads that give back one handle in the same instant one is always
-	 * refused.
+	 * faults: for finding mistakes. Two system calls per use. Implies
+	 * PINION_POOL_EXACT, and is no more than that, with a warning, where
+	 * buffers are parts of huge pages that were set aside.
 	 */
 	PINION_POOL_GUARD = 2,
+	/*
+	 * Each mistake is refused in its call: also one of two releases of a
+	 * handle by two threads in the same instant, and a release in the
+	 * instant in which another thread begins a request of the buffer. Costs
+	 * a thread with a cache one locked instruction per release.
+	 */
+	PINION_POOL_EXACT = 4,
 };
 
 /*
@@ -255,7 +262,7 @@ PINION_API void pinion_pool_close(struct pinion_pool *pool);
  * -EINVAL: not a buffer of this pool. -ECHILD.
  * Two threads that give back the same handle in the same instant may both get
  * 0; that is told when the buffer is next taken, by one only. With
- * PINION_POOL_GUARD one of the two is refused.
+ * PINION_POOL_EXACT one of the two is refused.
  * Since: 0.1
  */
 PINION_API int pinion_pool_release(struct pinion_pool *pool, struct pinion_buffer *buffer);

@@ -173,7 +173,8 @@ static PIN_APART void tell_of(struct pin_worker *worker, const struct pin_entry 
 	pin_fetch_sub_acq_rel_u32(&shared->pool_searches, 1); /* [IO-3] */
 }
 
-struct pin_entry *pin_worker_lend_pooled(const struct pin_worker *worker, const uint8_t *bytes)
+struct pin_entry *pin_worker_lend_pooled(
+	const struct pin_worker *worker, const uint8_t *bytes, uint32_t *out_generation)
 {
 	struct pin_entry *entry = NULL;
 
@@ -181,7 +182,7 @@ struct pin_entry *pin_worker_lend_pooled(const struct pin_worker *worker, const 
 		entry = find_pooled_outside(worker, bytes);
 	}
 	/* One that is free is told of, and refused, by the worker. */
-	return entry != NULL && pin_pool_lend(entry) ? entry : NULL;
+	return entry != NULL && pin_pool_lend(entry, out_generation) ? entry : NULL;
 }
 
 struct pin_entry *pin_worker_find_entry(struct pin_worker *worker, const uint8_t *bytes)

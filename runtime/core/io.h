@@ -61,7 +61,8 @@ void pin_worker_tell_left(struct pin_worker *worker, const struct pin_entry *ent
  * From outside, for a request on its way to `worker`, whose buffer may be given
  * back anywhere meanwhile: lends that of a pool. NULL also if it is free.
  */
-struct pin_entry *pin_worker_lend_pooled(const struct pin_worker *worker, const uint8_t *bytes);
+struct pin_entry *pin_worker_lend_pooled(
+	const struct pin_worker *worker, const uint8_t *bytes, uint32_t *out_generation);
 
 /* The worker has nothing to do: buffers of other nodes go home. */
 void pin_worker_send_home(struct pin_worker *worker);

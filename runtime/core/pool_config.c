@@ -13,7 +13,7 @@
 _Static_assert(sizeof(struct pinion_pool_config) == 48, "released as 0.1");
 
 enum {
-	FLAGS = PINION_POOL_ZERO | PINION_POOL_GUARD,
+	FLAGS = PINION_POOL_ZERO | PINION_POOL_GUARD | PINION_POOL_EXACT,
 	BYTES_MAX = 256 << 20,
 	HEADROOM_MAX = 16 << 20,
 	CACHES_MAX = 4096,

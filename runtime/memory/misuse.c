@@ -122,6 +122,36 @@ static void protect(const struct pin_pool *pool, const struct pin_entry *entry, 
 	errno = saved_errno;
 }
 
+/* Each buffer lies as the first of its region does; nobody has any yet. */
+static bool can_guard(const struct pin_pool *pool)
+{
+	int saved_errno = errno;
+	bool can = true;
+
+	for (uint32_t i = 0; i < pool->region_count && can; i++) {
+		const struct pin_pool_region *region = &pool->regions[i];
+
+		if (region->buffer_count == 0) {
+			continue;
+		}
+		/* Rights that it has already would be granted for any part. */
+		can = mprotect(region->memory, pool->stride, PROT_NONE) == 0 || errno != EINVAL;
+		(void)mprotect(region->memory, pool->stride, PROT_READ | PROT_WRITE);
+	}
+	errno = saved_errno;
+	return can;
+}
+
+void pin_misuse_settle(struct pin_pool *pool)
+{
+	if ((pool->flags & PIN_POOL_GUARD) != 0 && !can_guard(pool)) {
+		pin_log(&pool->log, PINION_LOG_WARN,
+			"free buffers cannot be guarded: they are parts of huge pages that were "
+			"set aside; sysctl vm.nr_hugepages=0, or buffers of multiples of 2 MiB");
+		pool->flags = (pool->flags & ~(uint32_t)PIN_POOL_GUARD) | PIN_POOL_EXACT;
+	}
+}
+
 void pin_misuse_hide_pages(const struct pin_pool *pool, const struct pin_entry *entry)
 {
 	if ((pool->flags & PIN_POOL_ZERO) != 0) {

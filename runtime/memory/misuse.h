@@ -11,9 +11,9 @@
  * Both may find it valid, since the owner takes no locked instruction; it is
  * then free twice, which the next acquire finds out before anybody gets it
  * twice. The other is a release by the owner in the instant in which another
- * thread begins a request of the buffer: that request's end finds it out. With
- * PIN_POOL_GUARD the owner takes a locked instruction too
- * (pin_pool_has_short_way()), so one of the two calls is refused.
+ * thread begins a request of the buffer: that request's end finds it out. In a
+ * pool that is exact (pin_pool_is_exact()) the owner takes a locked instruction
+ * too, so one of the two calls is refused.
  */
 #ifndef PIN_MEMORY_MISUSE_H
 #define PIN_MEMORY_MISUSE_H
@@ -43,6 +43,9 @@ void pin_misuse_was_left(struct pin_pool *pool, uint32_t index);
 /* Logs who took the buffers that are still out; how many. */
 uint32_t pin_misuse_report_in_use(const struct pin_pool *pool);
 
+/* Before any is hidden: gives up a guard that the memory does not take. */
+void pin_misuse_settle(struct pin_pool *pool);
+
 void pin_misuse_hide_pages(const struct pin_pool *pool, const struct pin_entry *entry);
 void pin_misuse_show_pages(const struct pin_pool *pool, const struct pin_entry *entry);
 
@@ -63,7 +66,7 @@ static inline int pin_misuse_check(struct pin_pool *pool, const struct pinion_bu
 /* Nobody may touch it from here on; `entry` is about to be free. */
 static inline void pin_misuse_hide(const struct pin_pool *pool, const struct pin_entry *entry)
 {
-	if (PIN_UNLIKELY(pool->flags != 0)) {
+	if (PIN_UNLIKELY((pool->flags & PIN_POOL_BETWEEN) != 0)) {
 		pin_misuse_hide_pages(pool, entry);
 	}
 	PIN_ASAN_POISON(entry->bytes - pool->headroom_bytes,
@@ -75,7 +78,7 @@ static inline void pin_misuse_show(const struct pin_pool *pool, const struct pin
 {
 	PIN_ASAN_UNPOISON(entry->bytes - pool->headroom_bytes,
 		(size_t)pool->headroom_bytes + pool->buffer_bytes);
-	if (PIN_UNLIKELY(pool->flags != 0)) {
+	if (PIN_UNLIKELY((pool->flags & PIN_POOL_BETWEEN) != 0)) {
 		pin_misuse_show_pages(pool, entry);
 	}
 }

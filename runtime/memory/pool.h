@@ -98,14 +98,22 @@ int pin_pool_init(struct pin_pool *pool, const struct pin_pool_setup *setup);
 void pin_pool_fini(struct pin_pool *pool);
 
 /*
- * Whether the short ways below may be gone. They do nothing with a buffer
- * between its uses, and an owner's gives back by a load and a store. Where they
- * are closed, every release is one compare-and-swap: of two of one handle at
- * once one is refused, whoever they are by.
+ * Whether the short ways below may be gone, which do nothing with a buffer
+ * between its uses. Where they are closed every release is exact, see below.
  */
 static inline bool pin_pool_has_short_way(const struct pin_pool *pool)
 {
-	return pool->flags == 0 && !PIN_MISUSE_WATCHES;
+	return (pool->flags & PIN_POOL_BETWEEN) == 0 && !PIN_MISUSE_WATCHES;
+}
+
+/*
+ * Whether an owner, too, gives back by one compare-and-swap in place of a load
+ * and a store: then of two releases of one handle at once one is refused, and
+ * of a release and the beginning of a request, whoever they are by.
+ */
+static inline bool pin_pool_is_exact(const struct pin_pool *pool)
+{
+	return pool->flags != 0;
 }
 
 /* ---- acquire ---- */
@@ -205,7 +213,10 @@ bool pin_pool_acquire(
 
 /* ---- release ---- */
 
-/* The short way, of what was taken with the same magazine; false as above. */
+/*
+ * The short way, of what was taken with the same magazine; false as above. Not
+ * in a pool that is exact.
+ */
 static inline bool pin_pool_release_own(struct pin_pool *pool, struct pin_magazine *own,
 	uint32_t magazine, const struct pinion_buffer *buffer)
 {
@@ -229,6 +240,33 @@ static inline bool pin_pool_release_own(struct pin_pool *pool, struct pin_magazi
 	}
 	pin_magazine_leave(own);
 	return has_room;
+}
+
+/* Likewise in one that is exact. */
+static inline bool pin_pool_release_own_exactly(struct pin_pool *pool, struct pin_magazine *own,
+	uint32_t magazine, const struct pinion_buffer *buffer)
+{
+	uint32_t index = buffer->index;
+	uint64_t state = buffer->generation;
+	struct pin_entry *entry = &pool->entries[index];
+	bool is_given = false;
+
+	if (PIN_MISUSE_WATCHES || PIN_UNLIKELY(index >= pool->buffer_count) ||
+		PIN_UNLIKELY(entry->bytes != buffer->bytes) ||
+		PIN_UNLIKELY(!pin_pool_is_used(state)) ||
+		PIN_UNLIKELY(pin_load_relaxed_u32(&entry->holder) != magazine) ||
+		PIN_UNLIKELY(!pin_magazine_enter(own))) {
+		return false;
+	}
+	/* Room first: what is given back is put somewhere. */
+	if (PIN_LIKELY(!pin_magazine_is_full(own))) {
+		is_given = pin_cas_acq_rel_u64(&entry->state, &state, state + 1); /* invariant 2 */
+	}
+	if (PIN_LIKELY(is_given)) {
+		pin_magazine_put(own, index);
+	}
+	pin_magazine_leave(own);
+	return is_given;
 }
 
 /* The short way for who has no magazine, to its home; false as above. */
@@ -285,35 +323,41 @@ static inline struct pin_entry *pin_pool_find_first(
 
 /*
  * A request that uses the buffer is in flight from the first call to the
- * second; several may be. Until then it cannot be released.
+ * second; several may be. Until then it cannot be released. Each counts for the
+ * use it began in, and only there: what is added to a free buffer, or taken off
+ * in the next use, would be another's.
  *
- * Unlend is false if the buffer was given back meanwhile after all: by its
- * holder's short way, which stores what it has computed, in the very instant in
- * which the request was begun.
+ * Lend is false if the buffer is free; it is not lent.
  */
-static inline bool pin_pool_unlend(struct pin_entry *entry)
+static inline bool pin_pool_lend(struct pin_entry *entry, uint32_t *out_generation)
 {
 	uint64_t state = pin_load_relaxed_u64(&entry->state);
 
-	/* It need not order anything: who gives it back has the completion. */
-	while (state >> 32 != 0) {
-		if (PIN_LIKELY(pin_cas_acq_rel_u64(&entry->state, &state, state - (1ull << 32)))) {
+	/* Who may use it has seen it become so. */
+	while (PIN_LIKELY(pin_pool_is_used(state))) {
+		if (PIN_LIKELY(pin_cas_acq_rel_u64(&entry->state, &state, state + (1ull << 32)))) {
+			*out_generation = (uint32_t)state;
 			return true;
 		}
 	}
 	return false;
 }
 
-/* False: the buffer is free; it is not lent. */
-static inline bool pin_pool_lend(struct pin_entry *entry)
+/*
+ * False: the buffer was given back meanwhile after all, by its holder's short
+ * way, which stores what it has computed, in the very instant in which the
+ * request was begun.
+ */
+static inline bool pin_pool_unlend(struct pin_entry *entry, uint32_t generation)
 {
-	uint64_t state = pin_fetch_add_relaxed_u64(&entry->state, 1ull << 32);
+	uint64_t state = pin_load_relaxed_u64(&entry->state);
 
-	if (PIN_LIKELY(pin_pool_is_used(state))) {
-		return true;
+	/* It need not order anything: who gives it back has the completion. */
+	while ((uint32_t)state == generation && state >> 32 != 0) {
+		if (PIN_LIKELY(pin_cas_acq_rel_u64(&entry->state, &state, state - (1ull << 32)))) {
+			return true;
+		}
 	}
-	/* Who takes it in this instant stores the state without the count. */
-	pin_pool_unlend(entry);
 	return false;
 }
 

@@ -165,6 +165,7 @@ int pin_pool_init(struct pin_pool *pool, const struct pin_pool_setup *setup)
 		return -ENOMEM;
 	}
 	memcpy(pool->regions, setup->regions, setup->region_count * sizeof(*pool->regions));
+	pin_misuse_settle(pool);
 	init_magazines(pool, setup);
 	fill_entries(pool, setup);
 	seed(pool, setup);

@@ -23,6 +23,9 @@
 enum pin_pool_flags {
 	PIN_POOL_ZERO = 1,  /* zeroed when given back */
 	PIN_POOL_GUARD = 2, /* no access while free: multiples of 4096 bytes */
+	PIN_POOL_EXACT = 4, /* every release is one compare-and-swap, the owner's too */
+	/* Something is to be done with a buffer between its uses. */
+	PIN_POOL_BETWEEN = PIN_POOL_ZERO | PIN_POOL_GUARD,
 };
 
 /* Memory for some of the buffers, one after the other. */

@@ -47,6 +47,7 @@
 	apply(startup) \
 	apply(walk) \
 	apply(pool) \
+	apply(pool_exact) \
 	apply(pool_outside) \
 	apply(pool_malloc) \
 	apply(pool_two) \

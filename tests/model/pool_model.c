@@ -152,7 +152,7 @@ static int explain(struct pin_pool *pool, const struct pinion_buffer *buffer, co
 #include "runtime/memory/pool_search.c"
 #include "runtime/memory/pool_setup.c"
 
-/* SKIP: nobody asks for the pool's flags. */
+/* SKIP: also where something is to be done between two uses. */
 bool pool_model_has_short_way(const struct pin_pool *pool)
 {
 	return pin_pool_has_short_way(pool) ||
@@ -170,7 +170,14 @@ bool pool_model_acquire_shortly(struct pin_pool *pool, uint32_t magazine,
 bool pool_model_release_shortly(struct pin_pool *pool, uint32_t magazine,
 	const struct pinion_buffer *buffer, struct pin_pool_listed *out_own)
 {
-	return magazine == PIN_POOL_OUTSIDE
-		? pin_pool_release_listed(pool, buffer, out_own)
-		: pin_pool_release_own(pool, &pool->magazines[magazine], magazine, buffer);
+	struct pin_magazine *own = &pool->magazines[magazine];
+	/* SKIP: an owner gives back by plain stores where it must not. */
+	bool is_exact = pin_pool_is_exact(pool) && pin_pool_has_short_way(pool) &&
+		!model_is_spoilt(MODEL_SKIP, __func__, "pin_pool_is_exact");
+
+	if (magazine == PIN_POOL_OUTSIDE) {
+		return pin_pool_release_listed(pool, buffer, out_own);
+	}
+	return is_exact ? pin_pool_release_own_exactly(pool, own, magazine, buffer)
+			: pin_pool_release_own(pool, own, magazine, buffer);
 }

@@ -37,8 +37,11 @@ static void begin(bool has_fence)
 
 static void search(void *arg)
 {
+	uint32_t generation;
+
 	(void)arg;
-	MODEL_CHECK(pin_worker_lend_pooled(&runtime->shared.workers[0], bytes) == NULL);
+	MODEL_CHECK(
+		pin_worker_lend_pooled(&runtime->shared.workers[0], bytes, &generation) == NULL);
 }
 
 static void end_pool(void *arg)

@@ -69,12 +69,19 @@ static inline bool pools_try(struct pin_pool *pool, uint32_t magazine, struct pi
 static inline int pools_return(
 	struct pin_pool *pool, uint32_t magazine, const struct pinion_buffer *buffer)
 {
-	bool is_given = pin_pool_has_short_way(pool) &&
-		(magazine == PIN_POOL_OUTSIDE
-				? pin_pool_release_listed(pool, buffer, &pools_listed)
-				: pin_pool_release_own(
-					  pool, &pool->magazines[magazine], magazine, buffer));
+	struct pin_magazine *own = &pool->magazines[magazine];
+	bool is_given = false;
 
+	if (!pin_pool_has_short_way(pool)) {
+		return pin_pool_release(pool, magazine, buffer);
+	}
+	if (magazine == PIN_POOL_OUTSIDE) {
+		is_given = pin_pool_release_listed(pool, buffer, &pools_listed);
+	} else if (pin_pool_is_exact(pool)) {
+		is_given = pin_pool_release_own_exactly(pool, own, magazine, buffer);
+	} else {
+		is_given = pin_pool_release_own(pool, own, magazine, buffer);
+	}
 	return is_given ? 0 : pin_pool_release(pool, magazine, buffer);
 }
 

@@ -61,7 +61,7 @@ static void check_refused(void)
 		VALUE(headroom_bytes, 1),
 		VALUE(headroom_bytes, 512),
 		VALUE(headroom_bytes, (16 << 20) + 4096),
-		VALUE(flags, 4),
+		VALUE(flags, 8),
 		VALUE(flags, UINT32_MAX),
 		VALUE(size, 0),
 		VALUE(size, VERSION_BYTES - 1),
@@ -103,7 +103,7 @@ static void check_taken(void)
 		VALUE(buffer_bytes, 256 << 20),
 		VALUE(headroom_bytes, 0),
 		VALUE(headroom_bytes, 16 << 20),
-		VALUE(flags, PINION_POOL_ZERO | PINION_POOL_GUARD),
+		VALUE(flags, PINION_POOL_ZERO | PINION_POOL_GUARD | PINION_POOL_EXACT),
 	};
 
 	/* By their size alone: 256 MiB times 12 is not for a test. */

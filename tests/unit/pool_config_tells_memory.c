@@ -24,6 +24,7 @@ static void check_recommended(void)
 	expect_number("8 x 4", 40, pinion_pool_recommend(8, 4, 0));
 	expect_number("4 x 8", 40, pinion_pool_recommend(4, 8, 0));
 	expect_number("4 x 2: 10, in equal parts", 12, pinion_pool_recommend(4, 2, 0));
+	expect_number("a quarter is rounded up", 7, pinion_pool_recommend(1, 5, 0));
 	expect_number("1 x 1", 2, pinion_pool_recommend(1, 1, 0));
 	expect_number("two in hand each", 14, pinion_pool_recommend(7, 1, 0));
 	expect_number("depth 128 on each of 4", 520, pinion_pool_recommend(4, 4, 512));

@@ -28,6 +28,7 @@ static void check_release(void)
 	struct pinion_buffer buffer;
 	struct pinion_buffer wrong;
 	struct pinion_buffer next;
+	uint32_t generation = 0;
 	struct pin_pool pool;
 
 	pools_init(&pool, BUFFERS, 1, 2, 0);
@@ -45,11 +46,11 @@ static void check_release(void)
 	wrong.index = UINT32_MAX;
 	expect_number("any index", -EINVAL, pools_return(&pool, 0, &wrong));
 	pools_log[0] = '\0';
-	pin_pool_lend(&pool.entries[buffer.index]);
+	expect_true("lent", pin_pool_lend(&pool.entries[buffer.index], &generation));
 	expect_number("the kernel's", -EBUSY, pools_return(&pool, 0, &buffer));
 	expect_said("until its request has completed; taken by worker 0");
 	expect_true("it is still the caller's", pin_pool_owns(&pool, &buffer));
-	pin_pool_unlend(&pool.entries[buffer.index]);
+	expect_true("ended", pin_pool_unlend(&pool.entries[buffer.index], generation));
 	pools_log[0] = '\0';
 	pools_give(&pool, 0, &buffer);
 	expect_number("twice", -EALREADY, pools_return(&pool, 0, &buffer));
@@ -124,11 +125,73 @@ static void check_report(void)
 	pin_pool_fini(&pool);
 }
 
+static uint32_t count_named(void)
+{
+	uint32_t count = 0;
+
+	for (const char *at = pools_log; (at = strstr(at, "is still out")) != NULL; at++) {
+		count++;
+	}
+	return count;
+}
+
+/* As on huge pages that were set aside: a part of one keeps its rights. */
+static void check_no_guard(void)
+{
+	struct pin_pool_region region = {.memory = pools_memory + 512, .buffer_count = 2};
+	struct pin_pool_setup setup = {
+		.host = &pin_host_linux,
+		.log = {.fn = pools_note},
+		.buffer_bytes = POOLS_BUFFER_BYTES,
+		.magazine_count = 1,
+		.magazine_capacity = 2,
+		.seeded_count = 1,
+		.node_count = 1,
+		.flags = PIN_POOL_GUARD,
+		.regions = &region,
+		.region_count = 1,
+	};
+	struct pinion_buffer buffer;
+	struct pin_pool pool;
+
+	pools_log[0] = '\0';
+	expect_number("init", 0, pin_pool_init(&pool, &setup));
+	expect_said("free buffers cannot be guarded");
+	buffer = pools_take(&pool, 0);
+	pools_give(&pool, 0, &buffer);
+	expect_text("told once", "", pools_log);
+	expect_true("as exact as asked for", pin_pool_is_exact(&pool));
+	pin_pool_fini(&pool);
+}
+
+/* Each is named, up to a screenful; all are counted. */
+static void check_many_out(void)
+{
+	enum { OUT = 10, NAMED = 8 };
+	struct pinion_buffer buffers[OUT];
+	struct pin_pool pool;
+
+	pools_init(&pool, OUT, 1, 2, 0);
+	for (uint32_t i = 0; i < OUT; i++) {
+		buffers[i] = pools_take(&pool, i < 2 ? 0 : PIN_POOL_OUTSIDE);
+		pools_log[0] = '\0';
+		expect_number("are out", i + 1, pin_misuse_report_in_use(&pool));
+		expect_number("named", i < NAMED ? i + 1 : NAMED, count_named());
+		expect_said("is still out; taken by worker 0");
+	}
+	for (uint32_t i = 0; i < OUT; i++) {
+		pools_give(&pool, PIN_POOL_OUTSIDE, &buffers[i]);
+	}
+	pin_pool_fini(&pool);
+}
+
 int main(void)
 {
 	check_release();
 	check_free_twice();
 	check_circle();
 	check_report();
+	check_many_out();
+	check_no_guard();
 	return expect_status();
 }

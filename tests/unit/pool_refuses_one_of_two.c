@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: with PINION_POOL_GUARD, of two threads that give back one handle in the
- * same instant exactly one is refused, in that call, by name of who had the
- * buffer last; the other's is what happened. BP-13, BP-23, W8.
+ * Goal: with PINION_POOL_EXACT, and so with PINION_POOL_GUARD, of two threads
+ * that give back one handle in the same instant exactly one is refused, in that
+ * call, by name of who had the buffer last; the other's is what happened.
+ * BP-13, BP-23, W8.
  * Method: rounds in which two threads leave a barrier together, each with a
  * copy of the handle, all ways round: whose cache it was taken from, or that
  * neither has one. After each the results, the message and what is there are
@@ -103,7 +104,7 @@ static void *play(void *arg)
 	return NULL;
 }
 
-static void check(const struct game *chosen)
+static void check(const struct game *chosen, uint32_t flags)
 {
 	struct pinion_pool_config config;
 	pthread_t threads[THREADS];
@@ -111,7 +112,7 @@ static void check(const struct game *chosen)
 	game = chosen;
 	pin_store_relaxed_u32(&arrived, 0);
 	users_config(&config, 1, 2, 2);
-	config.flags = PINION_POOL_GUARD;
+	config.flags = flags;
 	pool = users_create(NULL, &config);
 	runtimes_log[0] = '\0';
 	for (uint32_t i = 0; i < THREADS; i++) {
@@ -129,7 +130,8 @@ int main(void)
 	runtimes_watchdog(LIMIT_SECONDS);
 	expect_ready("barrier", pthread_barrier_init(&barrier, NULL, THREADS) == 0);
 	for (size_t i = 0; i < PIN_ARRAY_COUNT(games); i++) {
-		check(&games[i]);
+		check(&games[i], PINION_POOL_EXACT);
+		check(&games[i], PINION_POOL_GUARD);
 	}
 	pthread_barrier_destroy(&barrier);
 	return expect_status();

@@ -151,6 +151,35 @@ static void check_order(void)
 	pin_pool_fini(&pool);
 }
 
+/* Half a magazine at once, but no more than a fair share of what there is. */
+static void check_refill(void)
+{
+	static const uint32_t several[] = {1};
+	static const uint32_t shared[] = {0, 4};
+	struct pinion_buffer buffers[5];
+	struct pin_pool pool;
+
+	pools_init(&pool, 12, 1, 4, 0);
+	for (int i = 0; i < 5; i++) {
+		buffers[i] = pools_take(&pool, 0);
+	}
+	expect_places("half of it was fetched", &pool, 6, several);
+	expect_number("once", 1, (long long)pin_meter_read(&pool.magazines[0].refills));
+	for (int i = 0; i < 5; i++) {
+		pools_give(&pool, 0, &buffers[i]);
+	}
+	pin_pool_fini(&pool);
+	pools_init(&pool, 11, 2, 4, 0);
+	for (int i = 0; i < 5; i++) {
+		buffers[i] = pools_take(&pool, 0);
+	}
+	expect_places("a half of three is one", &pool, 2, shared);
+	for (int i = 0; i < 5; i++) {
+		pools_give(&pool, 0, &buffers[i]);
+	}
+	pin_pool_fini(&pool);
+}
+
 /* All in the magazines, and a thread without one needs them. */
 static void check_no_starvation(void)
 {
@@ -410,6 +439,7 @@ int main(void)
 	check_start_of_looks();
 	check_start_outside();
 	check_order();
+	check_refill();
 	check_no_starvation();
 	check_tray();
 	check_least();

@@ -6,8 +6,9 @@
  * and is as any other then. BP-23, W8.
  * Method: requests by a stale pointer, from a worker and from outside. Then one
  * in flight whose count is taken away, as the holder's plain store would, so
- * that the release goes through; its end is told, and the buffer can be taken,
- * used and given back. Both kinds of workers.
+ * that the release goes through; the next to take the buffer begins one, too.
+ * The first's end is told and leaves the second's to the kernel; after that the
+ * buffer can be taken, used and given back. Both kinds of workers.
  */
 #include "runtime/core/buffers.h"
 #include "tests/support/requests.h"
@@ -63,36 +64,69 @@ static void check_stale(uint16_t op, int from)
 	users_give(pool, &buffer);
 }
 
-/* One buffer, so that the next to take it gets this one. */
+static void read_zeros_into(struct pinion_buffer *buffer)
+{
+	struct requests_one one;
+
+	requests_begin_transfer(&one, PINION_OP_READ, &zeros, buffer->bytes, 0, LENGTH);
+	expect_number("read into again", LENGTH, result_of(&one, -1));
+}
+
+/* Reads from a pipe of its own, which holds nothing yet. */
+struct waiting {
+	struct requests_one one;
+	struct pinion_file file;
+	int ends[2];
+};
+
+static void begin_waiting(struct waiting *waiting, const struct pinion_buffer *buffer)
+{
+	expect_ready("pipe", pipe2(waiting->ends, O_CLOEXEC) == 0);
+	waiting->file = runtimes_plain_file(waiting->ends[0]);
+	requests_begin_transfer(
+		&waiting->one, PINION_OP_READ, &waiting->file, buffer->bytes, 0, LENGTH);
+	submit(&waiting->one.request);
+}
+
+static void end_waiting(struct waiting *waiting)
+{
+	uint8_t data[LENGTH] = {0};
+
+	expect_number("its data comes", LENGTH, write(waiting->ends[1], data, LENGTH));
+	expect_number("its end", LENGTH, requests_await(&waiting->one));
+	close(waiting->ends[0]);
+	close(waiting->ends[1]);
+}
+
+/*
+ * One buffer, so that the next to take it gets this one, and has a request of
+ * it himself when the one that was left ends.
+ */
 static void check_given_back_meanwhile(void)
 {
 	struct pinion_buffer buffer = users_take(pool);
 	struct pin_atomic_u64 *state = &pool->pool.entries[buffer.index].state;
 	uint64_t known = users_counters(pool).misuses;
-	uint8_t data[LENGTH] = {0};
-	struct requests_one one;
-	struct pinion_file file;
-	int ends[2];
+	struct waiting left;
+	struct waiting next;
 
-	expect_ready("pipe", pipe2(ends, O_CLOEXEC) == 0);
-	file = runtimes_plain_file(ends[0]);
-	requests_begin_transfer(&one, PINION_OP_READ, &file, buffer.bytes, 0, LENGTH);
-	submit(&one.request);
+	begin_waiting(&left, &buffer);
 	expect_number("the kernel's", -EBUSY, pinion_pool_release(pool, &buffer));
 	users_expect_said("until its request has completed");
 	pin_store_relaxed_u64(state, buffer.generation);
 	users_give(pool, &buffer);
-	expect_number("its data comes", LENGTH, write(ends[1], data, LENGTH));
-	expect_number("its end", LENGTH, requests_await(&one));
+	buffer = users_take(pool);
+	begin_waiting(&next, &buffer);
+	end_waiting(&left);
 	users_expect_said("was given back as a request that used it began");
 	expect_number("counted", (long long)known + 2, (long long)users_counters(pool).misuses);
+	expect_number("the next one's still", -EBUSY, pinion_pool_release(pool, &buffer));
+	end_waiting(&next);
 	expect_number("no request is left", 0, (long long)(pin_load_relaxed_u64(state) >> 32));
-	buffer = users_take(pool);
-	requests_begin_transfer(&one, PINION_OP_READ, &zeros, buffer.bytes, 0, LENGTH);
-	expect_number("read into again", LENGTH, result_of(&one, -1));
 	users_give(pool, &buffer);
-	close(ends[0]);
-	close(ends[1]);
+	buffer = users_take(pool);
+	read_zeros_into(&buffer);
+	users_give(pool, &buffer);
 }
 
 static void check(enum pinion_io_level level)

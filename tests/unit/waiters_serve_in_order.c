@@ -63,6 +63,7 @@ static void expect_told(const char *what, uint32_t count, uint32_t newest)
 static void check_order(enum pin_waiters_fences fences)
 {
 	struct pin_waiters_value value = {.words = {1, 7}};
+	struct pin_waiter late;
 
 	told_count = 0;
 	pin_store_release_u32(&units, 0);
@@ -75,6 +76,10 @@ static void check_order(enum pin_waiters_fences fences)
 	enter(3, 2);
 	give(2);
 	expect_told("the oldest wants more", 0, 0);
+	pin_waiter_init(&late, 1, NULL);
+	expect_true("nor does who comes later get it", !pin_waiters_try(&waiters, &late));
+	expect_number("or by waiting", -ETIME, pin_waiters_wait(&waiters, &late, 0));
+	expect_number("it is left", 2, pin_load_acquire_u32(&units));
 	expect_true("it wants more than that", !pin_waiters_hand_over(&waiters, 2, &value));
 	give(2);
 	expect_told("the oldest and the next", 2, 1);
