@@ -17,6 +17,7 @@
 
 #include <liburing.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -43,6 +44,15 @@ struct pin_host {
 	int (*futex_wait)(struct pin_atomic_u32 *word, uint32_t expected, uint64_t deadline_ns);
 	void (*futex_wake)(struct pin_atomic_u32 *word, uint32_t count);
 	void (*yield)(void);
+
+	/*
+	 * A descriptor that others can sleep on: readable from a raise to the
+	 * next clear, which says whether it was. Not in children that exec.
+	 */
+	int (*event_create)(void);
+	void (*event_raise)(int fd);
+	bool (*event_clear)(int fd);
+	void (*event_close)(int fd);
 
 	/*
 	 * Makes every other running thread of the process pass a full fence,

@@ -9,6 +9,7 @@
  * but orders nothing for its caller; the protocols must not need that.
  */
 #include "runtime/host/host.h"
+#include "tests/model/event_model.h"
 #include "tests/model/explorer.h"
 #include "tests/model/heap.h"
 #include "tests/model/memory.h"
@@ -130,6 +131,10 @@ const struct pin_host pin_host_linux = {
 	.futex_wait = model_futex_wait,
 	.futex_wake = model_futex_wake,
 	.yield = model_yield,
+	.event_create = model_event_create,
+	.event_raise = model_event_raise,
+	.event_clear = model_event_clear,
+	.event_close = model_event_close,
 	.fence_all = model_fence_all,
 	.thread_start = model_thread_begin,
 	.thread_join = model_thread_finish,
