@@ -24,6 +24,7 @@
 struct pinion_pool {
 	struct pin_pool pool;
 	/* [const] */
+	const struct pin_host *host;
 	struct pinion_runtime *runtime; /* NULL: none */
 	struct pin_arena arena;		/* without a runtime: its memory */
 	struct pin_pool_region *regions;
@@ -31,6 +32,7 @@ struct pinion_pool {
 	bool has_short_way; /* nothing is to be done with a buffer between uses */
 	uint64_t peak_bytes;
 	uint32_t worker_count;
+	uint32_t cache_count;
 	uint32_t forked;		 /* pin_forked_now() of its process */
 	struct pin_atomic_u32 *attached; /* [W:any R:any] 1: the cache is taken */
 	/* [W:any R:any] */

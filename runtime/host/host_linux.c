@@ -5,6 +5,7 @@
 #include "runtime/host/host.h"
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
+#include "runtime/host/heap.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -324,6 +325,8 @@ const struct pin_host pin_host_linux = {
 	.thread_bind = linux_thread_bind,
 	.map = linux_map,
 	.unmap = linux_unmap,
+	.heap = {.allocate = pin_heap_system_allocate, .release = pin_heap_system_release},
+	.heap_zeroed = pin_heap_system_zeroed,
 	.ring_setup = linux_ring_setup,
 	.ring_exit = linux_ring_exit,
 	.ring_enter = linux_ring_enter,

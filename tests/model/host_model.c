@@ -126,6 +126,20 @@ static int model_ring_bind_helpers(int fd, uint32_t node_index)
 	return 0;
 }
 
+static void *model_allocate(void *arg, size_t align, size_t bytes)
+{
+	(void)arg;
+	return model_aligned_alloc(align, bytes);
+}
+
+static void model_release(void *arg, void *memory, size_t align, size_t bytes)
+{
+	(void)arg;
+	(void)align;
+	(void)bytes;
+	model_free(memory);
+}
+
 const struct pin_host pin_host_linux = {
 	.now_ns = model_now_ns,
 	.futex_wait = model_futex_wait,
@@ -141,6 +155,7 @@ const struct pin_host pin_host_linux = {
 	.thread_sleep_exactly = model_thread_sleep_exactly,
 	.thread_make_way = model_thread_make_way,
 	.thread_bind = model_thread_bind,
+	.heap = {.allocate = model_allocate, .release = model_release},
 	.ring_bind_helpers = model_ring_bind_helpers,
 	.ring_register = model_ring_register,
 };

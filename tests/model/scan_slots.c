@@ -19,18 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void *model_calloc(size_t count, size_t size)
-{
-	size_t bytes = pin_round_up(count * size, PIN_CACHE_LINE);
-	void *memory = model_aligned_alloc(PIN_CACHE_LINE, bytes);
-
-	return memory == NULL ? NULL : memset(memory, 0, bytes);
-}
-
-#define aligned_alloc model_aligned_alloc
-#define calloc model_calloc
-#define free model_free
-#define realloc model_realloc
 #define opendir(path) ((DIR *)NULL) /* how many files are open is of no interest */
 
 /* EARLY: a unit is given back before the lock. */
@@ -65,8 +53,9 @@ void pin_slot_start(struct pin_slot *slot)
 	started_count++;
 }
 
-int pinion_walk(const char *path, pinion_walk_fn visit_entry, void *arg)
+int pin_walk(const struct pin_host *host, const char *path, pinion_walk_fn visit_entry, void *arg)
 {
+	(void)host;
 	(void)path;
 	(void)visit_entry;
 	(void)arg;

@@ -74,10 +74,11 @@ int main(void)
 {
 	struct random_source source;
 	uint64_t seed = random_begin(&source);
+	static struct pin_atomic_u64 slots[CAPACITY];
 	struct pin_deque deque;
 	struct model model = {0};
 
-	expect_ready("deque", pin_deque_init(&deque, CAPACITY, PIN_DEQUE_FIFO) == 0);
+	pin_deque_init(&deque, slots, CAPACITY, PIN_DEQUE_FIFO);
 	pin_store_release_u64(&deque.head, START << 32 | START);
 	pin_store_release_u32(&deque.tail, START);
 	for (uint32_t i = 0; i < ROUNDS && expect_failure_count == 0; i++) {
@@ -97,6 +98,5 @@ int main(void)
 	if (expect_failure_count != 0) {
 		printf("seed %llu\n", (unsigned long long)seed);
 	}
-	pin_deque_fini(&deque);
 	return expect_status();
 }

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The C library's heap.
+ */
+#include "runtime/host/heap.h"
+#include "runtime/base/base.h"
+
+#include <stdlib.h>
+
+void *pin_heap_system_allocate(void *arg, size_t align, size_t bytes)
+{
+	(void)arg;
+	return align <= PIN_HEAP_ALIGN ? malloc(bytes)
+				       : aligned_alloc(align, pin_round_up(bytes, align));
+}
+
+void pin_heap_system_release(void *arg, void *memory, size_t align, size_t bytes)
+{
+	(void)arg;
+	(void)align;
+	(void)bytes;
+	free(memory);
+}
+
+void *pin_heap_system_zeroed(size_t align, size_t bytes)
+{
+	void *memory;
+
+	if (align <= PIN_HEAP_ALIGN) {
+		return calloc(1, bytes);
+	}
+	memory = pin_heap_system_allocate(NULL, align, bytes);
+	if (memory != NULL) {
+		memset(memory, 0, bytes);
+	}
+	return memory;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pinion_walk() on the heap of a host.
+ */
+#ifndef PIN_SCAN_WALK_H
+#define PIN_SCAN_WALK_H
+
+#include "runtime/host/host.h"
+
+#include <pinion/walk.h>
+
+int pin_walk(const struct pin_host *host, const char *root, pinion_walk_fn visit, void *arg);
+
+#endif
