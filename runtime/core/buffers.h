@@ -24,7 +24,6 @@
 struct pinion_pool {
 	struct pin_pool pool;
 	/* [const] */
-	const struct pin_host *host;
 	struct pinion_runtime *runtime; /* NULL: none */
 	struct pin_arena arena;		/* without a runtime: its memory */
 	struct pin_pool_region *regions;
@@ -32,13 +31,16 @@ struct pinion_pool {
 	bool has_short_way; /* nothing is to be done with a buffer between uses */
 	uint64_t peak_bytes;
 	uint32_t worker_count;
-	uint32_t cache_count;
 	uint32_t forked;		 /* pin_forked_now() of its process */
 	struct pin_atomic_u32 *attached; /* [W:any R:any] 1: the cache is taken */
 	/* [W:any R:any] */
 	struct pin_atomic_u32 owners;
 	struct pin_atomic_u32 is_closed;
 	struct pin_waiters waiters PIN_CACHE_ALIGNED;
+	/* [const] for its beginning and its end */
+	uint32_t cache_count;
+	const struct pin_host *host;
+	struct pin_host own_host; /* with an allocator of the embedder's */
 };
 
 /* Gets one for the oldest who waits; for pin_waiters_init(). */

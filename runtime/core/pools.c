@@ -212,7 +212,9 @@ static int cut_from_runtime(struct pinion_pool *pool, const struct pinion_pool_c
 
 static void free_pool(struct pinion_pool *pool)
 {
-	const struct pin_host *host = pool->host;
+	/* It may be in the pool. */
+	const struct pin_host room = *pool->host;
+	const struct pin_host *host = &room;
 
 	pin_heap_release(
 		host, pool->attached, PIN_HEAP_ALIGN, pool->cache_count, sizeof(*pool->attached));
@@ -224,7 +226,10 @@ static void free_pool(struct pinion_pool *pool)
 static int create(struct pinion_runtime *runtime, const struct pinion_pool_config *config,
 	const struct pin_log *log, struct pinion_pool **out_pool)
 {
-	const struct pin_host *host = runtime != NULL ? runtime->shared.host : &pin_host_linux;
+	struct pin_host own_host = {0};
+	const struct pin_host *host =
+		pin_heap_choose(runtime != NULL ? runtime->shared.host : &pin_host_linux,
+			config->allocator, &own_host);
 	struct pinion_pool *pool =
 		pin_heap_allocate(host, _Alignof(struct pinion_pool), 1, sizeof(*pool));
 	int rc;
@@ -234,7 +239,8 @@ static int create(struct pinion_runtime *runtime, const struct pinion_pool_confi
 	}
 	*pool = (struct pinion_pool){
 		.runtime = runtime,
-		.host = host,
+		.host = host == &own_host ? &pool->own_host : host,
+		.own_host = own_host,
 		.cache_count = config->worker_count + config->thread_count,
 		.worker_count = config->worker_count,
 		.number = pin_fetch_add_relaxed_u64(&next_number, 1) + 1,

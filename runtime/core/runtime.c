@@ -346,25 +346,30 @@ int pin_runtime_create(const struct pinion_config *config, const uint32_t *servi
 	struct pinion_runtime *runtime;
 	struct pin_topology topology;
 	struct pinion_config accepted;
+	const struct pin_host *host;
+	struct pin_host own_host = {0};
 	int rc = pin_config_accept(&accepted, config);
 
 	if (rc < 0) {
 		return rc;
 	}
+	host = pin_heap_choose(&pin_host_linux, accepted.allocator, &own_host);
+	accepted.allocator = NULL; /* the caller's, and no longer needed */
 	pin_forked_watch(pin_worker_forget);
 	pin_forked_watch(pin_seats_forget);
-	runtime = pin_heap_allocate(&pin_host_linux, PIN_CACHE_LINE, 1, sizeof(*runtime));
+	runtime = pin_heap_allocate(host, PIN_CACHE_LINE, 1, sizeof(*runtime));
 	if (runtime == NULL) {
 		return -ENOMEM;
 	}
 	*runtime = (struct pinion_runtime){
 		.shared =
 			{
-				.host = &pin_host_linux,
+				.host = host == &own_host ? &runtime->own_host : host,
 				.log = {.fn = accepted.log, .arg = accepted.log_arg},
 				.config = accepted,
 			},
 		.forked = pin_forked_now(),
+		.own_host = own_host,
 	};
 	rc = examine_machine(runtime, &topology);
 	if (rc == 0) {

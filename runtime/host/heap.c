@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The C library's heap.
+ * The C library's heap, and the embedder's in its place.
  */
 #include "runtime/host/heap.h"
 #include "runtime/base/base.h"
@@ -34,4 +34,20 @@ void *pin_heap_system_zeroed(size_t align, size_t bytes)
 		memset(memory, 0, bytes);
 	}
 	return memory;
+}
+
+const struct pin_host *pin_heap_choose(const struct pin_host *host,
+	const struct pinion_allocator *allocator, struct pin_host *room)
+{
+	if (allocator == NULL || allocator->allocate == NULL) {
+		return host;
+	}
+	*room = *host;
+	room->heap = (struct pin_heap){
+		.allocate = allocator->allocate,
+		.release = allocator->release,
+		.arg = allocator->arg,
+	};
+	room->heap_zeroed = NULL;
+	return room;
 }

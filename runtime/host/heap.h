@@ -13,6 +13,7 @@
 
 #include "runtime/host/host.h"
 
+#include <pinion/allocator.h>
 #include <stdalign.h>
 #include <string.h>
 
@@ -23,6 +24,19 @@
 void *pin_heap_system_allocate(void *arg, size_t align, size_t bytes);
 void pin_heap_system_release(void *arg, void *memory, size_t align, size_t bytes);
 void *pin_heap_system_zeroed(size_t align, size_t bytes);
+
+/* Both functions or neither. */
+static inline bool pin_heap_is_whole(const struct pinion_allocator *allocator)
+{
+	return allocator == NULL || (allocator->allocate == NULL) == (allocator->release == NULL);
+}
+
+/*
+ * The host for who was given `allocator`: `host`, or `room`, which is then that
+ * with the heap of the embedder's, and has to stay as long as it is used.
+ */
+const struct pin_host *pin_heap_choose(const struct pin_host *host,
+	const struct pinion_allocator *allocator, struct pin_host *room);
 
 /* At least one byte, as some heaps give nothing for none. */
 static inline size_t pin_heap_product(size_t count, size_t bytes)
