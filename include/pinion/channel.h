@@ -2,7 +2,8 @@
 /*
  * A channel: a bounded queue of messages of one size, for any number of senders
  * and receivers, tasks as well as threads. Who finds it full waits for room,
- * who finds it empty for a message, each in the order of their coming.
+ * who finds it empty for a message, each in the order of their coming. A loop
+ * that sleeps elsewhere, in epoll, libuv, GLib or Qt, watches its descriptor.
  */
 #ifndef PINION_CHANNEL_H
 #define PINION_CHANNEL_H
@@ -13,7 +14,8 @@
 PINION_BEGIN_DECLS
 
 /*
- * Shape: 256 bytes, embeddable; pinion_channel_init() sets all of it.
+ * Shape: 256 bytes, embeddable; pinion_channel_init() sets all of it. Only one
+ * that was asked for a descriptor has to be ended by pinion_channel_fini().
  * Owns: the caller's memory, with that of the messages. Both must stay in place
  * until every call has returned and every wait is over.
  * Since: 0.1
@@ -98,6 +100,39 @@ PINION_API int pinion_channel_close(struct pinion_channel *channel);
  * Since: 0.1
  */
 PINION_API uint32_t pinion_channel_count(struct pinion_channel *channel);
+
+/*
+ * Gives a descriptor for a loop that waits for other things as well: readable
+ * (POLLIN, EPOLLIN) from when a message is in the channel, or it is closed. It
+ * stays readable until a receive has found the channel empty: pinion_channel_
+ * try_receive() with -EAGAIN. So receive until then, or, where each look is
+ * level-triggered, as often as you like. Each time it becomes readable is one
+ * edge for EPOLLET. A look may find nothing; nobody is woken in vain for ever.
+ *
+ * Who sends while it is readable makes no system call for it, and nobody does,
+ * nor pays for it otherwise, in a channel that was never asked.
+ *
+ * Owns: the descriptor is the channel's, the same each time: it is not to be
+ * read, written or closed. It goes with pinion_channel_fini(); take it out of
+ * the loop before. Closed on exec; a child of fork(2) has a copy of the channel
+ * that must not use it.
+ * Context: any thread; a system call the first time.
+ * Errors: -EMFILE, -ENFILE, -ENOMEM, -ENODEV: as eventfd(2); the channel works
+ * on without.
+ * Since: 0.1
+ */
+PINION_API int pinion_channel_pollable(struct pinion_channel *channel, int *out_fd);
+
+/*
+ * Ends it: closes its descriptor. What is in it is lost. NULL, zeroed memory
+ * and one without a descriptor are left as they are.
+ *
+ * Context: any thread, when every call that uses it has returned and every wait
+ * is over. It waits, though, for who has sent what was received, and is about
+ * to make the descriptor readable.
+ * Since: 0.1
+ */
+PINION_API void pinion_channel_fini(struct pinion_channel *channel);
 
 PINION_END_DECLS
 

@@ -7,6 +7,7 @@
 #ifndef PINION_CONFIG_H
 #define PINION_CONFIG_H
 
+#include <pinion/allocator.h>
 #include <pinion/log.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -690,6 +691,13 @@ struct pinion_config {
 	 * has threads".
 	 */
 	uint64_t tier_nice;
+
+	/*
+	 * Where the runtime's memory comes from, but for its arenas, which are
+	 * mapped, and stacks of threads; NULL: from the C library. Copied.
+	 * Default NULL.
+	 */
+	const struct pinion_allocator *allocator;
 };
 
 /*

@@ -4,6 +4,7 @@
 #define PINION_PINION_H
 
 #include <pinion/admission.h>
+#include <pinion/allocator.h>
 #include <pinion/budget.h>
 #include <pinion/buffer.h>
 #include <pinion/channel.h>

@@ -13,6 +13,7 @@
 #ifndef PINION_POOL_H
 #define PINION_POOL_H
 
+#include <pinion/allocator.h>
 #include <pinion/buffer.h>
 #include <pinion/log.h>
 #include <pinion/wait.h>
@@ -99,6 +100,13 @@ struct pinion_pool_config {
 	 */
 	pinion_log_fn log;
 	void *log_arg;
+
+	/*
+	 * Where what it keeps of its buffers comes from; their memory is mapped
+	 * or an arena's. NULL: the runtime's allocator, if there is one, else
+	 * the C library. Copied. Default NULL.
+	 */
+	const struct pinion_allocator *allocator;
 };
 
 PINION_API void pinion_pool_config_init_sized(struct pinion_pool_config *config, uint32_t size);

@@ -38,6 +38,10 @@ struct pinion_pool {
 	struct pin_atomic_u32 owners;
 	struct pin_atomic_u32 is_closed;
 	struct pin_waiters waiters PIN_CACHE_ALIGNED;
+	/* [const] for its beginning and its end */
+	uint32_t cache_count;
+	const struct pin_host *host;
+	struct pin_host own_host; /* with an allocator of the embedder's */
 };
 
 /* Gets one for the oldest who waits; for pin_waiters_init(). */

@@ -44,6 +44,9 @@ static bool take_message(void *arg, uint64_t demand, struct pin_waiters_value *o
 
 	out_value->words[0] = channel->count == 0 ? EPIPE : 0;
 	if (channel->count == 0) {
+		if (!channel->is_closed) {
+			pin_beacon_dim(&channel->beacon, channel->senders.host);
+		}
 		return channel->is_closed;
 	}
 	memcpy((void *)(uintptr_t)demand, message_at(channel, channel->oldest),
@@ -53,17 +56,30 @@ static bool take_message(void *arg, uint64_t demand, struct pin_waiters_value *o
 	return true;
 }
 
+/* Whether a receiver would get an answer at once. */
+static bool answers(const struct pin_channel *channel)
+{
+	return channel->count > 0 || channel->is_closed;
+}
+
 /* Serves both, as long as either gives to the other; lets go of the lock. */
 static void settle_unlock(struct pin_channel *channel)
 {
 	const struct pin_host *host = channel->senders.host;
 	struct pin_waiters_served served = {0};
+	int lit_fd = -1;
 
 	while (pin_waiters_pop_served(&channel->receivers, &served) ||
 		pin_waiters_pop_served(&channel->senders, &served)) {
 	}
+	if (pin_beacon_is_open(&channel->beacon) && answers(channel)) {
+		lit_fd = pin_beacon_claim(&channel->beacon);
+	}
 	pin_waiters_unlock(&channel->senders);
 	pin_waiters_tell(host, &served);
+	if (lit_fd >= 0) {
+		pin_beacon_raise(lit_fd, host);
+	}
 }
 
 /* After a wait has begun, which serves its own queue only. */
@@ -145,6 +161,7 @@ int pinion_channel_init(struct pinion_channel *channel, struct pinion_runtime *r
 	self->messages = messages;
 	self->message_bytes = message_bytes;
 	self->capacity = capacity;
+	pin_beacon_init(&self->beacon);
 	pin_waiters_init(&self->senders, &pin_host_linux, take_room, self, PIN_WAITERS_LOCKED);
 	pin_waiters_init(&self->receivers, &pin_host_linux, take_message, self, PIN_WAITERS_LOCKED);
 	pin_waiters_share_lock(&self->receivers, &self->senders);
@@ -218,4 +235,32 @@ uint32_t pinion_channel_count(struct pinion_channel *channel)
 	count = self->count;
 	pin_waiters_unlock(&self->senders);
 	return count;
+}
+
+int pinion_channel_pollable(struct pinion_channel *channel, int *out_fd)
+{
+	struct pin_channel *self = own(channel);
+	int fd;
+
+	pin_waiters_lock(&self->senders);
+	fd = pin_beacon_open(&self->beacon, self->senders.host);
+	/* There may be something in it already. */
+	settle_unlock(self);
+	if (fd < 0) {
+		return fd;
+	}
+	*out_fd = fd;
+	return 0;
+}
+
+void pinion_channel_fini(struct pinion_channel *channel)
+{
+	struct pin_channel *self = channel == NULL ? NULL : own(channel);
+
+	/* One that was never made has no descriptor 0. */
+	if (self != NULL && self->messages != NULL) {
+		pin_waiters_lock(&self->senders);
+		pin_beacon_close(&self->beacon, self->senders.host);
+		pin_waiters_unlock(&self->senders);
+	}
 }

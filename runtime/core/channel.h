@@ -11,11 +11,16 @@
  * follows it on the same thread, this may be otherwise for a moment.
  *
  * What a waiter demands is an address: of its message, or where it goes.
+ *
+ * Who receives in a loop that waits in epoll has the beacon instead of a place
+ * in the queue: settle() lights it for a message that nobody waits for, and for
+ * the close; whoever finds no message, in whatever way, makes it dark.
  */
 #ifndef PIN_CORE_CHANNEL_H
 #define PIN_CORE_CHANNEL_H
 
 #include "runtime/core/wait.h"
+#include "runtime/sched/beacon.h"
 
 #include <pinion/channel.h>
 
@@ -30,6 +35,7 @@ struct pin_channel {
 	uint32_t oldest;
 	uint32_t count;
 	bool is_closed;
+	struct pin_beacon beacon; /* lit while there is something to receive */
 };
 
 _Static_assert(sizeof(struct pin_channel) <= sizeof(struct pinion_channel), "fits");

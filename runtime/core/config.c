@@ -8,7 +8,7 @@
 #include "runtime/base/check.h"
 #include "runtime/base/sized.h"
 #include "runtime/core/environment.h"
-#include "runtime/host/host.h"
+#include "runtime/host/heap.h"
 #include "runtime/io/file_table.h"
 #include "runtime/sched/lanes.h"
 
@@ -19,7 +19,7 @@
 
 /* The struct as first released; a smaller one was never valid. */
 #define CONFIG_BYTES_MIN sizeof(struct pinion_config)
-_Static_assert(sizeof(struct pinion_config) == 408, "released size");
+_Static_assert(sizeof(struct pinion_config) == 416, "released size");
 
 struct field {
 	const char *name;
@@ -283,6 +283,10 @@ static int check_together(const struct pin_log *log, const struct pinion_config 
 		pin_log(log, PINION_LOG_ERROR,
 			"stack_bytes: %llu is less than %d; 0 is the process's default",
 			(unsigned long long)config->stack_bytes, STACK_BYTES_MIN);
+		return -EINVAL;
+	}
+	if (!pin_heap_is_whole(config->allocator)) {
+		pin_log(log, PINION_LOG_ERROR, "allocator: one of its functions is missing");
 		return -EINVAL;
 	}
 	if (config->arena_map == NULL && config->arena_unmap != NULL) {

@@ -5,12 +5,15 @@
 #include "runtime/core/pool_config.h"
 #include "runtime/base/base.h"
 #include "runtime/base/sized.h"
+#include "runtime/host/heap.h"
 
 #include <errno.h>
 #include <stdio.h>
 
-/* The size of the first release, which never shrinks. */
-_Static_assert(sizeof(struct pinion_pool_config) == 48, "released as 0.1");
+/* The struct as it was first; those who know only that get defaults. */
+#define CONFIG_BYTES_MIN offsetof(struct pinion_pool_config, allocator)
+_Static_assert(CONFIG_BYTES_MIN == 48, "first size");
+_Static_assert(sizeof(struct pinion_pool_config) == 56, "released as 0.1");
 
 enum {
 	FLAGS = PINION_POOL_ZERO | PINION_POOL_GUARD | PINION_POOL_EXACT,
@@ -84,6 +87,15 @@ static int check_fields(struct pinion_pool_config *config, const struct pin_log 
 	return 0;
 }
 
+static int check_allocator(const struct pinion_pool_config *config, const struct pin_log *log)
+{
+	if (!pin_heap_is_whole(config->allocator)) {
+		pin_log(log, PINION_LOG_ERROR, "pool: allocator lacks one of its functions");
+		return -EINVAL;
+	}
+	return 0;
+}
+
 static int check_counts(
 	struct pinion_pool_config *config, uint32_t runtime_workers, const struct pin_log *log)
 {
@@ -124,10 +136,11 @@ int pin_pool_config_accept(struct pinion_pool_config *out_config,
 	size_t known = sizeof(*out_config);
 	int rc;
 
-	if (given->size < known) {
+	if (given->size < CONFIG_BYTES_MIN) {
 		return refuse(log, "size", given->size,
 			"less than any version; use pinion_pool_config_init()");
 	}
+	pinion_pool_config_init_sized(out_config, (uint32_t)known);
 	rc = pin_sized_take(out_config, known, given, given->size);
 	if (rc < 0) {
 		pin_log(log, PINION_LOG_ERROR,
@@ -136,6 +149,7 @@ int pin_pool_config_accept(struct pinion_pool_config *out_config,
 	}
 	out_config->size = (uint32_t)known;
 	rc = check_fields(out_config, log);
+	rc = rc != 0 ? rc : check_allocator(out_config, log);
 	return rc != 0 ? rc : check_counts(out_config, runtime_workers, log);
 }
 

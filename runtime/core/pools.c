@@ -13,11 +13,11 @@
 #include "runtime/core/pool_config.h"
 #include "runtime/core/recent.h"
 #include "runtime/core/runtime_state.h"
+#include "runtime/host/heap.h"
 #include "runtime/memory/misuse.h"
 
 #include <errno.h>
 #include <sched.h>
-#include <stdlib.h>
 
 /* No two pools of a process have the same. */
 static struct pin_atomic_u64 next_number;
@@ -126,7 +126,7 @@ static int init_buffers(struct pinion_pool *pool, const struct pinion_pool_confi
 	const struct pin_log *log)
 {
 	struct pin_pool_setup setup = {
-		.host = pool->runtime != NULL ? pool->runtime->shared.host : &pin_host_linux,
+		.host = pool->host,
 		.log = *log,
 		.buffer_bytes = config->buffer_bytes,
 		.headroom_bytes = config->headroom_bytes,
@@ -138,7 +138,8 @@ static int init_buffers(struct pinion_pool *pool, const struct pinion_pool_confi
 		.regions = pool->regions,
 		.region_count = pool->runtime != NULL ? config->worker_count : 1,
 	};
-	uint32_t *nodes = calloc(setup.magazine_count, sizeof(*nodes));
+	uint32_t *nodes =
+		pin_heap_zeroed(pool->host, PIN_HEAP_ALIGN, setup.magazine_count, sizeof(*nodes));
 	int rc;
 
 	if (nodes == NULL) {
@@ -154,7 +155,7 @@ static int init_buffers(struct pinion_pool *pool, const struct pinion_pool_confi
 	}
 	setup.nodes = nodes;
 	rc = pin_pool_init(&pool->pool, &setup);
-	free(nodes);
+	pin_heap_release(pool->host, nodes, PIN_HEAP_ALIGN, setup.magazine_count, sizeof(*nodes));
 	/* Before it is published: a stop serves those who wait. */
 	pin_waiters_init(
 		&pool->waiters, setup.host, pin_buffers_take, pool, PIN_WAITERS_RELEASE_LIGHT);
@@ -166,7 +167,7 @@ static int map_alone(struct pinion_pool *pool, const struct pinion_pool_config *
 {
 	uint64_t bytes = config->buffer_count * pin_pool_config_stride(config);
 	struct pin_arena_options options = {.bytes = bytes, .node_index = current_node()};
-	int rc = pin_arena_init(&pool->arena, &pin_host_linux, &options, log);
+	int rc = pin_arena_init(&pool->arena, pool->host, &options, log);
 
 	if (rc != 0) {
 		return rc;
@@ -211,15 +212,26 @@ static int cut_from_runtime(struct pinion_pool *pool, const struct pinion_pool_c
 
 static void free_pool(struct pinion_pool *pool)
 {
-	free(pool->attached);
-	free(pool->regions);
-	free(pool);
+	/* It may be in the pool. */
+	const struct pin_host room = *pool->host;
+	const struct pin_host *host = &room;
+
+	pin_heap_release(
+		host, pool->attached, PIN_HEAP_ALIGN, pool->cache_count, sizeof(*pool->attached));
+	pin_heap_release(
+		host, pool->regions, PIN_HEAP_ALIGN, pool->worker_count, sizeof(*pool->regions));
+	pin_heap_release(host, pool, _Alignof(struct pinion_pool), 1, sizeof(*pool));
 }
 
 static int create(struct pinion_runtime *runtime, const struct pinion_pool_config *config,
 	const struct pin_log *log, struct pinion_pool **out_pool)
 {
-	struct pinion_pool *pool = aligned_alloc(_Alignof(struct pinion_pool), sizeof(*pool));
+	struct pin_host own_host = {0};
+	const struct pin_host *host =
+		pin_heap_choose(runtime != NULL ? runtime->shared.host : &pin_host_linux,
+			config->allocator, &own_host);
+	struct pinion_pool *pool =
+		pin_heap_allocate(host, _Alignof(struct pinion_pool), 1, sizeof(*pool));
 	int rc;
 
 	if (pool == NULL) {
@@ -227,13 +239,17 @@ static int create(struct pinion_runtime *runtime, const struct pinion_pool_confi
 	}
 	*pool = (struct pinion_pool){
 		.runtime = runtime,
+		.host = host == &own_host ? &pool->own_host : host,
+		.own_host = own_host,
+		.cache_count = config->worker_count + config->thread_count,
 		.worker_count = config->worker_count,
 		.number = pin_fetch_add_relaxed_u64(&next_number, 1) + 1,
 		.forked = pin_forked_now(),
-		.regions = calloc(config->worker_count, sizeof(*pool->regions)),
-		.attached = calloc(
-			config->worker_count + config->thread_count, sizeof(*pool->attached)),
 	};
+	pool->regions =
+		pin_heap_zeroed(host, PIN_HEAP_ALIGN, config->worker_count, sizeof(*pool->regions));
+	pool->attached =
+		pin_heap_zeroed(host, PIN_HEAP_ALIGN, pool->cache_count, sizeof(*pool->attached));
 	pin_store_relaxed_u32(&pool->owners, 1);
 	rc = pool->regions == NULL || pool->attached == NULL ? -ENOMEM
 		: runtime != NULL			     ? cut_from_runtime(pool, config, log)

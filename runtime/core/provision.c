@@ -5,6 +5,7 @@
 #include "runtime/core/provision.h"
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
+#include "runtime/host/heap.h"
 #include "runtime/host/pages.h"
 
 #include <errno.h>
@@ -108,7 +109,8 @@ static bool open_source(struct pin_shared *shared)
 	struct io_uring_params params = {0};
 	struct pin_registry *registry = &shared->registry;
 
-	registry->regions = calloc(shared->worker_count, sizeof(*registry->regions));
+	registry->regions = pin_heap_zeroed(
+		shared->host, PIN_HEAP_ALIGN, shared->worker_count, sizeof(*registry->regions));
 	if (registry->regions == NULL) {
 		return false;
 	}
@@ -135,7 +137,8 @@ void pin_provision_register(struct pin_shared *shared)
 	qsort(registry->regions, registry->region_count, sizeof(*registry->regions),
 		compare_regions);
 	/* Too little memory for all is too little for each, too. */
-	if (pin_registry_register(registry, &shared->source, &error) == 0 && error != -ENOMEM) {
+	if (pin_registry_register(registry, shared->host, &shared->source, &error) == 0 &&
+		error != -ENOMEM) {
 		pin_provision_close(shared);
 	}
 	for (uint32_t i = 0; i < shared->worker_count; i++) {
@@ -209,7 +212,8 @@ void pin_provision_close(struct pin_shared *shared)
 void pin_provision_fini(struct pin_shared *shared)
 {
 	pin_provision_close(shared);
-	free(shared->registry.regions);
+	pin_heap_release(shared->host, shared->registry.regions, PIN_HEAP_ALIGN,
+		shared->worker_count, sizeof(*shared->registry.regions));
 	shared->registry.regions = NULL;
 }
 

@@ -16,11 +16,11 @@
 #include "runtime/core/wait.h"
 #include "runtime/core/wake.h"
 #include "runtime/core/worker.h"
+#include "runtime/host/heap.h"
 #include "runtime/host/level.h"
 
 #include <errno.h>
 #include <pinion/runtime.h>
-#include <stdlib.h>
 #include <string.h>
 
 const char *pinion_version(void)
@@ -92,7 +92,7 @@ static int init_victims(struct pin_shared *shared, const struct pin_topology *to
 	/* Workers that share CPUs have no place of their own. */
 	shared->has_cpu_each =
 		count > 0 && topology->place_count > 1 && shared->workers[0].has_place;
-	return pin_victims_init(&shared->victims, topology->places,
+	return pin_victims_init(&shared->victims, shared->host, topology->places,
 		shared->workers[0].has_place ? count : 0, count, &topology->distances);
 }
 
@@ -139,8 +139,8 @@ static int place_workers(
 	if (rc < 0) {
 		return rc;
 	}
-	shared->workers = aligned_alloc(
-		PIN_CACHE_LINE, (size_t)shared->config.worker_count * sizeof(struct pin_worker));
+	shared->workers = pin_heap_allocate(shared->host, PIN_CACHE_LINE,
+		shared->config.worker_count, sizeof(struct pin_worker));
 	if (shared->workers == NULL) {
 		return -ENOMEM;
 	}
@@ -178,7 +178,7 @@ static int examine_machine(struct pinion_runtime *runtime, struct pin_topology *
 	int io_rc;
 	int rc;
 
-	pin_topology_begin(&search, out_topology, shared->config.use_smt != 0);
+	pin_topology_begin(&search, out_topology, shared->host, shared->config.use_smt != 0);
 	shared->has_fence_all = shared->host->fence_all();
 	rc = pin_topology_end(&search);
 	if (rc < 0) {
@@ -314,7 +314,17 @@ static void free_workers(struct pin_shared *shared)
 	}
 	pin_provision_fini(shared);
 	pin_victims_fini(&shared->victims);
-	free(shared->workers);
+	pin_heap_release(shared->host, shared->workers, PIN_CACHE_LINE, shared->worker_count,
+		sizeof(struct pin_worker));
+}
+
+/* With a host of its own that goes with it. */
+static void free_runtime(struct pinion_runtime *runtime)
+{
+	struct pin_host host = *runtime->shared.host;
+
+	free_workers(&runtime->shared);
+	pin_heap_release(&host, runtime, PIN_CACHE_LINE, 1, sizeof(*runtime));
 }
 
 static bool has_ended(struct pin_shared *shared)
@@ -336,26 +346,30 @@ int pin_runtime_create(const struct pinion_config *config, const uint32_t *servi
 	struct pinion_runtime *runtime;
 	struct pin_topology topology;
 	struct pinion_config accepted;
+	const struct pin_host *host;
+	struct pin_host own_host = {0};
 	int rc = pin_config_accept(&accepted, config);
 
 	if (rc < 0) {
 		return rc;
 	}
+	host = pin_heap_choose(&pin_host_linux, accepted.allocator, &own_host);
+	accepted.allocator = NULL; /* the caller's, and no longer needed */
 	pin_forked_watch(pin_worker_forget);
 	pin_forked_watch(pin_seats_forget);
-	runtime = aligned_alloc(
-		PIN_CACHE_LINE, pin_round_up(sizeof(struct pinion_runtime), PIN_CACHE_LINE));
+	runtime = pin_heap_allocate(host, PIN_CACHE_LINE, 1, sizeof(*runtime));
 	if (runtime == NULL) {
 		return -ENOMEM;
 	}
 	*runtime = (struct pinion_runtime){
 		.shared =
 			{
-				.host = &pin_host_linux,
+				.host = host == &own_host ? &runtime->own_host : host,
 				.log = {.fn = accepted.log, .arg = accepted.log_arg},
 				.config = accepted,
 			},
 		.forked = pin_forked_now(),
+		.own_host = own_host,
 	};
 	rc = examine_machine(runtime, &topology);
 	if (rc == 0) {
@@ -374,8 +388,7 @@ int pin_runtime_create(const struct pinion_config *config, const uint32_t *servi
 	}
 	if (rc < 0) {
 		join_threads(&runtime->shared);
-		free_workers(&runtime->shared);
-		free(runtime);
+		free_runtime(runtime);
 		return rc;
 	}
 	*out_runtime = runtime;
@@ -477,8 +490,7 @@ void pinion_runtime_destroy(struct pinion_runtime *runtime)
 	}
 	/* Not from one of its own workers. */
 	PIN_CHECK(end(runtime, true, PIN_NO_DEADLINE, false) == 0);
-	free_workers(&runtime->shared);
-	free(runtime);
+	free_runtime(runtime);
 }
 
 /* ---- what can be seen ---- */

@@ -16,10 +16,10 @@
 #include "runtime/core/recent.h"
 #include "runtime/core/relief.h"
 #include "runtime/core/step.h"
+#include "runtime/host/heap.h"
 #include "runtime/host/level.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 _Thread_local struct pin_worker *pin_worker_self PIN_TLS_INITIAL;
@@ -218,8 +218,12 @@ int pin_worker_init(struct pin_worker *worker)
 	bool is_fifo = config->queue_order == PINION_QUEUE_FIFO;
 	uint32_t struck = pin_level_struck(config->io_level, config->io_without);
 	struct pin_shared *shared = worker->shared;
-	int rc;
+	struct pin_atomic_u64 *slots =
+		pin_heap_zeroed(shared->host, PIN_HEAP_ALIGN, config->queue_tasks, sizeof(*slots));
 
+	if (slots == NULL) {
+		return -ENOMEM;
+	}
 	worker->tier = &shared->tiers[pin_lane_plan_tier(&shared->lane_plan, worker->index)];
 
 	pin_parker_init(&worker->parker);
@@ -245,12 +249,12 @@ int pin_worker_init(struct pin_worker *worker)
 	worker->devices.skips_cachestat = (struck & PINION_IO_CACHESTAT) != 0;
 	worker->devices.skips_dontcache = (struck & PINION_IO_DONTCACHE) != 0;
 	pin_lane_turns_init(&worker->lanes, &worker->tier->order, config->lane_floor);
-	rc = pin_deque_init(
-		&worker->deque, config->queue_tasks, is_fifo ? PIN_DEQUE_FIFO : PIN_DEQUE_LIFO);
-	if (rc == 0 && !pin_worker_serves(worker, PINION_LANE_NORMAL)) {
+	pin_deque_init(&worker->deque, slots, config->queue_tasks,
+		is_fifo ? PIN_DEQUE_FIFO : PIN_DEQUE_LIFO);
+	if (!pin_worker_serves(worker, PINION_LANE_NORMAL)) {
 		pin_deque_close(&worker->deque);
 	}
-	return rc;
+	return 0;
 }
 
 /* The creator sees all that came before once it sees the count. */
@@ -355,5 +359,9 @@ void pin_worker_fini(struct pin_worker *worker)
 	pin_pool_fini(&worker->buffers);
 	pin_pool_fini(&worker->small_buffers);
 	pin_arena_fini(&worker->arena);
-	pin_deque_fini(&worker->deque);
+	/* One of those behind a failure was never made. */
+	if (worker->deque.slots != NULL) {
+		pin_heap_release(worker->shared->host, worker->deque.slots, PIN_HEAP_ALIGN,
+			worker->shared->config.queue_tasks, sizeof(*worker->deque.slots));
+	}
 }

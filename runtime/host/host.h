@@ -17,6 +17,7 @@
 
 #include <liburing.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,6 +33,14 @@ enum pin_page_kind {
 /* Beyond the nicest, 19. */
 #define PIN_NICE_IDLE 20
 
+/* See heap.h. Any thread, several at once. */
+struct pin_heap {
+	/* NULL: there is none. */
+	void *(*allocate)(void *arg, size_t align, size_t bytes);
+	void (*release)(void *arg, void *memory, size_t align, size_t bytes);
+	void *arg;
+};
+
 struct pin_host {
 	/* Monotonic nanoseconds. */
 	uint64_t (*now_ns)(void);
@@ -43,6 +52,15 @@ struct pin_host {
 	int (*futex_wait)(struct pin_atomic_u32 *word, uint32_t expected, uint64_t deadline_ns);
 	void (*futex_wake)(struct pin_atomic_u32 *word, uint32_t count);
 	void (*yield)(void);
+
+	/*
+	 * A descriptor that others can sleep on: readable from a raise to the
+	 * next clear, which says whether it was. Not in children that exec.
+	 */
+	int (*event_create)(void);
+	void (*event_raise)(int fd);
+	bool (*event_clear)(int fd);
+	void (*event_close)(int fd);
 
 	/*
 	 * Makes every other running thread of the process pass a full fence,
@@ -83,6 +101,10 @@ struct pin_host {
 	 */
 	void *(*map)(size_t bytes, enum pin_page_kind kind);
 	void (*unmap)(void *memory, size_t bytes);
+
+	struct pin_heap heap;
+	/* Of the same heap, but zeroed; NULL: it has no cheaper way. */
+	void *(*heap_zeroed)(size_t align, size_t bytes);
 
 	/* As their system calls; a negative errno on failure. */
 	int (*ring_setup)(struct io_uring *ring, uint32_t entries, struct io_uring_params *params);

@@ -4,6 +4,8 @@
  */
 #include "runtime/host/host.h"
 #include "runtime/base/base.h"
+#include "runtime/base/check.h"
+#include "runtime/host/heap.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -12,6 +14,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -51,6 +54,34 @@ static void linux_futex_wake(struct pin_atomic_u32 *word, uint32_t count)
 static void linux_yield(void)
 {
 	sched_yield();
+}
+
+static int linux_event_create(void)
+{
+	int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static void linux_event_raise(int fd)
+{
+	uint64_t one = 1;
+	ssize_t written = write(fd, &one, sizeof(one));
+
+	/* It is refused at 2^64 - 1 only. */
+	PIN_CHECK(written == sizeof(one));
+}
+
+static bool linux_event_clear(int fd)
+{
+	uint64_t count;
+
+	return read(fd, &count, sizeof(count)) == sizeof(count);
+}
+
+static void linux_event_close(int fd)
+{
+	close(fd);
 }
 
 static bool linux_fence_all(void)
@@ -282,6 +313,10 @@ const struct pin_host pin_host_linux = {
 	.futex_wait = linux_futex_wait,
 	.futex_wake = linux_futex_wake,
 	.yield = linux_yield,
+	.event_create = linux_event_create,
+	.event_raise = linux_event_raise,
+	.event_clear = linux_event_clear,
+	.event_close = linux_event_close,
 	.fence_all = linux_fence_all,
 	.thread_start = linux_thread_start,
 	.thread_join = linux_thread_join,
@@ -290,6 +325,8 @@ const struct pin_host pin_host_linux = {
 	.thread_bind = linux_thread_bind,
 	.map = linux_map,
 	.unmap = linux_unmap,
+	.heap = {.allocate = pin_heap_system_allocate, .release = pin_heap_system_release},
+	.heap_zeroed = pin_heap_system_zeroed,
 	.ring_setup = linux_ring_setup,
 	.ring_exit = linux_ring_exit,
 	.ring_enter = linux_ring_enter,

@@ -12,6 +12,7 @@
 #include "runtime/host/topology.h"
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
+#include "runtime/host/heap.h"
 #include "runtime/host/quota.h"
 
 #include <errno.h>
@@ -299,10 +300,14 @@ static int extract(
 	if (cpu_total <= 0) {
 		return -EIO;
 	}
-	candidates = calloc((size_t)cpu_total, sizeof(*candidates));
-	topology->places = calloc((size_t)cpu_total, sizeof(*topology->places));
+	candidates = pin_heap_zeroed(
+		topology->host, PIN_HEAP_ALIGN, (size_t)cpu_total, sizeof(*candidates));
+	topology->place_room = (uint32_t)cpu_total;
+	topology->places = pin_heap_zeroed(
+		topology->host, PIN_HEAP_ALIGN, topology->place_room, sizeof(*topology->places));
 	if (candidates == NULL || topology->places == NULL) {
-		free(candidates);
+		pin_heap_release(topology->host, candidates, PIN_HEAP_ALIGN, (size_t)cpu_total,
+			sizeof(*candidates));
 		return -ENOMEM;
 	}
 	for (hwloc_obj_t cpu = NULL;
@@ -322,17 +327,22 @@ static int extract(
 		topology->places[i] = candidates[i].place;
 	}
 	topology->node_count = count_nodes(topology->places, topology->core_count);
-	free(candidates);
+	pin_heap_release(
+		topology->host, candidates, PIN_HEAP_ALIGN, (size_t)cpu_total, sizeof(*candidates));
 	return count == 0 ? -EIO : 0;
 }
 
-static int copy_distances(
-	struct pin_node_distances *out_distances, const struct hwloc_distances_s *found)
+static int copy_distances(struct pin_topology *topology, const struct hwloc_distances_s *found)
 {
+	struct pin_node_distances *out_distances = &topology->distances;
 	uint32_t count = found->nbobjs;
 
-	out_distances->node_indices = calloc(count, sizeof(*out_distances->node_indices));
-	out_distances->values = calloc((size_t)count * count, sizeof(*out_distances->values));
+	/* How large they are, should it fail. */
+	out_distances->node_count = count;
+	out_distances->node_indices = pin_heap_zeroed(
+		topology->host, PIN_HEAP_ALIGN, count, sizeof(*out_distances->node_indices));
+	out_distances->values = pin_heap_zeroed(topology->host, PIN_HEAP_ALIGN,
+		(size_t)count * count, sizeof(*out_distances->values));
 	if (out_distances->node_indices == NULL || out_distances->values == NULL) {
 		return -ENOMEM;
 	}
@@ -344,12 +354,11 @@ static int copy_distances(
 
 		out_distances->values[i] = value < UINT32_MAX ? (uint32_t)value : UINT32_MAX;
 	}
-	out_distances->node_count = count;
 	return 0;
 }
 
 /* Many machines tell none, and those with one node need none. */
-static int load_distances(hwloc_topology_t machine, struct pin_node_distances *out_distances)
+static int load_distances(hwloc_topology_t machine, struct pin_topology *topology)
 {
 	struct hwloc_distances_s *found = NULL;
 	unsigned count = 1;
@@ -361,7 +370,7 @@ static int load_distances(hwloc_topology_t machine, struct pin_node_distances *o
 		return 0;
 	}
 	if (found->nbobjs <= NODES_MAX) {
-		rc = copy_distances(out_distances, found);
+		rc = copy_distances(topology, found);
 	}
 	hwloc_distances_release(machine, found);
 	return rc;
@@ -385,7 +394,7 @@ static int load_machine(struct pin_topology_search *search)
 		rc = allowed == NULL ? -ENOMEM : extract(machine, allowed, search);
 		hwloc_bitmap_free(allowed);
 		if (rc == 0) {
-			rc = load_distances(machine, &search->topology->distances);
+			rc = load_distances(machine, search->topology);
 		}
 		if (hwloc_topology_is_thissystem(machine)) {
 			search->topology->quota_millicpus = pin_quota_millicpus("");
@@ -410,13 +419,13 @@ static void *load_quietly(void *arg)
 	return NULL;
 }
 
-void pin_topology_begin(
-	struct pin_topology_search *search, struct pin_topology *topology, bool use_smt)
+void pin_topology_begin(struct pin_topology_search *search, struct pin_topology *topology,
+	const struct pin_host *host, bool use_smt)
 {
 	sigset_t all;
 	sigset_t before;
 
-	memset(topology, 0, sizeof(*topology));
+	*topology = (struct pin_topology){.host = host};
 	*search = (struct pin_topology_search){.topology = topology, .use_smt = use_smt};
 	/* A handler run on that thread would see the wrong descriptors. */
 	sigfillset(&all);
@@ -449,16 +458,23 @@ int pin_topology_load(struct pin_topology *topology, bool use_smt)
 {
 	struct pin_topology_search search;
 
-	pin_topology_begin(&search, topology, use_smt);
+	pin_topology_begin(&search, topology, &pin_host_linux, use_smt);
 	return pin_topology_end(&search);
 }
 
 void pin_topology_fini(struct pin_topology *topology)
 {
 	if (topology != NULL) {
-		free(topology->places);
-		free(topology->distances.node_indices);
-		free(topology->distances.values);
+		const struct pin_host *host = topology->host;
+		struct pin_node_distances *distances = &topology->distances;
+		size_t node_count = distances->node_count;
+
+		pin_heap_release(host, topology->places, PIN_HEAP_ALIGN, topology->place_room,
+			sizeof(*topology->places));
+		pin_heap_release(host, distances->node_indices, PIN_HEAP_ALIGN, node_count,
+			sizeof(*distances->node_indices));
+		pin_heap_release(host, distances->values, PIN_HEAP_ALIGN, node_count * node_count,
+			sizeof(*distances->values));
 		memset(topology, 0, sizeof(*topology));
 	}
 }

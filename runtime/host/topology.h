@@ -25,6 +25,8 @@
 #ifndef PIN_HOST_TOPOLOGY_H
 #define PIN_HOST_TOPOLOGY_H
 
+#include "runtime/host/host.h"
+
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -50,8 +52,10 @@ struct pin_topology {
 	uint32_t node_count;	  /* nodes nearest to one of them, see node_index */
 	uint32_t quota_millicpus; /* 0: none */
 	uint32_t place_count;
+	uint32_t place_room; /* of the array */
 	struct pin_cpu_place *places;
 	struct pin_node_distances distances; /* of all nodes */
+	const struct pin_host *host;	     /* whose heap it is on */
 };
 
 /* One that is under way; what it writes to stays where it is until its end. */
@@ -80,8 +84,8 @@ int pin_topology_load(struct pin_topology *topology, bool use_smt);
  * The same in two parts, so that the caller goes on in between. Each begin has
  * its end, whose result and topology are those of pin_topology_load().
  */
-void pin_topology_begin(
-	struct pin_topology_search *search, struct pin_topology *topology, bool use_smt);
+void pin_topology_begin(struct pin_topology_search *search, struct pin_topology *topology,
+	const struct pin_host *host, bool use_smt);
 int pin_topology_end(struct pin_topology_search *search);
 
 /* Accepts a zeroed or failed one. */

@@ -4,18 +4,24 @@
  */
 #include "runtime/io/file_record.h"
 #include "runtime/base/check.h"
+#include "runtime/host/heap.h"
 
-#include <stdlib.h>
 #include <unistd.h>
 
 struct pin_file_record *pin_file_record_create(const struct pin_host *host)
 {
-	struct pin_file_record *record = malloc(sizeof(*record));
+	struct pin_file_record *record =
+		pin_heap_allocate(host, PIN_HEAP_ALIGN, 1, sizeof(*record));
 
 	if (record != NULL) {
 		*record = (struct pin_file_record){.host = host, .process = getpid()};
 	}
 	return record;
+}
+
+static void release(struct pin_file_record *record)
+{
+	pin_heap_release(record->host, record, PIN_HEAP_ALIGN, 1, sizeof(*record));
 }
 
 void pin_file_record_close(struct pin_file_record *record)
@@ -30,7 +36,7 @@ void pin_file_record_close(struct pin_file_record *record)
 		 * The lock may have been held when this child was made, and the
 		 * holders are the parent's.
 		 */
-		free(record);
+		release(record);
 		return;
 	}
 	pin_lock_acquire(&record->lock, record->host);
@@ -43,7 +49,7 @@ void pin_file_record_close(struct pin_file_record *record)
 	}
 	pin_lock_release(&record->lock, record->host);
 	if (is_last) {
-		free(record);
+		release(record);
 	}
 }
 
@@ -86,6 +92,6 @@ void pin_file_record_leave(struct pin_file_record *record, struct pin_file_holde
 	is_last = pin_load_relaxed_u32(&record->is_closed) != 0 && record->holders == NULL;
 	pin_lock_release(&record->lock, record->host);
 	if (is_last) {
-		free(record);
+		release(record);
 	}
 }

@@ -5,10 +5,10 @@
 #include "runtime/io/file_table.h"
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
+#include "runtime/host/heap.h"
 #include "runtime/host/kernel.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 static int reserve(struct pin_file_table *table)
 {
@@ -58,7 +58,8 @@ int pin_file_table_init(struct pin_file_table *table, const struct pin_file_tabl
 		table->slot_count /= rc == -EMFILE ? 2 : 1;
 	}
 	if (rc == 0) {
-		table->slots = calloc(table->slot_count, sizeof(*table->slots));
+		table->slots = pin_heap_zeroed(
+			table->host, PIN_HEAP_ALIGN, table->slot_count, sizeof(*table->slots));
 		rc = table->slots == NULL ? -ENOMEM : 0;
 	}
 	if (rc < 0) {
@@ -77,7 +78,8 @@ void pin_file_table_fini(struct pin_file_table *table)
 			pin_file_record_leave(slot->record, &slot->holder);
 		}
 	}
-	free(table->slots);
+	pin_heap_release(table->host, table->slots, PIN_HEAP_ALIGN, table->slot_count,
+		sizeof(*table->slots));
 	table->slots = NULL;
 	table->slot_count = 0;
 	table->used_count = 0;

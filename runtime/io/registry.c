@@ -5,9 +5,9 @@
 #include "runtime/io/registry.h"
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
+#include "runtime/host/heap.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <sys/uio.h>
 
 /* The kernel takes at most 1 GiB per range. */
@@ -75,7 +75,8 @@ static size_t settle(struct pin_registry *registry, uint32_t halvings)
 	return sum;
 }
 
-size_t pin_registry_register(struct pin_registry *registry, struct io_uring *uring, int *out_error)
+size_t pin_registry_register(struct pin_registry *registry, const struct pin_host *host,
+	struct io_uring *uring, int *out_error)
 {
 	size_t range_count = 0;
 	struct iovec *ranges;
@@ -87,7 +88,7 @@ size_t pin_registry_register(struct pin_registry *registry, struct io_uring *uri
 		range_count += range_count_of(registry->regions[i].bytes, registry->range_bytes);
 	}
 	*out_error = -ENOMEM;
-	ranges = calloc(range_count, sizeof(*ranges));
+	ranges = pin_heap_zeroed(host, PIN_HEAP_ALIGN, range_count, sizeof(*ranges));
 	for (; ranges != NULL; halvings++) {
 		uint32_t count = cut(registry, halvings, ranges);
 		int rc = count == 0 ? -ENOMEM : io_uring_register_buffers(uring, ranges, count);
@@ -107,7 +108,7 @@ size_t pin_registry_register(struct pin_registry *registry, struct io_uring *uri
 	if (ranges == NULL) {
 		halvings = UINT32_MAX;
 	}
-	free(ranges);
+	pin_heap_release(host, ranges, PIN_HEAP_ALIGN, range_count, sizeof(*ranges));
 	sum = settle(registry, halvings);
 	return sum;
 }

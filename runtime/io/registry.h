@@ -25,6 +25,8 @@
 #ifndef PIN_IO_REGISTRY_H
 #define PIN_IO_REGISTRY_H
 
+#include "runtime/host/host.h"
+
 #include <liburing.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -51,7 +53,8 @@ size_t pin_registry_range_bytes(size_t buffer_bytes);
  * Registers as much of the regions on `uring` as may be, and has them say how
  * much it is. Returns the sum. `*out_error`: why it is not all, negative, or 0.
  */
-size_t pin_registry_register(struct pin_registry *registry, struct io_uring *uring, int *out_error);
+size_t pin_registry_register(struct pin_registry *registry, const struct pin_host *host,
+	struct io_uring *uring, int *out_error);
 
 /*
  * Index of the range that holds all of [bytes, bytes + length), or -1. Looks at

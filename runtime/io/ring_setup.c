@@ -6,9 +6,9 @@
 #include "runtime/io/ring.h"
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
+#include "runtime/host/heap.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -112,7 +112,7 @@ static int init_fallback(struct pin_ring *ring, uint32_t entries)
 {
 	ring->is_fallback = true;
 	ring->credit = entries;
-	ring->queued = calloc(entries, sizeof(*ring->queued));
+	ring->queued = pin_heap_zeroed(ring->host, PIN_HEAP_ALIGN, entries, sizeof(*ring->queued));
 	if (ring->queued == NULL) {
 		return -ENOMEM;
 	}
@@ -187,7 +187,8 @@ void pin_ring_fini(struct pin_ring *ring)
 	}
 	PIN_CHECK(ring->in_flight == 0);
 	if (ring->is_fallback) {
-		free(ring->queued);
+		pin_heap_release(ring->host, ring->queued, PIN_HEAP_ALIGN, ring->credit,
+			sizeof(*ring->queued));
 	} else {
 		ring->host->ring_exit(&ring->uring);
 	}
@@ -213,7 +214,8 @@ size_t pin_ring_register(
 		.region_count = 1,
 		.regions = &ring->own_region,
 	};
-	registered_bytes = pin_registry_register(&ring->own_registry, &ring->uring, out_error);
+	registered_bytes =
+		pin_registry_register(&ring->own_registry, ring->host, &ring->uring, out_error);
 	if (registered_bytes > 0) {
 		ring->registry = &ring->own_registry;
 		ring->home_region = 0;

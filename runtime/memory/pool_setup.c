@@ -5,24 +5,23 @@
  */
 #include "runtime/memory/pool.h"
 #include "runtime/base/check.h"
+#include "runtime/host/heap.h"
 #include "runtime/memory/pool_home.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Not in the header: atomics of a checker may be larger. */
 _Static_assert(sizeof(struct pin_entry) == 32, "two to a cache line");
 
-static void *zeroed_lines(size_t bytes)
+static void *zeroed_lines(const struct pin_pool *pool, size_t count, size_t bytes)
 {
-	size_t rounded = pin_round_up(bytes, PIN_CACHE_LINE);
-	void *memory = aligned_alloc(PIN_CACHE_LINE, rounded);
+	return pin_heap_zeroed(pool->host, PIN_CACHE_LINE, count, bytes);
+}
 
-	if (memory != NULL) {
-		memset(memory, 0, rounded);
-	}
-	return memory;
+static void release_lines(const struct pin_pool *pool, void *memory, size_t count, size_t bytes)
+{
+	pin_heap_release(pool->host, memory, PIN_CACHE_LINE, count, bytes);
 }
 
 /* Magazines in order, each as full as its region allows; the rest is free. */
@@ -113,18 +112,28 @@ static void init_magazines(struct pin_pool *pool, const struct pin_pool_setup *s
 	}
 }
 
-static int allocate(struct pin_pool *pool)
+/* Of indices in all magazines, each from a line on. */
+static size_t magazine_indices(const struct pin_pool *pool)
 {
 	size_t line = PIN_CACHE_LINE / sizeof(uint32_t);
-	size_t seen = (size_t)pool->place_count + pool->magazine_count + pool->node_count;
-	size_t kept = pool->place_count * pin_round_up(pool->magazine_capacity, line);
 
-	pool->entries = zeroed_lines(pool->buffer_count * sizeof(*pool->entries));
-	pool->magazines = zeroed_lines(pool->place_count * sizeof(*pool->magazines));
-	pool->magazine_memory = zeroed_lines(kept * sizeof(*pool->magazine_memory));
-	pool->freelists = zeroed_lines(pool->node_count * sizeof(*pool->freelists));
-	pool->seen = zeroed_lines(seen * sizeof(*pool->seen));
-	pool->regions = zeroed_lines(pool->region_count * sizeof(*pool->regions));
+	return pool->place_count * pin_round_up(pool->magazine_capacity, line);
+}
+
+static size_t seen_count(const struct pin_pool *pool)
+{
+	return (size_t)pool->place_count + pool->magazine_count + pool->node_count;
+}
+
+static int allocate(struct pin_pool *pool)
+{
+	pool->entries = zeroed_lines(pool, pool->buffer_count, sizeof(*pool->entries));
+	pool->magazines = zeroed_lines(pool, pool->place_count, sizeof(*pool->magazines));
+	pool->magazine_memory =
+		zeroed_lines(pool, magazine_indices(pool), sizeof(*pool->magazine_memory));
+	pool->freelists = zeroed_lines(pool, pool->node_count, sizeof(*pool->freelists));
+	pool->seen = zeroed_lines(pool, seen_count(pool), sizeof(*pool->seen));
+	pool->regions = zeroed_lines(pool, pool->region_count, sizeof(*pool->regions));
 	return pool->entries == NULL || pool->magazines == NULL || pool->magazine_memory == NULL ||
 			pool->freelists == NULL || pool->seen == NULL || pool->regions == NULL
 		? -ENOMEM
@@ -179,11 +188,12 @@ void pin_pool_fini(struct pin_pool *pool)
 			pin_misuse_show(pool, &pool->entries[i]);
 		}
 	}
-	free(pool->entries);
-	free(pool->magazines);
-	free(pool->magazine_memory);
-	free(pool->freelists);
-	free(pool->seen);
-	free(pool->regions);
+	release_lines(pool, pool->entries, pool->buffer_count, sizeof(*pool->entries));
+	release_lines(pool, pool->magazines, pool->place_count, sizeof(*pool->magazines));
+	release_lines(pool, pool->magazine_memory, magazine_indices(pool),
+		sizeof(*pool->magazine_memory));
+	release_lines(pool, pool->freelists, pool->node_count, sizeof(*pool->freelists));
+	release_lines(pool, pool->seen, seen_count(pool), sizeof(*pool->seen));
+	release_lines(pool, pool->regions, pool->region_count, sizeof(*pool->regions));
 	*pool = (struct pin_pool){0};
 }

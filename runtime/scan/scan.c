@@ -9,13 +9,14 @@
 #include "runtime/base/check.h"
 #include "runtime/base/sized.h"
 #include "runtime/core/runtime.h"
+#include "runtime/host/heap.h"
 #include "runtime/scan/slot.h"
+#include "runtime/scan/walk.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <pinion/buffer.h>
 #include <pinion/walk.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -140,15 +141,18 @@ static struct pin_slot *take_slot(struct pinion_scan *scan)
 	return slot;
 }
 
-static bool set_path(struct pin_slot *slot, const char *path, size_t path_bytes)
+static bool set_path(
+	const struct pinion_scan *scan, struct pin_slot *slot, const char *path, size_t path_bytes)
 {
 	if (path_bytes + 1 > slot->path_capacity) {
 		size_t capacity = pin_round_up(path_bytes + 1, 256);
-		char *grown = realloc(slot->path, capacity);
+		char *grown = pin_heap_allocate(scan->host, PIN_HEAP_ALIGN, capacity, 1);
 
 		if (grown == NULL) {
 			return false;
 		}
+		/* Nothing of the old one is needed. */
+		pin_heap_release(scan->host, slot->path, PIN_HEAP_ALIGN, slot->path_capacity, 1);
 		slot->path = grown;
 		slot->path_capacity = capacity;
 	}
@@ -169,7 +173,7 @@ static int add(struct pinion_scan *scan, const char *path, size_t path_bytes, bo
 		return -ECANCELED;
 	}
 	slot = take_slot(scan);
-	if (!set_path(slot, path, path_bytes)) {
+	if (!set_path(scan, slot, path, path_bytes)) {
 		pin_scan_put_slot(scan, slot);
 		report_path(scan, path, path_bytes, PINION_SCAN_FAILED, -ENOMEM);
 		return -ENOMEM;
@@ -229,7 +233,7 @@ int pinion_scan_add_tree(struct pinion_scan *scan, const char *path)
 
 	pinion_walk_config_init(&config);
 	config.skip_ignored = scan->config.skip_ignored;
-	return pinion_walk_with(path, &config, visit, &tree);
+	return pin_walk(scan->host, path, &config, visit, &tree);
 }
 
 void pinion_scan_add_failure(struct pinion_scan *scan, const char *path, int error)
@@ -316,27 +320,36 @@ static void init_slots(struct pinion_scan *scan)
 	}
 }
 
-static void *allocate(size_t count, size_t size)
+static void *allocate(const struct pin_host *host, size_t count, size_t size)
 {
-	size_t bytes = pin_round_up(count * size, PIN_CACHE_LINE);
-	void *memory = aligned_alloc(PIN_CACHE_LINE, bytes);
+	return pin_heap_zeroed(host, PIN_CACHE_LINE, count, size);
+}
 
-	if (memory != NULL) {
-		memset(memory, 0, bytes);
-	}
-	return memory;
+static void release(const struct pin_host *host, void *memory, size_t count, size_t size)
+{
+	pin_heap_release(host, memory, PIN_CACHE_LINE, count, size);
+}
+
+static size_t track_count(const struct pinion_scan *scan)
+{
+	return (size_t)scan->slot_count * scan->config.windows_in_flight;
 }
 
 static void free_scan(struct pinion_scan *scan)
 {
+	const struct pin_host *host = scan->host;
+
 	for (uint32_t i = 0; scan->slots != NULL && i < scan->slot_count; i++) {
-		free(scan->slots[i].path);
+		pin_heap_release(
+			host, scan->slots[i].path, PIN_HEAP_ALIGN, scan->slots[i].path_capacity, 1);
 	}
-	free(scan->slots);
-	free(scan->tracks);
-	free(scan->user_memory);
-	free(scan->workers);
-	free(scan);
+	release(host, scan->slots, scan->slot_count, sizeof(*scan->slots));
+	pin_heap_release(
+		host, scan->tracks, PIN_HEAP_ALIGN, track_count(scan), sizeof(*scan->tracks));
+	release(host, scan->user_memory, scan->slot_count, scan->config.file_user_bytes);
+	release(host, scan->workers, pinion_runtime_worker_count(scan->runtime),
+		sizeof(*scan->workers));
+	release(host, scan, 1, sizeof(*scan));
 }
 
 int pinion_scan_create(struct pinion_runtime *runtime, const struct pinion_scan_config *config,
@@ -358,7 +371,7 @@ int pinion_scan_create(struct pinion_runtime *runtime, const struct pinion_scan_
 	if (!complete_config(&complete, worker_count, pin_runtime_buffer_bytes(runtime))) {
 		return -EINVAL;
 	}
-	scan = allocate(1, sizeof(*scan));
+	scan = allocate(pin_runtime_host(runtime), 1, sizeof(*scan));
 	if (scan == NULL) {
 		return -ENOMEM;
 	}
@@ -372,13 +385,14 @@ int pinion_scan_create(struct pinion_runtime *runtime, const struct pinion_scan_
 		scan->cached_window_bytes = CACHED_WINDOW_BYTES;
 	}
 	scan->slot_count = complete.files_in_flight;
-	scan->slots = allocate(scan->slot_count, sizeof(*scan->slots));
+	scan->slots = allocate(scan->host, scan->slot_count, sizeof(*scan->slots));
 	/* Megabytes, of which small files use little: touched when needed. */
-	scan->tracks = calloc(
-		(size_t)scan->slot_count * complete.windows_in_flight, sizeof(*scan->tracks));
-	scan->workers = allocate(worker_count, sizeof(*scan->workers));
+	scan->tracks = pin_heap_zeroed(
+		scan->host, PIN_HEAP_ALIGN, track_count(scan), sizeof(*scan->tracks));
+	scan->workers = allocate(scan->host, worker_count, sizeof(*scan->workers));
 	if (complete.file_user_bytes > 0) {
-		scan->user_memory = allocate(scan->slot_count, complete.file_user_bytes);
+		scan->user_memory =
+			allocate(scan->host, scan->slot_count, complete.file_user_bytes);
 	}
 	if (scan->slots == NULL || scan->tracks == NULL || scan->workers == NULL ||
 		(complete.file_user_bytes > 0 && scan->user_memory == NULL)) {

@@ -27,17 +27,17 @@
  * ignored; what is done with the files is scan.c's.
  * Source: getdents64(2), openat(2).
  */
+#include "runtime/scan/walk.h"
 #include "runtime/base/check.h"
 #include "runtime/base/sized.h"
+#include "runtime/host/heap.h"
 #include "runtime/host/longpath.h"
 #include "runtime/scan/ignore.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <pinion/walk.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -61,6 +61,7 @@ struct identity {
 };
 
 struct walk {
+	const struct pin_host *host;
 	pinion_walk_fn visit;
 	void *arg;
 	struct pending *top;
@@ -83,10 +84,27 @@ struct list_entry {
 	char name[];
 };
 
+/* Makes it larger; `used_bytes` of it are kept. False: it is as it was. */
+static bool grow(const struct walk *walk, void **memory, size_t used_bytes, size_t bytes,
+	size_t wanted_bytes)
+{
+	void *grown = pin_heap_allocate(walk->host, PIN_HEAP_ALIGN, wanted_bytes, 1);
+
+	if (grown == NULL) {
+		return false;
+	}
+	if (used_bytes > 0) {
+		memcpy(grown, *memory, used_bytes);
+	}
+	pin_heap_release(walk->host, *memory, PIN_HEAP_ALIGN, bytes, 1);
+	*memory = grown;
+	return true;
+}
+
 static int path_reserve(struct walk *walk, size_t bytes)
 {
 	size_t capacity = walk->path_capacity == 0 ? 512 : walk->path_capacity;
-	char *grown;
+	void *path = walk->path;
 
 	while (capacity < bytes) {
 		capacity *= 2;
@@ -94,11 +112,10 @@ static int path_reserve(struct walk *walk, size_t bytes)
 	if (capacity == walk->path_capacity) {
 		return 0;
 	}
-	grown = realloc(walk->path, capacity);
-	if (grown == NULL) {
+	if (!grow(walk, &path, walk->path_bytes, walk->path_capacity, capacity)) {
 		return -ENOMEM;
 	}
-	walk->path = grown;
+	walk->path = path;
 	walk->path_capacity = capacity;
 	return 0;
 }
@@ -164,7 +181,8 @@ static int report_symlink(struct walk *walk, int directory_fd, const char *name)
 static int pending_create(const struct walk *walk, const char *name, size_t name_bytes,
 	size_t parent_bytes, size_t depth, struct pending **out_pending)
 {
-	struct pending *pending = malloc(sizeof(*pending) + name_bytes);
+	struct pending *pending =
+		pin_heap_allocate(walk->host, PIN_HEAP_ALIGN, sizeof(*pending) + name_bytes, 1);
 
 	PIN_CHECK(parent_bytes <= walk->path_bytes);
 	if (pending == NULL) {
@@ -325,12 +343,13 @@ static int ancestors_enter(struct walk *walk, int fd, size_t depth)
 	}
 	if (depth >= walk->ancestor_capacity) {
 		size_t capacity = walk->ancestor_capacity == 0 ? 64 : 2 * walk->ancestor_capacity;
-		struct identity *grown = realloc(walk->ancestors, capacity * sizeof(*grown));
+		size_t bytes = walk->ancestor_capacity * sizeof(*walk->ancestors);
+		void *ancestors = walk->ancestors;
 
-		if (grown == NULL) {
+		if (!grow(walk, &ancestors, bytes, bytes, capacity * sizeof(*walk->ancestors))) {
 			return -ENOMEM;
 		}
-		walk->ancestors = grown;
+		walk->ancestors = ancestors;
 		walk->ancestor_capacity = capacity;
 	}
 	walk->ancestors[depth] = (struct identity){
@@ -462,6 +481,12 @@ static int start(struct walk *walk, const char *root)
 	return pending_create(walk, root, root_bytes, 0, 0, &walk->top);
 }
 
+static void pending_release(const struct walk *walk, struct pending *pending)
+{
+	pin_heap_release(
+		walk->host, pending, PIN_HEAP_ALIGN, sizeof(*pending) + pending->name_bytes, 1);
+}
+
 /* Enters what is on the stack until nothing is. */
 static int run(struct walk *walk)
 {
@@ -475,7 +500,7 @@ static int run(struct walk *walk)
 		if (rc == 0) {
 			rc = enter(walk, pending);
 		}
-		free(pending);
+		pending_release(walk, pending);
 	}
 	return rc;
 }
@@ -486,12 +511,13 @@ static void fini(struct walk *walk)
 		struct pending *pending = walk->top;
 
 		walk->top = pending->next;
-		free(pending);
+		pending_release(walk, pending);
 	}
 	pin_ignore_fini(&walk->ignore);
-	free(walk->list);
-	free(walk->path);
-	free(walk->ancestors);
+	pin_heap_release(walk->host, walk->list, PIN_HEAP_ALIGN, LIST_BYTES, 1);
+	pin_heap_release(walk->host, walk->path, PIN_HEAP_ALIGN, walk->path_capacity, 1);
+	pin_heap_release(walk->host, walk->ancestors, PIN_HEAP_ALIGN, walk->ancestor_capacity,
+		sizeof(*walk->ancestors));
 }
 
 void pinion_walk_config_init_sized(struct pinion_walk_config *config, uint32_t size)
@@ -501,10 +527,10 @@ void pinion_walk_config_init_sized(struct pinion_walk_config *config, uint32_t s
 	pin_sized_give(config, size, &full, sizeof(full));
 }
 
-int pinion_walk_with(
-	const char *root, const struct pinion_walk_config *config, pinion_walk_fn visit, void *arg)
+int pin_walk(const struct pin_host *host, const char *root, const struct pinion_walk_config *config,
+	pinion_walk_fn visit, void *arg)
 {
-	struct walk walk = {.visit = visit, .arg = arg};
+	struct walk walk = {.host = host, .visit = visit, .arg = arg};
 	struct pinion_walk_config complete;
 	int saved_errno = errno;
 	int rc;
@@ -520,7 +546,7 @@ int pinion_walk_with(
 		return rc;
 	}
 	walk.has_ignores = complete.skip_ignored != 0;
-	walk.list = malloc(LIST_BYTES);
+	walk.list = pin_heap_allocate(host, PIN_HEAP_ALIGN, LIST_BYTES, 1);
 	rc = walk.list == NULL ? -ENOMEM : start(&walk, root);
 	if (rc == 0) {
 		rc = run(&walk);
@@ -528,6 +554,12 @@ int pinion_walk_with(
 	fini(&walk);
 	errno = saved_errno;
 	return rc;
+}
+
+int pinion_walk_with(
+	const char *root, const struct pinion_walk_config *config, pinion_walk_fn visit, void *arg)
+{
+	return pin_walk(&pin_host_linux, root, config, visit, arg);
 }
 
 int pinion_walk(const char *root, pinion_walk_fn visit, void *arg)

@@ -5,10 +5,8 @@
 #include "runtime/sched/deque.h"
 #include "runtime/base/check.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
-int pin_deque_init(struct pin_deque *deque, uint32_t capacity, enum pin_deque_order order)
+void pin_deque_init(struct pin_deque *deque, struct pin_atomic_u64 *slots, uint32_t capacity,
+	enum pin_deque_order order)
 {
 	PIN_CHECK(capacity >= 4 && (capacity & (capacity - 1)) == 0);
 	deque->capacity = capacity;
@@ -16,14 +14,7 @@ int pin_deque_init(struct pin_deque *deque, uint32_t capacity, enum pin_deque_or
 	pin_store_release_u64(&deque->head, 0);
 	pin_store_release_u32(&deque->tail, 0);
 	deque->kept_seen = 0;
-	deque->slots = calloc(capacity, sizeof(*deque->slots));
-	return deque->slots == NULL ? -ENOMEM : 0;
-}
-
-void pin_deque_fini(struct pin_deque *deque)
-{
-	free(deque->slots);
-	deque->slots = NULL;
+	deque->slots = slots;
 }
 
 void pin_deque_close(struct pin_deque *deque)

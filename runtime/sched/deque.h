@@ -58,9 +58,12 @@ struct pin_deque {
 	struct pin_atomic_u64 *slots; /* [W:owner R:any] links */
 };
 
-/* `capacity` is a power of two, 4 at least. -ENOMEM. */
-int pin_deque_init(struct pin_deque *deque, uint32_t capacity, enum pin_deque_order order);
-void pin_deque_fini(struct pin_deque *deque);
+/*
+ * `capacity` is a power of two, 4 at least. The slots, as many and zeroed, stay
+ * the caller's.
+ */
+void pin_deque_init(struct pin_deque *deque, struct pin_atomic_u64 *slots, uint32_t capacity,
+	enum pin_deque_order order);
 
 /*
  * Before it is used: it is full from now on, and stays empty. For a worker that

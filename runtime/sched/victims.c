@@ -3,6 +3,7 @@
  * Ranks, ranges, and the way through them.
  */
 #include "runtime/sched/victims.h"
+#include "runtime/host/heap.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -44,10 +45,10 @@ static int compare_seats(const void *left_memory, const void *right_memory)
 	return order;
 }
 
-static struct seat *sorted_seats(
-	const struct pin_cpu_place *places, uint32_t place_count, uint32_t worker_count)
+static struct seat *sorted_seats(const struct pin_host *host, const struct pin_cpu_place *places,
+	uint32_t place_count, uint32_t worker_count)
 {
-	struct seat *seats = calloc(worker_count, sizeof(*seats));
+	struct seat *seats = pin_heap_zeroed(host, PIN_HEAP_ALIGN, worker_count, sizeof(*seats));
 
 	if (seats == NULL) {
 		return NULL;
@@ -194,7 +195,8 @@ static int rank_nodes(struct pin_victims *victims, const struct seat *seats,
 	if (distances == NULL || distances->node_count == 0 || far_count < 2) {
 		return 0;
 	}
-	far = calloc((size_t)group_count * far_count, sizeof(*far));
+	far = pin_heap_zeroed(
+		victims->host, PIN_HEAP_ALIGN, (size_t)group_count * far_count, sizeof(*far));
 	if (far == NULL) {
 		return -ENOMEM;
 	}
@@ -208,7 +210,8 @@ static int rank_nodes(struct pin_victims *victims, const struct seat *seats,
 		}
 	}
 	if (!differ(far, group_count, far_count)) {
-		free(far);
+		pin_heap_release(victims->host, far, PIN_HEAP_ALIGN,
+			(size_t)group_count * far_count, sizeof(*far));
 		return 0;
 	}
 	victims->far = far;
@@ -216,22 +219,25 @@ static int rank_nodes(struct pin_victims *victims, const struct seat *seats,
 	return 0;
 }
 
-int pin_victims_init(struct pin_victims *victims, const struct pin_cpu_place *places,
-	uint32_t place_count, uint32_t worker_count, const struct pin_node_distances *distances)
+int pin_victims_init(struct pin_victims *victims, const struct pin_host *host,
+	const struct pin_cpu_place *places, uint32_t place_count, uint32_t worker_count,
+	const struct pin_node_distances *distances)
 {
 	struct seat *seats;
 	int rc = -ENOMEM;
 
 	PIN_CHECK(worker_count >= 1);
-	*victims = (struct pin_victims){.worker_count = worker_count};
-	victims->neighbours = calloc(worker_count, sizeof(*victims->neighbours));
-	victims->indices = calloc(worker_count, sizeof(*victims->indices));
-	seats = sorted_seats(places, place_count, worker_count);
+	*victims = (struct pin_victims){.host = host, .worker_count = worker_count};
+	victims->neighbours =
+		pin_heap_zeroed(host, PIN_HEAP_ALIGN, worker_count, sizeof(*victims->neighbours));
+	victims->indices =
+		pin_heap_zeroed(host, PIN_HEAP_ALIGN, worker_count, sizeof(*victims->indices));
+	seats = sorted_seats(host, places, place_count, worker_count);
 	if (victims->neighbours != NULL && victims->indices != NULL && seats != NULL) {
 		rank_workers(victims, seats);
 		rc = rank_nodes(victims, seats, distances);
 	}
-	free(seats);
+	pin_heap_release(host, seats, PIN_HEAP_ALIGN, worker_count, sizeof(*seats));
 	if (rc != 0) {
 		pin_victims_fini(victims);
 	}
@@ -240,9 +246,16 @@ int pin_victims_init(struct pin_victims *victims, const struct pin_cpu_place *pl
 
 void pin_victims_fini(struct pin_victims *victims)
 {
-	free(victims->neighbours);
-	free(victims->indices);
-	free(victims->far);
+	const struct pin_host *host = victims->host;
+	size_t worker_count = victims->worker_count;
+	/* Each of the groups has all the others. */
+	size_t far_count = ((size_t)victims->far_count + 1) * victims->far_count;
+
+	pin_heap_release(host, victims->neighbours, PIN_HEAP_ALIGN, worker_count,
+		sizeof(*victims->neighbours));
+	pin_heap_release(
+		host, victims->indices, PIN_HEAP_ALIGN, worker_count, sizeof(*victims->indices));
+	pin_heap_release(host, victims->far, PIN_HEAP_ALIGN, far_count, sizeof(*victims->far));
 	*victims = (struct pin_victims){0};
 }
 

@@ -70,6 +70,7 @@ struct pin_far_node {
 };
 
 struct pin_victims {
+	const struct pin_host *host;	   /* [const] */
 	uint32_t worker_count;		   /* [const] */
 	struct pin_neighbours *neighbours; /* [const] by worker index */
 	uint32_t *indices;		   /* [const] by rank */
@@ -85,8 +86,9 @@ struct pin_victims {
  *
  * Errors: -ENOMEM.
  */
-int pin_victims_init(struct pin_victims *victims, const struct pin_cpu_place *places,
-	uint32_t place_count, uint32_t worker_count, const struct pin_node_distances *distances);
+int pin_victims_init(struct pin_victims *victims, const struct pin_host *host,
+	const struct pin_cpu_place *places, uint32_t place_count, uint32_t worker_count,
+	const struct pin_node_distances *distances);
 
 /* Accepts a zeroed or failed one. */
 void pin_victims_fini(struct pin_victims *victims);

@@ -354,11 +354,12 @@ static int begin_nops(struct pinion_task *task)
 
 static void use_deque(const char *name, enum pin_deque_order order)
 {
+	static struct pin_atomic_u64 slots[256];
 	struct pin_deque deque;
 	struct pin_link links[BATCH];
 	uint32_t popped_count = 0;
 
-	expect_ready("deque", pin_deque_init(&deque, 256, order) == 0);
+	pin_deque_init(&deque, slots, PIN_ARRAY_COUNT(slots), order);
 	path_name = name;
 	begin_path();
 	for (uint32_t i = 0; i < times; i += BATCH) {
@@ -371,7 +372,6 @@ static void use_deque(const char *name, enum pin_deque_order order)
 	}
 	end_path();
 	expect_number("popped", times, popped_count);
-	pin_deque_fini(&deque);
 }
 
 /* One buffer, taken and given back, with a cache and without. */

@@ -101,12 +101,12 @@ static void claim_rotating(uint32_t size)
 
 static struct pin_link links[TASKS_MAX + OPERATIONS];
 static struct pin_deque deque;
+static struct pin_atomic_u64 slots[TASKS_MAX];
 static struct pin_injector injector;
 
 static void fill_deque(uint32_t size)
 {
-	pin_deque_fini(&deque);
-	expect_ready("deque", pin_deque_init(&deque, TASKS_MAX, PIN_DEQUE_FIFO) == 0);
+	pin_deque_init(&deque, slots, TASKS_MAX, PIN_DEQUE_FIFO);
 	for (uint32_t i = 1; i < size; i++) {
 		(void)pin_deque_push(&deque, &links[i]);
 	}
@@ -250,6 +250,5 @@ int main(void)
 	for (size_t i = 0; i < PIN_ARRAY_COUNT(rows); i++) {
 		measure_row(&rows[i]);
 	}
-	pin_deque_fini(&deque);
 	return expect_status();
 }

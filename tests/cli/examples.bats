@@ -342,6 +342,32 @@ from_base64url() {
 	expect 2
 }
 
+@test "event_loop counts what wc counts of the files named on stdin" {
+	local i
+	for i in {1..40}; do
+		seq $((i * i * 20)) >lines-$i
+		printf 'no newline' >>lines-$i
+		echo lines-$i
+	done >names
+	: >nothing
+	echo nothing >>names
+	# In pieces, so that the loop sleeps on stdin as well as on the channel.
+	example event_loop < <(head -c 100 names && tail -c +101 names)
+	expect 0
+	count "^41 files, $(cat lines-* | wc -l) lines, 0 failures\$" 1
+	example event_loop < <(printf '%s\n' no-such-file . lines-3)
+	expect 1
+	count '^3 files, 180 lines, 2 failures$' 1
+	grep -qF 'event_loop: no-such-file: No such file or directory' err
+	example event_loop < <(:)
+	expect 0
+	count '^0 files, 0 lines, 0 failures$' 1
+	# A file is always readable, which epoll has no use for.
+	example event_loop <names
+	expect 1
+	grep -qF 'event_loop: Operation not permitted' err
+}
+
 @test "failures are counted, and hurt no other task" {
 	# It forgets a thread that has called pthread_exit(), whatever came of it.
 	[[ $(ldd "$PINION" 2>/dev/null) != *tsan.so* ]] || skip "ThreadSanitizer ends no thread twice"

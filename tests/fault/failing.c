@@ -36,6 +36,7 @@ static struct {
 	void *live[LIVE_MAX];
 	size_t live_count;
 	size_t mapped_bytes;
+	size_t block_calls;
 } failing = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 void failing_arm(enum failing_kind kind, uint32_t nth, int error, bool is_lasting)
@@ -62,6 +63,16 @@ size_t failing_live_count(void)
 size_t failing_mapped_bytes(void)
 {
 	return failing.mapped_bytes;
+}
+
+size_t failing_block_calls(void)
+{
+	size_t calls;
+
+	pthread_mutex_lock(&failing.lock);
+	calls = failing.block_calls;
+	pthread_mutex_unlock(&failing.lock);
+	return calls;
 }
 
 /* True when this call is to fail; errno is set. */
@@ -111,6 +122,14 @@ static void *note(void *memory)
 	return memory;
 }
 
+static bool block_fails(void)
+{
+	pthread_mutex_lock(&failing.lock);
+	failing.block_calls++;
+	pthread_mutex_unlock(&failing.lock);
+	return fails(FAILING_MEMORY);
+}
+
 /* What the linker asks for: __wrap_NAME is ours, __real_NAME the next one. */
 #define WRAP(result, name, ...) \
 	result __real_##name(__VA_ARGS__); \
@@ -119,17 +138,17 @@ static void *note(void *memory)
 
 WRAP(void *, malloc, size_t bytes)
 {
-	return fails(FAILING_MEMORY) ? NULL : note(__real_malloc(bytes));
+	return block_fails() ? NULL : note(__real_malloc(bytes));
 }
 
 WRAP(void *, calloc, size_t count, size_t bytes)
 {
-	return fails(FAILING_MEMORY) ? NULL : note(__real_calloc(count, bytes));
+	return block_fails() ? NULL : note(__real_calloc(count, bytes));
 }
 
 WRAP(void *, aligned_alloc, size_t align, size_t bytes)
 {
-	return fails(FAILING_MEMORY) ? NULL : note(__real_aligned_alloc(align, bytes));
+	return block_fails() ? NULL : note(__real_aligned_alloc(align, bytes));
 }
 
 WRAP(char *, strdup, const char *text)
@@ -141,7 +160,7 @@ WRAP(void *, realloc, void *memory, size_t bytes)
 {
 	void *grown;
 
-	if (fails(FAILING_MEMORY)) {
+	if (block_fails()) {
 		return NULL;
 	}
 	forget(memory);

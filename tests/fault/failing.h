@@ -45,4 +45,7 @@ uint32_t failing_disarm(void);
 size_t failing_live_count(void);
 size_t failing_mapped_bytes(void);
 
+/* Calls of malloc, calloc, aligned_alloc and realloc so far. */
+size_t failing_block_calls(void);
+
 #endif

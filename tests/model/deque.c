@@ -27,6 +27,7 @@ struct element {
 
 static struct pin_deque owned;
 static struct pin_deque stolen[THIEVES_MAX];
+static struct pin_atomic_u64 slots[1 + THIEVES_MAX][SLOTS];
 static struct element elements[ELEMENTS];
 static uint32_t pushed_count;
 
@@ -71,13 +72,19 @@ static void pop_half(void)
 	MODEL_CHECK(count == 0);
 }
 
+static struct pin_atomic_u64 *slots_of(uint32_t queue)
+{
+	memset(slots[queue], 0, sizeof(slots[queue]));
+	return slots[queue];
+}
+
 static void begin(enum pin_deque_order order, uint32_t thief_count)
 {
 	memset(elements, 0, sizeof(elements));
 	pushed_count = 0;
-	MODEL_CHECK(pin_deque_init(&owned, SLOTS, order) == 0);
+	pin_deque_init(&owned, slots_of(0), SLOTS, order);
 	for (uint32_t i = 0; i < thief_count; i++) {
-		MODEL_CHECK(pin_deque_init(&stolen[i], SLOTS, order) == 0);
+		pin_deque_init(&stolen[i], slots_of(1 + i), SLOTS, order);
 	}
 }
 

@@ -81,18 +81,6 @@ int model_ring_register(int ring_fd, uint32_t opcode, const void *argument, uint
 	}
 }
 
-static void *allocate(size_t bytes)
-{
-	void *memory = model_aligned_alloc(16, bytes);
-
-	memset(memory, 0, bytes);
-	return memory;
-}
-
-#define malloc(bytes) allocate(bytes)
-#define calloc(count, bytes) allocate((count) * (bytes))
-#define free model_free
-
 #define pin_lock_acquire(lock, host) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_lock_acquire") \
 			? (void)0 \

@@ -9,6 +9,7 @@
  * but orders nothing for its caller; the protocols must not need that.
  */
 #include "runtime/host/host.h"
+#include "tests/model/event_model.h"
 #include "tests/model/explorer.h"
 #include "tests/model/heap.h"
 #include "tests/model/memory.h"
@@ -125,17 +126,36 @@ static int model_ring_bind_helpers(int fd, uint32_t node_index)
 	return 0;
 }
 
+static void *model_allocate(void *arg, size_t align, size_t bytes)
+{
+	(void)arg;
+	return model_aligned_alloc(align, bytes);
+}
+
+static void model_release(void *arg, void *memory, size_t align, size_t bytes)
+{
+	(void)arg;
+	(void)align;
+	(void)bytes;
+	model_free(memory);
+}
+
 const struct pin_host pin_host_linux = {
 	.now_ns = model_now_ns,
 	.futex_wait = model_futex_wait,
 	.futex_wake = model_futex_wake,
 	.yield = model_yield,
+	.event_create = model_event_create,
+	.event_raise = model_event_raise,
+	.event_clear = model_event_clear,
+	.event_close = model_event_close,
 	.fence_all = model_fence_all,
 	.thread_start = model_thread_begin,
 	.thread_join = model_thread_finish,
 	.thread_sleep_exactly = model_thread_sleep_exactly,
 	.thread_make_way = model_thread_make_way,
 	.thread_bind = model_thread_bind,
+	.heap = {.allocate = model_allocate, .release = model_release},
 	.ring_bind_helpers = model_ring_bind_helpers,
 	.ring_register = model_ring_register,
 };

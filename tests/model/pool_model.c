@@ -59,10 +59,6 @@ static uint32_t first_of(uint64_t state)
 #include <stdlib.h>
 #include <string.h>
 
-/* Emptied before each execution, so what a failed one leaves is no leak. */
-#define aligned_alloc model_aligned_alloc
-#define free model_free
-
 #include "runtime/memory/freelist.c"
 #include "runtime/memory/magazine.c"
 #include "runtime/memory/misuse.c"

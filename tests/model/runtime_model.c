@@ -21,9 +21,6 @@
 
 #include <stdlib.h>
 
-#define aligned_alloc model_aligned_alloc
-#define free model_free
-
 /* EARLY: sleepers are woken before there is anything to find. */
 static bool is_early(const char *site)
 {

@@ -19,18 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void *model_calloc(size_t count, size_t size)
-{
-	size_t bytes = pin_round_up(count * size, PIN_CACHE_LINE);
-	void *memory = model_aligned_alloc(PIN_CACHE_LINE, bytes);
-
-	return memory == NULL ? NULL : memset(memory, 0, bytes);
-}
-
-#define aligned_alloc model_aligned_alloc
-#define calloc model_calloc
-#define free model_free
-#define realloc model_realloc
 #define opendir(path) ((DIR *)NULL) /* how many files are open is of no interest */
 
 /* EARLY: a unit is given back before the lock. */
@@ -70,9 +58,10 @@ void pinion_walk_config_init_sized(struct pinion_walk_config *config, uint32_t s
 	*config = (struct pinion_walk_config){.size = size};
 }
 
-int pinion_walk_with(const char *path, const struct pinion_walk_config *config,
+int pin_walk(const struct pin_host *host, const char *path, const struct pinion_walk_config *config,
 	pinion_walk_fn visit_entry, void *arg)
 {
+	(void)host;
 	(void)path;
 	(void)config;
 	(void)visit_entry;

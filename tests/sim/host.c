@@ -8,6 +8,7 @@
 #include "runtime/host/host.h"
 #include "runtime/base/base.h"
 #include "runtime/core/sentry.h"
+#include "runtime/host/heap.h"
 #include "tests/sim/device.h"
 #include "tests/sim/host.h"
 #include "tests/sim/world.h"
@@ -194,6 +195,8 @@ const struct pin_host pin_host_linux = {
 	.ring_bind_helpers = sim_ring_bind_helpers,
 	.map = sim_map,
 	.unmap = sim_unmap,
+	.heap = {.allocate = pin_heap_system_allocate, .release = pin_heap_system_release},
+	.heap_zeroed = pin_heap_system_zeroed,
 	.ring_setup = device_ring_setup,
 	.ring_exit = device_ring_exit,
 	.ring_enter = device_ring_enter,

@@ -22,10 +22,11 @@ void pin_kernel_ring_hint(int error, char *out, size_t size)
 	memset(out, 0, size);
 }
 
-void pin_topology_begin(
-	struct pin_topology_search *search, struct pin_topology *topology, bool use_smt)
+void pin_topology_begin(struct pin_topology_search *search, struct pin_topology *topology,
+	const struct pin_host *host, bool use_smt)
 {
 	(void)search;
+	(void)host;
 	(void)use_smt;
 	memset(topology, 0, sizeof(*topology));
 }

@@ -38,6 +38,7 @@ static const struct pin_host host = {.now_ns = now_ns, .fence_all = fence_all};
 
 static struct pin_worker *start_workers(struct pin_shared *shared)
 {
+	static struct pin_atomic_u64 slots[WORKERS][SLOTS];
 	struct pin_worker *workers = aligned_alloc(PIN_CACHE_LINE, WORKERS * sizeof(*workers));
 
 	expect_ready("memory", workers != NULL);
@@ -52,7 +53,8 @@ static struct pin_worker *start_workers(struct pin_shared *shared)
 	shared->config.budget_polls = 1;
 	shared->tiers[0].order.mask = PIN_LANE_BIT(PINION_LANE_NORMAL);
 	pin_store_release_u32(&shared->tiers[0].serving_count, WORKERS);
-	expect_ready("victims", pin_victims_init(&shared->victims, NULL, 0, WORKERS, NULL) == 0);
+	expect_ready("victims",
+		pin_victims_init(&shared->victims, &pin_host_linux, NULL, 0, WORKERS, NULL) == 0);
 	for (uint32_t i = 0; i < WORKERS; i++) {
 		struct pin_worker *worker = &workers[i];
 
@@ -64,7 +66,7 @@ static struct pin_worker *start_workers(struct pin_shared *shared)
 		worker->turn_end_ns = 2 * NOW_NS;
 		pin_timers_init(&worker->timers, 0);
 		pin_store_relaxed_u64(&worker->timer_ns, PIN_NO_DEADLINE);
-		expect_ready("deque", pin_deque_init(&worker->deque, SLOTS, PIN_DEQUE_FIFO) == 0);
+		pin_deque_init(&worker->deque, slots[i], SLOTS, PIN_DEQUE_FIFO);
 	}
 	return workers;
 }
@@ -83,9 +85,6 @@ int main(void)
 	pin_store_relaxed_u64(&workers[0].timer_ns, NOW_NS);
 	expect_true("nothing", !pin_poll_others(&workers[0]));
 	expect_number("with a timer that is due, too", 2, relief_count);
-	for (uint32_t i = 0; i < WORKERS; i++) {
-		pin_deque_fini(&workers[i].deque);
-	}
 	pin_victims_fini(&shared.victims);
 	free(workers);
 	return expect_status();

@@ -35,6 +35,7 @@ static bool fence_all(void)
 	return true;
 }
 
+static struct pin_atomic_u64 slots[WORKERS][SLOTS];
 static const struct pin_host host = {.now_ns = now_ns, .fence_all = fence_all};
 
 static int run(struct pinion_task *task)
@@ -52,7 +53,8 @@ static void start_workers(struct pin_shared *shared)
 	shared->config.searchers_percent = 50;
 	shared->tiers[0].order.mask = PIN_LANE_BIT(PINION_LANE_NORMAL);
 	pin_store_release_u32(&shared->tiers[0].serving_count, WORKERS);
-	expect_ready("victims", pin_victims_init(&shared->victims, NULL, 0, WORKERS, NULL) == 0);
+	expect_ready("victims",
+		pin_victims_init(&shared->victims, &pin_host_linux, NULL, 0, WORKERS, NULL) == 0);
 	shared->workers = aligned_alloc(PIN_CACHE_LINE, WORKERS * sizeof(*shared->workers));
 	expect_ready("memory", shared->workers != NULL);
 	memset(shared->workers, 0, WORKERS * sizeof(*shared->workers));
@@ -64,15 +66,12 @@ static void start_workers(struct pin_shared *shared)
 		worker->index = i;
 		pin_timers_init(&worker->timers, 0);
 		pin_store_relaxed_u64(&worker->timer_ns, PIN_NO_DEADLINE);
-		expect_ready("deque", pin_deque_init(&worker->deque, SLOTS, PIN_DEQUE_FIFO) == 0);
+		pin_deque_init(&worker->deque, slots[i], SLOTS, PIN_DEQUE_FIFO);
 	}
 }
 
 static void end_workers(struct pin_shared *shared)
 {
-	for (uint32_t i = 0; i < WORKERS; i++) {
-		pin_deque_fini(&shared->workers[i].deque);
-	}
 	pin_victims_fini(&shared->victims);
 	free(shared->workers);
 }

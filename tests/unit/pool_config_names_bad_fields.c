@@ -182,11 +182,19 @@ static void check_sizes(void)
 	struct pinion_pool *pool = NULL;
 	uint32_t words[4] = {~0u, ~0u, ~0u, ~0u};
 
-	expect_number("the first version", VERSION_BYTES, sizeof(struct pinion_pool_config));
+	expect_number(
+		"the first version", VERSION_BYTES, offsetof(struct pinion_pool_config, allocator));
 	pinion_pool_config_init_sized((struct pinion_pool_config *)(void *)words, 12);
 	expect_number("an old program's size", 12, words[0]);
 	expect_number("what it knows is set", 4, words[2]);
 	expect_number("what it does not know is left alone", ~0u, words[3]);
+
+	memset(&newer, 0xff, sizeof(newer));
+	pinion_pool_config_init_sized(&newer.known, VERSION_BYTES);
+	newer.known.worker_count = 1;
+	newer.known.log = note_level;
+	expect_number("the first version's", 0, pinion_pool_create(NULL, &newer.known, &pool));
+	users_end(pool);
 
 	memset(&newer, 0xff, sizeof(newer));
 	pinion_pool_config_init_sized(&newer.known, sizeof(newer));

@@ -387,7 +387,8 @@ static void check_distance(void)
 			.node = i % 2,
 		};
 	}
-	expect_ready("victims", pin_victims_init(&victims, places, WORKERS, WORKERS, NULL) == 0);
+	expect_ready("victims",
+		pin_victims_init(&victims, &pin_host_linux, places, WORKERS, WORKERS, NULL) == 0);
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
 		struct pin_pool_setup setup = {
 			.host = &pin_host_linux,

@@ -78,7 +78,7 @@ static void check_one(size_t buffer_bytes)
 
 	granted_bytes = SIZE_MAX;
 	expect_number("all", (long long)region.bytes,
-		(long long)pin_registry_register(&registry, NULL, &error));
+		(long long)pin_registry_register(&registry, &pin_host_linux, NULL, &error));
 	expect_number("error", 0, error);
 	expect_true("few ranges", known_count <= 4);
 	for (size_t i = 0; (i + 1) * buffer_bytes <= region.bytes; i++) {
@@ -112,7 +112,7 @@ static void check_many(size_t granted_mib, size_t each_mib)
 	granted_bytes = granted_mib * MIB;
 	refusal = -ENOMEM;
 	expect_number("as much as may be", (long long)(REGIONS * each_mib * MIB),
-		(long long)pin_registry_register(&registry, NULL, &error));
+		(long long)pin_registry_register(&registry, &pin_host_linux, NULL, &error));
 	expect_number("error", each_mib == 40 ? 0 : -ENOMEM, error);
 	for (uint32_t home = 0; home < REGIONS; home++) {
 		for (size_t mib = 0; mib < 48 * REGIONS; mib++) {
@@ -141,7 +141,8 @@ int main(void)
 	granted_bytes = 0;
 	refusal = -EOPNOTSUPP;
 	calls = 0;
-	expect_number("nothing", 0, (long long)pin_registry_register(&registry, NULL, &error));
+	expect_number("nothing", 0,
+		(long long)pin_registry_register(&registry, &pin_host_linux, NULL, &error));
 	expect_number("error", -EOPNOTSUPP, error);
 	expect_number("calls", 1, calls);
 	expect_number("index", -1, pin_registry_index(&registry, 0, at(0), 1));

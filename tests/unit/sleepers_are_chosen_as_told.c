@@ -83,8 +83,8 @@ static void start(uint32_t worker_count, uint32_t place_count)
 	shared.worker_count = worker_count;
 	shared.tier_count = 1;
 	expect_ready("victims",
-		pin_victims_init(&shared.victims, places, place_count, worker_count, &distances) ==
-			0);
+		pin_victims_init(&shared.victims, &pin_host_linux, places, place_count,
+			worker_count, &distances) == 0);
 	shared.workers = aligned_alloc(PIN_CACHE_LINE, worker_count * sizeof(*shared.workers));
 	expect_ready("memory", shared.workers != NULL);
 	memset(shared.workers, 0, worker_count * sizeof(*shared.workers));

@@ -13,15 +13,10 @@
  * fails in turn.
  */
 #include "runtime/base/base.h"
+#include "runtime/host/heap.h"
 #include "runtime/host/topology.h"
 #include "runtime/sched/victims.h"
 #include "tests/support/expect.h"
-
-/* The source itself, so that its allocations can fail. */
-static void *calloc_or_fail(size_t count, size_t bytes);
-#define calloc calloc_or_fail
-#include "runtime/sched/victims.c"
-#undef calloc
 
 enum {
 	WORKERS_MAX = 4096,
@@ -58,14 +53,18 @@ static const struct layout layouts[] = {
 static struct pin_cpu_place places[WORKERS_MAX];
 static uint32_t allocations_left = UINT32_MAX;
 
-static void *calloc_or_fail(size_t count, size_t bytes)
+static void *allocate_or_fail(void *arg, size_t align, size_t bytes)
 {
 	if (allocations_left == 0) {
 		return NULL;
 	}
 	allocations_left--;
-	return calloc(count, bytes);
+	return pin_heap_system_allocate(arg, align, bytes);
 }
+
+static const struct pin_host host = {
+	.heap = {.allocate = allocate_or_fail, .release = pin_heap_system_release},
+};
 
 /* Node numbers fall as indices rise, and leave gaps, as the OS's may. */
 static void lay_out(const struct layout *layout)
@@ -176,8 +175,8 @@ static void check_layout(const struct layout *layout)
 	lay_out(layout);
 	pin_random_init(&random, PIN_RANDOM_SEED_DEFAULT, 0);
 	if (!expect_number(layout->name, 0,
-		    pin_victims_init(
-			    &victims, places, layout->place_count, layout->worker_count, NULL))) {
+		    pin_victims_init(&victims, &host, places, layout->place_count,
+			    layout->worker_count, NULL))) {
 		return;
 	}
 	for (uint32_t i = 0; i < layout->worker_count; i += step) {
@@ -211,7 +210,7 @@ static void check_starts(uint32_t own)
 
 	lay_out(&layout);
 	pin_random_init(&random, PIN_RANDOM_SEED_DEFAULT, own);
-	expect_ready("memory", pin_victims_init(&victims, places, 36, 36, NULL) == 0);
+	expect_ready("memory", pin_victims_init(&victims, &host, places, 36, 36, NULL) == 0);
 	for (uint32_t i = 0; i < 36; i++) {
 		sizes[nearness_of(36, own, i)]++;
 	}
@@ -404,7 +403,8 @@ static void check_machine(const struct machine *machine)
 
 	lay_out_machine(machine, &distances);
 	expect_ready(machine->name,
-		pin_victims_init(&victims, places, machine->worker_count, all, &distances) == 0);
+		pin_victims_init(&victims, &host, places, machine->worker_count, all, &distances) ==
+			0);
 	expect_true(machine->name, (victims.far_count > 0) == machine->has_tiers);
 	for (uint32_t own = 0; own < all; own++) {
 		uint32_t starts[64] = {0};
@@ -431,7 +431,7 @@ static void check_imagined(void)
 	unsetenv("HWLOC_SYNTHETIC");
 	expect_number("places", 16, topology.place_count);
 	expect_ready("memory",
-		pin_victims_init(&victims, topology.places, topology.place_count, 16,
+		pin_victims_init(&victims, &host, topology.places, topology.place_count, 16,
 			&topology.distances) == 0);
 	pin_random_init(&random, PIN_RANDOM_SEED_DEFAULT, 0);
 	pin_victims_begin(&round, &victims, 0, &random);
@@ -454,7 +454,7 @@ static void check_repeats(void)
 	uint32_t orders[2][95];
 
 	lay_out(&layout);
-	expect_ready("memory", pin_victims_init(&victims, places, 96, 96, NULL) == 0);
+	expect_ready("memory", pin_victims_init(&victims, &host, places, 96, 96, NULL) == 0);
 	for (uint32_t i = 0; i < 2; i++) {
 		struct pin_random random;
 		struct pin_victims_round round;
@@ -479,8 +479,8 @@ static void check_without_memory(void)
 
 	for (uint32_t i = 0; i < 3; i++) {
 		allocations_left = i;
-		expect_number(
-			"without memory", -ENOMEM, pin_victims_init(&victims, places, 4, 4, NULL));
+		expect_number("without memory", -ENOMEM,
+			pin_victims_init(&victims, &host, places, 4, 4, NULL));
 		expect_true("nothing is left to free",
 			victims.neighbours == NULL && victims.indices == NULL);
 		pin_victims_fini(&victims);
@@ -488,12 +488,12 @@ static void check_without_memory(void)
 	lay_out_machine(&machines[0], &distances);
 	allocations_left = 3;
 	expect_number("without memory for distances", -ENOMEM,
-		pin_victims_init(&victims, places, 16, 16, &distances));
+		pin_victims_init(&victims, &host, places, 16, 16, &distances));
 	expect_true("nothing is left to free either",
 		victims.neighbours == NULL && victims.far == NULL);
 	allocations_left = 3;
-	expect_number(
-		"with as much as it needs", 0, pin_victims_init(&victims, places, 4, 4, NULL));
+	expect_number("with as much as it needs", 0,
+		pin_victims_init(&victims, &host, places, 4, 4, NULL));
 	pin_victims_fini(&victims);
 	allocations_left = UINT32_MAX;
 }

@@ -22,15 +22,11 @@ struct element {
 
 struct queue {
 	struct pin_deque deque;
+	struct pin_atomic_u64 slots[SLOTS];
 
 	explicit queue(enum pin_deque_order order)
 	{
-		MODEL_CHECK(pin_deque_init(&deque, SLOTS, order) == 0);
-	}
-
-	~queue()
-	{
-		pin_deque_fini(&deque);
+		pin_deque_init(&deque, slots, SLOTS, order);
 	}
 };
 

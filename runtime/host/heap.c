@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The C library's heap, and the embedder's in its place.
+ */
+#include "runtime/host/heap.h"
+#include "runtime/base/base.h"
+
+#include <stdlib.h>
+
+void *pin_heap_system_allocate(void *arg, size_t align, size_t bytes)
+{
+	(void)arg;
+	return align <= PIN_HEAP_ALIGN ? malloc(bytes)
+				       : aligned_alloc(align, pin_round_up(bytes, align));
+}
+
+void pin_heap_system_release(void *arg, void *memory, size_t align, size_t bytes)
+{
+	(void)arg;
+	(void)align;
+	(void)bytes;
+	free(memory);
+}
+
+void *pin_heap_system_zeroed(size_t align, size_t bytes)
+{
+	void *memory;
+
+	if (align <= PIN_HEAP_ALIGN) {
+		return calloc(1, bytes);
+	}
+	memory = pin_heap_system_allocate(NULL, align, bytes);
+	if (memory != NULL) {
+		memset(memory, 0, bytes);
+	}
+	return memory;
+}
+
+const struct pin_host *pin_heap_choose(const struct pin_host *host,
+	const struct pinion_allocator *allocator, struct pin_host *room)
+{
+	if (allocator == NULL || allocator->allocate == NULL) {
+		return host;
+	}
+	*room = *host;
+	room->heap = (struct pin_heap){
+		.allocate = allocator->allocate,
+		.release = allocator->release,
+		.arg = allocator->arg,
+	};
+	room->heap_zeroed = NULL;
+	return room;
+}
