@@ -45,9 +45,8 @@ PINION_API int pinion_buffer_acquire(
  * Gives a buffer back to the arena it came from and clears the handle.
  *
  * Context: a task on the worker that acquired it. A release elsewhere, of a
- * stale handle, or while a request on this worker uses the buffer, is a broken
- * invariant and aborts with a message. Not known here is a request that went to
- * another worker: it is the caller's to wait for; pinion_pool_release() knows.
+ * stale handle, or while a request uses the buffer, on whatever worker, is a
+ * broken invariant and aborts with a message.
  * Since: 0.1
  */
 PINION_API void pinion_buffer_release(struct pinion_runtime *runtime, struct pinion_buffer *buffer);

@@ -423,7 +423,7 @@ void pin_flight_post(
 
 		private->is_from_outside = true;
 		if (pin_request_moves_bytes(requests[i])) {
-			private->lent = pin_worker_lend_pooled(
+			private->lent = pin_worker_lend_posted(
 				target, requests[i]->bytes, &private->lent_use);
 		}
 		pin_flight_set(private, pin_flight_word(target, PIN_FLIGHT_POSTED));

@@ -96,6 +96,13 @@ static struct pin_entry *find_pooled(const struct pin_worker *worker, const uint
 	return entry;
 }
 
+static inline struct pin_entry *find_own(struct pin_worker *worker, const uint8_t *bytes)
+{
+	struct pin_entry *entry = pin_pool_find_first(&worker->buffers, bytes);
+
+	return entry != NULL ? entry : pin_pool_find_first(&worker->small_buffers, bytes);
+}
+
 /* On the worker: who ends a pool waits until it has come out. */
 static PIN_APART struct pin_entry *find_pooled_own(struct pin_worker *worker, const uint8_t *bytes)
 {
@@ -123,6 +130,23 @@ PIN_APART void pin_worker_send_home(struct pin_worker *worker)
 	pin_owned_leave(&worker->cancels); /* [IO-2] */
 }
 
+/* One that a worker, this one or another, has for itself. */
+static PIN_APART struct pin_entry *find_workers(
+	const struct pin_shared *shared, const uint8_t *bytes)
+{
+	if (pin_load_acquire_u32(&shared->has_buffers) == 0) { /* [IO-4] */
+		return NULL;
+	}
+	for (uint32_t i = 0; i < shared->worker_count; i++) {
+		struct pin_worker *owner = &shared->workers[i];
+
+		if ((uintptr_t)bytes - (uintptr_t)owner->arena.memory < owner->arena.bytes) {
+			return find_own(owner, bytes);
+		}
+	}
+	return NULL;
+}
+
 static PIN_APART struct pin_entry *find_pooled_outside(
 	const struct pin_worker *worker, const uint8_t *bytes)
 {
@@ -136,15 +160,25 @@ static PIN_APART struct pin_entry *find_pooled_outside(
 	return entry;
 }
 
-static struct pin_pool *pool_of(struct pin_worker *worker, const struct pin_entry *entry)
+static struct pin_pool *own_pool_of(struct pin_worker *worker, const struct pin_entry *entry)
 {
-	struct pin_shared *shared = worker->shared;
-
 	if (pin_worker_pool_has(&worker->buffers, entry)) {
 		return &worker->buffers;
 	}
-	if (pin_worker_pool_has(&worker->small_buffers, entry)) {
-		return &worker->small_buffers;
+	return pin_worker_pool_has(&worker->small_buffers, entry) ? &worker->small_buffers : NULL;
+}
+
+static struct pin_pool *pool_of(struct pin_worker *worker, const struct pin_entry *entry)
+{
+	struct pin_shared *shared = worker->shared;
+	struct pin_pool *own = own_pool_of(worker, entry);
+	bool has_buffers = pin_load_acquire_u32(&shared->has_buffers) != 0; /* [IO-4] */
+
+	for (uint32_t i = 0; has_buffers && own == NULL && i < shared->worker_count; i++) {
+		own = own_pool_of(&shared->workers[i], entry);
+	}
+	if (own != NULL) {
+		return own;
 	}
 	for (uint32_t i = 0; i < PIN_POOLS_MAX; i++) {
 		uint64_t address = pin_load_acquire_u64(&shared->pools[i]); /* [IO-1] */
@@ -173,7 +207,7 @@ static PIN_APART void tell_of(struct pin_worker *worker, const struct pin_entry 
 	pin_fetch_sub_acq_rel_u32(&shared->pool_searches, 1); /* [IO-3] */
 }
 
-struct pin_entry *pin_worker_lend_pooled(
+struct pin_entry *pin_worker_lend_posted(
 	const struct pin_worker *worker, const uint8_t *bytes, uint32_t *out_generation)
 {
 	struct pin_entry *entry = NULL;
@@ -181,19 +215,22 @@ struct pin_entry *pin_worker_lend_pooled(
 	if (pin_load_relaxed_u32(&worker->shared->has_pools) != 0) {
 		entry = find_pooled_outside(worker, bytes);
 	}
+	if (entry == NULL) {
+		entry = find_workers(worker->shared, bytes);
+	}
 	/* One that is free is told of, and refused, by the worker. */
 	return entry != NULL && pin_pool_lend(entry, out_generation) ? entry : NULL;
 }
 
 struct pin_entry *pin_worker_find_entry(struct pin_worker *worker, const uint8_t *bytes)
 {
-	struct pin_entry *entry = pin_pool_find_first(&worker->buffers, bytes);
+	struct pin_entry *entry = find_own(worker, bytes);
 
-	if (entry == NULL) {
-		entry = pin_pool_find_first(&worker->small_buffers, bytes);
-	}
 	if (entry == NULL && pin_load_relaxed_u32(&worker->shared->has_pools) != 0) {
 		entry = find_pooled_own(worker, bytes);
+	}
+	if (entry == NULL && worker->shared->worker_count > 1) {
+		entry = find_workers(worker->shared, bytes);
 	}
 	return entry;
 }

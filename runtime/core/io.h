@@ -21,6 +21,12 @@
  * [IO-3] elsewhere: pool_searches + 1, fence, look, pool_searches - 1 (release)
  * -> taken out, fence, pool_searches (acquire) is 0: either the search sees the
  * pool taken out, or its end is waited for.
+ *
+ * [IO-4] each worker makes its arena and its buffers before it counts itself as
+ * started; who has awaited them all sets `has_buffers` (release) -> a request's
+ * worker, or who posts one, loads it (acquire), and may look at all of them:
+ * they stay as they are. Before, no worker has another's buffer. Where threads
+ * come and go, in a crew, it is never set.
  */
 #ifndef PIN_CORE_IO_H
 #define PIN_CORE_IO_H
@@ -59,9 +65,9 @@ void pin_worker_tell_left(struct pin_worker *worker, const struct pin_entry *ent
 
 /*
  * From outside, for a request on its way to `worker`, whose buffer may be given
- * back anywhere meanwhile: lends that of a pool. NULL also if it is free.
+ * back anywhere meanwhile: lends it. NULL: it is in none, or free.
  */
-struct pin_entry *pin_worker_lend_pooled(
+struct pin_entry *pin_worker_lend_posted(
 	const struct pin_worker *worker, const uint8_t *bytes, uint32_t *out_generation);
 
 /* The worker has nothing to do: buffers of other nodes go home. */

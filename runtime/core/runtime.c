@@ -270,6 +270,9 @@ static int start_threads(struct pin_shared *shared)
 	if (rc == 0) {
 		pin_provision_report(shared);
 	}
+	if (rc == 0 && count == shared->worker_count) {
+		pin_store_release_u32(&shared->has_buffers, 1); /* [IO-4] */
+	}
 	if (rc == 0) {
 		rc = pin_sentry_start(shared);
 		if (rc < 0) {

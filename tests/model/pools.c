@@ -41,7 +41,7 @@ static void search(void *arg)
 
 	(void)arg;
 	MODEL_CHECK(
-		pin_worker_lend_pooled(&runtime->shared.workers[0], bytes, &generation) == NULL);
+		pin_worker_lend_posted(&runtime->shared.workers[0], bytes, &generation) == NULL);
 }
 
 static void end_pool(void *arg)
