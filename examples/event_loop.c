@@ -38,7 +38,7 @@ static unsigned long long line_count;
 /* On a worker: all that has to be done there. */
 static int send_back(struct pinion_task *task)
 {
-	struct object *object = (struct object *)task;
+	struct object *object = (struct object *)(void *)task;
 
 	return pinion_channel_try_send(&channel, &object);
 }
