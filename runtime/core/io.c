@@ -130,13 +130,36 @@ PIN_APART void pin_worker_send_home(struct pin_worker *worker)
 	pin_owned_leave(&worker->cancels); /* [IO-2] */
 }
 
+void pin_worker_buffers_publish(struct pin_shared *shared)
+{
+	uint64_t start = UINT64_MAX;
+	uint64_t end = 0;
+
+	for (uint32_t i = 0; i < shared->worker_count; i++) {
+		const struct pin_arena *arena = &shared->workers[i].arena;
+		uint64_t first = (uintptr_t)arena->memory;
+
+		if (arena->bytes > 0) {
+			start = first < start ? first : start;
+			end = first + arena->bytes > end ? first + arena->bytes : end;
+		}
+	}
+	pin_store_relaxed_u64(&shared->arenas_start, start);
+	pin_store_release_u64(&shared->arenas_bytes, end > start ? end - start : 0); /* [IO-4] */
+}
+
+/* Whether it may be in somebody's arena. */
+static inline bool is_among_arenas(const struct pin_shared *shared, const uint8_t *bytes)
+{
+	uint64_t arenas_bytes = pin_load_acquire_u64(&shared->arenas_bytes); /* [IO-4] */
+
+	return (uintptr_t)bytes - pin_load_relaxed_u64(&shared->arenas_start) < arenas_bytes;
+}
+
 /* One that a worker, this one or another, has for itself. */
 static PIN_APART struct pin_entry *find_workers(
 	const struct pin_shared *shared, const uint8_t *bytes)
 {
-	if (pin_load_acquire_u32(&shared->has_buffers) == 0) { /* [IO-4] */
-		return NULL;
-	}
 	for (uint32_t i = 0; i < shared->worker_count; i++) {
 		struct pin_worker *owner = &shared->workers[i];
 
@@ -172,9 +195,9 @@ static struct pin_pool *pool_of(struct pin_worker *worker, const struct pin_entr
 {
 	struct pin_shared *shared = worker->shared;
 	struct pin_pool *own = own_pool_of(worker, entry);
-	bool has_buffers = pin_load_acquire_u32(&shared->has_buffers) != 0; /* [IO-4] */
+	bool has_all = pin_load_acquire_u64(&shared->arenas_bytes) != 0; /* [IO-4] */
 
-	for (uint32_t i = 0; has_buffers && own == NULL && i < shared->worker_count; i++) {
+	for (uint32_t i = 0; has_all && own == NULL && i < shared->worker_count; i++) {
 		own = own_pool_of(&shared->workers[i], entry);
 	}
 	if (own != NULL) {
@@ -215,7 +238,7 @@ struct pin_entry *pin_worker_lend_posted(
 	if (pin_load_relaxed_u32(&worker->shared->has_pools) != 0) {
 		entry = find_pooled_outside(worker, bytes);
 	}
-	if (entry == NULL) {
+	if (entry == NULL && is_among_arenas(worker->shared, bytes)) {
 		entry = find_workers(worker->shared, bytes);
 	}
 	/* One that is free is told of, and refused, by the worker. */
@@ -229,7 +252,7 @@ struct pin_entry *pin_worker_find_entry(struct pin_worker *worker, const uint8_t
 	if (entry == NULL && pin_load_relaxed_u32(&worker->shared->has_pools) != 0) {
 		entry = find_pooled_own(worker, bytes);
 	}
-	if (entry == NULL && worker->shared->worker_count > 1) {
+	if (entry == NULL && is_among_arenas(worker->shared, bytes)) {
 		entry = find_workers(worker->shared, bytes);
 	}
 	return entry;

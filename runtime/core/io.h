@@ -23,7 +23,7 @@
  * pool taken out, or its end is waited for.
  *
  * [IO-4] each worker makes its arena and its buffers before it counts itself as
- * started; who has awaited them all sets `has_buffers` (release) -> a request's
+ * started; who has awaited all sets `arenas_bytes` (release) -> a request's
  * worker, or who posts one, loads it (acquire), and may look at all of them:
  * they stay as they are. Before, no worker has another's buffer. Where threads
  * come and go, in a crew, it is never set.
@@ -69,6 +69,9 @@ void pin_worker_tell_left(struct pin_worker *worker, const struct pin_entry *ent
  */
 struct pin_entry *pin_worker_lend_posted(
 	const struct pin_worker *worker, const uint8_t *bytes, uint32_t *out_generation);
+
+/* All workers have their buffers, for good. */
+void pin_worker_buffers_publish(struct pin_shared *shared);
 
 /* The worker has nothing to do: buffers of other nodes go home. */
 void pin_worker_send_home(struct pin_worker *worker);

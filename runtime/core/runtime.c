@@ -7,6 +7,7 @@
 #include "runtime/base/sized.h"
 #include "runtime/core/config.h"
 #include "runtime/core/help.h"
+#include "runtime/core/io.h"
 #include "runtime/core/lane.h"
 #include "runtime/core/provision.h"
 #include "runtime/core/runtime_state.h"
@@ -271,7 +272,7 @@ static int start_threads(struct pin_shared *shared)
 		pin_provision_report(shared);
 	}
 	if (rc == 0 && count == shared->worker_count) {
-		pin_store_release_u32(&shared->has_buffers, 1); /* [IO-4] */
+		pin_worker_buffers_publish(shared);
 	}
 	if (rc == 0) {
 		rc = pin_sentry_start(shared);
