@@ -372,7 +372,7 @@ static __attribute__((noinline)) int release_exactly(
 }
 
 /* Not by plain stores, or those did not do. */
-static int release_otherwise(struct pinion_pool *pool, struct pinion_buffer *buffer)
+static PIN_APART int release_otherwise(struct pinion_pool *pool, struct pinion_buffer *buffer)
 {
 	if (pin_recent.outside == pool->number) {
 		return release_outside(pool, buffer);
