@@ -60,6 +60,7 @@ static bool acquire(struct pin_lock *lock)
 #include "runtime/core/calls.c"
 #include "runtime/core/resize.c"
 #include "runtime/core/runtime.c"
+#include "runtime/core/runtime_figures.c"
 
 bool model_uses_lifo;
 bool model_has_sentry;

@@ -28,3 +28,4 @@ static int spawn(struct pin_worker *worker, struct pinion_task *task)
 #include "runtime/core/calls.c"
 #include "runtime/core/resize.c"
 #include "runtime/core/runtime.c"
+#include "runtime/core/runtime_figures.c"
