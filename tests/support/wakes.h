@@ -7,6 +7,7 @@
 #ifndef PIN_TESTS_SUPPORT_WAKES_H
 #define PIN_TESTS_SUPPORT_WAKES_H
 
+#include "tests/support/sleepers.h"
 #include "tests/support/syscalls.h"
 #include "tests/support/tasks.h"
 
@@ -65,11 +66,7 @@ static inline void wakes_watch(struct pinion_runtime *runtime)
 	expect_number("spawn", 0, pinion_spawn(runtime, &task));
 	tasks_await(&wakes_found, 1);
 	shared = (const struct pin_shared *)(uintptr_t)pin_load_acquire_u64(&wakes_shared);
-	while (pin_idle_count(&shared->tiers[0].parked[PIN_PARKED_FUTEX]) +
-			pin_idle_count(&shared->tiers[0].parked[PIN_PARKED_RING]) <
-		shared->worker_count) {
-		pin_host_linux.yield();
-	}
+	sleepers_await(&shared->tiers[0], shared->worker_count);
 	wakes_count = 0;
 }
 

@@ -11,9 +11,8 @@
  * by its length: each counts as 50 us, against a limit of a second. Then a
  * queue of four, and turns of one task, of which the first spawns the next.
  */
-#include "runtime/core/wake.h"
-#include "runtime/core/worker_state.h"
 #include "tests/support/runtimes.h"
+#include "tests/support/sleepers.h"
 #include "tests/support/tasks.h"
 
 enum {
@@ -34,22 +33,13 @@ static int answer(struct pinion_task *task)
 	return 0;
 }
 
-/* Nobody looks for work, and somebody may be woken. */
-static void await_sleeper(const struct pin_worker *worker)
-{
-	while (!pin_wake_sees_sleeper(worker->tier) ||
-		pin_load_acquire_u32(&worker->tier->searching) != 0) {
-		sched_yield();
-	}
-}
-
 static int hoard(struct pinion_task *task)
 {
 	struct pin_worker *worker = pin_worker_current();
 	uint64_t before = pin_meter_read(&worker->meter.wakes_sent);
 
 	(void)task;
-	await_sleeper(worker);
+	sleepers_await(worker->tier, 1);
 	expect_number("nothing spawned yet", 0, worker->spawns_since_wake);
 	for (uint32_t i = 1; i < hoard_spawns; i++) {
 		expect_number("spawn", 0, pinion_spawn(runtime, &tasks[i]));
@@ -101,7 +91,7 @@ static int overflow(struct pinion_task *task)
 	struct pinion_task *pointers[OVERFLOWING];
 
 	(void)task;
-	await_sleeper(worker);
+	sleepers_await(worker->tier, 1);
 	for (uint32_t i = 0; i < OVERFLOWING; i++) {
 		pointers[i] = &tasks[i];
 		expect_number("no wake before", (long long)before,
@@ -150,7 +140,7 @@ static int leave_one(struct pinion_task *task)
 	const struct pin_worker *worker = pin_worker_current();
 
 	(void)task;
-	await_sleeper(worker);
+	sleepers_await(worker->tier, 1);
 	wakes_before = pin_meter_read(&worker->meter.wakes_sent);
 	expect_number("spawn", 0, pinion_spawn(runtime, &tasks[0]));
 	expect_number("no wake yet", (long long)wakes_before,

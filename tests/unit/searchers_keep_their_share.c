@@ -7,13 +7,13 @@
  * and not when it is shorter. AS-27, C7, C8, C10, EX-12.
  * Method: workers without threads that begin to search one after another, and
  * that wait for what never comes; runtimes with more workers than CPUs; then a
- * task that spawns a few more while the other worker sleeps, as is seen in
- * the set of sleepers, with and without a limit that these reach.
+ * task that spawns a few more while the other worker sleeps, with and without a
+ * limit that these reach.
  */
 #include "runtime/core/runtime_state.h"
 #include "runtime/core/search.h"
-#include "runtime/core/wake.h"
 #include "tests/support/runtimes.h"
+#include "tests/support/sleepers.h"
 #include "tests/support/tasks.h"
 
 #include <unistd.h>
@@ -127,11 +127,7 @@ static int spawn_some(struct pinion_task *task)
 	struct pin_worker *worker = pin_worker_current();
 
 	(void)task;
-	/* Nobody searches then, either. */
-	while (!pin_wake_sees_sleeper(worker->tier) ||
-		pin_load_acquire_u32(&worker->tier->searching) != 0) {
-		sched_yield();
-	}
+	sleepers_await(worker->tier, 1);
 	for (uint32_t i = 0; i < SPAWNS; i++) {
 		tasks[i] = (struct pinion_task){.run = answer};
 		expect_number("spawn", 0, pinion_spawn(runtime, &tasks[i]));

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Workers that really sleep. One that is in the set of the parked looks for
+ * work once more before it sleeps, and may find what a test spawns meanwhile;
+ * of one that the kernel has put to sleep the next sign is a wake.
+ */
+#ifndef PIN_TESTS_SUPPORT_SLEEPERS_H
+#define PIN_TESTS_SUPPORT_SLEEPERS_H
+
+#include "tests/support/expect.h"
+
+#include "runtime/core/wake.h"
+#include "runtime/core/worker_state.h"
+
+#include <dirent.h>
+#include <sched.h>
+#include <unistd.h>
+
+/* 0: it has ended meanwhile. */
+static inline char sleepers_thread_state(const char *thread)
+{
+	char path[sizeof("/proc/self/task//stat") + 256];
+	char line[512] = "";
+	const char *end;
+	FILE *stat;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%s/stat", thread);
+	stat = fopen(path, "re");
+	if (stat == NULL) {
+		return 0;
+	}
+	end = fgets(line, sizeof(line), stat) == NULL ? NULL : strrchr(line, ')');
+	fclose(stat);
+	return end == NULL || end[1] != ' ' ? 0 : end[2];
+}
+
+/* But for the first one and the caller's. */
+static inline bool sleepers_are_all_threads(void)
+{
+	long own = gettid();
+	long first = getpid();
+	DIR *entries = opendir("/proc/self/task");
+	const struct dirent *entry;
+	bool all = true;
+
+	expect_ready("/proc/self/task", entries != NULL);
+	while (all && (entry = readdir(entries)) != NULL) {
+		long id = strtol(entry->d_name, NULL, 10);
+		char state = 0;
+
+		if (id != 0 && id != own && id != first) {
+			state = sleepers_thread_state(entry->d_name);
+		}
+		all = state == 0 || state == 'S';
+	}
+	closedir(entries);
+	return all;
+}
+
+/*
+ * Returns when `count` workers of this tier sleep and none of it searches. All
+ * threads of the process but the first, the caller's and the sleepers have to
+ * be asleep as well.
+ */
+static inline void sleepers_await(const struct pin_tier *tier, uint32_t count)
+{
+	const struct pin_idle *parked = tier->parked;
+
+	do {
+		sched_yield();
+	} while (pin_idle_count(&parked[PIN_PARKED_FUTEX]) +
+				pin_idle_count(&parked[PIN_PARKED_RING]) <
+			count ||
+		pin_load_acquire_u32(&tier->searching) != 0 || !sleepers_are_all_threads());
+}
+
+#endif
