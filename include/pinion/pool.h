@@ -28,18 +28,11 @@ enum pinion_pool_flags {
 	PINION_POOL_ZERO = 1,
 	/*
 	 * Takes all rights from the pages of free buffers, so that a touch
-	 * faults: for finding mistakes. Two system calls per use. Implies
-	 * PINION_POOL_EXACT, and is no more than that, with a warning, where
-	 * buffers are parts of huge pages that were set aside.
+	 * faults: for finding mistakes. Two system calls per use. Nothing
+	 * happens, with a warning, where buffers are parts of huge pages that
+	 * were set aside.
 	 */
 	PINION_POOL_GUARD = 2,
-	/*
-	 * Each mistake is refused in its call: also one of two releases of a
-	 * handle by two threads in the same instant, and a release in the
-	 * instant in which another thread begins a request of the buffer. Costs
-	 * a thread with a cache one locked instruction per release.
-	 */
-	PINION_POOL_EXACT = 4,
 };
 
 /*
@@ -262,15 +255,14 @@ PINION_API void pinion_pool_close(struct pinion_pool *pool);
 /*
  * Gives a buffer back and clears the handle.
  *
- * Context: any thread, whichever took it; never allocates. At most one system
- * call, for somebody who waits.
+ * Context: any thread, whichever took it; never allocates. A system call for
+ * somebody who waits; another, once, for a buffer that a thread with a cache
+ * took and another one gives back.
  * Errors: each is a mistake of the caller's, told by a message that names who
  * had the buffer last, and has no effect. -EALREADY: it was given back before,
  * by this handle or a copy. -EBUSY: a request that uses it is in flight.
- * -EINVAL: not a buffer of this pool. -ECHILD.
- * Two threads that give back the same handle in the same instant may both get
- * 0; that is told when the buffer is next taken, by one only. With
- * PINION_POOL_EXACT one of the two is refused.
+ * -EINVAL: not a buffer of this pool. -ECHILD. Of two threads that give back
+ * the same handle in the same instant one gets an error.
  * Since: 0.1
  */
 PINION_API int pinion_pool_release(struct pinion_pool *pool, struct pinion_buffer *buffer);

@@ -87,7 +87,6 @@ static uint32_t find_cache(const struct pinion_pool *pool)
 
 	if (cache != PIN_POOL_OUTSIDE && pool->has_short_way) {
 		pin_recent.number = pool->number;
-		pin_recent.plain = pool->is_exact ? 0 : pool->number;
 		pin_recent.cache = cache;
 		pin_recent.magazine = &pool->pool.magazines[cache];
 	}
@@ -159,7 +158,6 @@ int pinion_pool_detach(struct pinion_pool *pool)
 	pin_store_release_u32(&pool->attached[attachment->cache], 0); /* [BUFFERS-1] */
 	*attachment = (struct attachment){0};
 	pin_recent.number = 0;
-	pin_recent.plain = 0;
 	return 0;
 }
 
@@ -357,33 +355,18 @@ static __attribute__((noinline)) int release_outside(
 	return 0;
 }
 
-static __attribute__((noinline)) int release_exactly(
-	struct pinion_pool *pool, struct pinion_buffer *buffer)
-{
-	if (PIN_UNLIKELY(!pin_pool_release_own_exactly(
-		    &pool->pool, pin_recent.magazine, pin_recent.cache, buffer))) {
-		return release(pool, buffer);
-	}
-	*buffer = (struct pinion_buffer){0};
-	if (PIN_UNLIKELY(pin_waiters_any_light(&pool->waiters))) { /* [WAIT-1] */
-		return serve(pool);
-	}
-	return 0;
-}
-
-/* Not by plain stores, or those did not do. */
+/* The thread has no cache in it, or its short way did not do. */
 static PIN_APART int release_otherwise(struct pinion_pool *pool, struct pinion_buffer *buffer)
 {
 	if (pin_recent.outside == pool->number) {
 		return release_outside(pool, buffer);
 	}
-	return pool->is_exact && pin_recent.number == pool->number ? release_exactly(pool, buffer)
-								   : release(pool, buffer);
+	return release(pool, buffer);
 }
 
 int pinion_pool_release(struct pinion_pool *pool, struct pinion_buffer *buffer)
 {
-	if (PIN_UNLIKELY(pin_recent.plain != pool->number) ||
+	if (PIN_UNLIKELY(pin_recent.number != pool->number) ||
 		PIN_UNLIKELY(!pin_pool_release_own(
 			&pool->pool, pin_recent.magazine, pin_recent.cache, buffer))) {
 		return release_otherwise(pool, buffer);

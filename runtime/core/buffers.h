@@ -29,7 +29,6 @@ struct pinion_pool {
 	struct pin_pool_region *regions;
 	uint64_t number;
 	bool has_short_way; /* nothing is to be done with a buffer between uses */
-	bool is_exact;	    /* of two releases at once one is refused in its call */
 	uint64_t peak_bytes;
 	uint32_t worker_count;
 	uint32_t forked;		 /* pin_forked_now() of its process */

@@ -167,9 +167,7 @@ static PIN_APART void end_transfer(
 	struct pin_request *private = pin_request_of(request);
 
 	if (private->lent != NULL) {
-		if (PIN_UNLIKELY(!pin_pool_unlend(private->lent, private->lent_use))) {
-			pin_worker_tell_left(worker, private->lent);
-		}
+		pin_pool_unlend(private->lent);
 		private->lent = NULL;
 	}
 	pin_throttle_end(worker, taker, request);

@@ -45,16 +45,7 @@ static PIN_INLINE void settle(struct pin_worker *worker, struct pinion_request *
  */
 static PIN_INLINE bool lend_memory(struct pin_worker *worker, struct pinion_request *request)
 {
-	struct pin_entry *entry = pin_worker_find_entry(worker, request->bytes);
-	struct pin_request *private = pin_request_of(request);
-	bool is_sound = entry == NULL || PIN_LIKELY(pin_pool_lend(entry, &private->lent_use));
-
-	private->lent = entry;
-	if (PIN_UNLIKELY(!is_sound)) {
-		private->lent = NULL;
-		pin_worker_tell_free(worker, entry);
-	}
-	return is_sound;
+	return PIN_LIKELY(pin_worker_lend(worker, request->bytes, &pin_request_of(request)->lent));
 }
 
 static PIN_INLINE bool lend(struct pin_worker *worker, struct pinion_request *request)
@@ -423,8 +414,7 @@ void pin_flight_post(
 
 		private->is_from_outside = true;
 		if (pin_request_moves_bytes(requests[i])) {
-			private->lent = pin_worker_lend_posted(
-				target, requests[i]->bytes, &private->lent_use);
+			private->lent = pin_worker_lend_posted(target, requests[i]->bytes);
 		}
 		pin_flight_set(private, pin_flight_word(target, PIN_FLIGHT_POSTED));
 		if (requests[i]->op != PINION_OP_CANCEL) {

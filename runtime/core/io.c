@@ -214,8 +214,11 @@ static struct pin_pool *pool_of(struct pin_worker *worker, const struct pin_entr
 	return NULL;
 }
 
-/* Tells it of the buffer, whoever runs the worker's requests. */
-static PIN_APART void tell_of(struct pin_worker *worker, const struct pin_entry *entry,
+/*
+ * Tells it of the buffer, whoever runs the worker's requests. False: it is
+ * gone.
+ */
+static PIN_APART bool tell_of(struct pin_worker *worker, const struct pin_entry *entry,
 	void (*tell)(struct pin_pool *pool, uint32_t index))
 {
 	struct pin_shared *shared = worker->shared;
@@ -228,10 +231,35 @@ static PIN_APART void tell_of(struct pin_worker *worker, const struct pin_entry 
 		tell(pool, (uint32_t)(entry - pool->entries));
 	}
 	pin_fetch_sub_acq_rel_u32(&shared->pool_searches, 1); /* [IO-3] */
+	return pool != NULL;
 }
 
-struct pin_entry *pin_worker_lend_posted(
-	const struct pin_worker *worker, const uint8_t *bytes, uint32_t *out_generation)
+/* One that another thread has from a cache of its own. */
+static PIN_APART enum pin_pool_lent lend_anothers(
+	struct pin_worker *worker, struct pin_entry *entry)
+{
+	enum pin_pool_lent lent = PIN_POOL_MUST_SHARE;
+
+	while (lent == PIN_POOL_MUST_SHARE) {
+		lent = tell_of(worker, entry, pin_pool_share)
+			? pin_pool_lend(entry, PIN_POOL_OUTSIDE)
+			: PIN_POOL_IS_FREE;
+	}
+	return lent;
+}
+
+/* By the owner of that magazine of its pool. */
+static inline bool lend_entry(struct pin_worker *worker, struct pin_entry *entry, uint32_t magazine)
+{
+	enum pin_pool_lent lent = pin_pool_lend(entry, magazine);
+
+	if (PIN_UNLIKELY(lent == PIN_POOL_MUST_SHARE)) {
+		lent = lend_anothers(worker, entry);
+	}
+	return lent == PIN_POOL_IS_LENT;
+}
+
+struct pin_entry *pin_worker_lend_posted(struct pin_worker *worker, const uint8_t *bytes)
 {
 	struct pin_entry *entry = NULL;
 
@@ -242,30 +270,31 @@ struct pin_entry *pin_worker_lend_posted(
 		entry = find_workers(worker->shared, bytes);
 	}
 	/* One that is free is told of, and refused, by the worker. */
-	return entry != NULL && pin_pool_lend(entry, out_generation) ? entry : NULL;
+	return entry != NULL && lend_entry(worker, entry, PIN_POOL_OUTSIDE) ? entry : NULL;
 }
 
-struct pin_entry *pin_worker_find_entry(struct pin_worker *worker, const uint8_t *bytes)
+bool pin_worker_lend(struct pin_worker *worker, const uint8_t *bytes, struct pin_entry **out_entry)
 {
+	bool is_itself = PIN_LIKELY(pin_worker_current() == worker);
 	struct pin_entry *entry = find_own(worker, bytes);
+	uint32_t magazine = 0; /* of its own pools the only one */
 
 	if (entry == NULL && pin_load_relaxed_u32(&worker->shared->has_pools) != 0) {
 		entry = find_pooled_own(worker, bytes);
+		magazine = worker->index;
 	}
 	if (entry == NULL && is_among_arenas(worker->shared, bytes)) {
 		entry = find_workers(worker->shared, bytes);
+		magazine = PIN_POOL_OUTSIDE;
 	}
-	return entry;
-}
-
-PIN_APART void pin_worker_tell_free(struct pin_worker *worker, const struct pin_entry *entry)
-{
+	*out_entry = entry;
+	if (entry == NULL ||
+		PIN_LIKELY(lend_entry(worker, entry, is_itself ? magazine : PIN_POOL_OUTSIDE))) {
+		return true;
+	}
 	tell_of(worker, entry, pin_misuse_is_free);
-}
-
-PIN_APART void pin_worker_tell_left(struct pin_worker *worker, const struct pin_entry *entry)
-{
-	tell_of(worker, entry, pin_misuse_was_left);
+	*out_entry = NULL;
+	return false;
 }
 
 /* ---- pools ---- */

@@ -51,24 +51,17 @@ bool pin_worker_buffer_await(
 void pin_worker_buffer_release(struct pin_worker *worker, const struct pinion_buffer *buffer);
 
 /*
- * `bytes` is about to be a request's: the buffer it lies in, for
- * pin_pool_lend(); NULL: it is in none.
+ * `bytes` is about to be a request's, by whoever runs that worker's requests:
+ * lends it the buffer they lie in; NULL: they are in none. False: it is free,
+ * which has been told, and must not be used.
  */
-struct pin_entry *pin_worker_find_entry(struct pin_worker *worker, const uint8_t *bytes);
-
-/*
- * By whoever runs that worker's requests: pin_pool_lend(), pin_pool_unlend()
- * was false.
- */
-void pin_worker_tell_free(struct pin_worker *worker, const struct pin_entry *entry);
-void pin_worker_tell_left(struct pin_worker *worker, const struct pin_entry *entry);
+bool pin_worker_lend(struct pin_worker *worker, const uint8_t *bytes, struct pin_entry **out_entry);
 
 /*
  * From outside, for a request on its way to `worker`, whose buffer may be given
  * back anywhere meanwhile: lends it. NULL: it is in none, or free.
  */
-struct pin_entry *pin_worker_lend_posted(
-	const struct pin_worker *worker, const uint8_t *bytes, uint32_t *out_generation);
+struct pin_entry *pin_worker_lend_posted(struct pin_worker *worker, const uint8_t *bytes);
 
 /* All workers have their buffers, for good. */
 void pin_worker_buffers_publish(struct pin_shared *shared);

@@ -16,7 +16,7 @@ _Static_assert(CONFIG_BYTES_MIN == 48, "first size");
 _Static_assert(sizeof(struct pinion_pool_config) == 56, "released as 0.1");
 
 enum {
-	FLAGS = PINION_POOL_ZERO | PINION_POOL_GUARD | PINION_POOL_EXACT,
+	FLAGS = PINION_POOL_ZERO | PINION_POOL_GUARD,
 	BYTES_MAX = 256 << 20,
 	HEADROOM_MAX = 16 << 20,
 	CACHES_MAX = 4096,

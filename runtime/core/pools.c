@@ -260,7 +260,6 @@ static int create(struct pinion_runtime *runtime, const struct pinion_pool_confi
 	}
 	pool->has_short_way = pin_pool_has_short_way(&pool->pool) &&
 		pool->waiters.fences == PIN_WAITERS_RELEASE_LIGHT;
-	pool->is_exact = pin_pool_is_exact(&pool->pool);
 	*out_pool = pool;
 	return 0;
 }

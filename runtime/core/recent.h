@@ -12,8 +12,6 @@
 struct pin_recent {
 	/* In which it has a cache, and the short way to it. */
 	uint64_t number;
-	/* Likewise, if also what it gives back goes by plain stores. */
-	uint64_t plain;
 	uint32_t cache;
 	struct pin_magazine *magazine;
 	/* In which it is known to have none. */

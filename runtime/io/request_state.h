@@ -92,10 +92,7 @@ struct pin_request {
 			uint64_t resume_bytes; /* where the next attempt starts */
 		};
 	};
-	union {
-		pinion_task_fn run; /* of an open: comes after looking at the file */
-		uint32_t lent_use;  /* of a transfer: pin_pool_lend() */
-	};
+	pinion_task_fn run; /* of an open: comes after looking at the file */
 	union {
 		struct pin_device_cache *devices; /* with this worker's help */
 		struct pin_entry *lent;		  /* of a transfer: whose memory it uses */

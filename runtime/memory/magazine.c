@@ -15,17 +15,12 @@ enum {
 	SLEEP_NS = 50 * 1000,
 };
 
-static bool is_fenced(const struct pin_magazine *magazine)
-{
-	return (pin_load_relaxed_u32(&magazine->thief) & PIN_MAGAZINE_FENCED) != 0;
-}
-
 bool pin_magazine_enter_slowly(struct pin_magazine *magazine)
 {
 	uint32_t thief;
 
 	pin_store_relaxed_u32(&magazine->busy, 1); /* [MAG-1] */
-	if (is_fenced(magazine)) {
+	if (pin_magazine_is_fenced(magazine)) {
 		pin_fence_seq_cst(); /* [MAG-1] */
 	} else {
 		pin_fence_light();
@@ -41,22 +36,15 @@ bool pin_magazine_enter_slowly(struct pin_magazine *magazine)
 void pin_magazine_leave_slowly(struct pin_magazine *magazine)
 {
 	pin_magazine_leave(magazine);
-	if (is_fenced(magazine)) {
+	if (pin_magazine_is_fenced(magazine)) {
 		pin_fence_seq_cst(); /* [MAG-1] in place of the fence of who looks */
 	}
 }
 
-void pin_magazine_break_in(struct pin_magazine *magazine, const struct pin_host *host)
+void pin_magazine_await_owner(struct pin_magazine *magazine, const struct pin_host *host)
 {
 	uint32_t yields = 0;
 
-	pin_fetch_or_seq_cst_u32(
-		&magazine->thief, PIN_MAGAZINE_THIEF | PIN_MAGAZINE_ROBBED); /* [MAG-1] */
-	if (is_fenced(magazine)) {
-		pin_fence_seq_cst(); /* [MAG-1] */
-	} else {
-		host->fence_all(); /* [MAG-1] */
-	}
 	while (pin_load_acquire_u32(&magazine->busy) != 0) { /* [MAG-1] [MAG-2] */
 		if (yields < YIELDS_MAX) {
 			yields++;
@@ -65,6 +53,18 @@ void pin_magazine_break_in(struct pin_magazine *magazine, const struct pin_host 
 			host->futex_wait(&magazine->busy, 1, host->now_ns() + SLEEP_NS);
 		}
 	}
+}
+
+void pin_magazine_break_in(struct pin_magazine *magazine, const struct pin_host *host)
+{
+	pin_fetch_or_seq_cst_u32(
+		&magazine->thief, PIN_MAGAZINE_THIEF | PIN_MAGAZINE_ROBBED); /* [MAG-1] */
+	if (pin_magazine_is_fenced(magazine)) {
+		pin_fence_seq_cst(); /* [MAG-1] */
+	} else {
+		host->fence_all(); /* [MAG-1] */
+	}
+	pin_magazine_await_owner(magazine, host);
 }
 
 void pin_magazine_get_out(struct pin_magazine *magazine)

@@ -75,7 +75,8 @@ struct pin_magazine {
 	struct pin_atomic_u64 refills; /* from a free list, in batches */
 	struct pin_atomic_u64 spills;  /* to one, likewise */
 	/* [own] */
-	uint32_t giver; /* whose tray held something last */
+	uint32_t giver;	      /* whose tray held something last */
+	uint32_t shared_ends; /* releases of shared buffers, see pool.h, [POOL-2] */
 	/* What is passed on while this one is robbed. */
 	struct pin_tray tray;
 };
@@ -118,6 +119,15 @@ static inline bool pin_magazine_is_robbed(const struct pin_magazine *magazine)
 void pin_magazine_forget_theft(struct pin_magazine *magazine);
 /* By the owner that gives it up, empty. */
 void pin_magazine_mark_robbed(struct pin_magazine *magazine);
+
+/* Its owner's short way is closed for good. */
+static inline bool pin_magazine_is_fenced(const struct pin_magazine *magazine)
+{
+	return (pin_load_relaxed_u32(&magazine->thief) & PIN_MAGAZINE_FENCED) != 0;
+}
+
+/* By somebody else, behind fence_all: until its owner is not inside. */
+void pin_magazine_await_owner(struct pin_magazine *magazine, const struct pin_host *host);
 
 /* By somebody else, who holds the pool's lock. */
 void pin_magazine_break_in(struct pin_magazine *magazine, const struct pin_host *host);

@@ -81,29 +81,14 @@ int pin_misuse_explain(struct pin_pool *pool, const struct pinion_buffer *buffer
 	return -EALREADY;
 }
 
-static void tell(struct pin_pool *pool, uint32_t index, const char *before, const char *behind)
+void pin_misuse_is_free(struct pin_pool *pool, uint32_t index)
 {
 	char name[NAME_BYTES];
 
 	pin_fetch_add_relaxed_u64(&pool->misuses, 1);
-	pin_log(&pool->log, PINION_LOG_ERROR, "%s %u%s %s", before, index, behind,
+	pin_log(&pool->log, PINION_LOG_ERROR,
+		"a request was to use buffer %u, which is free; taken last by %s", index,
 		holder_name(pool, &pool->entries[index], name));
-}
-
-void pin_misuse_was_free_twice(struct pin_pool *pool, uint32_t index)
-{
-	tell(pool, index, "buffer", " was given back twice at the same time; it is left to");
-}
-
-void pin_misuse_is_free(struct pin_pool *pool, uint32_t index)
-{
-	tell(pool, index, "a request was to use buffer", ", which is free; taken last by");
-}
-
-void pin_misuse_was_left(struct pin_pool *pool, uint32_t index)
-{
-	tell(pool, index, "buffer",
-		" was given back as a request that used it began; taken last by");
 }
 
 static void protect(const struct pin_pool *pool, const struct pin_entry *entry, int rights)
@@ -148,7 +133,7 @@ void pin_misuse_settle(struct pin_pool *pool)
 		pin_log(&pool->log, PINION_LOG_WARN,
 			"free buffers cannot be guarded: they are parts of huge pages that were "
 			"set aside; sysctl vm.nr_hugepages=0, or buffers of multiples of 2 MiB");
-		pool->flags = (pool->flags & ~(uint32_t)PIN_POOL_GUARD) | PIN_POOL_EXACT;
+		pool->flags &= ~(uint32_t)PIN_POOL_GUARD;
 	}
 }
 

@@ -5,15 +5,6 @@
  *
  * While a buffer is free nobody may touch it. AddressSanitizer is told so in
  * its builds, and with PIN_POOL_GUARD the MMU in all: then a touch faults.
- *
- * Two mistakes show a moment late. One is a handle that two threads give back
- * in the very same instant, of which one owns the magazine it was taken from.
- * Both may find it valid, since the owner takes no locked instruction; it is
- * then free twice, which the next acquire finds out before anybody gets it
- * twice. The other is a release by the owner in the instant in which another
- * thread begins a request of the buffer: that request's end finds it out. In a
- * pool that is exact (pin_pool_is_exact()) the owner takes a locked instruction
- * too, so one of the two calls is refused.
  */
 #ifndef PIN_MEMORY_MISUSE_H
 #define PIN_MEMORY_MISUSE_H
@@ -31,14 +22,8 @@
 /* Tells why a handle is wrong. */
 int pin_misuse_explain(struct pin_pool *pool, const struct pinion_buffer *buffer);
 
-/* A free buffer that is in use: it is left to whoever has it. */
-void pin_misuse_was_free_twice(struct pin_pool *pool, uint32_t index);
-
 /* A request was to use buffer `index`, which is free. */
 void pin_misuse_is_free(struct pin_pool *pool, uint32_t index);
-
-/* One has ended that used it, and it was given back before that. */
-void pin_misuse_was_left(struct pin_pool *pool, uint32_t index);
 
 /* Logs who took the buffers that are still out; how many. */
 uint32_t pin_misuse_report_in_use(const struct pin_pool *pool);
@@ -56,7 +41,8 @@ static inline int pin_misuse_check(struct pin_pool *pool, const struct pinion_bu
 		const struct pin_entry *entry = &pool->entries[buffer->index];
 
 		if (entry->bytes == buffer->bytes && (buffer->generation & 1) != 0 &&
-			pin_load_acquire_u64(&entry->state) == buffer->generation) {
+			pin_entry_is_as_given(
+				pin_load_acquire_u64(&entry->state), buffer->generation)) {
 			return 0;
 		}
 	}

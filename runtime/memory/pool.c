@@ -11,6 +11,14 @@
 
 #include <errno.h>
 
+enum {
+	/*
+	 * A fence of all threads costs some thousand times what a shared use
+	 * costs more than a plain one.
+	 */
+	SHARED_ENDS_MAX = 4096,
+};
+
 /* ---- acquire ---- */
 
 /*
@@ -190,31 +198,101 @@ static uint32_t holder_of(const struct pin_pool *pool, uint32_t magazine, uint32
 bool pin_pool_acquire(
 	struct pin_pool *pool, uint32_t magazine, uint32_t node, struct pinion_buffer *out_buffer)
 {
-	/* A list that misuse made a circle yields the same ones for ever. */
-	uint32_t tries_left = pool->buffer_count + 1;
+	struct pin_entry *entry;
 	uint32_t index;
 
-	for (; tries_left > 0 && find(pool, magazine, node, &index); tries_left--) {
-		struct pin_entry *entry = &pool->entries[index];
-		uint64_t state = pin_load_relaxed_u64(&entry->state);
-		uint32_t holder = holder_of(pool, magazine, index);
-
-		if (!pin_pool_is_used(state)) {
-			pin_pool_hand_out(entry, state, holder, index, out_buffer);
-			pin_misuse_show(pool, entry);
-			return true;
-		}
-		pin_misuse_was_free_twice(pool, index);
+	if (!find(pool, magazine, node, &index)) {
+		pin_fetch_add_relaxed_u64(&pool->exhausted, 1);
+		return false;
 	}
-	pin_fetch_add_relaxed_u64(&pool->exhausted, 1);
-	return false;
+	entry = &pool->entries[index];
+	pin_pool_hand_out(entry, holder_of(pool, magazine, index), index, out_buffer);
+	pin_misuse_show(pool, entry);
+	return true;
 }
 
 /* ---- release ---- */
 
+/* Until its holder is not about to store what follows from an older look. */
+static void await_holder(struct pin_pool *pool, const struct pin_entry *entry)
+{
+	uint32_t holder = pin_load_relaxed_u32(&entry->holder); /* [POOL-3] */
+
+	if (pin_pool_has_short_way(pool) && holder < PIN_POOL_FAR &&
+		!pin_magazine_is_fenced(&pool->magazines[holder])) {
+		pool->host->fence_all(); /* [POOL-2] */
+		pin_magazine_await_owner(&pool->magazines[holder], pool->host);
+	}
+}
+
+/* In this use; false: it is shared already, or over. */
+static bool mark(struct pin_entry *entry, uint32_t generation, uint64_t bit)
+{
+	uint64_t state = pin_load_acquire_u64(&entry->state); /* [POOL-3] */
+
+	while ((uint32_t)state == generation && (state & PIN_ENTRY_SHARED) == 0) {
+		if (pin_cas_acq_rel_u64(&entry->state, &state, state | bit)) { /* [POOL-2] */
+			return true;
+		}
+	}
+	return false;
+}
+
+void pin_pool_share(struct pin_pool *pool, uint32_t index)
+{
+	struct pin_entry *entry = &pool->entries[index];
+	uint64_t state = pin_load_acquire_u64(&entry->state);
+
+	if (pin_entry_is_used(state) && mark(entry, (uint32_t)state, PIN_ENTRY_CLOSING)) {
+		await_holder(pool, entry);
+		mark(entry, (uint32_t)state, PIN_ENTRY_SHARED);
+	}
+}
+
+/* [POOL-2] Whether its owner makes one plain again that was shared. */
+static bool is_to_be_plain(
+	struct pin_pool *pool, uint32_t magazine, const struct pin_entry *entry, uint64_t state)
+{
+	struct pin_magazine *own;
+
+	if (state >> 32 == 0 || magazine == PIN_POOL_OUTSIDE ||
+		pin_load_relaxed_u32(&entry->holder) != magazine) {
+		return false;
+	}
+	own = &pool->magazines[magazine];
+	own->shared_ends++;
+	if (own->shared_ends < SHARED_ENDS_MAX) {
+		return false;
+	}
+	own->shared_ends = 0;
+	return true;
+}
+
+/* Its use `generation`; false: that has ended, or a request has it. */
+static bool end_use(struct pin_pool *pool, uint32_t magazine, uint32_t index, uint32_t generation)
+{
+	struct pin_entry *entry = &pool->entries[index];
+	uint64_t state = pin_load_acquire_u64(&entry->state); /* [POOL-3] */
+
+	while (pin_entry_is_as_given(state, generation)) {
+		uint64_t next;
+
+		if (pin_pool_must_share(entry, state, magazine)) {
+			pin_pool_share(pool, index);
+			state = pin_load_acquire_u64(&entry->state);
+			continue;
+		}
+		next = is_to_be_plain(pool, magazine, entry, state) ? (uint32_t)(state + 1)
+								    : pin_entry_end_use(state);
+		if (pin_cas_acq_rel_u64(&entry->state, &state, next)) { /* invariant 2 */
+			return true;
+		}
+	}
+	return false;
+}
+
 int pin_pool_release(struct pin_pool *pool, uint32_t magazine, const struct pinion_buffer *buffer)
 {
-	uint64_t state = buffer->generation;
 	int rc;
 
 	if (magazine != PIN_POOL_OUTSIDE && pin_magazine_is_robbed(&pool->magazines[magazine])) {
@@ -225,8 +303,7 @@ int pin_pool_release(struct pin_pool *pool, uint32_t magazine, const struct pini
 	if (rc != 0) {
 		return rc;
 	}
-	if (!pin_cas_acq_rel_u64(
-		    &pool->entries[buffer->index].state, &state, state + 1)) { /* invariant 2 */
+	if (!end_use(pool, magazine, buffer->index, buffer->generation)) {
 		/* Given back just now, or a request's, which may be over. */
 		return pin_misuse_explain(pool, buffer);
 	}
@@ -244,8 +321,11 @@ bool pin_pool_owns(struct pin_pool *pool, const struct pinion_buffer *buffer)
 
 void pin_pool_claim(struct pin_pool *pool, uint32_t magazine, const struct pinion_buffer *buffer)
 {
-	pin_store_relaxed_u32(
-		&pool->entries[buffer->index].holder, holder_of(pool, magazine, buffer->index));
+	struct pin_entry *entry = &pool->entries[buffer->index];
+
+	/* Before its holder is another, for whoever looks for that now. */
+	pin_fetch_or_seq_cst_u64(&entry->state, PIN_ENTRY_SHARED); /* [POOL-3] */
+	pin_store_relaxed_u32(&entry->holder, holder_of(pool, magazine, buffer->index));
 }
 
 static bool is_in(const struct pin_pool *pool, uint32_t region, const uint8_t *address)

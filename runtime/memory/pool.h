@@ -50,6 +50,33 @@
  * [POOL-1] promise in the magazine, then pop (CAS) -> a look that finds the
  * list or the tray empty finds the promise, at the latest the second time.
  *
+ * One handle may be given back twice, or given back as a request of the buffer
+ * begins, by two threads in the same instant: a mistake, and one of the two is
+ * refused in its call. All but the holder, who has the buffer from its own
+ * magazine, change `state` by a compare-and-swap. The holder loads it, compares
+ * and stores, inside its magazine. So before another thread changes the state
+ * of what a magazine's owner holds, it ends that:
+ *
+ *     holder                         another
+ *     busy := 1                      state |= CLOSING (CAS)
+ *     light fence                    fence_all
+ *     state == generation?           wait while busy
+ *     state := free                  state |= SHARED (CAS), or it is free
+ *     busy := 0
+ *
+ * [POOL-2] of "busy := 1" and CLOSING one comes first, and the other side sees
+ * it: either the holder finds that the state is not plain, and goes by CAS as
+ * well, or the other waits until it has stored. CLOSING alone does not say that
+ * anybody has waited, so each passes the fence itself until it finds SHARED.
+ * [POOL-3] the holder's name is stored before the state that says "in use"
+ * (release) -> who reads that state (acquire) knows whom to wait for. Who takes
+ * a buffer over from the thread that acquired it for him sets SHARED before he
+ * uses it.
+ *
+ * SHARED outlives the use: a buffer that goes from thread to thread costs the
+ * fence once. An owner that has given back many of them clears it from one, so
+ * that those only he uses become plain again.
+ *
  * Context: any thread; the owner of a magazine passes its number, others
  * PIN_POOL_OUTSIDE. Allocation-free after init. Acquire and release of an owner
  * are wait-free while its magazine serves them and lock-free while the free
@@ -99,7 +126,7 @@ void pin_pool_fini(struct pin_pool *pool);
 
 /*
  * Whether the short ways below may be gone, which do nothing with a buffer
- * between its uses. Where they are closed every release is exact, see below.
+ * between its uses. Where they are closed all states change by CAS.
  */
 static inline bool pin_pool_has_short_way(const struct pin_pool *pool)
 {
@@ -107,36 +134,26 @@ static inline bool pin_pool_has_short_way(const struct pin_pool *pool)
 }
 
 /*
- * Whether an owner, too, gives back by one compare-and-swap in place of a load
- * and a store: then of two releases of one handle at once one is refused, and
- * of a release and the beginning of a request, whoever they are by.
+ * [POOL-2] Ends the holder's plain stores, if it is in use. Not inside a
+ * magazine: it may wait.
  */
-static inline bool pin_pool_is_exact(const struct pin_pool *pool)
-{
-	return pool->flags != 0;
-}
+void pin_pool_share(struct pin_pool *pool, uint32_t index);
 
 /* ---- acquire ---- */
 
-/* One that lies free is not, unless it was given back twice at once. */
-static inline bool pin_pool_is_used(uint64_t state)
+/* To `holder`, one that is free. */
+static inline void pin_pool_hand_out(
+	struct pin_entry *entry, uint32_t holder, uint32_t index, struct pinion_buffer *out_buffer)
 {
-	return (state & 1) != 0;
-}
+	uint64_t state = pin_entry_begin_use(pin_load_relaxed_u64(&entry->state));
 
-/* To `holder`, one that is free as `state` tells, which was just read. */
-static inline void pin_pool_hand_out(struct pin_entry *entry, uint64_t state, uint32_t holder,
-	uint32_t index, struct pinion_buffer *out_buffer)
-{
-	uint32_t generation = (uint32_t)state + 1;
-
-	pin_store_relaxed_u64(&entry->state, generation); /* invariant 2 */
 	if (PIN_UNLIKELY(pin_load_relaxed_u32(&entry->holder) != holder)) {
 		pin_store_relaxed_u32(&entry->holder, holder);
 	}
+	pin_store_release_u64(&entry->state, state); /* invariant 2 [POOL-3] */
 	out_buffer->bytes = entry->bytes;
 	out_buffer->index = index;
-	out_buffer->generation = generation;
+	out_buffer->generation = (uint32_t)state;
 }
 
 /*
@@ -146,8 +163,6 @@ static inline void pin_pool_hand_out(struct pin_entry *entry, uint64_t state, ui
 static inline bool pin_pool_acquire_own(struct pin_pool *pool, struct pin_magazine *own,
 	uint32_t magazine, struct pinion_buffer *out_buffer)
 {
-	struct pin_entry *entry;
-	uint64_t state;
 	uint64_t word;
 	uint32_t index;
 
@@ -158,31 +173,21 @@ static inline bool pin_pool_acquire_own(struct pin_pool *pool, struct pin_magazi
 		pin_magazine_leave(own);
 		return false;
 	}
-	entry = &pool->entries[index];
-	state = pin_load_relaxed_u64(&entry->state);
-	if (PIN_UNLIKELY(pin_pool_is_used(state))) {
-		/* The long way comes upon it as well, and tells. */
-		pin_magazine_leave(own);
-		return false;
-	}
 	pin_magazine_drop_newest(own, word);
 	pin_magazine_leave(own);
-	pin_pool_hand_out(entry, state, magazine, index, out_buffer);
+	pin_pool_hand_out(&pool->entries[index], magazine, index, out_buffer);
 	pin_meter_add(&own->hits, 1);
 	return true;
 }
 
 /*
- * The short way for who has no magazine, from that list; false as above, but
- * that one that was free twice is lost. `own`: what the caller's last release
- * by the short way said, or zeroed.
+ * The short way for who has no magazine, from that list; false as above.
+ * `own`: what the caller's last release by the short way said, or zeroed.
  */
 static inline bool pin_pool_acquire_listed(struct pin_pool *pool, uint32_t node,
 	const struct pin_pool_listed *own, struct pinion_buffer *out_buffer)
 {
 	struct pin_freelist *list = &pool->freelists[node];
-	struct pin_entry *entry;
-	uint64_t state;
 	uint32_t index;
 
 	if (PIN_MISUSE_WATCHES) {
@@ -194,13 +199,7 @@ static inline bool pin_pool_acquire_listed(struct pin_pool *pool, uint32_t node,
 	} else if (pin_freelist_pop(list, pool->entries, &index, 1) == 0) {
 		return false;
 	}
-	entry = &pool->entries[index];
-	state = pin_load_relaxed_u64(&entry->state);
-	if (PIN_UNLIKELY(pin_pool_is_used(state))) {
-		pin_misuse_was_free_twice(pool, index);
-		return false;
-	}
-	pin_pool_hand_out(entry, state, PIN_POOL_OUTSIDE, index, out_buffer);
+	pin_pool_hand_out(&pool->entries[index], PIN_POOL_OUTSIDE, index, out_buffer);
 	return true;
 }
 
@@ -213,10 +212,7 @@ bool pin_pool_acquire(
 
 /* ---- release ---- */
 
-/*
- * The short way, of what was taken with the same magazine; false as above. Not
- * in a pool that is exact.
- */
+/* The short way, of what was taken with the same magazine; false as above. */
 static inline bool pin_pool_release_own(struct pin_pool *pool, struct pin_magazine *own,
 	uint32_t magazine, const struct pinion_buffer *buffer)
 {
@@ -224,48 +220,21 @@ static inline bool pin_pool_release_own(struct pin_pool *pool, struct pin_magazi
 	uint32_t index = buffer->index;
 	uint32_t generation = buffer->generation;
 	struct pin_entry *entry = &pool->entries[index];
-	bool has_room;
+	bool is_given;
 
+	if (PIN_MISUSE_WATCHES || PIN_UNLIKELY(index >= pool->buffer_count) ||
+		PIN_UNLIKELY(entry->bytes != buffer->bytes) ||
+		PIN_UNLIKELY(pin_load_relaxed_u32(&entry->holder) != magazine) ||
+		PIN_UNLIKELY(!pin_magazine_enter(own))) { /* [POOL-2] */
+		return false;
+	}
 	/* No handle has an even generation, so an equal one says: in use. */
-	if (PIN_MISUSE_WATCHES || PIN_UNLIKELY(index >= pool->buffer_count) ||
-		PIN_UNLIKELY(entry->bytes != buffer->bytes) ||
-		PIN_UNLIKELY(pin_load_relaxed_u64(&entry->state) != generation) ||
-		PIN_UNLIKELY(pin_load_relaxed_u32(&entry->holder) != magazine) ||
-		PIN_UNLIKELY(!pin_magazine_enter(own))) {
-		return false;
-	}
-	has_room = pin_magazine_put(own, index);
-	if (PIN_LIKELY(has_room)) {
-		pin_store_relaxed_u64(&entry->state, (uint64_t)generation + 1);
-	}
-	pin_magazine_leave(own);
-	return has_room;
-}
-
-/* Likewise in one that is exact. */
-static inline bool pin_pool_release_own_exactly(struct pin_pool *pool, struct pin_magazine *own,
-	uint32_t magazine, const struct pinion_buffer *buffer)
-{
-	uint32_t index = buffer->index;
-	uint64_t state = buffer->generation;
-	struct pin_entry *entry = &pool->entries[index];
-	bool is_given = false;
-
-	if (PIN_MISUSE_WATCHES || PIN_UNLIKELY(index >= pool->buffer_count) ||
-		PIN_UNLIKELY(entry->bytes != buffer->bytes) ||
-		PIN_UNLIKELY(!pin_pool_is_used(state)) ||
-		PIN_UNLIKELY(pin_load_relaxed_u32(&entry->holder) != magazine) ||
-		PIN_UNLIKELY(!pin_magazine_enter(own))) {
-		return false;
-	}
-	/* Room first: what is given back is put somewhere. */
-	if (PIN_LIKELY(!pin_magazine_is_full(own))) {
-		is_given = pin_cas_acq_rel_u64(&entry->state, &state, state + 1); /* invariant 2 */
-	}
+	is_given = PIN_LIKELY(pin_load_relaxed_u64(&entry->state) == generation) && /* [POOL-2] */
+		PIN_LIKELY(pin_magazine_put(own, index));
 	if (PIN_LIKELY(is_given)) {
-		pin_magazine_put(own, index);
+		pin_store_relaxed_u64(&entry->state, (uint32_t)(generation + 1)); /* invariant 2 */
 	}
-	pin_magazine_leave(own);
+	pin_magazine_leave(own); /* [POOL-2] */
 	return is_given;
 }
 
@@ -274,15 +243,20 @@ static inline bool pin_pool_release_listed(
 	struct pin_pool *pool, const struct pinion_buffer *buffer, struct pin_pool_listed *out_own)
 {
 	uint32_t index = buffer->index;
-	uint64_t state = buffer->generation;
 	struct pin_entry *entry = &pool->entries[index];
 	struct pin_freelist *list;
+	uint64_t state;
 
 	if (PIN_MISUSE_WATCHES || PIN_UNLIKELY(index >= pool->buffer_count) ||
 		PIN_UNLIKELY(entry->bytes != buffer->bytes) ||
-		PIN_UNLIKELY(!pin_pool_is_used(state)) ||
-		PIN_UNLIKELY(
-			!pin_cas_acq_rel_u64(&entry->state, &state, state + 1))) { /* invariant 2 */
+		PIN_UNLIKELY((buffer->generation & 1) == 0)) {
+		return false;
+	}
+	state = pin_load_acquire_u64(&entry->state); /* [POOL-3] */
+	if (PIN_UNLIKELY(!pin_entry_is_as_given(state, buffer->generation)) ||
+		PIN_UNLIKELY(pin_pool_must_share(entry, state, PIN_POOL_OUTSIDE)) ||
+		PIN_UNLIKELY(!pin_cas_acq_rel_u64(
+			&entry->state, &state, pin_entry_end_use(state)))) { /* invariant 2 */
 		return false;
 	}
 	list = &pool->freelists[entry->node];
@@ -323,42 +297,37 @@ static inline struct pin_entry *pin_pool_find_first(
 
 /*
  * A request that uses the buffer is in flight from the first call to the
- * second; several may be. Until then it cannot be released. Each counts for the
- * use it began in, and only there: what is added to a free buffer, or taken off
- * in the next use, would be another's.
- *
- * Lend is false if the buffer is free; it is not lent.
+ * second; several may be. Until then it cannot be released.
  */
-static inline bool pin_pool_lend(struct pin_entry *entry, uint32_t *out_generation)
-{
-	uint64_t state = pin_load_relaxed_u64(&entry->state);
+enum pin_pool_lent {
+	PIN_POOL_IS_LENT,
+	PIN_POOL_IS_FREE,    /* it must not be lent, and was not */
+	PIN_POOL_MUST_SHARE, /* call pin_pool_share(), then this again */
+};
 
-	/* Who may use it has seen it become so. */
-	while (PIN_LIKELY(pin_pool_is_used(state))) {
-		if (PIN_LIKELY(pin_cas_acq_rel_u64(&entry->state, &state, state + (1ull << 32)))) {
-			*out_generation = (uint32_t)state;
-			return true;
+/* By the owner of `magazine`; PIN_POOL_OUTSIDE by anyone. */
+static inline enum pin_pool_lent pin_pool_lend(struct pin_entry *entry, uint32_t magazine)
+{
+	uint64_t state = pin_load_acquire_u64(&entry->state); /* [POOL-3] */
+
+	while (PIN_LIKELY(pin_entry_is_used(state))) {
+		if (PIN_UNLIKELY(pin_pool_must_share(entry, state, magazine))) {
+			return PIN_POOL_MUST_SHARE;
+		}
+		if (PIN_LIKELY(pin_cas_acq_rel_u64(
+			    &entry->state, &state, state + PIN_ENTRY_REQUEST))) {
+			return PIN_POOL_IS_LENT;
 		}
 	}
-	return false;
+	return PIN_POOL_IS_FREE;
 }
 
-/*
- * False: the buffer was given back meanwhile after all, by its holder's short
- * way, which stores what it has computed, in the very instant in which the
- * request was begun.
- */
-static inline bool pin_pool_unlend(struct pin_entry *entry, uint32_t generation)
+static inline void pin_pool_unlend(struct pin_entry *entry)
 {
-	uint64_t state = pin_load_relaxed_u64(&entry->state);
-
 	/* It need not order anything: who gives it back has the completion. */
-	while ((uint32_t)state == generation && state >> 32 != 0) {
-		if (PIN_LIKELY(pin_cas_acq_rel_u64(&entry->state, &state, state - (1ull << 32)))) {
-			return true;
-		}
-	}
-	return false;
+	uint64_t before = pin_fetch_sub_acq_rel_u64(&entry->state, PIN_ENTRY_REQUEST);
+
+	PIN_CHECK((before & PIN_ENTRY_REQUESTS_MASK) != 0);
 }
 
 /* Passes what its owner keeps on to the free lists, by the owner. */

@@ -23,7 +23,6 @@
 enum pin_pool_flags {
 	PIN_POOL_ZERO = 1,  /* zeroed when given back */
 	PIN_POOL_GUARD = 2, /* no access while free: multiples of 4096 bytes */
-	PIN_POOL_EXACT = 4, /* every release is one compare-and-swap, the owner's too */
 	/* Something is to be done with a buffer between its uses. */
 	PIN_POOL_BETWEEN = PIN_POOL_ZERO | PIN_POOL_GUARD,
 };
@@ -73,6 +72,19 @@ static inline struct pin_magazine *pin_pool_bundle(const struct pin_pool *pool, 
 	return pool->place_count > pool->magazine_count
 		? &pool->magazines[pool->magazine_count + magazine]
 		: NULL;
+}
+
+/*
+ * [POOL-2] in pool.h: whether the calling thread, which is the owner of
+ * `magazine`, has to end plain stores before it changes `state`, which it has
+ * read (acquire).
+ */
+static inline bool pin_pool_must_share(
+	const struct pin_entry *entry, uint64_t state, uint32_t magazine)
+{
+	uint32_t holder = pin_load_relaxed_u32(&entry->holder); /* [POOL-3] */
+
+	return (state & PIN_ENTRY_SHARED) == 0 && holder < PIN_POOL_FAR && holder != magazine;
 }
 
 #endif

@@ -47,7 +47,6 @@
 	apply(startup) \
 	apply(walk) \
 	apply(pool) \
-	apply(pool_exact) \
 	apply(pool_outside) \
 	apply(pool_malloc) \
 	apply(pool_two) \

@@ -70,7 +70,7 @@ check_json() {
 write write_random sum scan spawn yield inject batch inject_wait steal \
 steal_spawn forkjoin wake wake_worker wake_ring wake_worker_ring \
 wake_completion idle idle_ring timer timer_late lanes lanes_busy classes \
-execute execute_together crew channel channel_pass startup walk pool pool_exact pool_outside pool_malloc pool_two \
+execute execute_together crew channel channel_pass startup walk pool pool_outside pool_malloc pool_two \
 pool_pass pool_steal " ]
 	[ "$(awk 'NF < 4' out)" = "" ]
 }

@@ -45,19 +45,13 @@ int pin_misuse_explain(struct pin_pool *pool, const struct pinion_buffer *buffer
 	return -EINVAL;
 }
 
-void pin_misuse_was_free_twice(struct pin_pool *pool, uint32_t index)
+void pin_pool_share(struct pin_pool *pool, uint32_t index)
 {
 	(void)pool;
 	(void)index;
 }
 
 void pin_misuse_is_free(struct pin_pool *pool, uint32_t index)
-{
-	(void)pool;
-	(void)index;
-}
-
-void pin_misuse_was_left(struct pin_pool *pool, uint32_t index)
 {
 	(void)pool;
 	(void)index;

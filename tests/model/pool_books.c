@@ -60,6 +60,8 @@ bool pool_books_acquire(uint32_t magazine, struct pinion_buffer *out_buffer)
 		return false;
 	}
 	MODEL_CHECK(owner[out_buffer->index] == 0);
+	/* Who takes it has seen that it was given back. */
+	MODEL_CHECK((out_buffer->generation & 1) != 0);
 	owner[out_buffer->index] = thread + 1;
 	return true;
 }

@@ -9,6 +9,7 @@
 #include "runtime/base/base.h"
 #include "tests/model/explorer.h"
 #include "tests/model/pool_books.h"
+#include "tests/model/pool_model.h"
 
 #include <errno.h>
 
@@ -83,170 +84,268 @@ static void run_twice_shortly(void)
 	run_twice_by(give_again_shortly);
 }
 
+static bool give_held(void)
+{
+	bool is_given = pool_books_release_shortly(0, &pool_books.held) ||
+		pin_pool_release(&pool_books.pool, 0, &pool_books.held) == 0;
+
+	given_count += is_given;
+	return is_given;
+}
+
 static void give_as_holder(void *arg)
 {
 	(void)arg;
-	given_count += pool_books_release_shortly(0, &pool_books.held) ||
-		pin_pool_release(&pool_books.pool, 0, &pool_books.held) == 0;
+	give_held();
 }
 
-/*
- * Its holder, by the way without a locked instruction, and another. Both may be
- * told that it went well; whoever comes upon it the second time finds out.
- */
-static void run_twice_held(void)
+/* Whoever gives it back in the instant that its holder does so shortly. */
+static void run_held(void (*one)(void *), void (*other)(void *))
 {
-	pool_books_begin(1, 1, 1, 1);
 	given_count = 0;
 	model_quiet_begin();
 	MODEL_CHECK(pool_books_acquire(0, &pool_books.held));
 	model_quiet_end();
-	run_both(give_as_holder, give_again);
-	MODEL_CHECK(given_count >= 1);
-	pool_books_settle(&pool_books.held);
-	pool_books_end(NULL, 0, 1);
-}
-
-/* In a pool that is exact one is refused, before anybody takes the buffer. */
-static void run_twice_by_flags(uint32_t flags)
-{
-	begin_with(flags);
-	given_count = 0;
-	model_quiet_begin();
-	MODEL_CHECK(pool_books_acquire(0, &pool_books.held));
-	model_quiet_end();
-	run_both(give_as_holder, give_again);
+	run_both(one, other);
 	MODEL_CHECK(given_count == 1);
 	MODEL_CHECK(pool_books.pool.misuses.value == 1);
 	pool_books_settle(&pool_books.held);
 	pool_books_end(NULL, 0, 1);
 }
 
-static void run_twice_guarded(void)
+static void run_twice_held(void)
 {
-	run_twice_by_flags(PIN_POOL_GUARD);
+	pool_books_begin(1, 1, 1, 1);
+	run_held(give_as_holder, give_again);
 }
 
-static void run_twice_exact(void)
+static void run_twice_held_shortly(void)
 {
-	run_twice_by_flags(PIN_POOL_EXACT);
+	pool_books_begin(1, 1, 1, 1);
+	run_held(give_as_holder, give_again_shortly);
+}
+
+/* Where threads cannot be made to pass fences there is no short way. */
+static void run_twice_unfenced(void)
+{
+	pool_books.has_no_fence = true;
+	pool_books_begin(1, 1, 1, 1);
+	pool_books.has_no_fence = false;
+	run_held(give_as_holder, give_again);
+}
+
+static void run_twice_guarded(void)
+{
+	begin_with(PIN_POOL_GUARD);
+	run_held(give_as_holder, give_again);
+}
+
+/* Two others: the second finds what the first has begun. */
+static void run_thrice_held(void)
+{
+	uint32_t threads[3];
+
+	pool_books_begin(1, 1, 1, 1);
+	given_count = 0;
+	model_quiet_begin();
+	MODEL_CHECK(pool_books_acquire(0, &pool_books.held));
+	model_quiet_end();
+	threads[0] = model_thread_start("holder", give_as_holder, NULL);
+	threads[1] = model_thread_start("one", give_again, NULL);
+	threads[2] = model_thread_start("other", give_again, NULL);
+	for (uint32_t i = 0; i < PIN_ARRAY_COUNT(threads); i++) {
+		model_thread_join(threads[i]);
+	}
+	MODEL_CHECK(given_count == 1);
+	MODEL_CHECK(pool_books.pool.misuses.value == 2);
+	pool_books_settle(&pool_books.held);
+	pool_books_end(NULL, 0, 2);
+}
+
+/* ---- one that was shared is its owner's alone again ---- */
+
+/* Another may have given it back; then that one has settled it. */
+static void give_and_go_on(void *arg)
+{
+	struct pinion_buffer buffer;
+
+	(void)arg;
+	if (!give_held()) {
+		return;
+	}
+	pool_books_settle(&pool_books.held);
+	MODEL_CHECK(pool_books_acquire(0, &buffer));
+	MODEL_CHECK(pool_books.pool.entries[0].state.value >> 32 == 0);
+	pool_books_release(0, &buffer);
+}
+
+static void give_and_settle(void *arg)
+{
+	(void)arg;
+	if (pin_pool_release(&pool_books.pool, PIN_POOL_OUTSIDE, &pool_books.held) == 0) {
+		given_count++;
+		pool_books_settle(&pool_books.held);
+	}
+}
+
+/* Another has it from when it was shared, and may believe so still. */
+static void run_plain_again(void)
+{
+	pool_books_begin(1, 1, 1, 1);
+	given_count = 0;
+	model_quiet_begin();
+	MODEL_CHECK(pool_books_acquire(0, &pool_books.held));
+	pin_pool_share(&pool_books.pool, pool_books.held.index);
+	MODEL_CHECK(pool_books.pool.entries[0].state.value >> 32 != 0);
+	pool_books.pool.magazines[0].shared_ends = UINT32_MAX - 1;
+	model_quiet_end();
+	run_both(give_and_go_on, give_and_settle);
+	MODEL_CHECK(given_count == 1);
+	MODEL_CHECK(pool_books.pool.misuses.value == 1);
+	pool_books_end(NULL, 0, 1);
 }
 
 /* ---- one gives back what a request has for a moment ---- */
 
-static bool was_left; /* given back before the request's end */
+static bool was_lent;
 
-static void lend_shortly(void *arg)
+/* As requests of threads do that do not own the holder's magazine. */
+static enum pin_pool_lent lend(uint32_t magazine)
 {
 	struct pin_entry *entry = &pool_books.pool.entries[pool_books.held.index];
-	uint32_t generation;
+	enum pin_pool_lent lent = pool_model_lend(entry, magazine);
 
-	(void)arg;
-	if (!pin_pool_lend(entry, &generation)) {
-		return;
+	while (lent == PIN_POOL_MUST_SHARE) {
+		pin_pool_share(&pool_books.pool, pool_books.held.index);
+		lent = pool_model_lend(entry, magazine);
 	}
-	if (model_is_spoilt(MODEL_SKIP, __func__, "generation")) {
-		model_point();
-		generation = (uint32_t)entry->state.value;
-	}
-	was_left = !pin_pool_unlend(entry, generation);
+	return lent;
 }
 
-static void run_lent_to(void)
+static void use_for_request(uint32_t magazine)
+{
+	was_lent = lend(magazine) == PIN_POOL_IS_LENT;
+	if (was_lent) {
+		model_point();
+		pin_pool_unlend(&pool_books.pool.entries[pool_books.held.index]);
+	}
+}
+
+static void lend_outside(void *arg)
+{
+	(void)arg;
+	use_for_request(PIN_POOL_OUTSIDE);
+}
+
+/* It is told of exactly what happened: given back, or refused and kept. */
+static void run_lent_held(void)
 {
 	given_count = 0;
-	was_left = false;
 	model_quiet_begin();
 	MODEL_CHECK(pool_books_acquire(0, &pool_books.held));
 	model_quiet_end();
-	run_both(give_as_holder, lend_shortly);
+	run_both(give_as_holder, lend_outside);
+	MODEL_CHECK(given_count == 1 || was_lent);
 	MODEL_CHECK(pool_books.pool.misuses.value == 1 - given_count);
 	MODEL_CHECK(pin_pool_count(&pool_books.pool) == given_count);
-	MODEL_CHECK(pool_books.pool.entries[pool_books.held.index].state.value >> 32 == 0);
+	MODEL_CHECK((pool_books.pool.entries[0].state.value & PIN_ENTRY_REQUESTS_MASK) == 0);
 	if (given_count == 1) {
 		pool_books_settle(&pool_books.held);
 	}
 	pool_books_end(NULL, 0, 1 - given_count);
 }
 
-/* It is told of exactly what happened: given back, or refused and kept. */
-static void run_lent_by_flags(uint32_t flags)
-{
-	begin_with(flags);
-	run_lent_to();
-	MODEL_CHECK(!was_left);
-}
-
 static void run_lent(void)
 {
-	run_lent_by_flags(PIN_POOL_GUARD);
-}
-
-static void run_lent_exact(void)
-{
-	run_lent_by_flags(PIN_POOL_EXACT);
-}
-
-/*
- * In other pools the holder may give it back by what it saw before. It is not
- * the kernel's for ever then, nor in use.
- */
-static void run_lent_shortly(void)
-{
 	pool_books_begin(1, 1, 1, 1);
-	run_lent_to();
+	run_lent_held();
+}
+
+static void run_lent_guarded(void)
+{
+	begin_with(PIN_POOL_GUARD);
+	run_lent_held();
 }
 
 /* ---- a request of what is another's by then ---- */
 
-static void use_in_request(void)
+static void take_and_give(void *arg)
 {
-	struct pin_entry *entry = &pool_books.pool.entries[pool_books.held.index];
 	struct pinion_buffer buffer;
-	uint32_t generation;
 
-	MODEL_CHECK(pool_books_acquire(0, &buffer));
-	MODEL_CHECK(pin_pool_lend(entry, &generation));
-	MODEL_CHECK(pin_pool_release(&pool_books.pool, 0, &buffer) == -EBUSY);
-	MODEL_CHECK(pin_pool_unlend(entry, generation));
-}
-
-static void take_and_use(void *arg)
-{
 	(void)arg;
-	use_in_request();
+	MODEL_CHECK(pool_books_acquire(0, &buffer));
+	MODEL_CHECK(lend(0) == PIN_POOL_IS_LENT);
+	MODEL_CHECK(pin_pool_release(&pool_books.pool, 0, &buffer) == -EBUSY);
+	pin_pool_unlend(&pool_books.pool.entries[0]);
 }
 
-/* The one that begins while it is free does not end the next user's. */
+/* It counts for the next use, or it does not begin; no count is lost. */
 static void run_lent_free(void)
 {
 	pool_books_begin(1, 1, 1, 1);
 	pool_books.held.index = 0;
-	run_both(take_and_use, lend_shortly);
-	MODEL_CHECK(pool_books.pool.entries[0].state.value == 1);
+	run_both(take_and_give, lend_outside);
+	MODEL_CHECK((pool_books.pool.entries[0].state.value & PIN_ENTRY_REQUESTS_MASK) == 0);
 	pool_books_end(NULL, 0, 1);
 }
 
-static void give_then_use(void *arg)
+static void take_then_give_shortly(void *arg)
 {
+	MODEL_CHECK(pool_books_acquire(0, &pool_books.held));
 	give_as_holder(arg);
-	if (given_count == 1) {
-		pool_books_settle(&pool_books.held);
-		use_in_request();
-	}
 }
 
-/* Nor does one that began as it was given back. */
+static void lend_as_first(void *arg)
+{
+	(void)arg;
+	use_for_request(1);
+}
+
+/* What another had before, so its own magazine is the last one known of. */
 static void run_lent_next(void)
 {
-	pool_books_begin(1, 1, 1, 1);
+	struct pinion_buffer buffer;
+
+	pool_books_begin(1, 2, 1, 2);
 	given_count = 0;
 	model_quiet_begin();
-	MODEL_CHECK(pool_books_acquire(0, &pool_books.held));
+	MODEL_CHECK(pool_books_acquire(1, &buffer));
+	pool_books_release(PIN_POOL_OUTSIDE, &buffer);
+	pool_books.pool.entries[0].state.value &= UINT32_MAX;
 	model_quiet_end();
-	run_both(give_then_use, lend_shortly);
-	MODEL_CHECK(pool_books.pool.entries[0].state.value >> 32 == 0);
-	pool_books_end(NULL, 0, 1);
+	run_both(take_then_give_shortly, lend_as_first);
+	MODEL_CHECK(pool_books.pool.misuses.value == 1 - given_count);
+	MODEL_CHECK((pool_books.pool.entries[0].state.value & PIN_ENTRY_REQUESTS_MASK) == 0);
+	if (given_count == 1) {
+		pool_books_settle(&pool_books.held);
+	}
+	pool_books_end(NULL, 0, 1 - given_count);
+}
+
+/* It is handed over by who acquired it, and has a pointer to it still. */
+static void claim_and_give(void *arg)
+{
+	pin_pool_claim(&pool_books.pool, 0, &pool_books.held);
+	give_as_holder(arg);
+}
+
+static void run_lent_claimed(void)
+{
+	pool_books_begin(1, 2, 1, 2);
+	given_count = 0;
+	model_quiet_begin();
+	MODEL_CHECK(pool_books_acquire(1, &pool_books.held));
+	/* It was robbed of it; its short way is open again. */
+	pool_books.pool.magazines[0].thief.value = 0;
+	model_quiet_end();
+	run_both(claim_and_give, lend_as_first);
+	MODEL_CHECK(pool_books.pool.misuses.value == 1 - given_count);
+	MODEL_CHECK((pool_books.pool.entries[0].state.value & PIN_ENTRY_REQUESTS_MASK) == 0);
+	if (given_count == 1) {
+		pool_books_settle(&pool_books.held);
+	}
+	pool_books_end(NULL, 0, 1 - given_count);
 }
 
 static const struct model_twin twice_shortly_twins[] = {
@@ -255,55 +354,76 @@ static const struct model_twin twice_shortly_twins[] = {
 };
 
 static const struct model_twin twice_twins[] = {
-	{"the end of a use is no single step", {MODEL_TORN, "pin_pool_release", NULL}},
+	{"the end of a use is no single step", {MODEL_TORN, "end_use", NULL}},
 	{.name = NULL},
 };
 
 static const struct model_twin twice_held_twins[] = {
-	{"nobody looks whether it is in use", {MODEL_SKIP, "pin_pool_acquire", "pin_pool_is_used"}},
+	{"nobody ends its holder's plain stores", {MODEL_SKIP, "end_use", "pin_pool_must_share"}},
+	{"nobody waits for the holder", {MODEL_SKIP, "await_holder", "pin_magazine_await_owner"}},
+	{"the holder need not have seen it", {MODEL_DROP_FENCE, "model_fence_all", NULL}},
+	{"what the holder stored is overwritten", {MODEL_TORN, "mark", NULL}},
+	{"the end of a use is no single step", {MODEL_TORN, "end_use", NULL}},
+	{.name = NULL},
+};
+
+static const struct model_twin twice_held_shortly_twins[] = {
+	{"nobody ends its holder's plain stores",
+		{MODEL_SKIP, "pin_pool_release_listed", "pin_pool_must_share"}},
+	{.name = NULL},
+};
+
+static const struct model_twin twice_unfenced_twins[] = {
+	{"its holder goes the short way all the same",
+		{MODEL_SKIP, "pool_model_release_shortly", "pin_magazine_is_fenced"}},
 	{.name = NULL},
 };
 
 static const struct model_twin twice_guarded_twins[] = {
-	{"the end of a use is no single step", {MODEL_TORN, "pin_pool_release", NULL}},
+	{"the end of a use is no single step", {MODEL_TORN, "end_use", NULL}},
 	{"its holder goes the shortest way",
 		{MODEL_SKIP, "pool_model_has_short_way", "pin_pool_has_short_way"}},
 	{.name = NULL},
 };
 
-static const struct model_twin twice_exact_twins[] = {
-	{"its holder's is no single step", {MODEL_TORN, "pin_pool_release_own_exactly", NULL}},
-	{"its holder's is by plain stores",
-		{MODEL_SKIP, "pool_model_release_shortly", "pin_pool_is_exact"}},
+static const struct model_twin thrice_held_twins[] = {
+	{"who sees that another has begun does not wait",
+		{MODEL_SKIP, "end_use", "PIN_ENTRY_SHARED"}},
 	{.name = NULL},
 };
 
-static const struct model_twin lent_exact_twins[] = {
-	{"its holder's is no single step", {MODEL_TORN, "pin_pool_release_own_exactly", NULL}},
-	{"its holder's is by plain stores",
-		{MODEL_SKIP, "pool_model_release_shortly", "pin_pool_is_exact"}},
-	{"the beginning of a request is no single step", {MODEL_TORN, "pin_pool_lend", NULL}},
+static const struct model_twin plain_again_twins[] = {
+	{"the end of a use is no single step", {MODEL_TORN, "end_use", NULL}},
 	{.name = NULL},
 };
 
 static const struct model_twin lent_twins[] = {
-	{"it asks anew why it failed", {MODEL_LATE, "pin_pool_release", "pin_misuse_explain"}},
+	{"nobody ends its holder's plain stores",
+		{MODEL_SKIP, "pin_pool_lend", "pin_pool_must_share"}},
+	{"nobody waits for the holder", {MODEL_SKIP, "await_holder", "pin_magazine_await_owner"}},
+	{"the beginning of a request is no single step", {MODEL_TORN, "pin_pool_lend", NULL}},
 	{.name = NULL},
 };
 
-static const struct model_twin lent_shortly_twins[] = {
-	{"the end of a request is no single step", {MODEL_TORN, "pin_pool_unlend", NULL}},
+static const struct model_twin lent_guarded_twins[] = {
+	{"it asks anew why it failed", {MODEL_LATE, "pin_pool_release", "pin_misuse_explain"}},
 	{.name = NULL},
 };
 
 static const struct model_twin lent_free_twins[] = {
 	{"the beginning of a request is no single step", {MODEL_TORN, "pin_pool_lend", NULL}},
+	{"the end of a request is no single step", {MODEL_TORN, "pin_pool_unlend", NULL}},
 	{.name = NULL},
 };
 
 static const struct model_twin lent_next_twins[] = {
-	{"it ends in whichever use there is", {MODEL_SKIP, "lend_shortly", "generation"}},
-	{"the end of a request is no single step", {MODEL_TORN, "pin_pool_unlend", NULL}},
+	{"who has it is not known with its use", {MODEL_RELAXED, "pin_pool_hand_out", NULL}},
+	{.name = NULL},
+};
+
+static const struct model_twin lent_claimed_twins[] = {
+	{"it is not shared when it changes hands",
+		{MODEL_SKIP, "pin_pool_claim", "PIN_ENTRY_SHARED"}},
 	{.name = NULL},
 };
 
@@ -311,13 +431,16 @@ static const struct model_case cases[] = {
 	{"twice", run_twice, 3, 1, 0, twice_twins, NULL},
 	{"twice_shortly", run_twice_shortly, 3, 1, 0, twice_shortly_twins, NULL},
 	{"twice_held", run_twice_held, 3, 1, 0, twice_held_twins, NULL},
+	{"twice_held_shortly", run_twice_held_shortly, 3, 1, 0, twice_held_shortly_twins, NULL},
+	{"twice_unfenced", run_twice_unfenced, 3, 1, 0, twice_unfenced_twins, NULL},
 	{"twice_guarded", run_twice_guarded, 3, 1, 0, twice_guarded_twins, NULL},
-	{"twice_exact", run_twice_exact, 3, 1, 0, twice_exact_twins, NULL},
+	{"thrice_held", run_thrice_held, 1, 1, 0, thrice_held_twins, NULL},
+	{"plain_again", run_plain_again, 3, 1, 0, plain_again_twins, NULL},
 	{"lent", run_lent, 3, 1, 0, lent_twins, NULL},
-	{"lent_exact", run_lent_exact, 3, 1, 0, lent_exact_twins, NULL},
-	{"lent_shortly", run_lent_shortly, 3, 1, 0, lent_shortly_twins, NULL},
+	{"lent_guarded", run_lent_guarded, 3, 1, 0, lent_guarded_twins, NULL},
 	{"lent_free", run_lent_free, 3, 1, 0, lent_free_twins, NULL},
 	{"lent_next", run_lent_next, 3, 1, 0, lent_next_twins, NULL},
+	{"lent_claimed", run_lent_claimed, 3, 1, 0, lent_claimed_twins, NULL},
 };
 
 int main(void)

@@ -47,6 +47,24 @@ static uint32_t first_of(uint64_t state)
 }
 
 #include "runtime/base/check.h"
+#include "runtime/memory/pool_state.h"
+
+/*
+ * SKIP: a holder's plain stores are not thought of; or CLOSING counts for
+ * SHARED, though nobody may have waited yet.
+ */
+static bool must_share(
+	const struct pin_entry *entry, uint64_t state, uint32_t magazine, const char *site)
+{
+	if (model_is_spoilt(MODEL_SKIP, site, "PIN_ENTRY_SHARED") &&
+		(state & PIN_ENTRY_CLOSING) != 0) {
+		return false;
+	}
+	return !model_is_spoilt(MODEL_SKIP, site, "pin_pool_must_share") &&
+		pin_pool_must_share(entry, state, magazine);
+}
+
+#define pin_pool_must_share(entry, state, magazine) must_share(entry, state, magazine, __func__)
 #include "runtime/memory/misuse.h"
 #include "runtime/memory/pool.h"
 #include "runtime/memory/pool_home.h"
@@ -119,10 +137,13 @@ static struct pin_magazine *bundle_of(
 		: pin_pool_bundle(pool, magazine);
 }
 
-/* SKIP: a free buffer that is in use is handed out all the same. */
-static bool is_used(uint64_t state, const char *site)
+/* SKIP: what the holder has looked at it stores when nobody waits for that. */
+static void await_owner(
+	struct pin_magazine *magazine, const struct pin_host *host, const char *site)
 {
-	return pin_pool_is_used(state) && !model_is_spoilt(MODEL_SKIP, site, "pin_pool_is_used");
+	if (!model_is_spoilt(MODEL_SKIP, site, "pin_magazine_await_owner")) {
+		pin_magazine_await_owner(magazine, host);
+	}
 }
 
 /* LATE: why a release failed is asked of what has become of it since. */
@@ -134,7 +155,7 @@ static int explain(struct pin_pool *pool, const struct pinion_buffer *buffer, co
 }
 
 #define pin_misuse_explain(pool, buffer) explain(pool, buffer, __func__)
-#define pin_pool_is_used(state) is_used(state, __func__)
+#define pin_magazine_await_owner(magazine, host) await_owner(magazine, host, __func__)
 #define pin_pool_bundle(pool, magazine) bundle_of(pool, magazine, __func__)
 #define pin_magazine_is_robbed(magazine) is_robbed(magazine, __func__)
 #define pin_magazine_promise(magazine, count) promise(magazine, count, __func__)
@@ -143,7 +164,20 @@ static int explain(struct pin_pool *pool, const struct pinion_buffer *buffer, co
 #define pin_magazine_drop_oldest(magazine, count) drop_oldest(magazine, count, __func__)
 /* Both looks have these names where they look. */
 #define pin_magazine_state(magazine) look(magazine, pool->seen[i], __func__)
+
+/* SKIP: what is handed over is not shared by that. */
+static void set_bits(struct pin_atomic_u64 *state, uint64_t bits, const char *site)
+{
+	if (!model_is_spoilt(MODEL_SKIP, site, "PIN_ENTRY_SHARED")) {
+		model_update_u64(state, MODEL_OR, bits, MODEL_ORDER_SEQ_CST, site);
+	}
+}
+
+#pragma push_macro("pin_fetch_or_seq_cst_u64")
+#undef pin_fetch_or_seq_cst_u64
+#define pin_fetch_or_seq_cst_u64(atomic, bits) set_bits(atomic, bits, __func__)
 #include "runtime/memory/pool.c"
+#pragma pop_macro("pin_fetch_or_seq_cst_u64")
 #include "runtime/memory/pool_home.c"
 #include "runtime/memory/pool_search.c"
 #include "runtime/memory/pool_setup.c"
@@ -166,14 +200,17 @@ bool pool_model_acquire_shortly(struct pin_pool *pool, uint32_t magazine,
 bool pool_model_release_shortly(struct pin_pool *pool, uint32_t magazine,
 	const struct pinion_buffer *buffer, struct pin_pool_listed *out_own)
 {
-	struct pin_magazine *own = &pool->magazines[magazine];
-	/* SKIP: an owner gives back by plain stores where it must not. */
-	bool is_exact = pin_pool_is_exact(pool) && pin_pool_has_short_way(pool) &&
-		!model_is_spoilt(MODEL_SKIP, __func__, "pin_pool_is_exact");
-
-	if (magazine == PIN_POOL_OUTSIDE) {
-		return pin_pool_release_listed(pool, buffer, out_own);
+	/* SKIP: its owner does not see that the short way is closed. */
+	if (magazine != PIN_POOL_OUTSIDE &&
+		model_is_spoilt(MODEL_SKIP, __func__, "pin_magazine_is_fenced")) {
+		pool->magazines[magazine].thief.value = 0;
 	}
-	return is_exact ? pin_pool_release_own_exactly(pool, own, magazine, buffer)
-			: pin_pool_release_own(pool, own, magazine, buffer);
+	return magazine == PIN_POOL_OUTSIDE
+		? pin_pool_release_listed(pool, buffer, out_own)
+		: pin_pool_release_own(pool, &pool->magazines[magazine], magazine, buffer);
+}
+
+enum pin_pool_lent pool_model_lend(struct pin_entry *entry, uint32_t magazine)
+{
+	return pin_pool_lend(entry, magazine);
 }

@@ -13,4 +13,6 @@ bool pool_model_acquire_shortly(struct pin_pool *pool, uint32_t magazine,
 bool pool_model_release_shortly(struct pin_pool *pool, uint32_t magazine,
 	const struct pinion_buffer *buffer, struct pin_pool_listed *out_own);
 
+enum pin_pool_lent pool_model_lend(struct pin_entry *entry, uint32_t magazine);
+
 #endif

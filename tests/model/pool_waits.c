@@ -78,7 +78,6 @@ static void begin(uint32_t flags, bool has_fence, bool has_cache)
 		&pool.waiters, &pin_host_linux, pin_buffers_take, &pool, PIN_WAITERS_RELEASE_LIGHT);
 	pool.has_short_way = pin_pool_has_short_way(&pool.pool) &&
 		pool.waiters.fences == PIN_WAITERS_RELEASE_LIGHT;
-	pool.is_exact = pin_pool_is_exact(&pool.pool);
 	MODEL_CHECK(!has_cache || pinion_pool_attach(&pool) == 0);
 	/* Twice, so that the thread knows its way. */
 	MODEL_CHECK(pinion_pool_try_acquire(&pool, &held) == 0);
@@ -141,11 +140,6 @@ static void run_pair(uint32_t flags, bool has_fence, bool has_cache)
 static void run_owner(void)
 {
 	run_pair(0, true, true);
-}
-
-static void run_owner_exact(void)
-{
-	run_pair(PIN_POOL_EXACT, true, true);
 }
 
 static void run_outside(void)
@@ -225,11 +219,6 @@ static const struct model_twin owner_twins[] = {
 	{.name = NULL},
 };
 
-static const struct model_twin owner_exact_twins[] = {
-	{"who gives back does not look", {MODEL_SKIP, "release_exactly", "pin_waiters_any"}},
-	{.name = NULL},
-};
-
 static const struct model_twin outside_twins[] = {
 	{"who gives back does not look", {MODEL_SKIP, "release_outside", "pin_waiters_any"}},
 	{.name = NULL},
@@ -257,7 +246,6 @@ static const struct model_twin close_twins[] = {
 
 static const struct model_case cases[] = {
 	{"owner", run_owner, 3, 1, 0, owner_twins, NULL},
-	{"owner_exact", run_owner_exact, 3, 1, 0, owner_exact_twins, NULL},
 	{"outside", run_outside, 3, 1, 0, outside_twins, NULL},
 	{"unfenced", run_unfenced, 3, 1, 0, unfenced_twins, NULL},
 	{"newcomer", run_newcomer, 2, 1, 0, newcomer_twins, NULL},

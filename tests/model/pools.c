@@ -37,11 +37,8 @@ static void begin(bool has_fence)
 
 static void search(void *arg)
 {
-	uint32_t generation;
-
 	(void)arg;
-	MODEL_CHECK(
-		pin_worker_lend_posted(&runtime->shared.workers[0], bytes, &generation) == NULL);
+	MODEL_CHECK(pin_worker_lend_posted(&runtime->shared.workers[0], bytes) == NULL);
 }
 
 static void end_pool(void *arg)
@@ -88,8 +85,10 @@ static void run_two(void)
 
 static void search_own(struct model_task *task)
 {
+	struct pin_entry *entry;
+
 	(void)task;
-	MODEL_CHECK(pin_worker_find_entry(pin_worker_current(), bytes) == NULL);
+	MODEL_CHECK(pin_worker_lend(pin_worker_current(), bytes, &entry) && entry == NULL);
 }
 
 static void run_beside_worker(bool has_fence, void (*body)(struct model_task *task))

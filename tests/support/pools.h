@@ -77,8 +77,6 @@ static inline int pools_return(
 	}
 	if (magazine == PIN_POOL_OUTSIDE) {
 		is_given = pin_pool_release_listed(pool, buffer, &pools_listed);
-	} else if (pin_pool_is_exact(pool)) {
-		is_given = pin_pool_release_own_exactly(pool, own, magazine, buffer);
 	} else {
 		is_given = pin_pool_release_own(pool, own, magazine, buffer);
 	}

@@ -9,6 +9,8 @@
 #include "tests/support/runtimes.h"
 #include "tests/support/tasks.h"
 
+#include "runtime/core/buffers.h"
+
 #include <errno.h>
 
 /* Small buffers with as much in front of them. */
@@ -43,6 +45,16 @@ static inline struct pinion_pool *users_pool(struct pinion_runtime *runtime, uin
 
 	users_config(&config, worker_count, local_count, buffer_count);
 	return users_create(runtime, &config);
+}
+
+/* All are free, and as if nobody but one owner had ever had them. */
+static inline void users_forget_shared(struct pinion_pool *pool)
+{
+	for (uint32_t i = 0; i < pool->pool.buffer_count; i++) {
+		struct pin_atomic_u64 *state = &pool->pool.entries[i].state;
+
+		pin_store_relaxed_u64(state, (uint32_t)pin_load_relaxed_u64(state));
+	}
 }
 
 /* With room for pools in each worker's arena. */

@@ -58,7 +58,6 @@ static void init_random(struct random_source *source)
 		.seeded_count = seeded,
 		.nodes = node_of_magazine,
 		.node_count = node_count,
-		.flags = random_below(source, 2) == 0 ? 0 : PIN_POOL_EXACT,
 		.regions = regions,
 		.region_count = node_count > 1 || random_below(source, 2) == 0 ? seeded : 1,
 	};

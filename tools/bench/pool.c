@@ -125,7 +125,7 @@ static void pool_stop(void *state)
 }
 
 static int start(struct bench_setting *out_setting, uint32_t buffer_count, bool attach,
-	uint32_t flags, struct pools **out_pools)
+	struct pools **out_pools)
 {
 	struct pools *pools = bench_allocate(sizeof(*pools));
 	struct pinion_pool_config config;
@@ -140,7 +140,6 @@ static int start(struct bench_setting *out_setting, uint32_t buffer_count, bool 
 	config.local_count = POOL_BUFFERS / 4;
 	config.buffer_count = buffer_count;
 	config.buffer_bytes = POOL_BUFFER_BYTES;
-	config.flags = flags;
 	rc = pinion_pool_create(NULL, &config, &pools->pool);
 	if (rc != 0) {
 		report_line("cannot create a pool: %s", report_reason(rc));
@@ -167,11 +166,10 @@ static int start(struct bench_setting *out_setting, uint32_t buffer_count, bool 
 	return 0;
 }
 
-static int start_alone(
-	struct bench_setting *out_setting, bool attach, uint32_t flags, void **out_state)
+static int start_alone(struct bench_setting *out_setting, bool attach, void **out_state)
 {
 	struct pools *pools = NULL;
-	int rc = start(out_setting, POOL_BUFFERS, attach, flags, &pools);
+	int rc = start(out_setting, POOL_BUFFERS, attach, &pools);
 
 	*out_state = pools;
 	return rc;
@@ -180,21 +178,14 @@ static int start_alone(
 static int pool_start(struct bench *bench, struct bench_setting *out_setting, void **out_state)
 {
 	(void)bench;
-	return start_alone(out_setting, true, 0, out_state);
-}
-
-static int pool_start_exact(
-	struct bench *bench, struct bench_setting *out_setting, void **out_state)
-{
-	(void)bench;
-	return start_alone(out_setting, true, PINION_POOL_EXACT, out_state);
+	return start_alone(out_setting, true, out_state);
 }
 
 static int pool_start_outside(
 	struct bench *bench, struct bench_setting *out_setting, void **out_state)
 {
 	(void)bench;
-	return start_alone(out_setting, false, 0, out_state);
+	return start_alone(out_setting, false, out_state);
 }
 
 static int take_figures(
@@ -372,7 +363,7 @@ static int start_two(const struct bench_subject *subject, uint32_t buffer_count,
 {
 	int rc = bench_require_cpus(subject, 2);
 
-	return rc != 0 ? rc : start(out_setting, buffer_count, true, 0, out_pools);
+	return rc != 0 ? rc : start(out_setting, buffer_count, true, out_pools);
 }
 
 static int pool_start_two(struct bench *bench, struct bench_setting *out_setting, void **out_state)
@@ -421,16 +412,6 @@ const struct bench_subject bench_pool = {
 	.brief = "a buffer taken and given back by a thread with a cache, against a bounded queue",
 	.sides = {[BENCH_OURS] = "pinion_pool", [BENCH_FLOOR] = "mpmc-queue"},
 	.start = pool_start,
-	.run = pool_run,
-	.stop = pool_stop,
-};
-
-const struct bench_subject bench_pool_exact = {
-	.name = "pool_exact",
-	.unit = "ns",
-	.brief = "likewise in a pool that refuses one of two releases at once",
-	.sides = {[BENCH_OURS] = "pinion_pool", [BENCH_FLOOR] = "mpmc-queue"},
-	.start = pool_start_exact,
 	.run = pool_run,
 	.stop = pool_stop,
 };

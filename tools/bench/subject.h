@@ -159,7 +159,6 @@ extern const struct bench_subject bench_startup;
 extern const struct bench_subject bench_walk;
 extern const struct bench_subject bench_pool;
 extern const struct bench_subject bench_pool_outside;
-extern const struct bench_subject bench_pool_exact;
 extern const struct bench_subject bench_pool_malloc;
 extern const struct bench_subject bench_pool_two;
 extern const struct bench_subject bench_pool_pass;

@@ -43,7 +43,6 @@ const struct bench_subject *const bench_subjects[] = {
 	&bench_startup,
 	&bench_walk,
 	&bench_pool,
-	&bench_pool_exact,
 	&bench_pool_outside,
 	&bench_pool_malloc,
 	&bench_pool_two,
