@@ -32,4 +32,28 @@ static inline uint32_t cached_count(int fd, uint32_t page_count)
 	return count;
 }
 
+/*
+ * Keeps them there, where that may be, until cached_let_go(); NULL: the kernel
+ * may take them when it needs memory.
+ */
+static inline void *cached_keep(int fd, size_t bytes)
+{
+	void *memory = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
+
+	if (memory != MAP_FAILED && mlock(memory, bytes) == 0) {
+		return memory;
+	}
+	if (memory != MAP_FAILED) {
+		munmap(memory, bytes);
+	}
+	return NULL;
+}
+
+static inline void cached_let_go(void *memory, size_t bytes)
+{
+	if (memory != NULL) {
+		munmap(memory, bytes);
+	}
+}
+
 #endif

@@ -134,16 +134,56 @@ static inline size_t runtimes_count_entries(const char *folder)
 }
 
 /*
- * The threads of this process are back at `count` entries of /proc. One that
- * was joined may still be on its way out of the kernel for a moment.
+ * One that was joined may still be on its way out of the kernel, which has it
+ * in /proc until it is gone.
+ */
+static inline bool runtimes_is_leaving(const char *thread)
+{
+	const unsigned is_exiting = 0x4; /* the kernel's PF_EXITING */
+	char path[sizeof("/proc/self/task//stat") + 256];
+	char line[512] = "";
+	unsigned flags = 0;
+	const char *name_end;
+	FILE *stat;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%s/stat", thread);
+	stat = fopen(path, "re");
+	if (stat == NULL) {
+		return true;
+	}
+	name_end = fgets(line, sizeof(line), stat) == NULL ? NULL : strrchr(line, ')');
+	fclose(stat);
+	return name_end == NULL ||
+		(sscanf(name_end, ") %*c %*d %*d %*d %*d %*d %u", &flags) == 1 &&
+			(flags & is_exiting) != 0);
+}
+
+/* As runtimes_count_entries() of /proc/self/task, but for those that leave. */
+static inline size_t runtimes_count_threads(void)
+{
+	DIR *entries = opendir("/proc/self/task");
+	const struct dirent *entry;
+	size_t count = 0;
+
+	expect_ready("/proc/self/task", entries != NULL);
+	while ((entry = readdir(entries)) != NULL) {
+		count += entry->d_name[0] == '.' || !runtimes_is_leaving(entry->d_name);
+	}
+	closedir(entries);
+	return count;
+}
+
+/*
+ * The threads of this process are back at `count` entries of /proc. Those of
+ * the kernel's own may need a moment.
  */
 static inline void runtimes_expect_threads(size_t count)
 {
-	size_t now = runtimes_count_entries("/proc/self/task");
+	size_t now = runtimes_count_threads();
 
 	for (int i = 0; i < 100000 && now > count; i++) {
 		sched_yield();
-		now = runtimes_count_entries("/proc/self/task");
+		now = runtimes_count_threads();
 	}
 	/* Fewer: one was on its way out when they were counted before. */
 	if (now > count) {
@@ -192,12 +232,18 @@ static inline void runtimes_watchdog_end(int signal_number)
 	_exit(1);
 }
 
-/* TEST_SLOWER=4: on a machine that is so many times slower than most. */
+/*
+ * TEST_SLOWER=4: on a machine that is so many times slower than most. Under
+ * ThreadSanitizer all of them are.
+ */
 static inline void runtimes_watchdog(unsigned seconds)
 {
 	const char *slower = getenv("TEST_SLOWER");
 	unsigned long times = slower == NULL ? 1 : strtoul(slower, NULL, 10);
 
+#ifdef __SANITIZE_THREAD__
+	seconds *= 3;
+#endif
 	signal(SIGALRM, runtimes_watchdog_end);
 	alarm(seconds * (times >= 1 && times <= 100 ? (unsigned)times : 1));
 }

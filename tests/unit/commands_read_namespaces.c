@@ -255,6 +255,12 @@ static long long commands_count(void)
 	return (long long)runtimes_counters(runtime).ring_commands;
 }
 
+/* Nothing is said of commands; of memory and rings there may be something. */
+static void expect_silence(const char *what)
+{
+	expect_true(what, strstr(runtimes_log, "NVMe commands") == NULL);
+}
+
 static bool has_wide_rings(void)
 {
 	return runtime->shared.kernel.has_commands;
@@ -279,7 +285,7 @@ static bool check_ring(void)
 		expect_number("each to a ring, once", 3, commands_count());
 		expect_number("of memory it does not know", 1 + 4 + 1,
 			(long long)runtimes_counters(runtime).unregistered_reads);
-		expect_text("nothing to be said", "", runtimes_log);
+		expect_silence("nothing to be said");
 	} else {
 		expect_number("by a call", -ENOTTY, result);
 	}
@@ -314,7 +320,7 @@ static void check_calls(uint32_t io_level, uint32_t without, uint32_t sharing)
 	expect_number("at the end", 0, move(&file, PINION_OP_READ, 100, 1));
 	expect_number("a write", -EROFS, move(&file, PINION_OP_WRITE, 0, 1));
 	expect_number("to no ring", 0, commands_count());
-	expect_text("as was asked", "", runtimes_log);
+	expect_silence("as was asked");
 	pinion_file_close(&file);
 	end();
 }
@@ -333,7 +339,7 @@ static void check_too_old(void)
 	if ((pin_level_struck(config->io_level, config->io_without) & PINION_IO_NVME_COMMANDS) ==
 		0) {
 		expect_true("it is said, with what would help",
-			strstr(runtimes_log, "one at a time") != NULL &&
+			strstr(runtimes_log, "NVMe commands one at a time") != NULL &&
 				strstr(runtimes_log, "Linux 5.19") != NULL &&
 				strstr(runtimes_log, "block device") != NULL);
 	}

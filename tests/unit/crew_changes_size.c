@@ -81,20 +81,6 @@ static void hold_all(uint32_t count, uint32_t flags)
 	}
 }
 
-/* Those that are there: one that was joined may still be on its way out. */
-static size_t count_threads(void)
-{
-	size_t least = runtimes_count_entries("/proc/self/task");
-
-	for (int i = 0; i < 1000; i++) {
-		size_t now = runtimes_count_entries("/proc/self/task");
-
-		least = now < least ? now : least;
-		sched_yield();
-	}
-	return least;
-}
-
 static void check_sizes(void)
 {
 	struct pinion_crew_sizes small = {0, 1, 1};
@@ -104,10 +90,10 @@ static void check_sizes(void)
 	expect_sizes("at first", 0, 1, 1);
 	hold_all(2, 0);
 	/* With the sentry, which stays. */
-	threads = count_threads();
+	threads = runtimes_count_threads();
 	resize(MAX, MAX, MAX);
-	expect_number("threads", (long long)threads + 3 * MAX - 2,
-		(long long)runtimes_count_entries("/proc/self/task"));
+	expect_number(
+		"threads", (long long)threads + 3 * MAX - 2, (long long)runtimes_count_threads());
 	hold_all(3 * MAX, PINION_TASK_HIGH);
 	hold_all(2 * MAX, 0);
 	hold_all(MAX, PINION_TASK_LOW);
@@ -358,7 +344,7 @@ static void check_failed_start(void)
 	config.after_start = fail_third;
 	config.before_stop = note_stop;
 	expect_ready("create", pinion_crew_create(&config, &sizes, &crew) == 0);
-	threads = runtimes_count_entries("/proc/self/task");
+	threads = runtimes_count_threads();
 	expect_refusal("it fails", -EIO, (struct pinion_crew_sizes){0, 1, 2});
 	expect_sizes("unchanged", 0, 0, 1);
 	runtimes_expect_threads(threads);

