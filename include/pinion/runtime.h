@@ -294,6 +294,7 @@ struct pinion_runtime_counters {
 	 * pinion_now_ns(). UINT64_MAX: none of them does, or nobody sleeps.
 	 */
 	uint64_t park_until_ns;
+	uint64_t timers_processed; /* a count: timers whose time came, also for another worker */
 };
 
 PINION_API void pinion_runtime_counters(const struct pinion_runtime *runtime,
