@@ -295,6 +295,13 @@ struct pinion_runtime_counters {
 	 */
 	uint64_t park_until_ns;
 	uint64_t timers_processed; /* a count: timers whose time came, also for another worker */
+	/*
+	 * Counts again: how often completions waited in a worker's ring for
+	 * longer than `cq_stall_us` of the configuration, and the microseconds
+	 * that lasted, all together, as far as looks twice in that time tell.
+	 */
+	uint64_t cq_stalls;
+	uint64_t cq_stall_us;
 };
 
 PINION_API void pinion_runtime_counters(const struct pinion_runtime *runtime,

@@ -19,7 +19,7 @@
 
 /* The struct as first released; a smaller one was never valid. */
 #define CONFIG_BYTES_MIN sizeof(struct pinion_config)
-_Static_assert(sizeof(struct pinion_config) == 416, "released size");
+_Static_assert(sizeof(struct pinion_config) == 424, "released size");
 
 struct field {
 	const char *name;
@@ -175,6 +175,7 @@ static const struct field fields[] = {
 		PINION_IO_PRIORITY_NONE, PINION_IO_PRIORITY_IDLE, 1, io_priority_words),
 	FIELD(io_priority_low, "PINION_IO_PRIORITY_LOW", PINION_IO_PRIORITY_BE7,
 		PINION_IO_PRIORITY_NONE, PINION_IO_PRIORITY_IDLE, 1, io_priority_words),
+	NUMBER(cq_stall_us, "PINION_CQ_STALL_US", 0, 0, UINT64_C(86400000000)),
 };
 
 static uint64_t read_field(const struct pinion_config *config, const struct field *field)

@@ -109,6 +109,8 @@ void pinion_runtime_counters(const struct pinion_runtime *runtime,
 	sum.requests_submitted += posted;
 	/* Relaxed: a figure. */
 	sum.spawns_refused = pin_load_relaxed_u64(&shared->intake.refused);
+	sum.cq_stalls = pin_meter_read(&shared->stalls.ring_count);
+	sum.cq_stall_us = pin_meter_read(&shared->stalls.ring_ns) / 1000;
 	add_figures(shared, &sum);
 	pin_sized_give(out_counters, size, &sum, sizeof(sum));
 }

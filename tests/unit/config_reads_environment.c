@@ -210,6 +210,8 @@ static const struct variable variables[] = {
 	VARIABLE("PINION_IO_PRIORITY_LOW", "rt0", io_priority_low, BAD),
 	VARIABLE("PINION_STALL_MS", "86400000", stall_ms, 86400000),
 	VARIABLE("PINION_STALL_MS", "86400001", stall_ms, BAD),
+	VARIABLE("PINION_CQ_STALL_US", "86400000000", cq_stall_us, UINT64_C(86400000000)),
+	VARIABLE("PINION_CQ_STALL_US", "86400000001", cq_stall_us, BAD),
 	VARIABLE("PINION_JOB_LOG", "1", job_log, 1),
 	VARIABLE("PINION_JOB_LOG", "2", job_log, BAD),
 	VARIABLE("PINION_MAX_TASKS_HIGH", "7", max_tasks_high, 7),
