@@ -85,6 +85,17 @@ enum pinion_polled {
 	PINION_POLLED_ALWAYS = 2,
 };
 
+/* Which CPUs the kernel may run a worker on. */
+enum pinion_bind {
+	PINION_BIND_NONE = 0, /* those of the thread that creates the runtime */
+	PINION_BIND_CORE = 1, /* one of its core, with `use_smt` one that nobody else has */
+	/*
+	 * All allowed ones of its NUMA node: its memory stays near, and the
+	 * kernel may move it, past other programs that use a core.
+	 */
+	PINION_BIND_NODE = 2,
+};
+
 /* In which order a worker runs the tasks in its own queue. */
 enum pinion_queue_order {
 	/*
@@ -239,11 +250,11 @@ struct pinion_config {
 	uint32_t use_smt;
 
 	/*
-	 * Bind each worker to its core: 0 or 1. Cores that other runtimes of
-	 * this process have are taken last. Never done while a CPU quota
-	 * smaller than the allowed CPUs is in force, since the kernel would
-	 * then throttle one core while others idle. Default 1. Environment:
-	 * PINION_BIND.
+	 * Of enum pinion_bind: what each worker is bound to. Cores that other
+	 * runtimes of this process have are taken last, also to find a node.
+	 * Never done while a CPU quota smaller than the allowed CPUs is in
+	 * force, since the kernel would then throttle one core while others
+	 * idle. Default core. Environment: PINION_BIND.
 	 */
 	uint32_t bind_workers;
 

@@ -315,7 +315,7 @@ PINION_API void pinion_runtime_counters(const struct pinion_runtime *runtime,
  */
 struct pinion_runtime_facts {
 	uint32_t worker_count;
-	uint32_t workers_bound;	    /* how many are bound to a core */
+	uint32_t workers_bound;	    /* how many are bound to a core, or to their node */
 	uint32_t uses_ring;	    /* 0: some worker reads by the pread fallback */
 	uint32_t ring_setup_flags;  /* IORING_SETUP_* in force */
 	uint32_t arenas_registered; /* workers whose arena the kernel holds registered */

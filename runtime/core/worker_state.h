@@ -123,6 +123,8 @@ struct pin_shared {
 	uint32_t worker_count;
 	struct pin_worker *workers;
 	struct pin_victims victims;
+	uint32_t *cpu_indices; /* what workers are bound to by node, or NULL */
+	uint32_t cpu_room;     /* of that array */
 	bool has_fence_all;
 	bool has_cpu_each; /* every worker a core of its own, of several */
 	/* [W:creator R:workers] while they start, see provision.h */

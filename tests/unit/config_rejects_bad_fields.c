@@ -50,7 +50,7 @@ struct value {
 static const struct range ranges[] = {
 	RANGE(worker_count, 0, 4096),
 	RANGE(use_smt, 0, 1),
-	RANGE(bind_workers, 0, 1),
+	RANGE(bind_workers, PINION_BIND_NONE, PINION_BIND_NODE),
 	RANGE(ring_helper_count, 1, 1024),
 	RANGE(budget_polls, 1, 65535),
 	RANGE(budget_us, 1, 1000000),
