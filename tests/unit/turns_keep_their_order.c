@@ -6,9 +6,11 @@
  * reaps the ring, and begins anew with a full budget; only after a turn without
  * a task does the worker park. Whoever is woken for nothing, even by itself and
  * on its way to sleep, looks into its ring before it sleeps: what has completed
- * meanwhile is not left for the next wake. What it learns from a turn weighs as
+ * meanwhile is not left for the next wake. A sleep submits nothing, as that may
+ * block past any deadline of the sleep. What it learns from a turn weighs as
  * `ewma_alpha_permille` says. AS-2, AS-3, AS-14, AS-17, C10.
- * Hazard that others met: a worker that wakes itself skips the look for I/O.
+ * Hazards that others met: a worker that wakes itself skips the look for I/O; a
+ * wait that is not over in time since it submits first.
  * Method: one worker, whose host is replaced by one that notes each call, on a
  * clock that stands still but for what tasks add to it; tasks, a timer and a
  * read note themselves between these, with what the worker's turn is. The trace
@@ -52,6 +54,7 @@ static uint64_t clock_ns;
 static struct event events[EVENTS_MAX]; /* by the worker; read after its end */
 static uint32_t event_count;
 static bool is_noting;
+static uint32_t slept_with; /* entries that a sleep was to submit; by the worker */
 static struct pinion_task tasks[TASKS];
 static struct pinion_timer timer;
 static struct pinion_request request;
@@ -97,6 +100,9 @@ static int enter_ring(int fd, uint32_t to_submit, uint32_t min_complete, uint32_
 	void *argument, size_t argument_bytes)
 {
 	note(min_complete > 0 ? 'w' : 'e');
+	if (min_complete > 0) {
+		slept_with += to_submit;
+	}
 	return pin_host_linux.ring_enter(
 		fd, to_submit, min_complete, flags, argument, argument_bytes);
 }
@@ -201,6 +207,7 @@ static void await_sleep(void)
 static void end(void)
 {
 	expect_number("drain", 0, pinion_runtime_drain(runtime));
+	expect_number("submitted by a sleep", 0, slept_with);
 	runtime->shared.host = &pin_host_linux;
 	worker_of()->ring.host = &pin_host_linux;
 	pinion_runtime_destroy(runtime);
