@@ -85,6 +85,17 @@ enum pinion_polled {
 	PINION_POLLED_ALWAYS = 2,
 };
 
+/* Which CPUs the kernel may run a worker on. */
+enum pinion_bind {
+	PINION_BIND_NONE = 0, /* those of the thread that creates the runtime */
+	PINION_BIND_CORE = 1, /* one of its core, with `use_smt` one that nobody else has */
+	/*
+	 * All allowed ones of its NUMA node: its memory stays near, and the
+	 * kernel may move it, past other programs that use a core.
+	 */
+	PINION_BIND_NODE = 2,
+};
+
 /* In which order a worker runs the tasks in its own queue. */
 enum pinion_queue_order {
 	/*
@@ -239,11 +250,11 @@ struct pinion_config {
 	uint32_t use_smt;
 
 	/*
-	 * Bind each worker to its core: 0 or 1. Cores that other runtimes of
-	 * this process have are taken last. Never done while a CPU quota
-	 * smaller than the allowed CPUs is in force, since the kernel would
-	 * then throttle one core while others idle. Default 1. Environment:
-	 * PINION_BIND.
+	 * Of enum pinion_bind: what each worker is bound to. Cores that other
+	 * runtimes of this process have are taken last, also to find a node.
+	 * Never done while a CPU quota smaller than the allowed CPUs is in
+	 * force, since the kernel would then throttle one core while others
+	 * idle. Default core. Environment: PINION_BIND.
 	 */
 	uint32_t bind_workers;
 
@@ -698,6 +709,18 @@ struct pinion_config {
 	 * Default NULL.
 	 */
 	const struct pinion_allocator *allocator;
+
+	/*
+	 * Microseconds that completions may wait in a worker's ring while it is
+	 * awake and takes none out, 0 … 86400000000: it is in a long task, and
+	 * unless `ring_sharing` lets others nobody can do it instead. Beyond,
+	 * that is counted (`cq_stalls`, `cq_stall_us` of the counters) and told
+	 * once in `log`, at level warning, with the task, at most ten a second
+	 * together with what `stall_ms` tells. Costs a thread that looks twice
+	 * in that time, workers nothing. 0: nobody looks. Default 0.
+	 * Environment: PINION_CQ_STALL_US.
+	 */
+	uint64_t cq_stall_us;
 };
 
 /*

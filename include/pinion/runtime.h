@@ -294,6 +294,14 @@ struct pinion_runtime_counters {
 	 * pinion_now_ns(). UINT64_MAX: none of them does, or nobody sleeps.
 	 */
 	uint64_t park_until_ns;
+	uint64_t timers_processed; /* a count: timers whose time came, also for another worker */
+	/*
+	 * Counts again: how often completions waited in a worker's ring for
+	 * longer than `cq_stall_us` of the configuration, and the microseconds
+	 * that lasted, all together, as far as looks twice in that time tell.
+	 */
+	uint64_t cq_stalls;
+	uint64_t cq_stall_us;
 };
 
 PINION_API void pinion_runtime_counters(const struct pinion_runtime *runtime,
@@ -307,7 +315,7 @@ PINION_API void pinion_runtime_counters(const struct pinion_runtime *runtime,
  */
 struct pinion_runtime_facts {
 	uint32_t worker_count;
-	uint32_t workers_bound;	    /* how many are bound to a core */
+	uint32_t workers_bound;	    /* how many are bound to a core, or to their node */
 	uint32_t uses_ring;	    /* 0: some worker reads by the pread fallback */
 	uint32_t ring_setup_flags;  /* IORING_SETUP_* in force */
 	uint32_t arenas_registered; /* workers whose arena the kernel holds registered */

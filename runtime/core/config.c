@@ -19,7 +19,7 @@
 
 /* The struct as first released; a smaller one was never valid. */
 #define CONFIG_BYTES_MIN sizeof(struct pinion_config)
-_Static_assert(sizeof(struct pinion_config) == 416, "released size");
+_Static_assert(sizeof(struct pinion_config) == 424, "released size");
 
 struct field {
 	const char *name;
@@ -85,6 +85,7 @@ enum {
 };
 _Static_assert(PINION_IO_NO_SQARRAY == 1 << (IO_FEATURES - 1), "a word for each feature");
 _Static_assert(PINION_IO_RING_MESSAGE == PIN_ARRAY_COUNT(io_level_words) - 2, "one for each level");
+static const char *const bind_words[] = {"none", "core", "node", NULL};
 static const char *const ring_sharing_words[] = {"own", "shared", NULL};
 static const char *const polled_words[] = {"never", "auto", "always", NULL};
 static const char *const queue_order_words[] = {"fifo", "lifo", NULL};
@@ -100,7 +101,8 @@ static const char *const fault_policy_words[] = {"isolate", "fail_fast", NULL};
 static const struct field fields[] = {
 	NUMBER(worker_count, "PINION_WORKERS", 0, 0, 4096),
 	NUMBER(use_smt, "PINION_SMT", 0, 0, 1),
-	NUMBER(bind_workers, "PINION_BIND", 1, 0, 1),
+	FIELD(bind_workers, "PINION_BIND", PINION_BIND_CORE, PINION_BIND_NONE, PINION_BIND_NODE, 1,
+		bind_words),
 	NUMBER(ring_entries, "PINION_RING_ENTRIES", 256, 8, 32768),
 	NUMBER(ring_helper_count, "PINION_RING_HELPERS", 16, 1, 1024),
 	NUMBER(budget_polls, "PINION_BUDGET_POLLS", 128, 1, 65535),
@@ -175,6 +177,7 @@ static const struct field fields[] = {
 		PINION_IO_PRIORITY_NONE, PINION_IO_PRIORITY_IDLE, 1, io_priority_words),
 	FIELD(io_priority_low, "PINION_IO_PRIORITY_LOW", PINION_IO_PRIORITY_BE7,
 		PINION_IO_PRIORITY_NONE, PINION_IO_PRIORITY_IDLE, 1, io_priority_words),
+	NUMBER(cq_stall_us, "PINION_CQ_STALL_US", 0, 0, UINT64_C(86400000000)),
 };
 
 static uint64_t read_field(const struct pinion_config *config, const struct field *field)

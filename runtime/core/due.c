@@ -47,10 +47,15 @@ bool pin_due_end_cancelled(struct pin_worker *worker)
 
 void pin_due_expire_timers(struct pin_worker *worker)
 {
+	bool is_stopping = pin_shared_is_stopping(worker->shared);
 	struct pin_list due = {0};
 	struct pin_link *link;
+	uint32_t count = pin_timer_expire(worker, is_stopping, &due);
 
-	pin_timer_expire(worker, pin_shared_is_stopping(worker->shared), &due);
+	/* Before others may run them: who sees one run sees it counted. */
+	if (count > 0 && !is_stopping) {
+		pin_meter_add(&worker->meter.timers_processed, count);
+	}
 	while ((link = pin_list_pop(&due)) != NULL) {
 		pin_spawn_route(worker, link);
 	}

@@ -79,7 +79,8 @@ static void place_worker(struct pin_worker *worker, const struct pin_topology *t
 	}
 	worker->place = topology->places[worker->index % topology->place_count];
 	worker->has_place = !throttled && worker->shared->worker_count <= topology->place_count;
-	worker->has_seat = worker->has_place && worker->shared->config.bind_workers != 0;
+	worker->has_seat =
+		worker->has_place && worker->shared->config.bind_workers != PINION_BIND_NONE;
 	if (worker->has_seat) {
 		pin_seats_take(&worker->place);
 	}
@@ -150,8 +151,14 @@ static int place_workers(
 	pin_lane_init(shared);
 	choose_serving(shared, serving_counts);
 	pin_sentry_init(shared);
-	if (shared->config.bind_workers != 0) {
+	if (shared->config.bind_workers != PINION_BIND_NONE) {
 		pin_seats_sort(topology->places, topology->place_count);
+	}
+	if (shared->config.bind_workers == PINION_BIND_NODE) {
+		/* Also for workers that come later. */
+		shared->cpu_indices = topology->cpu_indices;
+		shared->cpu_room = topology->place_room;
+		topology->cpu_indices = NULL;
 	}
 	for (uint32_t i = 0; i < shared->worker_count && rc == 0; i++) {
 		struct pin_worker *worker = &shared->workers[i];
@@ -317,6 +324,8 @@ static void free_workers(struct pin_shared *shared)
 	}
 	pin_provision_fini(shared);
 	pin_victims_fini(&shared->victims);
+	pin_heap_release(shared->host, shared->cpu_indices, PIN_HEAP_ALIGN, shared->cpu_room,
+		sizeof(*shared->cpu_indices));
 	pin_heap_release(shared->host, shared->workers, PIN_CACHE_LINE, shared->worker_count,
 		sizeof(struct pin_worker));
 }

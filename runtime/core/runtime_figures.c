@@ -101,6 +101,7 @@ void pinion_runtime_counters(const struct pinion_runtime *runtime,
 		sum.files_unable += pin_meter_read(&meter->files_by_way[PINION_WAY_UNABLE]);
 		sum.direct_refusals += pin_meter_read(&meter->direct_refusals);
 		sum.steal_rounds += pin_meter_read(&meter->steal_rounds);
+		sum.timers_processed += pin_meter_read(&meter->timers_processed);
 		posted += pin_meter_read(&meter->requests_posted);
 	}
 	/* The gate counts what it admits, requests or not. */
@@ -108,6 +109,8 @@ void pinion_runtime_counters(const struct pinion_runtime *runtime,
 	sum.requests_submitted += posted;
 	/* Relaxed: a figure. */
 	sum.spawns_refused = pin_load_relaxed_u64(&shared->intake.refused);
+	sum.cq_stalls = pin_meter_read(&shared->stalls.ring_count);
+	sum.cq_stall_us = pin_meter_read(&shared->stalls.ring_ns) / 1000;
 	add_figures(shared, &sum);
 	pin_sized_give(out_counters, size, &sum, sizeof(sum));
 }

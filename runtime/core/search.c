@@ -125,6 +125,7 @@ static struct pin_link *steal_timers(struct pin_worker *worker, struct pin_worke
 	}
 	pin_meter_add(&worker->meter.steals, 1);
 	pin_meter_add(&worker->meter.tasks_stolen, count);
+	pin_meter_add(&worker->meter.timers_processed, count);
 	PIN_TRACE3(steal, worker->index, victim->index, count);
 	while ((link = pin_list_pop(&due)) != NULL) {
 		keep_stolen(worker, link, &first);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who has shown no sign of life since when.
+ * Who has shown no sign of life since when, and whose ring.
  */
 #include "runtime/core/stall.h"
 #include "runtime/core/running.h"
+#include "runtime/io/ring.h"
 
 enum {
 	LOOKS_PER_LIMIT = 2,
@@ -54,9 +55,10 @@ static bool may_log(struct pin_shared *shared, uint64_t now_ns)
 	return true;
 }
 
+static const char *const lanes[PIN_LANES] = {"high", "normal", "low"};
+
 static void say(const struct pin_worker *worker)
 {
-	static const char *const lanes[PIN_LANES] = {"high", "normal", "low"};
 	pin_fault_fn function = pin_running_of(worker);
 	uint32_t lane = pin_load_relaxed_u32(&worker->running_lane);
 	uint64_t signs = worker->stall.signs;
@@ -73,16 +75,28 @@ static void say(const struct pin_worker *worker)
 	}
 }
 
-static void look_at(struct pin_shared *shared, struct pin_worker *worker, uint64_t now_ns)
+/*
+ * For how long it has been seen to be so without a sign; 0: it is not, or was
+ * not at the last look.
+ */
+static uint64_t lasted_ns(struct pin_stall *stall, bool is_so, uint64_t signs, uint64_t now_ns)
+{
+	if (!is_so) {
+		stall->is_seen = false;
+		return 0;
+	}
+	if (!stall->is_seen || signs != stall->signs) {
+		*stall = (struct pin_stall){.signs = signs, .since_ns = now_ns, .is_seen = true};
+	}
+	return now_ns - stall->since_ns;
+}
+
+static void look_at_task(struct pin_shared *shared, struct pin_worker *worker, uint64_t now_ns)
 {
 	struct pin_stall *stall = &worker->stall;
-	uint64_t signs = signs_of(worker);
+	uint64_t stalled_ns = lasted_ns(stall, may_be_in_task(worker), signs_of(worker), now_ns);
 
-	if (!may_be_in_task(worker)) {
-		stall->is_seen = false;
-	} else if (!stall->is_seen || signs != stall->signs) {
-		*stall = (struct pin_stall){.signs = signs, .since_ns = now_ns, .is_seen = true};
-	} else if (!stall->is_told && now_ns - stall->since_ns >= limit_ns(shared)) {
+	if (stalled_ns >= limit_ns(shared) && !stall->is_told) {
 		stall->is_told = true;
 		if (may_log(shared, now_ns)) {
 			say(worker);
@@ -90,20 +104,92 @@ static void look_at(struct pin_shared *shared, struct pin_worker *worker, uint64
 	}
 }
 
+/* ---- rings ---- */
+
+static uint64_t ring_limit_ns(const struct pin_shared *shared)
+{
+	return shared->config.cq_stall_us * 1000;
+}
+
+/* A park is one as well: it asks for what is held back. */
+static uint64_t ring_signs_of(const struct pin_worker *worker)
+{
+	return pin_ring_reaped(&worker->ring) + pin_meter_read(&worker->meter.parks_futex) +
+		pin_meter_read(&worker->meter.parks_ring);
+}
+
+static void say_of_ring(const struct pin_worker *worker)
+{
+	uint32_t lane = pin_load_relaxed_u32(&worker->running_lane);
+	char name[PIN_RUNNING_NAME_BYTES];
+
+	pin_running_describe(pin_running_of(worker), name);
+	pin_log(&worker->shared->log, PINION_LOG_WARN,
+		"worker %u: completions wait in its ring for more than %llu us, behind task %s of "
+		"the %s lane",
+		worker->index, (unsigned long long)worker->shared->config.cq_stall_us, name,
+		lanes[lane]);
+}
+
+static void look_at_ring(struct pin_shared *shared, struct pin_worker *worker, uint64_t now_ns)
+{
+	struct pin_stall *stall = &worker->ring_stall;
+	bool is_owed;
+	uint64_t stalled_ns;
+
+	if (pin_load_acquire_u32(&worker->ring_is_open) == 0) { /* [RELIEF-2] */
+		return;
+	}
+	is_owed = may_be_in_task(worker) && pin_ring_owes_completions(&worker->ring);
+	stalled_ns = lasted_ns(stall, is_owed, is_owed ? ring_signs_of(worker) : 0, now_ns);
+	if (stalled_ns < ring_limit_ns(shared)) {
+		return;
+	}
+	if (!stall->is_told) {
+		stall->is_told = true;
+		stall->counted_ns = stall->since_ns;
+		pin_meter_add(&shared->stalls.ring_count, 1);
+		if (may_log(shared, now_ns)) {
+			say_of_ring(worker);
+		}
+	}
+	pin_meter_add(&shared->stalls.ring_ns, now_ns - stall->counted_ns);
+	stall->counted_ns = now_ns;
+}
+
+/* Of one kind; returns when to come again. */
+static uint64_t look(struct pin_shared *shared, uint64_t now_ns, uint64_t *look_ns,
+	uint64_t period_ns,
+	void (*look_at)(struct pin_shared *shared, struct pin_worker *worker, uint64_t now_ns))
+{
+	if (now_ns >= *look_ns) {
+		for (uint32_t i = 0; i < shared->worker_count; i++) {
+			look_at(shared, &shared->workers[i], now_ns);
+		}
+		*look_ns = now_ns + period_ns;
+	}
+	return *look_ns;
+}
+
 uint64_t pin_stall_look(struct pin_shared *shared)
 {
 	struct pin_stalls *stalls = &shared->stalls;
+	uint64_t next_ns = PIN_NO_DEADLINE;
 	uint64_t now_ns;
 
 	if (!pin_stall_is_watched(shared)) {
 		return PIN_NO_DEADLINE;
 	}
 	now_ns = shared->host->now_ns();
-	if (now_ns >= stalls->look_ns) {
-		for (uint32_t i = 0; i < shared->worker_count; i++) {
-			look_at(shared, &shared->workers[i], now_ns);
-		}
-		stalls->look_ns = now_ns + limit_ns(shared) / LOOKS_PER_LIMIT;
+	if (shared->config.stall_ms != 0) {
+		next_ns = look(shared, now_ns, &stalls->look_ns, limit_ns(shared) / LOOKS_PER_LIMIT,
+			look_at_task);
 	}
-	return stalls->look_ns;
+	if (pin_stall_are_rings_watched(shared)) {
+		uint64_t ring_ns = look(shared, now_ns, &stalls->ring_look_ns,
+			ring_limit_ns(shared) / LOOKS_PER_LIMIT, look_at_ring);
+
+		next_ns = ring_ns < next_ns ? ring_ns : next_ns;
+	}
+	return next_ns;
 }

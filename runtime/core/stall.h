@@ -9,15 +9,29 @@
  *
  * Signs of life of a worker: it ends a task, parks, asks a device over and
  * over, or its job's progress changes (pinion_job_set_progress).
+ *
+ * Stalled rings: completions that have waited for longer than `cq_stall_us`
+ * while their worker was awake and reaped none. It is in a long task: with
+ * deferred task work they do not even appear until it asks, and nobody else may
+ * do so. Told once for each such wait, and counted with how long it lasted, as
+ * far as looks tell. Others see by loads alone that a ring owes completions and
+ * how many were reaped, so the worker pays nothing. A ring that has none
+ * waiting at one look is not stalled, and those beside the first are not looked
+ * at: what completes there is known to who asks only.
  */
 #ifndef PIN_CORE_STALL_H
 #define PIN_CORE_STALL_H
 
 #include "runtime/core/worker_state.h"
 
+static inline bool pin_stall_are_rings_watched(const struct pin_shared *shared)
+{
+	return shared->config.cq_stall_us != 0 && !shared->is_fallback;
+}
+
 static inline bool pin_stall_is_watched(const struct pin_shared *shared)
 {
-	return shared->config.stall_ms != 0;
+	return shared->config.stall_ms != 0 || pin_stall_are_rings_watched(shared);
 }
 
 /* By the worker, where it ends no task and is alive nevertheless. */

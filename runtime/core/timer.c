@@ -245,9 +245,10 @@ static struct pinion_task *pop_due(struct pin_worker *worker, enum timer_state t
 	return NULL;
 }
 
-void pin_timer_expire(struct pin_worker *worker, bool is_all, struct pin_list *out_list)
+uint32_t pin_timer_expire(struct pin_worker *worker, bool is_all, struct pin_list *out_list)
 {
 	struct pinion_task *task;
+	uint32_t count = 0;
 
 	enter(worker);
 	if (is_all) {
@@ -257,8 +258,10 @@ void pin_timer_expire(struct pin_worker *worker, bool is_all, struct pin_list *o
 	}
 	while ((task = pop_due(worker, TIMER_IDLE)) != NULL) {
 		pin_list_push(out_list, pin_task_link(task));
+		count++;
 	}
 	leave(worker);
+	return count;
 }
 
 void pin_timer_give_up(struct pin_worker *worker, struct pin_list *out_list)

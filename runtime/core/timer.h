@@ -89,9 +89,9 @@ void pin_timer_adopt(struct pin_worker *worker, struct pin_list *cancelled);
 
 /*
  * On the worker: moves what is due, and was not cancelled, behind `out_list`;
- * `is_all`: whatever its deadline.
+ * `is_all`: whatever its deadline. Returns how many.
  */
-void pin_timer_expire(struct pin_worker *worker, bool is_all, struct pin_list *out_list);
+uint32_t pin_timer_expire(struct pin_worker *worker, bool is_all, struct pin_list *out_list);
 
 /*
  * On the worker, which leaves: moves all behind `out_list`, as messages for the

@@ -174,6 +174,20 @@ static void make_way(const struct pin_worker *worker)
 	}
 }
 
+static bool bind_thread(const struct pin_worker *worker)
+{
+	const struct pin_shared *shared = worker->shared;
+	const struct pin_cpu_place *place = &worker->place;
+	const uint32_t *cpus = &place->cpu_index;
+	uint32_t count = 1;
+
+	if (shared->config.bind_workers == PINION_BIND_NODE) {
+		cpus = &shared->cpu_indices[place->node_cpus.first];
+		count = pin_range_count(place->node_cpus);
+	}
+	return shared->host->thread_bind(cpus, count) == 0;
+}
+
 static int start(struct pin_worker *worker)
 {
 	int rc;
@@ -181,8 +195,8 @@ static int start(struct pin_worker *worker)
 	/*
 	 * Bound before the first touch, so that memory lands on the right node.
 	 */
-	if (worker->has_place && worker->shared->config.bind_workers) {
-		worker->is_bound = worker->shared->host->thread_bind(worker->place.cpu_index) == 0;
+	if (worker->has_place && worker->shared->config.bind_workers != PINION_BIND_NONE) {
+		worker->is_bound = bind_thread(worker);
 	}
 	worker->shared->host->thread_sleep_exactly();
 	make_way(worker);

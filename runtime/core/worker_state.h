@@ -95,17 +95,21 @@ enum pin_running {
 
 /* What the sentry has seen of a worker, and said of all: stall.h. */
 struct pin_stall {
-	uint64_t signs;	   /* of life, at the last look */
-	uint64_t since_ns; /* there were no others */
+	uint64_t signs;	     /* of life, at the last look */
+	uint64_t since_ns;   /* there were no others */
+	uint64_t counted_ns; /* until when it is counted, once it is told */
 	bool is_seen;
 	bool is_told;
 };
 
 struct pin_stalls {
-	uint64_t look_ns;   /* the next one */
-	uint64_t period_ns; /* since when the lines below count */
+	uint64_t look_ns;      /* the next one, for tasks */
+	uint64_t ring_look_ns; /* and for rings */
+	uint64_t period_ns;    /* since when the lines below count */
 	uint32_t lines;
 	uint32_t skipped;
+	struct pin_atomic_u64 ring_count; /* [W:sentry R:any] of rings */
+	struct pin_atomic_u64 ring_ns;	  /* [W:sentry R:any] and how long they lasted */
 };
 
 /* What all workers of a runtime have in common. */
@@ -119,6 +123,8 @@ struct pin_shared {
 	uint32_t worker_count;
 	struct pin_worker *workers;
 	struct pin_victims victims;
+	uint32_t *cpu_indices; /* what workers are bound to by node, or NULL */
+	uint32_t cpu_room;     /* of that array */
 	bool has_fence_all;
 	bool has_cpu_each; /* every worker a core of its own, of several */
 	/* [W:creator R:workers] while they start, see provision.h */
@@ -217,6 +223,7 @@ struct pin_worker {
 	struct pin_atomic_u32 nudged;	/* to look at its line-ups: throttle.h */
 	uint64_t sentry_ended_tasks;	/* [own] the sentry's: at its last look */
 	struct pin_stall stall;		/* [own] likewise */
+	struct pin_stall ring_stall;	/* [own] likewise, of its ring */
 	struct pin_lifo lifo PIN_CACHE_ALIGNED;
 	struct pin_owned timers_lock;
 	struct pin_owned ring_lock;		/* if `shares_ring`: relief.h */

@@ -85,8 +85,8 @@ struct pin_host {
 	 * 19 at most; PIN_NICE_IDLE: for any. A thread cannot take it back.
 	 */
 	int (*thread_make_way)(uint32_t niceness);
-	/* Binds the calling thread to one CPU. */
-	int (*thread_bind)(uint32_t cpu_index);
+	/* Binds the calling thread to these CPUs, at least one. */
+	int (*thread_bind)(const uint32_t *cpu_indices, uint32_t count);
 	/*
 	 * Keeps the threads that the kernel runs for the calling thread's rings
 	 * to those CPUs of a node that this thread might use before it was

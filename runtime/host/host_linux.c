@@ -150,17 +150,25 @@ static int linux_thread_make_way(uint32_t niceness)
 /* What the calling thread might use before it was bound; empty: not known. */
 static _Thread_local cpu_set_t unbound_cpus;
 
-static int linux_thread_bind(uint32_t cpu_index)
+static int linux_thread_bind(const uint32_t *cpu_indices, uint32_t count)
 {
-	cpu_set_t *set = CPU_ALLOC(cpu_index + 1);
-	size_t set_bytes = CPU_ALLOC_SIZE(cpu_index + 1);
+	uint32_t end = 0;
+	cpu_set_t *set;
+	size_t set_bytes;
 	int rc;
 
+	for (uint32_t i = 0; i < count; i++) {
+		end = cpu_indices[i] >= end ? cpu_indices[i] + 1 : end;
+	}
+	set = CPU_ALLOC(end);
+	set_bytes = CPU_ALLOC_SIZE(end);
 	if (set == NULL) {
 		return -ENOMEM;
 	}
 	CPU_ZERO_S(set_bytes, set);
-	CPU_SET_S(cpu_index, set_bytes, set);
+	for (uint32_t i = 0; i < count; i++) {
+		CPU_SET_S(cpu_indices[i], set_bytes, set);
+	}
 	if (sched_getaffinity(0, sizeof(unbound_cpus), &unbound_cpus) < 0) {
 		CPU_ZERO(&unbound_cpus);
 	}

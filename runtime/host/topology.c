@@ -262,6 +262,15 @@ static int compare_by_worth(const void *left_memory, const void *right_memory)
 	return order != 0 ? order : compare_by_core(left, right);
 }
 
+static int compare_by_node(const void *left_memory, const void *right_memory)
+{
+	const struct candidate *left = left_memory;
+	const struct candidate *right = right_memory;
+	int order = compare_u32(left->place.node_index, right->place.node_index);
+
+	return order != 0 ? order : compare_u32(left->place.cpu_index, right->place.cpu_index);
+}
+
 /* Numbers the CPUs within each core and returns how many cores there are. */
 static uint32_t rank_within_cores(struct candidate *candidates, uint32_t count)
 {
@@ -289,6 +298,30 @@ static uint32_t count_nodes(const struct pin_cpu_place *places, uint32_t core_co
 	return count;
 }
 
+/* The allowed CPUs by node; leaves the candidates in that order. */
+static void group_by_node(
+	struct pin_topology *topology, struct candidate *candidates, uint32_t count)
+{
+	struct pin_range group = {0, 0};
+
+	qsort(candidates, count, sizeof(*candidates), compare_by_node);
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t node_index = candidates[i].place.node_index;
+
+		topology->cpu_indices[i] = candidates[i].place.cpu_index;
+		group.end = i + 1;
+		if (i + 1 < count && candidates[i + 1].place.node_index == node_index) {
+			continue;
+		}
+		for (uint32_t j = 0; j < topology->place_count; j++) {
+			if (topology->places[j].node_index == node_index) {
+				topology->places[j].node_cpus = group;
+			}
+		}
+		group.first = i + 1;
+	}
+}
+
 static int extract(
 	hwloc_topology_t machine, hwloc_const_bitmap_t allowed, struct pin_topology_search *search)
 {
@@ -305,7 +338,9 @@ static int extract(
 	topology->place_room = (uint32_t)cpu_total;
 	topology->places = pin_heap_zeroed(
 		topology->host, PIN_HEAP_ALIGN, topology->place_room, sizeof(*topology->places));
-	if (candidates == NULL || topology->places == NULL) {
+	topology->cpu_indices = pin_heap_zeroed(topology->host, PIN_HEAP_ALIGN,
+		topology->place_room, sizeof(*topology->cpu_indices));
+	if (candidates == NULL || topology->places == NULL || topology->cpu_indices == NULL) {
 		pin_heap_release(topology->host, candidates, PIN_HEAP_ALIGN, (size_t)cpu_total,
 			sizeof(*candidates));
 		return -ENOMEM;
@@ -327,6 +362,7 @@ static int extract(
 		topology->places[i] = candidates[i].place;
 	}
 	topology->node_count = count_nodes(topology->places, topology->core_count);
+	group_by_node(topology, candidates, count);
 	pin_heap_release(
 		topology->host, candidates, PIN_HEAP_ALIGN, (size_t)cpu_total, sizeof(*candidates));
 	return count == 0 ? -EIO : 0;
@@ -471,6 +507,8 @@ void pin_topology_fini(struct pin_topology *topology)
 
 		pin_heap_release(host, topology->places, PIN_HEAP_ALIGN, topology->place_room,
 			sizeof(*topology->places));
+		pin_heap_release(host, topology->cpu_indices, PIN_HEAP_ALIGN, topology->place_room,
+			sizeof(*topology->cpu_indices));
 		pin_heap_release(host, distances->node_indices, PIN_HEAP_ALIGN, node_count,
 			sizeof(*distances->node_indices));
 		pin_heap_release(host, distances->values, PIN_HEAP_ALIGN, node_count * node_count,

@@ -25,6 +25,7 @@
 #ifndef PIN_HOST_TOPOLOGY_H
 #define PIN_HOST_TOPOLOGY_H
 
+#include "runtime/base/range.h"
 #include "runtime/host/host.h"
 
 #include <pthread.h>
@@ -37,6 +38,8 @@ struct pin_cpu_place {
 	uint32_t l2_index;   /* likewise; without a known L2 that of the core alone */
 	uint32_t l3_index;   /* likewise; without a known L3 the package's or node's */
 	uint32_t node_index; /* the OS's: the nearest node with memory for us */
+	/* CPUs with the same node, in the topology's `cpu_indices`. */
+	struct pin_range node_cpus;
 };
 
 /* How far nodes are from each other, in a unit of the firmware's. */
@@ -54,6 +57,7 @@ struct pin_topology {
 	uint32_t place_count;
 	uint32_t place_room; /* of the array */
 	struct pin_cpu_place *places;
+	uint32_t *cpu_indices;		     /* likewise; those allowed, by node */
 	struct pin_node_distances distances; /* of all nodes */
 	const struct pin_host *host;	     /* whose heap it is on */
 };

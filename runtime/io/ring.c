@@ -149,6 +149,16 @@ bool pin_ring_has_completions(const struct pin_ring *ring)
 		io_uring_smp_load_acquire(cq->khead) != io_uring_smp_load_acquire(cq->ktail);
 }
 
+bool pin_ring_owes_completions(const struct pin_ring *ring)
+{
+	return !ring->is_fallback && (has_task_work(ring) || pin_ring_has_completions(ring));
+}
+
+uint32_t pin_ring_reaped(const struct pin_ring *ring)
+{
+	return ring->is_fallback ? 0 : io_uring_smp_load_acquire(ring->uring.cq.khead);
+}
+
 bool pin_ring_has_work(const struct pin_ring *ring)
 {
 	if (ring->is_fallback) {

@@ -262,6 +262,13 @@ int pin_ring_file_slot(struct pin_ring *ring, const struct pinion_file *file);
  */
 bool pin_ring_has_completions(const struct pin_ring *ring);
 
+/*
+ * Likewise, those included that the kernel holds back until it is asked for
+ * them; and how many were reaped so far, modulo 2^32.
+ */
+bool pin_ring_owes_completions(const struct pin_ring *ring);
+uint32_t pin_ring_reaped(const struct pin_ring *ring);
+
 /* True when pin_ring_poll would find something to do. Loads only. */
 bool pin_ring_has_work(const struct pin_ring *ring);
 

@@ -294,6 +294,16 @@ bool pin_ring_has_completions(const struct pin_ring *ring)
 	return pin_load_acquire_u32(&own->posted) != own->reaped;
 }
 
+bool pin_ring_owes_completions(const struct pin_ring *ring)
+{
+	return pin_ring_has_completions(ring);
+}
+
+uint32_t pin_ring_reaped(const struct pin_ring *ring)
+{
+	return ring_of(ring)->reaped;
+}
+
 bool pin_ring_has_work(const struct pin_ring *ring)
 {
 	const struct ring *own = ring_of(ring);

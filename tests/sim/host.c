@@ -133,9 +133,10 @@ static int sim_thread_make_way(uint32_t niceness)
 	return 0;
 }
 
-static int sim_thread_bind(uint32_t cpu_index)
+static int sim_thread_bind(const uint32_t *cpu_indices, uint32_t count)
 {
-	(void)cpu_index;
+	(void)cpu_indices;
+	(void)count;
 	return 0;
 }
 

@@ -50,7 +50,7 @@ struct value {
 static const struct range ranges[] = {
 	RANGE(worker_count, 0, 4096),
 	RANGE(use_smt, 0, 1),
-	RANGE(bind_workers, 0, 1),
+	RANGE(bind_workers, PINION_BIND_NONE, PINION_BIND_NODE),
 	RANGE(ring_helper_count, 1, 1024),
 	RANGE(budget_polls, 1, 65535),
 	RANGE(budget_us, 1, 1000000),
@@ -70,6 +70,7 @@ static const struct range ranges[] = {
 	RANGE(io_priority_high, PINION_IO_PRIORITY_NONE, PINION_IO_PRIORITY_IDLE),
 	RANGE(io_priority_low, PINION_IO_PRIORITY_NONE, PINION_IO_PRIORITY_IDLE),
 	RANGE(stall_ms, 0, 86400000),
+	RANGE(cq_stall_us, 0, UINT64_C(86400000000)),
 	RANGE(spin_iters, 0, 65535),
 	RANGE(park_timeout_us, 0, 60000000),
 	RANGE(injector_target_us, 1, 1000000),

@@ -3,7 +3,8 @@
  * Goal: pinion_runtime_counters() shows how the scheduler is at that moment:
  * the interval of looks into the shared queue, who searches, and who sleeps,
  * where, by number, and until when; how much of its budget a turn took, and how
- * many tasks in a row came from the slot. AS-38.
+ * many tasks in a row came from the slot. It counts the timers that were due,
+ * and none that was cancelled or ended by a stop. AS-37, AS-38.
  * Method: workers that have run nothing, and one that has run a task of 20 ms;
  * tasks that respawn themselves for as long as turns have not been full, and
  * some that spawn each other, each of which looks how many came before it;
@@ -291,6 +292,58 @@ static void check_searching(void)
 	end();
 }
 
+/* ---- timers ---- */
+
+enum { TIMERS = 10, ON_WORKER = 4 };
+
+static struct pinion_timer timers[TIMERS];
+static struct pin_atomic_u32 expired;
+
+static int expire(struct pinion_task *task)
+{
+	(void)task;
+	tasks_signal(&expired);
+	return 0;
+}
+
+static void start_timers(uint32_t first, uint32_t count, uint64_t deadline_ns)
+{
+	for (uint32_t i = first; i < first + count; i++) {
+		timers[i] = (struct pinion_timer){.task.run = expire};
+		expect_number("timer", 0, pinion_timer_start(runtime, &timers[i], deadline_ns));
+	}
+}
+
+static void start_on_worker(struct tasks_hold *hold)
+{
+	(void)hold;
+	start_timers(0, ON_WORKER, pinion_now_ns() + 1000 * 1000);
+}
+
+static void expect_timers(const char *what, uint64_t count)
+{
+	expect_number(
+		what, (long long)count, (long long)runtimes_counters(runtime).timers_processed);
+}
+
+static void check_timers(void)
+{
+	struct tasks_hold hold = {.prepare = start_on_worker};
+
+	runtime = runtimes_start(WORKERS, PINION_IO_FALLBACK);
+	expect_timers("none yet", 0);
+	start_timers(TIMERS - 2, 2, UINT64_MAX);
+	expect_number("cancel", 0, pinion_timer_cancel(runtime, &timers[TIMERS - 1]));
+	tasks_hold_begin(&hold, runtime, 1);
+	tasks_hold_end(&hold);
+	start_timers(ON_WORKER, TIMERS - 2 - ON_WORKER, 0);
+	tasks_await(&expired, TIMERS - 2);
+	expect_timers("those that were due", TIMERS - 2);
+	expect_number("stop", 0, pinion_runtime_stop(runtime));
+	expect_timers("but not the last", TIMERS - 2);
+	pinion_runtime_destroy(runtime);
+}
+
 /* ---- a caller from before these fields ---- */
 
 static void check_shorter(void)
@@ -319,6 +372,7 @@ int main(void)
 	check_until(LIMIT_SECONDS * 1000000);
 	check_parked();
 	check_searching();
+	check_timers();
 	check_shorter();
 	return expect_status();
 }

@@ -103,7 +103,7 @@ static uint32_t sync_by_ring(unsigned cpu, const cpu_set_t *all)
 	int rc;
 
 	expect_number("not bound yet", -EINVAL, pin_host_linux.ring_bind_helpers(-1, 0));
-	expect_number("bind", 0, pin_host_linux.thread_bind(cpu));
+	expect_number("bind", 0, pin_host_linux.thread_bind(&cpu, 1));
 	expect_ready("all again", sched_setaffinity(0, sizeof(*all), all) == 0);
 	if (io_uring_queue_init(4, &ring, 0) == 0) {
 		rc = pin_host_linux.ring_bind_helpers(ring.ring_fd, 0);

@@ -53,7 +53,7 @@ static void check_commands_defaults(void)
 	expect_number("bound", 1, plain.runtime.bind_workers);
 	expect_true("seed", plain.runtime.seed == seed);
 	setenv("PINION_SEED", "7", 1);
-	setenv("PINION_BIND", "0", 1);
+	setenv("PINION_BIND", "none", 1);
 	expect_true("options", scanning_options_init(&told));
 	unsetenv("PINION_SEED");
 	unsetenv("PINION_BIND");

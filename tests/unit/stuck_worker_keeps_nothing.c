@@ -6,7 +6,8 @@
  * after all workers have slept and while they have not. Timers that are due
  * meanwhile run as well: started by that task, by one before it, or from
  * outside; and those that are cancelled meanwhile, or were before by the task
- * itself, are told, though the first of them be stuck as well. AS-21, AS-31,
+ * itself, are told, though the first of them be stuck as well. Each one that
+ * was due is counted once, the cancelled ones are not. AS-21, AS-31, AS-37,
  * EX-31, C3, C7.
  * Hazard that others met: a task in the slot behind a long one.
  * Method: a chain of empty tasks teaches a worker that tasks are short. The
@@ -322,6 +323,9 @@ static void check_timers(void)
 	printf("timers that it cancels itself\n");
 	check_cancelled_by_itself();
 	expect_number("drain", 0, pinion_runtime_drain(runtime));
+	/* Two of its own, those from outside; whoever had them run. */
+	expect_number("timers_processed", 2 + TIMERS,
+		(long long)runtimes_counters(runtime).timers_processed);
 	pinion_runtime_destroy(runtime);
 }
 

@@ -12,6 +12,18 @@
 #include <sched.h>
 #include <stdint.h>
 
+/* The CPUs of a place's node are 8 in a row, whichever of them are places. */
+static void expect_node_cpus(const struct pin_topology *topology, uint32_t number)
+{
+	const struct pin_cpu_place *place = &topology->places[number];
+
+	expect_number("CPUs of a node", 8, pin_range_count(place->node_cpus));
+	for (uint32_t i = 0; i < 8; i++) {
+		expect_number("CPU of a node", 8 * place->node_index + i,
+			topology->cpu_indices[place->node_cpus.first + i]);
+	}
+}
+
 static void check_imagined(void)
 {
 	struct pin_topology topology;
@@ -29,6 +41,7 @@ static void check_imagined(void)
 		expect_number("node of a place", i / 4, topology.places[i].node_index);
 		expect_number("L3 of a place", i / 4, topology.places[i].l3_index);
 		expect_number("no L2: its own", i, topology.places[i].l2_index);
+		expect_node_cpus(&topology, i);
 	}
 	pin_topology_fini(&topology);
 
@@ -38,6 +51,7 @@ static void check_imagined(void)
 		expect_number("core of a place with SMT", i % 8, topology.places[i].core_index);
 		expect_number("CPU of a place with SMT", 2 * (i % 8) + i / 8,
 			topology.places[i].cpu_index);
+		expect_node_cpus(&topology, i);
 	}
 	pin_topology_fini(&topology);
 	pin_topology_fini(&topology);

@@ -66,6 +66,40 @@ static bool places_are_grouped(const struct pin_topology *topology)
 	return true;
 }
 
+/*
+ * True when each place is among the CPUs of its node, and those of all nodes
+ * are all CPUs, each once.
+ */
+static bool nodes_have_their_cpus(const struct pin_topology *topology)
+{
+	uint32_t covered = 0;
+
+	for (uint32_t i = 0; i < topology->place_count; i++) {
+		const struct pin_cpu_place *place = &topology->places[i];
+		uint32_t j = place->node_cpus.first;
+		bool is_first = true;
+
+		while (j < place->node_cpus.end && topology->cpu_indices[j] != place->cpu_index) {
+			j++;
+		}
+		for (uint32_t k = 0; k < i; k++) {
+			is_first &= topology->places[k].node_index != place->node_index;
+		}
+		if (j >= place->node_cpus.end || place->node_cpus.end > topology->cpu_count) {
+			return false;
+		}
+		covered += is_first ? pin_range_count(place->node_cpus) : 0;
+	}
+	for (uint32_t i = 0; i < topology->cpu_count; i++) {
+		for (uint32_t j = 0; j < i; j++) {
+			if (topology->cpu_indices[i] == topology->cpu_indices[j]) {
+				return false;
+			}
+		}
+	}
+	return covered == topology->cpu_count;
+}
+
 static void check_machine(const struct machine *machine, bool use_smt)
 {
 	uint32_t places = use_smt ? machine->cpu_count : machine->core_count;
@@ -81,6 +115,7 @@ static void check_machine(const struct machine *machine, bool use_smt)
 	expect_number(machine->description, places, topology.place_count);
 	expect_number("quota of an imagined machine", 0, topology.quota_millicpus);
 	expect_true(machine->description, places_differ(&topology, use_smt));
+	expect_true(machine->description, nodes_have_their_cpus(&topology));
 	expect_true(machine->description, use_smt || places_are_grouped(&topology));
 	pin_topology_fini(&topology);
 	unsetenv("HWLOC_SYNTHETIC");
