@@ -10,6 +10,7 @@
  * all the time. A round whose wake was lost ends late, by the timeout, and
  * counts. STRESS_ITERATIONS says how many rounds each setting has.
  */
+#include "tests/support/pending.h"
 #include "tests/support/random.h"
 #include "tests/support/runtimes.h"
 #include "tests/support/tasks.h"
@@ -28,44 +29,12 @@ enum {
 
 static struct pinion_runtime *runtime;
 static struct pin_atomic_u32 done;
-static struct tasks_hold holds[WORKERS_MAX];
-static struct pinion_request requests[WORKERS_MAX];
-static struct pinion_file file;
-static uint8_t bytes[WORKERS_MAX];
 
 static int answer(struct pinion_task *task)
 {
 	(void)task;
 	tasks_signal(&done);
 	return 0;
-}
-
-static int ignore_read(struct pinion_task *task)
-{
-	(void)task;
-	return 0;
-}
-
-static void start_read(struct tasks_hold *hold)
-{
-	size_t number = (size_t)(hold - holds);
-
-	requests[number] = (struct pinion_request){
-		.task.run = ignore_read,
-		.file = &file,
-		.bytes = &bytes[number],
-		.length_bytes = 1,
-	};
-	expect_number("read", 0, pinion_read_submit(runtime, &requests[number]));
-}
-
-static void start_reads(uint32_t worker_count)
-{
-	for (uint32_t i = 0; i < worker_count; i++) {
-		holds[i].prepare = start_read;
-		tasks_hold_begin(&holds[i], runtime, i);
-		tasks_hold_end(&holds[i]);
-	}
 }
 
 /* Some from outside, some passed on from one worker to another. */
@@ -123,6 +92,8 @@ static void check(struct random_source *source, uint32_t worker_count, uint32_t 
 	struct pinion_runtime_counters counters;
 	struct pinion_runtime_facts facts;
 	struct pinion_config config;
+	struct pending_read reads[WORKERS_MAX];
+	struct pinion_file file;
 	int ends[2];
 
 	runtimes_watchdog(SETTING_SECONDS);
@@ -141,7 +112,9 @@ static void check(struct random_source *source, uint32_t worker_count, uint32_t 
 	expect_ready("pipe", pipe(ends) == 0);
 	if (has_read) {
 		file = runtimes_plain_file(ends[0]);
-		start_reads(worker_count);
+		for (uint32_t i = 0; i < worker_count; i++) {
+			pending_begin(&reads[i], runtime, i, &file);
+		}
 	}
 	for (uint32_t i = 0; i < rounds; i++) {
 		run_round(source, worker_count);

@@ -12,6 +12,7 @@
  * runs have no pauses but their own.
  */
 #include "runtime/core/runtime_state.h"
+#include "tests/support/pending.h"
 #include "tests/support/runtimes.h"
 #include "tests/support/tasks.h"
 
@@ -24,20 +25,11 @@ enum source { INBOX, SHARED_QUEUE };
 
 static struct pinion_runtime *runtime;
 static struct pin_atomic_u32 done;
-static struct pinion_request request;
-static struct pinion_file file;
-static uint8_t byte;
 
 static int signal_run(struct pinion_task *task)
 {
 	(void)task;
 	tasks_signal(&done);
-	return 0;
-}
-
-static int ignore(struct pinion_task *task)
-{
-	(void)task;
 	return 0;
 }
 
@@ -68,24 +60,13 @@ static void await_catch(enum source source)
 	} while (runtimes_counters(runtime).park_timeout_found_work == before);
 }
 
-static void start_read(struct tasks_hold *hold)
-{
-	(void)hold;
-	request = (struct pinion_request){
-		.task.run = ignore,
-		.file = &file,
-		.bytes = &byte,
-		.length_bytes = 1,
-	};
-	expect_number("read", 0, pinion_read_submit(runtime, &request));
-}
-
 static void check(bool has_read)
 {
-	struct tasks_hold reading = {.prepare = start_read};
+	struct pending_read read;
 	struct pinion_runtime_counters counters;
 	struct pinion_runtime_facts facts;
 	struct pinion_config config;
+	struct pinion_file file;
 	int ends[2];
 
 	runtimes_config(&config, 1, PINION_IO_AUTO);
@@ -100,8 +81,7 @@ static void check(bool has_read)
 	expect_ready("pipe", pipe(ends) == 0);
 	if (has_read) {
 		file = runtimes_plain_file(ends[0]);
-		tasks_hold_begin(&reading, runtime, 0);
-		tasks_hold_end(&reading);
+		pending_begin(&read, runtime, 0, &file);
 	}
 	await_catch(INBOX);
 	await_catch(SHARED_QUEUE);
