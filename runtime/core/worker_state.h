@@ -287,6 +287,8 @@ struct pin_worker {
 	struct pin_list small_buffer_queue;
 	struct pin_device_cache devices;
 	void *context; /* the embedder's: hooks.h */
+	/* How long a waker may stand between its push and its wake: park.c. */
+	uint64_t waker_delay_ns;
 	bool has_last_tick;
 	bool has_stopped;	     /* `before_stop` was called */
 	uint32_t help_depth;	     /* tasks below the one in hand: help.h */
