@@ -85,4 +85,12 @@ static inline void pin_heap_release(
 	}
 }
 
+/*
+ * What takes the place of `memory`, of `bytes` bytes and PIN_HEAP_ALIGN, which
+ * may be NULL: the first `kept_bytes` are the same. NULL: there is none, and
+ * that is as it was.
+ */
+void *pin_heap_resize(const struct pin_host *host, void *memory, size_t bytes, size_t kept_bytes,
+	size_t wanted_bytes);
+
 #endif
