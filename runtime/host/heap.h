@@ -6,8 +6,7 @@
  *
  * What libc, hwloc and liburing allocate for themselves is none of it; nor are
  * files that a process opens by itself (io/device.c, host/nvme.c), texts of
- * control groups (host/cgroup.c) and pinion_walk(), which belong to no runtime;
- * nor what ignore files say (scan/ignore.c).
+ * control groups (host/cgroup.c) and pinion_walk(), which belong to no runtime.
  */
 #ifndef PIN_HOST_HEAP_H
 #define PIN_HOST_HEAP_H

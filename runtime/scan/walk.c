@@ -372,7 +372,7 @@ static int report_ignore_files(struct walk *walk)
 static int read_above(struct walk *walk, const char *root, uid_t owner)
 {
 	struct pin_ignore *ignore = &walk->ignore;
-	int rc = pin_ignore_begin(ignore, root, owner);
+	int rc = pin_ignore_begin(ignore, walk->host, root, owner);
 
 	for (size_t i = 0; rc == 0 && i < ignore->above_count; i++) {
 		size_t path_bytes;

@@ -239,7 +239,7 @@ static void check_table(void)
 		[PIN_IGNORE_SILENT] = '-', [PIN_IGNORE_HIDES] = 'h', [PIN_IGNORE_SHOWS] = 's'};
 
 	for (size_t i = 0; i < PIN_ARRAY_COUNT(table); i++) {
-		struct pin_ignore_rules rules = {.count = 0};
+		struct pin_ignore_rules rules = {.host = &pin_host_linux};
 		char what[200];
 
 		snprintf(what, sizeof(what), "rules {%s}, path %s", table[i].rules, table[i].path);
@@ -253,7 +253,7 @@ static void check_table(void)
 /* What is refused leaves what was there, and what comes next is taken. */
 static void check_refusals(void)
 {
-	struct pin_ignore_rules rules = {.count = 0};
+	struct pin_ignore_rules rules = {.host = &pin_host_linux};
 	static char line[PIN_IGNORE_LINE_BYTES_MAX + 2];
 
 	expect_number("first", 0, add(&rules, "first\n", 6));
