@@ -144,23 +144,34 @@ void pin_worker_buffers_publish(struct pin_shared *shared)
 			end = first + arena->bytes > end ? first + arena->bytes : end;
 		}
 	}
-	pin_store_relaxed_u64(&shared->arenas_start, start);
-	pin_store_release_u64(&shared->arenas_bytes, end > start ? end - start : 0); /* [IO-4] */
+	if (end > start) {
+		pin_store_relaxed_u64(&shared->arenas_start, start);
+		pin_store_release_u64(
+			&shared->arenas_beyond, UINT64_MAX - (end - start - 1)); /* [IO-4] */
+	}
 }
 
-/* Whether it may be in somebody's arena. */
+static bool knows_arenas(const struct pin_shared *shared)
+{
+	return pin_load_acquire_u64(&shared->arenas_beyond) != 0; /* [IO-4] */
+}
+
+/* Whether it may be in somebody's arena; always while that is not known. */
 static inline bool is_among_arenas(const struct pin_shared *shared, const uint8_t *bytes)
 {
-	uint64_t arenas_bytes = pin_load_acquire_u64(&shared->arenas_bytes); /* [IO-4] */
+	uint64_t beyond = pin_load_acquire_u64(&shared->arenas_beyond); /* [IO-4] */
+	uint64_t start = pin_load_relaxed_u64(&shared->arenas_start);
 
-	return (uintptr_t)bytes - pin_load_relaxed_u64(&shared->arenas_start) < arenas_bytes;
+	return (uintptr_t)bytes - start <= UINT64_MAX - beyond;
 }
 
 /* One that a worker, this one or another, has for itself. */
 static PIN_APART struct pin_entry *find_workers(
 	const struct pin_shared *shared, const uint8_t *bytes)
 {
-	for (uint32_t i = 0; i < shared->worker_count; i++) {
+	uint32_t count = knows_arenas(shared) ? shared->worker_count : 0;
+
+	for (uint32_t i = 0; i < count; i++) {
 		struct pin_worker *owner = &shared->workers[i];
 
 		if ((uintptr_t)bytes - (uintptr_t)owner->arena.memory < owner->arena.bytes) {
@@ -195,7 +206,7 @@ static struct pin_pool *pool_of(struct pin_worker *worker, const struct pin_entr
 {
 	struct pin_shared *shared = worker->shared;
 	struct pin_pool *own = own_pool_of(worker, entry);
-	bool has_all = pin_load_acquire_u64(&shared->arenas_bytes) != 0; /* [IO-4] */
+	bool has_all = knows_arenas(shared);
 
 	for (uint32_t i = 0; has_all && own == NULL && i < shared->worker_count; i++) {
 		own = own_pool_of(&shared->workers[i], entry);
@@ -245,17 +256,28 @@ struct pin_entry *pin_worker_lend_posted(
 	return entry != NULL && pin_pool_lend(entry, out_generation) ? entry : NULL;
 }
 
-struct pin_entry *pin_worker_find_entry(struct pin_worker *worker, const uint8_t *bytes)
+/* In anything but a large buffer of its own, where most is. */
+static PIN_APART struct pin_entry *find_elsewhere(struct pin_worker *worker, const uint8_t *bytes)
 {
-	struct pin_entry *entry = find_own(worker, bytes);
+	struct pin_entry *entry = pin_pool_find_first(&worker->small_buffers, bytes);
 
 	if (entry == NULL && pin_load_relaxed_u32(&worker->shared->has_pools) != 0) {
 		entry = find_pooled_own(worker, bytes);
 	}
-	if (entry == NULL && is_among_arenas(worker->shared, bytes)) {
-		entry = find_workers(worker->shared, bytes);
+	return entry != NULL ? entry : find_workers(worker->shared, bytes);
+}
+
+struct pin_entry *pin_worker_find_entry(struct pin_worker *worker, const uint8_t *bytes)
+{
+	const struct pin_shared *shared = worker->shared;
+	struct pin_entry *entry = pin_pool_find_first(&worker->buffers, bytes);
+
+	if (entry != NULL) {
+		return entry;
 	}
-	return entry;
+	return is_among_arenas(shared, bytes) || pin_load_relaxed_u32(&shared->has_pools) != 0
+		? find_elsewhere(worker, bytes)
+		: NULL;
 }
 
 PIN_APART void pin_worker_tell_free(struct pin_worker *worker, const struct pin_entry *entry)

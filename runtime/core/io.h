@@ -23,7 +23,7 @@
  * pool taken out, or its end is waited for.
  *
  * [IO-4] each worker makes its arena and its buffers before it counts itself as
- * started; who has awaited all sets `arenas_bytes` (release) -> a request's
+ * started; who has awaited all sets `arenas_beyond` (release) -> a request's
  * worker, or who posts one, loads it (acquire), and may look at all of them:
  * they stay as they are. Before, no worker has another's buffer. Where threads
  * come and go, in a crew, it is never set.

@@ -161,9 +161,9 @@ struct pin_shared {
 	struct pin_atomic_u32 sentry PIN_CACHE_ALIGNED; /* enum pin_sentry_state, a futex */
 	struct pin_inbox timer_inbox PIN_CACHE_ALIGNED; /* any worker takes all of it */
 	struct pin_atomic_u32 started_count;		/* futex of the creator */
-	/* From the first arena to the end of the last: io.h; 0: not yet. */
+	/* The first arena, and addresses behind the last: io.h; 0: not yet. */
 	struct pin_atomic_u64 arenas_start;
-	struct pin_atomic_u64 arenas_bytes;
+	struct pin_atomic_u64 arenas_beyond;
 	struct pin_atomic_u32 cancels;	     /* [W:any R:any] of many, under way: offers.h */
 	struct pin_atomic_u32 is_stopping;   /* set once, before the close */
 	struct pin_atomic_u32 has_ended;     /* set once, by the last worker; a futex */
