@@ -144,23 +144,34 @@ void pin_worker_buffers_publish(struct pin_shared *shared)
 			end = first + arena->bytes > end ? first + arena->bytes : end;
 		}
 	}
-	pin_store_relaxed_u64(&shared->arenas_start, start);
-	pin_store_release_u64(&shared->arenas_bytes, end > start ? end - start : 0); /* [IO-4] */
+	if (end > start) {
+		pin_store_relaxed_u64(&shared->arenas_start, start);
+		pin_store_release_u64(
+			&shared->arenas_beyond, UINT64_MAX - (end - start - 1)); /* [IO-4] */
+	}
 }
 
-/* Whether it may be in somebody's arena. */
+static bool knows_arenas(const struct pin_shared *shared)
+{
+	return pin_load_acquire_u64(&shared->arenas_beyond) != 0; /* [IO-4] */
+}
+
+/* Whether it may be in somebody's arena; always while that is not known. */
 static inline bool is_among_arenas(const struct pin_shared *shared, const uint8_t *bytes)
 {
-	uint64_t arenas_bytes = pin_load_acquire_u64(&shared->arenas_bytes); /* [IO-4] */
+	uint64_t beyond = pin_load_acquire_u64(&shared->arenas_beyond); /* [IO-4] */
+	uint64_t start = pin_load_relaxed_u64(&shared->arenas_start);
 
-	return (uintptr_t)bytes - pin_load_relaxed_u64(&shared->arenas_start) < arenas_bytes;
+	return (uintptr_t)bytes - start <= UINT64_MAX - beyond;
 }
 
 /* One that a worker, this one or another, has for itself. */
 static PIN_APART struct pin_entry *find_workers(
 	const struct pin_shared *shared, const uint8_t *bytes)
 {
-	for (uint32_t i = 0; i < shared->worker_count; i++) {
+	uint32_t count = knows_arenas(shared) ? shared->worker_count : 0;
+
+	for (uint32_t i = 0; i < count; i++) {
 		struct pin_worker *owner = &shared->workers[i];
 
 		if ((uintptr_t)bytes - (uintptr_t)owner->arena.memory < owner->arena.bytes) {
@@ -195,7 +206,7 @@ static struct pin_pool *pool_of(struct pin_worker *worker, const struct pin_entr
 {
 	struct pin_shared *shared = worker->shared;
 	struct pin_pool *own = own_pool_of(worker, entry);
-	bool has_all = pin_load_acquire_u64(&shared->arenas_bytes) != 0; /* [IO-4] */
+	bool has_all = knows_arenas(shared);
 
 	for (uint32_t i = 0; has_all && own == NULL && i < shared->worker_count; i++) {
 		own = own_pool_of(&shared->workers[i], entry);
@@ -259,7 +270,21 @@ static inline bool lend_entry(struct pin_worker *worker, struct pin_entry *entry
 	return lent == PIN_POOL_IS_LENT;
 }
 
-struct pin_entry *pin_worker_lend_posted(struct pin_worker *worker, const uint8_t *bytes)
+/* False: it is free, which is told, and is not lent. */
+static inline bool lend_found(struct pin_worker *worker, struct pin_entry *entry,
+	uint32_t magazine, struct pin_entry **out_entry)
+{
+	*out_entry = entry;
+	if (entry == NULL || PIN_LIKELY(lend_entry(worker, entry, magazine))) {
+		return true;
+	}
+	*out_entry = NULL;
+	tell_of(worker, entry, pin_misuse_is_free);
+	return false;
+}
+
+bool pin_worker_lend_posted(
+	struct pin_worker *worker, const uint8_t *bytes, struct pin_entry **out_entry)
 {
 	struct pin_entry *entry = NULL;
 
@@ -269,32 +294,44 @@ struct pin_entry *pin_worker_lend_posted(struct pin_worker *worker, const uint8_
 	if (entry == NULL && is_among_arenas(worker->shared, bytes)) {
 		entry = find_workers(worker->shared, bytes);
 	}
-	/* One that is free is told of, and refused, by the worker. */
-	return entry != NULL && lend_entry(worker, entry, PIN_POOL_OUTSIDE) ? entry : NULL;
+	return lend_found(worker, entry, PIN_POOL_OUTSIDE, out_entry);
+}
+
+/*
+ * In anything but a large buffer of its own, where most is; and the number of
+ * the worker's magazine in that pool.
+ */
+static PIN_APART struct pin_entry *find_elsewhere(
+	struct pin_worker *worker, const uint8_t *bytes, uint32_t *out_magazine)
+{
+	struct pin_entry *entry = pin_pool_find_first(&worker->small_buffers, bytes);
+
+	*out_magazine = 0;
+	if (entry == NULL && pin_load_relaxed_u32(&worker->shared->has_pools) != 0) {
+		entry = find_pooled_own(worker, bytes);
+		*out_magazine = worker->index;
+	}
+	if (entry == NULL) {
+		entry = find_workers(worker->shared, bytes);
+		*out_magazine = PIN_POOL_OUTSIDE;
+	}
+	return entry;
 }
 
 bool pin_worker_lend(struct pin_worker *worker, const uint8_t *bytes, struct pin_entry **out_entry)
 {
-	bool is_itself = PIN_LIKELY(pin_worker_current() == worker);
-	struct pin_entry *entry = find_own(worker, bytes);
+	const struct pin_shared *shared = worker->shared;
+	struct pin_entry *entry = pin_pool_find_first(&worker->buffers, bytes);
 	uint32_t magazine = 0; /* of its own pools the only one */
 
-	if (entry == NULL && pin_load_relaxed_u32(&worker->shared->has_pools) != 0) {
-		entry = find_pooled_own(worker, bytes);
-		magazine = worker->index;
+	if (entry == NULL &&
+		(is_among_arenas(shared, bytes) || pin_load_relaxed_u32(&shared->has_pools) != 0)) {
+		entry = find_elsewhere(worker, bytes, &magazine);
 	}
-	if (entry == NULL && is_among_arenas(worker->shared, bytes)) {
-		entry = find_workers(worker->shared, bytes);
+	if (PIN_UNLIKELY(pin_worker_current() != worker)) {
 		magazine = PIN_POOL_OUTSIDE;
 	}
-	*out_entry = entry;
-	if (entry == NULL ||
-		PIN_LIKELY(lend_entry(worker, entry, is_itself ? magazine : PIN_POOL_OUTSIDE))) {
-		return true;
-	}
-	tell_of(worker, entry, pin_misuse_is_free);
-	*out_entry = NULL;
-	return false;
+	return lend_found(worker, entry, magazine, out_entry);
 }
 
 /* ---- pools ---- */

@@ -23,7 +23,7 @@
  * pool taken out, or its end is waited for.
  *
  * [IO-4] each worker makes its arena and its buffers before it counts itself as
- * started; who has awaited all sets `arenas_bytes` (release) -> a request's
+ * started; who has awaited all sets `arenas_beyond` (release) -> a request's
  * worker, or who posts one, loads it (acquire), and may look at all of them:
  * they stay as they are. Before, no worker has another's buffer. Where threads
  * come and go, in a crew, it is never set.
@@ -58,10 +58,11 @@ void pin_worker_buffer_release(struct pin_worker *worker, const struct pinion_bu
 bool pin_worker_lend(struct pin_worker *worker, const uint8_t *bytes, struct pin_entry **out_entry);
 
 /*
- * From outside, for a request on its way to `worker`, whose buffer may be given
- * back anywhere meanwhile: lends it. NULL: it is in none, or free.
+ * The same from outside, for a request on its way to `worker`, whose buffer may
+ * be given back anywhere meanwhile.
  */
-struct pin_entry *pin_worker_lend_posted(struct pin_worker *worker, const uint8_t *bytes);
+bool pin_worker_lend_posted(
+	struct pin_worker *worker, const uint8_t *bytes, struct pin_entry **out_entry);
 
 /* All workers have their buffers, for good. */
 void pin_worker_buffers_publish(struct pin_shared *shared);

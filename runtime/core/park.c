@@ -17,11 +17,6 @@
 #include "runtime/core/wake.h"
 #include "runtime/observe/trace.h"
 
-enum {
-	/* For a waker that stands between its push and its wake. */
-	WAKER_DELAY_NS = 10 * 1000 * 1000,
-};
-
 /* But for what others may run as well. */
 static bool has_own_work(const struct pin_worker *worker)
 {
@@ -127,24 +122,38 @@ static void sleep_until(struct pin_worker *worker, enum pin_park_state mode, uin
 	PIN_TRACE1(unpark, worker->index);
 }
 
-/* Work waits, and neither was this worker woken nor does anybody search. */
-static bool is_forgotten(const struct pin_worker *worker)
+static struct pin_idle *parked_set(const struct pin_worker *worker, enum pin_park_state mode)
 {
-	return pin_parker_is_parked(&worker->parker) && !pin_relief_has_work(worker) &&
-		!pin_commands_has_work(worker) && pin_park_has_work(worker) &&
-		pin_load_acquire_u32(&worker->tier->searching) == 0;
+	return &worker->tier->parked[mode == PIN_PARK_RING ? PIN_PARKED_RING : PIN_PARKED_FUTEX];
 }
 
 /*
- * Others still see this worker in the set; most likely one comes. A sleep that
- * ends for no reason, by a signal say, proves nothing: it goes on.
+ * It was not woken, although somebody has claimed it for that, whom others then
+ * rely on, whatever is left to do; or work waits and nobody searches.
+ */
+static bool is_forgotten(const struct pin_worker *worker, enum pin_park_state mode)
+{
+	uint32_t rank = pin_victims_rank(&worker->shared->victims, worker->index);
+
+	if (!pin_parker_is_parked(&worker->parker) || pin_relief_has_work(worker) ||
+		pin_commands_has_work(worker)) {
+		return false;
+	}
+	return !pin_idle_holds(parked_set(worker, mode), rank) ||
+		(pin_park_has_work(worker) && pin_load_acquire_u32(&worker->tier->searching) == 0);
+}
+
+/*
+ * Most likely a waker comes, who stands between its push, its claim and its
+ * wake. A sleep that ends for no reason, by a signal say, proves nothing: it
+ * goes on.
  */
 static void await_waker(struct pin_worker *worker, enum pin_park_state mode)
 {
 	const struct pin_host *host = worker->shared->host;
-	uint64_t end_ns = host->now_ns() + WAKER_DELAY_NS;
+	uint64_t end_ns = host->now_ns() + worker->waker_delay_ns;
 
-	while (is_forgotten(worker)) {
+	while (is_forgotten(worker, mode)) {
 		if (host->now_ns() >= end_ns) {
 			pin_meter_add(&worker->meter.park_timeout_found_work, 1);
 			return;
@@ -232,7 +241,7 @@ void pin_park(struct pin_worker *worker)
 	if (!choose_mode(worker, &mode) || !pin_parker_prepare(&worker->parker, mode)) {
 		return;
 	}
-	parked = &worker->tier->parked[mode == PIN_PARK_RING ? PIN_PARKED_RING : PIN_PARKED_FUTEX];
+	parked = parked_set(worker, mode);
 	pin_idle_publish(parked, rank); /* [PARK-1] [SEARCH-1] */
 	if (worker->is_searching) {
 		pin_search_give_up(worker);

@@ -103,10 +103,17 @@ static int compare_regions(const void *left, const void *right)
 	return a->memory < b->memory ? -1 : a->memory > b->memory;
 }
 
+static void set_up_source(void *arg)
+{
+	struct pin_shared *shared = arg;
+	struct io_uring_params params = {0};
+
+	shared->has_source = shared->host->ring_setup(&shared->source, 1, &params) == 0;
+}
+
 /* False: every worker registers its own arena. */
 static bool open_source(struct pin_shared *shared)
 {
-	struct io_uring_params params = {0};
 	struct pin_registry *registry = &shared->registry;
 
 	registry->regions = pin_heap_zeroed(
@@ -114,7 +121,7 @@ static bool open_source(struct pin_shared *shared)
 	if (registry->regions == NULL) {
 		return false;
 	}
-	shared->has_source = shared->host->ring_setup(&shared->source, 1, &params) == 0;
+	shared->host->thread_call(set_up_source, shared);
 	return shared->has_source;
 }
 

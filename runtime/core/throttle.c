@@ -435,17 +435,13 @@ static PIN_INLINE void account(struct pin_worker *worker, struct pin_ledger *led
 	}
 }
 
-void pin_throttle_end(
+void pin_throttle_end_admitted(
 	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request)
 {
 	struct pin_request_toll *toll = &pin_request_of(request)->toll;
-	struct pin_ledger *ledger;
+	struct pin_ledger *ledger = &worker->throttle.ledgers[toll->ledger_place - 1];
 	bool is_wanted;
 
-	if (toll->ledger_place == 0) {
-		return;
-	}
-	ledger = &worker->throttle.ledgers[toll->ledger_place - 1];
 	if (PIN_UNLIKELY(toll->is_lined_up)) {
 		leave_lineup(worker, ledger);
 		if (pin_request_of(request)->resume_bytes != 0) {

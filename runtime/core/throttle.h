@@ -64,12 +64,21 @@ static inline bool pin_throttle_has_news(const struct pin_worker *worker)
 /* The next that has lined up and may start now, in no list; NULL: none. */
 struct pinion_request *pin_throttle_next(struct pin_worker *worker);
 
+/* Of one that pin_throttle_admit() has seen, by the function below. */
+void pin_throttle_end_admitted(
+	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request);
+
 /*
  * A transfer ends, whether it has started or not, while it is still in its
  * list; `taker` is the calling worker.
  */
-void pin_throttle_end(
-	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request);
+static inline void pin_throttle_end(
+	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request)
+{
+	if (pin_request_of(request)->toll.ledger_place != 0) {
+		pin_throttle_end_admitted(worker, taker, request);
+	}
+}
 
 /*
  * On its worker, which leaves and has no transfers any more: others get what it

@@ -131,7 +131,11 @@ static int start_memory(struct pin_worker *worker)
 		config->small_buffer_count);
 }
 
-enum { NICE_MAX = 19 };
+enum {
+	NICE_MAX = 19,
+	/* Far more than it takes, unless it makes way for others in between. */
+	WAKER_DELAY_NS = 10 * 1000 * 1000,
+};
 
 static uint32_t lowest_lane(const struct pin_tier *tier)
 {
@@ -255,6 +259,7 @@ int pin_worker_init(struct pin_worker *worker)
 	pin_patience_init(&worker->patience, config->spin_iters);
 	pin_store_relaxed_u32(&worker->running_lane, PINION_LANE_NORMAL);
 	worker->tick_ns = PIN_NO_DEADLINE;
+	worker->waker_delay_ns = WAKER_DELAY_NS;
 	worker->must_tell = worker->shared->has_sentry;
 	worker->shares_ring =
 		worker->shared->worker_count > 1 && config->ring_sharing == PINION_RING_SHARED;

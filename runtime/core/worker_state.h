@@ -167,9 +167,9 @@ struct pin_shared {
 	struct pin_atomic_u32 sentry PIN_CACHE_ALIGNED; /* enum pin_sentry_state, a futex */
 	struct pin_inbox timer_inbox PIN_CACHE_ALIGNED; /* any worker takes all of it */
 	struct pin_atomic_u32 started_count;		/* futex of the creator */
-	/* From the first arena to the end of the last: io.h; 0: not yet. */
+	/* The first arena, and addresses behind the last: io.h; 0: not yet. */
 	struct pin_atomic_u64 arenas_start;
-	struct pin_atomic_u64 arenas_bytes;
+	struct pin_atomic_u64 arenas_beyond;
 	struct pin_atomic_u32 cancels;	     /* [W:any R:any] of many, under way: offers.h */
 	struct pin_atomic_u32 is_stopping;   /* set once, before the close */
 	struct pin_atomic_u32 has_ended;     /* set once, by the last worker; a futex */
@@ -294,6 +294,8 @@ struct pin_worker {
 	struct pin_list small_buffer_queue;
 	struct pin_device_cache devices;
 	void *context; /* the embedder's: hooks.h */
+	/* How long a waker may stand between its push and its wake: park.c. */
+	uint64_t waker_delay_ns;
 	bool has_last_tick;
 	bool has_stopped;	     /* `before_stop` was called */
 	uint32_t help_depth;	     /* tasks below the one in hand: help.h */

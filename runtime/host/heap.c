@@ -36,6 +36,21 @@ void *pin_heap_system_zeroed(size_t align, size_t bytes)
 	return memory;
 }
 
+void *pin_heap_resize(const struct pin_host *host, void *memory, size_t bytes, size_t kept_bytes,
+	size_t wanted_bytes)
+{
+	void *resized = pin_heap_allocate(host, PIN_HEAP_ALIGN, wanted_bytes, 1);
+
+	if (resized == NULL) {
+		return NULL;
+	}
+	if (kept_bytes > 0) {
+		memcpy(resized, memory, kept_bytes);
+	}
+	pin_heap_release(host, memory, PIN_HEAP_ALIGN, bytes, 1);
+	return resized;
+}
+
 const struct pin_host *pin_heap_choose(const struct pin_host *host,
 	const struct pinion_allocator *allocator, struct pin_host *room)
 {

@@ -6,8 +6,7 @@
  *
  * What libc, hwloc and liburing allocate for themselves is none of it; nor are
  * files that a process opens by itself (io/device.c, host/nvme.c), texts of
- * control groups (host/cgroup.c) and pinion_walk(), which belong to no runtime;
- * nor what ignore files say (scan/ignore.c).
+ * control groups (host/cgroup.c) and pinion_walk(), which belong to no runtime.
  */
 #ifndef PIN_HOST_HEAP_H
 #define PIN_HOST_HEAP_H
@@ -84,5 +83,13 @@ static inline void pin_heap_release(
 		host->heap.release(host->heap.arg, memory, align, pin_heap_product(count, bytes));
 	}
 }
+
+/*
+ * What takes the place of `memory`, of `bytes` bytes and PIN_HEAP_ALIGN, which
+ * may be NULL: the first `kept_bytes` are the same. NULL: there is none, and
+ * that is as it was.
+ */
+void *pin_heap_resize(const struct pin_host *host, void *memory, size_t bytes, size_t kept_bytes,
+	size_t wanted_bytes);
 
 #endif

@@ -76,6 +76,14 @@ struct pin_host {
 		pthread_t *out_thread, size_t stack_bytes, void *(*entry)(void *), void *arg);
 	void (*thread_join)(pthread_t thread);
 	/*
+	 * Calls a function on a thread that has ended by the return; on this
+	 * one where there is none to be had. For rings that are set up outside
+	 * of workers: the kernel takes a closed ring down in its own time, and
+	 * then interrupts what system calls those threads are in, without a
+	 * signal, that have set it up or entered it.
+	 */
+	void (*thread_call)(void (*fn)(void *arg), void *arg);
+	/*
 	 * Has the calling thread's sleeps end when they should, not up to 50 us
 	 * later, as the kernel otherwise may for the sake of fewer interrupts.
 	 */

@@ -124,6 +124,31 @@ static void linux_thread_join(pthread_t thread)
 	pthread_join(thread, NULL);
 }
 
+struct call {
+	void (*fn)(void *arg);
+	void *arg;
+};
+
+static void *call_run(void *arg)
+{
+	const struct call *call = arg;
+
+	call->fn(call->arg);
+	return NULL;
+}
+
+static void linux_thread_call(void (*fn)(void *arg), void *arg)
+{
+	struct call call = {fn, arg};
+	pthread_t thread;
+
+	if (linux_thread_start(&thread, 0, call_run, &call) == 0) {
+		pthread_join(thread, NULL);
+	} else {
+		fn(arg);
+	}
+}
+
 static void linux_thread_sleep_exactly(void)
 {
 	prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
@@ -328,6 +353,7 @@ const struct pin_host pin_host_linux = {
 	.fence_all = linux_fence_all,
 	.thread_start = linux_thread_start,
 	.thread_join = linux_thread_join,
+	.thread_call = linux_thread_call,
 	.thread_sleep_exactly = linux_thread_sleep_exactly,
 	.thread_make_way = linux_thread_make_way,
 	.thread_bind = linux_thread_bind,

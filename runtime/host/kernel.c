@@ -7,6 +7,7 @@
  */
 #include "runtime/host/kernel.h"
 #include "runtime/base/check.h"
+#include "runtime/host/host.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -214,12 +215,17 @@ static bool probe_dontcache(void)
 	return works;
 }
 
+static void probe_rings_aside(void *kernel)
+{
+	probe_rings(kernel);
+}
+
 void pin_kernel_probe(struct pin_kernel *kernel)
 {
 	int saved_errno = errno;
 
 	memset(kernel, 0, sizeof(*kernel));
-	probe_rings(kernel);
+	pin_host_linux.thread_call(probe_rings_aside, kernel);
 	kernel->has_statx_dioalign = probe_statx_dioalign();
 	kernel->has_cachestat = probe_cachestat();
 	kernel->has_dontcache = probe_dontcache();

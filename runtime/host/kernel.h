@@ -13,7 +13,8 @@
  *
  * Invariants: (1) a flag is set only after the kernel was seen to accept the
  * feature. (2) with ring_error set, every flag about rings is false. (3) the
- * calling thread is left as it was: no ring, no registered descriptor.
+ * calling thread is left as it was: no ring, no registered descriptor, and not
+ * interrupted when the kernel takes those rings down, later.
  *
  * Elsewhere: the order in which set-up flags are given up is in
  * io/ring_setup.c.

@@ -184,6 +184,23 @@ static bool skip_directory(struct glob *glob)
 	return true;
 }
 
+/*
+ * Whether two stars here may stand for directories: at the start of the pattern
+ * or of one of its names, and behind bytes of which none is special.
+ */
+static bool may_cross(const struct glob *glob, size_t start)
+{
+	if (start == 0 || glob->pattern[start - 1] == '/') {
+		return true;
+	}
+	for (size_t i = 0; i < start; i++) {
+		if (memchr("*?[\\", glob->pattern[i], 4) != NULL) {
+			return false;
+		}
+	}
+	return true;
+}
+
 enum outcome {
 	OUTCOME_OPEN,
 	OUTCOME_MATCH,
@@ -201,8 +218,8 @@ static enum outcome match_stars(struct glob *glob)
 	}
 	slash = slash_bytes(glob, end);
 	glob->at_pattern = end;
-	if (end - start < 2 || (start > 0 && glob->pattern[start - 1] != '/') ||
-		(slash == 0 && end < glob->pattern_bytes)) {
+	if (end - start < 2 || (slash == 0 && end < glob->pattern_bytes) ||
+		!may_cross(glob, start)) {
 		glob->star = (struct retry){end, glob->at_path, true};
 		return OUTCOME_OPEN;
 	}

@@ -17,9 +17,14 @@
  * last star and the last two stars only: what came before these ends at the
  * earliest place already, and a later one could not help what follows.
  *
+ * Two stars behind other bytes of a name are one, as gitignore(5) says, unless
+ * nothing that comes before is special: git takes that off first and then sees
+ * two stars at a start, so that `ab` before them and a slash and `c` behind
+ * match ab/d/c, abd/c and even abc. Here as there: what counts is what git
+ * hides.
+ *
  * Elsewhere: what a line of an ignore file means is ignore_rules.h's.
- * Source: gitignore(5). Two stars behind other bytes of a name are one, as it
- * says; git 2.39 takes them for directories where no wildcard comes before.
+ * Source: gitignore(5), and git 2.39 itself.
  */
 #ifndef PIN_SCAN_GLOB_H
 #define PIN_SCAN_GLOB_H

@@ -5,6 +5,7 @@
 #include "runtime/scan/ignore.h"
 
 #include "runtime/base/check.h"
+#include "runtime/host/heap.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -136,7 +137,9 @@ static int push_level(struct pin_ignore *ignore, size_t names_start)
 {
 	if (ignore->count == ignore->capacity) {
 		size_t capacity = ignore->capacity == 0 ? LEVELS_FIRST : 2 * ignore->capacity;
-		struct pin_ignore_level *grown = realloc(ignore->levels, capacity * sizeof(*grown));
+		size_t bytes = ignore->capacity * sizeof(*ignore->levels);
+		struct pin_ignore_level *grown = pin_heap_resize(
+			ignore->host, ignore->levels, bytes, bytes, capacity * sizeof(*grown));
 
 		if (grown == NULL) {
 			return -ENOMEM;
@@ -144,7 +147,10 @@ static int push_level(struct pin_ignore *ignore, size_t names_start)
 		ignore->levels = grown;
 		ignore->capacity = capacity;
 	}
-	ignore->levels[ignore->count++] = (struct pin_ignore_level){.names_start = names_start};
+	ignore->levels[ignore->count++] = (struct pin_ignore_level){
+		.rules.host = ignore->host,
+		.names_start = names_start,
+	};
 	return 0;
 }
 
@@ -187,7 +193,8 @@ static int path_reserve(struct pin_ignore *ignore, size_t bytes)
 	if (capacity == ignore->path_capacity) {
 		return 0;
 	}
-	grown = realloc(ignore->path, capacity);
+	grown = pin_heap_resize(
+		ignore->host, ignore->path, ignore->path_capacity, ignore->path_capacity, capacity);
 	if (grown == NULL) {
 		return -ENOMEM;
 	}
@@ -243,12 +250,15 @@ static int push_above(struct pin_ignore *ignore, size_t top_bytes)
 	return rc;
 }
 
-int pin_ignore_begin(struct pin_ignore *ignore, const char *root, uid_t owner)
+int pin_ignore_begin(
+	struct pin_ignore *ignore, const struct pin_host *host, const char *root, uid_t owner)
 {
 	size_t top_bytes;
 	uid_t top_owner;
-	int rc = path_reserve(ignore, PATH_MAX + sizeof("/.git"));
+	int rc;
 
+	ignore->host = host;
+	rc = path_reserve(ignore, PATH_MAX + sizeof("/.git"));
 	if (rc != 0) {
 		return rc;
 	}
@@ -368,7 +378,8 @@ bool pin_ignore_has_failed(const struct pin_ignore *ignore, const char *name)
 void pin_ignore_fini(struct pin_ignore *ignore)
 {
 	drop_levels(ignore, 0);
-	free(ignore->levels);
-	free(ignore->path);
+	pin_heap_release(ignore->host, ignore->levels, PIN_HEAP_ALIGN,
+		ignore->capacity * sizeof(*ignore->levels), 1);
+	pin_heap_release(ignore->host, ignore->path, PIN_HEAP_ALIGN, ignore->path_capacity, 1);
 	*ignore = (struct pin_ignore){.count = 0};
 }

@@ -53,6 +53,7 @@ struct pin_ignore_level {
 
 /* All zero: not yet begun. */
 struct pin_ignore {
+	const struct pin_host *host; /* whose heap it is */
 	struct pin_ignore_level *levels;
 	size_t count;
 	size_t capacity;
@@ -70,7 +71,8 @@ struct pin_ignore {
  * levels above, 0 … above_count - 1, are to be entered.
  * -ENOMEM.
  */
-int pin_ignore_begin(struct pin_ignore *ignore, const char *root, uid_t owner);
+int pin_ignore_begin(
+	struct pin_ignore *ignore, const struct pin_host *host, const char *root, uid_t owner);
 
 /*
  * Enters a directory above the root; its path is then the first

@@ -10,10 +10,10 @@
 #include "runtime/scan/ignore_rules.h"
 
 #include "runtime/base/check.h"
+#include "runtime/host/heap.h"
 #include "runtime/scan/glob.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -91,7 +91,9 @@ static bool rules_append(struct pin_ignore_rules *rules, const struct pin_ignore
 {
 	if (rules->count == rules->capacity) {
 		size_t capacity = rules->capacity == 0 ? ITEMS_FIRST : 2 * rules->capacity;
-		struct pin_ignore_rule *grown = realloc(rules->items, capacity * sizeof(*grown));
+		size_t bytes = rules->capacity * sizeof(*rules->items);
+		struct pin_ignore_rule *grown = pin_heap_resize(
+			rules->host, rules->items, bytes, bytes, capacity * sizeof(*grown));
 
 		if (grown == NULL) {
 			return false;
@@ -135,15 +137,23 @@ static int add_line(struct pin_ignore_rules *rules, struct line line)
 	return rules_append(rules, &rule) ? 0 : -ENOMEM;
 }
 
+static bool resize_text(struct pin_ignore_rules *rules, size_t capacity)
+{
+	char *resized = pin_heap_resize(
+		rules->host, rules->text, rules->text_capacity, rules->text_bytes, capacity);
+
+	if (resized == NULL) {
+		return false;
+	}
+	rules->text = resized;
+	rules->text_capacity = capacity;
+	return true;
+}
+
 char *pin_ignore_rules_reserve(struct pin_ignore_rules *rules, size_t bytes)
 {
-	char *grown = realloc(rules->text, rules->text_bytes + bytes + 1);
-
-	if (grown == NULL) {
-		return NULL;
-	}
-	rules->text = grown;
-	return grown + rules->text_bytes;
+	return resize_text(rules, rules->text_bytes + bytes + 1) ? rules->text + rules->text_bytes
+								 : NULL;
 }
 
 int pin_ignore_rules_add(struct pin_ignore_rules *rules, size_t bytes)
@@ -215,19 +225,18 @@ enum pin_ignore_verdict pin_ignore_rules_decide(
 
 void pin_ignore_rules_trim(struct pin_ignore_rules *rules)
 {
-	char *trimmed;
-
 	if (rules->text_bytes == 0) {
 		pin_ignore_rules_fini(rules);
-		return;
+	} else if (rules->text_bytes < rules->text_capacity) {
+		/* What cannot be had in a smaller size is kept as it is. */
+		(void)resize_text(rules, rules->text_bytes);
 	}
-	trimmed = realloc(rules->text, rules->text_bytes);
-	rules->text = trimmed != NULL ? trimmed : rules->text;
 }
 
 void pin_ignore_rules_fini(struct pin_ignore_rules *rules)
 {
-	free(rules->text);
-	free(rules->items);
-	*rules = (struct pin_ignore_rules){.count = 0};
+	pin_heap_release(rules->host, rules->text, PIN_HEAP_ALIGN, rules->text_capacity, 1);
+	pin_heap_release(rules->host, rules->items, PIN_HEAP_ALIGN,
+		rules->capacity * sizeof(*rules->items), 1);
+	*rules = (struct pin_ignore_rules){.host = rules->host};
 }

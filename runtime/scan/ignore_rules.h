@@ -13,6 +13,8 @@
 #ifndef PIN_SCAN_IGNORE_RULES_H
 #define PIN_SCAN_IGNORE_RULES_H
 
+#include "runtime/host/host.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,10 +24,12 @@ enum { PIN_IGNORE_LINE_BYTES_MAX = 4096 };
 
 struct pin_ignore_rule;
 
-/* All zero: none. */
+/* All zero but for the host, whose heap it is: none. */
 struct pin_ignore_rules {
+	const struct pin_host *host;
 	char *text;
 	size_t text_bytes;
+	size_t text_capacity;
 	struct pin_ignore_rule *items;
 	size_t count;
 	size_t capacity;

@@ -84,27 +84,10 @@ struct list_entry {
 	char name[];
 };
 
-/* Makes it larger; `used_bytes` of it are kept. False: it is as it was. */
-static bool grow(const struct walk *walk, void **memory, size_t used_bytes, size_t bytes,
-	size_t wanted_bytes)
-{
-	void *grown = pin_heap_allocate(walk->host, PIN_HEAP_ALIGN, wanted_bytes, 1);
-
-	if (grown == NULL) {
-		return false;
-	}
-	if (used_bytes > 0) {
-		memcpy(grown, *memory, used_bytes);
-	}
-	pin_heap_release(walk->host, *memory, PIN_HEAP_ALIGN, bytes, 1);
-	*memory = grown;
-	return true;
-}
-
 static int path_reserve(struct walk *walk, size_t bytes)
 {
 	size_t capacity = walk->path_capacity == 0 ? 512 : walk->path_capacity;
-	void *path = walk->path;
+	char *path;
 
 	while (capacity < bytes) {
 		capacity *= 2;
@@ -112,7 +95,9 @@ static int path_reserve(struct walk *walk, size_t bytes)
 	if (capacity == walk->path_capacity) {
 		return 0;
 	}
-	if (!grow(walk, &path, walk->path_bytes, walk->path_capacity, capacity)) {
+	path = pin_heap_resize(
+		walk->host, walk->path, walk->path_capacity, walk->path_bytes, capacity);
+	if (path == NULL) {
 		return -ENOMEM;
 	}
 	walk->path = path;
@@ -344,9 +329,10 @@ static int ancestors_enter(struct walk *walk, int fd, size_t depth)
 	if (depth >= walk->ancestor_capacity) {
 		size_t capacity = walk->ancestor_capacity == 0 ? 64 : 2 * walk->ancestor_capacity;
 		size_t bytes = walk->ancestor_capacity * sizeof(*walk->ancestors);
-		void *ancestors = walk->ancestors;
+		struct identity *ancestors = pin_heap_resize(
+			walk->host, walk->ancestors, bytes, bytes, capacity * sizeof(*ancestors));
 
-		if (!grow(walk, &ancestors, bytes, bytes, capacity * sizeof(*walk->ancestors))) {
+		if (ancestors == NULL) {
 			return -ENOMEM;
 		}
 		walk->ancestors = ancestors;
@@ -386,7 +372,7 @@ static int report_ignore_files(struct walk *walk)
 static int read_above(struct walk *walk, const char *root, uid_t owner)
 {
 	struct pin_ignore *ignore = &walk->ignore;
-	int rc = pin_ignore_begin(ignore, root, owner);
+	int rc = pin_ignore_begin(ignore, walk->host, root, owner);
 
 	for (size_t i = 0; rc == 0 && i < ignore->above_count; i++) {
 		size_t path_bytes;

@@ -224,6 +224,19 @@ uint32_t pin_idle_claim_in(
 
 /* ---- looking ---- */
 
+bool pin_idle_holds(const struct pin_idle *idle, uint32_t worker_index)
+{
+	const struct pin_atomic_u64 *word = &idle->top;
+
+	PIN_CHECK(worker_index < idle->worker_count);
+	if (has_groups(idle)) {
+		word = &idle->groups[worker_index / PIN_IDLE_GROUP_WORKERS]
+				.words[worker_index / 64 % PIN_IDLE_GROUP_WORDS];
+	}
+	/* Relaxed: nothing is read by reason of it; a withdraw decides. */
+	return (pin_load_relaxed_u64(word) & bit_of(worker_index)) != 0;
+}
+
 uint32_t pin_idle_count(const struct pin_idle *idle)
 {
 	uint32_t count = 0;

@@ -5,7 +5,7 @@
  * for, and goes back to it with the same size and alignment, all of it, and to
  * nobody else's; when it has nothing to give, the n-th time for every n, the
  * call fails with -ENOMEM or goes on, and nothing is left. What is filled with
- * rubbish does no harm. G11.
+ * rubbish does no harm. What ignore files say is part of it. G11, EX-53.
  * Method: an allocator that keeps books of each block, in lines around it as
  * well; the linker's wrappers (tests/fault/failing.h) count what the library
  * asks malloc and its kin for besides. Two runtimes at once have two
@@ -25,6 +25,8 @@ enum {
 	FILE_BYTES = 20000,
 	LIMIT_SECONDS = 100,
 	LIVES_MAX = 400,
+	RULES = 40,  /* more than there is room for at first */
+	LEVELS = 20, /* likewise, of directories */
 };
 
 struct block {
@@ -148,6 +150,30 @@ static void make_files(void)
 	}
 }
 
+/* What is hidden is far below, behind rules of each level that say nothing. */
+static void make_ignored(void)
+{
+	char path[64 + 2 * LEVELS] = "tree/below";
+
+	for (int i = 0; i < LEVELS; i++) {
+		char rules[sizeof(path) + 16];
+		FILE *file;
+
+		snprintf(rules, sizeof(rules), "%s/.ignore", path);
+		file = fopen(rules, "we");
+		expect_ready(rules, file != NULL);
+		for (int j = 0; j < RULES && i % 7 == 0; j++) {
+			fprintf(file, "nothing-%d\n", j);
+		}
+		fputs(i == 0 ? "hidden\n.ignore\n" : "nowhere/\n", file);
+		expect_ready(rules, fclose(file) == 0);
+		strcat(path, "/d");
+		expect_ready(path, mkdir(path, 0755) == 0);
+	}
+	strcat(path, "/hidden");
+	expect_ready(path, mkdir(path, 0755) == 0);
+}
+
 static int window(void *arg, struct pinion_scan_file *file, const struct pinion_window *given)
 {
 	const uint8_t *user = file->user;
@@ -182,6 +208,7 @@ static void scan(struct pinion_runtime *runtime, bool must_work)
 	config.file_user_bytes = 100;
 	config.files_in_flight = 2;
 	config.windows_in_flight = 2;
+	config.skip_ignored = 1;
 	rc = pinion_scan_create(runtime, &config, &ops, NULL, &made);
 	expect_true("scan", must_work ? rc == 0 : rc == 0 || rc == -ENOMEM);
 	if (rc == 0) {
@@ -190,6 +217,8 @@ static void scan(struct pinion_runtime *runtime, bool must_work)
 		pinion_scan_finish(made, &totals, sizeof(totals));
 		if (must_work) {
 			expect_number("files", FILES, (long long)totals.done);
+			/* The directory, and the ignore files. */
+			expect_number("ignored", LEVELS + 1, (long long)totals.ignored);
 		}
 		pinion_scan_destroy(made);
 	}
@@ -351,6 +380,7 @@ int main(void)
 	runtimes_watchdog(LIMIT_SECONDS);
 	scratch_enter("allocators_are_asked");
 	make_files();
+	make_ignored();
 	check_halves_are_refused();
 	check_all_is_asked_for(PINION_IO_AUTO);
 	check_all_is_asked_for(PINION_IO_FALLBACK);

@@ -46,6 +46,7 @@ enum defect {
 	DEFECT_INTERVAL_UNBOUNDED,    /* who learns of tasks forgets the bounds */
 	DEFECT_NOBODY_HELPS,	      /* who blocks runs nothing else */
 	DEFECT_WAKE_UNSENT,	      /* who spawns from outside sometimes wakes nobody */
+	DEFECT_CLAIM_UNTOLD,	      /* who is claimed to be woken is sometimes not told */
 	DEFECT_COUNT,
 };
 

@@ -123,6 +123,12 @@ static void sim_thread_join(pthread_t thread)
 	world_thread_join((uint32_t)thread);
 }
 
+/* Nothing that it does could be interrupted. */
+static void sim_thread_call(void (*fn)(void *arg), void *arg)
+{
+	fn(arg);
+}
+
 static void sim_thread_sleep_exactly(void)
 {
 }
@@ -190,6 +196,7 @@ const struct pin_host pin_host_linux = {
 	.fence_all = sim_fence_all,
 	.thread_start = sim_thread_start,
 	.thread_join = sim_thread_join,
+	.thread_call = sim_thread_call,
 	.thread_sleep_exactly = sim_thread_sleep_exactly,
 	.thread_make_way = sim_thread_make_way,
 	.thread_bind = sim_thread_bind,

@@ -79,9 +79,22 @@ static struct pin_link *begun(struct pin_link *link)
 	return link;
 }
 
+/* By wake.c, of its target: whether it is in neither set. */
+static bool is_claimed(const struct pin_worker *target)
+{
+	uint32_t rank = pin_victims_rank(&target->shared->victims, target->index);
+
+	return pin_parker_is_parked(&target->parker) &&
+		!pin_idle_holds(&target->tier->parked[PIN_PARKED_FUTEX], rank) &&
+		!pin_idle_holds(&target->tier->parked[PIN_PARKED_RING], rank);
+}
+
 /* Not that of all at the end: without it nothing is left to go wrong. */
 #define pin_parker_notify(...) \
-	(target->shared->has_ended.value == 0 && defect_strikes(DEFECT_WAKE_SKIPPED, 8) \
+	(target->shared->has_ended.value == 0 && \
+				(defect_strikes(DEFECT_WAKE_SKIPPED, 8) || \
+					(defect_is(DEFECT_CLAIM_UNTOLD) && is_claimed(target) && \
+						defect_strikes(DEFECT_CLAIM_UNTOLD, 4))) \
 			? false \
 			: pin_parker_notify(__VA_ARGS__))
 #define pin_supply_has_own_lanes(...) \

@@ -15,6 +15,7 @@
  */
 #include "runtime/core/wake.h"
 #include "runtime/core/worker_state.h"
+#include "tests/support/pending.h"
 #include "tests/support/runtimes.h"
 #include "tests/support/tasks.h"
 
@@ -195,32 +196,11 @@ static void check_until(uint32_t timeout_us)
 
 /* ---- who sleeps ---- */
 
-static struct pinion_request request;
-static struct pinion_file file;
-static uint8_t byte;
-
-static int ignore(struct pinion_task *task)
-{
-	(void)task;
-	return 0;
-}
-
-static void start_read(struct tasks_hold *hold)
-{
-	(void)hold;
-	request = (struct pinion_request){
-		.task.run = ignore,
-		.file = &file,
-		.bytes = &byte,
-		.length_bytes = 1,
-	};
-	expect_number("read", 0, pinion_read_submit(runtime, &request));
-}
-
 static void check_ring(void)
 {
-	struct tasks_hold reading = {.prepare = start_read};
 	struct pinion_runtime_facts facts;
+	struct pending_read read;
+	struct pinion_file file;
 	int ends[2];
 
 	pinion_runtime_facts(runtime, &facts, sizeof(facts));
@@ -230,8 +210,7 @@ static void check_ring(void)
 	}
 	expect_ready("pipe", pipe(ends) == 0);
 	file = runtimes_plain_file(ends[0]);
-	tasks_hold_begin(&reading, runtime, 2);
-	tasks_hold_end(&reading);
+	pending_begin(&read, runtime, 2, &file);
 	await_parked(0xf, 3, 1);
 	expect_ready("write", write(ends[1], "x", 1) == 1);
 	await_parked(0xf, 4, 0);

@@ -5,10 +5,10 @@
  * prefers; also while its count of publications rolls over. W30, W31, AS-24,
  * AS-25, AS-26, C6, EX-50.
  * Hazard that others met: a count beside the sleepers that rolls over.
- * Method: with one thread over all sizes of the set, then random moves against
- * a plain array; then owners that publish, wait until claimed or withdraw,
- * against threads that claim by different policies. An owner knows in how many
- * rounds its bit was taken; as often it must have been claimed.
+ * Method: with one thread over all sizes of the set, then random moves and
+ * looks against a plain array; then owners that publish, wait until claimed or
+ * withdraw, against threads that claim by different policies. An owner knows in
+ * how many rounds its bit was taken; as often it must have been claimed.
  */
 #include "runtime/base/base.h"
 #include "runtime/sched/idle.h"
@@ -197,6 +197,7 @@ static void check_moves(uint32_t worker_count, uint64_t seed)
 			}
 			count -= count > 0 ? 1 : 0;
 		}
+		expect_true("held", pin_idle_holds(&idle, index) == is_published[index]);
 		expect_true("empty with nobody in it", pin_idle_is_empty(&idle) == (count == 0));
 		if (i % 64 == 0) {
 			expect_number("count among moves", count, pin_idle_count(&idle));

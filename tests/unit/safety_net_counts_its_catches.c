@@ -2,16 +2,18 @@
 /*
  * Goal: park_timeout_found_work becomes more than 0 where work came to a
  * sleeping worker and nobody woke it: of its own inbox as of the queue that all
- * share, on a futex as in a ring. The task is run all the same. So a 0 of it
- * elsewhere says something. AS-31, C5, EX-13, W33.
- * Method: tasks pushed as a spawn does it, but for its wake, until one of them
- * met a worker asleep and was counted. A worker that is up finds the task by
- * itself, and one that is told of, in time or by another spawn, is no catch;
- * so each push waits for its task. That what is pushed with its wake is never
- * counted is in tests/stress/wakes_need_no_timeout, and in the simulator, whose
- * runs have no pauses but their own.
+ * share, on a futex as in a ring, and also when a waker has claimed the worker
+ * and gone no further. The task is run all the same. So a 0 of it elsewhere
+ * says something. AS-31, C5, EX-13, W33.
+ * Method: tasks pushed as a spawn does it, but for its wake or the last step of
+ * it, until one of them met a worker asleep and was counted. A worker that is
+ * up finds the task by itself, and one that is told of, in time or by another
+ * spawn, is no catch; so each push waits for its task. That what is pushed with
+ * its wake is never counted is in tests/stress/wakes_need_no_timeout, and in
+ * the simulator, whose runs have no pauses but their own.
  */
 #include "runtime/core/runtime_state.h"
+#include "tests/support/pending.h"
 #include "tests/support/runtimes.h"
 #include "tests/support/tasks.h"
 
@@ -20,13 +22,10 @@ enum {
 	LIMIT_SECONDS = 120,
 };
 
-enum source { INBOX, SHARED_QUEUE };
+enum source { INBOX, SHARED_QUEUE, SHARED_QUEUE_CLAIMED };
 
 static struct pinion_runtime *runtime;
 static struct pin_atomic_u32 done;
-static struct pinion_request request;
-static struct pinion_file file;
-static uint8_t byte;
 
 static int signal_run(struct pinion_task *task)
 {
@@ -35,10 +34,22 @@ static int signal_run(struct pinion_task *task)
 	return 0;
 }
 
-static int ignore(struct pinion_task *task)
+/* The wake rule up to the notice to whom it has claimed. */
+static void claim(struct pin_tier *tier)
 {
-	(void)task;
-	return 0;
+	uint32_t nobody = 0;
+	bool has_claimed = false;
+
+	pin_fence_seq_cst();
+	if (!pin_cas_seq_cst_u32(&tier->searching, &nobody, 1)) {
+		return;
+	}
+	for (int i = 0; i < PIN_PARKED_SETS && !has_claimed; i++) {
+		has_claimed = pin_idle_claim(&tier->parked[i]) != PIN_IDLE_NONE;
+	}
+	if (!has_claimed) {
+		pin_fetch_sub_seq_cst_u32(&tier->searching, 1);
+	}
 }
 
 /* As pinion_spawn_on() and pinion_spawn() from outside, and no more. */
@@ -54,6 +65,9 @@ static void spawn_untold(enum source source, struct pinion_task *task)
 	}
 	pin_list_push(&list, pin_task_link(task));
 	pin_injector_push(&shared->injector, &list);
+	if (source == SHARED_QUEUE_CLAIMED) {
+		claim(&shared->tiers[0]);
+	}
 }
 
 static void await_catch(enum source source)
@@ -68,24 +82,13 @@ static void await_catch(enum source source)
 	} while (runtimes_counters(runtime).park_timeout_found_work == before);
 }
 
-static void start_read(struct tasks_hold *hold)
-{
-	(void)hold;
-	request = (struct pinion_request){
-		.task.run = ignore,
-		.file = &file,
-		.bytes = &byte,
-		.length_bytes = 1,
-	};
-	expect_number("read", 0, pinion_read_submit(runtime, &request));
-}
-
 static void check(bool has_read)
 {
-	struct tasks_hold reading = {.prepare = start_read};
+	struct pending_read read;
 	struct pinion_runtime_counters counters;
 	struct pinion_runtime_facts facts;
 	struct pinion_config config;
+	struct pinion_file file;
 	int ends[2];
 
 	runtimes_config(&config, 1, PINION_IO_AUTO);
@@ -100,15 +103,15 @@ static void check(bool has_read)
 	expect_ready("pipe", pipe(ends) == 0);
 	if (has_read) {
 		file = runtimes_plain_file(ends[0]);
-		tasks_hold_begin(&reading, runtime, 0);
-		tasks_hold_end(&reading);
+		pending_begin(&read, runtime, 0, &file);
 	}
 	await_catch(INBOX);
 	await_catch(SHARED_QUEUE);
+	await_catch(SHARED_QUEUE_CLAIMED);
 	expect_number("stop", 0, pinion_runtime_stop(runtime));
 	counters = runtimes_counters(runtime);
 	expect_true("slept", (has_read ? counters.parks_ring : counters.parks_futex) > 0);
-	expect_true("caught", counters.park_timeout_found_work >= 2);
+	expect_true("caught", counters.park_timeout_found_work >= 3);
 	expect_number("all is over", (long long)(counters.tasks_spawned + has_read),
 		(long long)(counters.tasks_run + counters.tasks_cancelled));
 	pinion_runtime_destroy(runtime);
