@@ -69,11 +69,15 @@ static PIN_INLINE bool lend(struct pin_worker *worker, struct pinion_request *re
 	return is_sound;
 }
 
-/* The same of one from outside, unless that was when it was posted. */
+/*
+ * The same of one from outside, unless that was when it was posted. A buffer
+ * that was free then may be in use by now: by another, whom it is not to touch.
+ */
 static PIN_APART bool lend_posted(struct pin_worker *worker, struct pinion_request *request)
 {
 	struct pin_request *private = pin_request_of(request);
-	bool is_sound = private->lent != NULL || lend_memory(worker, request);
+	bool is_sound =
+		!private->was_free && (private->lent != NULL || lend_memory(worker, request));
 
 	settle(worker, request);
 	/* No task submits it: what the worker has run last does not count. */
@@ -423,8 +427,8 @@ void pin_flight_post(
 
 		private->is_from_outside = true;
 		if (pin_request_moves_bytes(requests[i])) {
-			private->lent = pin_worker_lend_posted(
-				target, requests[i]->bytes, &private->lent_use);
+			private->was_free = !pin_worker_lend_posted(
+				target, requests[i]->bytes, &private->lent, &private->lent_use);
 		}
 		pin_flight_set(private, pin_flight_word(target, PIN_FLIGHT_POSTED));
 		if (requests[i]->op != PINION_OP_CANCEL) {

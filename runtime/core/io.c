@@ -230,8 +230,8 @@ static PIN_APART void tell_of(struct pin_worker *worker, const struct pin_entry 
 	pin_fetch_sub_acq_rel_u32(&shared->pool_searches, 1); /* [IO-3] */
 }
 
-struct pin_entry *pin_worker_lend_posted(
-	const struct pin_worker *worker, const uint8_t *bytes, uint32_t *out_generation)
+bool pin_worker_lend_posted(struct pin_worker *worker, const uint8_t *bytes,
+	struct pin_entry **out_entry, uint32_t *out_generation)
 {
 	struct pin_entry *entry = NULL;
 
@@ -241,8 +241,13 @@ struct pin_entry *pin_worker_lend_posted(
 	if (entry == NULL && is_among_arenas(worker->shared, bytes)) {
 		entry = find_workers(worker->shared, bytes);
 	}
-	/* One that is free is told of, and refused, by the worker. */
-	return entry != NULL && pin_pool_lend(entry, out_generation) ? entry : NULL;
+	*out_entry = entry;
+	if (entry == NULL || pin_pool_lend(entry, out_generation)) {
+		return true;
+	}
+	*out_entry = NULL;
+	pin_worker_tell_free(worker, entry);
+	return false;
 }
 
 struct pin_entry *pin_worker_find_entry(struct pin_worker *worker, const uint8_t *bytes)

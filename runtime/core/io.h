@@ -57,18 +57,19 @@ void pin_worker_buffer_release(struct pin_worker *worker, const struct pinion_bu
 struct pin_entry *pin_worker_find_entry(struct pin_worker *worker, const uint8_t *bytes);
 
 /*
- * By whoever runs that worker's requests: pin_pool_lend(), pin_pool_unlend()
- * was false.
+ * By whoever runs that worker's requests, or posts one: pin_pool_lend(),
+ * pin_pool_unlend() was false.
  */
 void pin_worker_tell_free(struct pin_worker *worker, const struct pin_entry *entry);
 void pin_worker_tell_left(struct pin_worker *worker, const struct pin_entry *entry);
 
 /*
  * From outside, for a request on its way to `worker`, whose buffer may be given
- * back anywhere meanwhile: lends it. NULL: it is in none, or free.
+ * back anywhere meanwhile: lends it. NULL: it is in none. False: it is free,
+ * which is told; it is not lent.
  */
-struct pin_entry *pin_worker_lend_posted(
-	const struct pin_worker *worker, const uint8_t *bytes, uint32_t *out_generation);
+bool pin_worker_lend_posted(struct pin_worker *worker, const uint8_t *bytes,
+	struct pin_entry **out_entry, uint32_t *out_generation);
 
 /* All workers have their buffers, for good. */
 void pin_worker_buffers_publish(struct pin_shared *shared);

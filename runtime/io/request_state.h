@@ -82,6 +82,7 @@ struct pin_request {
 	bool is_from_outside;	/* and not yet counted by its worker */
 	bool has_ended;		/* but a message of it is still under way */
 	bool is_aside;		/* not on the first ring: core/aside.h; false when it ends */
+	bool was_free;		/* of a posted transfer: its buffer, then */
 	uint16_t lane_priority; /* of a transfer that asks for none itself; 0: none */
 	struct pin_flight_link link;
 	struct pin_timer deadline;

@@ -37,11 +37,13 @@ static void begin(bool has_fence)
 
 static void search(void *arg)
 {
+	struct pin_entry *entry;
 	uint32_t generation;
 
 	(void)arg;
 	MODEL_CHECK(
-		pin_worker_lend_posted(&runtime->shared.workers[0], bytes, &generation) == NULL);
+		pin_worker_lend_posted(&runtime->shared.workers[0], bytes, &entry, &generation));
+	MODEL_CHECK(entry == NULL);
 }
 
 static void end_pool(void *arg)
