@@ -133,8 +133,8 @@ struct pinion_request {
  * sectors that a drive cannot read are -EIO through the page cache, and past it
  * what the block layer calls it, -ENODATA for most drives.
  * -ECANCELED is also the result of what is in flight when the runtime is
- * stopped. -EFAULT: its memory is a buffer of a pool that nobody has; a message
- * names who had it last, and nothing was read or written.
+ * stopped. -EFAULT: its memory is a buffer of a pool that nobody had as it was
+ * submitted; a message names who had it last, and nothing was read or written.
  *
  * Reads and writes of files on FUSE are carried out by the worker before its
  * call returns, since a ring may hand over wrong bytes there where one comes

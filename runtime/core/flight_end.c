@@ -295,6 +295,10 @@ void pin_flight_ask_parts(struct pin_worker *worker, struct pin_ring *ring)
 
 void pin_flight_carry_out(struct pin_worker *worker, struct pinion_request *request)
 {
+	/* Who relied on its search would wait for the device. */
+	if (worker->is_searching) {
+		pin_search_succeed(worker);
+	}
 	while (!pin_transfer_carry_out(&worker->ring, request)) {
 		if (!ask_part(worker, request)) {
 			return;

@@ -418,8 +418,8 @@ void pin_flight_post(
 
 		private->is_from_outside = true;
 		if (pin_request_moves_bytes(requests[i])) {
-			private->was_free = !pin_worker_lend_posted(
-				target, requests[i]->bytes, &private->lent);
+			private->was_free =
+				!pin_worker_lend_posted(target, requests[i]->bytes, &private->lent);
 		}
 		pin_flight_set(private, pin_flight_word(target, PIN_FLIGHT_POSTED));
 		if (requests[i]->op != PINION_OP_CANCEL) {

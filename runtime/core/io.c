@@ -271,8 +271,8 @@ static inline bool lend_entry(struct pin_worker *worker, struct pin_entry *entry
 }
 
 /* False: it is free, which is told, and is not lent. */
-static inline bool lend_found(struct pin_worker *worker, struct pin_entry *entry,
-	uint32_t magazine, struct pin_entry **out_entry)
+static inline bool lend_found(struct pin_worker *worker, struct pin_entry *entry, uint32_t magazine,
+	struct pin_entry **out_entry)
 {
 	*out_entry = entry;
 	if (entry == NULL || PIN_LIKELY(lend_entry(worker, entry, magazine))) {

@@ -37,8 +37,11 @@ static void begin(bool has_fence)
 
 static void search(void *arg)
 {
+	struct pin_entry *entry;
+
 	(void)arg;
-	MODEL_CHECK(pin_worker_lend_posted(&runtime->shared.workers[0], bytes) == NULL);
+	MODEL_CHECK(pin_worker_lend_posted(&runtime->shared.workers[0], bytes, &entry));
+	MODEL_CHECK(entry == NULL);
 }
 
 static void end_pool(void *arg)

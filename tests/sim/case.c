@@ -58,6 +58,7 @@ static const struct field case_fields[] = {
 	CASE(limits, 0, 16),
 	CASE(no_rings, 0, 1),
 	CASE(polled, 0, 2),
+	CASE(commands, 0, 2),
 	CASE(park_timeout_us, 0, US_MAX),
 	{.name = NULL},
 };

@@ -24,6 +24,9 @@
  *       "limits": 3,              often other limits, up to it; 0: not limited
  *       "no_rings": 1,            as in the configuration
  *       "polled": 2,              likewise: 0 or 2, never or always
+ *       "commands": 1,            of half of the reads and writes the file is a
+ *                                 namespace, read by commands; 2: which rings
+ *                                 always refuse
  *       "park_timeout_us": 200,   likewise; it must never find work
  *       "programs": [             what tasks do, in this order:
  *         {"name": "leaf",
@@ -144,6 +147,7 @@ struct sim_case {
 	uint32_t limits;
 	uint32_t no_rings;
 	uint32_t polled;
+	uint32_t commands;
 	uint32_t park_timeout_us;
 	struct sim_program programs[SIM_PROGRAMS_MAX];
 	uint32_t program_count;

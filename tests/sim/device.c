@@ -9,6 +9,7 @@
 #include "tests/sim/world.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,6 +45,13 @@ void device_poll(void)
 	device.polling = (enum polling)world_random(POLLING_KINDS);
 }
 
+void device_take_commands(bool takes_none)
+{
+	device.takes_commands = true;
+	device.commanding =
+		takes_none ? COMMANDS_REFUSED : (enum commanding)world_random(COMMANDS_KINDS);
+}
+
 void device_end(void)
 {
 	for (uint32_t i = 0; i < device.ring_count; i++) {
@@ -64,6 +72,7 @@ void device_probe(struct pin_kernel *kernel)
 	kernel->ring_features = IORING_FEAT_NODROP | IORING_FEAT_EXT_ARG;
 	kernel->has_send_msg_ring = device.has_message;
 	kernel->has_no_sqarray = device.has_ring;
+	kernel->has_commands = device.has_ring && device.takes_commands;
 	kernel->has_no_iowait = device.kind == RING_DEFERRED;
 }
 
@@ -81,6 +90,26 @@ static void update_flags(struct ring *ring)
 	ring->sq_flags = has_flag ? IORING_SQ_TASKRUN : 0;
 }
 
+static struct io_uring_cqe *cqe_of(const struct ring *ring, uint32_t number)
+{
+	return &ring->cqes[(size_t)(number & ring->cq_mask) << (ring->is_wide ? 1 : 0)];
+}
+
+static void complete(struct ring *ring, uint64_t user_data, int32_t result, uint32_t flags);
+
+/* A poll of it ends with what is in its queue now. */
+static void tell_watcher(const struct ring *wide)
+{
+	for (uint32_t i = 0; i < device.ring_count; i++) {
+		struct ring *ring = &device.rings[i];
+
+		if (ring->is_watching && ring->watched == index_of(wide)) {
+			ring->is_watching = false;
+			complete(ring, ring->watch_user_data, POLLIN, 0);
+		}
+	}
+}
+
 static void hand_over(struct ring *ring, uint32_t count_max)
 {
 	uint32_t count = ring->backlog_count < count_max ? ring->backlog_count : count_max;
@@ -89,13 +118,16 @@ static void hand_over(struct ring *ring, uint32_t count_max)
 		if (cq_ready(ring) == ring->cq_entries) {
 			world_fail("a completion queue of %u overflows", ring->cq_entries);
 		}
-		ring->cqes[ring->cq_tail & ring->cq_mask] = ring->backlog[i];
+		*cqe_of(ring, ring->cq_tail) = ring->backlog[i];
 		ring->cq_tail++;
 	}
 	ring->backlog_count -= count;
 	memmove(ring->backlog, ring->backlog + count,
 		ring->backlog_count * sizeof(ring->backlog[0]));
 	update_flags(ring);
+	if (ring->is_wide && count > 0) {
+		tell_watcher(ring);
+	}
 }
 
 static void complete(struct ring *ring, uint64_t user_data, int32_t result, uint32_t flags)
@@ -136,9 +168,17 @@ uint64_t device_next_ns(void)
 	return device.next_ns;
 }
 
+static int32_t result_of(const struct ring *ring, const struct operation *operation)
+{
+	if (ring->is_wide) {
+		return disk_execute_command(&operation->command);
+	}
+	return operation->is_cancelled ? -ECANCELED : disk_execute(&operation->sqe);
+}
+
 static void finish(struct ring *ring, struct operation *operation)
 {
-	int32_t result = operation->is_cancelled ? -ECANCELED : disk_execute(&operation->sqe);
+	int32_t result = result_of(ring, operation);
 
 	operation->due_ns = 0;
 	ring->operation_count--;
@@ -177,7 +217,7 @@ uint32_t device_unseen_count(const struct io_uring *uring)
 	uint32_t count = 0;
 
 	for (uint32_t i = ring->cq_head; i != ring->cq_tail; i++) {
-		count += is_request(ring->cqes[i & ring->cq_mask].user_data) ? 1 : 0;
+		count += is_request(cqe_of(ring, i)->user_data) ? 1 : 0;
 	}
 	for (uint32_t i = 0; i < ring->backlog_count; i++) {
 		count += is_request(ring->backlog[i].user_data) ? 1 : 0;
@@ -220,9 +260,13 @@ static void start_operation(struct ring *ring, const struct io_uring_sqe *sqe)
 	ring->operations[i] = (struct operation){
 		.sqe = *sqe,
 		/* What cannot be cancelled would never end. */
-		.due_ns = !ring->is_polled && disk_is_stuck() ? WORLD_NEVER
-							      : world_now_ns() + disk_latency_ns(),
+		.due_ns = !ring->is_polled && !ring->is_wide && disk_is_stuck()
+			? WORLD_NEVER
+			: world_now_ns() + disk_latency_ns(),
 	};
+	if (ring->is_wide) {
+		memcpy(&ring->operations[i].command, sqe->cmd, sizeof(struct nvme_uring_cmd));
+	}
 	ring->operation_count++;
 	if (ring->operations[i].due_ns < device.next_ns) {
 		device.next_ns = ring->operations[i].due_ns;
@@ -244,9 +288,30 @@ static void poll_fires(struct ring *ring)
 	}
 }
 
+/* Of a wide ring: its thread is in the kernel, so all it has is queued. */
+static void start_watch(struct ring *ring, const struct io_uring_sqe *sqe)
+{
+	struct ring *wide = ring_of(sqe->fd, false);
+
+	WORLD_CHECK(!ring->is_watching && !ring->is_wide && wide->is_wide);
+	own(wide);
+	hand_over(wide, UINT32_MAX);
+	if (cq_ready(wide) > 0) {
+		complete(ring, sqe->user_data, POLLIN, 0);
+		return;
+	}
+	ring->is_watching = true;
+	ring->watched = index_of(wide);
+	ring->watch_user_data = sqe->user_data;
+}
+
 static void start_poll(struct ring *ring, const struct io_uring_sqe *sqe)
 {
-	WORLD_CHECK(!ring->is_polling && (sqe->len & IORING_POLL_ADD_MULTI) != 0);
+	if ((sqe->len & IORING_POLL_ADD_MULTI) == 0) {
+		start_watch(ring, sqe);
+		return;
+	}
+	WORLD_CHECK(!ring->is_polling);
 	WORLD_CHECK(device.event_is_open[sqe->fd - EVENT_FD]);
 	ring->is_polling = true;
 	ring->poll_fd = sqe->fd;
@@ -329,8 +394,46 @@ static bool is_refused(struct ring *ring, const struct io_uring_sqe *sqe)
 	return true;
 }
 
+/* The kernel's word on a command, which then is not begun; or 0. */
+static int32_t word_on_command(void)
+{
+	static const int32_t errors[] = {0, 0, -EINVAL, -EAGAIN, -EINTR};
+
+	switch (device.commanding) {
+	case COMMANDS_REFUSED:
+		return -EOPNOTSUPP;
+	case COMMANDS_AT_TIMES:
+		return errors[world_random(PIN_ARRAY_COUNT(errors))];
+	case COMMANDS_WORK:
+	case COMMANDS_NO_RING:
+	case COMMANDS_KINDS:
+		break;
+	}
+	return 0;
+}
+
+static void start_command(struct ring *ring, const struct io_uring_sqe *sqe)
+{
+	int32_t word = word_on_command();
+
+	world_event("commands", sqe->opcode, (uint64_t)(int64_t)word);
+	WORLD_CHECK(sqe->opcode == IORING_OP_URING_CMD && sqe->cmd_op == NVME_URING_CMD_IO);
+	WORLD_CHECK(sqe->fd == DISK_NAMESPACE_FD);
+	if (word == 0) {
+		start_operation(ring, sqe);
+		return;
+	}
+	workload_request_starts(sqe->user_data);
+	workload_request_completes(sqe->user_data);
+	complete(ring, sqe->user_data, word, 0);
+}
+
 static void start(struct ring *ring, const struct io_uring_sqe *sqe)
 {
+	if (ring->is_wide) {
+		start_command(ring, sqe);
+		return;
+	}
 	world_event(ring->is_polled ? "submits, to be polled" : "submits", sqe->opcode, sqe->len);
 	if (ring->is_polled && is_refused(ring, sqe)) {
 		return;
@@ -374,18 +477,20 @@ static uint32_t submit(struct ring *ring, uint32_t to_submit)
 
 		WORLD_CHECK(entry < ring->sq_entries);
 		ring->sq_head++;
-		start(ring, &ring->sqes[entry]);
+		start(ring, &ring->sqes[(size_t)entry << (ring->is_wide ? 1 : 0)]);
 	}
 	return count;
 }
 
 /* ---- system calls ---- */
 
+/* Or the ring that it watches has some, which end that poll. */
 static bool has_completions(const void *arg)
 {
 	const struct ring *ring = arg;
 
-	return cq_ready(ring) > 0 || ring->backlog_count > 0;
+	return cq_ready(ring) > 0 || ring->backlog_count > 0 ||
+		(ring->is_watching && device.rings[ring->watched].backlog_count > 0);
 }
 
 static int draw_enter_error(void)
@@ -414,7 +519,7 @@ int device_ring_enter(int fd, uint32_t to_submit, uint32_t min_complete, uint32_
 		WORLD_CHECK(argument_bytes == sizeof(struct io_uring_getevents_arg));
 		deadline_ns = world_now_ns() + wait_ns(argument);
 	}
-	WORLD_CHECK(min_complete <= (ring->is_polled ? 0 : 1));
+	WORLD_CHECK(min_complete <= (ring->is_polled || ring->is_wide ? 0 : 1));
 	world_point();
 	own(ring);
 	world_event("enters its ring", to_submit, min_complete);
@@ -425,12 +530,14 @@ int device_ring_enter(int fd, uint32_t to_submit, uint32_t min_complete, uint32_
 	if (ring->kind == RING_COOPERATIVE) {
 		hand_over(ring, UINT32_MAX);
 	}
+	device_thread_enters_kernel();
 	if ((flags & IORING_ENTER_GETEVENTS) == 0 || submitted != to_submit) {
 		return (int)submitted;
 	}
 	if (min_complete > 0 && !has_completions(ring) && !world_chance(device.faults.spurious)) {
 		world_sleep(WORLD_RING, NULL, has_completions, ring, deadline_ns);
 		world_event("wakes in its ring", ring->backlog_count, cq_ready(ring));
+		device_thread_enters_kernel();
 	}
 	hand_over(ring, DEFERRED_BATCH);
 	if (submitted == 0 && min_complete > 0 && cq_ready(ring) == 0) {

@@ -8,6 +8,9 @@
  * for nobody. What waits shows as the task-run flag. A kernel may also have no
  * io_uring, and either kind of doorbell.
  *
+ * A wide ring takes commands (IORING_OP_URING_CMD) and nothing else; it may be
+ * watched by another with a poll, and is never waited in.
+ *
  * Checked here: no overflow of either queue, what is read into or written from
  * registered memory lies in it, one thread enters a ring, no doorbell of a
  * freed ring, nothing in flight and nothing registered when a ring is freed.
@@ -24,6 +27,8 @@ void device_begin(const struct sim_faults *faults);
 void device_share_rings(void);
 /* Rings may be polled: or set up and not work, or not even that. */
 void device_poll(void);
+/* Rings may take commands: all of them, some, or none; or surely none. */
+void device_take_commands(bool takes_none);
 void device_end(void);
 
 /* When something will complete. */

@@ -22,6 +22,9 @@ static bool refuses(uint32_t flags)
 	if (!device.has_no_sqarray) {
 		unknown |= IORING_SETUP_NO_SQARRAY;
 	}
+	if (device.commanding == COMMANDS_NO_RING) {
+		unknown |= IORING_SETUP_SQE128;
+	}
 	if (device.polling == POLLING_NO_RING) {
 		unknown |= IORING_SETUP_IOPOLL;
 	}
@@ -81,9 +84,12 @@ static void map_rings(struct ring *ring, struct io_uring *uring)
 
 int device_ring_setup(struct io_uring *uring, uint32_t entries, struct io_uring_params *params)
 {
+	bool is_wide = (params->flags & IORING_SETUP_SQE128) != 0;
+	size_t parts = is_wide ? 2 : 1;
 	struct ring *ring;
 
 	world_point();
+	WORLD_CHECK(is_wide == ((params->flags & IORING_SETUP_CQE32) != 0));
 	if (refuses(params->flags)) {
 		return -EINVAL;
 	}
@@ -98,11 +104,12 @@ int device_ring_setup(struct io_uring *uring, uint32_t entries, struct io_uring_
 	ring->sq_mask = ring->sq_entries - 1;
 	ring->cq_mask = ring->cq_entries - 1;
 	ring->sq_array = calloc(ring->sq_entries, sizeof(*ring->sq_array));
-	ring->sqes = calloc(ring->sq_entries, sizeof(*ring->sqes));
-	ring->cqes = calloc(ring->cq_entries, sizeof(*ring->cqes));
+	ring->sqes = calloc(ring->sq_entries, parts * sizeof(*ring->sqes));
+	ring->cqes = calloc(ring->cq_entries, parts * sizeof(*ring->cqes));
 	WORLD_CHECK(ring->sq_array != NULL && ring->sqes != NULL && ring->cqes != NULL);
 	ring->is_open = true;
 	ring->is_polled = (params->flags & IORING_SETUP_IOPOLL) != 0;
+	ring->is_wide = is_wide;
 	ring->has_no_sqarray = (params->flags & IORING_SETUP_NO_SQARRAY) != 0;
 	/* Nothing but an enter hands over what it has. */
 	ring->kind = ring->is_polled ? RING_DEFERRED : kind_of(params->flags);
@@ -124,6 +131,7 @@ void device_ring_exit(struct io_uring *uring)
 	WORLD_CHECK(!ring->is_registered);
 	ring->is_open = false;
 	ring->is_polling = false;
+	ring->is_watching = false;
 	free(ring->sq_array);
 	free(ring->sqes);
 	free(ring->cqes);

@@ -7,11 +7,12 @@
 #define SIM_DEVICE_STATE_H
 
 #include "runtime/base/base.h"
+#include "runtime/host/nvme.h"
 #include "tests/sim/device.h"
 #include "tests/sim/world.h"
 
 enum {
-	RINGS_MAX = 2 * SIM_WORKERS_MAX, /* a polled one each as well */
+	RINGS_MAX = 3 * SIM_WORKERS_MAX, /* a polled and a wide one each as well */
 	RING_FD = 1000,
 	REGISTERED_FD = 500,
 	EVENT_FD = 3000,
@@ -24,9 +25,19 @@ enum ring_kind { RING_DEFERRED, RING_COOPERATIVE, RING_PLAIN, RING_KINDS };
 /* What becomes of rings and of requests that are to be polled. */
 enum polling { POLLING_WORKS, POLLING_NO_RING, POLLING_REFUSED, POLLING_AT_TIMES, POLLING_KINDS };
 
+/* What becomes of wide rings and of the commands on them. */
+enum commanding {
+	COMMANDS_WORK,
+	COMMANDS_NO_RING,
+	COMMANDS_REFUSED,  /* by this driver */
+	COMMANDS_AT_TIMES, /* as of a kernel that takes not all of them */
+	COMMANDS_KINDS,
+};
+
 struct operation {
 	struct io_uring_sqe sqe;
-	uint64_t due_ns; /* 0: free */
+	struct nvme_uring_cmd command; /* of a wide entry */
+	uint64_t due_ns;	       /* 0: free */
 	bool is_cancelled;
 };
 
@@ -34,6 +45,7 @@ struct ring {
 	bool is_open;
 	enum ring_kind kind; /* as it was set up */
 	bool is_polled;
+	bool is_wide; /* entries and completions of twice the size */
 	bool has_no_sqarray;
 	bool has_owner;
 	uint32_t owner;
@@ -65,6 +77,10 @@ struct ring {
 	bool is_polling;
 	int poll_fd;
 	uint64_t poll_user_data;
+	/* Its poll of a wide ring, which ends with the first completion. */
+	bool is_watching;
+	uint32_t watched; /* its index */
+	uint64_t watch_user_data;
 };
 
 struct device {
@@ -72,6 +88,8 @@ struct device {
 	enum ring_kind kind; /* the most that it knows */
 	bool shares_rings;   /* any thread may enter any of them */
 	enum polling polling;
+	bool takes_commands; /* or says so */
+	enum commanding commanding;
 	bool has_ring;
 	bool has_message;
 	bool has_registered_ring;

@@ -4,6 +4,8 @@
  */
 #include "tests/sim/disk.h"
 #include "runtime/base/base.h"
+#include "runtime/host/nvme.h"
+#include "runtime/io/file.h"
 #include "tests/sim/world.h"
 
 #include <errno.h>
@@ -14,6 +16,11 @@
 enum {
 	LATENCY_NS_MIN = 2 * 1000,
 	LATENCY_NS_SPREAD = 60 * 1000,
+	/* Of commands: their status. */
+	NVME_READ = 0x02,
+	STATUS_INTERRUPTED = 0x021,
+	STATUS_UNREADABLE = 0x281,
+	STATUS_DO_NOT_RETRY = 0x4000,
 };
 
 static struct sim_faults faults;
@@ -66,6 +73,19 @@ void disk_open(struct pinion_file *file)
 		.offset_align_bytes = DISK_BLOCK_BYTES,
 		.size_bytes = DISK_FILE_BYTES,
 		.allocated_bytes = DISK_FILE_BYTES,
+	};
+}
+
+void disk_open_namespace(struct pinion_file *file)
+{
+	*file = (struct pinion_file){
+		.fd = DISK_NAMESPACE_FD,
+		.is_direct = 1,
+		.memory_align_bytes = 4,
+		.offset_align_bytes = DISK_BLOCK_BYTES,
+		.size_bytes = DISK_FILE_BYTES,
+		.inode = DISK_NAMESPACE_ID,
+		.flags = PIN_FILE_COMMANDS | (DISK_COMMAND_BLOCKS - 1) << PIN_FILE_BLOCKS_SHIFT,
 	};
 }
 
@@ -148,6 +168,27 @@ int32_t disk_execute(const struct io_uring_sqe *sqe)
 	default:
 		world_fail("the disk knows no operation %u", sqe->opcode);
 	}
+}
+
+int32_t disk_execute_command(const struct nvme_uring_cmd *command)
+{
+	uint64_t first_block = (uint64_t)command->cdw11 << 32 | command->cdw10;
+	uint32_t block_count = command->cdw12 + 1;
+	uint8_t *bytes = (uint8_t *)(uintptr_t)command->addr;
+
+	WORLD_CHECK(command->opcode == NVME_READ && command->nsid == DISK_NAMESPACE_ID);
+	WORLD_CHECK(block_count <= DISK_COMMAND_BLOCKS);
+	WORLD_CHECK(command->data_len == block_count * DISK_BLOCK_BYTES);
+	WORLD_CHECK(first_block + block_count <= DISK_FILE_BYTES / DISK_BLOCK_BYTES);
+	if (world_chance(faults.io_error)) {
+		return world_random(2) == 0 ? STATUS_UNREADABLE
+					    : STATUS_INTERRUPTED | STATUS_DO_NOT_RETRY;
+	}
+	if (world_chance(faults.interrupted)) {
+		return STATUS_INTERRUPTED;
+	}
+	disk_fill(bytes, first_block * DISK_BLOCK_BYTES, command->data_len);
+	return 0;
 }
 
 uint64_t disk_latency_ns(void)

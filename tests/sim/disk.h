@@ -4,6 +4,8 @@
  * buffer tells whether it was read right. What is written must be these bytes
  * again, and the disk remembers which blocks were.
  *
+ * The same bytes are to be had as an NVMe namespace, a few blocks at a time.
+ *
  * A request completes after a time of its own, so completions come in any
  * order; as the fault plan says, it is late, short, interrupted, or fails.
  *
@@ -16,14 +18,20 @@
 
 #include <liburing.h>
 
+struct nvme_uring_cmd;
 struct pinion_file;
 
 #define DISK_FD 2000
+#define DISK_NAMESPACE_FD 2001
+#define DISK_NAMESPACE_ID 7u
+#define DISK_COMMAND_BLOCKS 3u
 #define DISK_FILE_BYTES (UINT64_C(1) << 20)
 #define DISK_BLOCK_BYTES 512u
 
 void disk_begin(const struct sim_faults *faults);
 void disk_open(struct pinion_file *file);
+/* The same bytes as a namespace, which is read by commands. */
+void disk_open_namespace(struct pinion_file *file);
 
 /* How long the next request takes. */
 uint64_t disk_latency_ns(void);
@@ -31,6 +39,8 @@ uint64_t disk_latency_ns(void);
 bool disk_is_stuck(void);
 /* Carries a request out now; its result. */
 int32_t disk_execute(const struct io_uring_sqe *sqe);
+/* Likewise a command: 0 or its status, which is positive. */
+int32_t disk_execute_command(const struct nvme_uring_cmd *command);
 
 /* Makes bytes what the file holds at that offset. */
 void disk_fill(uint8_t *bytes, uint64_t offset_bytes, uint32_t length_bytes);

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The real io/ring.c, io/ring_setup.c, io/request.c and io/transfer.c, whose
+ * The real io/ring.c, io/ring_setup.c, io/command.c, io/request.c and
+ * io/transfer.c, whose
  * few system calls outside the host go to the device.
  */
+#include "runtime/host/nvme.h"
+#include "runtime/io/command.h"
 #include "runtime/io/in_flight.h"
 #include "runtime/io/request.h"
 #include "runtime/io/ring.h"
 #include "tests/sim/defect.h"
 #include "tests/sim/device.h"
 #include "tests/sim/disk.h"
+#include "tests/sim/world.h"
 
 #include <poll.h>
 #include <stdlib.h>
@@ -40,5 +44,16 @@
 #define pin_in_flight_begin(request) ((void)(request))
 #define pin_in_flight_end(request) ((void)(request))
 
+/* By a call: for as long as the device takes. */
+static int read_by_call(int fd, const struct nvme_uring_cmd *command)
+{
+	WORLD_CHECK(fd == DISK_NAMESPACE_FD);
+	world_busy(disk_latency_ns());
+	return pin_nvme_error((uint32_t)disk_execute_command(command));
+}
+
+#define pin_nvme_read(fd, command) read_by_call(fd, command)
+
+#include "runtime/io/command.c"
 #include "runtime/io/request.c"
 #include "runtime/io/transfer.c"

@@ -6,6 +6,7 @@
 #include "tests/sim/product.h"
 #include "runtime/base/check.h"
 #include "runtime/core/assist.h"
+#include "runtime/core/commands.h"
 #include "runtime/core/fault.h"
 #include "runtime/core/flight.h"
 #include "runtime/core/flight_cancel.h"
@@ -32,6 +33,7 @@
 #include "runtime/core/timer.h"
 #include "runtime/core/wake.h"
 #include "runtime/core/worker.h"
+#include "runtime/io/in_flight.h"
 #include "tests/sim/defect.h"
 #include "tests/sim/workload.h"
 #include "tests/sim/world.h"
@@ -128,8 +130,13 @@ static bool is_claimed(const struct pin_worker *target)
 	(defect_is(DEFECT_CANCEL_NOT_REPEATED) && strcmp(__func__, "ask_again") == 0 \
 			? (void)0 \
 			: pin_request_abandon(__VA_ARGS__))
+#define pin_search_succeed(worker) \
+	(defect_is(DEFECT_CALL_WHILE_SEARCHING) && strcmp(__func__, "pin_flight_carry_out") == 0 \
+			? (void)0 \
+			: pin_search_succeed(worker))
 #include "runtime/core/flight_end.c"
 #undef pin_request_abandon
+#undef pin_search_succeed
 #include "runtime/core/flight_message.c"
 #include "runtime/core/flight_start.c"
 #define pin_request_submit(...) \
@@ -137,7 +144,18 @@ static bool is_claimed(const struct pin_worker *target)
 		pin_request_submit(__VA_ARGS__))
 #include "runtime/core/polled.c"
 #undef pin_request_submit
+/* As in product_ring.c: what the kernel writes here is no touch. */
+#define pin_in_flight_end(request) ((void)(request))
+#define pin_flight_carry_out(...) \
+	(defect_is(DEFECT_COMMAND_REFUSAL_LOST) && strcmp(__func__, "go_on_by_call") == 0 \
+			? (void)0 \
+			: pin_flight_carry_out(__VA_ARGS__))
+#define pin_request_complete_command(ring, user_data, result) \
+	pin_request_complete_command( \
+		ring, user_data, defect_is(DEFECT_COMMAND_STATUS_IGNORED) ? 0 : (result))
 #include "runtime/core/commands.c"
+#undef pin_flight_carry_out
+#undef pin_in_flight_end
 #include "runtime/core/throttle.c"
 
 #define pin_flight_take(...) \
@@ -157,6 +175,9 @@ static bool is_claimed(const struct pin_worker *target)
 #define pin_lane_turns_due(turns, overdue) \
 	(defect_is(DEFECT_FLOOR_LOST) ? PIN_LANE_NONE : pin_lane_turns_due(turns, overdue))
 #define pin_flight_relieve(...) (!defect_is(DEFECT_RELIEF_LOST) && pin_flight_relieve(__VA_ARGS__))
+
+#define pin_commands_watch(worker) \
+	(defect_is(DEFECT_COMMANDS_UNWATCHED) ? (void)0 : pin_commands_watch(worker))
 
 #include "runtime/core/due.c"
 #include "runtime/core/fault.c"

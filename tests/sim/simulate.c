@@ -102,6 +102,12 @@ static const struct twin twins[] = {
 	{DEFECT_NOBODY_HELPS, "nobody_helps", "joins", "sleeps beside", 200},
 	/* Or the cancels of what is nowhere are too many. */
 	{DEFECT_POLLED_REFUSAL_LOST, "polled_refusal_lost", "polled", "has waited|overflows", 200},
+	{DEFECT_COMMANDS_UNWATCHED, "commands_unwatched", "commands", "beside completed commands",
+		200},
+	{DEFECT_CALL_WHILE_SEARCHING, "call_while_searching", "calls", "sleeps beside", 20000},
+	{DEFECT_COMMAND_REFUSAL_LOST, "command_refusal_lost", "commands",
+		"has waited|nothing will ever happen", 200},
+	{DEFECT_COMMAND_STATUS_IGNORED, "command_status_ignored", "commands", "ends with", 200},
 	{DEFECT_CANCEL_NOT_REPEATED, "cancel_not_repeated", "stuck", "livelock", 200},
 	{DEFECT_WAKE_UNSENT, "wake_unsent", "safety_net", "park_timeout_found_work", 200},
 	{DEFECT_CLAIM_UNTOLD, "claim_untold", "safety_net", "park_timeout_found_work", 200},

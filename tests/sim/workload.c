@@ -162,6 +162,9 @@ static bool create(void)
 	if (test->polled != 0) {
 		device_poll();
 	}
+	if (test->commands != 0) {
+		device_take_commands(test->commands == 2);
+	}
 	if (test->resizes > 0 || test->no_rings != 0) {
 		config.io_level = PINION_IO_FALLBACK;
 	}
@@ -197,6 +200,7 @@ void workload_run(void)
 	uint32_t limiter = 0;
 
 	disk_open(&workload.file);
+	disk_open_namespace(&workload.namespace);
 	if (!create()) {
 		goto done;
 	}

@@ -49,6 +49,25 @@ static void give_memory_back(struct workload_entry *read)
 
 /* ---- when it has ended ---- */
 
+static bool is_of_namespace(const struct pinion_request *request)
+{
+	return request->file == &workload.namespace;
+}
+
+/* Errors that are as they should be. A namespace is read, and no more. */
+static bool fails_rightly(const struct pinion_request *request)
+{
+	bool may_fail = workload.test->faults.io_error > 0;
+
+	if (!is_of_namespace(request)) {
+		return request->result == -EIO && may_fail;
+	}
+	if (request->op == PINION_OP_WRITE) {
+		return request->result == -EROFS;
+	}
+	return (request->result == -ENODATA || request->result == -EREMOTEIO) && may_fail;
+}
+
 /* What it did, when it says that it went well. */
 static bool is_done_right(const struct workload_entry *read)
 {
@@ -80,8 +99,7 @@ static void check_result(const struct workload_entry *read)
 	int64_t result = request->result;
 	bool may_cancel = workload.is_stopping || workload.cancels_all || read->was_cancelled;
 
-	if ((result == -EIO && workload.test->faults.io_error > 0) ||
-		(result == -ECANCELED && may_cancel) ||
+	if (fails_rightly(request) || (result == -ECANCELED && may_cancel) ||
 		(result == -ETIME && request->deadline_ns != 0 &&
 			world_now_ns() >= request->deadline_ns) ||
 		/* A close that is interrupted is over. */
@@ -172,6 +190,10 @@ static void shape(struct workload_entry *read)
 	request->op = choose_op(program);
 	request->file = &workload.file;
 	shape_range(read);
+	if (workload.test->commands != 0 && request->op <= PINION_OP_WRITE &&
+		world_random(2) == 0) {
+		request->file = &workload.namespace;
+	}
 	if (request->op == PINION_OP_OPEN || request->op == PINION_OP_CLOSE) {
 		disk_open(&read->opened);
 		request->file = &read->opened;

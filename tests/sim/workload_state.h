@@ -45,6 +45,7 @@ struct workload {
 	const struct sim_case *test;
 	struct pinion_runtime *runtime;
 	struct pinion_file file;
+	struct pinion_file namespace; /* the same bytes, read by commands */
 	uint32_t entry_count;
 	bool is_stopping;
 	bool cancels_all; /* a request that cancels others was submitted */

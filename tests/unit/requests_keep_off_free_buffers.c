@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: a read or write of a pool's buffer that was given back does not begin:
- * -EFAULT, by name of who had it; and one that requests are in flight with is
- * not given back before the last of them has ended. BP-23, W8.
- * Method: requests by a stale pointer, from a worker and from outside. Then two
- * in flight with one buffer, of a thread with a cache and of one without, each
- * of which ends alone; after that the buffer can be taken, used and given back.
+ * -EFAULT, by name of who had it, also where another has the buffer by the time
+ * it would begin; and one that requests are in flight with is not given back
+ * before the last of them has ended. BP-23, W8.
+ * Method: requests by a stale pointer, from a worker and from outside; from
+ * outside to a worker that is held until another has the buffer. Then two in
+ * flight with one buffer, of a thread with a cache and of one without, each of
+ * which ends alone; after that the buffer can be taken, used and given back.
  * Both kinds of workers.
  */
 #include "runtime/core/buffers.h"
@@ -59,6 +61,33 @@ static void check_stale(uint16_t op, int from)
 	expect_number("nothing was read into it", OLD_BYTE, buffer.bytes[0]);
 	requests_begin_transfer(&one, op, &zeros, buffer.bytes, 0, LENGTH);
 	expect_number("by who has it", LENGTH, result_of(&one, from));
+	users_give(pool, &buffer);
+}
+
+/* It is told when it is posted, and does not touch what another has since. */
+static void check_taken_meanwhile(uint16_t op)
+{
+	struct pinion_buffer buffer = users_take(pool);
+	uint8_t *stale = buffer.bytes;
+	uint64_t known = users_counters(pool).misuses;
+	struct tasks_hold hold = {.prepare = NULL};
+	struct requests_one one;
+
+	memset(buffer.bytes, OLD_BYTE, LENGTH);
+	users_give(pool, &buffer);
+	tasks_hold_begin(&hold, runtime, 0);
+	requests_begin_transfer(&one, op, &zeros, stale, 0, LENGTH);
+	submit(&one.request);
+	users_expect_said("a request was to use buffer");
+	buffer = users_take(pool);
+	expect_true("the same", buffer.bytes == stale);
+	tasks_hold_end(&hold);
+	expect_number("another's by now", -EFAULT, requests_await(&one));
+	expect_number(
+		"counted once", (long long)known + 1, (long long)users_counters(pool).misuses);
+	expect_number("nothing was read into it", OLD_BYTE, buffer.bytes[0]);
+	requests_begin_transfer(&one, op, &zeros, buffer.bytes, 0, LENGTH);
+	expect_number("by who has it", LENGTH, result_of(&one, -1));
 	users_give(pool, &buffer);
 }
 
@@ -132,6 +161,8 @@ static void check(enum pinion_io_level level)
 		check_stale(PINION_OP_READ, from);
 		check_stale(PINION_OP_WRITE, from);
 	}
+	check_taken_meanwhile(PINION_OP_READ);
+	check_taken_meanwhile(PINION_OP_WRITE);
 	pinion_runtime_facts(runtime, &facts, sizeof(facts));
 	/* Without a ring a pipe cannot be read at an offset. */
 	if (facts.uses_ring != 0) {

@@ -1,11 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What memory a runtime really gets, by starting one as the commands do.
+ * What memory and which CPUs a runtime really gets, by starting one as the
+ * commands do.
  */
 #include "tools/doctor/subjects.h"
 #include "tools/report.h"
 
-void doctor_arenas(struct findings *findings)
+#include <sched.h>
+
+/* Each on its own thread, bound, in a place of its own. */
+static int note_cpu(void *arg, uint32_t worker_index, void **out_context)
+{
+	struct doctor_workers *workers = arg;
+
+	(void)out_context;
+	if (worker_index < DOCTOR_WORKERS_MAX) {
+		workers->cpus[worker_index] = sched_getcpu();
+	}
+	return 0;
+}
+
+void doctor_arenas(struct findings *findings, struct doctor_workers *out_workers)
 {
 	struct pinion_runtime_facts facts;
 	struct pinion_runtime *runtime;
@@ -13,7 +28,10 @@ void doctor_arenas(struct findings *findings)
 	int rc;
 
 	findings_subject(findings, "buffers");
+	out_workers->count = 0;
 	pinion_config_init(&config);
+	config.after_start = note_cpu;
+	config.hook_arg = out_workers;
 	rc = pinion_config_from_env(&config);
 	if (rc == 0) {
 		rc = pinion_runtime_create(&config, &runtime);
@@ -25,6 +43,8 @@ void doctor_arenas(struct findings *findings)
 	}
 	pinion_runtime_facts(runtime, &facts, sizeof(facts));
 	pinion_runtime_destroy(runtime);
+	out_workers->count =
+		facts.worker_count < DOCTOR_WORKERS_MAX ? facts.worker_count : DOCTOR_WORKERS_MAX;
 	findings_number(findings, "arena_kib", facts.arena_bytes >> 10);
 	findings_number(findings, "large_for_each_worker", facts.buffer_count);
 	findings_number(findings, "on_huge_pages_kib", facts.huge_bytes >> 10);

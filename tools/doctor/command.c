@@ -20,6 +20,9 @@ static const struct option_spec doctor_options[] = {
 	[OPTION_JSON] = {.name = "json", .brief = "one JSON object"},
 };
 
+/* Too many for a stack. */
+static struct doctor_workers workers;
+
 static int doctor_run(const struct command *command, int argc, char **argv)
 {
 	struct option_parser parser = {.command = command, .argc = argc, .argv = argv};
@@ -43,9 +46,9 @@ static int doctor_run(const struct command *command, int argc, char **argv)
 	}
 	doctor_machine(&findings, &machine);
 	doctor_limits(&findings, &machine);
-	doctor_arenas(&findings);
+	doctor_arenas(&findings, &workers);
 	for (int i = 1; i <= parser.operand_count; i++) {
-		doctor_path(&findings, argv[i]);
+		doctor_path(&findings, argv[i], &workers);
 	}
 	return findings_print(&findings) ? (int)findings.verdict : EXIT_STATUS_TROUBLE;
 }

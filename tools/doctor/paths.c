@@ -165,18 +165,19 @@ static void examine_scheduler(struct findings *findings, dev_t device, const cha
 	}
 }
 
-static void say_node(struct findings *findings, dev_t device)
+static void say_node(struct findings *findings, dev_t device, const struct doctor_workers *workers)
 {
 	struct pinion_file file = {.fd = -1, .device = device};
 	int node_index = pinion_file_node(&file);
 
 	if (node_index >= 0) {
-		findings_number(findings, "numa_node", (uint64_t)node_index);
+		doctor_distance(findings, "", (uint32_t)node_index, workers);
 	}
 }
 
 /* False: no such device. */
-static bool examine_disk(struct findings *findings, dev_t device)
+static bool examine_disk(
+	struct findings *findings, dev_t device, const struct doctor_workers *workers)
 {
 	char line[64];
 	char *real;
@@ -189,7 +190,7 @@ static bool examine_disk(struct findings *findings, dev_t device)
 	findings_text(findings, "device", strrchr(real, '/') + 1);
 	examine_scheduler(findings, device, strrchr(real, '/') + 1);
 	free(real);
-	say_node(findings, device);
+	say_node(findings, device, workers);
 	if (queue_line(device, "nr_requests", line, sizeof(line))) {
 		findings_number(findings, "queue_requests", strtoull(line, NULL, 10));
 	}
@@ -202,13 +203,13 @@ static bool examine_disk(struct findings *findings, dev_t device)
 	return true;
 }
 
-static void examine_device(
-	struct findings *findings, const struct stat *status, const struct mount *mount)
+static void examine_device(struct findings *findings, const struct stat *status,
+	const struct mount *mount, const struct doctor_workers *workers)
 {
 	dev_t device = S_ISBLK(status->st_mode) ? status->st_rdev : status->st_dev;
 
 	/* File systems of their own making have no device, only a source. */
-	if (!examine_disk(findings, device)) {
+	if (!examine_disk(findings, device, workers)) {
 		findings_text(findings, "source", mount->source);
 	}
 }
@@ -340,7 +341,8 @@ static void examine_file(struct findings *findings, const char *path)
  * Of an NVMe namespace: below it lies the disk. Opening it has it
  * asked what it is.
  */
-static void examine_namespace(struct findings *findings, const char *path)
+static void examine_namespace(
+	struct findings *findings, const char *path, const struct doctor_workers *workers)
 {
 	struct pinion_machine machine;
 	struct pinion_file file;
@@ -354,7 +356,7 @@ static void examine_namespace(struct findings *findings, const char *path)
 		return;
 	}
 	findings_flag(findings, "readable", true);
-	examine_disk(findings, (dev_t)file.device);
+	examine_disk(findings, (dev_t)file.device, workers);
 	findings_number(findings, "size_bytes", file.size_bytes);
 	findings_number(findings, "offset_align_bytes", file.offset_align_bytes);
 	say_transfer(findings, &file);
@@ -418,7 +420,7 @@ static const char *kind_of(mode_t mode)
 	return S_ISREG(mode) ? "file" : "special";
 }
 
-void doctor_path(struct findings *findings, const char *path)
+void doctor_path(struct findings *findings, const char *path, const struct doctor_workers *workers)
 {
 	struct stat status;
 	struct statx extended;
@@ -433,7 +435,7 @@ void doctor_path(struct findings *findings, const char *path)
 	}
 	if (is_namespace(&status)) {
 		findings_text(findings, "kind", "nvme namespace");
-		examine_namespace(findings, path);
+		examine_namespace(findings, path, workers);
 		return;
 	}
 	find_mount(path, extended.stx_mnt_id, &mount);
@@ -441,7 +443,7 @@ void doctor_path(struct findings *findings, const char *path)
 	if (!S_ISBLK(status.st_mode)) {
 		findings_text(findings, "file_system", mount.type);
 	}
-	examine_device(findings, &status, &mount);
+	examine_device(findings, &status, &mount, workers);
 	if (S_ISDIR(status.st_mode)) {
 		examine_directory(findings, path, status.st_dev);
 	} else {
