@@ -196,6 +196,16 @@ static uint64_t spare_beyond_target(const struct pin_holding *holding)
 		min(pin_credit_pages(spare), pin_credit_pages(over)));
 }
 
+/* What comes back when there is too much of it: so that not each end gives. */
+static uint64_t spare_to_give(const struct pin_credit *credit, const struct pin_holding *holding)
+{
+	uint64_t max = pin_load_relaxed_u64(&credit->spare_max);
+	uint64_t half = pin_credit_amount(pin_credit_count(max) - pin_credit_count(max) / 2,
+		pin_credit_pages(max) - pin_credit_pages(max) / 2);
+
+	return spare_beyond(holding, max) == 0 ? 0 : spare_beyond(holding, half);
+}
+
 /* The larger of two, in each part. */
 static uint64_t either(uint64_t first, uint64_t second)
 {
@@ -215,8 +225,7 @@ void pin_credit_settle(struct pin_credit *credit, struct pin_holding *holding, b
 	if (pin_load_relaxed_u32(&credit->waiters.count) != 0) {
 		amount = spare_beyond(holding, 0);
 	} else if (!is_wanted) {
-		amount = either(
-			amount, spare_beyond(holding, pin_load_relaxed_u64(&credit->spare_max)));
+		amount = either(amount, spare_to_give(credit, holding));
 	} else if (holding->target == UINT64_MAX) {
 		return;
 	}

@@ -6,7 +6,8 @@
  * A worker takes more than it needs at once and keeps what comes back, as long
  * as nobody lacks it: so while it has credit of its own neither the start nor
  * the end of a request touches the word. Unused it keeps little (`keep`), an
- * eighth of all credit if each worker does. Where there is one worker only, it
+ * eighth of all credit if each worker does, and comes down to half of that when
+ * it has more: so not each end gives back. Where there is one worker only, it
  * keeps whatever it has had, as nobody else could want that (`spare_max`).
  *
  * Who gets none has a line of requests and waits. If it has others in the

@@ -3,8 +3,8 @@
  * Goal: credit is never handed out beyond its limit, exactly so for limits that
  * a user has set; every worker comes to its share, a large request is not
  * passed for ever by small ones, a lower limit is come down to, who has credit
- * of its own does not touch the shared word, nor does one who is alone, and who
- * leaves keeps none. G2.
+ * of its own does not touch the shared word, nor does one who is alone, nor
+ * each end of a batch, and who leaves keeps none. G2.
  * Method: four workers on one thread, with random requests that wait in a line
  * of their own, held against plain sums; PINION_SEED.
  */
@@ -296,6 +296,31 @@ static void check_left(void)
 	expect_number("kept", 0, (long long)pin_load_relaxed_u64(&credit.taken));
 }
 
+/* A batch that ends together, and begins together again. */
+static void check_batches(void)
+{
+	enum { BATCH = 32, BATCHES = 10, WRITES_MAX = 12 * BATCHES };
+	uint64_t amounts[BATCH];
+	uint32_t writes = 0;
+
+	begin(256, 1 << 20, false);
+	for (uint32_t i = 0; i < 2 * BATCH * BATCHES; i++) {
+		uint64_t before = pin_load_relaxed_u64(&credit.taken);
+		uint32_t number = i % BATCH;
+
+		if (i / BATCH % 2 == 0) {
+			expect_true("started",
+				pin_credit_use(&credit, &workers[0].holding, 1, &amounts[number]));
+		} else {
+			pin_credit_end(&credit, &workers[0].holding, amounts[number], false);
+		}
+		writes += pin_load_relaxed_u64(&credit.taken) != before;
+	}
+	printf("%d batches of %d: %u writes of the shared word\n", BATCHES, BATCH, writes);
+	expect_true("what comes back is given in pieces", writes <= WRITES_MAX);
+	pin_credit_leave(&credit, &workers[0].holding);
+}
+
 int main(void)
 {
 	random_begin(&dice);
@@ -304,6 +329,7 @@ int main(void)
 	check_raised();
 	check_own();
 	check_alone();
+	check_batches();
 	check_left();
 	return expect_status();
 }
