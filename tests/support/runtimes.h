@@ -135,14 +135,15 @@ static inline size_t runtimes_count_entries(const char *folder)
 
 /*
  * The threads of this process are back at `count` entries of /proc. One that
- * was joined may still be on its way out of the kernel for a moment.
+ * was joined may still be on its way out of the kernel, for as long as others
+ * have its CPU; so it is waited for, up to the watchdog or half a minute.
  */
 static inline void runtimes_expect_threads(size_t count)
 {
 	size_t now = runtimes_count_entries("/proc/self/task");
 
-	for (int i = 0; i < 100000 && now > count; i++) {
-		sched_yield();
+	for (int i = 0; i < 30000 && now > count; i++) {
+		usleep(1000);
 		now = runtimes_count_entries("/proc/self/task");
 	}
 	/* Fewer: one was on its way out when they were counted before. */
