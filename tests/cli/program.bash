@@ -36,7 +36,7 @@ expect() {
 # them, so that the test has no race.
 wait_until_watching() {
 	local mask
-	for _ in {1..500}; do
+	for _ in {1..5000}; do
 		# Before exec it is still the shell, which may block them too.
 		case $(cat "/proc/$1/comm") in
 		bash | env) ;;
@@ -48,6 +48,91 @@ wait_until_watching() {
 		sleep 0.02
 	done
 	echo "it never blocked SIGTERM"
+	return 1
+}
+
+# Whether the process has the file open for reading, without a fork. A walk
+# first looks at it with O_PATH (010000000), and what has its name by the time
+# it is opened is what counts.
+has_open() {
+	local fd word flags
+	for fd in /proc/"$1"/fd/*; do
+		[ "$fd" -ef "$2" ] || continue
+		flags=
+		while read -r word flags && [ "$word" != flags: ]; do
+			flags=
+		done 2>/dev/null <"/proc/$1/fdinfo/${fd##*/}"
+		[ -z "$flags" ] || ((flags & 010000000)) || return 0
+	done
+	return 1
+}
+
+# Halts the process; false: it is gone.
+halt() {
+	local stat
+	kill -STOP "$1" 2>/dev/null || return 1
+	while read -r stat <"/proc/$1/stat" && [[ ! $stat =~ \)\ [TZ] ]]; do
+		:
+	done 2>/dev/null
+	# What is gone was last seen running, or not at all.
+	[[ ${stat-} == *\)\ T* ]]
+}
+
+# How long its threads have run; 0 where the kernel does not tell.
+ran_ns() {
+	local file ns sum=0
+	for file in /proc/"$1"/task/*/schedstat; do
+		[ ! -r "$file" ] || read -r ns _ <"$file"
+		sum=$((sum + ${ns:-0}))
+	done
+	echo $sum
+}
+
+# halt_inside FILE COMMAND…: starts the command as $pid and halts it while it reads
+# the file: it is let run for so short a time that it cannot be through before it
+# is looked at again, and for a millisecond since it had the file, as a look at
+# its size comes first. With a number of buffers given it does not open the file
+# before, to find out how many.
+halt_inside() {
+	local path=$1 seen_ns
+	shift
+	[ -p pause ] || mkfifo pause
+	exec 8<>pause
+	for _ in {1..50}; do
+		PINION_BUFFERS=8 "$@" >out 2>err 3>&- 8>&- &
+		pid=$!
+		seen_ns=
+		while halt $pid; do
+			if has_open $pid "$path"; then
+				: "${seen_ns:=$(ran_ns $pid)}"
+				if [ "$seen_ns" = 0 ] || [ $(($(ran_ns $pid) - seen_ns)) -gt 1000000 ]; then
+					return 0
+				fi
+			fi
+			kill -CONT $pid
+			read -r -t 0.002 _ <&8 || true
+		done
+		kill -CONT $pid 2>/dev/null || true
+		wait $pid || true
+	done
+	echo "never halted inside $path"
+	return 1
+}
+
+# Waits until all threads of the program have slept for a while: then it has done
+# what it was given. One that would run if it could does not sleep.
+wait_until_idle() {
+	local file stat looks=0
+	for _ in {1..5000}; do
+		looks=$((looks + 1))
+		for file in /proc/"$1"/task/*/stat; do
+			read -r stat 2>/dev/null <"$file" || continue
+			[[ $stat == *') S '* ]] || looks=0
+		done
+		[ $looks -lt 5 ] || return 0
+		sleep 0.02
+	done
+	echo "it was never idle"
 	return 1
 }
 
@@ -63,12 +148,12 @@ stop_while_fed() {
 	pid=$!
 	wait_until_watching $pid
 	printf '%s\n' "$path" >&7
-	# Until it has taken the entry out of the pipe.
-	for _ in {1..200}; do
+	# Until it has taken the entry out of the pipe, and done what it says.
+	for _ in {1..5000}; do
 		read -r -t 0 -u 7 || break
 		sleep 0.01
 	done
-	sleep 0.1
+	wait_until_idle $pid
 	kill -TERM $pid
 	status=0
 	wait $pid || status=$?

@@ -175,14 +175,15 @@ static inline size_t runtimes_count_threads(void)
 
 /*
  * The threads of this process are back at `count` entries of /proc. Those of
- * the kernel's own may need a moment.
+ * the kernel's own may need a moment, or as long as others have their CPU: they
+ * are waited for, up to the watchdog or half a minute.
  */
 static inline void runtimes_expect_threads(size_t count)
 {
 	size_t now = runtimes_count_threads();
 
-	for (int i = 0; i < 100000 && now > count; i++) {
-		sched_yield();
+	for (int i = 0; i < 30000 && now > count; i++) {
+		usleep(1000);
 		now = runtimes_count_threads();
 	}
 	/* Fewer: one was on its way out when they were counted before. */

@@ -10,10 +10,13 @@
  * the buffer again.
  */
 #include "runtime/core/buffers.h"
+#include "tests/support/rounds.h"
 #include "tests/support/users.h"
 
 enum {
 	ROUNDS = 8000, /* of each kind */
+	ROUNDS_LEAST = 100,
+	ROUNDS_SECONDS = 3,
 	THREADS = 2,
 	LIMIT_SECONDS = 100,
 };
@@ -37,6 +40,8 @@ static pthread_barrier_t barrier;
 static struct pin_atomic_u32 arrived; /* in the round, after the barrier */
 static struct pinion_buffer taken;
 static int results[THREADS];
+static struct rounds rounds;
+static bool is_over; /* by the first, between two barriers */
 
 /* They are woken one after the other; from here they go together. */
 static void meet(uint32_t round)
@@ -84,16 +89,20 @@ static void *play(void *arg)
 	uint32_t number = (uint32_t)(uintptr_t)arg;
 
 	attach_in_turn(number);
-	for (uint32_t round = 0; round < ROUNDS; round++) {
+	for (uint32_t round = 0;; round++) {
 		struct pinion_buffer copy;
 
 		if (number == 0) {
-			if (round % 2 == 0) {
+			is_over = !rounds_go_on(&rounds, round);
+			if (!is_over && round % 2 == 0) {
 				users_forget_shared(pool);
 			}
-			taken = users_take(pool);
+			taken = is_over ? taken : users_take(pool);
 		}
 		pthread_barrier_wait(&barrier);
+		if (is_over) {
+			break;
+		}
 		copy = taken;
 		meet(round);
 		results[number] = pinion_pool_release(pool, &copy);
@@ -119,6 +128,7 @@ static void check(const struct game *chosen, uint32_t flags)
 	config.flags = flags;
 	pool = users_create(NULL, &config);
 	runtimes_log[0] = '\0';
+	rounds = rounds_begin(ROUNDS, ROUNDS_LEAST, ROUNDS_SECONDS);
 	for (uint32_t i = 0; i < THREADS; i++) {
 		expect_ready("thread",
 			pthread_create(&threads[i], NULL, play, (void *)(uintptr_t)i) == 0);

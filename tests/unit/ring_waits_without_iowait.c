@@ -17,6 +17,7 @@ static int ends[2];
 static uint32_t wait_count;
 static uint32_t quiet_count; /* waits that were told */
 static uint32_t stray_count; /* enters that do not wait, but were told */
+static bool has_written;     /* since the last read was made */
 
 static int enter(int fd, uint32_t to_submit, uint32_t min_complete, uint32_t flags, void *argument,
 	size_t argument_bytes)
@@ -26,7 +27,9 @@ static int enter(int fd, uint32_t to_submit, uint32_t min_complete, uint32_t fla
 	if (min_complete > 0) {
 		wait_count++;
 		quiet_count += is_quiet ? 1 : 0;
-		expect_ready("write", write(ends[1], "x", 1) == 1);
+		/* A wait that a debugger interrupts is made again. */
+		expect_ready("write", has_written || write(ends[1], "x", 1) == 1);
+		has_written = true;
 	} else {
 		stray_count += is_quiet ? 1 : 0;
 	}
@@ -42,6 +45,7 @@ static void read_late(struct pin_ring *ring)
 
 	io_uring_prep_read(sqe, ends[0], &byte, 1, 0);
 	sqe->user_data = 8;
+	has_written = false;
 	rings_await(ring, &delivered, 1);
 	expect_number("its byte", 1, delivered.last_result);
 }
@@ -61,8 +65,8 @@ static void check(const char *what, bool can_be_told)
 	for (uint32_t i = 0; i < READS; i++) {
 		read_late(&ring);
 	}
-	expect_number(what, READS, wait_count);
-	expect_number(what, can_be_told ? READS : 0, quiet_count);
+	expect_true(what, wait_count >= READS);
+	expect_number(what, can_be_told ? wait_count : 0, quiet_count);
 	expect_number(what, 0, stray_count);
 	rings_end(&ring);
 	close(ends[0]);

@@ -3,11 +3,12 @@
  * Goal: a task spawned onto a sleeping runtime wakes it, always: no wake is
  * lost on a futex or in a ring, with either doorbell.
  * Hazard that others met: a message to a ring that nobody notices.
- * Method: 20 000 rounds in which one thread spawns a task and sleeps until it
- * has run, for 1 and 4 workers, with and without a read that never ends. The
- * eventfd doorbell is had by refusing the message doorbell when it is probed.
- * A lost wake hangs and trips the watchdog.
+ * Method: up to 20 000 rounds in which one thread spawns a task and sleeps
+ * until it has run, for 1 and 4 workers, with and without a read that never
+ * ends. The eventfd doorbell is had by refusing the message doorbell when it is
+ * probed. A lost wake hangs and trips the watchdog.
  */
+#include "tests/support/rounds.h"
 #include "tests/support/runtimes.h"
 #include "tests/support/syscalls.h"
 
@@ -19,6 +20,8 @@
 enum {
 	ROUNDS = 20000,
 	ROUNDS_SANITIZED = 4000,
+	ROUNDS_LEAST = 200,
+	ROUNDS_SECONDS = 6,
 	LIMIT_SECONDS = 60,
 	WORKERS_MAX = 4,
 };
@@ -93,11 +96,12 @@ static void start_reads(int fd, uint32_t worker_count)
 	}
 }
 
-static void check(uint32_t worker_count, bool has_read, bool has_message, uint32_t rounds)
+static void check(uint32_t worker_count, bool has_read, bool has_message, uint32_t round_count)
 {
 	struct pinion_task task = {.run = answer};
 	struct pinion_runtime_counters counters;
 	struct pinion_runtime_facts facts;
+	struct rounds rounds;
 	int ends[2];
 
 	syscalls_hook = has_message ? NULL : refuse_message_doorbell;
@@ -115,7 +119,8 @@ static void check(uint32_t worker_count, bool has_read, bool has_message, uint32
 		start_reads(ends[0], worker_count);
 	}
 	pin_store_release_u32(&done, 0);
-	for (uint32_t i = 0; i < rounds; i++) {
+	rounds = rounds_begin(round_count, ROUNDS_LEAST, ROUNDS_SECONDS);
+	for (uint32_t i = 0; rounds_go_on(&rounds, i); i++) {
 		expect_number("spawn", 0, pinion_spawn(runtime, &task));
 		while (pin_load_acquire_u32(&done) == i) {
 			pin_host_linux.futex_wait(&done, i, PIN_NO_DEADLINE);

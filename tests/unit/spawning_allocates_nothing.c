@@ -4,12 +4,14 @@
  * is spawned, stolen, taken from the shared queue or slept through, since what
  * a task needs is in its 32 bytes. C16, EX-16.
  * Method: malloc and its kin are this program's, and count before they pass a
- * call on. A tree of 100 000 tasks on workers' queues, which overflow and are
- * stolen from; single ones from outside, each awaited, so that workers sleep in
- * between; batches; tasks for a certain worker; reads. The runtime's counters
- * say that all of that took place, and a planted malloc that calls are counted.
+ * call on. A tree of 100 000 tasks on workers' queues, which overflow; tasks
+ * behind one that waits for them, so that they are stolen; single ones from
+ * outside, each awaited, until workers sleep; batches; tasks for a certain
+ * worker; reads. The runtime's counters say that all of that took place, and a
+ * planted malloc that calls are counted.
  */
 #include "tests/support/allocations.h"
+#include "tests/support/rounds.h"
 #include "tests/support/runtimes.h"
 #include "tests/support/scratch.h"
 #include "tests/support/tasks.h"
@@ -17,6 +19,9 @@
 enum {
 	TREE = 100000,
 	SINGLE = 20000,
+	SINGLE_LEAST = 500,
+	SINGLE_SECONDS = 8,
+	STOLEN = 64, /* less what the LIFO slot may keep */
 	READS = 2000,
 	BATCH = 1000,
 	WORKERS = 4,
@@ -87,15 +92,48 @@ static void grow_tree(void)
 	tasks_await(&done, TREE + 1);
 }
 
+/* Only others can run what it waits for. */
+static int be_stolen_from(struct pinion_task *task)
+{
+	for (uint32_t i = 0; i < STOLEN; i++) {
+		int rc;
+
+		tree[i] = (struct pinion_task){.run = answer};
+		rc = pinion_spawn(runtime, &tree[i]);
+		if (rc != 0) {
+			return rc;
+		}
+	}
+	tasks_await(&done, STOLEN - 1);
+	return answer(task);
+}
+
+static void steal_some(void)
+{
+	static struct pinion_task task;
+
+	pin_store_release_u32(&done, 0);
+	task = (struct pinion_task){.run = be_stolen_from};
+	expect_number("spawn", 0, pinion_spawn(runtime, &task));
+	tasks_await(&done, STOLEN + 1);
+}
+
 static void spawn_singles(void)
 {
+	struct rounds rounds = rounds_begin(SINGLE, SINGLE_LEAST, SINGLE_SECONDS);
+	uint64_t parks = runtimes_counters(runtime).parks_futex;
+
 	pin_store_release_u32(&done, 0);
-	for (uint32_t i = 0; i < SINGLE; i++) {
+	for (uint32_t i = 0; rounds_go_on(&rounds, i); i++) {
 		tree[i] = (struct pinion_task){.run = answer};
 		expect_number("spawn", 0,
 			i % 2 == 0 ? pinion_spawn(runtime, &tree[i])
 				   : pinion_spawn_on(runtime, i / 2 % WORKERS, &tree[i]));
 		tasks_await(&done, i + 1);
+	}
+	/* With nothing to do they are bound to. */
+	while (runtimes_counters(runtime).parks_futex == parks) {
+		sched_yield();
 	}
 }
 
@@ -138,6 +176,7 @@ static void check(uint32_t queue_order, uint32_t park_timeout_us)
 	expect_number("create", 0, pinion_runtime_create(&config, &runtime));
 	allocations_begin();
 	grow_tree();
+	steal_some();
 	spawn_singles();
 	spawn_batches();
 	read_often();

@@ -14,6 +14,7 @@
 #include "runtime/sched/waiters.h"
 #include "tests/support/expect.h"
 #include "tests/support/random.h"
+#include "tests/support/rounds.h"
 #include "tests/support/runtimes.h"
 #include "tests/support/units.h"
 
@@ -23,6 +24,8 @@ enum {
 	QUEUE = 4,
 	THREADS = 4,
 	ROUNDS = 5000,
+	ROUNDS_LEAST = 100,
+	ROUNDS_SECONDS = 10,
 	UNITS = 6,
 	LIMIT_SECONDS = 60,
 };
@@ -114,13 +117,14 @@ static void check_deadlines(void)
 /* ---- many threads ---- */
 
 static uint64_t seed;
+static struct rounds rounds;
 static struct pin_atomic_u32 bad_count;
 
 static void *run_thread(void *arg)
 {
 	struct random_source source = {.state = seed + (uintptr_t)arg};
 
-	for (int i = 0; i < ROUNDS; i++) {
+	for (uint32_t i = 0; rounds_go_on(&rounds, i); i++) {
 		uint32_t demand = 1 + (uint32_t)random_below(&source, UNITS);
 		uint64_t deadline_ns = random_below(&source, 2) == 0
 			? PIN_NO_DEADLINE
@@ -146,6 +150,7 @@ static void check_many(enum pin_waiters_fences fences)
 {
 	pthread_t threads[THREADS];
 
+	rounds = rounds_begin(ROUNDS, ROUNDS_LEAST, ROUNDS_SECONDS);
 	pin_store_release_u32(&units, UNITS);
 	pin_waiters_init(&waiters, &pin_host_linux, units_take, NULL, fences);
 	for (uintptr_t i = 0; i < THREADS; i++) {

@@ -165,12 +165,22 @@ static void check_roots(void)
 	visits_check("an empty root", "tree/empty", &expected);
 }
 
+/* In some containers root is all there is, and may do everything. */
+static bool may_be_another(void)
+{
+	return geteuid() != 0 || (seteuid(NOBODY) == 0 && seteuid(0) == 0);
+}
+
 /* Without root's rights, also when run by root. */
 static void check_closed(void)
 {
 	bool is_root = geteuid() == 0;
 	struct visits expected = {.count = 0};
 
+	if (!may_be_another()) {
+		printf("no other user can be had: closed directories are left out\n");
+		return;
+	}
 	expect_ready("half", mkdir("half", 0755) == 0);
 	expect_ready("half/closed", mkdir("half/closed", 0755) == 0);
 	expect_ready("half/blind", mkdir("half/blind", 0755) == 0);

@@ -74,9 +74,12 @@ static void expect_counters(uint64_t lifo_polls, uint64_t steals, uint64_t slot_
 		(long long)counters.steal_rounds);
 }
 
-static void check(
+/* False: it took so long that the shared queue came before its turn. */
+static bool play(
 	uint32_t queue_order, const uint32_t *expected, uint64_t steals, uint64_t slot_steals)
 {
+	uint64_t begin_ns;
+	bool is_short;
 	struct pinion_task first = {.run = begin};
 	struct tasks_hold own = {0};
 	struct tasks_hold other = {.prepare = fill_others};
@@ -98,18 +101,30 @@ static void check(
 	pin_store_release_u32(&done, 0);
 	tasks_hold_begin(&own, runtime, 0);
 	tasks_hold_begin(&other, runtime, 1);
+	begin_ns = pinion_now_ns();
 	expect_number("spawn_on", 0, pinion_spawn_on(runtime, 0, &first));
 	tasks_hold_end(&own);
 	tasks_await(&done, COUNT);
-	for (uint32_t i = 0; i < COUNT; i++) {
+	is_short = pinion_now_ns() - begin_ns < LONG_US * UINT64_C(1000);
+	for (uint32_t i = 0; i < COUNT && is_short; i++) {
 		expect_number(
 			queue_order == PINION_QUEUE_LIFO ? "lifo" : "fifo", expected[i], order[i]);
 	}
 	tasks_hold_end(&other);
 	expect_number("drain", 0, pinion_runtime_drain(runtime));
 	/* Who has a slot has run the last one that it spawned from there. */
-	expect_counters(slot_steals, steals, slot_steals);
+	if (is_short) {
+		expect_counters(slot_steals, steals, slot_steals);
+	}
 	pinion_runtime_destroy(runtime);
+	return is_short;
+}
+
+static void check(
+	uint32_t queue_order, const uint32_t *expected, uint64_t steals, uint64_t slot_steals)
+{
+	while (!play(queue_order, expected, steals, slot_steals)) {
+	}
 }
 
 int main(void)
