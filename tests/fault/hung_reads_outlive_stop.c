@@ -5,6 +5,8 @@
  * buffers are not taken back, let alone handed out again, and others work as
  * before. When the device answers after all, each read ends once, with its
  * bytes or cancelled, and the next stop finds the end. C15, W17, §9.
+ * Hazard that others met: a cancel is taken for the end of what it cancels, and
+ * the buffer is used again while the kernel still writes to it.
  * Method: a FUSE file whose server keeps its answers back until it is told: as
  * it is, which its worker reads itself, and below a block device (loop), which
  * rings read; each with rings and without. Buffers are from a pool.

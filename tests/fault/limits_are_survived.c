@@ -6,6 +6,7 @@
  * io_uring refused with EPERM or ENOSYS, as seccomp profiles and the sysctl
  * kernel.io_uring_disabled do, locked memory of 0, 64 KiB and 8 MiB, 16
  * descriptors, one CPU, all of them at once. W16, C20.
+ * Hazard that others met: ENOMEM of a ring or a registration ends the program.
  * Method: a forked child for each, as an ordinary user where memory is locked.
  */
 #include "runtime/host/kernel.h"

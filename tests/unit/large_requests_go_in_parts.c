@@ -4,6 +4,7 @@
  * with one end: no byte at the wrong place where parts meet, at a tail or in a
  * hole, past the cache and through it; an error, a cancel and a deadline in the
  * middle say how far it has got. With rings and without. G2, G3, G4.
+ * Hazard that others met: bytes that were moved are hidden by ECANCELED.
  * Method: most of the memory is the same few pages over and over; what lies
  * around the ends of parts is memory of its own, and is compared. /dev/null
  * takes any number of bytes without a look at them, a sealed file so many.

@@ -6,6 +6,7 @@
  * second ring where none is asked for, rings are shared or there is no
  * io_uring. Which devices poll is read from sysfs, for a partition from its
  * disk's part of it. G12.
+ * Hazard that others met: a device that does not poll never completes.
  * Method: the devices of this machine, most of which refuse; a copy of the host
  * that refuses the ring; a sysfs of the test's own.
  */

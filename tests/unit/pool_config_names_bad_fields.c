@@ -68,7 +68,7 @@ static void check_refused(void)
 	};
 
 	for (size_t i = 0; i < PIN_ARRAY_COUNT(values); i++) {
-		struct pinion_pool *untouched = (struct pinion_pool *)&values;
+		struct pinion_pool *untouched = (struct pinion_pool *)(void *)&values;
 		struct pinion_pool *pool = untouched;
 		struct pinion_pool_config config;
 		char words[96];

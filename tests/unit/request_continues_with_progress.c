@@ -3,6 +3,8 @@
  * Goal: misaligned requests are refused; short, interrupted and refused reads
  * go on where they stood, a bounded number of times, and end with the right
  * result; all other errors pass through.
+ * Hazard that others met: a short direct read goes on where it stood, which is
+ * unaligned, and is refused, or tried for ever.
  * Method: white box: made-up results are handed to pin_request_complete on a
  * fallback ring that is never polled, and the entry it queues is looked at.
  */

@@ -4,6 +4,7 @@
  * or whose deadline comes, ends once and as what; from any thread, with and
  * without a ring; a batch starts whole or not at all; each error code of
  * pinion/request.h is what its cause gives. G2, G4.
+ * Hazard that others met: a cancelled request whose buffer is free too soon.
  * Method: reads of a pipe that nobody writes to, timeouts that never come, and
  * a worker that is held while its inbox fills.
  */
