@@ -40,6 +40,9 @@
  * without which nobody else marks, knows that nothing is on its way into it
  * either; what goes to the tray or the list goes by a full barrier.
  *
+ * What the owner does between "busy := 1" and "busy := 0" is over for who has
+ * passed fence_all and waited; pool.h, [POOL-2], needs that without a theft.
+ *
  * Where fence_all cannot be had, `thief` says so for good: the owner's short
  * way is closed, and on the long one it takes a full fence each time it comes
  * in, and each time it leaves something.

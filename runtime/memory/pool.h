@@ -295,17 +295,17 @@ static inline struct pin_entry *pin_pool_find_first(
 	return offset < pool->first_bytes ? &pool->entries[offset / pool->stride] : NULL;
 }
 
-/*
- * A request that uses the buffer is in flight from the first call to the
- * second; several may be. Until then it cannot be released.
- */
 enum pin_pool_lent {
 	PIN_POOL_IS_LENT,
 	PIN_POOL_IS_FREE,    /* it must not be lent, and was not */
 	PIN_POOL_MUST_SHARE, /* call pin_pool_share(), then this again */
 };
 
-/* By the owner of `magazine`; PIN_POOL_OUTSIDE by anyone. */
+/*
+ * A request that uses the buffer is in flight from the first call to the
+ * second; several may be. Until then it cannot be released. By the owner of
+ * `magazine`; PIN_POOL_OUTSIDE by anyone.
+ */
 static inline enum pin_pool_lent pin_pool_lend(struct pin_entry *entry, uint32_t magazine)
 {
 	uint64_t state = pin_load_acquire_u64(&entry->state); /* [POOL-3] */
