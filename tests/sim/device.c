@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What happens in rings: submissions, completions, doorbells.
+ * What happens in rings: completions, doorbells, the calls that enter them.
  */
 #include "runtime/base/base.h"
 #include "tests/sim/device_state.h"
@@ -10,15 +10,11 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {
 	/* What one enter hands over at most; the kernel's own figure. */
 	DEFERRED_BATCH = 20,
-	CANCEL_NS_SPREAD = 3 * 1000,
-	CANCELLED_PER_MILLE = 700,
-	LOST_BYTES_PER_MILLE = 100,
 };
 
 struct device device;
@@ -78,11 +74,6 @@ void device_probe(struct pin_kernel *kernel)
 
 /* ---- completions ---- */
 
-static uint32_t cq_ready(const struct ring *ring)
-{
-	return ring->cq_tail - ring->cq_head;
-}
-
 static void update_flags(struct ring *ring)
 {
 	bool has_flag = ring->kind != RING_PLAIN && !ring->is_polled && ring->backlog_count > 0;
@@ -95,8 +86,6 @@ static struct io_uring_cqe *cqe_of(const struct ring *ring, uint32_t number)
 	return &ring->cqes[(size_t)(number & ring->cq_mask) << (ring->is_wide ? 1 : 0)];
 }
 
-static void complete(struct ring *ring, uint64_t user_data, int32_t result, uint32_t flags);
-
 /* A poll of it ends with what is in its queue now. */
 static void tell_watcher(const struct ring *wide)
 {
@@ -105,12 +94,12 @@ static void tell_watcher(const struct ring *wide)
 
 		if (ring->is_watching && ring->watched == index_of(wide)) {
 			ring->is_watching = false;
-			complete(ring, ring->watch_user_data, POLLIN, 0);
+			device_complete(ring, ring->watch_user_data, POLLIN, 0);
 		}
 	}
 }
 
-static void hand_over(struct ring *ring, uint32_t count_max)
+void device_hand_over(struct ring *ring, uint32_t count_max)
 {
 	uint32_t count = ring->backlog_count < count_max ? ring->backlog_count : count_max;
 
@@ -130,7 +119,7 @@ static void hand_over(struct ring *ring, uint32_t count_max)
 	}
 }
 
-static void complete(struct ring *ring, uint64_t user_data, int32_t result, uint32_t flags)
+void device_complete(struct ring *ring, uint64_t user_data, int32_t result, uint32_t flags)
 {
 	if (ring->backlog_count == BACKLOG_MAX) {
 		world_fail("more than %d completions wait", BACKLOG_MAX);
@@ -140,12 +129,12 @@ static void complete(struct ring *ring, uint64_t user_data, int32_t result, uint
 	ring->backlog_count++;
 	world_event("completes", index_of(ring), (uint64_t)(int64_t)result);
 	if (ring->kind == RING_PLAIN) {
-		hand_over(ring, UINT32_MAX);
+		device_hand_over(ring, UINT32_MAX);
 	}
 	update_flags(ring);
 }
 
-static void find_next(void)
+void device_find_next(void)
 {
 	device.next_ns = WORLD_NEVER;
 	for (uint32_t i = 0; i < device.ring_count; i++) {
@@ -183,7 +172,7 @@ static void finish(struct ring *ring, struct operation *operation)
 	operation->due_ns = 0;
 	ring->operation_count--;
 	workload_request_completes(operation->sqe.user_data);
-	complete(ring, operation->sqe.user_data, result, 0);
+	device_complete(ring, operation->sqe.user_data, result, 0);
 }
 
 void device_advance(uint64_t now_ns)
@@ -202,13 +191,7 @@ void device_advance(uint64_t now_ns)
 			}
 		}
 	}
-	find_next();
-}
-
-static bool is_request(uint64_t user_data)
-{
-	/* The ring's own tags are small; requests are addresses. */
-	return user_data > 4096;
+	device_find_next();
 }
 
 uint32_t device_unseen_count(const struct io_uring *uring)
@@ -232,254 +215,9 @@ void device_thread_enters_kernel(void)
 
 		if (ring->kind == RING_COOPERATIVE && ring->is_open && ring->has_owner &&
 			ring->owner == world_thread_current()) {
-			hand_over(ring, UINT32_MAX);
+			device_hand_over(ring, UINT32_MAX);
 		}
 	}
-}
-
-/* ---- submissions ---- */
-
-static void start_operation(struct ring *ring, const struct io_uring_sqe *sqe)
-{
-	const uint8_t *bytes = (const uint8_t *)(uintptr_t)sqe->addr;
-	uint32_t i = 0;
-
-	if (sqe->opcode == IORING_OP_READ_FIXED || sqe->opcode == IORING_OP_WRITE_FIXED) {
-		WORLD_CHECK(sqe->buf_index == 0 && bytes >= ring->registered);
-		WORLD_CHECK(bytes + sqe->len <= ring->registered + ring->registered_bytes);
-	}
-	if (ring->operation_count + cq_ready(ring) + ring->backlog_count >= ring->cq_entries) {
-		world_fail("%u requests and a completion queue of %u", ring->operation_count + 1,
-			ring->cq_entries);
-	}
-	while (ring->operations[i].due_ns != 0) {
-		i++;
-		WORLD_CHECK(i < OPERATIONS_MAX);
-	}
-	workload_request_starts(sqe->user_data);
-	ring->operations[i] = (struct operation){
-		.sqe = *sqe,
-		/* What cannot be cancelled would never end. */
-		.due_ns = !ring->is_polled && !ring->is_wide && disk_is_stuck()
-			? WORLD_NEVER
-			: world_now_ns() + disk_latency_ns(),
-	};
-	if (ring->is_wide) {
-		memcpy(&ring->operations[i].command, sqe->cmd, sizeof(struct nvme_uring_cmd));
-	}
-	ring->operation_count++;
-	if (ring->operations[i].due_ns < device.next_ns) {
-		device.next_ns = ring->operations[i].due_ns;
-	}
-}
-
-static void end_poll(struct ring *ring, int32_t result)
-{
-	ring->is_polling = false;
-	complete(ring, ring->poll_user_data, result, 0);
-}
-
-static void poll_fires(struct ring *ring)
-{
-	if (world_chance(device.faults.poll_ends)) {
-		end_poll(ring, 1);
-	} else {
-		complete(ring, ring->poll_user_data, 1, IORING_CQE_F_MORE);
-	}
-}
-
-/* Of a wide ring: its thread is in the kernel, so all it has is queued. */
-static void start_watch(struct ring *ring, const struct io_uring_sqe *sqe)
-{
-	struct ring *wide = ring_of(sqe->fd, false);
-
-	WORLD_CHECK(!ring->is_watching && !ring->is_wide && wide->is_wide);
-	own(wide);
-	hand_over(wide, UINT32_MAX);
-	if (cq_ready(wide) > 0) {
-		complete(ring, sqe->user_data, POLLIN, 0);
-		return;
-	}
-	ring->is_watching = true;
-	ring->watched = index_of(wide);
-	ring->watch_user_data = sqe->user_data;
-}
-
-static void start_poll(struct ring *ring, const struct io_uring_sqe *sqe)
-{
-	if ((sqe->len & IORING_POLL_ADD_MULTI) == 0) {
-		start_watch(ring, sqe);
-		return;
-	}
-	WORLD_CHECK(!ring->is_polling);
-	WORLD_CHECK(device.event_is_open[sqe->fd - EVENT_FD]);
-	ring->is_polling = true;
-	ring->poll_fd = sqe->fd;
-	ring->poll_user_data = sqe->user_data;
-	if (device.event_counts[sqe->fd - EVENT_FD] > 0) {
-		poll_fires(ring);
-	}
-}
-
-static bool is_operation(const struct operation *operation, uint64_t user_data)
-{
-	return operation->due_ns != 0 && operation->sqe.user_data == user_data;
-}
-
-/*
- * What the disk has already got runs to its end all the same; what is stuck is
- * not there yet.
- */
-static void cancel(struct ring *ring, const struct io_uring_sqe *sqe)
-{
-	int32_t result = -ENOENT;
-
-	WORLD_CHECK(sqe->cancel_flags == 0 && is_request(sqe->addr));
-	for (uint32_t i = 0; i < OPERATIONS_MAX && result == -ENOENT; i++) {
-		struct operation *operation = &ring->operations[i];
-
-		if (!is_operation(operation, sqe->addr)) {
-			continue;
-		}
-		if (world_chance(device.faults.cancel_misses)) {
-			break;
-		}
-		result = -EALREADY;
-		if (operation->due_ns == WORLD_NEVER || world_chance(CANCELLED_PER_MILLE)) {
-			operation->is_cancelled = true;
-			operation->due_ns = world_now_ns() + 1 + world_random(CANCEL_NS_SPREAD);
-			result = 0;
-		}
-	}
-	find_next();
-	complete(ring, sqe->user_data, result, 0);
-}
-
-/* Why this one is not polled, or 0. */
-static int32_t refusal(void)
-{
-	static const int32_t errors[] = {0, -EOPNOTSUPP, -EINVAL, -EAGAIN};
-
-	switch (device.polling) {
-	case POLLING_REFUSED:
-		return -EOPNOTSUPP;
-	case POLLING_AT_TIMES:
-		return errors[world_random(PIN_ARRAY_COUNT(errors))];
-	case POLLING_WORKS:
-	case POLLING_NO_RING:
-	case POLLING_KINDS:
-		break;
-	}
-	return 0;
-}
-
-/* Whether it ends at once. */
-static bool is_refused(struct ring *ring, const struct io_uring_sqe *sqe)
-{
-	bool is_transfer = sqe->opcode == IORING_OP_READ || sqe->opcode == IORING_OP_READ_FIXED ||
-		sqe->opcode == IORING_OP_WRITE || sqe->opcode == IORING_OP_WRITE_FIXED;
-	bool is_read = sqe->opcode == IORING_OP_READ || sqe->opcode == IORING_OP_READ_FIXED;
-	/* Linux 6.1 does that: has read, and says 0. */
-	bool has_lost_bytes =
-		is_read && device.polling == POLLING_AT_TIMES && world_chance(LOST_BYTES_PER_MILLE);
-	int32_t result = has_lost_bytes ? 0 : refusal();
-
-	WORLD_CHECK(is_transfer);
-	if (result == 0 && !has_lost_bytes) {
-		return false;
-	}
-	workload_request_starts(sqe->user_data);
-	workload_request_completes(sqe->user_data);
-	complete(ring, sqe->user_data, result, 0);
-	return true;
-}
-
-/* The kernel's word on a command, which then is not begun; or 0. */
-static int32_t word_on_command(void)
-{
-	static const int32_t errors[] = {0, 0, -EINVAL, -EAGAIN, -EINTR};
-
-	switch (device.commanding) {
-	case COMMANDS_REFUSED:
-		return -EOPNOTSUPP;
-	case COMMANDS_AT_TIMES:
-		return errors[world_random(PIN_ARRAY_COUNT(errors))];
-	case COMMANDS_WORK:
-	case COMMANDS_NO_RING:
-	case COMMANDS_KINDS:
-		break;
-	}
-	return 0;
-}
-
-static void start_command(struct ring *ring, const struct io_uring_sqe *sqe)
-{
-	int32_t word = word_on_command();
-
-	world_event("commands", sqe->opcode, (uint64_t)(int64_t)word);
-	WORLD_CHECK(sqe->opcode == IORING_OP_URING_CMD && sqe->cmd_op == NVME_URING_CMD_IO);
-	WORLD_CHECK(sqe->fd == DISK_NAMESPACE_FD);
-	if (word == 0) {
-		start_operation(ring, sqe);
-		return;
-	}
-	workload_request_starts(sqe->user_data);
-	workload_request_completes(sqe->user_data);
-	complete(ring, sqe->user_data, word, 0);
-}
-
-static void start(struct ring *ring, const struct io_uring_sqe *sqe)
-{
-	if (ring->is_wide) {
-		start_command(ring, sqe);
-		return;
-	}
-	world_event(ring->is_polled ? "submits, to be polled" : "submits", sqe->opcode, sqe->len);
-	if (ring->is_polled && is_refused(ring, sqe)) {
-		return;
-	}
-	switch (sqe->opcode) {
-	case IORING_OP_READ:
-	case IORING_OP_READ_FIXED:
-	case IORING_OP_WRITE:
-	case IORING_OP_WRITE_FIXED:
-	case IORING_OP_FSYNC:
-	case IORING_OP_FALLOCATE:
-	case IORING_OP_OPENAT:
-	case IORING_OP_STATX:
-	case IORING_OP_CLOSE:
-	case IORING_OP_NOP:
-		start_operation(ring, sqe);
-		break;
-	case IORING_OP_POLL_ADD:
-		start_poll(ring, sqe);
-		break;
-	case IORING_OP_ASYNC_CANCEL:
-		cancel(ring, sqe);
-		break;
-	default:
-		world_fail("operation %u is not simulated", sqe->opcode);
-	}
-}
-
-static uint32_t submit(struct ring *ring, uint32_t to_submit)
-{
-	uint32_t count = to_submit;
-
-	WORLD_CHECK(to_submit <= ring->sq_tail - ring->sq_head);
-	WORLD_CHECK(to_submit <= ring->sq_entries);
-	if (count > 0 && world_chance(device.faults.enter_short)) {
-		count = (uint32_t)world_random(count);
-	}
-	for (uint32_t i = 0; i < count; i++) {
-		uint32_t place = ring->sq_head & ring->sq_mask;
-		uint32_t entry = ring->has_no_sqarray ? place : ring->sq_array[place];
-
-		WORLD_CHECK(entry < ring->sq_entries);
-		ring->sq_head++;
-		start(ring, &ring->sqes[(size_t)entry << (ring->is_wide ? 1 : 0)]);
-	}
-	return count;
 }
 
 /* ---- system calls ---- */
@@ -526,9 +264,9 @@ int device_ring_enter(int fd, uint32_t to_submit, uint32_t min_complete, uint32_
 	if (world_chance(device.faults.enter_fails)) {
 		return draw_enter_error();
 	}
-	submitted = submit(ring, to_submit);
+	submitted = device_submit(ring, to_submit);
 	if (ring->kind == RING_COOPERATIVE) {
-		hand_over(ring, UINT32_MAX);
+		device_hand_over(ring, UINT32_MAX);
 	}
 	device_thread_enters_kernel();
 	if ((flags & IORING_ENTER_GETEVENTS) == 0 || submitted != to_submit) {
@@ -539,7 +277,7 @@ int device_ring_enter(int fd, uint32_t to_submit, uint32_t min_complete, uint32_
 		world_event("wakes in its ring", ring->backlog_count, cq_ready(ring));
 		device_thread_enters_kernel();
 	}
-	hand_over(ring, DEFERRED_BATCH);
+	device_hand_over(ring, DEFERRED_BATCH);
 	if (submitted == 0 && min_complete > 0 && cq_ready(ring) == 0) {
 		return deadline_ns <= world_now_ns() ? -ETIME : -EINTR;
 	}
@@ -557,7 +295,7 @@ static int send_message(const struct io_uring_sqe *sqe)
 		return errors[world_random(PIN_ARRAY_COUNT(errors))];
 	}
 	world_event("rings a doorbell", index_of(ring), 0);
-	complete(ring, sqe->off, (int32_t)sqe->len, 0);
+	device_complete(ring, sqe->off, (int32_t)sqe->len, 0);
 	return 0;
 }
 
@@ -596,7 +334,7 @@ ssize_t device_eventfd_write(int fd, const void *bytes, size_t length)
 		struct ring *ring = &device.rings[i];
 
 		if (ring->is_open && ring->is_polling && ring->poll_fd == fd) {
-			poll_fires(ring);
+			device_poll_fires(ring);
 		}
 	}
 	return (ssize_t)length;

@@ -22,13 +22,13 @@
 #include "tests/sim/case.h"
 
 void device_begin(const struct sim_faults *faults);
-/* Nothing of the run is left: no ring, no eventfd. */
 /* From now on any thread may enter any ring. */
 void device_share_rings(void);
 /* Rings may be polled: or set up and not work, or not even that. */
 void device_poll(void);
 /* Rings may take commands: all of them, some, or none; or surely none. */
 void device_take_commands(bool takes_none);
+/* Nothing of the run is left: no ring, no eventfd. */
 void device_end(void);
 
 /* When something will complete. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What the simulated kernel side of io_uring consists of, for the files that
- * its calls are in; device.h tells what it does.
+ * it is in; device.h tells what it does.
  */
 #ifndef SIM_DEVICE_STATE_H
 #define SIM_DEVICE_STATE_H
@@ -131,5 +131,32 @@ static inline void own(struct ring *ring)
 	}
 	WORLD_CHECK(ring->owner == world_thread_current());
 }
+
+static inline uint32_t cq_ready(const struct ring *ring)
+{
+	return ring->cq_tail - ring->cq_head;
+}
+
+static inline bool is_request(uint64_t user_data)
+{
+	/* The ring's own tags are small; requests are addresses. */
+	return user_data > 4096;
+}
+
+/* ---- device.c ---- */
+
+/* One more completion, for whoever asks or at once, as the ring's kind is. */
+void device_complete(struct ring *ring, uint64_t user_data, int32_t result, uint32_t flags);
+/* So many of those that wait into its queue. */
+void device_hand_over(struct ring *ring, uint32_t count_max);
+/* When something is due may have changed. */
+void device_find_next(void);
+
+/* ---- device_submit.c ---- */
+
+/* Takes so many entries, or fewer; how many. */
+uint32_t device_submit(struct ring *ring, uint32_t to_submit);
+/* Its eventfd was written. */
+void device_poll_fires(struct ring *ring);
 
 #endif
