@@ -9,8 +9,8 @@
 enum {
 	/* No sooner than that is an interval over: io/depth.c. */
 	LOOK_NS = 10 * 1000 * 1000,
-	/* To begin with: 4 MiB, or so many small requests. */
-	START_UNITS = 64,
+	/* To begin with: 8 MiB, or so many small requests. */
+	START_UNITS = 128,
 	PAGES_PER_UNIT = PIN_DEPTH_UNIT_BYTES / PIN_PAGE_BYTES,
 	/* For a drive with heads, pages for each of its few requests. */
 	FEW_PAGES = 256,

@@ -47,11 +47,22 @@ static uint64_t rate_of(const struct pin_depth_sample *sample)
 	return units * 1000000000 / us;
 }
 
-/* A third more, or a quarter less, so that one undoes the other. */
-static uint32_t other_depth(const struct pin_depth *depth)
+/* So little that less of it would hardly be sooner. */
+static bool is_short(uint64_t latency_ns)
+{
+	return latency_ns != 0 && latency_ns <= PIN_DEPTH_SHORT_NS;
+}
+
+/*
+ * A third more, or a quarter less, so that one undoes the other; a third less
+ * where that must bring more, which is half of a third more.
+ */
+static uint32_t other_depth(const struct pin_depth *depth, uint64_t latency_ns)
 {
 	uint64_t base = depth->base;
-	uint64_t other = depth->tries_more ? base + (base + 2) / 3 : base - (base + 3) / 4;
+	uint64_t other = depth->tries_more     ? base + (base + 2) / 3
+		: is_short(latency_ns / 4 * 3) ? base - base / 3
+					       : base - (base + 3) / 4;
 
 	if (other < depth->options.min) {
 		other = depth->options.min;
@@ -76,13 +87,13 @@ static void flip(struct pin_depth *depth)
 	depth->has_flipped = true;
 }
 
-static void begin_trial(struct pin_depth *depth)
+static void begin_trial(struct pin_depth *depth, uint64_t latency_ns)
 {
-	uint32_t other = other_depth(depth);
+	uint32_t other = other_depth(depth, latency_ns);
 
 	if (other == depth->base) {
 		flip(depth);
-		other = other_depth(depth);
+		other = other_depth(depth, latency_ns);
 	}
 	depth->interval_count = 0;
 	if (other != depth->base) {
@@ -92,15 +103,17 @@ static void begin_trial(struct pin_depth *depth)
 }
 
 /* Of a trial: whether what it showed is worth its depth. */
-static bool is_better(const struct pin_depth *depth, uint64_t rate)
+static bool is_better(const struct pin_depth *depth, uint64_t rate, uint64_t latency_ns)
 {
-	return depth->tries_more ? rate >= depth->base_rate + depth->base_rate / 16
-				 : rate + depth->base_rate / 48 >= depth->base_rate;
+	if (depth->tries_more || is_short(latency_ns)) {
+		return rate >= depth->base_rate + depth->base_rate / 16;
+	}
+	return rate + depth->base_rate / 48 >= depth->base_rate;
 }
 
-static void conclude(struct pin_depth *depth, uint64_t rate)
+static void conclude(struct pin_depth *depth, uint64_t rate, uint64_t latency_ns)
 {
-	if (!is_better(depth, rate)) {
+	if (!is_better(depth, rate, latency_ns)) {
 		flip(depth);
 		stay(depth);
 		return;
@@ -145,7 +158,7 @@ static void measure(struct pin_depth *depth, uint64_t rate, uint64_t latency_ns)
 	}
 	depth->interval_count++;
 	if (depth->interval_count >= depth->patience && depth->odd_count == 0) {
-		begin_trial(depth);
+		begin_trial(depth, latency_ns);
 	}
 }
 
@@ -175,7 +188,7 @@ uint32_t pin_depth_learn(struct pin_depth *depth, const struct pin_depth_sample 
 	} else if (depth->phase == PIN_DEPTH_SETTLES) {
 		depth->phase = is_trial ? PIN_DEPTH_TRIES : PIN_DEPTH_MEASURES;
 	} else if (depth->phase == PIN_DEPTH_TRIES) {
-		conclude(depth, rate);
+		conclude(depth, rate, sample->latency_ns);
 	} else {
 		measure(depth, rate, sample->latency_ns);
 	}

@@ -16,10 +16,14 @@
  * and the rate there is averaged. A trial is one interval at a depth a third
  * higher or a quarter lower. Higher is kept if the rate grew by 6 %, lower if
  * it fell by less than 2 %: in between, the depth stays, so that noise does not
- * move it. The longer nothing has come of trials, the rarer they are. A rate
- * that is suddenly another makes them frequent again, and the latency says in
- * which direction to try first: while requests take about as long as they ever
- * did nothing waits in the device, and it may be given more.
+ * move it. Where lower means 2 ms or less for a request, a third less is tried,
+ * and must bring 6 % more as well: it hardly answers sooner, and each wake of a
+ * worker is for fewer; but fewer buffers may fit into a cache.
+ *
+ * The longer nothing has come of trials, the rarer they are. A rate that is
+ * suddenly another makes them frequent again, and the latency says in which
+ * direction to try first: while requests take about as long as they ever did
+ * nothing waits in the device, and it may be given more.
  *
  * Devices with heads to move do best with few requests, and the kernel says
  * which these are. It says so of many virtual disks that are none. So what does
@@ -42,6 +46,8 @@
 
 /* Bytes of a unit. */
 #define PIN_DEPTH_UNIT_BYTES (64u << 10)
+/* Who waits no longer than that for the device need not wait less. */
+#define PIN_DEPTH_SHORT_NS (2u * 1000 * 1000)
 
 enum pin_depth_phase {
 	PIN_DEPTH_MEASURES = 0, /* at base; to SETTLES when a trial begins */

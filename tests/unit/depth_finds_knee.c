@@ -2,7 +2,8 @@
 /*
  * Goal: the depth of a device comes to lie near its knee, wherever it starts,
  * follows the knee when it moves, costs little of the rate when it is there,
- * and never leaves its bounds; intervals that were not full change nothing.
+ * and never leaves its bounds; intervals that were not full change nothing, and
+ * what would be done within 2 ms is shortened only if that brings more.
  * Method: devices as curves of rate over depth, hard and soft, with noise,
  * told off in intervals as the worker would; PINION_SEED.
  */
@@ -24,6 +25,7 @@ struct device {
 	uint64_t rate_max; /* units per second */
 	bool is_soft;	   /* a parabola from half of the knee to half as much again */
 	uint32_t noise_percent;
+	uint32_t loss_from; /* not 0: above that depth it does less, down to half */
 };
 
 static struct random_source dice;
@@ -42,6 +44,9 @@ static double rate_at(const struct device *device, uint32_t depth)
 		double left = 1.5 - wanted / max;
 
 		return max * (1 - left * left / 2);
+	}
+	if (device->loss_from != 0 && depth > device->loss_from) {
+		max *= 0.5 + 0.5 * device->loss_from / depth;
 	}
 	return wanted < max ? wanted : max;
 }
@@ -94,12 +99,16 @@ static void expect_near(const char *what, const struct device *device, struct ou
 {
 	double knee = knee_of(device);
 	double wanted = knee < MIN ? MIN : knee;
+	/* A quarter less would be short. */
+	double short_depth = (double)device->rate_max * PIN_DEPTH_SHORT_NS / 1e9 * 4 / 3;
 	double low;
 	double high;
 
 	wanted = wanted > MAX ? MAX : wanted;
 	low = wanted * 0.75;
 	high = wanted * 4;
+	/* What is short enough stays. */
+	high = high < short_depth ? short_depth * 1.1 : high;
 
 	if (outcome.depth < low || outcome.depth > high || outcome.share < 0.93) {
 		printf("%s: knee at %.0f, expected %.0f to %.0f and 93 %% of the rate, got %.1f "
@@ -171,6 +180,25 @@ static void check_bounds(void)
 	}
 }
 
+/* Far above the knee, but nothing waits for long. */
+static void check_short(void)
+{
+	struct pin_depth depth = begin(128);
+	struct device device = {.latency_ns = 100 * 1000, .rate_max = 100000};
+
+	for (uint32_t i = 0; i < INTERVALS; i++) {
+		run_interval(&depth, &device);
+		expect_number("depth of what is short", 128, depth.base);
+	}
+	/* It does more with less, as memory in a cache does. */
+	device.loss_from = 32;
+	expect_true("what brings more is kept", run(&depth, &device).depth <= 40);
+	device.loss_from = 0;
+	/* The same with a tenth of the rate is no longer. */
+	device.rate_max = 10000;
+	expect_true("what is long is made shorter", run(&depth, &device).depth < 64);
+}
+
 /* Who does not use the depth there is teaches nothing, and ends a trial. */
 static void check_idle(void)
 {
@@ -225,6 +253,7 @@ int main(void)
 	check_knees();
 	check_change();
 	check_bounds();
+	check_short();
 	check_idle();
 	check_heads();
 	return expect_status();
