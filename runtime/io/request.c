@@ -17,7 +17,7 @@
 
 enum {
 	/* Not to be made one with others: pin_ring_submit_pair(). */
-	LARGE_BYTES = 512 << 10,
+	LARGE_BYTES = 128 << 10,
 };
 
 _Static_assert(sizeof(struct pin_request) <= sizeof(((struct pinion_request *)0)->private_),

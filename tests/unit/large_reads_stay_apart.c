@@ -16,7 +16,9 @@
 
 enum {
 	REQUESTS = 7,
+	LARGE_MIN = 128 << 10,
 	LARGE = 1 << 20,
+	SMALL_MAX = 124 << 10,
 	SMALL = 4096,
 	ALIGN = 4096,
 };
@@ -86,6 +88,8 @@ int main(void)
 	expect_number("init", 0, rings_init(&ring, &pin_host_linux, 64));
 	expect_number("large, direct", 1, submit_all(LARGE, true));
 	expect_number("large, cached", REQUESTS, submit_all(LARGE, false));
+	expect_number("just large, direct", 1, submit_all(LARGE_MIN, true));
+	expect_number("just small, direct", REQUESTS, submit_all(SMALL_MAX, true));
 	expect_number("small, direct", REQUESTS, submit_all(SMALL, true));
 	pin_ring_fini(&ring);
 	close(fd);
