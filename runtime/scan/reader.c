@@ -19,7 +19,10 @@ enum {
 	 * be there when one ends.
 	 */
 	LINED_UP_MAX = 2,
-	/* Tracks to begin with, for each worker. */
+	/*
+	 * Tracks to begin with, for each worker; as many as are of use where
+	 * reads are over when they are submitted.
+	 */
 	FIRST_TRACKS = 2,
 };
 
@@ -67,9 +70,17 @@ static void end_track(struct pin_reader *reader)
 
 /* ---- as many as the device wants ---- */
 
-static bool is_crowded(const struct pin_worker *worker)
+/* Of tracks in parallel. */
+static uint32_t instant_tracks(const struct pin_worker *worker)
 {
-	return worker->throttle.lined_up >= LINED_UP_MAX;
+	return worker->shared->worker_count * FIRST_TRACKS;
+}
+
+static bool is_crowded(const struct pin_reader *reader, const struct pin_worker *worker)
+{
+	return worker->throttle.lined_up >= LINED_UP_MAX ||
+		(pin_reader_is_instant(reader) &&
+			pin_load_relaxed_u32(&reader->tracks_left) > instant_tracks(worker));
 }
 
 static void put_to_rest(struct pin_reader *reader, struct pin_track *track)
@@ -86,7 +97,7 @@ static bool try_rest(struct pin_track *track)
 	struct pin_worker *worker = pin_worker_current();
 	bool may_rest;
 
-	if (!is_crowded(worker)) {
+	if (!is_crowded(reader, worker)) {
 		return false;
 	}
 	pin_lock_acquire(&reader->lock, worker->shared->host);
@@ -107,7 +118,9 @@ static void call_another(struct pin_reader *reader)
 	struct pin_worker *worker = pin_worker_current();
 	struct pin_track *track;
 
-	if (worker->throttle.lined_up > 0 || pin_load_relaxed_u32(&reader->has_resting) == 0) {
+	if (worker->throttle.lined_up > 0 || pin_load_relaxed_u32(&reader->has_resting) == 0 ||
+		(pin_reader_is_instant(reader) &&
+			pin_load_relaxed_u32(&reader->tracks_left) >= instant_tracks(worker))) {
 		return;
 	}
 	pin_lock_acquire(&reader->lock, worker->shared->host);
@@ -191,15 +204,23 @@ static void run_parallel_track(struct pin_track *track)
 	}
 }
 
+/* In order: reads run ahead as far as is of use. */
+static bool is_far_ahead(const struct pin_reader *reader)
+{
+	uint64_t ahead_count = reader->claimed_count - reader->delivered_count;
+
+	return ahead_count > 0 &&
+		(reader->plan.is_unsized ||
+			pin_worker_current()->throttle.lined_up >= LINED_UP_MAX ||
+			(pin_reader_is_instant(reader) && ahead_count >= FIRST_TRACKS));
+}
+
 /* The next track in turn claims and reads. False: nothing can be begun now. */
 static bool begin_in_order(struct pin_reader *reader)
 {
 	struct pin_track *track = &reader->tracks[reader->claimed_count % reader->track_count];
 
-	if (reader->is_waiting || track->state != PIN_TRACK_IDLE ||
-		(is_crowded(pin_worker_current()) &&
-			reader->claimed_count > reader->delivered_count) ||
-		(reader->plan.is_unsized && reader->claimed_count > reader->delivered_count) ||
+	if (reader->is_waiting || track->state != PIN_TRACK_IDLE || is_far_ahead(reader) ||
 		!pin_track_claim(track)) {
 		return false;
 	}
@@ -290,6 +311,7 @@ void pin_reader_start(struct pin_reader *reader)
 	reader->has_turn_queued = false;
 	pin_store_release_u32(&reader->error, 0);
 	pin_store_release_u32(&reader->was_short, 0);
+	pin_store_relaxed_u32(&reader->instant_row, 0);
 	if (reader->is_in_order || reader->plan.is_unsized) {
 		task_count = 1;
 	}

@@ -63,7 +63,17 @@ struct pin_reader {
 	struct pin_atomic_u32 tracks_left; /* [W:lock holder R:tracks] that work */
 	struct pin_atomic_u32 error;	   /* [W:tracks R:tracks] first errno, positive; 0 none */
 	struct pin_atomic_u32 was_short;   /* [W:tracks R:tracks] a read ended too early */
+	/* [W:tracks R:tracks] a guess: reads that were over when submitted */
+	struct pin_atomic_u32 instant_row;
 };
+
+/* So many in a row: the device is memory, and works while it is called. */
+#define PIN_READER_INSTANT_ROW 2
+
+static inline bool pin_reader_is_instant(const struct pin_reader *reader)
+{
+	return pin_load_relaxed_u32(&reader->instant_row) >= PIN_READER_INSTANT_ROW;
+}
 
 /* IDLE. False when no window is left, or the file failed. */
 bool pin_track_claim(struct pin_track *track);
