@@ -12,9 +12,9 @@
  * ours, a loop of the same reads on the first one's thread beside bare loops on
  * the second's, and the first of these by the other.
  *
- * The jobs of both classes read blocks at random places of a file in memory and
- * add up their words. So what they share is what two pools cannot divide: the
- * caches, the memory, and the kernel.
+ * The jobs of each class read blocks at random places of a file in memory of
+ * its own and add up their words. So what the classes share is what two pools
+ * cannot divide: the caches, the memory, and the kernel.
  */
 #include "tools/bench/load.h"
 #include "tools/bench/place.h"
@@ -37,7 +37,8 @@ enum {
 };
 
 struct classes {
-	int file;
+	int file;	/* in memory, of the class that is measured */
+	int other_file; /* and of the other */
 	struct bench_place place;
 	/* The class that is measured. */
 	struct pinion_runtime *own;
@@ -104,7 +105,7 @@ static int job_run(struct pinion_job *job)
 
 static int other_work(void *arg, uint64_t *random)
 {
-	return read_and_check(((const struct classes *)arg)->file, random);
+	return read_and_check(((const struct classes *)arg)->other_file, random);
 }
 
 static int read_once(struct classes *classes)
@@ -241,19 +242,22 @@ static void classes_stop(void *state)
 	if (classes->file >= 0) {
 		close(classes->file);
 	}
+	if (classes->other_file >= 0) {
+		close(classes->other_file);
+	}
 	free(classes);
 }
 
 /* Its pages are there from the start on. */
-static int make_file(struct classes *classes)
+static int make_file(int *out_file)
 {
 	int rc = 0;
 
-	classes->file = memfd_create("pinion-bench", MFD_CLOEXEC);
-	if (classes->file < 0) {
+	*out_file = memfd_create("pinion-bench", MFD_CLOEXEC);
+	if (*out_file < 0) {
 		rc = -errno;
 	} else {
-		rc = -posix_fallocate(classes->file, 0, CLASSES_FILE_BYTES);
+		rc = -posix_fallocate(*out_file, 0, CLASSES_FILE_BYTES);
 	}
 	if (rc != 0) {
 		report_line("cannot make a file in memory: %s", report_reason(rc));
@@ -310,10 +314,14 @@ static int classes_start(struct bench *bench, struct bench_setting *out_setting,
 		return -ENOMEM;
 	}
 	classes->file = -1;
+	classes->other_file = -1;
 	classes->job.run = job_run;
 	classes->bare_turn.run = bare_run;
 	classes->random = 362436069362436069u;
-	rc = make_file(classes);
+	rc = make_file(&classes->file);
+	if (rc == 0) {
+		rc = make_file(&classes->other_file);
+	}
 	if (rc == 0) {
 		rc = start_both(bench, classes, out_setting);
 	}
