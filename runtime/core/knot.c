@@ -79,6 +79,19 @@ static uint32_t serving_count(const struct pin_shared *shared)
 	return count;
 }
 
+/* One that is about to leave will do so, and then look again: [KNOT-1]. */
+static bool has_leaver(const struct pin_shared *shared)
+{
+	for (uint32_t i = 0; i < shared->worker_count; i++) {
+		const struct pin_worker *worker = &shared->workers[i];
+
+		if (worker->blocked == NULL && pin_worker_is_leaving(worker)) {
+			return true;
+		}
+	}
+	return false;
+}
+
 static bool is_stuck(const struct pin_shared *shared, const struct addition *addition)
 {
 	uint64_t left = addition->shared == shared ? addition->tasks : 0;
@@ -100,6 +113,9 @@ static bool is_stuck(const struct pin_shared *shared, const struct addition *add
 		blocked_tasks += (uint64_t)it->is_in_task + (uint64_t)(it->helps && is_waiting);
 		bound_count += !it->helps;
 	}
+	if (has_leaver(shared)) {
+		return false;
+	}
 	left += pin_supply_count_left(shared);
 	return left <= blocked_tasks || bound_count >= serving_count(shared);
 }
@@ -120,6 +136,21 @@ static bool is_worth_a_look(void)
 		}
 	}
 	return false;
+}
+
+/*
+ * A look takes its time: what was left to run in one runtime when another was
+ * looked at may have served that one before it was over.
+ */
+static void leave_out_served(void)
+{
+	for (struct pin_blocked *it = newest; it != NULL; it = it->next) {
+		/* Those below others change nothing. */
+		if (it->worker->blocked == it && runtime_of(it)->is_knotted &&
+			!pin_waiter_is_queued(it->waiter)) {
+			it->worker->shared->is_knotted = false;
+		}
+	}
 }
 
 /* Leaves out what waits for others, until nothing changes. */
@@ -150,6 +181,7 @@ static void mark(const struct addition *addition)
 			it->worker->shared->is_knotted = is_stuck(runtime_of(it), addition);
 		}
 	}
+	leave_out_served();
 	narrow();
 }
 

@@ -13,6 +13,9 @@
  *     all it was ever given is over, but for the tasks that block, or
  *     none of its workers runs anything: each blocks, and none helps (help.h)
  *
+ * and none is about to leave (retire.h), unless in its own wait: somebody may
+ * wait for that, and it is no task.
+ *
  * A knot is a set of stuck runtimes all whose blocked workers wait for
  * runtimes of that set. Who waits for a runtime of nobody knows which is in no
  * knot, nor is who was served already. So a wait that is ended this way has had

@@ -4,13 +4,14 @@
  */
 #include "runtime/core/resize.h"
 #include "runtime/base/check.h"
+#include "runtime/core/help.h"
 #include "runtime/core/wake.h"
 
 #include <errno.h>
 
 static uint32_t serving(const struct pin_tier *tier)
 {
-	/* Relaxed: [lock:life] for who writes it. */
+	/* Relaxed: who resizes, one at a time, writes it. */
 	return pin_load_relaxed_u32(&tier->serving_count);
 }
 
@@ -20,38 +21,122 @@ static struct pin_worker *worker_at(
 	return &shared->workers[tier->first_worker + number];
 }
 
+/* ---- fewer ---- */
+
 /* Down to `count`: asks all first, since each may take its time. */
 static void dismiss(struct pin_shared *shared, struct pin_tier *tier, uint32_t count)
 {
 	for (uint32_t i = count; i < serving(tier); i++) {
 		struct pin_worker *worker = worker_at(shared, tier, i);
 
+		/* Relaxed: it sees what follows first. */
+		pin_fetch_add_relaxed_u32(&shared->leaving_count, 1);
 		pin_store_release_u32(&worker->service, PIN_SERVICE_LEAVING); /* [RETIRE-2] */
 	}
-	/* Awake or not: a token is left with each, as at the end. */
-	pin_wake_all(shared);
 }
 
-static void await_dismissed(struct pin_shared *shared, struct pin_tier *tier, uint32_t count)
+static void dismiss_all(struct pin_shared *shared, const uint32_t *counts)
 {
-	for (uint32_t i = count; i < serving(tier); i++) {
-		pin_runtime_join_worker(worker_at(shared, tier, i));
+	for (uint32_t i = 0; i < shared->tier_count; i++) {
+		dismiss(shared, &shared->tiers[i], counts[i]);
 	}
-	/* Relaxed: a rule of thumb to others. */
-	pin_store_relaxed_u32(&tier->serving_count, count);
+	/*
+	 * Relaxed: its own. Awake or not: a token is left with each, as at the
+	 * end.
+	 */
+	if (pin_load_relaxed_u32(&shared->leaving_count) != 0) {
+		pin_wake_all(shared);
+	}
 }
 
-/* All or none of those that a tier lacks. */
+/* Those of a tier that were not asked to leave: they come first. */
+static uint32_t count_staying(struct pin_shared *shared, const struct pin_tier *tier)
+{
+	uint32_t count = serving(tier);
+
+	while (count > 0 &&
+		pin_load_acquire_u32(&worker_at(shared, tier, count - 1)->service) !=
+			PIN_SERVICE_IN) {
+		count--;
+	}
+	return count;
+}
+
+/* Also those who have left, and were not joined. */
+static bool has_leavers(struct pin_shared *shared)
+{
+	for (uint32_t i = 0; i < shared->tier_count; i++) {
+		if (count_staying(shared, &shared->tiers[i]) < serving(&shared->tiers[i])) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void join_leavers(struct pin_shared *shared)
+{
+	for (uint32_t i = 0; i < shared->tier_count; i++) {
+		struct pin_tier *tier = &shared->tiers[i];
+		uint32_t count = count_staying(shared, tier);
+
+		for (uint32_t j = count; j < serving(tier); j++) {
+			pin_runtime_join_worker(worker_at(shared, tier, j));
+		}
+		/* Relaxed: a rule of thumb to others. */
+		pin_store_relaxed_u32(&tier->serving_count, count);
+	}
+}
+
+/* A worker of another runtime goes on with its tasks. */
+static int await_leavers(struct pin_shared *shared)
+{
+	struct pin_waiter waiter;
+	int rc;
+
+	if (pin_worker_of_thread() == NULL) {
+		return 0;
+	}
+	pin_waiter_init(&waiter, 0, NULL);
+	rc = pin_help_wait(shared, &shared->resizers, &waiter, PIN_NO_DEADLINE);
+	PIN_CHECK(rc == 0 || rc == -EDEADLK);
+	return rc;
+}
+
+/*
+ * Without the lock as long as it may take: who ends the runtime may be one of
+ * the tasks that are run meanwhile. An outside thread sleeps while it joins.
+ */
+static int see_off(struct pinion_runtime *runtime)
+{
+	int rc;
+
+	if (!has_leavers(&runtime->shared)) {
+		return 0;
+	}
+	rc = await_leavers(&runtime->shared);
+	if (rc != 0) {
+		return rc;
+	}
+	if (!pin_lock_try(&runtime->life)) {
+		return -ESHUTDOWN;
+	}
+	if (runtime->is_joined) {
+		rc = -ESHUTDOWN;
+	} else {
+		join_leavers(&runtime->shared);
+	}
+	pin_lock_release(&runtime->life, runtime->shared.host);
+	return rc;
+}
+
+/* ---- more ---- */
+
 static int engage(struct pin_shared *shared, struct pin_tier *tier, uint32_t count)
 {
-	uint32_t before = serving(tier);
-
-	for (uint32_t i = before; i < count; i++) {
+	for (uint32_t i = serving(tier); i < count; i++) {
 		int rc = pin_runtime_start_worker(worker_at(shared, tier, i));
 
 		if (rc < 0) {
-			dismiss(shared, tier, before);
-			await_dismissed(shared, tier, before);
 			return rc;
 		}
 		pin_store_relaxed_u32(&tier->serving_count, i + 1);
@@ -59,48 +144,39 @@ static int engage(struct pin_shared *shared, struct pin_tier *tier, uint32_t cou
 	return 0;
 }
 
+/* All or none of those that the tiers lack; the latter when they have left. */
 static int engage_all(struct pin_shared *shared, const uint32_t *counts)
 {
 	uint32_t before[PIN_TIERS_MAX];
+	int rc = 0;
 
 	for (uint32_t i = 0; i < shared->tier_count; i++) {
-		int rc;
-
 		before[i] = serving(&shared->tiers[i]);
-		rc = engage(shared, &shared->tiers[i], counts[i]);
-		if (rc < 0) {
-			for (uint32_t j = 0; j < i; j++) {
-				if (serving(&shared->tiers[j]) > before[j]) {
-					dismiss(shared, &shared->tiers[j], before[j]);
-					await_dismissed(shared, &shared->tiers[j], before[j]);
-				}
-			}
-			return rc;
-		}
 	}
-	return 0;
+	for (uint32_t i = 0; i < shared->tier_count && rc == 0; i++) {
+		rc = engage(shared, &shared->tiers[i], counts[i]);
+	}
+	if (rc < 0) {
+		dismiss_all(shared, before);
+	}
+	return rc;
 }
 
-static int resize(struct pin_shared *shared, const uint32_t *counts)
+static int change(struct pinion_runtime *runtime, const uint32_t *counts)
 {
+	struct pin_shared *shared = &runtime->shared;
 	int rc;
 
-	if (!pin_gate_is_open(&shared->gate)) {
+	/* No other resize has it, so whoever does ends the runtime. */
+	if (!pin_lock_try(&runtime->life)) {
 		return -ESHUTDOWN;
 	}
-	rc = engage_all(shared, counts);
-	if (rc < 0) {
-		return rc;
+	rc = pin_gate_is_open(&shared->gate) ? engage_all(shared, counts) : -ESHUTDOWN;
+	if (rc == 0) {
+		dismiss_all(shared, counts);
 	}
-	for (uint32_t i = 0; i < shared->tier_count; i++) {
-		if (serving(&shared->tiers[i]) > counts[i]) {
-			dismiss(shared, &shared->tiers[i], counts[i]);
-		}
-	}
-	for (uint32_t i = 0; i < shared->tier_count; i++) {
-		await_dismissed(shared, &shared->tiers[i], counts[i]);
-	}
-	return 0;
+	pin_lock_release(&runtime->life, shared->host);
+	return rc;
 }
 
 int pin_runtime_resize(struct pinion_runtime *runtime, const uint32_t *counts)
@@ -116,12 +192,14 @@ int pin_runtime_resize(struct pinion_runtime *runtime, const uint32_t *counts)
 	if (!pin_cas_acq_rel_u32(&shared->is_resizing, &nobody, 1)) {
 		return -EBUSY;
 	}
-	/* No other resize has it, so whoever does ends the runtime. */
-	if (pin_lock_try(&runtime->life)) {
-		rc = resize(shared, counts);
-		pin_lock_release(&runtime->life, shared->host);
-	} else {
-		rc = -ESHUTDOWN;
+	/* Some may be on their way since one that did not wait for them. */
+	rc = see_off(runtime);
+	if (rc == 0) {
+		int departure_rc;
+
+		rc = change(runtime, counts);
+		departure_rc = see_off(runtime);
+		rc = rc == 0 ? departure_rc : rc;
 	}
 	pin_store_release_u32(&shared->is_resizing, 0);
 	return rc;

@@ -91,6 +91,9 @@ bool pin_retire_try_leave(struct pin_worker *worker)
 	PIN_CHECK(pin_deque_count(&worker->deque) == 0);
 	PIN_CHECK(!worker->has_timers);
 	PIN_CHECK(!worker->is_searching);
+	/* While it is LEAVING still: until he is told, it counts, knot.h. */
+	pin_fetch_sub_acq_rel_u32(&shared->leaving_count, 1);
+	pin_wake_resizer(shared);
 	pin_store_release_u32(&worker->service, PIN_SERVICE_OUT); /* [RETIRE-1] */
 	pin_fence_seq_cst();					  /* [RETIRE-1] [END-1] [KNOT-1] */
 	pin_knot_note_idle(shared);				  /* [KNOT-1] */

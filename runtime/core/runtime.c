@@ -352,6 +352,16 @@ static bool take_end(void *arg, uint64_t demand, struct pin_waiters_value *out_v
 	return has_ended(arg);
 }
 
+/* Likewise, those who wait until workers have left; at the end all have. */
+static bool take_departure(void *arg, uint64_t demand, struct pin_waiters_value *out_value)
+{
+	const struct pin_shared *shared = arg;
+
+	(void)demand;
+	(void)out_value;
+	return pin_load_acquire_u32(&shared->leaving_count) == 0 || has_ended(arg);
+}
+
 int pin_runtime_create(const struct pinion_config *config, const uint32_t *serving_counts,
 	struct pinion_runtime **out_runtime)
 {
@@ -391,6 +401,8 @@ int pin_runtime_create(const struct pinion_config *config, const uint32_t *servi
 	if (rc == 0) {
 		pin_gate_init(&runtime->shared.gate);
 		pin_waiters_init(&runtime->shared.enders, runtime->shared.host, take_end,
+			&runtime->shared, PIN_WAITERS_EVEN);
+		pin_waiters_init(&runtime->shared.resizers, runtime->shared.host, take_departure,
 			&runtime->shared, PIN_WAITERS_EVEN);
 		pin_intake_init(&runtime->shared.intake, accepted.injector_tasks);
 		pin_injector_init(&runtime->shared.injector, runtime->shared.host);

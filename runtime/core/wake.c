@@ -338,6 +338,14 @@ void pin_wake_enders(struct pin_shared *shared)
 	if (pin_waiters_any(&shared->enders)) {
 		pin_waiters_serve(&shared->enders);
 	}
+	pin_wake_resizer(shared);
+}
+
+void pin_wake_resizer(struct pin_shared *shared)
+{
+	if (pin_waiters_any(&shared->resizers)) { /* [WAIT-1] */
+		pin_waiters_serve(&shared->resizers);
+	}
 }
 
 bool pin_search_begin(struct pin_worker *worker)

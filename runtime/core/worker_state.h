@@ -144,7 +144,7 @@ struct pin_shared {
 	uint32_t tier_count;
 	bool is_crew;			   /* made by pinion_crew_create() */
 	struct pin_worker *heir;	   /* gets what is left for workers that are OUT; stays */
-	struct pin_atomic_u32 is_resizing; /* [W:resizer R:resizers] */
+	struct pin_atomic_u32 is_resizing; /* [W:resizer R:resizers] one at a time */
 	struct pin_atomic_u32 has_lanes;   /* [W:any R:any] set once: not all work is normal */
 	bool has_sentry;
 	bool has_sentry_thread;	  /* for that, or for stalled tasks */
@@ -174,6 +174,8 @@ struct pin_shared {
 	struct pin_atomic_u32 is_stopping;   /* set once, before the close */
 	struct pin_atomic_u32 has_ended;     /* set once, by the last worker; a futex */
 	struct pin_waiters enders;	     /* workers of other runtimes that wait for that */
+	struct pin_atomic_u32 leaving_count; /* [W:resizer leavers R:any] asked to, resize.h */
+	struct pin_waiters resizers;	     /* as `enders`, for none of those to be left */
 	struct pin_atomic_u32 first_failure; /* its errno; 0: none yet */
 	/* [W:outside R:destroyer] who is about to end a wait: core/wait.h */
 	struct pin_atomic_u32 visitors;
@@ -331,6 +333,12 @@ static inline struct pin_worker *pin_worker_current(void)
 static inline bool pin_worker_serves(const struct pin_worker *worker, uint32_t lane)
 {
 	return (worker->tier->order.mask & PIN_LANE_BIT(lane)) != 0;
+}
+
+/* Asked to, and not gone: retire.h. */
+static inline bool pin_worker_is_leaving(const struct pin_worker *worker)
+{
+	return pin_load_acquire_u32(&worker->service) == PIN_SERVICE_LEAVING;
 }
 
 /* [own] likewise: the worker, while the thread is in a hook. See hooks.h. */

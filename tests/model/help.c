@@ -5,13 +5,14 @@
  * lost by it. It gets -EDEADLK if nobody of its runtime is left to serve it,
  * also if the last one to have been has just run out of work, [KNOT-1], and
  * never if somebody was. So it is for one that waits until another runtime has
- * ended. C2, WP-1, C14, C15.
+ * ended, or until workers of it have left. C2, WP-1, C14, C15.
  * Method: real workers; a word that one of the tasks, or a thread, gives. A
  * wait for the own runtime stands for a ring of runtimes that wait for each
  * other: it is a knot of one.
  */
 #include "runtime/core/help.h"
 #include "runtime/base/base.h"
+#include "runtime/core/resize.h"
 #include "runtime/core/runtime_state.h"
 #include "tests/model/explorer.h"
 #include "tests/model/runtime_model.h"
@@ -267,6 +268,82 @@ static void run_ends_of_each_other(void)
 		(end_rc == 0 && others_end_rc == -EDEADLK));
 }
 
+/* ---- workers of another runtime that are to leave ---- */
+
+static const uint32_t one[] = {1};
+static const uint32_t two[] = {2};
+
+static void resize_another(struct model_task *task)
+{
+	const struct pin_worker *worker = pin_worker_current();
+
+	(void)task;
+	end_rc = pin_runtime_resize(another, one);
+	MODEL_CHECK(pin_worker_current() == worker && worker->help_depth == 0);
+}
+
+/* Its task is on the worker that stays, or on the one that leaves. */
+static void begin_resize(
+	void (*others_body)(struct model_task *), uint32_t worker_index, bool has_giver)
+{
+	begin(1, 1, give_in_task);
+	model_task_init(&tasks[2], resize_another);
+	model_task_init(&others_task, others_body);
+	end_rc = 1;
+	others_end_rc = 1;
+	model_serving_counts = two;
+	another = model_runtime_begin_another(2);
+	model_serving_counts = NULL;
+	model_quiet_begin();
+	MODEL_CHECK(pinion_spawn_on(another, worker_index, &others_task.request.task) == 0);
+	spawn(2);
+	if (has_giver) {
+		spawn(1);
+	}
+	model_quiet_end();
+}
+
+/* Whose task waits for what this worker's other task gives. */
+static void run_resize_above(void)
+{
+	begin_resize(wait_in_task, 1, true);
+	finish_two();
+	MODEL_CHECK(end_rc == 0 && wait_rc == 0);
+}
+
+static void run_resize_knot(void)
+{
+	begin_resize(end_first, 1, false);
+	finish_two();
+	MODEL_CHECK((end_rc == -EDEADLK && others_end_rc == 0) ||
+		(end_rc == 0 && others_end_rc == -EDEADLK));
+}
+
+/* It leaves by itself: a knot only to who does not see that. */
+static void run_on_its_way(void)
+{
+	begin_resize(end_first, 0, false);
+	finish_two();
+	MODEL_CHECK(end_rc == 0 && others_end_rc == 0);
+}
+
+static const struct model_twin resize_above_twins[] = {
+	{"its worker runs nothing else", {MODEL_SKIP, "run_steps", "pin_worker_step"}},
+	{"who waits is not told", {MODEL_SKIP, "pin_retire_try_leave", "pin_wake_resizer"}},
+	{.name = NULL},
+};
+
+static const struct model_twin resize_knot_twins[] = {
+	{"the one that fails is not told", {MODEL_SKIP, "settle_unlock", "pin_waiters_tell"}},
+	{.name = NULL},
+};
+
+static const struct model_twin on_its_way_twins[] = {
+	{"who leaves does not count", {MODEL_SKIP, "has_leaver", "pin_worker_is_leaving"}},
+	{"who was served counts", {MODEL_SKIP, "leave_out_served", "pin_waiter_is_queued"}},
+	{.name = NULL},
+};
+
 static const struct model_twin end_above_twins[] = {
 	{"its worker runs nothing else", {MODEL_SKIP, "run_steps", "pin_worker_step"}},
 	{"who waits is not told", {MODEL_SKIP, "pin_park_look_for_end", "pin_wake_enders"}},
@@ -320,6 +397,9 @@ static const struct model_case cases[] = {
 	{"no_knot", run_no_knot, 1, 1, 0, no_knot_twins, NULL},
 	{"end_above", run_end_above, 1, 1, 0, end_above_twins, NULL},
 	{"ends_of_each_other", run_ends_of_each_other, 1, 1, 0, ends_twins, NULL},
+	{"resize_above", run_resize_above, 1, 1, 0, resize_above_twins, NULL},
+	{"resize_knot", run_resize_knot, 1, 1, 0, resize_knot_twins, NULL},
+	{"on_its_way", run_on_its_way, 1, 1, 0, on_its_way_twins, NULL},
 };
 
 int main(void)

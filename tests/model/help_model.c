@@ -41,6 +41,10 @@ static enum pin_step sleep_for_good(struct pin_worker *worker)
 #define pin_waiter_is_queued(waiter) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_waiter_is_queued") || \
 		pin_waiter_is_queued(waiter))
+/* SKIP: who is about to leave seems to have left. */
+#define pin_worker_is_leaving(worker) \
+	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_worker_is_leaving") && \
+		pin_worker_is_leaving(worker))
 /* Ends it whether it was served or not. */
 #define pin_waiter_withdraw(waiter) \
 	((pin_waiter_withdraw)(waiter) || \

@@ -204,6 +204,10 @@ static void recover(struct pin_worker *worker, const char *site)
 #define pin_throttle_give_up(worker) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_throttle_give_up") || \
 		pin_throttle_give_up(worker))
+/* SKIP: who waits for that is not told. */
+#define pin_wake_resizer(shared) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_wake_resizer") ? (void)0 \
+								   : pin_wake_resizer(shared))
 #include "runtime/core/retire.c"
 #undef pin_injector_push
 #undef pin_lifo_take
