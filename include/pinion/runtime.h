@@ -43,8 +43,10 @@ PINION_API int pinion_runtime_create(
  * Context: any thread but one of its own workers, while no other call on this
  * runtime is under way; blocks as pinion_runtime_stop() does, also after
  * pinion_runtime_stop_until() has given up. Of workers that wait for each other
- * it is another that gets -EDEADLK; where there is none that can, it blocks for
- * ever: two that destroy each other's runtimes.
+ * it is another that gets -EDEADLK. Where there is none, as of two tasks that
+ * destroy each other's runtimes, the later of these calls returns and has not
+ * freed its runtime, which refuses all work and ends when it can: an error
+ * message says so. Call again then, or leave it to the process.
  * Since: 0.1
  */
 PINION_API void pinion_runtime_destroy(struct pinion_runtime *runtime);

@@ -173,7 +173,7 @@ static int finish(struct pin_help *help)
 }
 
 static int wait_for(const struct pin_shared *target, struct pin_waiters *waiters,
-	struct pin_waiter *waiter, uint64_t deadline_ns, bool may_fail)
+	struct pin_waiter *waiter, uint64_t deadline_ns, enum pin_blocked_end end)
 {
 	struct pin_help help = {.deadline_ns = deadline_ns};
 	int rc;
@@ -188,7 +188,7 @@ static int wait_for(const struct pin_shared *target, struct pin_waiters *waiters
 		return -ETIME;
 	}
 	begin(&help, target, waiters, waiter);
-	help.blocked.may_fail = may_fail;
+	help.blocked.end = end;
 	pin_knot_enter(&help.blocked);
 	rc = finish(&help);
 	pin_knot_leave(&help.blocked);
@@ -198,13 +198,13 @@ static int wait_for(const struct pin_shared *target, struct pin_waiters *waiters
 int pin_help_wait(const struct pin_shared *target, struct pin_waiters *waiters,
 	struct pin_waiter *waiter, uint64_t deadline_ns)
 {
-	return wait_for(target, waiters, waiter, deadline_ns, true);
+	return wait_for(target, waiters, waiter, deadline_ns, PIN_BLOCKED_FIRST);
 }
 
 int pin_help_wait_firmly(const struct pin_shared *target, struct pin_waiters *waiters,
 	struct pin_waiter *waiter, uint64_t deadline_ns)
 {
-	return wait_for(target, waiters, waiter, deadline_ns, false);
+	return wait_for(target, waiters, waiter, deadline_ns, PIN_BLOCKED_LAST);
 }
 
 int pin_help_begin_call(struct pin_help *help, const struct pin_shared *target,

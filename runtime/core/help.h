@@ -47,8 +47,8 @@ int pin_help_wait(const struct pin_shared *target, struct pin_waiters *waiters,
 	struct pin_waiter *waiter, uint64_t deadline_ns);
 
 /*
- * The same for one that cannot go on without: others of a knot get -EDEADLK
- * instead, and where there are none it stays.
+ * The same for one whose caller cannot be told: others of a knot get -EDEADLK
+ * instead, where there are any.
  */
 int pin_help_wait_firmly(const struct pin_shared *target, struct pin_waiters *waiters,
 	struct pin_waiter *waiter, uint64_t deadline_ns);

@@ -186,10 +186,10 @@ static void mark(const struct addition *addition)
 }
 
 /* Takes out one that can go on then, the newest: each worker's topmost. */
-static struct pin_blocked *pick(void)
+static struct pin_blocked *pick(enum pin_blocked_end end)
 {
 	for (struct pin_blocked *it = newest; it != NULL; it = it->next) {
-		if (it->may_fail && it->worker->blocked == it && runtime_of(it)->is_knotted &&
+		if (it->end == end && it->worker->blocked == it && runtime_of(it)->is_knotted &&
 			pin_waiter_withdraw(it->waiter)) {
 			return it;
 		}
@@ -206,7 +206,8 @@ static void settle_unlock(const struct pin_host *host)
 
 	if (is_worth_a_look()) {
 		mark(&none);
-		failed = pick();
+		failed = pick(PIN_BLOCKED_FIRST);
+		failed = failed != NULL ? failed : pick(PIN_BLOCKED_LAST);
 	}
 	if (failed != NULL) {
 		failed->has_failed = true;

@@ -34,7 +34,8 @@
  * is left to run, or 3 sees that somebody blocks. Two that block look under the
  * same lock.
  *
- * Only the topmost wait of a worker can be ended. A call that waits for a task
+ * Only the topmost wait of a worker can be ended; that of one who destroys a
+ * runtime only where the knot has no other. A call that waits for a task
  * of its own cannot be ended at all, since the task is in the other's queue
  * (execute.h); so it looks whether it would complete a knot before it begins.
  *
@@ -45,6 +46,13 @@
 #define PIN_CORE_KNOT_H
 
 #include "runtime/core/worker_state.h"
+
+/* Whose wait is ended first, of a knot. */
+enum pin_blocked_end {
+	PIN_BLOCKED_NEVER = 0, /* what it waits for is in a queue */
+	PIN_BLOCKED_LAST,      /* its caller cannot be told */
+	PIN_BLOCKED_FIRST,
+};
 
 /* One worker that blocks; its frames hold it. */
 struct pin_blocked {
@@ -57,7 +65,7 @@ struct pin_blocked {
 	struct pin_blocked *below; /* of the same worker */
 	bool is_in_task;	   /* not in a hook */
 	bool helps;
-	bool may_fail;
+	enum pin_blocked_end end;
 	bool has_failed; /* [lock:knots] */
 };
 

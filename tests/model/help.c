@@ -4,7 +4,8 @@
  * tasks too, as these are run meanwhile; its wait ends once, and no wake is
  * lost by it. It gets -EDEADLK if nobody of its runtime is left to serve it,
  * also if the last one to have been has just run out of work, [KNOT-1], and
- * never if somebody was. So it is for one that waits until another runtime has
+ * never if somebody was; who cannot be told of it comes back if he is the
+ * only one who can. So it is for one that waits until another runtime has
  * ended, or until workers of it have left. C2, WP-1, C14, C15.
  * Method: real workers; a word that one of the tasks, or a thread, gives. A
  * wait for the own runtime stands for a ring of runtimes that wait for each
@@ -221,11 +222,14 @@ static void end_first(struct model_task *task)
 	end_count++;
 }
 
-static void begin_two(void (*others_body)(struct model_task *), bool has_giver)
+static void begin_two(void (*others_body)(struct model_task *),
+	void (*own_body)(struct model_task *), bool has_giver)
 {
 	begin(1, 1, give_in_task);
-	model_task_init(&tasks[2], end_another);
+	model_task_init(&tasks[2], own_body);
+	tasks[2].request.task.flags = PINION_TASK_MANDATORY;
 	model_task_init(&others_task, others_body);
+	others_task.request.task.flags = PINION_TASK_MANDATORY;
 	end_rc = 1;
 	others_end_rc = 1;
 	another = model_runtime_begin_another(1);
@@ -255,17 +259,56 @@ static void finish_two(void)
 /* Which waits for what this worker's other task gives. */
 static void run_end_above(void)
 {
-	begin_two(wait_in_task, true);
+	begin_two(wait_in_task, end_another, true);
 	finish_two();
 	MODEL_CHECK(end_rc == 0 && wait_rc == 0);
 }
 
 static void run_ends_of_each_other(void)
 {
-	begin_two(end_first, false);
+	begin_two(end_first, end_another, false);
 	finish_two();
 	MODEL_CHECK((end_rc == -EDEADLK && others_end_rc == 0) ||
 		(end_rc == 0 && others_end_rc == -EDEADLK));
+}
+
+static struct pinion_runtime *runtime_left;
+
+static void destroy_side(struct pinion_runtime *side)
+{
+	pinion_runtime_destroy(side);
+	/* The other comes back only when this task's runtime is gone. */
+	if (end_count++ == 0) {
+		runtime_left = side;
+	}
+}
+
+static void destroy_another(struct model_task *task)
+{
+	(void)task;
+	destroy_side(another);
+}
+
+static void destroy_first(struct model_task *task)
+{
+	(void)task;
+	destroy_side(runtime);
+}
+
+static bool have_both_ended(const void *arg)
+{
+	(void)arg;
+	return end_count == 2;
+}
+
+/* Nobody else can be told: one of them comes back, and has not freed it. */
+static void run_destroys_of_each_other(void)
+{
+	begin_two(destroy_first, destroy_another, false);
+	model_await("both", have_both_ended, NULL);
+	MODEL_CHECK(pinion_runtime_drain(runtime_left) == 0);
+	MODEL_CHECK(pin_knot_blocked_count.value == 0);
+	model_runtime_end(runtime_left);
 }
 
 /* ---- workers of another runtime that are to leave ---- */
@@ -355,6 +398,11 @@ static const struct model_twin ends_twins[] = {
 	{.name = NULL},
 };
 
+static const struct model_twin destroys_twins[] = {
+	{"the one that is chosen is not told", {MODEL_SKIP, "settle_unlock", "pin_waiters_tell"}},
+	{.name = NULL},
+};
+
 static const struct model_twin above_twins[] = {
 	{"its worker runs nothing else", {MODEL_SKIP, "run_steps", "pin_worker_step"}},
 	{.name = NULL},
@@ -397,6 +445,7 @@ static const struct model_case cases[] = {
 	{"no_knot", run_no_knot, 1, 1, 0, no_knot_twins, NULL},
 	{"end_above", run_end_above, 1, 1, 0, end_above_twins, NULL},
 	{"ends_of_each_other", run_ends_of_each_other, 1, 1, 0, ends_twins, NULL},
+	{"destroys_of_each_other", run_destroys_of_each_other, 1, 1, 0, destroys_twins, NULL},
 	{"resize_above", run_resize_above, 1, 1, 0, resize_above_twins, NULL},
 	{"resize_knot", run_resize_knot, 1, 1, 0, resize_knot_twins, NULL},
 	{"on_its_way", run_on_its_way, 1, 1, 0, on_its_way_twins, NULL},

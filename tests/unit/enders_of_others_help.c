@@ -2,8 +2,9 @@
 /*
  * Goal: a worker that drains, joins, stops or destroys another runtime goes on
  * with its own tasks meanwhile, as what the other runtime waits for may be one
- * of them. Of two that end each other one gets -EDEADLK; who destroys never
- * fails. A limit is kept when the other does not end.
+ * of them. Of two that end each other one gets -EDEADLK, who destroys never
+ * does; of two that destroy each other one comes back without having done so.
+ * A limit is kept when the other does not end.
  * C2, C14, WP-36.
  * Method: two runtimes of one worker each, all ways of ending.
  */
@@ -164,6 +165,58 @@ static void check_ends_of_each_other(uint64_t help_depth)
 	pinion_runtime_destroy(sides[0]);
 }
 
+/* ---- two that destroy each other ---- */
+
+static struct pin_atomic_u32 is_first_back;
+static struct pin_atomic_u32 back_count;
+static int left_side;
+
+static int destroy_side(int side)
+{
+	pinion_runtime_destroy(sides[side]);
+	/* The other comes back only when this task's runtime is gone. */
+	if (pin_exchange_acq_rel_u32(&is_first_back, true) == 0) {
+		left_side = side;
+	}
+	pin_fetch_add_acq_rel_u32(&back_count, 1);
+	return 0;
+}
+
+static int destroy_first(struct pinion_task *task)
+{
+	(void)task;
+	return destroy_side(0);
+}
+
+static int destroy_second(struct pinion_task *task)
+{
+	(void)task;
+	return destroy_side(1);
+}
+
+static void check_destroys_of_each_other(uint64_t help_depth)
+{
+	struct pinion_task first = {.run = destroy_first, .flags = PINION_TASK_MANDATORY};
+	struct pinion_task second = {.run = destroy_second, .flags = PINION_TASK_MANDATORY};
+	struct pinion_task held[2];
+
+	begin_ending(1, help_depth);
+	runtimes_log[0] = '\0';
+	pin_store_release_u32(&is_first_back, false);
+	pin_store_release_u32(&back_count, 0);
+	sides_hold(0, &held[0]);
+	sides_hold(1, &held[1]);
+	expect_number("spawn", 0, pinion_spawn(sides[1], &first));
+	expect_number("spawn", 0, pinion_spawn(sides[0], &second));
+	pin_store_release_u32(&sides_may_end, true);
+	while (pin_load_acquire_u32(&back_count) != 2) {
+		sched_yield();
+	}
+	expect_true("it is said", strstr(runtimes_log, "a runtime is not freed") != NULL);
+	expect_true("closed", !pinion_runtime_is_accepting(sides[left_side]));
+	pinion_runtime_destroy(sides[left_side]);
+}
+
 int main(void)
 {
 	runtimes_watchdog(LIMIT_SECONDS);
@@ -176,5 +229,7 @@ int main(void)
 		check_ends_of_each_other(4);
 		check_ends_of_each_other(0);
 	}
+	check_destroys_of_each_other(4);
+	check_destroys_of_each_other(0);
 	return expect_status();
 }
