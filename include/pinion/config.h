@@ -711,13 +711,15 @@ struct pinion_config {
 	const struct pinion_allocator *allocator;
 
 	/*
-	 * Microseconds that completions may wait in a worker's ring while it is
-	 * awake and takes none out, 0 … 86400000000: it is in a long task, and
-	 * unless `ring_sharing` lets others nobody can do it instead. Beyond,
-	 * that is counted (`cq_stalls`, `cq_stall_us` of the counters) and told
-	 * once in `log`, at level warning, with the task, at most ten a second
-	 * together with what `stall_ms` tells. Costs a thread that looks twice
-	 * in that time, workers nothing. 0: nobody looks. Default 0.
+	 * Microseconds that completions may wait in a worker's rings while it
+	 * is awake and takes none out, 0 … 86400000000: it is in a long task,
+	 * and unless `ring_sharing` lets others nobody can do it instead. Where
+	 * it has to ask a device for them (`polled`), what is in flight waits
+	 * as long as it does not ask. Beyond, that is counted (`cq_stalls`,
+	 * `cq_stall_us` of the counters) and told once in `log`, at level
+	 * warning, with the task, at most ten a second together with what
+	 * `stall_ms` tells. Costs a thread that looks twice in that time,
+	 * workers nothing. 0: nobody looks. Default 0.
 	 * Environment: PINION_CQ_STALL_US.
 	 */
 	uint64_t cq_stall_us;

@@ -67,13 +67,13 @@ static void open_wide_ring(struct pin_worker *worker)
 	worker->commands_way = PIN_COMMANDS_BY_RING;
 	pin_flight_ask_parts(worker, &worker->wide);
 	take_buffers(worker);
+	pin_store_release_u32(&worker->wide_is_open, 1); /* [STALL-1] */
 }
 
 void pin_commands_end(struct pin_worker *worker)
 {
 	if (worker->wide.is_initialised) {
 		pin_ring_retire(&worker->wide);
-		pin_ring_fini(&worker->wide);
 	}
 	worker->commands_way = PIN_COMMANDS_UNTRIED;
 }

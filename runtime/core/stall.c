@@ -111,11 +111,50 @@ static uint64_t ring_limit_ns(const struct pin_shared *shared)
 	return shared->config.cq_stall_us * 1000;
 }
 
+static bool has_wide(const struct pin_worker *worker)
+{
+	return pin_load_acquire_u32(&worker->wide_is_open) != 0; /* [STALL-1] */
+}
+
+/* By themselves, or as soon as the kernel is asked. */
+static bool are_completions_owed(const struct pin_worker *worker)
+{
+	return pin_ring_owes_completions(&worker->ring) ||
+		(has_wide(worker) && pin_ring_owes_completions(&worker->wide));
+}
+
+static bool are_polls_owed(const struct pin_worker *worker)
+{
+	return worker->has_polled && pin_ring_owes_completions(&worker->polled);
+}
+
 /* A park is one as well: it asks for what is held back. */
 static uint64_t ring_signs_of(const struct pin_worker *worker)
 {
-	return pin_ring_reaped(&worker->ring) + pin_meter_read(&worker->meter.parks_futex) +
+	uint64_t signs = pin_ring_reaped(&worker->ring) +
+		pin_meter_read(&worker->meter.parks_futex) +
 		pin_meter_read(&worker->meter.parks_ring);
+
+	if (has_wide(worker)) {
+		signs += pin_ring_reaped(&worker->wide);
+	}
+	return signs;
+}
+
+/* Whether the worker's rings owe it anything, and what would show otherwise. */
+static bool is_owed(const struct pin_worker *worker, uint64_t *out_signs)
+{
+	*out_signs = 0;
+	if (!may_be_in_task(worker)) {
+		return false;
+	}
+	if (are_completions_owed(worker)) {
+		*out_signs = ring_signs_of(worker);
+		return true;
+	}
+	/* Asked in vain it has nothing to reap. */
+	*out_signs = pin_meter_read(&worker->meter.ring_enters);
+	return are_polls_owed(worker);
 }
 
 static void say_of_ring(const struct pin_worker *worker)
@@ -125,7 +164,7 @@ static void say_of_ring(const struct pin_worker *worker)
 
 	pin_running_describe(pin_running_of(worker), name);
 	pin_log(&worker->shared->log, PINION_LOG_WARN,
-		"worker %u: completions wait in its ring for more than %llu us, behind task %s of "
+		"worker %u: completions wait in its rings for more than %llu us, behind task %s of "
 		"the %s lane",
 		worker->index, (unsigned long long)worker->shared->config.cq_stall_us, name,
 		lanes[lane]);
@@ -134,14 +173,15 @@ static void say_of_ring(const struct pin_worker *worker)
 static void look_at_ring(struct pin_shared *shared, struct pin_worker *worker, uint64_t now_ns)
 {
 	struct pin_stall *stall = &worker->ring_stall;
-	bool is_owed;
 	uint64_t stalled_ns;
+	uint64_t signs;
+	bool is_so;
 
 	if (pin_load_acquire_u32(&worker->ring_is_open) == 0) { /* [RELIEF-2] */
 		return;
 	}
-	is_owed = may_be_in_task(worker) && pin_ring_owes_completions(&worker->ring);
-	stalled_ns = lasted_ns(stall, is_owed, is_owed ? ring_signs_of(worker) : 0, now_ns);
+	is_so = is_owed(worker, &signs);
+	stalled_ns = lasted_ns(stall, is_so, signs, now_ns);
 	if (stalled_ns < ring_limit_ns(shared)) {
 		return;
 	}

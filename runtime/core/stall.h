@@ -15,9 +15,17 @@
  * deferred task work they do not even appear until it asks, and nobody else may
  * do so. Told once for each such wait, and counted with how long it lasted, as
  * far as looks tell. Others see by loads alone that a ring owes completions and
- * how many were reaped, so the worker pays nothing. A ring that has none
- * waiting at one look is not stalled, and those beside the first are not looked
- * at: what completes there is known to who asks only.
+ * how many were reaped, so the worker pays nothing. Rings that have none
+ * waiting at one look are not stalled.
+ *
+ * The rings beside the first (aside.h) count with it. Of a polled one nobody
+ * knows what has completed until the worker asks; so what is in flight there
+ * waits if the worker has not entered the kernel for so long. One that asks
+ * again and again is not in a task, however long the device takes.
+ *
+ * [STALL-1] the worker opens its wide ring (release) when it is set up -> the
+ * sentry loads that (acquire) and finds its queues mapped. They stay so until
+ * the sentry's thread has ended.
  */
 #ifndef PIN_CORE_STALL_H
 #define PIN_CORE_STALL_H

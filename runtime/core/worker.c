@@ -374,6 +374,7 @@ void pin_worker_reset(struct pin_worker *worker)
 void pin_worker_fini(struct pin_worker *worker)
 {
 	pin_ring_fini(&worker->polled);
+	pin_ring_fini(&worker->wide);
 	pin_ring_fini(&worker->ring);
 	pin_pool_fini(&worker->buffers);
 	pin_pool_fini(&worker->small_buffers);

@@ -231,6 +231,7 @@ struct pin_worker {
 	struct pin_owned ring_lock;		/* if `shares_ring`: relief.h */
 	struct pin_atomic_u32 gathered_count;	/* [W:lock holder R:any] not submitted */
 	struct pin_atomic_u32 ring_is_open;	/* [W:owner R:any] set once */
+	struct pin_atomic_u32 wide_is_open;	/* [W:owner R:sentry] likewise: stall.h */
 	struct pin_owned cancels;		/* of requests in flight: core/flight.h */
 	struct pin_atomic_u32 has_closed_files; /* [W:any R:owner] core/files.h */
 	struct pinion_task files_message;	/* in the inbox while that is set */

@@ -149,9 +149,18 @@ bool pin_ring_has_completions(const struct pin_ring *ring)
 		io_uring_smp_load_acquire(cq->khead) != io_uring_smp_load_acquire(cq->ktail);
 }
 
+/* Each entry that the kernel took completes once, when it is asked. */
+static bool has_unasked(const struct pin_ring *ring)
+{
+	return ring->is_polled &&
+		io_uring_smp_load_acquire(ring->uring.sq.khead) !=
+		io_uring_smp_load_acquire(ring->uring.cq.ktail);
+}
+
 bool pin_ring_owes_completions(const struct pin_ring *ring)
 {
-	return !ring->is_fallback && (has_task_work(ring) || pin_ring_has_completions(ring));
+	return !ring->is_fallback &&
+		(has_task_work(ring) || pin_ring_has_completions(ring) || has_unasked(ring));
 }
 
 uint32_t pin_ring_reaped(const struct pin_ring *ring)

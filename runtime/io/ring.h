@@ -264,7 +264,8 @@ bool pin_ring_has_completions(const struct pin_ring *ring);
 
 /*
  * Likewise, those included that the kernel holds back until it is asked for
- * them; and how many were reaped so far, modulo 2^32.
+ * them, of a polled ring whatever is in flight; and how many were reaped so
+ * far, modulo 2^32.
  */
 bool pin_ring_owes_completions(const struct pin_ring *ring);
 uint32_t pin_ring_reaped(const struct pin_ring *ring);

@@ -226,6 +226,8 @@ static void start(uint32_t io_level, uint32_t without, uint32_t sharing, uint32_
 	config.io_without |= without;
 	config.ring_sharing = sharing;
 	config.ring_entries = entries;
+	/* Somebody looks at its rings all the while. */
+	config.cq_stall_us = 100;
 	config.log = runtimes_note;
 	runtimes_log[0] = '\0';
 	runtime = NULL;

@@ -5,7 +5,8 @@
  * not a nanosecond earlier; also those that the kernel holds back until it is
  * asked. One reaped, a park, or a ring that owes nothing at a look begins anew,
  * and who sleeps, has no ring or is not watched is never told of. A worker in a
- * long task is told of with its task. W39.
+ * long task is told of with its task. So are those in its wide ring, and what
+ * is in flight on its polled ring while it does not ask. W39.
  * Method: a worker without a thread, whose ring's queue is made of three words,
  * on a clock that is set by hand; then real rings: a task holds its worker
  * while what ends a read of it is written, and goes on only when that was
@@ -151,6 +152,68 @@ static void check_deferred(void)
 	expect_stalls("for long", LIMIT_NS, 2, 2 * LIMIT_NS);
 }
 
+/* ---- the rings beside the first ---- */
+
+static unsigned aside_submitted;
+static unsigned aside_head;
+static unsigned aside_tail;
+
+static void start_aside(struct pin_ring *ring)
+{
+	start(LIMIT_US);
+	aside_submitted = 3;
+	aside_head = 3;
+	aside_tail = 3;
+	ring->uring.cq.khead = &aside_head;
+	ring->uring.cq.ktail = &aside_tail;
+	ring->uring.sq.khead = &aside_submitted;
+	ring->uring.sq.kflags = &flags;
+}
+
+static void check_wide(void)
+{
+	start_aside(&worker.wide);
+	worker.wide.is_wide = true;
+	aside_tail++;
+	expect_stalls("not open yet", 0, 0, 0);
+	expect_stalls("not open yet", LIMIT_NS, 0, 0);
+	pin_store_release_u32(&worker.wide_is_open, 1);
+	expect_stalls("seen", 0, 0, 0);
+	expect_stalls("not yet", LIMIT_NS - 1, 0, 0);
+	expect_stalls("now", 1, 1, LIMIT_NS);
+	aside_head++;
+	aside_tail++;
+	expect_stalls("one is reaped", 0, 1, LIMIT_NS);
+	expect_stalls("the next waits", LIMIT_NS, 2, 2 * LIMIT_NS);
+	aside_head++;
+	expect_stalls("none", 100 * LIMIT_NS, 2, 2 * LIMIT_NS);
+	/* Both together are one stall. */
+	aside_tail++;
+	tail++;
+	expect_stalls("in two rings", 0, 2, 2 * LIMIT_NS);
+	expect_stalls("for long", LIMIT_NS, 3, 3 * LIMIT_NS);
+}
+
+static void check_polled(void)
+{
+	start_aside(&worker.polled);
+	worker.polled.is_polled = true;
+	worker.has_polled = true;
+	expect_stalls("nothing in flight", 0, 0, 0);
+	expect_stalls("nothing in flight", LIMIT_NS, 0, 0);
+	aside_submitted++;
+	expect_stalls("in flight", 0, 0, 0);
+	for (int i = 0; i < 10; i++) {
+		pin_meter_add(&worker.meter.ring_enters, 1);
+		expect_stalls("asked", LIMIT_NS, 0, 0);
+	}
+	expect_stalls("not yet", LIMIT_NS - 1, 0, 0);
+	expect_stalls("not asked for long", 1, 1, LIMIT_NS);
+	aside_tail++;
+	aside_head++;
+	expect_stalls("reaped", 100 * LIMIT_NS, 1, LIMIT_NS);
+}
+
 static void check_absent(void)
 {
 	start(LIMIT_US);
@@ -280,6 +343,8 @@ int main(void)
 	check_sign("park", park);
 	check_sign("reaped", reap);
 	check_deferred();
+	check_wide();
+	check_polled();
 	check_absent();
 	if (check_real("as this kernel has them", PINION_IO_AUTO)) {
 		check_real("completions appear by themselves", PINION_IO_RING_BASIC);
