@@ -73,23 +73,17 @@ static bool may_sleep(const struct pin_worker *worker)
 		!pin_search_sees_work(worker);
 }
 
-static uint64_t sleep_deadline(struct pin_worker *worker)
+/* When it has something to do, whatever others do. */
+static uint64_t next_due_ns(struct pin_worker *worker)
 {
-	const struct pin_shared *shared = worker->shared;
 	uint64_t deadline_ns = pin_timer_next_ns(worker);
-	uint64_t timeout_ns = (uint64_t)shared->config.park_timeout_us * 1000;
 	uint64_t own_ns;
 
 	pin_relief_enter(worker);
 	own_ns = pin_timers_next_ns(&worker->deadlines);
 	pin_relief_leave(worker);
 	deadline_ns = own_ns < deadline_ns ? own_ns : deadline_ns;
-	deadline_ns = worker->tick_ns < deadline_ns ? worker->tick_ns : deadline_ns;
-	if (timeout_ns != 0) {
-		timeout_ns += shared->host->now_ns();
-		deadline_ns = timeout_ns < deadline_ns ? timeout_ns : deadline_ns;
-	}
-	return deadline_ns;
+	return worker->tick_ns < deadline_ns ? worker->tick_ns : deadline_ns;
 }
 
 static void sleep_in_ring(struct pin_worker *worker, uint64_t deadline_ns)
@@ -146,30 +140,41 @@ static bool is_forgotten(const struct pin_worker *worker, enum pin_park_state mo
 /*
  * Most likely a waker comes, who stands between its push, its claim and its
  * wake. A sleep that ends for no reason, by a signal say, proves nothing: it
- * goes on.
+ * goes on. Nor does one that ends for what is due: who gets up for that finds
+ * the work without the timeout.
  */
-static void await_waker(struct pin_worker *worker, enum pin_park_state mode)
+static void await_waker(struct pin_worker *worker, enum pin_park_state mode, uint64_t due_ns)
 {
 	const struct pin_host *host = worker->shared->host;
-	uint64_t end_ns = host->now_ns() + worker->waker_delay_ns;
+	uint64_t now_ns = host->now_ns();
+	uint64_t end_ns = now_ns + worker->waker_delay_ns;
 
-	while (is_forgotten(worker, mode)) {
-		if (host->now_ns() >= end_ns) {
+	while (now_ns < due_ns && is_forgotten(worker, mode)) {
+		if (now_ns >= end_ns) {
 			pin_meter_add(&worker->meter.park_timeout_found_work, 1);
 			return;
 		}
-		sleep_until(worker, mode, end_ns);
+		sleep_until(worker, mode, end_ns < due_ns ? end_ns : due_ns);
+		now_ns = host->now_ns();
 	}
 }
 
 static void sleep_in(struct pin_worker *worker, enum pin_park_state mode)
 {
+	const struct pin_shared *shared = worker->shared;
+	uint64_t timeout_ns = (uint64_t)shared->config.park_timeout_us * 1000;
+	uint64_t due_ns = next_due_ns(worker);
+	uint64_t end_ns;
+
 	pin_meter_add(
 		mode == PIN_PARK_RING ? &worker->meter.parks_ring : &worker->meter.parks_futex, 1);
-	sleep_until(worker, mode, sleep_deadline(worker));
-	if (worker->shared->config.park_timeout_us != 0) {
-		await_waker(worker, mode);
+	if (timeout_ns == 0) {
+		sleep_until(worker, mode, due_ns);
+		return;
 	}
+	end_ns = shared->host->now_ns() + timeout_ns;
+	sleep_until(worker, mode, end_ns < due_ns ? end_ns : due_ns);
+	await_waker(worker, mode, due_ns);
 }
 
 /*
