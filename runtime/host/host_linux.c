@@ -18,6 +18,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/single_threaded.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -84,14 +85,29 @@ static void linux_event_close(int fd)
 	close(fd);
 }
 
+static bool register_fence(void)
+{
+	return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+}
+
+/*
+ * When the program is loaded: as long as a process has one thread the kernel
+ * says yes at once, to one with more after a grace period of some 10 ms.
+ */
+__attribute__((constructor)) static void register_fence_early(void)
+{
+	if (__libc_single_threaded) {
+		(void)register_fence();
+	}
+}
+
 static bool linux_fence_all(void)
 {
 	if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0) {
 		return true;
 	}
 	/* A process must say once that it will ask for this. */
-	return errno == EPERM &&
-		syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0 &&
+	return errno == EPERM && register_fence() &&
 		syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
 }
 
