@@ -324,6 +324,22 @@ void pin_wake_worker(struct pin_worker *target, struct pin_worker *waker)
 	notify(target);
 }
 
+struct pin_worker *pin_wake_find_free(const struct pin_worker *worker)
+{
+	struct pin_shared *shared = worker->shared;
+	const struct pin_idle *parked = &worker->tier->parked[PIN_PARKED_FUTEX];
+
+	if (pin_idle_is_empty(parked)) {
+		return NULL;
+	}
+	for (uint32_t i = 0; i < shared->worker_count; i++) {
+		if (pin_idle_holds(parked, pin_victims_rank(&shared->victims, i))) {
+			return &shared->workers[i];
+		}
+	}
+	return NULL;
+}
+
 void pin_wake_all(struct pin_shared *shared)
 {
 	pin_fence_seq_cst(); /* [PARK-1] */

@@ -77,6 +77,9 @@ void pin_wake_worker(struct pin_worker *target, struct pin_worker *waker);
  */
 void pin_wake_forward(struct pin_worker *gone, struct pin_worker *waker);
 
+/* One of its tier that sleeps with nothing in flight, or NULL; a look. */
+struct pin_worker *pin_wake_find_free(const struct pin_worker *worker);
+
 void pin_wake_all(struct pin_shared *shared);
 
 /* Who waits for the end of all (`has_ended`, which is set). */

@@ -6,6 +6,7 @@
 #include "runtime/base/check.h"
 #include "runtime/core/flight_start.h"
 #include "runtime/core/runtime.h"
+#include "runtime/core/wake.h"
 #include "runtime/host/longpath.h"
 #include "runtime/io/file.h"
 #include "runtime/io/file_open.h"
@@ -35,6 +36,9 @@ static void report(struct pin_slot *slot, enum pinion_scan_outcome outcome, int 
 {
 	struct pinion_scan *scan = slot->scan;
 
+	if (slot->starter != NULL) {
+		pin_fetch_sub_acq_rel_u32(&slot->starter->file_count, 1);
+	}
 	pinion_file_close(&slot->file.file);
 	pin_scan_report(scan, &own_part(scan)->totals, &slot->file, outcome,
 		outcome == PINION_SCAN_CANCELLED ? -ECANCELED : error);
@@ -152,6 +156,45 @@ static int opened(struct pinion_task *task)
 	return 0;
 }
 
+/* Who has no file and sleeps, or has none while somebody looks for work. */
+static struct pin_worker *find_free(const struct pinion_scan *scan, const struct pin_worker *worker)
+{
+	struct pin_worker *sleeper = pin_wake_find_free(worker);
+
+	if (sleeper != NULL || pin_load_relaxed_u32(&worker->tier->searching) == 0) {
+		return sleeper;
+	}
+	for (uint32_t i = 0; i < worker->shared->worker_count; i++) {
+		if (pin_load_relaxed_u32(&scan->workers[i].file_count) == 0) {
+			return &worker->shared->workers[i];
+		}
+	}
+	return NULL;
+}
+
+/*
+ * In order a file stays with the worker that starts it, however long it is, and
+ * a worker may take several at once that are to be started. So one that has a
+ * file leaves the next to one that is free.
+ */
+static bool hand_on(struct pin_slot *slot)
+{
+	struct pin_worker *worker = pin_worker_current();
+	const struct pin_scan_worker *own = own_part(slot->scan);
+	struct pin_worker *target;
+
+	if (slot->scan->config.order != PINION_SCAN_IN_ORDER || slot->was_handed_on ||
+		pin_load_relaxed_u32(&own->file_count) == 0) {
+		return false;
+	}
+	target = find_free(slot->scan, worker);
+	if (target == NULL) {
+		return false;
+	}
+	slot->was_handed_on = true; /* now: it is another's afterwards */
+	return pin_worker_spawn_on(worker, target, &slot->open.task) == 0;
+}
+
 static int start(struct pinion_task *task)
 {
 	struct pin_slot *slot = PIN_CONTAINER_OF(task, struct pin_slot, open.task);
@@ -161,6 +204,13 @@ static int start(struct pinion_task *task)
 	if (pin_scan_is_cancelled(slot->scan)) {
 		fail(slot, -ECANCELED);
 		return 0;
+	}
+	if (hand_on(slot)) {
+		return 0;
+	}
+	if (slot->scan->config.order == PINION_SCAN_IN_ORDER) {
+		slot->starter = own_part(slot->scan);
+		pin_fetch_add_acq_rel_u32(&slot->starter->file_count, 1);
 	}
 	if (!slot->is_examined) {
 		rc = pin_file_check_kind(slot->path);
@@ -202,6 +252,8 @@ void pin_slot_start(struct pin_slot *slot)
 
 	slot->file.user = NULL;
 	slot->file.file = (struct pinion_file){.fd = -1};
+	slot->was_handed_on = false;
+	slot->starter = NULL;
 	slot->open.task = (struct pinion_task){.run = start, .cancel = cancel_start};
 	/*
 	 * Slots are few; whether there is room in the shared queues is nothing

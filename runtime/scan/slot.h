@@ -27,6 +27,8 @@ struct pin_slot;
 /* What one worker counts for a scan. [own] */
 struct pin_scan_worker {
 	struct pinion_scan_totals totals;
+	/* [W:any R:any] in order: files that it has started, not reported */
+	struct pin_atomic_u32 file_count;
 } PIN_CACHE_ALIGNED;
 
 struct pinion_scan {
@@ -61,9 +63,11 @@ struct pin_slot {
 	void *user; /* the engine's memory, shown to it once the file is open */
 	char *path; /* grows, never shrinks */
 	size_t path_capacity;
-	bool follow_link;	    /* the path was given, not found */
-	bool is_examined;	    /* known not to be special */
-	struct pinion_request open; /* its task is also the one that starts the slot */
+	bool follow_link;		 /* the path was given, not found */
+	bool is_examined;		 /* known not to be special */
+	bool was_handed_on;		 /* to the worker that it is to start on */
+	struct pin_scan_worker *starter; /* whose files it counts among, or NULL */
+	struct pinion_request open;	 /* its task is also the one that starts the slot */
 	struct pin_reader reader;
 };
 
