@@ -229,8 +229,11 @@ bool pin_buffers_take(void *arg, uint64_t demand, struct pin_waiters_value *out_
 
 	(void)demand;
 	/* Nothing ends the wait. */
-	if (!has_ended(pool) && try_acquire(pool, &buffer) != 0) {
-		return false;
+	if (!has_ended(pool)) {
+		if (try_acquire(pool, &buffer) != 0) {
+			return false;
+		}
+		pin_pool_disclaim(&pool->pool, &buffer);
 	}
 	*out_value = value_of(&buffer);
 	return true;

@@ -167,7 +167,11 @@ static PIN_APART void end_transfer(
 	struct pin_request *private = pin_request_of(request);
 
 	if (private->lent != NULL) {
-		pin_pool_unlend(private->lent);
+		if (PIN_LIKELY(private->is_lent_own)) {
+			pin_pool_unlend_own(private->lent);
+		} else {
+			pin_pool_unlend(private->lent);
+		}
 		private->lent = NULL;
 	}
 	pin_throttle_end(worker, taker, request);

@@ -45,7 +45,11 @@ static PIN_INLINE void settle(struct pin_worker *worker, struct pinion_request *
  */
 static PIN_INLINE bool lend_memory(struct pin_worker *worker, struct pinion_request *request)
 {
-	return PIN_LIKELY(pin_worker_lend(worker, request->bytes, &pin_request_of(request)->lent));
+	struct pin_request *private = pin_request_of(request);
+	enum pin_pool_lent lent = pin_worker_lend(worker, request->bytes, &private->lent);
+
+	private->is_lent_own = lent == PIN_POOL_IS_LENT_OWN;
+	return PIN_LIKELY(lent != PIN_POOL_IS_FREE);
 }
 
 static PIN_INLINE bool lend(struct pin_worker *worker, struct pinion_request *request)
@@ -418,6 +422,7 @@ void pin_flight_post(
 
 		private->is_from_outside = true;
 		if (pin_request_moves_bytes(requests[i])) {
+			private->is_lent_own = false;
 			private->was_free =
 				!pin_worker_lend_posted(target, requests[i]->bytes, &private->lent);
 		}

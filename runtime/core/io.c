@@ -80,17 +80,19 @@ void pin_worker_buffer_release(struct pin_worker *worker, const struct pinion_bu
 
 /* ---- in flight ---- */
 
-static struct pin_entry *find_pooled(const struct pin_worker *worker, const uint8_t *bytes)
+/* And in which pool. */
+static struct pin_entry *find_pooled(
+	const struct pin_worker *worker, const uint8_t *bytes, struct pin_pool **out_pool)
 {
 	struct pin_shared *shared = worker->shared;
 	struct pin_entry *entry = NULL;
 
 	for (uint32_t i = 0; i < PIN_POOLS_MAX && entry == NULL; i++) {
-		uint64_t pool = pin_load_acquire_u64(&shared->pools[i]); /* [IO-1] */
+		uint64_t address = pin_load_acquire_u64(&shared->pools[i]); /* [IO-1] */
 
-		if (pool != 0) {
-			entry = pin_pool_find(
-				(struct pin_pool *)(uintptr_t)pool, bytes, worker->index);
+		if (address != 0) {
+			*out_pool = (struct pin_pool *)(uintptr_t)address;
+			entry = pin_pool_find(*out_pool, bytes, worker->index);
 		}
 	}
 	return entry;
@@ -103,13 +105,27 @@ static inline struct pin_entry *find_own(struct pin_worker *worker, const uint8_
 	return entry != NULL ? entry : pin_pool_find_first(&worker->small_buffers, bytes);
 }
 
-/* On the worker: who ends a pool waits until it has come out. */
-static PIN_APART struct pin_entry *find_pooled_own(struct pin_worker *worker, const uint8_t *bytes)
+/*
+ * By the worker, whose own magazine is that number in the pool: for a request
+ * that nobody else will end, as a reliever might.
+ */
+static inline bool lend_own(const struct pin_worker *worker, struct pin_magazine *own,
+	uint32_t magazine, struct pin_entry *entry)
 {
+	return PIN_LIKELY(!worker->shares_ring) && pin_pool_lend_own(own, magazine, entry);
+}
+
+/* Lends it, if it can. On the worker: who ends a pool waits until it is out. */
+static PIN_APART struct pin_entry *find_pooled_own(
+	struct pin_worker *worker, const uint8_t *bytes, bool *out_is_lent)
+{
+	struct pin_pool *pool;
 	struct pin_entry *entry;
 
 	pin_owned_enter(&worker->cancels, worker->shared->host); /* [IO-2] */
-	entry = find_pooled(worker, bytes);
+	entry = find_pooled(worker, bytes, &pool);
+	*out_is_lent = entry != NULL &&
+		lend_own(worker, &pool->magazines[worker->index], worker->index, entry);
 	pin_owned_leave(&worker->cancels); /* [IO-2] */
 	return entry;
 }
@@ -185,11 +201,12 @@ static PIN_APART struct pin_entry *find_pooled_outside(
 	const struct pin_worker *worker, const uint8_t *bytes)
 {
 	struct pin_shared *shared = worker->shared;
+	struct pin_pool *pool;
 	struct pin_entry *entry;
 
 	pin_fetch_add_relaxed_u32(&shared->pool_searches, 1);
 	pin_fence_seq_cst(); /* [IO-3] */
-	entry = find_pooled(worker, bytes);
+	entry = find_pooled(worker, bytes, &pool);
 	pin_fetch_sub_acq_rel_u32(&shared->pool_searches, 1); /* [IO-3] */
 	return entry;
 }
@@ -260,27 +277,25 @@ static PIN_APART enum pin_pool_lent lend_anothers(
 }
 
 /* By the owner of that magazine of its pool. */
-static inline bool lend_entry(struct pin_worker *worker, struct pin_entry *entry, uint32_t magazine)
+static inline enum pin_pool_lent lend_entry(
+	struct pin_worker *worker, struct pin_entry *entry, uint32_t magazine)
 {
 	enum pin_pool_lent lent = pin_pool_lend(entry, magazine);
 
-	if (PIN_UNLIKELY(lent == PIN_POOL_MUST_SHARE)) {
-		lent = lend_anothers(worker, entry);
-	}
-	return lent == PIN_POOL_IS_LENT;
+	return PIN_UNLIKELY(lent == PIN_POOL_MUST_SHARE) ? lend_anothers(worker, entry) : lent;
 }
 
-/* False: it is free, which is told, and is not lent. */
-static inline bool lend_found(struct pin_worker *worker, struct pin_entry *entry, uint32_t magazine,
-	struct pin_entry **out_entry)
+/* The same, or nothing, where there is none. If it is free that is told. */
+static PIN_APART enum pin_pool_lent lend_found(struct pin_worker *worker, struct pin_entry *entry,
+	uint32_t magazine, struct pin_entry **out_entry)
 {
 	*out_entry = entry;
-	if (entry == NULL || PIN_LIKELY(lend_entry(worker, entry, magazine))) {
-		return true;
+	if (entry == NULL || PIN_LIKELY(lend_entry(worker, entry, magazine) == PIN_POOL_IS_LENT)) {
+		return PIN_POOL_IS_LENT;
 	}
 	*out_entry = NULL;
 	tell_of(worker, entry, pin_misuse_is_free);
-	return false;
+	return PIN_POOL_IS_FREE;
 }
 
 bool pin_worker_lend_posted(
@@ -294,44 +309,57 @@ bool pin_worker_lend_posted(
 	if (entry == NULL && is_among_arenas(worker->shared, bytes)) {
 		entry = find_workers(worker->shared, bytes);
 	}
-	return lend_found(worker, entry, PIN_POOL_OUTSIDE, out_entry);
+	return lend_found(worker, entry, PIN_POOL_OUTSIDE, out_entry) == PIN_POOL_IS_LENT;
 }
 
-/*
- * In anything but a large buffer of its own, where most is; and the number of
- * the worker's magazine in that pool.
- */
-static PIN_APART struct pin_entry *find_elsewhere(
-	struct pin_worker *worker, const uint8_t *bytes, uint32_t *out_magazine)
+/* What the short way has not lent, of a pool where it has a magazine. */
+static enum pin_pool_lent lend_by_cas(struct pin_worker *worker, struct pin_entry *entry,
+	uint32_t magazine, struct pin_entry **out_entry)
 {
-	struct pin_entry *entry = pin_pool_find_first(&worker->small_buffers, bytes);
-
-	*out_magazine = 0;
-	if (entry == NULL && pin_load_relaxed_u32(&worker->shared->has_pools) != 0) {
-		entry = find_pooled_own(worker, bytes);
-		*out_magazine = worker->index;
-	}
-	if (entry == NULL) {
-		entry = find_workers(worker->shared, bytes);
-		*out_magazine = PIN_POOL_OUTSIDE;
-	}
-	return entry;
+	return lend_found(worker, entry,
+		pin_worker_current() == worker ? magazine : PIN_POOL_OUTSIDE, out_entry);
 }
 
-bool pin_worker_lend(struct pin_worker *worker, const uint8_t *bytes, struct pin_entry **out_entry)
+/* In anything but buffers of its own, where most is. */
+static PIN_APART enum pin_pool_lent lend_elsewhere(
+	struct pin_worker *worker, const uint8_t *bytes, struct pin_entry **out_entry)
+{
+	if (pin_load_relaxed_u32(&worker->shared->has_pools) != 0) {
+		bool is_lent;
+
+		*out_entry = find_pooled_own(worker, bytes, &is_lent);
+		if (*out_entry != NULL) {
+			return is_lent ? PIN_POOL_IS_LENT_OWN
+				       : lend_by_cas(worker, *out_entry, worker->index, out_entry);
+		}
+	}
+	return lend_found(worker, find_workers(worker->shared, bytes), PIN_POOL_OUTSIDE, out_entry);
+}
+
+enum pin_pool_lent pin_worker_lend(
+	struct pin_worker *worker, const uint8_t *bytes, struct pin_entry **out_entry)
 {
 	const struct pin_shared *shared = worker->shared;
-	struct pin_entry *entry = pin_pool_find_first(&worker->buffers, bytes);
-	uint32_t magazine = 0; /* of its own pools the only one */
+	struct pin_pool *pool = &worker->buffers;
+	struct pin_entry *entry = pin_pool_find_first(pool, bytes);
 
-	if (entry == NULL &&
-		(is_among_arenas(shared, bytes) || pin_load_relaxed_u32(&shared->has_pools) != 0)) {
-		entry = find_elsewhere(worker, bytes, &magazine);
+	if (entry == NULL) {
+		pool = &worker->small_buffers;
+		entry = pin_pool_find_first(pool, bytes);
 	}
-	if (PIN_UNLIKELY(pin_worker_current() != worker)) {
-		magazine = PIN_POOL_OUTSIDE;
+	if (PIN_LIKELY(entry != NULL)) {
+		/* The only magazine of its pool. */
+		if (PIN_LIKELY(lend_own(worker, pool->magazines, 0, entry))) {
+			*out_entry = entry;
+			return PIN_POOL_IS_LENT_OWN;
+		}
+		return lend_by_cas(worker, entry, 0, out_entry);
 	}
-	return lend_found(worker, entry, magazine, out_entry);
+	if (is_among_arenas(shared, bytes) || pin_load_relaxed_u32(&shared->has_pools) != 0) {
+		return lend_elsewhere(worker, bytes, out_entry);
+	}
+	*out_entry = NULL;
+	return PIN_POOL_IS_LENT;
 }
 
 /* ---- pools ---- */

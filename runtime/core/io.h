@@ -52,14 +52,15 @@ void pin_worker_buffer_release(struct pin_worker *worker, const struct pinion_bu
 
 /*
  * `bytes` is about to be a request's, by whoever runs that worker's requests:
- * lends it the buffer they lie in; NULL: they are in none. False: it is free,
- * which has been told, and must not be used.
+ * lends it the buffer they lie in; NULL: they are in none. PIN_POOL_IS_FREE: it
+ * must not be used, which has been told.
  */
-bool pin_worker_lend(struct pin_worker *worker, const uint8_t *bytes, struct pin_entry **out_entry);
+enum pin_pool_lent pin_worker_lend(
+	struct pin_worker *worker, const uint8_t *bytes, struct pin_entry **out_entry);
 
 /*
  * The same from outside, for a request on its way to `worker`, whose buffer may
- * be given back anywhere meanwhile.
+ * be given back anywhere meanwhile; false: it is free. Any thread may end it.
  */
 bool pin_worker_lend_posted(
 	struct pin_worker *worker, const uint8_t *bytes, struct pin_entry **out_entry);

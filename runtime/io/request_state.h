@@ -84,6 +84,7 @@ struct pin_request {
 	bool is_aside;		/* not on the first ring: core/aside.h; false when it ends */
 	bool was_free;		/* of a posted transfer: its buffer, then */
 	uint16_t lane_priority; /* of a transfer that asks for none itself; 0: none */
+	bool is_lent_own;	/* `lent`: by pin_pool_lend_own() */
 	struct pin_flight_link link;
 	struct pin_timer deadline;
 	union {

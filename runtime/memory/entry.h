@@ -10,6 +10,10 @@
  * two bits that tell how it is given back: pool.h, [POOL-2]. Only without any
  * of these is the whole what the handle says, and may its holder give it back
  * by plain stores.
+ *
+ * Requests that the holder himself begins are counted above his number: nobody
+ * else writes that word while the buffer is his, so his plain stores overwrite
+ * nothing. A use ends only when both counts are none.
  */
 #ifndef PIN_MEMORY_ENTRY_H
 #define PIN_MEMORY_ENTRY_H
@@ -21,11 +25,16 @@
 #define PIN_ENTRY_CLOSING (1ull << 62) /* the holder's plain stores are to end */
 #define PIN_ENTRY_SHARED (1ull << 63)  /* they have ended, all go by CAS */
 
+/* Of `holder`: only who has a magazine of the same node has requests there. */
+#define PIN_ENTRY_NUMBERS (1u << 14)	/* of magazines */
+#define PIN_ENTRY_OWN PIN_ENTRY_NUMBERS /* a request of his own */
+#define PIN_ENTRY_FAR (1u << 31)	/* the buffer is of another node */
+
 struct pin_entry {
 	uint8_t *bytes; /* [const] where its payload begins */
 	/* [W:who takes it or gives it back R:any] */
 	struct pin_atomic_u64 state;  /* SHARED, CLOSING, requests in flight, generation */
-	struct pin_atomic_u32 holder; /* the magazine, FAR or OUTSIDE */
+	struct pin_atomic_u32 holder; /* FAR, own requests, magazine; or PIN_POOL_OUTSIDE */
 	/* [W:who pushes it R:any] in a free list: */
 	struct pin_atomic_u32 next;  /* index below it, plus one; 0: none */
 	struct pin_atomic_u32 depth; /* how many there are from it on down */
@@ -49,10 +58,34 @@ static inline uint64_t pin_entry_end_use(uint64_t state)
 	return (state & ~(uint64_t)UINT32_MAX) | (uint32_t)(state + 1);
 }
 
-/* It is this use, whether shared or not, and no request has it. */
+/* It is this use, whether shared or not, and no request has it but own ones. */
 static inline bool pin_entry_is_as_given(uint64_t state, uint32_t generation)
 {
 	return (state & ~(PIN_ENTRY_CLOSING | PIN_ENTRY_SHARED)) == generation;
+}
+
+/* Whether a request has it that its holder has begun, from `holder`. */
+static inline bool pin_entry_has_own(uint32_t holder)
+{
+	return holder < PIN_ENTRY_FAR && holder >= PIN_ENTRY_OWN;
+}
+
+/* Whether that is the owner of magazine `number`, of the buffer's node. */
+static inline bool pin_entry_is_held_by(uint32_t holder, uint32_t number)
+{
+	return (holder & (PIN_ENTRY_FAR | (PIN_ENTRY_NUMBERS - 1))) == number;
+}
+
+/* One that has a magazine of the buffer's node. */
+static inline bool pin_entry_has_owner(uint32_t holder)
+{
+	return holder < PIN_ENTRY_FAR;
+}
+
+/* The number of the magazine, unless he has none. */
+static inline uint32_t pin_entry_number(uint32_t holder)
+{
+	return holder & (PIN_ENTRY_NUMBERS - 1);
 }
 
 #endif

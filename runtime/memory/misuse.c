@@ -20,7 +20,7 @@ static const char *holder_name(
 	const struct pin_pool *pool, const struct pin_entry *entry, char out_name[NAME_BYTES])
 {
 	uint32_t holder = pin_load_relaxed_u32(&entry->holder);
-	uint32_t number = holder & ~PIN_POOL_FAR;
+	uint32_t number = pin_entry_number(holder);
 
 	if ((uint32_t)pin_load_relaxed_u64(&entry->state) == 0) {
 		snprintf(out_name, NAME_BYTES, "nobody yet");

@@ -42,7 +42,8 @@ static inline int pin_misuse_check(struct pin_pool *pool, const struct pinion_bu
 
 		if (entry->bytes == buffer->bytes && (buffer->generation & 1) != 0 &&
 			pin_entry_is_as_given(
-				pin_load_acquire_u64(&entry->state), buffer->generation)) {
+				pin_load_acquire_u64(&entry->state), buffer->generation) &&
+			!pin_entry_has_own(pin_load_relaxed_u32(&entry->holder))) {
 			return 0;
 		}
 	}

@@ -192,7 +192,7 @@ static uint32_t holder_of(const struct pin_pool *pool, uint32_t magazine, uint32
 	bool is_far = magazine != PIN_POOL_OUTSIDE &&
 		pool->magazines[magazine].node != pool->entries[index].node;
 
-	return is_far ? magazine | PIN_POOL_FAR : magazine;
+	return is_far ? magazine | PIN_ENTRY_FAR : magazine;
 }
 
 bool pin_pool_acquire(
@@ -217,11 +217,15 @@ bool pin_pool_acquire(
 static void await_holder(struct pin_pool *pool, const struct pin_entry *entry)
 {
 	uint32_t holder = pin_load_relaxed_u32(&entry->holder); /* [POOL-3] */
+	struct pin_magazine *own;
 
-	if (pin_pool_has_short_way(pool) && holder < PIN_POOL_FAR &&
-		!pin_magazine_is_fenced(&pool->magazines[holder])) {
+	if (!pin_entry_has_owner(holder)) {
+		return;
+	}
+	own = &pool->magazines[pin_entry_number(holder)];
+	if (!pin_magazine_is_fenced(own)) {
 		pool->host->fence_all(); /* [POOL-2] */
-		pin_magazine_await_owner(&pool->magazines[holder], pool->host);
+		pin_magazine_await_owner(own, pool->host);
 	}
 }
 
@@ -275,12 +279,17 @@ static bool end_use(struct pin_pool *pool, uint32_t magazine, uint32_t index, ui
 	uint64_t state = pin_load_acquire_u64(&entry->state); /* [POOL-3] */
 
 	while (pin_entry_is_as_given(state, generation)) {
+		uint32_t holder = pin_load_acquire_u32(&entry->holder); /* [POOL-3] [POOL-4] */
 		uint64_t next;
 
-		if (pin_pool_must_share(entry, state, magazine)) {
+		if (pin_pool_must_share(state, holder, magazine)) {
 			pin_pool_share(pool, index);
 			state = pin_load_acquire_u64(&entry->state);
 			continue;
+		}
+		/* Of a shared one that count only falls. */
+		if (pin_entry_has_own(holder)) {
+			return false;
 		}
 		next = is_to_be_plain(pool, magazine, entry, state) ? (uint32_t)(state + 1)
 								    : pin_entry_end_use(state);
@@ -319,12 +328,18 @@ bool pin_pool_owns(struct pin_pool *pool, const struct pinion_buffer *buffer)
 	return rc == 0 || rc == -EBUSY;
 }
 
+void pin_pool_disclaim(struct pin_pool *pool, const struct pinion_buffer *buffer)
+{
+	/* On the thread whose plain stores that ends. */
+	pin_fetch_or_seq_cst_u64(
+		&pool->entries[buffer->index].state, PIN_ENTRY_SHARED); /* [POOL-3] */
+}
+
 void pin_pool_claim(struct pin_pool *pool, uint32_t magazine, const struct pinion_buffer *buffer)
 {
 	struct pin_entry *entry = &pool->entries[buffer->index];
 
-	/* Before its holder is another, for whoever looks for that now. */
-	pin_fetch_or_seq_cst_u64(&entry->state, PIN_ENTRY_SHARED); /* [POOL-3] */
+	PIN_DCHECK((pin_load_relaxed_u64(&entry->state) & PIN_ENTRY_SHARED) != 0);
 	pin_store_relaxed_u32(&entry->holder, holder_of(pool, magazine, buffer->index));
 }
 

@@ -69,9 +69,14 @@
  * well, or the other waits until it has stored. CLOSING alone does not say that
  * anybody has waited, so each passes the fence itself until it finds SHARED.
  * [POOL-3] the holder's name is stored before the state that says "in use"
- * (release) -> who reads that state (acquire) knows whom to wait for. Who takes
- * a buffer over from the thread that acquired it for him sets SHARED before he
- * uses it.
+ * (release) -> who reads that state (acquire) knows whom to wait for. Who
+ * acquires a buffer for another thread sets SHARED before he passes it on.
+ *
+ * The holder's requests begin in the same way: where he stores the state above,
+ * he counts one more in `holder`. Who is another and finds SHARED sees all that
+ * have begun so, and no more will in this use.
+ * [POOL-4] a request's end takes itself off that count (release) -> who finds
+ * none (acquire) gives back what the kernel is done with.
  *
  * SHARED outlives the use: a buffer that goes from thread to thread costs the
  * fence once. An owner that has given back many of them clears it from one, so
@@ -126,7 +131,8 @@ void pin_pool_fini(struct pin_pool *pool);
 
 /*
  * Whether the short ways below may be gone, which do nothing with a buffer
- * between its uses. Where they are closed all states change by CAS.
+ * between its uses. Where they are closed all states change by CAS; requests of
+ * the holder begin as always.
  */
 static inline bool pin_pool_has_short_way(const struct pin_pool *pool)
 {
@@ -228,7 +234,10 @@ static inline bool pin_pool_release_own(struct pin_pool *pool, struct pin_magazi
 		PIN_UNLIKELY(!pin_magazine_enter(own))) { /* [POOL-2] */
 		return false;
 	}
-	/* No handle has an even generation, so an equal one says: in use. */
+	/*
+	 * No handle has an even generation, so an equal one says: in use. With
+	 * requests of his own the holder's name is no number of a magazine.
+	 */
 	is_given = PIN_LIKELY(pin_load_relaxed_u64(&entry->state) == generation) && /* [POOL-2] */
 		PIN_LIKELY(pin_magazine_put(own, index));
 	if (PIN_LIKELY(is_given)) {
@@ -246,15 +255,18 @@ static inline bool pin_pool_release_listed(
 	struct pin_entry *entry = &pool->entries[index];
 	struct pin_freelist *list;
 	uint64_t state;
+	uint32_t holder;
 
 	if (PIN_MISUSE_WATCHES || PIN_UNLIKELY(index >= pool->buffer_count) ||
 		PIN_UNLIKELY(entry->bytes != buffer->bytes) ||
 		PIN_UNLIKELY((buffer->generation & 1) == 0)) {
 		return false;
 	}
-	state = pin_load_acquire_u64(&entry->state); /* [POOL-3] */
+	state = pin_load_acquire_u64(&entry->state);   /* [POOL-3] */
+	holder = pin_load_acquire_u32(&entry->holder); /* [POOL-3] [POOL-4] */
 	if (PIN_UNLIKELY(!pin_entry_is_as_given(state, buffer->generation)) ||
-		PIN_UNLIKELY(pin_pool_must_share(entry, state, PIN_POOL_OUTSIDE)) ||
+		PIN_UNLIKELY(pin_pool_must_share(state, holder, PIN_POOL_OUTSIDE)) ||
+		PIN_UNLIKELY(pin_entry_has_own(holder)) ||
 		PIN_UNLIKELY(!pin_cas_acq_rel_u64(
 			&entry->state, &state, pin_entry_end_use(state)))) { /* invariant 2 */
 		return false;
@@ -274,7 +286,9 @@ int pin_pool_release(struct pin_pool *pool, uint32_t magazine, const struct pini
 
 /* ---- the rest ---- */
 
-/* The calling thread has it now, from a thread that acquired it for others. */
+/* It was acquired by the calling thread for another, who is to claim it. */
+void pin_pool_disclaim(struct pin_pool *pool, const struct pinion_buffer *buffer);
+/* The calling thread has it now, from a thread that disclaimed it. */
 void pin_pool_claim(struct pin_pool *pool, uint32_t magazine, const struct pinion_buffer *buffer);
 
 /* The buffer that a handle stands for is in use by it. Logged if not. */
@@ -297,21 +311,24 @@ static inline struct pin_entry *pin_pool_find_first(
 
 enum pin_pool_lent {
 	PIN_POOL_IS_LENT,
-	PIN_POOL_IS_FREE,    /* it must not be lent, and was not */
-	PIN_POOL_MUST_SHARE, /* call pin_pool_share(), then this again */
+	PIN_POOL_IS_LENT_OWN, /* pin_pool_unlend_own() ends it, on the same thread */
+	PIN_POOL_IS_FREE,     /* it must not be lent, and was not */
+	PIN_POOL_MUST_SHARE,  /* call pin_pool_share(), then this again */
 };
 
 /*
  * A request that uses the buffer is in flight from the first call to the
  * second; several may be. Until then it cannot be released. By the owner of
- * `magazine`; PIN_POOL_OUTSIDE by anyone.
+ * `magazine`; PIN_POOL_OUTSIDE by anyone. Any thread may unlend it.
  */
 static inline enum pin_pool_lent pin_pool_lend(struct pin_entry *entry, uint32_t magazine)
 {
 	uint64_t state = pin_load_acquire_u64(&entry->state); /* [POOL-3] */
 
 	while (PIN_LIKELY(pin_entry_is_used(state))) {
-		if (PIN_UNLIKELY(pin_pool_must_share(entry, state, magazine))) {
+		uint32_t holder = pin_load_relaxed_u32(&entry->holder); /* [POOL-3] */
+
+		if (PIN_UNLIKELY(pin_pool_must_share(state, holder, magazine))) {
 			return PIN_POOL_MUST_SHARE;
 		}
 		if (PIN_LIKELY(pin_cas_acq_rel_u64(
@@ -328,6 +345,41 @@ static inline void pin_pool_unlend(struct pin_entry *entry)
 	uint64_t before = pin_fetch_sub_acq_rel_u64(&entry->state, PIN_ENTRY_REQUEST);
 
 	PIN_CHECK((before & PIN_ENTRY_REQUESTS_MASK) != 0);
+}
+
+/*
+ * The short way, of what was taken with the same magazine, number `magazine`.
+ * False: pin_pool_lend() has to be called, nothing has happened.
+ */
+static inline bool pin_pool_lend_own(
+	struct pin_magazine *own, uint32_t magazine, struct pin_entry *entry)
+{
+	uint64_t state;
+	uint32_t holder;
+	bool is_lent;
+
+	if (PIN_UNLIKELY(!pin_magazine_enter(own))) { /* [POOL-2] */
+		return false;
+	}
+	state = pin_load_acquire_u64(&entry->state); /* [POOL-2] [POOL-3] */
+	holder = pin_load_relaxed_u32(&entry->holder);
+	is_lent = PIN_LIKELY(state >> 32 == 0) && PIN_LIKELY(pin_entry_is_used(state)) &&
+		PIN_LIKELY(pin_entry_is_held_by(holder, magazine)) &&
+		PIN_LIKELY(holder + PIN_ENTRY_OWN < PIN_ENTRY_FAR);
+	if (PIN_LIKELY(is_lent)) {
+		pin_store_relaxed_u32(&entry->holder, holder + PIN_ENTRY_OWN);
+	}
+	pin_magazine_leave(own); /* [POOL-2] */
+	return is_lent;
+}
+
+/* The end of what began by the short way, on the same thread. */
+static inline void pin_pool_unlend_own(struct pin_entry *entry)
+{
+	uint32_t holder = pin_load_relaxed_u32(&entry->holder);
+
+	PIN_CHECK(pin_entry_has_own(holder));
+	pin_store_release_u32(&entry->holder, holder - PIN_ENTRY_OWN); /* [POOL-4] */
 }
 
 /* Passes what its owner keeps on to the free lists, by the owner. */

@@ -164,6 +164,7 @@ int pin_pool_init(struct pin_pool *pool, const struct pin_pool_setup *setup)
 	PIN_CHECK(setup->seeded_count <= setup->magazine_count);
 	PIN_CHECK(setup->victims == NULL || setup->victims->worker_count <= setup->magazine_count);
 	PIN_CHECK(setup->magazine_count > 0 && setup->magazine_capacity > 0);
+	PIN_CHECK(setup->magazine_count < PIN_ENTRY_NUMBERS);
 	for (uint32_t i = 0; i < setup->region_count; i++) {
 		pool->buffer_count += setup->regions[i].buffer_count;
 	}

@@ -17,8 +17,6 @@
 
 /* In place of a magazine's number: the caller has none. */
 #define PIN_POOL_OUTSIDE UINT32_MAX
-/* Beside a holder's number: the buffer is of another node than its magazine. */
-#define PIN_POOL_FAR (1u << 31)
 
 enum pin_pool_flags {
 	PIN_POOL_ZERO = 1,  /* zeroed when given back */
@@ -77,14 +75,12 @@ static inline struct pin_magazine *pin_pool_bundle(const struct pin_pool *pool, 
 /*
  * [POOL-2] in pool.h: whether the calling thread, which is the owner of
  * `magazine`, has to end plain stores before it changes `state`, which it has
- * read (acquire).
+ * read (acquire), and then `holder`.
  */
-static inline bool pin_pool_must_share(
-	const struct pin_entry *entry, uint64_t state, uint32_t magazine)
+static inline bool pin_pool_must_share(uint64_t state, uint32_t holder, uint32_t magazine)
 {
-	uint32_t holder = pin_load_relaxed_u32(&entry->holder); /* [POOL-3] */
-
-	return (state & PIN_ENTRY_SHARED) == 0 && holder < PIN_POOL_FAR && holder != magazine;
+	return (state & PIN_ENTRY_SHARED) == 0 && pin_entry_has_owner(holder) &&
+		!pin_entry_is_held_by(holder, magazine);
 }
 
 #endif

@@ -20,14 +20,14 @@ static struct pin_pool_listed listed[MODEL_THREADS_MAX];
 
 static bool acquire_shortly(uint32_t magazine, struct pinion_buffer *out_buffer)
 {
-	return pool_model_has_short_way(&pool_books.pool) &&
+	return pin_pool_has_short_way(&pool_books.pool) &&
 		pool_model_acquire_shortly(
 			&pool_books.pool, magazine, &listed[model_thread_current()], out_buffer);
 }
 
 bool pool_books_release_shortly(uint32_t magazine, const struct pinion_buffer *buffer)
 {
-	return pool_model_has_short_way(&pool_books.pool) &&
+	return pin_pool_has_short_way(&pool_books.pool) &&
 		pool_model_release_shortly(
 			&pool_books.pool, magazine, buffer, &listed[model_thread_current()]);
 }

@@ -2,8 +2,9 @@
 /*
  * Goal: a buffer that is given back twice, or while a request has it, is had by
  * one still, and told of: to the second of two callers, or to whoever comes
- * upon it. BP-21, W4, W5.
- * Method: two threads give back the same, by each pair of ways;
+ * upon it. [POOL-2] [POOL-3] [POOL-4]. BP-21, W4, W5.
+ * Method: two threads give back the same, or one gives back what a request of
+ * the other uses, by each pair of ways;
  * tests/model/pool_books.h says what is checked.
  */
 #include "runtime/base/base.h"
@@ -209,7 +210,6 @@ static void run_plain_again(void)
 
 static bool was_lent;
 
-/* As requests of threads do that do not own the holder's magazine. */
 static enum pin_pool_lent lend(uint32_t magazine)
 {
 	struct pin_entry *entry = &pool_books.pool.entries[pool_books.held.index];
@@ -222,12 +222,40 @@ static enum pin_pool_lent lend(uint32_t magazine)
 	return lent;
 }
 
+/* As workers do: the short way first, if they have one. */
+static enum pin_pool_lent lend_as_worker(uint32_t magazine)
+{
+	struct pin_entry *entry = &pool_books.pool.entries[pool_books.held.index];
+
+	return magazine != PIN_POOL_OUTSIDE &&
+			pool_model_lend_own(&pool_books.pool, magazine, entry)
+		? PIN_POOL_IS_LENT_OWN
+		: lend(magazine);
+}
+
+static void unlend(enum pin_pool_lent lent)
+{
+	struct pin_entry *entry = &pool_books.pool.entries[pool_books.held.index];
+
+	if (lent == PIN_POOL_IS_LENT_OWN) {
+		pin_pool_unlend_own(entry);
+	} else {
+		pin_pool_unlend(entry);
+	}
+}
+
 static void use_for_request(uint32_t magazine)
 {
-	was_lent = lend(magazine) == PIN_POOL_IS_LENT;
+	const struct pin_entry *entry = &pool_books.pool.entries[pool_books.held.index];
+	enum pin_pool_lent lent = lend_as_worker(magazine);
+	uint64_t state = entry->state.value;
+
+	was_lent = lent != PIN_POOL_IS_FREE;
 	if (was_lent) {
 		model_point();
-		pin_pool_unlend(&pool_books.pool.entries[pool_books.held.index]);
+		/* Nobody ends the use while it lasts. */
+		MODEL_CHECK((uint32_t)entry->state.value == (uint32_t)state);
+		unlend(lent);
 	}
 }
 
@@ -235,6 +263,12 @@ static void lend_outside(void *arg)
 {
 	(void)arg;
 	use_for_request(PIN_POOL_OUTSIDE);
+}
+
+static bool has_requests(void)
+{
+	return (pool_books.pool.entries[0].state.value & PIN_ENTRY_REQUESTS_MASK) != 0 ||
+		pin_entry_has_own(pool_books.pool.entries[0].holder.value);
 }
 
 /* It is told of exactly what happened: given back, or refused and kept. */
@@ -248,7 +282,7 @@ static void run_lent_held(void)
 	MODEL_CHECK(given_count == 1 || was_lent);
 	MODEL_CHECK(pool_books.pool.misuses.value == 1 - given_count);
 	MODEL_CHECK(pin_pool_count(&pool_books.pool) == given_count);
-	MODEL_CHECK((pool_books.pool.entries[0].state.value & PIN_ENTRY_REQUESTS_MASK) == 0);
+	MODEL_CHECK(!has_requests());
 	if (given_count == 1) {
 		pool_books_settle(&pool_books.held);
 	}
@@ -265,6 +299,143 @@ static void run_lent_guarded(void)
 {
 	begin_with(PIN_POOL_GUARD);
 	run_lent_held();
+}
+
+/* ---- another gives back what a request of its holder has for a moment ---- */
+
+static struct pin_atomic_u64 content;
+static uint64_t seen_content;
+
+static void use_as_holder(void *arg)
+{
+	use_for_request(0);
+	(void)arg;
+}
+
+static void use_twice_as_holder(void *arg)
+{
+	enum pin_pool_lent first = lend_as_worker(0);
+
+	use_as_holder(arg);
+	if (first != PIN_POOL_IS_FREE) {
+		unlend(first);
+	}
+	was_lent = first != PIN_POOL_IS_FREE;
+}
+
+/* The kernel writes into it until the request's end. */
+static void fill_as_holder(void *arg)
+{
+	enum pin_pool_lent lent = lend_as_worker(0);
+
+	(void)arg;
+	was_lent = lent != PIN_POOL_IS_FREE;
+	if (was_lent) {
+		pin_store_relaxed_u64(&content, 1);
+		unlend(lent);
+	}
+}
+
+static void give_and_look(void *arg)
+{
+	give_again(arg);
+	seen_content = pin_load_relaxed_u64(&content);
+}
+
+/* Either it is given back, or the request is begun; of the other it is told. */
+static void run_own_held(void (*one)(void *), void (*other)(void *))
+{
+	given_count = 0;
+	model_quiet_begin();
+	MODEL_CHECK(pool_books_acquire(0, &pool_books.held));
+	pin_store_relaxed_u64(&content, 0);
+	model_quiet_end();
+	run_both(one, other);
+	MODEL_CHECK(given_count == 1 || was_lent);
+	MODEL_CHECK(pool_books.pool.misuses.value == 1 - given_count);
+	MODEL_CHECK(pin_pool_count(&pool_books.pool) == given_count);
+	MODEL_CHECK(!has_requests());
+	if (given_count == 1) {
+		pool_books_settle(&pool_books.held);
+	}
+	pool_books_end(NULL, 0, 1 - given_count);
+}
+
+static void run_own(void)
+{
+	pool_books_begin(1, 1, 1, 1);
+	run_own_held(use_as_holder, give_again);
+}
+
+/* As one of two does, behind the other: the short way is open to it then. */
+static void share_and_give_shortly(void *arg)
+{
+	pin_pool_share(&pool_books.pool, pool_books.held.index);
+	give_again_shortly(arg);
+}
+
+static void run_own_shared(void)
+{
+	pool_books_begin(1, 1, 1, 1);
+	run_own_held(use_as_holder, share_and_give_shortly);
+}
+
+static void run_own_unfenced(void)
+{
+	pool_books.has_no_fence = true;
+	pool_books_begin(1, 1, 1, 1);
+	pool_books.has_no_fence = false;
+	run_own_held(use_as_holder, give_again);
+}
+
+/* It has no short way to be given back. */
+static void run_own_guarded(void)
+{
+	begin_with(PIN_POOL_GUARD);
+	run_own_held(use_as_holder, give_again);
+}
+
+static void run_own_twice(void)
+{
+	pool_books_begin(1, 1, 1, 1);
+	run_own_held(use_twice_as_holder, give_again);
+}
+
+static void run_own_filled(void)
+{
+	pool_books_begin(1, 1, 1, 1);
+	run_own_held(fill_as_holder, give_and_look);
+	MODEL_CHECK(given_count == 0 || !was_lent || seen_content == 1);
+}
+
+/* One of its own and one of another's: it goes back after both. */
+static void use_and_give(void *arg)
+{
+	enum pin_pool_lent lent = lend_as_worker(0);
+
+	MODEL_CHECK(lent != PIN_POOL_IS_FREE);
+	MODEL_CHECK(!give_held());
+	unlend(lent);
+	give_as_holder(arg);
+}
+
+static void run_own_and_outside(void)
+{
+	uint64_t misuses;
+
+	pool_books_begin(1, 1, 1, 1);
+	given_count = 0;
+	model_quiet_begin();
+	MODEL_CHECK(pool_books_acquire(0, &pool_books.held));
+	model_quiet_end();
+	run_both(use_and_give, lend_outside);
+	MODEL_CHECK(given_count == 1 || was_lent);
+	MODEL_CHECK(!has_requests());
+	misuses = 2 - given_count;
+	if (given_count == 1) {
+		pool_books_settle(&pool_books.held);
+	}
+	pool_books_end(NULL, 0, misuses);
 }
 
 /* ---- a request of what is another's by then ---- */
@@ -286,7 +457,7 @@ static void run_lent_free(void)
 	pool_books_begin(1, 1, 1, 1);
 	pool_books.held.index = 0;
 	run_both(take_and_give, lend_outside);
-	MODEL_CHECK((pool_books.pool.entries[0].state.value & PIN_ENTRY_REQUESTS_MASK) == 0);
+	MODEL_CHECK(!has_requests());
 	pool_books_end(NULL, 0, 1);
 }
 
@@ -316,14 +487,17 @@ static void run_lent_next(void)
 	model_quiet_end();
 	run_both(take_then_give_shortly, lend_as_first);
 	MODEL_CHECK(pool_books.pool.misuses.value == 1 - given_count);
-	MODEL_CHECK((pool_books.pool.entries[0].state.value & PIN_ENTRY_REQUESTS_MASK) == 0);
+	MODEL_CHECK(!has_requests());
 	if (given_count == 1) {
 		pool_books_settle(&pool_books.held);
 	}
 	pool_books_end(NULL, 0, 1 - given_count);
 }
 
-/* It is handed over by who acquired it, and has a pointer to it still. */
+/*
+ * It is handed over by who acquired it, and has a pointer to it still: a
+ * request of his begins before that, or after it.
+ */
 static void claim_and_give(void *arg)
 {
 	pin_pool_claim(&pool_books.pool, 0, &pool_books.held);
@@ -336,12 +510,14 @@ static void run_lent_claimed(void)
 	given_count = 0;
 	model_quiet_begin();
 	MODEL_CHECK(pool_books_acquire(1, &pool_books.held));
+	pin_pool_disclaim(&pool_books.pool, &pool_books.held);
 	/* It was robbed of it; its short way is open again. */
 	pool_books.pool.magazines[0].thief.value = 0;
+	pool_books.pool.magazines[1].thief.value = 0;
 	model_quiet_end();
 	run_both(claim_and_give, lend_as_first);
 	MODEL_CHECK(pool_books.pool.misuses.value == 1 - given_count);
-	MODEL_CHECK((pool_books.pool.entries[0].state.value & PIN_ENTRY_REQUESTS_MASK) == 0);
+	MODEL_CHECK(!has_requests());
 	if (given_count == 1) {
 		pool_books_settle(&pool_books.held);
 	}
@@ -381,8 +557,6 @@ static const struct model_twin twice_unfenced_twins[] = {
 
 static const struct model_twin twice_guarded_twins[] = {
 	{"the end of a use is no single step", {MODEL_TORN, "end_use", NULL}},
-	{"its holder goes the shortest way",
-		{MODEL_SKIP, "pool_model_has_short_way", "pin_pool_has_short_way"}},
 	{.name = NULL},
 };
 
@@ -423,7 +597,51 @@ static const struct model_twin lent_next_twins[] = {
 
 static const struct model_twin lent_claimed_twins[] = {
 	{"it is not shared when it changes hands",
-		{MODEL_SKIP, "pin_pool_claim", "PIN_ENTRY_SHARED"}},
+		{MODEL_SKIP, "pin_pool_disclaim", "PIN_ENTRY_SHARED"}},
+	{.name = NULL},
+};
+
+static const struct model_twin own_twins[] = {
+	{"the holder does not say that it is inside",
+		{MODEL_SKIP, "pin_pool_lend_own", "pin_magazine_enter"}},
+	{"nobody ends its holder's plain stores", {MODEL_SKIP, "end_use", "pin_pool_must_share"}},
+	{"nobody waits for the holder", {MODEL_SKIP, "await_holder", "pin_magazine_await_owner"}},
+	{"the holder need not have seen it", {MODEL_DROP_FENCE, "model_fence_all", NULL}},
+	{"nobody looks for the holder's requests", {MODEL_SKIP, "end_use", "pin_entry_has_own"}},
+	{.name = NULL},
+};
+
+static const struct model_twin own_shared_twins[] = {
+	{"nobody looks for the holder's requests",
+		{MODEL_SKIP, "pin_pool_release_listed", "pin_entry_has_own"}},
+	{.name = NULL},
+};
+
+static const struct model_twin own_unfenced_twins[] = {
+	{"the request goes the short way all the same",
+		{MODEL_SKIP, "pool_model_lend_own", "pin_magazine_is_fenced"}},
+	{.name = NULL},
+};
+
+static const struct model_twin own_guarded_twins[] = {
+	{"nobody waits for the holder", {MODEL_SKIP, "await_holder", "pin_magazine_await_owner"}},
+	{.name = NULL},
+};
+
+static const struct model_twin own_twice_twins[] = {
+	{"nobody looks for the holder's requests", {MODEL_SKIP, "end_use", "pin_entry_has_own"}},
+	{.name = NULL},
+};
+
+static const struct model_twin own_filled_twins[] = {
+	{"the request's end may be seen before what it has read",
+		{MODEL_RELAXED, "pin_pool_unlend_own", NULL}},
+	{.name = NULL},
+};
+
+static const struct model_twin own_and_outside_twins[] = {
+	{"the holder does not look for its own",
+		{MODEL_SKIP, "pin_pool_release_own", "PIN_ENTRY_OWN"}},
 	{.name = NULL},
 };
 
@@ -441,6 +659,13 @@ static const struct model_case cases[] = {
 	{"lent_free", run_lent_free, 3, 1, 0, lent_free_twins, NULL},
 	{"lent_next", run_lent_next, 3, 1, 0, lent_next_twins, NULL},
 	{"lent_claimed", run_lent_claimed, 3, 1, 0, lent_claimed_twins, NULL},
+	{"own", run_own, 3, 1, 0, own_twins, NULL},
+	{"own_shared", run_own_shared, 3, 1, 0, own_shared_twins, NULL},
+	{"own_unfenced", run_own_unfenced, 3, 1, 0, own_unfenced_twins, NULL},
+	{"own_guarded", run_own_guarded, 3, 1, 0, own_guarded_twins, NULL},
+	{"own_twice", run_own_twice, 3, 1, 0, own_twice_twins, NULL},
+	{"own_filled", run_own_filled, 3, 1, 0, own_filled_twins, NULL},
+	{"own_and_outside", run_own_and_outside, 3, 1, 0, own_and_outside_twins, NULL},
 };
 
 int main(void)

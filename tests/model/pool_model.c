@@ -53,20 +53,47 @@ static uint32_t first_of(uint64_t state)
  * SKIP: a holder's plain stores are not thought of; or CLOSING counts for
  * SHARED, though nobody may have waited yet.
  */
-static bool must_share(
-	const struct pin_entry *entry, uint64_t state, uint32_t magazine, const char *site)
+static bool must_share(uint64_t state, uint32_t holder, uint32_t magazine, const char *site)
 {
 	if (model_is_spoilt(MODEL_SKIP, site, "PIN_ENTRY_SHARED") &&
 		(state & PIN_ENTRY_CLOSING) != 0) {
 		return false;
 	}
 	return !model_is_spoilt(MODEL_SKIP, site, "pin_pool_must_share") &&
-		pin_pool_must_share(entry, state, magazine);
+		pin_pool_must_share(state, holder, magazine);
 }
 
-#define pin_pool_must_share(entry, state, magazine) must_share(entry, state, magazine, __func__)
+/* SKIP: nobody looks whether a request of the holder has it. */
+static bool has_own(uint32_t holder, const char *site)
+{
+	return pin_entry_has_own(holder) && !model_is_spoilt(MODEL_SKIP, site, "pin_entry_has_own");
+}
+
+/* SKIP: the owner does not say that it is inside. */
+static bool enter(struct pin_magazine *magazine, const char *site)
+{
+	return model_is_spoilt(MODEL_SKIP, site, "pin_magazine_enter") ||
+		pin_magazine_enter(magazine);
+}
+
+/* SKIP: the name is the same whatever requests its bearer has. */
+static uint32_t load_relaxed(const struct pin_atomic_u32 *atomic, const char *site)
+{
+	uint32_t value = model_load_u32(atomic, MODEL_ORDER_RELAXED, site);
+
+	return model_is_spoilt(MODEL_SKIP, site, "PIN_ENTRY_OWN") ? pin_entry_number(value) : value;
+}
+
+#define pin_pool_must_share(state, holder, magazine) must_share(state, holder, magazine, __func__)
+#define pin_entry_has_own(holder) has_own(holder, __func__)
 #include "runtime/memory/misuse.h"
+#define pin_magazine_enter(magazine) enter(magazine, __func__)
+#pragma push_macro("pin_load_relaxed_u32")
+#undef pin_load_relaxed_u32
+#define pin_load_relaxed_u32(atomic) load_relaxed(atomic, __func__)
 #include "runtime/memory/pool.h"
+#pragma pop_macro("pin_load_relaxed_u32")
+#undef pin_magazine_enter
 #include "runtime/memory/pool_home.h"
 #include "runtime/memory/pool_search.h"
 #include "runtime/observe/meter.h"
@@ -165,7 +192,7 @@ static int explain(struct pin_pool *pool, const struct pinion_buffer *buffer, co
 /* Both looks have these names where they look. */
 #define pin_magazine_state(magazine) look(magazine, pool->seen[i], __func__)
 
-/* SKIP: what is handed over is not shared by that. */
+/* SKIP: what is acquired for another is not shared by that. */
 static void set_bits(struct pin_atomic_u64 *state, uint64_t bits, const char *site)
 {
 	if (!model_is_spoilt(MODEL_SKIP, site, "PIN_ENTRY_SHARED")) {
@@ -181,13 +208,6 @@ static void set_bits(struct pin_atomic_u64 *state, uint64_t bits, const char *si
 #include "runtime/memory/pool_home.c"
 #include "runtime/memory/pool_search.c"
 #include "runtime/memory/pool_setup.c"
-
-/* SKIP: also where something is to be done between two uses. */
-bool pool_model_has_short_way(const struct pin_pool *pool)
-{
-	return pin_pool_has_short_way(pool) ||
-		model_is_spoilt(MODEL_SKIP, __func__, "pin_pool_has_short_way");
-}
 
 bool pool_model_acquire_shortly(struct pin_pool *pool, uint32_t magazine,
 	const struct pin_pool_listed *own, struct pinion_buffer *out_buffer)
@@ -213,4 +233,13 @@ bool pool_model_release_shortly(struct pin_pool *pool, uint32_t magazine,
 enum pin_pool_lent pool_model_lend(struct pin_entry *entry, uint32_t magazine)
 {
 	return pin_pool_lend(entry, magazine);
+}
+
+bool pool_model_lend_own(struct pin_pool *pool, uint32_t magazine, struct pin_entry *entry)
+{
+	/* SKIP: its owner does not see that the short way is closed. */
+	if (model_is_spoilt(MODEL_SKIP, __func__, "pin_magazine_is_fenced")) {
+		pool->magazines[magazine].thief.value = 0;
+	}
+	return pin_pool_lend_own(&pool->magazines[magazine], magazine, entry);
 }

@@ -7,12 +7,12 @@
 
 #include "runtime/memory/pool.h"
 
-bool pool_model_has_short_way(const struct pin_pool *pool);
 bool pool_model_acquire_shortly(struct pin_pool *pool, uint32_t magazine,
 	const struct pin_pool_listed *own, struct pinion_buffer *out_buffer);
 bool pool_model_release_shortly(struct pin_pool *pool, uint32_t magazine,
 	const struct pinion_buffer *buffer, struct pin_pool_listed *out_own);
 
 enum pin_pool_lent pool_model_lend(struct pin_entry *entry, uint32_t magazine);
+bool pool_model_lend_own(struct pin_pool *pool, uint32_t magazine, struct pin_entry *entry);
 
 #endif
