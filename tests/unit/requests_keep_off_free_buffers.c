@@ -6,9 +6,9 @@
  * before the last of them has ended. BP-23, W8.
  * Method: requests by a stale pointer, from a worker and from outside; from
  * outside to a worker that is held until another has the buffer. Then two in
- * flight with one buffer, of a thread with a cache and of one without, each of
- * which ends alone; after that the buffer can be taken, used and given back.
- * Both kinds of workers.
+ * flight with one buffer, of a thread with a cache, of one without, and of a
+ * worker itself, each of which ends alone; after that the buffer can be taken,
+ * used and given back. Both kinds of workers.
  */
 #include "runtime/core/buffers.h"
 #include "tests/support/requests.h"
@@ -106,12 +106,17 @@ struct waiting {
 	int ends[2];
 };
 
-static void begin_waiting(struct waiting *waiting, const struct pinion_buffer *buffer)
+static void prepare_waiting(struct waiting *waiting, const struct pinion_buffer *buffer)
 {
 	expect_ready("pipe", pipe2(waiting->ends, O_CLOEXEC) == 0);
 	waiting->file = runtimes_plain_file(waiting->ends[0]);
 	requests_begin_transfer(
 		&waiting->one, PINION_OP_READ, &waiting->file, buffer->bytes, 0, LENGTH);
+}
+
+static void begin_waiting(struct waiting *waiting, const struct pinion_buffer *buffer)
+{
+	prepare_waiting(waiting, buffer);
 	submit(&waiting->one.request);
 }
 
@@ -147,6 +152,46 @@ static void check_in_flight(bool has_cache)
 	expect_number("detach", 0, has_cache ? pinion_pool_detach(pool) : 0);
 }
 
+static void try_to_give(void *arg)
+{
+	expect_number("its worker's", -EBUSY, pinion_pool_release(pool, arg));
+}
+
+/*
+ * The worker's requests of what it has taken itself; the second begins when
+ * others have tried to give it back, so that it is shared.
+ */
+static void check_in_flight_own(void)
+{
+	struct users_taking taking = {.pool = pool, .count = 1};
+	struct pinion_buffer *buffer = &taking.buffers[0];
+	const struct pin_entry *entry;
+	struct waiting first;
+	struct waiting second;
+
+	users_forget_shared(pool);
+	users_on(runtime, 0, users_take_some, &taking);
+	entry = &pool->pool.entries[buffer->index];
+	prepare_waiting(&first, buffer);
+	users_on(runtime, 0, submit, &first.one.request);
+	expect_true(
+		"counted by its holder", pin_entry_has_own(pin_load_relaxed_u32(&entry->holder)));
+	expect_number("the kernel's", -EBUSY, pinion_pool_release(pool, buffer));
+	users_expect_said("until its request has completed; taken by worker 0");
+	users_on(runtime, 0, try_to_give, buffer);
+	pin_pool_share(&pool->pool, buffer->index);
+	prepare_waiting(&second, buffer);
+	users_on(runtime, 0, submit, &second.one.request);
+	expect_true("counted by all",
+		(pin_load_relaxed_u64(&entry->state) & PIN_ENTRY_REQUESTS_MASK) != 0);
+	end_waiting(&first);
+	expect_true("no longer by its holder",
+		!pin_entry_has_own(pin_load_relaxed_u32(&entry->holder)));
+	expect_number("the other's still", -EBUSY, pinion_pool_release(pool, buffer));
+	end_waiting(&second);
+	expect_number("by another", 0, pinion_pool_release(pool, buffer));
+}
+
 static void check(enum pinion_io_level level)
 {
 	struct pinion_runtime_facts facts;
@@ -168,6 +213,7 @@ static void check(enum pinion_io_level level)
 	if (facts.uses_ring != 0) {
 		check_in_flight(false);
 		check_in_flight(true);
+		check_in_flight_own();
 	}
 	expect_number("all are back", 1, pinion_pool_available(pool));
 	expect_number("destroy", 0, pinion_pool_destroy(pool));
