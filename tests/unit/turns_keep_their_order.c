@@ -18,6 +18,8 @@
  */
 #include "runtime/core/runtime_state.h"
 #include "runtime/core/worker_state.h"
+#include "runtime/io/request.h"
+#include "tests/support/rings.h"
 #include "tests/support/runtimes.h"
 #include "tests/support/sleepers.h"
 #include "tests/support/tasks.h"
@@ -275,12 +277,47 @@ static void expect_trace(const char *expected)
 	expect_text("trace", expected, trace);
 }
 
-static void check_turns(void)
+static void count_end(void *arg, uint64_t user_data, int32_t result)
+{
+	(void)user_data;
+	(void)result;
+	(*(uint32_t *)arg)++;
+}
+
+/* Some kernels, 5.10 say, leave what is no regular file to helper threads. */
+static bool is_over_when_submitted(void)
+{
+	static struct pin_ring ring;
+	static struct pinion_request read;
+	uint32_t ended_count = 0;
+	bool is_over;
+
+	rings_require();
+	expect_number("init", 0, rings_init(&ring, &pin_host_linux, 8));
+	read = (struct pinion_request){.file = &file, .bytes = &byte, .length_bytes = 1};
+	read.task.run = run_read;
+	expect_number("check", 0, pin_request_check(&read));
+	expect_true("submit", pin_request_submit(&ring, &read));
+	pin_ring_poll(&ring, count_end, &ended_count);
+	is_over = ended_count > 0;
+	while (ended_count == 0) {
+		pin_ring_poll(&ring, count_end, &ended_count);
+	}
+	pin_ring_fini(&ring);
+	return is_over;
+}
+
+/* False: not to be told here. */
+static bool check_turns(void)
 {
 	struct tasks_hold hold = {.prepare = start_turns};
 	bool has_ring = start(NULL, ALPHA_PERMILLE);
 	const struct event *last;
 
+	if (has_ring && !is_over_when_submitted()) {
+		end();
+		return false;
+	}
 	await_sleep();
 	tasks_hold_begin(&hold, runtime, 0);
 	tasks_hold_end(&hold);
@@ -296,6 +333,7 @@ static void check_turns(void)
 	last = &events[has_ring ? 13 : 12];
 	expect_true("a turn of its own for the sleep", last->turn_end_ns != last[-1].turn_end_ns);
 	expect_number("in which it has learnt of the one task", 1, (long long)last->turn_polls);
+	return true;
 }
 
 /* ---- what is learnt ---- */
@@ -427,9 +465,11 @@ static void check_wake(enum wake how)
 
 int main(void)
 {
+	bool has_looked;
+
 	runtimes_watchdog(LIMIT_SECONDS);
 	file = runtimes_plain_file(open("/dev/zero", O_RDONLY | O_CLOEXEC));
-	check_turns();
+	has_looked = check_turns();
 	check_alpha(1);
 	check_alpha(ALPHA_PERMILLE);
 	check_alpha(500);
@@ -438,5 +478,9 @@ int main(void)
 	check_wake(SELF_WAKE);
 	check_wake(OWN_TASK);
 	check_wake(NO_WAKE);
+	if (!has_looked && expect_failure_count == 0) {
+		printf("skipped: no read is over here when it is submitted\n");
+		return 77;
+	}
 	return expect_status();
 }
