@@ -112,13 +112,17 @@ static bool try_rest(struct pin_track *track)
 
 static void cancel_track(struct pinion_task *task);
 
-/* A read went to the device at once: it may want another. */
+/*
+ * A read went to the device at once: it may want another, unless some are over
+ * that nobody has looked at yet.
+ */
 static void call_another(struct pin_reader *reader)
 {
 	struct pin_worker *worker = pin_worker_current();
 	struct pin_track *track;
 
 	if (worker->throttle.lined_up > 0 || pin_load_relaxed_u32(&reader->has_resting) == 0 ||
+		pin_ring_has_completions(&worker->ring) ||
 		(pin_reader_is_instant(reader) &&
 			pin_load_relaxed_u32(&reader->tracks_left) >= instant_tracks(worker))) {
 		return;

@@ -20,7 +20,7 @@
 enum {
 	WINDOW = 128 << 10,
 	WINDOWS = 256,
-	LEARNING = 32, /* windows that come before it is known */
+	LEARNING = 128, /* windows until it is known, also by a slow build */
 	AHEAD = 2,
 };
 
