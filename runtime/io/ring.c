@@ -47,6 +47,7 @@ static PIN_INLINE void enter_until(struct pin_ring *ring, uint32_t min_complete,
 		flags | ring->enter_flags | (limit != NULL ? IORING_ENTER_EXT_ARG : 0), limit,
 		limit != NULL ? sizeof(*limit) : 0);
 	pin_meter_add(&ring->meter->ring_enters, 1);
+	ring->asked_count += (flags & IORING_ENTER_GETEVENTS) != 0 ? 1 : 0;
 	/*
 	 * EINTR, EAGAIN and EBUSY leave entries in the queue; they ride the
 	 * next enter. ETIME: the wait has lasted its time. Anything else means

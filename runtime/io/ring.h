@@ -116,8 +116,9 @@ struct pin_ring {
 	struct pin_file_table *files; /* NULL: no file is registered */
 	/* [own] */
 	struct io_uring uring;
-	uint32_t sqe_index; /* of the entry that was handed out last */
-	uint32_t asking;    /* enters still to come that ask for what is deferred */
+	uint32_t sqe_index;   /* of the entry that was handed out last */
+	uint32_t asking;      /* enters still to come that ask for what is deferred */
+	uint32_t asked_count; /* that have asked, modulo 2^32 */
 	uint32_t in_flight;
 	uint32_t cancelling; /* cancels that have not completed */
 	bool has_missed;     /* one of them did not end its request, as far as it could tell */

@@ -152,6 +152,7 @@ static int continue_track(struct pinion_task *task)
 	if (track->state == PIN_TRACK_READING) {
 		track->result = (int32_t)track->request.result;
 		track->state = PIN_TRACK_READ;
+		pin_track_note_end(track);
 	} else if (track->state == PIN_TRACK_CLAIMED) {
 		track->state = PIN_TRACK_BUFFERED;
 	}

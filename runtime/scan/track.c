@@ -132,29 +132,11 @@ static bool read_cached(struct pin_track *track)
 	return true;
 }
 
-/*
- * What a read that was just begun tells: over when it was submitted, or not;
- * nothing if it only gathered, or others were over before.
- */
-static void note_pace(struct pin_reader *reader, const struct pin_worker *worker)
-{
-	uint32_t row = pin_load_relaxed_u32(&reader->instant_row);
-	uint32_t next = pin_ring_has_completions(&worker->ring) ? row + 1 : 0;
-
-	if (pin_ring_unsubmitted(&worker->ring) > 0 || worker->throttle.lined_up > 0) {
-		return;
-	}
-	next = next < PIN_READER_INSTANT_ROW ? next : PIN_READER_INSTANT_ROW;
-	if (next != row) {
-		pin_store_relaxed_u32(&reader->instant_row, next);
-	}
-}
-
 static int start_read(struct pin_track *track)
 {
 	struct pin_worker *worker = pin_worker_current();
 	struct pinion_request *request = &track->request;
-	bool knows_pace = !pin_ring_has_completions(&worker->ring);
+	uint32_t asked_before = worker->ring.asked_count;
 	int rc;
 
 	request->file = track->reader->file;
@@ -162,10 +144,30 @@ static int start_read(struct pin_track *track)
 	request->offset_bytes = track->claim.read_offset;
 	request->length_bytes = track->claim.read_bytes;
 	rc = pin_worker_submit_one(worker, request);
-	if (rc == 0 && knows_pace) {
-		note_pace(track->reader, worker);
-	}
+	/* What had to line up, or went elsewhere, tells nothing. */
+	track->worker = rc == 0 && worker->ring.is_deferred && worker->throttle.lined_up == 0 &&
+			!pin_request_of(request)->is_aside
+		? worker
+		: NULL;
+	track->asked_before = asked_before;
 	return rc;
+}
+
+void pin_track_note_end(struct pin_track *track)
+{
+	struct pin_reader *reader = track->reader;
+	const struct pin_worker *worker = pin_worker_current();
+	uint32_t row = pin_load_relaxed_u32(&reader->instant_row);
+	uint32_t next;
+
+	if (track->worker != worker) {
+		return;
+	}
+	next = worker->ring.asked_count == track->asked_before ? row + 1 : 0;
+	next = next < PIN_READER_INSTANT_ROW ? next : PIN_READER_INSTANT_ROW;
+	if (next != row) {
+		pin_store_relaxed_u32(&reader->instant_row, next);
+	}
 }
 
 void pin_track_read(struct pin_track *track)

@@ -37,6 +37,9 @@ struct pin_track {
 	enum pin_track_state state;
 	struct pin_window_claim claim;
 	int32_t result;
+	/* Of the read in flight: whose ring it went to, as it was before. */
+	const struct pin_worker *worker; /* NULL: that would tell nothing */
+	uint32_t asked_before;
 };
 
 struct pin_reader {
@@ -67,8 +70,11 @@ struct pin_reader {
 	struct pin_atomic_u32 instant_row;
 };
 
-/* So many in a row: the device is memory, and works while it is called. */
-#define PIN_READER_INSTANT_ROW 2
+/*
+ * So many in a row: the device is memory, and works while it is called. Told by
+ * rings that have to be asked for what completes later, and were not.
+ */
+#define PIN_READER_INSTANT_ROW 4
 
 static inline bool pin_reader_is_instant(const struct pin_reader *reader)
 {
@@ -86,6 +92,9 @@ bool pin_track_get_buffer(struct pin_track *track);
  * BUFFERED still, with its task queued, when the ring is full.
  */
 void pin_track_read(struct pin_track *track);
+
+/* A read that was READING is over: learns whether it was so at once. */
+void pin_track_note_end(struct pin_track *track);
 
 /* READ. Hands over what was read, unless it failed; gives the buffer back. */
 void pin_track_consume(struct pin_track *track);
