@@ -19,11 +19,14 @@ enum {
 	 * be there when one ends.
 	 */
 	LINED_UP_MAX = 2,
-	/*
-	 * Tracks to begin with, for each worker; as many as are of use where
-	 * reads are over when they are submitted.
-	 */
+	/* Tracks to begin with, for each worker. */
 	FIRST_TRACKS = 2,
+	/*
+	 * As many as are of use where reads are over when they are submitted:
+	 * for each worker, so that none is without one; and in order.
+	 */
+	INSTANT_TRACKS = 4,
+	INSTANT_AHEAD = 2,
 };
 
 static void run_parallel_track(struct pin_track *track);
@@ -73,7 +76,7 @@ static void end_track(struct pin_reader *reader)
 /* Of tracks in parallel. */
 static uint32_t instant_tracks(const struct pin_worker *worker)
 {
-	return worker->shared->worker_count * FIRST_TRACKS;
+	return worker->shared->worker_count * INSTANT_TRACKS;
 }
 
 static bool is_crowded(const struct pin_reader *reader, const struct pin_worker *worker)
@@ -217,7 +220,7 @@ static bool is_far_ahead(const struct pin_reader *reader)
 	return ahead_count > 0 &&
 		(reader->plan.is_unsized ||
 			pin_worker_current()->throttle.lined_up >= LINED_UP_MAX ||
-			(pin_reader_is_instant(reader) && ahead_count >= FIRST_TRACKS));
+			(pin_reader_is_instant(reader) && ahead_count >= INSTANT_AHEAD));
 }
 
 /* The next track in turn claims and reads. False: nothing can be begun now. */
