@@ -73,17 +73,18 @@ static void end_track(struct pin_reader *reader)
 
 /* ---- as many as the device wants ---- */
 
-/* Of tracks in parallel. */
-static uint32_t instant_tracks(const struct pin_worker *worker)
+/* Of tracks in parallel, whether `more` besides are more than are of use. */
+static bool is_instant_enough(
+	const struct pin_reader *reader, const struct pin_worker *worker, uint32_t more)
 {
-	return worker->shared->worker_count * INSTANT_TRACKS;
+	return pin_reader_is_instant(reader) &&
+		pin_load_relaxed_u32(&reader->tracks_left) + more >
+		worker->shared->worker_count * INSTANT_TRACKS;
 }
 
 static bool is_crowded(const struct pin_reader *reader, const struct pin_worker *worker)
 {
-	return worker->throttle.lined_up >= LINED_UP_MAX ||
-		(pin_reader_is_instant(reader) &&
-			pin_load_relaxed_u32(&reader->tracks_left) > instant_tracks(worker));
+	return worker->throttle.lined_up >= LINED_UP_MAX || is_instant_enough(reader, worker, 0);
 }
 
 static void put_to_rest(struct pin_reader *reader, struct pin_track *track)
@@ -125,9 +126,7 @@ static void call_another(struct pin_reader *reader)
 	struct pin_track *track;
 
 	if (worker->throttle.lined_up > 0 || pin_load_relaxed_u32(&reader->has_resting) == 0 ||
-		pin_ring_has_completions(&worker->ring) ||
-		(pin_reader_is_instant(reader) &&
-			pin_load_relaxed_u32(&reader->tracks_left) >= instant_tracks(worker))) {
+		pin_ring_has_completions(&worker->ring) || is_instant_enough(reader, worker, 1)) {
 		return;
 	}
 	pin_lock_acquire(&reader->lock, worker->shared->host);

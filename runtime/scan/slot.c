@@ -37,7 +37,8 @@ static void report(struct pin_slot *slot, enum pinion_scan_outcome outcome, int 
 	struct pinion_scan *scan = slot->scan;
 
 	if (slot->starter != NULL) {
-		pin_fetch_sub_acq_rel_u32(&slot->starter->file_count, 1);
+		/* Less by one. Relaxed: a guess to others. */
+		pin_fetch_add_relaxed_u32(&slot->starter->file_count, UINT32_MAX);
 	}
 	pinion_file_close(&slot->file.file);
 	pin_scan_report(scan, &own_part(scan)->totals, &slot->file, outcome,
@@ -210,7 +211,7 @@ static int start(struct pinion_task *task)
 	}
 	if (slot->scan->config.order == PINION_SCAN_IN_ORDER) {
 		slot->starter = own_part(slot->scan);
-		pin_fetch_add_acq_rel_u32(&slot->starter->file_count, 1);
+		pin_fetch_add_relaxed_u32(&slot->starter->file_count, 1);
 	}
 	if (!slot->is_examined) {
 		rc = pin_file_check_kind(slot->path);

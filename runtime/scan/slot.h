@@ -27,7 +27,7 @@ struct pin_slot;
 /* What one worker counts for a scan. [own] */
 struct pin_scan_worker {
 	struct pinion_scan_totals totals;
-	/* [W:any R:any] in order: files that it has started, not reported */
+	/* [W:any R:any] a guess: files that it has started, in order */
 	struct pin_atomic_u32 file_count;
 } PIN_CACHE_ALIGNED;
 

@@ -136,20 +136,24 @@ static int start_read(struct pin_track *track)
 {
 	struct pin_worker *worker = pin_worker_current();
 	struct pinion_request *request = &track->request;
-	uint32_t asked_before = worker->ring.asked_count;
+	/* Where others use the ring the read may be over elsewhere by then. */
+	bool tells_pace = worker->ring.is_deferred && !worker->shares_ring;
 	int rc;
 
 	request->file = track->reader->file;
 	request->bytes = track->buffer.buffer.bytes;
 	request->offset_bytes = track->claim.read_offset;
 	request->length_bytes = track->claim.read_bytes;
+	track->worker = NULL;
+	if (!tells_pace) {
+		return pin_worker_submit_one(worker, request);
+	}
+	track->asked_before = worker->ring.asked_count;
 	rc = pin_worker_submit_one(worker, request);
 	/* What had to line up, or went elsewhere, tells nothing. */
-	track->worker = rc == 0 && worker->ring.is_deferred && worker->throttle.lined_up == 0 &&
-			!pin_request_of(request)->is_aside
-		? worker
-		: NULL;
-	track->asked_before = asked_before;
+	if (rc == 0 && worker->throttle.lined_up == 0 && !pin_request_of(request)->is_aside) {
+		track->worker = worker;
+	}
 	return rc;
 }
 
@@ -157,7 +161,7 @@ void pin_track_note_end(struct pin_track *track)
 {
 	struct pin_reader *reader = track->reader;
 	const struct pin_worker *worker = pin_worker_current();
-	uint32_t row = pin_load_relaxed_u32(&reader->instant_row);
+	uint32_t row = pin_load_relaxed_u32(&reader->instant_row); /* a guess */
 	uint32_t next;
 
 	if (track->worker != worker) {
