@@ -6,6 +6,7 @@
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
 #include "runtime/host/heap.h"
+#include "runtime/host/locked.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -382,4 +383,5 @@ const struct pin_host pin_host_linux = {
 	.ring_enter = linux_ring_enter,
 	.ring_register = linux_ring_register,
 	.ring_bind_helpers = linux_ring_bind_helpers,
+	.locked_await = pin_locked_await,
 };

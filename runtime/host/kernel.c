@@ -8,6 +8,7 @@
 #include "runtime/host/kernel.h"
 #include "runtime/base/check.h"
 #include "runtime/host/host.h"
+#include "runtime/host/locked.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,16 +20,20 @@
 #include <unistd.h>
 
 #define PROBE_ENTRIES 2u
+#define PROBE_BYTES 8192u /* two pages of queues */
 #define PROBE_USER_DATA 0x70696e696f6eu
 #define PROBE_OPCODE_COUNT 64u
 
 static int ring_setup(uint32_t flags, struct io_uring_params *out_params)
 {
+	uint32_t tries = 0;
 	long fd;
 
 	memset(out_params, 0, sizeof(*out_params));
 	out_params->flags = flags;
-	fd = syscall(__NR_io_uring_setup, PROBE_ENTRIES, out_params);
+	do {
+		fd = syscall(__NR_io_uring_setup, PROBE_ENTRIES, out_params);
+	} while (fd < 0 && errno == ENOMEM && pin_locked_await(PROBE_BYTES, &tries));
 	return fd < 0 ? -errno : (int)fd;
 }
 

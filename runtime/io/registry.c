@@ -37,6 +37,16 @@ static uint32_t range_count_of(size_t bytes, size_t range_bytes)
 	return (uint32_t)((bytes + range_bytes - 1) / range_bytes);
 }
 
+static size_t sum_of(const struct pin_registry *registry)
+{
+	size_t sum = 0;
+
+	for (uint32_t i = 0; i < registry->region_count; i++) {
+		sum += registry->regions[i].bytes;
+	}
+	return sum;
+}
+
 /* Returns how many there are. */
 static uint32_t cut(
 	const struct pin_registry *registry, uint32_t halvings, struct iovec *out_ranges)
@@ -81,6 +91,7 @@ size_t pin_registry_register(struct pin_registry *registry, const struct pin_hos
 	size_t range_count = 0;
 	struct iovec *ranges;
 	uint32_t halvings = 0;
+	uint32_t tries = 0;
 	size_t sum;
 
 	for (uint32_t i = 0; i < registry->region_count; i++) {
@@ -93,6 +104,10 @@ size_t pin_registry_register(struct pin_registry *registry, const struct pin_hos
 		uint32_t count = cut(registry, halvings, ranges);
 		int rc = count == 0 ? -ENOMEM : io_uring_register_buffers(uring, ranges, count);
 
+		while (rc == -ENOMEM && halvings == 0 &&
+			host->locked_await(sum_of(registry), &tries)) {
+			rc = io_uring_register_buffers(uring, ranges, count);
+		}
 		PIN_CHECK(count <= range_count);
 		if (rc >= 0) {
 			*out_error = halvings == 0 ? 0 : -ENOMEM;

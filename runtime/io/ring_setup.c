@@ -50,6 +50,15 @@ static size_t first_step(const struct pin_ring_options *options)
 	return options->kernel->has_coop_taskrun ? 1 : 2;
 }
 
+/* What the kernel counts of it, its headers left out. */
+static uint64_t queue_bytes(const struct io_uring_params *params, uint32_t entries)
+{
+	bool is_wide = (params->flags & IORING_SETUP_SQE128) != 0;
+
+	return (uint64_t)entries * sizeof(struct io_uring_sqe) * (is_wide ? 2 : 1) +
+		(uint64_t)params->cq_entries * sizeof(struct io_uring_cqe) * (is_wide ? 2 : 1);
+}
+
 static int setup_uring(struct pin_ring *ring, const struct pin_ring_options *options)
 {
 	uint32_t entries = options->entries;
@@ -57,6 +66,7 @@ static int setup_uring(struct pin_ring *ring, const struct pin_ring_options *opt
 		(options->is_wide ? IORING_SETUP_SQE128 | IORING_SETUP_CQE32 : 0) |
 		(options->kernel->has_no_sqarray ? IORING_SETUP_NO_SQARRAY : 0);
 	size_t step = first_step(options);
+	uint32_t tries = 0;
 
 	for (uint32_t i = 0; i < SETUP_TRIES_MAX; i++) {
 		struct io_uring_params params = {
@@ -79,6 +89,9 @@ static int setup_uring(struct pin_ring *ring, const struct pin_ring_options *opt
 			always &= ~IORING_SETUP_NO_SQARRAY;
 		} else if (rc == -EINVAL && step + 1 < PIN_ARRAY_COUNT(setup_ladder)) {
 			step++;
+		} else if (rc == -ENOMEM &&
+			ring->host->locked_await(queue_bytes(&params, entries), &tries)) {
+			continue;
 		} else if (rc == -ENOMEM && entries > ENTRIES_MIN) {
 			entries /= 2;
 		} else {

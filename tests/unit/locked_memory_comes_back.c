@@ -1,20 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: a runtime that has ended has given back the memory that it had locked,
- * before the next one asks for it: where an ordinary user's limit is enough for
- * one at a time, each of many in a row has all of its arenas registered. G6,
- * W16.
+ * Goal: the next runtime has what the one before it had locked: where an
+ * ordinary user's limit is enough for one at a time, each of many in a row has
+ * all of its arenas registered, and each has its rings where that is all there
+ * is room for. G6, W16.
  * Hazard that others met: the kernel takes a closed ring apart later, and its
  * user is short of locked memory until then.
- * Method: a child of a user that nothing else runs as, whose limit is that of
- * one runtime and a quarter.
+ * Method: children of users that nothing else runs as. The limit of the first
+ * is that of one runtime's arenas and a quarter, so that what is registered has
+ * to be given back at once; that of the second is of a few rings, which are to
+ * be waited for.
  */
 #include "tests/support/child.h"
 #include "tests/support/runtimes.h"
 
 enum {
 	USER = 61013,
+	USER_OF_RINGS = 61014,
 	LIVES = 50,
+	RING_LIVES = 30,
+	RING_ENTRIES = 64,
+	RING_LIMIT_BYTES = 96 << 10,
 	WORKERS = 2,
 	LIMIT_SECONDS = 60,
 };
@@ -37,17 +43,26 @@ static struct pinion_runtime_facts facts_of(const struct pinion_runtime *runtime
 	return facts;
 }
 
+static bool become(uint64_t limit_bytes, uint32_t user)
+{
+	struct rlimit limit = {limit_bytes, limit_bytes};
+
+	if (setrlimit(RLIMIT_MEMLOCK, &limit) != 0) {
+		printf("skipped: this root may not lock so much\n");
+		return false;
+	}
+	expect_ready("user", setgid(user) == 0 && setuid(user) == 0);
+	return true;
+}
+
 static int live_often(void *arg)
 {
 	const struct pinion_runtime_facts *wanted = arg;
 	uint64_t locked = wanted->registered_bytes + wanted->registered_bytes / 4;
-	struct rlimit limit = {locked, locked};
 
-	if (setrlimit(RLIMIT_MEMLOCK, &limit) != 0) {
-		printf("skipped: this root may not lock so much\n");
+	if (!become(locked, USER)) {
 		return EXPECT_SKIPPED;
 	}
-	expect_ready("user", setgid(USER) == 0 && setuid(USER) == 0);
 	for (uint32_t i = 0; i < LIVES; i++) {
 		struct pinion_runtime *runtime = start();
 		struct pinion_runtime_facts facts = facts_of(runtime);
@@ -55,6 +70,30 @@ static int live_often(void *arg)
 		if (!expect_number("registered", (long long)wanted->registered_bytes,
 			    (long long)facts.registered_bytes)) {
 			printf("in life %u: %s\n", i, runtimes_log);
+		}
+		expect_number("stop", 0, pinion_runtime_stop(runtime));
+		pinion_runtime_destroy(runtime);
+	}
+	return expect_status();
+}
+
+static int have_rings(void *arg)
+{
+	(void)arg;
+	if (!become(RING_LIMIT_BYTES, USER_OF_RINGS)) {
+		return EXPECT_SKIPPED;
+	}
+	for (uint32_t i = 0; i < RING_LIVES; i++) {
+		struct pinion_runtime *runtime = NULL;
+		struct pinion_config config;
+		int rc;
+
+		runtimes_config(&config, 1, PINION_IO_RING);
+		config.ring_entries = RING_ENTRIES;
+		rc = pinion_runtime_create(&config, &runtime);
+		if (!expect_number("with a ring", 0, rc)) {
+			printf("in life %u: %s\n", i, runtimes_log);
+			continue;
 		}
 		expect_number("stop", 0, pinion_runtime_stop(runtime));
 		pinion_runtime_destroy(runtime);
@@ -85,6 +124,7 @@ int main(void)
 	if (code == EXPECT_SKIPPED) {
 		return EXPECT_SKIPPED;
 	}
-	expect_number("child", 0, code);
+	expect_number("with arenas", 0, code);
+	expect_number("with rings", 0, child_code(child_run(have_rings, NULL, NULL, 0)));
 	return expect_status();
 }
