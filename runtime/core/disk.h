@@ -80,6 +80,8 @@ struct pin_ledger {
 	uint64_t blocked_ns;	/* since when a rate keeps it; 0: none does */
 	uint32_t starts_since_timed;
 	uint32_t ends_since_look;
+	uint32_t look_ends; /* from a look to the next */
+	uint64_t look_ns;   /* when the last one was */
 	/* [W:own R:any] */
 	struct pin_atomic_u32 disk_place; /* 1 + that of the disk; 0: unused */
 	struct pin_atomic_u64 requests;	  /* that have ended */

@@ -41,12 +41,12 @@ enum {
 	 * not timed at all. The average misses them; whatever else depends on
 	 * the time has it from the start of the next batch.
 	 */
-	UNTIMED_BATCHES_MAX = 15,
+	UNTIMED_BATCHES_MAX = 47,
 	/*
 	 * Rounds by the ring in a row, or batches and rounds, without a look
-	 * through the queues of others: as many as may go untimed.
+	 * through the queues of others.
 	 */
-	UNSEARCHED_ROUNDS_MAX = UNTIMED_BATCHES_MAX,
+	UNSEARCHED_ROUNDS_MAX = 15,
 	/* The end of a turn that began without a look at the clock. */
 	TURN_UNTIMED = 0,
 };

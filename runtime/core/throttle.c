@@ -7,10 +7,16 @@
 #include "runtime/core/wake.h"
 
 enum {
-	/* One request of so many is timed. */
-	TIMED_PART = 8,
-	/* Ends until a worker looks whether an interval is over. */
-	LOOK_ENDS = 16,
+	/*
+	 * Ends until a worker looks whether an interval is over: as many as
+	 * come in LOOK_GAP_NS, since a look at the clock is 25 ns, and there
+	 * are reads that are over in 700.
+	 */
+	LOOK_ENDS_MIN = 16,
+	LOOK_ENDS_MAX = 64,
+	LOOK_GAP_NS = 100 * 1000,
+	/* For each look so many requests are timed. */
+	TIMED_PER_LOOK = 2,
 };
 
 static void nudge(struct pin_worker *worker, struct pin_worker *waker)
@@ -34,6 +40,7 @@ void pin_throttle_init(struct pin_worker *worker)
 
 		ledger->worker = worker;
 		ledger->timer.owner_kind = PIN_TASK_TOLL;
+		ledger->look_ends = LOOK_ENDS_MIN;
 		pin_lineup_init(&ledger->lineup);
 		pin_holding_init(&ledger->holding, granted);
 	}
@@ -121,6 +128,18 @@ struct pin_disk_sums pin_throttle_sums(const struct pin_shared *shared, const st
 	return sums;
 }
 
+/* At the pace since the last look. */
+static uint32_t ends_within_gap(const struct pin_ledger *ledger, uint64_t now_ns)
+{
+	uint64_t elapsed_ns = now_ns - ledger->look_ns + 1;
+	uint64_t ends = (uint64_t)ledger->look_ends * LOOK_GAP_NS / elapsed_ns;
+
+	if (ends > LOOK_ENDS_MAX) {
+		return LOOK_ENDS_MAX;
+	}
+	return ends < LOOK_ENDS_MIN ? LOOK_ENDS_MIN : (uint32_t)ends;
+}
+
 static PIN_APART void look_at_disk(struct pin_worker *worker, struct pin_ledger *ledger)
 {
 	struct pin_shared *shared = worker->shared;
@@ -128,6 +147,8 @@ static PIN_APART void look_at_disk(struct pin_worker *worker, struct pin_ledger 
 	struct pin_disk_sums sums;
 
 	ledger->ends_since_look = 0;
+	ledger->look_ends = ends_within_gap(ledger, now_ns);
+	ledger->look_ns = now_ns;
 	if (pin_disk_is_look_due(ledger->disk, now_ns)) {
 		sums = pin_throttle_sums(shared, ledger->disk);
 		if (pin_disk_learn(&shared->disks, ledger->disk, shared->host, &shared->config,
@@ -246,7 +267,7 @@ static PIN_INLINE bool draw(
 	toll->pages = pin_credit_pages(amount);
 	/* Of what is timed by parts, waits would be counted too. */
 	ledger->starts_since_timed += pin_request_of(request)->resume_bytes == 0;
-	if (ledger->starts_since_timed >= TIMED_PART) {
+	if (ledger->starts_since_timed * TIMED_PER_LOOK >= ledger->look_ends) {
 		ledger->starts_since_timed = 0;
 		toll->started_ns = worker->shared->host->now_ns();
 	}
@@ -430,7 +451,7 @@ static PIN_INLINE void account(struct pin_worker *worker, struct pin_ledger *led
 		pin_meter_add(&ledger->timed, 1);
 	}
 	ledger->ends_since_look++;
-	if (PIN_UNLIKELY(ledger->ends_since_look >= LOOK_ENDS)) {
+	if (PIN_UNLIKELY(ledger->ends_since_look >= ledger->look_ends)) {
 		look_at_disk(worker, ledger);
 	}
 }

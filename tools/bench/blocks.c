@@ -38,7 +38,6 @@ static int submit_next(struct blocks_chain *chain)
 	rc = pinion_request_submit(worker->owner->runtime, &chain->request);
 	if (rc == 0) {
 		worker->unbegun_count--;
-		worker->in_flight_count++;
 	}
 	return rc;
 }
@@ -48,13 +47,16 @@ static int chain_done(struct pinion_task *task)
 	struct blocks_chain *chain = (struct blocks_chain *)(void *)task;
 	struct blocks_worker *worker = chain->worker;
 
-	worker->in_flight_count--;
 	if (chain->request.result != (int32_t)worker->owner->block_bytes) {
 		worker->error = chain->request.result < 0 ? (int)chain->request.result : -EIO;
 	}
 	if (worker->error == 0 && worker->unbegun_count > 0) {
 		worker->error = submit_next(chain);
+		if (worker->error == 0) {
+			return 0;
+		}
 	}
+	worker->in_flight_count--;
 	if (worker->in_flight_count == 0) {
 		end_turn(worker);
 	}
@@ -93,6 +95,7 @@ static int begin_ours(struct blocks_worker *worker)
 	worker->start_ns = bench_now_ns();
 	for (uint32_t i = 0; rc == 0 && i < owner->depth_count; i++) {
 		rc = submit_next(&worker->chains[i]);
+		worker->in_flight_count += rc == 0 ? 1 : 0;
 	}
 	return rc;
 }

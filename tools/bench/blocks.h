@@ -12,6 +12,7 @@
 #define PINION_TOOLS_BENCH_BLOCKS_H
 
 #include "tools/bench/effort.h"
+#include "tools/bench/fileset.h"
 #include "tools/bench/placing.h"
 #include "tools/bench/rawring.h"
 #include "tools/bench/tasks.h"
@@ -57,6 +58,7 @@ struct blocks {
 	struct fileset *set;
 	struct pinion_file *files; /* as ours opens them */
 	int *cached_fds;	   /* of the floor, without O_DIRECT */
+	uint64_t *block_counts;	   /* of each file, from its start on */
 	uint32_t opened_count;
 	struct blocks_worker *workers;
 	uint32_t worker_count;

@@ -58,6 +58,7 @@ void blocks_stop(void *state)
 	free(blocks->workers);
 	free(blocks->files);
 	free(blocks->cached_fds);
+	free(blocks->block_counts);
 	free(blocks);
 }
 
@@ -106,6 +107,18 @@ static int open_cached(struct blocks *blocks, uint32_t index)
 	return rc;
 }
 
+/* More than 2^32 of them are not chosen from. */
+static uint64_t count_places(const struct blocks *blocks, uint64_t size_bytes)
+{
+	uint64_t range_bytes = size_bytes;
+
+	if (blocks->plan->is_cached && range_bytes > CACHED_BYTES) {
+		range_bytes = CACHED_BYTES;
+	}
+	range_bytes /= blocks->block_bytes;
+	return range_bytes > UINT32_MAX ? UINT32_MAX : range_bytes;
+}
+
 static int open_file(struct blocks *blocks, uint32_t index)
 {
 	const char *path = blocks->set->files[index].path;
@@ -121,6 +134,7 @@ static int open_file(struct blocks *blocks, uint32_t index)
 		return rc;
 	}
 	blocks->cached_fds[index] = -1;
+	blocks->block_counts[index] = count_places(blocks, blocks->files[index].size_bytes);
 	blocks->opened_count++;
 	rc = check_file(blocks, &blocks->files[index], path);
 	return rc == 0 && blocks->plan->is_cached ? open_cached(blocks, index) : rc;
@@ -136,7 +150,8 @@ static int open_files(struct blocks *blocks, struct bench *bench)
 	blocks->set = bench->files;
 	blocks->files = calloc(blocks->set->count, sizeof(*blocks->files));
 	blocks->cached_fds = calloc(blocks->set->count, sizeof(*blocks->cached_fds));
-	if (blocks->files == NULL || blocks->cached_fds == NULL) {
+	blocks->block_counts = calloc(blocks->set->count, sizeof(*blocks->block_counts));
+	if (blocks->files == NULL || blocks->cached_fds == NULL || blocks->block_counts == NULL) {
 		report_line("%s", report_reason(ENOMEM));
 		return -ENOMEM;
 	}
@@ -170,7 +185,6 @@ static int init_worker(struct blocks *blocks, uint32_t index)
 	worker->placing = (struct placing){
 		.block_bytes = blocks->block_bytes,
 		.is_sequential = is_sequential,
-		.range_bytes = blocks->plan->is_cached ? CACHED_BYTES : UINT64_MAX,
 		.state = is_sequential ? 0 : 88172645463325252u + index,
 	};
 	return 0;
@@ -180,8 +194,11 @@ static int init_worker(struct blocks *blocks, uint32_t index)
 static void place_workers(struct blocks *blocks)
 {
 	for (uint32_t i = 0; i < blocks->worker_count; i++) {
-		blocks->workers[i].placing.set = blocks->set;
-		blocks->workers[i].placing.file_index = i % blocks->set->count;
+		struct placing *placing = &blocks->workers[i].placing;
+
+		placing->block_counts = blocks->block_counts;
+		placing->file_count = blocks->set->count;
+		placing->file_index = i % blocks->set->count;
 	}
 }
 

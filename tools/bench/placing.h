@@ -8,39 +8,33 @@
 #ifndef PINION_TOOLS_BENCH_PLACING_H
 #define PINION_TOOLS_BENCH_PLACING_H
 
-#include "tools/bench/fileset.h"
-
 #include <stdbool.h>
 #include <stdint.h>
 
 struct placing {
-	const struct fileset *set;
+	const uint64_t *block_counts; /* of each file, none is 0 */
+	uint32_t file_count;
 	uint32_t block_bytes;
 	bool is_sequential;
-	uint64_t range_bytes; /* of each file, from its start on */
 	/* At random: not 0. Otherwise of the next block. */
 	uint64_t state;
 	uint32_t file_index;
 };
 
-static inline uint64_t placing_blocks(const struct placing *placing, uint32_t file_index)
-{
-	uint64_t range_bytes = placing->set->files[file_index].size_bytes;
-
-	if (range_bytes > placing->range_bytes) {
-		range_bytes = placing->range_bytes;
-	}
-	return range_bytes / placing->block_bytes;
-}
-
 static inline uint64_t placing_next_in_order(struct placing *placing, uint32_t *out_file_index)
 {
-	if (placing->state >= placing_blocks(placing, placing->file_index)) {
+	if (placing->state >= placing->block_counts[placing->file_index]) {
 		placing->state = 0;
-		placing->file_index = (placing->file_index + 1) % placing->set->count;
+		placing->file_index = (placing->file_index + 1) % placing->file_count;
 	}
 	*out_file_index = placing->file_index;
 	return placing->state++ * placing->block_bytes;
+}
+
+/* `bits` of 32, as a part of a whole, of `count` below 2^32: no division. */
+static inline uint64_t placing_scale(uint64_t bits, uint64_t count)
+{
+	return (bits & 0xffffffff) * count >> 32;
 }
 
 /* Offset and file of the next block. */
@@ -56,9 +50,8 @@ static inline uint64_t placing_next(struct placing *placing, uint32_t *out_file_
 	placing->state ^= placing->state << 25;
 	placing->state ^= placing->state >> 27;
 	bits = placing->state * 0x2545f4914f6cdd1dULL;
-	*out_file_index = (uint32_t)(bits >> 48) % placing->set->count;
-	return (bits & 0xffffffffffffu) % placing_blocks(placing, *out_file_index) *
-		placing->block_bytes;
+	*out_file_index = (uint32_t)placing_scale(bits >> 32, placing->file_count);
+	return placing_scale(bits, placing->block_counts[*out_file_index]) * placing->block_bytes;
 }
 
 #endif

@@ -9,6 +9,7 @@
 #ifndef PINION_TOOLS_BENCH_RAWRING_H
 #define PINION_TOOLS_BENCH_RAWRING_H
 
+#include "tools/bench/fileset.h"
 #include "tools/bench/placing.h"
 
 #include <stdbool.h>
