@@ -4,6 +4,7 @@
  */
 #include "runtime/scan/reader.h"
 #include "runtime/base/check.h"
+#include "runtime/core/wake.h"
 
 #include <errno.h>
 #include <sys/stat.h>
@@ -22,11 +23,11 @@ enum {
 	/* Tracks to begin with, for each worker. */
 	FIRST_TRACKS = 2,
 	/*
-	 * As many as are of use where reads are over when they are submitted:
-	 * for each worker, so that none is without one; and in order.
+	 * Where reads are over when they are submitted: for each worker, and
+	 * in order. What is read is looked at while it is in the core's cache.
 	 */
-	INSTANT_TRACKS = 4,
-	INSTANT_AHEAD = 2,
+	INSTANT_TRACKS = 1,
+	INSTANT_AHEAD = 1,
 };
 
 static void run_parallel_track(struct pin_track *track);
@@ -178,12 +179,32 @@ static void cancel_track(struct pinion_task *task)
 	end_track(track->reader);
 }
 
+/*
+ * Where reads are over at once a worker needs one track: of two on this one,
+ * one goes to who has none.
+ */
+static bool move_on(struct pin_track *track)
+{
+	struct pin_worker *worker = pin_worker_current();
+	struct pin_worker *target;
+
+	if (!pin_reader_is_instant(track->reader) ||
+		(pin_list_is_empty(&worker->ready) && worker->ring.in_flight == 0)) {
+		return false;
+	}
+	target = pin_wake_find_free(worker);
+	return target != NULL && pin_worker_spawn_on(worker, target, &track->request.task) == 0;
+}
+
 static void run_parallel_track(struct pin_track *track)
 {
 	if (track->state == PIN_TRACK_READ) {
 		pin_track_consume(track);
 	}
 	if (track->state == PIN_TRACK_IDLE) {
+		if (move_on(track)) {
+			return;
+		}
 		if (try_rest(track)) {
 			return;
 		}
