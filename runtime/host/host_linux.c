@@ -24,6 +24,11 @@
 #include <time.h>
 #include <unistd.h>
 
+enum {
+	/* That rings leave to files; a worker without a ring reads by calls. */
+	SPARE_DESCRIPTORS = 5,
+};
+
 static uint64_t linux_now_ns(void)
 {
 	struct timespec now;
@@ -272,6 +277,15 @@ static void linux_unmap(void *memory, size_t bytes)
 	munmap(memory, bytes);
 }
 
+/* The lowest that is free is given out, so not much is left above it. */
+static bool is_among_last(int fd)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+		(rlim_t)fd + SPARE_DESCRIPTORS >= limit.rlim_cur;
+}
+
 /*
  * By the steps of io_uring_queue_init_params(), of which old versions write to
  * an array of indices that NO_SQARRAY leaves out, and newer ones set that flag
@@ -284,6 +298,10 @@ static int linux_ring_setup(struct io_uring *ring, uint32_t entries, struct io_u
 
 	if (fd < 0) {
 		return fd;
+	}
+	if (is_among_last(fd)) {
+		close(fd);
+		return -EMFILE;
 	}
 	rc = io_uring_queue_mmap(fd, params, ring);
 	if (rc < 0) {

@@ -33,25 +33,27 @@ struct limit {
 	uint64_t memlock; /* KiB; UINT64_MAX: as it is */
 	uint32_t nofile;  /* 0: as it is */
 	bool is_one_cpu;
-	const char *message; /* some line has this; NULL: any or none */
+	const char *message;   /* some line has this; NULL: any or none */
+	uint32_t worker_count; /* 0: as usual */
 };
 
 #define AS_IT_IS UINT64_MAX
 
 static const struct limit limits[] = {
-	{"setup EPERM", __NR_io_uring_setup, EPERM, AS_IT_IS, 0, false, "without io_uring"},
-	{"setup ENOSYS", __NR_io_uring_setup, ENOSYS, AS_IT_IS, 0, false, "without io_uring"},
-	{"enter EPERM", __NR_io_uring_enter, EPERM, AS_IT_IS, 0, false, "without io_uring"},
-	{"enter ENOSYS", __NR_io_uring_enter, ENOSYS, AS_IT_IS, 0, false, "without io_uring"},
-	{"register EPERM", __NR_io_uring_register, EPERM, AS_IT_IS, 0, false, NULL},
-	{"register ENOSYS", __NR_io_uring_register, ENOSYS, AS_IT_IS, 0, false, NULL},
-	{"memlock 0", 0, 0, 0, 0, false, "locked-memory limit"},
-	{"memlock 64 KiB", 0, 0, 64, 0, false, "locked-memory limit"},
-	{"memlock 8 MiB", 0, 0, 8192, 0, false, "locked-memory limit"},
-	{"16 descriptors", 0, 0, AS_IT_IS, 16, false, NULL},
-	{"one CPU", 0, 0, AS_IT_IS, 0, true, NULL},
-	{"one CPU, 16 descriptors, memlock 64 KiB", 0, 0, 64, 16, true, NULL},
-	{"and no rings", __NR_io_uring_setup, EPERM, 64, 16, true, "without io_uring"},
+	{"setup EPERM", __NR_io_uring_setup, EPERM, AS_IT_IS, 0, false, "without io_uring", 0},
+	{"setup ENOSYS", __NR_io_uring_setup, ENOSYS, AS_IT_IS, 0, false, "without io_uring", 0},
+	{"enter EPERM", __NR_io_uring_enter, EPERM, AS_IT_IS, 0, false, "without io_uring", 0},
+	{"enter ENOSYS", __NR_io_uring_enter, ENOSYS, AS_IT_IS, 0, false, "without io_uring", 0},
+	{"register EPERM", __NR_io_uring_register, EPERM, AS_IT_IS, 0, false, NULL, 0},
+	{"register ENOSYS", __NR_io_uring_register, ENOSYS, AS_IT_IS, 0, false, NULL, 0},
+	{"memlock 0", 0, 0, 0, 0, false, "locked-memory limit", 0},
+	{"memlock 64 KiB", 0, 0, 64, 0, false, "locked-memory limit", 0},
+	{"memlock 8 MiB", 0, 0, 8192, 0, false, "locked-memory limit", 0},
+	{"16 descriptors", 0, 0, AS_IT_IS, 16, false, NULL, 0},
+	{"16 descriptors, 16 workers", 0, 0, AS_IT_IS, 16, false, "without io_uring", 16},
+	{"one CPU", 0, 0, AS_IT_IS, 0, true, NULL, 0},
+	{"one CPU, 16 descriptors, memlock 64 KiB", 0, 0, 64, 16, true, NULL, 0},
+	{"and no rings", __NR_io_uring_setup, EPERM, 64, 16, true, "without io_uring", 0},
 };
 
 static bool refuse(const struct limit *limit)
@@ -156,6 +158,7 @@ static int live_under(void *arg)
 	runtimes_log[0] = '\0';
 	pinion_config_init(&config);
 	config.log = runtimes_note;
+	config.worker_count = limit->worker_count;
 	expect_number("create", 0, pinion_runtime_create(&config, &runtime));
 	if (runtime == NULL) {
 		return 1;
