@@ -78,13 +78,21 @@ static inline void tasks_hold_end(struct tasks_hold *hold)
 	tasks_await(&hold->has_ended, 1);
 }
 
-/* How often to repeat: STRESS_ITERATIONS, or what a short run does. */
+/*
+ * How often to repeat: STRESS_ITERATIONS, or what a short run does; of that a
+ * part with STRESS_PART, a quarter with 4.
+ */
 static inline uint32_t tasks_iterations(uint32_t standard)
 {
 	const char *given = getenv("STRESS_ITERATIONS");
+	const char *part = getenv("STRESS_PART");
 	unsigned long count = given == NULL ? 0 : strtoul(given, NULL, 10);
+	unsigned long parts = part == NULL ? 1 : strtoul(part, NULL, 10);
 
-	return count == 0 || count > UINT32_MAX ? standard : (uint32_t)count;
+	if (count != 0 && count <= UINT32_MAX) {
+		return (uint32_t)count;
+	}
+	return parts > 1 && standard > parts ? standard / (uint32_t)parts : standard;
 }
 
 #endif
