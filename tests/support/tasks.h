@@ -8,6 +8,7 @@
 #define PIN_TESTS_SUPPORT_TASKS_H
 
 #include "tests/support/expect.h"
+#include "tests/support/rounds.h"
 
 #include "runtime/base/atomic.h"
 #include "runtime/base/base.h"
@@ -78,21 +79,13 @@ static inline void tasks_hold_end(struct tasks_hold *hold)
 	tasks_await(&hold->has_ended, 1);
 }
 
-/*
- * How often to repeat: STRESS_ITERATIONS, or what a short run does; of that a
- * part with STRESS_PART, a quarter with 4.
- */
+/* How often to repeat: STRESS_ITERATIONS, or what a short run does. */
 static inline uint32_t tasks_iterations(uint32_t standard)
 {
 	const char *given = getenv("STRESS_ITERATIONS");
-	const char *part = getenv("STRESS_PART");
 	unsigned long count = given == NULL ? 0 : strtoul(given, NULL, 10);
-	unsigned long parts = part == NULL ? 1 : strtoul(part, NULL, 10);
 
-	if (count != 0 && count <= UINT32_MAX) {
-		return (uint32_t)count;
-	}
-	return parts > 1 && standard > parts ? standard / (uint32_t)parts : standard;
+	return count == 0 || count > UINT32_MAX ? (uint32_t)rounds_part(standard) : (uint32_t)count;
 }
 
 #endif
