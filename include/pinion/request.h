@@ -131,7 +131,8 @@ struct pinion_request {
  * attempts in a row without a byte it ends with the last error, or with -EIO
  * where there was none. Every other result of the kernel is passed through:
  * sectors that a drive cannot read are -EIO through the page cache, and past it
- * what the block layer calls it, -ENODATA for most drives.
+ * what the block layer calls it, -ENODATA for most drives; there it may be a
+ * neighbour's, so -EIO, -ENODATA, -EREMOTEIO and -EILSEQ are tried once more.
  * -ECANCELED is also the result of what is in flight when the runtime is
  * stopped. -EFAULT: its memory is a buffer of a pool that nobody had as it was
  * submitted; a message names who had it last, and nothing was read or written.

@@ -286,7 +286,7 @@ struct pinion_runtime_counters {
 	/*
 	 * As it is again, of the workers' own the most. A turn is what a worker
 	 * runs before it looks after its ring (`budget_polls`): the last one
-	 * that it timed, which of turns of one short task is one in 16.
+	 * that it timed, which of turns of one short task is one in 48.
 	 */
 	uint64_t turn_polls_max;
 	uint64_t lifo_row_max; /* tasks in a row straight after who spawned them (`lifo_polls`) */
@@ -304,6 +304,12 @@ struct pinion_runtime_counters {
 	 */
 	uint64_t cq_stalls;
 	uint64_t cq_stall_us;
+	/*
+	 * Transfers past the cache whose error might have been that of a
+	 * neighbour on the disk, with which the kernel had made one request of
+	 * them: each was tried once more, by itself.
+	 */
+	uint64_t errors_tried_alone;
 };
 
 PINION_API void pinion_runtime_counters(const struct pinion_runtime *runtime,

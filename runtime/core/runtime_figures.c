@@ -100,6 +100,7 @@ void pinion_runtime_counters(const struct pinion_runtime *runtime,
 		sum.files_empty += pin_meter_read(&meter->files_by_way[PINION_WAY_EMPTY]);
 		sum.files_unable += pin_meter_read(&meter->files_by_way[PINION_WAY_UNABLE]);
 		sum.direct_refusals += pin_meter_read(&meter->direct_refusals);
+		sum.errors_tried_alone += pin_meter_read(&meter->errors_tried_alone);
 		sum.steal_rounds += pin_meter_read(&meter->steal_rounds);
 		sum.timers_processed += pin_meter_read(&meter->timers_processed);
 		posted += pin_meter_read(&meter->requests_posted);

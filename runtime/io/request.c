@@ -321,6 +321,14 @@ static bool is_between_parts(struct pinion_request *request)
 		private->resume_bytes % PIN_REQUEST_PART_BYTES == 0 && private->stall_count == 0;
 }
 
+/* In an enter of its own: the kernel makes it one with no other. */
+static PIN_APART void submit_alone(struct pin_ring *ring, struct pinion_request *request)
+{
+	pin_ring_submit(ring);
+	submit_again(ring, request);
+	pin_ring_submit(ring);
+}
+
 static void go_on(struct pin_ring *ring, struct pinion_request *request)
 {
 	if (PIN_UNLIKELY(is_between_parts(request)) && ring->ask_part != NULL &&
@@ -340,6 +348,9 @@ static PIN_APART struct pinion_request *end_or_go_on(
 	if (operations[request->op].goes_on(ring, request, &result)) {
 		if (PIN_UNLIKELY(private->ended_by != 0)) {
 			result = private->ended_by;
+		} else if (pin_request_is_of_sectors(completed)) {
+			submit_alone(ring, request);
+			return NULL;
 		} else {
 			go_on(ring, request);
 			return NULL;

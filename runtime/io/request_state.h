@@ -166,6 +166,12 @@ static inline bool pin_request_is_special(const struct pinion_request *request)
 /* Attempts in a row without a byte before a request is given up. */
 enum { PIN_REQUEST_STALLS_MAX = 64 }; /* fits the counter, with one more */
 
+/* What a device says of its sectors, as the kernel words it. */
+static inline bool pin_request_is_of_sectors(int64_t result)
+{
+	return result == -EIO || result == -ENODATA || result == -EREMOTEIO || result == -EILSEQ;
+}
+
 /* Whether it is tried again after that error; counts it as an attempt. */
 static inline bool pin_request_may_retry(struct pinion_request *request, int64_t result)
 {

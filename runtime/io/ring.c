@@ -305,6 +305,13 @@ uint32_t pin_ring_poll_wide(struct pin_ring *ring, pin_ring_deliver_fn deliver, 
 	return reap_sized(ring, 1, deliver, arg);
 }
 
+void pin_ring_submit(struct pin_ring *ring)
+{
+	if (!ring->is_fallback && pin_ring_unsubmitted(ring) > 0) {
+		enter(ring, 0);
+	}
+}
+
 void pin_ring_submit_pair(struct pin_ring *ring)
 {
 	if (!ring->is_fallback && pin_ring_unsubmitted(ring) >= 2) {

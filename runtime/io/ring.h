@@ -274,6 +274,9 @@ uint32_t pin_ring_reaped(const struct pin_ring *ring);
 /* True when pin_ring_poll would find something to do. Loads only. */
 bool pin_ring_has_work(const struct pin_ring *ring);
 
+/* Submits what has gathered, without waiting for anything. */
+void pin_ring_submit(struct pin_ring *ring);
+
 /*
  * Submits what has gathered once it is two entries. From three on the kernel
  * holds them back until it has seen all, and makes one request of neighbours on

@@ -129,7 +129,21 @@ static uint64_t note_done(struct pinion_request *request, int64_t got)
 	return total;
 }
 
-/* True when an error is not the end: interrupted, or O_DIRECT is refused. */
+/*
+ * The kernel makes one request of neighbours on the disk, and when a sector of
+ * it is bad all of them fail: such an error may be another's.
+ */
+static bool may_be_anothers(struct pinion_request *request, int64_t result)
+{
+	return pin_request_is_of_sectors(result) && request->file->is_direct &&
+		(request->file->flags & PIN_FILE_COMMANDS) == 0 &&
+		pin_request_of(request)->stall_count == 0;
+}
+
+/*
+ * True when an error is not the end: interrupted, O_DIRECT is refused, or it is
+ * to be tried alone.
+ */
 static bool goes_on(struct pin_ring *ring, struct pinion_request *request, int64_t result)
 {
 	struct pin_request *private = pin_request_of(request);
@@ -151,6 +165,11 @@ static bool goes_on(struct pin_ring *ring, struct pinion_request *request, int64
 		pin_file_leave_direct(request->file);
 		pin_meter_add(&ring->meter->direct_refusals, 1);
 		private->stall_count++;
+		return true;
+	}
+	if (may_be_anothers(request, result)) {
+		private->stall_count++;
+		pin_meter_add(&ring->meter->errors_tried_alone, 1);
 		return true;
 	}
 	return pin_request_may_retry(request, result);

@@ -63,6 +63,7 @@ struct pin_meter {
 	struct pin_atomic_u64 tasks_shared;		    /* pushed to queues that all share */
 	struct pin_atomic_u64 files_by_way[PIN_METER_WAYS]; /* enum pinion_way */
 	struct pin_atomic_u64 direct_refusals;
+	struct pin_atomic_u64 errors_tried_alone;
 	struct pin_atomic_u64 steal_rounds;
 	struct pin_atomic_u64 timers_processed;
 	/* Not counts but how it is now: what the tuner says, */

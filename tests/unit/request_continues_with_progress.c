@@ -226,6 +226,7 @@ static void check_short_reads(void)
 static void check_errors(void)
 {
 	static const int32_t errors[] = {-EIO, -EINVAL, -EBADF, -ECANCELED, -ENXIO, -ENODATA};
+	static const int32_t of_sectors[] = {-EIO, -ENODATA, -EREMOTEIO, -EILSEQ};
 	uint64_t before;
 
 	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
@@ -235,6 +236,19 @@ static void check_errors(void)
 	begin(0, 1, SIZE);
 	expect_on("a part", 10, 10);
 	expect_end("error after a part", -EIO, -EIO);
+
+	/* Of a direct read it may be another's, so it is tried once more. */
+	for (size_t i = 0; i < sizeof(of_sectors) / sizeof(of_sectors[0]); i++) {
+		begin(1, 512, SIZE);
+		expect_on("of sectors", of_sectors[i], 0);
+		expect_end("again", of_sectors[i], of_sectors[i]);
+		begin(1, 512, SIZE);
+		expect_on("one block", 512, 512);
+		expect_on("of sectors", of_sectors[i], 512);
+		expect_on("its own part was sound", 512, 1024);
+		expect_on("of others again", of_sectors[i], 1024);
+		expect_end("and its own", of_sectors[i], of_sectors[i]);
+	}
 
 	/* A direct read that is refused is tried once through the cache. */
 	before = pin_meter_read(&rings_meter.direct_refusals);
