@@ -7,11 +7,16 @@ def middle: sort | if length == 0 then null else
 def figure: if . == null then "" else . * 1000 | round / 1000 | tostring end;
 def named($name): reduce ($name | split("."))[] as $key (.; .[$key]?);
 def ours($item): map(select(.item == $item and (has("peer") | not)));
-def by_round($item): ours($item) | map({key: (.round | tostring), value: .median}) | from_entries;
+def by_round($item; value): ours($item) | map({key: (.round | tostring), value: value}) | from_entries;
+def by_round($item): by_round($item; .median);
+# How much more ours takes than another subject, each by its floor.
+def beyond_floor($item; $other): by_round($other; .ratio) as $ratios
+	| ours($item) | map(select($ratios[.round | tostring] > 0) | .ratio / $ratios[.round | tostring]);
 # Of each round, so that what changes between rounds is on both sides.
 def values($item; $figure):
 	if $figure == "floor" then ours($item) | map(.ratio)
 	elif $figure == "floor_second" then ours($item) | map(.floor_second.ratio)
+	elif $figure | test("^=.*/floor$") then beyond_floor($item; $figure[1:-6])
 	elif $figure | startswith("=") then by_round($figure[1:]) as $other
 		| ours($item) | map(select($other[.round | tostring] > 0) | .median / $other[.round | tostring])
 	elif $figure | contains("/") then ($figure | split("/")) as $names
