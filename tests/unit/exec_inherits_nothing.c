@@ -90,7 +90,7 @@ static void check_level(uint32_t io_level, uint32_t without)
 	expect_number("the child", 0, child_code(child_run(execute, NULL, output, sizeof(output))));
 	runtimes_config(&config, 2, io_level);
 	config.io_without |= without;
-	expect_number("create", 0, pinion_runtime_create(&config, &runtime));
+	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
 	expect_number("open", 0, pinion_file_open(&files[0], "/proc/self/exe", PINION_DIRECT_AUTO));
 	request = requests_begin(&one, PINION_OP_OPEN);
 	request->file = &files[1];
@@ -110,6 +110,7 @@ int main(int argument_count, char **arguments)
 		fprintf(stderr, "%u\n", for_each_fd(pass));
 		return 0;
 	}
+	runtimes_own_level();
 	runtimes_watchdog(LIMIT_SECONDS);
 	check_level(PINION_IO_FALLBACK, 0);
 	check_level(PINION_IO_AUTO, 0);
