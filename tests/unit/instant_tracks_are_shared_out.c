@@ -8,6 +8,7 @@
  */
 #include "runtime/core/wake.h"
 #include "tests/support/instant.h"
+#include "tests/support/tasks.h"
 
 enum {
 	WINDOWS = 64,
@@ -16,26 +17,16 @@ enum {
 	LIMIT_SECONDS = 60,
 };
 
-static uint32_t is_kept;
-static uint32_t may_go;
+static struct tasks_hold hold; /* of the second worker */
 static uint32_t window_count;
 static uint32_t second_count; /* windows of the second worker */
 static uint32_t waited_ms;
 static bool was_free;
 
+/* Between two looks at what is waited for, so that both waits have an end. */
 static void sleep_ms(void)
 {
 	nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-}
-
-static int keep(struct pinion_task *task)
-{
-	(void)task;
-	__atomic_store_n(&is_kept, 1, __ATOMIC_RELEASE);
-	while (__atomic_load_n(&may_go, __ATOMIC_ACQUIRE) == 0) {
-		sleep_ms();
-	}
-	return 0;
 }
 
 static int look(void *arg, struct pinion_scan_file *file, const struct pinion_window *window)
@@ -53,7 +44,7 @@ static int look(void *arg, struct pinion_scan_file *file, const struct pinion_wi
 	if (window_count <= LEARNING) {
 		return 0;
 	}
-	__atomic_store_n(&may_go, 1, __ATOMIC_RELEASE);
+	tasks_signal(&hold.may_end);
 	for (; waited_ms < WAIT_MS && !was_free; waited_ms++) {
 		was_free = pin_wake_find_free(worker) != NULL;
 		sleep_ms();
@@ -73,7 +64,6 @@ int main(void)
 		.window = look,
 		.report = instant_report,
 	};
-	static struct pinion_task kept = {.run = keep};
 	struct pinion_runtime *runtime;
 
 	runtimes_watchdog(LIMIT_SECONDS);
@@ -85,11 +75,9 @@ int main(void)
 		return EXPECT_SKIPPED;
 	}
 	runtime = instant_runtime(2);
-	expect_number("spawn", 0, pinion_spawn_on(runtime, 1, &kept));
-	while (__atomic_load_n(&is_kept, __ATOMIC_ACQUIRE) == 0) {
-		sleep_ms();
-	}
+	tasks_hold_begin(&hold, runtime, 1);
 	instant_scan(runtime, &ops, PINION_SCAN_PARALLEL);
+	tasks_hold_end(&hold);
 	expect_true("the other was free", was_free);
 	expect_true("it got windows", second_count > 0);
 	expect_number("each window", WINDOWS, window_count + second_count);
