@@ -12,7 +12,7 @@
  * it (core/throttle.h) on its worker rests, and one whose read went to it at
  * once calls another. So about as many buffers are in use as the device is
  * given to do, always the same, and no more than that pass through the caches.
- * Where reads are over when they are submitted a few for each worker do.
+ * Where reads are over when they are submitted one for each worker does.
  *
  * Nothing waits for a buffer while holding one that somebody in front of it
  * needs: in order, the earliest window of a file gets its buffer first.
