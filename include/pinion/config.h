@@ -53,6 +53,9 @@ enum pinion_io_feature {
 	PINION_IO_NO_SQARRAY = 1 << 15,	      /* 6.6 */
 };
 
+/* Of `cpu_latency_us`: as long as it may take without it. */
+#define PINION_CPU_LATENCY_ANY UINT64_C(2000000000)
+
 /* Who may submit to a worker's ring, and reap it. */
 enum pinion_ring_sharing {
 	/* The worker alone: the fastest. What a stuck worker has waits. */
@@ -723,6 +726,22 @@ struct pinion_config {
 	 * Environment: PINION_CQ_STALL_US.
 	 */
 	uint64_t cq_stall_us;
+
+	/*
+	 * Microseconds that an idle CPU may take to run again, asked of the
+	 * kernel for as long as the runtime is there, 0 … 2000000000. It holds
+	 * for the whole machine: its CPUs sleep less deeply, and draw more
+	 * power; with 0 they poll, and none is given back to the host of a
+	 * virtual machine. The wake of a worker is the sooner for it, which is
+	 * all that changes. Needs write access to /dev/cpu_dma_latency, as root
+	 * has; without it that is told once in `log`, at level warning, and
+	 * all else works. Children that a process forks ask for it as well,
+	 * until they end or call exec. Default PINION_CPU_LATENCY_ANY: nothing
+	 * is asked for. Environment: PINION_CPU_LATENCY_US.
+	 * Source: of the kernel's documents power/pm_qos_interface;
+	 * docs/PERFORMANCE.md, "A wake".
+	 */
+	uint64_t cpu_latency_us;
 };
 
 /*

@@ -19,7 +19,7 @@
 
 /* The struct as first released; a smaller one was never valid. */
 #define CONFIG_BYTES_MIN sizeof(struct pinion_config)
-_Static_assert(sizeof(struct pinion_config) == 424, "released size");
+_Static_assert(sizeof(struct pinion_config) == 432, "released size");
 
 struct field {
 	const char *name;
@@ -178,6 +178,8 @@ static const struct field fields[] = {
 	FIELD(io_priority_low, "PINION_IO_PRIORITY_LOW", PINION_IO_PRIORITY_BE7,
 		PINION_IO_PRIORITY_NONE, PINION_IO_PRIORITY_IDLE, 1, io_priority_words),
 	NUMBER(cq_stall_us, "PINION_CQ_STALL_US", 0, 0, UINT64_C(86400000000)),
+	NUMBER(cpu_latency_us, "PINION_CPU_LATENCY_US", PINION_CPU_LATENCY_ANY, 0,
+		PINION_CPU_LATENCY_ANY),
 };
 
 static uint64_t read_field(const struct pinion_config *config, const struct field *field)

@@ -16,6 +16,7 @@
 #include "runtime/core/wait.h"
 #include "runtime/core/wake.h"
 #include "runtime/core/worker.h"
+#include "runtime/host/cpu_latency.h"
 #include "runtime/host/heap.h"
 #include "runtime/host/level.h"
 
@@ -335,6 +336,9 @@ static void free_runtime(struct pinion_runtime *runtime)
 {
 	struct pin_host host = *runtime->shared.host;
 
+	if (runtime->latency_fd >= 0) {
+		pin_cpu_latency_drop(runtime->latency_fd);
+	}
 	free_workers(&runtime->shared);
 	pin_heap_release(&host, runtime, PIN_CACHE_LINE, 1, sizeof(*runtime));
 }
@@ -360,6 +364,27 @@ static bool take_departure(void *arg, uint64_t demand, struct pin_waiters_value 
 	(void)demand;
 	(void)out_value;
 	return pin_load_acquire_u32(&shared->leaving_count) == 0 || has_ended(arg);
+}
+
+/* Where that is refused wakes take longer, and nothing else changes. */
+static void ask_for_latency(struct pinion_runtime *runtime)
+{
+	struct pin_shared *shared = &runtime->shared;
+	int rc;
+
+	if (shared->config.cpu_latency_us == PINION_CPU_LATENCY_ANY) {
+		return;
+	}
+	rc = pin_cpu_latency_ask((uint32_t)shared->config.cpu_latency_us);
+	if (rc >= 0) {
+		runtime->latency_fd = rc;
+		return;
+	}
+	pin_log(&shared->log, PINION_LOG_WARN,
+		"idle CPUs may take longer than the %llu us of cpu_latency_us to run again: "
+		"/dev/cpu_dma_latency: %s; it takes root, or a udev rule that gives access to it",
+		(unsigned long long)shared->config.cpu_latency_us, strerror(-rc));
+	shared->config.cpu_latency_us = PINION_CPU_LATENCY_ANY;
 }
 
 int pin_runtime_create(const struct pinion_config *config, const uint32_t *serving_counts,
@@ -392,6 +417,7 @@ int pin_runtime_create(const struct pinion_config *config, const uint32_t *servi
 			},
 		.forked = pin_forked_now(),
 		.own_host = own_host,
+		.latency_fd = -1,
 	};
 	rc = examine_machine(runtime, &topology);
 	if (rc == 0) {
@@ -415,6 +441,7 @@ int pin_runtime_create(const struct pinion_config *config, const uint32_t *servi
 		free_runtime(runtime);
 		return rc;
 	}
+	ask_for_latency(runtime);
 	*out_runtime = runtime;
 	return 0;
 }

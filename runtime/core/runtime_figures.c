@@ -140,6 +140,7 @@ void pinion_runtime_facts(
 		.page_bytes = PIN_HUGE_PAGE_BYTES,
 		.local_permille = UINT32_MAX,
 		.buffer_count = shared->config.buffer_count,
+		.cpu_latency_us = shared->config.cpu_latency_us,
 		.file_slots = UINT32_MAX,
 		.doorbell = doorbell_name(shared->workers[0].ring.doorbell_kind),
 		.fallback_cause =

@@ -17,6 +17,7 @@ struct pinion_runtime {
 	bool is_joined;		  /* [lock:life] */
 	uint32_t forked;	  /* [const] pin_forked_now() of its process */
 	char fallback_cause[192]; /* [const] empty: there are rings */
+	int latency_fd;		  /* [const] that asks for `cpu_latency_us`, or -1 */
 	struct pin_host own_host; /* [const] with an allocator of the embedder's */
 };
 

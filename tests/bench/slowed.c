@@ -31,6 +31,8 @@
 	apply(wake_worker) \
 	apply(wake_ring) \
 	apply(wake_worker_ring) \
+	apply(wake_qos) \
+	apply(wake_ring_qos) \
 	apply(wake_completion) \
 	apply(idle) \
 	apply(idle_ring) \

@@ -69,7 +69,7 @@ check_json() {
 	[ "$(awk '{ print $1 }' out | tr '\n' ' ')" = "nop read read_random read_random_cached read_blocks read_blocks_cached \
 write write_random sum scan spawn yield inject batch inject_wait steal \
 steal_spawn forkjoin wake wake_worker wake_ring wake_worker_ring \
-wake_completion idle idle_ring timer timer_late lanes lanes_busy classes \
+wake_qos wake_ring_qos wake_completion idle idle_ring timer timer_late lanes lanes_busy classes \
 execute execute_together crew channel channel_pass startup walk pool pool_outside pool_malloc pool_two \
 pool_pass pool_steal " ]
 	[ "$(awk 'NF < 4' out)" = "" ]
@@ -186,6 +186,8 @@ check_subject() {
 	check_subject wake_worker us
 	check_subject wake_ring us "there is no io_uring"
 	check_subject wake_worker_ring us "there is no io_uring"
+	check_subject wake_qos us "cannot be asked to stay awake"
+	check_subject wake_ring_qos us "there is no io_uring" "cannot be asked to stay awake"
 	check_subject wake_completion us "there is no io_uring"
 }
 

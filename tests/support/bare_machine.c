@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Doubles of what a runtime asks of its machine, for a machine about which
- * nothing is known: it has one CPU, no nodes, and nobody who reads messages.
+ * nothing is known: it has one CPU that nobody may ask for anything, no nodes,
+ * and nobody who reads messages.
  */
 #include "runtime/base/log.h"
+#include "runtime/host/cpu_latency.h"
 #include "runtime/host/kernel.h"
 #include "runtime/host/topology.h"
 
+#include <errno.h>
 #include <string.h>
 
 void pin_log(const struct pin_log *log, enum pinion_log_level level, const char *format, ...)
@@ -20,6 +23,17 @@ void pin_kernel_ring_hint(int error, char *out, size_t size)
 {
 	(void)error;
 	memset(out, 0, size);
+}
+
+int pin_cpu_latency_ask(uint32_t latency_us)
+{
+	(void)latency_us;
+	return -ENOENT;
+}
+
+void pin_cpu_latency_drop(int fd)
+{
+	(void)fd;
 }
 
 void pin_topology_begin(struct pin_topology_search *search, struct pin_topology *topology,

@@ -71,6 +71,7 @@ static const struct range ranges[] = {
 	RANGE(io_priority_low, PINION_IO_PRIORITY_NONE, PINION_IO_PRIORITY_IDLE),
 	RANGE(stall_ms, 0, 86400000),
 	RANGE(cq_stall_us, 0, UINT64_C(86400000000)),
+	RANGE(cpu_latency_us, 0, UINT64_C(2000000000)),
 	RANGE(spin_iters, 0, 65535),
 	RANGE(park_timeout_us, 0, 60000000),
 	RANGE(injector_target_us, 1, 1000000),

@@ -142,6 +142,8 @@ extern const struct bench_subject bench_wake;
 extern const struct bench_subject bench_wake_worker;
 extern const struct bench_subject bench_wake_ring;
 extern const struct bench_subject bench_wake_worker_ring;
+extern const struct bench_subject bench_wake_qos;
+extern const struct bench_subject bench_wake_ring_qos;
 extern const struct bench_subject bench_wake_completion;
 extern const struct bench_subject bench_idle;
 extern const struct bench_subject bench_idle_ring;

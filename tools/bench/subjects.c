@@ -27,6 +27,8 @@ const struct bench_subject *const bench_subjects[] = {
 	&bench_wake_worker,
 	&bench_wake_ring,
 	&bench_wake_worker_ring,
+	&bench_wake_qos,
+	&bench_wake_ring_qos,
 	&bench_wake_completion,
 	&bench_idle,
 	&bench_idle_ring,

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The subjects `wake`, `wake_worker`, `wake_ring` and `wake_worker_ring`: how
- * long a task takes to start on a worker that sleeps, against a thread that
- * sleeps in a futex. Both ends read CLOCK_MONOTONIC.
+ * The subjects `wake`, `wake_worker`, `wake_ring`, `wake_worker_ring`,
+ * `wake_qos` and `wake_ring_qos`: how long a task takes to start on a worker
+ * that sleeps, against a thread that sleeps in a futex. Both ends read
+ * CLOCK_MONOTONIC.
  *
  * Who wakes is the thread of the bench or, for `wake_worker…`, another worker
  * from within a task; where the worker sleeps is its futex or, for `…_ring`,
- * its ring, as a read of its own is pending. Either side is woken only once
+ * its ring, as a read of its own is pending; for `…_qos` idle CPUs are asked to
+ * stay awake, so that it is a wake and not the start of a CPU that is measured.
+ * Either side is woken only once
  * the kernel says that it sleeps; nobody spins while the other side wakes up.
  */
 #include "tools/bench/pending.h"
@@ -27,9 +30,17 @@ enum {
 	WAKE_WORKERS_MAX = 2,
 };
 
+/* What tells one subject from another. */
+struct wake_way {
+	const struct bench_subject *subject;
+	uint32_t worker_count; /* 2: one worker wakes the other */
+	bool sleeps_in_ring;
+	bool keeps_cpus_awake;
+};
+
 struct wake {
 	struct pinion_runtime *runtime;
-	uint32_t worker_count; /* 2: one worker wakes the other */
+	uint32_t worker_count;
 	struct pinion_task task;
 	struct sleeper workers[WAKE_WORKERS_MAX];
 	struct bare_sleeper bare;
@@ -195,44 +206,28 @@ static int meet_worker(struct wake *wake)
 	return rc;
 }
 
-static int start(struct bench *bench, uint32_t worker_count, struct bench_setting *out_setting,
-	void **out_state)
+/* Idle CPUs that are asked to stay awake do so for the floor as well. */
+static int start_workers(const struct bench *bench, const struct wake_way *way,
+	struct bench_setting *out_setting, struct pinion_runtime **out_runtime)
 {
-	struct wake *wake = bench_allocate(sizeof(*wake));
-	int rc;
+	struct bench_options options = *bench->options;
+	struct bench own = *bench;
 
-	if (wake == NULL) {
-		return -ENOMEM;
+	if (way->keeps_cpus_awake) {
+		options.runtime.cpu_latency_us = 0;
 	}
-	wake->worker_count = worker_count;
-	wake->task.run = wake_task;
-	wake->turn.run = wake_turn;
-	for (int i = 0; i < WAKE_WORKERS_MAX; i++) {
-		sleeper_init(&wake->workers[i]);
-	}
-	rc = bench_start_workers(bench, worker_count, out_setting, &wake->runtime);
-	if (rc == 0) {
-		rc = bare_sleeper_start(&wake->bare);
-	}
-	if (rc == 0 && worker_count == 1) {
-		rc = meet_worker(wake);
-	}
-	if (rc != 0) {
-		wake_stop(wake);
-		return rc;
-	}
-	*out_state = wake;
-	return 0;
+	own.options = &options;
+	return bench_start_workers(&own, way->worker_count, out_setting, out_runtime);
 }
 
-static int wake_start(struct bench *bench, struct bench_setting *out_setting, void **out_state)
+static int require(const struct wake_way *way, const struct bench_setting *setting)
 {
-	return start(bench, 1, out_setting, out_state);
-}
-
-static int worker_start(struct bench *bench, struct bench_setting *out_setting, void **out_state)
-{
-	return start(bench, 2, out_setting, out_state);
+	if (way->keeps_cpus_awake && setting->facts.cpu_latency_us != 0) {
+		report_line(
+			"%s: skipped, idle CPUs cannot be asked to stay awake", way->subject->name);
+		return BENCH_SKIPPED;
+	}
+	return way->sleeps_in_ring ? bench_require_rings(way->subject, setting) : 0;
 }
 
 static int submit_turn(struct pinion_task *task)
@@ -264,19 +259,32 @@ static int begin_read(struct wake *wake, uint32_t worker_index)
 	return rc == 0 ? wake->error : rc;
 }
 
-static int start_in_rings(struct bench *bench, const struct bench_subject *subject,
-	uint32_t worker_count, struct bench_setting *out_setting, void **out_state)
+static int start(struct bench *bench, const struct wake_way *way, struct bench_setting *out_setting,
+	void **out_state)
 {
-	struct wake *wake;
-	void *state;
-	int rc = start(bench, worker_count, out_setting, &state);
+	struct wake *wake = bench_allocate(sizeof(*wake));
+	int rc;
 
-	if (rc != 0) {
-		return rc;
+	if (wake == NULL) {
+		return -ENOMEM;
 	}
-	wake = state;
-	rc = bench_require_rings(subject, out_setting);
-	for (uint32_t i = 0; rc == 0 && i < worker_count; i++) {
+	wake->worker_count = way->worker_count;
+	wake->task.run = wake_task;
+	wake->turn.run = wake_turn;
+	for (int i = 0; i < WAKE_WORKERS_MAX; i++) {
+		sleeper_init(&wake->workers[i]);
+	}
+	rc = start_workers(bench, way, out_setting, &wake->runtime);
+	if (rc == 0) {
+		rc = require(way, out_setting);
+	}
+	if (rc == 0) {
+		rc = bare_sleeper_start(&wake->bare);
+	}
+	if (rc == 0 && way->worker_count == 1) {
+		rc = meet_worker(wake);
+	}
+	for (uint32_t i = 0; rc == 0 && way->sleeps_in_ring && i < way->worker_count; i++) {
 		rc = begin_read(wake, i);
 	}
 	if (rc != 0) {
@@ -288,15 +296,47 @@ static int start_in_rings(struct bench *bench, const struct bench_subject *subje
 	return 0;
 }
 
+static int wake_start(struct bench *bench, struct bench_setting *out_setting, void **out_state)
+{
+	static const struct wake_way way = {&bench_wake, 1, false, false};
+
+	return start(bench, &way, out_setting, out_state);
+}
+
+static int worker_start(struct bench *bench, struct bench_setting *out_setting, void **out_state)
+{
+	static const struct wake_way way = {&bench_wake_worker, 2, false, false};
+
+	return start(bench, &way, out_setting, out_state);
+}
+
 static int ring_start(struct bench *bench, struct bench_setting *out_setting, void **out_state)
 {
-	return start_in_rings(bench, &bench_wake_ring, 1, out_setting, out_state);
+	static const struct wake_way way = {&bench_wake_ring, 1, true, false};
+
+	return start(bench, &way, out_setting, out_state);
 }
 
 static int worker_ring_start(
 	struct bench *bench, struct bench_setting *out_setting, void **out_state)
 {
-	return start_in_rings(bench, &bench_wake_worker_ring, 2, out_setting, out_state);
+	static const struct wake_way way = {&bench_wake_worker_ring, 2, true, false};
+
+	return start(bench, &way, out_setting, out_state);
+}
+
+static int qos_start(struct bench *bench, struct bench_setting *out_setting, void **out_state)
+{
+	static const struct wake_way way = {&bench_wake_qos, 1, false, true};
+
+	return start(bench, &way, out_setting, out_state);
+}
+
+static int ring_qos_start(struct bench *bench, struct bench_setting *out_setting, void **out_state)
+{
+	static const struct wake_way way = {&bench_wake_ring_qos, 1, true, true};
+
+	return start(bench, &way, out_setting, out_state);
 }
 
 const struct bench_subject bench_wake = {
@@ -338,6 +378,28 @@ const struct bench_subject bench_wake_worker_ring = {
 	.brief = "as wake_worker, to a worker that sleeps in its ring",
 	.sides = {[BENCH_OURS] = "pinion_spawn_shared", [BENCH_FLOOR] = "futex-wake"},
 	.start = worker_ring_start,
+	.run = wake_run,
+	.stop = wake_stop,
+	.further = wake_further,
+};
+
+const struct bench_subject bench_wake_qos = {
+	.name = "wake_qos",
+	.unit = "us",
+	.brief = "as wake, where idle CPUs are asked to stay awake (cpu_latency_us 0)",
+	.sides = {[BENCH_OURS] = "pinion_spawn", [BENCH_FLOOR] = "futex-wake"},
+	.start = qos_start,
+	.run = wake_run,
+	.stop = wake_stop,
+	.further = wake_further,
+};
+
+const struct bench_subject bench_wake_ring_qos = {
+	.name = "wake_ring_qos",
+	.unit = "us",
+	.brief = "as wake_ring, where idle CPUs are asked to stay awake",
+	.sides = {[BENCH_OURS] = "pinion_spawn", [BENCH_FLOOR] = "futex-wake"},
+	.start = ring_qos_start,
 	.run = wake_run,
 	.stop = wake_stop,
 	.further = wake_further,

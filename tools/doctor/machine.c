@@ -5,10 +5,12 @@
  */
 #include "tools/doctor/subjects.h"
 
+#include <errno.h>
 #include <pinion/config.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static void examine_cpus(struct findings *findings, const struct pinion_machine *machine)
 {
@@ -27,6 +29,12 @@ static void examine_cpus(struct findings *findings, const struct pinion_machine 
 	findings_limit(findings, "quota_millicpus",
 		machine->quota_millicpus == 0 ? UINT64_MAX : machine->quota_millicpus);
 	findings_number(findings, "default_workers", machine->default_worker_count);
+	if (doctor_line(
+		    "/sys/devices/system/cpu/cpuidle/current_driver", NULL, line, sizeof(line))) {
+		findings_text(findings, "idle_driver", line);
+	}
+	findings_text(findings, "cpu_latency",
+		access("/dev/cpu_dma_latency", W_OK) == 0 ? "may be asked for" : strerror(errno));
 	if (machine->quota_millicpus != 0 && machine->quota_millicpus < 1000) {
 		findings_problem(findings, VERDICT_DEGRADED,
 			"a quota of less than one CPU: each worker stands still in part of every "
