@@ -410,6 +410,11 @@ check_subject() {
 	bench read_random_cached --size 16M --block 1000 --seconds 0.05
 	expect 0
 	head -c 3000 /dev/urandom >small
+	bench read_random_cached --size 16M --turn 12M --seconds 0.05
+	expect 0
+	grep -F "3072 in a turn" out
+	bench read_random_cached --turn 1K
+	complains "--turn: 1K is not between 1M and 1T"
 	bench read_random_cached --file small --seconds 0.05
 	complains "small: is smaller than one block"
 	[ "$(ls -A)" = "$(printf '%s\n' err out small)" ]

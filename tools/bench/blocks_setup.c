@@ -255,14 +255,18 @@ static int start_all(struct blocks *blocks, struct bench *bench, struct bench_se
 }
 
 /* Twice as many as are in flight at least, so that most begin one by one. */
-static uint32_t count_blocks(const struct blocks *blocks)
+static uint32_t count_blocks(const struct blocks *blocks, uint64_t turn_bytes)
 {
-	uint32_t count = blocks->plan->is_cached ? BLOCKS_CACHED : BLOCKS_DIRECT;
+	uint64_t count = blocks->plan->is_cached ? BLOCKS_CACHED : BLOCKS_DIRECT;
+	uint64_t most = TURN_BYTES_MAX / blocks->block_bytes;
 
-	if (count > TURN_BYTES_MAX / blocks->block_bytes) {
-		count = (uint32_t)(TURN_BYTES_MAX / blocks->block_bytes);
+	if (turn_bytes != 0) {
+		count = turn_bytes / blocks->block_bytes;
+	} else if (count > most) {
+		count = most;
 	}
-	return count < 2 * blocks->depth_count ? 2 * blocks->depth_count : count;
+	count = count > UINT32_MAX ? UINT32_MAX : count;
+	return count < 2 * blocks->depth_count ? 2 * blocks->depth_count : (uint32_t)count;
 }
 
 int blocks_start(struct bench *bench, const struct blocks_plan *plan,
@@ -287,15 +291,15 @@ int blocks_start(struct bench *bench, const struct blocks_plan *plan,
 	blocks->worker_count = values[BENCH_WORKERS] == 0 ? 1 : values[BENCH_WORKERS];
 	blocks->depth_count = values[BENCH_DEPTH];
 	blocks->block_bytes = values[BENCH_BLOCK];
-	blocks->turn_count = count_blocks(blocks);
+	blocks->turn_count = count_blocks(blocks, bench->options->turn_bytes);
 	rc = start_all(blocks, bench, out_setting);
 	if (rc != 0) {
 		blocks_stop(blocks);
 		return rc;
 	}
 	bench_setting_files(out_setting, blocks->set);
-	bench_setting_add(out_setting, "%u in flight on each, blocks of %u", blocks->depth_count,
-		blocks->block_bytes);
+	bench_setting_add(out_setting, "%u in flight on each, blocks of %u, %u in a turn",
+		blocks->depth_count, blocks->block_bytes, blocks->turn_count);
 	*out_state = blocks;
 	return 0;
 }

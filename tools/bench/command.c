@@ -32,6 +32,7 @@ enum bench_option {
 	OPTION_FILE,
 	OPTION_DIR,
 	OPTION_SIZE,
+	OPTION_TURN,
 	OPTION_COUNT,
 };
 
@@ -57,6 +58,8 @@ static const struct option_spec bench_specs[OPTION_COUNT] = {
 	[OPTION_DIR] = {0, "dir", "DIR", "where to make files; default: the current directory",
 		NULL},
 	[OPTION_SIZE] = {0, "size", "SIZE", "how much to make in all; default 2G", NULL},
+	[OPTION_TURN] = {0, "turn", "SIZE", "read_…, write…: what each worker moves in a turn",
+		"Of a side: then it is the other one's. Default 256M at most."},
 };
 
 /* ---- the command ---- */
@@ -275,6 +278,8 @@ static bool parse_option(struct bench_options *options, enum bench_option option
 	case OPTION_SIZE:
 		/* A block for each of as many workers as there can be. */
 		return options_size("size", value, 16 << 20, 1ull << 50, &options->size_bytes);
+	case OPTION_TURN:
+		return options_size("turn", value, 1 << 20, 1ull << 40, &options->turn_bytes);
 	case OPTION_COUNT:
 		break;
 	}

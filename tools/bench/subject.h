@@ -48,6 +48,7 @@ struct bench_options {
 	const char *tree;	      /* --tree, NULL: one is made */
 	const char *directory;	      /* where files are made when none are given */
 	uint64_t size_bytes;	      /* of all of them together */
+	uint64_t turn_bytes;	      /* --turn, 0: as the subject likes */
 	struct pinion_config runtime; /* with the point's workers */
 };
 
