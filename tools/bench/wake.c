@@ -9,8 +9,8 @@
  * from within a task; where the worker sleeps is its futex or, for `…_ring`,
  * its ring, as a read of its own is pending; for `…_qos` idle CPUs are asked to
  * stay awake, so that it is a wake and not the start of a CPU that is measured.
- * Either side is woken only once
- * the kernel says that it sleeps; nobody spins while the other side wakes up.
+ * Either side is woken only once the kernel says that it sleeps; nobody spins
+ * while the other side wakes up.
  */
 #include "tools/bench/pending.h"
 #include "tools/bench/place.h"
