@@ -679,15 +679,15 @@ interrupt_all() {
 }
 
 # A program whose figures are made up: each subject PERCENT slower than 100,
-# give or take 4 % of noise. What is better for a subject is as the real one
-# says.
+# give or take 4 % of noise, or TIMES as much. What is better for a subject is as
+# the real one says.
 make_double() {
 	cat >"$1" <<-EOF
 		#!/bin/bash
 		[ "\$2" != list ] || exec cat $PWD/list
 		read -r count <$PWD/$1.count || count=0
 		echo \$((count + 1)) >$PWD/$1.count
-		noise=\$(((count * 37 + $2) % 9 - 4))
+		noise=\$((((count * 37 + $2) % 9 - 4) * ${3:-1}))
 		time=\$(((100 + $2) * (100 + noise)))
 		case \$2 in
 		read* | write* | sum | scan) better=more median=\$((1000000000 / time)) ;;
@@ -717,6 +717,17 @@ make_double() {
 	bash "$compare" "$PWD/slow" "$PWD/old" spawn read >out || status=$?
 	[ "$status" = 0 ]
 	[ "$(grep -c ' faster$' out)" = 2 ]
+}
+
+@test "what 10 % would not be seen in is no equal, and is measured for longer" {
+	needs jq
+	bench list
+	mv out list
+	make_double old 0
+	make_double wild 0 8
+	ROUNDS=6 bash "${top_srcdir:-..}/tests/bench/compare" "$PWD/old" "$PWD/wild" spawn >out
+	[ "$(grep -c ' noise$' out)" = 1 ]
+	[ "$(cat wild.count)" = 18 ]
 }
 
 @test "the subjects themselves compare, and the program equals itself or is too noisy" {
