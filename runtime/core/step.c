@@ -46,7 +46,7 @@ enum {
 	 * Rounds by the ring in a row, or batches and rounds, without a look
 	 * through the queues of others.
 	 */
-	UNSEARCHED_ROUNDS_MAX = 15,
+	UNSEARCHED_ROUNDS_MAX = 31,
 	/* The end of a turn that began without a look at the clock. */
 	TURN_UNTIMED = 0,
 };
