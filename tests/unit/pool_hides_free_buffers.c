@@ -3,7 +3,8 @@
  * Goal: with PINION_POOL_GUARD a touch of a free buffer faults, and of one in
  * use does not; with PINION_POOL_ZERO what comes back is zeroed, room in front
  * included; pinion_pool_clear() zeroes on demand; without any of these bytes
- * stay as they are. BP-42, BP-43, W8, W11.
+ * stay as they are. Where huge pages were set aside, of which a part cannot be
+ * hidden, that is told. BP-42, BP-43, W8, W11.
  * Method: children that touch, as pools are not there after a fork in a child
  * of their maker's.
  */
@@ -28,6 +29,8 @@ struct touch {
 	bool has_runtime;
 	enum place place;
 };
+
+static const char unguarded[] = "free buffers cannot be guarded: they are parts of huge pages";
 
 static bool is_filled(const uint8_t *bytes, uint8_t value)
 {
@@ -70,6 +73,9 @@ static int touch_free(void *arg)
 	/* Its neighbours are not disturbed. */
 	memset(buffers[0].bytes - 4096, 2, BYTES);
 	memset(buffers[2].bytes - 4096, 2, BYTES);
+	if (strstr(runtimes_log, unguarded) != NULL) {
+		fprintf(stderr, "%s\n", unguarded);
+	}
 	fprintf(stderr, "about to touch\n");
 	switch (touch->place) {
 	case BEGINNING:
@@ -97,6 +103,11 @@ static void expect_child(const char *what, struct touch touch, int wanted)
 	char output[512];
 	int status = child_run(touch_free, &touch, output, sizeof(output));
 
+	/* Of huge pages that were set aside a part cannot be hidden. */
+	if (wanted != LAST_WORDS && strstr(output, unguarded) != NULL) {
+		printf("%s: no guard on huge pages that were set aside, as it is told\n", what);
+		wanted = LAST_WORDS;
+	}
 	expect_number(what, wanted, child_code(status));
 	expect_true("it came as far as the touch", strstr(output, "about to touch") != NULL);
 }
