@@ -105,9 +105,8 @@ static void sleep_in_ring(struct pin_worker *worker, uint64_t deadline_ns)
 }
 
 /*
- * Lines that who woke it has most likely written, and that it writes next: to
- * have them come together, not one after the other, takes 2 to 3 % off a wake
- * between CPUs that stay awake.
+ * Who woke it has most likely written these lines, and it writes them next: one
+ * after the other they would make a wake between CPUs that stay awake longer.
  */
 static void prefetch_news(const struct pin_worker *worker)
 {

@@ -58,8 +58,8 @@ static const struct option_spec bench_specs[OPTION_COUNT] = {
 	[OPTION_DIR] = {0, "dir", "DIR", "where to make files; default: the current directory",
 		NULL},
 	[OPTION_SIZE] = {0, "size", "SIZE", "how much to make in all; default 2G", NULL},
-	[OPTION_TURN] = {0, "turn", "SIZE", "read_…, write…: what each worker moves in a turn",
-		"Of a side: then it is the other one's. Default 256M at most."},
+	[OPTION_TURN] = {0, "turn", "SIZE", "read_…, write…: what each worker moves before the",
+		"other side has its turn; default 256M at most. Others ignore it."},
 };
 
 /* ---- the command ---- */
