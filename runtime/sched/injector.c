@@ -46,13 +46,17 @@ void pin_injector_push(struct pin_injector *injector, struct pin_list *list)
 		&injector->newcomers, &newcomers, (uintptr_t)newest)); /* [INJECT-1] */
 }
 
+/* To the list, which has run dry. */
 static uint64_t admit_newcomers(struct pin_injector *injector)
 {
-	struct pin_link *link =
-		(struct pin_link *)(uintptr_t)pin_exchange_seq_cst_u64(&injector->newcomers, 0);
 	struct pin_link *oldest = NULL;
+	struct pin_link *link;
 	uint64_t count = 0;
 
+	/* Not yet true, but nobody may find them in neither part. */
+	pin_store_relaxed_u64(&injector->length, 1);
+	link = (struct pin_link *)(uintptr_t)pin_exchange_seq_cst_u64(
+		&injector->newcomers, 0); /* [INJECT-2] */
 	while (link != NULL) {
 		struct pin_link *next = link->next;
 

@@ -15,8 +15,11 @@
  * while another turns newcomers round. Any thread.
  *
  * [INJECT-1] push (CAS, seq_cst) -> a parking worker's re-check loads both
- * parts behind its own fence: see parker.h. Newcomers on their way into the
- * list are in the hands of a worker that is awake and wakes others for them.
+ * parts behind its own fence: see parker.h.
+ * [INJECT-2] newcomers are taken (exchange) behind a length that is not 0 ->
+ * who finds none (acquire) sees that: what was pushed and not popped shows
+ * in one part or the other at any time. A cancel of many relies on it, which
+ * must not leave behind what another is just turning round.
  */
 #ifndef PIN_SCHED_INJECTOR_H
 #define PIN_SCHED_INJECTOR_H
@@ -66,10 +69,12 @@ static inline uint64_t pin_injector_popped(const struct pin_injector *injector)
 	return pin_load_acquire_u64(&injector->popped); /* [INTAKE-1] */
 }
 
+/* All that had been pushed, as far as the caller knows, has been popped. */
 static inline bool pin_injector_is_empty(const struct pin_injector *injector)
 {
-	return pin_load_acquire_u64(&injector->newcomers) == 0 && /* [INJECT-1] */
-		pin_load_acquire_u64(&injector->length) == 0;	  /* [INJECT-1] */
+	/* [INJECT-1] [INJECT-2] both, in this order */
+	return pin_load_acquire_u64(&injector->newcomers) == 0 &&
+		pin_load_acquire_u64(&injector->length) == 0;
 }
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: what is pushed is popped once, in order, and it shows when there is
- * something: [INJECT-1]. EX-4.
+ * something: [INJECT-1], [INJECT-2]. EX-4.
  * Method: two threads push, two pop; each popped element is checked off, the
  * rest is popped at the end. Finding it empty is right only when it can be.
  */
@@ -121,13 +121,24 @@ static void run_two_poppers(void)
 	pop_any(NULL);
 	model_thread_join(threads[0]);
 	model_thread_join(threads[1]);
-	/* Who comes while another turns newcomers round finds nothing. */
 	while (!pin_injector_is_empty(&injector)) {
 		pop_any(NULL);
 	}
 	for (uint32_t i = 0; i < ELEMENTS; i++) {
 		MODEL_CHECK(pop_counts[i] == 1);
 	}
+}
+
+/* Empty means that all is in the hands of those who popped it. */
+static void run_emptied(void)
+{
+	begin();
+	push(0, 2);
+	model_thread_start("popper", pop_any, NULL);
+	while (!pin_injector_is_empty(&injector)) {
+		pop_any(NULL);
+	}
+	MODEL_CHECK(pin_injector_count(&injector) == 0);
 }
 
 /* ---- who knows of a push finds it ---- */
@@ -166,6 +177,11 @@ static const struct model_twin popper_twins[] = {
 	{.name = NULL},
 };
 
+static const struct model_twin emptied_twins[] = {
+	{"what is turned round shows late", {MODEL_RELAXED, "admit_newcomers", NULL}},
+	{.name = NULL},
+};
+
 static const struct model_twin told_twins[] = {
 	{"the telling releases nothing", {MODEL_RELAXED, "push_and_tell", NULL}},
 	{.name = NULL},
@@ -174,6 +190,7 @@ static const struct model_twin told_twins[] = {
 static const struct model_case cases[] = {
 	{"both_ends", run_both_ends, 3, 1, 0, twins, NULL},
 	{"two_poppers", run_two_poppers, 2, 1, 0, popper_twins, NULL},
+	{"emptied", run_emptied, 2, 1, 0, emptied_twins, NULL},
 	{"told", run_told, 3, 2, 0, told_twins, NULL},
 };
 
