@@ -45,21 +45,21 @@ static PIN_APART bool is_worth_a_wake(const struct pin_worker *worker)
 	return backlog_ns >= (uint64_t)worker->shared->config.wake_worth_us * 1000;
 }
 
-/* Whether what waits in the worker's own queue is worth waking somebody. */
+/*
+ * Whether what waits in the worker's own queue is worth waking somebody. The
+ * look at the sleepers has no fence: it misses who goes to sleep just now, whom
+ * the next spawn's finds. So many as `fence_spawns` are never passed by.
+ */
 static PIN_INLINE bool is_hoarding(const struct pin_worker *worker)
 {
-	if (worker->spawns_since_wake >= worker->hoard_spawns) {
+	if (worker->spawns_since_wake >= worker->fence_spawns) {
 		return true;
 	}
-	/*
-	 * A guess, without the fence, and of the own tier; so many are never
-	 * passed by.
-	 */
 	if (!pin_wake_sees_sleeper(worker->tier) ||
 		pin_load_relaxed_u32(&worker->tier->searching) != 0) {
 		return false;
 	}
-	return is_worth_a_wake(worker);
+	return worker->spawns_since_wake >= worker->hoard_spawns || is_worth_a_wake(worker);
 }
 
 static PIN_APART void tell(struct pin_worker *worker)

@@ -135,6 +135,8 @@ enum {
 	NICE_MAX = 19,
 	/* Far more than it takes, unless it makes way for others in between. */
 	WAKER_DELAY_NS = 10 * 1000 * 1000,
+	/* A fence costs as much as one spawn and a half. */
+	FENCE_HOARDS = 4,
 };
 
 static uint32_t lowest_lane(const struct pin_tier *tier)
@@ -223,6 +225,21 @@ static int start(struct pin_worker *worker)
 	return rc < 0 ? rc : pin_hooks_start(worker);
 }
 
+static void init_hoard(struct pin_worker *worker)
+{
+	const struct pin_shared *shared = worker->shared;
+	uint32_t spawns = shared->config.hoard_spawns;
+
+	if (shared->worker_count == 1) {
+		worker->hoard_spawns = UINT32_MAX;
+		worker->fence_spawns = UINT32_MAX;
+		return;
+	}
+	worker->hoard_spawns = spawns;
+	/* A look without a fence is at the own tier only. */
+	worker->fence_spawns = shared->tier_count > 1 ? spawns : FENCE_HOARDS * spawns;
+}
+
 int pin_worker_init(struct pin_worker *worker)
 {
 	const struct pinion_config *config = &worker->shared->config;
@@ -255,7 +272,7 @@ int pin_worker_init(struct pin_worker *worker)
 	pin_random_init(&worker->random, config->seed, worker->index);
 	worker->uses_lifo =
 		is_fifo && config->lifo_polls > 0 && pin_worker_serves(worker, PINION_LANE_NORMAL);
-	worker->hoard_spawns = worker->shared->worker_count > 1 ? config->hoard_spawns : UINT32_MAX;
+	init_hoard(worker);
 	pin_patience_init(&worker->patience, config->spin_iters);
 	pin_store_relaxed_u32(&worker->running_lane, PINION_LANE_NORMAL);
 	worker->tick_ns = PIN_NO_DEADLINE;

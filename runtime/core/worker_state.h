@@ -270,6 +270,7 @@ struct pin_worker {
 	struct pin_atomic_u32 lifo_row; /* [W:owner R:any] polls of the slot in a row */
 	uint32_t spawns_since_wake;
 	uint32_t hoard_spawns; /* [const] UINT32_MAX: there is nobody to wake */
+	uint32_t fence_spawns; /* [const] likewise; where no sleeper has been seen */
 	bool uses_lifo;
 	bool must_tell;	   /* the sentry, before anything is kept */
 	bool is_searching; /* and counted as such */

@@ -72,6 +72,7 @@ bool model_polls;
 uint64_t model_help_depth = 4;
 bool model_takes_commands;
 uint64_t model_injector_tasks;
+uint32_t model_fence_hoards = 1;
 
 void model_runtime_register(void)
 {
@@ -104,6 +105,9 @@ static struct pinion_runtime *begin(uint32_t worker_count, void (*in_between)(vo
 	}
 	model_quiet_begin();
 	MODEL_CHECK(pin_runtime_create(&config, model_serving_counts, &runtime) == 0);
+	for (uint32_t i = 0; i < worker_count && worker_count > 1; i++) {
+		runtime->shared.workers[i].fence_spawns = model_fence_hoards * config.hoard_spawns;
+	}
 	if (in_between != NULL) {
 		in_between();
 	}

@@ -48,6 +48,9 @@ extern bool model_takes_commands;
 /* Of the configuration; 0: no limit. */
 extern uint64_t model_injector_tasks;
 
+/* Hoards after which workers look for sleepers behind a fence; first 1. */
+extern uint32_t model_fence_hoards;
+
 /* The host has no fence_all. */
 extern bool model_has_no_fence;
 

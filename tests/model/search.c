@@ -59,6 +59,27 @@ static void run_hoard(void)
 	finish();
 }
 
+/* Likewise, but only each second look since the last wake is behind a fence. */
+
+static void hoard_two(struct model_task *task)
+{
+	(void)task;
+	MODEL_CHECK(pinion_spawn(runtime, &children[0].request.task) == 0);
+	/* The first may have run, and all be over by now. */
+	(void)pinion_spawn(runtime, &children[1].request.task);
+	model_await("the first child", model_task_has_run, &children[0]);
+}
+
+static void run_late_fence(void)
+{
+	model_fence_hoards = 2;
+	begin(2, hoard_two);
+	model_fence_hoards = 1;
+	MODEL_CHECK(pinion_spawn(runtime, &producers[0].request.task) == 0);
+	model_await("the first child", model_task_has_run, &children[0]);
+	model_runtime_end(runtime);
+}
+
 /*
  * ---- likewise, where workers wait awake before they sleep ----
  *
@@ -170,6 +191,11 @@ static const struct model_twin hoard_twins[] = {
 	{.name = NULL},
 };
 
+static const struct model_twin late_twins[] = {
+	{"no fence before the look for sleepers", {MODEL_DROP_FENCE, "pin_wake_one", NULL}},
+	{.name = NULL},
+};
+
 static const struct model_twin awake_twins[] = {
 	{"what is caught awake is lost", {MODEL_SKIP, "pin_worker_step", "pin_run_or_cancel"}},
 	{"who has waited awake looks at others' queues no more",
@@ -193,6 +219,7 @@ static const struct model_twin outside_twins[] = {
 
 static const struct model_case cases[] = {
 	{"hoard", run_hoard, 2, 1, 0, hoard_twins, NULL},
+	{"late_fence", run_late_fence, 2, 1, 0, late_twins, NULL},
 	{"awake", run_awake, 1, 1, 0, awake_twins, NULL},
 	{"two_hoards", run_two_hoards, 1, 1, 0, NULL, NULL},
 	{"post", run_post, 2, 1, 0, post_twins, NULL},
