@@ -103,6 +103,8 @@ pool_pass pool_steal " ]
 	complains "--block: no subject named depends on it"
 	bench nop --workers 2
 	complains "--workers: no subject named depends on it"
+	bench read nop --turn 64M
+	complains "--turn: no subject named depends on it"
 	bench read --file x --size 64M
 	complains "--file goes with neither"
 	bench read --json --csv

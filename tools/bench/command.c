@@ -203,18 +203,27 @@ static int run_subjects(const struct bench_options *options, char *const *names,
 	return rc == 0 ? EXIT_STATUS_CLEAN : EXIT_STATUS_TROUBLE;
 }
 
-/* A list of values that no subject named is measured by is a mistake. */
+static bool check_named(const char *option, bool is_given, bool is_of_use)
+{
+	if (is_given && !is_of_use) {
+		report_line(
+			"--%s: no subject named depends on it (see pinion bench --help)", option);
+		return false;
+	}
+	return true;
+}
+
+/* What no subject named is measured by is a mistake. */
 static bool check_axes(const struct bench_options *options, uint32_t axes)
 {
 	for (int axis = 0; axis < BENCH_AXIS_COUNT; axis++) {
-		if (options->sweep.counts[axis] > 0 && (axes & BENCH_BY(axis)) == 0) {
-			report_line(
-				"--%s: no subject named depends on it (see pinion bench --help)",
-				bench_axis_name((enum bench_axis)axis));
+		if (!check_named(bench_axis_name((enum bench_axis)axis),
+			    options->sweep.counts[axis] > 0, (axes & BENCH_BY(axis)) != 0)) {
 			return false;
 		}
 	}
-	return true;
+	/* Turns are of blocks. */
+	return check_named("turn", options->turn_bytes != 0, (axes & BENCH_BY(BENCH_BLOCK)) != 0);
 }
 
 /* Names are all known before anything is measured. */

@@ -8,10 +8,11 @@
  * else the kernel would decide who of them shares a core, which costs more than
  * all that is compared.
  *
- * Further figures: by how much the median is above the floor's; and with as
- * many jobs as make them busy for some time, each 10 ms long, how many of those
- * there are in a second, in percent of 100 for each worker. These jobs sleep
- * but for their last moments, so workers need no core each.
+ * Further figures: by how much the median of a turn is above that of the
+ * floor's turn beside it, in the median of all pairs; and with as many jobs as
+ * make them busy for some time, each 10 ms long, how many of those there are in
+ * a second, in percent of 100 for each worker. These jobs sleep but for their
+ * last moments, so workers need no core each.
  */
 #include "tools/bench/place.h"
 #include "tools/bench/sleeper.h"
@@ -37,7 +38,9 @@ struct crew {
 	uint32_t worker_count;
 	struct bare_sleeper bare;
 	struct bench_place place;
-	struct figures trips[2]; /* of ours and the floor, for the difference */
+	struct figures turn;	    /* the one in hand */
+	double medians[2];	    /* of ours and the floor, in the pair in hand; or 0 */
+	struct figures differences; /* ours less the floor's, of each pair */
 	struct pinion_call calls[CREW_JOBS_MAX];
 };
 
@@ -66,19 +69,38 @@ static int take_figure(struct crew *crew, enum bench_side side, struct figures *
 	}
 	trip_us = (double)(bench_now_ns() - start_ns) / 1000;
 	if (rc == 0) {
-		rc = figures_add(&crew->trips[side], trip_us);
+		rc = figures_add(&crew->turn, trip_us);
 	}
 	return rc == 0 ? figures_add(out_figures, trip_us) : rc;
 }
 
+/* A turn is over, and with the second one its pair. */
+static int note_median(struct crew *crew, enum bench_side side)
+{
+	double *medians = crew->medians;
+	double difference;
+
+	figures_sort(&crew->turn);
+	medians[side] = figures_quantile(&crew->turn, 0.5);
+	if (medians[BENCH_OURS] == 0 || medians[BENCH_FLOOR] == 0) {
+		return 0;
+	}
+	difference = medians[BENCH_OURS] - medians[BENCH_FLOOR];
+	medians[BENCH_OURS] = 0;
+	medians[BENCH_FLOOR] = 0;
+	return figures_add(&crew->differences, difference);
+}
+
 static int crew_run(void *state, enum bench_side side, struct figures *out_figures)
 {
+	struct crew *crew = state;
 	int rc = 0;
 
+	figures_clear(&crew->turn);
 	for (int i = 0; rc == 0 && i < CREW_FIGURES; i++) {
-		rc = take_figure(state, side, out_figures);
+		rc = take_figure(crew, side, out_figures);
 	}
-	return rc;
+	return rc == 0 ? note_median(crew, side) : rc;
 }
 
 /* ---- jobs of 10 ms ---- */
@@ -137,15 +159,10 @@ static uint32_t crew_further(void *state, struct bench_further further[BENCH_FUR
 	struct crew *crew = state;
 	uint32_t count = 0;
 
-	if (crew->trips[BENCH_OURS].count > 0 && crew->trips[BENCH_FLOOR].count > 0) {
-		double medians[2];
-
-		for (int i = 0; i < 2; i++) {
-			figures_sort(&crew->trips[i]);
-			medians[i] = figures_quantile(&crew->trips[i], 0.5);
-		}
+	if (crew->differences.count > 0) {
+		figures_sort(&crew->differences);
 		further[count++] = (struct bench_further){
-			"above_floor_us", medians[BENCH_OURS] - medians[BENCH_FLOOR]};
+			"above_floor_us", figures_quantile(&crew->differences, 0.5)};
 	}
 	further[count++] = (struct bench_further){"jobs_10ms_percent", measure_jobs(crew)};
 	return count;
@@ -160,8 +177,8 @@ static void crew_stop(void *state)
 	pinion_runtime_destroy(crew->runtime);
 	bare_sleeper_stop(&crew->bare);
 	bench_place_restore(&crew->place);
-	figures_free(&crew->trips[BENCH_OURS]);
-	figures_free(&crew->trips[BENCH_FLOOR]);
+	figures_free(&crew->turn);
+	figures_free(&crew->differences);
 	free(crew);
 }
 
