@@ -16,10 +16,12 @@
 #include <pinion/file.h>
 #include <pinion/future.h>
 #include <pinion/group.h>
+#include <pinion/hooks.h>
 #include <pinion/lane.h>
 #include <pinion/limit.h>
 #include <pinion/log.h>
 #include <pinion/machine.h>
+#include <pinion/policy.h>
 #include <pinion/pool.h>
 #include <pinion/request.h>
 #include <pinion/retry.h>

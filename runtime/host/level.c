@@ -8,7 +8,7 @@
 #include "runtime/base/check.h"
 
 #include <errno.h>
-#include <pinion/config.h>
+#include <pinion/policy.h>
 
 /* Without these, requests would be lost, waits endless, files not opened. */
 #define FLOOR_FEATURES (IORING_FEAT_NODROP | IORING_FEAT_EXT_ARG)

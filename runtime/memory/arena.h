@@ -26,7 +26,7 @@
 #include "runtime/base/log.h"
 #include "runtime/host/host.h"
 
-#include <pinion/config.h>
+#include <pinion/hooks.h>
 #include <stdbool.h>
 
 /* Of pin_arena.local_permille: the kernel does not tell. */
