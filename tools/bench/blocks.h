@@ -20,9 +20,8 @@
 #include <pinion/file.h>
 #include <pinion/request.h>
 
-/* What makes a subject. */
+/* What tells one subject from another. */
 struct blocks_plan {
-	const struct bench_subject *subject;
 	uint32_t block_bytes; /* by default */
 	bool is_cached;
 	bool is_sequential;
@@ -72,8 +71,7 @@ struct blocks {
 };
 
 /* For a subject's table. */
-int blocks_start(struct bench *bench, const struct blocks_plan *plan,
-	struct bench_setting *out_setting, void **out_state);
+int blocks_start(struct bench *bench, struct bench_setting *out_setting, void **out_state);
 int blocks_run(void *state, enum bench_side side, struct figures *out_figures);
 uint32_t blocks_further(void *state, struct bench_further further[BENCH_FURTHER_MAX]);
 void blocks_stop(void *state);

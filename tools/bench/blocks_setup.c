@@ -243,7 +243,7 @@ static int start_all(struct blocks *blocks, struct bench *bench, struct bench_se
 		rc = start_workers(blocks, bench, out_setting);
 	}
 	if (rc == 0 && !blocks->plan->is_cached) {
-		rc = bench_require_rings(blocks->plan->subject, out_setting);
+		rc = bench_require_rings(bench->subject, out_setting);
 	}
 	if (rc == 0) {
 		rc = open_files(blocks, bench);
@@ -269,16 +269,16 @@ static uint32_t count_blocks(const struct blocks *blocks, uint64_t turn_bytes)
 	return count < 2 * blocks->depth_count ? 2 * blocks->depth_count : (uint32_t)count;
 }
 
-int blocks_start(struct bench *bench, const struct blocks_plan *plan,
-	struct bench_setting *out_setting, void **out_state)
+int blocks_start(struct bench *bench, struct bench_setting *out_setting, void **out_state)
 {
+	const struct blocks_plan *plan = bench->subject->variant;
 	uint32_t *values = out_setting->point.values;
 	struct blocks *blocks;
 	int rc;
 
 	if (plan->is_written && bench->options->file_count > 0) {
 		report_line(
-			"%s: skipped, it would overwrite what --file names", plan->subject->name);
+			"%s: skipped, it would overwrite what --file names", bench->subject->name);
 		return BENCH_SKIPPED;
 	}
 	blocks = bench_allocate(sizeof(*blocks));

@@ -127,8 +127,10 @@ static int run_point(struct run *run, const struct bench_subject *subject)
 	struct bench_setting setting = {.point = run->at_point.point};
 	struct bench_results results = {0};
 	void *state;
-	int rc = subject->start(&run->bench, &setting, &state);
+	int rc;
 
+	run->bench.subject = subject;
+	rc = subject->start(&run->bench, &setting, &state);
 	if (rc != 0) {
 		return rc == BENCH_SKIPPED ? 0 : rc;
 	}

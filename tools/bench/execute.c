@@ -21,6 +21,11 @@ enum {
 	EXECUTE_TRIPS = 32,  /* of one figure */
 };
 
+/* What tells one subject from the other. */
+struct execute_way {
+	bool is_together; /* on one CPU */
+};
+
 struct execute {
 	struct pinion_runtime *own;
 	struct pinion_runtime *other;
@@ -199,19 +204,23 @@ static void execute_stop(void *state)
 	free(execute);
 }
 
-static int start(
-	struct bench *bench, bool is_together, struct bench_setting *out_setting, void **out_state)
+static int execute_start(struct bench *bench, struct bench_setting *out_setting, void **out_state)
 {
-	struct execute *execute = bench_allocate(sizeof(*execute));
+	const struct execute_way *way = bench->subject->variant;
 	struct bench_setting other_setting = *out_setting;
-	int rc;
+	struct execute *execute;
+	int rc = way->is_together ? 0 : bench_require_cores(bench->subject, 2);
 
+	if (rc != 0) {
+		return rc;
+	}
+	execute = bench_allocate(sizeof(*execute));
 	if (execute == NULL) {
 		return -ENOMEM;
 	}
 	execute->turn.run = execute_turn;
 	execute->answerer.run = answer_all;
-	if (is_together) {
+	if (way->is_together) {
 		/* Workers are bound to CPUs of the one who starts them. */
 		bench_place_on_one(&execute->place);
 	}
@@ -228,24 +237,12 @@ static int start(
 	return 0;
 }
 
-static int execute_start(struct bench *bench, struct bench_setting *out_setting, void **out_state)
-{
-	int rc = bench_require_cores(&bench_execute, 2);
-
-	return rc == 0 ? start(bench, false, out_setting, out_state) : rc;
-}
-
-static int execute_together_start(
-	struct bench *bench, struct bench_setting *out_setting, void **out_state)
-{
-	return start(bench, true, out_setting, out_state);
-}
-
 const struct bench_subject bench_execute = {
 	.name = "execute",
 	.unit = "us",
 	.brief = "a call on another runtime's worker and back, against a word between two threads",
 	.sides = {[BENCH_OURS] = "pinion_execute_await", [BENCH_FLOOR] = "futex-round-trip"},
+	.variant = &(const struct execute_way){.is_together = false},
 	.start = execute_start,
 	.run = execute_run,
 	.stop = execute_stop,
@@ -256,7 +253,8 @@ const struct bench_subject bench_execute_together = {
 	.unit = "us",
 	.brief = "likewise, both on one CPU",
 	.sides = {[BENCH_OURS] = "pinion_execute_await", [BENCH_FLOOR] = "futex-round-trip"},
-	.start = execute_together_start,
+	.variant = &(const struct execute_way){.is_together = true},
+	.start = execute_start,
 	.run = execute_run,
 	.stop = execute_stop,
 };

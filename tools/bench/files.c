@@ -210,9 +210,9 @@ static int start_runtime(
 	return rc;
 }
 
-static int files_start(struct bench *session, const struct work *work,
-	struct bench_setting *out_setting, void **out_state)
+static int files_start(struct bench *session, struct bench_setting *out_setting, void **out_state)
 {
+	const struct work *work = session->subject->variant;
 	struct files_bench *bench = calloc(1, sizeof(*bench));
 	int rc;
 
@@ -238,42 +238,21 @@ static int files_start(struct bench *session, const struct work *work,
 	return 0;
 }
 
-static int read_subject_start(
-	struct bench *bench, struct bench_setting *out_setting, void **out_state)
-{
-	return files_start(bench, &bench_read_work, out_setting, out_state);
-}
-
-static int sum_subject_start(
-	struct bench *bench, struct bench_setting *out_setting, void **out_state)
-{
-	return files_start(bench, &bench_sum_work, out_setting, out_state);
-}
-
-static int scan_subject_start(
-	struct bench *bench, struct bench_setting *out_setting, void **out_state)
-{
-	return files_start(bench, &bench_scan_work, out_setting, out_state);
-}
+/* What all of them have. */
+#define FILES_SHARED \
+	.unit = "GB/s", .is_rate = true, .axes = BENCH_BY(BENCH_WORKERS), .start = files_start, \
+	.run = files_run, .stop = files_stop, .further = files_further
 
 const struct bench_subject bench_read = {
 	.name = "read",
-	.unit = "GB/s",
-	.is_rate = true,
-	.axes = BENCH_BY(BENCH_WORKERS),
 	.brief = "large files read past the page cache, against a loop of pread(2)",
 	.sides = {[BENCH_OURS] = "pinion_scan", [BENCH_FLOOR] = "pread-direct"},
-	.start = read_subject_start,
-	.run = files_run,
-	.stop = files_stop,
-	.further = files_further,
+	.variant = &bench_read_work,
+	FILES_SHARED,
 };
 
 const struct bench_subject bench_sum = {
 	.name = "sum",
-	.unit = "GB/s",
-	.is_rate = true,
-	.axes = BENCH_BY(BENCH_WORKERS),
 	.brief = "large files hashed with XXH3 from start to end, against a loop of pread(2)",
 	.sides =
 		{
@@ -281,17 +260,12 @@ const struct bench_subject bench_sum = {
 			[BENCH_FLOOR] = "pread-direct",
 			[BENCH_TOUCHING] = "pread-direct+xxh3-64",
 		},
-	.start = sum_subject_start,
-	.run = files_run,
-	.stop = files_stop,
-	.further = files_further,
+	.variant = &bench_sum_work,
+	FILES_SHARED,
 };
 
 const struct bench_subject bench_scan = {
 	.name = "scan",
-	.unit = "GB/s",
-	.is_rate = true,
-	.axes = BENCH_BY(BENCH_WORKERS),
 	.brief = "large files searched for the built-in rules, against a loop of pread(2)",
 	.sides =
 		{
@@ -299,8 +273,6 @@ const struct bench_subject bench_scan = {
 			[BENCH_FLOOR] = "pread-direct",
 			[BENCH_TOUCHING] = "pread-direct+rules",
 		},
-	.start = scan_subject_start,
-	.run = files_run,
-	.stop = files_stop,
-	.further = files_further,
+	.variant = &bench_scan_work,
+	FILES_SHARED,
 };

@@ -28,6 +28,11 @@ enum {
 	IDLE_PERIOD_MS_MIN = 50,
 };
 
+/* What tells one subject from the other. */
+struct idle_way {
+	bool is_reading;
+};
+
 struct idle;
 
 struct idle_reader {
@@ -212,9 +217,9 @@ static int start_bare(struct idle *idle)
 	return rc;
 }
 
-static int start(struct bench *bench, const struct bench_subject *subject, bool is_reading,
-	struct bench_setting *out_setting, void **out_state)
+static int idle_start(struct bench *bench, struct bench_setting *out_setting, void **out_state)
 {
+	const struct idle_way *way = bench->subject->variant;
 	/* As many pairs as there have to be fit into the time, at two turns. */
 	uint64_t period_ms = bench->options->duration_ns / 1000000 / (2 * (FIGURES_PAIRS_MIN + 1));
 	struct idle *idle = bench_allocate(sizeof(*idle));
@@ -225,7 +230,7 @@ static int start(struct bench *bench, const struct bench_subject *subject, bool 
 	}
 	idle->period_ms =
 		(uint32_t)(period_ms < IDLE_PERIOD_MS_MIN ? IDLE_PERIOD_MS_MIN : period_ms);
-	idle->is_reading = is_reading;
+	idle->is_reading = way->is_reading;
 	rc = usage_list(&idle->own_threads);
 	if (rc == 0) {
 		rc = start_bare(idle);
@@ -233,8 +238,8 @@ static int start(struct bench *bench, const struct bench_subject *subject, bool 
 	if (rc == 0) {
 		rc = bench_start_workers(bench, IDLE_WORKERS, out_setting, &idle->runtime);
 	}
-	if (rc == 0 && is_reading) {
-		rc = bench_require_rings(subject, out_setting);
+	if (rc == 0 && way->is_reading) {
+		rc = bench_require_rings(bench->subject, out_setting);
 		rc = rc == 0 ? start_reads(idle) : rc;
 	}
 	if (rc != 0) {
@@ -245,21 +250,12 @@ static int start(struct bench *bench, const struct bench_subject *subject, bool 
 	return 0;
 }
 
-static int idle_start(struct bench *bench, struct bench_setting *out_setting, void **out_state)
-{
-	return start(bench, &bench_idle, false, out_setting, out_state);
-}
-
-static int ring_start(struct bench *bench, struct bench_setting *out_setting, void **out_state)
-{
-	return start(bench, &bench_idle_ring, true, out_setting, out_state);
-}
-
 const struct bench_subject bench_idle = {
 	.name = "idle",
 	.unit = "us/s",
 	.brief = "CPU time of 8 workers with nothing to do, against threads asleep in futexes",
 	.sides = {[BENCH_OURS] = "pinion_runtime_create", [BENCH_FLOOR] = "futex-wait"},
+	.variant = &(const struct idle_way){.is_reading = false},
 	.start = idle_start,
 	.run = idle_run,
 	.stop = idle_stop,
@@ -271,7 +267,8 @@ const struct bench_subject bench_idle_ring = {
 	.unit = "us/s",
 	.brief = "as idle, with a read pending on each worker",
 	.sides = {[BENCH_OURS] = "pinion_read_submit", [BENCH_FLOOR] = "futex-wait"},
-	.start = ring_start,
+	.variant = &(const struct idle_way){.is_reading = true},
+	.start = idle_start,
 	.run = idle_run,
 	.stop = idle_stop,
 	.further = idle_further,

@@ -187,16 +187,16 @@ void inject_stop(void *state)
 	free(inject);
 }
 
-int inject_start(struct bench *bench, inject_push_fn push, struct bench_setting *out_setting,
-	void **out_state)
+int inject_start(struct bench *bench, struct bench_setting *out_setting, void **out_state)
 {
+	const struct inject_way *way = bench->subject->variant;
 	struct inject *inject = bench_allocate(sizeof(*inject));
 	int rc;
 
 	if (inject == NULL) {
 		return -ENOMEM;
 	}
-	inject->push = push;
+	inject->push = way->push;
 	inject->turn.run = inject_turn;
 	bench_mpmc_init(&inject->queue);
 	for (uint32_t i = 0; i < INJECT_FIGURE_TASKS; i++) {
@@ -213,17 +213,13 @@ int inject_start(struct bench *bench, inject_push_fn push, struct bench_setting 
 	return 0;
 }
 
-static int start(struct bench *bench, struct bench_setting *out_setting, void **out_state)
-{
-	return inject_start(bench, push_spawn, out_setting, out_state);
-}
-
 const struct bench_subject bench_inject = {
 	.name = "inject",
 	.unit = "ns",
 	.brief = "an empty task spawned outside and run by a worker that is awake, against a queue",
 	.sides = {[BENCH_OURS] = "pinion_spawn", [BENCH_FLOOR] = "mpmc-ring"},
-	.start = start,
+	.variant = &(const struct inject_way){push_spawn},
+	.start = inject_start,
 	.run = inject_run,
 	.stop = inject_stop,
 };

@@ -35,6 +35,11 @@ struct inject_task {
 /* Pushes INJECT_STRIDE tasks from this one on. 0 or a negative errno. */
 typedef int (*inject_push_fn)(struct inject *inject, uint32_t first_index);
 
+/* What tells one subject from another. */
+struct inject_way {
+	inject_push_fn push; /* what ours does */
+};
+
 struct inject {
 	/* Constant while a burst is under way. */
 	struct pinion_runtime *runtime;
@@ -56,9 +61,8 @@ struct inject {
 	uint32_t done;
 };
 
-/* For a subject's table; `push` is what ours does. */
-int inject_start(struct bench *bench, inject_push_fn push, struct bench_setting *out_setting,
-	void **out_state);
+/* For a subject's table. */
+int inject_start(struct bench *bench, struct bench_setting *out_setting, void **out_state);
 int inject_run(void *state, enum bench_side side, struct figures *out_figures);
 void inject_stop(void *state);
 

@@ -30,6 +30,11 @@ enum {
 	LANES_FREE_INDEX = 0, /* the worker of the first tier */
 };
 
+/* What tells one subject from the other. */
+struct lanes_way {
+	bool has_free_worker;
+};
+
 struct lanes {
 	struct load load;
 	struct pinion_runtime *runtime;
@@ -222,13 +227,18 @@ static int start_runtime(struct bench *bench, struct lanes *lanes, uint32_t work
 	return bench_start_workers(&own, worker_count, out_setting, &lanes->runtime);
 }
 
-static int start(struct bench *bench, bool has_free_worker, struct bench_setting *out_setting,
-	void **out_state)
+static int lanes_start(struct bench *bench, struct bench_setting *out_setting, void **out_state)
 {
-	struct lanes *lanes = bench_allocate(sizeof(*lanes));
+	const struct lanes_way *way = bench->subject->variant;
+	bool has_free_worker = way->has_free_worker;
 	uint32_t worker_count = has_free_worker ? 0 : bench->options->runtime.worker_count;
-	int rc;
+	struct lanes *lanes;
+	int rc = has_free_worker ? bench_require_cpus(bench->subject, 2) : 0;
 
+	if (rc != 0) {
+		return rc;
+	}
+	lanes = bench_allocate(sizeof(*lanes));
 	if (lanes == NULL) {
 		return -ENOMEM;
 	}
@@ -259,23 +269,12 @@ static int start(struct bench *bench, bool has_free_worker, struct bench_setting
 	return 0;
 }
 
-static int lanes_start(struct bench *bench, struct bench_setting *out_setting, void **out_state)
-{
-	int rc = bench_require_cpus(&bench_lanes, 2);
-
-	return rc == 0 ? start(bench, true, out_setting, out_state) : rc;
-}
-
-static int busy_start(struct bench *bench, struct bench_setting *out_setting, void **out_state)
-{
-	return start(bench, false, out_setting, out_state);
-}
-
 const struct bench_subject bench_lanes = {
 	.name = "lanes",
 	.unit = "us",
 	.brief = "from a high job's spawn to its start, one worker free, the others full",
 	.sides = {[BENCH_OURS] = "pinion_spawn", [BENCH_FLOOR] = "futex-wake"},
+	.variant = &(const struct lanes_way){.has_free_worker = true},
 	.start = lanes_start,
 	.run = lanes_run,
 	.stop = lanes_stop,
@@ -288,7 +287,8 @@ const struct bench_subject bench_lanes_busy = {
 	.axes = BENCH_BY(BENCH_WORKERS),
 	.brief = "the same where no worker is free, so that it waits until a job has ended",
 	.sides = {[BENCH_OURS] = "pinion_spawn", [BENCH_FLOOR] = "look-between-tasks"},
-	.start = busy_start,
+	.variant = &(const struct lanes_way){.has_free_worker = false},
+	.start = lanes_start,
 	.run = busy_run,
 	.stop = lanes_stop,
 	.further = lanes_further,

@@ -24,6 +24,14 @@ enum {
 	STEAL_BUFFERS = 8,  /* few enough for one thread's cache to hold them all */
 };
 
+/* What tells one subject from another. */
+struct pool_way {
+	uint32_t thread_count; /* each on a CPU of its own */
+	uint32_t buffer_count;
+	bool is_outside; /* the thread has no cache */
+	bool has_deque;	 /* in place of the queue */
+};
+
 /* One thread puts in, the other takes out. */
 struct pass {
 	struct pinion_buffer places[PASS_PLACES];
@@ -33,7 +41,6 @@ struct pass {
 
 struct pools {
 	struct pinion_pool *pool;
-	uint32_t buffer_count;
 	struct bench_mpmc queue;
 	struct bench_chaselev deque; /* the one who gives back pushes */
 	bool has_deque;		     /* in place of the queue */
@@ -119,73 +126,67 @@ static void pool_stop(void *state)
 {
 	struct pools *pools = state;
 
-	pinion_pool_detach(pools->pool);
+	if (pools->pool != NULL) {
+		pinion_pool_detach(pools->pool);
+	}
 	pinion_pool_destroy(pools->pool);
 	free(pools);
 }
 
-static int start(struct bench_setting *out_setting, uint32_t buffer_count, bool attach,
-	struct pools **out_pools)
+static int create_pool(const struct pool_way *way, struct pinion_pool **out_pool)
 {
-	struct pools *pools = bench_allocate(sizeof(*pools));
 	struct pinion_pool_config config;
 	int rc;
 
-	if (pools == NULL) {
-		return -ENOMEM;
-	}
-	pools->buffer_count = buffer_count;
 	pinion_pool_config_init(&config);
 	config.worker_count = 2;
 	config.local_count = POOL_BUFFERS / 4;
-	config.buffer_count = buffer_count;
+	config.buffer_count = way->buffer_count;
 	config.buffer_bytes = POOL_BUFFER_BYTES;
-	rc = pinion_pool_create(NULL, &config, &pools->pool);
+	rc = pinion_pool_create(NULL, &config, out_pool);
 	if (rc != 0) {
 		report_line("cannot create a pool: %s", report_reason(rc));
-		free(pools);
 		return rc;
 	}
-	bench_mpmc_init(&pools->queue);
-	for (uint32_t i = 0; i < buffer_count; i++) {
-		/* They are told apart, never touched. */
-		bench_mpmc_push(
-			&pools->queue, (struct pinion_task *)(void *)&pools->pass.places[i]);
-	}
-	if (attach) {
-		rc = pinion_pool_attach(pools->pool);
+	if (!way->is_outside) {
+		rc = pinion_pool_attach(*out_pool);
 	}
 	if (rc != 0) {
 		report_line("cannot attach to a pool: %s", report_reason(rc));
-		pool_stop(pools);
-		return rc;
 	}
-	bench_setting_add(
-		out_setting, "%u buffers of %d KiB", buffer_count, POOL_BUFFER_BYTES >> 10);
-	*out_pools = pools;
-	return 0;
-}
-
-static int start_alone(struct bench_setting *out_setting, bool attach, void **out_state)
-{
-	struct pools *pools = NULL;
-	int rc = start(out_setting, POOL_BUFFERS, attach, &pools);
-
-	*out_state = pools;
 	return rc;
 }
 
 static int pool_start(struct bench *bench, struct bench_setting *out_setting, void **out_state)
 {
-	(void)bench;
-	return start_alone(out_setting, true, out_state);
-}
+	const struct pool_way *way = bench->subject->variant;
+	struct pools *pools;
+	int rc = way->thread_count == 1 ? 0 : bench_require_cpus(bench->subject, way->thread_count);
 
-static int pool_start_outside(
-	struct bench *bench, struct bench_setting *out_setting, void **out_state)
-{
-	(void)bench;
-	return start_alone(out_setting, false, out_state);
+	if (rc != 0) {
+		return rc;
+	}
+	pools = bench_allocate(sizeof(*pools));
+	if (pools == NULL) {
+		return -ENOMEM;
+	}
+	rc = create_pool(way, &pools->pool);
+	if (rc != 0) {
+		pool_stop(pools);
+		return rc;
+	}
+	pools->has_deque = way->has_deque;
+	bench_mpmc_init(&pools->queue);
+	for (uint32_t i = 0; i < way->buffer_count; i++) {
+		/* They are told apart, never touched. */
+		struct pinion_buffer buffer = {.bytes = (uint8_t *)&pools->pass.places[i]};
+
+		(void)give_queued(pools, &buffer);
+	}
+	bench_setting_add(
+		out_setting, "%u buffers of %d KiB", way->buffer_count, POOL_BUFFER_BYTES >> 10);
+	*out_state = pools;
+	return 0;
 }
 
 static int take_figures(
@@ -358,59 +359,12 @@ static int pool_run_pass(void *state, enum bench_side side, struct figures *out_
 	return end_beside(pools, thread, rc);
 }
 
-static int start_two(const struct bench_subject *subject, uint32_t buffer_count,
-	struct bench_setting *out_setting, struct pools **out_pools)
-{
-	int rc = bench_require_cpus(subject, 2);
-
-	return rc != 0 ? rc : start(out_setting, buffer_count, true, out_pools);
-}
-
-static int pool_start_two(struct bench *bench, struct bench_setting *out_setting, void **out_state)
-{
-	struct pools *pools = NULL;
-	int rc = start_two(&bench_pool_two, POOL_BUFFERS, out_setting, &pools);
-
-	(void)bench;
-	*out_state = pools;
-	return rc;
-}
-
-static int pool_start_pass(struct bench *bench, struct bench_setting *out_setting, void **out_state)
-{
-	struct pools *pools = NULL;
-	int rc = start_two(&bench_pool_pass, POOL_BUFFERS, out_setting, &pools);
-
-	(void)bench;
-	*out_state = pools;
-	return rc;
-}
-
-/* All buffers end up with the other thread, which takes none itself. */
-static int pool_start_steal(
-	struct bench *bench, struct bench_setting *out_setting, void **out_state)
-{
-	struct pools *pools = NULL;
-	int rc = start_two(&bench_pool_steal, STEAL_BUFFERS, out_setting, &pools);
-
-	(void)bench;
-	if (rc != 0) {
-		return rc;
-	}
-	pools->has_deque = true;
-	for (uint32_t i = 0; i < STEAL_BUFFERS; i++) {
-		bench_chaselev_push(
-			&pools->deque, (struct pinion_task *)(void *)&pools->pass.places[i]);
-	}
-	*out_state = pools;
-	return 0;
-}
-
 const struct bench_subject bench_pool = {
 	.name = "pool",
 	.unit = "ns",
 	.brief = "a buffer taken and given back by a thread with a cache, against a bounded queue",
 	.sides = {[BENCH_OURS] = "pinion_pool", [BENCH_FLOOR] = "mpmc-queue"},
+	.variant = &(const struct pool_way){.thread_count = 1, .buffer_count = POOL_BUFFERS},
 	.start = pool_start,
 	.run = pool_run,
 	.stop = pool_stop,
@@ -421,7 +375,10 @@ const struct bench_subject bench_pool_outside = {
 	.unit = "ns",
 	.brief = "likewise by a thread without a cache, against a bounded queue",
 	.sides = {[BENCH_OURS] = "pinion_pool", [BENCH_FLOOR] = "mpmc-queue"},
-	.start = pool_start_outside,
+	.variant =
+		&(const struct pool_way){
+			.thread_count = 1, .buffer_count = POOL_BUFFERS, .is_outside = true},
+	.start = pool_start,
 	.run = pool_run,
 	.stop = pool_stop,
 };
@@ -431,6 +388,7 @@ const struct bench_subject bench_pool_malloc = {
 	.unit = "ns",
 	.brief = "likewise by a thread with a cache, against malloc and free of 64 KiB",
 	.sides = {[BENCH_OURS] = "pinion_pool", [BENCH_FLOOR] = "malloc"},
+	.variant = &(const struct pool_way){.thread_count = 1, .buffer_count = POOL_BUFFERS},
 	.start = pool_start,
 	.run = pool_run_malloc,
 	.stop = pool_stop,
@@ -441,7 +399,8 @@ const struct bench_subject bench_pool_two = {
 	.unit = "ns",
 	.brief = "likewise by two threads at once, each with a cache, against one alone",
 	.sides = {[BENCH_OURS] = "two-threads", [BENCH_FLOOR] = "one-thread"},
-	.start = pool_start_two,
+	.variant = &(const struct pool_way){.thread_count = 2, .buffer_count = POOL_BUFFERS},
+	.start = pool_start,
 	.run = pool_run_two,
 	.stop = pool_stop,
 };
@@ -451,18 +410,23 @@ const struct bench_subject bench_pool_pass = {
 	.unit = "ns",
 	.brief = "a buffer taken by one thread and given back by another, against a bounded queue",
 	.sides = {[BENCH_OURS] = "pinion_pool", [BENCH_FLOOR] = "mpmc-queue"},
-	.start = pool_start_pass,
+	.variant = &(const struct pool_way){.thread_count = 2, .buffer_count = POOL_BUFFERS},
+	.start = pool_start,
 	.run = pool_run_pass,
 	.stop = pool_stop,
 };
 
+/* All buffers end up with the other thread, which takes none itself. */
 const struct bench_subject bench_pool_steal = {
 	.name = "pool_steal",
 	.unit = "ns",
 	.brief =
 		"likewise when nothing is free but what the other thread has, against a bare theft",
 	.sides = {[BENCH_OURS] = "pinion_pool", [BENCH_FLOOR] = "bare-theft"},
-	.start = pool_start_steal,
+	.variant =
+		&(const struct pool_way){
+			.thread_count = 2, .buffer_count = STEAL_BUFFERS, .has_deque = true},
+	.start = pool_start,
 	.run = pool_run_pass,
 	.stop = pool_stop,
 };

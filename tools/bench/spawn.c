@@ -33,6 +33,11 @@ enum {
 	SPAWN_SPIN_COUNT = 2000,
 };
 
+/* What tells one subject from the other. */
+struct spawn_way {
+	uint32_t batch_count;
+};
+
 struct spawn;
 
 /* As empty as a task can be whose end is to be noticed: it counts itself. */
@@ -243,9 +248,9 @@ static void init_spawn(struct spawn *spawn, struct spawners *all, uint32_t batch
 	}
 }
 
-static int start(struct bench *bench, uint32_t batch_count, struct bench_setting *out_setting,
-	void **out_state)
+static int spawn_start(struct bench *bench, struct bench_setting *out_setting, void **out_state)
 {
+	const struct spawn_way *way = bench->subject->variant;
 	struct spawners *all = bench_allocate(sizeof(*all));
 	uint32_t worker_count = bench->options->runtime.worker_count;
 	int rc = -ENOMEM;
@@ -263,20 +268,10 @@ static int start(struct bench *bench, uint32_t batch_count, struct bench_setting
 		return rc;
 	}
 	for (uint32_t i = 0; i < all->worker_count; i++) {
-		init_spawn(&all->spawns[i], all, batch_count);
+		init_spawn(&all->spawns[i], all, way->batch_count);
 	}
 	*out_state = all;
 	return 0;
-}
-
-static int spawn_start(struct bench *bench, struct bench_setting *out_setting, void **out_state)
-{
-	return start(bench, SPAWN_BATCH_MAX, out_setting, out_state);
-}
-
-static int yield_start(struct bench *bench, struct bench_setting *out_setting, void **out_state)
-{
-	return start(bench, 1, out_setting, out_state);
 }
 
 const struct bench_subject bench_spawn = {
@@ -285,6 +280,7 @@ const struct bench_subject bench_spawn = {
 	.axes = BENCH_BY(BENCH_WORKERS),
 	.brief = "an empty task spawned and run by its worker, against calls from a bare deque",
 	.sides = {[BENCH_OURS] = "pinion_spawn", [BENCH_FLOOR] = "chase-lev-deque"},
+	.variant = &(const struct spawn_way){.batch_count = SPAWN_BATCH_MAX},
 	.start = spawn_start,
 	.run = spawn_run,
 	.stop = spawn_stop,
@@ -296,7 +292,8 @@ const struct bench_subject bench_yield = {
 	.axes = BENCH_BY(BENCH_WORKERS),
 	.brief = "a task that spawns itself and returns, against calls from a bare deque",
 	.sides = {[BENCH_OURS] = "pinion_spawn", [BENCH_FLOOR] = "chase-lev-deque"},
-	.start = yield_start,
+	.variant = &(const struct spawn_way){.batch_count = 1},
+	.start = spawn_start,
 	.run = spawn_run,
 	.stop = spawn_stop,
 };

@@ -53,11 +53,13 @@ struct bench_options {
 };
 
 struct fileset;
+struct bench_subject;
 
 /* One call of the program. */
 struct bench {
 	const struct bench_options *options;
-	struct fileset *files; /* NULL until a subject needs it */
+	const struct bench_subject *subject; /* the one that is measured */
+	struct fileset *files;		     /* NULL until a subject needs it */
 };
 
 /* What a subject settled on when it started. */
@@ -86,6 +88,11 @@ struct bench_subject {
 	const char *brief;
 	/* How each side comes by its figures; NULL: there is no such side. */
 	const char *sides[BENCH_SIDE_COUNT];
+	/*
+	 * What tells it from others of the same functions, theirs to know; or
+	 * NULL.
+	 */
+	const void *variant;
 	/*
 	 * Each returns 0 or a negative errno that is reported already;
 	 * -ECANCELED, not reported: a signal came. BENCH_SKIPPED: this machine

@@ -32,7 +32,6 @@ enum {
 
 /* What tells one subject from another. */
 struct wake_way {
-	const struct bench_subject *subject;
 	uint32_t worker_count; /* 2: one worker wakes the other */
 	bool sleeps_in_ring;
 	bool keeps_cpus_awake;
@@ -207,9 +206,10 @@ static int meet_worker(struct wake *wake)
 }
 
 /* Idle CPUs that are asked to stay awake do so for the floor as well. */
-static int start_workers(const struct bench *bench, const struct wake_way *way,
-	struct bench_setting *out_setting, struct pinion_runtime **out_runtime)
+static int start_workers(const struct bench *bench, struct bench_setting *out_setting,
+	struct pinion_runtime **out_runtime)
 {
+	const struct wake_way *way = bench->subject->variant;
 	struct bench_options options = *bench->options;
 	struct bench own = *bench;
 
@@ -220,14 +220,15 @@ static int start_workers(const struct bench *bench, const struct wake_way *way,
 	return bench_start_workers(&own, way->worker_count, out_setting, out_runtime);
 }
 
-static int require(const struct wake_way *way, const struct bench_setting *setting)
+static int require(const struct bench_subject *subject, const struct bench_setting *setting)
 {
+	const struct wake_way *way = subject->variant;
+
 	if (way->keeps_cpus_awake && setting->facts.cpu_latency_us != 0) {
-		report_line(
-			"%s: skipped, idle CPUs cannot be asked to stay awake", way->subject->name);
+		report_line("%s: skipped, idle CPUs cannot be asked to stay awake", subject->name);
 		return BENCH_SKIPPED;
 	}
-	return way->sleeps_in_ring ? bench_require_rings(way->subject, setting) : 0;
+	return way->sleeps_in_ring ? bench_require_rings(subject, setting) : 0;
 }
 
 static int submit_turn(struct pinion_task *task)
@@ -259,9 +260,9 @@ static int begin_read(struct wake *wake, uint32_t worker_index)
 	return rc == 0 ? wake->error : rc;
 }
 
-static int start(struct bench *bench, const struct wake_way *way, struct bench_setting *out_setting,
-	void **out_state)
+static int wake_start(struct bench *bench, struct bench_setting *out_setting, void **out_state)
 {
+	const struct wake_way *way = bench->subject->variant;
 	struct wake *wake = bench_allocate(sizeof(*wake));
 	int rc;
 
@@ -274,9 +275,9 @@ static int start(struct bench *bench, const struct wake_way *way, struct bench_s
 	for (int i = 0; i < WAKE_WORKERS_MAX; i++) {
 		sleeper_init(&wake->workers[i]);
 	}
-	rc = start_workers(bench, way, out_setting, &wake->runtime);
+	rc = start_workers(bench, out_setting, &wake->runtime);
 	if (rc == 0) {
-		rc = require(way, out_setting);
+		rc = require(bench->subject, out_setting);
 	}
 	if (rc == 0) {
 		rc = bare_sleeper_start(&wake->bare);
@@ -296,111 +297,57 @@ static int start(struct bench *bench, const struct wake_way *way, struct bench_s
 	return 0;
 }
 
-static int wake_start(struct bench *bench, struct bench_setting *out_setting, void **out_state)
-{
-	static const struct wake_way way = {&bench_wake, 1, false, false};
-
-	return start(bench, &way, out_setting, out_state);
-}
-
-static int worker_start(struct bench *bench, struct bench_setting *out_setting, void **out_state)
-{
-	static const struct wake_way way = {&bench_wake_worker, 2, false, false};
-
-	return start(bench, &way, out_setting, out_state);
-}
-
-static int ring_start(struct bench *bench, struct bench_setting *out_setting, void **out_state)
-{
-	static const struct wake_way way = {&bench_wake_ring, 1, true, false};
-
-	return start(bench, &way, out_setting, out_state);
-}
-
-static int worker_ring_start(
-	struct bench *bench, struct bench_setting *out_setting, void **out_state)
-{
-	static const struct wake_way way = {&bench_wake_worker_ring, 2, true, false};
-
-	return start(bench, &way, out_setting, out_state);
-}
-
-static int qos_start(struct bench *bench, struct bench_setting *out_setting, void **out_state)
-{
-	static const struct wake_way way = {&bench_wake_qos, 1, false, true};
-
-	return start(bench, &way, out_setting, out_state);
-}
-
-static int ring_qos_start(struct bench *bench, struct bench_setting *out_setting, void **out_state)
-{
-	static const struct wake_way way = {&bench_wake_ring_qos, 1, true, true};
-
-	return start(bench, &way, out_setting, out_state);
-}
+/* What all of them have. */
+#define WAKE_SHARED \
+	.unit = "us", .start = wake_start, .run = wake_run, .stop = wake_stop, \
+	.further = wake_further
 
 const struct bench_subject bench_wake = {
 	.name = "wake",
-	.unit = "us",
 	.brief = "from pinion_spawn outside to the task on a sleeping worker, against a futex",
 	.sides = {[BENCH_OURS] = "pinion_spawn", [BENCH_FLOOR] = "futex-wake"},
-	.start = wake_start,
-	.run = wake_run,
-	.stop = wake_stop,
-	.further = wake_further,
+	.variant = &(const struct wake_way){.worker_count = 1},
+	WAKE_SHARED,
 };
 
 const struct bench_subject bench_wake_worker = {
 	.name = "wake_worker",
-	.unit = "us",
 	.brief = "from a spawn in one worker to the task on another that sleeps, against a futex",
 	.sides = {[BENCH_OURS] = "pinion_spawn_shared", [BENCH_FLOOR] = "futex-wake"},
-	.start = worker_start,
-	.run = wake_run,
-	.stop = wake_stop,
-	.further = wake_further,
+	.variant = &(const struct wake_way){.worker_count = 2},
+	WAKE_SHARED,
 };
 
 const struct bench_subject bench_wake_ring = {
 	.name = "wake_ring",
-	.unit = "us",
 	.brief = "as wake, to a worker that sleeps in its ring, as a read of its is pending",
 	.sides = {[BENCH_OURS] = "pinion_spawn", [BENCH_FLOOR] = "futex-wake"},
-	.start = ring_start,
-	.run = wake_run,
-	.stop = wake_stop,
-	.further = wake_further,
+	.variant = &(const struct wake_way){.worker_count = 1, .sleeps_in_ring = true},
+	WAKE_SHARED,
 };
 
 const struct bench_subject bench_wake_worker_ring = {
 	.name = "wake_worker_ring",
-	.unit = "us",
 	.brief = "as wake_worker, to a worker that sleeps in its ring",
 	.sides = {[BENCH_OURS] = "pinion_spawn_shared", [BENCH_FLOOR] = "futex-wake"},
-	.start = worker_ring_start,
-	.run = wake_run,
-	.stop = wake_stop,
-	.further = wake_further,
+	.variant = &(const struct wake_way){.worker_count = 2, .sleeps_in_ring = true},
+	WAKE_SHARED,
 };
 
 const struct bench_subject bench_wake_qos = {
 	.name = "wake_qos",
-	.unit = "us",
 	.brief = "as wake, where idle CPUs are asked to stay awake (cpu_latency_us 0)",
 	.sides = {[BENCH_OURS] = "pinion_spawn", [BENCH_FLOOR] = "futex-wake"},
-	.start = qos_start,
-	.run = wake_run,
-	.stop = wake_stop,
-	.further = wake_further,
+	.variant = &(const struct wake_way){.worker_count = 1, .keeps_cpus_awake = true},
+	WAKE_SHARED,
 };
 
 const struct bench_subject bench_wake_ring_qos = {
 	.name = "wake_ring_qos",
-	.unit = "us",
 	.brief = "as wake_ring, where idle CPUs are asked to stay awake",
 	.sides = {[BENCH_OURS] = "pinion_spawn", [BENCH_FLOOR] = "futex-wake"},
-	.start = ring_qos_start,
-	.run = wake_run,
-	.stop = wake_stop,
-	.further = wake_further,
+	.variant =
+		&(const struct wake_way){
+			.worker_count = 1, .sleeps_in_ring = true, .keeps_cpus_awake = true},
+	WAKE_SHARED,
 };
