@@ -304,7 +304,7 @@ static int start_both(
 static int classes_start(struct bench *bench, struct bench_setting *out_setting, void **out_state)
 {
 	struct classes *classes;
-	int rc = bench_require_cores(&bench_classes, 2);
+	int rc = bench_require_cores(bench->subject, 2);
 
 	if (rc != 0) {
 		return rc;

@@ -59,7 +59,7 @@ static const struct option_spec bench_specs[OPTION_COUNT] = {
 		NULL},
 	[OPTION_SIZE] = {0, "size", "SIZE", "how much to make in all; default 2G", NULL},
 	[OPTION_TURN] = {0, "turn", "SIZE", "read_…, write…: what each worker moves before the",
-		"other side has its turn; default 256M at most. Others ignore it."},
+		"other side has its turn; default 256M at most."},
 };
 
 /* ---- the command ---- */

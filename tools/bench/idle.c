@@ -4,11 +4,14 @@
  * while there is nothing to do, against as many threads that sleep in futexes.
  * In `idle_ring` each worker has a read pending, so that it sleeps in its ring.
  *
- * A figure is the CPU time of one side's threads and of the thread that waits,
- * over a period in which nothing happens. The latter is in it because nothing
- * at all could not be compared. What the workers alone have used since the
- * first period, the other side's included, is told beside it.
+ * A figure is the CPU time of one side's threads, over a period in which
+ * nothing happens to them, and of a piece of work that the thread beside them
+ * does in it. The latter, some 3 ms in each second, is there because nothing
+ * at all could not be compared; what a thread uses that only waits could not
+ * either, as it depends on how deep the CPU slept. What the workers alone have
+ * used since the first period, the other side's included, is told beside it.
  */
+#include "tools/bench/load.h"
 #include "tools/bench/pending.h"
 #include "tools/bench/sleeper.h"
 #include "tools/bench/tasks.h"
@@ -26,6 +29,8 @@
 enum {
 	IDLE_WORKERS = 8,
 	IDLE_PERIOD_MS_MIN = 50,
+	/* Of work, in each millisecond of a period; one takes about 3 ns. */
+	IDLE_STEPS_PER_MS = 1000,
 };
 
 /* What tells one subject from the other. */
@@ -44,6 +49,7 @@ struct idle_reader {
 struct idle {
 	struct pinion_runtime *runtime;
 	uint32_t period_ms;
+	uint64_t random; /* what the work is done on */
 	bool is_reading; /* `idle_ring` */
 	struct idle_reader readers[IDLE_WORKERS];
 	uint32_t reading_count; /* how many have begun */
@@ -87,6 +93,17 @@ static uint64_t own_cpu_ns(void)
 	return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
 }
 
+/* Returns the CPU time that it took. */
+static uint64_t work(struct idle *idle)
+{
+	uint64_t start_ns = own_cpu_ns();
+
+	for (uint32_t i = 0; i < idle->period_ms * IDLE_STEPS_PER_MS; i++) {
+		(void)load_random_below(&idle->random, UINT64_MAX);
+	}
+	return own_cpu_ns() - start_ns;
+}
+
 /* Ends early when a signal comes. */
 static void sleep_for(uint32_t period_ms)
 {
@@ -111,9 +128,8 @@ static int idle_run(void *state, enum bench_side side, struct figures *out_figur
 	}
 	usage_read(&threads, &before);
 	start_ns = bench_now_ns();
-	own_ns = own_cpu_ns();
 	sleep_for(idle->period_ms);
-	own_ns = own_cpu_ns() - own_ns;
+	own_ns = work(idle);
 	end_ns = bench_now_ns();
 	usage_read(&threads, &after);
 	if (side == BENCH_OURS) {
@@ -230,6 +246,7 @@ static int idle_start(struct bench *bench, struct bench_setting *out_setting, vo
 	}
 	idle->period_ms =
 		(uint32_t)(period_ms < IDLE_PERIOD_MS_MIN ? IDLE_PERIOD_MS_MIN : period_ms);
+	idle->random = 1;
 	idle->is_reading = way->is_reading;
 	rc = usage_list(&idle->own_threads);
 	if (rc == 0) {

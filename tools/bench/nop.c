@@ -192,7 +192,7 @@ static int start_runtime(
 		options.runtime.ring_entries = entries;
 	}
 	rc = bench_start_workers(&deep, 1, out_setting, &nops->runtime);
-	return rc == 0 ? bench_require_rings(&bench_nop, out_setting) : rc;
+	return rc == 0 ? bench_require_rings(bench->subject, out_setting) : rc;
 }
 
 static int nop_start(struct bench *bench, struct bench_setting *out_setting, void **out_state)

@@ -286,7 +286,7 @@ static int steal_start(struct bench *bench, struct bench_setting *out_setting, v
 {
 	struct bench_options options = *bench->options;
 	struct steal *steal;
-	int rc = bench_require_cpus(&bench_steal, 2);
+	int rc = bench_require_cpus(bench->subject, 2);
 
 	if (rc != 0) {
 		return rc;

@@ -287,7 +287,7 @@ static int steal_spawn_start(
 	struct bench *bench, struct bench_setting *out_setting, void **out_state)
 {
 	struct steal_spawn *spawn;
-	int rc = bench_require_cpus(&bench_steal_spawn, STEAL_WORKERS);
+	int rc = bench_require_cpus(bench->subject, STEAL_WORKERS);
 
 	if (rc != 0) {
 		return rc;

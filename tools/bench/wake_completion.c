@@ -201,7 +201,7 @@ static int start_all(
 	int rc = bench_start_workers(bench, 1, out_setting, &completion->runtime);
 
 	if (rc == 0) {
-		rc = bench_require_rings(&bench_wake_completion, out_setting);
+		rc = bench_require_rings(bench->subject, out_setting);
 	}
 	if (rc == 0) {
 		rc = bench_pending_open(&completion->pending);
