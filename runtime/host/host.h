@@ -114,7 +114,13 @@ struct pin_host {
 	/* Of the same heap, but zeroed; NULL: it has no cheaper way. */
 	void *(*heap_zeroed)(size_t align, size_t bytes);
 
-	/* As their system calls; a negative errno on failure. */
+	/* Few are left above it, and these are for files, not for rings. */
+	bool (*fd_is_scarce)(int fd);
+
+	/*
+	 * As their system calls; a negative errno on failure. -EMFILE: the ring
+	 * would have a scarce descriptor as well.
+	 */
 	int (*ring_setup)(struct io_uring *ring, uint32_t entries, struct io_uring_params *params);
 	void (*ring_exit)(struct io_uring *ring);
 	int (*ring_enter)(int fd, uint32_t to_submit, uint32_t min_complete, uint32_t flags,

@@ -278,7 +278,7 @@ static void linux_unmap(void *memory, size_t bytes)
 }
 
 /* The lowest that is free is given out, so not much is left above it. */
-static bool is_among_last(int fd)
+static bool linux_fd_is_scarce(int fd)
 {
 	struct rlimit limit;
 
@@ -299,7 +299,7 @@ static int linux_ring_setup(struct io_uring *ring, uint32_t entries, struct io_u
 	if (fd < 0) {
 		return fd;
 	}
-	if (is_among_last(fd)) {
+	if (linux_fd_is_scarce(fd)) {
 		close(fd);
 		return -EMFILE;
 	}
@@ -396,6 +396,7 @@ const struct pin_host pin_host_linux = {
 	.unmap = linux_unmap,
 	.heap = {.allocate = pin_heap_system_allocate, .release = pin_heap_system_release},
 	.heap_zeroed = pin_heap_system_zeroed,
+	.fd_is_scarce = linux_fd_is_scarce,
 	.ring_setup = linux_ring_setup,
 	.ring_exit = linux_ring_exit,
 	.ring_enter = linux_ring_enter,

@@ -101,24 +101,39 @@ static int setup_uring(struct pin_ring *ring, const struct pin_ring_options *opt
 	return -ENOMEM;
 }
 
+/* Returns its descriptor, or a negative errno. */
+static int create_eventfd(const struct pin_host *host)
+{
+	int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+
+	if (fd < 0) {
+		return -errno;
+	}
+	if (host->fd_is_scarce(fd)) {
+		close(fd);
+		return -EMFILE;
+	}
+	return fd;
+}
+
 static int setup_doorbell(
 	struct pin_ring *ring, const struct pin_kernel *kernel, const struct pin_log *log)
 {
-	int error;
+	int fd;
 
 	if (kernel->has_send_msg_ring) {
 		ring->doorbell_kind = PIN_DOORBELL_MESSAGE;
 		return 0;
 	}
-	ring->doorbell_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (ring->doorbell_fd >= 0) {
-		ring->doorbell_kind = PIN_DOORBELL_EVENTFD;
-		return 0;
+	fd = create_eventfd(ring->host);
+	if (fd < 0) {
+		pin_log(log, PINION_LOG_ERROR, "no descriptor for a worker's doorbell: %s%s",
+			strerror(-fd), fd == -EMFILE ? ": raise `ulimit -n`" : "");
+		return fd;
 	}
-	error = errno;
-	pin_log(log, PINION_LOG_ERROR, "no descriptor for a worker's doorbell: %s%s",
-		strerror(error), error == EMFILE ? ": raise `ulimit -n`" : "");
-	return -error;
+	ring->doorbell_fd = fd;
+	ring->doorbell_kind = PIN_DOORBELL_EVENTFD;
+	return 0;
 }
 
 static int init_fallback(struct pin_ring *ring, uint32_t entries)

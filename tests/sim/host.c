@@ -196,6 +196,12 @@ static void sim_unmap(void *memory, size_t bytes)
 	world_fail("an unmap of what was never mapped");
 }
 
+static bool sim_fd_is_scarce(int fd)
+{
+	(void)fd;
+	return false;
+}
+
 const struct pin_host pin_host_linux = {
 	.now_ns = sim_now_ns,
 	.futex_wait = sim_futex_wait,
@@ -213,6 +219,7 @@ const struct pin_host pin_host_linux = {
 	.unmap = sim_unmap,
 	.heap = {.allocate = pin_heap_system_allocate, .release = pin_heap_system_release},
 	.heap_zeroed = pin_heap_system_zeroed,
+	.fd_is_scarce = sim_fd_is_scarce,
 	.ring_setup = device_ring_setup,
 	.ring_exit = device_ring_exit,
 	.ring_enter = device_ring_enter,

@@ -69,7 +69,6 @@ static bool is_other(long id)
 	return false;
 }
 
-/* A thread of the kernel's for a ring is none of the runtime's. */
 static uint64_t read_switches(const char *thread)
 {
 	char path[sizeof("/proc/self/task//status") + 256];
@@ -82,9 +81,6 @@ static uint64_t read_switches(const char *thread)
 	while (status != NULL && fgets(line, sizeof(line), status) != NULL) {
 		const char *key = strstr(line, "voluntary_ctxt_switches:");
 
-		if (strncmp(line, "Name:\tiou-", strlen("Name:\tiou-")) == 0) {
-			break;
-		}
 		/* Also the line that begins with "non". */
 		if (key != NULL) {
 			count += strtoull(strchr(key, ':') + 1, NULL, 10);
@@ -96,7 +92,7 @@ static uint64_t read_switches(const char *thread)
 	return count;
 }
 
-/* Of all threads of runtimes. */
+/* Of all threads of runtimes; those of the kernel for their rings are none. */
 static uint64_t count_switches(void)
 {
 	DIR *entries = opendir("/proc/self/task");
@@ -106,7 +102,8 @@ static uint64_t count_switches(void)
 	expect_ready("/proc/self/task", entries != NULL);
 	while ((entry = readdir(entries)) != NULL) {
 		/* 0: "." and "..", which are among the others. */
-		if (!is_other(strtol(entry->d_name, NULL, 10))) {
+		if (!is_other(strtol(entry->d_name, NULL, 10)) &&
+			!sleepers_look(entry->d_name).is_kernels) {
 			count += read_switches(entry->d_name);
 		}
 	}
