@@ -7,12 +7,14 @@
 #define PIN_TESTS_SUPPORT_RUNTIMES_H
 
 #include "tests/support/expect.h"
+#include "tests/support/threads.h"
 
 #include <dirent.h>
 #include <pinion/pinion.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 /* All messages since the last runtimes_config(), one per line. */
@@ -193,8 +195,8 @@ static inline void runtimes_expect_threads(size_t count)
 }
 
 /*
- * Threads of this process but for those that the kernel has for its rings,
- * "iou-wrk-…": on older kernels a read of a pipe waits in one.
+ * Threads of this process but for those that the kernel has for its rings: on
+ * older kernels a read of a pipe waits in one.
  */
 static inline size_t runtimes_count_own_threads(void)
 {
@@ -204,18 +206,11 @@ static inline size_t runtimes_count_own_threads(void)
 
 	expect_ready("/proc/self/task", entries != NULL);
 	while ((entry = readdir(entries)) != NULL) {
-		char path[sizeof("/proc/self/task//comm") + 256];
-		char name[5] = "";
-		FILE *comm;
+		struct threads_seen seen = threads_look(entry->d_name);
 
-		snprintf(path, sizeof(path), "/proc/self/task/%s/comm", entry->d_name);
-		comm = fopen(path, "re");
-		/* "." and "..", or a thread that has ended just now. */
-		if (comm == NULL) {
-			continue;
-		}
-		count += fgets(name, sizeof(name), comm) != NULL && strcmp(name, "iou-") != 0;
-		fclose(comm);
+		/* 0: "." and "..". */
+		count +=
+			strtol(entry->d_name, NULL, 10) != 0 && seen.state != 0 && !seen.is_kernels;
 	}
 	closedir(entries);
 	return count;

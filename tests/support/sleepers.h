@@ -8,6 +8,7 @@
 #define PIN_TESTS_SUPPORT_SLEEPERS_H
 
 #include "tests/support/expect.h"
+#include "tests/support/threads.h"
 
 #include "runtime/core/wake.h"
 #include "runtime/core/worker_state.h"
@@ -15,35 +16,6 @@
 #include <dirent.h>
 #include <sched.h>
 #include <unistd.h>
-
-struct sleepers_thread {
-	char state;	 /* 0: it has ended meanwhile */
-	bool is_kernels; /* it works for a ring; from its first instant */
-};
-
-static inline struct sleepers_thread sleepers_look(const char *thread)
-{
-	enum { PF_IO_WORKER = 0x10 }; /* of the kernel, since Linux 5.12 */
-
-	char path[sizeof("/proc/self/task//stat") + 256];
-	struct sleepers_thread seen = {.state = 0};
-	char line[512] = "";
-	unsigned flags = 0;
-	const char *end;
-	FILE *stat;
-
-	snprintf(path, sizeof(path), "/proc/self/task/%s/stat", thread);
-	stat = fopen(path, "re");
-	if (stat == NULL) {
-		return seen;
-	}
-	end = fgets(line, sizeof(line), stat) == NULL ? NULL : strrchr(line, ')');
-	fclose(stat);
-	if (end != NULL && sscanf(end, ") %c %*d %*d %*d %*d %*d %u", &seen.state, &flags) == 2) {
-		seen.is_kernels = (flags & PF_IO_WORKER) != 0;
-	}
-	return seen;
-}
 
 /* But for the first one and the caller's. */
 static inline bool sleepers_are_all_threads(void)
@@ -60,7 +32,7 @@ static inline bool sleepers_are_all_threads(void)
 		char state = 0;
 
 		if (id != 0 && id != own && id != first) {
-			state = sleepers_look(entry->d_name).state;
+			state = threads_look(entry->d_name).state;
 		}
 		all = state == 0 || state == 'S';
 	}

@@ -16,6 +16,7 @@
 #include "tests/support/runtimes.h"
 #include "tests/support/sleepers.h"
 #include "tests/support/tasks.h"
+#include "tests/support/threads.h"
 
 enum {
 	WORKERS = 8,
@@ -103,7 +104,7 @@ static uint64_t count_switches(void)
 	while ((entry = readdir(entries)) != NULL) {
 		/* 0: "." and "..", which are among the others. */
 		if (!is_other(strtol(entry->d_name, NULL, 10)) &&
-			!sleepers_look(entry->d_name).is_kernels) {
+			!threads_look(entry->d_name).is_kernels) {
 			count += read_switches(entry->d_name);
 		}
 	}

@@ -8,7 +8,6 @@
  */
 #include "tests/support/rings.h"
 
-#include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
