@@ -53,7 +53,11 @@ static uint64_t admit_newcomers(struct pin_injector *injector)
 	struct pin_link *link;
 	uint64_t count = 0;
 
-	/* Not yet true, but nobody may find them in neither part. */
+	/* Another was quicker; nobody may be told of any meanwhile. */
+	if (pin_load_relaxed_u64(&injector->newcomers) == 0) {
+		return 0;
+	}
+	/* Less than there are, but nobody may find them in neither part. */
 	pin_store_relaxed_u64(&injector->length, 1);
 	link = (struct pin_link *)(uintptr_t)pin_exchange_seq_cst_u64(
 		&injector->newcomers, 0); /* [INJECT-2] */

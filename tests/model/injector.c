@@ -141,6 +141,26 @@ static void run_emptied(void)
 	MODEL_CHECK(pin_injector_count(&injector) == 0);
 }
 
+/* Who is too late leaves no sign of it: for each there is a wake. */
+
+static void pop_only(void *arg)
+{
+	struct pin_list list = {0};
+	bool has_more;
+
+	(void)arg;
+	(void)pin_injector_pop(&injector, 1, 1, &list, &has_more);
+	MODEL_CHECK(!has_more);
+}
+
+static void run_too_late(void)
+{
+	begin();
+	push(0, 1);
+	model_thread_start("popper", pop_only, NULL);
+	pop_only(NULL);
+}
+
 /* ---- who knows of a push finds it ---- */
 
 static void push_and_tell(void *arg)
@@ -182,6 +202,11 @@ static const struct model_twin emptied_twins[] = {
 	{.name = NULL},
 };
 
+static const struct model_twin late_twins[] = {
+	{"the lock does not exclude", {MODEL_TORN, "pin_lock_acquire", NULL}},
+	{.name = NULL},
+};
+
 static const struct model_twin told_twins[] = {
 	{"the telling releases nothing", {MODEL_RELAXED, "push_and_tell", NULL}},
 	{.name = NULL},
@@ -191,6 +216,7 @@ static const struct model_case cases[] = {
 	{"both_ends", run_both_ends, 3, 1, 0, twins, NULL},
 	{"two_poppers", run_two_poppers, 2, 1, 0, popper_twins, NULL},
 	{"emptied", run_emptied, 2, 1, 0, emptied_twins, NULL},
+	{"too_late", run_too_late, 2, 1, 0, late_twins, NULL},
 	{"told", run_told, 3, 2, 0, told_twins, NULL},
 };
 
