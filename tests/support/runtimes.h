@@ -135,31 +135,6 @@ static inline size_t runtimes_count_entries(const char *folder)
 	return count;
 }
 
-/*
- * One that was joined may still be on its way out of the kernel, which has it
- * in /proc until it is gone.
- */
-static inline bool runtimes_is_leaving(const char *thread)
-{
-	const unsigned is_exiting = 0x4; /* the kernel's PF_EXITING */
-	char path[sizeof("/proc/self/task//stat") + 256];
-	char line[512] = "";
-	unsigned flags = 0;
-	const char *name_end;
-	FILE *stat;
-
-	snprintf(path, sizeof(path), "/proc/self/task/%s/stat", thread);
-	stat = fopen(path, "re");
-	if (stat == NULL) {
-		return true;
-	}
-	name_end = fgets(line, sizeof(line), stat) == NULL ? NULL : strrchr(line, ')');
-	fclose(stat);
-	return name_end == NULL ||
-		(sscanf(name_end, ") %*c %*d %*d %*d %*d %*d %u", &flags) == 1 &&
-			(flags & is_exiting) != 0);
-}
-
 /* As runtimes_count_entries() of /proc/self/task, but for those that leave. */
 static inline size_t runtimes_count_threads(void)
 {
@@ -169,7 +144,7 @@ static inline size_t runtimes_count_threads(void)
 
 	expect_ready("/proc/self/task", entries != NULL);
 	while ((entry = readdir(entries)) != NULL) {
-		count += entry->d_name[0] == '.' || !runtimes_is_leaving(entry->d_name);
+		count += entry->d_name[0] == '.' || !threads_look(entry->d_name).is_leaving;
 	}
 	closedir(entries);
 	return count;

@@ -13,15 +13,21 @@
 struct threads_seen {
 	char state;	 /* 0: it has ended meanwhile */
 	bool is_kernels; /* it works for a ring; from its first instant */
+	/*
+	 * One that was joined may still be on its way out of the kernel, which
+	 * has it in /proc until it is gone. True of one that has ended, too.
+	 */
+	bool is_leaving;
 };
 
 /* `thread`: its name in /proc/self/task. */
 static inline struct threads_seen threads_look(const char *thread)
 {
-	enum { PF_IO_WORKER = 0x10 }; /* of the kernel, since Linux 5.12 */
+	/* The kernel's; the latter since Linux 5.12. */
+	enum { PF_EXITING = 0x4, PF_IO_WORKER = 0x10 };
 
 	char path[sizeof("/proc/self/task//stat") + 256];
-	struct threads_seen seen = {.state = 0};
+	struct threads_seen seen = {.is_leaving = true};
 	char line[512] = "";
 	unsigned flags = 0;
 	const char *end;
@@ -36,6 +42,7 @@ static inline struct threads_seen threads_look(const char *thread)
 	fclose(stat);
 	if (end != NULL && sscanf(end, ") %c %*d %*d %*d %*d %*d %u", &seen.state, &flags) == 2) {
 		seen.is_kernels = (flags & PF_IO_WORKER) != 0;
+		seen.is_leaving = (flags & PF_EXITING) != 0;
 	}
 	return seen;
 }
