@@ -306,7 +306,12 @@ static inline struct pin_entry *pin_pool_find_first(
 {
 	uint64_t offset = (uintptr_t)address - (uintptr_t)pool->first_memory;
 
-	return offset < pool->first_bytes ? &pool->entries[offset / pool->stride] : NULL;
+	if (offset >= pool->first_bytes) {
+		return NULL;
+	}
+	/* A division is some 18 cycles. */
+	return &pool->entries[PIN_LIKELY(pool->stride_shift != 0) ? offset >> pool->stride_shift
+								  : offset / pool->stride];
 }
 
 enum pin_pool_lent {

@@ -142,6 +142,8 @@ static int allocate(struct pin_pool *pool)
 
 int pin_pool_init(struct pin_pool *pool, const struct pin_pool_setup *setup)
 {
+	uint32_t stride = setup->headroom_bytes + setup->buffer_bytes;
+
 	*pool = (struct pin_pool){
 		.host = setup->host,
 		.log = setup->log,
@@ -153,10 +155,10 @@ int pin_pool_init(struct pin_pool *pool, const struct pin_pool_setup *setup)
 		.seeded_count = setup->seeded_count,
 		.node_count = setup->node_count,
 		.region_count = setup->region_count,
-		.stride = setup->headroom_bytes + setup->buffer_bytes,
+		.stride = stride,
+		.stride_shift = (stride & (stride - 1)) == 0 ? (uint32_t)__builtin_ctz(stride) : 0,
 		.first_memory = setup->regions[0].memory,
-		.first_bytes = (uint64_t)setup->regions[0].buffer_count *
-			(setup->headroom_bytes + setup->buffer_bytes),
+		.first_bytes = (uint64_t)setup->regions[0].buffer_count * stride,
 		.flags = setup->flags,
 		.victims = setup->victims,
 	};

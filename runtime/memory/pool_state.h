@@ -52,6 +52,7 @@ struct pin_pool {
 	uint32_t node_count;
 	uint32_t region_count;
 	uint32_t stride;       /* from one buffer of a region to the next */
+	uint32_t stride_shift; /* if that is a power of two, its logarithm; else 0 */
 	uint8_t *first_memory; /* of the first region */
 	uint64_t first_bytes;
 	uint32_t flags;

@@ -4,8 +4,8 @@
  * when the books say that one is free and never otherwise, one that is out is
  * not handed out, stale handles are refused without effect, and each free
  * buffer lies in exactly one place: a magazine of its own node, that one's
- * tray, a bundle of another node, or its home's list. BP-9, BP-22, BP-23,
- * BP-24, BP-26.
+ * tray, a bundle of another node, or its home's list; and an address leads to
+ * the buffer it lies in. BP-9, BP-22, BP-23, BP-24, BP-26.
  * Method: seeded sequences of acquires and releases by random owners and from
  * outside, flushes and mistakes, on pools of random shape, against an array of
  * who has what; all places are walked after each step.
@@ -48,11 +48,15 @@ static void init_random(struct random_source *source)
 {
 	uint32_t seeded = 1 + (uint32_t)random_below(source, MAGAZINES_MAX - 1);
 	uint32_t node_count = 1 + (uint32_t)random_below(source, NODES_MAX);
+	/* Whole buffers are a power of two apart, the others not all. */
+	uint32_t left_out_bytes = random_below(source, 2) == 0 ? 0 : 64;
+	uint32_t headroom_bytes = random_below(source, 2) == 0 ? 0 : 128;
 	struct pin_pool_region regions[MAGAZINES_MAX];
 	struct pin_pool_setup setup = {
 		.host = &pin_host_linux,
 		.log = {.fn = pools_note},
-		.buffer_bytes = POOLS_BUFFER_BYTES,
+		.buffer_bytes = POOLS_BUFFER_BYTES - headroom_bytes - left_out_bytes,
+		.headroom_bytes = headroom_bytes,
 		.magazine_count = seeded + (uint32_t)random_below(source, 2),
 		.magazine_capacity = 1 + (uint32_t)random_below(source, 5),
 		.seeded_count = seeded,
@@ -86,6 +90,23 @@ static void init_random(struct random_source *source)
 }
 
 /* ---- looks ---- */
+
+/* Whatever byte of a buffer is asked about, it is found. */
+static void check_addresses(void)
+{
+	for (uint32_t i = 0; i < pool.buffer_count; i++) {
+		const uint8_t *bytes = pool.entries[i].bytes;
+		struct pin_entry *entry = &pool.entries[i];
+		bool is_first = i < pool.regions[0].buffer_count;
+
+		for (uint32_t at = 0; at < pool.buffer_bytes; at += pool.buffer_bytes - 1) {
+			expect_true("found", pin_pool_find(&pool, bytes + at, 0) == entry);
+			expect_true("found in the first region",
+				pin_pool_find_first(&pool, bytes + at) ==
+					(is_first ? entry : NULL));
+		}
+	}
+}
 
 static void check_places(void)
 {
@@ -271,6 +292,7 @@ int main(void)
 
 	for (uint32_t i = 0; i < POOLS && expect_failure_count == 0; i++) {
 		init_random(&source);
+		check_addresses();
 		check_places();
 		for (uint32_t j = 0; j < STEPS && expect_failure_count == 0; j++) {
 			step(&source);
