@@ -77,7 +77,8 @@ static struct pin_ledger *open_ledger(struct pin_worker *worker, uint64_t device
 	return ledger;
 }
 
-static inline struct pin_ledger *find_ledger(struct pin_worker *worker, uint64_t device)
+/* NULL: it has none yet. */
+static inline struct pin_ledger *known_ledger(struct pin_worker *worker, uint64_t device)
 {
 	struct pin_throttle *throttle = &worker->throttle;
 
@@ -86,7 +87,14 @@ static inline struct pin_ledger *find_ledger(struct pin_worker *worker, uint64_t
 			return &throttle->ledgers[i];
 		}
 	}
-	return open_ledger(worker, device);
+	return NULL;
+}
+
+static inline struct pin_ledger *find_ledger(struct pin_worker *worker, uint64_t device)
+{
+	struct pin_ledger *ledger = known_ledger(worker, device);
+
+	return PIN_LIKELY(ledger != NULL) ? ledger : open_ledger(worker, device);
 }
 
 static void add_ledger(struct pin_disk_sums *sums, const struct pin_ledger *ledger)
@@ -254,6 +262,12 @@ static inline uint32_t pages_of(struct pinion_request *request)
 	return (part_bytes + PIN_PAGE_BYTES - 1) / PIN_PAGE_BYTES;
 }
 
+/* Each that is to be timed, so that some are for each look. */
+static inline bool is_timed(const struct pin_ledger *ledger, uint32_t start_count)
+{
+	return start_count * TIMED_PER_LOOK >= ledger->look_ends;
+}
+
 static PIN_INLINE bool draw(
 	struct pin_worker *worker, struct pin_ledger *ledger, struct pinion_request *request)
 {
@@ -267,7 +281,7 @@ static PIN_INLINE bool draw(
 	toll->pages = pin_credit_pages(amount);
 	/* Of what is timed by parts, waits would be counted too. */
 	ledger->starts_since_timed += pin_request_of(request)->resume_bytes == 0;
-	if (ledger->starts_since_timed * TIMED_PER_LOOK >= ledger->look_ends) {
+	if (is_timed(ledger, ledger->starts_since_timed)) {
 		ledger->starts_since_timed = 0;
 		toll->started_ns = worker->shared->host->now_ns();
 	}
@@ -313,17 +327,50 @@ bool pin_throttle_has_rates(struct pin_worker *worker, const struct pinion_reque
 	return has_rates(worker, find_ledger(worker, request->file->device));
 }
 
-bool pin_throttle_admit(struct pin_worker *worker, struct pinion_request *request)
+static inline uint8_t place_of(const struct pin_worker *worker, const struct pin_ledger *ledger)
+{
+	return (uint8_t)(ledger - worker->throttle.ledgers + 1);
+}
+
+static PIN_APART bool admit(struct pin_worker *worker, struct pinion_request *request)
 {
 	struct pin_ledger *ledger = find_ledger(worker, request->file->device);
-	struct pin_request *private = pin_request_of(request);
 
-	private->toll.ledger_place = (uint8_t)(ledger - worker->throttle.ledgers + 1);
+	pin_request_of(request)->toll.ledger_place = place_of(worker, ledger);
 	if (PIN_LIKELY(ledger->lineup.count == 0) && may_start(worker, ledger, request)) {
 		return true;
 	}
 	line_up(worker, ledger, request);
 	return false;
+}
+
+/*
+ * As most are: nothing waits or is limited, there is credit, and it is not
+ * timed. False: nothing has changed.
+ */
+static PIN_INLINE bool admit_at_once(struct pin_worker *worker, struct pinion_request *request)
+{
+	struct pin_ledger *ledger = known_ledger(worker, request->file->device);
+	struct pin_request_toll *toll = &pin_request_of(request)->toll;
+	uint32_t pages = pages_of(request);
+
+	if (PIN_UNLIKELY(ledger == NULL || ledger->lineup.count != 0 || has_rates(worker, ledger) ||
+		    ledger->blocked_ns != 0 || is_timed(ledger, ledger->starts_since_timed + 1) ||
+		    !pin_credit_use_held(&ledger->holding, pin_credit_amount(1, pages)))) {
+		return false;
+	}
+	ledger->starts_since_timed++;
+	toll->ledger_place = place_of(worker, ledger);
+	toll->is_paid = true;
+	toll->pages = pages;
+	return true;
+}
+
+/* No calls but the last: none needs registers saved where it goes at once. */
+bool pin_throttle_admit(struct pin_worker *worker, struct pinion_request *request)
+{
+	PIN_CHECK(pin_request_of(request)->resume_bytes == 0);
+	return PIN_LIKELY(admit_at_once(worker, request)) || admit(worker, request);
 }
 
 /* Somebody waits for what has just been given back or is to be looked at. */
@@ -439,24 +486,29 @@ static void leave_lineup(struct pin_worker *worker, struct pin_ledger *ledger)
 	}
 }
 
-static PIN_INLINE void account(struct pin_worker *worker, struct pin_ledger *ledger,
-	const struct pinion_request *request, const struct pin_request_toll *toll)
+static inline void book(struct pin_ledger *ledger, const struct pinion_request *request)
 {
 	pin_meter_add(&ledger->requests, 1);
 	pin_meter_add(&ledger->units, pin_depth_units(request->length_bytes));
 	pin_meter_add(&ledger->bytes, request->length_bytes);
+	ledger->ends_since_look++;
+}
+
+static void account(struct pin_worker *worker, struct pin_ledger *ledger,
+	const struct pinion_request *request, const struct pin_request_toll *toll)
+{
+	book(ledger, request);
 	if (PIN_UNLIKELY(toll->started_ns != 0)) {
 		pin_meter_add(
 			&ledger->latency_ns, worker->shared->host->now_ns() - toll->started_ns);
 		pin_meter_add(&ledger->timed, 1);
 	}
-	ledger->ends_since_look++;
 	if (PIN_UNLIKELY(ledger->ends_since_look >= ledger->look_ends)) {
 		look_at_disk(worker, ledger);
 	}
 }
 
-void pin_throttle_end_admitted(
+static PIN_APART void end_admitted(
 	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request)
 {
 	struct pin_request_toll *toll = &pin_request_of(request)->toll;
@@ -478,6 +530,34 @@ void pin_throttle_end_admitted(
 		call_worker(worker, taker);
 	}
 	account(worker, ledger, request, toll);
+}
+
+/*
+ * As most do: nothing waits for its credit, which is kept, it was not timed,
+ * and no look is due. False: nothing has changed.
+ */
+static PIN_INLINE bool end_at_once(struct pin_worker *worker, struct pinion_request *request)
+{
+	const struct pin_request_toll *toll = &pin_request_of(request)->toll;
+	struct pin_ledger *ledger = &worker->throttle.ledgers[toll->ledger_place - 1];
+
+	if (PIN_UNLIKELY(toll->is_lined_up || ledger->lineup.count != 0 || toll->started_ns != 0 ||
+		    ledger->ends_since_look + 1 >= ledger->look_ends ||
+		    !pin_credit_end_held(&ledger->disk->credit, &ledger->holding,
+			    pin_credit_amount(1, toll->pages)))) {
+		return false;
+	}
+	book(ledger, request);
+	return true;
+}
+
+/* No calls but the last, as pin_throttle_admit(). */
+void pin_throttle_end_admitted(
+	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request)
+{
+	if (PIN_UNLIKELY(!end_at_once(worker, request))) {
+		end_admitted(worker, taker, request);
+	}
 }
 
 bool pin_throttle_give_up(struct pin_worker *worker)

@@ -104,15 +104,17 @@ static inline int pin_file_table_find(
 	struct pin_file_table *table, const struct pin_file_record *record, uint32_t tail)
 {
 	struct pin_file_slot *set;
+	uint32_t home;
 
 	if (record == NULL || table->used_count == 0) {
 		return -1;
 	}
-	set = &table->slots[pin_file_table_home(table, record)];
+	home = pin_file_table_home(table, record);
+	set = &table->slots[home];
 	for (uint32_t i = 0; i < PIN_FILE_SET_SLOTS; i++) {
 		if (set[i].record == record) {
 			set[i].last_entry = tail;
-			return (int)(&set[i] - table->slots);
+			return (int)(home + i);
 		}
 	}
 	return -1;

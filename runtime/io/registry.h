@@ -25,6 +25,7 @@
 #ifndef PIN_IO_REGISTRY_H
 #define PIN_IO_REGISTRY_H
 
+#include "runtime/base/base.h"
 #include "runtime/host/host.h"
 
 #include <liburing.h>
@@ -63,8 +64,8 @@ size_t pin_registry_register(struct pin_registry *registry, const struct pin_hos
 int pin_registry_index(const struct pin_registry *registry, uint32_t home_region,
 	const uint8_t *bytes, size_t length);
 
-/* The same, at once where the home region is one range and holds it. */
-static inline int pin_registry_index_near(const struct pin_registry *registry, uint32_t home_region,
+/* The same if the home region is one range and holds it; else -1. */
+static inline int pin_registry_index_home(const struct pin_registry *registry, uint32_t home_region,
 	const uint8_t *bytes, size_t length)
 {
 	if (home_region < registry->region_count) {
@@ -76,7 +77,17 @@ static inline int pin_registry_index_near(const struct pin_registry *registry, u
 			return (int)home->first_index;
 		}
 	}
-	return pin_registry_index(registry, home_region, bytes, length);
+	return -1;
+}
+
+/* The same, wherever it is. */
+static inline int pin_registry_index_near(const struct pin_registry *registry, uint32_t home_region,
+	const uint8_t *bytes, size_t length)
+{
+	int index = pin_registry_index_home(registry, home_region, bytes, length);
+
+	return PIN_LIKELY(index >= 0) ? index
+				      : pin_registry_index(registry, home_region, bytes, length);
 }
 
 #endif

@@ -86,7 +86,6 @@ struct pin_request {
 	uint16_t lane_priority; /* of a transfer that asks for none itself; 0: none */
 	bool is_lent_own;	/* `lent`: by pin_pool_lend_own() */
 	struct pin_flight_link link;
-	struct pin_timer deadline;
 	union {
 		struct open_how how; /* of an open: the kernel reads it when it is submitted */
 		struct {	     /* of a transfer */
@@ -99,6 +98,8 @@ struct pin_request {
 		struct pin_device_cache *devices; /* with this worker's help */
 		struct pin_entry *lent;		  /* of a transfer: whose memory it uses */
 	};
+	/* Last: most have none, and so touch one cache line less. */
+	struct pin_timer deadline;
 };
 
 static inline struct pin_request *pin_request_of(struct pinion_request *request)

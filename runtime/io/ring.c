@@ -78,15 +78,9 @@ uint32_t pin_ring_submitted(const struct pin_ring *ring)
 
 int pin_ring_file_slot(struct pin_ring *ring, const struct pinion_file *file)
 {
-	const struct pin_file_record *record = pin_file_record_of(file);
-	uint32_t tail = ring->uring.sq.sqe_tail;
-	int slot;
+	int slot = pin_ring_known_slot(ring, file);
 
-	if (ring->files == NULL) {
-		return -1;
-	}
-	slot = pin_file_table_find(ring->files, record, tail);
-	if (PIN_LIKELY(slot >= 0)) {
+	if (PIN_LIKELY(slot >= 0) || ring->files == NULL) {
 		return slot;
 	}
 	pin_meter_add(&ring->meter->plain_file_transfers, 1);

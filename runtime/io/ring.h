@@ -172,6 +172,15 @@ static inline int pin_ring_registered_index(
 	return pin_registry_index_near(ring->registry, ring->home_region, bytes, length);
 }
 
+/* The same, of the worker's own memory only, where that is one range. */
+static inline int pin_ring_home_index(
+	const struct pin_ring *ring, const uint8_t *bytes, size_t length)
+{
+	return PIN_UNLIKELY(ring->registry == NULL)
+		? -1
+		: pin_registry_index_home(ring->registry, ring->home_region, bytes, length);
+}
+
 /*
  * A zeroed submission entry, counted as in flight; NULL when the credit is
  * used up. The caller sets user_data.
@@ -256,6 +265,15 @@ uint32_t pin_ring_submitted(const struct pin_ring *ring);
  * was handed out last; -1: it has not, and the descriptor is to be used.
  */
 int pin_ring_file_slot(struct pin_ring *ring, const struct pinion_file *file);
+
+/* The same, but for uses that are not counted where it has none. */
+static inline int pin_ring_known_slot(struct pin_ring *ring, const struct pinion_file *file)
+{
+	return PIN_UNLIKELY(ring->files == NULL)
+		? -1
+		: pin_file_table_find(
+			  ring->files, pin_file_record_of(file), ring->uring.sq.sqe_tail);
+}
 
 /*
  * Completions wait to be reaped. Any thread, while others use the ring: a guess

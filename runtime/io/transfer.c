@@ -31,27 +31,60 @@ int pin_transfer_check(const struct pinion_request *request)
 	return 0;
 }
 
-/* `opcode` is the plain one; its kin for registered memory is `fixed`. */
-static PIN_INLINE void prepare(struct pin_ring *ring, struct io_uring_sqe *sqe,
-	struct pinion_request *request, uint8_t opcode, uint8_t fixed,
-	struct pin_atomic_u64 *plain_count)
+/* Which kind of entry, of one operation. */
+struct kind {
+	uint8_t plain;
+	uint8_t fixed; /* of registered memory */
+};
+
+static const struct kind a_read = {IORING_OP_READ, IORING_OP_READ_FIXED};
+static const struct kind a_write = {IORING_OP_WRITE, IORING_OP_WRITE_FIXED};
+
+/* `index`, `slot`: of what is registered, or negative. */
+static PIN_INLINE void set_entry(struct io_uring_sqe *sqe, struct pinion_request *request,
+	const struct kind *kind, int index, int slot)
 {
 	uint64_t done = pin_request_of(request)->resume_bytes;
-	uint8_t *bytes = request->bytes + done;
-	uint32_t length = pin_request_part(request->length_bytes, done);
-	int index = pin_ring_registered_index(ring, bytes, length);
-	int slot = pin_ring_file_slot(ring, request->file);
 
-	io_uring_prep_rw(index >= 0 ? fixed : opcode, sqe, slot >= 0 ? slot : request->file->fd,
-		bytes, length, request->offset_bytes + done);
+	io_uring_prep_rw(index >= 0 ? kind->fixed : kind->plain, sqe,
+		slot >= 0 ? slot : request->file->fd, request->bytes + done,
+		pin_request_part(request->length_bytes, done), request->offset_bytes + done);
 	sqe->flags = slot >= 0 ? IOSQE_FIXED_FILE : 0;
 	sqe->ioprio =
 		request->priority != 0 ? request->priority : pin_request_of(request)->lane_priority;
-	if (index >= 0) {
-		sqe->buf_index = (uint16_t)index;
-	} else {
+	sqe->buf_index = index >= 0 ? (uint16_t)index : 0;
+}
+
+static PIN_APART void prepare(struct pin_ring *ring, struct io_uring_sqe *sqe,
+	struct pinion_request *request, const struct kind *kind, struct pin_atomic_u64 *plain_count)
+{
+	uint64_t done = pin_request_of(request)->resume_bytes;
+	int index = pin_ring_registered_index(
+		ring, request->bytes + done, pin_request_part(request->length_bytes, done));
+
+	if (index < 0) {
 		pin_meter_add(plain_count, 1);
 	}
+	set_entry(sqe, request, kind, index, pin_ring_file_slot(ring, request->file));
+}
+
+/*
+ * As most are: the memory is the ring's own worker's, and the file is
+ * registered. False: nothing has changed.
+ */
+static PIN_INLINE bool prepare_known(struct pin_ring *ring, struct io_uring_sqe *sqe,
+	struct pinion_request *request, const struct kind *kind)
+{
+	uint64_t done = pin_request_of(request)->resume_bytes;
+	int index = pin_ring_home_index(
+		ring, request->bytes + done, pin_request_part(request->length_bytes, done));
+	int slot = pin_ring_known_slot(ring, request->file);
+
+	if (PIN_UNLIKELY(index < 0 || slot < 0)) {
+		return false;
+	}
+	set_entry(sqe, request, kind, index, slot);
+	return true;
 }
 
 static bool uses_dontcache(struct pinion_request *request)
@@ -60,13 +93,21 @@ static bool uses_dontcache(struct pinion_request *request)
 		!pin_request_of(request)->keeps_cache;
 }
 
+static PIN_APART void prepare_read(
+	struct pin_ring *ring, struct io_uring_sqe *sqe, struct pinion_request *request)
+{
+	prepare(ring, sqe, request, &a_read, &ring->meter->unregistered_reads);
+	if (uses_dontcache(request)) {
+		sqe->rw_flags = RWF_DONTCACHE;
+	}
+}
+
+/* No calls but the last: none needs registers saved where all is known. */
 void pin_transfer_prepare_read(
 	struct pin_ring *ring, struct io_uring_sqe *sqe, struct pinion_request *request)
 {
-	prepare(ring, sqe, request, IORING_OP_READ, IORING_OP_READ_FIXED,
-		&ring->meter->unregistered_reads);
-	if (PIN_UNLIKELY(uses_dontcache(request))) {
-		sqe->rw_flags = RWF_DONTCACHE;
+	if (PIN_UNLIKELY(uses_dontcache(request) || !prepare_known(ring, sqe, request, &a_read))) {
+		prepare_read(ring, sqe, request);
 	}
 }
 
@@ -88,8 +129,9 @@ static void leave_cache(struct pin_ring *ring, struct pinion_request *request, b
 void pin_transfer_prepare_write(
 	struct pin_ring *ring, struct io_uring_sqe *sqe, struct pinion_request *request)
 {
-	prepare(ring, sqe, request, IORING_OP_WRITE, IORING_OP_WRITE_FIXED,
-		&ring->meter->unregistered_writes);
+	if (PIN_UNLIKELY(!prepare_known(ring, sqe, request, &a_write))) {
+		prepare(ring, sqe, request, &a_write, &ring->meter->unregistered_writes);
+	}
 }
 
 /*

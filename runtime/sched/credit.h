@@ -46,17 +46,18 @@
 
 /*
  * An amount, or a sum of some: requests in the lowest 20 bits, pages of 4 KiB
- * in 28, workers that take part in 13.
+ * in 28, workers that take part in 13. Above the first two a bit is free, from
+ * which a comparison of both at once can borrow.
  */
-#define PIN_CREDIT_COUNT_BITS 20u
-#define PIN_CREDIT_PAGES_BITS 28u
-#define PIN_CREDIT_COUNT_MAX ((UINT32_C(1) << PIN_CREDIT_COUNT_BITS) - 1)
-#define PIN_CREDIT_PAGES_MAX ((UINT32_C(1) << PIN_CREDIT_PAGES_BITS) - 1)
-#define PIN_CREDIT_WORKER (UINT64_C(1) << (PIN_CREDIT_COUNT_BITS + PIN_CREDIT_PAGES_BITS))
+#define PIN_CREDIT_COUNT_MAX ((UINT32_C(1) << 20) - 1)
+#define PIN_CREDIT_PAGES_MAX ((UINT32_C(1) << 28) - 1)
+#define PIN_CREDIT_PAGES_SHIFT 21u
+#define PIN_CREDIT_WORKER (UINT64_C(1) << 50)
+#define PIN_CREDIT_FREE_BITS (UINT64_C(1) << 49 | UINT64_C(1) << 20)
 
 static inline uint64_t pin_credit_amount(uint32_t count, uint32_t pages)
 {
-	return (uint64_t)pages << PIN_CREDIT_COUNT_BITS | count;
+	return (uint64_t)pages << PIN_CREDIT_PAGES_SHIFT | count;
 }
 
 static inline uint32_t pin_credit_count(uint64_t amount)
@@ -66,7 +67,7 @@ static inline uint32_t pin_credit_count(uint64_t amount)
 
 static inline uint32_t pin_credit_pages(uint64_t amount)
 {
-	return (uint32_t)(amount >> PIN_CREDIT_COUNT_BITS) & PIN_CREDIT_PAGES_MAX;
+	return (uint32_t)(amount >> PIN_CREDIT_PAGES_SHIFT) & PIN_CREDIT_PAGES_MAX;
 }
 
 static inline uint32_t pin_credit_workers(uint64_t amount)
@@ -118,10 +119,27 @@ void pin_holding_init(struct pin_holding *holding, void (*granted)(struct pin_ho
 bool pin_credit_take(struct pin_credit *credit, struct pin_holding *holding, uint64_t *amount);
 void pin_credit_settle(struct pin_credit *credit, struct pin_holding *holding, bool is_wanted);
 
+/* `part` may be larger than any amount, by less than twice. */
 static inline bool pin_credit_covers(uint64_t amount, uint64_t part)
 {
-	return pin_credit_count(part) <= pin_credit_count(amount) &&
-		pin_credit_pages(part) <= pin_credit_pages(amount);
+	uint64_t rest = (amount | PIN_CREDIT_FREE_BITS) - part;
+
+	return (rest & PIN_CREDIT_FREE_BITS) == PIN_CREDIT_FREE_BITS;
+}
+
+/*
+ * So much for one request, if it is there without a look at what all share.
+ * False: pin_credit_use() has to be called, nothing has changed.
+ */
+static inline bool pin_credit_use_held(struct pin_holding *holding, uint64_t amount)
+{
+	uint64_t used = holding->used + amount;
+
+	if (PIN_UNLIKELY(!pin_credit_covers(holding->held, used))) {
+		return false;
+	}
+	holding->used = used;
+	return true;
 }
 
 /*
@@ -132,23 +150,36 @@ static inline bool pin_credit_use(struct pin_credit *credit, struct pin_holding 
 	uint32_t pages, uint64_t *out_amount)
 {
 	*out_amount = pin_credit_amount(1, pages);
-	if (PIN_LIKELY(pin_credit_covers(holding->held, holding->used + *out_amount))) {
-		holding->used += *out_amount;
-		return true;
+	return PIN_LIKELY(pin_credit_use_held(holding, *out_amount)) ||
+		pin_credit_take(credit, holding, out_amount);
+}
+
+/*
+ * Its end, if all of it may be kept here. False: pin_credit_end() has to be
+ * called, nothing has changed.
+ */
+static inline bool pin_credit_end_held(
+	const struct pin_credit *credit, struct pin_holding *holding, uint64_t amount)
+{
+	uint64_t used = holding->used - amount;
+
+	if (PIN_UNLIKELY(!pin_credit_covers(
+				 pin_load_relaxed_u64(&credit->spare_max), holding->held - used) ||
+		    holding->target != UINT64_MAX ||
+		    holding->limit_seen != pin_load_relaxed_u64(&credit->limit) ||
+		    pin_load_relaxed_u32(&credit->waiters.count) != 0)) {
+		return false;
 	}
-	return pin_credit_take(credit, holding, out_amount);
+	holding->used = used;
+	return true;
 }
 
 /* Its end; `is_wanted`: other requests wait for credit here. */
 static inline void pin_credit_end(
 	struct pin_credit *credit, struct pin_holding *holding, uint64_t amount, bool is_wanted)
 {
-	holding->used -= amount;
-	if (PIN_UNLIKELY(!pin_credit_covers(pin_load_relaxed_u64(&credit->spare_max),
-				 holding->held - holding->used) ||
-		    holding->target != UINT64_MAX ||
-		    holding->limit_seen != pin_load_relaxed_u64(&credit->limit) ||
-		    pin_load_relaxed_u32(&credit->waiters.count) != 0)) {
+	if (PIN_UNLIKELY(!pin_credit_end_held(credit, holding, amount))) {
+		holding->used -= amount;
 		pin_credit_settle(credit, holding, is_wanted);
 	}
 }

@@ -169,6 +169,34 @@ static void run(uint64_t count, uint64_t pages, bool is_exact)
 	finish();
 }
 
+/* Both parts are compared at once; they have to be as each by itself. */
+static void check_covers(void)
+{
+	static const uint32_t counts[] = {
+		0, 1, 2, 1000, PIN_CREDIT_COUNT_MAX - 1, PIN_CREDIT_COUNT_MAX};
+	static const uint32_t pages[] = {
+		0, 1, 2, 16384, PIN_CREDIT_PAGES_MAX - 1, PIN_CREDIT_PAGES_MAX};
+	const size_t number = PIN_ARRAY_COUNT(counts) * PIN_ARRAY_COUNT(pages);
+
+	for (size_t i = 0; i < number * number; i++) {
+		size_t first = i / number;
+		size_t second = i % number;
+		uint32_t count = counts[first / PIN_ARRAY_COUNT(pages)];
+		uint32_t sheets = pages[first % PIN_ARRAY_COUNT(pages)];
+		uint32_t count_of_part = counts[second / PIN_ARRAY_COUNT(pages)];
+		uint32_t sheets_of_part = pages[second % PIN_ARRAY_COUNT(pages)];
+		uint64_t amount = PIN_CREDIT_WORKER + pin_credit_amount(count, sheets);
+		uint64_t part = pin_credit_amount(count_of_part, sheets_of_part);
+		/* As one more request is added to what is used. */
+		uint64_t more = part + pin_credit_amount(1, 1);
+
+		expect_number("covers", count_of_part <= count && sheets_of_part <= sheets,
+			pin_credit_covers(amount, part));
+		expect_number("covers more", count_of_part < count && sheets_of_part < sheets,
+			pin_credit_covers(amount, more));
+	}
+}
+
 static void check_limits(void)
 {
 	static const uint64_t limits[][2] = {{1, 1}, {1, 1000}, {4, 4096}, {5, 8}, {16, 16},
@@ -324,6 +352,7 @@ static void check_batches(void)
 int main(void)
 {
 	random_begin(&dice);
+	check_covers();
 	check_limits();
 	check_lowered();
 	check_raised();
