@@ -39,6 +39,7 @@
 	apply(timer) \
 	apply(timer_late) \
 	apply(lanes) \
+	apply(lanes_qos) \
 	apply(lanes_busy) \
 	apply(classes) \
 	apply(execute) \

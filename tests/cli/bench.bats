@@ -69,7 +69,7 @@ check_json() {
 	[ "$(awk '{ print $1 }' out | tr '\n' ' ')" = "nop read read_random read_random_cached read_blocks read_blocks_cached \
 write write_random sum scan spawn yield inject batch inject_wait steal \
 steal_spawn forkjoin wake wake_worker wake_ring wake_worker_ring \
-wake_qos wake_ring_qos wake_completion idle idle_ring timer timer_late lanes lanes_busy classes \
+wake_qos wake_ring_qos wake_completion idle idle_ring timer timer_late lanes lanes_qos lanes_busy classes \
 execute execute_together crew channel channel_pass startup walk pool pool_outside pool_malloc pool_two \
 pool_pass pool_steal " ]
 	[ "$(awk 'NF < 4' out)" = "" ]
@@ -195,8 +195,8 @@ check_subject() {
 
 @test "JSON of the subjects about lanes and classes tells of all sides" {
 	needs jq
-	for name in lanes lanes_busy; do
-		check_subject "$name" us "it needs 2 CPUs"
+	for name in lanes lanes_qos lanes_busy; do
+		check_subject "$name" us "it needs 2 CPUs" "cannot be asked to stay awake"
 		[ ! -s out ] || jq -e '.high_start_p99_us >= .median and .floor_p99_us >= .floor.median
 			and .low_share_percent >= 0 and .low_share_percent <= 100' out
 	done

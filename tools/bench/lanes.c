@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The subjects `lanes` and `lanes_busy`: how long a high job from outside waits
- * while normal and low jobs saturate every worker that serves them (load.h).
+ * The subjects `lanes`, `lanes_qos` and `lanes_busy`: how long a high job from
+ * outside waits while normal and low jobs saturate every worker that serves
+ * them (load.h).
  *
  * `lanes`: one worker serves high alone and sleeps, the others' jobs take 1 to
  * 2 ms. Whoever comes first takes the job: it, or one that has just ended
  * another. The floor is a bare thread on its CPU that sleeps in a futex, woken
- * from the same thread under the same load. `lanes_busy`: all workers serve all
- * lanes and none is free, so the job waits until one of the others' has ended;
- * the floor are the workers' threads in loops, as in inject_wait.c.
+ * from the same thread under the same load. `lanes_qos`: the same where idle
+ * CPUs are asked to stay awake. `lanes_busy`: all workers serve all lanes and
+ * none is free, so the job waits until one of the others' has ended; the floor
+ * are the workers' threads in loops, as in inject_wait.c.
  */
 #include "tools/bench/load.h"
 #include "tools/bench/place.h"
@@ -33,6 +35,7 @@ enum {
 /* What tells one subject from the other. */
 struct lanes_way {
 	bool has_free_worker;
+	bool keeps_cpus_awake;
 };
 
 struct lanes {
@@ -219,10 +222,14 @@ static int meet_free_worker(struct lanes *lanes)
 static int start_runtime(struct bench *bench, struct lanes *lanes, uint32_t worker_count,
 	struct bench_setting *out_setting)
 {
+	const struct lanes_way *way = bench->subject->variant;
 	struct bench_options options = *bench->options;
 	struct bench own = *bench;
 
 	options.runtime.lanes = lanes->has_free_worker ? "h:1,hnl" : NULL;
+	if (way->keeps_cpus_awake) {
+		options.runtime.cpu_latency_us = 0;
+	}
 	own.options = &options;
 	return bench_start_workers(&own, worker_count, out_setting, &lanes->runtime);
 }
@@ -251,6 +258,9 @@ static int lanes_start(struct bench *bench, struct bench_setting *out_setting, v
 	lanes->random = 362436069362436069u;
 	sleeper_init(&lanes->worker);
 	rc = start_runtime(bench, lanes, worker_count, out_setting);
+	if (rc == 0 && way->keeps_cpus_awake) {
+		rc = bench_require_awake(bench->subject, out_setting);
+	}
 	if (rc == 0 && has_free_worker) {
 		rc = meet_free_worker(lanes);
 	}
@@ -269,27 +279,33 @@ static int lanes_start(struct bench *bench, struct bench_setting *out_setting, v
 	return 0;
 }
 
+#define LANES_SHARED \
+	.unit = "us", .start = lanes_start, .stop = lanes_stop, .further = lanes_further
+
 const struct bench_subject bench_lanes = {
 	.name = "lanes",
-	.unit = "us",
 	.brief = "from a high job's spawn to its start, one worker free, the others full",
 	.sides = {[BENCH_OURS] = "pinion_spawn", [BENCH_FLOOR] = "futex-wake"},
 	.variant = &(const struct lanes_way){.has_free_worker = true},
-	.start = lanes_start,
 	.run = lanes_run,
-	.stop = lanes_stop,
-	.further = lanes_further,
+	LANES_SHARED,
+};
+
+const struct bench_subject bench_lanes_qos = {
+	.name = "lanes_qos",
+	.brief = "as lanes, where idle CPUs are asked to stay awake",
+	.sides = {[BENCH_OURS] = "pinion_spawn", [BENCH_FLOOR] = "futex-wake"},
+	.variant = &(const struct lanes_way){.has_free_worker = true, .keeps_cpus_awake = true},
+	.run = lanes_run,
+	LANES_SHARED,
 };
 
 const struct bench_subject bench_lanes_busy = {
 	.name = "lanes_busy",
-	.unit = "us",
 	.axes = BENCH_BY(BENCH_WORKERS),
 	.brief = "the same where no worker is free, so that it waits until a job has ended",
 	.sides = {[BENCH_OURS] = "pinion_spawn", [BENCH_FLOOR] = "look-between-tasks"},
 	.variant = &(const struct lanes_way){.has_free_worker = false},
-	.start = lanes_start,
 	.run = busy_run,
-	.stop = lanes_stop,
-	.further = lanes_further,
+	LANES_SHARED,
 };

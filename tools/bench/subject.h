@@ -161,6 +161,7 @@ extern const struct bench_subject bench_execute;
 extern const struct bench_subject bench_execute_together;
 extern const struct bench_subject bench_crew;
 extern const struct bench_subject bench_lanes;
+extern const struct bench_subject bench_lanes_qos;
 extern const struct bench_subject bench_lanes_busy;
 extern const struct bench_subject bench_classes;
 extern const struct bench_subject bench_channel;

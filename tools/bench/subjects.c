@@ -35,6 +35,7 @@ const struct bench_subject *const bench_subjects[] = {
 	&bench_timer,
 	&bench_timer_late,
 	&bench_lanes,
+	&bench_lanes_qos,
 	&bench_lanes_busy,
 	&bench_classes,
 	&bench_execute,

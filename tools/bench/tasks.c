@@ -110,6 +110,15 @@ int bench_run_turn(struct pinion_runtime *runtime, struct pinion_task *turn, con
 	return rc;
 }
 
+int bench_require_awake(const struct bench_subject *subject, const struct bench_setting *setting)
+{
+	if (setting->facts.cpu_latency_us != 0) {
+		report_line("%s: skipped, idle CPUs cannot be asked to stay awake", subject->name);
+		return BENCH_SKIPPED;
+	}
+	return 0;
+}
+
 int bench_require_cpus(const struct bench_subject *subject, uint32_t count)
 {
 	struct pinion_machine machine = {0};

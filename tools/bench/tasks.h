@@ -47,6 +47,12 @@ int bench_require_cpus(const struct bench_subject *subject, uint32_t count);
 /* Likewise of cores. */
 int bench_require_cores(const struct bench_subject *subject, uint32_t count);
 
+/*
+ * Likewise where idle CPUs cannot be asked to stay awake: of a subject that has
+ * started with `cpu_latency_us` of 0, which the floor has the good of, too.
+ */
+int bench_require_awake(const struct bench_subject *subject, const struct bench_setting *setting);
+
 /* Appends ", …" to the text of a setting. */
 void bench_setting_add(struct bench_setting *setting, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

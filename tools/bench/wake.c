@@ -205,7 +205,6 @@ static int meet_worker(struct wake *wake)
 	return rc;
 }
 
-/* Idle CPUs that are asked to stay awake do so for the floor as well. */
 static int start_workers(const struct bench *bench, struct bench_setting *out_setting,
 	struct pinion_runtime **out_runtime)
 {
@@ -224,11 +223,9 @@ static int require(const struct bench_subject *subject, const struct bench_setti
 {
 	const struct wake_way *way = subject->variant;
 
-	if (way->keeps_cpus_awake && setting->facts.cpu_latency_us != 0) {
-		report_line("%s: skipped, idle CPUs cannot be asked to stay awake", subject->name);
-		return BENCH_SKIPPED;
-	}
-	return way->sleeps_in_ring ? bench_require_rings(subject, setting) : 0;
+	int rc = way->keeps_cpus_awake ? bench_require_awake(subject, setting) : 0;
+
+	return rc == 0 && way->sleeps_in_ring ? bench_require_rings(subject, setting) : rc;
 }
 
 static int submit_turn(struct pinion_task *task)
