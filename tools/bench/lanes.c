@@ -303,7 +303,7 @@ const struct bench_subject bench_lanes_qos = {
 const struct bench_subject bench_lanes_busy = {
 	.name = "lanes_busy",
 	.axes = BENCH_BY(BENCH_WORKERS),
-	.brief = "the same where no worker is free, so that it waits until a job has ended",
+	.brief = "as lanes, where no worker is free, so that it waits until a job has ended",
 	.sides = {[BENCH_OURS] = "pinion_spawn", [BENCH_FLOOR] = "look-between-tasks"},
 	.variant = &(const struct lanes_way){.has_free_worker = false},
 	.run = busy_run,

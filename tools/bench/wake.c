@@ -222,7 +222,6 @@ static int start_workers(const struct bench *bench, struct bench_setting *out_se
 static int require(const struct bench_subject *subject, const struct bench_setting *setting)
 {
 	const struct wake_way *way = subject->variant;
-
 	int rc = way->keeps_cpus_awake ? bench_require_awake(subject, setting) : 0;
 
 	return rc == 0 && way->sleeps_in_ring ? bench_require_rings(subject, setting) : rc;
