@@ -103,10 +103,14 @@ counts() {
 	done
 }
 
-@test "20 000 empty files in one directory, with 16 descriptors" {
+@test "20 000 empty files in one directory, with few descriptors" {
 	mkdir many
 	perl -e 'for (1 .. 20000) { open(my $f, ">", "many/$_") or die }' || skip "no perl"
-	ulimit -n 16
+	# Rings that are asked for by name have to be had, with their doorbells.
+	case ${PINION_IO_LEVEL-} in
+	ring*) ulimit -n 24 ;;
+	*) ulimit -n 16 ;;
+	esac
 	for command in "${commands[@]}"; do
 		pinion "$command" --stats many
 		expect 0
