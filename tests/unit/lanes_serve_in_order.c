@@ -109,7 +109,7 @@ static void check_table(void)
 		expect_text("run by this worker alone", expected[i], got);
 		for (uint32_t k = 0; k < 3; k++) {
 			if (k != i) {
-				tasks_hold_end(&holds[k]);
+				let_go(k);
 			}
 		}
 		finish();
