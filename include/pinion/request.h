@@ -133,6 +133,8 @@ struct pinion_request {
  * sectors that a drive cannot read are -EIO through the page cache, and past it
  * what the block layer calls it, -ENODATA for most drives; there it may be a
  * neighbour's, so -EIO, -ENODATA, -EREMOTEIO and -EILSEQ are tried once more.
+ * XFS may answer -EIO past the cache to a read that goes on behind the end of
+ * a file that grows; one that ends there, rounded up, it carries out.
  * -ECANCELED is also the result of what is in flight when the runtime is
  * stopped. -EFAULT: its memory is a buffer of a pool that nobody had as it was
  * submitted; a message names who had it last, and nothing was read or written.

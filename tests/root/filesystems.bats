@@ -199,6 +199,41 @@ fsx_on_new() {
 	inside matches_model /mnt
 }
 
+# Free space in pieces of 64 KiB, and a file that grows: the blocks that XFS sets
+# aside behind its end have no place yet, so that whoever reads past the end and
+# the cache gets EIO. Sizes differ until that is so.
+on_growing_xfs() {
+	local how size refused=0
+	mount_new xfs
+	cd /mnt/m
+	head -c 1G /dev/zero | split -b 64K -a 4 - piece 2>/mnt/err || true
+	sync
+	ls | sed -n 'p;n' | xargs rm
+	sync
+	for size in {1000000..2000000..37111}; do
+		exec 5>growing$size
+		head -c $((size - 6)) /dev/zero | dd bs=10000 status=none >&5
+		printf needle >&5
+		dd if=growing$size of=/dev/null bs=1M iflag=direct status=none 2>/mnt/err ||
+			refused=$((refused + 1))
+		for how in --io=auto --io=fallback; do
+			/mnt/pinion sum -a sha256 --direct=always $how growing$size >/mnt/sums
+			/mnt/pinion scan -F -e needle --direct=always $how growing$size >/mnt/out || [ $? = 1 ]
+			[ "$(cut -d: -f2 /mnt/out)" = $((size - 6))-$size ]
+			sha256sum growing$size | cmp - /mnt/sums
+		done
+		exec 5>&-
+	done
+	[ $refused -gt 0 ] || {
+		echo "this kernel reads past the end of any growing file"
+		exit 77
+	}
+}
+
+@test "a file that grows on a fragmented xfs" {
+	inside on_growing_xfs
+}
+
 full_on_new() {
 	mount_new "$1"
 	"$PROGRAMS/fault/disk_is_full" /mnt/m
