@@ -117,7 +117,7 @@ static void start(uint32_t index, uint64_t size_at_start)
  * whoever reads into one that has no place on the disk yet gets -EIO. What is
  * in front of the end must come.
  */
-static int64_t result_up_to_end(struct move *move, uint64_t size_before)
+static int64_t result_up_to_end(const struct move *move, uint64_t size_before)
 {
 	const struct pinion_request *request = &move->one.request;
 	uint64_t left = pin_round_up(
@@ -133,7 +133,7 @@ static int64_t result_up_to_end(struct move *move, uint64_t size_before)
 	return requests_do(runtime, &one);
 }
 
-static void check_read(struct move *move, uint64_t size_before)
+static void check_read(const struct move *move, uint64_t size_before)
 {
 	const struct pinion_request *request = &move->one.request;
 	uint64_t start = request->offset_bytes;
