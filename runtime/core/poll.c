@@ -110,7 +110,6 @@ bool pin_poll_injected(struct pin_worker *worker)
 	struct pin_shared *shared = worker->shared;
 	struct pin_list batch = {0};
 	struct pin_link *first;
-	struct pin_link *link;
 	uint32_t count;
 	bool has_more;
 
@@ -121,11 +120,7 @@ bool pin_poll_injected(struct pin_worker *worker)
 	}
 	pin_meter_add(&worker->meter.injector_takes, 1);
 	first = pin_list_pop(&batch);
-	for (link = pin_list_pop(&batch); link != NULL; link = pin_list_pop(&batch)) {
-		bool has_room = pin_deque_push(&worker->deque, link);
-
-		PIN_CHECK(has_room);
-	}
+	pin_deque_push_list(&worker->deque, &batch, count - 1);
 	/* The chain: whoever finds more than it runs wakes one more. */
 	if (has_more || pin_deque_count(&worker->deque) > 0) {
 		pin_wake_one(shared, worker);

@@ -165,6 +165,25 @@ static inline bool pin_deque_push(struct pin_deque *deque, struct pin_link *link
 		(pin_deque_has_room_now(deque) && pin_deque_push_known(deque, link));
 }
 
+/*
+ * By the owner: all of a list, of `count` elements, for which there is room;
+ * thieves see them at once.
+ */
+static inline void pin_deque_push_list(
+	struct pin_deque *deque, const struct pin_list *list, uint32_t count)
+{
+	uint32_t tail = pin_load_relaxed_u32(&deque->tail);
+	struct pin_link *link = list->head;
+
+	PIN_CHECK(count <= pin_deque_room(deque));
+	for (uint32_t i = 0; i < count; i++) {
+		PIN_DCHECK(link != NULL);
+		pin_deque_write_slot(deque, tail + i, link);
+		link = link->next;
+	}
+	pin_store_release_u32(&deque->tail, tail + count); /* [DEQUE-1] */
+}
+
 /* Claims the `count` oldest for the owner, who needs no time to copy them. */
 static inline bool pin_deque_claim_own(struct pin_deque *deque, uint64_t *head, uint32_t count)
 {

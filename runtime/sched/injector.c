@@ -50,6 +50,7 @@ void pin_injector_push(struct pin_injector *injector, struct pin_list *list)
 static uint64_t admit_newcomers(struct pin_injector *injector)
 {
 	struct pin_link *oldest = NULL;
+	struct pin_link *newest;
 	struct pin_link *link;
 	uint64_t count = 0;
 
@@ -59,22 +60,18 @@ static uint64_t admit_newcomers(struct pin_injector *injector)
 	}
 	/* Less than there are, but nobody may find them in neither part. */
 	pin_store_relaxed_u64(&injector->length, 1);
-	link = (struct pin_link *)(uintptr_t)pin_exchange_seq_cst_u64(
+	newest = (struct pin_link *)(uintptr_t)pin_exchange_seq_cst_u64(
 		&injector->newcomers, 0); /* [INJECT-2] */
+	link = newest;
 	while (link != NULL) {
 		struct pin_link *next = link->next;
 
 		link->next = oldest;
 		oldest = link;
 		link = next;
-	}
-	while (oldest != NULL) {
-		struct pin_link *next = oldest->next;
-
-		pin_list_push(&injector->list, oldest);
-		oldest = next;
 		count++;
 	}
+	injector->list = (struct pin_list){.head = oldest, .tail = newest};
 	return count;
 }
 
@@ -114,6 +111,25 @@ static uint32_t batch_of(
 	return (uint32_t)(count < length ? count : length);
 }
 
+/* Cut off in one piece, and put behind what is there. */
+static void move_oldest(struct pin_list *to, struct pin_list *from, uint32_t count)
+{
+	struct pin_list oldest = *from;
+
+	if (count == 0) {
+		return;
+	}
+	oldest.tail = from->head;
+	for (uint32_t i = 1; i < count; i++) {
+		PIN_CHECK(oldest.tail != NULL);
+		oldest.tail = oldest.tail->next;
+	}
+	PIN_CHECK(oldest.tail != NULL);
+	from->head = oldest.tail->next;
+	oldest.tail->next = NULL;
+	pin_list_append(to, &oldest);
+}
+
 uint32_t pin_injector_pop(struct pin_injector *injector, uint32_t share_count, uint32_t room,
 	struct pin_list *out_list, bool *out_has_more)
 {
@@ -130,12 +146,7 @@ uint32_t pin_injector_pop(struct pin_injector *injector, uint32_t share_count, u
 		length = admit_newcomers(injector);
 	}
 	count = batch_of(injector, length, share_count, room);
-	for (uint32_t i = 0; i < count; i++) {
-		struct pin_link *link = pin_list_pop(&injector->list);
-
-		PIN_CHECK(link != NULL);
-		pin_list_push(out_list, link);
-	}
+	move_oldest(out_list, &injector->list, count);
 	pin_store_release_u64(&injector->length, length - count);
 	pin_store_release_u64(&injector->popped,
 		pin_load_relaxed_u64(&injector->popped) + count); /* [INTAKE-1] */
