@@ -30,17 +30,6 @@ enum {
 	UNSEARCHED_POLLS_MAX = 63,
 };
 
-bool pin_poll_deque(struct pin_worker *worker)
-{
-	struct pin_link *link = pin_deque_pop(&worker->deque);
-
-	if (link == NULL) {
-		return false;
-	}
-	pin_run_or_cancel(worker, link);
-	return true;
-}
-
 /* Of what others started, served or cancelled. */
 static void take_message(struct pin_worker *worker, struct pinion_task *task)
 {
@@ -80,6 +69,12 @@ bool pin_poll_posted(struct pin_worker *worker)
 	return true;
 }
 
+/* Once, for three places that most polls do not come to. */
+static PIN_APART bool poll_deque(struct pin_worker *worker)
+{
+	return pin_poll_deque(worker);
+}
+
 /* So that none of the own queues can starve the others. */
 bool pin_poll_in_turns(struct pin_worker *worker)
 {
@@ -88,11 +83,11 @@ bool pin_poll_in_turns(struct pin_worker *worker)
 	worker->turn = turn == 2 ? 0 : turn + 1;
 	switch (turn) {
 	case 0:
-		return pin_poll_deque(worker) || pin_poll_ready(worker) || pin_poll_posted(worker);
+		return poll_deque(worker) || pin_poll_ready(worker) || pin_poll_posted(worker);
 	case 1:
-		return pin_poll_ready(worker) || pin_poll_posted(worker) || pin_poll_deque(worker);
+		return pin_poll_ready(worker) || pin_poll_posted(worker) || poll_deque(worker);
 	default:
-		return pin_poll_posted(worker) || pin_poll_deque(worker) || pin_poll_ready(worker);
+		return pin_poll_posted(worker) || poll_deque(worker) || pin_poll_ready(worker);
 	}
 }
 

@@ -22,8 +22,6 @@ enum {
 	PIN_UNSEARCHED_BATCHES_MAX = 7,
 };
 
-bool pin_poll_deque(struct pin_worker *worker);
-
 /* What was taken from the inbox: tasks and messages. */
 bool pin_poll_posted(struct pin_worker *worker);
 
@@ -57,6 +55,17 @@ static PIN_INLINE bool pin_poll_ready(struct pin_worker *worker)
 	return true;
 }
 
+static PIN_INLINE bool pin_poll_deque(struct pin_worker *worker)
+{
+	struct pin_link *link = pin_deque_pop(&worker->deque);
+
+	if (link == NULL) {
+		return false;
+	}
+	pin_run_queued(worker, link);
+	return true;
+}
+
 static PIN_INLINE bool pin_poll_lifo(struct pin_worker *worker)
 {
 	struct pin_link *link = pin_lifo_take(&worker->lifo);
@@ -80,7 +89,7 @@ static PIN_INLINE bool pin_poll_lifo(struct pin_worker *worker)
 	}
 	pin_store_relaxed_u32(&worker->lifo_row, row + 1);
 	pin_meter_add(&worker->meter.lifo_polls, 1);
-	pin_run_or_cancel(worker, link);
+	pin_run_queued(worker, link);
 	return true;
 }
 

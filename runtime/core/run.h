@@ -46,4 +46,14 @@ void pin_run_cancel(struct pin_worker *worker, struct pinion_task *task);
 /* As the runtime's state and the task's flags ask for. */
 void pin_run_or_cancel(struct pin_worker *worker, struct pin_link *link);
 
+/* Likewise, in line: for what most tasks pass through. */
+static PIN_INLINE void pin_run_queued(struct pin_worker *worker, struct pin_link *link)
+{
+	if (PIN_LIKELY(!pin_shared_is_stopping(worker->shared) && !worker->is_searching)) {
+		pin_run_found(worker, pin_task_of(link));
+	} else {
+		pin_run_or_cancel(worker, link);
+	}
+}
+
 #endif

@@ -287,6 +287,9 @@ int pin_worker_init(struct pin_worker *worker)
 	pin_lane_turns_init(&worker->lanes, &worker->tier->order, config->lane_floor);
 	pin_deque_init(&worker->deque, slots, config->queue_tasks,
 		is_fifo ? PIN_DEQUE_FIFO : PIN_DEQUE_LIFO);
+	if (is_fifo && worker->shared->has_fence_all) {
+		pin_deque_allow_hold(&worker->deque, worker->shared->host);
+	}
 	if (!pin_worker_serves(worker, PINION_LANE_NORMAL)) {
 		pin_deque_close(&worker->deque);
 	}

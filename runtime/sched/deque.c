@@ -13,8 +13,21 @@ void pin_deque_init(struct pin_deque *deque, struct pin_atomic_u64 *slots, uint3
 	deque->order = order;
 	pin_store_release_u64(&deque->head, 0);
 	pin_store_release_u32(&deque->tail, 0);
+	pin_store_relaxed_u32(&deque->is_asked, 0);
+	pin_store_relaxed_u32(&deque->held_first, 0);
+	pin_store_relaxed_u32(&deque->is_popping, 0);
 	deque->kept_seen = 0;
+	deque->calm_first = 0;
+	deque->calm_count = 0;
+	deque->is_held = false;
 	deque->slots = slots;
+	deque->host = NULL;
+}
+
+void pin_deque_allow_hold(struct pin_deque *deque, const struct pin_host *host)
+{
+	PIN_CHECK(deque->order == PIN_DEQUE_FIFO);
+	deque->host = host;
 }
 
 void pin_deque_close(struct pin_deque *deque)
@@ -24,23 +37,109 @@ void pin_deque_close(struct pin_deque *deque)
 
 bool pin_deque_has_room_now(struct pin_deque *deque)
 {
-	deque->kept_seen = pin_deque_kept_of(pin_load_acquire_u64(&deque->head)); /* [DEQUE-2] */
+	deque->kept_seen = pin_deque_kept(deque);
 	return pin_load_relaxed_u32(&deque->tail) - deque->kept_seen < deque->capacity;
+}
+
+/* ---- the hold ---- */
+
+/* By the owner, who has just taken what was before `first`. */
+static void begin_hold(struct pin_deque *deque, uint32_t first)
+{
+	uint64_t head = pin_deque_head_of(first, first);
+
+	deque->calm_count = 0;
+	if (deque->host == NULL) {
+		return;
+	}
+	/* Relaxed: what follows has all orders. */
+	pin_store_relaxed_u32(&deque->is_asked, 0); /* [DEQUE-5] */
+	pin_store_relaxed_u32(&deque->held_first, first);
+	/* Not while a thief has claimed, or has just taken some. */
+	deque->is_held = pin_cas_seq_cst_u64(
+		&deque->head, &head, pin_deque_held_head(first)); /* [DEQUE-5] */
+}
+
+/* Before the owner claims. */
+static void leave_hold(struct pin_deque *deque)
+{
+	uint64_t head = pin_load_relaxed_u64(&deque->head);
+	uint32_t first = pin_load_relaxed_u32(&deque->held_first);
+
+	if (!deque->is_held) {
+		return;
+	}
+	deque->is_held = false;
+	deque->calm_first = first;
+	/* It fails where a thief was faster. */
+	if (pin_deque_is_held(head)) {
+		(void)pin_cas_seq_cst_u64(&deque->head, &head, pin_deque_head_of(first, first));
+	}
+}
+
+/* By a thief. An owner who is at it does so itself, at the next pop. */
+static void end_hold(struct pin_deque *from, uint64_t head)
+{
+	uint32_t first;
+
+	pin_store_relaxed_u32(&from->is_asked, 1); /* [DEQUE-4] */
+	if (!from->host->fence_all() ||
+		pin_load_acquire_u32(&from->is_popping) != 0) { /* [DEQUE-4] */
+		return;
+	}
+	/* Relaxed: it stands still. */
+	first = pin_load_relaxed_u32(&from->held_first);
+	(void)pin_cas_seq_cst_u64(&from->head, &head, pin_deque_head_of(first, first));
 }
 
 /* ---- FIFO ---- */
 
+/* Claims the `count` oldest for the owner, who needs no time to copy them. */
+static bool claim_own(struct pin_deque *deque, uint64_t *head, uint32_t count)
+{
+	uint32_t first = pin_deque_first_of(*head);
+	uint32_t kept = pin_deque_kept_of(*head);
+
+	return pin_cas_seq_cst_u64(&deque->head, head,
+		pin_deque_head_of(kept == first ? first + count : kept, first + count));
+}
+
+struct pin_link *pin_deque_pop_claimed(struct pin_deque *deque)
+{
+	uint32_t tail = pin_load_relaxed_u32(&deque->tail);
+	uint32_t first;
+	uint64_t head;
+
+	leave_hold(deque);
+	head = pin_load_relaxed_u64(&deque->head);
+	do {
+		first = pin_deque_first_of(head);
+		if (first == tail) {
+			return NULL;
+		}
+	} while (!claim_own(deque, &head, 1));
+	deque->calm_count = first == deque->calm_first ? deque->calm_count + 1 : 0;
+	deque->calm_first = first + 1;
+	if (PIN_UNLIKELY(deque->calm_count >= PIN_DEQUE_CALM_POPS)) {
+		begin_hold(deque, first + 1);
+	}
+	return pin_deque_read_slot(deque, first);
+}
+
 static uint32_t pop_half_fifo(struct pin_deque *deque, struct pin_list *out_list)
 {
 	uint32_t tail = pin_load_relaxed_u32(&deque->tail);
-	uint64_t head = pin_load_relaxed_u64(&deque->head);
+	uint64_t head;
 	uint32_t count;
 	uint32_t first;
 
+	leave_hold(deque);
+	head = pin_load_relaxed_u64(&deque->head);
 	do {
 		first = pin_deque_first_of(head);
 		count = (tail - first) / 2;
-	} while (!pin_deque_claim_own(deque, &head, count));
+	} while (!claim_own(deque, &head, count));
+	deque->calm_first = first == deque->calm_first ? first + count : deque->calm_first;
 	for (uint32_t i = 0; i < count; i++) {
 		pin_list_push(out_list, pin_deque_read_slot(deque, first + i));
 	}
@@ -68,14 +167,27 @@ static bool claim_single(struct pin_deque *from, uint64_t head)
 
 static uint32_t steal_half(struct pin_deque *from, struct pin_deque *to, struct pin_link **out_link)
 {
-	uint64_t head = pin_load_acquire_u64(&from->head);
-	uint32_t first = pin_deque_first_of(head);
-	uint32_t tail = pin_load_acquire_u32(&from->tail); /* [DEQUE-1] */
-	uint32_t count = tail - first;
+	uint64_t head = pin_load_acquire_u64(&from->head); /* [DEQUE-5] */
+	uint32_t first;
+	uint32_t tail;
+	uint32_t count;
 	uint32_t to_tail;
 	uint32_t room;
 
-	/* The positions do not belong together if `head` has moved between. */
+	if (PIN_UNLIKELY(pin_deque_is_held(head))) {
+		if (pin_deque_count(from) == 0) {
+			return 0;
+		}
+		end_hold(from, head);
+		head = pin_load_acquire_u64(&from->head);
+	}
+	first = pin_deque_first_of(head);
+	tail = pin_load_acquire_u32(&from->tail); /* [DEQUE-1] */
+	count = tail - first;
+	/*
+	 * Another has claimed, or it is held again; and the positions do not
+	 * belong together if `head` has moved between.
+	 */
 	if (pin_deque_kept_of(head) != first || count == 0 || count > from->capacity) {
 		return 0;
 	}

@@ -23,8 +23,27 @@
  * When it is full the owner takes the older half out in one piece and gives it
  * to the injector.
  *
+ * The hold. A compare-and-swap for each pop is for thieves, and most queues see
+ * none for long. So in FIFO order an owner that has not been disturbed for
+ * PIN_DEQUE_CALM_POPS pops holds the head: `head` says only that, as a claim of
+ * half the range, and the oldest stands at `held_first`, which is the owner's
+ * alone and takes plain stores. A thief that finds the head held first ends the
+ * hold, and pays for both sides with the host's fence_all:
+ *
+ *     owner, popping                 thief
+ *     is_popping := 1                is_asked := 1
+ *     light fence                    fence_all
+ *     is_asked: ends the hold        is_popping: goes away
+ *     held_first += 1                head: held -> held_first, by CAS
+ *     is_popping := 0
+ *
+ * Whoever ends it writes the same, and one of them does. Thieves that go away
+ * come again and find it ended, as the owner's next pop sees that it is asked.
+ *
  * Progress: push and pop are wait-free for the owner but for thieves that win
  * against its claim, each of which takes something; steal never waits.
+ * Odd window: an owner that loses its CPU between the two stores of a pop keeps
+ * thieves out until it goes on, as a thief does that has claimed.
  *
  * [DEQUE-1] push stores `tail` (release) -> a thief loads it (acquire): it sees
  * the slots below.
@@ -33,6 +52,14 @@
  * [DEQUE-3] LIFO: the owner lowers `tail`, fences, then looks at `first`; a
  * thief looks at `first`, fences, then at `tail`. One of them sees the other,
  * and for the last element both use a compare-and-swap.
+ * [DEQUE-4] of "is_popping := 1" and "is_asked := 1" one comes first, and the
+ * other side sees it, before fence_all or after it: `held_first` stands still
+ * when a thief reads it. It is the newest, as a pop ends by a release store,
+ * which the thief reads (acquire).
+ * [DEQUE-5] the owner lowers `is_asked`, then makes the head a held one (CAS,
+ * seq_cst) -> a thief loads that (acquire), then asks: what it raises for this
+ * hold is not lowered before the next. A thief that comes late, for a hold that
+ * has ended, finds another head: no two holds begin at the same position.
  */
 #ifndef PIN_SCHED_DEQUE_H
 #define PIN_SCHED_DEQUE_H
@@ -41,21 +68,35 @@
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
 #include "runtime/base/list.h"
+#include "runtime/host/host.h"
 
 enum pin_deque_order {
 	PIN_DEQUE_FIFO = 0,
 	PIN_DEQUE_LIFO = 1,
 };
 
+/*
+ * To end a hold takes a thief some microseconds, in which it interrupts all
+ * others. So many pops save as much.
+ */
+#define PIN_DEQUE_CALM_POPS 1024u
+
 struct pin_deque {
 	/* Positions count up and wrap; low half `first`, high half `kept`. */
 	struct pin_atomic_u64 head PIN_CACHE_ALIGNED; /* [W:any R:any] */
+	struct pin_atomic_u32 is_asked;		      /* [W:any R:owner] the hold is to end */
 	struct pin_atomic_u32 tail PIN_CACHE_ALIGNED; /* [W:owner R:any] next free */
+	struct pin_atomic_u32 held_first;	      /* [W:owner R:any] `first` in a hold */
+	struct pin_atomic_u32 is_popping;	      /* [W:owner R:any] in a hold */
 	uint32_t kept_seen;			      /* [own] `kept` at the owner's last look */
+	uint32_t calm_first;			      /* [own] `first` behind its last pop */
+	uint32_t calm_count;			      /* [own] pops in a row without a theft */
+	bool is_held;				      /* [own] a thief may have ended it */
 	/* [const] apart: a thief asks for a slot without `tail` */
 	uint32_t capacity PIN_CACHE_ALIGNED; /* a power of two */
 	enum pin_deque_order order;
 	struct pin_atomic_u64 *slots; /* [W:owner R:any] links */
+	const struct pin_host *host;  /* whose fence_all ends holds; NULL: there are none */
 };
 
 /*
@@ -64,6 +105,9 @@ struct pin_deque {
  */
 void pin_deque_init(struct pin_deque *deque, struct pin_atomic_u64 *slots, uint32_t capacity,
 	enum pin_deque_order order);
+
+/* Before it is used: it may be held. The host has a fence_all. */
+void pin_deque_allow_hold(struct pin_deque *deque, const struct pin_host *host);
 
 /*
  * Before it is used: it is full from now on, and stays empty. For a worker that
@@ -88,6 +132,17 @@ static inline uint64_t pin_deque_head_of(uint32_t kept, uint32_t first)
 	return (uint64_t)kept << 32 | first;
 }
 
+/* To a thief it looks as if another had claimed half the range. */
+static inline uint64_t pin_deque_held_head(uint32_t first)
+{
+	return pin_deque_head_of(first - (UINT32_C(1) << 31), first);
+}
+
+static inline bool pin_deque_is_held(uint64_t head)
+{
+	return pin_deque_kept_of(head) - pin_deque_first_of(head) == UINT32_C(1) << 31;
+}
+
 static inline struct pin_atomic_u64 *pin_deque_slot_at(
 	const struct pin_deque *deque, uint32_t position)
 {
@@ -106,10 +161,19 @@ static inline void pin_deque_write_slot(
 	pin_store_relaxed_u64(pin_deque_slot_at(deque, position), (uintptr_t)link);
 }
 
+/* Where the oldest stands, or has stood; what follows is loaded later. */
+static inline uint32_t pin_deque_first(const struct pin_deque *deque)
+{
+	uint64_t head = pin_load_acquire_u64(&deque->head);
+
+	return PIN_UNLIKELY(pin_deque_is_held(head)) ? pin_load_acquire_u32(&deque->held_first)
+						     : pin_deque_first_of(head);
+}
+
 /* Elements to be taken; exact for the owner while nobody steals. */
 static inline uint32_t pin_deque_count(const struct pin_deque *deque)
 {
-	uint32_t first = pin_deque_first_of(pin_load_acquire_u64(&deque->head));
+	uint32_t first = pin_deque_first(deque);
 	int32_t count = (int32_t)(pin_load_acquire_u32(&deque->tail) - first);
 
 	/* An owner that pops in LIFO order lowers the tail before it looks. */
@@ -122,18 +186,26 @@ static inline uint32_t pin_deque_count(const struct pin_deque *deque)
  */
 static inline bool pin_deque_await(const struct pin_deque *deque)
 {
-	uint32_t first = pin_deque_first_of(pin_load_acquire_u64(&deque->head));
+	uint32_t first = pin_deque_first(deque);
 
 	pin_prefetch(pin_deque_slot_at(deque, first));
 	return (int32_t)(pin_load_acquire_u32(&deque->tail) - first) > 0;
 }
 
+/* By the owner: nobody needs the slots before this one any more. */
+static inline uint32_t pin_deque_kept(const struct pin_deque *deque)
+{
+	uint64_t head = pin_load_acquire_u64(&deque->head); /* [DEQUE-2] */
+
+	/* Its own, so relaxed. */
+	return PIN_UNLIKELY(pin_deque_is_held(head)) ? pin_load_relaxed_u32(&deque->held_first)
+						     : pin_deque_kept_of(head);
+}
+
 /* By the owner: how many may be pushed at least. */
 static inline uint32_t pin_deque_room(const struct pin_deque *deque)
 {
-	uint32_t kept = pin_deque_kept_of(pin_load_acquire_u64(&deque->head)); /* [DEQUE-2] */
-
-	return deque->capacity - (pin_load_relaxed_u32(&deque->tail) - kept);
+	return deque->capacity - (pin_load_relaxed_u32(&deque->tail) - pin_deque_kept(deque));
 }
 
 /* By the owner, who has found it full by what it knows. */
@@ -184,35 +256,36 @@ static inline void pin_deque_push_list(
 	pin_store_release_u32(&deque->tail, tail + count); /* [DEQUE-1] */
 }
 
-/* Claims the `count` oldest for the owner, who needs no time to copy them. */
-static inline bool pin_deque_claim_own(struct pin_deque *deque, uint64_t *head, uint32_t count)
+/* By one that does not hold the head, or is to end its hold. */
+struct pin_link *pin_deque_pop_claimed(struct pin_deque *deque);
+
+static PIN_INLINE struct pin_link *pin_deque_pop_oldest(struct pin_deque *deque)
 {
-	uint32_t first = pin_deque_first_of(*head);
-	uint32_t kept = pin_deque_kept_of(*head);
+	/* Relaxed, both: its own. */
+	uint32_t first = pin_load_relaxed_u32(&deque->held_first);
+	bool is_asked;
 
-	return pin_cas_seq_cst_u64(&deque->head, head,
-		pin_deque_head_of(kept == first ? first + count : kept, first + count));
-}
-
-static inline struct pin_link *pin_deque_pop_oldest(struct pin_deque *deque)
-{
-	uint32_t tail = pin_load_relaxed_u32(&deque->tail);
-	uint64_t head = pin_load_relaxed_u64(&deque->head);
-
-	while (pin_deque_first_of(head) != tail) {
-		uint32_t first = pin_deque_first_of(head);
-
-		if (pin_deque_claim_own(deque, &head, 1)) {
-			return pin_deque_read_slot(deque, first);
-		}
+	if (PIN_UNLIKELY(!deque->is_held)) {
+		return pin_deque_pop_claimed(deque);
 	}
-	return NULL;
+	if (first == pin_load_relaxed_u32(&deque->tail)) {
+		return NULL;
+	}
+	pin_store_relaxed_u32(&deque->is_popping, 1); /* [DEQUE-4] */
+	pin_fence_light();
+	is_asked = pin_load_relaxed_u32(&deque->is_asked) != 0; /* [DEQUE-4] [DEQUE-5] */
+	if (PIN_LIKELY(!is_asked)) {
+		pin_store_relaxed_u32(&deque->held_first, first + 1);
+	}
+	pin_store_release_u32(&deque->is_popping, 0); /* [DEQUE-4] */
+	return PIN_LIKELY(!is_asked) ? pin_deque_read_slot(deque, first)
+				     : pin_deque_pop_claimed(deque);
 }
 
 struct pin_link *pin_deque_pop_newest(struct pin_deque *deque);
 
 /* By the owner: the element whose turn it is, or NULL. */
-static inline struct pin_link *pin_deque_pop(struct pin_deque *deque)
+static PIN_INLINE struct pin_link *pin_deque_pop(struct pin_deque *deque)
 {
 	return deque->order == PIN_DEQUE_FIFO ? pin_deque_pop_oldest(deque)
 					      : pin_deque_pop_newest(deque);

@@ -360,6 +360,9 @@ static void use_deque(const char *name, enum pin_deque_order order)
 	uint32_t popped_count = 0;
 
 	pin_deque_init(&deque, slots, PIN_ARRAY_COUNT(slots), order);
+	if (order == PIN_DEQUE_FIFO) {
+		pin_deque_allow_hold(&deque, &pin_host_linux);
+	}
 	path_name = name;
 	begin_path();
 	for (uint32_t i = 0; i < times; i += BATCH) {

@@ -2,14 +2,15 @@
 /*
  * Goal: an element pushed to a worker's queue is taken exactly once, by owner
  * or thief, whatever they are doing to each other, and whoever takes it sees
- * what was written before the push: [DEQUE-1] [DEQUE-2] [DEQUE-3]. AS-33, C3,
- * EX-3.
+ * what was written before the push: [DEQUE-1] [DEQUE-2] [DEQUE-3] [DEQUE-4]
+ * [DEQUE-5]. AS-33, C3, EX-3.
  * Hazards that others met: half stolen while the owner pops, and a slot that is
  * overwritten while it is read.
  * Method: an owner pushes and pops across the ring's end, thieves steal into
  * queues of their own; each element is checked off when it is taken, and all of
- * them have to be at the end. Both orders. The ring has four slots, so that it
- * wraps, fills and overflows.
+ * them have to be at the end. Both orders, and FIFO with a head that the owner
+ * holds, or takes hold of again whenever it may. The ring has four slots, so
+ * that it wraps, fills and overflows.
  */
 #include "tests/model/deque_model.h"
 #include "tests/model/explorer.h"
@@ -52,7 +53,11 @@ static void push(void)
 
 static void pop(void)
 {
-	struct pin_link *link = pin_deque_pop(&owned);
+	struct pin_link *link;
+
+	/* Where holds are allowed each claim is followed by one. */
+	owned.calm_count = PIN_DEQUE_CALM_POPS;
+	link = pin_deque_pop(&owned);
 
 	if (link != NULL) {
 		take(link);
@@ -190,6 +195,41 @@ static void run_fifo_overflow(void)
 	run(PIN_DEQUE_FIFO, 1, fill_and_overflow);
 }
 
+/* The hold begins before there is a thief. */
+static void run_held(uint32_t thief_count, void (*owner)(void))
+{
+	uint32_t threads[THIEVES_MAX];
+
+	begin(PIN_DEQUE_FIFO, thief_count);
+	pin_deque_allow_hold(&owned, &pin_host_linux);
+	push();
+	pop();
+	MODEL_CHECK(owned.is_held);
+	push();
+	push();
+	for (uint32_t i = 0; i < thief_count; i++) {
+		threads[i] = model_thread_start(
+			"thief", thief_count == 1 ? steal_twice : steal, &stolen[i]);
+	}
+	owner();
+	end(threads, thief_count);
+}
+
+static void run_hold(void)
+{
+	run_held(1, pop_and_wrap);
+}
+
+static void run_hold_two(void)
+{
+	run_held(2, pop_and_wrap);
+}
+
+static void run_hold_overflow(void)
+{
+	run_held(1, fill_and_overflow);
+}
+
 static void run_lifo(void)
 {
 	run(PIN_DEQUE_LIFO, 1, pop_all);
@@ -206,11 +246,20 @@ static void run_lifo_overflow(void)
 }
 
 static const struct model_twin fifo_twins[] = {
-	{"the owner's claim is no single step", {MODEL_TORN, "pin_deque_claim_own", NULL}},
+	{"the owner's claim is no single step", {MODEL_TORN, "claim_own", NULL}},
 	{"the thief's claim is no single step", {MODEL_TORN, "steal_half", NULL}},
 	{"the claim of a single one is no single step", {MODEL_TORN, "claim_single", NULL}},
 	{"slots are not released with the tail", {MODEL_RELAXED, "pin_deque_push_known", NULL}},
 	{"the release of a claim is no single step", {MODEL_TORN, "release_claim", NULL}},
+	{.name = NULL},
+};
+
+static const struct model_twin hold_twins[] = {
+	{"no fence between the two looks", {MODEL_DROP_FENCE, "model_fence_all", NULL}},
+	{"a held pop ends without a release", {MODEL_RELAXED, "pin_deque_pop_oldest", NULL}},
+	{"the thief's end of a hold is no single step", {MODEL_TORN, "end_hold", NULL}},
+	{"the owner's end of a hold is no single step", {MODEL_TORN, "leave_hold", NULL}},
+	{"the begin of a hold is no single step", {MODEL_TORN, "begin_hold", NULL}},
 	{.name = NULL},
 };
 
@@ -227,6 +276,9 @@ static const struct model_case cases[] = {
 	{"fifo", run_fifo, 3, 1, 0, fifo_twins, NULL},
 	{"fifo_two_thieves", run_fifo_two, 2, 1, 0, NULL, NULL},
 	{"fifo_overflow", run_fifo_overflow, 3, 1, 0, NULL, NULL},
+	{"hold", run_hold, 3, 1, 0, hold_twins, NULL},
+	{"hold_two_thieves", run_hold_two, 2, 1, 0, NULL, NULL},
+	{"hold_overflow", run_hold_overflow, 3, 1, 0, NULL, NULL},
 	{"lifo", run_lifo, 3, 1, 0, lifo_twins, NULL},
 	{"lifo_two_thieves", run_lifo_two, 2, 1, 0, NULL, NULL},
 	{"lifo_overflow", run_lifo_overflow, 3, 1, 0, NULL, NULL},

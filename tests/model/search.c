@@ -9,8 +9,8 @@
  * Method: real workers. A task makes others visible, then waits for them to
  * have run, which its own worker cannot do meanwhile; so another one has to
  * come, or there is a deadlock. Work becomes visible in a deque by way of the
- * rule for hoards, in an inbox, and in the injector, where one may see it that
- * has a task of its own to run first.
+ * rule for hoards, also in one whose head is held, in an inbox, and in the
+ * injector, where one may see it that has a task of its own to run first.
  */
 #include "runtime/base/base.h"
 #include "runtime/core/runtime_state.h"
@@ -55,6 +55,24 @@ static void hoard(struct model_task *task)
 static void run_hoard(void)
 {
 	begin(2, hoard);
+	MODEL_CHECK(pinion_spawn(runtime, &producers[0].request.task) == 0);
+	finish();
+}
+
+/* Likewise, where each worker holds the head of its deque. */
+
+static void run_held_hoard(void)
+{
+	model_has_no_fence = false;
+	begin(2, hoard);
+	for (uint32_t i = 0; i < 2; i++) {
+		struct pin_deque *deque = &runtime->shared.workers[i].deque;
+
+		MODEL_CHECK(deque->host != NULL && pin_load_relaxed_u64(&deque->head) == 0);
+		pin_store_relaxed_u64(&deque->head, pin_deque_held_head(0));
+		deque->is_held = true;
+	}
+	model_has_no_fence = model_is_spoilt(MODEL_SKIP, __func__, "fence_all");
 	MODEL_CHECK(pinion_spawn(runtime, &producers[0].request.task) == 0);
 	finish();
 }
@@ -191,6 +209,13 @@ static const struct model_twin hoard_twins[] = {
 	{.name = NULL},
 };
 
+static const struct model_twin held_twins[] = {
+	{"a thief cannot end a hold", {MODEL_SKIP, "run_held_hoard", "fence_all"}},
+	{"sleepers do not look at others' queues",
+		{MODEL_SKIP, "may_sleep", "pin_search_sees_work"}},
+	{.name = NULL},
+};
+
 static const struct model_twin late_twins[] = {
 	{"no fence before the look for sleepers", {MODEL_DROP_FENCE, "pin_wake_one", NULL}},
 	{.name = NULL},
@@ -219,6 +244,7 @@ static const struct model_twin outside_twins[] = {
 
 static const struct model_case cases[] = {
 	{"hoard", run_hoard, 2, 1, 0, hoard_twins, NULL},
+	{"held_hoard", run_held_hoard, 2, 0, 0, held_twins, NULL},
 	{"late_fence", run_late_fence, 2, 1, 0, late_twins, NULL},
 	{"awake", run_awake, 1, 1, 0, awake_twins, NULL},
 	{"two_hoards", run_two_hoards, 1, 1, 0, NULL, NULL},

@@ -6,7 +6,8 @@
  * AS-33, AS-35, C3, EX-3.
  * Hazards that others met: an index that wraps, and one below the first.
  * Method: random pushes, pops, halvings and steals against a counter model,
- * with the indices started just below where they wrap.
+ * with the indices started just below where they wrap; in FIFO order also where
+ * the owner may hold the head, which it does and a thief ends.
  */
 #include "runtime/sched/deque.h"
 #include "tests/support/expect.h"
@@ -95,15 +96,19 @@ static void pop_half(struct pin_deque *deque, struct model *model)
 	expect_number("elements of the half not in its list", 0, expected);
 }
 
-static void check(enum pin_deque_order order, struct random_source *source)
+static void check(enum pin_deque_order order, bool may_hold, struct random_source *source)
 {
 	static struct pin_atomic_u64 slots[2][CAPACITY];
 	struct pin_deque deque;
 	struct pin_deque own;
 	struct model model = {0};
+	uint32_t held_steals = 0;
 
 	pin_deque_init(&deque, slots[0], CAPACITY, order);
 	pin_deque_init(&own, slots[1], CAPACITY, order);
+	if (may_hold) {
+		pin_deque_allow_hold(&deque, &pin_host_linux);
+	}
 	pin_store_release_u64(&deque.head, START << 32 | START);
 	pin_store_release_u32(&deque.tail, START);
 	for (uint32_t i = 0; i < ROUNDS && expect_failure_count == 0; i++) {
@@ -114,6 +119,7 @@ static void check(enum pin_deque_order order, struct random_source *source)
 		if (dice == 0) {
 			pop_half(&deque, &model);
 		} else if (dice == 1) {
+			held_steals += deque.is_held && model.next != model.first ? 1 : 0;
 			steal(&deque, &own, &model);
 		} else if (dice % 100 < push_share) {
 			push(&deque, &model);
@@ -121,7 +127,10 @@ static void check(enum pin_deque_order order, struct random_source *source)
 			pop(&deque, &model);
 		}
 		expect_number("count", model.next - model.first, pin_deque_count(&deque));
+		expect_number(
+			"room", CAPACITY - (model.next - model.first), pin_deque_room(&deque));
 	}
+	expect_true("thefts from a held queue", (held_steals > 0) == may_hold);
 }
 
 int main(void)
@@ -129,8 +138,9 @@ int main(void)
 	struct random_source source;
 	uint64_t seed = random_begin(&source);
 
-	check(PIN_DEQUE_FIFO, &source);
-	check(PIN_DEQUE_LIFO, &source);
+	check(PIN_DEQUE_FIFO, false, &source);
+	check(PIN_DEQUE_FIFO, true, &source);
+	check(PIN_DEQUE_LIFO, false, &source);
 	if (expect_failure_count != 0) {
 		printf("seed %llu\n", (unsigned long long)seed);
 	}

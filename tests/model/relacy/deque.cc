@@ -30,7 +30,8 @@ struct queue {
 	}
 };
 
-template <enum pin_deque_order order, unsigned thieves> struct scene {
+/* `may_hold`: the owner holds the head again whenever it may. */
+template <enum pin_deque_order order, unsigned thieves, bool may_hold = false> struct scene {
 	queue owned = queue(order);
 	queue stolen[2] = {queue(order), queue(order)};
 	struct element elements[ELEMENTS];
@@ -56,9 +57,19 @@ template <enum pin_deque_order order, unsigned thieves> struct scene {
 		}
 	}
 
+	scene()
+	{
+		if (may_hold) {
+			pin_deque_allow_hold(&owned.deque, &relacy_host);
+		}
+	}
+
 	bool pop(struct pin_deque *deque)
 	{
-		struct pin_link *link = pin_deque_pop(deque);
+		struct pin_link *link;
+
+		deque->calm_count = PIN_DEQUE_CALM_POPS;
+		link = pin_deque_pop(deque);
 
 		if (link != NULL) {
 			take(link);
@@ -122,11 +133,20 @@ template <enum pin_deque_order order, unsigned thieves> struct scene {
 };
 
 static const struct model_twin fifo_twins[] = {
-	{"the owner's claim is no single step", {MODEL_TORN, "pin_deque_claim_own", NULL}},
+	{"the owner's claim is no single step", {MODEL_TORN, "claim_own", NULL}},
 	{"the thief's claim is no single step", {MODEL_TORN, "steal_half", NULL}},
 	{"the claim of a single one is no single step", {MODEL_TORN, "claim_single", NULL}},
 	{"slots are not released with the tail", {MODEL_RELAXED, "pin_deque_push_known", NULL}},
 	{"the release of a claim is no single step", {MODEL_TORN, "release_claim", NULL}},
+	{NULL, {}},
+};
+
+static const struct model_twin hold_twins[] = {
+	{"no fence between the two looks", {MODEL_DROP_FENCE, "relacy_fence_all", NULL}},
+	{"a held pop ends without a release", {MODEL_RELAXED, "pin_deque_pop_oldest", NULL}},
+	{"the thief's end of a hold is no single step", {MODEL_TORN, "end_hold", NULL}},
+	{"the owner's end of a hold is no single step", {MODEL_TORN, "leave_hold", NULL}},
+	{"the begin of a hold is no single step", {MODEL_TORN, "begin_hold", NULL}},
 	{NULL, {}},
 };
 
@@ -141,6 +161,9 @@ static const struct model_twin lifo_twins[] = {
 static const struct relacy_case cases[] = {
 	{"fifo", relacy_simulate<scene<PIN_DEQUE_FIFO, 1>, 2>, 300000, 2, fifo_twins},
 	{"fifo_two_thieves", relacy_simulate<scene<PIN_DEQUE_FIFO, 2>, 3>, 300000, 1, fifo_twins},
+	{"hold", relacy_simulate<scene<PIN_DEQUE_FIFO, 1, true>, 2>, 300000, 2, hold_twins},
+	{"hold_two_thieves", relacy_simulate<scene<PIN_DEQUE_FIFO, 2, true>, 3>, 300000, 1,
+		hold_twins},
 	{"lifo", relacy_simulate<scene<PIN_DEQUE_LIFO, 1>, 2>, 300000, 2, lifo_twins},
 	{"lifo_two_thieves", relacy_simulate<scene<PIN_DEQUE_LIFO, 2>, 3>, 300000, 1, lifo_twins},
 };
