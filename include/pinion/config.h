@@ -525,8 +525,9 @@ struct pinion_config {
 	 * power; with 0 they poll, and none is given back to the host of a
 	 * virtual machine. The wake of a worker is the sooner for it, which is
 	 * all that changes. Needs write access to /dev/cpu_dma_latency, as root
-	 * has; without it that is told once in `log`, at level warning, and
-	 * all else works. Children that a process forks ask for it as well,
+	 * has, and an idle driver, which some virtual machines lack; without
+	 * either that is told once in `log`, at level warning, and all else
+	 * works. Children that a process forks ask for it as well,
 	 * until they end or call exec. Default PINION_CPU_LATENCY_ANY: nothing
 	 * is asked for. Environment: PINION_CPU_LATENCY_US.
 	 * Source: of the kernel's documents power/pm_qos_interface;

@@ -346,7 +346,7 @@ struct pinion_runtime_facts {
 	const char *io_level;  /* as PINION_IO_LEVEL spells the one in force; "ring": all */
 	uint32_t file_slots;   /* how many files the ring of each worker can register */
 	uint32_t polled_rings; /* workers with a second ring, for devices that are polled */
-	/* As configured, or PINION_CPU_LATENCY_ANY if that was refused. */
+	/* As configured, or PINION_CPU_LATENCY_ANY if that cannot be had. */
 	uint64_t cpu_latency_us;
 };
 

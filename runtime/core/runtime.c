@@ -366,6 +366,16 @@ static bool take_departure(void *arg, uint64_t demand, struct pin_waiters_value 
 	return pin_load_acquire_u32(&shared->leaving_count) == 0 || has_ended(arg);
 }
 
+static const char *latency_reason(int error)
+{
+	if (error == -EOPNOTSUPP) {
+		return "this kernel has no idle driver to heed it (" PIN_CPU_IDLE_DRIVER
+		       " is none); guests of KVM have cpuidle-haltpoll";
+	}
+	return error == -EACCES ? "no access; it takes root, or a udev rule that gives it"
+				: strerror(-error);
+}
+
 /* Where that is refused wakes take longer, and nothing else changes. */
 static void ask_for_latency(struct pinion_runtime *runtime)
 {
@@ -382,8 +392,8 @@ static void ask_for_latency(struct pinion_runtime *runtime)
 	}
 	pin_log(&shared->log, PINION_LOG_WARN,
 		"idle CPUs may take longer than the %llu us of cpu_latency_us to run again: "
-		"/dev/cpu_dma_latency: %s; it takes root, or a udev rule that gives access to it",
-		(unsigned long long)shared->config.cpu_latency_us, strerror(-rc));
+		"/dev/cpu_dma_latency: %s",
+		(unsigned long long)shared->config.cpu_latency_us, latency_reason(rc));
 	shared->config.cpu_latency_us = PINION_CPU_LATENCY_ANY;
 }
 

@@ -8,6 +8,9 @@
  * again. The kernel heeds the smallest time that anybody asks for, for all
  * CPUs, as long as the descriptor is open. 0: idle CPUs stay awake, polling.
  *
+ * It is the idle driver that heeds it. Where there is none, as on some virtual
+ * machines, idle CPUs halt whatever was asked for, and the kernel does not say.
+ *
  * Called once per runtime, on any thread.
  *
  * Source: of the kernel's documents power/pm_qos_interface.
@@ -15,10 +18,20 @@
 #ifndef PIN_HOST_CPU_LATENCY_H
 #define PIN_HOST_CPU_LATENCY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
-/* Returns the descriptor, or what open(2) or write(2) failed with. */
+/* Of sysfs: the idle driver's name, or "none". */
+#define PIN_CPU_IDLE_DRIVER "/sys/devices/system/cpu/cpuidle/current_driver"
+
+/*
+ * Returns the descriptor, or what open(2) or write(2) failed with; -EOPNOTSUPP:
+ * there is nobody to heed it.
+ */
 int pin_cpu_latency_ask(uint32_t latency_us);
+
+/* `path`: PIN_CPU_IDLE_DRIVER. Also true where that cannot be found out. */
+bool pin_cpu_latency_is_heeded(const char *path);
 
 void pin_cpu_latency_drop(int fd);
 

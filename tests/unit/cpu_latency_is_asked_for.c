@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: `cpu_latency_us` is asked of the kernel from a runtime's creation to
- * its destruction, nothing is without it, and where the kernel refuses that is
- * said and the runtime works all the same. WP-17.
+ * its destruction, nothing is without it, and where the kernel refuses, or has
+ * no idle driver to heed it, that is said and the runtime works all the same.
+ * WP-17.
  * Method: the kernel tells what it heeds, the smallest of all that is asked
- * for, to those who may ask; a child without root's rights may not.
+ * for, to those who may ask; a child without root's rights may not. Files stand
+ * for drivers that this machine has not.
  */
 #include "runtime/base/base.h"
+#include "runtime/host/cpu_latency.h"
 #include "tests/support/child.h"
 #include "tests/support/runtimes.h"
+#include "tests/support/scratch.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -112,17 +116,44 @@ static void check_refused(void)
 	expect_number("where it is refused", 0, code);
 }
 
+static void check_drivers(void)
+{
+	scratch_file("haltpoll", "haltpoll\n");
+	scratch_file("nonesuch", "nonesuch\n");
+	scratch_file("none", "none\n");
+	expect_true("haltpoll heeds it", pin_cpu_latency_is_heeded("haltpoll"));
+	expect_true("any name is a driver's", pin_cpu_latency_is_heeded("nonesuch"));
+	expect_true("but none", !pin_cpu_latency_is_heeded("none"));
+	expect_true("who knows", pin_cpu_latency_is_heeded("missing"));
+}
+
+/* This machine, should it have none. */
+static void check_unheeded(void)
+{
+	struct pinion_runtime *runtime = create(LATENCY_US);
+
+	expect_true("it is said", is_said() && strstr(runtimes_log, "no idle driver") != NULL);
+	expect_true("the fact", asked(runtime) == PINION_CPU_LATENCY_ANY);
+	expect_number("it works", 0, pinion_runtime_join(runtime));
+	pinion_runtime_destroy(runtime);
+}
+
 int main(void)
 {
 	runtimes_watchdog(LIMIT_SECONDS);
+	scratch_enter("cpu-latency");
+	check_drivers();
 	if (geteuid() == 0 || access(path, W_OK) != 0) {
 		check_refused();
 	}
 	check_without();
-	if (access(path, R_OK | W_OK) == 0) {
+	if (access(path, R_OK | W_OK) == 0 && pin_cpu_latency_is_heeded(PIN_CPU_IDLE_DRIVER)) {
 		check_granted();
+	} else if (access(path, R_OK | W_OK) == 0) {
+		check_unheeded();
 	} else {
 		puts("whether it is heeded was not tried: no access to /dev/cpu_dma_latency");
 	}
+	scratch_leave();
 	return expect_status();
 }

@@ -14,6 +14,7 @@
 
 static void examine_cpus(struct findings *findings, const struct pinion_machine *machine)
 {
+	bool has_idle_driver = true;
 	char line[256];
 
 	findings_subject(findings, "cpus");
@@ -32,9 +33,12 @@ static void examine_cpus(struct findings *findings, const struct pinion_machine 
 	if (doctor_line(
 		    "/sys/devices/system/cpu/cpuidle/current_driver", NULL, line, sizeof(line))) {
 		findings_text(findings, "idle_driver", line);
+		has_idle_driver = strcmp(line, "none") != 0;
 	}
 	findings_text(findings, "cpu_latency",
-		access("/dev/cpu_dma_latency", W_OK) == 0 ? "may be asked for" : strerror(errno));
+		!has_idle_driver ? "would not be heeded: no idle driver"
+			: access("/dev/cpu_dma_latency", W_OK) == 0 ? "may be asked for"
+								    : strerror(errno));
 	if (machine->quota_millicpus != 0 && machine->quota_millicpus < 1000) {
 		findings_problem(findings, VERDICT_DEGRADED,
 			"a quota of less than one CPU: each worker stands still in part of every "
