@@ -107,8 +107,8 @@ static PIN_INLINE bool pin_poll_own(struct pin_worker *worker)
 	if (pin_list_is_empty(&worker->ready)) {
 		return pin_poll_deque(worker);
 	}
-	return pin_deque_count(&worker->deque) > 0 ? pin_poll_in_turns(worker)
-						   : pin_poll_ready(worker);
+	return PIN_LIKELY(pin_deque_is_drained(&worker->deque)) ? pin_poll_ready(worker)
+								: pin_poll_in_turns(worker);
 }
 
 static PIN_INLINE bool pin_poll_inbox(struct pin_worker *worker)

@@ -63,7 +63,7 @@ static bool poll_once(struct pin_worker *worker)
 /* Shows what is left in the own queue to sleepers; nobody is told otherwise. */
 static void share_backlog(struct pin_worker *worker)
 {
-	if (pin_deque_count(&worker->deque) > 0) {
+	if (!pin_deque_is_drained(&worker->deque) && pin_deque_count(&worker->deque) > 0) {
 		pin_wake_one(worker->shared, worker);
 		worker->spawns_since_wake = 0;
 	}
@@ -224,7 +224,7 @@ static bool look_at_ring(struct pin_worker *worker)
 static inline bool has_only_submissions(const struct pin_worker *worker)
 {
 	return pin_list_is_empty(&worker->ready) && pin_list_is_empty(&worker->posted) &&
-		pin_lifo_is_empty(&worker->lifo) && pin_deque_count(&worker->deque) == 0 &&
+		pin_lifo_is_empty(&worker->lifo) && pin_deque_is_drained(&worker->deque) &&
 		worker->unsearched_batches < UNSEARCHED_ROUNDS_MAX && !worker->is_searching &&
 		pin_load_relaxed_u32(&worker->shared->has_lanes) == 0 &&
 		pin_timers_count(&worker->deadlines) == 0 && !pin_aside_is_busy(worker) &&

@@ -14,10 +14,9 @@ void pin_deque_init(struct pin_deque *deque, struct pin_atomic_u64 *slots, uint3
 	pin_store_release_u64(&deque->head, 0);
 	pin_store_release_u32(&deque->tail, 0);
 	pin_store_relaxed_u32(&deque->is_asked, 0);
-	pin_store_relaxed_u32(&deque->held_first, 0);
+	pin_store_relaxed_u32(&deque->own_first, 0);
 	pin_store_relaxed_u32(&deque->is_popping, 0);
 	deque->kept_seen = 0;
-	deque->calm_first = 0;
 	deque->calm_count = 0;
 	deque->is_held = false;
 	deque->slots = slots;
@@ -54,7 +53,6 @@ static void begin_hold(struct pin_deque *deque, uint32_t first)
 	}
 	/* Relaxed: what follows has all orders. */
 	pin_store_relaxed_u32(&deque->is_asked, 0); /* [DEQUE-5] */
-	pin_store_relaxed_u32(&deque->held_first, first);
 	/* Not while a thief has claimed, or has just taken some. */
 	deque->is_held = pin_cas_seq_cst_u64(
 		&deque->head, &head, pin_deque_held_head(first)); /* [DEQUE-5] */
@@ -64,13 +62,12 @@ static void begin_hold(struct pin_deque *deque, uint32_t first)
 static void leave_hold(struct pin_deque *deque)
 {
 	uint64_t head = pin_load_relaxed_u64(&deque->head);
-	uint32_t first = pin_load_relaxed_u32(&deque->held_first);
+	uint32_t first = pin_load_relaxed_u32(&deque->own_first);
 
 	if (!deque->is_held) {
 		return;
 	}
 	deque->is_held = false;
-	deque->calm_first = first;
 	/* It fails where a thief was faster. */
 	if (pin_deque_is_held(head)) {
 		(void)pin_cas_seq_cst_u64(&deque->head, &head, pin_deque_head_of(first, first));
@@ -88,7 +85,7 @@ static void end_hold(struct pin_deque *from, uint64_t head)
 		return;
 	}
 	/* Relaxed: it stands still. */
-	first = pin_load_relaxed_u32(&from->held_first);
+	first = pin_load_relaxed_u32(&from->own_first);
 	(void)pin_cas_seq_cst_u64(&from->head, &head, pin_deque_head_of(first, first));
 }
 
@@ -104,6 +101,16 @@ static bool claim_own(struct pin_deque *deque, uint64_t *head, uint32_t count)
 		pin_deque_head_of(kept == first ? first + count : kept, first + count));
 }
 
+/* By the owner, who has claimed `count` from `first` on. */
+static void note_claimed(struct pin_deque *deque, uint32_t first, uint32_t count)
+{
+	bool is_calm = first == pin_load_relaxed_u32(&deque->own_first);
+
+	deque->calm_count = is_calm ? deque->calm_count + count : 0;
+	/* Relaxed: nobody else goes by it but in a hold. */
+	pin_store_relaxed_u32(&deque->own_first, first + count);
+}
+
 struct pin_link *pin_deque_pop_claimed(struct pin_deque *deque)
 {
 	uint32_t tail = pin_load_relaxed_u32(&deque->tail);
@@ -115,11 +122,11 @@ struct pin_link *pin_deque_pop_claimed(struct pin_deque *deque)
 	do {
 		first = pin_deque_first_of(head);
 		if (first == tail) {
+			note_claimed(deque, first, 0);
 			return NULL;
 		}
 	} while (!claim_own(deque, &head, 1));
-	deque->calm_count = first == deque->calm_first ? deque->calm_count + 1 : 0;
-	deque->calm_first = first + 1;
+	note_claimed(deque, first, 1);
 	if (PIN_UNLIKELY(deque->calm_count >= PIN_DEQUE_CALM_POPS)) {
 		begin_hold(deque, first + 1);
 	}
@@ -139,7 +146,7 @@ static uint32_t pop_half_fifo(struct pin_deque *deque, struct pin_list *out_list
 		first = pin_deque_first_of(head);
 		count = (tail - first) / 2;
 	} while (!claim_own(deque, &head, count));
-	deque->calm_first = first == deque->calm_first ? first + count : deque->calm_first;
+	note_claimed(deque, first, count);
 	for (uint32_t i = 0; i < count; i++) {
 		pin_list_push(out_list, pin_deque_read_slot(deque, first + i));
 	}
@@ -241,6 +248,7 @@ struct pin_link *pin_deque_pop_newest(struct pin_deque *deque)
 
 	/* Found empty without the fence: only thieves empty it from outside. */
 	if ((int32_t)(tail - pin_deque_first_of(pin_load_relaxed_u64(&deque->head))) < 0) {
+		pin_store_relaxed_u32(&deque->own_first, tail + 1);
 		return NULL;
 	}
 	pin_store_relaxed_u32(&deque->tail, tail);
@@ -256,6 +264,7 @@ struct pin_link *pin_deque_pop_newest(struct pin_deque *deque)
 		!pin_cas_seq_cst_u64(&deque->head, &head, pin_deque_head_of(tail + 1, tail + 1))) {
 		link = NULL;
 	}
+	pin_store_relaxed_u32(&deque->own_first, tail + 1);
 	pin_store_release_u32(&deque->tail, tail + 1);
 	return link;
 }

@@ -26,7 +26,7 @@
  * The hold. A compare-and-swap for each pop is for thieves, and most queues see
  * none for long. So in FIFO order an owner that has not been disturbed for
  * PIN_DEQUE_CALM_POPS pops holds the head: `head` says only that, as a claim of
- * half the range, and the oldest stands at `held_first`, which is the owner's
+ * half the range, and the oldest stands at `own_first`, which is the owner's
  * alone and takes plain stores. A thief that finds the head held first ends the
  * hold, and pays for both sides with the host's fence_all:
  *
@@ -34,7 +34,7 @@
  *     is_popping := 1                is_asked := 1
  *     light fence                    fence_all
  *     is_asked: ends the hold        is_popping: goes away
- *     held_first += 1                head: held -> held_first, by CAS
+ *     own_first += 1                 head: held -> own_first, by CAS
  *     is_popping := 0
  *
  * Whoever ends it writes the same, and one of them does. Thieves that go away
@@ -53,7 +53,7 @@
  * thief looks at `first`, fences, then at `tail`. One of them sees the other,
  * and for the last element both use a compare-and-swap.
  * [DEQUE-4] of "is_popping := 1" and "is_asked := 1" one comes first, and the
- * other side sees it, before fence_all or after it: `held_first` stands still
+ * other side sees it, before fence_all or after it: `own_first` stands still
  * when a thief reads it. It is the newest, as a pop ends by a release store,
  * which the thief reads (acquire).
  * [DEQUE-5] the owner lowers `is_asked`, then makes the head a held one (CAS,
@@ -86,10 +86,9 @@ struct pin_deque {
 	struct pin_atomic_u64 head PIN_CACHE_ALIGNED; /* [W:any R:any] */
 	struct pin_atomic_u32 is_asked;		      /* [W:any R:owner] the hold is to end */
 	struct pin_atomic_u32 tail PIN_CACHE_ALIGNED; /* [W:owner R:any] next free */
-	struct pin_atomic_u32 held_first;	      /* [W:owner R:any] `first` in a hold */
+	struct pin_atomic_u32 own_first;	      /* [W:owner R:any] behind its last pop */
 	struct pin_atomic_u32 is_popping;	      /* [W:owner R:any] in a hold */
 	uint32_t kept_seen;			      /* [own] `kept` at the owner's last look */
-	uint32_t calm_first;			      /* [own] `first` behind its last pop */
 	uint32_t calm_count;			      /* [own] pops in a row without a theft */
 	bool is_held;				      /* [own] a thief may have ended it */
 	/* [const] apart: a thief asks for a slot without `tail` */
@@ -166,7 +165,7 @@ static inline uint32_t pin_deque_first(const struct pin_deque *deque)
 {
 	uint64_t head = pin_load_acquire_u64(&deque->head);
 
-	return PIN_UNLIKELY(pin_deque_is_held(head)) ? pin_load_acquire_u32(&deque->held_first)
+	return PIN_UNLIKELY(pin_deque_is_held(head)) ? pin_load_acquire_u32(&deque->own_first)
 						     : pin_deque_first_of(head);
 }
 
@@ -178,6 +177,16 @@ static inline uint32_t pin_deque_count(const struct pin_deque *deque)
 
 	/* An owner that pops in LIFO order lowers the tail before it looks. */
 	return count > 0 ? (uint32_t)count : 0;
+}
+
+/*
+ * By the owner: true is certain, as nobody else puts in; false means that there
+ * was something behind its last pop, which thieves may have taken.
+ */
+static inline bool pin_deque_is_drained(const struct pin_deque *deque)
+{
+	/* Relaxed, both: its own. */
+	return pin_load_relaxed_u32(&deque->own_first) == pin_load_relaxed_u32(&deque->tail);
 }
 
 /*
@@ -198,7 +207,7 @@ static inline uint32_t pin_deque_kept(const struct pin_deque *deque)
 	uint64_t head = pin_load_acquire_u64(&deque->head); /* [DEQUE-2] */
 
 	/* Its own, so relaxed. */
-	return PIN_UNLIKELY(pin_deque_is_held(head)) ? pin_load_relaxed_u32(&deque->held_first)
+	return PIN_UNLIKELY(pin_deque_is_held(head)) ? pin_load_relaxed_u32(&deque->own_first)
 						     : pin_deque_kept_of(head);
 }
 
@@ -262,7 +271,7 @@ struct pin_link *pin_deque_pop_claimed(struct pin_deque *deque);
 static PIN_INLINE struct pin_link *pin_deque_pop_oldest(struct pin_deque *deque)
 {
 	/* Relaxed, both: its own. */
-	uint32_t first = pin_load_relaxed_u32(&deque->held_first);
+	uint32_t first = pin_load_relaxed_u32(&deque->own_first);
 	bool is_asked;
 
 	if (PIN_UNLIKELY(!deque->is_held)) {
@@ -275,7 +284,7 @@ static PIN_INLINE struct pin_link *pin_deque_pop_oldest(struct pin_deque *deque)
 	pin_fence_light();
 	is_asked = pin_load_relaxed_u32(&deque->is_asked) != 0; /* [DEQUE-4] [DEQUE-5] */
 	if (PIN_LIKELY(!is_asked)) {
-		pin_store_relaxed_u32(&deque->held_first, first + 1);
+		pin_store_relaxed_u32(&deque->own_first, first + 1);
 	}
 	pin_store_release_u32(&deque->is_popping, 0); /* [DEQUE-4] */
 	return PIN_LIKELY(!is_asked) ? pin_deque_read_slot(deque, first)

@@ -111,6 +111,7 @@ static void check(enum pin_deque_order order, bool may_hold, struct random_sourc
 	}
 	pin_store_release_u64(&deque.head, START << 32 | START);
 	pin_store_release_u32(&deque.tail, START);
+	pin_store_release_u32(&deque.own_first, START);
 	for (uint32_t i = 0; i < ROUNDS && expect_failure_count == 0; i++) {
 		/* Long phases of mostly pushing or popping reach both ends. */
 		uint64_t push_share = (i / 2000) % 2 == 0 ? 70 : 30;
@@ -127,6 +128,7 @@ static void check(enum pin_deque_order order, bool may_hold, struct random_sourc
 			pop(&deque, &model);
 		}
 		expect_number("count", model.next - model.first, pin_deque_count(&deque));
+		expect_true("drained", !pin_deque_is_drained(&deque) || model.next == model.first);
 		expect_number(
 			"room", CAPACITY - (model.next - model.first), pin_deque_room(&deque));
 	}
