@@ -141,20 +141,26 @@ static void end(const uint32_t *threads, uint32_t thief_count)
 	MODEL_CHECK(pin_deque_count(&owned) == 0);
 }
 
-static void run(enum pin_deque_order order, uint32_t thief_count, void (*owner)(void))
+/* The owner against its thieves, of what is in the queue. */
+static void race(uint32_t thief_count, void (*owner)(void))
 {
 	uint32_t threads[THIEVES_MAX];
 
-	begin(order, thief_count);
-	push();
-	push();
-	push();
 	for (uint32_t i = 0; i < thief_count; i++) {
 		threads[i] = model_thread_start(
 			"thief", thief_count == 1 ? steal_twice : steal, &stolen[i]);
 	}
 	owner();
 	end(threads, thief_count);
+}
+
+static void run(enum pin_deque_order order, uint32_t thief_count, void (*owner)(void))
+{
+	begin(order, thief_count);
+	push();
+	push();
+	push();
+	race(thief_count, owner);
 }
 
 /* Pushes into slots that a thief may still be reading. */
@@ -198,8 +204,6 @@ static void run_fifo_overflow(void)
 /* The hold begins before there is a thief. */
 static void run_held(uint32_t thief_count, void (*owner)(void))
 {
-	uint32_t threads[THIEVES_MAX];
-
 	begin(PIN_DEQUE_FIFO, thief_count);
 	pin_deque_allow_hold(&owned, &pin_host_linux);
 	push();
@@ -207,12 +211,7 @@ static void run_held(uint32_t thief_count, void (*owner)(void))
 	MODEL_CHECK(owned.is_held);
 	push();
 	push();
-	for (uint32_t i = 0; i < thief_count; i++) {
-		threads[i] = model_thread_start(
-			"thief", thief_count == 1 ? steal_twice : steal, &stolen[i]);
-	}
-	owner();
-	end(threads, thief_count);
+	race(thief_count, owner);
 }
 
 static void run_hold(void)
