@@ -2,7 +2,7 @@
 /*
  * Goal: while an owner holds the head of its queue, or is about to, thieves get
  * what they ask for, and each element is taken once: [DEQUE-4] [DEQUE-5].
- * Method: an owner fills its queue and empties it, and rests now and then with
+ * Method: an owner fills its queue and empties it, and rests in some holds with
  * some left; two thieves come after a random pause, long enough for a hold to
  * have begun in many cases, and look until they get something. Each element is
  * checked off by who takes it.
@@ -86,22 +86,27 @@ static void await_theft(void)
 {
 	uint32_t before = pin_load_acquire_u32(&theft_count);
 
-	held_rests += owned.is_held ? 1 : 0;
+	held_rests++;
 	while (pin_load_acquire_u32(&theft_count) == before && pin_deque_count(&owned) > 0) {
 		sched_yield();
 	}
 }
 
+/* As many as there is room for: a slow thief keeps the slots it has claimed. */
 static uint32_t push_free(void)
 {
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < ELEMENTS; i++) {
-		if (pin_load_acquire_u32(&elements[i].is_back) != 0) {
-			pin_store_relaxed_u32(&elements[i].is_back, 0);
-			expect_ready("push", pin_deque_push(&owned, &elements[i].link));
-			count++;
+		if (pin_load_acquire_u32(&elements[i].is_back) == 0) {
+			continue;
 		}
+		pin_store_relaxed_u32(&elements[i].is_back, 0);
+		if (!pin_deque_push(&owned, &elements[i].link)) {
+			pin_store_relaxed_u32(&elements[i].is_back, 1);
+			break;
+		}
+		count++;
 	}
 	return count;
 }
@@ -109,13 +114,16 @@ static uint32_t push_free(void)
 static void run_owner(uint32_t batches)
 {
 	struct pin_link *link;
+	uint32_t busy_count = 0; /* batches since the last rest */
 
-	for (uint32_t i = 1; i <= batches; i++) {
+	for (uint32_t i = 0; i < batches; i++) {
 		uint32_t count = push_free();
 
 		pushed_count += count;
-		if (i % REST_EVERY == 0 && count > 0) {
+		busy_count++;
+		if (busy_count >= REST_EVERY && count > 0 && owned.is_held) {
 			await_theft();
+			busy_count = 0;
 		}
 		while ((link = pin_deque_pop(&owned)) != NULL) {
 			take(link);
@@ -132,7 +140,7 @@ static void check_all(void)
 		taken_count += elements[i].taken_count;
 	}
 	expect_number("taken", pushed_count, taken_count);
-	expect_true("some rests were in a hold", held_rests > 0);
+	expect_true("it has rested in a hold", held_rests > 0);
 	printf("%u thefts, %u rests in a hold\n", pin_load_acquire_u32(&theft_count), held_rests);
 }
 
