@@ -79,4 +79,9 @@ static inline int pin_is_power_of_two(uint64_t value)
 	return value != 0 && (value & (value - 1)) == 0;
 }
 
+static inline uint32_t pin_min_u32(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
 #endif

@@ -172,9 +172,9 @@ static bool admit_elsewhere(struct pin_shared *shared, uint32_t count)
 }
 
 /* In a lane, or refused. */
-static PIN_APART int spawn_in_lane(
-	struct pinion_runtime *runtime, struct pin_worker *worker, struct pinion_task *task)
+static PIN_APART int spawn_in_lane(struct pinion_runtime *runtime, struct pinion_task *task)
 {
+	struct pin_worker *worker = pin_runtime_own_worker(runtime);
 	int rc = check_task(runtime, task);
 
 	if (rc != 0) {
@@ -193,13 +193,13 @@ static PIN_APART int spawn_one_outside(struct pinion_runtime *runtime, struct pi
 
 int pinion_spawn(struct pinion_runtime *runtime, struct pinion_task *task)
 {
-	struct pin_worker *worker = pin_runtime_own_worker(runtime);
+	struct pin_worker *worker = pin_worker_current();
 
 	if (PIN_UNLIKELY(!is_plain_task(task))) {
-		return spawn_in_lane(runtime, worker, task);
+		return spawn_in_lane(runtime, task);
 	}
 	/* A worker's thread is never a child's. */
-	if (PIN_LIKELY(worker != NULL)) {
+	if (PIN_LIKELY(worker != NULL && worker->shared == &runtime->shared)) {
 		return pin_worker_spawn(worker, task);
 	}
 	return spawn_one_outside(runtime, task);
@@ -213,7 +213,7 @@ int pinion_respawn(struct pinion_runtime *runtime, struct pinion_task *task)
 	if (rc == 0 && worker == NULL) {
 		rc = -EPERM;
 	}
-	if (rc == 0 && pin_load_acquire_u32(&runtime->shared.is_stopping) != 0) {
+	if (rc == 0 && pin_shared_is_stopping(&runtime->shared)) {
 		rc = -ESHUTDOWN;
 	}
 	if (rc == 0) {
@@ -298,9 +298,8 @@ int pin_runtime_reserve(struct pinion_runtime *runtime)
 	if (pin_runtime_is_foreign(runtime)) {
 		return -ECHILD;
 	}
-	is_open = pin_runtime_own_worker(runtime) != NULL
-		? pin_load_acquire_u32(&shared->is_stopping) == 0
-		: pin_gate_admit(&shared->gate, 1);
+	is_open = pin_runtime_own_worker(runtime) != NULL ? !pin_shared_is_stopping(shared)
+							  : pin_gate_admit(&shared->gate, 1);
 
 	return is_open ? 0 : -ESHUTDOWN;
 }

@@ -58,7 +58,7 @@ static PIN_INLINE bool lend(struct pin_worker *worker, struct pinion_request *re
 
 	settle(worker, request);
 	if (PIN_UNLIKELY((request->task.flags & PIN_TASK_LANES) != 0 ||
-		    pin_load_relaxed_u32(&worker->shared->has_lanes) != 0)) {
+		    pin_shared_has_lanes(worker->shared))) {
 		note_lane(worker, request, pin_load_relaxed_u32(&worker->running_lane));
 	}
 	return is_sound;

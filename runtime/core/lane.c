@@ -67,7 +67,7 @@ void pin_lane_init(struct pin_shared *shared)
 	shared->io_priorities[PINION_LANE_HIGH] = io_priority(shared->config.io_priority_high);
 	shared->io_priorities[PINION_LANE_LOW] = io_priority(shared->config.io_priority_low);
 	/* Else a worker that serves them all in this order needs no turns. */
-	pin_store_relaxed_u32(&shared->has_lanes, shared->tier_count > 1 ? 1 : 0);
+	pin_store_relaxed_u32(&shared->alerts, shared->tier_count > 1 ? PIN_ALERT_LANES : 0);
 }
 
 static uint32_t warn_limit(const struct pinion_config *config, enum pinion_lane lane)
@@ -107,12 +107,12 @@ void pin_lane_push(struct pin_shared *shared, struct pin_worker *waker, enum pin
 		pin_wake_one(shared, waker);
 		return;
 	}
-	if (PIN_UNLIKELY(pin_load_relaxed_u32(&shared->has_lanes) == 0)) {
+	if (PIN_UNLIKELY(!pin_shared_has_lanes(shared))) {
 		/*
 		 * Before the push, with which it is seen, and the fence:
 		 * [PARK-1].
 		 */
-		pin_store_relaxed_u32(&shared->has_lanes, 1);
+		pin_fetch_or_seq_cst_u32(&shared->alerts, PIN_ALERT_LANES);
 	}
 	pin_lane_queue_push(queue, list, count);
 	pin_wake_lane(shared, waker, lane);

@@ -69,6 +69,26 @@ bool pin_poll_posted(struct pin_worker *worker)
 	return true;
 }
 
+uint32_t pin_poll_straight(struct pin_worker *worker, uint32_t limit)
+{
+	const struct pin_shared *shared = worker->shared;
+	uint32_t left = limit;
+
+	/* In advance: none of them need return. */
+	worker->polls_since_look += limit;
+	do {
+		struct pin_link *link = pin_deque_pop_oldest(&worker->deque);
+
+		if (link == NULL) {
+			break;
+		}
+		pin_run_found(worker, pin_task_of(link));
+		left--;
+	} while (left > 0 && pin_poll_is_deque_next(worker, shared));
+	worker->polls_since_look -= left;
+	return limit - left;
+}
+
 /* Once, for three places that most polls do not come to. */
 static PIN_APART bool poll_deque(struct pin_worker *worker)
 {
@@ -95,7 +115,7 @@ bool pin_poll_in_turns(struct pin_worker *worker)
  * Where workers differ in what they run, what lies in the queue that all share
  * stays there until it is run: in another's own queue not all could reach it.
  */
-static uint32_t injector_room(const struct pin_worker *worker)
+static uint32_t injector_room(struct pin_worker *worker)
 {
 	return PIN_LIKELY(worker->shared->tier_count == 1) ? pin_deque_room(&worker->deque) + 1 : 1;
 }
@@ -103,19 +123,16 @@ static uint32_t injector_room(const struct pin_worker *worker)
 bool pin_poll_injected(struct pin_worker *worker)
 {
 	struct pin_shared *shared = worker->shared;
-	struct pin_list batch = {0};
 	struct pin_link *first;
 	uint32_t count;
 	bool has_more;
 
-	count = pin_injector_pop(
-		&shared->injector, shared->worker_count, injector_room(worker), &batch, &has_more);
+	count = pin_injector_pop_into(&shared->injector, shared->worker_count,
+		injector_room(worker), &worker->deque, &first, &has_more);
 	if (count == 0) {
 		return false;
 	}
 	pin_meter_add(&worker->meter.injector_takes, 1);
-	first = pin_list_pop(&batch);
-	pin_deque_push_list(&worker->deque, &batch, count - 1);
 	/* The chain: whoever finds more than it runs wakes one more. */
 	if (has_more || pin_deque_count(&worker->deque) > 0) {
 		pin_wake_one(shared, worker);

@@ -128,6 +128,22 @@ static PIN_INLINE bool pin_poll_injector(struct pin_worker *worker)
 		pin_poll_injected(worker);
 }
 
+/* Whether nothing stands before the deque, or calls for another way. */
+static PIN_INLINE bool pin_poll_is_deque_next(
+	const struct pin_worker *worker, const struct pin_shared *shared)
+{
+	return pin_lifo_is_empty(&worker->lifo) && pin_list_is_empty(&worker->ready) &&
+		pin_list_is_empty(&worker->posted) && !pin_shared_is_alert(shared);
+}
+
+/*
+ * Runs tasks of the deque, which is next and in FIFO order, one after the other
+ * as long as each is what pin_poll_near() would find: `limit` at most, which is
+ * not 0, and of which none may make a look due. Returns how many. By a worker
+ * that does not search.
+ */
+uint32_t pin_poll_straight(struct pin_worker *worker, uint32_t limit);
+
 /* All of the normal lane that can be had without searching. */
 static PIN_INLINE bool pin_poll_near(struct pin_worker *worker)
 {

@@ -3,6 +3,7 @@
  * A task is entered, and counted.
  */
 #include "runtime/core/run.h"
+#include "runtime/base/check.h"
 #include "runtime/core/task.h"
 
 PIN_APART void pin_run_first(struct pin_worker *worker, struct pinion_task *task)
@@ -27,6 +28,8 @@ void pin_run_or_cancel(struct pin_worker *worker, struct pin_link *link)
 {
 	struct pinion_task *task = pin_task_of(link);
 
+	/* Memory that was given back while it was queued. */
+	PIN_CHECK(task->run != NULL);
 	if (PIN_LIKELY(!pin_shared_is_stopping(worker->shared)) ||
 		(task->flags & PINION_TASK_MANDATORY) != 0 ||
 		task->private_kind == PIN_TASK_LANDED) {

@@ -16,7 +16,7 @@
 
 void pin_shared_stop(struct pin_shared *shared)
 {
-	pin_store_release_u32(&shared->is_stopping, 1);
+	pin_fetch_or_seq_cst_u32(&shared->alerts, PIN_ALERT_STOPPING);
 	pin_gate_close(&shared->gate);
 	pin_wake_all(shared);
 	pin_wait_stop_pools(shared);
@@ -33,67 +33,50 @@ static PIN_APART PIN_COLD void overflow(struct pin_worker *worker, struct pin_li
 	pin_meter_add(&worker->meter.tasks_shared, count + 1); /* [INTAKE-1] */
 	pin_injector_push(&worker->shared->injector, &half);
 	pin_wake_one(worker->shared, worker);
-	worker->spawns_since_wake = 0;
+	pin_hoard_note_told(&worker->hoard);
 }
 
-/* Longer than a wake takes. */
-static PIN_APART bool is_worth_a_wake(const struct pin_worker *worker)
+static void tell(struct pin_worker *worker)
 {
-	uint64_t backlog_ns =
-		pin_deque_count(&worker->deque) * pin_tuner_average_ns(&worker->tuner);
-
-	return backlog_ns >= (uint64_t)worker->shared->config.wake_worth_us * 1000;
-}
-
-/*
- * Whether what waits in the worker's own queue is worth waking somebody. The
- * look at the sleepers has no fence: it misses who goes to sleep just now, whom
- * the next spawn's finds. So many as `fence_spawns` are never passed by.
- */
-static PIN_INLINE bool is_hoarding(const struct pin_worker *worker)
-{
-	if (worker->spawns_since_wake >= worker->fence_spawns) {
-		return true;
-	}
-	if (!pin_wake_sees_sleeper(worker->tier) ||
-		pin_load_relaxed_u32(&worker->tier->searching) != 0) {
-		return false;
-	}
-	return worker->spawns_since_wake >= worker->hoard_spawns || is_worth_a_wake(worker);
-}
-
-static PIN_APART void tell(struct pin_worker *worker)
-{
-	worker->spawns_since_wake = 0;
+	pin_hoard_note_told(&worker->hoard);
 	pin_wake_one(worker->shared, worker);
 }
 
-static PIN_INLINE void note_enqueued(struct pin_worker *worker)
+/*
+ * The look at the sleepers has no fence: it misses who goes to sleep just now,
+ * whom a later one finds.
+ */
+PIN_APART int pin_spawn_look(struct pin_worker *worker)
 {
-	worker->spawns_since_wake++;
-	if (PIN_UNLIKELY(is_hoarding(worker))) {
+	struct pin_hoard *hoard = &worker->hoard;
+	uint32_t queued = pin_deque_count(&worker->deque);
+	uint64_t average_ns = pin_tuner_average_ns(&worker->tuner);
+
+	if (pin_hoard_is_fence_due(hoard)) {
 		tell(worker);
+	} else if (!pin_wake_sees_sleeper(worker->tier)) {
+		pin_hoard_note_nobody(hoard, queued, average_ns);
+	} else if (pin_load_relaxed_u32(&worker->tier->searching) == 0 &&
+		pin_hoard_is_worth_a_wake(hoard, queued, average_ns)) {
+		tell(worker);
+	} else {
+		pin_hoard_note_kept(hoard);
 	}
+	return 0;
 }
 
-/* Full, or not any more. */
-static PIN_APART void enqueue_slowly(struct pin_worker *worker, struct pin_link *link)
+PIN_APART int pin_spawn_enqueue_slowly(struct pin_worker *worker, struct pin_link *link)
 {
 	if (pin_deque_push(&worker->deque, link)) {
-		note_enqueued(worker);
-	} else {
-		overflow(worker, link);
+		return pin_spawn_note_enqueued(worker);
 	}
+	overflow(worker, link);
+	return 0;
 }
 
-/* All calls come last, so that it saves no registers. */
 void pin_spawn_enqueue(struct pin_worker *worker, struct pin_link *link)
 {
-	if (PIN_UNLIKELY(!pin_deque_push_known(&worker->deque, link))) {
-		enqueue_slowly(worker, link);
-	} else {
-		note_enqueued(worker);
-	}
+	(void)pin_spawn_push(worker, link);
 }
 
 static void share(struct pin_worker *worker, struct pinion_task *task)
@@ -125,22 +108,10 @@ void pin_worker_respawn(struct pin_worker *worker, struct pinion_task *task)
 	}
 }
 
-int pin_worker_spawn(struct pin_worker *worker, struct pinion_task *task)
+PIN_APART int pin_spawn_after_telling(struct pin_worker *worker, struct pinion_task *task)
 {
-	struct pin_link *link = pin_task_link(task);
-
-	if (pin_shared_is_stopping(worker->shared)) {
-		return -ESHUTDOWN;
-	}
-	pin_meter_add(&worker->meter.tasks_spawned, 1);
 	pin_sentry_note_kept(worker);
-	if (worker->uses_lifo) {
-		link = pin_lifo_replace(&worker->lifo, link);
-	}
-	if (link != NULL) {
-		pin_spawn_enqueue(worker, link);
-	}
-	return 0;
+	return pin_spawn_keep(worker, task);
 }
 
 int pin_worker_spawn_batch(

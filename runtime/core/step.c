@@ -30,12 +30,13 @@ enum {
 	 */
 	SUBMIT_DELAY_NS = 20 * 1000,
 	/*
-	 * Reading the clock costs as much as an empty task. So it is read after
-	 * as many tasks as take this long by the last reading, up to a limit,
-	 * since the next ones may be longer.
+	 * Reading the clock costs more than an empty task. So it is read when
+	 * as many have run as take this long by the last reading; but the next
+	 * ones may be longer, so there is a limit, and no more than twice as
+	 * many as the last time.
 	 */
 	CLOCK_PERIOD_NS = 1000,
-	CLOCK_STRIDE_MAX = 32,
+	CLOCK_STRIDE_MAX = 64,
 	/*
 	 * Batches of one short task, or rounds of a batch, in a row that are
 	 * not timed at all. The average misses them; whatever else depends on
@@ -54,10 +55,30 @@ enum {
 /* Runs one task or callback; false when there was none anywhere. */
 static bool poll_once(struct pin_worker *worker)
 {
-	if (PIN_UNLIKELY(pin_load_relaxed_u32(&worker->shared->has_lanes) != 0)) {
+	if (PIN_UNLIKELY(pin_shared_has_lanes(worker->shared))) {
 		return pin_poll_lanes(worker);
 	}
 	return pin_poll_near(worker) || pin_poll_others(worker);
+}
+
+/* Whether the next tasks are the own queue's. */
+static PIN_INLINE bool is_way_straight(const struct pin_worker *worker)
+{
+	return !pin_deque_is_drained(&worker->deque) &&
+		pin_poll_is_deque_next(worker, worker->shared) &&
+		worker->deque.order == PIN_DEQUE_FIFO && !worker->is_searching;
+}
+
+/* Runs `limit` tasks at most, and none that makes a look due. */
+static PIN_APART uint32_t poll_straight(struct pin_worker *worker, uint32_t limit)
+{
+	uint32_t interval = pin_tuner_interval(&worker->tuner);
+	uint32_t since_look = worker->polls_since_look + 1;
+
+	if (since_look >= interval || pin_poll_is_look_due(worker)) {
+		return poll_once(worker);
+	}
+	return pin_poll_straight(worker, pin_min_u32(limit, interval - since_look));
 }
 
 /* Shows what is left in the own queue to sleepers; nobody is told otherwise. */
@@ -65,20 +86,21 @@ static void share_backlog(struct pin_worker *worker)
 {
 	if (!pin_deque_is_drained(&worker->deque) && pin_deque_count(&worker->deque) > 0) {
 		pin_wake_one(worker->shared, worker);
-		worker->spawns_since_wake = 0;
+		pin_hoard_note_told(&worker->hoard);
 	}
 }
 
 /* Tasks until the clock is read again, when so many took so long. */
-static uint32_t clock_stride(uint64_t elapsed_ns, uint32_t tasks)
+static uint32_t next_stride(struct pin_worker *worker, uint64_t elapsed_ns, uint32_t tasks)
 {
-	uint64_t stride =
-		elapsed_ns == 0 ? CLOCK_STRIDE_MAX : (uint64_t)tasks * CLOCK_PERIOD_NS / elapsed_ns;
+	uint32_t limit = pin_min_u32(2 * worker->stride, CLOCK_STRIDE_MAX);
+	uint64_t stride = elapsed_ns == 0 ? limit : (uint64_t)tasks * CLOCK_PERIOD_NS / elapsed_ns;
 
-	if (stride > CLOCK_STRIDE_MAX) {
-		return CLOCK_STRIDE_MAX;
+	if (stride > limit) {
+		stride = limit;
 	}
-	return stride == 0 ? 1 : (uint32_t)stride;
+	worker->stride = stride == 0 ? 1 : (uint32_t)stride;
+	return worker->stride;
 }
 
 /* Two when tasks are short: then a batch of one does without a look at it. */
@@ -86,6 +108,9 @@ static uint32_t first_stride(const struct pin_worker *worker)
 {
 	bool is_short = pin_tuner_average_ns(&worker->tuner) < CLOCK_PERIOD_NS / 2;
 
+	if (worker->is_on_time) {
+		return worker->stride;
+	}
 	return is_short && worker->untimed_batches < UNTIMED_BATCHES_MAX ? 2 : 1;
 }
 
@@ -96,6 +121,7 @@ static PIN_INLINE void learn(struct pin_worker *worker, uint64_t start_ns, uint3
 
 	worker->untimed_batches = 0;
 	pin_tuner_record(&worker->tuner, busy_ns, polls);
+	pin_hoard_look_soon(&worker->hoard);
 	pin_meter_set(&worker->meter.look_interval, pin_tuner_interval(&worker->tuner));
 	pin_meter_set(&worker->meter.turn_polls, polls);
 	pin_meter_add(&worker->meter.busy_ns, busy_ns);
@@ -120,6 +146,11 @@ static inline bool may_keep_time(const struct pin_worker *worker)
 		worker->shared->config.low_max_wait_ms == 0;
 }
 
+static inline void set_turn_end(struct pin_worker *worker, uint64_t start_ns)
+{
+	worker->turn_end_ns = start_ns + (uint64_t)worker->shared->config.budget_us * 1000;
+}
+
 /* A turn that has lasted `elapsed_ns` by now; when it began. */
 static PIN_APART uint64_t note_turn(struct pin_worker *worker, uint64_t elapsed_ns)
 {
@@ -129,7 +160,7 @@ static PIN_APART uint64_t note_turn(struct pin_worker *worker, uint64_t elapsed_
 	/* What a task's wait took before is no part of what is counted. */
 	worker->away_ns = 0;
 	start_ns = worker->now_ns - elapsed_ns;
-	worker->turn_end_ns = start_ns + (uint64_t)worker->shared->config.budget_us * 1000;
+	set_turn_end(worker, start_ns);
 	return start_ns;
 }
 
@@ -204,9 +235,11 @@ static bool look_at_ring(struct pin_worker *worker)
 
 	/* First, as what it refuses goes to the other ring. */
 	if (pin_aside_is_busy(worker)) {
+		worker->is_on_time = false;
 		has_completions = look_aside(worker);
 	}
 	if (pin_relief_has_work(worker)) {
+		worker->is_on_time = false;
 		/* It may take a while, as without io_uring. */
 		if (worker->is_searching && pin_relief_has_gathered(worker)) {
 			pin_search_succeed(worker);
@@ -226,7 +259,7 @@ static inline bool has_only_submissions(const struct pin_worker *worker)
 	return pin_list_is_empty(&worker->ready) && pin_list_is_empty(&worker->posted) &&
 		pin_lifo_is_empty(&worker->lifo) && pin_deque_is_drained(&worker->deque) &&
 		worker->unsearched_batches < UNSEARCHED_ROUNDS_MAX && !worker->is_searching &&
-		pin_load_relaxed_u32(&worker->shared->has_lanes) == 0 &&
+		!pin_shared_has_lanes(worker->shared) &&
 		pin_timers_count(&worker->deadlines) == 0 && !pin_aside_is_busy(worker) &&
 		!worker->ring.is_fallback && pin_relief_has_gathered(worker);
 }
@@ -255,6 +288,11 @@ static inline bool go_round(struct pin_worker *worker)
 static PIN_INLINE uint64_t begin_turn(struct pin_worker *worker, bool keeps_time)
 {
 	worker->away_ns = 0;
+	if (worker->is_on_time) {
+		worker->is_on_time = false;
+		set_turn_end(worker, worker->now_ns);
+		return worker->now_ns;
+	}
 	if (keeps_time) {
 		worker->turn_end_ns = TURN_UNTIMED;
 		return 0;
@@ -272,7 +310,8 @@ static inline bool is_turn_over(const struct pin_worker *worker, uint64_t start_
 static PIN_INLINE void end_batch(struct pin_worker *worker, uint32_t polls, uint32_t timed,
 	bool keeps_time, uint64_t start_ns)
 {
-	if (keeps_time || timed == 0) {
+	worker->is_on_time = !keeps_time && timed != 0;
+	if (!worker->is_on_time) {
 		worker->untimed_batches++;
 		pin_meter_add(&worker->meter.busy_ns, polls * pin_tuner_average_ns(&worker->tuner));
 	} else {
@@ -295,14 +334,21 @@ static bool run_batch(struct pin_worker *worker)
 	uint32_t polls = 0;
 	uint32_t timed = 0; /* polls at the last reading of the clock */
 	uint32_t stride = first_stride(worker);
-	bool keeps_time = stride > 1 && may_keep_time(worker);
+	bool keeps_time = !worker->is_on_time && stride > 1 && may_keep_time(worker);
 	uint64_t start_ns = begin_turn(worker, keeps_time);
 	bool has_begun = look_around(worker);
 
-	while (polls < config->budget_polls && poll_once(worker)) {
+	while (polls < config->budget_polls) {
 		uint64_t before_ns = worker->now_ns;
+		uint32_t count = is_way_straight(worker)
+			? poll_straight(
+				  worker, pin_min_u32(timed + stride, config->budget_polls) - polls)
+			: poll_once(worker);
 
-		polls++;
+		if (count == 0) {
+			break;
+		}
+		polls += count;
 		if (keeps_time && has_only_submissions(worker)) {
 			if (!go_round(worker)) {
 				break;
@@ -321,7 +367,7 @@ static bool run_batch(struct pin_worker *worker)
 		} else {
 			worker->now_ns = host->now_ns();
 		}
-		stride = clock_stride(worker->now_ns - before_ns, stride);
+		stride = next_stride(worker, worker->now_ns - before_ns, stride);
 		timed = polls;
 		if (is_turn_over(worker, start_ns)) {
 			break;
@@ -358,6 +404,7 @@ bool pin_worker_should_yield(struct pin_worker *worker)
 void pin_worker_end_loop(struct pin_worker *worker)
 {
 	worker->is_dry = false;
+	worker->is_on_time = false;
 	share_backlog(worker);
 	look_at_ring(worker);
 }
@@ -390,6 +437,7 @@ static enum pin_step step_out(struct pin_worker *worker)
 {
 	bool has_run;
 
+	worker->is_on_time = false;
 	pin_retire_hand_over(worker);
 	has_run = pin_poll_offers(worker);
 	has_run |= run_bound(worker);

@@ -23,7 +23,7 @@ static inline bool pin_supply_has_lane(const struct pin_shared *shared, uint32_t
  */
 static inline bool pin_supply_has_own_lanes(const struct pin_worker *worker)
 {
-	if (pin_load_relaxed_u32(&worker->shared->has_lanes) == 0) { /* [PARK-1] */
+	if (!pin_shared_has_lanes(worker->shared)) { /* [PARK-1] */
 		return !pin_injector_is_empty(&worker->shared->injector);
 	}
 	for (uint32_t lane = 0; lane < PIN_LANES; lane++) {

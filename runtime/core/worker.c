@@ -228,16 +228,16 @@ static int start(struct pin_worker *worker)
 static void init_hoard(struct pin_worker *worker)
 {
 	const struct pin_shared *shared = worker->shared;
-	uint32_t spawns = shared->config.hoard_spawns;
+	uint32_t worth_spawns = shared->config.hoard_spawns;
+	/* A look without a fence is at the own tier only. */
+	uint32_t fence_spawns = shared->tier_count > 1 ? worth_spawns : FENCE_HOARDS * worth_spawns;
 
 	if (shared->worker_count == 1) {
-		worker->hoard_spawns = UINT32_MAX;
-		worker->fence_spawns = UINT32_MAX;
-		return;
+		worth_spawns = PIN_HOARD_NEVER;
+		fence_spawns = PIN_HOARD_NEVER;
 	}
-	worker->hoard_spawns = spawns;
-	/* A look without a fence is at the own tier only. */
-	worker->fence_spawns = shared->tier_count > 1 ? spawns : FENCE_HOARDS * spawns;
+	pin_hoard_init(&worker->hoard, worth_spawns, fence_spawns,
+		(uint64_t)shared->config.wake_worth_us * 1000);
 }
 
 int pin_worker_init(struct pin_worker *worker)
@@ -276,6 +276,7 @@ int pin_worker_init(struct pin_worker *worker)
 	pin_patience_init(&worker->patience, config->spin_iters);
 	pin_store_relaxed_u32(&worker->running_lane, PINION_LANE_NORMAL);
 	worker->tick_ns = PIN_NO_DEADLINE;
+	worker->stride = 1;
 	worker->waker_delay_ns = WAKER_DELAY_NS;
 	worker->must_tell = worker->shared->has_sentry;
 	worker->shares_ring =

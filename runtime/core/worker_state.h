@@ -25,6 +25,7 @@
 #include "runtime/memory/pool.h"
 #include "runtime/sched/deque.h"
 #include "runtime/sched/gate.h"
+#include "runtime/sched/hoard.h"
 #include "runtime/sched/idle.h"
 #include "runtime/sched/inbox.h"
 #include "runtime/sched/injector.h"
@@ -112,6 +113,12 @@ struct pin_stalls {
 	struct pin_atomic_u64 ring_ns;	  /* [W:sentry R:any] and how long they lasted */
 };
 
+/* What makes another way of each task's usual one; each is set once. */
+enum pin_alert {
+	PIN_ALERT_STOPPING = 1, /* set before the gate is closed */
+	PIN_ALERT_LANES = 2,	/* not all work is normal */
+};
+
 /* What all workers of a runtime have in common. */
 struct pin_shared {
 	/* [const] after start */
@@ -145,7 +152,7 @@ struct pin_shared {
 	bool is_crew;			   /* made by pinion_crew_create() */
 	struct pin_worker *heir;	   /* gets what is left for workers that are OUT; stays */
 	struct pin_atomic_u32 is_resizing; /* [W:resizer R:resizers] one at a time */
-	struct pin_atomic_u32 has_lanes;   /* [W:any R:any] set once: not all work is normal */
+	struct pin_atomic_u32 alerts;	   /* [W:any R:any] bits of enum pin_alert */
 	bool has_sentry;
 	bool has_sentry_thread;	  /* for that, or for stalled tasks */
 	struct pin_stalls stalls; /* [own] the sentry's */
@@ -171,7 +178,6 @@ struct pin_shared {
 	struct pin_atomic_u64 arenas_start;
 	struct pin_atomic_u64 arenas_beyond;
 	struct pin_atomic_u32 cancels;	     /* [W:any R:any] of many, under way: offers.h */
-	struct pin_atomic_u32 is_stopping;   /* set once, before the close */
 	struct pin_atomic_u32 has_ended;     /* set once, by the last worker; a futex */
 	struct pin_waiters enders;	     /* workers of other runtimes that wait for that */
 	struct pin_atomic_u32 leaving_count; /* [W:resizer leavers R:any] asked to, resize.h */
@@ -266,16 +272,16 @@ struct pin_worker {
 	uint32_t turn;		   /* which of the own queues comes first */
 	uint32_t polls_since_look; /* into the injector */
 	uint32_t untimed_batches;  /* in a row */
+	uint32_t stride;	   /* tasks to the next reading of the clock, at the last one */
 	uint32_t unsearched_batches;
 	struct pin_atomic_u32 lifo_row; /* [W:owner R:any] polls of the slot in a row */
-	uint32_t spawns_since_wake;
-	uint32_t hoard_spawns; /* [const] UINT32_MAX: there is nobody to wake */
-	uint32_t fence_spawns; /* [const] likewise; where no sleeper has been seen */
+	struct pin_hoard hoard;
 	bool uses_lifo;
 	bool must_tell;	   /* the sentry, before anything is kept */
 	bool is_searching; /* and counted as such */
 	bool is_free;	   /* and counted as such: assist.h */
 	bool is_dry;	   /* has found nothing to run since `dry_since_ns` */
+	bool is_on_time;   /* `now_ns` was read behind the last task, and nothing done since */
 	bool cancel_sent;
 	bool has_timers;  /* perhaps, on its wheel */
 	bool has_bundles; /* perhaps, of buffers that are to go home */
@@ -352,9 +358,19 @@ static inline struct pin_worker *pin_worker_of_thread(void)
 	return pin_worker_self != NULL ? pin_worker_self : pin_worker_in_hook;
 }
 
+static inline bool pin_shared_is_alert(const struct pin_shared *shared)
+{
+	return pin_load_acquire_u32(&shared->alerts) != 0;
+}
+
 static inline bool pin_shared_is_stopping(const struct pin_shared *shared)
 {
-	return pin_load_acquire_u32(&shared->is_stopping) != 0;
+	return (pin_load_acquire_u32(&shared->alerts) & PIN_ALERT_STOPPING) != 0;
+}
+
+static inline bool pin_shared_has_lanes(const struct pin_shared *shared)
+{
+	return (pin_load_relaxed_u32(&shared->alerts) & PIN_ALERT_LANES) != 0;
 }
 
 #endif

@@ -10,13 +10,14 @@ void pin_deque_init(struct pin_deque *deque, struct pin_atomic_u64 *slots, uint3
 {
 	PIN_CHECK(capacity >= 4 && (capacity & (capacity - 1)) == 0);
 	deque->capacity = capacity;
+	deque->mask = capacity - 1;
 	deque->order = order;
 	pin_store_release_u64(&deque->head, 0);
 	pin_store_release_u32(&deque->tail, 0);
 	pin_store_relaxed_u32(&deque->is_asked, 0);
 	pin_store_relaxed_u32(&deque->own_first, 0);
 	pin_store_relaxed_u32(&deque->is_popping, 0);
-	deque->kept_seen = 0;
+	deque->room_end = capacity;
 	deque->calm_count = 0;
 	deque->is_held = false;
 	deque->slots = slots;
@@ -32,12 +33,7 @@ void pin_deque_allow_hold(struct pin_deque *deque, const struct pin_host *host)
 void pin_deque_close(struct pin_deque *deque)
 {
 	deque->capacity = 0;
-}
-
-bool pin_deque_has_room_now(struct pin_deque *deque)
-{
-	deque->kept_seen = pin_deque_kept(deque);
-	return pin_load_relaxed_u32(&deque->tail) - deque->kept_seen < deque->capacity;
+	deque->room_end = pin_load_relaxed_u32(&deque->tail);
 }
 
 /* ---- the hold ---- */
@@ -178,7 +174,6 @@ static uint32_t steal_half(struct pin_deque *from, struct pin_deque *to, struct 
 	uint32_t first;
 	uint32_t tail;
 	uint32_t count;
-	uint32_t to_tail;
 	uint32_t room;
 
 	if (PIN_UNLIKELY(pin_deque_is_held(head))) {
@@ -210,12 +205,11 @@ static uint32_t steal_half(struct pin_deque *from, struct pin_deque *to, struct 
 	if (!pin_cas_seq_cst_u64(&from->head, &head, pin_deque_head_of(first, first + count))) {
 		return 0;
 	}
-	to_tail = pin_load_relaxed_u32(&to->tail);
 	for (uint32_t i = 1; i < count; i++) {
-		pin_deque_write_slot(to, to_tail + i - 1, pin_deque_read_slot(from, first + i));
+		pin_deque_place(to, i - 1, pin_deque_read_slot(from, first + i));
 	}
 	release_claim(from);
-	pin_store_release_u32(&to->tail, to_tail + count - 1); /* [DEQUE-1] */
+	pin_deque_show(to, count - 1);
 	return count;
 }
 

@@ -88,11 +88,12 @@ struct pin_deque {
 	struct pin_atomic_u32 tail PIN_CACHE_ALIGNED; /* [W:owner R:any] next free */
 	struct pin_atomic_u32 own_first;	      /* [W:owner R:any] behind its last pop */
 	struct pin_atomic_u32 is_popping;	      /* [W:owner R:any] in a hold */
-	uint32_t kept_seen;			      /* [own] `kept` at the owner's last look */
-	uint32_t calm_count;			      /* [own] pops in a row without a theft */
-	bool is_held;				      /* [own] a thief may have ended it */
+	uint32_t room_end;   /* [own] full there, by the owner's last look */
+	uint32_t calm_count; /* [own] pops in a row without a theft */
+	bool is_held;	     /* [own] a thief may have ended it */
 	/* [const] apart: a thief asks for a slot without `tail` */
-	uint32_t capacity PIN_CACHE_ALIGNED; /* a power of two */
+	uint32_t capacity PIN_CACHE_ALIGNED; /* a power of two; 0: closed */
+	uint32_t mask;			     /* of positions, for their slots */
 	enum pin_deque_order order;
 	struct pin_atomic_u64 *slots; /* [W:owner R:any] links */
 	const struct pin_host *host;  /* whose fence_all ends holds; NULL: there are none */
@@ -145,7 +146,7 @@ static inline bool pin_deque_is_held(uint64_t head)
 static inline struct pin_atomic_u64 *pin_deque_slot_at(
 	const struct pin_deque *deque, uint32_t position)
 {
-	return &deque->slots[position & (deque->capacity - 1)];
+	return &deque->slots[position & deque->mask];
 }
 
 static inline struct pin_link *pin_deque_read_slot(const struct pin_deque *deque, uint32_t position)
@@ -211,14 +212,15 @@ static inline uint32_t pin_deque_kept(const struct pin_deque *deque)
 						     : pin_deque_kept_of(head);
 }
 
-/* By the owner: how many may be pushed at least. */
-static inline uint32_t pin_deque_room(const struct pin_deque *deque)
+/*
+ * By the owner: how many may be pushed at least. It looks, and knows from then
+ * on; whatever moves the tail keeps to that.
+ */
+static inline uint32_t pin_deque_room(struct pin_deque *deque)
 {
-	return deque->capacity - (pin_load_relaxed_u32(&deque->tail) - pin_deque_kept(deque));
+	deque->room_end = pin_deque_kept(deque) + deque->capacity;
+	return deque->room_end - pin_load_relaxed_u32(&deque->tail);
 }
-
-/* By the owner, who has found it full by what it knows. */
-bool pin_deque_has_room_now(struct pin_deque *deque);
 
 /*
  * By the owner. False when full, as far as it knows; the element stays with the
@@ -231,7 +233,7 @@ static inline bool pin_deque_push_known(struct pin_deque *deque, struct pin_link
 	uint32_t tail = pin_load_relaxed_u32(&deque->tail);
 
 	PIN_DCHECK(link != NULL);
-	if (PIN_UNLIKELY(tail - deque->kept_seen >= deque->capacity)) {
+	if (PIN_UNLIKELY(tail == deque->room_end)) {
 		return false;
 	}
 	pin_deque_write_slot(deque, tail, link);
@@ -243,26 +245,21 @@ static inline bool pin_deque_push_known(struct pin_deque *deque, struct pin_link
 static inline bool pin_deque_push(struct pin_deque *deque, struct pin_link *link)
 {
 	return PIN_LIKELY(pin_deque_push_known(deque, link)) ||
-		(pin_deque_has_room_now(deque) && pin_deque_push_known(deque, link));
+		(pin_deque_room(deque) > 0 && pin_deque_push_known(deque, link));
 }
 
-/*
- * By the owner: all of a list, of `count` elements, for which there is room;
- * thieves see them at once.
- */
-static inline void pin_deque_push_list(
-	struct pin_deque *deque, const struct pin_list *list, uint32_t count)
+/* By the owner, who has looked for room: an element so far behind the last. */
+static inline void pin_deque_place(
+	struct pin_deque *deque, uint32_t distance, struct pin_link *link)
 {
-	uint32_t tail = pin_load_relaxed_u32(&deque->tail);
-	struct pin_link *link = list->head;
+	pin_deque_write_slot(deque, pin_load_relaxed_u32(&deque->tail) + distance, link);
+}
 
-	PIN_CHECK(count <= pin_deque_room(deque));
-	for (uint32_t i = 0; i < count; i++) {
-		PIN_DCHECK(link != NULL);
-		pin_deque_write_slot(deque, tail + i, link);
-		link = link->next;
-	}
-	pin_store_release_u32(&deque->tail, tail + count); /* [DEQUE-1] */
+/* By the owner: thieves see the `count` that were placed. */
+static inline void pin_deque_show(struct pin_deque *deque, uint32_t count)
+{
+	pin_store_release_u32(
+		&deque->tail, pin_load_relaxed_u32(&deque->tail) + count); /* [DEQUE-1] */
 }
 
 /* By one that does not hold the head, or is to end its hold. */

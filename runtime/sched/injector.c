@@ -130,6 +130,26 @@ static void move_oldest(struct pin_list *to, struct pin_list *from, uint32_t cou
 	pin_list_append(to, &oldest);
 }
 
+/* With the lock, of one that did not look empty: how many the caller gets. */
+static uint32_t begin_pop(
+	struct pin_injector *injector, uint32_t share_count, uint32_t room, uint64_t *out_length)
+{
+	uint64_t length = pin_load_relaxed_u64(&injector->length);
+
+	if (length == 0) {
+		length = admit_newcomers(injector);
+	}
+	*out_length = length;
+	return batch_of(injector, length, share_count, room);
+}
+
+static void end_pop(struct pin_injector *injector, uint64_t length, uint32_t count)
+{
+	pin_store_release_u64(&injector->length, length - count);
+	pin_store_release_u64(&injector->popped,
+		pin_load_relaxed_u64(&injector->popped) + count); /* [INTAKE-1] */
+}
+
 uint32_t pin_injector_pop(struct pin_injector *injector, uint32_t share_count, uint32_t room,
 	struct pin_list *out_list, bool *out_has_more)
 {
@@ -141,16 +161,50 @@ uint32_t pin_injector_pop(struct pin_injector *injector, uint32_t share_count, u
 		return 0;
 	}
 	pin_lock_acquire(&injector->lock, injector->host);
-	length = pin_load_relaxed_u64(&injector->length);
-	if (length == 0) {
-		length = admit_newcomers(injector);
-	}
-	count = batch_of(injector, length, share_count, room);
+	count = begin_pop(injector, share_count, room, &length);
 	move_oldest(out_list, &injector->list, count);
-	pin_store_release_u64(&injector->length, length - count);
-	pin_store_release_u64(&injector->popped,
-		pin_load_relaxed_u64(&injector->popped) + count); /* [INTAKE-1] */
+	end_pop(injector, length, count);
 	pin_lock_release(&injector->lock, injector->host);
 	*out_has_more = !pin_injector_is_empty(injector);
+	return count;
+}
+
+/* One walk for the cut and for the deque's slots. */
+static struct pin_link *place_oldest(
+	struct pin_injector *injector, struct pin_deque *to, uint32_t count)
+{
+	struct pin_link *first = injector->list.head;
+	struct pin_link *link = first;
+
+	for (uint32_t i = 1; i < count; i++) {
+		link = link->next;
+		PIN_CHECK(link != NULL);
+		pin_deque_place(to, i - 1, link);
+	}
+	injector->list.head = link->next;
+	return first;
+}
+
+uint32_t pin_injector_pop_into(struct pin_injector *injector, uint32_t share_count, uint32_t room,
+	struct pin_deque *to, struct pin_link **out_first, bool *out_has_more)
+{
+	uint64_t length;
+	uint32_t count;
+
+	*out_has_more = false;
+	if (pin_injector_is_empty(injector)) {
+		return 0;
+	}
+	pin_lock_acquire(&injector->lock, injector->host);
+	count = begin_pop(injector, share_count, room, &length);
+	if (count > 0) {
+		*out_first = place_oldest(injector, to, count);
+	}
+	end_pop(injector, length, count);
+	pin_lock_release(&injector->lock, injector->host);
+	*out_has_more = !pin_injector_is_empty(injector);
+	if (count > 1) {
+		pin_deque_show(to, count - 1);
+	}
 	return count;
 }

@@ -27,6 +27,7 @@
 #include "runtime/base/base.h"
 #include "runtime/base/list.h"
 #include "runtime/host/lock.h"
+#include "runtime/sched/deque.h"
 
 struct pin_injector {
 	const struct pin_host *host;			   /* [const] */
@@ -56,6 +57,13 @@ void pin_injector_push(struct pin_injector *injector, struct pin_list *list);
  */
 uint32_t pin_injector_pop(struct pin_injector *injector, uint32_t share_count, uint32_t room,
 	struct pin_list *out_list, bool *out_has_more);
+
+/*
+ * Likewise, by the owner of a deque: the oldest into *out_first, the others
+ * into `to`, which has room for `room` - 1; thieves see them at once.
+ */
+uint32_t pin_injector_pop_into(struct pin_injector *injector, uint32_t share_count, uint32_t room,
+	struct pin_deque *to, struct pin_link **out_first, bool *out_has_more);
 
 /*
  * How many are in it, at one instant. Holds up those who pop for as long as it

@@ -106,7 +106,8 @@ static struct pinion_runtime *begin(uint32_t worker_count, void (*in_between)(vo
 	model_quiet_begin();
 	MODEL_CHECK(pin_runtime_create(&config, model_serving_counts, &runtime) == 0);
 	for (uint32_t i = 0; i < worker_count && worker_count > 1; i++) {
-		runtime->shared.workers[i].fence_spawns = model_fence_hoards * config.hoard_spawns;
+		runtime->shared.workers[i].hoard.fence_spawns =
+			model_fence_hoards * config.hoard_spawns;
 	}
 	if (in_between != NULL) {
 		in_between();

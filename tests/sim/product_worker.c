@@ -62,14 +62,14 @@ static uint64_t counted(const char *counter, uint64_t amount)
 }
 
 static uint32_t pop_shared(struct pin_injector *injector, uint32_t share_count, uint32_t room,
-	struct pin_list *out_list, bool *out_has_more)
+	struct pin_deque *to, struct pin_link **out_first, bool *out_has_more)
 {
 	if (defect_is(DEFECT_SHARED_QUEUE_STARVES) &&
 		!defect_strikes(DEFECT_SHARED_QUEUE_STARVES, 20000)) {
 		*out_has_more = false;
 		return 0;
 	}
-	return pin_injector_pop(injector, share_count, room, out_list, out_has_more);
+	return pin_injector_pop_into(injector, share_count, room, to, out_first, out_has_more);
 }
 
 /* From here on it is the worker's that has taken it. */
@@ -101,7 +101,7 @@ static bool is_claimed(const struct pin_worker *target)
 			: pin_parker_notify(__VA_ARGS__))
 #define pin_supply_has_own_lanes(...) \
 	(!defect_is(DEFECT_NO_RECHECK) && pin_supply_has_own_lanes(__VA_ARGS__))
-#define pin_injector_pop pop_shared
+#define pin_injector_pop_into pop_shared
 #define pin_request_complete(...) \
 	(defect_strikes(DEFECT_COMPLETION_LOST, 16) ? NULL : pin_request_complete(__VA_ARGS__))
 #define pin_ring_prepare_wait(...) \

@@ -40,17 +40,17 @@ static int hoard(struct pinion_task *task)
 
 	(void)task;
 	sleepers_await(worker->tier, 1);
-	expect_number("nothing spawned yet", 0, worker->spawns_since_wake);
+	expect_number("nothing spawned yet", 0, pin_hoard_count(&worker->hoard));
 	for (uint32_t i = 1; i < hoard_spawns; i++) {
 		expect_number("spawn", 0, pinion_spawn(runtime, &tasks[i]));
-		expect_number("counted", i, worker->spawns_since_wake);
+		expect_number("counted", i, pin_hoard_count(&worker->hoard));
 	}
 	expect_number("no wake before", 0,
 		(long long)(pin_meter_read(&worker->meter.wakes_sent) - before));
 	expect_number("spawn", 0, pinion_spawn(runtime, &tasks[0]));
 	expect_number("a wake with the last", 1,
 		(long long)(pin_meter_read(&worker->meter.wakes_sent) - before));
-	expect_number("begins anew", 0, worker->spawns_since_wake);
+	expect_number("begins anew", 0, pin_hoard_count(&worker->hoard));
 	return 0;
 }
 

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The hoard: what a worker has spawned since it last told a sleeper of its
+ * queue, and when to look whether somebody sleeps who is to be told.
+ *
+ * A look reads lines that others write, six loads for each spawn. It is of use
+ * only where its answer could be "wake": with enough tasks hoarded, or with as
+ * many as are longer than a wake. So with nobody asleep at the last look the
+ * next comes when either might be the case; with a sleeper whom it is not worth
+ * waking yet, at the next spawn. What a look misses in between, or since it
+ * has no fence, the fence behind `fence_spawns` finds, and the one at the end
+ * of the turn.
+ *
+ * Policy only: no atomics, no clock. One per worker, used by it alone: it
+ * counts each spawn, looks when that is due, and says how it ended.
+ *
+ * Invariant: from one "told" to the next no more than `fence_spawns` spawns are
+ * counted.
+ */
+#ifndef PIN_SCHED_HOARD_H
+#define PIN_SCHED_HOARD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* `worth_spawns` and `fence_spawns` of a worker with nobody to tell. */
+#define PIN_HOARD_NEVER UINT32_MAX
+
+enum {
+	/* Spawns from one look to the next at most. */
+	PIN_HOARD_STRIDE_MAX = 32,
+};
+
+struct pin_hoard {
+	/* [const] after init */
+	uint32_t worth_spawns; /* so many are worth a wake */
+	uint32_t fence_spawns; /* and so many a fence */
+	uint64_t worth_ns;     /* and so long a queue is worth a wake */
+	/* [own] */
+	uint32_t until_look; /* spawns */
+	uint32_t look_count; /* those hoarded at that look */
+};
+
+/* 1 <= worth_spawns <= fence_spawns. */
+void pin_hoard_init(
+	struct pin_hoard *hoard, uint32_t worth_spawns, uint32_t fence_spawns, uint64_t worth_ns);
+
+/* Spawns since somebody was told. */
+static inline uint32_t pin_hoard_count(const struct pin_hoard *hoard)
+{
+	return hoard->look_count - hoard->until_look;
+}
+
+/* Counts one. True: look now, and note below what came of it. */
+static inline bool pin_hoard_note_spawn(struct pin_hoard *hoard)
+{
+	return --hoard->until_look == 0;
+}
+
+/* Whether so many, unlooked, are to be told of behind a fence. */
+static inline bool pin_hoard_is_fence_due(const struct pin_hoard *hoard)
+{
+	return pin_hoard_count(hoard) >= hoard->fence_spawns;
+}
+
+/* Whether to wake a sleeper for a queue of `queued` tasks of that length. */
+static inline bool pin_hoard_is_worth_a_wake(
+	const struct pin_hoard *hoard, uint32_t queued, uint64_t average_ns)
+{
+	return pin_hoard_count(hoard) >= hoard->worth_spawns ||
+		queued * average_ns >= hoard->worth_ns;
+}
+
+/* Somebody was told, or nobody is there after all. The next spawn looks. */
+static inline void pin_hoard_note_told(struct pin_hoard *hoard)
+{
+	hoard->until_look = 1;
+	hoard->look_count = 1;
+}
+
+/* Somebody sleeps, and it was not worth a wake, or not called for. */
+static inline void pin_hoard_note_kept(struct pin_hoard *hoard)
+{
+	hoard->look_count += 1;
+	hoard->until_look = 1;
+}
+
+/* Nobody sleeps; `queued` tasks wait, of that length. */
+void pin_hoard_note_nobody(struct pin_hoard *hoard, uint32_t queued, uint64_t average_ns);
+
+/* The usual length of tasks has changed: the next spawn looks. */
+static inline void pin_hoard_look_soon(struct pin_hoard *hoard)
+{
+	hoard->look_count -= hoard->until_look - 1;
+	hoard->until_look = 1;
+}
+
+#endif
