@@ -55,6 +55,7 @@ static void restore(struct pin_worker *worker, const struct aside *aside)
 	}
 	pin_assist_leave(worker);
 	worker->is_dry = false;
+	worker->is_on_time = false;
 	worker->help_depth--;
 	worker->guard = aside->guard;
 	pin_store_relaxed_u64(&worker->running, aside->running);

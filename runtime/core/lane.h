@@ -6,7 +6,7 @@
  * own queue, or to the injector. Those of the other lanes go into one queue per
  * lane that all workers share (sched/lane_queue.h). A runtime that has never
  * seen such a task, and whose workers all serve all lanes, pays for lanes with
- * one look at `has_lanes` per task.
+ * one look at `alerts` per task, which is that for a stop as well.
  *
  * A worker that does not serve normal has a deque that is always full, so what
  * it spawns there goes to the injector by itself.

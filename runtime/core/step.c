@@ -69,14 +69,14 @@ static PIN_INLINE bool is_way_straight(const struct pin_worker *worker)
 		worker->deque.order == PIN_DEQUE_FIFO && !worker->is_searching;
 }
 
-/* Runs `limit` tasks at most, and none that makes a look due. */
+/* Runs `limit` of them at most; 0: a look is due, or thieves have taken all. */
 static PIN_APART uint32_t poll_straight(struct pin_worker *worker, uint32_t limit)
 {
 	uint32_t interval = pin_tuner_interval(&worker->tuner);
 	uint32_t since_look = worker->polls_since_look + 1;
 
 	if (since_look >= interval || pin_poll_is_look_due(worker)) {
-		return poll_once(worker);
+		return 0;
 	}
 	return pin_poll_straight(worker, pin_min_u32(limit, interval - since_look));
 }
@@ -343,10 +343,13 @@ static bool run_batch(struct pin_worker *worker)
 		uint32_t count = is_way_straight(worker)
 			? poll_straight(
 				  worker, pin_min_u32(timed + stride, config->budget_polls) - polls)
-			: poll_once(worker);
+			: 0;
 
 		if (count == 0) {
-			break;
+			if (!poll_once(worker)) {
+				break;
+			}
+			count = 1;
 		}
 		polls += count;
 		if (keeps_time && has_only_submissions(worker)) {

@@ -18,8 +18,8 @@ static inline bool pin_supply_has_lane(const struct pin_shared *shared, uint32_t
 
 /*
  * Whether something waits in those of the lanes that the worker serves. Who
- * pushes the first that is not normal sets `has_lanes` before its fence, so a
- * worker that parks sees it behind its own: [PARK-1].
+ * pushes the first that is not normal sets PIN_ALERT_LANES before its fence, so
+ * a worker that parks sees it behind its own: [PARK-1].
  */
 static inline bool pin_supply_has_own_lanes(const struct pin_worker *worker)
 {

@@ -74,8 +74,8 @@ void pin_wait_expire(struct pin_worker *worker, struct pin_timer *timer);
 void pin_wait_cancel_all(struct pin_worker *worker);
 
 /*
- * When `is_stopping` is set: who waits for a buffer of the runtime's pools,
- * wherever it is, gets to know.
+ * When PIN_ALERT_STOPPING is set: who waits for a buffer of the runtime's
+ * pools, wherever it is, gets to know.
  */
 void pin_wait_stop_pools(struct pin_shared *shared);
 
