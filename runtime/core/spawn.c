@@ -49,15 +49,15 @@ static void tell(struct pin_worker *worker)
 PIN_APART int pin_spawn_look(struct pin_worker *worker)
 {
 	struct pin_hoard *hoard = &worker->hoard;
-	uint32_t queued = pin_deque_count(&worker->deque);
+	const struct pin_deque *deque = &worker->deque;
 	uint64_t average_ns = pin_tuner_average_ns(&worker->tuner);
 
 	if (pin_hoard_is_fence_due(hoard)) {
 		tell(worker);
 	} else if (!pin_wake_sees_sleeper(worker->tier)) {
-		pin_hoard_note_nobody(hoard, queued, average_ns);
+		pin_hoard_note_nobody(hoard, pin_deque_count_known(deque), average_ns);
 	} else if (pin_load_relaxed_u32(&worker->tier->searching) == 0 &&
-		pin_hoard_is_worth_a_wake(hoard, queued, average_ns)) {
+		pin_hoard_is_worth_a_wake(hoard, pin_deque_count(deque), average_ns)) {
 		tell(worker);
 	} else {
 		pin_hoard_note_kept(hoard);

@@ -191,6 +191,15 @@ static inline bool pin_deque_is_drained(const struct pin_deque *deque)
 }
 
 /*
+ * Likewise: elements behind its last pop, some of which thieves may have taken.
+ * To look at the head would take that line from them.
+ */
+static inline uint32_t pin_deque_count_known(const struct pin_deque *deque)
+{
+	return pin_load_relaxed_u32(&deque->tail) - pin_load_relaxed_u32(&deque->own_first);
+}
+
+/*
  * By a thief that waits for something to steal: whether there is, with the line
  * on its way that the oldest is in.
  */
