@@ -71,7 +71,7 @@ static inline bool pin_hoard_is_worth_a_wake(
 		queued * average_ns >= hoard->worth_ns;
 }
 
-/* Somebody was told, or nobody is there after all. The next spawn looks. */
+/* Somebody was told, if anybody is there. The next spawn looks. */
 static inline void pin_hoard_note_told(struct pin_hoard *hoard)
 {
 	hoard->until_look = 1;

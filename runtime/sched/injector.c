@@ -130,43 +130,50 @@ static void move_oldest(struct pin_list *to, struct pin_list *from, uint32_t cou
 	pin_list_append(to, &oldest);
 }
 
-/* With the lock, of one that did not look empty: how many the caller gets. */
-static uint32_t begin_pop(
-	struct pin_injector *injector, uint32_t share_count, uint32_t room, uint64_t *out_length)
-{
-	uint64_t length = pin_load_relaxed_u64(&injector->length);
+/* What one who pops gets of what there is, while it has the lock. */
+struct pop {
+	uint64_t length;
+	uint32_t count;
+};
 
-	if (length == 0) {
-		length = admit_newcomers(injector);
+/* False: it is empty, and not locked. */
+static bool begin_pop(
+	struct pin_injector *injector, uint32_t share_count, uint32_t room, struct pop *out_pop)
+{
+	if (pin_injector_is_empty(injector)) {
+		return false;
 	}
-	*out_length = length;
-	return batch_of(injector, length, share_count, room);
+	pin_lock_acquire(&injector->lock, injector->host);
+	out_pop->length = pin_load_relaxed_u64(&injector->length);
+	if (out_pop->length == 0) {
+		out_pop->length = admit_newcomers(injector);
+	}
+	out_pop->count = batch_of(injector, out_pop->length, share_count, room);
+	return true;
 }
 
-static void end_pop(struct pin_injector *injector, uint64_t length, uint32_t count)
+/* Whether others may find some, too. */
+static bool end_pop(struct pin_injector *injector, const struct pop *pop)
 {
-	pin_store_release_u64(&injector->length, length - count);
+	pin_store_release_u64(&injector->length, pop->length - pop->count);
 	pin_store_release_u64(&injector->popped,
-		pin_load_relaxed_u64(&injector->popped) + count); /* [INTAKE-1] */
+		pin_load_relaxed_u64(&injector->popped) + pop->count); /* [INTAKE-1] */
+	pin_lock_release(&injector->lock, injector->host);
+	return !pin_injector_is_empty(injector);
 }
 
 uint32_t pin_injector_pop(struct pin_injector *injector, uint32_t share_count, uint32_t room,
 	struct pin_list *out_list, bool *out_has_more)
 {
-	uint64_t length;
-	uint32_t count;
+	struct pop pop;
 
 	*out_has_more = false;
-	if (pin_injector_is_empty(injector)) {
+	if (!begin_pop(injector, share_count, room, &pop)) {
 		return 0;
 	}
-	pin_lock_acquire(&injector->lock, injector->host);
-	count = begin_pop(injector, share_count, room, &length);
-	move_oldest(out_list, &injector->list, count);
-	end_pop(injector, length, count);
-	pin_lock_release(&injector->lock, injector->host);
-	*out_has_more = !pin_injector_is_empty(injector);
-	return count;
+	move_oldest(out_list, &injector->list, pop.count);
+	*out_has_more = end_pop(injector, &pop);
+	return pop.count;
 }
 
 /* One walk for the cut and for the deque's slots. */
@@ -188,23 +195,18 @@ static struct pin_link *place_oldest(
 uint32_t pin_injector_pop_into(struct pin_injector *injector, uint32_t share_count, uint32_t room,
 	struct pin_deque *to, struct pin_link **out_first, bool *out_has_more)
 {
-	uint64_t length;
-	uint32_t count;
+	struct pop pop;
 
 	*out_has_more = false;
-	if (pin_injector_is_empty(injector)) {
+	if (!begin_pop(injector, share_count, room, &pop)) {
 		return 0;
 	}
-	pin_lock_acquire(&injector->lock, injector->host);
-	count = begin_pop(injector, share_count, room, &length);
-	if (count > 0) {
-		*out_first = place_oldest(injector, to, count);
+	if (pop.count > 0) {
+		*out_first = place_oldest(injector, to, pop.count);
 	}
-	end_pop(injector, length, count);
-	pin_lock_release(&injector->lock, injector->host);
-	*out_has_more = !pin_injector_is_empty(injector);
-	if (count > 1) {
-		pin_deque_show(to, count - 1);
+	*out_has_more = end_pop(injector, &pop);
+	if (pop.count > 1) {
+		pin_deque_show(to, pop.count - 1);
 	}
-	return count;
+	return pop.count;
 }

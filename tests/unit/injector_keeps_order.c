@@ -125,6 +125,36 @@ static void check_batch(uint32_t length, uint32_t share_count, uint32_t room, ui
 	}
 }
 
+/* Likewise, into a worker's queue: the oldest apart, the others behind it. */
+static void check_batch_into(uint32_t length, uint32_t room, uint32_t expected)
+{
+	static struct pin_atomic_u64 slots[64];
+	static struct item many[1000];
+	struct pin_deque deque = {.capacity = 0};
+	struct pin_link *first = NULL;
+	struct pin_list list = {0};
+	bool has_more;
+
+	pin_deque_init(&deque, slots, 64, PIN_DEQUE_FIFO);
+	expect_number("pop of an empty one", 0,
+		pin_injector_pop_into(&injector, 1, room, &deque, &first, &has_more));
+	for (uint32_t i = 0; i < length; i++) {
+		pin_list_push(&list, &many[i].link);
+	}
+	pin_injector_push(&injector, &list);
+	expect_number("batch", expected,
+		pin_injector_pop_into(&injector, 1, room, &deque, &first, &has_more));
+	expect_number("left behind a batch", length > expected, has_more);
+	expect_true("the oldest apart", first == &many[0].link);
+	for (uint32_t i = 1; i < expected; i++) {
+		expect_true("the others in order", pin_deque_pop(&deque) == &many[i].link);
+	}
+	expect_true("and no more", pin_deque_pop(&deque) == NULL);
+	for (uint32_t i = expected; i < length; i++) {
+		expect_true("the rest in order", pop_one() == &many[i].link);
+	}
+}
+
 static void check_batches(void)
 {
 	check_batch(3, 1, 256, 3);
@@ -133,6 +163,11 @@ static void check_batches(void)
 	check_batch(1000, 4, 256, 64);
 	check_batch(1000, 4, 10, 10);
 	check_batch(1000, 1000, 1, 1);
+	check_batch_into(3, 65, 3);
+	check_batch_into(1, 65, 1);
+	check_batch_into(1000, 65, 64);
+	check_batch_into(1000, 10, 10);
+	check_batch_into(10, 1, 1);
 	pin_injector_set_batch(&injector, 1, 7);
 	check_batch(10, 8, 256, 1);
 	check_batch(1000, 4, 256, 7);
