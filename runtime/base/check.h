@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Assertions. PIN_CHECK is compiled always and costs O(1); PIN_DCHECK only
- * with --enable-checks and in sanitizer builds, and may walk a structure. A
+ * with --enable-checks and in sanitizer builds, and may walk a structure;
+ * PIN_KNOWN likewise, and elsewhere the compiler relies on what it says. A
  * failed one prints one line, in which the expression names the invariant, and
  * aborts: going on would corrupt what the caller trusts us with.
  */
@@ -17,8 +18,10 @@ _Noreturn void pin_check_failed(const char *file, int line, const char *expressi
 
 #ifdef PIN_ENABLE_DCHECK
 #define PIN_DCHECK(condition) PIN_CHECK(condition)
+#define PIN_KNOWN(condition) PIN_CHECK(condition)
 #else
 #define PIN_DCHECK(condition) ((void)sizeof(!(condition)))
+#define PIN_KNOWN(condition) ((condition) ? (void)0 : __builtin_unreachable())
 #endif
 
 #endif

@@ -18,6 +18,12 @@ struct pin_list {
 	struct pin_link *tail;
 };
 
+/* 0 if it is empty: for one look at several. */
+static inline uintptr_t pin_list_bits(const struct pin_list *list)
+{
+	return (uintptr_t)list->head;
+}
+
 static inline bool pin_list_is_empty(const struct pin_list *list)
 {
 	return list->head == NULL;

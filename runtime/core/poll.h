@@ -132,8 +132,9 @@ static PIN_INLINE bool pin_poll_injector(struct pin_worker *worker)
 static PIN_INLINE bool pin_poll_is_deque_next(
 	const struct pin_worker *worker, const struct pin_shared *shared)
 {
-	return pin_lifo_is_empty(&worker->lifo) && pin_list_is_empty(&worker->ready) &&
-		pin_list_is_empty(&worker->posted) && !pin_shared_is_alert(shared);
+	/* In one look: each of them is hardly ever the case. */
+	return (pin_lifo_bits(&worker->lifo) | pin_list_bits(&worker->ready) |
+		       pin_list_bits(&worker->posted) | pin_shared_alerts(shared)) == 0;
 }
 
 /*

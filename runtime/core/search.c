@@ -60,8 +60,7 @@ static struct pin_link *steal_slot(struct pin_worker *worker, struct pin_worker 
 {
 	struct pin_link *link;
 
-	if (!victim->uses_lifo || pin_lifo_is_empty(&victim->lifo) ||
-		!pin_search_is_stuck(victim)) {
+	if (pin_lifo_is_empty(&victim->lifo) || !pin_search_is_stuck(victim)) {
 		return NULL;
 	}
 	link = pin_lifo_steal(&victim->lifo, worker->shared->host);

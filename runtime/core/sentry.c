@@ -63,7 +63,7 @@ static void tell(struct pin_shared *shared)
 
 void pin_sentry_tell(struct pin_worker *worker)
 {
-	worker->must_tell = false;
+	pin_lifo_open(&worker->lifo, PIN_DETOUR_TELL);
 	tell(worker->shared);
 }
 

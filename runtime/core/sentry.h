@@ -65,14 +65,29 @@ void pin_sentry_tell(struct pin_worker *worker);
 /* Behind a fence, by who left something with a worker that is awake. */
 void pin_sentry_tell_of_other(struct pin_shared *shared);
 
+static inline bool pin_sentry_must_tell(const struct pin_worker *worker)
+{
+	return (pin_lifo_closed_for(&worker->lifo) & PIN_DETOUR_TELL) != 0;
+}
+
 /*
  * By a worker that is about to leave something in its own queues, of which it
  * may tell nobody.
  */
 static inline void pin_sentry_note_kept(struct pin_worker *worker)
 {
-	if (PIN_UNLIKELY(worker->must_tell)) {
+	if (PIN_UNLIKELY(pin_sentry_must_tell(worker))) {
 		pin_sentry_tell(worker);
+	}
+}
+
+/* By the worker: whether the sentry is to be told before anything is kept. */
+static inline void pin_sentry_set_must_tell(struct pin_worker *worker, bool must_tell)
+{
+	if (must_tell && !pin_sentry_must_tell(worker)) {
+		pin_lifo_close(&worker->lifo, PIN_DETOUR_TELL);
+	} else if (!must_tell && pin_sentry_must_tell(worker)) {
+		pin_lifo_open(&worker->lifo, PIN_DETOUR_TELL);
 	}
 }
 
@@ -81,8 +96,9 @@ static inline void pin_sentry_note_awake(struct pin_worker *worker)
 {
 	if (worker->shared->has_sentry) {
 		pin_fence_seq_cst(); /* [SENTRY-1] */
-		worker->must_tell = pin_load_relaxed_u32(&worker->shared->sentry) ==
-			PIN_SENTRY_ASLEEP; /* [SENTRY-1] */
+		pin_sentry_set_must_tell(worker,
+			pin_load_relaxed_u32(&worker->shared->sentry) ==
+				PIN_SENTRY_ASLEEP); /* [SENTRY-1] */
 	}
 }
 

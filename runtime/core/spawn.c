@@ -17,6 +17,9 @@
 void pin_shared_stop(struct pin_shared *shared)
 {
 	pin_fetch_or_seq_cst_u32(&shared->alerts, PIN_ALERT_STOPPING);
+	for (uint32_t i = 0; i < shared->worker_count; i++) {
+		pin_lifo_close(&shared->workers[i].lifo, PIN_DETOUR_STOPPING);
+	}
 	pin_gate_close(&shared->gate);
 	pin_wake_all(shared);
 	pin_wait_stop_pools(shared);
@@ -33,42 +36,48 @@ static PIN_APART PIN_COLD void overflow(struct pin_worker *worker, struct pin_li
 	pin_meter_add(&worker->meter.tasks_shared, count + 1); /* [INTAKE-1] */
 	pin_injector_push(&worker->shared->injector, &half);
 	pin_wake_one(worker->shared, worker);
-	pin_hoard_note_told(&worker->hoard);
+	pin_spawn_note_told(worker);
 }
 
 static void tell(struct pin_worker *worker)
 {
-	pin_hoard_note_told(&worker->hoard);
+	pin_spawn_note_told(worker);
 	pin_wake_one(worker->shared, worker);
 }
 
 /*
- * The look at the sleepers has no fence: it misses who goes to sleep just now,
- * whom a later one finds.
+ * Whether somebody sleeps whom what waits here is worth waking. The look has no
+ * fence: it misses who goes to sleep just now, whom a later one finds.
  */
-PIN_APART int pin_spawn_look(struct pin_worker *worker)
+static void look_for_sleeper(struct pin_worker *worker)
 {
 	struct pin_hoard *hoard = &worker->hoard;
-	const struct pin_deque *deque = &worker->deque;
+	struct pin_deque *deque = &worker->deque;
 	uint64_t average_ns = pin_tuner_average_ns(&worker->tuner);
 
 	if (pin_hoard_is_fence_due(hoard)) {
 		tell(worker);
 	} else if (!pin_wake_sees_sleeper(worker->tier)) {
-		pin_hoard_note_nobody(hoard, pin_deque_count_known(deque), average_ns);
+		pin_deque_set_mark(deque,
+			pin_hoard_note_nobody(hoard, pin_deque_count_known(deque), average_ns));
 	} else if (pin_load_relaxed_u32(&worker->tier->searching) == 0 &&
 		pin_hoard_is_worth_a_wake(hoard, pin_deque_count(deque), average_ns)) {
 		tell(worker);
 	} else {
-		pin_hoard_note_kept(hoard);
+		pin_deque_set_mark(deque, pin_hoard_note_kept(hoard));
 	}
-	return 0;
 }
 
-PIN_APART int pin_spawn_enqueue_slowly(struct pin_worker *worker, struct pin_link *link)
+PIN_APART int pin_spawn_push_slowly(struct pin_worker *worker, struct pin_link *link)
 {
-	if (pin_deque_push(&worker->deque, link)) {
-		return pin_spawn_note_enqueued(worker);
+	if (pin_deque_until_mark(&worker->deque) == 0) {
+		if (pin_deque_push(&worker->deque, link)) {
+			look_for_sleeper(worker);
+			return 0;
+		}
+	} else if (pin_deque_room(&worker->deque) > 0) {
+		(void)pin_deque_push_known(&worker->deque, link);
+		return 0;
 	}
 	overflow(worker, link);
 	return 0;
@@ -108,10 +117,25 @@ void pin_worker_respawn(struct pin_worker *worker, struct pinion_task *task)
 	}
 }
 
-PIN_APART int pin_spawn_after_telling(struct pin_worker *worker, struct pinion_task *task)
+PIN_APART int pin_spawn_past_slot(struct pin_worker *worker, struct pinion_task *task)
 {
-	pin_sentry_note_kept(worker);
-	return pin_spawn_keep(worker, task);
+	uint32_t reasons = pin_lifo_closed_for(&worker->lifo);
+	struct pin_link *link = pin_task_link(task);
+
+	if ((reasons & PIN_DETOUR_STOPPING) != 0) {
+		return -ESHUTDOWN;
+	}
+	if (reasons != PIN_DETOUR_UNUSED) {
+		pin_sentry_note_kept(worker);
+	}
+	pin_meter_add(&worker->meter.tasks_spawned, 1);
+	if ((reasons & PIN_DETOUR_UNUSED) == 0) {
+		link = pin_lifo_replace(&worker->lifo, link);
+		if (link == NULL) {
+			return 0;
+		}
+	}
+	return pin_spawn_push(worker, link);
 }
 
 int pin_worker_spawn_batch(

@@ -29,6 +29,22 @@ void pin_shared_stop(struct pin_shared *shared);
 /* Into the worker's deque, or half of that to the injector if it is full. */
 void pin_spawn_enqueue(struct pin_worker *worker, struct pin_link *link);
 
+/* Somebody was told of what this worker keeps: it is no hoard any more. */
+static inline void pin_spawn_note_told(struct pin_worker *worker)
+{
+	pin_deque_set_mark(&worker->deque, pin_hoard_note_told(&worker->hoard));
+}
+
+/* The next spawn looks whether somebody sleeps. */
+static inline void pin_spawn_look_soon(struct pin_worker *worker)
+{
+	uint32_t unspent = pin_deque_until_mark(&worker->deque);
+
+	if (unspent > 0) {
+		pin_deque_set_mark(&worker->deque, pin_hoard_look_soon(&worker->hoard, unspent));
+	}
+}
+
 /* To the queue of its lane; of normal: as above. */
 void pin_spawn_route(struct pin_worker *worker, struct pin_link *link);
 
@@ -68,41 +84,17 @@ void pin_worker_spawn_bound(struct pin_worker *worker, struct pinion_task *task)
 
 /* ---- inline, as every spawn passes through here; all calls come last ---- */
 
-/* Whether somebody sleeps whom what waits here is worth waking. Returns 0. */
-int pin_spawn_look(struct pin_worker *worker);
+/* At the mark, or full; or not any more. Returns 0. */
+int pin_spawn_push_slowly(struct pin_worker *worker, struct pin_link *link);
 
-/* Full, or not any more. Returns 0. */
-int pin_spawn_enqueue_slowly(struct pin_worker *worker, struct pin_link *link);
-
-/* As pin_spawn_keep(), where the sentry has to be told before. */
-int pin_spawn_after_telling(struct pin_worker *worker, struct pinion_task *task);
-
-static PIN_INLINE int pin_spawn_note_enqueued(struct pin_worker *worker)
-{
-	return PIN_UNLIKELY(pin_hoard_note_spawn(&worker->hoard)) ? pin_spawn_look(worker) : 0;
-}
+/* As pin_worker_spawn(), where the slot is closed. */
+int pin_spawn_past_slot(struct pin_worker *worker, struct pinion_task *task);
 
 static PIN_INLINE int pin_spawn_push(struct pin_worker *worker, struct pin_link *link)
 {
-	if (PIN_UNLIKELY(!pin_deque_push_known(&worker->deque, link))) {
-		return pin_spawn_enqueue_slowly(worker, link);
-	}
-	return pin_spawn_note_enqueued(worker);
-}
-
-/* Where others may steal it; the sentry need not be told. Returns 0. */
-static PIN_INLINE int pin_spawn_keep(struct pin_worker *worker, struct pinion_task *task)
-{
-	struct pin_link *link = pin_task_link(task);
-
-	pin_meter_add(&worker->meter.tasks_spawned, 1);
-	if (PIN_LIKELY(worker->uses_lifo)) {
-		link = pin_lifo_replace(&worker->lifo, link);
-		if (link == NULL) {
-			return 0;
-		}
-	}
-	return pin_spawn_push(worker, link);
+	return PIN_LIKELY(pin_deque_push_known(&worker->deque, link))
+		? 0
+		: pin_spawn_push_slowly(worker, link);
 }
 
 /*
@@ -111,13 +103,14 @@ static PIN_INLINE int pin_spawn_keep(struct pin_worker *worker, struct pinion_ta
  */
 static PIN_INLINE int pin_worker_spawn(struct pin_worker *worker, struct pinion_task *task)
 {
-	if (PIN_UNLIKELY(pin_shared_is_stopping(worker->shared))) {
-		return -ESHUTDOWN;
+	struct pin_link *before;
+
+	if (PIN_UNLIKELY(!pin_lifo_enter(&worker->lifo, PIN_LIFO_ALL))) {
+		return pin_spawn_past_slot(worker, task);
 	}
-	if (PIN_UNLIKELY(worker->must_tell)) {
-		return pin_spawn_after_telling(worker, task);
-	}
-	return pin_spawn_keep(worker, task);
+	pin_meter_add(&worker->meter.tasks_spawned, 1);
+	before = pin_lifo_exchange(&worker->lifo, pin_task_link(task));
+	return PIN_LIKELY(before != NULL) ? pin_spawn_push(worker, before) : 0;
 }
 
 #endif

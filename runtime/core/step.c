@@ -86,7 +86,7 @@ static void share_backlog(struct pin_worker *worker)
 {
 	if (!pin_deque_is_drained(&worker->deque) && pin_deque_count(&worker->deque) > 0) {
 		pin_wake_one(worker->shared, worker);
-		pin_hoard_note_told(&worker->hoard);
+		pin_spawn_note_told(worker);
 	}
 }
 
@@ -121,7 +121,7 @@ static PIN_INLINE void learn(struct pin_worker *worker, uint64_t start_ns, uint3
 
 	worker->untimed_batches = 0;
 	pin_tuner_record(&worker->tuner, busy_ns, polls);
-	pin_hoard_look_soon(&worker->hoard);
+	pin_spawn_look_soon(worker);
 	pin_meter_set(&worker->meter.look_interval, pin_tuner_interval(&worker->tuner));
 	pin_meter_set(&worker->meter.turn_polls, polls);
 	pin_meter_add(&worker->meter.busy_ns, busy_ns);

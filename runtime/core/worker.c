@@ -15,6 +15,8 @@
 #include "runtime/core/provision.h"
 #include "runtime/core/recent.h"
 #include "runtime/core/relief.h"
+#include "runtime/core/sentry.h"
+#include "runtime/core/spawn.h"
 #include "runtime/core/step.h"
 #include "runtime/host/heap.h"
 #include "runtime/host/level.h"
@@ -225,6 +227,7 @@ static int start(struct pin_worker *worker)
 	return rc < 0 ? rc : pin_hooks_start(worker);
 }
 
+/* Behind the deque, which counts. */
 static void init_hoard(struct pin_worker *worker)
 {
 	const struct pin_shared *shared = worker->shared;
@@ -238,6 +241,7 @@ static void init_hoard(struct pin_worker *worker)
 	}
 	pin_hoard_init(&worker->hoard, worth_spawns, fence_spawns,
 		(uint64_t)shared->config.wake_worth_us * 1000);
+	pin_spawn_note_told(worker);
 }
 
 int pin_worker_init(struct pin_worker *worker)
@@ -270,15 +274,15 @@ int pin_worker_init(struct pin_worker *worker)
 	pin_store_relaxed_u64(&worker->timer_ns, PIN_NO_DEADLINE);
 	pin_flight_init(worker);
 	pin_random_init(&worker->random, config->seed, worker->index);
-	worker->uses_lifo =
-		is_fifo && config->lifo_polls > 0 && pin_worker_serves(worker, PINION_LANE_NORMAL);
-	init_hoard(worker);
+	if (!is_fifo || config->lifo_polls == 0 || !pin_worker_serves(worker, PINION_LANE_NORMAL)) {
+		pin_lifo_close(&worker->lifo, PIN_DETOUR_UNUSED);
+	}
 	pin_patience_init(&worker->patience, config->spin_iters);
 	pin_store_relaxed_u32(&worker->running_lane, PINION_LANE_NORMAL);
 	worker->tick_ns = PIN_NO_DEADLINE;
 	worker->stride = 1;
 	worker->waker_delay_ns = WAKER_DELAY_NS;
-	worker->must_tell = worker->shared->has_sentry;
+	pin_sentry_set_must_tell(worker, worker->shared->has_sentry);
 	worker->shares_ring =
 		worker->shared->worker_count > 1 && config->ring_sharing == PINION_RING_SHARED;
 	worker->devices.meter = &worker->meter;
@@ -294,6 +298,7 @@ int pin_worker_init(struct pin_worker *worker)
 	if (!pin_worker_serves(worker, PINION_LANE_NORMAL)) {
 		pin_deque_close(&worker->deque);
 	}
+	init_hoard(worker);
 	return 0;
 }
 
@@ -383,7 +388,7 @@ void pin_worker_reset(struct pin_worker *worker)
 	worker->ring = (struct pin_ring){0};
 	worker->start_error = 0;
 	worker->is_bound = false;
-	worker->must_tell = worker->shared->has_sentry;
+	pin_sentry_set_must_tell(worker, worker->shared->has_sentry);
 	worker->is_dry = false;
 	pin_patience_init(&worker->patience, worker->shared->config.spin_iters);
 	worker->tick_ns = PIN_NO_DEADLINE;

@@ -119,6 +119,13 @@ enum pin_alert {
 	PIN_ALERT_LANES = 2,	/* not all work is normal */
 };
 
+/* Why a spawn does not go through the LIFO slot: bits of its `closed`. */
+enum pin_detour {
+	PIN_DETOUR_UNUSED = 2,	 /* there are no polls of it; set once */
+	PIN_DETOUR_TELL = 4,	 /* the sentry, before anything is kept; by the owner */
+	PIN_DETOUR_STOPPING = 8, /* it is refused; set once */
+};
+
 /* What all workers of a runtime have in common. */
 struct pin_shared {
 	/* [const] after start */
@@ -232,7 +239,7 @@ struct pin_worker {
 	uint64_t sentry_ended_tasks;	/* [own] the sentry's: at its last look */
 	struct pin_stall stall;		/* [own] likewise */
 	struct pin_stall ring_stall;	/* [own] likewise, of its ring */
-	struct pin_lifo lifo PIN_CACHE_ALIGNED;
+	struct pin_lifo lifo PIN_CACHE_ALIGNED; /* closed by enum pin_detour */
 	struct pin_owned timers_lock;
 	struct pin_owned ring_lock;		/* if `shares_ring`: relief.h */
 	struct pin_atomic_u32 gathered_count;	/* [W:lock holder R:any] not submitted */
@@ -276,8 +283,6 @@ struct pin_worker {
 	uint32_t unsearched_batches;
 	struct pin_atomic_u32 lifo_row; /* [W:owner R:any] polls of the slot in a row */
 	struct pin_hoard hoard;
-	bool uses_lifo;
-	bool must_tell;	   /* the sentry, before anything is kept */
 	bool is_searching; /* and counted as such */
 	bool is_free;	   /* and counted as such: assist.h */
 	bool is_dry;	   /* has found nothing to run since `dry_since_ns` */
@@ -358,9 +363,9 @@ static inline struct pin_worker *pin_worker_of_thread(void)
 	return pin_worker_self != NULL ? pin_worker_self : pin_worker_in_hook;
 }
 
-static inline bool pin_shared_is_alert(const struct pin_shared *shared)
+static inline uint32_t pin_shared_alerts(const struct pin_shared *shared)
 {
-	return pin_load_acquire_u32(&shared->alerts) != 0;
+	return pin_load_acquire_u32(&shared->alerts);
 }
 
 static inline bool pin_shared_is_stopping(const struct pin_shared *shared)

@@ -14,10 +14,11 @@ void pin_deque_init(struct pin_deque *deque, struct pin_atomic_u64 *slots, uint3
 	deque->order = order;
 	pin_store_release_u64(&deque->head, 0);
 	pin_store_release_u32(&deque->tail, 0);
-	pin_store_relaxed_u32(&deque->is_asked, 0);
+	pin_store_relaxed_u32(&deque->is_asked, 1);
 	pin_store_relaxed_u32(&deque->own_first, 0);
 	pin_store_relaxed_u32(&deque->is_popping, 0);
 	deque->room_end = capacity;
+	pin_deque_set_mark(deque, UINT32_MAX);
 	deque->calm_count = 0;
 	deque->is_held = false;
 	deque->slots = slots;
@@ -34,6 +35,7 @@ void pin_deque_close(struct pin_deque *deque)
 {
 	deque->capacity = 0;
 	deque->room_end = pin_load_relaxed_u32(&deque->tail);
+	pin_deque_settle(deque);
 }
 
 /* ---- the hold ---- */
@@ -52,6 +54,10 @@ static void begin_hold(struct pin_deque *deque, uint32_t first)
 	/* Not while a thief has claimed, or has just taken some. */
 	deque->is_held = pin_cas_seq_cst_u64(
 		&deque->head, &head, pin_deque_held_head(first)); /* [DEQUE-5] */
+	if (!deque->is_held) {
+		/* Relaxed: for the owner's own pops. */
+		pin_store_relaxed_u32(&deque->is_asked, 1);
+	}
 }
 
 /* Before the owner claims. */
@@ -64,6 +70,8 @@ static void leave_hold(struct pin_deque *deque)
 		return;
 	}
 	deque->is_held = false;
+	/* Relaxed: for the owner's own pops. */
+	pin_store_relaxed_u32(&deque->is_asked, 1);
 	/* It fails where a thief was faster. */
 	if (pin_deque_is_held(head)) {
 		(void)pin_cas_seq_cst_u64(&deque->head, &head, pin_deque_head_of(first, first));
@@ -251,6 +259,9 @@ struct pin_link *pin_deque_pop_newest(struct pin_deque *deque)
 	left = (int32_t)(tail - pin_deque_first_of(head));
 	link = pin_deque_read_slot(deque, tail);
 	if (left > 0) {
+		/* As pin_deque_settle(): the end of the room has not moved. */
+		deque->pause_at -= deque->pause_at == deque->mark ? 1 : 0;
+		deque->mark--;
 		return link;
 	}
 	/* The last one, which thieves may be taking, or it is gone already. */

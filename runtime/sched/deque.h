@@ -60,6 +60,7 @@
  * seq_cst) -> a thief loads that (acquire), then asks: what it raises for this
  * hold is not lowered before the next. A thief that comes late, for a hold that
  * has ended, finds another head: no two holds begin at the same position.
+ * Without a hold it is always raised, so that a pop looks at one word only.
  */
 #ifndef PIN_SCHED_DEQUE_H
 #define PIN_SCHED_DEQUE_H
@@ -84,13 +85,16 @@ enum pin_deque_order {
 struct pin_deque {
 	/* Positions count up and wrap; low half `first`, high half `kept`. */
 	struct pin_atomic_u64 head PIN_CACHE_ALIGNED; /* [W:any R:any] */
-	struct pin_atomic_u32 is_asked;		      /* [W:any R:owner] the hold is to end */
+	struct pin_atomic_u32 is_asked; /* [W:any R:owner] to end the hold; or none is */
 	struct pin_atomic_u32 tail PIN_CACHE_ALIGNED; /* [W:owner R:any] next free */
 	struct pin_atomic_u32 own_first;	      /* [W:owner R:any] behind its last pop */
 	struct pin_atomic_u32 is_popping;	      /* [W:owner R:any] in a hold */
-	uint32_t room_end;   /* [own] full there, by the owner's last look */
-	uint32_t calm_count; /* [own] pops in a row without a theft */
-	bool is_held;	     /* [own] a thief may have ended it */
+	/* [own] */
+	uint32_t pause_at;   /* the nearer of the next two, from the tail on */
+	uint32_t room_end;   /* full there, by the owner's last look */
+	uint32_t mark;	     /* see pin_deque_set_mark() */
+	uint32_t calm_count; /* pops in a row without a theft */
+	bool is_held;	     /* a thief may have ended it */
 	/* [const] apart: a thief asks for a slot without `tail` */
 	uint32_t capacity PIN_CACHE_ALIGNED; /* a power of two; 0: closed */
 	uint32_t mask;			     /* of positions, for their slots */
@@ -221,6 +225,31 @@ static inline uint32_t pin_deque_kept(const struct pin_deque *deque)
 						     : pin_deque_kept_of(head);
 }
 
+/* By the owner: pushes that pass before one is at the mark. */
+static inline uint32_t pin_deque_until_mark(const struct pin_deque *deque)
+{
+	return deque->mark - pin_load_relaxed_u32(&deque->tail);
+}
+
+/* By the owner, behind what moves the mark or the end of the room. */
+static inline void pin_deque_settle(struct pin_deque *deque)
+{
+	uint32_t tail = pin_load_relaxed_u32(&deque->tail);
+
+	deque->pause_at = tail + pin_min_u32(deque->room_end - tail, deque->mark - tail);
+}
+
+/*
+ * By the owner: `count` pushes pass, the next is at the mark, where
+ * pin_deque_push_known() has its caller look at something. Only pushes by that
+ * function count: the mark moves with the tail where others move it.
+ */
+static inline void pin_deque_set_mark(struct pin_deque *deque, uint32_t count)
+{
+	deque->mark = pin_load_relaxed_u32(&deque->tail) + count;
+	pin_deque_settle(deque);
+}
+
 /*
  * By the owner: how many may be pushed at least. It looks, and knows from then
  * on; whatever moves the tail keeps to that.
@@ -228,33 +257,27 @@ static inline uint32_t pin_deque_kept(const struct pin_deque *deque)
 static inline uint32_t pin_deque_room(struct pin_deque *deque)
 {
 	deque->room_end = pin_deque_kept(deque) + deque->capacity;
+	pin_deque_settle(deque);
 	return deque->room_end - pin_load_relaxed_u32(&deque->tail);
 }
 
 /*
- * By the owner. False when full, as far as it knows; the element stays with the
- * caller. It knows of room from an earlier look at the head, which is on the
- * thief's core when something was stolen: to look each time would have both
- * wait for that line.
+ * By the owner. False at the mark, or when full, as far as it knows; then the
+ * element stays with the caller. It knows of room from an earlier look at the
+ * head, which is on the thief's core when something was stolen: to look each
+ * time would have both wait for that line.
  */
-static inline bool pin_deque_push_known(struct pin_deque *deque, struct pin_link *link)
+static PIN_INLINE bool pin_deque_push_known(struct pin_deque *deque, struct pin_link *link)
 {
 	uint32_t tail = pin_load_relaxed_u32(&deque->tail);
 
 	PIN_DCHECK(link != NULL);
-	if (PIN_UNLIKELY(tail == deque->room_end)) {
+	if (PIN_UNLIKELY(tail == deque->pause_at)) {
 		return false;
 	}
 	pin_deque_write_slot(deque, tail, link);
 	pin_store_release_u32(&deque->tail, tail + 1); /* [DEQUE-1] */
 	return true;
-}
-
-/* Likewise; it looks before it finds that it is full. */
-static inline bool pin_deque_push(struct pin_deque *deque, struct pin_link *link)
-{
-	return PIN_LIKELY(pin_deque_push_known(deque, link)) ||
-		(pin_deque_room(deque) > 0 && pin_deque_push_known(deque, link));
 }
 
 /* By the owner, who has looked for room: an element so far behind the last. */
@@ -267,8 +290,25 @@ static inline void pin_deque_place(
 /* By the owner: thieves see the `count` that were placed. */
 static inline void pin_deque_show(struct pin_deque *deque, uint32_t count)
 {
+	deque->mark += count;
 	pin_store_release_u32(
 		&deque->tail, pin_load_relaxed_u32(&deque->tail) + count); /* [DEQUE-1] */
+	pin_deque_settle(deque);
+}
+
+/*
+ * By the owner; it does not count. False when it is full, after a look: then
+ * the element stays with the caller.
+ */
+static inline bool pin_deque_push(struct pin_deque *deque, struct pin_link *link)
+{
+	PIN_DCHECK(link != NULL);
+	if (pin_load_relaxed_u32(&deque->tail) == deque->room_end && pin_deque_room(deque) == 0) {
+		return false;
+	}
+	pin_deque_place(deque, 0, link);
+	pin_deque_show(deque, 1);
+	return true;
 }
 
 /* By one that does not hold the head, or is to end its hold. */
@@ -278,11 +318,9 @@ static PIN_INLINE struct pin_link *pin_deque_pop_oldest(struct pin_deque *deque)
 {
 	/* Relaxed, both: its own. */
 	uint32_t first = pin_load_relaxed_u32(&deque->own_first);
+	struct pin_link *link;
 	bool is_asked;
 
-	if (PIN_UNLIKELY(!deque->is_held)) {
-		return pin_deque_pop_claimed(deque);
-	}
 	if (first == pin_load_relaxed_u32(&deque->tail)) {
 		return NULL;
 	}
@@ -293,8 +331,12 @@ static PIN_INLINE struct pin_link *pin_deque_pop_oldest(struct pin_deque *deque)
 		pin_store_relaxed_u32(&deque->own_first, first + 1);
 	}
 	pin_store_release_u32(&deque->is_popping, 0); /* [DEQUE-4] */
-	return PIN_LIKELY(!is_asked) ? pin_deque_read_slot(deque, first)
-				     : pin_deque_pop_claimed(deque);
+	if (PIN_UNLIKELY(is_asked)) {
+		return pin_deque_pop_claimed(deque);
+	}
+	link = pin_deque_read_slot(deque, first);
+	PIN_KNOWN(link != NULL);
+	return link;
 }
 
 struct pin_link *pin_deque_pop_newest(struct pin_deque *deque);

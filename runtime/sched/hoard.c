@@ -15,10 +15,10 @@ void pin_hoard_init(
 		.fence_spawns = fence_spawns,
 		.worth_ns = worth_ns,
 	};
-	pin_hoard_note_told(hoard);
+	(void)pin_hoard_note_told(hoard);
 }
 
-void pin_hoard_note_nobody(struct pin_hoard *hoard, uint32_t queued, uint64_t average_ns)
+uint32_t pin_hoard_note_nobody(struct pin_hoard *hoard, uint32_t queued, uint64_t average_ns)
 {
 	uint32_t count = pin_hoard_count(hoard);
 	uint32_t stride = pin_min_u32(hoard->worth_spawns, PIN_HOARD_STRIDE_MAX);
@@ -35,5 +35,5 @@ void pin_hoard_note_nobody(struct pin_hoard *hoard, uint32_t queued, uint64_t av
 		stride = PIN_HOARD_NEVER;
 	}
 	hoard->look_count = count + stride;
-	hoard->until_look = stride;
+	return stride - 1;
 }

@@ -11,8 +11,10 @@
  * has no fence, the fence behind `fence_spawns` finds, and the one at the end
  * of the turn.
  *
- * Policy only: no atomics, no clock. One per worker, used by it alone: it
- * counts each spawn, looks when that is due, and says how it ended.
+ * Policy only: no atomics, no clock. One per worker, used by it alone: it looks
+ * with the spawn that is due, and says how that ended; each answer is how many
+ * spawns may pass before the next one that looks. The caller counts them, as
+ * its queue can do that by the way: by its mark (deque.h).
  *
  * Invariant: from one "told" to the next no more than `fence_spawns` spawns are
  * counted.
@@ -36,25 +38,19 @@ struct pin_hoard {
 	uint32_t worth_spawns; /* so many are worth a wake */
 	uint32_t fence_spawns; /* and so many a fence */
 	uint64_t worth_ns;     /* and so long a queue is worth a wake */
-	/* [own] */
-	uint32_t until_look; /* spawns */
-	uint32_t look_count; /* those hoarded at that look */
+	uint32_t look_count;   /* [own] hoarded since somebody was told, at the look that is due */
 };
 
-/* 1 <= worth_spawns <= fence_spawns. */
+/* 1 <= worth_spawns <= fence_spawns. The first spawn looks. */
 void pin_hoard_init(
 	struct pin_hoard *hoard, uint32_t worth_spawns, uint32_t fence_spawns, uint64_t worth_ns);
+
+/* ---- at a look ---- */
 
 /* Spawns since somebody was told. */
 static inline uint32_t pin_hoard_count(const struct pin_hoard *hoard)
 {
-	return hoard->look_count - hoard->until_look;
-}
-
-/* Counts one. True: look now, and note below what came of it. */
-static inline bool pin_hoard_note_spawn(struct pin_hoard *hoard)
-{
-	return --hoard->until_look == 0;
+	return hoard->look_count;
 }
 
 /* Whether so many, unlooked, are to be told of behind a fence. */
@@ -71,28 +67,30 @@ static inline bool pin_hoard_is_worth_a_wake(
 		queued * average_ns >= hoard->worth_ns;
 }
 
-/* Somebody was told, if anybody is there. The next spawn looks. */
-static inline void pin_hoard_note_told(struct pin_hoard *hoard)
-{
-	hoard->until_look = 1;
-	hoard->look_count = 1;
-}
-
 /* Somebody sleeps, and it was not worth a wake, or not called for. */
-static inline void pin_hoard_note_kept(struct pin_hoard *hoard)
+static inline uint32_t pin_hoard_note_kept(struct pin_hoard *hoard)
 {
-	hoard->look_count += 1;
-	hoard->until_look = 1;
+	hoard->look_count++;
+	return 0;
 }
 
 /* Nobody sleeps; `queued` tasks wait, of that length. */
-void pin_hoard_note_nobody(struct pin_hoard *hoard, uint32_t queued, uint64_t average_ns);
+uint32_t pin_hoard_note_nobody(struct pin_hoard *hoard, uint32_t queued, uint64_t average_ns);
 
-/* The usual length of tasks has changed: the next spawn looks. */
-static inline void pin_hoard_look_soon(struct pin_hoard *hoard)
+/* ---- at any time ---- */
+
+/* Somebody was told, if anybody is there. */
+static inline uint32_t pin_hoard_note_told(struct pin_hoard *hoard)
 {
-	hoard->look_count -= hoard->until_look - 1;
-	hoard->until_look = 1;
+	hoard->look_count = 1;
+	return 0;
+}
+
+/* The usual length of tasks has changed, `unspent` spawns before the look. */
+static inline uint32_t pin_hoard_look_soon(struct pin_hoard *hoard, uint32_t unspent)
+{
+	hoard->look_count -= unspent;
+	return 0;
 }
 
 #endif

@@ -367,7 +367,8 @@ static void use_deque(const char *name, enum pin_deque_order order)
 	begin_path();
 	for (uint32_t i = 0; i < times; i += BATCH) {
 		for (uint32_t k = 0; k < BATCH; k++) {
-			(void)pin_deque_push(&deque, &links[k]);
+			(void)(pin_deque_push_known(&deque, &links[k]) ||
+				pin_deque_push(&deque, &links[k]));
 		}
 		for (uint32_t k = 0; k < BATCH; k++) {
 			popped_count += pin_deque_pop(&deque) != NULL;

@@ -46,7 +46,10 @@ static void push(void)
 	struct element *element = &elements[pushed_count];
 
 	pin_store_relaxed_u32(&element->is_written, 1);
-	if (pin_deque_push(&owned, &element->link)) {
+	/* By either way: every second is at the mark. */
+	pin_deque_set_mark(&owned, pushed_count % 2);
+	if (pin_deque_push_known(&owned, &element->link) ||
+		pin_deque_push(&owned, &element->link)) {
 		pushed_count++;
 	}
 }
@@ -249,6 +252,7 @@ static const struct model_twin fifo_twins[] = {
 	{"the thief's claim is no single step", {MODEL_TORN, "steal_half", NULL}},
 	{"the claim of a single one is no single step", {MODEL_TORN, "claim_single", NULL}},
 	{"slots are not released with the tail", {MODEL_RELAXED, "pin_deque_push_known", NULL}},
+	{"nor by a push at the mark", {MODEL_RELAXED, "pin_deque_show", NULL}},
 	{"the release of a claim is no single step", {MODEL_TORN, "release_claim", NULL}},
 	{.name = NULL},
 };

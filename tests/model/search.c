@@ -70,6 +70,7 @@ static void run_held_hoard(void)
 
 		MODEL_CHECK(deque->host != NULL && pin_load_relaxed_u64(&deque->head) == 0);
 		pin_store_relaxed_u64(&deque->head, pin_deque_held_head(0));
+		pin_store_relaxed_u32(&deque->is_asked, 0);
 		deque->is_held = true;
 	}
 	model_has_no_fence = model_is_spoilt(MODEL_SKIP, __func__, "fence_all");

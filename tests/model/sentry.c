@@ -92,7 +92,7 @@ static void run_end(void)
 
 static const struct model_twin deque_twins[] = {
 	{"nobody is woken for what is found", {MODEL_SKIP, "look", "pin_wake_one"}},
-	{"the sentry is not told", {MODEL_SKIP, "pin_spawn_after_telling", "pin_sentry_note_kept"}},
+	{"the sentry is not told", {MODEL_SKIP, "pin_spawn_past_slot", "pin_sentry_note_kept"}},
 	{"it stays awake when all sleep", {MODEL_LATE, "look", "pin_parker_is_parked"}},
 	{"it sleeps without compare", {MODEL_NO_COMPARE, "model_futex_wait", NULL}},
 	{.name = NULL},

@@ -2,8 +2,9 @@
 /*
  * Goal: the worker's queue is first in, first out, or last in, first out if so
  * ordered, full at its capacity, and gives up exactly its older half, to a
- * thief rounded up, or one at a time; also where its counters wrap. AS-6,
- * AS-33, AS-35, C3, EX-3.
+ * thief rounded up, or one at a time; also where its counters wrap. Its mark
+ * counts the pushes that are to count, whatever else moves its end. AS-6,
+ * AS-33, AS-35, C3, EX-3, EX-31.
  * Hazards that others met: an index that wraps, and one below the first.
  * Method: random pushes, pops, halvings and steals against a counter model,
  * with the indices started just below where they wrap; in FIFO order also where
@@ -16,6 +17,7 @@
 #define ROUNDS 200000
 #define CAPACITY 256u
 #define START ((uint64_t)UINT32_MAX - 1000)
+#define FAR 600 /* more than there is room for */
 
 struct item {
 	struct pin_link link;
@@ -28,6 +30,7 @@ static struct item items[CAPACITY];
 struct model {
 	uint32_t first;
 	uint32_t next;
+	uint32_t until_mark; /* pushes that pass */
 };
 
 static void check_popped(struct model *model, const struct pin_link *link)
@@ -38,15 +41,26 @@ static void check_popped(struct model *model, const struct pin_link *link)
 	model->first++;
 }
 
-static void push(struct pin_deque *deque, struct model *model)
+static void push(struct pin_deque *deque, struct model *model, struct random_source *source)
 {
 	struct item *item = &items[model->next % CAPACITY];
 	bool has_room = model->next - model->first < CAPACITY;
+	bool is_counted = random_below(source, 8) != 0;
 
 	if (has_room) {
 		item->number = model->next;
 	}
-	expect_number("push", has_room, pin_deque_push(deque, &item->link));
+	if (is_counted && model->until_mark == 0) {
+		expect_true("at the mark", !pin_deque_push_known(deque, &item->link));
+		expect_number("push there", has_room, pin_deque_push(deque, &item->link));
+		model->until_mark = (uint32_t)random_below(source, FAR);
+		pin_deque_set_mark(deque, model->until_mark);
+	} else if (is_counted) {
+		expect_number("known", has_room, pin_deque_push_known(deque, &item->link));
+		model->until_mark -= has_room ? 1 : 0;
+	} else {
+		expect_number("push", has_room, pin_deque_push(deque, &item->link));
+	}
 	model->next += has_room ? 1 : 0;
 }
 
@@ -112,6 +126,8 @@ static void check(enum pin_deque_order order, bool may_hold, struct random_sourc
 	pin_store_release_u64(&deque.head, START << 32 | START);
 	pin_store_release_u32(&deque.tail, START);
 	pin_store_release_u32(&deque.own_first, START);
+	(void)pin_deque_room(&deque);
+	pin_deque_set_mark(&deque, 0);
 	for (uint32_t i = 0; i < ROUNDS && expect_failure_count == 0; i++) {
 		/* Long phases of mostly pushing or popping reach both ends. */
 		uint64_t push_share = (i / 2000) % 2 == 0 ? 70 : 30;
@@ -123,10 +139,11 @@ static void check(enum pin_deque_order order, bool may_hold, struct random_sourc
 			held_steals += deque.is_held && model.next != model.first ? 1 : 0;
 			steal(&deque, &own, &model);
 		} else if (dice % 100 < push_share) {
-			push(&deque, &model);
+			push(&deque, &model, source);
 		} else {
 			pop(&deque, &model);
 		}
+		expect_number("until the mark", model.until_mark, pin_deque_until_mark(&deque));
 		expect_number("count", model.next - model.first, pin_deque_count(&deque));
 		expect_true("drained", !pin_deque_is_drained(&deque) || model.next == model.first);
 		expect_number(
