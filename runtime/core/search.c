@@ -180,21 +180,32 @@ bool pin_search_sees_work(const struct pin_worker *worker)
 }
 
 /*
- * As pin_search_sees_work() by one that is going to steal, nearest or not. What
- * it sees it finds on its own core a moment later.
+ * By one that waits awake: from whoever shows something first. By rank from its
+ * own on, so that near ones come early and each thief begins elsewhere; a round
+ * by random numbers would begin when the other has been seen already.
  */
-static bool await_work(const struct pin_worker *worker)
+static struct pin_link *steal_awaited(struct pin_worker *worker)
 {
-	const struct pin_shared *shared = worker->shared;
-	bool is_there = false;
+	struct pin_shared *shared = worker->shared;
+	uint32_t rank = pin_victims_rank(&shared->victims, worker->index);
 
-	if (!pin_worker_serves(worker, PINION_LANE_NORMAL)) {
-		return false;
+	for (uint32_t i = 1; i < shared->worker_count; i++) {
+		struct pin_worker *victim;
+
+		rank = rank + 1 == shared->worker_count ? 0 : rank + 1;
+		victim = &shared->workers[pin_victims_index(&shared->victims, rank)];
+		if (PIN_UNLIKELY(pin_deque_await(&victim->deque))) {
+			return steal_from(worker, victim);
+		}
 	}
-	for (uint32_t i = 0; i < shared->worker_count && !is_there; i++) {
-		is_there = pin_deque_await(&shared->workers[i].deque);
-	}
-	return is_there;
+	return NULL;
+}
+
+/* What others hand over, to this worker or to any. */
+static inline bool has_been_given(const struct pin_worker *worker, bool is_thief)
+{
+	return !pin_inbox_is_empty(&worker->inbox) ||
+		(is_thief && !pin_injector_is_empty(&worker->shared->injector));
 }
 
 static bool may_spin(const struct pin_worker *worker)
@@ -209,14 +220,14 @@ bool pin_search_spin(struct pin_worker *worker, bool (*has_work)(const struct pi
 {
 	struct pin_patience *patience = &worker->patience;
 	uint32_t looks = may_spin(worker) ? pin_patience_ask(patience, worker->now_ns) : 0;
+	bool is_thief = pin_worker_serves(worker, PINION_LANE_NORMAL);
 
 	*out_link = NULL;
 	for (uint32_t i = 0; i < looks; i++) {
 		pin_cpu_relax();
-		if (await_work(worker)) {
-			*out_link = steal_round(worker);
-		}
-		if (*out_link != NULL || has_work(worker)) {
+		*out_link = is_thief ? steal_awaited(worker) : NULL;
+		if (*out_link != NULL || has_been_given(worker, is_thief) ||
+			(i % PIN_SEARCH_LOOKS_TO_FULL == 0 && has_work(worker))) {
 			pin_patience_note_catch(patience, i, worker->now_ns);
 			pin_meter_add(&worker->meter.spin_hits, 1);
 			return true;

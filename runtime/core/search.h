@@ -24,9 +24,17 @@ struct pin_link *pin_search_others(struct pin_worker *worker);
  */
 bool pin_search_sees_work(const struct pin_worker *worker);
 
+enum {
+	/*
+	 * Of looks at what others hand over or show, so many to one at all that
+	 * there may be: a theft is late by what lies between two of them.
+	 */
+	PIN_SEARCH_LOOKS_TO_FULL = 4,
+};
+
 /*
- * Waits awake, if that pays. True when something came: `has_work` said so, or
- * *out_link was stolen, else NULL.
+ * Waits awake, if that pays. True when something came: `has_work` said so, it
+ * is in the inbox or the injector, or *out_link was stolen, else NULL.
  */
 bool pin_search_spin(struct pin_worker *worker, bool (*has_work)(const struct pin_worker *worker),
 	struct pin_link **out_link);

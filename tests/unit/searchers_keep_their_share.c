@@ -20,7 +20,8 @@
 
 enum {
 	WORKERS_MAX = 16,
-	LOOKS = 8,
+	LOOKS = 10,
+	FULL_LOOKS = (LOOKS + PIN_SEARCH_LOOKS_TO_FULL - 1) / PIN_SEARCH_LOOKS_TO_FULL,
 	SPAWNS = 4,
 	LIMIT_SECONDS = 60,
 };
@@ -101,9 +102,9 @@ static void expect_cpu_each(uint32_t worker_count, uint32_t spin_iters, bool exp
 
 static void check_waiting(void)
 {
-	expect_number("a searcher", LOOKS, looks_of(true, true, 2));
+	expect_number("a searcher", FULL_LOOKS, looks_of(true, true, 2));
 	expect_number("one that may not search", 0, looks_of(true, false, 2));
-	expect_number("an only worker", LOOKS, looks_of(true, false, 1));
+	expect_number("an only worker", FULL_LOOKS, looks_of(true, false, 1));
 	expect_number("a searcher on a shared CPU", 0, looks_of(false, true, 2));
 	expect_number("an only worker on one", 0, looks_of(false, false, 1));
 	expect_cpu_each((uint32_t)sysconf(_SC_NPROCESSORS_CONF) + 1, 7, false);
