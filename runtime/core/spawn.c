@@ -47,7 +47,8 @@ static void tell(struct pin_worker *worker)
 
 /*
  * Whether somebody sleeps whom what waits here is worth waking. The look has no
- * fence: it misses who goes to sleep just now, whom a later one finds.
+ * fence: it misses who goes to sleep just now, whom a later one finds. It says
+ * where the next one comes.
  */
 static void look_for_sleeper(struct pin_worker *worker)
 {
@@ -70,16 +71,16 @@ static void look_for_sleeper(struct pin_worker *worker)
 
 PIN_APART int pin_spawn_push_slowly(struct pin_worker *worker, struct pin_link *link)
 {
-	if (pin_deque_until_mark(&worker->deque) == 0) {
-		if (pin_deque_push(&worker->deque, link)) {
-			look_for_sleeper(worker);
-			return 0;
-		}
-	} else if (pin_deque_room(&worker->deque) > 0) {
-		(void)pin_deque_push_known(&worker->deque, link);
+	bool is_at_mark = pin_deque_until_mark(&worker->deque) == 0;
+
+	if (!pin_deque_has_room(&worker->deque)) {
+		overflow(worker, link);
 		return 0;
 	}
-	overflow(worker, link);
+	pin_deque_put(&worker->deque, link);
+	if (is_at_mark) {
+		look_for_sleeper(worker);
+	}
 	return 0;
 }
 

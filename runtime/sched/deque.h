@@ -262,21 +262,35 @@ static inline uint32_t pin_deque_room(struct pin_deque *deque)
 }
 
 /*
- * By the owner. False at the mark, or when full, as far as it knows; then the
- * element stays with the caller. It knows of room from an earlier look at the
- * head, which is on the thief's core when something was stolen: to look each
- * time would have both wait for that line.
+ * By the owner: whether there is room. It knows of some from an earlier look at
+ * the head, which is on the thief's core when something was stolen: to look
+ * each time would have both wait for that line.
  */
-static PIN_INLINE bool pin_deque_push_known(struct pin_deque *deque, struct pin_link *link)
+static inline bool pin_deque_has_room(struct pin_deque *deque)
+{
+	return pin_load_relaxed_u32(&deque->tail) != deque->room_end || pin_deque_room(deque) > 0;
+}
+
+/* By the owner, who knows that there is room, and sees to the mark. */
+static PIN_INLINE void pin_deque_put(struct pin_deque *deque, struct pin_link *link)
 {
 	uint32_t tail = pin_load_relaxed_u32(&deque->tail);
 
 	PIN_DCHECK(link != NULL);
-	if (PIN_UNLIKELY(tail == deque->pause_at)) {
-		return false;
-	}
 	pin_deque_write_slot(deque, tail, link);
 	pin_store_release_u32(&deque->tail, tail + 1); /* [DEQUE-1] */
+}
+
+/*
+ * By the owner. False at the mark, or when full, as far as it knows; then the
+ * element stays with the caller.
+ */
+static PIN_INLINE bool pin_deque_push_known(struct pin_deque *deque, struct pin_link *link)
+{
+	if (PIN_UNLIKELY(pin_load_relaxed_u32(&deque->tail) == deque->pause_at)) {
+		return false;
+	}
+	pin_deque_put(deque, link);
 	return true;
 }
 
@@ -302,12 +316,12 @@ static inline void pin_deque_show(struct pin_deque *deque, uint32_t count)
  */
 static inline bool pin_deque_push(struct pin_deque *deque, struct pin_link *link)
 {
-	PIN_DCHECK(link != NULL);
-	if (pin_load_relaxed_u32(&deque->tail) == deque->room_end && pin_deque_room(deque) == 0) {
+	if (!pin_deque_has_room(deque)) {
 		return false;
 	}
-	pin_deque_place(deque, 0, link);
-	pin_deque_show(deque, 1);
+	pin_deque_put(deque, link);
+	deque->mark++;
+	pin_deque_settle(deque);
 	return true;
 }
 

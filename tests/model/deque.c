@@ -251,8 +251,7 @@ static const struct model_twin fifo_twins[] = {
 	{"the owner's claim is no single step", {MODEL_TORN, "claim_own", NULL}},
 	{"the thief's claim is no single step", {MODEL_TORN, "steal_half", NULL}},
 	{"the claim of a single one is no single step", {MODEL_TORN, "claim_single", NULL}},
-	{"slots are not released with the tail", {MODEL_RELAXED, "pin_deque_push_known", NULL}},
-	{"nor by a push at the mark", {MODEL_RELAXED, "pin_deque_show", NULL}},
+	{"slots are not released with the tail", {MODEL_RELAXED, "pin_deque_put", NULL}},
 	{"the release of a claim is no single step", {MODEL_TORN, "release_claim", NULL}},
 	{.name = NULL},
 };
