@@ -153,7 +153,7 @@ struct pinion_config {
 	uint32_t steal_tries;
 
 	/*
-	 * Looks for new work, some 50 ns apart, before a worker sleeps, where
+	 * Looks for new work, 30 to 50 ns apart, before a worker sleeps, where
 	 * experience says that it pays, 0 … 65535. Up to four times as many
 	 * where it says that these pay, and rarely sixteen times, to find out.
 	 * 0: never spin. Default 200.

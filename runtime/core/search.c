@@ -201,11 +201,11 @@ static struct pin_link *steal_awaited(struct pin_worker *worker)
 	return NULL;
 }
 
-/* What others hand over, to this worker or to any. */
-static inline bool has_been_given(const struct pin_worker *worker, bool is_thief)
+/* What others hand over, to this worker or to any that may steal. */
+static inline bool has_been_given(const struct pin_worker *worker)
 {
 	return !pin_inbox_is_empty(&worker->inbox) ||
-		(is_thief && !pin_injector_is_empty(&worker->shared->injector));
+		!pin_injector_is_empty(&worker->shared->injector);
 }
 
 static bool may_spin(const struct pin_worker *worker)
@@ -220,14 +220,16 @@ bool pin_search_spin(struct pin_worker *worker, bool (*has_work)(const struct pi
 {
 	struct pin_patience *patience = &worker->patience;
 	uint32_t looks = may_spin(worker) ? pin_patience_ask(patience, worker->now_ns) : 0;
-	bool is_thief = pin_worker_serves(worker, PINION_LANE_NORMAL);
+	bool is_thief =
+		worker->shared->worker_count > 1 && pin_worker_serves(worker, PINION_LANE_NORMAL);
+	uint32_t stride = is_thief ? PIN_SEARCH_LOOKS_TO_FULL : 1;
 
 	*out_link = NULL;
 	for (uint32_t i = 0; i < looks; i++) {
 		pin_cpu_relax();
 		*out_link = is_thief ? steal_awaited(worker) : NULL;
-		if (*out_link != NULL || has_been_given(worker, is_thief) ||
-			(i % PIN_SEARCH_LOOKS_TO_FULL == 0 && has_work(worker))) {
+		if (*out_link != NULL || (is_thief && has_been_given(worker)) ||
+			(i % stride == 0 && has_work(worker))) {
 			pin_patience_note_catch(patience, i, worker->now_ns);
 			pin_meter_add(&worker->meter.spin_hits, 1);
 			return true;

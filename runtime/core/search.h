@@ -26,7 +26,7 @@ bool pin_search_sees_work(const struct pin_worker *worker);
 
 enum {
 	/*
-	 * Of looks at what others hand over or show, so many to one at all that
+	 * Looks of a thief at what others hand over or show, to one at all that
 	 * there may be: a theft is late by what lies between two of them.
 	 */
 	PIN_SEARCH_LOOKS_TO_FULL = 4,

@@ -17,6 +17,7 @@
 void pin_shared_stop(struct pin_shared *shared)
 {
 	pin_fetch_or_seq_cst_u32(&shared->alerts, PIN_ALERT_STOPPING);
+	/* A worker that spawns looks at its own slot only. */
 	for (uint32_t i = 0; i < shared->worker_count; i++) {
 		pin_lifo_close(&shared->workers[i].lifo, PIN_DETOUR_STOPPING);
 	}
@@ -126,7 +127,7 @@ PIN_APART int pin_spawn_past_slot(struct pin_worker *worker, struct pinion_task 
 	if ((reasons & PIN_DETOUR_STOPPING) != 0) {
 		return -ESHUTDOWN;
 	}
-	if (reasons != PIN_DETOUR_UNUSED) {
+	if (reasons != PIN_DETOUR_UNUSED) { /* in LIFO order it is that, with each spawn */
 		pin_sentry_note_kept(worker);
 	}
 	pin_meter_add(&worker->meter.tasks_spawned, 1);

@@ -88,7 +88,7 @@ struct pin_deque {
 	struct pin_atomic_u32 is_asked; /* [W:any R:owner] to end the hold; or none is */
 	struct pin_atomic_u32 tail PIN_CACHE_ALIGNED; /* [W:owner R:any] next free */
 	struct pin_atomic_u32 own_first;	      /* [W:owner R:any] behind its last pop */
-	struct pin_atomic_u32 is_popping;	      /* [W:owner R:any] in a hold */
+	struct pin_atomic_u32 is_popping; /* [W:owner R:any] looks whether it is asked */
 	/* [own] */
 	uint32_t pause_at;   /* the nearer of the next two, from the tail on */
 	uint32_t room_end;   /* full there, by the owner's last look */

@@ -76,7 +76,10 @@ static inline struct pin_link *pin_lifo_replace(struct pin_lifo *lifo, struct pi
 	return pin_lifo_enter(lifo, PIN_LIFO_THIEF) ? pin_lifo_exchange(lifo, link) : link;
 }
 
-/* Any thread: a reason more, for what the owner puts in from then on. */
+/*
+ * Any thread: a reason more, for what the owner puts in from then on. In one
+ * step, as a thief's bit is in the same word; nothing else is ordered by it.
+ */
 static inline void pin_lifo_close(struct pin_lifo *lifo, uint32_t reason)
 {
 	pin_fetch_or_seq_cst_u32(&lifo->closed, reason);
@@ -91,7 +94,8 @@ static inline void pin_lifo_open(struct pin_lifo *lifo, uint32_t reason)
 /* Any thread: all reasons there are, the thief's too. */
 static inline uint32_t pin_lifo_closed_for(const struct pin_lifo *lifo)
 {
-	return pin_load_acquire_u32(&lifo->closed);
+	/* Relaxed: what a thief leaves is read after an entry. */
+	return pin_load_relaxed_u32(&lifo->closed);
 }
 
 /* 0 if it is empty: for one look at several such. */

@@ -88,6 +88,41 @@ static uint32_t looks_of(bool has_cpu_each, bool is_searching, uint32_t worker_c
 	return look_count;
 }
 
+/* One that may steal looks at most places less often; what it sees it takes. */
+static void check_thief(void)
+{
+	static struct pin_shared shared;
+	static struct pin_worker workers[2];
+	static struct pin_atomic_u64 slots[2][4];
+	static struct pinion_task task;
+	struct pin_worker *thief = &workers[0];
+	struct pin_link *link;
+
+	shared = (struct pin_shared){.has_cpu_each = true, .worker_count = 2, .workers = workers};
+	shared.tiers[0].order.mask = PIN_LANE_BIT(PINION_LANE_NORMAL);
+	pin_injector_init(&shared.injector, &pin_host_linux);
+	expect_ready("memory",
+		pin_victims_init(&shared.victims, &pin_host_linux, NULL, 0, 2, NULL) == 0);
+	for (uint32_t i = 0; i < 2; i++) {
+		workers[i].shared = &shared;
+		workers[i].tier = &shared.tiers[0];
+		workers[i].index = i;
+		pin_deque_init(&workers[i].deque, slots[i], 4, PIN_DEQUE_FIFO);
+	}
+	thief->is_searching = true;
+	pin_patience_init(&thief->patience, LOOKS);
+	thief->patience.gap_ns = 0;
+	look_count = 0;
+	expect_true("nothing to steal", !pin_search_spin(thief, look_in_vain, &link));
+	expect_number("a thief", FULL_LOOKS, look_count);
+	expect_true("given", pin_deque_push(&workers[1].deque, pin_task_link(&task)));
+	expect_true("stolen", pin_search_spin(thief, look_in_vain, &link));
+	expect_true("that", link == pin_task_link(&task));
+	pin_inbox_push(&thief->inbox, pin_task_link(&task));
+	expect_true("in the inbox", pin_search_spin(thief, look_in_vain, &link) && link == NULL);
+	pin_victims_fini(&shared.victims);
+}
+
 static void expect_cpu_each(uint32_t worker_count, uint32_t spin_iters, bool expected)
 {
 	struct pinion_config config;
@@ -102,11 +137,12 @@ static void expect_cpu_each(uint32_t worker_count, uint32_t spin_iters, bool exp
 
 static void check_waiting(void)
 {
-	expect_number("a searcher", FULL_LOOKS, looks_of(true, true, 2));
+	expect_number("a searcher", LOOKS, looks_of(true, true, 2));
 	expect_number("one that may not search", 0, looks_of(true, false, 2));
-	expect_number("an only worker", FULL_LOOKS, looks_of(true, false, 1));
+	expect_number("an only worker", LOOKS, looks_of(true, false, 1));
 	expect_number("a searcher on a shared CPU", 0, looks_of(false, true, 2));
 	expect_number("an only worker on one", 0, looks_of(false, false, 1));
+	check_thief();
 	expect_cpu_each((uint32_t)sysconf(_SC_NPROCESSORS_CONF) + 1, 7, false);
 }
 
