@@ -76,6 +76,7 @@ uint32_t pin_poll_straight(struct pin_worker *worker, uint32_t limit)
 
 	/* In advance: none of them need return. */
 	worker->polls_since_look += limit;
+	pin_store_relaxed_u32(&worker->lifo_row, 0);
 	do {
 		struct pin_link *link = pin_deque_pop_oldest(&worker->deque);
 

@@ -4,7 +4,8 @@
  * same each time, and nothing that spawns without end keeps others out: not a
  * pair that spawn each other, whatever the budget, not a task that spawns
  * itself anew, in either queue order; and not a timer either: one that is due
- * has its turn after as many polls as the budget allows, or as long. AS-2,
+ * has its turn after as many polls as the budget allows, or as long. What a
+ * task spawns is kept back for a row of such only while the row lasts. AS-2,
  * AS-4, AS-8, AS-9, AS-10, EX-3, EX-10, C2, C3, W38.
  * Hazard that others met: a pair in the slot keeps all others out.
  * Method: a task spawns ten that note their number; pairs that go on until a
@@ -109,6 +110,45 @@ static void check_ten(uint32_t queue_order, uint32_t lifo_polls, const char *exp
 		got[i] = (char)('0' + order[i]);
 	}
 	expect_text(queue_order == PINION_QUEUE_LIFO ? "LIFO" : "FIFO", expected, got);
+}
+
+/* ---- a row that ends ---- */
+
+/* Its child's number is one more. */
+static int note_and_spawn(struct pinion_task *task)
+{
+	struct item *child = PIN_CONTAINER_OF(task, struct item, task) + 1;
+
+	child[0] = (struct item){.task.run = note, .number = (uint32_t)(child - items)};
+	return note(task) | pinion_spawn(runtime, &child->task);
+}
+
+static int spawn_parents(struct pinion_task *task)
+{
+	int rc = 0;
+
+	(void)task;
+	for (uint32_t i = 0; i < CHILDREN && rc == 0; i++) {
+		items[2 * i] = (struct item){.task.run = note_and_spawn, .number = 2 * i};
+		rc = pinion_spawn(runtime, &items[2 * i].task);
+	}
+	return rc;
+}
+
+/*
+ * The queue's turn ends a row of the slot's: each child, of ten parents with
+ * one each, is run behind its parent.
+ */
+static void check_children(void)
+{
+	struct pinion_config config = config_of(PINION_QUEUE_FIFO, 3);
+
+	run(&config, spawn_parents);
+	expect_number("parents and children", 2 * CHILDREN, order_count);
+	for (uint32_t i = 0; i < order_count; i++) {
+		/* The parent that was spawned last is the slot's. */
+		expect_number("in order", (2 * CHILDREN - 2 + i) % (2 * CHILDREN), order[i]);
+	}
 }
 
 /* ---- the same again ---- */
@@ -376,6 +416,7 @@ int main(void)
 	check_ten(PINION_QUEUE_FIFO, 0, "0123456789");
 	check_ten(PINION_QUEUE_FIFO, 3, "9012345678");
 	check_ten(PINION_QUEUE_LIFO, 3, "9876543210");
+	check_children();
 	check_repeats(PINION_QUEUE_FIFO);
 	check_repeats(PINION_QUEUE_LIFO);
 	check_pair(1, 65535);
