@@ -29,6 +29,11 @@ static inline bool pin_list_is_empty(const struct pin_list *list)
 	return list->head == NULL;
 }
 
+static inline bool pin_list_has_several(const struct pin_list *list)
+{
+	return list->head != NULL && list->head->next != NULL;
+}
+
 static inline void pin_list_push(struct pin_list *list, struct pin_link *link)
 {
 	link->next = NULL;

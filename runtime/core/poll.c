@@ -69,7 +69,10 @@ bool pin_poll_posted(struct pin_worker *worker)
 	return true;
 }
 
-uint32_t pin_poll_straight(struct pin_worker *worker, uint32_t limit)
+/* One by one, as long as each is next; `take` finds nothing after a theft. */
+static PIN_INLINE uint32_t poll_row(struct pin_worker *worker, uint32_t limit,
+	struct pin_link *(*take)(struct pin_worker *worker),
+	bool (*is_next)(const struct pin_worker *worker, const struct pin_shared *shared))
 {
 	const struct pin_shared *shared = worker->shared;
 	uint32_t left = limit;
@@ -78,16 +81,36 @@ uint32_t pin_poll_straight(struct pin_worker *worker, uint32_t limit)
 	worker->polls_since_look += limit;
 	pin_store_relaxed_u32(&worker->lifo_row, 0);
 	do {
-		struct pin_link *link = pin_deque_pop_oldest(&worker->deque);
+		struct pin_link *link = take(worker);
 
 		if (link == NULL) {
 			break;
 		}
 		pin_run_found(worker, pin_task_of(link));
 		left--;
-	} while (left > 0 && pin_poll_is_deque_next(worker, shared));
+	} while (left > 0 && is_next(worker, shared));
 	worker->polls_since_look -= left;
 	return limit - left;
+}
+
+static PIN_INLINE struct pin_link *take_oldest(struct pin_worker *worker)
+{
+	return pin_deque_pop_oldest(&worker->deque);
+}
+
+static PIN_INLINE struct pin_link *take_ready(struct pin_worker *worker)
+{
+	return pin_list_pop(&worker->ready);
+}
+
+uint32_t pin_poll_deque_row(struct pin_worker *worker, uint32_t limit)
+{
+	return poll_row(worker, limit, take_oldest, pin_poll_is_deque_next);
+}
+
+uint32_t pin_poll_ready_row(struct pin_worker *worker, uint32_t limit)
+{
+	return poll_row(worker, limit, take_ready, pin_poll_is_ready_next);
 }
 
 /* Once, for three places that most polls do not come to. */

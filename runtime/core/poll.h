@@ -128,22 +128,32 @@ static PIN_INLINE bool pin_poll_injector(struct pin_worker *worker)
 		pin_poll_injected(worker);
 }
 
-/* Whether nothing stands before the deque, or calls for another way. */
+/*
+ * Whether nothing stands before the deque, or before what is ready, or calls
+ * for another way. In one look: each of them is hardly ever the case.
+ */
 static PIN_INLINE bool pin_poll_is_deque_next(
 	const struct pin_worker *worker, const struct pin_shared *shared)
 {
-	/* In one look: each of them is hardly ever the case. */
 	return (pin_lifo_bits(&worker->lifo) | pin_list_bits(&worker->ready) |
 		       pin_list_bits(&worker->posted) | pin_shared_alerts(shared)) == 0;
 }
 
+static PIN_INLINE bool pin_poll_is_ready_next(
+	const struct pin_worker *worker, const struct pin_shared *shared)
+{
+	return (pin_lifo_bits(&worker->lifo) | pin_deque_count_known(&worker->deque) |
+		       pin_list_bits(&worker->posted) | pin_shared_alerts(shared)) == 0;
+}
+
 /*
- * Runs tasks of the deque, which is next and in FIFO order, one after the other
- * as long as each is what pin_poll_near() would find: `limit` at most, which is
- * not 0, and of which none may make a look due. Returns how many. By a worker
- * that does not search.
+ * Run tasks of the deque, in FIFO order, or of those that are ready, whichever
+ * is next, one after the other as long as each is what pin_poll_near() would
+ * find: `limit` at most, which is not 0, and of which none may make a look due.
+ * They return how many. By a worker that does not search.
  */
-uint32_t pin_poll_straight(struct pin_worker *worker, uint32_t limit);
+uint32_t pin_poll_deque_row(struct pin_worker *worker, uint32_t limit);
+uint32_t pin_poll_ready_row(struct pin_worker *worker, uint32_t limit);
 
 /* All of the normal lane that can be had without searching. */
 static PIN_INLINE bool pin_poll_near(struct pin_worker *worker)

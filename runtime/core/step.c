@@ -61,24 +61,54 @@ static bool poll_once(struct pin_worker *worker)
 	return pin_poll_near(worker) || pin_poll_others(worker);
 }
 
-/* Whether the next tasks are the own queue's. */
-static PIN_INLINE bool is_way_straight(const struct pin_worker *worker)
+/* How many more go in a row, to `end_polls` at most, before a look is due. */
+static PIN_INLINE uint32_t row_limit(
+	const struct pin_worker *worker, uint32_t polls, uint32_t end_polls)
 {
-	return !pin_deque_is_drained(&worker->deque) &&
-		pin_poll_is_deque_next(worker, worker->shared) &&
-		worker->deque.order == PIN_DEQUE_FIFO && !worker->is_searching;
-}
-
-/* Runs `limit` of them at most; 0: a look is due, or thieves have taken all. */
-static PIN_APART uint32_t poll_straight(struct pin_worker *worker, uint32_t limit)
-{
+	uint32_t limit = pin_min_u32(end_polls, worker->shared->config.budget_polls) - polls;
 	uint32_t interval = pin_tuner_interval(&worker->tuner);
 	uint32_t since_look = worker->polls_since_look + 1;
 
-	if (since_look >= interval || pin_poll_is_look_due(worker)) {
-		return 0;
+	return since_look >= interval || pin_poll_is_look_due(worker)
+		? 0
+		: pin_min_u32(limit, interval - since_look);
+}
+
+static PIN_APART uint32_t run_deque_row(
+	struct pin_worker *worker, uint32_t polls, uint32_t end_polls)
+{
+	uint32_t limit = row_limit(worker, polls, end_polls);
+
+	return limit == 0 ? 0 : pin_poll_deque_row(worker, limit);
+}
+
+static PIN_APART uint32_t run_ready_row(
+	struct pin_worker *worker, uint32_t polls, uint32_t end_polls)
+{
+	uint32_t limit = row_limit(worker, polls, end_polls);
+
+	return limit == 0 ? 0 : pin_poll_ready_row(worker, limit);
+}
+
+/*
+ * Runs tasks of the own queue, or of those that are ready where one alone would
+ * not be worth it, in a row, in a batch of `polls` so far. 0: something else is
+ * next, a look is due, or thieves have taken all.
+ */
+static PIN_INLINE uint32_t run_row(struct pin_worker *worker, uint32_t polls, uint32_t end_polls)
+{
+	const struct pin_shared *shared = worker->shared;
+
+	if (pin_deque_is_drained(&worker->deque)) {
+		return pin_list_has_several(&worker->ready) && !worker->is_searching &&
+				pin_poll_is_ready_next(worker, shared)
+			? run_ready_row(worker, polls, end_polls)
+			: 0;
 	}
-	return pin_poll_straight(worker, pin_min_u32(limit, interval - since_look));
+	return pin_poll_is_deque_next(worker, shared) && worker->deque.order == PIN_DEQUE_FIFO &&
+			!worker->is_searching
+		? run_deque_row(worker, polls, end_polls)
+		: 0;
 }
 
 /* Shows what is left in the own queue to sleepers; nobody is told otherwise. */
@@ -340,10 +370,7 @@ static bool run_batch(struct pin_worker *worker)
 
 	while (polls < config->budget_polls) {
 		uint64_t before_ns = worker->now_ns;
-		uint32_t count = is_way_straight(worker)
-			? poll_straight(
-				  worker, pin_min_u32(timed + stride, config->budget_polls) - polls)
-			: 0;
+		uint32_t count = run_row(worker, polls, timed + stride);
 
 		if (count == 0) {
 			if (!poll_once(worker)) {
