@@ -91,9 +91,9 @@ static PIN_APART uint32_t run_ready_row(
 }
 
 /*
- * Runs tasks of the own queue, or of those that are ready where one alone would
- * not be worth it, in a row, in a batch of `polls` so far. 0: something else is
- * next, a look is due, or thieves have taken all.
+ * Behind a poll, in a batch of `polls` so far: runs tasks of the own queue in a
+ * row, or of those that are ready where one alone would not be worth it. 0:
+ * something else is next, a look is due, or thieves have taken all.
  */
 static PIN_INLINE uint32_t run_row(struct pin_worker *worker, uint32_t polls, uint32_t end_polls)
 {
@@ -370,15 +370,14 @@ static bool run_batch(struct pin_worker *worker)
 
 	while (polls < config->budget_polls) {
 		uint64_t before_ns = worker->now_ns;
-		uint32_t count = run_row(worker, polls, timed + stride);
 
-		if (count == 0) {
-			if (!poll_once(worker)) {
-				break;
-			}
-			count = 1;
+		if (!poll_once(worker)) {
+			break;
 		}
-		polls += count;
+		polls++;
+		if (polls - timed < stride) {
+			polls += run_row(worker, polls, timed + stride);
+		}
 		if (keeps_time && has_only_submissions(worker)) {
 			if (!go_round(worker)) {
 				break;
