@@ -547,7 +547,9 @@ interrupt_all() {
 	EOF
 	chmod +x peer
 	export PINION
-	PEERS=./peer ROUNDS=2 DURATION=0.05 bash "${top_srcdir:-..}/tests/bench/run" spawn yield >out
+	PEERS=./peer PEERS_MISSING="libone libtwo" ROUNDS=2 DURATION=0.05 \
+		bash "${top_srcdir:-..}/tests/bench/run" spawn yield >out 2>err
+	grep -q "apt-get install libone libtwo, and run configure again" err
 	[ "$(grep -c '^## ' out)" = 3 ]
 	[ "$(grep -Ec '^\| pinion \| [0-9.]+ \| [0-9.]+ \|  \|$' out)" = 2 ]
 	[ "$(grep -Ec '^\| chase-lev-deque \| [0-9.]+ \| [0-9.]+ \| [0-9.]+ \(.* … .*\) \|$' out)" = 2 ]
