@@ -69,9 +69,9 @@ bool pin_poll_posted(struct pin_worker *worker)
 	return true;
 }
 
-/* One by one, as long as each is next; `take` finds nothing after a theft. */
+/* One by one, as long as each is next. After a theft there may be none. */
 static PIN_INLINE uint32_t poll_row(struct pin_worker *worker, uint32_t limit,
-	struct pin_link *(*take)(struct pin_worker *worker),
+	struct pin_link *(*take_next)(struct pin_worker *worker),
 	bool (*is_next)(const struct pin_worker *worker, const struct pin_shared *shared))
 {
 	const struct pin_shared *shared = worker->shared;
@@ -81,7 +81,7 @@ static PIN_INLINE uint32_t poll_row(struct pin_worker *worker, uint32_t limit,
 	worker->polls_since_look += limit;
 	pin_store_relaxed_u32(&worker->lifo_row, 0);
 	do {
-		struct pin_link *link = take(worker);
+		struct pin_link *link = take_next(worker);
 
 		if (link == NULL) {
 			break;
