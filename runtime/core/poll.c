@@ -69,14 +69,29 @@ bool pin_poll_posted(struct pin_worker *worker)
 	return true;
 }
 
+/* How many of `limit` go before a look is due. */
+static PIN_INLINE uint32_t polls_to_look(const struct pin_worker *worker, uint32_t limit)
+{
+	uint32_t interval = pin_tuner_interval(&worker->tuner);
+	uint32_t since_look = worker->polls_since_look + 1;
+
+	return since_look >= interval || pin_poll_is_look_due(worker)
+		? 0
+		: pin_min_u32(limit, interval - since_look);
+}
+
 /* One by one, as long as each is next. After a theft there may be none. */
-static PIN_INLINE uint32_t poll_row(struct pin_worker *worker, uint32_t limit,
+static PIN_INLINE uint32_t poll_row(struct pin_worker *worker, uint32_t most,
 	struct pin_link *(*take_next)(struct pin_worker *worker),
 	bool (*is_next)(const struct pin_worker *worker, const struct pin_shared *shared))
 {
 	const struct pin_shared *shared = worker->shared;
+	uint32_t limit = polls_to_look(worker, most);
 	uint32_t left = limit;
 
+	if (limit == 0) {
+		return 0;
+	}
 	/* In advance: none of them need return. */
 	worker->polls_since_look += limit;
 	pin_store_relaxed_u32(&worker->lifo_row, 0);

@@ -149,8 +149,8 @@ static PIN_INLINE bool pin_poll_is_ready_next(
 /*
  * Run tasks of the deque, in FIFO order, or of those that are ready, whichever
  * is next, one after the other as long as each is what pin_poll_near() would
- * find: `limit` at most, which is not 0, and of which none may make a look due.
- * They return how many. By a worker that does not search.
+ * find and no look is due: `limit` at most. They return how many. By a worker
+ * that does not search.
  */
 uint32_t pin_poll_deque_row(struct pin_worker *worker, uint32_t limit);
 uint32_t pin_poll_ready_row(struct pin_worker *worker, uint32_t limit);

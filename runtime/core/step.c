@@ -61,53 +61,24 @@ static bool poll_once(struct pin_worker *worker)
 	return pin_poll_near(worker) || pin_poll_others(worker);
 }
 
-/* How many more go in a row, to `end_polls` at most, before a look is due. */
-static PIN_INLINE uint32_t row_limit(
-	const struct pin_worker *worker, uint32_t polls, uint32_t end_polls)
-{
-	uint32_t limit = pin_min_u32(end_polls, worker->shared->config.budget_polls) - polls;
-	uint32_t interval = pin_tuner_interval(&worker->tuner);
-	uint32_t since_look = worker->polls_since_look + 1;
-
-	return since_look >= interval || pin_poll_is_look_due(worker)
-		? 0
-		: pin_min_u32(limit, interval - since_look);
-}
-
-static PIN_APART uint32_t run_deque_row(
-	struct pin_worker *worker, uint32_t polls, uint32_t end_polls)
-{
-	uint32_t limit = row_limit(worker, polls, end_polls);
-
-	return limit == 0 ? 0 : pin_poll_deque_row(worker, limit);
-}
-
-static PIN_APART uint32_t run_ready_row(
-	struct pin_worker *worker, uint32_t polls, uint32_t end_polls)
-{
-	uint32_t limit = row_limit(worker, polls, end_polls);
-
-	return limit == 0 ? 0 : pin_poll_ready_row(worker, limit);
-}
-
 /*
- * Behind a poll, in a batch of `polls` so far: runs tasks of the own queue in a
- * row, or of those that are ready where one alone would not be worth it. 0:
- * something else is next, a look is due, or thieves have taken all.
+ * Behind a poll: runs `limit` tasks at most of the own queue in a row, or of
+ * those that are ready where one alone would not be worth it. 0: something else
+ * is next, a look is due, or thieves have taken all.
  */
-static PIN_INLINE uint32_t run_row(struct pin_worker *worker, uint32_t polls, uint32_t end_polls)
+static PIN_INLINE uint32_t run_row(struct pin_worker *worker, uint32_t limit)
 {
 	const struct pin_shared *shared = worker->shared;
 
 	if (pin_deque_is_drained(&worker->deque)) {
 		return pin_list_has_several(&worker->ready) && !worker->is_searching &&
 				pin_poll_is_ready_next(worker, shared)
-			? run_ready_row(worker, polls, end_polls)
+			? pin_poll_ready_row(worker, limit)
 			: 0;
 	}
 	return pin_poll_is_deque_next(worker, shared) && worker->deque.order == PIN_DEQUE_FIFO &&
 			!worker->is_searching
-		? run_deque_row(worker, polls, end_polls)
+		? pin_poll_deque_row(worker, limit)
 		: 0;
 }
 
@@ -376,7 +347,8 @@ static bool run_batch(struct pin_worker *worker)
 		}
 		polls++;
 		if (polls - timed < stride) {
-			polls += run_row(worker, polls, timed + stride);
+			polls += run_row(
+				worker, pin_min_u32(timed + stride, config->budget_polls) - polls);
 		}
 		if (keeps_time && has_only_submissions(worker)) {
 			if (!go_round(worker)) {
