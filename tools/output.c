@@ -77,11 +77,23 @@ static void flush_buffer(void)
 	buffered_bytes = 0;
 }
 
-bool output_write(const char *text, size_t length)
+/* Shown at once. The lock is held. */
+static void write_to_terminal(const char *text, size_t length)
 {
-	bool is_ok;
+	struct output_text shown = {0};
 
-	pthread_mutex_lock(&output_lock);
+	output_text_escaped_lines(&shown, text, length);
+	if (!shown.failed) {
+		write_all(shown.bytes, shown.length);
+	} else if (first_error == 0) {
+		first_error = ENOMEM;
+	}
+	output_text_free(&shown);
+}
+
+/* The lock is held. */
+static void write_buffered(const char *text, size_t length)
+{
 	if (length > BUFFER_BYTES - buffered_bytes) {
 		flush_buffer();
 	}
@@ -91,8 +103,22 @@ bool output_write(const char *text, size_t length)
 		memcpy(buffer + buffered_bytes, text, length);
 		buffered_bytes += length;
 	}
+}
+
+bool output_is_terminal(void)
+{
+	return is_terminal;
+}
+
+bool output_write(const char *text, size_t length)
+{
+	bool is_ok;
+
+	pthread_mutex_lock(&output_lock);
 	if (is_terminal) {
-		flush_buffer();
+		write_to_terminal(text, length);
+	} else {
+		write_buffered(text, length);
 	}
 	is_ok = first_error == 0;
 	pthread_mutex_unlock(&output_lock);

@@ -16,10 +16,15 @@ void output_init(void);
 
 /*
  * Appends whole lines. Safe from several threads; lines of one call stay
- * together. Returns false once any write has failed; the first failure is
- * reported on stderr by output_finish() and the caller should stop.
+ * together. A terminal gets them escaped (output_text_escaped_lines()), so
+ * that no name or content acts on it; anything else gets every byte. Returns
+ * false once any write has failed; the first failure is reported on stderr by
+ * output_finish() and the caller should stop.
  */
 bool output_write(const char *text, size_t length);
+
+/* True where standard output is a terminal, once output_init() was called. */
+bool output_is_terminal(void);
 
 /* True while no write has failed. */
 bool output_ok(void);

@@ -80,29 +80,30 @@ void output_text_format(struct output_text *text, const char *format, ...)
 	text->length += (size_t)length;
 }
 
-size_t output_text_utf8_length(const char *bytes, size_t length)
+/* Returns the length of the character, 0 where there is no well-formed one. */
+static size_t decode(const unsigned char *bytes, size_t length, uint32_t *out_code)
 {
-	const unsigned char *lead = (const unsigned char *)bytes;
-	size_t size;
-	uint32_t code;
 	/* The smallest character of each size: shorter forms are not valid. */
 	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+	uint32_t code;
+	size_t size;
 
 	if (length == 0) {
 		return 0;
 	}
-	if (lead[0] < 0x80) {
+	if (bytes[0] < 0x80) {
+		*out_code = bytes[0];
 		return 1;
 	}
-	if (lead[0] >= 0xc2 && lead[0] < 0xe0) {
+	if (bytes[0] >= 0xc2 && bytes[0] < 0xe0) {
 		size = 2;
-		code = lead[0] & 0x1fU;
-	} else if ((lead[0] & 0xf0) == 0xe0) {
+		code = bytes[0] & 0x1fU;
+	} else if ((bytes[0] & 0xf0) == 0xe0) {
 		size = 3;
-		code = lead[0] & 0x0fU;
-	} else if (lead[0] >= 0xf0 && lead[0] < 0xf5) {
+		code = bytes[0] & 0x0fU;
+	} else if (bytes[0] >= 0xf0 && bytes[0] < 0xf5) {
 		size = 4;
-		code = lead[0] & 0x07U;
+		code = bytes[0] & 0x07U;
 	} else {
 		return 0;
 	}
@@ -110,15 +111,31 @@ size_t output_text_utf8_length(const char *bytes, size_t length)
 		return 0;
 	}
 	for (size_t i = 1; i < size; i++) {
-		if ((lead[i] & 0xc0) != 0x80) {
+		if ((bytes[i] & 0xc0) != 0x80) {
 			return 0;
 		}
-		code = code << 6 | (lead[i] & 0x3fU);
+		code = code << 6 | (bytes[i] & 0x3fU);
 	}
 	if (code < least[size] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) {
 		return 0;
 	}
+	*out_code = code;
 	return size;
+}
+
+size_t output_text_utf8_length(const char *bytes, size_t length)
+{
+	uint32_t code;
+
+	return decode((const unsigned char *)bytes, length, &code);
+}
+
+/* As output_text.h lists them. Source: ECMA-48; Unicode, Bidi_Control. */
+static bool is_hidden(uint32_t code)
+{
+	return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x61c || code == 0x200e ||
+		code == 0x200f || (code >= 0x202a && code <= 0x202e) ||
+		(code >= 0x2066 && code <= 0x2069);
 }
 
 static void append_escape(struct output_text *text, unsigned char byte)
@@ -141,35 +158,54 @@ static void append_escape(struct output_text *text, unsigned char byte)
 	}
 }
 
-/* True for C0 and DEL, and for C1, which some terminals obey in UTF-8 form. */
-static bool is_control(const unsigned char *bytes, size_t length)
+enum {
+	ESCAPES_BACKSLASH = 1,
+	KEEPS_LINE_ENDS = 2,
+};
+
+static void append_character(
+	struct output_text *text, const unsigned char *bytes, size_t size, uint32_t code, int how)
 {
-	return (length == 1 && (bytes[0] < 0x20 || bytes[0] == 0x7f)) ||
-		(length == 2 && bytes[0] == 0xc2 && bytes[1] < 0xa0);
+	bool is_line_end = size == 1 && (code == '\n' || code == '\0');
+
+	if (is_hidden(code) && !(is_line_end && (how & KEEPS_LINE_ENDS) != 0)) {
+		for (size_t i = 0; i < size; i++) {
+			append_escape(text, bytes[i]);
+		}
+	} else if (code == '\\' && (how & ESCAPES_BACKSLASH) != 0) {
+		output_text_append(text, "\\\\", 2);
+	} else {
+		output_text_append(text, bytes, size);
+	}
+}
+
+static void append_escaped(struct output_text *text, const char *bytes, size_t length, int how)
+{
+	const unsigned char *input = (const unsigned char *)bytes;
+
+	for (size_t position = 0; position < length;) {
+		uint32_t code;
+		size_t size = decode(input + position, length - position, &code);
+
+		if (size == 0) {
+			append_escape(text, input[position]);
+			size = 1;
+		} else {
+			append_character(text, input + position, size, code, how);
+		}
+		position += size;
+	}
 }
 
 void output_text_escaped(
 	struct output_text *text, const char *bytes, size_t length, bool escapes_backslash)
 {
-	size_t position = 0;
+	append_escaped(text, bytes, length, escapes_backslash ? ESCAPES_BACKSLASH : 0);
+}
 
-	while (position < length) {
-		const unsigned char *input = (const unsigned char *)bytes + position;
-		size_t step = output_text_utf8_length(bytes + position, length - position);
-		bool is_valid = step > 0 && !is_control(input, step);
-
-		step = step == 0 ? 1 : step;
-		if (!is_valid) {
-			for (size_t i = 0; i < step; i++) {
-				append_escape(text, input[i]);
-			}
-		} else if (input[0] == '\\' && escapes_backslash) {
-			output_text_append(text, "\\\\", 2);
-		} else {
-			output_text_append(text, input, step);
-		}
-		position += step;
-	}
+void output_text_escaped_lines(struct output_text *text, const char *bytes, size_t length)
+{
+	append_escaped(text, bytes, length, KEEPS_LINE_ENDS);
 }
 
 static bool is_utf8(const char *bytes, size_t length)
@@ -205,12 +241,9 @@ static void append_base64(struct output_text *text, const unsigned char *bytes, 
 	}
 }
 
-static void append_json_character(struct output_text *text, unsigned char byte)
+static void append_json_escape(struct output_text *text, uint32_t code)
 {
-	static const char hex[] = "0123456789abcdef";
-	char escape[6] = {'\\', 'u', '0', '0', hex[byte >> 4], hex[byte & 15]};
-
-	switch (byte) {
+	switch (code) {
 	case '"':
 		output_text_append(text, "\\\"", 2);
 		return;
@@ -227,7 +260,8 @@ static void append_json_character(struct output_text *text, unsigned char byte)
 		output_text_append(text, "\\t", 2);
 		return;
 	default:
-		output_text_append(text, escape, sizeof(escape));
+		/* No hidden character is beyond U+FFFF. */
+		output_text_format(text, "\\u%04x", code);
 	}
 }
 
@@ -235,6 +269,7 @@ void output_text_json(struct output_text *text, const char *bytes, size_t length
 {
 	const unsigned char *input = (const unsigned char *)bytes;
 	size_t start = 0;
+	size_t position = 0;
 
 	if (!is_utf8(bytes, length)) {
 		output_text_string(text, "{\"bytes\":\"");
@@ -243,12 +278,16 @@ void output_text_json(struct output_text *text, const char *bytes, size_t length
 		return;
 	}
 	output_text_append(text, "\"", 1);
-	for (size_t i = 0; i < length; i++) {
-		if (input[i] < 0x20 || input[i] == '"' || input[i] == '\\') {
-			output_text_append(text, bytes + start, i - start);
-			append_json_character(text, input[i]);
-			start = i + 1;
+	while (position < length) {
+		uint32_t code = 0;
+		size_t size = decode(input + position, length - position, &code);
+
+		if (is_hidden(code) || code == '"' || code == '\\') {
+			output_text_append(text, bytes + start, position - start);
+			append_json_escape(text, code);
+			start = position + size;
 		}
+		position += size;
 	}
 	output_text_append(text, bytes + start, length - start);
 	output_text_append(text, "\"", 1);

@@ -135,7 +135,7 @@ void report_path(const char *path, const char *reason)
 	}
 	output_text_escaped(&line, path, strlen(path), true);
 	output_text_string(&line, ": ");
-	output_text_string(&line, reason);
+	output_text_escaped(&line, reason, strlen(reason), false);
 	write_line(&line);
 	errno = saved_errno;
 }

@@ -14,14 +14,15 @@
 void report_init(const char *command_name);
 
 /*
- * One line, formatted, with the prefix and a newline. Control characters and
- * invalid UTF-8 in it come out escaped, so that it stays one line.
+ * One line, formatted, with the prefix and a newline. Hidden characters
+ * (output_text.h) and invalid UTF-8 in it come out escaped, so that it stays
+ * one line and acts on no terminal.
  */
 void report_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /*
- * "PATH: REASON", the path with control characters, backslash, newline and
- * invalid UTF-8 escaped as \n, \t, \\ and \xHH so that it stays one line.
+ * "PATH: REASON", the path with hidden characters, backslash and invalid UTF-8
+ * escaped as \n, \t, \\ and \xHH so that it stays one line.
  */
 void report_path(const char *path, const char *reason);
 

@@ -350,3 +350,122 @@ terminate() {
 	expect 2
 	says "scan: standard input: is closed"
 }
+
+# A folder of names that act on terminals, with what is expected of them in text.
+make_names() {
+	mkdir names
+	printf needle >$'names/a\x1b]0;owned\x07'
+	printf needle >$'names/b\xc2\x9b31m'
+	printf needle >$'names/c\xe2\x80\xaetxt.exe'
+	printf needle >$'names/d\xe2\x81\xa6x'
+	printf needle >$'names/e\x7f'
+	printf needle >$'names/f\xff\xc0\xaf'
+	shown='names/a\x1B]0;owned\x07
+names/b\xC2\x9B31m
+names/c\xE2\x80\xAEtxt.exe
+names/d\xE2\x81\xA6x
+names/e\x7F
+names/f\xFF\xC0\xAF'
+}
+
+# No byte of C0 but newline, no DEL, no byte that is no UTF-8, no C1, no bidi.
+is_clean() {
+	local file
+	for file; do
+		! LC_ALL=C grep -qaP '[\x00-\x09\x0b-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2\x80[\x8e\x8f\xaa-\xae]|\xe2\x81[\xa6-\xa9]|\xd8\x9c' "$file" || {
+			echo "$file is not clean:"
+			cat -v "$file"
+			return 1
+		}
+		iconv -f UTF-8 -t UTF-8 "$file" >/dev/null || return 1
+	done
+}
+
+@test "names that act on a terminal: text, JSON and stderr are clean" {
+	make_names
+	pinion "scan -F -e needle" names
+	expect 1
+	is_clean out err
+	[ "$(sed 's/:0-6: e1: n…$//' out | LC_ALL=C sort)" = "$shown" ]
+	pinion "scan --format=json -F -e needle" names
+	expect 1
+	is_clean out err
+	LC_ALL=C sort out | diff - <(
+		printf '{"rule":"e1","path":%s,"start":0,"end":6}\n' \
+			'"names/a\u001b]0;owned\u0007"' '"names/b\u009b31m"' \
+			'"names/c\u202etxt.exe"' '"names/d\u2066x"' '"names/e\u007f"' \
+			'{"bytes":"bmFtZXMvZv/Arw=="}' | LC_ALL=C sort
+	)
+	# Each is no directory, so that a name below it fails.
+	find names -type f -printf '%p/x\n' >list
+	for command in "${commands[@]}" doctor; do
+		[ "$command" = doctor ] || pinion "$command" --files-from=list
+		[ "$command" != doctor ] || pinion doctor names/*
+		is_clean out err
+	done
+	pinion "sum -r -a $algorithm" --files-from=list
+	expect 2
+	[ "$(sed -n 's/^pinion sum: \(.*\)\/x: .*/\1/p' err | LC_ALL=C sort)" = "$shown" ]
+	pinion "scan" $'--r\x1b[31m' .
+	expect 2
+	is_clean err
+	pinion $'\x1b[2J'
+	expect 2
+	is_clean err
+}
+
+# on_terminal COMMAND…: with the terminal for all three; what it showed is in `shown`.
+on_terminal() {
+	command -v script >/dev/null || skip "script(1) is not installed"
+	printf 'exec %s\n' "$(printf '%q ' "$@")" >command
+	status=0
+	SHELL=/bin/bash timeout -k 5 60 script -qec ". ./command" /dev/null </dev/null >seen 2>err3 || status=$?
+	tr -d '\r' <seen >shown
+}
+
+@test "names that act on a terminal: sum shows them escaped there, and as they are in a pipe" {
+	make_names
+	printf needle >$'names/g\nh\\'
+	pinion "sum -r -a $algorithm" names
+	expect 0
+	for name in names/*; do
+		grep -qaF -- "$(basename "${name%%[[:cntrl:]]*}")" out
+	done
+	LC_ALL=C grep -qaF $'names/a\x1b]0;owned\x07' out
+	on_terminal "$PINION" sum -r -a "$algorithm" names
+	[ "$status" = 0 ]
+	is_clean shown
+	[ "$(sed 's/^\(\\\?\)[0-9a-f]*  /\1/' shown | LC_ALL=C sort)" = "\\names/g\\nh\\\\
+$shown" ]
+	# In lines that end in NUL, too.
+	on_terminal "$PINION" sum -0 -r -a "$algorithm" names
+	[ "$status" = 0 ]
+	tr '\0' '\n' <shown >lines
+	is_clean lines
+	[ "$(wc -l <lines)" = 7 ]
+	# Verdicts, and the same bytes as ever in a pipe.
+	pinion "sum -r -a $algorithm" names
+	cp out list
+	on_terminal "$PINION" sum -c list
+	[ "$status" = 0 ]
+	is_clean shown
+	grep -qxF 'names/c\xE2\x80\xAEtxt.exe: OK' shown
+	pinion "sum -c" list
+	expect 0
+	LC_ALL=C grep -qaxF $'names/c\xe2\x80\xaetxt.exe: OK' out
+	[ "$algorithm" = sha256 ] || ! command -v sha256sum >/dev/null || {
+		pinion "sum -r -a sha256" names
+		[ "$status" != 0 ] || sha256sum -c --quiet out
+	}
+}
+
+@test "patterns that act on a terminal are shown escaped there, and as they are in a pipe" {
+	[[ $features == *+hyperscan* ]] || skip "built without hyperscan"
+	printf 'id\ta\x1bm{2}b\n' >rules
+	pinion "scan --print-patterns" --rules=rules
+	expect 0
+	[ "$(cat out)" = $'a\x1bm{2}b' ]
+	on_terminal "$PINION" scan --print-patterns --rules=rules
+	[ "$status" = 0 ]
+	[ "$(cat shown)" = 'a\x1Bm{2}b' ]
+}

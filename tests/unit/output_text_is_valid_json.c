@@ -35,7 +35,7 @@ int main(void)
 	CHECK_JSON("", "\"\"");
 	CHECK_JSON("a b", "\"a b\"");
 	CHECK_JSON("\"\\/", "\"\\\"\\\\/\"");
-	CHECK_JSON("\n\r\t\x01\x1f\x7f", "\"\\n\\r\\t\\u0001\\u001f\x7f\"");
+	CHECK_JSON("\n\r\t\x01\x1f\x7f", "\"\\n\\r\\t\\u0001\\u001f\\u007f\"");
 	CHECK_JSON("a\0b", "\"a\\u0000b\"");
 	CHECK_JSON("gr\xc3\xb6\xc3\x9f"
 		   "e",

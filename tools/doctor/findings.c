@@ -183,7 +183,7 @@ void findings_words(struct findings *findings, const char *name, const char *wor
 		if (at != words) {
 			begin_word(findings, length);
 		}
-		output_text_append(&findings->text, at, length);
+		output_text_escaped(&findings->text, at, length, false);
 	}
 	output_text_string(&findings->text, findings->is_json ? "]" : "");
 }
@@ -197,8 +197,11 @@ void findings_problem(
 		findings->verdict = verdict;
 	}
 	if (!findings->is_json) {
-		output_text_format(text, "%*s! %s\n%*s  mend: %s\n", NAME_COLUMNS, "", what,
-			NAME_COLUMNS, "", mend);
+		output_text_format(text, "%*s! ", NAME_COLUMNS, "");
+		output_text_escaped(text, what, strlen(what), false);
+		output_text_format(text, "\n%*s  mend: ", NAME_COLUMNS, "");
+		output_text_escaped(text, mend, strlen(mend), false);
+		output_text_string(text, "\n");
 		return;
 	}
 	output_text_string(text, text->length > 0 ? ",{\"verdict\":" : "{\"verdict\":");

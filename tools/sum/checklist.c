@@ -41,7 +41,8 @@ static void append_hex(struct output_text *text, const uint8_t *bytes, uint32_t 
 void checklist_append_line(struct output_text *text, const struct digest_algorithm *algorithm,
 	const uint8_t *digest, const char *path, struct checklist_style style)
 {
-	bool is_escaped = !style.is_nul && path[strcspn(path, "\\\n\r")] != '\0';
+	bool is_escaped =
+		(!style.is_nul || style.is_shown) && path[strcspn(path, "\\\n\r")] != '\0';
 
 	if (is_escaped) {
 		output_text_append(text, "\\", 1);

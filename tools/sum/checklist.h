@@ -27,6 +27,7 @@
 struct checklist_style {
 	bool is_tagged; /* BSD form, whatever the algorithm's own form is */
 	bool is_nul;	/* lines end in NUL and nothing is escaped */
+	bool is_shown;	/* to a person: escaped although lines end in NUL */
 };
 
 /* Appends one line with its end. */

@@ -237,6 +237,7 @@ static void plain_line(struct sum_job *job, struct output_text *text, const char
 	struct checklist_style style = {
 		.is_tagged = job->options->is_tagged,
 		.is_nul = job->options->scanning.list_is_nul,
+		.is_shown = output_is_terminal(),
 	};
 
 	(void)sequence;
