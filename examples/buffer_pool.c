@@ -104,7 +104,7 @@ int main(int argc, char **argv)
 	int fd;
 	int rc;
 
-	if (argc < 2 || argc > 3 || workers < 1 || workers > WORKERS_MAX) {
+	if (argc < 2 || argc > 3 || argv[1][0] == '-' || workers < 1 || workers > WORKERS_MAX) {
 		fprintf(stderr, "usage: buffer_pool FILE [WORKERS, at most 16]\n");
 		return 2;
 	}

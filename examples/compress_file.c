@@ -124,11 +124,15 @@ int main(int argc, char **argv)
 	struct pinion_config config;
 	struct pinion_task start = {.run = on_start};
 
+	if (argc < 3 || argv[1][0] == '-') {
+		fprintf(stderr, "usage: compress_file FROM TO [high|normal|low]\n");
+		return 2;
+	}
 	start.flags = lane[0] == 'h' ? PINION_TASK_HIGH : lane[0] == 'l' ? PINION_TASK_LOW : 0;
 	pinion_file_options_init(&options);
 	options.flags = PINION_FILE_WRITE | PINION_FILE_CREATE | PINION_FILE_TRUNCATE;
 	pinion_config_init(&config);
-	if (is_good(argc < 3 ? -EINVAL : pinion_file_open(&from, argv[1], PINION_DIRECT_AUTO)) &&
+	if (is_good(pinion_file_open(&from, argv[1], PINION_DIRECT_AUTO)) &&
 		is_good(pinion_file_open_with(&to, argv[2], &options)) &&
 		is_good(pinion_runtime_create(&config, &io)) &&
 		is_good(pinion_crew_create(NULL, NULL, &crew))) {
@@ -142,7 +146,8 @@ int main(int argc, char **argv)
 	pinion_file_close(&from);
 	pinion_file_close(&to);
 	if (error != 0) {
-		fprintf(stderr, "compress_file FROM TO [high|normal|low]: %s\n", strerror(-error));
+		fprintf(stderr, "compress_file: %s to %s: %s\n", argv[1], argv[2],
+			strerror(-error));
 		return 1;
 	}
 	printf("%s has %llu bytes, compressed at %s\n", argv[2], write_offset, lane);

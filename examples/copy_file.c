@@ -123,8 +123,12 @@ int main(int argc, char **argv)
 	struct pinion_config config;
 	int rc;
 
-	if (argc != 3 || open_both(&copy, argv) != 0) {
-		return argc != 3 ? fail("usage: copy_file FROM TO", -22) : 1;
+	if (argc != 3 || argv[1][0] == '-') {
+		fprintf(stderr, "usage: copy_file FROM TO\n");
+		return 2;
+	}
+	if (open_both(&copy, argv) != 0) {
+		return 1;
 	}
 	pinion_config_init(&config);
 	config.worker_count = 1;

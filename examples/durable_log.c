@@ -134,11 +134,15 @@ int main(int argc, char **argv)
 	struct pinion_file_options options;
 	int rc;
 
+	if (argc != 2 || argv[1][0] == '-') {
+		fprintf(stderr, "usage: durable_log FILE\n");
+		return 2;
+	}
 	pinion_file_options_init(&options);
 	options.flags = PINION_FILE_WRITE | PINION_FILE_CREATE | PINION_FILE_TRUNCATE;
-	rc = argc != 2 ? -22 : pinion_file_open_with(&log->file, argv[1], &options);
+	rc = pinion_file_open_with(&log->file, argv[1], &options);
 	if (rc < 0) {
-		return fail(argc != 2 ? "usage: durable_log FILE" : argv[1], rc);
+		return fail(argv[1], rc);
 	}
 	log->sync = (struct pinion_request){
 		.task.run = on_synced, .op = PINION_OP_FDATASYNC, .file = &log->file};

@@ -109,12 +109,18 @@ int main(int argc, char **argv)
 	uint32_t worker_count = argc > 3 ? (uint32_t)strtoul(argv[3], NULL, 10) : 1;
 	struct pinion_config config;
 	uint64_t total = 0;
-	int rc = argc > 1 ? pinion_file_open(&file, argv[1], PINION_DIRECT_AUTO) : -22;
+	int rc;
 
 	depth = argc > 2 ? (int)strtol(argv[2], NULL, 10) : depth;
-	if (rc < 0 || file.size_bytes < BLOCK || depth < 1 || depth > DEPTH_MAX ||
-		worker_count < 1 || worker_count > WORKERS_MAX) {
-		return fail("FILE DEPTH (1 … 256) WORKERS (1 … 64)", rc < 0 ? rc : -22);
+	if (argc < 2 || argv[1][0] == '-' || depth < 1 || depth > DEPTH_MAX || worker_count < 1 ||
+		worker_count > WORKERS_MAX) {
+		fprintf(stderr, "usage: random_read FILE [DEPTH (1 … %d) [WORKERS (1 … %d)]]\n",
+			DEPTH_MAX, WORKERS_MAX);
+		return 2;
+	}
+	rc = pinion_file_open(&file, argv[1], PINION_DIRECT_AUTO);
+	if (rc < 0 || file.size_bytes < BLOCK) {
+		return rc < 0 ? fail(argv[1], rc) : fail("needs a file of 4 KiB or more", -22);
 	}
 	pinion_config_init(&config);
 	config.worker_count = worker_count;

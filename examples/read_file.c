@@ -113,7 +113,7 @@ int main(int argc, char **argv)
 	struct pinion_config config;
 	int rc;
 
-	if (argc != 2) {
+	if (argc != 2 || argv[1][0] == '-') {
 		fprintf(stderr, "usage: read_file FILE\n");
 		return 2;
 	}

@@ -133,16 +133,20 @@ static int resize_file(FILE *in, FILE *out, const uint32_t to[2])
 int main(int argc, char **argv)
 {
 	uint32_t to[2] = {0};
-	FILE *in = argc == 5 ? fopen(argv[1], "rb") : NULL;
-	FILE *out = in != NULL ? fopen(argv[2], "wb") : NULL;
-	int rc = -EINVAL;
+	FILE *in, *out;
+	int rc;
 
-	if (out != NULL && sscanf(argv[3], "%5u", &to[0]) + sscanf(argv[4], "%5u", &to[1]) == 2 &&
-		to[0] - 1 < SIDE_MAX && to[1] - 1 < SIDE_MAX) {
-		rc = resize_file(in, out, to);
+	if (argc != 5 || sscanf(argv[3], "%5u", &to[0]) + sscanf(argv[4], "%5u", &to[1]) != 2 ||
+		to[0] - 1 >= SIDE_MAX || to[1] - 1 >= SIDE_MAX) {
+		fprintf(stderr, "usage: resize_image FROM.pgm TO.pgm WIDTH HEIGHT, each 1 … %d\n",
+			SIDE_MAX);
+		return 2;
 	}
+	in = fopen(argv[1], "rb");
+	out = in != NULL ? fopen(argv[2], "wb") : NULL;
+	rc = out != NULL ? resize_file(in, out, to) : -errno;
 	if (rc != 0) {
-		fprintf(stderr, "resize_image FROM.pgm TO.pgm WIDTH HEIGHT: %s\n", strerror(-rc));
+		fprintf(stderr, "resize_image: %s to %s: %s\n", argv[1], argv[2], strerror(-rc));
 		return EXIT_FAILURE;
 	}
 	printf("%s has %u by %u pixels\n", argv[2], to[0], to[1]);

@@ -127,14 +127,23 @@ static EVP_PKEY *read_key(const char *path)
 
 int main(int argc, char **argv)
 {
-	EVP_PKEY *key = argc == 2 ? read_key(argv[1]) : NULL;
-	struct token *tokens = calloc(BATCH, sizeof(*tokens));
 	struct pinion_runtime *crew = NULL;
-	int rc = tokens == NULL ? -ENOMEM : pinion_crew_create(NULL, NULL, &crew);
+	struct token *tokens;
+	EVP_PKEY *key;
+	int rc;
 
-	if (key == NULL || !EVP_PKEY_is_a(key, "EC") || EVP_PKEY_get_bits(key) != 8 * HALF_BYTES) {
-		rc = -EINVAL;
+	if (argc != 2 || argv[1][0] == '-') {
+		fprintf(stderr, "usage: sign_tokens KEY.pem <CLAIMS\n");
+		return 2;
 	}
+	key = read_key(argv[1]);
+	if (key == NULL || !EVP_PKEY_is_a(key, "EC") || EVP_PKEY_get_bits(key) != 8 * HALF_BYTES) {
+		fprintf(stderr, "sign_tokens: %s: needs the private key of a P-384 curve\n",
+			argv[1]);
+		return EXIT_FAILURE;
+	}
+	tokens = calloc(BATCH, sizeof(*tokens));
+	rc = tokens == NULL ? -ENOMEM : pinion_crew_create(NULL, NULL, &crew);
 	while (rc == 0) {
 		rc = sign_lines(crew, tokens, key);
 	}
@@ -143,7 +152,7 @@ int main(int argc, char **argv)
 	EVP_PKEY_free(key);
 	rc = rc != -ENODATA ? rc : fflush(stdout) != 0 ? -EIO : 0;
 	if (rc != 0) {
-		fprintf(stderr, "sign_tokens KEY.pem <CLAIMS: %s\n", strerror(-rc));
+		fprintf(stderr, "sign_tokens: %s\n", strerror(-rc));
 		return EXIT_FAILURE;
 	}
 	return EXIT_SUCCESS;
