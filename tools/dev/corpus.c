@@ -9,12 +9,14 @@
  * a newline, and across multiples of 4 KiB, 64 KiB and 1 MiB.
  *
  * Prints what it planted, RULE<TAB>START<TAB>END<TAB>PATH, and writes the same
- * to DIR.manifest. DIR.state tells that DIR is complete: then nothing is made
- * again. The rest of the text holds no secrets by its choice of words.
+ * to DIR.manifest. DIR.state says that DIR is complete, and how many files and
+ * bytes it had: while they are all there nothing is made again. The rest of the
+ * text holds no secrets by its choice of words.
  */
 #include "tools/dev/corpus_tree.h"
 
 #include <errno.h>
+#include <ftw.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,34 +106,79 @@ static char *sibling(const struct corpus *corpus, const char *suffix)
 	return name;
 }
 
-static void write_state(const char *path, const char *parameters, const char *word)
+/* ---- what is there ---- */
+
+/* Of the folder, by count_one(): nftw(3) hands its callback nothing of ours. */
+static uint64_t found_files;
+static uint64_t found_bytes;
+
+static int count_one(const char *path, const struct stat *status, int type, struct FTW *place)
+{
+	(void)path;
+	(void)place;
+	if (type == FTW_F) {
+		found_files++;
+		found_bytes += (uint64_t)status->st_size;
+	}
+	return 0;
+}
+
+/* Counts the folder's files and bytes; a folder that is missing has none. */
+static void count_tree(const char *folder)
+{
+	found_files = 0;
+	found_bytes = 0;
+	(void)nftw(folder, count_one, 16, FTW_PHYS);
+}
+
+/* A state file begins with the parameters; an older one is made anew. */
+static void write_state(const char *path, const char *parameters, bool is_complete)
 {
 	FILE *state = fopen(path, "w");
+	int rc = state == NULL ? -1 : fprintf(state, "%s", parameters);
 
-	if (state == NULL || fprintf(state, "%s%s\n", parameters, word) < 0 || fclose(state) != 0) {
+	if (rc >= 0 && is_complete) {
+		rc = fprintf(state, "complete %llu %llu\n", (unsigned long long)found_files,
+			(unsigned long long)found_bytes);
+	}
+	if (rc < 0 || fclose(state) != 0) {
 		corpus_die(strerror(errno), path);
 	}
 }
 
-/*
- * What the state file says: 1 complete, 0 nothing or begun, -1 something else.
- */
-static int read_state(const char *path, const char *parameters)
+enum state {
+	STATE_OTHER,	  /* the folder was made with other parameters, or by others */
+	STATE_INCOMPLETE, /* nothing there, interrupted, or files were removed since */
+	STATE_COMPLETE,
+};
+
+static enum state read_state(const char *path, const char *parameters, const char *folder)
 {
-	static char text[PARAMETERS_BYTES + 16];
+	static char text[PARAMETERS_BYTES + 64];
 	FILE *state = fopen(path, "r");
 	size_t length = strlen(parameters);
+	size_t text_bytes;
+	unsigned long long files;
+	unsigned long long bytes;
 
 	if (state == NULL) {
-		return 0;
+		return access(folder, F_OK) == 0 ? STATE_OTHER : STATE_INCOMPLETE;
 	}
-	if (fread(text, 1, sizeof(text) - 1, state) == 0 ||
-		strncmp(text, parameters, length) != 0) {
-		fclose(state);
-		return -1;
-	}
+	text_bytes = fread(text, 1, sizeof(text) - 1, state);
 	fclose(state);
-	return strcmp(text + length, "complete\n") == 0 ? 1 : 0;
+	text[text_bytes] = '\0';
+	/* An interrupt may leave a state file that says nothing yet. */
+	if (text_bytes == 0) {
+		return STATE_INCOMPLETE;
+	}
+	if (strncmp(text, parameters, length) != 0) {
+		return access(folder, F_OK) == 0 ? STATE_OTHER : STATE_INCOMPLETE;
+	}
+	if (sscanf(text + length, "complete %llu %llu", &files, &bytes) != 2) {
+		return STATE_INCOMPLETE;
+	}
+	count_tree(folder);
+	return found_files >= files && found_bytes >= bytes ? STATE_COMPLETE : STATE_INCOMPLETE;
 }
 
 static void print_manifest(const char *path)
@@ -160,7 +207,7 @@ int main(int argc, char **argv)
 	static char parameters[PARAMETERS_BYTES];
 	char *manifest_path;
 	char *state_path;
-	int state;
+	enum state state;
 
 	parse(&corpus, argc, argv);
 	manifest_path = sibling(&corpus, ".manifest");
@@ -168,17 +215,24 @@ int main(int argc, char **argv)
 	snprintf(parameters, sizeof(parameters), "1 %llu %llu %llu %s\n",
 		(unsigned long long)corpus.size, (unsigned long long)corpus.seed,
 		(unsigned long long)corpus.small_count, corpus.folder);
-	state = read_state(state_path, parameters);
-	if (state < 0) {
-		corpus_die("was made with other parameters; remove it and its .state first",
+	state = read_state(state_path, parameters, corpus.folder);
+	/* The manifest is printed below; without it the tree is made again. */
+	if (state == STATE_COMPLETE && access(manifest_path, R_OK) != 0) {
+		state = STATE_INCOMPLETE;
+	}
+	if (state == STATE_OTHER) {
+		corpus_die("was made with other parameters, or by others; "
+			   "remove it and its .state first",
 			corpus.folder);
 	}
-	if (state == 0) {
-		if (mkdir(corpus.folder, 0777) != 0 &&
-			(errno != EEXIST || access(state_path, F_OK) != 0)) {
+	if (state == STATE_INCOMPLETE) {
+		fprintf(stderr, "generating %llu MiB of mixed files in %s\n",
+			(unsigned long long)(corpus.size >> 20), corpus.folder);
+		/* First, so that a folder without one is never ours. */
+		write_state(state_path, parameters, false);
+		if (mkdir(corpus.folder, 0777) != 0 && errno != EEXIST) {
 			corpus_die(strerror(errno), corpus.folder);
 		}
-		write_state(state_path, parameters, "begun");
 		corpus.manifest = fopen(manifest_path, "w");
 		if (corpus.manifest == NULL) {
 			corpus_die(strerror(errno), manifest_path);
@@ -187,7 +241,8 @@ int main(int argc, char **argv)
 		if (fclose(corpus.manifest) != 0) {
 			corpus_die(strerror(errno), manifest_path);
 		}
-		write_state(state_path, parameters, "complete");
+		count_tree(corpus.folder);
+		write_state(state_path, parameters, true);
 	}
 	print_manifest(manifest_path);
 	free(manifest_path);
