@@ -172,9 +172,11 @@ PINION_API int pinion_pool_destroy(struct pinion_pool *pool);
  * Workers of the pool's runtime have one anyway. A thread that ends without
  * detaching leaves its cache to nobody; the buffers in it are found by others.
  *
- * Context: any thread but those workers'; never blocks or allocates.
- * Errors: -EALREADY: it has one. -EAGAIN: all caches are taken, see
- * `thread_count`. -EMFILE: the thread is attached to 8 pools. -ECHILD.
+ * Context: any thread but those workers'; never blocks. A thread's first attach
+ * allocates some 300 bytes, which the thread keeps until it ends.
+ * Errors: -ENOMEM: it could not. -EALREADY: it has one. -EAGAIN: all caches are
+ * taken, see `thread_count`. -EMFILE: the thread is attached to 8 pools.
+ * -ECHILD.
  * Since: 0.1
  */
 PINION_API int pinion_pool_attach(struct pinion_pool *pool);

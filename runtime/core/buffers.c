@@ -5,6 +5,7 @@
 #include "runtime/core/buffers.h"
 #include "runtime/base/check.h"
 #include "runtime/base/sized.h"
+#include "runtime/base/thread.h"
 #include "runtime/core/fault.h"
 #include "runtime/core/forked.h"
 #include "runtime/core/help.h"
@@ -17,21 +18,9 @@
 #include <sched.h>
 #include <string.h>
 
-enum {
-	ATTACHED_MAX = 8,
-};
-
 _Static_assert(sizeof(struct pinion_buffer) == 16, "released size; BP-41");
 _Static_assert(sizeof(struct pinion_buffer) == sizeof(struct pin_waiters_value),
 	"a handle is handed over");
-
-/* Of the calling thread; `number` 0: free. */
-struct attachment {
-	uint64_t number;
-	uint32_t cache;
-};
-
-static _Thread_local struct attachment attachments[ATTACHED_MAX] PIN_TLS_INITIAL;
 
 /* ---- whose cache ---- */
 
@@ -40,11 +29,12 @@ static bool is_foreign(const struct pinion_pool *pool)
 	return PIN_UNLIKELY(pool->forked != pin_forked_now());
 }
 
-static struct attachment *attachment_to(uint64_t number)
+/* Of that pool; number 0: a free slot. NULL: none. */
+static struct pin_thread_attachment *attachment_to(struct pin_thread *thread, uint64_t number)
 {
-	for (int i = 0; i < ATTACHED_MAX; i++) {
-		if (attachments[i].number == number) {
-			return &attachments[i];
+	for (int i = 0; thread != NULL && i < PIN_THREAD_ATTACHMENTS; i++) {
+		if (thread->attachments[i].number == number) {
+			return &thread->attachments[i];
 		}
 	}
 	return NULL;
@@ -59,25 +49,31 @@ static bool is_own_worker(const struct pinion_pool *pool)
 
 static __attribute__((noinline)) uint32_t look_for_cache(const struct pinion_pool *pool)
 {
-	const struct attachment *attachment;
+	const struct pin_thread_attachment *attachment;
 
 	if (is_own_worker(pool)) {
 		return pin_worker_current()->index;
 	}
-	attachment = attachment_to(pool->number);
+	attachment = attachment_to(pin_thread_find(), pool->number);
 	if (attachment == NULL) {
-		pin_recent.without = pool->number;
-		pin_recent.outside = pool->has_short_way ? pool->number : 0;
+		pin_recent.without = pool->has_short_way ? pool->number : ~pool->number;
 		pin_recent.listed = (struct pin_pool_listed){0};
 		return PIN_POOL_OUTSIDE;
 	}
 	return attachment->cache;
 }
 
+/* Known to have no cache in it, and what it does there has a short way. */
+static inline bool is_outside(const struct pinion_pool *pool)
+{
+	return pin_recent.without == pool->number;
+}
+
 static inline uint32_t own_cache(const struct pinion_pool *pool)
 {
-	return PIN_LIKELY(pin_recent.without == pool->number) ? PIN_POOL_OUTSIDE
-							      : look_for_cache(pool);
+	return PIN_LIKELY(is_outside(pool)) || pin_recent.without == ~pool->number
+		? PIN_POOL_OUTSIDE
+		: look_for_cache(pool);
 }
 
 /* As above, and may open the short way for the next call. */
@@ -119,7 +115,8 @@ int pinion_pool_attach(struct pinion_pool *pool)
 {
 	/* With a runtime the first ones are its workers'. */
 	uint32_t first = pool->runtime != NULL ? pool->worker_count : 0;
-	struct attachment *place;
+	struct pin_thread_attachment *place;
+	struct pin_thread *thread;
 
 	if (is_foreign(pool)) {
 		return -ECHILD;
@@ -127,7 +124,11 @@ int pinion_pool_attach(struct pinion_pool *pool)
 	if (own_cache(pool) != PIN_POOL_OUTSIDE) {
 		return -EALREADY;
 	}
-	place = attachment_to(0);
+	thread = pin_thread_own();
+	if (thread == NULL) {
+		return -ENOMEM;
+	}
+	place = attachment_to(thread, 0);
 	if (place == NULL) {
 		return -EMFILE;
 	}
@@ -135,9 +136,8 @@ int pinion_pool_attach(struct pinion_pool *pool)
 		uint32_t is_free = 0;
 
 		if (pin_cas_acquire_u32(&pool->attached[i], &is_free, 1)) { /* [BUFFERS-1] */
-			*place = (struct attachment){.number = pool->number, .cache = i};
+			*place = (struct pin_thread_attachment){.number = pool->number, .cache = i};
 			pin_recent.without = 0;
-			pin_recent.outside = 0;
 			return 0;
 		}
 	}
@@ -146,7 +146,7 @@ int pinion_pool_attach(struct pinion_pool *pool)
 
 int pinion_pool_detach(struct pinion_pool *pool)
 {
-	struct attachment *attachment = attachment_to(pool->number);
+	struct pin_thread_attachment *attachment = attachment_to(pin_thread_find(), pool->number);
 
 	if (is_foreign(pool)) {
 		return -ECHILD;
@@ -156,7 +156,7 @@ int pinion_pool_detach(struct pinion_pool *pool)
 	}
 	pin_pool_flush(&pool->pool, attachment->cache);
 	pin_store_release_u32(&pool->attached[attachment->cache], 0); /* [BUFFERS-1] */
-	*attachment = (struct attachment){0};
+	*attachment = (struct pin_thread_attachment){0};
 	pin_recent.number = 0;
 	return 0;
 }
@@ -193,7 +193,7 @@ int pinion_pool_try_acquire(struct pinion_pool *pool, struct pinion_buffer *out_
 			&pool->pool, pin_recent.magazine, pin_recent.cache, out_buffer))) {
 		return 0;
 	}
-	if (pin_recent.outside == pool->number) {
+	if (is_outside(pool)) {
 		return try_acquire_outside(pool, out_buffer);
 	}
 	return try_acquire(pool, out_buffer);
@@ -361,7 +361,7 @@ static __attribute__((noinline)) int release_outside(
 /* The thread has no cache in it, or its short way did not do. */
 static PIN_APART int release_otherwise(struct pinion_pool *pool, struct pinion_buffer *buffer)
 {
-	if (pin_recent.outside == pool->number) {
+	if (is_outside(pool)) {
 		return release_outside(pool, buffer);
 	}
 	return release(pool, buffer);

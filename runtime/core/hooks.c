@@ -3,15 +3,19 @@
  * Calling the hooks.
  */
 #include "runtime/core/hooks.h"
+#include "runtime/base/check.h"
+#include "runtime/base/thread.h"
 #include "runtime/core/running.h"
 
 static void call(struct pin_worker *worker, pinion_worker_hook_fn hook)
 {
 	const struct pinion_config *config = &worker->shared->config;
+	struct pin_thread *thread = pin_thread_own();
 
+	PIN_CHECK(thread != NULL); /* since the worker's start */
 	pin_running_enter(worker, (pin_fault_fn)hook);
 	worker->running_kind = PIN_RUNNING_HOOK;
-	pin_worker_in_hook = worker;
+	thread->worker_in_hook = worker;
 	pin_worker_self = NULL;
 	hook(config->hook_arg, worker->index, worker->context);
 	pin_hooks_leave(worker);
@@ -21,7 +25,7 @@ void pin_hooks_leave(struct pin_worker *worker)
 {
 	worker->running_kind = PIN_RUNNING_TASK;
 	pin_worker_self = worker;
-	pin_worker_in_hook = NULL;
+	pin_thread_find()->worker_in_hook = NULL;
 }
 
 static uint64_t interval_ns(const struct pin_worker *worker)

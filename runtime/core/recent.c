@@ -7,5 +7,4 @@ void pin_recent_forget(void)
 {
 	pin_recent.number = 0;
 	pin_recent.without = 0;
-	pin_recent.outside = 0;
 }

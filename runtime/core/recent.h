@@ -12,12 +12,11 @@
 struct pin_recent {
 	/* In which it has a cache, and the short way to it. */
 	uint64_t number;
-	uint32_t cache;
 	struct pin_magazine *magazine;
-	/* In which it is known to have none. */
+	uint32_t cache;
+	/* In which it has none; inverted: one without a short way. */
 	uint64_t without;
-	/* Likewise, if that has a short way, and what it did there last. */
-	uint64_t outside;
+	/* If that has a short way: what the thread did there last. */
 	struct pin_pool_listed listed;
 };
 

@@ -25,12 +25,21 @@
 #include <string.h>
 
 _Thread_local struct pin_worker *pin_worker_self PIN_TLS_INITIAL;
-_Thread_local struct pin_worker *pin_worker_in_hook PIN_TLS_INITIAL;
+
+/* Neither a worker nor in one's hook any more. */
+static void forget(void)
+{
+	struct pin_thread *thread = pin_thread_find();
+
+	pin_worker_self = NULL;
+	if (thread != NULL) {
+		thread->worker_in_hook = NULL;
+	}
+}
 
 void pin_worker_forget(void)
 {
-	pin_worker_self = NULL;
-	pin_worker_in_hook = NULL;
+	forget();
 	pin_knot_forget();
 }
 
@@ -196,10 +205,17 @@ static bool bind_thread(const struct pin_worker *worker)
 	return shared->host->thread_bind(cpus, count) == 0;
 }
 
-static int start(struct pin_worker *worker)
+static int start(struct pin_worker *worker, struct pin_thread *record)
 {
 	int rc;
 
+	if (pin_thread_lend(record) < 0) {
+		pin_log(&worker->shared->log, PINION_LOG_ERROR,
+			"worker %u has no thread-specific data: no memory, or all keys of "
+			"pthread_key_create(3) are in use",
+			worker->index);
+		return -ENOMEM;
+	}
 	/*
 	 * Bound before the first touch, so that memory lands on the right node.
 	 */
@@ -342,8 +358,7 @@ static void run_steps(void *arg)
 /* What runs on it still, destructors of its own data, is no worker's. */
 static void leave_thread(void)
 {
-	pin_worker_self = NULL;
-	pin_worker_in_hook = NULL;
+	forget();
 	pin_recent_forget();
 }
 
@@ -351,9 +366,10 @@ void *pin_worker_main(void *arg)
 {
 	struct pin_worker *worker = arg;
 	struct pin_shared *shared = worker->shared;
+	struct pin_thread record = {.guard = NULL};
 
 	pin_worker_self = worker;
-	worker->start_error = start(worker);
+	worker->start_error = start(worker, &record);
 	if (worker->start_error == 0) {
 		pin_store_release_u32(&worker->service, PIN_SERVICE_IN); /* [RETIRE-1] */
 	}
@@ -379,6 +395,7 @@ void *pin_worker_main(void *arg)
 	pin_ring_retire(&worker->ring);
 	pin_overflow_end(&worker->overflow);
 	leave_thread();
+	pin_thread_take_back(&record);
 	return NULL;
 }
 

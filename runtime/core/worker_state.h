@@ -7,6 +7,7 @@
 #ifndef PIN_CORE_WORKER_STATE_H
 #define PIN_CORE_WORKER_STATE_H
 
+#include "runtime/base/thread.h"
 #include "runtime/core/config.h"
 #include "runtime/core/disk.h"
 #include "runtime/core/task.h"
@@ -354,13 +355,16 @@ static inline bool pin_worker_is_leaving(const struct pin_worker *worker)
 	return pin_load_acquire_u32(&worker->service) == PIN_SERVICE_LEAVING;
 }
 
-/* [own] likewise: the worker, while the thread is in a hook. See hooks.h. */
-extern _Thread_local struct pin_worker *pin_worker_in_hook PIN_TLS_INITIAL;
-
 /* Whose thread this is, also in a hook. */
 static inline struct pin_worker *pin_worker_of_thread(void)
 {
-	return pin_worker_self != NULL ? pin_worker_self : pin_worker_in_hook;
+	const struct pin_thread *thread;
+
+	if (pin_worker_self != NULL) {
+		return pin_worker_self;
+	}
+	thread = pin_thread_find();
+	return thread != NULL ? thread->worker_in_hook : NULL;
 }
 
 static inline uint32_t pin_shared_alerts(const struct pin_shared *shared)

@@ -5,6 +5,7 @@
 #include "runtime/host/guard.h"
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
+#include "runtime/base/thread.h"
 
 #include <pthread.h>
 #include <stdint.h>
@@ -17,9 +18,6 @@ extern void __cxa_end_catch(void) __attribute__((weak));
 _Unwind_Reason_Code pin_guard_personality(int version, _Unwind_Action actions,
 	_Unwind_Exception_Class class, struct _Unwind_Exception *exception,
 	struct _Unwind_Context *context);
-
-/* [own] the thread's innermost guard that runs, for the one below. */
-static _Thread_local struct pin_guard *running PIN_TLS_INITIAL;
 
 static void dispose(struct _Unwind_Exception *exception)
 {
@@ -39,7 +37,8 @@ __attribute__((used)) _Unwind_Reason_Code pin_guard_personality(int version, _Un
 	_Unwind_Exception_Class class, struct _Unwind_Exception *exception,
 	struct _Unwind_Context *context)
 {
-	struct pin_guard *guard = running;
+	/* The thread's innermost guard that runs. */
+	struct pin_guard *guard = pin_thread_find()->guard;
 
 	(void)version;
 	(void)class;
@@ -82,7 +81,6 @@ static void stay(void *arg)
  */
 static void call_with_handler(struct pin_guard *guard, void (*body)(void *arg), void *arg)
 {
-	running = guard;
 	pthread_cleanup_push(stay, guard);
 	call_body(guard, body, arg);
 	pthread_cleanup_pop(0);
@@ -90,10 +88,13 @@ static void call_with_handler(struct pin_guard *guard, void (*body)(void *arg), 
 
 enum pin_landing pin_guard_run(struct pin_guard *guard, void (*body)(void *arg), void *arg)
 {
+	struct pin_thread *thread = pin_thread_own();
 	int landing;
 
+	PIN_CHECK(thread != NULL);
 	PIN_CHECK(!pin_guard_is_running(guard));
-	guard->outer = running;
+	guard->outer = thread->guard;
+	thread->guard = guard;
 	/* A cancelled thread would leave in the middle of a protocol. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 	landing = _setjmp(guard->point);
@@ -101,7 +102,7 @@ enum pin_landing pin_guard_run(struct pin_guard *guard, void (*body)(void *arg),
 		call_with_handler(guard, body, arg);
 	}
 	guard->frame = NULL;
-	running = guard->outer;
+	pin_thread_find()->guard = guard->outer;
 	return (enum pin_landing)landing;
 }
 

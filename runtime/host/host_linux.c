@@ -5,6 +5,7 @@
 #include "runtime/host/host.h"
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
+#include "runtime/base/thread.h"
 #include "runtime/host/heap.h"
 #include "runtime/host/locked.h"
 
@@ -194,11 +195,9 @@ static int linux_thread_make_way(uint32_t niceness)
 	return setpriority(PRIO_PROCESS, (id_t)id, now + (int)niceness) == 0 ? 0 : -errno;
 }
 
-/* What the calling thread might use before it was bound; empty: not known. */
-static _Thread_local cpu_set_t unbound_cpus;
-
 static int linux_thread_bind(const uint32_t *cpu_indices, uint32_t count)
 {
+	struct pin_thread *thread = pin_thread_own();
 	uint32_t end = 0;
 	cpu_set_t *set;
 	size_t set_bytes;
@@ -209,15 +208,16 @@ static int linux_thread_bind(const uint32_t *cpu_indices, uint32_t count)
 	}
 	set = CPU_ALLOC(end);
 	set_bytes = CPU_ALLOC_SIZE(end);
-	if (set == NULL) {
+	if (set == NULL || thread == NULL) {
+		CPU_FREE(set);
 		return -ENOMEM;
 	}
 	CPU_ZERO_S(set_bytes, set);
 	for (uint32_t i = 0; i < count; i++) {
 		CPU_SET_S(cpu_indices[i], set_bytes, set);
 	}
-	if (sched_getaffinity(0, sizeof(unbound_cpus), &unbound_cpus) < 0) {
-		CPU_ZERO(&unbound_cpus);
+	if (sched_getaffinity(0, sizeof(thread->unbound_cpus), &thread->unbound_cpus) < 0) {
+		CPU_ZERO(&thread->unbound_cpus);
 	}
 	rc = sched_setaffinity(0, set_bytes, set) < 0 ? -errno : 0;
 	CPU_FREE(set);
@@ -365,15 +365,16 @@ static void read_node_cpus(uint32_t node_index, cpu_set_t *out_cpus)
 
 static int linux_ring_bind_helpers(int fd, uint32_t node_index)
 {
+	const struct pin_thread *thread = pin_thread_find();
 	cpu_set_t cpus;
 
-	if (CPU_COUNT(&unbound_cpus) == 0) {
+	if (thread == NULL || CPU_COUNT(&thread->unbound_cpus) == 0) {
 		return -EINVAL;
 	}
 	read_node_cpus(node_index, &cpus);
-	CPU_AND(&cpus, &cpus, &unbound_cpus);
+	CPU_AND(&cpus, &cpus, &thread->unbound_cpus);
 	return linux_ring_register(fd, IORING_REGISTER_IOWQ_AFF,
-		CPU_COUNT(&cpus) > 0 ? &cpus : &unbound_cpus, sizeof(cpus));
+		CPU_COUNT(&cpus) > 0 ? &cpus : &thread->unbound_cpus, sizeof(cpus));
 }
 
 const struct pin_host pin_host_linux = {

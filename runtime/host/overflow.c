@@ -4,6 +4,7 @@
  */
 #include "runtime/host/overflow.h"
 #include "runtime/base/base.h"
+#include "runtime/base/thread.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,9 +20,6 @@ enum {
 	STACK_BYTES = 128 << 10,
 	LINE_BYTES = 256,
 };
-
-/* [own] what watches this thread. */
-static _Thread_local struct pin_overflow *watching PIN_TLS_INITIAL;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int install_error;	/* [const] after `once` */
@@ -43,7 +41,8 @@ static void chain(int signal_number, siginfo_t *info, void *context)
 
 static void handle(int signal_number, siginfo_t *info, void *context)
 {
-	const struct pin_overflow *overflow = watching;
+	const struct pin_thread *thread = pin_thread_find();
+	const struct pin_overflow *overflow = thread != NULL ? thread->overflow : NULL;
 	uintptr_t address = (uintptr_t)info->si_addr;
 	int error = errno;
 
@@ -117,8 +116,12 @@ static int give_stack(struct pin_overflow *overflow)
 
 int pin_overflow_begin(struct pin_overflow *overflow, void (*hit)(void *arg), void *arg)
 {
+	struct pin_thread *thread = pin_thread_own();
 	int rc = pthread_once(&once, install) == 0 ? install_error : -EAGAIN;
 
+	if (thread == NULL) {
+		return -ENOMEM;
+	}
 	*overflow = (struct pin_overflow){.hit = hit, .arg = arg};
 	if (rc == 0) {
 		rc = find_guard(overflow);
@@ -130,15 +133,18 @@ int pin_overflow_begin(struct pin_overflow *overflow, void (*hit)(void *arg), vo
 		pin_overflow_end(overflow);
 		return rc;
 	}
-	watching = overflow;
+	thread->overflow = overflow;
 	return 0;
 }
 
 void pin_overflow_end(struct pin_overflow *overflow)
 {
 	stack_t none = {.ss_flags = SS_DISABLE};
+	struct pin_thread *thread = pin_thread_find();
 
-	watching = NULL;
+	if (thread != NULL) {
+		thread->overflow = NULL;
+	}
 	if (overflow->stack != NULL) {
 		sigaltstack(&none, NULL);
 		munmap(overflow->stack, STACK_BYTES);

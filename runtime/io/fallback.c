@@ -5,6 +5,7 @@
 #include "runtime/io/fallback.h"
 
 #include "runtime/base/base.h"
+#include "runtime/base/thread.h"
 #include "runtime/io/in_flight.h"
 
 #include <errno.h>
@@ -30,13 +31,6 @@ enum {
 	CLASS_SHIFT = 13,
 };
 
-/* [own] The thread's, and whether entries have put another in its place. */
-static _Thread_local struct own_priority {
-	int before; /* what it has by itself */
-	int now;
-	bool is_changed;
-} priority PIN_TLS_INITIAL;
-
 static int set_priority(int wanted)
 {
 	return syscall(__NR_ioprio_set, WHO_PROCESS, 0, wanted) < 0 ? -errno : 0;
@@ -45,33 +39,40 @@ static int set_priority(int wanted)
 /* 0 is the thread's own. */
 static int take_priority(uint16_t wanted)
 {
+	struct pin_thread *thread;
 	int rc;
 
 	if (wanted == 0) {
 		pin_fallback_rest();
 		return 0;
 	}
-	if (priority.is_changed && priority.now == wanted) {
+	thread = pin_thread_own();
+	if (thread == NULL) {
+		return -ENOMEM;
+	}
+	if (thread->priority_is_changed && thread->priority_now == wanted) {
 		return 0;
 	}
-	if (!priority.is_changed) {
+	if (!thread->priority_is_changed) {
 		rc = (int)syscall(__NR_ioprio_get, WHO_PROCESS, 0);
 		/* Without a class there is no level: older kernels tell one. */
-		priority.before = rc >> CLASS_SHIFT <= 0 ? 0 : rc;
+		thread->priority_before = rc >> CLASS_SHIFT <= 0 ? 0 : rc;
 	}
 	rc = set_priority(wanted);
 	if (rc == 0) {
-		priority.is_changed = true;
-		priority.now = wanted;
+		thread->priority_is_changed = true;
+		thread->priority_now = wanted;
 	}
 	return rc;
 }
 
 void pin_fallback_rest(void)
 {
-	if (priority.is_changed) {
-		(void)set_priority(priority.before);
-		priority.is_changed = false;
+	struct pin_thread *thread = pin_thread_find();
+
+	if (thread != NULL && thread->priority_is_changed) {
+		(void)set_priority(thread->priority_before);
+		thread->priority_is_changed = false;
 	}
 }
 

@@ -3,6 +3,7 @@
  * The search over one case after another, and what is said about it.
  */
 #include "tests/model/explorer.h"
+#include "runtime/base/thread.h"
 #include "tests/model/choices.h"
 #include "tests/model/execution.h"
 #include "tests/model/memory.h"
@@ -217,6 +218,8 @@ int model_main(const char *program, const struct model_case *cases, size_t case_
 		printf("the explorer changes stacks, which this sanitizer does not follow\n");
 		return 77;
 	}
+	/* One record for all modelled threads: none lends its own. */
+	(void)pin_thread_own();
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	for (size_t i = 0; i < case_count; i++) {
 		if (is_wanted("PINION_MODEL_CASE", cases[i].name)) {

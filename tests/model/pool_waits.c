@@ -12,12 +12,16 @@
 #include "tests/model/explorer.h"
 #include "tests/model/runtime_model.h"
 
+#include "runtime/base/thread.h"
 #include "runtime/core/buffers.h"
 #include "runtime/core/recent.h"
 
 /* What each thread remembers. */
 static struct pin_recent recents[MODEL_THREADS_MAX];
 #define pin_recent (recents[model_thread_current()])
+static struct pin_thread records[MODEL_THREADS_MAX];
+#define pin_thread_find() (&records[model_thread_current()])
+#define pin_thread_own() (&records[model_thread_current()])
 
 /* SKIP: who gives back, or comes to wait, does not look who waits. */
 #define pin_waiters_any_light(waiters) \
@@ -68,6 +72,7 @@ static void begin(uint32_t flags, bool has_fence, bool has_cache)
 
 	memset(wanting, 0, sizeof(wanting));
 	memset(attached, 0, sizeof(attached));
+	memset(records, 0, sizeof(records));
 	memset(recents, 0, sizeof(recents));
 	model_quiet_begin();
 	model_has_no_fence = !has_fence;
@@ -255,6 +260,5 @@ static const struct model_case cases[] = {
 
 int main(void)
 {
-	model_thread_local(attachments, sizeof(attachments));
 	return model_main("pool_waits", cases, PIN_ARRAY_COUNT(cases));
 }

@@ -24,6 +24,7 @@
  * bug, must fail for the reason expected of it.
  */
 #include "runtime/base/base.h"
+#include "runtime/base/thread.h"
 #include "tests/sim/defect.h"
 #include "tests/sim/device.h"
 #include "tests/sim/disk.h"
@@ -435,6 +436,8 @@ int main(int count, char **arguments)
 	if (!parse(count, arguments, &options)) {
 		return 1;
 	}
+	/* One record for all simulated threads: none lends its own. */
+	(void)pin_thread_own();
 	is_whole = case_count == 0;
 	if (is_whole && !add_all_cases()) {
 		return 1;

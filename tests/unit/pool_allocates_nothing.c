@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: once a pool is made, taking, waiting, giving back, attaching and owned
- * buffers neither allocate nor map memory, whichever way a buffer goes: own
- * cache, free list, others' caches, from hand to hand; nor does the process
- * come to need more memory. BP-1, BP-2.
+ * Goal: once a pool is made, taking, waiting, giving back, attaching for the
+ * second time and owned buffers neither allocate nor map memory, whichever way
+ * a buffer goes: own cache, free list, others' caches, from hand to hand; nor
+ * does the process come to need more memory. BP-1, BP-2.
  * Method: calls of malloc and its kin are counted while threads and workers use
  * a pool; its counters say that all those ways were gone. The process's
  * resident pages are counted after a quarter of the rounds and after all:
@@ -137,6 +137,8 @@ int main(void)
 	allocations_check_counting();
 	runtime = users_runtime(WORKERS, 1 << 20);
 	pool = users_pool(runtime, 0, 2, BUFFERS);
+	expect_number("first attach", 0, pinion_pool_attach(pool));
+	expect_number("detach", 0, pinion_pool_detach(pool));
 	allocations_begin();
 	for (uint32_t round = 0; round < rounds; round++) {
 		if (round == rounds / 4) {

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The key, and the records' life.
+ */
+#include "runtime/base/thread.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+/* [const] from the library's load on. */
+static pthread_key_t key;
+static bool has_key;
+
+/*
+ * Destructors run in rounds while they leave values behind, in no promised
+ * order within a round. The record stays for all rounds but the last.
+ */
+static void end(void *arg)
+{
+	struct pin_thread *thread = arg;
+
+	thread->destructor_rounds++;
+	if (thread->destructor_rounds >= PTHREAD_DESTRUCTOR_ITERATIONS ||
+		pthread_setspecific(key, thread) != 0) {
+		free(thread);
+	}
+}
+
+__attribute__((constructor)) static void create_key(void)
+{
+	has_key = pthread_key_create(&key, end) == 0;
+}
+
+struct pin_thread *pin_thread_find(void)
+{
+	return has_key ? pthread_getspecific(key) : NULL;
+}
+
+int pin_thread_lend(struct pin_thread *thread)
+{
+	if (pin_thread_find() != NULL) {
+		return 0;
+	}
+	return has_key && pthread_setspecific(key, thread) == 0 ? 0 : -ENOMEM;
+}
+
+void pin_thread_take_back(struct pin_thread *thread)
+{
+	if (pin_thread_find() == thread) {
+		pthread_setspecific(key, NULL);
+	}
+}
+
+struct pin_thread *pin_thread_own(void)
+{
+	struct pin_thread *thread = pin_thread_find();
+
+	if (thread == NULL && has_key) {
+		thread = calloc(1, sizeof(*thread));
+		if (thread != NULL && pthread_setspecific(key, thread) != 0) {
+			free(thread);
+			thread = NULL;
+		}
+	}
+	return thread;
+}
