@@ -135,7 +135,8 @@ PINION_API uint64_t pinion_pool_config_peak_bytes(const struct pinion_pool_confi
  * `pool_bytes` of the runtime's configuration to have room. Without one they
  * are a mapping of their own, on huge pages where those can be had.
  *
- * Owns: `config` is copied. The pool belongs to the caller until
+ * Owns: `config` is copied; NULL: every default.
+ * The pool belongs to the caller until
  * pinion_pool_destroy(), which comes before that of its runtime. What was cut
  * from an arena returns to it only if nothing was cut since.
  * Context: any thread; blocks, allocates.

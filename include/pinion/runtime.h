@@ -24,7 +24,8 @@ struct pinion_runtime;
  * Starts a runtime. When it returns 0 every worker is running, has its ring
  * and its arena, and waits for work without using CPU.
  *
- * Owns: `config` is copied. The runtime belongs to the caller until
+ * Owns: `config` is copied; NULL: every default.
+ * The runtime belongs to the caller until
  * pinion_runtime_destroy().
  * Context: any thread but a worker's; blocks, allocates.
  * Errors: -EINVAL: a field is out of range, the log message names it.

@@ -160,7 +160,8 @@ struct pinion_scan_totals {
 /*
  * Prepares a scan on a running runtime.
  *
- * Owns: `ops` and `config` are copied; `arg` must outlive the scan. All memory
+ * Owns: `ops` and `config` are copied; `config` NULL: every default;
+ * `arg` must outlive the scan. All memory
  * it needs is allocated here.
  * Context: any thread but a worker's.
  * Errors: -EINVAL: a field out of range. -E2BIG: the struct is newer than the

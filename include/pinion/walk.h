@@ -70,7 +70,8 @@ PINION_API void pinion_walk_config_init_sized(struct pinion_walk_config *config,
 	pinion_walk_config_init_sized((config), (uint32_t)sizeof(struct pinion_walk_config))
 
 /*
- * As pinion_walk(), with options. With `skip_ignored` an ignore file that
+ * As pinion_walk(), with options; `config` NULL: every default.
+ * With `skip_ignored` an ignore file that
  * cannot be used is a visit of kind ERROR, in place of its own: -EFBIG: it is
  * larger than 1 MiB, has a line of more than 4096 bytes, or 4 MiB of rules are
  * in force already; -EILSEQ: it holds NULs. One that is a symbolic link is not

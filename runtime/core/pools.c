@@ -268,9 +268,15 @@ int pinion_pool_create(struct pinion_runtime *runtime, const struct pinion_pool_
 	struct pinion_pool **out_pool)
 {
 	struct pinion_pool_config accepted;
-	struct pin_log log = {.fn = config->log, .arg = config->log_arg};
+	struct pinion_pool_config standard;
+	struct pin_log log;
 	int rc;
 
+	if (config == NULL) {
+		pinion_pool_config_init(&standard);
+		config = &standard;
+	}
+	log = (struct pin_log){.fn = config->log, .arg = config->log_arg};
 	if (runtime != NULL && pin_runtime_is_foreign(runtime)) {
 		return -ECHILD;
 	}

@@ -458,6 +458,12 @@ int pin_runtime_create(const struct pinion_config *config, const uint32_t *servi
 
 int pinion_runtime_create(const struct pinion_config *config, struct pinion_runtime **out_runtime)
 {
+	struct pinion_config standard;
+
+	if (config == NULL) {
+		pinion_config_init(&standard);
+		config = &standard;
+	}
 	return pin_runtime_create(config, NULL, out_runtime);
 }
 

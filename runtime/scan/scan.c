@@ -357,10 +357,15 @@ int pinion_scan_create(struct pinion_runtime *runtime, const struct pinion_scan_
 {
 	uint32_t worker_count = pinion_runtime_worker_count(runtime);
 	struct pinion_scan_config complete;
+	struct pinion_scan_config standard;
 	struct pinion_scan *scan;
 	uint64_t slot_count;
 	int rc;
 
+	if (config == NULL) {
+		pinion_scan_config_init(&standard);
+		config = &standard;
+	}
 	if (config->size < sizeof(complete) || ops->window == NULL || ops->report == NULL) {
 		return -EINVAL;
 	}

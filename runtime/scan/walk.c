@@ -518,9 +518,14 @@ int pin_walk(const struct pin_host *host, const char *root, const struct pinion_
 {
 	struct walk walk = {.host = host, .visit = visit, .arg = arg};
 	struct pinion_walk_config complete;
+	struct pinion_walk_config standard;
 	int saved_errno = errno;
 	int rc;
 
+	if (config == NULL) {
+		pinion_walk_config_init(&standard);
+		config = &standard;
+	}
 	if (config->size < sizeof(complete)) {
 		return -EINVAL;
 	}
