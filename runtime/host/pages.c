@@ -51,7 +51,8 @@ enum { SCAN_REGIONS = 32 };
 
 static int count_by_scan(const void *memory, size_t bytes, size_t *out_huge_bytes)
 {
-	struct scan_region regions[SCAN_REGIONS];
+	/* Zeroed for valgrind, which does not know this ioctl. */
+	struct scan_region regions[SCAN_REGIONS] = {0};
 	struct scan scan = {
 		.size = sizeof(scan),
 		.start = (uintptr_t)memory,

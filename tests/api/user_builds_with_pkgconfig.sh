@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 # Goal: a program outside this tree builds and runs with nothing but what
 # `make install` installs and what pkg-config says about it, in C and in C++;
-# and so do the examples, as whoever copies one would build it.
+# and so do the examples, as whoever copies one would build it. Pages, licence
+# and examples are installed too.
 # Method: installs into a staging folder, builds a program that runs one task,
 # once with the shared and once with the static library, the other one being
 # away each time, and looks which one it got.
@@ -74,9 +75,9 @@ build_and_run() {
 	kind=$1
 	compiler=$2
 	shift 2
-	# shellcheck disable=SC2086,SC2046 # several words each
-	$compiler ${SANITIZER_CFLAGS-} -Wall -Wextra -Werror -o "$TMPDIR/user" "$TMPDIR/user.c" \
-		-x none $(ask --cflags --libs "$@")
+	# pkg-config quotes spaces for a shell.
+	eval "$compiler ${SANITIZER_CFLAGS-} -Wall -Wextra -Werror -o '$TMPDIR/user' '$TMPDIR/user.c' \
+		-x none $(ask --cflags --libs "$@")"
 	says=$(LD_LIBRARY_PATH=$libdir "$TMPDIR/user")
 	if [ "$says" != "$(ask --modversion)" ]; then
 		echo "$kind: the program says version $says, pkg-config $(ask --modversion)"
@@ -110,9 +111,8 @@ for example in "$top_srcdir"/examples/*.c; do
 		$PKG_CONFIG --exists $needs || continue
 		libs="$libs $($PKG_CONFIG --cflags --libs $needs)"
 	fi
-	# shellcheck disable=SC2086,SC2046 # several words each
-	$CC ${SANITIZER_CFLAGS-} -std=c11 -Wall -Wextra -Werror -o "$TMPDIR/example" "$example" \
-		$(ask --cflags --libs) $libs || {
+	eval "$CC ${SANITIZER_CFLAGS-} -std=c11 -Wall -Wextra -Werror -o '$TMPDIR/example' '$example' \
+		$(ask --cflags --libs) $libs" || {
 		echo "${example##*/} does not build with what is installed"
 		exit 1
 	}
@@ -121,9 +121,47 @@ mv "$TMPDIR/away/libpinion.a" "$libdir"
 rm "$libdir"/libpinion.so*
 build_and_run static "$CC -std=c11" --static
 
-for path in include/pinion/pinion.h bin/pinion; do
+# Without any shared library, where hwloc needs no more than what README defines.
+if [ -z "${SANITIZER_CFLAGS-}" ]; then
+	sed -n '/^```c$/,/^```$/{/udev/p}' "$top_srcdir/README.md" >"$TMPDIR/udev.c"
+	eval "$CC -w -static -o '$TMPDIR/whole' '$TMPDIR/user.c' '$TMPDIR/udev.c' \
+		$(ask --static --cflags --libs | sed 's/-ludev//g')" 2>"$TMPDIR/whole.log" || {
+		grep -v warning "$TMPDIR/whole.log"
+		echo "a fully static program does not link"
+		exit 1
+	}
+	"$TMPDIR/whole" >"$TMPDIR/whole.says"
+	[ "$(cat "$TMPDIR/whole.says")" = "$(ask --modversion)" ] || {
+		echo "the fully static program says $(cat "$TMPDIR/whole.says")"
+		exit 1
+	}
+fi
+
+for path in include/pinion/pinion.h bin/pinion doc/pinion/LICENSE \
+	doc/pinion/man/pinion_runtime.md doc/pinion/examples/fan_out.c; do
 	find "$stage" -path "*/$path" | grep -q . || {
 		echo "$path was not installed"
 		exit 1
 	}
 done
+
+# All of each folder, nothing else.
+for folder in docs/man examples; do
+	installed=$(find "$stage" -type d -path "*/doc/pinion/${folder#docs/}")
+	ls "$top_srcdir/$folder" >"$TMPDIR/source"
+	ls "$installed" | diff "$TMPDIR/source" - || {
+		echo "what was installed of $folder differs from it"
+		exit 1
+	}
+done
+
+"$MAKE" -s --no-print-directory uninstall DESTDIR="$stage" >"$TMPDIR/uninstall.log" 2>&1 || {
+	cat "$TMPDIR/uninstall.log"
+	echo "make uninstall failed"
+	exit 1
+}
+rest=$(find "$stage" ! -type d)
+if [ -n "$rest" ]; then
+	echo "left by make uninstall: $rest"
+	exit 1
+fi
