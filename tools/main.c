@@ -5,6 +5,7 @@
 #include "tools/commands.h"
 #include "tools/output.h"
 #include "tools/report.h"
+#include "tools/signals.h"
 #include "tools/spelling.h"
 #include "tools/sum/digest.h"
 
@@ -169,6 +170,7 @@ int main(int argc, char **argv)
 	const char *word = argc > 1 ? argv[1] : NULL;
 
 	do_without_plugins();
+	signals_init();
 	output_init();
 	report_init(NULL);
 	if (word == NULL) {

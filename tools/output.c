@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -17,6 +18,9 @@
 
 /* As large as a pipe holds, so that one write can fill it. */
 enum { BUFFER_BYTES = 64 * 1024 };
+
+/* For a reader of the last lines, when a command is ended. */
+enum { ABANDON_WAIT_MS = 250 };
 
 static pthread_mutex_t output_lock = PTHREAD_MUTEX_INITIALIZER;
 static char buffer[BUFFER_BYTES];
@@ -133,6 +137,33 @@ bool output_ok(void)
 	is_ok = first_error == 0;
 	pthread_mutex_unlock(&output_lock);
 	return is_ok;
+}
+
+bool output_abandon(void)
+{
+	size_t position = 0;
+
+	/* A writer that waits has the lock, and has lines that are not out. */
+	if (pthread_mutex_trylock(&output_lock) != 0) {
+		return false;
+	}
+	while (position < buffered_bytes && first_error == 0) {
+		struct pollfd waiting = {.fd = STDOUT_FILENO, .events = POLLOUT};
+		size_t length = buffered_bytes - position;
+		ssize_t count;
+
+		/* A pipe that is writable takes so many without a wait. */
+		length = length < PIPE_BUF ? length : PIPE_BUF;
+		if (poll(&waiting, 1, ABANDON_WAIT_MS) != 1) {
+			return false;
+		}
+		count = write(STDOUT_FILENO, buffer + position, length);
+		if (count <= 0) {
+			return false;
+		}
+		position += (size_t)count;
+	}
+	return position == buffered_bytes;
 }
 
 bool output_finish(void)

@@ -29,6 +29,12 @@ bool output_is_terminal(void);
 /* True while no write has failed. */
 bool output_ok(void);
 
+/*
+ * For a command that is ended while its threads still run: writes what is
+ * buffered, as long as standard output takes it. False: some of it is lost.
+ */
+bool output_abandon(void);
+
 /* Flushes; on failure reports it once and returns false. */
 bool output_finish(void);
 

@@ -8,6 +8,7 @@
 #include "tools/output_text.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -87,6 +88,17 @@ static void write_line(struct output_text *line)
 	}
 	pthread_mutex_unlock(&write_lock);
 	output_text_free(line);
+}
+
+bool report_is_possible(void)
+{
+	struct pollfd waiting = {.fd = STDERR_FILENO, .events = POLLOUT};
+	bool is_free = pthread_mutex_trylock(&write_lock) == 0;
+
+	if (is_free) {
+		pthread_mutex_unlock(&write_lock);
+	}
+	return is_free && poll(&waiting, 1, 0) == 1;
 }
 
 void report_line(const char *format, ...)

@@ -8,6 +8,7 @@
 
 #include <pinion/log.h>
 #include <pinion/scan.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 /* "pinion COMMAND: " starts every line from now on. */
@@ -25,6 +26,9 @@ void report_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
  * escaped as \n, \t, \\ and \xHH so that it stays one line.
  */
 void report_path(const char *path, const char *reason);
+
+/* Whether stderr takes a line now, so that a line need not wait. */
+bool report_is_possible(void);
 
 /* Words for an errno (negative or positive) a scan reported for a path. */
 const char *report_reason(int error);

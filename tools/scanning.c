@@ -12,7 +12,6 @@
 #include <time.h>
 
 enum {
-	WORKERS_MAX = 4096,
 	WINDOW_BYTES_STEP = 4096,
 	WINDOW_BYTES_MAX = 64 << 20,
 	/* Of each worker: with as many or more wanted, the default it is. */
@@ -43,7 +42,7 @@ bool scanning_parse_workers(struct scanning_options *options, const char *value)
 {
 	uint64_t count;
 
-	if (!options_count("workers", value, 1, WORKERS_MAX, &count)) {
+	if (!options_count("workers", value, 1, SCANNING_WORKERS_MAX, &count)) {
 		return false;
 	}
 	options->runtime.worker_count = (uint32_t)count;

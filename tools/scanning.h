@@ -11,6 +11,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Most of --workers. */
+enum { SCANNING_WORKERS_MAX = 4096 };
+
 struct scanning_options {
 	const char *list_path; /* --files-from, NULL: none */
 	bool list_is_nul;      /* -0 */

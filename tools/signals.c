@@ -6,11 +6,20 @@
  */
 #include "tools/signals.h"
 
+#include "tools/options.h"
+#include "tools/output.h"
+#include "tools/progress.h"
+#include "tools/report.h"
+
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
+
+/* For what was being done to end by itself after the first signal. */
+enum { END_SECONDS = 4 };
 
 static const int watched_signals[] = {SIGINT, SIGTERM, SIGHUP};
 enum { SIGNAL_COUNT = sizeof(watched_signals) / sizeof(watched_signals[0]) };
@@ -20,7 +29,6 @@ static bool has_thread;
 static pthread_t thread;
 static sigset_t watched_set;
 static sigset_t previous_mask;
-static int wake_number;	 /* a watched signal, 0: all are ignored */
 static int came_fd = -1; /* readable from the first signal on */
 static int was_interrupted;
 
@@ -50,25 +58,85 @@ static void take_first_signal(void)
 	(void)written;
 }
 
+/* Threads may be stuck anywhere, with any lock: nothing here waits for one. */
+static void leave_behind(void)
+{
+	struct progress progress;
+	bool is_whole = output_abandon();
+
+	if (report_is_possible()) {
+		report_line("stopped early by a signal");
+		if (progress_read(&progress)) {
+			uint64_t left = progress.begun_files - progress.ended_files;
+
+			report_line("%llu files done, %llu left behind: they did not end within "
+				    "%d s",
+				(unsigned long long)progress.ended_files, (unsigned long long)left,
+				END_SECONDS);
+		}
+		if (!is_whole) {
+			report_line("standard output was not taken: lines are lost");
+		}
+	}
+	_exit(EXIT_STATUS_STOPPED);
+}
+
+static int64_t milliseconds_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* The next signal; after the first of those that end, until the limit. */
+static int next_signal(siginfo_t *info, int64_t limit_ms)
+{
+	struct timespec left = {0};
+	int64_t left_ms;
+
+	if (limit_ms == 0) {
+		return sigwaitinfo(&watched_set, info);
+	}
+	left_ms = limit_ms - milliseconds_now();
+	if (left_ms <= 0) {
+		leave_behind();
+	}
+	left.tv_sec = left_ms / 1000;
+	left.tv_nsec = left_ms % 1000 * 1000000;
+	return sigtimedwait(&watched_set, info, &left);
+}
+
 static void *take_signals(void *arg)
 {
 	siginfo_t info;
+	int64_t limit_ms = signals_interrupted() ? milliseconds_now() + END_SECONDS * 1000 : 0;
 
 	(void)arg;
 	for (;;) {
-		if (sigwaitinfo(&watched_set, &info) < 0) {
+		if (next_signal(&info, limit_ms) < 0) {
 			continue;
 		}
 		/* signals_release() sends one to this very thread. */
 		if (info.si_pid == getpid()) {
 			return NULL;
 		}
-		if (signals_interrupted()) {
+		if (info.si_signo == SIGUSR1) {
+			progress_report();
+		} else if (signals_interrupted()) {
 			take_second_signal(info.si_signo);
 		} else {
+			limit_ms = milliseconds_now() + END_SECONDS * 1000;
 			take_first_signal();
 		}
 	}
+}
+
+void signals_init(void)
+{
+	struct sigaction action = {.sa_handler = SIG_IGN};
+
+	sigaction(SIGUSR1, &action, NULL);
 }
 
 static void collect_signals(void)
@@ -76,13 +144,13 @@ static void collect_signals(void)
 	struct sigaction action;
 
 	sigemptyset(&watched_set);
-	wake_number = 0;
+	/* Ignored, and blocked all the same: so it is kept for the thread. */
+	sigaddset(&watched_set, SIGUSR1);
 	for (int i = 0; i < SIGNAL_COUNT; i++) {
 		/* A blocked signal would be kept although it is ignored. */
 		if (sigaction(watched_signals[i], NULL, &action) == 0 &&
 			action.sa_handler != SIG_IGN) {
 			sigaddset(&watched_set, watched_signals[i]);
-			wake_number = watched_signals[i];
 		}
 	}
 }
@@ -97,8 +165,7 @@ static void start_watching(void)
 	/* Blocked first: one that comes meanwhile waits for the thread. */
 	pthread_sigmask(SIG_BLOCK, &watched_set, &previous_mask);
 	came_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	has_thread = wake_number != 0 && came_fd >= 0 &&
-		pthread_create(&thread, NULL, take_signals, NULL) == 0;
+	has_thread = came_fd >= 0 && pthread_create(&thread, NULL, take_signals, NULL) == 0;
 	if (!has_thread) {
 		/* Too few descriptors or threads: then a signal just kills. */
 		pthread_sigmask(SIG_SETMASK, &previous_mask, NULL);
@@ -134,7 +201,7 @@ void signals_release(void)
 	}
 	set_scan(NULL);
 	if (has_thread) {
-		pthread_kill(thread, wake_number);
+		pthread_kill(thread, SIGUSR1);
 		pthread_join(thread, NULL);
 		pthread_sigmask(SIG_SETMASK, &previous_mask, NULL);
 	}

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * SIGINT, SIGTERM and SIGHUP, which end a command early: the first one cancels
- * what is being done, a second one ends the process. One that was ignored when
+ * what is being done; what has not ended 4 s later (a read on a device that
+ * hangs, a pipe that nobody reads) is left behind and the process ends with
+ * status 3. A second one ends the process at once. SIGUSR1 prints a line of
+ * progress where a command counts it (progress.h), and never ends a process.
+ * One that was ignored when
  * the program started (nohup, a shell's background job) stays ignored.
  *
  * All calls but signals_interrupted() are for the main thread.
@@ -11,6 +15,9 @@
 
 #include <pinion/scan.h>
 #include <stdbool.h>
+
+/* First of all in main(): SIGUSR1 ends nothing. */
+void signals_init(void);
 
 /* From now on a signal is noticed, and cancels `scan`. */
 void signals_watch(struct pinion_scan *scan);

@@ -469,3 +469,107 @@ $shown" ]
 	[ "$status" = 0 ]
 	[ "$(cat shown)" = 'a\x1Bm{2}b' ]
 }
+
+# Ends the program, which must not take longer than that, with the status in $status.
+ends_within() {
+	local step
+	for ((step = 0; step < $1 * 50; step++)); do
+		[[ $(cat "/proc/$pid/stat" 2>/dev/null) != *') '[^Z]* ]] && break
+		sleep 0.02
+	done
+	[ "$step" -lt $(($1 * 50)) ] || {
+		echo "it did not end within $1 s"
+		return 1
+	}
+	status=0
+	wait "$pid" || status=$?
+	pid=
+}
+
+@test "a signal ends what writes to a pipe that nobody reads" {
+	local i how
+	for i in {1..20000}; do
+		echo needle
+	done >file
+	mkfifo sleeping
+	exec 9<>sleeping
+	for how in "" "--io=fallback"; do
+		# shellcheck disable=SC2086
+		"$PINION" scan -F -e needle $how file >sleeping 2>err 3>&- 9>&- &
+		pid=$!
+		wait_until_watching "$pid"
+		wait_until_idle "$pid"
+		kill -TERM "$pid"
+		ends_within 20
+		expect 3
+		says "scan: stopped early by a signal"
+		says "scan: 0 files done, 1 left behind: they did not end within 4 s"
+		says "scan: standard output was not taken: lines are lost"
+		read -r -N 5 -u 9 _
+		while read -r -t 0.01 -N 65536 -u 9 _; do :; done
+	done
+	exec 9<&-
+}
+
+@test "a signal ends a scan of /proc/kmsg and its like" {
+	[ "$(id -u)" = 0 ] && [ -r /proc/kmsg ] || skip "only root may read /proc/kmsg"
+	for command in "scan -F -e needle" "sum -a $algorithm"; do
+		for how in --io=auto --io=fallback; do
+			# shellcheck disable=SC2086
+			timeout -k 1 60 "$PINION" $command $how /proc/kmsg >out 2>err 3>&- &
+			pid=$!
+			# What does not wait for more of it has ended, with an error.
+			for _ in {1..50}; do
+				kill -TERM "$pid" 2>/dev/null || break
+				sleep 0.1
+			done
+			ends_within 20
+			[ "$status" != 137 ]
+		done
+	done
+}
+
+@test "SIGUSR1 prints a line of progress, and ends no command" {
+	printf 'needle needle' >file
+	mkfifo list
+	exec 7<>list
+	for command in "${commands[@]}"; do
+		# shellcheck disable=SC2086
+		"$PINION" $command --files-from=list >out 2>err 3>&- 7>&- &
+		pid=$!
+		wait_until_watching "$pid"
+		printf 'file\n' >&7
+		for _ in {1..500}; do
+			read -r -t 0 -u 7 || break
+			sleep 0.01
+		done
+		wait_until_idle "$pid"
+		kill -USR1 "$pid"
+		for _ in {1..500}; do
+			[ ! -s err ] || break
+			sleep 0.01
+		done
+		found=2
+		[[ $command == scan* ]] || found=0
+		grep -qE "^pinion ${command%% *}: progress: 1 files, 0\.000 GB, [0-9.]+ GB/s, $found findings, [0-9]+\.[0-9] s$" err
+		kill -TERM "$pid"
+		ends_within 20
+		expect 3
+	done
+	exec 7<&-
+	for command in "doctor" "bench spawn --seconds=1"; do
+		# shellcheck disable=SC2086
+		"$PINION" $command >out 2>err 3>&- &
+		pid=$!
+		# First of all it ignores the signal.
+		until mask=$(sed -n 's/^SigIgn:\t//p' "/proc/$pid/status" 2>/dev/null) &&
+			[ $((0x${mask:-200} & 0x200)) != 0 ]; do
+			:
+		done
+		for _ in {1..20}; do
+			kill -USR1 "$pid" 2>/dev/null || break
+		done
+		ends_within 60
+		[ "$status" -lt 128 ]
+	done
+}

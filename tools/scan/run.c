@@ -13,6 +13,7 @@
 #include "tools/meanwhile.h"
 #include "tools/options.h"
 #include "tools/output.h"
+#include "tools/progress.h"
 #include "tools/report.h"
 #include "tools/scan/search.h"
 #include "tools/scan/selftest.h"
@@ -79,6 +80,7 @@ static void show_findings(void *arg, const struct candidate *findings, size_t co
 	struct output_text *lines = &worker->lines;
 
 	worker->finding_count += count;
+	progress_add(show->job->runtime, &(struct progress){.findings = count});
 	lines->length = 0;
 	finding_lines_append(lines, &worker->path_text, show->job->options->format,
 		show->job->rules, show->file->path, show->file->path_bytes, findings, count);
@@ -96,8 +98,12 @@ static void show_findings(void *arg, const struct candidate *findings, size_t co
 static int on_open(void *arg, struct pinion_scan_file *file)
 {
 	const struct scan_job *job = arg;
+	int error = search_open(&job->search, file->user);
 
-	return search_open(&job->search, file->user);
+	if (error == 0) {
+		progress_add(job->runtime, &(struct progress){.begun_files = 1});
+	}
+	return error;
 }
 
 static int on_window(void *arg, struct pinion_scan_file *file, const struct pinion_window *window)
@@ -105,6 +111,8 @@ static int on_window(void *arg, struct pinion_scan_file *file, const struct pini
 	struct scan_job *job = arg;
 	struct show show = {.job = job, .file = file, .worker = worker_here(job)};
 
+	progress_add(job->runtime,
+		&(struct progress){.bytes = window->length_bytes - window->prefix_bytes});
 	return search_window(
 		&job->search, &show.worker->search, file->user, window, show_findings, &show);
 }
@@ -116,6 +124,7 @@ static int on_close(void *arg, struct pinion_scan_file *file, int error)
 	int close_error =
 		search_close(&job->search, &show.worker->search, file->user, show_findings, &show);
 
+	progress_add(job->runtime, &(struct progress){.ended_files = 1});
 	return error != 0 ? error : close_error;
 }
 
@@ -353,6 +362,7 @@ int scan_run(const struct scan_options *options, const struct matcher_ops *match
 		} else {
 			double start_seconds = scanning_seconds_now();
 
+			progress_begin();
 			feed(&job);
 			status = end(&job, scanning_seconds_now() - start_seconds);
 		}

@@ -11,6 +11,7 @@
 
 #include "tools/input.h"
 #include "tools/output.h"
+#include "tools/progress.h"
 #include "tools/report.h"
 #include "tools/signals.h"
 #include "tools/sum/checklist.h"
@@ -41,6 +42,9 @@ static int file_open(void *arg, struct pinion_scan_file *file)
 	sum->algorithm = job->mode->algorithm(job, file->sequence);
 	error = sum->algorithm->init(&sum->state);
 	sum->is_hashing = error == 0;
+	if (error == 0) {
+		progress_add(job->runtime, &(struct progress){.begun_files = 1});
+	}
 	return error;
 }
 
@@ -63,9 +67,11 @@ static int hash_hole(struct sum_file *sum, uint64_t length)
 
 static int file_window(void *arg, struct pinion_scan_file *file, const struct pinion_window *window)
 {
+	const struct sum_job *job = arg;
 	struct sum_file *sum = file->user;
 
-	(void)arg;
+	progress_add(job->runtime,
+		&(struct progress){.bytes = window->length_bytes - window->prefix_bytes});
 	if (window->is_hole) {
 		return hash_hole(sum, window->length_bytes);
 	}
@@ -75,12 +81,13 @@ static int file_window(void *arg, struct pinion_scan_file *file, const struct pi
 
 static int file_close(void *arg, struct pinion_scan_file *file, int error)
 {
+	const struct sum_job *job = arg;
 	struct sum_file *sum = file->user;
 
-	(void)arg;
 	if (!sum->is_hashing) {
 		return 0;
 	}
+	progress_add(job->runtime, &(struct progress){.ended_files = 1});
 	sum->is_hashing = false;
 	if (error != 0) {
 		sum->algorithm->discard(&sum->state);
@@ -147,6 +154,7 @@ int sum_begin(struct sum_job *job)
 		sum_trouble(job);
 		return error;
 	}
+	progress_begin();
 	signals_watch(job->scan);
 	return 0;
 }

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How far a scan is: counted by each worker for itself, added up by a thread
+ * that asks, for the line of SIGUSR1 and for a command that ends early.
+ *
+ * A part has one writer, so that counting takes no locked instruction and no
+ * cache line of others. A sum of them is a snapshot, not an exact one.
+ */
+#ifndef PINION_TOOLS_PROGRESS_H
+#define PINION_TOOLS_PROGRESS_H
+
+#include <pinion/runtime.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct progress {
+	uint64_t begun_files; /* opened, and to be closed */
+	uint64_t ended_files; /* of those, closed */
+	uint64_t bytes;
+	uint64_t findings;
+};
+
+/* Counts are shown from now on; the first call starts the elapsed time. */
+void progress_begin(void);
+
+/* Adds to the part of the calling thread: a worker, or the one other. */
+void progress_add(struct pinion_runtime *runtime, const struct progress *more);
+
+/* True after progress_begin(). Any thread. */
+bool progress_read(struct progress *out_progress);
+
+/* "N files, N.NNN GB, N.NNN GB/s, N findings, N.N s" on stderr. Any thread. */
+void progress_report(void);
+
+#endif
