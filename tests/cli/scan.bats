@@ -467,3 +467,41 @@ make_tree() {
 	[ "$(wc -l <err)" = 1 ]
 	grep -q '^pinion scan: many:[0-9]*: the file is larger than 64 MiB' err
 }
+
+@test "examples and test keys are reported only with --include-examples" {
+	needs regex
+	local id=AKIA key=wJalrXUtnFEMI/K7MDENG/bPxRfiCY live=sk_live_
+	{
+		printf '%s\n' "${id}IOSFODNN7EXAMPLE" "aws_secret_access_key = ${key}EXAMPLEKEY"
+		printf '%s\n' "sk_""test_4eC39HqLyjWDarjtT1zdp7dc" "gho_""16C7e42F292c6912E7710c838347Ae178B4a"
+		printf '%s\n' "https://hooks.slack.com/services/""T00000000/B00000000/XXXXXXXXXXXXXXXXXXXXXXXX"
+		printf 'AccountKey=%s%s\n' Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2U \
+			VErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==
+		printf '%s.%s.%s\n' eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9 \
+			eyJzdWIiOiIxMjM0NTY3ODkwIiwibmFtZSI6IkpvaG4gRG9lIiwiaWF0IjoxNTE2MjM5MDIyfQ \
+			SflKxwRJSMeKKF2QT4fwpMeJf36POk6yJV_adQssw5c
+	} >examples
+	# Alike, and none of them.
+	{
+		printf '%s\n' "${id}IOSFODNN7EXAMPLX" "aws_secret_access_key = ${key}EXAMPLEKEX"
+		printf '%s\n' "${live}4eC39HqLyjWDarjtT1zdp7dc" "gho_""16C7e42F292c6912E7710c838347Ae178B4b"
+	} >others
+	for window in 4K 1M; do
+		scan --window=$window examples
+		expect 0
+		[ ! -s out ]
+		scan --window=$window others examples
+		expect 1
+		[ "$(sed -E 's/^(others:[^:]*: [^:]*): .*/\1/' out)" = 'others:0-20: aws-access-key-id
+others:21-85: aws-secret-access-key
+others:86-118: stripe-key
+others:119-159: github-token' ]
+		scan --window=$window --include-examples examples
+		expect 1
+		[ "$(cut -d' ' -f2 out | tr '\n' ' ')" = \
+			'aws-access-key-id: aws-secret-access-key: stripe-key: github-token: slack-webhook: azure-storage-key: jwt: ' ]
+	done
+	scan -e 'AKIA[A-Z0-9]{16}' examples
+	expect 1
+	[ "$(cut -d: -f2 out)" = 0-20 ]
+}

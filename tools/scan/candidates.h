@@ -19,6 +19,7 @@ struct candidate {
 	 * they are not known (a rule without a longest match).
 	 */
 	uint8_t head[4];
+	bool is_example; /* found, and not to be shown: examples.h */
 };
 
 /* A growable list. Zero-initialise. */

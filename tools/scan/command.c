@@ -16,6 +16,7 @@ enum scan_option {
 	OPTION_REGEX,
 	OPTION_RULES,
 	OPTION_BUILTIN,
+	OPTION_EXAMPLES,
 	OPTION_FIXED,
 	OPTION_FORMAT,
 	OPTION_FILES_FROM,
@@ -37,6 +38,9 @@ static const struct option_spec scan_specs[OPTION_COUNT] = {
 		"Empty lines and lines that start with # are skipped."},
 	[OPTION_BUILTIN] = {0, "builtin", NULL, "with -e or --rules: the built-in rules as well",
 		NULL},
+	[OPTION_EXAMPLES] = {0, "include-examples", NULL,
+		"report well-known examples and test keys",
+		"Those of the built-in rules, such as AWS's documentation key."},
 	[OPTION_FIXED] = {'F', "fixed-strings", NULL, "the patterns of -e are plain strings", NULL},
 	[OPTION_FORMAT] = {0, "format", "FORMAT", "text (default) or json, one object a line",
 		NULL},
@@ -92,6 +96,9 @@ static bool parse_option(struct scan_options *options, enum scan_option option, 
 		return append_text(&patterns->files, &patterns->file_count, value);
 	case OPTION_BUILTIN:
 		patterns->with_builtin = true;
+		return true;
+	case OPTION_EXAMPLES:
+		patterns->with_examples = true;
 		return true;
 	case OPTION_FIXED:
 		patterns->are_literals = true;

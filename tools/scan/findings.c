@@ -151,7 +151,7 @@ static int decide_rule(
 				break;
 			}
 			state->taken_to = candidate->end;
-			error = candidates_add(&file->held, candidate);
+			error = candidate->is_example ? 0 : candidates_add(&file->held, candidate);
 		}
 		done++;
 	}

@@ -101,7 +101,7 @@ bool scan_rules_load(const struct scan_patterns *patterns, const struct matcher_
 		error = add_files(patterns, out_rules);
 	}
 	if (!asks_for_own || patterns->with_builtin) {
-		int builtin_error = rules_add_builtin(out_rules);
+		int builtin_error = rules_add_builtin(out_rules, patterns->with_examples);
 
 		error = error != 0 ? error : builtin_error;
 	}

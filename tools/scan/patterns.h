@@ -17,8 +17,9 @@ struct scan_patterns {
 	uint32_t expression_count;
 	const char **files; /* of --rules, in order */
 	uint32_t file_count;
-	bool are_literals; /* -F: those of -e */
-	bool with_builtin; /* --builtin: in addition to the above */
+	bool are_literals;  /* -F: those of -e */
+	bool with_builtin;  /* --builtin: in addition to the above */
+	bool with_examples; /* --include-examples */
 };
 
 /*

@@ -4,6 +4,8 @@
  */
 #include "tools/scan/rules.h"
 
+#include "tools/scan/examples.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +57,7 @@ int rules_add(struct rules *rules, const char *id, const char *pattern, size_t p
 	return 0;
 }
 
-int rules_add_builtin(struct rules *rules)
+int rules_add_builtin(struct rules *rules, bool with_examples)
 {
 	uint32_t count;
 	const struct rule_builtin *builtin = rules_builtin(&count);
@@ -67,6 +69,8 @@ int rules_add_builtin(struct rules *rules)
 		if (error != 0) {
 			return error;
 		}
+		rules->items[rules->count - 1].leaves_examples_out =
+			!with_examples && examples_exist(builtin[i].id);
 	}
 	return 0;
 }

@@ -18,7 +18,8 @@ struct rule {
 	char *pattern; /* NUL terminated as well */
 	size_t pattern_bytes;
 	bool is_literal;
-	const char *file; /* rules file it comes from, NULL: -e or built in */
+	bool leaves_examples_out; /* examples.h */
+	const char *file;	  /* rules file it comes from, NULL: -e or built in */
 	uint32_t line;
 	/* Bytes the shortest and the longest match take; set by the matcher. */
 	uint32_t min_width;
@@ -44,7 +45,7 @@ const struct rule_builtin *rules_builtin(uint32_t *out_count);
  */
 int rules_add(struct rules *rules, const char *id, const char *pattern, size_t pattern_bytes,
 	bool is_literal);
-int rules_add_builtin(struct rules *rules);
+int rules_add_builtin(struct rules *rules, bool with_examples);
 
 /* Told of each bad line; `line` is 0 when it is about the whole file. */
 typedef void (*rules_complain_fn)(const char *file, uint32_t line, const char *reason);

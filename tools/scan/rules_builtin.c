@@ -54,7 +54,7 @@ static const struct rule_builtin builtins[] = {
 	{"slack-token", "\\bxox[abeoprs]-[A-Za-z0-9-]{10,250}"},
 	{"slack-webhook",
 		"https://hooks\\.slack\\.com/(services|triggers|workflows)/[A-Za-z0-9/_+-]{40,90}"},
-	{"stripe-key", "\\b[rs]k_live_[A-Za-z0-9]{24,128}\\b"},
+	{"stripe-key", "\\b[rs]k_(live|test)_[A-Za-z0-9]{24,128}\\b"},
 	{"telegram-bot-token", "\\b[0-9]{8,10}:AA[A-Za-z0-9_-]{33}"},
 	{"twilio-key", "\\bSK[a-f0-9]{32}\\b"},
 	{"vault-token", "\\bhv[bs]\\.[A-Za-z0-9_-]{24,200}"},

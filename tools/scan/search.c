@@ -4,6 +4,8 @@
  */
 #include "tools/scan/search.h"
 
+#include "tools/scan/examples.h"
+
 int search_init(struct search *search, const struct matcher_ops *matcher, const struct rules *rules,
 	struct matcher_trouble *out_trouble)
 {
@@ -34,6 +36,22 @@ int search_open(const struct search *search, struct search_file *file)
 	return engine_file_open(search->engine, &file->engine);
 }
 
+/* Rules with examples have a widest match, which lies in one window whole. */
+static void mark_examples(
+	const struct rules *rules, const struct pinion_window *window, struct candidates *found)
+{
+	for (size_t i = 0; i < found->count; i++) {
+		struct candidate *candidate = &found->items[i];
+		const struct rule *rule = &rules->items[candidate->rule];
+		uint64_t base = window->base_offset_bytes;
+
+		candidate->is_example = rule->leaves_examples_out && candidate->start >= base &&
+			candidate->end <= base + window->length_bytes &&
+			examples_include(rule->id, window->bytes + (candidate->start - base),
+				(size_t)(candidate->end - candidate->start));
+	}
+}
+
 int search_window(const struct search *search, struct search_worker *worker,
 	struct search_file *file, const struct pinion_window *window, findings_show_fn show,
 	void *arg)
@@ -43,6 +61,7 @@ int search_window(const struct search *search, struct search_worker *worker,
 	if (error != 0) {
 		return error;
 	}
+	mark_examples(search->findings.rules, window, &worker->yield.found);
 	return findings_add(&search->findings, &file->findings, window, &worker->yield, show, arg);
 }
 

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Credentials that open nothing: those that issuers print in their own
+ * documentation, and keys of their test modes. They are in every tutorial and
+ * test, so a scan leaves them out unless it is asked for them.
+ */
+#ifndef PINION_TOOLS_SCAN_EXAMPLES_H
+#define PINION_TOOLS_SCAN_EXAMPLES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Whether the built-in rule of that name has any. */
+bool examples_exist(const char *rule_id);
+
+/* Whether what that rule found is one. */
+bool examples_include(const char *rule_id, const uint8_t *bytes, size_t length);
+
+#endif
