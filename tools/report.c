@@ -222,6 +222,26 @@ static const char *special_reason(const char *path)
 	}
 }
 
+void report_gap(const char *path, const struct pinion_gap *gap)
+{
+	char reason[192];
+
+	snprintf(reason, sizeof(reason), "bytes %llu to %llu could not be read: %s",
+		(unsigned long long)gap->offset_bytes,
+		(unsigned long long)(gap->offset_bytes + gap->length_bytes - 1),
+		report_reason(gap->error));
+	report_path(path, reason);
+}
+
+void report_unread_byte(const char *path, const struct pinion_gap *gap)
+{
+	char reason[192];
+
+	snprintf(reason, sizeof(reason), "byte %llu could not be read: %s",
+		(unsigned long long)gap->offset_bytes, report_reason(gap->error));
+	report_path(path, reason);
+}
+
 void report_outcome(
 	const struct pinion_scan_file *file, enum pinion_scan_outcome outcome, int error)
 {

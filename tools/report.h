@@ -33,6 +33,12 @@ bool report_is_possible(void);
 /* Words for an errno (negative or positive) a scan reported for a path. */
 const char *report_reason(int error);
 
+/* That a range of a file could not be read, and why. */
+void report_gap(const char *path, const struct pinion_gap *gap);
+
+/* As above, for a command that ends a file there. */
+void report_unread_byte(const char *path, const struct pinion_gap *gap);
+
 /* The line for a path whose outcome is not DONE; silent for plain symlinks. */
 void report_outcome(
 	const struct pinion_scan_file *file, enum pinion_scan_outcome outcome, int error);

@@ -58,6 +58,18 @@ struct pinion_scan_file {
 };
 
 /*
+ * A range that could not be read, although its neighbours could: whole pages of
+ * 4096 bytes, as far as they lie in the window it is reported with.
+ * Since: 0.1
+ */
+struct pinion_gap {
+	uint64_t offset_bytes; /* in the file */
+	uint64_t length_bytes;
+	int32_t error; /* negative errno of the first page */
+	uint32_t reserved;
+};
+
+/*
  * Shape: `bytes` holds `prefix_bytes` old bytes, then new ones, up to
  * `length_bytes` in all. bytes[0] lies at `base_offset_bytes` of the file.
  * The prefix is min(overlap_bytes, bytes before it) long. There may be no new
@@ -79,6 +91,15 @@ struct pinion_window {
 	 * `report_holes`.
 	 */
 	bool is_hole;
+	/*
+	 * Ranges of the window, prefix included, that could not be read, in the
+	 * order of their offsets. `bytes` holds zeros there, which are not the
+	 * file's: an engine restarts after each gap and reports nothing that
+	 * touches it. A gap in the prefix was new in an earlier window. Only
+	 * with `report_gaps`.
+	 */
+	const struct pinion_gap *gaps;
+	size_t gap_count;
 };
 
 /*
@@ -138,6 +159,14 @@ struct pinion_scan_config {
 	 * for all that is in it. 0 or 1. Default 0: everything is looked at.
 	 */
 	uint32_t skip_ignored;
+	/*
+	 * Go on after an error of the medium (-EIO, -ENODATA, -EBADMSG,
+	 * -EILSEQ, -EREMOTEIO, -EUCLEAN): the window is read again page by
+	 * page and handed over with its gaps. The file still ends as FAILED,
+	 * with the error of its first gap. 0 or 1. Default 0: such an error
+	 * ends the file, and later windows of it are not handed over.
+	 */
+	uint32_t report_gaps;
 };
 
 PINION_API void pinion_scan_config_init_sized(struct pinion_scan_config *config, uint32_t size);
@@ -151,7 +180,7 @@ struct pinion_scan_totals {
 	uint64_t failed;
 	uint64_t skipped;
 	uint64_t cancelled;
-	uint64_t read_bytes;   /* new bytes handed to the engine, holes included */
+	uint64_t read_bytes;   /* new bytes handed over: with holes, without gaps */
 	uint64_t hole_bytes;   /* of those, holes */
 	uint64_t direct_files; /* files read past the page cache */
 	uint64_t ignored;      /* of those seen; a directory is one */

@@ -40,6 +40,11 @@ int pin_reader_error(const struct pin_reader *reader)
 	return -(int)pin_load_acquire_u32(&reader->error);
 }
 
+int pin_reader_gap_error(const struct pin_reader *reader)
+{
+	return reader->first_gap.error;
+}
+
 bool pin_reader_file_changed(const struct pin_reader *reader)
 {
 	const struct pinion_file *file = reader->file;
@@ -151,12 +156,11 @@ static void call_another(struct pin_reader *reader)
 static int continue_track(struct pinion_task *task)
 {
 	struct pin_track *track = PIN_CONTAINER_OF(task, struct pin_track, request.task);
+	bool has_waited = track->state == PIN_TRACK_CLAIMED;
 
 	if (track->state == PIN_TRACK_READING) {
-		track->result = (int32_t)track->request.result;
-		track->state = PIN_TRACK_READ;
-		pin_track_note_end(track);
-	} else if (track->state == PIN_TRACK_CLAIMED) {
+		pin_track_end_read(track);
+	} else if (has_waited) {
 		track->state = PIN_TRACK_BUFFERED;
 	}
 	if (!track->reader->is_in_order) {
@@ -164,7 +168,9 @@ static int continue_track(struct pinion_task *task)
 		return 0;
 	}
 	if (track->state == PIN_TRACK_BUFFERED) {
-		track->reader->is_waiting = false;
+		if (has_waited) {
+			track->reader->is_waiting = false;
+		}
 		pin_track_read(track);
 	}
 	pump_in_order(track->reader);
@@ -332,7 +338,9 @@ void pin_reader_start(struct pin_reader *reader)
 		track->request.task.cancel = cancel_track;
 		track->buffer.task = &track->request.task;
 		track->buffer.buffer.bytes = NULL;
+		track->salvage = (struct pin_salvage){0};
 	}
+	reader->first_gap = (struct pinion_gap){0};
 	reader->claimed_count = 0;
 	reader->delivered_count = 0;
 	reader->is_waiting = false;

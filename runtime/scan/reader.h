@@ -23,7 +23,8 @@
  *
  * Invariants: (1) `done` is called exactly once, after the last `deliver`, and
  * touches nothing of the reader afterwards. (2) after an error or a
- * cancellation no window is handed over.
+ * cancellation no window is handed over; with `reports_gaps` an unreadable page
+ * is not such an error, but a gap of its window.
  *
  * [READER-1] each track counts itself out of `tracks_left` (in the lock) when
  * it ends; the one that reaches zero sees everything the others did and calls
@@ -43,6 +44,12 @@ void pin_reader_start(struct pin_reader *reader);
 
 /* 0, or the first error; in `done`. -ECANCELED: cancelled before the end. */
 int pin_reader_error(const struct pin_reader *reader);
+
+/*
+ * In `done`, with `reports_gaps`: 0, or the error of the lowest range that
+ * could not be read.
+ */
+int pin_reader_gap_error(const struct pin_reader *reader);
 
 /*
  * In `done`: the file is not what it was when it was opened, in size or in that

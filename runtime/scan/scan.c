@@ -287,7 +287,8 @@ static bool complete_config(
 		config->overlap_bytes > OVERLAP_BYTES_MAX || config->windows_in_flight == 0 ||
 		config->windows_in_flight > WINDOWS_MAX || config->files_in_flight > FILES_MAX ||
 		config->window_bytes % PIN_PAGE_BYTES != 0 || config->report_holes > 1 ||
-		config->skip_ignored > 1 || config->file_user_bytes > USER_BYTES_MAX ||
+		config->skip_ignored > 1 || config->report_gaps > 1 ||
+		config->file_user_bytes > USER_BYTES_MAX ||
 		overlap + PIN_PAGE_BYTES > buffer_bytes) {
 		return false;
 	}

@@ -61,6 +61,9 @@ static void finish(struct pin_reader *reader)
 	if (error == 0 && pin_reader_file_changed(reader)) {
 		error = -ESTALE;
 	}
+	if (error == 0) {
+		error = pin_reader_gap_error(reader);
+	}
 	if (scan->ops.close != NULL) {
 		int rc = scan->ops.close(scan->arg, &slot->file, error);
 
@@ -76,6 +79,23 @@ static void finish(struct pin_reader *reader)
 
 /* ---- windows ---- */
 
+/* Of the new bytes, those in gaps. */
+static uint64_t unread_bytes(const struct pinion_window *window)
+{
+	uint64_t start = window->base_offset_bytes + window->prefix_bytes;
+	uint64_t unread = 0;
+
+	for (size_t i = 0; i < window->gap_count; i++) {
+		const struct pinion_gap *gap = &window->gaps[i];
+		uint64_t end = gap->offset_bytes + gap->length_bytes;
+
+		if (end > start) {
+			unread += end - (gap->offset_bytes > start ? gap->offset_bytes : start);
+		}
+	}
+	return unread;
+}
+
 static int deliver(struct pin_reader *reader, const struct pinion_window *window)
 {
 	struct pin_slot *slot = PIN_CONTAINER_OF(reader, struct pin_slot, reader);
@@ -83,6 +103,7 @@ static int deliver(struct pin_reader *reader, const struct pinion_window *window
 	struct pinion_scan_totals *totals = &own_part(scan)->totals;
 	uint64_t new_bytes = window->length_bytes - window->prefix_bytes;
 
+	new_bytes -= unread_bytes(window);
 	totals->read_bytes += new_bytes;
 	if (window->is_hole) {
 		totals->hole_bytes += new_bytes;
@@ -99,6 +120,7 @@ static void start_reader(struct pin_slot *slot)
 
 	reader->file = file;
 	reader->is_in_order = config->order == PINION_SCAN_IN_ORDER;
+	reader->reports_gaps = config->report_gaps != 0;
 	reader->track_count = config->windows_in_flight;
 	reader->is_cancelled = &scan->is_cancelled;
 	reader->deliver = deliver;
@@ -108,7 +130,10 @@ static void start_reader(struct pin_slot *slot)
 		.size_bytes = file->size_bytes,
 		.window_bytes = file->is_direct ? config->window_bytes : scan->cached_window_bytes,
 		.overlap_bytes = config->overlap_bytes,
-		.align_bytes = file->offset_align_bytes,
+		/* A page is read whole or not at all, wherever a window is. */
+		.align_bytes = file->is_direct && config->report_gaps != 0
+			? PIN_PAGE_BYTES
+			: file->offset_align_bytes,
 		.find_holes = config->report_holes != 0 && (file->flags & PIN_FILE_SPARSE) != 0,
 		.is_unsized = file->size_bytes == 0,
 	};

@@ -5,8 +5,10 @@
 #include "runtime/scan/track.h"
 #include "runtime/base/check.h"
 #include "runtime/core/flight_start.h"
+#include "runtime/host/heap.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -46,6 +48,150 @@ bool pin_track_claim(struct pin_track *track)
 	}
 	return true;
 }
+
+/* ---- pages that cannot be read ---- */
+
+/* Errors of a range. Any other error is taken as one of the whole file. */
+static bool is_medium_error(int64_t error)
+{
+	return error == -EIO || error == -ENODATA || error == -EBADMSG || error == -EILSEQ ||
+		error == -EREMOTEIO || error == -EUCLEAN;
+}
+
+static void end_salvage(struct pin_track *track, int32_t result)
+{
+	track->result = result;
+	track->state = PIN_TRACK_READ;
+}
+
+static void free_salvage(struct pin_track *track)
+{
+	struct pin_salvage *salvage = &track->salvage;
+
+	if (salvage->gaps != NULL) {
+		pin_heap_release(pin_worker_current()->shared->host, salvage->gaps, PIN_HEAP_ALIGN,
+			salvage->gap_capacity, sizeof(*salvage->gaps));
+		*salvage = (struct pin_salvage){0};
+	}
+}
+
+/* Pages are those of the file, so the read grows to whole pages first. */
+static bool begin_salvage(struct pin_track *track)
+{
+	struct pin_salvage *salvage = &track->salvage;
+	struct pin_window_claim *claim = &track->claim;
+	uint64_t offset = pin_round_down(claim->read_offset, PIN_PAGE_BYTES);
+	uint64_t bytes = pin_round_up(claim->end, PIN_PAGE_BYTES) - offset;
+	size_t capacity = (size_t)(bytes / PIN_PAGE_BYTES / 2 + 1);
+
+	salvage->gaps = pin_heap_zeroed(pin_worker_current()->shared->host, PIN_HEAP_ALIGN,
+		capacity, sizeof(*salvage->gaps));
+	if (salvage->gaps == NULL) {
+		return false;
+	}
+	salvage->gap_capacity = capacity;
+	salvage->gap_count = 0;
+	salvage->offset = offset;
+	claim->read_offset = offset;
+	claim->read_bytes = (uint32_t)bytes;
+	return true;
+}
+
+static uint8_t *page_of(const struct pin_track *track)
+{
+	return track->buffer.buffer.bytes + (track->salvage.offset - track->claim.read_offset);
+}
+
+static void add_gap(struct pin_track *track, int32_t error)
+{
+	struct pin_salvage *salvage = &track->salvage;
+	uint64_t end = salvage->offset + PIN_PAGE_BYTES;
+	struct pinion_gap gap = {.offset_bytes = salvage->offset, .error = error};
+
+	end = end < track->reader->plan.size_bytes ? end : track->reader->plan.size_bytes;
+	gap.length_bytes = end - gap.offset_bytes;
+	memset(page_of(track), 0, PIN_PAGE_BYTES);
+	/* Of adjacent pages the error of the first counts. */
+	if (salvage->gap_count > 0) {
+		struct pinion_gap *last = &salvage->gaps[salvage->gap_count - 1];
+
+		if (last->offset_bytes + last->length_bytes == gap.offset_bytes) {
+			last->length_bytes += gap.length_bytes;
+			return;
+		}
+	}
+	PIN_CHECK(salvage->gap_count < salvage->gap_capacity);
+	salvage->gaps[salvage->gap_count++] = gap;
+}
+
+/* A page was read, or failed. */
+static void continue_salvage(struct pin_track *track, int64_t result)
+{
+	struct pin_salvage *salvage = &track->salvage;
+	struct pin_window_claim *claim = &track->claim;
+
+	if (result < 0 && !is_medium_error(result)) {
+		end_salvage(track, (int32_t)result);
+		return;
+	}
+	if (pin_load_acquire_u32(track->reader->is_cancelled) != 0 ||
+		pin_load_acquire_u32(&track->reader->error) != 0) {
+		end_salvage(track, -ECANCELED);
+		return;
+	}
+	if (result < 0) {
+		add_gap(track, (int32_t)result);
+		result = PIN_PAGE_BYTES;
+	}
+	salvage->offset += (uint64_t)result;
+	if (result < PIN_PAGE_BYTES || salvage->offset >= claim->end) {
+		end_salvage(track, (int32_t)(salvage->offset - claim->read_offset));
+		return;
+	}
+	track->state = PIN_TRACK_BUFFERED;
+}
+
+/* The lowest gap of the file, as far as it lies in new bytes. */
+static void note_gap(struct pin_reader *reader, const struct pin_window_claim *claim,
+	const struct pinion_gap *gap)
+{
+	const struct pin_host *host = pin_worker_current()->shared->host;
+	struct pinion_gap *first = &reader->first_gap;
+
+	if (gap->offset_bytes + gap->length_bytes <= claim->start) {
+		return; /* the window before has it */
+	}
+	pin_lock_acquire(&reader->lock, host);
+	if (first->error == 0 || gap->offset_bytes < first->offset_bytes) {
+		*first = *gap;
+	}
+	pin_lock_release(&reader->lock, host);
+}
+
+/* As far as they lie in the window, which begins at `base`. */
+static void hand_over_gaps(struct pin_track *track, struct pinion_window *window)
+{
+	struct pin_salvage *salvage = &track->salvage;
+	uint64_t end = window->base_offset_bytes + window->length_bytes;
+
+	for (size_t i = 0; i < salvage->gap_count; i++) {
+		struct pinion_gap *gap = &salvage->gaps[i];
+		uint64_t gap_end = gap->offset_bytes + gap->length_bytes;
+
+		note_gap(track->reader, &track->claim, gap);
+		if (gap_end <= window->base_offset_bytes || gap->offset_bytes >= end) {
+			continue;
+		}
+		if (gap->offset_bytes < window->base_offset_bytes) {
+			gap->offset_bytes = window->base_offset_bytes;
+		}
+		gap->length_bytes = (gap_end < end ? gap_end : end) - gap->offset_bytes;
+		salvage->gaps[window->gap_count++] = *gap;
+	}
+	window->gaps = window->gap_count > 0 ? salvage->gaps : NULL;
+}
+
+/* ---- handing over ---- */
 
 /* Where the new bytes that were read end; the claim's end unless cut short. */
 static uint64_t find_end(struct pin_track *track)
@@ -90,6 +236,7 @@ static void hand_over(struct pin_track *track)
 		window.prefix_bytes = claim->start - claim->base;
 		window.length_bytes += window.prefix_bytes;
 	}
+	hand_over_gaps(track, &window);
 	rc = track->reader->deliver(track->reader, &window);
 	if (rc < 0) {
 		pin_track_note_error(track->reader, rc);
@@ -132,6 +279,21 @@ static bool read_cached(struct pin_track *track)
 	return true;
 }
 
+static void fill_request(struct pin_track *track)
+{
+	struct pinion_request *request = &track->request;
+
+	request->file = track->reader->file;
+	request->bytes = track->buffer.buffer.bytes;
+	request->offset_bytes = track->claim.read_offset;
+	request->length_bytes = track->claim.read_bytes;
+	if (track->salvage.gaps != NULL) {
+		request->bytes = page_of(track);
+		request->offset_bytes = track->salvage.offset;
+		request->length_bytes = PIN_PAGE_BYTES;
+	}
+}
+
 static int start_read(struct pin_track *track)
 {
 	struct pin_worker *worker = pin_worker_current();
@@ -140,12 +302,9 @@ static int start_read(struct pin_track *track)
 	bool tells_pace = worker->ring.is_deferred && !worker->shares_ring;
 	int rc;
 
-	request->file = track->reader->file;
-	request->bytes = track->buffer.buffer.bytes;
-	request->offset_bytes = track->claim.read_offset;
-	request->length_bytes = track->claim.read_bytes;
+	fill_request(track);
 	track->worker = NULL;
-	if (!tells_pace) {
+	if (!tells_pace || track->salvage.gaps != NULL) {
 		return pin_worker_submit_one(worker, request);
 	}
 	track->asked_before = worker->ring.asked_count;
@@ -157,7 +316,8 @@ static int start_read(struct pin_track *track)
 	return rc;
 }
 
-void pin_track_note_end(struct pin_track *track)
+/* Learns whether the read was over when it was submitted. */
+static void note_end(struct pin_track *track)
 {
 	struct pin_reader *reader = track->reader;
 	const struct pin_worker *worker = pin_worker_current();
@@ -174,12 +334,30 @@ void pin_track_note_end(struct pin_track *track)
 	}
 }
 
+void pin_track_end_read(struct pin_track *track)
+{
+	int64_t result = track->request.result;
+
+	PIN_CHECK(track->state == PIN_TRACK_READING);
+	note_end(track);
+	if (track->salvage.gaps != NULL) {
+		continue_salvage(track, result);
+		return;
+	}
+	track->result = (int32_t)result;
+	track->state = PIN_TRACK_READ;
+	if (is_medium_error(result) && track->reader->reports_gaps &&
+		!track->reader->plan.is_unsized && begin_salvage(track)) {
+		track->state = PIN_TRACK_BUFFERED;
+	}
+}
+
 void pin_track_read(struct pin_track *track)
 {
 	int rc;
 
 	PIN_CHECK(track->state == PIN_TRACK_BUFFERED);
-	if (read_cached(track)) {
+	if (track->salvage.gaps == NULL && read_cached(track)) {
 		track->state = PIN_TRACK_READ;
 		return;
 	}
@@ -200,7 +378,11 @@ void pin_track_read(struct pin_track *track)
 
 bool pin_track_get_buffer(struct pin_track *track)
 {
-	size_t bytes = (size_t)pin_round_up(track->claim.read_bytes, PIN_PAGE_BYTES);
+	const struct pin_window_claim *claim = &track->claim;
+	/* Whole pages of the file, of which each can be read alone. */
+	size_t bytes =
+		(size_t)(pin_round_up(claim->read_offset + claim->read_bytes, PIN_PAGE_BYTES) -
+			pin_round_down(claim->read_offset, PIN_PAGE_BYTES));
 
 	if (!pin_worker_buffer_await(pin_worker_current(), bytes, &track->buffer)) {
 		return false;
@@ -217,6 +399,7 @@ void pin_track_consume(struct pin_track *track)
 	} else {
 		hand_over(track);
 	}
+	free_salvage(track);
 	if (track->buffer.buffer.bytes != NULL) {
 		pin_worker_buffer_release(pin_worker_current(), &track->buffer.buffer);
 		track->buffer.buffer.bytes = NULL;

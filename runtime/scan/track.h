@@ -29,6 +29,18 @@ enum pin_track_state {
 	PIN_TRACK_READ,	    /* has its bytes; -> IDLE when they are handed over */
 };
 
+/*
+ * A window whose read failed with an error of the medium is read again page by
+ * page, so that the range reported as unreadable does not depend on where
+ * windows begin. `gaps` has room for every other page.
+ */
+struct pin_salvage {
+	struct pinion_gap *gaps; /* NULL: the window is read as a whole */
+	size_t gap_capacity;
+	size_t gap_count;
+	uint64_t offset; /* of the page that is read now */
+};
+
 struct pin_track {
 	struct pinion_request request; /* its task is also the track's continuation */
 	struct pin_buffer_waiter buffer;
@@ -37,6 +49,7 @@ struct pin_track {
 	enum pin_track_state state;
 	struct pin_window_claim claim;
 	int32_t result;
+	struct pin_salvage salvage;
 	/* Of the read in flight: whose ring it went to, as it was before. */
 	const struct pin_worker *worker; /* NULL: that would tell nothing */
 	uint32_t asked_before;
@@ -46,6 +59,7 @@ struct pin_reader {
 	/* Inputs, [const] while it runs */
 	struct pinion_file *file;
 	bool is_in_order;
+	bool reports_gaps;    /* unreadable pages cost only themselves */
 	uint32_t track_count; /* fewer where there are fewer windows */
 	struct pin_track *tracks;
 	const struct pin_atomic_u32 *is_cancelled;
@@ -59,7 +73,8 @@ struct pin_reader {
 	uint64_t claimed_count;	  /* windows claimed, and with them tracks in turn */
 	uint64_t delivered_count; /* of those, handed over */
 	/* Shared by tracks */
-	struct pin_lock lock;		   /* rank 3; of `plan`, `resting` */
+	struct pin_lock lock;		   /* rank 3; of `plan`, `resting`, `first_gap` */
+	struct pinion_gap first_gap;	   /* [lock:lock] the lowest; error 0: none */
 	struct pin_window_plan plan;	   /* [lock:lock]; its inputs are set by the owner */
 	struct pin_track *resting;	   /* [lock:lock] */
 	struct pin_atomic_u32 has_resting; /* [W:lock holder R:tracks] a hint */
@@ -93,8 +108,11 @@ bool pin_track_get_buffer(struct pin_track *track);
  */
 void pin_track_read(struct pin_track *track);
 
-/* A read that was READING is over: learns whether it was so at once. */
-void pin_track_note_end(struct pin_track *track);
+/*
+ * READING. The read is over: READ, or BUFFERED with another read to be made,
+ * which pin_track_read() begins.
+ */
+void pin_track_end_read(struct pin_track *track);
 
 /* READ. Hands over what was read, unless it failed; gives the buffer back. */
 void pin_track_consume(struct pin_track *track);

@@ -41,6 +41,7 @@ static void check_scan_defaults(void)
 	expect_number("windows in flight", 64, config.windows_in_flight);
 	expect_number("holes", 0, config.report_holes);
 	expect_number("ignore files", 0, config.skip_ignored);
+	expect_number("gaps", 0, config.report_gaps);
 }
 
 static void check_commands_defaults(void)

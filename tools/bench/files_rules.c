@@ -76,7 +76,8 @@ static int scan_close(void *arg, struct pinion_scan_file *file, int error)
 	struct files_worker *worker = bench_files_worker(bench);
 
 	(void)error;
-	return search_close(&bench->search, &worker->search, file->user, count_findings, worker);
+	return search_close(
+		&bench->search, &worker->search, file->user, count_findings, NULL, worker);
 }
 
 static int scan_touch_begin(void *arg, uint32_t thread_index)

@@ -167,7 +167,7 @@ void engine_worker_destroy(struct engine_worker *worker)
 
 int engine_file_open(struct engine *engine, struct engine_file *file)
 {
-	file->stream = NULL;
+	*file = (struct engine_file){0};
 	return engine->has_unbounded ? engine->ops->stream_open(engine->matcher, &file->stream) : 0;
 }
 
@@ -179,44 +179,189 @@ void engine_file_close(struct engine_worker *worker, struct engine_file *file)
 	}
 }
 
+/* What lies between two gaps, or all of a window: offsets in the window. */
+struct segment {
+	size_t from;
+	size_t until;
+};
+
+/*
+ * The next segment, which begins at `from` or after the gaps there. `gap`
+ * counts the gaps passed. False: there is none.
+ */
+static bool next_segment(
+	const struct pinion_window *window, size_t from, size_t *gap, struct segment *out_segment)
+{
+	out_segment->from = from;
+	out_segment->until = window->length_bytes;
+	for (; *gap < window->gap_count; ++*gap) {
+		const struct pinion_gap *next = &window->gaps[*gap];
+		size_t start = (size_t)(next->offset_bytes - window->base_offset_bytes);
+
+		if (start > out_segment->from) {
+			out_segment->until = start;
+			break;
+		}
+		if (start + next->length_bytes > out_segment->from) {
+			out_segment->from = start + (size_t)next->length_bytes;
+		}
+	}
+	return out_segment->from < out_segment->until;
+}
+
+static size_t largest(size_t left, size_t right)
+{
+	return left > right ? left : right;
+}
+
+static size_t smallest(size_t left, size_t right)
+{
+	return left < right ? left : right;
+}
+
+/* Drops what was found from `first` on and is not within [from, until). */
+static void keep_within(struct candidates *found, size_t first, uint64_t from, uint64_t until)
+{
+	size_t kept = first;
+
+	for (size_t i = first; i < found->count; i++) {
+		if (found->items[i].start >= from && found->items[i].end <= until) {
+			found->items[kept++] = found->items[i];
+		}
+	}
+	found->count = kept;
+}
+
+/* Searches for ends in [first_end, last_end] of the window. */
+static int search_segment(struct engine_worker *worker, const struct pinion_window *window,
+	const struct segment *segment, size_t first_end, size_t last_end, struct candidates *found)
+{
+	size_t left = segment->from > 0 ? segment->from - 1 : 0;
+	size_t right = smallest(segment->until + LOOKAHEAD, window->length_bytes);
+	struct matcher_block block = {
+		.bytes = window->bytes + left,
+		.length = right - left,
+		.base_offset = window->base_offset_bytes + left,
+	};
+	size_t found_before = found->count;
+	int error;
+
+	first_end = segment->from > 0 ? largest(first_end, segment->from + 1) : first_end;
+	last_end = smallest(last_end, segment->until);
+	if (first_end > last_end) {
+		return 0;
+	}
+	block.first_end = first_end - left;
+	block.last_end = last_end - left;
+	error = worker->engine->ops->search(worker->matcher, &block, found);
+	if (window->gap_count > 0) {
+		keep_within(found, found_before, window->base_offset_bytes + segment->from,
+			window->base_offset_bytes + segment->until);
+	}
+	return error;
+}
+
 /* Searches what the window owns: engine.h (1). */
 static int search_owned(
 	struct engine_worker *worker, const struct pinion_window *window, struct candidates *found)
 {
 	size_t held_back = window->is_last ? 0 : LOOKAHEAD;
-	struct matcher_block block = {
-		.bytes = window->bytes,
-		.length = window->length_bytes,
-		.base_offset = window->base_offset_bytes,
-	};
+	size_t first_end = 0;
+	struct segment segment;
+	size_t gap = 0;
+	int error = 0;
 
 	if (window->length_bytes <= held_back) {
 		return 0;
 	}
-	block.last_end = window->length_bytes - held_back;
 	if (window->prefix_bytes >= LOOKAHEAD) {
-		block.first_end = window->prefix_bytes - LOOKAHEAD + 1;
+		first_end = window->prefix_bytes - LOOKAHEAD + 1;
 	}
-	return worker->engine->ops->search(worker->matcher, &block, found);
+	for (size_t from = 0; error == 0 && next_segment(window, from, &gap, &segment);
+		from = segment.until) {
+		error = search_segment(worker, window, &segment, first_end,
+			window->length_bytes - held_back, found);
+	}
+	return error;
+}
+
+/* Feeds a stream; what it finds gets offsets of the file. */
+static int feed_bytes(struct engine_worker *worker, struct engine_file *file, const uint8_t *bytes,
+	size_t length, uint64_t until, struct candidates *found)
+{
+	size_t found_before = found->count;
+	int error = worker->engine->ops->stream_feed(
+		worker->matcher, file->stream, bytes, length, found);
+
+	for (size_t i = found_before; i < found->count && file->stream_base > 0; i++) {
+		found->items[i].start += file->stream_base;
+		found->items[i].end += file->stream_base;
+	}
+	keep_within(found, found_before, file->stream_start, until);
+	return error;
+}
+
+static const uint8_t context[LOOKAHEAD];
+
+/* Nothing reaches from before [from, until) to what comes after. */
+static int restart_stream(struct engine_worker *worker, struct engine_file *file, uint64_t from,
+	uint64_t until, struct candidates *found)
+{
+	const struct matcher_ops *ops = worker->engine->ops;
+	int error = feed_bytes(worker, file, context, sizeof(context), from, found);
+	int close_error = ops->stream_close(worker->matcher, file->stream, NULL);
+
+	*file = (struct engine_file){.stream_base = until - 1, .stream_start = until};
+	error = error != 0 ? error : close_error;
+	if (error == 0) {
+		error = ops->stream_open(worker->engine->matcher, &file->stream);
+	}
+	/* Found in it would be a match of the gap. */
+	return error != 0 ? error : feed_bytes(worker, file, context, 1, until, found);
+}
+
+static int close_stream(
+	struct engine_worker *worker, struct engine_file *file, struct candidates *found)
+{
+	size_t found_before = found->count;
+	int error = worker->engine->ops->stream_close(worker->matcher, file->stream, found);
+
+	for (size_t i = found_before; i < found->count; i++) {
+		found->items[i].start += file->stream_base;
+		found->items[i].end += file->stream_base;
+	}
+	keep_within(found, found_before, file->stream_start, UINT64_MAX);
+	file->stream = NULL;
+	return error;
 }
 
 static int feed_stream(struct engine_worker *worker, struct engine_file *file,
 	const struct pinion_window *window, struct candidates *found)
 {
-	const struct matcher_ops *ops = worker->engine->ops;
-	size_t new_bytes = window->length_bytes - window->prefix_bytes;
+	size_t position = window->prefix_bytes;
+	uint64_t base = window->base_offset_bytes;
+	struct segment segment;
+	size_t gap = 0;
 	int error = 0;
 
 	if (file->stream == NULL) {
 		return 0;
 	}
-	if (new_bytes > 0) {
-		error = ops->stream_feed(worker->matcher, file->stream,
-			window->bytes + window->prefix_bytes, new_bytes, found);
+	while (error == 0 && position < window->length_bytes) {
+		bool has_more = next_segment(window, position, &gap, &segment);
+
+		if (segment.from > position) {
+			error = restart_stream(
+				worker, file, base + position, base + segment.from, found);
+		}
+		if (error == 0 && has_more) {
+			error = feed_bytes(worker, file, window->bytes + segment.from,
+				segment.until - segment.from, base + segment.until, found);
+		}
+		position = segment.until;
 	}
 	if (error == 0 && window->is_last) {
-		error = ops->stream_close(worker->matcher, file->stream, found);
-		file->stream = NULL;
+		error = close_stream(worker, file, found);
 	}
 	return error;
 }

@@ -20,6 +20,10 @@
  *
  * Rules without a widest match run in a stream, which needs windows in order.
  *
+ * Pages that could not be read (gaps) divide a window: what lies between two
+ * gaps is searched alone, with the zeros of the gaps as its context, and what
+ * touches a gap is dropped. A stream begins anew after each gap.
+ *
  * Holes of sparse files are skipped when no rule matches zeros. Before a hole
  * as a scan reports it, as many bytes as an overlap are zeros too, so nothing
  * reaches into it from the bytes before them.
@@ -44,6 +48,8 @@ struct engine_needs {
 /* One file's; all zero before engine_file_open(). */
 struct engine_file {
 	struct matcher_stream *stream;
+	uint64_t stream_base;  /* where the stream began in the file */
+	uint64_t stream_start; /* no match that starts before this counts */
 };
 
 /* What one window yields. The list is the caller's, emptied first. */

@@ -88,3 +88,22 @@ void finding_lines_append(struct output_text *lines, struct output_text *path_te
 		}
 	}
 }
+
+void gap_lines_append(struct output_text *lines, struct output_text *path_text, const char *path,
+	size_t path_bytes, const struct pinion_gap *gaps, size_t count)
+{
+	path_text->length = 0;
+	output_text_json(path_text, path, path_bytes);
+	lines->failed = lines->failed || path_text->failed;
+	for (size_t i = 0; i < count; i++) {
+		output_text_string(lines, "{\"path\":");
+		output_text_append(lines, path_text->bytes, path_text->length);
+		output_text_string(lines, ",\"unread_start\":");
+		output_text_decimal(lines, gaps[i].offset_bytes);
+		output_text_string(lines, ",\"unread_end\":");
+		output_text_decimal(lines, gaps[i].offset_bytes + gaps[i].length_bytes);
+		output_text_string(lines, ",\"errno\":");
+		output_text_decimal(lines, (unsigned long long)-gaps[i].error);
+		output_text_string(lines, "}\n");
+	}
+}

@@ -7,7 +7,8 @@
  * four bytes, and an ellipsis: enough to recognise a secret by, not to use it.
  *
  * JSON: {"rule":…,"path":…,"start":…,"end":…}; a path that is not UTF-8 is
- * {"bytes":"BASE64"}.
+ * {"bytes":"BASE64"}. A range that could not be read is
+ * {"path":…,"unread_start":…,"unread_end":…,"errno":…}.
  */
 #ifndef PINION_TOOLS_SCAN_LINES_H
 #define PINION_TOOLS_SCAN_LINES_H
@@ -15,6 +16,8 @@
 #include "tools/output_text.h"
 #include "tools/scan/candidates.h"
 #include "tools/scan/rules.h"
+
+#include <pinion/scan.h>
 
 enum finding_format {
 	FINDING_FORMAT_TEXT = 0,
@@ -25,5 +28,9 @@ enum finding_format {
 void finding_lines_append(struct output_text *lines, struct output_text *path_text,
 	enum finding_format format, const struct rules *rules, const char *path, size_t path_bytes,
 	const struct candidate *findings, size_t count);
+
+/* Appends one JSON line for each range that could not be read. */
+void gap_lines_append(struct output_text *lines, struct output_text *path_text, const char *path,
+	size_t path_bytes, const struct pinion_gap *gaps, size_t count);
 
 #endif

@@ -73,6 +73,22 @@ struct show {
 	struct scan_worker *worker;
 };
 
+static void write_lines(struct show *show)
+{
+	struct scan_worker *worker = show->worker;
+	struct output_text *lines = &worker->lines;
+
+	if (lines->failed) {
+		report_path(show->file->path, report_reason(ENOMEM));
+		worker->has_trouble = true;
+		lines->failed = false;
+		worker->path_text.failed = false;
+	} else if (!output_write(lines->bytes, lines->length)) {
+		/* Nobody would see the rest. */
+		pinion_scan_cancel(show->job->scan);
+	}
+}
+
 static void show_findings(void *arg, const struct candidate *findings, size_t count)
 {
 	struct show *show = arg;
@@ -84,14 +100,23 @@ static void show_findings(void *arg, const struct candidate *findings, size_t co
 	lines->length = 0;
 	finding_lines_append(lines, &worker->path_text, show->job->options->format,
 		show->job->rules, show->file->path, show->file->path_bytes, findings, count);
-	if (lines->failed) {
-		report_path(show->file->path, report_reason(ENOMEM));
-		worker->has_trouble = true;
-		lines->failed = false;
-		worker->path_text.failed = false;
-	} else if (!output_write(lines->bytes, lines->length)) {
-		/* Nobody would see the rest. */
-		pinion_scan_cancel(show->job->scan);
+	write_lines(show);
+}
+
+/* What could not be read: a line each on stderr, and for programs on stdout. */
+static void show_gaps(void *arg, const struct pinion_gap *gaps, size_t count)
+{
+	struct show *show = arg;
+	struct scan_worker *worker = show->worker;
+
+	for (size_t i = 0; i < count; i++) {
+		report_gap(show->file->path, &gaps[i]);
+	}
+	if (show->job->options->format == FINDING_FORMAT_JSON) {
+		worker->lines.length = 0;
+		gap_lines_append(&worker->lines, &worker->path_text, show->file->path,
+			show->file->path_bytes, gaps, count);
+		write_lines(show);
 	}
 }
 
@@ -121,8 +146,8 @@ static int on_close(void *arg, struct pinion_scan_file *file, int error)
 {
 	struct scan_job *job = arg;
 	struct show show = {.job = job, .file = file, .worker = worker_here(job)};
-	int close_error =
-		search_close(&job->search, &show.worker->search, file->user, show_findings, &show);
+	int close_error = search_close(
+		&job->search, &show.worker->search, file->user, show_findings, show_gaps, &show);
 
 	progress_add(job->runtime, &(struct progress){.ended_files = 1});
 	return error != 0 ? error : close_error;
@@ -134,8 +159,12 @@ static void on_report(
 	struct scan_job *job = arg;
 	struct scan_worker *worker = worker_here(job);
 
+	const struct search_file *searched = file->user;
+
 	if (scanning_is_trouble(outcome, error)) {
-		report_outcome(file, outcome, error);
+		if (searched == NULL || !searched->has_gaps) {
+			report_outcome(file, outcome, error);
+		}
 		worker->has_trouble = true;
 	}
 }
@@ -256,6 +285,7 @@ static int start(struct scan_job *job)
 	scan_config.overlap_bytes = needs.overlap_bytes;
 	scan_config.window_bytes = job->options->scanning.window_bytes;
 	scan_config.report_holes = needs.report_holes;
+	scan_config.report_gaps = 1;
 	scan_config.file_user_bytes = sizeof(struct search_file);
 	if (error == 0) {
 		error = pinion_scan_create(job->runtime, &scan_config, &scan_ops, job, &job->scan);

@@ -33,6 +33,7 @@ void search_worker_fini(struct search_worker *worker)
 int search_open(const struct search *search, struct search_file *file)
 {
 	findings_file_init(&file->findings);
+	gaps_init(&file->gaps);
 	return engine_file_open(search->engine, &file->engine);
 }
 
@@ -58,6 +59,9 @@ int search_window(const struct search *search, struct search_worker *worker,
 {
 	int error = engine_window(worker->engine, &file->engine, window, &worker->yield);
 
+	if (error == 0) {
+		error = gaps_add(&file->gaps, window);
+	}
 	if (error != 0) {
 		return error;
 	}
@@ -66,12 +70,18 @@ int search_window(const struct search *search, struct search_worker *worker,
 }
 
 int search_close(const struct search *search, struct search_worker *worker,
-	struct search_file *file, findings_show_fn show, void *arg)
+	struct search_file *file, findings_show_fn show, search_gaps_fn show_gaps, void *arg)
 {
 	int error;
 
 	engine_file_close(worker->engine, &file->engine);
 	error = findings_finish(&search->findings, &file->findings, show, arg);
 	findings_file_fini(&file->findings);
+	gaps_join(&file->gaps);
+	file->has_gaps = file->gaps.count > 0;
+	if (file->has_gaps) {
+		show_gaps(arg, file->gaps.items, file->gaps.count);
+	}
+	gaps_fini(&file->gaps);
 	return error;
 }

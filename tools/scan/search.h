@@ -6,6 +6,7 @@
 #ifndef PINION_TOOLS_SCAN_SEARCH_H
 #define PINION_TOOLS_SCAN_SEARCH_H
 
+#include "tools/gaps.h"
 #include "tools/scan/engine.h"
 #include "tools/scan/findings.h"
 
@@ -25,7 +26,12 @@ struct search_worker {
 struct search_file {
 	struct engine_file engine;
 	struct findings_file findings;
+	struct gaps gaps;
+	bool has_gaps; /* after the close, which has told them */
 };
+
+/* Receives what could not be read of a file, once, after its findings. */
+typedef void (*search_gaps_fn)(void *arg, const struct pinion_gap *gaps, size_t count);
 
 /* Errors: those of engine_create(). */
 int search_init(struct search *search, const struct matcher_ops *matcher, const struct rules *rules,
@@ -42,6 +48,6 @@ int search_window(const struct search *search, struct search_worker *worker,
 	struct search_file *file, const struct pinion_window *window, findings_show_fn show,
 	void *arg);
 int search_close(const struct search *search, struct search_worker *worker,
-	struct search_file *file, findings_show_fn show, void *arg);
+	struct search_file *file, findings_show_fn show, search_gaps_fn show_gaps, void *arg);
 
 #endif

@@ -217,6 +217,7 @@ static int sum_run(const struct command *command, int argc, char **argv)
 	scan->order = PINION_SCAN_IN_ORDER;
 	scan->file_user_bytes = sizeof(struct sum_file);
 	scan->report_holes = 1;
+	scan->report_gaps = 1;
 	while ((option = options_next(&parser, &value)) >= 0) {
 		if (!parse_option(&options, (enum sum_option)option, value)) {
 			return EXIT_STATUS_TROUBLE;

@@ -72,6 +72,11 @@ static int file_window(void *arg, struct pinion_scan_file *file, const struct pi
 
 	progress_add(job->runtime,
 		&(struct progress){.bytes = window->length_bytes - window->prefix_bytes});
+	if (window->gap_count > 0) {
+		report_unread_byte(file->path, &window->gaps[0]);
+		sum->has_gap = true;
+		return window->gaps[0].error;
+	}
 	if (window->is_hole) {
 		return hash_hole(sum, window->length_bytes);
 	}
@@ -106,7 +111,9 @@ static void file_report(
 	if (outcome == PINION_SCAN_DONE) {
 		job->mode->line(job, &text, file->path, file->sequence, sum->digest);
 	} else if (scanning_is_trouble(outcome, error)) {
-		report_outcome(file, outcome, error);
+		if (sum == NULL || !sum->has_gap) {
+			report_outcome(file, outcome, error);
+		}
 		sum_trouble(job);
 		job->mode->line(job, &text, file->path, file->sequence, NULL);
 	}

@@ -33,6 +33,7 @@ struct sum_file {
 	struct digest_state state;
 	const struct digest_algorithm *algorithm;
 	bool is_hashing; /* the state must be ended */
+	bool has_gap;	 /* some of it could not be read, which is reported */
 	uint8_t digest[DIGEST_BYTES_MAX];
 };
 
