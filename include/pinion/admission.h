@@ -153,9 +153,9 @@ PINION_API int pinion_admission_spawn(struct pinion_admission *admission,
  * struct pinion_wait. Those who wait for one lane are served in the order of
  * their coming, several jobs behind one that wants much; higher lanes first.
  *
- * Context: as pinion_future_wait(), for that runtime; never allocates.
+ * Context: as pinion_future_wait(); never allocates.
  * Errors: as above, but for -EAGAIN. -ETIME: nothing was spawned. -EDEADLK: a
- * worker of that runtime, and there is no room; or as pinion_future_wait().
+ * worker thread of any runtime, and there is no room.
  * Since: 0.1
  */
 PINION_API int pinion_admission_spawn_wait(struct pinion_admission *admission,
@@ -236,11 +236,11 @@ PINION_API void pinion_admission_close(struct pinion_admission *admission);
  * struct pinion_wait. 0: all jobs have ended, what they wrote is seen; the
  * admission may be freed.
  *
- * Context: a thread that is no worker of the runtime, and while no other call
+ * Context: a thread that is no worker of any runtime, and while no other call
  * begins; never allocates.
  * Errors: -ETIME: closed, but somebody is in; it may be called again.
- * -EDEADLK: likewise, on a worker of that runtime, or as pinion_future_wait().
- * -ECHILD: as pinion_spawn().
+ * -EDEADLK: likewise, on a worker thread of any runtime. -ECHILD: as
+ * pinion_spawn().
  * Since: 0.1
  */
 PINION_API int pinion_admission_drain(struct pinion_admission *admission, uint64_t deadline_ns);

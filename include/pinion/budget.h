@@ -29,8 +29,7 @@ struct pinion_budget {
 /*
  * Makes it one of which nothing is acquired. `totals` says how much there is of
  * each kind, and with that what their order is in all other calls. `runtime` is
- * the one whose tasks are going to release, or NULL: its own workers are
- * refused the call that would block them.
+ * the one whose tasks are going to release, or NULL.
  *
  * Shape: `totals` and all `amounts` have `kind_count` elements.
  * Units: of each kind, the caller's; kind_count: 1 … PINION_BUDGET_KINDS.
@@ -57,9 +56,9 @@ PINION_API int pinion_budget_try_acquire(struct pinion_budget *budget, const uin
  * wait behind, however little they want.
  *
  * Context: as pinion_future_wait().
- * Errors: -ETIME: nothing is acquired. -EDEADLK: a worker of that runtime, and
- * it cannot be had at once; or as pinion_future_wait(). -EINVAL: as above.
- * -ECHILD: as pinion_spawn().
+ * Errors: -ETIME: nothing is acquired. -EDEADLK: a worker thread of any
+ * runtime, and it cannot be had at once. -EINVAL: as above. -ECHILD: as
+ * pinion_spawn().
  * Since: 0.1
  */
 PINION_API int pinion_budget_acquire_wait(

@@ -58,8 +58,8 @@ PINION_API int pinion_channel_try_receive(struct pinion_channel *channel, void *
  *
  * Context: as pinion_future_wait().
  * Errors: -ETIME. -EPIPE: as above; who waits for room when it is closed has
- * not sent. -EDEADLK: a worker of that runtime, and it cannot be had at once;
- * or as pinion_future_wait(). -ECHILD: as pinion_spawn().
+ * not sent. -EDEADLK: a worker thread of any runtime, and it cannot be had at
+ * once. -ECHILD: as pinion_spawn().
  * Since: 0.1
  */
 PINION_API int pinion_channel_send_wait(

@@ -458,17 +458,6 @@ struct pinion_config {
 	uint32_t wake_worth_us;
 
 	/*
-	 * How many tasks may lie below each other on a worker's stack, 0 … 8,
-	 * each in a call that blocks, such as pinion_execute() or
-	 * pinion_future_wait(), while the worker runs others. One more that has
-	 * to wait blocks its worker. Each takes its own part of the stack, and
-	 * goes on when its wait is over and those above it are. 0: none, such
-	 * calls block the worker. Default 4. Environment: PINION_HELP_DEPTH.
-	 * Source: docs/DECISIONS.md, "A worker that blocks goes on".
-	 */
-	uint64_t help_depth;
-
-	/*
 	 * Of enum pinion_io_priority, for reads and writes of the high and of
 	 * the low lane that ask for none by `priority`; of normal they have the
 	 * thread's. A request's lane is that of its task's flags, else that of

@@ -94,20 +94,14 @@ PINION_API int pinion_crew_create(const struct pinion_config *config,
  * of low. pinion_runtime_worker_count() stays that of all there may be. What
  * was got by pinion_buffer_acquire() has to be given back before the job ends.
  *
- * Context: a thread that is no worker of the crew; sleeps until the workers
- * have left. On a worker of another runtime, in a task, that worker goes on
- * with other tasks meanwhile, pinion_wait(3), but not while `after_start` and
- * `before_stop` run.
+ * Context: a thread that is no worker of any runtime; sleeps until the workers
+ * have left.
  * Errors: -EINVAL: out of range. -ERANGE: more of a tier than it began with,
  * and than `crew_max` of its configuration. -EOPNOTSUPP: no crew, or one with
  * rings or `ring_sharing`. -EBUSY: another resize is under way. -ESHUTDOWN: it
- * is drained or stopped, or about to be, or was meanwhile; at once, however
- * long that takes. -EDEADLK: a worker of the crew; or one of another runtime
- * that those who are to leave wait for in turn, in which nothing else is left
- * to do. Then they leave nevertheless, when they can, and the next resize
- * begins by waiting for that. -ECHILD: as pinion_spawn(). Those of starting a
- * worker, pinion_runtime_create()'s; then, as with all others but these two,
- * nothing has changed.
+ * is drained or stopped, or about to be. -EDEADLK: on a worker thread of any
+ * runtime. -ECHILD: as pinion_spawn(). Those of starting a worker,
+ * pinion_runtime_create()'s. After an error nothing has changed.
  * Since: 0.1
  */
 PINION_API int pinion_crew_resize(

@@ -69,12 +69,10 @@ PINION_API int pinion_execute_await(struct pinion_runtime *runtime, struct pinio
  * Calls `run` with `arg` on a worker of `runtime` and sleeps until it has
  * returned; what it returned is in *out_result, or -ECANCELED.
  *
- * Context: a thread that is no worker of `runtime`. On another runtime's worker
- * this runs other tasks meanwhile, on the same stack, as pinion_wait(3) tells.
- * Never allocates.
- * Errors: as pinion_call_start(). -EDEADLK: a worker of `runtime`; or all that
- * could run it waits for this worker's runtime, in tasks that lie as deep as
- * `help_depth` allows. It was not called then.
+ * Context: a thread that is no worker of any runtime; never allocates. A task
+ * calls pinion_execute_await().
+ * Errors: as pinion_call_start(). -EDEADLK: on a worker thread of any runtime;
+ * it was not called.
  * Since: 0.1
  */
 PINION_API int pinion_execute(

@@ -68,12 +68,9 @@ PINION_API int pinion_future_get(struct pinion_future *future, void *out_value, 
  * Sleeps until it is done, at most until `deadline_ns`, as in struct
  * pinion_wait. 0: it is done; pinion_future_get() tells how.
  *
- * Context: a thread that is no worker of the future's runtime. On another
- * runtime's worker this runs other tasks meanwhile, on the same stack, as
- * pinion_wait(3) tells.
- * Errors: -ETIME. -EDEADLK: it is not done, and this is a worker of the
- * runtime that is to set it, or one that this waits for in turn with nothing
- * left to run: await it instead. -ECHILD: as pinion_spawn().
+ * Context: a thread that is no worker of any runtime.
+ * Errors: -ETIME. -EDEADLK: it is not done, and this is a worker thread of any
+ * runtime: await it instead. -ECHILD: as pinion_spawn().
  * Since: 0.1
  */
 PINION_API int pinion_future_wait(struct pinion_future *future, uint64_t deadline_ns);

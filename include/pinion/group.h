@@ -107,9 +107,8 @@ PINION_API int pinion_group_result(const struct pinion_group *group);
  * pinion_group_result() tells how. What they wrote is seen.
  *
  * Context: as pinion_future_wait(); never allocates.
- * Errors: -ETIME. -EDEADLK: they are not, and this is a worker that is to run
- * them, or as pinion_future_wait(): await them instead. -ECHILD: as
- * pinion_spawn().
+ * Errors: -ETIME. -EDEADLK: they are not, and this is a worker thread of any
+ * runtime: await them instead. -ECHILD: as pinion_spawn().
  * Since: 0.1
  */
 PINION_API int pinion_group_wait(struct pinion_group *group, uint64_t deadline_ns);

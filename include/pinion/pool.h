@@ -205,12 +205,11 @@ PINION_API int pinion_pool_try_acquire(struct pinion_pool *pool, struct pinion_b
  * pinion_now_ns(); UINT64_MAX: for ever. Those who wait, threads and tasks, are
  * served in the order in which they came, with the buffer just given back.
  *
- * Context: any thread but a worker's of the pool's runtime; blocks, but as
- * pinion_future_wait() on a worker of another.
+ * Context: a thread that is no worker of any runtime; blocks.
  * Errors: -ETIME: none until then. -ESHUTDOWN: pinion_pool_close() was called,
  * or the pool's runtime is being stopped; what is free can still be taken.
- * -EDEADLK: on a worker, which might be the one that has them, or as
- * pinion_future_wait(). -ECHILD.
+ * -EDEADLK: on a worker of the pool's runtime; on a worker of another, unless
+ * one is free: await one instead. -ECHILD.
  * Since: 0.1
  */
 PINION_API int pinion_pool_acquire(

@@ -5,8 +5,7 @@
  * stop, then destroy.
  *
  * A process may fork while it has runtimes: they go on in the parent. In the
- * child they are dead memory: each call on them returns -ECHILD, and
- * pinion_runtime_destroy() does nothing.
+ * child they are dead memory: each call on them returns -ECHILD.
  */
 #ifndef PINION_RUNTIME_H
 #define PINION_RUNTIME_H
@@ -39,18 +38,16 @@ PINION_API int pinion_runtime_create(
 	const struct pinion_config *config, struct pinion_runtime **out_runtime);
 
 /*
- * Frees a runtime, stopping it first if need be. NULL is accepted.
+ * Frees a runtime, stopping it first if need be; 0. NULL is accepted.
  *
- * Context: any thread but one of its own workers, while no other call on this
- * runtime is under way; blocks as pinion_runtime_stop() does, also after
- * pinion_runtime_stop_until() has given up. Of workers that wait for each other
- * it is another that gets -EDEADLK. Where there is none, as of two tasks that
- * destroy each other's runtimes, the later of these calls returns and has not
- * freed its runtime, which refuses all work and ends when it can: an error
- * message says so. Call again then, or leave it to the process.
+ * Context: a thread that is no worker of any runtime, while no other call on
+ * this runtime is under way; blocks as pinion_runtime_stop() does, also after
+ * pinion_runtime_stop_until() has given up.
+ * Errors: -EDEADLK: on a worker thread of any runtime, where it does nothing
+ * but say so to the log. -ECHILD: as pinion_spawn(). The runtime is as before.
  * Since: 0.1
  */
-PINION_API void pinion_runtime_destroy(struct pinion_runtime *runtime);
+PINION_API int pinion_runtime_destroy(struct pinion_runtime *runtime);
 
 /*
  * Has `task` run once on some worker. Called from a worker of this runtime, it
@@ -127,14 +124,11 @@ PINION_API bool pinion_should_yield(struct pinion_runtime *runtime);
  * Refuses new outside work, waits until everything admitted has run, with all
  * that it spawned and submitted, and ends the workers.
  *
- * Context: any thread but one of this runtime's workers; blocks. A second call
- * returns at once. On a worker of another runtime, in a task, that worker goes
- * on with other tasks meanwhile, pinion_wait(3), but not while `before_stop`
- * runs.
- * Errors: -EDEADLK: called from a worker of this runtime; or from another's,
- * and what has to end here waits for that one in turn, in which nothing else is
- * left to do. Then the runtime refuses work from outside nevertheless, and ends
- * when it can: call again. -ECHILD: as pinion_spawn().
+ * Context: a thread that is no worker of any runtime; blocks. A second call
+ * returns at once.
+ * Errors: -EDEADLK: on a worker thread of any runtime; nothing has changed. A
+ * task that is to end a runtime has a thread do it: pinion_runtime(3).
+ * -ECHILD: as pinion_spawn().
  * Since: 0.1
  */
 PINION_API int pinion_runtime_drain(struct pinion_runtime *runtime);

@@ -54,7 +54,7 @@ enum pin_job_asked {
 /*
  * A job that goes on is ended by pinion_job_end(), perhaps before its `run` has
  * returned; one that is unwound, by that. As the struct may be gone when it is
- * entered, or has ended, the two meet in a word of the worker (`jobs`): whose
+ * entered, or has ended, the two meet in a word of the worker (`job`): whose
  * `run` it is in, or was in last. Only where the word says that a job which
  * goes on has not ended is the struct touched again, to say so.
  *

@@ -8,7 +8,6 @@
 #include "runtime/base/thread.h"
 #include "runtime/core/fault.h"
 #include "runtime/core/forked.h"
-#include "runtime/core/help.h"
 #include "runtime/core/recent.h"
 #include "runtime/core/runtime_state.h"
 #include "runtime/memory/misuse.h"
@@ -267,9 +266,11 @@ int pinion_pool_acquire(
 	if (!pin_waiters_any(&pool->waiters) && try_acquire(pool, out_buffer) == 0) {
 		return 0;
 	}
+	if (pin_worker_of_thread() != NULL) {
+		return -EDEADLK;
+	}
 	pin_waiter_init(&waiter, 1, NULL);
-	rc = pin_help_wait(pool->runtime != NULL ? &pool->runtime->shared : NULL, &pool->waiters,
-		&waiter, deadline_ns);
+	rc = pin_waiters_wait(&pool->waiters, &waiter, deadline_ns);
 	return rc != 0 ? rc : accept_value(pool, &waiter.value, out_buffer);
 }
 

@@ -6,7 +6,6 @@
 #include "runtime/base/check.h"
 #include "runtime/core/flight_cancel.h"
 #include "runtime/core/flight_start.h"
-#include "runtime/core/help.h"
 #include "runtime/core/io.h"
 #include "runtime/core/lane.h"
 #include "runtime/core/runtime.h"
@@ -406,11 +405,10 @@ int pin_runtime_wait(const struct pinion_runtime *runtime, struct pin_waiters *w
 	if (runtime != NULL && pin_runtime_is_foreign(runtime)) {
 		return -ECHILD;
 	}
-	if (runtime != NULL && pin_runtime_own_thread(runtime) != NULL) {
+	if (pin_worker_of_thread() != NULL) {
 		return pin_waiters_try(waiters, waiter) ? 0 : -EDEADLK;
 	}
-	return pin_help_wait(
-		runtime != NULL ? &runtime->shared : NULL, waiters, waiter, deadline_ns);
+	return pin_waiters_wait(waiters, waiter, deadline_ns);
 }
 
 /* ---- requests ---- */

@@ -19,7 +19,7 @@
 
 /* The struct as first released; a smaller one was never valid. */
 #define CONFIG_BYTES_MIN sizeof(struct pinion_config)
-_Static_assert(sizeof(struct pinion_config) == 432, "released size");
+_Static_assert(sizeof(struct pinion_config) == 424, "released size");
 
 struct field {
 	const char *name;
@@ -171,7 +171,6 @@ static const struct field fields[] = {
 	NUMBER(injector_tasks, "PINION_INJECTOR_TASKS", 65536, 0, INJECTOR_TASKS_MAX),
 	NUMBER(searchers_percent, "PINION_SEARCHERS_PERCENT", 50, 1, 100),
 	NUMBER(wake_worth_us, "PINION_WAKE_WORTH_US", 20, 0, 1000000),
-	NUMBER(help_depth, "PINION_HELP_DEPTH", 4, 0, PIN_HELP_DEPTH_MAX),
 	NUMBER(tier_nice, "PINION_TIER_NICE", 0, 0, PIN_NICE_IDLE),
 	FIELD(io_priority_high, "PINION_IO_PRIORITY_HIGH", PINION_IO_PRIORITY_NONE,
 		PINION_IO_PRIORITY_NONE, PINION_IO_PRIORITY_IDLE, 1, io_priority_words),

@@ -9,11 +9,6 @@
 
 #include <pinion/config.h>
 
-enum {
-	/* Tasks on a worker's stack that wait, below one another: help.h. */
-	PIN_HELP_DEPTH_MAX = 8,
-};
-
 /*
  * Copies what the caller gave into a struct of this library's size and checks
  * it. -E2BIG, -EINVAL as pinion_runtime_create(); the log names the field.

@@ -252,7 +252,7 @@ int pinion_crew_resize(struct pinion_runtime *crew, const struct pinion_crew_siz
 		shared->config.ring_sharing == PINION_RING_SHARED) {
 		return -EOPNOTSUPP;
 	}
-	if (pin_runtime_own_thread(crew) != NULL) {
+	if (pin_worker_of_thread() != NULL) {
 		return -EDEADLK;
 	}
 	rc = fit(shared, sizes, counts);

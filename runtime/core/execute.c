@@ -6,7 +6,6 @@
 #include "runtime/base/check.h"
 #include "runtime/core/fault.h"
 #include "runtime/core/future.h"
-#include "runtime/core/help.h"
 #include "runtime/core/job_log.h"
 #include "runtime/core/runtime.h"
 #include "runtime/core/runtime_state.h"
@@ -107,52 +106,20 @@ int pinion_execute_await(struct pinion_runtime *runtime, struct pinion_call *cal
 	return rc;
 }
 
-/* Its worker goes on meanwhile, or it is refused if nobody would run it. */
-static int execute_on_worker(struct pinion_runtime *runtime, struct pinion_call *call)
-{
-	struct pin_future *done = (struct pin_future *)(void *)call->done.private_;
-	struct pin_waiter waiter;
-	struct pin_help help;
-	int rc = prepare(runtime, call);
-
-	if (rc != 0) {
-		return rc;
-	}
-	pin_waiter_init(&waiter, 0, NULL);
-	rc = pin_help_begin_call(&help, &runtime->shared, &done->waiters, &waiter);
-	if (rc != 0) {
-		pin_runtime_forgo(runtime);
-		return rc;
-	}
-	give(runtime, call);
-	pin_help_finish_call(&help);
-	return 0;
-}
-
-static int execute_outside(struct pinion_runtime *runtime, struct pinion_call *call)
-{
-	int rc = pinion_call_start(runtime, call);
-
-	if (rc == 0) {
-		rc = pinion_future_wait(&call->done, UINT64_MAX);
-		PIN_CHECK(rc == 0);
-	}
-	return rc;
-}
-
 int pinion_execute(struct pinion_runtime *runtime, pinion_call_fn run, void *arg, int *out_result)
 {
 	struct pinion_call call = {.run = run, .arg = arg};
 	int rc;
 
-	if (pin_runtime_own_worker(runtime) != NULL) {
+	if (pin_worker_of_thread() != NULL) {
 		return -EDEADLK;
 	}
-	rc = pin_worker_of_thread() != NULL ? execute_on_worker(runtime, &call)
-					    : execute_outside(runtime, &call);
+	rc = pinion_call_start(runtime, &call);
 	if (rc != 0) {
 		return rc;
 	}
+	rc = pinion_future_wait(&call.done, UINT64_MAX);
+	PIN_CHECK(rc == 0);
 	*out_result = call.result;
 	return 0;
 }

@@ -91,9 +91,7 @@ static uint64_t word_of(const struct pinion_job *job)
 /* Of the task in hand. */
 static struct pin_atomic_u64 *own_word(void)
 {
-	struct pin_worker *worker = pin_worker_current();
-
-	return &worker->jobs[worker->help_depth];
+	return &pin_worker_current()->job;
 }
 
 /* On its worker, where the job may be gone. False: it has ended elsewhere. */

@@ -6,7 +6,6 @@
 #include "runtime/core/assist.h"
 #include "runtime/core/commands.h"
 #include "runtime/core/hooks.h"
-#include "runtime/core/knot.h"
 #include "runtime/core/relief.h"
 #include "runtime/core/search.h"
 #include "runtime/core/sentry.h"
@@ -265,8 +264,7 @@ void pin_park(struct pin_worker *worker)
 	if (worker->is_searching) {
 		pin_search_give_up(worker);
 	}
-	pin_fence_seq_cst();	    /* [PARK-1] [END-1] [SEARCH-1] [ASSIST-1] [KNOT-1] */
-	pin_knot_note_idle(shared); /* [KNOT-1] */
+	pin_fence_seq_cst(); /* [PARK-1] [END-1] [SEARCH-1] [ASSIST-1] */
 	if (!pin_park_look_for_end(shared) && may_sleep(worker)) {
 		sleep_in(worker, mode);
 		has_slept = true;

@@ -4,7 +4,6 @@
  */
 #include "runtime/core/resize.h"
 #include "runtime/base/check.h"
-#include "runtime/core/help.h"
 #include "runtime/core/wake.h"
 
 #include <errno.h>
@@ -29,23 +28,7 @@ static void dismiss(struct pin_shared *shared, struct pin_tier *tier, uint32_t c
 	for (uint32_t i = count; i < serving(tier); i++) {
 		struct pin_worker *worker = worker_at(shared, tier, i);
 
-		/* Relaxed: it sees what follows first. */
-		pin_fetch_add_relaxed_u32(&shared->leaving_count, 1);
 		pin_store_release_u32(&worker->service, PIN_SERVICE_LEAVING); /* [RETIRE-2] */
-	}
-}
-
-static void dismiss_all(struct pin_shared *shared, const uint32_t *counts)
-{
-	for (uint32_t i = 0; i < shared->tier_count; i++) {
-		dismiss(shared, &shared->tiers[i], counts[i]);
-	}
-	/*
-	 * Relaxed: its own. Awake or not: a token is left with each, as at the
-	 * end.
-	 */
-	if (pin_load_relaxed_u32(&shared->leaving_count) != 0) {
-		pin_wake_all(shared);
 	}
 }
 
@@ -73,6 +56,17 @@ static bool has_leavers(struct pin_shared *shared)
 	return false;
 }
 
+static void dismiss_all(struct pin_shared *shared, const uint32_t *counts)
+{
+	for (uint32_t i = 0; i < shared->tier_count; i++) {
+		dismiss(shared, &shared->tiers[i], counts[i]);
+	}
+	/* Awake or not: a token is left with each, as at the end. */
+	if (has_leavers(shared)) {
+		pin_wake_all(shared);
+	}
+}
+
 static void join_leavers(struct pin_shared *shared)
 {
 	for (uint32_t i = 0; i < shared->tier_count; i++) {
@@ -85,48 +79,6 @@ static void join_leavers(struct pin_shared *shared)
 		/* Relaxed: a rule of thumb to others. */
 		pin_store_relaxed_u32(&tier->serving_count, count);
 	}
-}
-
-/* A worker of another runtime goes on with its tasks. */
-static int await_leavers(struct pin_shared *shared)
-{
-	struct pin_waiter waiter;
-	int rc;
-
-	if (pin_worker_of_thread() == NULL) {
-		return 0;
-	}
-	pin_waiter_init(&waiter, 0, NULL);
-	rc = pin_help_wait(shared, &shared->resizers, &waiter, PIN_NO_DEADLINE);
-	PIN_CHECK(rc == 0 || rc == -EDEADLK);
-	return rc;
-}
-
-/*
- * Without the lock as long as it may take: who ends the runtime may be one of
- * the tasks that are run meanwhile. An outside thread sleeps while it joins.
- */
-static int see_off(struct pinion_runtime *runtime)
-{
-	int rc;
-
-	if (!has_leavers(&runtime->shared)) {
-		return 0;
-	}
-	rc = await_leavers(&runtime->shared);
-	if (rc != 0) {
-		return rc;
-	}
-	if (!pin_lock_try(&runtime->life)) {
-		return -ESHUTDOWN;
-	}
-	if (runtime->is_joined) {
-		rc = -ESHUTDOWN;
-	} else {
-		join_leavers(&runtime->shared);
-	}
-	pin_lock_release(&runtime->life, runtime->shared.host);
-	return rc;
 }
 
 /* ---- more ---- */
@@ -162,20 +114,15 @@ static int engage_all(struct pin_shared *shared, const uint32_t *counts)
 	return rc;
 }
 
-static int change(struct pinion_runtime *runtime, const uint32_t *counts)
+/* With `life`. */
+static int change(struct pin_shared *shared, const uint32_t *counts)
 {
-	struct pin_shared *shared = &runtime->shared;
-	int rc;
+	int rc = pin_gate_is_open(&shared->gate) ? engage_all(shared, counts) : -ESHUTDOWN;
 
-	/* No other resize has it, so whoever does ends the runtime. */
-	if (!pin_lock_try(&runtime->life)) {
-		return -ESHUTDOWN;
-	}
-	rc = pin_gate_is_open(&shared->gate) ? engage_all(shared, counts) : -ESHUTDOWN;
 	if (rc == 0) {
 		dismiss_all(shared, counts);
 	}
-	pin_lock_release(&runtime->life, shared->host);
+	join_leavers(shared);
 	return rc;
 }
 
@@ -183,23 +130,22 @@ int pin_runtime_resize(struct pinion_runtime *runtime, const uint32_t *counts)
 {
 	struct pin_shared *shared = &runtime->shared;
 	uint32_t nobody = 0;
-	int rc;
+	/* No other resize has the lock, so its holder ends the runtime. */
+	int rc = -ESHUTDOWN;
 
 	for (uint32_t i = 0; i < shared->tier_count; i++) {
 		PIN_CHECK(counts[i] <= shared->tiers[i].worker_count);
 	}
 	PIN_CHECK(counts[shared->tier_count - 1] >= 1);
+	if (pin_worker_of_thread() != NULL) {
+		return -EDEADLK;
+	}
 	if (!pin_cas_acq_rel_u32(&shared->is_resizing, &nobody, 1)) {
 		return -EBUSY;
 	}
-	/* Some may be on their way since one that did not wait for them. */
-	rc = see_off(runtime);
-	if (rc == 0) {
-		int departure_rc;
-
-		rc = change(runtime, counts);
-		departure_rc = see_off(runtime);
-		rc = rc == 0 ? departure_rc : rc;
+	if (pin_lock_try(&runtime->life)) {
+		rc = change(shared, counts);
+		pin_lock_release(&runtime->life, shared->host);
 	}
 	pin_store_release_u32(&shared->is_resizing, 0);
 	return rc;

@@ -6,7 +6,6 @@
 #include "runtime/base/check.h"
 #include "runtime/core/assist.h"
 #include "runtime/core/flight_end.h"
-#include "runtime/core/knot.h"
 #include "runtime/core/offers.h"
 #include "runtime/core/park.h"
 #include "runtime/core/relief.h"
@@ -91,12 +90,8 @@ bool pin_retire_try_leave(struct pin_worker *worker)
 	PIN_CHECK(pin_deque_count(&worker->deque) == 0);
 	PIN_CHECK(!worker->has_timers);
 	PIN_CHECK(!worker->is_searching);
-	/* While it is LEAVING still: until he is told, it counts, knot.h. */
-	pin_fetch_sub_acq_rel_u32(&shared->leaving_count, 1);
-	pin_wake_resizer(shared);
 	pin_store_release_u32(&worker->service, PIN_SERVICE_OUT); /* [RETIRE-1] */
-	pin_fence_seq_cst();					  /* [RETIRE-1] [END-1] [KNOT-1] */
-	pin_knot_note_idle(shared);				  /* [KNOT-1] */
+	pin_fence_seq_cst();					  /* [RETIRE-1] [END-1] */
 	pin_wake_forward(worker, worker);
 	(void)pin_park_look_for_end(shared);
 	return true;
@@ -121,8 +116,7 @@ void pin_retire_sleep(struct pin_worker *worker)
 	if (!pin_parker_prepare(&worker->parker, PIN_PARK_FUTEX)) {
 		return;
 	}
-	pin_fence_seq_cst();	    /* [PARK-1] [END-1] [KNOT-1] */
-	pin_knot_note_idle(shared); /* [KNOT-1] */
+	pin_fence_seq_cst(); /* [PARK-1] [END-1] */
 	if (!pin_park_look_for_end(shared) && !must_stay_awake(worker)) {
 		uint64_t deadline_ns = pin_timers_next_ns(&worker->deadlines);
 

@@ -37,9 +37,6 @@
  * it looks whether all is over [END-1], as its last task may have been the last
  * of all, with the others asleep.
  *
- * Who resizes from a task of another runtime waits for what is told just before
- * step 1; he joins the thread then, and so finds it OUT.
- *
  * Called on the worker.
  */
 #ifndef PIN_CORE_RETIRE_H

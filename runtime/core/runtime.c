@@ -5,7 +5,6 @@
 #include "runtime/core/runtime.h"
 #include "runtime/base/check.h"
 #include "runtime/core/config.h"
-#include "runtime/core/help.h"
 #include "runtime/core/io.h"
 #include "runtime/core/lane.h"
 #include "runtime/core/provision.h"
@@ -348,24 +347,6 @@ static bool has_ended(struct pin_shared *shared)
 	return pin_load_acquire_u32(&shared->has_ended) != 0; /* [END-2] */
 }
 
-/* What those get who wait for the end: nothing but that it has come. */
-static bool take_end(void *arg, uint64_t demand, struct pin_waiters_value *out_value)
-{
-	(void)demand;
-	(void)out_value;
-	return has_ended(arg);
-}
-
-/* Likewise, those who wait until workers have left; at the end all have. */
-static bool take_departure(void *arg, uint64_t demand, struct pin_waiters_value *out_value)
-{
-	const struct pin_shared *shared = arg;
-
-	(void)demand;
-	(void)out_value;
-	return pin_load_acquire_u32(&shared->leaving_count) == 0 || has_ended(arg);
-}
-
 static const char *latency_reason(int error)
 {
 	if (error == -EOPNOTSUPP) {
@@ -436,10 +417,6 @@ int pin_runtime_create(const struct pinion_config *config, const uint32_t *servi
 	pin_topology_fini(&topology);
 	if (rc == 0) {
 		pin_gate_init(&runtime->shared.gate);
-		pin_waiters_init(&runtime->shared.enders, runtime->shared.host, take_end,
-			&runtime->shared, PIN_WAITERS_EVEN);
-		pin_waiters_init(&runtime->shared.resizers, runtime->shared.host, take_departure,
-			&runtime->shared, PIN_WAITERS_EVEN);
 		pin_intake_init(&runtime->shared.intake, accepted.injector_tasks);
 		pin_injector_init(&runtime->shared.injector, runtime->shared.host);
 		pin_injector_set_batch(&runtime->shared.injector, accepted.injector_batch_min,
@@ -469,19 +446,6 @@ int pinion_runtime_create(const struct pinion_config *config, struct pinion_runt
 
 /* ---- the end ---- */
 
-/* A worker of another runtime goes on with its tasks. -ETIME, -EDEADLK. */
-static int await_end_helping(struct pin_shared *shared, uint64_t deadline_ns, bool may_fail)
-{
-	struct pin_waiter waiter;
-	int rc;
-
-	pin_waiter_init(&waiter, 0, NULL);
-	rc = may_fail ? pin_help_wait(shared, &shared->enders, &waiter, deadline_ns)
-		      : pin_help_wait_firmly(shared, &shared->enders, &waiter, deadline_ns);
-	/* Behind others it was not served at once. */
-	return rc != 0 && has_ended(shared) ? 0 : rc;
-}
-
 static int await_end(struct pin_shared *shared, uint64_t deadline_ns)
 {
 	while (!has_ended(shared)) {
@@ -492,7 +456,7 @@ static int await_end(struct pin_shared *shared, uint64_t deadline_ns)
 	return 0;
 }
 
-static int end(struct pinion_runtime *runtime, bool stop, uint64_t deadline_ns, bool may_fail)
+static int end(struct pinion_runtime *runtime, bool stop, uint64_t deadline_ns)
 {
 	struct pin_shared *shared = &runtime->shared;
 	int rc = 0;
@@ -500,7 +464,8 @@ static int end(struct pinion_runtime *runtime, bool stop, uint64_t deadline_ns, 
 	if (pin_runtime_is_foreign(runtime)) {
 		return -ECHILD;
 	}
-	if (pin_runtime_own_thread(runtime) != NULL) {
+	/* A worker that blocks here may be one that this end waits for. */
+	if (pin_worker_of_thread() != NULL) {
 		return -EDEADLK;
 	}
 	if (stop) {
@@ -509,10 +474,8 @@ static int end(struct pinion_runtime *runtime, bool stop, uint64_t deadline_ns, 
 		pin_gate_close(&shared->gate);
 		pin_wake_all(shared);
 	}
-	/* Who has the lock may be waiting for what does not end. */
-	if (pin_worker_of_thread() != NULL) {
-		rc = await_end_helping(shared, deadline_ns, may_fail);
-	} else if (deadline_ns != PIN_NO_DEADLINE) {
+	/* The thread that holds the lock may wait for what does not end. */
+	if (deadline_ns != PIN_NO_DEADLINE) {
 		rc = await_end(shared, deadline_ns);
 	}
 	if (rc != 0) {
@@ -529,41 +492,40 @@ static int end(struct pinion_runtime *runtime, bool stop, uint64_t deadline_ns, 
 
 int pinion_runtime_drain(struct pinion_runtime *runtime)
 {
-	return end(runtime, false, PIN_NO_DEADLINE, true);
+	return end(runtime, false, PIN_NO_DEADLINE);
 }
 
 int pinion_runtime_stop(struct pinion_runtime *runtime)
 {
-	return end(runtime, true, PIN_NO_DEADLINE, true);
+	return end(runtime, true, PIN_NO_DEADLINE);
 }
 
 int pinion_runtime_stop_until(struct pinion_runtime *runtime, uint64_t deadline_ns)
 {
-	return end(runtime, true, deadline_ns, true);
+	return end(runtime, true, deadline_ns);
 }
 
 int pinion_runtime_join(struct pinion_runtime *runtime)
 {
-	int rc = end(runtime, false, PIN_NO_DEADLINE, true);
+	int rc = end(runtime, false, PIN_NO_DEADLINE);
 
 	return rc != 0 ? rc : -(int)pin_load_acquire_u32(&runtime->shared.first_failure);
 }
 
-void pinion_runtime_destroy(struct pinion_runtime *runtime)
+int pinion_runtime_destroy(struct pinion_runtime *runtime)
 {
-	/* The child's copy is little memory; what is in it is the parent's. */
-	if (runtime == NULL || pin_runtime_is_foreign(runtime)) {
-		return;
+	int rc = runtime == NULL ? 0 : end(runtime, true, PIN_NO_DEADLINE);
+
+	if (rc == -EDEADLK) {
+		pin_log(&runtime->shared.log, PINION_LOG_ERROR,
+			"pinion_runtime_destroy() was called on a worker thread and has done "
+			"nothing: call it on a thread that is no worker of any runtime");
 	}
-	/* Not from one of its own workers. */
-	PIN_CHECK(pin_runtime_own_thread(runtime) == NULL);
-	if (end(runtime, true, PIN_NO_DEADLINE, false) == 0) {
+	if (runtime != NULL && rc == 0) {
 		free_runtime(runtime);
-		return;
 	}
-	pin_log(&runtime->shared.log, PINION_LOG_ERROR,
-		"a runtime is not freed: a task of another destroys it, and what has to end here "
-		"destroys that one; destroy it again when that is over");
+	/* In a forked child (-ECHILD) what is in it is the parent's. */
+	return rc;
 }
 
 /* ---- what others ask ---- */

@@ -29,8 +29,9 @@ int pin_runtime_await(
 	struct pinion_runtime *runtime, struct pinion_wait *wait, const struct pin_wait_aim *aim);
 
 /*
- * pin_waiters_wait() for what the tasks of `runtime` give, which may be NULL.
- * -EDEADLK on one of its workers, unless it can be had at once; -ECHILD.
+ * pin_waiters_wait() for an object that was set up with `runtime`, which may be
+ * NULL. -EDEADLK on a worker thread of any runtime, unless it can be had at
+ * once; -ECHILD.
  */
 int pin_runtime_wait(const struct pinion_runtime *runtime, struct pin_waiters *waiters,
 	struct pin_waiter *waiter, uint64_t deadline_ns);

@@ -117,7 +117,6 @@ static uint32_t first_stride(const struct pin_worker *worker)
 
 static PIN_INLINE void learn(struct pin_worker *worker, uint64_t start_ns, uint32_t polls)
 {
-	/* What a task's wait took is in other batches, or was no work. */
 	uint64_t busy_ns = worker->now_ns - start_ns - worker->away_ns;
 
 	worker->untimed_batches = 0;
@@ -158,7 +157,7 @@ static PIN_APART uint64_t note_turn(struct pin_worker *worker, uint64_t elapsed_
 	uint64_t start_ns;
 
 	worker->now_ns = worker->shared->host->now_ns();
-	/* What a task's wait took before is no part of what is counted. */
+	/* What was left out before is no part of what is counted. */
 	worker->away_ns = 0;
 	start_ns = worker->now_ns - elapsed_ns;
 	set_turn_end(worker, start_ns);

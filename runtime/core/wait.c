@@ -18,7 +18,6 @@ struct pin_wait_entry {
 	struct pin_worker *worker; /* [const] while it waits */
 	pin_wait_finish_fn finish;
 	void *target;
-	bool is_firm;
 };
 
 _Static_assert(sizeof(struct pin_wait_entry) <= sizeof(((struct pinion_wait *)0)->private_),
@@ -114,9 +113,7 @@ void pin_wait_cancel_all(struct pin_worker *worker)
 	while (entry != NULL) {
 		struct pin_wait_entry *next = entry->next;
 
-		if (!entry->is_firm) {
-			end_here(worker, entry, -ECANCELED);
-		}
+		end_here(worker, entry, -ECANCELED);
 		entry = next;
 	}
 }
@@ -155,11 +152,6 @@ static void post(struct pinion_wait *wait)
 static void post_served(struct pin_waiter *waiter)
 {
 	post(wait_of(PIN_CONTAINER_OF(waiter, struct pin_wait_entry, waiter)));
-}
-
-struct pin_waiter *pin_wait_waiter(struct pinion_wait *wait)
-{
-	return &entry_of(wait)->waiter;
 }
 
 int pin_wait_cancel(struct pinion_wait *wait)
@@ -210,7 +202,7 @@ int pin_wait_begin(
 	if (wait->task.private_kind != PIN_TASK_PLAIN) {
 		return -EBUSY;
 	}
-	if (!aim->is_firm && pin_shared_is_stopping(worker->shared)) {
+	if (pin_shared_is_stopping(worker->shared)) {
 		return -ESHUTDOWN;
 	}
 	*entry = (struct pin_wait_entry){
@@ -218,7 +210,6 @@ int pin_wait_begin(
 		.worker = worker,
 		.finish = aim->finish,
 		.target = aim->target,
-		.is_firm = aim->is_firm,
 	};
 	pin_waiter_init(&entry->waiter, aim->demand, post_served);
 	wait->result = 0;

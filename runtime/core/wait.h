@@ -45,7 +45,6 @@ struct pin_wait_aim {
 	uint64_t demand;
 	pin_wait_finish_fn finish; /* NULL: the result is 0 */
 	void *target;
-	bool is_firm; /* no stop ends it, or refuses it */
 };
 
 /*
@@ -54,9 +53,6 @@ struct pin_wait_aim {
  */
 int pin_wait_begin(
 	struct pin_worker *worker, struct pinion_wait *wait, const struct pin_wait_aim *aim);
-
-/* What stands in the queue for it; while it is known to be under way. */
-struct pin_waiter *pin_wait_waiter(struct pinion_wait *wait);
 
 /* Any thread. -EALREADY. */
 int pin_wait_cancel(struct pinion_wait *wait);

@@ -351,17 +351,6 @@ void pin_wake_all(struct pin_shared *shared)
 void pin_wake_enders(struct pin_shared *shared)
 {
 	shared->host->futex_wake(&shared->has_ended, UINT32_MAX); /* [END-2] */
-	if (pin_waiters_any(&shared->enders)) {
-		pin_waiters_serve(&shared->enders);
-	}
-	pin_wake_resizer(shared);
-}
-
-void pin_wake_resizer(struct pin_shared *shared)
-{
-	if (pin_waiters_any(&shared->resizers)) { /* [WAIT-1] */
-		pin_waiters_serve(&shared->resizers);
-	}
 }
 
 bool pin_search_begin(struct pin_worker *worker)

@@ -85,9 +85,6 @@ void pin_wake_all(struct pin_shared *shared);
 /* Who waits for the end of all (`has_ended`, which is set). */
 void pin_wake_enders(struct pin_shared *shared);
 
-/* A worker of another runtime that waits until workers have left, if any. */
-void pin_wake_resizer(struct pin_shared *shared);
-
 /* False: enough of them search already. */
 bool pin_search_begin(struct pin_worker *worker);
 

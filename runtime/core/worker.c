@@ -10,7 +10,6 @@
 #include "runtime/core/flight.h"
 #include "runtime/core/flight_end.h"
 #include "runtime/core/hooks.h"
-#include "runtime/core/knot.h"
 #include "runtime/core/polled.h"
 #include "runtime/core/provision.h"
 #include "runtime/core/recent.h"
@@ -40,7 +39,6 @@ static void forget(void)
 void pin_worker_forget(void)
 {
 	forget();
-	pin_knot_forget();
 }
 
 static int start_ring(struct pin_worker *worker)

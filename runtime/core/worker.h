@@ -31,8 +31,7 @@
  * [END-2] it says so in a word (RMW, release) and wakes who sleeps on that; who
  * ends the runtime by a deadline looks at the word (acquire) and sleeps while
  * it is not set. Without the wake that sleep would last until the deadline.
- * Another runtime's worker waits for it in a queue (help.h), which is served
- * next. When it is set there is nothing to wait for but the threads' way out.
+ * When it is set there is nothing to wait for but the threads' way out.
  * Of several that find so at the same time exactly one was the first to set it,
  * and does all this; the others just leave.
  */

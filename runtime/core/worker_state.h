@@ -187,13 +187,9 @@ struct pin_shared {
 	struct pin_atomic_u64 arenas_beyond;
 	struct pin_atomic_u32 cancels;	     /* [W:any R:any] of many, under way: offers.h */
 	struct pin_atomic_u32 has_ended;     /* set once, by the last worker; a futex */
-	struct pin_waiters enders;	     /* workers of other runtimes that wait for that */
-	struct pin_atomic_u32 leaving_count; /* [W:resizer leavers R:any] asked to, resize.h */
-	struct pin_waiters resizers;	     /* as `enders`, for none of those to be left */
 	struct pin_atomic_u32 first_failure; /* its errno; 0: none yet */
 	/* [W:outside R:destroyer] who is about to end a wait: core/wait.h */
 	struct pin_atomic_u32 visitors;
-	bool is_knotted; /* [lock:knots] knot.h */
 	struct pin_disks disks;
 };
 
@@ -252,8 +248,7 @@ struct pin_worker {
 	struct pin_atomic_u64 timer_ns; /* [W:lock holder R:any] when the first is due, a guess */
 	/* [W:owner R:any] */
 	struct pin_meter meter;
-	/* [W:owner, enders R:enders] in their `run`, by depth: admission.h */
-	struct pin_atomic_u64 jobs[PIN_HELP_DEPTH_MAX + 1];
+	struct pin_atomic_u64 job; /* [W:owner, enders R:enders] in its `run`: admission.h */
 	/* [W:owner R:sentry] */
 	struct pin_atomic_u64 running;	    /* the task or callback it is in, or was in last */
 	struct pin_atomic_u32 running_lane; /* and its lane */
@@ -313,10 +308,8 @@ struct pin_worker {
 	/* How long a waker may stand between its push and its wake: park.c. */
 	uint64_t waker_delay_ns;
 	bool has_last_tick;
-	bool has_stopped;	     /* `before_stop` was called */
-	uint32_t help_depth;	     /* tasks below the one in hand: help.h */
-	struct pin_blocked *blocked; /* [lock:knots] the topmost: knot.h */
-	uint64_t away_ns;	     /* in tasks above one of the loop in hand */
+	bool has_stopped; /* `before_stop` was called */
+	uint64_t away_ns; /* of the turn, in what is none of its tasks */
 	/* Of tasks that fail: fault.h. */
 	uint64_t fault_period_ns; /* since when the lines below count */
 	uint32_t fault_lines;
@@ -347,12 +340,6 @@ static inline struct pin_worker *pin_worker_current(void)
 static inline bool pin_worker_serves(const struct pin_worker *worker, uint32_t lane)
 {
 	return (worker->tier->order.mask & PIN_LANE_BIT(lane)) != 0;
-}
-
-/* Asked to, and not gone: retire.h. */
-static inline bool pin_worker_is_leaving(const struct pin_worker *worker)
-{
-	return pin_load_acquire_u32(&worker->service) == PIN_SERVICE_LEAVING;
 }
 
 /* Whose thread this is, also in a hook. */

@@ -93,7 +93,6 @@ enum pin_landing pin_guard_run(struct pin_guard *guard, void (*body)(void *arg),
 
 	PIN_CHECK(thread != NULL);
 	PIN_CHECK(!pin_guard_is_running(guard));
-	guard->outer = thread->guard;
 	thread->guard = guard;
 	/* A cancelled thread would leave in the middle of a protocol. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
@@ -102,7 +101,7 @@ enum pin_landing pin_guard_run(struct pin_guard *guard, void (*body)(void *arg),
 		call_with_handler(guard, body, arg);
 	}
 	guard->frame = NULL;
-	pin_thread_find()->guard = guard->outer;
+	pin_thread_find()->guard = NULL;
 	return (enum pin_landing)landing;
 }
 

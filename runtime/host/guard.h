@@ -47,13 +47,11 @@ struct pin_guard {
 	jmp_buf point;
 	void *frame; /* NULL: not running */
 	struct _Unwind_Exception unwinding;
-	struct pin_guard *outer; /* while it runs; NULL: none */
 };
 
 /*
- * Calls body(arg) and returns how it ended. May be called again at once, and
- * with another guard within this one's call: what does not return leads back to
- * the inner one, until that has returned.
+ * Calls body(arg) and returns how it ended. May be called again at once, but
+ * not within a guard's call on the same thread.
  */
 enum pin_landing pin_guard_run(struct pin_guard *guard, void (*body)(void *arg), void *arg);
 

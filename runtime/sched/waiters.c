@@ -226,22 +226,9 @@ bool pin_waiter_withdraw(struct pin_waiter *waiter)
 	return is_withdrawn;
 }
 
-bool pin_waiter_is_queued(struct pin_waiter *waiter)
-{
-	struct pin_waiters *waiters = waiter->waiters;
-	bool is_queued;
-
-	/* It could be had at once. */
-	if (waiters == NULL) {
-		return false;
-	}
-	pin_waiters_lock(waiters);
-	is_queued = waiter->is_queued;
-	pin_waiters_unlock(waiters);
-	return is_queued;
-}
-
-int pin_waiters_sleep(struct pin_waiters *waiters, struct pin_waiter *waiter, uint64_t deadline_ns)
+/* Step 4 for a thread, after its enter. 0, or -ETIME. */
+static int sleep_until_served(
+	struct pin_waiters *waiters, struct pin_waiter *waiter, uint64_t deadline_ns)
 {
 	const struct pin_host *host = waiters->host;
 
@@ -268,5 +255,5 @@ int pin_waiters_wait(struct pin_waiters *waiters, struct pin_waiter *waiter, uin
 		return -ETIME;
 	}
 	pin_waiters_enter(waiters, waiter);
-	return pin_waiters_sleep(waiters, waiter, deadline_ns);
+	return sleep_until_served(waiters, waiter, deadline_ns);
 }

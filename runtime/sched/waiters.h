@@ -173,15 +173,6 @@ void pin_waiters_enter(struct pin_waiters *waiters, struct pin_waiter *waiter);
 bool pin_waiter_withdraw(struct pin_waiter *waiter);
 
 /*
- * Whether it waits still: neither served nor withdrawn. Any thread, between its
- * enter and the end of its wait.
- */
-bool pin_waiter_is_queued(struct pin_waiter *waiter);
-
-/* Step 4 for a thread, behind its enter. 0, or -ETIME. */
-int pin_waiters_sleep(struct pin_waiters *waiters, struct pin_waiter *waiter, uint64_t deadline_ns);
-
-/*
  * Steps 1 to 4 for a thread. 0: `value` is there. -ETIME: not until
  * `deadline_ns`; with one that has passed it takes at once or not at all.
  */

@@ -384,12 +384,7 @@ static const struct model_twin drain_twins[] = {
 };
 
 static const struct model_twin drain_grow_twins[] = {
-	{"it waits for who ends the runtime", {MODEL_SKIP, "change", "pin_lock_try"}},
-	{.name = NULL},
-};
-
-static const struct model_twin drain_shrink_twins[] = {
-	{"it waits for that as it ends", {MODEL_SKIP, "see_off", "pin_lock_try"}},
+	{"it waits for who ends the runtime", {MODEL_SKIP, "pin_runtime_resize", "pin_lock_try"}},
 	{.name = NULL},
 };
 
@@ -417,7 +412,7 @@ static const struct model_case cases[] = {
 	{"wake", run_wake, 1, 1, 0, wake_twins, NULL},
 	{"drain", run_drain, 1, 1, 0, drain_twins, NULL},
 	{"drain_grow", run_drain_grow, 1, 1, 0, drain_grow_twins, NULL},
-	{"drain_shrink", run_drain_shrink, 2, 0, 0, drain_shrink_twins, NULL},
+	{"drain_shrink", run_drain_shrink, 2, 0, 0, NULL, NULL},
 	{"grow", run_grow, 1, 1, 0, NULL, NULL},
 	{"again", run_again, 1, 1, 0, NULL, NULL},
 	{"timer", run_timer, 1, 1, 0, timer_twins, NULL},

@@ -69,7 +69,6 @@ uint32_t model_assist;
 uint32_t model_assist_reserve;
 const uint32_t *model_serving_counts;
 bool model_polls;
-uint64_t model_help_depth = 4;
 bool model_takes_commands;
 uint64_t model_injector_tasks;
 uint32_t model_fence_hoards = 1;
@@ -79,11 +78,13 @@ void model_runtime_register(void)
 	model_worker_register();
 }
 
-static struct pinion_runtime *begin(uint32_t worker_count, void (*in_between)(void))
+struct pinion_runtime *model_runtime_begin(
+	uint32_t worker_count, enum pin_doorbell_kind doorbell, void (*in_between)(void))
 {
 	struct pinion_runtime *runtime;
 	struct pinion_config config;
 
+	model_rings_begin(doorbell);
 	pinion_config_init(&config);
 	config.worker_count = worker_count;
 	config.steal_tries = 1; /* more are the same again */
@@ -91,7 +92,6 @@ static struct pinion_runtime *begin(uint32_t worker_count, void (*in_between)(vo
 	config.hoard_spawns = 1; /* what is spawned is visible at once */
 	config.sentry_us = 0;
 	config.lanes = model_lanes;
-	config.help_depth = model_help_depth;
 	config.lane_floor = 0;
 	config.assist = model_assist;
 	config.assist_reserve = model_assist_reserve;
@@ -119,18 +119,6 @@ static struct pinion_runtime *begin(uint32_t worker_count, void (*in_between)(vo
 		model_quiet_end();
 	}
 	return runtime;
-}
-
-struct pinion_runtime *model_runtime_begin(
-	uint32_t worker_count, enum pin_doorbell_kind doorbell, void (*in_between)(void))
-{
-	model_rings_begin(doorbell);
-	return begin(worker_count, in_between);
-}
-
-struct pinion_runtime *model_runtime_begin_another(uint32_t worker_count)
-{
-	return begin(worker_count, NULL);
 }
 
 void model_runtime_end(struct pinion_runtime *runtime)

@@ -37,9 +37,6 @@ void model_file_slots_keep(uint32_t entry_count);
 /* Of each tier, those that are there at first; NULL: all, for good. */
 extern const uint32_t *model_serving_counts;
 
-/* As in the configuration. */
-extern uint64_t model_help_depth;
-
 /* Workers ask devices for completions, whatever these are. */
 extern bool model_polls;
 /* The kernel of the next runtime has wide rings. */
@@ -72,9 +69,6 @@ void model_runtime_register(void);
  */
 struct pinion_runtime *model_runtime_begin(
 	uint32_t worker_count, enum pin_doorbell_kind doorbell, void (*in_between)(void));
-
-/* Beside the first, whose kernel it is in. */
-struct pinion_runtime *model_runtime_begin_another(uint32_t worker_count);
 
 /*
  * The rest is not explored: stops and frees it. Exactly one worker must have

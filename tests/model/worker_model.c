@@ -14,7 +14,6 @@
 #include "runtime/core/flight_message.h"
 #include "runtime/core/flight_start.h"
 #include "runtime/core/io.h"
-#include "runtime/core/knot.h"
 #include "runtime/core/offers.h"
 #include "runtime/core/park.h"
 #include "runtime/core/poll.h"
@@ -170,10 +169,6 @@ static void recover(struct pin_worker *worker, const char *site)
 #define pin_commands_watch(worker) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_commands_watch") ? (void)0 \
 								     : pin_commands_watch(worker))
-/* SKIP: it does not look whether others block. */
-#define pin_knot_note_idle(shared) \
-	(model_is_spoilt(MODEL_SKIP, __func__, "pin_knot_note_idle") ? (void)0 \
-								     : pin_knot_note_idle(shared))
 #include "runtime/core/park.c"
 #include "runtime/core/poll.c"
 #include "runtime/core/poll_lanes.c"
@@ -204,10 +199,6 @@ static void recover(struct pin_worker *worker, const char *site)
 #define pin_throttle_give_up(worker) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_throttle_give_up") || \
 		pin_throttle_give_up(worker))
-/* SKIP: who waits for that is not told. */
-#define pin_wake_resizer(shared) \
-	(model_is_spoilt(MODEL_SKIP, __func__, "pin_wake_resizer") ? (void)0 \
-								   : pin_wake_resizer(shared))
 #include "runtime/core/retire.c"
 #undef pin_injector_push
 #undef pin_lifo_take

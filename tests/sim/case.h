@@ -45,8 +45,7 @@
  *          "hold_us": 9000,       and then block for that long; with reads,
  *          "high_percent": 10,    when they are started. This share of them is
  *          "low_percent": 60,     high, and this one low
- *          "joins": 1}            wait in a call that blocks until these are
- *                                 over; without reads
+ *          "joins": 1}            await the end of these; without reads
  *       ],
  *       "threads": [              outside threads that spawn
  *         {"program": "root", "tasks": 10, "pause_us": 30,

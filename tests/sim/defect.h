@@ -48,7 +48,7 @@ enum defect {
 	DEFECT_COMMAND_STATUS_IGNORED, /* what a device says of a command is not heard */
 	DEFECT_CANCEL_NOT_REPEATED,    /* one that missed is taken to have hit */
 	DEFECT_INTERVAL_UNBOUNDED,     /* who learns of tasks forgets the bounds */
-	DEFECT_NOBODY_HELPS,	       /* who blocks runs nothing else */
+	DEFECT_WAIT_UNTOLD,	       /* a worker whose wait is served sleeps on */
 	DEFECT_WAKE_UNSENT,	       /* who spawns from outside sometimes wakes nobody */
 	DEFECT_CLAIM_UNTOLD,	       /* who is claimed to be woken is sometimes not told */
 	DEFECT_COUNT,

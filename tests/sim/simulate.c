@@ -100,7 +100,7 @@ static const struct twin twins[] = {
 	{DEFECT_CREDIT_KEPT, "credit_kept", "depth", "taken_count|nothing will ever", 20000},
 	{DEFECT_PARKS_IN_NO_RING, "parks_in_no_ring", "depth_no_ring", "is_open", 20000},
 	{DEFECT_POLLED_NOT_ASKED, "polled_not_asked", "polled", "that it should poll", 200},
-	{DEFECT_NOBODY_HELPS, "nobody_helps", "joins", "sleeps beside", 200},
+	{DEFECT_WAIT_UNTOLD, "wait_untold", "joins", "nothing will ever happen", 200},
 	/* Or the cancels of what is nowhere are too many. */
 	{DEFECT_POLLED_REFUSAL_LOST, "polled_refusal_lost", "polled", "has waited|overflows", 200},
 	{DEFECT_COMMANDS_UNWATCHED, "commands_unwatched", "commands", "beside completed commands",

@@ -6,7 +6,6 @@
  * at a worker's ring, as plain memory, so that looking changes nothing.
  */
 #include "tests/sim/watch.h"
-#include "runtime/core/knot.h"
 #include "runtime/core/worker.h"
 #include "tests/sim/device.h"
 #include "tests/sim/workload.h"
@@ -164,9 +163,6 @@ static void check_sleeper(uint32_t thread, const struct pin_worker *worker)
 
 	if (worker->service.value != PIN_SERVICE_IN) {
 		return; /* it waits for what is bound to it, and serves nothing more */
-	}
-	if (worker->blocked != NULL && !worker->blocked->helps) {
-		return; /* in a task, as deep as it may help */
 	}
 	for (uint32_t lane = 0; lane < PIN_LANES; lane++) {
 		if (pin_worker_serves(worker, lane) && has_shared_work(shared, lane)) {

@@ -118,8 +118,8 @@ static void check_books(void)
 	}
 	pinion_runtime_counters(workload.runtime, &counters, sizeof(counters));
 	world_event("counts", counters.tasks_run, counters.tasks_cancelled);
-	WORLD_CHECK(counters.tasks_spawned - workload.spawned <= workload.joins);
-	WORLD_CHECK(counters.tasks_run - workload.run == counters.tasks_spawned - workload.spawned);
+	WORLD_CHECK(counters.tasks_spawned == workload.spawned + workload.joins);
+	WORLD_CHECK(counters.tasks_run == workload.run + workload.joins);
 	WORLD_CHECK(counters.tasks_cancelled == workload.cancelled);
 	WORLD_CHECK(counters.tasks_failed == workload.failed);
 	WORLD_CHECK(counters.park_timeout_found_work == 0);

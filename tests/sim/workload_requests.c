@@ -132,7 +132,7 @@ static int run_read(struct pinion_task *task)
 	}
 	parent->reads_left--;
 	if (parent->reads_left == 0) {
-		workload_spawn_children(parent);
+		(void)workload_spawn_children(parent);
 	}
 	return 0;
 }

@@ -35,8 +35,9 @@ struct workload_entry {
 	bool was_cancelled;
 	struct pinion_file opened;
 	struct statx status;
-	/* Of tasks that block until those they have spawned are over. */
+	/* Of tasks that await those they have spawned. */
 	struct workload_entry *joiner;
+	struct pinion_wait wait;
 	struct pin_waiters waiters;
 	uint32_t children_left; /* [lock:waiters] */
 };
@@ -56,7 +57,7 @@ struct workload {
 	uint64_t run;
 	uint64_t cancelled;
 	uint64_t failed;
-	uint64_t joins; /* a wait of one that blocks may count as a task */
+	uint64_t joins; /* waits begun: each counts as a task */
 };
 
 extern struct workload_entry workload_entries[WORKLOAD_TASKS_MAX];
@@ -81,7 +82,8 @@ struct workload_entry *workload_new_task(const struct sim_program *program);
 
 /* An entry may be spawned again once it was entered, to go on where it was. */
 bool workload_spawn(struct workload_entry *entry, bool is_shared);
-void workload_spawn_children(struct workload_entry *entry);
+/* True: it awaits their end, and a task of its wait goes on. */
+bool workload_spawn_children(struct workload_entry *entry);
 
 /* The entry's one run or cancel. */
 void workload_enter(struct workload_entry *entry, const char *what);

@@ -3,8 +3,8 @@
  * Tasks of a workload: they burn time, start requests and spawn others, as
  * their program says.
  */
-#include "runtime/core/help.h"
 #include "runtime/core/runtime_state.h"
+#include "runtime/core/wait.h"
 #include "tests/sim/watch.h"
 #include "tests/sim/workload_state.h"
 #include "tests/sim/world.h"
@@ -99,28 +99,42 @@ static void leave_joiner(const struct workload_entry *entry)
 	}
 }
 
-/* Where all workers block as deep as they may, one of them goes on without. */
-static void join_children(struct workload_entry *entry)
+static int has_joined(struct pinion_task *task)
 {
-	struct pin_waiter waiter;
-	int rc;
+	struct pinion_wait *wait = PIN_CONTAINER_OF(task, struct pinion_wait, task);
+	struct workload_entry *entry = PIN_CONTAINER_OF(wait, struct workload_entry, wait);
 
-	workload.joins++;
-	pin_waiter_init(&waiter, 0, NULL);
-	rc = pin_help_wait(&workload.runtime->shared, &entry->waiters, &waiter, PIN_NO_DEADLINE);
-	world_event("has joined", workload_number(entry), (uint64_t)(int64_t)rc);
-	WORLD_CHECK(rc == -EDEADLK || (rc == 0 && entry->children_left == 0));
+	world_event("has joined", workload_number(entry), (uint64_t)(int64_t)wait->result);
+	if (wait->result == 0) {
+		WORLD_CHECK(entry->children_left == 0);
+	} else {
+		WORLD_CHECK(wait->result == -ECANCELED && workload.is_stopping);
+	}
+	leave_joiner(entry);
+	return 0;
 }
 
-void workload_spawn_children(struct workload_entry *entry)
+/* False: it is refused, as the runtime stops. */
+static bool join_children(struct workload_entry *entry)
+{
+	struct pin_wait_aim aim = {.waiters = &entry->waiters};
+	int rc;
+
+	entry->wait = (struct pinion_wait){.task.run = has_joined, .deadline_ns = PIN_NO_DEADLINE};
+	workload.joins++;
+	rc = pin_wait_begin(pin_worker_current(), &entry->wait, &aim);
+	if (rc == 0) {
+		return true;
+	}
+	WORLD_CHECK(rc == -ESHUTDOWN && workload.is_stopping);
+	workload.joins--;
+	return false;
+}
+
+static void spawn_children(struct workload_entry *entry)
 {
 	const struct sim_program *program = entry->program;
 
-	if (program->joins > 0) {
-		pin_waiters_init(&entry->waiters, &pin_host_linux, are_children_over, entry,
-			PIN_WAITERS_LOCKED);
-		entry->children_left = program->children;
-	}
 	for (uint32_t i = 0; i < program->children; i++) {
 		struct workload_entry *child = workload_new_task(program->spawns);
 
@@ -129,9 +143,19 @@ void workload_spawn_children(struct workload_entry *entry)
 			leave_joiner(child);
 		}
 	}
-	if (program->joins > 0) {
-		join_children(entry);
+}
+
+bool workload_spawn_children(struct workload_entry *entry)
+{
+	if (entry->program->joins == 0) {
+		spawn_children(entry);
+		return false;
 	}
+	pin_waiters_init(
+		&entry->waiters, &pin_host_linux, are_children_over, entry, PIN_WAITERS_LOCKED);
+	entry->children_left = entry->program->children;
+	spawn_children(entry);
+	return join_children(entry);
 }
 
 static void burn(const struct sim_program *program)
@@ -152,6 +176,7 @@ static int run_task(struct pinion_task *task)
 {
 	struct workload_entry *entry = workload_entry_of(task);
 	const struct sim_program *program = entry->program;
+	bool is_joining = false;
 
 	workload_enter(entry, "runs");
 	workload.run++;
@@ -166,12 +191,14 @@ static int run_task(struct pinion_task *task)
 	if (entry->reads_left > 0) {
 		workload_start_reads(entry);
 	} else {
-		workload_spawn_children(entry);
+		is_joining = workload_spawn_children(entry);
 	}
 	/* With what it has begun still in the worker's queues or its ring. */
 	if (entry->reads_to_start == 0) {
 		hold(program);
-		leave_joiner(entry);
+		if (!is_joining) {
+			leave_joiner(entry);
+		}
 	}
 	if (world_random(16) == 0) {
 		workload.failed++;

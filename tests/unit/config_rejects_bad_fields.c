@@ -78,7 +78,6 @@ static const struct range ranges[] = {
 	RANGE(searchers_percent, 1, 100),
 	RANGE(wake_worth_us, 0, 1000000),
 	RANGE(injector_tasks, 0, UINT64_C(1) << 40),
-	RANGE(help_depth, 0, 8),
 	RANGE(tier_nice, 0, 20),
 	RANGE(ewma_alpha_permille, 1, 999),
 	RANGE(task_ns, 1, 1000000000),

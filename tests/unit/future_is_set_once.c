@@ -121,7 +121,8 @@ static int run_on_worker(struct pinion_task *task)
 static int run_on_other(struct pinion_task *task)
 {
 	(void)task;
-	expect_number("wait there", 0, pinion_future_wait(&future, UINT64_MAX));
+	expect_number(
+		"nor is it waited for there", -EDEADLK, pinion_future_wait(&future, UINT64_MAX));
 	tasks_signal(&end_count);
 	return 0;
 }
@@ -136,6 +137,7 @@ static void check_workers(void)
 	pinion_future_init(&future, runtime);
 	expect_number("on no worker", -EPERM, pinion_future_await(runtime, &future, &wait));
 	expect_number("spawn", 0, pinion_spawn(other, &elsewhere));
+	tasks_await(&end_count, 1);
 	expect_number("spawn", 0, pinion_spawn(runtime, &task));
 	tasks_await(&end_count, 2);
 }
