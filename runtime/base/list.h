@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct pin_link {
 	struct pin_link *next;
@@ -21,7 +22,9 @@ struct pin_list {
 /* 0 if it is empty: for one look at several. */
 static inline uintptr_t pin_list_bits(const struct pin_list *list)
 {
-	return (uintptr_t)list->head;
+	const struct pin_link *head = list->head;
+
+	return (uintptr_t)head;
 }
 
 static inline bool pin_list_is_empty(const struct pin_list *list)

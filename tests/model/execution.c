@@ -83,6 +83,9 @@ static struct {
 	/* All. */
 	void *local;
 	size_t local_bytes;
+	/* Since execution_forget_sites(). */
+	bool twin_is_reached;
+	uint32_t given_reached; /* bits of the case's list */
 } execution;
 
 static uint8_t stacks[MODEL_THREADS_MAX][STACK_BYTES] __attribute__((aligned(64)));
@@ -458,7 +461,7 @@ static bool is_defect(const struct model_defect *defect, enum model_spoil spoil,
 	const char *callee)
 {
 	return defect->spoil == spoil && strcmp(defect->site, site) == 0 &&
-		(callee == NULL || strcmp(defect->callee, callee) == 0);
+		(callee == NULL || (defect->callee != NULL && strcmp(defect->callee, callee) == 0));
 }
 
 bool model_is_spoilt(enum model_spoil spoil, const char *site, const char *callee)
@@ -466,12 +469,38 @@ bool model_is_spoilt(enum model_spoil spoil, const char *site, const char *calle
 	const struct model_twin *twin = execution.twin;
 	const struct model_defect *given = execution.test->given;
 
-	for (; given != NULL && given->site != NULL; given++) {
-		if (is_defect(given, spoil, site, callee)) {
+	for (uint32_t i = 0; given != NULL && given[i].site != NULL; i++) {
+		if (is_defect(&given[i], spoil, site, callee)) {
+			execution.given_reached |= 1u << i;
 			return true;
 		}
 	}
-	return twin != NULL && is_defect(&twin->defect, spoil, site, callee);
+	if (twin == NULL || !is_defect(&twin->defect, spoil, site, callee)) {
+		return false;
+	}
+	execution.twin_is_reached = true;
+	return true;
+}
+
+void execution_forget_sites(void)
+{
+	execution.twin_is_reached = false;
+	execution.given_reached = 0;
+}
+
+const struct model_defect *execution_unreached(void)
+{
+	const struct model_defect *given = execution.test->given;
+
+	if (execution.twin != NULL) {
+		return execution.twin_is_reached ? NULL : &execution.twin->defect;
+	}
+	for (uint32_t i = 0; given != NULL && given[i].site != NULL; i++) {
+		if ((execution.given_reached & 1u << i) == 0) {
+			return &given[i];
+		}
+	}
+	return NULL;
 }
 
 void model_event(const char *site, const char *operation, const void *address, uint64_t value)

@@ -19,6 +19,15 @@ bool execution_run(const struct model_case *test, const struct model_twin *twin,
 /* Why the last one failed. */
 const char *execution_message(void);
 
+/* Starts the count of sites reached anew, for one search. */
+void execution_forget_sites(void);
+
+/*
+ * The twin's defect, or without a twin the first of those that the case is
+ * given, whose site no execution since has reached; NULL: none.
+ */
+const struct model_defect *execution_unreached(void);
+
 /* What the threads of the last one did, its end only. */
 void execution_print_events(void);
 

@@ -129,17 +129,36 @@ static bool check_at_random(const char *program, uint32_t limit)
 	return false;
 }
 
+/* A site that is gone, or that this case never comes to, spoils nothing. */
+static bool sites_are_reached(const char *program)
+{
+	const struct model_defect *missed = execution_unreached();
+	const char *callee;
+
+	if (missed == NULL) {
+		return true;
+	}
+	callee = missed->callee;
+	printf("%s/%s: %s%s%s spoils nothing: no execution reaches %s%s%s%s\n", program,
+		explorer.test->name, explorer.twin != NULL ? "twin \"" : "what the case is given",
+		explorer.twin != NULL ? explorer.twin->name : "", explorer.twin != NULL ? "\"" : "",
+		missed->site, callee != NULL ? " (" : "", callee != NULL ? callee : "",
+		callee != NULL ? ")" : "");
+	return false;
+}
+
 static bool check_case(const char *program)
 {
 	uint32_t bounds[MODEL_CHOICE_KINDS];
 
 	set_bounds(bounds);
 	choices_search();
+	execution_forget_sites();
 	if (search(bounds, UINT64_MAX)) {
 		printf("%s/%s: all %llu executions pass (%u preemptions, %u stale reads)\n",
 			program, explorer.test->name, (unsigned long long)explorer.execution_count,
 			bounds[MODEL_PREEMPTION], bounds[MODEL_STALE_READ]);
-		return true;
+		return sites_are_reached(program);
 	}
 	print_failure(program);
 	printf("%s/%s: execution %llu: %s\n", program, explorer.test->name,
@@ -155,6 +174,7 @@ static bool check_twin(const char *program)
 	uint32_t most;
 
 	set_bounds(bounds);
+	execution_forget_sites();
 	most = bounds[MODEL_PREEMPTION];
 	for (uint32_t i = 0; i <= most; i++) {
 		bounds[MODEL_PREEMPTION] = i;
@@ -168,9 +188,12 @@ static bool check_twin(const char *program)
 			       "%s (%s)\n",
 				program, explorer.test->name, explorer.twin->name,
 				(unsigned long long)sum, i, execution_message(), text);
-			return true;
+			return sites_are_reached(program);
 		}
 		sum += explorer.execution_count;
+	}
+	if (!sites_are_reached(program)) {
+		return false;
 	}
 	printf("%s/%s: twin \"%s\" was not caught in %llu executions\n", program,
 		explorer.test->name, explorer.twin->name, (unsigned long long)sum);

@@ -21,7 +21,8 @@
  * A failure prints what happened and a line that repeats it.
  *
  * Each case lists twins: the same source with one operation spoilt. All of
- * them must fail, or the explorer would prove nothing.
+ * them must fail, or the explorer would prove nothing. A twin or a `given`
+ * defect whose site no execution reaches is a failure too.
  *
  * Environment: PINION_MODEL_BOUND (preemptions), PINION_MODEL_DEEPER (so many
  * more than the case says), PINION_MODEL_STALE (0 means sequential

@@ -228,7 +228,10 @@ static void append(struct location *location, void *address, size_t bytes, struc
 
 static enum model_order weakened(enum model_order order, const char *site)
 {
-	return model_is_spoilt(MODEL_RELAXED, site, NULL) ? MODEL_ORDER_RELAXED : order;
+	/* A relaxed operation cannot be spoilt, and reaches no twin's site. */
+	return order != MODEL_ORDER_RELAXED && model_is_spoilt(MODEL_RELAXED, site, NULL)
+		? MODEL_ORDER_RELAXED
+		: order;
 }
 
 static void see(struct mind *mind, struct value *value, enum model_order order)

@@ -102,10 +102,12 @@ static inline bool model_has_release(rl::memory_order order)
 	return order == rl::mo_release || order == rl::mo_acq_rel || order == rl::mo_seq_cst;
 }
 
-/* RELAXED: of any order nothing is left. */
+/* RELAXED: no order is left. A relaxed operation has none to lose. */
 static inline rl::memory_order model_order_at(rl::memory_order order, const rl::debug_info &site)
 {
-	return model_is_spoilt(MODEL_RELAXED, site.func_, NULL) ? rl::mo_relaxed : order;
+	return order != rl::mo_relaxed && model_is_spoilt(MODEL_RELAXED, site.func_, NULL)
+		? rl::mo_relaxed
+		: order;
 }
 
 template <typename T> struct model_atomic {

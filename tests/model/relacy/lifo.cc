@@ -65,7 +65,7 @@ struct scene {
 
 static const struct model_twin twins[] = {
 	{"no fence between the two looks", {MODEL_DROP_FENCE, "relacy_fence_all", NULL}},
-	{"the owner leaves without a release", {MODEL_RELAXED, "pin_lifo_replace", NULL}},
+	{"the owner leaves without a release", {MODEL_RELAXED, "pin_lifo_exchange", NULL}},
 	{"the thief leaves without a release", {MODEL_RELAXED, "pin_lifo_steal", NULL}},
 	{NULL, {}},
 };
