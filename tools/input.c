@@ -10,11 +10,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { READ_BYTES = 64 * 1024 };
+enum {
+	READ_BYTES = 64 * 1024,
+	/* What is shown of an entry that is no path. */
+	LONG_ENTRY_BYTES = 64,
+};
 
 ssize_t input_read(int fd, void *bytes, size_t length)
 {
@@ -227,10 +232,24 @@ static int feed_entry(
 	return feed_path(input, scan, path);
 }
 
+/* Counted as a failed path of its first bytes, and told by its number. */
+static void add_long_entry(
+	struct pinion_scan *scan, const char *name, uint64_t entry_number, char *path)
+{
+	char reason[80];
+
+	snprintf(reason, sizeof(reason), "entry %llu is longer than %d bytes: no path is",
+		(unsigned long long)entry_number, INPUT_LINE_BYTES_MAX);
+	report_path(name, reason);
+	path[LONG_ENTRY_BYTES] = '\0';
+	pinion_scan_add_failure(scan, path, -ENAMETOOLONG);
+}
+
 static int feed_list(const struct input *input, struct pinion_scan *scan)
 {
 	const char *name = strcmp(input->list_path, "-") == 0 ? "standard input" : input->list_path;
 	struct input_lines lines;
+	uint64_t entry_number = 0;
 	char *path;
 	size_t length;
 	int error = input_lines_init(&lines, input->list_path, input->list_is_nul ? '\0' : '\n');
@@ -242,8 +261,11 @@ static int feed_list(const struct input *input, struct pinion_scan *scan)
 	for (;;) {
 		int status = input_lines_next(&lines, &path, &length);
 
+		if (status == 1 || status == -E2BIG) {
+			entry_number++;
+		}
 		if (status == -E2BIG) {
-			pinion_scan_add_failure(scan, path, -ENAMETOOLONG);
+			add_long_entry(scan, name, entry_number, path);
 			continue;
 		}
 		if (status <= 0) {

@@ -505,3 +505,51 @@ others:119-159: github-token' ]
 	expect 1
 	[ "$(cut -d: -f2 out)" = 0-20 ]
 }
+
+@test "rules beyond a limit are refused, with the limit and its option" {
+	needs regex
+	printf 'a' >file
+	printf 'one\taa\ntwo\tbb\nthree\tcc\n' >rules
+	scan --rules=rules --max-rules=3 --max-rule-bytes=6 file
+	expect 0
+	scan --rules=rules --max-rules=2 file
+	expect 2
+	[ "$(cat err)" = "pinion scan: rules:3: more than 2 rules, which take long to compile (--max-rules=N raises the limit)" ]
+	scan --rules=rules --max-rule-bytes=5 file
+	expect 2
+	[ "$(cat err)" = "pinion scan: rules:3: its 2 bytes make the patterns longer than 5 bytes in all (--max-rule-bytes=SIZE raises the limit)" ]
+	scan -e aa -e bb --max-rules=1 file
+	expect 2
+	[ "$(cat err)" = "pinion scan: pattern e2: more than 1 rules, which take long to compile (--max-rules=N raises the limit)" ]
+	seq 20001 | sed 's:.*:r&\tw&:' >rules
+	scan --rules=rules file
+	expect 2
+	grep -q '^pinion scan: rules:20001: more than 20000 rules,' err
+}
+
+@test "rules that take long to compile are announced, and ended at the limit" {
+	needs regex
+	printf 'w17' >file
+	seq 2001 | sed 's:.*:r&\tw&:' >rules
+	scan --rules=rules file
+	expect 1
+	[ "$(cat err)" = "pinion scan: compiling 2001 rules, 9 KB; this may take a while" ]
+	scan --rules=rules --max-compile-time=0.001 file
+	expect 2
+	[ ! -s out ]
+	grep -qx 'pinion scan: 2001 rules take longer than 0.001 s to compile: use fewer or simpler ones, or raise --max-compile-time' err
+}
+
+@test "an entry of a list that is no path is named by its number" {
+	printf 'a' >file
+	{
+		echo file
+		head -c 3M /dev/zero | tr '\0' x
+		printf '\nfile\n'
+	} >list
+	scan -F -e a --files-from=list
+	expect 2
+	[ "$(wc -l <out)" = 2 ]
+	grep -qx 'pinion scan: list: entry 2 is longer than 1048576 bytes: no path is' err
+	[ "$(wc -c <err)" -lt 400 ]
+}

@@ -28,6 +28,9 @@ enum scan_option {
 	OPTION_IO,
 	OPTION_STATS,
 	OPTION_PRINT_PATTERNS,
+	OPTION_MAX_RULES,
+	OPTION_MAX_RULE_BYTES,
+	OPTION_MAX_COMPILE_TIME,
 	OPTION_COUNT,
 };
 
@@ -55,7 +58,23 @@ static const struct option_spec scan_specs[OPTION_COUNT] = {
 	[OPTION_STATS] = {SCANNING_SPEC_STATS},
 	[OPTION_PRINT_PATTERNS] = {0, "print-patterns", NULL,
 		"print the patterns as grep -E -f takes them, and end", NULL},
+	[OPTION_MAX_RULES] = {0, "max-rules", "N", "so many rules at most; default: 20000", NULL},
+	[OPTION_MAX_RULE_BYTES] = {0, "max-rule-bytes", "SIZE",
+		"so long may all patterns be together; default: 16M", NULL},
+	[OPTION_MAX_COMPILE_TIME] = {0, "max-compile-time", "SECONDS",
+		"end if the rules take longer to compile; default: 60", NULL},
 };
+
+enum {
+	/* Regular expressions: 40 s on one core; strings: 1 s. */
+	RULES_STANDARD = 20000,
+	RULE_BYTES_STANDARD = 16 << 20,
+	COMPILE_SECONDS_STANDARD = 60,
+	COMPILE_SECONDS_MAX = 1000000,
+};
+
+static const uint64_t ns_per_ms = 1000000;
+static const uint64_t ns_per_s = 1000000000;
 
 static bool append_text(const char ***list, uint32_t *count, const char *text)
 {
@@ -83,6 +102,17 @@ static bool parse_format(struct scan_options *options, const char *value)
 		options->format = (enum finding_format)index;
 	}
 	return index >= 0;
+}
+
+static bool parse_rule_count(struct scan_patterns *patterns, const char *value)
+{
+	uint64_t count;
+
+	if (!options_count("max-rules", value, 1, UINT32_MAX, &count)) {
+		return false;
+	}
+	patterns->count_max = (uint32_t)count;
+	return true;
 }
 
 static bool parse_option(struct scan_options *options, enum scan_option option, const char *value)
@@ -128,6 +158,14 @@ static bool parse_option(struct scan_options *options, enum scan_option option, 
 	case OPTION_PRINT_PATTERNS:
 		options->prints_patterns = true;
 		return true;
+	case OPTION_MAX_RULES:
+		return parse_rule_count(patterns, value);
+	case OPTION_MAX_RULE_BYTES:
+		return options_size(
+			"max-rule-bytes", value, 1, (uint64_t)1 << 40, &patterns->bytes_max);
+	case OPTION_MAX_COMPILE_TIME:
+		return options_duration("max-compile-time", value, ns_per_ms,
+			COMPILE_SECONDS_MAX * ns_per_s, &options->compile_ns_max);
 	case OPTION_COUNT:
 		break;
 	}
@@ -188,7 +226,11 @@ static int parse(const struct command *command, int argc, char **argv, struct sc
 
 static int scan_command_run(const struct command *command, int argc, char **argv)
 {
-	struct scan_options options = {0};
+	struct scan_options options = {
+		.patterns.count_max = RULES_STANDARD,
+		.patterns.bytes_max = RULE_BYTES_STANDARD,
+		.compile_ns_max = COMPILE_SECONDS_STANDARD * ns_per_s,
+	};
 	int status = EXIT_STATUS_TROUBLE;
 	int parsed;
 

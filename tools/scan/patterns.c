@@ -13,6 +13,12 @@
 #include <stdio.h>
 #include <string.h>
 
+enum {
+	/* More than these take a second or longer to compile. */
+	COUNT_TOLD = 2000,
+	BYTES_TOLD = 256 << 10,
+};
+
 static void complain_line(const char *file, uint32_t line, const char *reason)
 {
 	report_line("%s:%u: %s", file, line, reason);
@@ -28,6 +34,12 @@ static int add_expressions(const struct scan_patterns *patterns, struct rules *r
 		snprintf(id, sizeof(id), "e%u", i + 1);
 		error = rules_add(
 			rules, id, expression, strlen(expression), patterns->are_literals);
+		if (error == -E2BIG) {
+			char reason[RULES_REASON_BYTES];
+
+			rules_limit_reason(rules, strlen(expression), reason);
+			report_line("pattern %s: %s", id, reason);
+		}
 		if (error != 0) {
 			return error;
 		}
@@ -93,10 +105,14 @@ static bool measure(const struct matcher_ops *matcher, struct rules *rules)
 bool scan_rules_load(const struct scan_patterns *patterns, const struct matcher_ops *matcher,
 	struct rules *out_rules)
 {
-	bool asks_for_own = patterns->expression_count > 0 || patterns->file_count > 0;
-	int error = add_expressions(patterns, out_rules);
+	bool asks_for_own;
+	int error;
 	bool is_measured;
 
+	out_rules->count_max = patterns->count_max;
+	out_rules->bytes_max = patterns->bytes_max;
+	error = add_expressions(patterns, out_rules);
+	asks_for_own = patterns->expression_count > 0 || patterns->file_count > 0;
 	if (error == 0) {
 		error = add_files(patterns, out_rules);
 	}
@@ -108,6 +124,10 @@ bool scan_rules_load(const struct scan_patterns *patterns, const struct matcher_
 	if (error == -ENOMEM) {
 		report_line("%s", report_reason(error));
 		return false;
+	}
+	if (error == 0 && (out_rules->count > COUNT_TOLD || out_rules->bytes > BYTES_TOLD)) {
+		report_line("compiling %u rules, %llu KB; this may take a while", out_rules->count,
+			(unsigned long long)(out_rules->bytes + 999) / 1000);
 	}
 	is_measured = measure(matcher, out_rules);
 	return is_measured && error == 0;

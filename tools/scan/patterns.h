@@ -20,6 +20,8 @@ struct scan_patterns {
 	bool are_literals;  /* -F: those of -e */
 	bool with_builtin;  /* --builtin: in addition to the above */
 	bool with_examples; /* --include-examples */
+	uint32_t count_max; /* --max-rules */
+	uint64_t bytes_max; /* --max-rule-bytes */
 };
 
 /*

@@ -7,6 +7,7 @@
 #include "tools/scan/examples.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,10 +39,37 @@ static int reserve(struct rules *rules)
 	return 0;
 }
 
+static bool is_beyond(const struct rules *rules, size_t pattern_bytes)
+{
+	return (rules->count_max != 0 && rules->count >= rules->count_max) ||
+		(rules->bytes_max != 0 && pattern_bytes > rules->bytes_max - rules->bytes);
+}
+
+void rules_limit_reason(
+	const struct rules *rules, size_t pattern_bytes, char out_reason[RULES_REASON_BYTES])
+{
+	if (rules->count_max != 0 && rules->count >= rules->count_max) {
+		snprintf(out_reason, RULES_REASON_BYTES,
+			"more than %u rules, which take long to compile (--max-rules=N raises the "
+			"limit)",
+			rules->count_max);
+	} else {
+		snprintf(out_reason, RULES_REASON_BYTES,
+			"its %zu bytes make the patterns longer than %llu bytes in all "
+			"(--max-rule-bytes=SIZE raises the limit)",
+			pattern_bytes, (unsigned long long)rules->bytes_max);
+	}
+}
+
 int rules_add(struct rules *rules, const char *id, const char *pattern, size_t pattern_bytes,
 	bool is_literal)
 {
-	struct rule rule = {
+	struct rule rule;
+
+	if (is_beyond(rules, pattern_bytes)) {
+		return -E2BIG;
+	}
+	rule = (struct rule){
 		.id = copy_bytes(id, strlen(id)),
 		.pattern = copy_bytes(pattern, pattern_bytes),
 		.pattern_bytes = pattern_bytes,
@@ -54,6 +82,7 @@ int rules_add(struct rules *rules, const char *id, const char *pattern, size_t p
 		return -ENOMEM;
 	}
 	rules->items[rules->count++] = rule;
+	rules->bytes += pattern_bytes;
 	return 0;
 }
 

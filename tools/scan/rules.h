@@ -31,6 +31,10 @@ struct rules {
 	struct rule *items;
 	uint32_t count;
 	uint32_t capacity;
+	uint64_t bytes; /* of all patterns */
+	/* Limits, 0: none. They are set before the first rule is added. */
+	uint32_t count_max;
+	uint64_t bytes_max;
 };
 
 struct rule_builtin {
@@ -41,18 +45,27 @@ struct rule_builtin {
 const struct rule_builtin *rules_builtin(uint32_t *out_count);
 
 /*
- * Each returns 0 or -ENOMEM. Texts are copied; `file` must outlive the rules.
+ * Each returns 0, -ENOMEM, or -E2BIG for a rule beyond `count_max` or
+ * `bytes_max`, which rules_limit_reason() puts into words. Texts are copied;
+ * `file` must outlive the rules.
  */
 int rules_add(struct rules *rules, const char *id, const char *pattern, size_t pattern_bytes,
 	bool is_literal);
 int rules_add_builtin(struct rules *rules, bool with_examples);
+
+enum { RULES_REASON_BYTES = 160 };
+
+/* Which limit a rule with a pattern of so many bytes is beyond. */
+void rules_limit_reason(
+	const struct rules *rules, size_t pattern_bytes, char out_reason[RULES_REASON_BYTES]);
 
 /* Told of each bad line; `line` is 0 when it is about the whole file. */
 typedef void (*rules_complain_fn)(const char *file, uint32_t line, const char *reason);
 
 /*
  * Reads `ID<TAB>REGEX` lines; empty lines and lines that start with `#` are
- * skipped. Complains about every bad line and adds the others. Returns 0, or
+ * skipped. Complains about every bad line and adds the others, and ends at the
+ * first rule or byte of the file that is beyond a limit. Returns 0, or
  * -EINVAL after a complaint, or another negative errno.
  */
 int rules_add_file(struct rules *rules, const char *file, rules_complain_fn complain);

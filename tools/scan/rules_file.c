@@ -7,12 +7,15 @@
 #include "tools/input.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 enum {
 	ID_BYTES_MAX = 128,
-	/* A hundred times the largest collections; /dev/zero has no end. */
+	/* Of a file where nothing is said; /dev/zero has no end. */
 	FILE_BYTES_MAX = 64 << 20,
+	/* For each byte of patterns that may be in it: ids and comments. */
+	FILE_BYTES_SHARE = 4,
 };
 
 /* Ids stand unescaped in text and JSON output, hence this alphabet. */
@@ -33,11 +36,14 @@ static bool is_id(const char *id, size_t length)
 }
 
 /*
- * Says what is wrong with a line, NULL when it was added or is to be skipped.
+ * Says what is wrong with a line, in `out_reason` when it is beyond a limit;
+ * NULL when it was added or is to be skipped.
  */
-static const char *add_line(struct rules *rules, char *line, size_t length)
+static const char *add_line(
+	struct rules *rules, char *line, size_t length, char out_reason[RULES_REASON_BYTES])
 {
 	char *tab;
+	int error;
 
 	/* From an editor that ends lines in CR LF: no pattern wants that CR. */
 	if (length > 0 && line[length - 1] == '\r') {
@@ -57,16 +63,20 @@ static const char *add_line(struct rules *rules, char *line, size_t length)
 		return "an id is 1 to 128 letters, digits and any of . _ - : / @ +";
 	}
 	*tab = '\0';
-	if (rules_add(rules, line, tab + 1, length - (size_t)(tab + 1 - line), false) != 0) {
-		return "out of memory";
+	length -= (size_t)(tab + 1 - line);
+	error = rules_add(rules, line, tab + 1, length, false);
+	if (error == -E2BIG) {
+		rules_limit_reason(rules, length, out_reason);
+		return out_reason;
 	}
-	return NULL;
+	return error != 0 ? "out of memory" : NULL;
 }
 
 int rules_add_file(struct rules *rules, const char *file, rules_complain_fn complain)
 {
 	struct input_lines lines;
 	uint32_t line_number = 0;
+	uint64_t bytes_max;
 	int error = 0;
 	int status = input_lines_init(&lines, file, '\n');
 
@@ -74,7 +84,11 @@ int rules_add_file(struct rules *rules, const char *file, rules_complain_fn comp
 		return status;
 	}
 	lines.bytes_max = FILE_BYTES_MAX;
+	if (rules->bytes_max * FILE_BYTES_SHARE > FILE_BYTES_MAX) {
+		lines.bytes_max = rules->bytes_max * FILE_BYTES_SHARE;
+	}
 	for (;;) {
+		char limit_reason[RULES_REASON_BYTES];
 		char *line;
 		size_t length;
 		uint32_t count_before = rules->count;
@@ -85,19 +99,28 @@ int rules_add_file(struct rules *rules, const char *file, rules_complain_fn comp
 			break;
 		}
 		line_number++;
-		reason = status == -E2BIG ? "line too long" : add_line(rules, line, length);
+		reason = status == -E2BIG ? "line longer than 1 MiB"
+					  : add_line(rules, line, length, limit_reason);
 		if (reason != NULL) {
 			complain(file, line_number, reason);
 			error = -EINVAL;
+		}
+		if (reason == limit_reason) {
+			break;
 		}
 		if (rules->count > count_before) {
 			rules->items[count_before].file = file;
 			rules->items[count_before].line = line_number;
 		}
 	}
+	bytes_max = lines.bytes_max;
 	input_lines_fini(&lines);
 	if (status == -EFBIG) {
-		complain(file, line_number + 1, "the file is larger than 64 MiB");
+		char reason[RULES_REASON_BYTES];
+
+		snprintf(reason, sizeof(reason), "the file is larger than %llu MiB",
+			(unsigned long long)(bytes_max >> 20));
+		complain(file, line_number + 1, reason);
 		return -EINVAL;
 	}
 	return status < 0 ? status : error;

@@ -24,6 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
 	PAGE_BYTES = 4096,
@@ -35,6 +36,8 @@ enum {
 	BUFFER_COUNT_MIN = 4,
 	/* The least of a default window that is worth its overlap. */
 	WINDOW_SHARE_MIN = 768 << 10,
+	/* So often a signal is looked for while rules are compiled. */
+	COMPILE_LOOK_NS = 100 * 1000 * 1000,
 };
 
 /* What one worker uses; nobody else does while the scan runs. */
@@ -232,6 +235,46 @@ static int create_runtime(void *arg)
 	return pinion_runtime_create(&config, &job->runtime);
 }
 
+struct compiling {
+	struct scan_job *job;
+	const struct matcher_ops *matcher;
+	struct matcher_trouble trouble;
+};
+
+static int compile(void *arg)
+{
+	struct compiling *compiling = arg;
+	struct scan_job *job = compiling->job;
+
+	return search_init(&job->search, compiling->matcher, job->rules, &compiling->trouble);
+}
+
+/*
+ * Nothing can end a compilation but the end of the process: nothing has been
+ * written yet that this would lose.
+ */
+static void await_compiled(const struct scan_job *job, struct meanwhile *compiling)
+{
+	double start = scanning_seconds_now();
+	double limit = (double)job->options->compile_ns_max / 1e9;
+	uint64_t step_ns = job->options->compile_ns_max < COMPILE_LOOK_NS
+		? job->options->compile_ns_max
+		: COMPILE_LOOK_NS;
+
+	while (!meanwhile_await(compiling, step_ns)) {
+		if (signals_interrupted()) {
+			report_line("stopped early by a signal");
+			_exit(EXIT_STATUS_STOPPED);
+		}
+		if (scanning_seconds_now() - start >= limit) {
+			report_line("%u rules take longer than %g s to compile: use fewer or "
+				    "simpler ones, or raise --max-compile-time",
+				job->rules->count, limit);
+			_exit(EXIT_STATUS_TROUBLE);
+		}
+	}
+}
+
 /*
  * What takes its time at the start, side by side: the rules are compiled, the
  * library that does it is put to the test, the workers start and touch their
@@ -239,17 +282,24 @@ static int create_runtime(void *arg)
  */
 static bool prepare(struct scan_job *job, const struct matcher_ops *matcher)
 {
-	struct matcher_trouble trouble = {.rule = UINT32_MAX};
+	struct compiling compiling = {
+		.job = job,
+		.matcher = matcher,
+		.trouble = {.rule = UINT32_MAX},
+	};
 	struct library_test test = {.scope = scope_of(job->rules)};
 	struct meanwhile testing;
 	struct meanwhile creating;
+	struct meanwhile searching;
 	int search_error;
 	int test_error;
 	int error;
 
 	meanwhile_begin(&testing, test_library, &test);
 	meanwhile_begin(&creating, create_runtime, job);
-	search_error = search_init(&job->search, matcher, job->rules, &trouble);
+	meanwhile_begin(&searching, compile, &compiling);
+	await_compiled(job, &searching);
+	search_error = meanwhile_end(&searching);
 	test_error = meanwhile_end(&testing);
 	error = meanwhile_end(&creating);
 	if (test_error != 0) {
@@ -257,7 +307,7 @@ static bool prepare(struct scan_job *job, const struct matcher_ops *matcher)
 		return false;
 	}
 	if (search_error == -EINVAL) {
-		scan_rules_complain(job->rules, &trouble);
+		scan_rules_complain(job->rules, &compiling.trouble);
 		return false;
 	}
 	error = search_error != 0 ? search_error : error;
