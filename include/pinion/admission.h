@@ -142,6 +142,7 @@ PINION_API int pinion_admission_init(struct pinion_admission *admission,
  * thread that is just using the same admission. 0 jobs are fine.
  * Errors: -EAGAIN: full, or others wait for it already. -EINVAL: a job has no
  * `run`, or unknown flags; more than there ever is room for.
+ * -EBUSY: a job waits for its turn already, or is among the jobs twice.
  * -ESHUTDOWN: closed, or as pinion_spawn(). -ECHILD: as pinion_spawn().
  * Since: 0.1
  */
@@ -168,9 +169,9 @@ PINION_API int pinion_admission_spawn_wait(struct pinion_admission *admission,
  *
  * Owns: `jobs` is read before this returns; the jobs stay in place.
  * Context: a task on a worker of `runtime`, which need not be the admission's.
- * Errors: -EPERM: not on such a worker. -EBUSY: the wait is under way already.
- * -EINVAL: as above, or no jobs; no `run`, flags, or `reserved` of the wait.
- * -ESHUTDOWN, -ECHILD: as pinion_spawn() on `runtime`.
+ * Errors: -EPERM: not on such a worker. -EBUSY: as above, or the wait is under
+ * way already. -EINVAL: as above, or no jobs; no `run`, flags, or `reserved` of
+ * the wait. -ESHUTDOWN, -ECHILD: as pinion_spawn() on `runtime`.
  * Since: 0.1
  */
 PINION_API int pinion_admission_spawn_await(struct pinion_runtime *runtime,

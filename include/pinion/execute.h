@@ -46,7 +46,8 @@ struct pinion_call {
  * Has `call->run` called on a worker of `runtime`.
  *
  * Context: any thread; as pinion_spawn().
- * Errors: as pinion_spawn(); -EINVAL also: `reserved` is not 0.
+ * Errors: as pinion_spawn(), -EBUSY too: the call has not begun to run since it
+ * was started last. -EINVAL also: `reserved` is not 0.
  * Since: 0.1
  */
 PINION_API int pinion_call_start(struct pinion_runtime *runtime, struct pinion_call *call);

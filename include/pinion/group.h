@@ -71,8 +71,8 @@ PINION_API int pinion_group_init(
  *
  * Context: any thread; as pinion_spawn(). Who is no task of the group sees to
  * it that the group is not joined, and freed, meanwhile.
- * Errors: as pinion_spawn(). -ECANCELED: the group is cancelled. The task is
- * still the caller's then.
+ * Errors: as pinion_spawn(), -EBUSY too. -ECANCELED: the group is cancelled.
+ * The task is still the caller's then.
  * Since: 0.1
  */
 PINION_API int pinion_group_spawn(struct pinion_group *group, struct pinion_group_task *task);

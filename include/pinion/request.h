@@ -149,7 +149,8 @@ struct pinion_request {
  * Owns: on failure the request stays with the caller, untouched.
  * Context: any thread; never blocks or allocates.
  * Errors: -EINVAL: an unknown operation, misaligned for this file, a length out
- * of range, or an input is missing. -EBUSY: it is in flight, or not zeroed.
+ * of range, or an input is missing. -EBUSY: it is in flight, its task
+ * waits to be run, or it was not zeroed.
  * -EAGAIN: only on a worker: its ring holds as many as it may, wait for a
  * completion and try again; those from outside queue. -ESHUTDOWN, -ECHILD: as
  * pinion_spawn(); on a worker, only when the runtime is being stopped.

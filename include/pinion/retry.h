@@ -69,8 +69,9 @@ PINION_API void pinion_retry_init(
  * Makes the first attempt, soon, as a task.
  *
  * Context: as pinion_spawn().
- * Errors: as pinion_spawn(); -EINVAL also: a field is out of range, or no
- * `attempt` or `end`. The struct is the caller's then.
+ * Errors: as pinion_spawn(), -EBUSY too: its next attempt is waited for.
+ * -EINVAL also: a field is out of range, or no `attempt` or `end`. The struct
+ * is the caller's then.
  * Since: 0.1
  */
 PINION_API int pinion_retry_start(struct pinion_runtime *runtime, struct pinion_retry *retry);

@@ -62,8 +62,14 @@ PINION_API int pinion_runtime_destroy(struct pinion_runtime *runtime);
  * all workers share; try again when some have run. -ESHUTDOWN: drained or
  * stopped, and the caller is not a task of this runtime; tasks may spawn until
  * the last one is done, except under stop. -EINVAL: `task->run` is NULL, or a
- * flag is unknown. -ECHILD: the runtime is that of the process this one was
- * forked from.
+ * flag is unknown. -EBUSY: the task waits to be run already, or belongs to a
+ * timer, request or wait under way; or it was not zeroed. -ECHILD: the runtime
+ * is that of the process this one was forked from.
+ *
+ * -EBUSY finds a mistake of the caller, and orders nothing: two threads that
+ * spawn the same task at the same instant may both succeed, and the task is
+ * then lost or runs twice. A build with --enable-checks refuses one of the two,
+ * and logs the address and the `run` of each task that it refuses.
  * Since: 0.1
  */
 PINION_API int pinion_spawn(struct pinion_runtime *runtime, struct pinion_task *task);
@@ -101,9 +107,10 @@ PINION_API int pinion_spawn_on(
  * costs one admission and at most one wake; the workers wake each other.
  *
  * Owns: on failure every task stays with the caller, untouched.
- * Errors: as pinion_spawn(), for any of them; -EAGAIN: there is not room for
- * all. -EINVAL: nor could there be, as `count` is more than `injector_tasks`
- * and the caller outside. 0 tasks are fine.
+ * Errors: as pinion_spawn(), for any of them; -EBUSY: also for one that is in
+ * the batch twice. -EAGAIN: there is not room for all. -EINVAL: nor could there
+ * be, as `count` is more than `injector_tasks` and the caller outside. 0 tasks
+ * are fine.
  * Since: 0.1
  */
 PINION_API int pinion_spawn_batch(

@@ -40,7 +40,8 @@ PINION_API uint64_t pinion_now_ns(void);
  * Started on a worker, it waits there; started elsewhere, on any.
  *
  * Context: any thread; never blocks or allocates; O(1).
- * Errors: as pinion_spawn(); -EBUSY: it is started and not yet over.
+ * Errors: as pinion_spawn(); -EBUSY: it is started and not yet over, or its
+ * task was spawned and waits to be run.
  * Since: 0.1
  */
 PINION_API int pinion_timer_start(

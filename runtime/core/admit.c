@@ -55,6 +55,25 @@ static int check_request(struct pin_admission *self, struct pinion_job *const *j
 	return 0;
 }
 
+static void release_jobs(struct pinion_job *const *jobs, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		pin_task_release(&jobs[i]->task);
+	}
+}
+
+/* -EBUSY: one is queued already, or comes twice. */
+static int claim_jobs(struct pinion_job *const *jobs, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		if (!pin_task_claim(&jobs[i]->task)) {
+			release_jobs(jobs, i);
+			return -EBUSY;
+		}
+	}
+	return 0;
+}
+
 /* From here on the jobs are written to. */
 static void chain(
 	struct pin_admission *self, struct pinion_job *const *jobs, struct request *request)
@@ -108,6 +127,9 @@ static int launch(struct pin_admission *self, const struct request *request)
 	int rc = reserve(runtime, request->count);
 
 	if (rc != 0) {
+		for (; job != NULL; job = pin_job_entry_of(job)->chained) {
+			pin_task_release(&job->task);
+		}
 		pin_admission_leave(self, request->amount);
 		return rc;
 	}
@@ -228,6 +250,9 @@ int pinion_admission_spawn(struct pinion_admission *admission, struct pinion_job
 	uint64_t word;
 	int rc = check_request(self, jobs, count, &request);
 
+	if (rc == 0) {
+		rc = claim_jobs(jobs, count);
+	}
 	if (rc != 0 || count == 0) {
 		return rc;
 	}
@@ -237,6 +262,7 @@ int pinion_admission_spawn(struct pinion_admission *admission, struct pinion_job
 		chain(self, jobs, &request);
 		return launch(self, &request);
 	}
+	release_jobs(jobs, count);
 	if (rc == -EAGAIN) {
 		/* Relaxed: a figure. */
 		pin_fetch_add_relaxed_u64(&self->refused[request.lane], 1);
@@ -257,6 +283,9 @@ int pinion_admission_spawn_wait(struct pinion_admission *admission, struct pinio
 	struct pin_waiter waiter;
 	int rc = check_request(self, jobs, count, &request);
 
+	if (rc == 0) {
+		rc = claim_jobs(jobs, count);
+	}
 	if (rc != 0 || count == 0) {
 		return rc;
 	}
@@ -267,6 +296,7 @@ int pinion_admission_spawn_wait(struct pinion_admission *admission, struct pinio
 		rc = end_of((enum pin_places_answer)waiter.value.words[PIN_ADMISSION_ANSWER]);
 	}
 	if (rc != 0) {
+		release_jobs(jobs, count);
 		return rc;
 	}
 	chain(self, jobs, &request);
@@ -298,10 +328,15 @@ int pinion_admission_spawn_await(struct pinion_runtime *runtime, struct pinion_a
 	struct request request;
 	int rc = check_request(self, jobs, count, &request);
 
+	if (rc == 0) {
+		rc = claim_jobs(jobs, count);
+	}
 	if (rc != 0 || count == 0) {
 		return rc != 0 ? rc : -EINVAL;
 	}
 	chain(self, jobs, &request);
+	/* Until they are in, the wait is what is under way. */
+	release_jobs(jobs, count);
 	aim.waiters = &self->lanes[request.lane].waiters;
 	aim.demand = request.amount;
 	aim.target = request.first;

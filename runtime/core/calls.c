@@ -8,6 +8,7 @@
 #include "runtime/core/flight_start.h"
 #include "runtime/core/io.h"
 #include "runtime/core/lane.h"
+#include "runtime/core/running.h"
 #include "runtime/core/runtime.h"
 #include "runtime/core/runtime_state.h"
 #include "runtime/core/spawn.h"
@@ -33,6 +34,12 @@ static inline bool is_plain_task(const struct pinion_task *task)
 	return task != NULL && task->run != NULL && (task->flags & ~PLAIN_FLAGS) == 0;
 }
 
+/* As most are that are spawned. */
+static inline bool is_plain_idle_task(const struct pinion_task *task)
+{
+	return task != NULL && task->run != NULL && pin_task_is_plain_idle(task);
+}
+
 static bool is_lane_task(const struct pinion_task *task)
 {
 	return task != NULL && task->run != NULL && (task->flags & ~TASK_FLAGS) == 0 &&
@@ -51,6 +58,70 @@ static PIN_INLINE int check_task(
 		return -EINVAL;
 	}
 	return pin_runtime_is_foreign(runtime) ? -ECHILD : 0;
+}
+
+/* The caller's mistake, which check builds name; reads what may be running. */
+static PIN_APART PIN_COLD int refuse_busy(
+	const struct pinion_runtime *runtime, const struct pinion_task *task)
+{
+#ifdef PIN_ENABLE_DCHECK
+	char name[PIN_RUNNING_NAME_BYTES];
+
+	pin_running_describe((pin_fault_fn)task->run, name);
+	pin_log(&runtime->shared.log, PINION_LOG_WARN,
+		"task %p (%s) is spawned, and waits to be run already", (const void *)task, name);
+#else
+	(void)runtime;
+	(void)task;
+#endif
+	return -EBUSY;
+}
+
+/* 0: the task is the runtime's; should it be refused after all, release it. */
+static PIN_INLINE int claim_task(const struct pinion_runtime *runtime, struct pinion_task *task)
+{
+	int rc = check_task(runtime, task);
+
+	if (rc == 0 && PIN_UNLIKELY(!pin_task_claim(task))) {
+		rc = refuse_busy(runtime, task);
+	}
+	return rc;
+}
+
+/* As `rc` says: what was refused is its user's again. */
+static PIN_INLINE int settle(int rc, struct pinion_task *task)
+{
+	if (PIN_UNLIKELY(rc != 0)) {
+		pin_task_release(task);
+	}
+	return rc;
+}
+
+static PIN_APART PIN_COLD void release_all(struct pinion_task *const *tasks, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		pin_task_release(tasks[i]);
+	}
+}
+
+/* Each in turn, so that one that comes twice is busy the second time. */
+static PIN_INLINE int claim_batch(const struct pinion_runtime *runtime,
+	struct pinion_task *const *tasks, uint32_t count, uint32_t *out_flags)
+{
+	*out_flags = 0;
+	for (uint32_t i = 0; i < count; i++) {
+		int rc = is_task(tasks[i]) ? 0 : -EINVAL;
+
+		if (rc == 0 && PIN_UNLIKELY(!pin_task_claim(tasks[i]))) {
+			rc = refuse_busy(runtime, tasks[i]);
+		}
+		if (PIN_UNLIKELY(rc != 0)) {
+			release_all(tasks, i);
+			return rc;
+		}
+		*out_flags |= tasks[i]->flags;
+	}
+	return 0;
 }
 
 /* Apart by lanes before any is pushed: then it may run, and its memory go. */
@@ -170,32 +241,34 @@ static bool admit_elsewhere(struct pin_shared *shared, uint32_t count)
 	return true;
 }
 
-/* In a lane, or refused. */
-static PIN_APART int spawn_in_lane(struct pinion_runtime *runtime, struct pinion_task *task)
+/* Past what the likely spawn looks at: in a lane, or refused. */
+static PIN_APART int spawn_unlikely(struct pinion_runtime *runtime, struct pinion_task *task)
 {
 	struct pin_worker *worker = pin_runtime_own_worker(runtime);
-	int rc = check_task(runtime, task);
+	int rc = claim_task(runtime, task);
 
 	if (rc != 0) {
 		return rc;
 	}
-	return worker != NULL ? pin_worker_spawn_lanes(worker, &task, 1)
-			      : spawn_outside(&runtime->shared, &task, 1);
+	return settle(worker != NULL ? pin_worker_spawn_lanes(worker, &task, 1)
+				     : spawn_outside(&runtime->shared, &task, 1),
+		task);
 }
 
 /* Apart: a worker's spawn needs no frame. */
 static PIN_APART int spawn_one_outside(struct pinion_runtime *runtime, struct pinion_task *task)
 {
-	return pin_runtime_is_foreign(runtime) ? -ECHILD
-					       : spawn_outside(&runtime->shared, &task, 1);
+	return settle(pin_runtime_is_foreign(runtime) ? -ECHILD
+						      : spawn_outside(&runtime->shared, &task, 1),
+		task);
 }
 
 int pinion_spawn(struct pinion_runtime *runtime, struct pinion_task *task)
 {
 	struct pin_worker *worker = pin_worker_current();
 
-	if (PIN_UNLIKELY(!is_plain_task(task))) {
-		return spawn_in_lane(runtime, task);
+	if (PIN_UNLIKELY(!is_plain_idle_task(task) || !pin_task_claim_idle(task))) {
+		return spawn_unlikely(runtime, task);
 	}
 	/* A worker's thread is never a child's. */
 	if (PIN_LIKELY(worker != NULL && worker->shared == &runtime->shared)) {
@@ -204,9 +277,10 @@ int pinion_spawn(struct pinion_runtime *runtime, struct pinion_task *task)
 	return spawn_one_outside(runtime, task);
 }
 
-int pinion_respawn(struct pinion_runtime *runtime, struct pinion_task *task)
+/* As above. */
+static PIN_APART int respawn_unlikely(
+	struct pinion_runtime *runtime, struct pin_worker *worker, struct pinion_task *task)
 {
-	struct pin_worker *worker = pin_runtime_own_worker(runtime);
 	int rc = check_task(runtime, task);
 
 	if (rc == 0 && worker == NULL) {
@@ -215,22 +289,38 @@ int pinion_respawn(struct pinion_runtime *runtime, struct pinion_task *task)
 	if (rc == 0 && pin_shared_is_stopping(&runtime->shared)) {
 		rc = -ESHUTDOWN;
 	}
+	if (rc == 0 && PIN_UNLIKELY(!pin_task_claim(task))) {
+		rc = refuse_busy(runtime, task);
+	}
 	if (rc == 0) {
 		pin_worker_respawn(worker, task);
 	}
 	return rc;
 }
 
+int pinion_respawn(struct pinion_runtime *runtime, struct pinion_task *task)
+{
+	struct pin_worker *worker = pin_runtime_own_worker(runtime);
+
+	if (PIN_UNLIKELY(worker == NULL || !is_plain_idle_task(task) ||
+		    pin_shared_is_stopping(&runtime->shared) || !pin_task_claim_idle(task))) {
+		return respawn_unlikely(runtime, worker, task);
+	}
+	pin_worker_respawn(worker, task);
+	return 0;
+}
+
 int pinion_spawn_shared(struct pinion_runtime *runtime, struct pinion_task *task)
 {
 	struct pin_worker *worker = pin_runtime_own_worker(runtime);
-	int rc = check_task(runtime, task);
+	int rc = claim_task(runtime, task);
 
 	if (rc != 0) {
 		return rc;
 	}
-	return worker != NULL ? pin_worker_spawn_shared(worker, task)
-			      : spawn_outside(&runtime->shared, &task, 1);
+	return settle(worker != NULL ? pin_worker_spawn_shared(worker, task)
+				     : spawn_outside(&runtime->shared, &task, 1),
+		task);
 }
 
 int pinion_spawn_on(struct pinion_runtime *runtime, uint32_t worker_index, struct pinion_task *task)
@@ -246,12 +336,15 @@ int pinion_spawn_on(struct pinion_runtime *runtime, uint32_t worker_index, struc
 	if (worker_index >= shared->worker_count) {
 		return -EINVAL;
 	}
+	if (PIN_UNLIKELY(!pin_task_claim(task))) {
+		return refuse_busy(runtime, task);
+	}
 	target = &shared->workers[worker_index];
 	if (worker != NULL) {
-		return pin_worker_spawn_on(worker, target, task);
+		return settle(pin_worker_spawn_on(worker, target, task), task);
 	}
 	if (!admit_elsewhere(shared, 1)) {
-		return -ESHUTDOWN;
+		return settle(-ESHUTDOWN, task);
 	}
 	pin_inbox_push(&target->inbox, pin_task_link(task));
 	pin_wake_worker(target, NULL);
@@ -262,27 +355,27 @@ int pinion_spawn_batch(
 	struct pinion_runtime *runtime, struct pinion_task *const *tasks, uint32_t count)
 {
 	struct pin_worker *worker = pin_runtime_own_worker(runtime);
-	uint32_t flags = 0;
+	uint32_t flags;
+	int rc;
 
 	if (pin_runtime_is_foreign(runtime)) {
 		return -ECHILD;
 	}
-	for (uint32_t i = 0; i < count; i++) {
-		int rc = check_task(runtime, tasks[i]);
-
-		if (rc != 0) {
-			return rc;
-		}
-		flags |= tasks[i]->flags;
-	}
-	if (count == 0) {
-		return 0;
+	rc = claim_batch(runtime, tasks, count, &flags);
+	if (rc != 0 || count == 0) {
+		return rc;
 	}
 	if (worker == NULL) {
-		return spawn_outside(&runtime->shared, tasks, count);
+		rc = spawn_outside(&runtime->shared, tasks, count);
+	} else if ((flags & PIN_TASK_LANES) == 0) {
+		rc = pin_worker_spawn_batch(worker, tasks, count);
+	} else {
+		rc = pin_worker_spawn_lanes(worker, tasks, count);
 	}
-	return (flags & PIN_TASK_LANES) == 0 ? pin_worker_spawn_batch(worker, tasks, count)
-					     : pin_worker_spawn_lanes(worker, tasks, count);
+	if (rc != 0) {
+		release_all(tasks, count);
+	}
+	return rc;
 }
 
 /*
@@ -307,6 +400,7 @@ void pin_runtime_spawn_reserved(struct pinion_runtime *runtime, struct pinion_ta
 {
 	struct pin_worker *worker = pin_runtime_own_worker(runtime);
 
+	task->private_kind = PIN_TASK_PLAIN;
 	if (worker != NULL) {
 		pin_worker_respawn(worker, task);
 	} else {

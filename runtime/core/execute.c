@@ -59,17 +59,36 @@ static void cancel_call(struct pinion_task *task)
 	finish(PIN_CONTAINER_OF(task, struct pinion_call, task), -ECANCELED);
 }
 
-/* -EINVAL, or as pin_runtime_reserve(), which has succeeded if this does. */
+/*
+ * -EINVAL, -EBUSY, or as pin_runtime_reserve(), which has succeeded if this
+ * does: the task is claimed then.
+ */
 static int prepare(struct pinion_runtime *runtime, struct pinion_call *call)
 {
+	int rc;
+
 	if (call->run == NULL || call->reserved != 0 || (call->task.flags & ~CALL_FLAGS) != 0 ||
 		(call->task.flags & PIN_TASK_LANES) == PIN_TASK_LANES) {
 		return -EINVAL;
 	}
+	if (!pin_task_claim(&call->task)) {
+		return -EBUSY;
+	}
 	call->task.run = run_call;
 	call->task.cancel = cancel_call;
 	pinion_future_init(&call->done, runtime);
-	return pin_runtime_reserve(runtime);
+	rc = pin_runtime_reserve(runtime);
+	if (rc != 0) {
+		pin_task_release(&call->task);
+	}
+	return rc;
+}
+
+/* Prepared, and not given after all. */
+static void forgo(struct pinion_runtime *runtime, struct pinion_call *call)
+{
+	pin_task_release(&call->task);
+	pin_runtime_forgo(runtime);
 }
 
 static void give(struct pinion_runtime *runtime, struct pinion_call *call)
@@ -101,7 +120,7 @@ int pinion_execute_await(struct pinion_runtime *runtime, struct pinion_call *cal
 	if (rc == 0) {
 		give(runtime, call);
 	} else {
-		pin_runtime_forgo(runtime);
+		forgo(runtime, call);
 	}
 	return rc;
 }

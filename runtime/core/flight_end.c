@@ -58,7 +58,6 @@ static int run_landed(struct pinion_task *task)
 	struct pinion_request *request = PIN_CONTAINER_OF(task, struct pinion_request, task);
 	struct pin_request *private = pin_request_of(request);
 
-	task->private_kind = PIN_TASK_PLAIN;
 	if (request->op == PINION_OP_OPEN && request->result >= 0) {
 		private->devices = &pin_worker_current()->devices;
 		return look_at_file(task);

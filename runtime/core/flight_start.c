@@ -232,7 +232,9 @@ static inline int check(const struct pinion_request *request)
 	int rc = pin_request_check(request);
 
 	if (PIN_UNLIKELY(rc == 0 &&
-		    pin_flight_state_of(pin_load_acquire_u32(&private->word)) != PIN_FLIGHT_IDLE)) {
+		    (!pin_task_is_idle(&request->task) ||
+			    pin_flight_state_of(pin_load_acquire_u32(&private->word)) !=
+				    PIN_FLIGHT_IDLE))) {
 		rc = -EBUSY;
 	}
 	return rc;
@@ -257,6 +259,7 @@ static PIN_APART void submit_cancel(struct pin_worker *worker, struct pinion_req
 
 static PIN_INLINE void submit_one(struct pin_worker *worker, struct pinion_request *request)
 {
+	request->task.private_kind = PIN_TASK_PLAIN;
 	pin_meter_add(&worker->meter.requests_submitted, 1);
 	if (PIN_UNLIKELY(request->op == PINION_OP_CANCEL)) {
 		submit_cancel(worker, request);
@@ -391,7 +394,7 @@ int pin_flight_claim(struct pinion_request *const *requests, uint32_t count)
 void pin_flight_disclaim(struct pinion_request *const *requests, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
-		requests[i]->task.private_kind = PIN_TASK_PLAIN;
+		pin_task_release(&requests[i]->task);
 	}
 	release_all(requests, count);
 }

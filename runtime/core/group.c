@@ -7,6 +7,7 @@
 #include "runtime/base/check.h"
 #include "runtime/core/fault.h"
 #include "runtime/core/runtime.h"
+#include "runtime/core/task.h"
 
 #include <errno.h>
 #include <string.h>
@@ -164,6 +165,10 @@ int pinion_group_spawn(struct pinion_group *group, struct pinion_group_task *tas
 
 	if (task->run == NULL) {
 		return -EINVAL;
+	}
+	/* Before anything is written that its run will read. */
+	if (!pin_task_is_idle(&task->task)) {
+		return -EBUSY;
 	}
 	if (pin_load_acquire_u32(&self->is_cancelled) != 0) {
 		return -ECANCELED;

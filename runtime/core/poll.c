@@ -34,7 +34,6 @@ enum {
 static void take_message(struct pin_worker *worker, struct pinion_task *task)
 {
 	if (task->private_kind == PIN_TASK_LANDED) {
-		task->private_kind = PIN_TASK_PLAIN;
 		pin_run_task(worker, task);
 	} else if (pin_wait_is_message(task)) {
 		/* Whatever its result, also while the runtime stops. */
@@ -61,7 +60,7 @@ bool pin_poll_posted(struct pin_worker *worker)
 	if (link == NULL) {
 		return false;
 	}
-	if (PIN_UNLIKELY(pin_task_of(link)->private_kind != 0)) {
+	if (PIN_UNLIKELY(pin_task_is_message(pin_task_of(link)))) {
 		take_message(worker, pin_task_of(link));
 	} else {
 		pin_run_or_cancel(worker, link);

@@ -5,6 +5,7 @@
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
 #include "runtime/core/fault.h"
+#include "runtime/core/task.h"
 
 #include <errno.h>
 #include <pinion/retry.h>
@@ -131,6 +132,9 @@ int pinion_retry_start(struct pinion_runtime *runtime, struct pinion_retry *retr
 		retry->jitter_percent > 100 || retry->base_ns > WAIT_NS_MAX ||
 		retry->cap_ns > WAIT_NS_MAX) {
 		return -EINVAL;
+	}
+	if (!pin_task_is_idle(&retry->timer.task)) {
+		return -EBUSY;
 	}
 	retry->attempts = 0;
 	retry->private_runtime = runtime;

@@ -14,6 +14,7 @@ PIN_APART void pin_run_first(struct pin_worker *worker, struct pinion_task *task
 
 void pin_run_cancel(struct pin_worker *worker, struct pinion_task *task)
 {
+	pin_task_release(task);
 	if (task->cancel != NULL) {
 		pin_running_enter(worker, (pin_fault_fn)task->cancel);
 		worker->running_kind = PIN_RUNNING_CANCEL;
@@ -32,7 +33,7 @@ void pin_run_or_cancel(struct pin_worker *worker, struct pin_link *link)
 	PIN_CHECK(task->run != NULL);
 	if (PIN_LIKELY(!pin_shared_is_stopping(worker->shared)) ||
 		(task->flags & PINION_TASK_MANDATORY) != 0 ||
-		task->private_kind == PIN_TASK_LANDED) {
+		pin_task_kind(task) == PIN_TASK_LANDED) {
 		pin_run_task(worker, task);
 	} else {
 		pin_run_cancel(worker, task);

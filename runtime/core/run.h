@@ -3,12 +3,14 @@
  * Entering a task: its `run`, or its `cancel` while the runtime stops, each
  * counted by the worker that does it.
  *
- * On the worker. Nothing refers to the task's memory once it is entered.
+ * On the worker. Before a task is entered it is released: from there on it is
+ * its user's, may be spawned anew, and nothing here refers to its memory.
  */
 #ifndef PIN_CORE_RUN_H
 #define PIN_CORE_RUN_H
 
 #include "runtime/core/fault.h"
+#include "runtime/core/task.h"
 #include "runtime/core/wake.h"
 #include "runtime/core/worker_state.h"
 #include "runtime/observe/trace.h"
@@ -18,6 +20,7 @@ static PIN_INLINE void pin_run_found(struct pin_worker *worker, struct pinion_ta
 {
 	int rc;
 
+	pin_task_release(task);
 	pin_running_enter(worker, (pin_fault_fn)task->run);
 	PIN_TRACE3(task_begin, worker->index, task, task->run);
 	rc = task->run(task);

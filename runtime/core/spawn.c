@@ -125,6 +125,7 @@ PIN_APART int pin_spawn_past_slot(struct pin_worker *worker, struct pinion_task 
 	struct pin_link *link = pin_task_link(task);
 
 	if ((reasons & PIN_DETOUR_STOPPING) != 0) {
+		pin_task_release(task);
 		return -ESHUTDOWN;
 	}
 	if (reasons != PIN_DETOUR_UNUSED) { /* in LIFO order it is that, with each spawn */

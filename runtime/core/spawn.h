@@ -98,8 +98,8 @@ static PIN_INLINE int pin_spawn_push(struct pin_worker *worker, struct pin_link 
 }
 
 /*
- * Queues a task of the normal lane on the calling worker, where others may
- * steal it. -ESHUTDOWN.
+ * Queues a claimed task of the normal lane on the calling worker, where others
+ * may steal it. -ESHUTDOWN: it is released.
  */
 static PIN_INLINE int pin_worker_spawn(struct pin_worker *worker, struct pinion_task *task)
 {

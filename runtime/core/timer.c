@@ -41,7 +41,8 @@ int pin_timer_claim(struct pinion_timer *timer, uint64_t deadline_ns)
 {
 	struct timer_private *private = private_of(timer);
 
-	if (pin_load_acquire_u32(&private->state) != TIMER_IDLE) {
+	if (!pin_task_is_idle(&timer->task) ||
+		pin_load_acquire_u32(&private->state) != TIMER_IDLE) {
 		return -EBUSY;
 	}
 	private->deadline_ns = deadline_ns;
@@ -51,7 +52,7 @@ int pin_timer_claim(struct pinion_timer *timer, uint64_t deadline_ns)
 
 void pin_timer_disclaim(struct pinion_timer *timer)
 {
-	timer->task.private_kind = PIN_TASK_PLAIN;
+	pin_task_release(&timer->task);
 }
 
 /* The worker must not be told too late; others may be. */

@@ -199,7 +199,7 @@ int pin_wait_begin(
 	if (wait->task.run == NULL || wait->task.flags != 0 || wait->reserved != 0) {
 		return -EINVAL;
 	}
-	if (wait->task.private_kind != PIN_TASK_PLAIN) {
+	if (!pin_task_is_idle(&wait->task)) {
 		return -EBUSY;
 	}
 	if (pin_shared_is_stopping(worker->shared)) {
@@ -213,6 +213,7 @@ int pin_wait_begin(
 	};
 	pin_waiter_init(&entry->waiter, aim->demand, post_served);
 	wait->result = 0;
+	wait->task.private_kind = PIN_TASK_PLAIN;
 	pin_meter_add(&worker->meter.tasks_spawned, 1);
 	if (pin_waiters_try(aim->waiters, &entry->waiter)) {
 		finish(entry);

@@ -154,6 +154,7 @@ static void check_estimate(void)
 	jobs_admission(&admission, runtime, 3, 0, 0);
 	jobs_init(jobs, 3, PINION_TASK_HIGH);
 	jobs_init(jobs + 3, 4, 0);
+	jobs_init(jobs + 7, 1, PINION_TASK_HIGH);
 	jobs[0].job.run = run_a_millisecond;
 	expect_number("long", 0, jobs_spawn(&admission, &jobs[0], NULL));
 	tasks_await(&jobs_ended, ended + 1);
@@ -167,7 +168,7 @@ static void check_estimate(void)
 	expect_number(
 		"estimate", (long long)(5 * job_ns / 1000), (long long)full.estimated_wait_us);
 	expect_number("high", 0, jobs_spawn(&admission, &jobs[2], NULL));
-	expect_number("full", -EAGAIN, jobs_spawn(&admission, &jobs[0], &full));
+	expect_number("full", -EAGAIN, jobs_spawn(&admission, &jobs[7], &full));
 	expect_number("of its own lane", (long long)(3 * job_ns / 1000),
 		(long long)full.estimated_wait_us);
 	tasks_hold_end(&hold);
