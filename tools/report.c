@@ -164,6 +164,7 @@ const char *report_reason(int error)
 		{EBADF, "is closed"},
 		{EBADMSG, "its data is damaged on the disk (checksum mismatch)"},
 		{ECANCELED, "stopped early"},
+		{EXDEV, "is no longer beneath the root, or has become a symbolic link: left out"},
 		{EFBIG, "too large for an ignore file, or a line of it is; it hides nothing"},
 		{EILSEQ, "no text, there is a NUL byte: as an ignore file it hides nothing"},
 		{EINVAL, "the file system refused the request (invalid argument)"},

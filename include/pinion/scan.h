@@ -119,9 +119,10 @@ struct pinion_scan_ops {
 	 * `file->user` still holds what the engine left there, NULL for a path
 	 * that was never opened. `error`: 0 or a negative errno; -ESTALE: the
 	 * file shrank or grew while it was read; -ENOTSUP: a special file;
-	 * -ELOOP: a symbolic link to itself; -EISDIR: a directory given to
-	 * pinion_scan_add_file; -EFBIG, -EILSEQ: an ignore file that cannot be
-	 * used (pinion_walk_with).
+	 * -ELOOP: a symbolic link to itself; -EXDEV: it is no longer beneath
+	 * its tree's root, as a part of its path has become a symbolic link;
+	 * -EISDIR: a directory given to pinion_scan_add_file; -EFBIG, -EILSEQ:
+	 * an ignore file that cannot be used (pinion_walk_with).
 	 */
 	void (*report)(void *arg, const struct pinion_scan_file *file,
 		enum pinion_scan_outcome outcome, int error);

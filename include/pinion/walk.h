@@ -2,7 +2,8 @@
 /*
  * A walk over a directory tree that cannot be trapped: it never follows
  * symbolic links below its root, never opens special files, has no limit on
- * path length, and holds one descriptor however deep the tree is.
+ * path length, and holds two descriptors however deep the tree is. It stays
+ * below its root while the owner of the tree exchanges directories for links.
  */
 #ifndef PINION_WALK_H
 #define PINION_WALK_H
@@ -23,15 +24,33 @@ enum pinion_walk_kind {
 
 /*
  * Shape: `path` is the root as given plus "/" and the names below it, NUL
- * terminated, of any length, in whatever bytes the file system has.
- * Owns: valid during the visit only.
+ * terminated, of any length, in whatever bytes the file system has. `beneath`
+ * is the end of it: the names below the root.
+ *
+ * A visitor that opens the entry by `path` follows every link that has come
+ * into the path since the entry was listed, out of the tree as well. To stay in
+ * the tree it opens `beneath` at `root_fd`, as pinion_file_open_with() does
+ * where `directory_fd` is that and `resolve` is RESOLVE_BENEATH |
+ * RESOLVE_NO_SYMLINKS.
+ *
+ * Owns: valid during the visit only; dup(2) keeps the descriptor for longer.
  */
 struct pinion_walk_entry {
 	const char *path;
 	size_t path_bytes;
 	enum pinion_walk_kind kind;
-	int error;     /* kind ERROR: negative errno; SYMLINK: 0 or -ELOOP */
+	/*
+	 * Kind ERROR: negative errno. -EXDEV: a part of the path has become a
+	 * symbolic link, and is not followed. Kind SYMLINK: 0 or -ELOOP.
+	 */
+	int error;
 	uint32_t mode; /* kinds SPECIAL, IGNORED: st_mode's type bits (S_IFIFO, …) */
+	/*
+	 * The root, a directory that is open for listing. -1: the entry is the
+	 * root itself, or an ignore file above it; then `beneath` is NULL.
+	 */
+	int root_fd;
+	const char *beneath;
 };
 
 /*
@@ -75,7 +94,7 @@ PINION_API void pinion_walk_config_init_sized(struct pinion_walk_config *config,
  * cannot be used is a visit of kind ERROR, in place of its own: -EFBIG: it is
  * larger than 1 MiB, has a line of more than 4096 bytes, or 4 MiB of rules are
  * in force already; -EILSEQ: it holds NULs. One that is a symbolic link is not
- * followed. A second descriptor is held while one is read.
+ * followed. One more descriptor is held while one is read.
  *
  * Errors: as pinion_walk(). -EINVAL: a field out of range. -E2BIG: the struct
  * is newer than the library and an unknown field is set.

@@ -130,8 +130,16 @@ static int check_open_plain(const struct pinion_request *request)
 static void prepare_open_plain(
 	struct pin_ring *ring, struct io_uring_sqe *sqe, struct pinion_request *request)
 {
+	const struct pinion_file_options *options = request->options;
+	struct open_how *how = &pin_request_of(request)->how;
+
 	(void)ring;
-	io_uring_prep_openat(sqe, AT_FDCWD, request->path, (int)request->flags, 0);
+	if (options == NULL) {
+		io_uring_prep_openat(sqe, AT_FDCWD, request->path, (int)request->flags, 0);
+		return;
+	}
+	*how = (struct open_how){.flags = request->flags, .resolve = options->resolve};
+	io_uring_prep_openat2(sqe, options->directory_fd, request->path, how);
 }
 
 static int check_statx(const struct pinion_request *request)

@@ -17,7 +17,8 @@
 enum {
 	/*
 	 * As PINION_OP_OPEN for a path from the working folder, `flags` are
-	 * open(2)'s. The descriptor, as it is.
+	 * open(2)'s. The descriptor, as it is. Of `options`, which may be NULL,
+	 * directory_fd and resolve count.
 	 */
 	PIN_OP_OPEN_PLAIN = PINION_OP_CANCEL + 1,
 	PIN_OP_COUNT,

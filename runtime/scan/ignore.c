@@ -5,6 +5,7 @@
 #include "runtime/scan/ignore.h"
 
 #include "runtime/base/check.h"
+#include "runtime/host/beneath.h"
 #include "runtime/host/heap.h"
 
 #include <errno.h>
@@ -96,7 +97,7 @@ static int read_open(struct pin_ignore *ignore, struct pin_ignore_rules *rules, 
  * 0 also where there is no such file, or one that the walk shows as what it is:
  * a link, a FIFO, a directory.
  */
-static int read_file(struct pin_ignore *ignore, struct pin_ignore_rules *rules, int directory_fd,
+static int read_name(struct pin_ignore *ignore, struct pin_ignore_rules *rules, int directory_fd,
 	const char *name)
 {
 	struct stat status;
@@ -110,13 +111,49 @@ static int read_file(struct pin_ignore *ignore, struct pin_ignore_rules *rules, 
 	if (!S_ISREG(status.st_mode)) {
 		return 0;
 	}
-	/* It may have become a FIFO since. */
-	fd = openat(directory_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	/* It may have become a FIFO or a link since. */
+	fd = pin_beneath_open(directory_fd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0) {
-		return errno == ENOENT ? 0 : -errno;
+		return fd == -ENOENT ? 0 : fd;
 	}
 	rc = read_open(ignore, rules, fd);
 	close(fd);
+	return rc;
+}
+
+/*
+ * As read_name(), for a file that lies in folders of the directory: these are
+ * no links either.
+ */
+static int read_file(struct pin_ignore *ignore, struct pin_ignore_rules *rules, int directory_fd,
+	const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char folder[NAME_MAX + 1];
+	struct stat status;
+	int folder_fd;
+	int rc;
+
+	if (slash == NULL) {
+		return read_name(ignore, rules, directory_fd, path);
+	}
+	/* Mostly there is none, and no descriptor is needed to see that. */
+	if (fstatat(directory_fd, path, &status, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) != 0 &&
+		errno == ENOENT) {
+		return 0;
+	}
+	PIN_CHECK((size_t)(slash - path) < sizeof(folder));
+	memcpy(folder, path, (size_t)(slash - path));
+	folder[slash - path] = '\0';
+	folder_fd = pin_beneath_open(directory_fd, folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (folder_fd < 0) {
+		return folder_fd == -ENOENT || folder_fd == -ENOTDIR || folder_fd == -EACCES ||
+				folder_fd == -EXDEV
+			? 0
+			: folder_fd;
+	}
+	rc = read_name(ignore, rules, folder_fd, slash + 1);
+	close(folder_fd);
 	return rc;
 }
 

@@ -9,17 +9,20 @@
 #include "runtime/base/check.h"
 #include "runtime/base/sized.h"
 #include "runtime/core/runtime.h"
+#include "runtime/host/beneath.h"
 #include "runtime/host/heap.h"
 #include "runtime/scan/slot.h"
 #include "runtime/scan/walk.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pinion/buffer.h>
 #include <pinion/walk.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum {
 	FILES_PER_WORKER = 64,
@@ -93,8 +96,20 @@ enum {
 
 static const uint64_t one_slot = 1;
 
+static void release_root(const struct pinion_scan *scan, struct pin_scan_root *root)
+{
+	if (pin_fetch_sub_acq_rel_u32(&root->users, 1) == 1) {
+		close(root->options.directory_fd);
+		pin_heap_release(scan->host, root, PIN_HEAP_ALIGN, 1, sizeof(*root));
+	}
+}
+
 void pin_scan_put_slot(struct pinion_scan *scan, struct pin_slot *slot)
 {
+	if (slot->root != NULL) {
+		release_root(scan, slot->root);
+		slot->root = NULL;
+	}
 	pin_lock_acquire(&scan->lock, scan->host);
 	slot->next_free = scan->free_list;
 	scan->free_list = slot;
@@ -162,9 +177,9 @@ static bool set_path(
 	return true;
 }
 
-/* `is_root`: the path was given by the user, not found below a directory. */
-static int add(struct pinion_scan *scan, const char *path, size_t path_bytes, bool is_root,
-	bool is_examined)
+/* `root`: the path was found below it. NULL: it was given by the user. */
+static int add(struct pinion_scan *scan, const char *path, size_t path_bytes,
+	struct pin_scan_root *root, bool is_examined)
 {
 	struct pin_slot *slot;
 
@@ -178,7 +193,10 @@ static int add(struct pinion_scan *scan, const char *path, size_t path_bytes, bo
 		report_path(scan, path, path_bytes, PINION_SCAN_FAILED, -ENOMEM);
 		return -ENOMEM;
 	}
-	slot->follow_link = is_root;
+	slot->root = root;
+	if (root != NULL) {
+		pin_fetch_add_acq_rel_u32(&root->users, 1);
+	}
 	slot->is_examined = is_examined;
 	slot->file.sequence = scan->next_sequence;
 	scan->next_sequence++;
@@ -188,23 +206,56 @@ static int add(struct pinion_scan *scan, const char *path, size_t path_bytes, bo
 
 int pinion_scan_add_file(struct pinion_scan *scan, const char *path)
 {
-	return add(scan, path, strlen(path), true, false);
+	return add(scan, path, strlen(path), NULL, false);
 }
 
 struct tree {
 	struct pinion_scan *scan;
+	struct pin_scan_root *root; /* NULL: no file below it was found yet */
 	size_t root_bytes;
 };
 
+/* Keeps the root open for the first file found below it. */
+static int keep_root(struct tree *tree, const struct pinion_walk_entry *entry)
+{
+	const struct pin_host *host = tree->scan->host;
+	struct pin_scan_root *root;
+
+	if (entry->root_fd < 0 || tree->root != NULL) {
+		return 0;
+	}
+	root = pin_heap_zeroed(host, PIN_HEAP_ALIGN, 1, sizeof(*root));
+	if (root == NULL) {
+		return -ENOMEM;
+	}
+	root->options.directory_fd = fcntl(entry->root_fd, F_DUPFD_CLOEXEC, 0);
+	if (root->options.directory_fd < 0) {
+		int error = -errno;
+
+		pin_heap_release(host, root, PIN_HEAP_ALIGN, 1, sizeof(*root));
+		return error;
+	}
+	root->options.resolve = PIN_BENEATH_RESOLVE;
+	root->names_start = (size_t)(entry->beneath - entry->path);
+	pin_store_relaxed_u32(&root->users, 1);
+	tree->root = root;
+	return 0;
+}
+
 static int visit(void *arg, const struct pinion_walk_entry *entry)
 {
-	const struct tree *tree = arg;
+	struct tree *tree = arg;
 	struct pinion_scan *scan = tree->scan;
+	int rc;
 
 	switch (entry->kind) {
 	case PINION_WALK_FILE:
-		return add(scan, entry->path, entry->path_bytes,
-			entry->path_bytes == tree->root_bytes, true);
+		rc = keep_root(tree, entry);
+		if (rc != 0) {
+			report_path(scan, entry->path, entry->path_bytes, PINION_SCAN_FAILED, rc);
+			break;
+		}
+		return add(scan, entry->path, entry->path_bytes, tree->root, true);
 	case PINION_WALK_SYMLINK:
 		report_path(scan, entry->path, entry->path_bytes,
 			entry->error < 0 ? PINION_SCAN_FAILED : PINION_SCAN_SKIPPED, entry->error);
@@ -212,7 +263,7 @@ static int visit(void *arg, const struct pinion_walk_entry *entry)
 	case PINION_WALK_SPECIAL:
 		if (entry->path_bytes == tree->root_bytes) {
 			/* Named, so it may be a device that is read. */
-			return add(scan, entry->path, entry->path_bytes, true, false);
+			return add(scan, entry->path, entry->path_bytes, NULL, false);
 		}
 		report_path(scan, entry->path, entry->path_bytes, PINION_SCAN_SKIPPED, -ENOTSUP);
 		break;
@@ -230,10 +281,15 @@ int pinion_scan_add_tree(struct pinion_scan *scan, const char *path)
 {
 	struct tree tree = {.scan = scan, .root_bytes = strlen(path)};
 	struct pinion_walk_config config;
+	int rc;
 
 	pinion_walk_config_init(&config);
 	config.skip_ignored = scan->config.skip_ignored;
-	return pin_walk(scan->host, path, &config, visit, &tree);
+	rc = pin_walk(scan->host, path, &config, visit, &tree);
+	if (tree.root != NULL) {
+		release_root(scan, tree.root);
+	}
+	return rc;
 }
 
 void pinion_scan_add_failure(struct pinion_scan *scan, const char *path, int error)

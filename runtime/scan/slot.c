@@ -7,6 +7,7 @@
 #include "runtime/core/flight_start.h"
 #include "runtime/core/runtime.h"
 #include "runtime/core/wake.h"
+#include "runtime/host/beneath.h"
 #include "runtime/host/longpath.h"
 #include "runtime/io/file.h"
 #include "runtime/io/file_open.h"
@@ -174,11 +175,33 @@ static void begin(struct pin_slot *slot, int fd)
 	start_reader(slot);
 }
 
+/* The part of the path that is to be opened. */
+static const char *path_to_open(const struct pin_slot *slot)
+{
+	return slot->root == NULL ? slot->path : slot->path + slot->root->names_start;
+}
+
+/* In the calling worker, which waits for it. */
+static int open_here(const struct pin_slot *slot)
+{
+	int flags = pin_file_open_flags(slot->root == NULL);
+
+	return slot->root == NULL
+		? pin_open_long(slot->path, flags)
+		: pin_beneath_open(slot->root->options.directory_fd, path_to_open(slot), flags);
+}
+
 static int opened(struct pinion_task *task)
 {
 	struct pin_slot *slot = PIN_CONTAINER_OF(task, struct pin_slot, open.task);
 
-	begin(slot, (int)slot->open.result);
+	int fd = (int)slot->open.result;
+
+	if (fd < 0 && slot->root != NULL) {
+		/* Perhaps refused for want of openat2: there is another way. */
+		fd = fd == -ENOSYS || fd == -EPERM ? open_here(slot) : pin_beneath_error(fd);
+	}
+	begin(slot, fd);
 	return 0;
 }
 
@@ -224,7 +247,6 @@ static bool hand_on(struct pin_slot *slot)
 static int start(struct pinion_task *task)
 {
 	struct pin_slot *slot = PIN_CONTAINER_OF(task, struct pin_slot, open.task);
-	int flags = pin_file_open_flags(slot->follow_link);
 	int rc = 0;
 
 	if (pin_scan_is_cancelled(slot->scan)) {
@@ -249,21 +271,22 @@ static int start(struct pinion_task *task)
 		fail(slot, rc);
 		return 0;
 	}
-	if (slot->file.path_bytes < PATH_MAX) {
+	if (strlen(path_to_open(slot)) < PATH_MAX) {
 		struct pinion_request *open = &slot->open;
 
 		*open = (struct pinion_request){
 			.task.run = opened,
 			.op = PIN_OP_OPEN_PLAIN,
-			.path = slot->path,
-			.flags = (uint32_t)flags,
+			.path = path_to_open(slot),
+			.options = slot->root == NULL ? NULL : &slot->root->options,
+			.flags = (uint32_t)pin_file_open_flags(slot->root == NULL),
 		};
 		if (pin_worker_submit_one(pin_worker_current(), open) == 0) {
 			return 0;
 		}
 	}
 	/* Too long for one call, or the ring is full: open it here. */
-	begin(slot, pin_open_long(slot->path, flags));
+	begin(slot, open_here(slot));
 	return 0;
 }
 

@@ -31,6 +31,16 @@ struct pin_scan_worker {
 	struct pin_atomic_u32 file_count;
 } PIN_CACHE_ALIGNED;
 
+/*
+ * A tree being scanned: its files are opened beneath its root. [const] but for
+ * the count; the last user closes and frees it.
+ */
+struct pin_scan_root {
+	struct pinion_file_options options; /* directory_fd and resolve */
+	size_t names_start;		    /* in a path, of what is below the root */
+	struct pin_atomic_u32 users;	    /* [W:any R:any] the walk, and slots */
+};
+
 struct pinion_scan {
 	/* [const] after create */
 	struct pinion_runtime *runtime;
@@ -63,7 +73,7 @@ struct pin_slot {
 	void *user; /* the engine's memory, shown to it once the file is open */
 	char *path; /* grows, never shrinks */
 	size_t path_capacity;
-	bool follow_link;		 /* the path was given, not found */
+	struct pin_scan_root *root;	 /* found below it; NULL: the path was given */
 	bool is_examined;		 /* known not to be special */
 	bool was_handed_on;		 /* to the worker that it is to start on */
 	struct pin_scan_worker *starter; /* whose files it counts among, or NULL */

@@ -11,25 +11,32 @@
  * directory's parent is always a prefix of what the buffer holds, and a stack
  * element needs its own name and that prefix' length only.
  *
+ * The root's descriptor stays open. All below is opened from it, by the part of
+ * the path that is below the root, and no link in that part is followed
+ * (host/beneath.h): the tree's owner may exchange directories for links at any
+ * time. Visitors get the descriptor and that part, to do the same.
+ *
  * Runs on the caller's thread; see pinion/walk.h for the contract.
  *
  * Ignore files are read when a directory is entered, and asked before an entry
  * becomes a visit or an element of the stack.
  *
- * Invariants: (1) at most one descriptor is open while a visit runs. (2) bytes
- * [0, parent_bytes) of the path buffer are the parent's path for the element on
- * top of the stack. (3) ancestors[0 … depth) are the identities of the
- * directories above the one being listed. (4) memory is proportional to the
- * directories on the stack, the depth, and the longest path; that of ignore
- * files is bounded (ignore.h).
+ * Invariants: (1) at most two descriptors are open while a visit runs, the
+ * root's and that of the directory being listed, which may be the root. (2)
+ * bytes [0, parent_bytes) of the path buffer are the parent's path for the
+ * element on top of the stack. (3) ancestors[0 … depth) are the identities of
+ * the directories above the one being listed. (4) memory is proportional to
+ * the directories on the stack, the depth, and the longest path; that of
+ * ignore files is bounded (ignore.h).
  *
- * Elsewhere: host/longpath.c opens paths of any length; ignore.c knows what is
+ * Elsewhere: host/longpath.c opens a root of any length; ignore.c knows what is
  * ignored; what is done with the files is scan.c's.
  * Source: getdents64(2), openat(2).
  */
 #include "runtime/scan/walk.h"
 #include "runtime/base/check.h"
 #include "runtime/base/sized.h"
+#include "runtime/host/beneath.h"
 #include "runtime/host/heap.h"
 #include "runtime/host/longpath.h"
 #include "runtime/scan/ignore.h"
@@ -68,6 +75,9 @@ struct walk {
 	char *path; /* NUL-terminated */
 	size_t path_bytes;
 	size_t path_capacity;
+	int root_fd;	    /* -1: the root is not entered */
+	size_t root_bytes;  /* of the root as given */
+	size_t names_start; /* in the path, of what is below the root */
 	struct identity *ancestors;
 	size_t ancestor_capacity;
 	uint8_t *list; /* LIST_BYTES for getdents64 */
@@ -135,12 +145,15 @@ static void path_cut(struct walk *walk, size_t bytes)
 
 static int report(struct walk *walk, enum pinion_walk_kind kind, int error, uint32_t mode)
 {
+	bool is_below = walk->root_fd >= 0 && walk->path_bytes > walk->root_bytes;
 	struct pinion_walk_entry entry = {
 		.path = walk->path,
 		.path_bytes = walk->path_bytes,
 		.kind = kind,
 		.error = error,
 		.mode = mode,
+		.root_fd = is_below ? walk->root_fd : -1,
+		.beneath = is_below ? walk->path + walk->names_start : NULL,
 	};
 
 	return walk->visit(walk->arg, &entry);
@@ -399,11 +412,31 @@ static int read_ignore_files(
 
 /* ---- the tree ---- */
 
+/* Opens the directory whose path is in the buffer. */
+static int open_directory(struct walk *walk, size_t depth)
+{
+	int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOCTTY;
+
+	if (depth > 0) {
+		PIN_CHECK(walk->path_bytes > walk->names_start);
+		return pin_beneath_open(walk->root_fd, walk->path + walk->names_start, flags);
+	}
+	PIN_CHECK(walk->root_fd < 0);
+	walk->root_fd = pin_open_long(walk->path, flags);
+	return walk->root_fd;
+}
+
+static void close_directory(const struct walk *walk, int fd)
+{
+	if (fd != walk->root_fd) {
+		close(fd);
+	}
+}
+
 /* Enters the directory whose path is in the buffer. */
 static int enter(struct walk *walk, const struct pending *pending)
 {
 	size_t depth = pending->depth;
-	int nofollow = depth == 0 ? 0 : O_NOFOLLOW;
 	struct listing listing = {
 		.path_bytes = walk->path_bytes,
 		.depth = depth,
@@ -411,15 +444,14 @@ static int enter(struct walk *walk, const struct pending *pending)
 	int rc;
 
 	listing.tail = &listing.first;
-	listing.fd =
-		pin_open_long(walk->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOCTTY | nofollow);
+	listing.fd = open_directory(walk, depth);
 	if (listing.fd < 0) {
 		return report(walk, PINION_WALK_ERROR, listing.fd, 0);
 	}
 	rc = ancestors_enter(walk, listing.fd, depth);
 	if (rc != 0 && rc != -ENOMEM) {
 		rc = report(walk, PINION_WALK_ERROR, rc, 0);
-		close(listing.fd);
+		close_directory(walk, listing.fd);
 		return rc;
 	}
 	if (rc == 0 && walk->has_ignores) {
@@ -430,7 +462,7 @@ static int enter(struct walk *walk, const struct pending *pending)
 		*listing.tail = walk->top;
 		walk->top = listing.first;
 	}
-	close(listing.fd);
+	close_directory(walk, listing.fd);
 	return rc;
 }
 
@@ -444,6 +476,12 @@ static int start(struct walk *walk, const char *root)
 
 	if (rc != 0) {
 		return rc;
+	}
+	walk->root_bytes = root_bytes;
+	/* As path_set() joins them. */
+	walk->names_start = root_bytes;
+	if (root_bytes > 0 && root[root_bytes - 1] != '/') {
+		walk->names_start++;
 	}
 	/* O_PATH looks without opening: a FIFO would block, a device act. */
 	fd = pin_open_long(root, O_PATH | O_CLOEXEC);
@@ -499,6 +537,9 @@ static void fini(struct walk *walk)
 		walk->top = pending->next;
 		pending_release(walk, pending);
 	}
+	if (walk->root_fd >= 0) {
+		close(walk->root_fd);
+	}
 	pin_ignore_fini(&walk->ignore);
 	pin_heap_release(walk->host, walk->list, PIN_HEAP_ALIGN, LIST_BYTES, 1);
 	pin_heap_release(walk->host, walk->path, PIN_HEAP_ALIGN, walk->path_capacity, 1);
@@ -516,7 +557,7 @@ void pinion_walk_config_init_sized(struct pinion_walk_config *config, uint32_t s
 int pin_walk(const struct pin_host *host, const char *root, const struct pinion_walk_config *config,
 	pinion_walk_fn visit, void *arg)
 {
-	struct walk walk = {.host = host, .visit = visit, .arg = arg};
+	struct walk walk = {.host = host, .visit = visit, .arg = arg, .root_fd = -1};
 	struct pinion_walk_config complete;
 	struct pinion_walk_config standard;
 	int saved_errno = errno;

@@ -303,6 +303,8 @@ static enum failing_kind kind_of_call(long number, long b)
 		return FAILING_RING_ENTER;
 	case SYS_membarrier:
 		return FAILING_BIND;
+	case SYS_openat2:
+		return FAILING_DESCRIPTOR;
 	case SYS_getdents64:
 		return FAILING_LISTING;
 	case 451: /* cachestat */

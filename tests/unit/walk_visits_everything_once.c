@@ -221,10 +221,10 @@ static void check_descriptors(void)
 
 	expect_ready("asprintf", asprintf(&leaf, "%s/leaf", deep) >= 0);
 	getrlimit(RLIMIT_NOFILE, &before);
-	tight = (struct rlimit){.rlim_cur = free_fd + 1, .rlim_max = before.rlim_max};
+	tight = (struct rlimit){.rlim_cur = free_fd + 2, .rlim_max = before.rlim_max};
 	setrlimit(RLIMIT_NOFILE, &tight);
 	visits_add(&expected, PINION_WALK_FILE, leaf, 0, 0);
-	visits_check("60 levels with one descriptor", "shallow", &expected);
+	visits_check("60 levels with two descriptors", "shallow", &expected);
 
 	tight.rlim_cur = free_fd;
 	setrlimit(RLIMIT_NOFILE, &tight);
@@ -285,6 +285,35 @@ static void check_vanishing(void)
 		expect_true("swapped is an error or a link",
 			strncmp(swapped, "ERROR moving/swapped ", 21) == 0 ||
 				strncmp(swapped, "SYMLINK moving/swapped ", 23) == 0);
+	}
+	visits_fini(&got);
+}
+
+static int exchange_outer(void *arg, const struct pinion_walk_entry *entry)
+{
+	if (strcmp(entry->path, "guarded/outer/first") == 0) {
+		expect_ready("rename", rename("guarded/outer", "away") == 0);
+		expect_ready("symlink", symlink("../secret", "guarded/outer") == 0);
+	}
+	return visits_note(arg, entry);
+}
+
+/* A part in the middle of a path becomes a link that leads out of the tree. */
+static void check_exchanged(void)
+{
+	struct visits got = {.count = 0};
+
+	expect_ready("guarded",
+		mkdir("guarded", 0755) == 0 && mkdir("guarded/outer", 0755) == 0 &&
+			mkdir("guarded/outer/inner", 0755) == 0 && mkdir("secret", 0755) == 0 &&
+			mkdir("secret/inner", 0755) == 0);
+	scratch_file("guarded/outer/first", "");
+	scratch_file("guarded/outer/inner/own", "");
+	scratch_file("secret/inner/stolen", "");
+	expect_number("walk of an exchanged tree", 0, pinion_walk("guarded", exchange_outer, &got));
+	if (expect_number("visits of an exchanged tree", 2, (long long)got.count)) {
+		expect_text("first", "FILE guarded/outer/first 0 0", got.items[0]);
+		expect_text("exchanged", "ERROR guarded/outer/inner -18 0", got.items[1]);
 	}
 	visits_fini(&got);
 }
@@ -387,6 +416,7 @@ int main(void)
 	check_descriptors();
 	check_stop();
 	check_vanishing();
+	check_exchanged();
 	check_order();
 	check_crowd();
 	check_bind_loop();

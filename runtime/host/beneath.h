@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Opens a path beneath an open directory.
+ *
+ * The owner of a tree can exchange a directory for a symbolic link at any
+ * time, also between two system calls of the scan that reads the tree.
+ * O_NOFOLLOW guards the last part of a path only: a link in front of it leads
+ * out of the tree. Here no part is followed, so the descriptor that comes back
+ * is of something that was in the tree.
+ *
+ * openat2(2) does that in one call. Where a seccomp filter or an old kernel
+ * refuses openat2, and for paths that are too long for one call, the
+ * directories in between are opened one after the other, each beneath the one
+ * before it.
+ * The process remembers a refusal: filters cannot be taken away again.
+ *
+ * Mount points beneath the directory are entered.
+ *
+ * Called from any thread, by the walk, by its ignore files and by the scan.
+ * Source: openat2(2), path_resolution(7).
+ */
+#ifndef PIN_HOST_BENEATH_H
+#define PIN_HOST_BENEATH_H
+
+#include <linux/openat2.h>
+
+/* For openat2(2), where the caller submits it to a ring. */
+#define PIN_BENEATH_RESOLVE (RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)
+
+/*
+ * 0, or -EXDEV for a path that does not stay beneath: it is absolute, or has a
+ * part "..". pin_beneath_open() checks by itself, a ring's caller calls this.
+ */
+int pin_beneath_check(const char *path);
+
+/*
+ * open(2) without O_CREAT: returns a descriptor or a negative errno, and leaves
+ * errno alone. A long path, and any path without openat2, needs a second
+ * descriptor for a moment.
+ *
+ * -EXDEV: the path does not stay beneath the directory, or a part of it, the
+ * last one included, is a symbolic link. -ENAMETOOLONG: a single name is too
+ * long.
+ */
+int pin_beneath_open(int directory_fd, const char *path, int flags);
+
+/*
+ * What openat2(2) answered in a ring, -ELOOP for a link, in the words of
+ * pin_beneath_open().
+ */
+int pin_beneath_error(int error);
+
+#endif
