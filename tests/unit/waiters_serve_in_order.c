@@ -47,6 +47,8 @@ static void over(struct pin_waiter *waiter)
 {
 	told[told_count] = (uint32_t)(waiter - queue);
 	told_count++;
+	/* Its owner may use it for something else at once. */
+	waiter->next = NULL;
 }
 
 static void enter(uint32_t index, uint64_t demand)
