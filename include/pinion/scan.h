@@ -227,9 +227,12 @@ PINION_API void pinion_scan_add_failure(struct pinion_scan *scan, const char *pa
 
 /*
  * Asks the scan to end early: paths not yet opened are reported as cancelled,
- * open files end at their next window and are reported as cancelled.
+ * reads in flight are cancelled as pinion_request_cancel() does, and open files
+ * end at their next window and are reported as cancelled. What a device, or a
+ * worker that reads itself, is already at ends when the device ends it.
  *
- * Context: any thread, a signal handler, a callback.
+ * Context: any thread, a callback, a signal handler on a thread that is no
+ * worker's; never blocks or allocates, O(workers), once.
  * Since: 0.1
  */
 PINION_API void pinion_scan_cancel(struct pinion_scan *scan);
@@ -246,8 +249,9 @@ PINION_API int pinion_scan_finish(
 	struct pinion_scan *scan, struct pinion_scan_totals *out_totals, size_t size);
 
 /*
- * Frees a finished scan; finishes it first if need be. NULL is accepted. Since:
- * 0.1
+ * Frees a finished scan; finishes it first if need be, and after a cancel waits
+ * until each worker has ended the task that it is in. NULL is accepted.
+ * Since: 0.1
  */
 PINION_API void pinion_scan_destroy(struct pinion_scan *scan);
 

@@ -98,8 +98,22 @@ int pin_flight_cancel(struct pin_shared *shared, struct pin_worker *worker,
 	return rc;
 }
 
+/* Requests on structs that lie in a range of memory. */
+struct among {
+	uintptr_t begin;
+	uintptr_t end;
+};
+
+/* Those without a file: only where the range is all there is. */
+static bool is_among(const struct pinion_request *request, const struct among *among)
+{
+	uintptr_t place = (uintptr_t)request->file;
+
+	return place >= among->begin && place < among->end;
+}
+
 static uint32_t abandon_list(
-	struct pin_worker *worker, struct pin_flight_link *list, const struct pinion_file *file)
+	struct pin_worker *worker, struct pin_flight_link *list, const struct among *among)
 {
 	struct pin_flight_link *next;
 	uint32_t count = 0;
@@ -109,8 +123,7 @@ static uint32_t abandon_list(
 		struct pinion_request *request = pin_flight_request(private);
 
 		next = link->next;
-		if ((file == NULL || request->file == file) &&
-			pin_flight_cancel_own(worker, private)) {
+		if (is_among(request, among) && pin_flight_cancel_own(worker, private)) {
 			pin_flight_abandon(worker, request, -ECANCELED);
 			count++;
 		}
@@ -119,7 +132,7 @@ static uint32_t abandon_list(
 }
 
 /* Those that have lined up for their device. */
-static uint32_t abandon_lined_up(struct pin_worker *worker, const struct pinion_file *file)
+static uint32_t abandon_lined_up(struct pin_worker *worker, const struct among *among)
 {
 	struct pin_throttle *throttle = &worker->throttle;
 	uint32_t count = 0;
@@ -132,17 +145,36 @@ static uint32_t abandon_lined_up(struct pin_worker *worker, const struct pinion_
 			continue;
 		}
 		do {
-			count += abandon_list(worker, &line->requests, file);
+			count += abandon_list(worker, &line->requests, among);
 			line = line->next;
 		} while (line != lineup->last);
 	}
 	return count;
 }
 
+static uint32_t abandon(struct pin_worker *worker, const struct among *among)
+{
+	return abandon_lined_up(worker, among) + abandon_list(worker, &worker->waiting, among) +
+		abandon_list(worker, &worker->flying, among);
+}
+
 uint32_t pin_flight_abandon_all(struct pin_worker *worker, const struct pinion_file *file)
 {
-	return abandon_lined_up(worker, file) + abandon_list(worker, &worker->waiting, file) +
-		abandon_list(worker, &worker->flying, file);
+	struct among among = {0, UINTPTR_MAX};
+
+	if (file != NULL) {
+		among = (struct among){(uintptr_t)file, (uintptr_t)(file + 1)};
+	}
+	return abandon(worker, &among);
+}
+
+void pin_flight_abandon_among(struct pin_worker *worker, const void *memory, size_t bytes)
+{
+	struct among among = {(uintptr_t)memory, (uintptr_t)memory + bytes};
+
+	pin_relief_enter(worker);
+	abandon(worker, &among);
+	pin_relief_leave(worker);
 }
 
 void pin_flight_stop(struct pin_worker *worker)

@@ -21,6 +21,12 @@ int pin_flight_cancel(struct pin_shared *shared, struct pin_worker *worker,
  */
 uint32_t pin_flight_abandon_all(struct pin_worker *worker, const struct pinion_file *file);
 
+/*
+ * On the worker: asks for the end of those whose file's struct lies in a range
+ * of memory.
+ */
+void pin_flight_abandon_among(struct pin_worker *worker, const void *memory, size_t bytes);
+
 /* Asks for the end of all there is; nothing starts any more. */
 void pin_flight_stop(struct pin_worker *worker);
 

@@ -8,6 +8,7 @@
  */
 #include "runtime/base/check.h"
 #include "runtime/base/sized.h"
+#include "runtime/core/flight_cancel.h"
 #include "runtime/core/runtime.h"
 #include "runtime/host/beneath.h"
 #include "runtime/host/heap.h"
@@ -297,9 +298,58 @@ void pinion_scan_add_failure(struct pinion_scan *scan, const char *path, int err
 	report_path(scan, path, strlen(path), PINION_SCAN_FAILED, error);
 }
 
+/* ---- cancelling ---- */
+
+static const uint64_t one_canceller = 1;
+
+static int end_requests(struct pinion_task *task)
+{
+	struct pin_scan_worker *part = PIN_CONTAINER_OF(task, struct pin_scan_worker, canceller);
+	struct pinion_scan *scan = part->scan;
+
+	pin_flight_abandon_among(
+		pin_worker_current(), scan->slots, scan->slot_count * sizeof(*scan->slots));
+	/* The last touch. */
+	pinion_budget_release(&scan->idle_cancellers, &one_canceller);
+	return 0;
+}
+
+/* The runtime is being stopped, which ends all requests. */
+static void skip_requests(struct pinion_task *task)
+{
+	struct pin_scan_worker *part = PIN_CONTAINER_OF(task, struct pin_scan_worker, canceller);
+
+	pinion_budget_release(&part->scan->idle_cancellers, &one_canceller);
+}
+
 void pinion_scan_cancel(struct pinion_scan *scan)
 {
-	pin_store_release_u32(&scan->is_cancelled, 1);
+	uint32_t worker_count = pinion_runtime_worker_count(scan->runtime);
+	uint32_t not_yet = 0;
+
+	if (!pin_cas_seq_cst_u32(&scan->is_cancelled, &not_yet, 1)) { /* [CANCEL-1] */
+		return;
+	}
+	for (uint32_t i = 0; i < worker_count; i++) {
+		struct pin_scan_worker *part = &scan->workers[i];
+		int rc = pinion_budget_try_acquire(&scan->idle_cancellers, &one_canceller);
+
+		PIN_CHECK(rc == 0);
+		part->canceller =
+			(struct pinion_task){.run = end_requests, .cancel = skip_requests};
+		if (pinion_spawn_on(scan->runtime, i, &part->canceller) < 0) {
+			skip_requests(&part->canceller);
+		}
+	}
+}
+
+/* Each worker has ended the task that it was in, and its canceller. */
+static void await_cancellers(struct pinion_scan *scan)
+{
+	uint64_t count = pinion_runtime_worker_count(scan->runtime);
+	int rc = pinion_budget_acquire_wait(&scan->idle_cancellers, &count, UINT64_MAX);
+
+	PIN_CHECK(rc == 0);
 }
 
 /* ---- creation and end ---- */
@@ -417,6 +467,7 @@ int pinion_scan_create(struct pinion_runtime *runtime, const struct pinion_scan_
 	struct pinion_scan_config standard;
 	struct pinion_scan *scan;
 	uint64_t slot_count;
+	uint64_t canceller_count;
 	int rc;
 
 	if (config == NULL) {
@@ -464,6 +515,12 @@ int pinion_scan_create(struct pinion_runtime *runtime, const struct pinion_scan_
 	slot_count = scan->slot_count;
 	rc = pinion_budget_init(&scan->free_slots, NULL, &slot_count, 1);
 	PIN_CHECK(rc == 0);
+	canceller_count = worker_count;
+	rc = pinion_budget_init(&scan->idle_cancellers, NULL, &canceller_count, 1);
+	PIN_CHECK(rc == 0);
+	for (uint32_t i = 0; i < worker_count; i++) {
+		scan->workers[i].scan = scan;
+	}
 	init_slots(scan);
 	*out_scan = scan;
 	return 0;
@@ -503,6 +560,7 @@ void pinion_scan_destroy(struct pinion_scan *scan)
 {
 	if (scan != NULL) {
 		pinion_scan_finish(scan, NULL, 0);
+		await_cancellers(scan);
 		free_scan(scan);
 	}
 }

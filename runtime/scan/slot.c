@@ -249,7 +249,7 @@ static int start(struct pinion_task *task)
 	struct pin_slot *slot = PIN_CONTAINER_OF(task, struct pin_slot, open.task);
 	int rc = 0;
 
-	if (pin_scan_is_cancelled(slot->scan)) {
+	if (pin_scan_is_cancelled(slot->scan)) { /* [CANCEL-1] */
 		fail(slot, -ECANCELED);
 		return 0;
 	}
@@ -277,6 +277,7 @@ static int start(struct pinion_task *task)
 		*open = (struct pinion_request){
 			.task.run = opened,
 			.op = PIN_OP_OPEN_PLAIN,
+			.file = &slot->file.file, /* by which a cancel finds it */
 			.path = path_to_open(slot),
 			.options = slot->root == NULL ? NULL : &slot->root->options,
 			.flags = (uint32_t)pin_file_open_flags(slot->root == NULL),

@@ -9,6 +9,11 @@
  *
  * Invariants: (1) `report` comes exactly once for every started slot.
  * (2) a slot's memory is touched by nobody once it is put back.
+ *
+ * [CANCEL-1] who cancels sets `is_cancelled` (RMW), then sends each worker its
+ * `canceller` -> a worker loads it (acquire) before each open and read, and
+ * submits in the same turn. So of its canceller and a submit one comes first:
+ * either the canceller finds the request in flight, or the submit is not made.
  */
 #ifndef PIN_SCAN_SLOT_H
 #define PIN_SCAN_SLOT_H
@@ -24,9 +29,11 @@
 
 struct pin_slot;
 
-/* What one worker counts for a scan. [own] */
+/* One worker's part of a scan. [own] */
 struct pin_scan_worker {
 	struct pinion_scan_totals totals;
+	struct pinion_task canceller; /* of a cancel: ends what this worker has in flight */
+	struct pinion_scan *scan;     /* [const] after create */
 	/* [W:any R:any] a guess: files that it has started, in order */
 	struct pin_atomic_u32 file_count;
 } PIN_CACHE_ALIGNED;
@@ -59,7 +66,8 @@ struct pinion_scan {
 	uint64_t next_sequence;
 	uint64_t stock; /* slots acquired from the budget and not yet used */
 	/* Shared */
-	struct pin_atomic_u32 is_cancelled; /* [W:any R:any] */
+	struct pin_atomic_u32 is_cancelled;   /* [W:any R:any] set once */
+	struct pinion_budget idle_cancellers; /* one of each worker */
 	struct pinion_budget free_slots;
 	struct pin_lock lock;	    /* rank 2 */
 	struct pin_slot *free_list; /* [lock:lock] */

@@ -361,6 +361,11 @@ void pin_track_read(struct pin_track *track)
 		track->state = PIN_TRACK_READ;
 		return;
 	}
+	if (pin_load_acquire_u32(track->reader->is_cancelled) != 0) { /* [CANCEL-1] */
+		track->result = -ECANCELED;
+		track->state = PIN_TRACK_READ;
+		return;
+	}
 	rc = start_read(track);
 	if (rc == 0) {
 		track->state = PIN_TRACK_READING;
