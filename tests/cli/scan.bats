@@ -70,7 +70,7 @@ make_tree() {
 		for setting in "" "--window=4K --workers=1" "--window=4K --workers=8" \
 			"--window=64K --workers=2" "--window=1M --workers=2 --direct=always"; do
 			# shellcheck disable=SC2086
-			scan -F -e "$word" $setting tree
+			scan -F --max-findings-per-file=0 -e "$word" $setting tree
 			expect 1
 			out_offsets >got
 			cmp expected got
@@ -552,4 +552,49 @@ others:119-159: github-token' ]
 	[ "$(wc -l <out)" = 2 ]
 	grep -qx 'pinion scan: list: entry 2 is longer than 1048576 bytes: no path is' err
 	[ "$(wc -c <err)" -lt 400 ]
+}
+
+@test "findings of a rule in a file are limited, the same at every window" {
+	needs regex
+	{
+		head -c 300000 /dev/zero | tr '\0' a
+		for i in $(seq 200); do printf 'xaab-ab %s' "$i"; done
+	} >file
+	for pattern in aa 'a{3,9}' 'a{2,300}' 'ab*' 'a+b?' 'x?a{1,2}b|[0-9]+' '(?s).'; do
+		scan --max-findings-per-file=0 -e "$pattern" file
+		head -n 70 out >first
+		total=$(wc -l <out)
+		[ ! -s err ]
+		scan --max-findings-per-file="$total" -e "$pattern" file
+		[ "$(wc -l <out)" = "$total" ]
+		[ ! -s err ]
+		[ "$total" -gt 70 ]
+		for window in 4K 64K 1M; do
+			for workers in 1 2 4; do
+				scan --max-findings-per-file=70 --workers=$workers --window=$window -e "$pattern" file
+				expect 1
+				diff first out
+				[ "$(cat err)" = "pinion scan: file: rule e1: only the first 70 findings are shown (--max-findings-per-file)" ]
+			done
+		done
+	done
+	scan --max-findings-per-file=70 --format=json -e aa file
+	[ "$(jq -c 'select(.limit)' out)" = '{"rule":"e1","path":"file","limit":"findings","findings":70,"searched_to":140}' ]
+	[ "$(jq -c 'select(.start != null)' out | wc -l)" = 70 ]
+}
+
+@test "matches that lie too densely end their rule, at the same place" {
+	needs regex
+	head -c 200000 /dev/zero | tr '\0' a >file
+	for window in 64K 1M; do
+		scan --workers=2 --window=$window -e 'a{3,30000}' file
+		expect 1
+		[ "$(cat err)" = "pinion scan: file: rule e1: its matches lie too densely to go on after byte 32896 (--max-findings-per-file=0 goes on)" ]
+		[ "$(cut -d: -f2 out)" = 0-30000 ]
+	done
+	# A rule without an upper bound is one match here.
+	scan -e 'a{3,}b?' file
+	expect 1
+	[ "$(cut -d: -f2 out)" = 0-200000 ]
+	[ ! -s err ]
 }

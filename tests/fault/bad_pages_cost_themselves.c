@@ -208,10 +208,12 @@ static int on_window(void *arg, struct pinion_scan_file *file, const struct pini
 	return search_window(&job.search, worker_here(), file->user, window, note_findings, arg);
 }
 
+static const struct search_notes notes = {.gaps = note_gaps};
+
 static int on_close(void *arg, struct pinion_scan_file *file, int error)
 {
 	(void)error;
-	return search_close(&job.search, worker_here(), file->user, note_findings, note_gaps, arg);
+	return search_close(&job.search, worker_here(), file->user, note_findings, &notes, arg);
 }
 
 static void on_report(

@@ -70,6 +70,8 @@ static int scan_window(void *arg, struct pinion_scan_file *file, const struct pi
 		&bench->search, &worker->search, file->user, window, count_findings, worker);
 }
 
+static const struct search_notes no_notes;
+
 static int scan_close(void *arg, struct pinion_scan_file *file, int error)
 {
 	struct files_bench *bench = arg;
@@ -77,7 +79,7 @@ static int scan_close(void *arg, struct pinion_scan_file *file, int error)
 
 	(void)error;
 	return search_close(
-		&bench->search, &worker->search, file->user, count_findings, NULL, worker);
+		&bench->search, &worker->search, file->user, count_findings, &no_notes, worker);
 }
 
 static int scan_touch_begin(void *arg, uint32_t thread_index)

@@ -28,6 +28,7 @@ enum scan_option {
 	OPTION_IO,
 	OPTION_STATS,
 	OPTION_PRINT_PATTERNS,
+	OPTION_MAX_FINDINGS,
 	OPTION_MAX_RULES,
 	OPTION_MAX_RULE_BYTES,
 	OPTION_MAX_COMPILE_TIME,
@@ -58,6 +59,8 @@ static const struct option_spec scan_specs[OPTION_COUNT] = {
 	[OPTION_STATS] = {SCANNING_SPEC_STATS},
 	[OPTION_PRINT_PATTERNS] = {0, "print-patterns", NULL,
 		"print the patterns as grep -E -f takes them, and end", NULL},
+	[OPTION_MAX_FINDINGS] = {0, "max-findings-per-file", "N",
+		"show so many of a rule in a file; default: 10000", "0: all, however many."},
 	[OPTION_MAX_RULES] = {0, "max-rules", "N", "so many rules at most; default: 20000", NULL},
 	[OPTION_MAX_RULE_BYTES] = {0, "max-rule-bytes", "SIZE",
 		"so long may all patterns be together; default: 16M", NULL},
@@ -68,6 +71,7 @@ static const struct option_spec scan_specs[OPTION_COUNT] = {
 enum {
 	/* Regular expressions: 40 s on one core; strings: 1 s. */
 	RULES_STANDARD = 20000,
+	FINDINGS_STANDARD = 10000,
 	RULE_BYTES_STANDARD = 16 << 20,
 	COMPILE_SECONDS_STANDARD = 60,
 	COMPILE_SECONDS_MAX = 1000000,
@@ -158,6 +162,9 @@ static bool parse_option(struct scan_options *options, enum scan_option option, 
 	case OPTION_PRINT_PATTERNS:
 		options->prints_patterns = true;
 		return true;
+	case OPTION_MAX_FINDINGS:
+		return options_count(
+			"max-findings-per-file", value, 0, UINT32_MAX, &patterns->findings_max);
 	case OPTION_MAX_RULES:
 		return parse_rule_count(patterns, value);
 	case OPTION_MAX_RULE_BYTES:
@@ -227,6 +234,7 @@ static int parse(const struct command *command, int argc, char **argv, struct sc
 static int scan_command_run(const struct command *command, int argc, char **argv)
 {
 	struct scan_options options = {
+		.patterns.findings_max = FINDINGS_STANDARD,
 		.patterns.count_max = RULES_STANDARD,
 		.patterns.bytes_max = RULE_BYTES_STANDARD,
 		.compile_ns_max = COMPILE_SECONDS_STANDARD * ns_per_s,

@@ -18,6 +18,7 @@ enum {
 struct engine {
 	const struct matcher_ops *ops;
 	struct matcher *matcher;
+	uint32_t rule_count;
 	uint32_t widest; /* of the bounded rules */
 	bool has_unbounded;
 	bool skips_holes;
@@ -103,6 +104,7 @@ int engine_create(const struct matcher_ops *matcher, const struct rules *rules,
 		return -ENOMEM;
 	}
 	engine->ops = matcher;
+	engine->rule_count = rules->count;
 	measure_rules(rules, &engine->widest, &engine->has_unbounded);
 	error = matcher->create(rules, &engine->matcher, out_trouble);
 	if (error == 0) {
@@ -234,7 +236,8 @@ static void keep_within(struct candidates *found, size_t first, uint64_t from, u
 
 /* Searches for ends in [first_end, last_end] of the window. */
 static int search_segment(struct engine_worker *worker, const struct pinion_window *window,
-	const struct segment *segment, size_t first_end, size_t last_end, struct candidates *found)
+	const struct segment *segment, size_t first_end, size_t last_end,
+	const struct rules_over *over, struct candidates *found)
 {
 	size_t left = segment->from > 0 ? segment->from - 1 : 0;
 	size_t right = smallest(segment->until + LOOKAHEAD, window->length_bytes);
@@ -242,6 +245,7 @@ static int search_segment(struct engine_worker *worker, const struct pinion_wind
 		.bytes = window->bytes + left,
 		.length = right - left,
 		.base_offset = window->base_offset_bytes + left,
+		.over = over,
 	};
 	size_t found_before = found->count;
 	int error;
@@ -262,8 +266,8 @@ static int search_segment(struct engine_worker *worker, const struct pinion_wind
 }
 
 /* Searches what the window owns: engine.h (1). */
-static int search_owned(
-	struct engine_worker *worker, const struct pinion_window *window, struct candidates *found)
+static int search_owned(struct engine_worker *worker, const struct pinion_window *window,
+	const struct rules_over *over, struct candidates *found)
 {
 	size_t held_back = window->is_last ? 0 : LOOKAHEAD;
 	size_t first_end = 0;
@@ -280,7 +284,7 @@ static int search_owned(
 	for (size_t from = 0; error == 0 && next_segment(window, from, &gap, &segment);
 		from = segment.until) {
 		error = search_segment(worker, window, &segment, first_end,
-			window->length_bytes - held_back, found);
+			window->length_bytes - held_back, over, found);
 	}
 	return error;
 }
@@ -311,7 +315,11 @@ static int restart_stream(struct engine_worker *worker, struct engine_file *file
 	int error = feed_bytes(worker, file, context, sizeof(context), from, found);
 	int close_error = ops->stream_close(worker->matcher, file->stream, NULL);
 
-	*file = (struct engine_file){.stream_base = until - 1, .stream_start = until};
+	*file = (struct engine_file){
+		.stream_base = until - 1,
+		.stream_start = until,
+		.over = file->over,
+	};
 	error = error != 0 ? error : close_error;
 	if (error == 0) {
 		error = ops->stream_open(worker->engine->matcher, &file->stream);
@@ -366,6 +374,13 @@ static int feed_stream(struct engine_worker *worker, struct engine_file *file,
 	return error;
 }
 
+/* Every rule has reached a limit in this file. */
+static bool is_all_over(const struct engine *engine, const struct engine_file *file)
+{
+	return file->over != NULL &&
+		__atomic_load_n(&file->over->count, __ATOMIC_RELAXED) == engine->rule_count;
+}
+
 int engine_window(struct engine_worker *worker, struct engine_file *file,
 	const struct pinion_window *window, struct engine_yield *out_yield)
 {
@@ -377,11 +392,11 @@ int engine_window(struct engine_worker *worker, struct engine_file *file,
 	if (!window->is_last) {
 		out_yield->complete_to = window_end > LOOKAHEAD ? window_end - LOOKAHEAD : 0;
 	}
-	if (window->is_hole) {
+	if (window->is_hole || is_all_over(worker->engine, file)) {
 		return 0;
 	}
 	if (worker->engine->widest > 0) {
-		error = search_owned(worker, window, &out_yield->found);
+		error = search_owned(worker, window, file->over, &out_yield->found);
 	}
 	return error != 0 ? error : feed_stream(worker, file, window, &out_yield->found);
 }

@@ -48,8 +48,9 @@ struct engine_needs {
 /* One file's; all zero before engine_file_open(). */
 struct engine_file {
 	struct matcher_stream *stream;
-	uint64_t stream_base;  /* where the stream began in the file */
-	uint64_t stream_start; /* no match that starts before this counts */
+	uint64_t stream_base;	       /* where the stream began in the file */
+	uint64_t stream_start;	       /* no match that starts before this counts */
+	const struct rules_over *over; /* set after the open; NULL: none is */
 };
 
 /* What one window yields. The list is the caller's, emptied first. */

@@ -52,6 +52,7 @@ void findings_file_fini(struct findings_file *file)
 		candidates_free(&file->rules[i].open);
 	}
 	free(file->rules);
+	free(file->over.bits);
 	candidates_free(&file->held);
 	pthread_mutex_destroy(&file->lock);
 	memset(file, 0, sizeof(*file));
@@ -92,24 +93,46 @@ static struct findings_rule *need_rule(struct findings_file *file, uint32_t rule
 	return &file->rules[low];
 }
 
+/* The first open candidate that starts at `start` or further right. */
+static size_t find_place(const struct candidates *open, uint64_t start)
+{
+	size_t low = 0;
+	size_t high = open->count;
+
+	if (high > 0 && open->items[high - 1].start < start) {
+		return high;
+	}
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (open->items[middle].start < start) {
+			low = middle + 1;
+		} else {
+			high = middle;
+		}
+	}
+	return low;
+}
+
 /*
  * Opens a candidate. They come ordered by end, so one with the same start as
- * another is the longer one, and most belong at the end of the list.
+ * another is the longer one, and most belong at the end of the list. One that
+ * belongs at its front covers all others: it, or one that covers it, is taken.
  */
 static int open_candidate(struct findings_rule *state, const struct candidate *candidate)
 {
 	struct candidates *open = &state->open;
-	size_t place = open->count;
+	size_t place;
 	int error;
 
 	if (candidate->start < state->taken_to) {
 		return 0;
 	}
-	while (place > 0 && open->items[place - 1].start > candidate->start) {
-		place--;
-	}
-	if (place > 0 && open->items[place - 1].start == candidate->start) {
-		open->items[place - 1] = *candidate;
+	place = find_place(open, candidate->start);
+	if (place == 0) {
+		open->count = 0;
+	} else if (place < open->count && open->items[place].start == candidate->start) {
+		open->items[place] = *candidate;
 		return 0;
 	}
 	error = candidates_add(open, candidate);
@@ -121,16 +144,94 @@ static int open_candidate(struct findings_rule *state, const struct candidate *c
 	return error;
 }
 
+/* ---- limits ---- */
+
+/* Without memory for it engines go on, and what they find is left out. */
+static void set_over(
+	const struct findings *findings, struct findings_file *file, struct findings_rule *state)
+{
+	size_t words = findings->rules->count / 64 + 1;
+	uint64_t *bits = file->over.bits;
+
+	state->is_over = true;
+	if (bits == NULL) {
+		bits = calloc(words, sizeof(*bits));
+		__atomic_store_n(&file->over.bits, bits, __ATOMIC_RELEASE);
+	}
+	if (bits != NULL) {
+		__atomic_fetch_or(&bits[state->rule / 64], (uint64_t)1 << (state->rule % 64),
+			__ATOMIC_RELAXED);
+		__atomic_fetch_add(&file->over.count, 1, __ATOMIC_RELAXED);
+	}
+}
+
+/* Whether open candidates of a rule without a widest match are too many. */
+static bool is_too_open(const struct findings *findings, struct findings_rule *state)
+{
+	const struct candidates *open = &state->open;
+	uint64_t taken_to = state->taken_to;
+	uint64_t count = 0;
+
+	if (open->count <= findings->rules->findings_max || open->count < state->open_look) {
+		return false;
+	}
+	for (size_t i = 0; i < open->count; i++) {
+		if (open->items[i].start >= taken_to) {
+			taken_to = open->items[i].end;
+			count++;
+		}
+	}
+	state->open_look = 2 * open->count;
+	return count > findings->rules->findings_max;
+}
+
+/* Takes a candidate, or finds the rule over with it. */
+static int take_candidate(const struct findings *findings, struct findings_file *file,
+	struct findings_rule *state, const struct candidate *candidate)
+{
+	bool is_unbounded = findings->rules->items[state->rule].max_width == RULE_WIDTH_UNBOUNDED;
+	int error;
+
+	if (state->is_over) {
+		return 0;
+	}
+	state->searched_to = candidate->end;
+	if (findings->rules->findings_max == 0) {
+		return open_candidate(state, candidate);
+	}
+	if (!is_unbounded) {
+		state->work += candidate->end - candidate->start;
+		if (state->work > RULES_WORK_MAX) {
+			set_over(findings, file, state);
+			return 0;
+		}
+	}
+	error = open_candidate(state, candidate);
+	if (error == 0 && is_unbounded && is_too_open(findings, state)) {
+		set_over(findings, file, state);
+	}
+	return error;
+}
+
 /* Whether a candidate yet to come could start here or further left. */
 static bool is_decided(const struct findings *findings, const struct findings_file *file,
-	uint32_t rule, uint64_t start)
+	const struct findings_rule *state, uint64_t start)
 {
-	uint32_t width = findings->rules->items[rule].max_width;
+	uint32_t width = findings->rules->items[state->rule].max_width;
 
-	if (file->complete_to == UINT64_MAX) {
+	if (file->complete_to == UINT64_MAX || state->is_over) {
 		return true;
 	}
 	return width != RULE_WIDTH_UNBOUNDED && start + width <= file->complete_to;
+}
+
+/* Whether one more may not be shown. */
+static bool is_cut(const struct findings *findings, struct findings_rule *state)
+{
+	uint64_t max = findings->rules->findings_max;
+
+	state->is_cut = max != 0 && state->taken_count == max;
+	return state->is_cut;
 }
 
 /*
@@ -147,10 +248,18 @@ static int decide_rule(
 		const struct candidate *candidate = &open->items[done];
 
 		if (candidate->start >= state->taken_to) {
-			if (!is_decided(findings, file, state->rule, candidate->start)) {
+			if (!is_decided(findings, file, state, candidate->start)) {
+				break;
+			}
+			if (is_cut(findings, state)) {
+				if (!state->is_over) {
+					set_over(findings, file, state);
+				}
+				done = open->count;
 				break;
 			}
 			state->taken_to = candidate->end;
+			state->taken_count += candidate->is_example ? 0 : 1;
 			error = candidate->is_example ? 0 : candidates_add(&file->held, candidate);
 		}
 		done++;
@@ -227,7 +336,7 @@ static int merge(
 		if (state == NULL || state->rule != candidate->rule) {
 			state = need_rule(file, candidate->rule);
 		}
-		error = state == NULL ? -ENOMEM : open_candidate(state, candidate);
+		error = state == NULL ? -ENOMEM : take_candidate(findings, file, state, candidate);
 	}
 	return error != 0 ? error : decide(findings, file);
 }
@@ -313,4 +422,21 @@ int findings_finish(const struct findings *findings, struct findings_file *file,
 	show_decided(findings, file, show, arg);
 	pthread_mutex_unlock(&file->lock);
 	return error;
+}
+
+void findings_limits(const struct findings_file *file, findings_limit_fn show, void *arg)
+{
+	for (size_t i = 0; i < file->rule_count; i++) {
+		const struct findings_rule *state = &file->rules[i];
+		struct findings_limit limit = {
+			.rule = state->rule,
+			.is_dense = !state->is_cut,
+			.count = state->taken_count,
+			.searched_to = state->is_cut ? state->taken_to : state->searched_to,
+		};
+
+		if (state->is_over) {
+			show(arg, &limit);
+		}
+	}
 }

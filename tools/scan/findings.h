@@ -13,6 +13,14 @@
  * one may still come, again for about the widest match. A rule without a
  * widest match holds back everything until the file ends.
  *
+ * A limit of findings per rule and file (rules->findings_max): the first ones
+ * are shown, and the rule is over in the file when there is one more.
+ * It is over, too, with the match that makes its work more than RULES_WORK_MAX.
+ * A rule without a widest match is over when what is open holds more findings
+ * than the limit. What was open then is decided as though the file ended there,
+ * so that all of this depends on the bytes alone. Engines leave a rule alone
+ * from then on.
+ *
  * Memory: the candidates of windows that wait, open ones, and findings held
  * back. A file without candidates allocates nothing.
  */
@@ -34,6 +42,12 @@ struct findings {
 struct findings_rule {
 	uint32_t rule;
 	uint64_t taken_to;	/* end of the last finding */
+	uint64_t taken_count;	/* findings */
+	uint64_t work;		/* widths of all candidates so far */
+	uint64_t searched_to;	/* once it is over: the end of its last candidate */
+	size_t open_look;	/* so many open candidates are looked at next */
+	bool is_over;		/* no later candidate counts */
+	bool is_cut;		/* there was one more than may be shown */
 	struct candidates open; /* by start, one for each */
 };
 
@@ -50,7 +64,18 @@ struct findings_file {
 	size_t rule_count;
 	size_t rule_capacity;
 	struct candidates held; /* findings not yet shown */
+	struct rules_over over;
 };
+
+/* A rule that has reached a limit in a file. */
+struct findings_limit {
+	uint32_t rule;
+	bool is_dense; /* its matches were too much work, else too many findings */
+	uint64_t count;
+	uint64_t searched_to; /* or the end of the last finding, when there were too many */
+};
+
+typedef void (*findings_limit_fn)(void *arg, const struct findings_limit *limit);
 
 /* Receives findings of one file in their final order, a few at a time. */
 typedef void (*findings_show_fn)(void *arg, const struct candidate *findings, size_t count);
@@ -77,5 +102,8 @@ int findings_add(const struct findings *findings, struct findings_file *file,
  */
 int findings_finish(const struct findings *findings, struct findings_file *file,
 	findings_show_fn show, void *arg);
+
+/* After that: each rule that has reached a limit, in their order. */
+void findings_limits(const struct findings_file *file, findings_limit_fn show, void *arg);
 
 #endif

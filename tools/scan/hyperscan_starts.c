@@ -99,6 +99,9 @@ struct start_search {
 	size_t count;
 	uint64_t offset; /* of the part searched, in the block */
 	uint64_t start;	 /* of the trial, in the block */
+	size_t next;	 /* of the trial, where its next end is looked for */
+	uint64_t work;	 /* the widths of what is placed */
+	uint64_t work_max;
 };
 
 static struct candidate *find_end(const struct start_search *search, uint64_t end)
@@ -132,14 +135,25 @@ static int on_match_with_start(
 	return 0;
 }
 
+/* As find_end(), for ends that come in order. */
+static struct candidate *next_end(struct start_search *search, uint64_t end)
+{
+	while (search->next < search->count && search->items[search->next].end < end) {
+		search->next++;
+	}
+	return search->next < search->count && search->items[search->next].end == end
+		? &search->items[search->next]
+		: NULL;
+}
+
 /*
  * Trials go from left to right, so the first start of an end is its leftmost.
  */
 static int on_match_of_trial(
 	unsigned id, unsigned long long from, unsigned long long to, unsigned flags, void *arg)
 {
-	const struct start_search *search = arg;
-	struct candidate *item = find_end(search, search->offset + to);
+	struct start_search *search = arg;
+	struct candidate *item = next_end(search, search->offset + to);
 
 	(void)id;
 	(void)from;
@@ -253,6 +267,7 @@ static int try_start(struct trials *trials, struct start_search *search)
 	if (trials->databases[context] == NULL) {
 		return 0;
 	}
+	search->next = 0;
 	return search_part(trials->databases[context], *trials->scratch, trials->block, from, until,
 		on_match_of_trial, search);
 }
@@ -266,8 +281,12 @@ static bool skip_to_trial(const struct hyperscan_starts *starts, struct start_se
 	uint64_t end;
 
 	while (search->count > 0 && search->items[0].start != START_UNKNOWN) {
+		search->work += search->items[0].end - search->items[0].start;
 		search->items++;
 		search->count--;
+		if (search->work > search->work_max) {
+			return false;
+		}
 	}
 	if (search->count == 0) {
 		return false;
@@ -280,10 +299,11 @@ static bool skip_to_trial(const struct hyperscan_starts *starts, struct start_se
 }
 
 static int find_by_trial(struct hyperscan_starts *starts, hs_scratch_t **scratch,
-	const struct matcher_block *block, struct candidate *items, size_t count)
+	const struct matcher_block *block, uint64_t work_max, struct candidate *items,
+	size_t *count)
 {
 	struct trials trials = {.starts = starts, .block = block, .scratch = scratch};
-	struct start_search search = {.items = items, .count = count};
+	struct start_search search = {.items = items, .count = *count, .work_max = work_max};
 	int error = 0;
 
 	for (; error == 0 && skip_to_trial(starts, &search); search.start++) {
@@ -292,21 +312,23 @@ static int find_by_trial(struct hyperscan_starts *starts, hs_scratch_t **scratch
 		}
 		error = try_start(&trials, &search);
 	}
+	*count -= search.count;
 	return error;
 }
 
 int hyperscan_starts_find(struct hyperscan_starts *starts, hs_scratch_t **scratch,
-	const struct matcher_block *block, struct candidate *items, size_t count)
+	const struct matcher_block *block, uint64_t work_max, struct candidate *items,
+	size_t *count)
 {
 	const hs_database_t *with_som = need_som(starts);
 
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < *count; i++) {
 		items[i].start = START_UNKNOWN;
 	}
 	if (with_som == NULL) {
-		return find_by_trial(starts, scratch, block, items, count);
+		return find_by_trial(starts, scratch, block, work_max, items, count);
 	}
-	return find_with_som(starts, with_som, scratch, block, items, count);
+	return find_with_som(starts, with_som, scratch, block, items, *count);
 }
 
 #endif

@@ -46,11 +46,14 @@ void hyperscan_starts_fini(struct hyperscan_starts *starts);
 
 /*
  * Sets `start` of each item from its `end`; both relative to the block. Items
- * are sorted, their ends are true ones. `scratch` grows as needed.
+ * are sorted, their ends are true ones. `scratch` grows as needed. Items behind
+ * the one with which their widths come to more than `work_max` may be left
+ * out, and *count is then less.
  *
  * Errors: -ENOMEM; -EPROTO: the library contradicts itself about an end.
  */
 int hyperscan_starts_find(struct hyperscan_starts *starts, hs_scratch_t **scratch,
-	const struct matcher_block *block, struct candidate *items, size_t count);
+	const struct matcher_block *block, uint64_t work_max, struct candidate *items,
+	size_t *count);
 
 #endif

@@ -107,3 +107,22 @@ void gap_lines_append(struct output_text *lines, struct output_text *path_text, 
 		output_text_string(lines, "}\n");
 	}
 }
+
+void limit_line_append(struct output_text *lines, struct output_text *path_text, const char *id,
+	const char *path, size_t path_bytes, const struct findings_limit *limit)
+{
+	path_text->length = 0;
+	output_text_json(path_text, path, path_bytes);
+	lines->failed = lines->failed || path_text->failed;
+	output_text_string(lines, "{\"rule\":");
+	output_text_json(lines, id, strlen(id));
+	output_text_string(lines, ",\"path\":");
+	output_text_append(lines, path_text->bytes, path_text->length);
+	output_text_string(lines, ",\"limit\":");
+	output_text_string(lines, limit->is_dense ? "\"density\"" : "\"findings\"");
+	output_text_string(lines, ",\"findings\":");
+	output_text_decimal(lines, limit->count);
+	output_text_string(lines, ",\"searched_to\":");
+	output_text_decimal(lines, limit->searched_to);
+	output_text_string(lines, "}\n");
+}

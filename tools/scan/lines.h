@@ -8,13 +8,16 @@
  *
  * JSON: {"rule":…,"path":…,"start":…,"end":…}; a path that is not UTF-8 is
  * {"bytes":"BASE64"}. A range that could not be read is
- * {"path":…,"unread_start":…,"unread_end":…,"errno":…}.
+ * {"path":…,"unread_start":…,"unread_end":…,"errno":…}; a rule that has reached
+ * a limit in a file is
+ * {"rule":…,"path":…,"limit":…,"findings":…,"searched_to":…}.
  */
 #ifndef PINION_TOOLS_SCAN_LINES_H
 #define PINION_TOOLS_SCAN_LINES_H
 
 #include "tools/output_text.h"
 #include "tools/scan/candidates.h"
+#include "tools/scan/findings.h"
 #include "tools/scan/rules.h"
 
 #include <pinion/scan.h>
@@ -28,6 +31,10 @@ enum finding_format {
 void finding_lines_append(struct output_text *lines, struct output_text *path_text,
 	enum finding_format format, const struct rules *rules, const char *path, size_t path_bytes,
 	const struct candidate *findings, size_t count);
+
+/* Appends one JSON line for a rule that has reached a limit in the file. */
+void limit_line_append(struct output_text *lines, struct output_text *path_text, const char *id,
+	const char *path, size_t path_bytes, const struct findings_limit *limit);
 
 /* Appends one JSON line for each range that could not be read. */
 void gap_lines_append(struct output_text *lines, struct output_text *path_text, const char *path,

@@ -31,6 +31,8 @@ struct matcher_block {
 	size_t first_end;
 	size_t last_end;
 	uint64_t base_offset; /* of bytes[0] in the file */
+	/* Rules that need not be searched for any more; NULL: none. */
+	const struct rules_over *over;
 };
 
 /*
@@ -45,7 +47,10 @@ struct matcher_trouble {
 /*
  * Functions return 0 or a negative errno. Where there is an `out_trouble` it
  * is filled in with -EINVAL. What a search finds is appended to `found`, in
- * any order, each (rule, end) once.
+ * any order, each (rule, end) once. Of a bounded rule the ends beyond
+ * rules_ends_max() may be left out, and those behind the one with which its
+ * matches go beyond RULES_WORK_MAX, the last of both in order of ends. Of a
+ * stream's matches with the same start only the longest may be there.
  */
 struct matcher_ops {
 	const char *name;

@@ -27,8 +27,16 @@ struct matcher {
 	hs_database_t *unbounded;
 };
 
+/* Ends of a rule in the search of that number. */
+struct end_counter {
+	uint64_t search;
+	uint64_t count;
+};
+
 struct matcher_worker {
 	struct matcher *matcher;
+	struct end_counter *ends; /* one per rule; NULL: findings are not limited */
+	uint64_t search;
 	hs_scratch_t *scratch;	     /* for the two databases */
 	hs_scratch_t *start_scratch; /* grown when starts are looked up */
 	struct candidates unplaced;  /* matches whose start is not known yet */
@@ -113,6 +121,7 @@ static void hyperscan_worker_destroy(struct matcher_worker *worker)
 	hs_free_scratch(worker->scratch);
 	hs_free_scratch(worker->start_scratch);
 	candidates_free(&worker->unplaced);
+	free(worker->ends);
 	free(worker);
 }
 
@@ -125,7 +134,11 @@ static int hyperscan_worker_create(struct matcher *matcher, struct matcher_worke
 		return -ENOMEM;
 	}
 	worker->matcher = matcher;
-	if (matcher->bounded != NULL) {
+	if (matcher->rules->findings_max != 0) {
+		worker->ends = calloc(matcher->rules->count, sizeof(*worker->ends));
+		status = worker->ends != NULL ? HS_SUCCESS : HS_NOMEM;
+	}
+	if (status == HS_SUCCESS && matcher->bounded != NULL) {
 		status = hs_alloc_scratch(matcher->bounded, &worker->scratch);
 	}
 	if (status == HS_SUCCESS && matcher->unbounded != NULL) {
@@ -144,6 +157,7 @@ struct hits {
 	struct matcher_worker *worker;
 	const struct matcher_block *block; /* NULL in a stream */
 	struct candidates *found;
+	size_t first; /* of what this call has found */
 	int error;
 };
 
@@ -153,6 +167,26 @@ static void fill_head(struct candidate *candidate, const struct matcher_block *b
 
 	memcpy(candidate->head, block->bytes + (candidate->start - block->base_offset),
 		width < sizeof(candidate->head) ? width : sizeof(candidate->head));
+}
+
+/* Whether an end cannot lead to a finding that is shown. */
+static bool is_beyond_limit(const struct hits *hits, uint32_t rule)
+{
+	struct matcher_worker *worker = hits->worker;
+	struct end_counter *ends;
+
+	if (hits->block->over != NULL && rules_over_has(hits->block->over, rule)) {
+		return true;
+	}
+	if (worker->ends == NULL) {
+		return false;
+	}
+	ends = &worker->ends[rule];
+	if (ends->search != worker->search) {
+		*ends = (struct end_counter){.search = worker->search};
+	}
+	return ends->count++ >=
+		rules_ends_max(worker->matcher->rules, &worker->matcher->rules->items[rule]);
 }
 
 static int on_block_match(
@@ -165,7 +199,7 @@ static int on_block_match(
 
 	(void)from;
 	(void)flags;
-	if (to < block->first_end || to > block->last_end) {
+	if (to < block->first_end || to > block->last_end || is_beyond_limit(hits, id)) {
 		return 0;
 	}
 	if (rule->min_width == rule->max_width) {
@@ -185,7 +219,9 @@ static int place(struct hits *hits, struct candidate *items, size_t count)
 {
 	struct matcher_worker *worker = hits->worker;
 	int error = hyperscan_starts_find(&worker->matcher->starts[items[0].rule],
-		&worker->start_scratch, hits->block, items, count);
+		&worker->start_scratch, hits->block,
+		worker->matcher->rules->findings_max != 0 ? RULES_WORK_MAX : UINT64_MAX, items,
+		&count);
 
 	for (size_t i = 0; i < count && error == 0; i++) {
 		items[i].start += hits->block->base_offset;
@@ -237,6 +273,7 @@ static int hyperscan_search(
 		return 0;
 	}
 	worker->unplaced.count = 0;
+	worker->search++;
 	status = hs_scan(worker->matcher->bounded, (const char *)block->bytes,
 		(unsigned)block->length, 0, worker->scratch, on_block_match, &hits);
 	error = status_error(status, &hits);
@@ -248,8 +285,14 @@ static int on_stream_match(
 {
 	struct hits *hits = arg;
 	struct candidate candidate = {.start = from, .end = to, .rule = id};
+	struct candidates *found = hits->found;
 
 	(void)flags;
+	if (found->count > hits->first && found->items[found->count - 1].rule == id &&
+		found->items[found->count - 1].start == from) {
+		found->items[found->count - 1].end = to; /* ends come in order */
+		return 0;
+	}
 	hits->error = candidates_add(hits->found, &candidate);
 	return hits->error;
 }
@@ -272,7 +315,7 @@ static int hyperscan_stream_open(struct matcher *matcher, struct matcher_stream 
 static int hyperscan_stream_feed(struct matcher_worker *worker, struct matcher_stream *stream,
 	const uint8_t *bytes, size_t length, struct candidates *found)
 {
-	struct hits hits = {.worker = worker, .found = found};
+	struct hits hits = {.worker = worker, .found = found, .first = found->count};
 	hs_error_t status;
 
 	if (length == 0) {
@@ -286,7 +329,11 @@ static int hyperscan_stream_feed(struct matcher_worker *worker, struct matcher_s
 static int hyperscan_stream_close(
 	struct matcher_worker *worker, struct matcher_stream *stream, struct candidates *found)
 {
-	struct hits hits = {.worker = worker, .found = found};
+	struct hits hits = {
+		.worker = worker,
+		.found = found,
+		.first = found != NULL ? found->count : 0,
+	};
 	hs_error_t status = hs_close_stream(
 		stream->stream, worker->scratch, found != NULL ? on_stream_match : NULL, &hits);
 

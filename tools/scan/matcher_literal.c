@@ -79,14 +79,15 @@ static void literal_worker_destroy(struct matcher_worker *worker)
 }
 
 static int search_rule(const struct rule *rule, uint32_t index, const struct matcher_block *block,
-	struct candidates *found)
+	uint64_t ends_max, struct candidates *found)
 {
+	uint64_t end_count = 0;
 	size_t width = rule->pattern_bytes;
 	const uint8_t *end = block->bytes + block->last_end;
 	const uint8_t *from =
 		block->bytes + (block->first_end > width ? block->first_end - width : 0);
 
-	while (end - from >= (ptrdiff_t)width) {
+	while (end - from >= (ptrdiff_t)width && end_count++ < ends_max) {
 		const uint8_t *hit = memmem(from, (size_t)(end - from), rule->pattern, width);
 		struct candidate candidate = {.rule = index};
 		int error;
@@ -113,8 +114,13 @@ static int literal_search(
 	const struct rules *rules = worker->matcher->rules;
 
 	for (uint32_t i = 0; i < rules->count; i++) {
-		int error = search_rule(&rules->items[i], i, block, found);
+		const struct rule *rule = &rules->items[i];
+		int error;
 
+		if (block->over != NULL && rules_over_has(block->over, i)) {
+			continue;
+		}
+		error = search_rule(rule, i, block, rules_ends_max(rules, rule), found);
 		if (error != 0) {
 			return error;
 		}

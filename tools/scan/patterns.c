@@ -111,6 +111,7 @@ bool scan_rules_load(const struct scan_patterns *patterns, const struct matcher_
 
 	out_rules->count_max = patterns->count_max;
 	out_rules->bytes_max = patterns->bytes_max;
+	out_rules->findings_max = patterns->findings_max;
 	error = add_expressions(patterns, out_rules);
 	asks_for_own = patterns->expression_count > 0 || patterns->file_count > 0;
 	if (error == 0) {

@@ -17,11 +17,12 @@ struct scan_patterns {
 	uint32_t expression_count;
 	const char **files; /* of --rules, in order */
 	uint32_t file_count;
-	bool are_literals;  /* -F: those of -e */
-	bool with_builtin;  /* --builtin: in addition to the above */
-	bool with_examples; /* --include-examples */
-	uint32_t count_max; /* --max-rules */
-	uint64_t bytes_max; /* --max-rule-bytes */
+	bool are_literals;     /* -F: those of -e */
+	bool with_builtin;     /* --builtin: in addition to the above */
+	bool with_examples;    /* --include-examples */
+	uint32_t count_max;    /* --max-rules */
+	uint64_t bytes_max;    /* --max-rule-bytes */
+	uint64_t findings_max; /* --max-findings-per-file */
 };
 
 /*

@@ -35,7 +35,48 @@ struct rules {
 	/* Limits, 0: none. They are set before the first rule is added. */
 	uint32_t count_max;
 	uint64_t bytes_max;
+	/*
+	 * Findings of one rule in one file, 0: no limit. With a limit the work
+	 * for matches that lie densely is limited too: RULES_WORK_MAX.
+	 */
+	uint64_t findings_max;
 };
+
+/*
+ * The widths of all matches (one for each end) of a rule in a file, together:
+ * finding where they start costs up to some 10 ns for each byte of that.
+ */
+#define RULES_WORK_MAX ((uint64_t)1 << 29)
+
+/* Rules that have reached a limit in a file. All zero: none. */
+struct rules_over {
+	uint64_t *bits; /* [W:a lock of the file R:any] NULL: none */
+	uint32_t count; /* [W:a lock of the file R:any] */
+};
+
+static inline bool rules_over_has(const struct rules_over *over, uint32_t rule)
+{
+	const uint64_t *bits = __atomic_load_n(&over->bits, __ATOMIC_ACQUIRE);
+
+	return bits != NULL &&
+		(__atomic_load_n(&bits[rule / 64], __ATOMIC_RELAXED) >> (rule % 64) & 1) != 0;
+}
+
+/*
+ * So many ends of matches of one rule, in order, hold `findings_max` findings
+ * and the one that is beyond, whatever came before: each finding overlaps at
+ * most twice its width of others.
+ */
+static inline uint64_t rules_ends_max(const struct rules *rules, const struct rule *rule)
+{
+	uint64_t width = rule->max_width;
+
+	if (rules->findings_max == 0 || rule->max_width == RULE_WIDTH_UNBOUNDED ||
+		rules->findings_max > UINT64_MAX / 4 / width) {
+		return UINT64_MAX;
+	}
+	return 2 * width * (rules->findings_max + 4);
+}
 
 struct rule_builtin {
 	const char *id;

@@ -46,6 +46,7 @@ struct scan_worker {
 	struct output_text lines;
 	struct output_text path_text;
 	uint64_t finding_count;
+	uint64_t limit_count; /* rules that reached a limit in a file */
 	bool has_trouble;
 };
 
@@ -123,6 +124,43 @@ static void show_gaps(void *arg, const struct pinion_gap *gaps, size_t count)
 	}
 }
 
+/* A line for people, whatever the format is. */
+static void report_limit(const struct show *show, const struct findings_limit *limit)
+{
+	const char *id = show->job->rules->items[limit->rule].id;
+	char reason[320];
+
+	if (limit->is_dense) {
+		snprintf(reason, sizeof(reason),
+			"rule %s: its matches lie too densely to go on after byte %llu "
+			"(--max-findings-per-file=0 goes on)",
+			id, (unsigned long long)limit->searched_to);
+	} else {
+		snprintf(reason, sizeof(reason),
+			"rule %s: only the first %llu findings are shown (--max-findings-per-file)",
+			id, (unsigned long long)limit->count);
+	}
+	report_path(show->file->path, reason);
+}
+
+static void show_limit(void *arg, const struct findings_limit *limit)
+{
+	struct show *show = arg;
+	struct scan_worker *worker = show->worker;
+	const char *id = show->job->rules->items[limit->rule].id;
+
+	report_limit(show, limit);
+	worker->limit_count++;
+	if (show->job->options->format == FINDING_FORMAT_JSON) {
+		worker->lines.length = 0;
+		limit_line_append(&worker->lines, &worker->path_text, id, show->file->path,
+			show->file->path_bytes, limit);
+		write_lines(show);
+	}
+}
+
+static const struct search_notes notes = {.gaps = show_gaps, .limit = show_limit};
+
 static int on_open(void *arg, struct pinion_scan_file *file)
 {
 	const struct scan_job *job = arg;
@@ -150,7 +188,7 @@ static int on_close(void *arg, struct pinion_scan_file *file, int error)
 	struct scan_job *job = arg;
 	struct show show = {.job = job, .file = file, .worker = worker_here(job)};
 	int close_error = search_close(
-		&job->search, &show.worker->search, file->user, show_findings, show_gaps, &show);
+		&job->search, &show.worker->search, file->user, show_findings, &notes, &show);
 
 	progress_add(job->runtime, &(struct progress){.ended_files = 1});
 	return error != 0 ? error : close_error;

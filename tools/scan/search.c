@@ -32,9 +32,13 @@ void search_worker_fini(struct search_worker *worker)
 
 int search_open(const struct search *search, struct search_file *file)
 {
+	int error;
+
 	findings_file_init(&file->findings);
 	gaps_init(&file->gaps);
-	return engine_file_open(search->engine, &file->engine);
+	error = engine_file_open(search->engine, &file->engine);
+	file->engine.over = &file->findings.over;
+	return error;
 }
 
 /* Rules with examples have a widest match, which lies in one window whole. */
@@ -70,17 +74,21 @@ int search_window(const struct search *search, struct search_worker *worker,
 }
 
 int search_close(const struct search *search, struct search_worker *worker,
-	struct search_file *file, findings_show_fn show, search_gaps_fn show_gaps, void *arg)
+	struct search_file *file, findings_show_fn show, const struct search_notes *notes,
+	void *arg)
 {
 	int error;
 
 	engine_file_close(worker->engine, &file->engine);
 	error = findings_finish(&search->findings, &file->findings, show, arg);
+	if (notes->limit != NULL) {
+		findings_limits(&file->findings, notes->limit, arg);
+	}
 	findings_file_fini(&file->findings);
 	gaps_join(&file->gaps);
 	file->has_gaps = file->gaps.count > 0;
-	if (file->has_gaps) {
-		show_gaps(arg, file->gaps.items, file->gaps.count);
+	if (file->has_gaps && notes->gaps != NULL) {
+		notes->gaps(arg, file->gaps.items, file->gaps.count);
 	}
 	gaps_fini(&file->gaps);
 	return error;

@@ -30,8 +30,13 @@ struct search_file {
 	bool has_gaps; /* after the close, which has told them */
 };
 
-/* Receives what could not be read of a file, once, after its findings. */
-typedef void (*search_gaps_fn)(void *arg, const struct pinion_gap *gaps, size_t count);
+/* What a close tells of a file after its findings; each may be NULL. */
+struct search_notes {
+	/* What could not be read, once. */
+	void (*gaps)(void *arg, const struct pinion_gap *gaps, size_t count);
+	/* Each rule that has reached a limit. */
+	findings_limit_fn limit;
+};
 
 /* Errors: those of engine_create(). */
 int search_init(struct search *search, const struct matcher_ops *matcher, const struct rules *rules,
@@ -48,6 +53,7 @@ int search_window(const struct search *search, struct search_worker *worker,
 	struct search_file *file, const struct pinion_window *window, findings_show_fn show,
 	void *arg);
 int search_close(const struct search *search, struct search_worker *worker,
-	struct search_file *file, findings_show_fn show, search_gaps_fn show_gaps, void *arg);
+	struct search_file *file, findings_show_fn show, const struct search_notes *notes,
+	void *arg);
 
 #endif
