@@ -155,15 +155,17 @@ on_broken_btrfs() {
 		/mnt/pinion scan -F -e MARK --stats $how . >/mnt/out 2>/mnt/err || status=$?
 		cat /mnt/err
 		[ "$status" = 2 ]
-		grep -q '^pinion scan: ./broken: input/output error' /mnt/err
+		grep -q '^pinion scan: ./broken: bytes 5242880 to 5246975 could not be read: input/output error' /mnt/err
 		grep -q ' 2 files: 1 done, 1 failed, 0 skipped, 0 cancelled$' /mnt/err
 		grep -q '^./whole:0-4: ' /mnt/out
+		# Every page but the bad one is searched.
+		[ "$(grep -c '^./broken:' /mnt/out)" = 2559 ]
 		[ "$(grep -c '^./broken:5242880-' /mnt/out)" = 0 ]
 		status=0
 		/mnt/pinion sum -a sha256 -r --stats $how . >/mnt/out 2>/mnt/err || status=$?
 		[ "$status" = 2 ]
 		sha256sum ./whole | cmp - /mnt/out
-		grep -q '^pinion sum: ./broken: input/output error' /mnt/err
+		grep -q '^pinion sum: ./broken: byte 5242880 could not be read: input/output error' /mnt/err
 		grep -q ' 2 files: 1 done, 1 failed, 0 skipped, 0 cancelled$' /mnt/err
 	done
 }
