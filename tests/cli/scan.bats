@@ -598,3 +598,20 @@ others:119-159: github-token' ]
 	[ "$(cut -d: -f2 out)" = 0-200000 ]
 	[ ! -s err ]
 }
+
+@test "holes are skipped for rules without an upper bound, with what is around them found" {
+	needs regex
+	printf 'zqqq' >file
+	truncate -s 8T file
+	printf 'zqqzqqq \0zq' | dd of=file bs=1M seek=4194304 conv=notrunc status=none
+	scan --stats -e 'zq+' -e '\bz[q]+z' file
+	expect 1
+	diff - out <<-'END'
+		file:0-4: e1: …
+		file:4398046511104-4398046511107: e1: …
+		file:4398046511104-4398046511108: e2: …
+		file:4398046511107-4398046511111: e1: …
+		file:4398046511113-4398046511115: e1: …
+	END
+	grep -q 'holes: 8796.0' err
+}

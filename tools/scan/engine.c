@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
 	/* Bytes behind an end that decide whether it is one: `\Z` takes two. */
@@ -48,12 +49,58 @@ static int probe_zeros(struct engine *engine, struct engine_worker *worker)
 	return error;
 }
 
-static int decide_holes(struct engine *engine)
+/* The part of a group's start behind its parenthesis. */
+static bool is_plain_group(const char *text)
+{
+	return text[0] != '?' || text[1] == ':' || (text[1] == 'i' && text[2] == ')');
+}
+
+/*
+ * Whether no match holds a zero byte, as far as that is seen at once: of what
+ * may stand for one (a dot, [^…], \x00, \W and others) the pattern has
+ * nothing. Then a zero ends whatever a stream has begun.
+ */
+static bool avoids_zeros(const struct rule *rule)
+{
+	static const char escapes[] = "dwsbBnrt.\\/-+*?()[]{}|^$";
+	const char *text = rule->pattern;
+
+	if (memchr(text, '\0', rule->pattern_bytes) != NULL) {
+		return false;
+	}
+	for (; *text != '\0' && !rule->is_literal; text++) {
+		if (*text == '.' || (*text == '(' && !is_plain_group(text + 1)) ||
+			(*text == '[' && (text[1] == '^' || text[1] == ':'))) {
+			return false;
+		}
+		if (*text == '\\') {
+			text++;
+			if (*text == '\0' || strchr(escapes, *text) == NULL) {
+				return false;
+			}
+		}
+	}
+	return true;
+}
+
+static bool streams_avoid_zeros(const struct rules *rules)
+{
+	for (uint32_t i = 0; i < rules->count; i++) {
+		const struct rule *rule = &rules->items[i];
+
+		if (rule->max_width == RULE_WIDTH_UNBOUNDED && !avoids_zeros(rule)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static int decide_holes(struct engine *engine, const struct rules *rules)
 {
 	struct engine_worker *worker;
 	int error;
 
-	if (engine->has_unbounded) {
+	if (!streams_avoid_zeros(rules)) {
 		return 0;
 	}
 	error = engine_worker_create(engine, &worker);
@@ -108,7 +155,7 @@ int engine_create(const struct matcher_ops *matcher, const struct rules *rules,
 	measure_rules(rules, &engine->widest, &engine->has_unbounded);
 	error = matcher->create(rules, &engine->matcher, out_trouble);
 	if (error == 0) {
-		error = decide_holes(engine);
+		error = decide_holes(engine, rules);
 	}
 	if (error != 0) {
 		engine_destroy(engine);
@@ -381,6 +428,22 @@ static bool is_all_over(const struct engine *engine, const struct engine_file *f
 		__atomic_load_n(&file->over->count, __ATOMIC_RELAXED) == engine->rule_count;
 }
 
+/* What comes after it is searched as after a zero byte, which it is. */
+static int skip_hole(struct engine_worker *worker, struct engine_file *file,
+	const struct pinion_window *window, struct candidates *found)
+{
+	uint64_t start = window->base_offset_bytes;
+	int error = 0;
+
+	if (file->stream != NULL) {
+		error = restart_stream(worker, file, start, start + window->length_bytes, found);
+		if (error == 0 && window->is_last) {
+			error = close_stream(worker, file, found);
+		}
+	}
+	return error;
+}
+
 int engine_window(struct engine_worker *worker, struct engine_file *file,
 	const struct pinion_window *window, struct engine_yield *out_yield)
 {
@@ -392,8 +455,11 @@ int engine_window(struct engine_worker *worker, struct engine_file *file,
 	if (!window->is_last) {
 		out_yield->complete_to = window_end > LOOKAHEAD ? window_end - LOOKAHEAD : 0;
 	}
-	if (window->is_hole || is_all_over(worker->engine, file)) {
+	if (is_all_over(worker->engine, file)) {
 		return 0;
+	}
+	if (window->is_hole) {
+		return skip_hole(worker, file, window, &out_yield->found);
 	}
 	if (worker->engine->widest > 0) {
 		error = search_owned(worker, window, file->over, &out_yield->found);

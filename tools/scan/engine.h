@@ -24,7 +24,8 @@
  * gaps is searched alone, with the zeros of the gaps as its context, and what
  * touches a gap is dropped. A stream begins anew after each gap.
  *
- * Holes of sparse files are skipped when no rule matches zeros. Before a hole
+ * Holes of sparse files are skipped when no rule matches zeros, and no rule of
+ * the stream a zero at all: the stream begins anew after a hole. Before a hole
  * as a scan reports it, as many bytes as an overlap are zeros too, so nothing
  * reaches into it from the bytes before them.
  */
