@@ -3,7 +3,8 @@
 # Goal: the tuning guide names settings and counters that exist, and no page
 # repeats what is known to be wrong of other schedulers: AS-5, AS-40, EX-15.
 # The runbook tells which runtime and which lane are for what, figures included:
-# WP-20, WP-21, WP-22, WP-38.
+# WP-20, WP-21, WP-22, WP-38. Each test that SECURITY.md names exists, and each
+# of its promises names one.
 # Method: names are looked up in the header and the page of the configuration;
 # the same looks are made at planted texts, which must be found.
 set -eu
@@ -89,3 +90,19 @@ for figures in 'within 1 s | .* | nobody' 'up to 100 ms | 100 ms to 10 s | secon
 	'below 100 a second | below 1000 a second |'; do
 	grep -q "$figures" "$docs/RUNBOOK.md" || { echo "Which lane for what: no \"$figures\""; exit 1; }
 done
+
+# unshown FILE: promises without a test that there is.
+unshown() {
+	sed -n 's/^| \(.*\) | \(.*\) |$/\2/p' "$1" | grep -vxE 'test|---' | while read -r named; do
+		echo "$named" | grep -oE '`[^`]+`' | tr -d '`' | grep -v '^make ' | while read -r test; do
+			[ -e "$top_srcdir/$test" ] || [ -e "$top_srcdir/$test.c" ] || echo "$test"
+		done
+		echo "$named" | grep -q '`' || echo "no test: $named"
+	done
+}
+
+printf '| promise | test |\n|---|---|\n| a | `tests/unit/no_such_test` |\n| b | none |\n' >"$work/promises.md"
+[ "$(unshown "$work/promises.md" | wc -l)" = 2 ] || { echo "a planted promise without a test is not noticed"; exit 1; }
+found=$(unshown "$top_srcdir/SECURITY.md")
+[ -z "$found" ] || { echo "SECURITY.md names what there is not: $(echo "$found" | paste -sd ' ')"; exit 1; }
+[ "$(grep -c '^| .*`tests/' "$top_srcdir/SECURITY.md")" -ge 25 ] || { echo "SECURITY.md: fewer promises than there were"; exit 1; }
