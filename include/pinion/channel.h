@@ -129,7 +129,8 @@ PINION_API int pinion_channel_pollable(struct pinion_channel *channel, int *out_
  *
  * Context: any thread, when every call that uses it has returned and every wait
  * is over. It waits, though, for who has sent what was received, and is about
- * to make the descriptor readable.
+ * to make the descriptor readable. If somebody waits nevertheless, the log hook
+ * of its runtime gets an error message.
  * Since: 0.1
  */
 PINION_API void pinion_channel_fini(struct pinion_channel *channel);

@@ -159,7 +159,9 @@ PINION_API int pinion_pool_create(struct pinion_runtime *runtime,
 PINION_API struct pinion_pool *pinion_pool_share(struct pinion_pool *pool);
 
 /*
- * Frees the pool, if the caller was its last owner. NULL is accepted.
+ * Frees the pool, if the caller was its last owner. NULL is accepted. It comes
+ * before pinion_runtime_destroy() of its runtime, which refuses until then. One
+ * call more than there are owners aborts, with a message.
  *
  * Context: any thread, the last one while no other call is under way.
  * Errors: -EBUSY: buffers are out, or somebody waits for one; nothing has

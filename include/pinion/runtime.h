@@ -45,6 +45,9 @@ PINION_API int pinion_runtime_create(
  * pinion_runtime_stop_until() has given up.
  * Errors: -EDEADLK: on a worker thread of any runtime, where it does nothing
  * but say so to the log. -ECHILD: as pinion_spawn(). The runtime is as before.
+ * -EBUSY: a pool or a scan that was made from it was not destroyed; the log
+ * says which. The runtime has stopped and is not freed: destroy that, then call
+ * again. A second call for a runtime that was freed aborts, with a message.
  * Since: 0.1
  */
 PINION_API int pinion_runtime_destroy(struct pinion_runtime *runtime);

@@ -209,7 +209,8 @@ PINION_API int pinion_scan_create(struct pinion_runtime *runtime,
  * Context: one thread at a time, not a worker's; blocks.
  * Errors: -ECANCELED: pinion_scan_cancel() was called; the path is still
  * reported, as cancelled. -ENOMEM: the path could not be copied; likewise
- * reported, as failed.
+ * reported, as failed. -EDEADLK: on a worker thread of any runtime, where it
+ * does nothing but say so to the log.
  * Since: 0.1
  */
 PINION_API int pinion_scan_add_file(struct pinion_scan *scan, const char *path);
@@ -243,6 +244,8 @@ PINION_API void pinion_scan_cancel(struct pinion_scan *scan);
  * Shape: the totals are size-versioned; pass sizeof(*out_totals).
  * Owns: `out_totals` may be NULL, `size` is ignored then.
  * Context: the adding thread; blocks.
+ * Errors: -EDEADLK: on a worker thread of any runtime, where it does nothing
+ * but say so to the log.
  * Since: 0.1
  */
 PINION_API int pinion_scan_finish(
@@ -250,10 +253,15 @@ PINION_API int pinion_scan_finish(
 
 /*
  * Frees a finished scan; finishes it first if need be, and after a cancel waits
- * until each worker has ended the task that it is in. NULL is accepted.
+ * until each worker has ended the task that it is in; 0. NULL is accepted. It
+ * comes before pinion_runtime_destroy() of its runtime, which refuses until
+ * then. A second time aborts, with a message.
+ *
+ * Context: as pinion_scan_finish().
+ * Errors: as pinion_scan_finish(); the scan is as before.
  * Since: 0.1
  */
-PINION_API void pinion_scan_destroy(struct pinion_scan *scan);
+PINION_API int pinion_scan_destroy(struct pinion_scan *scan);
 
 PINION_END_DECLS
 

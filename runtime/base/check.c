@@ -5,9 +5,21 @@
  */
 #include "runtime/base/check.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
+
+static _Noreturn void write_and_abort(const char *message, size_t bytes)
+{
+	if (write(STDERR_FILENO, message, bytes) < 0) {
+		/*
+		 * Nowhere left to complain; the abort below speaks for itself.
+		 */
+	}
+	abort();
+}
 
 _Noreturn void pin_check_failed(const char *file, int line, const char *expression)
 {
@@ -18,10 +30,25 @@ _Noreturn void pin_check_failed(const char *file, int line, const char *expressi
 	if (length > (int)sizeof(message) - 1) {
 		length = (int)sizeof(message) - 1;
 	}
-	if (length > 0 && write(STDERR_FILENO, message, (size_t)length) < 0) {
-		/*
-		 * Nowhere left to complain; the abort below speaks for itself.
-		 */
+	write_and_abort(message, length > 0 ? (size_t)length : 0);
+}
+
+_Noreturn void pin_check_misused(const struct pin_log *log, const char *format, ...)
+{
+	static const char prefix[] = "pinion: ";
+	char line[sizeof(prefix) - 1 + 512];
+	char *message = line + sizeof(prefix) - 1;
+	size_t bytes;
+	va_list arguments;
+
+	memcpy(line, prefix, sizeof(prefix) - 1);
+	va_start(arguments, format);
+	vsnprintf(message, 512, format, arguments);
+	va_end(arguments);
+	if (log != NULL && log->fn != NULL) {
+		log->fn(log->arg, PINION_LOG_ERROR, message);
 	}
-	abort();
+	bytes = strlen(line);
+	line[bytes] = '\n'; /* in place of the NUL */
+	write_and_abort(line, bytes + 1);
 }

@@ -10,8 +10,18 @@
 #define PIN_BASE_CHECK_H
 
 #include "runtime/base/base.h"
+#include "runtime/base/log.h"
 
 _Noreturn void pin_check_failed(const char *file, int line, const char *expression);
+
+/*
+ * The caller of the library did what cannot be refused or undone: says what, on
+ * which object, and what to do instead, in one line of at most 511 bytes;
+ * through the log hook, if `log` is not NULL and has one, then on stderr.
+ * Aborts.
+ */
+_Noreturn void pin_check_misused(const struct pin_log *log, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 
 #define PIN_CHECK(condition) \
 	(PIN_LIKELY(condition) ? (void)0 : pin_check_failed(__FILE__, __LINE__, #condition))

@@ -100,8 +100,13 @@ void pinion_budget_release(struct pinion_budget *budget, const uint64_t *amounts
 
 	pin_waiters_lock(&self->waiters);
 	for (uint32_t i = 0; i < self->kind_count; i++) {
-		/* Never more than was acquired. */
-		PIN_CHECK(amounts[i] <= self->totals[i] - self->available[i]);
+		if (PIN_UNLIKELY(amounts[i] > self->totals[i] - self->available[i])) {
+			pin_check_misused(pin_runtime_log(self->runtime),
+				"pinion_budget_release() of %llu units of kind %u where %llu are "
+				"out: release what was acquired, once",
+				(unsigned long long)amounts[i], i,
+				(unsigned long long)(self->totals[i] - self->available[i]));
+		}
 		self->available[i] += amounts[i];
 	}
 	/* It may be gone afterwards: who has all of it may free it. */

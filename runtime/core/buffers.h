@@ -15,6 +15,7 @@
 #ifndef PIN_CORE_BUFFERS_H
 #define PIN_CORE_BUFFERS_H
 
+#include "runtime/core/live.h"
 #include "runtime/core/wait.h"
 #include "runtime/host/lock.h"
 #include "runtime/memory/pool.h"
@@ -41,6 +42,7 @@ struct pinion_pool {
 	uint32_t cache_count;
 	const struct pin_host *host;
 	struct pin_host own_host; /* with an allocator of the embedder's */
+	struct pin_live live;
 };
 
 /* Gets one for the oldest who waits; for pin_waiters_init(). */

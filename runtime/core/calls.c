@@ -655,7 +655,11 @@ void pinion_buffer_release(struct pinion_runtime *runtime, struct pinion_buffer 
 {
 	struct pin_worker *worker = pin_runtime_own_worker(runtime);
 
-	PIN_CHECK(worker != NULL);
+	if (worker == NULL) {
+		pin_check_misused(pin_runtime_log(runtime),
+			"pinion_buffer_release() on a thread that is no worker of the buffer's "
+			"runtime: release it in a task there, or take buffers of a pinion_pool");
+	}
 	pin_worker_buffer_release(worker, buffer);
 	*buffer = (struct pinion_buffer){0};
 }

@@ -259,6 +259,12 @@ void pinion_channel_fini(struct pinion_channel *channel)
 
 	/* One that was never made has no descriptor 0. */
 	if (self != NULL && self->messages != NULL) {
+		if (pin_waiters_any(&self->senders) || pin_waiters_any(&self->receivers)) {
+			pin_log(pin_runtime_log(self->runtime), PINION_LOG_ERROR,
+				"pinion_channel_fini() while a %s waits: call "
+				"pinion_channel_close() and let the waits end first",
+				pin_waiters_any(&self->senders) ? "sender" : "receiver");
+		}
 		pin_waiters_lock(&self->senders);
 		pin_beacon_close(&self->beacon, self->senders.host);
 		pin_waiters_unlock(&self->senders);

@@ -11,7 +11,7 @@ struct pin_atomic_u32 pin_forked_count;
 
 enum {
 	/* One for each part of the library that a child has to forget. */
-	WATCHERS_MAX = 3,
+	WATCHERS_MAX = 4,
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -260,6 +260,7 @@ static int create(struct pinion_runtime *runtime, const struct pinion_pool_confi
 	}
 	pool->has_short_way = pin_pool_has_short_way(&pool->pool) &&
 		pool->waiters.fences == PIN_WAITERS_RELEASE_LIGHT;
+	pin_live_add(&pool->live, PIN_LIVE_POOL, pool, runtime);
 	*out_pool = pool;
 	return 0;
 }
@@ -314,6 +315,7 @@ int pinion_pool_destroy(struct pinion_pool *pool)
 	if (pool == NULL) {
 		return 0;
 	}
+	pin_live_check(PIN_LIVE_POOL, pool);
 	if (pool->forked != pin_forked_now()) {
 		return -ECHILD;
 	}
@@ -324,6 +326,7 @@ int pinion_pool_destroy(struct pinion_pool *pool)
 		pin_store_relaxed_u32(&pool->owners, 1);
 		return -EBUSY;
 	}
+	pin_live_remove(PIN_LIVE_POOL, pool);
 	if (pool->runtime != NULL) {
 		struct pin_shared *shared = &pool->runtime->shared;
 		uint64_t stride = (uint64_t)pool->pool.headroom_bytes + pool->pool.buffer_bytes;

@@ -5,6 +5,7 @@
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
 #include "runtime/core/fault.h"
+#include "runtime/core/runtime.h"
 #include "runtime/core/task.h"
 
 #include <errno.h>
@@ -144,7 +145,11 @@ int pinion_retry_start(struct pinion_runtime *runtime, struct pinion_retry *retr
 
 void pinion_retry_report(struct pinion_retry *retry, int result)
 {
-	PIN_CHECK(result != PINION_RETRY_PENDING);
+	if (result == PINION_RETRY_PENDING) {
+		pin_check_misused(pin_runtime_log(retry->private_runtime),
+			"pinion_retry_report() was given PINION_RETRY_PENDING: report 0 or the "
+			"error the attempt ended with");
+	}
 	finish(retry, result);
 }
 

@@ -29,8 +29,11 @@ void pin_run_or_cancel(struct pin_worker *worker, struct pin_link *link)
 {
 	struct pinion_task *task = pin_task_of(link);
 
-	/* Memory that was given back while it was queued. */
-	PIN_CHECK(task->run != NULL);
+	if (PIN_UNLIKELY(task->run == NULL)) {
+		pin_check_misused(&worker->shared->log,
+			"a queued task has no run any more: its memory was freed or cleared while "
+			"it was queued; keep it until the task has run");
+	}
 	if (PIN_LIKELY(!pin_shared_is_stopping(worker->shared)) ||
 		(task->flags & PINION_TASK_MANDATORY) != 0 ||
 		pin_task_kind(task) == PIN_TASK_LANDED) {

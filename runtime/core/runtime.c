@@ -429,6 +429,7 @@ int pin_runtime_create(const struct pinion_config *config, const uint32_t *servi
 		return rc;
 	}
 	ask_for_latency(runtime);
+	pin_live_add(&runtime->live, PIN_LIVE_RUNTIME, runtime, NULL);
 	*out_runtime = runtime;
 	return 0;
 }
@@ -512,16 +513,40 @@ int pinion_runtime_join(struct pinion_runtime *runtime)
 	return rc != 0 ? rc : -(int)pin_load_acquire_u32(&runtime->shared.first_failure);
 }
 
+/* What was made from it lies in its memory. */
+static int refuse_if_used(const struct pinion_runtime *runtime)
+{
+	struct pin_live_found found;
+
+	if (!pin_live_find(runtime, &found)) {
+		return 0;
+	}
+	pin_log(&runtime->shared.log, PINION_LOG_ERROR,
+		"pinion_runtime_destroy() has stopped the runtime and not freed it: its %s %p "
+		"was not destroyed, and %u more; call %s() first, then this again",
+		found.kind, found.object, found.others_count, found.destroyer);
+	return -EBUSY;
+}
+
 int pinion_runtime_destroy(struct pinion_runtime *runtime)
 {
-	int rc = runtime == NULL ? 0 : end(runtime, true, PIN_NO_DEADLINE);
+	int rc;
 
+	if (runtime == NULL) {
+		return 0;
+	}
+	pin_live_check(PIN_LIVE_RUNTIME, runtime);
+	rc = end(runtime, true, PIN_NO_DEADLINE);
 	if (rc == -EDEADLK) {
 		pin_log(&runtime->shared.log, PINION_LOG_ERROR,
 			"pinion_runtime_destroy() was called on a worker thread and has done "
 			"nothing: call it on a thread that is no worker of any runtime");
 	}
-	if (runtime != NULL && rc == 0) {
+	if (rc == 0) {
+		rc = refuse_if_used(runtime);
+	}
+	if (rc == 0) {
+		pin_live_remove(PIN_LIVE_RUNTIME, runtime);
 		free_runtime(runtime);
 	}
 	/* In a forked child (-ECHILD) what is in it is the parent's. */
@@ -529,6 +554,13 @@ int pinion_runtime_destroy(struct pinion_runtime *runtime)
 }
 
 /* ---- what others ask ---- */
+
+const struct pin_log *pin_runtime_log(const struct pinion_runtime *runtime)
+{
+	static const struct pin_log none;
+
+	return runtime != NULL ? &runtime->shared.log : &none;
+}
 
 const struct pin_host *pin_runtime_host(const struct pinion_runtime *runtime)
 {

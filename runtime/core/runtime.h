@@ -9,6 +9,9 @@
 
 #include <pinion/runtime.h>
 
+/* Its hook; of a runtime that is NULL one that drops messages. */
+const struct pin_log *pin_runtime_log(const struct pinion_runtime *runtime);
+
 const struct pin_host *pin_runtime_host(const struct pinion_runtime *runtime);
 
 /*

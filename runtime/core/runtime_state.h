@@ -6,6 +6,7 @@
 #define PIN_CORE_RUNTIME_STATE_H
 
 #include "runtime/core/forked.h"
+#include "runtime/core/live.h"
 #include "runtime/core/worker.h"
 #include "runtime/host/lock.h"
 
@@ -19,6 +20,7 @@ struct pinion_runtime {
 	char fallback_cause[192]; /* [const] empty: there are rings */
 	int latency_fd;		  /* [const] that asks for `cpu_latency_us`, or -1 */
 	struct pin_host own_host; /* [const] with an allocator of the embedder's */
+	struct pin_live live;
 };
 
 /*

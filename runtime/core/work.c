@@ -74,7 +74,12 @@ static bool change(struct pinion_work *work, uint32_t *state, enum pin_work_even
 {
 	enum pin_work_state next;
 
-	PIN_CHECK(*state < PIN_WORK_STATES);
+	if (PIN_UNLIKELY(*state >= PIN_WORK_STATES)) {
+		pin_check_misused(NULL,
+			"a pinion_work in state %u, which there is not: call pinion_work_init() "
+			"first, and leave its memory alone until it has ended",
+			*state);
+	}
 	next = pin_work_next((enum pin_work_state) * state, event);
 	PIN_CHECK(next != PIN_WORK_NONE);
 	return pin_cas_acq_rel_u32(state_of(work), state, next); /* [WORK-1] [WORK-2] */
@@ -156,7 +161,12 @@ static int run_work(struct pinion_task *task)
 		return 0;
 	}
 	next = run_own(work);
-	PIN_CHECK(next <= PINION_WORK_DONE);
+	if (PIN_UNLIKELY(next > PINION_WORK_DONE)) {
+		pin_check_misused(&pin_worker_current()->shared->log,
+			"the run of a pinion_work returned %d: it returns a negative errno, or "
+			"PINION_WORK_WAIT, PINION_WORK_AGAIN or PINION_WORK_DONE",
+			next);
+	}
 	if (next == PINION_WORK_WAIT) {
 		leave(work, PIN_WORK_IS_IDLE, 0);
 	} else if (next == PINION_WORK_AGAIN) {

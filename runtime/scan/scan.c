@@ -137,6 +137,19 @@ static void await_all_slots(struct pinion_scan *scan)
 	scan->stock = 0;
 }
 
+/* It would block a thread that others' files wait for. */
+static int refuse_worker(const struct pinion_scan *scan, const char *what)
+{
+	if (pin_worker_of_thread() == NULL) {
+		return 0;
+	}
+	pin_log(pin_runtime_log(scan->runtime), PINION_LOG_ERROR,
+		"a scan cannot be %s on a worker thread, and nothing was done: call it on a thread "
+		"that is no worker of any runtime",
+		what);
+	return -EDEADLK;
+}
+
 static struct pin_slot *take_slot(struct pinion_scan *scan)
 {
 	struct pin_slot *slot;
@@ -207,7 +220,9 @@ static int add(struct pinion_scan *scan, const char *path, size_t path_bytes,
 
 int pinion_scan_add_file(struct pinion_scan *scan, const char *path)
 {
-	return add(scan, path, strlen(path), NULL, false);
+	int rc = refuse_worker(scan, "added to");
+
+	return rc != 0 ? rc : add(scan, path, strlen(path), NULL, false);
 }
 
 struct tree {
@@ -282,8 +297,11 @@ int pinion_scan_add_tree(struct pinion_scan *scan, const char *path)
 {
 	struct tree tree = {.scan = scan, .root_bytes = strlen(path)};
 	struct pinion_walk_config config;
-	int rc;
+	int rc = refuse_worker(scan, "added to");
 
+	if (rc != 0) {
+		return rc;
+	}
 	pinion_walk_config_init(&config);
 	config.skip_ignored = scan->config.skip_ignored;
 	rc = pin_walk(scan->host, path, &config, visit, &tree);
@@ -522,6 +540,7 @@ int pinion_scan_create(struct pinion_runtime *runtime, const struct pinion_scan_
 		scan->workers[i].scan = scan;
 	}
 	init_slots(scan);
+	pin_live_add(&scan->live, PIN_LIVE_SCAN, scan, runtime);
 	*out_scan = scan;
 	return 0;
 }
@@ -543,7 +562,11 @@ int pinion_scan_finish(struct pinion_scan *scan, struct pinion_scan_totals *out_
 {
 	struct pinion_scan_totals sum = scan->totals;
 	uint64_t slot_count = scan->slot_count;
+	int rc = refuse_worker(scan, "waited for or destroyed");
 
+	if (rc != 0) {
+		return rc;
+	}
 	await_all_slots(scan);
 	for (uint32_t i = 0; i < pinion_runtime_worker_count(scan->runtime); i++) {
 		add_totals(&sum, &scan->workers[i].totals);
@@ -556,11 +579,20 @@ int pinion_scan_finish(struct pinion_scan *scan, struct pinion_scan_totals *out_
 	return 0;
 }
 
-void pinion_scan_destroy(struct pinion_scan *scan)
+int pinion_scan_destroy(struct pinion_scan *scan)
 {
-	if (scan != NULL) {
-		pinion_scan_finish(scan, NULL, 0);
-		await_cancellers(scan);
-		free_scan(scan);
+	int rc;
+
+	if (scan == NULL) {
+		return 0;
 	}
+	pin_live_check(PIN_LIVE_SCAN, scan);
+	rc = pinion_scan_finish(scan, NULL, 0);
+	if (rc != 0) {
+		return rc;
+	}
+	pin_live_remove(PIN_LIVE_SCAN, scan);
+	await_cancellers(scan);
+	free_scan(scan);
+	return 0;
 }

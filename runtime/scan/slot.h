@@ -19,6 +19,7 @@
 #define PIN_SCAN_SLOT_H
 
 #include "runtime/core/io.h"
+#include "runtime/core/live.h"
 #include "runtime/core/spawn.h"
 #include "runtime/core/worker.h"
 #include "runtime/host/lock.h"
@@ -49,6 +50,7 @@ struct pin_scan_root {
 };
 
 struct pinion_scan {
+	struct pin_live live;
 	/* [const] after create */
 	struct pinion_runtime *runtime;
 	const struct pin_host *host;

@@ -5,6 +5,7 @@
  * execution rather than the program.
  */
 #include "runtime/base/check.h"
+#include "runtime/core/live.h"
 #include "runtime/core/provision.h"
 #include "runtime/host/kernel.h"
 #include "runtime/memory/arena.h"
@@ -18,6 +19,41 @@
 _Noreturn void pin_check_failed(const char *file, int line, const char *expression)
 {
 	model_fail("%s:%d: broken invariant: %s", file, line, expression);
+}
+
+_Noreturn void pin_check_misused(const struct pin_log *log, const char *format, ...)
+{
+	(void)log;
+	model_fail("misuse: %s", format);
+}
+
+/* The real list outlives an execution that is given up. */
+void pin_live_add(
+	struct pin_live *live, enum pin_live_kind kind, const void *object, const void *owner)
+{
+	(void)live;
+	(void)kind;
+	(void)object;
+	(void)owner;
+}
+
+void pin_live_check(enum pin_live_kind kind, const void *object)
+{
+	(void)kind;
+	(void)object;
+}
+
+void pin_live_remove(enum pin_live_kind kind, const void *object)
+{
+	(void)kind;
+	(void)object;
+}
+
+bool pin_live_find(const void *owner, struct pin_live_found *out_found)
+{
+	(void)owner;
+	(void)out_found;
+	return false;
 }
 
 void pin_kernel_probe(struct pin_kernel *kernel)

@@ -113,6 +113,12 @@ void pin_check_failed(const char *file, int line, const char *expression)
 	model_fail("%s:%d: %s", file, line, expression);
 }
 
+void pin_check_misused(const struct pin_log *log, const char *format, ...)
+{
+	(void)log;
+	model_fail("misuse: %s", format);
+}
+
 /* ---- the host ---- */
 
 static int relacy_futex_wait(struct pin_atomic_u32 *word, uint32_t expected, uint64_t deadline_ns)
