@@ -54,6 +54,18 @@ enum pinion_yield_kind {
 };
 
 /*
+ * Limits for the phases of reading a git repository, each of kind UNITS. The
+ * comment says what one unit is.
+ */
+enum pinion_yield_preset {
+	PINION_YIELD_GIT_COMMIT_WALK = 0,    /* 128 commits */
+	PINION_YIELD_GIT_CANDIDATE_EMIT = 1, /* 64 candidates */
+	PINION_YIELD_GIT_PACK_INFLATE = 2,   /* 512 KiB of inflated bytes */
+	PINION_YIELD_GIT_DELTA_RESOLVE = 3,  /* 128 deltas */
+	PINION_YIELD_GIT_CONTENT_SCAN = 4,   /* 256 KiB of scanned bytes */
+};
+
+/*
  * Shape: 32 bytes, embeddable, no padding. All fields may be read, only the
  * functions below write them. A stretch is what lies between two yields.
  * Owns: the caller's memory; used by one thread at a time.
@@ -81,6 +93,14 @@ struct pinion_yield {
  * Since: 0.1
  */
 PINION_API int pinion_yield_init(struct pinion_yield *yield, uint32_t kind, uint64_t limit);
+
+/*
+ * Begins a policy with the kind and limit of one of enum pinion_yield_preset.
+ *
+ * Errors: -EINVAL: no such preset; nothing is written.
+ * Since: 0.1
+ */
+PINION_API int pinion_yield_init_preset(struct pinion_yield *yield, uint32_t preset);
 
 /*
  * Tells of `units` more that are done, and asks whether to yield now. The call

@@ -6,6 +6,7 @@
  * Pure functions of the struct and their arguments, integers only, which is
  * what makes a saved policy repeat its decisions.
  */
+#include "runtime/base/base.h"
 #include "runtime/base/check.h"
 
 #include <errno.h>
@@ -60,6 +61,21 @@ int pinion_yield_init(struct pinion_yield *yield, uint32_t kind, uint64_t limit)
 	}
 	*yield = (struct pinion_yield){.kind = kind, .limit = limit, .quota_units = quota};
 	return 0;
+}
+
+int pinion_yield_init_preset(struct pinion_yield *yield, uint32_t preset)
+{
+	static const uint64_t limits[] = {
+		[PINION_YIELD_GIT_COMMIT_WALK] = 128,
+		[PINION_YIELD_GIT_CANDIDATE_EMIT] = 64,
+		[PINION_YIELD_GIT_PACK_INFLATE] = 512 << 10,
+		[PINION_YIELD_GIT_DELTA_RESOLVE] = 128,
+		[PINION_YIELD_GIT_CONTENT_SCAN] = 256 << 10,
+	};
+
+	return preset < PIN_ARRAY_COUNT(limits)
+		? pinion_yield_init(yield, PINION_YIELD_UNITS, limits[preset])
+		: -EINVAL;
 }
 
 static void begin_stretch(struct pinion_yield *yield)

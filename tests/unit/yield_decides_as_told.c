@@ -103,6 +103,37 @@ static void check_units(void)
 	expect_true("all and more", pinion_yield_due(&yield, 5));
 }
 
+static void check_presets(void)
+{
+	static const struct {
+		uint32_t preset;
+		uint64_t limit;
+	} table[] = {
+		{PINION_YIELD_GIT_COMMIT_WALK, 128},
+		{PINION_YIELD_GIT_CANDIDATE_EMIT, 64},
+		{PINION_YIELD_GIT_PACK_INFLATE, 524288},
+		{PINION_YIELD_GIT_DELTA_RESOLVE, 128},
+		{PINION_YIELD_GIT_CONTENT_SCAN, 262144},
+	};
+	struct pinion_yield yield;
+	struct pinion_yield before;
+
+	for (size_t i = 0; i < PIN_ARRAY_COUNT(table); i++) {
+		expect_number("preset's number", (long long)i, table[i].preset);
+		expect_number("preset", 0, pinion_yield_init_preset(&yield, table[i].preset));
+		expect_number("kind", PINION_YIELD_UNITS, yield.kind);
+		expect_number("limit", (long long)table[i].limit, (long long)yield.limit);
+		expect_true("one less", !pinion_yield_due(&yield, table[i].limit - 1));
+		expect_true("all", pinion_yield_due(&yield, 4));
+		/* Three were too many: they count for the next stretch. */
+		expect_true("one less again", !pinion_yield_due(&yield, table[i].limit - 4));
+		expect_true("all again", pinion_yield_due(&yield, 1));
+	}
+	before = yield;
+	expect_number("no such preset", -EINVAL, pinion_yield_init_preset(&yield, 5));
+	expect_number("left as it was", 0, memcmp(&yield, &before, sizeof(yield)));
+}
+
 /* As many yields as limits are in the sum, whatever the portions. */
 static void check_portions(struct random_source *source)
 {
@@ -279,6 +310,7 @@ int main(void)
 	check_every_n();
 	check_never_and_always();
 	check_units();
+	check_presets();
 	check_refusals();
 	check_paces();
 	check_changes();
