@@ -5,22 +5,19 @@
  *
  * Try:   examples/deadline
  *
- * The reads are of a pipe into which nobody writes, so nothing else ends them.
- * Without io_uring a read cannot be cancelled once it has begun, so timeouts
- * stand in for them.
+ * Timeouts stand in for reads of a disk that does not answer: nothing but their
+ * deadline or a cancel ends them.
  */
 #include <pinion/pinion.h>
 #include <semaphore.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { LATE = 4, CANCELLED = 3, OF_FILE = 5, COUNT = LATE + CANCELLED + OF_FILE };
 
 static struct pinion_runtime *runtime;
 static struct pinion_request requests[COUNT];
-static uint8_t bytes[COUNT];
-static struct pinion_file files[2]; /* the same pipe; a file is its struct */
+static struct pinion_file files[2]; /* a file is its struct */
 static sem_t ended;
 static sem_t cancel_ended;
 
@@ -45,15 +42,13 @@ static void await(sem_t *semaphore, int count)
 	}
 }
 
-static int submit(int index, struct pinion_file *file, uint64_t deadline_ns, int has_ring)
+static int submit(int index, struct pinion_file *file, uint64_t deadline_ns)
 {
 	struct pinion_request *request = &requests[index];
 
 	request->task.run = on_end;
-	request->op = has_ring ? PINION_OP_READ : PINION_OP_TIMEOUT;
+	request->op = PINION_OP_TIMEOUT;
 	request->file = file;
-	request->bytes = &bytes[index];
-	request->length_bytes = 1;
 	request->deadline_ns = deadline_ns;
 	return pinion_request_submit(runtime, request);
 }
@@ -89,31 +84,22 @@ static int fail(const char *what, int error)
 
 int main(void)
 {
-	struct pinion_runtime_facts facts;
 	struct pinion_config config;
 	uint64_t start_ns;
-	int ends[2];
 	int found;
 	int rc;
 
 	pinion_config_init(&config);
 	config.worker_count = 2;
 	rc = pinion_runtime_create(&config, &runtime);
-	if (rc < 0 || pipe(ends) != 0 || sem_init(&ended, 0, 0) != 0 ||
-		sem_init(&cancel_ended, 0, 0) != 0) {
+	if (rc < 0 || sem_init(&ended, 0, 0) != 0 || sem_init(&cancel_ended, 0, 0) != 0) {
 		return fail("cannot start", rc);
-	}
-	pinion_runtime_facts(runtime, &facts, sizeof(facts));
-	for (int i = 0; i < 2; i++) {
-		files[i] = (struct pinion_file){
-			.fd = ends[0], .memory_align_bytes = 1, .offset_align_bytes = 1};
 	}
 	start_ns = pinion_now_ns();
 	for (int i = 0; i < COUNT && rc == 0; i++) {
 		uint64_t after_ms = i < LATE ? (uint64_t)i + 1 : 3600 * 1000;
 
-		rc = submit(i, &files[i < LATE + CANCELLED ? 0 : 1], start_ns + after_ms * 1000000,
-			facts.uses_ring != 0);
+		rc = submit(i, &files[i < LATE + CANCELLED ? 0 : 1], start_ns + after_ms * 1000000);
 	}
 	if (rc < 0) {
 		return fail("cannot submit", rc);
@@ -134,7 +120,5 @@ int main(void)
 	rc = pinion_request_cancel(runtime, &requests[0]);
 	printf("cancelled when it was over: %s\n", strerror(-rc));
 	pinion_runtime_destroy(runtime);
-	close(ends[0]);
-	close(ends[1]);
 	return 0;
 }

@@ -27,7 +27,7 @@ enum pinion_direct {
 
 /* How a file is read and written, and why so. */
 enum pinion_way {
-	PINION_WAY_UNKNOWN = 0, /* it was not opened by these calls */
+	PINION_WAY_UNKNOWN = 0, /* filled in by hand */
 	PINION_WAY_DIRECT = 1,	/* past the cache */
 	/* The others through the cache: */
 	PINION_WAY_ASKED = 2,  /* PINION_DIRECT_NEVER */
@@ -38,8 +38,10 @@ enum pinion_way {
 
 /*
  * Shape: embeddable; every field is set by pinion_file_open() and may be read.
- * One that is filled in by hand, for a descriptor of other origin, is zeroed
- * first.
+ * For a descriptor of other origin call pinion_file_from_fd(). A program that
+ * fills the struct by hand zeroes it first, then sets `fd` and both alignments;
+ * reads and writes refuse one without alignments (-EINVAL), and a pipe or
+ * socket (-ESPIPE), for which each submission asks the kernel.
  * Owns: the descriptor, until pinion_file_close(). Of copies one is closed, and
  * none is used from then on.
  * Since: 0.1
@@ -85,7 +87,7 @@ struct pinion_file {
 	 * there. 0: not known, as of file systems on several devices.
 	 */
 	uint32_t transfer_bytes;
-	uint64_t private_; /* zero in a struct that was not opened by these calls */
+	uint64_t private_; /* zero in a struct that is filled in by hand */
 };
 
 enum pinion_file_flags {
@@ -173,6 +175,31 @@ PINION_API int pinion_file_open_with(
  * Since: 0.1
  */
 PINION_API int pinion_file_open(struct pinion_file *file, const char *path, uint32_t direct);
+
+/*
+ * Makes a file of a descriptor that is open already, and finds out how to read
+ * and write it, as pinion_file_open_with() does: alignment, size, whether
+ * O_DIRECT works. `options->direct` chooses the way; `flags` may hold READ and
+ * WRITE alone and say what the file is for. NULL: direct auto, and what the
+ * descriptor was opened for. `mode` and `directory_fd` have no effect.
+ *
+ * Owns: on success the descriptor belongs to `file` until pinion_file_close().
+ * On failure it stays the caller's, as it was, and `file` is not written.
+ * O_DIRECT of the open file description is set or cleared to match
+ * `is_direct`; descriptors duplicated from it share that flag.
+ * Context: any thread; blocks.
+ * Errors: -EBADF: not an open descriptor, one of O_PATH, or not open for what
+ * `flags` ask. -ESPIPE: a pipe, FIFO or socket: a read of it would wait for its
+ * full length. -EISDIR: a directory. -ENOTSUP: not a regular file, block device
+ * or NVMe namespace. -EINVAL: an unknown flag or value, a flag that only an
+ * open can serve, `resolve`, or WRITE with O_APPEND, where writes ignore their
+ * offset. -EROFS, -EMEDIUMTYPE, -EACCES, -EIO: of a namespace, as
+ * pinion_file_open_with(). -E2BIG: as there.
+ * Source: statx(2) STATX_DIOALIGN, fcntl(2) F_GETFL.
+ * Since: 0.1
+ */
+PINION_API int pinion_file_from_fd(
+	struct pinion_file *file, int fd, const struct pinion_file_options *options);
 
 /*
  * Says which NUMA node the device is attached to that the file lies on: workers

@@ -149,7 +149,10 @@ struct pinion_request {
  * Owns: on failure the request stays with the caller, untouched.
  * Context: any thread; never blocks or allocates.
  * Errors: -EINVAL: an unknown operation, misaligned for this file, a length out
- * of range, or an input is missing. -EBUSY: it is in flight, its task
+ * of range, or an input is missing; a message at debug level names the field,
+ * its value, and what it may be. -ESPIPE: a read or write of a pipe or socket,
+ * by a file filled in by hand; it would wait for its full length. -E2BIG: of
+ * `options`, as pinion_file_open_with(). -EBUSY: it is in flight, its task
  * waits to be run, or it was not zeroed.
  * -EAGAIN: only on a worker: its ring holds as many as it may, wait for a
  * completion and try again; those from outside queue. -ESHUTDOWN, -ECHILD: as

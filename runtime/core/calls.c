@@ -516,7 +516,7 @@ static int submit_outside(
 	int rc = pin_flight_claim(requests, count);
 
 	if (rc != 0) {
-		return rc;
+		return pin_flight_explain(shared, requests, count, rc);
 	}
 	if (!admit_elsewhere(shared, count)) {
 		pin_flight_disclaim(requests, count);
@@ -537,7 +537,7 @@ int pinion_request_submit_batch(
 	for (uint32_t i = 0; i < count; i++) {
 		/* The library's own operations come behind. */
 		if (requests[i] == NULL || requests[i]->op > PINION_OP_CANCEL) {
-			return -EINVAL;
+			return pin_flight_explain(&runtime->shared, requests, count, -EINVAL);
 		}
 	}
 	if (count == 0) {
@@ -554,6 +554,13 @@ static PIN_APART int submit_one_outside(
 	return submit_outside(&runtime->shared, &request, 1);
 }
 
+/* Apart for the same reason. */
+static PIN_APART int refuse_unknown(
+	const struct pinion_runtime *runtime, struct pinion_request *request)
+{
+	return pin_flight_explain(&runtime->shared, &request, 1, -EINVAL);
+}
+
 int pinion_request_submit(struct pinion_runtime *runtime, struct pinion_request *request)
 {
 	struct pin_worker *worker = pin_runtime_own_worker(runtime);
@@ -563,7 +570,7 @@ int pinion_request_submit(struct pinion_runtime *runtime, struct pinion_request 
 	}
 	/* The library's own operations come behind. */
 	if (PIN_UNLIKELY(request == NULL || request->op > PINION_OP_CANCEL)) {
-		return -EINVAL;
+		return refuse_unknown(runtime, request);
 	}
 	return PIN_LIKELY(worker != NULL) ? pin_worker_submit_one(worker, request)
 					  : submit_one_outside(runtime, request);

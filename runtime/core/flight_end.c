@@ -37,7 +37,7 @@ static int look_at_file(struct pinion_task *task)
 	struct pinion_file_options options;
 
 	task->run = private->run;
-	PIN_CHECK(pin_file_options_accept(&options, request->options) == 0);
+	PIN_CHECK(pin_file_options_accept(&options, request->options, NULL) == 0);
 	request->result = pin_file_adopt_with(
 		request->file, (int)request->result, &options, private->devices);
 	return task->run(task);

@@ -4,6 +4,7 @@
  */
 #include "runtime/core/flight_start.h"
 #include "runtime/base/check.h"
+#include "runtime/base/log.h"
 #include "runtime/core/commands.h"
 #include "runtime/core/flight_end.h"
 #include "runtime/core/io.h"
@@ -240,6 +241,40 @@ static inline int check(const struct pinion_request *request)
 	return rc;
 }
 
+int pin_flight_explain(const struct pin_shared *shared, struct pinion_request *const *requests,
+	uint32_t count, int rc)
+{
+	struct pin_refusal why;
+	uint32_t i = 0;
+
+	if (shared->log.fn == NULL) {
+		return rc;
+	}
+	/* None of those before it was refused. */
+	while (i < count && requests[i] != NULL && pin_request_explain(requests[i], &why) == 0) {
+		i++;
+	}
+	if (i == count) {
+		return rc;
+	}
+	if (requests[i] == NULL) {
+		(void)pin_refuse(&why, rc, "it is NULL");
+	}
+	if (count == 1) {
+		pin_log(&shared->log, PINION_LOG_DEBUG, "request refused: %s", why.text);
+	} else {
+		pin_log(&shared->log, PINION_LOG_DEBUG, "request %u of %u refused: %s", i + 1,
+			count, why.text);
+	}
+	return rc;
+}
+
+static PIN_APART int refuse_request(
+	struct pin_worker *worker, struct pinion_request *request, int rc)
+{
+	return pin_flight_explain(worker->shared, &request, 1, rc);
+}
+
 /* To the end of what this worker was sent, behind all that came before. */
 static void post_to_self(struct pin_worker *worker, struct pinion_request *request)
 {
@@ -328,7 +363,7 @@ int pin_worker_submit_one(struct pin_worker *worker, struct pinion_request *requ
 	}
 	rc = check(request);
 	if (PIN_UNLIKELY(rc < 0)) {
-		return rc;
+		return refuse_request(worker, request, rc);
 	}
 	if (PIN_UNLIKELY(worker->shares_ring || !has_entries(worker, 1))) {
 		return submit_one_checked(worker, request);
@@ -369,7 +404,7 @@ int pin_worker_submit(
 	}
 	rc = claim_all(requests, count);
 	if (PIN_UNLIKELY(rc < 0)) {
-		return rc;
+		return pin_flight_explain(worker->shared, requests, count, rc);
 	}
 	rc = submit_checked(worker, requests, count);
 	if (PIN_UNLIKELY(rc < 0)) {

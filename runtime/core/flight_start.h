@@ -17,6 +17,13 @@ int pin_worker_submit(
 	struct pin_worker *worker, struct pinion_request *const *requests, uint32_t count);
 
 /*
+ * Says to the log, at debug level, which of the requests was refused, and why:
+ * which field, which value. Says nothing where none is (-EBUSY). Returns `rc`.
+ */
+int pin_flight_explain(const struct pin_shared *shared, struct pinion_request *const *requests,
+	uint32_t count, int rc);
+
+/*
  * Elsewhere: 0 if all can be submitted, and then they are the library's. Takes
  * back what it did if one cannot.
  */

@@ -187,8 +187,6 @@ static int adopt_namespace(
 						  : pin_nvme_identify(fd, status->st_rdev, &nvme);
 
 	if (rc < 0) {
-		close(fd);
-		file->fd = -1;
 		return rc;
 	}
 	*file = (struct pinion_file){
@@ -223,15 +221,14 @@ static int note_block_device(struct pinion_file *file, const struct stat *status
 	return 0;
 }
 
-static int adopt(struct pinion_file *file, int fd, uint32_t direct, uint32_t flags,
+/* Fills `file` for the descriptor, which stays open whatever comes out. */
+static int fill(struct pinion_file *file, int fd, uint32_t direct, uint32_t flags,
 	struct pin_device_cache *cache)
 {
 	struct stat status;
 	int rc = fstat(fd, &status) < 0 ? -errno : pin_file_check_status(&status);
 
 	if (rc < 0) {
-		close(fd);
-		file->fd = -1;
 		return rc;
 	}
 	if (S_ISCHR(status.st_mode)) {
@@ -255,7 +252,6 @@ static int adopt(struct pinion_file *file, int fd, uint32_t direct, uint32_t fla
 	if (S_ISBLK(status.st_mode)) {
 		rc = note_block_device(file, &status);
 		if (rc < 0) {
-			pinion_file_close(file);
 			return rc;
 		}
 	}
@@ -275,30 +271,22 @@ static int adopt(struct pinion_file *file, int fd, uint32_t direct, uint32_t fla
 	return 0;
 }
 
+static int adopt(struct pinion_file *file, int fd, uint32_t direct, uint32_t flags,
+	struct pin_device_cache *cache)
+{
+	int rc = fill(file, fd, direct, flags, cache);
+
+	if (rc < 0) {
+		close(fd);
+		file->fd = -1;
+	}
+	return rc;
+}
+
 int pin_file_adopt(
 	struct pinion_file *file, int fd, uint32_t direct, struct pin_device_cache *cache)
 {
 	return adopt(file, fd, direct, 0, cache);
-}
-
-int pin_file_adopt_with(struct pinion_file *file, int fd, const struct pinion_file_options *options,
-	struct pin_device_cache *cache)
-{
-	bool writes = (options->flags & PINION_FILE_WRITE) != 0;
-	int rc = adopt(file, fd, options->direct, writes ? PIN_FILE_WRITABLE : 0, cache);
-
-	/* Who asks for the cache by name wants to find it there. */
-	if (rc == 0 && options->direct == PINION_DIRECT_NEVER) {
-		file->flags &= ~(uint32_t)(PIN_FILE_EVICT | PIN_FILE_DONTCACHE);
-	}
-	/*
-	 * A ring lets go of it some time after its close. Of what was written
-	 * that would be felt: it could not be executed meanwhile.
-	 */
-	if (rc == 0 && !writes) {
-		file->private_ = (uint64_t)(uintptr_t)pin_file_record_create(&pin_host_linux);
-	}
-	return rc;
 }
 
 void pin_file_leave_direct(const struct pinion_file *file)
@@ -308,6 +296,61 @@ void pin_file_leave_direct(const struct pinion_file *file)
 	if (flags >= 0) {
 		fcntl(file->fd, F_SETFL, flags & ~O_DIRECT);
 	}
+}
+
+/* What the caller's options say beyond what the descriptor itself tells. */
+static void note_options(struct pinion_file *file, const struct pinion_file_options *options)
+{
+	/* Who asks for the cache by name wants to find it there. */
+	if (options->direct == PINION_DIRECT_NEVER) {
+		file->flags &= ~(uint32_t)(PIN_FILE_EVICT | PIN_FILE_DONTCACHE);
+	}
+	/*
+	 * A ring lets go of it some time after its close. Of what was written
+	 * that would be felt: it could not be executed meanwhile.
+	 */
+	if ((options->flags & PINION_FILE_WRITE) == 0) {
+		file->private_ = (uint64_t)(uintptr_t)pin_file_record_create(&pin_host_linux);
+	}
+}
+
+static uint32_t writable_flag(const struct pinion_file_options *options)
+{
+	return (options->flags & PINION_FILE_WRITE) != 0 ? PIN_FILE_WRITABLE : 0;
+}
+
+int pin_file_adopt_with(struct pinion_file *file, int fd, const struct pinion_file_options *options,
+	struct pin_device_cache *cache)
+{
+	int rc = adopt(file, fd, options->direct, writable_flag(options), cache);
+
+	if (rc == 0) {
+		note_options(file, options);
+	}
+	return rc;
+}
+
+int pin_file_take(struct pinion_file *file, int fd, const struct pinion_file_options *options,
+	int status_flags)
+{
+	bool was_direct = (status_flags & O_DIRECT) != 0;
+	struct pinion_file filled = {.fd = fd};
+	int rc;
+
+	/* The probes read through the cache; then O_DIRECT is set or not. */
+	if (was_direct) {
+		pin_file_leave_direct(&filled);
+	}
+	rc = fill(&filled, fd, options->direct, writable_flag(options), NULL);
+	if (rc < 0) {
+		if (was_direct) {
+			fcntl(fd, F_SETFL, status_flags);
+		}
+		return rc;
+	}
+	note_options(&filled, options);
+	*file = filled;
+	return 0;
 }
 
 int pinion_file_node(const struct pinion_file *file)

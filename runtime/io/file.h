@@ -57,6 +57,13 @@ int pin_file_adopt(
 int pin_file_adopt_with(struct pinion_file *file, int fd, const struct pinion_file_options *options,
 	struct pin_device_cache *cache);
 
+/*
+ * The same for a descriptor of the caller's, with what F_GETFL says of it. On
+ * failure it stays the caller's, and `file` is as it was.
+ */
+int pin_file_take(struct pinion_file *file, int fd, const struct pinion_file_options *options,
+	int status_flags);
+
 /* With COMMANDS: so many blocks a command may have. */
 static inline uint32_t pin_file_command_blocks(const struct pinion_file *file)
 {

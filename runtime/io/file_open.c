@@ -32,25 +32,46 @@ void pinion_file_options_init_sized(struct pinion_file_options *options, uint32_
 	pin_sized_give(options, size, &defaults, sizeof(defaults));
 }
 
-static int check_options(const struct pinion_file_options *options)
+static int check_flags(uint32_t flags, struct pin_refusal *why)
 {
-	bool writes = (options->flags & PINION_FILE_WRITE) != 0;
-	bool creates = (options->flags & PINION_FILE_CREATE) != 0;
-
-	if ((options->flags & ~FILE_FLAGS) != 0 || options->direct > PINION_DIRECT_NEVER ||
-		options->mode > 07777 || options->reserved != 0) {
-		return -EINVAL;
+	if ((flags & ~FILE_FLAGS) != 0) {
+		return pin_refuse(why, -EINVAL, "options->flags is 0x%x: 0x%x is unknown", flags,
+			flags & ~FILE_FLAGS);
 	}
-	if ((options->flags & (PINION_FILE_READ | PINION_FILE_WRITE)) == 0 ||
-		((options->flags & PINION_FILE_TRUNCATE) != 0 && !writes) ||
-		((options->flags & PINION_FILE_EXCLUSIVE) != 0 && !creates)) {
-		return -EINVAL;
+	if ((flags & (PINION_FILE_READ | PINION_FILE_WRITE)) == 0) {
+		return pin_refuse(why, -EINVAL,
+			"options->flags is 0x%x: neither PINION_FILE_READ nor _WRITE", flags);
+	}
+	if ((flags & PINION_FILE_TRUNCATE) != 0 && (flags & PINION_FILE_WRITE) == 0) {
+		return pin_refuse(why, -EINVAL,
+			"options->flags is 0x%x: PINION_FILE_TRUNCATE without _WRITE", flags);
+	}
+	if ((flags & PINION_FILE_EXCLUSIVE) != 0 && (flags & PINION_FILE_CREATE) == 0) {
+		return pin_refuse(why, -EINVAL,
+			"options->flags is 0x%x: PINION_FILE_EXCLUSIVE without _CREATE", flags);
 	}
 	return 0;
 }
 
-int pin_file_options_accept(
-	struct pinion_file_options *out, const struct pinion_file_options *given)
+static int check_options(const struct pinion_file_options *options, struct pin_refusal *why)
+{
+	if (options->direct > PINION_DIRECT_NEVER) {
+		return pin_refuse(
+			why, -EINVAL, "options->direct is %u, not 0 to 2", options->direct);
+	}
+	if (options->mode > 07777) {
+		return pin_refuse(
+			why, -EINVAL, "options->mode is 0%o, more than 07777", options->mode);
+	}
+	if (options->reserved != 0) {
+		return pin_refuse(
+			why, -EINVAL, "options->reserved is %u, not 0", options->reserved);
+	}
+	return check_flags(options->flags, why);
+}
+
+int pin_file_options_accept(struct pinion_file_options *out,
+	const struct pinion_file_options *given, struct pin_refusal *why)
 {
 	int rc;
 
@@ -59,11 +80,17 @@ int pin_file_options_accept(
 		return 0;
 	}
 	if (given->size < sizeof(given->size)) {
-		return -EINVAL;
+		return pin_refuse(why, -EINVAL,
+			"options->size is %u: call pinion_file_options_init() first", given->size);
 	}
 	rc = pin_sized_take(out, sizeof(*out), given, given->size);
 	out->size = sizeof(*out);
-	return rc < 0 ? rc : check_options(out);
+	if (rc < 0) {
+		return pin_refuse(why, rc,
+			"options->size is %u, and a field that this library does not know is set",
+			given->size);
+	}
+	return check_options(out, why);
 }
 
 struct open_how pin_file_open_how(const struct pinion_file_options *options)
@@ -184,7 +211,7 @@ int pinion_file_open_with(
 	if (file == NULL || path == NULL) {
 		return -EINVAL;
 	}
-	rc = pin_file_options_accept(&accepted, options);
+	rc = pin_file_options_accept(&accepted, options, NULL);
 	if (rc < 0) {
 		return rc;
 	}
@@ -192,6 +219,70 @@ int pinion_file_open_with(
 	how = pin_file_open_how(&accepted);
 	rc = open_any_length(&accepted, path, &how);
 	return rc < 0 ? rc : pin_file_adopt_with(file, rc, &accepted, NULL);
+}
+
+/* ---- descriptors of other origin ---- */
+
+enum {
+	/* Flags that say how to open; a descriptor is open already. */
+	OPENING_FLAGS = PINION_FILE_CREATE | PINION_FILE_EXCLUSIVE | PINION_FILE_TRUNCATE |
+		PINION_FILE_NO_FOLLOW,
+};
+
+/* PINION_FILE_READ and _WRITE, as the descriptor allows them. */
+static uint32_t access_of(int status_flags)
+{
+	switch (status_flags & O_ACCMODE) {
+	case O_RDONLY:
+		return PINION_FILE_READ;
+	case O_WRONLY:
+		return PINION_FILE_WRITE;
+	default:
+		return PINION_FILE_READ | PINION_FILE_WRITE;
+	}
+}
+
+static int check_descriptor(int fd, int status_flags, const struct pinion_file_options *options)
+{
+	struct stat status;
+
+	if ((status_flags & O_PATH) != 0 || (options->flags & ~access_of(status_flags)) != 0) {
+		return -EBADF;
+	}
+	if ((options->flags & PINION_FILE_WRITE) != 0 && (status_flags & O_APPEND) != 0) {
+		return -EINVAL;
+	}
+	if (fstat(fd, &status) < 0) {
+		return -errno;
+	}
+	return S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode) ? -ESPIPE : 0;
+}
+
+int pinion_file_from_fd(struct pinion_file *file, int fd, const struct pinion_file_options *options)
+{
+	struct pinion_file_options accepted;
+	int status_flags;
+	int rc;
+
+	if (file == NULL) {
+		return -EINVAL;
+	}
+	rc = pin_file_options_accept(&accepted, options, NULL);
+	if (rc < 0) {
+		return rc;
+	}
+	if ((accepted.flags & OPENING_FLAGS) != 0 || accepted.resolve != 0) {
+		return -EINVAL;
+	}
+	status_flags = fcntl(fd, F_GETFL);
+	if (status_flags < 0) {
+		return -errno;
+	}
+	if (options == NULL) {
+		accepted.flags = access_of(status_flags);
+	}
+	rc = check_descriptor(fd, status_flags, &accepted);
+	return rc < 0 ? rc : pin_file_take(file, fd, &accepted, status_flags);
 }
 
 int pinion_file_open(struct pinion_file *file, const char *path, uint32_t direct)

@@ -6,16 +6,18 @@
 #ifndef PIN_IO_FILE_OPEN_H
 #define PIN_IO_FILE_OPEN_H
 
+#include "runtime/io/refusal.h"
+
 #include <linux/openat2.h>
 #include <pinion/file.h>
 #include <stdbool.h>
 
 /*
  * Fills *out from what the caller gave, NULL or another version's struct.
- * Errors as pinion_file_open_with().
+ * Errors as pinion_file_open_with(); `why` may be NULL.
  */
-int pin_file_options_accept(
-	struct pinion_file_options *out, const struct pinion_file_options *given);
+int pin_file_options_accept(struct pinion_file_options *out,
+	const struct pinion_file_options *given, struct pin_refusal *why);
 
 /* What openat2(2) is to be told; `options` were accepted. */
 struct open_how pin_file_open_how(const struct pinion_file_options *options);

@@ -25,7 +25,8 @@ _Static_assert(sizeof(struct pin_request) <= sizeof(((struct pinion_request *)0)
 _Static_assert(_Alignof(struct pinion_request) >= 8, "the ring's own tags are no addresses");
 
 struct operation {
-	int (*check)(const struct pinion_request *request);
+	/* 0, or why it cannot be submitted. */
+	int (*check)(const struct pinion_request *request, struct pin_refusal *why);
 	void (*prepare)(
 		struct pin_ring *ring, struct io_uring_sqe *sqe, struct pinion_request *request);
 	/* What succeeds is over, with that result. */
@@ -45,14 +46,15 @@ static bool goes_on_if_interrupted(
 	return pin_request_may_retry(request, *result);
 }
 
-static int check_file(const struct pinion_request *request)
+static int check_file(const struct pinion_request *request, struct pin_refusal *why)
 {
-	return request->file != NULL ? 0 : -EINVAL;
+	return request->file != NULL ? 0 : pin_refuse(why, -EINVAL, "file is NULL");
 }
 
-static int check_nothing(const struct pinion_request *request)
+static int check_nothing(const struct pinion_request *request, struct pin_refusal *why)
 {
 	(void)request;
+	(void)why;
 	return 0;
 }
 
@@ -78,13 +80,29 @@ static void prepare_fdatasync(
 	io_uring_prep_fsync(sqe, request->file->fd, IORING_FSYNC_DATASYNC);
 }
 
-static int check_allocate(const struct pinion_request *request)
+static int check_allocate(const struct pinion_request *request, struct pin_refusal *why)
 {
-	bool is_in_range = request->length_bytes > 0 && request->length_bytes <= INT64_MAX &&
-		request->offset_bytes <= INT64_MAX - request->length_bytes &&
-		request->flags <= INT32_MAX;
+	unsigned long long offset = request->offset_bytes;
+	unsigned long long length = request->length_bytes;
 
-	return request->file != NULL && is_in_range ? 0 : -EINVAL;
+	if (request->file == NULL) {
+		return pin_refuse(why, -EINVAL, "file is NULL");
+	}
+	if (length == 0 || length > INT64_MAX) {
+		return pin_refuse(
+			why, -EINVAL, "length_bytes is %llu, not 1 to 9223372036854775807", length);
+	}
+	if (offset > INT64_MAX - length) {
+		return pin_refuse(why, -EINVAL,
+			"offset_bytes is %llu and length_bytes %llu: they end after "
+			"9223372036854775807",
+			offset, length);
+	}
+	if (request->flags > INT32_MAX) {
+		return pin_refuse(
+			why, -EINVAL, "flags is 0x%x, more than 0x7fffffff", request->flags);
+	}
+	return 0;
 }
 
 static void prepare_allocate(
@@ -95,14 +113,17 @@ static void prepare_allocate(
 		(off_t)request->offset_bytes, (off_t)request->length_bytes);
 }
 
-static int check_open(const struct pinion_request *request)
+static int check_open(const struct pinion_request *request, struct pin_refusal *why)
 {
 	struct pinion_file_options options;
 
-	if (request->file == NULL || request->path == NULL) {
-		return -EINVAL;
+	if (request->file == NULL) {
+		return pin_refuse(why, -EINVAL, "file is NULL");
 	}
-	return pin_file_options_accept(&options, request->options);
+	if (request->path == NULL) {
+		return pin_refuse(why, -EINVAL, "path is NULL");
+	}
+	return pin_file_options_accept(&options, request->options, why);
 }
 
 static void prepare_open(
@@ -112,7 +133,7 @@ static void prepare_open(
 	struct pinion_file_options options;
 
 	(void)ring;
-	PIN_CHECK(pin_file_options_accept(&options, request->options) == 0);
+	PIN_CHECK(pin_file_options_accept(&options, request->options, NULL) == 0);
 	*how = pin_file_open_how(&options);
 	if (how->resolve != 0) {
 		io_uring_prep_openat2(sqe, options.directory_fd, request->path, how);
@@ -122,9 +143,9 @@ static void prepare_open(
 	}
 }
 
-static int check_open_plain(const struct pinion_request *request)
+static int check_open_plain(const struct pinion_request *request, struct pin_refusal *why)
 {
-	return request->path != NULL ? 0 : -EINVAL;
+	return request->path != NULL ? 0 : pin_refuse(why, -EINVAL, "path is NULL");
 }
 
 static void prepare_open_plain(
@@ -142,14 +163,17 @@ static void prepare_open_plain(
 	io_uring_prep_openat2(sqe, options->directory_fd, request->path, how);
 }
 
-static int check_statx(const struct pinion_request *request)
+static int check_statx(const struct pinion_request *request, struct pin_refusal *why)
 {
 	struct pinion_file_options options;
 
-	if (request->status == NULL || (request->path == NULL && request->file == NULL)) {
-		return -EINVAL;
+	if (request->status == NULL) {
+		return pin_refuse(why, -EINVAL, "status is NULL");
 	}
-	return pin_file_options_accept(&options, request->options);
+	if (request->path == NULL && request->file == NULL) {
+		return pin_refuse(why, -EINVAL, "path and file are NULL");
+	}
+	return pin_file_options_accept(&options, request->options, why);
 }
 
 static void prepare_statx(
@@ -160,7 +184,7 @@ static void prepare_statx(
 	int fd;
 
 	(void)ring;
-	PIN_CHECK(pin_file_options_accept(&options, request->options) == 0);
+	PIN_CHECK(pin_file_options_accept(&options, request->options, NULL) == 0);
 	if (request->path != NULL) {
 		fd = options.directory_fd;
 		flags = (options.flags & PINION_FILE_NO_FOLLOW) != 0 ? AT_SYMLINK_NOFOLLOW : 0;
@@ -192,14 +216,17 @@ static bool close_goes_on(struct pin_ring *ring, struct pinion_request *request,
 	return false;
 }
 
-static int check_timeout(const struct pinion_request *request)
+static int check_timeout(const struct pinion_request *request, struct pin_refusal *why)
 {
-	return request->deadline_ns != 0 ? 0 : -EINVAL;
+	return request->deadline_ns != 0 ? 0 : pin_refuse(why, -EINVAL, "deadline_ns is 0");
 }
 
-static int check_cancel(const struct pinion_request *request)
+static int check_cancel(const struct pinion_request *request, struct pin_refusal *why)
 {
-	return request->deadline_ns == 0 ? 0 : -EINVAL;
+	return request->deadline_ns == 0
+		? 0
+		: pin_refuse(why, -EINVAL, "deadline_ns is %llu, not 0: a cancel has none",
+			  (unsigned long long)request->deadline_ns);
 }
 
 /* TIMEOUT and CANCEL have no entries: they never get to a ring. */
@@ -227,7 +254,19 @@ int pin_request_check(const struct pinion_request *request)
 	if (request->task.run == NULL || request->op >= PIN_OP_COUNT) {
 		return -EINVAL;
 	}
-	return operations[request->op].check(request);
+	return operations[request->op].check(request, NULL);
+}
+
+int pin_request_explain(const struct pinion_request *request, struct pin_refusal *why)
+{
+	if (request->op > PINION_OP_CANCEL) {
+		return pin_refuse(
+			why, -EINVAL, "op is %u, not 0 to %d", request->op, PINION_OP_CANCEL);
+	}
+	if (request->task.run == NULL) {
+		return pin_refuse(why, -EINVAL, "task.run is NULL");
+	}
+	return operations[request->op].check(request, why);
 }
 
 static PIN_INLINE void submit_rest(struct pin_ring *ring, struct pinion_request *request)

@@ -14,11 +14,15 @@
 #ifndef PIN_IO_REQUEST_H
 #define PIN_IO_REQUEST_H
 
+#include "runtime/io/refusal.h"
 #include "runtime/io/request_state.h"
 #include "runtime/io/ring.h"
 
-/* 0, or -EINVAL as pinion_request_submit(). */
+/* 0, or why pinion_request_submit() refuses it, -EBUSY apart. */
 int pin_request_check(const struct pinion_request *request);
+
+/* The same of one of the public operations, in words as well. */
+int pin_request_explain(const struct pinion_request *request, struct pin_refusal *why);
 
 /*
  * Submits one that was checked and reset; its entry is made here. False: no

@@ -12,7 +12,96 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-int pin_transfer_check(const struct pinion_request *request)
+/* ---- what may be submitted ---- */
+
+static bool is_power_of_two(uint32_t value)
+{
+	return value != 0 && (value & (value - 1)) == 0;
+}
+
+static int refuse_range(const struct pinion_request *request, struct pin_refusal *why)
+{
+	unsigned long long offset = request->offset_bytes;
+	unsigned long long length = request->length_bytes;
+
+	if (request->length_bytes - 1 >= INT64_MAX) {
+		return pin_refuse(
+			why, -EINVAL, "length_bytes is %llu, not 1 to 9223372036854775807", length);
+	}
+	return pin_refuse(why, -EINVAL,
+		"offset_bytes is %llu and length_bytes %llu: they end after 9223372036854775807",
+		offset, length);
+}
+
+static int refuse_alignment(const struct pinion_request *request, struct pin_refusal *why)
+{
+	const struct pinion_file *file = request->file;
+	uint32_t offset_align = file->offset_align_bytes;
+
+	if (!is_power_of_two(file->memory_align_bytes)) {
+		return pin_refuse(why, -EINVAL,
+			"file->memory_align_bytes is %u, not a power of two: "
+			"make the file by pinion_file_from_fd()",
+			file->memory_align_bytes);
+	}
+	if (!is_power_of_two(offset_align)) {
+		return pin_refuse(why, -EINVAL,
+			"file->offset_align_bytes is %u, not a power of two: "
+			"make the file by pinion_file_from_fd()",
+			offset_align);
+	}
+	if (((uintptr_t)request->bytes & (file->memory_align_bytes - 1)) != 0) {
+		return pin_refuse(why, -EINVAL,
+			"bytes is %p, not a multiple of the file's memory_align_bytes, %u",
+			(void *)request->bytes, file->memory_align_bytes);
+	}
+	if ((request->offset_bytes & (offset_align - 1)) != 0) {
+		return pin_refuse(why, -EINVAL,
+			"offset_bytes is %llu, not a multiple of the file's offset_align_bytes, %u",
+			(unsigned long long)request->offset_bytes, offset_align);
+	}
+	return pin_refuse(why, -EINVAL,
+		"length_bytes is %llu, not a multiple of the file's offset_align_bytes, %u",
+		(unsigned long long)request->length_bytes, offset_align);
+}
+
+/* Apart, for the words of what the caller has found. */
+static PIN_APART int refuse_transfer(const struct pinion_request *request, struct pin_refusal *why)
+{
+	if (request->file == NULL) {
+		return pin_refuse(why, -EINVAL, "file is NULL");
+	}
+	if (request->length_bytes - 1 >= INT64_MAX ||
+		((request->offset_bytes | (request->offset_bytes + request->length_bytes)) >> 63) !=
+			0) {
+		return refuse_range(request, why);
+	}
+	return refuse_alignment(request, why);
+}
+
+/*
+ * A file that was filled in by hand may be anything. Of a pipe or socket a read
+ * goes on until its length has come, which may be never. Asked each time: the
+ * program may put another descriptor into the struct. The kernel answers from
+ * what it has, without asking a server.
+ */
+static PIN_APART int check_given(const struct pinion_file *file, struct pin_refusal *why)
+{
+	struct statx status;
+	const char *kind;
+
+	if (statx(file->fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &status) < 0) {
+		return 0;
+	}
+	kind = S_ISFIFO(status.stx_mode) ? "a pipe" : S_ISSOCK(status.stx_mode) ? "a socket" : NULL;
+	return kind == NULL ? 0
+			    : pin_refuse(why, -ESPIPE,
+				      "file->fd is %d, %s: a read of it would wait for its full "
+				      "length",
+				      file->fd, kind);
+}
+
+int pin_transfer_check(const struct pinion_request *request, struct pin_refusal *why)
 {
 	const struct pinion_file *file = request->file;
 
@@ -20,16 +109,18 @@ int pin_transfer_check(const struct pinion_request *request)
 	if (file == NULL || request->length_bytes - 1 >= INT64_MAX ||
 		((request->offset_bytes | (request->offset_bytes + request->length_bytes)) >> 63) !=
 			0) {
-		return -EINVAL;
+		return refuse_transfer(request, why);
 	}
 	/* Alignments are powers of two. */
 	if (((uintptr_t)request->bytes & (file->memory_align_bytes - 1)) != 0 ||
 		((request->offset_bytes | request->length_bytes) &
 			(file->offset_align_bytes - 1)) != 0) {
-		return -EINVAL;
+		return refuse_transfer(request, why);
 	}
-	return 0;
+	return PIN_LIKELY(file->way != PINION_WAY_UNKNOWN) ? 0 : check_given(file, why);
 }
+
+/* ---- entries ---- */
 
 /* Which kind of entry, of one operation. */
 struct kind {

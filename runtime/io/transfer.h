@@ -6,10 +6,11 @@
 #ifndef PIN_IO_TRANSFER_H
 #define PIN_IO_TRANSFER_H
 
+#include "runtime/io/refusal.h"
 #include "runtime/io/request_state.h"
 #include "runtime/io/ring.h"
 
-int pin_transfer_check(const struct pinion_request *request);
+int pin_transfer_check(const struct pinion_request *request, struct pin_refusal *why);
 
 void pin_transfer_prepare_read(
 	struct pin_ring *ring, struct io_uring_sqe *sqe, struct pinion_request *request);

@@ -441,6 +441,18 @@ int pin_request_check(const struct pinion_request *request)
 	return request->task.run != NULL ? 0 : -EINVAL;
 }
 
+int pin_request_explain(const struct pinion_request *request, struct pin_refusal *why)
+{
+	return pin_refuse(why, pin_request_check(request), "task.run is NULL");
+}
+
+int pin_refuse(struct pin_refusal *why, int error, const char *format, ...)
+{
+	(void)why;
+	(void)format;
+	return error;
+}
+
 bool pin_transfer_carry_out(struct pin_ring *ring, struct pinion_request *request)
 {
 	(void)ring;
@@ -533,11 +545,12 @@ bool pin_cached_read(
 	return false;
 }
 
-int pin_file_options_accept(
-	struct pinion_file_options *out, const struct pinion_file_options *given)
+int pin_file_options_accept(struct pinion_file_options *out,
+	const struct pinion_file_options *given, struct pin_refusal *why)
 {
 	(void)out;
 	(void)given;
+	(void)why;
 	model_fail("%s is not modelled", __func__);
 }
 

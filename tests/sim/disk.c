@@ -73,6 +73,7 @@ void disk_open(struct pinion_file *file)
 		.offset_align_bytes = DISK_BLOCK_BYTES,
 		.size_bytes = DISK_FILE_BYTES,
 		.allocated_bytes = DISK_FILE_BYTES,
+		.way = PINION_WAY_DIRECT,
 	};
 }
 
@@ -85,6 +86,7 @@ void disk_open_namespace(struct pinion_file *file)
 		.offset_align_bytes = DISK_BLOCK_BYTES,
 		.size_bytes = DISK_FILE_BYTES,
 		.inode = DISK_NAMESPACE_ID,
+		.way = PINION_WAY_DIRECT,
 		.flags = PIN_FILE_COMMANDS | (DISK_COMMAND_BLOCKS - 1) << PIN_FILE_BLOCKS_SHIFT,
 	};
 }

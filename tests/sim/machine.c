@@ -120,9 +120,10 @@ void pin_file_leave_direct(const struct pinion_file *file)
 	(void)file;
 }
 
-int pin_file_options_accept(
-	struct pinion_file_options *out, const struct pinion_file_options *given)
+int pin_file_options_accept(struct pinion_file_options *out,
+	const struct pinion_file_options *given, struct pin_refusal *why)
 {
+	(void)why;
 	WORLD_CHECK(given == NULL);
 	*out = (struct pinion_file_options){.flags = PINION_FILE_READ};
 	return 0;

@@ -119,7 +119,13 @@ static inline void runtimes_finish(struct pinion_runtime *runtime, uint32_t requ
 static inline struct pinion_file runtimes_plain_file(int fd)
 {
 	expect_ready("descriptor", fd >= 0);
-	return (struct pinion_file){.fd = fd, .memory_align_bytes = 1, .offset_align_bytes = 1};
+	return (struct pinion_file){
+		.fd = fd,
+		.memory_align_bytes = 1,
+		.offset_align_bytes = 1,
+		/* Not filled in by hand: those are no pipes. */
+		.way = PINION_WAY_ASKED,
+	};
 }
 
 static inline size_t runtimes_count_entries(const char *folder)

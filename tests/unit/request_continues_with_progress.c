@@ -47,6 +47,7 @@ static void begin(uint32_t is_direct, uint32_t align, uint64_t size)
 {
 	struct io_uring_sqe sqe = {0};
 
+	file.way = PINION_WAY_ASKED; /* nothing is asked of its descriptor */
 	file.is_direct = is_direct;
 	file.memory_align_bytes = align;
 	file.offset_align_bytes = align;
