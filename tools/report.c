@@ -243,6 +243,22 @@ void report_unread_byte(const char *path, const struct pinion_gap *gap)
 	report_path(path, reason);
 }
 
+static uint64_t file_timeout_ns;
+
+void report_note_file_timeout(uint64_t timeout_ns)
+{
+	file_timeout_ns = timeout_ns;
+}
+
+static void report_timeout(const char *path)
+{
+	char reason[64];
+
+	snprintf(reason, sizeof(reason), "no data for %g s (--file-timeout)",
+		(double)file_timeout_ns / 1e9);
+	report_path(path, reason);
+}
+
 void report_outcome(
 	const struct pinion_scan_file *file, enum pinion_scan_outcome outcome, int error)
 {
@@ -261,6 +277,10 @@ void report_outcome(
 			return;
 		}
 		break;
+	}
+	if (error == -ETIME) {
+		report_timeout(file->path);
+		return;
 	}
 	report_path(
 		file->path, error == -ENOTSUP ? special_reason(file->path) : report_reason(error));

@@ -39,6 +39,9 @@ void report_gap(const char *path, const struct pinion_gap *gap);
 /* As above, for a command that ends a file there. */
 void report_unread_byte(const char *path, const struct pinion_gap *gap);
 
+/* What --file-timeout says, to be told where a file has failed by it. */
+void report_note_file_timeout(uint64_t timeout_ns);
+
 /* The line for a path whose outcome is not DONE; silent for plain symlinks. */
 void report_outcome(
 	const struct pinion_scan_file *file, enum pinion_scan_outcome outcome, int error);

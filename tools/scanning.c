@@ -29,11 +29,22 @@ enum {
 	BUFFERS_CACHED = 1,
 };
 
+/* A disk that sleeps, or a link that is lost, is back by then. */
+#define FILE_TIMEOUT_NS_STANDARD UINT64_C(60000000000)
+#define FILE_TIMEOUT_NS_MAX UINT64_C(86400000000000)
+
+static void set_file_timeout(struct scanning_options *options, uint64_t timeout_ns)
+{
+	options->scan.file_timeout_ns = timeout_ns;
+	report_note_file_timeout(timeout_ns);
+}
+
 bool scanning_options_init(struct scanning_options *out_options)
 {
 	*out_options = (struct scanning_options){0};
 	pinion_config_init(&out_options->runtime);
 	pinion_scan_config_init(&out_options->scan);
+	set_file_timeout(out_options, FILE_TIMEOUT_NS_STANDARD);
 	out_options->runtime.log = report_log;
 	return pinion_config_from_env(&out_options->runtime) == 0;
 }
@@ -91,6 +102,17 @@ bool scanning_parse_io(struct scanning_options *options, const char *value)
 		options->runtime.io_level = (uint32_t)levels[index];
 	}
 	return index >= 0;
+}
+
+bool scanning_parse_file_timeout(struct scanning_options *options, const char *value)
+{
+	uint64_t timeout_ns;
+
+	if (!options_duration("file-timeout", value, 0, FILE_TIMEOUT_NS_MAX, &timeout_ns)) {
+		return false;
+	}
+	set_file_timeout(options, timeout_ns);
+	return true;
 }
 
 /* All of it, and it is read from there. */

@@ -33,6 +33,10 @@ struct scanning_options {
 #define SCANNING_SPEC_GITIGNORE \
 	0, "gitignore", NULL, "leave out what .gitignore and .ignore files hide", \
 		"In directories, and .git itself; default: everything is looked at."
+#define SCANNING_SPEC_FILE_TIMEOUT \
+	0, "file-timeout", "SECONDS", \
+		"give a file up that brings nothing for so long; default: 60", \
+		"It fails by name, and the others are read. 0: wait for ever."
 #define SCANNING_SPEC_STATS 0, "stats", NULL, "counts and speed on stderr at the end", NULL
 
 /* Defaults, then the environment. False: that is bad, which is reported. */
@@ -43,6 +47,7 @@ bool scanning_parse_workers(struct scanning_options *options, const char *value)
 bool scanning_parse_window(struct scanning_options *options, const char *value);
 bool scanning_parse_direct(struct scanning_options *options, const char *value);
 bool scanning_parse_io(struct scanning_options *options, const char *value);
+bool scanning_parse_file_timeout(struct scanning_options *options, const char *value);
 
 /*
  * Named files that are small, or a few that are in the page cache, cannot fill

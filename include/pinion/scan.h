@@ -118,7 +118,8 @@ struct pinion_scan_ops {
 	/*
 	 * `file->user` still holds what the engine left there, NULL for a path
 	 * that was never opened. `error`: 0 or a negative errno; -ESTALE: the
-	 * file shrank or grew while it was read; -ENOTSUP: a special file;
+	 * file shrank or grew while it was read; -ETIME: nothing came for
+	 * `file_timeout_ns`; -ENOTSUP: a special file;
 	 * -ELOOP: a symbolic link to itself; -EXDEV: it is no longer beneath
 	 * its tree's root, as a part of its path has become a symbolic link;
 	 * -EISDIR: a directory given to pinion_scan_add_file; -EFBIG, -EILSEQ:
@@ -168,6 +169,16 @@ struct pinion_scan_config {
 	 * ends the file, and later windows of it are not handed over.
 	 */
 	uint32_t report_gaps;
+	uint32_t reserved; /* 0 */
+	/*
+	 * The open of a file, or a read while no other read of that file ends,
+	 * may take so many nanoseconds; then it is cancelled, as a deadline of
+	 * a request does it, and the file ends as FAILED with -ETIME. What
+	 * would block (EAGAIN, as /proc/kmsg without io_uring) is tried again
+	 * until then, instead of failing with that. 0 … 2^62. Default 0: no
+	 * limit, as what is slow is the caller's to know.
+	 */
+	uint64_t file_timeout_ns;
 };
 
 PINION_API void pinion_scan_config_init_sized(struct pinion_scan_config *config, uint32_t size);

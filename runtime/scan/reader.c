@@ -339,6 +339,8 @@ void pin_reader_start(struct pin_reader *reader)
 		track->buffer.task = &track->request.task;
 		track->buffer.buffer.bytes = NULL;
 		track->salvage = (struct pin_salvage){0};
+		track->limit_ns = 0;
+		track->is_pausing = false;
 	}
 	reader->first_gap = (struct pinion_gap){0};
 	reader->claimed_count = 0;
@@ -348,6 +350,7 @@ void pin_reader_start(struct pin_reader *reader)
 	pin_store_release_u32(&reader->error, 0);
 	pin_store_release_u32(&reader->was_short, 0);
 	pin_store_relaxed_u32(&reader->instant_row, 0);
+	pin_store_relaxed_u32(&reader->ended_reads, 0);
 	if (reader->is_in_order || reader->plan.is_unsized) {
 		task_count = 1;
 	}

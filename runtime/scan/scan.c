@@ -44,6 +44,9 @@ enum {
 	USER_BYTES_MAX = 1 << 20,
 };
 
+/* So that the sum with any time fits. */
+#define FILE_TIMEOUT_NS_MAX (UINT64_C(1) << 62)
+
 /* ---- reporting ---- */
 
 void pin_scan_report(struct pinion_scan *scan, struct pinion_scan_totals *totals,
@@ -411,7 +414,8 @@ static bool complete_config(
 		config->overlap_bytes > OVERLAP_BYTES_MAX || config->windows_in_flight == 0 ||
 		config->windows_in_flight > WINDOWS_MAX || config->files_in_flight > FILES_MAX ||
 		config->window_bytes % PIN_PAGE_BYTES != 0 || config->report_holes > 1 ||
-		config->skip_ignored > 1 || config->report_gaps > 1 ||
+		config->skip_ignored > 1 || config->report_gaps > 1 || config->reserved != 0 ||
+		config->file_timeout_ns > FILE_TIMEOUT_NS_MAX ||
 		config->file_user_bytes > USER_BYTES_MAX ||
 		overlap + PIN_PAGE_BYTES > buffer_bytes) {
 		return false;

@@ -122,6 +122,7 @@ static void start_reader(struct pin_slot *slot)
 	reader->file = file;
 	reader->is_in_order = config->order == PINION_SCAN_IN_ORDER;
 	reader->reports_gaps = config->report_gaps != 0;
+	reader->timeout_ns = config->file_timeout_ns;
 	reader->track_count = config->windows_in_flight;
 	reader->is_cancelled = &scan->is_cancelled;
 	reader->deliver = deliver;
@@ -244,6 +245,13 @@ static bool hand_on(struct pin_slot *slot)
 	return pin_worker_spawn_on(worker, target, &slot->open.task) == 0;
 }
 
+static uint64_t open_deadline(const struct pinion_scan *scan)
+{
+	uint64_t timeout_ns = scan->config.file_timeout_ns;
+
+	return timeout_ns == 0 ? 0 : scan->host->now_ns() + timeout_ns;
+}
+
 static int start(struct pinion_task *task)
 {
 	struct pin_slot *slot = PIN_CONTAINER_OF(task, struct pin_slot, open.task);
@@ -278,6 +286,7 @@ static int start(struct pinion_task *task)
 			.task.run = opened,
 			.op = PIN_OP_OPEN_PLAIN,
 			.file = &slot->file.file, /* by which a cancel finds it */
+			.deadline_ns = open_deadline(slot->scan),
 			.path = path_to_open(slot),
 			.options = slot->root == NULL ? NULL : &slot->root->options,
 			.flags = (uint32_t)pin_file_open_flags(slot->root == NULL),

@@ -279,10 +279,67 @@ static bool read_cached(struct pin_track *track)
 	return true;
 }
 
+enum {
+	/* Between two attempts at a read that would block. */
+	PAUSE_NS = 50 * 1000 * 1000,
+};
+
+static void fill_deadline(struct pin_track *track)
+{
+	const struct pin_reader *reader = track->reader;
+	struct pinion_request *request = &track->request;
+	uint64_t now_ns;
+
+	request->op = PINION_OP_READ;
+	request->deadline_ns = 0;
+	if (reader->timeout_ns == 0) {
+		return;
+	}
+	now_ns = pin_worker_current()->shared->host->now_ns();
+	if (track->limit_ns == 0) {
+		track->limit_ns = now_ns + reader->timeout_ns;
+		track->ended_before = pin_load_relaxed_u32(&reader->ended_reads);
+	}
+	request->deadline_ns = track->limit_ns;
+	if (track->is_pausing) {
+		request->op = PINION_OP_TIMEOUT;
+		if (now_ns + PAUSE_NS < track->limit_ns) {
+			request->deadline_ns = now_ns + PAUSE_NS;
+		}
+	}
+}
+
+/*
+ * With a timeout: whether the read has to be made once more. Behind a pause,
+ * and where the file is merely slow, as other reads of it end meanwhile.
+ */
+static bool is_read_again(struct pin_track *track, int64_t result)
+{
+	struct pin_reader *reader = track->reader;
+	bool has_paused = track->is_pausing;
+	uint32_t ended_reads;
+
+	if (reader->timeout_ns == 0) {
+		return false;
+	}
+	track->is_pausing = result == -EAGAIN;
+	if (track->is_pausing || (has_paused && result == -ETIME)) {
+		return true; /* past the limit it ends with -ETIME at once */
+	}
+	track->limit_ns = 0;
+	/* Relaxed, and one of two may get lost: any change is enough. */
+	ended_reads = pin_load_relaxed_u32(&reader->ended_reads);
+	if (result >= 0) {
+		pin_store_relaxed_u32(&reader->ended_reads, ended_reads + 1);
+	}
+	return result == -ETIME && ended_reads != track->ended_before;
+}
+
 static void fill_request(struct pin_track *track)
 {
 	struct pinion_request *request = &track->request;
 
+	fill_deadline(track);
 	request->file = track->reader->file;
 	request->bytes = track->buffer.buffer.bytes;
 	request->offset_bytes = track->claim.read_offset;
@@ -304,7 +361,7 @@ static int start_read(struct pin_track *track)
 
 	fill_request(track);
 	track->worker = NULL;
-	if (!tells_pace || track->salvage.gaps != NULL) {
+	if (!tells_pace || track->salvage.gaps != NULL || track->is_pausing) {
 		return pin_worker_submit_one(worker, request);
 	}
 	track->asked_before = worker->ring.asked_count;
@@ -340,6 +397,10 @@ void pin_track_end_read(struct pin_track *track)
 
 	PIN_CHECK(track->state == PIN_TRACK_READING);
 	note_end(track);
+	if (is_read_again(track, result)) {
+		track->state = PIN_TRACK_BUFFERED;
+		return;
+	}
 	if (track->salvage.gaps != NULL) {
 		continue_salvage(track, result);
 		return;

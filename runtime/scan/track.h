@@ -50,6 +50,10 @@ struct pin_track {
 	struct pin_window_claim claim;
 	int32_t result;
 	struct pin_salvage salvage;
+	/* With a file timeout, of the read that is to be made: */
+	uint64_t limit_ns;     /* until when something is to come; 0: not yet begun */
+	uint32_t ended_before; /* the reader's `ended_reads` when it was begun */
+	bool is_pausing;       /* it would block, and the request is a pause */
 	/* Of the read in flight: whose ring it went to, as it was before. */
 	const struct pin_worker *worker; /* NULL: that would tell nothing */
 	uint32_t asked_before;
@@ -60,6 +64,7 @@ struct pin_reader {
 	struct pinion_file *file;
 	bool is_in_order;
 	bool reports_gaps;    /* unreadable pages cost only themselves */
+	uint64_t timeout_ns;  /* a read's while no other ends; 0: none */
 	uint32_t track_count; /* fewer where there are fewer windows */
 	struct pin_track *tracks;
 	const struct pin_atomic_u32 *is_cancelled;
@@ -83,6 +88,8 @@ struct pin_reader {
 	struct pin_atomic_u32 was_short;   /* [W:tracks R:tracks] a read ended too early */
 	/* [W:tracks R:tracks] a guess: reads that were over when submitted */
 	struct pin_atomic_u32 instant_row;
+	/* [W:tracks R:tracks] with a timeout: changes when a read ends */
+	struct pin_atomic_u32 ended_reads;
 };
 
 /*

@@ -513,18 +513,68 @@ ends_within() {
 
 @test "a signal ends a scan of /proc/kmsg and its like" {
 	[ "$(id -u)" = 0 ] && [ -r /proc/kmsg ] || skip "only root may read /proc/kmsg"
-	"$PINION" --version | grep -q "^io_uring: kernel" || skip "no io_uring here"
 	for command in "scan -F -e needle" "sum -a $algorithm"; do
+		for how in --io=auto --io=fallback; do
+			# shellcheck disable=SC2086
+			"$PINION" $command --stats $how /proc/kmsg >out 2>err 3>&- &
+			pid=$!
+			wait_until_watching "$pid"
+			wait_until_idle "$pid"
+			kill -TERM "$pid"
+			ends_within 20
+			expect 3
+			says "${command%% *}: stopped early by a signal"
+			counts "1 0 0 0 1"
+		done
+	done
+}
+
+@test "a signal ends a scan whose rules are being compiled" {
+	[[ $features == *+hyperscan* ]] || skip "built without hyperscan"
+	perl -e 'srand(1); for (1 .. 9000) {
+		printf "r%d\t%s[a-z0-9]{8,40}x%d[0-9a-f]{3,9}\n", $_,
+			join("", map { chr(97 + int(rand(16))) } 1 .. 4), $_ }' >rules || skip "no perl"
+	printf 'needle' >file
+	"$PINION" scan --rules=rules file >out 2>err 3>&- &
+	pid=$!
+	wait_until_watching "$pid"
+	kill -TERM "$pid"
+	ends_within 20
+	expect 3
+	[ ! -s out ]
+	says "scan: stopped early by a signal"
+	[ "$(wc -l <err)" = 2 ] # and that they are compiled
+}
+
+@test "a signal ends the walk of a huge tree, and counts add up" {
+	mkdir tree
+	perl -e 'for my $d (1 .. 200) { mkdir "tree/$d"; mkdir "tree/$d/$_" for 1 .. 200 }' ||
+		skip "no perl"
+	for command in "${commands[@]}"; do
 		# shellcheck disable=SC2086
-		"$PINION" $command --stats --io=auto /proc/kmsg >out 2>err 3>&- &
-		pid=$!
-		wait_until_watching "$pid"
-		wait_until_idle "$pid"
+		halt_inside tree "$PINION" $command --stats tree
 		kill -TERM "$pid"
-		ends_within 20
+		goes_on
 		expect 3
 		says "${command%% *}: stopped early by a signal"
-		counts "1 0 0 0 1"
+		counts "0 0 0 0 0"
+	done
+}
+
+@test "a file that brings nothing fails by name after --file-timeout" {
+	[ "$(id -u)" = 0 ] && [ -r /proc/kmsg ] || skip "only root may read /proc/kmsg"
+	printf needle >file
+	for command in "scan -F -e needle" "sum -a $algorithm"; do
+		for how in --io=auto --io=fallback; do
+			pinion "$command" --stats $how --file-timeout=1 /proc/kmsg file
+			expect 2
+			says "${command%% *}: /proc/kmsg: no data for 1 s (--file-timeout)"
+			counts "2 1 1 0 0"
+			[ "$(wc -l <out)" = 1 ]
+		done
+		pinion "$command" --file-timeout=never file
+		expect 2
+		[ ! -s out ]
 	done
 }
 

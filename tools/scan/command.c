@@ -24,6 +24,7 @@ enum scan_option {
 	OPTION_GITIGNORE,
 	OPTION_WORKERS,
 	OPTION_WINDOW,
+	OPTION_FILE_TIMEOUT,
 	OPTION_DIRECT,
 	OPTION_IO,
 	OPTION_STATS,
@@ -54,6 +55,7 @@ static const struct option_spec scan_specs[OPTION_COUNT] = {
 	[OPTION_GITIGNORE] = {SCANNING_SPEC_GITIGNORE},
 	[OPTION_WORKERS] = {SCANNING_SPEC_WORKERS},
 	[OPTION_WINDOW] = {SCANNING_SPEC_WINDOW},
+	[OPTION_FILE_TIMEOUT] = {SCANNING_SPEC_FILE_TIMEOUT},
 	[OPTION_DIRECT] = {SCANNING_SPEC_DIRECT},
 	[OPTION_IO] = {SCANNING_SPEC_IO},
 	[OPTION_STATS] = {SCANNING_SPEC_STATS},
@@ -150,6 +152,8 @@ static bool parse_option(struct scan_options *options, enum scan_option option, 
 		return scanning_parse_workers(&options->scanning, value);
 	case OPTION_WINDOW:
 		return scanning_parse_window(&options->scanning, value);
+	case OPTION_FILE_TIMEOUT:
+		return scanning_parse_file_timeout(&options->scanning, value);
 	case OPTION_FORMAT:
 		return parse_format(options, value);
 	case OPTION_DIRECT:

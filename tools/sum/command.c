@@ -30,6 +30,7 @@ enum sum_option {
 	OPTION_DIRECT,
 	OPTION_IO,
 	OPTION_WINDOW,
+	OPTION_FILE_TIMEOUT,
 	OPTION_STATS,
 	OPTION_COUNT,
 };
@@ -52,6 +53,7 @@ static const struct option_spec sum_specs[OPTION_COUNT] = {
 	[OPTION_DIRECT] = {SCANNING_SPEC_DIRECT},
 	[OPTION_IO] = {SCANNING_SPEC_IO},
 	[OPTION_WINDOW] = {SCANNING_SPEC_WINDOW},
+	[OPTION_FILE_TIMEOUT] = {SCANNING_SPEC_FILE_TIMEOUT},
 	[OPTION_STATS] = {SCANNING_SPEC_STATS},
 };
 
@@ -108,6 +110,8 @@ static bool parse_option(struct sum_options *options, enum sum_option option, co
 		return scanning_parse_io(&options->scanning, value);
 	case OPTION_WINDOW:
 		return scanning_parse_window(&options->scanning, value);
+	case OPTION_FILE_TIMEOUT:
+		return scanning_parse_file_timeout(&options->scanning, value);
 	case OPTION_STATS:
 		options->scanning.has_stats = true;
 		return true;
