@@ -18,6 +18,7 @@
 #include "runtime/host/cpu_latency.h"
 #include "runtime/host/heap.h"
 #include "runtime/host/level.h"
+#include "runtime/host/threadlimit.h"
 
 #include <errno.h>
 #include <pinion/runtime.h>
@@ -215,10 +216,12 @@ static int start_thread(struct pin_worker *worker)
 		&worker->thread, shared->config.stack_bytes, pin_worker_main, worker);
 
 	if (rc < 0) {
+		char hint[192];
+
+		pin_threadlimit_hint(rc, shared->config.stack_bytes, hint, sizeof(hint));
 		pin_log(&shared->log, PINION_LOG_ERROR,
-			"cannot start worker %u of %u: %s; raise `ulimit -u` or the "
-			"cgroup's pids.max, or use fewer workers",
-			worker->index, shared->worker_count, strerror(-rc));
+			"cannot start worker %u of %u: %s, or use fewer workers", worker->index,
+			shared->worker_count, hint);
 		return rc;
 	}
 	worker->has_thread = true;
@@ -283,10 +286,13 @@ static int start_threads(struct pin_shared *shared)
 	if (rc == 0) {
 		rc = pin_sentry_start(shared);
 		if (rc < 0) {
+			char hint[192];
+
+			pin_threadlimit_hint(rc, 0, hint, sizeof(hint));
 			pin_log(&shared->log, PINION_LOG_ERROR,
-				"cannot start the thread that looks after stuck workers: %s; raise "
-				"`ulimit -u` or the cgroup's pids.max, or set sentry_us to 0",
-				strerror(-rc));
+				"cannot start the thread that looks after stuck workers: %s, or "
+				"set sentry_us to 0",
+				hint);
 		}
 	}
 	if (rc < 0) {

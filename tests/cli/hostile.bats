@@ -271,12 +271,26 @@ goes_on() {
 	needs strace
 	[[ $(ldd "$PINION" 2>/dev/null) != *san.so* ]] || skip "sanitizers do without ptrace"
 	strace -qq -e trace=none true 2>/dev/null || skip "strace may not trace here"
+	ulimit -Su 4000 || skip "fewer processes than that are allowed here"
 	printf needle >file
 	status=0
 	strace -f -qq -o /dev/null -e trace=clone,clone3 -e inject=clone,clone3:error=EAGAIN \
 		"$PINION" scan -F -e needle --workers=4 file >out 2>err || status=$?
 	expect 2
-	grep -q 'ulimit -u' err
+	says "scan: cannot start worker 0 of 4: the user has reached \`ulimit -u\` 4000; raise that \
+(LimitNPROC= in the systemd unit), or use fewer workers"
+}
+
+@test "too little address space for a thread: the line names ulimit -v" {
+	[[ $(ldd "$PINION" 2>/dev/null) != *san.so* ]] || skip "sanitizers take all addresses"
+	printf needle >file
+	# A stack that never fits, whatever the libraries take.
+	ulimit -s 1000000 || skip "no such stack is allowed here"
+	ulimit -v 900000
+	pinion "scan -F -e needle" --workers=4 file
+	expect 2
+	says "scan: cannot start worker 0 of 4: its stack of 1000000 KiB does not fit below \
+\`ulimit -v\` 900000; raise that (LimitAS= in the systemd unit), or use fewer workers"
 }
 
 # Sends SIGTERM to $pid as soon as it is noticed.

@@ -103,7 +103,8 @@ static int run_short_of_threads(void *arg)
 	runtimes_config(&config, 16, PINION_IO_AUTO);
 	expect_number("create", -EAGAIN, pinion_runtime_create(&config, &runtime));
 	expect_true("nothing was written", runtime == NULL);
-	expect_true("the message names the limit", strstr(runtimes_log, "ulimit -u") != NULL);
+	expect_true("the message names the limit",
+		strstr(runtimes_log, "the user has reached `ulimit -u` 3; raise that") != NULL);
 	expect_number("descriptors", (long long)descriptors,
 		(long long)runtimes_count_entries("/proc/self/fd"));
 #ifdef __SANITIZE_THREAD__
