@@ -10,9 +10,11 @@
 #include "tools/sum/digest.h"
 
 #include <pinion/pinion.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #if defined(HAVE_HYPERSCAN)
 #include <hs.h>
@@ -164,11 +166,33 @@ static void do_without_plugins(void)
 	(void)setenv("HWLOC_PLUGINS_PATH", "", 0);
 }
 
+/*
+ * False and a line, when threads get too small a stack: theirs is by default
+ * as large as the limit of the first thread's. 48 KiB were seen
+ * to do for all commands; other libraries and machines may need more.
+ */
+static bool has_stack(void)
+{
+	enum { NEEDED_KIB = 256 };
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+		limit.rlim_cur >> 10 >= NEEDED_KIB) {
+		return true;
+	}
+	report_line("`ulimit -s` is %llu and at least %d are needed; raise it: ulimit -s 8192",
+		(unsigned long long)limit.rlim_cur >> 10, NEEDED_KIB);
+	return false;
+}
+
 int main(int argc, char **argv)
 {
 	const struct command *command;
 	const char *word = argc > 1 ? argv[1] : NULL;
 
+	if (!has_stack()) {
+		return EXIT_STATUS_TROUBLE;
+	}
 	do_without_plugins();
 	signals_init();
 	output_init();

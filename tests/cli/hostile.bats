@@ -293,6 +293,26 @@ goes_on() {
 \`ulimit -v\` 900000; raise that (LimitAS= in the systemd unit), or use fewer workers"
 }
 
+@test "too small a stack: one line says which is needed" {
+	[[ $(ldd "$PINION" 2>/dev/null) != *san.so* ]] || skip "sanitizers need more to start"
+	printf needle >file
+	for size in 16 64 255; do
+		for command in "${commands[@]}" --version; do
+			status=0
+			# The environment lies on the stack too.
+			env -i bash -c "ulimit -s $size; exec '$PINION' $command file" \
+				>out 2>err || status=$?
+			expect 2
+			[ "$(cat err)" = "pinion: \`ulimit -s\` is $size and at least 256 are \
+needed; raise it: ulimit -s 8192" ]
+			[ ! -s out ]
+		done
+	done
+	ulimit -s 256
+	pinion "scan -F -e needle" file
+	expect 1
+}
+
 # Sends SIGTERM to $pid as soon as it is noticed.
 terminate() {
 	wait_until_watching "$pid"
