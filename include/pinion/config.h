@@ -433,11 +433,11 @@ struct pinion_config {
 	/*
 	 * Tasks that may wait in the queues all workers share, of all lanes
 	 * together, up to 2^40; 0: no limit. While so many do, a spawn from
-	 * outside is refused with -EAGAIN. What workers spawn is never refused,
-	 * though it takes room there, nor are jobs, calls and work items, which
-	 * have limits of their own. Timers, requests and what was spawned on
-	 * one worker wait elsewhere. Default 65536. Environment:
-	 * PINION_INJECTOR_TASKS.
+	 * outside is refused with -EAGAIN, and so is a call, also that of
+	 * another runtime's task. What workers spawn is never refused, though
+	 * it takes room there, nor are jobs and work items, which have limits
+	 * of their own. Timers, requests and what was spawned on one worker
+	 * wait elsewhere. Default 65536. Environment: PINION_INJECTOR_TASKS.
 	 */
 	uint64_t injector_tasks;
 

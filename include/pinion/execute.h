@@ -47,7 +47,10 @@ struct pinion_call {
  *
  * Context: any thread; as pinion_spawn().
  * Errors: as pinion_spawn(), -EBUSY too: the call has not begun to run since it
- * was started last. -EINVAL also: `reserved` is not 0.
+ * was started last. -EINVAL also: `reserved` is not 0. -EAGAIN: from outside,
+ * which a worker of another runtime is too, while `injector_tasks` wait; start
+ * it again when some have run. pinion_runtime_lane_metrics() tells how many
+ * wait, `spawns_refused` of the counters how many were refused.
  * Since: 0.1
  */
 PINION_API int pinion_call_start(struct pinion_runtime *runtime, struct pinion_call *call);
@@ -72,8 +75,8 @@ PINION_API int pinion_execute_await(struct pinion_runtime *runtime, struct pinio
  *
  * Context: a thread that is no worker of any runtime; never allocates. A task
  * calls pinion_execute_await().
- * Errors: as pinion_call_start(). -EDEADLK: on a worker thread of any runtime;
- * it was not called.
+ * Errors: as pinion_call_start(), also -EAGAIN: it does not wait for room.
+ * -EDEADLK: on a worker thread of any runtime. It was not called.
  * Since: 0.1
  */
 PINION_API int pinion_execute(

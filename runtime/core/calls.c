@@ -396,6 +396,19 @@ int pin_runtime_reserve(struct pinion_runtime *runtime)
 	return is_open ? 0 : -ESHUTDOWN;
 }
 
+int pin_runtime_reserve_room(struct pinion_runtime *runtime)
+{
+	struct pin_shared *shared = &runtime->shared;
+
+	if (pin_runtime_is_foreign(runtime)) {
+		return -ECHILD;
+	}
+	if (pin_runtime_own_worker(runtime) == NULL) {
+		return admit(shared, 1);
+	}
+	return pin_shared_is_stopping(shared) ? -ESHUTDOWN : 0;
+}
+
 void pin_runtime_spawn_reserved(struct pinion_runtime *runtime, struct pinion_task *task)
 {
 	struct pin_worker *worker = pin_runtime_own_worker(runtime);

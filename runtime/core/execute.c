@@ -60,8 +60,8 @@ static void cancel_call(struct pinion_task *task)
 }
 
 /*
- * -EINVAL, -EBUSY, or as pin_runtime_reserve(), which has succeeded if this
- * does: the task is claimed then.
+ * -EINVAL, -EBUSY, or as pin_runtime_reserve_room(), which has succeeded if
+ * this does: the task is claimed then.
  */
 static int prepare(struct pinion_runtime *runtime, struct pinion_call *call)
 {
@@ -77,7 +77,7 @@ static int prepare(struct pinion_runtime *runtime, struct pinion_call *call)
 	call->task.run = run_call;
 	call->task.cancel = cancel_call;
 	pinion_future_init(&call->done, runtime);
-	rc = pin_runtime_reserve(runtime);
+	rc = pin_runtime_reserve_room(runtime);
 	if (rc != 0) {
 		pin_task_release(&call->task);
 	}

@@ -25,6 +25,12 @@ void pin_runtime_spawn_reserved(struct pinion_runtime *runtime, struct pinion_ta
 void pin_runtime_forgo(struct pinion_runtime *runtime);
 
 /*
+ * As pin_runtime_reserve(), for what is bounded as spawns are. -EAGAIN: from
+ * outside, while `injector_tasks` wait; counted.
+ */
+int pin_runtime_reserve_room(struct pinion_runtime *runtime);
+
+/*
  * Begins a wait on the calling worker, which has to be one of the runtime's.
  * -EPERM, -ECHILD, or as pin_wait_begin().
  */

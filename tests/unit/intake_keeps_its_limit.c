@@ -3,8 +3,9 @@
  * Goal: no more than `injector_tasks` wait in the shared queues for those
  * outside to add to: a spawn beyond is refused with -EAGAIN, all of a batch or
  * none, counted, the tasks untouched, and there is room again when some have
- * run. What workers spawn is never refused, though it takes room; work items,
- * timers and what is for one worker do not ask. 0 is no limit. AS-36, C13, W16.
+ * run. Calls are bounded likewise, also those of another runtime's tasks. What
+ * workers spawn is never refused, though it takes room; work items, timers and
+ * what is for one worker do not ask. 0 is no limit. AS-36, C13, W16, WP-1.
  * Method: the workers are held while tasks are queued from outside, in one lane
  * and in all; a worker that overflows its queue many times over; threads that
  * spawn past a small limit while what waits is counted.
@@ -101,6 +102,76 @@ static void check_refusals(void)
 	tasks_await(&done, LIMIT);
 	expect_number("room again for all", 0, pinion_spawn_batch(runtime, pointers, LIMIT));
 	end(2 * LIMIT);
+}
+
+/* ---- calls ---- */
+
+static struct pinion_runtime *other;
+static struct pinion_call calls[LIMIT + 1];
+static struct pinion_wait call_wait;
+
+static int answer_call(void *arg)
+{
+	(void)arg;
+	tasks_signal(&done);
+	return 7;
+}
+
+static int never_runs(struct pinion_task *task)
+{
+	(void)task;
+	expect_true("a wait that was not begun", false);
+	return 0;
+}
+
+/* A worker of another runtime is outside. */
+static int call_from_other(struct pinion_task *task)
+{
+	(void)task;
+	call_wait = (struct pinion_wait){.task.run = never_runs, .deadline_ns = UINT64_MAX};
+	expect_number(
+		"await", -EAGAIN, pinion_execute_await(runtime, &calls[LIMIT], other, &call_wait));
+	return 0;
+}
+
+static void expect_calls_refused(void)
+{
+	struct pinion_task task = {.run = call_from_other};
+	int result = 5;
+
+	expect_number("start", -EAGAIN, pinion_call_start(runtime, &calls[LIMIT]));
+	calls[LIMIT].task.flags = PINION_TASK_HIGH;
+	expect_number("in a lane", -EAGAIN, pinion_call_start(runtime, &calls[LIMIT]));
+	expect_number("execute", -EAGAIN, pinion_execute(runtime, answer_call, NULL, &result));
+	expect_number("untouched", 5, result);
+	expect_number("spawn", 0, pinion_spawn(other, &task));
+	expect_number("join", 0, pinion_runtime_join(other));
+	expect_number("counted", 4, (long long)runtimes_counters(runtime).spawns_refused);
+	expect_refused("a spawn", -EAGAIN, 0, 1);
+}
+
+static void check_calls(void)
+{
+	struct tasks_hold hold = {0};
+
+	other = runtimes_start(1, PINION_IO_AUTO);
+	begin(LIMIT);
+	tasks_hold_begin(&hold, runtime, 0);
+	for (uint32_t i = 0; i <= LIMIT; i++) {
+		calls[i] = (struct pinion_call){.run = answer_call};
+		calls[i].task.flags = i % 2 == 0 ? 0 : PINION_TASK_LOW;
+	}
+	for (uint32_t i = 0; i < LIMIT; i++) {
+		expect_number("fits", 0, pinion_call_start(runtime, &calls[i]));
+	}
+	expect_calls_refused();
+	tasks_hold_end(&hold);
+	tasks_await(&done, LIMIT);
+	expect_number("room again", 0, pinion_call_start(runtime, &calls[LIMIT]));
+	expect_number("wait", 0, pinion_future_wait(&calls[LIMIT].done, UINT64_MAX));
+	expect_number("result", 7, calls[LIMIT].result);
+	end(LIMIT + 1);
+	pinion_runtime_destroy(other);
 }
 
 /* ---- what does not ask ---- */
@@ -280,6 +351,7 @@ int main(void)
 {
 	runtimes_watchdog(LIMIT_SECONDS);
 	check_refusals();
+	check_calls();
 	check_exempt();
 	check_inside();
 	check_standard(STANDARD);
