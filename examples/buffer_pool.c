@@ -94,7 +94,7 @@ static int fail(const char *what, int64_t error)
 int main(int argc, char **argv)
 {
 	struct pinion_pool_config pool_config;
-	struct pinion_pool_counters counters;
+	struct pinion_pool_stats counters;
 	struct pinion_config config;
 	struct pinion_pool *pool;
 	struct tally sum = {0};

@@ -105,7 +105,7 @@ int main(void)
 {
 	static struct pinion_task tasks[TASKS];
 	struct pinion_task bad[] = {{.run = fail}, {.run = give_up}, {.run = end_thread}};
-	struct pinion_runtime_counters counters = {0};
+	struct pinion_runtime_stats counters = {0};
 	struct pinion_retry retry;
 	struct pinion_config config;
 	int rc;

@@ -86,7 +86,7 @@ static int run_node(struct pinion_task *task)
 static uint64_t measure(uint32_t worker_count, uint64_t alone_ns)
 {
 	struct pinion_config config;
-	struct pinion_runtime_counters counters;
+	struct pinion_runtime_stats counters;
 	int rc;
 
 	pinion_config_init(&config);

@@ -53,7 +53,7 @@ static int run_first(struct pinion_task *task)
 	return rc;
 }
 
-static int tell(const struct pinion_runtime_counters *counters, uint32_t worker_count)
+static int tell(const struct pinion_runtime_stats *counters, uint32_t worker_count)
 {
 	uint64_t total = 0;
 
@@ -75,7 +75,7 @@ static int tell(const struct pinion_runtime_counters *counters, uint32_t worker_
 int main(int argc, char **argv)
 {
 	struct pinion_task first = {.run = run_first};
-	struct pinion_runtime_counters counters;
+	struct pinion_runtime_stats counters;
 	struct pinion_config config;
 	uint32_t worker_count;
 	int rc;

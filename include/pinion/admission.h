@@ -253,7 +253,7 @@ PINION_API int pinion_admission_drain(struct pinion_admission *admission, uint64
  * Shape: size-versioned; pass sizeof(*out_counters).
  * Since: 0.1
  */
-struct pinion_admission_counters {
+struct pinion_admission_stats {
 	uint32_t current[PINION_LANES]; /* jobs in */
 	uint32_t running;		/* of these, begun */
 	uint64_t refused[PINION_LANES]; /* spawns answered with -EAGAIN, by lowest lane */
@@ -265,7 +265,7 @@ struct pinion_admission_counters {
 };
 
 PINION_API void pinion_admission_counters(const struct pinion_admission *admission,
-	struct pinion_admission_counters *out_counters, size_t size);
+	struct pinion_admission_stats *out_counters, size_t size);
 
 PINION_END_DECLS
 

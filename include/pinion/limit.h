@@ -84,7 +84,7 @@ PINION_API int pinion_device_limit(
  * Shape: size-versioned; pass sizeof(*out_figures).
  * Since: 0.1
  */
-struct pinion_device_figures {
+struct pinion_device_stats {
 	uint64_t device; /* of the whole disk */
 	/* The depth in force, and what is taken of it. */
 	uint64_t depth_count;
@@ -111,7 +111,7 @@ struct pinion_device_figures {
  * Since: 0.1
  */
 PINION_API int pinion_device_figures(const struct pinion_runtime *runtime, uint32_t index,
-	struct pinion_device_figures *out_figures, size_t size);
+	struct pinion_device_stats *out_figures, size_t size);
 
 PINION_END_DECLS
 

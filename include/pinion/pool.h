@@ -319,7 +319,7 @@ PINION_API uint32_t pinion_pool_available_local(const struct pinion_pool *pool, 
  * Shape: size-versioned; pass sizeof(*out_counters).
  * Since: 0.1
  */
-struct pinion_pool_counters {
+struct pinion_pool_stats {
 	uint64_t local_hits; /* taken from the own cache */
 	uint64_t refills;    /* times a cache got some of those in no cache */
 	uint64_t spills;     /* times one passed some on to them */
@@ -330,7 +330,7 @@ struct pinion_pool_counters {
 };
 
 PINION_API void pinion_pool_counters(
-	const struct pinion_pool *pool, struct pinion_pool_counters *out_counters, size_t size);
+	const struct pinion_pool *pool, struct pinion_pool_stats *out_counters, size_t size);
 
 /* ---- buffers that go back by themselves ---- */
 

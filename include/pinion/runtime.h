@@ -233,7 +233,7 @@ PINION_API int pinion_worker_context(const struct pinion_runtime *runtime, void 
  * Shape: size-versioned; pass sizeof(*out_counters).
  * Since: 0.1
  */
-struct pinion_runtime_counters {
+struct pinion_runtime_stats {
 	uint64_t tasks_spawned;	  /* admitted by pinion_spawn and its kin */
 	uint64_t tasks_run;	  /* entered through `run`, completions included */
 	uint64_t tasks_failed;	  /* of those, returned a negative value */
@@ -318,7 +318,7 @@ struct pinion_runtime_counters {
 };
 
 PINION_API void pinion_runtime_counters(const struct pinion_runtime *runtime,
-	struct pinion_runtime_counters *out_counters, size_t size);
+	struct pinion_runtime_stats *out_counters, size_t size);
 
 /*
  * What the runtime settled on at creation.
@@ -326,7 +326,7 @@ PINION_API void pinion_runtime_counters(const struct pinion_runtime *runtime,
  * Shape: size-versioned; strings are static or live as long as the runtime.
  * Since: 0.1
  */
-struct pinion_runtime_facts {
+struct pinion_runtime_info {
 	uint32_t worker_count;
 	uint32_t workers_bound;	    /* how many are bound to a core, or to their node */
 	uint32_t uses_ring;	    /* 0: some worker reads by the pread fallback */
@@ -356,7 +356,7 @@ struct pinion_runtime_facts {
 };
 
 PINION_API void pinion_runtime_facts(
-	const struct pinion_runtime *runtime, struct pinion_runtime_facts *out_facts, size_t size);
+	const struct pinion_runtime *runtime, struct pinion_runtime_info *out_facts, size_t size);
 
 PINION_END_DECLS
 

@@ -263,10 +263,10 @@ int pinion_admission_drain(struct pinion_admission *admission, uint64_t deadline
 }
 
 void pinion_admission_counters(const struct pinion_admission *admission,
-	struct pinion_admission_counters *out_counters, size_t size)
+	struct pinion_admission_stats *out_counters, size_t size)
 {
 	const struct pin_admission *self = (const void *)admission->private_;
-	struct pinion_admission_counters counters = {
+	struct pinion_admission_stats counters = {
 		.running = pin_load_relaxed_u32(&self->running),
 		.failed = pin_load_relaxed_u64(&self->failed),
 		.job_ns = pin_load_relaxed_u64(&self->job_ns),

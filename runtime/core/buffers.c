@@ -441,9 +441,9 @@ uint32_t pinion_pool_available_local(const struct pinion_pool *pool, uint32_t ca
 }
 
 void pinion_pool_counters(
-	const struct pinion_pool *pool, struct pinion_pool_counters *out_counters, size_t size)
+	const struct pinion_pool *pool, struct pinion_pool_stats *out_counters, size_t size)
 {
-	struct pinion_pool_counters sum = {
+	struct pinion_pool_stats sum = {
 		.outside = pin_pool_count_acquires(&pool->pool),
 		.steals = pin_load_relaxed_u64(&pool->pool.steals),
 		.exhausted = pin_load_relaxed_u64(&pool->pool.exhausted),

@@ -82,10 +82,10 @@ int pinion_device_limit(
 }
 
 int pinion_device_figures(const struct pinion_runtime *runtime, uint32_t index,
-	struct pinion_device_figures *out_figures, size_t size)
+	struct pinion_device_stats *out_figures, size_t size)
 {
 	const struct pin_shared *shared = &runtime->shared;
-	struct pinion_device_figures figures = {0};
+	struct pinion_device_stats figures = {0};
 	const struct pin_disk *disk;
 	struct pin_disk_sums sums;
 	uint64_t limit;
@@ -101,7 +101,7 @@ int pinion_device_figures(const struct pinion_runtime *runtime, uint32_t index,
 	sums = pin_throttle_sums(shared, disk);
 	limit = pin_load_relaxed_u64(&disk->credit.limit);
 	taken = pin_load_relaxed_u64(&disk->credit.taken);
-	figures = (struct pinion_device_figures){
+	figures = (struct pinion_device_stats){
 		.device = disk->device,
 		.depth_count = pin_credit_count(limit),
 		.depth_bytes = (uint64_t)pin_credit_pages(limit) * PIN_PAGE_BYTES,

@@ -10,7 +10,7 @@
 #include <pinion/runtime.h>
 
 /* How the scheduler is at this moment. */
-static void add_figures(const struct pin_shared *shared, struct pinion_runtime_counters *sum)
+static void add_figures(const struct pin_shared *shared, struct pinion_runtime_stats *sum)
 {
 	sum->look_interval_min = UINT64_MAX;
 	sum->park_until_ns = PIN_NO_DEADLINE;
@@ -51,10 +51,10 @@ static void add_figures(const struct pin_shared *shared, struct pinion_runtime_c
 }
 
 void pinion_runtime_counters(const struct pinion_runtime *runtime,
-	struct pinion_runtime_counters *out_counters, size_t size)
+	struct pinion_runtime_stats *out_counters, size_t size)
 {
 	const struct pin_shared *shared = &runtime->shared;
-	struct pinion_runtime_counters sum = {0};
+	struct pinion_runtime_stats sum = {0};
 	uint64_t posted = 0;
 
 	for (uint32_t i = 0; i < shared->worker_count; i++) {
@@ -130,10 +130,10 @@ static const char *doorbell_name(enum pin_doorbell_kind kind)
 }
 
 void pinion_runtime_facts(
-	const struct pinion_runtime *runtime, struct pinion_runtime_facts *out_facts, size_t size)
+	const struct pinion_runtime *runtime, struct pinion_runtime_info *out_facts, size_t size)
 {
 	const struct pin_shared *shared = &runtime->shared;
-	struct pinion_runtime_facts facts = {
+	struct pinion_runtime_info facts = {
 		.worker_count = shared->worker_count,
 		.uses_ring = 1,
 		.ring_setup_flags = shared->workers[0].ring.setup_flags,

@@ -56,7 +56,7 @@ static int run(struct pinion_task *task)
 int main()
 {
 	static struct pinion_task tasks[ROUNDS];
-	struct pinion_runtime_counters counters;
+	struct pinion_runtime_stats counters;
 	struct pinion_runtime *runtime;
 	struct pinion_config config;
 

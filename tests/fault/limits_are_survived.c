@@ -139,7 +139,7 @@ static int live_under(void *arg)
 {
 	const struct limit *limit = arg;
 	struct pinion_runtime *runtime = NULL;
-	struct pinion_runtime_facts facts;
+	struct pinion_runtime_info facts;
 	struct pinion_config config;
 	const char *message = limit->message;
 	struct pin_kernel kernel;

@@ -67,7 +67,7 @@ static int submit_share(struct pinion_task *task)
 
 static bool start(uint32_t worker_count)
 {
-	struct pinion_runtime_facts facts;
+	struct pinion_runtime_info facts;
 	struct pinion_config config;
 	uint32_t each = REQUESTS / worker_count;
 

@@ -104,7 +104,7 @@ static void open_pipe(int ends[2], uint16_t op)
 
 static void start(uint32_t io_level)
 {
-	struct pinion_runtime_facts facts;
+	struct pinion_runtime_info facts;
 
 	runtime = runtimes_start(1, io_level);
 	pinion_runtime_facts(runtime, &facts, sizeof(facts));

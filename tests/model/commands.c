@@ -64,7 +64,7 @@ static void submit(uint32_t index)
 
 static void finish(uint32_t commands)
 {
-	struct pinion_runtime_counters counters;
+	struct pinion_runtime_stats counters;
 
 	MODEL_CHECK(pinion_runtime_drain(runtime) == 0);
 	pinion_runtime_counters(runtime, &counters, sizeof(counters));

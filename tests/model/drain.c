@@ -39,7 +39,7 @@ static void begin(void (*body)(struct model_task *task))
 
 static void drain(uint64_t task_count)
 {
-	struct pinion_runtime_counters counters;
+	struct pinion_runtime_stats counters;
 
 	/* Not earlier: end() of a failed creation ends workers, too. */
 	model_on_worker_exit(check_nothing_left);
@@ -130,7 +130,7 @@ static void spawn_second(void *arg)
 
 static void run_admits(void)
 {
-	struct pinion_runtime_counters counters;
+	struct pinion_runtime_stats counters;
 	uint32_t spawner;
 
 	begin(NULL);

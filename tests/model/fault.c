@@ -30,7 +30,7 @@ static void begin(uint32_t worker_count, void (*body)(struct model_task *task))
 
 static void finish(uint32_t spawned)
 {
-	struct pinion_runtime_counters counters;
+	struct pinion_runtime_stats counters;
 	uint64_t entered = 0;
 
 	pinion_runtime_counters(runtime, &counters, sizeof(counters));
@@ -128,7 +128,7 @@ static void cancel_and_panic(struct pinion_task *task)
 /* Both may be cancelled in one turn; the first one's end cuts that short. */
 static void run_timers(void)
 {
-	struct pinion_runtime_counters counters;
+	struct pinion_runtime_stats counters;
 
 	begin(1, NULL);
 	timer_cancels = 0;

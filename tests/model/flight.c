@@ -80,7 +80,7 @@ static void cancel(void)
 /* All that was counted has ended. */
 static void finish(uint64_t request_count)
 {
-	struct pinion_runtime_counters counters;
+	struct pinion_runtime_stats counters;
 
 	model_await("the request", has_ended, NULL);
 	MODEL_CHECK(pinion_runtime_drain(runtime) == 0);

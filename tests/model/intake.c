@@ -60,7 +60,7 @@ static void begin(void (*body)(struct model_task *task))
 
 static void end(uint32_t inside_count)
 {
-	struct pinion_runtime_counters counters;
+	struct pinion_runtime_stats counters;
 
 	/* All have run, so there is room. */
 	model_quiet_begin();

@@ -80,7 +80,7 @@ static int begin_and_panic(struct pinion_job *job)
 /* It has one end, whichever that is, and is not touched behind it. */
 static void run_ended(pinion_job_fn body)
 {
-	struct pinion_admission_counters counters;
+	struct pinion_admission_stats counters;
 	uint32_t ender;
 
 	jobs_model.uses_runtime = true;

@@ -104,7 +104,7 @@ static bool do_all_sleep(const void *arg)
 
 static uint64_t wakes(void)
 {
-	struct pinion_runtime_counters counters;
+	struct pinion_runtime_stats counters;
 
 	pinion_runtime_counters(runtime, &counters, sizeof(counters));
 	return counters.wakes_sent;

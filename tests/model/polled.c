@@ -62,7 +62,7 @@ static void submit(void)
 
 static void finish(int32_t result)
 {
-	struct pinion_runtime_counters counters;
+	struct pinion_runtime_stats counters;
 
 	model_await("the transfer", has_ended, NULL);
 	MODEL_CHECK(request.result == result);

@@ -116,7 +116,7 @@ static void spawn_first(void (*body)(struct model_task *task), model_condition_f
 /* All that was counted has ended. */
 static void finish(void)
 {
-	struct pinion_runtime_counters counters;
+	struct pinion_runtime_stats counters;
 
 	model_quiet_begin();
 	MODEL_CHECK(pinion_runtime_drain(runtime) == 0);

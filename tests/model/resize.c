@@ -58,7 +58,7 @@ static void spawn_on_second(void *task)
 /* Those before have run by themselves, or it waits for ever. */
 static void finish(void)
 {
-	struct pinion_runtime_counters counters;
+	struct pinion_runtime_stats counters;
 
 	for (uint32_t i = 0; i < spawned_count; i++) {
 		model_await("a task", model_task_has_run, &tasks[i]);
@@ -126,7 +126,7 @@ static void resize_to_one(void *arg)
 
 static void run_drain(void)
 {
-	struct pinion_runtime_counters counters;
+	struct pinion_runtime_stats counters;
 	uint32_t other;
 
 	begin(2, two, NULL);
@@ -313,7 +313,7 @@ static void spawn_on(uint32_t index, struct model_task *task)
 static void run_credit(void)
 {
 	struct pinion_limits limits;
-	struct pinion_device_figures figures;
+	struct pinion_device_stats figures;
 
 	ended_count = 0;
 	may_go = false;

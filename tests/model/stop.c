@@ -48,7 +48,7 @@ static void spawn(uint32_t index)
 
 static void finish(void)
 {
-	struct pinion_runtime_counters counters;
+	struct pinion_runtime_stats counters;
 	uint64_t cancelled = 0;
 	uint64_t due = 0;
 

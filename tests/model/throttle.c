@@ -91,7 +91,7 @@ static void submit(void)
 
 static void expect_all_given_back(void)
 {
-	struct pinion_device_figures figures;
+	struct pinion_device_stats figures;
 
 	/* None if all were cancelled on their way. */
 	if (pinion_device_figures(runtime, 0, &figures, sizeof(figures)) == 0) {

@@ -139,7 +139,7 @@ static void run_two_cancels(void)
 
 static void run_stop(void)
 {
-	struct pinion_runtime_counters counters;
+	struct pinion_runtime_stats counters;
 
 	begin(1);
 	start(UINT64_MAX);

@@ -91,7 +91,7 @@ static void give(void *arg)
 
 static void expect_one_end(void)
 {
-	struct pinion_runtime_counters counters;
+	struct pinion_runtime_stats counters;
 
 	MODEL_CHECK(end_count == 1 && waiters.oldest == NULL);
 	MODEL_CHECK(units.value == (wait_here.result == 1 ? 0 : 1));

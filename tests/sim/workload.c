@@ -94,7 +94,7 @@ static void *limit_from_outside(void *arg)
 
 static void check_device(void)
 {
-	struct pinion_device_figures figures;
+	struct pinion_device_stats figures;
 
 	if (pinion_device_figures(workload.runtime, 0, &figures, sizeof(figures)) != 0) {
 		return; /* nothing was read or written */
@@ -107,7 +107,7 @@ static void check_device(void)
 
 static void check_books(void)
 {
-	struct pinion_runtime_counters counters;
+	struct pinion_runtime_stats counters;
 
 	for (uint32_t i = 0; i < workload.entry_count; i++) {
 		const struct workload_entry *entry = &workload_entries[i];

@@ -446,7 +446,7 @@ static void open_gate(void)
 
 static void check_counters(uint32_t index)
 {
-	struct pinion_runtime_counters counters = runtimes_counters(runtimes[index]);
+	struct pinion_runtime_stats counters = runtimes_counters(runtimes[index]);
 
 	expect_number("run and cancelled", (long long)counters.tasks_spawned,
 		(long long)(counters.tasks_run + counters.tasks_cancelled));

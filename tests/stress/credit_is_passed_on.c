@@ -41,7 +41,7 @@ static int read_again(struct pinion_task *task)
 {
 	struct pinion_request *request = PIN_CONTAINER_OF(task, struct pinion_request, task);
 	struct slot *slot = PIN_CONTAINER_OF(request, struct slot, request);
-	struct pinion_device_figures figures;
+	struct pinion_device_stats figures;
 
 	if (request->result != BLOCK || slot->bytes[0] != slot - slots ||
 		slot->bytes[BLOCK - 1] != slot - slots) {
@@ -77,7 +77,7 @@ static void make_file(void)
 
 static void run_once(uint32_t io_level)
 {
-	struct pinion_device_figures figures = {0};
+	struct pinion_device_stats figures = {0};
 	struct pinion_limits limits;
 
 	runtime = runtimes_start(WORKERS, io_level);

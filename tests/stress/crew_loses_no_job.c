@@ -167,7 +167,7 @@ static void *resize(void *arg)
 int main(void)
 {
 	struct pinion_crew_sizes sizes = {1, 2, 1};
-	struct pinion_runtime_counters counters;
+	struct pinion_runtime_stats counters;
 	struct pinion_config config;
 	struct random_source random;
 	uint64_t seed = random_begin(&random);

@@ -123,7 +123,7 @@ static int run_step(struct pinion_task *task)
 static void run_once(uint64_t seed, uint32_t io_level, bool is_stop)
 {
 	struct pinion_config config;
-	struct pinion_runtime_counters counters;
+	struct pinion_runtime_stats counters;
 
 	runtimes_config(&config, WORKERS, io_level);
 	config.ring_sharing = PINION_RING_SHARED;

@@ -243,7 +243,7 @@ static void *spawn_outside(void *arg)
 /* What was taken has ended, and the runtime's own figures agree. */
 static void check_ends(bool is_stopped)
 {
-	struct pinion_runtime_counters counters = runtimes_counters(runtime);
+	struct pinion_runtime_stats counters = runtimes_counters(runtime);
 	uint64_t taken = 0;
 	uint64_t reads = 0;
 

@@ -104,8 +104,8 @@ static int give_wakers_time(void *arg, uint32_t worker_index, void **out_context
 static void check(struct random_source *source, uint32_t worker_count, uint32_t timeout_us,
 	bool has_read, uint32_t rounds)
 {
-	struct pinion_runtime_counters counters;
-	struct pinion_runtime_facts facts;
+	struct pinion_runtime_stats counters;
+	struct pinion_runtime_info facts;
 	struct pinion_config config;
 	struct pending_read reads[WORKERS_MAX];
 	struct pinion_file file;

@@ -98,10 +98,9 @@ static inline void jobs_expect_full(
 	expect_number("lane", lane, full->lane);
 }
 
-static inline struct pinion_admission_counters jobs_counters(
-	const struct pinion_admission *admission)
+static inline struct pinion_admission_stats jobs_counters(const struct pinion_admission *admission)
 {
-	struct pinion_admission_counters counters;
+	struct pinion_admission_stats counters;
 
 	pinion_admission_counters(admission, &counters, sizeof(counters));
 	return counters;
@@ -110,7 +109,7 @@ static inline struct pinion_admission_counters jobs_counters(
 /* All that were admitted have ended. */
 static inline void jobs_expect_empty(struct pinion_admission *admission)
 {
-	struct pinion_admission_counters counters = jobs_counters(admission);
+	struct pinion_admission_stats counters = jobs_counters(admission);
 
 	for (uint32_t i = 0; i < PINION_LANES; i++) {
 		expect_number("left", 0, counters.current[i]);

@@ -92,9 +92,9 @@ static inline struct pinion_runtime *runtimes_start(uint32_t worker_count, uint3
 	return runtime;
 }
 
-static inline struct pinion_runtime_counters runtimes_counters(const struct pinion_runtime *runtime)
+static inline struct pinion_runtime_stats runtimes_counters(const struct pinion_runtime *runtime)
 {
-	struct pinion_runtime_counters counters;
+	struct pinion_runtime_stats counters;
 
 	pinion_runtime_counters(runtime, &counters, sizeof(counters));
 	return counters;
@@ -103,7 +103,7 @@ static inline struct pinion_runtime_counters runtimes_counters(const struct pini
 /* All requests have ended, and none of them was found by a timeout alone. */
 static inline void runtimes_finish(struct pinion_runtime *runtime, uint32_t request_count)
 {
-	struct pinion_runtime_counters counters;
+	struct pinion_runtime_stats counters;
 
 	expect_number("drain", 0, pinion_runtime_drain(runtime));
 	counters = runtimes_counters(runtime);

@@ -73,7 +73,7 @@ static inline struct pinion_runtime *users_runtime(uint32_t worker_count, uint64
 /* All buffers are back, nobody was refused anything; then it goes. */
 static inline void users_end(struct pinion_pool *pool)
 {
-	struct pinion_pool_counters counters;
+	struct pinion_pool_stats counters;
 
 	pinion_pool_counters(pool, &counters, sizeof(counters));
 	expect_number("misuses", 0, (long long)counters.misuses);
@@ -95,9 +95,9 @@ static inline void users_give(struct pinion_pool *pool, struct pinion_buffer *bu
 	expect_true("the handle is cleared", buffer->bytes == NULL);
 }
 
-static inline struct pinion_pool_counters users_counters(const struct pinion_pool *pool)
+static inline struct pinion_pool_stats users_counters(const struct pinion_pool *pool)
 {
-	struct pinion_pool_counters counters;
+	struct pinion_pool_stats counters;
 
 	pinion_pool_counters(pool, &counters, sizeof(counters));
 	return counters;

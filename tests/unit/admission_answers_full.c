@@ -63,7 +63,7 @@ static void check_mistakes(void)
 static void check_limits(void)
 {
 	struct pinion_admission_limits limits = {.max_tasks = {2, 3, 1}, .max_tasks_total = 4};
-	struct pinion_admission_counters counters;
+	struct pinion_admission_stats counters;
 	struct pinion_full full = {.current = 77};
 
 	expect_number("init", 0, pinion_admission_init(&admission, runtime, &limits));
@@ -177,7 +177,7 @@ static void check_estimate(void)
 
 static void check_going_on(void)
 {
-	struct pinion_admission_counters counters;
+	struct pinion_admission_stats counters;
 	uint32_t ended = pin_load_acquire_u32(&jobs_ended);
 
 	jobs_admission(&admission, runtime, 1, 0, 0);

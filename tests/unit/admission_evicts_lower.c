@@ -45,7 +45,7 @@ static void expect_evicted(const struct jobs_job *job)
 
 static void check_choice(void)
 {
-	struct pinion_admission_counters counters;
+	struct pinion_admission_stats counters;
 	struct pinion_full full;
 
 	begin(4, 4);

@@ -32,7 +32,7 @@ static struct pinion_runtime *runtime;
 static void await_parked(uint64_t set, uint64_t on_futex, uint64_t in_ring)
 {
 	for (;;) {
-		struct pinion_runtime_counters now = runtimes_counters(runtime);
+		struct pinion_runtime_stats now = runtimes_counters(runtime);
 
 		if (now.parked_set == set && now.parked_futex == on_futex &&
 			now.parked_ring == in_ring && now.searching == 0) {
@@ -44,7 +44,7 @@ static void await_parked(uint64_t set, uint64_t on_futex, uint64_t in_ring)
 
 static void end(void)
 {
-	struct pinion_runtime_counters counters;
+	struct pinion_runtime_stats counters;
 
 	expect_number("stop", 0, pinion_runtime_stop(runtime));
 	counters = runtimes_counters(runtime);
@@ -59,7 +59,7 @@ static void end(void)
 
 static void expect_intervals(const char *what, uint64_t least, uint64_t most)
 {
-	struct pinion_runtime_counters counters = runtimes_counters(runtime);
+	struct pinion_runtime_stats counters = runtimes_counters(runtime);
 
 	expect_number(what, (long long)least, (long long)counters.look_interval_min);
 	expect_number(what, (long long)most, (long long)counters.look_interval_max);
@@ -198,7 +198,7 @@ static void check_until(uint32_t timeout_us)
 
 static void check_ring(void)
 {
-	struct pinion_runtime_facts facts;
+	struct pinion_runtime_info facts;
 	struct pending_read read;
 	struct pinion_file file;
 	int ends[2];
@@ -327,8 +327,8 @@ static void check_timers(void)
 
 static void check_shorter(void)
 {
-	size_t known = offsetof(struct pinion_runtime_counters, look_interval_min);
-	struct pinion_runtime_counters counters;
+	size_t known = offsetof(struct pinion_runtime_stats, look_interval_min);
+	struct pinion_runtime_stats counters;
 
 	runtime = runtimes_start(1, PINION_IO_FALLBACK);
 	memset(&counters, 0x5a, sizeof(counters));

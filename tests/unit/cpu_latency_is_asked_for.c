@@ -38,7 +38,7 @@ static int heeded(void)
 
 static uint64_t asked(const struct pinion_runtime *runtime)
 {
-	struct pinion_runtime_facts facts;
+	struct pinion_runtime_info facts;
 
 	pinion_runtime_facts(runtime, &facts, sizeof(facts));
 	return facts.cpu_latency_us;

@@ -121,7 +121,7 @@ static void expect_tiers(const struct pinion_crew_sizes *sizes, const char *expe
 {
 	struct pinion_task task = {.run = look};
 	struct pinion_runtime *crew = NULL;
-	struct pinion_runtime_facts facts;
+	struct pinion_runtime_info facts;
 
 	expect_number("create", 0, pinion_crew_create(NULL, sizes, &crew));
 	expect_number("spawn", 0, pinion_spawn(crew, &task));

@@ -238,7 +238,7 @@ static void check_stealing(void)
 {
 	struct pinion_crew_sizes sizes = {.low = 3};
 	struct pinion_task task = {.run = leave};
-	struct pinion_runtime_counters counters;
+	struct pinion_runtime_stats counters;
 
 	start(&sizes);
 	expect_number("spawn_on", 0, pinion_spawn_on(crew, 0, &task));

@@ -220,7 +220,7 @@ static int await_thief(struct pinion_task *task)
 
 static void check_steals(void)
 {
-	struct pinion_runtime_counters counters;
+	struct pinion_runtime_stats counters;
 
 	begin(2);
 	tasks[0] = (struct pinion_task){.run = await_thief};

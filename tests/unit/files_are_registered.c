@@ -30,7 +30,7 @@ enum {
 };
 
 static struct pinion_runtime *runtime;
-static struct pinion_runtime_facts facts;
+static struct pinion_runtime_info facts;
 static uint8_t bytes[READS][BYTES];
 static struct requests_one ones[READS];
 static struct requests_one closing;

@@ -38,7 +38,7 @@ static struct pinion_file open_by_request(const char *path, uint32_t direct)
 }
 
 /* Each by a counter of its own. */
-static uint64_t count_of(const struct pinion_runtime_counters *counters, uint32_t way)
+static uint64_t count_of(const struct pinion_runtime_stats *counters, uint32_t way)
 {
 	const uint64_t counts[] = {0, counters->files_direct, counters->files_asked,
 		counters->files_cached, counters->files_empty, counters->files_unable};
@@ -48,9 +48,9 @@ static uint64_t count_of(const struct pinion_runtime_counters *counters, uint32_
 
 static void check(const char *path, uint32_t direct, uint32_t way)
 {
-	struct pinion_runtime_counters before = runtimes_counters(runtime);
+	struct pinion_runtime_stats before = runtimes_counters(runtime);
 	struct pinion_file file = open_by_request(path, direct);
-	struct pinion_runtime_counters after = runtimes_counters(runtime);
+	struct pinion_runtime_stats after = runtimes_counters(runtime);
 
 	expect_number(path, way, file.way);
 	expect_number("direct", way == PINION_WAY_DIRECT, file.is_direct);

@@ -25,7 +25,7 @@ static uint8_t bytes[BYTES];
 
 static bool start(struct pinion_runtime **out_runtime)
 {
-	struct pinion_runtime_facts facts;
+	struct pinion_runtime_info facts;
 
 	*out_runtime = runtimes_start(1, PINION_IO_AUTO);
 	pinion_runtime_facts(*out_runtime, &facts, sizeof(facts));

@@ -203,7 +203,7 @@ static void check_parent(void)
 
 int main(void)
 {
-	struct pinion_runtime_facts facts;
+	struct pinion_runtime_info facts;
 	bool has_read;
 
 	runtimes_watchdog(LIMIT_SECONDS);

@@ -248,7 +248,7 @@ static void check_none(void)
 
 static void check_panicking(void)
 {
-	struct pinion_runtime_counters counters;
+	struct pinion_runtime_stats counters;
 
 	panics = true;
 	expect_number("create", 0, create(1));

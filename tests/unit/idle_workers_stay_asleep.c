@@ -135,8 +135,8 @@ static void pass_time(void)
 
 static void expect_silence(const char *what)
 {
-	struct pinion_runtime_counters before;
-	struct pinion_runtime_counters after;
+	struct pinion_runtime_stats before;
+	struct pinion_runtime_stats after;
 	uint64_t switches;
 
 	await_silence();
@@ -179,7 +179,7 @@ static void start_reads(void)
 static void check(const char *what, uint32_t io_level, uint32_t ring_sharing)
 {
 	struct pinion_task task = {.run = ignore};
-	struct pinion_runtime_facts facts;
+	struct pinion_runtime_info facts;
 	struct pinion_config config;
 	int ends[2];
 
@@ -239,7 +239,7 @@ static void tick(void *arg, uint32_t worker_index, void *context)
 
 static void check_ticks(void)
 {
-	struct pinion_runtime_counters counters;
+	struct pinion_runtime_stats counters;
 	struct pinion_config config;
 
 	printf("ticks\n");

@@ -24,7 +24,7 @@ static int answer(struct pinion_task *task)
 
 static void check(uint32_t worker_count, uint32_t min, uint32_t max, uint64_t expected)
 {
-	struct pinion_runtime_counters before;
+	struct pinion_runtime_stats before;
 	struct pinion_runtime *runtime = NULL;
 	struct tasks_hold holds[WORKERS] = {0};
 	struct pinion_config config;

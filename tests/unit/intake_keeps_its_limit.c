@@ -320,7 +320,7 @@ static void *spawn_past_limit(void *arg)
 static void check_together(void)
 {
 	static struct spawner spawners[THREADS];
-	struct pinion_runtime_counters counters;
+	struct pinion_runtime_stats counters;
 	struct tasks_hold hold = {0};
 
 	begin(LIMIT);

@@ -26,7 +26,7 @@ static struct jobs_job jobs[JOBS];
 
 static void check_queued(void)
 {
-	struct pinion_admission_counters counters;
+	struct pinion_admission_stats counters;
 
 	jobs_admission(&admission, runtime, JOBS, JOBS, 0);
 	jobs_init(jobs, JOBS, 0);
@@ -95,7 +95,7 @@ static void check_running(void)
 static void check_deadline(void)
 {
 	struct pinion_job job;
-	struct pinion_admission_counters counters;
+	struct pinion_admission_stats counters;
 
 	jobs_admission(&admission, runtime, JOBS, JOBS, 0);
 	spawn_long(&job, pinion_now_ns() + 20 * 1000 * 1000);

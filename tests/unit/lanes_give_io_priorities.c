@@ -92,7 +92,7 @@ static bool is_own(int priority)
 
 static void expect_during_call(int expected)
 {
-	struct pinion_runtime_facts facts;
+	struct pinion_runtime_info facts;
 
 	pinion_runtime_facts(runtime, &facts, sizeof(facts));
 	if (facts.uses_ring != 0) {

@@ -79,7 +79,7 @@ static uint32_t count_lines(const char *part)
 
 int main(void)
 {
-	struct pinion_runtime_counters counters;
+	struct pinion_runtime_stats counters;
 	struct pinion_lane_metrics metrics;
 	struct pinion_config config;
 	uint64_t failed = (HIGH + NORMAL + LOW + FAILING_EVERY - 1) / FAILING_EVERY;

@@ -120,8 +120,8 @@ static void check_read(struct pinion_file *file, const char *what)
 {
 	struct requests_one one;
 	struct pinion_request *request = requests_begin(&one, PINION_OP_READ);
-	struct pinion_runtime_counters before = runtimes_counters(runtime);
-	struct pinion_runtime_counters after;
+	struct pinion_runtime_stats before = runtimes_counters(runtime);
+	struct pinion_runtime_stats after;
 
 	spoil_seams();
 	request->file = file;

@@ -114,7 +114,7 @@ static int submit(struct pinion_task *task)
 }
 
 /* Facts of a runtime that has read something. */
-static int read_at(uint32_t level, uint32_t without, struct pinion_runtime_facts *out_facts)
+static int read_at(uint32_t level, uint32_t without, struct pinion_runtime_info *out_facts)
 {
 	struct pinion_task task = {.run = submit};
 	struct pinion_config config;
@@ -140,7 +140,7 @@ static int read_at(uint32_t level, uint32_t without, struct pinion_runtime_facts
 static void check_rung(size_t index, uint32_t highest)
 {
 	const char *name = pin_level_name(rungs[index].level);
-	struct pinion_runtime_facts facts;
+	struct pinion_runtime_info facts;
 	int rc = read_at(rungs[index].level, 0, &facts);
 
 	if (rungs[index].level > highest && highest != PINION_IO_RING) {
@@ -158,7 +158,7 @@ static void check_rung(size_t index, uint32_t highest)
 
 static void check_without(void)
 {
-	struct pinion_runtime_facts facts;
+	struct pinion_runtime_info facts;
 
 	expect_number("auto", 0, read_at(PINION_IO_AUTO, PINION_IO_OPENAT, &facts));
 	expect_text("without openat", "fallback", facts.io_level);

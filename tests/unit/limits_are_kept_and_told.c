@@ -58,9 +58,9 @@ static void submit(uint32_t count)
 	}
 }
 
-static struct pinion_device_figures figures(void)
+static struct pinion_device_stats figures(void)
 {
-	struct pinion_device_figures figures;
+	struct pinion_device_stats figures;
 
 	expect_number("figures", 0, pinion_device_figures(runtime, 0, &figures, sizeof(figures)));
 	return figures;
@@ -88,7 +88,7 @@ static void check_errors(void)
 		uint64_t more;
 	} newer;
 	struct pinion_limits limits;
-	struct pinion_device_figures none;
+	struct pinion_device_stats none;
 	pid_t child;
 	int status = -1;
 

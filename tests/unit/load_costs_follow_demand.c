@@ -36,7 +36,7 @@ static int answer(struct pinion_task *task)
 
 static void check_light(void)
 {
-	struct pinion_runtime_counters counters;
+	struct pinion_runtime_stats counters;
 	struct pinion_task task;
 
 	runtime = runtimes_start(WORKERS, PINION_IO_AUTO);
@@ -78,7 +78,7 @@ static int begin_all(struct pinion_task *task)
 static void check_heavy(void)
 {
 	struct pinion_task first = {.run = begin_all};
-	struct pinion_runtime_counters counters;
+	struct pinion_runtime_stats counters;
 	struct pinion_config config;
 
 	runtimes_config(&config, 1, PINION_IO_AUTO);

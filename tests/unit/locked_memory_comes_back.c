@@ -35,9 +35,9 @@ static struct pinion_runtime *start(void)
 	return runtime;
 }
 
-static struct pinion_runtime_facts facts_of(const struct pinion_runtime *runtime)
+static struct pinion_runtime_info facts_of(const struct pinion_runtime *runtime)
 {
-	struct pinion_runtime_facts facts;
+	struct pinion_runtime_info facts;
 
 	pinion_runtime_facts(runtime, &facts, sizeof(facts));
 	return facts;
@@ -57,7 +57,7 @@ static bool become(uint64_t limit_bytes, uint32_t user)
 
 static int live_often(void *arg)
 {
-	const struct pinion_runtime_facts *wanted = arg;
+	const struct pinion_runtime_info *wanted = arg;
 	uint64_t locked = wanted->registered_bytes + wanted->registered_bytes / 4;
 
 	if (!become(locked, USER)) {
@@ -65,7 +65,7 @@ static int live_often(void *arg)
 	}
 	for (uint32_t i = 0; i < LIVES; i++) {
 		struct pinion_runtime *runtime = start();
-		struct pinion_runtime_facts facts = facts_of(runtime);
+		struct pinion_runtime_info facts = facts_of(runtime);
 
 		if (!expect_number("registered", (long long)wanted->registered_bytes,
 			    (long long)facts.registered_bytes)) {
@@ -103,7 +103,7 @@ static int have_rings(void *arg)
 
 int main(void)
 {
-	struct pinion_runtime_facts facts;
+	struct pinion_runtime_info facts;
 	struct pinion_runtime *runtime;
 	int code;
 

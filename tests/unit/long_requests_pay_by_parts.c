@@ -53,9 +53,9 @@ static void limit(uint64_t bytes_per_second)
 	expect_number("limits", 0, pinion_runtime_limit(runtime, &limits));
 }
 
-static struct pinion_device_figures figures(void)
+static struct pinion_device_stats figures(void)
 {
-	struct pinion_device_figures figures;
+	struct pinion_device_stats figures;
 
 	expect_number("figures", 0, pinion_device_figures(runtime, 0, &figures, sizeof(figures)));
 	return figures;
@@ -72,7 +72,7 @@ static void check_others_go_on(void)
 {
 	struct requests_one endless;
 	struct requests_one other;
-	struct pinion_device_figures device;
+	struct pinion_device_stats device;
 
 	limit(RATE);
 	begin(&endless, ENDLESS_BYTES);

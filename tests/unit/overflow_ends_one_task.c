@@ -81,7 +81,7 @@ static void start(const struct plan *plan)
 static int run_plan(void *arg)
 {
 	const struct plan *plan = arg;
-	struct pinion_runtime_counters counters;
+	struct pinion_runtime_stats counters;
 	size_t threads;
 
 	start(plan);

@@ -105,7 +105,7 @@ static void check(size_t bytes, int from)
 
 int main(void)
 {
-	struct pinion_runtime_facts facts;
+	struct pinion_runtime_info facts;
 	struct pinion_config config;
 
 	runtimes_watchdog(LIMIT_SECONDS);

@@ -50,7 +50,7 @@ static void start(uint32_t polled, uint32_t sharing, uint32_t io_level)
 
 static uint32_t polled_rings(void)
 {
-	struct pinion_runtime_facts facts;
+	struct pinion_runtime_info facts;
 
 	pinion_runtime_facts(runtime, &facts, sizeof(facts));
 	return facts.polled_rings;
@@ -83,11 +83,11 @@ static void transfer(struct pinion_file *file, uint16_t op, uint64_t offset, uin
 }
 
 /* How many were tried on the second ring, and how many refused there. */
-static struct pinion_runtime_counters move_blocks(
+static struct pinion_runtime_stats move_blocks(
 	struct pinion_file *file, uint16_t op, uint32_t length)
 {
-	struct pinion_runtime_counters before = runtimes_counters(runtime);
-	struct pinion_runtime_counters after;
+	struct pinion_runtime_stats before = runtimes_counters(runtime);
+	struct pinion_runtime_stats after;
 
 	for (uint32_t i = 0; i < READS; i++) {
 		transfer(file, op, (uint64_t)i * length % FILE_BYTES, length);
@@ -111,7 +111,7 @@ static void open_file(struct pinion_file *file, uint32_t direct)
 /* The file exists, of its full size. */
 static void check_transfers(uint32_t polled)
 {
-	struct pinion_runtime_counters counters;
+	struct pinion_runtime_stats counters;
 	struct pinion_file file;
 
 	start(polled, PINION_RING_OWN, PINION_IO_AUTO);

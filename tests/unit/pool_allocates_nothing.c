@@ -125,7 +125,7 @@ static long long resident_pages(void)
 int main(void)
 {
 	uint32_t rounds = tasks_iterations(ROUNDS);
-	struct pinion_pool_counters counters;
+	struct pinion_pool_stats counters;
 	long long early = 0;
 	long long late;
 

@@ -130,7 +130,7 @@ static void begin(void)
 
 static void finish(uint32_t wanted, bool is_by_workers)
 {
-	struct pinion_pool_counters counters;
+	struct pinion_pool_stats counters;
 	uint32_t seen = 0;
 
 	expect_number("join", 0, pinion_runtime_join(runtime));
@@ -166,7 +166,7 @@ static void check_waiting(void)
 
 static void check_trying(void)
 {
-	struct pinion_pool_counters counters;
+	struct pinion_pool_stats counters;
 
 	begin();
 	for (int i = 0; i < TASKS; i++) {

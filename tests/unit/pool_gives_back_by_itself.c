@@ -169,7 +169,7 @@ static void check_mistake(void)
 {
 	struct pinion_runtime *runtime;
 	struct pinion_buffer buffer;
-	struct pinion_pool_counters counters;
+	struct pinion_pool_stats counters;
 
 	begin(&runtime);
 	buffer = users_take(pool);

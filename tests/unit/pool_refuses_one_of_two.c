@@ -57,7 +57,7 @@ static void check_round(uint32_t round)
 {
 	int first = results[0];
 	int second = results[1];
-	struct pinion_pool_counters counters;
+	struct pinion_pool_stats counters;
 	char words[96];
 
 	if ((first != 0 || second != -EALREADY) && (first != -EALREADY || second != 0)) {

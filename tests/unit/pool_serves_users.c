@@ -100,10 +100,10 @@ static void check_counters(void)
 	struct pinion_pool *pool = users_pool(runtime, 0, 2, 6);
 	struct users_taking taking = {.pool = pool, .count = 6};
 	struct {
-		struct pinion_pool_counters known;
+		struct pinion_pool_stats known;
 		uint64_t later;
 	} newer;
-	struct pinion_pool_counters counters;
+	struct pinion_pool_stats counters;
 	uint64_t first[2] = {0, 99};
 
 	users_on(runtime, 0, users_take_some, &taking);
@@ -120,7 +120,7 @@ static void check_counters(void)
 	expect_number("full", 2, pinion_pool_available_local(pool, 1));
 	expect_number("listed", 4, pinion_pool_available_shared(pool));
 	expect_number("the other is empty", 0, pinion_pool_available_local(pool, 0));
-	pinion_pool_counters(pool, (struct pinion_pool_counters *)(void *)first, sizeof(first[0]));
+	pinion_pool_counters(pool, (struct pinion_pool_stats *)(void *)first, sizeof(first[0]));
 	expect_number("an old program's", (long long)counters.local_hits, (long long)first[0]);
 	expect_number("and no more", 99, (long long)first[1]);
 	memset(&newer, 0xff, sizeof(newer));

@@ -52,8 +52,8 @@ static int note_end(struct pinion_task *task)
 static void read_whole(
 	const char *what, struct pinion_file *file, int dontcache_count, int evicted_count)
 {
-	struct pinion_runtime_counters before = runtimes_counters(runtime);
-	struct pinion_runtime_counters after;
+	struct pinion_runtime_stats before = runtimes_counters(runtime);
+	struct pinion_runtime_stats after;
 
 	memset(bytes, 0, sizeof(bytes));
 	request = (struct pinion_request){

@@ -354,7 +354,7 @@ static void check_buffer(void)
 	struct pinion_file_options options =
 		options_of(PINION_FILE_WRITE | PINION_FILE_CREATE | PINION_FILE_TRUNCATE,
 			PINION_DIRECT_ALWAYS);
-	struct pinion_runtime_facts facts;
+	struct pinion_runtime_info facts;
 	uint64_t before = runtimes_counters(runtime).unregistered_writes;
 	uint64_t after;
 
@@ -375,7 +375,7 @@ static void check_buffer(void)
 
 static void check_counters(void)
 {
-	struct pinion_runtime_counters counters = runtimes_counters(runtime);
+	struct pinion_runtime_stats counters = runtimes_counters(runtime);
 
 	expect_number("bytes written", 3 * (long long)BYTES + BLOCK + FAR_BYTES,
 		(long long)counters.write_bytes);

@@ -253,7 +253,7 @@ static void check_child(void)
 
 static void check_stop(bool is_ring)
 {
-	struct pinion_runtime_counters counters;
+	struct pinion_runtime_stats counters;
 
 	for (uint32_t i = 0; i < COUNT; i++) {
 		submit(pending(is_ring, i, &pipe_file));
@@ -278,7 +278,7 @@ static void check_stop(bool is_ring)
 
 static void check(uint32_t io_level)
 {
-	struct pinion_runtime_facts facts;
+	struct pinion_runtime_info facts;
 	struct pinion_config config;
 	bool is_ring;
 

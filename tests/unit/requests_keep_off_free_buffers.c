@@ -194,7 +194,7 @@ static void check_in_flight_own(void)
 
 static void check(enum pinion_io_level level)
 {
-	struct pinion_runtime_facts facts;
+	struct pinion_runtime_info facts;
 	struct pinion_config config;
 
 	runtimes_config(&config, 1, level);

@@ -301,8 +301,8 @@ static void stall_once(int write_end, uint64_t count)
 /* False: there is no io_uring. */
 static bool check_real(const char *what, uint32_t io_level)
 {
-	struct pinion_runtime_counters counters;
-	struct pinion_runtime_facts facts;
+	struct pinion_runtime_stats counters;
+	struct pinion_runtime_info facts;
 	char name[PIN_RUNNING_NAME_BYTES];
 	struct pinion_config config;
 	int ends[2];

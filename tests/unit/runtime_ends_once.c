@@ -129,7 +129,7 @@ static void check_again(void)
 
 static void check_drain(void)
 {
-	struct pinion_runtime_counters counters;
+	struct pinion_runtime_stats counters;
 	pthread_t threads[2];
 
 	start_blocked();
@@ -162,7 +162,7 @@ static void check_drain(void)
 /* By stop alone, or by stop while a drain is already waiting. */
 static void check_stop(bool is_draining)
 {
-	struct pinion_runtime_counters counters;
+	struct pinion_runtime_stats counters;
 	pthread_t threads[2];
 	uint32_t cancelled;
 	uint32_t run;

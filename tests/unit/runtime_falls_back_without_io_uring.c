@@ -71,7 +71,7 @@ static int run_without(void *arg)
 {
 	const struct refusal *refusal = arg;
 	struct pinion_task task = {.run = submit};
-	struct pinion_runtime_facts facts;
+	struct pinion_runtime_info facts;
 	struct pinion_config config;
 
 	if (!forbid_io_uring(refusal)) {

@@ -97,8 +97,8 @@ static int start_reader(struct pinion_task *task)
 
 static void check_reads(uint32_t io_level, uint32_t direct)
 {
-	struct pinion_runtime_counters counters;
-	struct pinion_runtime_facts facts;
+	struct pinion_runtime_stats counters;
+	struct pinion_runtime_info facts;
 	struct pinion_buffer buffer;
 
 	runtime = runtimes_start(2, io_level);
@@ -176,7 +176,7 @@ static int submit_pipe_reads(struct pinion_task *task)
 static void check_stop(bool destroy_only)
 {
 	struct pinion_task task = {.run = submit_pipe_reads};
-	struct pinion_runtime_facts facts;
+	struct pinion_runtime_info facts;
 	int ends[2];
 
 	runtime = runtimes_start(2, PINION_IO_AUTO);

@@ -100,7 +100,7 @@ static int run_across(struct pinion_task *task)
 static void check_counts(
 	const char *what, const struct pinion_runtime *ended, uint64_t expected, uint64_t failed)
 {
-	struct pinion_runtime_counters counters = runtimes_counters(ended);
+	struct pinion_runtime_stats counters = runtimes_counters(ended);
 
 	expect_number(what, (long long)expected, (long long)counters.tasks_spawned);
 	expect_number(what, (long long)expected, (long long)counters.tasks_run);

@@ -111,7 +111,7 @@ static void *spawn_all(void *arg)
 
 static void check_items(void)
 {
-	struct pinion_runtime_counters counters = runtimes_counters(runtime);
+	struct pinion_runtime_stats counters = runtimes_counters(runtime);
 
 	for (size_t i = 0; i < ITEMS && expect_failure_count == 0; i++) {
 		const struct item *item = &items[i];
@@ -135,7 +135,7 @@ static void run_once(struct random_source *source)
 	static const uint32_t levels[] = {PINION_IO_AUTO, PINION_IO_AUTO, PINION_IO_FALLBACK};
 	uint32_t level = levels[random_below(source, PIN_ARRAY_COUNT(levels))];
 	bool is_stopped = random_below(source, 3) != 0;
-	struct pinion_runtime_facts facts;
+	struct pinion_runtime_info facts;
 	pthread_t threads[SPAWNERS];
 
 	runtime = runtimes_start(1 + (uint32_t)random_below(source, 4), level);

@@ -76,7 +76,7 @@ static void spawn_all(bool has_mandatory)
 
 static void expect_ends(const char *what, uint32_t ran, uint32_t cancelled, uint32_t failed)
 {
-	struct pinion_runtime_counters counters = runtimes_counters(runtime);
+	struct pinion_runtime_stats counters = runtimes_counters(runtime);
 
 	expect_number(what, ran, pin_load_acquire_u32(&run_count));
 	expect_number(what, cancelled, pin_load_acquire_u32(&cancel_count));

@@ -32,7 +32,7 @@ enum {
 
 static struct pinion_runtime *runtime;
 static struct pinion_file file;
-static struct pinion_runtime_facts facts;
+static struct pinion_runtime_info facts;
 static bool probe_is_passed;
 static struct pin_atomic_u32 refused_count;
 

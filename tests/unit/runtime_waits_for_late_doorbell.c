@@ -91,7 +91,7 @@ int main(void)
 {
 	struct pinion_task starter = {.run = start_read};
 	struct pinion_task task = {.run = note_run};
-	struct pinion_runtime_facts facts;
+	struct pinion_runtime_info facts;
 	pthread_t spawner;
 	int ends[2];
 

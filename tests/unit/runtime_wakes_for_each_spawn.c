@@ -99,8 +99,8 @@ static void start_reads(int fd, uint32_t worker_count)
 static void check(uint32_t worker_count, bool has_read, bool has_message, uint32_t round_count)
 {
 	struct pinion_task task = {.run = answer};
-	struct pinion_runtime_counters counters;
-	struct pinion_runtime_facts facts;
+	struct pinion_runtime_stats counters;
+	struct pinion_runtime_info facts;
 	struct rounds rounds;
 	int ends[2];
 

@@ -85,8 +85,8 @@ static void await_catch(enum source source)
 static void check(bool has_read)
 {
 	struct pending_read read;
-	struct pinion_runtime_counters counters;
-	struct pinion_runtime_facts facts;
+	struct pinion_runtime_stats counters;
+	struct pinion_runtime_info facts;
 	struct pinion_config config;
 	struct pinion_file file;
 	int ends[2];

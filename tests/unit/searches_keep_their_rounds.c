@@ -30,7 +30,7 @@ static int count_run(struct pinion_task *task)
 static void check(const struct pinion_config *config, uint32_t tries)
 {
 	struct pinion_task task = {.run = count_run};
-	struct pinion_runtime_counters counters;
+	struct pinion_runtime_stats counters;
 	struct pinion_runtime *runtime;
 
 	expect_ready("create", pinion_runtime_create(config, &runtime) == 0);

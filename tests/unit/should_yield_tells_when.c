@@ -122,7 +122,7 @@ static int ask_until_completion(struct pinion_task *task)
 
 static void check_completion(void)
 {
-	struct pinion_runtime_facts facts;
+	struct pinion_runtime_info facts;
 	int ends[2];
 
 	pinion_runtime_facts(runtime, &facts, sizeof(facts));

@@ -53,7 +53,7 @@ static void check_level(uint32_t io_level)
 {
 	struct pinion_runtime *runtime;
 	struct pinion_file zero = runtimes_plain_file(open("/dev/zero", O_RDONLY | O_CLOEXEC));
-	struct pinion_runtime_facts facts;
+	struct pinion_runtime_info facts;
 	struct pinion_file late_file;
 	int ends[2];
 

@@ -167,7 +167,7 @@ static void read_often(void)
 
 static void check(uint32_t queue_order, uint32_t park_timeout_us)
 {
-	struct pinion_runtime_counters counters;
+	struct pinion_runtime_stats counters;
 	struct pinion_config config;
 
 	runtimes_config(&config, WORKERS, PINION_IO_AUTO);

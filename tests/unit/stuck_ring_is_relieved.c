@@ -198,7 +198,7 @@ static void check_own_buffer(uint32_t io_level)
 
 static void check_flags(void)
 {
-	struct pinion_runtime_facts facts;
+	struct pinion_runtime_info facts;
 	uint32_t binding = IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN |
 		IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG;
 

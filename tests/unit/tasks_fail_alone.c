@@ -72,7 +72,7 @@ __attribute__((noinline)) static void end_somehow(uint32_t way)
 
 static void expect_balance(const char *what, uint64_t failed, uint64_t unwound)
 {
-	struct pinion_runtime_counters counters = runtimes_counters(runtime);
+	struct pinion_runtime_stats counters = runtimes_counters(runtime);
 
 	expect_number(what, (long long)(counters.tasks_spawned + counters.requests_submitted),
 		(long long)(counters.tasks_run + counters.tasks_cancelled));

@@ -118,7 +118,7 @@ static void check_many(uint32_t worker_count, bool is_stopped)
 	struct random_source source;
 	uint64_t seed = random_begin(&source);
 	static uint32_t cancelled[MANY];
-	struct pinion_runtime_counters counters;
+	struct pinion_runtime_stats counters;
 
 	begin(worker_count);
 	memset(cancelled, 0, sizeof(cancelled));

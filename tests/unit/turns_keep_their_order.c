@@ -183,7 +183,7 @@ static void start_turns(struct tasks_hold *hold)
 static bool start(pinion_worker_hook_fn before_park, uint32_t alpha_permille)
 {
 	struct tasks_hold hold = {.prepare = replace_host};
-	struct pinion_runtime_facts facts;
+	struct pinion_runtime_info facts;
 	struct pinion_config config;
 
 	runtimes_config(&config, 1, PINION_IO_AUTO);

@@ -214,7 +214,7 @@ static void check_running(int next, bool is_woken, bool is_cancelled)
 {
 	bool is_done = next < 0 || next == PINION_WORK_DONE;
 	bool runs_again = !is_done && !is_cancelled && (is_woken || next == PINION_WORK_AGAIN);
-	struct pinion_runtime_counters counters;
+	struct pinion_runtime_stats counters;
 	int result = 1;
 
 	if (is_done) {

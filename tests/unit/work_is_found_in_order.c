@@ -59,7 +59,7 @@ static int begin(struct pinion_task *task)
 /* Each steal but that from the slot is one of the first round of its search. */
 static void expect_counters(uint64_t lifo_polls, uint64_t steals, uint64_t slot_steals)
 {
-	struct pinion_runtime_counters counters = runtimes_counters(runtime);
+	struct pinion_runtime_stats counters = runtimes_counters(runtime);
 
 	/* Two hold, one begins. */
 	expect_number("tasks_run", COUNT + 3, (long long)counters.tasks_run);

@@ -85,7 +85,7 @@ static void expect_node(uint32_t node_index, const cpu_set_t *cpus)
 
 static uint32_t count_bound(const struct pinion_runtime *runtime)
 {
-	struct pinion_runtime_facts facts;
+	struct pinion_runtime_info facts;
 
 	pinion_runtime_facts(runtime, &facts, sizeof(facts));
 	return facts.workers_bound;

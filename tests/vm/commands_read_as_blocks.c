@@ -147,7 +147,7 @@ static void check_registered(
 	struct pinion_pool_config config;
 	struct pinion_pool *pool = NULL;
 	struct pinion_buffer buffer;
-	struct pinion_runtime_facts facts;
+	struct pinion_runtime_info facts;
 	uint64_t before;
 
 	pinion_pool_config_init(&config);
@@ -185,7 +185,7 @@ static void check_way(const char *path, uint64_t offset, uint64_t bytes, const s
 {
 	static const uint64_t piece_bytes[] = {BLOCK, 3 * BLOCK, PIECE_MAX};
 	struct pinion_runtime *runtime = NULL;
-	struct pinion_runtime_counters counters;
+	struct pinion_runtime_stats counters;
 	struct pinion_config config;
 	struct pinion_file file;
 

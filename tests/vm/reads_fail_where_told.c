@@ -194,8 +194,8 @@ static void check_ended_early(struct pinion_runtime *runtime, struct pinion_file
 static void check_polled(const char *path, uint32_t polled, bool must_poll)
 {
 	struct pinion_runtime *runtime = start(PINION_IO_AUTO, polled);
-	struct pinion_runtime_counters counters;
-	struct pinion_runtime_facts facts;
+	struct pinion_runtime_stats counters;
+	struct pinion_runtime_info facts;
 	struct pinion_file file;
 	uint64_t requests;
 

@@ -24,7 +24,7 @@ void effort_end(struct effort *effort, const struct pinion_runtime *runtime, enu
 	uint64_t bytes)
 {
 	uint64_t cpu_ns = process_cpu_ns() - effort->cpu_before_ns;
-	struct pinion_runtime_counters after;
+	struct pinion_runtime_stats after;
 
 	if (!effort->sides[side].has_warmed_up) {
 		effort->sides[side].has_warmed_up = true;

@@ -20,7 +20,7 @@ struct effort {
 	uint64_t completed; /* requests */
 	/* Of the turn in hand, as it began. */
 	uint64_t cpu_before_ns;
-	struct pinion_runtime_counters before;
+	struct pinion_runtime_stats before;
 };
 
 void effort_begin(struct effort *effort, const struct pinion_runtime *runtime);

@@ -114,7 +114,7 @@ static int measure_registering(struct figures *out_figures)
 
 static int start_once(const struct pinion_config *config, struct figures *out_figures)
 {
-	struct pinion_runtime_facts facts;
+	struct pinion_runtime_info facts;
 	struct pinion_runtime *runtime;
 	uint64_t start_ns = bench_now_ns();
 	uint64_t elapsed_ns;

@@ -64,7 +64,7 @@ struct bench {
 
 /* What a subject settled on when it started. */
 struct bench_setting {
-	struct pinion_runtime_facts facts;
+	struct pinion_runtime_info facts;
 	struct bench_point point; /* as asked for; only the subject's axes count */
 	char text[128];		  /* "2 files, 2048 MiB, 2 workers" */
 };

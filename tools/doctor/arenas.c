@@ -22,7 +22,7 @@ static int note_cpu(void *arg, uint32_t worker_index, void **out_context)
 
 void doctor_arenas(struct findings *findings, struct doctor_workers *out_workers)
 {
-	struct pinion_runtime_facts facts;
+	struct pinion_runtime_info facts;
 	struct pinion_runtime *runtime;
 	struct pinion_config config;
 	int rc;
