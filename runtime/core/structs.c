@@ -37,6 +37,7 @@ static const struct {
 	STRUCT(pinion_full),
 	STRUCT(pinion_future),
 	STRUCT(pinion_future_callback),
+	STRUCT(pinion_gap),
 	STRUCT(pinion_group),
 	STRUCT(pinion_group_task),
 	STRUCT(pinion_job),
