@@ -6,7 +6,8 @@
 # and examples are installed too.
 # Method: installs into a staging folder, builds a program that runs one task,
 # once with the shared and once with the static library, the other one being
-# away each time, and looks which one it got.
+# away each time, and looks which one it got. After --disable-shared or
+# --disable-static with the only one, which has to be the only one installed.
 set -eu
 
 stage=$TMPDIR/stage
@@ -16,8 +17,16 @@ stage=$TMPDIR/stage
 	exit 1
 }
 pc=$(find "$stage" -name pinion.pc)
-libdir=$(find "$stage" -name libpinion.a)
-libdir=${libdir%/*}
+libdir=${pc%/pkgconfig/*}
+has_shared=$(find "$libdir" -name 'libpinion.so*' | grep -c .) || true
+has_static=$(find "$libdir" -name 'libpinion.a' | grep -c .) || true
+wanted=$(sed -n 's/^S\["INSTALL_\(SHARED\|STATIC\)_TRUE"\]=""$/\1/p' "$top_builddir/config.status" |
+	sort | tr '\n' ' ')
+found="$([ "$has_shared" = 0 ] || echo 'SHARED ')$([ "$has_static" = 0 ] || echo 'STATIC ')"
+if [ "$found" != "$wanted" ]; then
+	echo "libraries: configured \"$wanted\", installed \"$found\""
+	exit 1
+fi
 
 cat >"$TMPDIR/user.c" <<'END'
 #include <pinion/pinion.h>
@@ -91,11 +100,17 @@ build_and_run() {
 }
 
 mkdir "$TMPDIR/away"
-mv "$libdir/libpinion.a" "$TMPDIR/away"
-build_and_run shared "$CC -std=c11"
+kind=static
+if [ "$has_shared" != 0 ]; then
+	kind=shared
+fi
+if [ "$kind$has_static" = shared1 ]; then
+	mv "$libdir/libpinion.a" "$TMPDIR/away"
+fi
+build_and_run $kind "$CC -std=c11"
 # The sanitizers of one compiler are not another's.
 if [ -n "${CXX-}" ] && [ -z "${SANITIZER_CFLAGS-}" ]; then
-	build_and_run shared "$CXX -std=c++11 -x c++"
+	build_and_run $kind "$CXX -std=c++11 -x c++"
 fi
 for example in "$top_srcdir"/examples/*.c; do
 	libs=-pthread
@@ -117,12 +132,14 @@ for example in "$top_srcdir"/examples/*.c; do
 		exit 1
 	}
 done
-mv "$TMPDIR/away/libpinion.a" "$libdir"
-rm "$libdir"/libpinion.so*
-build_and_run static "$CC -std=c11" --static
+if [ "$kind$has_static" = shared1 ]; then
+	mv "$TMPDIR/away/libpinion.a" "$libdir"
+	rm "$libdir"/libpinion.so*
+	build_and_run static "$CC -std=c11" --static
+fi
 
 # Without any shared library, where hwloc needs no more than what README defines.
-if [ -z "${SANITIZER_CFLAGS-}" ]; then
+if [ -z "${SANITIZER_CFLAGS-}" ] && [ "$has_static" != 0 ]; then
 	sed -n '/^```c$/,/^```$/{/udev/p}' "$top_srcdir/README.md" >"$TMPDIR/udev.c"
 	eval "$CC -w -static -o '$TMPDIR/whole' '$TMPDIR/user.c' '$TMPDIR/udev.c' \
 		$(ask --static --cflags --libs | sed 's/-ludev//g')" 2>"$TMPDIR/whole.log" || {
