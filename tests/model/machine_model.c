@@ -8,6 +8,7 @@
 #include "runtime/core/live.h"
 #include "runtime/core/provision.h"
 #include "runtime/host/kernel.h"
+#include "runtime/host/threadlimit.h"
 #include "runtime/memory/arena.h"
 #include "runtime/memory/pool.h"
 #include "tests/model/explorer.h"
@@ -54,6 +55,16 @@ bool pin_live_find(const void *owner, struct pin_live_found *out_found)
 	(void)owner;
 	(void)out_found;
 	return false;
+}
+
+/* No thread is refused here. */
+void pin_threadlimit_hint(int error, size_t stack_bytes, char *out, size_t size)
+{
+	(void)error;
+	(void)stack_bytes;
+	if (size > 0) {
+		out[0] = '\0';
+	}
 }
 
 void pin_kernel_probe(struct pin_kernel *kernel)

@@ -10,6 +10,7 @@
 #include "runtime/host/memlimit.h"
 #include "runtime/host/pages.h"
 #include "runtime/host/placement.h"
+#include "runtime/host/threadlimit.h"
 #include "runtime/io/fallback.h"
 #include "runtime/io/file.h"
 #include "runtime/io/file_open.h"
@@ -57,6 +58,16 @@ bool pin_live_find(const void *owner, struct pin_live_found *out_found)
 	(void)owner;
 	(void)out_found;
 	return false;
+}
+
+/* No thread is refused here. */
+void pin_threadlimit_hint(int error, size_t stack_bytes, char *out, size_t size)
+{
+	(void)error;
+	(void)stack_bytes;
+	if (size > 0) {
+		out[0] = '\0';
+	}
 }
 
 void pin_kernel_probe(struct pin_kernel *kernel)
