@@ -43,7 +43,7 @@ while read -r command; do
 done <commands
 
 # --- The program.
-sed -n '/^```c$/,/^```$/p' README.md | sed '1d;$d' >hello.c
+awk '/^```/ { if (is_in) exit; is_in = /^```c$/; next } is_in' README.md >hello.c
 build=$(sed -n 's/^    \(gcc hello\.c .*\)/\1/p' README.md)
 [ -n "$build" ] || fail "README does not say how hello.c is built"
 # This build's compiler, and its sanitizers.
