@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: what a worker learns as the time of tasks is that of tasks alone: not
- * what its tick takes, nor what a task waits for in a call that blocks, also
- * where the turn was not timed up to then. W34, AS-17.
- * Method: ticks that are long, and a task that in the middle of turns of short
- * ones calls another runtime, which has its worker run a long task meanwhile.
- * Busy time, and that in ticks, are parts of the worker's life, so together
- * they are no longer than that, and nor is a task on average, whenever one
- * looks.
+ * what its tick takes. W34, AS-17.
+ * Method: ticks that are long beside tasks that are short. Busy time, and that
+ * in ticks, are parts of the worker's life, so together they are no longer than
+ * that, and nor is a task on average, whenever one looks.
  */
 #include "tests/support/runtimes.h"
 #include "tests/support/tasks.h"
@@ -19,20 +16,14 @@
 enum {
 	TICK_NS = 5 * 1000 * 1000,
 	TICKS = 20,
-	CALLS = 64,
-	CALL_NS = 1000 * 1000,
-	BETWEEN = 500,
 	LIMIT_SECONDS = 60,
 };
 
 static struct pinion_runtime *runtime;
-static struct pinion_runtime *other;
 static uint64_t apart_ns; /* in ticks, of the one worker */
 static struct pin_atomic_u32 tick_count;
 static uint32_t wanted_ticks;
 static uint64_t average_ns_max;
-static uint32_t calls_left;
-static uint32_t until_call;
 static struct pin_atomic_u32 is_over;
 
 static void spend(uint64_t ns)
@@ -116,62 +107,10 @@ static int go_on(struct pinion_task *task)
 	return 0;
 }
 
-/* ---- waits ---- */
-
-static struct pin_atomic_u32 has_run;
-
-static int run_long(struct pinion_task *task)
-{
-	(void)task;
-	spend(CALL_NS);
-	tasks_signal(&has_run);
-	return 0;
-}
-
-/* Its caller's worker runs that above the call. */
-static int answer(void *arg)
-{
-	struct pinion_task above = {.run = run_long};
-
-	(void)arg;
-	pin_store_release_u32(&has_run, 0);
-	expect_number("spawn_on", 0, pinion_spawn_on(runtime, 0, &above));
-	tasks_await(&has_run, 1);
-	return 0;
-}
-
-static int call_at_times(struct pinion_task *task)
-{
-	int result;
-
-	look_at_average();
-	if (calls_left == 0) {
-		tasks_signal(&is_over);
-		return 0;
-	}
-	if (--until_call == 0) {
-		calls_left--;
-		until_call = BETWEEN + calls_left;
-		expect_number("call", 0, pinion_execute(other, answer, NULL, &result));
-	}
-	return pinion_respawn(runtime, task);
-}
-
 int main(void)
 {
-	struct pinion_config config;
-
 	runtimes_watchdog(LIMIT_SECONDS);
 	wanted_ticks = TICKS;
 	run(128, tick, go_on, "busy, and in ticks");
-	runtimes_config(&config, 1, PINION_IO_FALLBACK);
-	config.bind_workers = 0;
-	expect_ready("create", pinion_runtime_create(&config, &other) == 0);
-	for (uint32_t budget_polls = 2; budget_polls <= 5; budget_polls++) {
-		calls_left = CALLS;
-		until_call = BETWEEN;
-		run(budget_polls, NULL, call_at_times, "busy beside calls");
-	}
-	pinion_runtime_destroy(other);
 	return expect_status();
 }
