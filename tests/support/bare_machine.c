@@ -5,8 +5,10 @@
  * and nobody who reads messages.
  */
 #include "runtime/base/log.h"
+#include "runtime/core/live.h"
 #include "runtime/host/cpu_latency.h"
 #include "runtime/host/kernel.h"
+#include "runtime/host/threadlimit.h"
 #include "runtime/host/topology.h"
 
 #include <errno.h>
@@ -69,4 +71,43 @@ uint32_t pin_topology_default_workers(const struct pin_topology *topology)
 {
 	(void)topology;
 	return 1;
+}
+
+/* The real list outlives an execution that is given up. */
+void pin_live_add(
+	struct pin_live *live, enum pin_live_kind kind, const void *object, const void *owner)
+{
+	(void)live;
+	(void)kind;
+	(void)object;
+	(void)owner;
+}
+
+void pin_live_check(enum pin_live_kind kind, const void *object)
+{
+	(void)kind;
+	(void)object;
+}
+
+void pin_live_remove(enum pin_live_kind kind, const void *object)
+{
+	(void)kind;
+	(void)object;
+}
+
+bool pin_live_find(const void *owner, struct pin_live_found *out_found)
+{
+	(void)owner;
+	(void)out_found;
+	return false;
+}
+
+/* No thread is refused here. */
+void pin_threadlimit_hint(int error, size_t stack_bytes, char *out, size_t size)
+{
+	(void)error;
+	(void)stack_bytes;
+	if (size > 0) {
+		out[0] = '\0';
+	}
 }
