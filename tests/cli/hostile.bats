@@ -520,6 +520,23 @@ ends_within() {
 	pid=
 }
 
+# starts COMMAND [ARGUMENT…]: as $pid, until it takes charge of signals. What it
+# writes goes to the file or FIFO in $to.
+starts() {
+	# shellcheck disable=SC2086
+	"$PINION" $1 "${@:2}" >"${to:-out}" 2>err 3>&- 7>&- 9>&- &
+	pid=$!
+	wait_until_watching "$pid"
+}
+
+# stops COMMAND: a SIGTERM ends what was started, soon, and it says so.
+stops() {
+	kill -TERM "$pid"
+	ends_within 20
+	expect 3
+	says "$1: stopped early by a signal"
+}
+
 @test "a signal ends what writes to a pipe that nobody reads" {
 	local i how
 	for i in {1..20000}; do
@@ -527,16 +544,10 @@ ends_within() {
 	done >file
 	mkfifo sleeping
 	exec 9<>sleeping
-	for how in "" "--io=fallback"; do
-		# shellcheck disable=SC2086
-		"$PINION" scan -F -e needle $how file >sleeping 2>err 3>&- 9>&- &
-		pid=$!
-		wait_until_watching "$pid"
+	for how in --io=auto --io=fallback; do
+		to=sleeping starts "scan -F -e needle" $how file
 		wait_until_idle "$pid"
-		kill -TERM "$pid"
-		ends_within 20
-		expect 3
-		says "scan: stopped early by a signal"
+		stops scan
 		says "scan: 0 files done, 1 left behind: they did not end within 4 s"
 		says "scan: standard output was not taken: lines are lost"
 		read -r -N 5 -u 9 _
@@ -545,19 +556,17 @@ ends_within() {
 	exec 9<&-
 }
 
-@test "a signal ends a scan of /proc/kmsg and its like" {
+needs_kmsg() {
 	[ "$(id -u)" = 0 ] && [ -r /proc/kmsg ] || skip "only root may read /proc/kmsg"
-	for command in "scan -F -e needle" "sum -a $algorithm"; do
+}
+
+@test "a signal ends a scan of /proc/kmsg and its like" {
+	needs_kmsg
+	for command in "${commands[@]}"; do
 		for how in --io=auto --io=fallback; do
-			# shellcheck disable=SC2086
-			"$PINION" $command --stats $how /proc/kmsg >out 2>err 3>&- &
-			pid=$!
-			wait_until_watching "$pid"
+			starts "$command" --stats $how /proc/kmsg
 			wait_until_idle "$pid"
-			kill -TERM "$pid"
-			ends_within 20
-			expect 3
-			says "${command%% *}: stopped early by a signal"
+			stops "${command%% *}"
 			counts "1 0 0 0 1"
 		done
 	done
@@ -569,14 +578,9 @@ ends_within() {
 		printf "r%d\t%s[a-z0-9]{8,40}x%d[0-9a-f]{3,9}\n", $_,
 			join("", map { chr(97 + int(rand(16))) } 1 .. 4), $_ }' >rules || skip "no perl"
 	printf 'needle' >file
-	"$PINION" scan --rules=rules file >out 2>err 3>&- &
-	pid=$!
-	wait_until_watching "$pid"
-	kill -TERM "$pid"
-	ends_within 20
-	expect 3
+	starts scan --rules=rules file
+	stops scan
 	[ ! -s out ]
-	says "scan: stopped early by a signal"
 	[ "$(wc -l <err)" = 2 ] # and that they are compiled
 }
 
@@ -596,9 +600,9 @@ ends_within() {
 }
 
 @test "a file that brings nothing fails by name after --file-timeout" {
-	[ "$(id -u)" = 0 ] && [ -r /proc/kmsg ] || skip "only root may read /proc/kmsg"
+	needs_kmsg
 	printf needle >file
-	for command in "scan -F -e needle" "sum -a $algorithm"; do
+	for command in "${commands[@]}"; do
 		for how in --io=auto --io=fallback; do
 			pinion "$command" --stats $how --file-timeout=1 /proc/kmsg file
 			expect 2
@@ -617,10 +621,7 @@ ends_within() {
 	mkfifo list
 	exec 7<>list
 	for command in "${commands[@]}"; do
-		# shellcheck disable=SC2086
-		"$PINION" $command --files-from=list >out 2>err 3>&- 7>&- &
-		pid=$!
-		wait_until_watching "$pid"
+		starts "$command" --files-from=list
 		printf 'file\n' >&7
 		for _ in {1..500}; do
 			read -r -t 0 -u 7 || break
@@ -635,9 +636,7 @@ ends_within() {
 		found=2
 		[[ $command == scan* ]] || found=0
 		grep -qE "^pinion ${command%% *}: progress: 1 files, 0\.000 GB, [0-9.]+ GB/s, $found findings, [0-9]+\.[0-9] s$" err
-		kill -TERM "$pid"
-		ends_within 20
-		expect 3
+		stops "${command%% *}"
 	done
 	exec 7<&-
 	for command in "doctor" "bench spawn --seconds=1"; do

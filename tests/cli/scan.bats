@@ -583,6 +583,34 @@ others:119-159: github-token' ]
 	[ "$(jq -c 'select(.start != null)' out | wc -l)" = 70 ]
 }
 
+@test "10 000 findings of each rule in each file are shown unless told otherwise" {
+	local word path count
+	mkdir files
+	# Of one rule one more than that in one file, of the other in the other.
+	{ yes a | head -n 10001 && yes b | head -n 10000; } >files/more_a
+	{ yes a | head -n 10000 && yes b | head -n 10001; } >files/more_b
+	yes a | head -n 9999 >files/less
+	scan -F -e a -e b files
+	expect 1
+	while read -r path word count; do
+		[ "$(grep -cE "^files/$path:[0-9]+-[0-9]+: $word: " out)" = "$count" ]
+	done <<-'END'
+		more_a e1 10000
+		more_a e2 10000
+		more_b e1 10000
+		more_b e2 10000
+		less e1 9999
+		less e2 0
+	END
+	LC_ALL=C sort err | diff - <(
+		printf 'pinion scan: files/%s: only the first 10000 findings are shown (--max-findings-per-file)\n' \
+			'more_a: rule e1' 'more_b: rule e2'
+	)
+	# The first ones, not any.
+	grep -q '^files/more_a:19998-19999: e1: ' out
+	! grep -q '^files/more_a:20000-20001: e1: ' out
+}
+
 @test "matches that lie too densely end their rule, at the same place" {
 	needs regex
 	head -c 200000 /dev/zero | tr '\0' a >file
