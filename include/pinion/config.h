@@ -48,7 +48,11 @@ struct pinion_config {
 	 * runtimes of this process have are taken last, also to find a node.
 	 * Never done while a CPU quota smaller than the allowed CPUs is in
 	 * force, since the kernel would then throttle one core while others
-	 * idle. Default core. Environment: PINION_BIND.
+	 * idle. The library owns the affinity of workers that it has bound: a
+	 * worker that the kernel lets run elsewhere, since its CPU was offline,
+	 * or another program does, is bound again within 100 ms of running
+	 * tasks (`workers_rebound` counts). To set affinity from outside,
+	 * choose none. Default core. Environment: PINION_BIND.
 	 */
 	uint32_t bind_workers;
 

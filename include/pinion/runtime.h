@@ -315,6 +315,11 @@ struct pinion_runtime_stats {
 	 * them: each was tried once more, by itself.
 	 */
 	uint64_t errors_tried_alone;
+	/*
+	 * Workers that found themselves allowed on CPUs beside their own and
+	 * bound themselves again, each time counted: `bind_workers`.
+	 */
+	uint64_t workers_rebound;
 };
 
 PINION_API void pinion_runtime_counters(const struct pinion_runtime *runtime,
@@ -328,7 +333,7 @@ PINION_API void pinion_runtime_counters(const struct pinion_runtime *runtime,
  */
 struct pinion_runtime_info {
 	uint32_t worker_count;
-	uint32_t workers_bound;	    /* how many are bound to a core, or to their node */
+	uint32_t workers_bound;	    /* how many are bound to a core, or to their node, now */
 	uint32_t uses_ring;	    /* 0: some worker reads by the pread fallback */
 	uint32_t ring_setup_flags;  /* IORING_SETUP_* in force */
 	uint32_t arenas_registered; /* workers whose arena the kernel holds registered */

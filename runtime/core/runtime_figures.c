@@ -103,6 +103,7 @@ void pinion_runtime_counters(const struct pinion_runtime *runtime,
 		sum.errors_tried_alone += pin_meter_read(&meter->errors_tried_alone);
 		sum.steal_rounds += pin_meter_read(&meter->steal_rounds);
 		sum.timers_processed += pin_meter_read(&meter->timers_processed);
+		sum.workers_rebound += pin_meter_read(&meter->rebinds);
 		posted += pin_meter_read(&meter->requests_posted);
 	}
 	/* The gate counts what it admits, requests or not. */
@@ -163,7 +164,7 @@ void pinion_runtime_facts(
 		if (worker->ring.is_fallback) {
 			facts.uses_ring = 0;
 		}
-		facts.workers_bound += worker->is_bound ? 1 : 0;
+		facts.workers_bound += pin_load_relaxed_u32(&worker->is_bound);
 		facts.arenas_registered += worker->registered_bytes == arena->bytes ? 1 : 0;
 		facts.registered_bytes += worker->registered_bytes;
 		facts.arena_bytes += arena->bytes;

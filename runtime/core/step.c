@@ -4,6 +4,7 @@
  */
 #include "runtime/core/step.h"
 #include "runtime/core/aside.h"
+#include "runtime/core/binding.h"
 #include "runtime/core/commands.h"
 #include "runtime/core/due.h"
 #include "runtime/core/flight_cancel.h"
@@ -125,6 +126,10 @@ static PIN_INLINE void learn(struct pin_worker *worker, uint64_t start_ns, uint3
 	pin_meter_set(&worker->meter.look_interval, pin_tuner_interval(&worker->tuner));
 	pin_meter_set(&worker->meter.turn_polls, polls);
 	pin_meter_add(&worker->meter.busy_ns, busy_ns);
+	if (pin_binding_is_due(worker)) {
+		pin_binding_look(worker);
+		worker->is_on_time = false;
+	}
 }
 
 /* Something waits to be submitted. */

@@ -4,6 +4,7 @@
  */
 #include "runtime/core/worker.h"
 #include "runtime/base/check.h"
+#include "runtime/core/binding.h"
 #include "runtime/core/commands.h"
 #include "runtime/core/fault.h"
 #include "runtime/core/files.h"
@@ -57,7 +58,7 @@ static int start_ring(struct pin_worker *worker)
 	if (rc == 0) {
 		pin_flight_ask_parts(worker, &worker->ring);
 		/* Of a kernel that cannot they run anywhere, as before. */
-		if (worker->is_bound && !shared->is_fallback) {
+		if (pin_load_relaxed_u32(&worker->is_bound) != 0 && !shared->is_fallback) {
 			(void)shared->host->ring_bind_helpers(
 				worker->ring.uring.ring_fd, worker->place.node_index);
 		}
@@ -189,20 +190,6 @@ static void make_way(const struct pin_worker *worker)
 	}
 }
 
-static bool bind_thread(const struct pin_worker *worker)
-{
-	const struct pin_shared *shared = worker->shared;
-	const struct pin_cpu_place *place = &worker->place;
-	const uint32_t *cpus = &place->cpu_index;
-	uint32_t count = 1;
-
-	if (shared->config.bind_workers == PINION_BIND_NODE) {
-		cpus = &shared->cpu_indices[place->node_cpus.first];
-		count = pin_range_count(place->node_cpus);
-	}
-	return shared->host->thread_bind(cpus, count) == 0;
-}
-
 static int start(struct pin_worker *worker, struct pin_thread *record)
 {
 	int rc;
@@ -217,9 +204,7 @@ static int start(struct pin_worker *worker, struct pin_thread *record)
 	/*
 	 * Bound before the first touch, so that memory lands on the right node.
 	 */
-	if (worker->has_place && worker->shared->config.bind_workers != PINION_BIND_NONE) {
-		worker->is_bound = bind_thread(worker);
-	}
+	pin_binding_start(worker);
 	worker->shared->host->thread_sleep_exactly();
 	make_way(worker);
 	rc = pin_fault_watch(worker);
@@ -294,6 +279,7 @@ int pin_worker_init(struct pin_worker *worker)
 	pin_patience_init(&worker->patience, config->spin_iters);
 	pin_store_relaxed_u32(&worker->running_lane, PINION_LANE_NORMAL);
 	worker->tick_ns = PIN_NO_DEADLINE;
+	pin_binding_reset(worker);
 	worker->stride = 1;
 	worker->waker_delay_ns = WAKER_DELAY_NS;
 	pin_sentry_set_must_tell(worker, worker->shared->has_sentry);
@@ -402,7 +388,7 @@ void pin_worker_reset(struct pin_worker *worker)
 	pin_ring_fini(&worker->ring);
 	worker->ring = (struct pin_ring){0};
 	worker->start_error = 0;
-	worker->is_bound = false;
+	pin_binding_reset(worker);
 	pin_sentry_set_must_tell(worker, worker->shared->has_sentry);
 	worker->is_dry = false;
 	pin_patience_init(&worker->patience, worker->shared->config.spin_iters);

@@ -210,14 +210,21 @@ struct pin_throttle {
 	struct pin_ledger ledgers[PIN_LEDGERS];
 };
 
+/* What a worker knows of its affinity: binding.h. */
+struct pin_binding {
+	uint64_t look_ns; /* when it is looked at next; never: it was not bound */
+	uint64_t told_ns;
+	bool has_told;
+	bool loss_is_told;
+};
+
 struct pin_worker {
 	/* [const] after start */
 	struct pin_shared *shared;
 	struct pin_tier *tier;
 	uint32_t index;
-	bool shares_ring; /* others may reap it: relief.h */
-	bool has_polled;  /* a second ring: polled.h */
-	bool is_bound;
+	bool shares_ring;   /* others may reap it: relief.h */
+	bool has_polled;    /* a second ring: polled.h */
 	int register_error; /* why not all of the arena is registered, or 0 */
 	int start_error;
 	size_t registered_bytes; /* of the arena, from its front */
@@ -232,6 +239,7 @@ struct pin_worker {
 	struct pin_inbox timer_cancels; /* of its timers; the holder of their lock takes them */
 	struct pin_injector offers;	/* from outside: offers.h */
 	struct pin_atomic_u32 service;	/* enum pin_service */
+	struct pin_atomic_u32 is_bound; /* [W:owner R:any] to its CPUs, now: binding.h */
 	struct pin_atomic_u32 nudged;	/* to look at its line-ups: throttle.h */
 	uint64_t sentry_ended_tasks;	/* [own] the sentry's: at its last look */
 	struct pin_stall stall;		/* [own] likewise */
@@ -270,6 +278,7 @@ struct pin_worker {
 	uint64_t now_ns;      /* the clock when it was last read */
 	uint64_t look_ns;     /* and when the injector was last looked into */
 	uint64_t tick_ns;     /* when the next tick is due */
+	struct pin_binding binding;
 	uint64_t dry_since_ns;
 	struct pin_patience patience;
 	uint32_t turn;		   /* which of the own queues comes first */

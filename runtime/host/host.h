@@ -96,6 +96,12 @@ struct pin_host {
 	/* Binds the calling thread to these CPUs, at least one. */
 	int (*thread_bind)(const uint32_t *cpu_indices, uint32_t count);
 	/*
+	 * Binds the calling thread to them again where it may run on others
+	 * too. 1: that was so; 0: it was not, or cannot be known. -EINVAL: none
+	 * of them is there at present.
+	 */
+	int (*thread_rebind)(const uint32_t *cpu_indices, uint32_t count);
+	/*
 	 * Keeps the threads that the kernel runs for the calling thread's rings
 	 * to those CPUs of a node that this thread might use before it was
 	 * bound; to all of these where none is on that node. `fd` is one of the

@@ -28,6 +28,8 @@
 enum {
 	/* That rings leave to files; a worker without a ring reads by calls. */
 	SPARE_DESCRIPTORS = 5,
+	/* Room for as many as any kernel is built for. */
+	CPUS_MAX = 8192,
 };
 
 static uint64_t linux_now_ns(void)
@@ -195,31 +197,71 @@ static int linux_thread_make_way(uint32_t niceness)
 	return setpriority(PRIO_PROCESS, (id_t)id, now + (int)niceness) == 0 ? 0 : -errno;
 }
 
-static int linux_thread_bind(const uint32_t *cpu_indices, uint32_t count)
+/* NULL: no memory. To be freed with CPU_FREE(). */
+static cpu_set_t *make_cpu_set(const uint32_t *cpu_indices, uint32_t count, size_t *out_bytes)
 {
-	struct pin_thread *thread = pin_thread_own();
 	uint32_t end = 0;
 	cpu_set_t *set;
-	size_t set_bytes;
-	int rc;
 
 	for (uint32_t i = 0; i < count; i++) {
 		end = cpu_indices[i] >= end ? cpu_indices[i] + 1 : end;
 	}
 	set = CPU_ALLOC(end);
-	set_bytes = CPU_ALLOC_SIZE(end);
+	*out_bytes = CPU_ALLOC_SIZE(end);
+	if (set == NULL) {
+		return NULL;
+	}
+	CPU_ZERO_S(*out_bytes, set);
+	for (uint32_t i = 0; i < count; i++) {
+		CPU_SET_S(cpu_indices[i], *out_bytes, set);
+	}
+	return set;
+}
+
+static int linux_thread_bind(const uint32_t *cpu_indices, uint32_t count)
+{
+	struct pin_thread *thread = pin_thread_own();
+	size_t set_bytes;
+	cpu_set_t *set = make_cpu_set(cpu_indices, count, &set_bytes);
+	int rc;
+
 	if (set == NULL || thread == NULL) {
 		CPU_FREE(set);
 		return -ENOMEM;
-	}
-	CPU_ZERO_S(set_bytes, set);
-	for (uint32_t i = 0; i < count; i++) {
-		CPU_SET_S(cpu_indices[i], set_bytes, set);
 	}
 	if (sched_getaffinity(0, sizeof(thread->unbound_cpus), &thread->unbound_cpus) < 0) {
 		CPU_ZERO(&thread->unbound_cpus);
 	}
 	rc = sched_setaffinity(0, set_bytes, set) < 0 ? -errno : 0;
+	CPU_FREE(set);
+	return rc;
+}
+
+static int linux_thread_rebind(const uint32_t *cpu_indices, uint32_t count)
+{
+	/* The kernel wants room for all CPUs that it was built for. */
+	unsigned long now[CPUS_MAX / (8 * sizeof(unsigned long))];
+	cpu_set_t *allowed = (cpu_set_t *)(void *)now;
+	uint32_t own_count = 0;
+	size_t set_bytes;
+	cpu_set_t *set;
+	int rc;
+
+	memset(now, 0, sizeof(now));
+	if (sched_getaffinity(0, sizeof(now), allowed) < 0) {
+		return 0;
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		own_count += CPU_ISSET_S(cpu_indices[i], sizeof(now), allowed) ? 1 : 0;
+	}
+	if ((uint32_t)CPU_COUNT_S(sizeof(now), allowed) == own_count) {
+		return 0;
+	}
+	set = make_cpu_set(cpu_indices, count, &set_bytes);
+	if (set == NULL) {
+		return 0;
+	}
+	rc = sched_setaffinity(0, set_bytes, set) < 0 ? -errno : 1;
 	CPU_FREE(set);
 	return rc;
 }
@@ -393,6 +435,7 @@ const struct pin_host pin_host_linux = {
 	.thread_sleep_exactly = linux_thread_sleep_exactly,
 	.thread_make_way = linux_thread_make_way,
 	.thread_bind = linux_thread_bind,
+	.thread_rebind = linux_thread_rebind,
 	.map = linux_map,
 	.unmap = linux_unmap,
 	.heap = {.allocate = pin_heap_system_allocate, .release = pin_heap_system_release},

@@ -120,6 +120,13 @@ static int model_thread_bind(const uint32_t *cpu_indices, uint32_t count)
 	return 0;
 }
 
+static int model_thread_rebind(const uint32_t *cpu_indices, uint32_t count)
+{
+	(void)cpu_indices;
+	(void)count;
+	return 0;
+}
+
 static int model_ring_bind_helpers(int fd, uint32_t node_index)
 {
 	(void)fd;
@@ -156,6 +163,7 @@ const struct pin_host pin_host_linux = {
 	.thread_sleep_exactly = model_thread_sleep_exactly,
 	.thread_make_way = model_thread_make_way,
 	.thread_bind = model_thread_bind,
+	.thread_rebind = model_thread_rebind,
 	.heap = {.allocate = model_allocate, .release = model_release},
 	.ring_bind_helpers = model_ring_bind_helpers,
 	.ring_register = model_ring_register,

@@ -146,6 +146,13 @@ static int sim_thread_bind(const uint32_t *cpu_indices, uint32_t count)
 	return 0;
 }
 
+static int sim_thread_rebind(const uint32_t *cpu_indices, uint32_t count)
+{
+	(void)cpu_indices;
+	(void)count;
+	return 0;
+}
+
 static int sim_ring_bind_helpers(int fd, uint32_t node_index)
 {
 	(void)fd;
@@ -214,6 +221,7 @@ const struct pin_host pin_host_linux = {
 	.thread_sleep_exactly = sim_thread_sleep_exactly,
 	.thread_make_way = sim_thread_make_way,
 	.thread_bind = sim_thread_bind,
+	.thread_rebind = sim_thread_rebind,
 	.ring_bind_helpers = sim_ring_bind_helpers,
 	.map = sim_map,
 	.unmap = sim_unmap,

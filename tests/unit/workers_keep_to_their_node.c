@@ -220,7 +220,7 @@ static void check_cpus(const cpu_set_t *allowed)
 
 		visit_worker(&visit, i, look_at_cpu);
 		expect_number("sched_getaffinity", 0, visit.rc);
-		expect_true("a worker is bound", worker->is_bound);
+		expect_true("a worker is bound", pin_load_relaxed_u32(&worker->is_bound) != 0);
 		expect_number("CPUs of a worker", 1, CPU_COUNT(&visit.mask));
 		expect_true("it is the one it is on", CPU_ISSET((size_t)visit.cpu, &visit.mask));
 		expect_number("its place", worker->place.cpu_index, visit.cpu);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: when a CPU is taken away from bound workers while they run, by a cpuset
- * that changes or by a hot-plug, or given back, everything goes on: tasks bound
- * to any worker run, requests end with their bytes, a drain ends. G9.
+ * Goal: when a CPU is taken away from workers while they run, by a cpuset that
+ * changes or by a hot-plug, or given back, everything goes on: tasks for any
+ * one worker run, requests end with their bytes, a drain ends. Workers that the
+ * library has not bound stay where they were put; those that it has:
+ * tests/fault/workers_are_bound_again. G9.
  * Hazard that others met: a cpuset that is rewritten under bound threads.
  * Method: what the kernel does then, by sched_setaffinity(2) on each thread of
  * this process: all of them on one CPU, on another, on all again; in between
@@ -105,10 +107,13 @@ static void check_on(const cpu_set_t *set)
 
 static void check_level(uint32_t io_level)
 {
+	struct pinion_config config;
 	cpu_set_t all;
 
 	expect_ready("sched_getaffinity", sched_getaffinity(0, sizeof(all), &all) == 0);
-	runtime = runtimes_start(WORKERS, io_level);
+	runtimes_config(&config, WORKERS, io_level);
+	config.bind_workers = PINION_BIND_NONE;
+	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
 	check_work();
 	for (size_t cpu = 0; cpu < CPU_SETSIZE; cpu++) {
 		if (CPU_ISSET(cpu, &all)) {
