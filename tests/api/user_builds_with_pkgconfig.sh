@@ -8,6 +8,8 @@
 # once with the shared and once with the static library, the other one being
 # away each time, and looks which one it got. After --disable-shared or
 # --disable-static with the only one, which has to be the only one installed.
+# To a staging folder with a space in its name it installs the same, and takes
+# that away again; a prefix with a space is refused.
 set -eu
 
 stage=$TMPDIR/stage
@@ -16,6 +18,34 @@ stage=$TMPDIR/stage
 	echo "make install failed"
 	exit 1
 }
+spaced="$TMPDIR/a stage"
+# make_spaced TARGET
+make_spaced() {
+	"$MAKE" -s --no-print-directory "$1" DESTDIR="$spaced" >"$TMPDIR/spaced.log" 2>&1 || {
+		cat "$TMPDIR/spaced.log"
+		echo "make $1 failed where DESTDIR has a space"
+		exit 1
+	}
+}
+make_spaced install
+diff -r --no-dereference "$stage" "$spaced" || {
+	echo "what was installed differs where DESTDIR has a space"
+	exit 1
+}
+make_spaced uninstall
+rest=$(find "$spaced" ! -type d)
+[ -z "$rest" ] || {
+	echo "left by make uninstall where DESTDIR has a space: $rest"
+	exit 1
+}
+mkdir "$TMPDIR/configured"
+if (cd "$TMPDIR/configured" && "$(cd "$top_srcdir" && pwd)/configure" --prefix='/opt/a b' CC="$CC") \
+	>"$TMPDIR/configure.log" 2>&1 || ! grep -q 'a folder to install to has a space' "$TMPDIR/configure.log"; then
+	tail -n 3 "$TMPDIR/configure.log"
+	echo "configure takes a prefix with a space, which libtool cannot link for"
+	exit 1
+fi
+
 pc=$(find "$stage" -name pinion.pc)
 libdir=${pc%/pkgconfig/*}
 has_shared=$(find "$libdir" -name 'libpinion.so*' | grep -c .) || true
