@@ -205,10 +205,12 @@ struct pinion_config {
 	uint32_t fault_policy;
 
 	/*
-	 * Bytes of each worker's arena set aside for pools that are created
-	 * later, 0 … 64 GiB, a multiple of 4096; they are mapped, placed and
-	 * touched with the rest of it. Default 0. Environment:
-	 * PINION_POOL_BYTES.
+	 * Bytes of each worker's arena set aside for the buffers of pools that
+	 * are created later, 0 … 64 GiB, a multiple of 4096; they are mapped,
+	 * placed and touched with the rest of it. Headroom does not count here:
+	 * a sixteenth more is set aside for it, which is 4096 bytes in front of
+	 * each 64 KiB. A pool with more headroom than that takes the rest out
+	 * of these bytes. Default 0. Environment: PINION_POOL_BYTES.
 	 */
 	uint64_t pool_bytes;
 

@@ -79,7 +79,7 @@ struct pinion_pool_config {
 	uint32_t buffer_bytes;
 
 	/*
-	 * In front of each and part of its memory, a multiple of 4096, up to
+	 * In front of each, beyond `buffer_bytes`, a multiple of 4096, up to
 	 * 16 MiB: room for what is to stand before the data that is read into
 	 * it, such as a chunk's prefix. Default 4096.
 	 */
@@ -122,17 +122,27 @@ PINION_API uint32_t pinion_pool_recommend(
 PINION_API uint32_t pinion_pool_config_local_capacity(const struct pinion_pool_config *config);
 
 /*
- * Bytes of memory that such a pool takes without a runtime, exactly: rounded up
- * to 2 MiB, as it is mapped. 0 for an invalid one. Since: 0.1
+ * What pinion_pool_peak_bytes() and pinion_pool_headroom_bytes_total() will be
+ * of such a pool without a runtime, exactly. 0 for an invalid one. Since: 0.1
  */
 PINION_API uint64_t pinion_pool_config_peak_bytes(const struct pinion_pool_config *config);
+PINION_API uint64_t pinion_pool_config_headroom_bytes_total(
+	const struct pinion_pool_config *config);
+
+/*
+ * The most that pinion_pool_mapped_bytes() will be of such a pool without a
+ * runtime: the two figures above, rounded up to 2 MiB, as on huge pages. On
+ * small pages it will be their sum. 0 for an invalid one. Since: 0.1
+ */
+PINION_API uint64_t pinion_pool_config_mapped_bytes_max(const struct pinion_pool_config *config);
 
 /*
  * Makes a pool and all its buffers.
  *
  * With a runtime they are cut from its workers' arenas, each worker's share
  * from its own, and so they are on its node and registered with its ring; set
- * `pool_bytes` of the runtime's configuration to have room. Without one they
+ * `pool_bytes` of the runtime's configuration to a worker's share of
+ * pinion_pool_peak_bytes() to have room. Without one they
  * are a mapping of their own, on huge pages where those can be had.
  *
  * Owns: `config` is copied; NULL: every default.
@@ -297,8 +307,28 @@ PINION_API uint32_t pinion_pool_headroom_bytes(const struct pinion_pool *pool);
 PINION_API uint32_t pinion_pool_buffer_count(const struct pinion_pool *pool);
 PINION_API uint32_t pinion_pool_worker_count(const struct pinion_pool *pool);
 
-/* Bytes of memory behind it, which never change. Since: 0.1 */
+/*
+ * The pool's size as it was asked for: the bytes of all its buffers,
+ * `buffer_count` times `buffer_bytes`. That many are in use at most. They never
+ * change, as the two figures below do not.
+ *
+ * Context: any thread.
+ * Since: 0.1
+ */
 PINION_API uint64_t pinion_pool_peak_bytes(const struct pinion_pool *pool);
+
+/*
+ * Bytes in front of all its buffers, `buffer_count` times `headroom_bytes`:
+ * what the pool takes beyond its size. Context: any thread. Since: 0.1
+ */
+PINION_API uint64_t pinion_pool_headroom_bytes_total(const struct pinion_pool *pool);
+
+/*
+ * Bytes of memory behind it: size and headroom. A pool without a runtime that
+ * lies on huge pages has them rounded up to 2 MiB; with a runtime it is what
+ * was cut from the arenas. Context: any thread. Since: 0.1
+ */
+PINION_API uint64_t pinion_pool_mapped_bytes(const struct pinion_pool *pool);
 
 /*
  * Free buffers: in all, in no cache, in one cache (those of workers first,

@@ -422,7 +422,17 @@ uint32_t pinion_pool_worker_count(const struct pinion_pool *pool)
 
 uint64_t pinion_pool_peak_bytes(const struct pinion_pool *pool)
 {
-	return pool->peak_bytes;
+	return (uint64_t)pool->pool.buffer_count * pool->pool.buffer_bytes;
+}
+
+uint64_t pinion_pool_headroom_bytes_total(const struct pinion_pool *pool)
+{
+	return (uint64_t)pool->pool.buffer_count * pool->pool.headroom_bytes;
+}
+
+uint64_t pinion_pool_mapped_bytes(const struct pinion_pool *pool)
+{
+	return pool->mapped_bytes;
 }
 
 uint32_t pinion_pool_available(const struct pinion_pool *pool)

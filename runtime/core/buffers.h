@@ -30,7 +30,7 @@ struct pinion_pool {
 	struct pin_pool_region *regions;
 	uint64_t number;
 	bool has_short_way; /* nothing is to be done with a buffer between uses */
-	uint64_t peak_bytes;
+	uint64_t mapped_bytes;
 	uint32_t worker_count;
 	uint32_t forked;		 /* pin_forked_now() of its process */
 	struct pin_atomic_u32 *attached; /* [W:any R:any] 1: the cache is taken */

@@ -178,14 +178,36 @@ uint32_t pinion_pool_config_local_capacity(const struct pinion_pool_config *conf
 	return saturate((uint64_t)config->worker_count * config->local_count);
 }
 
-uint64_t pinion_pool_config_peak_bytes(const struct pinion_pool_config *config)
+/* As a pool without a runtime takes it; of no buffers if it is refused. */
+static struct pinion_pool_config accept_quietly(const struct pinion_pool_config *config)
 {
 	struct pinion_pool_config accepted;
 	struct pin_log quiet = {0};
 
 	if (pin_pool_config_accept(&accepted, config, 0, &quiet) != 0) {
-		return 0;
+		accepted.buffer_count = 0;
 	}
+	return accepted;
+}
+
+uint64_t pinion_pool_config_peak_bytes(const struct pinion_pool_config *config)
+{
+	struct pinion_pool_config accepted = accept_quietly(config);
+
+	return (uint64_t)accepted.buffer_count * accepted.buffer_bytes;
+}
+
+uint64_t pinion_pool_config_headroom_bytes_total(const struct pinion_pool_config *config)
+{
+	struct pinion_pool_config accepted = accept_quietly(config);
+
+	return (uint64_t)accepted.buffer_count * accepted.headroom_bytes;
+}
+
+uint64_t pinion_pool_config_mapped_bytes_max(const struct pinion_pool_config *config)
+{
+	struct pinion_pool_config accepted = accept_quietly(config);
+
 	return pin_round_up(
 		accepted.buffer_count * pin_pool_config_stride(&accepted), PIN_HUGE_PAGE_BYTES);
 }

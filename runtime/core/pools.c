@@ -97,8 +97,8 @@ static int carve(struct pinion_pool *pool, const struct pinion_pool_config *conf
 		pool->regions[i].memory = pin_arena_carve(arena, bytes, PIN_PAGE_BYTES);
 		if (pool->regions[i].memory == NULL) {
 			pin_log(&pool->pool.log, PINION_LOG_ERROR,
-				"pool: worker %u has %zu KiB left for pools and would need %llu; "
-				"raise pool_bytes of the runtime's configuration",
+				"pool: worker %u has %zu KiB left for pools and would need %llu "
+				"with headroom; raise pool_bytes of the runtime's configuration",
 				i, (arena->bytes - arena->carved_bytes) >> 10,
 				(unsigned long long)(bytes >> 10));
 			uncarve(shared, pool, i, stride);
@@ -177,7 +177,7 @@ static int map_alone(struct pinion_pool *pool, const struct pinion_pool_config *
 		.buffer_count = config->buffer_count,
 	};
 	PIN_CHECK(pool->regions[0].memory != NULL);
-	pool->peak_bytes = pool->arena.bytes;
+	pool->mapped_bytes = pool->arena.bytes;
 	rc = init_buffers(pool, config, log);
 	if (rc != 0) {
 		pin_arena_fini(&pool->arena);
@@ -193,7 +193,7 @@ static int cut_from_runtime(struct pinion_pool *pool, const struct pinion_pool_c
 	int rc;
 
 	pool->pool.log = *log;
-	pool->peak_bytes = config->buffer_count * stride;
+	pool->mapped_bytes = config->buffer_count * stride;
 	pin_lock_acquire(&shared->pools_lock, shared->host);
 	rc = carve(pool, config);
 	if (rc == 0) {

@@ -21,15 +21,24 @@ enum {
 	LOCAL_PERMILLE_MIN = 990,
 	/* Small pages of more than 1 / 8 of the memory are a warning. */
 	SMALL_SHARE = 8,
+	/* Headroom of pools: 4 KiB in front of 64 KiB, their defaults. */
+	HEADROOM_SHARE = 16,
 };
 
 /* ---- before the workers start ---- */
+
+/* For pools: `pool_bytes` counts their buffers, and headroom comes on top. */
+static uint64_t bytes_for_pools(const struct pinion_config *config)
+{
+	return config->pool_bytes +
+		pin_round_up(config->pool_bytes / HEADROOM_SHARE, PIN_PAGE_BYTES);
+}
 
 size_t pin_provision_arena_bytes(const struct pinion_config *config)
 {
 	return (size_t)config->buffer_bytes * config->buffer_count +
 		(size_t)config->small_buffer_bytes * config->small_buffer_count +
-		(size_t)config->pool_bytes;
+		(size_t)bytes_for_pools(config);
 }
 
 int pin_provision_shrink(
@@ -40,7 +49,7 @@ int pin_provision_shrink(
 	uint64_t usable = limit->free_bytes - limit->free_bytes / RESERVE_SHARE;
 	uint64_t each = pin_round_down(usable / workers, PIN_HUGE_PAGE_BYTES);
 	uint64_t fixed = (uint64_t)config->small_buffer_bytes * config->small_buffer_count +
-		config->pool_bytes;
+		bytes_for_pools(config);
 	uint64_t count;
 
 	PIN_CHECK(workers > 0);

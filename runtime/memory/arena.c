@@ -54,8 +54,9 @@ static int map_kind(struct pin_arena *arena, enum pin_page_kind kind, const stru
 
 static int map(struct pin_arena *arena, const struct pin_log *log)
 {
-	arena->bytes = pin_round_up(arena->options.bytes, PIN_HUGE_PAGE_BYTES);
 	for (int kind = PIN_PAGES_HUGETLB; kind <= PIN_PAGES_SMALL; kind++) {
+		arena->bytes = pin_round_up(arena->options.bytes,
+			kind == PIN_PAGES_SMALL ? PIN_PAGE_BYTES : PIN_HUGE_PAGE_BYTES);
 		if (map_kind(arena, (enum pin_page_kind)kind, log) == 0) {
 			return 0;
 		}
@@ -63,7 +64,7 @@ static int map(struct pin_arena *arena, const struct pin_log *log)
 	pin_log(log, PINION_LOG_ERROR,
 		"cannot map %zu MiB for a worker's buffers: out of memory or over the "
 		"limit of `ulimit -v`; use fewer or smaller buffers",
-		arena->bytes >> 20);
+		pin_round_up(arena->bytes, 1 << 20) >> 20);
 	return -ENOMEM;
 }
 
@@ -132,6 +133,28 @@ static void examine_pages(struct pin_arena *arena)
 	PIN_CHECK(arena->huge_bytes <= arena->bytes);
 }
 
+/*
+ * Returns the bytes that only fill up the last huge page to the kernel, where
+ * it made no huge page of them: on small pages they are memory for nothing.
+ * Where the kernel does not say which pages it gave they stay.
+ */
+static void trim(struct pin_arena *arena)
+{
+	size_t asked = pin_round_up(arena->options.bytes, PIN_PAGE_BYTES);
+	size_t last = arena->bytes - PIN_HUGE_PAGE_BYTES;
+	size_t huge_bytes;
+
+	if (arena->page_kind != PIN_PAGES_THP || arena->has_unknown_pages ||
+		asked == arena->bytes ||
+		pin_pages_count_huge(arena->memory + last, PIN_HUGE_PAGE_BYTES, &huge_bytes) < 0 ||
+		huge_bytes > 0) {
+		return;
+	}
+	PIN_CHECK(asked > last);
+	arena->host->unmap(arena->memory + asked, arena->bytes - asked);
+	arena->bytes = asked;
+}
+
 static void examine_placement(struct pin_arena *arena)
 {
 	size_t step = pin_arena_page_bytes(arena);
@@ -160,6 +183,7 @@ int pin_arena_init(struct pin_arena *arena, const struct pin_host *host,
 		return rc;
 	}
 	examine_pages(arena);
+	trim(arena);
 	examine_placement(arena);
 	return 0;
 }

@@ -7,7 +7,9 @@
  * needs fewer segments per request, and that alone triples what some disks
  * deliver. So what the kernel really gave is looked at once all is touched, and
  * small pages are asked to become huge ones while the memory is warm and holds
- * nothing yet. Created and first touched by the worker that owns it.
+ * nothing yet. An arena is as large as asked, in pages of 4096 bytes; on huge
+ * pages it is rounded up to 2 MiB, as its last page is whole. Created and first
+ * touched by the worker that owns it.
  *
  * An embedder may give the memory instead; then it is taken as it is.
  *
