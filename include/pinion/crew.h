@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A crew: a runtime without rings, for jobs that compute for long or block, so
- * that they delay no completions of the runtime that does I/O. It is a runtime
- * like any other, made by configuration: pinion_spawn() with a lane in the
- * task's flags, pinion_execute() and all the rest work on it.
+ * A crew: a runtime whose number of workers may change while it works. By
+ * default it has no rings, for jobs that compute for long or block, so that
+ * they delay no completions of the runtime that does I/O; with an `io_level` of
+ * its configuration it has them, and is a read pool. It is a runtime like any
+ * other, made by configuration: pinion_spawn() with a lane in the task's flags,
+ * pinion_execute() and all the rest work on it.
  *
  * Its workers stand in three tiers: those for high run high jobs only, those
  * for medium high before medium, those for low all, low last; strictly.
@@ -88,7 +90,10 @@ PINION_API int pinion_crew_create(const struct pinion_config *config,
  * are new have begun when this returns. Those that are too many take no further
  * job; what waits for them goes to the others, in order or not; each goes when
  * the job in hand has ended, and whatever its jobs have begun to wait for. No
- * job is lost or run twice.
+ * job is lost or run twice. With rings the same holds for requests: a worker
+ * goes when those it has in flight have ended, those that their tasks submit
+ * there among them, and its ring goes with it; a new worker has a ring of its
+ * own.
  *
  * A job for one worker (pinion_spawn_on()) that has left runs on the first
  * of low. pinion_runtime_worker_count() stays that of all there may be. What
@@ -98,10 +103,11 @@ PINION_API int pinion_crew_create(const struct pinion_config *config,
  * have left.
  * Errors: -EINVAL: out of range. -ERANGE: more of a tier than it began with,
  * and than `crew_max` of its configuration. -EOPNOTSUPP: no crew, or one with
- * rings or `ring_sharing`. -EBUSY: another resize is under way. -ESHUTDOWN: it
+ * `ring_sharing`. -EBUSY: another resize is under way. -ESHUTDOWN: it
  * is drained or stopped, or about to be. -EDEADLK: on a worker thread of any
  * runtime. -ECHILD: as pinion_spawn(). Those of starting a worker,
- * pinion_runtime_create()'s. After an error nothing has changed.
+ * pinion_runtime_create()'s; where the crew has rings a new worker has one, or
+ * the call fails, whatever `io_level` is. After an error nothing has changed.
  * Since: 0.1
  */
 PINION_API int pinion_crew_resize(

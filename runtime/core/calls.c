@@ -520,12 +520,37 @@ int pin_runtime_wait(const struct pinion_runtime *runtime, struct pin_waiters *w
 
 /* ---- requests ---- */
 
+/* Of those that are there, in turns; one that leaves meanwhile passes it on. */
+static struct pin_worker *next_of_crew(struct pin_shared *shared, uint32_t number)
+{
+	uint32_t count = 0;
+
+	/* Relaxed: rules of thumb. */
+	for (uint32_t i = 0; i < shared->tier_count; i++) {
+		count += pin_load_relaxed_u32(&shared->tiers[i].serving_count);
+	}
+	number = count > 0 ? number % count : 0;
+	for (uint32_t i = 0; i < shared->tier_count; i++) {
+		const struct pin_tier *tier = &shared->tiers[i];
+		uint32_t serving = pin_load_relaxed_u32(&tier->serving_count);
+
+		if (number < serving) {
+			return &shared->workers[tier->first_worker + number];
+		}
+		number -= serving;
+	}
+	/* They became fewer in between. */
+	return shared->heir;
+}
+
 /* All offered to one worker, in order. */
 static int submit_outside(
 	struct pin_shared *shared, struct pinion_request *const *requests, uint32_t count)
 {
 	uint32_t number = pin_fetch_add_relaxed_u32(&shared->next_request_worker, 1);
-	struct pin_worker *target = &shared->workers[number % shared->worker_count];
+	struct pin_worker *target = PIN_UNLIKELY(shared->is_crew)
+		? next_of_crew(shared, number)
+		: &shared->workers[number % shared->worker_count];
 	int rc = pin_flight_claim(requests, count);
 
 	if (rc != 0) {

@@ -248,8 +248,7 @@ int pinion_crew_resize(struct pinion_runtime *crew, const struct pinion_crew_siz
 	if (!are_in_range(sizes)) {
 		return -EINVAL;
 	}
-	if (!shared->is_crew || !shared->is_fallback ||
-		shared->config.ring_sharing == PINION_RING_SHARED) {
+	if (!shared->is_crew || shared->config.ring_sharing == PINION_RING_SHARED) {
 		return -EOPNOTSUPP;
 	}
 	if (pin_worker_of_thread() != NULL) {

@@ -46,10 +46,27 @@ void pin_files_start(struct pin_worker *worker)
 	}
 }
 
-void pin_files_take(struct pin_worker *worker)
+/*
+ * The message of one that has left, and of its files: of a next one there, if
+ * any, it may be relied on.
+ */
+static void take_for_other(struct pin_worker *owner)
 {
+	(void)pin_exchange_acq_rel_u32(&owner->has_closed_files, 0); /* [FILES-1] */
+	if (pin_load_acquire_u32(&owner->service) != PIN_SERVICE_OUT) {
+		tell(owner);
+	}
+}
+
+void pin_files_take(struct pin_worker *worker, struct pinion_task *message)
+{
+	struct pin_worker *owner = pin_files_owner_of(message);
 	bool is_done;
 
+	if (PIN_UNLIKELY(owner != worker)) {
+		take_for_other(owner);
+		return;
+	}
 	(void)pin_exchange_acq_rel_u32(&worker->has_closed_files, 0); /* [FILES-1] */
 	pin_relief_enter(worker);
 	is_done = pin_file_table_sweep(&worker->files, pin_ring_submitted(&worker->ring));

@@ -13,6 +13,10 @@
  * [FILES-1] who finds 1 relies on the message under way: the exchange to 0
  * reads what its exchange to 1 wrote, so the look comes after its close; who
  * comes later finds 0 and posts anew. Without that a file could stay open.
+ *
+ * A worker that leaves its runtime gives up all its files, and a message for it
+ * goes to the heir (retire.h). The heir takes the flag off, and sends the
+ * message on if another thread is there: its files may have relied on it.
  */
 #ifndef PIN_CORE_FILES_H
 #define PIN_CORE_FILES_H
@@ -30,8 +34,14 @@ static inline bool pin_files_is_message(const struct pinion_task *task)
 	return task->private_kind == PIN_TASK_FILES;
 }
 
-/* On the worker, from its inbox. */
-void pin_files_take(struct pin_worker *worker);
+/* Whose message it is. */
+static inline struct pin_worker *pin_files_owner_of(struct pinion_task *message)
+{
+	return PIN_CONTAINER_OF(message, struct pin_worker, files_message);
+}
+
+/* On the worker, from its inbox; it may be that of one that has left. */
+void pin_files_take(struct pin_worker *worker, struct pinion_task *message);
 
 /* The worker's last look at its ring. Nobody sends it messages from then on. */
 void pin_files_end(struct pin_worker *worker);

@@ -116,7 +116,7 @@ static void prefetch_news(const struct pin_worker *worker)
 	pin_prefetch_write(&shared->injector.lock);
 }
 
-static void sleep_until(struct pin_worker *worker, enum pin_park_state mode, uint64_t deadline_ns)
+void pin_park_sleep_until(struct pin_worker *worker, enum pin_park_state mode, uint64_t deadline_ns)
 {
 	PIN_TRACE3(park, worker->index, mode, deadline_ns);
 	pin_meter_set(&worker->meter.park_until_ns, deadline_ns);
@@ -167,7 +167,7 @@ static void await_waker(struct pin_worker *worker, enum pin_park_state mode, uin
 			pin_meter_add(&worker->meter.park_timeout_found_work, 1);
 			return;
 		}
-		sleep_until(worker, mode, end_ns < due_ns ? end_ns : due_ns);
+		pin_park_sleep_until(worker, mode, end_ns < due_ns ? end_ns : due_ns);
 		now_ns = host->now_ns();
 	}
 }
@@ -182,20 +182,19 @@ static void sleep_in(struct pin_worker *worker, enum pin_park_state mode)
 	pin_meter_add(
 		mode == PIN_PARK_RING ? &worker->meter.parks_ring : &worker->meter.parks_futex, 1);
 	if (timeout_ns == 0) {
-		sleep_until(worker, mode, due_ns);
+		pin_park_sleep_until(worker, mode, due_ns);
 		return;
 	}
 	end_ns = shared->host->now_ns() + timeout_ns;
-	sleep_until(worker, mode, end_ns < due_ns ? end_ns : due_ns);
+	pin_park_sleep_until(worker, mode, end_ns < due_ns ? end_ns : due_ns);
 	await_waker(worker, mode, due_ns);
 }
 
 /*
- * And makes ready for it. Without io_uring there is no doorbell; who then still
- * has requests only looks like one that parks, as they are work. False: there
- * is room in the ring for what waits for that, since others were in it.
+ * Without io_uring there is no doorbell; who then still has requests only looks
+ * like one that parks, as they are work.
  */
-static bool choose_mode(struct pin_worker *worker, enum pin_park_state *out_mode)
+bool pin_park_choose_mode(struct pin_worker *worker, enum pin_park_state *out_mode)
 {
 	bool may_park;
 
@@ -210,6 +209,13 @@ static bool choose_mode(struct pin_worker *worker, enum pin_park_state *out_mode
 	}
 	pin_relief_leave(worker);
 	return may_park;
+}
+
+void pin_park_finish(struct pin_worker *worker)
+{
+	/* [SENTRY-1] [RETIRE-3] */
+	worker->rings_due += pin_parker_finish(&worker->parker) ? 1 : 0;
+	pin_sentry_note_awake(worker);
 }
 
 /*
@@ -256,7 +262,7 @@ void pin_park(struct pin_worker *worker)
 	bool has_slept = false;
 
 	call_hook(worker);
-	if (!choose_mode(worker, &mode) || !pin_parker_prepare(&worker->parker, mode)) {
+	if (!pin_park_choose_mode(worker, &mode) || !pin_parker_prepare(&worker->parker, mode)) {
 		return;
 	}
 	parked = parked_set(worker, mode);
@@ -275,6 +281,5 @@ void pin_park(struct pin_worker *worker)
 	} else if (!has_slept && sees_shared_work(worker)) {
 		pin_search_resume(worker); /* [SEARCH-1] */
 	}
-	pin_parker_finish(&worker->parker); /* [SENTRY-1] */
-	pin_sentry_note_awake(worker);
+	pin_park_finish(worker);
 }

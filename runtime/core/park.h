@@ -24,6 +24,21 @@ bool pin_park_look_for_end(struct pin_shared *shared);
 /* Sleeps, or not if there is work. */
 void pin_park(struct pin_worker *worker);
 
+/* ---- its steps, for a worker that leaves: retire.h ---- */
+
+/*
+ * Chooses how to sleep, and makes ready for it. False: there is room in the
+ * ring for requests that wait for that.
+ */
+bool pin_park_choose_mode(struct pin_worker *worker, enum pin_park_state *out_mode);
+
+/* Between pin_parker_prepare() and pin_park_finish(). */
+void pin_park_sleep_until(
+	struct pin_worker *worker, enum pin_park_state mode, uint64_t deadline_ns);
+
+/* Awake again, slept or not. */
+void pin_park_finish(struct pin_worker *worker);
+
 /*
  * Instead of that, by one that has found nothing to do and has to ask a device
  * (polled.h): makes way for a moment. It is no longer relied on as a searcher,

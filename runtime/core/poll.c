@@ -43,7 +43,7 @@ static void take_message(struct pin_worker *worker, struct pinion_task *task)
 		if (worker->is_searching) {
 			pin_search_succeed(worker);
 		}
-		pin_files_take(worker);
+		pin_files_take(worker, task);
 	} else {
 		PIN_CHECK(pin_flight_is_message(task));
 		if (worker->is_searching) {

@@ -143,12 +143,16 @@ void pin_provision_register(struct pin_shared *shared)
 		return;
 	}
 	registry->range_bytes = pin_registry_range_bytes(shared->config.buffer_bytes);
-	registry->region_count = shared->worker_count;
+	registry->region_count = 0;
 	for (uint32_t i = 0; i < shared->worker_count; i++) {
-		registry->regions[i] = (struct pin_region){
-			.memory = shared->workers[i].arena.memory,
-			.bytes = shared->workers[i].arena.bytes,
-		};
+		const struct pin_arena *arena = &shared->workers[i].arena;
+
+		/* A place of a crew may be empty. */
+		if (arena->memory != NULL) {
+			registry->regions[registry->region_count] =
+				(struct pin_region){.memory = arena->memory, .bytes = arena->bytes};
+			registry->region_count++;
+		}
 	}
 	qsort(registry->regions, registry->region_count, sizeof(*registry->regions),
 		compare_regions);
@@ -177,13 +181,14 @@ void pin_provision_join(struct pin_worker *worker)
 	const struct pin_registry *registry = &worker->shared->registry;
 	uint32_t home = 0;
 
-	if (!worker->shared->has_source) {
+	while (home < registry->region_count &&
+		registry->regions[home].memory != worker->arena.memory) {
+		home++;
+	}
+	/* Not among them: a place of a crew that was empty at first. */
+	if (!worker->shared->has_source || home == registry->region_count) {
 		pin_provision_register_own(worker);
 		return;
-	}
-	while (registry->regions[home].memory != worker->arena.memory) {
-		home++;
-		PIN_CHECK(home < registry->region_count);
 	}
 	if (registry->regions[home].bytes == 0) {
 		return;

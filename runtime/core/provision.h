@@ -15,6 +15,12 @@
  * registers and sets `has_registered`, they clone and count themselves again.
  * Elsewhere each worker registers its own arena as it starts.
  *
+ * A crew may grow later, so its source stays until its end, and is only read:
+ * a worker in the place of one that was there at the beginning clones from it.
+ * One in a place that was empty then registers its own arena alone: its reads
+ * into others' memory, and theirs into its memory, go the plain way and are
+ * counted.
+ *
  * [PROVISION-1] creator: fill registry and source, release has_registered;
  * worker: acquire it, then read them. Without it a worker would clone from a
  * ring, or look an address up in a table, that it sees half-made. The way back,
@@ -66,7 +72,7 @@ void pin_provision_register_own(struct pin_worker *worker);
  */
 void pin_provision_register_polled(struct pin_worker *worker);
 
-/* When all workers have joined: the ring they cloned from goes. */
+/* When no worker will join any more: the ring they cloned from goes. */
 void pin_provision_close(struct pin_shared *shared);
 
 /* Says what is less than was asked for, each in one line. */

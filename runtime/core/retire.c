@@ -5,11 +5,12 @@
 #include "runtime/core/retire.h"
 #include "runtime/base/check.h"
 #include "runtime/core/assist.h"
+#include "runtime/core/commands.h"
 #include "runtime/core/flight_end.h"
 #include "runtime/core/offers.h"
 #include "runtime/core/park.h"
+#include "runtime/core/polled.h"
 #include "runtime/core/relief.h"
-#include "runtime/core/sentry.h"
 #include "runtime/core/throttle.h"
 #include "runtime/core/timer.h"
 #include "runtime/core/wake.h"
@@ -104,7 +105,7 @@ static bool must_stay_awake(const struct pin_worker *worker)
 	return !pin_list_is_empty(&worker->ready) || !pin_list_is_empty(&worker->posted) ||
 		!pin_inbox_is_empty(&worker->inbox) || !pin_offers_is_empty(worker) ||
 		!pin_inbox_is_empty(&worker->timer_cancels) || pin_relief_has_work(worker) ||
-		pin_throttle_has_news(worker) || /* [THROTTLE-1] */
+		pin_commands_has_work(worker) || pin_throttle_has_news(worker) || /* [THROTTLE-1] */
 		pin_load_acquire_u32(&shared->has_ended) != 0 ||
 		(pin_shared_is_stopping(shared) && !worker->cancel_sent);
 }
@@ -112,20 +113,22 @@ static bool must_stay_awake(const struct pin_worker *worker)
 void pin_retire_sleep(struct pin_worker *worker)
 {
 	struct pin_shared *shared = worker->shared;
+	enum pin_park_state mode;
 
-	if (!pin_parker_prepare(&worker->parker, PIN_PARK_FUTEX)) {
+	if (pin_polled_is_busy(worker)) {
+		/* Nothing but its own asking ends what is there. */
+		pin_park_forgo(worker);
+		return;
+	}
+	if (!pin_park_choose_mode(worker, &mode) || !pin_parker_prepare(&worker->parker, mode)) {
 		return;
 	}
 	pin_fence_seq_cst(); /* [PARK-1] [END-1] */
 	if (!pin_park_look_for_end(shared) && !must_stay_awake(worker)) {
-		uint64_t deadline_ns = pin_timers_next_ns(&worker->deadlines);
-
-		/* It has no ring in which the kernel has anything. */
-		PIN_CHECK(worker->ring.in_flight == 0);
-		pin_meter_add(&worker->meter.parks_futex, 1);
-		pin_meter_set(&worker->meter.park_until_ns, deadline_ns);
-		pin_parker_sleep(&worker->parker, shared->host, deadline_ns);
+		pin_meter_add(mode == PIN_PARK_RING ? &worker->meter.parks_ring
+						    : &worker->meter.parks_futex,
+			1);
+		pin_park_sleep_until(worker, mode, pin_timers_next_ns(&worker->deadlines));
 	}
-	pin_parker_finish(&worker->parker); /* [SENTRY-1] */
-	pin_sentry_note_awake(worker);
+	pin_park_finish(worker);
 }

@@ -232,12 +232,15 @@ int pin_runtime_start_worker(struct pin_worker *worker)
 {
 	struct pin_shared *shared = worker->shared;
 	uint32_t started = pin_load_acquire_u32(&shared->started_count);
-	int rc = start_thread(worker);
+	int rc;
 
+	/* Without, beside others with rings, it would be slow: it fails. */
+	worker->needs_ring = !shared->is_fallback;
+	rc = start_thread(worker);
 	if (rc < 0) {
 		return rc;
 	}
-	await_workers(shared, started + 1);
+	await_workers(shared, started + (pin_provision_is_shared(shared) ? 2 : 1));
 	rc = worker->start_error;
 	if (rc < 0) {
 		pin_runtime_join_worker(worker);
@@ -275,7 +278,10 @@ static int start_threads(struct pin_shared *shared)
 		pin_store_release_u32(&shared->has_registered, 1); /* [PROVISION-1] */
 		shared->host->futex_wake(&shared->has_registered, UINT32_MAX);
 		await_workers(shared, 2 * count);
-		pin_provision_close(shared);
+		/* Workers of a crew may come later and clone from it, too. */
+		if (!shared->is_crew) {
+			pin_provision_close(shared);
+		}
 	}
 	if (rc == 0) {
 		pin_provision_report(shared);

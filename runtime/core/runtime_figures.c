@@ -137,13 +137,13 @@ void pinion_runtime_facts(
 	struct pinion_runtime_info facts = {
 		.worker_count = shared->worker_count,
 		.uses_ring = 1,
-		.ring_setup_flags = shared->workers[0].ring.setup_flags,
+		.ring_setup_flags = shared->heir->ring.setup_flags,
 		.page_bytes = PIN_HUGE_PAGE_BYTES,
 		.local_permille = UINT32_MAX,
 		.buffer_count = shared->config.buffer_count,
 		.cpu_latency_us = shared->config.cpu_latency_us,
 		.file_slots = UINT32_MAX,
-		.doorbell = doorbell_name(shared->workers[0].ring.doorbell_kind),
+		.doorbell = doorbell_name(shared->heir->ring.doorbell_kind),
 		.fallback_cause =
 			runtime->fallback_cause[0] != '\0' ? runtime->fallback_cause : NULL,
 		.io_level =

@@ -174,13 +174,13 @@ static void look_at_ring(struct pin_shared *shared, struct pin_worker *worker, u
 {
 	struct pin_stall *stall = &worker->ring_stall;
 	uint64_t stalled_ns;
-	uint64_t signs;
+	uint64_t signs = 0;
 	bool is_so;
 
-	if (pin_load_acquire_u32(&worker->ring_is_open) == 0) { /* [RELIEF-2] */
-		return;
-	}
-	is_so = is_owed(worker, &signs);
+	pin_lock_acquire(&shared->rings_lock, shared->host);	    /* [RETIRE-3] */
+	is_so = pin_load_acquire_u32(&worker->ring_is_open) != 0 && /* [RELIEF-2] */
+		is_owed(worker, &signs);
+	pin_lock_release(&shared->rings_lock, shared->host);
 	stalled_ns = lasted_ns(stall, is_so, signs, now_ns);
 	if (stalled_ns < ring_limit_ns(shared)) {
 		return;

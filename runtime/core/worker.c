@@ -15,6 +15,7 @@
 #include "runtime/core/provision.h"
 #include "runtime/core/recent.h"
 #include "runtime/core/relief.h"
+#include "runtime/core/retire.h"
 #include "runtime/core/sentry.h"
 #include "runtime/core/spawn.h"
 #include "runtime/core/step.h"
@@ -65,7 +66,7 @@ static int start_ring(struct pin_worker *worker)
 		return 0;
 	}
 	pin_kernel_ring_hint(rc, hint, sizeof(hint));
-	if (shared->config.io_level != PINION_IO_AUTO) {
+	if (shared->config.io_level != PINION_IO_AUTO || worker->needs_ring) {
 		pin_log(&shared->log, PINION_LOG_ERROR, "worker %u has no io_uring: %s",
 			worker->index, hint);
 		return rc;
@@ -114,20 +115,20 @@ static int start_memory(struct pin_worker *worker)
 		.unmap = config->arena_unmap,
 		.map_arg = config->arena_arg,
 	};
+	/* That of the worker that was here before; pools may be in it. */
+	bool is_new = worker->arena.memory == NULL;
 	uint8_t *large;
 	uint8_t *small;
-	int rc;
+	int rc = is_new ? pin_arena_init(&worker->arena, shared->host, &options, &shared->log) : 0;
 
-	/* That of the worker that was here before; pools may be in it. */
-	if (worker->arena.memory != NULL) {
-		return 0;
-	}
-	rc = pin_arena_init(&worker->arena, shared->host, &options, &shared->log);
 	if (rc < 0) {
 		return rc;
 	}
 	if (!pin_provision_is_shared(shared)) {
 		pin_provision_register_own(worker);
+	}
+	if (!is_new) {
+		return 0;
 	}
 	large = pin_arena_carve(&worker->arena, large_bytes, PIN_PAGE_BYTES);
 	small = pin_arena_carve(&worker->arena, small_bytes, PIN_PAGE_BYTES);
@@ -383,10 +384,32 @@ void *pin_worker_main(void *arg)
 	return NULL;
 }
 
+static void close_rings(struct pin_worker *worker)
+{
+	struct pin_shared *shared = worker->shared;
+
+	while (!pin_retire_has_rung(worker)) { /* [RETIRE-3] */
+		shared->host->yield();
+	}
+	pin_lock_acquire(&shared->rings_lock, shared->host); /* [RETIRE-3] */
+	pin_store_release_u32(&worker->ring_is_open, 0);
+	pin_store_release_u32(&worker->wide_is_open, 0);
+	pin_ring_fini(&worker->polled);
+	pin_ring_fini(&worker->wide);
+	pin_ring_fini(&worker->ring);
+	worker->polled = (struct pin_ring){0};
+	worker->wide = (struct pin_ring){0};
+	worker->ring = (struct pin_ring){0};
+	worker->has_polled = false;
+	pin_lock_release(&shared->rings_lock, shared->host);
+	PIN_CHECK(worker->aside_count == 0);
+}
+
 void pin_worker_reset(struct pin_worker *worker)
 {
-	pin_ring_fini(&worker->ring);
-	worker->ring = (struct pin_ring){0};
+	close_rings(worker);
+	worker->registered_bytes = 0;
+	worker->register_error = 0;
 	worker->start_error = 0;
 	pin_binding_reset(worker);
 	pin_sentry_set_must_tell(worker, worker->shared->has_sentry);

@@ -151,6 +151,7 @@ struct pin_shared {
 	struct pin_atomic_u64 pools[PIN_POOLS_MAX];
 	struct pin_atomic_u32 has_pools; /* there is, or was, one */
 	struct pin_lock pools_lock;	 /* rank 1; of arenas' pieces */
+	struct pin_lock rings_lock;	 /* of a crew: no ring goes while the sentry reads it */
 	/* [lock:pools_lock] those who wait for each pool's, or NULL */
 	struct pin_waiters *pool_waiters[PIN_POOLS_MAX];
 	/* [const] after start */
@@ -233,6 +234,7 @@ struct pin_worker {
 	bool has_seat; /* is bound there, and counted: seats.h */
 	pthread_t thread;
 	bool has_thread;
+	bool needs_ring; /* it is started by a resize: runtime.h */
 	/* [W:any R:any] */
 	struct pin_parker parker PIN_CACHE_ALIGNED;
 	struct pin_inbox inbox;
@@ -241,6 +243,7 @@ struct pin_worker {
 	struct pin_atomic_u32 service;	/* enum pin_service */
 	struct pin_atomic_u32 is_bound; /* [W:owner R:any] to its CPUs, now: binding.h */
 	struct pin_atomic_u32 nudged;	/* to look at its line-ups: throttle.h */
+	struct pin_atomic_u32 rung;	/* [W:wakers R:resizer] doorbells, of a crew: retire.h */
 	uint64_t sentry_ended_tasks;	/* [own] the sentry's: at its last look */
 	struct pin_stall stall;		/* [own] likewise */
 	struct pin_stall ring_stall;	/* [own] likewise, of its ring */
@@ -248,8 +251,8 @@ struct pin_worker {
 	struct pin_owned timers_lock;
 	struct pin_owned ring_lock;		/* if `shares_ring`: relief.h */
 	struct pin_atomic_u32 gathered_count;	/* [W:lock holder R:any] not submitted */
-	struct pin_atomic_u32 ring_is_open;	/* [W:owner R:any] set once */
-	struct pin_atomic_u32 wide_is_open;	/* [W:owner R:sentry] likewise: stall.h */
+	struct pin_atomic_u32 ring_is_open;	/* [W:owner, resizer R:any] relief.h, retire.h */
+	struct pin_atomic_u32 wide_is_open;	/* [W:owner, resizer R:sentry] stall.h, retire.h */
 	struct pin_owned cancels;		/* of requests in flight: core/flight.h */
 	struct pin_atomic_u32 has_closed_files; /* [W:any R:owner] core/files.h */
 	struct pinion_task files_message;	/* in the inbox while that is set */
@@ -293,8 +296,9 @@ struct pin_worker {
 	bool is_dry;	   /* has found nothing to run since `dry_since_ns` */
 	bool is_on_time;   /* `now_ns` was read behind the last task, and nothing done since */
 	bool cancel_sent;
-	bool has_timers;  /* perhaps, on its wheel */
-	bool has_bundles; /* perhaps, of buffers that are to go home */
+	uint32_t rings_due; /* doorbells for it so far, `rung` when all have rung */
+	bool has_timers;    /* perhaps, on its wheel */
+	bool has_bundles;   /* perhaps, of buffers that are to go home */
 	/* [own]; [lock:ring_lock] if `shares_ring` */
 	struct pin_ring ring;
 	struct pin_file_table files;

@@ -420,6 +420,7 @@ void pin_ring_doorbell(struct pin_ring *ring)
 	uint64_t one = 1;
 	int rc;
 
+	PIN_CHECK(ring->is_initialised);
 	if (ring->doorbell_kind == PIN_DOORBELL_EVENTFD) {
 		/*
 		 * EAGAIN: the counter is full, so the poll has long completed.

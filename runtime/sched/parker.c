@@ -28,11 +28,12 @@ void pin_parker_sleep(struct pin_parker *parker, const struct pin_host *host, ui
 	host->futex_wait(&parker->state, PIN_PARK_FUTEX, deadline_ns); /* [PARK-2] */
 }
 
-void pin_parker_finish(struct pin_parker *parker)
+bool pin_parker_finish(struct pin_parker *parker)
 {
 	uint32_t state = pin_exchange_seq_cst_u32(&parker->state, PIN_RUNNING);
 
 	PIN_CHECK((state & (PIN_PARK_FUTEX | PIN_PARK_RING)) != 0);
+	return state == (PIN_PARK_RING | PIN_NOTIFIED);
 }
 
 bool pin_parker_notify(struct pin_parker *parker, const struct pin_host *host)

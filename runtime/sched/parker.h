@@ -64,8 +64,11 @@ bool pin_parker_prepare(struct pin_parker *parker, enum pin_park_state mode);
  */
 void pin_parker_sleep(struct pin_parker *parker, const struct pin_host *host, uint64_t deadline_ns);
 
-/* Back to RUNNING after prepare, slept or not, by the worker. */
-void pin_parker_finish(struct pin_parker *parker);
+/*
+ * Back to RUNNING after prepare, slept or not, by the worker. True: a waker
+ * has found it in PARK_RING, so one doorbell rings, or has rung.
+ */
+bool pin_parker_finish(struct pin_parker *parker);
 
 /* Whether it sleeps or is about to; by a waker, behind its fence. */
 static inline bool pin_parker_is_parked(const struct pin_parker *parker)

@@ -100,6 +100,12 @@ int model_ring_register(int ring_fd, uint32_t opcode, const void *argument, uint
 			? (void)0 \
 			: (pin_file_record_leave)(record, holder))
 
+/* SKIP: each message is taken for that of the worker that has it. */
+#define pin_files_owner_of(message) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_files_owner_of") \
+			? worker \
+			: pin_files_owner_of(message))
+
 #include "runtime/core/files.c"
 #include "runtime/io/file_table.c"
 

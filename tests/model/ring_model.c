@@ -427,6 +427,8 @@ void pin_ring_doorbell(struct pin_ring *ring)
 	struct ring *own = ring_of(ring);
 
 	model_point();
+	/* Not one that a resize took away, nor what is in its place. */
+	MODEL_CHECK(ring->is_initialised);
 	own = ring_of(ring);
 	own->eventfd_count++;
 	if (device.kind == PIN_DOORBELL_MESSAGE || own->has_poll) {

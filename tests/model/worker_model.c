@@ -199,7 +199,23 @@ static void recover(struct pin_worker *worker, const char *site)
 #define pin_throttle_give_up(worker) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_throttle_give_up") || \
 		pin_throttle_give_up(worker))
+/* SKIP: what it has in flight does not keep it. */
+#define pin_flight_is_over(worker) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_flight_is_over") || pin_flight_is_over(worker))
+/* SKIP: it goes to sleep on its futex, whatever is in flight. */
+static bool choose_mode(struct pin_worker *worker, enum pin_park_state *out_mode, const char *site)
+{
+	bool may_park = pin_park_choose_mode(worker, out_mode);
+
+	if (model_is_spoilt(MODEL_SKIP, site, "pin_park_choose_mode")) {
+		*out_mode = PIN_PARK_FUTEX;
+	}
+	return may_park;
+}
+#define pin_park_choose_mode(worker, out_mode) choose_mode(worker, out_mode, __func__)
 #include "runtime/core/retire.c"
+#undef pin_park_choose_mode
+#undef pin_flight_is_over
 #undef pin_injector_push
 #undef pin_lifo_take
 
@@ -240,6 +256,10 @@ static void recover(struct pin_worker *worker, const char *site)
 			: pin_run_or_cancel(worker, link))
 #include "runtime/core/step.c"
 #undef pin_run_or_cancel
+/* SKIP: a ring goes although its doorbell has yet to ring. */
+#define pin_retire_has_rung(worker) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_retire_has_rung") || \
+		pin_retire_has_rung(worker))
 #include "runtime/core/worker.c"
 
 void model_worker_register(void)

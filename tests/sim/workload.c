@@ -165,7 +165,7 @@ static bool create(void)
 	if (test->commands != 0) {
 		device_take_commands(test->commands == 2);
 	}
-	if (test->resizes > 0 || test->no_rings != 0) {
+	if (test->no_rings != 0) {
 		config.io_level = PINION_IO_FALLBACK;
 	}
 	rc = pin_runtime_create(

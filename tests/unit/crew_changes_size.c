@@ -4,10 +4,14 @@
  * so many jobs run at once in each lane; what is bound to a worker that leaves
  * ends; what comes for one that has left stays with nobody; each error is the
  * one it should be, and changes nothing, and one that comes during a drain does
- * not wait for its end. W49, W52, WP-35, WP-37.
+ * not wait for its end. With rings, too, where a read keeps a worker until it
+ * has ended, and a ring that cannot be made leaves the crew as it was. W49,
+ * W52, WP-35, WP-37.
  * Method: jobs that hold their workers, counted; threads counted in /proc; a
- * resize that has to wait while others are tried.
+ * resize that has to wait while others are tried; a pipe that is read; a child
+ * without descriptors.
  */
+#include "tests/support/child.h"
 #include "tests/support/runtimes.h"
 #include "tests/support/tasks.h"
 
@@ -114,7 +118,7 @@ static void check_sizes(void)
 /* ---- what is bound to it ---- */
 
 static struct pinion_future future;
-static struct pinion_wait wait;
+static struct pinion_wait bound_wait;
 static struct pin_atomic_u32 has_begun;
 static struct pin_atomic_u32 is_served;
 
@@ -128,8 +132,8 @@ static int note_served(struct pinion_task *task)
 static int begin_wait(struct pinion_task *task)
 {
 	(void)task;
-	wait = (struct pinion_wait){.task = {.run = note_served}, .deadline_ns = UINT64_MAX};
-	expect_number("await", 0, pinion_future_await(crew, &future, &wait));
+	bound_wait = (struct pinion_wait){.task = {.run = note_served}, .deadline_ns = UINT64_MAX};
+	expect_number("await", 0, pinion_future_await(crew, &future, &bound_wait));
 	tasks_signal(&has_begun);
 	return 0;
 }
@@ -355,8 +359,171 @@ static void check_failed_start(void)
 	expect_number("all have stopped", 4, pin_load_acquire_u32(&stops));
 }
 
+/* ---- with rings ---- */
+
+static struct pinion_request request;
+static struct pinion_file file;
+static uint8_t byte;
+
+/* False: there is no io_uring here. */
+static bool start_rings(const struct pinion_crew_sizes *sizes, uint32_t io_without)
+{
+	struct pinion_runtime_info facts;
+	struct pinion_config config;
+
+	pinion_crew_config_init(&config);
+	config.log = runtimes_note;
+	config.crew_max = MAX;
+	config.io_level = PINION_IO_AUTO;
+	config.io_without = io_without;
+	runtimes_log[0] = '\0';
+	expect_ready("create", pinion_crew_create(&config, sizes, &crew) == 0);
+	pinion_runtime_facts(crew, &facts, sizeof(facts));
+	if (facts.uses_ring == 0) {
+		pinion_runtime_destroy(crew);
+		printf("no io_uring here: crews with rings are not tried\n");
+	}
+	return facts.uses_ring != 0;
+}
+
+static int note_read(struct pinion_task *task)
+{
+	(void)task;
+	tasks_signal(&is_served);
+	return 0;
+}
+
+/* Of a pipe: it ends when there is something in it. */
+static int begin_read(struct pinion_task *task)
+{
+	(void)task;
+	request = (struct pinion_request){
+		.task.run = note_read, .file = &file, .bytes = &byte, .length_bytes = 1};
+	expect_number("submit", 0, pinion_request_submit(crew, &request));
+	tasks_signal(&has_begun);
+	return 0;
+}
+
+/* As many rings as workers, and one more each time somebody comes. */
+static uint32_t count_rings(void)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < crew->shared.worker_count; i++) {
+		count += crew->shared.workers[i].ring.is_initialised ? 1 : 0;
+	}
+	return count;
+}
+
+/* It sleeps in its ring, wakes for its inbox, and leaves when the read ends. */
+static void check_rings(uint32_t io_without)
+{
+	struct pinion_crew_sizes sizes = {0, 0, 2};
+	struct pinion_task task = {.run = begin_read, .flags = PINION_TASK_LOW};
+	struct tasks_hold hold = {.prepare = NULL};
+	uint32_t last = 2 * MAX + 1;
+	pthread_t thread;
+	int ends[2];
+
+	if (!start_rings(&sizes, io_without)) {
+		return;
+	}
+	expect_ready("pipe", pipe(ends) == 0);
+	file = runtimes_plain_file(ends[0]);
+	pin_store_release_u32(&has_begun, 0);
+	pin_store_release_u32(&is_served, 0);
+	expect_number("spawn_on", 0, pinion_spawn_on(crew, last, &task));
+	tasks_await(&has_begun, 1);
+	expect_ready("thread", pthread_create(&thread, NULL, resize_to_least, NULL) == 0);
+	while (pinion_crew_resize(crew, &sizes) != -EBUSY) {
+		/* The other has not begun. */
+		sched_yield();
+	}
+	while (pin_parker_place(&crew->shared.workers[last].parker) != PIN_PARK_RING) {
+		sched_yield();
+	}
+	tasks_hold_begin(&hold, crew, last);
+	tasks_hold_end(&hold);
+	expect_number("not read", 0, pin_load_acquire_u32(&is_served));
+	expect_ready("write", write(ends[1], "x", 1) == 1);
+	tasks_await(&is_served, 1);
+	pthread_join(thread, NULL);
+	expect_number("what it read", 'x', byte);
+	expect_number("in all", 1, (long long)request.result);
+	expect_number("one ring", 1, count_rings());
+	resize(MAX, MAX, MAX);
+	expect_number("one each", 3 * MAX, count_rings());
+	hold_all(3 * MAX, PINION_TASK_HIGH);
+	/* On one that has come. */
+	pin_store_release_u32(&is_served, 0);
+	task = (struct pinion_task){.run = begin_read};
+	expect_number("spawn_on", 0, pinion_spawn_on(crew, 0, &task));
+	expect_ready("write", write(ends[1], "y", 1) == 1);
+	tasks_await(&is_served, 1);
+	expect_number("what that read", 'y', byte);
+	resize(1, 0, 2);
+	expect_number("three are left", 3, count_rings());
+	pinion_runtime_destroy(crew);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+/* No descriptor for the second of two rings: the first goes again. */
+static int grow_without_descriptors(void *arg)
+{
+	struct pinion_crew_sizes sizes = {0, 0, 1};
+	struct rlimit limit;
+	int next;
+
+	(void)arg;
+	if (!start_rings(&sizes, 0)) {
+		return EXPECT_SKIPPED;
+	}
+	expect_ready("limit", getrlimit(RLIMIT_NOFILE, &limit) == 0);
+	next = dup(0);
+	expect_ready("dup", next >= 0);
+	close(next);
+	limit.rlim_cur = (rlim_t)next;
+	expect_ready("limit", setrlimit(RLIMIT_NOFILE, &limit) == 0);
+	expect_refusal("no ring", -EMFILE, (struct pinion_crew_sizes){0, 1, 2});
+	expect_sizes("unchanged", 0, 0, 1);
+	expect_number("one ring", 1, count_rings());
+	expect_true("it is told", strstr(runtimes_log, "has no io_uring") != NULL);
+	limit.rlim_cur = limit.rlim_max;
+	expect_ready("limit", setrlimit(RLIMIT_NOFILE, &limit) == 0);
+	resize(0, 1, 2);
+	expect_number("now there are", 3, count_rings());
+	hold_all(3, 0);
+	pinion_runtime_destroy(crew);
+	return expect_status();
+}
+
+static void check_ring_that_fails(void)
+{
+	int code = child_code(child_run(grow_without_descriptors, NULL, NULL, 0));
+
+	if (code != EXPECT_SKIPPED) {
+		expect_number("a ring that cannot be made", 0, code);
+	}
+}
+
+static void check_shared_rings(void)
+{
+	struct pinion_crew_sizes sizes = {0, 0, 2};
+	struct pinion_config config;
+
+	pinion_crew_config_init(&config);
+	config.io_level = PINION_IO_AUTO;
+	config.ring_sharing = PINION_RING_SHARED;
+	expect_ready("create", pinion_crew_create(&config, &sizes, &crew) == 0);
+	expect_refusal("rings are shared", -EOPNOTSUPP, (struct pinion_crew_sizes){0, 0, 1});
+	pinion_runtime_destroy(crew);
+}
+
 int main(void)
 {
+	/* While there is one thread. */
+	check_ring_that_fails();
 	runtimes_watchdog(LIMIT_SECONDS);
 	check_sizes();
 	check_bound();
@@ -364,5 +531,8 @@ int main(void)
 	check_errors();
 	check_refusal_while_draining();
 	check_failed_start();
+	check_rings(0);
+	check_rings(PINION_IO_SEND_MSG_RING | PINION_IO_CLONE_BUFFERS);
+	check_shared_rings();
 	return expect_status();
 }
