@@ -216,6 +216,36 @@ static void run_again(void)
 	finish();
 }
 
+/* ---- another thread comes while its place is being emptied ---- */
+
+static void expect_second(struct model_task *task)
+{
+	(void)task;
+	MODEL_CHECK(pinion_worker_index(runtime) == 1);
+}
+
+static void resize_quietly(const uint32_t *serving)
+{
+	model_quiet_begin();
+	MODEL_CHECK(pin_runtime_resize(runtime, serving) == 0);
+	model_quiet_end();
+}
+
+/* The other thread still forwards what it left with the one that is gone. */
+static void run_replaced(void)
+{
+	uint32_t other;
+
+	begin(2, two, NULL);
+	model_task_init(&tasks[1], expect_second);
+	resize_quietly(one);
+	other = model_thread_start("other", spawn_on_second, &tasks[0]);
+	MODEL_CHECK(pin_runtime_resize(runtime, two) == 0);
+	spawn_on_second(&tasks[1]);
+	model_thread_join(other);
+	finish();
+}
+
 /* ---- timers ---- */
 
 static struct pinion_timer timer;
@@ -268,6 +298,31 @@ static void run_timer_told(void)
 	model_has_no_fence = true;
 	run_timer();
 	model_has_no_fence = false;
+}
+
+/*
+ * As in run_replaced(), and the newcomer has the timer on its wheel, of whose
+ * cancel it is told.
+ */
+static void run_timer_replaced(void)
+{
+	uint32_t other;
+
+	timer_ends = 0;
+	timer_cancels = 0;
+	has_timer = false;
+	begin(2, two, NULL);
+	model_task_init(&tasks[1], start_timer);
+	resize_quietly(one);
+	other = model_thread_start("other", spawn_on_second, &tasks[0]);
+	MODEL_CHECK(pin_runtime_resize(runtime, two) == 0);
+	spawn_on_second(&tasks[1]);
+	model_await("the timer", is_true, &has_timer);
+	MODEL_CHECK(pinion_timer_cancel(runtime, &timer) == 0);
+	model_thread_join(other);
+	MODEL_CHECK(pinion_runtime_drain(runtime) == 0);
+	MODEL_CHECK(timer_ends == 0 && timer_cancels == 1);
+	model_runtime_end(runtime);
 }
 
 /* ---- credit ---- */
@@ -388,6 +443,18 @@ static const struct model_twin drain_grow_twins[] = {
 	{.name = NULL},
 };
 
+static const struct model_twin replaced_twins[] = {
+	{"who has come meanwhile is overlooked",
+		{MODEL_SKIP, "pin_wake_forward", "pin_load_acquire_u32"}},
+	{.name = NULL},
+};
+
+static const struct model_twin timer_replaced_twins[] = {
+	{"who has come meanwhile is looked for before the take",
+		{MODEL_EARLY, "forward_cancels", "pin_load_acquire_u32"}},
+	{.name = NULL},
+};
+
 static const struct model_twin timer_twins[] = {
 	{"what it would have waited for is lost",
 		{MODEL_SKIP, "hand_over_timers", "pin_timer_give_up"}},
@@ -415,8 +482,10 @@ static const struct model_case cases[] = {
 	{"drain_shrink", run_drain_shrink, 2, 0, 0, NULL, NULL},
 	{"grow", run_grow, 1, 1, 0, NULL, NULL},
 	{"again", run_again, 1, 1, 0, NULL, NULL},
+	{"replaced", run_replaced, 1, 0, 0, replaced_twins, NULL},
 	{"timer", run_timer, 1, 1, 0, timer_twins, NULL},
 	{"timer_told", run_timer_told, 1, 1, 0, told_twins, NULL},
+	{"timer_replaced", run_timer_replaced, 1, 0, 0, timer_replaced_twins, NULL},
 	{"credit", run_credit, 1, 0, 0, credit_twins, NULL},
 	{"busy", run_busy, 1, 1, 0, NULL, NULL},
 };

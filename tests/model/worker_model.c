@@ -57,17 +57,46 @@
 #define pin_assist_has_room(shared, tier) \
 	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_assist_has_room") && \
 		pin_assist_has_room(shared, tier))
+
+/* Whether one has left, as it was before its inbox was taken. */
+static uint32_t early_service[MODEL_THREADS_MAX];
+
+/* SKIP: nobody has come in its place; EARLY: nobody had before the take. */
+static uint32_t read_service(const struct pin_atomic_u32 *service, const char *site)
+{
+	if (model_is_spoilt(MODEL_SKIP, site, "pin_load_acquire_u32")) {
+		return PIN_SERVICE_OUT;
+	}
+	if (model_is_spoilt(MODEL_EARLY, site, "pin_load_acquire_u32")) {
+		return early_service[model_thread_current()];
+	}
+	return model_load_u32(service, MODEL_ORDER_ACQUIRE, site);
+}
+
 /* SKIP: what is in the inbox of who has left stays there. */
-#define pin_inbox_take(inbox, out_list) \
-	(model_is_spoilt(MODEL_SKIP, __func__, "pin_inbox_take") \
-			? (void)0 \
-			: pin_inbox_take(inbox, out_list))
+static void take_of(const struct pin_worker *gone, struct pin_inbox *inbox,
+	struct pin_list *out_list, const char *site)
+{
+	if (model_is_spoilt(MODEL_EARLY, site, "pin_load_acquire_u32")) {
+		early_service[model_thread_current()] =
+			model_load_u32(&gone->service, MODEL_ORDER_ACQUIRE, site);
+	}
+	if (!model_is_spoilt(MODEL_SKIP, site, "pin_inbox_take")) {
+		pin_inbox_take(inbox, out_list);
+	}
+}
+
+#pragma push_macro("pin_load_acquire_u32")
+#undef pin_load_acquire_u32
+#define pin_load_acquire_u32(atomic) read_service(atomic, __func__)
+#define pin_inbox_take(inbox, out_list) take_of(gone, inbox, out_list, __func__)
 #define pin_assist_sees_work(worker) \
 	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_assist_sees_work") && \
 		pin_assist_sees_work(worker))
 
 #include "runtime/core/wake.c"
 #undef pin_inbox_take
+#pragma pop_macro("pin_load_acquire_u32")
 
 #define pin_wake_all(shared) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_wake_all") ? (void)0 : (pin_wake_all)(shared))
