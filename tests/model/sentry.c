@@ -13,6 +13,8 @@
 #include "tests/model/explorer.h"
 #include "tests/model/runtime_model.h"
 
+#include <pinion/timer.h>
+
 static struct pinion_runtime *runtime;
 static struct model_task producers[2];
 static struct model_task children[2];
@@ -83,6 +85,38 @@ static void run_again(void)
 	finish();
 }
 
+/* ---- woken by its own deadline, so no token shows that it is awake ---- */
+
+static struct pinion_timer timer;
+
+static int keep_when_due(struct pinion_task *task)
+{
+	(void)task;
+	keep(&producers[1]);
+	return 0;
+}
+
+static void begin_due(void)
+{
+	begin(false);
+	timer = (struct pinion_timer){.task.run = keep_when_due};
+	model_quiet_begin();
+	run_round(0);
+	model_settle();
+	MODEL_CHECK(pinion_timer_start(runtime, &timer, model_clock_ns() + 1) == 0);
+	model_settle();
+}
+
+/* The sentry looks about for the last time as the timer's worker gets up. */
+static void run_deadline(void)
+{
+	begin_due();
+	MODEL_CHECK(model_pass_time() && model_pass_time());
+	model_quiet_end();
+	model_await("the child", model_task_has_run, &children[1]);
+	finish();
+}
+
 static void run_end(void)
 {
 	begin_last_look();
@@ -112,6 +146,12 @@ static const struct model_twin again_twins[] = {
 	{.name = NULL},
 };
 
+static const struct model_twin deadline_twins[] = {
+	{"who gets up looks at it while it seems to sleep",
+		{MODEL_EARLY, "pin_park", "pin_sentry_note_awake"}},
+	{.name = NULL},
+};
+
 static const struct model_twin end_twins[] = {
 	{"falling asleep is no single step", {MODEL_TORN, "fall_asleep", NULL}},
 	{.name = NULL},
@@ -121,6 +161,7 @@ static const struct model_case cases[] = {
 	{"deque", run_deque, 1, 0, 0, deque_twins, NULL},
 	{"slot", run_slot, 1, 0, 0, slot_twins, NULL},
 	{"again", run_again, 1, 2, 0, again_twins, NULL},
+	{"deadline", run_deadline, 1, 1, 0, deadline_twins, NULL},
 	{"end", run_end, 2, 0, 0, end_twins, NULL},
 };
 

@@ -112,10 +112,19 @@ static void take_of(const struct pin_worker *gone, struct pin_inbox *inbox,
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_sentry_note_kept") \
 			? (void)0 \
 			: pin_sentry_note_kept(worker))
+/* EARLY: while the worker still looks like one that sleeps. */
 #define pin_sentry_note_awake(worker) \
-	(model_is_spoilt(MODEL_SKIP, __func__, "pin_sentry_note_awake") \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_sentry_note_awake") || \
+				model_is_spoilt(MODEL_EARLY, __func__, "pin_sentry_note_awake") \
 			? (void)0 \
 			: pin_sentry_note_awake(worker))
+#define pin_parker_finish(parker) \
+	do { \
+		if (model_is_spoilt(MODEL_EARLY, __func__, "pin_sentry_note_awake")) { \
+			(pin_sentry_note_awake)(worker); \
+		} \
+		(pin_parker_finish)(parker); \
+	} while (0)
 
 #define pin_search_resume(worker) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_search_resume") ? (void)0 \
