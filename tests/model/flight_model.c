@@ -74,6 +74,12 @@
 	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_throttle_owes_part") && \
 		pin_throttle_owes_part(worker, request))
 
+/* SKIP: what goes on after it was taken in is not submitted. */
+#define pin_ring_unsubmitted(ring) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_ring_unsubmitted") \
+			? 0 \
+			: pin_ring_unsubmitted(ring))
+
 #include "runtime/core/commands.c"
 #include "runtime/core/flight.c"
 #include "runtime/core/flight_cancel.c"
