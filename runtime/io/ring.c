@@ -434,12 +434,8 @@ void pin_ring_doorbell(struct pin_ring *ring)
 	 * wake, so try until they are there. EOVERFLOW: the ring is full of
 	 * completions, which end the wait by themselves.
 	 */
-	do {
-		rc = send_message(ring);
-		PIN_CHECK(rc >= 0 || rc == -ENOMEM || rc == -EAGAIN || rc == -EINTR ||
-			rc == -EOVERFLOW);
-		if (rc < 0) {
-			ring->host->yield();
-		}
-	} while (rc < 0 && rc != -EOVERFLOW);
+	while ((rc = send_message(ring)) < 0 && rc != -EOVERFLOW) {
+		PIN_CHECK(rc == -ENOMEM || rc == -EAGAIN || rc == -EINTR);
+		ring->host->yield();
+	}
 }
