@@ -185,7 +185,12 @@ PINION_API int pinion_request_submit_batch(
  * pinion_runtime_stop_until(). What is polled (`polled` of the configuration)
  * is never ended early, nor is a command to an NVMe namespace.
  *
- * Owns: the caller makes sure that the request has not been freed by its `run`.
+ * May come at any time, also while the call that submits the request has not
+ * returned yet: it ends the request, or finds that it is not in flight, and
+ * then does nothing.
+ *
+ * Owns: the caller makes sure that, until this returns, the request has not
+ * been freed by its `run`.
  * Context: any thread; never blocks or allocates; O(1), without io_uring O(what
  * is queued on that worker).
  * Errors: -EALREADY: it is not in flight, or was cancelled before. -ECHILD: as

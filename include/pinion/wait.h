@@ -43,12 +43,17 @@ struct pinion_wait {
  * Ends a wait early: `task.run` is entered with -ECANCELED, soon, on the worker
  * that began it.
  *
- * Owns: the wait is still the runtime's until then. The caller makes sure that
- * neither it nor what it waits for has been freed meanwhile.
+ * May come at any time, also while the call that begins the wait has not
+ * returned yet: it ends the wait, or finds that it has not begun, and then does
+ * nothing.
+ *
+ * Owns: the wait is still the runtime's until then. The caller makes sure that,
+ * until this returns, neither it nor what it waits for is freed, and that it is
+ * not begun anew.
  * Context: any thread; never allocates; may wait for another thread that is
  * just serving the same waiters.
- * Errors: -EALREADY: it is over, or about to be, or was never begun. -ECHILD:
- * as pinion_spawn().
+ * Errors: -EALREADY: it is over, or about to be, or has not begun. -ECHILD: as
+ * pinion_spawn().
  * Since: 0.1
  */
 PINION_API int pinion_wait_cancel(struct pinion_runtime *runtime, struct pinion_wait *wait);

@@ -11,6 +11,11 @@
 #include <errno.h>
 
 struct pin_wait_entry {
+	/*
+	 * [W:worker R:any] struct pin_waiters *, of the queue that it is in or
+	 * about to enter; 0: none, it may not be cancelled.
+	 */
+	struct pin_atomic_u64 queue;
 	struct pin_waiter waiter;
 	struct pin_timer deadline;
 	struct pin_wait_entry *next; /* [own] of the worker's list */
@@ -48,9 +53,23 @@ static void enlist(struct pin_worker *worker, struct pin_wait_entry *entry)
 	worker->waits = entry;
 }
 
+/* Who cancels finds the wait from here on. */
+static void publish(struct pin_wait_entry *entry, struct pin_waiters *waiters)
+{
+	pin_store_release_u64(&entry->queue, (uintptr_t)waiters); /* [WAIT-4] */
+}
+
+/* Who cancels finds nothing any more: the queue may be freed soon. */
+static void take_back(struct pin_wait_entry *entry)
+{
+	/* Relaxed: the next who are to see it are told by the task's end. */
+	pin_store_relaxed_u64(&entry->queue, 0);
+}
+
 /* Off the list and the wheel. */
 static void forget(struct pin_worker *worker, struct pin_wait_entry *entry)
 {
+	take_back(entry);
 	if (entry->previous == NULL) {
 		worker->waits = entry->next;
 	} else {
@@ -157,8 +176,10 @@ static void post_served(struct pin_waiter *waiter)
 int pin_wait_cancel(struct pinion_wait *wait)
 {
 	struct pin_wait_entry *entry = entry_of(wait);
+	struct pin_waiters *waiters =
+		(struct pin_waiters *)(uintptr_t)pin_load_acquire_u64(&entry->queue); /* [WAIT-4] */
 
-	if (entry->waiter.waiters == NULL || !pin_waiter_withdraw(&entry->waiter)) {
+	if (waiters == NULL || !pin_waiter_withdraw_from(waiters, &entry->waiter)) {
 		return -EALREADY;
 	}
 	wait->result = -ECANCELED;
@@ -205,12 +226,12 @@ int pin_wait_begin(
 	if (pin_shared_is_stopping(worker->shared)) {
 		return -ESHUTDOWN;
 	}
-	*entry = (struct pin_wait_entry){
-		.deadline = {.owner_kind = PIN_TASK_WAIT},
-		.worker = worker,
-		.finish = aim->finish,
-		.target = aim->target,
-	};
+	/* Not as a whole: others may be looking at `queue`. */
+	take_back(entry);
+	entry->deadline = (struct pin_timer){.owner_kind = PIN_TASK_WAIT};
+	entry->worker = worker;
+	entry->finish = aim->finish;
+	entry->target = aim->target;
 	pin_waiter_init(&entry->waiter, aim->demand, post_served);
 	wait->result = 0;
 	wait->task.private_kind = PIN_TASK_PLAIN;
@@ -229,6 +250,7 @@ int pin_wait_begin(
 			pin_timers_insert(&worker->deadlines, &entry->deadline, wait->deadline_ns);
 			pin_relief_leave(worker);
 		}
+		publish(entry, aim->waiters);
 		pin_waiters_enter(aim->waiters, &entry->waiter);
 	}
 	return 0;

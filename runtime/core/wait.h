@@ -24,6 +24,16 @@
  *
  * [WAIT-3] a visitor leaves (RMW, release half) -> the one who frees (load
  * acquire): nothing of the workers is touched any more.
+ *
+ * A cancel may come at any time, also while the call that begins the wait has
+ * not returned, or not even been made. It goes by the queue's address alone,
+ * which the worker stores when the wait is ready to be ended by others and
+ * takes back before its task runs.
+ *
+ * [WAIT-4] the worker fills in the wait, then stores the address (release) ->
+ * who cancels loads it (acquire): it finds the queue's lock and the waiter's
+ * place as they are. Without, it could take the lock of a queue whose beginning
+ * it has not seen, or read a place that is just being written.
  */
 #ifndef PIN_CORE_WAIT_H
 #define PIN_CORE_WAIT_H

@@ -211,9 +211,8 @@ void pin_waiters_enter(struct pin_waiters *waiters, struct pin_waiter *waiter)
 	pin_waiters_serve(waiters);
 }
 
-bool pin_waiter_withdraw(struct pin_waiter *waiter)
+bool pin_waiter_withdraw_from(struct pin_waiters *waiters, struct pin_waiter *waiter)
 {
-	struct pin_waiters *waiters = waiter->waiters;
 	bool is_withdrawn;
 
 	pin_waiters_lock(waiters);
@@ -224,6 +223,11 @@ bool pin_waiter_withdraw(struct pin_waiter *waiter)
 	/* It may have held up those behind it. */
 	pin_waiters_serve_unlock(waiters);
 	return is_withdrawn;
+}
+
+bool pin_waiter_withdraw(struct pin_waiter *waiter)
+{
+	return pin_waiter_withdraw_from(waiter->waiters, waiter);
 }
 
 /* Step 4 for a thread, after its enter. 0, or -ETIME. */

@@ -173,6 +173,12 @@ void pin_waiters_enter(struct pin_waiters *waiters, struct pin_waiter *waiter);
 bool pin_waiter_withdraw(struct pin_waiter *waiter);
 
 /*
+ * The same of one that has perhaps not entered yet, by a caller that knows the
+ * queue; then false.
+ */
+bool pin_waiter_withdraw_from(struct pin_waiters *waiters, struct pin_waiter *waiter);
+
+/*
  * Steps 1 to 4 for a thread. 0: `value` is there. -ETIME: not until
  * `deadline_ns`; with one that has passed it takes at once or not at all.
  */

@@ -3,13 +3,15 @@
  * Goal: a wait that a worker began ends once, on that worker, served,
  * cancelled, timed out or stopped, however these and the worker's sleep fall
  * together; a drain waits for it, and the runtime may be freed as soon as its
- * task has run, though the one who served it is not yet back: [WAIT-3]. BP-28.
+ * task has run, though the one who served it is not yet back: [WAIT-3]; a
+ * cancel may come while it is being begun, or begun anew: [WAIT-4]. BP-28.
  * Method: real workers; units in a word, as in waiters.c, given by threads
  * outside. A deadline may come whenever the worker sleeps.
  */
 #include "runtime/core/wait.h"
 #include "runtime/base/base.h"
 #include "tests/model/explorer.h"
+#include "tests/model/heap.h"
 #include "tests/model/runtime_model.h"
 #include "tests/support/units.h"
 
@@ -62,7 +64,7 @@ static bool has_ended(const void *arg)
 	return end_count > 0;
 }
 
-static void begin(uint32_t worker_count, uint64_t deadline_ns)
+static void prepare(uint32_t worker_count, uint64_t deadline_ns)
 {
 	memset(&wait_here, 0, sizeof(wait_here));
 	memset(&units, 0, sizeof(units));
@@ -74,6 +76,11 @@ static void begin(uint32_t worker_count, uint64_t deadline_ns)
 	pin_waiters_init(&waiters, &pin_host_linux, units_take, NULL, PIN_WAITERS_EVEN);
 	model_task_init(&starter, begin_wait);
 	runtime = model_runtime_begin(worker_count, PIN_DOORBELL_MESSAGE, NULL);
+}
+
+static void begin(uint32_t worker_count, uint64_t deadline_ns)
+{
+	prepare(worker_count, deadline_ns);
 	model_quiet_begin();
 	MODEL_CHECK(pinion_spawn(runtime, &starter.request.task) == 0);
 	model_await("the beginning", has_begun, NULL);
@@ -142,6 +149,69 @@ static void run_cancelled(void)
 	model_runtime_end(runtime);
 }
 
+/* Before the call that begins it, in that, or after it. */
+static void run_cancelled_early(void)
+{
+	uint32_t canceller;
+
+	prepare(1, PIN_NO_DEADLINE);
+	canceller = model_thread_start("canceller", cancel, NULL);
+	MODEL_CHECK(pinion_spawn(runtime, &starter.request.task) == 0);
+	model_thread_join(canceller);
+	if (cancel_rc != 0) {
+		MODEL_CHECK(cancel_rc == -EALREADY);
+		give(NULL);
+	}
+	model_await("the end", has_ended, NULL);
+	MODEL_CHECK(wait_here.result == (cancel_rc == 0 ? -ECANCELED : 1));
+	MODEL_CHECK(waiters.oldest == NULL);
+	model_runtime_end(runtime);
+}
+
+/* ---- begun anew, for something else ---- */
+
+static struct pin_waiters *first_waiters;
+
+static void begin_first(struct model_task *task)
+{
+	struct pin_wait_aim aim = {
+		.waiters = first_waiters, .demand = 1, .finish = finish, .target = &wait_here};
+
+	(void)task;
+	begun_on = pin_worker_current();
+	MODEL_CHECK(pin_wait_begin(begun_on, &wait_here, &aim) == 0);
+}
+
+/* What it waited for first is gone when it begins to wait for the next. */
+static void run_begun_anew(void)
+{
+	struct model_task first;
+	uint32_t canceller;
+
+	prepare(1, PIN_NO_DEADLINE);
+	model_task_init(&first, begin_first);
+	model_quiet_begin();
+	first_waiters = model_aligned_alloc(64, 2 * sizeof(*first_waiters));
+	pin_waiters_init(first_waiters, &pin_host_linux, units_take, NULL, PIN_WAITERS_EVEN);
+	MODEL_CHECK(pinion_spawn(runtime, &first.request.task) == 0);
+	model_settle();
+	MODEL_CHECK(pinion_wait_cancel(runtime, &wait_here) == 0);
+	model_settle();
+	MODEL_CHECK(end_count == 1 && wait_here.result == -ECANCELED);
+	model_free(first_waiters);
+	end_count = 0;
+	model_quiet_end();
+	canceller = model_thread_start("canceller", cancel, NULL);
+	MODEL_CHECK(pinion_spawn(runtime, &starter.request.task) == 0);
+	model_thread_join(canceller);
+	if (cancel_rc != 0) {
+		give(NULL);
+	}
+	model_await("the end", has_ended, NULL);
+	MODEL_CHECK(wait_here.result == (cancel_rc == 0 ? -ECANCELED : 1));
+	model_runtime_end(runtime);
+}
+
 static void run_stopped(void)
 {
 	uint32_t releaser;
@@ -180,7 +250,18 @@ static const struct model_twin freed_twins[] = {
 };
 
 static const struct model_twin cancel_twins[] = {
-	{"cancelled though served", {MODEL_SKIP, "pin_wait_cancel", "pin_waiter_withdraw"}},
+	{"cancelled though served", {MODEL_SKIP, "pin_wait_cancel", "pin_waiter_withdraw_from"}},
+	{.name = NULL},
+};
+
+static const struct model_twin early_twins[] = {
+	{"cancelled before it has begun",
+		{MODEL_SKIP, "pin_wait_cancel", "pin_waiter_withdraw_from"}},
+	{.name = NULL},
+};
+
+static const struct model_twin anew_twins[] = {
+	{"what it waited for before is found", {MODEL_SKIP, "take_back", "pin_store_relaxed_u64"}},
 	{.name = NULL},
 };
 
@@ -193,6 +274,8 @@ static const struct model_case cases[] = {
 	{"served", run_served, 3, 2, 1, served_twins, NULL},
 	{"freed", run_freed, 2, 1, 0, freed_twins, NULL},
 	{"cancelled", run_cancelled, 2, 1, 0, cancel_twins, NULL},
+	{"cancelled_early", run_cancelled_early, 2, 1, 0, early_twins, NULL},
+	{"begun_anew", run_begun_anew, 1, 1, 0, anew_twins, NULL},
 	{"stopped", run_stopped, 2, 1, 0, end_twins, NULL},
 	{"timed_out", run_timed_out, 2, 1, 1, end_twins, NULL},
 };
