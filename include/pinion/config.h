@@ -437,13 +437,14 @@ struct pinion_config {
 	uint32_t injector_batch_max;
 
 	/*
-	 * Tasks that may wait in the queues all workers share, of all lanes
-	 * together, up to 2^40; 0: no limit. While so many do, a spawn from
-	 * outside is refused with -EAGAIN, and so is a call, also that of
-	 * another runtime's task. What workers spawn is never refused, though
-	 * it takes room there, nor are jobs and work items, which have limits
-	 * of their own. Timers, requests and what was spawned on one worker
-	 * wait elsewhere. Default 65536. Environment: PINION_INJECTOR_TASKS.
+	 * Tasks of each lane that may wait in the queue of that lane which all
+	 * workers share, up to 2^40; 0: no limit. While so many do, a spawn
+	 * into the lane from outside is refused with -EAGAIN, and so is a call,
+	 * also that of another runtime's task; other lanes keep their room.
+	 * Tasks that workers spawn are never refused, though they take room
+	 * there, nor are jobs and work items, which have limits of their own.
+	 * Timers, requests and tasks for one worker wait elsewhere. Default
+	 * 65536. Environment: PINION_INJECTOR_TASKS.
 	 */
 	uint64_t injector_tasks;
 

@@ -48,9 +48,10 @@ struct pinion_call {
  * Context: any thread; as pinion_spawn().
  * Errors: as pinion_spawn(), -EBUSY too: the call has not begun to run since it
  * was started last. -EINVAL also: `reserved` is not 0. -EAGAIN: from outside,
- * which a worker of another runtime is too, while `injector_tasks` wait; start
- * it again when some have run. pinion_runtime_lane_metrics() tells how many
- * wait, `spawns_refused` of the counters how many were refused.
+ * which a worker of another runtime is too, while `injector_tasks` wait in the
+ * lane of its flags; start it again when some have run.
+ * pinion_runtime_lane_metrics() tells how many wait, `spawns_refused` of the
+ * counters how many were refused.
  * Since: 0.1
  */
 PINION_API int pinion_call_start(struct pinion_runtime *runtime, struct pinion_call *call);

@@ -61,13 +61,15 @@ PINION_API int pinion_runtime_destroy(struct pinion_runtime *runtime);
  * it stays with the caller, untouched.
  * Context: any thread; never blocks or allocates. At most one system call, to
  * wake a sleeping worker.
- * Errors: -EAGAIN: from outside, while `injector_tasks` wait in the queues that
- * all workers share; try again when some have run. -ESHUTDOWN: drained or
- * stopped, and the caller is not a task of this runtime; tasks may spawn until
- * the last one is done, except under stop. -EINVAL: `task->run` is NULL, or a
- * flag is unknown. -EBUSY: the task waits to be run already, or belongs to a
- * timer, request or wait under way; or it was not zeroed. -ECHILD: the runtime
- * is that of the process this one was forked from.
+ * Errors: -EAGAIN: from outside, while `injector_tasks` of the task's lane wait
+ * in the queue that all workers share; try again when some have run; a full
+ * lane takes no room of the others. At the limit of the normal lane also while
+ * another thread is just spawning into another lane, or on one worker.
+ * -ESHUTDOWN: drained or stopped, and the caller is not a task of this runtime;
+ * tasks may spawn until the last one is done, except under stop. -EINVAL:
+ * `task->run` is NULL, or a flag is unknown. -EBUSY: the task waits to be run
+ * already, or belongs to a timer, request or wait under way; or it was not
+ * zeroed. -ECHILD: the runtime is that of the process this one was forked from.
  *
  * -EBUSY finds a mistake of the caller, and orders nothing: two threads that
  * spawn the same task at the same instant may both succeed, and the task is
@@ -112,8 +114,8 @@ PINION_API int pinion_spawn_on(
  * Owns: on failure every task stays with the caller, untouched.
  * Errors: as pinion_spawn(), for any of them; -EBUSY: also for one that is in
  * the batch twice. -EAGAIN: there is not room for all. -EINVAL: nor could there
- * be, as `count` is more than `injector_tasks` and the caller outside. 0 tasks
- * are fine.
+ * be, as those of one lane are more than `injector_tasks` and the caller
+ * outside. 0 tasks are fine.
  * Since: 0.1
  */
 PINION_API int pinion_spawn_batch(

@@ -124,42 +124,27 @@ static PIN_INLINE int claim_batch(const struct pinion_runtime *runtime,
 	return 0;
 }
 
-/* Apart by lanes before any is pushed: then it may run, and its memory go. */
-static PIN_APART void push_lanes(struct pin_shared *shared, struct pin_list *mixed)
+/* ---- admission from outside ---- */
+
+/* Of a batch, how many tasks are of each lane. */
+struct lane_counts {
+	uint32_t of[PIN_LANES];
+};
+
+static struct lane_counts count_lanes(struct pinion_task *const *tasks, uint32_t count)
 {
-	struct pin_list lists[PIN_LANES] = {{0}};
-	uint32_t counts[PIN_LANES] = {0};
-	struct pin_link *link;
-
-	while ((link = pin_list_pop(mixed)) != NULL) {
-		enum pinion_lane lane = pin_task_lane(pin_task_of(link));
-
-		pin_list_push(&lists[lane], link);
-		counts[lane]++;
-	}
-	for (uint32_t lane = 0; lane < PIN_LANES; lane++) {
-		if (counts[lane] > 0) {
-			pin_lane_push(shared, NULL, lane, &lists[lane], counts[lane]);
-		}
-	}
-}
-
-static PIN_INLINE void push_admitted(
-	struct pin_shared *shared, struct pinion_task *const *tasks, uint32_t count)
-{
-	struct pin_list list = {0};
-	uint32_t flags = 0;
+	struct lane_counts counts = {0};
 
 	for (uint32_t i = 0; i < count; i++) {
-		flags |= tasks[i]->flags;
-		pin_list_push(&list, pin_task_link(tasks[i]));
+		counts.of[pin_task_lane(tasks[i])]++;
 	}
-	if (PIN_UNLIKELY((flags & PIN_TASK_LANES) != 0)) {
-		push_lanes(shared, &list);
-		return;
-	}
-	pin_injector_push(&shared->injector, &list);
-	pin_wake_one(shared, NULL);
+	return counts;
+}
+
+/* Of lanes that are not normal. */
+static uint32_t count_others(const struct lane_counts *counts)
+{
+	return counts->of[PINION_LANE_HIGH] + counts->of[PINION_LANE_LOW];
 }
 
 /* The end of the intake as it is now; false: so many more do not fit. */
@@ -169,9 +154,6 @@ static PIN_APART bool renew_intake(struct pin_shared *shared, uint32_t count)
 	uint64_t popped = pin_injector_popped(&shared->injector);
 	uint64_t pushed_inside = 0;
 
-	for (uint32_t lane = 0; lane < PIN_LANES; lane++) {
-		popped += pin_lane_queue_popped(&shared->lanes[lane]);
-	}
 	for (uint32_t i = 0; i < shared->worker_count; i++) {
 		pushed_inside +=
 			pin_meter_read(&shared->workers[i].meter.tasks_shared); /* [INTAKE-1] */
@@ -182,9 +164,6 @@ static PIN_APART bool renew_intake(struct pin_shared *shared, uint32_t count)
 /* Relaxed: a figure. */
 static PIN_APART int refuse(struct pin_shared *shared, uint32_t count)
 {
-	if (count > shared->intake.limit) {
-		return -EINVAL;
-	}
 	pin_fetch_add_relaxed_u64(&shared->intake.refused, count);
 	return -EAGAIN;
 }
@@ -206,9 +185,10 @@ static PIN_APART int admit_anew(struct pin_shared *shared, uint32_t count)
 			break;
 		}
 	}
-	return refuse(shared, count);
+	return count > shared->intake.limit ? -EINVAL : refuse(shared, count);
 }
 
+/* Of the normal lane. */
 static PIN_INLINE int admit(struct pin_shared *shared, uint32_t count)
 {
 	enum pin_gate_answer answer = try_admit(shared, count);
@@ -219,14 +199,147 @@ static PIN_INLINE int admit(struct pin_shared *shared, uint32_t count)
 	return answer == PIN_GATE_CLOSED ? -ESHUTDOWN : admit_anew(shared, count);
 }
 
-static PIN_INLINE int spawn_outside(
+static bool claim_places(struct pin_shared *shared, enum pinion_lane lane, uint32_t count)
+{
+	return count == 0 ||
+		pin_lane_queue_claim(&shared->lanes[lane], count, shared->intake.limit);
+}
+
+static void forgo_places(struct pin_shared *shared, enum pinion_lane lane, uint32_t count)
+{
+	if (count > 0) {
+		pin_lane_queue_forgo(&shared->lanes[lane], count);
+	}
+}
+
+/* Whether those of normal fit, to spare the other lanes' claims. */
+static bool has_normal_room(struct pin_shared *shared, uint32_t count)
+{
+	return count == 0 ||
+		pin_gate_admitted(&shared->gate) + count <= pin_intake_end(&shared->intake) ||
+		renew_intake(shared, count);
+}
+
+/* Tasks whose places are claimed; the end is for those of normal alone. */
+static int admit_claimed(struct pin_shared *shared, const struct lane_counts *counts)
+{
+	uint32_t normal_count = counts->of[PINION_LANE_NORMAL];
+	uint32_t others_count = count_others(counts);
+
+	do {
+		uint64_t end = normal_count == 0 ? UINT64_MAX
+						 : pin_intake_end(&shared->intake) + others_count;
+
+		switch (pin_gate_admit_until(&shared->gate, normal_count + others_count, end)) {
+		case PIN_GATE_ADMITTED:
+			return 0;
+		case PIN_GATE_CLOSED:
+			return -ESHUTDOWN;
+		case PIN_GATE_FULL:
+			break;
+		}
+	} while (renew_intake(shared, normal_count));
+	return -EAGAIN;
+}
+
+/*
+ * Tasks of several lanes, all of them or none: places in the queue of each,
+ * then the gate. Low comes last: a claim that is given back makes what waits
+ * there look younger.
+ */
+static int claim_and_admit(struct pin_shared *shared, const struct lane_counts *counts)
+{
+	uint32_t high_count = counts->of[PINION_LANE_HIGH];
+	uint32_t low_count = counts->of[PINION_LANE_LOW];
+	int rc = -EAGAIN;
+
+	if (!has_normal_room(shared, counts->of[PINION_LANE_NORMAL]) ||
+		!claim_places(shared, PINION_LANE_HIGH, high_count)) {
+		return rc;
+	}
+	if (claim_places(shared, PINION_LANE_LOW, low_count)) {
+		rc = admit_claimed(shared, counts);
+		if (rc == 0) {
+			return 0;
+		}
+		forgo_places(shared, PINION_LANE_LOW, low_count);
+	}
+	forgo_places(shared, PINION_LANE_HIGH, high_count);
+	return rc;
+}
+
+/* As admit(), of any lanes. */
+static PIN_APART int admit_lanes(struct pin_shared *shared, const struct lane_counts *counts)
+{
+	int rc;
+
+	if (!pin_gate_is_open(&shared->gate)) {
+		return -ESHUTDOWN;
+	}
+	for (uint32_t lane = 0; lane < PIN_LANES; lane++) {
+		if (counts->of[lane] > shared->intake.limit) {
+			return -EINVAL;
+		}
+	}
+	rc = claim_and_admit(shared, counts);
+	return rc == -EAGAIN ? refuse(shared, counts->of[PINION_LANE_NORMAL] + count_others(counts))
+			     : rc;
+}
+
+/* ---- into the queues ---- */
+
+static PIN_INLINE void push_normal(
 	struct pin_shared *shared, struct pinion_task *const *tasks, uint32_t count)
 {
-	/* First, since what is refused stays untouched. */
-	int rc = admit(shared, count);
+	struct pin_list list = {0};
+
+	for (uint32_t i = 0; i < count; i++) {
+		pin_list_push(&list, pin_task_link(tasks[i]));
+	}
+	pin_injector_push(&shared->injector, &list);
+	pin_wake_one(shared, NULL);
+}
+
+/* Apart by lanes before any is pushed: then it may run, and its memory go. */
+static void push_lanes(struct pin_shared *shared, struct pinion_task *const *tasks, uint32_t count)
+{
+	struct pin_list lists[PIN_LANES] = {{0}};
+
+	for (uint32_t i = 0; i < count; i++) {
+		pin_list_push(&lists[pin_task_lane(tasks[i])], pin_task_link(tasks[i]));
+	}
+	for (uint32_t lane = 0; lane < PIN_LANES; lane++) {
+		if (!pin_list_is_empty(&lists[lane])) {
+			pin_lane_push_claimed(shared, lane, &lists[lane]);
+		}
+	}
+}
+
+static PIN_APART int spawn_lanes_outside(
+	struct pin_shared *shared, struct pinion_task *const *tasks, uint32_t count)
+{
+	struct lane_counts counts = count_lanes(tasks, count);
+	int rc = admit_lanes(shared, &counts);
 
 	if (rc == 0) {
-		push_admitted(shared, tasks, count);
+		pin_intake_note_elsewhere(&shared->intake, count_others(&counts));
+		push_lanes(shared, tasks, count);
+	}
+	return rc;
+}
+
+/* `flags` of all of them; admitted first, as refused tasks stay untouched. */
+static PIN_INLINE int spawn_outside(
+	struct pin_shared *shared, struct pinion_task *const *tasks, uint32_t count, uint32_t flags)
+{
+	int rc;
+
+	if (PIN_UNLIKELY((flags & PIN_TASK_LANES) != 0)) {
+		return spawn_lanes_outside(shared, tasks, count);
+	}
+	rc = admit(shared, count);
+	if (rc == 0) {
+		push_normal(shared, tasks, count);
 	}
 	return rc;
 }
@@ -251,15 +364,16 @@ static PIN_APART int spawn_unlikely(struct pinion_runtime *runtime, struct pinio
 		return rc;
 	}
 	return settle(worker != NULL ? pin_worker_spawn_lanes(worker, &task, 1)
-				     : spawn_outside(&runtime->shared, &task, 1),
+				     : spawn_outside(&runtime->shared, &task, 1, task->flags),
 		task);
 }
 
-/* Apart: a worker's spawn needs no frame. */
+/* Of the normal lane. Apart: a worker's spawn needs no frame. */
 static PIN_APART int spawn_one_outside(struct pinion_runtime *runtime, struct pinion_task *task)
 {
-	return settle(pin_runtime_is_foreign(runtime) ? -ECHILD
-						      : spawn_outside(&runtime->shared, &task, 1),
+	return settle(pin_runtime_is_foreign(runtime)
+			? -ECHILD
+			: spawn_outside(&runtime->shared, &task, 1, 0),
 		task);
 }
 
@@ -319,7 +433,7 @@ int pinion_spawn_shared(struct pinion_runtime *runtime, struct pinion_task *task
 		return rc;
 	}
 	return settle(worker != NULL ? pin_worker_spawn_shared(worker, task)
-				     : spawn_outside(&runtime->shared, &task, 1),
+				     : spawn_outside(&runtime->shared, &task, 1, task->flags),
 		task);
 }
 
@@ -366,7 +480,7 @@ int pinion_spawn_batch(
 		return rc;
 	}
 	if (worker == NULL) {
-		rc = spawn_outside(&runtime->shared, tasks, count);
+		rc = spawn_outside(&runtime->shared, tasks, count, flags);
 	} else if ((flags & PIN_TASK_LANES) == 0) {
 		rc = pin_worker_spawn_batch(worker, tasks, count);
 	} else {
@@ -396,29 +510,20 @@ int pin_runtime_reserve(struct pinion_runtime *runtime)
 	return is_open ? 0 : -ESHUTDOWN;
 }
 
-int pin_runtime_reserve_room(struct pinion_runtime *runtime)
-{
-	struct pin_shared *shared = &runtime->shared;
-
-	if (pin_runtime_is_foreign(runtime)) {
-		return -ECHILD;
-	}
-	if (pin_runtime_own_worker(runtime) == NULL) {
-		return admit(shared, 1);
-	}
-	return pin_shared_is_stopping(shared) ? -ESHUTDOWN : 0;
-}
-
 void pin_runtime_spawn_reserved(struct pinion_runtime *runtime, struct pinion_task *task)
 {
+	struct pin_shared *shared = &runtime->shared;
 	struct pin_worker *worker = pin_runtime_own_worker(runtime);
 
 	task->private_kind = PIN_TASK_PLAIN;
 	if (worker != NULL) {
 		pin_worker_respawn(worker, task);
-	} else {
-		push_admitted(&runtime->shared, &task, 1);
+		return;
 	}
+	if (pin_task_lane(task) != PINION_LANE_NORMAL) {
+		pin_intake_note_elsewhere(&shared->intake, 1);
+	}
+	pin_lane_push_one(shared, NULL, task);
 }
 
 void pin_runtime_forgo(struct pinion_runtime *runtime)
@@ -428,6 +533,44 @@ void pin_runtime_forgo(struct pinion_runtime *runtime)
 	if (pin_runtime_own_worker(runtime) == NULL && pin_gate_forgo(&shared->gate, 1)) {
 		pin_wake_all(shared);
 	}
+}
+
+int pin_runtime_reserve_room(struct pinion_runtime *runtime, enum pinion_lane lane)
+{
+	struct pin_shared *shared = &runtime->shared;
+	struct lane_counts counts = {0};
+
+	if (pin_runtime_is_foreign(runtime)) {
+		return -ECHILD;
+	}
+	if (pin_runtime_own_worker(runtime) != NULL) {
+		return pin_shared_is_stopping(shared) ? -ESHUTDOWN : 0;
+	}
+	counts.of[lane] = 1;
+	return admit_lanes(shared, &counts);
+}
+
+void pin_runtime_spawn_in_room(struct pinion_runtime *runtime, struct pinion_task *task)
+{
+	struct pin_shared *shared = &runtime->shared;
+
+	if (pin_runtime_own_worker(runtime) != NULL) {
+		pin_runtime_spawn_reserved(runtime, task);
+		return;
+	}
+	task->private_kind = PIN_TASK_PLAIN;
+	if (pin_task_lane(task) != PINION_LANE_NORMAL) {
+		pin_intake_note_elsewhere(&shared->intake, 1);
+	}
+	push_lanes(shared, &task, 1);
+}
+
+void pin_runtime_forgo_room(struct pinion_runtime *runtime, enum pinion_lane lane)
+{
+	if (pin_runtime_own_worker(runtime) == NULL && lane != PINION_LANE_NORMAL) {
+		forgo_places(&runtime->shared, lane, 1);
+	}
+	pin_runtime_forgo(runtime);
 }
 
 /* ---- timers ---- */

@@ -77,7 +77,7 @@ static int prepare(struct pinion_runtime *runtime, struct pinion_call *call)
 	call->task.run = run_call;
 	call->task.cancel = cancel_call;
 	pinion_future_init(&call->done, runtime);
-	rc = pin_runtime_reserve_room(runtime);
+	rc = pin_runtime_reserve_room(runtime, pin_task_lane(&call->task));
 	if (rc != 0) {
 		pin_task_release(&call->task);
 	}
@@ -88,13 +88,13 @@ static int prepare(struct pinion_runtime *runtime, struct pinion_call *call)
 static void forgo(struct pinion_runtime *runtime, struct pinion_call *call)
 {
 	pin_task_release(&call->task);
-	pin_runtime_forgo(runtime);
+	pin_runtime_forgo_room(runtime, pin_task_lane(&call->task));
 }
 
 static void give(struct pinion_runtime *runtime, struct pinion_call *call)
 {
 	pin_job_log_submitted(&runtime->shared, pin_task_lane(&call->task));
-	pin_runtime_spawn_reserved(runtime, &call->task);
+	pin_runtime_spawn_in_room(runtime, &call->task);
 }
 
 int pinion_call_start(struct pinion_runtime *runtime, struct pinion_call *call)

@@ -94,31 +94,59 @@ void pin_lane_warn(struct pin_shared *shared, enum pinion_lane lane, uint64_t de
 	}
 }
 
+/*
+ * Before the first push into a lane that is not normal, with which it is seen,
+ * and the fence: [PARK-1].
+ */
+static void note_lanes(struct pin_shared *shared)
+{
+	if (PIN_UNLIKELY(!pin_shared_has_lanes(shared))) {
+		pin_fetch_or_seq_cst_u32(&shared->alerts, PIN_ALERT_LANES);
+	}
+}
+
+/* After a push into a lane that is not normal. */
+static void announce(struct pin_shared *shared, struct pin_worker *waker, enum pinion_lane lane)
+{
+	pin_wake_lane(shared, waker, lane);
+	if (warn_limit(&shared->config, lane) != 0) {
+		pin_lane_warn(shared, lane, pin_lane_queue_depth(&shared->lanes[lane]));
+	}
+}
+
+static void push_normal(struct pin_shared *shared, struct pin_worker *waker, struct pin_list *list)
+{
+	pin_injector_push(&shared->injector, list);
+	pin_wake_one(shared, waker);
+}
+
 void pin_lane_push(struct pin_shared *shared, struct pin_worker *waker, enum pinion_lane lane,
 	struct pin_list *list, uint32_t count)
 {
-	struct pin_lane_queue *queue = &shared->lanes[lane];
-
-	if (waker != NULL) {
-		pin_meter_add(&waker->meter.tasks_shared, count); /* [INTAKE-1] */
-	}
 	if (lane == PINION_LANE_NORMAL) {
-		pin_injector_push(&shared->injector, list);
-		pin_wake_one(shared, waker);
+		if (waker != NULL) {
+			pin_meter_add(&waker->meter.tasks_shared, count); /* [INTAKE-1] */
+		}
+		push_normal(shared, waker, list);
 		return;
 	}
-	if (PIN_UNLIKELY(!pin_shared_has_lanes(shared))) {
-		/*
-		 * Before the push, with which it is seen, and the fence:
-		 * [PARK-1].
-		 */
-		pin_fetch_or_seq_cst_u32(&shared->alerts, PIN_ALERT_LANES);
+	if (waker != NULL) {
+		pin_meter_add(&waker->meter.tasks_laned, count);
 	}
-	pin_lane_queue_push(queue, list, count);
-	pin_wake_lane(shared, waker, lane);
-	if (warn_limit(&shared->config, lane) != 0) {
-		pin_lane_warn(shared, lane, pin_lane_queue_depth(queue));
+	note_lanes(shared);
+	pin_lane_queue_push(&shared->lanes[lane], list, count);
+	announce(shared, waker, lane);
+}
+
+void pin_lane_push_claimed(struct pin_shared *shared, enum pinion_lane lane, struct pin_list *list)
+{
+	if (lane == PINION_LANE_NORMAL) {
+		push_normal(shared, NULL, list);
+		return;
 	}
+	note_lanes(shared);
+	pin_lane_queue_push_claimed(&shared->lanes[lane], list);
+	announce(shared, NULL, lane);
 }
 
 void pin_lane_push_one(

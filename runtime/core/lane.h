@@ -29,7 +29,13 @@ void pin_lane_init(struct pin_shared *shared);
 void pin_lane_push(struct pin_shared *shared, struct pin_worker *waker, enum pinion_lane lane,
 	struct pin_list *list, uint32_t count);
 
-/* Likewise, one task. */
+/*
+ * As pin_lane_push() from outside, of tasks whose places are claimed: those of
+ * normal by the gate's end, others by pin_lane_queue_claim().
+ */
+void pin_lane_push_claimed(struct pin_shared *shared, enum pinion_lane lane, struct pin_list *list);
+
+/* As pin_lane_push(), one task. */
 void pin_lane_push_one(
 	struct pin_shared *shared, struct pin_worker *waker, struct pinion_task *task);
 

@@ -7,6 +7,7 @@
 
 #include "runtime/core/wait.h"
 
+#include <pinion/lane.h>
 #include <pinion/runtime.h>
 
 /* Its hook; of a runtime that is NULL one that drops messages. */
@@ -25,10 +26,13 @@ void pin_runtime_spawn_reserved(struct pinion_runtime *runtime, struct pinion_ta
 void pin_runtime_forgo(struct pinion_runtime *runtime);
 
 /*
- * As pin_runtime_reserve(), for what is bounded as spawns are. -EAGAIN: from
- * outside, while `injector_tasks` wait; counted.
+ * The same three, for a task of `lane` that is bounded as spawns are: it takes
+ * one of the lane's places. -EAGAIN: from outside, while `injector_tasks` wait
+ * in that lane; counted.
  */
-int pin_runtime_reserve_room(struct pinion_runtime *runtime);
+int pin_runtime_reserve_room(struct pinion_runtime *runtime, enum pinion_lane lane);
+void pin_runtime_spawn_in_room(struct pinion_runtime *runtime, struct pinion_task *task);
+void pin_runtime_forgo_room(struct pinion_runtime *runtime, enum pinion_lane lane);
 
 /*
  * Begins a wait on the calling worker, which has to be one of the runtime's.

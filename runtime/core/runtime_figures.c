@@ -93,7 +93,8 @@ void pinion_runtime_counters(const struct pinion_runtime *runtime,
 		sum.polled_transfers += pin_meter_read(&meter->polled_transfers);
 		sum.polled_refusals += pin_meter_read(&meter->polled_refusals);
 		sum.ring_commands += pin_meter_read(&meter->ring_commands);
-		sum.tasks_shared += pin_meter_read(&meter->tasks_shared);
+		sum.tasks_shared +=
+			pin_meter_read(&meter->tasks_shared) + pin_meter_read(&meter->tasks_laned);
 		sum.files_direct += pin_meter_read(&meter->files_by_way[PINION_WAY_DIRECT]);
 		sum.files_asked += pin_meter_read(&meter->files_by_way[PINION_WAY_ASKED]);
 		sum.files_cached += pin_meter_read(&meter->files_by_way[PINION_WAY_CACHED]);

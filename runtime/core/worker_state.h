@@ -168,7 +168,7 @@ struct pin_shared {
 	pthread_t sentry_thread;
 	/* [W:any R:any], each in its own line or rarely written */
 	struct pin_gate gate PIN_CACHE_ALIGNED;
-	struct pin_intake intake; /* of injector and lanes; beside the gate on purpose */
+	struct pin_intake intake; /* of the injector; beside the gate on purpose */
 	struct pin_injector injector PIN_CACHE_ALIGNED;
 	/*
 	 * By enum pinion_lane; of normal, which is `injector`, only the

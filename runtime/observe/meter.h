@@ -60,13 +60,14 @@ struct pin_meter {
 	struct pin_atomic_u64 polled_transfers;
 	struct pin_atomic_u64 polled_refusals;
 	struct pin_atomic_u64 ring_commands;
-	struct pin_atomic_u64 tasks_shared;		    /* pushed to queues that all share */
+	struct pin_atomic_u64 tasks_shared;		    /* pushed to the injector */
 	struct pin_atomic_u64 files_by_way[PIN_METER_WAYS]; /* enum pinion_way */
 	struct pin_atomic_u64 direct_refusals;
 	struct pin_atomic_u64 errors_tried_alone;
 	struct pin_atomic_u64 steal_rounds;
 	struct pin_atomic_u64 timers_processed;
 	struct pin_atomic_u64 rebinds; /* of its thread to its CPUs */
+	struct pin_atomic_u64 tasks_laned; /* pushed to the queues of other lanes */
 	/* Not counts but how it is now: what the tuner says, */
 	struct pin_atomic_u64 look_interval;
 	/* how much of its budget the last turn took that was timed, */

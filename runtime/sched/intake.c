@@ -12,8 +12,11 @@ enum {
 void pin_intake_init(struct pin_intake *intake, uint64_t limit)
 {
 	*intake = (struct pin_intake){.limit = limit == 0 ? UINT64_MAX : limit};
-	/* Relaxed: nobody else is there yet. */
-	pin_store_relaxed_u64(&intake->end, limit == 0 ? UINT64_MAX : 0);
+	/*
+	 * Relaxed: no other thread uses it yet. No gate counts as far as the
+	 * first of these, and what other lanes add to it does not wrap.
+	 */
+	pin_store_relaxed_u64(&intake->end, limit == 0 ? UINT64_MAX / PIN_GATE_UNIT : 0);
 }
 
 bool pin_intake_renew(struct pin_intake *intake, uint64_t admitted, uint64_t count, uint64_t popped,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The intake: how many tasks from outside may wait in the queues that all
- * workers share.
+ * The intake: how many tasks of the normal lane from outside may wait in the
+ * queue that all workers share. The other lanes have a limit each, by the
+ * claims of sched/lane_queue.h.
  *
  * The gate counts what is admitted, whoever pops counts what has left; what
  * waits is the difference. To compare the two for each task would have every
@@ -13,6 +14,10 @@
  * What workers push themselves is never refused, since who runs may need it to
  * finish. It takes room all the same, from the next look on, of which there are
  * sixteen at least while a whole limit is admitted.
+ *
+ * Work that is admitted and never gets into this queue, that of other lanes
+ * too, is told as `elsewhere` once it can no longer be forgone. In the instant
+ * before, it takes room here: a spawn at the very limit may be refused for it.
  *
  * Invariant: of what was admitted by this end, never more than `limit` wait.
  *
@@ -28,9 +33,9 @@
 #include "runtime/sched/gate.h"
 
 struct pin_intake {
-	uint64_t limit;		   /* [const] UINT64_MAX: none */
+	uint64_t limit;		   /* [const] of each lane; UINT64_MAX: none */
 	struct pin_atomic_u64 end; /* [W:outside R:outside] of the gate's count */
-	/* [W:outside R:outside] admitted, and not for these queues */
+	/* [W:outside R:outside] admitted, and not for this queue */
 	struct pin_atomic_u64 elsewhere;
 	struct pin_atomic_u64 refused; /* [W:outside R:any] */
 };
@@ -38,7 +43,10 @@ struct pin_intake {
 /* `limit` 0: none. */
 void pin_intake_init(struct pin_intake *intake, uint64_t limit);
 
-/* To be told behind the admission of what never gets into these queues. */
+/*
+ * To be told after the admission of work that never gets into this queue, and
+ * that is not forgone any more.
+ */
 static inline void pin_intake_note_elsewhere(struct pin_intake *intake, uint64_t count)
 {
 	pin_fetch_add_acq_rel_u64(&intake->elsewhere, count); /* [INTAKE-1] */
@@ -51,8 +59,8 @@ static inline uint64_t pin_intake_end(const struct pin_intake *intake)
 }
 
 /*
- * Moves the end to where `count` more fit, by what had left the queues and what
- * workers had pushed into them, read in this order. False: they do not fit.
+ * Moves the end to where `count` more fit, by what had left the queue and what
+ * workers had pushed into it, read in this order. False: they do not fit.
  * `admitted` is the gate's count from before that.
  */
 bool pin_intake_renew(struct pin_intake *intake, uint64_t admitted, uint64_t count, uint64_t popped,

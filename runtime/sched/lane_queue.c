@@ -17,6 +17,24 @@ void pin_lane_queue_push(struct pin_lane_queue *queue, struct pin_list *list, ui
 	pin_injector_push(&queue->injector, list);
 }
 
+bool pin_lane_queue_claim(struct pin_lane_queue *queue, uint32_t count, uint64_t limit)
+{
+	uint64_t popped;
+	uint64_t pushed;
+
+	PIN_CHECK(count <= limit);
+	do {
+		popped = pin_load_acquire_u64(&queue->popped); /* [LANE-1] */
+		pushed = pin_load_acquire_u64(&queue->pushed);
+		PIN_CHECK(pushed >= popped);
+		if (pushed - popped > limit - count) {
+			return false;
+		}
+		/* The push releases it, or the one who forgoes: [LANE-1]. */
+	} while (!pin_cas_seq_cst_u64(&queue->pushed, &pushed, pushed + count));
+	return true;
+}
+
 struct pin_link *pin_lane_queue_pop(struct pin_lane_queue *queue, bool *out_has_more)
 {
 	struct pin_list list = {0};

@@ -14,10 +14,15 @@
  * worker looked counts from their next look. Marks are a guess: two workers
  * that make one at once may confuse them, by one period.
  *
- * Progress: as the injector. Any thread.
+ * A spawn that is bounded claims its places before it is admitted, by one
+ * compare-and-swap on `pushed`; what is not admitted after all is counted as
+ * popped. Both counts only grow, so a claim that has read an old `popped` is
+ * refused too early, and never granted too much.
  *
- * [LANE-1] push counts, then pushes; pop pops, then counts (acq_rel). Who reads
- * `popped` first never sees more popped than pushed.
+ * Progress: as the injector; a claim is lock-free. Any thread.
+ *
+ * [LANE-1] push and claim count, then push; pop pops, then counts (acq_rel).
+ * Who reads `popped` first never sees more popped than pushed.
  */
 #ifndef PIN_SCHED_LANE_QUEUE_H
 #define PIN_SCHED_LANE_QUEUE_H
@@ -40,8 +45,28 @@ struct pin_lane_queue {
 
 void pin_lane_queue_init(struct pin_lane_queue *queue, const struct pin_host *host);
 
-/* Appends the `count` elements of `list`, and leaves it empty. */
+/*
+ * Appends the `count` elements of `list`, and leaves it empty; past any limit.
+ */
 void pin_lane_queue_push(struct pin_lane_queue *queue, struct pin_list *list, uint32_t count);
+
+/*
+ * Claims places for `count` elements, at most `limit`, if then no more than
+ * `limit` are in it or claimed. True: exactly one of the next two follows.
+ */
+bool pin_lane_queue_claim(struct pin_lane_queue *queue, uint32_t count, uint64_t limit);
+
+/* Appends what places were claimed for. */
+static inline void pin_lane_queue_push_claimed(struct pin_lane_queue *queue, struct pin_list *list)
+{
+	pin_injector_push(&queue->injector, list);
+}
+
+/* Gives `count` claimed places back. */
+static inline void pin_lane_queue_forgo(struct pin_lane_queue *queue, uint32_t count)
+{
+	pin_fetch_add_acq_rel_u64(&queue->popped, count); /* [LANE-1] */
+}
 
 /* The oldest, or NULL; *out_has_more says whether others may find some, too. */
 struct pin_link *pin_lane_queue_pop(struct pin_lane_queue *queue, bool *out_has_more);
@@ -51,13 +76,7 @@ static inline bool pin_lane_queue_is_empty(const struct pin_lane_queue *queue)
 	return pin_injector_is_empty(&queue->injector);
 }
 
-/* Ever; as pin_injector_popped(). */
-static inline uint64_t pin_lane_queue_popped(const struct pin_lane_queue *queue)
-{
-	return pin_injector_popped(&queue->injector);
-}
-
-/* What is pushed this moment may count already. */
+/* What is pushed or claimed this moment counts already. */
 uint64_t pin_lane_queue_depth(const struct pin_lane_queue *queue);
 
 /*

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: of what is spawned from outside never more waits than may, whatever
- * workers push and pop meanwhile: [INTAKE-1]; who is refused is so for a
- * reason, and there is room again when all have run. AS-36, C13, W16.
+ * Goal: of what is spawned from outside never more waits in a lane than may,
+ * whatever workers push and pop meanwhile: [INTAKE-1], [LANE-1]; a refusal has
+ * a reason, a lane takes no room of another, and there is room again in each
+ * when all have run. AS-36, C13, W16.
  * Method: two threads spawn past a limit of one, beside a real worker that runs
  * what there is, or whose task puts another into the same queue; how many wait
- * there is counted behind each success.
+ * there is counted after each success. The same in the high lane; then both
+ * lanes in one batch beside a spawn into each.
  */
 #include "runtime/base/base.h"
 #include "runtime/core/runtime_state.h"
@@ -16,7 +18,7 @@
 
 enum {
 	LIMIT = 1,
-	TASKS = 4,
+	TASKS = 5,
 };
 
 static struct pinion_runtime *runtime;
@@ -127,9 +129,96 @@ static const struct model_twin inside_twins[] = {
 	{.name = NULL},
 };
 
+/* ---- the high lane ---- */
+
+static uint64_t waiting_high(void)
+{
+	return pin_injector_count(&runtime->shared.lanes[PINION_LANE_HIGH].injector);
+}
+
+static bool spawn_high(uint32_t index)
+{
+	int rc;
+
+	tasks[index].request.task.flags = PINION_TASK_HIGH;
+	rc = pinion_spawn(runtime, &tasks[index].request.task);
+	if (rc == -EAGAIN) {
+		return false;
+	}
+	MODEL_CHECK(rc == 0);
+	MODEL_CHECK(waiting_high() <= LIMIT);
+	accepted++;
+	return true;
+}
+
+static void spawn_second_high(void *arg)
+{
+	(void)arg;
+	spawn_high(1);
+}
+
+/* Two spawn past the limit, which leaves all of the normal lane's room. */
+static void run_high(void)
+{
+	uint32_t thread;
+	bool was_first;
+
+	begin(NULL);
+	thread = model_thread_start("outside", spawn_second_high, NULL);
+	was_first = spawn_high(0);
+	model_thread_join(thread);
+	MODEL_CHECK(was_first || accepted == 1);
+	MODEL_CHECK(spawn(2, 0));
+	end(0);
+}
+
+static const struct model_twin high_twins[] = {
+	{"a claim is no single step", {MODEL_TORN, "pin_lane_queue_claim", NULL}},
+	{"the intake is not told",
+		{MODEL_SKIP, "spawn_lanes_outside", "pin_intake_note_elsewhere"}},
+	{.name = NULL},
+};
+
+/* ---- both lanes at once, beside each ---- */
+
+static void spawn_normal(void *arg)
+{
+	(void)arg;
+	spawn(2, 0);
+}
+
+/* A batch of both gets in, or takes no place of either. */
+static void run_beside(void)
+{
+	struct pinion_task *pair[] = {&tasks[0].request.task, &tasks[1].request.task};
+	uint32_t thread;
+	int rc;
+
+	begin(NULL);
+	tasks[1].request.task.flags = PINION_TASK_HIGH;
+	thread = model_thread_start("outside", spawn_normal, NULL);
+	rc = pinion_spawn_batch(runtime, pair, 2);
+	MODEL_CHECK(rc == 0 || rc == -EAGAIN);
+	MODEL_CHECK(waiting(0) <= LIMIT && waiting_high() <= LIMIT);
+	accepted += rc == 0 ? 2 : 0;
+	model_thread_join(thread);
+	model_quiet_begin();
+	model_settle();
+	model_quiet_end();
+	MODEL_CHECK(spawn_high(3));
+	end(0);
+}
+
+static const struct model_twin beside_twins[] = {
+	{"its places are kept", {MODEL_SKIP, "forgo_places", "pin_lane_queue_forgo"}},
+	{.name = NULL},
+};
+
 static const struct model_case cases[] = {
 	{"together", run_together, 2, 1, 0, together_twins, NULL},
 	{"inside", run_inside, 2, 1, 0, inside_twins, NULL},
+	{"high", run_high, 2, 1, 0, high_twins, NULL},
+	{"beside", run_beside, 2, 1, 0, beside_twins, NULL},
 };
 
 int main(void)

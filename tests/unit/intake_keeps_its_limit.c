@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: no more than `injector_tasks` wait in the shared queues for those
- * outside to add to: a spawn beyond is refused with -EAGAIN, all of a batch or
- * none, counted, the tasks untouched, and there is room again when some have
- * run. Calls are bounded likewise, also those of another runtime's tasks. What
- * workers spawn is never refused, though it takes room; work items, timers and
+ * Goal: no more than `injector_tasks` wait in the shared queue of each lane for
+ * those outside to add to: a spawn beyond is refused with -EAGAIN, all of a
+ * batch or none, counted, the tasks untouched, and there is room again when
+ * some have run. A full lane takes no room of another. Calls are bounded in the
+ * same way, also those of another runtime's tasks. What workers spawn is never
+ * refused, though it takes room in its lane, as jobs do; work items, timers and
  * what is for one worker do not ask. 0 is no limit. AS-36, C13, W16, WP-1.
  * Method: the workers are held while tasks are queued from outside, in one lane
  * and in all; a worker that overflows its queue many times over; threads that
- * spawn past a small limit while what waits is counted.
+ * spawn past a small limit while what waits is counted, in each lane.
  */
 #include "runtime/core/runtime_state.h"
 #include "tests/support/runtimes.h"
@@ -88,19 +89,118 @@ static void check_refusals(void)
 	tasks_hold_begin(&hold, runtime, 0);
 	expect_refused("never fits", -EINVAL, 0, LIMIT + 1);
 	for (uint32_t i = 0; i < LIMIT - 2; i++) {
-		/* Of each lane, which share the room. */
-		tasks[i].flags = i % 3 == 0 ? 0 : i % 3 == 1 ? PINION_TASK_HIGH : PINION_TASK_LOW;
 		expect_number("fits", 0, pinion_spawn(runtime, &tasks[i]));
 	}
 	expect_refused("a batch of three for two places", -EAGAIN, LIMIT - 2, 3);
-	tasks[LIMIT - 2].flags = PINION_TASK_LOW;
 	expect_number("two", 0, pinion_spawn_batch(runtime, &pointers[LIMIT - 2], 2));
 	expect_refused("full", -EAGAIN, LIMIT, 1);
-	tasks[LIMIT].flags = PINION_TASK_HIGH;
-	expect_refused("full for a lane, too", -EAGAIN, LIMIT, 1);
 	tasks_hold_end(&hold);
 	tasks_await(&done, LIMIT);
 	expect_number("room again for all", 0, pinion_spawn_batch(runtime, pointers, LIMIT));
+	end(2 * LIMIT);
+}
+
+/* ---- each lane by itself ---- */
+
+static const uint32_t lane_flags[] = {PINION_TASK_HIGH, 0, PINION_TASK_LOW};
+
+static void set_flags(uint32_t first, uint32_t count, uint32_t flags)
+{
+	for (uint32_t i = first; i < first + count; i++) {
+		tasks[i].flags = flags;
+	}
+}
+
+/* One lane is full first; the others have all their room. */
+static void check_lanes(uint32_t full_lane)
+{
+	struct tasks_hold hold = {0};
+	uint32_t first = 0;
+
+	begin(LIMIT);
+	tasks_hold_begin(&hold, runtime, 0);
+	for (uint32_t i = 0; i < PINION_LANES; i++) {
+		uint32_t flags = lane_flags[(full_lane + i) % PINION_LANES];
+
+		set_flags(first, LIMIT + 1, flags);
+		expect_refused("never fits", -EINVAL, first, LIMIT + 1);
+		for (uint32_t j = 0; j < LIMIT - 3; j++) {
+			expect_number("fits", 0, pinion_spawn(runtime, &tasks[first + j]));
+		}
+		first += LIMIT - 3;
+		expect_refused("four for three places", -EAGAIN, first, 4);
+		expect_number("shared", 0, pinion_spawn_shared(runtime, &tasks[first]));
+		expect_number("two", 0, pinion_spawn_batch(runtime, &pointers[first + 1], 2));
+		first += 3;
+		expect_refused("full", -EAGAIN, first, 1);
+	}
+	tasks_hold_end(&hold);
+	tasks_await(&done, first);
+	for (uint32_t i = 0; i < PINION_LANES; i++) {
+		set_flags(0, LIMIT, lane_flags[i]);
+		expect_number("room again", 0, pinion_spawn_batch(runtime, pointers, LIMIT));
+		tasks_await(&done, first + (i + 1) * LIMIT);
+	}
+	end(first + PINION_LANES * LIMIT);
+}
+
+/* A batch of all lanes finds no room in one, and takes none in the others. */
+static void check_mixed(uint32_t full_lane)
+{
+	struct tasks_hold hold = {0};
+
+	begin(LIMIT);
+	tasks_hold_begin(&hold, runtime, 0);
+	set_flags(0, LIMIT - 1, lane_flags[full_lane]);
+	expect_number("all but one", 0, pinion_spawn_batch(runtime, pointers, LIMIT - 1));
+	for (uint32_t i = 0; i < 2 * PINION_LANES; i++) {
+		tasks[LIMIT - 1 + i].flags = lane_flags[i % PINION_LANES];
+	}
+	for (uint32_t i = 0; i < 2 * LIMIT; i++) {
+		expect_refused("two of each", -EAGAIN, LIMIT - 1, 2 * PINION_LANES);
+	}
+	expect_number(
+		"one of each", 0, pinion_spawn_batch(runtime, &pointers[LIMIT - 1], PINION_LANES));
+	for (uint32_t i = 1; i < PINION_LANES; i++) {
+		uint32_t first = MANY + i * LIMIT;
+
+		set_flags(first, LIMIT - 1, lane_flags[(full_lane + i) % PINION_LANES]);
+		expect_number(
+			"all others", 0, pinion_spawn_batch(runtime, &pointers[first], LIMIT - 1));
+	}
+	tasks_hold_end(&hold);
+	end(PINION_LANES * LIMIT);
+}
+
+/* Jobs are bounded by their admission, and take room in their lane. */
+static struct pinion_job jobs[LIMIT];
+
+static int answer_job(struct pinion_job *job)
+{
+	return answer(&job->task);
+}
+
+static void check_jobs(void)
+{
+	struct pinion_admission admission;
+	struct tasks_hold hold = {0};
+
+	begin(LIMIT);
+	expect_number("admission", 0, pinion_admission_init(&admission, runtime, NULL));
+	tasks_hold_begin(&hold, runtime, 0);
+	for (uint32_t i = 0; i < LIMIT; i++) {
+		struct pinion_job *job = &jobs[i];
+
+		*job = (struct pinion_job){.run = answer_job, .task.flags = PINION_TASK_HIGH};
+		expect_number("job", 0, pinion_admission_spawn(&admission, &job, 1, NULL));
+	}
+	set_flags(0, LIMIT, PINION_TASK_HIGH);
+	expect_refused("a full lane", -EAGAIN, 0, 1);
+	set_flags(0, LIMIT, 0);
+	expect_number("another", 0, pinion_spawn_batch(runtime, pointers, LIMIT));
+	expect_refused("full", -EAGAIN, LIMIT, 1);
+	tasks_hold_end(&hold);
+	expect_number("drain", 0, pinion_admission_drain(&admission, UINT64_MAX));
 	end(2 * LIMIT);
 }
 
@@ -108,6 +208,7 @@ static void check_refusals(void)
 
 static struct pinion_runtime *other;
 static struct pinion_call calls[LIMIT + 1];
+static struct pinion_call high_call;
 static struct pinion_wait call_wait;
 
 static int answer_call(void *arg)
@@ -128,6 +229,12 @@ static int never_runs(struct pinion_task *task)
 static int call_from_other(struct pinion_task *task)
 {
 	(void)task;
+	/* What cannot be awaited takes no place. */
+	call_wait = (struct pinion_wait){.deadline_ns = UINT64_MAX};
+	for (uint32_t i = 0; i < 2 * LIMIT; i++) {
+		expect_number("no wait", -EINVAL,
+			pinion_execute_await(runtime, &high_call, other, &call_wait));
+	}
 	call_wait = (struct pinion_wait){.task.run = never_runs, .deadline_ns = UINT64_MAX};
 	expect_number(
 		"await", -EAGAIN, pinion_execute_await(runtime, &calls[LIMIT], other, &call_wait));
@@ -140,14 +247,21 @@ static void expect_calls_refused(void)
 	int result = 5;
 
 	expect_number("start", -EAGAIN, pinion_call_start(runtime, &calls[LIMIT]));
-	calls[LIMIT].task.flags = PINION_TASK_HIGH;
-	expect_number("in a lane", -EAGAIN, pinion_call_start(runtime, &calls[LIMIT]));
 	expect_number("execute", -EAGAIN, pinion_execute(runtime, answer_call, NULL, &result));
 	expect_number("untouched", 5, result);
 	expect_number("spawn", 0, pinion_spawn(other, &task));
 	expect_number("join", 0, pinion_runtime_join(other));
-	expect_number("counted", 4, (long long)runtimes_counters(runtime).spawns_refused);
+	expect_number("counted", 3, (long long)runtimes_counters(runtime).spawns_refused);
 	expect_refused("a spawn", -EAGAIN, 0, 1);
+}
+
+/* Those of a lane that is not full. */
+static void expect_high_calls_started(void)
+{
+	set_flags(0, LIMIT, PINION_TASK_HIGH);
+	expect_number("all but one", 0, pinion_spawn_batch(runtime, pointers, LIMIT - 1));
+	expect_number("a call", 0, pinion_call_start(runtime, &high_call));
+	expect_refused("full", -EAGAIN, LIMIT - 1, 1);
 }
 
 static void check_calls(void)
@@ -159,18 +273,20 @@ static void check_calls(void)
 	tasks_hold_begin(&hold, runtime, 0);
 	for (uint32_t i = 0; i <= LIMIT; i++) {
 		calls[i] = (struct pinion_call){.run = answer_call};
-		calls[i].task.flags = i % 2 == 0 ? 0 : PINION_TASK_LOW;
 	}
+	high_call = (struct pinion_call){.run = answer_call, .task.flags = PINION_TASK_HIGH};
 	for (uint32_t i = 0; i < LIMIT; i++) {
 		expect_number("fits", 0, pinion_call_start(runtime, &calls[i]));
 	}
 	expect_calls_refused();
+	expect_high_calls_started();
 	tasks_hold_end(&hold);
-	tasks_await(&done, LIMIT);
+	tasks_await(&done, 2 * LIMIT);
+	expect_number("wait", 0, pinion_future_wait(&high_call.done, UINT64_MAX));
 	expect_number("room again", 0, pinion_call_start(runtime, &calls[LIMIT]));
 	expect_number("wait", 0, pinion_future_wait(&calls[LIMIT].done, UINT64_MAX));
 	expect_number("result", 7, calls[LIMIT].result);
-	end(LIMIT + 1);
+	end(2 * LIMIT + 1);
 	pinion_runtime_destroy(other);
 }
 
@@ -281,6 +397,8 @@ struct spawner {
 };
 
 static struct pin_atomic_u32 longest;
+static struct pin_injector *together_queue;
+static uint32_t together_flags;
 static uint32_t iterations;
 
 static int leave(struct pinion_task *task)
@@ -303,13 +421,13 @@ static void *spawn_past_limit(void *arg)
 			continue;
 		}
 		pin_store_release_u32(&self->slots[i].is_out, 1);
-		self->slots[i].task = (struct pinion_task){.run = leave};
+		self->slots[i].task = (struct pinion_task){.run = leave, .flags = together_flags};
 		if (pinion_spawn(runtime, &self->slots[i].task) != 0) {
 			pin_store_release_u32(&self->slots[i].is_out, 0);
 			continue;
 		}
 		self->accepted++;
-		count = pin_injector_count(&runtime->shared.injector);
+		count = pin_injector_count(together_queue);
 		if (count > pin_load_relaxed_u32(&longest)) {
 			pin_store_relaxed_u32(&longest, (uint32_t)count);
 		}
@@ -317,13 +435,17 @@ static void *spawn_past_limit(void *arg)
 	return NULL;
 }
 
-static void check_together(void)
+static void check_together(enum pinion_lane lane)
 {
 	static struct spawner spawners[THREADS];
 	struct pinion_runtime_stats counters;
 	struct tasks_hold hold = {0};
 
 	begin(LIMIT);
+	memset(spawners, 0, sizeof(spawners));
+	together_flags = pinion_lane_flags(lane);
+	together_queue = lane == PINION_LANE_NORMAL ? &runtime->shared.injector
+						    : &runtime->shared.lanes[lane].injector;
 	/* Until they have come up against the limit. */
 	tasks_hold_begin(&hold, runtime, 0);
 	iterations = tasks_iterations(ITERATIONS);
@@ -351,11 +473,18 @@ int main(void)
 {
 	runtimes_watchdog(LIMIT_SECONDS);
 	check_refusals();
+	for (uint32_t i = 0; i < PINION_LANES; i++) {
+		check_lanes(i);
+		check_mixed(i);
+	}
+	check_jobs();
 	check_calls();
 	check_exempt();
 	check_inside();
 	check_standard(STANDARD);
 	check_standard(0);
-	check_together();
+	for (uint32_t i = 0; i < PINION_LANES; i++) {
+		check_together((enum pinion_lane)i);
+	}
 	return expect_status();
 }
