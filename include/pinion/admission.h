@@ -96,26 +96,6 @@ struct pinion_job {
 };
 
 /*
- * Why there is no place.
- *
- * Shape: 24 bytes, output.
- * Since: 0.1
- */
-struct pinion_full {
-	uint32_t current; /* jobs in; below `max` where others wait already */
-	uint32_t max;
-	/*
-	 * How long the jobs that are in, of this lane and those above it, are
-	 * likely to take: so many times what a job takes (0.1 of the latest and
-	 * 0.9 of the mean before it), by as many as run at once. 0: none has
-	 * ended yet.
-	 */
-	uint64_t estimated_wait_us;
-	uint32_t lane; /* whose limit it is; PINION_LANES: that of all */
-	uint32_t reserved;
-};
-
-/*
  * Makes it one that nobody is in, in front of `runtime`. `limits` is copied;
  * NULL: those of its configuration, which are the highest unless set.
  *

@@ -57,6 +57,38 @@ struct pinion_call {
 PINION_API int pinion_call_start(struct pinion_runtime *runtime, struct pinion_call *call);
 
 /*
+ * As pinion_call_start(), but sleeps until there is room, at most until
+ * `deadline_ns`, as in struct pinion_wait. Those who wait for one lane are
+ * served in the order of their coming; spawns and calls that do not wait may
+ * take room before them.
+ *
+ * Context: as pinion_future_wait(); never allocates. On a worker of `runtime`
+ * there is room always.
+ * Errors: as pinion_call_start(), but for -EAGAIN. -ESHUTDOWN also if the
+ * runtime is drained or stopped meanwhile. -ETIME: there was no room, nothing
+ * was started. -EDEADLK: a worker thread of any runtime, and there is no room.
+ * Since: 0.1
+ */
+PINION_API int pinion_call_start_wait(
+	struct pinion_runtime *runtime, struct pinion_call *call, uint64_t deadline_ns);
+
+/*
+ * Begins to wait for that in a task of the caller's own runtime: `wait->task`
+ * runs on the calling worker when the call is started, with a result of 0; with
+ * any other it is not. Besides those of pinion_wait(3) there is -ESHUTDOWN:
+ * `runtime` was drained or stopped meanwhile. `call->done` tells its end.
+ *
+ * Owns: the call stays in place as after pinion_call_start(), and until
+ * `wait->task` is entered; so does `runtime`, which is not destroyed before.
+ * Context: a task on a worker of `own`, which may be the same as `runtime`.
+ * Errors: as pinion_future_await(); -EINVAL, -EBUSY, -ECHILD: as
+ * pinion_call_start(). Nothing has begun then.
+ * Since: 0.1
+ */
+PINION_API int pinion_call_start_await(struct pinion_runtime *runtime, struct pinion_call *call,
+	struct pinion_runtime *own, struct pinion_wait *wait);
+
+/*
  * Likewise, and begins to wait for it in a task of the caller's own runtime:
  * `wait->task` runs on the calling worker when the call is done, with a result
  * of 0. If the wait ends early, by its deadline or a cancel, the call goes on;
@@ -82,6 +114,19 @@ PINION_API int pinion_execute_await(struct pinion_runtime *runtime, struct pinio
  */
 PINION_API int pinion_execute(
 	struct pinion_runtime *runtime, pinion_call_fn run, void *arg, int *out_result);
+
+/*
+ * As pinion_execute(), but waits for room, at most until `deadline_ns`, as in
+ * struct pinion_wait. A call that has been started is waited for however long
+ * it takes, as its caller's frame holds it.
+ *
+ * Context: as pinion_execute().
+ * Errors: as pinion_call_start_wait(); -EDEADLK: on a worker thread of any
+ * runtime. It was not called.
+ * Since: 0.1
+ */
+PINION_API int pinion_execute_wait(struct pinion_runtime *runtime, pinion_call_fn run, void *arg,
+	uint64_t deadline_ns, int *out_result);
 
 PINION_END_DECLS
 

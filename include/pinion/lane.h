@@ -39,6 +39,31 @@ static inline uint32_t pinion_lane_flags(enum pinion_lane lane)
 }
 
 /*
+ * Why there is no room for more: in an admission, or for a spawn from outside.
+ *
+ * Shape: 24 bytes, output.
+ * Since: 0.1
+ */
+struct pinion_full {
+	/*
+	 * Of an admission the jobs in; of a runtime the tasks of the lane that
+	 * wait in its shared queue, or are just being spawned. Below `max`
+	 * where several are to come in together, or others wait already.
+	 */
+	uint32_t current;
+	uint32_t max; /* of a runtime `injector_tasks`; UINT32_MAX: that, or more */
+	/*
+	 * How long the jobs that are in, of this lane and those above it, are
+	 * likely to take: so many times what a job takes (0.1 of the latest and
+	 * 0.9 of the mean before it), by as many as run at once. 0: none has
+	 * ended yet, or it is a spawn's.
+	 */
+	uint64_t estimated_wait_us;
+	uint32_t lane; /* whose limit it is; PINION_LANES: that of all */
+	uint32_t reserved;
+};
+
+/*
  * How much waits in each lane, and what has been done, since the start.
  *
  * Shape: size-versioned.

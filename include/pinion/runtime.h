@@ -18,6 +18,7 @@
 PINION_BEGIN_DECLS
 
 struct pinion_runtime;
+struct pinion_full; /* pinion/lane.h */
 
 /*
  * Starts a runtime. When it returns 0 every worker is running, has its ring
@@ -120,6 +121,18 @@ PINION_API int pinion_spawn_on(
  */
 PINION_API int pinion_spawn_batch(
 	struct pinion_runtime *runtime, struct pinion_task *const *tasks, uint32_t count);
+
+/*
+ * As pinion_spawn_batch(), and says why there was no room: with -EAGAIN
+ * *out_full, unless NULL, has the lane that was full, how many of its tasks
+ * waited when it refused, and its limit; else it is not touched. A single task
+ * is a batch of one.
+ *
+ * Context and Errors: as pinion_spawn_batch().
+ * Since: 0.1
+ */
+PINION_API int pinion_spawn_batch_full(struct pinion_runtime *runtime,
+	struct pinion_task *const *tasks, uint32_t count, struct pinion_full *out_full);
 
 /*
  * For a long task, now and then: whether it should return soon, and spawn what

@@ -8,6 +8,7 @@
 #include "runtime/core/flight_start.h"
 #include "runtime/core/io.h"
 #include "runtime/core/lane.h"
+#include "runtime/core/room.h"
 #include "runtime/core/running.h"
 #include "runtime/core/runtime.h"
 #include "runtime/core/runtime_state.h"
@@ -124,169 +125,17 @@ static PIN_INLINE int claim_batch(const struct pinion_runtime *runtime,
 	return 0;
 }
 
-/* ---- admission from outside ---- */
+/* ---- from outside ---- */
 
-/* Of a batch, how many tasks are of each lane. */
-struct lane_counts {
-	uint32_t of[PIN_LANES];
-};
-
-static struct lane_counts count_lanes(struct pinion_task *const *tasks, uint32_t count)
+static struct pin_room_counts count_lanes(struct pinion_task *const *tasks, uint32_t count)
 {
-	struct lane_counts counts = {0};
+	struct pin_room_counts counts = {0};
 
 	for (uint32_t i = 0; i < count; i++) {
 		counts.of[pin_task_lane(tasks[i])]++;
 	}
 	return counts;
 }
-
-/* Of lanes that are not normal. */
-static uint32_t count_others(const struct lane_counts *counts)
-{
-	return counts->of[PINION_LANE_HIGH] + counts->of[PINION_LANE_LOW];
-}
-
-/* The end of the intake as it is now; false: so many more do not fit. */
-static PIN_APART bool renew_intake(struct pin_shared *shared, uint32_t count)
-{
-	uint64_t admitted = pin_gate_admitted(&shared->gate);
-	uint64_t popped = pin_injector_popped(&shared->injector);
-	uint64_t pushed_inside = 0;
-
-	for (uint32_t i = 0; i < shared->worker_count; i++) {
-		pushed_inside +=
-			pin_meter_read(&shared->workers[i].meter.tasks_shared); /* [INTAKE-1] */
-	}
-	return pin_intake_renew(&shared->intake, admitted, count, popped, pushed_inside);
-}
-
-/* Relaxed: a figure. */
-static PIN_APART int refuse(struct pin_shared *shared, uint32_t count)
-{
-	pin_fetch_add_relaxed_u64(&shared->intake.refused, count);
-	return -EAGAIN;
-}
-
-static PIN_INLINE enum pin_gate_answer try_admit(struct pin_shared *shared, uint32_t count)
-{
-	return pin_gate_admit_until(&shared->gate, count, pin_intake_end(&shared->intake));
-}
-
-static PIN_APART int admit_anew(struct pin_shared *shared, uint32_t count)
-{
-	while (renew_intake(shared, count)) {
-		switch (try_admit(shared, count)) {
-		case PIN_GATE_ADMITTED:
-			return 0;
-		case PIN_GATE_CLOSED:
-			return -ESHUTDOWN;
-		case PIN_GATE_FULL:
-			break;
-		}
-	}
-	return count > shared->intake.limit ? -EINVAL : refuse(shared, count);
-}
-
-/* Of the normal lane. */
-static PIN_INLINE int admit(struct pin_shared *shared, uint32_t count)
-{
-	enum pin_gate_answer answer = try_admit(shared, count);
-
-	if (PIN_LIKELY(answer == PIN_GATE_ADMITTED)) {
-		return 0;
-	}
-	return answer == PIN_GATE_CLOSED ? -ESHUTDOWN : admit_anew(shared, count);
-}
-
-static bool claim_places(struct pin_shared *shared, enum pinion_lane lane, uint32_t count)
-{
-	return count == 0 ||
-		pin_lane_queue_claim(&shared->lanes[lane], count, shared->intake.limit);
-}
-
-static void forgo_places(struct pin_shared *shared, enum pinion_lane lane, uint32_t count)
-{
-	if (count > 0) {
-		pin_lane_queue_forgo(&shared->lanes[lane], count);
-	}
-}
-
-/* Whether those of normal fit, to spare the other lanes' claims. */
-static bool has_normal_room(struct pin_shared *shared, uint32_t count)
-{
-	return count == 0 ||
-		pin_gate_admitted(&shared->gate) + count <= pin_intake_end(&shared->intake) ||
-		renew_intake(shared, count);
-}
-
-/* Tasks whose places are claimed; the end is for those of normal alone. */
-static int admit_claimed(struct pin_shared *shared, const struct lane_counts *counts)
-{
-	uint32_t normal_count = counts->of[PINION_LANE_NORMAL];
-	uint32_t others_count = count_others(counts);
-
-	do {
-		uint64_t end = normal_count == 0 ? UINT64_MAX
-						 : pin_intake_end(&shared->intake) + others_count;
-
-		switch (pin_gate_admit_until(&shared->gate, normal_count + others_count, end)) {
-		case PIN_GATE_ADMITTED:
-			return 0;
-		case PIN_GATE_CLOSED:
-			return -ESHUTDOWN;
-		case PIN_GATE_FULL:
-			break;
-		}
-	} while (renew_intake(shared, normal_count));
-	return -EAGAIN;
-}
-
-/*
- * Tasks of several lanes, all of them or none: places in the queue of each,
- * then the gate. Low comes last: a claim that is given back makes what waits
- * there look younger.
- */
-static int claim_and_admit(struct pin_shared *shared, const struct lane_counts *counts)
-{
-	uint32_t high_count = counts->of[PINION_LANE_HIGH];
-	uint32_t low_count = counts->of[PINION_LANE_LOW];
-	int rc = -EAGAIN;
-
-	if (!has_normal_room(shared, counts->of[PINION_LANE_NORMAL]) ||
-		!claim_places(shared, PINION_LANE_HIGH, high_count)) {
-		return rc;
-	}
-	if (claim_places(shared, PINION_LANE_LOW, low_count)) {
-		rc = admit_claimed(shared, counts);
-		if (rc == 0) {
-			return 0;
-		}
-		forgo_places(shared, PINION_LANE_LOW, low_count);
-	}
-	forgo_places(shared, PINION_LANE_HIGH, high_count);
-	return rc;
-}
-
-/* As admit(), of any lanes. */
-static PIN_APART int admit_lanes(struct pin_shared *shared, const struct lane_counts *counts)
-{
-	int rc;
-
-	if (!pin_gate_is_open(&shared->gate)) {
-		return -ESHUTDOWN;
-	}
-	for (uint32_t lane = 0; lane < PIN_LANES; lane++) {
-		if (counts->of[lane] > shared->intake.limit) {
-			return -EINVAL;
-		}
-	}
-	rc = claim_and_admit(shared, counts);
-	return rc == -EAGAIN ? refuse(shared, counts->of[PINION_LANE_NORMAL] + count_others(counts))
-			     : rc;
-}
-
-/* ---- into the queues ---- */
 
 static PIN_INLINE void push_normal(
 	struct pin_shared *shared, struct pinion_task *const *tasks, uint32_t count)
@@ -315,33 +164,36 @@ static void push_lanes(struct pin_shared *shared, struct pinion_task *const *tas
 	}
 }
 
-static PIN_APART int spawn_lanes_outside(
-	struct pin_shared *shared, struct pinion_task *const *tasks, uint32_t count)
+static PIN_APART int spawn_lanes_outside(struct pin_shared *shared,
+	struct pinion_task *const *tasks, uint32_t count, struct pinion_full *out_full)
 {
-	struct lane_counts counts = count_lanes(tasks, count);
-	int rc = admit_lanes(shared, &counts);
+	struct pin_room_counts counts = count_lanes(tasks, count);
+	int rc = pin_room_admit_lanes(shared, &counts, out_full);
 
 	if (rc == 0) {
-		pin_intake_note_elsewhere(&shared->intake, count_others(&counts));
+		pin_room_note_elsewhere(shared, pin_room_others(&counts));
 		push_lanes(shared, tasks, count);
 	}
 	return rc;
 }
 
-/* `flags` of all of them; admitted first, as refused tasks stay untouched. */
-static PIN_INLINE int spawn_outside(
-	struct pin_shared *shared, struct pinion_task *const *tasks, uint32_t count, uint32_t flags)
+/* Of the normal lane; admitted first, as refused tasks stay untouched. */
+static PIN_INLINE int spawn_normal_outside(struct pin_shared *shared,
+	struct pinion_task *const *tasks, uint32_t count, struct pinion_full *out_full)
 {
-	int rc;
+	int rc = pin_room_admit(shared, count, out_full);
 
-	if (PIN_UNLIKELY((flags & PIN_TASK_LANES) != 0)) {
-		return spawn_lanes_outside(shared, tasks, count);
-	}
-	rc = admit(shared, count);
 	if (rc == 0) {
 		push_normal(shared, tasks, count);
 	}
 	return rc;
+}
+
+static PIN_INLINE int spawn_one_of_any_lane(struct pin_shared *shared, struct pinion_task *task)
+{
+	return PIN_UNLIKELY((task->flags & PIN_TASK_LANES) != 0)
+		? spawn_lanes_outside(shared, &task, 1, NULL)
+		: spawn_normal_outside(shared, &task, 1, NULL);
 }
 
 /* An admission for what waits elsewhere than in the queues all share. */
@@ -350,7 +202,7 @@ static bool admit_elsewhere(struct pin_shared *shared, uint32_t count)
 	if (!pin_gate_admit(&shared->gate, count)) {
 		return false;
 	}
-	pin_intake_note_elsewhere(&shared->intake, count);
+	pin_room_note_elsewhere(shared, count);
 	return true;
 }
 
@@ -364,7 +216,7 @@ static PIN_APART int spawn_unlikely(struct pinion_runtime *runtime, struct pinio
 		return rc;
 	}
 	return settle(worker != NULL ? pin_worker_spawn_lanes(worker, &task, 1)
-				     : spawn_outside(&runtime->shared, &task, 1, task->flags),
+				     : spawn_one_of_any_lane(&runtime->shared, task),
 		task);
 }
 
@@ -373,7 +225,7 @@ static PIN_APART int spawn_one_outside(struct pinion_runtime *runtime, struct pi
 {
 	return settle(pin_runtime_is_foreign(runtime)
 			? -ECHILD
-			: spawn_outside(&runtime->shared, &task, 1, 0),
+			: spawn_normal_outside(&runtime->shared, &task, 1, NULL),
 		task);
 }
 
@@ -433,7 +285,7 @@ int pinion_spawn_shared(struct pinion_runtime *runtime, struct pinion_task *task
 		return rc;
 	}
 	return settle(worker != NULL ? pin_worker_spawn_shared(worker, task)
-				     : spawn_outside(&runtime->shared, &task, 1, task->flags),
+				     : spawn_one_of_any_lane(&runtime->shared, task),
 		task);
 }
 
@@ -465,8 +317,8 @@ int pinion_spawn_on(struct pinion_runtime *runtime, uint32_t worker_index, struc
 	return 0;
 }
 
-int pinion_spawn_batch(
-	struct pinion_runtime *runtime, struct pinion_task *const *tasks, uint32_t count)
+static PIN_INLINE int spawn_batch(struct pinion_runtime *runtime, struct pinion_task *const *tasks,
+	uint32_t count, struct pinion_full *out_full)
 {
 	struct pin_worker *worker = pin_runtime_own_worker(runtime);
 	uint32_t flags;
@@ -479,17 +331,30 @@ int pinion_spawn_batch(
 	if (rc != 0 || count == 0) {
 		return rc;
 	}
-	if (worker == NULL) {
-		rc = spawn_outside(&runtime->shared, tasks, count, flags);
-	} else if ((flags & PIN_TASK_LANES) == 0) {
-		rc = pin_worker_spawn_batch(worker, tasks, count);
+	if ((flags & PIN_TASK_LANES) == 0) {
+		rc = worker != NULL
+			? pin_worker_spawn_batch(worker, tasks, count)
+			: spawn_normal_outside(&runtime->shared, tasks, count, out_full);
 	} else {
-		rc = pin_worker_spawn_lanes(worker, tasks, count);
+		rc = worker != NULL ? pin_worker_spawn_lanes(worker, tasks, count)
+				    : spawn_lanes_outside(&runtime->shared, tasks, count, out_full);
 	}
 	if (rc != 0) {
 		release_all(tasks, count);
 	}
 	return rc;
+}
+
+int pinion_spawn_batch(
+	struct pinion_runtime *runtime, struct pinion_task *const *tasks, uint32_t count)
+{
+	return spawn_batch(runtime, tasks, count, NULL);
+}
+
+int pinion_spawn_batch_full(struct pinion_runtime *runtime, struct pinion_task *const *tasks,
+	uint32_t count, struct pinion_full *out_full)
+{
+	return spawn_batch(runtime, tasks, count, out_full);
 }
 
 /*
@@ -521,7 +386,7 @@ void pin_runtime_spawn_reserved(struct pinion_runtime *runtime, struct pinion_ta
 		return;
 	}
 	if (pin_task_lane(task) != PINION_LANE_NORMAL) {
-		pin_intake_note_elsewhere(&shared->intake, 1);
+		pin_room_note_elsewhere(shared, 1);
 	}
 	pin_lane_push_one(shared, NULL, task);
 }
@@ -530,15 +395,19 @@ void pin_runtime_forgo(struct pinion_runtime *runtime)
 {
 	struct pin_shared *shared = &runtime->shared;
 
-	if (pin_runtime_own_worker(runtime) == NULL && pin_gate_forgo(&shared->gate, 1)) {
+	if (pin_runtime_own_worker(runtime) != NULL) {
+		return;
+	}
+	if (pin_gate_forgo(&shared->gate, 1)) {
 		pin_wake_all(shared);
 	}
+	pin_room_tell(shared, PINION_LANE_NORMAL);
 }
 
 int pin_runtime_reserve_room(struct pinion_runtime *runtime, enum pinion_lane lane)
 {
 	struct pin_shared *shared = &runtime->shared;
-	struct lane_counts counts = {0};
+	struct pin_room_counts counts = {0};
 
 	if (pin_runtime_is_foreign(runtime)) {
 		return -ECHILD;
@@ -547,7 +416,7 @@ int pin_runtime_reserve_room(struct pinion_runtime *runtime, enum pinion_lane la
 		return pin_shared_is_stopping(shared) ? -ESHUTDOWN : 0;
 	}
 	counts.of[lane] = 1;
-	return admit_lanes(shared, &counts);
+	return pin_room_admit_lanes(shared, &counts, NULL);
 }
 
 void pin_runtime_spawn_in_room(struct pinion_runtime *runtime, struct pinion_task *task)
@@ -560,17 +429,27 @@ void pin_runtime_spawn_in_room(struct pinion_runtime *runtime, struct pinion_tas
 	}
 	task->private_kind = PIN_TASK_PLAIN;
 	if (pin_task_lane(task) != PINION_LANE_NORMAL) {
-		pin_intake_note_elsewhere(&shared->intake, 1);
+		pin_room_note_elsewhere(shared, 1);
 	}
 	push_lanes(shared, &task, 1);
 }
 
 void pin_runtime_forgo_room(struct pinion_runtime *runtime, enum pinion_lane lane)
 {
-	if (pin_runtime_own_worker(runtime) == NULL && lane != PINION_LANE_NORMAL) {
-		forgo_places(&runtime->shared, lane, 1);
+	if (pin_runtime_own_worker(runtime) == NULL) {
+		pin_room_forgo(&runtime->shared, lane);
 	}
 	pin_runtime_forgo(runtime);
+}
+
+struct pin_waiters *pin_runtime_room(struct pinion_runtime *runtime, enum pinion_lane lane)
+{
+	return &runtime->shared.rooms[lane].waiters;
+}
+
+bool pin_runtime_is_own(const struct pinion_runtime *runtime)
+{
+	return pin_runtime_own_worker(runtime) != NULL;
 }
 
 /* ---- timers ---- */
@@ -582,7 +461,7 @@ uint64_t pinion_now_ns(void)
 
 static void post_timer(struct pin_shared *shared, struct pinion_timer *timer)
 {
-	pin_intake_note_elsewhere(&shared->intake, 1);
+	pin_room_note_elsewhere(shared, 1);
 	pin_timer_post(timer);
 	pin_inbox_push(&shared->timer_inbox, pin_task_link(&timer->task));
 	pin_wake_one(shared, NULL);

@@ -10,11 +10,6 @@
 #include <errno.h>
 #include <string.h>
 
-static struct pin_future *own(struct pinion_future *future)
-{
-	return (struct pin_future *)(void *)future->private_;
-}
-
 static bool take(void *arg, uint64_t demand, struct pin_waiters_value *out_value)
 {
 	const struct pin_future *future = arg;
@@ -26,7 +21,7 @@ static bool take(void *arg, uint64_t demand, struct pin_waiters_value *out_value
 
 void pinion_future_init(struct pinion_future *future, struct pinion_runtime *runtime)
 {
-	struct pin_future *self = own(future);
+	struct pin_future *self = pin_future_of(future);
 
 	memset(future, 0, sizeof(*future));
 	self->runtime = runtime;
@@ -35,7 +30,7 @@ void pinion_future_init(struct pinion_future *future, struct pinion_runtime *run
 
 static int complete(struct pinion_future *future, const void *value, size_t size_bytes, int error)
 {
-	struct pin_future *self = own(future);
+	struct pin_future *self = pin_future_of(future);
 	pinion_future_release_fn release;
 	bool was_done;
 
@@ -72,7 +67,7 @@ int pinion_future_fail(struct pinion_future *future, int error)
 
 int pinion_future_get(struct pinion_future *future, void *out_value, size_t size_bytes)
 {
-	struct pin_future *self = own(future);
+	struct pin_future *self = pin_future_of(future);
 	size_t copied_bytes = size_bytes < PINION_FUTURE_BYTES ? size_bytes : PINION_FUTURE_BYTES;
 	int rc = -EAGAIN;
 
@@ -90,7 +85,7 @@ int pinion_future_get(struct pinion_future *future, void *out_value, size_t size
 
 int pinion_future_wait(struct pinion_future *future, uint64_t deadline_ns)
 {
-	struct pin_future *self = own(future);
+	struct pin_future *self = pin_future_of(future);
 	struct pin_waiter waiter;
 
 	pin_waiter_init(&waiter, 0, NULL);
@@ -100,7 +95,7 @@ int pinion_future_wait(struct pinion_future *future, uint64_t deadline_ns)
 int pinion_future_await(
 	struct pinion_runtime *runtime, struct pinion_future *future, struct pinion_wait *wait)
 {
-	struct pin_wait_aim aim = {.waiters = &own(future)->waiters};
+	struct pin_wait_aim aim = {.waiters = &pin_future_of(future)->waiters};
 
 	return pin_runtime_await(runtime, wait, &aim);
 }
@@ -122,13 +117,13 @@ int pinion_future_call(struct pinion_future_callback *callback)
 	}
 	pin_waiter_init(waiter, 0, call);
 	/* The last touch of both: it may be done, and called, in here. */
-	pin_waiters_enter(&own(callback->future)->waiters, waiter);
+	pin_waiters_enter(&pin_future_of(callback->future)->waiters, waiter);
 	return 0;
 }
 
 int pinion_future_detach(struct pinion_future *future, pinion_future_release_fn release)
 {
-	struct pin_future *self = own(future);
+	struct pin_future *self = pin_future_of(future);
 	bool is_done;
 	int rc = 0;
 

@@ -21,6 +21,11 @@ struct pin_future {
 	bool is_done;
 };
 
+static inline struct pin_future *pin_future_of(struct pinion_future *future)
+{
+	return (struct pin_future *)(void *)future->private_;
+}
+
 _Static_assert(sizeof(struct pin_future) <= sizeof(struct pinion_future), "fits");
 _Static_assert(sizeof(struct pinion_future) == 128, "released size");
 _Static_assert(sizeof(struct pinion_future_callback) == 96, "released size");

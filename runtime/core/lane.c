@@ -4,6 +4,7 @@
  */
 #include "runtime/core/lane.h"
 #include "runtime/base/check.h"
+#include "runtime/core/room.h"
 #include "runtime/core/wake.h"
 
 static uint32_t lane_count(const struct pin_shared *shared, uint32_t tier)
@@ -189,6 +190,7 @@ struct pin_link *pin_lane_pop(struct pin_worker *worker, enum pinion_lane lane)
 	if (link == NULL) {
 		return NULL;
 	}
+	pin_room_tell(shared, lane);
 	note_run(worker, lane);
 	if (has_more) {
 		pin_wake_lane(shared, worker, lane);

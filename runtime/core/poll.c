@@ -13,6 +13,7 @@
 #include "runtime/core/offers.h"
 #include "runtime/core/polled.h"
 #include "runtime/core/relief.h"
+#include "runtime/core/room.h"
 #include "runtime/core/run.h"
 #include "runtime/core/search.h"
 #include "runtime/core/task.h"
@@ -170,6 +171,7 @@ bool pin_poll_injected(struct pin_worker *worker)
 	if (count == 0) {
 		return false;
 	}
+	pin_room_tell(shared, PINION_LANE_NORMAL);
 	pin_meter_add(&worker->meter.injector_takes, 1);
 	/* The chain: whoever finds more than it runs wakes one more. */
 	if (has_more || pin_deque_count(&worker->deque) > 0) {

@@ -8,6 +8,7 @@
 #include "runtime/core/io.h"
 #include "runtime/core/lane.h"
 #include "runtime/core/provision.h"
+#include "runtime/core/room.h"
 #include "runtime/core/runtime_state.h"
 #include "runtime/core/seats.h"
 #include "runtime/core/sentry.h"
@@ -433,6 +434,7 @@ int pin_runtime_create(const struct pinion_config *config, const uint32_t *servi
 		pin_injector_init(&runtime->shared.injector, runtime->shared.host);
 		pin_injector_set_batch(&runtime->shared.injector, accepted.injector_batch_min,
 			accepted.injector_batch_max);
+		pin_room_init(&runtime->shared);
 		rc = start_threads(&runtime->shared);
 	}
 	if (rc < 0) {
@@ -486,6 +488,7 @@ static int end(struct pinion_runtime *runtime, bool stop, uint64_t deadline_ns)
 	} else {
 		pin_gate_close(&shared->gate);
 		pin_wake_all(shared);
+		pin_room_close(shared);
 	}
 	/* The thread that holds the lock may wait for what does not end. */
 	if (deadline_ns != PIN_NO_DEADLINE) {

@@ -35,6 +35,16 @@ void pin_runtime_spawn_in_room(struct pinion_runtime *runtime, struct pinion_tas
 void pin_runtime_forgo_room(struct pinion_runtime *runtime, enum pinion_lane lane);
 
 /*
+ * Where those outside wait for room in a lane, with a demand of 1. A waiter's
+ * value has PIN_ROOM_ANSWER: 0, then it is as after pin_runtime_reserve_room(),
+ * or -ESHUTDOWN. Not for the runtime's own workers, who have room always.
+ */
+struct pin_waiters *pin_runtime_room(struct pinion_runtime *runtime, enum pinion_lane lane);
+
+/* Whether the caller is one of its workers, in a task. */
+bool pin_runtime_is_own(const struct pinion_runtime *runtime);
+
+/*
  * Begins a wait on the calling worker, which has to be one of the runtime's.
  * -EPERM, -ECHILD, or as pin_wait_begin().
  */

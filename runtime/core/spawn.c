@@ -5,6 +5,7 @@
 #include "runtime/core/spawn.h"
 #include "runtime/base/check.h"
 #include "runtime/core/lane.h"
+#include "runtime/core/room.h"
 #include "runtime/core/search.h"
 #include "runtime/core/sentry.h"
 #include "runtime/core/task.h"
@@ -23,6 +24,7 @@ void pin_shared_stop(struct pin_shared *shared)
 	}
 	pin_gate_close(&shared->gate);
 	pin_wake_all(shared);
+	pin_room_close(shared);
 	pin_wait_stop_pools(shared);
 }
 

@@ -128,6 +128,13 @@ enum pin_detour {
 };
 
 /* What all workers of a runtime have in common. */
+/* Of one lane, those who wait until work from outside fits: core/room.h. */
+struct pin_room {
+	struct pin_shared *shared; /* [const] */
+	enum pinion_lane lane;	   /* [const] */
+	struct pin_waiters waiters;
+};
+
 struct pin_shared {
 	/* [const] after start */
 	const struct pin_host *host;
@@ -175,6 +182,7 @@ struct pin_shared {
 	 * warning.
 	 */
 	struct pin_lane_queue lanes[PIN_LANES] PIN_CACHE_ALIGNED;
+	struct pin_room rooms[PIN_LANES] PIN_CACHE_ALIGNED; /* rarely written */
 	uint16_t io_priorities[PIN_LANES]; /* [const] as ioprio_set(2) has them; 0: none */
 	struct pin_tier tiers[PIN_TIERS_MAX];
 	struct pin_atomic_u32 wake_start; /* PINION_WAKE_ROTATE: behind the last one woken */

@@ -58,12 +58,18 @@ static inline uint64_t pin_intake_end(const struct pin_intake *intake)
 	return pin_load_relaxed_u64(&intake->end);
 }
 
+/* Counts of the queue, read in this order. */
+struct pin_intake_view {
+	uint64_t admitted; /* the gate's count */
+	uint64_t popped;
+	uint64_t pushed_inside;
+};
+
 /*
- * Moves the end to where `count` more fit, by what had left the queue and what
- * workers had pushed into it, read in this order. False: they do not fit.
- * `admitted` is the gate's count from before that.
+ * Moves the end to where `count` more fit, by what was seen just before. False:
+ * they do not fit, as *out_waiting tasks wait.
  */
-bool pin_intake_renew(struct pin_intake *intake, uint64_t admitted, uint64_t count, uint64_t popped,
-	uint64_t pushed_inside);
+bool pin_intake_renew(struct pin_intake *intake, const struct pin_intake_view *view, uint64_t count,
+	uint64_t *out_waiting);
 
 #endif

@@ -17,7 +17,8 @@ void pin_lane_queue_push(struct pin_lane_queue *queue, struct pin_list *list, ui
 	pin_injector_push(&queue->injector, list);
 }
 
-bool pin_lane_queue_claim(struct pin_lane_queue *queue, uint32_t count, uint64_t limit)
+bool pin_lane_queue_claim(
+	struct pin_lane_queue *queue, uint32_t count, uint64_t limit, uint64_t *out_waiting)
 {
 	uint64_t popped;
 	uint64_t pushed;
@@ -28,6 +29,7 @@ bool pin_lane_queue_claim(struct pin_lane_queue *queue, uint32_t count, uint64_t
 		pushed = pin_load_acquire_u64(&queue->pushed);
 		PIN_CHECK(pushed >= popped);
 		if (pushed - popped > limit - count) {
+			*out_waiting = pushed - popped;
 			return false;
 		}
 		/* The push releases it, or the one who forgoes: [LANE-1]. */

@@ -53,8 +53,10 @@ void pin_lane_queue_push(struct pin_lane_queue *queue, struct pin_list *list, ui
 /*
  * Claims places for `count` elements, at most `limit`, if then no more than
  * `limit` are in it or claimed. True: exactly one of the next two follows.
+ * False: *out_waiting are.
  */
-bool pin_lane_queue_claim(struct pin_lane_queue *queue, uint32_t count, uint64_t limit);
+bool pin_lane_queue_claim(
+	struct pin_lane_queue *queue, uint32_t count, uint64_t limit, uint64_t *out_waiting);
 
 /* Appends what places were claimed for. */
 static inline void pin_lane_queue_push_claimed(struct pin_lane_queue *queue, struct pin_list *list)

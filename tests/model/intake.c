@@ -7,9 +7,12 @@
  * Method: two threads spawn past a limit of one, beside a real worker that runs
  * what there is, or whose task puts another into the same queue; how many wait
  * there is counted after each success. The same in the high lane; then both
- * lanes in one batch beside a spawn into each.
+ * lanes in one batch beside a spawn into each. Then a thread that waits for
+ * room while others take it, and give it back, in each way there is: [WAIT-1].
  */
 #include "runtime/base/base.h"
+#include "runtime/core/room.h"
+#include "runtime/core/runtime.h"
 #include "runtime/core/runtime_state.h"
 #include "tests/model/explorer.h"
 #include "tests/model/runtime_model.h"
@@ -175,7 +178,7 @@ static void run_high(void)
 static const struct model_twin high_twins[] = {
 	{"a claim is no single step", {MODEL_TORN, "pin_lane_queue_claim", NULL}},
 	{"the intake is not told",
-		{MODEL_SKIP, "spawn_lanes_outside", "pin_intake_note_elsewhere"}},
+		{MODEL_SKIP, "pin_room_note_elsewhere", "pin_intake_note_elsewhere"}},
 	{.name = NULL},
 };
 
@@ -214,11 +217,110 @@ static const struct model_twin beside_twins[] = {
 	{.name = NULL},
 };
 
+/* ---- a thread that waits for room ---- */
+
+static uint32_t wait_lane;
+
+/* As pinion_call_start_wait(), of a plain task. */
+static void spawn_when_room(void *arg)
+{
+	struct pinion_task *task = &tasks[1].request.task;
+	struct pin_waiter waiter;
+
+	(void)arg;
+	task->flags = pinion_lane_flags(wait_lane);
+	pin_waiter_init(&waiter, 1, NULL);
+	MODEL_CHECK(pin_runtime_wait(runtime, pin_runtime_room(runtime, wait_lane), &waiter,
+			    PIN_NO_DEADLINE) == 0);
+	MODEL_CHECK(waiter.value.words[PIN_ROOM_ANSWER] == 0);
+	pin_runtime_spawn_in_room(runtime, task);
+	MODEL_CHECK(waiting_high() <= LIMIT && waiting(0) <= LIMIT);
+	accepted++;
+}
+
+static uint32_t begin_waiting(enum pinion_lane lane)
+{
+	begin(NULL);
+	wait_lane = lane;
+	return model_thread_start("waits", spawn_when_room, NULL);
+}
+
+/* One task fills the lane, another comes when that is popped. */
+static void run_waits(void)
+{
+	uint32_t thread = begin_waiting(PINION_LANE_NORMAL);
+
+	/* Unless the other one is there first. */
+	(void)spawn(0, 0);
+	model_thread_join(thread);
+	end(0);
+}
+
+static const struct model_twin waits_twins[] = {
+	{"a pop is told to nobody", {MODEL_SKIP, "pin_poll_injected", "pin_room_tell"}},
+	{"no fence between the two looks", {MODEL_DROP_FENCE, "model_fence_all", NULL}},
+	{.name = NULL},
+};
+
+static void run_waits_high(void)
+{
+	uint32_t thread = begin_waiting(PINION_LANE_HIGH);
+
+	(void)spawn_high(0);
+	model_thread_join(thread);
+	end(0);
+}
+
+static const struct model_twin waits_high_twins[] = {
+	{"a pop is told to nobody", {MODEL_SKIP, "pin_lane_pop", "pin_room_tell"}},
+	{"no fence between the two looks", {MODEL_DROP_FENCE, "model_fence_all", NULL}},
+	{.name = NULL},
+};
+
+/* What passes the gate for another lane is in the way until it is told. */
+static void run_waits_beside(void)
+{
+	uint32_t thread = begin_waiting(PINION_LANE_NORMAL);
+
+	(void)spawn_high(0);
+	model_thread_join(thread);
+	end(0);
+}
+
+static const struct model_twin waits_beside_twins[] = {
+	{"who goes elsewhere says nothing",
+		{MODEL_SKIP, "pin_room_note_elsewhere", "pin_room_tell"}},
+	{.name = NULL},
+};
+
+/* A place that is given back is not popped. */
+static void run_forgone(void)
+{
+	uint32_t thread = begin_waiting(PINION_LANE_HIGH);
+	int rc = pin_runtime_reserve_room(runtime, PINION_LANE_HIGH);
+
+	MODEL_CHECK(rc == 0 || rc == -EAGAIN);
+	if (rc == 0) {
+		pin_runtime_forgo_room(runtime, PINION_LANE_HIGH);
+	}
+	model_thread_join(thread);
+	end(0);
+}
+
+static const struct model_twin forgone_twins[] = {
+	{"a place given back is told to nobody", {MODEL_SKIP, "pin_room_forgo", "pin_room_tell"}},
+	{.name = NULL},
+};
+
 static const struct model_case cases[] = {
 	{"together", run_together, 2, 1, 0, together_twins, NULL},
 	{"inside", run_inside, 2, 1, 0, inside_twins, NULL},
 	{"high", run_high, 2, 1, 0, high_twins, NULL},
 	{"beside", run_beside, 2, 1, 0, beside_twins, NULL},
+	{"waits", run_waits, 2, 1, 0, waits_twins, NULL},
+	{"waits high", run_waits_high, 2, 1, 0, waits_high_twins, NULL},
+	{"waits beside", run_waits_beside, 2, 1, 0, waits_beside_twins, NULL},
+	{"forgone", run_forgone, 2, 1, 0, forgone_twins, NULL},
 };
 
 int main(void)

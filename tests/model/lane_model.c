@@ -4,6 +4,7 @@
  */
 #include "runtime/core/lane.h"
 #include "runtime/base/check.h"
+#include "runtime/core/room.h"
 #include "runtime/core/wake.h"
 #include "tests/model/explorer.h"
 
@@ -11,5 +12,9 @@
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_wake_lane") \
 			? (void)0 \
 			: (pin_wake_lane)(shared, waker, lane))
+
+#define pin_room_tell(shared, lane) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_room_tell") ? (void)0 \
+								: (pin_room_tell)(shared, lane))
 
 #include "runtime/core/lane.c"

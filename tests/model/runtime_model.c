@@ -8,6 +8,7 @@
 #include "runtime/core/forked.h"
 #include "runtime/core/io.h"
 #include "runtime/core/resize.h"
+#include "runtime/core/room.h"
 #include "runtime/core/runtime_state.h"
 #include "runtime/core/sentry.h"
 #include "runtime/core/spawn.h"
@@ -56,6 +57,11 @@ static bool is_early(const char *site)
 			? (void)0 \
 			: (pin_intake_note_elsewhere)(intake, count))
 
+/* SKIP: those who wait for room are not told of it. */
+#define pin_room_tell(shared, lane) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_room_tell") ? (void)0 \
+								: (pin_room_tell)(shared, lane))
+
 static bool acquire(struct pin_lock *lock)
 {
 	pin_lock_acquire(lock, &pin_host_linux);
@@ -69,6 +75,7 @@ static bool acquire(struct pin_lock *lock)
 
 #include "runtime/core/calls.c"
 #include "runtime/core/resize.c"
+#include "runtime/core/room.c"
 #include "runtime/core/runtime.c"
 #include "runtime/core/runtime_figures.c"
 

@@ -21,6 +21,7 @@
 #include "runtime/core/polled.h"
 #include "runtime/core/relief.h"
 #include "runtime/core/retire.h"
+#include "runtime/core/room.h"
 #include "runtime/core/run.h"
 #include "runtime/core/search.h"
 #include "runtime/core/sentry.h"
@@ -207,6 +208,9 @@ static void recover(struct pin_worker *worker, const char *site)
 #define pin_commands_watch(worker) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_commands_watch") ? (void)0 \
 								     : pin_commands_watch(worker))
+#define pin_room_tell(shared, lane) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_room_tell") ? (void)0 \
+								: (pin_room_tell)(shared, lane))
 #include "runtime/core/park.c"
 #include "runtime/core/poll.c"
 #include "runtime/core/poll_lanes.c"
