@@ -26,7 +26,7 @@ static void check(const char *name, int error, size_t stack_bytes, const char *e
 	expect_text(name, expected, hint);
 }
 
-static void limit_softly(int resource, rlim_t value)
+static void limit_softly(__rlimit_resource_t resource, rlim_t value)
 {
 	struct rlimit limit;
 
