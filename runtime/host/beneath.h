@@ -14,18 +14,32 @@
  * before it.
  * The process remembers a refusal: filters cannot be taken away again.
  *
+ * Three things lead a path out of a directory: a symbolic link, a part "..",
+ * and a slash in front. The kernel is asked to refuse the first; the other two
+ * are refused here. RESOLVE_BENEATH is not asked for: it would check both once
+ * more, and have each open take a lock of the whole kernel to see that its end
+ * is still below its beginning (path_is_under()), which is 4 % of a scan of
+ * small files in the page cache. That check fails only where the owner moves a
+ * directory out of the tree during the call. Without it the descriptor is of
+ * something in a directory that was in the tree when the kernel entered it,
+ * which is also what the chain and the listing of an open directory promise.
+ *
  * Mount points beneath the directory are entered.
  *
  * Called from any thread, by the walk, by its ignore files and by the scan.
- * Source: openat2(2), path_resolution(7).
+ * Source: openat2(2), path_resolution(7), complete_walk() in the kernel's
+ * fs/namei.c.
  */
 #ifndef PIN_HOST_BENEATH_H
 #define PIN_HOST_BENEATH_H
 
 #include <linux/openat2.h>
 
-/* For openat2(2), where the caller submits it to a ring. */
-#define PIN_BENEATH_RESOLVE (RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)
+/*
+ * For openat2(2), where the caller submits it to a ring: only with a path that
+ * passes pin_beneath_check(), as this flag alone lets ".." through.
+ */
+#define PIN_BENEATH_RESOLVE (RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)
 
 /*
  * 0, or -EXDEV for a path that does not stay beneath: it is absolute, or has a

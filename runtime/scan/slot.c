@@ -182,6 +182,15 @@ static const char *path_to_open(const struct pin_slot *slot)
 	return slot->root == NULL ? slot->path : slot->path + slot->root->names_start;
 }
 
+/* To openat2 in a ring only what pin_beneath_open() would accept. */
+static bool may_open_in_ring(const struct pin_slot *slot)
+{
+	const char *path = path_to_open(slot);
+
+	PIN_DCHECK(slot->root == NULL || pin_beneath_check(path) == 0);
+	return strlen(path) < PATH_MAX;
+}
+
 /* In the calling worker, which waits for it. */
 static int open_here(const struct pin_slot *slot)
 {
@@ -279,7 +288,7 @@ static int start(struct pinion_task *task)
 		fail(slot, rc);
 		return 0;
 	}
-	if (strlen(path_to_open(slot)) < PATH_MAX) {
+	if (may_open_in_ring(slot)) {
 		struct pinion_request *open = &slot->open;
 
 		*open = (struct pinion_request){

@@ -94,16 +94,13 @@ struct list_entry {
 	char name[];
 };
 
-static int path_reserve(struct walk *walk, size_t bytes)
+static PIN_APART int path_grow(struct walk *walk, size_t bytes)
 {
 	size_t capacity = walk->path_capacity == 0 ? 512 : walk->path_capacity;
 	char *path;
 
 	while (capacity < bytes) {
 		capacity *= 2;
-	}
-	if (capacity == walk->path_capacity) {
-		return 0;
 	}
 	path = pin_heap_resize(
 		walk->host, walk->path, walk->path_capacity, walk->path_bytes, capacity);
@@ -116,13 +113,17 @@ static int path_reserve(struct walk *walk, size_t bytes)
 }
 
 /* Makes the path its first `parent_bytes` bytes, a slash and the name. */
-static int path_set(struct walk *walk, size_t parent_bytes, const char *name, size_t name_bytes)
+static PIN_INLINE int path_set(
+	struct walk *walk, size_t parent_bytes, const char *name, size_t name_bytes)
 {
 	size_t end = parent_bytes;
-	int rc = path_reserve(walk, parent_bytes + name_bytes + 2);
 
-	if (rc != 0) {
-		return rc;
+	if (parent_bytes + name_bytes + 2 > walk->path_capacity) {
+		int rc = path_grow(walk, parent_bytes + name_bytes + 2);
+
+		if (rc != 0) {
+			return rc;
+		}
 	}
 	PIN_CHECK(parent_bytes <= walk->path_bytes);
 	/* A root given as "/" or "dir/" brings its slash along. */
