@@ -40,6 +40,8 @@ enum {
 	 * Descriptors left for the walk, a list being read, the caller's needs.
 	 */
 	SPARE_DESCRIPTORS = 6,
+	/* Of those that are left, one in so many is for roots of trees. */
+	ROOTS_PART = 8,
 	USER_ALIGN = 64,
 	USER_BYTES_MAX = 1 << 20,
 };
@@ -100,11 +102,13 @@ enum {
 
 static const uint64_t one_slot = 1;
 
-static void release_root(const struct pinion_scan *scan, struct pin_scan_root *root)
+static void release_root(struct pinion_scan *scan, struct pin_scan_root *root)
 {
 	if (pin_fetch_sub_acq_rel_u32(&root->users, 1) == 1) {
 		close(root->options.directory_fd);
 		pin_heap_release(scan->host, root, PIN_HEAP_ALIGN, 1, sizeof(*root));
+		/* [ROOT-1] Its descriptor is free now. */
+		pin_fetch_sub_acq_rel_u32(&scan->root_count, 1);
 	}
 }
 
@@ -234,6 +238,20 @@ struct tree {
 	size_t root_bytes;
 };
 
+/*
+ * Waits until one more root may be open. Roots are closed by the last of their
+ * files, so with all slots here none is open.
+ */
+static void await_root(struct pinion_scan *scan)
+{
+	if (pin_load_acquire_u32(&scan->root_count) < scan->roots_max) { /* [ROOT-1] */
+		return;
+	}
+	await_all_slots(scan);
+	scan->stock = scan->slot_count;
+	PIN_CHECK(pin_load_acquire_u32(&scan->root_count) == 0);
+}
+
 /* Keeps the root open for the first file found below it. */
 static int keep_root(struct tree *tree, const struct pinion_walk_entry *entry)
 {
@@ -243,6 +261,7 @@ static int keep_root(struct tree *tree, const struct pinion_walk_entry *entry)
 	if (entry->root_fd < 0 || tree->root != NULL) {
 		return 0;
 	}
+	await_root(tree->scan);
 	root = pin_heap_zeroed(host, PIN_HEAP_ALIGN, 1, sizeof(*root));
 	if (root == NULL) {
 		return -ENOMEM;
@@ -257,6 +276,7 @@ static int keep_root(struct tree *tree, const struct pinion_walk_entry *entry)
 	root->options.resolve = PIN_BENEATH_RESOLVE;
 	root->names_start = (size_t)(entry->beneath - entry->path);
 	pin_store_relaxed_u32(&root->users, 1);
+	pin_fetch_add_acq_rel_u32(&tree->scan->root_count, 1);
 	tree->root = root;
 	return 0;
 }
@@ -385,7 +405,7 @@ void pinion_scan_config_init_sized(struct pinion_scan_config *config, uint32_t s
 	pin_sized_give(config, size, &full, sizeof(full));
 }
 
-/* As many files as the process may still open, but at least one. */
+/* As many as the process may still open, but at least two. */
 static uint32_t descriptors_left(uint32_t wanted)
 {
 	struct rlimit limit;
@@ -402,11 +422,28 @@ static uint32_t descriptors_left(uint32_t wanted)
 		limit.rlim_cur >= used + wanted) {
 		return wanted;
 	}
-	return limit.rlim_cur > used ? (uint32_t)(limit.rlim_cur - used) : 1;
+	return limit.rlim_cur > used + 2 ? (uint32_t)(limit.rlim_cur - used) : 2;
 }
 
-static bool complete_config(
-	struct pinion_scan_config *config, uint32_t worker_count, uint64_t buffer_bytes)
+/*
+ * Divides the descriptors that are left among files and roots of trees. Each
+ * file may be of a tree of its own, so as many roots as files are enough. Where
+ * that is too much, files get seven of eight: most trees have many files.
+ */
+static void divide_descriptors(uint32_t *files, uint32_t *out_roots)
+{
+	uint32_t left = descriptors_left(2 * *files);
+	uint32_t roots = left / ROOTS_PART;
+
+	roots = roots > 0 ? roots : 1;
+	if (*files > left - roots) {
+		*files = left - roots;
+	}
+	*out_roots = left - *files;
+}
+
+static bool complete_config(struct pinion_scan_config *config, uint32_t worker_count,
+	uint64_t buffer_bytes, uint32_t *out_roots_max)
 {
 	uint64_t overlap = pin_round_up(config->overlap_bytes, PIN_PAGE_BYTES);
 
@@ -426,7 +463,7 @@ static bool complete_config(
 	if (config->files_in_flight == 0) {
 		config->files_in_flight = worker_count * FILES_PER_WORKER;
 	}
-	config->files_in_flight = descriptors_left(config->files_in_flight);
+	divide_descriptors(&config->files_in_flight, out_roots_max);
 	config->file_user_bytes = (uint32_t)pin_round_up(config->file_user_bytes, USER_ALIGN);
 	return config->window_bytes + overlap <= buffer_bytes;
 }
@@ -485,6 +522,7 @@ int pinion_scan_create(struct pinion_runtime *runtime, const struct pinion_scan_
 	const struct pinion_scan_ops *ops, void *arg, struct pinion_scan **out_scan)
 {
 	uint32_t worker_count = pinion_runtime_worker_count(runtime);
+	uint32_t roots_max = 0;
 	struct pinion_scan_config complete;
 	struct pinion_scan_config standard;
 	struct pinion_scan *scan;
@@ -503,7 +541,8 @@ int pinion_scan_create(struct pinion_runtime *runtime, const struct pinion_scan_
 	if (rc < 0) {
 		return rc;
 	}
-	if (!complete_config(&complete, worker_count, pin_runtime_buffer_bytes(runtime))) {
+	if (!complete_config(
+		    &complete, worker_count, pin_runtime_buffer_bytes(runtime), &roots_max)) {
 		return -EINVAL;
 	}
 	scan = allocate(pin_runtime_host(runtime), 1, sizeof(*scan));
@@ -520,6 +559,7 @@ int pinion_scan_create(struct pinion_runtime *runtime, const struct pinion_scan_
 		scan->cached_window_bytes = CACHED_WINDOW_BYTES;
 	}
 	scan->slot_count = complete.files_in_flight;
+	scan->roots_max = roots_max;
 	scan->slots = allocate(scan->host, scan->slot_count, sizeof(*scan->slots));
 	/* Megabytes, of which small files use little: touched when needed. */
 	scan->tracks = pin_heap_zeroed(

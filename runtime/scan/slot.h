@@ -14,6 +14,10 @@
  * `canceller` -> a worker loads it (acquire) before each open and read, and
  * submits in the same turn. So of its canceller and a submit one comes first:
  * either the canceller finds the request in flight, or the submit is not made.
+ *
+ * [ROOT-1] a root's last user closes it, then takes it off `root_count`
+ * (acq_rel) -> the adding thread loads the count (acquire) before it keeps
+ * another root open. Without the order it could find no descriptor left.
  */
 #ifndef PIN_SCAN_SLOT_H
 #define PIN_SCAN_SLOT_H
@@ -59,6 +63,7 @@ struct pinion_scan {
 	void *arg;
 	uint32_t cached_window_bytes; /* window for files that are copied */
 	uint32_t slot_count;
+	uint32_t roots_max; /* trees whose root may be open at a time */
 	struct pin_slot *slots;
 	struct pin_track *tracks;
 	uint8_t *user_memory;
@@ -69,6 +74,7 @@ struct pinion_scan {
 	uint64_t stock; /* slots acquired from the budget and not yet used */
 	/* Shared */
 	struct pin_atomic_u32 is_cancelled;   /* [W:any R:any] set once */
+	struct pin_atomic_u32 root_count;     /* [W:any R:adding] roots that are open */
 	struct pinion_budget idle_cancellers; /* one of each worker */
 	struct pinion_budget free_slots;
 	struct pin_lock lock;	    /* rank 2 */

@@ -4,8 +4,9 @@
  * descriptors are; when buffers are taken by others it waits for them; files
  * that tell no size are read to their end.
  * Method: one buffer of each size against many lanes and files; a limit of a
- * few descriptors in a child; a task that holds the only buffer; two scans on
- * one worker; /proc. A deadlock trips the watchdog.
+ * few descriptors in a child, for files and for trees of one file each; a task
+ * that holds the only buffer; two scans on one worker; /proc. A deadlock trips
+ * the watchdog.
  */
 #include "tests/support/child.h"
 #include "tests/support/scans.h"
@@ -18,6 +19,10 @@ enum {
 	FILES = 40,
 	MANY = 1000,
 	DESCRIPTORS = 20,
+	TREES = 100,
+	/* Some for the walk and for what files need besides, and few files. */
+	TREE_DESCRIPTORS = 24,
+	LOOKS = 1000, /* at a thread, until it counts as waiting */
 };
 
 static struct pinion_runtime *start_scarce(uint32_t worker_count, uint32_t io_level)
@@ -174,6 +179,99 @@ static void check_held_by_a_task(void)
 	scans_setting = "";
 }
 
+/* ---- roots of trees ---- */
+
+static pid_t adding_thread;
+
+/* Whether that thread of ours sleeps. */
+static bool sleeps(pid_t thread)
+{
+	char path[64];
+	char text[256] = "";
+	const char *state;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)thread);
+	file = fopen(path, "re");
+	expect_ready(path, file != NULL && fgets(text, sizeof(text), file) != NULL);
+	fclose(file);
+	state = strrchr(text, ')');
+	return state != NULL && state[1] == ' ' && state[2] == 'S';
+}
+
+/* Releases the buffers once the adding thread waits and goes on waiting. */
+static void *release_when_it_waits(void *arg)
+{
+	(void)arg;
+	for (uint32_t asleep = 0; asleep < LOOKS;) {
+		asleep = sleeps(adding_thread) ? asleep + 1 : 0;
+		sched_yield();
+	}
+	expect_number("spawn", 0, pinion_spawn(shared_runtime, &releaser));
+	return NULL;
+}
+
+/* As many descriptors as are open, and so many more. */
+static void limit_descriptors(uint32_t more)
+{
+	int next = dup(0);
+	struct rlimit limit = {(rlim_t)next + more, (rlim_t)next + more};
+
+	close(next);
+	expect_ready("limit", setrlimit(RLIMIT_NOFILE, &limit) == 0);
+}
+
+/*
+ * Trees of one file, which waits for a buffer: its root stays open as long as
+ * the file does.
+ */
+static void check_trees(void)
+{
+	struct pinion_scan_config config;
+	struct pinion_scan_totals totals;
+	struct pinion_scan *scan;
+	pthread_t thread;
+	char path[64];
+
+	shared_runtime = start_scarce(1, PINION_IO_FALLBACK);
+	scans_setting = "trees with few descriptors";
+	holder = (struct pinion_task){.run = hold_buffers};
+	releaser = (struct pinion_task){.run = release_buffers};
+	expect_number("spawn", 0, pinion_spawn(shared_runtime, &holder));
+	while (sem_wait(&is_held) < 0) {
+	}
+	adding_thread = gettid();
+	expect_ready("thread", pthread_create(&thread, NULL, release_when_it_waits, NULL) == 0);
+	limit_descriptors(TREE_DESCRIPTORS);
+	scans_config(&config);
+	config.order = PINION_SCAN_IN_ORDER;
+	scan = scans_create(shared_runtime, &config);
+	for (uint32_t i = 0; i < TREES; i++) {
+		snprintf(path, sizeof(path), "trees/%u", i);
+		expect_number("add", 0, pinion_scan_add_tree(scan, path));
+	}
+	expect_number("finish", 0, pinion_scan_finish(scan, &totals, sizeof(totals)));
+	expect_number("failed", 0, (long long)totals.failed);
+	expect_number("done", TREES, (long long)totals.done);
+	pthread_join(thread, NULL);
+	pinion_scan_destroy(scan);
+	pinion_runtime_destroy(shared_runtime);
+	scans_setting = "";
+}
+
+static void make_trees(void)
+{
+	char path[64];
+
+	expect_ready("trees", mkdir("trees", 0755) == 0);
+	for (uint32_t i = 0; i < TREES; i++) {
+		snprintf(path, sizeof(path), "trees/%u", i);
+		expect_ready(path, mkdir(path, 0755) == 0);
+		snprintf(path, sizeof(path), "trees/%u/file", i);
+		scratch_file(path, "bytes");
+	}
+}
+
 static void *scan_other(void *arg)
 {
 	struct pinion_scan *scan = arg;
@@ -251,6 +349,8 @@ int main(void)
 	}
 	expect_number("few descriptors", 0,
 		child_code(child_run(scan_with_few_descriptors, NULL, NULL, 0)));
+	make_trees();
+	check_in_child("trees", check_trees);
 	check_in_child("buffers held by a task", check_held_by_a_task);
 	check_in_child("two scans", check_two_scans);
 	for (uint32_t level = PINION_IO_AUTO; level <= PINION_IO_FALLBACK; level++) {
