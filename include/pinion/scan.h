@@ -120,8 +120,9 @@ struct pinion_scan_ops {
 	 * that was never opened. `error`: 0 or a negative errno; -ESTALE: the
 	 * file shrank or grew while it was read; -ETIME: nothing came for
 	 * `file_timeout_ns`; -ENOTSUP: a special file;
-	 * -ELOOP: a symbolic link to itself; -EXDEV: it is no longer beneath
-	 * its tree's root, as a part of its path has become a symbolic link;
+	 * -ELOOP: a symbolic link to itself; -EXDEV: it is not beneath its
+	 * tree's root, or the directory given, as a part of its path is, or has
+	 * become, a symbolic link;
 	 * -EISDIR: a directory given to pinion_scan_add_file; -EFBIG, -EILSEQ:
 	 * an ignore file that cannot be used (pinion_walk_with).
 	 */
@@ -225,6 +226,26 @@ PINION_API int pinion_scan_create(struct pinion_runtime *runtime,
  * Since: 0.1
  */
 PINION_API int pinion_scan_add_file(struct pinion_scan *scan, const char *path);
+
+/*
+ * As pinion_scan_add_file(), for a file below a directory that the caller has
+ * open: whatever the owner of the files exchanges meanwhile, nothing outside
+ * the directory is opened. Every part of `path`, the last one included, is
+ * refused where it is a symbolic link. Mounts below the directory are entered.
+ *
+ * Shape: `path` is relative to the directory, has no part "..", and may be of
+ * any length. The file is reported by it.
+ * Owns: `directory_fd` stays the caller's, open until the file is reported;
+ * O_PATH is enough. AT_FDCWD: the current directory.
+ * Context: as pinion_scan_add_file().
+ * Errors: as pinion_scan_add_file(). The file is reported as FAILED, with
+ * -EXDEV if the path does not stay below the directory or a part of it is a
+ * symbolic link, with -EBADF or -ENOTDIR if `directory_fd` is not an open
+ * directory.
+ * Since: 0.1
+ */
+PINION_API int pinion_scan_add_file_beneath(
+	struct pinion_scan *scan, int directory_fd, const char *path);
 
 /*
  * As pinion_scan_add_file(), but a directory is walked and all below it added.

@@ -114,10 +114,10 @@ static void release_root(struct pinion_scan *scan, struct pin_scan_root *root)
 
 void pin_scan_put_slot(struct pinion_scan *scan, struct pin_slot *slot)
 {
-	if (slot->root != NULL) {
+	if (slot->root != NULL && slot->root != &slot->own_root) {
 		release_root(scan, slot->root);
-		slot->root = NULL;
 	}
+	slot->root = NULL;
 	pin_lock_acquire(&scan->lock, scan->host);
 	slot->next_free = scan->free_list;
 	scan->free_list = slot;
@@ -198,30 +198,53 @@ static bool set_path(
 	return true;
 }
 
-/* `root`: the path was found below it. NULL: it was given by the user. */
-static int add(struct pinion_scan *scan, const char *path, size_t path_bytes,
-	struct pin_scan_root *root, bool is_examined)
+/* A slot with the path; NULL: none, it is reported, and *out_rc says why. */
+static struct pin_slot *prepare(
+	struct pinion_scan *scan, const char *path, size_t path_bytes, int *out_rc)
 {
 	struct pin_slot *slot;
 
+	*out_rc = 0;
 	if (pin_scan_is_cancelled(scan)) {
 		report_path(scan, path, path_bytes, PINION_SCAN_CANCELLED, -ECANCELED);
-		return -ECANCELED;
+		*out_rc = -ECANCELED;
+		return NULL;
 	}
 	slot = take_slot(scan);
 	if (!set_path(scan, slot, path, path_bytes)) {
 		pin_scan_put_slot(scan, slot);
 		report_path(scan, path, path_bytes, PINION_SCAN_FAILED, -ENOMEM);
-		return -ENOMEM;
+		*out_rc = -ENOMEM;
+		return NULL;
 	}
+	return slot;
+}
+
+/* `root`: the path is beneath it. NULL: it is the whole path. */
+static void launch(struct pinion_scan *scan, struct pin_slot *slot, struct pin_scan_root *root,
+	bool is_examined)
+{
 	slot->root = root;
-	if (root != NULL) {
-		pin_fetch_add_acq_rel_u32(&root->users, 1);
-	}
 	slot->is_examined = is_examined;
 	slot->file.sequence = scan->next_sequence;
 	scan->next_sequence++;
 	pin_slot_start(slot);
+}
+
+/* `root`: the path was found below it. NULL: it was given by the user. */
+static int add(struct pinion_scan *scan, const char *path, size_t path_bytes,
+	struct pin_scan_root *root, bool is_examined)
+{
+	int rc;
+	struct pin_slot *slot = prepare(scan, path, path_bytes, &rc);
+
+	if (slot == NULL) {
+		return rc;
+	}
+	if (root != NULL) {
+		pin_fetch_add_acq_rel_u32(&root->users, 1);
+	}
+	launch(scan, slot, root, is_examined);
 	return 0;
 }
 
@@ -230,6 +253,31 @@ int pinion_scan_add_file(struct pinion_scan *scan, const char *path)
 	int rc = refuse_worker(scan, "added to");
 
 	return rc != 0 ? rc : add(scan, path, strlen(path), NULL, false);
+}
+
+int pinion_scan_add_file_beneath(struct pinion_scan *scan, int directory_fd, const char *path)
+{
+	int rc = refuse_worker(scan, "added to");
+	struct pin_slot *slot;
+	int error;
+
+	if (rc != 0) {
+		return rc;
+	}
+	error = pin_beneath_check(path);
+	if (error != 0 && !pin_scan_is_cancelled(scan)) {
+		report_path(scan, path, strlen(path), PINION_SCAN_FAILED, error);
+		return 0;
+	}
+	slot = prepare(scan, path, strlen(path), &rc);
+	if (slot == NULL) {
+		return rc;
+	}
+	slot->own_root = (struct pin_scan_root){
+		.options = {.directory_fd = directory_fd, .resolve = PIN_BENEATH_RESOLVE},
+	};
+	launch(scan, slot, &slot->own_root, false);
+	return 0;
 }
 
 struct tree {

@@ -13,8 +13,11 @@
 #include "runtime/io/file_open.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static struct pin_scan_worker *own_part(const struct pinion_scan *scan)
 {
@@ -201,6 +204,30 @@ static int open_here(const struct pin_slot *slot)
 		: pin_beneath_open(slot->root->options.directory_fd, path_to_open(slot), flags);
 }
 
+/* 0 for what may be opened, or for a directory, whose open says what it is. */
+static int check_kind(const struct pin_slot *slot)
+{
+	struct stat status;
+	int fd;
+	int rc;
+
+	if (slot->root == NULL) {
+		return pin_file_check_kind(slot->path);
+	}
+	/* O_PATH looks without opening. */
+	fd = pin_beneath_open(
+		slot->root->options.directory_fd, path_to_open(slot), O_PATH | O_CLOEXEC);
+	if (fd < 0) {
+		return fd;
+	}
+	rc = fstat(fd, &status) < 0 ? -errno : 0;
+	close(fd);
+	if (rc < 0) {
+		return rc;
+	}
+	return S_ISDIR(status.st_mode) ? 0 : pin_file_check_status(&status);
+}
+
 static int opened(struct pinion_task *task)
 {
 	struct pin_slot *slot = PIN_CONTAINER_OF(task, struct pin_slot, open.task);
@@ -278,7 +305,7 @@ static int start(struct pinion_task *task)
 		pin_fetch_add_relaxed_u32(&slot->starter->file_count, 1);
 	}
 	if (!slot->is_examined) {
-		rc = pin_file_check_kind(slot->path);
+		rc = check_kind(slot);
 	}
 	if (rc == -ENOTSUP) {
 		report(slot, PINION_SCAN_SKIPPED, rc);

@@ -89,7 +89,8 @@ struct pin_slot {
 	void *user; /* the engine's memory, shown to it once the file is open */
 	char *path; /* grows, never shrinks */
 	size_t path_capacity;
-	struct pin_scan_root *root;	 /* found below it; NULL: the path was given */
+	struct pin_scan_root *root;	 /* beneath it; NULL: the path is the whole */
+	struct pin_scan_root own_root;	 /* of a directory that the user has open */
 	bool is_examined;		 /* known not to be special */
 	bool was_handed_on;		 /* to the worker that it is to start on */
 	struct pin_scan_worker *starter; /* whose files it counts among, or NULL */
