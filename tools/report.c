@@ -259,6 +259,35 @@ static void report_timeout(const char *path)
 	report_path(path, reason);
 }
 
+/* `user` is set once a file is open: before, -EFBIG is of an ignore file. */
+static bool is_endless(const struct pinion_scan_file *file, int error)
+{
+	return error == -EFBIG && file->user != NULL;
+}
+
+static void report_endless(const char *path)
+{
+	char reason[128];
+
+	snprintf(reason, sizeof(reason),
+		"it has not ended after %g s, as files of its file system may never "
+		"(--file-timeout)",
+		(double)file_timeout_ns / 1e9);
+	report_path(path, reason);
+}
+
+void report_hole_timeout(const struct pinion_scan_file *file, uint64_t offset)
+{
+	char reason[160];
+
+	snprintf(reason, sizeof(reason),
+		"its holes took more than %g s: given up at byte %llu of %llu "
+		"(--file-timeout=0: no limit)",
+		(double)file_timeout_ns / 1e9, (unsigned long long)offset,
+		(unsigned long long)file->file.size_bytes);
+	report_path(file->path, reason);
+}
+
 void report_outcome(
 	const struct pinion_scan_file *file, enum pinion_scan_outcome outcome, int error)
 {
@@ -280,6 +309,10 @@ void report_outcome(
 	}
 	if (error == -ETIME) {
 		report_timeout(file->path);
+		return;
+	}
+	if (is_endless(file, error)) {
+		report_endless(file->path);
 		return;
 	}
 	report_path(

@@ -42,6 +42,9 @@ void report_unread_byte(const char *path, const struct pinion_gap *gap);
 /* What --file-timeout says, to be told where a file has failed by it. */
 void report_note_file_timeout(uint64_t timeout_ns);
 
+/* That the holes of a file took longer; those up to `offset` are done. */
+void report_hole_timeout(const struct pinion_scan_file *file, uint64_t offset);
+
 /* The line for a path whose outcome is not DONE; silent for plain symlinks. */
 void report_outcome(
 	const struct pinion_scan_file *file, enum pinion_scan_outcome outcome, int error);

@@ -166,12 +166,17 @@ bool scanning_is_trouble(enum pinion_scan_outcome outcome, int error)
 	return outcome == PINION_SCAN_FAILED || (outcome == PINION_SCAN_SKIPPED && error != 0);
 }
 
-double scanning_seconds_now(void)
+uint64_t scanning_ns_now(void)
 {
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+double scanning_seconds_now(void)
+{
+	return (double)scanning_ns_now() / 1e9;
 }
 
 void scanning_report_speed(

@@ -36,7 +36,8 @@ struct scanning_options {
 #define SCANNING_SPEC_FILE_TIMEOUT \
 	0, "file-timeout", "SECONDS", \
 		"give a file up that brings nothing for so long; default: 60", \
-		"It fails by name, and the others are read. 0: wait for ever."
+		"It fails by name, and the others are read. So does one whose holes take " \
+		"so long, or a file of /proc and its like. 0: no limit."
 #define SCANNING_SPEC_STATS 0, "stats", NULL, "counts and speed on stderr at the end", NULL
 
 /* Defaults, then the environment. False: that is bad, which is reported. */
@@ -63,6 +64,7 @@ void scanning_fit_buffers(const struct scanning_options *options, char *const *p
 bool scanning_is_trouble(enum pinion_scan_outcome outcome, int error);
 
 double scanning_seconds_now(void);
+uint64_t scanning_ns_now(void);
 
 /* The second line of --stats, which begins with `first`. */
 void scanning_report_speed(

@@ -119,7 +119,8 @@ struct pinion_scan_ops {
 	 * `file->user` still holds what the engine left there, NULL for a path
 	 * that was never opened. `error`: 0 or a negative errno; -ESTALE: the
 	 * file shrank or grew while it was read; -ETIME: nothing came for
-	 * `file_timeout_ns`; -ENOTSUP: a special file;
+	 * `file_timeout_ns`; -EFBIG, with `file->user`: a file that the kernel
+	 * makes up had not ended after that time; -ENOTSUP: a special file;
 	 * -ELOOP: a symbolic link to itself; -EXDEV: it is not beneath its
 	 * tree's root, or the directory given, as a part of its path is, or has
 	 * become, a symbolic link;
@@ -172,12 +173,16 @@ struct pinion_scan_config {
 	uint32_t report_gaps;
 	uint32_t reserved; /* 0 */
 	/*
-	 * The open of a file, or a read while no other read of that file ends,
-	 * may take so many nanoseconds; then it is cancelled, as a deadline of
-	 * a request does it, and the file ends as FAILED with -ETIME. What
-	 * would block (EAGAIN, as /proc/kmsg without io_uring) is tried again
-	 * until then, instead of failing with that. 0 … 2^62. Default 0: no
-	 * limit, as what is slow is the caller's to know.
+	 * The open of a file, or a read that brings no byte while no other read
+	 * of that file ends, may take so many nanoseconds; then it is
+	 * cancelled, as a deadline of a request does it, and the file ends as
+	 * FAILED with -ETIME. What would block (EAGAIN, as /proc/kmsg without
+	 * io_uring) is tried again until then, instead of failing with that. A
+	 * file on procfs, sysfs, tracefs, debugfs, securityfs, cgroup or
+	 * another file system whose files the kernel makes up may have no end:
+	 * no window of it is begun after so long, and it ends as FAILED with
+	 * -EFBIG. 0 … 2^62. Default 0: no limit, as what is slow is the
+	 * caller's to know.
 	 */
 	uint64_t file_timeout_ns;
 };

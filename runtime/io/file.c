@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <linux/magic.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
@@ -22,6 +23,9 @@
 
 #ifndef FUSE_SUPER_MAGIC
 #define FUSE_SUPER_MAGIC 0x65735546u /* as in newer <linux/magic.h> */
+#endif
+#ifndef CONFIGFS_MAGIC
+#define CONFIGFS_MAGIC 0x62656570u /* fs/configfs/mount.c */
 #endif
 
 enum {
@@ -128,21 +132,41 @@ static void choose_direct(struct pinion_file *file, uint32_t direct, struct pin_
 	file->offset_align_bytes = device.offset_align_bytes;
 }
 
+static bool is_made_up(uint32_t type)
+{
+	static const uint32_t types[] = {PROC_SUPER_MAGIC, SYSFS_MAGIC, TRACEFS_MAGIC,
+		DEBUGFS_MAGIC, SECURITYFS_MAGIC, CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC,
+		CONFIGFS_MAGIC, SELINUX_MAGIC, PSTOREFS_MAGIC, EFIVARFS_MAGIC};
+
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+		if (types[i] == type) {
+			return true;
+		}
+	}
+	return false;
+}
+
 /*
- * io_uring goes on by itself after a short read, from where the file system
- * says it has got to. FUSE does not say it when its server has asked for
- * direct I/O, so the same bytes come again (seen with 6.18; fuse_direct_IO).
+ * What follows from the file system. io_uring goes on by itself after a short
+ * read, from where the file system says it has got to. FUSE does not say it
+ * when its server has asked for direct I/O, so the same bytes come again (seen
+ * with 6.18; fuse_direct_IO).
  */
-static bool needs_plain_reads(int fd, const struct stat *status)
+static uint32_t system_flags(int fd, const struct stat *status)
 {
 	struct statfs system;
 
 	/*
-	 * It has no device of its own; all others are spared the call, which
-	 * its server may fail.
+	 * Neither FUSE nor what the kernel makes up has a device of its own;
+	 * all others are spared the call, which a server may fail.
 	 */
-	return major(status->st_dev) == 0 &&
-		(fstatfs(fd, &system) < 0 || (uint32_t)system.f_type == FUSE_SUPER_MAGIC);
+	if (major(status->st_dev) != 0) {
+		return 0;
+	}
+	if (fstatfs(fd, &system) < 0 || (uint32_t)system.f_type == FUSE_SUPER_MAGIC) {
+		return PIN_FILE_PLAIN;
+	}
+	return is_made_up((uint32_t)system.f_type) ? PIN_FILE_MADE_UP : 0;
 }
 
 /*
@@ -262,9 +286,7 @@ static int fill(struct pinion_file *file, int fd, uint32_t direct, uint32_t flag
 	choose_direct(file, direct, cache);
 	count_way(cache, file->way);
 	file->flags |= eviction_of(file, cache);
-	if (needs_plain_reads(fd, &status)) {
-		file->flags |= PIN_FILE_PLAIN;
-	}
+	file->flags |= system_flags(fd, &status);
 	if (file->allocated_bytes < file->size_bytes) {
 		file->flags |= PIN_FILE_SPARSE;
 	}

@@ -36,6 +36,11 @@ enum {
 	PIN_FILE_COMMANDS = 32,
 	/* The file is a block device: its name does not tell its size. */
 	PIN_FILE_BLOCK_DEVICE = 64,
+	/*
+	 * On procfs, sysfs and their like: the kernel makes it up as it is
+	 * read, and it may have no end, whatever size it claims (/proc/kcore).
+	 */
+	PIN_FILE_MADE_UP = 128,
 	/* From this bit on, with COMMANDS: blocks of a command, less one. */
 	PIN_FILE_BLOCKS_SHIFT = 16,
 };

@@ -341,6 +341,7 @@ void pin_reader_start(struct pin_reader *reader)
 		track->salvage = (struct pin_salvage){0};
 		track->limit_ns = 0;
 		track->is_pausing = false;
+		track->done_bytes = 0;
 	}
 	reader->first_gap = (struct pinion_gap){0};
 	reader->claimed_count = 0;

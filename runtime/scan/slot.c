@@ -115,6 +115,14 @@ static int deliver(struct pin_reader *reader, const struct pinion_window *window
 	return scan->ops.window(scan->arg, &slot->file, window);
 }
 
+/* Of what begins now; 0: none. */
+static uint64_t deadline_from_now(const struct pinion_scan *scan)
+{
+	uint64_t timeout_ns = scan->config.file_timeout_ns;
+
+	return timeout_ns == 0 ? 0 : scan->host->now_ns() + timeout_ns;
+}
+
 static void start_reader(struct pin_slot *slot)
 {
 	const struct pinion_scan *scan = slot->scan;
@@ -126,6 +134,7 @@ static void start_reader(struct pin_slot *slot)
 	reader->is_in_order = config->order == PINION_SCAN_IN_ORDER;
 	reader->reports_gaps = config->report_gaps != 0;
 	reader->timeout_ns = config->file_timeout_ns;
+	reader->until_ns = (file->flags & PIN_FILE_MADE_UP) != 0 ? deadline_from_now(scan) : 0;
 	reader->track_count = config->windows_in_flight;
 	reader->is_cancelled = &scan->is_cancelled;
 	reader->deliver = deliver;
@@ -281,13 +290,6 @@ static bool hand_on(struct pin_slot *slot)
 	return pin_worker_spawn_on(worker, target, &slot->open.task) == 0;
 }
 
-static uint64_t open_deadline(const struct pinion_scan *scan)
-{
-	uint64_t timeout_ns = scan->config.file_timeout_ns;
-
-	return timeout_ns == 0 ? 0 : scan->host->now_ns() + timeout_ns;
-}
-
 static int start(struct pinion_task *task)
 {
 	struct pin_slot *slot = PIN_CONTAINER_OF(task, struct pin_slot, open.task);
@@ -322,7 +324,7 @@ static int start(struct pinion_task *task)
 			.task.run = opened,
 			.op = PIN_OP_OPEN_PLAIN,
 			.file = &slot->file.file, /* by which a cancel finds it */
-			.deadline_ns = open_deadline(slot->scan),
+			.deadline_ns = deadline_from_now(slot->scan),
 			.path = path_to_open(slot),
 			.options = slot->root == NULL ? NULL : &slot->root->options,
 			.flags = (uint32_t)pin_file_open_flags(slot->root == NULL),

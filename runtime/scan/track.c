@@ -20,6 +20,16 @@ void pin_track_note_error(struct pin_reader *reader, int error)
 	pin_cas_seq_cst_u32(&reader->error, &none, (uint32_t)-error);
 }
 
+/*
+ * Whether a file that the kernel makes up has taken all the time it may: the
+ * only sign of one without an end.
+ */
+static bool is_endless(const struct pin_reader *reader)
+{
+	return reader->until_ns != 0 &&
+		pin_worker_current()->shared->host->now_ns() >= reader->until_ns;
+}
+
 /* ---- windows ---- */
 
 bool pin_track_claim(struct pin_track *track)
@@ -41,7 +51,12 @@ bool pin_track_claim(struct pin_track *track)
 		pin_track_note_error(reader, -ECANCELED);
 		return false;
 	}
+	if (is_endless(reader)) {
+		pin_track_note_error(reader, -EFBIG);
+		return false;
+	}
 	track->state = PIN_TRACK_CLAIMED;
+	track->done_bytes = 0;
 	if (track->claim.is_hole) {
 		track->result = 0;
 		track->state = PIN_TRACK_READ;
@@ -310,10 +325,29 @@ static void fill_deadline(struct pin_track *track)
 }
 
 /*
- * With a timeout: whether the read has to be made once more. Behind a pause,
- * and where the file is merely slow, as other reads of it end meanwhile.
+ * A request that did not bring all, but this much: the next one goes on behind
+ * it, since what /proc/kmsg has told it does not tell again.
  */
-static bool is_read_again(struct pin_track *track, int64_t result)
+static bool has_progress(struct pin_track *track)
+{
+	const struct pinion_request *request = &track->request;
+	uint64_t align_bytes = track->reader->file->is_direct ? PIN_PAGE_BYTES : 1;
+	uint32_t done_bytes;
+
+	if (request->op != PINION_OP_READ || track->salvage.gaps != NULL) {
+		return false;
+	}
+	done_bytes = (uint32_t)pin_round_down(request->done_bytes, align_bytes);
+	track->done_bytes += done_bytes;
+	return done_bytes > 0;
+}
+
+/*
+ * With a timeout: whether the read has to go on, by another request. Behind a
+ * pause, and where the file is merely slow: some bytes of this read have come,
+ * or other reads of the file have ended meanwhile.
+ */
+static bool is_read_again(struct pin_track *track, int64_t *result)
 {
 	struct pin_reader *reader = track->reader;
 	bool has_paused = track->is_pausing;
@@ -322,17 +356,26 @@ static bool is_read_again(struct pin_track *track, int64_t result)
 	if (reader->timeout_ns == 0) {
 		return false;
 	}
-	track->is_pausing = result == -EAGAIN;
-	if (track->is_pausing || (has_paused && result == -ETIME)) {
+	track->is_pausing = *result == -EAGAIN;
+	if ((track->is_pausing || *result == -ETIME) && has_progress(track)) {
+		track->limit_ns = 0;
+		if (!is_endless(reader)) {
+			return true;
+		}
+		track->is_pausing = false;
+		*result = -EFBIG;
+		return false;
+	}
+	if (track->is_pausing || (has_paused && *result == -ETIME)) {
 		return true; /* past the limit it ends with -ETIME at once */
 	}
 	track->limit_ns = 0;
 	/* Relaxed, and one of two may get lost: any change is enough. */
 	ended_reads = pin_load_relaxed_u32(&reader->ended_reads);
-	if (result >= 0) {
+	if (*result >= 0) {
 		pin_store_relaxed_u32(&reader->ended_reads, ended_reads + 1);
 	}
-	return result == -ETIME && ended_reads != track->ended_before;
+	return *result == -ETIME && ended_reads != track->ended_before;
 }
 
 static void fill_request(struct pin_track *track)
@@ -341,9 +384,9 @@ static void fill_request(struct pin_track *track)
 
 	fill_deadline(track);
 	request->file = track->reader->file;
-	request->bytes = track->buffer.buffer.bytes;
-	request->offset_bytes = track->claim.read_offset;
-	request->length_bytes = track->claim.read_bytes;
+	request->bytes = track->buffer.buffer.bytes + track->done_bytes;
+	request->offset_bytes = track->claim.read_offset + track->done_bytes;
+	request->length_bytes = track->claim.read_bytes - track->done_bytes;
 	if (track->salvage.gaps != NULL) {
 		request->bytes = page_of(track);
 		request->offset_bytes = track->salvage.offset;
@@ -397,7 +440,7 @@ void pin_track_end_read(struct pin_track *track)
 
 	PIN_CHECK(track->state == PIN_TRACK_READING);
 	note_end(track);
-	if (is_read_again(track, result)) {
+	if (is_read_again(track, &result)) {
 		track->state = PIN_TRACK_BUFFERED;
 		return;
 	}
@@ -405,7 +448,7 @@ void pin_track_end_read(struct pin_track *track)
 		continue_salvage(track, result);
 		return;
 	}
-	track->result = (int32_t)result;
+	track->result = (int32_t)(result < 0 ? result : result + track->done_bytes);
 	track->state = PIN_TRACK_READ;
 	if (is_medium_error(result) && track->reader->reports_gaps &&
 		!track->reader->plan.is_unsized && begin_salvage(track)) {

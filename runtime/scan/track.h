@@ -54,6 +54,7 @@ struct pin_track {
 	uint64_t limit_ns;     /* until when something is to come; 0: not yet begun */
 	uint32_t ended_before; /* the reader's `ended_reads` when it was begun */
 	bool is_pausing;       /* it would block, and the request is a pause */
+	uint32_t done_bytes;   /* of the claim's read, by requests that timed out */
 	/* Of the read in flight: whose ring it went to, as it was before. */
 	const struct pin_worker *worker; /* NULL: that would tell nothing */
 	uint32_t asked_before;
@@ -64,7 +65,8 @@ struct pin_reader {
 	struct pinion_file *file;
 	bool is_in_order;
 	bool reports_gaps;    /* unreadable pages cost only themselves */
-	uint64_t timeout_ns;  /* a read's while no other ends; 0: none */
+	uint64_t timeout_ns;  /* of a read that brings nothing while no other ends; 0: none */
+	uint64_t until_ns;    /* when no window is begun any more; 0: not known to be endless */
 	uint32_t track_count; /* fewer where there are fewer windows */
 	struct pin_track *tracks;
 	const struct pin_atomic_u32 *is_cancelled;

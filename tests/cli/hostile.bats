@@ -601,6 +601,7 @@ needs_kmsg() {
 
 @test "a file that brings nothing fails by name after --file-timeout" {
 	needs_kmsg
+	dd if=/proc/kmsg of=/dev/null bs=8K iflag=nonblock status=none 2>/dev/null || true # until it would block
 	printf needle >file
 	for command in "${commands[@]}"; do
 		for how in --io=auto --io=fallback; do
@@ -614,6 +615,46 @@ needs_kmsg() {
 		expect 2
 		[ ! -s out ]
 	done
+}
+
+@test "endless holes fail by name after --file-timeout, and the rest is hashed" {
+	truncate -s 15T sparse 2>/dev/null || skip "no file of 15 TiB here"
+	printf needle >file
+	truncate -s 3M small
+	for how in --io=auto --io=fallback; do
+		pinion "sum -a $algorithm" --stats $how --file-timeout=1 sparse file small
+		expect 2
+		grep -qE '^pinion sum: sparse: its holes took more than 1 s: given up at byte [1-9][0-9]* of 16492674416640 \(--file-timeout=0: no limit\)$' err
+		counts "3 2 1 0 0"
+		[ "$(wc -l <out)" = 2 ]
+	done
+	# The time is that of all holes of a file: data between them does not renew it.
+	for ((at = 0; at < 4096; at++)); do
+		printf x | dd of=sparse bs=1 seek=$((at << 32)) conv=notrunc status=none
+	done
+	pinion "sum -a $algorithm" --file-timeout=1 sparse
+	expect 2
+	grep -q '^pinion sum: sparse: its holes took more than 1 s' err
+	[ ! -s out ]
+}
+
+@test "a file that the kernel makes up without an end fails by name after --file-timeout" {
+	# 256 GiB of it, that many entries has the address space.
+	dd if=/proc/self/pagemap of=/dev/null bs=1M count=1 status=none || skip "no /proc/self/pagemap"
+	printf needle >file
+	for command in "scan -e nee+dle" "sum -a $algorithm"; do
+		[[ $command == sum* ]] || [[ $features == *+hyperscan* ]] || continue
+		for how in --io=auto --io=fallback; do
+			pinion "$command" --stats $how --file-timeout=1 /proc/self/pagemap file
+			expect 2
+			says "${command%% *}: /proc/self/pagemap: it has not ended after 1 s, as files of its file system may never (--file-timeout)"
+			counts "2 1 1 0 0"
+			[ "$(wc -l <out)" = 1 ]
+		done
+	done
+	# One that ends is read, whatever size it claims.
+	pinion "sum -a $algorithm" --file-timeout=60 /proc/cpuinfo /sys/kernel/mm/transparent_hugepage/enabled
+	expect 0
 }
 
 @test "SIGUSR1 prints a line of progress, and ends no command" {

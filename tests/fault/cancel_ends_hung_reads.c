@@ -7,11 +7,8 @@
  * Method: /proc/kmsg, whose read waits for the next message of the kernel; its
  * descriptor is the ring's to wait for. Read dry first, so that it waits.
  */
+#include "tests/support/kmsg.h"
 #include "tests/support/scans.h"
-
-#include <errno.h>
-#include <fcntl.h>
-#include <unistd.h>
 
 enum {
 	LIMIT_SECONDS = 60,
@@ -58,20 +55,6 @@ static void note_report(
 	pin_fetch_add_acq_rel_u32(is_cancelled ? &cancelled_count : &other_count, 1);
 }
 
-static void read_dry(void)
-{
-	static char bytes[4096];
-	int fd = open("/proc/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-
-	if (fd < 0) {
-		printf("skipped: /proc/kmsg: %s\n", strerror(errno));
-		exit(EXPECT_SKIPPED);
-	}
-	while (read(fd, bytes, sizeof(bytes)) > 0) {
-	}
-	close(fd);
-}
-
 static void check(uint32_t order, uint32_t workers, bool shares_ring, bool is_from_window)
 {
 	const struct pinion_scan_ops ops = {
@@ -94,7 +77,7 @@ static void check(uint32_t order, uint32_t workers, bool shares_ring, bool is_fr
 	config.order = order;
 	expect_ready("scan", pinion_scan_create(runtime, &config, &ops, NULL, &current_scan) == 0);
 	for (int i = 0; i < HUNG_FILES; i++) {
-		expect_number("add", 0, pinion_scan_add_file(current_scan, "/proc/kmsg"));
+		expect_number("add", 0, pinion_scan_add_file(current_scan, KMSG_PATH));
 	}
 	while (pin_load_acquire_u32(&opened_count) < HUNG_FILES) {
 		sched_yield();
@@ -126,7 +109,7 @@ int main(void)
 		return EXPECT_SKIPPED;
 	}
 	pinion_runtime_destroy(runtime);
-	read_dry();
+	kmsg_read_dry();
 	scratch_enter("cancel_ends_hung_reads");
 	scratch_file("plain", "plain");
 	for (uint32_t order = PINION_SCAN_PARALLEL; order <= PINION_SCAN_IN_ORDER; order++) {

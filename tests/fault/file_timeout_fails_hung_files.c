@@ -6,11 +6,8 @@
  * limit it fails with that error there. A limit out of range is refused.
  * Method: /proc/kmsg, read dry first, beside a plain file.
  */
+#include "tests/support/kmsg.h"
 #include "tests/support/scans.h"
-
-#include <errno.h>
-#include <fcntl.h>
-#include <unistd.h>
 
 enum {
 	LIMIT_SECONDS = 60,
@@ -48,20 +45,6 @@ static void note_report(
 
 static const struct pinion_scan_ops ops = {.window = take_window, .report = note_report};
 
-static void read_dry(void)
-{
-	static char bytes[4096];
-	int fd = open("/proc/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-
-	if (fd < 0) {
-		printf("skipped: /proc/kmsg: %s\n", strerror(errno));
-		exit(EXPECT_SKIPPED);
-	}
-	while (read(fd, bytes, sizeof(bytes)) > 0) {
-	}
-	close(fd);
-}
-
 static void check(uint32_t io_level, uint32_t order, uint64_t timeout_ns)
 {
 	struct pinion_runtime *runtime = runtimes_start(2, io_level);
@@ -78,7 +61,7 @@ static void check(uint32_t io_level, uint32_t order, uint64_t timeout_ns)
 	config.file_timeout_ns = timeout_ns;
 	expect_ready("scan", pinion_scan_create(runtime, &config, &ops, NULL, &scan) == 0);
 	for (int i = 0; i < HUNG_FILES; i++) {
-		expect_number("add", 0, pinion_scan_add_file(scan, "/proc/kmsg"));
+		expect_number("add", 0, pinion_scan_add_file(scan, KMSG_PATH));
 	}
 	expect_number("add", 0, pinion_scan_add_file(scan, "plain"));
 	expect_number("finish", 0, pinion_scan_finish(scan, &totals, sizeof(totals)));
@@ -110,7 +93,7 @@ int main(void)
 {
 	runtimes_watchdog(LIMIT_SECONDS);
 	check_range();
-	read_dry();
+	kmsg_read_dry();
 	scratch_enter("file_timeout_fails_hung_files");
 	scratch_file("plain", "plain");
 	for (uint32_t level = PINION_IO_AUTO; level <= PINION_IO_FALLBACK; level++) {

@@ -29,6 +29,8 @@ struct fuses {
 	uint64_t file_bytes;
 	/* Through the page cache; each read of others gets to the server. */
 	bool (*is_cached)(uint32_t file);
+	/* Whose open is answered once it is interrupted; NULL: none. */
+	bool (*hangs_open)(uint32_t file);
 	/* In the server: answers by fuses_answer(), or never. */
 	void (*read)(uint64_t unique, uint32_t file, uint64_t offset, size_t length);
 };
@@ -95,8 +97,9 @@ static inline void fuses_read(
 
 static inline void fuses_open(const struct fuse_in_header *request)
 {
-	bool is_cached = request->nodeid != FUSE_ROOT_ID &&
-		fuses_served->is_cached((uint32_t)(request->nodeid - FUSE_ROOT_ID - 1));
+	uint32_t file = (uint32_t)(request->nodeid - FUSE_ROOT_ID - 1);
+	bool is_file = request->nodeid != FUSE_ROOT_ID;
+	bool is_cached = is_file && fuses_served->is_cached(file);
 	struct fuse_open_out open_out = {
 		/*
 		 * A short answer is one to the reader, not zeros in the cache.
@@ -104,6 +107,9 @@ static inline void fuses_open(const struct fuse_in_header *request)
 		.open_flags = is_cached ? 0 : FOPEN_DIRECT_IO,
 	};
 
+	if (is_file && fuses_served->hangs_open != NULL && fuses_served->hangs_open(file)) {
+		return;
+	}
 	fuses_answer(request->unique, 0, &open_out, sizeof(open_out));
 }
 
@@ -140,9 +146,14 @@ static inline void fuses_serve_one(const struct fuse_in_header *request, const v
 	case FUSE_FLUSH:
 		fuses_answer(request->unique, 0, NULL, 0);
 		break;
+	case FUSE_INTERRUPT:
+		if (fuses_served->hangs_open != NULL) {
+			fuses_answer(
+				((const struct fuse_interrupt_in *)body)->unique, -EINTR, NULL, 0);
+		}
+		break;
 	case FUSE_FORGET:
 	case FUSE_BATCH_FORGET:
-	case FUSE_INTERRUPT:
 		break;
 	default:
 		fuses_answer(request->unique, -ENOSYS, NULL, 0);

@@ -48,11 +48,20 @@ static int file_open(void *arg, struct pinion_scan_file *file)
 	return error;
 }
 
-/* A hole may be terabytes long, so a signal must end it too. */
-static int hash_hole(struct sum_file *sum, uint64_t length)
+/*
+ * A hole may be exabytes long, so that a signal must end it, and so must the
+ * time that all holes of a file may take together: nothing else ever would.
+ */
+static int hash_hole(
+	const struct sum_job *job, struct sum_file *sum, const struct pinion_window *window)
 {
-	while (length > 0) {
-		size_t step = length < sizeof(zeros) ? (size_t)length : sizeof(zeros);
+	uint64_t timeout_ns = job->options->scanning.scan.file_timeout_ns;
+	uint64_t start_ns = scanning_ns_now() - sum->hole_ns;
+	uint64_t done = 0;
+
+	while (done < window->length_bytes) {
+		uint64_t left = window->length_bytes - done;
+		size_t step = left < sizeof(zeros) ? (size_t)left : sizeof(zeros);
 		int error = signals_interrupted()
 			? -ECANCELED
 			: sum->algorithm->update(&sum->state, zeros, step);
@@ -60,7 +69,13 @@ static int hash_hole(struct sum_file *sum, uint64_t length)
 		if (error != 0) {
 			return error;
 		}
-		length -= step;
+		done += step;
+		sum->hole_ns = scanning_ns_now() - start_ns;
+		if (timeout_ns != 0 && sum->hole_ns > timeout_ns) {
+			sum->is_late = true;
+			sum->late_offset = window->base_offset_bytes + done;
+			return -ETIME;
+		}
 	}
 	return 0;
 }
@@ -78,7 +93,7 @@ static int file_window(void *arg, struct pinion_scan_file *file, const struct pi
 		return window->gaps[0].error;
 	}
 	if (window->is_hole) {
-		return hash_hole(sum, window->length_bytes);
+		return hash_hole(job, sum, window);
 	}
 	return sum->algorithm->update(&sum->state, window->bytes + window->prefix_bytes,
 		window->length_bytes - window->prefix_bytes);
@@ -111,7 +126,9 @@ static void file_report(
 	if (outcome == PINION_SCAN_DONE) {
 		job->mode->line(job, &text, file->path, file->sequence, sum->digest);
 	} else if (scanning_is_trouble(outcome, error)) {
-		if (sum == NULL || !sum->has_gap) {
+		if (sum != NULL && sum->is_late) {
+			report_hole_timeout(file, sum->late_offset);
+		} else if (sum == NULL || !sum->has_gap) {
 			report_outcome(file, outcome, error);
 		}
 		sum_trouble(job);

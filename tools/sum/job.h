@@ -34,6 +34,9 @@ struct sum_file {
 	const struct digest_algorithm *algorithm;
 	bool is_hashing; /* the state must be ended */
 	bool has_gap;	 /* some of it could not be read, which is reported */
+	bool is_late;	 /* its holes took too long, at late_offset */
+	uint64_t late_offset;
+	uint64_t hole_ns; /* spent in holes */
 	uint8_t digest[DIGEST_BYTES_MAX];
 };
 
