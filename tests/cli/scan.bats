@@ -643,3 +643,58 @@ others:119-159: github-token' ]
 	END
 	grep -q 'holes: 8796.0' err
 }
+
+@test "holes that a rule without an upper bound may match are the zeros they are" {
+	needs regex
+	local pattern window workers
+	printf 'x1 qqa' >sparse
+	printf 'b y_z\nabq' | dd of=sparse bs=1 seek=$((1 << 20)) conv=notrunc status=none
+	head -c 70000 /dev/zero | tr '\0' 'z' | dd of=sparse bs=1M seek=3 conv=notrunc status=none
+	printf 'x' | dd of=sparse bs=1 seek=$((5 << 20)) conv=notrunc status=none
+	truncate -s 7M sparse
+	cp --sparse=never sparse dense
+	for pattern in 'a.*b' 'x[^y]+z' '[^y]+q' '(?s)a.{70000,}b' '\x00+b' 'x(?:\x00\x00)*y|q+' \
+		'[^q]{7}z*' 'z[^a]+$' '(?:ab|.{3,9})[^x]*'; do
+		scan --format=json -e "$pattern" dense
+		dense_status=$status
+		sed 's/"dense"/"sparse"/' out >expected
+		sed 's/: dense: /: sparse: /' err >expected_err
+		for window in 4K 64K 1M; do
+			for workers in 1 3; do
+				scan --format=json --window=$window --workers=$workers -e "$pattern" sparse
+				expect "$dense_status"
+				diff expected out
+				diff expected_err err
+			done
+		done
+	done
+}
+
+@test "holes are not searched byte by byte where that changes nothing" {
+	needs regex
+	truncate -s 8T file 2>/dev/null || skip "no file of 8 TiB here"
+	printf 'a1x2' | dd of=file bs=1 seek=5 conv=notrunc status=none
+	printf 'b3y4z' | dd of=file bs=1M seek=4194304 conv=notrunc status=none
+	scan --stats --file-timeout=0 -e 'a.*b' -e 'x[^y]+' -e '(?s)2.{9000,}z' file
+	expect 1
+	diff - out <<-'END'
+		file:5-4398046511105: e1: …
+		file:7-4398046511106: e2: …
+		file:8-4398046511109: e3: …
+	END
+	grep -q 'holes: 8796.0' err
+}
+
+@test "holes that have to be searched fail by name after --file-timeout" {
+	needs regex
+	truncate -s 8T file 2>/dev/null || skip "no file of 8 TiB here"
+	printf 'abb' >other
+	for how in --io=auto --io=fallback; do
+		# An even number of zeros is no run that is as good as a longer one.
+		scan --stats $how --file-timeout=1 -e 'a(?:\x00\x00)*b+' file other
+		expect 2
+		grep -qE '^pinion scan: file: its holes took more than 1 s: given up at byte [1-9][0-9]* of 8796093022208 \(--file-timeout=0: no limit\)$' err
+		grep -q '^pinion scan: 2 files: 1 done, 1 failed, 0 skipped, 0 cancelled$' err
+		[ "$(cat out)" = "other:0-3: e1: …" ]
+	done
+}

@@ -304,7 +304,23 @@ static const struct sample unbounded_samples[] = {
 	{"ab+", false},
 	{"\\ba[^b]+b\\b", false},
 	{"a[ab]*\\z", false},
+	{"a[^b]+b", false},
+	{"a[^b]*", false},
+	{"(?s)b.{3,}a", false},
+	{"(?s)(a|b.{2,5}).*?b\\b", false},
+	{"\\x00+a?", false},
+	{"[^b]{4}a*", false},
+	{"a(?:\\x00\\x00)*b", false},
+	{"b(?:ab)*[^a]+$", false},
+	{"a.{3}[^b]{2,4}.*b", false},
 };
+
+static void expect_holes(const struct subject *subject)
+{
+	if (!engine_needs(subject->engine).report_holes) {
+		fail("holes are read", subject->name);
+	}
+}
 
 static void check_mixed_rules(void)
 {
@@ -315,13 +331,29 @@ static void check_mixed_rules(void)
 	for (uint32_t i = 0; i < count; i++) {
 		subject_add(&subject, samples[below(COUNT(samples))].pattern, false);
 	}
-	if (below(4) == 0) {
+	if (below(2) == 0) {
 		subject_add(&subject, unbounded_samples[below(COUNT(unbounded_samples))].pattern,
 			false);
 	}
 	subject_start(&subject, &matcher_hyperscan);
 	for (uint32_t i = 0; i < TEXTS; i++) {
 		fill_text(&text, i % 5 == 0 ? 8 : TEXT_BYTES_MAX);
+		check_cuts(&subject, &text);
+	}
+	subject_end(&subject);
+}
+
+/* Without others, so that zeros that they match are holes nevertheless. */
+static void check_unbounded_alone(const struct sample *sample)
+{
+	struct subject subject = {0};
+	struct text text;
+
+	subject_add(&subject, sample->pattern, false);
+	subject_start(&subject, &matcher_hyperscan);
+	expect_holes(&subject);
+	for (uint32_t i = 0; i < 4 * TEXTS; i++) {
+		fill_text(&text, TEXT_BYTES_MAX);
 		check_cuts(&subject, &text);
 	}
 	subject_end(&subject);
@@ -413,6 +445,9 @@ static void check_hyperscan(void)
 {
 	for (uint32_t i = 0; i < ROUNDS; i++) {
 		check_mixed_rules();
+	}
+	for (uint32_t i = 0; i < COUNT(unbounded_samples); i++) {
+		check_unbounded_alone(&unbounded_samples[i]);
 	}
 	for (uint32_t i = 0; i < COUNT(samples); i++) {
 		if (samples[i].has_oracle) {

@@ -4,6 +4,8 @@
  */
 #include "tools/scan/engine.h"
 
+#include "tools/scan/zeros.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +16,14 @@ enum {
 	/* Two held back by the window before, one in front of a start. */
 	OVERLAP_CONTEXT = LOOKAHEAD + 1,
 	ZERO_PROBE_BYTES = 64 * 1024,
+	/* Of a hole that is searched, at a time. */
+	HOLE_PART_BYTES = 1 << 20,
+	/* A hole shorter than so many times what settles is searched whole. */
+	SETTLED_SHARE = 4,
 };
+
+/* What holes are searched as. Not const: so it takes no room in the program. */
+static uint8_t zeros[HOLE_PART_BYTES];
 
 struct engine {
 	const struct matcher_ops *ops;
@@ -22,7 +31,9 @@ struct engine {
 	uint32_t rule_count;
 	uint32_t widest; /* of the bounded rules */
 	bool has_unbounded;
-	bool skips_holes;
+	bool skips_holes;      /* nothing matches in them, nor across */
+	bool searches_holes;   /* streams may match in or across them, blocks not */
+	uint64_t settle_bytes; /* with searches_holes: zeros.h; 0: not known */
 };
 
 struct engine_worker {
@@ -30,85 +41,45 @@ struct engine_worker {
 	struct matcher_worker *matcher;
 };
 
-/* Holes are skipped if nothing is found in zeros, at their borders included. */
-static int probe_zeros(struct engine *engine, struct engine_worker *worker)
+/* Whether blocks find something in zeros, at their borders included. */
+static int probe_zeros(struct engine *engine, struct engine_worker *worker, bool *out_has_found)
 {
 	size_t length = 2 * (size_t)engine->widest + ZERO_PROBE_BYTES;
-	uint8_t *zeros = calloc(1, length);
-	struct matcher_block block = {.bytes = zeros, .length = length, .last_end = length};
+	uint8_t *bytes = calloc(1, length);
+	struct matcher_block block = {.bytes = bytes, .length = length, .last_end = length};
 	struct candidates found = {0};
 	int error;
 
-	if (zeros == NULL) {
+	if (bytes == NULL) {
 		return -ENOMEM;
 	}
 	error = engine->ops->search(worker->matcher, &block, &found);
-	engine->skips_holes = error == 0 && found.count == 0;
+	*out_has_found = found.count > 0;
 	candidates_free(&found);
-	free(zeros);
+	free(bytes);
 	return error;
-}
-
-/* The part of a group's start behind its parenthesis. */
-static bool is_plain_group(const char *text)
-{
-	return text[0] != '?' || text[1] == ':' || (text[1] == 'i' && text[2] == ')');
-}
-
-/*
- * Whether no match holds a zero byte, as far as that is seen at once: of what
- * may stand for one (a dot, [^…], \x00, \W and others) the pattern has
- * nothing. Then a zero ends whatever a stream has begun.
- */
-static bool avoids_zeros(const struct rule *rule)
-{
-	static const char escapes[] = "dwsbBnrt.\\/-+*?()[]{}|^$";
-	const char *text = rule->pattern;
-
-	if (memchr(text, '\0', rule->pattern_bytes) != NULL) {
-		return false;
-	}
-	for (; *text != '\0' && !rule->is_literal; text++) {
-		if (*text == '.' || (*text == '(' && !is_plain_group(text + 1)) ||
-			(*text == '[' && (text[1] == '^' || text[1] == ':'))) {
-			return false;
-		}
-		if (*text == '\\') {
-			text++;
-			if (*text == '\0' || strchr(escapes, *text) == NULL) {
-				return false;
-			}
-		}
-	}
-	return true;
-}
-
-static bool streams_avoid_zeros(const struct rules *rules)
-{
-	for (uint32_t i = 0; i < rules->count; i++) {
-		const struct rule *rule = &rules->items[i];
-
-		if (rule->max_width == RULE_WIDTH_UNBOUNDED && !avoids_zeros(rule)) {
-			return false;
-		}
-	}
-	return true;
 }
 
 static int decide_holes(struct engine *engine, const struct rules *rules)
 {
 	struct engine_worker *worker;
-	int error;
+	bool has_found = true;
+	int error = engine_worker_create(engine, &worker);
 
-	if (!streams_avoid_zeros(rules)) {
-		return 0;
-	}
-	error = engine_worker_create(engine, &worker);
 	if (error == 0) {
-		error = probe_zeros(engine, worker);
+		error = probe_zeros(engine, worker, &has_found);
 		engine_worker_destroy(worker);
 	}
-	return error;
+	if (error != 0 || has_found) {
+		return error;
+	}
+	engine->skips_holes = zeros_end_matches(rules);
+	engine->searches_holes = !engine->skips_holes;
+	engine->settle_bytes = zeros_settle_bytes(rules);
+	if (engine->settle_bytes > HOLE_PART_BYTES) {
+		engine->settle_bytes = 0;
+	}
+	return 0;
 }
 
 /* The widest of the bounded rules, and whether there are others. */
@@ -181,7 +152,7 @@ struct engine_needs engine_needs(const struct engine *engine)
 	return (struct engine_needs){
 		.overlap_bytes = overlap_of(engine->widest),
 		.in_order = engine->has_unbounded,
-		.report_holes = engine->skips_holes,
+		.report_holes = engine->skips_holes || engine->searches_holes,
 	};
 }
 
@@ -226,6 +197,7 @@ void engine_file_close(struct engine_worker *worker, struct engine_file *file)
 		worker->engine->ops->stream_close(worker->matcher, file->stream, NULL);
 		file->stream = NULL;
 	}
+	skips_free(&file->skips);
 }
 
 /* What lies between two gaps, or all of a window: offsets in the window. */
@@ -336,6 +308,21 @@ static int search_owned(struct engine_worker *worker, const struct pinion_window
 	return error;
 }
 
+/* From offsets of the stream to those of the file. */
+static void place_found(const struct engine_file *file, struct candidates *found, size_t first)
+{
+	if (file->stream_base == 0 && file->skips.count == 0) {
+		return;
+	}
+	for (size_t i = first; i < found->count; i++) {
+		struct candidate *candidate = &found->items[i];
+
+		candidate->start =
+			skips_place_start(&file->skips, file->stream_base + candidate->start);
+		candidate->end = skips_place_end(&file->skips, file->stream_base + candidate->end);
+	}
+}
+
 /* Feeds a stream; what it finds gets offsets of the file. */
 static int feed_bytes(struct engine_worker *worker, struct engine_file *file, const uint8_t *bytes,
 	size_t length, uint64_t until, struct candidates *found)
@@ -344,10 +331,7 @@ static int feed_bytes(struct engine_worker *worker, struct engine_file *file, co
 	int error = worker->engine->ops->stream_feed(
 		worker->matcher, file->stream, bytes, length, found);
 
-	for (size_t i = found_before; i < found->count && file->stream_base > 0; i++) {
-		found->items[i].start += file->stream_base;
-		found->items[i].end += file->stream_base;
-	}
+	place_found(file, found, found_before);
 	keep_within(found, found_before, file->stream_start, until);
 	return error;
 }
@@ -362,11 +346,10 @@ static int restart_stream(struct engine_worker *worker, struct engine_file *file
 	int error = feed_bytes(worker, file, context, sizeof(context), from, found);
 	int close_error = ops->stream_close(worker->matcher, file->stream, NULL);
 
-	*file = (struct engine_file){
-		.stream_base = until - 1,
-		.stream_start = until,
-		.over = file->over,
-	};
+	file->stream = NULL;
+	file->stream_base = until - 1;
+	file->stream_start = until;
+	skips_clear(&file->skips);
 	error = error != 0 ? error : close_error;
 	if (error == 0) {
 		error = ops->stream_open(worker->engine->matcher, &file->stream);
@@ -381,10 +364,7 @@ static int close_stream(
 	size_t found_before = found->count;
 	int error = worker->engine->ops->stream_close(worker->matcher, file->stream, found);
 
-	for (size_t i = found_before; i < found->count; i++) {
-		found->items[i].start += file->stream_base;
-		found->items[i].end += file->stream_base;
-	}
+	place_found(file, found, found_before);
 	keep_within(found, found_before, file->stream_start, UINT64_MAX);
 	file->stream = NULL;
 	return error;
@@ -444,22 +424,104 @@ static int skip_hole(struct engine_worker *worker, struct engine_file *file,
 	return error;
 }
 
+/* Whether a match begins in what has settled: then one does at each byte. */
+static bool has_start_from(const struct candidates *found, size_t first, uint64_t offset)
+{
+	for (size_t i = first; i < found->count; i++) {
+		if (found->items[i].start >= offset) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * The first part is as long as what settles, and so is the second, which shows
+ * how it is from there on; the last one too, for the bytes behind the hole.
+ */
+static size_t part_length(
+	const struct engine *engine, const struct pinion_window *window, uint64_t done)
+{
+	uint64_t left = window->length_bytes - done;
+	uint64_t part = HOLE_PART_BYTES;
+
+	if (engine->settle_bytes != 0 && done < 2 * engine->settle_bytes) {
+		part = engine->settle_bytes;
+	}
+	return (size_t)(left < part ? left : part);
+}
+
+int engine_hole_part(struct engine_worker *worker, struct engine_file *file,
+	const struct pinion_window *window, uint64_t *done, struct candidates *found)
+{
+	const struct engine *engine = worker->engine;
+	uint64_t settle = engine->settle_bytes;
+	size_t length = part_length(engine, window, *done);
+	uint64_t offset = window->base_offset_bytes + *done;
+	size_t found_before = found->count;
+	int error;
+
+	if (engine->skips_holes || file->stream == NULL || is_all_over(engine, file)) {
+		*done = window->length_bytes;
+		return engine->skips_holes && !is_all_over(engine, file)
+			? skip_hole(worker, file, window, found)
+			: 0;
+	}
+	error = feed_bytes(worker, file, zeros, length, offset + length, found);
+	*done += length;
+	if (error == 0 && settle != 0 && *done == 2 * settle &&
+		window->length_bytes >= SETTLED_SHARE * settle &&
+		!has_start_from(found, found_before, offset)) {
+		uint64_t skipped = window->length_bytes - *done - settle;
+
+		error = skips_add(&file->skips, offset + length, skipped);
+		*done += skipped;
+	}
+	if (error == 0 && window->is_last && *done == window->length_bytes) {
+		error = close_stream(worker, file, found);
+	}
+	return error;
+}
+
+bool engine_searches_holes(const struct engine *engine)
+{
+	return engine->searches_holes;
+}
+
+uint64_t engine_complete_to(const struct pinion_window *window, uint64_t done)
+{
+	uint64_t end = window->base_offset_bytes + done;
+
+	if (window->is_last && done == window->length_bytes) {
+		return UINT64_MAX;
+	}
+	return end > LOOKAHEAD ? end - LOOKAHEAD : 0;
+}
+
+static int hole_whole(struct engine_worker *worker, struct engine_file *file,
+	const struct pinion_window *window, struct candidates *found)
+{
+	uint64_t done = 0;
+	int error = 0;
+
+	while (error == 0 && done < window->length_bytes) {
+		error = engine_hole_part(worker, file, window, &done, found);
+	}
+	return error;
+}
+
 int engine_window(struct engine_worker *worker, struct engine_file *file,
 	const struct pinion_window *window, struct engine_yield *out_yield)
 {
-	uint64_t window_end = window->base_offset_bytes + window->length_bytes;
 	int error = 0;
 
 	out_yield->found.count = 0;
-	out_yield->complete_to = UINT64_MAX;
-	if (!window->is_last) {
-		out_yield->complete_to = window_end > LOOKAHEAD ? window_end - LOOKAHEAD : 0;
-	}
+	out_yield->complete_to = engine_complete_to(window, window->length_bytes);
 	if (is_all_over(worker->engine, file)) {
 		return 0;
 	}
 	if (window->is_hole) {
-		return skip_hole(worker, file, window, &out_yield->found);
+		return hole_whole(worker, file, window, &out_yield->found);
 	}
 	if (worker->engine->widest > 0) {
 		error = search_owned(worker, window, file->over, &out_yield->found);

@@ -24,15 +24,20 @@
  * gaps is searched alone, with the zeros of the gaps as its context, and what
  * touches a gap is dropped. A stream begins anew after each gap.
  *
- * Holes of sparse files are skipped when no rule matches zeros, and no rule of
- * the stream a zero at all: the stream begins anew after a hole. Before a hole
- * as a scan reports it, as many bytes as an overlap are zeros too, so nothing
- * reaches into it from the bytes before them.
+ * Holes of sparse files are skipped when no bounded rule matches zeros. Before
+ * a hole as a scan reports it, as many bytes as an overlap are zeros too, so
+ * nothing bounded reaches into it from the bytes before them. A stream whose
+ * rules match no zero begins anew after a hole. Any other is fed zeros until it
+ * has settled (zeros.h), nothing while it stays so, and zeros again before the
+ * end of the hole: for the stream the hole is merely shorter, and what it
+ * finds is moved to where it is in the file. Where it is not known to settle,
+ * or finds something at each byte, it is fed all of the hole.
  */
 #ifndef PINION_TOOLS_SCAN_ENGINE_H
 #define PINION_TOOLS_SCAN_ENGINE_H
 
 #include "tools/scan/matcher.h"
+#include "tools/scan/skips.h"
 
 #include <pinion/scan.h>
 
@@ -51,6 +56,7 @@ struct engine_file {
 	struct matcher_stream *stream;
 	uint64_t stream_base;	       /* where the stream began in the file */
 	uint64_t stream_start;	       /* no match that starts before this counts */
+	struct skips skips;	       /* of this stream */
 	const struct rules_over *over; /* set after the open; NULL: none is */
 };
 
@@ -90,5 +96,17 @@ void engine_file_close(struct engine_worker *worker, struct engine_file *file);
  */
 int engine_window(struct engine_worker *worker, struct engine_file *file,
 	const struct pinion_window *window, struct engine_yield *out_yield);
+
+/* Whether a hole may take as long as its length has it. */
+bool engine_searches_holes(const struct engine *engine);
+
+/*
+ * As engine_window() for a hole, a part at a time, the first from *done = 0:
+ * moves *done to where the next one begins, up to the length of the window, and
+ * appends to `found`, all of whose ends up to engine_complete_to() are there.
+ */
+int engine_hole_part(struct engine_worker *worker, struct engine_file *file,
+	const struct pinion_window *window, uint64_t *done, struct candidates *found);
+uint64_t engine_complete_to(const struct pinion_window *window, uint64_t done);
 
 #endif

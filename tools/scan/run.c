@@ -203,7 +203,9 @@ static void on_report(
 	const struct search_file *searched = file->user;
 
 	if (scanning_is_trouble(outcome, error)) {
-		if (searched == NULL || !searched->has_gaps) {
+		if (searched != NULL && searched->is_late) {
+			report_hole_timeout(file, searched->late_offset);
+		} else if (searched == NULL || !searched->has_gaps) {
 			report_outcome(file, outcome, error);
 		}
 		worker->has_trouble = true;
@@ -361,6 +363,8 @@ static int start(struct scan_job *job)
 	struct pinion_scan_config scan_config = job->options->scanning.scan;
 	int error = 0;
 
+	job->search.hole_ns_max = scan_config.file_timeout_ns;
+	job->search.is_stopped = signals_interrupted;
 	job->worker_count = pinion_runtime_worker_count(job->runtime);
 	job->workers = calloc(job->worker_count + 1, sizeof(*job->workers));
 	if (job->workers == NULL) {

@@ -6,6 +6,9 @@
 
 #include "tools/scan/examples.h"
 
+#include <errno.h>
+#include <time.h>
+
 int search_init(struct search *search, const struct matcher_ops *matcher, const struct rules *rules,
 	struct matcher_trouble *out_trouble)
 {
@@ -57,10 +60,69 @@ static void mark_examples(
 	}
 }
 
-int search_window(const struct search *search, struct search_worker *worker,
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* Whether a hole that is searched up to `offset` may go on. */
+static int check_hole(const struct search *search, struct search_file *file, uint64_t offset)
+{
+	if (search->is_stopped != NULL && search->is_stopped()) {
+		return -ECANCELED;
+	}
+	if (search->hole_ns_max != 0 && file->hole_ns > search->hole_ns_max) {
+		file->is_late = true;
+		file->late_offset = offset;
+		return -ETIME;
+	}
+	return 0;
+}
+
+/*
+ * Part after part, so that what each yields can be decided and let go of. Only
+ * streams come here, whose windows are in order.
+ */
+static int search_hole(const struct search *search, struct search_worker *worker,
 	struct search_file *file, const struct pinion_window *window, findings_show_fn show,
 	void *arg)
 {
+	uint64_t start_ns = now_ns() - file->hole_ns;
+	struct pinion_window part = *window;
+	uint64_t done = 0;
+	int error = 0;
+
+	part.index += file->extra_windows;
+	while (error == 0 && done < window->length_bytes) {
+		struct engine_yield *yield = &worker->yield;
+
+		yield->found.count = 0;
+		error = engine_hole_part(
+			worker->engine, &file->engine, window, &done, &yield->found);
+		yield->complete_to = engine_complete_to(window, done);
+		part.is_last = window->is_last && done == window->length_bytes;
+		if (error == 0) {
+			error = findings_add(
+				&search->findings, &file->findings, &part, yield, show, arg);
+		}
+		part.index++;
+		file->hole_ns = now_ns() - start_ns;
+		if (error == 0 && done < window->length_bytes) {
+			error = check_hole(search, file, window->base_offset_bytes + done);
+		}
+	}
+	file->extra_windows = part.index - 1 - window->index;
+	return error;
+}
+
+static int search_bytes(const struct search *search, struct search_worker *worker,
+	struct search_file *file, const struct pinion_window *window, findings_show_fn show,
+	void *arg)
+{
+	struct pinion_window counted = *window;
 	int error = engine_window(worker->engine, &file->engine, window, &worker->yield);
 
 	if (error == 0) {
@@ -70,7 +132,18 @@ int search_window(const struct search *search, struct search_worker *worker,
 		return error;
 	}
 	mark_examples(search->findings.rules, window, &worker->yield.found);
-	return findings_add(&search->findings, &file->findings, window, &worker->yield, show, arg);
+	counted.index += file->extra_windows;
+	return findings_add(
+		&search->findings, &file->findings, &counted, &worker->yield, show, arg);
+}
+
+int search_window(const struct search *search, struct search_worker *worker,
+	struct search_file *file, const struct pinion_window *window, findings_show_fn show,
+	void *arg)
+{
+	return window->is_hole && engine_searches_holes(search->engine)
+		? search_hole(search, worker, file, window, show, arg)
+		: search_bytes(search, worker, file, window, show, arg);
 }
 
 int search_close(const struct search *search, struct search_worker *worker,

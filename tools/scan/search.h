@@ -14,6 +14,9 @@
 struct search {
 	struct engine *engine;
 	struct findings findings;
+	/* Set after search_init(): what ends a hole that is searched. */
+	uint64_t hole_ns_max;	  /* of all holes of a file; 0: no limit */
+	bool (*is_stopped)(void); /* NULL: nothing but that */
 };
 
 /* What one worker uses. Zero-initialise. */
@@ -28,6 +31,11 @@ struct search_file {
 	struct findings_file findings;
 	struct gaps gaps;
 	bool has_gaps; /* after the close, which has told them */
+	/* Windows that a hole was searched as, beyond the one it is. */
+	uint64_t extra_windows;
+	uint64_t hole_ns;     /* spent in holes */
+	bool is_late;	      /* its holes took too long, at late_offset */
+	uint64_t late_offset; /* all before it was searched */
 };
 
 /* What a close tells of a file after its findings; each may be NULL. */
@@ -47,7 +55,13 @@ void search_fini(struct search *search);
 int search_worker_init(struct search_worker *worker, const struct search *search);
 void search_worker_fini(struct search_worker *worker);
 
-/* For the scan's callbacks of these names. */
+/*
+ * For the scan's callbacks of these names. A hole in which a rule without a
+ * widest match may find something is searched as windows of zeros.
+ *
+ * Errors: besides those of the engine, -ETIME: hole_ns_max; -ECANCELED: it
+ * is stopped.
+ */
 int search_open(const struct search *search, struct search_file *file);
 int search_window(const struct search *search, struct search_worker *worker,
 	struct search_file *file, const struct pinion_window *window, findings_show_fn show,

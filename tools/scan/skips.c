@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Parts left out, looked up from the last one: most is found behind it.
+ */
+#include "tools/scan/skips.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+int skips_add(struct skips *skips, uint64_t offset, uint64_t length)
+{
+	uint64_t before = skips->count > 0 ? skips->items[skips->count - 1].total : 0;
+
+	if (skips->count == skips->capacity) {
+		size_t capacity = skips->capacity == 0 ? 4 : 2 * skips->capacity;
+		struct skip *items = realloc(skips->items, capacity * sizeof(*items));
+
+		if (items == NULL) {
+			return -ENOMEM;
+		}
+		skips->items = items;
+		skips->capacity = capacity;
+	}
+	skips->items[skips->count++] =
+		(struct skip){.at = offset - before, .total = before + length};
+	return 0;
+}
+
+uint64_t skips_place_start(const struct skips *skips, uint64_t at)
+{
+	size_t count = skips->count;
+
+	while (count > 0 && skips->items[count - 1].at > at) {
+		count--;
+	}
+	return at + (count > 0 ? skips->items[count - 1].total : 0);
+}
+
+uint64_t skips_place_end(const struct skips *skips, uint64_t at)
+{
+	/* Its last byte is the one before. */
+	return at > 0 ? skips_place_start(skips, at - 1) + 1 : 0;
+}
+
+void skips_clear(struct skips *skips)
+{
+	skips->count = 0;
+}
+
+void skips_free(struct skips *skips)
+{
+	free(skips->items);
+	memset(skips, 0, sizeof(*skips));
+}
