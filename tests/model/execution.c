@@ -73,6 +73,7 @@ static struct {
 	uint32_t left[MODEL_CHOICE_KINDS]; /* of what is bounded */
 	uint64_t step_count;
 	uint64_t clock_ns;
+	bool is_running;
 	bool has_failed;
 	char message[TEXT_BYTES];
 	struct event events[EVENTS_MAX];
@@ -555,8 +556,15 @@ bool execution_run(const struct model_case *test, const struct model_twin *twin,
 		memset(execution.local, 0, execution.local_bytes);
 	}
 	start_thread("thread 0", run_case, NULL, false);
+	execution.is_running = true;
 	switch_context(&execution.threads[0], &execution.home);
+	execution.is_running = false;
 	return !execution.has_failed;
+}
+
+bool execution_is_running(void)
+{
+	return execution.is_running;
 }
 
 const char *execution_message(void)

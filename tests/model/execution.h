@@ -16,6 +16,9 @@
 bool execution_run(const struct model_case *test, const struct model_twin *twin,
 	const uint32_t *bounds, bool forgets_sharing);
 
+/* False in the search, between two executions. */
+bool execution_is_running(void);
+
 /* Why the last one failed. */
 const char *execution_message(void);
 

@@ -5,6 +5,7 @@
 #include "tests/model/explorer.h"
 #include "runtime/base/thread.h"
 #include "tests/model/choices.h"
+#include "tests/model/crash.h"
 #include "tests/model/execution.h"
 #include "tests/model/memory.h"
 #include "tests/support/sanitized.h"
@@ -243,6 +244,7 @@ int model_main(const char *program, const struct model_case *cases, size_t case_
 	}
 	/* One record for all modelled threads: none lends its own. */
 	(void)pin_thread_own();
+	crash_watch();
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	for (size_t i = 0; i < case_count; i++) {
 		if (is_wanted("PINION_MODEL_CASE", cases[i].name)) {

@@ -17,7 +17,8 @@
  * bounds the search is complete.
  *
  * A case fails by an assertion (its own or the product's), by a deadlock, which
- * is how a lost wake-up shows, by a touch of freed memory, by too many steps.
+ * is how a lost wake-up shows, by a touch of freed memory (an atomic one at
+ * once, a plain one by the poison it finds: crash.h), by too many steps.
  * A failure prints what happened and a line that repeats it.
  *
  * Each case lists twins: the same source with one operation spoilt. All of

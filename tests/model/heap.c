@@ -2,7 +2,7 @@
 /*
  * The heap of a running case: each execution starts with an empty one, so
  * addresses repeat, and nothing is used again, so a touch of freed memory is
- * seen.
+ * seen: an atomic one by its address, a plain one by what stands there.
  */
 #include "tests/model/heap.h"
 #include "tests/model/explorer.h"
@@ -13,6 +13,8 @@
 enum {
 	HEAP_BYTES = 1 << 20,
 	BLOCKS_MAX = 64,
+	/* A pointer, index or count of such bytes goes astray: see crash.h. */
+	POISON = 0xa5,
 };
 
 struct block {
@@ -69,6 +71,7 @@ void model_free(void *memory)
 	}
 	MODEL_CHECK(block != NULL && !block->is_freed);
 	block->is_freed = true;
+	memset(heap.bytes + block->start, POISON, block->bytes);
 }
 
 void *model_realloc(void *memory, size_t bytes)
