@@ -17,11 +17,12 @@
 #include <errno.h>
 #include <string.h>
 
-/* SKIP: one of the queues is passed by. */
+/* SKIP: one of the queues is passed by, or both are served once only. */
 #define pin_waiters_pop_served(waiters, out_served) \
 	(model_is_spoilt(MODEL_SKIP, __func__, #waiters) \
 			? false \
-			: (pin_waiters_pop_served)(waiters, out_served))
+			: (pin_waiters_pop_served)(waiters, out_served) && \
+				!model_is_spoilt(MODEL_SKIP, __func__, "again"))
 /* SKIP: as if it had been called in vain. */
 #define pin_beacon_raise(fd, host) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_beacon_raise") ? (void)0 \
@@ -434,6 +435,59 @@ static void run_awaited(void)
 	model_runtime_end(runtime);
 }
 
+/*
+ * A sender that is no thread waits beside a message. One receiver takes that
+ * and has yet to serve the sender when another begins to wait: the room is for
+ * the sender, and what comes into it for that receiver.
+ */
+static int end_send(struct pinion_task *task)
+{
+	(void)task;
+	MODEL_CHECK(wait_here.result == 0);
+	return 0;
+}
+
+static void begin_send(struct model_task *task)
+{
+	(void)task;
+	MODEL_CHECK(pinion_channel_send_await(runtime, &channel, &message_here, &wait_here) == 0);
+}
+
+static void receive_and_note(void *arg)
+{
+	(void)arg;
+	receive(1);
+}
+
+static void run_room_for_both(void)
+{
+	uint32_t receivers[2];
+
+	begin();
+	message_here = 10;
+	wait_here = (struct pinion_wait){.task.run = end_send, .deadline_ns = UINT64_MAX};
+	model_task_init(&starter, begin_send);
+	runtime = model_runtime_begin(1, PIN_DOORBELL_MESSAGE, NULL);
+	model_quiet_begin();
+	try_send_one(NULL);
+	MODEL_CHECK(pinion_spawn(runtime, &starter.request.task) == 0);
+	model_settle();
+	model_quiet_end();
+	for (uint32_t i = 0; i < 2; i++) {
+		receivers[i] = model_thread_start("receiver", receive_and_note, NULL);
+	}
+	for (uint32_t i = 0; i < 2; i++) {
+		model_thread_join(receivers[i]);
+	}
+	MODEL_CHECK(received_count == 2 && pinion_channel_count(&channel) == 0);
+	model_runtime_end(runtime);
+}
+
+static const struct model_twin room_twins[] = {
+	{"both are served once only", {MODEL_SKIP, "settle_unlock", "again"}},
+	{.name = NULL},
+};
+
 static const struct model_twin twins[] = {
 	{"a message, but its receiver is not told",
 		{MODEL_SKIP, "settle_unlock", "&channel->receivers"}},
@@ -483,6 +537,7 @@ static const struct model_case cases[] = {
 	{"tried", run_tried, 3, 2, 0, receiver_twins, NULL},
 	{"closed", run_closed, 3, 1, 0, sender_twins, NULL},
 	{"closed_on_receiver", run_closed_on_receiver, 3, 2, 0, receiver_twins, NULL},
+	{"room_for_both", run_room_for_both, 2, 1, 0, room_twins, NULL},
 	{"awaited", run_awaited, 2, 1, 0, twins, NULL},
 	{"polled", run_polled, 3, 1, 0, polled_twins, NULL},
 	{"polled_by_edges", run_polled_by_edges, 3, 1, 0, polled_twins, NULL},
