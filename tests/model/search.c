@@ -138,6 +138,50 @@ static void run_two_hoards(void)
 	finish();
 }
 
+/*
+ * ---- one worker, and two threads that push ----
+ *
+ * The first sees that the worker sleeps. The second wakes the worker, so the
+ * first counts as a searcher while it finds no sleeper to claim. Then the
+ * worker goes to sleep, and the second pushes again and relies on that count:
+ * the first has to look once more, [SEARCH-2].
+ */
+
+static bool has_first_pushed;
+
+static bool does_first_search(const void *arg)
+{
+	(void)arg;
+	return has_first_pushed || runtime->shared.tiers[0].searching.value != 0;
+}
+
+static void await_first_search(struct model_task *task)
+{
+	(void)task;
+	model_await("the first to push", does_first_search, NULL);
+}
+
+static void push_twice(void *arg)
+{
+	(void)arg;
+	MODEL_CHECK(pinion_spawn(runtime, &producers[0].request.task) == 0);
+	model_await("the worker", model_task_has_run, &producers[0]);
+	MODEL_CHECK(pinion_spawn(runtime, &children[1].request.task) == 0);
+}
+
+static void run_vain_wake(void)
+{
+	uint32_t second;
+
+	has_first_pushed = false;
+	begin(1, await_first_search);
+	second = model_thread_start("second", push_twice, NULL);
+	MODEL_CHECK(pinion_spawn(runtime, &children[0].request.task) == 0);
+	has_first_pushed = true;
+	model_thread_join(second);
+	finish();
+}
+
 /* ---- inboxes ---- */
 
 static void post(struct model_task *task)
@@ -210,6 +254,12 @@ static const struct model_twin hoard_twins[] = {
 	{.name = NULL},
 };
 
+static const struct model_twin vain_twins[] = {
+	{"a waker that claims no worker does not look again",
+		{MODEL_SKIP, "wake_in_tier", "again"}},
+	{.name = NULL},
+};
+
 static const struct model_twin held_twins[] = {
 	{"a thief cannot end a hold", {MODEL_SKIP, "run_held_hoard", "fence_all"}},
 	{"sleepers do not look at others' queues",
@@ -249,6 +299,7 @@ static const struct model_case cases[] = {
 	{"late_fence", run_late_fence, 2, 1, 0, late_twins, NULL},
 	{"awake", run_awake, 1, 1, 0, awake_twins, NULL},
 	{"two_hoards", run_two_hoards, 1, 1, 0, NULL, NULL},
+	{"vain_wake", run_vain_wake, 2, 0, 0, vain_twins, NULL},
 	{"post", run_post, 2, 1, 0, post_twins, NULL},
 	{"own_first", run_own_first, 2, 0, 0, own_first_twins, NULL},
 	{"post_from_outside", run_post_from_outside, 3, 2, 0, outside_twins, NULL},

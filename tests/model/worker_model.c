@@ -95,7 +95,19 @@ static void take_of(const struct pin_worker *gone, struct pin_inbox *inbox,
 	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_assist_sees_work") && \
 		pin_assist_sees_work(worker))
 
+/* SKIP, of "again": a waker that counts back does not look once more. */
+static uint32_t count_back(uint32_t before, const char *site)
+{
+	return model_is_spoilt(MODEL_SKIP, site, "again") ? 0 : before;
+}
+
+#pragma push_macro("pin_fetch_sub_seq_cst_u32")
+#undef pin_fetch_sub_seq_cst_u32
+#define pin_fetch_sub_seq_cst_u32(atomic, value) \
+	count_back(model_update_u32(atomic, MODEL_SUB, value, MODEL_ORDER_SEQ_CST, __func__), \
+		__func__)
 #include "runtime/core/wake.c"
+#pragma pop_macro("pin_fetch_sub_seq_cst_u32")
 #undef pin_inbox_take
 #pragma pop_macro("pin_load_acquire_u32")
 
