@@ -193,7 +193,7 @@ static const struct model_twin one_worker_twins[] = {
 	{"no fence before the re-check", {MODEL_DROP_FENCE, "pin_park", NULL}},
 	{"no fence before the look for sleepers", {MODEL_DROP_FENCE, "pin_wake_lane", NULL}},
 	{"no re-check", {MODEL_SKIP, "pin_park_has_work", "pin_supply_has_own_lanes"}},
-	{"nobody is woken", {MODEL_SKIP, "pin_lane_push", "pin_wake_lane"}},
+	{"nobody is woken", {MODEL_SKIP, "announce", "pin_wake_lane"}},
 	{.name = NULL},
 };
 

@@ -185,7 +185,7 @@ static const struct model_twin futex_twins[] = {
 	{"no fence before the re-check", {MODEL_DROP_FENCE, "pin_park", NULL}},
 	{"no fence before the look for sleepers", {MODEL_DROP_FENCE, "pin_wake_one", NULL}},
 	{"no re-check", {MODEL_SKIP, "pin_park_has_work", "pin_supply_has_own_lanes"}},
-	{"wake before push", {MODEL_EARLY, "push_admitted", "pin_wake_one"}},
+	{"wake before push", {MODEL_EARLY, "push_normal", "pin_wake_one"}},
 	{"sleep without compare", {MODEL_NO_COMPARE, "model_futex_wait", NULL}},
 	{"no bit published", {MODEL_SKIP, "pin_park", "pin_idle_publish"}},
 	{.name = NULL},
