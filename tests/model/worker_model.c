@@ -132,12 +132,10 @@ static uint32_t count_back(uint32_t before, const char *site)
 			? (void)0 \
 			: pin_sentry_note_awake(worker))
 #define pin_parker_finish(parker) \
-	do { \
-		if (model_is_spoilt(MODEL_EARLY, __func__, "pin_sentry_note_awake")) { \
-			(pin_sentry_note_awake)(worker); \
-		} \
-		(pin_parker_finish)(parker); \
-	} while (0)
+	((model_is_spoilt(MODEL_EARLY, __func__, "pin_sentry_note_awake") \
+				? (pin_sentry_note_awake)(worker) \
+				: (void)0), \
+		(pin_parker_finish)(parker))
 
 #define pin_search_resume(worker) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_search_resume") ? (void)0 \
