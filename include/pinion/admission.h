@@ -110,6 +110,22 @@ PINION_API int pinion_admission_init(struct pinion_admission *admission,
 	struct pinion_runtime *runtime, const struct pinion_admission_limits *limits);
 
 /*
+ * Sets other limits while it is used, as after pinion_crew_resize(). NULL:
+ * those of the runtime's configuration. Jobs that are in stay: where there are
+ * more than the new limits allow, none comes in until so many have ended. Jobs
+ * that wait come in as far as there is room now; a wait for more jobs than
+ * there ever is room for ends with -EINVAL. A spawn that began before this
+ * returns may go by the limits before.
+ *
+ * Context: any thread, as pinion_admission_spawn().
+ * Errors: -EINVAL: as pinion_admission_init(), or flags other than those it was
+ * made with; nothing has changed. -ECHILD: as pinion_spawn().
+ * Since: 0.1
+ */
+PINION_API int pinion_admission_set_limits(
+	struct pinion_admission *admission, const struct pinion_admission_limits *limits);
+
+/*
  * Admits `count` jobs and spawns them, in order, all of them or none. No
  * limit is ever exceeded, whoever else does the same. A job keeps its place
  * until it ends; what it spawns needs none.
@@ -135,8 +151,9 @@ PINION_API int pinion_admission_spawn(struct pinion_admission *admission,
  * their coming, several jobs behind one that wants much; higher lanes first.
  *
  * Context: as pinion_future_wait(); never allocates.
- * Errors: as above, but for -EAGAIN. -ETIME: nothing was spawned. -EDEADLK: a
- * worker thread of any runtime, and there is no room.
+ * Errors: as above, but for -EAGAIN; -EINVAL also when limits are lowered so
+ * far meanwhile. -ETIME: nothing was spawned. -EDEADLK: a worker thread of any
+ * runtime, and there is no room.
  * Since: 0.1
  */
 PINION_API int pinion_admission_spawn_wait(struct pinion_admission *admission,
@@ -145,7 +162,8 @@ PINION_API int pinion_admission_spawn_wait(struct pinion_admission *admission,
 /*
  * Begins to wait for that in a task: `wait->task` runs when the jobs are
  * spawned, with a result of 0; with any other none of them is. Besides those of
- * pinion_wait(3) there is -ESHUTDOWN: closed, or the runtime was, meanwhile.
+ * pinion_wait(3) there are -ESHUTDOWN: closed, or the runtime was, meanwhile;
+ * and -EINVAL: limits were lowered so far.
  *
  * Owns: `jobs` is read before this returns; the jobs stay in place.
  * Context: a task on a worker of `runtime`, which need not be the admission's.

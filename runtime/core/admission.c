@@ -55,15 +55,15 @@ void pin_admission_delist(
 /* Has the newest of the lowest lanes make room; the places are watched. */
 static bool evict(struct pin_admission *self, uint32_t above_lane, uint64_t amount, uint64_t word)
 {
-	uint32_t needed =
-		pin_places_total(word) + pin_places_total(amount) - self->places.max_total;
+	uint32_t max_total = pin_places_max_total(&self->places);
+	uint32_t needed = pin_places_total(word) + pin_places_total(amount) - max_total;
 	uint32_t listed = 0;
 	uint64_t given = 0;
 
 	for (uint32_t i = above_lane + 1; i < PINION_LANES; i++) {
 		listed += self->lanes[i].listed_count;
 	}
-	if (listed < needed || self->evicted_queued + needed > self->places.max_total) {
+	if (listed < needed || self->evicted_queued + needed > max_total) {
 		return false;
 	}
 	self->evicted_queued += needed;
@@ -98,15 +98,18 @@ static bool is_held_back(const struct pin_admission *self, uint32_t lane)
 	return false;
 }
 
-/* Of a lane; a closed one answers at once. */
+/* Of a lane; a closed one answers at once, and limits that were lowered. */
 static bool take(void *arg, uint64_t demand, struct pin_waiters_value *out_value)
 {
 	struct pin_admission_lane *lane = arg;
 	struct pin_admission *self = admission_of(lane);
 	enum pin_places_answer answer = PIN_PLACES_WATCHED;
 	uint64_t word = pin_places_word(&self->places);
+	bool is_closed = pin_places_is_closed(&self->places);
 
-	if (pin_places_is_closed(&self->places) || !is_held_back(self, lane->index)) {
+	if (!is_closed && pin_places_fit(&self->places, 0, demand) != PIN_PLACES_ROOM) {
+		answer = PIN_PLACES_TOO_MANY;
+	} else if (is_closed || !is_held_back(self, lane->index)) {
 		answer = pin_places_take_or_watch(&self->places, demand, &word);
 	}
 	if (answer == PIN_PLACES_FULL && pin_admission_evicts(self) &&
@@ -115,7 +118,8 @@ static bool take(void *arg, uint64_t demand, struct pin_waiters_value *out_value
 	}
 	out_value->words[PIN_ADMISSION_ANSWER] = answer;
 	out_value->words[PIN_ADMISSION_WORD] = word;
-	return answer == PIN_PLACES_ROOM || answer == PIN_PLACES_CLOSED;
+	return answer == PIN_PLACES_ROOM || answer == PIN_PLACES_CLOSED ||
+		answer == PIN_PLACES_TOO_MANY;
 }
 
 /* Of those who drain. */
@@ -193,6 +197,7 @@ static void complete_limits(
 {
 	const uint32_t configured[PINION_LANES] = {
 		config->max_tasks_high, config->max_tasks_normal, config->max_tasks_low};
+	uint32_t sum = 0;
 
 	for (uint32_t i = 0; i < PINION_LANES; i++) {
 		if (limits->max_tasks[i] == 0) {
@@ -203,6 +208,12 @@ static void complete_limits(
 	if (limits->max_tasks_total == 0) {
 		limits->max_tasks_total = config->max_tasks_total;
 	}
+	for (uint32_t i = 0; i < PINION_LANES; i++) {
+		sum += limits->max_tasks[i];
+	}
+	if (limits->max_tasks_total == 0) {
+		limits->max_tasks_total = sum;
+	}
 }
 
 int pinion_admission_init(struct pinion_admission *admission, struct pinion_runtime *runtime,
@@ -210,7 +221,6 @@ int pinion_admission_init(struct pinion_admission *admission, struct pinion_runt
 {
 	struct pin_admission *self = pin_admission_of(admission);
 	struct pinion_admission_limits chosen = {0};
-	uint32_t sum = 0;
 
 	if (limits != NULL) {
 		chosen = *limits;
@@ -225,7 +235,6 @@ int pinion_admission_init(struct pinion_admission *admission, struct pinion_runt
 	for (uint32_t i = 0; i < PINION_LANES; i++) {
 		struct pin_admission_lane *lane = &self->lanes[i];
 
-		sum += chosen.max_tasks[i];
 		lane->index = i;
 		pin_waiters_init(&lane->waiters, &pin_host_linux, take, lane, PIN_WAITERS_LOCKED);
 		if (i > 0) {
@@ -234,8 +243,29 @@ int pinion_admission_init(struct pinion_admission *admission, struct pinion_runt
 	}
 	pin_waiters_init(&self->drained, &pin_host_linux, take_end, self, PIN_WAITERS_LOCKED);
 	pin_waiters_share_lock(&self->drained, &self->lanes[0].waiters);
-	pin_places_init(&self->places, chosen.max_tasks,
-		chosen.max_tasks_total != 0 ? chosen.max_tasks_total : sum);
+	pin_places_init(&self->places, chosen.max_tasks, chosen.max_tasks_total);
+	return 0;
+}
+
+int pinion_admission_set_limits(
+	struct pinion_admission *admission, const struct pinion_admission_limits *limits)
+{
+	struct pin_admission *self = pin_admission_of(admission);
+	struct pinion_admission_limits chosen = {.flags = self->flags};
+
+	if (pin_runtime_is_foreign(self->runtime)) {
+		return -ECHILD;
+	}
+	if (limits != NULL) {
+		chosen = *limits;
+	}
+	if (check_limits(&chosen) != 0 || chosen.flags != self->flags) {
+		return -EINVAL;
+	}
+	complete_limits(&chosen, &self->runtime->shared.config);
+	pin_admission_lock(self);
+	pin_places_set_max(&self->places, chosen.max_tasks, chosen.max_tasks_total);
+	pin_admission_serve_unlock(self);
 	return 0;
 }
 

@@ -16,6 +16,10 @@
  * one gives up, the next end of a job serves those behind it; there is one to
  * come, since an empty pool has room for whatever is not refused for good.
  *
+ * Limits may change: who sets them serves those who wait, of whom each that
+ * wants more than there can be room for is told so, as it would hold up the
+ * others for good.
+ *
  * With PINION_ADMISSION_EVICT jobs that have not begun stand in a list of their
  * lane, under the lock. Whoever takes a job off it decides what happens to it:
  * the worker runs it, or another job has its place from then on. Its task is

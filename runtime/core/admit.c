@@ -36,7 +36,7 @@ static int check_request(struct pin_admission *self, struct pinion_job *const *j
 		return -ECHILD;
 	}
 	*out_request = (struct request){.count = count};
-	if (count > self->places.max_total) {
+	if (count > pin_places_max_total(&self->places)) {
 		return -EINVAL;
 	}
 	for (uint32_t i = 0; i < count; i++) {
@@ -46,7 +46,7 @@ static int check_request(struct pin_admission *self, struct pinion_job *const *j
 		counts[pin_task_lane(&jobs[i]->task)]++;
 	}
 	for (uint32_t i = 0; i < PINION_LANES; i++) {
-		if (counts[i] > self->places.max[i]) {
+		if (counts[i] > pin_places_max(&self->places, i)) {
 			return -EINVAL;
 		}
 		out_request->amount += pin_places_amount(i, counts[i]);
@@ -154,6 +154,8 @@ static int end_of(enum pin_places_answer answer)
 		return 0;
 	case PIN_PLACES_CLOSED:
 		return -ESHUTDOWN;
+	case PIN_PLACES_TOO_MANY:
+		return -EINVAL;
 	case PIN_PLACES_LANE_FULL:
 	case PIN_PLACES_FULL:
 	case PIN_PLACES_WATCHED:
@@ -224,19 +226,19 @@ static void tell_full(const struct pin_admission *self, const struct request *re
 	for (uint32_t i = 0; i < PINION_LANES && answer == PIN_PLACES_LANE_FULL; i++) {
 		uint32_t count = pin_places_count(request->amount, i);
 
-		if (count > 0 && pin_places_count(word, i) + count > places->max[i]) {
+		if (count > 0 && pin_places_count(word, i) + count > pin_places_max(places, i)) {
 			lane = i;
 		}
 	}
 	*out_full = (struct pinion_full){
 		.current = pin_places_count(word, lane),
-		.max = places->max[lane],
+		.max = pin_places_max(places, lane),
 		.estimated_wait_us = estimate_us(self, request->lane, word),
 		.lane = lane,
 	};
 	if (answer == PIN_PLACES_FULL) {
 		out_full->current = pin_places_total(word);
-		out_full->max = places->max_total;
+		out_full->max = pin_places_max_total(places);
 		out_full->lane = PINION_LANES;
 	}
 }

@@ -13,10 +13,17 @@ enum places_flag {
 
 void pin_places_init(struct pin_places *places, const uint32_t *max, uint32_t max_total)
 {
-	*places = (struct pin_places){.max_total = max_total};
+	*places = (struct pin_places){0};
+	pin_places_set_max(places, max, max_total);
+}
+
+void pin_places_set_max(struct pin_places *places, const uint32_t *max, uint32_t max_total)
+{
+	/* Relaxed: who spawns after this has returned sees them by that. */
+	pin_store_relaxed_u32(&places->max_total, max_total);
 	for (uint32_t lane = 0; lane < PIN_PLACES_LANES; lane++) {
 		PIN_CHECK(max[lane] <= PIN_PLACES_MAX);
-		places->max[lane] = max[lane];
+		pin_store_relaxed_u32(&places->max[lane], max[lane]);
 	}
 }
 
@@ -27,11 +34,12 @@ enum pin_places_answer pin_places_fit(
 		uint32_t count = pin_places_count(amount, lane);
 
 		/* Lanes it wants nothing of are no concern of its. */
-		if (count > 0 && pin_places_count(word, lane) + count > places->max[lane]) {
+		if (count > 0 &&
+			pin_places_count(word, lane) + count > pin_places_max(places, lane)) {
 			return PIN_PLACES_LANE_FULL;
 		}
 	}
-	return pin_places_total(word) + pin_places_total(amount) > places->max_total
+	return pin_places_total(word) + pin_places_total(amount) > pin_places_max_total(places)
 		? PIN_PLACES_FULL
 		: PIN_PLACES_ROOM;
 }

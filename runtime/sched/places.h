@@ -20,8 +20,9 @@
  * of those who wait, and taken only under it while WATCHED is. So who leaves
  * without the lock has touched the struct for the last time.
  *
- * Invariants: 1. no count is above its limit; 2. while WATCHED is set only the
- * holder of the lock changes the counts; 3. CLOSED is never taken away.
+ * Invariants: 1. no take brings a count above its limit; 2. while WATCHED is
+ * set only the holder of the lock changes the counts; 3. CLOSED is never taken
+ * away.
  *
  * Progress: lock-free. Any thread; the functions of the second group with the
  * lock.
@@ -48,17 +49,28 @@ enum pin_places_answer {
 	PIN_PLACES_LANE_FULL,
 	PIN_PLACES_FULL, /* the total */
 	PIN_PLACES_CLOSED,
-	PIN_PLACES_WATCHED, /* with the lock only */
+	PIN_PLACES_WATCHED,  /* with the lock only */
+	PIN_PLACES_TOO_MANY, /* there will be no room, unless limits are raised */
 };
 
 struct pin_places {
 	struct pin_atomic_u64 word; /* [W:any R:any] */
-	/* [const] */
-	uint32_t max[PIN_PLACES_LANES];
-	uint32_t max_total;
+	/* [W:holder of the lock R:any] relaxed: see pin_places_set_max() */
+	struct pin_atomic_u32 max[PIN_PLACES_LANES];
+	struct pin_atomic_u32 max_total;
 };
 
 void pin_places_init(struct pin_places *places, const uint32_t *max, uint32_t max_total);
+
+static inline uint32_t pin_places_max(const struct pin_places *places, uint32_t lane)
+{
+	return pin_load_relaxed_u32(&places->max[lane]);
+}
+
+static inline uint32_t pin_places_max_total(const struct pin_places *places)
+{
+	return pin_load_relaxed_u32(&places->max_total);
+}
 
 /* So many places in a lane: what the functions below call an amount. */
 static inline uint64_t pin_places_amount(uint32_t lane, uint32_t count)
@@ -78,7 +90,10 @@ static inline uint32_t pin_places_total(uint64_t word)
 	return pin_places_count(word, 0) + pin_places_count(word, 1) + pin_places_count(word, 2);
 }
 
-/* Whether there is room for `amount` besides what `word` holds. */
+/*
+ * Whether there is room for `amount` besides what `word` holds; besides a word
+ * of 0, whether there can ever be.
+ */
 enum pin_places_answer pin_places_fit(
 	const struct pin_places *places, uint64_t word, uint64_t amount);
 
@@ -93,6 +108,12 @@ enum pin_places_answer pin_places_take(
 bool pin_places_give(struct pin_places *places, uint64_t amount);
 
 /* ---- with the lock ---- */
+
+/*
+ * Other limits. A count above its new one stays until places are given back. A
+ * take that began before this returned may go by those before.
+ */
+void pin_places_set_max(struct pin_places *places, const uint32_t *max, uint32_t max_total);
 
 /* As pin_places_take(), also past others who wait; watched when it fails. */
 enum pin_places_answer pin_places_take_or_watch(

@@ -141,6 +141,63 @@ static void run_gives_up(void)
 	jobs_model_expect_end(4);
 }
 
+/* ---- other limits ---- */
+
+static void set_total(uint32_t max_total)
+{
+	struct pinion_admission_limits limits = {.max_tasks_total = max_total};
+
+	for (uint32_t i = 0; i < PINION_LANES; i++) {
+		limits.max_tasks[i] = max_total;
+	}
+	MODEL_CHECK(pinion_admission_set_limits(jobs_model.admission, &limits) == 0);
+}
+
+/* Who waits comes in though nobody leaves. */
+static void run_raised(void)
+{
+	uint32_t thread;
+
+	jobs_model_begin(1, 1, 0);
+	jobs_model.in_max = 2;
+	jobs_model_begin_going_on(&jobs_model.all[0]);
+	thread = model_thread_start("waits", jobs_model_spawn_wait, &jobs_model.all[1]);
+	set_total(2);
+	model_thread_join(thread);
+	MODEL_CHECK(jobs_model.all[1].rc == 0);
+	jobs_model_end(&jobs_model.all[0]);
+	jobs_model_expect_end(2);
+}
+
+/* Who wants more than may be is told, and keeps nobody waiting. */
+static void spawn_both(void *arg)
+{
+	struct pinion_job *both[] = {&jobs_model.all[0].job, &jobs_model.all[1].job};
+
+	(void)arg;
+	jobs_model.all[0].rc =
+		pinion_admission_spawn_wait(jobs_model.admission, both, 2, PIN_NO_DEADLINE);
+	MODEL_CHECK(jobs_model.all[0].rc == 0 || jobs_model.all[0].rc == -EINVAL);
+}
+
+static void run_lowered(void)
+{
+	uint32_t threads[2];
+
+	jobs_model_begin(2, 2, 0);
+	jobs_model.all[2].job.task.flags = PINION_TASK_LOW;
+	jobs_model_begin_going_on(&jobs_model.all[3]);
+	threads[0] = model_thread_start("wants two", spawn_both, NULL);
+	threads[1] = model_thread_start("wants one", jobs_model_spawn_wait, &jobs_model.all[2]);
+	set_total(1);
+	jobs_model_end(&jobs_model.all[3]);
+	model_thread_join(threads[0]);
+	model_thread_join(threads[1]);
+	MODEL_CHECK(jobs_model.all[2].rc == 0);
+	jobs_model.all[1].rc = jobs_model.all[0].rc;
+	jobs_model_expect_end(4);
+}
+
 /* ---- its end ---- */
 
 static void run_closed(void)
@@ -268,6 +325,17 @@ static const struct model_twin total_wait_twins[] = {
 	{.name = NULL},
 };
 
+static const struct model_twin raised_twins[] = {
+	{"stranded: who raises them serves nobody",
+		{MODEL_SKIP, "pin_admission_serve_unlock", "&self->lanes[i].waiters"}},
+	{.name = NULL},
+};
+
+static const struct model_twin lowered_twins[] = {
+	{"who wants too many waits for ever", {MODEL_SKIP, "take", "pin_places_fit"}},
+	{.name = NULL},
+};
+
 static const struct model_twin closed_twins[] = {
 	{"comes in while it closes: taken in two steps", {MODEL_TORN, "pin_places_take", NULL}},
 	{"closed in two steps", {MODEL_TORN, "pin_places_close", NULL}},
@@ -298,6 +366,8 @@ static const struct model_case cases[] = {
 	{"queues", run_queues, 3, 2, 0, queues_twins, NULL},
 	{"waits_for_total", run_waits_for_total, 2, 1, 1, total_wait_twins, NULL},
 	{"gives_up", run_gives_up, 2, 1, 0, total_wait_twins, NULL},
+	{"raised", run_raised, 2, 1, 0, raised_twins, NULL},
+	{"lowered", run_lowered, 2, 1, 0, lowered_twins, NULL},
 	{"closed", run_closed, 2, 1, 0, closed_twins, NULL},
 	{"freed", run_freed, 3, 2, 0, freed_twins, NULL},
 	{"evicted", run_evicted, 3, 2, 0, evicted_twins, NULL},

@@ -70,6 +70,11 @@ static bool give(struct pin_places *places, uint64_t amount, const char *site)
 	(pin_places_exchange)(places, \
 		model_is_spoilt(MODEL_SKIP, __func__, "pin_places_exchange") ? 0 : (given), \
 		amount)
+/* SKIP: whatever somebody wants, there may be room one day. */
+#define pin_places_fit(places, word, amount) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_places_fit") \
+			? PIN_PLACES_ROOM \
+			: (pin_places_fit)(places, word, amount))
 #define pin_waiters_pop_served(waiters, out_served) \
 	(model_is_spoilt(MODEL_SKIP, __func__, #waiters) \
 			? false \
