@@ -139,14 +139,16 @@ static void run_stopped(void)
 }
 
 static const struct model_twin twins[] = {
-	{"the wide ring is not watched", {MODEL_SKIP, "choose_mode", "pin_commands_watch"}},
-	{"sleeps on its futex", {MODEL_SKIP, "choose_mode", "pin_commands_is_busy"}},
+	{"the wide ring is not watched",
+		{MODEL_SKIP, "pin_park_choose_mode", "pin_commands_watch"}},
+	{"sleeps on its futex", {MODEL_SKIP, "pin_park_choose_mode", "pin_commands_is_busy"}},
 	{"does not look there", {MODEL_SKIP, "poll_aside", "pin_commands_has_work"}},
 	{.name = NULL},
 };
 
 static const struct model_twin watch_twins[] = {
-	{"the wide ring is not watched", {MODEL_SKIP, "choose_mode", "pin_commands_watch"}},
+	{"the wide ring is not watched",
+		{MODEL_SKIP, "pin_park_choose_mode", "pin_commands_watch"}},
 	{.name = NULL},
 };
 

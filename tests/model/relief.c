@@ -418,7 +418,8 @@ static const struct model_twin wake_twins[] = {
 
 static const struct model_twin room_twins[] = {
 	{"it is relied on in its hook", {MODEL_SKIP, "call_hook", "pin_search_give_up"}},
-	{"it parks beside room", {MODEL_SKIP, "choose_mode", "pin_relief_has_room_for_more"}},
+	{"it parks beside room",
+		{MODEL_SKIP, "pin_park_choose_mode", "pin_relief_has_room_for_more"}},
 	{"it sleeps beside room", {MODEL_SKIP, "sleep_in_ring", "pin_relief_has_room_for_more"}},
 	{.name = NULL},
 };

@@ -138,7 +138,8 @@ static const struct model_twin slot_twins[] = {
 };
 
 static const struct model_twin again_twins[] = {
-	{"who gets up does not look at it", {MODEL_SKIP, "pin_park", "pin_sentry_note_awake"}},
+	{"who gets up does not look at it",
+		{MODEL_SKIP, "pin_park_finish", "pin_sentry_note_awake"}},
 	{"no fence before that look", {MODEL_DROP_FENCE, "pin_sentry_note_awake", NULL}},
 	{"no fence before it looks who is awake", {MODEL_DROP_FENCE, "fall_asleep", NULL}},
 	{"it falls asleep beside a worker that is awake",
@@ -148,7 +149,7 @@ static const struct model_twin again_twins[] = {
 
 static const struct model_twin deadline_twins[] = {
 	{"who gets up looks at it while it seems to sleep",
-		{MODEL_EARLY, "pin_park", "pin_sentry_note_awake"}},
+		{MODEL_EARLY, "pin_park_finish", "pin_sentry_note_awake"}},
 	{.name = NULL},
 };
 
