@@ -26,7 +26,12 @@ static void finish(struct pinion_call *call, int result)
 	call->result = result;
 	/* The last touch. */
 	rc = pinion_future_set(&call->done, NULL, 0);
-	PIN_CHECK(rc == 0);
+	if (rc != 0) {
+		pin_check_misused(&pin_worker_current()->shared->log,
+			"the future of the pinion_call at %p was set already: call.done is set by "
+			"the library, when the call has ended",
+			(const void *)call);
+	}
 }
 
 /* When the call is unwound; NULL when it has ended. */

@@ -31,6 +31,7 @@ void pin_files_start(struct pin_worker *worker)
 		.slot_count = has_files ? shared->config.registered_files : 0,
 		.tell = tell,
 		.arg = worker,
+		.log = &shared->log,
 	};
 	int rc;
 

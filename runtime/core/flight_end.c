@@ -37,7 +37,10 @@ static int look_at_file(struct pinion_task *task)
 	struct pinion_file_options options;
 
 	task->run = private->run;
-	PIN_CHECK(pin_file_options_accept(&options, request->options, NULL) == 0);
+	if (pin_file_options_accept(&options, request->options, NULL) != 0) {
+		pin_check_misused(&pin_worker_current()->shared->log, PIN_REQUEST_OPTIONS_CHANGED,
+			(const void *)request);
+	}
 	request->result = pin_file_adopt_with(
 		request->file, (int)request->result, &options, private->devices);
 	return task->run(task);
@@ -133,7 +136,10 @@ static PIN_INLINE bool leave_locked(struct pin_request *private)
 	if (PIN_UNLIKELY(state == PIN_FLIGHT_CANCELLED)) {
 		return false;
 	}
-	PIN_CHECK(state == PIN_FLIGHT_FLYING || state == PIN_FLIGHT_ENDING);
+	if (PIN_UNLIKELY(state != PIN_FLIGHT_FLYING && state != PIN_FLIGHT_ENDING)) {
+		pin_check_misused(&pin_worker_current()->shared->log, PIN_REQUEST_CHANGED,
+			(const void *)pin_flight_request(private));
+	}
 	pin_flight_set(private, PIN_FLIGHT_IDLE);
 	return true;
 }

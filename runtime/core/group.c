@@ -80,6 +80,15 @@ int pinion_group_result(const struct pinion_group *group)
 
 /* ---- tasks ---- */
 
+static PIN_APART _Noreturn void report_unknown_task(const struct pin_group *group)
+{
+	pin_check_misused(pin_runtime_log(group->runtime),
+		"a task of the pinion_group at %p has ended, which counts none: it was "
+		"initialised again, or its memory used for something else, before its tasks "
+		"were over; join it first",
+		(const void *)group);
+}
+
 /* One task less; the group may be gone afterwards. */
 static void leave(struct pin_group *group)
 {
@@ -90,7 +99,9 @@ static void leave(struct pin_group *group)
 			return;
 		}
 	}
-	PIN_CHECK(count == 1);
+	if (PIN_UNLIKELY(count == 0)) {
+		report_unknown_task(group);
+	}
 	pin_waiters_lock(&group->waiters);
 	pin_fetch_sub_acq_rel_u64(&group->task_count, 1); /* [GROUP-1] */
 	pin_waiters_serve_unlock(&group->waiters);

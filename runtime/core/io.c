@@ -56,7 +56,12 @@ static void put_back(struct pin_worker *worker, const struct pinion_buffer *buff
 	if (!pin_pool_release_own(pool, &pool->magazines[0], 0, &plain)) {
 		int rc = pin_pool_release(pool, 0, &plain);
 
-		PIN_CHECK(rc == 0);
+		if (rc != 0) {
+			pin_check_misused(&worker->shared->log,
+				"pinion_buffer_release() of a buffer that is not out, at %p: "
+				"release what was acquired, once",
+				buffer->bytes);
+		}
 	}
 }
 

@@ -37,6 +37,15 @@ static bool change(struct timer_private *private, enum timer_state from, enum ti
 	return pin_cas_seq_cst_u32(&private->state, &state, to); /* [TIMER-1] */
 }
 
+static PIN_APART _Noreturn void report_changed(
+	const struct pin_log *log, const struct pinion_timer *timer)
+{
+	pin_check_misused(log,
+		"a pinion_timer at %p was started by two threads at once, or written to while it "
+		"was: start it again when it is over",
+		(const void *)timer);
+}
+
 int pin_timer_claim(struct pinion_timer *timer, uint64_t deadline_ns)
 {
 	struct timer_private *private = private_of(timer);
@@ -85,7 +94,9 @@ void pin_timer_arm(struct pin_worker *worker, struct pinion_timer *timer)
 	private->worker_index = worker->index;
 	enter(worker);
 	pin_timers_insert(&worker->timers, &private->timer, private->deadline_ns);
-	PIN_CHECK(change(private, TIMER_IDLE, TIMER_ARMED)); /* [TIMER-1] */
+	if (PIN_UNLIKELY(!change(private, TIMER_IDLE, TIMER_ARMED))) { /* [TIMER-1] */
+		report_changed(&worker->shared->log, timer);
+	}
 	leave(worker);
 }
 
@@ -93,7 +104,9 @@ void pin_timer_post(struct pinion_timer *timer)
 {
 	struct timer_private *private = private_of(timer);
 
-	PIN_CHECK(change(private, TIMER_IDLE, TIMER_POSTED));
+	if (PIN_UNLIKELY(!change(private, TIMER_IDLE, TIMER_POSTED))) {
+		report_changed(NULL, timer);
+	}
 }
 
 static bool is_pending(const struct timer_private *private)

@@ -66,6 +66,14 @@ static struct pin_atomic_u32 *state_of(struct pinion_work *work)
 	return &word->state;
 }
 
+/* Of the worker that calls; a thread outside has none. */
+static const struct pin_log *log_of_caller(void)
+{
+	const struct pin_worker *worker = pin_worker_current();
+
+	return worker == NULL ? NULL : &worker->shared->log;
+}
+
 /*
  * Makes the step that `event` is if the state is *state. False: it is another,
  * which is in *state now.
@@ -75,13 +83,18 @@ static bool change(struct pinion_work *work, uint32_t *state, enum pin_work_even
 	enum pin_work_state next;
 
 	if (PIN_UNLIKELY(*state >= PIN_WORK_STATES)) {
-		pin_check_misused(NULL,
+		pin_check_misused(log_of_caller(),
 			"a pinion_work in state %u, which there is not: call pinion_work_init() "
 			"first, and leave its memory alone until it has ended",
 			*state);
 	}
 	next = pin_work_next((enum pin_work_state) * state, event);
-	PIN_CHECK(next != PIN_WORK_NONE);
+	if (PIN_UNLIKELY(next == PIN_WORK_NONE)) {
+		pin_check_misused(log_of_caller(),
+			"a pinion_work in state %u cannot go on: it was initialised again, or its "
+			"memory used for something else, before it had ended",
+			*state);
+	}
 	return pin_cas_acq_rel_u32(state_of(work), state, next); /* [WORK-1] [WORK-2] */
 }
 

@@ -24,6 +24,18 @@ static void release(struct pin_file_record *record)
 	pin_heap_release(record->host, record, PIN_HEAP_ALIGN, 1, sizeof(*record));
 }
 
+/* Seen as long as a ring holds the record; then it is gone. */
+static _Noreturn void report_closed_twice(struct pin_file_record *record)
+{
+	const struct pin_log *log = record->holders == NULL ? NULL : record->holders->log;
+
+	/* The hook may close files. */
+	pin_lock_release(&record->lock, record->host);
+	pin_check_misused(log,
+		"a pinion_file was closed twice, by a copy of the struct: close it once, by the "
+		"struct that was opened, and copy none");
+}
+
 void pin_file_record_close(struct pin_file_record *record)
 {
 	bool is_last;
@@ -40,7 +52,9 @@ void pin_file_record_close(struct pin_file_record *record)
 		return;
 	}
 	pin_lock_acquire(&record->lock, record->host);
-	PIN_CHECK(pin_load_relaxed_u32(&record->is_closed) == 0);
+	if (PIN_UNLIKELY(pin_load_relaxed_u32(&record->is_closed) != 0)) {
+		report_closed_twice(record);
+	}
 	pin_store_release_u32(&record->is_closed, 1); /* [RECORD-1] */
 	is_last = record->holders == NULL;
 	for (struct pin_file_holder *holder = record->holders; holder != NULL;

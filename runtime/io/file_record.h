@@ -23,6 +23,7 @@
 #ifndef PIN_IO_FILE_RECORD_H
 #define PIN_IO_FILE_RECORD_H
 
+#include "runtime/base/log.h"
 #include "runtime/host/lock.h"
 
 #include <pinion/file.h>
@@ -36,6 +37,7 @@ struct pin_file_holder {
 	/* [const] while it holds; in the record's lock, short, never blocks. */
 	void (*tell)(void *arg);
 	void *arg;
+	const struct pin_log *log; /* of whom holds it; NULL: none */
 };
 
 struct pin_file_record {

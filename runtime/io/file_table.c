@@ -47,6 +47,7 @@ int pin_file_table_init(struct pin_file_table *table, const struct pin_file_tabl
 		.ring_fd = options->ring_fd,
 		.tell = options->tell,
 		.arg = options->arg,
+		.log = options->log,
 		.slot_count = options->slot_count,
 	};
 	if (table->slot_count == 0) {
@@ -132,6 +133,7 @@ static bool enter(struct pin_file_table *table, const struct pinion_file *file, 
 	slot = &table->slots[index];
 	slot->holder.tell = table->tell;
 	slot->holder.arg = table->arg;
+	slot->holder.log = table->log;
 	if (!pin_file_record_hold(record, &slot->holder)) {
 		return false;
 	}

@@ -61,6 +61,7 @@ struct pin_file_table {
 	uint32_t used_count;
 	void (*tell)(void *arg);
 	void *arg;
+	const struct pin_log *log; /* may be NULL */
 	struct pin_file_slot *slots;
 	struct pin_file_candidate candidates[PIN_FILE_CANDIDATES];
 };
@@ -74,6 +75,7 @@ struct pin_file_table_options {
 	 */
 	void (*tell)(void *arg);
 	void *arg;
+	const struct pin_log *log; /* may be NULL */
 };
 
 /*

@@ -126,14 +126,22 @@ static int check_open(const struct pinion_request *request, struct pin_refusal *
 	return pin_file_options_accept(&options, request->options, why);
 }
 
+/* They were accepted at the submit, and are read anew. */
+static void accept_again(const struct pin_ring *ring, const struct pinion_request *request,
+	struct pinion_file_options *options)
+{
+	if (pin_file_options_accept(options, request->options, NULL) != 0) {
+		pin_check_misused(ring->log, PIN_REQUEST_OPTIONS_CHANGED, (const void *)request);
+	}
+}
+
 static void prepare_open(
 	struct pin_ring *ring, struct io_uring_sqe *sqe, struct pinion_request *request)
 {
 	struct open_how *how = &pin_request_of(request)->how;
 	struct pinion_file_options options;
 
-	(void)ring;
-	PIN_CHECK(pin_file_options_accept(&options, request->options, NULL) == 0);
+	accept_again(ring, request, &options);
 	*how = pin_file_open_how(&options);
 	if (how->resolve != 0) {
 		io_uring_prep_openat2(sqe, options.directory_fd, request->path, how);
@@ -183,8 +191,7 @@ static void prepare_statx(
 	int flags = AT_EMPTY_PATH;
 	int fd;
 
-	(void)ring;
-	PIN_CHECK(pin_file_options_accept(&options, request->options, NULL) == 0);
+	accept_again(ring, request, &options);
 	if (request->path != NULL) {
 		fd = options.directory_fd;
 		flags = (options.flags & PINION_FILE_NO_FOLLOW) != 0 ? AT_SYMLINK_NOFOLLOW : 0;
@@ -319,7 +326,9 @@ bool pin_request_submit(struct pin_ring *ring, struct pinion_request *request)
 	if (PIN_UNLIKELY(pin_ring_room(ring) == 0)) {
 		return false;
 	}
-	PIN_CHECK(operations[request->op].prepare != NULL);
+	if (PIN_UNLIKELY(operations[request->op].prepare == NULL)) {
+		pin_check_misused(ring->log, PIN_REQUEST_CHANGED, (const void *)request);
+	}
 	submit_rest(ring, request);
 	if (PIN_UNLIKELY(request->length_bytes >= LARGE_BYTES) && request->file != NULL &&
 		request->file->is_direct) {
@@ -422,7 +431,10 @@ struct pinion_request *pin_request_complete(
 {
 	struct pinion_request *request = (struct pinion_request *)(uintptr_t)user_data;
 
-	PIN_CHECK(request != NULL && request->op < PIN_OP_COUNT);
+	PIN_CHECK(request != NULL);
+	if (PIN_UNLIKELY(request->op >= PIN_OP_COUNT)) {
+		pin_check_misused(ring->log, PIN_REQUEST_CHANGED, (const void *)request);
+	}
 	pin_in_flight_end(request);
 	if (PIN_UNLIKELY(!ends_at_once(ring, request, result))) {
 		return end_or_go_on(ring, request, result);

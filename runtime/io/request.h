@@ -51,4 +51,12 @@ struct pinion_request *pin_request_complete(
 struct pinion_request *pin_request_complete_command(
 	struct pin_ring *ring, uint64_t user_data, int32_t result);
 
+/* What a caller's change of a request in flight is told by; one address. */
+#define PIN_REQUEST_CHANGED \
+	"the pinion_request at %p was written to while it was in flight: leave it alone from " \
+	"the submit until its task is entered"
+#define PIN_REQUEST_OPTIONS_CHANGED \
+	"the options of the pinion_request at %p were changed while it was in flight to what " \
+	"the submit would have refused: leave them alone until its task is entered"
+
 #endif

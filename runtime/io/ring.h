@@ -94,6 +94,7 @@ struct pin_ring {
 	/* [const] after init */
 	const struct pin_host *host;
 	struct pin_meter *meter;
+	const struct pin_log *log;     /* may be NULL */
 	pin_ring_ask_part_fn ask_part; /* NULL: parts follow each other at once */
 	void *ask_arg;
 	bool is_fallback;

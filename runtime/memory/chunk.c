@@ -37,13 +37,23 @@ int pinion_chunk_init(struct pinion_chunk *chunk, struct pinion_buffer *buffer)
 	return 0;
 }
 
+static void check_whole(const struct pinion_chunk *chunk)
+{
+	if (!is_valid(chunk)) {
+		pin_check_misused(NULL,
+			"pinion_chunk_prepend() of a chunk at %p that pinion_chunk_init() would "
+			"refuse: leave its bounds as they were, or make it anew",
+			(const void *)chunk);
+	}
+}
+
 int64_t pinion_chunk_prepend(
 	struct pinion_chunk *chunk, const struct pinion_chunk *before, uint32_t overlap_length)
 {
 	uint32_t length = overlap_length < before->length ? overlap_length : before->length;
 
-	PIN_CHECK(is_valid(chunk));
-	PIN_CHECK(is_valid(before));
+	check_whole(chunk);
+	check_whole(before);
 	if (chunk->prefix_length != 0 || before->object_id != chunk->object_id ||
 		pinion_chunk_end_offset(before) != chunk->base_offset) {
 		return -EINVAL;

@@ -6,12 +6,16 @@
  * Method: each mistake in a child, whose hook writes to stderr; all that stderr
  * got, word by word, and how the child ended.
  */
+#include "runtime/io/file_record.h"
 #include "tests/support/child.h"
 #include "tests/support/runtimes.h"
 
 #include <errno.h>
 #include <pinion/budget.h>
 #include <pinion/channel.h>
+#include <pinion/chunk.h>
+#include <pinion/execute.h>
+#include <pinion/group.h>
 #include <pinion/retry.h>
 #include <pinion/scan.h>
 #include <pinion/work.h>
@@ -286,6 +290,198 @@ static int end_channel_in_use(void *arg)
 	return expect_status();
 }
 
+/* ---- what a caller changes too early ---- */
+
+static struct pinion_runtime *held_runtime;
+static sem_t is_held;
+static sem_t may_go;
+
+static int hold(struct pinion_task *task)
+{
+	(void)task;
+	sem_post(&is_held);
+	sem_wait(&may_go);
+	return 0;
+}
+
+/* The one worker is in a task until may_go: what comes meanwhile waits. */
+static void hold_worker(struct pinion_runtime *runtime)
+{
+	static struct pinion_task task = {.run = hold};
+
+	held_runtime = runtime;
+	sem_init(&is_held, 0, 0);
+	sem_init(&may_go, 0, 0);
+	expect_number("spawn", 0, pinion_spawn(runtime, &task));
+	sem_wait(&is_held);
+}
+
+static void let_go(void)
+{
+	sem_post(&may_go);
+	pinion_runtime_drain(held_runtime);
+}
+
+static int end_request(struct pinion_task *task)
+{
+	(void)task;
+	return 0;
+}
+
+static int change_options(void *arg)
+{
+	static struct pinion_file_options options;
+	static struct pinion_file file;
+	static struct pinion_request request;
+
+	(void)arg;
+	hold_worker(start());
+	pinion_file_options_init(&options);
+	request = (struct pinion_request){.task.run = end_request,
+		.op = PINION_OP_OPEN,
+		.path = "/dev/null",
+		.file = &file,
+		.options = &options};
+	expect_number("submit", 0, pinion_request_submit(held_runtime, &request));
+	options.flags = UINT32_MAX;
+	let_go();
+	return 0;
+}
+
+static int change_operation(void *arg)
+{
+	static struct pinion_request request;
+
+	(void)arg;
+	hold_worker(start());
+	request = (struct pinion_request){.task.run = end_request, .op = PINION_OP_NOP};
+	expect_number("submit", 0, pinion_request_submit(held_runtime, &request));
+	request.op = PINION_OP_CANCEL;
+	let_go();
+	return 0;
+}
+
+static int hold_member(struct pinion_group_task *task)
+{
+	return hold(&task->task);
+}
+
+static int leave_too_often(void *arg)
+{
+	static struct pinion_group_task member = {.run = hold_member};
+	static struct pinion_group group;
+
+	(void)arg;
+	held_runtime = start();
+	sem_init(&is_held, 0, 0);
+	sem_init(&may_go, 0, 0);
+	expect_number("init", 0, pinion_group_init(&group, held_runtime, 0));
+	expect_number("spawn", 0, pinion_group_spawn(&group, &member));
+	sem_wait(&is_held);
+	pinion_group_init(&group, held_runtime, 0);
+	let_go();
+	return 0;
+}
+
+static int hold_call(void *arg)
+{
+	(void)arg;
+	return hold(NULL);
+}
+
+static int set_future_of_call(void *arg)
+{
+	static struct pinion_call call = {.run = hold_call};
+
+	(void)arg;
+	held_runtime = start();
+	sem_init(&is_held, 0, 0);
+	sem_init(&may_go, 0, 0);
+	expect_number("start", 0, pinion_call_start(held_runtime, &call));
+	sem_wait(&is_held);
+	expect_number("set", 0, pinion_future_set(&call.done, NULL, 0));
+	let_go();
+	return 0;
+}
+
+static int hold_work(struct pinion_work *work)
+{
+	(void)work;
+	hold(NULL);
+	return PINION_WORK_DONE;
+}
+
+static int begin_work_anew(void *arg)
+{
+	static struct pinion_work work;
+
+	(void)arg;
+	held_runtime = start();
+	sem_init(&is_held, 0, 0);
+	sem_init(&may_go, 0, 0);
+	pinion_work_init(&work, hold_work, NULL);
+	expect_number("wake", 0, pinion_work_wake(held_runtime, &work));
+	sem_wait(&is_held);
+	pinion_work_init(&work, hold_work, NULL);
+	let_go();
+	return 0;
+}
+
+static int release_copy(struct pinion_task *task)
+{
+	struct pinion_buffer buffer;
+	struct pinion_buffer copy;
+
+	(void)task;
+	expect_number("acquire", 0, pinion_buffer_acquire(held_runtime, 1, &buffer));
+	copy = buffer;
+	pinion_buffer_release(held_runtime, &buffer);
+	pinion_buffer_release(held_runtime, &copy);
+	return 0;
+}
+
+static int release_buffer_twice(void *arg)
+{
+	static struct pinion_task task = {.run = release_copy};
+
+	(void)arg;
+	held_runtime = start();
+	expect_number("spawn", 0, pinion_spawn(held_runtime, &task));
+	pinion_runtime_drain(held_runtime);
+	return 0;
+}
+
+static int prepend_to_nothing(void *arg)
+{
+	struct pinion_chunk chunk = {.length = 1};
+
+	(void)arg;
+	pinion_chunk_prepend(&chunk, &chunk, 1);
+	return 0;
+}
+
+static void tell_nothing(void *arg)
+{
+	(void)arg;
+}
+
+/* As a ring holds it whose worker has not let go of it yet. */
+static int close_file_twice(void *arg)
+{
+	static const struct pin_log log = {.fn = hook};
+	struct pin_file_holder holder = {.tell = tell_nothing, .log = &log};
+	struct pinion_file file = {0};
+	struct pinion_file copy;
+
+	(void)arg;
+	expect_number("open", 0, pinion_file_open(&file, "/proc/self/exe", PINION_DIRECT_NEVER));
+	expect_true("held", pin_file_record_hold(pin_file_record_of(&file), &holder));
+	copy = file;
+	pinion_file_close(&file);
+	pinion_file_close(&copy);
+	return 0;
+}
+
 /* ---- the comparison ---- */
 
 /* Each "0x" and what follows it becomes "@". */
@@ -374,6 +570,49 @@ static const struct mistake mistakes[] = {
 		"error the attempt ended with\n"
 		"pinion: pinion_retry_report() was given PINION_RETRY_PENDING: report 0 or the "
 		"error the attempt ended with\n"},
+	{"options", change_options, ABORTS,
+		"hook: the options of the pinion_request at @ were changed while it was in "
+		"flight to what the submit would have refused: leave them alone until its task "
+		"is entered\n"
+		"pinion: the options of the pinion_request at @ were changed while it was in "
+		"flight to what the submit would have refused: leave them alone until its task "
+		"is entered\n"},
+	{"operation", change_operation, ABORTS,
+		"hook: the pinion_request at @ was written to while it was in flight: leave it "
+		"alone from the submit until its task is entered\n"
+		"pinion: the pinion_request at @ was written to while it was in flight: leave "
+		"it alone from the submit until its task is entered\n"},
+	{"group", leave_too_often, ABORTS,
+		"hook: a task of the pinion_group at @ has ended, which counts none: it was "
+		"initialised again, or its memory used for something else, before its tasks "
+		"were over; join it first\n"
+		"pinion: a task of the pinion_group at @ has ended, which counts none: it was "
+		"initialised again, or its memory used for something else, before its tasks "
+		"were over; join it first\n"},
+	{"call", set_future_of_call, ABORTS,
+		"hook: the future of the pinion_call at @ was set already: call.done is set by "
+		"the library, when the call has ended\n"
+		"pinion: the future of the pinion_call at @ was set already: call.done is set "
+		"by the library, when the call has ended\n"},
+	{"work anew", begin_work_anew, ABORTS,
+		"hook: a pinion_work in state 1 cannot go on: it was initialised again, or its "
+		"memory used for something else, before it had ended\n"
+		"pinion: a pinion_work in state 1 cannot go on: it was initialised again, or "
+		"its memory used for something else, before it had ended\n"},
+	{"buffer twice", release_buffer_twice, ABORTS,
+		"hook: buffer 7 was given back before; taken last by worker 0\n"
+		"hook: pinion_buffer_release() of a buffer that is not out, at @: release what "
+		"was acquired, once\n"
+		"pinion: pinion_buffer_release() of a buffer that is not out, at @: release "
+		"what was acquired, once\n"},
+	{"chunk", prepend_to_nothing, ABORTS,
+		"pinion: pinion_chunk_prepend() of a chunk at @ that pinion_chunk_init() would "
+		"refuse: leave its bounds as they were, or make it anew\n"},
+	{"file twice", close_file_twice, ABORTS,
+		"hook: a pinion_file was closed twice, by a copy of the struct: close it once, "
+		"by the struct that was opened, and copy none\n"
+		"pinion: a pinion_file was closed twice, by a copy of the struct: close it "
+		"once, by the struct that was opened, and copy none\n"},
 };
 
 int main(void)
