@@ -201,15 +201,9 @@ const char *report_reason(int error)
 	return strerror(positive);
 }
 
-/* A path beyond PATH_MAX cannot be asked and stays without its kind. */
-static const char *special_reason(const char *path)
+static const char *special_reason(uint32_t mode)
 {
-	struct stat status;
-
-	if (stat(path, &status) != 0) {
-		return "not a regular file";
-	}
-	switch (status.st_mode & S_IFMT) {
+	switch (mode) {
 	case S_IFIFO:
 		return "not a regular file (FIFO)";
 	case S_IFSOCK:
@@ -316,7 +310,7 @@ void report_outcome(
 		return;
 	}
 	report_path(
-		file->path, error == -ENOTSUP ? special_reason(file->path) : report_reason(error));
+		file->path, error == -ENOTSUP ? special_reason(file->mode) : report_reason(error));
 }
 
 void report_log(void *arg, enum pinion_log_level level, const char *message)

@@ -154,7 +154,8 @@ PINION_API void pinion_file_options_init_sized(struct pinion_file_options *optio
  * commands; -EIO: one that does not say what it is. -EINVAL: an unknown flag or
  * value, or flags that do not fit each other. -E2BIG: the struct is newer than
  * the library and an unknown field is set. -ENOSYS: `resolve` on a kernel
- * without openat2, before 5.6.
+ * without openat2, before 5.6. RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS without
+ * CREATE works there, too, and where a filter refuses openat2.
  * Since: 0.1
  */
 PINION_API int pinion_file_open_with(

@@ -55,6 +55,11 @@ struct pinion_scan_file {
 	uint64_t sequence;
 	struct pinion_file file;
 	void *user;
+	/*
+	 * In a report with -ENOTSUP: the type bits of st_mode (S_IFIFO, …) as
+	 * they were seen; 0: not known, as it became special just then. Else 0.
+	 */
+	uint32_t mode;
 };
 
 /*

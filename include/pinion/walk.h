@@ -41,7 +41,9 @@ struct pinion_walk_entry {
 	enum pinion_walk_kind kind;
 	/*
 	 * Kind ERROR: negative errno. -EXDEV: a part of the path has become a
-	 * symbolic link, and is not followed. Kind SYMLINK: 0 or -ELOOP.
+	 * symbolic link, and is not followed. Kind SYMLINK: 0, or
+	 * -ELOOP: the link leads back to itself below the root. Where openat2
+	 * is refused that is not found out.
 	 */
 	int error;
 	uint32_t mode; /* kinds SPECIAL, IGNORED: st_mode's type bits (S_IFIFO, …) */

@@ -57,15 +57,20 @@ int pin_beneath_error(int error)
 
 /* ---- one call ---- */
 
-static int open_at_once(int directory_fd, const char *path, int flags)
+static int open_as(int directory_fd, const char *path, int flags, uint64_t resolve)
 {
 	struct open_how how = {
 		.flags = (uint64_t)(unsigned)flags,
-		.resolve = PIN_BENEATH_RESOLVE,
+		.resolve = resolve,
 	};
 	long fd = syscall(SYS_openat2, directory_fd, path, &how, sizeof(how));
 
 	return fd < 0 ? -errno : (int)fd;
+}
+
+static int open_at_once(int directory_fd, const char *path, int flags)
+{
+	return open_as(directory_fd, path, flags, PIN_BENEATH_RESOLVE);
 }
 
 /*
@@ -230,4 +235,17 @@ int pin_beneath_open(int directory_fd, const char *path, int flags)
 	}
 	errno = saved_errno;
 	return fd < 0 ? pin_beneath_error(fd) : fd;
+}
+
+bool pin_beneath_loops(int directory_fd, const char *path)
+{
+	int saved_errno = errno;
+	int fd = open_as(
+		directory_fd, path, O_PATH | O_CLOEXEC, RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS);
+
+	if (fd >= 0) {
+		close(fd);
+	}
+	errno = saved_errno;
+	return fd == -ELOOP;
 }

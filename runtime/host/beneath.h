@@ -34,6 +34,7 @@
 #define PIN_HOST_BENEATH_H
 
 #include <linux/openat2.h>
+#include <stdbool.h>
 
 /*
  * For openat2(2), where the caller submits it to a ring: only with a path that
@@ -57,6 +58,13 @@ int pin_beneath_check(const char *path);
  * long.
  */
 int pin_beneath_open(int directory_fd, const char *path, int flags);
+
+/*
+ * Whether a path ends in a link that leads back to itself without leaving the
+ * directory. False for one that leads out of it, which is not looked at, and
+ * where openat2 is refused.
+ */
+bool pin_beneath_loops(int directory_fd, const char *path);
 
 /*
  * What openat2(2) answered in a ring, -ELOOP for a link, in the words of

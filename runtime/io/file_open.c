@@ -4,6 +4,7 @@
  */
 #include "runtime/io/file_open.h"
 #include "runtime/base/sized.h"
+#include "runtime/host/beneath.h"
 #include "runtime/host/longpath.h"
 #include "runtime/io/file.h"
 
@@ -123,31 +124,52 @@ int pin_file_open_flags(bool follow_links)
 	return O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | (follow_links ? 0 : O_NOFOLLOW);
 }
 
-int pin_file_check_kind(const char *path)
+static int kind_of(const struct stat *status, uint32_t *out_mode)
+{
+	*out_mode = (uint32_t)(status->st_mode & S_IFMT);
+	return S_ISDIR(status->st_mode) ? 0 : pin_file_check_status(status);
+}
+
+/* Of a descriptor of O_PATH, which is closed. */
+static int kind_of_place(int fd, uint32_t *out_mode)
 {
 	struct stat status;
-	int fd;
 	int rc;
 
+	if (fd < 0) {
+		return fd;
+	}
+	rc = fstat(fd, &status) < 0 ? -errno : 0;
+	close(fd);
+	return rc < 0 ? rc : kind_of(&status, out_mode);
+}
+
+int pin_file_check_kind(const char *path, uint32_t *out_mode)
+{
+	struct stat status;
+
 	if (stat(path, &status) == 0) {
-		rc = 0;
-	} else if (errno == ENAMETOOLONG) {
-		/*
-		 * O_PATH opens the name, not the thing: nothing happens to it.
-		 */
-		fd = pin_open_long(path, O_PATH | O_CLOEXEC);
-		if (fd < 0) {
-			return fd;
-		}
-		rc = fstat(fd, &status) < 0 ? -errno : 0;
-		close(fd);
-	} else {
-		rc = -errno;
+		return kind_of(&status, out_mode);
 	}
-	if (rc < 0) {
-		return rc;
-	}
-	return S_ISDIR(status.st_mode) ? 0 : pin_file_check_status(&status);
+	/* O_PATH opens the name, not the thing: nothing happens to it. */
+	return errno == ENAMETOOLONG
+		? kind_of_place(pin_open_long(path, O_PATH | O_CLOEXEC), out_mode)
+		: -errno;
+}
+
+int pin_file_check_kind_beneath(int directory_fd, const char *path, uint32_t *out_mode)
+{
+	return kind_of_place(pin_beneath_open(directory_fd, path, O_PATH | O_CLOEXEC), out_mode);
+}
+
+/* What pin_beneath_open() does as well, where there is no openat2. */
+static bool stays_beneath(const struct open_how *how)
+{
+	uint64_t asked = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS;
+
+	return (how->resolve & asked) == asked &&
+		(how->resolve & ~(asked | RESOLVE_NO_MAGICLINKS)) == 0 &&
+		(how->flags & O_CREAT) == 0;
 }
 
 static int open_as(int directory_fd, const char *path, const struct open_how *how)
@@ -156,7 +178,12 @@ static int open_as(int directory_fd, const char *path, const struct open_how *ho
 		? syscall(__NR_openat2, directory_fd, path, how, sizeof(*how))
 		: openat(directory_fd, path, (int)how->flags, (mode_t)how->mode);
 
-	return fd < 0 ? -errno : (int)fd;
+	if (fd >= 0) {
+		return (int)fd;
+	}
+	return (errno == ENOSYS || errno == EPERM) && stays_beneath(how)
+		? pin_beneath_open(directory_fd, path, (int)how->flags)
+		: -errno;
 }
 
 /*
@@ -190,6 +217,7 @@ static int check_path(const struct pinion_file_options *options, const char *pat
 static int open_any_length(
 	const struct pinion_file_options *options, const char *path, const struct open_how *how)
 {
+	uint32_t mode;
 	int rc;
 
 	if (strlen(path) < PATH_MAX || options->directory_fd != AT_FDCWD || how->resolve != 0 ||
@@ -197,7 +225,7 @@ static int open_any_length(
 		rc = check_path(options, path);
 		return rc < 0 ? rc : open_as(options->directory_fd, path, how);
 	}
-	rc = pin_file_check_kind(path);
+	rc = pin_file_check_kind(path, &mode);
 	return rc < 0 ? rc : pin_open_long(path, (int)how->flags);
 }
 

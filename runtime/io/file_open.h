@@ -27,9 +27,12 @@ int pin_file_open_flags(bool follow_links);
 
 /*
  * Looks at what a path leads to without opening it: 0 for a regular file, a
- * directory, a block device and an NVMe namespace, -ENOTSUP for anything else;
- * other errors as stat(2).
+ * directory, a block device and an NVMe namespace, -ENOTSUP for anything else,
+ * whose type bits are stored; other errors as stat(2).
  */
-int pin_file_check_kind(const char *path);
+int pin_file_check_kind(const char *path, uint32_t *out_mode);
+
+/* The same for a path beneath a directory (host/beneath.h). */
+int pin_file_check_kind_beneath(int directory_fd, const char *path, uint32_t *out_mode);
 
 #endif

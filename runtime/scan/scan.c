@@ -90,6 +90,20 @@ static void report_path(struct pinion_scan *scan, const char *path, size_t path_
 	pin_scan_report(scan, &scan->totals, &file, outcome, error);
 }
 
+static void report_special(struct pinion_scan *scan, const struct pinion_walk_entry *entry)
+{
+	struct pinion_scan_file file = {
+		.path = entry->path,
+		.path_bytes = entry->path_bytes,
+		.sequence = scan->next_sequence,
+		.file.fd = -1,
+		.mode = entry->mode,
+	};
+
+	scan->next_sequence++;
+	pin_scan_report(scan, &scan->totals, &file, PINION_SCAN_SKIPPED, -ENOTSUP);
+}
+
 /* ---- slots ---- */
 
 enum {
@@ -352,7 +366,7 @@ static int visit(void *arg, const struct pinion_walk_entry *entry)
 			/* Named, so it may be a device that is read. */
 			return add(scan, entry->path, entry->path_bytes, NULL, false);
 		}
-		report_path(scan, entry->path, entry->path_bytes, PINION_SCAN_SKIPPED, -ENOTSUP);
+		report_special(scan, entry);
 		break;
 	case PINION_WALK_ERROR:
 		report_path(scan, entry->path, entry->path_bytes, PINION_SCAN_FAILED, entry->error);

@@ -13,11 +13,8 @@
 #include "runtime/io/file_open.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 static struct pin_scan_worker *own_part(const struct pinion_scan *scan)
 {
@@ -214,27 +211,15 @@ static int open_here(const struct pin_slot *slot)
 }
 
 /* 0 for what may be opened, or for a directory, whose open says what it is. */
-static int check_kind(const struct pin_slot *slot)
+static int check_kind(struct pin_slot *slot)
 {
-	struct stat status;
-	int fd;
-	int rc;
+	uint32_t mode = 0;
+	int rc = slot->root == NULL ? pin_file_check_kind(slot->path, &mode)
+				    : pin_file_check_kind_beneath(slot->root->options.directory_fd,
+					      path_to_open(slot), &mode);
 
-	if (slot->root == NULL) {
-		return pin_file_check_kind(slot->path);
-	}
-	/* O_PATH looks without opening. */
-	fd = pin_beneath_open(
-		slot->root->options.directory_fd, path_to_open(slot), O_PATH | O_CLOEXEC);
-	if (fd < 0) {
-		return fd;
-	}
-	rc = fstat(fd, &status) < 0 ? -errno : 0;
-	close(fd);
-	if (rc < 0) {
-		return rc;
-	}
-	return S_ISDIR(status.st_mode) ? 0 : pin_file_check_status(&status);
+	slot->file.mode = rc == -ENOTSUP ? mode : 0;
+	return rc;
 }
 
 static int opened(struct pinion_task *task)
@@ -348,6 +333,7 @@ void pin_slot_start(struct pin_slot *slot)
 	struct pinion_scan *scan = slot->scan;
 
 	slot->file.user = NULL;
+	slot->file.mode = 0;
 	slot->file.file = (struct pinion_file){.fd = -1};
 	slot->was_handed_on = false;
 	slot->starter = NULL;

@@ -44,6 +44,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -168,13 +169,17 @@ static int report_mode(struct walk *walk, mode_t mode)
 	return report(walk, PINION_WALK_SPECIAL, 0, (uint32_t)(mode & S_IFMT));
 }
 
-/* A dangling link is no loop: only ELOOP is told to the visitor. */
+/*
+ * Only a loop is told to the visitor. It is looked for below the root; where
+ * the path is too long for that, in the directory that the link is in.
+ */
 static int report_symlink(struct walk *walk, int directory_fd, const char *name)
 {
-	struct stat status;
-	int rc = fstatat(directory_fd, name, &status, AT_NO_AUTOMOUNT);
+	const char *beneath = walk->path + walk->names_start;
+	bool is_loop = strlen(beneath) < PATH_MAX ? pin_beneath_loops(walk->root_fd, beneath)
+						  : pin_beneath_loops(directory_fd, name);
 
-	return report(walk, PINION_WALK_SYMLINK, rc != 0 && errno == ELOOP ? -ELOOP : 0, 0);
+	return report(walk, PINION_WALK_SYMLINK, is_loop ? -ELOOP : 0, 0);
 }
 
 static int pending_create(const struct walk *walk, const char *name, size_t name_bytes,

@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <pinion/file.h>
 #include <sys/syscall.h>
 
 #define DEPTH 300
@@ -71,6 +72,33 @@ static void check_table(int root_fd)
 	}
 }
 
+/* As callers do it who have a directory, also without openat2. */
+static void check_public(int root_fd)
+{
+	struct pinion_file_options options;
+	struct pinion_file file;
+
+	pinion_file_options_init(&options);
+	options.directory_fd = root_fd;
+	options.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS;
+	if (expect_number("open", 0, pinion_file_open_with(&file, "folder/file", &options))) {
+		pinion_file_close(&file);
+	}
+	expect_number("open of two dots", -EXDEV,
+		pinion_file_open_with(&file, "../outside/stolen", &options));
+	expect_true(
+		"open through a link", pinion_file_open_with(&file, "out/stolen", &options) < 0);
+}
+
+static void check_loops(int root_fd, bool is_refused)
+{
+	expect_number("self", !is_refused, pin_beneath_loops(root_fd, "self"));
+	expect_number("a loop outside", false, pin_beneath_loops(root_fd, "out/loop"));
+	expect_number("a link to a loop outside", false, pin_beneath_loops(root_fd, "loop"));
+	expect_number("a link", false, pin_beneath_loops(root_fd, "inward"));
+	expect_number("nothing", false, pin_beneath_loops(root_fd, "none"));
+}
+
 static void check_long(int root_fd)
 {
 	const char *below = deep + strlen("root/");
@@ -110,7 +138,9 @@ static int check_all(void *arg)
 	}
 	errno = 4711;
 	check_table(root_fd);
+	check_loops(root_fd, error != 0);
 	expect_number("errno", 4711, errno);
+	check_public(root_fd);
 	check_long(root_fd);
 	after = dup(0);
 	close(after);
@@ -124,7 +154,10 @@ static void make_links(void)
 
 	expect_ready("links",
 		symlink("../outside", "root/out") == 0 && symlink("/etc", "root/absolute") == 0 &&
-			symlink("folder", "root/inward") == 0 && symlink("self", "root/self") == 0);
+			symlink("folder", "root/inward") == 0 &&
+			symlink("self", "root/self") == 0 &&
+			symlink("../outside/loop", "root/loop") == 0 &&
+			symlink("loop", "outside/loop") == 0);
 	fd = open("root", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	for (const char *name = deep + strlen("root/"); *name != '\0';) {
 		size_t bytes = strcspn(name, "/");

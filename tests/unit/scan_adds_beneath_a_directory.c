@@ -46,6 +46,7 @@ static struct pin_atomic_u32 escapes;
 static struct pin_atomic_u32 is_over;
 static enum pinion_scan_outcome last_outcome;
 static int last_error;
+static uint32_t last_mode;
 
 static int on_window(void *arg, struct pinion_scan_file *file, const struct pinion_window *window)
 {
@@ -63,9 +64,9 @@ static void on_report(
 	void *arg, const struct pinion_scan_file *file, enum pinion_scan_outcome outcome, int error)
 {
 	(void)arg;
-	(void)file;
 	last_outcome = outcome;
 	last_error = error;
+	last_mode = file->mode;
 }
 
 static struct pinion_scan *scan_create(struct pinion_runtime *runtime)
@@ -125,6 +126,7 @@ static void check_table(struct pinion_runtime *runtime, int root_fd)
 	}
 	check_one(runtime, root_fd, deep, PINION_SCAN_DONE, 0);
 	check_one(runtime, path_fd, "file", PINION_SCAN_DONE, 0);
+	expect_number("mode of a file", 0, last_mode);
 	check_one(runtime, AT_FDCWD, "root/file", PINION_SCAN_DONE, 0);
 	check_one(runtime, file_fd, "file", PINION_SCAN_FAILED, -ENOTDIR);
 	check_one(runtime, BAD_FD, "file", PINION_SCAN_FAILED, -EBADF);
@@ -140,6 +142,7 @@ static void check_unopened(struct pinion_runtime *runtime, int root_fd)
 
 	expect_ready("inotify", notes >= 0 && inotify_add_watch(notes, "root/fifo", IN_OPEN) >= 0);
 	check_one(runtime, root_fd, "fifo", PINION_SCAN_SKIPPED, -ENOTSUP);
+	expect_number("mode of the FIFO", S_IFIFO, last_mode);
 	expect_number("opens of the FIFO", -1, read(notes, &event, sizeof(event)));
 	close(notes);
 }

@@ -41,14 +41,10 @@ static void make_socket(const char *path)
 static void make_hostile(void)
 {
 	static const char *const links[][2] = {
-		{"a", "tree/link"},
-		{"nowhere", "tree/dangling"},
-		{"self", "tree/self"},
-		{"pong", "tree/ping"},
-		{"ping", "tree/pong"},
-		{"..", "tree/up"},
-		{".", "tree/dir/here"},
-		{"/", "tree/dir/root"},
+		{"a", "tree/link"}, {"nowhere", "tree/dangling"}, {"self", "tree/self"},
+		{"pong", "tree/ping"}, {"ping", "tree/pong"}, {"..", "tree/up"},
+		{".", "tree/dir/here"}, {"/", "tree/dir/root"},
+		{"../looping", "tree/away"}, /* leads to a loop, outside */
 	};
 	char longest[300] = "tree/";
 
@@ -68,6 +64,7 @@ static void make_hostile(void)
 	memset(longest + 5, 'm', 255);
 	scratch_file(longest, "");
 	expect_ready("fifo", mkfifo("tree/fifo", 0644) == 0);
+	expect_ready("looping", symlink("looping", "looping") == 0);
 	make_socket("tree/socket");
 	for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++) {
 		expect_ready(links[i][1], symlink(links[i][0], links[i][1]) == 0);
@@ -100,6 +97,7 @@ static void expect_hostile(struct visits *expected, const char *top, const char 
 		{PINION_WALK_SYMLINK, "ping", -ELOOP, 0},
 		{PINION_WALK_SYMLINK, "pong", -ELOOP, 0},
 		{PINION_WALK_SYMLINK, "up", 0, 0},
+		{PINION_WALK_SYMLINK, "away", 0, 0},
 		{PINION_WALK_SYMLINK, "dir/here", 0, 0},
 		{PINION_WALK_SYMLINK, "dir/root", 0, 0},
 	};

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <linux/openat2.h>
 #include <pinion/pinion.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -214,6 +215,28 @@ static void examine_device(struct findings *findings, const struct stat *status,
 	}
 }
 
+/* A file to be examined: at a path, or below a directory that is open. */
+struct place {
+	const char *path;
+	const char *beneath; /* NULL: not below a directory */
+	int directory_fd;
+};
+
+/* No link on the way from the directory is followed. */
+static int place_open(struct pinion_file *file, const struct place *place, uint32_t direct)
+{
+	struct pinion_file_options options;
+
+	pinion_file_options_init(&options);
+	options.direct = direct;
+	if (place->beneath == NULL) {
+		return pinion_file_open_with(file, place->path, &options);
+	}
+	options.directory_fd = place->directory_fd;
+	options.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS;
+	return pinion_file_open_with(file, place->beneath, &options);
+}
+
 /* The search for a file that stands for its directory. */
 struct sample {
 	uint64_t device; /* files of other file systems do not count */
@@ -221,11 +244,30 @@ struct sample {
 	int root_error; /* why the directory itself could not be entered */
 	size_t root_bytes;
 	char *path; /* of the file found, NULL: none */
+	int directory_fd;
+	size_t names_start; /* in the path, of what is below the directory */
 };
+
+/* False: out of memory or descriptors. */
+static bool sample_keep(struct sample *sample, const struct pinion_walk_entry *entry)
+{
+	sample->directory_fd = fcntl(entry->root_fd, F_DUPFD_CLOEXEC, 0);
+	if (sample->directory_fd < 0) {
+		return false;
+	}
+	sample->names_start = (size_t)(entry->beneath - entry->path);
+	sample->path = strdup(entry->path);
+	return sample->path != NULL;
+}
 
 static int sample_visit(void *arg, const struct pinion_walk_entry *entry)
 {
 	struct sample *sample = arg;
+	const struct place place = {
+		.path = entry->path,
+		.beneath = entry->beneath,
+		.directory_fd = entry->root_fd,
+	};
 	struct pinion_file file;
 	bool is_fit;
 
@@ -235,8 +277,8 @@ static int sample_visit(void *arg, const struct pinion_walk_entry *entry)
 	if (++sample->entry_count > SAMPLE_ENTRIES_MAX) {
 		return 1;
 	}
-	if (entry->kind != PINION_WALK_FILE ||
-		pinion_file_open(&file, entry->path, PINION_DIRECT_NEVER) != 0) {
+	if (entry->kind != PINION_WALK_FILE || entry->beneath == NULL ||
+		place_open(&file, &place, PINION_DIRECT_NEVER) != 0) {
 		return 0;
 	}
 	is_fit = file.size_bytes > 0 && file.device == sample->device;
@@ -244,8 +286,7 @@ static int sample_visit(void *arg, const struct pinion_walk_entry *entry)
 	if (!is_fit) {
 		return 0;
 	}
-	sample->path = strdup(entry->path);
-	return 1;
+	return sample_keep(sample, entry) ? 1 : -ENOMEM;
 }
 
 /* 0, or why the first block of an open file cannot be read so. */
@@ -272,7 +313,7 @@ static void say_transfer(struct findings *findings, const struct pinion_file *fi
 }
 
 /* What PINION_DIRECT_AUTO makes of it now. */
-static void examine_choice(struct findings *findings, const char *path)
+static void examine_choice(struct findings *findings, const struct place *place)
 {
 	static const char *const names[] = {
 		[PINION_WAY_UNKNOWN] = "unknown",
@@ -284,19 +325,19 @@ static void examine_choice(struct findings *findings, const char *path)
 	};
 	struct pinion_file file;
 
-	if (pinion_file_open(&file, path, PINION_DIRECT_AUTO) == 0 &&
+	if (place_open(&file, place, PINION_DIRECT_AUTO) == 0 &&
 		file.way < sizeof(names) / sizeof(names[0])) {
 		findings_text(findings, "auto", names[file.way]);
 	}
 	pinion_file_close(&file);
 }
 
-static void examine_direct(struct findings *findings, const char *path)
+static void examine_direct(struct findings *findings, const struct place *place)
 {
 	struct pinion_file file;
 	bool works = false;
 
-	if (pinion_file_open(&file, path, PINION_DIRECT_ALWAYS) == 0) {
+	if (place_open(&file, place, PINION_DIRECT_ALWAYS) == 0) {
 		works = file.is_direct != 0 && try_read(&file, 0) == 0;
 	}
 	findings_flag(findings, "o_direct", works);
@@ -313,10 +354,10 @@ static void examine_direct(struct findings *findings, const char *path)
 	pinion_file_close(&file);
 }
 
-static void examine_file(struct findings *findings, const char *path)
+static void examine_file(struct findings *findings, const struct place *place)
 {
 	struct pinion_file file;
-	int rc = pinion_file_open(&file, path, PINION_DIRECT_NEVER);
+	int rc = place_open(&file, place, PINION_DIRECT_NEVER);
 
 	if (rc == 0 && file.size_bytes > 0) {
 		int error = try_read(&file, 0);
@@ -324,15 +365,15 @@ static void examine_file(struct findings *findings, const char *path)
 		rc = -error;
 	}
 	if (rc != 0) {
-		report_unreadable(findings, rc, path,
+		report_unreadable(findings, rc, place->path,
 			(const char *const[]){"see what it is and who may read it: namei -l ", ""});
 	} else if (file.size_bytes == 0) {
 		findings_flag(findings, "empty", true);
 	} else {
 		findings_flag(findings, "readable", true);
 		findings_flag(findings, "dontcache", try_read(&file, RWF_DONTCACHE) == 0);
-		examine_direct(findings, path);
-		examine_choice(findings, path);
+		examine_direct(findings, place);
+		examine_choice(findings, place);
 	}
 	pinion_file_close(&file);
 }
@@ -375,7 +416,11 @@ static void examine_namespace(
 
 static void examine_directory(struct findings *findings, const char *path, uint64_t device)
 {
-	struct sample sample = {.device = device, .root_bytes = strlen(path)};
+	struct sample sample = {
+		.device = device,
+		.root_bytes = strlen(path),
+		.directory_fd = -1,
+	};
 
 	if (pinion_walk(path, sample_visit, &sample) < 0) {
 		findings->text.failed = true; /* out of memory: said at the end */
@@ -385,8 +430,17 @@ static void examine_directory(struct findings *findings, const char *path, uint6
 	} else if (sample.path == NULL) {
 		findings_flag(findings, "empty", true);
 	} else {
+		const struct place place = {
+			.path = sample.path,
+			.beneath = sample.path + sample.names_start,
+			.directory_fd = sample.directory_fd,
+		};
+
 		findings_text(findings, "tried_on", sample.path);
-		examine_file(findings, sample.path);
+		examine_file(findings, &place);
+	}
+	if (sample.directory_fd >= 0) {
+		close(sample.directory_fd);
 	}
 	free(sample.path);
 }
@@ -447,6 +501,6 @@ void doctor_path(struct findings *findings, const char *path, const struct docto
 	if (S_ISDIR(status.st_mode)) {
 		examine_directory(findings, path, status.st_dev);
 	} else {
-		examine_file(findings, path);
+		examine_file(findings, &(struct place){.path = path});
 	}
 }
