@@ -8,7 +8,8 @@ bats_require_minimum_version 1.5.0
 setup() {
 	export PINION=${PINION:-${top_builddir:-$PWD}/pinion}
 	export CORPUS=${PINION_CORPUS:-${top_builddir:-$PWD}/tools/dev/corpus}
-	export PROGRAMS=${top_builddir:-$PWD}/tests
+	export top_builddir=${top_builddir:-$PWD}
+	export PROGRAMS=$top_builddir/tests
 	features=$("$PINION" --version | grep '^features:')
 	[[ $features == *+hyperscan* ]] || skip "built without hyperscan"
 	[[ $features == *+openssl* ]] || skip "built without openssl"
@@ -301,4 +302,13 @@ on_block_device() {
 
 @test "a block device" {
 	inside on_block_device
+}
+
+@test "no command leaves a tree that is a bind mount" {
+	local status=0
+	TMPDIR=$BATS_TEST_TMPDIR \
+		"$PROGRAMS/unit/commands_stay_beneath_their_roots" bind >log 2>&1 || status=$?
+	cat log
+	[ "$status" != 77 ] || skip "$(tail -n 1 log)"
+	[ "$status" = 0 ]
 }
