@@ -164,8 +164,10 @@ static const struct search_notes notes = {.gaps = show_gaps, .limit = show_limit
 static int on_open(void *arg, struct pinion_scan_file *file)
 {
 	const struct scan_job *job = arg;
-	int error = search_open(&job->search, file->user);
+	struct search_file *searched = file->user;
+	int error = search_open(&job->search, searched);
 
+	searched->is_sparse = file->file.allocated_bytes < file->file.size_bytes;
 	if (error == 0) {
 		progress_add(job->runtime, &(struct progress){.begun_files = 1});
 	}

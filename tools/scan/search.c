@@ -7,6 +7,7 @@
 #include "tools/scan/examples.h"
 
 #include <errno.h>
+#include <string.h>
 #include <time.h>
 
 int search_init(struct search *search, const struct matcher_ops *matcher, const struct rules *rules,
@@ -75,7 +76,7 @@ static int check_hole(const struct search *search, struct search_file *file, uin
 		return -ECANCELED;
 	}
 	if (search->hole_ns_max != 0 && file->hole_ns > search->hole_ns_max) {
-		file->is_late = true;
+		__atomic_store_n(&file->is_late, true, __ATOMIC_RELAXED);
 		file->late_offset = offset;
 		return -ETIME;
 	}
@@ -118,12 +119,61 @@ static int search_hole(const struct search *search, struct search_worker *worker
 	return error;
 }
 
+static bool is_zeros(const struct pinion_window *window)
+{
+	const uint8_t *bytes = window->bytes + window->prefix_bytes;
+	size_t length = window->length_bytes - window->prefix_bytes;
+
+	return length > 0 && bytes[0] == 0 && memcmp(bytes, bytes + 1, length - 1) == 0;
+}
+
+/*
+ * Where zeros have to be read, as a rule with a widest match finds something in
+ * them, a hole cannot be told from data. So the limit is on the time in which
+ * nothing but zeros came, and only of a file that has holes. Windows may be at
+ * several workers, whose order is of no importance to a guess.
+ */
+static int check_zeros(
+	const struct search *search, struct search_file *file, const struct pinion_window *window)
+{
+	uint64_t since_ns;
+	uint64_t here_ns;
+
+	if (!is_zeros(window)) {
+		__atomic_store_n(&file->zeros_since_ns, 0, __ATOMIC_RELAXED);
+		return 0;
+	}
+	here_ns = now_ns();
+	since_ns = __atomic_load_n(&file->zeros_since_ns, __ATOMIC_RELAXED);
+	if (since_ns == 0) {
+		__atomic_store_n(&file->zeros_since_ns, here_ns, __ATOMIC_RELAXED);
+		return 0;
+	}
+	/* Another worker may have been the first after this one looked. */
+	if (here_ns <= since_ns || here_ns - since_ns <= search->hole_ns_max) {
+		return 0;
+	}
+	if (!__atomic_exchange_n(&file->is_late, true, __ATOMIC_RELAXED)) {
+		file->late_offset = window->base_offset_bytes;
+	}
+	return -ETIME;
+}
+
 static int search_bytes(const struct search *search, struct search_worker *worker,
 	struct search_file *file, const struct pinion_window *window, findings_show_fn show,
 	void *arg)
 {
 	struct pinion_window counted = *window;
-	int error = engine_window(worker->engine, &file->engine, window, &worker->yield);
+	int error;
+
+	if (file->is_sparse && search->hole_ns_max != 0 &&
+		!engine_needs(search->engine).report_holes) {
+		error = check_zeros(search, file, window);
+		if (error != 0) {
+			return error;
+		}
+	}
+	error = engine_window(worker->engine, &file->engine, window, &worker->yield);
 
 	if (error == 0) {
 		error = gaps_add(&file->gaps, window);

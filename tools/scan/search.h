@@ -33,9 +33,11 @@ struct search_file {
 	bool has_gaps; /* after the close, which has told them */
 	/* Windows that a hole was searched as, beyond the one it is. */
 	uint64_t extra_windows;
-	uint64_t hole_ns;     /* spent in holes */
-	bool is_late;	      /* its holes took too long, at late_offset */
-	uint64_t late_offset; /* all before it was searched */
+	uint64_t hole_ns;	 /* spent in holes */
+	bool is_sparse;		 /* zeros that are read may be a hole */
+	uint64_t zeros_since_ns; /* [W:any R:any] nothing else came since; 0: it did */
+	bool is_late;		 /* [W:any R:any] its holes took too long, at late_offset */
+	uint64_t late_offset;	 /* about what was searched before */
 };
 
 /* What a close tells of a file after its findings; each may be NULL. */
