@@ -5,7 +5,7 @@
 #include "runtime/core/admission.h"
 #include "runtime/base/check.h"
 #include "runtime/base/sized.h"
-#include "runtime/core/runtime.h"
+#include "runtime/core/entry.h"
 #include "runtime/core/runtime_state.h"
 
 #include <errno.h>

@@ -3,9 +3,9 @@
  * Ways into an admission: at once, or after a wait; then into the runtime.
  */
 #include "runtime/base/check.h"
+#include "runtime/core/entry.h"
 #include "runtime/core/job.h"
 #include "runtime/core/job_log.h"
-#include "runtime/core/runtime.h"
 #include "runtime/core/runtime_state.h"
 #include "runtime/core/task.h"
 

@@ -4,7 +4,7 @@
  */
 #include "runtime/core/budget.h"
 #include "runtime/base/check.h"
-#include "runtime/core/runtime.h"
+#include "runtime/core/entry.h"
 
 #include <errno.h>
 #include <string.h>

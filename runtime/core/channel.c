@@ -3,7 +3,7 @@
  * Channels: sending and receiving under the lock, and who is served then.
  */
 #include "runtime/core/channel.h"
-#include "runtime/core/runtime.h"
+#include "runtime/core/entry.h"
 
 #include <errno.h>
 #include <string.h>

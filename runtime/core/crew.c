@@ -8,6 +8,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/sized.h"
 #include "runtime/core/resize.h"
+#include "runtime/core/runtime.h"
 #include "runtime/host/topology.h"
 
 #include <errno.h>

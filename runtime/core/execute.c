@@ -4,11 +4,11 @@
  */
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
+#include "runtime/core/entry.h"
 #include "runtime/core/fault.h"
 #include "runtime/core/future.h"
 #include "runtime/core/job_log.h"
 #include "runtime/core/room.h"
-#include "runtime/core/runtime.h"
 #include "runtime/core/runtime_state.h"
 #include "runtime/core/task.h"
 

@@ -5,7 +5,7 @@
 #include "runtime/core/future.h"
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
-#include "runtime/core/runtime.h"
+#include "runtime/core/entry.h"
 
 #include <errno.h>
 #include <string.h>

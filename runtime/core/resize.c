@@ -4,6 +4,7 @@
  */
 #include "runtime/core/resize.h"
 #include "runtime/base/check.h"
+#include "runtime/core/runtime.h"
 #include "runtime/core/wake.h"
 
 #include <errno.h>

@@ -4,8 +4,8 @@
  */
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
+#include "runtime/core/entry.h"
 #include "runtime/core/fault.h"
-#include "runtime/core/runtime.h"
 #include "runtime/core/task.h"
 
 #include <errno.h>

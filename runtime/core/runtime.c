@@ -570,23 +570,6 @@ int pinion_runtime_destroy(struct pinion_runtime *runtime)
 
 /* ---- what others ask ---- */
 
-const struct pin_log *pin_runtime_log(const struct pinion_runtime *runtime)
-{
-	static const struct pin_log none;
-
-	return runtime != NULL ? &runtime->shared.log : &none;
-}
-
-const struct pin_host *pin_runtime_host(const struct pinion_runtime *runtime)
-{
-	return runtime->shared.host;
-}
-
-uint32_t pin_runtime_buffer_bytes(const struct pinion_runtime *runtime)
-{
-	return runtime->shared.config.buffer_bytes;
-}
-
 bool pinion_runtime_is_accepting(const struct pinion_runtime *runtime)
 {
 	return !pin_runtime_is_foreign(runtime) && pin_gate_is_open(&runtime->shared.gate);

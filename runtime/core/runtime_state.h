@@ -23,22 +23,6 @@ struct pinion_runtime {
 	struct pin_live live;
 };
 
-/*
- * As pinion_runtime_create(); of each tier of `config->lanes` only so many
- * workers are there at first. NULL: all, and for good.
- */
-int pin_runtime_create(const struct pinion_config *config, const uint32_t *serving_counts,
-	struct pinion_runtime **out_runtime);
-
-/*
- * One that is OUT, and whose thread was joined, if it has had one: with `life`.
- * The error of starting it.
- */
-int pin_runtime_start_worker(struct pin_worker *worker);
-
-/* One that is on its way OUT; likewise. */
-void pin_runtime_join_worker(struct pin_worker *worker);
-
 /* A child of the process that created it has none of its workers. */
 static inline bool pin_runtime_is_foreign(const struct pinion_runtime *runtime)
 {

@@ -6,9 +6,9 @@
 #include "runtime/core/work.h"
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
+#include "runtime/core/entry.h"
 #include "runtime/core/fault.h"
 #include "runtime/core/io.h"
-#include "runtime/core/runtime.h"
 #include "runtime/core/spawn.h"
 #include "runtime/core/worker.h"
 

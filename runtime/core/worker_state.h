@@ -7,8 +7,8 @@
 #ifndef PIN_CORE_WORKER_STATE_H
 #define PIN_CORE_WORKER_STATE_H
 
+#include "runtime/base/log.h"
 #include "runtime/base/thread.h"
-#include "runtime/core/config.h"
 #include "runtime/core/disk.h"
 #include "runtime/core/task.h"
 #include "runtime/host/guard.h"

@@ -66,7 +66,7 @@ struct pin_meter {
 	struct pin_atomic_u64 errors_tried_alone;
 	struct pin_atomic_u64 steal_rounds;
 	struct pin_atomic_u64 timers_processed;
-	struct pin_atomic_u64 rebinds; /* of its thread to its CPUs */
+	struct pin_atomic_u64 rebinds;	   /* of its thread to its CPUs */
 	struct pin_atomic_u64 tasks_laned; /* pushed to the queues of other lanes */
 	/* Not counts but how it is now: what the tuner says, */
 	struct pin_atomic_u64 look_interval;

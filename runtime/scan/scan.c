@@ -8,8 +8,8 @@
  */
 #include "runtime/base/check.h"
 #include "runtime/base/sized.h"
+#include "runtime/core/entry.h"
 #include "runtime/core/flight_cancel.h"
-#include "runtime/core/runtime.h"
 #include "runtime/host/beneath.h"
 #include "runtime/host/heap.h"
 #include "runtime/scan/slot.h"

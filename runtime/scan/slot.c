@@ -4,8 +4,8 @@
  */
 #include "runtime/scan/slot.h"
 #include "runtime/base/check.h"
+#include "runtime/core/entry.h"
 #include "runtime/core/flight_start.h"
-#include "runtime/core/runtime.h"
 #include "runtime/core/wake.h"
 #include "runtime/host/beneath.h"
 #include "runtime/host/longpath.h"

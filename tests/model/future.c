@@ -9,7 +9,7 @@
 #include "runtime/core/future.h"
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
-#include "runtime/core/runtime.h"
+#include "runtime/core/entry.h"
 #include "tests/model/explorer.h"
 #include "tests/model/heap.h"
 #include "tests/model/runtime_model.h"

@@ -11,8 +11,8 @@
  * room while others take it, and give it back, in each way there is: [WAIT-1].
  */
 #include "runtime/base/base.h"
+#include "runtime/core/entry.h"
 #include "runtime/core/room.h"
-#include "runtime/core/runtime.h"
 #include "runtime/core/runtime_state.h"
 #include "tests/model/explorer.h"
 #include "tests/model/runtime_model.h"

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The real core/runtime.c and core/calls.c, on the model's heap, with calls
- * that a twin may leave out or turn round.
+ * The real core/runtime.c, core/calls.c and core/entry.c, on the model's heap,
+ * with calls that a twin may leave out or turn round.
  */
 #include "runtime/core/runtime.h"
 #include "runtime/core/config.h"
+#include "runtime/core/entry.h"
 #include "runtime/core/forked.h"
 #include "runtime/core/io.h"
 #include "runtime/core/resize.h"
@@ -74,6 +75,7 @@ static bool acquire(struct pin_lock *lock)
 							       : (pin_lock_try)(lock))
 
 #include "runtime/core/calls.c"
+#include "runtime/core/entry.c"
 #include "runtime/core/resize.c"
 #include "runtime/core/room.c"
 #include "runtime/core/runtime.c"

@@ -7,9 +7,9 @@
  * real workers, and a device that never ends anything by itself.
  */
 #include "runtime/base/check.h"
+#include "runtime/core/entry.h"
 #include "runtime/core/flight_cancel.h"
 #include "runtime/core/flight_start.h"
-#include "runtime/core/runtime.h"
 #include "runtime/core/wake.h"
 #include "runtime/host/beneath.h"
 #include "runtime/host/longpath.h"

@@ -8,7 +8,7 @@
  * than slots the adding thread waits for them, too.
  */
 #include "runtime/base/check.h"
-#include "runtime/core/runtime.h"
+#include "runtime/core/entry.h"
 #include "runtime/scan/slot.h"
 #include "tests/model/explorer.h"
 #include "tests/model/heap.h"

@@ -5,7 +5,7 @@
 #include "runtime/core/work.h"
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
-#include "runtime/core/runtime.h"
+#include "runtime/core/entry.h"
 #include "runtime/core/spawn.h"
 #include "runtime/core/worker.h"
 #include "tests/model/explorer.h"

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The real core/runtime.c and core/calls.c, with calls that a defect may spoil.
+ * The real core/runtime.c, core/calls.c and core/entry.c, with calls that a
+ * defect may spoil.
  */
 #include "runtime/core/config.h"
+#include "runtime/core/entry.h"
 #include "runtime/core/runtime.h"
 #include "runtime/core/spawn.h"
 #include "runtime/core/wake.h"
@@ -26,6 +28,7 @@ static int spawn(struct pin_worker *worker, struct pinion_task *task)
 	(defect_strikes(DEFECT_WAKE_UNSENT, 4) ? (void)0 : pin_wake_worker(__VA_ARGS__))
 
 #include "runtime/core/calls.c"
+#include "runtime/core/entry.c"
 #include "runtime/core/resize.c"
 #include "runtime/core/runtime.c"
 #include "runtime/core/runtime_figures.c"

@@ -4,6 +4,7 @@
  */
 #include "tests/sim/workload.h"
 #include "runtime/core/resize.h"
+#include "runtime/core/runtime.h"
 #include "tests/sim/device.h"
 #include "tests/sim/disk.h"
 #include "tests/sim/host.h"

@@ -8,7 +8,7 @@
  * Method: the only worker is held while calls fill one lane after another; who
  * waits is seen in the lane's queue of waiters.
  */
-#include "runtime/core/runtime.h"
+#include "runtime/core/entry.h"
 #include "runtime/core/runtime_state.h"
 #include "tests/support/runtimes.h"
 #include "tests/support/stops.h"

@@ -6,7 +6,7 @@
  * Method: the table against rules for each event; then one worker, held by a
  * task while a state is looked at from outside.
  */
-#include "runtime/core/runtime.h"
+#include "runtime/core/entry.h"
 #include "runtime/core/work.h"
 #include "runtime/host/host.h"
 #include "tests/support/runtimes.h"
