@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Finding out how an open file is best read: size, whether its data is cached,
- * whether O_DIRECT works. What holds for a whole file system is device.h's;
+ * whether O_DIRECT works. file_device.h has what holds for a whole file system;
  * what differs from file to file is asked each time.
  */
 #ifndef PIN_IO_FILE_H
 #define PIN_IO_FILE_H
 
 #include "runtime/base/base.h"
-#include "runtime/io/device.h"
+#include "runtime/io/file_device.h"
 
 #include <pinion/file.h>
 #include <stdbool.h>

@@ -4,8 +4,8 @@
  * transfers at once. It holds for all files of a file system, so a worker asks
  * once per device and remembers it.
  */
-#ifndef PIN_IO_DEVICE_H
-#define PIN_IO_DEVICE_H
+#ifndef PIN_IO_FILE_DEVICE_H
+#define PIN_IO_FILE_DEVICE_H
 
 #include "runtime/base/base.h"
 #include "runtime/observe/meter.h"
