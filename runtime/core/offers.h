@@ -26,6 +26,9 @@
  * before it. An offer must not move past it, from a worker that it has yet to
  * see to one that it has seen; so nothing is adopted while there is such a
  * cancel (`cancels`), and each worker it comes to first begins its own offers.
+ * What a worker that has left was offered moves to the heir (wake.h), under a
+ * lock that each thread takes which is about to move such a cancel there too:
+ * so it comes behind the offers.
  * [OFFERS-2] it is counted (RMW) before it is sent -> a worker that it has
  * been to sees the count (acquire).
  *

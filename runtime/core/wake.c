@@ -247,19 +247,27 @@ void pin_wake_lane(struct pin_shared *shared, struct pin_worker *waker, enum pin
 	wake_for_lanes(shared, waker, PIN_LANE_BIT(lane));
 }
 
-/* Requests that nobody has begun; the heir may. Whether there were any. */
+/*
+ * Requests that nobody has begun; the heir may. Whether there were any. In the
+ * lock, so that who finds none here finds them with the heir: a cancel of many
+ * that comes behind them must not overtake them.
+ */
 static bool forward_offers(struct pin_worker *gone)
 {
+	struct pin_shared *shared = gone->shared;
 	struct pin_list list = {0};
 	bool has_more;
+	bool has_any;
 
+	pin_lock_acquire(&shared->forward_lock, shared->host);
 	while (pin_injector_pop(&gone->offers, 1, UINT32_MAX, &list, &has_more) > 0) {
 	}
-	if (pin_list_is_empty(&list)) {
-		return false;
+	has_any = !pin_list_is_empty(&list);
+	if (has_any) {
+		pin_injector_push(&shared->heir->offers, &list);
 	}
-	pin_injector_push(&gone->shared->heir->offers, &list);
-	return true;
+	pin_lock_release(&shared->forward_lock, shared->host);
+	return has_any;
 }
 
 /* To any worker; they are on no wheel, unless another has come meanwhile. */

@@ -73,7 +73,8 @@ void pin_wake_worker(struct pin_worker *target, struct pin_worker *waker);
 
 /*
  * What is in the inbox of a worker that is OUT, and what it was offered: to its
- * heir; timers whose cancel it was told of: to any. Any thread.
+ * heir; timers whose cancel it was told of: to any. Any thread; waits for
+ * another that is moving offers.
  */
 void pin_wake_forward(struct pin_worker *gone, struct pin_worker *waker);
 

@@ -10,6 +10,7 @@
  */
 #include "runtime/core/resize.h"
 #include "runtime/base/base.h"
+#include "runtime/core/flight.h"
 #include "tests/model/explorer.h"
 #include "tests/model/runtime_model.h"
 
@@ -399,6 +400,99 @@ static void run_credit(void)
 	model_runtime_end(runtime);
 }
 
+/* ---- a cancel of many, behind a request ---- */
+
+static struct pinion_request cancel_of_all;
+static bool is_cancel_over;
+static bool is_leaving;
+
+static int end_cancel(struct pinion_task *task)
+{
+	(void)task;
+	is_cancel_over = true;
+	return 0;
+}
+
+static void hold_and_go(struct model_task *task)
+{
+	hold(task);
+	is_leaving = true;
+}
+
+/* Or it has taken the request, with which it stays. */
+static bool is_second_out(const void *arg)
+{
+	uint32_t word = pin_request_of(&requests[0])->word.value;
+
+	(void)arg;
+	return runtime->shared.workers[1].service.value == PIN_SERVICE_OUT ||
+		pin_flight_state_of(word) == PIN_FLIGHT_FLYING;
+}
+
+static void submit_to_second(struct pinion_request *const *submitted, uint32_t count)
+{
+	runtime->shared.next_request_worker.value = 1;
+	MODEL_CHECK(pinion_request_submit_batch(runtime, submitted, count) == 0);
+}
+
+/* The request ends by a cancel alone; the second worker leaves any moment. */
+static uint32_t begin_leaving(void)
+{
+	uint32_t other;
+
+	ended_count = 0;
+	is_cancel_over = false;
+	may_go = false;
+	requests[0] = (struct pinion_request){
+		.task.run = end_request, .op = PINION_OP_TIMEOUT, .deadline_ns = UINT64_MAX - 1};
+	cancel_of_all = (struct pinion_request){.task.run = end_cancel, .op = PINION_OP_CANCEL};
+	is_leaving = false;
+	model_quiet_begin();
+	begin(2, two, hold_and_go);
+	spawn_on(1, &tasks[0]);
+	model_settle();
+	other = model_thread_start("other", resize_to_one, NULL);
+	model_settle();
+	model_quiet_end();
+	may_go = true;
+	model_await("the second to be about to leave", is_true, &is_leaving);
+	return other;
+}
+
+static void expect_cancelled(uint32_t other)
+{
+	model_await("the cancel", is_true, &is_cancel_over);
+	MODEL_CHECK(cancel_of_all.result == 1);
+	model_thread_join(other);
+	model_quiet_begin();
+	MODEL_CHECK(pinion_runtime_drain(runtime) == 0);
+	MODEL_CHECK(ended_count == 1 && requests[0].result == -ECANCELED);
+	model_runtime_end(runtime);
+}
+
+/* Both find their worker there, and it leaves before it takes them. */
+static void run_cancel_left(void)
+{
+	struct pinion_request *const both[] = {&requests[0], &cancel_of_all};
+	uint32_t other = begin_leaving();
+
+	submit_to_second(both, 2);
+	expect_cancelled(other);
+}
+
+/* Only the request does; the cancel finds it gone, and forwards as well. */
+static void run_cancel_behind(void)
+{
+	struct pinion_request *const first[] = {&requests[0]};
+	struct pinion_request *const second[] = {&cancel_of_all};
+	uint32_t other = begin_leaving();
+
+	submit_to_second(first, 1);
+	model_await("the second to leave", is_second_out, NULL);
+	submit_to_second(second, 1);
+	expect_cancelled(other);
+}
+
 /* One resize at a time. */
 static void run_busy(void)
 {
@@ -473,6 +567,17 @@ static const struct model_twin credit_twins[] = {
 	{.name = NULL},
 };
 
+static const struct model_twin cancel_left_twins[] = {
+	{"the inbox goes before the offers", {MODEL_EARLY, "forward_offers", "pin_inbox_take"}},
+	{.name = NULL},
+};
+
+static const struct model_twin cancel_behind_twins[] = {
+	{"a cancel overtakes what is on its way",
+		{MODEL_SKIP, "forward_offers", "pin_lock_acquire"}},
+	{.name = NULL},
+};
+
 static const struct model_case cases[] = {
 	{"queued", run_queued, 1, 1, 0, queued_twins, NULL},
 	{"inbox", run_inbox, 1, 1, 0, inbox_twins, NULL},
@@ -487,6 +592,8 @@ static const struct model_case cases[] = {
 	{"timer_told", run_timer_told, 1, 1, 0, told_twins, NULL},
 	{"timer_replaced", run_timer_replaced, 1, 0, 0, timer_replaced_twins, NULL},
 	{"credit", run_credit, 1, 0, 0, credit_twins, NULL},
+	{"cancel_left", run_cancel_left, 2, 0, 0, cancel_left_twins, NULL},
+	{"cancel_behind", run_cancel_behind, 2, 0, 0, cancel_behind_twins, NULL},
 	{"busy", run_busy, 1, 1, 0, NULL, NULL},
 };
 

@@ -87,6 +87,32 @@ static void take_of(const struct pin_worker *gone, struct pin_inbox *inbox,
 	}
 }
 
+/* EARLY: what lies in the inbox goes to the heir before the offers do. */
+static void forward_early(struct pin_worker *gone, const char *site)
+{
+	struct pin_list list = {0};
+	struct pin_link *link;
+
+	if (!model_is_spoilt(MODEL_EARLY, site, "pin_inbox_take")) {
+		return;
+	}
+	pin_inbox_take(&gone->inbox, &list);
+	while ((link = pin_list_pop(&list)) != NULL) {
+		pin_inbox_push(&gone->shared->heir->inbox, link);
+	}
+	pin_wake_worker(gone->shared->heir, NULL);
+}
+
+/* SKIP: who forwards offers does not keep others away. */
+#define pin_lock_acquire(lock, host) \
+	(forward_early(gone, __func__), \
+		model_is_spoilt(MODEL_SKIP, __func__, "pin_lock_acquire") \
+			? (void)0 \
+			: pin_lock_acquire(lock, host))
+#define pin_lock_release(lock, host) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_lock_acquire") ? (void)0 \
+								   : pin_lock_release(lock, host))
+
 #pragma push_macro("pin_load_acquire_u32")
 #undef pin_load_acquire_u32
 #define pin_load_acquire_u32(atomic) read_service(atomic, __func__)
@@ -108,6 +134,8 @@ static uint32_t count_back(uint32_t before, const char *site)
 		__func__)
 #include "runtime/core/wake.c"
 #pragma pop_macro("pin_fetch_sub_seq_cst_u32")
+#undef pin_lock_release
+#undef pin_lock_acquire
 #undef pin_inbox_take
 #pragma pop_macro("pin_load_acquire_u32")
 
