@@ -26,6 +26,7 @@
 #include <pinion/walk.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define opendir(path) ((DIR *)NULL) /* how many files are open is of no interest */
 
@@ -73,10 +74,17 @@ static uint32_t report_count;
 
 /* ---- doubles of what an open leads to, or is tried beside it ---- */
 
-int pin_file_check_kind(const char *path)
+int pin_file_check_kind(const char *path, uint32_t *out_mode)
 {
 	(void)path;
+	*out_mode = S_IFREG;
 	return 0;
+}
+
+int pin_file_check_kind_beneath(int directory_fd, const char *path, uint32_t *out_mode)
+{
+	(void)directory_fd;
+	return pin_file_check_kind(path, out_mode);
 }
 
 int pin_file_open_flags(bool follows)
@@ -89,6 +97,11 @@ int pin_open_long(const char *path, int flags)
 {
 	(void)flags;
 	model_fail("%s is opened on the worker", path);
+}
+
+int pin_beneath_check(const char *path)
+{
+	model_fail("%s is added beneath a directory", path);
 }
 
 int pin_beneath_open(int directory_fd, const char *path, int flags)

@@ -9,6 +9,7 @@
  */
 #include "runtime/base/check.h"
 #include "runtime/core/entry.h"
+#include "runtime/host/beneath.h"
 #include "runtime/scan/slot.h"
 #include "tests/model/explorer.h"
 #include "tests/model/heap.h"
@@ -46,6 +47,11 @@ static struct pin_slot *started[FILES_MAX_HERE];
 static uint32_t started_count;
 
 /* ---- doubles of scan/slot.c and scan/walk.c ---- */
+
+int pin_beneath_check(const char *path)
+{
+	model_fail("%s is added beneath a directory", path);
+}
 
 void pin_slot_start(struct pin_slot *slot)
 {

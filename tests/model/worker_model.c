@@ -161,8 +161,8 @@ static uint32_t count_back(uint32_t before, const char *site)
 			: pin_sentry_note_awake(worker))
 #define pin_parker_finish(parker) \
 	((model_is_spoilt(MODEL_EARLY, __func__, "pin_sentry_note_awake") \
-				? (pin_sentry_note_awake)(worker) \
-				: (void)0), \
+			 ? (pin_sentry_note_awake)(worker) \
+			 : (void)0), \
 		(pin_parker_finish)(parker))
 
 #define pin_search_resume(worker) \

@@ -56,6 +56,7 @@ int main(void)
 	struct pin_host host = pin_host_linux;
 	struct pin_ring ring = {
 		.host = &host,
+		.is_initialised = true,
 		.doorbell_kind = PIN_DOORBELL_MESSAGE,
 		.uring.ring_fd = RING_FD,
 	};
