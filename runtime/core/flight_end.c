@@ -129,6 +129,12 @@ void pin_flight_hand_over(
 	hand_over(worker, taker, request);
 }
 
+static PIN_COLD _Noreturn void report_changed(struct pin_request *private)
+{
+	pin_check_misused(&pin_worker_current()->shared->log, PIN_REQUEST_CHANGED,
+		(const void *)pin_flight_request(private));
+}
+
 static PIN_INLINE bool leave_locked(struct pin_request *private)
 {
 	enum pin_flight_state state = pin_flight_state_of(pin_load_relaxed_u32(&private->word));
@@ -137,8 +143,7 @@ static PIN_INLINE bool leave_locked(struct pin_request *private)
 		return false;
 	}
 	if (PIN_UNLIKELY(state != PIN_FLIGHT_FLYING && state != PIN_FLIGHT_ENDING)) {
-		pin_check_misused(&pin_worker_current()->shared->log, PIN_REQUEST_CHANGED,
-			(const void *)pin_flight_request(private));
+		report_changed(private);
 	}
 	pin_flight_set(private, PIN_FLIGHT_IDLE);
 	return true;

@@ -80,7 +80,7 @@ int pinion_group_result(const struct pinion_group *group)
 
 /* ---- tasks ---- */
 
-static PIN_APART _Noreturn void report_unknown_task(const struct pin_group *group)
+static PIN_COLD _Noreturn void report_unknown_task(const struct pin_group *group)
 {
 	pin_check_misused(pin_runtime_log(group->runtime),
 		"a task of the pinion_group at %p has ended, which counts none: it was "

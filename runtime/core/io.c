@@ -46,6 +46,14 @@ bool pin_worker_buffer_await(
 	return false;
 }
 
+static PIN_COLD _Noreturn void report_not_out(const struct pinion_buffer *buffer)
+{
+	pin_check_misused(&pin_worker_current()->shared->log,
+		"pinion_buffer_release() of a buffer that is not out, at %p: release what was "
+		"acquired, once",
+		buffer->bytes);
+}
+
 static void put_back(struct pin_worker *worker, const struct pinion_buffer *buffer)
 {
 	struct pinion_buffer plain = *buffer;
@@ -57,10 +65,7 @@ static void put_back(struct pin_worker *worker, const struct pinion_buffer *buff
 		int rc = pin_pool_release(pool, 0, &plain);
 
 		if (rc != 0) {
-			pin_check_misused(&worker->shared->log,
-				"pinion_buffer_release() of a buffer that is not out, at %p: "
-				"release what was acquired, once",
-				buffer->bytes);
+			report_not_out(&plain);
 		}
 	}
 }

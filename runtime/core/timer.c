@@ -37,7 +37,7 @@ static bool change(struct timer_private *private, enum timer_state from, enum ti
 	return pin_cas_seq_cst_u32(&private->state, &state, to); /* [TIMER-1] */
 }
 
-static PIN_APART _Noreturn void report_changed(
+static PIN_COLD _Noreturn void report_changed(
 	const struct pin_log *log, const struct pinion_timer *timer)
 {
 	pin_check_misused(log,

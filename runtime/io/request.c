@@ -126,6 +126,12 @@ static int check_open(const struct pinion_request *request, struct pin_refusal *
 	return pin_file_options_accept(&options, request->options, why);
 }
 
+static PIN_COLD _Noreturn void report_changed(
+	const struct pin_ring *ring, const struct pinion_request *request)
+{
+	pin_check_misused(ring->log, PIN_REQUEST_CHANGED, (const void *)request);
+}
+
 /* They were accepted at the submit, and are read anew. */
 static void accept_again(const struct pin_ring *ring, const struct pinion_request *request,
 	struct pinion_file_options *options)
@@ -327,7 +333,7 @@ bool pin_request_submit(struct pin_ring *ring, struct pinion_request *request)
 		return false;
 	}
 	if (PIN_UNLIKELY(operations[request->op].prepare == NULL)) {
-		pin_check_misused(ring->log, PIN_REQUEST_CHANGED, (const void *)request);
+		report_changed(ring, request);
 	}
 	submit_rest(ring, request);
 	if (PIN_UNLIKELY(request->length_bytes >= LARGE_BYTES) && request->file != NULL &&
@@ -431,9 +437,8 @@ struct pinion_request *pin_request_complete(
 {
 	struct pinion_request *request = (struct pinion_request *)(uintptr_t)user_data;
 
-	PIN_CHECK(request != NULL);
-	if (PIN_UNLIKELY(request->op >= PIN_OP_COUNT)) {
-		pin_check_misused(ring->log, PIN_REQUEST_CHANGED, (const void *)request);
+	if (PIN_UNLIKELY(request == NULL || request->op >= PIN_OP_COUNT)) {
+		report_changed(ring, request);
 	}
 	pin_in_flight_end(request);
 	if (PIN_UNLIKELY(!ends_at_once(ring, request, result))) {
