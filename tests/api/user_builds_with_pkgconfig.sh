@@ -168,9 +168,9 @@ if [ "$kind$has_static" = shared1 ]; then
 	build_and_run static "$CC -std=c11" --static
 fi
 
-# Without any shared library, where hwloc needs no more than what README defines.
+# Without any shared library, where hwloc needs no more than what HACKING defines.
 if [ -z "${SANITIZER_CFLAGS-}" ] && [ "$has_static" != 0 ]; then
-	sed -n '/^```c$/,/^```$/{/udev/p}' "$top_srcdir/README.md" >"$TMPDIR/udev.c"
+	sed -n '/^```c$/,/^```$/{/udev/p}' "$top_srcdir/docs/HACKING.md" >"$TMPDIR/udev.c"
 	eval "$CC -w -static -o '$TMPDIR/whole' '$TMPDIR/user.c' '$TMPDIR/udev.c' \
 		$(ask --static --cflags --libs | sed 's/-ludev//g')" 2>"$TMPDIR/whole.log" || {
 		grep -v warning "$TMPDIR/whole.log"
