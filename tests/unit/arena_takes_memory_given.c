@@ -15,8 +15,8 @@
 enum {
 	WORKERS = 3,
 	PIECE_BYTES = 4 << 20,
-	/* Large buffers, small ones, and the pools. */
-	NEEDED_BYTES = (4 * 64 + 8 * 4 + 8) << 10,
+	/* Large buffers, small ones, the pools, and a page for their headroom. */
+	NEEDED_BYTES = (4 * 64 + 8 * 4 + 8 + 4) << 10,
 };
 
 struct giver {
