@@ -15,7 +15,7 @@
 enum {
 	WORKERS = 3,
 	PIECE_BYTES = 4 << 20,
-	/* Large buffers, small ones, the pools, and a page for their headroom. */
+	/* Large buffers, small ones, the pools, a page for headroom. */
 	NEEDED_BYTES = (4 * 64 + 8 * 4 + 8 + 4) << 10,
 };
 
