@@ -67,7 +67,8 @@ struct pinion_config {
 	 * cold files), 1 … 1024. Default 16: enough to keep a disk's queue
 	 * filled with inode reads, far below what an uncapped ring may start.
 	 * Environment: PINION_RING_HELPERS.
-	 * Source: docs/DECISIONS.md, "io-wq is capped".
+	 * Source: docs/decisions/workers.md, "The kernel's helper threads stay
+	 * on their worker's node".
 	 */
 	uint32_t ring_helper_count;
 
@@ -91,7 +92,8 @@ struct pinion_config {
 	 * 32 more that all workers divide: some 32 MiB for each worker, and
 	 * 32 MiB once. Environment: PINION_BUFFER_BYTES, PINION_BUFFERS,
 	 * PINION_SMALL_BUFFER_BYTES, PINION_SMALL_BUFFERS.
-	 * Source: docs/DECISIONS.md, "Large buffers".
+	 * Source: docs/decisions/memory.md, "A worker has 28 large buffers and
+	 * a share of 32".
 	 */
 	uint32_t buffer_bytes;
 	uint32_t buffer_count;
@@ -107,7 +109,8 @@ struct pinion_config {
 	/*
 	 * One of enum pinion_ring_sharing. Default own. Environment:
 	 * PINION_RING_SHARING.
-	 * Source: docs/DECISIONS.md, "Rings that others may reap".
+	 * Source: docs/decisions/stalls.md, "Other workers can reap the ring of
+	 * a stalled worker".
 	 */
 	uint32_t ring_sharing;
 
@@ -232,7 +235,8 @@ struct pinion_config {
 	 * task ends. What is for one worker alone (pinion_spawn_on(), and,
 	 * without `ring_sharing`, completions of requests) waits in any case.
 	 * Default 10000. Environment: PINION_SENTRY_US.
-	 * Source: docs/DECISIONS.md, "A sentry of its own".
+	 * Source: docs/decisions/stalls.md, "A watchdog finds tasks kept by a
+	 * stalled worker".
 	 */
 	uint32_t sentry_us;
 
@@ -304,8 +308,8 @@ struct pinion_config {
 	 * goes the usual way. Without meaning where rings are shared
 	 * (`ring_sharing`), and without io_uring. Default never. Environment:
 	 * PINION_POLLED.
-	 * Source: docs/DECISIONS.md, "Polled completions on a ring of their
-	 * own".
+	 * Source: docs/decisions/rings.md, "Polled completions have a ring of
+	 * their own".
 	 */
 	uint32_t polled;
 
@@ -397,7 +401,8 @@ struct pinion_config {
 	 * Defaults 0, 0, 8, 1024, 64 MiB, 4. Environment: PINION_DEPTH,
 	 * PINION_DEPTH_BYTES, PINION_DEPTH_MIN, PINION_DEPTH_MAX,
 	 * PINION_DEPTH_BYTES_MAX, PINION_DEPTH_ROTATIONAL.
-	 * Source: docs/DECISIONS.md, "Depth by trial".
+	 * Source: docs/decisions/devices.md, "The depth of a device is found by
+	 * trial".
 	 */
 	uint32_t depth_count;
 	uint32_t depth_min;
@@ -471,8 +476,8 @@ struct pinion_config {
 	 * the task that submits it. Defaults none and be7: nobody waits for low
 	 * work, and be7 yields to all others but is served. Environment:
 	 * PINION_IO_PRIORITY_HIGH, PINION_IO_PRIORITY_LOW.
-	 * Source: ioprio_set(2); docs/DECISIONS.md, "Lanes are told to the
-	 * kernel".
+	 * Source: ioprio_set(2); docs/decisions/devices.md, "Low requests get a
+	 * low I/O priority".
 	 */
 	uint32_t io_priority_high;
 	uint32_t io_priority_low;

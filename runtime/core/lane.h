@@ -11,7 +11,8 @@
  * A worker that does not serve normal has a deque that is always full, so what
  * it spawns there goes to the injector by itself.
  *
- * Source: docs/DECISIONS.md, "Lanes above and below are shared".
+ * Source: docs/decisions/scheduling.md, "The lanes high and low share one queue
+ * each".
  */
 #ifndef PIN_CORE_LANE_H
 #define PIN_CORE_LANE_H

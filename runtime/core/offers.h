@@ -32,7 +32,8 @@
  * [OFFERS-2] it is counted (RMW) before it is sent -> a worker that it has
  * been to sees the count (acquire).
  *
- * Source: docs/DECISIONS.md, "Requests from outside are offers".
+ * Source: docs/decisions/stalls.md, "External submissions are queued on a
+ * worker".
  */
 #ifndef PIN_CORE_OFFERS_H
 #define PIN_CORE_OFFERS_H

@@ -34,7 +34,8 @@
  * [RELIEF-2] the worker opens the ring (release) when it is set up -> who looks
  * into it loads that (acquire), and finds its queues mapped.
  *
- * Source: docs/DECISIONS.md, "Rings that others may reap".
+ * Source: docs/decisions/stalls.md, "Other workers can reap the ring of a
+ * stalled worker".
  */
 #ifndef PIN_CORE_RELIEF_H
 #define PIN_CORE_RELIEF_H

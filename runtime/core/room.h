@@ -18,7 +18,8 @@
  *
  * Any thread. Pairs: [WAIT-1], what makes room against who waits for it.
  *
- * Source: docs/DECISIONS.md, "Calls may wait for room".
+ * Source: docs/decisions/scheduling.md, "Each lane limits the tasks that wait
+ * in it".
  */
 #ifndef PIN_CORE_ROOM_H
 #define PIN_CORE_ROOM_H

@@ -37,7 +37,8 @@
  *
  * The same thread looks for tasks that do not end, by the clock: stall.h.
  *
- * Source: docs/DECISIONS.md, "A sentry of its own".
+ * Source: docs/decisions/stalls.md, "A watchdog finds tasks kept by a stalled
+ * worker".
  */
 #ifndef PIN_CORE_SENTRY_H
 #define PIN_CORE_SENTRY_H

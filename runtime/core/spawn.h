@@ -8,7 +8,8 @@
  *
  * Called on the worker that is the first argument, unless said otherwise.
  *
- * Source: docs/DECISIONS.md, "A hoard is worth waking for".
+ * Source: docs/decisions/waking.md, "Spawns wake a sleeper when they are worth
+ * a wake".
  */
 #ifndef PIN_CORE_SPAWN_H
 #define PIN_CORE_SPAWN_H

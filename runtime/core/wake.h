@@ -42,7 +42,8 @@
  *
  * [PARK-1] as told in sched/parker.h.
  *
- * Source: docs/DECISIONS.md, "Who wakes whom".
+ * Source: docs/decisions/waking.md, "While one worker searches, new work wakes
+ * none".
  */
 #ifndef PIN_CORE_WAKE_H
 #define PIN_CORE_WAKE_H

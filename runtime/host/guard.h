@@ -24,8 +24,8 @@
  * ignores pthread_cancel(), and leaves the thread out when the process changes
  * its user by setuid(2) and its kin.
  *
- * Source: Itanium C++ ABI, "Exception Handling"; docs/DECISIONS.md, "A job that
- * ends its thread".
+ * Source: Itanium C++ ABI, "Exception Handling"; docs/decisions/workers.md, "A
+ * job that ends its thread ends alone".
  */
 #ifndef PIN_HOST_GUARD_H
 #define PIN_HOST_GUARD_H

@@ -36,7 +36,7 @@
  * Invariants: 1. min <= base, depth <= max. 2. outside of a trial, and while
  * one is being settled, depth is base.
  *
- * Source: docs/DECISIONS.md, "Depth by trial".
+ * Source: docs/decisions/devices.md, "The depth of a device is found by trial".
  */
 #ifndef PIN_IO_DEPTH_H
 #define PIN_IO_DEPTH_H

@@ -20,7 +20,8 @@
  * stands for. (2) a slot is changed only when no entry that names it is still
  * to be submitted. (3) each slot in use holds its record.
  *
- * Source: docs/DECISIONS.md, "Files are registered when they are used often".
+ * Source: docs/decisions/rings.md, "Files are registered at their 16th read on
+ * a ring".
  */
 #ifndef PIN_IO_FILE_TABLE_H
 #define PIN_IO_FILE_TABLE_H

@@ -20,7 +20,8 @@
  * Invariants: (1) regions lie in order of their addresses. (2) each range of a
  * region but its last has `range_bytes`.
  *
- * Source: io_uring_register(2), "IORING_REGISTER_BUFFERS"; docs/DECISIONS.md.
+ * Source: io_uring_register(2), "IORING_REGISTER_BUFFERS";
+ * docs/decisions/memory.md, "Arenas are registered once and cloned".
  */
 #ifndef PIN_IO_REGISTRY_H
 #define PIN_IO_REGISTRY_H

@@ -9,7 +9,7 @@
  * Called by the worker whose ring it is. How a request gets to that worker, who
  * may end it early, and who enters its task, is core/flight.h.
  *
- * Source: docs/DECISIONS.md, "One struct for all requests".
+ * Source: docs/decisions/rings.md, "One struct describes every request".
  */
 #ifndef PIN_IO_REQUEST_H
 #define PIN_IO_REQUEST_H

@@ -40,7 +40,7 @@
  * the deliver function. (3) only pin_ring_doorbell may be called from other
  * threads.
  *
- * Source: io_uring_setup(2), io_uring_enter(2); docs/DECISIONS.md.
+ * Source: io_uring_setup(2), io_uring_enter(2); docs/decisions/rings.md.
  */
 #ifndef PIN_IO_RING_H
 #define PIN_IO_RING_H

@@ -206,7 +206,7 @@ static void check_values(void)
 	}
 }
 
-/* Where they are not those of the founding text docs/DECISIONS.md says why. */
+/* docs/decisions/ gives the reasons for those that are not obvious. */
 static void check_defaults(void)
 {
 	struct pinion_config config;

@@ -3,7 +3,8 @@
  * Goal: a runtime that is told a level, or to do without a feature, uses
  * nothing beyond it, says which level it has, and reads; a level whose name the
  * kernel cannot live up to is -EOPNOTSUPP with a line that says what to do;
- * below the floor there are no rings. docs/DECISIONS.md, the ladder.
+ * below the floor there are no rings. docs/decisions/rings.md, "Forced levels
+ * are probed levels with features removed".
  * Method: the tables over kernels made up; then each level of this machine,
  * told from the flags of its rings, its doorbell and its arenas.
  */

@@ -2,7 +2,8 @@
 /*
  * Goal: the kernel may start no more threads for a ring than its options say,
  * of either kind, so that opening cold files never starts hundreds.
- * docs/DECISIONS.md, "io-wq is capped". G7.
+ * docs/decisions/workers.md, "The kernel's helper threads stay on their
+ * worker's node". G7.
  * Method: the kernel is asked for the limits in force.
  */
 #include "tests/support/rings.h"
