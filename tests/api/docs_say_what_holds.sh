@@ -4,7 +4,8 @@
 # repeats what is known to be wrong of other schedulers: AS-5, AS-40, EX-15.
 # The runbook tells which runtime and which lane are for what, figures included:
 # WP-20, WP-21, WP-22, WP-38. Each test that SECURITY.md names exists, and each
-# of its promises names one.
+# of its promises names one. Each heading of a page that a source or a page
+# quotes, as `docs/PAGE.md, "Heading"`, is there.
 # Method: names are looked up in the header and the page of the configuration;
 # the same looks are made at planted texts, which must be found.
 set -eu
@@ -106,3 +107,34 @@ printf '| promise | test |\n|---|---|\n| a | `tests/unit/no_such_test` |\n| b | 
 found=$(unshown "$top_srcdir/SECURITY.md")
 [ -z "$found" ] || { echo "SECURITY.md names what there is not: $(echo "$found" | paste -sd ' ')"; exit 1; }
 [ "$(grep -c '^| .*`tests/' "$top_srcdir/SECURITY.md")" -ge 25 ] || { echo "SECURITY.md: fewer promises than there were"; exit 1; }
+
+# unheaded FOLDER: quoted headings that are not there, of the sources and pages below it.
+unheaded() {
+	(cd "$1" && find . -name .git -prune -o -path "./build*" -prune -o ! -path ./tests/api/docs_say_what_holds.sh -type f \( -name '*.[ch]' -o -name '*.md' -o -name '*.sh' -o -name '*.bats' \) -print0 |
+		xargs -0 awk -v root="$1" '
+		FNR == 1 { check(); text = ""; file = FILENAME }
+		{ sub(/^[ \t]*(\*|#) /, ""); text = text " " $0 }
+		END { check() }
+		function check(	rest, page, title) {
+			while (match(text, /docs\/[A-Za-z\/-]+\.md(\)|`)?, "[^"]+"/)) {
+				rest = substr(text, RSTART, RLENGTH)
+				text = substr(text, RSTART + RLENGTH)
+				page = rest; sub(/\.md.*/, ".md", page)
+				title = rest; sub(/^[^"]*"/, "", title); sub(/"$/, "", title)
+				gsub(/[ \t]+/, " ", title)
+				print page "\t" title "\t" file
+			}
+		}') | sort -u | while IFS="$(printf '\t')" read -r page title file; do
+		grep -qxE '#+ .*' "$1/$page" 2>/dev/null && sed -n 's/^#* //p' "$1/$page" | grep -qxF "$title" ||
+			echo "$file: $page, \"$title\""
+	done
+}
+
+mkdir -p "$work/tree/docs/decisions"
+printf '## One thing holds\n' >"$work/tree/docs/decisions/page.md"
+printf ' * Source: docs/decisions/page.md, "One thing\n * holds".\n' >"$work/tree/right.c"
+[ -z "$(unheaded "$work/tree")" ] || { echo "a heading over two lines is not found: $(unheaded "$work/tree")"; exit 1; }
+printf '/* docs/decisions/page.md, "Another" and docs/gone.md, "One thing holds" */\n' >"$work/tree/wrong.c"
+[ "$(unheaded "$work/tree" | wc -l)" = 2 ] || { echo "a planted heading that is not there is not noticed"; exit 1; }
+found=$(unheaded "$top_srcdir")
+[ -z "$found" ] || { echo "quoted, and not there: $found"; exit 1; }
