@@ -14,7 +14,7 @@
  * Called by the worker; its own, one for each. What is large goes through the
  * ring, where the kernel's threads may copy it while the worker goes on.
  *
- * Source: docs/decisions/files-and-scan.md, "The worker copies what is cached".
+ * Source: docs/decisions/files-and-scan.md, "The worker copies cached data".
  */
 #ifndef PIN_IO_CACHED_H
 #define PIN_IO_CACHED_H
