@@ -25,7 +25,7 @@ enum {
 	PIN_THREAD_ATTACHMENTS = 8,
 };
 
-/* A cache in a pool; `number` 0: the slot is free. See core/buffers.c. */
+/* A cache in a pool; `number` 0: the slot is free. See api/pool.c. */
 struct pin_thread_attachment {
 	uint64_t number;
 	uint32_t cache;
@@ -33,12 +33,14 @@ struct pin_thread_attachment {
 
 /* [own] by the thread; a new one is all zeroes. */
 struct pin_thread {
-	struct pin_worker *worker_in_hook; /* core/hooks.h; NULL: not in a hook */
-	struct pin_guard *guard;	   /* host/guard.h, the innermost that runs */
+	struct pin_worker *worker_in_hook; /* worker/hooks.h; NULL: not in a hook */
+	struct pin_guard *guard;	   /* host/unwind.h, the innermost that runs */
 	struct pin_overflow *overflow;	   /* host/overflow.h, what watches its stack */
 	/* What the thread could use before it was bound; empty: not known. */
 	cpu_set_t unbound_cpus;
-	/* io/fallback.h: its I/O priority, and whether entries changed that. */
+	/*
+	 * io/sync_ring.h: its I/O priority, and whether entries changed that.
+	 */
 	int priority_before;
 	int priority_now;
 	bool priority_is_changed;

@@ -12,8 +12,8 @@
 #include "runtime/host/topology.h"
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
+#include "runtime/host/cgroup_quota.h"
 #include "runtime/host/heap.h"
-#include "runtime/host/quota.h"
 
 #include <errno.h>
 #include <fcntl.h>

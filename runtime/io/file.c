@@ -4,9 +4,9 @@
  * cache.
  */
 #include "runtime/io/file.h"
-#include "runtime/host/block.h"
+#include "runtime/host/block_device.h"
+#include "runtime/host/block_device_nvme.h"
 #include "runtime/host/kernel.h"
-#include "runtime/host/nvme.h"
 #include "runtime/io/file_record.h"
 
 #include <errno.h>

@@ -32,7 +32,10 @@ enum {
 	PIN_FILE_PLAIN = 8,
 	/* With EVICT: its file system drops it by itself, if asked to. */
 	PIN_FILE_DONTCACHE = 16,
-	/* An NVMe namespace's character device: read by commands, command.h. */
+	/*
+	 * An NVMe namespace's character device: read by commands,
+	 * nvme_command.h.
+	 */
 	PIN_FILE_COMMANDS = 32,
 	/* The file is a block device: its name does not tell its size. */
 	PIN_FILE_BLOCK_DEVICE = 64,

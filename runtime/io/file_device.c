@@ -4,7 +4,7 @@
  */
 #include "runtime/io/file_device.h"
 #include "runtime/base/check.h"
-#include "runtime/host/block.h"
+#include "runtime/host/block_device.h"
 #include "runtime/host/kernel.h"
 
 #include <errno.h>

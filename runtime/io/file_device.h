@@ -8,7 +8,7 @@
 #define PIN_IO_FILE_DEVICE_H
 
 #include "runtime/base/base.h"
-#include "runtime/observe/meter.h"
+#include "runtime/base/metrics.h"
 
 #include <stdbool.h>
 
@@ -27,7 +27,9 @@ struct pin_device_cache {
 	uint32_t count;
 	uint32_t next;
 	struct pin_meter *meter; /* counts what was chosen; NULL: nobody does */
-	/* What the kernel may have and is not asked, see host/level.h. */
+	/*
+	 * What the kernel may have and is not asked, see host/kernel_level.h.
+	 */
 	bool skips_dioalign;
 	bool skips_cachestat;
 	bool skips_dontcache;

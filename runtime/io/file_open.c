@@ -3,9 +3,9 @@
  * Options, paths of any length, and the look at what a path leads to.
  */
 #include "runtime/io/file_open.h"
-#include "runtime/base/sized.h"
+#include "runtime/base/versioned.h"
 #include "runtime/host/beneath.h"
-#include "runtime/host/longpath.h"
+#include "runtime/host/long_path.h"
 #include "runtime/io/file.h"
 
 #include <errno.h>

@@ -7,7 +7,7 @@
  * inputs must be, how its entry is made, and whether a completion is its end.
  *
  * Called by the worker whose ring it is. How a request gets to that worker, who
- * may end it early, and who enters its task, is core/flight.h.
+ * may end it early, and who enters its task, is worker/request.h.
  *
  * Source: docs/decisions/rings.md, "One struct describes every request".
  */

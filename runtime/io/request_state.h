@@ -7,7 +7,7 @@
 #define PIN_IO_REQUEST_STATE_H
 
 #include "runtime/io/file.h"
-#include "runtime/sched/timers.h"
+#include "runtime/queue/timer_wheel.h"
 
 #include <errno.h>
 #include <linux/openat2.h>
@@ -56,7 +56,7 @@ static inline void pin_flight_list_remove(struct pin_flight_link *link)
 	link->next = NULL;
 }
 
-/* What a transfer owes its device: core/throttle.h. */
+/* What a transfer owes its device: worker/device_queue.h. */
 struct pin_request_toll {
 	uint64_t started_ns;  /* 0: it is not timed */
 	uint32_t pages;	      /* of the credit that it has; 0: none */
@@ -67,23 +67,23 @@ struct pin_request_toll {
 
 /* What a request's private part holds. */
 struct pin_request {
-	struct pin_atomic_u32 word; /* [W:any R:any] core/flight.h */
+	struct pin_atomic_u32 word; /* [W:any R:any] worker/request.h */
 	/*
 	 * [own] of the worker it is on, from here on; the first eight bytes are
 	 * reset in one
 	 */
-	int16_t ended_by;	/* what ends it early, -ECANCELED or -ETIME; or 0 */
-	uint8_t stall_count;	/* attempts in a row without a byte */
-	uint8_t asked_again;	/* times for its end, with the next, when `deadline` comes */
-	bool is_timed;		/* `deadline` has been armed */
-	bool is_waiting;	/* for room in the ring, or lined up */
-	bool uses_own_buffer;	/* of the worker it is on */
-	bool keeps_cache;	/* DONTCACHE was refused */
-	uint32_t hops_left;	/* of a cancel: workers still to be visited */
-	bool is_from_outside;	/* and not yet counted by its worker */
-	bool has_ended;		/* but a message of it is still under way */
-	bool is_aside;		/* not on the first ring: core/aside.h; false when it ends */
-	bool was_free;		/* of a posted transfer: its buffer, then */
+	int16_t ended_by;     /* what ends it early, -ECANCELED or -ETIME; or 0 */
+	uint8_t stall_count;  /* attempts in a row without a byte */
+	uint8_t asked_again;  /* times for its end, with the next, when `deadline` comes */
+	bool is_timed;	      /* `deadline` has been armed */
+	bool is_waiting;      /* for room in the ring, or lined up */
+	bool uses_own_buffer; /* of the worker it is on */
+	bool keeps_cache;     /* DONTCACHE was refused */
+	uint32_t hops_left;   /* of a cancel: workers still to be visited */
+	bool is_from_outside; /* and not yet counted by its worker */
+	bool has_ended;	      /* but a message of it is still under way */
+	bool is_aside; /* not on the first ring: worker/request_aside.h; false when it ends */
+	bool was_free; /* of a posted transfer: its buffer, then */
 	uint16_t lane_priority; /* of a transfer that asks for none itself; 0: none */
 	bool is_lent_own;	/* `lent`: by pin_pool_lend_own() */
 	struct pin_flight_link link;

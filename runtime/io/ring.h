@@ -3,7 +3,7 @@
  * A ring: one worker's io_uring, created and used on that worker's thread alone
  * and freed when its runtime is destroyed. A shared one is used by other
  * workers as well, one at a time, by a lock that is not of this file
- * (core/relief.h).
+ * (worker/ring_lock.h).
  *
  * Set-up asks for everything at once and gives up flags step by step where the
  * kernel refuses them; entries are halved where memory is short. Submissions
@@ -26,12 +26,12 @@
  * cancel; and it cannot be waited in, only asked, without waiting.
  *
  * A wide ring is another one beside the first: its entries and completions have
- * twice the size, which is what commands to a device need (command.h). No
+ * twice the size, which is what commands to a device need (nvme_command.h). No
  * doorbell, no cancel; it is not waited in either, but the first ring may watch
  * it, which ends a wait there when something completes here.
  *
  * Without io_uring the same interface executes entries by system call, a few
- * per poll, see fallback.h; it then never waits, since nothing is ever in
+ * per poll, see sync_ring.h; it then never waits, since nothing is ever in
  * flight.
  *
  * Invariants: (1) in_flight <= credit, and with those cancels whose requests
@@ -48,11 +48,11 @@
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
 #include "runtime/base/log.h"
+#include "runtime/base/metrics.h"
 #include "runtime/host/host.h"
 #include "runtime/host/kernel.h"
-#include "runtime/io/file_table.h"
-#include "runtime/io/registry.h"
-#include "runtime/observe/meter.h"
+#include "runtime/io/registered_buffers.h"
+#include "runtime/io/registered_files.h"
 
 #include <stdbool.h>
 

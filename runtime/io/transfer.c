@@ -4,8 +4,8 @@
  */
 #include "runtime/io/transfer.h"
 #include "runtime/base/base.h"
-#include "runtime/io/command.h"
 #include "runtime/io/file.h"
+#include "runtime/io/nvme_command.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,8 +6,8 @@
 #include "runtime/base/asan.h"
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
-#include "runtime/host/pages.h"
-#include "runtime/host/placement.h"
+#include "runtime/host/numa.h"
+#include "runtime/host/numa_pages.h"
 
 #include <errno.h>
 #include <string.h>

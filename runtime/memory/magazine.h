@@ -27,11 +27,11 @@
  * with the same count of puts, knows that there was none in between.
  *
  * A theft costs a hundred times what is taken. So a magazine that was robbed is
- * marked, and its owner lays out on a tray (tray.h) what it gets, until nobody
- * seems to want it: half a magazine lies there, or it has to fetch from a list
- * or a tray itself. Thief and owner both change `thief`, each by a single step.
- * A magazine that nobody owns is marked as well. Marked or not, what is on its
- * tray is there for all.
+ * marked, and its owner lays out on a tray (magazine_tray.h) what it gets,
+ * until nobody seems to want it: half a magazine lies there, or it has to fetch
+ * from a list or a tray itself. Thief and owner both change `thief`, each by a
+ * single step. A magazine that nobody owns is marked as well. Marked or not,
+ * what is on its tray is there for all.
  *
  * [MAG-3] the owner puts nothing into a marked one but what it promised before
  * it took that from elsewhere; it takes the mark off by a full barrier first,
@@ -53,7 +53,7 @@
 #include "runtime/base/atomic.h"
 #include "runtime/base/base.h"
 #include "runtime/host/host.h"
-#include "runtime/memory/tray.h"
+#include "runtime/memory/magazine_tray.h"
 
 enum pin_magazine_thief {
 	PIN_MAGAZINE_THIEF = 1,	 /* one is inside, or about to be */

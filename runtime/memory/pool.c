@@ -4,10 +4,10 @@
  */
 #include "runtime/memory/pool.h"
 #include "runtime/base/check.h"
-#include "runtime/memory/misuse.h"
+#include "runtime/base/metrics.h"
+#include "runtime/memory/pool_check.h"
 #include "runtime/memory/pool_home.h"
-#include "runtime/memory/pool_search.h"
-#include "runtime/observe/meter.h"
+#include "runtime/memory/pool_refill.h"
 
 #include <errno.h>
 

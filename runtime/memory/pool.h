@@ -3,10 +3,10 @@
  * A pool: buffers of one size, made once and handed round.
  *
  * Each worker, and each thread that attaches, has a magazine (magazine.h) of
- * its own; what is in none lies in the free list (freelist.h) of its node. An
+ * its own; what is in none lies in the free list (free_list.h) of its node. An
  * acquire looks into the own magazine, then into the free lists, nearest first,
- * then onto the trays (tray.h), then it robs another magazine, a near one first
- * (sched/victims.h), whose other
+ * then onto the trays (magazine_tray.h), then it robs another magazine, a near
+ * one first (policy/steal_order.h), whose other
  * buffers it leaves in the list, and whose owner lays out on its tray what it
  * gets from then on. A release goes into the own magazine if the buffer is of
  * that node and there is room, else to the buffer's home. So a thread that
@@ -91,9 +91,9 @@
 #define PIN_MEMORY_POOL_H
 
 #include "runtime/base/check.h"
-#include "runtime/memory/misuse.h"
-#include "runtime/memory/pool_state.h"
-#include "runtime/observe/meter.h"
+#include "runtime/base/metrics.h"
+#include "runtime/memory/pool_check.h"
+#include "runtime/memory/pool_internal.h"
 
 struct pin_pool_setup {
 	const struct pin_host *host;

@@ -4,7 +4,7 @@
  */
 #include "runtime/memory/pool_home.h"
 #include "runtime/base/check.h"
-#include "runtime/observe/meter.h"
+#include "runtime/base/metrics.h"
 
 /* Each group of one home at once. */
 static void push_home(struct pin_pool *pool, uint32_t *indices, uint32_t count)

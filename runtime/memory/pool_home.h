@@ -7,7 +7,7 @@
 #ifndef PIN_MEMORY_POOL_HOME_H
 #define PIN_MEMORY_POOL_HOME_H
 
-#include "runtime/memory/pool_state.h"
+#include "runtime/memory/pool_internal.h"
 
 enum {
 	/* Buffers that move between a magazine and a free list at once. */

@@ -24,14 +24,14 @@
  * that directory's path up to the last level's names_start, absolute where it
  * is known.
  *
- * Elsewhere: what a line means, ignore_rules.h; what becomes of what is hidden,
+ * Elsewhere: what a line means, gitignore.h; what becomes of what is hidden,
  * walk.c. The configuration of git, and what a repository tracks, are not
  * looked at.
  */
 #ifndef PIN_SCAN_IGNORE_H
 #define PIN_SCAN_IGNORE_H
 
-#include "runtime/scan/ignore_rules.h"
+#include "runtime/scan/gitignore.h"
 
 #include <sys/types.h>
 

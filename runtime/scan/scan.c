@@ -7,13 +7,13 @@
  * whatever the size of the tree.
  */
 #include "runtime/base/check.h"
-#include "runtime/base/sized.h"
-#include "runtime/core/entry.h"
-#include "runtime/core/flight_cancel.h"
+#include "runtime/base/versioned.h"
 #include "runtime/host/beneath.h"
 #include "runtime/host/heap.h"
 #include "runtime/scan/slot.h"
 #include "runtime/scan/walk.h"
+#include "runtime/worker/cancel.h"
+#include "runtime/worker/entry.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -4,13 +4,13 @@
  */
 #include "runtime/scan/slot.h"
 #include "runtime/base/check.h"
-#include "runtime/core/entry.h"
-#include "runtime/core/flight_start.h"
-#include "runtime/core/wake.h"
 #include "runtime/host/beneath.h"
-#include "runtime/host/longpath.h"
+#include "runtime/host/long_path.h"
 #include "runtime/io/file.h"
 #include "runtime/io/file_open.h"
+#include "runtime/worker/entry.h"
+#include "runtime/worker/submit.h"
+#include "runtime/worker/wake.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -22,12 +22,12 @@
 #ifndef PIN_SCAN_SLOT_H
 #define PIN_SCAN_SLOT_H
 
-#include "runtime/core/io.h"
-#include "runtime/core/live.h"
-#include "runtime/core/spawn.h"
-#include "runtime/core/worker.h"
 #include "runtime/host/lock.h"
-#include "runtime/scan/reader.h"
+#include "runtime/host/process_live.h"
+#include "runtime/scan/file_reader.h"
+#include "runtime/worker/buffers.h"
+#include "runtime/worker/spawn.h"
+#include "runtime/worker/thread.h"
 
 #include <pinion/budget.h>
 #include <pinion/scan.h>

@@ -29,16 +29,16 @@
  * the directories on the stack, the depth, and the longest path; that of
  * ignore files is bounded (ignore.h).
  *
- * Elsewhere: host/longpath.c opens a root of any length; ignore.c knows what is
- * ignored; what is done with the files is scan.c's.
+ * Elsewhere: host/long_path.c opens a root of any length; ignore.c knows what
+ * is ignored; what is done with the files is scan.c's.
  * Source: getdents64(2), openat(2).
  */
 #include "runtime/scan/walk.h"
 #include "runtime/base/check.h"
-#include "runtime/base/sized.h"
+#include "runtime/base/versioned.h"
 #include "runtime/host/beneath.h"
 #include "runtime/host/heap.h"
-#include "runtime/host/longpath.h"
+#include "runtime/host/long_path.h"
 #include "runtime/scan/ignore.h"
 
 #include <dirent.h>

@@ -14,9 +14,9 @@
  * it. Reads are preads, since valgrind does not know io_uring. What the kernel
  * does is not counted.
  */
-#include "runtime/sched/deque.h"
-#include "runtime/sched/idle.h"
-#include "runtime/sched/timers.h"
+#include "runtime/queue/deque.h"
+#include "runtime/queue/idle_set.h"
+#include "runtime/queue/timer_wheel.h"
 #include "tests/support/expect.h"
 
 #include <pinion/pinion.h>

@@ -12,10 +12,10 @@
  * the interval of the sign test (tools/bench/figures.h).
  */
 #include "runtime/host/host.h"
-#include "runtime/sched/deque.h"
-#include "runtime/sched/idle.h"
-#include "runtime/sched/injector.h"
-#include "runtime/sched/timers.h"
+#include "runtime/queue/deque.h"
+#include "runtime/queue/idle_set.h"
+#include "runtime/queue/injector.h"
+#include "runtime/queue/timer_wheel.h"
 #include "tests/support/expect.h"
 #include "tests/support/random.h"
 #include "tools/bench/figures.h"

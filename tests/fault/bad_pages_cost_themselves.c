@@ -12,8 +12,8 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include "runtime/io/cached.h"
 #include "runtime/io/request.h"
+#include "runtime/io/transfer_cached.h"
 #include "tests/support/runtimes.h"
 #include "tests/support/scratch.h"
 #include "tools/scan/search.h"

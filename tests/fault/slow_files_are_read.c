@@ -10,8 +10,8 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include "runtime/io/cached.h"
 #include "runtime/io/request.h"
+#include "runtime/io/transfer_cached.h"
 #include "tests/support/scans.h"
 
 #include <errno.h>

@@ -3,17 +3,17 @@
  * The host seam in a model build: threads are the explorer's, futexes put them
  * to sleep, time stands still until nobody can go on. A sleep that ends for no
  * reason has reached its deadline, if it has one, and the clock shows it then.
- * It takes the place of host_linux.c.
+ * It takes the place of host/linux.c.
  *
  * A futex compares with the newest value, as the kernel does under its lock,
  * but orders nothing for its caller; the protocols must not need that.
  */
 #include "runtime/host/host.h"
+#include "tests/model/api/runtime_model.h"
 #include "tests/model/event_model.h"
 #include "tests/model/explorer.h"
 #include "tests/model/heap.h"
 #include "tests/model/memory.h"
-#include "tests/model/runtime_model.h"
 
 #include <errno.h>
 

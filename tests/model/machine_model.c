@@ -5,12 +5,12 @@
  * execution rather than the program.
  */
 #include "runtime/base/check.h"
-#include "runtime/core/provision.h"
 #include "runtime/host/kernel.h"
 #include "runtime/memory/arena.h"
 #include "runtime/memory/pool.h"
+#include "runtime/worker/arena_setup.h"
+#include "tests/model/api/runtime_model.h"
 #include "tests/model/explorer.h"
-#include "tests/model/runtime_model.h"
 
 #include <errno.h>
 #include <string.h>

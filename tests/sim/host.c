@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The host seam in the simulated world; it takes the place of host_linux.c.
+ * The host seam in the simulated world; it takes the place of host/linux.c.
  *
  * Mappings are kept and handed out again in later runs, since fresh pages are
  * the dearest part of a short run.
  */
 #include "runtime/host/host.h"
 #include "runtime/base/base.h"
-#include "runtime/core/sentry.h"
 #include "runtime/host/heap.h"
+#include "runtime/worker/watchdog.h"
 #include "tests/sim/device.h"
 #include "tests/sim/host.h"
 #include "tests/sim/world.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The real io/ring.c, io/ring_setup.c, io/command.c, io/request.c and
+ * The real io/ring.c, io/ring_setup.c, io/nvme_command.c, io/request.c and
  * io/transfer.c, whose
  * few system calls outside the host go to the device.
  */
-#include "runtime/host/nvme.h"
-#include "runtime/io/command.h"
+#include "runtime/host/block_device_nvme.h"
 #include "runtime/io/in_flight.h"
+#include "runtime/io/nvme_command.h"
 #include "runtime/io/request.h"
 #include "runtime/io/ring.h"
 #include "tests/sim/defect.h"
@@ -54,6 +54,6 @@ static int read_by_call(int fd, const struct nvme_uring_cmd *command)
 
 #define pin_nvme_read(fd, command) read_by_call(fd, command)
 
-#include "runtime/io/command.c"
+#include "runtime/io/nvme_command.c"
 #include "runtime/io/request.c"
 #include "runtime/io/transfer.c"

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The real core/runtime.c, core/calls.c and core/entry.c, with calls that a
+ * The real api/runtime.c, api/spawn.c and worker/entry.c, with calls that a
  * defect may spoil.
  */
-#include "runtime/core/config.h"
-#include "runtime/core/entry.h"
-#include "runtime/core/runtime.h"
-#include "runtime/core/spawn.h"
-#include "runtime/core/wake.h"
-#include "runtime/core/worker.h"
+#include "runtime/api/config.h"
+#include "runtime/api/runtime.h"
+#include "runtime/worker/entry.h"
+#include "runtime/worker/spawn.h"
+#include "runtime/worker/thread.h"
+#include "runtime/worker/wake.h"
 #include "tests/sim/defect.h"
 
 static int spawn(struct pin_worker *worker, struct pinion_task *task)
@@ -27,8 +27,8 @@ static int spawn(struct pin_worker *worker, struct pinion_task *task)
 #define pin_wake_worker(...) \
 	(defect_strikes(DEFECT_WAKE_UNSENT, 4) ? (void)0 : pin_wake_worker(__VA_ARGS__))
 
-#include "runtime/core/calls.c"
-#include "runtime/core/entry.c"
-#include "runtime/core/resize.c"
-#include "runtime/core/runtime.c"
-#include "runtime/core/runtime_figures.c"
+#include "runtime/api/resize.c"
+#include "runtime/api/runtime.c"
+#include "runtime/api/spawn.c"
+#include "runtime/api/stats.c"
+#include "runtime/worker/entry.c"

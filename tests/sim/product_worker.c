@@ -1,39 +1,39 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The real core/worker.c, with calls that a defect may spoil, and with its
+ * The real worker/thread.c, with calls that a defect may spoil, and with its
  * thread-local variable told to the world.
  */
 #include "tests/sim/product.h"
 #include "runtime/base/check.h"
-#include "runtime/core/assist.h"
-#include "runtime/core/commands.h"
-#include "runtime/core/fault.h"
-#include "runtime/core/flight.h"
-#include "runtime/core/flight_cancel.h"
-#include "runtime/core/flight_end.h"
-#include "runtime/core/flight_message.h"
-#include "runtime/core/flight_start.h"
-#include "runtime/core/io.h"
-#include "runtime/core/lane.h"
-#include "runtime/core/offers.h"
-#include "runtime/core/park.h"
-#include "runtime/core/poll.h"
-#include "runtime/core/poll_lanes.h"
-#include "runtime/core/polled.h"
-#include "runtime/core/relief.h"
-#include "runtime/core/retire.h"
-#include "runtime/core/run.h"
-#include "runtime/core/search.h"
-#include "runtime/core/sentry.h"
-#include "runtime/core/spawn.h"
-#include "runtime/core/step.h"
-#include "runtime/core/supply.h"
-#include "runtime/core/task.h"
-#include "runtime/core/throttle.h"
-#include "runtime/core/timer.h"
-#include "runtime/core/wake.h"
-#include "runtime/core/worker.h"
 #include "runtime/io/in_flight.h"
+#include "runtime/worker/buffers.h"
+#include "runtime/worker/cancel.h"
+#include "runtime/worker/complete.h"
+#include "runtime/worker/device_queue.h"
+#include "runtime/worker/extra_rings.h"
+#include "runtime/worker/extra_rings_commands.h"
+#include "runtime/worker/fault.h"
+#include "runtime/worker/lane.h"
+#include "runtime/worker/loop.h"
+#include "runtime/worker/next_task.h"
+#include "runtime/worker/next_task_lanes.h"
+#include "runtime/worker/park.h"
+#include "runtime/worker/request.h"
+#include "runtime/worker/request_inbox.h"
+#include "runtime/worker/request_offers.h"
+#include "runtime/worker/retire.h"
+#include "runtime/worker/ring_lock.h"
+#include "runtime/worker/run.h"
+#include "runtime/worker/spawn.h"
+#include "runtime/worker/state_task.h"
+#include "runtime/worker/steal.h"
+#include "runtime/worker/submit.h"
+#include "runtime/worker/thread.h"
+#include "runtime/worker/timer.h"
+#include "runtime/worker/wake.h"
+#include "runtime/worker/wake_assist.h"
+#include "runtime/worker/wake_supply.h"
+#include "runtime/worker/watchdog.h"
 #include "tests/sim/defect.h"
 #include "tests/sim/workload.h"
 #include "tests/sim/world.h"
@@ -124,8 +124,8 @@ static bool is_claimed(const struct pin_worker *target)
 			? (void)0 \
 			: pin_credit_leave(__VA_ARGS__))
 
-#include "runtime/core/flight.c"
-#include "runtime/core/flight_cancel.c"
+#include "runtime/worker/cancel.c"
+#include "runtime/worker/request.c"
 #define pin_request_abandon(...) \
 	(defect_is(DEFECT_CANCEL_NOT_REPEATED) && strcmp(__func__, "ask_again") == 0 \
 			? (void)0 \
@@ -134,15 +134,15 @@ static bool is_claimed(const struct pin_worker *target)
 	(defect_is(DEFECT_CALL_WHILE_SEARCHING) && strcmp(__func__, "pin_flight_carry_out") == 0 \
 			? (void)0 \
 			: pin_search_succeed(worker))
-#include "runtime/core/flight_end.c"
+#include "runtime/worker/complete.c"
 #undef pin_request_abandon
 #undef pin_search_succeed
-#include "runtime/core/flight_message.c"
-#include "runtime/core/flight_start.c"
+#include "runtime/worker/request_inbox.c"
+#include "runtime/worker/submit.c"
 #define pin_request_submit(...) \
 	((defect_is(DEFECT_POLLED_REFUSAL_LOST) && strcmp(__func__, "go_on_unpolled") == 0) || \
 		pin_request_submit(__VA_ARGS__))
-#include "runtime/core/polled.c"
+#include "runtime/worker/extra_rings.c"
 #undef pin_request_submit
 /* As in product_ring.c: what the kernel writes here is no touch. */
 #define pin_in_flight_end(request) ((void)(request))
@@ -153,10 +153,10 @@ static bool is_claimed(const struct pin_worker *target)
 #define pin_request_complete_command(ring, user_data, result) \
 	pin_request_complete_command( \
 		ring, user_data, defect_is(DEFECT_COMMAND_STATUS_IGNORED) ? 0 : (result))
-#include "runtime/core/commands.c"
+#include "runtime/worker/extra_rings_commands.c"
 #undef pin_flight_carry_out
 #undef pin_in_flight_end
-#include "runtime/core/throttle.c"
+#include "runtime/worker/device_queue.c"
 
 #define pin_flight_take(...) \
 	(defect_strikes(DEFECT_MESSAGE_LOST, 8) ? (void)0 : pin_flight_take(__VA_ARGS__))
@@ -179,24 +179,24 @@ static bool is_claimed(const struct pin_worker *target)
 #define pin_commands_watch(worker) \
 	(defect_is(DEFECT_COMMANDS_UNWATCHED) ? (void)0 : pin_commands_watch(worker))
 
-#include "runtime/core/due.c"
-#include "runtime/core/fault.c"
-#include "runtime/core/io.c"
-#include "runtime/core/park.c"
-#include "runtime/core/poll.c"
-#include "runtime/core/poll_lanes.c"
-#include "runtime/core/run.c"
+#include "runtime/worker/buffers.c"
+#include "runtime/worker/expire.c"
+#include "runtime/worker/fault.c"
+#include "runtime/worker/next_task.c"
+#include "runtime/worker/next_task_lanes.c"
+#include "runtime/worker/park.c"
+#include "runtime/worker/run.c"
 
 #define pin_search_succeed(worker) \
 	(defect_is(DEFECT_LEAVES_WITH_WAKE) ? pin_search_give_up(worker) \
 					    : pin_search_succeed(worker))
 #define pin_injector_push(...) \
 	(defect_is(DEFECT_LEAVES_WITH_TASKS) ? (void)0 : pin_injector_push(__VA_ARGS__))
-#include "runtime/core/retire.c"
+#include "runtime/worker/retire.c"
 #undef pin_search_succeed
 #undef pin_injector_push
 
-#include "runtime/core/spawn.c"
+#include "runtime/worker/spawn.c"
 #define pin_polled_is_busy(worker) \
 	(!(defect_is(DEFECT_POLLED_NOT_ASKED) && strcmp(__func__, "pin_worker_step") == 0) && \
 		pin_polled_is_busy(worker))
@@ -205,13 +205,13 @@ static bool is_claimed(const struct pin_worker *target)
 		defect_is(DEFECT_INTERVAL_UNBOUNDED) \
 			? (void)((tuner)->interval = (tuner)->options.interval_max + 1) \
 			: (void)0)
-#include "runtime/core/step.c"
+#include "runtime/worker/loop.c"
 #define pin_supply_has_lane(...) \
 	(!defect_is(DEFECT_SUCCESSOR_UNTOLD) && pin_supply_has_lane(__VA_ARGS__))
 #define pin_assist_has_room(...) \
 	(!defect_is(DEFECT_ASSIST_UNASKED) && pin_assist_has_room(__VA_ARGS__))
-#include "runtime/core/wake.c"
-#include "runtime/core/worker.c"
+#include "runtime/worker/thread.c"
+#include "runtime/worker/wake.c"
 
 void product_register(void)
 {

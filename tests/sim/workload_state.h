@@ -7,7 +7,7 @@
 #define SIM_WORKLOAD_STATE_H
 
 #include "runtime/base/base.h"
-#include "runtime/sched/waiters.h"
+#include "runtime/queue/wait_queue.h"
 #include "tests/sim/case.h"
 #include "tests/sim/workload.h"
 

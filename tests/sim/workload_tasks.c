@@ -3,8 +3,8 @@
  * Tasks of a workload: they burn time, start requests and spawn others, as
  * their program says.
  */
-#include "runtime/core/runtime_state.h"
-#include "runtime/core/wait.h"
+#include "runtime/worker/runtime_state.h"
+#include "runtime/worker/wait.h"
 #include "tests/sim/watch.h"
 #include "tests/sim/workload_state.h"
 #include "tests/sim/world.h"

@@ -11,7 +11,7 @@
  * the same memory. The structs are used anew in each round.
  */
 #include "runtime/base/base.h"
-#include "runtime/core/wait.h"
+#include "runtime/worker/wait.h"
 #include "tests/support/runtimes.h"
 #include "tests/support/tasks.h"
 #include "tests/support/units.h"

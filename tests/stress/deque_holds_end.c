@@ -8,7 +8,7 @@
  * checked off by who takes it.
  */
 #include "runtime/base/base.h"
-#include "runtime/sched/deque.h"
+#include "runtime/queue/deque.h"
 #include "tests/support/expect.h"
 #include "tests/support/random.h"
 #include "tests/support/tasks.h"

@@ -13,7 +13,7 @@
  * busy: nothing but another thread's wake ends it before.
  * STRESS_ITERATIONS says how many rounds each setting has.
  */
-#include "runtime/core/worker_state.h"
+#include "runtime/worker/state.h"
 #include "tests/support/pending.h"
 #include "tests/support/random.h"
 #include "tests/support/runtimes.h"

@@ -6,7 +6,7 @@
 #ifndef PIN_TESTS_SUPPORT_JOBS_H
 #define PIN_TESTS_SUPPORT_JOBS_H
 
-#include "runtime/core/admission.h"
+#include "runtime/task/admission.h"
 #include "tests/support/runtimes.h"
 #include "tests/support/tasks.h"
 

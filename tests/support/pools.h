@@ -7,10 +7,10 @@
 
 #include "tests/support/expect.h"
 
+#include "runtime/base/metrics.h"
 #include "runtime/host/host.h"
-#include "runtime/memory/misuse.h"
 #include "runtime/memory/pool.h"
-#include "runtime/observe/meter.h"
+#include "runtime/memory/pool_check.h"
 
 enum {
 	POOLS_BUFFER_BYTES = 4096,

@@ -10,8 +10,8 @@
 #include "tests/support/expect.h"
 #include "tests/support/threads.h"
 
-#include "runtime/core/wake.h"
-#include "runtime/core/worker_state.h"
+#include "runtime/worker/state.h"
+#include "runtime/worker/wake.h"
 
 #include <dirent.h>
 #include <sched.h>

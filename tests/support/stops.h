@@ -8,7 +8,7 @@
 
 #include "tests/support/expect.h"
 
-#include "runtime/core/runtime_state.h"
+#include "runtime/worker/runtime_state.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -6,7 +6,7 @@
 #ifndef PIN_TESTS_SUPPORT_UNITS_H
 #define PIN_TESTS_SUPPORT_UNITS_H
 
-#include "runtime/sched/waiters.h"
+#include "runtime/queue/wait_queue.h"
 
 static struct pin_atomic_u32 units;
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: as tests/model/deque.c, with plain memory: what is pushed to a worker's
- * queue is taken once, and whoever takes it has it for itself. AS-33, C3.
- * Hazard that others met: Chase-Lev's orders on weak memory.
+ * Goal: as tests/model/queue/deque.c, with plain memory: what is pushed to a
+ * worker's queue is taken once, and whoever takes it has it for itself. AS-33,
+ * C3. Hazard that others met: Chase-Lev's orders on weak memory.
  * Method: an owner pushes and pops across the end of four slots while thieves
  * steal into queues of their own. Each element's number is written by a plain
  * store before the push and once more by whoever takes it.
  */
 #include "tests/model/relacy/atomics.h"
 
-#include "runtime/sched/deque.c"
+#include "runtime/queue/deque.c"
 
 #include "tests/model/relacy/engine.h"
 

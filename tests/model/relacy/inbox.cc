@@ -6,7 +6,7 @@
  */
 #include "tests/model/relacy/atomics.h"
 
-#include "runtime/sched/inbox.c"
+#include "runtime/queue/inbox.c"
 
 #include "tests/model/relacy/engine.h"
 

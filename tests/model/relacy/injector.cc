@@ -3,12 +3,12 @@
  * Goal: what is pushed is popped once, it shows when there is something, and
  * list and elements are touched by one thread at a time: [INJECT-1], [LOCK-1].
  * Method: two threads push, two elements and one, of whom one pops as well,
- * while a third pops twice. The lock sleeps on Relacy's futex, so that a wake-up that gets lost is a
- * deadlock.
+ * while a third pops twice. The lock sleeps on Relacy's futex, so that a
+ * wake-up that gets lost is a deadlock.
  */
 #include "tests/model/relacy/atomics.h"
 
-#include "runtime/sched/injector.c"
+#include "runtime/queue/injector.c"
 
 #include "tests/model/relacy/engine.h"
 

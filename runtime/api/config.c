@@ -1,0 +1,493 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One table says what each field may be; defaults, validation and environment
+ * all follow it.
+ */
+#include "runtime/api/config.h"
+#include "runtime/api/environment.h"
+#include "runtime/base/base.h"
+#include "runtime/base/check.h"
+#include "runtime/base/versioned.h"
+#include "runtime/host/heap.h"
+#include "runtime/io/registered_files.h"
+#include "runtime/policy/lanes.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The struct as first released; a smaller one was never valid. */
+#define CONFIG_BYTES_MIN sizeof(struct pinion_config)
+_Static_assert(sizeof(struct pinion_config) == 424, "released size");
+
+struct field {
+	const char *name;
+	const char *variable; /* in the environment, or NULL */
+	size_t offset;
+	size_t bytes; /* of the member: 4 or 8 */
+	uint64_t standard;
+	uint64_t min;
+	uint64_t max;
+	uint64_t multiple;	  /* of which the value must be one; 1: any */
+	const char *const *words; /* the values' names in the environment; NULL: numbers */
+	bool is_set;		  /* the first word is the empty set, the others a bit each */
+};
+
+#define FIELD(member, variable, standard, min, max, multiple, words) \
+	{ \
+#member, variable, offsetof(struct pinion_config, member), \
+			sizeof(((struct pinion_config *)0)->member), standard, min, max, multiple, \
+			words, false \
+	}
+#define SET(member, variable, bits, words) \
+	{ \
+#member, variable, offsetof(struct pinion_config, member), \
+			sizeof(((struct pinion_config *)0)->member), 0, 0, (1u << (bits)) - 1, 1, \
+			words, true \
+	}
+#define NUMBER(member, variable, standard, min, max) \
+	FIELD(member, variable, standard, min, max, 1, NULL)
+
+enum {
+	BUFFER_BYTES_MAX = 256 << 20,
+	/* A worker's loop needs a part of it. */
+	STACK_BYTES_MIN = 64 << 10,
+	STACK_BYTES_MAX = 1 << 30,
+	/* PINION_ADMISSION_TASKS */
+	MAX_TASKS = (1 << 20) - 1,
+	/* Large buffers of a worker, and those that all workers divide. */
+	BUFFERS_EACH = 28,
+	BUFFERS_DIVIDED = 32,
+	DEPTH_MAX = (1 << 20) - 1,
+};
+
+#define DEPTH_BYTES_MAX (UINT64_C(1) << 40)
+#define INJECTOR_TASKS_MAX (UINT64_C(1) << 40)
+#define RATE_MAX (UINT64_C(1) << 62)
+
+#define POOL_BYTES_MAX (UINT64_C(64) << 30)
+
+/* Not in the table. */
+static const char lanes_variable[] = "PINION_LANES";
+static const char seed_variable[] = "PINION_SEED";
+
+static const uint64_t seed_standard = 0x853c49e6748fea9b;
+
+static const char *const io_level_words[] = {
+	"auto", "fallback", "ring", "ring-basic", "ring-coop", "ring-defer", "ring-message", NULL};
+static const char *const io_feature_words[] = {"nothing", "ext-arg", "openat", "registered-buffers",
+	"registered-ring", "coop-taskrun", "single-issuer", "defer-taskrun", "statx-dioalign",
+	"cachestat", "clone-buffers", "send-msg-ring", "no-iowait", "dontcache", "registered-files",
+	"nvme-commands", "no-sqarray", NULL};
+enum {
+	IO_FEATURES = PIN_ARRAY_COUNT(io_feature_words) - 2,
+};
+_Static_assert(PINION_IO_NO_SQARRAY == 1 << (IO_FEATURES - 1), "a word for each feature");
+_Static_assert(PINION_IO_RING_MESSAGE == PIN_ARRAY_COUNT(io_level_words) - 2, "one for each level");
+static const char *const bind_words[] = {"none", "core", "node", NULL};
+static const char *const ring_sharing_words[] = {"own", "shared", NULL};
+static const char *const polled_words[] = {"never", "auto", "always", NULL};
+static const char *const queue_order_words[] = {"fifo", "lifo", NULL};
+static const char *const wake_policy_words[] = {"near", "lowest", "rotate", NULL};
+static const char *const io_priority_words[] = {
+	"none", "be0", "be1", "be2", "be3", "be4", "be5", "be6", "be7", "idle", NULL};
+_Static_assert(PINION_IO_PRIORITY_IDLE == PIN_ARRAY_COUNT(io_priority_words) - 2, "one for each");
+static const char *const assist_words[] = {"off", "idle", NULL};
+static const char *const overflow_policy_words[] = {"ignore", "report", "unwind", NULL};
+static const char *const fault_policy_words[] = {"isolate", "fail_fast", NULL};
+
+/* All but `size`, the seed and what is a pointer. */
+static const struct field fields[] = {
+	NUMBER(worker_count, "PINION_WORKERS", 0, 0, 4096),
+	NUMBER(use_smt, "PINION_SMT", 0, 0, 1),
+	FIELD(bind_workers, "PINION_BIND", PINION_BIND_CORE, PINION_BIND_NONE, PINION_BIND_NODE, 1,
+		bind_words),
+	NUMBER(ring_entries, "PINION_RING_ENTRIES", 256, 8, 32768),
+	NUMBER(ring_helper_count, "PINION_RING_HELPERS", 16, 1, 1024),
+	NUMBER(budget_polls, "PINION_BUDGET_POLLS", 128, 1, 65535),
+	NUMBER(budget_us, "PINION_BUDGET_US", 500, 1, 1000000),
+	FIELD(buffer_bytes, "PINION_BUFFER_BYTES", 1 << 20, 4096, BUFFER_BYTES_MAX, 4096, NULL),
+	NUMBER(buffer_count, "PINION_BUFFERS", 0, 0, 65536),
+	FIELD(small_buffer_bytes, "PINION_SMALL_BUFFER_BYTES", 64 << 10, 4096, BUFFER_BYTES_MAX,
+		4096, NULL),
+	NUMBER(small_buffer_count, "PINION_SMALL_BUFFERS", 48, 1, 65536),
+	FIELD(io_level, "PINION_IO_LEVEL", PINION_IO_AUTO, PINION_IO_AUTO, PINION_IO_RING_MESSAGE,
+		1, io_level_words),
+	FIELD(ring_sharing, "PINION_RING_SHARING", PINION_RING_OWN, PINION_RING_OWN,
+		PINION_RING_SHARED, 1, ring_sharing_words),
+	FIELD(queue_order, "PINION_QUEUE_ORDER", PINION_QUEUE_FIFO, PINION_QUEUE_FIFO,
+		PINION_QUEUE_LIFO, 1, queue_order_words),
+	NUMBER(queue_tasks, "PINION_QUEUE_TASKS", 256, 4, 65536),
+	NUMBER(lifo_polls, "PINION_LIFO_POLLS", 3, 0, 65535),
+	NUMBER(hoard_spawns, "PINION_HOARD_SPAWNS", 32, 1, 65535),
+	NUMBER(steal_tries, "PINION_STEAL_TRIES", 4, 1, 1024),
+	NUMBER(spin_iters, "PINION_SPIN_ITERS", 200, 0, 65535),
+	NUMBER(park_timeout_us, "PINION_PARK_TIMEOUT_US", 0, 0, 60000000),
+	NUMBER(injector_target_us, "PINION_INJECTOR_TARGET_US", 1000, 1, 1000000),
+	NUMBER(interval_min, "PINION_INTERVAL_MIN", 8, 1, 65535),
+	NUMBER(interval_max, "PINION_INTERVAL_MAX", 255, 1, 65535),
+	NUMBER(ewma_alpha_permille, "PINION_EWMA_ALPHA_PERMILLE", 100, 1, 999),
+	NUMBER(task_ns, "PINION_TASK_NS", 50000, 1, 1000000000),
+	FIELD(wake_policy, "PINION_WAKE", PINION_WAKE_NEAR, PINION_WAKE_NEAR, PINION_WAKE_ROTATE, 1,
+		wake_policy_words),
+	FIELD(fault_policy, "PINION_FAULT_POLICY", PINION_FAULT_ISOLATE, PINION_FAULT_ISOLATE,
+		PINION_FAIL_FAST, 1, fault_policy_words),
+	FIELD(pool_bytes, "PINION_POOL_BYTES", 0, 0, POOL_BYTES_MAX, 4096, NULL),
+	NUMBER(sentry_us, "PINION_SENTRY_US", 10000, 0, 60000000),
+	SET(io_without, "PINION_IO_WITHOUT", IO_FEATURES, io_feature_words),
+	NUMBER(lane_floor, "PINION_LANE_FLOOR", 16, 0, 65535),
+	NUMBER(low_max_wait_ms, "PINION_LOW_MAX_WAIT_MS", 0, 0, 86400000),
+	FIELD(assist, "PINION_ASSIST", PINION_ASSIST_OFF, PINION_ASSIST_OFF, PINION_ASSIST_IDLE, 1,
+		assist_words),
+	NUMBER(assist_reserve, "PINION_ASSIST_RESERVE", 1, 0, 4096),
+	NUMBER(high_warn_depth, "PINION_HIGH_WARN_DEPTH", 100, 0, UINT32_MAX),
+	NUMBER(normal_warn_depth, "PINION_NORMAL_WARN_DEPTH", 0, 0, UINT32_MAX),
+	NUMBER(low_warn_depth, "PINION_LOW_WARN_DEPTH", 0, 0, UINT32_MAX),
+	FIELD(polled, "PINION_POLLED", PINION_POLLED_NEVER, PINION_POLLED_NEVER,
+		PINION_POLLED_ALWAYS, 1, polled_words),
+	NUMBER(tick_interval_ms, "PINION_TICK_INTERVAL_MS", 1000, 1, 3600000),
+	FIELD(overflow_policy, "PINION_OVERFLOW", PINION_OVERFLOW_IGNORE, PINION_OVERFLOW_IGNORE,
+		PINION_OVERFLOW_UNWIND, 1, overflow_policy_words),
+	NUMBER(registered_files, "PINION_REGISTERED_FILES", 256, 0, 32768),
+	FIELD(stack_bytes, "PINION_STACK_BYTES", 0, 0, STACK_BYTES_MAX, 4096, NULL),
+	NUMBER(crew_max, "PINION_CREW_MAX", 0, 0, 1024),
+	NUMBER(job_log, "PINION_JOB_LOG", 0, 0, 1),
+	NUMBER(max_tasks_high, "PINION_MAX_TASKS_HIGH", 0, 0, MAX_TASKS),
+	NUMBER(max_tasks_normal, "PINION_MAX_TASKS_NORMAL", 0, 0, MAX_TASKS),
+	NUMBER(max_tasks_low, "PINION_MAX_TASKS_LOW", 0, 0, MAX_TASKS),
+	NUMBER(max_tasks_total, "PINION_MAX_TASKS_TOTAL", 0, 0, 3 * MAX_TASKS),
+	NUMBER(depth_count, "PINION_DEPTH", 0, 0, DEPTH_MAX),
+	NUMBER(depth_min, "PINION_DEPTH_MIN", 8, 1, 65536),
+	NUMBER(depth_count_max, "PINION_DEPTH_MAX", 1024, 1, DEPTH_MAX),
+	NUMBER(depth_rotational, "PINION_DEPTH_ROTATIONAL", 4, 0, 65536),
+	NUMBER(depth_bytes, "PINION_DEPTH_BYTES", 0, 0, DEPTH_BYTES_MAX),
+	NUMBER(depth_bytes_max, "PINION_DEPTH_BYTES_MAX", 64 << 20, 64 << 10, DEPTH_BYTES_MAX),
+	NUMBER(bytes_per_second, "PINION_BYTES_PER_SECOND", 0, 0, RATE_MAX),
+	NUMBER(requests_per_second, "PINION_REQUESTS_PER_SECOND", 0, 0, RATE_MAX),
+	NUMBER(stall_ms, "PINION_STALL_MS", 0, 0, 86400000),
+	NUMBER(injector_batch_min, "PINION_INJECTOR_BATCH_MIN", 4, 1, 65536),
+	NUMBER(injector_batch_max, "PINION_INJECTOR_BATCH_MAX", 64, 1, 65536),
+	NUMBER(injector_tasks, "PINION_INJECTOR_TASKS", 65536, 0, INJECTOR_TASKS_MAX),
+	NUMBER(searchers_percent, "PINION_SEARCHERS_PERCENT", 50, 1, 100),
+	NUMBER(wake_worth_us, "PINION_WAKE_WORTH_US", 20, 0, 1000000),
+	NUMBER(tier_nice, "PINION_TIER_NICE", 0, 0, PIN_NICE_IDLE),
+	FIELD(io_priority_high, "PINION_IO_PRIORITY_HIGH", PINION_IO_PRIORITY_NONE,
+		PINION_IO_PRIORITY_NONE, PINION_IO_PRIORITY_IDLE, 1, io_priority_words),
+	FIELD(io_priority_low, "PINION_IO_PRIORITY_LOW", PINION_IO_PRIORITY_BE7,
+		PINION_IO_PRIORITY_NONE, PINION_IO_PRIORITY_IDLE, 1, io_priority_words),
+	NUMBER(cq_stall_us, "PINION_CQ_STALL_US", 0, 0, UINT64_C(86400000000)),
+	NUMBER(cpu_latency_us, "PINION_CPU_LATENCY_US", PINION_CPU_LATENCY_ANY, 0,
+		PINION_CPU_LATENCY_ANY),
+};
+
+static uint64_t read_field(const struct pinion_config *config, const struct field *field)
+{
+	const uint8_t *member = (const uint8_t *)config + field->offset;
+	uint64_t wide;
+	uint32_t narrow;
+
+	if (field->bytes == sizeof(wide)) {
+		memcpy(&wide, member, sizeof(wide));
+		return wide;
+	}
+	memcpy(&narrow, member, sizeof(narrow));
+	return narrow;
+}
+
+static void write_field(struct pinion_config *config, const struct field *field, uint64_t value)
+{
+	uint8_t *member = (uint8_t *)config + field->offset;
+	uint32_t narrow = (uint32_t)value;
+
+	if (field->bytes == sizeof(value)) {
+		memcpy(member, &value, sizeof(value));
+	} else {
+		memcpy(member, &narrow, sizeof(narrow));
+	}
+}
+
+void pinion_config_init_sized(struct pinion_config *config, uint32_t size)
+{
+	struct pinion_config full = {.size = size, .seed = seed_standard};
+
+	for (size_t i = 0; i < PIN_ARRAY_COUNT(fields); i++) {
+		write_field(&full, &fields[i], fields[i].standard);
+	}
+	pin_sized_give(config, size, &full, sizeof(full));
+}
+
+static int check_field(
+	const struct pin_log *log, const struct field *field, uint64_t value, const char *source)
+{
+	if (value < field->min || value > field->max) {
+		pin_log(log, PINION_LOG_ERROR, "%s: %llu is out of range, it must be %llu to %llu",
+			source, (unsigned long long)value, (unsigned long long)field->min,
+			(unsigned long long)field->max);
+		return -EINVAL;
+	}
+	if (value % field->multiple != 0) {
+		pin_log(log, PINION_LOG_ERROR, "%s: %llu is not a multiple of %llu", source,
+			(unsigned long long)value, (unsigned long long)field->multiple);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int check_power_of_two(const struct pin_log *log, const char *name, uint32_t value)
+{
+	if (!pin_is_power_of_two(value)) {
+		pin_log(log, PINION_LOG_ERROR, "%s: %u is not a power of two", name, value);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int check_together(const struct pin_log *log, const struct pinion_config *config)
+{
+	int rc = check_power_of_two(log, "ring_entries", config->ring_entries);
+
+	if (rc == 0) {
+		rc = check_power_of_two(log, "queue_tasks", config->queue_tasks);
+	}
+	if (rc == 0 && config->registered_files != 0) {
+		rc = check_power_of_two(log, "registered_files", config->registered_files);
+	}
+	if (rc < 0) {
+		return rc;
+	}
+	if (config->registered_files != 0 && config->registered_files < PIN_FILE_SLOTS_MIN) {
+		pin_log(log, PINION_LOG_ERROR, "registered_files: %u is neither 0 nor %d or more",
+			config->registered_files, PIN_FILE_SLOTS_MIN);
+		return -EINVAL;
+	}
+	if (config->interval_min > config->interval_max) {
+		pin_log(log, PINION_LOG_ERROR, "interval_min: %u is more than interval_max, %u",
+			config->interval_min, config->interval_max);
+		return -EINVAL;
+	}
+	if (config->injector_batch_min > config->injector_batch_max) {
+		pin_log(log, PINION_LOG_ERROR,
+			"injector_batch_min: %u is more than injector_batch_max, %u",
+			config->injector_batch_min, config->injector_batch_max);
+		return -EINVAL;
+	}
+	if (config->small_buffer_bytes > config->buffer_bytes) {
+		pin_log(log, PINION_LOG_ERROR,
+			"small_buffer_bytes: %u is more than buffer_bytes, %u",
+			config->small_buffer_bytes, config->buffer_bytes);
+		return -EINVAL;
+	}
+	if (config->lane_floor == 1) {
+		pin_log(log, PINION_LOG_ERROR,
+			"lane_floor: 1 would be all of the tasks: 0 is strict, 2 every other one");
+		return -EINVAL;
+	}
+	if (config->stack_bytes != 0 && config->stack_bytes < STACK_BYTES_MIN) {
+		pin_log(log, PINION_LOG_ERROR,
+			"stack_bytes: %llu is less than %d; 0 is the process's default",
+			(unsigned long long)config->stack_bytes, STACK_BYTES_MIN);
+		return -EINVAL;
+	}
+	if (!pin_heap_is_whole(config->allocator)) {
+		pin_log(log, PINION_LOG_ERROR, "allocator: one of its functions is missing");
+		return -EINVAL;
+	}
+	if (config->arena_map == NULL && config->arena_unmap != NULL) {
+		pin_log(log, PINION_LOG_ERROR, "arena_unmap: given without arena_map");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int check_lanes(const struct pin_log *log, const struct pinion_config *config)
+{
+	struct pin_lane_plan plan;
+	const char *fault = pin_lane_plan_parse(&plan, config->lanes);
+
+	if (fault == NULL &&
+		pin_lane_plan_complete(&plan, config->worker_count, config->worker_count) == 0) {
+		fault = "it does not fit worker_count";
+	}
+	if (fault != NULL) {
+		pin_log(log, PINION_LOG_ERROR, "lanes: \"%s\": %s", config->lanes, fault);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+int pin_config_accept(struct pinion_config *out_config, const struct pinion_config *given)
+{
+	struct pinion_config config;
+	struct pin_log log;
+	int rc;
+
+	if (given == NULL || given->size < CONFIG_BYTES_MIN) {
+		return -EINVAL;
+	}
+	rc = pin_sized_take(&config, sizeof(config), given, given->size);
+	if (rc < 0) {
+		return rc;
+	}
+	config.size = sizeof(config);
+	log = (struct pin_log){.fn = config.log, .arg = config.log_arg};
+	for (size_t i = 0; i < PIN_ARRAY_COUNT(fields); i++) {
+		rc = check_field(&log, &fields[i], read_field(&config, &fields[i]), fields[i].name);
+		if (rc < 0) {
+			return rc;
+		}
+	}
+	rc = check_together(&log, &config);
+	if (rc == 0) {
+		rc = check_lanes(&log, &config);
+	}
+	if (rc < 0) {
+		return rc;
+	}
+	*out_config = config;
+	return 0;
+}
+
+void pin_config_complete(struct pinion_config *config, uint32_t default_worker_count)
+{
+	if (config->worker_count == 0) {
+		config->worker_count = default_worker_count;
+	}
+	if (config->buffer_count == 0) {
+		config->buffer_count = BUFFERS_EACH + BUFFERS_DIVIDED / config->worker_count;
+	}
+}
+
+/* `base` 0 accepts hexadecimal as well. */
+static bool parse_number(const char *text, int base, uint64_t *out_value)
+{
+	char *end;
+
+	errno = 0;
+	*out_value = strtoull(text, &end, base);
+	return errno == 0 && end != text && *end == '\0' && strchr(text, '-') == NULL;
+}
+
+static bool parse_word(
+	const char *text, size_t length, const struct field *field, uint64_t *out_index)
+{
+	for (size_t i = 0; field->words[i] != NULL; i++) {
+		if (strlen(field->words[i]) == length &&
+			memcmp(text, field->words[i], length) == 0) {
+			*out_index = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Words with commas between them. */
+static bool parse_set(const char *text, const struct field *field, uint64_t *out_value)
+{
+	uint64_t value = 0;
+
+	for (;;) {
+		size_t length = strcspn(text, ",");
+		uint64_t index;
+
+		if (!parse_word(text, length, field, &index)) {
+			return false;
+		}
+		value |= index == 0 ? 0 : UINT64_C(1) << (index - 1);
+		if (text[length] == '\0') {
+			*out_value = value;
+			return true;
+		}
+		text += length + 1;
+	}
+}
+
+static bool parse_value(const char *text, const struct field *field, uint64_t *out_value)
+{
+	if (field->words == NULL) {
+		return parse_number(text, 10, out_value);
+	}
+	if (field->is_set) {
+		return parse_set(text, field, out_value);
+	}
+	return parse_word(text, strlen(text), field, out_value);
+}
+
+/* The text stays where it is; that of the default is the default. */
+static int read_lanes(struct pinion_config *config, const struct pin_log *log)
+{
+	const char *text = getenv(lanes_variable);
+	struct pin_lane_plan plan;
+	const char *fault;
+
+	if (text == NULL || text[0] == '\0') {
+		return 0;
+	}
+	fault = pin_lane_plan_parse(&plan, text);
+	if (fault != NULL) {
+		pin_log(log, PINION_LOG_ERROR, "PINION_LANES: \"%s\": %s", text, fault);
+		return -EINVAL;
+	}
+	config->lanes = strcmp(text, "hnl") == 0 ? NULL : text;
+	return 0;
+}
+
+static int read_seed(struct pinion_config *config, const struct pin_log *log)
+{
+	const char *text = getenv(seed_variable);
+	uint64_t seed;
+
+	if (text == NULL || text[0] == '\0') {
+		return 0;
+	}
+	if (parse_number(text, 0, &seed)) {
+		config->seed = seed;
+		return 0;
+	}
+	pin_log(log, PINION_LOG_ERROR, "PINION_SEED: \"%s\" is not a value for seed", text);
+	return -EINVAL;
+}
+
+static void warn_of_others(const struct pin_log *log)
+{
+	const char *names[PIN_ARRAY_COUNT(fields) + 2];
+	size_t count = 0;
+
+	for (size_t i = 0; i < PIN_ARRAY_COUNT(fields); i++) {
+		if (fields[i].variable != NULL) {
+			names[count++] = fields[i].variable;
+		}
+	}
+	names[count++] = lanes_variable;
+	names[count++] = seed_variable;
+	pin_environment_warn(log, names, count);
+}
+
+int pinion_config_from_env(struct pinion_config *config)
+{
+	struct pin_log log = {.fn = config->log, .arg = config->log_arg};
+	int rc;
+
+	warn_of_others(&log);
+	for (size_t i = 0; i < PIN_ARRAY_COUNT(fields); i++) {
+		const struct field *field = &fields[i];
+		const char *text = field->variable == NULL ? NULL : getenv(field->variable);
+		uint64_t value;
+
+		if (text == NULL || text[0] == '\0') {
+			continue;
+		}
+		if (!parse_value(text, field, &value)) {
+			pin_log(&log, PINION_LOG_ERROR, "%s: \"%s\" is not a value for %s",
+				field->variable, text, field->name);
+			return -EINVAL;
+		}
+		rc = check_field(&log, field, value, field->variable);
+		if (rc < 0) {
+			return rc;
+		}
+		write_field(config, field, value);
+	}
+	rc = read_lanes(config, &log);
+	return rc < 0 ? rc : read_seed(config, &log);
+}

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Crews: runtimes whose configuration follows from three numbers, which may
+ * change.
+ */
+#include "runtime/api/resize.h"
+#include "runtime/api/runtime.h"
+#include "runtime/base/base.h"
+#include "runtime/base/check.h"
+#include "runtime/base/log.h"
+#include "runtime/base/versioned.h"
+#include "runtime/host/topology.h"
+
+#include <errno.h>
+#include <pinion/crew.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+	TIERS = 3,
+	SIZE_MAX_EACH = 1024,
+	WARN_DEPTH = 100,
+	/* The least an arena may have; nobody reads into it. */
+	BUFFER_BYTES = 4096,
+};
+
+static uint32_t at_least(uint32_t value, uint32_t least)
+{
+	return value > least ? value : least;
+}
+
+static int count_cpus(uint32_t *out_count)
+{
+	struct pin_topology topology;
+	int rc = pin_topology_load(&topology, false);
+
+	if (rc == 0) {
+		*out_count = topology.cpu_count;
+		pin_topology_fini(&topology);
+	}
+	return rc;
+}
+
+int pinion_crew_sizes_init(struct pinion_crew_sizes *out_sizes, uint32_t preset, uint32_t cpu_count)
+{
+	int rc = preset != PINION_CREW_BALANCED && cpu_count == 0 ? count_cpus(&cpu_count) : 0;
+
+	if (rc != 0) {
+		return rc;
+	}
+	switch (preset) {
+	case PINION_CREW_CONSERVATIVE:
+		*out_sizes = (struct pinion_crew_sizes){
+			1, at_least(cpu_count / 4, 1), at_least(cpu_count / 4, 1)};
+		return 0;
+	case PINION_CREW_BALANCED:
+		*out_sizes = (struct pinion_crew_sizes){1, 2, 1};
+		return 0;
+	case PINION_CREW_AGGRESSIVE:
+		*out_sizes = (struct pinion_crew_sizes){
+			2, at_least(cpu_count / 2, 2), at_least(cpu_count / 2, 1)};
+		return 0;
+	default:
+		return -EINVAL;
+	}
+}
+
+/* 0 when the variable is not set, 1 when it was read. */
+static int read_size(
+	const char *name, uint32_t least, uint32_t *out_size, const struct pin_log *log)
+{
+	const char *text = getenv(name);
+	unsigned long value = 0;
+	char *end;
+
+	if (text == NULL || text[0] == '\0') {
+		return 0;
+	}
+	/* No sign, no space: strtoul() would take both. */
+	if (text[0] >= '0' && text[0] <= '9') {
+		errno = 0;
+		value = strtoul(text, &end, 10);
+		if (errno == 0 && *end == '\0' && value >= least && value <= SIZE_MAX_EACH) {
+			*out_size = (uint32_t)value;
+			return 1;
+		}
+	}
+	pin_log(log, PINION_LOG_ERROR, "%s: \"%s\" is not a number of workers from %u to %u", name,
+		text, least, (unsigned)SIZE_MAX_EACH);
+	return -EINVAL;
+}
+
+int pinion_crew_sizes_from_env(struct pinion_crew_sizes *sizes, pinion_log_fn log_fn, void *log_arg)
+{
+	static const char *const names[TIERS][2] = {
+		{"PINION_CREW_HIGH", "WORKER_POOL_HIGH"},
+		{"PINION_CREW_MEDIUM", "WORKER_POOL_MEDIUM"},
+		{"PINION_CREW_LOW", "WORKER_POOL_LOW"},
+	};
+	struct pin_log log = {.fn = log_fn, .arg = log_arg};
+	uint32_t values[TIERS] = {sizes->high, sizes->medium, sizes->low};
+	int saved_errno = errno;
+
+	for (uint32_t i = 0; i < TIERS; i++) {
+		uint32_t least = i == TIERS - 1 ? 1 : 0;
+		int rc = read_size(names[i][0], least, &values[i], &log);
+
+		if (rc == 0) {
+			rc = read_size(names[i][1], least, &values[i], &log);
+		}
+		if (rc < 0) {
+			errno = saved_errno;
+			return rc;
+		}
+	}
+	errno = saved_errno;
+	*sizes = (struct pinion_crew_sizes){values[0], values[1], values[2]};
+	return 0;
+}
+
+void pinion_crew_config_init_sized(struct pinion_config *config, uint32_t size)
+{
+	struct pinion_config full;
+
+	pinion_config_init(&full);
+	full.size = size;
+	full.io_level = PINION_IO_FALLBACK;
+	full.bind_workers = 0;
+	full.buffer_bytes = BUFFER_BYTES;
+	full.buffer_count = 1;
+	full.small_buffer_bytes = BUFFER_BYTES;
+	full.small_buffer_count = 1;
+	full.lane_floor = 0;
+	full.high_warn_depth = WARN_DEPTH;
+	full.normal_warn_depth = WARN_DEPTH;
+	full.low_warn_depth = WARN_DEPTH;
+	pin_sized_give(config, size, &full, sizeof(full));
+}
+
+static bool are_in_range(const struct pinion_crew_sizes *sizes)
+{
+	return sizes->high <= SIZE_MAX_EACH && sizes->medium <= SIZE_MAX_EACH && sizes->low >= 1 &&
+		sizes->low <= SIZE_MAX_EACH;
+}
+
+/* By tier: how many there are. */
+static void read_tiers(const struct pinion_crew_sizes *sizes, uint32_t *out_counts)
+{
+	out_counts[0] = sizes->high;
+	out_counts[1] = sizes->medium;
+	out_counts[2] = sizes->low;
+}
+
+/*
+ * As `lanes` of the configuration: a tier that can have no workers is left out.
+ * Of the others, how many begin.
+ */
+static void write_lanes(const struct pinion_crew_sizes *sizes, uint32_t max, char *out, size_t size,
+	uint32_t *out_serving)
+{
+	static const char *const orders[TIERS] = {"h", "hm", "hml"};
+	uint32_t counts[TIERS];
+	uint32_t tier_count = 0;
+	int length = 0;
+
+	read_tiers(sizes, counts);
+	for (uint32_t i = 0; i < TIERS; i++) {
+		uint32_t places = at_least(counts[i], max);
+
+		if (places > 0) {
+			length += snprintf(out + length, size - (size_t)length, "%s%s:%u",
+				tier_count > 0 ? "," : "", orders[i], places);
+			PIN_CHECK((size_t)length < size);
+			out_serving[tier_count++] = counts[i];
+		}
+	}
+}
+
+int pinion_crew_create(const struct pinion_config *config, const struct pinion_crew_sizes *sizes,
+	struct pinion_runtime **out_runtime)
+{
+	struct pinion_crew_sizes balanced = {1, 2, 1};
+	struct pinion_config own;
+	uint32_t serving[TIERS];
+	char lanes[64];
+	int rc;
+
+	if (sizes == NULL) {
+		sizes = &balanced;
+	}
+	if (!are_in_range(sizes) || (config != NULL && config->size < sizeof(own))) {
+		return -EINVAL;
+	}
+	pinion_crew_config_init(&own);
+	if (config != NULL) {
+		rc = pin_sized_take(&own, sizeof(own), config, config->size);
+		if (rc < 0) {
+			return rc;
+		}
+		own.size = sizeof(own);
+	}
+	write_lanes(sizes, own.crew_max <= SIZE_MAX_EACH ? own.crew_max : 0, lanes, sizeof(lanes),
+		serving);
+	own.lanes = lanes;
+	own.worker_count = 0;
+	return pin_runtime_create(&own, serving, out_runtime);
+}
+
+/* ---- resizing ---- */
+
+/* Which of the three it is: that of so many lanes. */
+static uint32_t number_of(const struct pin_tier *tier)
+{
+	return tier->order.count - 1;
+}
+
+/* By tier of the runtime. -ERANGE. */
+static int fit(const struct pin_shared *shared, const struct pinion_crew_sizes *sizes,
+	uint32_t *out_counts)
+{
+	uint32_t counts[TIERS];
+	uint32_t left;
+
+	read_tiers(sizes, counts);
+	left = counts[0] + counts[1] + counts[2];
+	for (uint32_t i = 0; i < shared->tier_count; i++) {
+		const struct pin_tier *tier = &shared->tiers[i];
+
+		out_counts[i] = counts[number_of(tier)];
+		left -= out_counts[i];
+		if (out_counts[i] > tier->worker_count) {
+			return -ERANGE;
+		}
+	}
+	/* Of a tier that there is not. */
+	return left > 0 ? -ERANGE : 0;
+}
+
+int pinion_crew_resize(struct pinion_runtime *crew, const struct pinion_crew_sizes *sizes)
+{
+	struct pin_shared *shared = &crew->shared;
+	uint32_t counts[PIN_TIERS_MAX];
+	int rc;
+
+	if (pin_runtime_is_foreign(crew)) {
+		return -ECHILD;
+	}
+	if (!are_in_range(sizes)) {
+		return -EINVAL;
+	}
+	if (!shared->is_crew || shared->config.ring_sharing == PINION_RING_SHARED) {
+		return -EOPNOTSUPP;
+	}
+	if (pin_worker_of_thread() != NULL) {
+		return -EDEADLK;
+	}
+	rc = fit(shared, sizes, counts);
+	return rc < 0 ? rc : pin_runtime_resize(crew, counts);
+}
+
+int pinion_crew_sizes_now(const struct pinion_runtime *crew, struct pinion_crew_sizes *out_sizes)
+{
+	const struct pin_shared *shared = &crew->shared;
+	uint32_t counts[TIERS] = {0};
+
+	if (!shared->is_crew) {
+		return -EOPNOTSUPP;
+	}
+	for (uint32_t i = 0; i < shared->tier_count; i++) {
+		const struct pin_tier *tier = &shared->tiers[i];
+
+		/* Relaxed: a moment's reading. */
+		counts[number_of(tier)] = pin_load_relaxed_u32(&tier->serving_count);
+	}
+	*out_sizes = (struct pinion_crew_sizes){counts[0], counts[1], counts[2]};
+	return 0;
+}

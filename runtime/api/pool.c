@@ -1,0 +1,523 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The public calls on pools, but for their configuration and making.
+ */
+#include "runtime/api/pool.h"
+#include "runtime/base/check.h"
+#include "runtime/base/metrics.h"
+#include "runtime/base/thread.h"
+#include "runtime/base/versioned.h"
+#include "runtime/host/process.h"
+#include "runtime/memory/pool_check.h"
+#include "runtime/memory/thread_cache.h"
+#include "runtime/worker/fault.h"
+#include "runtime/worker/runtime_state.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+
+_Static_assert(sizeof(struct pinion_buffer) == 16, "released size; BP-41");
+_Static_assert(sizeof(struct pinion_buffer) == sizeof(struct pin_waiters_value),
+	"a handle is handed over");
+
+/* ---- whose cache ---- */
+
+static bool is_foreign(const struct pinion_pool *pool)
+{
+	return PIN_UNLIKELY(pool->forked != pin_forked_now());
+}
+
+/* Of that pool; number 0: a free slot. NULL: none. */
+static struct pin_thread_attachment *attachment_to(struct pin_thread *thread, uint64_t number)
+{
+	for (int i = 0; thread != NULL && i < PIN_THREAD_ATTACHMENTS; i++) {
+		if (thread->attachments[i].number == number) {
+			return &thread->attachments[i];
+		}
+	}
+	return NULL;
+}
+
+static bool is_own_worker(const struct pinion_pool *pool)
+{
+	const struct pin_worker *worker = pin_worker_current();
+
+	return worker != NULL && pool->runtime != NULL && worker->shared == &pool->runtime->shared;
+}
+
+static __attribute__((noinline)) uint32_t look_for_cache(const struct pinion_pool *pool)
+{
+	const struct pin_thread_attachment *attachment;
+
+	if (is_own_worker(pool)) {
+		return pin_worker_current()->index;
+	}
+	attachment = attachment_to(pin_thread_find(), pool->number);
+	if (attachment == NULL) {
+		pin_recent.without = pool->has_short_way ? pool->number : ~pool->number;
+		pin_recent.listed = (struct pin_pool_listed){0};
+		return PIN_POOL_OUTSIDE;
+	}
+	return attachment->cache;
+}
+
+/* Known to have no cache in it, and what it does there has a short way. */
+static inline bool is_outside(const struct pinion_pool *pool)
+{
+	return pin_recent.without == pool->number;
+}
+
+static inline uint32_t own_cache(const struct pinion_pool *pool)
+{
+	return PIN_LIKELY(is_outside(pool)) || pin_recent.without == ~pool->number
+		? PIN_POOL_OUTSIDE
+		: look_for_cache(pool);
+}
+
+/* As above, and may open the short way for the next call. */
+static uint32_t find_cache(const struct pinion_pool *pool)
+{
+	uint32_t cache = own_cache(pool);
+
+	if (cache != PIN_POOL_OUTSIDE && pool->has_short_way) {
+		pin_recent.number = pool->number;
+		pin_recent.cache = cache;
+		pin_recent.magazine = &pool->pool.magazines[cache];
+	}
+	return cache;
+}
+
+static __attribute__((noinline)) uint32_t look_for_node(const struct pinion_pool *pool)
+{
+	unsigned cpu;
+	unsigned node;
+
+	if (getcpu(&cpu, &node) != 0) {
+		return 0;
+	}
+	for (uint32_t i = 0; i < pool->worker_count; i++) {
+		if (pool->runtime->shared.workers[i].place.node_index == node) {
+			return pool->pool.magazines[i].node;
+		}
+	}
+	return 0;
+}
+
+/* The number of the calling CPU's node's list, for who has no cache. */
+static inline uint32_t own_node(const struct pinion_pool *pool)
+{
+	return PIN_LIKELY(pool->pool.node_count == 1) ? 0 : look_for_node(pool);
+}
+
+int pinion_pool_attach(struct pinion_pool *pool)
+{
+	/* With a runtime the first ones are its workers'. */
+	uint32_t first = pool->runtime != NULL ? pool->worker_count : 0;
+	struct pin_thread_attachment *place;
+	struct pin_thread *thread;
+
+	if (is_foreign(pool)) {
+		return -ECHILD;
+	}
+	if (own_cache(pool) != PIN_POOL_OUTSIDE) {
+		return -EALREADY;
+	}
+	thread = pin_thread_own();
+	if (thread == NULL) {
+		return -ENOMEM;
+	}
+	place = attachment_to(thread, 0);
+	if (place == NULL) {
+		return -EMFILE;
+	}
+	for (uint32_t i = first; i < pool->pool.magazine_count; i++) {
+		uint32_t is_free = 0;
+
+		if (pin_cas_acquire_u32(&pool->attached[i], &is_free, 1)) { /* [BUFFERS-1] */
+			*place = (struct pin_thread_attachment){.number = pool->number, .cache = i};
+			pin_recent.without = 0;
+			return 0;
+		}
+	}
+	return -EAGAIN;
+}
+
+int pinion_pool_detach(struct pinion_pool *pool)
+{
+	struct pin_thread_attachment *attachment = attachment_to(pin_thread_find(), pool->number);
+
+	if (is_foreign(pool)) {
+		return -ECHILD;
+	}
+	if (attachment == NULL) {
+		return -EPERM;
+	}
+	pin_pool_flush(&pool->pool, attachment->cache);
+	pin_store_release_u32(&pool->attached[attachment->cache], 0); /* [BUFFERS-1] */
+	*attachment = (struct pin_thread_attachment){0};
+	pin_recent.number = 0;
+	return 0;
+}
+
+/* ---- acquire ---- */
+
+static __attribute__((noinline)) int try_acquire(
+	struct pinion_pool *pool, struct pinion_buffer *out_buffer)
+{
+	uint32_t cache;
+
+	if (is_foreign(pool)) {
+		return -ECHILD;
+	}
+	cache = find_cache(pool);
+	return pin_pool_acquire(&pool->pool, cache, cache != PIN_POOL_OUTSIDE ? 0 : own_node(pool),
+		       out_buffer)
+		? 0
+		: -EAGAIN;
+}
+
+static __attribute__((noinline)) int try_acquire_outside(
+	struct pinion_pool *pool, struct pinion_buffer *out_buffer)
+{
+	return pin_pool_acquire_listed(&pool->pool, own_node(pool), &pin_recent.listed, out_buffer)
+		? 0
+		: try_acquire(pool, out_buffer);
+}
+
+int pinion_pool_try_acquire(struct pinion_pool *pool, struct pinion_buffer *out_buffer)
+{
+	if (PIN_LIKELY(pin_recent.number == pool->number) &&
+		PIN_LIKELY(pin_pool_acquire_own(
+			&pool->pool, pin_recent.magazine, pin_recent.cache, out_buffer))) {
+		return 0;
+	}
+	if (is_outside(pool)) {
+		return try_acquire_outside(pool, out_buffer);
+	}
+	return try_acquire(pool, out_buffer);
+}
+
+static struct pin_waiters_value value_of(const struct pinion_buffer *buffer)
+{
+	struct pin_waiters_value value;
+
+	memcpy(&value, buffer, sizeof(value));
+	return value;
+}
+
+static struct pinion_buffer buffer_of(const struct pin_waiters_value *value)
+{
+	struct pinion_buffer buffer;
+
+	memcpy(&buffer, value, sizeof(buffer));
+	return buffer;
+}
+
+/* Whether nobody waits any more. */
+static bool has_ended(const struct pinion_pool *pool)
+{
+	return pin_load_acquire_u32(&pool->is_closed) != 0 ||
+		(pool->runtime != NULL && pin_shared_is_stopping(&pool->runtime->shared));
+}
+
+bool pin_buffers_take(void *arg, uint64_t demand, struct pin_waiters_value *out_value)
+{
+	struct pinion_pool *pool = arg;
+	struct pinion_buffer buffer = {0};
+
+	(void)demand;
+	/* Nothing ends the wait. */
+	if (!has_ended(pool)) {
+		if (try_acquire(pool, &buffer) != 0) {
+			return false;
+		}
+		pin_pool_disclaim(&pool->pool, &buffer);
+	}
+	*out_value = value_of(&buffer);
+	return true;
+}
+
+static int accept_value(struct pinion_pool *pool, const struct pin_waiters_value *value,
+	struct pinion_buffer *out_buffer)
+{
+	struct pinion_buffer buffer = buffer_of(value);
+
+	if (buffer.bytes == NULL) {
+		return -ESHUTDOWN;
+	}
+	pin_pool_claim(&pool->pool, own_cache(pool), &buffer);
+	*out_buffer = buffer;
+	return 0;
+}
+
+int pinion_pool_acquire(
+	struct pinion_pool *pool, uint64_t deadline_ns, struct pinion_buffer *out_buffer)
+{
+	struct pin_waiter waiter;
+	int rc;
+
+	if (is_foreign(pool)) {
+		return -ECHILD;
+	}
+	if (is_own_worker(pool)) {
+		return -EDEADLK;
+	}
+	if (!pin_waiters_any(&pool->waiters) && try_acquire(pool, out_buffer) == 0) {
+		return 0;
+	}
+	if (pin_worker_of_thread() != NULL) {
+		return -EDEADLK;
+	}
+	pin_waiter_init(&waiter, 1, NULL);
+	rc = pin_waiters_wait(&pool->waiters, &waiter, deadline_ns);
+	return rc != 0 ? rc : accept_value(pool, &waiter.value, out_buffer);
+}
+
+static int32_t finish_wait(void *target, const struct pin_waiters_value *value)
+{
+	struct pinion_pool_wait *wait = target;
+
+	return accept_value(wait->private_pool, value, &wait->buffer);
+}
+
+int pinion_pool_await(
+	struct pinion_runtime *runtime, struct pinion_pool *pool, struct pinion_pool_wait *wait)
+{
+	struct pin_worker *worker = pin_runtime_own_worker(runtime);
+	struct pin_wait_aim aim = {
+		.waiters = &pool->waiters,
+		.demand = 1,
+		.finish = finish_wait,
+		.target = wait,
+	};
+
+	if (is_foreign(pool)) {
+		return -ECHILD;
+	}
+	if (worker == NULL) {
+		return -EPERM;
+	}
+	wait->private_pool = pool;
+	return pin_wait_begin(worker, &wait->wait, &aim);
+}
+
+void pinion_pool_close(struct pinion_pool *pool)
+{
+	if (is_foreign(pool)) {
+		return;
+	}
+	pin_store_release_u32(&pool->is_closed, 1);
+	pin_waiters_serve(&pool->waiters);
+}
+
+/* ---- release ---- */
+
+/* What came back is on top of the own cache, and is taken from there. */
+static __attribute__((noinline)) int serve(struct pinion_pool *pool)
+{
+	if (pin_waiters_any(&pool->waiters)) { /* [WAIT-1] */
+		pin_waiters_serve(&pool->waiters);
+	}
+	return 0;
+}
+
+/* A worker may have gathered what is to go home before it sleeps. */
+static void note_bundle(const struct pinion_pool *pool)
+{
+	if (PIN_UNLIKELY(pool->pool.node_count > 1) && is_own_worker(pool)) {
+		pin_worker_current()->has_bundles = true;
+	}
+}
+
+static __attribute__((noinline)) int release(struct pinion_pool *pool, struct pinion_buffer *buffer)
+{
+	int rc;
+
+	if (is_foreign(pool)) {
+		return -ECHILD;
+	}
+	rc = pin_pool_release(&pool->pool, find_cache(pool), buffer);
+	if (rc == 0) {
+		note_bundle(pool);
+		*buffer = (struct pinion_buffer){0};
+		serve(pool);
+	}
+	return rc;
+}
+
+static __attribute__((noinline)) int release_outside(
+	struct pinion_pool *pool, struct pinion_buffer *buffer)
+{
+	if (PIN_UNLIKELY(!pin_pool_release_listed(&pool->pool, buffer, &pin_recent.listed))) {
+		return release(pool, buffer);
+	}
+	*buffer = (struct pinion_buffer){0};
+	if (PIN_UNLIKELY(pin_waiters_any_light(&pool->waiters))) { /* [WAIT-1] */
+		return serve(pool);
+	}
+	return 0;
+}
+
+/* The thread has no cache in it, or its short way did not do. */
+static PIN_APART int release_otherwise(struct pinion_pool *pool, struct pinion_buffer *buffer)
+{
+	if (is_outside(pool)) {
+		return release_outside(pool, buffer);
+	}
+	return release(pool, buffer);
+}
+
+int pinion_pool_release(struct pinion_pool *pool, struct pinion_buffer *buffer)
+{
+	if (PIN_UNLIKELY(pin_recent.number != pool->number) ||
+		PIN_UNLIKELY(!pin_pool_release_own(
+			&pool->pool, pin_recent.magazine, pin_recent.cache, buffer))) {
+		return release_otherwise(pool, buffer);
+	}
+	*buffer = (struct pinion_buffer){0};
+	if (PIN_UNLIKELY(pin_waiters_any_light(&pool->waiters))) { /* [WAIT-1] */
+		return serve(pool);
+	}
+	return 0;
+}
+
+/* ---- what is in it ---- */
+
+uint8_t *pinion_pool_bytes(struct pinion_pool *pool, const struct pinion_buffer *buffer)
+{
+	return !is_foreign(pool) && pin_pool_owns(&pool->pool, buffer) ? buffer->bytes : NULL;
+}
+
+int pinion_pool_clear(struct pinion_pool *pool, const struct pinion_buffer *buffer)
+{
+	int rc = is_foreign(pool) ? -ECHILD : pin_misuse_check(&pool->pool, buffer);
+
+	if (rc == 0) {
+		explicit_bzero(buffer->bytes - pool->pool.headroom_bytes,
+			(size_t)pool->pool.headroom_bytes + pool->pool.buffer_bytes);
+	}
+	return rc;
+}
+
+uint32_t pinion_pool_buffer_bytes(const struct pinion_pool *pool)
+{
+	return pool->pool.buffer_bytes;
+}
+
+uint32_t pinion_pool_headroom_bytes(const struct pinion_pool *pool)
+{
+	return pool->pool.headroom_bytes;
+}
+
+uint32_t pinion_pool_buffer_count(const struct pinion_pool *pool)
+{
+	return pool->pool.buffer_count;
+}
+
+uint32_t pinion_pool_worker_count(const struct pinion_pool *pool)
+{
+	return pool->worker_count;
+}
+
+uint64_t pinion_pool_peak_bytes(const struct pinion_pool *pool)
+{
+	return (uint64_t)pool->pool.buffer_count * pool->pool.buffer_bytes;
+}
+
+uint64_t pinion_pool_headroom_bytes_total(const struct pinion_pool *pool)
+{
+	return (uint64_t)pool->pool.buffer_count * pool->pool.headroom_bytes;
+}
+
+uint64_t pinion_pool_mapped_bytes(const struct pinion_pool *pool)
+{
+	return pool->mapped_bytes;
+}
+
+uint32_t pinion_pool_available(const struct pinion_pool *pool)
+{
+	return pin_pool_count(&pool->pool);
+}
+
+uint32_t pinion_pool_available_shared(const struct pinion_pool *pool)
+{
+	return pin_pool_count_lists(&pool->pool);
+}
+
+uint32_t pinion_pool_available_local(const struct pinion_pool *pool, uint32_t cache)
+{
+	return cache < pool->pool.magazine_count ? pin_pool_count_magazine(&pool->pool, cache) : 0;
+}
+
+void pinion_pool_counters(
+	const struct pinion_pool *pool, struct pinion_pool_stats *out_counters, size_t size)
+{
+	struct pinion_pool_stats sum = {
+		.outside = pin_pool_count_acquires(&pool->pool),
+		.steals = pin_load_relaxed_u64(&pool->pool.steals),
+		.exhausted = pin_load_relaxed_u64(&pool->pool.exhausted),
+		.misuses = pin_load_relaxed_u64(&pool->pool.misuses),
+	};
+
+	for (uint32_t i = 0; i < pool->pool.magazine_count; i++) {
+		const struct pin_magazine *magazine = &pool->pool.magazines[i];
+
+		sum.local_hits += pin_meter_read(&magazine->hits);
+		/* Of all, what those with a magazine did not take. */
+		sum.outside -= pin_meter_read(&magazine->hits) + pin_meter_read(&magazine->misses);
+		sum.refills += pin_meter_read(&magazine->refills);
+	}
+	for (uint32_t i = 0; i < pool->pool.place_count; i++) {
+		sum.spills += pin_meter_read(&pool->pool.magazines[i].spills);
+	}
+	pin_sized_give(out_counters, size, &sum, sizeof(sum));
+}
+
+/* ---- a task's own ---- */
+
+static int run_with_buffer(struct pinion_task *plain)
+{
+	struct pinion_buffer_task *task = PIN_CONTAINER_OF(plain, struct pinion_buffer_task, task);
+	/* Given back by itself when the task is unwound. */
+	PINION_AUTO_BUFFER(buffer, task->pool);
+	struct pinion_pool *pool = task->pool;
+	int rc;
+
+	/* From here on the struct is the caller's. */
+	*buffer = task->buffer;
+	task->buffer = (struct pinion_buffer){0};
+	pin_fault_name((pin_fault_fn)task->run);
+	rc = task->run(task, buffer);
+	if (buffer->bytes != NULL) {
+		int given = pinion_pool_release(pool, buffer);
+
+		*buffer = (struct pinion_buffer){0};
+		rc = rc < 0 || given == 0 ? rc : given;
+	}
+	return rc;
+}
+
+static void cancel_with_buffer(struct pinion_task *plain)
+{
+	struct pinion_buffer_task *task = PIN_CONTAINER_OF(plain, struct pinion_buffer_task, task);
+
+	pinion_pool_release(task->pool, &task->buffer);
+	if (task->cancel != NULL) {
+		task->cancel(task);
+	}
+}
+
+void pinion_buffer_task_init(struct pinion_buffer_task *task, struct pinion_pool *pool,
+	struct pinion_buffer *buffer, pinion_buffer_task_fn run,
+	void (*cancel)(struct pinion_buffer_task *task))
+{
+	*task = (struct pinion_buffer_task){
+		.task = {.run = run_with_buffer, .cancel = cancel_with_buffer},
+		.run = run,
+		.cancel = cancel,
+		.pool = pool,
+		.buffer = *buffer,
+	};
+	*buffer = (struct pinion_buffer){0};
+}

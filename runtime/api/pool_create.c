@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Making and ending pools: where their memory comes from.
+ *
+ * With a runtime every worker gives its share from its arena: as many buffers
+ * as its cache holds, in order of workers, then the rest in equal parts.
+ * Without one there is a mapping for all, on the node of the caller.
+ */
+#include "runtime/api/pool.h"
+#include "runtime/api/pool_config.h"
+#include "runtime/base/check.h"
+#include "runtime/host/heap.h"
+#include "runtime/host/process.h"
+#include "runtime/memory/pool_check.h"
+#include "runtime/memory/thread_cache.h"
+#include "runtime/worker/buffers.h"
+#include "runtime/worker/runtime_state.h"
+
+#include <errno.h>
+#include <sched.h>
+
+/* No two pools of a process have the same. */
+static struct pin_atomic_u64 next_number;
+
+static uint32_t current_node(void)
+{
+	unsigned cpu;
+	unsigned node;
+
+	return getcpu(&cpu, &node) == 0 ? node : 0;
+}
+
+/* ---- shares ---- */
+
+/* How many each worker's memory holds. */
+static void divide(struct pin_pool_region *regions, const struct pinion_pool_config *config)
+{
+	uint32_t left = config->buffer_count;
+	uint32_t each;
+
+	for (uint32_t i = 0; i < config->worker_count; i++) {
+		uint32_t seeds = left < config->local_count ? left : config->local_count;
+
+		regions[i].buffer_count = seeds;
+		left -= seeds;
+	}
+	each = left / config->worker_count;
+	left %= config->worker_count;
+	for (uint32_t i = 0; i < config->worker_count; i++) {
+		regions[i].buffer_count += each + (i < left ? 1 : 0);
+	}
+}
+
+/* Numbers the nodes that workers are on from 0; how many there are. */
+static uint32_t number_nodes(const struct pin_shared *shared, uint32_t *out_nodes)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < shared->worker_count; i++) {
+		uint32_t before = 0;
+
+		while (before < i &&
+			shared->workers[before].place.node_index !=
+				shared->workers[i].place.node_index) {
+			before++;
+		}
+		out_nodes[i] = before < i ? out_nodes[before] : count++;
+	}
+	return count;
+}
+
+static void uncarve(
+	struct pin_shared *shared, struct pinion_pool *pool, uint32_t count, uint64_t stride)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		if (pool->regions[i].buffer_count > 0) {
+			pin_arena_uncarve(&shared->workers[i].arena, pool->regions[i].memory,
+				pool->regions[i].buffer_count * stride);
+		}
+	}
+}
+
+/* From the workers' arenas, under the lock that all pools are made under. */
+static int carve(struct pinion_pool *pool, const struct pinion_pool_config *config)
+{
+	struct pin_shared *shared = &pool->runtime->shared;
+	uint64_t stride = pin_pool_config_stride(config);
+
+	divide(pool->regions, config);
+	for (uint32_t i = 0; i < config->worker_count; i++) {
+		uint64_t bytes = pool->regions[i].buffer_count * stride;
+		struct pin_arena *arena = &shared->workers[i].arena;
+
+		if (bytes == 0) {
+			continue;
+		}
+		pool->regions[i].memory = pin_arena_carve(arena, bytes, PIN_PAGE_BYTES);
+		if (pool->regions[i].memory == NULL) {
+			pin_log(&pool->pool.log, PINION_LOG_ERROR,
+				"pool: worker %u has %zu KiB left for pools and would need %llu "
+				"with headroom; raise pool_bytes of the runtime's configuration",
+				i, (arena->bytes - arena->carved_bytes) >> 10,
+				(unsigned long long)(bytes >> 10));
+			uncarve(shared, pool, i, stride);
+			return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+/* Tells the workers where its buffers are. */
+static int publish(struct pinion_pool *pool)
+{
+	int rc = pin_worker_pools_add(&pool->runtime->shared, &pool->pool, &pool->waiters);
+
+	if (rc != 0) {
+		pin_log(&pool->pool.log, PINION_LOG_ERROR, "pool: the runtime has %d already",
+			PIN_POOLS_MAX);
+	}
+	return rc;
+}
+
+/* ---- create ---- */
+
+static int init_buffers(struct pinion_pool *pool, const struct pinion_pool_config *config,
+	const struct pin_log *log)
+{
+	struct pin_pool_setup setup = {
+		.host = pool->host,
+		.log = *log,
+		.buffer_bytes = config->buffer_bytes,
+		.headroom_bytes = config->headroom_bytes,
+		.magazine_count = config->worker_count + config->thread_count,
+		.magazine_capacity = config->local_count,
+		.seeded_count = config->worker_count,
+		.node_count = 1,
+		.flags = config->flags,
+		.regions = pool->regions,
+		.region_count = pool->runtime != NULL ? config->worker_count : 1,
+	};
+	uint32_t *nodes =
+		pin_heap_zeroed(pool->host, PIN_HEAP_ALIGN, setup.magazine_count, sizeof(*nodes));
+	int rc;
+
+	if (nodes == NULL) {
+		return -ENOMEM;
+	}
+	if (pool->runtime != NULL) {
+		setup.victims = &pool->runtime->shared.victims;
+		setup.seed = pool->runtime->shared.config.seed;
+		setup.node_count = number_nodes(&pool->runtime->shared, nodes);
+		for (uint32_t i = 0; i < config->worker_count; i++) {
+			pool->regions[i].node = nodes[i];
+		}
+	}
+	setup.nodes = nodes;
+	rc = pin_pool_init(&pool->pool, &setup);
+	pin_heap_release(pool->host, nodes, PIN_HEAP_ALIGN, setup.magazine_count, sizeof(*nodes));
+	/* Before it is published: a stop serves those who wait. */
+	pin_waiters_init(
+		&pool->waiters, setup.host, pin_buffers_take, pool, PIN_WAITERS_RELEASE_LIGHT);
+	return rc;
+}
+
+static int map_alone(struct pinion_pool *pool, const struct pinion_pool_config *config,
+	const struct pin_log *log)
+{
+	uint64_t bytes = config->buffer_count * pin_pool_config_stride(config);
+	struct pin_arena_options options = {.bytes = bytes, .node_index = current_node()};
+	int rc = pin_arena_init(&pool->arena, pool->host, &options, log);
+
+	if (rc != 0) {
+		return rc;
+	}
+	pool->regions[0] = (struct pin_pool_region){
+		.memory = pin_arena_carve(&pool->arena, bytes, PIN_PAGE_BYTES),
+		.buffer_count = config->buffer_count,
+	};
+	PIN_CHECK(pool->regions[0].memory != NULL);
+	pool->mapped_bytes = pool->arena.bytes;
+	rc = init_buffers(pool, config, log);
+	if (rc != 0) {
+		pin_arena_fini(&pool->arena);
+	}
+	return rc;
+}
+
+static int cut_from_runtime(struct pinion_pool *pool, const struct pinion_pool_config *config,
+	const struct pin_log *log)
+{
+	struct pin_shared *shared = &pool->runtime->shared;
+	uint64_t stride = pin_pool_config_stride(config);
+	int rc;
+
+	pool->pool.log = *log;
+	pool->mapped_bytes = config->buffer_count * stride;
+	pin_lock_acquire(&shared->pools_lock, shared->host);
+	rc = carve(pool, config);
+	if (rc == 0) {
+		rc = init_buffers(pool, config, log);
+		if (rc == 0) {
+			rc = publish(pool);
+		}
+		if (rc != 0) {
+			pin_pool_fini(&pool->pool);
+			uncarve(shared, pool, config->worker_count, stride);
+		}
+	}
+	pin_lock_release(&shared->pools_lock, shared->host);
+	return rc;
+}
+
+static void free_pool(struct pinion_pool *pool)
+{
+	/* It may be in the pool. */
+	const struct pin_host room = *pool->host;
+	const struct pin_host *host = &room;
+
+	pin_heap_release(
+		host, pool->attached, PIN_HEAP_ALIGN, pool->cache_count, sizeof(*pool->attached));
+	pin_heap_release(
+		host, pool->regions, PIN_HEAP_ALIGN, pool->worker_count, sizeof(*pool->regions));
+	pin_heap_release(host, pool, _Alignof(struct pinion_pool), 1, sizeof(*pool));
+}
+
+static int create(struct pinion_runtime *runtime, const struct pinion_pool_config *config,
+	const struct pin_log *log, struct pinion_pool **out_pool)
+{
+	struct pin_host own_host = {0};
+	const struct pin_host *host =
+		pin_heap_choose(runtime != NULL ? runtime->shared.host : &pin_host_linux,
+			config->allocator, &own_host);
+	struct pinion_pool *pool =
+		pin_heap_allocate(host, _Alignof(struct pinion_pool), 1, sizeof(*pool));
+	int rc;
+
+	if (pool == NULL) {
+		return -ENOMEM;
+	}
+	*pool = (struct pinion_pool){
+		.runtime = runtime,
+		.host = host == &own_host ? &pool->own_host : host,
+		.own_host = own_host,
+		.cache_count = config->worker_count + config->thread_count,
+		.worker_count = config->worker_count,
+		.number = pin_fetch_add_relaxed_u64(&next_number, 1) + 1,
+		.forked = pin_forked_now(),
+	};
+	pool->regions =
+		pin_heap_zeroed(host, PIN_HEAP_ALIGN, config->worker_count, sizeof(*pool->regions));
+	pool->attached =
+		pin_heap_zeroed(host, PIN_HEAP_ALIGN, pool->cache_count, sizeof(*pool->attached));
+	pin_store_relaxed_u32(&pool->owners, 1);
+	rc = pool->regions == NULL || pool->attached == NULL ? -ENOMEM
+		: runtime != NULL			     ? cut_from_runtime(pool, config, log)
+							     : map_alone(pool, config, log);
+	if (rc != 0) {
+		free_pool(pool);
+		return rc;
+	}
+	pool->has_short_way = pin_pool_has_short_way(&pool->pool) &&
+		pool->waiters.fences == PIN_WAITERS_RELEASE_LIGHT;
+	pin_live_add(&pool->live, PIN_LIVE_POOL, pool, runtime);
+	*out_pool = pool;
+	return 0;
+}
+
+int pinion_pool_create(struct pinion_runtime *runtime, const struct pinion_pool_config *config,
+	struct pinion_pool **out_pool)
+{
+	struct pinion_pool_config accepted;
+	struct pinion_pool_config standard;
+	struct pin_log log;
+	int rc;
+
+	if (config == NULL) {
+		pinion_pool_config_init(&standard);
+		config = &standard;
+	}
+	log = (struct pin_log){.fn = config->log, .arg = config->log_arg};
+	if (runtime != NULL && pin_runtime_is_foreign(runtime)) {
+		return -ECHILD;
+	}
+	if (log.fn == NULL && runtime != NULL) {
+		log = runtime->shared.log;
+	}
+	pin_forked_watch(pin_recent_forget);
+	rc = pin_pool_config_accept(
+		&accepted, config, runtime == NULL ? 0 : runtime->shared.worker_count, &log);
+	return rc != 0 ? rc : create(runtime, &accepted, &log, out_pool);
+}
+
+/* ---- share and destroy ---- */
+
+struct pinion_pool *pinion_pool_share(struct pinion_pool *pool)
+{
+	pin_fetch_add_relaxed_u32(&pool->owners, 1);
+	return pool;
+}
+
+/* The last owner's: true if nobody uses it any more. */
+static bool is_idle(struct pinion_pool *pool)
+{
+	bool is_waited_for = pin_waiters_any(&pool->waiters);
+
+	if (is_waited_for) {
+		pin_log(&pool->pool.log, PINION_LOG_ERROR,
+			"pool: somebody waits for a buffer; pinion_pool_close() ends that");
+	}
+	return pin_misuse_report_in_use(&pool->pool) == 0 && !is_waited_for;
+}
+
+int pinion_pool_destroy(struct pinion_pool *pool)
+{
+	if (pool == NULL) {
+		return 0;
+	}
+	pin_live_check(PIN_LIVE_POOL, pool);
+	if (pool->forked != pin_forked_now()) {
+		return -ECHILD;
+	}
+	if (pin_fetch_sub_acq_rel_u32(&pool->owners, 1) > 1) {
+		return 0;
+	}
+	if (!is_idle(pool)) {
+		pin_store_relaxed_u32(&pool->owners, 1);
+		return -EBUSY;
+	}
+	pin_live_remove(PIN_LIVE_POOL, pool);
+	if (pool->runtime != NULL) {
+		struct pin_shared *shared = &pool->runtime->shared;
+		uint64_t stride = (uint64_t)pool->pool.headroom_bytes + pool->pool.buffer_bytes;
+
+		pin_lock_acquire(&shared->pools_lock, shared->host);
+		pin_worker_pools_remove(shared, &pool->pool);
+		pin_pool_fini(&pool->pool);
+		uncarve(shared, pool, pool->worker_count, stride);
+		pin_lock_release(&shared->pools_lock, shared->host);
+	} else {
+		pin_pool_fini(&pool->pool);
+		pin_arena_fini(&pool->arena);
+	}
+	free_pool(pool);
+	return 0;
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Asking workers to leave, and starting others.
+ */
+#include "runtime/api/resize.h"
+#include "runtime/api/runtime.h"
+#include "runtime/base/check.h"
+#include "runtime/worker/wake.h"
+
+#include <errno.h>
+
+static uint32_t serving(const struct pin_tier *tier)
+{
+	/* Relaxed: who resizes, one at a time, writes it. */
+	return pin_load_relaxed_u32(&tier->serving_count);
+}
+
+static struct pin_worker *worker_at(
+	struct pin_shared *shared, const struct pin_tier *tier, uint32_t number)
+{
+	return &shared->workers[tier->first_worker + number];
+}
+
+/* ---- fewer ---- */
+
+/* Down to `count`: asks all first, since each may take its time. */
+static void dismiss(struct pin_shared *shared, struct pin_tier *tier, uint32_t count)
+{
+	for (uint32_t i = count; i < serving(tier); i++) {
+		struct pin_worker *worker = worker_at(shared, tier, i);
+
+		pin_store_release_u32(&worker->service, PIN_SERVICE_LEAVING); /* [RETIRE-2] */
+	}
+}
+
+/* Those of a tier that were not asked to leave: they come first. */
+static uint32_t count_staying(struct pin_shared *shared, const struct pin_tier *tier)
+{
+	uint32_t count = serving(tier);
+
+	while (count > 0 &&
+		pin_load_acquire_u32(&worker_at(shared, tier, count - 1)->service) !=
+			PIN_SERVICE_IN) {
+		count--;
+	}
+	return count;
+}
+
+/* Also those who have left, and were not joined. */
+static bool has_leavers(struct pin_shared *shared)
+{
+	for (uint32_t i = 0; i < shared->tier_count; i++) {
+		if (count_staying(shared, &shared->tiers[i]) < serving(&shared->tiers[i])) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void dismiss_all(struct pin_shared *shared, const uint32_t *counts)
+{
+	for (uint32_t i = 0; i < shared->tier_count; i++) {
+		dismiss(shared, &shared->tiers[i], counts[i]);
+	}
+	/* Awake or not: a token is left with each, as at the end. */
+	if (has_leavers(shared)) {
+		pin_wake_all(shared);
+	}
+}
+
+static void join_leavers(struct pin_shared *shared)
+{
+	for (uint32_t i = 0; i < shared->tier_count; i++) {
+		struct pin_tier *tier = &shared->tiers[i];
+		uint32_t count = count_staying(shared, tier);
+
+		for (uint32_t j = count; j < serving(tier); j++) {
+			pin_runtime_join_worker(worker_at(shared, tier, j));
+		}
+		/* Relaxed: a rule of thumb to others. */
+		pin_store_relaxed_u32(&tier->serving_count, count);
+	}
+}
+
+/* ---- more ---- */
+
+static int engage(struct pin_shared *shared, struct pin_tier *tier, uint32_t count)
+{
+	for (uint32_t i = serving(tier); i < count; i++) {
+		int rc = pin_runtime_start_worker(worker_at(shared, tier, i));
+
+		if (rc < 0) {
+			return rc;
+		}
+		pin_store_relaxed_u32(&tier->serving_count, i + 1);
+	}
+	return 0;
+}
+
+/* All or none of those that the tiers lack; the latter when they have left. */
+static int engage_all(struct pin_shared *shared, const uint32_t *counts)
+{
+	uint32_t before[PIN_TIERS_MAX];
+	int rc = 0;
+
+	for (uint32_t i = 0; i < shared->tier_count; i++) {
+		before[i] = serving(&shared->tiers[i]);
+	}
+	for (uint32_t i = 0; i < shared->tier_count && rc == 0; i++) {
+		rc = engage(shared, &shared->tiers[i], counts[i]);
+	}
+	if (rc < 0) {
+		dismiss_all(shared, before);
+	}
+	return rc;
+}
+
+/* With `life`. */
+static int change(struct pin_shared *shared, const uint32_t *counts)
+{
+	int rc = pin_gate_is_open(&shared->gate) ? engage_all(shared, counts) : -ESHUTDOWN;
+
+	if (rc == 0) {
+		dismiss_all(shared, counts);
+	}
+	join_leavers(shared);
+	return rc;
+}
+
+int pin_runtime_resize(struct pinion_runtime *runtime, const uint32_t *counts)
+{
+	struct pin_shared *shared = &runtime->shared;
+	uint32_t nobody = 0;
+	/* No other resize has the lock, so its holder ends the runtime. */
+	int rc = -ESHUTDOWN;
+
+	for (uint32_t i = 0; i < shared->tier_count; i++) {
+		PIN_CHECK(counts[i] <= shared->tiers[i].worker_count);
+	}
+	PIN_CHECK(counts[shared->tier_count - 1] >= 1);
+	if (pin_worker_of_thread() != NULL) {
+		return -EDEADLK;
+	}
+	if (!pin_cas_acq_rel_u32(&shared->is_resizing, &nobody, 1)) {
+		return -EBUSY;
+	}
+	if (pin_lock_try(&runtime->life)) {
+		rc = change(shared, counts);
+		pin_lock_release(&runtime->life, shared->host);
+	}
+	pin_store_release_u32(&shared->is_resizing, 0);
+	return rc;
+}

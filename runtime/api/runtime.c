@@ -1,0 +1,581 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A runtime's life: create, drain or stop, destroy.
+ */
+#include "runtime/api/runtime.h"
+#include "runtime/api/config.h"
+#include "runtime/base/check.h"
+#include "runtime/host/cpu_latency.h"
+#include "runtime/host/heap.h"
+#include "runtime/host/kernel_level.h"
+#include "runtime/host/process_seats.h"
+#include "runtime/host/thread_limit.h"
+#include "runtime/worker/arena_setup.h"
+#include "runtime/worker/buffers.h"
+#include "runtime/worker/lane.h"
+#include "runtime/worker/room.h"
+#include "runtime/worker/runtime_state.h"
+#include "runtime/worker/spawn.h"
+#include "runtime/worker/thread.h"
+#include "runtime/worker/wait.h"
+#include "runtime/worker/wake.h"
+#include "runtime/worker/watchdog.h"
+
+#include <errno.h>
+#include <pinion/runtime.h>
+#include <string.h>
+
+const char *pinion_version(void)
+{
+	return PINION_VERSION_STRING;
+}
+
+/* ---- creation ---- */
+
+static int choose_io(struct pinion_runtime *runtime)
+{
+	struct pin_shared *shared = &runtime->shared;
+	uint32_t level = shared->config.io_level;
+
+	if (level == PINION_IO_FALLBACK) {
+		shared->is_fallback = true;
+		strcpy(runtime->fallback_cause, "asked for by the configuration");
+		return 0;
+	}
+	pin_kernel_probe(&shared->kernel);
+	if (pin_level_apply(&shared->kernel, level, shared->config.io_without) < 0) {
+		if (shared->kernel.passing_error != 0) {
+			pin_log(&shared->log, PINION_LOG_ERROR,
+				"cannot find out what this kernel's io_uring can do: %s",
+				strerror(-shared->kernel.passing_error));
+			return shared->kernel.passing_error;
+		}
+		pin_log(&shared->log, PINION_LOG_ERROR,
+			"this kernel's io_uring is no %s, its highest level is %s: set "
+			"PINION_IO_LEVEL to that, or to auto",
+			pin_level_name(level), pin_level_name(pin_level_reached(&shared->kernel)));
+		return -EOPNOTSUPP;
+	}
+	if (shared->kernel.ring_error == 0) {
+		return 0;
+	}
+	pin_kernel_ring_hint(shared->kernel.ring_error, runtime->fallback_cause,
+		sizeof(runtime->fallback_cause));
+	if (level != PINION_IO_AUTO) {
+		pin_log(&shared->log, PINION_LOG_ERROR, "no io_uring: %s", runtime->fallback_cause);
+		return shared->kernel.ring_error;
+	}
+	pin_log(&shared->log, PINION_LOG_WARN, "reading without io_uring: %s",
+		runtime->fallback_cause);
+	shared->is_fallback = true;
+	return 0;
+}
+
+static void place_worker(struct pin_worker *worker, const struct pin_topology *topology)
+{
+	bool throttled = topology->quota_millicpus != 0 &&
+		topology->quota_millicpus < topology->cpu_count * 1000;
+
+	if (topology->place_count == 0) {
+		return;
+	}
+	worker->place = topology->places[worker->index % topology->place_count];
+	worker->has_place = !throttled && worker->shared->worker_count <= topology->place_count;
+	worker->has_seat =
+		worker->has_place && worker->shared->config.bind_workers != PINION_BIND_NONE;
+	if (worker->has_seat) {
+		pin_seats_take(&worker->place);
+	}
+}
+
+static int init_victims(struct pin_shared *shared, const struct pin_topology *topology)
+{
+	uint32_t count = shared->worker_count;
+
+	/* Workers that share CPUs have no place of their own. */
+	shared->has_cpu_each =
+		count > 0 && topology->place_count > 1 && shared->workers[0].has_place;
+	return pin_victims_init(&shared->victims, shared->host, topology->places,
+		shared->workers[0].has_place ? count : 0, count, &topology->distances);
+}
+
+/* Which of them are there from the beginning; NULL: all. */
+static void choose_serving(struct pin_shared *shared, const uint32_t *counts)
+{
+	shared->is_crew = counts != NULL;
+	for (uint32_t i = 0; i < shared->tier_count && counts != NULL; i++) {
+		struct pin_tier *tier = &shared->tiers[i];
+
+		PIN_CHECK(counts[i] <= tier->worker_count);
+		/* Relaxed: nothing else runs yet. */
+		pin_store_relaxed_u32(&tier->serving_count, counts[i]);
+		for (uint32_t j = counts[i]; j < tier->worker_count; j++) {
+			pin_store_relaxed_u32(
+				&shared->workers[tier->first_worker + j].service, PIN_SERVICE_OUT);
+		}
+	}
+}
+
+/* How many workers there are, and what each of them serves. */
+static void complete_lanes(struct pin_shared *shared, uint32_t default_count)
+{
+	struct pinion_config *config = &shared->config;
+	/* The text was accepted with the rest of the configuration. */
+	const char *fault = pin_lane_plan_parse(&shared->lane_plan, config->lanes);
+	uint32_t count;
+
+	PIN_CHECK(fault == NULL);
+	count = pin_lane_plan_complete(&shared->lane_plan, config->worker_count, default_count);
+	PIN_CHECK(count > 0);
+	config->worker_count = count;
+	config->lanes = NULL; /* the caller's, and no longer needed */
+}
+
+static int place_workers(
+	struct pin_shared *shared, struct pin_topology *topology, const uint32_t *serving_counts)
+{
+	int rc;
+
+	complete_lanes(shared, pin_topology_default_workers(topology));
+	pin_config_complete(&shared->config, shared->config.worker_count);
+	rc = pin_provision_fit(shared);
+	if (rc < 0) {
+		return rc;
+	}
+	shared->workers = pin_heap_allocate(shared->host, PIN_CACHE_LINE,
+		shared->config.worker_count, sizeof(struct pin_worker));
+	if (shared->workers == NULL) {
+		return -ENOMEM;
+	}
+	shared->worker_count = shared->config.worker_count;
+	pin_disks_init(&shared->disks, shared->host, &shared->config);
+	memset(shared->workers, 0, (size_t)shared->worker_count * sizeof(struct pin_worker));
+	pin_lane_init(shared);
+	choose_serving(shared, serving_counts);
+	pin_sentry_init(shared);
+	if (shared->config.bind_workers != PINION_BIND_NONE) {
+		pin_seats_sort(topology->places, topology->place_count);
+	}
+	if (shared->config.bind_workers == PINION_BIND_NODE) {
+		/* Also for workers that come later. */
+		shared->cpu_indices = topology->cpu_indices;
+		shared->cpu_room = topology->place_room;
+		topology->cpu_indices = NULL;
+	}
+	for (uint32_t i = 0; i < shared->worker_count && rc == 0; i++) {
+		struct pin_worker *worker = &shared->workers[i];
+
+		worker->shared = shared;
+		worker->index = i;
+		place_worker(worker, topology);
+		rc = pin_worker_init(worker);
+	}
+	return rc == 0 ? init_victims(shared, topology) : rc;
+}
+
+/*
+ * What the machine and its kernel offer. The CPUs are looked for on another
+ * thread, while this one asks for the fence: the kernel grants it, if not when
+ * the program was loaded, when all CPUs have passed through the scheduler, some
+ * milliseconds later. That thread has a table of descriptors of its own, so
+ * nothing is opened here meanwhile: race detectors know of one table only.
+ */
+static int examine_machine(struct pinion_runtime *runtime, struct pin_topology *out_topology)
+{
+	struct pin_shared *shared = &runtime->shared;
+	struct pin_topology_search search;
+	int io_rc;
+	int rc;
+
+	pin_topology_begin(&search, out_topology, shared->host, shared->config.use_smt != 0);
+	shared->has_fence_all = shared->host->fence_all();
+	rc = pin_topology_end(&search);
+	if (rc < 0) {
+		pin_log(&shared->log, PINION_LOG_ERROR, "cannot find out this machine's CPUs: %s",
+			strerror(-rc));
+	}
+	io_rc = choose_io(runtime);
+	return io_rc < 0 ? io_rc : rc;
+}
+
+static void await_workers(struct pin_shared *shared, uint32_t count)
+{
+	for (;;) {
+		uint32_t started = pin_load_acquire_u32(&shared->started_count);
+
+		if (started == count) {
+			return;
+		}
+		shared->host->futex_wait(&shared->started_count, started, PIN_NO_DEADLINE);
+	}
+}
+
+static int start_thread(struct pin_worker *worker)
+{
+	struct pin_shared *shared = worker->shared;
+	int rc = shared->host->thread_start(
+		&worker->thread, shared->config.stack_bytes, pin_worker_main, worker);
+
+	if (rc < 0) {
+		char hint[192];
+
+		pin_threadlimit_hint(rc, shared->config.stack_bytes, hint, sizeof(hint));
+		pin_log(&shared->log, PINION_LOG_ERROR,
+			"cannot start worker %u of %u: %s, or use fewer workers", worker->index,
+			shared->worker_count, hint);
+		return rc;
+	}
+	worker->has_thread = true;
+	return 0;
+}
+
+int pin_runtime_start_worker(struct pin_worker *worker)
+{
+	struct pin_shared *shared = worker->shared;
+	uint32_t started = pin_load_acquire_u32(&shared->started_count);
+	int rc;
+
+	/* Without, beside others with rings, it would be slow: it fails. */
+	worker->needs_ring = !shared->is_fallback;
+	rc = start_thread(worker);
+	if (rc < 0) {
+		return rc;
+	}
+	await_workers(shared, started + (pin_provision_is_shared(shared) ? 2 : 1));
+	rc = worker->start_error;
+	if (rc < 0) {
+		pin_runtime_join_worker(worker);
+	}
+	return rc;
+}
+
+void pin_runtime_join_worker(struct pin_worker *worker)
+{
+	worker->shared->host->thread_join(worker->thread);
+	worker->has_thread = false;
+	pin_worker_reset(worker);
+}
+
+static int start_threads(struct pin_shared *shared)
+{
+	uint32_t count = 0;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < shared->worker_count && rc == 0; i++) {
+		/* Relaxed: of this thread. */
+		if (pin_load_relaxed_u32(&shared->workers[i].service) == PIN_SERVICE_IN) {
+			rc = start_thread(&shared->workers[i]);
+			count += rc == 0 ? 1 : 0;
+		}
+	}
+	await_workers(shared, count);
+	for (uint32_t i = 0; i < shared->worker_count && rc == 0; i++) {
+		rc = shared->workers[i].start_error;
+	}
+	if (pin_provision_is_shared(shared)) {
+		if (rc == 0) {
+			pin_provision_register(shared);
+		}
+		pin_store_release_u32(&shared->has_registered, 1); /* [PROVISION-1] */
+		shared->host->futex_wake(&shared->has_registered, UINT32_MAX);
+		await_workers(shared, 2 * count);
+		/* Workers of a crew may come later and clone from it, too. */
+		if (!shared->is_crew) {
+			pin_provision_close(shared);
+		}
+	}
+	if (rc == 0) {
+		pin_provision_report(shared);
+	}
+	if (rc == 0 && count == shared->worker_count) {
+		pin_worker_buffers_publish(shared);
+	}
+	if (rc == 0) {
+		rc = pin_sentry_start(shared);
+		if (rc < 0) {
+			char hint[192];
+
+			pin_threadlimit_hint(rc, 0, hint, sizeof(hint));
+			pin_log(&shared->log, PINION_LOG_ERROR,
+				"cannot start the thread that looks after stuck workers: %s, or "
+				"set sentry_us to 0",
+				hint);
+		}
+	}
+	if (rc < 0) {
+		pin_store_release_u32(&shared->has_ended, 1);
+		pin_wake_all(shared);
+	}
+	return rc;
+}
+
+static void join_threads(struct pin_shared *shared)
+{
+	for (uint32_t i = 0; i < shared->worker_count; i++) {
+		if (shared->workers[i].has_thread) {
+			shared->host->thread_join(shared->workers[i].thread);
+		}
+	}
+	pin_sentry_stop(shared);
+}
+
+/*
+ * Only when no call into the runtime can be under way any more: until then a
+ * thread outside may still ring a doorbell, whose worker woke by itself, ran
+ * the task and ended.
+ */
+static void free_workers(struct pin_shared *shared)
+{
+	pin_wait_for_visitors(shared);
+	for (uint32_t i = 0; i < shared->worker_count; i++) {
+		struct pin_worker *worker = &shared->workers[i];
+
+		if (worker->has_seat) {
+			pin_seats_leave(&worker->place);
+		}
+		pin_worker_fini(worker);
+	}
+	pin_provision_fini(shared);
+	pin_victims_fini(&shared->victims);
+	pin_heap_release(shared->host, shared->cpu_indices, PIN_HEAP_ALIGN, shared->cpu_room,
+		sizeof(*shared->cpu_indices));
+	pin_heap_release(shared->host, shared->workers, PIN_CACHE_LINE, shared->worker_count,
+		sizeof(struct pin_worker));
+}
+
+/* With a host of its own that goes with it. */
+static void free_runtime(struct pinion_runtime *runtime)
+{
+	struct pin_host host = *runtime->shared.host;
+
+	if (runtime->latency_fd >= 0) {
+		pin_cpu_latency_drop(runtime->latency_fd);
+	}
+	free_workers(&runtime->shared);
+	pin_heap_release(&host, runtime, PIN_CACHE_LINE, 1, sizeof(*runtime));
+}
+
+static bool has_ended(struct pin_shared *shared)
+{
+	return pin_load_acquire_u32(&shared->has_ended) != 0; /* [END-2] */
+}
+
+static const char *latency_reason(int error)
+{
+	if (error == -EOPNOTSUPP) {
+		return "this kernel has no idle driver to heed it (" PIN_CPU_IDLE_DRIVER
+		       " is none); guests of KVM have cpuidle-haltpoll";
+	}
+	return error == -EACCES ? "no access; it takes root, or a udev rule that gives it"
+				: strerror(-error);
+}
+
+/* Where that is refused wakes take longer, and nothing else changes. */
+static void ask_for_latency(struct pinion_runtime *runtime)
+{
+	struct pin_shared *shared = &runtime->shared;
+	int rc;
+
+	if (shared->config.cpu_latency_us == PINION_CPU_LATENCY_ANY) {
+		return;
+	}
+	rc = pin_cpu_latency_ask((uint32_t)shared->config.cpu_latency_us);
+	if (rc >= 0) {
+		runtime->latency_fd = rc;
+		return;
+	}
+	pin_log(&shared->log, PINION_LOG_WARN,
+		"idle CPUs may take longer than the %llu us of cpu_latency_us to run again: "
+		"/dev/cpu_dma_latency: %s",
+		(unsigned long long)shared->config.cpu_latency_us, latency_reason(rc));
+	shared->config.cpu_latency_us = PINION_CPU_LATENCY_ANY;
+}
+
+int pin_runtime_create(const struct pinion_config *config, const uint32_t *serving_counts,
+	struct pinion_runtime **out_runtime)
+{
+	struct pinion_runtime *runtime;
+	struct pin_topology topology;
+	struct pinion_config accepted;
+	const struct pin_host *host;
+	struct pin_host own_host = {0};
+	int rc = pin_config_accept(&accepted, config);
+
+	if (rc < 0) {
+		return rc;
+	}
+	host = pin_heap_choose(&pin_host_linux, accepted.allocator, &own_host);
+	accepted.allocator = NULL; /* the caller's, and no longer needed */
+	pin_forked_watch(pin_worker_forget);
+	pin_forked_watch(pin_seats_forget);
+	runtime = pin_heap_allocate(host, PIN_CACHE_LINE, 1, sizeof(*runtime));
+	if (runtime == NULL) {
+		return -ENOMEM;
+	}
+	*runtime = (struct pinion_runtime){
+		.shared =
+			{
+				.host = host == &own_host ? &runtime->own_host : host,
+				.log = {.fn = accepted.log, .arg = accepted.log_arg},
+				.config = accepted,
+			},
+		.forked = pin_forked_now(),
+		.own_host = own_host,
+		.latency_fd = -1,
+	};
+	rc = examine_machine(runtime, &topology);
+	if (rc == 0) {
+		rc = place_workers(&runtime->shared, &topology, serving_counts);
+	}
+	pin_topology_fini(&topology);
+	if (rc == 0) {
+		pin_gate_init(&runtime->shared.gate);
+		pin_intake_init(&runtime->shared.intake, accepted.injector_tasks);
+		pin_injector_init(&runtime->shared.injector, runtime->shared.host);
+		pin_injector_set_batch(&runtime->shared.injector, accepted.injector_batch_min,
+			accepted.injector_batch_max);
+		pin_room_init(&runtime->shared);
+		rc = start_threads(&runtime->shared);
+	}
+	if (rc < 0) {
+		join_threads(&runtime->shared);
+		free_runtime(runtime);
+		return rc;
+	}
+	ask_for_latency(runtime);
+	pin_live_add(&runtime->live, PIN_LIVE_RUNTIME, runtime, NULL);
+	*out_runtime = runtime;
+	return 0;
+}
+
+int pinion_runtime_create(const struct pinion_config *config, struct pinion_runtime **out_runtime)
+{
+	struct pinion_config standard;
+
+	if (config == NULL) {
+		pinion_config_init(&standard);
+		config = &standard;
+	}
+	return pin_runtime_create(config, NULL, out_runtime);
+}
+
+/* ---- the end ---- */
+
+static int await_end(struct pin_shared *shared, uint64_t deadline_ns)
+{
+	while (!has_ended(shared)) {
+		if (shared->host->futex_wait(&shared->has_ended, 0, deadline_ns) == -ETIMEDOUT) {
+			return has_ended(shared) ? 0 : -ETIME;
+		}
+	}
+	return 0;
+}
+
+static int end(struct pinion_runtime *runtime, bool stop, uint64_t deadline_ns)
+{
+	struct pin_shared *shared = &runtime->shared;
+	int rc = 0;
+
+	if (pin_runtime_is_foreign(runtime)) {
+		return -ECHILD;
+	}
+	/* A worker that blocks here may be one that this end waits for. */
+	if (pin_worker_of_thread() != NULL) {
+		return -EDEADLK;
+	}
+	if (stop) {
+		pin_shared_stop(shared);
+	} else {
+		pin_gate_close(&shared->gate);
+		pin_wake_all(shared);
+		pin_room_close(shared);
+	}
+	/* The thread that holds the lock may wait for what does not end. */
+	if (deadline_ns != PIN_NO_DEADLINE) {
+		rc = await_end(shared, deadline_ns);
+	}
+	if (rc != 0) {
+		return rc;
+	}
+	pin_lock_acquire(&runtime->life, shared->host);
+	if (!runtime->is_joined) {
+		join_threads(shared);
+		runtime->is_joined = true;
+	}
+	pin_lock_release(&runtime->life, shared->host);
+	return 0;
+}
+
+int pinion_runtime_drain(struct pinion_runtime *runtime)
+{
+	return end(runtime, false, PIN_NO_DEADLINE);
+}
+
+int pinion_runtime_stop(struct pinion_runtime *runtime)
+{
+	return end(runtime, true, PIN_NO_DEADLINE);
+}
+
+int pinion_runtime_stop_until(struct pinion_runtime *runtime, uint64_t deadline_ns)
+{
+	return end(runtime, true, deadline_ns);
+}
+
+int pinion_runtime_join(struct pinion_runtime *runtime)
+{
+	int rc = end(runtime, false, PIN_NO_DEADLINE);
+
+	return rc != 0 ? rc : -(int)pin_load_acquire_u32(&runtime->shared.first_failure);
+}
+
+/* What was made from it lies in its memory. */
+static int refuse_if_used(const struct pinion_runtime *runtime)
+{
+	struct pin_live_found found;
+
+	if (!pin_live_find(runtime, &found)) {
+		return 0;
+	}
+	pin_log(&runtime->shared.log, PINION_LOG_ERROR,
+		"pinion_runtime_destroy() has stopped the runtime and not freed it: its %s %p "
+		"was not destroyed, and %u more; call %s() first, then this again",
+		found.kind, found.object, found.others_count, found.destroyer);
+	return -EBUSY;
+}
+
+int pinion_runtime_destroy(struct pinion_runtime *runtime)
+{
+	int rc;
+
+	if (runtime == NULL) {
+		return 0;
+	}
+	pin_live_check(PIN_LIVE_RUNTIME, runtime);
+	rc = end(runtime, true, PIN_NO_DEADLINE);
+	if (rc == -EDEADLK) {
+		pin_log(&runtime->shared.log, PINION_LOG_ERROR,
+			"pinion_runtime_destroy() was called on a worker thread and has done "
+			"nothing: call it on a thread that is no worker of any runtime");
+	}
+	if (rc == 0) {
+		rc = refuse_if_used(runtime);
+	}
+	if (rc == 0) {
+		pin_live_remove(PIN_LIVE_RUNTIME, runtime);
+		free_runtime(runtime);
+	}
+	/* In a forked child (-ECHILD) what is in it is the parent's. */
+	return rc;
+}
+
+/* ---- what others ask ---- */
+
+bool pinion_runtime_is_accepting(const struct pinion_runtime *runtime)
+{
+	return !pin_runtime_is_foreign(runtime) && pin_gate_is_open(&runtime->shared.gate);
+}
+
+uint32_t pinion_runtime_worker_count(const struct pinion_runtime *runtime)
+{
+	return runtime->shared.worker_count;
+}

@@ -1,0 +1,598 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The public calls that hand work to a runtime: each looks up the current
+ * worker, and goes by way of the gate if there is none.
+ */
+#include "runtime/worker/spawn.h"
+#include "runtime/base/check.h"
+#include "runtime/worker/buffers.h"
+#include "runtime/worker/cancel.h"
+#include "runtime/worker/entry.h"
+#include "runtime/worker/hooks_running.h"
+#include "runtime/worker/lane.h"
+#include "runtime/worker/loop.h"
+#include "runtime/worker/room.h"
+#include "runtime/worker/state_task.h"
+#include "runtime/worker/submit.h"
+#include "runtime/worker/timer.h"
+#include "runtime/worker/wait.h"
+#include "runtime/worker/wake.h"
+
+#include <errno.h>
+#include <pinion/buffer.h>
+#include <pinion/request.h>
+#include <pinion/timer.h>
+
+#define PLAIN_FLAGS ((uint32_t)PINION_TASK_MANDATORY)
+#define TASK_FLAGS (PLAIN_FLAGS | (uint32_t)PIN_TASK_LANES)
+
+/* ---- spawning ---- */
+
+/* Of the normal lane. */
+static inline bool is_plain_task(const struct pinion_task *task)
+{
+	return task != NULL && task->run != NULL && (task->flags & ~PLAIN_FLAGS) == 0;
+}
+
+/* As most are that are spawned. */
+static inline bool is_plain_idle_task(const struct pinion_task *task)
+{
+	return task != NULL && task->run != NULL && pin_task_is_plain_idle(task);
+}
+
+static bool is_lane_task(const struct pinion_task *task)
+{
+	return task != NULL && task->run != NULL && (task->flags & ~TASK_FLAGS) == 0 &&
+		(task->flags & PIN_TASK_LANES) != PIN_TASK_LANES;
+}
+
+static inline bool is_task(const struct pinion_task *task)
+{
+	return PIN_LIKELY(is_plain_task(task)) || is_lane_task(task);
+}
+
+static PIN_INLINE int check_task(
+	const struct pinion_runtime *runtime, const struct pinion_task *task)
+{
+	if (!is_task(task)) {
+		return -EINVAL;
+	}
+	return pin_runtime_is_foreign(runtime) ? -ECHILD : 0;
+}
+
+/* The caller's mistake, which check builds name; reads what may be running. */
+static PIN_APART PIN_COLD int refuse_busy(
+	const struct pinion_runtime *runtime, const struct pinion_task *task)
+{
+#ifdef PIN_ENABLE_DCHECK
+	char name[PIN_RUNNING_NAME_BYTES];
+
+	pin_running_describe((pin_fault_fn)task->run, name);
+	pin_log(&runtime->shared.log, PINION_LOG_WARN,
+		"task %p (%s) is spawned, and waits to be run already", (const void *)task, name);
+#else
+	(void)runtime;
+	(void)task;
+#endif
+	return -EBUSY;
+}
+
+/* 0: the task is the runtime's; should it be refused after all, release it. */
+static PIN_INLINE int claim_task(const struct pinion_runtime *runtime, struct pinion_task *task)
+{
+	int rc = check_task(runtime, task);
+
+	if (rc == 0 && PIN_UNLIKELY(!pin_task_claim(task))) {
+		rc = refuse_busy(runtime, task);
+	}
+	return rc;
+}
+
+/* As `rc` says: what was refused is its user's again. */
+static PIN_INLINE int settle(int rc, struct pinion_task *task)
+{
+	if (PIN_UNLIKELY(rc != 0)) {
+		pin_task_release(task);
+	}
+	return rc;
+}
+
+static PIN_APART PIN_COLD void release_all(struct pinion_task *const *tasks, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		pin_task_release(tasks[i]);
+	}
+}
+
+/* Each in turn, so that one that comes twice is busy the second time. */
+static PIN_INLINE int claim_batch(const struct pinion_runtime *runtime,
+	struct pinion_task *const *tasks, uint32_t count, uint32_t *out_flags)
+{
+	*out_flags = 0;
+	for (uint32_t i = 0; i < count; i++) {
+		int rc = is_task(tasks[i]) ? 0 : -EINVAL;
+
+		if (rc == 0 && PIN_UNLIKELY(!pin_task_claim(tasks[i]))) {
+			rc = refuse_busy(runtime, tasks[i]);
+		}
+		if (PIN_UNLIKELY(rc != 0)) {
+			release_all(tasks, i);
+			return rc;
+		}
+		*out_flags |= tasks[i]->flags;
+	}
+	return 0;
+}
+
+/* ---- from outside ---- */
+
+static struct pin_room_counts count_lanes(struct pinion_task *const *tasks, uint32_t count)
+{
+	struct pin_room_counts counts = {0};
+
+	for (uint32_t i = 0; i < count; i++) {
+		counts.of[pin_task_lane(tasks[i])]++;
+	}
+	return counts;
+}
+
+static PIN_INLINE void push_normal(
+	struct pin_shared *shared, struct pinion_task *const *tasks, uint32_t count)
+{
+	struct pin_list list = {0};
+
+	for (uint32_t i = 0; i < count; i++) {
+		pin_list_push(&list, pin_task_link(tasks[i]));
+	}
+	pin_injector_push(&shared->injector, &list);
+	pin_wake_one(shared, NULL);
+}
+
+static PIN_APART int spawn_lanes_outside(struct pin_shared *shared,
+	struct pinion_task *const *tasks, uint32_t count, struct pinion_full *out_full)
+{
+	struct pin_room_counts counts = count_lanes(tasks, count);
+	int rc = pin_room_admit_lanes(shared, &counts, out_full);
+
+	if (rc == 0) {
+		pin_room_note_elsewhere(shared, pin_room_others(&counts));
+		pin_entry_push_lanes(shared, tasks, count);
+	}
+	return rc;
+}
+
+/* Of the normal lane; admitted first, as refused tasks stay untouched. */
+static PIN_INLINE int spawn_normal_outside(struct pin_shared *shared,
+	struct pinion_task *const *tasks, uint32_t count, struct pinion_full *out_full)
+{
+	int rc = pin_room_admit(shared, count, out_full);
+
+	if (rc == 0) {
+		push_normal(shared, tasks, count);
+	}
+	return rc;
+}
+
+static PIN_INLINE int spawn_one_of_any_lane(struct pin_shared *shared, struct pinion_task *task)
+{
+	return PIN_UNLIKELY((task->flags & PIN_TASK_LANES) != 0)
+		? spawn_lanes_outside(shared, &task, 1, NULL)
+		: spawn_normal_outside(shared, &task, 1, NULL);
+}
+
+/* An admission for what waits elsewhere than in the queues all share. */
+static bool admit_elsewhere(struct pin_shared *shared, uint32_t count)
+{
+	if (!pin_gate_admit(&shared->gate, count)) {
+		return false;
+	}
+	pin_room_note_elsewhere(shared, count);
+	return true;
+}
+
+/* Past what the likely spawn looks at: in a lane, or refused. */
+static PIN_APART int spawn_unlikely(struct pinion_runtime *runtime, struct pinion_task *task)
+{
+	struct pin_worker *worker = pin_runtime_own_worker(runtime);
+	int rc = claim_task(runtime, task);
+
+	if (rc != 0) {
+		return rc;
+	}
+	return settle(worker != NULL ? pin_worker_spawn_lanes(worker, &task, 1)
+				     : spawn_one_of_any_lane(&runtime->shared, task),
+		task);
+}
+
+/* Of the normal lane. Apart: a worker's spawn needs no frame. */
+static PIN_APART int spawn_one_outside(struct pinion_runtime *runtime, struct pinion_task *task)
+{
+	return settle(pin_runtime_is_foreign(runtime)
+			? -ECHILD
+			: spawn_normal_outside(&runtime->shared, &task, 1, NULL),
+		task);
+}
+
+int pinion_spawn(struct pinion_runtime *runtime, struct pinion_task *task)
+{
+	struct pin_worker *worker = pin_worker_current();
+
+	if (PIN_UNLIKELY(!is_plain_idle_task(task) || !pin_task_claim_idle(task))) {
+		return spawn_unlikely(runtime, task);
+	}
+	/* A worker's thread is never a child's. */
+	if (PIN_LIKELY(worker != NULL && worker->shared == &runtime->shared)) {
+		return pin_worker_spawn(worker, task);
+	}
+	return spawn_one_outside(runtime, task);
+}
+
+/* As above. */
+static PIN_APART int respawn_unlikely(
+	struct pinion_runtime *runtime, struct pin_worker *worker, struct pinion_task *task)
+{
+	int rc = check_task(runtime, task);
+
+	if (rc == 0 && worker == NULL) {
+		rc = -EPERM;
+	}
+	if (rc == 0 && pin_shared_is_stopping(&runtime->shared)) {
+		rc = -ESHUTDOWN;
+	}
+	if (rc == 0 && PIN_UNLIKELY(!pin_task_claim(task))) {
+		rc = refuse_busy(runtime, task);
+	}
+	if (rc == 0) {
+		pin_worker_respawn(worker, task);
+	}
+	return rc;
+}
+
+int pinion_respawn(struct pinion_runtime *runtime, struct pinion_task *task)
+{
+	struct pin_worker *worker = pin_runtime_own_worker(runtime);
+
+	if (PIN_UNLIKELY(worker == NULL || !is_plain_idle_task(task) ||
+		    pin_shared_is_stopping(&runtime->shared) || !pin_task_claim_idle(task))) {
+		return respawn_unlikely(runtime, worker, task);
+	}
+	pin_worker_respawn(worker, task);
+	return 0;
+}
+
+int pinion_spawn_shared(struct pinion_runtime *runtime, struct pinion_task *task)
+{
+	struct pin_worker *worker = pin_runtime_own_worker(runtime);
+	int rc = claim_task(runtime, task);
+
+	if (rc != 0) {
+		return rc;
+	}
+	return settle(worker != NULL ? pin_worker_spawn_shared(worker, task)
+				     : spawn_one_of_any_lane(&runtime->shared, task),
+		task);
+}
+
+int pinion_spawn_on(struct pinion_runtime *runtime, uint32_t worker_index, struct pinion_task *task)
+{
+	struct pin_shared *shared = &runtime->shared;
+	struct pin_worker *worker = pin_runtime_own_worker(runtime);
+	struct pin_worker *target;
+	int rc = check_task(runtime, task);
+
+	if (rc != 0) {
+		return rc;
+	}
+	if (worker_index >= shared->worker_count) {
+		return -EINVAL;
+	}
+	if (PIN_UNLIKELY(!pin_task_claim(task))) {
+		return refuse_busy(runtime, task);
+	}
+	target = &shared->workers[worker_index];
+	if (worker != NULL) {
+		return settle(pin_worker_spawn_on(worker, target, task), task);
+	}
+	if (!admit_elsewhere(shared, 1)) {
+		return settle(-ESHUTDOWN, task);
+	}
+	pin_inbox_push(&target->inbox, pin_task_link(task));
+	pin_wake_worker(target, NULL);
+	return 0;
+}
+
+static PIN_INLINE int spawn_batch(struct pinion_runtime *runtime, struct pinion_task *const *tasks,
+	uint32_t count, struct pinion_full *out_full)
+{
+	struct pin_worker *worker = pin_runtime_own_worker(runtime);
+	uint32_t flags;
+	int rc;
+
+	if (pin_runtime_is_foreign(runtime)) {
+		return -ECHILD;
+	}
+	rc = claim_batch(runtime, tasks, count, &flags);
+	if (rc != 0 || count == 0) {
+		return rc;
+	}
+	if ((flags & PIN_TASK_LANES) == 0) {
+		rc = worker != NULL
+			? pin_worker_spawn_batch(worker, tasks, count)
+			: spawn_normal_outside(&runtime->shared, tasks, count, out_full);
+	} else {
+		rc = worker != NULL ? pin_worker_spawn_lanes(worker, tasks, count)
+				    : spawn_lanes_outside(&runtime->shared, tasks, count, out_full);
+	}
+	if (rc != 0) {
+		release_all(tasks, count);
+	}
+	return rc;
+}
+
+int pinion_spawn_batch(
+	struct pinion_runtime *runtime, struct pinion_task *const *tasks, uint32_t count)
+{
+	return spawn_batch(runtime, tasks, count, NULL);
+}
+
+int pinion_spawn_batch_full(struct pinion_runtime *runtime, struct pinion_task *const *tasks,
+	uint32_t count, struct pinion_full *out_full)
+{
+	return spawn_batch(runtime, tasks, count, out_full);
+}
+
+/* ---- timers ---- */
+
+uint64_t pinion_now_ns(void)
+{
+	return pin_host_linux.now_ns();
+}
+
+static void post_timer(struct pin_shared *shared, struct pinion_timer *timer)
+{
+	pin_room_note_elsewhere(shared, 1);
+	pin_timer_post(timer);
+	pin_inbox_push(&shared->timer_inbox, pin_task_link(&timer->task));
+	pin_wake_one(shared, NULL);
+}
+
+int pinion_timer_start(
+	struct pinion_runtime *runtime, struct pinion_timer *timer, uint64_t deadline_ns)
+{
+	struct pin_worker *worker = pin_runtime_own_worker(runtime);
+	int rc = timer == NULL ? -EINVAL : check_task(runtime, &timer->task);
+
+	if (rc == 0) {
+		rc = pin_timer_claim(timer, deadline_ns);
+	}
+	if (rc != 0) {
+		return rc;
+	}
+	rc = pin_runtime_reserve(runtime);
+	if (rc != 0) {
+		pin_timer_disclaim(timer);
+		return rc;
+	}
+	if (worker != NULL) {
+		pin_worker_timer_start(worker, timer);
+	} else {
+		post_timer(&runtime->shared, timer);
+	}
+	return 0;
+}
+
+int pinion_timer_cancel(struct pinion_runtime *runtime, struct pinion_timer *timer)
+{
+	bool must_post;
+	uint32_t index;
+
+	if (pin_runtime_is_foreign(runtime)) {
+		return -ECHILD;
+	}
+	if (!pin_timer_cancel(timer, &must_post, &index)) {
+		return -EALREADY;
+	}
+	if (must_post) {
+		pin_worker_timer_cancelled(
+			pin_runtime_own_worker(runtime), &runtime->shared.workers[index], timer);
+	}
+	return 0;
+}
+
+/* ---- waits ---- */
+
+int pinion_wait_cancel(struct pinion_runtime *runtime, struct pinion_wait *wait)
+{
+	return pin_runtime_is_foreign(runtime) ? -ECHILD : pin_wait_cancel(wait);
+}
+
+/* ---- requests ---- */
+
+/* Of those that are there, in turns; one that leaves meanwhile passes it on. */
+static struct pin_worker *next_of_crew(struct pin_shared *shared, uint32_t number)
+{
+	uint32_t count = 0;
+
+	/* Relaxed: rules of thumb. */
+	for (uint32_t i = 0; i < shared->tier_count; i++) {
+		count += pin_load_relaxed_u32(&shared->tiers[i].serving_count);
+	}
+	number = count > 0 ? number % count : 0;
+	for (uint32_t i = 0; i < shared->tier_count; i++) {
+		const struct pin_tier *tier = &shared->tiers[i];
+		uint32_t serving = pin_load_relaxed_u32(&tier->serving_count);
+
+		if (number < serving) {
+			return &shared->workers[tier->first_worker + number];
+		}
+		number -= serving;
+	}
+	/* They became fewer in between. */
+	return shared->heir;
+}
+
+/* All offered to one worker, in order. */
+static int submit_outside(
+	struct pin_shared *shared, struct pinion_request *const *requests, uint32_t count)
+{
+	uint32_t number = pin_fetch_add_relaxed_u32(&shared->next_request_worker, 1);
+	struct pin_worker *target = PIN_UNLIKELY(shared->is_crew)
+		? next_of_crew(shared, number)
+		: &shared->workers[number % shared->worker_count];
+	int rc = pin_flight_claim(requests, count);
+
+	if (rc != 0) {
+		return pin_flight_explain(shared, requests, count, rc);
+	}
+	if (!admit_elsewhere(shared, count)) {
+		pin_flight_disclaim(requests, count);
+		return -ESHUTDOWN;
+	}
+	pin_flight_post(target, requests, count);
+	return 0;
+}
+
+int pinion_request_submit_batch(
+	struct pinion_runtime *runtime, struct pinion_request *const *requests, uint32_t count)
+{
+	struct pin_worker *worker = pin_runtime_own_worker(runtime);
+
+	if (pin_runtime_is_foreign(runtime)) {
+		return -ECHILD;
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		/* The library's own operations come behind. */
+		if (requests[i] == NULL || requests[i]->op > PINION_OP_CANCEL) {
+			return pin_flight_explain(&runtime->shared, requests, count, -EINVAL);
+		}
+	}
+	if (count == 0) {
+		return 0;
+	}
+	return worker != NULL ? pin_worker_submit(worker, requests, count)
+			      : submit_outside(&runtime->shared, requests, count);
+}
+
+/* Apart: only here its address is needed. */
+static PIN_APART int submit_one_outside(
+	struct pinion_runtime *runtime, struct pinion_request *request)
+{
+	return submit_outside(&runtime->shared, &request, 1);
+}
+
+/* Apart for the same reason. */
+static PIN_APART int refuse_unknown(
+	const struct pinion_runtime *runtime, struct pinion_request *request)
+{
+	return pin_flight_explain(&runtime->shared, &request, 1, -EINVAL);
+}
+
+int pinion_request_submit(struct pinion_runtime *runtime, struct pinion_request *request)
+{
+	struct pin_worker *worker = pin_runtime_own_worker(runtime);
+
+	if (pin_runtime_is_foreign(runtime)) {
+		return -ECHILD;
+	}
+	/* The library's own operations come behind. */
+	if (PIN_UNLIKELY(request == NULL || request->op > PINION_OP_CANCEL)) {
+		return refuse_unknown(runtime, request);
+	}
+	return PIN_LIKELY(worker != NULL) ? pin_worker_submit_one(worker, request)
+					  : submit_one_outside(runtime, request);
+}
+
+int pinion_request_cancel(struct pinion_runtime *runtime, struct pinion_request *request)
+{
+	struct pin_shared *shared = &runtime->shared;
+	struct pin_worker *worker = pin_runtime_own_worker(runtime);
+	bool must_post;
+	uint32_t index;
+	int rc;
+
+	if (pin_runtime_is_foreign(runtime)) {
+		return -ECHILD;
+	}
+	rc = pin_flight_cancel(shared, worker, request, &must_post, &index);
+	if (must_post) {
+		pin_inbox_push(&shared->workers[index].inbox, pin_task_link(&request->task));
+		pin_wake_worker(&shared->workers[index], worker);
+	}
+	return rc;
+}
+
+int pinion_read_submit(struct pinion_runtime *runtime, struct pinion_request *request)
+{
+	struct pin_worker *worker = pin_runtime_own_worker(runtime);
+
+	if (pin_runtime_is_foreign(runtime)) {
+		return -ECHILD;
+	}
+	if (worker == NULL) {
+		return -EPERM;
+	}
+	request->op = PINION_OP_READ;
+	return pin_worker_submit_one(worker, request);
+}
+
+/* ---- on a worker ---- */
+
+int pinion_worker_index(const struct pinion_runtime *runtime)
+{
+	const struct pin_worker *worker = pin_runtime_own_thread(runtime);
+
+	return worker != NULL && !pin_runtime_is_foreign(runtime) ? (int)worker->index : -ENOENT;
+}
+
+int pinion_worker_context(const struct pinion_runtime *runtime, void **out_context)
+{
+	const struct pin_worker *worker = pin_runtime_own_thread(runtime);
+
+	if (pin_runtime_is_foreign(runtime)) {
+		return -ECHILD;
+	}
+	if (worker == NULL) {
+		return -ENOENT;
+	}
+	*out_context = worker->context;
+	return 0;
+}
+
+bool pinion_should_yield(struct pinion_runtime *runtime)
+{
+	struct pin_worker *worker = pin_runtime_own_worker(runtime);
+
+	return worker != NULL && !pin_runtime_is_foreign(runtime) &&
+		pin_worker_should_yield(worker);
+}
+
+int pinion_buffer_acquire(
+	struct pinion_runtime *runtime, size_t min_bytes, struct pinion_buffer *out_buffer)
+{
+	struct pin_worker *worker = pin_runtime_own_worker(runtime);
+	const struct pinion_config *config = &runtime->shared.config;
+
+	if (pin_runtime_is_foreign(runtime)) {
+		return -ECHILD;
+	}
+	if (worker == NULL) {
+		return -EPERM;
+	}
+	if (min_bytes > config->buffer_bytes) {
+		return -EINVAL;
+	}
+	return pin_worker_buffer_acquire(worker, min_bytes, out_buffer) ? 0 : -EAGAIN;
+}
+
+void pinion_buffer_release(struct pinion_runtime *runtime, struct pinion_buffer *buffer)
+{
+	struct pin_worker *worker = pin_runtime_own_worker(runtime);
+
+	if (worker == NULL) {
+		pin_check_misused(pin_runtime_log(runtime),
+			"pinion_buffer_release() on a thread that is no worker of the buffer's "
+			"runtime: release it in a task there, or take buffers of a pinion_pool");
+	}
+	pin_worker_buffer_release(worker, buffer);
+	*buffer = (struct pinion_buffer){0};
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What can be seen of a runtime: counters of its workers, how its scheduler is,
+ * what it got from the machine.
+ */
+#include "runtime/base/versioned.h"
+#include "runtime/host/kernel_level.h"
+#include "runtime/worker/runtime_state.h"
+
+#include <pinion/runtime.h>
+
+/* How the scheduler is at this moment. */
+static void add_figures(const struct pin_shared *shared, struct pinion_runtime_stats *sum)
+{
+	sum->look_interval_min = UINT64_MAX;
+	sum->park_until_ns = PIN_NO_DEADLINE;
+	for (uint32_t i = 0; i < shared->worker_count; i++) {
+		const struct pin_worker *worker = &shared->workers[i];
+		uint64_t interval = pin_meter_read(&worker->meter.look_interval);
+		uint64_t turn_polls = pin_meter_read(&worker->meter.turn_polls);
+		uint64_t until_ns = pin_meter_read(&worker->meter.park_until_ns);
+		uint32_t lifo_row = pin_load_relaxed_u32(&worker->lifo_row);
+		enum pin_park_state place = pin_parker_place(&worker->parker);
+
+		if (interval < sum->look_interval_min) {
+			sum->look_interval_min = interval;
+		}
+		if (interval > sum->look_interval_max) {
+			sum->look_interval_max = interval;
+		}
+		if (turn_polls > sum->turn_polls_max) {
+			sum->turn_polls_max = turn_polls;
+		}
+		if (lifo_row > sum->lifo_row_max) {
+			sum->lifo_row_max = lifo_row;
+		}
+		/* That of one that is up is of its last sleep. */
+		if (place != PIN_RUNNING && until_ns < sum->park_until_ns) {
+			sum->park_until_ns = until_ns;
+		}
+		sum->parked_futex += place == PIN_PARK_FUTEX ? 1 : 0;
+		sum->parked_ring += place == PIN_PARK_RING ? 1 : 0;
+		if (place != PIN_RUNNING && i < 64) {
+			sum->parked_set |= UINT64_C(1) << i;
+		}
+	}
+	for (uint32_t i = 0; i < shared->tier_count; i++) {
+		/* Relaxed: a figure. */
+		sum->searching += pin_load_relaxed_u32(&shared->tiers[i].searching);
+	}
+}
+
+void pinion_runtime_counters(const struct pinion_runtime *runtime,
+	struct pinion_runtime_stats *out_counters, size_t size)
+{
+	const struct pin_shared *shared = &runtime->shared;
+	struct pinion_runtime_stats sum = {0};
+	uint64_t posted = 0;
+
+	for (uint32_t i = 0; i < shared->worker_count; i++) {
+		const struct pin_meter *meter = &shared->workers[i].meter;
+
+		sum.tasks_run += pin_meter_read(&meter->tasks_run);
+		sum.tasks_failed += pin_meter_read(&meter->tasks_failed);
+		sum.tasks_cancelled += pin_meter_read(&meter->tasks_cancelled);
+		sum.tasks_spawned += pin_meter_read(&meter->tasks_spawned);
+		sum.requests_completed += pin_meter_read(&meter->requests_completed);
+		sum.requests_submitted += pin_meter_read(&meter->requests_submitted);
+		sum.read_bytes += pin_meter_read(&meter->read_bytes);
+		sum.ring_enters += pin_meter_read(&meter->ring_enters);
+		sum.parks_futex += pin_meter_read(&meter->parks_futex);
+		sum.parks_ring += pin_meter_read(&meter->parks_ring);
+		sum.wakes_sent += pin_meter_read(&meter->wakes_sent);
+		sum.unregistered_reads += pin_meter_read(&meter->unregistered_reads);
+		sum.tasks_stolen += pin_meter_read(&meter->tasks_stolen);
+		sum.steals += pin_meter_read(&meter->steals);
+		sum.lifo_polls += pin_meter_read(&meter->lifo_polls);
+		sum.injector_takes += pin_meter_read(&meter->injector_takes);
+		sum.searches += pin_meter_read(&meter->searches);
+		sum.spin_hits += pin_meter_read(&meter->spin_hits);
+		sum.park_timeout_found_work += pin_meter_read(&meter->park_timeout_found_work);
+		sum.write_bytes += pin_meter_read(&meter->write_bytes);
+		sum.unregistered_writes += pin_meter_read(&meter->unregistered_writes);
+		sum.requests_cancelled += pin_meter_read(&meter->requests_cancelled);
+		sum.requests_timed_out += pin_meter_read(&meter->requests_timed_out);
+		sum.ticks += pin_meter_read(&meter->ticks);
+		sum.tasks_unwound += pin_meter_read(&meter->tasks_unwound);
+		sum.cached_reads += pin_meter_read(&meter->cached_reads);
+		sum.dontcache_reads += pin_meter_read(&meter->dontcache_reads);
+		sum.evicted_reads += pin_meter_read(&meter->evicted_reads);
+		sum.files_registered += pin_meter_read(&meter->files_registered);
+		sum.plain_file_transfers += pin_meter_read(&meter->plain_file_transfers);
+		sum.polled_transfers += pin_meter_read(&meter->polled_transfers);
+		sum.polled_refusals += pin_meter_read(&meter->polled_refusals);
+		sum.ring_commands += pin_meter_read(&meter->ring_commands);
+		sum.tasks_shared +=
+			pin_meter_read(&meter->tasks_shared) + pin_meter_read(&meter->tasks_laned);
+		sum.files_direct += pin_meter_read(&meter->files_by_way[PINION_WAY_DIRECT]);
+		sum.files_asked += pin_meter_read(&meter->files_by_way[PINION_WAY_ASKED]);
+		sum.files_cached += pin_meter_read(&meter->files_by_way[PINION_WAY_CACHED]);
+		sum.files_empty += pin_meter_read(&meter->files_by_way[PINION_WAY_EMPTY]);
+		sum.files_unable += pin_meter_read(&meter->files_by_way[PINION_WAY_UNABLE]);
+		sum.direct_refusals += pin_meter_read(&meter->direct_refusals);
+		sum.errors_tried_alone += pin_meter_read(&meter->errors_tried_alone);
+		sum.steal_rounds += pin_meter_read(&meter->steal_rounds);
+		sum.timers_processed += pin_meter_read(&meter->timers_processed);
+		sum.workers_rebound += pin_meter_read(&meter->rebinds);
+		posted += pin_meter_read(&meter->requests_posted);
+	}
+	/* The gate counts what it admits, requests or not. */
+	sum.tasks_spawned += pin_gate_admitted(&shared->gate) - posted;
+	sum.requests_submitted += posted;
+	/* Relaxed: a figure. */
+	sum.spawns_refused = pin_load_relaxed_u64(&shared->intake.refused);
+	sum.cq_stalls = pin_meter_read(&shared->stalls.ring_count);
+	sum.cq_stall_us = pin_meter_read(&shared->stalls.ring_ns) / 1000;
+	add_figures(shared, &sum);
+	pin_sized_give(out_counters, size, &sum, sizeof(sum));
+}
+
+static const char *doorbell_name(enum pin_doorbell_kind kind)
+{
+	switch (kind) {
+	case PIN_DOORBELL_MESSAGE:
+		return "send_msg_ring";
+	case PIN_DOORBELL_EVENTFD:
+		return "eventfd";
+	case PIN_DOORBELL_NONE:
+		break;
+	}
+	return "none";
+}
+
+void pinion_runtime_facts(
+	const struct pinion_runtime *runtime, struct pinion_runtime_info *out_facts, size_t size)
+{
+	const struct pin_shared *shared = &runtime->shared;
+	struct pinion_runtime_info facts = {
+		.worker_count = shared->worker_count,
+		.uses_ring = 1,
+		.ring_setup_flags = shared->heir->ring.setup_flags,
+		.page_bytes = PIN_HUGE_PAGE_BYTES,
+		.local_permille = UINT32_MAX,
+		.buffer_count = shared->config.buffer_count,
+		.cpu_latency_us = shared->config.cpu_latency_us,
+		.file_slots = UINT32_MAX,
+		.doorbell = doorbell_name(shared->heir->ring.doorbell_kind),
+		.fallback_cause =
+			runtime->fallback_cause[0] != '\0' ? runtime->fallback_cause : NULL,
+		.io_level =
+			pin_level_name(shared->is_fallback ? PINION_IO_FALLBACK
+							   : pin_level_reached(&shared->kernel)),
+	};
+
+	for (uint32_t i = 0; i < shared->worker_count; i++) {
+		const struct pin_worker *worker = &shared->workers[i];
+		const struct pin_arena *arena = &worker->arena;
+		uint32_t page_bytes;
+
+		/* It has never been there. */
+		if (arena->memory == NULL) {
+			continue;
+		}
+		page_bytes = pin_arena_page_bytes(arena);
+		if (worker->ring.is_fallback) {
+			facts.uses_ring = 0;
+		}
+		facts.workers_bound += pin_load_relaxed_u32(&worker->is_bound);
+		facts.arenas_registered += worker->registered_bytes == arena->bytes ? 1 : 0;
+		facts.registered_bytes += worker->registered_bytes;
+		facts.arena_bytes += arena->bytes;
+		facts.huge_bytes += arena->huge_bytes;
+		facts.hugetlb_bytes += arena->page_kind == PIN_PAGES_HUGETLB ? arena->bytes : 0;
+		facts.arenas_unexamined += arena->has_unknown_pages ? 1 : 0;
+		facts.polled_rings += worker->has_polled ? 1 : 0;
+		facts.arenas_shared += worker->ring.registry == &shared->registry ? 1 : 0;
+		if (worker->files.slot_count < facts.file_slots) {
+			facts.file_slots = worker->files.slot_count;
+		}
+		if (page_bytes < facts.page_bytes) {
+			facts.page_bytes = page_bytes;
+		}
+		if (arena->local_permille < facts.local_permille) {
+			facts.local_permille = arena->local_permille;
+		}
+	}
+	pin_sized_give(out_facts, size, &facts, sizeof(facts));
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One worker's counters: written by the worker alone with plain stores, read
+ * by anyone at any time. No locked instruction, no shared line.
+ *
+ * [METER-1] pin_meter_add (release) -> pin_meter_read (acquire): a reader that
+ * sees a count also sees what its worker did before counting. The termination
+ * check leans on it: who sees a task counted as run sees what it spawned.
+ */
+#ifndef PIN_BASE_METRICS_H
+#define PIN_BASE_METRICS_H
+
+#include "runtime/base/atomic.h"
+#include "runtime/base/base.h"
+
+enum {
+	/* One more than the last of enum pinion_way. */
+	PIN_METER_WAYS = 6,
+};
+
+struct pin_meter {
+	/* [W:owner R:any] */
+	struct pin_atomic_u64 tasks_spawned;
+	struct pin_atomic_u64 tasks_run;
+	struct pin_atomic_u64 tasks_failed;
+	struct pin_atomic_u64 tasks_cancelled;
+	struct pin_atomic_u64 requests_submitted;
+	struct pin_atomic_u64 requests_completed;
+	struct pin_atomic_u64 read_bytes;
+	struct pin_atomic_u64 ring_enters;
+	struct pin_atomic_u64 parks_futex;
+	struct pin_atomic_u64 parks_ring;
+	struct pin_atomic_u64 wakes_sent;
+	struct pin_atomic_u64 unregistered_reads;
+	struct pin_atomic_u64 tasks_stolen;
+	struct pin_atomic_u64 steals;
+	struct pin_atomic_u64 lifo_polls;
+	struct pin_atomic_u64 injector_takes;
+	struct pin_atomic_u64 searches;
+	struct pin_atomic_u64 spin_hits;
+	struct pin_atomic_u64 park_timeout_found_work;
+	struct pin_atomic_u64 write_bytes;
+	struct pin_atomic_u64 unregistered_writes;
+	struct pin_atomic_u64 requests_posted; /* taken over from outside threads */
+	struct pin_atomic_u64 requests_cancelled;
+	struct pin_atomic_u64 requests_timed_out;
+	struct pin_atomic_u64 busy_ns; /* running tasks */
+	struct pin_atomic_u64 high_run;
+	struct pin_atomic_u64 low_run;
+	struct pin_atomic_u64 floor_turns;
+	struct pin_atomic_u64 aged_turns;
+	struct pin_atomic_u64 assists;
+	struct pin_atomic_u64 tasks_unwound;
+	struct pin_atomic_u64 ticks;
+	struct pin_atomic_u64 dontcache_reads;
+	struct pin_atomic_u64 cached_reads;
+	struct pin_atomic_u64 evicted_reads;
+	struct pin_atomic_u64 files_registered;
+	struct pin_atomic_u64 plain_file_transfers;
+	struct pin_atomic_u64 polled_transfers;
+	struct pin_atomic_u64 polled_refusals;
+	struct pin_atomic_u64 ring_commands;
+	struct pin_atomic_u64 tasks_shared;		    /* pushed to the injector */
+	struct pin_atomic_u64 files_by_way[PIN_METER_WAYS]; /* enum pinion_way */
+	struct pin_atomic_u64 direct_refusals;
+	struct pin_atomic_u64 errors_tried_alone;
+	struct pin_atomic_u64 steal_rounds;
+	struct pin_atomic_u64 timers_processed;
+	struct pin_atomic_u64 rebinds;	   /* of its thread to its CPUs */
+	struct pin_atomic_u64 tasks_laned; /* pushed to the queues of other lanes */
+	/* Not counts but how it is now: what the tuner says, */
+	struct pin_atomic_u64 look_interval;
+	/* how much of its budget the last turn took that was timed, */
+	struct pin_atomic_u64 turn_polls;
+	/* and until when at most it sleeps, or has slept. */
+	struct pin_atomic_u64 park_until_ns;
+} PIN_CACHE_ALIGNED;
+
+static inline void pin_meter_add(struct pin_atomic_u64 *counter, uint64_t amount)
+{
+	pin_store_release_u64(counter, pin_load_relaxed_u64(counter) + amount); /* [METER-1] */
+}
+
+/* Relaxed: a figure by itself, nothing is seen with it. */
+static inline void pin_meter_set(struct pin_atomic_u64 *figure, uint64_t value)
+{
+	pin_store_relaxed_u64(figure, value);
+}
+
+static inline uint64_t pin_meter_read(const struct pin_atomic_u64 *counter)
+{
+	return pin_load_acquire_u64(counter); /* [METER-1] */
+}
+
+#endif

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Disks under their lock, and what they may be given to do.
+ */
+#include "runtime/io/device.h"
+#include "runtime/base/check.h"
+#include "runtime/host/block_device.h"
+
+enum {
+	/* No sooner than that is an interval over: io/device_depth.c. */
+	LOOK_NS = 10 * 1000 * 1000,
+	/* To begin with: 8 MiB, or so many small requests. */
+	START_UNITS = 128,
+	PAGES_PER_UNIT = PIN_DEPTH_UNIT_BYTES / PIN_PAGE_BYTES,
+	/* For a drive with heads, pages for each of its few requests. */
+	FEW_PAGES = 256,
+};
+
+static uint64_t to_pages(uint64_t bytes)
+{
+	return bytes / PIN_PAGE_BYTES + (bytes % PIN_PAGE_BYTES != 0);
+}
+
+/* The depth that was found, within what the configuration allows. */
+static void publish(struct pin_disk *disk, const struct pinion_config *config)
+{
+	uint64_t count = disk->depth.depth;
+	uint64_t pages = count * PAGES_PER_UNIT;
+	uint64_t pages_max = to_pages(config->depth_bytes_max);
+
+	if (disk->depth.is_few) {
+		count = disk->depth.options.few;
+		pages = count * FEW_PAGES;
+	}
+	count = count < config->depth_count_max ? count : config->depth_count_max;
+	pages = pages < pages_max ? pages : pages_max;
+	if (pin_load_relaxed_u64(&disk->credit.limit) !=
+		pin_credit_amount((uint32_t)count, (uint32_t)pages)) {
+		pin_credit_set(&disk->credit, count, pages, false);
+	}
+}
+
+static void begin_depth(struct pin_disk *disk, const struct pinion_config *config)
+{
+	uint64_t units = config->depth_bytes_max / PIN_DEPTH_UNIT_BYTES;
+	struct pin_depth_options options = {
+		.few = disk->is_rotational ? config->depth_rotational : 0,
+		.min = config->depth_min,
+		.start = START_UNITS,
+	};
+
+	units = units > config->depth_count_max ? units : config->depth_count_max;
+	options.max = units < PIN_CREDIT_COUNT_MAX ? (uint32_t)units : PIN_CREDIT_COUNT_MAX;
+	options.max = options.max < options.min ? options.min : options.max;
+	options.start = options.start < options.min ? options.min : options.start;
+	options.start = options.start > options.max ? options.max : options.start;
+	pin_depth_init(&disk->depth, &options);
+	disk->base_ns = 0;
+}
+
+/* Limits that were set count; those that were not are found out. */
+static void apply_depth(struct pin_disk *disk, const struct pinion_config *config,
+	const struct pinion_limits *limits)
+{
+	uint64_t count = limits->depth_count;
+	uint64_t pages = to_pages(limits->depth_bytes);
+
+	if (count == 0 && pages == 0) {
+		begin_depth(disk, config);
+		publish(disk, config);
+		pin_store_relaxed_u64(&disk->look_ns, 0);
+		return;
+	}
+	pin_store_relaxed_u64(&disk->look_ns, UINT64_MAX);
+	pin_credit_set(&disk->credit, count == 0 ? PIN_CREDIT_COUNT_MAX : count,
+		pages == 0 ? PIN_CREDIT_PAGES_MAX : pages, true);
+}
+
+static void apply_rates(struct pin_limiter *limiter, const struct pin_host *host,
+	const struct pinion_limits *limits)
+{
+	const uint64_t rates[PIN_LIMITED_KINDS] = {
+		[PIN_LIMITED_BYTES] = limits->bytes_per_second,
+		[PIN_LIMITED_REQUESTS] = limits->requests_per_second,
+	};
+
+	pin_limiter_set(limiter, host, rates);
+}
+
+void pin_disks_init(
+	struct pin_disks *disks, const struct pin_host *host, const struct pinion_config *config)
+{
+	*disks = (struct pin_disks){
+		.standard =
+			{
+				.depth_count = config->depth_count,
+				.depth_bytes = config->depth_bytes,
+				.bytes_per_second = config->bytes_per_second,
+				.requests_per_second = config->requests_per_second,
+			},
+	};
+	apply_rates(&disks->limiter, host, &disks->standard);
+}
+
+static struct pin_disk *look_up(struct pin_disks *disks, uint64_t device, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		if (disks->disks[i].device == device) {
+			return &disks->disks[i];
+		}
+	}
+	return NULL;
+}
+
+bool pin_disk_is(const struct pin_disk *disk, uint64_t device)
+{
+	return disk->device == pin_block_find("", device).device;
+}
+
+static struct pin_disk *add(struct pin_disks *disks, const struct pin_host *host,
+	const struct pinion_config *config, const struct pin_block *block)
+{
+	uint32_t count = pin_load_relaxed_u32(&disks->count);
+	struct pin_disk *disk = look_up(disks, block->device, count);
+
+	if (disk != NULL) {
+		return disk;
+	}
+	if (count == PIN_DISKS) {
+		return &disks->disks[PIN_DISKS - 1];
+	}
+	disk = &disks->disks[count];
+	disk->device = block->device;
+	disk->is_rotational = block->is_rotational;
+	disk->is_polled = block->is_polled;
+	pin_credit_init(&disk->credit, host, config->worker_count);
+	apply_depth(disk, config, &disks->standard);
+	pin_store_release_u32(&disks->count, count + 1); /* [DISK-1] */
+	return disk;
+}
+
+struct pin_disk *pin_disks_find(struct pin_disks *disks, const struct pin_host *host,
+	const struct pinion_config *config, uint64_t device)
+{
+	struct pin_block block = pin_block_find("", device);
+	struct pin_disk *disk;
+
+	pin_lock_acquire(&disks->lock, host);
+	disk = add(disks, host, config, &block);
+	pin_lock_release(&disks->lock, host);
+	return disk;
+}
+
+void pin_disks_limit(struct pin_disks *disks, const struct pin_host *host,
+	const struct pinion_config *config, const struct pinion_limits *limits)
+{
+	pin_lock_acquire(&disks->lock, host);
+	disks->standard = *limits;
+	apply_rates(&disks->limiter, host, limits);
+	for (uint32_t i = 0; i < pin_load_relaxed_u32(&disks->count); i++) {
+		if (!disks->disks[i].is_manual) {
+			apply_depth(&disks->disks[i], config, limits);
+			pin_credit_serve(&disks->disks[i].credit);
+		}
+	}
+	pin_lock_release(&disks->lock, host);
+}
+
+void pin_disk_limit(struct pin_disks *disks, struct pin_disk *disk, const struct pin_host *host,
+	const struct pinion_config *config, const struct pinion_limits *limits)
+{
+	pin_lock_acquire(&disks->lock, host);
+	disk->is_manual = true;
+	apply_rates(&disk->limiter, host, limits);
+	apply_depth(disk, config, limits);
+	pin_credit_serve(&disk->credit);
+	pin_lock_release(&disks->lock, host);
+}
+
+/* ---- learning ---- */
+
+static void begin_interval(struct pin_disk *disk, uint64_t now_ns, const struct pin_disk_sums *sums)
+{
+	disk->base_ns = now_ns;
+	disk->base_units = sums->units;
+	disk->base_requests = sums->requests;
+	disk->base_waited = sums->waited;
+	disk->base_latency_ns = sums->latency_ns;
+	disk->base_timed = sums->timed;
+}
+
+/* Sums that were taken before another's interval began say nothing. */
+static bool is_newer(const struct pin_disk *disk, uint64_t now_ns, const struct pin_disk_sums *sums)
+{
+	return now_ns > disk->base_ns && sums->units >= disk->base_units &&
+		sums->requests >= disk->base_requests && sums->waited >= disk->base_waited &&
+		sums->latency_ns >= disk->base_latency_ns && sums->timed >= disk->base_timed;
+}
+
+static void learn(struct pin_disk *disk, const struct pinion_config *config, uint64_t now_ns,
+	const struct pin_disk_sums *sums)
+{
+	uint64_t timed = sums->timed - disk->base_timed;
+	struct pin_depth_sample sample = {
+		.elapsed_ns = now_ns - disk->base_ns,
+		.units = sums->units - disk->base_units,
+		.latency_ns = timed == 0 ? 0 : (sums->latency_ns - disk->base_latency_ns) / timed,
+		/* Half of them: now and then one waits wherever the knee is. */
+		.was_full = (sums->waited - disk->base_waited) * 2 >=
+			sums->requests - disk->base_requests,
+	};
+
+	if (!pin_depth_is_ripe(&disk->depth, sample.elapsed_ns, sample.units)) {
+		return;
+	}
+	pin_depth_learn(&disk->depth, &sample);
+	publish(disk, config);
+	pin_credit_serve(&disk->credit);
+	begin_interval(disk, now_ns, sums);
+}
+
+/*
+ * Who starts nothing keeps its part of an eighth of what the depth was: of half
+ * of that it is a quarter, and with the largest request three.
+ */
+static bool must_tell(struct pin_disk *disk)
+{
+	uint32_t depth = disk->depth.depth;
+
+	if (depth >= disk->kept_depth / 2) {
+		disk->kept_depth = depth > disk->kept_depth ? depth : disk->kept_depth;
+		return false;
+	}
+	disk->kept_depth = depth;
+	return true;
+}
+
+bool pin_disk_learn(struct pin_disks *disks, struct pin_disk *disk, const struct pin_host *host,
+	const struct pinion_config *config, uint64_t now_ns, const struct pin_disk_sums *sums)
+{
+	bool has_fallen = false;
+
+	if (!pin_lock_try(&disks->lock)) {
+		return false;
+	}
+	if (pin_load_relaxed_u64(&disk->look_ns) != UINT64_MAX && is_newer(disk, now_ns, sums)) {
+		if (disk->base_ns == 0) {
+			begin_interval(disk, now_ns, sums);
+		} else {
+			learn(disk, config, now_ns, sums);
+			has_fallen = must_tell(disk);
+		}
+		pin_store_relaxed_u64(&disk->look_ns,
+			disk->base_ns == now_ns ? now_ns + LOOK_NS : now_ns + LOOK_NS / 10);
+	}
+	pin_lock_release(&disks->lock, host);
+	return has_fallen;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A limiter: rates of bytes and of requests that all workers keep together, and
+ * that may be changed at any time.
+ *
+ * A worker reserves as much as it needs, or what a millisecond has, and uses
+ * that up by itself: so the lock, and the line it is in, are touched about once
+ * in a millisecond however many requests there are. It is told from when on it
+ * may use it, and waits by its own timer; nobody has to wake it. Only a change
+ * of the rates does: what was reserved before is void then, and who has changed
+ * them has each worker look again (worker/device_queue.h).
+ *
+ * [LIMIT-1] who sets rates changes `epoch` with them, under the lock, then has
+ * the workers look (release) -> a worker that looks (acquire) finds another
+ * epoch and reserves anew. One that reserves meanwhile has the lock before or
+ * after; what it got before is void, and what comes after is by the new rates.
+ *
+ * Invariant: what may be used in any span of T is at most what the rate has in
+ * T, and 10 ms, and for each worker, and once more, one reservation.
+ */
+#ifndef PIN_IO_RATE_LIMIT_H
+#define PIN_IO_RATE_LIMIT_H
+
+#include "runtime/base/base.h"
+#include "runtime/host/lock.h"
+#include "runtime/io/rate.h"
+
+#include <stdbool.h>
+
+enum pin_limited {
+	PIN_LIMITED_BYTES,
+	PIN_LIMITED_REQUESTS,
+	PIN_LIMITED_KINDS,
+};
+
+struct pin_limiter {
+	struct pin_atomic_u32 is_on; /* [W:lock R:any] there is a rate */
+	struct pin_atomic_u32 epoch; /* [W:lock R:any] of the rates */
+	struct pin_lock lock PIN_CACHE_ALIGNED;
+	struct pin_rate rates[PIN_LIMITED_KINDS]; /* [lock:lock] */
+};
+
+/* [own] What a worker has reserved and not used. */
+struct pin_allowance {
+	uint64_t left[PIN_LIMITED_KINDS]; /* of what has no rate, much */
+	uint64_t usable_ns[PIN_LIMITED_KINDS];
+	uint32_t epoch;
+};
+
+/* Any thread; 0: no limit. */
+void pin_limiter_set(struct pin_limiter *limiter, const struct pin_host *host,
+	const uint64_t per_second[PIN_LIMITED_KINDS]);
+
+/* What was reserved is void; under the lock. */
+static inline void pin_limiter_begin_epoch(struct pin_limiter *limiter)
+{
+	pin_store_release_u32(
+		&limiter->epoch, pin_load_relaxed_u32(&limiter->epoch) + 1); /* [LIMIT-1] */
+}
+
+/* Slow way of the next one. */
+uint64_t pin_limiter_reserve(struct pin_limiter *limiter, const struct pin_host *host,
+	struct pin_allowance *allowance, const uint64_t wanted[PIN_LIMITED_KINDS]);
+
+/*
+ * When so much may be used, 0: now; then the caller goes on with
+ * pin_limiter_spend(), or leaves it.
+ */
+static inline uint64_t pin_limiter_due(struct pin_limiter *limiter, const struct pin_host *host,
+	struct pin_allowance *allowance, const uint64_t wanted[PIN_LIMITED_KINDS])
+{
+	if (PIN_LIKELY(pin_load_relaxed_u32(&limiter->is_on) == 0)) {
+		return 0;
+	}
+	return pin_limiter_reserve(limiter, host, allowance, wanted);
+}
+
+static inline void pin_limiter_spend(
+	struct pin_allowance *allowance, const uint64_t amounts[PIN_LIMITED_KINDS])
+{
+	for (uint32_t i = 0; i < PIN_LIMITED_KINDS; i++) {
+		uint64_t left = allowance->left[i];
+
+		/* Without a limiter there is none. */
+		allowance->left[i] = left > amounts[i] ? left - amounts[i] : 0;
+	}
+}
+
+#endif

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The files that a ring has registered, so that the kernel need not look up
+ * and count their descriptors for each request.
+ *
+ * A table of as many slots as the ring was told of, in sets of four; a file's
+ * record (file_record.h) says which set is its own. A file is registered when
+ * it has been used a few times on this ring: one that is read once or twice
+ * would only pay for it. Where its set is full, or the kernel refuses, it is
+ * used by its descriptor; so is every file that the library did not open.
+ *
+ * A closed file's slot is given up by its owner, when it is told. The kernel
+ * looks into a slot when an entry is submitted, and from then on the request
+ * holds the file itself; so a slot may be changed as soon as the last entry
+ * that names it has been submitted, though its requests be in flight.
+ *
+ * Used by whoever may use the ring.
+ *
+ * Invariants: (1) a slot that is found holds the very file that its record
+ * stands for. (2) a slot is changed only when no entry that names it is still
+ * to be submitted. (3) each slot in use holds its record.
+ *
+ * Source: docs/decisions/rings.md, "Files are registered at their 16th read on
+ * a ring".
+ */
+#ifndef PIN_IO_REGISTERED_FILES_H
+#define PIN_IO_REGISTERED_FILES_H
+
+#include "runtime/io/file_record.h"
+
+enum {
+	PIN_FILE_SET_SLOTS = 4,
+	/* Less is not worth asking for. */
+	PIN_FILE_SLOTS_MIN = 2 * PIN_FILE_SET_SLOTS,
+	PIN_FILE_CANDIDATES = 64,
+	/* Uses before it is registered. */
+	PIN_FILE_USES_MIN = 16,
+	/* After a refusal, so many more. */
+	PIN_FILE_USES_REFUSED = 1024,
+};
+
+struct pin_file_slot {
+	struct pin_file_record *record; /* NULL: free */
+	uint32_t last_entry;		/* that names it: the queue's tail behind it */
+	struct pin_file_holder holder;
+};
+
+/*
+ * A file that is not registered, perhaps not even open any more; then another
+ * whose record took its place goes on where it stopped, which does no harm.
+ */
+struct pin_file_candidate {
+	const struct pin_file_record *record;
+	uint32_t uses_left;
+};
+
+/* [own] the ring's */
+struct pin_file_table {
+	const struct pin_host *host;
+	int ring_fd;
+	uint32_t slot_count; /* a power of two, or 0: nothing is registered */
+	uint32_t used_count;
+	void (*tell)(void *arg);
+	void *arg;
+	const struct pin_log *log; /* may be NULL */
+	struct pin_file_slot *slots;
+	struct pin_file_candidate candidates[PIN_FILE_CANDIDATES];
+};
+
+struct pin_file_table_options {
+	const struct pin_host *host;
+	int ring_fd;
+	uint32_t slot_count; /* a power of two, 0: none */
+	/*
+	 * Called by whoever closes a file in the table; short, never blocks.
+	 */
+	void (*tell)(void *arg);
+	void *arg;
+	const struct pin_log *log; /* may be NULL */
+};
+
+/*
+ * Reserves slots in the ring, fewer where the limit on descriptors is low. 0,
+ * or why there are none; the table may be used all the same.
+ */
+int pin_file_table_init(struct pin_file_table *table, const struct pin_file_table_options *options);
+
+/* Lets go of all files, when nothing is in flight any more. */
+void pin_file_table_fini(struct pin_file_table *table);
+
+/* The first of the set that the record's file belongs into. */
+static inline uint32_t pin_file_table_home(
+	const struct pin_file_table *table, const struct pin_file_record *record)
+{
+	/* Records are further apart than that; 2^64 over the golden ratio. */
+	uint64_t hash = ((uint64_t)(uintptr_t)record >> 4) * 0x9e3779b97f4a7c15u;
+
+	return (uint32_t)(hash >> 32) & (table->slot_count - 1) &
+		~(uint32_t)(PIN_FILE_SET_SLOTS - 1);
+}
+
+/*
+ * The slot of a file that is open, for an entry behind which the submission
+ * queue's tail is `tail`; or -1.
+ */
+static inline int pin_file_table_find(
+	struct pin_file_table *table, const struct pin_file_record *record, uint32_t tail)
+{
+	struct pin_file_slot *set;
+	uint32_t home;
+
+	if (record == NULL || table->used_count == 0) {
+		return -1;
+	}
+	home = pin_file_table_home(table, record);
+	set = &table->slots[home];
+	for (uint32_t i = 0; i < PIN_FILE_SET_SLOTS; i++) {
+		if (set[i].record == record) {
+			set[i].last_entry = tail;
+			return (int)(home + i);
+		}
+	}
+	return -1;
+}
+
+/* An entry that names it is still to be submitted. Both numbers wrap. */
+static inline bool pin_file_slot_is_awaited(const struct pin_file_slot *slot, uint32_t head)
+{
+	return (int32_t)(head - slot->last_entry) < 0;
+}
+
+/*
+ * Counts a use of a file that was not found, and registers it when that is
+ * worth it: true, and it will be found. `head` is the submission queue's:
+ * entries before it have been submitted.
+ */
+bool pin_file_table_note(
+	struct pin_file_table *table, const struct pinion_file *file, uint32_t head);
+
+/*
+ * Gives up the slots of closed files. False: some still have entries to be
+ * submitted, or the kernel would not; to be called again.
+ */
+bool pin_file_table_sweep(struct pin_file_table *table, uint32_t head);
+
+#endif

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Submission entries as system calls.
+ */
+#include "runtime/io/sync_ring.h"
+
+#include "runtime/base/base.h"
+#include "runtime/base/thread.h"
+#include "runtime/io/in_flight.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+static void *address_of(uint64_t value)
+{
+	return (void *)(uintptr_t)value;
+}
+
+/* ---- priorities ---- */
+
+enum {
+	/* Of ioprio_set(2), which C libraries lack. */
+	WHO_PROCESS = 1,
+	CLASS_SHIFT = 13,
+};
+
+static int set_priority(int wanted)
+{
+	return syscall(__NR_ioprio_set, WHO_PROCESS, 0, wanted) < 0 ? -errno : 0;
+}
+
+/* 0 is the thread's own. */
+static int take_priority(uint16_t wanted)
+{
+	struct pin_thread *thread;
+	int rc;
+
+	if (wanted == 0) {
+		pin_fallback_rest();
+		return 0;
+	}
+	thread = pin_thread_own();
+	if (thread == NULL) {
+		return -ENOMEM;
+	}
+	if (thread->priority_is_changed && thread->priority_now == wanted) {
+		return 0;
+	}
+	if (!thread->priority_is_changed) {
+		rc = (int)syscall(__NR_ioprio_get, WHO_PROCESS, 0);
+		/* Without a class there is no level: older kernels tell one. */
+		thread->priority_before = rc >> CLASS_SHIFT <= 0 ? 0 : rc;
+	}
+	rc = set_priority(wanted);
+	if (rc == 0) {
+		thread->priority_is_changed = true;
+		thread->priority_now = wanted;
+	}
+	return rc;
+}
+
+void pin_fallback_rest(void)
+{
+	struct pin_thread *thread = pin_thread_find();
+
+	if (thread != NULL && thread->priority_is_changed) {
+		(void)set_priority(thread->priority_before);
+		thread->priority_is_changed = false;
+	}
+}
+
+/* ---- entries ---- */
+
+/* A length fits int32_t: that of a part (PIN_REQUEST_PART_BYTES) at most. */
+static long execute_read(const struct io_uring_sqe *sqe)
+{
+	struct iovec vector = {.iov_base = address_of(sqe->addr), .iov_len = sqe->len};
+
+	pin_in_flight_fill(vector.iov_base, vector.iov_len);
+	return sqe->rw_flags == 0
+		? pread(sqe->fd, vector.iov_base, vector.iov_len, (off_t)sqe->off)
+		: preadv2(sqe->fd, &vector, 1, (off_t)sqe->off, (int)sqe->rw_flags);
+}
+
+static long execute_write(const struct io_uring_sqe *sqe)
+{
+	return pwrite(sqe->fd, address_of(sqe->addr), sqe->len, (off_t)sqe->off);
+}
+
+static long execute_fsync(const struct io_uring_sqe *sqe)
+{
+	return (sqe->fsync_flags & IORING_FSYNC_DATASYNC) != 0 ? fdatasync(sqe->fd)
+							       : fsync(sqe->fd);
+}
+
+static long execute_fallocate(const struct io_uring_sqe *sqe)
+{
+	/* The entry has the length where others have their address. */
+	return fallocate(sqe->fd, (int)sqe->len, (off_t)sqe->off, (off_t)sqe->addr);
+}
+
+static long execute_openat(const struct io_uring_sqe *sqe)
+{
+	return openat(sqe->fd, address_of(sqe->addr), (int)sqe->open_flags, (mode_t)sqe->len);
+}
+
+static long execute_openat2(const struct io_uring_sqe *sqe)
+{
+	return syscall(__NR_openat2, sqe->fd, address_of(sqe->addr), address_of(sqe->off),
+		(size_t)sqe->len);
+}
+
+static long execute_statx(const struct io_uring_sqe *sqe)
+{
+	pin_in_flight_fill(address_of(sqe->off), sizeof(struct statx));
+	return statx(sqe->fd, address_of(sqe->addr), (int)sqe->statx_flags, sqe->len,
+		address_of(sqe->off));
+}
+
+static long execute_close(const struct io_uring_sqe *sqe)
+{
+	return close(sqe->fd);
+}
+
+static long execute_nop(const struct io_uring_sqe *sqe)
+{
+	(void)sqe;
+	return 0;
+}
+
+static long (*const executes[])(const struct io_uring_sqe *sqe) = {
+	[IORING_OP_NOP] = execute_nop,
+	[IORING_OP_READ] = execute_read,
+	[IORING_OP_READ_FIXED] = execute_read,
+	[IORING_OP_WRITE] = execute_write,
+	[IORING_OP_WRITE_FIXED] = execute_write,
+	[IORING_OP_FSYNC] = execute_fsync,
+	[IORING_OP_FALLOCATE] = execute_fallocate,
+	[IORING_OP_OPENAT] = execute_openat,
+	[IORING_OP_OPENAT2] = execute_openat2,
+	[IORING_OP_STATX] = execute_statx,
+	[IORING_OP_CLOSE] = execute_close,
+};
+
+int32_t pin_fallback_execute(const struct io_uring_sqe *sqe)
+{
+	long rc;
+
+	if (sqe->opcode == PIN_FALLBACK_CANCELLED) {
+		return -ECANCELED;
+	}
+	if (sqe->opcode >= PIN_ARRAY_COUNT(executes) || executes[sqe->opcode] == NULL) {
+		return -EOPNOTSUPP;
+	}
+	rc = executes[sqe->opcode](sqe);
+	return rc < 0 ? -errno : (int32_t)rc;
+}
+
+int32_t pin_fallback_execute_as_asked(const struct io_uring_sqe *sqe)
+{
+	int rc = sqe->opcode == PIN_FALLBACK_CANCELLED ? 0 : take_priority(sqe->ioprio);
+
+	return rc < 0 ? rc : pin_fallback_execute(sqe);
+}

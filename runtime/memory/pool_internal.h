@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a pool consists of, for the files that its calls are in. pool.h tells
+ * how it works.
+ */
+#ifndef PIN_MEMORY_POOL_INTERNAL_H
+#define PIN_MEMORY_POOL_INTERNAL_H
+
+#include "runtime/base/log.h"
+#include "runtime/base/random.h"
+#include "runtime/host/lock.h"
+#include "runtime/memory/free_list.h"
+#include "runtime/memory/magazine.h"
+#include "runtime/policy/steal_order.h"
+
+#include <pinion/buffer.h>
+
+/* In place of a magazine's number: the caller has none. */
+#define PIN_POOL_OUTSIDE UINT32_MAX
+
+enum pin_pool_flags {
+	PIN_POOL_ZERO = 1,  /* zeroed when given back */
+	PIN_POOL_GUARD = 2, /* no access while free: multiples of 4096 bytes */
+	/* Something is to be done with a buffer between its uses. */
+	PIN_POOL_BETWEEN = PIN_POOL_ZERO | PIN_POOL_GUARD,
+};
+
+/* Memory for some of the buffers, one after the other. */
+struct pin_pool_region {
+	uint8_t *memory;
+	uint32_t buffer_count;
+	uint32_t node; /* number of its free list */
+};
+
+struct pin_pool {
+	/* [const] */
+	const struct pin_host *host;
+	struct pin_log log;
+	struct pin_entry *entries;
+	struct pin_magazine *magazines; /* then the bundles, one of each owner, or none */
+	struct pin_freelist *freelists; /* by node */
+	struct pin_pool_region *regions;
+	struct pin_atomic_u32 *magazine_memory; /* what all of them hold, one after the other */
+	uint64_t *seen;				/* [lock:lock] the first look at each place */
+	uint32_t buffer_count;
+	uint32_t buffer_bytes;
+	uint32_t headroom_bytes;
+	uint32_t magazine_count;
+	uint32_t place_count; /* magazines and bundles */
+	uint32_t magazine_capacity;
+	uint32_t seeded_count;
+	uint32_t node_count;
+	uint32_t region_count;
+	uint32_t stride;       /* from one buffer of a region to the next */
+	uint32_t stride_shift; /* if that is a power of two, its logarithm; else 0 */
+	uint8_t *first_memory; /* of the first region */
+	uint64_t first_bytes;
+	uint32_t flags;
+	const struct pin_victims *victims; /* of the first magazines' owners; or NULL */
+	/* [W:any R:any] */
+	struct pin_lock lock PIN_CACHE_ALIGNED; /* rank 6: of looks into others' magazines */
+	struct pin_random random;	 /* [lock:lock] where the next theft begins to look */
+	struct pin_atomic_u64 steals;	 /* magazines robbed */
+	struct pin_atomic_u64 exhausted; /* times that nothing was free */
+	struct pin_atomic_u64 misuses;
+};
+
+/* What the owner of a magazine gathers for other nodes; NULL: there is one. */
+static inline struct pin_magazine *pin_pool_bundle(const struct pin_pool *pool, uint32_t magazine)
+{
+	return pool->place_count > pool->magazine_count
+		? &pool->magazines[pool->magazine_count + magazine]
+		: NULL;
+}
+
+/*
+ * [POOL-2] in pool.h: whether the calling thread, which is the owner of
+ * `magazine`, has to end plain stores before it changes `state`, which it has
+ * read (acquire), and then `holder`.
+ */
+static inline bool pin_pool_must_share(uint64_t state, uint32_t holder, uint32_t magazine)
+{
+	return (state & PIN_ENTRY_SHARED) == 0 && pin_entry_has_owner(holder) &&
+		!pin_entry_is_held_by(holder, magazine);
+}
+
+#endif

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The plan of tiers from its text, and the count of turns.
+ */
+#include "runtime/policy/lanes.h"
+#include "runtime/base/check.h"
+
+#include <stddef.h>
+
+enum {
+	WORKERS_MAX = 4096,
+};
+
+/* ---- the plan ---- */
+
+static uint32_t lane_of_letter(char letter)
+{
+	switch (letter) {
+	case 'h':
+		return PINION_LANE_HIGH;
+	case 'n':
+	case 'm':
+		return PINION_LANE_NORMAL;
+	case 'l':
+		return PINION_LANE_LOW;
+	default:
+		return PIN_LANE_NONE;
+	}
+}
+
+static const char *parse_order(struct pin_lane_order *order, const char **text)
+{
+	uint32_t lane = lane_of_letter(**text);
+
+	*order = (struct pin_lane_order){0};
+	for (; lane != PIN_LANE_NONE; lane = lane_of_letter(*++*text)) {
+		if ((order->mask & PIN_LANE_BIT(lane)) != 0) {
+			return "a lane is named twice in one tier";
+		}
+		order->mask |= PIN_LANE_BIT(lane);
+		order->lanes[order->count++] = (uint8_t)lane;
+	}
+	return order->count > 0 ? NULL : "a tier is not made of the letters h, n (or m) and l";
+}
+
+/* 0: there is no number, or one out of range. */
+static uint32_t parse_count(const char **text)
+{
+	uint32_t count = 0;
+
+	for (; **text >= '0' && **text <= '9'; ++*text) {
+		count = count * 10 + (uint32_t)(**text - '0');
+		if (count > WORKERS_MAX) {
+			return 0;
+		}
+	}
+	return count;
+}
+
+static const char *parse_tier(struct pin_lane_plan *plan, const char **text)
+{
+	const char *fault;
+
+	if (plan->tier_count == PIN_TIERS_MAX) {
+		return "there are more than 4 tiers";
+	}
+	fault = parse_order(&plan->orders[plan->tier_count], text);
+	if (fault == NULL && **text == ':') {
+		++*text;
+		plan->worker_counts[plan->tier_count] = parse_count(text);
+		if (plan->worker_counts[plan->tier_count] == 0) {
+			fault = "a number of workers is not 1 to 4096";
+		}
+	} else if (fault == NULL && **text == ',') {
+		fault = "only the last tier may leave out its number of workers";
+	}
+	plan->tier_count++;
+	return fault;
+}
+
+const char *pin_lane_plan_parse(struct pin_lane_plan *out_plan, const char *text)
+{
+	struct pin_lane_plan plan = {0};
+	uint32_t mask = 0;
+
+	if (text == NULL || *text == '\0') {
+		text = "hnl";
+	}
+	for (;;) {
+		const char *fault = parse_tier(&plan, &text);
+
+		if (fault != NULL) {
+			return fault;
+		}
+		mask |= plan.orders[plan.tier_count - 1].mask;
+		if (*text == '\0') {
+			break;
+		}
+		if (*text++ != ',') {
+			return "tiers are not divided by commas";
+		}
+	}
+	if (mask != PIN_LANES_ALL) {
+		return "a lane is served by no tier";
+	}
+	*out_plan = plan;
+	return NULL;
+}
+
+uint32_t pin_lane_plan_complete(
+	struct pin_lane_plan *plan, uint32_t worker_count, uint32_t default_count)
+{
+	uint32_t *rest = &plan->worker_counts[plan->tier_count - 1];
+	uint32_t named = 0;
+
+	for (uint32_t i = 0; i < plan->tier_count; i++) {
+		named += plan->worker_counts[i];
+	}
+	if (*rest != 0) {
+		return worker_count == 0 || worker_count == named ? named : 0;
+	}
+	if (worker_count == 0) {
+		worker_count = default_count > named ? default_count : named + 1;
+	}
+	if (worker_count <= named) {
+		return 0;
+	}
+	*rest = worker_count - named;
+	return worker_count;
+}
+
+uint32_t pin_lane_plan_tier(const struct pin_lane_plan *plan, uint32_t worker_index)
+{
+	uint32_t tier = 0;
+
+	while (worker_index >= plan->worker_counts[tier]) {
+		worker_index -= plan->worker_counts[tier];
+		tier++;
+		PIN_CHECK(tier < plan->tier_count);
+	}
+	return tier;
+}
+
+/* ---- turns ---- */
+
+void pin_lane_turns_init(
+	struct pin_lane_turns *turns, const struct pin_lane_order *order, uint32_t floor)
+{
+	*turns = (struct pin_lane_turns){.order = *order};
+	for (uint32_t i = 0; i < order->count; i++) {
+		turns->floors[order->lanes[i]] = floor;
+	}
+	turns->floors[PIN_LANE_BOUND] = PIN_LANE_BOUND_FLOOR;
+}
+
+static bool is_due(const struct pin_lane_turns *turns, uint32_t slot)
+{
+	return turns->floors[slot] != 0 && turns->passed_counts[slot] + 1 >= turns->floors[slot];
+}
+
+uint32_t pin_lane_turns_due(const struct pin_lane_turns *turns, uint32_t overdue)
+{
+	for (uint32_t i = 0; i < turns->order.count; i++) {
+		uint32_t lane = turns->order.lanes[i];
+
+		if (is_due(turns, lane) || (overdue & PIN_LANE_BIT(lane)) != 0) {
+			return lane;
+		}
+	}
+	return is_due(turns, PIN_LANE_BOUND) ? PIN_LANE_BOUND : PIN_LANE_NONE;
+}
+
+void pin_lane_turns_note(struct pin_lane_turns *turns, uint32_t slot)
+{
+	bool is_behind = false;
+
+	PIN_CHECK(slot < PIN_LANE_SLOTS);
+	turns->passed_counts[slot] = 0;
+	for (uint32_t i = 0; i < turns->order.count; i++) {
+		uint32_t lane = turns->order.lanes[i];
+
+		if (is_behind) {
+			turns->passed_counts[lane]++;
+		}
+		is_behind |= lane == slot;
+	}
+	if (slot != PIN_LANE_BOUND) {
+		turns->passed_counts[PIN_LANE_BOUND]++;
+	}
+}

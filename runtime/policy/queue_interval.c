@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The average and the interval, in fixed point.
+ */
+#include "runtime/policy/queue_interval.h"
+#include "runtime/base/base.h"
+#include "runtime/base/check.h"
+
+/*
+ * An average of at most 32 + 8 bits times a weight of at most 24 fits into 64.
+ */
+enum {
+	AVERAGE_SHIFT = PIN_TUNER_AVERAGE_SHIFT,
+	KEPT_SHIFT = 24,
+};
+
+static const uint64_t AVERAGE_MIN = UINT64_C(1) << AVERAGE_SHIFT; /* 1 ns */
+static const uint64_t SAMPLE_MAX = (uint64_t)UINT32_MAX << AVERAGE_SHIFT;
+
+void pin_tuner_options_init(struct pin_tuner_options *options)
+{
+	*options = (struct pin_tuner_options){
+		.alpha_permille = 100,
+		.target_ns = 1000 * 1000,
+		.interval_min = 8,
+		.interval_max = 255,
+		.default_task_ns = 50 * 1000,
+	};
+}
+
+static void set_average(struct pin_tuner *tuner, uint64_t average)
+{
+	const struct pin_tuner_options *options = &tuner->options;
+	uint64_t interval;
+
+	tuner->average = average < AVERAGE_MIN ? AVERAGE_MIN : average;
+	interval = ((uint64_t)options->target_ns << AVERAGE_SHIFT) / tuner->average;
+	if (interval < options->interval_min) {
+		interval = options->interval_min;
+	}
+	if (interval > options->interval_max) {
+		interval = options->interval_max;
+	}
+	tuner->interval = (uint32_t)interval;
+}
+
+void pin_tuner_init(struct pin_tuner *tuner, const struct pin_tuner_options *options)
+{
+	uint64_t kept;
+
+	PIN_CHECK(options->alpha_permille > 0 && options->alpha_permille < 1000);
+	PIN_CHECK(options->target_ns > 0 && options->default_task_ns > 0);
+	PIN_CHECK(options->interval_min > 0 && options->interval_min <= options->interval_max);
+	*tuner = (struct pin_tuner){.options = *options};
+	kept = ((uint64_t)(1000 - options->alpha_permille) << KEPT_SHIFT) / 1000;
+	for (uint32_t i = 0; i < PIN_TUNER_POWERS; i++) {
+		tuner->kept[i] = (uint32_t)kept;
+		kept = (kept * kept) >> KEPT_SHIFT;
+	}
+	set_average(tuner, (uint64_t)options->default_task_ns << AVERAGE_SHIFT);
+}
+
+/* (1 - alpha)^n by the bits of n: at most 7 products for a batch of 128. */
+static uint64_t kept_after(const struct pin_tuner *tuner, uint32_t task_count)
+{
+	uint64_t kept = UINT64_C(1) << KEPT_SHIFT;
+
+	/* As most are that end before anything else is there to run. */
+	if (task_count == 1) {
+		return tuner->kept[0];
+	}
+	if (task_count >> PIN_TUNER_POWERS != 0) {
+		return 0;
+	}
+	for (uint32_t i = 0; task_count != 0; i++, task_count >>= 1) {
+		if ((task_count & 1) != 0) {
+			kept = (kept * tuner->kept[i]) >> KEPT_SHIFT;
+		}
+	}
+	return kept;
+}
+
+void pin_tuner_record(struct pin_tuner *tuner, uint64_t batch_ns, uint32_t task_count)
+{
+	uint64_t sample;
+	uint64_t kept;
+
+	if (task_count == 0) {
+		return;
+	}
+	/* Two years. */
+	if (batch_ns > UINT64_MAX >> AVERAGE_SHIFT) {
+		batch_ns = UINT64_MAX >> AVERAGE_SHIFT;
+	}
+	sample = (batch_ns << AVERAGE_SHIFT) / task_count;
+	if (sample > SAMPLE_MAX) {
+		sample = SAMPLE_MAX;
+	}
+	kept = kept_after(tuner, task_count);
+	/* Rounding down what is left lets it arrive from both sides. */
+	if (tuner->average > sample) {
+		set_average(tuner, sample + (((tuner->average - sample) * kept) >> KEPT_SHIFT));
+	} else {
+		set_average(tuner, sample - (((sample - tuner->average) * kept) >> KEPT_SHIFT));
+	}
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The hoard: what a worker has spawned since it last told a sleeper of its
+ * queue, and when to look whether somebody sleeps who is to be told.
+ *
+ * A look reads lines that others write, six loads for each spawn. It is of use
+ * only where its answer could be "wake": with enough tasks hoarded, or with as
+ * many as are longer than a wake. So with nobody asleep at the last look the
+ * next comes when either might be the case; with a sleeper whom it is not worth
+ * waking yet, at the next spawn. What a look misses in between, or since it
+ * has no fence, the fence behind `fence_spawns` finds, and the one at the end
+ * of the turn.
+ *
+ * Policy only: no atomics, no clock. One per worker, used by it alone: it looks
+ * with the spawn that is due, and says how that ended; each answer is how many
+ * spawns may pass before the next one that looks. The caller counts them, as
+ * its queue can do that by the way: by its mark (queue/deque.h).
+ *
+ * Invariant: from one "told" to the next no more than `fence_spawns` spawns are
+ * counted.
+ */
+#ifndef PIN_POLICY_WAKE_BATCH_H
+#define PIN_POLICY_WAKE_BATCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* `worth_spawns` and `fence_spawns` of a worker with nobody to tell. */
+#define PIN_HOARD_NEVER UINT32_MAX
+
+enum {
+	/* Spawns from one look to the next at most. */
+	PIN_HOARD_STRIDE_MAX = 32,
+};
+
+struct pin_hoard {
+	/* [const] after init */
+	uint32_t worth_spawns; /* so many are worth a wake */
+	uint32_t fence_spawns; /* and so many a fence */
+	uint64_t worth_ns;     /* and so long a queue is worth a wake */
+	uint32_t look_count;   /* [own] hoarded since somebody was told, at the look that is due */
+};
+
+/* 1 <= worth_spawns <= fence_spawns. The first spawn looks. */
+void pin_hoard_init(
+	struct pin_hoard *hoard, uint32_t worth_spawns, uint32_t fence_spawns, uint64_t worth_ns);
+
+/* ---- at a look ---- */
+
+/* Spawns since somebody was told. */
+static inline uint32_t pin_hoard_count(const struct pin_hoard *hoard)
+{
+	return hoard->look_count;
+}
+
+/* Whether so many, unlooked, are to be told of behind a fence. */
+static inline bool pin_hoard_is_fence_due(const struct pin_hoard *hoard)
+{
+	return pin_hoard_count(hoard) >= hoard->fence_spawns;
+}
+
+/* Whether to wake a sleeper for a queue of `queued` tasks of that length. */
+static inline bool pin_hoard_is_worth_a_wake(
+	const struct pin_hoard *hoard, uint32_t queued, uint64_t average_ns)
+{
+	return pin_hoard_count(hoard) >= hoard->worth_spawns ||
+		queued * average_ns >= hoard->worth_ns;
+}
+
+/* Somebody sleeps, and it was not worth a wake, or not called for. */
+static inline uint32_t pin_hoard_note_kept(struct pin_hoard *hoard)
+{
+	hoard->look_count++;
+	return 0;
+}
+
+/* Nobody sleeps; `queued` tasks wait, of that length. */
+uint32_t pin_hoard_note_nobody(struct pin_hoard *hoard, uint32_t queued, uint64_t average_ns);
+
+/* ---- at any time ---- */
+
+/* Somebody was told, if anybody is there. */
+static inline uint32_t pin_hoard_note_told(struct pin_hoard *hoard)
+{
+	hoard->look_count = 1;
+	return 0;
+}
+
+/* The usual length of tasks has changed, `unspent` spawns before the look. */
+static inline uint32_t pin_hoard_look_soon(struct pin_hoard *hoard, uint32_t unspent)
+{
+	hoard->look_count -= unspent;
+	return 0;
+}
+
+#endif

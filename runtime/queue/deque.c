@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The two orders of a worker's queue.
+ */
+#include "runtime/queue/deque.h"
+#include "runtime/base/check.h"
+
+void pin_deque_init(struct pin_deque *deque, struct pin_atomic_u64 *slots, uint32_t capacity,
+	enum pin_deque_order order)
+{
+	PIN_CHECK(capacity >= 4 && (capacity & (capacity - 1)) == 0);
+	deque->capacity = capacity;
+	deque->mask = capacity - 1;
+	deque->order = order;
+	pin_store_release_u64(&deque->head, 0);
+	pin_store_release_u32(&deque->tail, 0);
+	pin_store_relaxed_u32(&deque->is_asked, 1);
+	pin_store_relaxed_u32(&deque->own_first, 0);
+	pin_store_relaxed_u32(&deque->is_popping, 0);
+	deque->room_end = capacity;
+	pin_deque_set_mark(deque, UINT32_MAX);
+	deque->calm_count = 0;
+	deque->is_held = false;
+	deque->slots = slots;
+	deque->host = NULL;
+}
+
+void pin_deque_allow_hold(struct pin_deque *deque, const struct pin_host *host)
+{
+	PIN_CHECK(deque->order == PIN_DEQUE_FIFO);
+	deque->host = host;
+}
+
+void pin_deque_close(struct pin_deque *deque)
+{
+	deque->capacity = 0;
+	deque->room_end = pin_load_relaxed_u32(&deque->tail);
+	pin_deque_settle(deque);
+}
+
+/* ---- the hold ---- */
+
+/* By the owner, who has just taken what was before `first`. */
+static void begin_hold(struct pin_deque *deque, uint32_t first)
+{
+	uint64_t head = pin_deque_head_of(first, first);
+
+	deque->calm_count = 0;
+	if (deque->host == NULL) {
+		return;
+	}
+	/* Relaxed: what follows has all orders. */
+	pin_store_relaxed_u32(&deque->is_asked, 0); /* [DEQUE-5] */
+	/* Not while a thief has claimed, or has just taken some. */
+	deque->is_held = pin_cas_seq_cst_u64(
+		&deque->head, &head, pin_deque_held_head(first)); /* [DEQUE-5] */
+	if (!deque->is_held) {
+		/* Relaxed: for the owner's own pops. */
+		pin_store_relaxed_u32(&deque->is_asked, 1);
+	}
+}
+
+/* Before the owner claims. */
+static void leave_hold(struct pin_deque *deque)
+{
+	uint64_t head = pin_load_relaxed_u64(&deque->head);
+	uint32_t first = pin_load_relaxed_u32(&deque->own_first);
+
+	if (!deque->is_held) {
+		return;
+	}
+	deque->is_held = false;
+	/* Relaxed: for the owner's own pops. */
+	pin_store_relaxed_u32(&deque->is_asked, 1);
+	/* It fails where a thief was faster. */
+	if (pin_deque_is_held(head)) {
+		(void)pin_cas_seq_cst_u64(&deque->head, &head, pin_deque_head_of(first, first));
+	}
+}
+
+/* By a thief. An owner who is at it does so itself, at the next pop. */
+static void end_hold(struct pin_deque *from, uint64_t head)
+{
+	uint32_t first;
+
+	pin_store_relaxed_u32(&from->is_asked, 1); /* [DEQUE-4] */
+	if (!from->host->fence_all() ||
+		pin_load_acquire_u32(&from->is_popping) != 0) { /* [DEQUE-4] */
+		return;
+	}
+	/* Relaxed: it stands still. */
+	first = pin_load_relaxed_u32(&from->own_first);
+	(void)pin_cas_seq_cst_u64(&from->head, &head, pin_deque_head_of(first, first));
+}
+
+/* ---- FIFO ---- */
+
+/* Claims the `count` oldest for the owner, who needs no time to copy them. */
+static bool claim_own(struct pin_deque *deque, uint64_t *head, uint32_t count)
+{
+	uint32_t first = pin_deque_first_of(*head);
+	uint32_t kept = pin_deque_kept_of(*head);
+
+	return pin_cas_seq_cst_u64(&deque->head, head,
+		pin_deque_head_of(kept == first ? first + count : kept, first + count));
+}
+
+/* By the owner, who has claimed `count` from `first` on. */
+static void note_claimed(struct pin_deque *deque, uint32_t first, uint32_t count)
+{
+	bool is_calm = first == pin_load_relaxed_u32(&deque->own_first);
+
+	deque->calm_count = is_calm ? deque->calm_count + count : 0;
+	/* Relaxed: nobody else goes by it but in a hold. */
+	pin_store_relaxed_u32(&deque->own_first, first + count);
+}
+
+struct pin_link *pin_deque_pop_claimed(struct pin_deque *deque)
+{
+	uint32_t tail = pin_load_relaxed_u32(&deque->tail);
+	uint32_t first;
+	uint64_t head;
+
+	leave_hold(deque);
+	head = pin_load_relaxed_u64(&deque->head);
+	do {
+		first = pin_deque_first_of(head);
+		if (first == tail) {
+			note_claimed(deque, first, 0);
+			return NULL;
+		}
+	} while (!claim_own(deque, &head, 1));
+	note_claimed(deque, first, 1);
+	if (PIN_UNLIKELY(deque->calm_count >= PIN_DEQUE_CALM_POPS)) {
+		begin_hold(deque, first + 1);
+	}
+	return pin_deque_read_slot(deque, first);
+}
+
+static uint32_t pop_half_fifo(struct pin_deque *deque, struct pin_list *out_list)
+{
+	uint32_t tail = pin_load_relaxed_u32(&deque->tail);
+	uint64_t head;
+	uint32_t count;
+	uint32_t first;
+
+	leave_hold(deque);
+	head = pin_load_relaxed_u64(&deque->head);
+	do {
+		first = pin_deque_first_of(head);
+		count = (tail - first) / 2;
+	} while (!claim_own(deque, &head, count));
+	note_claimed(deque, first, count);
+	for (uint32_t i = 0; i < count; i++) {
+		pin_list_push(out_list, pin_deque_read_slot(deque, first + i));
+	}
+	return count;
+}
+
+/* The thief is done with the slots; the owner has perhaps popped meanwhile. */
+static void release_claim(struct pin_deque *from)
+{
+	uint64_t head = pin_load_relaxed_u64(&from->head);
+
+	while (!pin_cas_seq_cst_u64(&from->head, &head,
+		pin_deque_head_of(
+			pin_deque_first_of(head), pin_deque_first_of(head)))) { /* [DEQUE-2] */
+	}
+}
+
+/* Read already: it is that, as `kept` has not moved. */
+static bool claim_single(struct pin_deque *from, uint64_t head)
+{
+	uint32_t next = pin_deque_first_of(head) + 1;
+
+	return pin_cas_seq_cst_u64(&from->head, &head, pin_deque_head_of(next, next));
+}
+
+static uint32_t steal_half(struct pin_deque *from, struct pin_deque *to, struct pin_link **out_link)
+{
+	uint64_t head = pin_load_acquire_u64(&from->head); /* [DEQUE-5] */
+	uint32_t first;
+	uint32_t tail;
+	uint32_t count;
+	uint32_t room;
+
+	if (PIN_UNLIKELY(pin_deque_is_held(head))) {
+		if (pin_deque_count(from) == 0) {
+			return 0;
+		}
+		end_hold(from, head);
+		head = pin_load_acquire_u64(&from->head);
+	}
+	first = pin_deque_first_of(head);
+	tail = pin_load_acquire_u32(&from->tail); /* [DEQUE-1] */
+	count = tail - first;
+	/*
+	 * Another has claimed, or it is held again; and the positions do not
+	 * belong together if `head` has moved between.
+	 */
+	if (pin_deque_kept_of(head) != first || count == 0 || count > from->capacity) {
+		return 0;
+	}
+	count -= count / 2;
+	*out_link = pin_deque_read_slot(from, first);
+	if (count == 1) {
+		return claim_single(from, head) ? 1 : 0;
+	}
+	room = pin_deque_room(to);
+	if (count > room + 1) {
+		count = room + 1;
+	}
+	if (!pin_cas_seq_cst_u64(&from->head, &head, pin_deque_head_of(first, first + count))) {
+		return 0;
+	}
+	for (uint32_t i = 1; i < count; i++) {
+		pin_deque_place(to, i - 1, pin_deque_read_slot(from, first + i));
+	}
+	release_claim(from);
+	pin_deque_show(to, count - 1);
+	return count;
+}
+
+/* ---- LIFO ---- */
+
+/* Takes the oldest, as a thief does; also by the owner. */
+static struct pin_link *take_oldest(struct pin_deque *deque)
+{
+	uint64_t head = pin_load_acquire_u64(&deque->head);
+	uint32_t first = pin_deque_first_of(head);
+	struct pin_link *link;
+
+	pin_fence_seq_cst();						  /* [DEQUE-3] */
+	if ((int32_t)(pin_load_acquire_u32(&deque->tail) - first) <= 0) { /* [DEQUE-1] */
+		return NULL;
+	}
+	link = pin_deque_read_slot(deque, first);
+	if (!pin_cas_seq_cst_u64(&deque->head, &head, pin_deque_head_of(first + 1, first + 1))) {
+		return NULL;
+	}
+	return link;
+}
+
+struct pin_link *pin_deque_pop_newest(struct pin_deque *deque)
+{
+	uint32_t tail = pin_load_relaxed_u32(&deque->tail) - 1;
+	struct pin_link *link;
+	uint64_t head;
+	int32_t left;
+
+	/* Found empty without the fence: only thieves empty it from outside. */
+	if ((int32_t)(tail - pin_deque_first_of(pin_load_relaxed_u64(&deque->head))) < 0) {
+		pin_store_relaxed_u32(&deque->own_first, tail + 1);
+		return NULL;
+	}
+	pin_store_relaxed_u32(&deque->tail, tail);
+	pin_fence_seq_cst(); /* [DEQUE-3] */
+	head = pin_load_acquire_u64(&deque->head);
+	left = (int32_t)(tail - pin_deque_first_of(head));
+	link = pin_deque_read_slot(deque, tail);
+	if (left > 0) {
+		/* As pin_deque_settle(): the end of the room has not moved. */
+		deque->pause_at -= deque->pause_at == deque->mark ? 1 : 0;
+		deque->mark--;
+		return link;
+	}
+	/* The last one, which thieves may be taking, or it is gone already. */
+	if (left < 0 ||
+		!pin_cas_seq_cst_u64(&deque->head, &head, pin_deque_head_of(tail + 1, tail + 1))) {
+		link = NULL;
+	}
+	pin_store_relaxed_u32(&deque->own_first, tail + 1);
+	pin_store_release_u32(&deque->tail, tail + 1);
+	return link;
+}
+
+static uint32_t pop_half_lifo(struct pin_deque *deque, struct pin_list *out_list)
+{
+	uint32_t wanted = pin_deque_count(deque) / 2;
+	uint32_t count = 0;
+
+	while (count < wanted) {
+		struct pin_link *link = take_oldest(deque);
+
+		/* Thieves make room as well. */
+		if (link == NULL) {
+			break;
+		}
+		pin_list_push(out_list, link);
+		count++;
+	}
+	return count;
+}
+
+/* ---- either ---- */
+
+uint32_t pin_deque_pop_half(struct pin_deque *deque, struct pin_list *out_list)
+{
+	return deque->order == PIN_DEQUE_FIFO ? pop_half_fifo(deque, out_list)
+					      : pop_half_lifo(deque, out_list);
+}
+
+uint32_t pin_deque_steal(struct pin_deque *from, struct pin_deque *to, struct pin_link **out_link)
+{
+	if (from->order == PIN_DEQUE_FIFO) {
+		return steal_half(from, to, out_link);
+	}
+	*out_link = take_oldest(from);
+	return *out_link != NULL ? 1 : 0;
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The intake: how many tasks of the normal lane from outside may wait in the
+ * queue that all workers share. The other lanes have a limit each, by the
+ * claims of queue/lane_queue.h.
+ *
+ * The gate counts what is admitted, whoever pops counts what has left; what
+ * waits is the difference. To compare the two for each task would have every
+ * spawn read what a worker has just written. So an intake keeps the end up to
+ * which the gate may count by what it knew last, beside the gate's own word,
+ * and only who gets there looks anew. The end that is known never is too far,
+ * as what leaves only moves it on.
+ *
+ * What workers push themselves is never refused, since who runs may need it to
+ * finish. It takes room all the same, from the next look on, of which there are
+ * sixteen at least while a whole limit is admitted.
+ *
+ * Work that is admitted and never gets into this queue, that of other lanes
+ * too, is told as `elsewhere` once it can no longer be forgone. In the instant
+ * before, it takes room here: a spawn at the very limit may be refused for it.
+ *
+ * Invariant: of what was admitted by this end, never more than `limit` wait.
+ *
+ * Progress: lock-free. Any thread from outside.
+ *
+ * [INTAKE-1] counts are behind what they count (release) -> who looks anew
+ * (acquire): something is seen to have left only if its admission, or its
+ * worker's count, is seen as well. So what has left is read first.
+ */
+#ifndef PIN_QUEUE_GATE_INTAKE_H
+#define PIN_QUEUE_GATE_INTAKE_H
+
+#include "runtime/queue/gate.h"
+
+struct pin_intake {
+	uint64_t limit;		   /* [const] of each lane; UINT64_MAX: none */
+	struct pin_atomic_u64 end; /* [W:outside R:outside] of the gate's count */
+	/* [W:outside R:outside] admitted, and not for this queue */
+	struct pin_atomic_u64 elsewhere;
+	struct pin_atomic_u64 refused; /* [W:outside R:any] */
+};
+
+/* `limit` 0: none. */
+void pin_intake_init(struct pin_intake *intake, uint64_t limit);
+
+/*
+ * To be told after the admission of work that never gets into this queue, and
+ * that is not forgone any more.
+ */
+static inline void pin_intake_note_elsewhere(struct pin_intake *intake, uint64_t count)
+{
+	pin_fetch_add_acq_rel_u64(&intake->elsewhere, count); /* [INTAKE-1] */
+}
+
+/* For the gate; a guess, and no more than it may be. */
+static inline uint64_t pin_intake_end(const struct pin_intake *intake)
+{
+	return pin_load_relaxed_u64(&intake->end);
+}
+
+/* Counts of the queue, read in this order. */
+struct pin_intake_view {
+	uint64_t admitted; /* the gate's count */
+	uint64_t popped;
+	uint64_t pushed_inside;
+};
+
+/*
+ * Moves the end to where `count` more fit, by what was seen just before. False:
+ * they do not fit, as *out_waiting tasks wait.
+ */
+bool pin_intake_renew(struct pin_intake *intake, const struct pin_intake_view *view, uint64_t count,
+	uint64_t *out_waiting);
+
+#endif

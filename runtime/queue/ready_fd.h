@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A beacon: a descriptor that is readable while there is something to be had,
+ * for threads that sleep in epoll or poll, for many things at once.
+ *
+ * What is to be had is kept elsewhere, under its owner's lock, and nobody makes
+ * a system call for each piece of it: the descriptor, an eventfd, goes dark not
+ * when the last piece is taken, but when somebody looks for one in vain. Until
+ * then who gives finds it lit and has nothing to do.
+ *
+ *     giver                             taker
+ *     a  lock                           1  lock
+ *     b  give                           2  find nothing
+ *     c  dark: make it lit              3  lit: take the token; then it is dark
+ *     d  unlock                         4  unlock
+ *     e  if c did: put the token        5  sleep until it is readable
+ *
+ * Whoever gives behind 2 gives behind 4, so at c it is dark, or lit with its
+ * token on the way. A giver who looked at it before b, or a taker who made it
+ * dark behind 4, would leave the taker asleep beside what it wants. Step e is
+ * outside of the lock because it wakes the taker, who wants that at once. So
+ * at 3 it may be lit without a token: then it stays lit, and the token ends the
+ * next sleep, for nothing at worst. Were it made dark there, two tokens could
+ * come, and one of them stay for ever.
+ *
+ * Invariant: it is lit while its one token is in the descriptor, or a thread is
+ * between c and e.
+ *
+ * Progress: all but pin_beacon_close() wait-free, a system call at most. Called
+ * under the owner's lock but for pin_beacon_raise(). The lock orders what was
+ * given; the descriptor orders nothing.
+ */
+#ifndef PIN_QUEUE_READY_FD_H
+#define PIN_QUEUE_READY_FD_H
+
+#include "runtime/host/host.h"
+
+#include <stdbool.h>
+
+struct pin_beacon {
+	int fd;	     /* [lock:owner] -1: none was asked for */
+	bool is_lit; /* [lock:owner] */
+};
+
+static inline void pin_beacon_init(struct pin_beacon *beacon)
+{
+	*beacon = (struct pin_beacon){.fd = -1};
+}
+
+/* Its descriptor, made now if there is none; or a negative errno. */
+int pin_beacon_open(struct pin_beacon *beacon, const struct pin_host *host);
+
+/* Whether anybody asked for one; else there is nothing more to do. */
+static inline bool pin_beacon_is_open(const struct pin_beacon *beacon)
+{
+	return beacon->fd >= 0;
+}
+
+/*
+ * Step c, when there is something to be had: the descriptor that the caller has
+ * to raise when it has let go of the lock, or -1. It is open.
+ */
+static inline int pin_beacon_claim(struct pin_beacon *beacon)
+{
+	if (beacon->is_lit) {
+		return -1;
+	}
+	beacon->is_lit = true;
+	return beacon->fd;
+}
+
+/* Step e. Touches nothing that the lock protects. */
+static inline void pin_beacon_raise(int fd, const struct pin_host *host)
+{
+	host->event_raise(fd);
+}
+
+/* Step 3: there is nothing to be had. It need not be open. */
+static inline void pin_beacon_dim(struct pin_beacon *beacon, const struct pin_host *host)
+{
+	if (beacon->is_lit && host->event_clear(beacon->fd)) {
+		beacon->is_lit = false;
+	}
+}
+
+/* Waits for who is between c and e; nobody else may use it any more. */
+void pin_beacon_close(struct pin_beacon *beacon, const struct pin_host *host);
+
+#endif

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Admissions: who has a place, who waits for one, who gives way.
+ */
+#include "runtime/task/admission.h"
+#include "runtime/base/check.h"
+#include "runtime/base/versioned.h"
+#include "runtime/worker/entry.h"
+#include "runtime/worker/runtime_state.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define ADMISSION_FLAGS ((uint32_t)PINION_ADMISSION_EVICT)
+
+static struct pin_admission *admission_of(struct pin_admission_lane *lane)
+{
+	return PIN_CONTAINER_OF(lane - lane->index, struct pin_admission, lanes);
+}
+
+/* ---- jobs that have not begun, under the lock ---- */
+
+void pin_admission_enlist(struct pin_admission *self, struct pin_job_entry *entry)
+{
+	struct pin_admission_lane *lane = &self->lanes[entry->lane];
+
+	entry->state = PIN_JOB_LISTED;
+	entry->newer = NULL;
+	entry->older = lane->newest;
+	if (lane->newest != NULL) {
+		lane->newest->newer = entry;
+	}
+	lane->newest = entry;
+	lane->listed_count++;
+}
+
+void pin_admission_delist(
+	struct pin_admission *self, struct pin_job_entry *entry, enum pin_job_state state)
+{
+	struct pin_admission_lane *lane = &self->lanes[entry->lane];
+
+	PIN_CHECK(entry->state == PIN_JOB_LISTED && lane->listed_count > 0);
+	entry->state = state;
+	if (entry->older != NULL) {
+		entry->older->newer = entry->newer;
+	}
+	if (entry->newer != NULL) {
+		entry->newer->older = entry->older;
+	} else {
+		lane->newest = entry->older;
+	}
+	lane->listed_count--;
+}
+
+/* Has the newest of the lowest lanes make room; the places are watched. */
+static bool evict(struct pin_admission *self, uint32_t above_lane, uint64_t amount, uint64_t word)
+{
+	uint32_t max_total = pin_places_max_total(&self->places);
+	uint32_t needed = pin_places_total(word) + pin_places_total(amount) - max_total;
+	uint32_t listed = 0;
+	uint64_t given = 0;
+
+	for (uint32_t i = above_lane + 1; i < PINION_LANES; i++) {
+		listed += self->lanes[i].listed_count;
+	}
+	if (listed < needed || self->evicted_queued + needed > max_total) {
+		return false;
+	}
+	self->evicted_queued += needed;
+	for (uint32_t i = PINION_LANES - 1; i > above_lane && needed > 0; i--) {
+		while (needed > 0 && self->lanes[i].newest != NULL) {
+			pin_admission_delist(self, self->lanes[i].newest, PIN_JOB_EVICTED);
+			given += pin_places_amount(i, 1);
+			needed--;
+			/* Relaxed: a figure. */
+			pin_fetch_add_relaxed_u64(&self->evicted[i], 1);
+		}
+	}
+	pin_places_exchange(&self->places, given, amount);
+	return true;
+}
+
+/* ---- places, under the lock ---- */
+
+/* Whether the oldest of a higher lane waits for nothing but the total. */
+static bool is_held_back(const struct pin_admission *self, uint32_t lane)
+{
+	uint64_t word = pin_places_word(&self->places);
+
+	for (uint32_t i = 0; i < lane; i++) {
+		const struct pin_waiter *oldest = self->lanes[i].waiters.oldest;
+
+		if (oldest != NULL &&
+			pin_places_fit(&self->places, word, oldest->demand) == PIN_PLACES_FULL) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Of a lane; a closed one answers at once, and limits that were lowered. */
+static bool take(void *arg, uint64_t demand, struct pin_waiters_value *out_value)
+{
+	struct pin_admission_lane *lane = arg;
+	struct pin_admission *self = admission_of(lane);
+	enum pin_places_answer answer = PIN_PLACES_WATCHED;
+	uint64_t word = pin_places_word(&self->places);
+	bool is_closed = pin_places_is_closed(&self->places);
+
+	if (!is_closed && pin_places_fit(&self->places, 0, demand) != PIN_PLACES_ROOM) {
+		answer = PIN_PLACES_TOO_MANY;
+	} else if (is_closed || !is_held_back(self, lane->index)) {
+		answer = pin_places_take_or_watch(&self->places, demand, &word);
+	}
+	if (answer == PIN_PLACES_FULL && pin_admission_evicts(self) &&
+		evict(self, lane->index, demand, word)) {
+		answer = PIN_PLACES_ROOM;
+	}
+	out_value->words[PIN_ADMISSION_ANSWER] = answer;
+	out_value->words[PIN_ADMISSION_WORD] = word;
+	return answer == PIN_PLACES_ROOM || answer == PIN_PLACES_CLOSED ||
+		answer == PIN_PLACES_TOO_MANY;
+}
+
+/* Of those who drain. */
+static bool take_end(void *arg, uint64_t demand, struct pin_waiters_value *out_value)
+{
+	const struct pin_admission *self = arg;
+
+	(void)demand;
+	(void)out_value;
+	return pin_places_total(pin_places_word(&self->places)) == 0 && self->evicted_queued == 0;
+}
+
+void pin_admission_lock(struct pin_admission *self)
+{
+	pin_waiters_lock(&self->lanes[0].waiters);
+}
+
+void pin_admission_unlock(struct pin_admission *self)
+{
+	pin_waiters_unlock(&self->lanes[0].waiters);
+}
+
+void pin_admission_serve_unlock(struct pin_admission *self)
+{
+	const struct pin_host *host = self->lanes[0].waiters.host;
+	struct pin_waiters_served served = {0};
+	bool has_waiters = false;
+
+	for (uint32_t i = 0; i < PINION_LANES; i++) {
+		pin_waiters_pop_served(&self->lanes[i].waiters, &served);
+		has_waiters |= self->lanes[i].waiters.oldest != NULL;
+	}
+	if (!has_waiters) {
+		pin_places_unwatch(&self->places);
+	}
+	if (pin_places_is_closed(&self->places)) {
+		pin_waiters_pop_served(&self->drained, &served);
+	}
+	pin_admission_unlock(self);
+	pin_waiters_tell(host, &served);
+}
+
+void pin_admission_leave(struct pin_admission *self, uint64_t amount)
+{
+	if (!pin_places_give(&self->places, amount)) {
+		pin_admission_lock(self);
+		pin_places_give_locked(&self->places, amount);
+		pin_admission_serve_unlock(self);
+	}
+}
+
+/* ---- beginning and end ---- */
+
+static int check_limits(const struct pinion_admission_limits *limits)
+{
+	uint32_t reserved = 0;
+
+	for (uint32_t i = 0; i < PIN_ARRAY_COUNT(limits->reserved); i++) {
+		reserved |= limits->reserved[i];
+	}
+	for (uint32_t i = 0; i < PINION_LANES; i++) {
+		if (limits->max_tasks[i] > PINION_ADMISSION_TASKS) {
+			return -EINVAL;
+		}
+	}
+	return reserved != 0 || (limits->flags & ~ADMISSION_FLAGS) != 0 ||
+			limits->max_tasks_total > PINION_LANES * PINION_ADMISSION_TASKS
+		? -EINVAL
+		: 0;
+}
+
+/* What is left open is the runtime's configuration's, then the highest. */
+static void complete_limits(
+	struct pinion_admission_limits *limits, const struct pinion_config *config)
+{
+	const uint32_t configured[PINION_LANES] = {
+		config->max_tasks_high, config->max_tasks_normal, config->max_tasks_low};
+	uint32_t sum = 0;
+
+	for (uint32_t i = 0; i < PINION_LANES; i++) {
+		if (limits->max_tasks[i] == 0) {
+			limits->max_tasks[i] =
+				configured[i] != 0 ? configured[i] : PINION_ADMISSION_TASKS;
+		}
+	}
+	if (limits->max_tasks_total == 0) {
+		limits->max_tasks_total = config->max_tasks_total;
+	}
+	for (uint32_t i = 0; i < PINION_LANES; i++) {
+		sum += limits->max_tasks[i];
+	}
+	if (limits->max_tasks_total == 0) {
+		limits->max_tasks_total = sum;
+	}
+}
+
+int pinion_admission_init(struct pinion_admission *admission, struct pinion_runtime *runtime,
+	const struct pinion_admission_limits *limits)
+{
+	struct pin_admission *self = pin_admission_of(admission);
+	struct pinion_admission_limits chosen = {0};
+
+	if (limits != NULL) {
+		chosen = *limits;
+	}
+	if (runtime == NULL || check_limits(&chosen) != 0) {
+		return -EINVAL;
+	}
+	complete_limits(&chosen, &runtime->shared.config);
+	memset(admission, 0, sizeof(*admission));
+	self->runtime = runtime;
+	self->flags = chosen.flags;
+	for (uint32_t i = 0; i < PINION_LANES; i++) {
+		struct pin_admission_lane *lane = &self->lanes[i];
+
+		lane->index = i;
+		pin_waiters_init(&lane->waiters, &pin_host_linux, take, lane, PIN_WAITERS_LOCKED);
+		if (i > 0) {
+			pin_waiters_share_lock(&lane->waiters, &self->lanes[0].waiters);
+		}
+	}
+	pin_waiters_init(&self->drained, &pin_host_linux, take_end, self, PIN_WAITERS_LOCKED);
+	pin_waiters_share_lock(&self->drained, &self->lanes[0].waiters);
+	pin_places_init(&self->places, chosen.max_tasks, chosen.max_tasks_total);
+	return 0;
+}
+
+int pinion_admission_set_limits(
+	struct pinion_admission *admission, const struct pinion_admission_limits *limits)
+{
+	struct pin_admission *self = pin_admission_of(admission);
+	struct pinion_admission_limits chosen = {.flags = self->flags};
+
+	if (pin_runtime_is_foreign(self->runtime)) {
+		return -ECHILD;
+	}
+	if (limits != NULL) {
+		chosen = *limits;
+	}
+	if (check_limits(&chosen) != 0 || chosen.flags != self->flags) {
+		return -EINVAL;
+	}
+	complete_limits(&chosen, &self->runtime->shared.config);
+	pin_admission_lock(self);
+	pin_places_set_max(&self->places, chosen.max_tasks, chosen.max_tasks_total);
+	pin_admission_serve_unlock(self);
+	return 0;
+}
+
+void pinion_admission_close(struct pinion_admission *admission)
+{
+	struct pin_admission *self = pin_admission_of(admission);
+
+	/* In a child the lock may never be free. */
+	if (pin_runtime_is_foreign(self->runtime)) {
+		return;
+	}
+	pin_admission_lock(self);
+	pin_places_close(&self->places);
+	pin_admission_serve_unlock(self);
+}
+
+int pinion_admission_drain(struct pinion_admission *admission, uint64_t deadline_ns)
+{
+	struct pin_admission *self = pin_admission_of(admission);
+	struct pin_waiter waiter;
+
+	pinion_admission_close(admission);
+	pin_waiter_init(&waiter, 0, NULL);
+	return pin_runtime_wait(self->runtime, &self->drained, &waiter, deadline_ns);
+}
+
+void pinion_admission_counters(const struct pinion_admission *admission,
+	struct pinion_admission_stats *out_counters, size_t size)
+{
+	const struct pin_admission *self = (const void *)admission->private_;
+	struct pinion_admission_stats counters = {
+		.running = pin_load_relaxed_u32(&self->running),
+		.failed = pin_load_relaxed_u64(&self->failed),
+		.job_ns = pin_load_relaxed_u64(&self->job_ns),
+		.cancelled = pin_load_relaxed_u64(&self->cancelled),
+		.timed_out = pin_load_relaxed_u64(&self->timed_out),
+	};
+	uint64_t word = pin_places_word(&self->places);
+
+	/* Relaxed: figures. */
+	for (uint32_t i = 0; i < PINION_LANES; i++) {
+		counters.current[i] = pin_places_count(word, i);
+		counters.refused[i] = pin_load_relaxed_u64(&self->refused[i]);
+		counters.evicted[i] = pin_load_relaxed_u64(&self->evicted[i]);
+	}
+	pin_sized_give(out_counters, size, &counters, sizeof(counters));
+}

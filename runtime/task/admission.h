@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What an admission consists of: the places (task/admission_slots.h), and those
+ * who wait for one, a queue for each lane, all under one lock. The ways in are
+ * in admission_admit.c, a job's turn and its end in admission_job.h.
+ *
+ *     spawn   a place, without the lock unless somebody waits
+ *             a place in the runtime for each job: the last that can fail
+ *             the tasks into the runtime
+ *     end     the place given back, without the lock unless somebody waits
+ *     wait    under the lock: places looked at and watched in one step, queue
+ *
+ * Who gives back under the lock serves all lanes, higher ones first. A lower
+ * lane takes nothing while the oldest of a higher one waits for the total
+ * alone: small jobs would keep many from ever being admitted at once. When that
+ * one gives up, the next end of a job serves those behind it; there is one to
+ * come, since an empty pool has room for whatever is not refused for good.
+ *
+ * Limits may change: who sets them serves those who wait, of whom each that
+ * wants more than there can be room for is told so, as it would hold up the
+ * others for good.
+ *
+ * With PINION_ADMISSION_EVICT jobs that have not begun stand in a list of their
+ * lane, under the lock. Whoever takes a job off it decides what happens to it:
+ * the worker runs it, or another job has its place from then on. Its task is
+ * still in the runtime's queue then, and goes to `cancel` when its turn comes.
+ * Such tasks are not counted as places; there are at most as many as the total.
+ *
+ * An end that is the last of a closed admission is made under the lock, which
+ * whoever drains it takes as well: it may be freed then. Without the lock a
+ * given place is the last touch.
+ */
+#ifndef PIN_TASK_ADMISSION_H
+#define PIN_TASK_ADMISSION_H
+
+#include "runtime/base/base.h"
+#include "runtime/task/admission_slots.h"
+#include "runtime/worker/wait.h"
+
+#include <pinion/admission.h>
+
+enum pin_job_state {
+	PIN_JOB_UNLISTED, /* cannot be evicted */
+	PIN_JOB_LISTED,	  /* by its worker to UNLISTED, by another job to EVICTED */
+	PIN_JOB_EVICTED,
+};
+
+/*
+ * [JOB-1] who cancels adds CANCEL, the worker adds BEGUN, each by one
+ * read-modify-write: of the two the later sees the other, so a job whose cancel
+ * found it not begun does not begin.
+ */
+enum pin_job_asked {
+	PIN_JOB_BEGUN = 1,  /* by its worker */
+	PIN_JOB_CANCEL = 2, /* by who cancels it */
+};
+
+/*
+ * A job that goes on is ended by pinion_job_end(), perhaps before its `run` has
+ * returned; one that is unwound, by that. As the struct may be gone when it is
+ * entered, or has ended, the two meet in a word of the worker (`job`): whose
+ * `run` it is in, or was in last. Only where the word says that a job which
+ * goes on has not ended is the struct touched again, to say so.
+ *
+ *     pinion_job_end()                   worker, behind `run`
+ *     a  WENT_ON: end it                    went on:
+ *     b  word: job -> 0, if it is that:  1  word: job -> busy, else done
+ *        end it                          2  WENT_ON := 1
+ *     c  while busy: yield, again        3  word := 0
+ *     d  WENT_ON: end it, else it is        unwound:
+ *        over                            4  word: job -> 0, else done; end it
+ *
+ * [JOB-2] b against 1 and 4: of two read-modify-writes one is first. If that is
+ * b, the worker is done; else who ends it loads 3 or 4, or what came later
+ * (acquire), and knows in d which of them it was. 2 (release) is the worker's
+ * last touch of the struct -> a (acquire), whose caller may use it anew.
+ */
+
+/* In the word, beside the job. */
+#define PIN_JOB_BUSY UINT64_C(1)
+
+/* What `private_` of a job holds. */
+struct pin_job_entry {
+	struct pin_admission *admission; /* [const] from its spawn */
+	struct pin_atomic_u64 *place;	 /* [const] from its beginning: the worker's word */
+	struct pinion_job *chained;	 /* [own] the spawning thread's: the next of its batch */
+	uint64_t began_ns;		 /* [own] the worker's, then of who ends it */
+	struct pin_atomic_u64 progress;	 /* [W:the job R:any] */
+	struct pin_atomic_u32 asked;	 /* [W:any R:any] of enum pin_job_asked */
+	struct pin_atomic_u32 went_on;	 /* [W:its worker R:who ends it] */
+	struct pin_job_entry *older;	 /* [lock:waiters] of its lane's list */
+	struct pin_job_entry *newer;
+	uint32_t lane;	/* [const] from its spawn */
+	uint32_t state; /* [lock:waiters] enum pin_job_state */
+};
+
+/* What a served waiter finds in its value. */
+enum {
+	PIN_ADMISSION_ANSWER, /* enum pin_places_answer */
+	PIN_ADMISSION_WORD,   /* of the places, by which it was given */
+};
+
+struct pin_admission_lane {
+	struct pin_waiters waiters;   /* of the first lane: everybody's lock */
+	struct pin_job_entry *newest; /* [lock:waiters] of those that have not begun */
+	uint32_t index;		      /* [const] */
+	uint32_t listed_count;	      /* [lock:waiters] */
+};
+
+struct pin_admission {
+	/* [W:any R:any] by each job */
+	struct pin_places places;
+	struct pin_atomic_u64 job_ns;  /* smoothed; 0: not known */
+	struct pin_atomic_u32 running; /* jobs begun and not ended */
+	/* [const] */
+	uint32_t flags;
+	struct pinion_runtime *runtime;
+	/* [W:any R:any] rarely */
+	struct pin_atomic_u64 refused[PINION_LANES];
+	struct pin_atomic_u64 evicted[PINION_LANES];
+	struct pin_atomic_u64 failed;
+	struct pin_atomic_u64 cancelled;
+	struct pin_atomic_u64 timed_out;
+	uint32_t evicted_queued;    /* [lock:waiters] tasks of evicted jobs, in queues */
+	struct pin_waiters drained; /* those who wait until nobody is in */
+	struct pin_admission_lane lanes[PINION_LANES];
+};
+
+_Static_assert(sizeof(struct pin_admission) <= sizeof(struct pinion_admission), "fits");
+_Static_assert(sizeof(struct pinion_admission) == 512, "released size");
+_Static_assert(sizeof(struct pin_job_entry) <= sizeof(((struct pinion_job *)0)->private_), "fits");
+_Static_assert(sizeof(struct pinion_job) == 128, "released size");
+_Static_assert(sizeof(struct pinion_full) == 24, "released size");
+_Static_assert(sizeof(struct pinion_admission_limits) == 32, "released size");
+_Static_assert(PINION_LANES == (int)PIN_PLACES_LANES, "a count for each");
+_Static_assert((int)PINION_ADMISSION_TASKS == (int)PIN_PLACES_MAX, "the counts hold it");
+
+static inline struct pin_admission *pin_admission_of(struct pinion_admission *admission)
+{
+	return (struct pin_admission *)(void *)admission->private_;
+}
+
+static inline struct pin_job_entry *pin_job_entry_of(struct pinion_job *job)
+{
+	return (struct pin_job_entry *)(void *)job->private_;
+}
+
+static inline bool pin_admission_evicts(const struct pin_admission *self)
+{
+	return (self->flags & PINION_ADMISSION_EVICT) != 0;
+}
+
+/* One lock for all of it. */
+void pin_admission_lock(struct pin_admission *self);
+void pin_admission_unlock(struct pin_admission *self);
+
+/* Serves those who wait. It may be gone afterwards, if it is closed. */
+void pin_admission_serve_unlock(struct pin_admission *self);
+
+/* Gives places back, without the lock; likewise it may be gone. */
+void pin_admission_leave(struct pin_admission *self, uint64_t amount);
+
+/* Onto the list of those that may be evicted, and off it; under the lock. */
+void pin_admission_enlist(struct pin_admission *self, struct pin_job_entry *entry);
+void pin_admission_delist(
+	struct pin_admission *self, struct pin_job_entry *entry, enum pin_job_state state);
+
+#endif

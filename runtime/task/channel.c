@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Channels: sending and receiving under the lock, and who is served then.
+ */
+#include "runtime/task/channel.h"
+#include "runtime/worker/entry.h"
+
+#include <errno.h>
+#include <string.h>
+
+static struct pin_channel *own(struct pinion_channel *channel)
+{
+	return (struct pin_channel *)(void *)channel->private_;
+}
+
+/* ---- under the lock ---- */
+
+static uint8_t *message_at(const struct pin_channel *channel, uint64_t index)
+{
+	return channel->messages + index % channel->capacity * channel->message_bytes;
+}
+
+/* True: it is over, and the first word says how: 0 or an errno. */
+static bool take_room(void *arg, uint64_t demand, struct pin_waiters_value *out_value)
+{
+	struct pin_channel *channel = arg;
+
+	out_value->words[0] = channel->is_closed ? EPIPE : 0;
+	if (channel->is_closed) {
+		return true;
+	}
+	if (channel->count == channel->capacity) {
+		return false;
+	}
+	memcpy(message_at(channel, (uint64_t)channel->oldest + channel->count),
+		(const void *)(uintptr_t)demand, channel->message_bytes);
+	channel->count++;
+	return true;
+}
+
+static bool take_message(void *arg, uint64_t demand, struct pin_waiters_value *out_value)
+{
+	struct pin_channel *channel = arg;
+
+	out_value->words[0] = channel->count == 0 ? EPIPE : 0;
+	if (channel->count == 0) {
+		if (!channel->is_closed) {
+			pin_beacon_dim(&channel->beacon, channel->senders.host);
+		}
+		return channel->is_closed;
+	}
+	memcpy((void *)(uintptr_t)demand, message_at(channel, channel->oldest),
+		channel->message_bytes);
+	channel->oldest = channel->oldest + 1 == channel->capacity ? 0 : channel->oldest + 1;
+	channel->count--;
+	return true;
+}
+
+/* Whether a receiver would get an answer at once. */
+static bool answers(const struct pin_channel *channel)
+{
+	return channel->count > 0 || channel->is_closed;
+}
+
+/* Serves both, as long as either gives to the other; lets go of the lock. */
+static void settle_unlock(struct pin_channel *channel)
+{
+	const struct pin_host *host = channel->senders.host;
+	struct pin_waiters_served served = {0};
+	int lit_fd = -1;
+
+	while (pin_waiters_pop_served(&channel->receivers, &served) ||
+		pin_waiters_pop_served(&channel->senders, &served)) {
+	}
+	if (pin_beacon_is_open(&channel->beacon) && answers(channel)) {
+		lit_fd = pin_beacon_claim(&channel->beacon);
+	}
+	pin_waiters_unlock(&channel->senders);
+	pin_waiters_tell(host, &served);
+	if (lit_fd >= 0) {
+		pin_beacon_raise(lit_fd, host);
+	}
+}
+
+/* After a wait has begun, which serves its own queue only. */
+static void settle(struct pin_channel *channel)
+{
+	pin_waiters_lock(&channel->senders);
+	settle_unlock(channel);
+}
+
+/* ---- the ways of sending and receiving ---- */
+
+/* One of the ends, and the message in question. */
+struct channel_end {
+	struct pin_waiters *waiters;
+	uint64_t message;
+};
+
+static struct channel_end sender_of(struct pinion_channel *channel, const void *message)
+{
+	return (struct channel_end){&own(channel)->senders, (uintptr_t)message};
+}
+
+static struct channel_end receiver_of(struct pinion_channel *channel, void *message)
+{
+	return (struct channel_end){&own(channel)->receivers, (uintptr_t)message};
+}
+
+static int try_end(struct pin_channel *channel, const struct channel_end *end)
+{
+	struct pin_waiters_value value;
+	bool is_over;
+
+	pin_waiters_lock(end->waiters);
+	is_over = end->waiters->oldest == NULL && end->waiters->take(channel, end->message, &value);
+	settle_unlock(channel);
+	return is_over ? -(int)value.words[0] : -EAGAIN;
+}
+
+static int wait_end(
+	struct pin_channel *channel, const struct channel_end *end, uint64_t deadline_ns)
+{
+	struct pin_waiter waiter;
+	int rc;
+
+	pin_waiter_init(&waiter, end->message, NULL);
+	rc = pin_runtime_wait(channel->runtime, end->waiters, &waiter, deadline_ns);
+	settle(channel);
+	return rc == 0 ? -(int)waiter.value.words[0] : rc;
+}
+
+static int32_t finish_end(void *target, const struct pin_waiters_value *value)
+{
+	(void)target;
+	return -(int32_t)value->words[0];
+}
+
+static int await_end(struct pinion_runtime *runtime, struct pin_channel *channel,
+	const struct channel_end *end, struct pinion_wait *wait)
+{
+	struct pin_wait_aim aim = {
+		.waiters = end->waiters, .demand = end->message, .finish = finish_end};
+	int rc = pin_runtime_await(runtime, wait, &aim);
+
+	settle(channel);
+	return rc;
+}
+
+int pinion_channel_init(struct pinion_channel *channel, struct pinion_runtime *runtime,
+	void *messages, size_t message_bytes, uint32_t capacity)
+{
+	struct pin_channel *self = own(channel);
+
+	if (messages == NULL || message_bytes == 0 || capacity == 0 ||
+		message_bytes > SIZE_MAX / capacity) {
+		return -EINVAL;
+	}
+	memset(channel, 0, sizeof(*channel));
+	self->runtime = runtime;
+	self->messages = messages;
+	self->message_bytes = message_bytes;
+	self->capacity = capacity;
+	pin_beacon_init(&self->beacon);
+	pin_waiters_init(&self->senders, &pin_host_linux, take_room, self, PIN_WAITERS_LOCKED);
+	pin_waiters_init(&self->receivers, &pin_host_linux, take_message, self, PIN_WAITERS_LOCKED);
+	pin_waiters_share_lock(&self->receivers, &self->senders);
+	return 0;
+}
+
+int pinion_channel_try_send(struct pinion_channel *channel, const void *message)
+{
+	struct channel_end end = sender_of(channel, message);
+
+	return try_end(own(channel), &end);
+}
+
+int pinion_channel_try_receive(struct pinion_channel *channel, void *out_message)
+{
+	struct channel_end end = receiver_of(channel, out_message);
+
+	return try_end(own(channel), &end);
+}
+
+int pinion_channel_send_wait(
+	struct pinion_channel *channel, const void *message, uint64_t deadline_ns)
+{
+	struct channel_end end = sender_of(channel, message);
+
+	return wait_end(own(channel), &end, deadline_ns);
+}
+
+int pinion_channel_receive_wait(
+	struct pinion_channel *channel, void *out_message, uint64_t deadline_ns)
+{
+	struct channel_end end = receiver_of(channel, out_message);
+
+	return wait_end(own(channel), &end, deadline_ns);
+}
+
+int pinion_channel_send_await(struct pinion_runtime *runtime, struct pinion_channel *channel,
+	const void *message, struct pinion_wait *wait)
+{
+	struct channel_end end = sender_of(channel, message);
+
+	return await_end(runtime, own(channel), &end, wait);
+}
+
+int pinion_channel_receive_await(struct pinion_runtime *runtime, struct pinion_channel *channel,
+	void *out_message, struct pinion_wait *wait)
+{
+	struct channel_end end = receiver_of(channel, out_message);
+
+	return await_end(runtime, own(channel), &end, wait);
+}
+
+int pinion_channel_close(struct pinion_channel *channel)
+{
+	struct pin_channel *self = own(channel);
+	bool was_closed;
+
+	pin_waiters_lock(&self->senders);
+	was_closed = self->is_closed;
+	self->is_closed = true;
+	settle_unlock(self);
+	return was_closed ? -EALREADY : 0;
+}
+
+uint32_t pinion_channel_count(struct pinion_channel *channel)
+{
+	struct pin_channel *self = own(channel);
+	uint32_t count;
+
+	pin_waiters_lock(&self->senders);
+	count = self->count;
+	pin_waiters_unlock(&self->senders);
+	return count;
+}
+
+int pinion_channel_pollable(struct pinion_channel *channel, int *out_fd)
+{
+	struct pin_channel *self = own(channel);
+	int fd;
+
+	pin_waiters_lock(&self->senders);
+	fd = pin_beacon_open(&self->beacon, self->senders.host);
+	/* There may be something in it already. */
+	settle_unlock(self);
+	if (fd < 0) {
+		return fd;
+	}
+	*out_fd = fd;
+	return 0;
+}
+
+void pinion_channel_fini(struct pinion_channel *channel)
+{
+	struct pin_channel *self = channel == NULL ? NULL : own(channel);
+
+	/* One that was never made has no descriptor 0. */
+	if (self != NULL && self->messages != NULL) {
+		if (pin_waiters_any(&self->senders) || pin_waiters_any(&self->receivers)) {
+			pin_log(pin_runtime_log(self->runtime), PINION_LOG_ERROR,
+				"pinion_channel_fini() while a %s waits: call "
+				"pinion_channel_close() and let the waits end first",
+				pin_waiters_any(&self->senders) ? "sender" : "receiver");
+		}
+		pin_waiters_lock(&self->senders);
+		pin_beacon_close(&self->beacon, self->senders.host);
+		pin_waiters_unlock(&self->senders);
+	}
+}

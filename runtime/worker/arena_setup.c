@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Fitting, registering and reporting.
+ */
+#include "runtime/worker/arena_setup.h"
+#include "runtime/base/base.h"
+#include "runtime/base/check.h"
+#include "runtime/host/heap.h"
+#include "runtime/host/numa_pages.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+enum {
+	/* Of what the cgroup leaves this share is not touched: 1 / 8. */
+	RESERVE_SHARE = 8,
+	/* Fewer pages on their node than these, in thousandths, are told. */
+	LOCAL_PERMILLE_MIN = 990,
+	/* Small pages of more than 1 / 8 of the memory are a warning. */
+	SMALL_SHARE = 8,
+	/* Headroom of pools: 4 KiB in front of 64 KiB, their defaults. */
+	HEADROOM_SHARE = 16,
+};
+
+/* ---- before the workers start ---- */
+
+/* For pools: `pool_bytes` counts their buffers, and headroom comes on top. */
+static uint64_t bytes_for_pools(const struct pinion_config *config)
+{
+	return config->pool_bytes +
+		pin_round_up(config->pool_bytes / HEADROOM_SHARE, PIN_PAGE_BYTES);
+}
+
+size_t pin_provision_arena_bytes(const struct pinion_config *config)
+{
+	return (size_t)config->buffer_bytes * config->buffer_count +
+		(size_t)config->small_buffer_bytes * config->small_buffer_count +
+		(size_t)bytes_for_pools(config);
+}
+
+int pin_provision_shrink(
+	struct pinion_config *config, const struct pin_memlimit *limit, const struct pin_log *log)
+{
+	uint64_t workers = config->worker_count;
+	uint64_t wanted_each = pin_round_up(pin_provision_arena_bytes(config), PIN_HUGE_PAGE_BYTES);
+	uint64_t usable = limit->free_bytes - limit->free_bytes / RESERVE_SHARE;
+	uint64_t each = pin_round_down(usable / workers, PIN_HUGE_PAGE_BYTES);
+	uint64_t fixed = (uint64_t)config->small_buffer_bytes * config->small_buffer_count +
+		bytes_for_pools(config);
+	uint64_t count;
+
+	PIN_CHECK(workers > 0);
+	if (limit->free_bytes == UINT64_MAX || wanted_each <= each) {
+		return 0;
+	}
+	count = each > fixed ? (each - fixed) / config->buffer_bytes : 0;
+	if (count == 0) {
+		pin_log(log, PINION_LOG_ERROR,
+			"%s is %llu MiB, of which %llu are free, but %llu workers need %llu MiB "
+			"for buffers: raise it (systemd: MemoryMax=), or use fewer workers or "
+			"smaller buffers",
+			limit->path, (unsigned long long)(limit->limit_bytes >> 20),
+			(unsigned long long)(limit->free_bytes >> 20), (unsigned long long)workers,
+			(unsigned long long)((workers * wanted_each) >> 20));
+		return -ENOMEM;
+	}
+	pin_log(log, PINION_LOG_WARN,
+		"%s is %llu MiB, of which %llu are free, but %llu workers want %llu MiB for "
+		"buffers: each gets %llu large buffers instead of %u; raise it (systemd: "
+		"MemoryMax=)",
+		limit->path, (unsigned long long)(limit->limit_bytes >> 20),
+		(unsigned long long)(limit->free_bytes >> 20), (unsigned long long)workers,
+		(unsigned long long)((workers * wanted_each) >> 20), (unsigned long long)count,
+		config->buffer_count);
+	PIN_CHECK(count < config->buffer_count);
+	config->buffer_count = (uint32_t)count;
+	return 0;
+}
+
+int pin_provision_fit(struct pin_shared *shared)
+{
+	struct pinion_config *config = &shared->config;
+	uint64_t wanted = config->worker_count *
+		pin_round_up(pin_provision_arena_bytes(config), PIN_HUGE_PAGE_BYTES);
+	struct pin_memlimit limit;
+
+	/* The embedder's memory, and pages set aside, are charged elsewhere. */
+	if (config->arena_map != NULL ||
+		(uint64_t)pin_pages_hugetlb_free() * PIN_HUGE_PAGE_BYTES >= wanted) {
+		return 0;
+	}
+	pin_memlimit_find("", &limit);
+	return pin_provision_shrink(config, &limit, &shared->log);
+}
+
+/* ---- registering ---- */
+
+bool pin_provision_is_shared(const struct pin_shared *shared)
+{
+	return !shared->is_fallback && shared->kernel.has_clone_buffers &&
+		shared->kernel.has_registered_buffers && shared->worker_count > 1;
+}
+
+static int compare_regions(const void *left, const void *right)
+{
+	const struct pin_region *a = left;
+	const struct pin_region *b = right;
+
+	return a->memory < b->memory ? -1 : a->memory > b->memory;
+}
+
+static void set_up_source(void *arg)
+{
+	struct pin_shared *shared = arg;
+	struct io_uring_params params = {0};
+
+	shared->has_source = shared->host->ring_setup(&shared->source, 1, &params) == 0;
+}
+
+/* False: every worker registers its own arena. */
+static bool open_source(struct pin_shared *shared)
+{
+	struct pin_registry *registry = &shared->registry;
+
+	registry->regions = pin_heap_zeroed(
+		shared->host, PIN_HEAP_ALIGN, shared->worker_count, sizeof(*registry->regions));
+	if (registry->regions == NULL) {
+		return false;
+	}
+	shared->host->thread_call(set_up_source, shared);
+	return shared->has_source;
+}
+
+void pin_provision_register(struct pin_shared *shared)
+{
+	struct pin_registry *registry = &shared->registry;
+	int error;
+
+	if (!open_source(shared)) {
+		return;
+	}
+	registry->range_bytes = pin_registry_range_bytes(shared->config.buffer_bytes);
+	registry->region_count = 0;
+	for (uint32_t i = 0; i < shared->worker_count; i++) {
+		const struct pin_arena *arena = &shared->workers[i].arena;
+
+		/* A place of a crew may be empty. */
+		if (arena->memory != NULL) {
+			registry->regions[registry->region_count] =
+				(struct pin_region){.memory = arena->memory, .bytes = arena->bytes};
+			registry->region_count++;
+		}
+	}
+	qsort(registry->regions, registry->region_count, sizeof(*registry->regions),
+		compare_regions);
+	/* Too little memory for all is too little for each, too. */
+	if (pin_registry_register(registry, shared->host, &shared->source, &error) == 0 &&
+		error != -ENOMEM) {
+		pin_provision_close(shared);
+	}
+	for (uint32_t i = 0; i < shared->worker_count; i++) {
+		shared->workers[i].register_error = error;
+	}
+}
+
+void pin_provision_register_own(struct pin_worker *worker)
+{
+	if (!worker->shared->kernel.has_registered_buffers) {
+		return;
+	}
+	worker->registered_bytes = pin_ring_register(&worker->ring, worker->arena.memory,
+		worker->arena.bytes, pin_registry_range_bytes(worker->shared->config.buffer_bytes),
+		&worker->register_error);
+}
+
+void pin_provision_join(struct pin_worker *worker)
+{
+	const struct pin_registry *registry = &worker->shared->registry;
+	uint32_t home = 0;
+
+	while (home < registry->region_count &&
+		registry->regions[home].memory != worker->arena.memory) {
+		home++;
+	}
+	/* Not among them: a place of a crew that was empty at first. */
+	if (!worker->shared->has_source || home == registry->region_count) {
+		pin_provision_register_own(worker);
+		return;
+	}
+	if (registry->regions[home].bytes == 0) {
+		return;
+	}
+	if (pin_ring_clone(&worker->ring, &worker->shared->source, registry, home) < 0) {
+		pin_provision_register_own(worker);
+		return;
+	}
+	worker->registered_bytes = registry->regions[home].bytes;
+}
+
+void pin_provision_register_polled(struct pin_worker *worker)
+{
+	const struct pin_ring *first = &worker->ring;
+	int error;
+
+	if (!worker->has_polled || first->registry == NULL) {
+		return;
+	}
+	if (worker->shared->kernel.has_clone_buffers &&
+		pin_ring_clone(
+			&worker->polled, &first->uring, first->registry, first->home_region) == 0) {
+		return;
+	}
+	/* What the limit leaves; the rest is read the plain way. */
+	(void)pin_ring_register(&worker->polled, worker->arena.memory, worker->arena.bytes,
+		pin_registry_range_bytes(worker->shared->config.buffer_bytes), &error);
+}
+
+void pin_provision_close(struct pin_shared *shared)
+{
+	if (shared->has_source) {
+		/* Now, rather than when the kernel takes the ring apart. */
+		if (shared->registry.region_count > 0) {
+			io_uring_unregister_buffers(&shared->source);
+		}
+		shared->host->ring_exit(&shared->source);
+		shared->has_source = false;
+	}
+}
+
+void pin_provision_fini(struct pin_shared *shared)
+{
+	pin_provision_close(shared);
+	pin_heap_release(shared->host, shared->registry.regions, PIN_HEAP_ALIGN,
+		shared->worker_count, sizeof(*shared->registry.regions));
+	shared->registry.regions = NULL;
+}
+
+/* ---- what is said ---- */
+
+struct sums {
+	size_t bytes;
+	size_t registered_bytes;
+	size_t small_bytes;
+	uint32_t local_permille; /* the smallest */
+	uint32_t remote_worker;	 /* whose that is */
+	int register_error;
+	bool has_fallback;
+};
+
+static struct sums sums_of(const struct pin_shared *shared)
+{
+	struct sums sums = {.local_permille = PIN_ARENA_NODE_UNKNOWN};
+
+	for (uint32_t i = 0; i < shared->worker_count; i++) {
+		const struct pin_worker *worker = &shared->workers[i];
+
+		/* It has never been there. */
+		if (worker->arena.memory == NULL) {
+			continue;
+		}
+		sums.bytes += worker->arena.bytes;
+		sums.registered_bytes += worker->registered_bytes;
+		sums.small_bytes += worker->arena.bytes - worker->arena.huge_bytes;
+		sums.has_fallback |= worker->ring.is_fallback;
+		if (worker->register_error != 0) {
+			sums.register_error = worker->register_error;
+		}
+		if (worker->arena.local_permille < sums.local_permille) {
+			sums.local_permille = worker->arena.local_permille;
+			sums.remote_worker = i;
+		}
+	}
+	return sums;
+}
+
+static void report_registration(const struct pin_shared *shared, const struct sums *sums)
+{
+	struct rlimit limit;
+	char limit_text[32] = "none";
+	size_t wanted_kib = pin_round_up(2 * sums->bytes, 1 << 20) >> 10;
+
+	if (getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
+		snprintf(limit_text, sizeof(limit_text), "%llu KiB",
+			(unsigned long long)limit.rlim_cur >> 10);
+	}
+	if (sums->register_error != -ENOMEM) {
+		pin_log(&shared->log, PINION_LOG_INFO,
+			"%zu of %zu MiB of buffers are registered with io_uring: %s (reads into "
+			"the rest cost a little more CPU, nothing else changes)",
+			sums->registered_bytes >> 20, sums->bytes >> 20,
+			strerror(-sums->register_error));
+		return;
+	}
+	pin_log(&shared->log, PINION_LOG_INFO,
+		"%zu of %zu MiB of buffers are registered with io_uring: the locked-memory limit "
+		"is %s, raise it with `ulimit -l %zu` or LimitMEMLOCK=%zuM (reads into the rest "
+		"cost a little more CPU, nothing else changes)",
+		sums->registered_bytes >> 20, sums->bytes >> 20, limit_text, wanted_kib,
+		wanted_kib >> 10);
+}
+
+void pin_provision_report(const struct pin_shared *shared)
+{
+	struct sums sums = sums_of(shared);
+
+	if (sums.register_error != 0 && !sums.has_fallback) {
+		report_registration(shared, &sums);
+	}
+	/* An embedder's memory lies as he has it. */
+	if (shared->config.arena_map != NULL) {
+		return;
+	}
+	if (sums.small_bytes > 0) {
+		pin_log(&shared->log,
+			sums.small_bytes > sums.bytes / SMALL_SHARE ? PINION_LOG_WARN
+								    : PINION_LOG_INFO,
+			"%zu of %zu MiB of buffers lie on 4 KiB pages, which makes direct reads of "
+			"some disks three times slower: sysctl vm.nr_hugepages=%zu, or echo "
+			"madvise > /sys/kernel/mm/transparent_hugepage/enabled",
+			sums.small_bytes >> 20, sums.bytes >> 20, sums.bytes / PIN_HUGE_PAGE_BYTES);
+	}
+	if (sums.local_permille < LOCAL_PERMILLE_MIN) {
+		const struct pin_worker *worker = &shared->workers[sums.remote_worker];
+
+		pin_log(&shared->log, PINION_LOG_WARN,
+			"only %u.%u %% of worker %u's buffers lie on its NUMA node %u: `numactl "
+			"--hardware` shows what is free there, echo 1 > /proc/sys/vm/drop_caches "
+			"frees page cache",
+			sums.local_permille / 10, sums.local_permille % 10, sums.remote_worker,
+			worker->place.node_index);
+	}
+}

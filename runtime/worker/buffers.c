@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A worker's buffers, on the worker itself.
+ */
+#include "runtime/worker/buffers.h"
+#include "runtime/base/check.h"
+#include "runtime/worker/request.h"
+#include "runtime/worker/spawn.h"
+
+#include <errno.h>
+
+enum {
+	/* Marks the index of a small buffer. */
+	SMALL_BUFFER = 1u << 31,
+};
+
+static bool acquire(struct pin_pool *pool, struct pinion_buffer *out_buffer)
+{
+	return pin_pool_acquire_own(pool, &pool->magazines[0], 0, out_buffer) ||
+		pin_pool_acquire(pool, 0, 0, out_buffer);
+}
+
+bool pin_worker_buffer_acquire(
+	struct pin_worker *worker, size_t bytes, struct pinion_buffer *out_buffer)
+{
+	if (bytes > worker->small_buffers.buffer_bytes) {
+		PIN_CHECK(bytes <= worker->buffers.buffer_bytes);
+		return acquire(&worker->buffers, out_buffer);
+	}
+	if (!acquire(&worker->small_buffers, out_buffer)) {
+		return false;
+	}
+	out_buffer->index |= SMALL_BUFFER;
+	return true;
+}
+
+bool pin_worker_buffer_await(
+	struct pin_worker *worker, size_t bytes, struct pin_buffer_waiter *waiter)
+{
+	if (pin_worker_buffer_acquire(worker, bytes, &waiter->buffer)) {
+		return true;
+	}
+	pin_list_push(bytes > worker->small_buffers.buffer_bytes ? &worker->buffer_queue
+								 : &worker->small_buffer_queue,
+		&waiter->link);
+	return false;
+}
+
+static PIN_COLD _Noreturn void report_not_out(const struct pinion_buffer *buffer)
+{
+	pin_check_misused(&pin_worker_current()->shared->log,
+		"pinion_buffer_release() of a buffer that is not out, at %p: release what was "
+		"acquired, once",
+		buffer->bytes);
+}
+
+static void put_back(struct pin_worker *worker, const struct pinion_buffer *buffer)
+{
+	struct pinion_buffer plain = *buffer;
+	struct pin_pool *pool;
+
+	plain.index &= ~(uint32_t)SMALL_BUFFER;
+	pool = plain.index == buffer->index ? &worker->buffers : &worker->small_buffers;
+	if (!pin_pool_release_own(pool, &pool->magazines[0], 0, &plain)) {
+		int rc = pin_pool_release(pool, 0, &plain);
+
+		if (rc != 0) {
+			report_not_out(&plain);
+		}
+	}
+}
+
+void pin_worker_buffer_release(struct pin_worker *worker, const struct pinion_buffer *buffer)
+{
+	bool is_small = (buffer->index & SMALL_BUFFER) != 0;
+	struct pin_link *first =
+		pin_list_pop(is_small ? &worker->small_buffer_queue : &worker->buffer_queue);
+
+	put_back(worker, buffer);
+	if (first != NULL) {
+		struct pin_buffer_waiter *waiter =
+			PIN_CONTAINER_OF(first, struct pin_buffer_waiter, link);
+		bool has_taken = pin_worker_buffer_acquire(
+			worker, is_small ? 1 : worker->buffers.buffer_bytes, &waiter->buffer);
+
+		PIN_CHECK(has_taken);
+		pin_worker_spawn_bound(worker, waiter->task);
+	}
+}
+
+/* ---- in flight ---- */
+
+/* And in which pool. */
+static struct pin_entry *find_pooled(
+	const struct pin_worker *worker, const uint8_t *bytes, struct pin_pool **out_pool)
+{
+	struct pin_shared *shared = worker->shared;
+	struct pin_entry *entry = NULL;
+
+	for (uint32_t i = 0; i < PIN_POOLS_MAX && entry == NULL; i++) {
+		uint64_t address = pin_load_acquire_u64(&shared->pools[i]); /* [IO-1] */
+
+		if (address != 0) {
+			*out_pool = (struct pin_pool *)(uintptr_t)address;
+			entry = pin_pool_find(*out_pool, bytes, worker->index);
+		}
+	}
+	return entry;
+}
+
+static inline struct pin_entry *find_own(struct pin_worker *worker, const uint8_t *bytes)
+{
+	struct pin_entry *entry = pin_pool_find_first(&worker->buffers, bytes);
+
+	return entry != NULL ? entry : pin_pool_find_first(&worker->small_buffers, bytes);
+}
+
+/*
+ * By the worker, whose own magazine is that number in the pool: for a request
+ * that nobody else will end, as a reliever might.
+ */
+static inline bool lend_own(const struct pin_worker *worker, struct pin_magazine *own,
+	uint32_t magazine, struct pin_entry *entry)
+{
+	return PIN_LIKELY(!worker->shares_ring) && pin_pool_lend_own(own, magazine, entry);
+}
+
+/* Lends it, if it can. On the worker: who ends a pool waits until it is out. */
+static PIN_APART struct pin_entry *find_pooled_own(
+	struct pin_worker *worker, const uint8_t *bytes, bool *out_is_lent)
+{
+	struct pin_pool *pool;
+	struct pin_entry *entry;
+
+	pin_owned_enter(&worker->cancels, worker->shared->host); /* [IO-2] */
+	entry = find_pooled(worker, bytes, &pool);
+	*out_is_lent = entry != NULL &&
+		lend_own(worker, &pool->magazines[worker->index], worker->index, entry);
+	pin_owned_leave(&worker->cancels); /* [IO-2] */
+	return entry;
+}
+
+PIN_APART void pin_worker_send_home(struct pin_worker *worker)
+{
+	struct pin_shared *shared = worker->shared;
+
+	worker->has_bundles = false;
+	pin_owned_enter(&worker->cancels, shared->host); /* [IO-2] */
+	for (uint32_t i = 0; i < PIN_POOLS_MAX; i++) {
+		uint64_t pool = pin_load_acquire_u64(&shared->pools[i]); /* [IO-1] */
+
+		if (pool != 0) {
+			pin_pool_send_home((struct pin_pool *)(uintptr_t)pool, worker->index);
+		}
+	}
+	pin_owned_leave(&worker->cancels); /* [IO-2] */
+}
+
+void pin_worker_buffers_publish(struct pin_shared *shared)
+{
+	uint64_t start = UINT64_MAX;
+	uint64_t end = 0;
+
+	for (uint32_t i = 0; i < shared->worker_count; i++) {
+		const struct pin_arena *arena = &shared->workers[i].arena;
+		uint64_t first = (uintptr_t)arena->memory;
+
+		if (arena->bytes > 0) {
+			start = first < start ? first : start;
+			end = first + arena->bytes > end ? first + arena->bytes : end;
+		}
+	}
+	if (end > start) {
+		pin_store_relaxed_u64(&shared->arenas_start, start);
+		pin_store_release_u64(
+			&shared->arenas_beyond, UINT64_MAX - (end - start - 1)); /* [IO-4] */
+	}
+}
+
+static bool knows_arenas(const struct pin_shared *shared)
+{
+	return pin_load_acquire_u64(&shared->arenas_beyond) != 0; /* [IO-4] */
+}
+
+/* Whether it may be in somebody's arena; always while that is not known. */
+static inline bool is_among_arenas(const struct pin_shared *shared, const uint8_t *bytes)
+{
+	uint64_t beyond = pin_load_acquire_u64(&shared->arenas_beyond); /* [IO-4] */
+	uint64_t start = pin_load_relaxed_u64(&shared->arenas_start);
+
+	return (uintptr_t)bytes - start <= UINT64_MAX - beyond;
+}
+
+/* One that a worker, this one or another, has for itself. */
+static PIN_APART struct pin_entry *find_workers(
+	const struct pin_shared *shared, const uint8_t *bytes)
+{
+	uint32_t count = knows_arenas(shared) ? shared->worker_count : 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct pin_worker *owner = &shared->workers[i];
+
+		if ((uintptr_t)bytes - (uintptr_t)owner->arena.memory < owner->arena.bytes) {
+			return find_own(owner, bytes);
+		}
+	}
+	return NULL;
+}
+
+static PIN_APART struct pin_entry *find_pooled_outside(
+	const struct pin_worker *worker, const uint8_t *bytes)
+{
+	struct pin_shared *shared = worker->shared;
+	struct pin_pool *pool;
+	struct pin_entry *entry;
+
+	pin_fetch_add_relaxed_u32(&shared->pool_searches, 1);
+	pin_fence_seq_cst(); /* [IO-3] */
+	entry = find_pooled(worker, bytes, &pool);
+	pin_fetch_sub_acq_rel_u32(&shared->pool_searches, 1); /* [IO-3] */
+	return entry;
+}
+
+static struct pin_pool *own_pool_of(struct pin_worker *worker, const struct pin_entry *entry)
+{
+	if (pin_worker_pool_has(&worker->buffers, entry)) {
+		return &worker->buffers;
+	}
+	return pin_worker_pool_has(&worker->small_buffers, entry) ? &worker->small_buffers : NULL;
+}
+
+static struct pin_pool *pool_of(struct pin_worker *worker, const struct pin_entry *entry)
+{
+	struct pin_shared *shared = worker->shared;
+	struct pin_pool *own = own_pool_of(worker, entry);
+	bool has_all = knows_arenas(shared);
+
+	for (uint32_t i = 0; has_all && own == NULL && i < shared->worker_count; i++) {
+		own = own_pool_of(&shared->workers[i], entry);
+	}
+	if (own != NULL) {
+		return own;
+	}
+	for (uint32_t i = 0; i < PIN_POOLS_MAX; i++) {
+		uint64_t address = pin_load_acquire_u64(&shared->pools[i]); /* [IO-1] */
+		struct pin_pool *pool = (struct pin_pool *)(uintptr_t)address;
+
+		if (pool != NULL && pin_worker_pool_has(pool, entry)) {
+			return pool;
+		}
+	}
+	return NULL;
+}
+
+/*
+ * Tells it of the buffer, whoever runs the worker's requests. False: it is
+ * gone.
+ */
+static PIN_APART bool tell_of(struct pin_worker *worker, const struct pin_entry *entry,
+	void (*tell)(struct pin_pool *pool, uint32_t index))
+{
+	struct pin_shared *shared = worker->shared;
+	struct pin_pool *pool;
+
+	pin_fetch_add_relaxed_u32(&shared->pool_searches, 1);
+	pin_fence_seq_cst(); /* [IO-3] */
+	pool = pool_of(worker, entry);
+	if (pool != NULL) {
+		tell(pool, (uint32_t)(entry - pool->entries));
+	}
+	pin_fetch_sub_acq_rel_u32(&shared->pool_searches, 1); /* [IO-3] */
+	return pool != NULL;
+}
+
+/* One that another thread has from a cache of its own. */
+static PIN_APART enum pin_pool_lent lend_anothers(
+	struct pin_worker *worker, struct pin_entry *entry)
+{
+	enum pin_pool_lent lent = PIN_POOL_MUST_SHARE;
+
+	while (lent == PIN_POOL_MUST_SHARE) {
+		lent = tell_of(worker, entry, pin_pool_share)
+			? pin_pool_lend(entry, PIN_POOL_OUTSIDE)
+			: PIN_POOL_IS_FREE;
+	}
+	return lent;
+}
+
+/* By the owner of that magazine of its pool. */
+static inline enum pin_pool_lent lend_entry(
+	struct pin_worker *worker, struct pin_entry *entry, uint32_t magazine)
+{
+	enum pin_pool_lent lent = pin_pool_lend(entry, magazine);
+
+	return PIN_UNLIKELY(lent == PIN_POOL_MUST_SHARE) ? lend_anothers(worker, entry) : lent;
+}
+
+/* The same, or nothing, where there is none. If it is free that is told. */
+static PIN_APART enum pin_pool_lent lend_found(struct pin_worker *worker, struct pin_entry *entry,
+	uint32_t magazine, struct pin_entry **out_entry)
+{
+	*out_entry = entry;
+	if (entry == NULL || PIN_LIKELY(lend_entry(worker, entry, magazine) == PIN_POOL_IS_LENT)) {
+		return PIN_POOL_IS_LENT;
+	}
+	*out_entry = NULL;
+	tell_of(worker, entry, pin_misuse_is_free);
+	return PIN_POOL_IS_FREE;
+}
+
+bool pin_worker_lend_posted(
+	struct pin_worker *worker, const uint8_t *bytes, struct pin_entry **out_entry)
+{
+	struct pin_entry *entry = NULL;
+
+	if (pin_load_relaxed_u32(&worker->shared->has_pools) != 0) {
+		entry = find_pooled_outside(worker, bytes);
+	}
+	if (entry == NULL && is_among_arenas(worker->shared, bytes)) {
+		entry = find_workers(worker->shared, bytes);
+	}
+	return lend_found(worker, entry, PIN_POOL_OUTSIDE, out_entry) == PIN_POOL_IS_LENT;
+}
+
+/* What the short way has not lent, of a pool where it has a magazine. */
+static enum pin_pool_lent lend_by_cas(struct pin_worker *worker, struct pin_entry *entry,
+	uint32_t magazine, struct pin_entry **out_entry)
+{
+	return lend_found(worker, entry,
+		pin_worker_current() == worker ? magazine : PIN_POOL_OUTSIDE, out_entry);
+}
+
+/* In anything but buffers of its own, where most is. */
+static PIN_APART enum pin_pool_lent lend_elsewhere(
+	struct pin_worker *worker, const uint8_t *bytes, struct pin_entry **out_entry)
+{
+	if (pin_load_relaxed_u32(&worker->shared->has_pools) != 0) {
+		bool is_lent;
+
+		*out_entry = find_pooled_own(worker, bytes, &is_lent);
+		if (*out_entry != NULL) {
+			return is_lent ? PIN_POOL_IS_LENT_OWN
+				       : lend_by_cas(worker, *out_entry, worker->index, out_entry);
+		}
+	}
+	return lend_found(worker, find_workers(worker->shared, bytes), PIN_POOL_OUTSIDE, out_entry);
+}
+
+enum pin_pool_lent pin_worker_lend(
+	struct pin_worker *worker, const uint8_t *bytes, struct pin_entry **out_entry)
+{
+	const struct pin_shared *shared = worker->shared;
+	struct pin_pool *pool = &worker->buffers;
+	struct pin_entry *entry = pin_pool_find_first(pool, bytes);
+
+	if (entry == NULL) {
+		pool = &worker->small_buffers;
+		entry = pin_pool_find_first(pool, bytes);
+	}
+	if (PIN_LIKELY(entry != NULL)) {
+		/* The only magazine of its pool. */
+		if (PIN_LIKELY(lend_own(worker, pool->magazines, 0, entry))) {
+			*out_entry = entry;
+			return PIN_POOL_IS_LENT_OWN;
+		}
+		return lend_by_cas(worker, entry, 0, out_entry);
+	}
+	if (is_among_arenas(shared, bytes) || pin_load_relaxed_u32(&shared->has_pools) != 0) {
+		return lend_elsewhere(worker, bytes, out_entry);
+	}
+	*out_entry = NULL;
+	return PIN_POOL_IS_LENT;
+}
+
+/* ---- pools ---- */
+
+int pin_worker_pools_add(
+	struct pin_shared *shared, struct pin_pool *pool, struct pin_waiters *waiters)
+{
+	pin_store_relaxed_u32(&shared->has_pools, 1);
+	for (uint32_t i = 0; i < PIN_POOLS_MAX; i++) {
+		if (pin_load_acquire_u64(&shared->pools[i]) == 0) {
+			shared->pool_waiters[i] = waiters;
+			pin_store_release_u64(&shared->pools[i], (uintptr_t)pool); /* [IO-1] */
+			return 0;
+		}
+	}
+	return -EMFILE;
+}
+
+/* Until nobody looks into a pool that is not in `pools` any more. */
+static void await_searches(struct pin_shared *shared)
+{
+	for (uint32_t i = 0; i < shared->worker_count; i++) {
+		pin_flight_lock_cancels(&shared->workers[i]); /* [IO-2] */
+		pin_owned_release(&shared->workers[i].cancels);
+	}
+	pin_fence_seq_cst(); /* [IO-3] */
+	while (pin_load_acquire_u32(&shared->pool_searches) != 0) {
+		shared->host->yield();
+	}
+}
+
+void pin_worker_pools_remove(struct pin_shared *shared, const struct pin_pool *pool)
+{
+	for (uint32_t i = 0; i < PIN_POOLS_MAX; i++) {
+		if (pin_load_acquire_u64(&shared->pools[i]) == (uintptr_t)pool) {
+			pin_store_release_u64(&shared->pools[i], 0); /* [IO-1] */
+			shared->pool_waiters[i] = NULL;
+		}
+	}
+	await_searches(shared); /* [IO-2] [IO-3] */
+}

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What becomes of a request that is over.
+ */
+#include "runtime/worker/complete.h"
+#include "runtime/base/check.h"
+#include "runtime/io/file_open.h"
+#include "runtime/io/transfer.h"
+#include "runtime/worker/buffers.h"
+#include "runtime/worker/device_queue.h"
+#include "runtime/worker/probes.h"
+#include "runtime/worker/request_aside.h"
+#include "runtime/worker/ring_lock.h"
+#include "runtime/worker/spawn.h"
+#include "runtime/worker/steal.h"
+#include "runtime/worker/wake.h"
+#include "runtime/worker/watchdog.h"
+
+#include <errno.h>
+
+enum {
+	/*
+	 * Until the kernel is asked for an end once more; twice that the next
+	 * time, and so on for so many.
+	 */
+	ASK_AGAIN_NS = 10 * 1000 * 1000,
+	ASK_AGAIN_TIMES = 8,
+	/* Such cancels under way, for which completion queues have room. */
+	ASKED_AGAIN_MAX = 8,
+};
+
+/* An open's task, when the descriptor is there: first looks at the file. */
+static int look_at_file(struct pinion_task *task)
+{
+	struct pinion_request *request = PIN_CONTAINER_OF(task, struct pinion_request, task);
+	struct pin_request *private = pin_request_of(request);
+	struct pinion_file_options options;
+
+	task->run = private->run;
+	if (pin_file_options_accept(&options, request->options, NULL) != 0) {
+		pin_check_misused(&pin_worker_current()->shared->log, PIN_REQUEST_OPTIONS_CHANGED,
+			(const void *)request);
+	}
+	request->result = pin_file_adopt_with(
+		request->file, (int)request->result, &options, private->devices);
+	return task->run(task);
+}
+
+static void count_end(struct pin_worker *worker, int64_t result)
+{
+	if (result == -ECANCELED) {
+		pin_meter_add(&worker->meter.requests_cancelled, 1);
+	} else if (result == -ETIME) {
+		pin_meter_add(&worker->meter.requests_timed_out, 1);
+	}
+}
+
+/* Of one that any worker may run, on whichever does. */
+static int run_landed(struct pinion_task *task)
+{
+	struct pinion_request *request = PIN_CONTAINER_OF(task, struct pinion_request, task);
+	struct pin_request *private = pin_request_of(request);
+
+	if (request->op == PINION_OP_OPEN && request->result >= 0) {
+		private->devices = &pin_worker_current()->devices;
+		return look_at_file(task);
+	}
+	task->run = private->run;
+	return task->run(task);
+}
+
+/*
+ * What uses memory that its worker gives out has to give it back there. Opening
+ * without a look is the scanner's, whose tasks take it that they stay.
+ */
+static inline bool may_move(const struct pin_worker *worker, const struct pinion_request *request)
+{
+	const struct pin_request *private = (const void *)request->private_;
+
+	return worker->shares_ring && !private->uses_own_buffer && request->op != PIN_OP_OPEN_PLAIN;
+}
+
+/* To a queue that others steal from. */
+static void hand_to_any(struct pin_worker *taker, struct pinion_request *request)
+{
+	pin_request_of(request)->run = request->task.run;
+	request->task.run = run_landed;
+	request->task.private_kind = PIN_TASK_LANDED;
+	pin_sentry_note_kept(taker);
+	pin_spawn_enqueue(taker, pin_task_link(&request->task));
+}
+
+/* Home: to a worker that is busy, from the one that relieves it. */
+static void hand_back(
+	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request)
+{
+	request->task.private_kind = PIN_TASK_LANDED;
+	pin_inbox_push(&worker->inbox, pin_task_link(&request->task));
+	pin_wake_worker(worker, taker);
+}
+
+static PIN_INLINE void hand_over(
+	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request)
+{
+	struct pin_request *private = pin_request_of(request);
+
+	PIN_TRACE3(request_complete, worker->index, request, request->result);
+	pin_meter_add(&worker->meter.requests_completed, 1);
+	if (PIN_UNLIKELY(may_move(worker, request))) {
+		pin_meter_add(&taker->meter.tasks_stolen, taker != worker);
+		hand_to_any(taker, request);
+		return;
+	}
+	if (request->op == PINION_OP_OPEN && request->result >= 0) {
+		private->run = request->task.run;
+		private->devices = &worker->devices;
+		request->task.run = look_at_file;
+	}
+	if (PIN_UNLIKELY(taker != worker)) {
+		hand_back(worker, taker, request);
+		return;
+	}
+	pin_list_push(&worker->ready, pin_task_link(&request->task));
+}
+
+void pin_flight_hand_over(
+	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request)
+{
+	hand_over(worker, taker, request);
+}
+
+static PIN_COLD _Noreturn void report_changed(struct pin_request *private)
+{
+	pin_check_misused(&pin_worker_current()->shared->log, PIN_REQUEST_CHANGED,
+		(const void *)pin_flight_request(private));
+}
+
+static PIN_INLINE bool leave_locked(struct pin_request *private)
+{
+	enum pin_flight_state state = pin_flight_state_of(pin_load_relaxed_u32(&private->word));
+
+	if (PIN_UNLIKELY(state == PIN_FLIGHT_CANCELLED)) {
+		return false;
+	}
+	if (PIN_UNLIKELY(state != PIN_FLIGHT_FLYING && state != PIN_FLIGHT_ENDING)) {
+		report_changed(private);
+	}
+	pin_flight_set(private, PIN_FLIGHT_IDLE);
+	return true;
+}
+
+/*
+ * Makes it the caller's again; false while a cancel of it is under way. On
+ * `taker`, which has the ring's lock if it is not the worker.
+ */
+static PIN_INLINE bool leave_flight(
+	struct pin_worker *worker, struct pin_worker *taker, struct pin_request *private)
+{
+	bool has_left;
+
+	if (PIN_LIKELY(taker == worker)) {
+		pin_owned_enter(&worker->cancels, worker->shared->host);
+		has_left = leave_locked(private);
+		pin_owned_leave(&worker->cancels);
+	} else {
+		pin_flight_lock_cancels(worker);
+		has_left = leave_locked(private);
+		pin_owned_release(&worker->cancels);
+	}
+	return has_left;
+}
+
+/* What only transfers have. */
+static PIN_APART void end_transfer(
+	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request)
+{
+	struct pin_request *private = pin_request_of(request);
+
+	if (private->lent != NULL) {
+		if (PIN_LIKELY(private->is_lent_own)) {
+			pin_pool_unlend_own(private->lent);
+		} else {
+			pin_pool_unlend(private->lent);
+		}
+		private->lent = NULL;
+	}
+	pin_throttle_end(worker, taker, request);
+}
+
+static PIN_INLINE void end(
+	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request)
+{
+	struct pin_request *private = pin_request_of(request);
+
+	if (pin_request_moves_bytes(request)) {
+		end_transfer(worker, taker, request);
+	}
+	pin_flight_list_remove(&private->link);
+	if (PIN_UNLIKELY(private->is_timed)) {
+		/* No longer armed if it was the deadline that came. */
+		pin_timers_cancel(&worker->deadlines, &private->deadline);
+	}
+	if (PIN_UNLIKELY(request->result < 0)) {
+		count_end(worker, request->result);
+	}
+	if (PIN_LIKELY(leave_flight(worker, taker, private))) {
+		hand_over(worker, taker, request);
+	} else {
+		private->has_ended = true;
+	}
+}
+
+void pin_flight_end(
+	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request)
+{
+	end(worker, taker, request);
+}
+
+void pin_flight_end_with(struct pin_worker *worker, struct pinion_request *request, int32_t result)
+{
+	request->result = result;
+	pin_flight_end(worker, worker, request);
+}
+
+void pin_flight_abandon(struct pin_worker *worker, struct pinion_request *request, int32_t error)
+{
+	struct pin_request *private = pin_request_of(request);
+
+	if (private->ended_by != 0) {
+		return;
+	}
+	private->ended_by = (int16_t)error;
+	if (PIN_UNLIKELY(private->is_aside)) {
+		/* Its ring takes no cancels: the device ends it. */
+		return;
+	}
+	if (private->is_waiting || request->op == PINION_OP_TIMEOUT) {
+		pin_flight_end_with(worker, request, error);
+	} else {
+		pin_request_abandon(&worker->ring, request);
+	}
+}
+
+static void arm_again(struct pin_worker *worker, struct pin_request *private, uint64_t now_ns)
+{
+	pin_timers_insert(&worker->deadlines, &private->deadline,
+		now_ns + ((uint64_t)ASK_AGAIN_NS << (private->asked_again - 1)));
+}
+
+/*
+ * A cancel found nothing to end. Most often that has ended, or nothing can end
+ * it now; but what passes from one of the kernel's threads to another is missed
+ * too (Linux 6.1: -ENOENT for the read of a pipe, which then stays). So what is
+ * still here is asked for again, ever less often.
+ */
+static PIN_APART void note_missed(struct pin_worker *worker)
+{
+	uint64_t now_ns = worker->shared->host->now_ns();
+
+	worker->ring.has_missed = false;
+	for (struct pin_flight_link *link = worker->flying.next; link != &worker->flying;
+		link = link->next) {
+		struct pin_request *private = PIN_CONTAINER_OF(link, struct pin_request, link);
+
+		if (private->ended_by != 0 && !private->is_aside && private->asked_again == 0) {
+			pin_timers_cancel(&worker->deadlines, &private->deadline);
+			private->is_timed = true;
+			private->asked_again = 1;
+			arm_again(worker, private, now_ns);
+		}
+	}
+}
+
+static PIN_APART void ask_again(struct pin_worker *worker, struct pin_request *private)
+{
+	if (worker->ring.cancelling < ASKED_AGAIN_MAX) {
+		pin_request_abandon(&worker->ring, pin_flight_request(private));
+		if (private->asked_again < ASK_AGAIN_TIMES) {
+			private->asked_again++;
+		}
+	}
+	arm_again(worker, private, worker->shared->host->now_ns());
+}
+
+/* ---- the parts of long transfers ---- */
+
+/* For the ring that has it, by who has that: the worker or a reliever. */
+static bool ask_part(void *arg, struct pinion_request *request)
+{
+	struct pin_worker *worker = arg;
+	struct pin_request *private = pin_request_of(request);
+
+	if (PIN_LIKELY(!pin_throttle_owes_part(worker, request))) {
+		return true;
+	}
+	if (private->is_aside) {
+		pin_aside_leave(worker, private);
+	}
+	pin_flight_list_remove(&private->link);
+	pin_throttle_defer_part(worker, pin_worker_current(), request);
+	return false;
+}
+
+void pin_flight_ask_parts(struct pin_worker *worker, struct pin_ring *ring)
+{
+	ring->ask_part = ask_part;
+	ring->ask_arg = worker;
+}
+
+void pin_flight_carry_out(struct pin_worker *worker, struct pinion_request *request)
+{
+	/* Who relied on its search would wait for the device. */
+	if (worker->is_searching) {
+		pin_search_succeed(worker);
+	}
+	while (!pin_transfer_carry_out(&worker->ring, request)) {
+		if (!ask_part(worker, request)) {
+			return;
+		}
+	}
+	pin_flight_end(worker, worker, request);
+}
+
+/* ---- completions ---- */
+
+/* On the worker. */
+static void land(void *arg, uint64_t user_data, int32_t result)
+{
+	struct pin_worker *worker = arg;
+	struct pinion_request *request = pin_request_complete(&worker->ring, user_data, result);
+
+	if (PIN_LIKELY(request != NULL)) {
+		end(worker, worker, request);
+	}
+}
+
+uint32_t pin_flight_poll(struct pin_worker *worker)
+{
+	uint32_t count;
+
+	pin_relief_enter(worker);
+	count = pin_ring_poll(&worker->ring, land, worker);
+	if (PIN_UNLIKELY(worker->ring.has_missed)) {
+		note_missed(worker);
+	}
+	pin_relief_leave(worker);
+	return count;
+}
+
+struct landing {
+	struct pin_worker *worker; /* whose ring it is */
+	struct pin_worker *taker;  /* who reaps it */
+};
+
+static void land_for_other(void *arg, uint64_t user_data, int32_t result)
+{
+	const struct landing *landing = arg;
+	struct pinion_request *request =
+		pin_request_complete(&landing->worker->ring, user_data, result);
+
+	if (request != NULL) {
+		pin_flight_end(landing->worker, landing->taker, request);
+	}
+}
+
+bool pin_flight_relieve(struct pin_worker *worker, struct pin_worker *taker)
+{
+	struct landing landing = {.worker = worker, .taker = taker};
+	uint32_t count;
+
+	if (!pin_relief_is_wanted(worker) || pin_parker_is_parked(&worker->parker) ||
+		!pin_search_is_stuck(worker) || !pin_relief_take(worker)) {
+		return false;
+	}
+	count = pin_ring_poll(&worker->ring, land_for_other, &landing);
+	/* What goes on from here: the next to come may be the sentry's. */
+	if (pin_ring_unsubmitted(&worker->ring) > 0) {
+		count += pin_ring_poll(&worker->ring, land_for_other, &landing);
+	}
+	pin_relief_release(worker);
+	pin_meter_add(&taker->meter.steals, count > 0);
+	return true;
+}
+
+void pin_flight_expire(struct pin_worker *worker, struct pin_timer *timer)
+{
+	struct pin_request *private = PIN_CONTAINER_OF(timer, struct pin_request, deadline);
+
+	if (timer->owner_kind == PIN_TASK_TOLL) {
+		pin_throttle_expire(worker, timer);
+		return;
+	}
+	if (private->asked_again != 0) {
+		ask_again(worker, private);
+	} else {
+		pin_flight_abandon(worker, pin_flight_request(private), -ETIME);
+	}
+}

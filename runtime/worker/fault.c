@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Failures: counted, named, logged; and what follows an end without a return.
+ */
+#include "runtime/worker/fault.h"
+#include "runtime/base/check.h"
+#include "runtime/worker/hooks.h"
+#include "runtime/worker/probes.h"
+#include "runtime/worker/spawn.h"
+
+#include <errno.h>
+#include <pinion/fault.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+	/* Of a worker; many failures must not become as many lines. */
+	LOG_LINES_MAX = 10,
+	LOG_PERIOD_NS = 1000 * 1000 * 1000,
+};
+
+/* Whether one more line is fine; tells how many were not. */
+static bool may_log(struct pin_worker *worker)
+{
+	const struct pin_shared *shared = worker->shared;
+	uint32_t skipped = worker->fault_lines_skipped;
+
+	if (shared->log.fn == NULL) {
+		return false;
+	}
+	if (worker->now_ns - worker->fault_period_ns >= LOG_PERIOD_NS) {
+		worker->fault_period_ns = worker->now_ns;
+		worker->fault_lines = 0;
+		worker->fault_lines_skipped = 0;
+		if (skipped > 0) {
+			pin_log(&shared->log, PINION_LOG_WARN,
+				"worker %u: %u more failures were not logged", worker->index,
+				skipped);
+		}
+	}
+	if (worker->fault_lines == LOG_LINES_MAX) {
+		worker->fault_lines_skipped++;
+		return false;
+	}
+	worker->fault_lines++;
+	return true;
+}
+
+static void say(struct pin_worker *worker, pin_fault_fn function, const char *what, int error)
+{
+	char name[PIN_RUNNING_NAME_BYTES];
+
+	if (!may_log(worker)) {
+		return;
+	}
+	pin_running_describe(function, name);
+	pin_log(&worker->shared->log, PINION_LOG_WARN, "worker %u: task %s %s: %s (%d)",
+		worker->index, name, what, strerror(-error), error);
+}
+
+/* ---- failures ---- */
+
+static void count(struct pin_worker *worker, int error)
+{
+	struct pin_shared *shared = worker->shared;
+	uint32_t none = 0;
+
+	pin_meter_add(&worker->meter.tasks_failed, 1);
+	if (pin_load_relaxed_u32(&shared->first_failure) == 0) {
+		pin_cas_seq_cst_u32(&shared->first_failure, &none, (uint32_t)-error);
+	}
+	if (shared->config.fault_policy == PINION_FAIL_FAST) {
+		pin_shared_stop(shared);
+	}
+}
+
+void pin_fault_note(struct pin_worker *worker, int error)
+{
+	say(worker, pin_running_of(worker), "failed", error);
+	count(worker, error);
+}
+
+/* ---- ends without a return ---- */
+
+static int error_of(const struct pin_worker *worker)
+{
+	return worker->panic_error != 0 ? worker->panic_error : -EOWNERDEAD;
+}
+
+int pin_fault_error(void)
+{
+	return error_of(pin_worker_current());
+}
+
+static const char *name_of(enum pin_landing landing)
+{
+	switch (landing) {
+	case PIN_LANDING_EXIT:
+		return "called pthread_exit";
+	case PIN_LANDING_EXCEPTION:
+		return "let an exception out";
+	case PIN_LANDING_UNWOUND:
+	case PIN_LANDING_RETURNED:
+		break;
+	}
+	return "was unwound";
+}
+
+void pin_fault_recover(struct pin_worker *worker)
+{
+	enum pin_landing landing = worker->landing;
+	enum pin_running kind = worker->running_kind;
+	int error = error_of(worker);
+
+	if (PIN_LIKELY(landing == PIN_LANDING_RETURNED)) {
+		return;
+	}
+	worker->landing = PIN_LANDING_RETURNED;
+	worker->panic_error = 0;
+	worker->running_kind = PIN_RUNNING_TASK;
+	if (landing != PIN_LANDING_UNWOUND) {
+		say(worker, pin_running_of(worker), name_of(landing), error);
+	} else if (worker->has_overflown) {
+		worker->has_overflown = false;
+		say(worker, pin_running_of(worker), "overflowed its stack", error);
+	}
+	if (kind == PIN_RUNNING_HOOK) {
+		pin_hooks_leave(worker);
+		return;
+	}
+	pin_meter_add(&worker->meter.tasks_unwound, 1);
+	if (kind == PIN_RUNNING_CANCEL) {
+		pin_meter_add(&worker->meter.tasks_cancelled, 1); /* [END-1] */
+		return;
+	}
+	count(worker, error);
+	PIN_TRACE2(task_end, worker->index, error);
+	pin_meter_add(&worker->meter.tasks_run, 1); /* [END-1] */
+}
+
+static bool is_guarded(const struct pin_worker *worker)
+{
+	return worker->guard != NULL && pin_guard_is_running(worker->guard);
+}
+
+/* On the worker, in the handler of SIGSEGV, on a stack of its own. */
+static void hit_guard(void *arg)
+{
+	struct pin_worker *worker = arg;
+
+	pin_overflow_report(worker->index, (uintptr_t)pin_load_relaxed_u64(&worker->running));
+	if (worker->shared->config.overflow_policy == PINION_OVERFLOW_UNWIND &&
+		is_guarded(worker)) {
+		worker->panic_error = -EFAULT;
+		worker->has_overflown = true;
+		pin_guard_unwind(worker->guard);
+	}
+}
+
+int pin_fault_watch(struct pin_worker *worker)
+{
+	if (worker->shared->config.overflow_policy == PINION_OVERFLOW_IGNORE) {
+		return 0;
+	}
+	return pin_overflow_begin(&worker->overflow, hit_guard, worker);
+}
+
+static _Noreturn void refuse(const char *message)
+{
+	char line[512];
+	int length = snprintf(line, sizeof(line),
+		"pinion: pinion_panic() outside of a worker's task: %s\n", message);
+
+	length = length < (int)sizeof(line) ? length : (int)sizeof(line) - 1;
+	if (length > 0 && write(STDERR_FILENO, line, (size_t)length) < 0) {
+		/* The abort speaks for itself. */
+	}
+	abort();
+}
+
+void pinion_panic(int error, const char *message)
+{
+	struct pin_worker *worker = pin_worker_of_thread();
+	const char *said = message != NULL ? message : "no reason given";
+
+	if (worker == NULL || !is_guarded(worker)) {
+		refuse(said);
+	}
+	worker->panic_error = error < 0 ? error : -EINVAL;
+	if (may_log(worker)) {
+		char name[PIN_RUNNING_NAME_BYTES];
+
+		pin_running_describe(pin_running_of(worker), name);
+		/* Now, since it may lie in a frame that is about to go. */
+		pin_log(&worker->shared->log, PINION_LOG_ERROR,
+			"worker %u: task %s panicked: %.200s: %s (%d)", worker->index, name, said,
+			strerror(-worker->panic_error), worker->panic_error);
+	}
+	pin_guard_unwind(worker->guard);
+}

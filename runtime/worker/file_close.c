@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What workers are told of closed files.
+ */
+#include "runtime/worker/file_close.h"
+#include "runtime/worker/ring_lock.h"
+#include "runtime/worker/wake.h"
+
+#include <string.h>
+
+/* Any thread, in a record's lock; the worker ends after that, if at all. */
+static void tell(void *arg)
+{
+	struct pin_worker *worker = arg;
+	struct pin_worker *self = pin_worker_current();
+
+	if (pin_exchange_acq_rel_u32(&worker->has_closed_files, 1) != 0) { /* [FILES-1] */
+		return;
+	}
+	pin_inbox_push(&worker->inbox, pin_task_link(&worker->files_message));
+	pin_wake_worker(worker, self != NULL && self->shared == worker->shared ? self : NULL);
+}
+
+void pin_files_start(struct pin_worker *worker)
+{
+	const struct pin_shared *shared = worker->shared;
+	bool has_files = shared->kernel.has_registered_files && !worker->ring.is_fallback;
+	struct pin_file_table_options options = {
+		.host = shared->host,
+		.ring_fd = worker->ring.uring.ring_fd,
+		.slot_count = has_files ? shared->config.registered_files : 0,
+		.tell = tell,
+		.arg = worker,
+		.log = &shared->log,
+	};
+	int rc;
+
+	worker->files_message.private_kind = PIN_TASK_FILES;
+	rc = pin_file_table_init(&worker->files, &options);
+	if (rc < 0) {
+		pin_log(&shared->log, PINION_LOG_INFO,
+			"worker %u registers no files with io_uring: %s (reads cost a little more "
+			"CPU, nothing else changes)",
+			worker->index, strerror(-rc));
+	} else if (worker->files.slot_count > 0) {
+		worker->ring.files = &worker->files;
+	}
+}
+
+/*
+ * The message of one that has left, and of its files: of a next one there, if
+ * any, it may be relied on.
+ */
+static void take_for_other(struct pin_worker *owner)
+{
+	(void)pin_exchange_acq_rel_u32(&owner->has_closed_files, 0); /* [FILES-1] */
+	if (pin_load_acquire_u32(&owner->service) != PIN_SERVICE_OUT) {
+		tell(owner);
+	}
+}
+
+void pin_files_take(struct pin_worker *worker, struct pinion_task *message)
+{
+	struct pin_worker *owner = pin_files_owner_of(message);
+	bool is_done;
+
+	if (PIN_UNLIKELY(owner != worker)) {
+		take_for_other(owner);
+		return;
+	}
+	(void)pin_exchange_acq_rel_u32(&worker->has_closed_files, 0); /* [FILES-1] */
+	pin_relief_enter(worker);
+	is_done = pin_file_table_sweep(&worker->files, pin_ring_submitted(&worker->ring));
+	pin_relief_leave(worker);
+	if (!is_done) {
+		/* Again in the next loop, when what has gathered is sent. */
+		tell(worker);
+	}
+}
+
+void pin_files_end(struct pin_worker *worker)
+{
+	pin_file_table_fini(&worker->files);
+	worker->ring.files = NULL;
+}

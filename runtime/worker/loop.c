@@ -1,0 +1,499 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Batches of tasks, and looking after the ring between them.
+ */
+#include "runtime/worker/loop.h"
+#include "runtime/worker/binding.h"
+#include "runtime/worker/buffers.h"
+#include "runtime/worker/cancel.h"
+#include "runtime/worker/complete.h"
+#include "runtime/worker/expire.h"
+#include "runtime/worker/extra_rings.h"
+#include "runtime/worker/extra_rings_commands.h"
+#include "runtime/worker/hooks.h"
+#include "runtime/worker/lane.h"
+#include "runtime/worker/next_task.h"
+#include "runtime/worker/next_task_lanes.h"
+#include "runtime/worker/park.h"
+#include "runtime/worker/request_aside.h"
+#include "runtime/worker/retire.h"
+#include "runtime/worker/ring_lock.h"
+#include "runtime/worker/run.h"
+#include "runtime/worker/steal.h"
+#include "runtime/worker/submit.h"
+#include "runtime/worker/wait.h"
+#include "runtime/worker/wake.h"
+
+enum {
+	/*
+	 * How long submissions may gather while tasks run. A disk whose queue
+	 * runs dry behind a long task costs far more than one more enter does.
+	 */
+	SUBMIT_DELAY_NS = 20 * 1000,
+	/*
+	 * Reading the clock costs more than an empty task. So it is read when
+	 * as many have run as take this long by the last reading; but the next
+	 * ones may be longer, so there is a limit, and no more than twice as
+	 * many as the last time.
+	 */
+	CLOCK_PERIOD_NS = 1000,
+	CLOCK_STRIDE_MAX = 64,
+	/*
+	 * Batches of one short task, or rounds of a batch, in a row that are
+	 * not timed at all. The average misses them; whatever else depends on
+	 * the time has it from the start of the next batch.
+	 */
+	UNTIMED_BATCHES_MAX = 47,
+	/*
+	 * Rounds by the ring in a row, or batches and rounds, without a look
+	 * through the queues of others.
+	 */
+	UNSEARCHED_ROUNDS_MAX = 31,
+	/* The end of a turn that began without a look at the clock. */
+	TURN_UNTIMED = 0,
+};
+
+/* Runs one task or callback; false when there was none anywhere. */
+static bool poll_once(struct pin_worker *worker)
+{
+	if (PIN_UNLIKELY(pin_shared_has_lanes(worker->shared))) {
+		return pin_poll_lanes(worker);
+	}
+	return pin_poll_near(worker) || pin_poll_others(worker);
+}
+
+/*
+ * Behind a poll: runs `limit` tasks at most of the own queue in a row, or of
+ * those that are ready where one alone would not be worth it. 0: something else
+ * is next, a look is due, or thieves have taken all.
+ */
+static PIN_INLINE uint32_t run_row(struct pin_worker *worker, uint32_t limit)
+{
+	const struct pin_shared *shared = worker->shared;
+
+	if (pin_deque_is_drained(&worker->deque)) {
+		return pin_list_has_several(&worker->ready) && !worker->is_searching &&
+				pin_poll_is_ready_next(worker, shared)
+			? pin_poll_ready_row(worker, limit)
+			: 0;
+	}
+	return pin_poll_is_deque_next(worker, shared) && worker->deque.order == PIN_DEQUE_FIFO &&
+			!worker->is_searching
+		? pin_poll_deque_row(worker, limit)
+		: 0;
+}
+
+/* Shows what is left in the own queue to sleepers; nobody is told otherwise. */
+static void share_backlog(struct pin_worker *worker)
+{
+	if (!pin_deque_is_drained(&worker->deque) && pin_deque_count(&worker->deque) > 0) {
+		pin_wake_one(worker->shared, worker);
+		pin_spawn_note_told(worker);
+	}
+}
+
+/* Tasks until the clock is read again, when so many took so long. */
+static uint32_t next_stride(struct pin_worker *worker, uint64_t elapsed_ns, uint32_t tasks)
+{
+	uint32_t limit = pin_min_u32(2 * worker->stride, CLOCK_STRIDE_MAX);
+	uint64_t stride = elapsed_ns == 0 ? limit : (uint64_t)tasks * CLOCK_PERIOD_NS / elapsed_ns;
+
+	if (stride > limit) {
+		stride = limit;
+	}
+	worker->stride = stride == 0 ? 1 : (uint32_t)stride;
+	return worker->stride;
+}
+
+/* Two when tasks are short: then a batch of one does without a look at it. */
+static uint32_t first_stride(const struct pin_worker *worker)
+{
+	bool is_short = pin_tuner_average_ns(&worker->tuner) < CLOCK_PERIOD_NS / 2;
+
+	if (worker->is_on_time) {
+		return worker->stride;
+	}
+	return is_short && worker->untimed_batches < UNTIMED_BATCHES_MAX ? 2 : 1;
+}
+
+static PIN_INLINE void learn(struct pin_worker *worker, uint64_t start_ns, uint32_t polls)
+{
+	uint64_t busy_ns = worker->now_ns - start_ns - worker->away_ns;
+
+	worker->untimed_batches = 0;
+	pin_tuner_record(&worker->tuner, busy_ns, polls);
+	pin_spawn_look_soon(worker);
+	pin_meter_set(&worker->meter.look_interval, pin_tuner_interval(&worker->tuner));
+	pin_meter_set(&worker->meter.turn_polls, polls);
+	pin_meter_add(&worker->meter.busy_ns, busy_ns);
+	if (pin_binding_is_due(worker)) {
+		pin_binding_look(worker);
+		worker->is_on_time = false;
+	}
+}
+
+/* Something waits to be submitted. */
+static bool has_gathered(const struct pin_worker *worker)
+{
+	return pin_relief_has_gathered(worker) || pin_aside_has_gathered(worker);
+}
+
+/*
+ * Whether a batch goes by the time of the one before, which was as short as
+ * this one seems to be: then nothing may wait here for an instant. At most so
+ * many batches as are not timed lie between two readings.
+ */
+static inline bool may_keep_time(const struct pin_worker *worker)
+{
+	return !worker->is_dry && !worker->shares_ring &&
+		pin_timer_next_ns(worker) == PIN_NO_DEADLINE &&
+		pin_timers_count(&worker->deadlines) == 0 && worker->tick_ns == PIN_NO_DEADLINE &&
+		worker->shared->config.low_max_wait_ms == 0;
+}
+
+static inline void set_turn_end(struct pin_worker *worker, uint64_t start_ns)
+{
+	worker->turn_end_ns = start_ns + (uint64_t)worker->shared->config.budget_us * 1000;
+}
+
+/* A turn that has lasted `elapsed_ns` by now; when it began. */
+static PIN_APART uint64_t note_turn(struct pin_worker *worker, uint64_t elapsed_ns)
+{
+	uint64_t start_ns;
+
+	worker->now_ns = worker->shared->host->now_ns();
+	/* What was left out before is no part of what is counted. */
+	worker->away_ns = 0;
+	start_ns = worker->now_ns - elapsed_ns;
+	set_turn_end(worker, start_ns);
+	return start_ns;
+}
+
+/* What has passed since the turn began is none of its tasks'. */
+static PIN_APART void leave_out(struct pin_worker *worker)
+{
+	if (worker->turn_end_ns != TURN_UNTIMED) {
+		worker->away_ns = worker->shared->host->now_ns() - worker->now_ns;
+	}
+}
+
+/* What others have left here, and what time has made ready. */
+static PIN_INLINE bool look_around(struct pin_worker *worker)
+{
+	bool has_begun;
+
+	pin_due_look(worker);
+	pin_lane_mark(worker);
+	if (pin_hooks_is_tick_due(worker)) {
+		pin_hooks_tick(worker);
+		leave_out(worker);
+	}
+	if (PIN_UNLIKELY(!pin_inbox_is_empty(&worker->inbox))) {
+		pin_inbox_take(&worker->inbox, &worker->posted);
+	}
+	has_begun = pin_poll_offers(worker);
+	if (PIN_UNLIKELY(has_begun)) {
+		leave_out(worker);
+	}
+	return has_begun;
+}
+
+/* What is on other rings than the first, without waiting. */
+static uint32_t poll_aside(struct pin_worker *worker)
+{
+	uint32_t count = 0;
+
+	if (pin_polled_is_busy(worker)) {
+		count += pin_polled_poll(worker);
+	}
+	if (pin_commands_has_work(worker)) {
+		count += pin_commands_poll(worker);
+	}
+	return count;
+}
+
+static bool look_aside(struct pin_worker *worker)
+{
+	bool has_completions;
+
+	/* It may take a while. */
+	if (worker->is_searching && pin_aside_has_gathered(worker)) {
+		pin_search_succeed(worker);
+	}
+	has_completions = poll_aside(worker) > 0;
+	if (worker->is_searching && has_completions) {
+		pin_search_succeed(worker);
+	}
+	return has_completions;
+}
+
+static inline void resume_waiting(struct pin_worker *worker)
+{
+	if (PIN_UNLIKELY(pin_flight_may_resume(worker))) {
+		pin_flight_resume(worker);
+	}
+}
+
+static bool look_at_ring(struct pin_worker *worker)
+{
+	bool has_completions = false;
+
+	/* First, as what it refuses goes to the other ring. */
+	if (pin_aside_is_busy(worker)) {
+		worker->is_on_time = false;
+		has_completions = look_aside(worker);
+	}
+	if (pin_relief_has_work(worker)) {
+		worker->is_on_time = false;
+		/* It may take a while, as without io_uring. */
+		if (worker->is_searching && pin_relief_has_gathered(worker)) {
+			pin_search_succeed(worker);
+		}
+		has_completions |= pin_flight_poll(worker) > 0;
+	}
+	resume_waiting(worker);
+	return has_completions;
+}
+
+/*
+ * Nothing of its own is left but what waits to be submitted: there is time to
+ * look further while that is on its way. As is_search_put_off() in next_task.c.
+ */
+static inline bool has_only_submissions(const struct pin_worker *worker)
+{
+	return pin_list_is_empty(&worker->ready) && pin_list_is_empty(&worker->posted) &&
+		pin_lifo_is_empty(&worker->lifo) && pin_deque_is_drained(&worker->deque) &&
+		worker->unsearched_batches < UNSEARCHED_ROUNDS_MAX && !worker->is_searching &&
+		!pin_shared_has_lanes(worker->shared) &&
+		pin_timers_count(&worker->deadlines) == 0 && !pin_aside_is_busy(worker) &&
+		!worker->ring.is_fallback && pin_relief_has_gathered(worker);
+}
+
+/*
+ * To the ring and back within a batch: requests that are over at once, one or a
+ * few at a time, need not go through all of a turn each. False: nothing came,
+ * or as many batches as may have gone untimed.
+ */
+static inline bool go_round(struct pin_worker *worker)
+{
+	if (worker->untimed_batches >= UNTIMED_BATCHES_MAX) {
+		return false;
+	}
+	worker->unsearched_batches++;
+	worker->untimed_batches++;
+	pin_store_relaxed_u32(&worker->lifo_row, 0);
+	if (pin_flight_poll(worker) == 0) {
+		return false;
+	}
+	resume_waiting(worker);
+	return true;
+}
+
+/* Its turn begins, at the time that is returned; 0: not timed, so far. */
+static PIN_INLINE uint64_t begin_turn(struct pin_worker *worker, bool keeps_time)
+{
+	worker->away_ns = 0;
+	if (worker->is_on_time) {
+		worker->is_on_time = false;
+		set_turn_end(worker, worker->now_ns);
+		return worker->now_ns;
+	}
+	if (keeps_time) {
+		worker->turn_end_ns = TURN_UNTIMED;
+		return 0;
+	}
+	return note_turn(worker, 0);
+}
+
+static inline bool is_turn_over(const struct pin_worker *worker, uint64_t start_ns)
+{
+	return worker->now_ns >= worker->turn_end_ns ||
+		(worker->now_ns >= start_ns + SUBMIT_DELAY_NS && has_gathered(worker));
+}
+
+/* What it took, measured or as usual, and what it leaves for others. */
+static PIN_INLINE void end_batch(struct pin_worker *worker, uint32_t polls, uint32_t timed,
+	bool keeps_time, uint64_t start_ns)
+{
+	worker->is_on_time = !keeps_time && timed != 0;
+	if (!worker->is_on_time) {
+		worker->untimed_batches++;
+		pin_meter_add(&worker->meter.busy_ns, polls * pin_tuner_average_ns(&worker->tuner));
+	} else {
+		if (timed != polls) {
+			worker->now_ns = worker->shared->host->now_ns();
+		}
+		learn(worker, start_ns, polls);
+	}
+	if (worker->is_dry) {
+		pin_patience_note_gap(&worker->patience, start_ns - worker->dry_since_ns);
+		worker->is_dry = false;
+	}
+	share_backlog(worker);
+}
+
+static bool run_batch(struct pin_worker *worker)
+{
+	const struct pinion_config *config = &worker->shared->config;
+	const struct pin_host *host = worker->shared->host;
+	uint32_t polls = 0;
+	uint32_t timed = 0; /* polls at the last reading of the clock */
+	uint32_t stride = first_stride(worker);
+	bool keeps_time = !worker->is_on_time && stride > 1 && may_keep_time(worker);
+	uint64_t start_ns = begin_turn(worker, keeps_time);
+	bool has_begun = look_around(worker);
+
+	while (polls < config->budget_polls) {
+		uint64_t before_ns = worker->now_ns;
+
+		if (!poll_once(worker)) {
+			break;
+		}
+		polls++;
+		if (polls - timed < stride) {
+			polls += run_row(
+				worker, pin_min_u32(timed + stride, config->budget_polls) - polls);
+		}
+		if (keeps_time && has_only_submissions(worker)) {
+			if (!go_round(worker)) {
+				break;
+			}
+			timed = polls;
+			continue;
+		}
+		if (polls - timed < stride) {
+			continue;
+		}
+		if (PIN_UNLIKELY(keeps_time)) {
+			/* It goes on: its tasks so far count as usual ones. */
+			keeps_time = false;
+			start_ns = note_turn(worker, polls * pin_tuner_average_ns(&worker->tuner));
+			before_ns = worker->now_ns - stride * pin_tuner_average_ns(&worker->tuner);
+		} else {
+			worker->now_ns = host->now_ns();
+		}
+		stride = next_stride(worker, worker->now_ns - before_ns, stride);
+		timed = polls;
+		if (is_turn_over(worker, start_ns)) {
+			break;
+		}
+	}
+	if (polls == 0) {
+		if (keeps_time) {
+			(void)note_turn(worker, 0);
+		}
+		return has_begun;
+	}
+	end_batch(worker, polls, timed, keeps_time, start_ns);
+	return true;
+}
+
+bool pin_worker_should_yield(struct pin_worker *worker)
+{
+	bool has_completions = false;
+	uint64_t now_ns;
+
+	if (pin_aside_is_busy(worker)) {
+		has_completions = poll_aside(worker) > 0;
+	}
+	if (pin_relief_has_work(worker)) {
+		has_completions |= pin_flight_poll(worker) > 0;
+	}
+	now_ns = worker->shared->host->now_ns();
+	if (worker->turn_end_ns == TURN_UNTIMED) {
+		worker->turn_end_ns = now_ns + (uint64_t)worker->shared->config.budget_us * 1000;
+	}
+	return has_completions || now_ns >= worker->turn_end_ns;
+}
+
+void pin_worker_end_loop(struct pin_worker *worker)
+{
+	worker->is_dry = false;
+	worker->is_on_time = false;
+	share_backlog(worker);
+	look_at_ring(worker);
+}
+
+/* Without what others may run as well. */
+static bool run_bound(struct pin_worker *worker)
+{
+	const struct pinion_config *config = &worker->shared->config;
+	const struct pin_host *host = worker->shared->host;
+	uint64_t start_ns = host->now_ns();
+	uint32_t polls = 0;
+
+	worker->now_ns = start_ns;
+	worker->away_ns = 0;
+	worker->turn_end_ns = start_ns + (uint64_t)config->budget_us * 1000;
+	pin_due_expire_deadlines(worker);
+	pin_inbox_take(&worker->inbox, &worker->posted);
+	while (polls < config->budget_polls && pin_poll_bound(worker)) {
+		polls++;
+	}
+	if (polls > 0) {
+		worker->now_ns = host->now_ns();
+		learn(worker, start_ns, polls);
+	}
+	return polls > 0;
+}
+
+/* Of one that is asked to leave. */
+static enum pin_step step_out(struct pin_worker *worker)
+{
+	bool has_run;
+
+	worker->is_on_time = false;
+	pin_retire_hand_over(worker);
+	has_run = pin_poll_offers(worker);
+	has_run |= run_bound(worker);
+	has_run |= look_at_ring(worker);
+	if (!has_run) {
+		if (pin_retire_try_leave(worker)) {
+			return PIN_STEP_EXIT;
+		}
+		pin_retire_sleep(worker);
+	}
+	return PIN_STEP_RAN;
+}
+
+enum pin_step pin_worker_step(struct pin_worker *worker)
+{
+	struct pin_link *link;
+	bool has_run;
+
+	if (pin_load_acquire_u32(&worker->shared->has_ended) != 0) {
+		return PIN_STEP_EXIT;
+	}
+	if (PIN_UNLIKELY(pin_shared_is_stopping(worker->shared)) && !worker->cancel_sent) {
+		pin_flight_stop(worker);
+		pin_wait_cancel_all(worker);
+	}
+	if (PIN_UNLIKELY(pin_retire_is_asked(worker))) {
+		return step_out(worker);
+	}
+	has_run = run_batch(worker);
+	has_run |= look_at_ring(worker);
+	if (!has_run && !worker->is_dry) {
+		worker->is_dry = true;
+		worker->dry_since_ns = worker->now_ns;
+		if (PIN_UNLIKELY(worker->has_bundles)) {
+			pin_worker_send_home(worker);
+		}
+	}
+	if (has_run) {
+		return PIN_STEP_RAN;
+	}
+	if (PIN_UNLIKELY(pin_polled_is_busy(worker))) {
+		pin_park_forgo(worker);
+		return PIN_STEP_RAN;
+	}
+	if (!pin_search_spin(worker, pin_park_has_work, &link)) {
+		pin_park(worker);
+	} else if (link != NULL) {
+		/* As good as no gap, and a look at the clock would be one. */
+		pin_patience_note_gap(&worker->patience, 0);
+		worker->is_dry = false;
+		pin_run_or_cancel(worker, link);
+	}
+	return PIN_STEP_RAN;
+}

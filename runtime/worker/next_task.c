@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The sources of the normal lane.
+ */
+#include "runtime/worker/next_task.h"
+#include "runtime/base/check.h"
+#include "runtime/worker/complete.h"
+#include "runtime/worker/expire.h"
+#include "runtime/worker/extra_rings.h"
+#include "runtime/worker/file_close.h"
+#include "runtime/worker/lane.h"
+#include "runtime/worker/request_aside.h"
+#include "runtime/worker/request_inbox.h"
+#include "runtime/worker/request_offers.h"
+#include "runtime/worker/ring_lock.h"
+#include "runtime/worker/room.h"
+#include "runtime/worker/run.h"
+#include "runtime/worker/state_task.h"
+#include "runtime/worker/steal.h"
+#include "runtime/worker/timer.h"
+#include "runtime/worker/wait.h"
+#include "runtime/worker/wake.h"
+
+enum {
+	/* Some copy what is cached, so that others would wait for long. */
+	OFFERS_AT_ONCE = 32,
+	/*
+	 * Likewise, after which one that polls a device searches though nothing
+	 * is to be seen: it may be behind a stuck worker.
+	 */
+	UNSEARCHED_POLLS_MAX = 63,
+};
+
+/* Of what others started, served or cancelled. */
+static void take_message(struct pin_worker *worker, struct pinion_task *task)
+{
+	if (task->private_kind == PIN_TASK_LANDED) {
+		pin_run_task(worker, task);
+	} else if (pin_wait_is_message(task)) {
+		/* Whatever its result, also while the runtime stops. */
+		pin_wait_take(worker, task);
+		pin_run_task(worker, task);
+	} else if (pin_files_is_message(task)) {
+		if (worker->is_searching) {
+			pin_search_succeed(worker);
+		}
+		pin_files_take(worker, task);
+	} else {
+		PIN_CHECK(pin_flight_is_message(task));
+		if (worker->is_searching) {
+			pin_search_succeed(worker);
+		}
+		pin_flight_take(worker, task);
+	}
+}
+
+bool pin_poll_posted(struct pin_worker *worker)
+{
+	struct pin_link *link = pin_list_pop(&worker->posted);
+
+	if (link == NULL) {
+		return false;
+	}
+	if (PIN_UNLIKELY(pin_task_is_message(pin_task_of(link)))) {
+		take_message(worker, pin_task_of(link));
+	} else {
+		pin_run_or_cancel(worker, link);
+	}
+	return true;
+}
+
+/* How many of `limit` go before a look is due. */
+static PIN_INLINE uint32_t polls_to_look(const struct pin_worker *worker, uint32_t limit)
+{
+	uint32_t interval = pin_tuner_interval(&worker->tuner);
+	uint32_t since_look = worker->polls_since_look + 1;
+
+	return since_look >= interval || pin_poll_is_look_due(worker)
+		? 0
+		: pin_min_u32(limit, interval - since_look);
+}
+
+/* One by one, as long as each is next. After a theft there may be none. */
+static PIN_INLINE uint32_t poll_row(struct pin_worker *worker, uint32_t most,
+	struct pin_link *(*take_next)(struct pin_worker *worker),
+	bool (*is_next)(const struct pin_worker *worker, const struct pin_shared *shared))
+{
+	const struct pin_shared *shared = worker->shared;
+	uint32_t limit = polls_to_look(worker, most);
+	uint32_t left = limit;
+
+	if (limit == 0) {
+		return 0;
+	}
+	/* In advance: none of them need return. */
+	worker->polls_since_look += limit;
+	pin_store_relaxed_u32(&worker->lifo_row, 0);
+	do {
+		struct pin_link *link = take_next(worker);
+
+		if (link == NULL) {
+			break;
+		}
+		pin_run_found(worker, pin_task_of(link));
+		left--;
+	} while (left > 0 && is_next(worker, shared));
+	worker->polls_since_look -= left;
+	return limit - left;
+}
+
+static PIN_INLINE struct pin_link *take_oldest(struct pin_worker *worker)
+{
+	return pin_deque_pop_oldest(&worker->deque);
+}
+
+static PIN_INLINE struct pin_link *take_ready(struct pin_worker *worker)
+{
+	return pin_list_pop(&worker->ready);
+}
+
+uint32_t pin_poll_deque_row(struct pin_worker *worker, uint32_t limit)
+{
+	return poll_row(worker, limit, take_oldest, pin_poll_is_deque_next);
+}
+
+uint32_t pin_poll_ready_row(struct pin_worker *worker, uint32_t limit)
+{
+	return poll_row(worker, limit, take_ready, pin_poll_is_ready_next);
+}
+
+/* Once, for three places that most polls do not come to. */
+static PIN_APART bool poll_deque(struct pin_worker *worker)
+{
+	return pin_poll_deque(worker);
+}
+
+/* So that none of the own queues can starve the others. */
+bool pin_poll_in_turns(struct pin_worker *worker)
+{
+	uint32_t turn = worker->turn;
+
+	worker->turn = turn == 2 ? 0 : turn + 1;
+	switch (turn) {
+	case 0:
+		return poll_deque(worker) || pin_poll_ready(worker) || pin_poll_posted(worker);
+	case 1:
+		return pin_poll_ready(worker) || pin_poll_posted(worker) || poll_deque(worker);
+	default:
+		return pin_poll_posted(worker) || poll_deque(worker) || pin_poll_ready(worker);
+	}
+}
+
+/*
+ * Where workers differ in what they run, what lies in the queue that all share
+ * stays there until it is run: in another's own queue not all could reach it.
+ */
+static uint32_t injector_room(struct pin_worker *worker)
+{
+	return PIN_LIKELY(worker->shared->tier_count == 1) ? pin_deque_room(&worker->deque) + 1 : 1;
+}
+
+bool pin_poll_injected(struct pin_worker *worker)
+{
+	struct pin_shared *shared = worker->shared;
+	struct pin_link *first;
+	uint32_t count;
+	bool has_more;
+
+	count = pin_injector_pop_into(&shared->injector, shared->worker_count,
+		injector_room(worker), &worker->deque, &first, &has_more);
+	if (count == 0) {
+		return false;
+	}
+	pin_room_tell(shared, PINION_LANE_NORMAL);
+	pin_meter_add(&worker->meter.injector_takes, 1);
+	/* The chain: whoever finds more than it runs wakes one more. */
+	if (has_more || pin_deque_count(&worker->deque) > 0) {
+		pin_wake_one(shared, worker);
+	}
+	if (PIN_UNLIKELY(shared->config.normal_warn_depth != 0)) {
+		uint64_t left = pin_load_relaxed_u64(&shared->injector.length);
+
+		pin_lane_warn(shared, PINION_LANE_NORMAL, left + count);
+		pin_lane_warn(shared, PINION_LANE_NORMAL, left);
+	}
+	pin_run_or_cancel(worker, first);
+	return true;
+}
+
+/* What is for this worker alone. */
+bool pin_poll_bound(struct pin_worker *worker)
+{
+	return pin_poll_ready(worker) || pin_poll_posted(worker) || pin_poll_inbox(worker);
+}
+
+/* The very last resort: what has ended in the ring of a stuck worker. */
+static struct pin_link *relieve_others(struct pin_worker *worker)
+{
+	struct pin_shared *shared = worker->shared;
+	struct pin_victims_round round;
+	struct pin_link *link = NULL;
+	uint32_t index;
+
+	pin_victims_begin(&round, &shared->victims, worker->index, &worker->random);
+	while (link == NULL && pin_victims_next(&round, &index)) {
+		if (pin_flight_relieve(&shared->workers[index], worker)) {
+			link = pin_deque_pop(&worker->deque);
+		}
+	}
+	return link;
+}
+
+/* Begins what was offered to a stuck worker. */
+static void adopt_offers(struct pin_worker *worker)
+{
+	struct pin_shared *shared = worker->shared;
+	struct pin_victims_round round;
+	uint32_t index;
+
+	pin_victims_begin(&round, &shared->victims, worker->index, &worker->random);
+	while (pin_victims_next(&round, &index)) {
+		struct pin_worker *victim = &shared->workers[index];
+
+		if (!pin_offers_may_adopt(victim)) {
+			continue;
+		}
+		pin_search_succeed(worker);
+		pin_meter_add(&worker->meter.steals, 1);
+		pin_meter_add(&worker->meter.tasks_stolen,
+			pin_flight_take_offers(worker, victim, OFFERS_AT_ONCE));
+		/* The chain: more than one worker may begin what is left. */
+		if (!pin_offers_is_empty(victim)) {
+			pin_wake_one(shared, worker);
+		}
+		return;
+	}
+}
+
+bool pin_poll_offers(struct pin_worker *worker)
+{
+	if (PIN_LIKELY(pin_offers_is_empty(worker))) {
+		return false;
+	}
+	/* It may take a while, as without io_uring. */
+	if (worker->is_searching) {
+		pin_search_succeed(worker);
+	}
+	return pin_flight_take_offers(worker, worker, OFFERS_AT_ONCE) > 0;
+}
+
+static bool is_search_put_off(const struct pin_worker *worker)
+{
+	/* To the device first; there is time to search while it works. */
+	if (worker->unsearched_batches < PIN_UNSEARCHED_BATCHES_MAX &&
+		(pin_relief_has_gathered(worker) || pin_aside_has_gathered(worker))) {
+		return true;
+	}
+	/* To count as a searcher writes what all read, each time round. */
+	return PIN_UNLIKELY(pin_polled_is_busy(worker)) && !worker->is_searching &&
+		worker->unsearched_batches < UNSEARCHED_POLLS_MAX && !pin_search_sees_work(worker);
+}
+
+bool pin_poll_others(struct pin_worker *worker)
+{
+	struct pin_link *link;
+
+	if (is_search_put_off(worker)) {
+		worker->unsearched_batches++;
+		return false;
+	}
+	worker->unsearched_batches = 0;
+	link = pin_search_others(worker);
+	if (link == NULL && PIN_UNLIKELY(pin_timer_next_ns(worker) <= worker->now_ns) &&
+		pin_due_end_cancelled(worker)) {
+		/* Another's that were cancelled. */
+		return true;
+	}
+	if (link == NULL && worker->shares_ring && worker->is_searching) {
+		link = relieve_others(worker);
+	}
+	if (link == NULL && worker->is_searching) {
+		adopt_offers(worker);
+	}
+	if (link == NULL) {
+		return false;
+	}
+	pin_run_or_cancel(worker, link);
+	return true;
+}

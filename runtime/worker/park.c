@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A worker's way to sleep and back.
+ */
+#include "runtime/worker/park.h"
+#include "runtime/worker/device_queue.h"
+#include "runtime/worker/extra_rings_commands.h"
+#include "runtime/worker/hooks.h"
+#include "runtime/worker/probes.h"
+#include "runtime/worker/ring_lock.h"
+#include "runtime/worker/steal.h"
+#include "runtime/worker/timer.h"
+#include "runtime/worker/wake.h"
+#include "runtime/worker/wake_assist.h"
+#include "runtime/worker/wake_supply.h"
+#include "runtime/worker/watchdog.h"
+#include "runtime/worker/watchdog_stall.h"
+
+/* But for what others may run as well. */
+static bool has_own_work(const struct pin_worker *worker)
+{
+	const struct pin_shared *shared = worker->shared;
+
+	return !pin_list_is_empty(&worker->ready) || !pin_list_is_empty(&worker->posted) ||
+		!pin_inbox_is_empty(&worker->timer_cancels) || !pin_lifo_is_empty(&worker->lifo) ||
+		pin_deque_count(&worker->deque) > 0 || !pin_inbox_is_empty(&worker->inbox) ||
+		!pin_injector_is_empty(&worker->offers) || pin_relief_has_work(worker) ||
+		pin_throttle_has_news(worker) || /* [THROTTLE-1] */
+		pin_commands_has_work(worker) || pin_load_acquire_u32(&shared->has_ended) != 0 ||
+		pin_load_acquire_u32(&worker->service) != PIN_SERVICE_IN || /* [RETIRE-2] */
+		(pin_shared_is_stopping(shared) && !worker->cancel_sent);
+}
+
+bool pin_park_has_work(const struct pin_worker *worker)
+{
+	return has_own_work(worker) || pin_supply_has_own_lanes(worker) ||
+		!pin_inbox_is_empty(&worker->shared->timer_inbox);
+}
+
+static bool is_quiescent(const struct pin_shared *shared)
+{
+	return !pin_gate_is_open(&shared->gate) && pin_supply_count_left(shared) == 0;
+}
+
+bool pin_park_look_for_end(struct pin_shared *shared)
+{
+	if (!is_quiescent(shared)) {
+		return false;
+	}
+	/* Several may find so at the same time: the first sees to all. */
+	if (pin_exchange_acq_rel_u32(&shared->has_ended, 1) == 0) { /* [END-2] */
+		pin_wake_all(shared);
+		pin_wake_enders(shared);
+	}
+	return true;
+}
+
+/* Work that it may run, and others as well: what it was relied on for. */
+static bool sees_shared_work(const struct pin_worker *worker)
+{
+	return pin_supply_has_own_lanes(worker) || pin_search_sees_work(worker) ||
+		pin_assist_sees_work(worker);
+}
+
+/* What others' queues hold is their searchers' business while there are any. */
+static bool may_sleep(const struct pin_worker *worker)
+{
+	if (pin_park_has_work(worker) || pin_assist_sees_work(worker)) {
+		return false;
+	}
+	return pin_load_acquire_u32(&worker->tier->searching) != 0 || /* [SEARCH-1] */
+		!pin_search_sees_work(worker);
+}
+
+/* When it has something to do, whatever others do. */
+static uint64_t next_due_ns(struct pin_worker *worker)
+{
+	uint64_t deadline_ns = pin_timer_next_ns(worker);
+	uint64_t own_ns;
+
+	pin_relief_enter(worker);
+	own_ns = pin_timers_next_ns(&worker->deadlines);
+	pin_relief_leave(worker);
+	deadline_ns = own_ns < deadline_ns ? own_ns : deadline_ns;
+	return worker->tick_ns < deadline_ns ? worker->tick_ns : deadline_ns;
+}
+
+static void sleep_in_ring(struct pin_worker *worker, uint64_t deadline_ns)
+{
+	pin_relief_enter(worker);
+	/*
+	 * Who was just in its ring may have made room there, taken the doorbell
+	 * out, or found that its poll has ended: then it is armed anew with the
+	 * wait.
+	 */
+	if (!pin_relief_has_room_for_more(worker) &&
+		(!worker->shares_ring || pin_parker_is_parked(&worker->parker))) { /* [RELIEF-1] */
+		if (worker->shares_ring) {
+			pin_ring_prepare_wait(&worker->ring);
+		}
+		pin_ring_wait(&worker->ring, deadline_ns);
+	}
+	pin_relief_leave(worker);
+}
+
+/*
+ * Who woke it has most likely written these lines, and it writes them next: one
+ * after the other they would make a wake between CPUs that stay awake longer.
+ */
+static void prefetch_news(const struct pin_worker *worker)
+{
+	const struct pin_shared *shared = worker->shared;
+
+	pin_prefetch_write(&shared->injector.newcomers);
+	pin_prefetch_write(&worker->tier->searching);
+	pin_prefetch_write(&shared->injector.lock);
+}
+
+void pin_park_sleep_until(struct pin_worker *worker, enum pin_park_state mode, uint64_t deadline_ns)
+{
+	PIN_TRACE3(park, worker->index, mode, deadline_ns);
+	pin_meter_set(&worker->meter.park_until_ns, deadline_ns);
+	if (mode == PIN_PARK_RING) {
+		sleep_in_ring(worker, deadline_ns);
+	} else {
+		pin_parker_sleep(&worker->parker, worker->shared->host, deadline_ns);
+	}
+	prefetch_news(worker);
+	PIN_TRACE1(unpark, worker->index);
+}
+
+static struct pin_idle *parked_set(const struct pin_worker *worker, enum pin_park_state mode)
+{
+	return &worker->tier->parked[mode == PIN_PARK_RING ? PIN_PARKED_RING : PIN_PARKED_FUTEX];
+}
+
+/*
+ * It was not woken, although somebody has claimed it for that, whom others then
+ * rely on, whatever is left to do; or work waits and nobody searches.
+ */
+static bool is_forgotten(const struct pin_worker *worker, enum pin_park_state mode)
+{
+	uint32_t rank = pin_victims_rank(&worker->shared->victims, worker->index);
+
+	if (!pin_parker_is_parked(&worker->parker) || pin_relief_has_work(worker) ||
+		pin_commands_has_work(worker)) {
+		return false;
+	}
+	return !pin_idle_holds(parked_set(worker, mode), rank) ||
+		(pin_park_has_work(worker) && pin_load_acquire_u32(&worker->tier->searching) == 0);
+}
+
+/*
+ * Most likely a waker comes, who stands between its push, its claim and its
+ * wake. A sleep that ends for no reason, by a signal say, proves nothing: it
+ * goes on. Nor does one that ends for what is due: who gets up for that finds
+ * the work without the timeout.
+ */
+static void await_waker(struct pin_worker *worker, enum pin_park_state mode, uint64_t due_ns)
+{
+	const struct pin_host *host = worker->shared->host;
+	uint64_t now_ns = host->now_ns();
+	uint64_t end_ns = now_ns + worker->waker_delay_ns;
+
+	while (now_ns < due_ns && is_forgotten(worker, mode)) {
+		if (now_ns >= end_ns) {
+			pin_meter_add(&worker->meter.park_timeout_found_work, 1);
+			return;
+		}
+		pin_park_sleep_until(worker, mode, end_ns < due_ns ? end_ns : due_ns);
+		now_ns = host->now_ns();
+	}
+}
+
+static void sleep_in(struct pin_worker *worker, enum pin_park_state mode)
+{
+	const struct pin_shared *shared = worker->shared;
+	uint64_t timeout_ns = (uint64_t)shared->config.park_timeout_us * 1000;
+	uint64_t due_ns = next_due_ns(worker);
+	uint64_t end_ns;
+
+	pin_meter_add(
+		mode == PIN_PARK_RING ? &worker->meter.parks_ring : &worker->meter.parks_futex, 1);
+	if (timeout_ns == 0) {
+		pin_park_sleep_until(worker, mode, due_ns);
+		return;
+	}
+	end_ns = shared->host->now_ns() + timeout_ns;
+	pin_park_sleep_until(worker, mode, end_ns < due_ns ? end_ns : due_ns);
+	await_waker(worker, mode, due_ns);
+}
+
+/*
+ * Without io_uring there is no doorbell; who then still has requests only looks
+ * like one that parks, as they are work.
+ */
+bool pin_park_choose_mode(struct pin_worker *worker, enum pin_park_state *out_mode)
+{
+	bool may_park;
+
+	pin_relief_enter(worker);
+	*out_mode = PIN_PARK_FUTEX;
+	may_park = !pin_relief_has_room_for_more(worker);
+	if (may_park && !worker->ring.is_fallback &&
+		(worker->ring.in_flight > 0 || pin_commands_is_busy(worker))) {
+		*out_mode = PIN_PARK_RING;
+		pin_ring_prepare_wait(&worker->ring);
+		pin_commands_watch(worker);
+	}
+	pin_relief_leave(worker);
+	return may_park;
+}
+
+void pin_park_finish(struct pin_worker *worker)
+{
+	/* [SENTRY-1] [RETIRE-3] */
+	worker->rings_due += pin_parker_finish(&worker->parker) ? 1 : 0;
+	pin_sentry_note_awake(worker);
+}
+
+/*
+ * The hook may take its time. Until then others have relied on this worker to
+ * find what they added; what comes meanwhile is for somebody else, and what
+ * came before is looked for as always when it is parked: [SEARCH-1].
+ */
+static void call_hook(struct pin_worker *worker)
+{
+	if (PIN_LIKELY(worker->shared->config.before_park == NULL)) {
+		return;
+	}
+	if (worker->is_searching) {
+		pin_search_give_up(worker); /* [SEARCH-1] */
+	}
+	pin_hooks_park(worker);
+}
+
+void pin_park_forgo(struct pin_worker *worker)
+{
+	const struct pin_shared *shared = worker->shared;
+
+	pin_stall_note_life(worker);
+	if (worker->is_searching) {
+		pin_search_give_up(worker);
+		pin_fence_seq_cst(); /* [SEARCH-1] */
+		if (sees_shared_work(worker)) {
+			pin_search_resume(worker); /* [SEARCH-1] */
+		}
+	}
+	if (shared->has_cpu_each) {
+		pin_cpu_relax();
+	} else {
+		shared->host->yield();
+	}
+}
+
+void pin_park(struct pin_worker *worker)
+{
+	struct pin_shared *shared = worker->shared;
+	uint32_t rank = pin_victims_rank(&shared->victims, worker->index);
+	enum pin_park_state mode;
+	struct pin_idle *parked;
+	bool has_slept = false;
+
+	call_hook(worker);
+	if (!pin_park_choose_mode(worker, &mode) || !pin_parker_prepare(&worker->parker, mode)) {
+		return;
+	}
+	parked = parked_set(worker, mode);
+	pin_idle_publish(parked, rank); /* [PARK-1] [SEARCH-1] */
+	if (worker->is_searching) {
+		pin_search_give_up(worker);
+	}
+	pin_fence_seq_cst(); /* [PARK-1] [END-1] [SEARCH-1] [ASSIST-1] */
+	if (!pin_park_look_for_end(shared) && may_sleep(worker)) {
+		sleep_in(worker, mode);
+		has_slept = true;
+	}
+	if (!pin_idle_withdraw(parked, rank)) {
+		/* Who claimed it has counted it among the searchers already. */
+		worker->is_searching = true;
+	} else if (!has_slept && sees_shared_work(worker)) {
+		pin_search_resume(worker); /* [SEARCH-1] */
+	}
+	pin_park_finish(worker);
+}

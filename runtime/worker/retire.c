@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A worker's way out.
+ */
+#include "runtime/worker/retire.h"
+#include "runtime/base/check.h"
+#include "runtime/worker/complete.h"
+#include "runtime/worker/device_queue.h"
+#include "runtime/worker/extra_rings.h"
+#include "runtime/worker/extra_rings_commands.h"
+#include "runtime/worker/park.h"
+#include "runtime/worker/request_offers.h"
+#include "runtime/worker/ring_lock.h"
+#include "runtime/worker/timer.h"
+#include "runtime/worker/wake.h"
+#include "runtime/worker/wake_assist.h"
+
+static void hand_over_tasks(struct pin_worker *worker)
+{
+	struct pin_shared *shared = worker->shared;
+	struct pin_list list = {0};
+	struct pin_link *link;
+	uint32_t count = 0;
+
+	while (!pin_lifo_is_empty(&worker->lifo)) {
+		link = pin_lifo_take(&worker->lifo);
+		if (link == NULL) {
+			/* A thief is in it, and will be out in a moment. */
+			shared->host->yield();
+			continue;
+		}
+		pin_list_push(&list, link);
+		count++;
+	}
+	while ((link = pin_deque_pop(&worker->deque)) != NULL) {
+		pin_list_push(&list, link);
+		count++;
+	}
+	if (count > 0) {
+		pin_meter_add(&worker->meter.tasks_shared, count); /* [INTAKE-1] */
+		pin_injector_push(&shared->injector, &list);
+		pin_wake_one(shared, worker);
+	}
+}
+
+static void hand_over_timers(struct pin_worker *worker)
+{
+	struct pin_shared *shared = worker->shared;
+	struct pin_list list = {0};
+	struct pin_link *link;
+
+	pin_timer_give_up(worker, &list);
+	if (pin_list_is_empty(&list)) {
+		return;
+	}
+	while ((link = pin_list_pop(&list)) != NULL) {
+		pin_inbox_push(&shared->timer_inbox, link);
+	}
+	/* Any worker arms or ends them, and its sleep has to be shortened. */
+	pin_wake_one(shared, worker);
+}
+
+void pin_retire_hand_over(struct pin_worker *worker)
+{
+	hand_over_tasks(worker);
+	hand_over_timers(worker);
+	if (worker->is_searching) {
+		pin_search_succeed(worker); /* [SEARCH-1] */
+	}
+	pin_assist_leave(worker);
+}
+
+static bool has_bound(const struct pin_worker *worker)
+{
+	return worker->waits != NULL || !pin_list_is_empty(&worker->ready) ||
+		!pin_list_is_empty(&worker->posted) || !pin_flight_is_over(worker) ||
+		pin_timers_count(&worker->deadlines) > 0 || worker->throttle.lined_up > 0 ||
+		pin_throttle_has_news(worker) || !pin_list_is_empty(&worker->buffer_queue) ||
+		!pin_list_is_empty(&worker->small_buffer_queue);
+}
+
+bool pin_retire_try_leave(struct pin_worker *worker)
+{
+	struct pin_shared *shared = worker->shared;
+
+	/* What is granted comes with a nudge, and is then passed on. */
+	if (has_bound(worker) || !pin_throttle_give_up(worker)) {
+		return false;
+	}
+	PIN_CHECK(pin_lifo_is_empty(&worker->lifo));
+	PIN_CHECK(pin_deque_count(&worker->deque) == 0);
+	PIN_CHECK(!worker->has_timers);
+	PIN_CHECK(!worker->is_searching);
+	pin_store_release_u32(&worker->service, PIN_SERVICE_OUT); /* [RETIRE-1] */
+	pin_fence_seq_cst();					  /* [RETIRE-1] [END-1] */
+	pin_wake_forward(worker, worker);
+	(void)pin_park_look_for_end(shared);
+	return true;
+}
+
+static bool must_stay_awake(const struct pin_worker *worker)
+{
+	const struct pin_shared *shared = worker->shared;
+
+	return !pin_list_is_empty(&worker->ready) || !pin_list_is_empty(&worker->posted) ||
+		!pin_inbox_is_empty(&worker->inbox) || !pin_offers_is_empty(worker) ||
+		!pin_inbox_is_empty(&worker->timer_cancels) || pin_relief_has_work(worker) ||
+		pin_commands_has_work(worker) || pin_throttle_has_news(worker) || /* [THROTTLE-1] */
+		pin_load_acquire_u32(&shared->has_ended) != 0 ||
+		(pin_shared_is_stopping(shared) && !worker->cancel_sent);
+}
+
+void pin_retire_sleep(struct pin_worker *worker)
+{
+	struct pin_shared *shared = worker->shared;
+	enum pin_park_state mode;
+
+	if (pin_polled_is_busy(worker)) {
+		/* Nothing but its own asking ends what is there. */
+		pin_park_forgo(worker);
+		return;
+	}
+	if (!pin_park_choose_mode(worker, &mode) || !pin_parker_prepare(&worker->parker, mode)) {
+		return;
+	}
+	pin_fence_seq_cst(); /* [PARK-1] [END-1] */
+	if (!pin_park_look_for_end(shared) && !must_stay_awake(worker)) {
+		pin_meter_add(mode == PIN_PARK_RING ? &worker->meter.parks_ring
+						    : &worker->meter.parks_futex,
+			1);
+		pin_park_sleep_until(worker, mode, pin_timers_next_ns(&worker->deadlines));
+	}
+	pin_park_finish(worker);
+}

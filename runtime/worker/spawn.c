@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Ways into a worker's queues, and when a sleeper is told.
+ */
+#include "runtime/worker/spawn.h"
+#include "runtime/base/check.h"
+#include "runtime/worker/lane.h"
+#include "runtime/worker/room.h"
+#include "runtime/worker/state_task.h"
+#include "runtime/worker/steal.h"
+#include "runtime/worker/timer.h"
+#include "runtime/worker/wait.h"
+#include "runtime/worker/wake.h"
+#include "runtime/worker/watchdog.h"
+
+#include <errno.h>
+
+void pin_shared_stop(struct pin_shared *shared)
+{
+	pin_fetch_or_seq_cst_u32(&shared->alerts, PIN_ALERT_STOPPING);
+	/* A worker that spawns looks at its own slot only. */
+	for (uint32_t i = 0; i < shared->worker_count; i++) {
+		pin_lifo_close(&shared->workers[i].lifo, PIN_DETOUR_STOPPING);
+	}
+	pin_gate_close(&shared->gate);
+	pin_wake_all(shared);
+	pin_room_close(shared);
+	pin_wait_stop_pools(shared);
+}
+
+/* The older half and, last of all, the task that found no room. */
+static PIN_APART PIN_COLD void overflow(struct pin_worker *worker, struct pin_link *link)
+{
+	struct pin_list half = {0};
+
+	uint32_t count = pin_deque_pop_half(&worker->deque, &half);
+
+	pin_list_push(&half, link);
+	pin_meter_add(&worker->meter.tasks_shared, count + 1); /* [INTAKE-1] */
+	pin_injector_push(&worker->shared->injector, &half);
+	pin_wake_one(worker->shared, worker);
+	pin_spawn_note_told(worker);
+}
+
+static void tell(struct pin_worker *worker)
+{
+	pin_spawn_note_told(worker);
+	pin_wake_one(worker->shared, worker);
+}
+
+/*
+ * Whether somebody sleeps whom what waits here is worth waking. The look has no
+ * fence: it misses who goes to sleep just now, whom a later one finds. It says
+ * where the next one comes.
+ */
+static void look_for_sleeper(struct pin_worker *worker)
+{
+	struct pin_hoard *hoard = &worker->hoard;
+	struct pin_deque *deque = &worker->deque;
+	uint64_t average_ns = pin_tuner_average_ns(&worker->tuner);
+
+	if (pin_hoard_is_fence_due(hoard)) {
+		tell(worker);
+	} else if (!pin_wake_sees_sleeper(worker->tier)) {
+		pin_deque_set_mark(deque,
+			pin_hoard_note_nobody(hoard, pin_deque_count_known(deque), average_ns));
+	} else if (pin_load_relaxed_u32(&worker->tier->searching) == 0 &&
+		pin_hoard_is_worth_a_wake(hoard, pin_deque_count(deque), average_ns)) {
+		tell(worker);
+	} else {
+		pin_deque_set_mark(deque, pin_hoard_note_kept(hoard));
+	}
+}
+
+PIN_APART int pin_spawn_push_slowly(struct pin_worker *worker, struct pin_link *link)
+{
+	bool is_at_mark = pin_deque_until_mark(&worker->deque) == 0;
+
+	if (!pin_deque_has_room(&worker->deque)) {
+		overflow(worker, link);
+		return 0;
+	}
+	pin_deque_put(&worker->deque, link);
+	if (is_at_mark) {
+		look_for_sleeper(worker);
+	}
+	return 0;
+}
+
+void pin_spawn_enqueue(struct pin_worker *worker, struct pin_link *link)
+{
+	(void)pin_spawn_push(worker, link);
+}
+
+static void share(struct pin_worker *worker, struct pinion_task *task)
+{
+	pin_lane_push_one(worker->shared, worker, task);
+}
+
+void pin_spawn_route(struct pin_worker *worker, struct pin_link *link)
+{
+	if (PIN_UNLIKELY((pin_task_of(link)->flags & PIN_TASK_LANES) != 0)) {
+		pin_lane_push_one(worker->shared, worker, pin_task_of(link));
+	} else {
+		pin_sentry_note_kept(worker);
+		pin_spawn_enqueue(worker, link);
+	}
+}
+
+void pin_worker_respawn(struct pin_worker *worker, struct pinion_task *task)
+{
+	pin_meter_add(&worker->meter.tasks_spawned, 1);
+	if (PIN_UNLIKELY((task->flags & PIN_TASK_LANES) != 0)) {
+		pin_lane_push_one(worker->shared, worker, task);
+	} else if (worker->deque.order == PIN_DEQUE_LIFO) {
+		/* The own queue has no place behind what waits in it. */
+		share(worker, task);
+	} else {
+		pin_sentry_note_kept(worker);
+		pin_spawn_enqueue(worker, pin_task_link(task));
+	}
+}
+
+PIN_APART int pin_spawn_past_slot(struct pin_worker *worker, struct pinion_task *task)
+{
+	uint32_t reasons = pin_lifo_closed_for(&worker->lifo);
+	struct pin_link *link = pin_task_link(task);
+
+	if ((reasons & PIN_DETOUR_STOPPING) != 0) {
+		pin_task_release(task);
+		return -ESHUTDOWN;
+	}
+	if (reasons != PIN_DETOUR_UNUSED) { /* in LIFO order it is that, with each spawn */
+		pin_sentry_note_kept(worker);
+	}
+	pin_meter_add(&worker->meter.tasks_spawned, 1);
+	if ((reasons & PIN_DETOUR_UNUSED) == 0) {
+		link = pin_lifo_replace(&worker->lifo, link);
+		if (link == NULL) {
+			return 0;
+		}
+	}
+	return pin_spawn_push(worker, link);
+}
+
+int pin_worker_spawn_batch(
+	struct pin_worker *worker, struct pinion_task *const *tasks, uint32_t count)
+{
+	struct pin_list rest = {0};
+	uint32_t queued = 0;
+
+	if (pin_shared_is_stopping(worker->shared)) {
+		return -ESHUTDOWN;
+	}
+	pin_meter_add(&worker->meter.tasks_spawned, count);
+	pin_sentry_note_kept(worker);
+	for (; queued < count && pin_deque_room(&worker->deque) > 0; queued++) {
+		pin_spawn_enqueue(worker, pin_task_link(tasks[queued]));
+	}
+	if (queued < count) {
+		for (uint32_t i = queued; i < count; i++) {
+			pin_list_push(&rest, pin_task_link(tasks[i]));
+		}
+		pin_meter_add(&worker->meter.tasks_shared, count - queued); /* [INTAKE-1] */
+		pin_injector_push(&worker->shared->injector, &rest);
+		pin_wake_one(worker->shared, worker);
+	}
+	return 0;
+}
+
+int pin_worker_spawn_lanes(
+	struct pin_worker *worker, struct pinion_task *const *tasks, uint32_t count)
+{
+	if (pin_shared_is_stopping(worker->shared)) {
+		return -ESHUTDOWN;
+	}
+	pin_meter_add(&worker->meter.tasks_spawned, count);
+	for (uint32_t i = 0; i < count; i++) {
+		pin_spawn_route(worker, pin_task_link(tasks[i]));
+	}
+	return 0;
+}
+
+int pin_worker_spawn_shared(struct pin_worker *worker, struct pinion_task *task)
+{
+	if (pin_shared_is_stopping(worker->shared)) {
+		return -ESHUTDOWN;
+	}
+	pin_meter_add(&worker->meter.tasks_spawned, 1);
+	share(worker, task);
+	return 0;
+}
+
+int pin_worker_spawn_on(
+	struct pin_worker *worker, struct pin_worker *target, struct pinion_task *task)
+{
+	if (pin_shared_is_stopping(worker->shared)) {
+		return -ESHUTDOWN;
+	}
+	pin_meter_add(&worker->meter.tasks_spawned, 1);
+	if (target == worker) {
+		pin_list_push(&worker->posted, pin_task_link(task));
+	} else {
+		pin_inbox_push(&target->inbox, pin_task_link(task));
+		pin_wake_worker(target, worker);
+	}
+	return 0;
+}
+
+void pin_worker_timer_start(struct pin_worker *worker, struct pinion_timer *timer)
+{
+	pin_meter_add(&worker->meter.tasks_spawned, 1);
+	pin_sentry_note_kept(worker);
+	pin_timer_arm(worker, timer);
+}
+
+/*
+ * Behind a push. The worker looks at the start of its next turn; should that be
+ * far, the sentry has to be up, which sends somebody else.
+ */
+static void tell_of_cancel(struct pin_worker *target, struct pin_worker *worker)
+{
+	pin_wake_worker(target, worker);
+	if (!pin_parker_is_parked(&target->parker)) {
+		pin_fence_seq_cst(); /* [OFFERS-1] */
+		pin_sentry_tell_of_other(target->shared);
+	}
+}
+
+/* What waits for one that is in a task of some length would wait for that. */
+static bool is_taken_off(struct pin_worker *target, struct pinion_timer *timer)
+{
+	return target->shared->worker_count > 1 && !pin_parker_is_parked(&target->parker) &&
+		pin_search_is_stuck(target) && pin_timer_take_off(target, timer);
+}
+
+void pin_worker_timer_cancelled(
+	struct pin_worker *worker, struct pin_worker *target, struct pinion_timer *timer)
+{
+	struct pin_link *link = pin_task_link(&timer->task);
+
+	if (target == worker) {
+		pin_sentry_note_kept(worker);
+		pin_timer_drop(worker, timer);
+	} else if (is_taken_off(target, timer)) {
+		pin_inbox_push(&target->shared->timer_inbox, link);
+		pin_wake_one(target->shared, worker);
+	} else {
+		pin_inbox_push(&target->timer_cancels, link);
+		tell_of_cancel(target, worker);
+	}
+}
+
+void pin_worker_spawn_bound(struct pin_worker *worker, struct pinion_task *task)
+{
+	pin_meter_add(&worker->meter.tasks_spawned, 1);
+	pin_list_push(&worker->ready, pin_task_link(task));
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How tasks get to a worker: spawned on it, posted to it, left for any.
+ *
+ * What a worker spawns goes into its own queue, where it is not told to others
+ * at once: waking costs more than most tasks. A sleeper is woken when so many
+ * have been spawned, or when what waits is longer than a wake takes.
+ *
+ * Called on the worker that is the first argument, unless said otherwise.
+ *
+ * Source: docs/decisions/waking.md, "Spawns wake a sleeper when they are worth
+ * a wake".
+ */
+#ifndef PIN_WORKER_SPAWN_H
+#define PIN_WORKER_SPAWN_H
+
+#include "runtime/worker/state.h"
+#include "runtime/worker/wake.h"
+#include "runtime/worker/watchdog.h"
+
+#include <errno.h>
+#include <pinion/timer.h>
+
+/*
+ * Begins to stop: refuses work, cancels what is queued, wakes everybody. Any
+ * thread.
+ */
+void pin_shared_stop(struct pin_shared *shared);
+
+/* Into the worker's deque, or half of that to the injector if it is full. */
+void pin_spawn_enqueue(struct pin_worker *worker, struct pin_link *link);
+
+/* Somebody was told of what this worker keeps: it is no hoard any more. */
+static inline void pin_spawn_note_told(struct pin_worker *worker)
+{
+	pin_deque_set_mark(&worker->deque, pin_hoard_note_told(&worker->hoard));
+}
+
+/* The next spawn looks whether somebody sleeps. */
+static inline void pin_spawn_look_soon(struct pin_worker *worker)
+{
+	uint32_t unspent = pin_deque_until_mark(&worker->deque);
+
+	if (unspent > 0) {
+		pin_deque_set_mark(&worker->deque, pin_hoard_look_soon(&worker->hoard, unspent));
+	}
+}
+
+/* To the queue of its lane; of normal: as above. */
+void pin_spawn_route(struct pin_worker *worker, struct pin_link *link);
+
+/* Queues tasks of any lanes, in order. -ESHUTDOWN: none. */
+int pin_worker_spawn_lanes(
+	struct pin_worker *worker, struct pinion_task *const *tasks, uint32_t count);
+
+/* Queues `count` tasks likewise. -ESHUTDOWN: none. */
+int pin_worker_spawn_batch(
+	struct pin_worker *worker, struct pinion_task *const *tasks, uint32_t count);
+
+/*
+ * As pin_worker_spawn(), but never refused: when the runtime is being stopped
+ * the task is given to its `cancel`.
+ */
+void pin_worker_respawn(struct pin_worker *worker, struct pinion_task *task);
+
+/* Queues a task for any worker; `worker` is the calling one. -ESHUTDOWN. */
+int pin_worker_spawn_shared(struct pin_worker *worker, struct pinion_task *task);
+
+/* Queues a task that `target` and nobody else is to run. -ESHUTDOWN. */
+int pin_worker_spawn_on(
+	struct pin_worker *worker, struct pin_worker *target, struct pinion_task *task);
+
+/* Starts a claimed timer on the calling worker. */
+void pin_worker_timer_start(struct pin_worker *worker, struct pinion_timer *timer);
+
+/* Tells `target` of a cancelled timer of its; `worker` calls, or NULL. */
+void pin_worker_timer_cancelled(
+	struct pin_worker *worker, struct pin_worker *target, struct pinion_timer *timer);
+
+/*
+ * Queues a task on the calling worker and nowhere else: the continuation of
+ * something that owns the worker's buffers. Never refused.
+ */
+void pin_worker_spawn_bound(struct pin_worker *worker, struct pinion_task *task);
+
+/* ---- inline, as every spawn passes through here; all calls come last ---- */
+
+/* At the mark, or full; or not any more. Returns 0. */
+int pin_spawn_push_slowly(struct pin_worker *worker, struct pin_link *link);
+
+/* As pin_worker_spawn(), where the slot is closed. */
+int pin_spawn_past_slot(struct pin_worker *worker, struct pinion_task *task);
+
+static PIN_INLINE int pin_spawn_push(struct pin_worker *worker, struct pin_link *link)
+{
+	return PIN_LIKELY(pin_deque_push_known(&worker->deque, link))
+		? 0
+		: pin_spawn_push_slowly(worker, link);
+}
+
+/*
+ * Queues a claimed task of the normal lane on the calling worker, where others
+ * may steal it. -ESHUTDOWN: it is released.
+ */
+static PIN_INLINE int pin_worker_spawn(struct pin_worker *worker, struct pinion_task *task)
+{
+	struct pin_link *before;
+
+	if (PIN_UNLIKELY(!pin_lifo_enter(&worker->lifo, PIN_LIFO_ALL))) {
+		return pin_spawn_past_slot(worker, task);
+	}
+	pin_meter_add(&worker->meter.tasks_spawned, 1);
+	before = pin_lifo_exchange(&worker->lifo, pin_task_link(task));
+	return PIN_LIKELY(before != NULL) ? pin_spawn_push(worker, before) : 0;
+}
+
+#endif

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a worker and a runtime's workers together consist of: the structs that
+ * the files of the worker's loop share. Who writes what stands beside each
+ * field.
+ */
+#ifndef PIN_WORKER_STATE_H
+#define PIN_WORKER_STATE_H
+
+#include "runtime/base/log.h"
+#include "runtime/base/thread.h"
+#include "runtime/host/kernel.h"
+#include "runtime/host/lock.h"
+#include "runtime/host/overflow.h"
+#include "runtime/host/topology.h"
+#include "runtime/host/unwind.h"
+#include "runtime/io/device.h"
+#include "runtime/io/file.h"
+#include "runtime/io/registered_buffers.h"
+#include "runtime/io/registered_files.h"
+#include "runtime/io/request.h"
+#include "runtime/io/ring.h"
+#include "runtime/io/transfer_cached.h"
+#include "runtime/memory/arena.h"
+#include "runtime/memory/pool.h"
+#include "runtime/policy/lanes.h"
+#include "runtime/policy/queue_interval.h"
+#include "runtime/policy/spin.h"
+#include "runtime/policy/steal_order.h"
+#include "runtime/policy/wake_batch.h"
+#include "runtime/queue/biased_lock.h"
+#include "runtime/queue/deque.h"
+#include "runtime/queue/gate.h"
+#include "runtime/queue/gate_intake.h"
+#include "runtime/queue/idle_set.h"
+#include "runtime/queue/inbox.h"
+#include "runtime/queue/injector.h"
+#include "runtime/queue/lane_queue.h"
+#include "runtime/queue/lifo_slot.h"
+#include "runtime/queue/parker.h"
+#include "runtime/queue/timer_wheel.h"
+#include "runtime/queue/wait_queue.h"
+#include "runtime/worker/state_task.h"
+
+#include <pinion/config.h>
+#include <pinion/runtime.h>
+
+struct pin_worker;
+struct pin_blocked;
+struct pin_wait_entry;
+
+/* Ending a sleep in a ring costs more, and disturbs its submissions. */
+enum pin_parked_set {
+	PIN_PARKED_FUTEX,
+	PIN_PARKED_RING,
+	PIN_PARKED_SETS,
+};
+
+enum {
+	/* Pools with memory of one runtime. */
+	PIN_POOLS_MAX = 16,
+};
+
+/* Whether a worker is there: retire.h. */
+enum pin_service {
+	PIN_SERVICE_IN = 0,	 /* who resizes moves it to LEAVING */
+	PIN_SERVICE_LEAVING = 1, /* the worker moves it to OUT */
+	PIN_SERVICE_OUT = 2,	 /* it has no thread; a new one moves it to IN */
+};
+
+/* How a worker reads by commands: extra_rings_commands.h. */
+enum pin_commands_way {
+	PIN_COMMANDS_UNTRIED = 0, /* with the first it becomes one of these */
+	PIN_COMMANDS_BY_RING,	  /* refused there: BY_CALLS */
+	PIN_COMMANDS_BY_CALLS,
+};
+
+/* The workers that serve the same lanes in the same order. */
+struct pin_tier {
+	/* [const] after start */
+	struct pin_lane_order order;
+	uint32_t first_worker;
+	uint32_t worker_count;		     /* that there may be */
+	struct pin_atomic_u32 serving_count; /* [W:resizer R:any] that there are to be */
+	/* Those that are parked, by rank, on their futex and in their ring. */
+	struct pin_idle parked[PIN_PARKED_SETS] PIN_CACHE_ALIGNED; /* [W:any R:any] */
+	struct pin_atomic_u32 searching PIN_CACHE_ALIGNED; /* [W:any R:any] that look for work */
+	struct pin_atomic_u32 free_count; /* [W:own workers R:any] see wake_assist.h; else 0 */
+};
+
+/* Whose code a worker is in. */
+enum pin_running {
+	PIN_RUNNING_TASK = 0, /* or in the loop itself */
+	PIN_RUNNING_CANCEL,   /* a task's `cancel` */
+	PIN_RUNNING_HOOK,     /* one of the configuration's, which is no task */
+};
+
+/* What the sentry has seen of a worker, and said of all: watchdog_stall.h. */
+struct pin_stall {
+	uint64_t signs;	     /* of life, at the last look */
+	uint64_t since_ns;   /* there were no others */
+	uint64_t counted_ns; /* until when it is counted, once it is told */
+	bool is_seen;
+	bool is_told;
+};
+
+struct pin_stalls {
+	uint64_t look_ns;      /* the next one, for tasks */
+	uint64_t ring_look_ns; /* and for rings */
+	uint64_t period_ns;    /* since when the lines below count */
+	uint32_t lines;
+	uint32_t skipped;
+	struct pin_atomic_u64 ring_count; /* [W:sentry R:any] of rings */
+	struct pin_atomic_u64 ring_ns;	  /* [W:sentry R:any] and how long they lasted */
+};
+
+/* What makes another way of each task's usual one; each is set once. */
+enum pin_alert {
+	PIN_ALERT_STOPPING = 1, /* set before the gate is closed */
+	PIN_ALERT_LANES = 2,	/* not all work is normal */
+};
+
+/* Why a spawn does not go through the LIFO slot: bits of its `closed`. */
+enum pin_detour {
+	PIN_DETOUR_UNUSED = 2,	 /* there are no polls of it; set once */
+	PIN_DETOUR_TELL = 4,	 /* the sentry, before anything is kept; by the owner */
+	PIN_DETOUR_STOPPING = 8, /* it is refused; set once */
+};
+
+/* What all workers of a runtime have in common. */
+/* Of one lane, those who wait until work from outside fits: worker/room.h. */
+struct pin_room {
+	struct pin_shared *shared; /* [const] */
+	enum pinion_lane lane;	   /* [const] */
+	struct pin_waiters waiters;
+};
+
+struct pin_shared {
+	/* [const] after start */
+	const struct pin_host *host;
+	struct pin_log log;
+	struct pinion_config config;
+	struct pin_kernel kernel;
+	bool is_fallback;
+	uint32_t worker_count;
+	struct pin_worker *workers;
+	struct pin_victims victims;
+	uint32_t *cpu_indices; /* what workers are bound to by node, or NULL */
+	uint32_t cpu_room;     /* of that array */
+	bool has_fence_all;
+	bool has_cpu_each; /* every worker a core of its own, of several */
+	/* [W:creator R:workers] while they start, see arena_setup.h */
+	struct io_uring source;
+	bool has_source;
+	struct pin_registry registry;	      /* [const] after start */
+	struct pin_atomic_u32 has_registered; /* futex of the workers */
+	/* [W:who makes and ends pools R:workers] struct pin_pool *, or 0 */
+	struct pin_atomic_u64 pools[PIN_POOLS_MAX];
+	struct pin_atomic_u32 has_pools; /* there is, or was, one */
+	struct pin_lock forward_lock;	 /* rank 3; offers on their way to the heir */
+	struct pin_lock pools_lock;	 /* rank 1; of arenas' pieces */
+	struct pin_lock rings_lock;	 /* of a crew: no ring goes while the sentry reads it */
+	/* [lock:pools_lock] those who wait for each pool's, or NULL */
+	struct pin_waiters *pool_waiters[PIN_POOLS_MAX];
+	/* [const] after start */
+	struct pin_lane_plan lane_plan;
+	uint8_t tier_order[PIN_TIERS_MAX]; /* in which they are woken: few lanes first */
+	uint32_t tier_count;
+	bool is_crew;			   /* made by pinion_crew_create() */
+	struct pin_worker *heir;	   /* gets what is left for workers that are OUT; stays */
+	struct pin_atomic_u32 is_resizing; /* [W:resizer R:resizers] one at a time */
+	struct pin_atomic_u32 alerts;	   /* [W:any R:any] bits of enum pin_alert */
+	bool has_sentry;
+	bool has_sentry_thread;	  /* for that, or for stalled tasks */
+	struct pin_stalls stalls; /* [own] the sentry's */
+	pthread_t sentry_thread;
+	/* [W:any R:any], each in its own line or rarely written */
+	struct pin_gate gate PIN_CACHE_ALIGNED;
+	struct pin_intake intake; /* of the injector; beside the gate on purpose */
+	struct pin_injector injector PIN_CACHE_ALIGNED;
+	/*
+	 * By enum pinion_lane; of normal, which is `injector`, only the
+	 * warning.
+	 */
+	struct pin_lane_queue lanes[PIN_LANES] PIN_CACHE_ALIGNED;
+	struct pin_room rooms[PIN_LANES] PIN_CACHE_ALIGNED; /* rarely written */
+	uint16_t io_priorities[PIN_LANES]; /* [const] as ioprio_set(2) has them; 0: none */
+	struct pin_tier tiers[PIN_TIERS_MAX];
+	struct pin_atomic_u32 wake_start; /* PINION_WAKE_ROTATE: behind the last one woken */
+	struct pin_atomic_u32 next_request_worker PIN_CACHE_ALIGNED; /* for outside ones */
+	struct pin_atomic_u32 pool_searches; /* theirs, see buffers.h; [W:any R:who ends pools] */
+	struct pin_atomic_u32 sentry PIN_CACHE_ALIGNED; /* enum pin_sentry_state, a futex */
+	struct pin_inbox timer_inbox PIN_CACHE_ALIGNED; /* any worker takes all of it */
+	struct pin_atomic_u32 started_count;		/* futex of the creator */
+	/*
+	 * The first arena, and addresses behind the last: buffers.h; 0: not
+	 * yet.
+	 */
+	struct pin_atomic_u64 arenas_start;
+	struct pin_atomic_u64 arenas_beyond;
+	struct pin_atomic_u32 cancels;	 /* [W:any R:any] of many, under way: request_offers.h */
+	struct pin_atomic_u32 has_ended; /* set once, by the last worker; a futex */
+	struct pin_atomic_u32 first_failure; /* its errno; 0: none yet */
+	/* [W:outside R:destroyer] who is about to end a wait: worker/wait.h */
+	struct pin_atomic_u32 visitors;
+	struct pin_disks disks;
+};
+
+/* Who gets a buffer, now or later. */
+struct pin_buffer_waiter {
+	struct pin_link link;
+	struct pinion_task *task; /* bound to the worker when its turn comes */
+	struct pinion_buffer buffer;
+};
+
+/* Its transfers between submission and start: device_queue.h. */
+struct pin_throttle {
+	uint32_t ledger_count;
+	uint32_t lined_up; /* requests, in all line-ups */
+	bool must_look;	   /* one of them may start */
+	struct pin_allowance allowance;
+	struct pin_lines lines;
+	struct pin_ledger ledgers[PIN_LEDGERS];
+};
+
+/* What a worker knows of its affinity: binding.h. */
+struct pin_binding {
+	uint64_t look_ns; /* when it is looked at next; never: it was not bound */
+	uint64_t told_ns;
+	bool has_told;
+	bool loss_is_told;
+};
+
+struct pin_worker {
+	/* [const] after start */
+	struct pin_shared *shared;
+	struct pin_tier *tier;
+	uint32_t index;
+	bool shares_ring;   /* others may reap it: ring_lock.h */
+	bool has_polled;    /* a second ring: extra_rings.h */
+	int register_error; /* why not all of the arena is registered, or 0 */
+	int start_error;
+	size_t registered_bytes; /* of the arena, from its front */
+	struct pin_cpu_place place;
+	bool has_place;
+	bool has_seat; /* is bound there, and counted: host/process_seats.h */
+	pthread_t thread;
+	bool has_thread;
+	bool needs_ring; /* it is started by a resize: api/runtime.h */
+	/* [W:any R:any] */
+	struct pin_parker parker PIN_CACHE_ALIGNED;
+	struct pin_inbox inbox;
+	struct pin_inbox timer_cancels; /* of its timers; the holder of their lock takes them */
+	struct pin_injector offers;	/* from outside: request_offers.h */
+	struct pin_atomic_u32 service;	/* enum pin_service */
+	struct pin_atomic_u32 is_bound; /* [W:owner R:any] to its CPUs, now: binding.h */
+	struct pin_atomic_u32 nudged;	/* to look at its line-ups: device_queue.h */
+	struct pin_atomic_u32 rung;	/* [W:wakers R:resizer] doorbells, of a crew: retire.h */
+	uint64_t sentry_ended_tasks;	/* [own] the sentry's: at its last look */
+	struct pin_stall stall;		/* [own] likewise */
+	struct pin_stall ring_stall;	/* [own] likewise, of its ring */
+	struct pin_lifo lifo PIN_CACHE_ALIGNED; /* closed by enum pin_detour */
+	struct pin_owned timers_lock;
+	struct pin_owned ring_lock;	      /* if `shares_ring`: ring_lock.h */
+	struct pin_atomic_u32 gathered_count; /* [W:lock holder R:any] not submitted */
+	struct pin_atomic_u32 ring_is_open;   /* [W:owner, resizer R:any] ring_lock.h, retire.h */
+	struct pin_atomic_u32
+		wide_is_open;	  /* [W:owner, resizer R:sentry] watchdog_stall.h, retire.h */
+	struct pin_owned cancels; /* of requests in flight: worker/request.h */
+	struct pin_atomic_u32 has_closed_files; /* [W:any R:owner] worker/file_close.h */
+	struct pinion_task files_message;	/* in the inbox while that is set */
+	struct pin_atomic_u64 timer_ns; /* [W:lock holder R:any] when the first is due, a guess */
+	/* [W:owner R:any] */
+	struct pin_meter meter;
+	struct pin_atomic_u64 job; /* [W:owner, enders R:enders] in its `run`: task/admission.h */
+	/* [W:owner R:sentry] */
+	struct pin_atomic_u64 running;	    /* the task or callback it is in, or was in last */
+	struct pin_atomic_u32 running_lane; /* and its lane */
+	struct pin_atomic_u32 life;	    /* watchdog_stall.h */
+	/* [W:owner thieves R:any] as its header says */
+	struct pin_deque deque PIN_CACHE_ALIGNED;
+	/* [lock:timers_lock] */
+	struct pin_timers timers;
+	struct pin_list cancelled_timers; /* off the wheel, to be told */
+	uint64_t cancelled_ns;		  /* since about when the first of them is */
+	/* [own] */
+	struct pin_list ready;	/* tasks bound to this worker, completions first of all */
+	struct pin_list posted; /* taken from the inbox */
+	struct pin_tuner tuner;
+	struct pin_wait_entry *waits; /* begun here and not over */
+	struct pin_random random;
+	struct pin_lane_turns lanes;
+	uint64_t turn_end_ns; /* of the loop in hand; 0: as yet untimed */
+	uint64_t now_ns;      /* the clock when it was last read */
+	uint64_t look_ns;     /* and when the injector was last looked into */
+	uint64_t tick_ns;     /* when the next tick is due */
+	struct pin_binding binding;
+	uint64_t dry_since_ns;
+	struct pin_patience patience;
+	uint32_t turn;		   /* which of the own queues comes first */
+	uint32_t polls_since_look; /* into the injector */
+	uint32_t untimed_batches;  /* in a row */
+	uint32_t stride;	   /* tasks to the next reading of the clock, at the last one */
+	uint32_t unsearched_batches;
+	struct pin_atomic_u32 lifo_row; /* [W:owner R:any] polls of the slot in a row */
+	struct pin_hoard hoard;
+	bool is_searching; /* and counted as such */
+	bool is_free;	   /* and counted as such: wake_assist.h */
+	bool is_dry;	   /* has found nothing to run since `dry_since_ns` */
+	bool is_on_time;   /* `now_ns` was read behind the last task, and nothing done since */
+	bool cancel_sent;
+	uint32_t rings_due; /* doorbells for it so far, `rung` when all have rung */
+	bool has_timers;    /* perhaps, on its wheel */
+	bool has_bundles;   /* perhaps, of buffers that are to go home */
+	/* [own]; [lock:ring_lock] if `shares_ring` */
+	struct pin_ring ring;
+	struct pin_file_table files;
+	struct pin_flight_link flying;	/* requests from their start to their end */
+	struct pin_flight_link waiting; /* those that wait for room in the ring */
+	struct pin_timers deadlines;	/* of requests and waits; nobody else takes them */
+	struct pin_throttle throttle;
+	/* [own] */
+	struct pin_ring polled; /* not initialised: there is none */
+	struct pin_ring wide;	/* likewise: extra_rings_commands.h */
+	enum pin_commands_way commands_way;
+	uint32_t aside_count; /* requests on these two: request_aside.h */
+	struct pin_arena arena;
+	struct pin_pool buffers;
+	struct pin_pool small_buffers;
+	struct pin_list buffer_queue; /* waiters, oldest first */
+	struct pin_list small_buffer_queue;
+	struct pin_device_cache devices;
+	void *context; /* the embedder's: hooks.h */
+	/* How long a waker may stand between its push and its wake: park.c. */
+	uint64_t waker_delay_ns;
+	bool has_last_tick;
+	bool has_stopped; /* `before_stop` was called */
+	uint64_t away_ns; /* of the turn, in what is none of its tasks */
+	/* Of tasks that fail: fault.h. */
+	uint64_t fault_period_ns; /* since when the lines below count */
+	uint32_t fault_lines;
+	uint32_t fault_lines_skipped;
+	int panic_error; /* of the task that is being unwound, or 0 */
+	enum pin_running running_kind;
+	enum pin_landing landing; /* not accounted for yet */
+	bool has_overflown;
+	struct pin_guard *guard; /* what does not return leads back there; NULL: none */
+	struct pin_overflow overflow;
+	struct pin_cached cached;
+};
+
+_Static_assert(offsetof(struct pin_worker, meter) % PIN_CACHE_LINE == 0, "own line");
+_Static_assert(offsetof(struct pin_worker, lifo) % PIN_CACHE_LINE == 0, "own line");
+_Static_assert(offsetof(struct pin_worker, deque) % PIN_CACHE_LINE == 0, "own line");
+
+/* [own] each thread's; only through the function below. */
+extern _Thread_local struct pin_worker *pin_worker_self PIN_TLS_INITIAL;
+
+/* The worker that runs the calling code, NULL on any other thread. */
+static inline struct pin_worker *pin_worker_current(void)
+{
+	return pin_worker_self;
+}
+
+/* Whether the worker runs what waits in this lane, unasked. */
+static inline bool pin_worker_serves(const struct pin_worker *worker, uint32_t lane)
+{
+	return (worker->tier->order.mask & PIN_LANE_BIT(lane)) != 0;
+}
+
+/* Whose thread this is, also in a hook. */
+static inline struct pin_worker *pin_worker_of_thread(void)
+{
+	const struct pin_thread *thread;
+
+	if (pin_worker_self != NULL) {
+		return pin_worker_self;
+	}
+	thread = pin_thread_find();
+	return thread != NULL ? thread->worker_in_hook : NULL;
+}
+
+static inline uint32_t pin_shared_alerts(const struct pin_shared *shared)
+{
+	return pin_load_acquire_u32(&shared->alerts);
+}
+
+static inline bool pin_shared_is_stopping(const struct pin_shared *shared)
+{
+	return (pin_load_acquire_u32(&shared->alerts) & PIN_ALERT_STOPPING) != 0;
+}
+
+static inline bool pin_shared_has_lanes(const struct pin_shared *shared)
+{
+	return (pin_load_relaxed_u32(&shared->alerts) & PIN_ALERT_LANES) != 0;
+}
+
+#endif

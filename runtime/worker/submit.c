@@ -1,0 +1,517 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From the caller's hands into the ring, or into the line before it.
+ */
+#include "runtime/worker/submit.h"
+#include "runtime/base/check.h"
+#include "runtime/base/log.h"
+#include "runtime/io/transfer.h"
+#include "runtime/worker/buffers.h"
+#include "runtime/worker/complete.h"
+#include "runtime/worker/device_queue.h"
+#include "runtime/worker/extra_rings.h"
+#include "runtime/worker/extra_rings_commands.h"
+#include "runtime/worker/probes.h"
+#include "runtime/worker/request_offers.h"
+#include "runtime/worker/ring_lock.h"
+#include "runtime/worker/wake.h"
+#include "runtime/worker/watchdog.h"
+
+#include <errno.h>
+
+/* Its own lane, else that of the task that submits it. */
+static PIN_APART void note_lane(
+	struct pin_worker *worker, struct pinion_request *request, enum pinion_lane lane)
+{
+	if ((request->task.flags & PIN_TASK_LANES) != 0) {
+		lane = pin_task_lane(&request->task);
+	}
+	pin_request_of(request)->lane_priority = worker->shared->io_priorities[lane];
+}
+
+/* What a transfer's worker notes of it and of its memory. */
+static PIN_INLINE void settle(struct pin_worker *worker, struct pinion_request *request)
+{
+	struct pin_request *private = pin_request_of(request);
+
+	private->toll = (struct pin_request_toll){0};
+	if (PIN_UNLIKELY(worker->shares_ring)) {
+		private->uses_own_buffer = pin_worker_owns_entry(worker, private->lent);
+	}
+}
+
+/*
+ * From here to its landing a transfer's memory is the kernel's. False: it must
+ * not be.
+ */
+static PIN_INLINE bool lend_memory(struct pin_worker *worker, struct pinion_request *request)
+{
+	struct pin_request *private = pin_request_of(request);
+	enum pin_pool_lent lent = pin_worker_lend(worker, request->bytes, &private->lent);
+
+	private->is_lent_own = lent == PIN_POOL_IS_LENT_OWN;
+	return PIN_LIKELY(lent != PIN_POOL_IS_FREE);
+}
+
+static PIN_INLINE bool lend(struct pin_worker *worker, struct pinion_request *request)
+{
+	bool is_sound = lend_memory(worker, request);
+
+	settle(worker, request);
+	if (PIN_UNLIKELY((request->task.flags & PIN_TASK_LANES) != 0 ||
+		    pin_shared_has_lanes(worker->shared))) {
+		note_lane(worker, request, pin_load_relaxed_u32(&worker->running_lane));
+	}
+	return is_sound;
+}
+
+/*
+ * The same of one from outside, unless that was when it was posted. A buffer
+ * that was free then may be in use by now: by another, whom it is not to touch.
+ */
+static PIN_APART bool lend_posted(struct pin_worker *worker, struct pinion_request *request)
+{
+	struct pin_request *private = pin_request_of(request);
+	bool is_sound =
+		!private->was_free && (private->lent != NULL || lend_memory(worker, request));
+
+	settle(worker, request);
+	/* No task submits it: what the worker has run last does not count. */
+	note_lane(worker, request, PINION_LANE_NORMAL);
+	return is_sound;
+}
+
+void pin_flight_prepare(struct pin_worker *worker, struct pinion_request *request)
+{
+	pin_request_reset(request);
+	if (pin_request_moves_bytes(request)) {
+		lend_posted(worker, request);
+	}
+}
+
+static PIN_INLINE void enter_ring(struct pin_worker *worker, struct pinion_request *request)
+{
+	struct pin_request *private = pin_request_of(request);
+
+	if (PIN_LIKELY(pin_request_submit(&worker->ring, request))) {
+		pin_flight_list_push(&worker->flying, &private->link);
+	} else {
+		private->is_waiting = true;
+		pin_flight_list_push(&worker->waiting, &private->link);
+	}
+}
+
+static PIN_APART void launch_special(struct pin_worker *worker, struct pinion_request *request)
+{
+	if ((request->file->flags & PIN_FILE_COMMANDS) != 0) {
+		pin_commands_begin(worker, request);
+		return;
+	}
+	pin_flight_list_push(&worker->flying, &pin_request_of(request)->link);
+	pin_flight_carry_out(worker, request);
+}
+
+/* A transfer, when what it had to wait for before its ring has come. */
+static PIN_INLINE void launch(struct pin_worker *worker, struct pinion_request *request)
+{
+	if (PIN_UNLIKELY(pin_request_is_special(request))) {
+		launch_special(worker, request);
+	} else if (PIN_LIKELY(!worker->has_polled) || !pin_polled_submit(worker, request)) {
+		enter_ring(worker, request);
+	}
+}
+
+/* One with a deadline, or too late; false: there is no more to be done. */
+static PIN_APART bool begin_by_time(struct pin_worker *worker, struct pinion_request *request)
+{
+	struct pin_request *private = pin_request_of(request);
+	bool is_in_time = true;
+
+	if (request->deadline_ns != 0) {
+		is_in_time = request->deadline_ns > worker->shared->host->now_ns();
+		if (is_in_time) {
+			private->is_timed = true;
+			pin_timers_insert(
+				&worker->deadlines, &private->deadline, request->deadline_ns);
+		}
+	}
+	if (!is_in_time || worker->cancel_sent) {
+		pin_flight_list_push(&worker->flying, &private->link);
+		pin_flight_end_with(worker, request, is_in_time ? -ECANCELED : -ETIME);
+		return false;
+	}
+	if (request->op == PINION_OP_TIMEOUT) {
+		pin_flight_list_push(&worker->flying, &private->link);
+		return false;
+	}
+	return true;
+}
+
+/* Each TIMEOUT has a deadline. */
+static PIN_INLINE bool may_go_on(struct pin_worker *worker, struct pinion_request *request)
+{
+	return PIN_LIKELY(request->deadline_ns == 0 && !worker->cancel_sent) ||
+		begin_by_time(worker, request);
+}
+
+/*
+ * Nothing has gathered for the ring, nor will presently: no end waits to be
+ * run. Several share an enter, which costs less than a system call for each.
+ */
+static inline bool comes_alone(const struct pin_worker *worker)
+{
+	return pin_list_is_empty(&worker->ready) && pin_ring_unsubmitted(&worker->ring) == 0;
+}
+
+/* When its memory is lent. */
+static PIN_INLINE void begin_lent(struct pin_worker *worker, struct pinion_request *request)
+{
+	if (!may_go_on(worker, request)) {
+		return;
+	}
+	if (!pin_request_is_special(request) && pin_cached_is_worth_it(&worker->cached, request) &&
+		(comes_alone(worker) || pin_throttle_has_rates(worker, request)) &&
+		pin_cached_read(&worker->cached, &worker->meter, request)) {
+		pin_flight_list_push(&worker->flying, &pin_request_of(request)->link);
+		pin_flight_end(worker, worker, request);
+	} else if (PIN_LIKELY(pin_throttle_admit(worker, request))) {
+		launch(worker, request);
+	}
+}
+
+/* It would write into what others are given, or read what they write. */
+static PIN_APART void refuse_memory(struct pin_worker *worker, struct pinion_request *request)
+{
+	pin_flight_list_push(&worker->flying, &pin_request_of(request)->link);
+	pin_flight_end_with(worker, request, -EFAULT);
+}
+
+static PIN_APART void begin_transfer(struct pin_worker *worker, struct pinion_request *request)
+{
+	if (PIN_LIKELY(lend(worker, request))) {
+		begin_lent(worker, request);
+	} else {
+		refuse_memory(worker, request);
+	}
+}
+
+static PIN_APART void begin_posted_transfer(
+	struct pin_worker *worker, struct pinion_request *request)
+{
+	if (PIN_LIKELY(lend_posted(worker, request))) {
+		begin_lent(worker, request);
+	} else {
+		refuse_memory(worker, request);
+	}
+}
+
+static PIN_INLINE void begin(struct pin_worker *worker, struct pinion_request *request)
+{
+	PIN_TRACE3(request_submit, worker->index, request, request->op);
+	pin_request_reset(request);
+	if (pin_request_moves_bytes(request)) {
+		begin_transfer(worker, request);
+	} else if (may_go_on(worker, request)) {
+		enter_ring(worker, request);
+	}
+}
+
+void pin_flight_begin(struct pin_worker *worker, struct pinion_request *request)
+{
+	PIN_TRACE3(request_submit, worker->index, request, request->op);
+	pin_request_reset(request);
+	if (pin_request_moves_bytes(request)) {
+		begin_posted_transfer(worker, request);
+	} else if (may_go_on(worker, request)) {
+		enter_ring(worker, request);
+	}
+}
+
+static inline int check(const struct pinion_request *request)
+{
+	const struct pin_request *private = (const void *)request->private_;
+	int rc = pin_request_check(request);
+
+	if (PIN_UNLIKELY(rc == 0 &&
+		    (!pin_task_is_idle(&request->task) ||
+			    pin_flight_state_of(pin_load_acquire_u32(&private->word)) !=
+				    PIN_FLIGHT_IDLE))) {
+		rc = -EBUSY;
+	}
+	return rc;
+}
+
+int pin_flight_explain(const struct pin_shared *shared, struct pinion_request *const *requests,
+	uint32_t count, int rc)
+{
+	struct pin_refusal why;
+	uint32_t i = 0;
+
+	if (shared->log.fn == NULL) {
+		return rc;
+	}
+	/* None of those before it was refused. */
+	while (i < count && requests[i] != NULL && pin_request_explain(requests[i], &why) == 0) {
+		i++;
+	}
+	if (i == count) {
+		return rc;
+	}
+	if (requests[i] == NULL) {
+		(void)pin_refuse(&why, rc, "it is NULL");
+	}
+	if (count == 1) {
+		pin_log(&shared->log, PINION_LOG_DEBUG, "request refused: %s", why.text);
+	} else {
+		pin_log(&shared->log, PINION_LOG_DEBUG, "request %u of %u refused: %s", i + 1,
+			count, why.text);
+	}
+	return rc;
+}
+
+static PIN_APART int refuse_request(
+	struct pin_worker *worker, struct pinion_request *request, int rc)
+{
+	return pin_flight_explain(worker->shared, &request, 1, rc);
+}
+
+/* To the end of what this worker was sent, behind all that came before. */
+static void post_to_self(struct pin_worker *worker, struct pinion_request *request)
+{
+	pin_inbox_take(&worker->inbox, &worker->posted);
+	request->task.private_kind = PIN_TASK_REQUEST;
+	pin_flight_set(pin_request_of(request), pin_flight_word(worker, PIN_FLIGHT_POSTED));
+	pin_list_push(&worker->posted, pin_task_link(&request->task));
+}
+
+static PIN_APART void submit_cancel(struct pin_worker *worker, struct pinion_request *request)
+{
+	pin_request_of(request)->hops_left = worker->shared->worker_count;
+	request->result = 0;
+	pin_offers_hold(worker->shared);
+	post_to_self(worker, request);
+}
+
+static PIN_INLINE void submit_one(struct pin_worker *worker, struct pinion_request *request)
+{
+	request->task.private_kind = PIN_TASK_PLAIN;
+	pin_meter_add(&worker->meter.requests_submitted, 1);
+	if (PIN_UNLIKELY(request->op == PINION_OP_CANCEL)) {
+		submit_cancel(worker, request);
+		return;
+	}
+	pin_flight_set(pin_request_of(request), pin_flight_word(worker, PIN_FLIGHT_FLYING));
+	begin(worker, request);
+}
+
+static bool needs_entry(const struct pinion_request *request)
+{
+	return request->op != PINION_OP_TIMEOUT && request->op != PINION_OP_CANCEL;
+}
+
+/*
+ * For so many with an entry each. Who waits comes first: others could take each
+ * credit before it. And what has lined up will want its entries.
+ */
+static PIN_INLINE bool has_entries(const struct pin_worker *worker, uint32_t count)
+{
+	return pin_ring_has_room(&worker->ring, count + worker->throttle.lined_up) &&
+		pin_flight_list_is_empty(&worker->waiting);
+}
+
+static bool has_room(
+	const struct pin_worker *worker, struct pinion_request *const *requests, uint32_t count)
+{
+	uint32_t wanted = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		wanted += needs_entry(requests[i]) ? 1 : 0;
+	}
+	return wanted == 0 || has_entries(worker, wanted);
+}
+
+/* All that were checked, or none. */
+static int submit_checked(
+	struct pin_worker *worker, struct pinion_request *const *requests, uint32_t count)
+{
+	bool is_taken;
+
+	if (PIN_UNLIKELY(worker->shares_ring)) {
+		pin_sentry_note_kept(worker);
+	}
+	pin_relief_enter(worker);
+	is_taken = has_room(worker, requests, count);
+	for (uint32_t i = 0; i < count && is_taken; i++) {
+		submit_one(worker, requests[i]);
+	}
+	pin_relief_leave(worker);
+	return is_taken ? 0 : -EAGAIN;
+}
+
+/* Apart: only here its address is needed. */
+static PIN_APART int submit_one_checked(struct pin_worker *worker, struct pinion_request *request)
+{
+	return submit_checked(worker, &request, 1);
+}
+
+int pin_worker_submit_one(struct pin_worker *worker, struct pinion_request *request)
+{
+	int rc;
+
+	if (PIN_UNLIKELY(pin_shared_is_stopping(worker->shared))) {
+		return -ESHUTDOWN;
+	}
+	rc = check(request);
+	if (PIN_UNLIKELY(rc < 0)) {
+		return refuse_request(worker, request, rc);
+	}
+	if (PIN_UNLIKELY(worker->shares_ring || !has_entries(worker, 1))) {
+		return submit_one_checked(worker, request);
+	}
+	submit_one(worker, request);
+	return 0;
+}
+
+static void release_all(struct pinion_request *const *requests, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		pin_flight_set(pin_request_of(requests[i]), PIN_FLIGHT_IDLE);
+	}
+}
+
+/* Each is marked as it is checked, so that its second time finds it so. */
+static int claim_all(struct pinion_request *const *requests, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		int rc = check(requests[i]);
+
+		if (PIN_UNLIKELY(rc < 0)) {
+			release_all(requests, i);
+			return rc;
+		}
+		pin_flight_set(pin_request_of(requests[i]), PIN_FLIGHT_CLAIMED);
+	}
+	return 0;
+}
+
+int pin_worker_submit(
+	struct pin_worker *worker, struct pinion_request *const *requests, uint32_t count)
+{
+	int rc;
+
+	if (PIN_UNLIKELY(pin_shared_is_stopping(worker->shared))) {
+		return -ESHUTDOWN;
+	}
+	rc = claim_all(requests, count);
+	if (PIN_UNLIKELY(rc < 0)) {
+		return pin_flight_explain(worker->shared, requests, count, rc);
+	}
+	rc = submit_checked(worker, requests, count);
+	if (PIN_UNLIKELY(rc < 0)) {
+		release_all(requests, count);
+	}
+	return rc;
+}
+
+int pin_flight_claim(struct pinion_request *const *requests, uint32_t count)
+{
+	int rc = claim_all(requests, count);
+
+	if (rc < 0) {
+		return rc;
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		requests[i]->task.private_kind = PIN_TASK_REQUEST;
+	}
+	return 0;
+}
+
+void pin_flight_disclaim(struct pinion_request *const *requests, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		pin_task_release(&requests[i]->task);
+	}
+	release_all(requests, count);
+}
+
+static void post_cancel(struct pin_worker *target, struct pinion_request *request)
+{
+	pin_request_of(request)->hops_left = target->shared->worker_count;
+	request->result = 0;
+	pin_offers_hold(target->shared);
+	pin_inbox_push(&target->inbox, pin_task_link(&request->task));
+	pin_wake_worker(target, NULL);
+}
+
+static void offer(struct pin_worker *target, struct pin_list *list)
+{
+	if (!pin_list_is_empty(list)) {
+		pin_offers_push(target, list);
+	}
+}
+
+void pin_flight_post(
+	struct pin_worker *target, struct pinion_request *const *requests, uint32_t count)
+{
+	struct pin_list list = {0};
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct pin_request *private = pin_request_of(requests[i]);
+
+		private->is_from_outside = true;
+		if (pin_request_moves_bytes(requests[i])) {
+			private->is_lent_own = false;
+			private->was_free =
+				!pin_worker_lend_posted(target, requests[i]->bytes, &private->lent);
+		}
+		pin_flight_set(private, pin_flight_word(target, PIN_FLIGHT_POSTED));
+		if (requests[i]->op != PINION_OP_CANCEL) {
+			pin_list_push(&list, pin_task_link(&requests[i]->task));
+			continue;
+		}
+		/* Behind all that came before. */
+		offer(target, &list);
+		post_cancel(target, requests[i]);
+	}
+	offer(target, &list);
+}
+
+static void resume(struct pin_worker *worker)
+{
+	while (!pin_flight_list_is_empty(&worker->waiting)) {
+		struct pin_request *private =
+			PIN_CONTAINER_OF(worker->waiting.next, struct pin_request, link);
+
+		if (!pin_request_submit(&worker->ring, pin_flight_request(private))) {
+			return;
+		}
+		private->is_waiting = false;
+		pin_flight_list_remove(&private->link);
+		pin_flight_list_push(&worker->flying, &private->link);
+	}
+}
+
+/* What has lined up goes behind those that wait for room. */
+static void start_lined_up(struct pin_worker *worker)
+{
+	struct pinion_request *request;
+
+	while ((request = pin_throttle_next(worker)) != NULL) {
+		launch(worker, request);
+	}
+}
+
+void pin_flight_resume(struct pin_worker *worker)
+{
+	/* Only its own thread changes that list. */
+	if (PIN_UNLIKELY(!pin_flight_list_is_empty(&worker->waiting))) {
+		pin_relief_enter(worker);
+		resume(worker);
+		pin_relief_leave(worker);
+	}
+	if (PIN_UNLIKELY(pin_throttle_has_news(worker))) {
+		pin_relief_enter(worker);
+		start_lined_up(worker);
+		pin_relief_leave(worker);
+	}
+}

@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A worker's life.
+ */
+#include "runtime/worker/thread.h"
+#include "runtime/base/check.h"
+#include "runtime/host/heap.h"
+#include "runtime/host/kernel_level.h"
+#include "runtime/memory/thread_cache.h"
+#include "runtime/worker/arena_setup.h"
+#include "runtime/worker/binding.h"
+#include "runtime/worker/complete.h"
+#include "runtime/worker/extra_rings.h"
+#include "runtime/worker/extra_rings_commands.h"
+#include "runtime/worker/fault.h"
+#include "runtime/worker/file_close.h"
+#include "runtime/worker/hooks.h"
+#include "runtime/worker/loop.h"
+#include "runtime/worker/request.h"
+#include "runtime/worker/retire.h"
+#include "runtime/worker/ring_lock.h"
+#include "runtime/worker/spawn.h"
+#include "runtime/worker/watchdog.h"
+
+#include <errno.h>
+#include <string.h>
+
+_Thread_local struct pin_worker *pin_worker_self PIN_TLS_INITIAL;
+
+/* Neither a worker nor in one's hook any more. */
+static void forget(void)
+{
+	struct pin_thread *thread = pin_thread_find();
+
+	pin_worker_self = NULL;
+	if (thread != NULL) {
+		thread->worker_in_hook = NULL;
+	}
+}
+
+void pin_worker_forget(void)
+{
+	forget();
+}
+
+static int start_ring(struct pin_worker *worker)
+{
+	struct pin_shared *shared = worker->shared;
+	struct pin_ring_options options = {
+		.entries = shared->config.ring_entries,
+		.helper_count = shared->config.ring_helper_count,
+		.is_fallback = shared->is_fallback,
+		.is_shared = worker->shares_ring,
+		.kernel = &shared->kernel,
+	};
+	char hint[192];
+	int rc = pin_ring_init(&worker->ring, shared->host, &worker->meter, &options, &shared->log);
+
+	if (rc == 0) {
+		pin_flight_ask_parts(worker, &worker->ring);
+		/* Of a kernel that cannot they run anywhere, as before. */
+		if (pin_load_relaxed_u32(&worker->is_bound) != 0 && !shared->is_fallback) {
+			(void)shared->host->ring_bind_helpers(
+				worker->ring.uring.ring_fd, worker->place.node_index);
+		}
+		return 0;
+	}
+	pin_kernel_ring_hint(rc, hint, sizeof(hint));
+	if (shared->config.io_level != PINION_IO_AUTO || worker->needs_ring) {
+		pin_log(&shared->log, PINION_LOG_ERROR, "worker %u has no io_uring: %s",
+			worker->index, hint);
+		return rc;
+	}
+	pin_log(&shared->log, PINION_LOG_WARN, "worker %u runs without io_uring: %s", worker->index,
+		hint);
+	options.is_fallback = true;
+	rc = pin_ring_init(&worker->ring, shared->host, &worker->meter, &options, &shared->log);
+	if (rc == 0) {
+		pin_flight_ask_parts(worker, &worker->ring);
+	}
+	return rc;
+}
+
+/* Of one magazine, which holds them all and is the worker's. */
+static int init_pool(struct pin_pool *pool, const struct pin_shared *shared, uint8_t *memory,
+	uint32_t buffer_bytes, uint32_t buffer_count)
+{
+	struct pin_pool_region region = {.memory = memory, .buffer_count = buffer_count};
+	struct pin_pool_setup setup = {
+		.host = shared->host,
+		.log = shared->log,
+		.buffer_bytes = buffer_bytes,
+		.magazine_count = 1,
+		.magazine_capacity = buffer_count,
+		.seeded_count = 1,
+		.node_count = 1,
+		.regions = &region,
+		.region_count = 1,
+	};
+
+	return pin_pool_init(pool, &setup);
+}
+
+static int start_memory(struct pin_worker *worker)
+{
+	struct pin_shared *shared = worker->shared;
+	const struct pinion_config *config = &shared->config;
+	size_t large_bytes = (size_t)config->buffer_bytes * config->buffer_count;
+	size_t small_bytes = (size_t)config->small_buffer_bytes * config->small_buffer_count;
+	struct pin_arena_options options = {
+		.bytes = pin_provision_arena_bytes(config),
+		.worker_index = worker->index,
+		.node_index = worker->place.node_index,
+		.map = config->arena_map,
+		.unmap = config->arena_unmap,
+		.map_arg = config->arena_arg,
+	};
+	/* That of the worker that was here before; pools may be in it. */
+	bool is_new = worker->arena.memory == NULL;
+	uint8_t *large;
+	uint8_t *small;
+	int rc = is_new ? pin_arena_init(&worker->arena, shared->host, &options, &shared->log) : 0;
+
+	if (rc < 0) {
+		return rc;
+	}
+	if (!pin_provision_is_shared(shared)) {
+		pin_provision_register_own(worker);
+	}
+	if (!is_new) {
+		return 0;
+	}
+	large = pin_arena_carve(&worker->arena, large_bytes, PIN_PAGE_BYTES);
+	small = pin_arena_carve(&worker->arena, small_bytes, PIN_PAGE_BYTES);
+	PIN_CHECK(large != NULL);
+	PIN_CHECK(small != NULL);
+	rc = init_pool(&worker->buffers, shared, large, config->buffer_bytes, config->buffer_count);
+	if (rc < 0) {
+		return rc;
+	}
+	return init_pool(&worker->small_buffers, shared, small, config->small_buffer_bytes,
+		config->small_buffer_count);
+}
+
+enum {
+	NICE_MAX = 19,
+	/* Far more than it takes, unless it makes way for others in between. */
+	WAKER_DELAY_NS = 10 * 1000 * 1000,
+	/* A fence costs as much as one spawn and a half. */
+	FENCE_HOARDS = 4,
+};
+
+static uint32_t lowest_lane(const struct pin_tier *tier)
+{
+	uint32_t lane = PIN_LANES - 1;
+
+	while ((tier->order.mask & 1u << lane) == 0) {
+		lane--;
+	}
+	return lane;
+}
+
+/* By how much more than those of the topmost tier it has to make way. */
+static uint32_t niceness_of(const struct pin_worker *worker)
+{
+	const struct pin_shared *shared = worker->shared;
+	uint32_t step = (uint32_t)shared->config.tier_nice;
+	uint32_t own = lowest_lane(worker->tier);
+	uint32_t top = own;
+
+	for (uint32_t i = 0; i < shared->tier_count; i++) {
+		uint32_t lane = lowest_lane(&shared->tiers[i]);
+
+		top = lane < top ? lane : top;
+	}
+	if (step == PIN_NICE_IDLE) {
+		return own > top ? step : 0;
+	}
+	return step * (own - top) < NICE_MAX ? step * (own - top) : NICE_MAX;
+}
+
+static void make_way(const struct pin_worker *worker)
+{
+	uint32_t niceness = niceness_of(worker);
+	int rc = niceness > 0 ? worker->shared->host->thread_make_way(niceness) : 0;
+
+	if (rc < 0) {
+		pin_log(&worker->shared->log, PINION_LOG_DEBUG,
+			"worker %u does not make way for those of upper lanes: %s", worker->index,
+			strerror(-rc));
+	}
+}
+
+static int start(struct pin_worker *worker, struct pin_thread *record)
+{
+	int rc;
+
+	if (pin_thread_lend(record) < 0) {
+		pin_log(&worker->shared->log, PINION_LOG_ERROR,
+			"worker %u has no thread-specific data: no memory, or all keys of "
+			"pthread_key_create(3) are in use",
+			worker->index);
+		return -ENOMEM;
+	}
+	/*
+	 * Bound before the first touch, so that memory lands on the right node.
+	 */
+	pin_binding_start(worker);
+	worker->shared->host->thread_sleep_exactly();
+	make_way(worker);
+	rc = pin_fault_watch(worker);
+	if (rc < 0) {
+		pin_log(&worker->shared->log, PINION_LOG_ERROR,
+			"worker %u cannot watch its stack: %s; set overflow_policy to ignore",
+			worker->index, strerror(-rc));
+		return rc;
+	}
+	rc = start_ring(worker);
+	if (rc == 0) {
+		pin_files_start(worker);
+		rc = start_memory(worker);
+	}
+	if (rc == 0) {
+		pin_polled_start(worker);
+		pin_provision_register_polled(worker);
+	}
+	return rc < 0 ? rc : pin_hooks_start(worker);
+}
+
+/* Behind the deque, which counts. */
+static void init_hoard(struct pin_worker *worker)
+{
+	const struct pin_shared *shared = worker->shared;
+	uint32_t worth_spawns = shared->config.hoard_spawns;
+	/* A look without a fence is at the own tier only. */
+	uint32_t fence_spawns = shared->tier_count > 1 ? worth_spawns : FENCE_HOARDS * worth_spawns;
+
+	if (shared->worker_count == 1) {
+		worth_spawns = PIN_HOARD_NEVER;
+		fence_spawns = PIN_HOARD_NEVER;
+	}
+	pin_hoard_init(&worker->hoard, worth_spawns, fence_spawns,
+		(uint64_t)shared->config.wake_worth_us * 1000);
+	pin_spawn_note_told(worker);
+}
+
+int pin_worker_init(struct pin_worker *worker)
+{
+	const struct pinion_config *config = &worker->shared->config;
+	struct pin_tuner_options tuning = {
+		.alpha_permille = config->ewma_alpha_permille,
+		.target_ns = config->injector_target_us * 1000,
+		.interval_min = config->interval_min,
+		.interval_max = config->interval_max,
+		.default_task_ns = config->task_ns,
+	};
+	bool is_fifo = config->queue_order == PINION_QUEUE_FIFO;
+	uint32_t struck = pin_level_struck(config->io_level, config->io_without);
+	struct pin_shared *shared = worker->shared;
+	struct pin_atomic_u64 *slots =
+		pin_heap_zeroed(shared->host, PIN_HEAP_ALIGN, config->queue_tasks, sizeof(*slots));
+
+	if (slots == NULL) {
+		return -ENOMEM;
+	}
+	worker->tier = &shared->tiers[pin_lane_plan_tier(&shared->lane_plan, worker->index)];
+
+	pin_parker_init(&worker->parker);
+	pin_injector_init(&worker->offers, shared->host);
+	pin_tuner_init(&worker->tuner, &tuning);
+	pin_meter_set(&worker->meter.look_interval, pin_tuner_interval(&worker->tuner));
+	pin_meter_set(&worker->meter.park_until_ns, PIN_NO_DEADLINE);
+	pin_timers_init(&worker->timers, worker->shared->host->now_ns());
+	pin_store_relaxed_u64(&worker->timer_ns, PIN_NO_DEADLINE);
+	pin_flight_init(worker);
+	pin_random_init(&worker->random, config->seed, worker->index);
+	if (!is_fifo || config->lifo_polls == 0 || !pin_worker_serves(worker, PINION_LANE_NORMAL)) {
+		pin_lifo_close(&worker->lifo, PIN_DETOUR_UNUSED);
+	}
+	pin_patience_init(&worker->patience, config->spin_iters);
+	pin_store_relaxed_u32(&worker->running_lane, PINION_LANE_NORMAL);
+	worker->tick_ns = PIN_NO_DEADLINE;
+	pin_binding_reset(worker);
+	worker->stride = 1;
+	worker->waker_delay_ns = WAKER_DELAY_NS;
+	pin_sentry_set_must_tell(worker, worker->shared->has_sentry);
+	worker->shares_ring =
+		worker->shared->worker_count > 1 && config->ring_sharing == PINION_RING_SHARED;
+	worker->devices.meter = &worker->meter;
+	worker->devices.skips_dioalign = (struck & PINION_IO_STATX_DIOALIGN) != 0;
+	worker->devices.skips_cachestat = (struck & PINION_IO_CACHESTAT) != 0;
+	worker->devices.skips_dontcache = (struck & PINION_IO_DONTCACHE) != 0;
+	pin_lane_turns_init(&worker->lanes, &worker->tier->order, config->lane_floor);
+	pin_deque_init(&worker->deque, slots, config->queue_tasks,
+		is_fifo ? PIN_DEQUE_FIFO : PIN_DEQUE_LIFO);
+	if (is_fifo && worker->shared->has_fence_all) {
+		pin_deque_allow_hold(&worker->deque, worker->shared->host);
+	}
+	if (!pin_worker_serves(worker, PINION_LANE_NORMAL)) {
+		pin_deque_close(&worker->deque);
+	}
+	init_hoard(worker);
+	return 0;
+}
+
+/* The creator sees all that came before once it sees the count. */
+static void arrive(struct pin_shared *shared)
+{
+	pin_fetch_add_acq_rel_u32(&shared->started_count, 1);
+	shared->host->futex_wake(&shared->started_count, 1);
+}
+
+/* Also when this worker has failed: others may have not. */
+static void join_registry(struct pin_worker *worker)
+{
+	struct pin_shared *shared = worker->shared;
+
+	/* [PROVISION-1] */
+	while (pin_load_acquire_u32(&shared->has_registered) == 0) {
+		shared->host->futex_wait(&shared->has_registered, 0, PIN_NO_DEADLINE);
+	}
+	if (worker->start_error == 0) {
+		pin_provision_join(worker);
+		pin_provision_register_polled(worker);
+	}
+	arrive(shared);
+}
+
+/* In the guard: what has landed is accounted for, and may land again there. */
+static void run_steps(void *arg)
+{
+	struct pin_worker *worker = arg;
+
+	if (worker->landing != PIN_LANDING_RETURNED) {
+		pin_fault_recover(worker);
+		pin_worker_end_loop(worker);
+	}
+	while (pin_worker_step(worker) != PIN_STEP_EXIT) {
+	}
+	pin_hooks_stop(worker);
+}
+
+/* What runs on it still, destructors of its own data, is no worker's. */
+static void leave_thread(void)
+{
+	forget();
+	pin_recent_forget();
+}
+
+void *pin_worker_main(void *arg)
+{
+	struct pin_worker *worker = arg;
+	struct pin_shared *shared = worker->shared;
+	struct pin_thread record = {.guard = NULL};
+
+	pin_worker_self = worker;
+	worker->start_error = start(worker, &record);
+	if (worker->start_error == 0) {
+		pin_store_release_u32(&worker->service, PIN_SERVICE_IN); /* [RETIRE-1] */
+	}
+	arrive(shared);
+	if (pin_provision_is_shared(shared)) {
+		join_registry(worker);
+	}
+	if (worker->start_error == 0) {
+		struct pin_guard guard = {.frame = NULL};
+
+		pin_relief_open(worker);
+		worker->guard = &guard;
+		do {
+			worker->landing = pin_guard_run(&guard, run_steps, worker);
+		} while (worker->landing != PIN_LANDING_RETURNED);
+		worker->guard = NULL;
+		PIN_CHECK(pin_list_is_empty(&worker->ready));
+		PIN_CHECK(pin_deque_count(&worker->deque) == 0);
+	}
+	pin_files_end(worker);
+	pin_polled_end(worker);
+	pin_commands_end(worker);
+	pin_ring_retire(&worker->ring);
+	pin_overflow_end(&worker->overflow);
+	leave_thread();
+	pin_thread_take_back(&record);
+	return NULL;
+}
+
+static void close_rings(struct pin_worker *worker)
+{
+	struct pin_shared *shared = worker->shared;
+
+	while (!pin_retire_has_rung(worker)) { /* [RETIRE-3] */
+		shared->host->yield();
+	}
+	pin_lock_acquire(&shared->rings_lock, shared->host); /* [RETIRE-3] */
+	pin_store_release_u32(&worker->ring_is_open, 0);
+	pin_store_release_u32(&worker->wide_is_open, 0);
+	pin_ring_fini(&worker->polled);
+	pin_ring_fini(&worker->wide);
+	pin_ring_fini(&worker->ring);
+	worker->polled = (struct pin_ring){0};
+	worker->wide = (struct pin_ring){0};
+	worker->ring = (struct pin_ring){0};
+	worker->has_polled = false;
+	pin_lock_release(&shared->rings_lock, shared->host);
+	PIN_CHECK(worker->aside_count == 0);
+}
+
+void pin_worker_reset(struct pin_worker *worker)
+{
+	close_rings(worker);
+	worker->registered_bytes = 0;
+	worker->register_error = 0;
+	worker->start_error = 0;
+	pin_binding_reset(worker);
+	pin_sentry_set_must_tell(worker, worker->shared->has_sentry);
+	worker->is_dry = false;
+	pin_patience_init(&worker->patience, worker->shared->config.spin_iters);
+	worker->tick_ns = PIN_NO_DEADLINE;
+	worker->context = NULL;
+	worker->has_last_tick = false;
+	worker->has_stopped = false;
+}
+
+void pin_worker_fini(struct pin_worker *worker)
+{
+	pin_ring_fini(&worker->polled);
+	pin_ring_fini(&worker->wide);
+	pin_ring_fini(&worker->ring);
+	pin_pool_fini(&worker->buffers);
+	pin_pool_fini(&worker->small_buffers);
+	pin_arena_fini(&worker->arena);
+	/* One of those behind a failure was never made. */
+	if (worker->deque.slots != NULL) {
+		pin_heap_release(worker->shared->host, worker->deque.slots, PIN_HEAP_ALIGN,
+			worker->shared->config.queue_tasks, sizeof(*worker->deque.slots));
+	}
+}

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A timer's states.
+ */
+#include "runtime/worker/timer.h"
+#include "runtime/base/check.h"
+#include "runtime/worker/state_task.h"
+
+#include <errno.h>
+
+enum timer_state {
+	TIMER_IDLE = 0,	     /* -> POSTED or ARMED by start */
+	TIMER_POSTED = 1,    /* -> ARMED by the worker, CANCELLED by cancel */
+	TIMER_ARMED = 2,     /* -> IDLE, POSTED by the worker, CANCELLED by cancel */
+	TIMER_CANCELLED = 3, /* -> IDLE by the worker in whose list it is */
+};
+
+struct timer_private {
+	struct pin_timer timer;
+	struct pin_atomic_u32 state; /* [W:any R:any] */
+	uint32_t worker_index;
+	uint64_t deadline_ns;
+};
+
+_Static_assert(sizeof(struct timer_private) <= sizeof(((struct pinion_timer *)0)->private_),
+	"fits into a timer");
+
+static struct timer_private *private_of(struct pinion_timer *timer)
+{
+	return (struct timer_private *)(void *)timer->private_;
+}
+
+static bool change(struct timer_private *private, enum timer_state from, enum timer_state to)
+{
+	uint32_t state = from;
+
+	return pin_cas_seq_cst_u32(&private->state, &state, to); /* [TIMER-1] */
+}
+
+static PIN_COLD _Noreturn void report_changed(
+	const struct pin_log *log, const struct pinion_timer *timer)
+{
+	pin_check_misused(log,
+		"a pinion_timer at %p was started by two threads at once, or written to while it "
+		"was: start it again when it is over",
+		(const void *)timer);
+}
+
+int pin_timer_claim(struct pinion_timer *timer, uint64_t deadline_ns)
+{
+	struct timer_private *private = private_of(timer);
+
+	if (!pin_task_is_idle(&timer->task) ||
+		pin_load_acquire_u32(&private->state) != TIMER_IDLE) {
+		return -EBUSY;
+	}
+	private->deadline_ns = deadline_ns;
+	timer->task.private_kind = PIN_TASK_TIMER;
+	return 0;
+}
+
+void pin_timer_disclaim(struct pinion_timer *timer)
+{
+	pin_task_release(&timer->task);
+}
+
+/* The worker must not be told too late; others may be. */
+static void publish(struct pin_worker *worker)
+{
+	uint64_t next_ns = pin_timers_next_ns(&worker->timers);
+
+	if (!pin_list_is_empty(&worker->cancelled_timers) && worker->cancelled_ns < next_ns) {
+		next_ns = worker->cancelled_ns;
+	}
+	pin_store_relaxed_u64(&worker->timer_ns, next_ns);
+}
+
+static void enter(struct pin_worker *worker)
+{
+	pin_owned_enter(&worker->timers_lock, worker->shared->host);
+}
+
+static void leave(struct pin_worker *worker)
+{
+	publish(worker);
+	worker->has_timers = pin_timers_count(&worker->timers) > 0;
+	pin_owned_leave(&worker->timers_lock);
+}
+
+void pin_timer_arm(struct pin_worker *worker, struct pinion_timer *timer)
+{
+	struct timer_private *private = private_of(timer);
+
+	private->worker_index = worker->index;
+	enter(worker);
+	pin_timers_insert(&worker->timers, &private->timer, private->deadline_ns);
+	if (PIN_UNLIKELY(!change(private, TIMER_IDLE, TIMER_ARMED))) { /* [TIMER-1] */
+		report_changed(&worker->shared->log, timer);
+	}
+	leave(worker);
+}
+
+void pin_timer_post(struct pinion_timer *timer)
+{
+	struct timer_private *private = private_of(timer);
+
+	if (PIN_UNLIKELY(!change(private, TIMER_IDLE, TIMER_POSTED))) {
+		report_changed(NULL, timer);
+	}
+}
+
+static bool is_pending(const struct timer_private *private)
+{
+	uint32_t state = pin_load_acquire_u32(&private->state);
+
+	return state == TIMER_POSTED || state == TIMER_ARMED;
+}
+
+bool pin_timer_cancel(struct pinion_timer *timer, bool *out_must_post, uint32_t *out_index)
+{
+	struct timer_private *private = private_of(timer);
+
+	*out_must_post = false;
+	do {
+		/* A worker may arm it between the two, or give it up. */
+		if (change(private, TIMER_POSTED, TIMER_CANCELLED)) {
+			return true;
+		}
+		if (change(private, TIMER_ARMED, TIMER_CANCELLED)) {
+			*out_must_post = true;
+			*out_index = private->worker_index;
+			return true;
+		}
+	} while (is_pending(private));
+	return false;
+}
+
+bool pin_timer_take_off(struct pin_worker *worker, struct pinion_timer *timer)
+{
+	if (!pin_owned_take(&worker->timers_lock, worker->shared->host)) {
+		return false;
+	}
+	pin_timers_cancel(&worker->timers, &private_of(timer)->timer);
+	publish(worker);
+	pin_owned_release(&worker->timers_lock);
+	return true;
+}
+
+/* In the lock. */
+static void drop(struct pin_worker *worker, struct pinion_timer *timer)
+{
+	pin_timers_cancel(&worker->timers, &private_of(timer)->timer);
+	pin_list_push(&worker->cancelled_timers, pin_task_link(&timer->task));
+}
+
+/* In the lock, by any holder. */
+static void drop_told(struct pin_worker *worker)
+{
+	struct pin_list told = {0};
+	struct pin_link *link;
+
+	pin_inbox_take(&worker->timer_cancels, &told);
+	while ((link = pin_list_pop(&told)) != NULL) {
+		drop(worker, pin_timer_of(pin_task_of(link)));
+	}
+}
+
+/* On the worker, in the lock and before anything is added. */
+static void note_time(struct pin_worker *worker)
+{
+	if (pin_list_is_empty(&worker->cancelled_timers)) {
+		worker->cancelled_ns = worker->now_ns;
+	}
+}
+
+void pin_timer_take(struct pin_worker *worker, struct pinion_timer *timer)
+{
+	struct timer_private *private = private_of(timer);
+	bool is_armed = false;
+
+	enter(worker);
+	/* On the wheel first: once it is ARMED it may be cancelled again. */
+	if (pin_load_acquire_u32(&private->state) == TIMER_POSTED) {
+		private->worker_index = worker->index;
+		pin_timers_insert(&worker->timers, &private->timer, private->deadline_ns);
+		is_armed = change(private, TIMER_POSTED, TIMER_ARMED); /* [TIMER-1] */
+	}
+	if (!is_armed) {
+		note_time(worker);
+		drop(worker, timer);
+	}
+	leave(worker);
+}
+
+void pin_timer_drop(struct pin_worker *worker, struct pinion_timer *timer)
+{
+	enter(worker);
+	note_time(worker);
+	drop(worker, timer);
+	leave(worker);
+}
+
+void pin_timer_drop_told(struct pin_worker *worker)
+{
+	enter(worker);
+	note_time(worker);
+	drop_told(worker);
+	leave(worker);
+}
+
+void pin_timer_adopt(struct pin_worker *worker, struct pin_list *cancelled)
+{
+	enter(worker);
+	note_time(worker);
+	pin_list_append(&worker->cancelled_timers, cancelled);
+	leave(worker);
+}
+
+struct pinion_task *pin_timer_pop_cancelled(struct pin_worker *worker)
+{
+	struct pin_link *link;
+	struct pinion_task *task;
+
+	enter(worker);
+	link = pin_list_pop(&worker->cancelled_timers);
+	leave(worker);
+	if (link == NULL) {
+		return NULL;
+	}
+	task = pin_task_of(link);
+	task->private_kind = PIN_TASK_PLAIN;
+	PIN_CHECK(change(private_of(pin_timer_of(task)), TIMER_CANCELLED, TIMER_IDLE));
+	return task;
+}
+
+struct pinion_timer *pin_timer_of(struct pinion_task *task)
+{
+	return PIN_CONTAINER_OF(task, struct pinion_timer, task);
+}
+
+/* The next that is due and was not cancelled, or NULL; in the lock. */
+static struct pinion_task *pop_due(struct pin_worker *worker, enum timer_state to)
+{
+	struct pin_timer *expired;
+
+	while ((expired = pin_timers_pop(&worker->timers)) != NULL) {
+		struct timer_private *private =
+			PIN_CONTAINER_OF(expired, struct timer_private, timer);
+		struct pinion_timer *timer = PIN_CONTAINER_OF(
+			(uint64_t *)(void *)private, struct pinion_timer, private_);
+
+		/* One that was cancelled meanwhile comes by an inbox. */
+		if (change(private, TIMER_ARMED, to)) {
+			timer->task.private_kind =
+				to == TIMER_IDLE ? PIN_TASK_PLAIN : PIN_TASK_TIMER;
+			return &timer->task;
+		}
+	}
+	return NULL;
+}
+
+uint32_t pin_timer_expire(struct pin_worker *worker, bool is_all, struct pin_list *out_list)
+{
+	struct pinion_task *task;
+	uint32_t count = 0;
+
+	enter(worker);
+	if (is_all) {
+		pin_timers_expire_all(&worker->timers);
+	} else {
+		pin_timers_advance(&worker->timers, worker->now_ns);
+	}
+	while ((task = pop_due(worker, TIMER_IDLE)) != NULL) {
+		pin_list_push(out_list, pin_task_link(task));
+		count++;
+	}
+	leave(worker);
+	return count;
+}
+
+void pin_timer_give_up(struct pin_worker *worker, struct pin_list *out_list)
+{
+	struct pinion_task *task;
+
+	enter(worker);
+	pin_timers_expire_all(&worker->timers);
+	/* One that is cancelled from here on is so by the inbox for timers. */
+	while ((task = pop_due(worker, TIMER_POSTED)) != NULL) {
+		pin_list_push(out_list, pin_task_link(task));
+	}
+	drop_told(worker);
+	pin_list_append(out_list, &worker->cancelled_timers);
+	leave(worker);
+}
+
+uint32_t pin_timer_steal(struct pin_worker *victim, uint64_t now_ns, uint32_t count_max,
+	struct pin_list *out_list, struct pin_list *out_cancelled)
+{
+	struct pinion_task *task;
+	uint32_t count = 0;
+
+	if (!pin_owned_take(&victim->timers_lock, victim->shared->host)) {
+		return 0;
+	}
+	pin_timers_advance(&victim->timers, now_ns);
+	while (count < count_max && (task = pop_due(victim, TIMER_IDLE)) != NULL) {
+		pin_list_push(out_list, pin_task_link(task));
+		count++;
+	}
+	drop_told(victim);
+	pin_list_append(out_cancelled, &victim->cancelled_timers);
+	publish(victim);
+	pin_owned_release(&victim->timers_lock);
+	return count;
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Waits between the worker that begins them, the clock, and those who serve or
+ * cancel (queue/wait_queue.h).
+ *
+ * A wait belongs to the worker that began it: it stands in that worker's list
+ * and, with a deadline, on its wheel. Whoever takes it out of the queue of
+ * waiters ends it, so it ends once:
+ *
+ *     served      by any thread, of any runtime: into the worker's inbox
+ *     cancelled   likewise
+ *     timed out   by the worker, as its wheel says
+ *     stopped     by the worker, which goes through its list
+ *
+ * What comes by the inbox is a message: the worker takes the wait off list and
+ * wheel, has its result made, and then runs its task. In the worker's ready
+ * list it is a task like any other.
+ *
+ * A wait is counted as a task spawned when it begins, as a task run at its end,
+ * so the end of a runtime waits for it. A thread of another runtime, or of
+ * none, that puts it into the inbox goes on to wake the worker, while that may
+ * run it already and be the last; so it counts itself as a visitor, for whom
+ * the freeing of the workers waits.
+ *
+ * [WAIT-3] a visitor leaves (RMW, release half) -> the one who frees (load
+ * acquire): nothing of the workers is touched any more.
+ *
+ * A cancel may come at any time, also while the call that begins the wait has
+ * not returned, or not even been made. It goes by the queue's address alone,
+ * which the worker stores when the wait is ready to be ended by others and
+ * takes back before its task runs.
+ *
+ * [WAIT-4] the worker fills in the wait, then stores the address (release) ->
+ * who cancels loads it (acquire): it finds the queue's lock and the waiter's
+ * place as they are. Without, it could take the lock of a queue whose beginning
+ * it has not seen, or read a place that is just being written.
+ */
+#ifndef PIN_WORKER_WAIT_H
+#define PIN_WORKER_WAIT_H
+
+#include "runtime/queue/wait_queue.h"
+#include "runtime/worker/state.h"
+
+#include <pinion/wait.h>
+
+/*
+ * Makes the result of a wait that was served, on its worker, before its task
+ * runs: `target` is what the wait was begun with. Not called for other ends.
+ */
+typedef int32_t (*pin_wait_finish_fn)(void *target, const struct pin_waiters_value *value);
+
+/* What a wait is for. */
+struct pin_wait_aim {
+	struct pin_waiters *waiters;
+	uint64_t demand;
+	pin_wait_finish_fn finish; /* NULL: the result is 0 */
+	void *target;
+};
+
+/*
+ * Begins a wait on `worker`, the calling one. Whatever happens then, its task
+ * is run. -EINVAL, -EBUSY, -ESHUTDOWN: it was not begun.
+ */
+int pin_wait_begin(
+	struct pin_worker *worker, struct pinion_wait *wait, const struct pin_wait_aim *aim);
+
+/* Any thread. -EALREADY. */
+int pin_wait_cancel(struct pinion_wait *wait);
+
+/* Whether `task` is a wait's message rather than a task to be run. */
+bool pin_wait_is_message(const struct pinion_task *task);
+
+/* On its worker: the message has come; its task is to be run now. */
+void pin_wait_take(struct pin_worker *worker, struct pinion_task *task);
+
+/* On its worker: that has come. */
+void pin_wait_expire(struct pin_worker *worker, struct pin_timer *timer);
+
+/* On the worker, as its runtime stops: ends all that it has. */
+void pin_wait_cancel_all(struct pin_worker *worker);
+
+/*
+ * When PIN_ALERT_STOPPING is set: who waits for a buffer of the runtime's
+ * pools, wherever it is, gets to know.
+ */
+void pin_wait_stop_pools(struct pin_shared *shared);
+
+/* Before the workers are freed: until no visitor is left. */
+void pin_wait_for_visitors(struct pin_shared *shared);
+
+#endif

@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The wake rule and the count of searchers.
+ */
+#include "runtime/worker/wake.h"
+#include "runtime/base/check.h"
+#include "runtime/worker/probes.h"
+#include "runtime/worker/wake_assist.h"
+#include "runtime/worker/wake_supply.h"
+
+static void notify(struct pin_worker *target)
+{
+	PIN_TRACE1(wake, target->index);
+	if (pin_parker_notify(&target->parker, target->shared->host)) { /* [RELIEF-1] */
+		pin_ring_doorbell(&target->ring);
+		if (target->shared->is_crew) {
+			pin_fetch_add_acq_rel_u32(&target->rung, 1); /* [RETIRE-3] */
+		}
+	}
+}
+
+/*
+ * L3 by L3, in each one that sleeps on its futex before one in its ring: no
+ * saving of a system call is worth a cold cache.
+ */
+static uint32_t claim_by_l3(struct pin_shared *shared, struct pin_tier *tier, struct pin_range all)
+{
+	uint32_t rank = PIN_IDLE_NONE;
+
+	while (rank == PIN_IDLE_NONE && all.first < all.end) {
+		uint32_t index = pin_victims_index(&shared->victims, all.first);
+		struct pin_range l3 = pin_victims_ranges(&shared->victims, index)[PIN_NEAR_L3];
+		struct pin_range part = {all.first, l3.end < all.end ? l3.end : all.end};
+
+		for (int i = 0; i < PIN_PARKED_SETS && rank == PIN_IDLE_NONE; i++) {
+			rank = pin_idle_claim_in(&tier->parked[i], &part, 1);
+		}
+		all.first = part.end;
+	}
+	return rank;
+}
+
+/* The kind of sleep that all are in, or PIN_PARKED_SETS: there are both. */
+static int only_set(const struct pin_tier *tier)
+{
+	if (pin_idle_is_empty(&tier->parked[PIN_PARKED_RING])) {
+		return PIN_PARKED_FUTEX;
+	}
+	return pin_idle_is_empty(&tier->parked[PIN_PARKED_FUTEX]) ? PIN_PARKED_RING
+								  : PIN_PARKED_SETS;
+}
+
+static uint32_t claim_in(struct pin_shared *shared, struct pin_tier *tier, struct pin_range range)
+{
+	int set = only_set(tier);
+
+	return set < PIN_PARKED_SETS ? pin_idle_claim_in(&tier->parked[set], &range, 1)
+				     : claim_by_l3(shared, tier, range);
+}
+
+static uint32_t claim_lowest(struct pin_shared *shared, struct pin_tier *tier)
+{
+	int set = only_set(tier);
+
+	return set < PIN_PARKED_SETS
+		? pin_idle_claim(&tier->parked[set])
+		: claim_by_l3(shared, tier, (struct pin_range){0, shared->worker_count});
+}
+
+/* The own L3: here, too, who shares an L2 comes first of its kind. */
+static uint32_t claim_in_own_l3(struct pin_tier *tier, const struct pin_range *ranges)
+{
+	uint32_t rank = PIN_IDLE_NONE;
+
+	for (int i = 0; i < PIN_PARKED_SETS && rank == PIN_IDLE_NONE; i++) {
+		rank = pin_idle_claim_in(
+			&tier->parked[i], &ranges[PIN_NEAR_L2], PIN_NEAR_NODE - PIN_NEAR_L2);
+	}
+	return rank;
+}
+
+/* A near worker in its ring comes before a far one on its futex. */
+static uint32_t claim_near(
+	struct pin_shared *shared, struct pin_tier *tier, const struct pin_worker *waker)
+{
+	const struct pin_victims *victims = &shared->victims;
+	const struct pin_range *ranges = pin_victims_ranges(victims, waker->index);
+	const struct pin_far_node *far = pin_victims_far(victims, waker->index);
+	uint32_t rank = claim_in_own_l3(tier, ranges);
+
+	if (rank == PIN_IDLE_NONE) {
+		rank = claim_in(shared, tier, ranges[PIN_NEAR_NODE]);
+	}
+	for (uint32_t i = 0; i < victims->far_count && rank == PIN_IDLE_NONE; i++) {
+		rank = claim_in(shared, tier, far[i].ranks);
+	}
+	/* All, also those that have got to sleep meanwhile. */
+	return rank != PIN_IDLE_NONE ? rank : claim_in(shared, tier, ranges[PIN_NEAR_ALL]);
+}
+
+static uint32_t claim_next(struct pin_shared *shared, struct pin_tier *tier)
+{
+	uint32_t start = pin_load_relaxed_u32(&shared->wake_start);
+	int set = only_set(tier);
+	uint32_t rank;
+
+	if (set < PIN_PARKED_SETS) {
+		rank = pin_idle_claim_from(&tier->parked[set], start);
+	} else {
+		rank = claim_by_l3(shared, tier, (struct pin_range){start, shared->worker_count});
+		rank = rank != PIN_IDLE_NONE ? rank : claim_lowest(shared, tier);
+	}
+	if (rank != PIN_IDLE_NONE) {
+		pin_store_relaxed_u32(&shared->wake_start, rank + 1);
+	}
+	return rank;
+}
+
+/* Takes a parked worker out of its set; outside threads are near to nobody. */
+static struct pin_worker *claim(
+	struct pin_shared *shared, struct pin_tier *tier, const struct pin_worker *waker)
+{
+	uint32_t rank;
+
+	if (shared->config.wake_policy == PINION_WAKE_ROTATE) {
+		rank = claim_next(shared, tier);
+	} else if (shared->config.wake_policy == PINION_WAKE_NEAR && waker != NULL) {
+		rank = claim_near(shared, tier, waker);
+	} else {
+		rank = claim_lowest(shared, tier);
+	}
+	return rank == PIN_IDLE_NONE ? NULL
+				     : &shared->workers[pin_victims_index(&shared->victims, rank)];
+}
+
+/*
+ * Behind a fence. False: all of the tier are busy, and it needs no wake. Adds
+ * to *out_stranded the lanes for which others have perhaps relied on this
+ * count.
+ */
+static bool wake_in_tier(struct pin_shared *shared, struct pin_tier *tier, struct pin_worker *waker,
+	uint32_t *out_stranded)
+{
+	uint32_t before;
+
+	do {
+		struct pin_worker *target;
+		uint32_t nobody = 0;
+
+		if (!pin_wake_sees_sleeper(tier)) { /* [PARK-1] */
+			return false;
+		}
+		if (!pin_cas_seq_cst_u32(&tier->searching, &nobody, 1)) { /* [SEARCH-2] */
+			return true;
+		}
+		target = claim(shared, tier, waker);
+		if (target != NULL) {
+			if (waker != NULL) {
+				pin_meter_add(&waker->meter.wakes_sent, 1);
+			}
+			notify(target);
+			return true;
+		}
+		before = pin_fetch_sub_seq_cst_u32(&tier->searching, 1); /* [SEARCH-2] */
+		*out_stranded |= tier->order.mask;
+	} while (before == 1);
+	return true;
+}
+
+static void wake_for_lane(
+	struct pin_shared *shared, struct pin_worker *waker, uint32_t lane, uint32_t *out_stranded)
+{
+	for (uint32_t i = 0; i < shared->tier_count; i++) {
+		struct pin_tier *tier = &shared->tiers[shared->tier_order[i]];
+
+		if ((tier->order.mask & PIN_LANE_BIT(lane)) != 0 &&
+			wake_in_tier(shared, tier, waker, out_stranded)) {
+			return;
+		}
+	}
+	for (uint32_t i = 0; i < shared->tier_count && pin_assist_is_on(shared); i++) {
+		struct pin_tier *tier = &shared->tiers[shared->tier_order[i]];
+
+		if ((tier->order.mask & PIN_LANE_BIT(lane)) == 0 &&
+			pin_assist_has_room(shared, tier) &&
+			wake_in_tier(shared, tier, waker, out_stranded)) {
+			return;
+		}
+	}
+}
+
+/* Of these lanes those in which there is something. */
+static uint32_t filled(const struct pin_shared *shared, uint32_t lanes)
+{
+	uint32_t mask = 0;
+
+	for (uint32_t lane = 0; lane < PIN_LANES; lane++) {
+		bool has_work = pin_supply_has_lane(shared, lane) ||
+			(lane == PINION_LANE_NORMAL && pin_supply_has_queued(shared));
+
+		mask |= has_work ? PIN_LANE_BIT(lane) : 0;
+	}
+	return mask & lanes;
+}
+
+/* [SEARCH-3] Behind a fence, for each of these lanes. */
+static void wake_for_lanes(struct pin_shared *shared, struct pin_worker *waker, uint32_t lanes)
+{
+	while (lanes != 0) {
+		uint32_t stranded = 0;
+
+		for (uint32_t lane = 0; lane < PIN_LANES; lane++) {
+			if ((lanes & PIN_LANE_BIT(lane)) != 0) {
+				wake_for_lane(shared, waker, lane, &stranded);
+			}
+		}
+		if (stranded == 0) {
+			return;
+		}
+		pin_fence_seq_cst(); /* [SEARCH-3] */
+		lanes = filled(shared, pin_assist_is_on(shared) ? PIN_LANES_ALL : stranded);
+	}
+}
+
+static inline void wake_in_only_tier(struct pin_shared *shared, struct pin_worker *waker)
+{
+	uint32_t stranded = 0;
+
+	if (pin_wake_sees_sleeper(&shared->tiers[0])) { /* [PARK-1] */
+		(void)wake_in_tier(shared, &shared->tiers[0], waker, &stranded);
+	}
+}
+
+void pin_wake_one(struct pin_shared *shared, struct pin_worker *waker)
+{
+	pin_fence_seq_cst(); /* [PARK-1] [SEARCH-1] [ASSIST-1] */
+	if (PIN_LIKELY(shared->tier_count == 1)) {
+		wake_in_only_tier(shared, waker);
+	} else {
+		wake_for_lanes(shared, waker, PIN_LANE_BIT(PINION_LANE_NORMAL));
+	}
+}
+
+void pin_wake_lane(struct pin_shared *shared, struct pin_worker *waker, enum pinion_lane lane)
+{
+	pin_fence_seq_cst(); /* [PARK-1] [SEARCH-1] [ASSIST-1] */
+	wake_for_lanes(shared, waker, PIN_LANE_BIT(lane));
+}
+
+/*
+ * Requests that nobody has begun; the heir may. Whether there were any. In the
+ * lock, so that who finds none here finds them with the heir: a cancel of many
+ * that comes behind them must not overtake them.
+ */
+static bool forward_offers(struct pin_worker *gone)
+{
+	struct pin_shared *shared = gone->shared;
+	struct pin_list list = {0};
+	bool has_more;
+	bool has_any;
+
+	pin_lock_acquire(&shared->forward_lock, shared->host);
+	while (pin_injector_pop(&gone->offers, 1, UINT32_MAX, &list, &has_more) > 0) {
+	}
+	has_any = !pin_list_is_empty(&list);
+	if (has_any) {
+		pin_injector_push(&shared->heir->offers, &list);
+	}
+	pin_lock_release(&shared->forward_lock, shared->host);
+	return has_any;
+}
+
+/* To any worker; they are on no wheel, unless another has come meanwhile. */
+static void forward_cancels(struct pin_worker *gone, struct pin_worker *waker)
+{
+	struct pin_list list = {0};
+	struct pin_link *link;
+	bool is_out;
+
+	pin_inbox_take(&gone->timer_cancels, &list);
+	if (pin_list_is_empty(&list)) {
+		return;
+	}
+	/* After the take: of who has come since, some may be on its wheel. */
+	is_out = pin_load_acquire_u32(&gone->service) == PIN_SERVICE_OUT;
+	while ((link = pin_list_pop(&list)) != NULL) {
+		pin_inbox_push(is_out ? &gone->shared->timer_inbox : &gone->timer_cancels, link);
+	}
+	if (is_out) {
+		/* The heir may be in a long task. */
+		pin_wake_one(gone->shared, waker);
+	} else {
+		pin_wake_worker(gone, waker);
+	}
+}
+
+void pin_wake_forward(struct pin_worker *gone, struct pin_worker *waker)
+{
+	struct pin_worker *target = gone->shared->heir;
+	struct pin_list list = {0};
+	struct pin_link *link;
+
+	/* Before what may be a cancel of them. */
+	if (forward_offers(gone)) {
+		pin_wake_worker(target, waker);
+	}
+	forward_cancels(gone, waker);
+	pin_inbox_take(&gone->inbox, &list);
+	if (pin_list_is_empty(&list)) {
+		return;
+	}
+	if (pin_load_acquire_u32(&gone->service) != PIN_SERVICE_OUT) {
+		/* Another has come, and some of it may be bound to that one. */
+		target = gone;
+	}
+	while ((link = pin_list_pop(&list)) != NULL) {
+		pin_inbox_push(&target->inbox, link);
+	}
+	pin_wake_worker(target, waker);
+}
+
+void pin_wake_worker(struct pin_worker *target, struct pin_worker *waker)
+{
+	pin_fence_seq_cst(); /* [PARK-1] [RETIRE-1] */
+	if (!pin_parker_is_parked(&target->parker)) {
+		if (PIN_UNLIKELY(pin_load_acquire_u32(&target->service) ==
+			    PIN_SERVICE_OUT)) { /* [RETIRE-1] */
+			pin_wake_forward(target, waker);
+		}
+		return;
+	}
+	if (waker != NULL) {
+		pin_meter_add(&waker->meter.wakes_sent, 1);
+	}
+	notify(target);
+}
+
+struct pin_worker *pin_wake_find_free(const struct pin_worker *worker)
+{
+	struct pin_shared *shared = worker->shared;
+	const struct pin_idle *parked = &worker->tier->parked[PIN_PARKED_FUTEX];
+
+	if (pin_idle_is_empty(parked)) {
+		return NULL;
+	}
+	for (uint32_t i = 0; i < shared->worker_count; i++) {
+		if (pin_idle_holds(parked, pin_victims_rank(&shared->victims, i))) {
+			return &shared->workers[i];
+		}
+	}
+	return NULL;
+}
+
+void pin_wake_all(struct pin_shared *shared)
+{
+	pin_fence_seq_cst(); /* [PARK-1] */
+	for (uint32_t i = 0; i < shared->worker_count; i++) {
+		notify(&shared->workers[i]);
+	}
+}
+
+void pin_wake_enders(struct pin_shared *shared)
+{
+	shared->host->futex_wake(&shared->has_ended, UINT32_MAX); /* [END-2] */
+}
+
+bool pin_search_begin(struct pin_worker *worker)
+{
+	struct pin_tier *tier = worker->tier;
+
+	if (worker->is_searching) {
+		return true;
+	}
+	/* Relaxed: a rule of thumb. */
+	if (100 * pin_load_relaxed_u32(&tier->searching) >=
+		worker->shared->config.searchers_percent *
+			pin_load_relaxed_u32(&tier->serving_count)) {
+		return false;
+	}
+	pin_fetch_add_seq_cst_u32(&tier->searching, 1);
+	worker->is_searching = true;
+	return true;
+}
+
+/*
+ * What a searcher of this tier was relied on for, if it is there: most of what
+ * ends a search ends that of its finder alone, as a read of its own does.
+ */
+static void wake_successors(struct pin_worker *worker)
+{
+	struct pin_shared *shared = worker->shared;
+
+	pin_fence_seq_cst(); /* [SEARCH-1] [ASSIST-1] */
+	if (shared->tier_count > 1) {
+		wake_for_lanes(shared, worker, filled(shared, PIN_LANES_ALL));
+	} else if (pin_wake_sees_sleeper(worker->tier) /* [PARK-1] */ &&
+		filled(shared, PIN_LANES_ALL) != 0) {
+		wake_in_only_tier(shared, worker);
+	}
+}
+
+void pin_search_succeed(struct pin_worker *worker)
+{
+	uint32_t before = pin_fetch_sub_seq_cst_u32(&worker->tier->searching, 1);
+
+	PIN_CHECK(before > 0);
+	worker->is_searching = false;
+	if (before == 1) {
+		wake_successors(worker);
+	}
+}
+
+void pin_search_resume(struct pin_worker *worker)
+{
+	pin_fetch_add_seq_cst_u32(&worker->tier->searching, 1); /* [SEARCH-1] */
+	worker->is_searching = true;
+}
+
+void pin_search_give_up(struct pin_worker *worker)
+{
+	uint32_t before = pin_fetch_sub_seq_cst_u32(&worker->tier->searching, 1); /* [SEARCH-1] */
+
+	PIN_CHECK(before > 0);
+	worker->is_searching = false;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Whom to wake when there is new work, and when to wake nobody.
+ *
+ * A worker without work of its own searches the others' queues before it
+ * sleeps. While anybody searches, new work needs no wake: the searcher finds
+ * it, or somebody does whom the last searcher wakes. So every wake makes its
+ * target a searcher, counted by the waker already, and a searcher that finds
+ * work, if it was the last one, wakes the next: a chain, as long as there is
+ * work, instead of a crowd.
+ *
+ *     pusher                               searcher S
+ *     a  push work                         1  publish its bit
+ *     b  seq_cst fence                     2  searching -= 1
+ *     c  no bit published: done            3  seq_cst fence
+ *     d  searching: 0 -> 1, else done      4  look at its own sources;
+ *     e  claim a bit, notify                  nobody searches: at all queues
+ *
+ * [SEARCH-1] a-b against 2-3-4: a pusher that goes without waking because S
+ * still counts made its push before 2, so S, or whoever searches last, sees it
+ * in 4. A worker that was refused as a searcher takes part in 4 as well: those
+ * who searched may have ended before it published its bit. Whoever sees such
+ * work in 4 and so does not sleep counts as a searcher again until it runs
+ * something: it may have tasks of its own to run first, and then somebody else
+ * has to be woken for what it saw.
+ * [SEARCH-2] d is a compare-and-swap: of several pushers one wakes. If it then
+ * finds no bit to claim it counts back, and looks again if it was the last: who
+ * pushed meanwhile has relied on it.
+ *
+ * Workers that serve different lanes stand in tiers (policy/lanes.h), each with
+ * its parked set and its count of searchers, and the rule above is that of one
+ * tier. For work of a lane those tiers are asked that serve it, first those
+ * that serve little else: where nobody searches and nobody sleeps the next is
+ * asked. A searcher of a tier is relied on for every lane the tier serves; so
+ * when the last of them finds something it wakes for each lane in which there
+ * is more.
+ *
+ * [SEARCH-3] A waker of one lane that counted as a searcher in d, and found
+ * nobody to claim in e, may have been relied on for another lane, whose other
+ * tiers were then not asked. So it counts back, fences, and goes on for every
+ * lane of that tier in which it sees work: whoever relied on it pushed before.
+ *
+ * [PARK-1] as told in queue/parker.h.
+ *
+ * Source: docs/decisions/waking.md, "While one worker searches, new work wakes
+ * none".
+ */
+#ifndef PIN_WORKER_WAKE_H
+#define PIN_WORKER_WAKE_H
+
+#include "runtime/worker/state.h"
+
+/*
+ * To be called after work was made visible; `waker` is the calling worker or
+ * NULL. At most one system call.
+ */
+void pin_wake_one(struct pin_shared *shared, struct pin_worker *waker);
+
+/* That is for the normal lane; this for any. */
+void pin_wake_lane(struct pin_shared *shared, struct pin_worker *waker, enum pinion_lane lane);
+
+/* Whether there is anybody to wake; a guess, unless behind a fence. */
+static inline bool pin_wake_sees_sleeper(const struct pin_tier *tier)
+{
+	return !pin_idle_is_empty(&tier->parked[PIN_PARKED_FUTEX]) || /* [PARK-1] */
+		!pin_idle_is_empty(&tier->parked[PIN_PARKED_RING]);   /* [PARK-1] */
+}
+
+/*
+ * Ends the sleep of a worker whose inbox was pushed to; what was pushed for one
+ * that has left goes to its heir.
+ */
+void pin_wake_worker(struct pin_worker *target, struct pin_worker *waker);
+
+/*
+ * What is in the inbox of a worker that is OUT, and what it was offered: to its
+ * heir; timers whose cancel it was told of: to any. Any thread; waits for
+ * another that is moving offers.
+ */
+void pin_wake_forward(struct pin_worker *gone, struct pin_worker *waker);
+
+/* One of its tier that sleeps with nothing in flight, or NULL; a look. */
+struct pin_worker *pin_wake_find_free(const struct pin_worker *worker);
+
+void pin_wake_all(struct pin_shared *shared);
+
+/* Who waits for the end of all (`has_ended`, which is set). */
+void pin_wake_enders(struct pin_shared *shared);
+
+/* False: enough of them search already. */
+bool pin_search_begin(struct pin_worker *worker);
+
+/* Found something: the last searcher wakes the next. */
+void pin_search_succeed(struct pin_worker *worker);
+
+/* Step 2. */
+void pin_search_give_up(struct pin_worker *worker);
+
+/* It saw work in step 4. */
+void pin_search_resume(struct pin_worker *worker);
+
+#endif

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Goal: nobody looks into a pool that has been ended: [IO-1] [IO-2] [IO-3].
+ * BP-19, W17.
+ * Method: a pool on the model's heap is taken out and freed, while threads
+ * outside, a task, or a worker that has nothing to do look for a buffer in all
+ * pools; a look into one that was freed fails the case. With a fence that one
+ * thread passes for all, and where there is none.
+ */
+#include "runtime/base/base.h"
+#include "runtime/worker/buffers.h"
+#include "runtime/worker/runtime_state.h"
+#include "tests/model/api/runtime_model.h"
+#include "tests/model/explorer.h"
+#include "tests/model/heap.h"
+
+#include <string.h>
+
+static struct pinion_runtime *runtime;
+static struct pin_pool *pool;
+static struct model_task searcher;
+static uint8_t bytes[64];
+
+/* Its worker sleeps. */
+static void begin(bool has_fence)
+{
+	pool = model_aligned_alloc(_Alignof(struct pin_pool), sizeof(*pool));
+	memset(pool, 0, sizeof(*pool));
+	model_has_no_fence = !has_fence;
+	runtime = model_runtime_begin(1, PIN_DOORBELL_MESSAGE, NULL);
+	model_has_no_fence = false;
+	model_quiet_begin();
+	MODEL_CHECK(pin_worker_pools_add(&runtime->shared, pool, NULL) == 0);
+	model_settle();
+	model_quiet_end();
+}
+
+static void search(void *arg)
+{
+	struct pin_entry *entry;
+
+	(void)arg;
+	MODEL_CHECK(pin_worker_lend_posted(&runtime->shared.workers[0], bytes, &entry));
+	MODEL_CHECK(entry == NULL);
+}
+
+static void end_pool(void *arg)
+{
+	struct pin_shared *shared = &runtime->shared;
+
+	(void)arg;
+	pin_lock_acquire(&shared->pools_lock, shared->host);
+	pin_worker_pools_remove(shared, pool);
+	model_free(pool);
+	pin_lock_release(&shared->pools_lock, shared->host);
+}
+
+static void run_outside(bool has_fence, uint32_t count)
+{
+	uint32_t threads[3];
+
+	begin(has_fence);
+	for (uint32_t i = 0; i < count; i++) {
+		threads[i] = model_thread_start("searches", search, NULL);
+	}
+	threads[count] = model_thread_start("ends", end_pool, NULL);
+	for (uint32_t i = 0; i <= count; i++) {
+		model_thread_join(threads[i]);
+	}
+	MODEL_CHECK(runtime->shared.pool_searches.value == 0);
+	model_runtime_end(runtime);
+}
+
+static void run_one(void)
+{
+	run_outside(true, 1);
+}
+
+static void run_one_fenced(void)
+{
+	run_outside(false, 1);
+}
+
+static void run_two(void)
+{
+	run_outside(true, 2);
+}
+
+static void search_own(struct model_task *task)
+{
+	struct pin_entry *entry;
+
+	(void)task;
+	MODEL_CHECK(pin_worker_lend(pin_worker_current(), bytes, &entry) == PIN_POOL_IS_LENT &&
+		entry == NULL);
+}
+
+static void run_beside_worker(bool has_fence, void (*body)(struct model_task *task))
+{
+	uint32_t thread;
+
+	begin(has_fence);
+	model_task_init(&searcher, body);
+	thread = model_thread_start("ends", end_pool, NULL);
+	MODEL_CHECK(pinion_spawn(runtime, &searcher.request.task) == 0);
+	model_thread_join(thread);
+	MODEL_CHECK(pinion_runtime_drain(runtime) == 0);
+	MODEL_CHECK(searcher.run_count == 1);
+	/* Whoever has noted some has looked for them in all pools since. */
+	MODEL_CHECK(!runtime->shared.workers[0].has_bundles);
+	model_runtime_end(runtime);
+}
+
+static void run_task(void)
+{
+	run_beside_worker(true, search_own);
+}
+
+static void run_task_fenced(void)
+{
+	run_beside_worker(false, search_own);
+}
+
+/* As a task that has gathered buffers for another node leaves it. */
+static void note_bundles(struct model_task *task)
+{
+	(void)task;
+	pin_worker_current()->has_bundles = true;
+}
+
+static void run_idle(void)
+{
+	run_beside_worker(true, note_bundles);
+}
+
+static const struct model_twin one_twins[] = {
+	{"who looks is not counted", {MODEL_SKIP, "find_pooled_outside", "count"}},
+	{.name = NULL},
+};
+
+static const struct model_twin fenced_twins[] = {
+	{"who looks passes no fence", {MODEL_DROP_FENCE, "find_pooled_outside", NULL}},
+	{.name = NULL},
+};
+
+static const struct model_twin two_twins[] = {
+	{"counted in two steps", {MODEL_TORN, "find_pooled_outside", NULL}},
+	{.name = NULL},
+};
+
+static const struct model_twin task_twins[] = {
+	{"a task's look keeps no end away", {MODEL_SKIP, "find_pooled_own", "pin_owned_enter"}},
+	{"their lock has no fence", {MODEL_DROP_FENCE, "model_fence_all", NULL}},
+	{.name = NULL},
+};
+
+static const struct model_twin task_fenced_twins[] = {
+	{"the lock's owner has no fence", {MODEL_DROP_FENCE, "pin_owned_fence", NULL}},
+	{.name = NULL},
+};
+
+static const struct model_twin idle_twins[] = {
+	{"its look keeps no end away", {MODEL_SKIP, "pin_worker_send_home", "pin_owned_enter"}},
+	{.name = NULL},
+};
+
+static const struct model_case cases[] = {
+	{"one", run_one, 3, 2, 0, one_twins, NULL},
+	{"one_fenced", run_one_fenced, 3, 2, 0, fenced_twins, NULL},
+	{"two", run_two, 2, 1, 0, two_twins, NULL},
+	{"task", run_task, 2, 1, 0, task_twins, NULL},
+	{"task_fenced", run_task_fenced, 2, 1, 0, task_fenced_twins, NULL},
+	{"idle", run_idle, 2, 1, 0, idle_twins, NULL},
+};
+
+int main(void)
+{
+	model_runtime_register();
+	return model_main("pools", cases, PIN_ARRAY_COUNT(cases));
+}

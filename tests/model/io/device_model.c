@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The real io/device.c and io/rate_limit.c, with steps that a twin may leave
+ * out.
+ */
+#include "runtime/io/device.h"
+#include "runtime/base/check.h"
+#include "tests/model/explorer.h"
+
+#define pin_limiter_begin_epoch(limiter) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_limiter_begin_epoch") \
+			? (void)0 \
+			: pin_limiter_begin_epoch(limiter))
+
+#include "runtime/io/device.c"
+#include "runtime/io/rate_limit.c"

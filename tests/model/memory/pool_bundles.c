@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Goal: what is gathered for another node, on its way there or left with its
+ * owner, is neither lost nor had by two, and found by whoever asks: [MAG-1]
+ * [POOL-1]. BP-9, BP-19, W4, W8.
+ * Method: a bundle is filled, sent home, robbed and passed by while others ask;
+ * tests/model/memory/pool_books.h says what is checked.
+ */
+#include "runtime/base/base.h"
+#include "tests/model/explorer.h"
+#include "tests/model/memory/pool_books.h"
+
+/*
+ * Two nodes, a magazine on each; all buffers are of node 0, whose list has
+ * those that do not fit its magazine.
+ */
+static void begin_far(uint32_t buffers, uint32_t capacity)
+{
+	static uint8_t memory[POOL_BOOKS_BUFFERS_MAX * POOL_BOOKS_BUFFER_BYTES];
+	static const uint32_t nodes[] = {0, 1};
+	struct pin_pool_region regions[] = {
+		{.memory = memory, .buffer_count = buffers, .node = 0},
+		{.memory = memory, .buffer_count = 0, .node = 1},
+	};
+	struct pin_pool_setup setup = {
+		.host = &pin_host_linux,
+		.buffer_bytes = POOL_BOOKS_BUFFER_BYTES,
+		.magazine_count = 2,
+		.magazine_capacity = capacity,
+		.seeded_count = 2,
+		.nodes = nodes,
+		.node_count = 2,
+		.regions = regions,
+		.region_count = 2,
+	};
+
+	pool_books_begin_with(&setup);
+}
+
+/* One in the bundle of the other node's owner, one in its hand, no others. */
+static void begin_bundle(void)
+{
+	struct pinion_buffer kept;
+
+	begin_far(5, 2);
+	model_quiet_begin();
+	/* Two stay at home, as many as fit a bundle: the mark goes off. */
+	MODEL_CHECK(pool_books_acquire(1, &pool_books.held));
+	pool_books_release(1, &pool_books.held);
+	for (uint32_t i = 0; i < 4; i++) {
+		MODEL_CHECK(pool_books_acquire(0, i == 0 ? &pool_books.held : &kept));
+	}
+	MODEL_CHECK(pin_magazine_count(pin_pool_bundle(&pool_books.pool, 1)) == 1);
+	MODEL_CHECK(!pin_magazine_is_robbed(pin_pool_bundle(&pool_books.pool, 1)));
+	model_quiet_end();
+}
+
+static void give_far(void *arg)
+{
+	(void)arg;
+	pool_books_release(1, &pool_books.held);
+}
+
+/* It is full, and goes home, while another asks for both. */
+static void run_bundle(void)
+{
+	uint32_t threads[2];
+
+	begin_bundle();
+	threads[0] = model_thread_start("owner", give_far, NULL);
+	threads[1] = model_thread_start("asks", pool_books_ask_twice, NULL);
+	pool_books_end(threads, 2, 0);
+}
+
+static void go_idle(void *arg)
+{
+	(void)arg;
+	pin_pool_send_home(&pool_books.pool, 1);
+}
+
+/* Its owner has nothing to do. */
+static void run_send_home(void)
+{
+	uint32_t threads[2];
+
+	begin_bundle();
+	threads[0] = model_thread_start("owner", go_idle, NULL);
+	threads[1] = model_thread_start("asks", pool_books_ask_outside, NULL);
+	pool_books_end(threads, 2, 0);
+}
+
+/* One is always free, in the bundle or in the other's magazine. */
+static void shift_far(void *arg)
+{
+	struct pinion_buffer buffer;
+
+	(void)arg;
+	pool_books_release(0, &pool_books.held);
+	pool_books_acquire(1, &buffer);
+}
+
+static void run_shift_far(void)
+{
+	uint32_t threads[2];
+
+	begin_bundle();
+	threads[0] = model_thread_start("asks", pool_books_ask_outside, NULL);
+	threads[1] = model_thread_start("shifts", shift_far, NULL);
+	pool_books_end(threads, 2, 0);
+}
+
+/* Its owner puts one in and takes one out, and a thief comes. */
+static void pass_far(void *arg)
+{
+	struct pinion_buffer buffer;
+
+	(void)arg;
+	if (pool_books_acquire(1, &buffer)) {
+		pool_books_release(1, &buffer);
+	}
+	pool_books_release(1, &pool_books.held);
+}
+
+static void run_thief_far(void)
+{
+	uint32_t threads[2];
+
+	begin_bundle();
+	threads[0] = model_thread_start("owner", pass_far, NULL);
+	threads[1] = model_thread_start("thief", pool_books_pass_outside, NULL);
+	pool_books_end(threads, 2, 0);
+}
+
+static const struct model_twin bundle_twins[] = {
+	{"nobody looks there", {MODEL_SKIP, "look_into", "pin_pool_bundle"}},
+	{"it leaves before it has arrived",
+		{MODEL_EARLY, "pin_pool_pass_on", "pin_magazine_drop_oldest"}},
+	{.name = NULL},
+};
+
+static const struct model_twin send_home_twins[] = {
+	{"it leaves before it has arrived",
+		{MODEL_EARLY, "pin_pool_pass_on", "pin_magazine_drop_oldest"}},
+	{"no fence between the two looks", {MODEL_DROP_FENCE, "model_fence_all", NULL}},
+	{.name = NULL},
+};
+
+static const struct model_twin shift_far_twins[] = {
+	{"one look only", {MODEL_SKIP, "is_as_noted", "look"}},
+	{.name = NULL},
+};
+
+static const struct model_twin thief_far_twins[] = {
+	{"no fence between the two looks", {MODEL_DROP_FENCE, "model_fence_all", NULL}},
+	{"the owner leaves without a release", {MODEL_RELAXED, "pin_magazine_leave", NULL}},
+	{.name = NULL},
+};
+
+static const struct model_case cases[] = {
+	{"bundle", run_bundle, 2, 1, 0, bundle_twins, NULL},
+	{"send_home", run_send_home, 2, 2, 0, send_home_twins, NULL},
+	{"shift_far", run_shift_far, 2, 1, 0, shift_far_twins, NULL},
+	{"thief_far", run_thief_far, 2, 2, 0, thief_far_twins, NULL},
+};
+
+int main(void)
+{
+	return model_main("pool_bundles", cases, PIN_ARRAY_COUNT(cases));
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Goal: an element pushed to a worker's queue is taken exactly once, by owner
+ * or thief, whatever they are doing to each other, and whoever takes it sees
+ * what was written before the push: [DEQUE-1] [DEQUE-2] [DEQUE-3] [DEQUE-4]
+ * [DEQUE-5]. AS-33, C3, EX-3.
+ * Hazards that others met: half stolen while the owner pops, and a slot that is
+ * overwritten while it is read.
+ * Method: an owner pushes and pops across the ring's end, thieves steal into
+ * queues of their own; each element is checked off when it is taken, and all of
+ * them have to be at the end. Both orders, and FIFO with a head that the owner
+ * holds, or takes hold of again whenever it may. The ring has four slots, so
+ * that it wraps, fills and overflows.
+ */
+#include "tests/model/explorer.h"
+#include "tests/model/queue/deque_model.h"
+
+#include <string.h>
+
+enum { ELEMENTS = 5, SLOTS = 4, THIEVES_MAX = 2 };
+
+/* Written before the push by a plain store: the explorer's own memory. */
+struct element {
+	struct pin_link link;
+	struct pin_atomic_u32 is_written;
+	uint32_t take_count;
+};
+
+static struct pin_deque owned;
+static struct pin_deque stolen[THIEVES_MAX];
+static struct pin_atomic_u64 slots[1 + THIEVES_MAX][SLOTS];
+static struct element elements[ELEMENTS];
+static uint32_t pushed_count;
+
+static void take(struct pin_link *link)
+{
+	struct element *element = PIN_CONTAINER_OF(link, struct element, link);
+
+	element->take_count++;
+	MODEL_CHECK(element->take_count == 1);
+	MODEL_CHECK(pin_load_relaxed_u32(&element->is_written) == 1);
+}
+
+static void push(void)
+{
+	struct element *element = &elements[pushed_count];
+
+	pin_store_relaxed_u32(&element->is_written, 1);
+	/* By either way: every second is at the mark. */
+	pin_deque_set_mark(&owned, pushed_count % 2);
+	if (pin_deque_push_known(&owned, &element->link) ||
+		pin_deque_push(&owned, &element->link)) {
+		pushed_count++;
+	}
+}
+
+static void pop(void)
+{
+	struct pin_link *link;
+
+	/* Where holds are allowed each claim is followed by one. */
+	owned.calm_count = PIN_DEQUE_CALM_POPS;
+	link = pin_deque_pop(&owned);
+
+	if (link != NULL) {
+		take(link);
+	}
+}
+
+static void pop_half(void)
+{
+	struct pin_list half = {0};
+	uint32_t count = pin_deque_pop_half(&owned, &half);
+	struct pin_link *link;
+
+	for (link = pin_list_pop(&half); link != NULL; link = pin_list_pop(&half)) {
+		take(link);
+		count--;
+	}
+	MODEL_CHECK(count == 0);
+}
+
+static struct pin_atomic_u64 *slots_of(uint32_t queue)
+{
+	memset(slots[queue], 0, sizeof(slots[queue]));
+	return slots[queue];
+}
+
+static void begin(enum pin_deque_order order, uint32_t thief_count)
+{
+	memset(elements, 0, sizeof(elements));
+	pushed_count = 0;
+	pin_deque_init(&owned, slots_of(0), SLOTS, order);
+	for (uint32_t i = 0; i < thief_count; i++) {
+		pin_deque_init(&stolen[i], slots_of(1 + i), SLOTS, order);
+	}
+}
+
+static void steal(void *arg)
+{
+	struct pin_deque *own = arg;
+	struct pin_link *link;
+
+	/* The twin: several at once, whatever the order. */
+	if (model_is_spoilt(MODEL_SKIP, __func__, "pin_deque_steal")
+			? model_deque_steal_half(&owned, own, &link) > 0
+			: pin_deque_steal(&owned, own, &link) > 0) {
+		take(link);
+	}
+}
+
+static void steal_twice(void *arg)
+{
+	struct pin_deque *own = arg;
+	struct pin_link *link;
+
+	steal(own);
+	/* As a worker does: first what it has. */
+	for (link = pin_deque_pop(own); link != NULL; link = pin_deque_pop(own)) {
+		take(link);
+	}
+	steal(own);
+}
+
+static void end(const uint32_t *threads, uint32_t thief_count)
+{
+	struct pin_link *link;
+	uint32_t taken = 0;
+
+	for (uint32_t i = 0; i < thief_count; i++) {
+		model_thread_join(threads[i]);
+		for (link = pin_deque_pop(&stolen[i]); link != NULL;
+			link = pin_deque_pop(&stolen[i])) {
+			take(link);
+		}
+	}
+	for (link = pin_deque_pop(&owned); link != NULL; link = pin_deque_pop(&owned)) {
+		take(link);
+	}
+	for (uint32_t i = 0; i < ELEMENTS; i++) {
+		taken += elements[i].take_count;
+	}
+	MODEL_CHECK(taken == pushed_count);
+	MODEL_CHECK(pin_deque_count(&owned) == 0);
+	/* A claim that was not released would take some of it for good. */
+	MODEL_CHECK(pin_deque_room(&owned) == SLOTS);
+}
+
+/* The owner against its thieves, of what is in the queue. */
+static void race(uint32_t thief_count, void (*owner)(void))
+{
+	uint32_t threads[THIEVES_MAX];
+
+	for (uint32_t i = 0; i < thief_count; i++) {
+		threads[i] = model_thread_start(
+			"thief", thief_count == 1 ? steal_twice : steal, &stolen[i]);
+	}
+	owner();
+	end(threads, thief_count);
+}
+
+static void run(enum pin_deque_order order, uint32_t thief_count, void (*owner)(void))
+{
+	begin(order, thief_count);
+	push();
+	push();
+	push();
+	race(thief_count, owner);
+}
+
+/* Pushes into slots that a thief may still be reading. */
+static void pop_and_wrap(void)
+{
+	pop();
+	push();
+	push();
+	pop();
+}
+
+static void fill_and_overflow(void)
+{
+	push();
+	pop_half();
+	push();
+}
+
+static void pop_all(void)
+{
+	pop();
+	pop();
+	pop();
+}
+
+static void run_fifo(void)
+{
+	run(PIN_DEQUE_FIFO, 1, pop_and_wrap);
+}
+
+static void run_fifo_two(void)
+{
+	run(PIN_DEQUE_FIFO, 2, pop_and_wrap);
+}
+
+static void run_fifo_overflow(void)
+{
+	run(PIN_DEQUE_FIFO, 1, fill_and_overflow);
+}
+
+/* The hold begins before there is a thief. */
+static void run_held(uint32_t thief_count, void (*owner)(void))
+{
+	begin(PIN_DEQUE_FIFO, thief_count);
+	pin_deque_allow_hold(&owned, &pin_host_linux);
+	push();
+	pop();
+	MODEL_CHECK(owned.is_held);
+	push();
+	push();
+	race(thief_count, owner);
+}
+
+static void run_hold(void)
+{
+	run_held(1, pop_and_wrap);
+}
+
+static void run_hold_two(void)
+{
+	run_held(2, pop_and_wrap);
+}
+
+static void run_hold_overflow(void)
+{
+	run_held(1, fill_and_overflow);
+}
+
+static void run_lifo(void)
+{
+	run(PIN_DEQUE_LIFO, 1, pop_all);
+}
+
+static void run_lifo_two(void)
+{
+	run(PIN_DEQUE_LIFO, 2, pop_all);
+}
+
+static void run_lifo_overflow(void)
+{
+	run(PIN_DEQUE_LIFO, 1, fill_and_overflow);
+}
+
+static const struct model_twin fifo_twins[] = {
+	{"the owner's claim is no single step", {MODEL_TORN, "claim_own", NULL}},
+	{"the thief's claim is no single step", {MODEL_TORN, "steal_half", NULL}},
+	{"the claim of a single one is no single step", {MODEL_TORN, "claim_single", NULL}},
+	{"slots are not released with the tail", {MODEL_RELAXED, "pin_deque_put", NULL}},
+	{"the release of a claim is no single step", {MODEL_TORN, "release_claim", NULL}},
+	{"the release of a claim is tried once",
+		{MODEL_SKIP, "release_claim", "pin_cas_seq_cst_u64"}},
+	{.name = NULL},
+};
+
+static const struct model_twin hold_twins[] = {
+	{"no fence between the two looks", {MODEL_DROP_FENCE, "model_fence_all", NULL}},
+	{"a held pop ends without a release", {MODEL_RELAXED, "pin_deque_pop_oldest", NULL}},
+	{"the thief's end of a hold is no single step", {MODEL_TORN, "end_hold", NULL}},
+	{"the owner's end of a hold is no single step", {MODEL_TORN, "leave_hold", NULL}},
+	{"the begin of a hold is no single step", {MODEL_TORN, "begin_hold", NULL}},
+	{.name = NULL},
+};
+
+static const struct model_twin lifo_twins[] = {
+	{"no fence in the owner's pop", {MODEL_DROP_FENCE, "pin_deque_pop_newest", NULL}},
+	{"no fence in the thief's", {MODEL_DROP_FENCE, "take_oldest", NULL}},
+	{"the thief's claim is no single step", {MODEL_TORN, "take_oldest", NULL}},
+	{"the owner's last one is no single step", {MODEL_TORN, "pin_deque_pop_newest", NULL}},
+	{"half is stolen in one step", {MODEL_SKIP, "steal", "pin_deque_steal"}},
+	{.name = NULL},
+};
+
+static const struct model_case cases[] = {
+	{"fifo", run_fifo, 3, 1, 0, fifo_twins, NULL},
+	{"fifo_two_thieves", run_fifo_two, 2, 1, 0, NULL, NULL},
+	{"fifo_overflow", run_fifo_overflow, 3, 1, 0, NULL, NULL},
+	{"hold", run_hold, 3, 1, 0, hold_twins, NULL},
+	{"hold_two_thieves", run_hold_two, 2, 1, 0, NULL, NULL},
+	{"hold_overflow", run_hold_overflow, 3, 1, 0, NULL, NULL},
+	{"lifo", run_lifo, 3, 1, 0, lifo_twins, NULL},
+	{"lifo_two_thieves", run_lifo_two, 2, 1, 0, NULL, NULL},
+	{"lifo_overflow", run_lifo_overflow, 3, 1, 0, NULL, NULL},
+};
+
+int main(void)
+{
+	return model_main("deque", cases, PIN_ARRAY_COUNT(cases));
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Goal: what is laid out on a tray is taken by one, and what its last user
+ * wrote comes with it; a place is filled again only after it was read:
+ * [TRAY-1] [TRAY-2]. BP-21, W5.
+ * Method: the owner touches plain memory and puts, until the places have come
+ * round, while others take one and two at a time and touch it as well.
+ */
+#include "tests/model/relacy/atomics.h"
+
+#include "runtime/memory/magazine_tray.h"
+
+#include "tests/model/relacy/engine.h"
+
+enum { PUTS = PIN_TRAY_PLACES + 3 };
+
+struct scene {
+	struct pin_tray tray;
+	model_plain<uint32_t> uses[PUTS];
+	uint32_t put_count;
+	uint32_t taken_count;
+
+	scene()
+	{
+		tray.seen_taken = 0;
+		put_count = 0;
+		taken_count = 0;
+		for (uint32_t i = 0; i < PUTS; i++) {
+			uses[i] = 0;
+		}
+	}
+
+	void lay_out()
+	{
+		for (uint32_t i = 0; i < PUTS; i++) {
+			uses[i] = 1;
+			if (!pin_tray_put(&tray, i, PIN_TRAY_PLACES)) {
+				return;
+			}
+			put_count++;
+		}
+	}
+
+	void take(uint32_t max)
+	{
+		uint32_t indices[2];
+		uint32_t count = pin_tray_take(&tray, indices, max);
+
+		for (uint32_t i = 0; i < count; i++) {
+			MODEL_CHECK(uses[indices[i]] == 1);
+			uses[indices[i]] = 2;
+		}
+		taken_count += count;
+	}
+
+	void thread(unsigned index)
+	{
+		if (index == 0) {
+			lay_out();
+			return;
+		}
+		take(index);
+		take(index);
+		take(2);
+	}
+
+	void finish()
+	{
+		uint32_t index;
+
+		for (uint32_t i = 0; i < PUTS && pin_tray_take(&tray, &index, 1) == 1; i++) {
+			MODEL_CHECK(uses[index] == 1);
+			uses[index] = 2;
+			taken_count++;
+		}
+		MODEL_CHECK(taken_count == put_count);
+	}
+};
+
+static const struct model_twin twins[] = {
+	{"laid out without a release", {MODEL_RELAXED, "pin_tray_put", NULL}},
+	{"taken without an acquire", {MODEL_RELAXED, "pin_tray_take", NULL}},
+	{"taken in two steps", {MODEL_TORN, "pin_tray_take", NULL}},
+	{NULL, {}},
+};
+
+static const struct relacy_case cases[] = {
+	{"two_takers", relacy_simulate<scene, 3>, 100000, 1, twins},
+};
+
+int main()
+{
+	return relacy_main("relacy/tray", cases, PIN_ARRAY_COUNT(cases));
+}

@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Goal: no limit is ever exceeded, no place is lost, nobody waits while there
+ * is room for him, also behind one that wanted more and gave up, nobody comes
+ * in once it is closed, whoever has drained it may free it, and a job that
+ * loses its place is cancelled instead of run: [PLACES-1]. RP-13, W41, W51.
+ * Method: threads spawn jobs, which count how many of them are in. A job runs
+ * inside of its spawn, or in a queue that another thread works off, or on a
+ * real worker whose runtime is drained meanwhile. One that was forgotten is a
+ * deadlock; counts that are left at the end are lost places.
+ */
+#include "runtime/task/admission.h"
+#include "tests/model/api/runtime_model.h"
+#include "tests/model/explorer.h"
+#include "tests/model/heap.h"
+#include "tests/model/task/jobs_model.h"
+
+#include <errno.h>
+
+enum { LOW = PINION_LANE_LOW, HIGH = PINION_LANE_HIGH };
+
+static uint32_t over_count;
+
+/* The first two jobs together, if there is room for both in time. */
+static void spawn_both_in_time(void *arg)
+{
+	struct pinion_job *both[] = {&jobs_model.all[0].job, &jobs_model.all[1].job};
+
+	(void)arg;
+	jobs_model.all[0].rc = pinion_admission_spawn_wait(jobs_model.admission, both, 2, 1);
+	MODEL_CHECK(jobs_model.all[0].rc == 0 || jobs_model.all[0].rc == -ETIME);
+}
+
+/* ---- limits ---- */
+
+/* Two want the one place that is left, a third is given back meanwhile. */
+static void run_limit(void)
+{
+	uint32_t threads[2];
+
+	jobs_model_begin(2, 2, 0);
+	jobs_model_begin_going_on(&jobs_model.all[2]);
+	threads[0] = model_thread_start("spawner", jobs_model_spawn, &jobs_model.all[0]);
+	threads[1] = model_thread_start("spawner", jobs_model_spawn, &jobs_model.all[1]);
+	jobs_model_end(&jobs_model.all[2]);
+	model_thread_join(threads[0]);
+	model_thread_join(threads[1]);
+	MODEL_CHECK(jobs_model.all[0].rc == 0 || jobs_model.all[1].rc == 0);
+	jobs_model_expect_end(3);
+}
+
+/* In two lanes, so that the total alone limits them. */
+static void run_total_limit(void)
+{
+	uint32_t threads[2];
+
+	jobs_model_begin(3, 1, 0);
+	jobs_model.all[1].job.task.flags = PINION_TASK_LOW;
+	threads[0] = model_thread_start("spawner", jobs_model_spawn, &jobs_model.all[0]);
+	threads[1] = model_thread_start("spawner", jobs_model_spawn, &jobs_model.all[1]);
+	model_thread_join(threads[0]);
+	model_thread_join(threads[1]);
+	MODEL_CHECK(jobs_model.all[0].rc == 0 || jobs_model.all[1].rc == 0);
+	jobs_model_expect_end(2);
+}
+
+/* ---- waits ---- */
+
+static void run_waits(void)
+{
+	uint32_t threads[2];
+
+	jobs_model_begin(1, 1, 0);
+	threads[0] = model_thread_start("waits", jobs_model_spawn_wait, &jobs_model.all[0]);
+	threads[1] = model_thread_start("waits", jobs_model_spawn_wait, &jobs_model.all[1]);
+	model_thread_join(threads[0]);
+	model_thread_join(threads[1]);
+	MODEL_CHECK(jobs_model.all[0].rc == 0 && jobs_model.all[1].rc == 0);
+	jobs_model_expect_end(2);
+}
+
+static void note_over(struct pin_waiter *waiter)
+{
+	MODEL_CHECK(waiter->value.words[PIN_ADMISSION_ANSWER] == PIN_PLACES_ROOM);
+	over_count++;
+}
+
+static void enter_queue(void *arg)
+{
+	pin_waiters_enter(&pin_admission_of(jobs_model.admission)->lanes[HIGH].waiters, arg);
+}
+
+/* Without a look beforehand, which would have said already that it waits. */
+static void run_queues(void)
+{
+	static struct pin_waiter waiter;
+	uint32_t thread;
+
+	jobs_model_begin(1, 1, 0);
+	over_count = 0;
+	jobs_model_begin_going_on(&jobs_model.all[0]);
+	pin_waiter_init(&waiter, pin_places_amount(HIGH, 1), note_over);
+	thread = model_thread_start("waits", enter_queue, &waiter);
+	jobs_model_end(&jobs_model.all[0]);
+	model_thread_join(thread);
+	MODEL_CHECK(over_count == 1);
+	pin_admission_leave(pin_admission_of(jobs_model.admission), pin_places_amount(HIGH, 1));
+	jobs_model_expect_end(1);
+}
+
+/* One waits in a lane that is not the one a place is given back of. */
+static void run_waits_for_total(void)
+{
+	uint32_t waiter;
+
+	jobs_model_begin(2, 1, 0);
+	jobs_model.all[1].job.task.flags = PINION_TASK_LOW;
+	jobs_model_begin_going_on(&jobs_model.all[0]);
+	waiter = model_thread_start("waits", jobs_model_spawn_wait, &jobs_model.all[1]);
+	jobs_model_end(&jobs_model.all[0]);
+	model_thread_join(waiter);
+	MODEL_CHECK(jobs_model.all[1].rc == 0);
+	jobs_model_expect_end(2);
+}
+
+/* Who waits for two holds up a lower lane, and may give up. */
+static void run_gives_up(void)
+{
+	uint32_t threads[2];
+
+	jobs_model_begin(2, 2, 0);
+	jobs_model.all[2].job.task.flags = PINION_TASK_LOW;
+	jobs_model_begin_going_on(&jobs_model.all[3]);
+	threads[0] = model_thread_start("wants two", spawn_both_in_time, NULL);
+	threads[1] = model_thread_start("wants one", jobs_model_spawn_wait, &jobs_model.all[2]);
+	jobs_model_end(&jobs_model.all[3]);
+	model_thread_join(threads[0]);
+	model_thread_join(threads[1]);
+	MODEL_CHECK(jobs_model.all[2].rc == 0);
+	jobs_model.all[1].rc = jobs_model.all[0].rc;
+	jobs_model_expect_end(4);
+}
+
+/* ---- other limits ---- */
+
+static void set_total(uint32_t max_total)
+{
+	struct pinion_admission_limits limits = {.max_tasks_total = max_total};
+
+	for (uint32_t i = 0; i < PINION_LANES; i++) {
+		limits.max_tasks[i] = max_total;
+	}
+	MODEL_CHECK(pinion_admission_set_limits(jobs_model.admission, &limits) == 0);
+}
+
+/* Who waits comes in though nobody leaves. */
+static void run_raised(void)
+{
+	uint32_t thread;
+
+	jobs_model_begin(1, 1, 0);
+	jobs_model.in_max = 2;
+	jobs_model_begin_going_on(&jobs_model.all[0]);
+	thread = model_thread_start("waits", jobs_model_spawn_wait, &jobs_model.all[1]);
+	set_total(2);
+	model_thread_join(thread);
+	MODEL_CHECK(jobs_model.all[1].rc == 0);
+	jobs_model_end(&jobs_model.all[0]);
+	jobs_model_expect_end(2);
+}
+
+/* Who wants more than may be is told, and keeps nobody waiting. */
+static void spawn_both(void *arg)
+{
+	struct pinion_job *both[] = {&jobs_model.all[0].job, &jobs_model.all[1].job};
+
+	(void)arg;
+	jobs_model.all[0].rc =
+		pinion_admission_spawn_wait(jobs_model.admission, both, 2, PIN_NO_DEADLINE);
+	MODEL_CHECK(jobs_model.all[0].rc == 0 || jobs_model.all[0].rc == -EINVAL);
+}
+
+static void run_lowered(void)
+{
+	uint32_t threads[2];
+
+	jobs_model_begin(2, 2, 0);
+	jobs_model.all[2].job.task.flags = PINION_TASK_LOW;
+	jobs_model_begin_going_on(&jobs_model.all[3]);
+	threads[0] = model_thread_start("wants two", spawn_both, NULL);
+	threads[1] = model_thread_start("wants one", jobs_model_spawn_wait, &jobs_model.all[2]);
+	set_total(1);
+	jobs_model_end(&jobs_model.all[3]);
+	model_thread_join(threads[0]);
+	model_thread_join(threads[1]);
+	MODEL_CHECK(jobs_model.all[2].rc == 0);
+	jobs_model.all[1].rc = jobs_model.all[0].rc;
+	jobs_model_expect_end(4);
+}
+
+/* ---- its end ---- */
+
+static void run_closed(void)
+{
+	uint32_t threads[2];
+
+	jobs_model_begin(1, 1, 0);
+	threads[0] = model_thread_start("spawner", jobs_model_spawn, &jobs_model.all[0]);
+	threads[1] = model_thread_start("waits", jobs_model_spawn_wait, &jobs_model.all[1]);
+	MODEL_CHECK(pinion_admission_drain(jobs_model.admission, PIN_NO_DEADLINE) == 0);
+	jobs_model.is_drained = true;
+	model_thread_join(threads[0]);
+	model_thread_join(threads[1]);
+	jobs_model_spawn(&jobs_model.all[2]);
+	MODEL_CHECK(jobs_model.all[2].rc == -ESHUTDOWN);
+	jobs_model_expect_end(3);
+}
+
+/* Freed while the end that made that possible is under way. */
+static void run_freed(void)
+{
+	uint32_t ender;
+
+	jobs_model_begin(1, 1, 0);
+	jobs_model_begin_going_on(&jobs_model.all[0]);
+	ender = model_thread_start("ender", jobs_model_end, &jobs_model.all[0]);
+	MODEL_CHECK(pinion_admission_drain(jobs_model.admission, PIN_NO_DEADLINE) == 0);
+	MODEL_CHECK(jobs_model.in_count == 0);
+	model_free(jobs_model.admission);
+	model_thread_join(ender);
+}
+
+/* ---- evicted ---- */
+
+static bool has_queued(const void *arg)
+{
+	const uint32_t *count = arg;
+
+	return jobs_model.queued_count > *count;
+}
+
+static void work_off(void *arg)
+{
+	(void)arg;
+	for (uint32_t i = 0; i < 2; i++) {
+		model_await("a job in the queue", has_queued, &i);
+		jobs_model.queue[i]->run(jobs_model.queue[i]);
+	}
+}
+
+static void run_evicted(void)
+{
+	uint32_t worker;
+
+	jobs_model_begin(1, 1, PINION_ADMISSION_EVICT);
+	jobs_model.queues = true;
+	jobs_model.all[0].job.task.flags = PINION_TASK_LOW;
+	jobs_model_spawn(&jobs_model.all[0]);
+	worker = model_thread_start("worker", work_off, NULL);
+	jobs_model_spawn(&jobs_model.all[1]);
+	if (jobs_model.all[1].rc != 0) {
+		/* The other has begun: so it waits for its end. */
+		jobs_model_spawn_wait(&jobs_model.all[1]);
+	}
+	MODEL_CHECK(jobs_model.all[1].rc == 0);
+	model_thread_join(worker);
+	MODEL_CHECK(jobs_model.all[1].run_count == 1);
+	MODEL_CHECK(pin_admission_of(jobs_model.admission)->evicted[LOW].value ==
+		jobs_model.all[0].cancel_count);
+	MODEL_CHECK(pin_admission_of(jobs_model.admission)->evicted_queued == 0);
+	MODEL_CHECK(pinion_admission_drain(jobs_model.admission, PIN_NO_DEADLINE) == 0);
+	jobs_model_expect_end(2);
+}
+
+/* ---- the runtime's end ---- */
+
+/* Who has a place and is refused by the runtime gives it to who waits. */
+static void run_runtime_drained(void)
+{
+	uint32_t threads[2];
+
+	jobs_model.uses_runtime = true;
+	jobs_model.runtime = model_runtime_begin(1, PIN_DOORBELL_MESSAGE, NULL);
+	jobs_model_begin(1, 1, 0);
+	threads[0] = model_thread_start("waits", jobs_model_spawn_wait, &jobs_model.all[0]);
+	threads[1] = model_thread_start("waits", jobs_model_spawn_wait, &jobs_model.all[1]);
+	MODEL_CHECK(pinion_runtime_drain(jobs_model.runtime) == 0);
+	model_thread_join(threads[0]);
+	model_thread_join(threads[1]);
+	model_runtime_end(jobs_model.runtime);
+	jobs_model.uses_runtime = false;
+	jobs_model_expect_end(2);
+}
+
+static const struct model_twin limit_twins[] = {
+	{"overshoots: taken in two steps", {MODEL_TORN, "pin_places_take", NULL}},
+	{"a place is lost: given in two steps", {MODEL_TORN, "pin_places_give", NULL}},
+	{.name = NULL},
+};
+
+static const struct model_twin total_twins[] = {
+	{"overshoots: taken in two steps", {MODEL_TORN, "pin_places_take", NULL}},
+	{"given without a release", {MODEL_RELAXED, "pin_places_give", NULL}},
+	{"taken without an acquire", {MODEL_RELAXED, "pin_places_take", NULL}},
+	{.name = NULL},
+};
+
+static const struct model_twin waits_twins[] = {
+	{"stranded: who waits does not say so", {MODEL_SKIP, "pin_places_take_or_watch", "watch"}},
+	{"stranded: who leaves serves nobody",
+		{MODEL_SKIP, "pin_admission_serve_unlock", "&self->lanes[i].waiters"}},
+	{"a place is not given back", {MODEL_SKIP, "pin_admission_leave", "pin_places_give"}},
+	{"sleep without compare", {MODEL_NO_COMPARE, "model_futex_wait", NULL}},
+	{.name = NULL},
+};
+
+static const struct model_twin queues_twins[] = {
+	{"stranded: said in a second step", {MODEL_LATE, "pin_places_take_or_watch", "watch"}},
+	{.name = NULL},
+};
+
+static const struct model_twin total_wait_twins[] = {
+	{"stranded: who leaves serves nobody",
+		{MODEL_SKIP, "pin_admission_serve_unlock", "&self->lanes[i].waiters"}},
+	{.name = NULL},
+};
+
+static const struct model_twin raised_twins[] = {
+	{"stranded: who raises them serves nobody",
+		{MODEL_SKIP, "pin_admission_serve_unlock", "&self->lanes[i].waiters"}},
+	{.name = NULL},
+};
+
+static const struct model_twin lowered_twins[] = {
+	{"who wants too many waits for ever", {MODEL_SKIP, "take", "pin_places_fit"}},
+	{.name = NULL},
+};
+
+static const struct model_twin closed_twins[] = {
+	{"comes in while it closes: taken in two steps", {MODEL_TORN, "pin_places_take", NULL}},
+	{"closed in two steps", {MODEL_TORN, "pin_places_close", NULL}},
+	{"who drains is not told", {MODEL_SKIP, "pin_admission_serve_unlock", "&self->drained"}},
+	{.name = NULL},
+};
+
+static const struct model_twin freed_twins[] = {
+	{"touched when the place is given", {MODEL_LATE, "pin_admission_leave", "pin_places_give"}},
+	{.name = NULL},
+};
+
+static const struct model_twin evicted_twins[] = {
+	{"the lists without the lock", {MODEL_SKIP, "pin_admission_lock", "pin_waiters_lock"}},
+	{"who is evicted keeps its place", {MODEL_SKIP, "evict", "pin_places_exchange"}},
+	{.name = NULL},
+};
+
+static const struct model_twin drained_twins[] = {
+	{"refused, and the place is lost", {MODEL_SKIP, "pin_admission_leave", "pin_places_give"}},
+	{.name = NULL},
+};
+
+static const struct model_case cases[] = {
+	{"limit", run_limit, 2, 1, 0, limit_twins, NULL},
+	{"total_limit", run_total_limit, 3, 2, 0, total_twins, NULL},
+	{"waits", run_waits, 2, 1, 1, waits_twins, NULL},
+	{"queues", run_queues, 3, 2, 0, queues_twins, NULL},
+	{"waits_for_total", run_waits_for_total, 2, 1, 1, total_wait_twins, NULL},
+	{"gives_up", run_gives_up, 2, 1, 0, total_wait_twins, NULL},
+	{"raised", run_raised, 2, 1, 0, raised_twins, NULL},
+	{"lowered", run_lowered, 2, 1, 0, lowered_twins, NULL},
+	{"closed", run_closed, 2, 1, 0, closed_twins, NULL},
+	{"freed", run_freed, 3, 2, 0, freed_twins, NULL},
+	{"evicted", run_evicted, 3, 2, 0, evicted_twins, NULL},
+	{"runtime_drained", run_runtime_drained, 1, 1, 0, drained_twins, NULL},
+};
+
+int main(void)
+{
+	model_runtime_register();
+	return model_main("admission", cases, PIN_ARRAY_COUNT(cases));
+}

@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Goal: a request ends once, by `run`, however its submission, its completion,
+ * a cancel, its deadline and a stop fall together: [FLIGHT-1]. G2.
+ * Method: real workers, and a device that completes when it likes or, held,
+ * only what is cancelled. Time stands still: deadline 1 has passed, UINT64_MAX
+ * never comes. Requests are submitted from outside, or by a task on a worker;
+ * the cancel comes from outside, from another worker, or from its own.
+ */
+#include "runtime/base/base.h"
+#include "tests/model/api/runtime_model.h"
+#include "tests/model/explorer.h"
+
+#include <errno.h>
+#include <string.h>
+
+static struct pinion_runtime *runtime;
+static struct pinion_request request;
+static struct pinion_request all; /* cancels all others */
+static struct pinion_file file;
+static uint32_t run_count;
+static uint32_t all_run_count;
+static struct model_task tasks[2];
+static int cancel_rc;
+
+static int run(struct pinion_task *task)
+{
+	(void)task;
+	run_count++;
+	MODEL_CHECK(run_count == 1);
+	/* The caller's again: its private part is, too. */
+	memset(&request.private_, 0xff, sizeof(request.private_));
+	return 0;
+}
+
+static int run_all(struct pinion_task *task)
+{
+	(void)task;
+	all_run_count++;
+	MODEL_CHECK(all_run_count == 1);
+	return 0;
+}
+
+static bool has_ended(const void *arg)
+{
+	(void)arg;
+	return run_count > 0;
+}
+
+static bool all_has_ended(const void *arg)
+{
+	(void)arg;
+	return all_run_count > 0;
+}
+
+static void begin(uint32_t worker_count, uint16_t op, uint64_t deadline_ns)
+{
+	request = (struct pinion_request){
+		.task.run = run, .op = op, .file = &file, .deadline_ns = deadline_ns};
+	all = (struct pinion_request){.task.run = run_all, .op = PINION_OP_CANCEL};
+	run_count = 0;
+	all_run_count = 0;
+	cancel_rc = 1;
+	model_task_init(&tasks[0], NULL);
+	model_task_init(&tasks[1], NULL);
+	runtime = model_runtime_begin(worker_count, PIN_DOORBELL_MESSAGE, NULL);
+}
+
+static void submit(void)
+{
+	MODEL_CHECK(pinion_request_submit(runtime, &request) == 0);
+}
+
+static void cancel(void)
+{
+	cancel_rc = pinion_request_cancel(runtime, &request);
+	MODEL_CHECK(cancel_rc == 0 || cancel_rc == -EALREADY);
+}
+
+/* All that was counted has ended. */
+static void finish(uint64_t request_count)
+{
+	struct pinion_runtime_stats counters;
+
+	model_await("the request", has_ended, NULL);
+	MODEL_CHECK(pinion_runtime_drain(runtime) == 0);
+	pinion_runtime_counters(runtime, &counters, sizeof(counters));
+	MODEL_CHECK(counters.requests_submitted == request_count);
+	MODEL_CHECK(counters.requests_completed == request_count);
+	MODEL_CHECK(counters.tasks_run == counters.tasks_spawned + request_count);
+	model_runtime_end(runtime);
+}
+
+/* ---- from outside ---- */
+
+static void run_submits(void)
+{
+	begin(1, PINION_OP_NOP, 0);
+	model_thread_start_daemon("device", model_device, NULL);
+	submit();
+	finish(1);
+	MODEL_CHECK(request.result == 0);
+}
+
+/* Nothing but the cancel ends it. */
+static void run_cancels(void)
+{
+	begin(1, PINION_OP_NOP, 0);
+	submit();
+	cancel();
+	MODEL_CHECK(cancel_rc == 0);
+	finish(1);
+	MODEL_CHECK(request.result == -ECANCELED);
+}
+
+static void cancel_done(void)
+{
+	model_thread_start_daemon("device", model_device, NULL);
+	submit();
+	cancel();
+	finish(1);
+	MODEL_CHECK(request.result == 0 || (cancel_rc == 0 && request.result == -ECANCELED));
+}
+
+static void run_cancels_done(void)
+{
+	begin(1, PINION_OP_NOP, 0);
+	cancel_done();
+}
+
+/* Where nobody can make others pass a fence. */
+static void run_cancels_fenced(void)
+{
+	model_has_no_fence = true;
+	begin(1, PINION_OP_NOP, 0);
+	model_has_no_fence = false;
+	cancel_done();
+}
+
+static void run_cancels_late(void)
+{
+	begin(1, PINION_OP_TIMEOUT, 1);
+	submit();
+	cancel();
+	finish(1);
+	MODEL_CHECK(request.result == -ETIME || (cancel_rc == 0 && request.result == -ECANCELED));
+}
+
+static void run_cancels_timeout(void)
+{
+	begin(1, PINION_OP_TIMEOUT, UINT64_MAX);
+	submit();
+	cancel();
+	MODEL_CHECK(cancel_rc == 0);
+	finish(1);
+	MODEL_CHECK(request.result == -ECANCELED);
+}
+
+/* ---- from workers ---- */
+
+static void cancel_there(struct model_task *task)
+{
+	(void)task;
+	cancel();
+}
+
+/* Two at once, of which one is too late. */
+static void run_two_cancels(void)
+{
+	int rc;
+
+	begin(2, PINION_OP_TIMEOUT, UINT64_MAX);
+	tasks[0].body = cancel_there;
+	submit();
+	MODEL_CHECK(pinion_spawn(runtime, &tasks[0].request.task) == 0);
+	rc = pinion_request_cancel(runtime, &request);
+	model_await("the task", model_task_has_run, &tasks[0]);
+	MODEL_CHECK((rc == 0) != (cancel_rc == 0));
+	finish(1);
+	MODEL_CHECK(request.result == -ECANCELED);
+}
+
+static void submit_and_cancel_there(struct model_task *task)
+{
+	(void)task;
+	submit();
+	cancel();
+	MODEL_CHECK(cancel_rc == 0 && run_count == 0);
+}
+
+/* On the worker itself, while another may do the same. */
+static void run_own_cancel(void)
+{
+	begin(1, PINION_OP_NOP, 0);
+	tasks[0].body = submit_and_cancel_there;
+	MODEL_CHECK(pinion_spawn(runtime, &tasks[0].request.task) == 0);
+	finish(1);
+	MODEL_CHECK(request.result == -ECANCELED);
+}
+
+/* Submitted on one of two workers, cancelled with all others from outside. */
+static void run_cancel_of_all(void)
+{
+	begin(2, PINION_OP_TIMEOUT, UINT64_MAX);
+	submit();
+	MODEL_CHECK(pinion_request_submit(runtime, &all) == 0);
+	model_await("the cancel", all_has_ended, NULL);
+	MODEL_CHECK(all.result == 1);
+	finish(2);
+	MODEL_CHECK(request.result == -ECANCELED);
+}
+
+/* ---- a worker that is stuck ---- */
+
+static bool is_kept;
+static bool is_submitted;
+
+static bool keeper_is_there(const void *arg)
+{
+	(void)arg;
+	return is_kept;
+}
+
+static void keep(struct model_task *task)
+{
+	(void)task;
+	is_kept = true;
+	model_await("the request", has_ended, NULL);
+}
+
+/* The first worker, to which the first request is sent, has begun a task. */
+static void begin_stuck(uint16_t op, void (*body)(struct model_task *task))
+{
+	is_kept = false;
+	is_submitted = false;
+	model_has_sentry = true;
+	begin(2, op, op == PINION_OP_TIMEOUT ? UINT64_MAX : 0);
+	model_has_sentry = false;
+	tasks[0].body = body;
+	model_quiet_begin();
+	MODEL_CHECK(pinion_spawn_on(runtime, 0, &tasks[0].request.task) == 0);
+	model_await("the task", keeper_is_there, NULL);
+	model_quiet_end();
+}
+
+static void finish_stuck(uint64_t request_count)
+{
+	model_await("the request", has_ended, NULL);
+	model_sentry_settle(runtime);
+	finish(request_count);
+}
+
+static void run_adopted(void)
+{
+	begin_stuck(PINION_OP_NOP, keep);
+	model_thread_start_daemon("device", model_device, NULL);
+	submit();
+	finish_stuck(1);
+	MODEL_CHECK(request.result == 0);
+}
+
+/* Before, while or after it is adopted. */
+static void run_adopted_cancel(void)
+{
+	begin_stuck(PINION_OP_TIMEOUT, keep);
+	submit();
+	cancel();
+	MODEL_CHECK(cancel_rc == 0);
+	finish_stuck(1);
+	MODEL_CHECK(request.result == -ECANCELED);
+}
+
+static bool are_submitted(const void *arg)
+{
+	(void)arg;
+	return is_submitted;
+}
+
+static void keep_until_submitted(struct model_task *task)
+{
+	(void)task;
+	is_kept = true;
+	model_await("the cancel's start", are_submitted, NULL);
+}
+
+/* It must not get from the second worker's future into its past. */
+static void run_adopted_cancel_of_all(void)
+{
+	begin_stuck(PINION_OP_TIMEOUT, keep_until_submitted);
+	submit();
+	MODEL_CHECK(pinion_request_submit(runtime, &all) == 0);
+	is_submitted = true;
+	model_await("the cancel", all_has_ended, NULL);
+	MODEL_CHECK(all.result == 1);
+	finish_stuck(2);
+	MODEL_CHECK(request.result == -ECANCELED);
+}
+
+/* ---- a stop ---- */
+
+static void run_stop(void)
+{
+	begin(1, PINION_OP_NOP, 0);
+	submit();
+	MODEL_CHECK(pinion_runtime_stop(runtime) == 0);
+	MODEL_CHECK(run_count == 1 && request.result == -ECANCELED);
+	MODEL_CHECK(pinion_request_submit(runtime, &all) == -ESHUTDOWN);
+	MODEL_CHECK(all.task.private_kind == 0);
+	model_runtime_end(runtime);
+}
+
+static void stop(void *arg)
+{
+	(void)arg;
+	MODEL_CHECK(pinion_runtime_stop(runtime) == 0);
+}
+
+static void run_cancel_and_stop(void)
+{
+	uint32_t stopper;
+
+	begin(1, PINION_OP_NOP, 0);
+	submit();
+	stopper = model_thread_start("stopper", stop, NULL);
+	cancel();
+	model_thread_join(stopper);
+	MODEL_CHECK(run_count == 1 && request.result == -ECANCELED);
+	model_runtime_end(runtime);
+}
+
+static const struct model_twin submit_twins[] = {
+	{"the worker is not told", {MODEL_SKIP, "pin_offers_push", "pin_wake_worker"}},
+	{"no fence before the look at the sleeper", {MODEL_DROP_FENCE, "pin_wake_worker", NULL}},
+	{.name = NULL},
+};
+
+static const struct model_twin cancel_twins[] = {
+	{"a change is no single step", {MODEL_TORN, "pin_flight_change", NULL}},
+	{"the worker is not told", {MODEL_SKIP, "pinion_request_cancel", "pin_wake_worker"}},
+	{.name = NULL},
+};
+
+static const struct model_twin done_twins[] = {
+	{"a change is no single step", {MODEL_TORN, "pin_flight_change", NULL}},
+	{"the end is blind to a cancel", {MODEL_SKIP, "leave_flight", "pin_owned_enter"}},
+	{"a cancel is blind to the end", {MODEL_SKIP, "pin_flight_lock_cancels", "pin_owned_take"}},
+	{"their lock has no fence", {MODEL_DROP_FENCE, "model_fence_all", NULL}},
+	{.name = NULL},
+};
+
+static const struct model_twin fenced_twins[] = {
+	{"the lock's owner has no fence", {MODEL_DROP_FENCE, "pin_owned_fence", NULL}},
+	{"who else takes the lock has none", {MODEL_DROP_FENCE, "pin_owned_fence_other", NULL}},
+	{.name = NULL},
+};
+
+static const struct model_twin torn_twins[] = {
+	{"a change is no single step", {MODEL_TORN, "pin_flight_change", NULL}},
+	{.name = NULL},
+};
+
+static const struct model_twin all_twins[] = {
+	{"the next worker is not told", {MODEL_SKIP, "visit", "pin_wake_worker"}},
+	{.name = NULL},
+};
+
+static const struct model_twin adopted_twins[] = {
+	{"the sentry is not told", {MODEL_SKIP, "pin_offers_push", "pin_sentry_tell_of_other"}},
+	{"the sentry does not look", {MODEL_SKIP, "keeps_work", "pin_injector_is_empty"}},
+	{"nobody takes it over", {MODEL_SKIP, "adopt_offers", "pin_offers_may_adopt"}},
+	{.name = NULL},
+};
+
+static const struct model_twin adopted_all_twins[] = {
+	{"the cancel is not counted", {MODEL_SKIP, "post_cancel", "pin_offers_hold"}},
+	{.name = NULL},
+};
+
+static const struct model_case cases[] = {
+	{"submits", run_submits, 2, 1, 0, submit_twins, NULL},
+	{"cancels", run_cancels, 2, 1, 0, cancel_twins, NULL},
+	{"cancels_done", run_cancels_done, 2, 1, 0, done_twins, NULL},
+	{"cancels_fenced", run_cancels_fenced, 2, 1, 0, fenced_twins, NULL},
+	{"cancels_late", run_cancels_late, 2, 1, 0, torn_twins, NULL},
+	{"cancels_timeout", run_cancels_timeout, 3, 1, 0, cancel_twins, NULL},
+	{"two_cancels", run_two_cancels, 1, 1, 0, torn_twins, NULL},
+	{"own_cancel", run_own_cancel, 2, 1, 0, NULL, NULL},
+	{"cancel_of_all", run_cancel_of_all, 1, 1, 0, all_twins, NULL},
+	{"adopted", run_adopted, 0, 1, 0, adopted_twins, NULL},
+	{"adopted_cancel", run_adopted_cancel, 1, 0, 0, torn_twins, NULL},
+	{"adopted_cancel_of_all", run_adopted_cancel_of_all, 1, 0, 0, adopted_all_twins, NULL},
+	{"stop", run_stop, 2, 1, 0, NULL, NULL},
+	{"cancel_and_stop", run_cancel_and_stop, 2, 1, 0, done_twins, NULL},
+};
+
+int main(void)
+{
+	model_runtime_register();
+	return model_main("flight", cases, PIN_ARRAY_COUNT(cases));
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The sources of requests in worker/, with steps that a twin may leave out.
+ */
+#include "runtime/worker/request.h"
+#include "runtime/base/check.h"
+#include "runtime/queue/biased_lock.h"
+#include "runtime/worker/buffers.h"
+#include "runtime/worker/cancel.h"
+#include "runtime/worker/complete.h"
+#include "runtime/worker/device_queue.h"
+#include "runtime/worker/request_inbox.h"
+#include "runtime/worker/request_offers.h"
+#include "runtime/worker/ring_lock.h"
+#include "runtime/worker/spawn.h"
+#include "runtime/worker/state_task.h"
+#include "runtime/worker/steal.h"
+#include "runtime/worker/submit.h"
+#include "runtime/worker/wake.h"
+#include "runtime/worker/watchdog.h"
+#include "tests/model/explorer.h"
+
+#define pin_wake_worker(target, waker) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_wake_worker") \
+			? (void)0 \
+			: (pin_wake_worker)(target, waker))
+
+#define pin_sentry_tell_of_other(shared) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_sentry_tell_of_other") \
+			? (void)0 \
+			: (pin_sentry_tell_of_other)(shared))
+
+#include "runtime/worker/request_offers.c"
+
+/* SKIP: a cancel of many is not counted. */
+#define pin_offers_hold(shared) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_offers_hold") ? (void)0 \
+								  : (pin_offers_hold)(shared))
+#define pin_offers_release(shared) \
+	(model_is_spoilt(MODEL_SKIP, "post_cancel", "pin_offers_hold") \
+			? (void)0 \
+			: (pin_offers_release)(shared))
+
+#define pin_relief_enter(worker) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_relief_enter") ? (void)0 \
+								   : pin_relief_enter(worker))
+#define pin_relief_take(worker) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_relief_take") || pin_relief_take(worker))
+#define pin_sentry_note_kept(worker) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_sentry_note_kept") \
+			? (void)0 \
+			: pin_sentry_note_kept(worker))
+
+/* SKIP: what ends does not exclude a cancel. */
+#define pin_owned_enter(owned, host) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_owned_enter") \
+			? (void)0 \
+			: (pin_owned_enter)(owned, host))
+
+/* SKIP: nor does a cancel exclude the end. */
+#define pin_owned_take(owned, host) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_owned_take") || (pin_owned_take)(owned, host))
+
+/* SKIP: what comes too late, or at all, stays where it is. */
+#define pin_credit_collect(holding) \
+	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_credit_collect") && \
+		pin_credit_collect(holding))
+#define pin_throttle_has_news(worker) \
+	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_throttle_has_news") && \
+		pin_throttle_has_news(worker))
+
+/* SKIP: a long one pays for its first part alone. */
+#define pin_throttle_owes_part(worker, request) \
+	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_throttle_owes_part") && \
+		pin_throttle_owes_part(worker, request))
+
+/* SKIP: what goes on after it was taken in is not submitted. */
+#define pin_ring_unsubmitted(ring) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_ring_unsubmitted") \
+			? 0 \
+			: pin_ring_unsubmitted(ring))
+
+#include "runtime/worker/cancel.c"
+#include "runtime/worker/complete.c"
+#include "runtime/worker/extra_rings.c"
+#include "runtime/worker/extra_rings_commands.c"
+#include "runtime/worker/request.c"
+#include "runtime/worker/request_inbox.c"
+#include "runtime/worker/submit.c"
+#undef pin_throttle_owes_part
+/* SKIP: credit stays with what cannot use it. */
+#define pin_credit_end(...) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_credit_end") ? (void)0 \
+								 : pin_credit_end(__VA_ARGS__))
+#include "runtime/worker/device_queue.c"

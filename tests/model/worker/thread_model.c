@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The real worker/thread.c and worker/wake.c, with calls that a twin may leave
+ * out, and with its thread-local variable told to the explorer.
+ */
+#include "runtime/worker/thread.h"
+#include "runtime/base/check.h"
+#include "runtime/worker/buffers.h"
+#include "runtime/worker/cancel.h"
+#include "runtime/worker/complete.h"
+#include "runtime/worker/device_queue.h"
+#include "runtime/worker/extra_rings.h"
+#include "runtime/worker/extra_rings_commands.h"
+#include "runtime/worker/fault.h"
+#include "runtime/worker/loop.h"
+#include "runtime/worker/next_task.h"
+#include "runtime/worker/next_task_lanes.h"
+#include "runtime/worker/park.h"
+#include "runtime/worker/request.h"
+#include "runtime/worker/request_inbox.h"
+#include "runtime/worker/request_offers.h"
+#include "runtime/worker/retire.h"
+#include "runtime/worker/ring_lock.h"
+#include "runtime/worker/room.h"
+#include "runtime/worker/run.h"
+#include "runtime/worker/spawn.h"
+#include "runtime/worker/steal.h"
+#include "runtime/worker/submit.h"
+#include "runtime/worker/timer.h"
+#include "runtime/worker/wake.h"
+#include "runtime/worker/wake_assist.h"
+#include "runtime/worker/wake_supply.h"
+#include "runtime/worker/watchdog.h"
+#include "tests/model/api/runtime_model.h"
+#include "tests/model/explorer.h"
+
+#define pin_supply_has_own_lanes(worker) \
+	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_supply_has_own_lanes") && \
+		pin_supply_has_own_lanes(worker))
+#define pin_ring_doorbell(ring) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_ring_doorbell") ? (void)0 \
+								    : pin_ring_doorbell(ring))
+#define pin_idle_publish(idle, worker_index) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_idle_publish") \
+			? (void)0 \
+			: pin_idle_publish(idle, worker_index))
+
+#define pin_search_sees_work(worker) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_search_sees_work") \
+			? false \
+			: pin_search_sees_work(worker))
+
+/* EARLY: what was there a while ago, as if it still were. */
+#define pin_supply_has_lane(shared, lane) \
+	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_supply_has_lane") && \
+		(model_is_spoilt(MODEL_EARLY, __func__, "pin_supply_has_lane") || \
+			pin_supply_has_lane(shared, lane)))
+#define pin_assist_has_room(shared, tier) \
+	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_assist_has_room") && \
+		pin_assist_has_room(shared, tier))
+
+/* Whether one has left, as it was before its inbox was taken. */
+static uint32_t early_service[MODEL_THREADS_MAX];
+
+/* SKIP: nobody has come in its place; EARLY: nobody had before the take. */
+static uint32_t read_service(const struct pin_atomic_u32 *service, const char *site)
+{
+	if (model_is_spoilt(MODEL_SKIP, site, "pin_load_acquire_u32")) {
+		return PIN_SERVICE_OUT;
+	}
+	if (model_is_spoilt(MODEL_EARLY, site, "pin_load_acquire_u32")) {
+		return early_service[model_thread_current()];
+	}
+	return model_load_u32(service, MODEL_ORDER_ACQUIRE, site);
+}
+
+/* SKIP: what is in the inbox of who has left stays there. */
+static void take_of(const struct pin_worker *gone, struct pin_inbox *inbox,
+	struct pin_list *out_list, const char *site)
+{
+	if (model_is_spoilt(MODEL_EARLY, site, "pin_load_acquire_u32")) {
+		early_service[model_thread_current()] =
+			model_load_u32(&gone->service, MODEL_ORDER_ACQUIRE, site);
+	}
+	if (!model_is_spoilt(MODEL_SKIP, site, "pin_inbox_take")) {
+		pin_inbox_take(inbox, out_list);
+	}
+}
+
+/* EARLY: what lies in the inbox goes to the heir before the offers do. */
+static void forward_early(struct pin_worker *gone, const char *site)
+{
+	struct pin_list list = {0};
+	struct pin_link *link;
+
+	if (!model_is_spoilt(MODEL_EARLY, site, "pin_inbox_take")) {
+		return;
+	}
+	pin_inbox_take(&gone->inbox, &list);
+	while ((link = pin_list_pop(&list)) != NULL) {
+		pin_inbox_push(&gone->shared->heir->inbox, link);
+	}
+	pin_wake_worker(gone->shared->heir, NULL);
+}
+
+/* SKIP: who forwards offers does not keep others away. */
+#define pin_lock_acquire(lock, host) \
+	(forward_early(gone, __func__), \
+		model_is_spoilt(MODEL_SKIP, __func__, "pin_lock_acquire") \
+			? (void)0 \
+			: pin_lock_acquire(lock, host))
+#define pin_lock_release(lock, host) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_lock_acquire") ? (void)0 \
+								   : pin_lock_release(lock, host))
+
+#pragma push_macro("pin_load_acquire_u32")
+#undef pin_load_acquire_u32
+#define pin_load_acquire_u32(atomic) read_service(atomic, __func__)
+#define pin_inbox_take(inbox, out_list) take_of(gone, inbox, out_list, __func__)
+#define pin_assist_sees_work(worker) \
+	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_assist_sees_work") && \
+		pin_assist_sees_work(worker))
+
+/* SKIP, of "again": a waker that counts back does not look once more. */
+static uint32_t count_back(uint32_t before, const char *site)
+{
+	return model_is_spoilt(MODEL_SKIP, site, "again") ? 0 : before;
+}
+
+#pragma push_macro("pin_fetch_sub_seq_cst_u32")
+#undef pin_fetch_sub_seq_cst_u32
+#define pin_fetch_sub_seq_cst_u32(atomic, value) \
+	count_back(model_update_u32(atomic, MODEL_SUB, value, MODEL_ORDER_SEQ_CST, __func__), \
+		__func__)
+#include "runtime/worker/wake.c"
+#pragma pop_macro("pin_fetch_sub_seq_cst_u32")
+#undef pin_lock_release
+#undef pin_lock_acquire
+#undef pin_inbox_take
+#pragma pop_macro("pin_load_acquire_u32")
+
+#define pin_wake_all(shared) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_wake_all") ? (void)0 : (pin_wake_all)(shared))
+
+/* By who tells of the end. */
+#define pin_wake_enders(shared) \
+	(model_note_end(shared), \
+		model_is_spoilt(MODEL_SKIP, __func__, "pin_wake_enders") \
+			? (void)0 \
+			: (pin_wake_enders)(shared))
+
+#define pin_sentry_note_kept(worker) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_sentry_note_kept") \
+			? (void)0 \
+			: pin_sentry_note_kept(worker))
+/* EARLY: while the worker still looks like one that sleeps. */
+#define pin_sentry_note_awake(worker) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_sentry_note_awake") || \
+				model_is_spoilt(MODEL_EARLY, __func__, "pin_sentry_note_awake") \
+			? (void)0 \
+			: pin_sentry_note_awake(worker))
+#define pin_parker_finish(parker) \
+	((model_is_spoilt(MODEL_EARLY, __func__, "pin_sentry_note_awake") \
+			 ? (pin_sentry_note_awake)(worker) \
+			 : (void)0), \
+		(pin_parker_finish)(parker))
+
+#define pin_search_resume(worker) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_search_resume") ? (void)0 \
+								    : pin_search_resume(worker))
+
+/* Of the ring's lock: without the look whether somebody has rung. */
+#define pin_parker_is_parked(parker) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_parker_is_parked") || \
+		pin_parker_is_parked(parker))
+#define pin_flight_relieve(worker, taker) \
+	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_flight_relieve") && \
+		pin_flight_relieve(worker, taker))
+#define pin_offers_may_adopt(worker) \
+	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_offers_may_adopt") && \
+		pin_offers_may_adopt(worker))
+#include "runtime/worker/fault.c"
+
+/* SKIP: the batch of messages is lost, as one in a frame would be. */
+static void recover(struct pin_worker *worker, const char *site)
+{
+	if (model_is_spoilt(MODEL_SKIP, site, "cancelled_timers")) {
+		worker->cancelled_timers = (struct pin_list){0};
+	}
+	pin_fault_recover(worker);
+}
+
+#define pin_fault_recover(worker) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_fault_recover") \
+			? (void)((worker)->landing = PIN_LANDING_RETURNED) \
+			: recover(worker, __func__))
+
+#define pin_throttle_has_news(worker) \
+	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_throttle_has_news") && \
+		pin_throttle_has_news(worker))
+
+#define pin_search_give_up(worker) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_search_give_up") ? (void)0 \
+								     : pin_search_give_up(worker))
+#define pin_relief_has_room_for_more(worker) \
+	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_relief_has_room_for_more") && \
+		pin_relief_has_room_for_more(worker))
+
+#define pin_timer_drop_told(worker) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_timer_drop_told") \
+			? (void)0 \
+			: pin_timer_drop_told(worker))
+#include "runtime/worker/expire.c"
+
+/* SKIP: who looks into pools does not keep their end away. */
+#define pin_owned_enter(owned, host) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_owned_enter") \
+			? (void)0 \
+			: (pin_owned_enter)(owned, host))
+#pragma push_macro("pin_fetch_add_relaxed_u32")
+#pragma push_macro("pin_fetch_sub_acq_rel_u32")
+#undef pin_fetch_add_relaxed_u32
+#undef pin_fetch_sub_acq_rel_u32
+#define pin_fetch_add_relaxed_u32(atomic, value) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "count") \
+			? 0 \
+			: model_update_u32( \
+				  atomic, MODEL_ADD, value, MODEL_ORDER_RELAXED, __func__))
+#define pin_fetch_sub_acq_rel_u32(atomic, value) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "count") \
+			? 0 \
+			: model_update_u32( \
+				  atomic, MODEL_SUB, value, MODEL_ORDER_ACQ_REL, __func__))
+#include "runtime/worker/buffers.c"
+#pragma pop_macro("pin_fetch_sub_acq_rel_u32")
+#pragma pop_macro("pin_fetch_add_relaxed_u32")
+#undef pin_owned_enter
+
+/* SKIP: what is on the wide ring is not looked at, or not watched. */
+#define pin_commands_is_busy(worker) \
+	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_commands_is_busy") && \
+		pin_commands_is_busy(worker))
+#define pin_commands_has_work(worker) \
+	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_commands_has_work") && \
+		pin_commands_has_work(worker))
+#define pin_commands_watch(worker) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_commands_watch") ? (void)0 \
+								     : pin_commands_watch(worker))
+#define pin_room_tell(shared, lane) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_room_tell") ? (void)0 \
+								: (pin_room_tell)(shared, lane))
+#include "runtime/worker/next_task.c"
+#include "runtime/worker/next_task_lanes.c"
+#include "runtime/worker/park.c"
+#include "runtime/worker/run.c"
+
+#define pin_injector_push(injector, list) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_injector_push") \
+			? (void)0 \
+			: pin_injector_push(injector, list))
+#define pin_lifo_take(lifo) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_lifo_take") ? NULL : pin_lifo_take(lifo))
+#define pin_timer_give_up(worker, out_list) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_timer_give_up") \
+			? (void)0 \
+			: pin_timer_give_up(worker, out_list))
+/* SKIP: a wake that was its own is told to nobody. */
+#define pin_search_succeed(worker) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_search_succeed") ? pin_search_give_up(worker) \
+								     : pin_search_succeed(worker))
+#define pin_wake_forward(gone, waker) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_wake_forward") \
+			? (void)0 \
+			: pin_wake_forward(gone, waker))
+#define pin_park_look_for_end(shared) \
+	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_park_look_for_end") && \
+		pin_park_look_for_end(shared))
+/* SKIP: it keeps what was granted too late. */
+#define pin_throttle_give_up(worker) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_throttle_give_up") || \
+		pin_throttle_give_up(worker))
+/* SKIP: what it has in flight does not keep it. */
+#define pin_flight_is_over(worker) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_flight_is_over") || pin_flight_is_over(worker))
+/* SKIP: it goes to sleep on its futex, whatever is in flight. */
+static bool choose_mode(struct pin_worker *worker, enum pin_park_state *out_mode, const char *site)
+{
+	bool may_park = pin_park_choose_mode(worker, out_mode);
+
+	if (model_is_spoilt(MODEL_SKIP, site, "pin_park_choose_mode")) {
+		*out_mode = PIN_PARK_FUTEX;
+	}
+	return may_park;
+}
+#define pin_park_choose_mode(worker, out_mode) choose_mode(worker, out_mode, __func__)
+#include "runtime/worker/retire.c"
+#undef pin_park_choose_mode
+#undef pin_flight_is_over
+#undef pin_injector_push
+#undef pin_lifo_take
+
+#define pin_timer_take_off(worker, timer) \
+	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_timer_take_off") && \
+		pin_timer_take_off(worker, timer))
+#define pin_wake_one(shared, waker) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_wake_one") ? (void)0 \
+							       : pin_wake_one(shared, waker))
+#define pin_sentry_tell_of_other(shared) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_sentry_tell_of_other") \
+			? (void)0 \
+			: pin_sentry_tell_of_other(shared))
+/* EARLY: whether it sleeps is looked at before there is anything to find. */
+#define pin_inbox_push(inbox, link) \
+	do { \
+		if (model_is_spoilt(MODEL_EARLY, __func__, "pin_wake_worker")) { \
+			(pin_wake_worker)(target, worker); \
+		} \
+		(pin_inbox_push)(inbox, link); \
+	} while (0)
+#define pin_wake_worker(target, waker) \
+	(model_is_spoilt(MODEL_EARLY, __func__, "pin_wake_worker") \
+			? (void)0 \
+			: pin_wake_worker(target, waker))
+#include "runtime/worker/spawn.c"
+#undef pin_inbox_push
+#undef pin_wake_worker
+#undef pin_wake_one
+#undef pin_sentry_tell_of_other
+/* SKIP: a device is not asked, or does not keep its worker awake. */
+#define pin_polled_is_busy(worker) \
+	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_polled_is_busy") && pin_polled_is_busy(worker))
+/* SKIP: what was stolen by one that waits awake is run by nobody. */
+#define pin_run_or_cancel(worker, link) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_run_or_cancel") \
+			? (void)0 \
+			: pin_run_or_cancel(worker, link))
+#include "runtime/worker/loop.c"
+#undef pin_run_or_cancel
+/* SKIP: a ring goes although its doorbell has yet to ring. */
+#define pin_retire_has_rung(worker) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_retire_has_rung") || \
+		pin_retire_has_rung(worker))
+#include "runtime/worker/thread.c"
+
+void model_worker_register(void)
+{
+	model_thread_local(&pin_worker_self, sizeof(pin_worker_self));
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Goal: what a task leaves in its worker's own queues, too little to be worth a
+ * wake, is run while that task blocks and another worker sleeps: the sentry is
+ * awake whenever it has to be, and sleeps when all workers do: [SENTRY-1].
+ * AS-21, AS-31, EX-31, C3, C7.
+ * Method: real workers that tell sleepers of nothing they spawn, and the real
+ * sentry, whose pauses end at any moment. A task spawns another and waits until
+ * that has run, which its own worker cannot do meanwhile: nothing but the
+ * sentry could bring another worker to it. At the end everybody must sleep.
+ */
+#include "runtime/base/base.h"
+#include "tests/model/api/runtime_model.h"
+#include "tests/model/explorer.h"
+
+#include <pinion/timer.h>
+
+static struct pinion_runtime *runtime;
+static struct model_task producers[2];
+static struct model_task children[2];
+static uint32_t keeper_index; /* the worker that has told the sentry */
+
+static void keep(struct model_task *task)
+{
+	struct model_task *child = &children[task - producers];
+
+	keeper_index = (uint32_t)pinion_worker_index(runtime);
+	MODEL_CHECK(pinion_spawn(runtime, &child->request.task) == 0);
+	model_await("the child", model_task_has_run, child);
+}
+
+static void begin(bool uses_lifo)
+{
+	for (uint32_t i = 0; i < 2; i++) {
+		model_task_init(&producers[i], keep);
+		model_task_init(&children[i], NULL);
+	}
+	model_uses_lifo = uses_lifo;
+	model_has_sentry = true;
+	runtime = model_runtime_begin(2, PIN_DOORBELL_MESSAGE, NULL);
+}
+
+static void finish(void)
+{
+	model_sentry_settle(runtime);
+	model_runtime_end(runtime);
+}
+
+static void run_round(uint32_t number)
+{
+	MODEL_CHECK(pinion_spawn(runtime, &producers[number].request.task) == 0);
+	model_await("the child", model_task_has_run, &children[number]);
+}
+
+static void run_deque(void)
+{
+	begin(false);
+	run_round(0);
+	finish();
+}
+
+static void run_slot(void)
+{
+	begin(true);
+	run_round(0);
+	finish();
+}
+
+/* From when all workers sleep and the sentry looks about for the last time. */
+static void begin_last_look(void)
+{
+	begin(false);
+	model_quiet_begin();
+	run_round(0);
+	model_settle();
+	MODEL_CHECK(model_pass_time());
+	model_quiet_end();
+}
+
+static void run_again(void)
+{
+	begin_last_look();
+	MODEL_CHECK(pinion_spawn_on(runtime, keeper_index, &producers[1].request.task) == 0);
+	model_await("the child", model_task_has_run, &children[1]);
+	finish();
+}
+
+/* ---- woken by its own deadline, so no token shows that it is awake ---- */
+
+static struct pinion_timer timer;
+
+static int keep_when_due(struct pinion_task *task)
+{
+	(void)task;
+	keep(&producers[1]);
+	return 0;
+}
+
+static void begin_due(void)
+{
+	begin(false);
+	timer = (struct pinion_timer){.task.run = keep_when_due};
+	model_quiet_begin();
+	run_round(0);
+	model_settle();
+	MODEL_CHECK(pinion_timer_start(runtime, &timer, model_clock_ns() + 1) == 0);
+	model_settle();
+}
+
+/* The sentry looks about for the last time as the timer's worker gets up. */
+static void run_deadline(void)
+{
+	begin_due();
+	MODEL_CHECK(model_pass_time() && model_pass_time());
+	model_quiet_end();
+	model_await("the child", model_task_has_run, &children[1]);
+	finish();
+}
+
+static void run_end(void)
+{
+	begin_last_look();
+	MODEL_CHECK(pinion_runtime_drain(runtime) == 0);
+	model_runtime_end(runtime);
+}
+
+static const struct model_twin deque_twins[] = {
+	{"nobody is woken for what is found", {MODEL_SKIP, "look", "pin_wake_one"}},
+	{"the sentry is not told", {MODEL_SKIP, "pin_spawn_past_slot", "pin_sentry_note_kept"}},
+	{"it stays awake when all sleep", {MODEL_LATE, "look", "pin_parker_is_parked"}},
+	{"it sleeps without compare", {MODEL_NO_COMPARE, "model_futex_wait", NULL}},
+	{.name = NULL},
+};
+
+static const struct model_twin slot_twins[] = {
+	{"it does not look at the slot", {MODEL_SKIP, "keeps_work", "pin_lifo_is_empty"}},
+	{.name = NULL},
+};
+
+static const struct model_twin again_twins[] = {
+	{"who gets up does not look at it",
+		{MODEL_SKIP, "pin_park_finish", "pin_sentry_note_awake"}},
+	{"no fence before that look", {MODEL_DROP_FENCE, "pin_sentry_note_awake", NULL}},
+	{"no fence before it looks who is awake", {MODEL_DROP_FENCE, "fall_asleep", NULL}},
+	{"it falls asleep beside a worker that is awake",
+		{MODEL_SKIP, "is_any_awake", "pin_parker_is_parked"}},
+	{.name = NULL},
+};
+
+static const struct model_twin deadline_twins[] = {
+	{"who gets up looks at it while it seems to sleep",
+		{MODEL_EARLY, "pin_park_finish", "pin_sentry_note_awake"}},
+	{.name = NULL},
+};
+
+static const struct model_twin end_twins[] = {
+	{"falling asleep is no single step", {MODEL_TORN, "fall_asleep", NULL}},
+	{.name = NULL},
+};
+
+static const struct model_case cases[] = {
+	{"deque", run_deque, 1, 0, 0, deque_twins, NULL},
+	{"slot", run_slot, 1, 0, 0, slot_twins, NULL},
+	{"again", run_again, 1, 2, 0, again_twins, NULL},
+	{"deadline", run_deadline, 1, 1, 0, deadline_twins, NULL},
+	{"end", run_end, 2, 0, 0, end_twins, NULL},
+};
+
+int main(void)
+{
+	model_runtime_register();
+	return model_main("sentry", cases, PIN_ARRAY_COUNT(cases));
+}

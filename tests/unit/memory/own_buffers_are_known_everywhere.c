@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Goal: while a request uses a buffer that a worker has for itself, the worker
+ * cannot give it back, whichever worker has the request, and who has posted it;
+ * afterwards it can. A request of one that is free does not begin: -EFAULT, by
+ * name of who had it. BP-23, W8.
+ * Method: reads of a pipe by the buffer's worker, by the other, and from
+ * outside, into large and small ones; what pinion_buffer_release() would abort
+ * for is asked of the worker's pool.
+ */
+#include "runtime/memory/pool.h"
+#include "runtime/worker/runtime_state.h"
+#include "tests/support/requests.h"
+#include "tests/support/users.h"
+
+#include <fcntl.h>
+
+enum {
+	LIMIT_SECONDS = 30,
+	LENGTH = 512,
+	SMALL_BYTES = 4096,
+	LARGE_BYTES = 64 << 10,
+};
+
+static struct pinion_runtime *runtime;
+
+struct taken {
+	struct pinion_buffer buffer;
+	size_t bytes;
+	int rc;
+};
+
+static void take(void *arg)
+{
+	struct taken *taken = arg;
+
+	taken->rc = pinion_buffer_acquire(runtime, taken->bytes, &taken->buffer);
+}
+
+/* As pinion_buffer_release() does, which would abort. */
+static void try_to_give(void *arg)
+{
+	struct taken *taken = arg;
+	struct pin_worker *worker = &runtime->shared.workers[0];
+	struct pin_pool *pool =
+		taken->bytes == SMALL_BYTES ? &worker->small_buffers : &worker->buffers;
+	struct pinion_buffer plain = taken->buffer;
+
+	plain.index = (uint32_t)(pin_pool_find_first(pool, plain.bytes) - pool->entries);
+	expect_true(
+		"not the short way", !pin_pool_release_own(pool, &pool->magazines[0], 0, &plain));
+	taken->rc = pin_pool_release(pool, 0, &plain);
+}
+
+static void give(void *arg)
+{
+	struct taken *taken = arg;
+
+	pinion_buffer_release(runtime, &taken->buffer);
+}
+
+static void submit(void *arg)
+{
+	expect_number("submit", 0, pinion_request_submit(runtime, arg));
+}
+
+/* By worker `from`, or from outside. */
+static void submit_from(struct requests_one *one, int from)
+{
+	if (from >= 0) {
+		users_on(runtime, (uint32_t)from, submit, &one->request);
+	} else {
+		submit(&one->request);
+	}
+}
+
+static void check(size_t bytes, int from)
+{
+	struct taken taken = {.bytes = bytes, .rc = 1};
+	uint8_t data[LENGTH] = {1};
+	struct pinion_file file;
+	struct requests_one one;
+	uint8_t *memory;
+	int ends[2];
+
+	expect_ready("pipe", pipe2(ends, O_CLOEXEC) == 0);
+	file = runtimes_plain_file(ends[0]);
+	users_on(runtime, 0, take, &taken);
+	expect_ready("buffer", taken.rc == 0);
+	memory = taken.buffer.bytes;
+	requests_begin_transfer(&one, PINION_OP_READ, &file, memory, 0, LENGTH);
+	submit_from(&one, from);
+	users_on(runtime, 0, try_to_give, &taken);
+	expect_number("the kernel's", -EBUSY, taken.rc);
+	expect_number("its data comes", LENGTH, write(ends[1], data, LENGTH));
+	expect_number("its end", LENGTH, requests_await(&one));
+	users_on(runtime, 0, give, &taken);
+	requests_begin_transfer(&one, PINION_OP_READ, &file, memory, 0, LENGTH);
+	submit_from(&one, from);
+	expect_number("of a free one", -EFAULT, requests_await(&one));
+	users_expect_said("a request was to use buffer");
+	close(ends[0]);
+	close(ends[1]);
+}
+
+int main(void)
+{
+	struct pinion_runtime_info facts;
+	struct pinion_config config;
+
+	runtimes_watchdog(LIMIT_SECONDS);
+	runtimes_config(&config, 2, PINION_IO_AUTO);
+	config.small_buffer_bytes = SMALL_BYTES;
+	config.buffer_bytes = LARGE_BYTES;
+	expect_ready(runtimes_log, pinion_runtime_create(&config, &runtime) == 0);
+	pinion_runtime_facts(runtime, &facts, sizeof(facts));
+	/* Without a ring a pipe cannot be read at an offset. */
+	for (int from = -1; from < 2 && facts.uses_ring != 0; from++) {
+		check(SMALL_BYTES, from);
+		check(LARGE_BYTES, from);
+	}
+	pinion_runtime_destroy(runtime);
+	if (facts.uses_ring == 0) {
+		printf("skipped: without rings nothing stays in flight\n");
+		return EXPECT_SKIPPED;
+	}
+	return expect_status();
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Goal: W37: a worker looks for sleepers at the latest when what it has hoarded
+ * could be worth a wake, by number or by length, and never puts off the look
+ * behind a fence.
+ * Method: whole lives of a hoard, spawn by spawn, against the rule itself: no
+ * spawn without a look may have been worth a wake. Then how few looks there
+ * are: one in PIN_HOARD_STRIDE_MAX spawns where tasks are short.
+ */
+#include "runtime/policy/wake_batch.h"
+#include "tests/support/expect.h"
+
+enum {
+	WORTH_NS = 20000,
+	SPAWNS = 4096,
+};
+
+/* Nobody ever sleeps; returns the looks. */
+static uint32_t live(uint32_t worth_spawns, uint32_t fence_spawns, uint64_t average_ns)
+{
+	struct pin_hoard hoard;
+	uint32_t looks = 0;
+	uint32_t told = 0; /* spawns before */
+	uint32_t queued = 0;
+	uint32_t unlooked = 0; /* that still pass */
+
+	pin_hoard_init(&hoard, worth_spawns, fence_spawns, WORTH_NS);
+	for (uint32_t i = 1; i <= SPAWNS; i++) {
+		queued = queued == 200 ? 100 : queued + 1; /* and some are run */
+		if (unlooked > 0) {
+			unlooked--;
+			expect_true("no fence is put off", i - told < fence_spawns);
+			expect_true("what waits is not worth a wake",
+				i - told > worth_spawns || queued * average_ns < WORTH_NS);
+			expect_true("nor is it so by number", i - told != worth_spawns);
+			continue;
+		}
+		looks++;
+		expect_number("counted", i - told, pin_hoard_count(&hoard));
+		if (pin_hoard_is_fence_due(&hoard)) {
+			expect_number("a fence", fence_spawns, i - told);
+			unlooked = pin_hoard_note_told(&hoard);
+			told = i;
+		} else {
+			unlooked = pin_hoard_note_nobody(&hoard, queued, average_ns);
+		}
+	}
+	return looks;
+}
+
+/* With somebody asleep it looks each time, and says when to wake. */
+static void check_worth(void)
+{
+	struct pin_hoard hoard;
+
+	pin_hoard_init(&hoard, 32, 128, WORTH_NS);
+	for (uint32_t i = 1; i <= 32; i++) {
+		expect_number("they add up", i, pin_hoard_count(&hoard));
+		expect_number("by number", i == 32, pin_hoard_is_worth_a_wake(&hoard, i, 10));
+		expect_number("by length", i >= 2, pin_hoard_is_worth_a_wake(&hoard, i, 10000));
+		expect_number("the next looks", 0, pin_hoard_note_kept(&hoard));
+	}
+}
+
+static void check_soon(void)
+{
+	struct pin_hoard hoard;
+	uint32_t unlooked;
+
+	pin_hoard_init(&hoard, 32, 128, WORTH_NS);
+	expect_number("the first looks", 1, pin_hoard_count(&hoard));
+	unlooked = pin_hoard_note_nobody(&hoard, 1, 10);
+	expect_true("the second does not", unlooked > 1);
+	/* That was one. */
+	expect_number("the third does", 0, pin_hoard_look_soon(&hoard, unlooked - 1));
+	expect_number("each is counted once", 3, pin_hoard_count(&hoard));
+	expect_number("the next looks", 0, pin_hoard_note_told(&hoard));
+	expect_number("and is the first", 1, pin_hoard_count(&hoard));
+}
+
+static void check_nobody_to_tell(void)
+{
+	struct pin_hoard hoard;
+
+	pin_hoard_init(&hoard, PIN_HOARD_NEVER, PIN_HOARD_NEVER, WORTH_NS);
+	expect_true("never again", pin_hoard_note_nobody(&hoard, 1, 1000000) >= INT32_MAX);
+}
+
+int main(void)
+{
+	uint32_t rare = SPAWNS / PIN_HOARD_STRIDE_MAX;
+
+	/* The first after each fence is one more. */
+	expect_true("short tasks", live(32, 128, 10) <= rare + 2 * SPAWNS / 128);
+	expect_number("long ones", SPAWNS, live(32, 128, WORTH_NS));
+	expect_number("each of them", SPAWNS, live(1, 4, 10));
+	live(8, 32, 10);
+	live(8, 8, 700);
+	live(128, 512, 90);
+	live(65535, 262140, 150);
+	check_worth();
+	check_soon();
+	check_nobody_to_tell();
+	return expect_status();
+}

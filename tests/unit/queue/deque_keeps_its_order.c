@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Goal: the worker's queue is first in, first out, or last in, first out if so
+ * ordered, full at its capacity, and gives up exactly its older half, to a
+ * thief rounded up, or one at a time; also where its counters wrap. Its mark
+ * counts the pushes that are to count, whatever else moves its end. AS-6,
+ * AS-33, AS-35, C3, EX-3, EX-31.
+ * Hazards that others met: an index that wraps, and one below the first.
+ * Method: random pushes, pops, halvings and steals against a counter model,
+ * with the indices started just below where they wrap; in FIFO order also where
+ * the owner may hold the head, which it does and a thief ends.
+ */
+#include "runtime/queue/deque.h"
+#include "tests/support/expect.h"
+#include "tests/support/random.h"
+
+#define ROUNDS 200000
+#define CAPACITY 256u
+#define START ((uint64_t)UINT32_MAX - 1000)
+#define FAR 600 /* more than there is room for */
+
+struct item {
+	struct pin_link link;
+	uint32_t number;
+};
+
+static struct item items[CAPACITY];
+
+/* Elements are numbered as they come; between first and next are in it. */
+struct model {
+	uint32_t first;
+	uint32_t next;
+	uint32_t until_mark; /* pushes that pass */
+};
+
+static void check_popped(struct model *model, const struct pin_link *link)
+{
+	const struct item *item = PIN_CONTAINER_OF(link, struct item, link);
+
+	expect_number("popped", model->first, item->number);
+	model->first++;
+}
+
+static void push(struct pin_deque *deque, struct model *model, struct random_source *source)
+{
+	struct item *item = &items[model->next % CAPACITY];
+	bool has_room = model->next - model->first < CAPACITY;
+	bool is_counted = random_below(source, 8) != 0;
+
+	if (has_room) {
+		item->number = model->next;
+	}
+	if (is_counted && model->until_mark == 0) {
+		expect_true("at the mark", !pin_deque_push_known(deque, &item->link));
+		expect_number("push there", has_room, pin_deque_push(deque, &item->link));
+		model->until_mark = (uint32_t)random_below(source, FAR);
+		pin_deque_set_mark(deque, model->until_mark);
+	} else if (is_counted) {
+		expect_number("known", has_room, pin_deque_push_known(deque, &item->link));
+		model->until_mark -= has_room ? 1 : 0;
+	} else {
+		expect_number("push", has_room, pin_deque_push(deque, &item->link));
+	}
+	model->next += has_room ? 1 : 0;
+}
+
+static void pop(struct pin_deque *deque, struct model *model)
+{
+	struct pin_link *link = pin_deque_pop(deque);
+
+	if (!expect_number("pop finds one", model->first != model->next, link != NULL) ||
+		link == NULL) {
+		return;
+	}
+	if (deque->order == PIN_DEQUE_FIFO) {
+		check_popped(model, link);
+	} else {
+		model->next--;
+		expect_number(
+			"popped", model->next, PIN_CONTAINER_OF(link, struct item, link)->number);
+	}
+}
+
+/* Into a queue that is empty before and after. */
+static void steal(struct pin_deque *deque, struct pin_deque *own, struct model *model)
+{
+	uint32_t count = model->next - model->first;
+	uint32_t expected = deque->order == PIN_DEQUE_LIFO && count > 1 ? 1 : count - count / 2;
+	struct pin_link *link;
+
+	expect_number("stolen", expected, pin_deque_steal(deque, own, &link));
+	for (uint32_t i = 0; i < expected; i++) {
+		check_popped(model, link);
+		link = pin_deque_pop(own);
+	}
+	expect_true("no more than that", expected == 0 || link == NULL);
+}
+
+static void pop_half(struct pin_deque *deque, struct model *model)
+{
+	struct pin_list list = {0};
+	uint32_t expected = (model->next - model->first) / 2;
+	struct pin_link *link;
+
+	expect_number("half", expected, pin_deque_pop_half(deque, &list));
+	for (link = pin_list_pop(&list); link != NULL; link = pin_list_pop(&list)) {
+		check_popped(model, link);
+		expected--;
+	}
+	expect_number("elements of the half not in its list", 0, expected);
+}
+
+static void check(enum pin_deque_order order, bool may_hold, struct random_source *source)
+{
+	static struct pin_atomic_u64 slots[2][CAPACITY];
+	struct pin_deque deque;
+	struct pin_deque own;
+	struct model model = {0};
+	uint32_t held_steals = 0;
+
+	pin_deque_init(&deque, slots[0], CAPACITY, order);
+	pin_deque_init(&own, slots[1], CAPACITY, order);
+	if (may_hold) {
+		pin_deque_allow_hold(&deque, &pin_host_linux);
+	}
+	pin_store_release_u64(&deque.head, START << 32 | START);
+	pin_store_release_u32(&deque.tail, START);
+	pin_store_release_u32(&deque.own_first, START);
+	(void)pin_deque_room(&deque);
+	pin_deque_set_mark(&deque, 0);
+	for (uint32_t i = 0; i < ROUNDS && expect_failure_count == 0; i++) {
+		/* Long phases of mostly pushing or popping reach both ends. */
+		uint64_t push_share = (i / 2000) % 2 == 0 ? 70 : 30;
+		uint64_t dice = random_below(source, 1000);
+
+		if (dice == 0) {
+			pop_half(&deque, &model);
+		} else if (dice == 1) {
+			held_steals += deque.is_held && model.next != model.first ? 1 : 0;
+			steal(&deque, &own, &model);
+		} else if (dice % 100 < push_share) {
+			push(&deque, &model, source);
+		} else {
+			pop(&deque, &model);
+		}
+		expect_number("until the mark", model.until_mark, pin_deque_until_mark(&deque));
+		expect_number("count", model.next - model.first, pin_deque_count(&deque));
+		expect_true("drained", !pin_deque_is_drained(&deque) || model.next == model.first);
+		expect_number(
+			"room", CAPACITY - (model.next - model.first), pin_deque_room(&deque));
+	}
+	expect_true("thefts from a held queue", (held_steals > 0) == may_hold);
+}
+
+int main(void)
+{
+	struct random_source source;
+	uint64_t seed = random_begin(&source);
+
+	check(PIN_DEQUE_FIFO, false, &source);
+	check(PIN_DEQUE_FIFO, true, &source);
+	check(PIN_DEQUE_LIFO, false, &source);
+	if (expect_failure_count != 0) {
+		printf("seed %llu\n", (unsigned long long)seed);
+	}
+	return expect_status();
+}

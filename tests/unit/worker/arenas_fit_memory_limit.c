@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Goal: the memory cgroup that leaves the least is found, in both versions, and
+ * page cache does not count as used; arenas shrink to what it leaves, by large
+ * buffers alone, or the creation fails; either is told in one line. G6.
+ * Method: recorded /proc and cgroup trees in tests/fixtures/cgroup, and a table
+ * of configurations and limits.
+ */
+#include "runtime/api/config.h"
+#include "runtime/worker/arena_setup.h"
+#include "tests/support/runtimes.h"
+
+#include <errno.h>
+
+#define MIB (UINT64_C(1) << 20)
+
+static void check_fixture(
+	const char *name, uint64_t limit_bytes, uint64_t free_bytes, const char *path)
+{
+	const char *top = getenv("top_srcdir");
+	struct pin_memlimit limit;
+	char root[2000];
+
+	snprintf(root, sizeof(root), "%s/tests/fixtures/cgroup/%s", top == NULL ? "." : top, name);
+	pin_memlimit_find(root, &limit);
+	expect_number(name, (long long)limit_bytes, (long long)limit.limit_bytes);
+	expect_number(name, (long long)free_bytes, (long long)limit.free_bytes);
+	expect_text(name, path, limit.path);
+}
+
+static const struct fit {
+	uint32_t workers;
+	uint32_t buffers;  /* of 1 MiB */
+	uint32_t pool_mib; /* beside 4 MiB of small buffers */
+	uint64_t free_mib; /* UINT64_MAX: no limit */
+	uint32_t expected; /* large buffers of each; 0: -ENOMEM */
+} fits[] = {
+	{1, 28, 0, UINT64_MAX, 28},
+	{1, 28, 0, 1000, 28},
+	{1, 28, 0, 37, 28}, /* seven eighths of 37 are more than 32 */
+	{1, 28, 0, 36, 26}, /* of 36 they are 31.5, of which 30 are whole pages */
+	{1, 28, 0, 32, 24},
+	{1, 28, 0, 7, 2},
+	{1, 28, 0, 6, 0},
+	{1, 28, 0, 0, 0},
+	{4, 28, 0, 147, 28},
+	{4, 28, 0, 64, 10},
+	{4, 28, 8, 64, 1}, /* 8.5 with headroom: of 14 one is left */
+	{4, 28, 16, 64, 0},
+	{64, 28, 0, 100, 0},
+	{4096, 1, 0, 1 << 20, 1},
+};
+
+static void check_fit(const struct fit *fit)
+{
+	struct pin_memlimit limit = {
+		.limit_bytes = 2048 * MIB,
+		.free_bytes = fit->free_mib == UINT64_MAX ? UINT64_MAX : fit->free_mib * MIB,
+		.path = "/sys/fs/cgroup/app/memory.max",
+	};
+	struct pin_log log = {.fn = runtimes_note};
+	struct pinion_config config;
+	char what[96];
+	int rc;
+
+	snprintf(what, sizeof(what), "%u workers, %u buffers, pools of %u, %llu MiB", fit->workers,
+		fit->buffers, fit->pool_mib, (unsigned long long)fit->free_mib);
+	pinion_config_init(&config);
+	config.worker_count = fit->workers;
+	config.buffer_count = fit->buffers;
+	config.small_buffer_count = 64;
+	config.pool_bytes = fit->pool_mib * MIB;
+	runtimes_log[0] = '\0';
+	rc = pin_provision_shrink(&config, &limit, &log);
+	expect_number(what, fit->expected == 0 ? -ENOMEM : 0, rc);
+	expect_number(what, fit->expected == 0 ? fit->buffers : fit->expected, config.buffer_count);
+	if (fit->expected == fit->buffers) {
+		expect_text(what, "", runtimes_log);
+		return;
+	}
+	expect_true("the line names the limit", strstr(runtimes_log, limit.path) != NULL);
+	expect_true("and what lifts it", strstr(runtimes_log, "MemoryMax=") != NULL);
+	expect_true("and is one", strchr(runtimes_log, '\n') == strrchr(runtimes_log, '\n'));
+	if (rc == 0) {
+		size_t bytes = (pin_provision_arena_bytes(&config) + (2 * MIB - 1)) / (2 * MIB) *
+			(2 * MIB);
+
+		expect_true(what, bytes * fit->workers <= limit.free_bytes - limit.free_bytes / 8);
+	}
+}
+
+int main(void)
+{
+	struct pin_memlimit limit;
+
+	check_fixture("memory_v2", 100 * MIB, 60 * MIB, "/sys/fs/cgroup/app.slice/memory.max");
+	check_fixture("memory_v2_none", UINT64_MAX, UINT64_MAX, "");
+	check_fixture("memory_v2_full", 10 * MIB, 0, "/sys/fs/cgroup/memory.max");
+	check_fixture(
+		"memory_v1", 64 * MIB, 48 * MIB, "/sys/fs/cgroup/memory/memory.limit_in_bytes");
+	check_fixture("memory_v1_none", UINT64_MAX, UINT64_MAX, "");
+	check_fixture("v2_without_quota", UINT64_MAX, UINT64_MAX, "");
+	check_fixture("no_such_machine", UINT64_MAX, UINT64_MAX, "");
+	for (size_t i = 0; i < sizeof(fits) / sizeof(fits[0]); i++) {
+		check_fit(&fits[i]);
+	}
+	/* And this machine's own tree can be read. */
+	pin_memlimit_find("", &limit);
+	expect_true("free within the limit", limit.free_bytes <= limit.limit_bytes);
+	return expect_status();
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Goal: a worker is told of when it has shown no sign of life for `stall_ms`,
+ * not a nanosecond earlier, and once, however long it goes on; an ended or
+ * cancelled task, a park and a job's progress are such signs, and one that
+ * sleeps, has left, or is not watched is never told of. A stall of which the
+ * sentry learns late counts from when it was first seen. Of many, ten are told
+ * of in a second, then how many were not. WP-26, WP-35, W46.
+ * Method: workers without threads, on a clock that is set by hand, and the
+ * sentry's look called by the test: no pause of the machine is in it. That real
+ * tasks are named is in stalled_tasks_are_named.
+ */
+#include "runtime/worker/hooks_running.h"
+#include "runtime/worker/watchdog_stall.h"
+#include "tests/support/expect.h"
+
+#include <stdlib.h>
+
+enum {
+	WORKERS = 24, /* more than lines in a second */
+	LINES_MAX = 10,
+	STALL_MS = 20,
+};
+
+#define MS_NS (UINT64_C(1000) * 1000)
+#define LIMIT_NS (STALL_MS * MS_NS)
+#define SECOND_NS (1000 * MS_NS)
+
+static uint64_t clock_ns;
+static char last_line[512];
+static uint32_t line_count;
+static char rest_line[512]; /* of those left out */
+static uint32_t rest_count;
+
+static uint64_t now_ns(void)
+{
+	return clock_ns;
+}
+
+static const struct pin_host host = {.now_ns = now_ns};
+
+static void keep(void *arg, enum pinion_log_level level, const char *message)
+{
+	(void)arg;
+	expect_number("level", PINION_LOG_WARN, level);
+	if (strstr(message, "more stalled tasks") != NULL) {
+		snprintf(rest_line, sizeof(rest_line), "%s", message);
+		rest_count++;
+		return;
+	}
+	snprintf(last_line, sizeof(last_line), "%s", message);
+	line_count++;
+}
+
+static void run_on(void)
+{
+}
+
+static struct pin_shared shared;
+
+static struct pin_worker *start(uint32_t worker_count, uint64_t stall_ms)
+{
+	static struct pin_worker *workers;
+
+	free(workers);
+	workers = aligned_alloc(PIN_CACHE_LINE, worker_count * sizeof(*workers));
+	expect_ready("memory", workers != NULL);
+	memset(workers, 0, worker_count * sizeof(*workers));
+	shared = (struct pin_shared){
+		.host = &host,
+		.log = {.fn = keep},
+		.config.stall_ms = stall_ms,
+		.worker_count = worker_count,
+		.workers = workers,
+	};
+	for (uint32_t i = 0; i < worker_count; i++) {
+		workers[i].shared = &shared;
+		workers[i].index = i;
+		pin_parker_init(&workers[i].parker);
+		pin_running_enter(&workers[i], run_on);
+		pin_store_relaxed_u32(&workers[i].running_lane, PINION_LANE_LOW);
+	}
+	clock_ns = 1000 * SECOND_NS;
+	line_count = 0;
+	rest_count = 0;
+	return workers;
+}
+
+/* So much later the sentry looks, and there are so many lines in all. */
+static void expect_lines(const char *what, uint32_t lines, uint64_t later_ns)
+{
+	clock_ns += later_ns;
+	/* Now, whenever it meant to come. */
+	shared.stalls.look_ns = 0;
+	(void)pin_stall_look(&shared);
+	expect_number(what, lines, line_count);
+}
+
+static void check_limit(void)
+{
+	char name[PIN_RUNNING_NAME_BYTES];
+	uint64_t look_ns;
+
+	start(1, STALL_MS);
+	pin_running_describe(run_on, name);
+	expect_lines("seen", 0, 0);
+	expect_lines("not yet", 0, LIMIT_NS / 2);
+	expect_lines("not yet", 0, LIMIT_NS / 2 - 1);
+	expect_lines("now", 1, 1);
+	expect_true("by name", strstr(last_line, name) != NULL);
+	expect_true("worker", strstr(last_line, "worker 0:") != NULL);
+	expect_true("lane", strstr(last_line, "of the low lane") != NULL);
+	expect_true("limit", strstr(last_line, "more than 20 ms") != NULL);
+	expect_lines("once", 1, LIMIT_NS);
+	expect_lines("once", 1, 1000 * LIMIT_NS);
+	/* Twice in the limit, and nothing in between. */
+	shared.stalls.look_ns = 0;
+	look_ns = pin_stall_look(&shared);
+	expect_number("next look", (long long)(LIMIT_NS / 2), (long long)(look_ns - clock_ns));
+	expect_number("same look", (long long)look_ns, (long long)pin_stall_look(&shared));
+	clock_ns = look_ns;
+	expect_number("and the one after", (long long)(look_ns + LIMIT_NS / 2),
+		(long long)pin_stall_look(&shared));
+}
+
+/* A sentry that was held up for long has seen nothing of that time. */
+static void check_late_sentry(void)
+{
+	struct pin_worker *worker = start(1, STALL_MS);
+
+	expect_lines("seen", 0, 0);
+	pin_meter_add(&worker->meter.tasks_run, 1);
+	expect_lines("another task, seen late", 0, 100 * LIMIT_NS);
+	expect_lines("not yet", 0, LIMIT_NS - 1);
+	expect_lines("now", 1, 1);
+}
+
+/* ---- signs ---- */
+
+static void end_task(struct pin_worker *worker)
+{
+	pin_meter_add(&worker->meter.tasks_run, 1);
+}
+
+static void cancel_task(struct pin_worker *worker)
+{
+	pin_meter_add(&worker->meter.tasks_cancelled, 1);
+}
+
+static void park_on_futex(struct pin_worker *worker)
+{
+	pin_meter_add(&worker->meter.parks_futex, 1);
+}
+
+static void park_in_ring(struct pin_worker *worker)
+{
+	pin_meter_add(&worker->meter.parks_ring, 1);
+}
+
+static void check_sign(const char *what, void (*give)(struct pin_worker *worker))
+{
+	struct pin_worker *worker = start(1, STALL_MS);
+
+	for (int i = 0; i < 10; i++) {
+		expect_lines(what, 0, LIMIT_NS - 1);
+		give(worker);
+	}
+	/* From the last one on there is none. */
+	expect_lines(what, 0, LIMIT_NS - 1);
+	expect_lines(what, 0, LIMIT_NS - 1);
+	expect_lines(what, 1, 1);
+	give(worker);
+	expect_lines(what, 1, LIMIT_NS);
+	expect_lines(what, 2, LIMIT_NS);
+}
+
+/* ---- who is not in a task ---- */
+
+static void check_absent(void)
+{
+	struct pin_worker *worker = start(1, STALL_MS);
+
+	expect_true("parks", pin_parker_prepare(&worker->parker, PIN_PARK_FUTEX));
+	expect_lines("asleep", 0, 0);
+	expect_lines("asleep", 0, 1000 * LIMIT_NS);
+	pin_parker_finish(&worker->parker);
+	expect_lines("awake", 0, LIMIT_NS);
+	expect_lines("awake", 0, LIMIT_NS - 1);
+	expect_lines("awake for long", 1, 1);
+
+	worker = start(1, STALL_MS);
+	expect_lines("there", 0, 0);
+	pin_store_release_u32(&worker->service, PIN_SERVICE_OUT);
+	expect_lines("has left", 0, 1000 * LIMIT_NS);
+
+	start(1, 0);
+	expect_lines("not asked for", 0, 0);
+	expect_lines("not asked for", 0, 1000 * LIMIT_NS);
+	expect_true("nor looked for", pin_stall_look(&shared) == PIN_NO_DEADLINE);
+}
+
+/* ---- many ---- */
+
+static void check_crowd(void)
+{
+	struct pin_worker *workers = start(WORKERS, STALL_MS);
+
+	expect_lines("seen", 0, 0);
+	expect_lines("ten of them", LINES_MAX, LIMIT_NS);
+	expect_lines("not the others", LINES_MAX, LIMIT_NS);
+	expect_number("nobody is left out yet", 0, rest_count);
+	end_task(&workers[0]);
+	expect_lines("another is seen", LINES_MAX, LIMIT_NS);
+	expect_lines("and left out", LINES_MAX, LIMIT_NS);
+	end_task(&workers[1]);
+	expect_lines("a second later", LINES_MAX, SECOND_NS);
+	expect_lines("it is told of", LINES_MAX + 1, LIMIT_NS);
+	expect_number("with those left out", 1, rest_count);
+	/* 14 at once, then one. */
+	expect_true("how many", strncmp(rest_line, "15 more", strlen("15 more")) == 0);
+	end_task(&workers[2]);
+	expect_lines("one more", LINES_MAX + 1, LIMIT_NS);
+	expect_lines("one more", LINES_MAX + 2, SECOND_NS);
+	expect_number("nobody was left out", 1, rest_count);
+}
+
+int main(void)
+{
+	check_limit();
+	check_late_sentry();
+	check_sign("task", end_task);
+	check_sign("cancelled", cancel_task);
+	check_sign("futex", park_on_futex);
+	check_sign("ring", park_in_ring);
+	check_sign("life", pin_stall_note_life);
+	check_absent();
+	check_crowd();
+	return expect_status();
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Goal: requests that are submitted from outside end although the worker they
+ * were dealt to is stuck in a task: singly, in a batch, and when the sentry has
+ * been asleep; a cancel of many that follows them still ends each of them.
+ * AS-31, EX-31, G2.
+ * Method: a task blocks one worker until all requests have ended; half of them
+ * are dealt to it. Without another worker they hang and trip the watchdog. The
+ * cancel is sent while the task blocks, and can only end after it.
+ */
+#include "tests/support/requests.h"
+
+#include "runtime/worker/runtime_state.h"
+
+enum {
+	WORKERS = 2,
+	REQUESTS = 40,
+	ROUNDS = 5,
+	LIMIT_SECONDS = 60,
+};
+
+static struct pinion_runtime *runtime;
+static struct requests_one ones[REQUESTS];
+static struct requests_one all;
+static struct tasks_hold hold;
+
+static void start(uint32_t io_level)
+{
+	struct pinion_config config;
+
+	runtimes_config(&config, WORKERS, io_level);
+	config.sentry_us = 1000;
+	expect_ready("runtime", pinion_runtime_create(&config, &runtime) == 0);
+}
+
+static void submit(bool is_batch)
+{
+	struct pinion_request *requests[REQUESTS];
+
+	for (uint32_t i = 0; i < REQUESTS; i++) {
+		requests[i] = requests_begin(&ones[i], PINION_OP_NOP);
+		if (!is_batch) {
+			expect_number("submit", 0, pinion_request_submit(runtime, requests[i]));
+		}
+	}
+	/* One for each worker. */
+	for (uint32_t i = 0; i < REQUESTS && is_batch; i += REQUESTS / WORKERS) {
+		expect_number("batch", 0,
+			pinion_request_submit_batch(runtime, &requests[i], REQUESTS / WORKERS));
+	}
+}
+
+/* Until the sentry sleeps as well, so that it has to be told. */
+static void await_silence(void)
+{
+	while (pin_load_acquire_u32(&runtime->shared.sentry) == 0) {
+		pin_host_linux.yield();
+	}
+}
+
+static void check_ends(uint32_t io_level)
+{
+	start(io_level);
+	for (uint32_t i = 0; i < ROUNDS; i++) {
+		await_silence();
+		tasks_hold_begin(&hold, runtime, i % WORKERS);
+		submit(i % 2 != 0);
+		for (uint32_t j = 0; j < REQUESTS; j++) {
+			expect_number("result", 0, requests_await(&ones[j]));
+		}
+		tasks_hold_end(&hold);
+	}
+	runtimes_finish(runtime, ROUNDS * REQUESTS);
+}
+
+static void check_cancel(uint32_t io_level)
+{
+	uint32_t ended_by_it = 0;
+
+	start(io_level);
+	tasks_hold_begin(&hold, runtime, 1);
+	for (uint32_t i = 0; i < REQUESTS; i++) {
+		struct pinion_request *request = requests_begin(&ones[i], PINION_OP_TIMEOUT);
+
+		request->deadline_ns = UINT64_MAX;
+		expect_number("submit", 0, pinion_request_submit(runtime, request));
+	}
+	expect_number("cancel", 0,
+		pinion_request_submit(runtime, requests_begin(&all, PINION_OP_CANCEL)));
+	tasks_hold_end(&hold);
+	expect_number("cancelled", REQUESTS, requests_await(&all));
+	for (uint32_t i = 0; i < REQUESTS; i++) {
+		ended_by_it += requests_await(&ones[i]) == -ECANCELED;
+	}
+	expect_number("ended by it", REQUESTS, ended_by_it);
+	runtimes_finish(runtime, REQUESTS + 1);
+}
+
+int main(void)
+{
+	static const uint32_t levels[] = {PINION_IO_AUTO, PINION_IO_FALLBACK};
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	runtimes_watchdog(LIMIT_SECONDS);
+	for (size_t i = 0; i < PIN_ARRAY_COUNT(levels); i++) {
+		printf("level %u\n", levels[i]);
+		check_ends(levels[i]);
+		check_cancel(levels[i]);
+	}
+	return expect_status();
+}
