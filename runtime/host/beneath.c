@@ -240,8 +240,11 @@ int pin_beneath_open(int directory_fd, const char *path, int flags)
 bool pin_beneath_loops(int directory_fd, const char *path)
 {
 	int saved_errno = errno;
-	int fd = open_as(
-		directory_fd, path, O_PATH | O_CLOEXEC, RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS);
+	/*
+	 * RESOLVE_NO_MAGICLINKS would answer ELOOP for a magic link of procfs
+	 * too. RESOLVE_BENEATH refuses to follow one as well, with EXDEV.
+	 */
+	int fd = open_as(directory_fd, path, O_PATH | O_CLOEXEC, RESOLVE_BENEATH);
 
 	if (fd >= 0) {
 		close(fd);

@@ -61,8 +61,9 @@ int pin_beneath_open(int directory_fd, const char *path, int flags);
 
 /*
  * Whether a path ends in a link that leads back to itself without leaving the
- * directory. False for one that leads out of it, which is not looked at, and
- * where openat2 is refused.
+ * directory. False for a link that leads out of it, for a magic link of procfs
+ * (proc(5), such as ns/mnt and exe), neither of which is followed, and where
+ * openat2 is refused.
  */
 bool pin_beneath_loops(int directory_fd, const char *path);
 

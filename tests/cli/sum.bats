@@ -415,6 +415,14 @@ counts() {
 	expect 2
 	grep -qxF 'pinion sum: loop1: symbolic link loop' err
 	[ "$(wc -l <out)" = 1 ]
+	# Magic links of procfs are links below a root, and no loops.
+	sum -a "$(any)" -r /proc/self/ns --stats
+	expect 0
+	counts
+	[ "$failed" = 0 ]
+	[ "$skipped" = "$seen" ]
+	[ "$(wc -l <err)" = 2 ]
+	[ ! -s out ]
 }
 
 @test "a path far longer than PATH_MAX" {

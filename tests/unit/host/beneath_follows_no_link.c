@@ -2,9 +2,12 @@
 /*
  * Goal: a path opens beneath its directory at any depth, no link in any part of
  * it is followed, nothing leads out, and no descriptor is left: with openat2,
- * and where a filter answers it with ENOSYS or EPERM.
+ * and where a filter answers it with ENOSYS or EPERM. Magic links of procfs are
+ * no loops. A file that itself answers EPERM does not end the use of openat2.
  * Method: one table of paths, asked in a forked child for each of the three;
- * a 60 kB path, with a link in its middle as well.
+ * a 60 kB path, with a link in its middle as well. For EPERM a child without
+ * privileges asks for O_NOATIME of a file of root's, and can then open by
+ * openat2 alone: a filter refuses openat.
  */
 #include "runtime/base/base.h"
 #include "runtime/host/beneath.h"
@@ -99,6 +102,20 @@ static void check_loops(int root_fd, bool is_refused)
 	expect_number("nothing", false, pin_beneath_loops(root_fd, "none"));
 }
 
+/* Links of procfs that name what is open, and are no text. */
+static void check_magic_links(void)
+{
+	static const char *const links[] = {"ns/mnt", "ns/user", "exe", "cwd", "root", "fd/0"};
+	int fd = open("/proc/self", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	expect_ready("/proc/self", fd >= 0);
+	for (size_t i = 0; i < PIN_ARRAY_COUNT(links); i++) {
+		expect_number(links[i], false, pin_beneath_loops(fd, links[i]));
+		expect_number(links[i], -EXDEV, result_of(fd, links[i], O_RDONLY));
+	}
+	close(fd);
+}
+
 static void check_long(int root_fd)
 {
 	const char *below = deep + strlen("root/");
@@ -139,12 +156,35 @@ static int check_all(void *arg)
 	errno = 4711;
 	check_table(root_fd);
 	check_loops(root_fd, error != 0);
+	check_magic_links();
 	expect_number("errno", 4711, errno);
 	check_public(root_fd);
 	check_long(root_fd);
 	after = dup(0);
 	close(after);
 	expect_number("next free descriptor", before, after);
+	return expect_status();
+}
+
+enum {
+	NOBODY = 65534,
+};
+
+/* A file that may not be opened so: its error is not that of openat2. */
+static int check_own_eperm(void *arg)
+{
+	int root_fd = open("root", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = open("/etc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	(void)arg;
+	expect_ready("/etc", fd >= 0 && root_fd >= 0);
+	if ((geteuid() == 0 && setresuid(NOBODY, NOBODY, NOBODY) != 0) ||
+		result_of(fd, "passwd", O_RDONLY | O_NOATIME) != -EPERM ||
+		!filter_refuse(SYS_openat, ENOTTY)) {
+		return EXPECT_SKIPPED;
+	}
+	expect_number("O_NOATIME", -EPERM, result_of(fd, "passwd", O_RDONLY | O_NOATIME));
+	expect_number("by openat2", 0, result_of(root_fd, "folder/file", O_RDONLY));
 	return expect_status();
 }
 
@@ -179,6 +219,7 @@ static void make_links(void)
 int main(void)
 {
 	static const int answers[] = {0, ENOSYS, EPERM};
+	int code;
 
 	scratch_enter("beneath_follows_no_link");
 	expect_ready("root",
@@ -193,13 +234,20 @@ int main(void)
 	make_links();
 	for (size_t i = 0; i < PIN_ARRAY_COUNT(answers); i++) {
 		int answer = answers[i];
-		int code = child_code(child_run(check_all, &answer, NULL, 0));
+
+		code = child_code(child_run(check_all, &answer, NULL, 0));
 
 		if (code == EXPECT_SKIPPED) {
 			printf("seccomp filters are not allowed here: that part is left out\n");
 		} else {
 			expect_number("child", 0, code);
 		}
+	}
+	code = child_code(child_run(check_own_eperm, NULL, NULL, 0));
+	if (code == EXPECT_SKIPPED) {
+		printf("no file here answers EPERM, or no filters: that part is left out\n");
+	} else {
+		expect_number("child with EPERM", 0, code);
 	}
 	free(deep);
 	scratch_leave();
