@@ -4,7 +4,8 @@
  * program, is bound again while it runs tasks, each time is counted, and the
  * log says so once a minute at most. While its CPU is gone it is tried again
  * and again, told once, and no worker counts as bound; when the CPU is back it
- * is bound, and that is told. Workers that are not to be bound are left alone.
+ * is bound, and that is told if the loss was. Workers that are not to be bound
+ * are left alone.
  * Method: what the kernel does then, by sched_setaffinity(2) on each worker's
  * thread; the linker puts this file before the library's own calls of that, so
  * that they fail as for a CPU that is offline. Tasks on each worker until the
@@ -191,15 +192,24 @@ static bool has_each_tried(void)
 	return true;
 }
 
-static void check_gone(void)
+/* Their CPUs are gone, until each has tried a few times. */
+static void lose_all(void)
 {
-	start(PINION_BIND_CORE);
+	for (uint32_t i = 0; i < worker_count; i++) {
+		pin_store_release_u32(&refusals[i], 0);
+	}
 	pin_store_release_u32(&is_gone, 1);
 	set_all(&allowed);
 	while (!has_each_tried()) {
 		visit_all();
 	}
 	expect_number("none is bound", 0, count_bound());
+}
+
+static void check_gone(void)
+{
+	start(PINION_BIND_CORE);
+	lose_all();
 	expect_number("none was bound again", 0, (long long)count_rebound());
 	expect_number("told once each", worker_count, count_lines("cannot be bound to CPU "));
 	expect_number("told why", worker_count, count_lines(" again: Invalid argument; is that"));
@@ -207,6 +217,12 @@ static void check_gone(void)
 	await_rebound(worker_count);
 	expect_number("told that it is back", worker_count, count_lines("is bound to CPU "));
 	expect_number("the loss not again", worker_count, count_lines("cannot be bound to CPU "));
+	/* Within the minute: neither the second loss nor its end. */
+	lose_all();
+	pin_store_release_u32(&is_gone, 0);
+	await_rebound(2 * worker_count);
+	expect_number("one loss told", worker_count, count_lines("cannot be bound to CPU "));
+	expect_number("one return told", worker_count, count_lines("is bound to CPU "));
 	pinion_runtime_destroy(runtime);
 }
 

@@ -115,6 +115,36 @@ static void check_sizes(void)
 	pinion_runtime_destroy(crew);
 }
 
+/* ---- workers that are bound to CPUs ---- */
+
+static uint32_t count_bound(void)
+{
+	struct pinion_runtime_info facts;
+
+	pinion_runtime_facts(crew, &facts, sizeof(facts));
+	return facts.workers_bound;
+}
+
+/* A worker that has left is bound to no CPU. */
+static void check_bound_to_cpus(void)
+{
+	struct pinion_crew_sizes sizes = {0, 1, 1};
+	struct pinion_config config;
+
+	pinion_crew_config_init(&config);
+	config.bind_workers = PINION_BIND_NODE;
+	expect_ready("create", pinion_crew_create(&config, &sizes, &crew) == 0);
+	if (count_bound() == 2) {
+		resize(0, 0, 1);
+		expect_number("bound of one", 1, count_bound());
+		resize(0, 1, 1);
+		expect_number("bound of two", 2, count_bound());
+	} else {
+		printf("workers are not bound here: %u of 2\n", count_bound());
+	}
+	pinion_runtime_destroy(crew);
+}
+
 /* ---- what is bound to it ---- */
 
 static struct pinion_future future;
@@ -526,6 +556,7 @@ int main(void)
 	check_ring_that_fails();
 	runtimes_watchdog(LIMIT_SECONDS);
 	check_sizes();
+	check_bound_to_cpus();
 	check_bound();
 	check_late_cancel();
 	check_errors();

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: the depths of lanes, completed and failed jobs and the time spent are
- * told as they are, and a deep lane is warned of once each time it gets deep.
+ * told as they are, and a deep lane is warned of once each time it gets deep,
+ * which it can again once it was at half the limit.
  * WP-33, WP-34, WP-26, W44, C17.
  * Method: one worker is held while tasks are queued; the rest is counting.
  */
+#include "runtime/base/base.h"
+#include "runtime/queue/lane_queue.h"
 #include "tests/support/runtimes.h"
 #include "tests/support/tasks.h"
 
@@ -77,6 +80,27 @@ static uint32_t count_lines(const char *part)
 	return count;
 }
 
+/* From the limit on, and again after the depth was half of it or less. */
+static void check_warnings(void)
+{
+	static const struct {
+		uint64_t depth;
+		bool warns;
+	} steps[] = {{9, false}, {10, true}, {11, false}, {6, false}, {10, false}, {5, false},
+		{10, true}, {0, false}, {9, false}, {12, true}};
+	struct pin_atomic_u32 has_warned = {0};
+
+	for (size_t i = 0; i < PIN_ARRAY_COUNT(steps); i++) {
+		char what[32];
+
+		snprintf(what, sizeof(what), "step %zu, depth %llu", i,
+			(unsigned long long)steps[i].depth);
+		expect_number(what, steps[i].warns,
+			pin_lane_queue_must_warn(&has_warned, steps[i].depth, 10));
+	}
+	expect_number("no limit", false, pin_lane_queue_must_warn(&has_warned, 1000, 0));
+}
+
 int main(void)
 {
 	struct pinion_runtime_stats counters;
@@ -85,6 +109,7 @@ int main(void)
 	uint64_t failed = (HIGH + NORMAL + LOW + FAILING_EVERY - 1) / FAILING_EVERY;
 
 	runtimes_watchdog(LIMIT_SECONDS);
+	check_warnings();
 	runtimes_config(&config, 1, PINION_IO_AUTO);
 	config.low_warn_depth = LOW;
 	config.normal_warn_depth = 20;
