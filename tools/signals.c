@@ -31,6 +31,7 @@ static sigset_t watched_set;
 static sigset_t previous_mask;
 static int came_fd = -1; /* readable from the first signal on */
 static int was_interrupted;
+static int is_releasing; /* the next SIGUSR1 ends the thread */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct pinion_scan *watched_scan; /* under the lock */
@@ -117,8 +118,12 @@ static void *take_signals(void *arg)
 		if (next_signal(&info, limit_ms) < 0) {
 			continue;
 		}
-		/* signals_release() sends one to this very thread. */
-		if (info.si_pid == getpid()) {
+		/*
+		 * Not by info.si_pid: with RLIMIT_SIGPENDING used up the kernel
+		 * delivers the number of a signal alone.
+		 */
+		if (info.si_signo == SIGUSR1 &&
+			__atomic_load_n(&is_releasing, __ATOMIC_ACQUIRE) != 0) {
 			return NULL;
 		}
 		if (info.si_signo == SIGUSR1) {
@@ -201,8 +206,11 @@ void signals_release(void)
 	}
 	set_scan(NULL);
 	if (has_thread) {
+		/* Set first: the thread reads it when it wakes. */
+		__atomic_store_n(&is_releasing, 1, __ATOMIC_RELEASE);
 		pthread_kill(thread, SIGUSR1);
 		pthread_join(thread, NULL);
+		__atomic_store_n(&is_releasing, 0, __ATOMIC_RELAXED);
 		pthread_sigmask(SIG_SETMASK, &previous_mask, NULL);
 	}
 	if (came_fd >= 0) {

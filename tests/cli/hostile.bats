@@ -584,6 +584,20 @@ needs_kmsg() {
 	[ "$(wc -l <err)" = 2 ] # and that they are compiled
 }
 
+@test "a command ends when the queue of pending signals is full" {
+	local command
+	printf needle >file
+	# The kernel then delivers the number of a signal, and not its sender.
+	for command in "sum -a $algorithm" "scan -F -e nothing"; do
+		status=0
+		# shellcheck disable=SC2086
+		timeout 60 bash -c 'ulimit -i 0 && exec "$@"' - "$PINION" $command file \
+			>out 2>err || status=$?
+		expect 0
+		[ ! -s err ]
+	done
+}
+
 @test "a signal ends the walk of a huge tree, and counts add up" {
 	mkdir tree
 	perl -e 'for my $d (1 .. 200) { mkdir "tree/$d"; mkdir "tree/$d/$_" for 1 .. 200 }' ||
