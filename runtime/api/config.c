@@ -3,8 +3,7 @@
  * One table says what each field may be; defaults, validation and environment
  * all follow it.
  */
-#include "runtime/api/config.h"
-#include "runtime/api/environment.h"
+#include "runtime/api/internal.h"
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
 #include "runtime/base/versioned.h"

@@ -3,8 +3,7 @@
  * Crews: runtimes whose configuration follows from three numbers, which may
  * change.
  */
-#include "runtime/api/resize.h"
-#include "runtime/api/runtime.h"
+#include "runtime/api/internal.h"
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
 #include "runtime/base/log.h"

@@ -2,7 +2,7 @@
 /*
  * Names are compared by how many letters differ, are missing or too many.
  */
-#include "runtime/api/environment.h"
+#include "runtime/api/internal.h"
 #include "runtime/base/atomic.h"
 #include "runtime/base/base.h"
 

@@ -13,12 +13,11 @@
  * Source: getrlimit(2), capabilities(7), and of the kernel's documents
  * admin-guide/mm/hugetlbpage and transhuge.
  */
-#include "runtime/api/config.h"
+#include "runtime/api/internal.h"
 #include "runtime/base/check.h"
 #include "runtime/base/versioned.h"
 #include "runtime/host/kernel.h"
-#include "runtime/host/kernel_level.h"
-#include "runtime/host/numa_pages.h"
+#include "runtime/host/numa.h"
 #include "runtime/host/topology.h"
 
 #include <errno.h>

@@ -2,14 +2,14 @@
 /*
  * The public calls on pools, but for their configuration and making.
  */
-#include "runtime/api/pool.h"
+#include "runtime/memory/pool.h"
+#include "runtime/api/internal.h"
 #include "runtime/base/check.h"
 #include "runtime/base/metrics.h"
 #include "runtime/base/thread.h"
 #include "runtime/base/versioned.h"
 #include "runtime/host/process.h"
 #include "runtime/memory/pool_check.h"
-#include "runtime/memory/thread_cache.h"
 #include "runtime/worker/fault.h"
 #include "runtime/worker/runtime_state.h"
 

@@ -2,7 +2,7 @@
 /*
  * One table says what each field may be.
  */
-#include "runtime/api/pool_config.h"
+#include "runtime/api/internal.h"
 #include "runtime/base/base.h"
 #include "runtime/base/versioned.h"
 #include "runtime/host/heap.h"

@@ -6,13 +6,12 @@
  * as its cache holds, in order of workers, then the rest in equal parts.
  * Without one there is a mapping for all, on the node of the caller.
  */
-#include "runtime/api/pool.h"
-#include "runtime/api/pool_config.h"
+#include "runtime/memory/pool.h"
+#include "runtime/api/internal.h"
 #include "runtime/base/check.h"
 #include "runtime/host/heap.h"
 #include "runtime/host/process.h"
 #include "runtime/memory/pool_check.h"
-#include "runtime/memory/thread_cache.h"
 #include "runtime/worker/buffers.h"
 #include "runtime/worker/runtime_state.h"
 

@@ -2,8 +2,7 @@
 /*
  * Asking workers to leave, and starting others.
  */
-#include "runtime/api/resize.h"
-#include "runtime/api/runtime.h"
+#include "runtime/api/internal.h"
 #include "runtime/base/check.h"
 #include "runtime/worker/wake.h"
 

@@ -2,14 +2,13 @@
 /*
  * A runtime's life: create, drain or stop, destroy.
  */
-#include "runtime/api/runtime.h"
-#include "runtime/api/config.h"
+#include "runtime/api/internal.h"
 #include "runtime/base/check.h"
-#include "runtime/host/cpu_latency.h"
+#include "runtime/host/cgroup.h"
 #include "runtime/host/heap.h"
-#include "runtime/host/kernel_level.h"
-#include "runtime/host/process_seats.h"
-#include "runtime/host/thread_limit.h"
+#include "runtime/host/host.h"
+#include "runtime/host/kernel.h"
+#include "runtime/host/process.h"
 #include "runtime/worker/arena_setup.h"
 #include "runtime/worker/buffers.h"
 #include "runtime/worker/lane.h"

@@ -4,7 +4,7 @@
  * what it got from the machine.
  */
 #include "runtime/base/versioned.h"
-#include "runtime/host/kernel_level.h"
+#include "runtime/host/kernel.h"
 #include "runtime/worker/runtime_state.h"
 
 #include <pinion/runtime.h>

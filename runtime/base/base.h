@@ -84,4 +84,44 @@ static inline uint32_t pin_min_u32(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
+/* ---- asan ---- */
+
+/*
+ * What AddressSanitizer is told in its builds: memory that nobody may touch for
+ * now. Elsewhere these do nothing.
+ */
+
+#if defined(__SANITIZE_ADDRESS__)
+#define PIN_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define PIN_ASAN 1
+#endif
+#endif
+
+#ifdef PIN_ASAN
+#include <sanitizer/asan_interface.h>
+#define PIN_ASAN_POISON(address, bytes) ASAN_POISON_MEMORY_REGION(address, bytes)
+#define PIN_ASAN_UNPOISON(address, bytes) ASAN_UNPOISON_MEMORY_REGION(address, bytes)
+#else
+#define PIN_ASAN_POISON(address, bytes) ((void)(address), (void)(bytes))
+#define PIN_ASAN_UNPOISON(address, bytes) ((void)(address), (void)(bytes))
+#endif
+
+/* ---- range ---- */
+
+/*
+ * A range of indices, from `first` up to but not including `end`.
+ */
+
+struct pin_range {
+	uint32_t first;
+	uint32_t end;
+};
+
+static inline uint32_t pin_range_count(struct pin_range range)
+{
+	return range.end - range.first;
+}
+
 #endif

@@ -39,7 +39,7 @@ struct pin_thread {
 	/* What the thread could use before it was bound; empty: not known. */
 	cpu_set_t unbound_cpus;
 	/*
-	 * io/sync_ring.h: its I/O priority, and whether entries changed that.
+	 * io/ring.h: its I/O priority, and whether entries changed that.
 	 */
 	int priority_before;
 	int priority_now;

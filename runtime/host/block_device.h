@@ -5,7 +5,9 @@
 #ifndef PIN_HOST_BLOCK_DEVICE_H
 #define PIN_HOST_BLOCK_DEVICE_H
 
+#include <linux/nvme_ioctl.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct pin_block {
@@ -37,5 +39,78 @@ int32_t pin_block_node(const char *root, uint64_t device);
 
 /* The numbers that a file of sysfs holds, two with a colon or one; how many. */
 int pin_block_read_numbers(const char *path, unsigned *out_first, unsigned *out_second);
+
+/* ---- block device nvme ---- */
+
+/*
+ * NVMe namespaces behind their character devices, /dev/ngXnY: what one is, and
+ * reading it by commands.
+ *
+ * Such a device has no file system and no page cache, and read(2) does not work
+ * there: each read is a command that names blocks of the namespace, given to
+ * the driver by ioctl(2), or by a ring's IORING_OP_URING_CMD
+ * (io/request.h). What may be asked of it in one command, and in which
+ * blocks, is told by the namespace itself (Identify) and by the queue of its
+ * block device, whose number also stands for the disk below: whoever reads a
+ * file there and this device at once uses one disk.
+ *
+ * Which devices these are is told by sysfs, so that none is opened to find out.
+ *
+ * Elsewhere: rings in io/nvme_command.c, opening in io/file.c.
+ * Source: NVM Express Base and NVM Command Set specifications, 2.0: Identify
+ * Namespace, Read, Status Code; include/uapi/linux/nvme_ioctl.h.
+ */
+
+enum {
+	/* Of what Identify answers with. */
+	PIN_NVME_IDENTIFY_BYTES = 4096,
+	/* A command's field for its blocks has 16 bits, and 0 means one. */
+	PIN_NVME_BLOCKS_MAX = 1 << 16,
+};
+
+struct pin_nvme {
+	uint32_t namespace_id;
+	uint32_t block_bytes; /* a power of two, 512 to 4096 */
+	uint64_t size_bytes;
+	uint32_t transfer_blocks; /* that one command may read */
+	uint64_t device;	  /* the number of its block device; 0: it has none */
+};
+
+/*
+ * Whether character device `number` (st_rdev) is such a namespace. `root` is
+ * where /sys is, "" but for tests. Blocks, for some 20 us.
+ */
+bool pin_nvme_is(const char *root, uint64_t number);
+
+/*
+ * Fills in all but `namespace_id`, `transfer_blocks` and `device` from what
+ * Identify Namespace has answered. -EMEDIUMTYPE: its blocks are not what can be
+ * read here, larger than a page or with metadata.
+ */
+int pin_nvme_parse(const uint8_t *identity, struct pin_nvme *out);
+
+/* Fills in the last two from sysfs. `name` is that of the device, "ng0n1". */
+void pin_nvme_find_limits(const char *root, const char *name, struct pin_nvme *out);
+
+/*
+ * Asks an open one. Errors of ioctl(2): -EACCES, -EPERM: this user may not send
+ * commands; -ENOTTY: it is no namespace; -EIO: it does not tell what it is; and
+ * as pin_nvme_parse().
+ */
+int pin_nvme_identify(int fd, uint64_t number, struct pin_nvme *out);
+
+/*
+ * What a command's status means, as the kernel has it for block devices:
+ * negative errno; 0: it has succeeded. -EAGAIN: it may work when it is sent
+ * once more.
+ */
+int pin_nvme_error(uint32_t status);
+
+/* Reads whole blocks, at most `transfer_blocks`. */
+void pin_nvme_read_command(struct nvme_uring_cmd *out, uint32_t namespace_id, void *bytes,
+	uint64_t first_block, uint32_t block_count, uint32_t length_bytes);
+
+/* The same by ioctl(2); blocks. 0 or a negative errno. */
+int pin_nvme_read(int fd, const struct nvme_uring_cmd *command);
 
 #endif

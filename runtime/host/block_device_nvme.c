@@ -2,10 +2,9 @@
 /*
  * Identify, Read and what sysfs tells.
  */
-#include "runtime/host/block_device_nvme.h"
+#include "runtime/host/block_device.h"
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
-#include "runtime/host/block_device.h"
 
 #include <errno.h>
 #include <stdio.h>

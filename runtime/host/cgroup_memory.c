@@ -3,9 +3,8 @@
  * Reading limit, use and page cache of each group; the two versions have other
  * names for them, and their own word for "no limit".
  */
-#include "runtime/host/cgroup_memory.h"
-#include "runtime/base/base.h"
 #include "runtime/host/cgroup.h"
+#include "runtime/base/base.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,6 @@
 /*
  * The smallest quota of the groups this process is in.
  */
-#include "runtime/host/cgroup_quota.h"
 #include "runtime/host/cgroup.h"
 
 /* "150000 100000" or "max 100000". */

@@ -2,7 +2,7 @@
 /*
  * A number in /dev/cpu_dma_latency, which is binary.
  */
-#include "runtime/host/cpu_latency.h"
+#include "runtime/host/host.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -139,4 +139,81 @@ struct pin_host {
 /* The real machine. */
 extern const struct pin_host pin_host_linux;
 
+/* ---- cpu latency ---- */
+
+/*
+ * How long an idle CPU may take to run again, as asked of the kernel.
+ *
+ * A CPU with nothing to run sleeps, the deeper the longer, and what wakes it
+ * has to wait: a microsecond or two from the shallowest state, some hundred
+ * from the deepest, and on a virtual machine until its host has started it
+ * again. The kernel heeds the smallest time that anybody asks for, for all
+ * CPUs, as long as the descriptor is open. 0: idle CPUs stay awake, polling.
+ *
+ * It is the idle driver that heeds it. Where there is none, as on some virtual
+ * machines, idle CPUs halt whatever was asked for, and the kernel does not say.
+ *
+ * Called once per runtime, on any thread.
+ *
+ * Source: of the kernel's documents power/pm_qos_interface.
+ */
+
+/* Of sysfs: the idle driver's name, or "none". */
+#define PIN_CPU_IDLE_DRIVER "/sys/devices/system/cpu/cpuidle/current_driver"
+
+/*
+ * Returns the descriptor, or what open(2) or write(2) failed with; -EOPNOTSUPP:
+ * there is nobody to heed it.
+ */
+int pin_cpu_latency_ask(uint32_t latency_us);
+
+/* `path`: PIN_CPU_IDLE_DRIVER. Also true where that cannot be found out. */
+bool pin_cpu_latency_is_heeded(const char *path);
+
+void pin_cpu_latency_drop(int fd);
+
+/* ---- lock ---- */
+
+/*
+ * A lock for short, rare critical sections: one word, one futex.
+ *
+ * 0 free, 1 held, 2 held and somebody may be asleep on it. It lives on the host
+ * seam rather than in pthreads so that a model or a simulation sees it.
+ *
+ * [LOCK-1] release (exchange, release half) -> acquire (CAS or exchange,
+ * acquire half): what the last holder wrote is visible to the next; without it
+ * two holders could both see the state before.
+ */
+
+struct pin_lock {
+	struct pin_atomic_u32 word; /* [W:any R:any] */
+};
+
+static inline void pin_lock_acquire(struct pin_lock *lock, const struct pin_host *host)
+{
+	uint32_t free_word = 0;
+
+	if (pin_cas_acquire_u32(&lock->word, &free_word, 1)) { /* [LOCK-1] */
+		return;
+	}
+	while (pin_exchange_acq_rel_u32(&lock->word, 2) != 0) { /* [LOCK-1] */
+		host->futex_wait(&lock->word, 2, PIN_NO_DEADLINE);
+	}
+}
+
+/* False: another has it. */
+static inline bool pin_lock_try(struct pin_lock *lock)
+{
+	uint32_t free_word = 0;
+
+	return pin_cas_acquire_u32(&lock->word, &free_word, 1); /* [LOCK-1] */
+}
+
+static inline void pin_lock_release(struct pin_lock *lock, const struct pin_host *host)
+{
+	if (pin_exchange_acq_rel_u32(&lock->word, 0) == 2) { /* [LOCK-1] */
+		host->futex_wake(&lock->word, 1);
+	}
+}
+
 #endif

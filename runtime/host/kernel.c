@@ -8,7 +8,6 @@
 #include "runtime/host/kernel.h"
 #include "runtime/base/check.h"
 #include "runtime/host/host.h"
-#include "runtime/host/kernel_locked.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -23,6 +23,9 @@
 #ifndef PIN_HOST_KERNEL_H
 #define PIN_HOST_KERNEL_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 /* First, so that the additions below never meet an enum still to come. */
 #include <liburing.h>
 #include <linux/fs.h>
@@ -124,5 +127,68 @@ void pin_kernel_ring_hint(int error, char *out, size_t size);
 
 /* The same for a machine whose /proc lies below `root`; for tests. */
 void pin_kernel_ring_hint_at(const char *root, int error, char *out, size_t size);
+
+/* ---- kernel level ---- */
+
+/*
+ * The ladder: which parts of io_uring are used together.
+ *
+ * Each rung stands for what a generation of kernels brought, from plain rings
+ * to everything known here. The highest that the probe found is taken, unless
+ * the configuration names a lower one or single features to do without; then
+ * those are struck out of what the probe found, and all code above behaves as
+ * it would on a kernel that never had them. So every rung can be tested on one
+ * machine. Below the lowest rung there are no rings at all.
+ *
+ * Pure: tables over struct pin_kernel, no system calls. Called once per
+ * runtime, before its workers start.
+ *
+ * Invariants: (1) a feature is only ever struck out, never added. (2) with
+ * ring_error set no feature of rings is left.
+ *
+ * Elsewhere: kernel.c finds out what there is, io/ring_setup.c what a ring
+ * makes of it.
+ */
+
+/* What a level does without, and `without`: bits of enum pinion_io_feature. */
+uint32_t pin_level_struck(uint32_t io_level, uint32_t without);
+
+/*
+ * Strikes them out of `kernel`. Where what is left cannot carry a ring, its
+ * ring_error becomes -EOPNOTSUPP. Returns 0, or -EOPNOTSUPP when rings work
+ * but what gave `io_level` its name is not there.
+ */
+int pin_level_apply(struct pin_kernel *kernel, uint32_t io_level, uint32_t without);
+
+/* The rung that `kernel` stands on; PINION_IO_RING for the highest. */
+uint32_t pin_level_reached(const struct pin_kernel *kernel);
+
+/* As PINION_IO_LEVEL spells it. */
+const char *pin_level_name(uint32_t io_level);
+
+/* ---- kernel locked ---- */
+
+/*
+ * Waiting for locked memory that the kernel has yet to give back.
+ *
+ * The kernel takes a closed ring apart later, after 6 to 40 ms as measured on
+ * Linux 6.18, and counts its queues as its user's locked memory until then.
+ * Who makes rings soon after, in this process or the next, is refused them
+ * under a limit that is large enough for what is in use.
+ *
+ * Called by whatever makes rings or registers memory, on any thread.
+ *
+ * Elsewhere: what is registered is given back at once, io/ring_setup.c.
+ * Source: RLIMIT_MEMLOCK of getrlimit(2);
+ * tests/unit/host/locked_memory_comes_back.
+ */
+
+/*
+ * After -ENOMEM for `bytes`: sleeps, so that it can be tried once more. `tries`
+ * begins with 0 and goes up by one for each sleep; together they take 127 ms.
+ * False, at once: there is no limit, or it is smaller than that anyway, or all
+ * tries are used up.
+ */
+bool pin_locked_await(uint64_t bytes, uint32_t *tries);
 
 #endif

@@ -3,7 +3,7 @@
  * The ladder as tables: features and where the probe notes them, levels and
  * what they do without.
  */
-#include "runtime/host/kernel_level.h"
+#include "runtime/host/kernel.h"
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* See kernel_locked.h. */
-#include "runtime/host/kernel_locked.h"
+#include "runtime/host/kernel.h"
 
 #include <errno.h>
 #include <sys/resource.h>

@@ -7,7 +7,7 @@
 #include "runtime/base/thread.h"
 #include "runtime/host/heap.h"
 #include "runtime/host/host.h"
-#include "runtime/host/kernel_locked.h"
+#include "runtime/host/kernel.h"
 
 #include <errno.h>
 #include <limits.h>

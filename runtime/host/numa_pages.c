@@ -2,7 +2,7 @@
 /*
  * Asking the kernel, newest way first.
  */
-#include "runtime/host/numa_pages.h"
+#include "runtime/host/numa.h"
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
 

@@ -10,6 +10,10 @@
 #define PIN_HOST_PROCESS_H
 
 #include "runtime/base/atomic.h"
+#include "runtime/host/topology.h"
+
+#include <stdbool.h>
+#include <stdint.h>
 
 extern struct pin_atomic_u32 pin_forked_count; /* [W:a child after fork R:any] */
 
@@ -23,5 +27,82 @@ static inline uint32_t pin_forked_now(void)
 {
 	return pin_load_relaxed_u32(&pin_forked_count);
 }
+
+/* ---- process live ---- */
+
+/*
+ * The runtimes, pools and scans of this process that were created and not yet
+ * destroyed.
+ *
+ * A second destroy, or one of a pointer that came from elsewhere, is found by
+ * the address alone: nothing of freed memory is read. A runtime finds what was
+ * made from it and still lives. Only create and destroy come here.
+ *
+ * An address that was given to a new object of the same kind is that object.
+ */
+
+enum pin_live_kind {
+	PIN_LIVE_RUNTIME,
+	PIN_LIVE_POOL,
+	PIN_LIVE_SCAN,
+};
+
+/* In each such object; the lock of process_live.c protects it. */
+struct pin_live {
+	struct pin_live *next;
+	enum pin_live_kind kind;
+	const void *object; /* what the caller was given */
+	const void *owner;  /* the runtime it was made from, or NULL */
+};
+
+/* What of a runtime still lives. */
+struct pin_live_found {
+	const char *kind;      /* "pool" */
+	const char *destroyer; /* "pinion_pool_destroy" */
+	const void *object;    /* the one created last */
+	uint32_t others_count;
+};
+
+void pin_live_add(
+	struct pin_live *live, enum pin_live_kind kind, const void *object, const void *owner);
+
+/*
+ * Aborts, in words, if there is no such object: before a destroy reads any of
+ * it.
+ */
+void pin_live_check(enum pin_live_kind kind, const void *object);
+
+/* As pin_live_check(); from here on the object is no longer there. */
+void pin_live_remove(enum pin_live_kind kind, const void *object);
+
+/* False: nothing. */
+bool pin_live_find(const void *owner, struct pin_live_found *out_found);
+
+/* ---- process seats ---- */
+
+/*
+ * Seats: the CPUs that runtimes of this process have bound workers to.
+ *
+ * Each runtime takes the best places of the machine, and so two of them, with
+ * fewer workers than there are cores, would take the same ones and leave the
+ * rest empty. So what others have taken comes last.
+ *
+ * Workers are counted by core, in one table for all runtimes that live. Two
+ * that are created at the same time may not see each other, and then share
+ * cores: nothing worse, so nothing is locked. A child starts with an empty
+ * table, as it has none of its parent's workers.
+ *
+ * Any thread. What depends on the machine alone is host/topology.h's.
+ */
+
+/* The least taken first, otherwise in the order they have. */
+void pin_seats_sort(struct pin_cpu_place *places, uint32_t count);
+
+/* A worker is bound there, or no longer. */
+void pin_seats_take(const struct pin_cpu_place *place);
+void pin_seats_leave(const struct pin_cpu_place *place);
+
+/* In a child: none are taken. */
+void pin_seats_forget(void);
 
 #endif

@@ -3,11 +3,9 @@
  * One list under one lock. Each change is a single store to a link, so that a
  * child that was forked meanwhile finds the list whole; its lock is new.
  */
-#include "runtime/host/process_live.h"
+#include "runtime/host/process.h"
 #include "runtime/base/check.h"
 #include "runtime/host/host.h"
-#include "runtime/host/lock.h"
-#include "runtime/host/process.h"
 
 #include <stddef.h>
 

@@ -2,7 +2,7 @@
 /*
  * One count for each core; cores beyond are never taken.
  */
-#include "runtime/host/process_seats.h"
+#include "runtime/host/process.h"
 #include "runtime/base/atomic.h"
 #include "runtime/base/check.h"
 

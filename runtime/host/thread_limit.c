@@ -5,7 +5,6 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include "runtime/host/thread_limit.h"
 #include "runtime/host/cgroup.h"
 
 #include <errno.h>

@@ -12,7 +12,7 @@
 #include "runtime/host/topology.h"
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
-#include "runtime/host/cgroup_quota.h"
+#include "runtime/host/cgroup.h"
 #include "runtime/host/heap.h"
 
 #include <errno.h>

@@ -25,7 +25,7 @@
 #ifndef PIN_HOST_TOPOLOGY_H
 #define PIN_HOST_TOPOLOGY_H
 
-#include "runtime/base/range.h"
+#include "runtime/base/base.h"
 #include "runtime/host/host.h"
 
 #include <pthread.h>

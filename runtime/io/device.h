@@ -2,7 +2,7 @@
 /*
  * Disks: the devices that a runtime's requests go to, with what all its workers
  * have in common about each: the credit (io/device_credit.h), whose limit is
- * what was set, or else the depth that was found (io/device_depth.h), and the
+ * what was set, or else the depth that was found (io/device.h), and the
  * limiter (io/rate_limit.h).
  *
  * A disk is added when the first request for it comes; it stays. Partitions are
@@ -23,12 +23,182 @@
 #define PIN_IO_DEVICE_H
 
 #include "runtime/io/device_credit.h"
-#include "runtime/io/device_depth.h"
-#include "runtime/io/device_lineup.h"
 #include "runtime/io/rate_limit.h"
+#include "runtime/io/request.h"
 
 #include <pinion/config.h>
 #include <pinion/limit.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* ---- device lineup ---- */
+
+/*
+ * A line-up: requests of one device that wait on one worker, in a line for each
+ * file. The lines have turns, one request each, so that a file with a thousand
+ * requests does not keep one with a single request waiting.
+ *
+ * Lines come from the worker, which has a fixed number. When they are used up,
+ * all further files of a device share one line.
+ *
+ * [own] by the worker, or by who has its ring's lock. Finding a file's line
+ * takes as long as there are files waiting; all else is O(1), but for lines
+ * that have become empty.
+ *
+ * Invariants: 1. an empty line goes when its turn comes. 2. requests of one
+ * file start in their order.
+ */
+
+/* Files of one worker that may have a line of their own. */
+#define PIN_LINES 32u
+
+struct pin_line {
+	struct pin_line *next;		 /* in the circle, or of those that are free */
+	const struct pinion_file *file;	 /* NULL: of several */
+	struct pin_flight_link requests; /* a circle */
+};
+
+/* Those of one worker. */
+struct pin_lines {
+	struct pin_line *free;
+	struct pin_line lines[PIN_LINES];
+};
+
+struct pin_lineup {
+	struct pin_line *last; /* of the circle: `next` has its turn; NULL: none */
+	uint32_t count;	       /* requests */
+	struct pin_line rest;  /* of files without a line */
+};
+
+void pin_lines_init(struct pin_lines *lines);
+void pin_lineup_init(struct pin_lineup *lineup);
+
+void pin_lineup_push(
+	struct pin_lineup *lineup, struct pin_lines *lines, struct pinion_request *request);
+
+/* Whose turn it is, or NULL; it stays where it is. */
+struct pinion_request *pin_lineup_first(struct pin_lineup *lineup, struct pin_lines *lines);
+
+/* Takes that one out: the next line has its turn. */
+void pin_lineup_pop(struct pin_lineup *lineup);
+
+/* Any other that is in there; the caller unlinks it. */
+static inline void pin_lineup_note_left(struct pin_lineup *lineup)
+{
+	lineup->count--;
+}
+
+/* ---- device depth ---- */
+
+/*
+ * Depth: how much one device is given to do at a time, found while it works.
+ *
+ * A device answers sooner when it has little to do, and does more per second
+ * when it has much, up to a knee: from there on more in its queue only makes
+ * everything wait. The depth should lie at the knee. Nothing is known before of
+ * where that is, and it moves.
+ *
+ * The unit is a request of up to 64 KiB; a longer one counts as several. So one
+ * number bounds small requests by their count and large ones by their bytes.
+ *
+ * In each interval the worker tells how much was done, how long it took on
+ * average, and whether anything had to wait for depth: if nothing had, the
+ * interval says nothing about depth. Between trials the depth stays at `base`,
+ * and the rate there is averaged. A trial is one interval at a depth a third
+ * higher or a quarter lower. Higher is kept if the rate grew by 6 %, lower if
+ * it fell by less than 2 %: in between, the depth stays, so that noise does not
+ * move it. Where lower means 2 ms or less for a request, a third less is tried,
+ * and must bring 6 % more as well: it hardly answers sooner, and each wake of a
+ * worker is for fewer; but fewer buffers may fit into a cache.
+ *
+ * The longer nothing has come of trials, the rarer they are. A rate that is
+ * suddenly another makes them frequent again, and the latency says in which
+ * direction to try first: while requests take about as long as they ever did
+ * nothing waits in the device, and it may be given more.
+ *
+ * Devices with heads to move do best with few requests, and the kernel says
+ * which these are. It says so of many virtual disks that are none. So what does
+ * more than any drive with heads, 400 MB or 6400 requests per second, is not
+ * believed to be one.
+ *
+ * Policy only: no atomics, no clock, integers throughout. One per device; who
+ * calls it sees to it that one does at a time.
+ *
+ * Invariants: 1. min <= base, depth <= max. 2. outside of a trial, and while
+ * one is being settled, depth is base.
+ *
+ * Source: docs/decisions/devices.md, "The depth of a device is found by trial".
+ */
+
+/* Bytes of a unit. */
+#define PIN_DEPTH_UNIT_BYTES (64u << 10)
+/* Who waits no longer than that for the device need not wait less. */
+#define PIN_DEPTH_SHORT_NS (2u * 1000 * 1000)
+
+enum pin_depth_phase {
+	PIN_DEPTH_MEASURES = 0, /* at base; to SETTLES when a trial begins */
+	PIN_DEPTH_SETTLES,	/* just changed; to MEASURES or TRIES */
+	PIN_DEPTH_TRIES,	/* to MEASURES, or to SETTLES if it was in vain */
+};
+
+/* In units, 1 <= min <= start <= max. */
+struct pin_depth_options {
+	uint32_t start;
+	uint32_t min;
+	uint32_t max;
+	/*
+	 * Not 0: the device is said to have heads to move, and is given so many
+	 * requests, whatever their size, until it does what no such device can.
+	 */
+	uint32_t few;
+};
+
+/* One interval. */
+struct pin_depth_sample {
+	uint64_t elapsed_ns;
+	uint64_t units;	     /* done in it */
+	uint64_t latency_ns; /* on average; 0: not known */
+	bool was_full;	     /* requests had to wait for depth */
+};
+
+struct pin_depth {
+	struct pin_depth_options options; /* [const] after init */
+	uint32_t base;
+	uint32_t depth; /* in force */
+	bool is_few;	/* it is `few` instead */
+	enum pin_depth_phase phase;
+	bool tries_more;	 /* the next trial is upwards */
+	bool has_flipped;	 /* since the last trial that was kept */
+	uint32_t interval_count; /* at base, since the last trial */
+	uint32_t patience;	 /* intervals between two trials */
+	uint32_t odd_count;	 /* intervals in a row that were much unlike the average */
+	uint64_t base_rate;	 /* averaged, units in 1000 s */
+	uint64_t latency_ns_min; /* slowly forgotten; 0: none yet */
+};
+
+void pin_depth_init(struct pin_depth *depth, const struct pin_depth_options *options);
+
+/* Units of one request. */
+static inline uint64_t pin_depth_units(uint64_t bytes)
+{
+	uint64_t units = (bytes + PIN_DEPTH_UNIT_BYTES - 1) / PIN_DEPTH_UNIT_BYTES;
+
+	return units == 0 ? 1 : units;
+}
+
+/*
+ * Whether so much makes an interval: some time, and more than what was in the
+ * device when it began; or a long time.
+ */
+bool pin_depth_is_ripe(const struct pin_depth *depth, uint64_t elapsed_ns, uint64_t units);
+
+/*
+ * Learns from an interval; returns the depth for the next, in units. With
+ * `is_few` it is `few` requests, until this says otherwise.
+ */
+uint32_t pin_depth_learn(struct pin_depth *depth, const struct pin_depth_sample *sample);
+
+/* ---- device ---- */
 
 #define PIN_DISKS 16u
 /* Values of st_dev that a worker knows the disk of. */

@@ -2,7 +2,7 @@
 /*
  * Trials upwards and downwards, and what is made of them.
  */
-#include "runtime/io/device_depth.h"
+#include "runtime/io/device.h"
 #include "runtime/base/check.h"
 
 enum {

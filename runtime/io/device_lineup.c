@@ -2,7 +2,7 @@
 /*
  * Lines in a circle.
  */
-#include "runtime/io/device_lineup.h"
+#include "runtime/io/device.h"
 #include "runtime/base/check.h"
 
 void pin_lines_init(struct pin_lines *lines)

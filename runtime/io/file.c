@@ -5,9 +5,8 @@
  */
 #include "runtime/io/file.h"
 #include "runtime/host/block_device.h"
-#include "runtime/host/block_device_nvme.h"
 #include "runtime/host/kernel.h"
-#include "runtime/io/file_record.h"
+#include "runtime/io/registered_files.h"
 
 #include <errno.h>
 #include <fcntl.h>

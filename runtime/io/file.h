@@ -8,11 +8,69 @@
 #define PIN_IO_FILE_H
 
 #include "runtime/base/base.h"
-#include "runtime/io/file_device.h"
+#include "runtime/base/metrics.h"
 
+#include <linux/openat2.h>
 #include <pinion/file.h>
 #include <stdbool.h>
 #include <sys/stat.h>
+
+/* ---- refusal ---- */
+
+/*
+ * Why a request cannot be submitted, in words: which field, which value, what
+ * it may be. Checks that refuse pass a place for the words along, NULL on the
+ * hot path; a caller that was refused and has a log asks once more with one.
+ */
+
+struct pin_refusal {
+	char text[224];
+};
+
+/* Writes the words, unless `why` is NULL. Returns `error`. */
+int pin_refuse(struct pin_refusal *why, int error, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* ---- file device ---- */
+
+/*
+ * What a device asks of reads past the page cache: alignments, and how much it
+ * transfers at once. It holds for all files of a file system, so a worker asks
+ * once per device and remembers it.
+ */
+
+struct pin_device {
+	uint64_t device;
+	uint32_t memory_align_bytes; /* 0: no O_DIRECT here */
+	uint32_t offset_align_bytes;
+	uint32_t transfer_bytes; /* at once; 0: not known */
+};
+
+#define PIN_DEVICES_REMEMBERED 16u
+
+/* [own] One worker's memory of devices; the oldest is forgotten first. */
+struct pin_device_cache {
+	struct pin_device devices[PIN_DEVICES_REMEMBERED];
+	uint32_t count;
+	uint32_t next;
+	struct pin_meter *meter; /* counts what was chosen; NULL: nobody does */
+	/*
+	 * What the kernel may have and is not asked, see host/kernel.h.
+	 */
+	bool skips_dioalign;
+	bool skips_cachestat;
+	bool skips_dontcache;
+};
+
+/*
+ * Of the device with that number, on which the file behind `fd` lies. A block
+ * device that is the file itself (`is_file`) is asked anew: what holds for it
+ * need not hold for the file system on it. `remembered` may be NULL.
+ */
+struct pin_device pin_device_find(
+	struct pin_device_cache *remembered, int fd, uint64_t number, bool is_file);
+
+/* ---- file ---- */
 
 /* Bits of pinion_file.flags. */
 enum {
@@ -80,5 +138,35 @@ static inline uint32_t pin_file_command_blocks(const struct pinion_file *file)
 
 /* Leaves O_DIRECT for this descriptor, for all who use it. */
 void pin_file_leave_direct(const struct pinion_file *file);
+
+/* ---- file open ---- */
+
+/*
+ * Opening files: what callers may ask for, what the kernel is told, and that
+ * nothing is opened which it has an effect on.
+ */
+
+/*
+ * Fills *out from what the caller gave, NULL or another version's struct.
+ * Errors as pinion_file_open_with(); `why` may be NULL.
+ */
+int pin_file_options_accept(struct pinion_file_options *out,
+	const struct pinion_file_options *given, struct pin_refusal *why);
+
+/* What openat2(2) is to be told; `options` were accepted. */
+struct open_how pin_file_open_how(const struct pinion_file_options *options);
+
+/* Flags with which a file that may turn out to be anything is opened. */
+int pin_file_open_flags(bool follow_links);
+
+/*
+ * Looks at what a path leads to without opening it: 0 for a regular file, a
+ * directory, a block device and an NVMe namespace, -ENOTSUP for anything else,
+ * whose type bits are stored; other errors as stat(2).
+ */
+int pin_file_check_kind(const char *path, uint32_t *out_mode);
+
+/* The same for a path beneath a directory (host/beneath.h). */
+int pin_file_check_kind_beneath(int directory_fd, const char *path, uint32_t *out_mode);
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * Asking the kernel, then sysfs, then a read of one block.
  */
-#include "runtime/io/file_device.h"
+#include "runtime/io/file.h"
 #include "runtime/base/check.h"
 #include "runtime/host/block_device.h"
 #include "runtime/host/kernel.h"

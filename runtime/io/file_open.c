@@ -2,11 +2,10 @@
 /*
  * Options, paths of any length, and the look at what a path leads to.
  */
-#include "runtime/io/file_open.h"
+#include "runtime/io/file.h"
 #include "runtime/base/versioned.h"
 #include "runtime/host/beneath.h"
 #include "runtime/host/long_path.h"
-#include "runtime/io/file.h"
 
 #include <errno.h>
 #include <fcntl.h>

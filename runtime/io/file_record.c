@@ -2,9 +2,9 @@
 /*
  * Who holds an open file, and its end.
  */
-#include "runtime/io/file_record.h"
 #include "runtime/base/check.h"
 #include "runtime/host/heap.h"
+#include "runtime/io/registered_files.h"
 
 #include <unistd.h>
 

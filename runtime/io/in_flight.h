@@ -17,7 +17,7 @@
 #ifndef PIN_IO_IN_FLIGHT_H
 #define PIN_IO_IN_FLIGHT_H
 
-#include "runtime/base/asan.h"
+#include "runtime/base/base.h"
 
 #include <pinion/request.h>
 

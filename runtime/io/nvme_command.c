@@ -2,9 +2,9 @@
 /*
  * Ranges of bytes as commands.
  */
-#include "runtime/io/nvme_command.h"
 #include "runtime/base/check.h"
 #include "runtime/host/kernel.h"
+#include "runtime/io/request.h"
 
 #include <string.h>
 

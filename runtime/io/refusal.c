@@ -2,8 +2,8 @@
 /*
  * Formatting, for those who ask.
  */
-#include "runtime/io/refusal.h"
 #include "runtime/base/base.h"
+#include "runtime/io/file.h"
 
 #include <stdarg.h>
 #include <stdio.h>

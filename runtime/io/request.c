@@ -6,10 +6,8 @@
 #include "runtime/io/request.h"
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
-#include "runtime/io/file_open.h"
+#include "runtime/io/file.h"
 #include "runtime/io/in_flight.h"
-#include "runtime/io/nvme_command.h"
-#include "runtime/io/transfer.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -14,9 +14,333 @@
 #ifndef PIN_IO_REQUEST_H
 #define PIN_IO_REQUEST_H
 
-#include "runtime/io/refusal.h"
-#include "runtime/io/request_state.h"
+#include "runtime/base/metrics.h"
+#include "runtime/host/block_device.h"
+#include "runtime/io/file.h"
 #include "runtime/io/ring.h"
+#include "runtime/queue/timer_wheel.h"
+
+#include <errno.h>
+#include <linux/openat2.h>
+#include <pinion/request.h>
+
+/* ---- request state ---- */
+
+/*
+ * What a request consists of besides what its user sees: its private part, and
+ * how far it has got.
+ */
+
+/* Behind the public operations: the library's own. */
+enum {
+	/*
+	 * As PINION_OP_OPEN for a path from the working folder, `flags` are
+	 * open(2)'s. The descriptor, as it is. Of `options`, which may be NULL,
+	 * directory_fd and resolve count.
+	 */
+	PIN_OP_OPEN_PLAIN = PINION_OP_CANCEL + 1,
+	PIN_OP_COUNT,
+};
+
+/* A place in a list of which one can be taken out of the middle. */
+struct pin_flight_link {
+	struct pin_flight_link *next; /* in a circle; NULL: in no list */
+	struct pin_flight_link *previous;
+};
+
+static inline void pin_flight_list_init(struct pin_flight_link *list)
+{
+	list->next = list;
+	list->previous = list;
+}
+
+static inline bool pin_flight_list_is_empty(const struct pin_flight_link *list)
+{
+	return list->next == list;
+}
+
+static inline void pin_flight_list_push(struct pin_flight_link *list, struct pin_flight_link *link)
+{
+	link->next = list;
+	link->previous = list->previous;
+	list->previous->next = link;
+	list->previous = link;
+}
+
+static inline void pin_flight_list_remove(struct pin_flight_link *link)
+{
+	link->next->previous = link->previous;
+	link->previous->next = link->next;
+	link->next = NULL;
+}
+
+/* What a transfer owes its device: worker/device_queue.h. */
+struct pin_request_toll {
+	uint64_t started_ns;  /* 0: it is not timed */
+	uint32_t pages;	      /* of the credit that it has; 0: none */
+	uint8_t ledger_place; /* 1 + that of the device's ledger; 0: it never got there */
+	bool is_lined_up;     /* waits for credit, or for its time */
+	bool is_paid;	      /* rates have been kept */
+};
+
+/* What a request's private part holds. */
+struct pin_request {
+	struct pin_atomic_u32 word; /* [W:any R:any] worker/request.h */
+	/*
+	 * [own] of the worker it is on, from here on; the first eight bytes are
+	 * reset in one
+	 */
+	int16_t ended_by;     /* what ends it early, -ECANCELED or -ETIME; or 0 */
+	uint8_t stall_count;  /* attempts in a row without a byte */
+	uint8_t asked_again;  /* times for its end, with the next, when `deadline` comes */
+	bool is_timed;	      /* `deadline` has been armed */
+	bool is_waiting;      /* for room in the ring, or lined up */
+	bool uses_own_buffer; /* of the worker it is on */
+	bool keeps_cache;     /* DONTCACHE was refused */
+	uint32_t hops_left;   /* of a cancel: workers still to be visited */
+	bool is_from_outside; /* and not yet counted by its worker */
+	bool has_ended;	      /* but a message of it is still under way */
+	bool is_aside; /* not on the first ring: worker/request_aside.h; false when it ends */
+	bool was_free; /* of a posted transfer: its buffer, then */
+	uint16_t lane_priority; /* of a transfer that asks for none itself; 0: none */
+	bool is_lent_own;	/* `lent`: by pin_pool_lend_own() */
+	struct pin_flight_link link;
+	union {
+		struct open_how how; /* of an open: the kernel reads it when it is submitted */
+		struct {	     /* of a transfer */
+			struct pin_request_toll toll;
+			uint64_t resume_bytes; /* where the next attempt starts */
+		};
+	};
+	pinion_task_fn run; /* of an open: comes after looking at the file */
+	union {
+		struct pin_device_cache *devices; /* with this worker's help */
+		struct pin_entry *lent;		  /* of a transfer: whose memory it uses */
+	};
+	/* Last: most have none, and so touch one cache line less. */
+	struct pin_timer deadline;
+};
+
+static inline struct pin_request *pin_request_of(struct pinion_request *request)
+{
+	return (struct pin_request *)(void *)request->private_;
+}
+
+static inline struct pinion_request *pin_flight_request(struct pin_request *private)
+{
+	return PIN_CONTAINER_OF((uint64_t *)(void *)private, struct pinion_request, private_);
+}
+
+/*
+ * Of a longer transfer the kernel is given so much at a time, part after part:
+ * as much as the device has at once by default. Between parts others have their
+ * turn, cancels and deadlines take effect, and what one call can move at most
+ * (2 GiB) limits nothing. A multiple of all alignments.
+ */
+#define PIN_REQUEST_PART_BYTES (64u << 20)
+
+/* How much of a transfer comes next, when so much of it is done. */
+static inline uint32_t pin_request_part(uint64_t length_bytes, uint64_t done_bytes)
+{
+	uint64_t left_bytes = length_bytes - done_bytes;
+	uint32_t part_bytes =
+		PIN_REQUEST_PART_BYTES - (uint32_t)(done_bytes % PIN_REQUEST_PART_BYTES);
+
+	return left_bytes < part_bytes ? (uint32_t)left_bytes : part_bytes;
+}
+
+static inline bool pin_request_moves_bytes(const struct pinion_request *request)
+{
+	return request->op <= PINION_OP_WRITE; /* READ is 0 */
+}
+
+/* Begins anew: nothing is left of when it was last used. */
+static inline void pin_request_reset(struct pinion_request *request)
+{
+	struct pin_request *private = pin_request_of(request);
+
+	private->ended_by = 0;
+	private->stall_count = 0;
+	private->asked_again = 0;
+	private->is_timed = false;
+	private->is_waiting = false;
+	private->uses_own_buffer = false;
+	private->keeps_cache = false;
+	if (pin_request_moves_bytes(request)) {
+		private->lane_priority = 0;
+		private->resume_bytes = 0;
+	}
+	request->done_bytes = 0;
+}
+
+/*
+ * A transfer that is nothing for the first ring: that might get it wrong
+ * (PIN_FILE_PLAIN), or cannot carry it (PIN_FILE_COMMANDS).
+ */
+static inline bool pin_request_is_special(const struct pinion_request *request)
+{
+	return pin_request_moves_bytes(request) &&
+		(request->file->flags & (PIN_FILE_PLAIN | PIN_FILE_COMMANDS)) != 0;
+}
+
+/* Attempts in a row without a byte before a request is given up. */
+enum { PIN_REQUEST_STALLS_MAX = 64 }; /* fits the counter, with one more */
+
+/* What a device says of its sectors, as the kernel words it. */
+static inline bool pin_request_is_of_sectors(int64_t result)
+{
+	return result == -EIO || result == -ENODATA || result == -EREMOTEIO || result == -EILSEQ;
+}
+
+/* Whether it is tried again after that error; counts it as an attempt. */
+static inline bool pin_request_may_retry(struct pinion_request *request, int64_t result)
+{
+	struct pin_request *private = pin_request_of(request);
+
+	if (result != -EINTR && result != -EAGAIN) {
+		return false;
+	}
+	private->stall_count++;
+	return private->stall_count <= PIN_REQUEST_STALLS_MAX;
+}
+
+/* ---- transfer ---- */
+
+/*
+ * Reads and writes: their entries, and where they go on when a completion was
+ * not all. For the table in request.c, whose columns say what each is to do.
+ */
+
+int pin_transfer_check(const struct pinion_request *request, struct pin_refusal *why);
+
+void pin_transfer_prepare_read(
+	struct pin_ring *ring, struct io_uring_sqe *sqe, struct pinion_request *request);
+void pin_transfer_prepare_write(
+	struct pin_ring *ring, struct io_uring_sqe *sqe, struct pinion_request *request);
+
+bool pin_transfer_read_goes_on(
+	struct pin_ring *ring, struct pinion_request *request, int64_t *result);
+bool pin_transfer_write_goes_on(
+	struct pin_ring *ring, struct pinion_request *request, int64_t *result);
+
+/*
+ * Whether so much is the end of one that was moved in one piece, as most are,
+ * with nothing to do about the cache; it has done_bytes then. False: the
+ * functions above tell.
+ */
+static PIN_INLINE bool pin_transfer_ends_whole(
+	struct pin_ring *ring, struct pinion_request *request, int32_t got)
+{
+	if (PIN_UNLIKELY((uint64_t)got != request->length_bytes ||
+		    pin_request_of(request)->resume_bytes != 0 ||
+		    (request->file->flags & PIN_FILE_EVICT) != 0)) {
+		return false;
+	}
+	request->done_bytes = (uint64_t)got;
+	pin_meter_add(request->op == PINION_OP_READ ? &ring->meter->read_bytes
+						    : &ring->meter->write_bytes,
+		(uint64_t)got);
+	return true;
+}
+
+/*
+ * Carries out one that is special, from where it has got to up to the end of a
+ * part; blocks. True: it is over, and has its result.
+ */
+bool pin_transfer_carry_out(struct pin_ring *ring, struct pinion_request *request);
+
+/* ---- nvme command ---- */
+
+/*
+ * Reads of an NVMe namespace (host/block_device.h) as what a ring, or a
+ * call, is given: commands, each of at most so many blocks as the device takes
+ * at once.
+ *
+ * A command is done whole or not at all, and knows no end of file; so the range
+ * that is asked for is cut here, to the namespace and to one command, and what
+ * is longer goes on where the command has ended (io/transfer.c).
+ *
+ * The file's `inode` is the namespace's number, its offset alignment one block;
+ * how many of those a command may have, less one, is in the upper half of its
+ * `flags`.
+ */
+
+/* Which part of `length` bytes from `offset` on the next command reads. */
+uint32_t pin_command_length(const struct pinion_file *file, uint64_t offset, uint64_t length);
+
+/*
+ * Fills in an entry of a wide ring, all but its user_data. The range is one
+ * that pin_command_length() has cut, and not empty. `index` is that of the
+ * registered range that holds the memory, or -1.
+ */
+void pin_command_prepare(struct io_uring_sqe *sqe, const struct pinion_file *file, uint8_t *bytes,
+	uint64_t offset, uint32_t length, int index);
+
+/* What has come of it, given what its ring says: its length, or an error. */
+int32_t pin_command_result(int32_t result, uint32_t length);
+
+/* Does it here and now. Bytes that were read, 0 at the end; or an error. */
+int32_t pin_command_read(
+	const struct pinion_file *file, uint8_t *bytes, uint64_t offset, uint64_t length);
+
+/* ---- transfer cached ---- */
+
+/*
+ * Reads that the page cache can answer: the worker copies them at once with
+ * preadv2(RWF_NOWAIT), which costs a read that comes alone less than the way
+ * through a ring and back, and never waits for a disk. Those that come together
+ * share an enter and go by the ring (worker/submit.c), unless there are
+ * rates to keep: what is cached is not limited.
+ *
+ * Tried on files of which something was cached when they were opened. Whether
+ * the next is worth the system call is learnt from the last: after a miss one
+ * read is not tried, after the next miss two, then four, up to 64; a hit has
+ * all be tried again. So what was cached once and is no longer costs little.
+ *
+ * Called by the worker; its own, one for each. What is large goes through the
+ * ring, where the kernel's threads may copy it while the worker goes on.
+ *
+ * Source: docs/decisions/files-and-scan.md, "The worker copies cached data".
+ */
+
+enum {
+	/* At most so much is copied while a callback submits. */
+	PIN_CACHED_BYTES_MAX = 128 << 10,
+	PIN_CACHED_SKIPS_MAX = 64,
+};
+
+/* [own] */
+struct pin_cached {
+	uint32_t skips_left; /* reads not to be tried */
+	uint32_t next_skips; /* after the next miss; 0 counts as 1 */
+};
+
+/* Whether to try it; to be asked once for each read. */
+static inline bool pin_cached_is_worth_it(
+	struct pin_cached *cached, const struct pinion_request *request)
+{
+	const struct pinion_file *file = request->file;
+
+	/* 0: nothing was cached; more than 100: unknown. */
+	if (request->op != PINION_OP_READ || file->is_direct || file->cached_percent - 1 >= 100 ||
+		request->length_bytes > PIN_CACHED_BYTES_MAX) {
+		return false;
+	}
+	if (cached->skips_left > 0) {
+		cached->skips_left--;
+		return false;
+	}
+	return true;
+}
+
+/*
+ * True: it is done, with its result. False: it is as it was, for the ring. It
+ * was checked, and done_bytes is 0.
+ */
+bool pin_cached_read(
+	struct pin_cached *cached, struct pin_meter *meter, struct pinion_request *request);
+
+/* ---- request ---- */
 
 /* 0, or why pinion_request_submit() refuses it, -EBUSY apart. */
 int pin_request_check(const struct pinion_request *request);

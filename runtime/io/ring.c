@@ -5,7 +5,6 @@
 #include "runtime/io/ring.h"
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
-#include "runtime/io/sync_ring.h"
 
 #include <errno.h>
 #include <poll.h>

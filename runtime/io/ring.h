@@ -54,7 +54,9 @@
 #include "runtime/io/registered_buffers.h"
 #include "runtime/io/registered_files.h"
 
+#include <liburing.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 /* Values of user_data that are the ring's own; all else is the caller's. */
 enum {
@@ -345,5 +347,33 @@ void pin_ring_cancel(struct pin_ring *ring, uint64_t user_data);
 
 /* Ends a wait in this ring, now or the next one. Any thread. */
 void pin_ring_doorbell(struct pin_ring *ring);
+
+/* ---- sync ring ---- */
+
+/*
+ * The ring's place-holder where io_uring cannot be had: the same submission
+ * entries, carried out one by one with ordinary system calls when the ring
+ * would have been entered. Everything above the ring is unaware of it.
+ */
+
+/* The opcode of an entry that was cancelled while it waited; no kernel's. */
+#define PIN_FALLBACK_CANCELLED 0xffu
+
+/*
+ * Carries out one entry and returns what its completion would carry: a count
+ * or a negative errno. -EOPNOTSUPP: an operation the library never uses here.
+ */
+int32_t pin_fallback_execute(const struct io_uring_sqe *sqe);
+
+/*
+ * The same with the I/O priority that the entry asks for: 0, the thread's own.
+ */
+int32_t pin_fallback_execute_as_asked(const struct io_uring_sqe *sqe);
+
+/*
+ * When some have been carried out: gives the thread the I/O priority back that
+ * it had before the first that asked for another.
+ */
+void pin_fallback_rest(void);
 
 #endif

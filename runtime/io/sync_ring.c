@@ -2,7 +2,7 @@
 /*
  * Submission entries as system calls.
  */
-#include "runtime/io/sync_ring.h"
+#include "runtime/io/ring.h"
 
 #include "runtime/base/base.h"
 #include "runtime/base/thread.h"

@@ -2,10 +2,9 @@
 /*
  * Entries of reads and writes, part after part, and what to make of short ones.
  */
-#include "runtime/io/transfer.h"
 #include "runtime/base/base.h"
 #include "runtime/io/file.h"
-#include "runtime/io/nvme_command.h"
+#include "runtime/io/request.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,9 +2,9 @@
 /*
  * Copying from the page cache, and learning from what came of it.
  */
-#include "runtime/io/transfer_cached.h"
-#include "runtime/base/asan.h"
+#include "runtime/base/base.h"
 #include "runtime/host/kernel.h"
+#include "runtime/io/request.h"
 
 #include <sys/syscall.h>
 #include <sys/uio.h>

@@ -3,11 +3,9 @@
  * Mapping, placing, warming and examining one worker's memory.
  */
 #include "runtime/memory/arena.h"
-#include "runtime/base/asan.h"
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
 #include "runtime/host/numa.h"
-#include "runtime/host/numa_pages.h"
 
 #include <errno.h>
 #include <string.h>

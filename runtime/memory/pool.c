@@ -6,8 +6,7 @@
 #include "runtime/base/check.h"
 #include "runtime/base/metrics.h"
 #include "runtime/memory/pool_check.h"
-#include "runtime/memory/pool_home.h"
-#include "runtime/memory/pool_refill.h"
+#include "runtime/memory/pool_internal.h"
 
 #include <errno.h>
 

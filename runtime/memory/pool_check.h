@@ -9,7 +9,7 @@
 #ifndef PIN_MEMORY_POOL_CHECK_H
 #define PIN_MEMORY_POOL_CHECK_H
 
-#include "runtime/base/asan.h"
+#include "runtime/base/base.h"
 #include "runtime/memory/pool_internal.h"
 
 /* Whether somebody has to be told of each buffer that changes hands. */

@@ -2,9 +2,9 @@
 /*
  * Into a magazine, onto a tray, or into a list.
  */
-#include "runtime/memory/pool_home.h"
 #include "runtime/base/check.h"
 #include "runtime/base/metrics.h"
+#include "runtime/memory/pool_internal.h"
 
 /* Each group of one home at once. */
 static void push_home(struct pin_pool *pool, uint32_t *indices, uint32_t count)

@@ -8,7 +8,7 @@
 
 #include "runtime/base/log.h"
 #include "runtime/base/random.h"
-#include "runtime/host/lock.h"
+#include "runtime/host/host.h"
 #include "runtime/memory/free_list.h"
 #include "runtime/memory/magazine.h"
 #include "runtime/policy/steal_order.h"
@@ -83,5 +83,51 @@ static inline bool pin_pool_must_share(uint64_t state, uint32_t holder, uint32_t
 	return (state & PIN_ENTRY_SHARED) == 0 && pin_entry_has_owner(holder) &&
 		!pin_entry_is_held_by(holder, magazine);
 }
+
+/* ---- pool home ---- */
+
+/*
+ * Where a buffer goes that is given back: into the magazine of who gives it
+ * back, into that one's bundle if it is of another node, or past both. pool.h
+ * tells when which.
+ */
+
+enum {
+	/* Buffers that move between a magazine and a free list at once. */
+	PIN_POOL_BATCH_MAX = 64,
+};
+
+/* Of the caller with that magazine, or OUTSIDE: it is free as soon as here. */
+void pin_pool_put(struct pin_pool *pool, uint32_t magazine, uint32_t index);
+
+/*
+ * Inside: the `count` oldest, but no more than are moved at once, or all go
+ * home, into the list of each one's node. They are to be seen all the time.
+ */
+void pin_pool_pass_on(struct pin_pool *pool, struct pin_magazine *magazine, uint32_t count);
+void pin_pool_pass_all_on(struct pin_pool *pool, struct pin_magazine *magazine);
+
+/* ---- pool refill ---- */
+
+/*
+ * Where a buffer is looked for that is not in the own magazine, and how it is
+ * made sure that there is none. pool.h tells why that takes two looks.
+ */
+
+/* One from any free list, the caller's own node first. */
+bool pin_pool_take_listed(struct pin_pool *pool, uint32_t node, uint32_t *out_index);
+
+/* One from any tray, likewise; from *giver on round, and tells whose it was. */
+bool pin_pool_take_laid_out(
+	struct pin_pool *pool, uint32_t node, uint32_t *out_index, uint32_t *giver);
+
+/*
+ * With the lock: from lists, from trays, from magazines, or nowhere. Each round
+ * that ends with neither was spoilt by somebody's release. An owner who comes
+ * here has an empty magazine: it saw that itself, or found a thief inside, who
+ * leaves nothing and was done before the lock was free. `own`: its magazine, or
+ * OUTSIDE.
+ */
+bool pin_pool_search(struct pin_pool *pool, uint32_t own, uint32_t node, uint32_t *out_index);
 
 #endif

@@ -2,8 +2,7 @@
 /*
  * Looks at all places, and a theft.
  */
-#include "runtime/memory/pool_refill.h"
-#include "runtime/memory/pool_home.h"
+#include "runtime/memory/pool_internal.h"
 
 bool pin_pool_take_listed(struct pin_pool *pool, uint32_t node, uint32_t *out_index)
 {

@@ -6,7 +6,7 @@
 #include "runtime/memory/pool.h"
 #include "runtime/base/check.h"
 #include "runtime/host/heap.h"
-#include "runtime/memory/pool_home.h"
+#include "runtime/memory/pool_internal.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/memory/thread_cache.h"
+#include "runtime/memory/pool.h"
 
 _Thread_local struct pin_recent pin_recent PIN_TLS_INITIAL;
 

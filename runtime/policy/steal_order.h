@@ -42,9 +42,9 @@
 #ifndef PIN_POLICY_STEAL_ORDER_H
 #define PIN_POLICY_STEAL_ORDER_H
 
+#include "runtime/base/base.h"
 #include "runtime/base/check.h"
 #include "runtime/base/random.h"
-#include "runtime/base/range.h"
 #include "runtime/host/topology.h"
 
 /* How near others are. Each holds those before it. */

@@ -33,7 +33,6 @@
 
 #include "runtime/base/atomic.h"
 #include "runtime/base/base.h"
-#include "runtime/base/range.h"
 
 /*
  * [PARK-1] parker.h tells the protocol: the sleeper publishes, fences and looks

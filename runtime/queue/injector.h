@@ -26,7 +26,7 @@
 
 #include "runtime/base/base.h"
 #include "runtime/base/list.h"
-#include "runtime/host/lock.h"
+#include "runtime/host/host.h"
 #include "runtime/queue/deque.h"
 
 struct pin_injector {

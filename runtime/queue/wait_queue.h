@@ -44,7 +44,7 @@
 #ifndef PIN_QUEUE_WAIT_QUEUE_H
 #define PIN_QUEUE_WAIT_QUEUE_H
 
-#include "runtime/host/lock.h"
+#include "runtime/host/host.h"
 
 /* What is handed over: as large as a buffer's handle. */
 struct pin_waiters_value {

@@ -11,7 +11,7 @@
 #ifndef PIN_SCAN_FILE_READER_TRACK_H
 #define PIN_SCAN_FILE_READER_TRACK_H
 
-#include "runtime/host/lock.h"
+#include "runtime/host/host.h"
 #include "runtime/scan/window.h"
 #include "runtime/worker/buffers.h"
 #include "runtime/worker/spawn.h"

@@ -22,8 +22,8 @@
 #ifndef PIN_SCAN_SLOT_H
 #define PIN_SCAN_SLOT_H
 
-#include "runtime/host/lock.h"
-#include "runtime/host/process_live.h"
+#include "runtime/host/host.h"
+#include "runtime/host/process.h"
 #include "runtime/scan/file_reader.h"
 #include "runtime/worker/buffers.h"
 #include "runtime/worker/spawn.h"

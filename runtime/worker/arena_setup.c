@@ -6,7 +6,7 @@
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
 #include "runtime/host/heap.h"
-#include "runtime/host/numa_pages.h"
+#include "runtime/host/numa.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -35,7 +35,7 @@
 #ifndef PIN_WORKER_ARENA_SETUP_H
 #define PIN_WORKER_ARENA_SETUP_H
 
-#include "runtime/host/cgroup_memory.h"
+#include "runtime/host/cgroup.h"
 #include "runtime/worker/state.h"
 
 /* Of each worker; `config` has been completed. */

@@ -4,8 +4,8 @@
  */
 #include "runtime/worker/complete.h"
 #include "runtime/base/check.h"
-#include "runtime/io/file_open.h"
-#include "runtime/io/transfer.h"
+#include "runtime/io/file.h"
+#include "runtime/io/request.h"
 #include "runtime/worker/buffers.h"
 #include "runtime/worker/device_queue.h"
 #include "runtime/worker/probes.h"

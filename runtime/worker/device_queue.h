@@ -25,7 +25,7 @@
  * [THROTTLE-1] a, b -> the worker takes the flag (RMW, acquire): it finds what
  * it was nudged for. b-c against 2-3 is [PARK-1].
  *
- * A long request pays for its parts one by one (io/request_state.h), so that it
+ * A long request pays for its parts one by one (io/request.h), so that it
  * keeps nobody waiting for the price of all of it: between two of them it has
  * lined up again, and gives its credit back.
  *

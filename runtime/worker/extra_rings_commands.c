@@ -3,9 +3,9 @@
  * The wide ring: made, fed and reaped; and doing without it.
  */
 #include "runtime/worker/extra_rings_commands.h"
-#include "runtime/host/kernel_level.h"
+#include "runtime/host/kernel.h"
 #include "runtime/io/in_flight.h"
-#include "runtime/io/transfer.h"
+#include "runtime/io/request.h"
 #include "runtime/worker/complete.h"
 #include "runtime/worker/request_aside.h"
 

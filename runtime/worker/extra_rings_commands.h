@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads of NVMe namespaces by commands (io/nvme_command.h), on a wide ring of
+ * Reads of NVMe namespaces by commands (io/request.h), on a wide ring of
  * the worker's, or by calls.
  *
  * That ring is made when the first such read comes, so that who reads none has

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Requests between those who submit and cancel them and the worker whose ring
- * they are on (io/request_state.h).
+ * they are on (io/request.h).
  *
  * A ring belongs to its worker, and where rings are shared, to who has its
  * lock (ring_lock.h). Submitted from outside, a request is offered to a worker

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * How a worker leaves while its runtime goes on: when a crew becomes smaller
- * (api/resize.h).
+ * (api/internal.h).
  *
  * A worker that is asked to leave takes nothing more of what others may run as
  * well. What it has of that, in its LIFO slot, its deque, on its wheel of

@@ -5,9 +5,8 @@
 #ifndef PIN_WORKER_RUNTIME_STATE_H
 #define PIN_WORKER_RUNTIME_STATE_H
 
-#include "runtime/host/lock.h"
+#include "runtime/host/host.h"
 #include "runtime/host/process.h"
-#include "runtime/host/process_live.h"
 #include "runtime/worker/thread.h"
 
 #include <pinion/runtime.h>

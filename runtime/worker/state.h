@@ -9,8 +9,8 @@
 
 #include "runtime/base/log.h"
 #include "runtime/base/thread.h"
+#include "runtime/host/host.h"
 #include "runtime/host/kernel.h"
-#include "runtime/host/lock.h"
 #include "runtime/host/overflow.h"
 #include "runtime/host/topology.h"
 #include "runtime/host/unwind.h"
@@ -20,7 +20,6 @@
 #include "runtime/io/registered_files.h"
 #include "runtime/io/request.h"
 #include "runtime/io/ring.h"
-#include "runtime/io/transfer_cached.h"
 #include "runtime/memory/arena.h"
 #include "runtime/memory/pool.h"
 #include "runtime/policy/lanes.h"
@@ -243,10 +242,10 @@ struct pin_worker {
 	size_t registered_bytes; /* of the arena, from its front */
 	struct pin_cpu_place place;
 	bool has_place;
-	bool has_seat; /* is bound there, and counted: host/process_seats.h */
+	bool has_seat; /* is bound there, and counted: host/process.h */
 	pthread_t thread;
 	bool has_thread;
-	bool needs_ring; /* it is started by a resize: api/runtime.h */
+	bool needs_ring; /* it is started by a resize: api/internal.h */
 	/* [W:any R:any] */
 	struct pin_parker parker PIN_CACHE_ALIGNED;
 	struct pin_inbox inbox;

@@ -5,7 +5,7 @@
 #include "runtime/worker/submit.h"
 #include "runtime/base/check.h"
 #include "runtime/base/log.h"
-#include "runtime/io/transfer.h"
+#include "runtime/io/request.h"
 #include "runtime/worker/buffers.h"
 #include "runtime/worker/complete.h"
 #include "runtime/worker/device_queue.h"

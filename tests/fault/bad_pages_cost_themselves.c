@@ -13,7 +13,6 @@
 #define _GNU_SOURCE
 #endif
 #include "runtime/io/request.h"
-#include "runtime/io/transfer_cached.h"
 #include "tests/support/runtimes.h"
 #include "tests/support/scratch.h"
 #include "tools/scan/search.h"

@@ -11,7 +11,6 @@
 #define _GNU_SOURCE
 #endif
 #include "runtime/io/request.h"
-#include "runtime/io/transfer_cached.h"
 #include "tests/support/scans.h"
 
 #include <errno.h>

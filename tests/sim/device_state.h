@@ -7,7 +7,7 @@
 #define SIM_DEVICE_STATE_H
 
 #include "runtime/base/base.h"
-#include "runtime/host/block_device_nvme.h"
+#include "runtime/host/block_device.h"
 #include "tests/sim/device.h"
 #include "tests/sim/world.h"
 

@@ -4,7 +4,7 @@
  */
 #include "tests/sim/disk.h"
 #include "runtime/base/base.h"
-#include "runtime/host/block_device_nvme.h"
+#include "runtime/host/block_device.h"
 #include "runtime/io/file.h"
 #include "tests/sim/world.h"
 

@@ -5,13 +5,11 @@
  * which ends the run rather than the process.
  */
 #include "runtime/base/check.h"
-#include "runtime/host/cgroup_memory.h"
+#include "runtime/host/cgroup.h"
 #include "runtime/host/kernel.h"
 #include "runtime/host/numa.h"
-#include "runtime/host/numa_pages.h"
 #include "runtime/io/file.h"
-#include "runtime/io/file_open.h"
-#include "runtime/io/sync_ring.h"
+#include "runtime/io/ring.h"
 #include "tests/sim/device.h"
 #include "tests/sim/disk.h"
 #include "tests/sim/world.h"

@@ -4,9 +4,8 @@
  * io/transfer.c, whose
  * few system calls outside the host go to the device.
  */
-#include "runtime/host/block_device_nvme.h"
+#include "runtime/host/block_device.h"
 #include "runtime/io/in_flight.h"
-#include "runtime/io/nvme_command.h"
 #include "runtime/io/request.h"
 #include "runtime/io/ring.h"
 #include "tests/sim/defect.h"

@@ -3,8 +3,7 @@
  * The real api/runtime.c, api/spawn.c and worker/entry.c, with calls that a
  * defect may spoil.
  */
-#include "runtime/api/config.h"
-#include "runtime/api/runtime.h"
+#include "runtime/api/internal.h"
 #include "runtime/worker/entry.h"
 #include "runtime/worker/spawn.h"
 #include "runtime/worker/thread.h"

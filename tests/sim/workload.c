@@ -3,8 +3,7 @@
  * The threads of a workload that are no workers, its end, and its books.
  */
 #include "tests/sim/workload.h"
-#include "runtime/api/resize.h"
-#include "runtime/api/runtime.h"
+#include "runtime/api/internal.h"
 #include "tests/sim/device.h"
 #include "tests/sim/disk.h"
 #include "tests/sim/host.h"

@@ -13,7 +13,7 @@
  * deadlines that are often over first. Then the same on two nodes that hwloc
  * makes up.
  */
-#include "runtime/api/pool.h"
+#include "runtime/api/internal.h"
 #include "tests/support/random.h"
 #include "tests/support/users.h"
 

@@ -5,10 +5,10 @@
  * and nobody who reads messages.
  */
 #include "runtime/base/log.h"
-#include "runtime/host/cpu_latency.h"
+#include "runtime/host/cgroup.h"
+#include "runtime/host/host.h"
 #include "runtime/host/kernel.h"
-#include "runtime/host/process_live.h"
-#include "runtime/host/thread_limit.h"
+#include "runtime/host/process.h"
 #include "runtime/host/topology.h"
 
 #include <errno.h>

@@ -6,7 +6,7 @@
 #ifndef PIN_TESTS_SUPPORT_RINGS_H
 #define PIN_TESTS_SUPPORT_RINGS_H
 
-#include "runtime/host/kernel_level.h"
+#include "runtime/host/kernel.h"
 #include "runtime/io/ring.h"
 #include "tests/support/expect.h"
 

@@ -9,7 +9,7 @@
 #include "tests/support/runtimes.h"
 #include "tests/support/tasks.h"
 
-#include "runtime/api/pool.h"
+#include "runtime/api/internal.h"
 
 #include <errno.h>
 

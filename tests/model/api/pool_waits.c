@@ -12,9 +12,9 @@
 #include "tests/model/api/runtime_model.h"
 #include "tests/model/explorer.h"
 
-#include "runtime/api/pool.h"
+#include "runtime/api/internal.h"
 #include "runtime/base/thread.h"
-#include "runtime/memory/thread_cache.h"
+#include "runtime/memory/pool.h"
 
 /* What each thread remembers. */
 static struct pin_recent recents[MODEL_THREADS_MAX];

@@ -8,7 +8,7 @@
  * Method: real workers, of which one is dismissed while the others, a thread
  * outside and the end of the runtime meet it.
  */
-#include "runtime/api/resize.h"
+#include "runtime/api/internal.h"
 #include "runtime/base/base.h"
 #include "runtime/worker/request.h"
 #include "tests/model/api/runtime_model.h"

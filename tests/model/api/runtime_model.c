@@ -3,9 +3,8 @@
  * The real api/runtime.c, api/spawn.c and worker/entry.c, on the model's heap,
  * with calls that a twin may leave out or turn round.
  */
-#include "runtime/api/runtime.h"
-#include "runtime/api/config.h"
-#include "runtime/api/resize.h"
+#include "tests/model/api/runtime_model.h"
+#include "runtime/api/internal.h"
 #include "runtime/host/process.h"
 #include "runtime/worker/buffers.h"
 #include "runtime/worker/entry.h"
@@ -17,7 +16,6 @@
 #include "runtime/worker/timer.h"
 #include "runtime/worker/wake.h"
 #include "runtime/worker/watchdog.h"
-#include "tests/model/api/runtime_model.h"
 #include "tests/model/explorer.h"
 #include "tests/model/heap.h"
 

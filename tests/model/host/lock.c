@@ -5,8 +5,8 @@
  * Method: threads count up in plain loads and stores under the lock; a lost
  * count or two threads inside fail, a lost wake is a deadlock.
  */
-#include "runtime/host/lock.h"
 #include "runtime/base/base.h"
+#include "runtime/host/host.h"
 #include "tests/model/explorer.h"
 
 enum { THREADS_MAX = 3 };

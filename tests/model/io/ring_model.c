@@ -4,9 +4,8 @@
  */
 #include "tests/model/io/ring_model.h"
 #include "runtime/base/check.h"
-#include "runtime/io/file_open.h"
-#include "runtime/io/transfer.h"
-#include "runtime/io/transfer_cached.h"
+#include "runtime/io/file.h"
+#include "runtime/io/request.h"
 #include "tests/model/explorer.h"
 
 #include <errno.h>

@@ -38,7 +38,7 @@ static void exchange_put(struct pin_atomic_u64 *put, uint64_t value, const char 
 #pragma push_macro("pin_exchange_seq_cst_u64")
 #undef pin_exchange_seq_cst_u64
 #define pin_exchange_seq_cst_u64(atomic, value) exchange_put(atomic, value, __func__)
-#include "runtime/memory/magazine_tray.h"
+#include "runtime/memory/magazine.h"
 #pragma pop_macro("pin_exchange_seq_cst_u64")
 
 static uint32_t first_of(uint64_t state)
@@ -95,8 +95,6 @@ static uint32_t load_relaxed(const struct pin_atomic_u32 *atomic, const char *si
 #pragma pop_macro("pin_load_relaxed_u32")
 #undef pin_magazine_enter
 #include "runtime/base/metrics.h"
-#include "runtime/memory/pool_home.h"
-#include "runtime/memory/pool_refill.h"
 #include "tests/model/heap.h"
 #include "tests/model/memory/pool_model.h"
 

@@ -8,7 +8,7 @@
  */
 #include "tests/model/relacy/atomics.h"
 
-#include "runtime/memory/magazine_tray.h"
+#include "runtime/memory/magazine.h"
 
 #include "tests/model/relacy/engine.h"
 

@@ -11,7 +11,6 @@
 #include "runtime/host/beneath.h"
 #include "runtime/host/long_path.h"
 #include "runtime/io/file.h"
-#include "runtime/io/file_open.h"
 #include "runtime/scan/slot.h"
 #include "runtime/worker/entry.h"
 #include "runtime/worker/submit.h"

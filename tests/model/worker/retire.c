@@ -7,7 +7,7 @@
  * Method: real workers, of which one is dismissed while a device completes what
  * it has in flight, and a thread outside wakes it, cancels or closes a file.
  */
-#include "runtime/api/resize.h"
+#include "runtime/api/internal.h"
 #include "runtime/io/registered_files.h"
 #include "runtime/worker/file_close.h"
 #include "tests/model/api/runtime_model.h"

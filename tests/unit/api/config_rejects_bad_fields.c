@@ -8,7 +8,7 @@
  * Method: a table of ranges, both ends of each and what lies beyond, and one of
  * other values, good and bad; each set alone in a struct of defaults.
  */
-#include "runtime/api/config.h"
+#include "runtime/api/internal.h"
 #include "runtime/base/base.h"
 #include "tests/support/expect.h"
 #include "tests/support/runtimes.h"

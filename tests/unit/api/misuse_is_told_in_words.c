@@ -6,7 +6,7 @@
  * Method: each mistake in a child, whose hook writes to stderr; all that stderr
  * got, word by word, and how the child ended.
  */
-#include "runtime/io/file_record.h"
+#include "runtime/io/registered_files.h"
 #include "tests/support/child.h"
 #include "tests/support/runtimes.h"
 

@@ -9,7 +9,7 @@
  * which of its pages exist, and what the process has mapped before and after
  * 100 000 uses of a pool; a child without huge pages.
  */
-#include "runtime/api/pool.h"
+#include "runtime/api/internal.h"
 #include "runtime/worker/runtime_state.h"
 #include "tests/support/child.h"
 #include "tests/support/users.h"

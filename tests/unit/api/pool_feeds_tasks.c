@@ -8,7 +8,7 @@
  * that try again, and tasks that own what they were given. Each writes its
  * number into the buffer's first line and finds it there at the end.
  */
-#include "runtime/api/pool.h"
+#include "runtime/api/internal.h"
 #include "tests/support/users.h"
 
 enum {

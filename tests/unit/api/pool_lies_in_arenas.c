@@ -7,7 +7,7 @@
  * Method: buffers are taken on each worker; their addresses are looked up in
  * the arenas, all their bytes are written.
  */
-#include "runtime/api/pool.h"
+#include "runtime/api/internal.h"
 #include "runtime/worker/runtime_state.h"
 #include "tests/support/users.h"
 

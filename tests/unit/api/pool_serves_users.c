@@ -6,7 +6,7 @@
  * BP-38, BP-39, BP-40, BP-41, BP-42, BP-43, BP-45, BP-46, BP-47, BP-T5, W7, G2.
  * Method: each call, one after the other, from this thread and on workers.
  */
-#include "runtime/api/pool.h"
+#include "runtime/api/internal.h"
 #include "runtime/worker/runtime_state.h"
 #include "tests/support/requests.h"
 #include "tests/support/users.h"

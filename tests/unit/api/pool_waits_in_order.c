@@ -9,7 +9,7 @@
  * the one before it stands in the queue, the next buffer only when the last
  * was used. Where somebody waits is read from the queue's count.
  */
-#include "runtime/api/pool.h"
+#include "runtime/api/internal.h"
 #include "runtime/worker/runtime_state.h"
 #include "tests/support/stops.h"
 #include "tests/support/users.h"

@@ -9,7 +9,6 @@
  * no huge pages, one whose rings may not clone, and a machine of two nodes that
  * has one; in each, each worker reads a file into the arenas of both.
  */
-#include "runtime/base/asan.h"
 #include "runtime/base/base.h"
 #include "runtime/worker/arena_setup.h"
 #include "runtime/worker/runtime_state.h"

@@ -9,7 +9,7 @@
  * for drivers that this machine has not.
  */
 #include "runtime/base/base.h"
-#include "runtime/host/cpu_latency.h"
+#include "runtime/host/host.h"
 #include "tests/support/child.h"
 #include "tests/support/runtimes.h"
 #include "tests/support/scratch.h"

@@ -9,7 +9,7 @@
  * told from the flags of its rings, its doorbell and its arenas.
  */
 #include "runtime/base/base.h"
-#include "runtime/host/kernel_level.h"
+#include "runtime/host/kernel.h"
 #include "tests/support/runtimes.h"
 #include "tests/support/scratch.h"
 

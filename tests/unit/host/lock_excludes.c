@@ -5,7 +5,7 @@
  * Method: threads change two plain variables together under the lock, some
  * yielding inside it so that others must sleep; the sums must come out.
  */
-#include "runtime/host/lock.h"
+#include "runtime/host/host.h"
 #include "tests/support/expect.h"
 #include "tests/support/rounds.h"
 #include "tests/support/runtimes.h"

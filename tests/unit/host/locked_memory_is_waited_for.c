@@ -4,7 +4,7 @@
  * not forever. G6.
  * Method: pin_locked_await() under limits above and below what is asked for.
  */
-#include "runtime/host/kernel_locked.h"
+#include "runtime/host/kernel.h"
 #include "tests/support/expect.h"
 #include "tests/support/runtimes.h"
 

@@ -8,7 +8,6 @@
 #include "runtime/base/base.h"
 #include "runtime/host/host.h"
 #include "runtime/host/numa.h"
-#include "runtime/host/numa_pages.h"
 #include "tests/support/scratch.h"
 
 #include <errno.h>

@@ -7,7 +7,7 @@
  * to; the table alone, for more cores than this machine has.
  */
 #include "runtime/base/base.h"
-#include "runtime/host/process_seats.h"
+#include "runtime/host/process.h"
 #include "tests/support/expect.h"
 #include "tests/support/sanitized.h"
 

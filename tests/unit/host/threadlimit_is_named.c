@@ -5,7 +5,7 @@
  * Method: recorded /proc and cgroup trees in tests/fixtures/cgroup, and limits
  * of this process; each line is compared as a whole.
  */
-#include "runtime/host/thread_limit.h"
+#include "runtime/host/cgroup.h"
 #include "tests/support/expect.h"
 
 #include <errno.h>

@@ -4,7 +4,7 @@
  * hierarchy is found, in both versions, and caps the number of workers.
  * Method: recorded /proc and cgroup trees in tests/fixtures/cgroup.
  */
-#include "runtime/host/cgroup_quota.h"
+#include "runtime/host/cgroup.h"
 #include "runtime/host/topology.h"
 #include "tests/support/expect.h"
 

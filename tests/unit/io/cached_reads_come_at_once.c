@@ -10,7 +10,7 @@
  * Method: the policy against a count of the reads it tries; then a file that is
  * kept in the cache by mlock(2), where that and RWF_NOWAIT can be had.
  */
-#include "runtime/io/transfer_cached.h"
+#include "runtime/io/request.h"
 #include "tests/support/runtimes.h"
 #include "tests/support/scratch.h"
 

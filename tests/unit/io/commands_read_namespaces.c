@@ -9,9 +9,9 @@
  * nothing and succeed where a ring gives them, and /dev/zero, which takes none;
  * neither knows NVMe's ioctl.
  */
-#include "runtime/host/block_device_nvme.h"
-#include "runtime/host/kernel_level.h"
-#include "runtime/io/nvme_command.h"
+#include "runtime/host/block_device.h"
+#include "runtime/host/kernel.h"
+#include "runtime/io/request.h"
 #include "runtime/worker/runtime_state.h"
 #include "tests/support/requests.h"
 #include "tests/support/rings.h"

@@ -8,7 +8,7 @@
  * told off in intervals as the worker would; PINION_SEED.
  */
 #include "runtime/base/base.h"
-#include "runtime/io/device_depth.h"
+#include "runtime/io/device.h"
 #include "tests/support/expect.h"
 #include "tests/support/random.h"
 

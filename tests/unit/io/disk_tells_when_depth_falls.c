@@ -6,7 +6,7 @@
  * Method: a disk whose rate drops to a sixteenth, so its knee does, told off in
  * intervals as worker/device_queue.c does it.
  */
-#include "runtime/api/config.h"
+#include "runtime/api/internal.h"
 #include "runtime/base/base.h"
 #include "runtime/io/device.h"
 #include "tests/support/expect.h"

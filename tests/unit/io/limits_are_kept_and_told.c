@@ -10,7 +10,7 @@
  * less than the documented bound cannot be, however slow the machine.
  */
 #include "runtime/base/base.h"
-#include "runtime/io/device_lineup.h"
+#include "runtime/io/device.h"
 #include "tests/support/runtimes.h"
 #include "tests/support/scratch.h"
 

@@ -9,7 +9,7 @@
  * for whom the kernel makes no huge pages; and counts of what is mapped.
  */
 #include "runtime/base/base.h"
-#include "runtime/host/numa_pages.h"
+#include "runtime/host/numa.h"
 #include "runtime/memory/arena.h"
 #include "tests/support/child.h"
 

@@ -10,7 +10,7 @@
  * at some steps is what shows that the method meets the moment between the look
  * and the store.
  */
-#include "runtime/api/pool.h"
+#include "runtime/api/internal.h"
 #include "tests/support/sanitized.h"
 #include "tests/support/users.h"
 

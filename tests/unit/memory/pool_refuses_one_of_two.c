@@ -9,7 +9,7 @@
  * results, the message and what is there are looked at, before anybody takes
  * the buffer again.
  */
-#include "runtime/api/pool.h"
+#include "runtime/api/internal.h"
 #include "tests/support/rounds.h"
 #include "tests/support/users.h"
 

@@ -8,7 +8,7 @@
  * Method: an owner on each of two or three nodes, played by one thread, and the
  * counts of each place; then a runtime on two nodes that hwloc makes up.
  */
-#include "runtime/api/pool.h"
+#include "runtime/api/internal.h"
 #include "tests/support/pools.h"
 #include "tests/support/users.h"
 

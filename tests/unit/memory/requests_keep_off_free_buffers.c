@@ -10,7 +10,7 @@
  * worker itself, each of which ends alone; after that the buffer can be taken,
  * used and given back. Both kinds of workers.
  */
-#include "runtime/api/pool.h"
+#include "runtime/api/internal.h"
 #include "tests/support/requests.h"
 #include "tests/support/users.h"
 

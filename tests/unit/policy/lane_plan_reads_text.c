@@ -4,7 +4,7 @@
  * workers it can, and each mistake in it is an error of its own. C12.
  * Method: tables; and through pinion_config, where the message names the field.
  */
-#include "runtime/api/config.h"
+#include "runtime/api/internal.h"
 #include "runtime/base/base.h"
 #include "runtime/policy/lanes.h"
 #include "tests/support/runtimes.h"

@@ -6,7 +6,7 @@
  * Method: recorded /proc and cgroup trees in tests/fixtures/cgroup, and a table
  * of configurations and limits.
  */
-#include "runtime/api/config.h"
+#include "runtime/api/internal.h"
 #include "runtime/worker/arena_setup.h"
 #include "tests/support/runtimes.h"
 

@@ -6,7 +6,7 @@
  * Method: a task of each worker uses its cache, and leaves a buffer and a key's
  * value, whose destructor asks who it is and gives the buffer back.
  */
-#include "runtime/api/pool.h"
+#include "runtime/api/internal.h"
 #include "tests/support/users.h"
 
 enum {

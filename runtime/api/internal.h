@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Variables that begin with PINION_ and that nobody reads: a misspelt one would
+ * else do nothing, and nobody would know.
+ *
+ * Elsewhere: which variables the configuration has, and their values, is
+ * config.c's.
+ */
+#ifndef PIN_API_INTERNAL_H
+#define PIN_API_INTERNAL_H
+
+#include "runtime/base/log.h"
+#include "runtime/host/host.h"
+#include "runtime/host/process.h"
+#include "runtime/memory/pool.h"
+#include "runtime/worker/runtime_state.h"
+#include "runtime/worker/wait.h"
+
+#include <pinion/config.h>
+#include <pinion/pool.h>
+#include <stddef.h>
+
+/*
+ * Warns of each, in a line with the name that is nearest to it, of `names` and
+ * of those that others read. Once in a process, the first time that there is a
+ * log. Context: any thread; not while another changes the environment.
+ */
+void pin_environment_warn(const struct pin_log *log, const char *const *names, size_t count);
+
+/* ---- config ---- */
+
+/*
+ * Defaults and validation of a runtime's configuration.
+ */
+
+/*
+ * Copies what the caller gave into a struct of this library's size and checks
+ * it. -E2BIG, -EINVAL as pinion_runtime_create(); the log names the field.
+ */
+int pin_config_accept(struct pinion_config *out_config, const struct pinion_config *given);
+
+/* Fills in what an accepted configuration left to the library. */
+void pin_config_complete(struct pinion_config *config, uint32_t default_worker_count);
+
+/* ---- pool config ---- */
+
+/*
+ * Defaults, validation and sizes of a pool's configuration.
+ */
+
+/* Bytes of one buffer with what stands in front of it. */
+static inline uint64_t pin_pool_config_stride(const struct pinion_pool_config *config)
+{
+	return (uint64_t)config->headroom_bytes + config->buffer_bytes;
+}
+
+/*
+ * Copies what the caller gave into a struct of this library's size, checks it
+ * and fills in what was left to the library. `runtime_workers` is 0 without a
+ * runtime. Errors as pinion_pool_create(); the log names the field.
+ */
+int pin_pool_config_accept(struct pinion_pool_config *out_config,
+	const struct pinion_pool_config *given, uint32_t runtime_workers,
+	const struct pin_log *log);
+
+/* ---- pool ---- */
+
+/*
+ * A pool as users have it: the buffers (memory/pool.h), their memory, those who
+ * wait for one (worker/wait.h), and which cache is the calling thread's.
+ *
+ * A worker's cache has its worker's number, if the pool was made with its
+ * runtime. Another thread is attached: the caches taken are marked in
+ * `attached`, and the thread keeps a short list of its pools in thread-local
+ * memory, by a number that no two pools of a process share, as another pool may
+ * come to lie where one was that the thread forgot to leave.
+ *
+ * [BUFFERS-1] detach flushes its magazine, then clears its mark (release) ->
+ * attach sets it (CAS, acquire): two owners of one magazine see what each did.
+ */
+
+struct pinion_pool {
+	struct pin_pool pool;
+	/* [const] */
+	struct pinion_runtime *runtime; /* NULL: none */
+	struct pin_arena arena;		/* without a runtime: its memory */
+	struct pin_pool_region *regions;
+	uint64_t number;
+	bool has_short_way; /* nothing is to be done with a buffer between uses */
+	uint64_t mapped_bytes;
+	uint32_t worker_count;
+	uint32_t forked;		 /* pin_forked_now() of its process */
+	struct pin_atomic_u32 *attached; /* [W:any R:any] 1: the cache is taken */
+	/* [W:any R:any] */
+	struct pin_atomic_u32 owners;
+	struct pin_atomic_u32 is_closed;
+	struct pin_waiters waiters PIN_CACHE_ALIGNED;
+	/* [const] for its beginning and its end */
+	uint32_t cache_count;
+	const struct pin_host *host;
+	struct pin_host own_host; /* with an allocator of the embedder's */
+	struct pin_live live;
+};
+
+/* Gets one for the oldest who waits; for pin_waiters_init(). */
+bool pin_buffers_take(void *arg, uint64_t demand, struct pin_waiters_value *out_value);
+
+/* ---- resize ---- */
+
+/*
+ * More workers, or fewer, while a runtime runs.
+ *
+ * All the workers there may ever be have their places from the beginning: in
+ * the arrays, in the orders of search and wake. So nothing that others look at
+ * changes its place; a worker that is not there is one that has nothing, sleeps
+ * in no set and has no thread (worker/retire.h). Of each tier the first so many
+ * are there, and of the last one always one, the heir.
+ *
+ * One resize at a time, and none beside the end of the runtime: it holds the
+ * lock that joins the threads from its first change until those that leave have
+ * left, and does not wait for it, as only who ends the runtime could have it.
+ * First come the new ones, of which each may fail, then go the others.
+ */
+
+/*
+ * `counts` of each tier, at most those of its lane plan, at least 1 of the
+ * last. Sleeps until those that leave have ended what they have to. -EBUSY:
+ * another resize is under way. -ESHUTDOWN: the runtime is drained or stopped,
+ * or about to be. -EDEADLK: on a worker thread of any runtime. Those of
+ * starting a worker. After an error nothing has changed.
+ */
+int pin_runtime_resize(struct pinion_runtime *runtime, const uint32_t *counts);
+
+/* ---- runtime ---- */
+
+/*
+ * A runtime's creation and its workers' threads, for crews and resizing.
+ */
+
+/*
+ * As pinion_runtime_create(); of each tier of `config->lanes` only so many
+ * workers are there at first. NULL: all, and for good.
+ */
+int pin_runtime_create(const struct pinion_config *config, const uint32_t *serving_counts,
+	struct pinion_runtime **out_runtime);
+
+/*
+ * One that is OUT, and whose thread was joined, if it has had one: with `life`.
+ * The error of starting it.
+ */
+int pin_runtime_start_worker(struct pin_worker *worker);
+
+/* One that is on its way OUT; likewise. */
+void pin_runtime_join_worker(struct pin_worker *worker);
+
+#endif
