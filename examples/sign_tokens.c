@@ -140,6 +140,7 @@ int main(int argc, char **argv)
 	if (key == NULL || !EVP_PKEY_is_a(key, "EC") || EVP_PKEY_get_bits(key) != 8 * HALF_BYTES) {
 		fprintf(stderr, "sign_tokens: %s: needs the private key of a P-384 curve\n",
 			argv[1]);
+		EVP_PKEY_free(key);
 		return EXIT_FAILURE;
 	}
 	tokens = calloc(BATCH, sizeof(*tokens));
