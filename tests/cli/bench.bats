@@ -556,6 +556,7 @@ interrupt_all() {
 	[ "$(grep -Ec '^\| a peer \| 4 \| 5 \| [0-9.]+ \(.* … .*\) \|$' out)" = 1 ]
 	[ "$(grep -c '^    pinion bench \(spawn\|yield\) --json --seconds 0.05$' out)" = 2 ]
 	[ "$(grep -c '^In every round by more than 3 %: ' out)" = 2 ]
+	[ "$(grep -Ec '^20[0-9]{2}-[01][0-9]-[0-3][0-9]: .+, [0-9]+ CPUs, Linux ' out)" = 1 ]
 	# The same for people and for programs.
 	cmp out bench-results/tables.md
 	[ "$(jq -cs 'map([.bench, .peer // "ours", .round]) | sort' bench-results/lines.jsonl)" = \
@@ -629,26 +630,106 @@ interrupt_all() {
 	complains "spawn@ is none of SUBJECT"
 }
 
-@test "tables go where the page says, and nowhere else" {
+# A page with an old table.
+make_page() {
+	printf '%s\n' before '<!-- Table of `make bench`, by `make bench-docs`. -->' old \
+		'<!-- The end of this table. -->' after >page
+}
+
+@test "make bench-docs makes one table of a run, a row for each subject" {
+	needs jq
+	cat >pinion <<-'EOF'
+		#!/bin/sh
+		[ "$2" != nop ] || exit 0
+		median=14.544 better=less unit=ns
+		case "$*" in *"--workers 2"*) median=16 ;; *read_blocks*) better=more unit=GB/s ;; esac
+		echo '{"bench":"'$2'","unit":"'$unit'","better":"'$better'","median":'$median',"p99":9,"n":6,
+			"floor":{"name":"a floor","median":1161},"ratio":1.231,
+			"floor_second":{"name":"another way","median":40,"ratio":0.5},
+			"machine":{"cpu":"a CPU","cpus":2,"kernel":"6","io":"io_uring"}}'
+	EOF
+	cat >peer <<-'EOF'
+		#!/bin/sh
+		[ "$1" != list ] || exec printf 'spawn\nread_blocks\n'
+		echo '{"bench":"'$1'","peer":"GNU OpenMP, gcc 12.2.0","unit":"x","median":36.36}'
+		echo '{"bench":"'$1'","peer":"oneTBB 1.2","unit":"x","median":145.44}'
+		echo '{"bench":"'$1'","peer":"a program","unit":"x","median":999,"ours":1,"command":"it"}'
+		echo '{"bench":"'$1'","peer":"a fast program","unit":"x","median":1,"ours":1,"command":"it"}'
+	EOF
+	chmod +x pinion peer
+	PINION=./pinion PEERS=./peer ROUNDS=2 DURATION=3 bash "${top_srcdir:-..}/tests/bench/run" \
+		nop@64 spawn spawn:2 read_blocks/128K yield pool >/dev/null
 	tables=${top_srcdir:-..}/tests/bench/tables
-	printf '%s\n' before '<!-- Tables of `make bench`, by `make bench-docs`. -->' old \
-		'<!-- The end of these tables. -->' after >page
-	printf '%s\n' head '## spawn' row >new
-	bash "$tables" new page
-	bash "$tables" new page
-	[ "$(grep -c . page)" = 8 ]
-	[ "$(grep -n '^### spawn$' page)" = "7:### spawn" ]
-	! grep -q old page
-	grep -qx '<!-- The end of these tables. -->' "${top_srcdir:-..}/docs/BENCHMARKS.md"
+	make_page
+	bash "$tables" bench-results/tables.md page
+	bash "$tables" bench-results/tables.md page
+	cat page
+	# The tables are of one run, and of its date; midnight may pass meanwhile.
+	date=$(grep -Eo '^20[0-9-]{8}: ' page)
+	grep -qF "$date" bench-results/tables.md
+	sed -i "s/^$date//" page
+	cat >wanted <<-'EOF'
+		before
+		<!-- Table of `make bench`, by `make bench-docs`. -->
+
+		    make bench ROUNDS=2 DURATION=3 SIZE=1024 SUBJECTS="nop@64 spawn spawn:2 read_blocks/128K yield pool"
+
+		a CPU, 2 CPUs, Linux 6, io_uring; 2 rounds of 3 s each, four times that where a p99 is
+		aimed at. Peers: GNU OpenMP, gcc 12.2.0; oneTBB 1.2. Targets: 4 of 6 hold, 3 could not be measured
+		here.
+
+		| subject | ours | floor | ratio | peer | ratio | held |
+		|---|---|---|---|---|---|---|
+		| `nop@64` | not measured |  |  |  |  | 1 not measured |
+		| `spawn` | 14.5 ns | a floor 1161 | 1.231 | GNU OpenMP 36.4 | 0.4 | 2/2 |
+		| `spawn:2` | 16.0 ns | a floor 1161 | 1.231 | GNU OpenMP 36.4 | 0.44 | 1/2, **missed**: =spawn 1.1 (≤ 1.053) |
+		| `read_blocks/128K` | 14.5 GB/s | a floor 1161 | 1.231 | oneTBB 145 | 0.1 | 1/1, 2 not measured |
+		| `yield` | 14.5 ns | a floor 1161 | 1.231 | another way 40.0 | 0.5 |  |
+		| `pool` | 14.5 ns | a floor 1161 | 1.231 | another way 40.0 | 0.5 | 0/1, **missed**: floor 1.231 (≤ 0.4) |
+
+		<!-- The end of this table. -->
+		after
+	EOF
+	diff wanted page
+}
+
+@test "the table goes where the page says, and nowhere else" {
+	tables=${top_srcdir:-..}/tests/bench/tables
+	for line in '<!-- Table of `make bench`, by `make bench-docs`. -->' '<!-- The end of this table. -->'; do
+		grep -qxF "$line" "${top_srcdir:-..}/docs/BENCHMARKS.md"
+	done
+	printf '%s\n' '## spawn' row >new
 	echo nothing >page
 	status=0
 	bash "$tables" new page 2>err || status=$?
-	[ "$status" = 2 ]
+	[ "$status" = 2 ] && grep -q "does not say where the table goes" err
 	: >new
 	status=0
 	bash "$tables" new page 2>err || status=$?
 	[ "$status" = 2 ] && grep -q "run make bench first" err
 	[ "$(cat page)" = nothing ]
+	# A run that has measured nothing leaves the old table.
+	make_page
+	cp page before
+	echo text >new
+	status=0
+	bash "$tables" new page 2>err || status=$?
+	[ "$status" = 2 ] && grep -q "has no subject: run make bench first" err
+	cmp before page
+	[ "$(ls -A | tr '\n' ' ')" = "before err new page " ] || { ls -A; return 1; }
+}
+
+@test "docs/BENCHMARKS.md has a whole run: each target is held, missed or not measured" {
+	awk -F '\t' '/^[^#]/ { count[$1]++ } END { for (name in count) print name, count[name] }' \
+		"${top_srcdir:-..}/tests/bench/targets" | sort >targets
+	sed -n '/^<!-- Table/,/^<!-- The end/p' "${top_srcdir:-..}/docs/BENCHMARKS.md" | awk -F ' [|] ' '
+		/^\| `/ && $NF ~ /[0-9]/ {
+			gsub(/^\| `|`$/, "", $1)
+			count = match($NF, /\/[0-9]+/) ? substr($NF, RSTART + 1, RLENGTH - 1) : 0
+			if (match($NF, /[0-9]+ not measured/)) count += substr($NF, RSTART)
+			print $1, count
+		}' | sort >rows
+	diff targets rows
 }
 
 @test "programs that hash and search stand beside the same work by ours" {
