@@ -296,7 +296,7 @@ static int begin_wait(struct pinion_task *task)
 
 static void await_room(uint64_t deadline_ns)
 {
-	/* The task before it has run: its wait has ended, on the same worker. */
+	/* The task before it has run: its wait has ended, on this worker. */
 	beginner = (struct pinion_task){.run = begin_wait};
 	call_here = call_of(&place_here);
 	wait_here = (struct pinion_wait){.task.run = note_end, .deadline_ns = deadline_ns};
