@@ -181,13 +181,15 @@ struct pinion_scan_config {
 	 * The open of a file, or a read that brings no byte while no other read
 	 * of that file ends, may take so many nanoseconds; then it is
 	 * cancelled, as a deadline of a request does it, and the file ends as
-	 * FAILED with -ETIME. What would block (EAGAIN, as /proc/kmsg without
-	 * io_uring) is tried again until then, instead of failing with that. A
-	 * file on procfs, sysfs, tracefs, debugfs, securityfs, cgroup or
-	 * another file system whose files the kernel makes up may have no end:
-	 * no window of it is begun after so long, and it ends as FAILED with
-	 * -EFBIG. 0 … 2^62. Default 0: no limit, as what is slow is the
-	 * caller's to know.
+	 * FAILED with -ETIME. What a read waits inside pinion, for a rate or
+	 * the depth of its device (limit.h), does not count. What would block
+	 * (EAGAIN, as /proc/kmsg without io_uring) is tried again until then,
+	 * instead of failing with that. A file on procfs, sysfs, tracefs,
+	 * debugfs, securityfs, cgroup or another file system whose files the
+	 * kernel makes up may have no end: no window of it is begun after so
+	 * long, waits of its reads included, and it ends as FAILED with -EFBIG.
+	 * 0 … 2^62. Default 0: no limit, as what is slow is the caller's to
+	 * know.
 	 */
 	uint64_t file_timeout_ns;
 };

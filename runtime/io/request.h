@@ -104,6 +104,12 @@ struct pin_request {
 	bool was_free; /* of a posted transfer: its buffer, then */
 	uint16_t lane_priority; /* of a transfer that asks for none itself; 0: none */
 	bool is_lent_own;	/* `lent`: by pin_pool_lend_own() */
+	/*
+	 * Set by the library, of a request of its own: time that it is lined up
+	 * does not count. Meanwhile `deadline_ns` is the time that is left;
+	 * when it starts that becomes a deadline again.
+	 */
+	bool stops_clock;
 	struct pin_flight_link link;
 	union {
 		struct open_how how; /* of an open: the kernel reads it when it is submitted */

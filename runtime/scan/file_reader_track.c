@@ -299,6 +299,16 @@ enum {
 	PAUSE_NS = 50 * 1000 * 1000,
 };
 
+/* What the request has waited inside the library counts as no time of it. */
+static void note_waited(struct pin_track *track)
+{
+	const struct pinion_request *request = &track->request;
+
+	if (request->op == PINION_OP_READ && request->deadline_ns > track->limit_ns) {
+		track->limit_ns = request->deadline_ns;
+	}
+}
+
 static void fill_deadline(struct pin_track *track)
 {
 	const struct pin_reader *reader = track->reader;
@@ -310,6 +320,7 @@ static void fill_deadline(struct pin_track *track)
 	if (reader->timeout_ns == 0) {
 		return;
 	}
+	pin_request_of(request)->stops_clock = true;
 	now_ns = pin_worker_current()->shared->host->now_ns();
 	if (track->limit_ns == 0) {
 		track->limit_ns = now_ns + reader->timeout_ns;
@@ -356,6 +367,7 @@ static bool is_read_again(struct pin_track *track, int64_t *result)
 	if (reader->timeout_ns == 0) {
 		return false;
 	}
+	note_waited(track);
 	track->is_pausing = *result == -EAGAIN;
 	if ((track->is_pausing || *result == -ETIME) && has_progress(track)) {
 		track->limit_ns = 0;
@@ -458,6 +470,7 @@ void pin_track_end_read(struct pin_track *track)
 
 void pin_track_read(struct pin_track *track)
 {
+	uint64_t limit_ns = track->limit_ns;
 	int rc;
 
 	PIN_CHECK(track->state == PIN_TRACK_BUFFERED);
@@ -476,8 +489,9 @@ void pin_track_read(struct pin_track *track)
 	} else if (rc == -EAGAIN) {
 		/*
 		 * The ring is full of other requests; come back when some are
-		 * done.
+		 * done. The time until then does not count.
 		 */
+		track->limit_ns = limit_ns;
 		pin_worker_spawn_bound(pin_worker_current(), &track->request.task);
 	} else {
 		track->result = rc;

@@ -296,6 +296,27 @@ static bool may_start(
 	return pay(worker, ledger, request) && draw(worker, ledger, request);
 }
 
+/* Of one whose time in the line-up does not count: worker/device_queue.h. */
+static PIN_APART void stop_clock(struct pin_worker *worker, struct pinion_request *request)
+{
+	uint64_t now_ns = worker->shared->host->now_ns();
+
+	pin_timers_cancel(&worker->deadlines, &pin_request_of(request)->deadline);
+	request->deadline_ns = request->deadline_ns > now_ns ? request->deadline_ns - now_ns : 0;
+}
+
+static PIN_APART void restart_clock(struct pin_worker *worker, struct pinion_request *request)
+{
+	request->deadline_ns += worker->shared->host->now_ns();
+	pin_timers_insert(
+		&worker->deadlines, &pin_request_of(request)->deadline, request->deadline_ns);
+}
+
+static inline bool has_stopping_clock(const struct pin_request *private)
+{
+	return PIN_UNLIKELY(private->stops_clock) && private->is_timed && private->ended_by == 0;
+}
+
 static void push(
 	struct pin_worker *worker, struct pin_ledger *ledger, struct pinion_request *request)
 {
@@ -303,6 +324,9 @@ static void push(
 
 	private->toll.is_lined_up = true;
 	private->is_waiting = true;
+	if (has_stopping_clock(private)) {
+		stop_clock(worker, request);
+	}
 	pin_lineup_push(&ledger->lineup, &worker->throttle.lines, request);
 	worker->throttle.lined_up++;
 }
@@ -424,6 +448,9 @@ static struct pinion_request *next_of(struct pin_worker *worker, struct pin_ledg
 	worker->throttle.lined_up--;
 	pin_request_of(request)->toll.is_lined_up = false;
 	pin_request_of(request)->is_waiting = false;
+	if (has_stopping_clock(pin_request_of(request))) {
+		restart_clock(worker, request);
+	}
 	if (ledger->lineup.count == 0) {
 		pin_credit_leave(&ledger->disk->credit, &ledger->holding);
 	}

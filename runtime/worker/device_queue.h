@@ -25,6 +25,10 @@
  * [THROTTLE-1] a, b -> the worker takes the flag (RMW, acquire): it finds what
  * it was nudged for. b-c against 2-3 is [PARK-1].
  *
+ * The deadline of a request goes on while it is lined up, and ends it there.
+ * The library's own may set `stops_clock` instead: a file's timeout is the
+ * file's, not that of the limits that its user has set.
+ *
  * A long request pays for its parts one by one (io/request.h), so that it
  * keeps nobody waiting for the price of all of it: between two of them it has
  * lined up again, and gives its credit back.
