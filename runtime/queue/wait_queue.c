@@ -101,6 +101,22 @@ bool pin_waiters_pop_served(struct pin_waiters *waiters, struct pin_waiters_serv
 	}
 }
 
+void pin_waiters_pop_ended(struct pin_waiters *waiters, pin_waiters_take_fn ends,
+	struct pin_waiters_served *out_served)
+{
+	struct pin_waiter *next = waiters->oldest;
+
+	while (next != NULL) {
+		struct pin_waiter *waiter = next;
+
+		next = waiter->next;
+		if (ends(waiters->arg, waiter->demand, &waiter->value)) {
+			unlink_waiter(waiters, waiter);
+			append(out_served, waiter);
+		}
+	}
+}
+
 /* ---- without the lock ---- */
 
 uint32_t pin_waiters_tell(const struct pin_host *host, const struct pin_waiters_served *served)

@@ -151,6 +151,14 @@ struct pin_waiters_served {
 bool pin_waiters_pop_served(struct pin_waiters *waiters, struct pin_waiters_served *out_served);
 uint32_t pin_waiters_tell(const struct pin_host *host, const struct pin_waiters_served *served);
 
+/*
+ * Takes out each waiter whose demand `ends` ends, also behind others that stay,
+ * with the value that `ends` leaves; under the lock. The caller serves the rest
+ * afterwards, as one of those taken out may have been the oldest.
+ */
+void pin_waiters_pop_ended(struct pin_waiters *waiters, pin_waiters_take_fn ends,
+	struct pin_waiters_served *out_served);
+
 /* ---- who waits ---- */
 
 /* `over` NULL: for pin_waiters_wait(). */

@@ -52,14 +52,20 @@ void pin_admission_delist(
 	lane->listed_count--;
 }
 
-/* Has the newest of the lowest lanes make room; the places are watched. */
+/*
+ * The newest of the lowest lanes give their places to the newcomers, one for
+ * one at most: where limits were lowered, what is in beyond them stays. The
+ * places are watched.
+ */
 static bool evict(struct pin_admission *self, uint32_t above_lane, uint64_t amount, uint64_t word)
 {
 	uint32_t max_total = pin_places_max_total(&self->places);
-	uint32_t needed = pin_places_total(word) + pin_places_total(amount) - max_total;
+	uint32_t wanted = pin_places_total(amount);
+	uint32_t needed = pin_places_total(word) + wanted - max_total;
 	uint32_t listed = 0;
 	uint64_t given = 0;
 
+	needed = needed < wanted ? needed : wanted;
 	for (uint32_t i = above_lane + 1; i < PINION_LANES; i++) {
 		listed += self->lanes[i].listed_count;
 	}
@@ -98,6 +104,11 @@ static bool is_held_back(const struct pin_admission *self, uint32_t lane)
 	return false;
 }
 
+static bool wants_too_many(const struct pin_admission *self, uint64_t demand)
+{
+	return pin_places_fit(&self->places, 0, demand) != PIN_PLACES_ROOM;
+}
+
 /* Of a lane; a closed one answers at once, and limits that were lowered. */
 static bool take(void *arg, uint64_t demand, struct pin_waiters_value *out_value)
 {
@@ -107,7 +118,7 @@ static bool take(void *arg, uint64_t demand, struct pin_waiters_value *out_value
 	uint64_t word = pin_places_word(&self->places);
 	bool is_closed = pin_places_is_closed(&self->places);
 
-	if (!is_closed && pin_places_fit(&self->places, 0, demand) != PIN_PLACES_ROOM) {
+	if (!is_closed && wants_too_many(self, demand)) {
 		answer = PIN_PLACES_TOO_MANY;
 	} else if (is_closed || !is_held_back(self, lane->index)) {
 		answer = pin_places_take_or_watch(&self->places, demand, &word);
@@ -122,6 +133,19 @@ static bool take(void *arg, uint64_t demand, struct pin_waiters_value *out_value
 		answer == PIN_PLACES_TOO_MANY;
 }
 
+/* As take(), of a wait that new limits end, wherever in its queue it is. */
+static bool end_too_many(void *arg, uint64_t demand, struct pin_waiters_value *out_value)
+{
+	struct pin_admission *self = admission_of(arg);
+
+	if (!wants_too_many(self, demand)) {
+		return false;
+	}
+	out_value->words[PIN_ADMISSION_ANSWER] = PIN_PLACES_TOO_MANY;
+	out_value->words[PIN_ADMISSION_WORD] = pin_places_word(&self->places);
+	return true;
+}
+
 /* Of those who drain. */
 static bool take_end(void *arg, uint64_t demand, struct pin_waiters_value *out_value)
 {
@@ -129,7 +153,8 @@ static bool take_end(void *arg, uint64_t demand, struct pin_waiters_value *out_v
 
 	(void)demand;
 	(void)out_value;
-	return pin_places_total(pin_places_word(&self->places)) == 0 && self->evicted_queued == 0;
+	return pin_places_total(pin_places_word(&self->places)) == 0 &&
+		!pin_admission_has_evicted(self);
 }
 
 void pin_admission_lock(struct pin_admission *self)
@@ -142,24 +167,31 @@ void pin_admission_unlock(struct pin_admission *self)
 	pin_waiters_unlock(&self->lanes[0].waiters);
 }
 
-void pin_admission_serve_unlock(struct pin_admission *self)
+/* Tells also those that `served` has already. */
+static void serve_unlock(struct pin_admission *self, struct pin_waiters_served *served)
 {
 	const struct pin_host *host = self->lanes[0].waiters.host;
-	struct pin_waiters_served served = {0};
 	bool has_waiters = false;
 
 	for (uint32_t i = 0; i < PINION_LANES; i++) {
-		pin_waiters_pop_served(&self->lanes[i].waiters, &served);
+		pin_waiters_pop_served(&self->lanes[i].waiters, served);
 		has_waiters |= self->lanes[i].waiters.oldest != NULL;
 	}
 	if (!has_waiters) {
 		pin_places_unwatch(&self->places);
 	}
 	if (pin_places_is_closed(&self->places)) {
-		pin_waiters_pop_served(&self->drained, &served);
+		pin_waiters_pop_served(&self->drained, served);
 	}
 	pin_admission_unlock(self);
-	pin_waiters_tell(host, &served);
+	pin_waiters_tell(host, served);
+}
+
+void pin_admission_serve_unlock(struct pin_admission *self)
+{
+	struct pin_waiters_served served = {0};
+
+	serve_unlock(self, &served);
 }
 
 void pin_admission_leave(struct pin_admission *self, uint64_t amount)
@@ -252,6 +284,7 @@ int pinion_admission_set_limits(
 {
 	struct pin_admission *self = pin_admission_of(admission);
 	struct pinion_admission_limits chosen = {.flags = self->flags};
+	struct pin_waiters_served served = {0};
 
 	if (pin_runtime_is_foreign(self->runtime)) {
 		return -ECHILD;
@@ -265,7 +298,10 @@ int pinion_admission_set_limits(
 	complete_limits(&chosen, &self->runtime->shared.config);
 	pin_admission_lock(self);
 	pin_places_set_max(&self->places, chosen.max_tasks, chosen.max_tasks_total);
-	pin_admission_serve_unlock(self);
+	for (uint32_t i = 0; i < PINION_LANES; i++) {
+		pin_waiters_pop_ended(&self->lanes[i].waiters, end_too_many, &served);
+	}
+	serve_unlock(self, &served);
 	return 0;
 }
 

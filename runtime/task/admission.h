@@ -16,13 +16,16 @@
  * one gives up, the next end of a job serves those behind it; there is one to
  * come, since an empty pool has room for whatever is not refused for good.
  *
- * Limits may change: who sets them serves those who wait, of whom each that
- * wants more than there can be room for is told so, as it would hold up the
- * others for good.
+ * Limits may change: the thread that sets them first ends each wait for more
+ * jobs than there can be room for, wherever it is in its queue, then serves the
+ * others. A wait that was checked by the limits before, and queues after that
+ * step, ends when it comes first.
  *
  * With PINION_ADMISSION_EVICT jobs that have not begun stand in a list of their
  * lane, under the lock. Whoever takes a job off it decides what happens to it:
- * the worker runs it, or another job has its place from then on. Its task is
+ * the worker runs it, or another job has its place from then on: one for one,
+ * so where limits were lowered evicting neither adds to what is in beyond them
+ * nor works that off. Its task is
  * still in the runtime's queue then, and goes to `cancel` when its turn comes.
  * Such tasks are not counted as places; there are at most as many as the total.
  *
@@ -148,6 +151,12 @@ static inline struct pin_job_entry *pin_job_entry_of(struct pinion_job *job)
 static inline bool pin_admission_evicts(const struct pin_admission *self)
 {
 	return (self->flags & PINION_ADMISSION_EVICT) != 0;
+}
+
+/* Whether tasks of evicted jobs are queued still; under the lock. */
+static inline bool pin_admission_has_evicted(const struct pin_admission *self)
+{
+	return self->evicted_queued > 0;
 }
 
 /* One lock for all of it. */

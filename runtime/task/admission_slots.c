@@ -104,8 +104,12 @@ void pin_places_exchange(struct pin_places *places, uint64_t given, uint64_t amo
 {
 	uint64_t before = pin_fetch_add_acq_rel_u64(&places->word, amount - given); /* [PLACES-1] */
 
+	enum pin_places_answer fit = pin_places_fit(places, before - given, amount);
+
 	PIN_CHECK((before & FLAG_WATCHED) != 0);
-	PIN_CHECK(pin_places_fit(places, before - given, amount) == PIN_PLACES_ROOM);
+	PIN_CHECK(fit == PIN_PLACES_ROOM || fit == PIN_PLACES_FULL);
+	/* Full: the total was lowered; as many come in as go. */
+	PIN_CHECK(fit == PIN_PLACES_ROOM || pin_places_total(given) == pin_places_total(amount));
 }
 
 void pin_places_give_locked(struct pin_places *places, uint64_t amount)

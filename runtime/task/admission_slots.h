@@ -20,7 +20,8 @@
  * of those who wait, and taken only under it while WATCHED is. So who leaves
  * without the lock has touched the struct for the last time.
  *
- * Invariants: 1. no take brings a count above its limit; 2. while WATCHED is
+ * Invariants: 1. no take brings a count above its limit, and no exchange raises
+ * a total that is above it already; 2. while WATCHED is
  * set only the holder of the lock changes the counts; 3. CLOSED is never taken
  * away.
  *
@@ -119,7 +120,10 @@ void pin_places_set_max(struct pin_places *places, const uint32_t *max, uint32_t
 enum pin_places_answer pin_places_take_or_watch(
 	struct pin_places *places, uint64_t amount, uint64_t *out_word);
 
-/* Takes `amount` in place of `given`, while it is watched. */
+/*
+ * Takes `amount` in place of `given`, while it is watched. Where the total is
+ * above its limit, as that was lowered, both are as many.
+ */
 void pin_places_exchange(struct pin_places *places, uint64_t given, uint64_t amount);
 
 void pin_places_give_locked(struct pin_places *places, uint64_t amount);

@@ -198,6 +198,40 @@ static void run_lowered(void)
 	jobs_model_expect_end(4);
 }
 
+static bool has_waiters(const void *arg)
+{
+	const uint32_t *count = arg;
+	const struct pin_admission_lane *lane =
+		&pin_admission_of(jobs_model.admission)->lanes[HIGH];
+
+	return lane->waiters.count.value == *count;
+}
+
+/* Also behind one that still may come in, before any job has ended. */
+static void run_lowered_behind(void)
+{
+	static const uint32_t one = 1;
+	static const uint32_t two = 2;
+	uint32_t threads[2];
+
+	jobs_model_begin(2, 2, 0);
+	jobs_model_begin_going_on(&jobs_model.all[3]);
+	jobs_model_begin_going_on(&jobs_model.all[4]);
+	threads[0] = model_thread_start("wants one", jobs_model_spawn_wait, &jobs_model.all[2]);
+	model_await("the first in the queue", has_waiters, &one);
+	threads[1] = model_thread_start("wants two", spawn_both, NULL);
+	model_await("both in the queue", has_waiters, &two);
+	set_total(1);
+	model_thread_join(threads[1]);
+	MODEL_CHECK(jobs_model.all[0].rc == -EINVAL);
+	jobs_model_end(&jobs_model.all[3]);
+	jobs_model_end(&jobs_model.all[4]);
+	model_thread_join(threads[0]);
+	MODEL_CHECK(jobs_model.all[2].rc == 0);
+	jobs_model.all[1].rc = jobs_model.all[0].rc;
+	jobs_model_expect_end(5);
+}
+
 /* ---- its end ---- */
 
 static void run_closed(void)
@@ -272,6 +306,30 @@ static void run_evicted(void)
 	jobs_model_expect_end(2);
 }
 
+static void work_off_newest_first(void *arg)
+{
+	(void)arg;
+	jobs_model.queue[1]->run(jobs_model.queue[1]);
+	jobs_model.queue[0]->run(jobs_model.queue[0]);
+}
+
+/* Drained and freed only when the task of an evicted job is over as well. */
+static void run_evicted_freed(void)
+{
+	uint32_t worker;
+
+	jobs_model_begin(1, 1, PINION_ADMISSION_EVICT);
+	jobs_model.queues = true;
+	jobs_model.all[0].job.task.flags = PINION_TASK_LOW;
+	jobs_model_spawn(&jobs_model.all[0]);
+	jobs_model_spawn(&jobs_model.all[1]);
+	worker = model_thread_start("worker", work_off_newest_first, NULL);
+	MODEL_CHECK(pinion_admission_drain(jobs_model.admission, PIN_NO_DEADLINE) == 0);
+	MODEL_CHECK(jobs_model.all[0].cancel_count == 1);
+	model_free(jobs_model.admission);
+	model_thread_join(worker);
+}
+
 /* ---- the runtime's end ---- */
 
 /* Who has a place and is refused by the runtime gives it to who waits. */
@@ -308,7 +366,7 @@ static const struct model_twin total_twins[] = {
 static const struct model_twin waits_twins[] = {
 	{"stranded: who waits does not say so", {MODEL_SKIP, "pin_places_take_or_watch", "watch"}},
 	{"stranded: who leaves serves nobody",
-		{MODEL_SKIP, "pin_admission_serve_unlock", "&self->lanes[i].waiters"}},
+		{MODEL_SKIP, "serve_unlock", "&self->lanes[i].waiters"}},
 	{"a place is not given back", {MODEL_SKIP, "pin_admission_leave", "pin_places_give"}},
 	{"sleep without compare", {MODEL_NO_COMPARE, "model_futex_wait", NULL}},
 	{.name = NULL},
@@ -321,25 +379,31 @@ static const struct model_twin queues_twins[] = {
 
 static const struct model_twin total_wait_twins[] = {
 	{"stranded: who leaves serves nobody",
-		{MODEL_SKIP, "pin_admission_serve_unlock", "&self->lanes[i].waiters"}},
+		{MODEL_SKIP, "serve_unlock", "&self->lanes[i].waiters"}},
 	{.name = NULL},
 };
 
 static const struct model_twin raised_twins[] = {
 	{"stranded: who raises them serves nobody",
-		{MODEL_SKIP, "pin_admission_serve_unlock", "&self->lanes[i].waiters"}},
+		{MODEL_SKIP, "serve_unlock", "&self->lanes[i].waiters"}},
 	{.name = NULL},
 };
 
 static const struct model_twin lowered_twins[] = {
-	{"who wants too many waits for ever", {MODEL_SKIP, "take", "pin_places_fit"}},
+	{"who wants too many waits for ever", {MODEL_SKIP, "wants_too_many", "pin_places_fit"}},
+	{.name = NULL},
+};
+
+static const struct model_twin lowered_behind_twins[] = {
+	{"only the oldest is told",
+		{MODEL_SKIP, "pinion_admission_set_limits", "pin_waiters_pop_ended"}},
 	{.name = NULL},
 };
 
 static const struct model_twin closed_twins[] = {
 	{"comes in while it closes: taken in two steps", {MODEL_TORN, "pin_places_take", NULL}},
 	{"closed in two steps", {MODEL_TORN, "pin_places_close", NULL}},
-	{"who drains is not told", {MODEL_SKIP, "pin_admission_serve_unlock", "&self->drained"}},
+	{"who drains is not told", {MODEL_SKIP, "serve_unlock", "&self->drained"}},
 	{.name = NULL},
 };
 
@@ -351,6 +415,13 @@ static const struct model_twin freed_twins[] = {
 static const struct model_twin evicted_twins[] = {
 	{"the lists without the lock", {MODEL_SKIP, "pin_admission_lock", "pin_waiters_lock"}},
 	{"who is evicted keeps its place", {MODEL_SKIP, "evict", "pin_places_exchange"}},
+	{.name = NULL},
+};
+
+static const struct model_twin evicted_freed_twins[] = {
+	{"no place is taken, so it is drained", {MODEL_SKIP, "take_end", "has_evicted"}},
+	{"the last evicted task tells nobody",
+		{MODEL_SKIP, "cancel_evicted", "pin_admission_serve_unlock"}},
 	{.name = NULL},
 };
 
@@ -368,9 +439,11 @@ static const struct model_case cases[] = {
 	{"gives_up", run_gives_up, 2, 1, 0, total_wait_twins, NULL},
 	{"raised", run_raised, 2, 1, 0, raised_twins, NULL},
 	{"lowered", run_lowered, 2, 1, 0, lowered_twins, NULL},
+	{"lowered_behind", run_lowered_behind, 2, 1, 0, lowered_behind_twins, NULL},
 	{"closed", run_closed, 2, 1, 0, closed_twins, NULL},
 	{"freed", run_freed, 3, 2, 0, freed_twins, NULL},
 	{"evicted", run_evicted, 3, 2, 0, evicted_twins, NULL},
+	{"evicted_freed", run_evicted_freed, 2, 1, 0, evicted_freed_twins, NULL},
 	{"runtime_drained", run_runtime_drained, 1, 1, 0, drained_twins, NULL},
 };
 

@@ -79,6 +79,13 @@ static bool give(struct pin_places *places, uint64_t amount, const char *site)
 	(model_is_spoilt(MODEL_SKIP, __func__, #waiters) \
 			? false \
 			: (pin_waiters_pop_served)(waiters, out_served))
+#define pin_waiters_pop_ended(waiters, ends, out_served) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_waiters_pop_ended") \
+			? (void)0 \
+			: (pin_waiters_pop_ended)(waiters, ends, out_served))
+/* SKIP: whoever drains forgets the tasks of evicted jobs. */
+#define pin_admission_has_evicted(self) \
+	(!model_is_spoilt(MODEL_SKIP, __func__, "has_evicted") && (pin_admission_has_evicted)(self))
 #define pin_waiters_lock(waiters) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_waiters_lock") ? (void)0 \
 								   : (pin_waiters_lock)(waiters))
@@ -95,6 +102,11 @@ static struct pin_worker nobodies[MODEL_THREADS_MAX];
 	(pin_worker_self != NULL ? pin_worker_self : &nobodies[model_thread_current()])
 #include "runtime/task/admission.c"
 #include "runtime/task/admission_admit.c"
+/* SKIP: whoever waits is not looked for. */
+#define pin_admission_serve_unlock(self) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_admission_serve_unlock") \
+			? pin_admission_unlock(self) \
+			: (pin_admission_serve_unlock)(self))
 #include "runtime/task/admission_job.c"
 #include "runtime/task/admission_log.c"
 

@@ -10,7 +10,7 @@
 
 #include <pinion/admission.h>
 
-enum { JOBS_MODEL_MAX = 4 };
+enum { JOBS_MODEL_MAX = 5 };
 
 struct jobs_model_job {
 	struct pinion_job job;

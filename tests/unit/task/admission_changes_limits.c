@@ -103,6 +103,45 @@ static void check_wait_is_refused(void)
 	jobs_expect("not run", &jobs[1], 0, 0);
 }
 
+static void *wait_for_one(void *arg)
+{
+	expect_number("came in at last", 0, jobs_spawn_wait(&admission, arg, UINT64_MAX));
+	return NULL;
+}
+
+/* Each that waits for two where there is room for one; the others stay. */
+static void check_each_wait_is_refused(void)
+{
+	pthread_t stays[2];
+	pthread_t ends;
+
+	jobs_admission(&admission, runtime, 2, 2, 0);
+	jobs_init(jobs, 6, 0);
+	jobs_init(&jobs[5], 1, PINION_TASK_HIGH);
+	tasks_hold_begin(&hold, runtime, 0);
+	expect_number("first", 0, jobs_spawn(&admission, &jobs[0], NULL));
+	expect_number("second", 0, jobs_spawn(&admission, &jobs[4], NULL));
+	/* In its lane another waits before it, and one in a higher lane. */
+	expect_ready("high", pthread_create(&stays[0], NULL, wait_for_one, &jobs[5]) == 0);
+	jobs_await_waiters(&admission, HIGH, 1);
+	expect_ready("thread", pthread_create(&stays[1], NULL, wait_for_one, &jobs[3]) == 0);
+	jobs_await_waiters(&admission, NORMAL, 1);
+	expect_ready("behind", pthread_create(&ends, NULL, wait_for_two, NULL) == 0);
+	jobs_await_waiters(&admission, NORMAL, 2);
+	set_limits(1, 1);
+	pthread_join(ends, NULL);
+	expect_number("there is no room for two", -EINVAL, wait_rc);
+	jobs_await_waiters(&admission, HIGH, 1);
+	jobs_await_waiters(&admission, NORMAL, 1);
+	tasks_hold_end(&hold);
+	pthread_join(stays[0], NULL);
+	pthread_join(stays[1], NULL);
+	jobs_drain(&admission);
+	for (uint32_t i = 0; i < 6; i++) {
+		jobs_expect("run, or refused", &jobs[i], i == 1 || i == 2 ? 0 : 1, 0);
+	}
+}
+
 /* Those that are in beyond the limit end before another comes in. */
 static void check_lowered(void)
 {
@@ -150,6 +189,7 @@ int main(void)
 	check_raised();
 	check_wait_is_served();
 	check_wait_is_refused();
+	check_each_wait_is_refused();
 	check_lowered();
 	check_mistakes();
 	pinion_runtime_destroy(runtime);

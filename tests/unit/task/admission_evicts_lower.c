@@ -3,7 +3,9 @@
  * Goal: where it is asked for, a job of a higher lane has the place of one that
  * has not begun: of the lowest lane, the newest, which goes to its `cancel` and
  * is counted; never of its own lane, nor one that has begun or is mandatory;
- * for several jobs, as many or none; and there is an end to it. RP-5, W41.
+ * for several jobs, as many or none; and there is an end to it. Lowered limits
+ * evict none by themselves, nor more than one for each that comes in. RP-5,
+ * W41.
  * Method: one worker that is held while jobs displace each other; in the end
  * each was run or cancelled.
  */
@@ -135,6 +137,34 @@ static void check_bound(void)
 	jobs_expect("refused", &high[0], 0, 0);
 }
 
+/* Of those beyond a lowered limit, one for each that comes in, and no more. */
+static void check_lowered(void)
+{
+	struct pinion_admission_limits limits = {
+		.max_tasks = {4, 4, 4}, .max_tasks_total = 2, .flags = PINION_ADMISSION_EVICT};
+	struct pinion_admission_stats counters;
+
+	begin(4, 4);
+	expect_number("low", 0, jobs_spawn_all(&admission, low, 4, NULL));
+	expect_number("lower", 0, pinion_admission_set_limits(&admission, &limits));
+	expect_number("nobody is thrown out", 4, jobs_counters(&admission).current[LOW]);
+	expect_number("in place of one", 0, jobs_spawn(&admission, &normal[0], NULL));
+	expect_number("evicted", 1, (long long)jobs_counters(&admission).evicted[LOW]);
+	expect_number("in place of another", 0, jobs_spawn(&admission, &high[0], NULL));
+	/* As many tasks of evicted jobs are queued as the total allows. */
+	expect_number("no more", -EAGAIN, jobs_spawn(&admission, &high[1], NULL));
+	counters = jobs_counters(&admission);
+	expect_number("high in", 1, counters.current[PINION_LANE_HIGH]);
+	expect_number("normal in", 1, counters.current[NORMAL]);
+	expect_number("low in", 2, counters.current[LOW]);
+	expect_number("evicted", 2, (long long)counters.evicted[LOW]);
+	end();
+	jobs_expect("stays", &low[0], 1, 0);
+	jobs_expect("stays", &low[1], 1, 0);
+	expect_evicted(&low[2]);
+	expect_evicted(&low[3]);
+}
+
 /* Stopped with one evicted and one waiting: told apart. */
 static void check_stop(void)
 {
@@ -157,6 +187,7 @@ int main(void)
 	check_batch();
 	check_refusals();
 	check_bound();
+	check_lowered();
 	check_stop();
 	pinion_runtime_destroy(runtime);
 	return expect_status();
