@@ -8,7 +8,8 @@
  * what there is, or whose task puts another into the same queue; how many wait
  * there is counted after each success. The same in the high lane; then both
  * lanes in one batch beside a spawn into each. Then a thread that waits for
- * room while others take it, and give it back, in each way there is: [WAIT-1].
+ * room while others take it, and give it back, in each way there is, also by a
+ * batch that is refused: [WAIT-1].
  */
 #include "runtime/base/base.h"
 #include "runtime/worker/entry.h"
@@ -312,6 +313,32 @@ static const struct model_twin forgone_twins[] = {
 	{.name = NULL},
 };
 
+/* What a batch that is refused has claimed meanwhile is in the way. */
+static void run_refused_batch(void)
+{
+	struct pinion_task *pair[] = {&tasks[2].request.task, &tasks[3].request.task};
+	uint32_t thread = begin_waiting(PINION_LANE_HIGH);
+	int rc;
+
+	tasks[0].request.task.flags = PINION_TASK_LOW;
+	tasks[2].request.task.flags = PINION_TASK_HIGH;
+	tasks[3].request.task.flags = PINION_TASK_LOW;
+	MODEL_CHECK(pinion_spawn(runtime, &tasks[0].request.task) == 0);
+	accepted++;
+	/* Refused, unless the first has been popped by then. */
+	rc = pinion_spawn_batch(runtime, pair, 2);
+	MODEL_CHECK(rc == 0 || rc == -EAGAIN);
+	accepted += rc == 0 ? 2 : 0;
+	model_thread_join(thread);
+	end(0);
+}
+
+static const struct model_twin refused_batch_twins[] = {
+	{"a batch that is refused says nothing",
+		{MODEL_SKIP, "pin_room_admit_lanes", "pin_room_tell"}},
+	{.name = NULL},
+};
+
 static const struct model_case cases[] = {
 	{"together", run_together, 2, 1, 0, together_twins, NULL},
 	{"inside", run_inside, 2, 1, 0, inside_twins, NULL},
@@ -321,6 +348,7 @@ static const struct model_case cases[] = {
 	{"waits high", run_waits_high, 2, 1, 0, waits_high_twins, NULL},
 	{"waits beside", run_waits_beside, 2, 1, 0, waits_beside_twins, NULL},
 	{"forgone", run_forgone, 2, 1, 0, forgone_twins, NULL},
+	{"refused_batch", run_refused_batch, 1, 1, 0, refused_batch_twins, NULL},
 };
 
 int main(void)
