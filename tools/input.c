@@ -245,14 +245,14 @@ static void add_long_entry(
 	pinion_scan_add_failure(scan, path, -ENAMETOOLONG);
 }
 
-static int feed_list(const struct input *input, struct pinion_scan *scan)
+static int feed_list(const struct input *input, struct pinion_scan *scan, const char *list_path)
 {
-	const char *name = strcmp(input->list_path, "-") == 0 ? "standard input" : input->list_path;
+	const char *name = strcmp(list_path, "-") == 0 ? "standard input" : list_path;
 	struct input_lines lines;
 	uint64_t entry_number = 0;
 	char *path;
 	size_t length;
-	int error = input_lines_init(&lines, input->list_path, input->list_is_nul ? '\0' : '\n');
+	int error = input_lines_init(&lines, list_path, input->list_is_nul ? '\0' : '\n');
 
 	if (error != 0) {
 		report_path(name, report_reason(error));
@@ -293,8 +293,12 @@ int input_feed(const struct input *input, struct pinion_scan *scan)
 	for (int i = 0; i < input->path_count && error == 0; i++) {
 		error = feed_path(input, scan, input->paths[i]);
 	}
-	if (error == 0 && input->list_path != NULL) {
-		error = feed_list(input, scan);
+	for (uint32_t i = 0; i < input->list_count && error != -ECANCELED; i++) {
+		int list_error = feed_list(input, scan, input->lists[i]);
+
+		if (error == 0 || list_error == -ECANCELED) {
+			error = list_error;
+		}
 	}
 	return error;
 }

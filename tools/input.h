@@ -15,15 +15,16 @@
 struct input {
 	char *const *paths; /* operands */
 	int path_count;
-	const char *list_path; /* --files-from: a file, "-" for stdin, NULL: none */
-	bool list_is_nul;      /* entries end in NUL instead of newline */
-	bool recurse;	       /* directories are walked rather than refused */
+	const char *const *lists; /* --files-from: files, "-" for stdin */
+	uint32_t list_count;
+	bool list_is_nul; /* entries end in NUL instead of newline */
+	bool recurse;	  /* directories are walked rather than refused */
 };
 
 /*
  * Adds every path to the scan and waits for none of them. Returns 0, or a
- * negative errno when the list could not be read (already reported) or the
- * scan was cancelled.
+ * negative errno when a list could not be read (already reported; those after
+ * it are read all the same) or the scan was cancelled.
  */
 int input_feed(const struct input *input, struct pinion_scan *scan);
 

@@ -8,6 +8,9 @@
 #include "tools/report.h"
 #include "tools/signals.h"
 
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -115,6 +118,41 @@ bool scanning_parse_file_timeout(struct scanning_options *options, const char *v
 	return true;
 }
 
+bool scanning_lists_stdin(const struct scanning_options *options)
+{
+	for (uint32_t i = 0; i < options->list_count; i++) {
+		if (strcmp(options->lists[i], "-") == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+bool scanning_parse_list(struct scanning_options *options, const char *value)
+{
+	const char **grown;
+
+	if (strcmp(value, "-") == 0 && scanning_lists_stdin(options)) {
+		report_line("--files-from=-: standard input can be one list only");
+		return false;
+	}
+	grown = realloc(options->lists, (options->list_count + 1) * sizeof(*grown));
+	if (grown == NULL) {
+		report_line("%s", report_reason(ENOMEM));
+		return false;
+	}
+	options->lists = grown;
+	options->lists[options->list_count++] = value;
+	return true;
+}
+
+void scanning_options_fini(struct scanning_options *options)
+{
+	free(options->lists);
+	options->lists = NULL;
+	options->list_count = 0;
+}
+
 /* All of it, and it is read from there. */
 static bool is_cached(const struct scanning_options *options, const char *path)
 {
@@ -136,7 +174,7 @@ void scanning_fit_buffers(const struct scanning_options *options, char *const *p
 	uint64_t wanted = BUFFERS_SPARE;
 	bool may_ask = path_count <= CACHED_PATHS_MAX;
 
-	if (runtime->buffer_count != 0 || options->list_path != NULL) {
+	if (runtime->buffer_count != 0 || options->list_count > 0) {
 		return;
 	}
 	for (int i = 0; i < path_count && wanted <= BUFFERS_FIT_MAX; i++) {

@@ -15,7 +15,8 @@
 enum { SCANNING_WORKERS_MAX = 4096 };
 
 struct scanning_options {
-	const char *list_path; /* --files-from, NULL: none */
+	const char **lists; /* --files-from, in order */
+	uint32_t list_count;
 	bool list_is_nul;      /* -0 */
 	bool has_stats;	       /* --stats */
 	uint32_t window_bytes; /* --window, 0: what fits the buffers */
@@ -43,12 +44,19 @@ struct scanning_options {
 /* Defaults, then the environment. False: that is bad, which is reported. */
 bool scanning_options_init(struct scanning_options *out_options);
 
+/* Of options that are all zero too. */
+void scanning_options_fini(struct scanning_options *options);
+
 /* Each takes the value of its option; false: it is bad, which is reported. */
 bool scanning_parse_workers(struct scanning_options *options, const char *value);
 bool scanning_parse_window(struct scanning_options *options, const char *value);
 bool scanning_parse_direct(struct scanning_options *options, const char *value);
 bool scanning_parse_io(struct scanning_options *options, const char *value);
 bool scanning_parse_file_timeout(struct scanning_options *options, const char *value);
+bool scanning_parse_list(struct scanning_options *options, const char *value);
+
+/* Whether one of the lists is standard input. */
+bool scanning_lists_stdin(const struct scanning_options *options);
 
 /*
  * Named files that are small, or a few that are in the page cache, cannot fill

@@ -361,6 +361,10 @@ make_tree() {
 	scan -F -e a --files-from=list
 	expect 1
 	[ "$(cat out)" = "one:0-1: e1: …" ]
+	echo $'./one' >list2
+	scan -F -e a --files-from=list --files-from=list2
+	expect 1
+	[ "$(wc -l <out)" = 2 ]
 	printf 'one\0two\nlines\0' | "$PINION" scan -F -e a -0 --files-from=- >out || true
 	[ "$(wc -l <out)" = 2 ]
 }

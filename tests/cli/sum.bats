@@ -212,6 +212,24 @@ counts() {
 	[ ! -s out ]
 }
 
+@test "--files-from: several lists, one after the other" {
+	needs sha256
+	make_names
+	echo names/plain >one
+	echo names/-dash >two
+	sha256sum names/plain names/-dash names/plain >expected
+	sum -a sha256 --files-from=one --files-from=- --files-from=one <two
+	expect 0
+	cmp out expected
+	# One that cannot be read leaves the others to be hashed.
+	sum -a sha256 --files-from=nowhere --files-from=one
+	expect 2
+	[ "$(cat out)" = "$(head -1 expected)" ]
+	sum --files-from=- --files-from=one --files-from=- <two
+	expect 2
+	[ "$(cat err)" = "pinion sum: --files-from=-: standard input can be one list only" ]
+}
+
 @test "--files-from: a list that cannot be read" {
 	sum -a "$(any)" --files-from=nowhere
 	expect 2

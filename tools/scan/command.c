@@ -50,7 +50,7 @@ static const struct option_spec scan_specs[OPTION_COUNT] = {
 	[OPTION_FORMAT] = {0, "format", "FORMAT", "text (default) or json, one object a line",
 		NULL},
 	[OPTION_FILES_FROM] = {0, "files-from", "LIST", "scan what a list names, - for stdin",
-		"One path a line. They come after PATHs."},
+		"One path a line. They come after PATHs. May be given several times."},
 	[OPTION_NULL] = {'0', "null", NULL, "entries of LIST end in NUL", NULL},
 	[OPTION_GITIGNORE] = {SCANNING_SPEC_GITIGNORE},
 	[OPTION_WORKERS] = {SCANNING_SPEC_WORKERS},
@@ -140,8 +140,7 @@ static bool parse_option(struct scan_options *options, enum scan_option option, 
 		patterns->are_literals = true;
 		return true;
 	case OPTION_FILES_FROM:
-		options->scanning.list_path = value;
-		return true;
+		return scanning_parse_list(&options->scanning, value);
 	case OPTION_NULL:
 		options->scanning.list_is_nul = true;
 		return true;
@@ -192,7 +191,7 @@ static bool check_options(const struct scan_options *options)
 	if (options->prints_patterns) {
 		return true;
 	}
-	if (options->path_count == 0 && options->scanning.list_path == NULL) {
+	if (options->path_count == 0 && options->scanning.list_count == 0) {
 		report_line("no paths: name files or directories, or --files-from=LIST");
 		return false;
 	}
@@ -257,6 +256,7 @@ static int scan_command_run(const struct command *command, int argc, char **argv
 	}
 	free(options.patterns.expressions);
 	free(options.patterns.files);
+	scanning_options_fini(&options.scanning);
 	return status;
 }
 

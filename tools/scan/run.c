@@ -392,7 +392,8 @@ static void feed(struct scan_job *job)
 	struct input input = {
 		.paths = job->options->paths,
 		.path_count = job->options->path_count,
-		.list_path = job->options->scanning.list_path,
+		.lists = job->options->scanning.lists,
+		.list_count = job->options->scanning.list_count,
 		.list_is_nul = job->options->scanning.list_is_nul,
 		.recurse = true,
 	};

@@ -43,7 +43,8 @@ static const struct option_spec sum_specs[OPTION_COUNT] = {
 	[OPTION_NULL] = {'0', "null", NULL, "end lines, and entries of LIST, with NUL",
 		"Nothing is escaped then."},
 	[OPTION_FILES_FROM] = {0, "files-from", "LIST", "hash the files a list names, - for stdin",
-		"One path a line; empty lines are ignored. They come after PATHs."},
+		"One path a line; empty lines are ignored. They come after PATHs. May be given "
+		"several times."},
 	[OPTION_CHECK] = {'c', "check", NULL, "verify the lists named by PATH", NULL},
 	[OPTION_TAG] = {0, "tag", NULL, "write lines as TAG (PATH) = DIGEST", NULL},
 	[OPTION_QUIET] = {0, "quiet", NULL, "with -c: no line for what verifies", NULL},
@@ -85,8 +86,7 @@ static bool parse_option(struct sum_options *options, enum sum_option option, co
 		options->scanning.list_is_nul = true;
 		return true;
 	case OPTION_FILES_FROM:
-		options->scanning.list_path = value;
-		return true;
+		return scanning_parse_list(&options->scanning, value);
 	case OPTION_CHECK:
 		options->is_check = true;
 		return true;
@@ -124,7 +124,7 @@ static bool parse_option(struct sum_options *options, enum sum_option option, co
 /* Combinations that cannot mean anything are refused, as sha256sum does. */
 static bool check_options(const struct sum_options *options, char *const *paths, int path_count)
 {
-	if (path_count == 0 && options->scanning.list_path == NULL) {
+	if (path_count == 0 && options->scanning.list_count == 0) {
 		report_line(options->is_check
 				? "no lists to verify: name them, - for standard input"
 				: "no paths: name files, -r and directories, or --files-from=LIST");
@@ -132,7 +132,7 @@ static bool check_options(const struct sum_options *options, char *const *paths,
 	}
 	if (options->is_check &&
 		(options->scanning.list_is_nul || options->is_tagged || options->recurse ||
-			options->scanning.list_path != NULL)) {
+			options->scanning.list_count > 0)) {
 		report_line("-c goes with none of -0, -r, --tag, --files-from");
 		return false;
 	}
@@ -144,7 +144,7 @@ static bool check_options(const struct sum_options *options, char *const *paths,
 		report_line("--quiet and --status go only with -c");
 		return false;
 	}
-	if (options->scanning.list_path != NULL && strcmp(options->scanning.list_path, "-") == 0) {
+	if (scanning_lists_stdin(&options->scanning)) {
 		for (int i = 0; i < path_count; i++) {
 			if (strcmp(paths[i], "-") == 0) {
 				report_line("standard input cannot be both a file and the list");
@@ -207,40 +207,49 @@ static int run_job(const struct sum_options *options, char *const *paths, int pa
 	return scanning_exit_status(job.has_trouble || !is_written, job.has_mismatch);
 }
 
-static int sum_run(const struct command *command, int argc, char **argv)
+static int parse_and_run(
+	struct sum_options *options, const struct command *command, int argc, char **argv)
 {
 	struct option_parser parser = {.command = command, .argc = argc, .argv = argv};
-	struct sum_options options = {0};
-	struct pinion_scan_config *scan = &options.scanning.scan;
+	struct pinion_scan_config *scan = &options->scanning.scan;
 	const char *value;
 	int option;
 
-	if (!scanning_options_init(&options.scanning)) {
-		return EXIT_STATUS_TROUBLE;
-	}
 	scan->order = PINION_SCAN_IN_ORDER;
 	scan->file_user_bytes = sizeof(struct sum_file);
 	scan->report_holes = 1;
 	scan->report_gaps = 1;
 	while ((option = options_next(&parser, &value)) >= 0) {
-		if (!parse_option(&options, (enum sum_option)option, value)) {
+		if (!parse_option(options, (enum sum_option)option, value)) {
 			return EXIT_STATUS_TROUBLE;
 		}
 	}
 	if (option == OPTIONS_HELP) {
 		return EXIT_STATUS_CLEAN;
 	}
-	if (option == OPTIONS_ERROR || !check_options(&options, argv + 1, parser.operand_count) ||
-		!check_algorithm(&options)) {
+	if (option == OPTIONS_ERROR || !check_options(options, argv + 1, parser.operand_count) ||
+		!check_algorithm(options)) {
 		return EXIT_STATUS_TROUBLE;
 	}
-	size_buffers(&options.scanning);
+	size_buffers(&options->scanning);
 	/* A list to verify names others. */
-	if (!options.is_check) {
-		scanning_fit_buffers(&options.scanning, argv + 1, parser.operand_count,
-			&options.scanning.runtime);
+	if (!options->is_check) {
+		scanning_fit_buffers(&options->scanning, argv + 1, parser.operand_count,
+			&options->scanning.runtime);
 	}
-	return run_job(&options, argv + 1, parser.operand_count);
+	return run_job(options, argv + 1, parser.operand_count);
+}
+
+static int sum_run(const struct command *command, int argc, char **argv)
+{
+	struct sum_options options = {0};
+	int status = EXIT_STATUS_TROUBLE;
+
+	if (scanning_options_init(&options.scanning)) {
+		status = parse_and_run(&options, command, argc, argv);
+	}
+	scanning_options_fini(&options.scanning);
+	return status;
 }
 
 const struct command sum_command = {

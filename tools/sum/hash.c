@@ -307,13 +307,14 @@ static void plain_feed(struct sum_job *job, char *const *paths, int path_count, 
 	struct input input = {
 		.paths = paths,
 		.path_count = path_count,
-		.list_path = is_last ? job->options->scanning.list_path : NULL,
+		.lists = job->options->scanning.lists,
+		.list_count = is_last ? job->options->scanning.list_count : 0,
 		.list_is_nul = job->options->scanning.list_is_nul,
 		.recurse = job->options->recurse,
 	};
 	int error;
 
-	if ((path_count == 0 && input.list_path == NULL) || sum_begin(job) != 0) {
+	if ((path_count == 0 && input.list_count == 0) || sum_begin(job) != 0) {
 		return;
 	}
 	error = input_feed(&input, job->scan);

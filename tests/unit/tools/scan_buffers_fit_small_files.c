@@ -112,7 +112,7 @@ int main(void)
 	options.runtime.buffer_count = 7;
 	expect_number("a number somebody set", 7, fit(&options, small, 2));
 	options.runtime.buffer_count = 0;
-	options.list_path = "list";
+	options.list_count = 1;
 	expect_number("a list names others", 0, fit(&options, small, 2));
 	scratch_leave();
 	return expect_status();
