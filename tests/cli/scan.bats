@@ -544,6 +544,29 @@ others:119-159: github-token' ]
 	grep -qx 'pinion scan: 2001 rules take longer than 0.001 s to compile: use fewer or simpler ones, or raise --max-compile-time' err
 }
 
+@test "one rule that takes long is ended at the limit, and an alarm of one's own is kept" {
+	needs regex
+	printf 'w17' >file
+	printf 'id\t%s+z\n' "$(printf '(a|b%.0s' {1..800})$(printf ')%.0s' {1..800})" >rules
+	for option in "" --print-patterns; do
+		status=0
+		# shellcheck disable=SC2086
+		timeout 30 "$PINION" scan --rules=rules $option --max-compile-time=0.01 file \
+			>out 2>err || status=$?
+		expect 2
+		[ ! -s out ]
+		[ "$(cat err)" = "pinion scan: 1 rules take longer than 0.01 s to compile: use fewer or simpler ones, or raise --max-compile-time" ]
+	done
+	# The limit ends with the compilation.
+	command -v perl >/dev/null || skip "no perl"
+	mkfifo list
+	exec 7<>list
+	status=0
+	perl -e 'alarm 1; exec @ARGV' "$PINION" scan -e w --files-from=list >out 2>err || status=$?
+	exec 7>&-
+	expect 142
+}
+
 @test "an entry of a list that is no path is named by its number" {
 	printf 'a' >file
 	{

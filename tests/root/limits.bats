@@ -49,6 +49,26 @@ as_user() {
 	done
 }
 
+@test "rules that take long to compile are ended at the limit without a second thread" {
+	[[ $features == *+hyperscan* ]] || skip "built without hyperscan"
+	setup_public
+	perl -e 'srand(1); for (1 .. 8001) {
+		printf "r%d\t%s[a-z0-9]{8,40}x%d[0-9a-f]{3,9}\n", $_,
+			join("", map { chr(97 + int(rand(16))) } 1 .. 4), $_ }' >rules || skip "no perl"
+	as_user 8388608 prlimit --nproc=1:1 ./pinion scan --rules=rules --max-compile-time=1.5 rules \
+		>out 2>err & pid=$!
+	for _ in {1..3000}; do
+		kill -0 $pid 2>/dev/null || break
+		sleep 0.02
+	done
+	kill -KILL $pid 2>/dev/null || true
+	status=0
+	wait $pid || status=$?
+	cat err
+	[ "$status" = 2 ]
+	grep -qx 'pinion scan: 8001 rules take longer than 1.5 s to compile: use fewer or simpler ones, or raise --max-compile-time' err
+}
+
 @test "what an ordinary user may not read is named" {
 	setup_public
 	mkdir -p tree/shut tree/unlisted tree/no-entry

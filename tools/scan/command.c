@@ -7,6 +7,7 @@
 
 #include "tools/commands.h"
 #include "tools/report.h"
+#include "tools/scan/compile_limit.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -175,7 +176,7 @@ static bool parse_option(struct scan_options *options, enum scan_option option, 
 			"max-rule-bytes", value, 1, (uint64_t)1 << 40, &patterns->bytes_max);
 	case OPTION_MAX_COMPILE_TIME:
 		return options_duration("max-compile-time", value, ns_per_ms,
-			COMPILE_SECONDS_MAX * ns_per_s, &options->compile_ns_max);
+			COMPILE_SECONDS_MAX * ns_per_s, &patterns->compile_ns_max);
 	case OPTION_COUNT:
 		break;
 	}
@@ -209,11 +210,15 @@ static int load_and_run(const struct scan_options *options)
 	const struct matcher_ops *matcher = matcher_default();
 	struct rules rules = {0};
 	int status = EXIT_STATUS_TROUBLE;
+	bool is_loaded = scan_rules_load(&options->patterns, matcher, &rules);
 
-	if (scan_rules_load(&options->patterns, matcher, &rules)) {
-		status = options->prints_patterns ? scan_rules_print(&rules)
-						  : scan_run(options, matcher, &rules);
+	if (is_loaded && options->prints_patterns) {
+		compile_limit_end();
+		status = scan_rules_print(&rules);
+	} else if (is_loaded) {
+		status = scan_run(options, matcher, &rules);
 	}
+	compile_limit_end();
 	rules_free(&rules);
 	return status;
 }
@@ -240,7 +245,7 @@ static int scan_command_run(const struct command *command, int argc, char **argv
 		.patterns.findings_max = FINDINGS_STANDARD,
 		.patterns.count_max = RULES_STANDARD,
 		.patterns.bytes_max = RULE_BYTES_STANDARD,
-		.compile_ns_max = COMPILE_SECONDS_STANDARD * ns_per_s,
+		.patterns.compile_ns_max = COMPILE_SECONDS_STANDARD * ns_per_s,
 	};
 	int status = EXIT_STATUS_TROUBLE;
 	int parsed;

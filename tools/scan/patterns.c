@@ -8,6 +8,7 @@
 #include "tools/options.h"
 #include "tools/output.h"
 #include "tools/report.h"
+#include "tools/scan/compile_limit.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -129,6 +130,9 @@ bool scan_rules_load(const struct scan_patterns *patterns, const struct matcher_
 	if (error == 0 && (out_rules->count > COUNT_TOLD || out_rules->bytes > BYTES_TOLD)) {
 		report_line("compiling %u rules, %llu KB; this may take a while", out_rules->count,
 			(unsigned long long)(out_rules->bytes + 999) / 1000);
+	}
+	if (patterns->compile_ns_max != 0) {
+		compile_limit_begin(patterns->compile_ns_max, out_rules->count);
 	}
 	is_measured = measure(matcher, out_rules);
 	return is_measured && error == 0;

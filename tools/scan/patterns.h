@@ -23,6 +23,11 @@ struct scan_patterns {
 	uint32_t count_max;    /* --max-rules */
 	uint64_t bytes_max;    /* --max-rule-bytes */
 	uint64_t findings_max; /* --max-findings-per-file */
+	/*
+	 * --max-compile-time: from before rules are measured until
+	 * compile_limit_end(). 0: no limit.
+	 */
+	uint64_t compile_ns_max;
 };
 
 /*

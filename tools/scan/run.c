@@ -15,6 +15,7 @@
 #include "tools/output.h"
 #include "tools/progress.h"
 #include "tools/report.h"
+#include "tools/scan/compile_limit.h"
 #include "tools/scan/search.h"
 #include "tools/scan/selftest.h"
 #include "tools/signals.h"
@@ -293,26 +294,14 @@ static int compile(void *arg)
 
 /*
  * Nothing can end a compilation but the end of the process: nothing has been
- * written yet that this would lose.
+ * written yet that this would lose. compile_limit.h ends one that takes long.
  */
-static void await_compiled(const struct scan_job *job, struct meanwhile *compiling)
+static void await_compiled(struct meanwhile *compiling)
 {
-	double start = scanning_seconds_now();
-	double limit = (double)job->options->compile_ns_max / 1e9;
-	uint64_t step_ns = job->options->compile_ns_max < COMPILE_LOOK_NS
-		? job->options->compile_ns_max
-		: COMPILE_LOOK_NS;
-
-	while (!meanwhile_await(compiling, step_ns)) {
+	while (!meanwhile_await(compiling, COMPILE_LOOK_NS)) {
 		if (signals_interrupted()) {
 			report_line("stopped early by a signal");
 			_exit(EXIT_STATUS_STOPPED);
-		}
-		if (scanning_seconds_now() - start >= limit) {
-			report_line("%u rules take longer than %g s to compile: use fewer or "
-				    "simpler ones, or raise --max-compile-time",
-				job->rules->count, limit);
-			_exit(EXIT_STATUS_TROUBLE);
 		}
 	}
 }
@@ -340,8 +329,9 @@ static bool prepare(struct scan_job *job, const struct matcher_ops *matcher)
 	meanwhile_begin(&testing, test_library, &test);
 	meanwhile_begin(&creating, create_runtime, job);
 	meanwhile_begin(&searching, compile, &compiling);
-	await_compiled(job, &searching);
+	await_compiled(&searching);
 	search_error = meanwhile_end(&searching);
+	compile_limit_end();
 	test_error = meanwhile_end(&testing);
 	error = meanwhile_end(&creating);
 	if (test_error != 0) {

@@ -16,7 +16,6 @@ struct scan_options {
 	struct scan_patterns patterns;
 	enum finding_format format;
 	bool prints_patterns;
-	uint64_t compile_ns_max; /* --max-compile-time */
 	char *const *paths;
 	int path_count;
 	struct scanning_options scanning;
