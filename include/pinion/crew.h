@@ -79,7 +79,7 @@ PINION_API void pinion_crew_config_init_sized(struct pinion_config *config, uint
  * follow from `sizes`; NULL: balanced.
  *
  * Context and Errors: as pinion_runtime_create(); -EINVAL also for sizes out of
- * range.
+ * range, with a message that names the field and its value.
  * Since: 0.1
  */
 PINION_API int pinion_crew_create(const struct pinion_config *config,
@@ -101,7 +101,8 @@ PINION_API int pinion_crew_create(const struct pinion_config *config,
  *
  * Context: a thread that is no worker of any runtime; sleeps until the workers
  * have left.
- * Errors: -EINVAL: out of range. -ERANGE: more of a tier than it began with,
+ * Errors: -EINVAL: `sizes` is NULL or out of range; a message names the field
+ * and its value in the latter case. -ERANGE: more of a tier than it began with,
  * and than `crew_max` of its configuration. -EOPNOTSUPP: no crew, or one with
  * `ring_sharing`. -EBUSY: another resize is under way. -ESHUTDOWN: it
  * is drained or stopped, or about to be. -EDEADLK: on a worker thread of any

@@ -143,6 +143,28 @@ static bool are_in_range(const struct pinion_crew_sizes *sizes)
 		sizes->low <= SIZE_MAX_EACH;
 }
 
+static void log_range(const struct pin_log *log, const struct pinion_crew_sizes *sizes)
+{
+	const struct {
+		const char *name;
+		uint32_t value;
+		uint32_t least;
+	} fields[TIERS] = {
+		{"high", sizes->high, 0},
+		{"medium", sizes->medium, 0},
+		{"low", sizes->low, 1},
+	};
+
+	for (uint32_t i = 0; i < TIERS; i++) {
+		if (fields[i].value < fields[i].least || fields[i].value > SIZE_MAX_EACH) {
+			pin_log(log, PINION_LOG_ERROR,
+				"sizes.%s=%u of a crew is not from %u to %u workers",
+				fields[i].name, fields[i].value, fields[i].least,
+				(unsigned)SIZE_MAX_EACH);
+		}
+	}
+}
+
 /* By tier: how many there are. */
 static void read_tiers(const struct pinion_crew_sizes *sizes, uint32_t *out_counts)
 {
@@ -188,7 +210,7 @@ int pinion_crew_create(const struct pinion_config *config, const struct pinion_c
 	if (sizes == NULL) {
 		sizes = &balanced;
 	}
-	if (!are_in_range(sizes) || (config != NULL && config->size < sizeof(own))) {
+	if (config != NULL && config->size < sizeof(own)) {
 		return -EINVAL;
 	}
 	pinion_crew_config_init(&own);
@@ -198,6 +220,10 @@ int pinion_crew_create(const struct pinion_config *config, const struct pinion_c
 			return rc;
 		}
 		own.size = sizeof(own);
+	}
+	if (!are_in_range(sizes)) {
+		log_range(&(struct pin_log){.fn = own.log, .arg = own.log_arg}, sizes);
+		return -EINVAL;
 	}
 	write_lanes(sizes, own.crew_max <= SIZE_MAX_EACH ? own.crew_max : 0, lanes, sizeof(lanes),
 		serving);
@@ -245,7 +271,11 @@ int pinion_crew_resize(struct pinion_runtime *crew, const struct pinion_crew_siz
 	if (pin_runtime_is_foreign(crew)) {
 		return -ECHILD;
 	}
+	if (sizes == NULL) {
+		return -EINVAL;
+	}
 	if (!are_in_range(sizes)) {
+		log_range(&shared->log, sizes);
 		return -EINVAL;
 	}
 	if (!shared->is_crew || shared->config.ring_sharing == PINION_RING_SHARED) {

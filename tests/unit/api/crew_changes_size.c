@@ -292,6 +292,7 @@ static void check_errors(void)
 	start(&sizes);
 	expect_refusal("nobody for low", -EINVAL, (struct pinion_crew_sizes){1, 2, 0});
 	expect_refusal("out of range", -EINVAL, (struct pinion_crew_sizes){1025, 2, 1});
+	expect_number("no sizes", -EINVAL, pinion_crew_resize(crew, NULL));
 	expect_refusal("more than it may", -ERANGE, (struct pinion_crew_sizes){MAX + 1, 2, 1});
 	expect_sizes("unchanged", 1, 2, 1);
 	expect_number("drain", 0, pinion_runtime_drain(crew));

@@ -178,7 +178,16 @@ static void check_refused(void)
 	struct pinion_config config;
 
 	pinion_crew_config_init(&config);
+	config.log = runtimes_note;
+	runtimes_log[0] = '\0';
 	expect_number("no low", -EINVAL, pinion_crew_create(&config, &no_low, &crew));
+	expect_true("the message names field and value",
+		strstr(runtimes_log, "sizes.low=0 of a crew is not from 1 to 1024") != NULL);
+	runtimes_log[0] = '\0';
+	expect_number("too many, logged", -EINVAL, pinion_crew_create(&config, &too_many, &crew));
+	expect_true("one message, of that field",
+		strstr(runtimes_log, "sizes.high=1025 of a crew is not from 0 to 1024") != NULL &&
+			strstr(runtimes_log, "sizes.low") == NULL);
 	expect_number("too many", -EINVAL, pinion_crew_create(NULL, &too_many, &crew));
 	config.size = 8;
 	expect_number("size", -EINVAL, pinion_crew_create(&config, NULL, &crew));
