@@ -154,7 +154,9 @@ int main(void)
 		}
 	}
 	if (rc < 0) {
-		fprintf(stderr, "event_loop: %s\n", strerror(-rc));
+		/* What epoll says of a file, which is always readable. */
+		fprintf(stderr, "event_loop: %s\n",
+			rc == -EPERM ? "stdin has to be a pipe or a terminal" : strerror(-rc));
 	}
 	printf("%d files, %llu lines, %d failures\n", file_count, line_count, failed_count);
 	pinion_runtime_destroy(runtime);
