@@ -24,6 +24,9 @@ enum {
 	HELP_WIDTH = 80,
 };
 
+/* More than any option takes. */
+static const uint64_t SECONDS_MOST = 10000000000;
+
 /* Length of an option's name in an argument, which may go on with "=VALUE". */
 static size_t name_length(const char *argument)
 {
@@ -274,7 +277,10 @@ int options_next(struct option_parser *parser, const char **out_value)
 	return OPTIONS_END;
 }
 
-/* Digits only: no sign, spaces or octal. Returns where they end, or NULL. */
+/*
+ * Digits only: no sign, spaces or octal. Returns where they end, or NULL. More
+ * than fits becomes the most that does.
+ */
 static const char *parse_digits(const char *text, uint64_t *out_number)
 {
 	uint64_t number = 0;
@@ -283,13 +289,23 @@ static const char *parse_digits(const char *text, uint64_t *out_number)
 	for (; *position >= '0' && *position <= '9'; position++) {
 		uint64_t digit = (uint64_t)(*position - '0');
 
-		if (number > (UINT64_MAX - digit) / 10) {
-			return NULL;
-		}
-		number = number * 10 + digit;
+		number = number > (UINT64_MAX - digit) / 10 ? UINT64_MAX : number * 10 + digit;
 	}
 	*out_number = number;
 	return position == text ? NULL : position;
+}
+
+/* Whether the digits at `text` say more than fits. */
+static bool is_saturated(const char *text, uint64_t number)
+{
+	char most[24];
+
+	if (number != UINT64_MAX) {
+		return false;
+	}
+	text += strspn(text, "0");
+	snprintf(most, sizeof(most), "%llu", (unsigned long long)UINT64_MAX);
+	return strspn(text, "0123456789") > strlen(most) || strncmp(text, most, strlen(most)) != 0;
 }
 
 bool options_count(
@@ -318,10 +334,12 @@ bool options_duration(
 	uint64_t number_ns;
 	const char *end = parse_digits(text, &whole);
 
-	if (end == NULL || whole > UINT64_MAX / 1000000000u - 1) {
+	if (end == NULL) {
 		report_line("--%s: '%s' is not a number of seconds", name, text);
 		return false;
 	}
+	/* More is out of every range, and would not fit. */
+	whole = whole < SECONDS_MOST ? whole : SECONDS_MOST;
 	number_ns = whole * 1000000000u;
 	if (*end == '.') {
 		uint64_t digit_ns = 100000000u;
@@ -391,13 +409,15 @@ bool options_size(
 	uint64_t number;
 	const char *end = parse_digits(text, &number);
 	uint64_t factor = end == NULL ? 0 : size_factor(end);
+	bool is_huge;
 
-	if (factor == 0 || number > UINT64_MAX / factor) {
+	if (factor == 0) {
 		report_line(
 			"--%s: '%s' is not a size (examples: 65536, 64K, 1M, 10MB)", name, text);
 		return false;
 	}
-	if (number * factor < min || number * factor > max) {
+	is_huge = number > UINT64_MAX / factor || is_saturated(text, number);
+	if (is_huge || number * factor < min || number * factor > max) {
 		char least[24];
 		char most[24];
 

@@ -184,7 +184,10 @@ bool output_finish(void)
 	was_reported = was_reported || first_error != 0;
 	pthread_mutex_unlock(&output_lock);
 	if (error != 0) {
-		report_line("standard output: %s", report_reason(error));
+		report_line("standard output: %s",
+			error == EFBIG ? "too large for a file: past the limit (ulimit -f) or what "
+					 "its file system takes"
+				       : report_reason(error));
 	}
 	return output_ok();
 }

@@ -567,6 +567,26 @@ others:119-159: github-token' ]
 	expect 142
 }
 
+@test "a number that is too large for any type is out of the range" {
+	scan --max-findings-per-file=99999999999999999999 -e a .
+	expect 2
+	[ "$(cat err)" = "pinion scan: --max-findings-per-file: 99999999999999999999 is not between 0 and 4294967295" ]
+	scan --file-timeout=99999999999 -e a .
+	expect 2
+	[ "$(cat err)" = "pinion scan: --file-timeout: 99999999999 is not between 0 and 86400 seconds" ]
+	scan --window=99999999999999999999 -e a .
+	expect 2
+	grep -qx 'pinion scan: --window: 99999999999999999999 is not between 4K and 64M' err
+}
+
+@test "standard output past the limit of a file's size is named as that" {
+	printf '%1000s' needle | tr ' ' n >file
+	status=0
+	bash -c 'ulimit -f 1; trap "" XFSZ; exec "$@"' - "$PINION" scan -F -e n file \
+		2>&1 >out | cat >err || true
+	[ "$(tail -n +1 err | head -1)" = "pinion scan: standard output: too large for a file: past the limit (ulimit -f) or what its file system takes" ]
+}
+
 @test "an entry of a list that is no path is named by its number" {
 	printf 'a' >file
 	{
