@@ -28,8 +28,9 @@ static void finish(struct pinion_call *call, int result)
 	rc = pinion_future_set(&call->done, NULL, 0);
 	if (rc != 0) {
 		pin_check_misused(&pin_worker_current()->shared->log,
-			"the future of the pinion_call at %p was set already: call.done is set by "
-			"the library, when the call has ended",
+			"the future of the pinion_call at %p was set already: the call was started "
+			"again before it had ended, or the program has set call.done; wait for "
+			"call.done, which the library sets",
 			(const void *)call);
 	}
 }

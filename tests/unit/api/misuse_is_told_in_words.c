@@ -389,6 +389,29 @@ static int hold_call(void *arg)
 	return hold(NULL);
 }
 
+/* Starts its own call while it runs; the second run returns at once. */
+static int start_itself(void *arg)
+{
+	static bool was_started;
+
+	if (!was_started) {
+		was_started = true;
+		expect_number("again", 0, pinion_call_start(held_runtime, arg));
+	}
+	return 0;
+}
+
+static int start_call_twice(void *arg)
+{
+	static struct pinion_call call = {.run = start_itself, .arg = &call};
+
+	(void)arg;
+	held_runtime = start();
+	expect_number("start", 0, pinion_call_start(held_runtime, &call));
+	pinion_runtime_drain(held_runtime);
+	return 0;
+}
+
 static int set_future_of_call(void *arg)
 {
 	static struct pinion_call call = {.run = hold_call};
@@ -590,10 +613,19 @@ static const struct mistake mistakes[] = {
 		"initialised again, or its memory used for something else, before its tasks "
 		"were over; join it first\n"},
 	{"call", set_future_of_call, ABORTS,
-		"hook: the future of the pinion_call at @ was set already: call.done is set by "
-		"the library, when the call has ended\n"
-		"pinion: the future of the pinion_call at @ was set already: call.done is set "
-		"by the library, when the call has ended\n"},
+		"hook: the future of the pinion_call at @ was set already: the call was started "
+		"again before it had ended, or the program has set call.done; wait for "
+		"call.done, which the library sets\n"
+		"pinion: the future of the pinion_call at @ was set already: the call was "
+		"started again before it had ended, or the program has set call.done; wait for "
+		"call.done, which the library sets\n"},
+	{"call twice", start_call_twice, ABORTS,
+		"hook: the future of the pinion_call at @ was set already: the call was started "
+		"again before it had ended, or the program has set call.done; wait for "
+		"call.done, which the library sets\n"
+		"pinion: the future of the pinion_call at @ was set already: the call was "
+		"started again before it had ended, or the program has set call.done; wait for "
+		"call.done, which the library sets\n"},
 	{"work anew", begin_work_anew, ABORTS,
 		"hook: a pinion_work in state 1 cannot go on: it was initialised again, or its "
 		"memory used for something else, before it had ended\n"
