@@ -7,6 +7,8 @@
 #include "tools/report.h"
 #include "tools/scanning.h"
 
+#include <stdio.h>
+
 enum {
 	/* The first is the adding thread's. */
 	PARTS_MAX = SCANNING_WORKERS_MAX + 1,
@@ -18,6 +20,7 @@ struct part {
 
 static struct part parts[PARTS_MAX];
 static double start_seconds;
+static bool counts_findings;
 static bool has_begun;
 
 static uint64_t load(const uint64_t *count)
@@ -30,12 +33,13 @@ static void add(uint64_t *count, uint64_t more)
 	__atomic_store_n(count, load(count) + more, __ATOMIC_RELAXED);
 }
 
-void progress_begin(void)
+void progress_begin(bool has_findings)
 {
 	if (has_begun) {
 		return;
 	}
 	start_seconds = scanning_seconds_now();
+	counts_findings = has_findings;
 	__atomic_store_n(&has_begun, true, __ATOMIC_RELEASE);
 }
 
@@ -72,6 +76,7 @@ bool progress_read(struct progress *out_progress)
 void progress_report(void)
 {
 	struct progress sum;
+	char findings[40] = "";
 	double seconds;
 	double gigabytes;
 
@@ -80,7 +85,11 @@ void progress_report(void)
 	}
 	seconds = scanning_seconds_now() - start_seconds;
 	gigabytes = (double)sum.bytes / 1e9;
-	report_line("progress: %llu files, %.3f GB, %.3f GB/s, %llu findings, %.1f s",
+	if (counts_findings) {
+		snprintf(findings, sizeof(findings), " %llu findings,",
+			(unsigned long long)sum.findings);
+	}
+	report_line("progress: %llu files, %.3f GB, %.3f GB/s,%s %.1f s",
 		(unsigned long long)sum.ended_files, gigabytes,
-		seconds > 0 ? gigabytes / seconds : 0.0, (unsigned long long)sum.findings, seconds);
+		seconds > 0 ? gigabytes / seconds : 0.0, findings, seconds);
 }

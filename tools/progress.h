@@ -20,8 +20,11 @@ struct progress {
 	uint64_t findings;
 };
 
-/* Counts are shown from now on; the first call starts the elapsed time. */
-void progress_begin(void);
+/*
+ * Counts are shown from now on, with that of findings if there can be any. The
+ * first call starts the elapsed time.
+ */
+void progress_begin(bool has_findings);
 
 /* Adds to the part of the calling thread: a worker, or the one other. */
 void progress_add(struct pinion_runtime *runtime, const struct progress *more);
@@ -29,7 +32,10 @@ void progress_add(struct pinion_runtime *runtime, const struct progress *more);
 /* True after progress_begin(). Any thread. */
 bool progress_read(struct progress *out_progress);
 
-/* "N files, N.NNN GB, N.NNN GB/s, N findings, N.N s" on stderr. Any thread. */
+/*
+ * "N files, N.NNN GB, N.NNN GB/s, N findings, N.N s" on stderr, without the
+ * findings where there can be none. Any thread.
+ */
 void progress_report(void);
 
 #endif

@@ -33,7 +33,7 @@ enum pinion_scan_order {
 
 /* What became of a path. */
 enum pinion_scan_outcome {
-	PINION_SCAN_DONE = 0,	   /* every byte was handed to the engine */
+	PINION_SCAN_DONE = 0,	   /* the engine got every byte, or has enough */
 	PINION_SCAN_FAILED = 1,	   /* `error` says why; what was read was handed over */
 	PINION_SCAN_SKIPPED = 2,   /* symbolic link or special file */
 	PINION_SCAN_CANCELLED = 3, /* the scan was cancelled first */
@@ -108,8 +108,17 @@ struct pinion_window {
 };
 
 /*
+ * What `window` returns when it needs no more of the file: no window of it is
+ * read or handed over from then on, and it ends as if it had been read to its
+ * end. In parallel, windows whose callback has begun by then go on.
+ * Since: 0.1
+ */
+enum { PINION_SCAN_ENOUGH = 1 };
+
+/*
  * What the engine does. Each returns 0 to go on or a negative errno, which
- * ends this file as FAILED; -ECANCELED ends it as CANCELLED.
+ * ends this file as FAILED; -ECANCELED ends it as CANCELLED. `window` may also
+ * return PINION_SCAN_ENOUGH.
  *
  * Context: `open`, `window` and `close` run on workers; those of one file
  * never overlap, except `window` under PINION_SCAN_PARALLEL. `close` is the
@@ -205,7 +214,11 @@ struct pinion_scan_totals {
 	uint64_t failed;
 	uint64_t skipped;
 	uint64_t cancelled;
-	uint64_t read_bytes;   /* new bytes handed over: with holes, without gaps */
+	/*
+	 * New bytes handed over, without gaps; of holes, those for which
+	 * `window` returned 0, as it alone knows how far it got in others.
+	 */
+	uint64_t read_bytes;
 	uint64_t hole_bytes;   /* of those, holes */
 	uint64_t direct_files; /* files read past the page cache */
 	uint64_t ignored;      /* of those seen; a directory is one */

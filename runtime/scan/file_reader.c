@@ -37,7 +37,9 @@ static void pump_in_order(struct pin_reader *reader);
 
 int pin_reader_error(const struct pin_reader *reader)
 {
-	return -(int)pin_load_acquire_u32(&reader->error);
+	uint32_t error = pin_load_acquire_u32(&reader->error);
+
+	return error == 0 - (uint32_t)PIN_READER_ENOUGH ? 0 : -(int)error;
 }
 
 int pin_reader_gap_error(const struct pin_reader *reader)

@@ -22,9 +22,9 @@
  * lends it the tracks.
  *
  * Invariants: (1) `done` is called exactly once, after the last `deliver`, and
- * touches nothing of the reader afterwards. (2) after an error or a
- * cancellation no window is handed over; with `reports_gaps` an unreadable page
- * is not such an error, but a gap of its window.
+ * touches nothing of the reader afterwards. (2) after an error, a cancellation
+ * or PIN_READER_ENOUGH no window is handed over; with `reports_gaps` an
+ * unreadable page is not such an error, but a gap of its window.
  *
  * [READER-1] each track counts itself out of `tracks_left` (in the lock) when
  * it ends; the one that reaches zero sees everything the others did and calls
@@ -42,7 +42,10 @@
  */
 void pin_reader_start(struct pin_reader *reader);
 
-/* 0, or the first error; in `done`. -ECANCELED: cancelled before the end. */
+/*
+ * 0, also after PIN_READER_ENOUGH, or the first error; in `done`. -ECANCELED:
+ * cancelled before the end.
+ */
 int pin_reader_error(const struct pin_reader *reader);
 
 /*

@@ -17,7 +17,7 @@ void pin_track_note_error(struct pin_reader *reader, int error)
 	uint32_t none = 0;
 
 	PIN_CHECK(error < 0);
-	pin_cas_seq_cst_u32(&reader->error, &none, (uint32_t)-error);
+	pin_cas_seq_cst_u32(&reader->error, &none, 0 - (uint32_t)error);
 }
 
 /*

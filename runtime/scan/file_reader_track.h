@@ -70,7 +70,7 @@ struct pin_reader {
 	uint32_t track_count; /* fewer where there are fewer windows */
 	struct pin_track *tracks;
 	const struct pin_atomic_u32 *is_cancelled;
-	/* Returns 0 or a negative errno, which ends the reader. */
+	/* Returns 0, or what ends the reader: a negative errno or ENOUGH. */
 	int (*deliver)(struct pin_reader *reader, const struct pinion_window *window);
 	void (*done)(struct pin_reader *reader);
 	/* In order: [own] by the worker that started it */
@@ -86,13 +86,20 @@ struct pin_reader {
 	struct pin_track *resting;	   /* [lock:lock] */
 	struct pin_atomic_u32 has_resting; /* [W:lock holder R:tracks] a hint */
 	struct pin_atomic_u32 tracks_left; /* [W:lock holder R:tracks] that work */
-	struct pin_atomic_u32 error;	   /* [W:tracks R:tracks] first errno, positive; 0 none */
-	struct pin_atomic_u32 was_short;   /* [W:tracks R:tracks] a read ended too early */
+	/* [W:tracks R:tracks] 0, or the first errno, positive, or ENOUGH */
+	struct pin_atomic_u32 error;
+	struct pin_atomic_u32 was_short; /* [W:tracks R:tracks] a read ended too early */
 	/* [W:tracks R:tracks] a guess: reads that were over when submitted */
 	struct pin_atomic_u32 instant_row;
 	/* [W:tracks R:tracks] with a timeout: changes when a read ends */
 	struct pin_atomic_u32 ended_reads;
 };
+
+/*
+ * What `deliver` returns when it needs no more windows: the reader ends early,
+ * as with an error, and has none. No errno has this number.
+ */
+#define PIN_READER_ENOUGH INT32_MIN
 
 /*
  * So many in a row: the device is memory, and works while it is called. Told by
@@ -126,7 +133,7 @@ void pin_track_end_read(struct pin_track *track);
 /* READ. Hands over what was read, unless it failed; gives the buffer back. */
 void pin_track_consume(struct pin_track *track);
 
-/* The reader's error, unless there is one already. */
+/* The reader's error or PIN_READER_ENOUGH, unless there is one already. */
 void pin_track_note_error(struct pin_reader *reader, int error);
 
 #endif

@@ -102,13 +102,16 @@ static int deliver(struct pin_reader *reader, const struct pinion_window *window
 	struct pinion_scan *scan = slot->scan;
 	struct pinion_scan_totals *totals = &own_part(scan)->totals;
 	uint64_t new_bytes = window->length_bytes - window->prefix_bytes;
+	int rc = scan->ops.window(scan->arg, &slot->file, window);
 
 	new_bytes -= unread_bytes(window);
-	totals->read_bytes += new_bytes;
-	if (window->is_hole) {
+	if (!window->is_hole) {
+		totals->read_bytes += new_bytes;
+	} else if (rc == 0) {
+		totals->read_bytes += new_bytes;
 		totals->hole_bytes += new_bytes;
 	}
-	return scan->ops.window(scan->arg, &slot->file, window);
+	return rc == PINION_SCAN_ENOUGH ? PIN_READER_ENOUGH : rc;
 }
 
 /* Of what begins now; 0: none. */

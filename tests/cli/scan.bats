@@ -674,6 +674,41 @@ others:119-159: github-token' ]
 	[ ! -s err ]
 }
 
+# Of a scan with --stats of one file: it is done, N findings of one rule are
+# shown, and fewer MB were read.
+ends_at_its_limit() {
+	expect 1
+	grep -qxF "pinion scan: $1: rule e1: only the first $2 findings are shown (--max-findings-per-file)" err
+	grep -qF "1 file: 1 done, 0 failed" err
+	[ "$(wc -l <err)" = 3 ]
+	[ "$(wc -l <out)" = "$2" ]
+	[ "$(sed -n 's/.*findings: [0-9]*; \([0-9]*\)\.\([0-9]*\) GB .*/\1\2/p' err | sed 's/^0*\(.\)/\1/')" -lt "$3" ]
+}
+
+@test "a file is read no further when every rule has reached its limit" {
+	needs regex
+	local pattern
+	yes needle | head -c 128M >plain
+	for pattern in 'needl+e' 'need.e'; do
+		scan --stats --workers=1 --window=1M --max-findings-per-file=3 -e "$pattern" plain
+		ends_at_its_limit plain 3 100
+	done
+	# A rule that finds nothing is searched for up to the end.
+	scan --stats --max-findings-per-file=3 -e needle -e absent plain
+	expect 1
+	grep -qF ' 0.134 GB (holes: ' err
+	# Zeros that match are searched for far longer than --file-timeout.
+	truncate -s 300G hole 2>/dev/null || return 0
+	for pattern in '[^a]{3}' '.{4}z*'; do
+		scan --stats --max-findings-per-file=1 --file-timeout=2 -e "$pattern" hole
+		ends_at_its_limit hole 1 1000
+	done
+	needs jq
+	scan --format=json --max-findings-per-file=1 -e '[^a]{3}' hole
+	expect 1
+	[ "$(jq -c 'select(.limit)' out)" = '{"rule":"e1","path":"hole","limit":"findings","findings":1,"searched_to":3}' ]
+}
+
 @test "holes are skipped for rules without an upper bound, with what is around them found" {
 	needs regex
 	printf 'zqqq' >file

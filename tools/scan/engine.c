@@ -401,8 +401,7 @@ static int feed_stream(struct engine_worker *worker, struct engine_file *file,
 	return error;
 }
 
-/* Every rule has reached a limit in this file. */
-static bool is_all_over(const struct engine *engine, const struct engine_file *file)
+bool engine_is_over(const struct engine *engine, const struct engine_file *file)
 {
 	return file->over != NULL &&
 		__atomic_load_n(&file->over->count, __ATOMIC_RELAXED) == engine->rule_count;
@@ -461,9 +460,9 @@ int engine_hole_part(struct engine_worker *worker, struct engine_file *file,
 	size_t found_before = found->count;
 	int error;
 
-	if (engine->skips_holes || file->stream == NULL || is_all_over(engine, file)) {
+	if (engine->skips_holes || file->stream == NULL || engine_is_over(engine, file)) {
 		*done = window->length_bytes;
-		return engine->skips_holes && !is_all_over(engine, file)
+		return engine->skips_holes && !engine_is_over(engine, file)
 			? skip_hole(worker, file, window, found)
 			: 0;
 	}
@@ -517,7 +516,7 @@ int engine_window(struct engine_worker *worker, struct engine_file *file,
 
 	out_yield->found.count = 0;
 	out_yield->complete_to = engine_complete_to(window, window->length_bytes);
-	if (is_all_over(worker->engine, file)) {
+	if (engine_is_over(worker->engine, file)) {
 		return 0;
 	}
 	if (window->is_hole) {

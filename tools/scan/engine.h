@@ -97,6 +97,9 @@ void engine_file_close(struct engine_worker *worker, struct engine_file *file);
 int engine_window(struct engine_worker *worker, struct engine_file *file,
 	const struct pinion_window *window, struct engine_yield *out_yield);
 
+/* Every rule has reached a limit in this file: no more of it is searched. */
+bool engine_is_over(const struct engine *engine, const struct engine_file *file);
+
 /* Whether a hole may take as long as its length has it. */
 bool engine_searches_holes(const struct engine *engine);
 

@@ -48,6 +48,8 @@ struct scan_worker {
 	struct output_text path_text;
 	uint64_t finding_count;
 	uint64_t limit_count; /* rules that reached a limit in a file */
+	uint64_t hole_bytes;  /* searched of the hole that is being searched */
+	uint64_t part_bytes;  /* of holes that were not searched to their ends */
 	bool has_trouble;
 };
 
@@ -162,6 +164,14 @@ static void show_limit(void *arg, const struct findings_limit *limit)
 
 static const struct search_notes notes = {.gaps = show_gaps, .limit = show_limit};
 
+static void note_hole(void *arg, uint64_t bytes)
+{
+	struct show *show = arg;
+
+	show->worker->hole_bytes += bytes;
+	progress_add(show->job->runtime, &(struct progress){.bytes = bytes});
+}
+
 static int on_open(void *arg, struct pinion_scan_file *file)
 {
 	const struct scan_job *job = arg;
@@ -180,10 +190,20 @@ static int on_window(void *arg, struct pinion_scan_file *file, const struct pini
 	struct scan_job *job = arg;
 	struct show show = {.job = job, .file = file, .worker = worker_here(job)};
 
-	progress_add(job->runtime,
-		&(struct progress){.bytes = window->length_bytes - window->prefix_bytes});
-	return search_window(
+	uint64_t new_bytes = window->length_bytes - window->prefix_bytes;
+	int rc;
+
+	if (!window->is_hole) {
+		progress_add(job->runtime, &(struct progress){.bytes = new_bytes});
+	}
+	show.worker->hole_bytes = 0;
+	rc = search_window(
 		&job->search, &show.worker->search, file->user, window, show_findings, &show);
+	if (rc != 0) {
+		/* The scan counts holes only whole. */
+		show.worker->part_bytes += show.worker->hole_bytes;
+	}
+	return rc;
 }
 
 static int on_close(void *arg, struct pinion_scan_file *file, int error)
@@ -357,6 +377,7 @@ static int start(struct scan_job *job)
 
 	job->search.hole_ns_max = scan_config.file_timeout_ns;
 	job->search.is_stopped = signals_interrupted;
+	job->search.note_hole = note_hole;
 	job->worker_count = pinion_runtime_worker_count(job->runtime);
 	job->workers = calloc(job->worker_count + 1, sizeof(*job->workers));
 	if (job->workers == NULL) {
@@ -418,12 +439,15 @@ static void stop(struct scan_job *job)
 	search_fini(&job->search);
 }
 
+/* Adds up what the workers have counted. */
 static uint64_t count_findings(struct scan_job *job)
 {
 	uint64_t count = 0;
 
 	for (uint32_t i = 0; i <= job->worker_count; i++) {
 		count += job->workers[i].finding_count;
+		job->totals.read_bytes += job->workers[i].part_bytes;
+		job->totals.hole_bytes += job->workers[i].part_bytes;
 		job->has_trouble = job->has_trouble || job->workers[i].has_trouble;
 	}
 	return count;
@@ -477,7 +501,7 @@ int scan_run(const struct scan_options *options, const struct matcher_ops *match
 		} else {
 			double start_seconds = scanning_seconds_now();
 
-			progress_begin();
+			progress_begin(true);
 			feed(&job);
 			status = end(&job, scanning_seconds_now() - start_seconds);
 		}

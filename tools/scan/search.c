@@ -83,6 +83,14 @@ static int check_hole(const struct search *search, struct search_file *file, uin
 	return 0;
 }
 
+static void note_hole(
+	const struct search *search, const struct pinion_window *window, uint64_t bytes, void *arg)
+{
+	if (window->is_hole && search->note_hole != NULL) {
+		search->note_hole(arg, bytes);
+	}
+}
+
 /*
  * Part after part, so that what each yields can be decided and let go of. Only
  * streams come here, whose windows are in order.
@@ -99,6 +107,7 @@ static int search_hole(const struct search *search, struct search_worker *worker
 	part.index += file->extra_windows;
 	while (error == 0 && done < window->length_bytes) {
 		struct engine_yield *yield = &worker->yield;
+		uint64_t done_before = done;
 
 		yield->found.count = 0;
 		error = engine_hole_part(
@@ -111,6 +120,10 @@ static int search_hole(const struct search *search, struct search_worker *worker
 		}
 		part.index++;
 		file->hole_ns = now_ns() - start_ns;
+		note_hole(search, window, done - done_before, arg);
+		if (error == 0 && engine_is_over(search->engine, &file->engine)) {
+			error = PINION_SCAN_ENOUGH;
+		}
 		if (error == 0 && done < window->length_bytes) {
 			error = check_hole(search, file, window->base_offset_bytes + done);
 		}
@@ -183,6 +196,7 @@ static int search_bytes(const struct search *search, struct search_worker *worke
 	}
 	mark_examples(search->findings.rules, window, &worker->yield.found);
 	counted.index += file->extra_windows;
+	note_hole(search, window, window->length_bytes, arg);
 	return findings_add(
 		&search->findings, &file->findings, &counted, &worker->yield, show, arg);
 }
@@ -191,9 +205,17 @@ int search_window(const struct search *search, struct search_worker *worker,
 	struct search_file *file, const struct pinion_window *window, findings_show_fn show,
 	void *arg)
 {
-	return window->is_hole && engine_searches_holes(search->engine)
-		? search_hole(search, worker, file, window, show, arg)
-		: search_bytes(search, worker, file, window, show, arg);
+	int error;
+
+	if (engine_is_over(search->engine, &file->engine)) {
+		return PINION_SCAN_ENOUGH;
+	}
+	if (window->is_hole && engine_searches_holes(search->engine)) {
+		return search_hole(search, worker, file, window, show, arg);
+	}
+	error = search_bytes(search, worker, file, window, show, arg);
+	return error == 0 && engine_is_over(search->engine, &file->engine) ? PINION_SCAN_ENOUGH
+									   : error;
 }
 
 int search_close(const struct search *search, struct search_worker *worker,

@@ -17,6 +17,11 @@ struct search {
 	/* Set after search_init(): what ends a hole that is searched. */
 	uint64_t hole_ns_max;	  /* of all holes of a file; 0: no limit */
 	bool (*is_stopped)(void); /* NULL: nothing but that */
+	/*
+	 * After so many more bytes of a hole, of which the last call may be
+	 * for all; `arg` is that of search_window(). NULL: not called.
+	 */
+	void (*note_hole)(void *arg, uint64_t bytes);
 };
 
 /* What one worker uses. Zero-initialise. */
@@ -60,6 +65,8 @@ void search_worker_fini(struct search_worker *worker);
 /*
  * For the scan's callbacks of these names. A hole in which a rule without a
  * widest match may find something is searched as windows of zeros.
+ *
+ * A window gets PINION_SCAN_ENOUGH where every rule has reached a limit.
  *
  * Errors: besides those of the engine, -ETIME: hole_ns_max; -ECANCELED: it
  * is stopped.

@@ -67,12 +67,15 @@ static int hash_hole(
 			: sum->algorithm->update(&sum->state, zeros, step);
 
 		if (error != 0) {
+			sum->part_bytes = done;
 			return error;
 		}
 		done += step;
+		progress_add(job->runtime, &(struct progress){.bytes = step});
 		sum->hole_ns = scanning_ns_now() - start_ns;
 		if (timeout_ns != 0 && sum->hole_ns > timeout_ns) {
 			sum->is_late = true;
+			sum->part_bytes = done;
 			sum->late_offset = window->base_offset_bytes + done;
 			return -ETIME;
 		}
@@ -85,15 +88,15 @@ static int file_window(void *arg, struct pinion_scan_file *file, const struct pi
 	const struct sum_job *job = arg;
 	struct sum_file *sum = file->user;
 
+	if (window->is_hole) {
+		return hash_hole(job, sum, window);
+	}
 	progress_add(job->runtime,
 		&(struct progress){.bytes = window->length_bytes - window->prefix_bytes});
 	if (window->gap_count > 0) {
 		report_unread_byte(file->path, &window->gaps[0]);
 		sum->has_gap = true;
 		return window->gaps[0].error;
-	}
-	if (window->is_hole) {
-		return hash_hole(job, sum, window);
 	}
 	return sum->algorithm->update(&sum->state, window->bytes + window->prefix_bytes,
 		window->length_bytes - window->prefix_bytes);
@@ -123,6 +126,11 @@ static void file_report(
 	struct output_text text = {0};
 	const struct sum_file *sum = file->user;
 
+	if (sum != NULL && sum->part_bytes > 0) {
+		pthread_mutex_lock(&job->lock);
+		job->part_bytes += sum->part_bytes;
+		pthread_mutex_unlock(&job->lock);
+	}
 	if (outcome == PINION_SCAN_DONE) {
 		job->mode->line(job, &text, file->path, file->sequence, sum->digest);
 	} else if (scanning_is_trouble(outcome, error)) {
@@ -178,7 +186,7 @@ int sum_begin(struct sum_job *job)
 		sum_trouble(job);
 		return error;
 	}
-	progress_begin();
+	progress_begin(false);
 	signals_watch(job->scan);
 	return 0;
 }
@@ -197,8 +205,10 @@ void sum_end(struct sum_job *job)
 		job->totals.failed += totals.failed;
 		job->totals.skipped += totals.skipped;
 		job->totals.cancelled += totals.cancelled;
-		job->totals.read_bytes += totals.read_bytes;
-		job->totals.hole_bytes += totals.hole_bytes;
+		/* The scan counts holes only whole. */
+		job->totals.read_bytes += totals.read_bytes + job->part_bytes;
+		job->totals.hole_bytes += totals.hole_bytes + job->part_bytes;
+		job->part_bytes = 0;
 		job->totals.direct_files += totals.direct_files;
 		job->totals.ignored += totals.ignored;
 	}

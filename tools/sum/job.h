@@ -36,7 +36,8 @@ struct sum_file {
 	bool has_gap;	 /* some of it could not be read, which is reported */
 	bool is_late;	 /* its holes took too long, at late_offset */
 	uint64_t late_offset;
-	uint64_t hole_ns; /* spent in holes */
+	uint64_t hole_ns;    /* spent in holes */
+	uint64_t part_bytes; /* of a hole that was given up, hashed before */
 	uint8_t digest[DIGEST_BYTES_MAX];
 };
 
@@ -65,6 +66,7 @@ struct sum_job {
 
 	pthread_mutex_t lock; /* of the counters below, which callbacks change */
 	bool has_trouble;
+	uint64_t part_bytes;	   /* of the current scan, of holes given up */
 	uint64_t mismatch_count;   /* of the current list */
 	uint64_t unreadable_count; /* likewise */
 	bool has_mismatch;	   /* of any list */
