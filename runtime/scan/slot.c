@@ -15,6 +15,15 @@
 #include <limits.h>
 #include <string.h>
 
+enum {
+	/*
+	 * Of files that do not tell their size: /proc/PID/pagemap, kpagecount
+	 * and kpageflags are read by entries of 8 bytes, else EINVAL (the
+	 * kernel's Documentation/admin-guide/mm/pagemap.rst).
+	 */
+	UNSIZED_ALIGN_BYTES = 8,
+};
+
 static struct pin_scan_worker *own_part(const struct pinion_scan *scan)
 {
 	return &scan->workers[pin_worker_current()->index];
@@ -122,6 +131,22 @@ static uint64_t deadline_from_now(const struct pinion_scan *scan)
 	return timeout_ns == 0 ? 0 : scan->host->now_ns() + timeout_ns;
 }
 
+/*
+ * What a read's offset and length are multiples of. With `report_gaps` a page
+ * of a direct file is read whole or not at all, wherever a window is.
+ */
+static uint32_t read_align_bytes(const struct pin_slot *slot)
+{
+	const struct pinion_file *file = &slot->file.file;
+
+	if (file->is_direct && slot->scan->config.report_gaps != 0) {
+		return PIN_PAGE_BYTES;
+	}
+	return file->size_bytes == 0 && file->offset_align_bytes < UNSIZED_ALIGN_BYTES
+		? UNSIZED_ALIGN_BYTES
+		: file->offset_align_bytes;
+}
+
 static void start_reader(struct pin_slot *slot)
 {
 	const struct pinion_scan *scan = slot->scan;
@@ -143,10 +168,7 @@ static void start_reader(struct pin_slot *slot)
 		.size_bytes = file->size_bytes,
 		.window_bytes = file->is_direct ? config->window_bytes : scan->cached_window_bytes,
 		.overlap_bytes = config->overlap_bytes,
-		/* A page is read whole or not at all, wherever a window is. */
-		.align_bytes = file->is_direct && config->report_gaps != 0
-			? PIN_PAGE_BYTES
-			: file->offset_align_bytes,
+		.align_bytes = read_align_bytes(slot),
 		.find_holes = config->report_holes != 0 && (file->flags & PIN_FILE_SPARSE) != 0,
 		.is_unsized = file->size_bytes == 0,
 	};
