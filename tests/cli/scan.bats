@@ -779,14 +779,14 @@ ends_at_its_limit() {
 		grep -q '^pinion scan: 2 files: 1 done, 1 failed, 0 skipped, 0 cancelled$' err
 		[ "$(cat out)" = "other:0-3: e1: …" ]
 	done
-	# Read as bytes, as a rule finds something in them: until it is over, and then.
-	scan --stats --file-timeout=1 -e '[^a]{3}' file other
+	# Read as bytes while a rule finds something in them, and then for the other rule.
+	scan --stats --file-timeout=1 -e '[^a]{3}' -e 'a(?:\x00\x00)*b+' file
 	expect 2
 	grep -qE '^pinion scan: file: its holes took more than 1 s: given up at byte [1-9][0-9]* of 8796093022208 \(--file-timeout=0: no limit\)$' err
 	grep -qxF 'pinion scan: file: rule e1: only the first 10000 findings are shown (--max-findings-per-file)' err
 	[ "$(wc -l <out)" = 10000 ]
 	# Zeros that are no hole take the time they take.
 	head -c 8M /dev/zero >zeros
-	scan --file-timeout=0.000001 --direct=never -e '[^a]{3}' zeros
+	scan --file-timeout=0.000001 --direct=never -e '[^a]{3}' -e 'a(?:\x00\x00)*b+' zeros
 	! grep 'its holes' err
 }

@@ -44,9 +44,10 @@ static char *deep; /* a file's path below the root, longer than PATH_MAX */
 static struct pin_atomic_u32 own_windows;
 static struct pin_atomic_u32 escapes;
 static struct pin_atomic_u32 is_over;
-static enum pinion_scan_outcome last_outcome;
-static int last_error;
-static uint32_t last_mode;
+/* Of the file that was reported last; several workers report. */
+static struct pin_atomic_u32 last_outcome;
+static struct pin_atomic_u32 last_error; /* positive */
+static struct pin_atomic_u32 last_mode;
 
 static int on_window(void *arg, struct pinion_scan_file *file, const struct pinion_window *window)
 {
@@ -64,9 +65,9 @@ static void on_report(
 	void *arg, const struct pinion_scan_file *file, enum pinion_scan_outcome outcome, int error)
 {
 	(void)arg;
-	last_outcome = outcome;
-	last_error = error;
-	last_mode = file->mode;
+	pin_store_release_u32(&last_outcome, outcome);
+	pin_store_release_u32(&last_error, (uint32_t)-error);
+	pin_store_release_u32(&last_mode, file->mode);
 }
 
 static struct pinion_scan *scan_create(struct pinion_runtime *runtime)
@@ -88,8 +89,8 @@ static void check_one(struct pinion_runtime *runtime, int directory_fd, const ch
 	expect_number(path, 0, pinion_scan_add_file_beneath(scan, directory_fd, path));
 	expect_number("finish", 0, pinion_scan_finish(scan, &totals, sizeof(totals)));
 	expect_number("seen", 1, (long long)totals.seen);
-	expect_number(path, outcome, last_outcome);
-	expect_number(path, error, last_error);
+	expect_number(path, outcome, pin_load_acquire_u32(&last_outcome));
+	expect_number(path, -error, pin_load_acquire_u32(&last_error));
 	expect_number(path, outcome == PINION_SCAN_DONE ? 1 : 0,
 		pin_load_acquire_u32(&own_windows) - before);
 	pinion_scan_destroy(scan);
@@ -126,7 +127,7 @@ static void check_table(struct pinion_runtime *runtime, int root_fd)
 	}
 	check_one(runtime, root_fd, deep, PINION_SCAN_DONE, 0);
 	check_one(runtime, path_fd, "file", PINION_SCAN_DONE, 0);
-	expect_number("mode of a file", 0, last_mode);
+	expect_number("mode of a file", 0, pin_load_acquire_u32(&last_mode));
 	check_one(runtime, AT_FDCWD, "root/file", PINION_SCAN_DONE, 0);
 	check_one(runtime, file_fd, "file", PINION_SCAN_FAILED, -ENOTDIR);
 	check_one(runtime, BAD_FD, "file", PINION_SCAN_FAILED, -EBADF);
@@ -142,7 +143,7 @@ static void check_unopened(struct pinion_runtime *runtime, int root_fd)
 
 	expect_ready("inotify", notes >= 0 && inotify_add_watch(notes, "root/fifo", IN_OPEN) >= 0);
 	check_one(runtime, root_fd, "fifo", PINION_SCAN_SKIPPED, -ENOTSUP);
-	expect_number("mode of the FIFO", S_IFIFO, last_mode);
+	expect_number("mode of the FIFO", S_IFIFO, pin_load_acquire_u32(&last_mode));
 	expect_number("opens of the FIFO", -1, read(notes, &event, sizeof(event)));
 	close(notes);
 }
