@@ -293,6 +293,18 @@ goes_on() {
 \`ulimit -v\` 900000; raise that (LimitAS= in the systemd unit), or use fewer workers"
 }
 
+@test "too little address space for the rules: the limit is named, not the library" {
+	[[ $(ldd "$PINION" 2>/dev/null) != *san.so* ]] || skip "sanitizers take all addresses"
+	printf needle >file
+	for space in 30000 60000 100000; do
+		status=0
+		(ulimit -v $space && exec "$PINION" scan file) >out 2>err || status=$?
+		expect 2
+		grep -qF "\`ulimit -v\` $space" err
+		! grep "loses matches" err
+	done
+}
+
 @test "too small a stack: one line says which is needed" {
 	[[ $(ldd "$PINION" 2>/dev/null) != *san.so* ]] || skip "sanitizers need more to start"
 	printf needle >file

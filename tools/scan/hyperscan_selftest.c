@@ -13,6 +13,7 @@
 #include <hs.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 struct subject {
 	hs_database_t *block;
@@ -109,12 +110,27 @@ const struct selftest_ops *selftest_library_ops(void)
 	return &library_ops;
 }
 
+/* The library does not say that it got no memory: a limit makes it likely. */
+static bool may_lack_space(const char *cause, struct rlimit *out_limit)
+{
+	return strstr(cause, "cannot be compiled") != NULL &&
+		getrlimit(RLIMIT_AS, out_limit) == 0 && out_limit->rlim_cur != RLIM_INFINITY;
+}
+
 int selftest_library(enum selftest_scope scope, char *reason, size_t reason_bytes)
 {
+	struct rlimit limit;
 	char cause[160];
 
 	if (selftest_run(&library_ops, scope, cause, sizeof(cause)) == 0) {
 		return 0;
+	}
+	if (may_lack_space(cause, &limit)) {
+		snprintf(reason, reason_bytes,
+			"the regular-expression library cannot be tested below `ulimit -v` %llu: "
+			"%s; raise that (LimitAS= in the systemd unit)",
+			(unsigned long long)limit.rlim_cur / 1024, cause);
+		return -EINVAL;
 	}
 	snprintf(reason, reason_bytes,
 		"the regular-expression library (libhs %.*s) loses matches, so it is not used: "
