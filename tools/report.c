@@ -168,7 +168,7 @@ const char *report_reason(int error)
 		{EFBIG, "too large for an ignore file, or a line of it is; it hides nothing"},
 		{EILSEQ, "no text, there is a NUL byte: as an ignore file it hides nothing"},
 		{EINVAL, "the file system refused the request (invalid argument)"},
-		{EIO, "input/output error: the disk could not deliver it (see dmesg)"},
+		{EIO, "input/output error: the device gave no data (dmesg may say why)"},
 		{EISDIR, "is a directory (use -r)"},
 		{ELOOP, "symbolic link loop"},
 		{EMFILE, "too many open files (raise the limit: ulimit -n)"},
