@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Variables that begin with PINION_ and that nobody reads: a misspelt one would
- * else do nothing, and nobody would know.
- *
- * Elsewhere: which variables the configuration has, and their values, is
- * config.c's.
+ * What the files behind the public headers have in common, a section each:
+ * environment, configuration, pools, resize, runtime.
  */
 #ifndef PIN_API_INTERNAL_H
 #define PIN_API_INTERNAL_H
@@ -19,6 +16,14 @@
 #include <pinion/config.h>
 #include <pinion/pool.h>
 #include <stddef.h>
+
+/* ---- environment ---- */
+
+/*
+ * Variables that begin with PINION_ and that no code reads: a misspelt one
+ * would do nothing, and its user would not know. The names that the
+ * configuration has, and their values, are config.c's.
+ */
 
 /*
  * Warns of each, in a line with the name that is nearest to it, of `names` and

@@ -23,9 +23,6 @@
 #ifndef PIN_HOST_KERNEL_H
 #define PIN_HOST_KERNEL_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 /* First, so that the additions below never meet an enum still to come. */
 #include <liburing.h>
 #include <linux/fs.h>

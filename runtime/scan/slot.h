@@ -110,6 +110,9 @@ void pin_scan_report(struct pinion_scan *scan, struct pinion_scan_totals *totals
 /* Puts a reported slot back; the last touch of it. */
 void pin_scan_put_slot(struct pinion_scan *scan, struct pin_slot *slot);
 
+/* Frees the scan's memory; nothing of it may be in use. */
+void pin_scan_free(struct pinion_scan *scan);
+
 static inline bool pin_scan_is_cancelled(const struct pinion_scan *scan)
 {
 	return pin_load_acquire_u32(&scan->is_cancelled) != 0;

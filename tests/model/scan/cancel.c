@@ -3,7 +3,7 @@
  * Goal: pinion_scan_cancel() ends a file whatever it is in: its open is not
  * submitted, or a worker's canceller finds it in flight: [CANCEL-1]. A file
  * that both miss would hang with its device, and the scan with it.
- * Method: the real scan/scan.c and the opening half of the real scan/slot.c,
+ * Method: the real scan/scan*.c and the opening half of the real scan/slot.c,
  * real workers, and a device that never ends anything by itself.
  */
 #include "runtime/worker/cancel.h"
@@ -58,6 +58,8 @@ static int spawn_on(
 	(is_late(__func__) || model_cas_u32(atomic, expected, value, MODEL_ORDER_SEQ_CST, __func__))
 #define pinion_spawn_on(runtime, index, task) spawn_on(scan, index, task, __func__)
 #include "runtime/scan/scan.c"
+#include "runtime/scan/scan_create.c"
+#include "tests/model/scan/no_walk.h"
 #undef pinion_spawn_on
 #pragma pop_macro("pin_cas_seq_cst_u32")
 
@@ -96,11 +98,6 @@ int pin_open_long(const char *path, int flags)
 {
 	(void)flags;
 	model_fail("%s is opened on the worker", path);
-}
-
-int pin_beneath_check(const char *path)
-{
-	model_fail("%s is added beneath a directory", path);
 }
 
 int pin_beneath_open(int directory_fd, const char *path, int flags)
@@ -153,32 +150,7 @@ int pin_reader_gap_error(const struct pin_reader *reader)
 	return 0;
 }
 
-void pinion_walk_config_init_sized(struct pinion_walk_config *config, uint32_t size)
-{
-	*config = (struct pinion_walk_config){.size = size};
-}
-
-int pin_walk(const struct pin_host *host, const char *path, const struct pinion_walk_config *config,
-	pinion_walk_fn visit_entry, void *arg)
-{
-	(void)host;
-	(void)path;
-	(void)config;
-	(void)visit_entry;
-	(void)arg;
-	return 0;
-}
-
 /* ---- cases ---- */
-
-static int ignore_window(
-	void *arg, struct pinion_scan_file *file, const struct pinion_window *window)
-{
-	(void)arg;
-	(void)file;
-	(void)window;
-	return 0;
-}
 
 static void count_report(
 	void *arg, const struct pinion_scan_file *file, enum pinion_scan_outcome outcome, int error)

@@ -3,7 +3,7 @@
  * Goal: a scan may be freed as soon as pinion_scan_destroy() has all slots
  * back, also while the worker that gave back the last is on its way out of
  * pin_scan_put_slot(): nothing of the scan is touched afterwards.
- * Method: the real scan/scan.c on the model's heap, which knows what was
+ * Method: the real scan/scan*.c on the model's heap, which knows what was
  * freed. Slots do no work here, threads just put them back; with more files
  * than slots the adding thread waits for them, too.
  */
@@ -39,6 +39,8 @@ static bool is_early(const char *site)
 	(is_early(__func__) ? (void)0 : (pinion_budget_release)(budget, amounts))
 
 #include "runtime/scan/scan.c"
+#include "runtime/scan/scan_create.c"
+#include "tests/model/scan/no_walk.h"
 
 enum { FILES_MAX_HERE = 3 };
 
@@ -48,43 +50,13 @@ static uint32_t started_count;
 
 /* ---- doubles of scan/slot.c and scan/walk.c ---- */
 
-int pin_beneath_check(const char *path)
-{
-	model_fail("%s is added beneath a directory", path);
-}
-
 void pin_slot_start(struct pin_slot *slot)
 {
 	started[started_count] = slot;
 	started_count++;
 }
 
-void pinion_walk_config_init_sized(struct pinion_walk_config *config, uint32_t size)
-{
-	*config = (struct pinion_walk_config){.size = size};
-}
-
-int pin_walk(const struct pin_host *host, const char *path, const struct pinion_walk_config *config,
-	pinion_walk_fn visit_entry, void *arg)
-{
-	(void)host;
-	(void)path;
-	(void)config;
-	(void)visit_entry;
-	(void)arg;
-	return 0;
-}
-
 /* ---- cases ---- */
-
-static int ignore_window(
-	void *arg, struct pinion_scan_file *file, const struct pinion_window *window)
-{
-	(void)arg;
-	(void)file;
-	(void)window;
-	return 0;
-}
 
 static void ignore_report(
 	void *arg, const struct pinion_scan_file *file, enum pinion_scan_outcome outcome, int error)

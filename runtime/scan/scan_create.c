@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Making a scan: its configuration checked and completed, the descriptors that
+ * the process may still open divided, its memory allocated, and freed again.
+ */
+#include "runtime/base/check.h"
+#include "runtime/base/versioned.h"
+#include "runtime/host/heap.h"
+#include "runtime/scan/slot.h"
+#include "runtime/worker/entry.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <pinion/buffer.h>
+#include <sys/resource.h>
+
+enum {
+	FILES_PER_WORKER = 64,
+	FILES_MAX = 65536,
+	WINDOWS_STANDARD = 64,
+	WINDOWS_MAX = 1024,
+	OVERLAP_BYTES_MAX = 1 << 20,
+	/*
+	 * Copied data should still be in the core's own cache when the engine
+	 * comes to it: a quarter of what today's L2 caches hold.
+	 */
+	CACHED_WINDOW_BYTES = 128 << 10,
+	/*
+	 * Descriptors left for the walk, a list being read, the caller's needs.
+	 */
+	SPARE_DESCRIPTORS = 6,
+	/* Of those that are left, one in so many is for roots of trees. */
+	ROOTS_PART = 8,
+	USER_ALIGN = 64,
+	USER_BYTES_MAX = 1 << 20,
+};
+
+/* So that the sum with any time fits. */
+#define FILE_TIMEOUT_NS_MAX (UINT64_C(1) << 62)
+
+void pinion_scan_config_init_sized(struct pinion_scan_config *config, uint32_t size)
+{
+	struct pinion_scan_config full = {
+		.size = size,
+		.windows_in_flight = WINDOWS_STANDARD,
+	};
+
+	pin_sized_give(config, size, &full, sizeof(full));
+}
+
+/* As many as the process may still open, but at least two. */
+static uint32_t descriptors_left(uint32_t wanted)
+{
+	struct rlimit limit;
+	uint64_t used = SPARE_DESCRIPTORS;
+	DIR *folder = opendir("/proc/self/fd");
+
+	if (folder != NULL) {
+		while (readdir(folder) != NULL) {
+			used++;
+		}
+		closedir(folder);
+	}
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY ||
+		limit.rlim_cur >= used + wanted) {
+		return wanted;
+	}
+	return limit.rlim_cur > used + 2 ? (uint32_t)(limit.rlim_cur - used) : 2;
+}
+
+/*
+ * Divides the descriptors that are left among files and roots of trees. Each
+ * file may be of a tree of its own, so as many roots as files are enough. Where
+ * that is too much, files get seven of eight: most trees have many files.
+ */
+static void divide_descriptors(uint32_t *files, uint32_t *out_roots)
+{
+	uint32_t left = descriptors_left(2 * *files);
+	uint32_t roots = left / ROOTS_PART;
+
+	roots = roots > 0 ? roots : 1;
+	if (*files > left - roots) {
+		*files = left - roots;
+	}
+	*out_roots = left - *files;
+}
+
+static bool complete_config(struct pinion_scan_config *config, uint32_t worker_count,
+	uint64_t buffer_bytes, uint32_t *out_roots_max)
+{
+	uint64_t overlap = pin_round_up(config->overlap_bytes, PIN_PAGE_BYTES);
+
+	if (config->order > PINION_SCAN_IN_ORDER || config->direct > PINION_DIRECT_NEVER ||
+		config->overlap_bytes > OVERLAP_BYTES_MAX || config->windows_in_flight == 0 ||
+		config->windows_in_flight > WINDOWS_MAX || config->files_in_flight > FILES_MAX ||
+		config->window_bytes % PIN_PAGE_BYTES != 0 || config->report_holes > 1 ||
+		config->skip_ignored > 1 || config->report_gaps > 1 || config->reserved != 0 ||
+		config->file_timeout_ns > FILE_TIMEOUT_NS_MAX ||
+		config->file_user_bytes > USER_BYTES_MAX ||
+		overlap + PIN_PAGE_BYTES > buffer_bytes) {
+		return false;
+	}
+	if (config->window_bytes == 0) {
+		config->window_bytes = (uint32_t)(buffer_bytes - overlap);
+	}
+	if (config->files_in_flight == 0) {
+		config->files_in_flight = worker_count * FILES_PER_WORKER;
+	}
+	divide_descriptors(&config->files_in_flight, out_roots_max);
+	config->file_user_bytes = (uint32_t)pin_round_up(config->file_user_bytes, USER_ALIGN);
+	return config->window_bytes + overlap <= buffer_bytes;
+}
+
+static void init_slots(struct pinion_scan *scan)
+{
+	uint32_t track_count = scan->config.windows_in_flight;
+
+	for (uint32_t i = scan->slot_count; i > 0; i--) {
+		struct pin_slot *slot = &scan->slots[i - 1];
+
+		slot->scan = scan;
+		slot->reader.tracks = &scan->tracks[(size_t)(i - 1) * track_count];
+		if (scan->user_memory != NULL) {
+			slot->user =
+				scan->user_memory + (size_t)(i - 1) * scan->config.file_user_bytes;
+		}
+		slot->next_free = scan->free_list;
+		scan->free_list = slot;
+	}
+}
+
+static void *allocate(const struct pin_host *host, size_t count, size_t size)
+{
+	return pin_heap_zeroed(host, PIN_CACHE_LINE, count, size);
+}
+
+static void release(const struct pin_host *host, void *memory, size_t count, size_t size)
+{
+	pin_heap_release(host, memory, PIN_CACHE_LINE, count, size);
+}
+
+static size_t track_count(const struct pinion_scan *scan)
+{
+	return (size_t)scan->slot_count * scan->config.windows_in_flight;
+}
+
+void pin_scan_free(struct pinion_scan *scan)
+{
+	const struct pin_host *host = scan->host;
+
+	for (uint32_t i = 0; scan->slots != NULL && i < scan->slot_count; i++) {
+		pin_heap_release(
+			host, scan->slots[i].path, PIN_HEAP_ALIGN, scan->slots[i].path_capacity, 1);
+	}
+	release(host, scan->slots, scan->slot_count, sizeof(*scan->slots));
+	pin_heap_release(
+		host, scan->tracks, PIN_HEAP_ALIGN, track_count(scan), sizeof(*scan->tracks));
+	release(host, scan->user_memory, scan->slot_count, scan->config.file_user_bytes);
+	release(host, scan->workers, pinion_runtime_worker_count(scan->runtime),
+		sizeof(*scan->workers));
+	release(host, scan, 1, sizeof(*scan));
+}
+
+int pinion_scan_create(struct pinion_runtime *runtime, const struct pinion_scan_config *config,
+	const struct pinion_scan_ops *ops, void *arg, struct pinion_scan **out_scan)
+{
+	uint32_t worker_count = pinion_runtime_worker_count(runtime);
+	uint32_t roots_max = 0;
+	struct pinion_scan_config complete;
+	struct pinion_scan_config standard;
+	struct pinion_scan *scan;
+	uint64_t slot_count;
+	uint64_t canceller_count;
+	int rc;
+
+	if (config == NULL) {
+		pinion_scan_config_init(&standard);
+		config = &standard;
+	}
+	if (config->size < sizeof(complete) || ops->window == NULL || ops->report == NULL) {
+		return -EINVAL;
+	}
+	rc = pin_sized_take(&complete, sizeof(complete), config, config->size);
+	if (rc < 0) {
+		return rc;
+	}
+	if (!complete_config(
+		    &complete, worker_count, pin_runtime_buffer_bytes(runtime), &roots_max)) {
+		return -EINVAL;
+	}
+	scan = allocate(pin_runtime_host(runtime), 1, sizeof(*scan));
+	if (scan == NULL) {
+		return -ENOMEM;
+	}
+	scan->runtime = runtime;
+	scan->host = pin_runtime_host(runtime);
+	scan->config = complete;
+	scan->ops = *ops;
+	scan->arg = arg;
+	scan->cached_window_bytes = complete.window_bytes;
+	if (config->window_bytes == 0 && complete.window_bytes > CACHED_WINDOW_BYTES) {
+		scan->cached_window_bytes = CACHED_WINDOW_BYTES;
+	}
+	scan->slot_count = complete.files_in_flight;
+	scan->roots_max = roots_max;
+	scan->slots = allocate(scan->host, scan->slot_count, sizeof(*scan->slots));
+	/* Megabytes, of which small files use little: touched when needed. */
+	scan->tracks = pin_heap_zeroed(
+		scan->host, PIN_HEAP_ALIGN, track_count(scan), sizeof(*scan->tracks));
+	scan->workers = allocate(scan->host, worker_count, sizeof(*scan->workers));
+	if (complete.file_user_bytes > 0) {
+		scan->user_memory =
+			allocate(scan->host, scan->slot_count, complete.file_user_bytes);
+	}
+	if (scan->slots == NULL || scan->tracks == NULL || scan->workers == NULL ||
+		(complete.file_user_bytes > 0 && scan->user_memory == NULL)) {
+		pin_scan_free(scan);
+		return -ENOMEM;
+	}
+	slot_count = scan->slot_count;
+	rc = pinion_budget_init(&scan->free_slots, NULL, &slot_count, 1);
+	PIN_CHECK(rc == 0);
+	canceller_count = worker_count;
+	rc = pinion_budget_init(&scan->idle_cancellers, NULL, &canceller_count, 1);
+	PIN_CHECK(rc == 0);
+	for (uint32_t i = 0; i < worker_count; i++) {
+		scan->workers[i].scan = scan;
+	}
+	init_slots(scan);
+	pin_live_add(&scan->live, PIN_LIVE_SCAN, scan, runtime);
+	*out_scan = scan;
+	return 0;
+}
