@@ -338,12 +338,6 @@ struct pinion_config {
 	uint32_t tick_interval_ms;
 
 	/*
-	 * One of enum pinion_overflow_policy. Default ignore. Environment:
-	 * PINION_OVERFLOW.
-	 */
-	uint32_t overflow_policy;
-
-	/*
 	 * Files that the ring of each worker can register, a power of two from
 	 * 8 on, or 0: none. Those that pinion_file_open() and its kin opened
 	 * for reading alone are, on rings where they have been read a few

@@ -122,23 +122,6 @@ enum pinion_fault_policy {
 };
 
 /*
- * What happens when a task overflows its worker's stack: it hits a guard page.
- * With the last two, a handler of SIGSEGV is installed, for the life of the
- * process; what it is not for goes to the handler that was there before, and so
- * does, after a report, what it cannot deal with.
- */
-enum pinion_overflow_policy {
-	PINION_OVERFLOW_IGNORE = 0, /* the library does nothing: SIGSEGV ends the process */
-	PINION_OVERFLOW_REPORT = 1, /* so it does, after a line on stderr that names the task */
-	/*
-	 * The line, then the task is unwound as by pinion_panic(-EFAULT). Only
-	 * for tasks that recurse in code of their own: what they were in the
-	 * middle of, such as malloc() or a call of the library, stays so.
-	 */
-	PINION_OVERFLOW_UNWIND = 2,
-};
-
-/*
  * What reads and writes of a lane are marked with for the kernel's I/O
  * scheduler, where it looks at that: the best-effort class from its highest
  * level to its lowest, or the idle class, which may wait as long as there is

@@ -18,7 +18,7 @@
 
 /* The struct as first released; a smaller one was never valid. */
 #define CONFIG_BYTES_MIN sizeof(struct pinion_config)
-_Static_assert(sizeof(struct pinion_config) == 424, "released size");
+_Static_assert(sizeof(struct pinion_config) == 416, "released size");
 
 struct field {
 	const char *name;
@@ -93,7 +93,6 @@ static const char *const io_priority_words[] = {
 	"none", "be0", "be1", "be2", "be3", "be4", "be5", "be6", "be7", "idle", NULL};
 _Static_assert(PINION_IO_PRIORITY_IDLE == PIN_ARRAY_COUNT(io_priority_words) - 2, "one for each");
 static const char *const assist_words[] = {"off", "idle", NULL};
-static const char *const overflow_policy_words[] = {"ignore", "report", "unwind", NULL};
 static const char *const fault_policy_words[] = {"isolate", "fail_fast", NULL};
 
 /* All but `size`, the seed and what is a pointer. */
@@ -146,8 +145,6 @@ static const struct field fields[] = {
 	FIELD(polled, "PINION_POLLED", PINION_POLLED_NEVER, PINION_POLLED_NEVER,
 		PINION_POLLED_ALWAYS, 1, polled_words),
 	NUMBER(tick_interval_ms, "PINION_TICK_INTERVAL_MS", 1000, 1, 3600000),
-	FIELD(overflow_policy, "PINION_OVERFLOW", PINION_OVERFLOW_IGNORE, PINION_OVERFLOW_IGNORE,
-		PINION_OVERFLOW_UNWIND, 1, overflow_policy_words),
 	NUMBER(registered_files, "PINION_REGISTERED_FILES", 256, 0, 32768),
 	FIELD(stack_bytes, "PINION_STACK_BYTES", 0, 0, STACK_BYTES_MAX, 4096, NULL),
 	NUMBER(crew_max, "PINION_CREW_MAX", 0, 0, 1024),

@@ -35,7 +35,6 @@ struct pin_thread_attachment {
 struct pin_thread {
 	struct pin_worker *worker_in_hook; /* worker/hooks.h; NULL: not in a hook */
 	struct pin_guard *guard;	   /* host/unwind.h, the innermost that runs */
-	struct pin_overflow *overflow;	   /* host/overflow.h, what watches its stack */
 	/* What the thread could use before it was bound; empty: not known. */
 	cpu_set_t unbound_cpus;
 	/*

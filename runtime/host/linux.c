@@ -120,11 +120,27 @@ static bool linux_fence_all(void)
 		syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
 }
 
+/*
+ * Signals to the process reach its other threads. Those that the kernel raises
+ * for a fault of the thread itself stay open: blocked, they end the process
+ * past the handler that the embedder may have for them.
+ */
+static void block_signals(sigset_t *out_before)
+{
+	static const int own_faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
+	sigset_t blocked;
+
+	sigfillset(&blocked);
+	for (size_t i = 0; i < PIN_ARRAY_COUNT(own_faults); i++) {
+		sigdelset(&blocked, own_faults[i]);
+	}
+	pthread_sigmask(SIG_SETMASK, &blocked, out_before);
+}
+
 static int linux_thread_start(
 	pthread_t *out_thread, size_t stack_bytes, void *(*entry)(void *), void *arg)
 {
 	pthread_attr_t attributes;
-	sigset_t all;
 	sigset_t before;
 	int rc = pthread_attr_init(&attributes);
 
@@ -136,8 +152,7 @@ static int linux_thread_start(
 	}
 
 	/* A thread inherits the mask of its creator. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
+	block_signals(&before);
 	rc = pthread_create(out_thread, &attributes, entry, arg);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attributes);

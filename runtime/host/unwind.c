@@ -107,8 +107,7 @@ enum pin_landing pin_guard_run(struct pin_guard *guard, void (*body)(void *arg),
 
 /*
  * In the caller of call_body(): what the unwinder calls a frame's address is
- * that of the one it has called. Neither is it an order that counts, as it may
- * begin on the alternate stack of a handler.
+ * that of the one it has called.
  */
 static bool has_arrived(const struct pin_guard *guard, struct _Unwind_Context *context)
 {

@@ -3,10 +3,10 @@
  * A guard keeps a thread alive when what it calls does not return.
  *
  * A job may end otherwise than by returning: it is unwound on purpose, it calls
- * pthread_exit(), it lets a C++ exception out, it overflows its stack. Each way
- * leads back to the loop that runs jobs, on the same thread: a ring belongs to
- * the thread that made it, and dies with it and all that is in flight there,
- * so nobody could take the place of a thread that is gone.
+ * pthread_exit(), it lets a C++ exception out. Each way leads back to the loop
+ * that runs jobs, on the same thread: a ring belongs to the thread that made
+ * it, and dies with it and all that is in flight there, so no other thread
+ * could take its place.
  *
  * The point to come back to is set once, when the loop begins; a job costs
  * nothing. On the way back the frames between are unwound, so that what they
@@ -17,7 +17,6 @@
  *     exit       glibc's forced unwind; the guard has pushed a handler, which
  *                is entered in the guard's frame and does not go on
  *     exception  the guard's frame has a personality that says it catches all
- *     overflow   as unwound, from the handler of SIGSEGV (host/overflow.h)
  *
  * Limits: a thread that ends by the bare system call is gone. After a
  * pthread_exit() glibc takes the thread for one that is about to end: it

@@ -122,9 +122,6 @@ void pin_fault_recover(struct pin_worker *worker)
 	worker->running_kind = PIN_RUNNING_TASK;
 	if (landing != PIN_LANDING_UNWOUND) {
 		say(worker, pin_running_of(worker), name_of(landing), error);
-	} else if (worker->has_overflown) {
-		worker->has_overflown = false;
-		say(worker, pin_running_of(worker), "overflowed its stack", error);
 	}
 	if (kind == PIN_RUNNING_HOOK) {
 		pin_hooks_leave(worker);
@@ -143,28 +140,6 @@ void pin_fault_recover(struct pin_worker *worker)
 static bool is_guarded(const struct pin_worker *worker)
 {
 	return worker->guard != NULL && pin_guard_is_running(worker->guard);
-}
-
-/* On the worker, in the handler of SIGSEGV, on a stack of its own. */
-static void hit_guard(void *arg)
-{
-	struct pin_worker *worker = arg;
-
-	pin_overflow_report(worker->index, (uintptr_t)pin_load_relaxed_u64(&worker->running));
-	if (worker->shared->config.overflow_policy == PINION_OVERFLOW_UNWIND &&
-		is_guarded(worker)) {
-		worker->panic_error = -EFAULT;
-		worker->has_overflown = true;
-		pin_guard_unwind(worker->guard);
-	}
-}
-
-int pin_fault_watch(struct pin_worker *worker)
-{
-	if (worker->shared->config.overflow_policy == PINION_OVERFLOW_IGNORE) {
-		return 0;
-	}
-	return pin_overflow_begin(&worker->overflow, hit_guard, worker);
 }
 
 static _Noreturn void refuse(const char *message)

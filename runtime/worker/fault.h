@@ -19,9 +19,6 @@
 
 #include "runtime/worker/hooks_running.h"
 
-/* On the worker, first of all: by `overflow_policy`. A negative errno. */
-int pin_fault_watch(struct pin_worker *worker);
-
 /* The task that `worker` is in has returned `error`. */
 void pin_fault_note(struct pin_worker *worker, int error);
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a worker is in: which of the users' functions, for whoever has to name
- * it when that fails, overflows its stack or does not end. The last one counts
- * until the next is entered.
+ * Which of the users' functions a worker is in, so that a message can name it
+ * when it fails or does not end. The last one counts until the next is entered.
  */
 #ifndef PIN_WORKER_HOOKS_RUNNING_H
 #define PIN_WORKER_HOOKS_RUNNING_H

@@ -11,7 +11,6 @@
 #include "runtime/base/thread.h"
 #include "runtime/host/host.h"
 #include "runtime/host/kernel.h"
-#include "runtime/host/overflow.h"
 #include "runtime/host/topology.h"
 #include "runtime/host/unwind.h"
 #include "runtime/io/device.h"
@@ -342,9 +341,7 @@ struct pin_worker {
 	int panic_error; /* of the task that is being unwound, or 0 */
 	enum pin_running running_kind;
 	enum pin_landing landing; /* not accounted for yet */
-	bool has_overflown;
-	struct pin_guard *guard; /* what does not return leads back there; NULL: none */
-	struct pin_overflow overflow;
+	struct pin_guard *guard;  /* what does not return leads back there; NULL: none */
 	struct pin_cached cached;
 };
 

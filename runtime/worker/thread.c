@@ -208,13 +208,6 @@ static int start(struct pin_worker *worker, struct pin_thread *record)
 	pin_binding_start(worker);
 	worker->shared->host->thread_sleep_exactly();
 	make_way(worker);
-	rc = pin_fault_watch(worker);
-	if (rc < 0) {
-		pin_log(&worker->shared->log, PINION_LOG_ERROR,
-			"worker %u cannot watch its stack: %s; set overflow_policy to ignore",
-			worker->index, strerror(-rc));
-		return rc;
-	}
 	rc = start_ring(worker);
 	if (rc == 0) {
 		pin_files_start(worker);
@@ -378,7 +371,6 @@ void *pin_worker_main(void *arg)
 	pin_polled_end(worker);
 	pin_commands_end(worker);
 	pin_ring_retire(&worker->ring);
-	pin_overflow_end(&worker->overflow);
 	leave_thread();
 	pin_thread_take_back(&record);
 	return NULL;

@@ -84,7 +84,6 @@ static const struct range ranges[] = {
 	RANGE(wake_policy, PINION_WAKE_NEAR, PINION_WAKE_ROTATE),
 	RANGE(fault_policy, PINION_FAULT_ISOLATE, PINION_FAIL_FAST),
 	RANGE(tick_interval_ms, 1, 3600000),
-	RANGE(overflow_policy, PINION_OVERFLOW_IGNORE, PINION_OVERFLOW_UNWIND),
 	RANGE(crew_max, 0, 1024),
 	RANGE(job_log, 0, 1),
 	RANGE(max_tasks_high, 0, 1048575),
