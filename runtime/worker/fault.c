@@ -10,10 +10,7 @@
 
 #include <errno.h>
 #include <pinion/fault.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum {
 	/* Of a worker; many failures must not become as many lines. */
@@ -142,26 +139,14 @@ static bool is_guarded(const struct pin_worker *worker)
 	return worker->guard != NULL && pin_guard_is_running(worker->guard);
 }
 
-static _Noreturn void refuse(const char *message)
-{
-	char line[512];
-	int length = snprintf(line, sizeof(line),
-		"pinion: pinion_panic() outside of a worker's task: %s\n", message);
-
-	length = length < (int)sizeof(line) ? length : (int)sizeof(line) - 1;
-	if (length > 0 && write(STDERR_FILENO, line, (size_t)length) < 0) {
-		/* The abort speaks for itself. */
-	}
-	abort();
-}
-
 void pinion_panic(int error, const char *message)
 {
 	struct pin_worker *worker = pin_worker_of_thread();
 	const char *said = message != NULL ? message : "no reason given";
 
 	if (worker == NULL || !is_guarded(worker)) {
-		refuse(said);
+		pin_check_misused(worker != NULL ? &worker->shared->log : NULL,
+			"pinion_panic() outside of a worker's task: %s", said);
 	}
 	worker->panic_error = error < 0 ? error : -EINVAL;
 	if (may_log(worker)) {
