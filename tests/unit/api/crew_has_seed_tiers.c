@@ -151,6 +151,9 @@ static void check_jobs(void)
 
 	pinion_crew_config_init(&config);
 	expect_number("strict", 0, config.lane_floor);
+	expect_number("a deep high lane", 100, config.high_warn_depth);
+	expect_number("a deep normal lane", 100, config.normal_warn_depth);
+	expect_number("a deep low lane", 100, config.low_warn_depth);
 	expect_number("create", 0, pinion_crew_create(&config, NULL, &crew));
 	for (uint32_t i = 0; i < JOBS; i++) {
 		jobs[i] = (struct pinion_task){

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: a transient failure is tried again, as often as told and not before its
- * time; another is not; a late result counts as one at once; a cancel, a stop
+ * Goal: a transient failure is tried again, as often as told and when told:
+ * after waits that double up to a limit and differ by chance; another is not; a late result counts as one at once; a cancel, a stop
  * and a panic end it, once; only the last failure is the runtime's; fields out
  * of range are refused. WP-26.
- * Method: attempts that fail so many times.
+ * Method: attempts that fail so many times; for the waits on a worker whose
+ * clock is set to the end of each.
  */
+#include "runtime/worker/runtime_state.h"
+#include "runtime/worker/timer.h"
+#include "tests/support/clock.h"
 #include "tests/support/runtimes.h"
 #include "tests/support/tasks.h"
 
@@ -13,6 +17,7 @@
 
 enum {
 	BASE_NS = 200 * 1000,
+	WAITS_MAX = 1000,
 	LIMIT_SECONDS = 60,
 };
 
@@ -43,7 +48,8 @@ static int report(struct pinion_task *task)
 static int attempt(struct pinion_retry *retry)
 {
 	struct job *job = PIN_CONTAINER_OF(retry, struct job, retry);
-	uint64_t wait_ns = (uint64_t)BASE_NS << (retry->attempts - 1);
+	uint64_t wait_ns =
+		retry->attempts > 8 ? retry->cap_ns : retry->base_ns << (retry->attempts - 1);
 
 	if (pinion_now_ns() < job->before_ns) {
 		tasks_signal(&job->early_count);
@@ -151,6 +157,85 @@ static void check_ends(bool is_stop)
 	expect_number("ends", 1, pin_load_acquire_u32(&job.end_count));
 }
 
+static uint64_t waits_ns[WAITS_MAX]; /* by the worker */
+static uint32_t wait_count;
+
+/* On the worker: what it waits for has come. */
+static void pass_wait(struct tasks_hold *hold)
+{
+	uint64_t next_ns = pin_timer_next_ns(&runtime->shared.workers[0]);
+
+	(void)hold;
+	waits_ns[wait_count++] = next_ns - clock_own_ns;
+	clock_own_ns = next_ns;
+}
+
+/* Waits so many times, until it is given up. */
+static void note_waits(struct job *job, uint32_t count)
+{
+	struct tasks_hold hold = {.prepare = pass_wait};
+
+	wait_count = 0;
+	job->retry.attempts_max = count + 1;
+	runtime = runtimes_start(1, PINION_IO_AUTO);
+	clock_stop(runtime, 0);
+	expect_number("start", 0, pinion_retry_start(runtime, &job->retry));
+	for (uint32_t i = 0; i < count; i++) {
+		tasks_await(&job->attempt_count, i + 1);
+		tasks_hold_begin(&hold, runtime, 0);
+		tasks_hold_end(&hold);
+	}
+	finish("all attempts", job, -EAGAIN, count + 1, 1);
+}
+
+static void check_waits(void)
+{
+	static const uint32_t expected_ns[] = {1000, 2000, 4000, 7000, 7000};
+	struct job job;
+
+	init(&job, UINT32_MAX, -EAGAIN);
+	job.retry.base_ns = 1000;
+	job.retry.cap_ns = 7000;
+	job.retry.jitter_percent = 0;
+	note_waits(&job, PIN_ARRAY_COUNT(expected_ns));
+	for (uint32_t i = 0; i < PIN_ARRAY_COUNT(expected_ns); i++) {
+		expect_number("a wait", expected_ns[i], (long long)waits_ns[i]);
+	}
+}
+
+/* Up to so much more or less: as far as chance brings 1000 of them. */
+static void check_jitter(uint32_t percent, uint64_t least_ns, uint64_t most_ns)
+{
+	uint64_t shortest_ns = UINT64_MAX;
+	uint64_t longest_ns = 0;
+	uint64_t near_ns = (most_ns - least_ns) / 25;
+	struct job job;
+
+	init(&job, UINT32_MAX, -EAGAIN);
+	job.retry.base_ns = job.retry.cap_ns = 1000000;
+	job.retry.jitter_percent = percent;
+	note_waits(&job, WAITS_MAX);
+	for (uint32_t i = 0; i < WAITS_MAX; i++) {
+		shortest_ns = waits_ns[i] < shortest_ns ? waits_ns[i] : shortest_ns;
+		longest_ns = waits_ns[i] > longest_ns ? waits_ns[i] : longest_ns;
+	}
+	printf("%u %%: %llu to %llu ns\n", percent, (unsigned long long)shortest_ns,
+		(unsigned long long)longest_ns);
+	expect_true("the shortest", shortest_ns >= least_ns && shortest_ns < least_ns + near_ns);
+	expect_true("the longest", longest_ns <= most_ns && longest_ns > most_ns - near_ns);
+}
+
+static void check_defaults(void)
+{
+	struct pinion_retry retry;
+
+	pinion_retry_init(&retry, attempt, end);
+	expect_number("attempts", 4, retry.attempts_max);
+	expect_number("jitter", 20, retry.jitter_percent);
+	expect_number("first wait", 50 * 1000 * 1000, (long long)retry.base_ns);
+	expect_number("longest wait", 2000000000, (long long)retry.cap_ns);
+}
+
 int main(void)
 {
 	struct job job;
@@ -173,5 +258,9 @@ int main(void)
 	check_ends(false);
 	check_ends(true);
 	check_refusals();
+	check_defaults();
+	check_waits();
+	check_jitter(20, 800000, 1200000);
+	check_jitter(100, 0, 2000000);
 	return expect_status();
 }

@@ -4,7 +4,9 @@
  * timers that are due become tasks, runs `budget_polls` tasks at most, all by
  * one average of their length, learns from them, submits what they left and
  * reaps the ring, and begins anew with a full budget; only after a turn without
- * a task does the worker park. Whoever is woken for nothing, even by itself and
+ * a task does the worker park. What it spent on tasks is what the clock said, or
+ * their average in batches that are not timed; and what waits to be submitted
+ * waits for 20 us of tasks at most. Whoever is woken for nothing, even by itself and
  * on its way to sleep, looks into its ring before it sleeps: what has completed
  * meanwhile is not left for the next wake. A sleep submits nothing, as that may
  * block past any deadline of the sleep. What it learns from a turn weighs as
@@ -34,6 +36,12 @@ enum {
 	TASK_NS = 2000,
 	ALPHA_PERMILLE = 100,
 	BEGIN_NS = 50 * 1000,
+	GATHER_NS = 20 * 1000,
+	GATHER_TASK_NS = 3000,
+	SHORT_TASKS = 60,
+	UNTIMED = 47,
+	SHORT_TASK_NS = 7000,
+	SHORT_USUAL_NS = 100,
 	TIMER_NS = TASK_NS * 7,
 	EVENTS_MAX = 128,
 	LIMIT_SECONDS = 60,
@@ -49,6 +57,7 @@ struct event {
 	uint64_t turn_end_ns; /* which turn it is */
 	uint64_t average_ns;
 	uint64_t turn_polls; /* that the last one took */
+	uint64_t busy_ns;    /* of all batches before */
 };
 
 static struct pinion_runtime *runtime;
@@ -83,6 +92,7 @@ static void note(char kind)
 		.turn_end_ns = worker->turn_end_ns,
 		.average_ns = pin_tuner_average_ns(&worker->tuner),
 		.turn_polls = pin_meter_read(&worker->meter.turn_polls),
+		.busy_ns = pin_meter_read(&worker->meter.busy_ns),
 	};
 }
 
@@ -180,14 +190,14 @@ static void start_turns(struct tasks_hold *hold)
 }
 
 /* Whether it has a ring. */
-static bool start(pinion_worker_hook_fn before_park, uint32_t alpha_permille)
+static bool start(pinion_worker_hook_fn before_park, uint32_t alpha_permille, uint32_t budget_polls)
 {
 	struct tasks_hold hold = {.prepare = replace_host};
 	struct pinion_runtime_info facts;
 	struct pinion_config config;
 
 	runtimes_config(&config, 1, PINION_IO_AUTO);
-	config.budget_polls = BUDGET;
+	config.budget_polls = budget_polls;
 	config.budget_us = BUDGET_US;
 	config.injector_target_us = 1000000;
 	config.interval_min = 65535;
@@ -312,7 +322,7 @@ static bool is_over_when_submitted(void)
 static bool check_turns(void)
 {
 	struct tasks_hold hold = {.prepare = start_turns};
-	bool has_ring = start(NULL, ALPHA_PERMILLE);
+	bool has_ring = start(NULL, ALPHA_PERMILLE, BUDGET);
 	const struct event *last;
 
 	if (has_ring && !is_over_when_submitted()) {
@@ -334,7 +344,103 @@ static bool check_turns(void)
 	last = &events[has_ring ? 13 : 12];
 	expect_true("a turn of its own for the sleep", last->turn_end_ns != last[-1].turn_end_ns);
 	expect_number("in which it has learnt of the one task", 1, (long long)last->turn_polls);
+	expect_number("time of tasks, timer and read", (long long)(TASKS + 2) * TASK_NS,
+		(long long)(last->busy_ns - events[0].busy_ns));
 	return true;
+}
+
+/* ---- what gathers ---- */
+
+static int run_gathering(struct pinion_task *task)
+{
+	note('t');
+	if (task == &tasks[0]) {
+		submit();
+	}
+	clock_ns += GATHER_TASK_NS;
+	return 0;
+}
+
+static void start_gathering(struct tasks_hold *hold)
+{
+	(void)hold;
+	event_count = 0;
+	is_noting = true;
+	worker_of()->turn = 1;
+	for (uint32_t i = 0; i < TASKS; i++) {
+		tasks[i] = (struct pinion_task){.run = run_gathering};
+		expect_number("respawn", 0, pinion_respawn(runtime, &tasks[i]));
+	}
+}
+
+/* The budget would let all of them run first. */
+static void check_gathering(void)
+{
+	struct tasks_hold hold = {.prepare = start_gathering};
+	char expected[EVENTS_MAX] = "";
+
+	if (start(NULL, ALPHA_PERMILLE, TASKS + 2)) {
+		await_sleep();
+		tasks_hold_begin(&hold, runtime, 0);
+		tasks_hold_end(&hold);
+		await_sleep();
+		end();
+		for (uint32_t i = 0; i * GATHER_TASK_NS < GATHER_NS; i++) {
+			strcat(expected, "t");
+		}
+		expect_trace(strcat(expected, "e"));
+	} else {
+		end();
+	}
+}
+
+/* ---- batches that are not timed ---- */
+
+static uint32_t short_left; /* by the worker */
+
+static int run_short(struct pinion_task *task)
+{
+	note('t');
+	clock_ns += SHORT_TASK_NS;
+	if (--short_left > 0) {
+		expect_number("respawn", 0, pinion_respawn(runtime, task));
+	}
+	return 0;
+}
+
+static void start_short(struct tasks_hold *hold)
+{
+	(void)hold;
+	event_count = 0;
+	is_noting = true;
+	/* From here on they are known as short, until a batch is timed. */
+	worker_of()->tuner.average = (uint64_t)SHORT_USUAL_NS << PIN_TUNER_AVERAGE_SHIFT;
+	short_left = SHORT_TASKS;
+	tasks[0] = (struct pinion_task){.run = run_short};
+	expect_number("respawn", 0, pinion_respawn(runtime, &tasks[0]));
+}
+
+/*
+ * With a budget of one task each is a batch. 47 in a row are not timed: they count
+ * as usual, though each takes much longer; then the clock counts.
+ */
+static void check_untimed(void)
+{
+	struct tasks_hold hold = {.prepare = start_short};
+
+	start(NULL, 1, 1);
+	await_sleep();
+	tasks_hold_begin(&hold, runtime, 0);
+	tasks_hold_end(&hold);
+	await_sleep();
+	end();
+	for (uint32_t i = 0; i + 1 < SHORT_TASKS; i++) {
+		uint64_t busy_ns = i < UNTIMED ? events[i].average_ns : SHORT_TASK_NS;
+
+		expect_true("is short", i > UNTIMED || events[i].average_ns <= SHORT_USUAL_NS);
+		expect_number("what a batch adds", (long long)busy_ns,
+			(long long)(events[i + 1].busy_ns - events[i].busy_ns));
+	}
 }
 
 /* ---- what is learnt ---- */
@@ -351,7 +457,7 @@ static void check_alpha(uint32_t alpha_permille)
 	double got_ns;
 	uint32_t next = BUDGET - 1;
 
-	start(NULL, alpha_permille);
+	start(NULL, alpha_permille, BUDGET);
 	await_sleep();
 	tasks_hold_begin(&hold, runtime, 0);
 	tasks_hold_end(&hold);
@@ -450,7 +556,7 @@ static void check_wake(enum wake how)
 	 * thread read, once there is something.
 	 */
 	expect_ready("sockets", socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
-	if (start(wake_itself, ALPHA_PERMILLE)) {
+	if (start(wake_itself, ALPHA_PERMILLE, BUDGET)) {
 		file = runtimes_plain_file(ends[0]);
 		tasks_hold_begin(&reading, runtime, 0);
 		tasks_hold_end(&reading);
@@ -479,6 +585,8 @@ int main(void)
 	check_alpha(ALPHA_PERMILLE);
 	check_alpha(500);
 	check_alpha(999);
+	check_gathering();
+	check_untimed();
 	close(file.fd);
 	check_wake(SELF_WAKE);
 	check_wake(OWN_TASK);
