@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Stands in for clock_gettime() in the program that includes it, so that a test
- * sets the time by hand: on each thread that sets it, and for that thread alone.
- * What the library measures there is then exact.
+ * sets the time of a thread by hand. What the library measures on that thread
+ * is then exact; all others have the machine's time.
  */
 #ifndef PIN_TESTS_SUPPORT_CLOCK_H
 #define PIN_TESTS_SUPPORT_CLOCK_H

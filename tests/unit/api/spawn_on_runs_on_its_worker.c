@@ -3,11 +3,13 @@
  * Goal: pinion_spawn_on() has a task run on the worker named and on no other,
  * in order, also while that worker's own queue never runs empty; bad indices
  * and tasks are -EINVAL, after the end it is -ESHUTDOWN, and what is refused
- * stays as it was. EX-54, W28.
+ * stays as it was. A worker that spawns for one asleep counts one wake, and
+ * none for one awake. EX-54, W28.
  * Method: tasks that note where they ran, spawned from outside and by workers
  * for each other; a worker that is held while others are free; a worker whose
  * own queue is kept filled by a task that spawns itself.
  */
+#include "runtime/worker/runtime_state.h"
 #include "tests/support/runtimes.h"
 #include "tests/support/tasks.h"
 
@@ -146,6 +148,46 @@ static void check_beside(pinion_task_fn busy)
 	expect_number("unordered", 0, pin_load_acquire_u32(&unordered));
 }
 
+static struct pinion_task woken_for;
+static bool is_target_asleep;
+
+static int run_nothing(struct pinion_task *task)
+{
+	(void)task;
+	return 0;
+}
+
+/* On worker 0, for worker 1. */
+static void spawn_for_one(struct tasks_hold *hold)
+{
+	const struct pin_worker *own = &runtime->shared.workers[0];
+	uint64_t before = pin_meter_read(&own->meter.wakes_sent);
+
+	(void)hold;
+	while (is_target_asleep && !pin_parker_is_parked(&runtime->shared.workers[1].parker)) {
+		pin_host_linux.yield();
+	}
+	woken_for = (struct pinion_task){.run = run_nothing};
+	expect_number("spawn_on", 0, pinion_spawn_on(runtime, 1, &woken_for));
+	expect_number("wakes counted", is_target_asleep,
+		(long long)(pin_meter_read(&own->meter.wakes_sent) - before));
+}
+
+static void check_wakes(void)
+{
+	struct tasks_hold spawner = {.prepare = spawn_for_one};
+	struct tasks_hold target = {0};
+
+	is_target_asleep = true;
+	tasks_hold_begin(&spawner, runtime, 0);
+	tasks_hold_end(&spawner);
+	is_target_asleep = false;
+	tasks_hold_begin(&target, runtime, 1);
+	tasks_hold_begin(&spawner, runtime, 0);
+	tasks_hold_end(&spawner);
+	tasks_hold_end(&target);
+}
+
 static void expect_refused(const char *what, int expected, uint32_t index, struct pinion_task task)
 {
 	struct pinion_task copy = task;
@@ -170,6 +212,7 @@ int main(void)
 	check_held();
 	check_beside(spawn_itself);
 	check_beside(spawn_itself_first);
+	check_wakes();
 	expect_refused("one beyond the last", -EINVAL, WORKERS, good);
 	expect_refused("far beyond the last", -EINVAL, UINT32_MAX, good);
 	expect_refused("no function", -EINVAL, 0, (struct pinion_task){0});

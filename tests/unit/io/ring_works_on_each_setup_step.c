@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: a ring comes up and works whichever set-up flags the kernel refuses,
- * with fewer entries where memory is short, and fails cleanly otherwise. G1.
- * Method: a copy of the host whose ring_setup refuses the first attempts.
+ * with fewer entries where memory is short, and fails cleanly otherwise; the
+ * memory that it shares with the kernel is left out of forked children. G1.
+ * Method: a copy of the host whose ring_setup refuses the first attempts; what
+ * /proc/self/smaps says of the ring's memory.
  */
 #include "tests/support/rings.h"
 #include "tests/support/runtimes.h"
@@ -65,6 +67,40 @@ static void check_works(struct pin_ring *ring)
 	expect_number("in flight", 0, ring->in_flight);
 }
 
+/* "dc" of the mapping that it lies in. */
+static bool is_kept_from_children(const void *memory)
+{
+	FILE *maps = fopen("/proc/self/smaps", "re");
+	uintptr_t address = (uintptr_t)memory;
+	unsigned long long first;
+	unsigned long long end;
+	bool is_inside = false;
+	bool is_kept = false;
+	char line[512];
+
+	expect_ready("/proc/self/smaps", maps != NULL);
+	while (fgets(line, sizeof(line), maps) != NULL) {
+		if (sscanf(line, "%llx-%llx ", &first, &end) == 2) {
+			is_inside = address >= first && address < end;
+		} else if (is_inside && strncmp(line, "VmFlags:", 8) == 0) {
+			is_kept = strstr(line, " dc") != NULL;
+		}
+	}
+	fclose(maps);
+	return is_kept;
+}
+
+static void check_children(void)
+{
+	struct pin_ring ring;
+
+	expect_true("the stack is shared", !is_kept_from_children(&ring));
+	expect_number("init", 0, rings_init(&ring, &pin_host_linux, 8));
+	expect_true("queues", is_kept_from_children(ring.uring.sq.ring_ptr));
+	expect_true("entries", is_kept_from_children(ring.uring.sq.sqes));
+	rings_end(&ring);
+}
+
 /* Refuses `count` attempts; returns what pin_ring_init says. */
 static int try_with(int error, int count, uint32_t entries)
 {
@@ -104,6 +140,7 @@ int main(void)
 	}
 	expect_number("no memory at all", -ENOMEM, try_with(-ENOMEM, 1000, 32768));
 	expect_number("not allowed", -EPERM, try_with(-EPERM, 1000, 256));
+	check_children();
 	expect_number("rings closed", steps + 3, (long long)exit_count);
 	return expect_status();
 }

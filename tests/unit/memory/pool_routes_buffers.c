@@ -361,6 +361,24 @@ static void check_start_outside(void)
 	pin_pool_fini(&pool);
 }
 
+/* Who robs begins with another of those that are equally near. */
+static void check_start_of_thefts(void)
+{
+	enum { ALL = 4, SEEDS = 40 };
+	uint32_t first_robbed = 0; /* one bit each */
+
+	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		struct pin_pool pool;
+
+		pools_init(&pool, ALL, ALL, 1, 0);
+		pin_random_init(&pool.random, seed, 0);
+		expect_number("own", 0, pools_take(&pool, 0).index);
+		first_robbed |= 1u << pools_take(&pool, 0).index;
+		pin_pool_fini(&pool);
+	}
+	expect_number("each of the others comes first at times", 0xe, first_robbed);
+}
+
 /*
  * Of 12 workers on two nodes with two L3s each a thief robs those of its L3
  * first, then those of its node, then the others and threads that are attached;
@@ -439,6 +457,7 @@ int main(void)
 	check_no_lock();
 	check_start_of_looks();
 	check_start_outside();
+	check_start_of_thefts();
 	check_order();
 	check_refill();
 	check_no_starvation();

@@ -11,6 +11,8 @@
 #include "tests/support/child.h"
 #include "tests/support/scans.h"
 
+#include "runtime/scan/slot.h"
+
 #include <errno.h>
 #include <semaphore.h>
 
@@ -58,6 +60,22 @@ static void scan_files(
 			(long long)pin_load_acquire_u64(&scans_files[i].new_bytes));
 	}
 	pinion_scan_destroy(scan);
+}
+
+/* Files open at once, unless told: 64 for each worker. */
+static void check_standard(void)
+{
+	struct pinion_runtime *runtime = runtimes_start(2, PINION_IO_AUTO);
+	struct pinion_scan_config config;
+	struct pinion_scan *scan;
+
+	scans_setting = "standard";
+	scans_config(&config);
+	config.files_in_flight = 0;
+	scan = scans_create(runtime, &config);
+	expect_number("slots", 2 * 64, scan->slot_count);
+	pinion_scan_destroy(scan);
+	pinion_runtime_destroy(runtime);
 }
 
 static void check_scarce_buffers(uint32_t workers, uint32_t order, uint32_t io_level)
@@ -350,6 +368,7 @@ int main(void)
 	expect_number("few descriptors", 0,
 		child_code(child_run(scan_with_few_descriptors, NULL, NULL, 0)));
 	make_trees();
+	check_standard();
 	check_in_child("trees", check_trees);
 	check_in_child("buffers held by a task", check_held_by_a_task);
 	check_in_child("two scans", check_two_scans);

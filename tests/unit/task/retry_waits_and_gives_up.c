@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: a transient failure is tried again, as often as told and when told:
- * after waits that double up to a limit and differ by chance; another is not; a late result counts as one at once; a cancel, a stop
- * and a panic end it, once; only the last failure is the runtime's; fields out
- * of range are refused. WP-26.
+ * after waits that double up to a limit and differ by chance; another is not; a
+ * late result counts as one at once; a cancel, a stop and a panic end it, once;
+ * only the last failure is the runtime's; fields out of range are refused.
+ * WP-26.
  * Method: attempts that fail so many times; for the waits on a worker whose
  * clock is set to the end of each.
  */

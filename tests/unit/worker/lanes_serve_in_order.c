@@ -117,12 +117,19 @@ static void check_table(void)
 	}
 }
 
-static void check_order(const char *lanes, uint32_t floor, uint32_t each, const char *expected)
+static void check_order(const char *lanes, uint32_t floor, uint32_t each, const char *expected,
+	uint32_t floor_turns)
 {
+	struct pinion_lane_metrics metrics;
+
 	start(lanes, 1, floor);
 	fill(each, each, each);
 	let_go(0);
 	expect_text("order", expected, got);
+	expect_number(
+		"metrics", 0, pinion_runtime_lane_metrics(runtime, &metrics, sizeof(metrics)));
+	expect_number(expected, floor_turns, (long long)metrics.floor_turns);
+	expect_number("not by age", 0, (long long)metrics.aged_turns);
 	finish();
 }
 
@@ -179,12 +186,12 @@ int main(void)
 {
 	runtimes_watchdog(LIMIT_SECONDS);
 	check_table();
-	check_order(NULL, 0, 3, "HHHNNNLLL");
-	check_order("lnh", 0, 3, "LLLNNNHHH");
-	check_order("nhl:1", 0, 3, "NNNHHHLLL");
-	check_order(NULL, 4, 6, "HHHNLHHHNLNNNLNLLL");
-	check_order(NULL, 2, 3, "HNLHNLHNL");
-	check_order(NULL, 16, 16, "HHHHHHHHHHHHHHHNLHNNNNNNNNNNNNNNLNLLLLLLLLLLLLLL");
+	check_order(NULL, 0, 3, "HHHNNNLLL", 0);
+	check_order("lnh", 0, 3, "LLLNNNHHH", 0);
+	check_order("nhl:1", 0, 3, "NNNHHHLLL", 0);
+	check_order(NULL, 4, 6, "HHHNLHHHNLNNNLNLLL", 5);
+	check_order(NULL, 2, 3, "HNLHNLHNL", 6);
+	check_order(NULL, 16, 16, "HHHHHHHHHHHHHHHNLHNNNNNNNNNNNNNNLNLLLLLLLLLLLLLL", 3);
 	check_batches();
 	check_refused();
 	return expect_status();

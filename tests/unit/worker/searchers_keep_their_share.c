@@ -85,6 +85,7 @@ static uint32_t looks_of(bool has_cpu_each, bool is_searching, uint32_t worker_c
 	worker.patience.gap_ns = 0; /* as when work has come at once so far */
 	look_count = 0;
 	expect_true("nothing came", !pin_search_spin(&worker, look_in_vain, &link));
+	expect_number("not counted", 0, (long long)pin_meter_read(&worker.meter.spin_hits));
 	return look_count;
 }
 
@@ -120,6 +121,7 @@ static void check_thief(void)
 	expect_true("that", link == pin_task_link(&task));
 	pin_inbox_push(&thief->inbox, pin_task_link(&task));
 	expect_true("in the inbox", pin_search_spin(thief, look_in_vain, &link) && link == NULL);
+	expect_number("both counted", 2, (long long)pin_meter_read(&thief->meter.spin_hits));
 	pin_victims_fini(&shared.victims);
 }
 

@@ -4,11 +4,12 @@
  * timers that are due become tasks, runs `budget_polls` tasks at most, all by
  * one average of their length, learns from them, submits what they left and
  * reaps the ring, and begins anew with a full budget; only after a turn without
- * a task does the worker park. What it spent on tasks is what the clock said, or
- * their average in batches that are not timed; and what waits to be submitted
- * waits for 20 us of tasks at most. Whoever is woken for nothing, even by itself and
- * on its way to sleep, looks into its ring before it sleeps: what has completed
- * meanwhile is not left for the next wake. A sleep submits nothing, as that may
+ * a task does the worker park. The time counted for tasks is the clock's, or in
+ * batches that are not timed their average. Requests wait to be submitted for
+ * 20 us of tasks at most. A turn ends `budget_polls` cancelled timers at most.
+ * Whoever is woken for nothing, even by itself and on its way to sleep, looks
+ * into its ring before it sleeps: what has completed meanwhile is not left for
+ * the next wake. A sleep submits nothing, as that may
  * block past any deadline of the sleep. What it learns from a turn weighs as
  * `ewma_alpha_permille` says. AS-2, AS-3, AS-14, AS-17, C10.
  * Hazards that others met: a worker that wakes itself skips the look for I/O; a
@@ -421,8 +422,8 @@ static void start_short(struct tasks_hold *hold)
 }
 
 /*
- * With a budget of one task each is a batch. 47 in a row are not timed: they count
- * as usual, though each takes much longer; then the clock counts.
+ * With a budget of one task each is a batch. 47 in a row are not timed: they
+ * count as usual, though each takes much longer; then the clock counts.
  */
 static void check_untimed(void)
 {
@@ -441,6 +442,55 @@ static void check_untimed(void)
 		expect_number("what a batch adds", (long long)busy_ns,
 			(long long)(events[i + 1].busy_ns - events[i].busy_ns));
 	}
+}
+
+/* ---- cancelled timers ---- */
+
+static struct pinion_timer cancelled[TASKS];
+
+static int note_run(struct pinion_task *task)
+{
+	(void)task;
+	note('t');
+	return 0;
+}
+
+static void note_cancel(struct pinion_task *task)
+{
+	(void)task;
+	note('c');
+}
+
+static void start_cancelled(struct tasks_hold *hold)
+{
+	(void)hold;
+	event_count = 0;
+	is_noting = true;
+	worker_of()->turn = 1;
+	for (uint32_t i = 0; i < TASKS; i++) {
+		cancelled[i] =
+			(struct pinion_timer){.task = {.run = note_run, .cancel = note_cancel}};
+		expect_number("timer", 0, pinion_timer_start(runtime, &cancelled[i], UINT64_MAX));
+		tasks[i] = (struct pinion_task){.run = note_run};
+		expect_number("respawn", 0, pinion_respawn(runtime, &tasks[i]));
+	}
+	for (uint32_t i = 0; i < TASKS; i++) {
+		expect_number("cancel", 0, pinion_timer_cancel(runtime, &cancelled[i]));
+	}
+}
+
+/* A turn ends as many as its budget has, and runs as many tasks. */
+static void check_cancelled(void)
+{
+	struct tasks_hold hold = {.prepare = start_cancelled};
+
+	start(NULL, ALPHA_PERMILLE, BUDGET);
+	await_sleep();
+	tasks_hold_begin(&hold, runtime, 0);
+	tasks_hold_end(&hold);
+	await_sleep();
+	end();
+	expect_trace("tttccccttttcccctttcc");
 }
 
 /* ---- what is learnt ---- */
@@ -587,6 +637,7 @@ int main(void)
 	check_alpha(999);
 	check_gathering();
 	check_untimed();
+	check_cancelled();
 	close(file.fd);
 	check_wake(SELF_WAKE);
 	check_wake(OWN_TASK);
