@@ -5,7 +5,7 @@
  * and how it was aligned, so that nobody has to keep that beside it.
  *
  * What libc, hwloc and liburing allocate for themselves is none of it; nor are
- * files that a process opens by itself (io/file_device.c,
+ * files that a process opens by itself (io/file.c,
  * host/block_device_nvme.c), texts of control groups (host/cgroup.c) and
  * pinion_walk(), which belong to no runtime.
  */

@@ -31,7 +31,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* ---- device lineup ---- */
+/* ---- the queue of waiting workers ---- */
 
 /*
  * A line-up: requests of one device that wait on one worker, in a line for each
@@ -88,7 +88,7 @@ static inline void pin_lineup_note_left(struct pin_lineup *lineup)
 	lineup->count--;
 }
 
-/* ---- device depth ---- */
+/* ---- depth ---- */
 
 /*
  * Depth: how much one device is given to do at a time, found while it works.
@@ -198,7 +198,7 @@ bool pin_depth_is_ripe(const struct pin_depth *depth, uint64_t elapsed_ns, uint6
  */
 uint32_t pin_depth_learn(struct pin_depth *depth, const struct pin_depth_sample *sample);
 
-/* ---- device ---- */
+/* ---- devices ---- */
 
 #define PIN_DISKS 16u
 /* Values of st_dev that a worker knows the disk of. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finding out how an open file is best read: size, whether its data is cached,
- * whether O_DIRECT works. file_device.h has what holds for a whole file system;
- * what differs from file to file is asked each time.
+ * Finds out how to read an open file best: its size, whether its data is
+ * cached, whether O_DIRECT works. Properties of a whole file system are kept;
+ * those of a file are asked for each time.
  */
 #ifndef PIN_IO_FILE_H
 #define PIN_IO_FILE_H
@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <sys/stat.h>
 
-/* ---- refusal ---- */
+/* ---- refusals ---- */
 
 /*
  * Why a request cannot be submitted, in words: which field, which value, what
@@ -31,7 +31,7 @@ struct pin_refusal {
 int pin_refuse(struct pin_refusal *why, int error, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* ---- file device ---- */
+/* ---- file systems ---- */
 
 /*
  * What a device asks of reads past the page cache: alignments, and how much it
@@ -70,7 +70,7 @@ struct pin_device_cache {
 struct pin_device pin_device_find(
 	struct pin_device_cache *remembered, int fd, uint64_t number, bool is_file);
 
-/* ---- file ---- */
+/* ---- files ---- */
 
 /* Bits of pinion_file.flags. */
 enum {
@@ -139,7 +139,7 @@ static inline uint32_t pin_file_command_blocks(const struct pinion_file *file)
 /* Leaves O_DIRECT for this descriptor, for all who use it. */
 void pin_file_leave_direct(const struct pinion_file *file);
 
-/* ---- file open ---- */
+/* ---- opening ---- */
 
 /*
  * Opening files: what callers may ask for, what the kernel is told, and that

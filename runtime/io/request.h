@@ -24,7 +24,7 @@
 #include <linux/openat2.h>
 #include <pinion/request.h>
 
-/* ---- request state ---- */
+/* ---- states ---- */
 
 /*
  * What a request consists of besides what its user sees: its private part, and
@@ -210,7 +210,7 @@ static inline bool pin_request_may_retry(struct pinion_request *request, int64_t
 	return private->stall_count <= PIN_REQUEST_STALLS_MAX;
 }
 
-/* ---- transfer ---- */
+/* ---- entries of transfers ---- */
 
 /*
  * Reads and writes: their entries, and where they go on when a completion was
@@ -255,7 +255,7 @@ static PIN_INLINE bool pin_transfer_ends_whole(
  */
 bool pin_transfer_carry_out(struct pin_ring *ring, struct pinion_request *request);
 
-/* ---- nvme command ---- */
+/* ---- entries of NVMe commands ---- */
 
 /*
  * Reads of an NVMe namespace (host/block_device.h) as what a ring, or a
@@ -289,7 +289,7 @@ int32_t pin_command_result(int32_t result, uint32_t length);
 int32_t pin_command_read(
 	const struct pinion_file *file, uint8_t *bytes, uint64_t offset, uint64_t length);
 
-/* ---- transfer cached ---- */
+/* ---- cached reads ---- */
 
 /*
  * Reads that the page cache can answer: the worker copies them at once with
@@ -346,7 +346,7 @@ static inline bool pin_cached_is_worth_it(
 bool pin_cached_read(
 	struct pin_cached *cached, struct pin_meter *meter, struct pinion_request *request);
 
-/* ---- request ---- */
+/* ---- requests ---- */
 
 /* 0, or why pinion_request_submit() refuses it, -EBUSY apart. */
 int pin_request_check(const struct pinion_request *request);
