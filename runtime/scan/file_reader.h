@@ -34,7 +34,142 @@
 #ifndef PIN_SCAN_FILE_READER_H
 #define PIN_SCAN_FILE_READER_H
 
-#include "runtime/scan/file_reader_track.h"
+#include "runtime/host/host.h"
+#include "runtime/scan/window.h"
+#include "runtime/worker/buffers.h"
+#include "runtime/worker/spawn.h"
+#include "runtime/worker/thread.h"
+
+#include <pinion/scan.h>
+
+/* ---- tracks ---- */
+
+/*
+ * A track: one of a file's reads at a time, from the claim of a window to the
+ * moment when it is handed over and its buffer goes back. It takes a buffer of
+ * the worker it runs on. The reader has several, says when
+ * each of them goes on, and has what they share.
+ *
+ * A step never waits: a buffer or the bytes that are not there yet come with
+ * the track's task.
+ */
+
+enum pin_track_state {
+	PIN_TRACK_IDLE,	    /* wants a window; -> CLAIMED, or READ for a hole */
+	PIN_TRACK_CLAIMED,  /* wants a buffer; -> BUFFERED now or from the queue */
+	PIN_TRACK_BUFFERED, /* wants its read; -> READ at once, or READING */
+	PIN_TRACK_READING,  /* its request is in flight; -> READ by completion */
+	PIN_TRACK_READ,	    /* has its bytes; -> IDLE when they are handed over */
+};
+
+/*
+ * A window whose read failed with an error of the medium is read again page by
+ * page, so that the range reported as unreadable does not depend on where
+ * windows begin. `gaps` has room for every other page.
+ */
+struct pin_salvage {
+	struct pinion_gap *gaps; /* NULL: the window is read as a whole */
+	size_t gap_capacity;
+	size_t gap_count;
+	uint64_t offset; /* of the page that is read now */
+};
+
+struct pin_track {
+	struct pinion_request request; /* its task is also the track's continuation */
+	struct pin_buffer_waiter buffer;
+	struct pin_reader *reader;
+	struct pin_track *next_resting;
+	enum pin_track_state state;
+	struct pin_window_claim claim;
+	int32_t result;
+	struct pin_salvage salvage;
+	/* With a file timeout, of the read that is to be made: */
+	uint64_t limit_ns;     /* until when something is to come; 0: not yet begun */
+	uint32_t ended_before; /* the reader's `ended_reads` when it was begun */
+	bool is_pausing;       /* it would block, and the request is a pause */
+	uint32_t done_bytes;   /* of the claim's read, by requests that timed out */
+	/* Of the read in flight: whose ring it went to, as it was before. */
+	const struct pin_worker *worker; /* NULL: that would tell nothing */
+	uint32_t asked_before;
+};
+
+struct pin_reader {
+	/* Inputs, [const] while it runs */
+	struct pinion_file *file;
+	bool is_in_order;
+	bool reports_gaps;    /* unreadable pages cost only themselves */
+	uint64_t timeout_ns;  /* of a read that brings nothing while no other ends; 0: none */
+	uint64_t until_ns;    /* when no window is begun any more; 0: not known to be endless */
+	uint32_t track_count; /* fewer where there are fewer windows */
+	struct pin_track *tracks;
+	const struct pin_atomic_u32 *is_cancelled;
+	/* Returns 0, or what ends the reader: a negative errno or ENOUGH. */
+	int (*deliver)(struct pin_reader *reader, const struct pinion_window *window);
+	void (*done)(struct pin_reader *reader);
+	/* In order: [own] by the worker that started it */
+	struct pinion_task turn; /* queued after a few windows, to let others run */
+	bool has_turn_queued;
+	bool is_waiting;	  /* a track is in the queue for buffers */
+	uint64_t claimed_count;	  /* windows claimed, and with them tracks in turn */
+	uint64_t delivered_count; /* of those, handed over */
+	/* Shared by tracks */
+	struct pin_lock lock;		   /* rank 3; of `plan`, `resting`, `first_gap` */
+	struct pinion_gap first_gap;	   /* [lock:lock] the lowest; error 0: none */
+	struct pin_window_plan plan;	   /* [lock:lock]; its inputs are set by the owner */
+	struct pin_track *resting;	   /* [lock:lock] */
+	struct pin_atomic_u32 has_resting; /* [W:lock holder R:tracks] a hint */
+	struct pin_atomic_u32 tracks_left; /* [W:lock holder R:tracks] that work */
+	/* [W:tracks R:tracks] 0, or the first errno, positive, or ENOUGH */
+	struct pin_atomic_u32 error;
+	struct pin_atomic_u32 was_short; /* [W:tracks R:tracks] a read ended too early */
+	/* [W:tracks R:tracks] a guess: reads that were over when submitted */
+	struct pin_atomic_u32 instant_row;
+	/* [W:tracks R:tracks] with a timeout: changes when a read ends */
+	struct pin_atomic_u32 ended_reads;
+};
+
+/*
+ * What `deliver` returns when it needs no more windows: the reader ends early,
+ * as with an error, and has none. No errno has this number.
+ */
+#define PIN_READER_ENOUGH INT32_MIN
+
+/*
+ * So many in a row: the device is memory, and works while it is called. Told by
+ * rings that have to be asked for what completes later, and were not.
+ */
+#define PIN_READER_INSTANT_ROW 4
+
+static inline bool pin_reader_is_instant(const struct pin_reader *reader)
+{
+	return pin_load_relaxed_u32(&reader->instant_row) >= PIN_READER_INSTANT_ROW;
+}
+
+/* IDLE. False when no window is left, or the file failed. */
+bool pin_track_claim(struct pin_track *track);
+
+/* CLAIMED. False: it is in the queue and will be continued with a buffer. */
+bool pin_track_get_buffer(struct pin_track *track);
+
+/*
+ * BUFFERED: READ when the bytes are there, READING when they are on their way;
+ * BUFFERED still, with its task queued, when the ring is full.
+ */
+void pin_track_read(struct pin_track *track);
+
+/*
+ * READING. The read is over: READ, or BUFFERED with another read to be made,
+ * which pin_track_read() begins.
+ */
+void pin_track_end_read(struct pin_track *track);
+
+/* READ. Hands over what was read, unless it failed; gives the buffer back. */
+void pin_track_consume(struct pin_track *track);
+
+/* The reader's error or PIN_READER_ENOUGH, unless there is one already. */
+void pin_track_note_error(struct pin_reader *reader, int error);
+
+/* ---- readers ---- */
 
 /*
  * Begins on the calling worker with the inputs and the plan set; may be done

@@ -2,7 +2,7 @@
 /*
  * A track at work: claim, buffer, read, hand over.
  */
-#include "runtime/scan/file_reader_track.h"
+#include "runtime/scan/file_reader.h"
 #include "runtime/base/check.h"
 #include "runtime/host/heap.h"
 #include "runtime/worker/submit.h"

@@ -8,12 +8,12 @@
  * slashes is about nothing.
  */
 #include "runtime/scan/gitignore.h"
-
+#include "runtime/base/base.h"
 #include "runtime/base/check.h"
 #include "runtime/host/heap.h"
-#include "runtime/scan/gitignore_glob.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <string.h>
 
 enum {
@@ -239,4 +239,320 @@ void pin_ignore_rules_fini(struct pin_ignore_rules *rules)
 	pin_heap_release(rules->host, rules->items, PIN_HEAP_ALIGN,
 		rules->capacity * sizeof(*rules->items), 1);
 	*rules = (struct pin_ignore_rules){.host = rules->host};
+}
+
+/* ---- globs ---- */
+
+/*
+ * One pass over pattern and path, with two places to go back to.
+ */
+
+/* Where matching goes on when it has failed further behind. */
+struct retry {
+	size_t pattern; /* behind the stars */
+	size_t path;
+	bool is_set;
+};
+
+struct glob {
+	const char *pattern;
+	size_t pattern_bytes;
+	const char *path;
+	size_t path_bytes;
+	size_t at_pattern;
+	size_t at_path;
+	struct retry star; /* within the name that is being matched */
+	struct retry directories;
+};
+
+/* ---- brackets ---- */
+
+/* Pairs of bytes, each a range; NULL: there is no such class. */
+static const char *class_ranges(const char *name, size_t name_bytes)
+{
+	static const char *const classes[][2] = {
+		{"alnum", "09AZaz"},
+		{"alpha", "AZaz"},
+		{"blank", "\t\t  "},
+		{"cntrl", "\x01\x1f\x7f\x7f"},
+		{"digit", "09"},
+		{"graph", "!~"},
+		{"lower", "az"},
+		{"print", " ~"},
+		{"punct", "!/:@[`{~"},
+		{"space", "\t\r  "},
+		{"upper", "AZ"},
+		{"xdigit", "09AFaf"},
+	};
+
+	for (size_t i = 0; i < PIN_ARRAY_COUNT(classes); i++) {
+		if (strlen(classes[i][0]) == name_bytes &&
+			memcmp(classes[i][0], name, name_bytes) == 0) {
+			return classes[i][1];
+		}
+	}
+	return NULL;
+}
+
+/* What is between brackets, element by element. */
+struct set {
+	const char *at;
+	const char *end;  /* of the pattern */
+	uint8_t previous; /* what a range may begin with, 0: nothing */
+	bool has_byte;
+};
+
+/* The end of the class at hand, which begins with `[:`; NULL: it is none. */
+static const char *class_end(const struct set *set)
+{
+	const char *name = set->at + 2;
+	const char *close = NULL;
+
+	if (set->end - set->at > 2 && set->at[0] == '[' && set->at[1] == ':') {
+		close = memchr(name, ']', (size_t)(set->end - name));
+	}
+	return close != NULL && close > name && close[-1] == ':' ? close : NULL;
+}
+
+/* False: no class has that name. */
+static bool set_take_class(struct set *set, const char *close, uint8_t byte)
+{
+	const char *name = set->at + 2;
+	const char *ranges = class_ranges(name, (size_t)(close - name) - 1);
+
+	for (const char *range = ranges; range != NULL && *range != '\0'; range += 2) {
+		set->has_byte |= byte >= (uint8_t)range[0] && byte <= (uint8_t)range[1];
+	}
+	set->at = close + 1;
+	set->previous = 0;
+	return ranges != NULL;
+}
+
+/* The byte at hand, or the one that is escaped. False: the pattern ends. */
+static bool set_take_byte(struct set *set, uint8_t *out_byte)
+{
+	if (*set->at == '\\') {
+		set->at++;
+	}
+	if (set->at == set->end) {
+		return false;
+	}
+	*out_byte = (uint8_t)*set->at++;
+	return true;
+}
+
+/* One element. False: it is malformed. */
+static bool set_take(struct set *set, uint8_t byte)
+{
+	const char *close = class_end(set);
+	uint8_t taken;
+
+	if (close != NULL) {
+		return set_take_class(set, close, byte);
+	}
+	if (set->end - set->at > 1 && set->at[0] == '-' && set->previous != 0 &&
+		set->at[1] != ']') {
+		set->at++;
+		if (!set_take_byte(set, &taken)) {
+			return false;
+		}
+		set->has_byte |= byte >= set->previous && byte <= taken;
+		set->previous = 0;
+		return true;
+	}
+	if (!set_take_byte(set, &taken)) {
+		return false;
+	}
+	set->has_byte |= taken == byte;
+	set->previous = taken;
+	return true;
+}
+
+/* Whether the brackets at hand have the byte; then goes on behind them. */
+static bool match_set(struct glob *glob, uint8_t byte)
+{
+	struct set set = {
+		.at = glob->pattern + glob->at_pattern + 1,
+		.end = glob->pattern + glob->pattern_bytes,
+	};
+	bool is_negated = set.at < set.end && (*set.at == '!' || *set.at == '^');
+	const char *first;
+
+	set.at += is_negated;
+	first = set.at;
+	while (set.at < set.end && (*set.at != ']' || set.at == first)) {
+		if (!set_take(&set, byte)) {
+			return false;
+		}
+	}
+	if (set.at >= set.end || set.has_byte == is_negated || byte == '/') {
+		return false;
+	}
+	glob->at_pattern = (size_t)(set.at - glob->pattern) + 1;
+	return true;
+}
+
+/* ---- the rest ---- */
+
+/* 1 for a slash at this place of the pattern, 2 for one escaped, else 0. */
+static size_t slash_bytes(const struct glob *glob, size_t at)
+{
+	if (at < glob->pattern_bytes && glob->pattern[at] == '/') {
+		return 1;
+	}
+	return at + 1 < glob->pattern_bytes && glob->pattern[at] == '\\' &&
+			glob->pattern[at + 1] == '/'
+		? 2
+		: 0;
+}
+
+/* The next name of the path that `directories` may end at; false: none. */
+static bool skip_directory(struct glob *glob)
+{
+	size_t from = glob->directories.path;
+	const char *slash = memchr(glob->path + from, '/', glob->path_bytes - from);
+
+	if (slash == NULL) {
+		return false;
+	}
+	glob->directories.path = (size_t)(slash - glob->path) + 1;
+	glob->at_path = glob->directories.path;
+	glob->at_pattern = glob->directories.pattern;
+	glob->star.is_set = false;
+	return true;
+}
+
+/*
+ * Whether two stars here may stand for directories: at the start of the pattern
+ * or of one of its names, and behind bytes of which none is special.
+ */
+static bool may_cross(const struct glob *glob, size_t start)
+{
+	if (start == 0 || glob->pattern[start - 1] == '/') {
+		return true;
+	}
+	for (size_t i = 0; i < start; i++) {
+		if (memchr("*?[\\", glob->pattern[i], 4) != NULL) {
+			return false;
+		}
+	}
+	return true;
+}
+
+enum outcome {
+	OUTCOME_OPEN,
+	OUTCOME_MATCH,
+	OUTCOME_FAILURE,
+};
+
+static enum outcome match_stars(struct glob *glob)
+{
+	size_t start = glob->at_pattern;
+	size_t end = start;
+	size_t slash;
+
+	while (end < glob->pattern_bytes && glob->pattern[end] == '*') {
+		end++;
+	}
+	slash = slash_bytes(glob, end);
+	glob->at_pattern = end;
+	if (end - start < 2 || (slash == 0 && end < glob->pattern_bytes) ||
+		!may_cross(glob, start)) {
+		glob->star = (struct retry){end, glob->at_path, true};
+		return OUTCOME_OPEN;
+	}
+	if (slash == 0) {
+		return OUTCOME_MATCH;
+	}
+	glob->at_pattern += slash;
+	glob->directories = (struct retry){glob->at_pattern, glob->at_path, true};
+	glob->star.is_set = false;
+	/* As git has it, an escaped slash takes a directory at least. */
+	return slash == 2 && !skip_directory(glob) ? OUTCOME_FAILURE : OUTCOME_OPEN;
+}
+
+/* Anything but stars against the byte at hand; goes on behind both. */
+static bool match_byte(struct glob *glob)
+{
+	uint8_t byte = (uint8_t)glob->path[glob->at_path];
+	const char *pattern = glob->pattern + glob->at_pattern;
+	size_t left = glob->pattern_bytes - glob->at_pattern;
+
+	switch (*pattern) {
+	case '?':
+		if (byte == '/') {
+			return false;
+		}
+		glob->at_pattern++;
+		break;
+	case '[':
+		if (!match_set(glob, byte)) {
+			return false;
+		}
+		break;
+	case '\\':
+		if (left < 2 || (uint8_t)pattern[1] != byte) {
+			return false;
+		}
+		glob->at_pattern += 2;
+		break;
+	default:
+		if ((uint8_t)*pattern != byte) {
+			return false;
+		}
+		glob->at_pattern++;
+		break;
+	}
+	glob->at_path++;
+	if (byte == '/') {
+		glob->star.is_set = false;
+	}
+	return true;
+}
+
+/* Back to the last place where something else can be tried; false: none. */
+static bool go_back(struct glob *glob)
+{
+	struct retry *star = &glob->star;
+
+	if (star->is_set && star->path < glob->path_bytes && glob->path[star->path] != '/') {
+		star->path++;
+		glob->at_path = star->path;
+		glob->at_pattern = star->pattern;
+		return true;
+	}
+	return glob->directories.is_set && skip_directory(glob);
+}
+
+bool pin_glob_matches(
+	const char *pattern, size_t pattern_bytes, const char *path, size_t path_bytes)
+{
+	struct glob glob = {
+		.pattern = pattern,
+		.pattern_bytes = pattern_bytes,
+		.path = path,
+		.path_bytes = path_bytes,
+	};
+
+	for (;;) {
+		bool is_at_end = glob.at_pattern == pattern_bytes;
+
+		if (is_at_end && glob.at_path == path_bytes) {
+			return true;
+		}
+		if (!is_at_end && pattern[glob.at_pattern] == '*') {
+			enum outcome outcome = match_stars(&glob);
+
+			if (outcome != OUTCOME_OPEN) {
+				return outcome == OUTCOME_MATCH;
+			}
+			continue;
+		}
+		if (!is_at_end && glob.at_path < path_bytes && match_byte(&glob)) {
+			continue;
+		}
+		if (!go_back(&glob)) {
+			return false;
+		}
+	}
 }

@@ -7,12 +7,11 @@
  * that wait is the back-pressure which keeps memory bounded by files in flight
  * whatever the size of the tree.
  */
+#include "runtime/scan/scan.h"
 #include "runtime/base/check.h"
 #include "runtime/base/versioned.h"
 #include "runtime/host/beneath.h"
 #include "runtime/host/heap.h"
-#include "runtime/scan/slot.h"
-#include "runtime/scan/walk.h"
 #include "runtime/worker/cancel.h"
 #include "runtime/worker/entry.h"
 

@@ -3,10 +3,10 @@
  * Making a scan: its configuration checked and completed, the descriptors that
  * the process may still open divided, its memory allocated, and freed again.
  */
+#include "runtime/scan/scan.h"
 #include "runtime/base/check.h"
 #include "runtime/base/versioned.h"
 #include "runtime/host/heap.h"
-#include "runtime/scan/slot.h"
 #include "runtime/worker/entry.h"
 
 #include <dirent.h>

@@ -2,11 +2,11 @@
 /*
  * One file's way from its path to its report.
  */
-#include "runtime/scan/slot.h"
 #include "runtime/base/check.h"
 #include "runtime/host/beneath.h"
 #include "runtime/host/long_path.h"
 #include "runtime/io/file.h"
+#include "runtime/scan/scan.h"
 #include "runtime/worker/entry.h"
 #include "runtime/worker/submit.h"
 #include "runtime/worker/wake.h"

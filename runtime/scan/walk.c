@@ -33,13 +33,13 @@
  * is ignored; what is done with the files is scan.c's.
  * Source: getdents64(2), openat(2).
  */
-#include "runtime/scan/walk.h"
 #include "runtime/base/check.h"
 #include "runtime/base/versioned.h"
 #include "runtime/host/beneath.h"
 #include "runtime/host/heap.h"
 #include "runtime/host/long_path.h"
 #include "runtime/scan/ignore.h"
+#include "runtime/scan/scan.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -2,9 +2,8 @@
 /*
  * Ways into an admission: at once, or after a wait; then into the runtime.
  */
+#include "runtime/task/admission.h"
 #include "runtime/base/check.h"
-#include "runtime/task/admission_job.h"
-#include "runtime/task/admission_log.h"
 #include "runtime/worker/entry.h"
 #include "runtime/worker/runtime_state.h"
 #include "runtime/worker/state_task.h"

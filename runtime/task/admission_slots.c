@@ -2,7 +2,7 @@
 /*
  * The places' operations on their word.
  */
-#include "runtime/task/admission_slots.h"
+#include "runtime/task/admission.h"
 #include "runtime/base/check.h"
 
 enum places_flag {

@@ -2,8 +2,8 @@
 /*
  * Budgets: amounts under the lock of those who wait for them.
  */
-#include "runtime/task/budget.h"
 #include "runtime/base/check.h"
+#include "runtime/task/internal.h"
 #include "runtime/worker/entry.h"
 
 #include <errno.h>

@@ -4,8 +4,8 @@
  */
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
-#include "runtime/task/admission_log.h"
-#include "runtime/task/future.h"
+#include "runtime/task/admission.h"
+#include "runtime/task/internal.h"
 #include "runtime/worker/entry.h"
 #include "runtime/worker/fault.h"
 #include "runtime/worker/room.h"

@@ -2,7 +2,7 @@
 /*
  * Channels: sending and receiving under the lock, and who is served then.
  */
-#include "runtime/task/channel.h"
+#include "runtime/task/internal.h"
 #include "runtime/worker/entry.h"
 
 #include <errno.h>

@@ -2,9 +2,9 @@
 /*
  * Futures: a value under the lock of those who wait for it.
  */
-#include "runtime/task/future.h"
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
+#include "runtime/task/internal.h"
 #include "runtime/worker/entry.h"
 
 #include <errno.h>

@@ -2,9 +2,9 @@
 /*
  * Groups: counting tasks that begin and end.
  */
-#include "runtime/task/group.h"
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
+#include "runtime/task/internal.h"
 #include "runtime/worker/entry.h"
 #include "runtime/worker/fault.h"
 #include "runtime/worker/state_task.h"

@@ -3,9 +3,9 @@
  * Work items: the table of steps, the one function that makes them, and what
  * each of them brings with it.
  */
-#include "runtime/task/work.h"
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
+#include "runtime/task/internal.h"
 #include "runtime/worker/buffers.h"
 #include "runtime/worker/entry.h"
 #include "runtime/worker/fault.h"

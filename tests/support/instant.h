@@ -7,7 +7,7 @@
 #ifndef TESTS_SUPPORT_INSTANT_H
 #define TESTS_SUPPORT_INSTANT_H
 
-#include "runtime/scan/slot.h"
+#include "runtime/scan/scan.h"
 #include "tests/support/rings.h"
 #include "tests/support/runtimes.h"
 #include "tests/support/scratch.h"

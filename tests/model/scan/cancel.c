@@ -11,7 +11,7 @@
 #include "runtime/host/beneath.h"
 #include "runtime/host/long_path.h"
 #include "runtime/io/file.h"
-#include "runtime/scan/slot.h"
+#include "runtime/scan/scan.h"
 #include "runtime/worker/entry.h"
 #include "runtime/worker/submit.h"
 #include "runtime/worker/wake.h"

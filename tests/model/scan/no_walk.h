@@ -7,7 +7,7 @@
 #define PIN_MODEL_NO_WALK_H
 
 #include "runtime/host/beneath.h"
-#include "runtime/scan/walk.h"
+#include "runtime/scan/scan.h"
 #include "tests/model/explorer.h"
 
 #include <pinion/scan.h>

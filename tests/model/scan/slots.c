@@ -9,7 +9,7 @@
  */
 #include "runtime/base/check.h"
 #include "runtime/host/beneath.h"
-#include "runtime/scan/slot.h"
+#include "runtime/scan/scan.h"
 #include "runtime/worker/entry.h"
 #include "tests/model/api/runtime_model.h"
 #include "tests/model/explorer.h"

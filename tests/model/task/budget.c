@@ -7,9 +7,9 @@
  * than the threads would like; one that was forgotten is a deadlock. The last
  * acquires all and frees it, so that a later touch fails.
  */
-#include "runtime/task/budget.h"
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
+#include "runtime/task/internal.h"
 #include "runtime/worker/entry.h"
 #include "tests/model/api/runtime_model.h"
 #include "tests/model/explorer.h"

@@ -7,8 +7,8 @@
  * one that only tries, by a worker, and by one that sleeps until a descriptor
  * is readable, or has become so.
  */
-#include "runtime/task/channel.h"
 #include "runtime/base/base.h"
+#include "runtime/task/internal.h"
 #include "runtime/worker/entry.h"
 #include "tests/model/api/runtime_model.h"
 #include "tests/model/event_model.h"

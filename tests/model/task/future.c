@@ -6,9 +6,9 @@
  * Method: futures on the model's heap, freed as early as may be, so that a
  * later touch fails; threads set, fail, wait and detach, a worker awaits.
  */
-#include "runtime/task/future.h"
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
+#include "runtime/task/internal.h"
 #include "runtime/worker/entry.h"
 #include "tests/model/api/runtime_model.h"
 #include "tests/model/explorer.h"

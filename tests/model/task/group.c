@@ -6,9 +6,9 @@
  * Method: groups on the model's heap, freed by the joiner, so that a later
  * touch fails; tasks are threads that run one, or those of a real worker.
  */
-#include "runtime/task/group.h"
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
+#include "runtime/task/internal.h"
 #include "runtime/worker/entry.h"
 #include "tests/model/api/runtime_model.h"
 #include "tests/model/explorer.h"

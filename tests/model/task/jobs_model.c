@@ -7,8 +7,6 @@
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
 #include "runtime/task/admission.h"
-#include "runtime/task/admission_job.h"
-#include "runtime/task/admission_log.h"
 #include "runtime/worker/entry.h"
 #include "runtime/worker/fault.h"
 #include "runtime/worker/runtime_state.h"
@@ -108,7 +106,6 @@ static struct pin_worker nobodies[MODEL_THREADS_MAX];
 			? pin_admission_unlock(self) \
 			: (pin_admission_serve_unlock)(self))
 #include "runtime/task/admission_job.c"
-#include "runtime/task/admission_log.c"
 
 static struct jobs_model_job *own_job(struct pinion_job *job)
 {

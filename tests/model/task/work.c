@@ -9,8 +9,8 @@
  * for every word whose wake returned 0: a lost wake is a deadlock, and so is
  * one that ordered nothing.
  */
-#include "runtime/task/work.h"
 #include "runtime/base/base.h"
+#include "runtime/task/internal.h"
 #include "tests/model/api/runtime_model.h"
 #include "tests/model/explorer.h"
 #include "tests/model/heap.h"

@@ -2,9 +2,9 @@
 /*
  * The real task/work.c, with steps that a twin may leave out or do too late.
  */
-#include "runtime/task/work.h"
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
+#include "runtime/task/internal.h"
 #include "runtime/worker/entry.h"
 #include "runtime/worker/spawn.h"
 #include "runtime/worker/thread.h"

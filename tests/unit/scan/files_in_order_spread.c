@@ -6,7 +6,7 @@
  * Method: two files, again and again, until a start was handed on; a look at
  * the slot of each window.
  */
-#include "runtime/scan/slot.h"
+#include "runtime/scan/scan.h"
 #include "tests/support/runtimes.h"
 #include "tests/support/scratch.h"
 

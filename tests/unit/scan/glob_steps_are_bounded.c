@@ -10,7 +10,7 @@
  * tries all ways is counted too: it has to break the limit.
  */
 #include "runtime/base/base.h"
-#include "runtime/scan/gitignore_glob.c"
+#include "runtime/scan/gitignore.c"
 #include "tests/support/expect.h"
 #include "tests/support/random.h"
 

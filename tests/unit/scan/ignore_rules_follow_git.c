@@ -9,7 +9,6 @@
  */
 #include "runtime/base/base.h"
 #include "runtime/scan/gitignore.h"
-#include "runtime/scan/gitignore_glob.h"
 #include "tests/support/random.h"
 #include "tests/support/runtimes.h"
 #include "tests/support/scratch.h"

@@ -7,7 +7,7 @@
  * task while a state is looked at from outside.
  */
 #include "runtime/host/host.h"
-#include "runtime/task/work.h"
+#include "runtime/task/internal.h"
 #include "runtime/worker/entry.h"
 #include "tests/support/runtimes.h"
 

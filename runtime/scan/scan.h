@@ -19,8 +19,8 @@
  * (acq_rel) -> the adding thread loads the count (acquire) before it keeps
  * another root open. Without the order it could find no descriptor left.
  */
-#ifndef PIN_SCAN_SLOT_H
-#define PIN_SCAN_SLOT_H
+#ifndef PIN_SCAN_SCAN_H
+#define PIN_SCAN_SCAN_H
 
 #include "runtime/host/host.h"
 #include "runtime/host/process.h"
@@ -31,6 +31,7 @@
 
 #include <pinion/budget.h>
 #include <pinion/scan.h>
+#include <pinion/walk.h>
 
 struct pin_slot;
 
@@ -117,5 +118,14 @@ static inline bool pin_scan_is_cancelled(const struct pinion_scan *scan)
 {
 	return pin_load_acquire_u32(&scan->is_cancelled) != 0;
 }
+
+/* ---- walking ---- */
+
+/*
+ * pinion_walk_with() on the heap of a host.
+ */
+
+int pin_walk(const struct pin_host *host, const char *root, const struct pinion_walk_config *config,
+	pinion_walk_fn visit, void *arg);
 
 #endif
