@@ -10,7 +10,7 @@
 #include "runtime/host/host.h"
 #include "runtime/host/process.h"
 #include "runtime/memory/pool.h"
-#include "runtime/worker/runtime_state.h"
+#include "runtime/worker/entry.h"
 #include "runtime/worker/wait.h"
 
 #include <pinion/config.h>
@@ -118,7 +118,7 @@ bool pin_buffers_take(void *arg, uint64_t demand, struct pin_waiters_value *out_
  * All the workers there may ever be have their places from the beginning: in
  * the arrays, in the orders of search and wake. So nothing that others look at
  * changes its place; a worker that is not there is one that has nothing, sleeps
- * in no set and has no thread (worker/retire.h). Of each tier the first so many
+ * in no set and has no thread (worker/worker.h). Of each tier the first so many
  * are there, and of the last one always one, the heir.
  *
  * One resize at a time, and none beside the end of the runtime: it holds the

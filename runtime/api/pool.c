@@ -10,8 +10,8 @@
 #include "runtime/base/versioned.h"
 #include "runtime/host/process.h"
 #include "runtime/memory/pool_check.h"
-#include "runtime/worker/fault.h"
-#include "runtime/worker/runtime_state.h"
+#include "runtime/worker/entry.h"
+#include "runtime/worker/worker.h"
 
 #include <errno.h>
 #include <sched.h>

@@ -9,16 +9,13 @@
 #include "runtime/host/host.h"
 #include "runtime/host/kernel.h"
 #include "runtime/host/process.h"
-#include "runtime/worker/arena_setup.h"
-#include "runtime/worker/buffers.h"
+#include "runtime/worker/entry.h"
 #include "runtime/worker/lane.h"
-#include "runtime/worker/room.h"
-#include "runtime/worker/runtime_state.h"
 #include "runtime/worker/spawn.h"
-#include "runtime/worker/thread.h"
 #include "runtime/worker/wait.h"
 #include "runtime/worker/wake.h"
 #include "runtime/worker/watchdog.h"
+#include "runtime/worker/worker.h"
 
 #include <errno.h>
 #include <pinion/runtime.h>

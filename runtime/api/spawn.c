@@ -5,18 +5,14 @@
  */
 #include "runtime/worker/spawn.h"
 #include "runtime/base/check.h"
-#include "runtime/worker/buffers.h"
-#include "runtime/worker/cancel.h"
 #include "runtime/worker/entry.h"
-#include "runtime/worker/hooks_running.h"
 #include "runtime/worker/lane.h"
-#include "runtime/worker/loop.h"
-#include "runtime/worker/room.h"
-#include "runtime/worker/state_task.h"
-#include "runtime/worker/submit.h"
+#include "runtime/worker/request.h"
+#include "runtime/worker/state.h"
 #include "runtime/worker/timer.h"
 #include "runtime/worker/wait.h"
 #include "runtime/worker/wake.h"
+#include "runtime/worker/worker.h"
 
 #include <errno.h>
 #include <pinion/buffer.h>

@@ -5,9 +5,9 @@
  */
 #include "runtime/base/versioned.h"
 #include "runtime/host/kernel.h"
-#include "runtime/worker/device_queue.h"
+#include "runtime/worker/entry.h"
 #include "runtime/worker/lane.h"
-#include "runtime/worker/runtime_state.h"
+#include "runtime/worker/request.h"
 
 #include <errno.h>
 #include <pinion/lane.h>

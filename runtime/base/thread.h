@@ -33,7 +33,7 @@ struct pin_thread_attachment {
 
 /* [own] by the thread; a new one is all zeroes. */
 struct pin_thread {
-	struct pin_worker *worker_in_hook; /* worker/hooks.h; NULL: not in a hook */
+	struct pin_worker *worker_in_hook; /* worker/worker.h; NULL: not in a hook */
 	struct pin_guard *guard;	   /* host/unwind.h, the innermost that runs */
 	/* What the thread could use before it was bound; empty: not known. */
 	cpu_set_t unbound_cpus;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See kernel_locked.h. */
+/* See kernel_locked.c. */
 #include "runtime/host/kernel.h"
 
 #include <errno.h>

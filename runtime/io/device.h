@@ -241,7 +241,7 @@ struct pin_ledger {
 	uint64_t device;
 	struct pin_disk *disk;
 	struct pin_worker *worker;
-	bool is_polled; /* [own] its transfers may be: worker/extra_rings.h */
+	bool is_polled; /* [own] its transfers may be: worker/worker.h */
 	/* [own]; [lock:ring_lock] if the worker's ring is shared */
 	struct pin_holding holding;
 	struct pin_lineup lineup;

@@ -92,7 +92,7 @@ enum {
 	PIN_FILE_DONTCACHE = 16,
 	/*
 	 * An NVMe namespace's character device: read by commands,
-	 * nvme_command.h.
+	 * nvme_command.c.
 	 */
 	PIN_FILE_COMMANDS = 32,
 	/* The file is a block device: its name does not tell its size. */

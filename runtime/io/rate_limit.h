@@ -8,7 +8,7 @@
  * in a millisecond however many requests there are. It is told from when on it
  * may use it, and waits by its own timer; nobody has to wake it. Only a change
  * of the rates does: what was reserved before is void then, and who has changed
- * them has each worker look again (worker/device_queue.h).
+ * them has each worker look again (worker/request.h).
  *
  * [LIMIT-1] who sets rates changes `epoch` with them, under the lock, then has
  * the workers look (release) -> a worker that looks (acquire) finds another

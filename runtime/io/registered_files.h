@@ -4,7 +4,7 @@
  * and count their descriptors for each request.
  *
  * A table of as many slots as the ring was told of, in sets of four; a file's
- * record (file_record.h) says which set is its own. A file is registered when
+ * record (file_record.c) says which set is its own. A file is registered when
  * it has been used a few times on this ring: one that is read once or twice
  * would only pay for it. Where its set is full, or the kernel refuses, it is
  * used by its descriptor; so is every file that the library did not open.

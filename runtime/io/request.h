@@ -74,7 +74,7 @@ static inline void pin_flight_list_remove(struct pin_flight_link *link)
 	link->next = NULL;
 }
 
-/* What a transfer owes its device: worker/device_queue.h. */
+/* What a transfer owes its device: worker/request.h. */
 struct pin_request_toll {
 	uint64_t started_ns;  /* 0: it is not timed */
 	uint32_t pages;	      /* of the credit that it has; 0: none */
@@ -90,18 +90,18 @@ struct pin_request {
 	 * [own] of the worker it is on, from here on; the first eight bytes are
 	 * reset in one
 	 */
-	int16_t ended_by;     /* what ends it early, -ECANCELED or -ETIME; or 0 */
-	uint8_t stall_count;  /* attempts in a row without a byte */
-	uint8_t asked_again;  /* times for its end, with the next, when `deadline` comes */
-	bool is_timed;	      /* `deadline` has been armed */
-	bool is_waiting;      /* for room in the ring, or lined up */
-	bool uses_own_buffer; /* of the worker it is on */
-	bool keeps_cache;     /* DONTCACHE was refused */
-	uint32_t hops_left;   /* of a cancel: workers still to be visited */
-	bool is_from_outside; /* and not yet counted by its worker */
-	bool has_ended;	      /* but a message of it is still under way */
-	bool is_aside; /* not on the first ring: worker/request_aside.h; false when it ends */
-	bool was_free; /* of a posted transfer: its buffer, then */
+	int16_t ended_by;	/* what ends it early, -ECANCELED or -ETIME; or 0 */
+	uint8_t stall_count;	/* attempts in a row without a byte */
+	uint8_t asked_again;	/* times for its end, with the next, when `deadline` comes */
+	bool is_timed;		/* `deadline` has been armed */
+	bool is_waiting;	/* for room in the ring, or lined up */
+	bool uses_own_buffer;	/* of the worker it is on */
+	bool keeps_cache;	/* DONTCACHE was refused */
+	uint32_t hops_left;	/* of a cancel: workers still to be visited */
+	bool is_from_outside;	/* and not yet counted by its worker */
+	bool has_ended;		/* but a message of it is still under way */
+	bool is_aside;		/* not on the first ring: worker/request.h; false when it ends */
+	bool was_free;		/* of a posted transfer: its buffer, then */
 	uint16_t lane_priority; /* of a transfer that asks for none itself; 0: none */
 	bool is_lent_own;	/* `lent`: by pin_pool_lend_own() */
 	/*

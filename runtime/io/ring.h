@@ -26,12 +26,12 @@
  * cancel; and it cannot be waited in, only asked, without waiting.
  *
  * A wide ring is another one beside the first: its entries and completions have
- * twice the size, which is what commands to a device need (nvme_command.h). No
+ * twice the size, which is what commands to a device need (nvme_command.c). No
  * doorbell, no cancel; it is not waited in either, but the first ring may watch
  * it, which ends a wait there when something completes here.
  *
  * Without io_uring the same interface executes entries by system call, a few
- * per poll, see sync_ring.h; it then never waits, since nothing is ever in
+ * per poll, see sync_ring.c; it then never waits, since nothing is ever in
  * flight.
  *
  * Invariants: (1) in_flight <= credit, and with those cancels whose requests

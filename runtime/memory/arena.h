@@ -20,7 +20,7 @@
  * Invariants: (1) pieces do not overlap, and lie within the arena.
  *
  * Elsewhere: how much there may be of it, and what is said of the outcome, is
- * worker/arena_setup.h's; registering it is the ring's.
+ * worker/worker.h's; registering it is the ring's.
  */
 #ifndef PIN_MEMORY_ARENA_H
 #define PIN_MEMORY_ARENA_H

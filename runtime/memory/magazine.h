@@ -27,7 +27,7 @@
  * with the same count of puts, knows that there was none in between.
  *
  * A theft costs a hundred times what is taken. So a magazine that was robbed is
- * marked, and its owner lays out on a tray (magazine_tray.h) what it gets,
+ * marked, and its owner lays out on a tray (magazine.h) what it gets,
  * until nobody seems to want it: half a magazine lies there, or it has to fetch
  * from a list or a tray itself. Thief and owner both change `thief`, each by a
  * single step. A magazine that nobody owns is marked as well. Marked or not,

@@ -5,7 +5,7 @@
  * Each worker, and each thread that attaches, has a magazine (magazine.h) of
  * its own; what is in none lies in the free list (free_list.h) of its node. An
  * acquire looks into the own magazine, then into the free lists, nearest first,
- * then onto the trays (magazine_tray.h), then it robs another magazine, a near
+ * then onto the trays (magazine.h), then it robs another magazine, a near
  * one first (policy/steal_order.h), whose other
  * buffers it leaves in the list, and whose owner lays out on its tray what it
  * gets from then on. A release goes into the own magazine if the buffer is of

@@ -9,7 +9,7 @@
  * uses buffers of the worker it runs on and gives them back there.
  *
  * How many tracks work is up to the device: one that finds others lined up for
- * it (worker/device_queue.h) on its worker rests, and one whose read went to it
+ * it (worker/request.h) on its worker rests, and one whose read went to it
  * at once calls another. So about as many buffers are in use as the device is
  * given to do, always the same, and no more than that pass through the caches.
  * Where reads are over when they are submitted one for each worker does.
@@ -36,9 +36,8 @@
 
 #include "runtime/host/host.h"
 #include "runtime/scan/window.h"
-#include "runtime/worker/buffers.h"
 #include "runtime/worker/spawn.h"
-#include "runtime/worker/thread.h"
+#include "runtime/worker/worker.h"
 
 #include <pinion/scan.h>
 

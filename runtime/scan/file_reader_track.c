@@ -5,7 +5,7 @@
 #include "runtime/scan/file_reader.h"
 #include "runtime/base/check.h"
 #include "runtime/host/heap.h"
-#include "runtime/worker/submit.h"
+#include "runtime/worker/request.h"
 
 #include <errno.h>
 #include <string.h>

@@ -12,8 +12,8 @@
 #include "runtime/base/versioned.h"
 #include "runtime/host/beneath.h"
 #include "runtime/host/heap.h"
-#include "runtime/worker/cancel.h"
 #include "runtime/worker/entry.h"
+#include "runtime/worker/request.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -25,9 +25,8 @@
 #include "runtime/host/host.h"
 #include "runtime/host/process.h"
 #include "runtime/scan/file_reader.h"
-#include "runtime/worker/buffers.h"
 #include "runtime/worker/spawn.h"
-#include "runtime/worker/thread.h"
+#include "runtime/worker/worker.h"
 
 #include <pinion/budget.h>
 #include <pinion/scan.h>

@@ -8,7 +8,7 @@
 #include "runtime/io/file.h"
 #include "runtime/scan/scan.h"
 #include "runtime/worker/entry.h"
-#include "runtime/worker/submit.h"
+#include "runtime/worker/request.h"
 #include "runtime/worker/wake.h"
 
 #include <errno.h>

@@ -6,7 +6,6 @@
 #include "runtime/base/check.h"
 #include "runtime/base/versioned.h"
 #include "runtime/worker/entry.h"
-#include "runtime/worker/runtime_state.h"
 
 #include <errno.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 /*
  * What an admission consists of: the places (task/admission.h), and those
  * who wait for one, a queue for each lane, all under one lock. The ways in are
- * in admission_admit.c, a job's turn and its end in admission_job.h.
+ * in admission_admit.c, a job's turn and its end in admission_job.c.
  *
  *     spawn   a place, without the lock unless somebody waits
  *             a place in the runtime for each job: the last that can fail

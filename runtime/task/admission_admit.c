@@ -5,8 +5,7 @@
 #include "runtime/task/admission.h"
 #include "runtime/base/check.h"
 #include "runtime/worker/entry.h"
-#include "runtime/worker/runtime_state.h"
-#include "runtime/worker/state_task.h"
+#include "runtime/worker/state.h"
 
 #include <errno.h>
 

@@ -4,9 +4,9 @@
  */
 #include "runtime/task/admission.h"
 #include "runtime/base/check.h"
-#include "runtime/worker/fault.h"
-#include "runtime/worker/runtime_state.h"
-#include "runtime/worker/watchdog_stall.h"
+#include "runtime/worker/entry.h"
+#include "runtime/worker/watchdog.h"
+#include "runtime/worker/worker.h"
 
 #include <errno.h>
 

@@ -7,10 +7,9 @@
 #include "runtime/task/admission.h"
 #include "runtime/task/internal.h"
 #include "runtime/worker/entry.h"
-#include "runtime/worker/fault.h"
-#include "runtime/worker/room.h"
-#include "runtime/worker/runtime_state.h"
-#include "runtime/worker/state_task.h"
+#include "runtime/worker/lane.h"
+#include "runtime/worker/state.h"
+#include "runtime/worker/worker.h"
 
 #include <errno.h>
 #include <pinion/execute.h>

@@ -6,8 +6,8 @@
 #include "runtime/base/check.h"
 #include "runtime/task/internal.h"
 #include "runtime/worker/entry.h"
-#include "runtime/worker/fault.h"
-#include "runtime/worker/state_task.h"
+#include "runtime/worker/state.h"
+#include "runtime/worker/worker.h"
 
 #include <errno.h>
 #include <string.h>

@@ -5,8 +5,8 @@
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
 #include "runtime/worker/entry.h"
-#include "runtime/worker/fault.h"
-#include "runtime/worker/state_task.h"
+#include "runtime/worker/state.h"
+#include "runtime/worker/worker.h"
 
 #include <errno.h>
 #include <pinion/retry.h>

@@ -6,11 +6,9 @@
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
 #include "runtime/task/internal.h"
-#include "runtime/worker/buffers.h"
 #include "runtime/worker/entry.h"
-#include "runtime/worker/fault.h"
 #include "runtime/worker/spawn.h"
-#include "runtime/worker/thread.h"
+#include "runtime/worker/worker.h"
 
 #include <errno.h>
 #include <string.h>

@@ -2,11 +2,11 @@
 /*
  * Fitting, registering and reporting.
  */
-#include "runtime/worker/arena_setup.h"
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
 #include "runtime/host/heap.h"
 #include "runtime/host/numa.h"
+#include "runtime/worker/worker.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /*
  * Binding workers, and binding them again.
  */
-#include "runtime/worker/binding.h"
+#include "runtime/worker/worker.h"
 
 #include <stdio.h>
 #include <string.h>

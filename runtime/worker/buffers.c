@@ -2,10 +2,10 @@
 /*
  * A worker's buffers, on the worker itself.
  */
-#include "runtime/worker/buffers.h"
 #include "runtime/base/check.h"
 #include "runtime/worker/request.h"
 #include "runtime/worker/spawn.h"
+#include "runtime/worker/worker.h"
 
 #include <errno.h>
 

@@ -2,8 +2,7 @@
 /*
  * Ending requests early, one or many.
  */
-#include "runtime/worker/cancel.h"
-#include "runtime/worker/complete.h"
+#include "runtime/worker/request.h"
 #include "runtime/worker/ring_lock.h"
 
 #include <errno.h>

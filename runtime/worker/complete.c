@@ -2,19 +2,16 @@
 /*
  * What becomes of a request that is over.
  */
-#include "runtime/worker/complete.h"
 #include "runtime/base/check.h"
 #include "runtime/io/file.h"
 #include "runtime/io/request.h"
-#include "runtime/worker/buffers.h"
-#include "runtime/worker/device_queue.h"
-#include "runtime/worker/probes.h"
-#include "runtime/worker/request_aside.h"
+#include "runtime/worker/request.h"
 #include "runtime/worker/ring_lock.h"
 #include "runtime/worker/spawn.h"
-#include "runtime/worker/steal.h"
+#include "runtime/worker/state.h"
 #include "runtime/worker/wake.h"
 #include "runtime/worker/watchdog.h"
+#include "runtime/worker/worker.h"
 
 #include <errno.h>
 

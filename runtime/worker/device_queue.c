@@ -2,8 +2,8 @@
 /*
  * Line-ups, and what moves them on.
  */
-#include "runtime/worker/device_queue.h"
 #include "runtime/base/check.h"
+#include "runtime/worker/request.h"
 #include "runtime/worker/wake.h"
 
 enum {
@@ -296,7 +296,7 @@ static bool may_start(
 	return pay(worker, ledger, request) && draw(worker, ledger, request);
 }
 
-/* Of one whose time in the line-up does not count: worker/device_queue.h. */
+/* Of one whose time in the line-up does not count: worker/request.h. */
 static PIN_APART void stop_clock(struct pin_worker *worker, struct pinion_request *request)
 {
 	uint64_t now_ns = worker->shared->host->now_ns();

@@ -4,7 +4,6 @@
  */
 #include "runtime/worker/entry.h"
 #include "runtime/worker/lane.h"
-#include "runtime/worker/room.h"
 #include "runtime/worker/spawn.h"
 #include "runtime/worker/wake.h"
 

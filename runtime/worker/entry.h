@@ -9,10 +9,54 @@
 #ifndef PIN_WORKER_ENTRY_H
 #define PIN_WORKER_ENTRY_H
 
-#include "runtime/worker/runtime_state.h"
+#include "runtime/host/host.h"
+#include "runtime/host/process.h"
 #include "runtime/worker/wait.h"
+#include "runtime/worker/worker.h"
 
 #include <pinion/lane.h>
+#include <pinion/runtime.h>
+
+/* ---- runtime state ---- */
+
+/*
+ * What a runtime consists of, for the files that its public calls are in.
+ */
+
+struct pinion_runtime {
+	struct pin_shared shared;
+	struct pin_lock life;	  /* whoever ends the runtime; rank 1, held while joining */
+	bool is_joined;		  /* [lock:life] */
+	uint32_t forked;	  /* [const] pin_forked_now() of its process */
+	char fallback_cause[192]; /* [const] empty: there are rings */
+	int latency_fd;		  /* [const] that asks for `cpu_latency_us`, or -1 */
+	struct pin_host own_host; /* [const] with an allocator of the embedder's */
+	struct pin_live live;
+};
+
+/* A child of the process that created it has none of its workers. */
+static inline bool pin_runtime_is_foreign(const struct pinion_runtime *runtime)
+{
+	return PIN_UNLIKELY(runtime->forked != pin_forked_now());
+}
+
+/* The calling worker, if it is one of this runtime's, else NULL. */
+static inline struct pin_worker *pin_runtime_own_worker(const struct pinion_runtime *runtime)
+{
+	struct pin_worker *worker = pin_worker_current();
+
+	return worker != NULL && worker->shared == &runtime->shared ? worker : NULL;
+}
+
+/* Likewise, if the thread is one of its workers', in a hook too. */
+static inline struct pin_worker *pin_runtime_own_thread(const struct pinion_runtime *runtime)
+{
+	struct pin_worker *worker = pin_worker_of_thread();
+
+	return worker != NULL && worker->shared == &runtime->shared ? worker : NULL;
+}
+
+/* ---- entry ---- */
 
 /*
  * Queues tasks that room was admitted for, apart by their lanes, and wakes

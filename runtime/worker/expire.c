@@ -2,12 +2,11 @@
 /*
  * Timers and deadlines, once in a batch.
  */
-#include "runtime/worker/expire.h"
-#include "runtime/worker/complete.h"
+#include "runtime/worker/next_task.h"
+#include "runtime/worker/request.h"
 #include "runtime/worker/ring_lock.h"
-#include "runtime/worker/run.h"
 #include "runtime/worker/spawn.h"
-#include "runtime/worker/state_task.h"
+#include "runtime/worker/state.h"
 #include "runtime/worker/timer.h"
 #include "runtime/worker/wait.h"
 #include "runtime/worker/wake.h"

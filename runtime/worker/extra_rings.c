@@ -2,11 +2,10 @@
 /*
  * The second ring: set up, fed, asked.
  */
-#include "runtime/worker/extra_rings.h"
 #include "runtime/base/check.h"
 #include "runtime/io/in_flight.h"
-#include "runtime/worker/complete.h"
-#include "runtime/worker/request_aside.h"
+#include "runtime/worker/request.h"
+#include "runtime/worker/worker.h"
 
 #include <errno.h>
 #include <string.h>

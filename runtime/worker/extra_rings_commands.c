@@ -2,12 +2,11 @@
 /*
  * The wide ring: made, fed and reaped; and doing without it.
  */
-#include "runtime/worker/extra_rings_commands.h"
 #include "runtime/host/kernel.h"
 #include "runtime/io/in_flight.h"
 #include "runtime/io/request.h"
-#include "runtime/worker/complete.h"
-#include "runtime/worker/request_aside.h"
+#include "runtime/worker/request.h"
+#include "runtime/worker/worker.h"
 
 #include <errno.h>
 #include <string.h>

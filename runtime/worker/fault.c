@@ -2,11 +2,10 @@
 /*
  * Failures: counted, named, logged; and what follows an end without a return.
  */
-#include "runtime/worker/fault.h"
 #include "runtime/base/check.h"
-#include "runtime/worker/hooks.h"
-#include "runtime/worker/probes.h"
 #include "runtime/worker/spawn.h"
+#include "runtime/worker/state.h"
+#include "runtime/worker/worker.h"
 
 #include <errno.h>
 #include <pinion/fault.h>

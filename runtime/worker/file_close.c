@@ -2,9 +2,9 @@
 /*
  * What workers are told of closed files.
  */
-#include "runtime/worker/file_close.h"
 #include "runtime/worker/ring_lock.h"
 #include "runtime/worker/wake.h"
+#include "runtime/worker/worker.h"
 
 #include <string.h>
 

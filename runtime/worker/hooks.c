@@ -2,10 +2,9 @@
 /*
  * Calling the hooks.
  */
-#include "runtime/worker/hooks.h"
 #include "runtime/base/check.h"
 #include "runtime/base/thread.h"
-#include "runtime/worker/hooks_running.h"
+#include "runtime/worker/worker.h"
 
 static void call(struct pin_worker *worker, pinion_worker_hook_fn hook)
 {

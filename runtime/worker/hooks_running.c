@@ -2,7 +2,7 @@
 /*
  * Names of functions.
  */
-#include "runtime/worker/hooks_running.h"
+#include "runtime/worker/worker.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

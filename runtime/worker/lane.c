@@ -4,7 +4,6 @@
  */
 #include "runtime/worker/lane.h"
 #include "runtime/base/check.h"
-#include "runtime/worker/room.h"
 #include "runtime/worker/wake.h"
 
 static uint32_t lane_count(const struct pin_shared *shared, uint32_t tier)

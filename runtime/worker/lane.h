@@ -18,7 +18,106 @@
 #define PIN_WORKER_LANE_H
 
 #include "runtime/worker/state.h"
-#include "runtime/worker/state_task.h"
+
+#include <errno.h>
+#include <pinion/lane.h>
+
+/* ---- room ---- */
+
+/*
+ * Room for work from outside: whether the queue of a lane takes more of it, and
+ * those who wait until it does.
+ *
+ * A spawn is admitted here: normal tasks as far as the intake says, those of
+ * other lanes by claims of places, then all of them by the gate. Whoever waits
+ * for room stands in a queue of waiters, one for each lane, and is admitted by
+ * whatever makes room, which then wakes it:
+ *
+ *     a worker that pops from the lane's queue      pin_room_tell()
+ *     a place or an admission given back            pin_room_forgo(), and tell
+ *     work that has turned out to wait elsewhere    pin_room_note_elsewhere()
+ *     the gate's close, which ends all waits        pin_room_close()
+ *
+ * A worker that pops pays one load for it. Spawns and calls that do not wait
+ * take room as they find it, also before those who wait.
+ *
+ * Any thread. Pairs: [WAIT-1], what makes room against who waits for it.
+ *
+ * Source: docs/decisions/scheduling.md, "Each lane limits the tasks that wait
+ * in it".
+ */
+
+/* How many tasks of each lane. */
+struct pin_room_counts {
+	uint32_t of[PIN_LANES];
+};
+
+enum {
+	PIN_ROOM_ANSWER, /* in a served waiter's value: 0 or -ESHUTDOWN */
+};
+
+/* Before anything is admitted; after the gate, intake and lanes are set up. */
+void pin_room_init(struct pin_shared *shared);
+
+/* Of lanes that are not normal. */
+static inline uint32_t pin_room_others(const struct pin_room_counts *counts)
+{
+	return counts->of[PINION_LANE_HIGH] + counts->of[PINION_LANE_LOW];
+}
+
+/*
+ * Admits tasks, all of them or none. -EAGAIN: a lane is full, counted and, if
+ * `out_full` is not NULL, told. -EINVAL: they never fit. -ESHUTDOWN.
+ */
+int pin_room_admit_lanes(struct pin_shared *shared, const struct pin_room_counts *counts,
+	struct pinion_full *out_full);
+
+/* As that, where the intake's end as it was known is reached. */
+PIN_APART int pin_room_admit_anew(
+	struct pin_shared *shared, uint32_t count, struct pinion_full *out_full);
+
+static PIN_INLINE enum pin_gate_answer pin_room_try(struct pin_shared *shared, uint32_t count)
+{
+	return pin_gate_admit_until(&shared->gate, count, pin_intake_end(&shared->intake));
+}
+
+/* As pin_room_admit_lanes(), of the normal lane. */
+static PIN_INLINE int pin_room_admit(
+	struct pin_shared *shared, uint32_t count, struct pinion_full *out_full)
+{
+	enum pin_gate_answer answer = pin_room_try(shared, count);
+
+	if (PIN_LIKELY(answer == PIN_GATE_ADMITTED)) {
+		return 0;
+	}
+	return answer == PIN_GATE_CLOSED ? -ESHUTDOWN
+					 : pin_room_admit_anew(shared, count, out_full);
+}
+
+/* Gives back the place of one task that was admitted to a lane, not pushed. */
+void pin_room_forgo(struct pin_shared *shared, enum pinion_lane lane);
+
+/*
+ * `count` tasks that were admitted are not forgone any more, and never get into
+ * the injector: they take no room of normal.
+ */
+void pin_room_note_elsewhere(struct pin_shared *shared, uint32_t count);
+
+/* After the gate was closed: ends all waits for room. */
+void pin_room_close(struct pin_shared *shared);
+
+/* Admits and wakes those who wait, as far as there is room. */
+PIN_APART void pin_room_serve(struct pin_shared *shared, enum pinion_lane lane);
+
+/* After something left the lane's queue, or what takes room in it. */
+static inline void pin_room_tell(struct pin_shared *shared, enum pinion_lane lane)
+{
+	if (PIN_UNLIKELY(pin_waiters_any(&shared->rooms[lane].waiters))) { /* [WAIT-1] */
+		pin_room_serve(shared, lane);
+	}
+}
+
+/* ---- lane ---- */
 
 /* Of a complete plan; before workers are set up. */
 void pin_lane_init(struct pin_shared *shared);

@@ -2,27 +2,13 @@
 /*
  * Batches of tasks, and looking after the ring between them.
  */
-#include "runtime/worker/loop.h"
-#include "runtime/worker/binding.h"
-#include "runtime/worker/buffers.h"
-#include "runtime/worker/cancel.h"
-#include "runtime/worker/complete.h"
-#include "runtime/worker/expire.h"
-#include "runtime/worker/extra_rings.h"
-#include "runtime/worker/extra_rings_commands.h"
-#include "runtime/worker/hooks.h"
 #include "runtime/worker/lane.h"
 #include "runtime/worker/next_task.h"
-#include "runtime/worker/next_task_lanes.h"
-#include "runtime/worker/park.h"
-#include "runtime/worker/request_aside.h"
-#include "runtime/worker/retire.h"
+#include "runtime/worker/request.h"
 #include "runtime/worker/ring_lock.h"
-#include "runtime/worker/run.h"
-#include "runtime/worker/steal.h"
-#include "runtime/worker/submit.h"
 #include "runtime/worker/wait.h"
 #include "runtime/worker/wake.h"
+#include "runtime/worker/worker.h"
 
 enum {
 	/*

@@ -4,22 +4,14 @@
  */
 #include "runtime/worker/next_task.h"
 #include "runtime/base/check.h"
-#include "runtime/worker/complete.h"
-#include "runtime/worker/expire.h"
-#include "runtime/worker/extra_rings.h"
-#include "runtime/worker/file_close.h"
 #include "runtime/worker/lane.h"
-#include "runtime/worker/request_aside.h"
-#include "runtime/worker/request_inbox.h"
-#include "runtime/worker/request_offers.h"
+#include "runtime/worker/request.h"
 #include "runtime/worker/ring_lock.h"
-#include "runtime/worker/room.h"
-#include "runtime/worker/run.h"
-#include "runtime/worker/state_task.h"
-#include "runtime/worker/steal.h"
+#include "runtime/worker/state.h"
 #include "runtime/worker/timer.h"
 #include "runtime/worker/wait.h"
 #include "runtime/worker/wake.h"
+#include "runtime/worker/worker.h"
 
 enum {
 	/* Some copy what is cached, so that others would wait for long. */

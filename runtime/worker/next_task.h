@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Where a worker's next task comes from, besides the lanes that all share: one
- * function for each source, in the order that worker/thread.h tells.
+ * function for each source, in the order that worker/worker.h tells.
  *
  * On the worker. Each runs one task or callback and returns true, or finds
  * none. What most polls pass through stands here, to be part of the loop.
@@ -9,10 +9,68 @@
 #ifndef PIN_WORKER_NEXT_TASK_H
 #define PIN_WORKER_NEXT_TASK_H
 
-#include "runtime/worker/run.h"
 #include "runtime/worker/spawn.h"
 #include "runtime/worker/state.h"
-#include "runtime/worker/state_task.h"
+#include "runtime/worker/timer.h"
+#include "runtime/worker/wake.h"
+#include "runtime/worker/watchdog.h"
+#include "runtime/worker/worker.h"
+
+/* ---- running ---- */
+
+/*
+ * Entering a task: its `run`, or its `cancel` while the runtime stops, each
+ * counted by the worker that does it.
+ *
+ * On the worker. Before a task is entered it is released: from there on it is
+ * its user's, may be spawned anew, and nothing here refers to its memory.
+ */
+
+/* By a worker that searches no more. */
+static PIN_INLINE void pin_run_found(struct pin_worker *worker, struct pinion_task *task)
+{
+	int rc;
+
+	pin_task_release(task);
+	pin_running_enter(worker, (pin_fault_fn)task->run);
+	PIN_TRACE3(task_begin, worker->index, task, task->run);
+	rc = task->run(task);
+	PIN_TRACE2(task_end, worker->index, rc);
+	if (PIN_UNLIKELY(rc < 0)) {
+		pin_fault_note(worker, rc);
+	}
+	pin_meter_add(&worker->meter.tasks_run, 1); /* [END-1] */
+}
+
+/* By one that searches: it has succeeded. Apart, for the sake of the others. */
+void pin_run_first(struct pin_worker *worker, struct pinion_task *task);
+
+/* Whatever the runtime's state: what has begun is brought to its end. */
+static PIN_INLINE void pin_run_task(struct pin_worker *worker, struct pinion_task *task)
+{
+	if (PIN_UNLIKELY(worker->is_searching)) {
+		pin_run_first(worker, task);
+	} else {
+		pin_run_found(worker, task);
+	}
+}
+
+void pin_run_cancel(struct pin_worker *worker, struct pinion_task *task);
+
+/* As the runtime's state and the task's flags ask for. */
+void pin_run_or_cancel(struct pin_worker *worker, struct pin_link *link);
+
+/* Likewise, in line: for what most tasks pass through. */
+static PIN_INLINE void pin_run_queued(struct pin_worker *worker, struct pin_link *link)
+{
+	if (PIN_LIKELY(!pin_shared_is_stopping(worker->shared) && !worker->is_searching)) {
+		pin_run_found(worker, pin_task_of(link));
+	} else {
+		pin_run_or_cancel(worker, link);
+	}
+}
+
+/* ---- the next task ---- */
 
 enum {
 	/*
@@ -164,6 +222,68 @@ static PIN_INLINE bool pin_poll_near(struct pin_worker *worker)
 	}
 	return pin_poll_lifo(worker) || pin_poll_own(worker) || pin_poll_inbox(worker) ||
 		pin_poll_injector(worker);
+}
+
+/* ---- lanes ---- */
+
+/*
+ * The next task where not all work is in the normal lane: first of lanes that
+ * were passed by for too long, then in the order in which the worker serves
+ * them, at last what it may assist with.
+ */
+
+/* As those of next_task.h. */
+bool pin_poll_lanes(struct pin_worker *worker);
+
+/* ---- expiry ---- */
+
+/*
+ * What time makes ready: timers, and the deadlines of waits and requests.
+ *
+ * Looked at on the worker, once in a batch. What is due becomes a task like any
+ * other; what starts and cancels timers is taken in before. Then the `cancel`
+ * of those that were cancelled is called.
+ */
+
+/*
+ * All messages of timers at once, since none may wait here behind a task: onto
+ * the wheel, or to those that are cancelled.
+ */
+void pin_due_take_all(struct pin_worker *worker);
+
+/*
+ * What is due becomes a task like any other, for others to steal as well; and
+ * what is cancelled ends.
+ */
+void pin_due_expire_timers(struct pin_worker *worker);
+
+/*
+ * Calls the `cancel` of timers, of a turn's worth at most; the rest stays where
+ * others find it. Whether there was any.
+ */
+bool pin_due_end_cancelled(struct pin_worker *worker);
+
+/* Of what waits here; nobody else may end it. */
+void pin_due_expire_deadlines(struct pin_worker *worker);
+
+/* All of that, by the worker's `now_ns`. */
+static PIN_INLINE void pin_due_look(struct pin_worker *worker)
+{
+	if (PIN_UNLIKELY(worker->shares_ring || pin_timers_count(&worker->deadlines) > 0)) {
+		pin_due_expire_deadlines(worker);
+	}
+	if (PIN_UNLIKELY(!pin_inbox_is_empty(&worker->shared->timer_inbox) ||
+		    !pin_inbox_is_empty(&worker->timer_cancels))) {
+		pin_due_take_all(worker);
+	}
+	if (pin_timer_next_ns(worker) <= worker->now_ns ||
+		(worker->has_timers && pin_shared_is_stopping(worker->shared))) {
+		pin_due_expire_timers(worker);
+	}
+	/* They would be late if the next task should not end soon. */
+	if (pin_timer_next_ns(worker) != PIN_NO_DEADLINE) {
+		pin_sentry_note_kept(worker);
+	}
 }
 
 #endif

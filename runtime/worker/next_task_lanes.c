@@ -2,13 +2,10 @@
 /*
  * Lanes in their order, and those that are overdue.
  */
-#include "runtime/worker/next_task_lanes.h"
-#include "runtime/worker/lane.h"
 #include "runtime/worker/next_task.h"
-#include "runtime/worker/run.h"
-#include "runtime/worker/steal.h"
-#include "runtime/worker/wake_assist.h"
-#include "runtime/worker/wake_supply.h"
+#include "runtime/worker/lane.h"
+#include "runtime/worker/wake.h"
+#include "runtime/worker/worker.h"
 
 static bool poll_lane(struct pin_worker *worker, uint32_t lane)
 {

@@ -2,19 +2,13 @@
 /*
  * A worker's way to sleep and back.
  */
-#include "runtime/worker/park.h"
-#include "runtime/worker/device_queue.h"
-#include "runtime/worker/extra_rings_commands.h"
-#include "runtime/worker/hooks.h"
-#include "runtime/worker/probes.h"
+#include "runtime/worker/request.h"
 #include "runtime/worker/ring_lock.h"
-#include "runtime/worker/steal.h"
+#include "runtime/worker/state.h"
 #include "runtime/worker/timer.h"
 #include "runtime/worker/wake.h"
-#include "runtime/worker/wake_assist.h"
-#include "runtime/worker/wake_supply.h"
 #include "runtime/worker/watchdog.h"
-#include "runtime/worker/watchdog_stall.h"
+#include "runtime/worker/worker.h"
 
 /* But for what others may run as well. */
 static bool has_own_work(const struct pin_worker *worker)

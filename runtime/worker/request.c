@@ -3,7 +3,6 @@
  * What all of a request's way has in common.
  */
 #include "runtime/worker/request.h"
-#include "runtime/worker/device_queue.h"
 
 void pin_flight_init(struct pin_worker *worker)
 {

@@ -5,7 +5,7 @@
  *
  * A ring belongs to its worker, and where rings are shared, to who has its
  * lock (ring_lock.h). Submitted from outside, a request is offered to a worker
- * (request_offers.h), whose sleep that ends; cancelled from elsewhere, it goes
+ * (request_offers.c), whose sleep that ends; cancelled from elsewhere, it goes
  * to its worker by the inbox. The task carries the message. From its start to
  * its end a request is in one of two lists of the worker: in flight, or waiting
  * for room in the ring. Deadlines are on a wheel that waits have too, and sleep
@@ -45,7 +45,10 @@
 #ifndef PIN_WORKER_REQUEST_H
 #define PIN_WORKER_REQUEST_H
 
+#include "runtime/base/check.h"
 #include "runtime/worker/state.h"
+
+/* ---- states and lists ---- */
 
 enum pin_flight_state {
 	PIN_FLIGHT_IDLE = 0,	  /* -> POSTED, FLYING or CLAIMED by submit */
@@ -95,5 +98,372 @@ static inline void pin_flight_set(struct pin_request *private, uint32_t word)
 {
 	pin_store_release_u32(&private->word, word); /* [FLIGHT-1] */
 }
+
+/* ---- waiting for a device ---- */
+
+/*
+ * When a transfer may start: a worker between its requests and the credit and
+ * rates of their disks (io/device.h).
+ *
+ * A read or write starts when the rates have been kept and there is credit;
+ * else it lines up, behind others of its file, and is in none of the lists of
+ * worker/request.h but this. Rates come first, so credit is never held by what
+ * may not start yet. The first of a line-up waits for one of these:
+ *
+ *     a rate      until an instant that is known: a timer of the worker's wheel
+ *     credit      for the end of another request of this worker on that disk,
+ *                 or for its turn among the workers that are queued
+ *     a change    of limits, by another thread
+ *
+ * What comes from others, credit or a change, is a nudge: a flag of the worker,
+ * set before its sleep is ended. The worker looks at it before it sleeps, as it
+ * looks into its inbox, takes the flag off and then looks at all line-ups.
+ *
+ *     who grants, who sets limits       worker
+ *     a  credit, epoch of limits        1  finds neither, lines up
+ *     b  nudged := 1 (release)          2  publishes that it sleeps
+ *     c  fence; asleep? wake it         3  fence; nudged? look again
+ *
+ * [THROTTLE-1] a, b -> the worker takes the flag (RMW, acquire): it finds what
+ * it was nudged for. b-c against 2-3 is [PARK-1].
+ *
+ * The deadline of a request goes on while it is lined up, and ends it there.
+ * The library's own may set `stops_clock` instead: a file's timeout is the
+ * file's, not that of the limits that its user has set.
+ *
+ * A long request pays for its parts one by one (io/request.h), so that it
+ * keeps nobody waiting for the price of all of it: between two of them it has
+ * lined up again, and gives its credit back.
+ *
+ * On the worker, or by who has its ring's lock: pin_throttle_end() and what is
+ * about parts only.
+ */
+
+void pin_throttle_init(struct pin_worker *worker);
+
+/* True: it may start now. False: it has lined up. */
+bool pin_throttle_admit(struct pin_worker *worker, struct pinion_request *request);
+
+/* There are rates for it, which what the page cache has need not keep. */
+bool pin_throttle_has_rates(struct pin_worker *worker, const struct pinion_request *request);
+
+/* Of one in flight, before its next part: that has to be paid for first. */
+bool pin_throttle_owes_part(const struct pin_worker *worker, struct pinion_request *request);
+
+/*
+ * It lines up for that part, and leaves the device to others meanwhile; it is
+ * in no list. By who has its ring's lock.
+ */
+void pin_throttle_defer_part(
+	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request);
+
+/* There may be something to start, which pin_throttle_next() tells. */
+static inline bool pin_throttle_has_news(const struct pin_worker *worker)
+{
+	return worker->throttle.must_look || pin_load_relaxed_u32(&worker->nudged) != 0;
+}
+
+/* The next that has lined up and may start now, in no list; NULL: none. */
+struct pinion_request *pin_throttle_next(struct pin_worker *worker);
+
+/* Of one that pin_throttle_admit() has seen, by the function below. */
+void pin_throttle_end_admitted(
+	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request);
+
+/*
+ * A transfer ends, whether it has started or not, while it is still in its
+ * list; `taker` is the calling worker.
+ */
+static inline void pin_throttle_end(
+	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request)
+{
+	if (pin_request_of(request)->toll.ledger_place != 0) {
+		pin_throttle_end_admitted(worker, taker, request);
+	}
+}
+
+/*
+ * On its worker, which leaves and has no transfers any more: others get what it
+ * kept. False: credit is being granted to it, of which it is told soon.
+ */
+bool pin_throttle_give_up(struct pin_worker *worker);
+
+/* On its worker: the time of a line-up has come. */
+void pin_throttle_expire(struct pin_worker *worker, struct pin_timer *timer);
+
+/* Has each worker look again, as limits are others. Any thread. */
+void pin_throttle_nudge_all(struct pin_shared *shared);
+
+/* Of one disk, all workers together. */
+struct pin_disk_sums pin_throttle_sums(
+	const struct pin_shared *shared, const struct pin_disk *disk);
+
+/* ---- submitting ---- */
+
+/*
+ * The start of requests: checking them, and handing them to the ring or putting
+ * them in the line of those that wait for room in it. See request.h.
+ */
+
+/* On the worker: starts a request. Errors as pinion_request_submit(). */
+int pin_worker_submit_one(struct pin_worker *worker, struct pinion_request *request);
+
+/* The same for `count` of them, all or none. */
+int pin_worker_submit(
+	struct pin_worker *worker, struct pinion_request *const *requests, uint32_t count);
+
+/*
+ * Says to the log, at debug level, which of the requests was refused, and why:
+ * which field, which value. Says nothing where none is (-EBUSY). Returns `rc`.
+ */
+int pin_flight_explain(const struct pin_shared *shared, struct pinion_request *const *requests,
+	uint32_t count, int rc);
+
+/*
+ * Elsewhere: 0 if all can be submitted, and then they are the library's. Takes
+ * back what it did if one cannot.
+ */
+int pin_flight_claim(struct pinion_request *const *requests, uint32_t count);
+void pin_flight_disclaim(struct pinion_request *const *requests, uint32_t count);
+
+/*
+ * Sends claimed ones, which were admitted, to `target`, in order. A pool's
+ * buffer is lent from here on.
+ */
+void pin_flight_post(
+	struct pin_worker *target, struct pinion_request *const *requests, uint32_t count);
+
+/* Submits what waits for room, in order, as far as there is some. */
+void pin_flight_resume(struct pin_worker *worker);
+
+/* Whether that might find something. Loads only. */
+static inline bool pin_flight_may_resume(const struct pin_worker *worker)
+{
+	return !pin_flight_list_is_empty(&worker->waiting) || pin_throttle_has_news(worker);
+}
+
+/* Begins a posted one that is FLYING now, in no list; in the ring's lock. */
+void pin_flight_begin(struct pin_worker *worker, struct pinion_request *request);
+
+/* The first part of that, for one that ends at once. */
+void pin_flight_prepare(struct pin_worker *worker, struct pinion_request *request);
+
+/* ---- completing ---- */
+
+/*
+ * The end of requests: taking completions in, giving a request back to its
+ * caller, and having its task entered. Where rings are shared, another worker
+ * may do that for one that is stuck: the taker; what it may enter itself goes
+ * into its own queue, the rest home by the inbox. See request.h.
+ *
+ * All of it with the ring's lock (ring_lock.h), which the first two take.
+ */
+
+/*
+ * On the worker: submits what has gathered and takes in what is over; how much
+ * that was.
+ */
+uint32_t pin_flight_poll(struct pin_worker *worker);
+
+/*
+ * On `taker`, which has nothing to do: the same for the ring of `worker`, if
+ * that one is stuck and its ring shared. What is over goes into the taker's
+ * deque, or back to its worker's inbox. False: nothing was done.
+ */
+bool pin_flight_relieve(struct pin_worker *worker, struct pin_worker *taker);
+
+/* One whose deadline, on the worker's wheel, has come; in the ring's lock. */
+void pin_flight_expire(struct pin_worker *worker, struct pin_timer *timer);
+
+/*
+ * On the worker, of one that is in flight and that no ring may have: part after
+ * part as long as rates allow; blocks.
+ */
+void pin_flight_carry_out(struct pin_worker *worker, struct pinion_request *request);
+
+/* Has a ring of the worker's ask before a long transfer's next part. */
+void pin_flight_ask_parts(struct pin_worker *worker, struct pin_ring *ring);
+
+/* One that has its result: out of its list, and to its caller. */
+void pin_flight_end(
+	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request);
+
+/* The same on the worker, with a result. */
+void pin_flight_end_with(struct pin_worker *worker, struct pinion_request *request, int32_t result);
+
+/* Ends it now, or has the kernel do so; what comes first counts. */
+void pin_flight_abandon(struct pin_worker *worker, struct pinion_request *request, int32_t error);
+
+/*
+ * Has its task entered, when it is out of its list and IDLE. It is the caller's
+ * again as soon as its task is entered. `taker` is the calling worker.
+ */
+void pin_flight_hand_over(
+	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request);
+
+/* On the worker: it has none. */
+static inline bool pin_flight_is_over(const struct pin_worker *worker)
+{
+	return pin_flight_list_is_empty(&worker->flying) &&
+		pin_flight_list_is_empty(&worker->waiting);
+}
+
+/* ---- cancelling ---- */
+
+/*
+ * Ending requests early: one from anywhere, all of a worker, all at a stop. See
+ * request.h.
+ */
+
+/*
+ * Any thread: 0, or -EALREADY. *out_must_post: the caller must put it on the
+ * inbox of worker *out_index. `worker` is the calling one or NULL.
+ */
+int pin_flight_cancel(struct pin_shared *shared, struct pin_worker *worker,
+	struct pinion_request *request, bool *out_must_post, uint32_t *out_index);
+
+/*
+ * On the worker, in the ring's lock: asks for the end of all that are on it, or
+ * of those of one file; how many those were.
+ */
+uint32_t pin_flight_abandon_all(struct pin_worker *worker, const struct pinion_file *file);
+
+/*
+ * On the worker: asks for the end of those whose file's struct lies in a range
+ * of memory.
+ */
+void pin_flight_abandon_among(struct pin_worker *worker, const void *memory, size_t bytes);
+
+/* Asks for the end of all there is; nothing starts any more. */
+void pin_flight_stop(struct pin_worker *worker);
+
+/* ---- secondary rings ---- */
+
+/*
+ * Aside: requests that are in flight on another ring of their worker than its
+ * first, as that cannot carry them: extra_rings.c, extra_rings_commands.c. They
+ * are in its lists and end as all do, but such a ring takes no cancels: what is
+ * aside ends when its device ends it.
+ *
+ * One count says whether there are any, so that a worker without them looks at
+ * that and at nothing else.
+ *
+ * On the worker alone.
+ */
+
+/* It is on that ring now, and in flight. */
+static inline void pin_aside_enter(struct pin_worker *worker, struct pin_request *private)
+{
+	private->is_aside = true;
+	worker->aside_count++;
+	pin_flight_list_push(&worker->flying, &private->link);
+}
+
+/* It has left that ring, and is still in the list. */
+static inline void pin_aside_leave(struct pin_worker *worker, struct pin_request *private)
+{
+	PIN_CHECK(private->is_aside && worker->aside_count > 0);
+	private->is_aside = false;
+	worker->aside_count--;
+}
+
+static inline bool pin_aside_is_busy(const struct pin_worker *worker)
+{
+	return PIN_UNLIKELY(worker->aside_count > 0);
+}
+
+static inline bool pin_aside_ring_has_gathered(const struct pin_ring *ring)
+{
+	return ring->in_flight > 0 && pin_ring_unsubmitted(ring) > 0;
+}
+
+/* Of these, some wait to be submitted. */
+static inline bool pin_aside_has_gathered(const struct pin_worker *worker)
+{
+	return pin_aside_is_busy(worker) &&
+		(pin_aside_ring_has_gathered(&worker->polled) ||
+			pin_aside_ring_has_gathered(&worker->wide));
+}
+
+/* ---- messages between workers ---- */
+
+/*
+ * Messages of requests: what reaches a worker as an offer, a request that was
+ * submitted elsewhere; and in its inbox, one to be cancelled, or a cancel of
+ * many on its way through all workers. See request.h.
+ */
+
+/* Whether `task` is a request's message rather than a task to be run. */
+static inline bool pin_flight_is_message(const struct pinion_task *task)
+{
+	return task->private_kind == PIN_TASK_REQUEST;
+}
+
+/*
+ * On the worker: begins up to `count_max` of those that were posted to `owner`,
+ * itself or another (request_offers.c); how many.
+ */
+uint32_t pin_flight_take_offers(
+	struct pin_worker *worker, struct pin_worker *owner, uint32_t count_max);
+
+/* On the worker, from its inbox: does what the message says. */
+void pin_flight_take(struct pin_worker *worker, struct pinion_task *task);
+
+/* ---- requests from other threads ---- */
+
+/*
+ * Offers: requests that were submitted from outside, and sent to one worker,
+ * but that any may begin.
+ *
+ * They are dealt out in turns, so that all rings are used. A worker takes its
+ * own at the start of a loop, before it runs anything, so none waits behind a
+ * task that was there already; where it is stuck they stay in its queue, which
+ * others may take from as well: the sentry finds them there and wakes a
+ * sleeper, who begins them on its own ring. What a worker has begun stays with
+ * its ring.
+ *
+ * Who offers something to a worker that is awake makes sure that the sentry is:
+ *
+ *     who offers                          sentry
+ *     a  push                             1  word := ASLEEP
+ *     b  the worker is parked: wake it    2  seq_cst fence
+ *     c  else: seq_cst fence              3  some worker is not parked:
+ *     d  word is ASLEEP: tell                word := AWAKE, look again later
+ *
+ * [OFFERS-1] c against 2: of two fences one is first; either d sees that the
+ * sentry sleeps, or the sentry sees in 3 the worker that was seen awake in b.
+ * [PARK-1] is what a and b are for a worker that goes to sleep.
+ *
+ * A cancel of many goes from worker to worker and ends what was submitted
+ * before it. An offer must not move past it, from a worker that it has yet to
+ * see to one that it has seen; so nothing is adopted while there is such a
+ * cancel (`cancels`), and each worker it comes to first begins its own offers.
+ * What a worker that has left was offered moves to the heir (wake.h), under a
+ * lock that each thread takes which is about to move such a cancel there too:
+ * so it comes behind the offers.
+ * [OFFERS-2] it is counted (RMW) before it is sent -> a worker that it has
+ * been to sees the count (acquire).
+ *
+ * Source: docs/decisions/stalls.md, "External submissions are queued on a
+ * worker".
+ */
+
+/* Any thread but a worker's: leaves what is in `list`, not nothing, with it. */
+void pin_offers_push(struct pin_worker *target, struct pin_list *list);
+
+/* Oldest first; NULL: none. By the worker, or who adopts. */
+struct pin_link *pin_offers_pop(struct pin_worker *target);
+
+static inline bool pin_offers_is_empty(const struct pin_worker *worker)
+{
+	return pin_injector_is_empty(&worker->offers);
+}
+
+/* By another worker: it is stuck, and what it was offered may be taken. */
+bool pin_offers_may_adopt(const struct pin_worker *worker);
+
+/* From before a cancel of many is sent until it has been everywhere. */
+void pin_offers_hold(struct pin_shared *shared);
+void pin_offers_release(struct pin_shared *shared);
 
 #endif

@@ -2,13 +2,9 @@
 /*
  * What the messages of requests have their worker do.
  */
-#include "runtime/worker/request_inbox.h"
+#include "runtime/worker/request.h"
 #include "runtime/base/check.h"
-#include "runtime/worker/cancel.h"
-#include "runtime/worker/complete.h"
-#include "runtime/worker/request_offers.h"
 #include "runtime/worker/ring_lock.h"
-#include "runtime/worker/submit.h"
 #include "runtime/worker/wake.h"
 
 #include <errno.h>

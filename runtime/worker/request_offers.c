@@ -2,10 +2,10 @@
 /*
  * Into the queue of a worker's offers, and out of it.
  */
-#include "runtime/worker/request_offers.h"
-#include "runtime/worker/steal.h"
+#include "runtime/worker/request.h"
 #include "runtime/worker/wake.h"
 #include "runtime/worker/watchdog.h"
+#include "runtime/worker/worker.h"
 
 void pin_offers_push(struct pin_worker *target, struct pin_list *list)
 {

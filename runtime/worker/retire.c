@@ -2,18 +2,12 @@
 /*
  * A worker's way out.
  */
-#include "runtime/worker/retire.h"
 #include "runtime/base/check.h"
-#include "runtime/worker/complete.h"
-#include "runtime/worker/device_queue.h"
-#include "runtime/worker/extra_rings.h"
-#include "runtime/worker/extra_rings_commands.h"
-#include "runtime/worker/park.h"
-#include "runtime/worker/request_offers.h"
+#include "runtime/worker/request.h"
 #include "runtime/worker/ring_lock.h"
 #include "runtime/worker/timer.h"
 #include "runtime/worker/wake.h"
-#include "runtime/worker/wake_assist.h"
+#include "runtime/worker/worker.h"
 
 static void hand_over_tasks(struct pin_worker *worker)
 {

@@ -2,8 +2,8 @@
 /*
  * Admission from outside, at once or when there is room.
  */
-#include "runtime/worker/room.h"
 #include "runtime/base/check.h"
+#include "runtime/worker/lane.h"
 
 /* ---- refusals ---- */
 

@@ -2,9 +2,9 @@
 /*
  * A task is entered, and counted.
  */
-#include "runtime/worker/run.h"
 #include "runtime/base/check.h"
-#include "runtime/worker/state_task.h"
+#include "runtime/worker/next_task.h"
+#include "runtime/worker/state.h"
 
 PIN_APART void pin_run_first(struct pin_worker *worker, struct pinion_task *task)
 {

@@ -5,13 +5,12 @@
 #include "runtime/worker/spawn.h"
 #include "runtime/base/check.h"
 #include "runtime/worker/lane.h"
-#include "runtime/worker/room.h"
-#include "runtime/worker/state_task.h"
-#include "runtime/worker/steal.h"
+#include "runtime/worker/state.h"
 #include "runtime/worker/timer.h"
 #include "runtime/worker/wait.h"
 #include "runtime/worker/wake.h"
 #include "runtime/worker/watchdog.h"
+#include "runtime/worker/worker.h"
 
 #include <errno.h>
 

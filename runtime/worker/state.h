@@ -7,6 +7,8 @@
 #ifndef PIN_WORKER_STATE_H
 #define PIN_WORKER_STATE_H
 
+#include "runtime/base/base.h"
+#include "runtime/base/list.h"
 #include "runtime/base/log.h"
 #include "runtime/base/thread.h"
 #include "runtime/host/host.h"
@@ -38,10 +40,180 @@
 #include "runtime/queue/parker.h"
 #include "runtime/queue/timer_wheel.h"
 #include "runtime/queue/wait_queue.h"
-#include "runtime/worker/state_task.h"
 
 #include <pinion/config.h>
 #include <pinion/runtime.h>
+
+/* ---- tasks ---- */
+
+/*
+ * A task's private words: whose it is, and the link by which it is queued.
+ *
+ * A spawn claims the task and the worker that enters it gives it back, both by
+ * a plain store: the queue between them orders the two, and neither side pays a
+ * locked instruction. So two threads that spawn one task at the same instant
+ * may both find it idle, which only check builds see: their claim is a
+ * compare-and-swap. Requests, timers, waits and jobs mark the tasks in them by
+ * the same word.
+ */
+
+#if defined(PIN_ENABLE_DCHECK) && !defined(PIN_ATOMIC_MODEL)
+#define PIN_TASK_CLAIMS_ATOMICALLY 1
+#include "runtime/base/atomic.h"
+#else
+#define PIN_TASK_CLAIMS_ATOMICALLY 0
+#endif
+
+#include <pinion/lane.h>
+#include <pinion/task.h>
+
+_Static_assert(sizeof(struct pin_link) <= sizeof(((struct pinion_task *)0)->private_),
+	"a link fits into a task");
+_Static_assert(sizeof(struct pinion_task) == 32, "released size");
+
+/*
+ * What a task's link carries while it stands in a queue; also whose a timer on
+ * a worker's wheel is. The library's own tasks, which are spawned once at a
+ * time anyway, may be queued as IDLE. None is 1, so that a spawn compares the
+ * kind and the flags of the normal lane at once: pin_task_is_plain_idle().
+ */
+enum pin_task_kind {
+	PIN_TASK_IDLE = 0,    /* nothing: the task is its user's; a spawn moves it to PLAIN */
+	PIN_TASK_PLAIN = 2,   /* the task itself, to be run; the worker that enters it: IDLE */
+	PIN_TASK_TIMER = 3,   /* the message of a timer: worker/timer.h */
+	PIN_TASK_WAIT = 4,    /* the message of a wait: worker/wait.h */
+	PIN_TASK_REQUEST = 5, /* the message of a request: worker/request.h */
+	PIN_TASK_LANDED = 6,  /* a request that is over: run whatever happens */
+	PIN_TASK_FILES = 7,   /* a worker is to let go of closed files: worker/worker.h */
+	PIN_TASK_TOLL = 8,    /* no task; a timer's: the time of a line-up: worker/request.h */
+};
+
+enum {
+	PIN_TASK_LANES = PINION_TASK_HIGH | PINION_TASK_LOW,
+};
+
+static inline enum pinion_lane pin_task_lane(const struct pinion_task *task)
+{
+	if ((task->flags & PIN_TASK_LANES) == 0) {
+		return PINION_LANE_NORMAL;
+	}
+	return (task->flags & PINION_TASK_HIGH) != 0 ? PINION_LANE_HIGH : PINION_LANE_LOW;
+}
+
+/* In check builds another thread's refused claim may write it meanwhile. */
+static PIN_INLINE uint32_t pin_task_kind(const struct pinion_task *task)
+{
+#if PIN_TASK_CLAIMS_ATOMICALLY
+	return pin_load_relaxed_u32(
+		(const struct pin_atomic_u32 *)(const void *)&task->private_kind);
+#else
+	return task->private_kind;
+#endif
+}
+
+static inline bool pin_task_is_idle(const struct pinion_task *task)
+{
+	return pin_task_kind(task) == PIN_TASK_IDLE;
+}
+
+/* An idle task of the normal lane, with flags that are known. */
+static inline bool pin_task_is_plain_idle(const struct pinion_task *task)
+{
+	_Static_assert(PINION_TASK_MANDATORY == 1 && PIN_TASK_IDLE == 0, "what is compared");
+	return (task->flags | pin_task_kind(task)) <= PINION_TASK_MANDATORY;
+}
+
+/* A message, rather than a task to be run. */
+static inline bool pin_task_is_message(const struct pinion_task *task)
+{
+	return pin_task_kind(task) > PIN_TASK_PLAIN;
+}
+
+/*
+ * Makes an idle task the runtime's, until a worker enters it. False: it is the
+ * runtime's already, or belongs to a timer, request or wait under way.
+ */
+static PIN_INLINE bool pin_task_claim(struct pinion_task *task)
+{
+#if PIN_TASK_CLAIMS_ATOMICALLY
+	struct pin_atomic_u32 *kind = (struct pin_atomic_u32 *)(void *)&task->private_kind;
+	uint32_t idle = PIN_TASK_IDLE;
+
+	return pin_cas_acq_rel_u32(kind, &idle, PIN_TASK_PLAIN);
+#else
+	if (PIN_UNLIKELY(task->private_kind != PIN_TASK_IDLE)) {
+		return false;
+	}
+	task->private_kind = PIN_TASK_PLAIN;
+	return true;
+#endif
+}
+
+/* Likewise, of one that was just seen to be idle. */
+static PIN_INLINE bool pin_task_claim_idle(struct pinion_task *task)
+{
+#if PIN_TASK_CLAIMS_ATOMICALLY
+	return pin_task_claim(task);
+#else
+	task->private_kind = PIN_TASK_PLAIN;
+	return true;
+#endif
+}
+
+/*
+ * Gives it back: its worker before it enters the task, or a caller whose spawn
+ * was refused.
+ */
+static PIN_INLINE void pin_task_release(struct pinion_task *task)
+{
+#if PIN_TASK_CLAIMS_ATOMICALLY
+	struct pin_atomic_u32 *kind = (struct pin_atomic_u32 *)(void *)&task->private_kind;
+
+	pin_store_release_u32(kind, PIN_TASK_IDLE);
+#else
+	task->private_kind = PIN_TASK_IDLE;
+#endif
+}
+
+static inline struct pin_link *pin_task_link(struct pinion_task *task)
+{
+	return (struct pin_link *)(void *)&task->private_;
+}
+
+static inline struct pinion_task *pin_task_of(struct pin_link *link)
+{
+	return PIN_CONTAINER_OF(link, struct pinion_task, private_);
+}
+
+/* ---- probes ---- */
+
+/*
+ * Static probes: places at which perf(1), bpftrace(8) or SystemTap may look,
+ * by names that stay, into a program that runs; also into one that was not
+ * built for it or has no symbols.
+ *
+ * A probe is one instruction that does nothing, and a note in the file that
+ * says where it is and where its values are then. While nobody looks it costs
+ * that instruction: nothing is computed for it, as the values are in memory or
+ * registers anyway. So arguments are plain: no calls, no locals of their own.
+ * Built without <sys/sdt.h> there are none, and they cost nothing at all.
+ *
+ * Names and values are in pinion_runtime(3), where they are promised.
+ */
+
+/* Macros, since a name becomes part of the note. */
+#if defined(HAVE_SYS_SDT_H)
+#include <sys/sdt.h>
+#define PIN_TRACE1(name, a) DTRACE_PROBE1(pinion, name, a)
+#define PIN_TRACE2(name, a, b) DTRACE_PROBE2(pinion, name, a, b)
+#define PIN_TRACE3(name, a, b, c) DTRACE_PROBE3(pinion, name, a, b, c)
+#else
+#define PIN_TRACE1(name, a) ((void)sizeof(a))
+#define PIN_TRACE2(name, a, b) ((void)sizeof(a), (void)sizeof(b))
+#define PIN_TRACE3(name, a, b, c) ((void)sizeof(a), (void)sizeof(b), (void)sizeof(c))
+#endif
+
+/* ---- workers and their runtime ---- */
 
 struct pin_worker;
 struct pin_blocked;
@@ -59,14 +231,14 @@ enum {
 	PIN_POOLS_MAX = 16,
 };
 
-/* Whether a worker is there: retire.h. */
+/* Whether a worker is there: retire.c. */
 enum pin_service {
 	PIN_SERVICE_IN = 0,	 /* who resizes moves it to LEAVING */
 	PIN_SERVICE_LEAVING = 1, /* the worker moves it to OUT */
 	PIN_SERVICE_OUT = 2,	 /* it has no thread; a new one moves it to IN */
 };
 
-/* How a worker reads by commands: extra_rings_commands.h. */
+/* How a worker reads by commands: extra_rings_commands.c. */
 enum pin_commands_way {
 	PIN_COMMANDS_UNTRIED = 0, /* with the first it becomes one of these */
 	PIN_COMMANDS_BY_RING,	  /* refused there: BY_CALLS */
@@ -83,7 +255,7 @@ struct pin_tier {
 	/* Those that are parked, by rank, on their futex and in their ring. */
 	struct pin_idle parked[PIN_PARKED_SETS] PIN_CACHE_ALIGNED; /* [W:any R:any] */
 	struct pin_atomic_u32 searching PIN_CACHE_ALIGNED; /* [W:any R:any] that look for work */
-	struct pin_atomic_u32 free_count; /* [W:own workers R:any] see wake_assist.h; else 0 */
+	struct pin_atomic_u32 free_count; /* [W:own workers R:any] see wake_assist.c; else 0 */
 };
 
 /* Whose code a worker is in. */
@@ -93,7 +265,7 @@ enum pin_running {
 	PIN_RUNNING_HOOK,     /* one of the configuration's, which is no task */
 };
 
-/* What the sentry has seen of a worker, and said of all: watchdog_stall.h. */
+/* What the sentry has seen of a worker, and said of all: watchdog_stall.c. */
 struct pin_stall {
 	uint64_t signs;	     /* of life, at the last look */
 	uint64_t since_ns;   /* there were no others */
@@ -126,7 +298,7 @@ enum pin_detour {
 };
 
 /* What all workers of a runtime have in common. */
-/* Of one lane, those who wait until work from outside fits: worker/room.h. */
+/* Of one lane, those who wait until work from outside fits: worker/lane.h. */
 struct pin_room {
 	struct pin_shared *shared; /* [const] */
 	enum pinion_lane lane;	   /* [const] */
@@ -147,7 +319,7 @@ struct pin_shared {
 	uint32_t cpu_room;     /* of that array */
 	bool has_fence_all;
 	bool has_cpu_each; /* every worker a core of its own, of several */
-	/* [W:creator R:workers] while they start, see arena_setup.h */
+	/* [W:creator R:workers] while they start, see arena_setup.c */
 	struct io_uring source;
 	bool has_source;
 	struct pin_registry registry;	      /* [const] after start */
@@ -186,17 +358,17 @@ struct pin_shared {
 	struct pin_tier tiers[PIN_TIERS_MAX];
 	struct pin_atomic_u32 wake_start; /* PINION_WAKE_ROTATE: behind the last one woken */
 	struct pin_atomic_u32 next_request_worker PIN_CACHE_ALIGNED; /* for outside ones */
-	struct pin_atomic_u32 pool_searches; /* theirs, see buffers.h; [W:any R:who ends pools] */
+	struct pin_atomic_u32 pool_searches; /* theirs, see buffers.c; [W:any R:who ends pools] */
 	struct pin_atomic_u32 sentry PIN_CACHE_ALIGNED; /* enum pin_sentry_state, a futex */
 	struct pin_inbox timer_inbox PIN_CACHE_ALIGNED; /* any worker takes all of it */
 	struct pin_atomic_u32 started_count;		/* futex of the creator */
 	/*
-	 * The first arena, and addresses behind the last: buffers.h; 0: not
+	 * The first arena, and addresses behind the last: buffers.c; 0: not
 	 * yet.
 	 */
 	struct pin_atomic_u64 arenas_start;
 	struct pin_atomic_u64 arenas_beyond;
-	struct pin_atomic_u32 cancels;	 /* [W:any R:any] of many, under way: request_offers.h */
+	struct pin_atomic_u32 cancels;	 /* [W:any R:any] of many, under way: request_offers.c */
 	struct pin_atomic_u32 has_ended; /* set once, by the last worker; a futex */
 	struct pin_atomic_u32 first_failure; /* its errno; 0: none yet */
 	/* [W:outside R:destroyer] who is about to end a wait: worker/wait.h */
@@ -211,7 +383,7 @@ struct pin_buffer_waiter {
 	struct pinion_buffer buffer;
 };
 
-/* Its transfers between submission and start: device_queue.h. */
+/* Its transfers between submission and start: device_queue.c. */
 struct pin_throttle {
 	uint32_t ledger_count;
 	uint32_t lined_up; /* requests, in all line-ups */
@@ -221,7 +393,7 @@ struct pin_throttle {
 	struct pin_ledger ledgers[PIN_LEDGERS];
 };
 
-/* What a worker knows of its affinity: binding.h. */
+/* What a worker knows of its affinity: binding.c. */
 struct pin_binding {
 	uint64_t look_ns; /* when it is looked at next; never: it was not bound */
 	uint64_t told_ns;
@@ -235,7 +407,7 @@ struct pin_worker {
 	struct pin_tier *tier;
 	uint32_t index;
 	bool shares_ring;   /* others may reap it: ring_lock.h */
-	bool has_polled;    /* a second ring: extra_rings.h */
+	bool has_polled;    /* a second ring: extra_rings.c */
 	int register_error; /* why not all of the arena is registered, or 0 */
 	int start_error;
 	size_t registered_bytes; /* of the arena, from its front */
@@ -249,11 +421,11 @@ struct pin_worker {
 	struct pin_parker parker PIN_CACHE_ALIGNED;
 	struct pin_inbox inbox;
 	struct pin_inbox timer_cancels; /* of its timers; the holder of their lock takes them */
-	struct pin_injector offers;	/* from outside: request_offers.h */
+	struct pin_injector offers;	/* from outside: request_offers.c */
 	struct pin_atomic_u32 service;	/* enum pin_service */
-	struct pin_atomic_u32 is_bound; /* [W:owner R:any] to its CPUs, now: binding.h */
-	struct pin_atomic_u32 nudged;	/* to look at its line-ups: device_queue.h */
-	struct pin_atomic_u32 rung;	/* [W:wakers R:resizer] doorbells, of a crew: retire.h */
+	struct pin_atomic_u32 is_bound; /* [W:owner R:any] to its CPUs, now: binding.c */
+	struct pin_atomic_u32 nudged;	/* to look at its line-ups: device_queue.c */
+	struct pin_atomic_u32 rung;	/* [W:wakers R:resizer] doorbells, of a crew: retire.c */
 	uint64_t sentry_ended_tasks;	/* [own] the sentry's: at its last look */
 	struct pin_stall stall;		/* [own] likewise */
 	struct pin_stall ring_stall;	/* [own] likewise, of its ring */
@@ -261,11 +433,11 @@ struct pin_worker {
 	struct pin_owned timers_lock;
 	struct pin_owned ring_lock;	      /* if `shares_ring`: ring_lock.h */
 	struct pin_atomic_u32 gathered_count; /* [W:lock holder R:any] not submitted */
-	struct pin_atomic_u32 ring_is_open;   /* [W:owner, resizer R:any] ring_lock.h, retire.h */
+	struct pin_atomic_u32 ring_is_open;   /* [W:owner, resizer R:any] ring_lock.h, retire.c */
 	struct pin_atomic_u32
-		wide_is_open;	  /* [W:owner, resizer R:sentry] watchdog_stall.h, retire.h */
+		wide_is_open;	  /* [W:owner, resizer R:sentry] watchdog_stall.c, retire.c */
 	struct pin_owned cancels; /* of requests in flight: worker/request.h */
-	struct pin_atomic_u32 has_closed_files; /* [W:any R:owner] worker/file_close.h */
+	struct pin_atomic_u32 has_closed_files; /* [W:any R:owner] worker/worker.h */
 	struct pinion_task files_message;	/* in the inbox while that is set */
 	struct pin_atomic_u64 timer_ns; /* [W:lock holder R:any] when the first is due, a guess */
 	/* [W:owner R:any] */
@@ -274,7 +446,7 @@ struct pin_worker {
 	/* [W:owner R:sentry] */
 	struct pin_atomic_u64 running;	    /* the task or callback it is in, or was in last */
 	struct pin_atomic_u32 running_lane; /* and its lane */
-	struct pin_atomic_u32 life;	    /* watchdog_stall.h */
+	struct pin_atomic_u32 life;	    /* watchdog_stall.c */
 	/* [W:owner thieves R:any] as its header says */
 	struct pin_deque deque PIN_CACHE_ALIGNED;
 	/* [lock:timers_lock] */
@@ -303,7 +475,7 @@ struct pin_worker {
 	struct pin_atomic_u32 lifo_row; /* [W:owner R:any] polls of the slot in a row */
 	struct pin_hoard hoard;
 	bool is_searching; /* and counted as such */
-	bool is_free;	   /* and counted as such: wake_assist.h */
+	bool is_free;	   /* and counted as such: wake_assist.c */
 	bool is_dry;	   /* has found nothing to run since `dry_since_ns` */
 	bool is_on_time;   /* `now_ns` was read behind the last task, and nothing done since */
 	bool cancel_sent;
@@ -319,22 +491,22 @@ struct pin_worker {
 	struct pin_throttle throttle;
 	/* [own] */
 	struct pin_ring polled; /* not initialised: there is none */
-	struct pin_ring wide;	/* likewise: extra_rings_commands.h */
+	struct pin_ring wide;	/* likewise: extra_rings_commands.c */
 	enum pin_commands_way commands_way;
-	uint32_t aside_count; /* requests on these two: request_aside.h */
+	uint32_t aside_count; /* requests on these two: request.h */
 	struct pin_arena arena;
 	struct pin_pool buffers;
 	struct pin_pool small_buffers;
 	struct pin_list buffer_queue; /* waiters, oldest first */
 	struct pin_list small_buffer_queue;
 	struct pin_device_cache devices;
-	void *context; /* the embedder's: hooks.h */
+	void *context; /* the embedder's: hooks.c */
 	/* How long a waker may stand between its push and its wake: park.c. */
 	uint64_t waker_delay_ns;
 	bool has_last_tick;
 	bool has_stopped; /* `before_stop` was called */
 	uint64_t away_ns; /* of the turn, in what is none of its tasks */
-	/* Of tasks that fail: fault.h. */
+	/* Of tasks that fail: fault.c. */
 	uint64_t fault_period_ns; /* since when the lines below count */
 	uint32_t fault_lines;
 	uint32_t fault_lines_skipped;

@@ -2,13 +2,12 @@
 /*
  * Stealing and spinning.
  */
-#include "runtime/worker/steal.h"
 #include "runtime/base/check.h"
 #include "runtime/worker/lane.h"
-#include "runtime/worker/probes.h"
+#include "runtime/worker/state.h"
 #include "runtime/worker/timer.h"
 #include "runtime/worker/wake.h"
-#include "runtime/worker/wake_supply.h"
+#include "runtime/worker/worker.h"
 
 enum {
 	/* Relaxed moments, some microseconds, before a worker seems stuck. */

@@ -2,20 +2,15 @@
 /*
  * From the caller's hands into the ring, or into the line before it.
  */
-#include "runtime/worker/submit.h"
 #include "runtime/base/check.h"
 #include "runtime/base/log.h"
 #include "runtime/io/request.h"
-#include "runtime/worker/buffers.h"
-#include "runtime/worker/complete.h"
-#include "runtime/worker/device_queue.h"
-#include "runtime/worker/extra_rings.h"
-#include "runtime/worker/extra_rings_commands.h"
-#include "runtime/worker/probes.h"
-#include "runtime/worker/request_offers.h"
+#include "runtime/worker/request.h"
 #include "runtime/worker/ring_lock.h"
+#include "runtime/worker/state.h"
 #include "runtime/worker/wake.h"
 #include "runtime/worker/watchdog.h"
+#include "runtime/worker/worker.h"
 
 #include <errno.h>
 

@@ -2,25 +2,15 @@
 /*
  * A worker's life.
  */
-#include "runtime/worker/thread.h"
 #include "runtime/base/check.h"
 #include "runtime/host/heap.h"
 #include "runtime/host/kernel.h"
 #include "runtime/memory/pool.h"
-#include "runtime/worker/arena_setup.h"
-#include "runtime/worker/binding.h"
-#include "runtime/worker/complete.h"
-#include "runtime/worker/extra_rings.h"
-#include "runtime/worker/extra_rings_commands.h"
-#include "runtime/worker/fault.h"
-#include "runtime/worker/file_close.h"
-#include "runtime/worker/hooks.h"
-#include "runtime/worker/loop.h"
 #include "runtime/worker/request.h"
-#include "runtime/worker/retire.h"
 #include "runtime/worker/ring_lock.h"
 #include "runtime/worker/spawn.h"
 #include "runtime/worker/watchdog.h"
+#include "runtime/worker/worker.h"
 
 #include <errno.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  */
 #include "runtime/worker/timer.h"
 #include "runtime/base/check.h"
-#include "runtime/worker/state_task.h"
+#include "runtime/worker/state.h"
 
 #include <errno.h>
 

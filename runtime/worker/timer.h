@@ -26,7 +26,7 @@
  *
  * The word is changed by compare-and-swap only, so of expiry and cancel one
  * wins: the worker moves POSTED to ARMED and ARMED to IDLE, who cancels moves
- * either to CANCELLED. A worker that leaves (retire.h) moves what is ARMED back
+ * either to CANCELLED. A worker that leaves (retire.c) moves what is ARMED back
  * to POSTED, for any other to arm. The task's link is free while a timer is
  * ARMED, so the one message at a time that a timer has needs no memory of its
  * own.

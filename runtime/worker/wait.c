@@ -5,7 +5,7 @@
 #include "runtime/worker/wait.h"
 #include "runtime/base/check.h"
 #include "runtime/worker/ring_lock.h"
-#include "runtime/worker/state_task.h"
+#include "runtime/worker/state.h"
 #include "runtime/worker/wake.h"
 
 #include <errno.h>

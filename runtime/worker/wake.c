@@ -4,9 +4,7 @@
  */
 #include "runtime/worker/wake.h"
 #include "runtime/base/check.h"
-#include "runtime/worker/probes.h"
-#include "runtime/worker/wake_assist.h"
-#include "runtime/worker/wake_supply.h"
+#include "runtime/worker/state.h"
 
 static void notify(struct pin_worker *target)
 {

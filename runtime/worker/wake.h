@@ -50,6 +50,75 @@
 
 #include "runtime/worker/state.h"
 
+/* ---- runnable work ---- */
+
+/*
+ * What there is to run, as others than its owner see it: lane by lane, in the
+ * queues that all share and in workers' own. All of it is a guess, unless
+ * behind a fence: worker/wake.h tells which.
+ */
+
+/* Whether something waits in the queue of a lane that all share. */
+static inline bool pin_supply_has_lane(const struct pin_shared *shared, uint32_t lane)
+{
+	return lane == PINION_LANE_NORMAL ? !pin_injector_is_empty(&shared->injector)
+					  : !pin_lane_queue_is_empty(&shared->lanes[lane]);
+}
+
+/*
+ * Whether something waits in those of the lanes that the worker serves. Who
+ * pushes the first that is not normal sets PIN_ALERT_LANES before its fence, so
+ * a worker that parks sees it behind its own: [PARK-1].
+ */
+static inline bool pin_supply_has_own_lanes(const struct pin_worker *worker)
+{
+	if (!pin_shared_has_lanes(worker->shared)) { /* [PARK-1] */
+		return !pin_injector_is_empty(&worker->shared->injector);
+	}
+	for (uint32_t lane = 0; lane < PIN_LANES; lane++) {
+		if (pin_worker_serves(worker, lane) && pin_supply_has_lane(worker->shared, lane)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Whether something waits in some worker's own queue, which is of normal. */
+static inline bool pin_supply_has_queued(const struct pin_shared *shared)
+{
+	for (uint32_t i = 0; i < shared->worker_count; i++) {
+		if (pin_deque_count(&shared->workers[i].deque) > 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * Of all that was ever given to the runtime, what is not over, and at least
+ * that: what is over is counted first. [END-1]
+ */
+static inline uint64_t pin_supply_count_left(const struct pin_shared *shared)
+{
+	uint64_t over = 0;
+	uint64_t admitted = 0;
+
+	for (uint32_t i = 0; i < shared->worker_count; i++) {
+		const struct pin_meter *meter = &shared->workers[i].meter;
+
+		over += pin_meter_read(&meter->tasks_run) + pin_meter_read(&meter->tasks_cancelled);
+	}
+	for (uint32_t i = 0; i < shared->worker_count; i++) {
+		const struct pin_meter *meter = &shared->workers[i].meter;
+
+		admitted += pin_meter_read(&meter->tasks_spawned) +
+			pin_meter_read(&meter->requests_submitted);
+	}
+	return admitted + pin_gate_admitted(&shared->gate) - over;
+}
+
+/* ---- waking ---- */
+
 /*
  * To be called after work was made visible; `waker` is the calling worker or
  * NULL. At most one system call.
@@ -98,5 +167,54 @@ void pin_search_give_up(struct pin_worker *worker);
 
 /* It saw work in step 4. */
 void pin_search_resume(struct pin_worker *worker);
+
+/* ---- helping other lanes ---- */
+
+/*
+ * Assistance: a worker whose own lanes are empty takes one task of another
+ * lane, as long as enough of its tier stay free for their own.
+ *
+ * `assist = idle` turns it on. A tier counts those of its workers that are
+ * free: that have nothing to run, awake or asleep. Who would assist takes
+ * itself out of that count by compare-and-swap, and only if `assist_reserve`
+ * are left; who looks into its own lanes takes itself out without asking, and
+ * comes back when there was nothing. So of two that would assist at once, with
+ * one to stay, one does, and never less than the reserve is left by assisting.
+ *
+ * [ASSIST-1] push, fence, look at `free_count` and for sleepers; come back to
+ * it, fence, look for others' work. One sees the other, as in [PARK-1]; so work
+ * that a free worker may assist with does not wait while it sleeps.
+ *
+ * Only what lies in the queues that all share is assisted with: what a worker
+ * has queued for itself is its tier's.
+ *
+ * Called by the worker itself, unless said otherwise.
+ */
+
+static inline bool pin_assist_is_on(const struct pin_shared *shared)
+{
+	return shared->config.assist == PINION_ASSIST_IDLE;
+}
+
+/*
+ * Whether one more of the tier may assist now; a guess, unless behind a fence.
+ */
+static inline bool pin_assist_has_room(const struct pin_shared *shared, const struct pin_tier *tier)
+{
+	return pin_load_acquire_u32(&tier->free_count) > /* [ASSIST-1] */
+		shared->config.assist_reserve;
+}
+
+/* It has nothing to run. Again and again is the same as once. */
+void pin_assist_enter(struct pin_worker *worker);
+
+/* It may have. */
+void pin_assist_leave(struct pin_worker *worker);
+
+/* Takes it out to assist; false: it has to stay. */
+bool pin_assist_try_leave(struct pin_worker *worker);
+
+/* Whether it should not sleep; behind its fence. */
+bool pin_assist_sees_work(const struct pin_worker *worker);
 
 #endif

@@ -2,9 +2,8 @@
 /*
  * The count of free workers.
  */
-#include "runtime/worker/wake_assist.h"
+#include "runtime/worker/wake.h"
 #include "runtime/base/check.h"
-#include "runtime/worker/wake_supply.h"
 
 void pin_assist_enter(struct pin_worker *worker)
 {

@@ -6,7 +6,6 @@
 #include "runtime/worker/ring_lock.h"
 #include "runtime/worker/timer.h"
 #include "runtime/worker/wake.h"
-#include "runtime/worker/watchdog_stall.h"
 
 #include <errno.h>
 

@@ -2,9 +2,9 @@
 /*
  * Who has shown no sign of life since when, and whose ring.
  */
-#include "runtime/worker/watchdog_stall.h"
+#include "runtime/worker/watchdog.h"
 #include "runtime/io/ring.h"
-#include "runtime/worker/hooks_running.h"
+#include "runtime/worker/worker.h"
 
 enum {
 	LOOKS_PER_LIMIT = 2,

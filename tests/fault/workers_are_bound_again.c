@@ -13,7 +13,7 @@
  * HOTPLUG_CPU=n, by root on a machine of its own (`make check-vm`): that CPU
  * goes offline and comes back, with no call in between.
  */
-#include "runtime/worker/runtime_state.h"
+#include "runtime/worker/entry.h"
 #include "tests/support/runtimes.h"
 #include "tests/support/tasks.h"
 

@@ -6,8 +6,8 @@
 #include "runtime/api/internal.h"
 #include "runtime/worker/entry.h"
 #include "runtime/worker/spawn.h"
-#include "runtime/worker/thread.h"
 #include "runtime/worker/wake.h"
+#include "runtime/worker/worker.h"
 #include "tests/sim/defect.h"
 
 static int spawn(struct pin_worker *worker, struct pinion_task *task)

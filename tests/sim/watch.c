@@ -6,7 +6,7 @@
  * at a worker's ring, as plain memory, so that looking changes nothing.
  */
 #include "tests/sim/watch.h"
-#include "runtime/worker/thread.h"
+#include "runtime/worker/worker.h"
 #include "tests/sim/device.h"
 #include "tests/sim/workload.h"
 #include "tests/sim/world.h"

@@ -8,7 +8,7 @@
 
 #include "tests/support/expect.h"
 
-#include "runtime/worker/runtime_state.h"
+#include "runtime/worker/entry.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -11,7 +11,7 @@
 #include "tests/support/syscalls.h"
 #include "tests/support/tasks.h"
 
-#include "runtime/worker/thread.h"
+#include "runtime/worker/worker.h"
 
 #include <linux/futex.h>
 #include <sys/syscall.h>

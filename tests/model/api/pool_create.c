@@ -8,8 +8,8 @@
  * thread passes for all, and where there is none.
  */
 #include "runtime/base/base.h"
-#include "runtime/worker/buffers.h"
-#include "runtime/worker/runtime_state.h"
+#include "runtime/worker/entry.h"
+#include "runtime/worker/worker.h"
 #include "tests/model/api/runtime_model.h"
 #include "tests/model/explorer.h"
 #include "tests/model/heap.h"

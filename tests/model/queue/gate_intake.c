@@ -13,8 +13,7 @@
  */
 #include "runtime/base/base.h"
 #include "runtime/worker/entry.h"
-#include "runtime/worker/room.h"
-#include "runtime/worker/runtime_state.h"
+#include "runtime/worker/lane.h"
 #include "tests/model/api/runtime_model.h"
 #include "tests/model/explorer.h"
 

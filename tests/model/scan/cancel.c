@@ -6,14 +6,13 @@
  * Method: the real scan/scan*.c and the opening half of the real scan/slot.c,
  * real workers, and a device that never ends anything by itself.
  */
-#include "runtime/worker/cancel.h"
 #include "runtime/base/check.h"
 #include "runtime/host/beneath.h"
 #include "runtime/host/long_path.h"
 #include "runtime/io/file.h"
 #include "runtime/scan/scan.h"
 #include "runtime/worker/entry.h"
-#include "runtime/worker/submit.h"
+#include "runtime/worker/request.h"
 #include "runtime/worker/wake.h"
 #include "tests/model/api/runtime_model.h"
 #include "tests/model/explorer.h"

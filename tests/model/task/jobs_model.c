@@ -8,8 +8,7 @@
 #include "runtime/base/check.h"
 #include "runtime/task/admission.h"
 #include "runtime/worker/entry.h"
-#include "runtime/worker/fault.h"
-#include "runtime/worker/runtime_state.h"
+#include "runtime/worker/worker.h"
 #include "tests/model/explorer.h"
 #include "tests/model/heap.h"
 

@@ -7,7 +7,7 @@
 #include "runtime/task/internal.h"
 #include "runtime/worker/entry.h"
 #include "runtime/worker/spawn.h"
-#include "runtime/worker/thread.h"
+#include "runtime/worker/worker.h"
 #include "tests/model/explorer.h"
 
 #include <errno.h>

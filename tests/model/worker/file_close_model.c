@@ -4,11 +4,11 @@
  * the model's heap, with steps that a twin may leave out; and what the kernel
  * knows of files, a number in each slot of a ring.
  */
-#include "runtime/worker/file_close.h"
 #include "runtime/base/check.h"
 #include "runtime/io/registered_files.h"
 #include "runtime/worker/ring_lock.h"
 #include "runtime/worker/wake.h"
+#include "runtime/worker/worker.h"
 #include "tests/model/api/runtime_model.h"
 #include "tests/model/explorer.h"
 #include "tests/model/heap.h"

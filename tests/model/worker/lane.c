@@ -9,7 +9,7 @@
  * one lane.
  */
 #include "runtime/base/base.h"
-#include "runtime/worker/wake_assist.h"
+#include "runtime/worker/wake.h"
 #include "tests/model/api/runtime_model.h"
 #include "tests/model/explorer.h"
 

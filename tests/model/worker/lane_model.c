@@ -4,7 +4,6 @@
  */
 #include "runtime/worker/lane.h"
 #include "runtime/base/check.h"
-#include "runtime/worker/room.h"
 #include "runtime/worker/wake.h"
 #include "tests/model/explorer.h"
 

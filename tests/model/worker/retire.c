@@ -9,7 +9,7 @@
  */
 #include "runtime/api/internal.h"
 #include "runtime/io/registered_files.h"
-#include "runtime/worker/file_close.h"
+#include "runtime/worker/worker.h"
 #include "tests/model/api/runtime_model.h"
 #include "tests/model/explorer.h"
 #include "tests/model/heap.h"

@@ -13,7 +13,7 @@
  * injector, where one may see it that has a task of its own to run first.
  */
 #include "runtime/base/base.h"
-#include "runtime/worker/runtime_state.h"
+#include "runtime/worker/entry.h"
 #include "tests/model/api/runtime_model.h"
 #include "tests/model/explorer.h"
 

@@ -5,7 +5,7 @@
 #include "runtime/worker/timer.h"
 #include "runtime/base/check.h"
 #include "runtime/queue/biased_lock.h"
-#include "runtime/worker/state_task.h"
+#include "runtime/worker/state.h"
 #include "tests/model/explorer.h"
 
 /* By each thread, in a wheel's lock: it publishes nothing. */

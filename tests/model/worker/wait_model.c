@@ -4,7 +4,7 @@
  */
 #include "runtime/worker/wait.h"
 #include "runtime/base/check.h"
-#include "runtime/worker/state_task.h"
+#include "runtime/worker/state.h"
 #include "runtime/worker/wake.h"
 #include "tests/model/explorer.h"
 

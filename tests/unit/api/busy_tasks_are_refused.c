@@ -8,7 +8,7 @@
  * from a task; what ran and what was logged is counted. Then threads that spawn
  * their own tasks again at once: as many runs as spawns that were accepted.
  */
-#include "runtime/worker/state_task.h"
+#include "runtime/worker/state.h"
 #include "tests/support/random.h"
 #include "tests/support/runtimes.h"
 #include "tests/support/tasks.h"

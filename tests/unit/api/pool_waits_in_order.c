@@ -10,7 +10,7 @@
  * was used. Where somebody waits is read from the queue's count.
  */
 #include "runtime/api/internal.h"
-#include "runtime/worker/runtime_state.h"
+#include "runtime/worker/entry.h"
 #include "tests/support/stops.h"
 #include "tests/support/users.h"
 

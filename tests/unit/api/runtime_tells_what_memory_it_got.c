@@ -10,8 +10,8 @@
  * has one; in each, each worker reads a file into the arenas of both.
  */
 #include "runtime/base/base.h"
-#include "runtime/worker/arena_setup.h"
-#include "runtime/worker/runtime_state.h"
+#include "runtime/worker/entry.h"
+#include "runtime/worker/worker.h"
 #include "tests/support/child.h"
 #include "tests/support/runtimes.h"
 #include "tests/support/scratch.h"

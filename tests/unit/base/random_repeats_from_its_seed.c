@@ -9,7 +9,7 @@
  */
 #include "runtime/base/base.h"
 #include "runtime/base/random.h"
-#include "runtime/worker/runtime_state.h"
+#include "runtime/worker/entry.h"
 #include "tests/support/runtimes.h"
 
 enum {

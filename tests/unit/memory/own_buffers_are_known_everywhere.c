@@ -9,7 +9,7 @@
  * for is asked of the worker's pool.
  */
 #include "runtime/memory/pool.h"
-#include "runtime/worker/runtime_state.h"
+#include "runtime/worker/entry.h"
 #include "tests/support/requests.h"
 #include "tests/support/users.h"
 

@@ -7,7 +7,7 @@
  * Method: each way, and what is available afterwards; then a runtime that is
  * stopped with 64 such tasks in its queues.
  */
-#include "runtime/worker/runtime_state.h"
+#include "runtime/worker/entry.h"
 #include "tests/support/stops.h"
 #include "tests/support/users.h"
 

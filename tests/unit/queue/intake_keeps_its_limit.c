@@ -11,7 +11,7 @@
  * and in all; a worker that overflows its queue many times over; threads that
  * spawn past a small limit while what waits is counted, in each lane.
  */
-#include "runtime/worker/runtime_state.h"
+#include "runtime/worker/entry.h"
 #include "tests/support/runtimes.h"
 #include "tests/support/tasks.h"
 

@@ -11,7 +11,7 @@
 #include "tests/support/child.h"
 #include "tests/support/scans.h"
 
-#include "runtime/scan/slot.h"
+#include "runtime/scan/scan.h"
 
 #include <errno.h>
 #include <semaphore.h>

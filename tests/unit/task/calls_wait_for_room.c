@@ -9,7 +9,6 @@
  * waits is seen in the lane's queue of waiters.
  */
 #include "runtime/worker/entry.h"
-#include "runtime/worker/runtime_state.h"
 #include "tests/support/runtimes.h"
 #include "tests/support/stops.h"
 #include "tests/support/tasks.h"

@@ -8,7 +8,7 @@
  * other again and again, and go on on the worker they began on.
  */
 #include "runtime/base/base.h"
-#include "runtime/worker/thread.h"
+#include "runtime/worker/worker.h"
 #include "tests/support/runtimes.h"
 #include "tests/support/stops.h"
 #include "tests/support/tasks.h"

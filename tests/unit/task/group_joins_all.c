@@ -7,7 +7,7 @@
  * size, some tasks of which fail or spawn others, joined by threads and tasks.
  */
 #include "runtime/base/base.h"
-#include "runtime/worker/thread.h"
+#include "runtime/worker/worker.h"
 #include "tests/support/random.h"
 #include "tests/support/runtimes.h"
 #include "tests/support/stops.h"

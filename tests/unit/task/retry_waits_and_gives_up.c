@@ -8,7 +8,7 @@
  * Method: attempts that fail so many times; for the waits on a worker whose
  * clock is set to the end of each.
  */
-#include "runtime/worker/runtime_state.h"
+#include "runtime/worker/entry.h"
 #include "runtime/worker/timer.h"
 #include "tests/support/clock.h"
 #include "tests/support/runtimes.h"

@@ -7,7 +7,7 @@
  * of configurations and limits.
  */
 #include "runtime/api/internal.h"
-#include "runtime/worker/arena_setup.h"
+#include "runtime/worker/worker.h"
 #include "tests/support/runtimes.h"
 
 #include <errno.h>

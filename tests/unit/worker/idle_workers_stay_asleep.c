@@ -11,7 +11,7 @@
  * while. A busy machine wakes nobody, so it cannot fail for that; who would be
  * up every 200 us, as by a timeout, is up thousands of times in that while.
  */
-#include "runtime/worker/runtime_state.h"
+#include "runtime/worker/entry.h"
 #include "runtime/worker/watchdog.h"
 #include "tests/support/runtimes.h"
 #include "tests/support/sleepers.h"

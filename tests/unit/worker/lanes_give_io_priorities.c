@@ -13,7 +13,7 @@
 #include "tests/support/requests.h"
 
 #include "runtime/io/request.h"
-#include "runtime/worker/runtime_state.h"
+#include "runtime/worker/entry.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -8,9 +8,8 @@
  * that of long ago.
  */
 #include "runtime/worker/state.h"
-#include "runtime/worker/state_task.h"
-#include "runtime/worker/steal.h"
 #include "runtime/worker/timer.h"
+#include "runtime/worker/worker.h"
 #include "tests/support/expect.h"
 
 #include <stdlib.h>

@@ -14,7 +14,7 @@
 #include "tests/support/runtimes.h"
 #include "tests/support/tasks.h"
 
-#include "runtime/worker/thread.h"
+#include "runtime/worker/worker.h"
 
 enum {
 	BUSY = 6,

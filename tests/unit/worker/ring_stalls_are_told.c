@@ -12,10 +12,10 @@
  * while what ends a read of it is written, and goes on only when that was
  * counted. A stall that is never seen hangs the test and trips its watchdog.
  */
-#include "runtime/worker/hooks_running.h"
+#include "runtime/worker/entry.h"
 #include "runtime/worker/ring_lock.h"
-#include "runtime/worker/runtime_state.h"
-#include "runtime/worker/watchdog_stall.h"
+#include "runtime/worker/watchdog.h"
+#include "runtime/worker/worker.h"
 #include "tests/support/runtimes.h"
 #include "tests/support/tasks.h"
 

@@ -14,7 +14,7 @@
 
 #include "runtime/host/host.h"
 #include "runtime/host/kernel.h"
-#include "runtime/worker/runtime_state.h"
+#include "runtime/worker/entry.h"
 
 #include <errno.h>
 

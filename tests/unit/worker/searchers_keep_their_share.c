@@ -10,8 +10,8 @@
  * task that spawns a few more while the other worker sleeps, with and without a
  * limit that these reach.
  */
-#include "runtime/worker/runtime_state.h"
-#include "runtime/worker/steal.h"
+#include "runtime/worker/entry.h"
+#include "runtime/worker/worker.h"
 #include "tests/support/runtimes.h"
 #include "tests/support/sleepers.h"
 #include "tests/support/tasks.h"

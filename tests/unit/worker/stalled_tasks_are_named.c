@@ -13,8 +13,8 @@
  * stalls_are_told_by_clock, with a clock of its own: no pause of the machine
  * makes either fail.
  */
-#include "runtime/worker/hooks_running.h"
-#include "runtime/worker/watchdog_stall.h"
+#include "runtime/worker/watchdog.h"
+#include "runtime/worker/worker.h"
 #include "tests/support/jobs.h"
 
 #include <pinion/crew.h>

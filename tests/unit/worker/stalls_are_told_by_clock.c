@@ -10,8 +10,8 @@
  * sentry's look called by the test: no pause of the machine is in it. That real
  * tasks are named is in stalled_tasks_are_named.
  */
-#include "runtime/worker/hooks_running.h"
-#include "runtime/worker/watchdog_stall.h"
+#include "runtime/worker/watchdog.h"
+#include "runtime/worker/worker.h"
 #include "tests/support/expect.h"
 
 #include <stdlib.h>

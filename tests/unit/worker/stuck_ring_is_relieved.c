@@ -11,7 +11,7 @@
  */
 #include "tests/support/requests.h"
 
-#include "runtime/worker/runtime_state.h"
+#include "runtime/worker/entry.h"
 
 #include <fcntl.h>
 

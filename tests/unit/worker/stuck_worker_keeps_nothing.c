@@ -18,7 +18,7 @@
 #include "tests/support/runtimes.h"
 #include "tests/support/tasks.h"
 
-#include "runtime/worker/runtime_state.h"
+#include "runtime/worker/entry.h"
 
 enum {
 	WORKERS = 3,

@@ -10,7 +10,7 @@
  */
 #include "tests/support/requests.h"
 
-#include "runtime/worker/runtime_state.h"
+#include "runtime/worker/entry.h"
 
 enum {
 	WORKERS = 2,

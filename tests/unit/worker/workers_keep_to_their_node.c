@@ -13,7 +13,7 @@
  * many workers; PINION_SMT=1: one on each thread of a core. Skips where a node
  * is full.
  */
-#include "runtime/worker/runtime_state.h"
+#include "runtime/worker/entry.h"
 #include "tests/support/runtimes.h"
 #include "tests/support/tasks.h"
 

@@ -1,0 +1,745 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The parts of a worker that have no header of their own, a section each for
+ * its file: thread.c, binding.c, arena_setup.c, loop.c, park.c, steal.c,
+ * hooks*.c, fault.c, buffers.c, extra_rings*.c, file_close.c, retire.c.
+ */
+#ifndef PIN_WORKER_WORKER_H
+#define PIN_WORKER_WORKER_H
+
+#include "runtime/host/cgroup.h"
+#include "runtime/worker/state.h"
+
+#include <string.h>
+
+/* ---- the thread ---- */
+
+/*
+ * A worker and the step it repeats.
+ *
+ * A worker owns everything it touches on the hot path: queue, ring, arena,
+ * counters. Others reach it in three ways: they put tasks into its inbox, they
+ * steal from its queue, they end its sleep. Its loop is pin_worker_step() and
+ * nothing else; whoever drives it, threads, tests or a simulator, calls that.
+ *
+ * One step runs up to a budget of tasks, then submits and reaps the ring; when
+ * neither found anything it sleeps, by the protocol told in queue/parker.h.
+ * A task comes from the first of these that has one:
+ *
+ *     injector    every N-th time and at least every millisecond
+ *                 (policy/queue_interval.h)
+ *     LIFO slot   what this worker spawned last; three in a row at most
+ *     deque       its own queue, in turns with
+ *     ready       completions and what else must run here; never shared
+ *     inbox       from others, for this worker
+ *     injector    from outside, for any worker
+ *     others'     the older half of another worker's deque (steal.c)
+ *
+ * The end: the gate is closed, and a worker that is about to sleep finds that
+ * all that was ever admitted, spawned and submitted has also been run. Reading
+ * first every "run" and then every "admitted", with counters that only grow,
+ * makes equality proof: nothing was left at the moment between the two. (An
+ * admission that is forgone was too much while it stood, so it cannot make
+ * them equal too early.)
+ * [END-1] a worker counts its last task (release), fences, and only then reads
+ * the others' counters; of two workers that finish at the same time one comes
+ * second and sees all. Without the fence both could miss the other's count.
+ * [END-2] it says so in a word (RMW, release) and wakes who sleeps on that; who
+ * ends the runtime by a deadline looks at the word (acquire) and sleeps while
+ * it is not set. Without the wake that sleep would last until the deadline.
+ * When it is set there is nothing to wait for but the threads' way out.
+ * Of several that find so at the same time exactly one was the first to set it,
+ * and does all this; the others just leave.
+ */
+
+/* In a forked child: the thread that lives on is no worker there. */
+void pin_worker_forget(void);
+
+/* Before its thread starts; index, place and shared are set. -ENOMEM. */
+int pin_worker_init(struct pin_worker *worker);
+
+/* Thread entry: sets itself up, counts itself started, steps until the end. */
+void *pin_worker_main(void *worker);
+
+/*
+ * After its thread was joined, which had left: ready for another. Counters,
+ * arena and queues stay.
+ */
+void pin_worker_reset(struct pin_worker *worker);
+
+/* Frees what init and main set up, after its thread was joined. */
+void pin_worker_fini(struct pin_worker *worker);
+
+/* ---- binding to CPUs ---- */
+
+/*
+ * Keeps each worker on the CPUs that it was bound to.
+ *
+ * When the last CPU a thread may use goes offline, or leaves its cpuset, the
+ * kernel lets the thread run on all others, and older kernels leave it so when
+ * the CPU is back: the worker would run far from its memory, and share a CPU
+ * with another. So each worker compares its affinity with what it was bound to,
+ * ten times a second while it runs tasks, and binds itself again: one system
+ * call for some 100 ms of work. A worker that sleeps does so when it next runs
+ * tasks.
+ *
+ * The library owns the affinity of its workers: what another program sets for
+ * them beyond these CPUs does not last. Fewer of the CPUs of a node are left as
+ * they are. `bind_workers` none leaves all to others.
+ *
+ * A CPU that is still gone is tried again each time; the log says so once, and
+ * once when the worker is back. All of it on the worker's own thread.
+ */
+
+/* Before the worker touches its memory, so that this is near. */
+void pin_binding_start(struct pin_worker *worker);
+
+/* Before it starts once more: it is not bound. */
+void pin_binding_reset(struct pin_worker *worker);
+
+/* Apart: between two of these are 100 ms. */
+void pin_binding_look(struct pin_worker *worker);
+
+static inline bool pin_binding_is_due(const struct pin_worker *worker)
+{
+	return PIN_UNLIKELY(worker->now_ns >= worker->binding.look_ns);
+}
+
+/* ---- arena set-up ---- */
+
+/*
+ * The workers' arenas as a whole: how large they may be, on which rings they
+ * are registered, and what is said when the machine gives less than was asked.
+ *
+ * Before the workers start, the memory cgroup is looked at: touching more than
+ * it leaves is not an error but an OOM kill, so large buffers are given up, or
+ * the creation fails. Seven eighths of what is left are used: stacks, rings,
+ * the embedder and the page cache live there too.
+ *
+ * When all arenas are there, they are registered once, on a ring of no other
+ * use, and each worker's ring clones that table, where the kernel can (see
+ * io/registered_buffers.h). For that the creator and the workers meet twice:
+ * workers count themselves in `started_count` when they have their memory, the
+ * creator registers and sets `has_registered`, they clone and count themselves
+ * again. Elsewhere each worker registers its own arena as it starts.
+ *
+ * A crew may grow later, so its source stays until its end, and is only read:
+ * a worker in the place of one that was there at the beginning clones from it.
+ * One in a place that was empty then registers its own arena alone: its reads
+ * into others' memory, and theirs into its memory, go the plain way and are
+ * counted.
+ *
+ * [PROVISION-1] creator: fill registry and source, release has_registered;
+ * worker: acquire it, then read them. Without it a worker would clone from a
+ * ring, or look an address up in a table, that it sees half-made. The way back,
+ * count after clone and close after count, is started_count's release and
+ * acquire: else the source could go while a worker still clones from it.
+ *
+ * Then each shortage is told in one line, with the command that ends it, for
+ * all workers together.
+ *
+ * All but pin_provision_join() run on the creator's thread.
+ */
+
+/* Of each worker; `config` has been completed. */
+size_t pin_provision_arena_bytes(const struct pinion_config *config);
+
+/*
+ * Lowers `config->buffer_count` until all arenas fit. -ENOMEM: not even one
+ * large buffer each does. Both are told.
+ */
+int pin_provision_shrink(
+	struct pinion_config *config, const struct pin_memlimit *limit, const struct pin_log *log);
+
+/* The same for this machine and process. */
+int pin_provision_fit(struct pin_shared *shared);
+
+/* Whether arenas are to be registered for all; fixed before workers start. */
+bool pin_provision_is_shared(const struct pin_shared *shared);
+
+/*
+ * Registers all arenas, as far as may be. Every worker has its memory and waits
+ * in pin_provision_join().
+ */
+void pin_provision_register(struct pin_shared *shared);
+
+/* On a worker: clones what was registered, else registers its own arena. */
+void pin_provision_join(struct pin_worker *worker);
+
+/* On a worker, in its stead: its own arena alone. */
+void pin_provision_register_own(struct pin_worker *worker);
+
+/*
+ * On a worker, then: its polled ring is to know what its first one knows. Where
+ * the kernel does not clone, that is charged a second time.
+ */
+void pin_provision_register_polled(struct pin_worker *worker);
+
+/* When no worker will join any more: the ring they cloned from goes. */
+void pin_provision_close(struct pin_shared *shared);
+
+/* Says what is less than was asked for, each in one line. */
+void pin_provision_report(const struct pin_shared *shared);
+
+/* As far as registering goes; not what workers use. */
+void pin_provision_fini(struct pin_shared *shared);
+
+/* ---- the loop ---- */
+
+/*
+ * The step a worker repeats: the one loop body that threads, the simulator and
+ * the model tests all run. worker/worker.h tells what it does.
+ */
+
+enum pin_step {
+	PIN_STEP_RAN,  /* did something, or was woken: step again */
+	PIN_STEP_EXIT, /* the runtime has ended, or the worker has left */
+};
+
+enum pin_step pin_worker_step(struct pin_worker *worker);
+
+/*
+ * What is left of a step whose batch was cut short by a task that did not
+ * return: others are told, completions collected, as ever.
+ */
+void pin_worker_end_loop(struct pin_worker *worker);
+
+/* As pinion_should_yield(). */
+bool pin_worker_should_yield(struct pin_worker *worker);
+
+/* ---- sleeping ---- */
+
+/*
+ * A worker goes to sleep: on its futex, or in its ring if anything is in
+ * flight there, until it is woken, a completion comes, or a timer is due.
+ *
+ * The protocol is told in queue/parker.h [PARK-1] [PARK-2] and worker/wake.h
+ * [SEARCH-1]. A worker about to sleep is also the one who may find that the
+ * runtime has come to its end [END-1], see worker/worker.h.
+ */
+
+/* Everything that could make this worker run; the re-check of [PARK-1]. */
+bool pin_park_has_work(const struct pin_worker *worker);
+
+/*
+ * Behind a fence: if all that was ever admitted is over, says so to everybody,
+ * unless another worker has; true then, too. [END-1] [END-2]
+ */
+bool pin_park_look_for_end(struct pin_shared *shared);
+
+/* Sleeps, or not if there is work. */
+void pin_park(struct pin_worker *worker);
+
+/* Its steps, for a worker that leaves: "leaving" below. */
+
+/*
+ * Chooses how to sleep, and makes ready for it. False: there is room in the
+ * ring for requests that wait for that.
+ */
+bool pin_park_choose_mode(struct pin_worker *worker, enum pin_park_state *out_mode);
+
+/* Between pin_parker_prepare() and pin_park_finish(). */
+void pin_park_sleep_until(
+	struct pin_worker *worker, enum pin_park_state mode, uint64_t deadline_ns);
+
+/* Awake again, slept or not. */
+void pin_park_finish(struct pin_worker *worker);
+
+/*
+ * Instead of that, by one that has found nothing to do and has to ask a device
+ * (extra_rings.c): makes way for a moment. It is no longer relied on as a
+ * searcher, or has seen what for and is one still.
+ */
+void pin_park_forgo(struct pin_worker *worker);
+
+/* ---- stealing ---- */
+
+/*
+ * What a worker does that has run dry: it looks into the others' queues, then
+ * for a short while it spins, then it sleeps.
+ *
+ * How long it spins is the business of its patience (policy/spin.h), which
+ * learns from what spinning catches. Where workers of a runtime share CPUs none
+ * of them spins.
+ */
+
+/*
+ * Steals from other workers; what comes with the returned element is in the
+ * worker's own deque. NULL: nothing found, or enough others search already.
+ */
+struct pin_link *pin_search_others(struct pin_worker *worker);
+
+/*
+ * What is visible in other workers' queues: to be asked before sleeping, when
+ * nobody searches.
+ */
+bool pin_search_sees_work(const struct pin_worker *worker);
+
+enum {
+	/*
+	 * Looks of a thief at what others hand over or show, to one at all that
+	 * there may be: a theft is late by what lies between two of them.
+	 */
+	PIN_SEARCH_LOOKS_TO_FULL = 4,
+};
+
+/*
+ * Waits awake, if that pays. True when something came: `has_work` said so, it
+ * is in the inbox or the injector, or *out_link was stolen, else NULL.
+ */
+bool pin_search_spin(struct pin_worker *worker, bool (*has_work)(const struct pin_worker *worker),
+	struct pin_link **out_link);
+
+/* Whether a worker has ended no task for some microseconds; another asks. */
+bool pin_search_is_stuck(const struct pin_worker *victim);
+
+/* ---- running users' functions ---- */
+
+/*
+ * Which of the users' functions a worker is in, so that a message can name it
+ * when it fails or does not end. The last one counts until the next is entered.
+ */
+
+enum { PIN_RUNNING_NAME_BYTES = 160 };
+
+/* Any function: callbacks are named by their address alone. */
+typedef void (*pin_fault_fn)(void);
+
+/* On the worker. Relaxed: a name, nothing is ordered by it. */
+static inline void pin_running_enter(struct pin_worker *worker, pin_fault_fn function)
+{
+	uint64_t word = 0;
+
+	_Static_assert(sizeof(function) <= sizeof(word), "addresses fit");
+	memcpy(&word, &function, sizeof(function));
+	pin_store_relaxed_u64(&worker->running, word);
+}
+
+/* Any thread. */
+static inline pin_fault_fn pin_running_of(const struct pin_worker *worker)
+{
+	uint64_t word = pin_load_relaxed_u64(&worker->running);
+	pin_fault_fn function;
+
+	memcpy(&function, &word, sizeof(function));
+	return function;
+}
+
+/* Its symbol if that is shown, else what addr2line(1) takes. */
+void pin_running_describe(pin_fault_fn function, char out_name[PIN_RUNNING_NAME_BYTES]);
+
+/* ---- hooks ---- */
+
+/*
+ * The configuration's hooks: what the embedder has done on each worker's own
+ * thread, and when.
+ *
+ *     after_start   in the worker's start, before it counts itself started
+ *     on_tick       before a batch of tasks, when it is due, and at the end
+ *     before_park   before the worker publishes that it sleeps, so that what
+ *                   the hook spawns is found by the re-check of [PARK-1]
+ *     before_stop   behind the last step
+ *
+ * The tick's time is a deadline of the worker's sleep as timers are: where no
+ * tick is asked for it is PIN_NO_DEADLINE, and costs the loop one comparison.
+ *
+ * A hook is no task, so nothing keeps the runtime from ending while one runs
+ * [END-1]. Therefore a thread in a hook counts as one from outside: what it
+ * spawns passes the gate, and is refused once that is closed.
+ *
+ * Called on the worker.
+ */
+
+/* after_start; its error. */
+int pin_hooks_start(struct pin_worker *worker);
+
+/* on_tick, which is due. */
+void pin_hooks_tick(struct pin_worker *worker);
+
+static inline bool pin_hooks_is_tick_due(const struct pin_worker *worker)
+{
+	return PIN_UNLIKELY(worker->now_ns >= worker->tick_ns);
+}
+
+/* For what lands out of a hook: the thread is the worker's again. */
+void pin_hooks_leave(struct pin_worker *worker);
+
+/* before_park. */
+void pin_hooks_park(struct pin_worker *worker);
+
+/* The last on_tick, then before_stop; no task is left, none can come. */
+void pin_hooks_stop(struct pin_worker *worker);
+
+/* ---- faults ---- */
+
+/*
+ * What becomes of a task that fails, or does not return at all.
+ *
+ * A failure is counted, logged with the job's name and its error, and kept if
+ * it is the runtime's first. A task that ends by pinion_panic(), pthread_exit()
+ * or an exception fails too: its frames are unwound up to the worker's loop
+ * (host/unwind.h), which accounts for it here and goes on. Whatever is owed to
+ * others when a task ends, by a group, a future, a work item, is done by
+ * cleanup attributes in the frames between.
+ *
+ * Each task costs one store: which function the worker is in.
+ *
+ * Invariant: wherever users' code is called in the loop, what the loop holds
+ * lies in the worker, not in locals of the frames between, which are lost.
+ */
+
+/* The task that `worker` is in has returned `error`. */
+void pin_fault_note(struct pin_worker *worker, int error);
+
+/*
+ * On the worker, in its guard: accounts for what it was in when it landed
+ * there. Does nothing if it has not.
+ */
+void pin_fault_recover(struct pin_worker *worker);
+
+/* In a cleanup: what the task that is being unwound ends with. */
+int pin_fault_error(void);
+
+/* By what runs a user's function in a task of the library's. */
+static inline void pin_fault_name(pin_fault_fn function)
+{
+	struct pin_worker *worker = pin_worker_current();
+
+	if (worker != NULL) {
+		pin_running_enter(worker, function);
+	}
+}
+
+/* ---- buffers ---- */
+
+/*
+ * Buffers of a worker, for code that runs on it.
+ *
+ * Buffers are the worker's own, so taking and giving back one is a few plain
+ * instructions. Who finds none waits in a queue, in order, and gets the next
+ * one that comes back handed over with its task.
+ *
+ * While a request uses a buffer, of the worker or of a pool, it is lent to the
+ * kernel: it cannot be given back until the request has ended.
+ *
+ * [IO-1] who makes a pool stores it in `pools` (release) -> a worker loads it
+ * (acquire): it finds the pool complete. One that is ended has no buffer out,
+ * so no request uses one, but others' are looked for in it: it is taken out of
+ * `pools`, and freed when those that could still see it are through. Before the
+ * first, `has_pools` is set for good; who has a buffer of it sees that.
+ *
+ * [IO-2] a worker looks within `cancels`, as its owner, also before it sends
+ * home what it has gathered in bundles (memory/pool.h); who ends a pool takes
+ * that once of each worker, between taking it out and freeing it: [OWNED-1].
+ * [IO-3] elsewhere: pool_searches + 1, fence, look, pool_searches - 1 (release)
+ * -> taken out, fence, pool_searches (acquire) is 0: either the search sees the
+ * pool taken out, or its end is waited for.
+ *
+ * [IO-4] each worker makes its arena and its buffers before it counts itself as
+ * started; who has awaited all sets `arenas_beyond` (release) -> a request's
+ * worker, or who posts one, loads it (acquire), and may look at all of them:
+ * they stay as they are. Before, no worker has another's buffer. Where threads
+ * come and go, in a crew, it is never set.
+ */
+
+/* False when none is free; `bytes` at most the configuration's buffer_bytes. */
+bool pin_worker_buffer_acquire(
+	struct pin_worker *worker, size_t bytes, struct pinion_buffer *out_buffer);
+
+/*
+ * As above, but when none is free `waiter` joins the queue: the first buffer
+ * released while it is at the front is its own, and its task runs. False: it
+ * waits; it must stay in place.
+ */
+bool pin_worker_buffer_await(
+	struct pin_worker *worker, size_t bytes, struct pin_buffer_waiter *waiter);
+
+/*
+ * Gives a buffer to the first in the queue for its size, or back to the pool.
+ */
+void pin_worker_buffer_release(struct pin_worker *worker, const struct pinion_buffer *buffer);
+
+/*
+ * `bytes` is about to be a request's, by whoever runs that worker's requests:
+ * lends it the buffer they lie in; NULL: they are in none. PIN_POOL_IS_FREE: it
+ * must not be used, which has been told.
+ */
+enum pin_pool_lent pin_worker_lend(
+	struct pin_worker *worker, const uint8_t *bytes, struct pin_entry **out_entry);
+
+/*
+ * The same from outside, for a request on its way to `worker`, whose buffer may
+ * be given back anywhere meanwhile; false: it is free. Any thread may end it.
+ */
+bool pin_worker_lend_posted(
+	struct pin_worker *worker, const uint8_t *bytes, struct pin_entry **out_entry);
+
+/* All workers have their buffers, for good. */
+void pin_worker_buffers_publish(struct pin_shared *shared);
+
+/* The worker has nothing to do: buffers of other nodes go home. */
+void pin_worker_send_home(struct pin_worker *worker);
+
+/*
+ * A pool that is complete becomes known to the workers, and who waits for its
+ * buffers to a stop; or -EMFILE. Under `pools_lock`, both.
+ */
+int pin_worker_pools_add(
+	struct pin_shared *shared, struct pin_pool *pool, struct pin_waiters *waiters);
+/* Returns when nobody looks into it any more. */
+void pin_worker_pools_remove(struct pin_shared *shared, const struct pin_pool *pool);
+
+static inline bool pin_worker_pool_has(const struct pin_pool *pool, const struct pin_entry *entry)
+{
+	return entry >= pool->entries && entry < pool->entries + pool->buffer_count;
+}
+
+/* Whether that buffer, or NULL, is the worker's own. */
+static inline bool pin_worker_owns_entry(
+	const struct pin_worker *worker, const struct pin_entry *entry)
+{
+	return entry != NULL &&
+		(pin_worker_pool_has(&worker->buffers, entry) ||
+			pin_worker_pool_has(&worker->small_buffers, entry));
+}
+
+/* ---- extra rings ---- */
+
+/*
+ * Polled transfers: those whose completions a worker asks the device for, on a
+ * second ring, instead of being interrupted for them.
+ *
+ * Which transfers: where the configuration's `polled` says so, reads and writes
+ * past the page cache, of a size that is worth it, of a disk that has queues
+ * for it as sysfs tells, or of any. They have been admitted like all others
+ * (device_queue.c); where the second ring is full they go to the first, so
+ * nothing ever waits for room in it. What is refused, by the file system or the
+ * device, goes to the first ring too, and a ledger whose device did so is not
+ * tried again.
+ *
+ * While any is in flight the worker runs tasks and asks in between, each time
+ * round its loop, and instead of a sleep makes way for others
+ * (pin_park_forgo()). Nothing interrupts it, so a sleep would have no end.
+ *
+ * The ring takes no cancels, and the device would not hear of them. Cancelled,
+ * or past its deadline, a transfer ends when its device ends it, with what came
+ * of it, unless it has to be tried again. A stop waits for that.
+ *
+ * On the worker alone: where rings are shared there is none.
+ */
+
+/*
+ * Sets the ring up, if it is wanted; where that fails, says so and does
+ * without. The worker's first ring is there.
+ */
+void pin_polled_start(struct pin_worker *worker);
+
+/* The last call on the worker's thread. */
+void pin_polled_end(struct pin_worker *worker);
+
+/* True: it is in flight, and in that list. False: it is for the first ring. */
+bool pin_polled_submit(struct pin_worker *worker, struct pinion_request *request);
+
+/*
+ * Submits what has gathered, and asks for what is over; how much that was.
+ * Never waits.
+ */
+uint32_t pin_polled_poll(struct pin_worker *worker);
+
+/* Something is in flight: the worker has to ask, and must not sleep. */
+static inline bool pin_polled_is_busy(const struct pin_worker *worker)
+{
+	return worker->polled.in_flight > 0;
+}
+
+/* ---- extra rings: commands ---- */
+
+/*
+ * Reads of NVMe namespaces by commands (io/request.h), on a wide ring of
+ * the worker's, or by calls.
+ *
+ * That ring is made when the first such read comes, so that who reads none has
+ * none. The first ring watches it while the worker sleeps there, so one wait is
+ * for both, and for all that else ends it:
+ *
+ *     worker                               device
+ *     a  publishes that it sleeps          1  completes: wide ring's queue
+ *     b  wide ring's queue empty?          2  armed? first ring's queue
+ *     c  arms the watch, which looks
+ *        at the wide ring's queue again
+ *     d  waits in the first ring
+ *
+ * What comes between b and c is seen by the kernel's look in c; what comes
+ * later fires the watch. That is one poll for each sleep, and none for a worker
+ * that has more to do. A watch that was armed for an earlier sleep, and has not
+ * fired since, is as good as a new one.
+ *
+ * Calls take its place, one after the other and with the worker blocked, where
+ * the kernel has no such ring or its driver does not take commands from one,
+ * where rings are shared, without io_uring, and while the wide ring is full.
+ *
+ * The ring takes no cancels: what is on it ends when its device ends it.
+ *
+ * On the worker alone.
+ */
+
+/* One that has been admitted, in no list: begins it, or is done with it. */
+void pin_commands_begin(struct pin_worker *worker, struct pinion_request *request);
+
+/*
+ * Submits what has gathered, and takes in what is over; how much that was.
+ * Never waits.
+ */
+uint32_t pin_commands_poll(struct pin_worker *worker);
+
+/* The last call on the worker's thread; nothing is in flight. */
+void pin_commands_end(struct pin_worker *worker);
+
+/* Some are in flight on the wide ring. */
+static inline bool pin_commands_is_busy(const struct pin_worker *worker)
+{
+	return PIN_UNLIKELY(worker->aside_count > 0) && worker->wide.in_flight > 0;
+}
+
+/* pin_commands_poll() would find something to do. Loads only. */
+static inline bool pin_commands_has_work(const struct pin_worker *worker)
+{
+	return pin_commands_is_busy(worker) && pin_ring_has_work(&worker->wide);
+}
+
+/* Before a wait in the first ring, which what is over then ends: c above. */
+static inline void pin_commands_watch(struct pin_worker *worker)
+{
+	if (pin_commands_is_busy(worker)) {
+		pin_ring_watch(&worker->ring, &worker->wide);
+	}
+}
+
+/* ---- closing files ---- */
+
+/*
+ * Files that a worker's ring has registered, and their end: the table
+ * (io/registered_files.h) is the worker's alone, so who closes a file elsewhere
+ * leaves a message in its inbox, one however many files that are, and ends its
+ * sleep.
+ *
+ *     who closes                         the worker
+ *     the record is closed               takes the message
+ *     has_closed_files: 0 -> 1           has_closed_files -> 0
+ *       if it was 0: message, wake       looks which records are closed
+ *
+ * [FILES-1] who finds 1 relies on the message under way: the exchange to 0
+ * reads what its exchange to 1 wrote, so the look comes after its close; who
+ * comes later finds 0 and posts anew. Without that a file could stay open.
+ *
+ * A worker that leaves its runtime gives up all its files, and a message for it
+ * goes to the heir (retire.c). The heir takes the flag off, and sends the
+ * message on if another thread is there: its files may have relied on it.
+ */
+
+/*
+ * On the worker, once its ring is set up: has the ring keep files, as far as
+ * configuration and kernel allow.
+ */
+void pin_files_start(struct pin_worker *worker);
+
+static inline bool pin_files_is_message(const struct pinion_task *task)
+{
+	return task->private_kind == PIN_TASK_FILES;
+}
+
+/* Whose message it is. */
+static inline struct pin_worker *pin_files_owner_of(struct pinion_task *message)
+{
+	return PIN_CONTAINER_OF(message, struct pin_worker, files_message);
+}
+
+/* On the worker, from its inbox; it may be that of one that has left. */
+void pin_files_take(struct pin_worker *worker, struct pinion_task *message);
+
+/* The worker's last look at its ring. Nobody sends it messages from then on. */
+void pin_files_end(struct pin_worker *worker);
+
+/* ---- leaving ---- */
+
+/*
+ * How a worker leaves while its runtime goes on: when a crew becomes smaller
+ * (api/internal.h).
+ *
+ * A worker that is asked to leave takes nothing more of what others may run as
+ * well. What it has of that, in its LIFO slot, its deque, on its wheel of
+ * timers, it gives to all, and a wake that was meant for it to another. What is
+ * bound to it, waits that its tasks have begun, requests, tasks in its inbox,
+ * credit that is being granted to it, it brings to an end; it sleeps for that
+ * without being in the parked set, in its ring if anything is in flight there.
+ * When nothing is left it gives back the credit that it kept and goes OUT, and
+ * its thread ends.
+ *
+ *     IN       it serves its lanes
+ *     LEAVING  asked to go; it runs what is bound to it
+ *     OUT      gone; its place may be taken by another thread
+ *
+ * Its inbox and its offers stay, since others may have found the worker before.
+ * Who leaves something there and finds it OUT takes all of it and gives it to
+ * the heir, a worker that never leaves. (If it then finds that another thread
+ * has come in the meantime, it gives back what was in the inbox: some of it may
+ * be bound to that one.)
+ *
+ *     pusher                           worker
+ *     a  push into the inbox           1  service := OUT
+ *     b  seq_cst fence                 2  seq_cst fence
+ *     c  service is OUT: forward       3  forward
+ *
+ * [RETIRE-1] a-b-c against 1-2-3: of two fences one is first; either the pusher
+ * sees OUT or the worker sees what was pushed. Without either, it would stay
+ * there until a next worker comes. Both may take: the inbox is taken as one.
+ * [RETIRE-2] who resizes: service := LEAVING, then a wake, as for any work:
+ * [PARK-1], [PARK-2].
+ *
+ * Its rings go as well: the next thread makes its own, as a ring is its
+ * thread's. Others may still use them then, a waker that has yet to ring the
+ * doorbell, and the sentry. So who resizes joins the thread and waits for them:
+ *
+ *     worker                     waker                 resizer
+ *     PARK_RING                  sets NOTIFIED there
+ *     1  finds NOTIFIED:         a  rings the          i   joins the thread
+ *          rings_due += 1              doorbell        ii  rung = rings_due
+ *        …, OUT, thread ends     b  rung += 1          iii frees the ring
+ *
+ * [RETIRE-3] of those that notify a sleeper in its ring one finds it so, and
+ * rings; the worker counts that when it is up (1), the waker when it has rung
+ * (b, release), and ii (acquire) waits for all that rang. Else a doorbell would
+ * ring in another's file descriptor. The sentry looks at rings under a lock
+ * (`rings_lock`), as far as they are open, and they are closed under it.
+ *
+ * What stays with the place is the arena, as pools may be in it, and its CPU.
+ *
+ * Two things a worker does as the last of several, and so once more on its way
+ * out: it hands on a wake by which it was counted as a searcher [SEARCH-1], and
+ * it looks whether all is over [END-1], as its last task may have been the last
+ * of all, with the others asleep.
+ *
+ * Called on the worker.
+ */
+
+static inline bool pin_retire_is_asked(const struct pin_worker *worker)
+{
+	return pin_load_acquire_u32(&worker->service) != PIN_SERVICE_IN; /* [RETIRE-2] */
+}
+
+/* By who resizes, of a worker whose thread was joined: every doorbell rang. */
+static inline bool pin_retire_has_rung(const struct pin_worker *worker)
+{
+	return pin_load_acquire_u32(&worker->rung) == worker->rings_due; /* [RETIRE-3] */
+}
+
+/* Gives to others what they may run. Again and again is fine. */
+void pin_retire_hand_over(struct pin_worker *worker);
+
+/* After that. False: something is bound to it. */
+bool pin_retire_try_leave(struct pin_worker *worker);
+
+/* Until there is something for it alone. */
+void pin_retire_sleep(struct pin_worker *worker);
+
+#endif
