@@ -7,7 +7,7 @@
  * Try:   examples/buffer_pool /usr/bin/gcc 4
  *
  * However large the file is, there are never more than 16 buffers: the thread
- * waits in pinion_pool_acquire() for one that a worker has done with.
+ * waits in pinion_pool_acquire_wait() for one that a worker has done with.
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -55,7 +55,7 @@ static int64_t feed(struct pinion_pool *pool, int fd, uint64_t offset)
 {
 	/* Goes back on each return below that leaves it here. */
 	PINION_AUTO_BUFFER(buffer, pool);
-	int rc = pinion_pool_acquire(pool, UINT64_MAX, buffer);
+	int rc = pinion_pool_acquire_wait(pool, UINT64_MAX, buffer);
 	struct piece *piece;
 	ssize_t got;
 

@@ -94,7 +94,7 @@ static int on_done(struct pinion_task *task)
 	struct part *part = (void *)task;
 
 	if (is_good((int)part->request.result) && part->request.op == PINION_OP_READ) {
-		is_good(pinion_execute_await(crew, &part->call, io, &part->wait));
+		is_good(pinion_execute_async(crew, &part->call, io, &part->wait));
 	} else if (error == 0) {
 		part->number += PARTS;
 		read_next(part);

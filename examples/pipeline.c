@@ -67,7 +67,7 @@ static int count_lines(struct pinion_buffer_task *task, struct pinion_buffer *bu
 static ssize_t read_chunk(struct object *object, int fd)
 {
 	PINION_AUTO_BUFFER(buffer, pool);
-	int rc = pinion_pool_acquire(pool, UINT64_MAX, buffer);
+	int rc = pinion_pool_acquire_wait(pool, UINT64_MAX, buffer);
 	ssize_t got = rc < 0 ? rc : read(fd, buffer->bytes, BUFFER_BYTES);
 	struct chunk *chunk;
 

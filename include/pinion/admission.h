@@ -174,7 +174,7 @@ PINION_API int pinion_admission_spawn_wait(struct pinion_admission *admission,
  * the wait. -ESHUTDOWN, -ECHILD: as pinion_spawn() on `runtime`.
  * Since: 0.1
  */
-PINION_API int pinion_admission_spawn_await(struct pinion_runtime *runtime,
+PINION_API int pinion_admission_spawn_async(struct pinion_runtime *runtime,
 	struct pinion_admission *admission, struct pinion_job *const *jobs, uint32_t count,
 	struct pinion_wait *wait);
 

@@ -75,7 +75,7 @@ PINION_API int pinion_budget_acquire_wait(
  * -ESHUTDOWN, -ECHILD: as pinion_spawn().
  * Since: 0.1
  */
-PINION_API int pinion_budget_acquire_await(struct pinion_runtime *runtime,
+PINION_API int pinion_budget_acquire_async(struct pinion_runtime *runtime,
 	struct pinion_budget *budget, const uint64_t *amounts, struct pinion_wait *wait);
 
 /*

@@ -78,9 +78,9 @@ PINION_API int pinion_channel_receive_wait(
  * pinion_spawn().
  * Since: 0.1
  */
-PINION_API int pinion_channel_send_await(struct pinion_runtime *runtime,
+PINION_API int pinion_channel_send_async(struct pinion_runtime *runtime,
 	struct pinion_channel *channel, const void *message, struct pinion_wait *wait);
-PINION_API int pinion_channel_receive_await(struct pinion_runtime *runtime,
+PINION_API int pinion_channel_receive_async(struct pinion_runtime *runtime,
 	struct pinion_channel *channel, void *out_message, struct pinion_wait *wait);
 
 /*

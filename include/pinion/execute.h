@@ -81,25 +81,25 @@ PINION_API int pinion_call_start_wait(
  * Owns: the call stays in place as after pinion_call_start(), and until
  * `wait->task` is entered; so does `runtime`, which is not destroyed before.
  * Context: a task on a worker of `own`, which may be the same as `runtime`.
- * Errors: as pinion_future_await(); -EINVAL, -EBUSY, -ECHILD: as
+ * Errors: as pinion_future_wait_async(); -EINVAL, -EBUSY, -ECHILD: as
  * pinion_call_start(). Nothing has begun then.
  * Since: 0.1
  */
-PINION_API int pinion_call_start_await(struct pinion_runtime *runtime, struct pinion_call *call,
+PINION_API int pinion_call_start_async(struct pinion_runtime *runtime, struct pinion_call *call,
 	struct pinion_runtime *own, struct pinion_wait *wait);
 
 /*
  * Likewise, and begins to wait for it in a task of the caller's own runtime:
  * `wait->task` runs on the calling worker when the call is done, with a result
  * of 0. If the wait ends early, by its deadline or a cancel, the call goes on;
- * pinion_future_await() of `call->done` waits for it once more.
+ * pinion_future_wait_async() of `call->done` waits for it once more.
  *
  * Context: a task on a worker of `own`, which may be the same as `runtime`.
- * Errors: as pinion_call_start() and pinion_future_await(); nothing has begun
- * then.
+ * Errors: as pinion_call_start() and pinion_future_wait_async(); nothing has
+ * begun then.
  * Since: 0.1
  */
-PINION_API int pinion_execute_await(struct pinion_runtime *runtime, struct pinion_call *call,
+PINION_API int pinion_execute_async(struct pinion_runtime *runtime, struct pinion_call *call,
 	struct pinion_runtime *own, struct pinion_wait *wait);
 
 /*
@@ -107,7 +107,7 @@ PINION_API int pinion_execute_await(struct pinion_runtime *runtime, struct pinio
  * returned; what it returned is in *out_result, or -ECANCELED.
  *
  * Context: a thread that is no worker of any runtime; never allocates. A task
- * calls pinion_execute_await().
+ * calls pinion_execute_async().
  * Errors: as pinion_call_start(), also -EAGAIN: it does not wait for room.
  * -EDEADLK: on a worker thread of any runtime. It was not called.
  * Since: 0.1

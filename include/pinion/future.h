@@ -70,7 +70,7 @@ PINION_API int pinion_future_get(struct pinion_future *future, void *out_value, 
  *
  * Context: a thread that is no worker of any runtime.
  * Errors: -ETIME. -EDEADLK: it is not done, and this is a worker thread of any
- * runtime: await it instead. -ECHILD: as pinion_spawn().
+ * runtime: use pinion_future_wait_async(). -ECHILD: as pinion_spawn().
  * Since: 0.1
  */
 PINION_API int pinion_future_wait(struct pinion_future *future, uint64_t deadline_ns);
@@ -85,7 +85,7 @@ PINION_API int pinion_future_wait(struct pinion_future *future, uint64_t deadlin
  * pinion_spawn().
  * Since: 0.1
  */
-PINION_API int pinion_future_await(
+PINION_API int pinion_future_wait_async(
 	struct pinion_runtime *runtime, struct pinion_future *future, struct pinion_wait *wait);
 
 struct pinion_future_callback;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A group: tasks that are joined together. Whoever awaits it goes on when all
- * of them are over, learns the first failure, and may have the rest cancelled.
+ * A group: tasks that are joined together. Whoever waits for it goes on when
+ * all of them are over, learns the first failure, and may have the rest
+ * cancelled.
  */
 #ifndef PINION_GROUP_H
 #define PINION_GROUP_H
@@ -19,7 +20,7 @@ enum pinion_group_flags {
 /*
  * Shape: 128 bytes, embeddable; pinion_group_init() sets all of it.
  * Owns: the caller's memory. It must stay in place until all its tasks are
- * over, as pinion_group_wait() or an await tells, and all waits for it are;
+ * over, as the end of a wait tells, and all waits for it are;
  * nothing touches it from then on.
  * Since: 0.1
  */
@@ -108,7 +109,7 @@ PINION_API int pinion_group_result(const struct pinion_group *group);
  *
  * Context: as pinion_future_wait(); never allocates.
  * Errors: -ETIME. -EDEADLK: they are not, and this is a worker thread of any
- * runtime: await them instead. -ECHILD: as pinion_spawn().
+ * runtime: use pinion_group_wait_async(). -ECHILD: as pinion_spawn().
  * Since: 0.1
  */
 PINION_API int pinion_group_wait(struct pinion_group *group, uint64_t deadline_ns);
@@ -124,7 +125,7 @@ PINION_API int pinion_group_wait(struct pinion_group *group, uint64_t deadline_n
  * pinion_spawn().
  * Since: 0.1
  */
-PINION_API int pinion_group_await(
+PINION_API int pinion_group_wait_async(
 	struct pinion_runtime *runtime, struct pinion_group *group, struct pinion_wait *wait);
 
 PINION_END_DECLS

@@ -221,10 +221,10 @@ PINION_API int pinion_pool_try_acquire(struct pinion_pool *pool, struct pinion_b
  * Errors: -ETIME: none until then. -ESHUTDOWN: pinion_pool_close() was called,
  * or the pool's runtime is being stopped; what is free can still be taken.
  * -EDEADLK: on a worker of the pool's runtime; on a worker of another, unless
- * one is free: await one instead. -ECHILD.
+ * one is free: use pinion_pool_acquire_async(). -ECHILD.
  * Since: 0.1
  */
-PINION_API int pinion_pool_acquire(
+PINION_API int pinion_pool_acquire_wait(
 	struct pinion_pool *pool, uint64_t deadline_ns, struct pinion_buffer *out_buffer);
 
 /*
@@ -253,7 +253,7 @@ struct pinion_pool_wait {
  * -EBUSY: it waits already. -ESHUTDOWN: the runtime is being stopped. -ECHILD.
  * Since: 0.1
  */
-PINION_API int pinion_pool_await(
+PINION_API int pinion_pool_acquire_async(
 	struct pinion_runtime *runtime, struct pinion_pool *pool, struct pinion_pool_wait *wait);
 
 /*

@@ -251,7 +251,7 @@ static int accept_value(struct pinion_pool *pool, const struct pin_waiters_value
 	return 0;
 }
 
-int pinion_pool_acquire(
+int pinion_pool_acquire_wait(
 	struct pinion_pool *pool, uint64_t deadline_ns, struct pinion_buffer *out_buffer)
 {
 	struct pin_waiter waiter;
@@ -281,7 +281,7 @@ static int32_t finish_wait(void *target, const struct pin_waiters_value *value)
 	return accept_value(wait->private_pool, value, &wait->buffer);
 }
 
-int pinion_pool_await(
+int pinion_pool_acquire_async(
 	struct pinion_runtime *runtime, struct pinion_pool *pool, struct pinion_pool_wait *wait)
 {
 	struct pin_worker *worker = pin_runtime_own_worker(runtime);

@@ -320,7 +320,7 @@ static int32_t finish(void *target, const struct pin_waiters_value *value)
 	return launch(pin_job_entry_of(first)->admission, &request);
 }
 
-int pinion_admission_spawn_await(struct pinion_runtime *runtime, struct pinion_admission *admission,
+int pinion_admission_spawn_async(struct pinion_runtime *runtime, struct pinion_admission *admission,
 	struct pinion_job *const *jobs, uint32_t count, struct pinion_wait *wait)
 {
 	struct pin_admission *self = pin_admission_of(admission);

@@ -82,7 +82,7 @@ int pinion_budget_acquire_wait(
 	return pin_runtime_wait(self->runtime, &self->waiters, &waiter, deadline_ns);
 }
 
-int pinion_budget_acquire_await(struct pinion_runtime *runtime, struct pinion_budget *budget,
+int pinion_budget_acquire_async(struct pinion_runtime *runtime, struct pinion_budget *budget,
 	const uint64_t *amounts, struct pinion_wait *wait)
 {
 	struct pin_budget *self = own(budget);

@@ -122,7 +122,7 @@ int pinion_call_start(struct pinion_runtime *runtime, struct pinion_call *call)
 	return rc;
 }
 
-int pinion_execute_await(struct pinion_runtime *runtime, struct pinion_call *call,
+int pinion_execute_async(struct pinion_runtime *runtime, struct pinion_call *call,
 	struct pinion_runtime *own, struct pinion_wait *wait)
 {
 	int rc = prepare(runtime, call);
@@ -131,7 +131,7 @@ int pinion_execute_await(struct pinion_runtime *runtime, struct pinion_call *cal
 		return rc;
 	}
 	/* The wait first: once the task is spawned it cannot be called back. */
-	rc = pinion_future_await(own, &call->done, wait);
+	rc = pinion_future_wait_async(own, &call->done, wait);
 	if (rc == 0) {
 		give(runtime, call);
 	} else {
@@ -195,7 +195,7 @@ static bool take_at_once(void *arg, uint64_t demand, struct pin_waiters_value *o
 	return true;
 }
 
-int pinion_call_start_await(struct pinion_runtime *runtime, struct pinion_call *call,
+int pinion_call_start_async(struct pinion_runtime *runtime, struct pinion_call *call,
 	struct pinion_runtime *own, struct pinion_wait *wait)
 {
 	struct pin_wait_aim aim = {.demand = 1, .finish = finish_wait, .target = call};

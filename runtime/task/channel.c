@@ -198,7 +198,7 @@ int pinion_channel_receive_wait(
 	return wait_end(own(channel), &end, deadline_ns);
 }
 
-int pinion_channel_send_await(struct pinion_runtime *runtime, struct pinion_channel *channel,
+int pinion_channel_send_async(struct pinion_runtime *runtime, struct pinion_channel *channel,
 	const void *message, struct pinion_wait *wait)
 {
 	struct channel_end end = sender_of(channel, message);
@@ -206,7 +206,7 @@ int pinion_channel_send_await(struct pinion_runtime *runtime, struct pinion_chan
 	return await_end(runtime, own(channel), &end, wait);
 }
 
-int pinion_channel_receive_await(struct pinion_runtime *runtime, struct pinion_channel *channel,
+int pinion_channel_receive_async(struct pinion_runtime *runtime, struct pinion_channel *channel,
 	void *out_message, struct pinion_wait *wait)
 {
 	struct channel_end end = receiver_of(channel, out_message);

@@ -92,7 +92,7 @@ int pinion_future_wait(struct pinion_future *future, uint64_t deadline_ns)
 	return pin_runtime_wait(self->runtime, &self->waiters, &waiter, deadline_ns);
 }
 
-int pinion_future_await(
+int pinion_future_wait_async(
 	struct pinion_runtime *runtime, struct pinion_future *future, struct pinion_wait *wait)
 {
 	struct pin_wait_aim aim = {.waiters = &pin_future_of(future)->waiters};

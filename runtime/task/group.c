@@ -207,7 +207,7 @@ int pinion_group_wait(struct pinion_group *group, uint64_t deadline_ns)
 	return pin_runtime_wait(self->runtime, &self->waiters, &waiter, deadline_ns);
 }
 
-int pinion_group_await(
+int pinion_group_wait_async(
 	struct pinion_runtime *runtime, struct pinion_group *group, struct pinion_wait *wait)
 {
 	struct pin_wait_aim aim = {.waiters = &own(group)->waiters};

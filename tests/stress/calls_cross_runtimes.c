@@ -119,7 +119,7 @@ static void await(struct level *level, uint64_t deadline_ns)
 	int rc;
 
 	level->wait = (struct pinion_wait){.task.run = wait_over, .deadline_ns = deadline_ns};
-	rc = pinion_future_await(runtimes[level->home], level->awaited, &level->wait);
+	rc = pinion_future_wait_async(runtimes[level->home], level->awaited, &level->wait);
 	if (rc != 0) {
 		expect_number("await", -ESHUTDOWN, rc);
 		call_back(level);
@@ -276,7 +276,7 @@ static int start_level(struct level *level)
 	}
 	if (random_below(random, 2) == 0) {
 		level->wait.deadline_ns = deadline_ns;
-		rc = pinion_execute_await(
+		rc = pinion_execute_async(
 			target, &level->call, runtimes[level->home], &level->wait);
 	} else {
 		rc = pinion_call_start(target, &level->call);

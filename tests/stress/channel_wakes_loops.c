@@ -110,7 +110,7 @@ static int send_next(struct pinion_task *task)
 		return 0;
 	}
 	line = next_line(sender);
-	return pinion_channel_send_await(runtime, &line->channel, &sender->message, &sender->wait);
+	return pinion_channel_send_async(runtime, &line->channel, &sender->message, &sender->wait);
 }
 
 static int send_first(struct pinion_task *task)

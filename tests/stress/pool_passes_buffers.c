@@ -209,7 +209,7 @@ static void end_wait(struct user *user, int result, struct pinion_buffer *buffer
 static void play_wait(struct user *user)
 {
 	struct pinion_buffer buffer = {NULL, 0, 0};
-	int rc = pinion_pool_acquire(pool, random_deadline(user), &buffer);
+	int rc = pinion_pool_acquire_wait(pool, random_deadline(user), &buffer);
 
 	end_wait(user, rc, &buffer);
 }
@@ -281,7 +281,7 @@ static int begin_wait(struct user *user)
 {
 	user->left--;
 	user->wait.wait.deadline_ns = random_deadline(user);
-	return pinion_pool_await(runtime, pool, &user->wait);
+	return pinion_pool_acquire_async(runtime, pool, &user->wait);
 }
 
 static int run_over(struct pinion_task *task)

@@ -95,7 +95,7 @@ static void want(void *arg)
 {
 	struct wanting *own = arg;
 
-	own->result = pinion_pool_acquire(&pool, own->deadline_ns, &own->buffer);
+	own->result = pinion_pool_acquire_wait(&pool, own->deadline_ns, &own->buffer);
 }
 
 static uint32_t start_wanting(uint32_t index, uint64_t deadline_ns)
@@ -235,7 +235,7 @@ static const struct model_twin unfenced_twins[] = {
 };
 
 static const struct model_twin newcomer_twins[] = {
-	{"who comes does not look", {MODEL_SKIP, "pinion_pool_acquire", "pin_waiters_any"}},
+	{"who comes does not look", {MODEL_SKIP, "pinion_pool_acquire_wait", "pin_waiters_any"}},
 	{.name = NULL},
 };
 

@@ -403,7 +403,7 @@ static int run_received(struct pinion_task *task)
 	MODEL_CHECK(wait_here.result == 0);
 	MODEL_CHECK(note(message_here));
 	if (received_count < 2) {
-		int rc = pinion_channel_receive_await(runtime, &channel, &message_here, &wait_here);
+		int rc = pinion_channel_receive_async(runtime, &channel, &message_here, &wait_here);
 
 		MODEL_CHECK(rc == 0);
 	}
@@ -414,7 +414,7 @@ static void begin_wait(struct model_task *task)
 {
 	(void)task;
 	MODEL_CHECK(
-		pinion_channel_receive_await(runtime, &channel, &message_here, &wait_here) == 0);
+		pinion_channel_receive_async(runtime, &channel, &message_here, &wait_here) == 0);
 }
 
 static bool has_received(const void *arg)
@@ -450,7 +450,7 @@ static int end_send(struct pinion_task *task)
 static void begin_send(struct model_task *task)
 {
 	(void)task;
-	MODEL_CHECK(pinion_channel_send_await(runtime, &channel, &message_here, &wait_here) == 0);
+	MODEL_CHECK(pinion_channel_send_async(runtime, &channel, &message_here, &wait_here) == 0);
 }
 
 static void receive_and_note(void *arg)

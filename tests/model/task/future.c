@@ -138,7 +138,7 @@ static int run_wait(struct pinion_task *task)
 static void begin_wait(struct model_task *task)
 {
 	(void)task;
-	MODEL_CHECK(pinion_future_await(runtime, future, &wait_here) == 0);
+	MODEL_CHECK(pinion_future_wait_async(runtime, future, &wait_here) == 0);
 }
 
 static void run_awaited(void)

@@ -345,7 +345,7 @@ static int wait_for_all(struct pinion_task *task)
 	(void)task;
 	expect_number("timer", 0, pinion_timer_start(runtime, &waiter.timer, UINT64_MAX));
 	expect_number("request", 0, pinion_request_submit(runtime, &waiter.timeout));
-	expect_number("wait", 0, pinion_future_await(runtime, &waiter.future, &waiter.wait));
+	expect_number("wait", 0, pinion_future_wait_async(runtime, &waiter.future, &waiter.wait));
 	expect_tasks_busy();
 	expect_busy("a wait's task", pinion_spawn(runtime, &waiter.wait.task));
 	tasks_signal(&waiter.has_begun);

@@ -146,7 +146,7 @@ static void wait_for_objects(void)
 		pinion_budget_acquire_wait(&wanted.budget, &amount, UINT64_MAX));
 	expect_number("admission", -EDEADLK,
 		pinion_admission_spawn_wait(&wanted.admission, &job, 1, UINT64_MAX));
-	expect_number("pool", -EDEADLK, pinion_pool_acquire(wanted.pool, UINT64_MAX, &buffer));
+	expect_number("pool", -EDEADLK, pinion_pool_acquire_wait(wanted.pool, UINT64_MAX, &buffer));
 }
 
 static void wait_for_runtime(struct pinion_runtime *target)

@@ -163,7 +163,7 @@ static int begin_wait(struct pinion_task *task)
 {
 	(void)task;
 	bound_wait = (struct pinion_wait){.task = {.run = note_served}, .deadline_ns = UINT64_MAX};
-	expect_number("await", 0, pinion_future_await(crew, &future, &bound_wait));
+	expect_number("await", 0, pinion_future_wait_async(crew, &future, &bound_wait));
 	tasks_signal(&has_begun);
 	return 0;
 }

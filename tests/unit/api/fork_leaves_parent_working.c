@@ -92,23 +92,23 @@ static void try_waits(struct pinion_wait *wait)
 
 	expect_number("budget_init", 0, pinion_budget_init(&budget, runtime, &one, 1));
 	expect_number(
-		"budget_await", -ECHILD, pinion_budget_acquire_await(runtime, &budget, &one, wait));
+		"budget_await", -ECHILD, pinion_budget_acquire_async(runtime, &budget, &one, wait));
 	expect_number("budget_wait", -ECHILD, pinion_budget_acquire_wait(&budget, &one, 0));
 	expect_number("channel_init", 0,
 		pinion_channel_init(&channel, runtime, &message, sizeof(message), 1));
 	expect_number("send_await", -ECHILD,
-		pinion_channel_send_await(runtime, &channel, &message, wait));
+		pinion_channel_send_async(runtime, &channel, &message, wait));
 	expect_number("send_wait", -ECHILD, pinion_channel_send_wait(&channel, &message, 0));
 	expect_number("receive_wait", -ECHILD, pinion_channel_receive_wait(&channel, &message, 0));
 	expect_number("receive_await", -ECHILD,
-		pinion_channel_receive_await(runtime, &channel, &message, wait));
+		pinion_channel_receive_async(runtime, &channel, &message, wait));
 	expect_number("group_init", 0, pinion_group_init(&group, runtime, 0));
 	expect_number("group_wait", -ECHILD, pinion_group_wait(&group, 0));
-	expect_number("group_await", -ECHILD, pinion_group_await(runtime, &group, wait));
+	expect_number("group_await", -ECHILD, pinion_group_wait_async(runtime, &group, wait));
 	expect_number("group_spawn", -ECHILD, pinion_group_spawn(&group, &task));
 	expect_number("call_start", -ECHILD, pinion_call_start(runtime, &call));
 	expect_number(
-		"execute_await", -ECHILD, pinion_execute_await(runtime, &call, runtime, wait));
+		"execute_await", -ECHILD, pinion_execute_async(runtime, &call, runtime, wait));
 	expect_number("execute", -ECHILD, pinion_execute(runtime, call_nothing, NULL, &result));
 }
 
@@ -136,7 +136,7 @@ static int try_all(void *arg)
 	expect_number("read_submit", -ECHILD, pinion_read_submit(runtime, &read));
 	expect_number("buffer_acquire", -ECHILD, pinion_buffer_acquire(runtime, 1, &buffer));
 	pinion_future_init(&future, runtime);
-	expect_number("future_await", -ECHILD, pinion_future_await(runtime, &future, &wait));
+	expect_number("future_await", -ECHILD, pinion_future_wait_async(runtime, &future, &wait));
 	expect_number("future_wait", -ECHILD, pinion_future_wait(&future, UINT64_MAX));
 	expect_number("wait_cancel", -ECHILD, pinion_wait_cancel(runtime, &wait));
 	try_waits(&wait);

@@ -269,7 +269,7 @@ static int receive(struct pinion_task *task)
 	wait.task.run = receive;
 	wait.deadline_ns = UINT64_MAX;
 	expect_number("receive", 0,
-		pinion_channel_receive_await(channel_runtime, &channel, &message, &wait));
+		pinion_channel_receive_async(channel_runtime, &channel, &message, &wait));
 	sem_post(&is_waiting);
 	return 0;
 }

@@ -88,7 +88,7 @@ static int run_waiting(struct pinion_task *task)
 {
 	struct job *job = PIN_CONTAINER_OF(task, struct job, task);
 
-	return pinion_pool_await(runtime, pool, &job->wait);
+	return pinion_pool_acquire_async(runtime, pool, &job->wait);
 }
 
 static int run_served(struct pinion_task *task)
@@ -198,7 +198,7 @@ static void check_owned(void)
 		struct pinion_buffer buffer;
 		uint32_t index;
 
-		expect_number("acquire", 0, pinion_pool_acquire(pool, UINT64_MAX, &buffer));
+		expect_number("acquire", 0, pinion_pool_acquire_wait(pool, UINT64_MAX, &buffer));
 		enter(&buffer, i);
 		/* Its last task has ended, or it would not be free. */
 		index = buffer.index;

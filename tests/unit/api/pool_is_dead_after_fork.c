@@ -35,8 +35,8 @@ static int try_all(void *arg)
 	(void)arg;
 	users_config(&config, 1, 1, 1);
 	expect_number("try_acquire", -ECHILD, pinion_pool_try_acquire(pool, &buffer));
-	expect_number("acquire", -ECHILD, pinion_pool_acquire(pool, 0, &buffer));
-	expect_number("for ever", -ECHILD, pinion_pool_acquire(pool, UINT64_MAX, &buffer));
+	expect_number("acquire", -ECHILD, pinion_pool_acquire_wait(pool, 0, &buffer));
+	expect_number("for ever", -ECHILD, pinion_pool_acquire_wait(pool, UINT64_MAX, &buffer));
 	expect_number("written on success only", 7, buffer.index);
 	expect_number("release", -ECHILD, pinion_pool_release(pool, &copy));
 	expect_true("the handle is as it was", memcmp(&copy, &held, sizeof(held)) == 0);
@@ -44,7 +44,7 @@ static int try_all(void *arg)
 	expect_number("clear", -ECHILD, pinion_pool_clear(pool, &held));
 	expect_number("attach", -ECHILD, pinion_pool_attach(pool));
 	expect_number("detach", -ECHILD, pinion_pool_detach(pool));
-	expect_number("await", -ECHILD, pinion_pool_await(runtime, pool, &wait));
+	expect_number("await", -ECHILD, pinion_pool_acquire_async(runtime, pool, &wait));
 	expect_number("destroy", -ECHILD, pinion_pool_destroy(pool));
 	expect_number("create", -ECHILD, pinion_pool_create(runtime, &config, &made));
 	/* It may have one of its own. */

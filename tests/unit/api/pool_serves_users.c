@@ -38,7 +38,7 @@ static void check_all_are_found(void)
 	}
 	expect_number("then none", -EAGAIN, pinion_pool_try_acquire(pool, &none));
 	expect_number("written on success only", 7, none.index);
-	expect_number("waiting until now", -ETIME, pinion_pool_acquire(pool, 0, &none));
+	expect_number("waiting until now", -ETIME, pinion_pool_acquire_wait(pool, 0, &none));
 	expect_number("likewise", 7, none.index);
 	expect_true("exhausted", users_counters(pool).exhausted >= 2);
 	expect_number("outside", 8, (long long)users_counters(pool).outside);
@@ -46,7 +46,7 @@ static void check_all_are_found(void)
 	for (int i = 0; i < 8; i++) {
 		users_give(pool, &buffers[i]);
 	}
-	expect_number("acquire finds one", 0, pinion_pool_acquire(pool, 0, &none));
+	expect_number("acquire finds one", 0, pinion_pool_acquire_wait(pool, 0, &none));
 	users_give(pool, &none);
 	users_end(pool);
 }

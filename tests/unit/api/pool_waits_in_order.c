@@ -63,7 +63,7 @@ static void *wait_as_thread(void *arg)
 {
 	struct waiter *waiter = arg;
 
-	note_end(waiter, pinion_pool_acquire(pool, waiter->deadline_ns, &waiter->buffer));
+	note_end(waiter, pinion_pool_acquire_wait(pool, waiter->deadline_ns, &waiter->buffer));
 	return NULL;
 }
 
@@ -80,7 +80,7 @@ static void begin_as_task(void *arg)
 {
 	struct waiter *waiter = arg;
 
-	waiter->begun = pinion_pool_await(waiter->runtime, pool, &waiter->wait);
+	waiter->begun = pinion_pool_acquire_async(waiter->runtime, pool, &waiter->wait);
 }
 
 static struct waiter *reset(uint32_t number, uint64_t deadline_ns)
@@ -196,7 +196,7 @@ static void check_order(void)
 		expect_number("with success", 0, waiters[i].result);
 		expect_true("with the buffer given back", waiters[i].buffer.bytes == bytes);
 		expect_number("nobody overtakes", -EAGAIN, pinion_pool_try_acquire(pool, &none));
-		expect_number("now", -ETIME, pinion_pool_acquire(pool, 0, &none));
+		expect_number("now", -ETIME, pinion_pool_acquire_wait(pool, 0, &none));
 		expect_number("the others wait", WAITERS - 1 - i, queue_length());
 		if (i % 3 == 0) {
 			pthread_join(waiters[i].thread, NULL);
@@ -219,10 +219,11 @@ static void check_deadlines(void)
 
 	begin(2);
 	buffer = users_take(pool);
-	expect_number("one is free", 0, pinion_pool_acquire(pool, 0, &late));
-	expect_number("none now", -ETIME, pinion_pool_acquire(pool, 0, &late));
-	expect_number("in the past", -ETIME, pinion_pool_acquire(pool, 1, &late));
-	expect_number("soon", -ETIME, pinion_pool_acquire(pool, pinion_now_ns() + 100000, &late));
+	expect_number("one is free", 0, pinion_pool_acquire_wait(pool, 0, &late));
+	expect_number("none now", -ETIME, pinion_pool_acquire_wait(pool, 0, &late));
+	expect_number("in the past", -ETIME, pinion_pool_acquire_wait(pool, 1, &late));
+	expect_number(
+		"soon", -ETIME, pinion_pool_acquire_wait(pool, pinion_now_ns() + 100000, &late));
 	start_task(0, runtime, 0);
 	start_task(1, other, 1);
 	start_task(2, runtime, pinion_now_ns() + 100000);
@@ -272,8 +273,8 @@ static void check_close(void)
 			pthread_join(waiters[i].thread, NULL);
 		}
 	}
-	expect_number(
-		"no waiting any more", -ESHUTDOWN, pinion_pool_acquire(pool, UINT64_MAX, &again));
+	expect_number("no waiting any more", -ESHUTDOWN,
+		pinion_pool_acquire_wait(pool, UINT64_MAX, &again));
 	start_task(WAITERS, runtime, UINT64_MAX);
 	start_task(WAITERS + 1, other, 0);
 	tasks_await(&end_count, WAITERS + 2);
@@ -396,12 +397,12 @@ static void check_stop_of_owner(bool is_failure, bool has_own)
 	for (uint32_t i = 0; i < 3; i++) {
 		expect_true("without a buffer", waiters[i].buffer.bytes == NULL);
 	}
-	expect_number("too late", -ESHUTDOWN, pinion_pool_acquire(pool, UINT64_MAX, &none));
+	expect_number("too late", -ESHUTDOWN, pinion_pool_acquire_wait(pool, UINT64_MAX, &none));
 	start_task(3, other, UINT64_MAX);
 	tasks_await(&end_count, 4);
 	expect_number("for a task as well", -ESHUTDOWN, waiters[3].result);
 	users_give(pool, &buffers[0]);
-	expect_number("what is free", 0, pinion_pool_acquire(pool, 0, &buffers[0]));
+	expect_number("what is free", 0, pinion_pool_acquire_wait(pool, 0, &buffers[0]));
 	users_give(pool, &buffers[0]);
 	users_give(pool, &buffers[1]);
 	finish();
@@ -424,17 +425,17 @@ static void try_on_worker(void *arg)
 	struct waiter *waiter = reset(0, UINT64_MAX);
 	struct pinion_pool_wait bare = {.wait = {.deadline_ns = UINT64_MAX}};
 
-	attempt->acquired = pinion_pool_acquire(pool, UINT64_MAX, &attempt->buffer);
-	attempt->awaited = pinion_pool_await(runtime, pool, &waiter->wait);
-	attempt->awaited_again = pinion_pool_await(runtime, pool, &waiter->wait);
-	attempt->without_run = pinion_pool_await(runtime, pool, &bare);
+	attempt->acquired = pinion_pool_acquire_wait(pool, UINT64_MAX, &attempt->buffer);
+	attempt->awaited = pinion_pool_acquire_async(runtime, pool, &waiter->wait);
+	attempt->awaited_again = pinion_pool_acquire_async(runtime, pool, &waiter->wait);
+	attempt->without_run = pinion_pool_acquire_async(runtime, pool, &bare);
 }
 
 static void acquire_elsewhere(void *arg)
 {
 	struct attempt *attempt = arg;
 
-	attempt->acquired_elsewhere = pinion_pool_acquire(pool, UINT64_MAX, &attempt->buffer);
+	attempt->acquired_elsewhere = pinion_pool_acquire_wait(pool, UINT64_MAX, &attempt->buffer);
 }
 
 static struct pin_atomic_u32 has_begun;
@@ -448,7 +449,7 @@ static int await_late(struct pinion_task *task)
 	while (!pin_shared_is_stopping(&other->shared)) {
 		sched_yield();
 	}
-	waiter->begun = pinion_pool_await(other, pool, &waiter->wait);
+	waiter->begun = pinion_pool_acquire_async(other, pool, &waiter->wait);
 	return 0;
 }
 
@@ -460,7 +461,7 @@ static void check_mistakes(void)
 	struct pinion_buffer buffers[2];
 
 	begin(2);
-	expect_number("not on a worker", -EPERM, pinion_pool_await(runtime, pool, &wait));
+	expect_number("not on a worker", -EPERM, pinion_pool_acquire_async(runtime, pool, &wait));
 	users_on(other, 0, acquire_elsewhere, &attempt);
 	expect_number("on another's worker", 0, attempt.acquired_elsewhere);
 	buffers[0] = attempt.buffer;

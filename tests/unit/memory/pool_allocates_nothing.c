@@ -62,7 +62,7 @@ static int run_served(struct pinion_task *task)
 
 static void begin_wait(void *arg)
 {
-	expect_number("await", 0, pinion_pool_await(runtime, pool, arg));
+	expect_number("await", 0, pinion_pool_acquire_async(runtime, pool, arg));
 }
 
 /* A buffer that a task owns, then one that goes from hand to hand. */
@@ -74,12 +74,13 @@ static void use_tasks(void)
 	struct pinion_buffer_task task;
 
 	pin_store_release_u32(&done, 0);
-	expect_number("acquire", 0, pinion_pool_acquire(pool, UINT64_MAX, &buffers[0]));
+	expect_number("acquire", 0, pinion_pool_acquire_wait(pool, UINT64_MAX, &buffers[0]));
 	pinion_buffer_task_init(&task, pool, &buffers[0], run_with_own, NULL);
 	expect_number("spawn", 0, pinion_spawn(runtime, &task.task));
 	tasks_await(&done, 1);
 	for (int i = 0; i < BUFFERS; i++) {
-		expect_number("acquire", 0, pinion_pool_acquire(pool, UINT64_MAX, &buffers[i]));
+		expect_number(
+			"acquire", 0, pinion_pool_acquire_wait(pool, UINT64_MAX, &buffers[i]));
 	}
 	users_on(runtime, 0, begin_wait, &wait);
 	for (int i = 0; i < BUFFERS; i++) {

@@ -233,11 +233,11 @@ static int call_from_other(struct pinion_task *task)
 	call_wait = (struct pinion_wait){.deadline_ns = UINT64_MAX};
 	for (uint32_t i = 0; i < 2 * LIMIT; i++) {
 		expect_number("no wait", -EINVAL,
-			pinion_execute_await(runtime, &high_call, other, &call_wait));
+			pinion_execute_async(runtime, &high_call, other, &call_wait));
 	}
 	call_wait = (struct pinion_wait){.task.run = never_runs, .deadline_ns = UINT64_MAX};
 	expect_number(
-		"await", -EAGAIN, pinion_execute_await(runtime, &calls[LIMIT], other, &call_wait));
+		"await", -EAGAIN, pinion_execute_async(runtime, &calls[LIMIT], other, &call_wait));
 	return 0;
 }
 

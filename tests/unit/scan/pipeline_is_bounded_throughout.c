@@ -66,8 +66,8 @@ static void *fetch(void *arg)
 			struct pinion_buffer_task *owner;
 			uint32_t *words;
 
-			expect_ready(
-				"acquire", pinion_pool_acquire(pool, UINT64_MAX, &buffer) == 0);
+			expect_ready("acquire",
+				pinion_pool_acquire_wait(pool, UINT64_MAX, &buffer) == 0);
 			words = (uint32_t *)(void *)buffer.bytes;
 			words[0] = object;
 			words[1] = chunk;

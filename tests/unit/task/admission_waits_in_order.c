@@ -153,7 +153,7 @@ static int await(struct jobs_job *job, struct pinion_wait *wait)
 {
 	struct pinion_job *one = &job->job;
 
-	return pinion_admission_spawn_await(runtime, &admission, &one, 1, wait);
+	return pinion_admission_spawn_async(runtime, &admission, &one, 1, wait);
 }
 
 static int run_waiting(struct pinion_task *task)
@@ -165,7 +165,7 @@ static int run_waiting(struct pinion_task *task)
 		jobs_spawn_wait(&admission, &jobs[1], UINT64_MAX));
 	expect_number("drain", -EDEADLK, pinion_admission_drain(&admission, UINT64_MAX));
 	expect_number("none", -EINVAL,
-		pinion_admission_spawn_await(runtime, &admission, &none, 0, &waits[0]));
+		pinion_admission_spawn_async(runtime, &admission, &none, 0, &waits[0]));
 	tasks_signal(&step);
 	return 0;
 }

@@ -64,7 +64,7 @@ static void check_alone(void)
 	expect_number("never", -EINVAL, pinion_budget_try_acquire(&budget, too_many));
 	expect_number("never", -EINVAL, pinion_budget_acquire_wait(&budget, too_many, 0));
 	expect_number(
-		"never", -EINVAL, pinion_budget_acquire_await(runtime, &budget, too_many, &wait));
+		"never", -EINVAL, pinion_budget_acquire_async(runtime, &budget, too_many, &wait));
 	expect_number("acquire", 0, pinion_budget_try_acquire(&budget, some));
 	expect_available("some", 1, 600);
 	expect_number("too few of one", -EAGAIN, pinion_budget_try_acquire(&budget, some));
@@ -108,11 +108,11 @@ static int run_on_worker(struct pinion_task *task)
 	expect_number("nobody would release", -EDEADLK,
 		pinion_budget_acquire_wait(&budget, totals, UINT64_MAX));
 	expect_number("not this runtime", -EPERM,
-		pinion_budget_acquire_await(other_runtime, &budget, totals, &wait_here));
+		pinion_budget_acquire_async(other_runtime, &budget, totals, &wait_here));
 	expect_number(
-		"await", 0, pinion_budget_acquire_await(runtime, &budget, totals, &wait_here));
+		"await", 0, pinion_budget_acquire_async(runtime, &budget, totals, &wait_here));
 	expect_number(
-		"twice", -EBUSY, pinion_budget_acquire_await(runtime, &budget, totals, &wait_here));
+		"twice", -EBUSY, pinion_budget_acquire_async(runtime, &budget, totals, &wait_here));
 	tasks_signal(&step);
 	return 0;
 }
@@ -209,7 +209,7 @@ static int next_round(struct holder *holder)
 	holder->wait.deadline_ns = random_below(&holder->source, 2) == 0
 		? UINT64_MAX
 		: pinion_now_ns() + random_below(&holder->source, 50000);
-	return pinion_budget_acquire_await(runtime, &budget, holder->amounts, &holder->wait);
+	return pinion_budget_acquire_async(runtime, &budget, holder->amounts, &holder->wait);
 }
 
 static int run_round(struct pinion_task *task)

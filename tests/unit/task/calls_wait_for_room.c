@@ -289,7 +289,7 @@ static int begin_wait(struct pinion_task *task)
 		pinion_call_start_wait(runtime, &sleeper, never_ns));
 	expect_number("nor so", -EDEADLK,
 		pinion_execute_wait(runtime, answer_call, &place_here, never_ns, &begin_rc));
-	begin_rc = pinion_call_start_await(runtime, &call_here, other, &wait_here);
+	begin_rc = pinion_call_start_async(runtime, &call_here, other, &wait_here);
 	return 0;
 }
 
@@ -348,12 +348,12 @@ static int call_own(struct pinion_task *task)
 
 	(void)task;
 	expect_number("no function", -EINVAL,
-		pinion_call_start_await(runtime, &unnamed, runtime, &wait_here));
+		pinion_call_start_async(runtime, &unnamed, runtime, &wait_here));
 	wait_here = (struct pinion_wait){.deadline_ns = never_ns};
 	expect_number("no task", -EINVAL,
-		pinion_call_start_await(runtime, &call_here, runtime, &wait_here));
+		pinion_call_start_async(runtime, &call_here, runtime, &wait_here));
 	wait_here.task.run = note_end;
-	expect_number("own", 0, pinion_call_start_await(runtime, &call_here, runtime, &wait_here));
+	expect_number("own", 0, pinion_call_start_async(runtime, &call_here, runtime, &wait_here));
 	return 0;
 }
 

@@ -109,11 +109,11 @@ static int run_on_worker(struct pinion_task *task)
 	expect_number("nobody would send", -EDEADLK,
 		pinion_channel_receive_wait(&channel, &waited, UINT64_MAX));
 	expect_number("not this runtime", -EPERM,
-		pinion_channel_receive_await(other, &channel, &waited, &wait));
-	expect_number("await", 0, pinion_channel_receive_await(runtime, &channel, &waited, &wait));
+		pinion_channel_receive_async(other, &channel, &waited, &wait));
+	expect_number("await", 0, pinion_channel_receive_async(runtime, &channel, &waited, &wait));
 	expect_number("others wait", -EAGAIN, pinion_channel_try_receive(&channel, &waited));
 	expect_number(
-		"twice", -EBUSY, pinion_channel_receive_await(runtime, &channel, &waited, &wait));
+		"twice", -EBUSY, pinion_channel_receive_async(runtime, &channel, &waited, &wait));
 	tasks_signal(&end_count);
 	return 0;
 }
@@ -237,7 +237,7 @@ static int send_next(struct pinion_task *task)
 	}
 	sent = make(2, next);
 	next++;
-	return pinion_channel_send_await(runtime, &channel, &sent, &send_wait);
+	return pinion_channel_send_async(runtime, &channel, &sent, &send_wait);
 }
 
 static uint32_t newest_of_task[SENDERS];
@@ -249,13 +249,13 @@ static int receive_next(struct pinion_task *task)
 		return 0;
 	}
 	note(&received, newest_of_task);
-	return pinion_channel_receive_await(other, &channel, &received, &receive_wait);
+	return pinion_channel_receive_async(other, &channel, &received, &receive_wait);
 }
 
 static int receive_first(struct pinion_task *task)
 {
 	(void)task;
-	return pinion_channel_receive_await(other, &channel, &received, &receive_wait);
+	return pinion_channel_receive_async(other, &channel, &received, &receive_wait);
 }
 
 static void check_all(void)

@@ -286,7 +286,7 @@ static int send_number(struct pinion_group_task *task)
 
 	numbers[index] = (uint32_t)index;
 	send_waits[index] = (struct pinion_wait){.task.run = has_sent, .deadline_ns = UINT64_MAX};
-	return pinion_channel_send_await(
+	return pinion_channel_send_async(
 		runtime, &lines[0].channel, &numbers[index], &send_waits[index]);
 }
 
@@ -305,7 +305,7 @@ static int spawn_all(struct pinion_task *task)
 		tasks[i] = (struct pinion_group_task){.run = send_number};
 		expect_number("spawn", 0, pinion_group_spawn(&group, &tasks[i]));
 	}
-	return pinion_group_await(runtime, &group, &group_wait);
+	return pinion_group_wait_async(runtime, &group, &group_wait);
 }
 
 static void check_runtime(void)

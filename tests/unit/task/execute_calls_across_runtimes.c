@@ -81,17 +81,17 @@ static int run_mistakes(struct pinion_task *task)
 	wait_here = (struct pinion_wait){.task.run = run_over, .deadline_ns = UINT64_MAX};
 	call_here = (struct pinion_call){.run = call_other, .arg = &value_here, .reserved = 1};
 	expect_number(
-		"reserved", -EINVAL, pinion_execute_await(other, &call_here, runtime, &wait_here));
+		"reserved", -EINVAL, pinion_execute_async(other, &call_here, runtime, &wait_here));
 	call_here.reserved = 0;
 	call_here.task.flags = 8;
 	expect_number("flags", -EINVAL, pinion_call_start(other, &call_here));
 	call_here.task.flags = 0;
 	expect_number("not its own", -EPERM,
-		pinion_execute_await(runtime, &call_here, other, &wait_here));
+		pinion_execute_async(runtime, &call_here, other, &wait_here));
 	expect_number(
 		"blocking", -EDEADLK, pinion_execute(other, call_other, &value_here, &result));
 	expect_number("not called", 0, result);
-	expect_number("await", 0, pinion_execute_await(other, &call_here, runtime, &wait_here));
+	expect_number("await", 0, pinion_execute_async(other, &call_here, runtime, &wait_here));
 	return 0;
 }
 
@@ -117,7 +117,7 @@ static struct caller callers[TASKS];
 
 static int next_call(struct caller *caller)
 {
-	return pinion_execute_await(other, &caller->call, runtime, &caller->wait);
+	return pinion_execute_async(other, &caller->call, runtime, &caller->wait);
 }
 
 static int run_next(struct pinion_task *task)

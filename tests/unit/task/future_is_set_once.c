@@ -111,8 +111,8 @@ static int run_on_worker(struct pinion_task *task)
 	(void)task;
 	wait = (struct pinion_wait){.task.run = run_await_end};
 	expect_number("it would never come", -EDEADLK, pinion_future_wait(&future, UINT64_MAX));
-	expect_number("not this runtime", -EPERM, pinion_future_await(other, &future, &wait));
-	expect_number("await", 0, pinion_future_await(runtime, &future, &wait));
+	expect_number("not this runtime", -EPERM, pinion_future_wait_async(other, &future, &wait));
+	expect_number("await", 0, pinion_future_wait_async(runtime, &future, &wait));
 	expect_number("set", 0, pinion_future_set(&future, NULL, 0));
 	expect_number("it is there", 0, pinion_future_wait(&future, UINT64_MAX));
 	return 0;
@@ -135,7 +135,7 @@ static void check_workers(void)
 
 	pin_store_release_u32(&end_count, 0);
 	pinion_future_init(&future, runtime);
-	expect_number("on no worker", -EPERM, pinion_future_await(runtime, &future, &wait));
+	expect_number("on no worker", -EPERM, pinion_future_wait_async(runtime, &future, &wait));
 	expect_number("spawn", 0, pinion_spawn(other, &elsewhere));
 	tasks_await(&end_count, 1);
 	expect_number("spawn", 0, pinion_spawn(runtime, &task));
@@ -192,7 +192,7 @@ static int run_starter(struct pinion_task *task)
 {
 	struct entry *entry = PIN_CONTAINER_OF(task, struct entry, starter);
 
-	return pinion_future_await(runtime, &entry->future, &entry->wait);
+	return pinion_future_wait_async(runtime, &entry->future, &entry->wait);
 }
 
 static void check_many(void)

@@ -160,7 +160,7 @@ static int run_starter(struct pinion_task *task)
 {
 	(void)task;
 	expect_number("would wait for itself", -EDEADLK, pinion_group_wait(&group, UINT64_MAX));
-	return pinion_group_await(runtime, &group, &wait);
+	return pinion_group_wait_async(runtime, &group, &wait);
 }
 
 static struct pin_atomic_u32 accepted[TASKS];
@@ -235,7 +235,7 @@ static void check_await(void)
 	tasks_hold_begin(&hold, runtime, 0);
 	wait = (struct pinion_wait){.task.run = run_joined, .deadline_ns = UINT64_MAX};
 	starter = (struct pinion_task){.run = run_starter};
-	expect_number("on no worker", -EPERM, pinion_group_await(runtime, &group, &wait));
+	expect_number("on no worker", -EPERM, pinion_group_wait_async(runtime, &group, &wait));
 	task->run = run_asking;
 	expect_number("spawn", 0, pinion_spawn(runtime, &starter));
 	expect_number("spawn", 0, pinion_group_spawn(&group, task));

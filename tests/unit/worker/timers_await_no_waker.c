@@ -67,7 +67,7 @@ static int begin_wait(struct pinion_task *task)
 {
 	(void)task;
 	wait = (struct pinion_wait){.task.run = note_due, .deadline_ns = pinion_now_ns() + DUE_NS};
-	expect_number("await", 0, pinion_future_await(runtime, &future, &wait));
+	expect_number("await", 0, pinion_future_wait_async(runtime, &future, &wait));
 	tasks_signal(&has_begun);
 	return 0;
 }
