@@ -97,7 +97,7 @@ static int run_batch(struct pinion_runtime *runtime, uint32_t item_count, uint32
 int main(int argc, char **argv)
 {
 	uint32_t item_count = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 1050;
-	struct pinion_lane_metrics metrics = {0};
+	struct pinion_lane_stats metrics = {0};
 	struct pinion_config config;
 	struct pinion_runtime *runtime = NULL;
 	uint64_t done = 0;
@@ -118,7 +118,7 @@ int main(int argc, char **argv)
 		pinion_runtime_destroy(runtime);
 		return 1;
 	}
-	(void)pinion_runtime_lane_metrics(runtime, &metrics, sizeof(metrics));
+	(void)pinion_runtime_get_lane_stats(runtime, &metrics, sizeof(metrics));
 	pinion_runtime_destroy(runtime);
 	for (int i = 0; i < CHUNK_ITEMS; i++) {
 		done += items[i].done;

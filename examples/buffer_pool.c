@@ -138,7 +138,7 @@ int main(int argc, char **argv)
 		sum.line_count += tallies[i].line_count;
 		sum.task_count += tallies[i].task_count;
 	}
-	pinion_pool_counters(pool, &counters, sizeof(counters));
+	pinion_pool_get_stats(pool, &counters, sizeof(counters));
 	printf("%s: %llu bytes, %llu lines, %llu pieces in %u buffers, %u of them back\n", argv[1],
 		(unsigned long long)sum.read_bytes, (unsigned long long)sum.line_count,
 		(unsigned long long)sum.task_count, pinion_pool_buffer_count(pool),

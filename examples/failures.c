@@ -132,7 +132,7 @@ int main(void)
 		return 1;
 	}
 	pinion_runtime_drain(runtime);
-	pinion_runtime_counters(runtime, &counters, sizeof(counters));
+	pinion_runtime_get_stats(runtime, &counters, sizeof(counters));
 	pinion_runtime_destroy(runtime);
 	printf("%llu tasks counted by their workers, %llu failed, %llu of them unwound\n",
 		(unsigned long long)total.tasks, (unsigned long long)counters.tasks_failed,

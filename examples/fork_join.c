@@ -104,7 +104,7 @@ static uint64_t measure(uint32_t worker_count, uint64_t alone_ns)
 	best_ns = 0;
 	rc = pinion_spawn(runtime, &nodes[0].task);
 	rc = rc < 0 ? rc : pinion_runtime_join(runtime);
-	pinion_runtime_counters(runtime, &counters, sizeof(counters));
+	pinion_runtime_get_stats(runtime, &counters, sizeof(counters));
 	pinion_runtime_destroy(runtime);
 	if (rc < 0 || counters.tasks_run != (uint64_t)ROUNDS * NODES) {
 		fprintf(stderr, "fork_join: %s\n", rc < 0 ? strerror(-rc) : "a task is missing");

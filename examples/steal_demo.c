@@ -94,7 +94,7 @@ int main(int argc, char **argv)
 	if (rc == 0) {
 		rc = pinion_runtime_join(runtime);
 	}
-	pinion_runtime_counters(runtime, &counters, sizeof(counters));
+	pinion_runtime_get_stats(runtime, &counters, sizeof(counters));
 	pinion_runtime_destroy(runtime);
 	if (rc < 0) {
 		fprintf(stderr, "steal_demo: %s\n", strerror(-rc));

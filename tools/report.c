@@ -335,7 +335,7 @@ void report_log(void *arg, enum pinion_log_level level, const char *message)
 	}
 }
 
-void report_totals(const struct pinion_scan_totals *totals)
+void report_totals(const struct pinion_scan_stats *totals)
 {
 	char ignored[48] = "";
 

@@ -56,6 +56,6 @@ void report_log(void *arg, enum pinion_log_level level, const char *message);
  * The closing line of counts. It is printed whenever this is called: the
  * caller does so only when asked (--stats) or when not all is done.
  */
-void report_totals(const struct pinion_scan_totals *totals);
+void report_totals(const struct pinion_scan_stats *totals);
 
 #endif

@@ -218,7 +218,7 @@ double scanning_seconds_now(void)
 }
 
 void scanning_report_speed(
-	const char *first, const struct pinion_scan_totals *totals, double seconds)
+	const char *first, const struct pinion_scan_stats *totals, double seconds)
 {
 	double gigabytes = (double)totals->read_bytes / 1e9;
 

@@ -76,7 +76,7 @@ uint64_t scanning_ns_now(void);
 
 /* The second line of --stats, which begins with `first`. */
 void scanning_report_speed(
-	const char *first, const struct pinion_scan_totals *totals, double seconds);
+	const char *first, const struct pinion_scan_stats *totals, double seconds);
 
 /* A signal outranks trouble, and trouble what was found. */
 int scanning_exit_status(bool has_trouble, bool has_found);

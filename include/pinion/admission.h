@@ -250,7 +250,7 @@ PINION_API int pinion_admission_drain(struct pinion_admission *admission, uint64
  * What an admission has seen. `current` is of one moment, of all lanes; the
  * rest a moment's reading each.
  *
- * Shape: size-versioned; pass sizeof(*out_counters).
+ * Shape: size-versioned; pass sizeof(*out_stats).
  * Since: 0.1
  */
 struct pinion_admission_stats {
@@ -264,8 +264,8 @@ struct pinion_admission_stats {
 	uint64_t timed_out;		/* that had not begun by their deadline */
 };
 
-PINION_API void pinion_admission_counters(const struct pinion_admission *admission,
-	struct pinion_admission_stats *out_counters, size_t size);
+PINION_API void pinion_admission_get_stats(const struct pinion_admission *admission,
+	struct pinion_admission_stats *out_stats, size_t size);
 
 PINION_END_DECLS
 

@@ -50,7 +50,7 @@ struct pinion_call {
  * was started last. -EINVAL also: `reserved` is not 0. -EAGAIN: from outside,
  * which a worker of another runtime is too, while `injector_tasks` wait in the
  * lane of its flags; start it again when some have run.
- * pinion_runtime_lane_metrics() tells how many wait, `spawns_refused` of the
+ * pinion_runtime_get_lane_stats() tells how many wait, `spawns_refused` of the
  * counters how many were refused.
  * Since: 0.1
  */

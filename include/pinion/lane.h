@@ -70,7 +70,7 @@ struct pinion_full {
  * Units: tasks; the time in microseconds.
  * Since: 0.1
  */
-struct pinion_lane_metrics {
+struct pinion_lane_stats {
 	/*
 	 * Tasks that wait for any worker that serves the lane. Not in it: what
 	 * is bound to one worker, and timers that are not due.
@@ -101,8 +101,8 @@ struct pinion_lane_metrics {
  * Source: the seed's WorkerPoolMetrics; its names of the first six are kept.
  * Since: 0.1
  */
-PINION_API int pinion_runtime_lane_metrics(
-	struct pinion_runtime *runtime, struct pinion_lane_metrics *out_metrics, size_t size);
+PINION_API int pinion_runtime_get_lane_stats(
+	struct pinion_runtime *runtime, struct pinion_lane_stats *out_stats, size_t size);
 
 PINION_END_DECLS
 

@@ -81,7 +81,7 @@ PINION_API int pinion_device_limit(
 /*
  * A device as one runtime sees it; sums are since its creation.
  *
- * Shape: size-versioned; pass sizeof(*out_figures).
+ * Shape: size-versioned; pass sizeof(*out_stats).
  * Since: 0.1
  */
 struct pinion_device_stats {
@@ -110,8 +110,8 @@ struct pinion_device_stats {
  * Errors: -ENOENT: there are not so many. -ECHILD.
  * Since: 0.1
  */
-PINION_API int pinion_device_figures(const struct pinion_runtime *runtime, uint32_t index,
-	struct pinion_device_stats *out_figures, size_t size);
+PINION_API int pinion_device_get_stats(const struct pinion_runtime *runtime, uint32_t index,
+	struct pinion_device_stats *out_stats, size_t size);
 
 PINION_END_DECLS
 

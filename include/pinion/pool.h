@@ -346,7 +346,7 @@ PINION_API uint32_t pinion_pool_available_local(const struct pinion_pool *pool, 
 /*
  * What has happened so far.
  *
- * Shape: size-versioned; pass sizeof(*out_counters).
+ * Shape: size-versioned; pass sizeof(*out_stats).
  * Since: 0.1
  */
 struct pinion_pool_stats {
@@ -359,8 +359,8 @@ struct pinion_pool_stats {
 	uint64_t misuses;    /* refused for a mistake */
 };
 
-PINION_API void pinion_pool_counters(
-	const struct pinion_pool *pool, struct pinion_pool_stats *out_counters, size_t size);
+PINION_API void pinion_pool_get_stats(
+	const struct pinion_pool *pool, struct pinion_pool_stats *out_stats, size_t size);
 
 /* ---- buffers that go back by themselves ---- */
 

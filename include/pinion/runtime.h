@@ -245,7 +245,7 @@ PINION_API int pinion_worker_context(const struct pinion_runtime *runtime, void 
  * once the runtime is drained or stopped; before, it is a moment's reading of
  * each worker in turn.
  *
- * Shape: size-versioned; pass sizeof(*out_counters).
+ * Shape: size-versioned; pass sizeof(*out_stats).
  * Since: 0.1
  */
 struct pinion_runtime_stats {
@@ -337,8 +337,8 @@ struct pinion_runtime_stats {
 	uint64_t workers_rebound;
 };
 
-PINION_API void pinion_runtime_counters(const struct pinion_runtime *runtime,
-	struct pinion_runtime_stats *out_counters, size_t size);
+PINION_API void pinion_runtime_get_stats(
+	const struct pinion_runtime *runtime, struct pinion_runtime_stats *out_stats, size_t size);
 
 /*
  * What the runtime settled on at creation.
@@ -375,8 +375,8 @@ struct pinion_runtime_info {
 	uint64_t cpu_latency_us;
 };
 
-PINION_API void pinion_runtime_facts(
-	const struct pinion_runtime *runtime, struct pinion_runtime_info *out_facts, size_t size);
+PINION_API void pinion_runtime_get_info(
+	const struct pinion_runtime *runtime, struct pinion_runtime_info *out_info, size_t size);
 
 PINION_END_DECLS
 

@@ -208,7 +208,7 @@ PINION_API void pinion_scan_config_init_sized(struct pinion_scan_config *config,
 	pinion_scan_config_init_sized((config), (uint32_t)sizeof(struct pinion_scan_config))
 
 /* How many paths came to which end: seen is always the sum of the others. */
-struct pinion_scan_totals {
+struct pinion_scan_stats {
 	uint64_t seen;
 	uint64_t done;
 	uint64_t failed;
@@ -298,15 +298,15 @@ PINION_API void pinion_scan_cancel(struct pinion_scan *scan);
 /*
  * Waits until every path added is reported.
  *
- * Shape: the totals are size-versioned; pass sizeof(*out_totals).
- * Owns: `out_totals` may be NULL, `size` is ignored then.
+ * Shape: the totals are size-versioned; pass sizeof(*out_stats).
+ * Owns: `out_stats` may be NULL, `size` is ignored then.
  * Context: the adding thread; blocks.
  * Errors: -EDEADLK: on a worker thread of any runtime, where it does nothing
  * but say so to the log.
  * Since: 0.1
  */
 PINION_API int pinion_scan_finish(
-	struct pinion_scan *scan, struct pinion_scan_totals *out_totals, size_t size);
+	struct pinion_scan *scan, struct pinion_scan_stats *out_stats, size_t size);
 
 /*
  * Frees a finished scan; finishes it first if need be, and after a cancel waits

@@ -17,7 +17,7 @@ struct pinion_task;
  * Runs to completion on a worker.
  *
  * Errors: 0 or a negative errno; a negative value counts as a failure in
- * pinion_runtime_counters, and the runtime's first is kept for
+ * pinion_runtime_get_stats, and the runtime's first is kept for
  * pinion_runtime_join(); `fault_policy` says what else happens.
  * Context: a worker thread. It may spawn, submit requests, and block, though
  * blocking holds up everything else on that worker. The task's memory is the

@@ -32,7 +32,7 @@ enum pinion_work_next {
 
 /*
  * One run. Returns one of enum pinion_work_next, or a negative errno, which
- * counts as a failure in pinion_runtime_counters.
+ * counts as a failure in pinion_runtime_get_stats.
  *
  * Owns: the struct stays the runtime's while this runs; it may not be freed
  * here, unlike a task, but in `end`.

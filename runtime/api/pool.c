@@ -450,8 +450,8 @@ uint32_t pinion_pool_available_local(const struct pinion_pool *pool, uint32_t ca
 	return cache < pool->pool.magazine_count ? pin_pool_count_magazine(&pool->pool, cache) : 0;
 }
 
-void pinion_pool_counters(
-	const struct pinion_pool *pool, struct pinion_pool_stats *out_counters, size_t size)
+void pinion_pool_get_stats(
+	const struct pinion_pool *pool, struct pinion_pool_stats *out_stats, size_t size)
 {
 	struct pinion_pool_stats sum = {
 		.outside = pin_pool_count_acquires(&pool->pool),
@@ -471,7 +471,7 @@ void pinion_pool_counters(
 	for (uint32_t i = 0; i < pool->pool.place_count; i++) {
 		sum.spills += pin_meter_read(&pool->pool.magazines[i].spills);
 	}
-	pin_sized_give(out_counters, size, &sum, sizeof(sum));
+	pin_sized_give(out_stats, size, &sum, sizeof(sum));
 }
 
 /* ---- a task's own ---- */

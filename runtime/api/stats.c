@@ -56,8 +56,8 @@ static void add_figures(const struct pin_shared *shared, struct pinion_runtime_s
 	}
 }
 
-void pinion_runtime_counters(const struct pinion_runtime *runtime,
-	struct pinion_runtime_stats *out_counters, size_t size)
+void pinion_runtime_get_stats(
+	const struct pinion_runtime *runtime, struct pinion_runtime_stats *out_stats, size_t size)
 {
 	const struct pin_shared *shared = &runtime->shared;
 	struct pinion_runtime_stats sum = {0};
@@ -121,7 +121,7 @@ void pinion_runtime_counters(const struct pinion_runtime *runtime,
 	sum.cq_stalls = pin_meter_read(&shared->stalls.ring_count);
 	sum.cq_stall_us = pin_meter_read(&shared->stalls.ring_ns) / 1000;
 	add_figures(shared, &sum);
-	pin_sized_give(out_counters, size, &sum, sizeof(sum));
+	pin_sized_give(out_stats, size, &sum, sizeof(sum));
 }
 
 static const char *doorbell_name(enum pin_doorbell_kind kind)
@@ -137,8 +137,8 @@ static const char *doorbell_name(enum pin_doorbell_kind kind)
 	return "none";
 }
 
-void pinion_runtime_facts(
-	const struct pinion_runtime *runtime, struct pinion_runtime_info *out_facts, size_t size)
+void pinion_runtime_get_info(
+	const struct pinion_runtime *runtime, struct pinion_runtime_info *out_info, size_t size)
 {
 	const struct pin_shared *shared = &runtime->shared;
 	struct pinion_runtime_info facts = {
@@ -190,7 +190,7 @@ void pinion_runtime_facts(
 			facts.local_permille = arena->local_permille;
 		}
 	}
-	pin_sized_give(out_facts, size, &facts, sizeof(facts));
+	pin_sized_give(out_info, size, &facts, sizeof(facts));
 }
 
 /* ---- lanes ---- */
@@ -212,7 +212,7 @@ static uint64_t own_queues_depth(const struct pin_shared *shared)
 	return depth;
 }
 
-static void add_meters(const struct pin_shared *shared, struct pinion_lane_metrics *sum)
+static void add_meters(const struct pin_shared *shared, struct pinion_lane_stats *sum)
 {
 	uint64_t busy_ns = 0;
 
@@ -237,11 +237,11 @@ static void add_meters(const struct pin_shared *shared, struct pinion_lane_metri
 	sum->total_execution_time = busy_ns / 1000;
 }
 
-int pinion_runtime_lane_metrics(
-	struct pinion_runtime *runtime, struct pinion_lane_metrics *out_metrics, size_t size)
+int pinion_runtime_get_lane_stats(
+	struct pinion_runtime *runtime, struct pinion_lane_stats *out_stats, size_t size)
 {
 	struct pin_shared *shared = &runtime->shared;
-	struct pinion_lane_metrics sum = {0};
+	struct pinion_lane_stats sum = {0};
 
 	if (pin_runtime_is_foreign(runtime)) {
 		return -ECHILD;
@@ -250,7 +250,7 @@ int pinion_runtime_lane_metrics(
 	sum.medium_queue_depth = own_queues_depth(shared) + pin_injector_count(&shared->injector);
 	sum.low_queue_depth = pin_lane_queue_depth(&shared->lanes[PINION_LANE_LOW]);
 	add_meters(shared, &sum);
-	pin_sized_give(out_metrics, size, &sum, sizeof(sum));
+	pin_sized_give(out_stats, size, &sum, sizeof(sum));
 	return 0;
 }
 
@@ -331,8 +331,8 @@ int pinion_device_limit(
 	return 0;
 }
 
-int pinion_device_figures(const struct pinion_runtime *runtime, uint32_t index,
-	struct pinion_device_stats *out_figures, size_t size)
+int pinion_device_get_stats(const struct pinion_runtime *runtime, uint32_t index,
+	struct pinion_device_stats *out_stats, size_t size)
 {
 	const struct pin_shared *shared = &runtime->shared;
 	struct pinion_device_stats figures = {0};
@@ -366,6 +366,6 @@ int pinion_device_figures(const struct pinion_runtime *runtime, uint32_t index,
 		.is_rotational = disk->is_rotational,
 		.is_found_out = pin_load_relaxed_u64(&disk->look_ns) != UINT64_MAX,
 	};
-	pin_sized_give(out_figures, size, &figures, sizeof(figures));
+	pin_sized_give(out_stats, size, &figures, sizeof(figures));
 	return 0;
 }

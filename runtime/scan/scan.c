@@ -23,7 +23,7 @@
 
 /* ---- reporting ---- */
 
-void pin_scan_report(struct pinion_scan *scan, struct pinion_scan_totals *totals,
+void pin_scan_report(struct pinion_scan *scan, struct pinion_scan_stats *totals,
 	const struct pinion_scan_file *file, enum pinion_scan_outcome outcome, int error)
 {
 	totals->seen++;
@@ -423,7 +423,7 @@ static void await_cancellers(struct pinion_scan *scan)
 
 /* ---- end ---- */
 
-static void add_totals(struct pinion_scan_totals *sum, const struct pinion_scan_totals *part)
+static void add_totals(struct pinion_scan_stats *sum, const struct pinion_scan_stats *part)
 {
 	sum->seen += part->seen;
 	sum->done += part->done;
@@ -436,9 +436,9 @@ static void add_totals(struct pinion_scan_totals *sum, const struct pinion_scan_
 	sum->ignored += part->ignored;
 }
 
-int pinion_scan_finish(struct pinion_scan *scan, struct pinion_scan_totals *out_totals, size_t size)
+int pinion_scan_finish(struct pinion_scan *scan, struct pinion_scan_stats *out_stats, size_t size)
 {
-	struct pinion_scan_totals sum = scan->totals;
+	struct pinion_scan_stats sum = scan->totals;
 	uint64_t slot_count = scan->slot_count;
 	int rc = refuse_worker(scan, "waited for or destroyed");
 
@@ -451,8 +451,8 @@ int pinion_scan_finish(struct pinion_scan *scan, struct pinion_scan_totals *out_
 	}
 	pinion_budget_release(&scan->free_slots, &slot_count);
 	PIN_CHECK(sum.seen == sum.done + sum.failed + sum.skipped + sum.cancelled + sum.ignored);
-	if (out_totals != NULL) {
-		pin_sized_give(out_totals, size, &sum, sizeof(sum));
+	if (out_stats != NULL) {
+		pin_sized_give(out_stats, size, &sum, sizeof(sum));
 	}
 	return 0;
 }

@@ -36,7 +36,7 @@ struct pin_slot;
 
 /* One worker's part of a scan. [own] */
 struct pin_scan_worker {
-	struct pinion_scan_totals totals;
+	struct pinion_scan_stats totals;
 	struct pinion_task canceller; /* of a cancel: ends what this worker has in flight */
 	struct pinion_scan *scan;     /* [const] after create */
 	/* [W:any R:any] a guess: files that it has started, in order */
@@ -69,7 +69,7 @@ struct pinion_scan {
 	uint8_t *user_memory;
 	struct pin_scan_worker *workers;
 	/* The adding thread's */
-	struct pinion_scan_totals totals;
+	struct pinion_scan_stats totals;
 	uint64_t next_sequence;
 	uint64_t stock; /* slots acquired from the budget and not yet used */
 	/* Shared */
@@ -104,7 +104,7 @@ struct pin_slot {
 void pin_slot_start(struct pin_slot *slot);
 
 /* Counts and reports one path; on the thread that owns `totals`. */
-void pin_scan_report(struct pinion_scan *scan, struct pinion_scan_totals *totals,
+void pin_scan_report(struct pinion_scan *scan, struct pinion_scan_stats *totals,
 	const struct pinion_scan_file *file, enum pinion_scan_outcome outcome, int error);
 
 /* Puts a reported slot back; the last touch of it. */

@@ -109,7 +109,7 @@ static int deliver(struct pin_reader *reader, const struct pinion_window *window
 {
 	struct pin_slot *slot = PIN_CONTAINER_OF(reader, struct pin_slot, reader);
 	struct pinion_scan *scan = slot->scan;
-	struct pinion_scan_totals *totals = &own_part(scan)->totals;
+	struct pinion_scan_stats *totals = &own_part(scan)->totals;
 	uint64_t new_bytes = window->length_bytes - window->prefix_bytes;
 	int rc = scan->ops.window(scan->arg, &slot->file, window);
 

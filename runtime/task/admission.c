@@ -327,8 +327,8 @@ int pinion_admission_drain(struct pinion_admission *admission, uint64_t deadline
 	return pin_runtime_wait(self->runtime, &self->drained, &waiter, deadline_ns);
 }
 
-void pinion_admission_counters(const struct pinion_admission *admission,
-	struct pinion_admission_stats *out_counters, size_t size)
+void pinion_admission_get_stats(const struct pinion_admission *admission,
+	struct pinion_admission_stats *out_stats, size_t size)
 {
 	const struct pin_admission *self = (const void *)admission->private_;
 	struct pinion_admission_stats counters = {
@@ -346,5 +346,5 @@ void pinion_admission_counters(const struct pinion_admission *admission,
 		counters.refused[i] = pin_load_relaxed_u64(&self->refused[i]);
 		counters.evicted[i] = pin_load_relaxed_u64(&self->evicted[i]);
 	}
-	pin_sized_give(out_counters, size, &counters, sizeof(counters));
+	pin_sized_give(out_stats, size, &counters, sizeof(counters));
 }

@@ -72,7 +72,7 @@ int main()
 		}
 	}
 	pinion_runtime_join(runtime);
-	pinion_runtime_counters(runtime, &counters, sizeof(counters));
+	pinion_runtime_get_stats(runtime, &counters, sizeof(counters));
 	pinion_runtime_destroy(runtime);
 	if (counters.tasks_run != ROUNDS || counters.tasks_unwound != ROUNDS) {
 		std::printf("of %d tasks %d ran, %d were unwound\n", ROUNDS,

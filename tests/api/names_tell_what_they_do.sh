@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Goal: the name of a public function tells how it is called: a call that has a
-# form for tasks blocks and ends in _wait, and that form ends in _async.
+# form for tasks blocks and ends in _wait, and that form ends in _async. What
+# reads numbers ends in _stats, what reads the rest in _info; so do structs.
 # Method: the names in the public headers; planted ones must be found.
 # shellcheck disable=SC2154 # tests/run sets top_srcdir and its like
 set -u
@@ -15,7 +16,12 @@ functions() {
 		tr -d '(' | sort -u
 }
 
+structs() {
+	cat "$@" | sed -n 's/^struct \(pinion_[a-z0-9_]*\) {.*/\1/p'
+}
+
 # faults FILE...: one line for each name that does not follow the rules.
+# shellcheck disable=SC2094 # both read
 faults() {
 	functions "$@" >"$TMPDIR/names"
 	while read -r name; do
@@ -28,6 +34,10 @@ faults() {
 			;;
 		esac
 	done <"$TMPDIR/names"
+	{
+		cat "$TMPDIR/names"
+		structs "$@"
+	} | grep -E '_(counters|facts|figures|metrics|totals)$' | sed 's/$/: ends in neither _stats nor _info/'
 }
 
 cat >"$TMPDIR/planted.h" <<'END'
@@ -36,12 +46,16 @@ PINION_API int pinion_future_await(struct pinion_future *future);
 PINION_API int pinion_budget_acquire(
 	struct pinion_budget *budget);
 PINION_API int pinion_budget_acquire_async(struct pinion_budget *budget);
+PINION_API void pinion_group_counters(struct pinion_group_facts *out_facts);
+struct pinion_group_facts {
+};
 PINION_API int pinion_group_wait(struct pinion_group *group);
 PINION_API int pinion_group_wait_async(struct pinion_group *group);
 END
+expected="pinion_budget_acquire_async pinion_future_await pinion_group_counters pinion_group_facts "
 found=$(faults "$TMPDIR/planted.h" | cut -d: -f1 | tr '\n' ' ')
-if [ "$found" != "pinion_budget_acquire_async pinion_future_await " ]; then
-	echo "planted: expected pinion_budget_acquire_async pinion_future_await, got $found"
+if [ "$found" != "$expected" ]; then
+	echo "planted: expected $expected, got $found"
 	bad=1
 fi
 

@@ -197,7 +197,7 @@ static const struct pinion_scan_ops ops = {.window = window, .report = report};
 /* Whether it must work: nothing fails. */
 static void scan(struct pinion_runtime *runtime, bool must_work)
 {
-	struct pinion_scan_totals totals = {0};
+	struct pinion_scan_stats totals = {0};
 	struct pinion_scan_config config;
 	struct pinion_scan *made = NULL;
 	int rc;

@@ -227,7 +227,7 @@ static void on_report(
 static const struct pinion_scan_ops ops = {on_open, on_window, on_close, on_report};
 
 static void scan(const struct rules *rules, uint32_t window, uint32_t workers, uint32_t level,
-	uint32_t direct, uint32_t report_gaps, struct pinion_scan_totals *out_totals)
+	uint32_t direct, uint32_t report_gaps, struct pinion_scan_stats *out_stats)
 {
 	struct matcher_trouble trouble;
 	struct pinion_config runtime;
@@ -254,7 +254,7 @@ static void scan(const struct rules *rules, uint32_t window, uint32_t workers, u
 	expect_ready("scan", pinion_scan_create(job.runtime, &config, &ops, NULL, &scan) == 0);
 	is_armed = true;
 	expect_number("add", 0, pinion_scan_add_file(scan, "file"));
-	expect_number("finish", 0, pinion_scan_finish(scan, out_totals, sizeof(*out_totals)));
+	expect_number("finish", 0, pinion_scan_finish(scan, out_stats, sizeof(*out_stats)));
 	is_armed = false;
 	pinion_scan_destroy(scan);
 	pinion_runtime_destroy(job.runtime);
@@ -287,7 +287,7 @@ static void check_gaps(const char *setting)
 static void check(const struct rules *rules, uint32_t window, uint32_t workers, uint32_t level,
 	uint32_t direct)
 {
-	struct pinion_scan_totals totals;
+	struct pinion_scan_stats totals;
 	uint64_t unread = 0;
 	char setting[96];
 
@@ -311,7 +311,7 @@ static void check(const struct rules *rules, uint32_t window, uint32_t workers, 
 
 static void check_unasked(const struct rules *rules)
 {
-	struct pinion_scan_totals totals;
+	struct pinion_scan_stats totals;
 
 	scan(rules, 64 << 10, 2, PINION_IO_AUTO, PINION_DIRECT_AUTO, 0, &totals);
 	expect_number("without gaps: outcome", PINION_SCAN_FAILED, job.outcome);

@@ -62,7 +62,7 @@ static void check(uint32_t order, uint32_t workers, bool shares_ring, bool is_fr
 		.window = is_from_window ? cancel_in_window : take_window,
 		.report = note_report,
 	};
-	struct pinion_scan_totals totals;
+	struct pinion_scan_stats totals;
 	struct pinion_scan_config config;
 	struct pinion_config runtime_config;
 	struct pinion_runtime *runtime;

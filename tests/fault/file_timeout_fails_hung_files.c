@@ -48,7 +48,7 @@ static const struct pinion_scan_ops ops = {.window = take_window, .report = note
 static void check(uint32_t io_level, uint32_t order, uint64_t timeout_ns)
 {
 	struct pinion_runtime *runtime = runtimes_start(2, io_level);
-	struct pinion_scan_totals totals;
+	struct pinion_scan_stats totals;
 	struct pinion_scan_config config;
 	struct pinion_scan *scan;
 

@@ -163,7 +163,7 @@ static int live_under(void *arg)
 	if (runtime == NULL) {
 		return 1;
 	}
-	pinion_runtime_facts(runtime, &facts, sizeof(facts));
+	pinion_runtime_get_info(runtime, &facts, sizeof(facts));
 	if (limit->is_one_cpu) {
 		expect_number("workers", 1, facts.worker_count);
 	}

@@ -242,7 +242,7 @@ static void check_read(bool must_work)
 
 static void scan_tree(bool must_work, uint32_t direct)
 {
-	struct pinion_scan_totals totals = {0};
+	struct pinion_scan_stats totals = {0};
 	struct pinion_scan_config config;
 	struct pinion_scan *scan = NULL;
 	int rc;

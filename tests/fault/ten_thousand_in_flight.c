@@ -75,7 +75,7 @@ static bool start(uint32_t worker_count)
 	/* Twice as many may be in flight as a submission queue holds. */
 	config.ring_entries = worker_count == 1 ? 8192 : 2048;
 	expect_number("create", 0, pinion_runtime_create(&config, &runtime));
-	pinion_runtime_facts(runtime, &facts, sizeof(facts));
+	pinion_runtime_get_info(runtime, &facts, sizeof(facts));
 	if (facts.uses_ring == 0) {
 		pinion_runtime_destroy(runtime);
 		return false;

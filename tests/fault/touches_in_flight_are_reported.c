@@ -107,7 +107,7 @@ static void start(uint32_t io_level)
 	struct pinion_runtime_info facts;
 
 	runtime = runtimes_start(1, io_level);
-	pinion_runtime_facts(runtime, &facts, sizeof(facts));
+	pinion_runtime_get_info(runtime, &facts, sizeof(facts));
 	has_rings = facts.uses_ring != 0;
 }
 

@@ -91,7 +91,7 @@ static uint32_t count_bound(void)
 {
 	struct pinion_runtime_info facts;
 
-	pinion_runtime_facts(runtime, &facts, sizeof(facts));
+	pinion_runtime_get_info(runtime, &facts, sizeof(facts));
 	return facts.workers_bound;
 }
 

@@ -96,7 +96,7 @@ static void check_device(void)
 {
 	struct pinion_device_stats figures;
 
-	if (pinion_device_figures(workload.runtime, 0, &figures, sizeof(figures)) != 0) {
+	if (pinion_device_get_stats(workload.runtime, 0, &figures, sizeof(figures)) != 0) {
 		return; /* nothing was read or written */
 	}
 	world_event("the disk had", figures.requests, figures.waited);
@@ -116,7 +116,7 @@ static void check_books(void)
 			world_fail("task %u was accepted and never entered", i);
 		}
 	}
-	pinion_runtime_counters(workload.runtime, &counters, sizeof(counters));
+	pinion_runtime_get_stats(workload.runtime, &counters, sizeof(counters));
 	world_event("counts", counters.tasks_run, counters.tasks_cancelled);
 	WORLD_CHECK(counters.tasks_spawned == workload.spawned + workload.joins);
 	WORLD_CHECK(counters.tasks_run == workload.run + workload.joins);

@@ -47,7 +47,7 @@ static int read_again(struct pinion_task *task)
 		slot->bytes[BLOCK - 1] != slot - slots) {
 		pin_fetch_add_acq_rel_u32(&wrong_count, 1);
 	}
-	if (pinion_device_figures(runtime, 0, &figures, sizeof(figures)) != 0 ||
+	if (pinion_device_get_stats(runtime, 0, &figures, sizeof(figures)) != 0 ||
 		figures.taken_count > DEPTH) {
 		pin_fetch_add_acq_rel_u32(&over_count, 1);
 	}
@@ -100,7 +100,7 @@ static void run_once(uint32_t io_level)
 	expect_number("all ended", REQUESTS, pin_load_acquire_u32(&ended_count));
 	expect_number("wrong", 0, pin_load_acquire_u32(&wrong_count));
 	expect_number("beyond the depth", 0, pin_load_acquire_u32(&over_count));
-	expect_number("figures", 0, pinion_device_figures(runtime, 0, &figures, sizeof(figures)));
+	expect_number("figures", 0, pinion_device_get_stats(runtime, 0, &figures, sizeof(figures)));
 	expect_number("requests", (long long)REQUESTS * ROUNDS, (long long)figures.requests);
 	expect_number("given back", 0, (long long)figures.taken_count);
 	expect_true("some had to wait", figures.waited > 0);

@@ -119,7 +119,7 @@ static void check(struct random_source *source, uint32_t worker_count, uint32_t 
 	config.wake_policy = (uint32_t)random_below(source, 3);
 	config.after_start = give_wakers_time;
 	expect_number("create", 0, pinion_runtime_create(&config, &runtime));
-	pinion_runtime_facts(runtime, &facts, sizeof(facts));
+	pinion_runtime_get_info(runtime, &facts, sizeof(facts));
 	if (has_read && facts.uses_ring == 0) {
 		printf("no io_uring, so no read stays in flight: %s\n", facts.fallback_cause);
 		pinion_runtime_destroy(runtime);

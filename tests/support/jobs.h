@@ -102,7 +102,7 @@ static inline struct pinion_admission_stats jobs_counters(const struct pinion_ad
 {
 	struct pinion_admission_stats counters;
 
-	pinion_admission_counters(admission, &counters, sizeof(counters));
+	pinion_admission_get_stats(admission, &counters, sizeof(counters));
 	return counters;
 }
 

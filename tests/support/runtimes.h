@@ -96,7 +96,7 @@ static inline struct pinion_runtime_stats runtimes_counters(const struct pinion_
 {
 	struct pinion_runtime_stats counters;
 
-	pinion_runtime_counters(runtime, &counters, sizeof(counters));
+	pinion_runtime_get_stats(runtime, &counters, sizeof(counters));
 	return counters;
 }
 

@@ -75,7 +75,7 @@ static inline void users_end(struct pinion_pool *pool)
 {
 	struct pinion_pool_stats counters;
 
-	pinion_pool_counters(pool, &counters, sizeof(counters));
+	pinion_pool_get_stats(pool, &counters, sizeof(counters));
 	expect_number("misuses", 0, (long long)counters.misuses);
 	expect_number("all are back", pinion_pool_buffer_count(pool), pinion_pool_available(pool));
 	expect_number("destroy", 0, pinion_pool_destroy(pool));
@@ -99,7 +99,7 @@ static inline struct pinion_pool_stats users_counters(const struct pinion_pool *
 {
 	struct pinion_pool_stats counters;
 
-	pinion_pool_counters(pool, &counters, sizeof(counters));
+	pinion_pool_get_stats(pool, &counters, sizeof(counters));
 	return counters;
 }
 

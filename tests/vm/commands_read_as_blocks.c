@@ -162,7 +162,7 @@ static void check_registered(
 		"into a buffer", BUFFER, read_one(runtime, file, PINION_OP_READ, offset, BUFFER));
 	expect_number("what is there", BUFFER, read_block_device(offset, BUFFER));
 	expect_number("as the block device has it", 0, memcmp(readings[0].bytes, wanted, BUFFER));
-	pinion_runtime_facts(runtime, &facts, sizeof(facts));
+	pinion_runtime_get_info(runtime, &facts, sizeof(facts));
 	printf("%u arenas are shared, %llu reads into memory that is not registered\n",
 		facts.arenas_shared,
 		(unsigned long long)(runtimes_counters(runtime).unregistered_reads - before));

@@ -199,7 +199,7 @@ static void check_polled(const char *path, uint32_t polled, bool must_poll)
 	struct pinion_file file;
 	uint64_t requests;
 
-	pinion_runtime_facts(runtime, &facts, sizeof(facts));
+	pinion_runtime_get_info(runtime, &facts, sizeof(facts));
 	expect_number("workers with a second ring", 2, facts.polled_rings);
 	expect_ready(path, pinion_file_open(&file, path, PINION_DIRECT_ALWAYS) == 0);
 	expect_true("past the cache", file.is_direct != 0);

@@ -224,7 +224,7 @@ static int start_workers(
 		report_line("cannot start: %s", report_reason(rc));
 		return rc;
 	}
-	pinion_runtime_facts(blocks->runtime, &out_setting->facts, sizeof(out_setting->facts));
+	pinion_runtime_get_info(blocks->runtime, &out_setting->facts, sizeof(out_setting->facts));
 	return 0;
 }
 

@@ -204,7 +204,7 @@ static int crew_start(struct bench *bench, struct bench_setting *out_setting, vo
 		return rc;
 	}
 	(void)bench_place_in_half(&crew->place, 0);
-	pinion_runtime_facts(crew->runtime, &out_setting->facts, sizeof(out_setting->facts));
+	pinion_runtime_get_info(crew->runtime, &out_setting->facts, sizeof(out_setting->facts));
 	crew->worker_count = pinion_runtime_worker_count(crew->runtime);
 	bench_setting_add(out_setting, "a crew of %u workers", crew->worker_count);
 	*out_state = crew;

@@ -16,7 +16,7 @@ static uint64_t process_cpu_ns(void)
 
 void effort_begin(struct effort *effort, const struct pinion_runtime *runtime)
 {
-	pinion_runtime_counters(runtime, &effort->before, sizeof(effort->before));
+	pinion_runtime_get_stats(runtime, &effort->before, sizeof(effort->before));
 	effort->cpu_before_ns = process_cpu_ns();
 }
 
@@ -33,7 +33,7 @@ void effort_end(struct effort *effort, const struct pinion_runtime *runtime, enu
 	effort->sides[side].cpu_ns += cpu_ns;
 	effort->sides[side].bytes += bytes;
 	if (side == BENCH_OURS) {
-		pinion_runtime_counters(runtime, &after, sizeof(after));
+		pinion_runtime_get_stats(runtime, &after, sizeof(after));
 		effort->enters += after.ring_enters - effort->before.ring_enters;
 		effort->completed += after.requests_completed - effort->before.requests_completed;
 	}

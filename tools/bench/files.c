@@ -32,7 +32,7 @@ static void report_file(
 }
 
 /* A figure counts only if every byte was read, past the page cache. */
-static int check_totals(const struct files_bench *bench, const struct pinion_scan_totals *totals)
+static int check_totals(const struct files_bench *bench, const struct pinion_scan_stats *totals)
 {
 	if (signals_interrupted()) {
 		return -ECANCELED;
@@ -62,7 +62,7 @@ static int add_files(const struct files_bench *bench, struct pinion_scan *scan)
 static int run_ours(struct files_bench *bench, uint64_t *out_elapsed_ns)
 {
 	struct pinion_scan_ops ops = bench->work->scan;
-	struct pinion_scan_totals totals = {0};
+	struct pinion_scan_stats totals = {0};
 	struct pinion_scan *scan;
 	uint64_t start_ns;
 	int rc;
@@ -197,7 +197,7 @@ static int start_runtime(
 		report_line("cannot start: %s", report_reason(rc));
 		return rc;
 	}
-	pinion_runtime_facts(bench->runtime, &out_setting->facts, sizeof(out_setting->facts));
+	pinion_runtime_get_info(bench->runtime, &out_setting->facts, sizeof(out_setting->facts));
 	rc = bench_provide_files(session, out_setting->facts.worker_count);
 	if (rc != 0) {
 		return rc;

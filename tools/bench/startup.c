@@ -132,7 +132,7 @@ static int settle(struct startup *startup, struct bench_setting *out_setting)
 		report_line("cannot start: %s", report_reason(rc));
 		return rc;
 	}
-	pinion_runtime_facts(runtime, &out_setting->facts, sizeof(out_setting->facts));
+	pinion_runtime_get_info(runtime, &out_setting->facts, sizeof(out_setting->facts));
 	pinion_runtime_destroy(runtime);
 	startup->worker_count = out_setting->facts.worker_count;
 	if (config->buffer_count == 0) {

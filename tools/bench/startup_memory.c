@@ -124,7 +124,7 @@ static int start_once(const struct pinion_config *config, struct figures *out_fi
 		return rc;
 	}
 	elapsed_ns = bench_now_ns() - start_ns;
-	pinion_runtime_facts(runtime, &facts, sizeof(facts));
+	pinion_runtime_get_info(runtime, &facts, sizeof(facts));
 	pinion_runtime_destroy(runtime);
 	if (facts.arena_bytes < ARENA_BYTES) {
 		return -ENOMEM;

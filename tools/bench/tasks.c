@@ -81,7 +81,7 @@ int bench_start_workers(const struct bench *bench, uint32_t worker_count,
 		report_line("cannot start: %s", report_reason(rc));
 		return rc;
 	}
-	pinion_runtime_facts(*out_runtime, &out_setting->facts, sizeof(out_setting->facts));
+	pinion_runtime_get_info(*out_runtime, &out_setting->facts, sizeof(out_setting->facts));
 	/* Which is another number where one per core was asked for. */
 	worker_count = out_setting->facts.worker_count;
 	snprintf(out_setting->text, sizeof(out_setting->text), "%u worker%s", worker_count,

@@ -41,7 +41,7 @@ void doctor_arenas(struct findings *findings, struct doctor_workers *out_workers
 			"PINION_BUFFERS=1 PINION_SMALL_BUFFERS=8, or lift the limit named above");
 		return;
 	}
-	pinion_runtime_facts(runtime, &facts, sizeof(facts));
+	pinion_runtime_get_info(runtime, &facts, sizeof(facts));
 	pinion_runtime_destroy(runtime);
 	out_workers->count =
 		facts.worker_count < DOCTOR_WORKERS_MAX ? facts.worker_count : DOCTOR_WORKERS_MAX;

@@ -59,7 +59,7 @@ struct scan_job {
 	struct search search;
 	struct pinion_runtime *runtime;
 	struct pinion_scan *scan;
-	struct pinion_scan_totals totals;
+	struct pinion_scan_stats totals;
 	struct scan_worker *workers; /* one more than workers: see worker_here() */
 	uint32_t worker_count;
 	bool has_trouble;

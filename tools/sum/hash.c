@@ -193,7 +193,7 @@ int sum_begin(struct sum_job *job)
 
 void sum_end(struct sum_job *job)
 {
-	struct pinion_scan_totals totals;
+	struct pinion_scan_stats totals;
 
 	if (job->scan == NULL) {
 		return;

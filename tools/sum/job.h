@@ -62,7 +62,7 @@ struct sum_job {
 	struct pinion_scan *scan;	/* NULL between two scans */
 	struct order order;		/* of the current scan */
 	uint64_t next_sequence;		/* of the next path a list names */
-	struct pinion_scan_totals totals;
+	struct pinion_scan_stats totals;
 
 	pthread_mutex_t lock; /* of the counters below, which callbacks change */
 	bool has_trouble;

@@ -45,7 +45,7 @@ static void drain(uint64_t task_count)
 	model_on_worker_exit(check_nothing_left);
 	MODEL_CHECK(pinion_runtime_drain(runtime) == 0);
 	check_nothing_left();
-	pinion_runtime_counters(runtime, &counters, sizeof(counters));
+	pinion_runtime_get_stats(runtime, &counters, sizeof(counters));
 	MODEL_CHECK(counters.tasks_run == task_count);
 	MODEL_CHECK(counters.tasks_spawned + counters.requests_submitted == task_count);
 	MODEL_CHECK(counters.tasks_cancelled == 0);
@@ -139,7 +139,7 @@ static void run_admits(void)
 	MODEL_CHECK(pinion_runtime_drain(runtime) == 0);
 	model_thread_join(spawner);
 	check_nothing_left();
-	pinion_runtime_counters(runtime, &counters, sizeof(counters));
+	pinion_runtime_get_stats(runtime, &counters, sizeof(counters));
 	MODEL_CHECK(counters.tasks_run == counters.tasks_spawned);
 	MODEL_CHECK(counters.tasks_run == 1 + second.run_count);
 	MODEL_CHECK(is_second_due == (second.run_count == 1));

@@ -65,7 +65,7 @@ static void finish(void)
 		model_await("a task", model_task_has_run, &tasks[i]);
 	}
 	MODEL_CHECK(pinion_runtime_drain(runtime) == 0);
-	pinion_runtime_counters(runtime, &counters, sizeof(counters));
+	pinion_runtime_get_stats(runtime, &counters, sizeof(counters));
 	MODEL_CHECK(counters.tasks_run == spawned_count);
 	model_runtime_end(runtime);
 }
@@ -136,7 +136,7 @@ static void run_drain(void)
 	MODEL_CHECK(pinion_runtime_drain(runtime) == 0);
 	model_thread_join(other);
 	MODEL_CHECK(tasks[0].run_count == 1);
-	pinion_runtime_counters(runtime, &counters, sizeof(counters));
+	pinion_runtime_get_stats(runtime, &counters, sizeof(counters));
 	MODEL_CHECK(counters.tasks_run == 1);
 	model_runtime_end(runtime);
 }
@@ -395,7 +395,7 @@ static void run_credit(void)
 	MODEL_CHECK(pin_runtime_resize(runtime, one) == 0);
 	MODEL_CHECK(pinion_runtime_drain(runtime) == 0);
 	MODEL_CHECK(ended_count == 2 && requests[1].result == -ECANCELED);
-	MODEL_CHECK(pinion_device_figures(runtime, 0, &figures, sizeof(figures)) == 0);
+	MODEL_CHECK(pinion_device_get_stats(runtime, 0, &figures, sizeof(figures)) == 0);
 	MODEL_CHECK(figures.taken_count == 0 && figures.taken_bytes == 0);
 	model_runtime_end(runtime);
 }

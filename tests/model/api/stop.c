@@ -53,7 +53,7 @@ static void finish(void)
 	uint64_t due = 0;
 
 	check_all_entered();
-	pinion_runtime_counters(runtime, &counters, sizeof(counters));
+	pinion_runtime_get_stats(runtime, &counters, sizeof(counters));
 	for (uint32_t i = 0; i < TASKS; i++) {
 		cancelled += tasks[i].cancel_count;
 		due += is_due[i] ? 1 : 0;

@@ -72,7 +72,7 @@ static void end(uint32_t inside_count)
 	model_settle();
 	MODEL_CHECK(spawn(TASKS - 1, from_inside.run_count));
 	MODEL_CHECK(pinion_runtime_drain(runtime) == 0);
-	pinion_runtime_counters(runtime, &counters, sizeof(counters));
+	pinion_runtime_get_stats(runtime, &counters, sizeof(counters));
 	MODEL_CHECK(counters.tasks_run == accepted + inside_count);
 	model_quiet_end();
 	model_runtime_end(runtime);

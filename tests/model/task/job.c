@@ -92,7 +92,7 @@ static void run_ended(pinion_job_fn body)
 	ender = model_thread_start("ender", end_begun, NULL);
 	jobs_model_spawn(long_job);
 	MODEL_CHECK(pinion_admission_drain(jobs_model.admission, PIN_NO_DEADLINE) == 0);
-	pinion_admission_counters(jobs_model.admission, &counters, sizeof(counters));
+	pinion_admission_get_stats(jobs_model.admission, &counters, sizeof(counters));
 	MODEL_CHECK(counters.failed == 1 && counters.running == 0);
 	jobs_model_expect_end(0);
 	model_quiet_begin();

@@ -94,7 +94,7 @@ static void expect_all_given_back(void)
 	struct pinion_device_stats figures;
 
 	/* None if all were cancelled on their way. */
-	if (pinion_device_figures(runtime, 0, &figures, sizeof(figures)) == 0) {
+	if (pinion_device_get_stats(runtime, 0, &figures, sizeof(figures)) == 0) {
 		MODEL_CHECK(figures.taken_count == 0 && figures.taken_bytes == 0);
 	}
 }

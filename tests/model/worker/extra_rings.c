@@ -67,7 +67,7 @@ static void finish(int32_t result)
 	model_await("the transfer", has_ended, NULL);
 	MODEL_CHECK(request.result == result);
 	MODEL_CHECK(pinion_runtime_drain(runtime) == 0);
-	pinion_runtime_counters(runtime, &counters, sizeof(counters));
+	pinion_runtime_get_stats(runtime, &counters, sizeof(counters));
 	MODEL_CHECK(counters.polled_transfers == 1 && counters.requests_completed == 1);
 	model_runtime_end(runtime);
 }

@@ -67,7 +67,7 @@ static void finish(uint32_t commands)
 	struct pinion_runtime_stats counters;
 
 	MODEL_CHECK(pinion_runtime_drain(runtime) == 0);
-	pinion_runtime_counters(runtime, &counters, sizeof(counters));
+	pinion_runtime_get_stats(runtime, &counters, sizeof(counters));
 	MODEL_CHECK(counters.ring_commands == commands);
 	model_runtime_end(runtime);
 }

@@ -33,7 +33,7 @@ static void finish(uint32_t spawned)
 	struct pinion_runtime_stats counters;
 	uint64_t entered = 0;
 
-	pinion_runtime_counters(runtime, &counters, sizeof(counters));
+	pinion_runtime_get_stats(runtime, &counters, sizeof(counters));
 	for (uint32_t i = 0; i < TASKS; i++) {
 		entered += tasks[i].run_count + tasks[i].cancel_count;
 	}
@@ -140,7 +140,7 @@ static void run_timers(void)
 	}
 	MODEL_CHECK(pinion_runtime_drain(runtime) == 0);
 	MODEL_CHECK(timer_cancels == 2);
-	pinion_runtime_counters(runtime, &counters, sizeof(counters));
+	pinion_runtime_get_stats(runtime, &counters, sizeof(counters));
 	MODEL_CHECK(counters.tasks_cancelled == 2 && counters.tasks_unwound == 2);
 	MODEL_CHECK(counters.tasks_run == 0 && counters.tasks_failed == 0);
 	model_runtime_end(runtime);

@@ -106,7 +106,7 @@ static uint64_t wakes(void)
 {
 	struct pinion_runtime_stats counters;
 
-	pinion_runtime_counters(runtime, &counters, sizeof(counters));
+	pinion_runtime_get_stats(runtime, &counters, sizeof(counters));
 	return counters.wakes_sent;
 }
 

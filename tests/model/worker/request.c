@@ -84,7 +84,7 @@ static void finish(uint64_t request_count)
 
 	model_await("the request", has_ended, NULL);
 	MODEL_CHECK(pinion_runtime_drain(runtime) == 0);
-	pinion_runtime_counters(runtime, &counters, sizeof(counters));
+	pinion_runtime_get_stats(runtime, &counters, sizeof(counters));
 	MODEL_CHECK(counters.requests_submitted == request_count);
 	MODEL_CHECK(counters.requests_completed == request_count);
 	MODEL_CHECK(counters.tasks_run == counters.tasks_spawned + request_count);

@@ -121,7 +121,7 @@ static void finish(void)
 	model_quiet_begin();
 	MODEL_CHECK(pinion_runtime_drain(runtime) == 0);
 	MODEL_CHECK(run_count == 1 && is_untouched());
-	pinion_runtime_counters(runtime, &counters, sizeof(counters));
+	pinion_runtime_get_stats(runtime, &counters, sizeof(counters));
 	MODEL_CHECK(counters.requests_submitted == 1 && counters.requests_completed == 1);
 	MODEL_CHECK(counters.tasks_run == counters.tasks_spawned + 1);
 	model_runtime_end(runtime);

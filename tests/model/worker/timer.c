@@ -145,7 +145,7 @@ static void run_stop(void)
 	start(UINT64_MAX);
 	MODEL_CHECK(pinion_runtime_stop(runtime) == 0);
 	MODEL_CHECK(cancel_count == 1);
-	pinion_runtime_counters(runtime, &counters, sizeof(counters));
+	pinion_runtime_get_stats(runtime, &counters, sizeof(counters));
 	MODEL_CHECK(counters.tasks_cancelled == 1 && counters.tasks_spawned == 1);
 	model_runtime_end(runtime);
 }

@@ -102,7 +102,7 @@ static void expect_one_end(void)
 
 	MODEL_CHECK(end_count == 1 && waiters.oldest == NULL);
 	MODEL_CHECK(units.value == (wait_here.result == 1 ? 0 : 1));
-	pinion_runtime_counters(runtime, &counters, sizeof(counters));
+	pinion_runtime_get_stats(runtime, &counters, sizeof(counters));
 	MODEL_CHECK(counters.tasks_spawned == 2 && counters.tasks_run == 2);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: pinion_runtime_counters() shows how the scheduler is at that moment:
+ * Goal: pinion_runtime_get_stats() shows how the scheduler is at that moment:
  * the interval of looks into the shared queue, who searches, and who sleeps,
  * where, by number, and until when; how much of its budget a turn took, and how
  * many tasks in a row came from the slot. It counts the timers that were due,
@@ -203,7 +203,7 @@ static void check_ring(void)
 	struct pinion_file file;
 	int ends[2];
 
-	pinion_runtime_facts(runtime, &facts, sizeof(facts));
+	pinion_runtime_get_info(runtime, &facts, sizeof(facts));
 	if (facts.uses_ring == 0) {
 		printf("no io_uring, so nobody sleeps in a ring: %s\n", facts.fallback_cause);
 		return;
@@ -332,7 +332,7 @@ static void check_shorter(void)
 
 	runtime = runtimes_start(1, PINION_IO_FALLBACK);
 	memset(&counters, 0x5a, sizeof(counters));
-	pinion_runtime_counters(runtime, &counters, known);
+	pinion_runtime_get_stats(runtime, &counters, known);
 	expect_number("what is known", 0, (long long)counters.direct_refusals);
 	for (size_t i = known; i < sizeof(counters); i++) {
 		expect_number("what is not", 0x5a, ((const uint8_t *)&counters)[i]);

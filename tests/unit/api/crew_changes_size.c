@@ -121,7 +121,7 @@ static uint32_t count_bound(void)
 {
 	struct pinion_runtime_info facts;
 
-	pinion_runtime_facts(crew, &facts, sizeof(facts));
+	pinion_runtime_get_info(crew, &facts, sizeof(facts));
 	return facts.workers_bound;
 }
 
@@ -409,7 +409,7 @@ static bool start_rings(const struct pinion_crew_sizes *sizes, uint32_t io_witho
 	config.io_without = io_without;
 	runtimes_log[0] = '\0';
 	expect_ready("create", pinion_crew_create(&config, sizes, &crew) == 0);
-	pinion_runtime_facts(crew, &facts, sizeof(facts));
+	pinion_runtime_get_info(crew, &facts, sizeof(facts));
 	if (facts.uses_ring == 0) {
 		pinion_runtime_destroy(crew);
 		printf("no io_uring here: crews with rings are not tried\n");

@@ -127,7 +127,7 @@ static void expect_tiers(const struct pinion_crew_sizes *sizes, const char *expe
 	expect_number("spawn", 0, pinion_spawn(crew, &task));
 	expect_number("drain", 0, pinion_runtime_drain(crew));
 	expect_text("tiers", expected, tiers);
-	pinion_runtime_facts(crew, &facts, sizeof(facts));
+	pinion_runtime_get_info(crew, &facts, sizeof(facts));
 	expect_number("rings", 0, facts.uses_ring);
 	expect_number("bound", 0, facts.workers_bound);
 	pinion_runtime_destroy(crew);
@@ -146,7 +146,7 @@ static void check_jobs(void)
 {
 	static struct pinion_task jobs[JOBS];
 	struct pinion_runtime *crew = NULL;
-	struct pinion_lane_metrics metrics;
+	struct pinion_lane_stats metrics;
 	struct pinion_config config;
 
 	pinion_crew_config_init(&config);
@@ -162,7 +162,7 @@ static void check_jobs(void)
 	}
 	expect_number("drain", 0, pinion_runtime_drain(crew));
 	expect_number("jobs", JOBS, pin_load_acquire_u32(&done));
-	expect_number("metrics", 0, pinion_runtime_lane_metrics(crew, &metrics, sizeof(metrics)));
+	expect_number("metrics", 0, pinion_runtime_get_lane_stats(crew, &metrics, sizeof(metrics)));
 	expect_number("completed", JOBS, (long long)metrics.jobs_completed);
 	expect_number("of high", JOBS / 3, (long long)metrics.high_jobs_run);
 	expect_number("of low", JOBS / 3, (long long)metrics.low_jobs_run);

@@ -210,7 +210,7 @@ int main(void)
 	expect_ready("pipe", pipe(pipe_ends) == 0);
 	file = runtimes_plain_file(pipe_ends[0]);
 	runtime = runtimes_start(2, PINION_IO_AUTO);
-	pinion_runtime_facts(runtime, &facts, sizeof(facts));
+	pinion_runtime_get_info(runtime, &facts, sizeof(facts));
 	has_read = facts.uses_ring != 0;
 	if (has_read) {
 		run_and_await(submit_read);

@@ -38,18 +38,18 @@ static int fail(struct pinion_task *task)
 	return -EIO;
 }
 
-static struct pinion_lane_metrics metrics_now(void)
+static struct pinion_lane_stats metrics_now(void)
 {
-	struct pinion_lane_metrics metrics;
+	struct pinion_lane_stats metrics;
 
 	expect_number(
-		"metrics", 0, pinion_runtime_lane_metrics(runtime, &metrics, sizeof(metrics)));
+		"metrics", 0, pinion_runtime_get_lane_stats(runtime, &metrics, sizeof(metrics)));
 	return metrics;
 }
 
 static void expect_depths(uint64_t high, uint64_t normal, uint64_t low)
 {
-	struct pinion_lane_metrics metrics = metrics_now();
+	struct pinion_lane_stats metrics = metrics_now();
 
 	expect_number("high", (long long)high, (long long)metrics.high_queue_depth);
 	expect_number("medium", (long long)normal, (long long)metrics.medium_queue_depth);
@@ -105,7 +105,7 @@ static void check_warnings(void)
 int main(void)
 {
 	struct pinion_runtime_stats counters;
-	struct pinion_lane_metrics metrics;
+	struct pinion_lane_stats metrics;
 	struct pinion_config config;
 	uint64_t failed = (HIGH + NORMAL + LOW + FAILING_EVERY - 1) / FAILING_EVERY;
 
@@ -150,7 +150,7 @@ int main(void)
 	expect_number("microseconds", 7654321, (long long)metrics_now().total_execution_time);
 	/* A caller who knows less of the struct gets no more. */
 	memset(&metrics, 0x5a, sizeof(metrics));
-	expect_number("metrics", 0, pinion_runtime_lane_metrics(runtime, &metrics, 8));
+	expect_number("metrics", 0, pinion_runtime_get_lane_stats(runtime, &metrics, 8));
 	expect_number("first", 0, (long long)metrics.high_queue_depth);
 	expect_true("second untouched", metrics.medium_queue_depth == 0x5a5a5a5a5a5a5a5aull);
 	pinion_runtime_destroy(runtime);

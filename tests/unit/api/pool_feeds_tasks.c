@@ -140,7 +140,7 @@ static void finish(uint32_t wanted, bool is_by_workers)
 		seen += pin_load_acquire_u64(&addresses[i]) != 0;
 	}
 	expect_true("few addresses", seen >= 1 && seen <= BUFFERS);
-	pinion_pool_counters(pool, &counters, sizeof(counters));
+	pinion_pool_get_stats(pool, &counters, sizeof(counters));
 	expect_number("acquires", wanted, (long long)pin_pool_count_acquires(&pool->pool));
 	if (is_by_workers) {
 		expect_number("outside", 0, (long long)counters.outside);
@@ -174,7 +174,7 @@ static void check_trying(void)
 		expect_number("spawn", 0, pinion_spawn(runtime, &jobs[i].task));
 	}
 	expect_number("drain", 0, pinion_runtime_drain(runtime));
-	pinion_pool_counters(pool, &counters, sizeof(counters));
+	pinion_pool_get_stats(pool, &counters, sizeof(counters));
 	expect_number("exhausted as often as refused", pin_load_acquire_u32(&refusals),
 		(long long)counters.exhausted);
 	finish(TASKS, true);

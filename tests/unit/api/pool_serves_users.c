@@ -120,11 +120,11 @@ static void check_counters(void)
 	expect_number("full", 2, pinion_pool_available_local(pool, 1));
 	expect_number("listed", 4, pinion_pool_available_shared(pool));
 	expect_number("the other is empty", 0, pinion_pool_available_local(pool, 0));
-	pinion_pool_counters(pool, (struct pinion_pool_stats *)(void *)first, sizeof(first[0]));
+	pinion_pool_get_stats(pool, (struct pinion_pool_stats *)(void *)first, sizeof(first[0]));
 	expect_number("an old program's", (long long)counters.local_hits, (long long)first[0]);
 	expect_number("and no more", 99, (long long)first[1]);
 	memset(&newer, 0xff, sizeof(newer));
-	pinion_pool_counters(pool, &newer.known, sizeof(newer));
+	pinion_pool_get_stats(pool, &newer.known, sizeof(newer));
 	expect_number("a newer one's", 0, (long long)newer.later);
 	users_end(pool);
 	pinion_runtime_destroy(runtime);

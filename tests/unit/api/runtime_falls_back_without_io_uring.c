@@ -86,7 +86,7 @@ static int run_without(void *arg)
 	runtime = runtimes_start(2, PINION_IO_AUTO);
 	expect_number("messages", 1, (long long)count_lines(runtimes_log));
 	expect_true("the message says why", strstr(runtimes_log, "io_uring") != NULL);
-	pinion_runtime_facts(runtime, &facts, sizeof(facts));
+	pinion_runtime_get_info(runtime, &facts, sizeof(facts));
 	expect_number("uses a ring", 0, facts.uses_ring);
 	expect_true("the cause is told",
 		facts.fallback_cause != NULL && strstr(facts.fallback_cause, "io_uring") != NULL);

@@ -102,7 +102,7 @@ static void check_reads(uint32_t io_level, uint32_t direct)
 	struct pinion_buffer buffer;
 
 	runtime = runtimes_start(2, io_level);
-	pinion_runtime_facts(runtime, &facts, sizeof(facts));
+	pinion_runtime_get_info(runtime, &facts, sizeof(facts));
 	expect_number("facts: workers", 2, facts.worker_count);
 	if (io_level == PINION_IO_FALLBACK) {
 		expect_number("facts: ring", 0, facts.uses_ring);
@@ -180,7 +180,7 @@ static void check_stop(bool destroy_only)
 	int ends[2];
 
 	runtime = runtimes_start(2, PINION_IO_AUTO);
-	pinion_runtime_facts(runtime, &facts, sizeof(facts));
+	pinion_runtime_get_info(runtime, &facts, sizeof(facts));
 	if (facts.uses_ring == 0) {
 		pinion_runtime_destroy(runtime);
 		return;

@@ -139,7 +139,7 @@ static void run_once(struct random_source *source)
 	pthread_t threads[SPAWNERS];
 
 	runtime = runtimes_start(1 + (uint32_t)random_below(source, 4), level);
-	pinion_runtime_facts(runtime, &facts, sizeof(facts));
+	pinion_runtime_get_info(runtime, &facts, sizeof(facts));
 	/* A drain would wait for an empty pipe for ever, a pread of it too. */
 	may_read_pipe = is_stopped && facts.uses_ring != 0;
 	memset(items, 0, sizeof(items));

@@ -153,7 +153,7 @@ static bool start(void)
 	if (!expect_number("create", 0, pinion_runtime_create(&config, &runtime))) {
 		return false;
 	}
-	pinion_runtime_facts(runtime, &facts, sizeof(facts));
+	pinion_runtime_get_info(runtime, &facts, sizeof(facts));
 	expect_number("open", 0, pinion_file_open(&file, "file", PINION_DIRECT_NEVER));
 	/* The page cache would answer before a ring is asked. */
 	file.cached_percent = 0;

@@ -125,7 +125,7 @@ static void check_completion(void)
 	struct pinion_runtime_info facts;
 	int ends[2];
 
-	pinion_runtime_facts(runtime, &facts, sizeof(facts));
+	pinion_runtime_get_info(runtime, &facts, sizeof(facts));
 	if (facts.uses_ring == 0) {
 		printf("no io_uring, so no read stays in flight: %s\n", facts.fallback_cause);
 		return;

@@ -62,7 +62,7 @@ static void check_level(uint32_t io_level)
 	set_mask(SIG_UNBLOCK);
 	runtime = runtimes_start(2, io_level);
 	set_mask(SIG_BLOCK);
-	pinion_runtime_facts(runtime, &facts, sizeof(facts));
+	pinion_runtime_get_info(runtime, &facts, sizeof(facts));
 	/* Without a ring a pipe is not read at an offset. */
 	late_file = facts.uses_ring != 0 ? runtimes_plain_file(ends[0]) : zero;
 	entered_count = 0;

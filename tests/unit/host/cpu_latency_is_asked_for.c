@@ -40,7 +40,7 @@ static uint64_t asked(const struct pinion_runtime *runtime)
 {
 	struct pinion_runtime_info facts;
 
-	pinion_runtime_facts(runtime, &facts, sizeof(facts));
+	pinion_runtime_get_info(runtime, &facts, sizeof(facts));
 	return facts.cpu_latency_us;
 }
 

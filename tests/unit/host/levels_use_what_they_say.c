@@ -115,7 +115,7 @@ static int submit(struct pinion_task *task)
 }
 
 /* Facts of a runtime that has read something. */
-static int read_at(uint32_t level, uint32_t without, struct pinion_runtime_info *out_facts)
+static int read_at(uint32_t level, uint32_t without, struct pinion_runtime_info *out_info)
 {
 	struct pinion_task task = {.run = submit};
 	struct pinion_config config;
@@ -128,9 +128,9 @@ static int read_at(uint32_t level, uint32_t without, struct pinion_runtime_info 
 	if (rc != 0) {
 		return rc;
 	}
-	pinion_runtime_facts(runtime, out_facts, sizeof(*out_facts));
+	pinion_runtime_get_info(runtime, out_info, sizeof(*out_info));
 	snprintf(cause, sizeof(cause), "%s",
-		out_facts->fallback_cause == NULL ? "" : out_facts->fallback_cause);
+		out_info->fallback_cause == NULL ? "" : out_info->fallback_cause);
 	expect_number("spawn", 0, pinion_spawn(runtime, &task));
 	expect_number("join", 0, pinion_runtime_join(runtime));
 	expect_number("result", 4, request.result);

@@ -39,7 +39,7 @@ static struct pinion_runtime_info facts_of(const struct pinion_runtime *runtime)
 {
 	struct pinion_runtime_info facts;
 
-	pinion_runtime_facts(runtime, &facts, sizeof(facts));
+	pinion_runtime_get_info(runtime, &facts, sizeof(facts));
 	return facts;
 }
 

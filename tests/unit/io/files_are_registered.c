@@ -75,7 +75,7 @@ static bool start(uint32_t slots, uint32_t ring_sharing)
 	/* All of them go into the ring at once, none lines up. */
 	config.depth_count = 1024;
 	expect_ready("runtime", pinion_runtime_create(&config, &runtime) == 0);
-	pinion_runtime_facts(runtime, &facts, sizeof(facts));
+	pinion_runtime_get_info(runtime, &facts, sizeof(facts));
 	return facts.file_slots > 0;
 }
 

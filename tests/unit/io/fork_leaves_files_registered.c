@@ -28,7 +28,7 @@ static bool start(struct pinion_runtime **out_runtime)
 	struct pinion_runtime_info facts;
 
 	*out_runtime = runtimes_start(1, PINION_IO_AUTO);
-	pinion_runtime_facts(*out_runtime, &facts, sizeof(facts));
+	pinion_runtime_get_info(*out_runtime, &facts, sizeof(facts));
 	return facts.file_slots > 0;
 }
 

@@ -62,7 +62,7 @@ static struct pinion_device_stats figures(void)
 {
 	struct pinion_device_stats figures;
 
-	expect_number("figures", 0, pinion_device_figures(runtime, 0, &figures, sizeof(figures)));
+	expect_number("figures", 0, pinion_device_get_stats(runtime, 0, &figures, sizeof(figures)));
 	return figures;
 }
 
@@ -94,7 +94,7 @@ static void check_errors(void)
 
 	pinion_limits_init(&limits);
 	expect_number(
-		"no device yet", -ENOENT, pinion_device_figures(runtime, 0, &none, sizeof(none)));
+		"no device yet", -ENOENT, pinion_device_get_stats(runtime, 0, &none, sizeof(none)));
 	limits.depth_count = 1 << 20;
 	expect_number("too deep", -EINVAL, pinion_runtime_limit(runtime, &limits));
 	pinion_limits_init(&limits);
@@ -115,7 +115,7 @@ static void check_errors(void)
 		pinion_limits_init(&limits);
 		_exit(pinion_runtime_limit(runtime, &limits) == -ECHILD &&
 					pinion_device_limit(runtime, 1, &limits) == -ECHILD &&
-					pinion_device_figures(runtime, 0, &none, sizeof(none)) ==
+					pinion_device_get_stats(runtime, 0, &none, sizeof(none)) ==
 						-ECHILD
 				? 0
 				: 1);

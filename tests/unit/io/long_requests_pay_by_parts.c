@@ -57,7 +57,7 @@ static struct pinion_device_stats figures(void)
 {
 	struct pinion_device_stats figures;
 
-	expect_number("figures", 0, pinion_device_figures(runtime, 0, &figures, sizeof(figures)));
+	expect_number("figures", 0, pinion_device_get_stats(runtime, 0, &figures, sizeof(figures)));
 	return figures;
 }
 

@@ -52,7 +52,7 @@ static uint32_t polled_rings(void)
 {
 	struct pinion_runtime_info facts;
 
-	pinion_runtime_facts(runtime, &facts, sizeof(facts));
+	pinion_runtime_get_info(runtime, &facts, sizeof(facts));
 	return facts.polled_rings;
 }
 

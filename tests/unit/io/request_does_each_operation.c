@@ -367,7 +367,7 @@ static void check_buffer(void)
 	expect_number("write", BLOCK, from_buffer.request.result);
 	check_content("buffer", BLOCK);
 	pinion_file_close(&from_buffer.file);
-	pinion_runtime_facts(runtime, &facts, sizeof(facts));
+	pinion_runtime_get_info(runtime, &facts, sizeof(facts));
 	after = runtimes_counters(runtime).unregistered_writes;
 	expect_number("unregistered", facts.arenas_registered == facts.worker_count ? 0 : 1,
 		(long long)(after - before));

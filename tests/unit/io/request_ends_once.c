@@ -285,7 +285,7 @@ static void check(uint32_t io_level)
 	runtimes_config(&config, 2, io_level);
 	config.ring_entries = RING_ENTRIES;
 	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
-	pinion_runtime_facts(runtime, &facts, sizeof(facts));
+	pinion_runtime_get_info(runtime, &facts, sizeof(facts));
 	is_ring = facts.uses_ring != 0;
 	check_one(is_ring);
 	check_many(is_ring);

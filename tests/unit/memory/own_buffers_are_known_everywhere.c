@@ -113,7 +113,7 @@ int main(void)
 	config.small_buffer_bytes = SMALL_BYTES;
 	config.buffer_bytes = LARGE_BYTES;
 	expect_ready(runtimes_log, pinion_runtime_create(&config, &runtime) == 0);
-	pinion_runtime_facts(runtime, &facts, sizeof(facts));
+	pinion_runtime_get_info(runtime, &facts, sizeof(facts));
 	/* Without a ring a pipe cannot be read at an offset. */
 	for (int from = -1; from < 2 && facts.uses_ring != 0; from++) {
 		check(SMALL_BYTES, from);

@@ -157,7 +157,7 @@ int main(void)
 	printf("%u rounds: %lld resident pages after a quarter, %lld at the end\n", rounds, early,
 		late);
 	expect_true("resident memory does not grow", late <= early + GROWN_PAGES_MAX);
-	pinion_pool_counters(pool, &counters, sizeof(counters));
+	pinion_pool_get_stats(pool, &counters, sizeof(counters));
 	expect_true("own cache", counters.local_hits > 0);
 	expect_true("free list", counters.refills > 0);
 	expect_true("back to it", counters.spills > 0);

@@ -176,7 +176,7 @@ static void check_mistake(void)
 	pinion_buffer_task_init(&tasks[0], pool, &buffer, run_and_give, NULL);
 	expect_number("spawn", 0, pinion_spawn(runtime, &tasks[0].task));
 	expect_number("the task has failed", -EALREADY, pinion_runtime_join(runtime));
-	pinion_pool_counters(pool, &counters, sizeof(counters));
+	pinion_pool_get_stats(pool, &counters, sizeof(counters));
 	expect_number("counted", 1, (long long)counters.misuses);
 	expect_number("once back", QUEUED, pinion_pool_available(pool));
 	expect_number("destroy", 0, pinion_pool_destroy(pool));

@@ -69,7 +69,7 @@ static void check_round(uint32_t round)
 		taken.index, game->holder);
 	users_expect_said(words);
 	expect_number("free once", pinion_pool_buffer_count(pool), pinion_pool_available(pool));
-	pinion_pool_counters(pool, &counters, sizeof(counters));
+	pinion_pool_get_stats(pool, &counters, sizeof(counters));
 	expect_number("each in its round", round + 1, (long long)counters.misuses);
 }
 

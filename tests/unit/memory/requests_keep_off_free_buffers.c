@@ -208,7 +208,7 @@ static void check(enum pinion_io_level level)
 	}
 	check_taken_meanwhile(PINION_OP_READ);
 	check_taken_meanwhile(PINION_OP_WRITE);
-	pinion_runtime_facts(runtime, &facts, sizeof(facts));
+	pinion_runtime_get_info(runtime, &facts, sizeof(facts));
 	/* Without a ring a pipe cannot be read at an offset. */
 	if (facts.uses_ring != 0) {
 		check_in_flight(false);

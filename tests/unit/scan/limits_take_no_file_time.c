@@ -78,8 +78,9 @@ static uint64_t throttled_count(void)
 {
 	struct pinion_device_stats figures;
 
-	return pinion_device_figures(runtime, 0, &figures, sizeof(figures)) == 0 ? figures.throttled
-										 : 0;
+	return pinion_device_get_stats(runtime, 0, &figures, sizeof(figures)) == 0
+		? figures.throttled
+		: 0;
 }
 
 /* A read that is held back as well, until its own deadline. */
@@ -97,7 +98,7 @@ static void wait_in_line(void)
 static void check(uint32_t io_level, uint32_t order)
 {
 	struct pinion_scan_config config;
-	struct pinion_scan_totals totals;
+	struct pinion_scan_stats totals;
 	struct pinion_scan *scan;
 
 	pin_store_release_u32(&report_count, 0);

@@ -83,7 +83,7 @@ static void check_one(struct pinion_runtime *runtime, int directory_fd, const ch
 	enum pinion_scan_outcome outcome, int error)
 {
 	struct pinion_scan *scan = scan_create(runtime);
-	struct pinion_scan_totals totals;
+	struct pinion_scan_stats totals;
 	uint32_t before = pin_load_acquire_u32(&own_windows);
 
 	expect_number(path, 0, pinion_scan_add_file_beneath(scan, directory_fd, path));
@@ -151,7 +151,7 @@ static void check_unopened(struct pinion_runtime *runtime, int root_fd)
 static void check_cancelled(struct pinion_runtime *runtime, int root_fd)
 {
 	struct pinion_scan *scan = scan_create(runtime);
-	struct pinion_scan_totals totals;
+	struct pinion_scan_stats totals;
 
 	pinion_scan_cancel(scan);
 	expect_number("add", -ECANCELED, pinion_scan_add_file_beneath(scan, root_fd, "file"));
@@ -184,7 +184,7 @@ static void check_race(struct pinion_runtime *runtime, int root_fd)
 {
 	uint64_t count = tasks_iterations(EXCHANGES);
 	struct pinion_scan *scan = scan_create(runtime);
-	struct pinion_scan_totals totals;
+	struct pinion_scan_stats totals;
 	uint32_t added = 0;
 	pthread_t owner;
 

@@ -40,7 +40,7 @@ static void check_window_error(uint32_t order)
 {
 	struct pinion_runtime *runtime = runtimes_start(2, PINION_IO_AUTO);
 	struct pinion_scan_config config;
-	struct pinion_scan_totals totals;
+	struct pinion_scan_stats totals;
 
 	scans_window_hook = fail_third;
 	scans_config(&config);
@@ -95,7 +95,7 @@ static void check_callbacks(
 		.report = keep_report,
 	};
 	struct pinion_scan_config config;
-	struct pinion_scan_totals totals;
+	struct pinion_scan_stats totals;
 
 	open_result = open_rc;
 	close_result = close_rc;
@@ -118,7 +118,7 @@ static void check_cancel(uint32_t order)
 {
 	struct pinion_runtime *runtime = runtimes_start(2, PINION_IO_AUTO);
 	struct pinion_scan_config config;
-	struct pinion_scan_totals totals;
+	struct pinion_scan_stats totals;
 	int cancelled = 0;
 	int rc = 0;
 	int added = 0;
@@ -173,7 +173,7 @@ static void check_totals_sizes(void)
 	struct pinion_scan_config config;
 	uint64_t first[2] = {99, 99};
 	struct {
-		struct pinion_scan_totals known;
+		struct pinion_scan_stats known;
 		uint64_t later;
 	} newer;
 
@@ -181,8 +181,8 @@ static void check_totals_sizes(void)
 	current_scan = scans_create(runtime, &config);
 	scans_add(current_scan, 0);
 	expect_number("an old program's", 0,
-		pinion_scan_finish(current_scan, (struct pinion_scan_totals *)(void *)first,
-			sizeof(first[0])));
+		pinion_scan_finish(
+			current_scan, (struct pinion_scan_stats *)(void *)first, sizeof(first[0])));
 	expect_number("seen", 1, (long long)first[0]);
 	expect_number("and no more", 99, (long long)first[1]);
 	memset(&newer, 0xff, sizeof(newer));

@@ -67,12 +67,12 @@ static void note_report(
 	pin_fetch_add_acq_rel_u32(&done_count, 1);
 }
 
-static struct pinion_scan_totals scan_files(
+static struct pinion_scan_stats scan_files(
 	uint32_t workers, uint32_t level, uint32_t order, const char *path)
 {
 	static const struct pinion_scan_ops ops = {.window = take_window, .report = note_report};
 	struct pinion_runtime *runtime = runtimes_start(workers, level);
-	struct pinion_scan_totals totals;
+	struct pinion_scan_stats totals;
 	struct pinion_scan_config config;
 	struct pinion_scan *scan;
 
@@ -100,7 +100,7 @@ static struct pinion_scan_totals scan_files(
 /* On one worker nothing is under way when a window has returned. */
 static void check_one_worker(uint32_t level, uint32_t order)
 {
-	struct pinion_scan_totals totals;
+	struct pinion_scan_stats totals;
 	uint32_t before;
 
 	enough_at = ENOUGH_AT;
@@ -118,7 +118,7 @@ static void check_one_worker(uint32_t level, uint32_t order)
 
 static void check_workers(uint32_t level)
 {
-	struct pinion_scan_totals totals;
+	struct pinion_scan_stats totals;
 	uint32_t count;
 
 	enough_at = 0;
@@ -131,7 +131,7 @@ static void check_workers(uint32_t level)
 /* The data in front is counted, the hole only when all of it was taken. */
 static void check_hole(uint32_t order, int result, int error)
 {
-	struct pinion_scan_totals totals;
+	struct pinion_scan_stats totals;
 	long long data_bytes = (long long)DATA * WINDOW;
 	long long hole_bytes;
 

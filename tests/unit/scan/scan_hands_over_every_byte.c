@@ -40,7 +40,7 @@ static struct pinion_runtime *start(uint32_t worker_count, uint32_t io_level)
 static void scan_once(struct pinion_runtime *runtime, const struct pinion_scan_config *config)
 {
 	struct pinion_scan *scan = scans_create(runtime, config);
-	struct pinion_scan_totals totals;
+	struct pinion_scan_stats totals;
 	uint64_t bytes = 0;
 
 	for (uint32_t i = 0; i < PIN_ARRAY_COUNT(sizes); i++) {

@@ -46,7 +46,7 @@ static void scan_files(
 	struct pinion_runtime *runtime, const struct pinion_scan_config *config, uint32_t count)
 {
 	struct pinion_scan *scan = scans_create(runtime, config);
-	struct pinion_scan_totals totals;
+	struct pinion_scan_stats totals;
 
 	for (uint32_t i = 0; i < count; i++) {
 		scans_add(scan, i);
@@ -119,7 +119,7 @@ static void check_unsized(uint32_t order, uint32_t io_level)
 {
 	struct pinion_runtime *runtime = start_scarce(2, io_level);
 	struct pinion_scan_config config;
-	struct pinion_scan_totals totals;
+	struct pinion_scan_stats totals;
 	struct pinion_scan *scan;
 	static const char *const paths[] = {
 		"/proc/self/status", "/proc/cpuinfo", "/proc/kallsyms", "/proc/self/maps"};
@@ -246,7 +246,7 @@ static void limit_descriptors(uint32_t more)
 static void check_trees(void)
 {
 	struct pinion_scan_config config;
-	struct pinion_scan_totals totals;
+	struct pinion_scan_stats totals;
 	struct pinion_scan *scan;
 	pthread_t thread;
 	char path[64];

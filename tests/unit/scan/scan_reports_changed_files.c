@@ -72,7 +72,7 @@ static void check(uint32_t order, uint32_t direct, uint32_t lanes, uint32_t io_l
 {
 	struct pinion_runtime *runtime = runtimes_start(2, io_level);
 	struct pinion_scan_config config;
-	struct pinion_scan_totals totals;
+	struct pinion_scan_stats totals;
 	struct pinion_scan *scan;
 	bool is_done = change >= CHANGE_REPLACE;
 	char setting[96];

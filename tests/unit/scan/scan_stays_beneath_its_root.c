@@ -76,7 +76,7 @@ static void on_report(
 }
 
 static void scan_once(
-	struct pinion_runtime *runtime, uint32_t files_in_flight, struct pinion_scan_totals *totals)
+	struct pinion_runtime *runtime, uint32_t files_in_flight, struct pinion_scan_stats *totals)
 {
 	static const struct pinion_scan_ops ops = {.window = on_window, .report = on_report};
 	struct pinion_scan_config config;
@@ -94,7 +94,7 @@ static void scan_once(
 /* Both files of the folder are listed before the first window is over. */
 static void check_moment(struct pinion_runtime *runtime)
 {
-	struct pinion_scan_totals totals;
+	struct pinion_scan_stats totals;
 
 	exchanges_once = true;
 	scan_once(runtime, 1, &totals);
@@ -132,7 +132,7 @@ static void *exchange_all_along(void *arg)
 static void check_race(struct pinion_runtime *runtime)
 {
 	uint64_t count = tasks_iterations(EXCHANGES);
-	struct pinion_scan_totals totals;
+	struct pinion_scan_stats totals;
 	uint32_t scans = 0;
 	pthread_t owner;
 

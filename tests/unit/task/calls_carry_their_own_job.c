@@ -62,7 +62,7 @@ static void await_all(void)
 int main(void)
 {
 	struct pinion_runtime *crew = NULL;
-	struct pinion_lane_metrics metrics = {0};
+	struct pinion_lane_stats metrics = {0};
 
 	runtimes_watchdog(LIMIT_SECONDS);
 	allocations_check_counting();
@@ -74,7 +74,7 @@ int main(void)
 	}
 	allocations_expect_none();
 	expect_number("drain", 0, pinion_runtime_drain(crew));
-	expect_number("metrics", 0, pinion_runtime_lane_metrics(crew, &metrics, sizeof(metrics)));
+	expect_number("metrics", 0, pinion_runtime_get_lane_stats(crew, &metrics, sizeof(metrics)));
 	expect_number("completed", CALLS * ROUNDS / 5 * 4, (long long)metrics.jobs_completed);
 	expect_number("failed", CALLS * ROUNDS / 5, (long long)metrics.jobs_failed);
 	pinion_runtime_destroy(crew);

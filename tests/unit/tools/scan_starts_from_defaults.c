@@ -161,7 +161,7 @@ static struct pinion_scan *create(struct pinion_runtime *runtime, uint32_t files
 static void check_budget(struct pinion_runtime *runtime)
 {
 	struct pinion_scan *scan = create(runtime, BUDGET);
-	struct pinion_scan_totals totals = {0};
+	struct pinion_scan_stats totals = {0};
 
 	for (uint32_t i = 0; i < FILES; i++) {
 		scans_make(i, 10000 + i);
@@ -199,7 +199,7 @@ static void expect_report(const char *wanted)
 static void check_tree(struct pinion_runtime *runtime)
 {
 	struct pinion_scan *scan = create(runtime, 0);
-	struct pinion_scan_totals totals = {0};
+	struct pinion_scan_stats totals = {0};
 
 	expect_ready("mkdir", mkdir("tree", 0755) == 0 && mkdir("tree/.dir", 0755) == 0);
 	write_file("tree/plain", "a");
@@ -228,7 +228,7 @@ static void check_tree(struct pinion_runtime *runtime)
 /* The same tree, by what its ignore file says. */
 static void check_ignored(struct pinion_runtime *runtime)
 {
-	struct pinion_scan_totals totals = {0};
+	struct pinion_scan_stats totals = {0};
 	struct pinion_scan_config config;
 	struct pinion_scan *scan = NULL;
 

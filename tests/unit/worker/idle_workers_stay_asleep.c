@@ -190,7 +190,7 @@ static void check(const char *what, uint32_t io_level, uint32_t ring_sharing)
 	expect_silence("before the first task");
 	expect_number("spawn", 0, pinion_spawn(runtime, &task));
 	expect_silence("after it");
-	pinion_runtime_facts(runtime, &facts, sizeof(facts));
+	pinion_runtime_get_info(runtime, &facts, sizeof(facts));
 	if (facts.uses_ring != 0) {
 		expect_ready("pipe", pipe(ends) == 0);
 		file = runtimes_plain_file(ends[0]);

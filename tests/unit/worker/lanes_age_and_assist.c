@@ -21,12 +21,12 @@ enum {
 static struct pinion_runtime *runtime;
 static const struct pin_shared *shared;
 
-static struct pinion_lane_metrics metrics_now(void)
+static struct pinion_lane_stats metrics_now(void)
 {
-	struct pinion_lane_metrics metrics;
+	struct pinion_lane_stats metrics;
 
 	expect_number(
-		"metrics", 0, pinion_runtime_lane_metrics(runtime, &metrics, sizeof(metrics)));
+		"metrics", 0, pinion_runtime_get_lane_stats(runtime, &metrics, sizeof(metrics)));
 	return metrics;
 }
 

@@ -94,7 +94,7 @@ static void expect_during_call(int expected)
 {
 	struct pinion_runtime_info facts;
 
-	pinion_runtime_facts(runtime, &facts, sizeof(facts));
+	pinion_runtime_get_info(runtime, &facts, sizeof(facts));
 	if (facts.uses_ring != 0) {
 		return;
 	}

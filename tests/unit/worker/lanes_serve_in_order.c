@@ -120,14 +120,14 @@ static void check_table(void)
 static void check_order(const char *lanes, uint32_t floor, uint32_t each, const char *expected,
 	uint32_t floor_turns)
 {
-	struct pinion_lane_metrics metrics;
+	struct pinion_lane_stats metrics;
 
 	start(lanes, 1, floor);
 	fill(each, each, each);
 	let_go(0);
 	expect_text("order", expected, got);
 	expect_number(
-		"metrics", 0, pinion_runtime_lane_metrics(runtime, &metrics, sizeof(metrics)));
+		"metrics", 0, pinion_runtime_get_lane_stats(runtime, &metrics, sizeof(metrics)));
 	expect_number(expected, floor_turns, (long long)metrics.floor_turns);
 	expect_number("not by age", 0, (long long)metrics.aged_turns);
 	finish();

@@ -311,7 +311,7 @@ static bool check_real(const char *what, uint32_t io_level)
 	runtimes_config(&config, 1, io_level);
 	config.cq_stall_us = LIMIT_US;
 	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
-	pinion_runtime_facts(runtime, &facts, sizeof(facts));
+	pinion_runtime_get_info(runtime, &facts, sizeof(facts));
 	if (facts.uses_ring == 0) {
 		printf("no io_uring, so nothing waits in a ring: %s\n", facts.fallback_cause);
 		pinion_runtime_destroy(runtime);

@@ -99,7 +99,7 @@ int main(void)
 	syscalls_begin();
 	syscalls_hook = hold_up_doorbell;
 	runtime = runtimes_start(1, PINION_IO_AUTO);
-	pinion_runtime_facts(runtime, &facts, sizeof(facts));
+	pinion_runtime_get_info(runtime, &facts, sizeof(facts));
 	if (strcmp(facts.doorbell, "send_msg_ring") != 0) {
 		printf("skipped: the doorbell here is %s\n", facts.doorbell);
 		pinion_runtime_destroy(runtime);

@@ -106,7 +106,7 @@ static void check(uint32_t worker_count, bool has_read, bool has_message, uint32
 
 	syscalls_hook = has_message ? NULL : refuse_message_doorbell;
 	runtime = runtimes_start(worker_count, PINION_IO_AUTO);
-	pinion_runtime_facts(runtime, &facts, sizeof(facts));
+	pinion_runtime_get_info(runtime, &facts, sizeof(facts));
 	if (facts.uses_ring == 0 && has_read) {
 		pinion_runtime_destroy(runtime);
 		return;

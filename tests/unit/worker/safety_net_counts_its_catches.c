@@ -94,7 +94,7 @@ static void check(bool has_read)
 	runtimes_config(&config, 1, PINION_IO_AUTO);
 	config.park_timeout_us = TIMEOUT_US;
 	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
-	pinion_runtime_facts(runtime, &facts, sizeof(facts));
+	pinion_runtime_get_info(runtime, &facts, sizeof(facts));
 	if (has_read && facts.uses_ring == 0) {
 		printf("no io_uring, so nobody sleeps in a ring: %s\n", facts.fallback_cause);
 		pinion_runtime_destroy(runtime);

@@ -203,7 +203,7 @@ static void check_flags(void)
 		IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG;
 
 	start(PINION_IO_AUTO);
-	pinion_runtime_facts(runtime, &facts, sizeof(facts));
+	pinion_runtime_get_info(runtime, &facts, sizeof(facts));
 	expect_number("set-up flags", 0, facts.ring_setup_flags & binding);
 	runtimes_finish(runtime, 0);
 	if (facts.uses_ring != 0) {

@@ -143,7 +143,7 @@ static void check_many(uint32_t worker_count, bool is_stopped)
 			expect_number("not cancelled", 1, runs);
 		}
 	}
-	pinion_runtime_counters(runtime, &counters, sizeof(counters));
+	pinion_runtime_get_stats(runtime, &counters, sizeof(counters));
 	expect_number(
 		"ends counted", MANY, (long long)(counters.tasks_run + counters.tasks_cancelled));
 	if (expect_failure_count != 0) {

@@ -206,7 +206,7 @@ static bool start(pinion_worker_hook_fn before_park, uint32_t alpha_permille, ui
 	config.before_park = before_park;
 	config.ewma_alpha_permille = alpha_permille;
 	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
-	pinion_runtime_facts(runtime, &facts, sizeof(facts));
+	pinion_runtime_get_info(runtime, &facts, sizeof(facts));
 	tasks_hold_begin(&hold, runtime, 0);
 	tasks_hold_end(&hold);
 	return facts.uses_ring != 0;

@@ -87,7 +87,7 @@ static uint32_t count_bound(const struct pinion_runtime *runtime)
 {
 	struct pinion_runtime_info facts;
 
-	pinion_runtime_facts(runtime, &facts, sizeof(facts));
+	pinion_runtime_get_info(runtime, &facts, sizeof(facts));
 	return facts.workers_bound;
 }
 
