@@ -30,9 +30,9 @@ static uint64_t wait_ns_max;
 
 static int run_item(struct pinion_group_task *task)
 {
-	uint64_t end_ns = pinion_now_ns() + ITEM_NS;
+	uint64_t end_ns = pinion_clock_now_ns() + ITEM_NS;
 
-	while (pinion_now_ns() < end_ns) {
+	while (pinion_clock_now_ns() < end_ns) {
 	}
 	((struct item *)task)->done++;
 	return 0;
@@ -41,13 +41,13 @@ static int run_item(struct pinion_group_task *task)
 /* Writes down when it began. */
 static int answer(void *arg)
 {
-	*(uint64_t *)arg = pinion_now_ns();
+	*(uint64_t *)arg = pinion_clock_now_ns();
 	return 0;
 }
 
 static int call_once(struct pinion_runtime *runtime)
 {
-	uint64_t start_ns = pinion_now_ns();
+	uint64_t start_ns = pinion_clock_now_ns();
 	uint64_t begun_ns = start_ns;
 	struct pinion_call call = {.run = answer, .arg = &begun_ns, .task.flags = PINION_TASK_HIGH};
 	int rc = pinion_call_start(runtime, &call);

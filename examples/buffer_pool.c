@@ -69,7 +69,7 @@ static int64_t feed(struct pinion_pool *pool, int fd, uint64_t offset)
 	piece = &pieces[buffer->index];
 	piece->length = (uint32_t)got;
 	pinion_buffer_task_init(&piece->task, pool, buffer, count, NULL);
-	rc = pinion_spawn(runtime, &piece->task.task);
+	rc = pinion_task_spawn(runtime, &piece->task.task);
 	if (rc < 0) {
 		pinion_pool_release(pool, &piece->task.buffer);
 		return rc;

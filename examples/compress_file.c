@@ -94,7 +94,7 @@ static int on_done(struct pinion_task *task)
 	struct part *part = (void *)task;
 
 	if (is_good((int)part->request.result) && part->request.op == PINION_OP_READ) {
-		is_good(pinion_execute_async(crew, &part->call, io, &part->wait));
+		is_good(pinion_call_run_async(crew, &part->call, io, &part->wait));
 	} else if (error == 0) {
 		part->number += PARTS;
 		read_next(part);
@@ -136,7 +136,7 @@ int main(int argc, char **argv)
 		is_good(pinion_file_open_with(&to, argv[2], &options)) &&
 		is_good(pinion_runtime_create(&config, &io)) &&
 		is_good(pinion_crew_create(NULL, NULL, &crew))) {
-		int rc = pinion_spawn(io, &start);
+		int rc = pinion_task_spawn(io, &start);
 
 		pinion_runtime_drain(io);
 		is_good(rc);

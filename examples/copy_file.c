@@ -136,7 +136,7 @@ int main(int argc, char **argv)
 	if (rc < 0) {
 		return fail("cannot start", rc);
 	}
-	rc = pinion_spawn(copy.runtime, &copy.start);
+	rc = pinion_task_spawn(copy.runtime, &copy.start);
 	pinion_runtime_drain(copy.runtime);
 	pinion_runtime_destroy(copy.runtime);
 	if (rc == 0 && copy.error == 0) {

@@ -95,7 +95,7 @@ int main(void)
 	if (rc < 0 || sem_init(&ended, 0, 0) != 0 || sem_init(&cancel_ended, 0, 0) != 0) {
 		return fail("cannot start", rc);
 	}
-	start_ns = pinion_now_ns();
+	start_ns = pinion_clock_now_ns();
 	for (int i = 0; i < COUNT && rc == 0; i++) {
 		uint64_t after_ms = i < LATE ? (uint64_t)i + 1 : 3600 * 1000;
 
@@ -107,7 +107,7 @@ int main(void)
 	await(&ended, LATE);
 	printf("%d ended by their deadlines after %.1f ms\n",
 		count_results(0, LATE, "Timer expired"),
-		(double)(pinion_now_ns() - start_ns) / 1e6);
+		(double)(pinion_clock_now_ns() - start_ns) / 1e6);
 	for (int i = LATE; i < LATE + CANCELLED; i++) {
 		rc = pinion_request_cancel(runtime, &requests[i]);
 	}

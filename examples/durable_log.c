@@ -119,11 +119,11 @@ static int run(struct log *log, int batch_size)
 	log->batch_size = batch_size;
 	log->syncs_left = SYNCS;
 	log->start.run = on_start;
-	start_ns = pinion_now_ns();
-	rc = pinion_spawn(log->runtime, &log->start);
+	start_ns = pinion_clock_now_ns();
+	rc = pinion_task_spawn(log->runtime, &log->start);
 	pinion_runtime_drain(log->runtime);
 	printf("%4d records, %2d a sync: %8.1f us a record\n", SYNCS * batch_size, batch_size,
-		(double)(pinion_now_ns() - start_ns) / 1e3 / (SYNCS * batch_size));
+		(double)(pinion_clock_now_ns() - start_ns) / 1e3 / (SYNCS * batch_size));
 	pinion_runtime_destroy(log->runtime);
 	return rc < 0 ? rc : log->error;
 }

@@ -81,7 +81,7 @@ static int fail(struct pinion_task *task)
 static int give_up(struct pinion_task *task)
 {
 	(void)task;
-	pinion_panic(-EBADMSG, "no way back from here");
+	pinion_task_panic(-EBADMSG, "no way back from here");
 }
 
 static int end_thread(struct pinion_task *task)
@@ -124,7 +124,7 @@ int main(void)
 		struct pinion_task *task = i < TASKS ? &tasks[i] : &bad[i - TASKS];
 
 		task->run = i < TASKS ? count_task : task->run;
-		rc = pinion_spawn(runtime, task);
+		rc = pinion_task_spawn(runtime, task);
 	}
 	if (rc < 0) {
 		fprintf(stderr, "failures: %s\n", strerror(-rc));

@@ -38,10 +38,10 @@ static int rounds;
 
 static int end_round(void)
 {
-	uint64_t took_ns = pinion_now_ns() - began_ns;
+	uint64_t took_ns = pinion_clock_now_ns() - began_ns;
 
 	best_ns = best_ns == 0 || took_ns < best_ns ? took_ns : best_ns;
-	return ++rounds < ROUNDS ? pinion_spawn(runtime, &nodes[0].task) : 0;
+	return ++rounds < ROUNDS ? pinion_task_spawn(runtime, &nodes[0].task) : 0;
 }
 
 /* Goes up for as long as this side is the last one. */
@@ -68,7 +68,7 @@ static int run_node(struct pinion_task *task)
 	int rc;
 
 	if (node == nodes) {
-		began_ns = pinion_now_ns();
+		began_ns = pinion_clock_now_ns();
 	}
 	if (node->n < 2) {
 		node->sum = node->n;
@@ -78,8 +78,8 @@ static int run_node(struct pinion_task *task)
 	*left = (struct node){.task.run = run_node, .parent = node, .n = node->n - 1};
 	*right = (struct node){.task.run = run_node, .parent = node, .n = node->n - 2};
 	/* What is spawned last runs next here; the other may be stolen. */
-	rc = pinion_spawn(runtime, &right->task);
-	return rc < 0 ? rc : pinion_spawn(runtime, &left->task);
+	rc = pinion_task_spawn(runtime, &right->task);
+	return rc < 0 ? rc : pinion_task_spawn(runtime, &left->task);
 }
 
 /* Prints a line; returns the best round's time, 0 on failure. */
@@ -102,7 +102,7 @@ static uint64_t measure(uint32_t worker_count, uint64_t alone_ns)
 	nodes[0] = (struct node){.task.run = run_node, .n = N};
 	rounds = 0;
 	best_ns = 0;
-	rc = pinion_spawn(runtime, &nodes[0].task);
+	rc = pinion_task_spawn(runtime, &nodes[0].task);
 	rc = rc < 0 ? rc : pinion_runtime_join(runtime);
 	pinion_runtime_get_stats(runtime, &counters, sizeof(counters));
 	pinion_runtime_destroy(runtime);

@@ -43,13 +43,13 @@ static bool is_last_hop(uint32_t hops)
 	int worker = pinion_worker_index(runtime);
 
 	if (began_ns == 0) {
-		began_ns = pinion_now_ns();
+		began_ns = pinion_clock_now_ns();
 	} else {
 		hop_count++;
 		moves += worker != last_worker;
 	}
 	last_worker = worker;
-	ended_ns = hop_count == hops ? pinion_now_ns() : 0;
+	ended_ns = hop_count == hops ? pinion_clock_now_ns() : 0;
 	return ended_ns != 0;
 }
 
@@ -57,7 +57,7 @@ static int run_player(struct pinion_task *task)
 {
 	struct player *player = (struct player *)task;
 
-	return is_last_hop(TASK_HOPS) ? 0 : pinion_spawn(runtime, &player->other->task);
+	return is_last_hop(TASK_HOPS) ? 0 : pinion_task_spawn(runtime, &player->other->task);
 }
 
 static int run_side(struct pinion_work *work)
@@ -69,7 +69,7 @@ static int run_side(struct pinion_work *work)
 		return PINION_WORK_DONE;
 	}
 	/* It may be woken again before it returns, and then runs once more. */
-	rc = pinion_spawn_on(runtime, other->worker_index, &other->knock);
+	rc = pinion_task_spawn_on(runtime, other->worker_index, &other->knock);
 	return rc < 0 ? rc : PINION_WORK_WAIT;
 }
 
@@ -113,7 +113,7 @@ static int play_tasks(uint32_t worker_count)
 	};
 	int rc = begin(worker_count);
 
-	return end("tasks", TASK_HOPS, rc < 0 ? rc : pinion_spawn(runtime, &players[0].task));
+	return end("tasks", TASK_HOPS, rc < 0 ? rc : pinion_task_spawn(runtime, &players[0].task));
 }
 
 static int play_works(uint32_t worker_count)

@@ -79,7 +79,7 @@ static ssize_t read_chunk(struct object *object, int fd)
 	chunk->length = (size_t)got;
 	__atomic_add_fetch(&object->uses, 1, __ATOMIC_RELAXED);
 	pinion_buffer_task_init(&chunk->task, pool, buffer, count_lines, NULL);
-	rc = pinion_spawn(runtime, &chunk->task.task);
+	rc = pinion_task_spawn(runtime, &chunk->task.task);
 	if (rc == 0) {
 		return got;
 	}

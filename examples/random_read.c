@@ -45,7 +45,7 @@ static void submit(struct read *read)
 	/* Knuth's MMIX generator; its high bits are the good ones. */
 	worker->random = worker->random * 6364136223846793005u + 1442695040888963407u;
 	read->request.offset_bytes = (worker->random >> 33) % (file.size_bytes / BLOCK) * BLOCK;
-	read->start_ns = pinion_now_ns();
+	read->start_ns = pinion_clock_now_ns();
 	if (read->start_ns < end_ns && worker->error == 0) {
 		worker->error = pinion_request_submit(runtime, &read->request);
 	}
@@ -55,7 +55,7 @@ static int on_read(struct pinion_task *task)
 {
 	struct read *read = (void *)task;
 	struct worker *worker = read->worker;
-	uint64_t ns = pinion_now_ns() - read->start_ns;
+	uint64_t ns = pinion_clock_now_ns() - read->start_ns;
 	int bucket = 63 - __builtin_clzll(ns | 1);
 
 	worker->error = read->request.result < 0 ? (int)read->request.result : worker->error;
@@ -128,13 +128,13 @@ int main(int argc, char **argv)
 	if (rc < 0) {
 		return fail("cannot start", rc);
 	}
-	end_ns = pinion_now_ns() + (uint64_t)RUN_MS * 1000000;
+	end_ns = pinion_clock_now_ns() + (uint64_t)RUN_MS * 1000000;
 	for (uint32_t i = 0; i < worker_count && rc == 0; i++) {
 		workers[i].start.run = on_start;
 		workers[i].random = i + 1;
 		workers[i].reads = aligned_alloc(BLOCK, (size_t)depth * sizeof(struct read));
 		rc = workers[i].reads == NULL ? -12
-					      : pinion_spawn_on(runtime, i, &workers[i].start);
+					      : pinion_task_spawn_on(runtime, i, &workers[i].start);
 	}
 	pinion_runtime_drain(runtime);
 	pinion_runtime_destroy(runtime);

@@ -49,7 +49,7 @@ static void submit_next(struct read *read)
 		 */
 		read->request.length_bytes = (uint32_t)((length + align - 1) / align * align);
 		reader->next_offset += length;
-		reader->error = pinion_read_submit(reader->runtime, &read->request);
+		reader->error = pinion_request_submit(reader->runtime, &read->request);
 		if (reader->error == 0) {
 			return;
 		}
@@ -128,7 +128,7 @@ int main(int argc, char **argv)
 	if (rc < 0) {
 		return fail("cannot start", rc);
 	}
-	rc = pinion_spawn(reader.runtime, &reader.start);
+	rc = pinion_task_spawn(reader.runtime, &reader.start);
 	/* Waits for the task, and for every read that came of it. */
 	pinion_runtime_drain(reader.runtime);
 	pinion_runtime_destroy(reader.runtime);

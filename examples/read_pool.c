@@ -57,7 +57,7 @@ static int end_scan(struct pinion_task *task)
 static int scan(struct pinion_job *job)
 {
 	struct request *request = (struct request *)job;
-	uint64_t end_ns = pinion_now_ns() + DISK_NS;
+	uint64_t end_ns = pinion_clock_now_ns() + DISK_NS;
 	int rc = pinion_timer_start(request->runtime, &request->disk, end_ns);
 
 	return rc < 0 ? rc : PINION_JOB_GOES_ON;

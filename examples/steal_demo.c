@@ -48,7 +48,7 @@ static int run_first(struct pinion_task *task)
 	(void)task;
 	for (int i = 0; i < TASKS && rc == 0; i++) {
 		tasks[i].run = run_short;
-		rc = pinion_spawn(runtime, &tasks[i]);
+		rc = pinion_task_spawn(runtime, &tasks[i]);
 	}
 	return rc;
 }
@@ -90,7 +90,7 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	worker_count = pinion_runtime_worker_count(runtime);
-	rc = pinion_spawn(runtime, &first);
+	rc = pinion_task_spawn(runtime, &first);
 	if (rc == 0) {
 		rc = pinion_runtime_join(runtime);
 	}

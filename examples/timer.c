@@ -34,7 +34,7 @@ static uint32_t far_cancel_count;
 static int run_alarm(struct pinion_task *task)
 {
 	struct alarm *alarm = (struct alarm *)task;
-	uint64_t now_ns = pinion_now_ns();
+	uint64_t now_ns = pinion_clock_now_ns();
 
 	if (now_ns >= alarm->deadline_ns) {
 		alarm->late_ns = now_ns - alarm->deadline_ns;
@@ -79,7 +79,7 @@ static int fail(const char *what)
 /* 0, with all alarms rung and the far one cancelled; else what went wrong. */
 static int ring_all(void)
 {
-	uint64_t now_ns = pinion_now_ns();
+	uint64_t now_ns = pinion_clock_now_ns();
 	int rc = 0;
 
 	for (uint32_t i = 0; i < ALARMS && rc == 0; i++) {

@@ -89,8 +89,8 @@ struct pinion_job {
 	pinion_job_fn run;
 	pinion_job_cancel_fn cancel; /* may be NULL */
 	/*
-	 * As pinion_now_ns(): one that has not begun by then is cancelled when
-	 * its turn comes; one that has can ask, see below. 0: none.
+	 * As pinion_clock_now_ns(): one that has not begun by then is cancelled
+	 * when its turn comes; one that has can ask, see below. 0: none.
 	 */
 	uint64_t deadline_ns;
 	uint64_t private_[9];
@@ -121,7 +121,7 @@ PINION_API int pinion_admission_init(struct pinion_admission *admission,
  *
  * Context: any thread, as pinion_admission_spawn().
  * Errors: -EINVAL: as pinion_admission_init(), or flags other than those it was
- * made with; nothing has changed. -ECHILD: as pinion_spawn().
+ * made with; nothing has changed. -ECHILD: as pinion_task_spawn().
  * Since: 0.1
  */
 PINION_API int pinion_admission_set_limits(
@@ -139,9 +139,9 @@ PINION_API int pinion_admission_set_limits(
  * PINION_ADMISSION_EVICT, and while somebody waits, it may wait for another
  * thread that is just using the same admission. 0 jobs are fine.
  * Errors: -EAGAIN: full, or others wait for it already. -EINVAL: a job has no
- * `run`, or unknown flags; more than there ever is room for.
- * -EBUSY: a job waits for its turn already, or is among the jobs twice.
- * -ESHUTDOWN: closed, or as pinion_spawn(). -ECHILD: as pinion_spawn().
+ * `run`, or unknown flags; more than there ever is room for. -EBUSY: a job
+ * waits for its turn already, or is among the jobs twice. -ESHUTDOWN: closed,
+ * or as pinion_task_spawn(). -ECHILD: as pinion_task_spawn().
  * Since: 0.1
  */
 PINION_API int pinion_admission_spawn(struct pinion_admission *admission,
@@ -171,7 +171,7 @@ PINION_API int pinion_admission_spawn_wait(struct pinion_admission *admission,
  * Context: a task on a worker of `runtime`, which need not be the admission's.
  * Errors: -EPERM: not on such a worker. -EBUSY: as above, or the wait is under
  * way already. -EINVAL: as above, or no jobs; no `run`, flags, or `reserved` of
- * the wait. -ESHUTDOWN, -ECHILD: as pinion_spawn() on `runtime`.
+ * the wait. -ESHUTDOWN, -ECHILD: as pinion_task_spawn() on `runtime`.
  * Since: 0.1
  */
 PINION_API int pinion_admission_spawn_async(struct pinion_runtime *runtime,
@@ -241,7 +241,7 @@ PINION_API void pinion_admission_close(struct pinion_admission *admission);
  * begins; never allocates.
  * Errors: -ETIME: closed, but somebody is in; it may be called again.
  * -EDEADLK: likewise, on a worker thread of any runtime. -ECHILD: as
- * pinion_spawn().
+ * pinion_task_spawn().
  * Since: 0.1
  */
 PINION_API int pinion_admission_drain(struct pinion_admission *admission, uint64_t deadline_ns);

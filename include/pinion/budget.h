@@ -58,7 +58,7 @@ PINION_API int pinion_budget_try_acquire(struct pinion_budget *budget, const uin
  * Context: as pinion_future_wait().
  * Errors: -ETIME: nothing is acquired. -EDEADLK: a worker thread of any
  * runtime, and it cannot be had at once. -EINVAL: as above. -ECHILD: as
- * pinion_spawn().
+ * pinion_task_spawn().
  * Since: 0.1
  */
 PINION_API int pinion_budget_acquire_wait(
@@ -72,7 +72,7 @@ PINION_API int pinion_budget_acquire_wait(
  * Context: a task on a worker of `runtime`, which need not be the budget's.
  * Errors: -EPERM: not on such a worker. -EBUSY: the wait is under way already.
  * -EINVAL: more than there ever is; no `run`, flags, or `reserved` is not 0.
- * -ESHUTDOWN, -ECHILD: as pinion_spawn().
+ * -ESHUTDOWN, -ECHILD: as pinion_task_spawn().
  * Since: 0.1
  */
 PINION_API int pinion_budget_acquire_async(struct pinion_runtime *runtime,

@@ -59,7 +59,7 @@ PINION_API int pinion_channel_try_receive(struct pinion_channel *channel, void *
  * Context: as pinion_future_wait().
  * Errors: -ETIME. -EPIPE: as above; who waits for room when it is closed has
  * not sent. -EDEADLK: a worker thread of any runtime, and it cannot be had at
- * once. -ECHILD: as pinion_spawn().
+ * once. -ECHILD: as pinion_task_spawn().
  * Since: 0.1
  */
 PINION_API int pinion_channel_send_wait(
@@ -75,7 +75,7 @@ PINION_API int pinion_channel_receive_wait(
  * Context: a task on a worker of `runtime`, which need not be the channel's.
  * Errors: -EPERM: not on such a worker. -EBUSY: the wait is under way already.
  * -EINVAL: no `run`, flags, or `reserved` is not 0. -ESHUTDOWN, -ECHILD: as
- * pinion_spawn().
+ * pinion_task_spawn().
  * Since: 0.1
  */
 PINION_API int pinion_channel_send_async(struct pinion_runtime *runtime,

@@ -232,7 +232,7 @@ struct pinion_config {
 	 * microseconds, 0 … 60000000. Then a sleeper is woken for them. A
 	 * thread looks after that, twice in this time while any worker that
 	 * spawns is awake. 0: there is no such thread, and they wait until the
-	 * task ends. What is for one worker alone (pinion_spawn_on(), and,
+	 * task ends. What is for one worker alone (pinion_task_spawn_on(), and,
 	 * without `ring_sharing`, completions of requests) waits in any case.
 	 * Default 10000. Environment: PINION_SENTRY_US.
 	 * Source: docs/decisions/stalls.md, "A watchdog finds tasks kept by a
@@ -364,7 +364,7 @@ struct pinion_config {
 	uint32_t crew_max;
 
 	/*
-	 * Whether jobs of admissions, and calls of pinion_execute() and its
+	 * Whether jobs of admissions, and calls of pinion_call_run() and its
 	 * kin, are told to `log` at level debug, each three times: as it is
 	 * handed over, begins and ends. 0 or 1. Default 0. Environment:
 	 * PINION_JOB_LOG.
@@ -391,7 +391,7 @@ struct pinion_config {
 	 * `depth_bytes_max` (64 KiB … 1 TiB) bytes; a request of more than
 	 * 64 KiB counts as several. A drive with heads to move is given
 	 * `depth_rotational` requests instead, 0 … 65536; 0: it is like all
-	 * others. pinion_runtime_limit() changes the first two.
+	 * others. pinion_runtime_set_limits() changes the first two.
 	 * Defaults 0, 0, 8, 1024, 64 MiB, 4. Environment: PINION_DEPTH,
 	 * PINION_DEPTH_BYTES, PINION_DEPTH_MIN, PINION_DEPTH_MAX,
 	 * PINION_DEPTH_BYTES_MAX, PINION_DEPTH_ROTATIONAL.
@@ -408,7 +408,7 @@ struct pinion_config {
 	/*
 	 * Bytes that reads and writes may ask for in a second, of all workers
 	 * and devices together, and how many of them may begin, up to 2^62; 0:
-	 * no limit. pinion_runtime_limit() changes them.
+	 * no limit. pinion_runtime_set_limits() changes them.
 	 * Defaults 0. Environment: PINION_BYTES_PER_SECOND,
 	 * PINION_REQUESTS_PER_SECOND.
 	 */

@@ -4,8 +4,8 @@
  * default it has no rings, for jobs that compute for long or block, so that
  * they delay no completions of the runtime that does I/O; with an `io_level` of
  * its configuration it has them, and is a read pool. It is a runtime like any
- * other, made by configuration: pinion_spawn() with a lane in the task's flags,
- * pinion_execute() and all the rest work on it.
+ * other, made by configuration: pinion_task_spawn() with a lane in the task's
+ * flags, pinion_call_run() and all the rest work on it.
  *
  * Its workers stand in three tiers: those for high run high jobs only, those
  * for medium high before medium, those for low all, low last; strictly.
@@ -95,7 +95,7 @@ PINION_API int pinion_crew_create(const struct pinion_config *config,
  * there among them, and its ring goes with it; a new worker has a ring of its
  * own.
  *
- * A job for one worker (pinion_spawn_on()) that has left runs on the first
+ * A job for one worker (pinion_task_spawn_on()) that has left runs on the first
  * of low. pinion_runtime_worker_count() stays that of all there may be. What
  * was got by pinion_buffer_acquire() has to be given back before the job ends.
  *
@@ -106,7 +106,7 @@ PINION_API int pinion_crew_create(const struct pinion_config *config,
  * and than `crew_max` of its configuration. -EOPNOTSUPP: no crew, or one with
  * `ring_sharing`. -EBUSY: another resize is under way. -ESHUTDOWN: it
  * is drained or stopped, or about to be. -EDEADLK: on a worker thread of any
- * runtime. -ECHILD: as pinion_spawn(). Those of starting a worker,
+ * runtime. -ECHILD: as pinion_task_spawn(). Those of starting a worker,
  * pinion_runtime_create()'s; where the crew has rings a new worker has one, or
  * the call fails, whatever `io_level` is. After an error nothing has changed.
  * Since: 0.1

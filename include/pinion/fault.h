@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tasks that cannot go on. A task fails by returning a negative errno; one that
- * is too deep in its calls for that ends by pinion_panic(), and only itself.
+ * is too deep in its calls for that ends by pinion_task_panic(), and only
+ * itself.
  *
  * Likewise contained are a task that calls pthread_exit(), and one that lets a
  * C++ exception out: both fail with -EOWNERDEAD, are logged by name and counted
@@ -35,7 +36,7 @@ PINION_BEGIN_DECLS
  * aborts.
  * Since: 0.1
  */
-PINION_API void pinion_panic(int error, const char *message) __attribute__((noreturn));
+PINION_API void pinion_task_panic(int error, const char *message) __attribute__((noreturn));
 
 PINION_END_DECLS
 

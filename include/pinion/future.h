@@ -70,7 +70,7 @@ PINION_API int pinion_future_get(struct pinion_future *future, void *out_value, 
  *
  * Context: a thread that is no worker of any runtime.
  * Errors: -ETIME. -EDEADLK: it is not done, and this is a worker thread of any
- * runtime: use pinion_future_wait_async(). -ECHILD: as pinion_spawn().
+ * runtime: use pinion_future_wait_async(). -ECHILD: as pinion_task_spawn().
  * Since: 0.1
  */
 PINION_API int pinion_future_wait(struct pinion_future *future, uint64_t deadline_ns);
@@ -82,7 +82,7 @@ PINION_API int pinion_future_wait(struct pinion_future *future, uint64_t deadlin
  * Context: a task on a worker of `runtime`, which need not be the future's.
  * Errors: -EPERM: not on such a worker. -EBUSY: the wait is under way already.
  * -EINVAL: no `run`, flags, or `reserved` is not 0. -ESHUTDOWN, -ECHILD: as
- * pinion_spawn().
+ * pinion_task_spawn().
  * Since: 0.1
  */
 PINION_API int pinion_future_wait_async(

@@ -70,10 +70,10 @@ PINION_API int pinion_group_init(
 /*
  * Spawns a task of the group. A task of it may spawn others.
  *
- * Context: any thread; as pinion_spawn(). Who is no task of the group sees to
- * it that the group is not joined, and freed, meanwhile.
- * Errors: as pinion_spawn(), -EBUSY too. -ECANCELED: the group is cancelled.
- * The task is still the caller's then.
+ * Context: any thread; as pinion_task_spawn(). Who is no task of the group sees
+ * to it that the group is not joined, and freed, meanwhile.
+ * Errors: as pinion_task_spawn(), -EBUSY too. -ECANCELED: the group is
+ * cancelled. The task is still the caller's then.
  * Since: 0.1
  */
 PINION_API int pinion_group_spawn(struct pinion_group *group, struct pinion_group_task *task);
@@ -109,7 +109,7 @@ PINION_API int pinion_group_result(const struct pinion_group *group);
  *
  * Context: as pinion_future_wait(); never allocates.
  * Errors: -ETIME. -EDEADLK: they are not, and this is a worker thread of any
- * runtime: use pinion_group_wait_async(). -ECHILD: as pinion_spawn().
+ * runtime: use pinion_group_wait_async(). -ECHILD: as pinion_task_spawn().
  * Since: 0.1
  */
 PINION_API int pinion_group_wait(struct pinion_group *group, uint64_t deadline_ns);
@@ -122,7 +122,7 @@ PINION_API int pinion_group_wait(struct pinion_group *group, uint64_t deadline_n
  * may not be one of the group's own, which would wait for itself.
  * Errors: -EPERM: not on such a worker. -EBUSY: the wait is under way already.
  * -EINVAL: no `run`, flags, or `reserved` is not 0. -ESHUTDOWN, -ECHILD: as
- * pinion_spawn().
+ * pinion_task_spawn().
  * Since: 0.1
  */
 PINION_API int pinion_group_wait_async(

@@ -60,10 +60,10 @@ typedef int (*pinion_after_start_fn)(void *arg, uint32_t worker_index, void **ou
  * NULL.
  *
  * Context: between tasks, never two at once on a worker. It holds up the worker
- * as a task does, and may end by pinion_panic(), which is logged. Its calls on
- * the runtime are those of an outside thread: what it spawns is for any worker,
- * and refused with -ESHUTDOWN once the runtime is drained or stopped, so in
- * `before_stop` always.
+ * as a task does, and may end by pinion_task_panic(), which is logged. Its
+ * calls on the runtime are those of an outside thread: what it spawns is for
+ * any worker, and refused with -ESHUTDOWN once the runtime is drained or
+ * stopped, so in `before_stop` always.
  * Since: 0.1
  */
 typedef void (*pinion_worker_hook_fn)(void *arg, uint32_t worker_index, void *context);

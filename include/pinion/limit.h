@@ -61,10 +61,10 @@ PINION_API void pinion_limits_init_sized(struct pinion_limits *limits, uint32_t 
  *
  * Context: any thread; takes a lock, never waits for a device.
  * Errors: -EINVAL: out of range. -E2BIG: the struct is newer than the library
- * and an unknown field is set. -ECHILD: as pinion_spawn().
+ * and an unknown field is set. -ECHILD: as pinion_task_spawn().
  * Since: 0.1
  */
-PINION_API int pinion_runtime_limit(
+PINION_API int pinion_runtime_set_limits(
 	struct pinion_runtime *runtime, const struct pinion_limits *limits);
 
 /*
@@ -75,7 +75,7 @@ PINION_API int pinion_runtime_limit(
  * Errors: also -ENOSPC: there are limits, or requests, for 16 others already.
  * Since: 0.1
  */
-PINION_API int pinion_device_limit(
+PINION_API int pinion_device_set_limits(
 	struct pinion_runtime *runtime, uint64_t device, const struct pinion_limits *limits);
 
 /*

@@ -7,11 +7,11 @@
 #include <pinion/allocator.h>
 #include <pinion/budget.h>
 #include <pinion/buffer.h>
+#include <pinion/call.h>
 #include <pinion/channel.h>
 #include <pinion/chunk.h>
 #include <pinion/config.h>
 #include <pinion/crew.h>
-#include <pinion/execute.h>
 #include <pinion/fault.h>
 #include <pinion/file.h>
 #include <pinion/future.h>

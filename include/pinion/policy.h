@@ -117,8 +117,8 @@ enum pinion_assist {
 
 /* What a task that fails does to the others. */
 enum pinion_fault_policy {
-	PINION_FAULT_ISOLATE = 0, /* nothing */
-	PINION_FAIL_FAST = 1,	  /* as if pinion_runtime_stop() had been called */
+	PINION_FAULT_ISOLATE = 0,   /* nothing */
+	PINION_FAULT_FAIL_FAST = 1, /* as if pinion_runtime_stop() had been called */
 };
 
 /*

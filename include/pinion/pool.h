@@ -214,8 +214,9 @@ PINION_API int pinion_pool_try_acquire(struct pinion_pool *pool, struct pinion_b
 
 /*
  * Takes a buffer, and waits for one until `deadline_ns` on the clock of
- * pinion_now_ns(); UINT64_MAX: for ever. Those who wait, threads and tasks, are
- * served in the order in which they came, with the buffer just given back.
+ * pinion_clock_now_ns(); UINT64_MAX: for ever. Those who wait, threads and
+ * tasks, are served in the order in which they came, with the buffer just given
+ * back.
  *
  * Context: a thread that is no worker of any runtime; blocks.
  * Errors: -ETIME: none until then. -ESHUTDOWN: pinion_pool_close() was called,

@@ -99,8 +99,8 @@ struct pinion_request {
 	 */
 	int64_t result;
 	/*
-	 * On pinion_now_ns()'s clock; 0: none. When it has come the request is
-	 * cancelled, with -ETIME as its result.
+	 * On pinion_clock_now_ns()'s clock; 0: none. When it has come the
+	 * request is cancelled, with -ETIME as its result.
 	 */
 	uint64_t deadline_ns;
 	/*
@@ -156,7 +156,7 @@ struct pinion_request {
  * waits to be run, or it was not zeroed.
  * -EAGAIN: only on a worker: its ring holds as many as it may, wait for a
  * completion and try again; those from outside queue. -ESHUTDOWN, -ECHILD: as
- * pinion_spawn(); on a worker, only when the runtime is being stopped.
+ * pinion_task_spawn(); on a worker, only when the runtime is being stopped.
  * Since: 0.1
  */
 PINION_API int pinion_request_submit(
@@ -194,19 +194,11 @@ PINION_API int pinion_request_submit_batch(
  * Context: any thread; never blocks or allocates; O(1), without io_uring O(what
  * is queued on that worker).
  * Errors: -EALREADY: it is not in flight, or was cancelled before. -ECHILD: as
- * pinion_spawn().
+ * pinion_task_spawn().
  * Since: 0.1
  */
 PINION_API int pinion_request_cancel(
 	struct pinion_runtime *runtime, struct pinion_request *request);
-
-/*
- * pinion_request_submit() of a read, whatever `op` says, from a worker only.
- *
- * Errors: also -EPERM: not on a worker of this runtime.
- * Since: 0.1
- */
-PINION_API int pinion_read_submit(struct pinion_runtime *runtime, struct pinion_request *request);
 
 PINION_END_DECLS
 

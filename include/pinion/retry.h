@@ -25,7 +25,8 @@ enum {
  * again if pinion_error_is_transient() says so and there is one left;
  * PINION_RETRY_PENDING: it has only begun.
  *
- * Context: a task on a worker. One that ends by pinion_panic() was the last.
+ * Context: a task on a worker. One that ends by pinion_task_panic() was the
+ * last.
  * Since: 0.1
  */
 typedef int (*pinion_retry_fn)(struct pinion_retry *retry);
@@ -68,8 +69,8 @@ PINION_API void pinion_retry_init(
 /*
  * Makes the first attempt, soon, as a task.
  *
- * Context: as pinion_spawn().
- * Errors: as pinion_spawn(), -EBUSY too: its next attempt is waited for.
+ * Context: as pinion_task_spawn().
+ * Errors: as pinion_task_spawn(), -EBUSY too: its next attempt is waited for.
  * -EINVAL also: a field is out of range, or no `attempt` or `end`. The struct
  * is the caller's then.
  * Since: 0.1

@@ -45,10 +45,11 @@ PINION_API int pinion_runtime_create(
  * this runtime is under way; blocks as pinion_runtime_stop() does, also after
  * pinion_runtime_stop_until() has given up.
  * Errors: -EDEADLK: on a worker thread of any runtime, where it does nothing
- * but say so to the log. -ECHILD: as pinion_spawn(). The runtime is as before.
- * -EBUSY: a pool or a scan that was made from it was not destroyed; the log
- * says which. The runtime has stopped and is not freed: destroy that, then call
- * again. A second call for a runtime that was freed aborts, with a message.
+ * but say so to the log. -ECHILD: as pinion_task_spawn(). The runtime is as
+ * before. -EBUSY: a pool or a scan that was made from it was not destroyed; the
+ * log says which. The runtime has stopped and is not freed: destroy that, then
+ * call again. A second call for a runtime that was freed aborts, with a
+ * message.
  * Since: 0.1
  */
 PINION_API int pinion_runtime_destroy(struct pinion_runtime *runtime);
@@ -78,34 +79,34 @@ PINION_API int pinion_runtime_destroy(struct pinion_runtime *runtime);
  * and logs the address and the `run` of each task that it refuses.
  * Since: 0.1
  */
-PINION_API int pinion_spawn(struct pinion_runtime *runtime, struct pinion_task *task);
+PINION_API int pinion_task_spawn(struct pinion_runtime *runtime, struct pinion_task *task);
 
 /*
- * As pinion_spawn() from a worker, but behind all that waits in its queue: for
- * a task that makes way and spawns what is left of it, usually itself.
+ * As pinion_task_spawn() from a worker, but behind all that waits in its queue:
+ * for a task that makes way and spawns what is left of it, usually itself.
  *
  * Context: a task on a worker of `runtime`; never blocks or allocates.
- * Errors: as pinion_spawn(); -EPERM: not on a worker of this runtime.
+ * Errors: as pinion_task_spawn(); -EPERM: not on a worker of this runtime.
  * Since: 0.1
  */
-PINION_API int pinion_respawn(struct pinion_runtime *runtime, struct pinion_task *task);
+PINION_API int pinion_task_respawn(struct pinion_runtime *runtime, struct pinion_task *task);
 
 /*
- * As pinion_spawn(), but through the queue all workers share, also when the
- * caller is one: for work that should spread at once.
+ * As pinion_task_spawn(), but through the queue all workers share, also when
+ * the caller is one: for work that should spread at once.
  * Since: 0.1
  */
-PINION_API int pinion_spawn_shared(struct pinion_runtime *runtime, struct pinion_task *task);
+PINION_API int pinion_task_spawn_shared(struct pinion_runtime *runtime, struct pinion_task *task);
 
 /*
- * As pinion_spawn(), but worker `worker_index` runs the task and no other: for
- * work on that worker's memory and files.
+ * As pinion_task_spawn(), but worker `worker_index` runs the task and no other:
+ * for work on that worker's memory and files.
  *
  * Errors: also -EINVAL: there is no such worker. Never -EAGAIN: the task waits
  * with that worker.
  * Since: 0.1
  */
-PINION_API int pinion_spawn_on(
+PINION_API int pinion_task_spawn_on(
 	struct pinion_runtime *runtime, uint32_t worker_index, struct pinion_task *task);
 
 /*
@@ -113,25 +114,25 @@ PINION_API int pinion_spawn_on(
  * costs one admission and at most one wake; the workers wake each other.
  *
  * Owns: on failure every task stays with the caller, untouched.
- * Errors: as pinion_spawn(), for any of them; -EBUSY: also for one that is in
- * the batch twice. -EAGAIN: there is not room for all. -EINVAL: nor could there
- * be, as those of one lane are more than `injector_tasks` and the caller
+ * Errors: as pinion_task_spawn(), for any of them; -EBUSY: also for one that is
+ * in the batch twice. -EAGAIN: there is not room for all. -EINVAL: nor could
+ * there be, as those of one lane are more than `injector_tasks` and the caller
  * outside. 0 tasks are fine.
  * Since: 0.1
  */
-PINION_API int pinion_spawn_batch(
+PINION_API int pinion_task_spawn_batch(
 	struct pinion_runtime *runtime, struct pinion_task *const *tasks, uint32_t count);
 
 /*
- * As pinion_spawn_batch(), and says why there was no room: with -EAGAIN
+ * As pinion_task_spawn_batch(), and says why there was no room: with -EAGAIN
  * *out_full, unless NULL, has the lane that was full, how many of its tasks
  * waited when it refused, and its limit; else it is not touched. A single task
  * is a batch of one.
  *
- * Context and Errors: as pinion_spawn_batch().
+ * Context and Errors: as pinion_task_spawn_batch().
  * Since: 0.1
  */
-PINION_API int pinion_spawn_batch_full(struct pinion_runtime *runtime,
+PINION_API int pinion_task_spawn_batch_full(struct pinion_runtime *runtime,
 	struct pinion_task *const *tasks, uint32_t count, struct pinion_full *out_full);
 
 /*
@@ -143,7 +144,7 @@ PINION_API int pinion_spawn_batch_full(struct pinion_runtime *runtime,
  * anywhere else.
  * Since: 0.1
  */
-PINION_API bool pinion_should_yield(struct pinion_runtime *runtime);
+PINION_API bool pinion_worker_should_yield(struct pinion_runtime *runtime);
 
 /*
  * Refuses new outside work, waits until everything admitted has run, with all
@@ -153,7 +154,7 @@ PINION_API bool pinion_should_yield(struct pinion_runtime *runtime);
  * returns at once.
  * Errors: -EDEADLK: on a worker thread of any runtime; nothing has changed. A
  * task that is to end a runtime has a thread do it: pinion_runtime(3).
- * -ECHILD: as pinion_spawn().
+ * -ECHILD: as pinion_task_spawn().
  * Since: 0.1
  */
 PINION_API int pinion_runtime_drain(struct pinion_runtime *runtime);
@@ -180,8 +181,8 @@ PINION_API int pinion_runtime_stop(struct pinion_runtime *runtime);
 
 /*
  * As pinion_runtime_stop(), but comes back when `deadline_ns` has come on the
- * clock of pinion_now_ns(), should something not end: a task that runs on, or
- * a request that a device which hangs neither completes nor gives up.
+ * clock of pinion_clock_now_ns(), should something not end: a task that runs
+ * on, or a request that a device which hangs neither completes nor gives up.
  *
  * Owns: after -ETIME the runtime goes on stopping. What has not ended keeps its
  * memory, which the device may still write to: buffers are not handed out
@@ -199,8 +200,8 @@ PINION_API int pinion_runtime_stop_until(struct pinion_runtime *runtime, uint64_
  * join or a stop begins, or a task fails where the first failure ends all
  * (`fault_policy`); then never again. Once it is false for a thread, what that
  * thread spawns from outside gets -ESHUTDOWN; tasks still spawn, as
- * pinion_spawn() says. True is no promise: the next call may be too late, or
- * find no room (-EAGAIN), and tells so itself.
+ * pinion_task_spawn() says. True is no promise: the next call may be too late,
+ * or find no room (-EAGAIN), and tells so itself.
  *
  * Context: any thread, also within tasks and hooks, until the runtime is
  * destroyed; one load, never blocks. In a process forked off: false.
@@ -234,7 +235,7 @@ PINION_API int pinion_worker_index(const struct pinion_runtime *runtime);
  * what it got.
  *
  * Errors: -ENOENT: the caller is not a worker of this runtime, and
- * *out_context is left. -ECHILD: as pinion_spawn().
+ * *out_context is left. -ECHILD: as pinion_task_spawn().
  * Context: any thread; a few nanoseconds.
  * Since: 0.1
  */
@@ -249,7 +250,7 @@ PINION_API int pinion_worker_context(const struct pinion_runtime *runtime, void 
  * Since: 0.1
  */
 struct pinion_runtime_stats {
-	uint64_t tasks_spawned;	  /* admitted by pinion_spawn and its kin */
+	uint64_t tasks_spawned;	  /* admitted by pinion_task_spawn and its kin */
 	uint64_t tasks_run;	  /* entered through `run`, completions included */
 	uint64_t tasks_failed;	  /* of those, returned a negative value */
 	uint64_t tasks_cancelled; /* entered through `cancel` */
@@ -313,7 +314,8 @@ struct pinion_runtime_stats {
 	/*
 	 * When the first of those that sleep gets up if nothing happens: for a
 	 * timer, a deadline, a tick or `park_timeout_us`; on the clock of
-	 * pinion_now_ns(). UINT64_MAX: none of them does, or nobody sleeps.
+	 * pinion_clock_now_ns(). UINT64_MAX: none of them does, or nobody
+	 * sleeps.
 	 */
 	uint64_t park_until_ns;
 	uint64_t timers_processed; /* a count: timers whose time came, also for another worker */

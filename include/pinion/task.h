@@ -38,8 +38,9 @@ enum pinion_task_flags {
  * Shape: 32 bytes, embeddable; set `run`, `cancel` and `flags`, zero the rest
  * once: the library leaves it ready for the next spawn.
  * Owns: the caller's memory. It must not move, be freed or be written to
- * between a successful pinion_spawn() and the entry of `run` or `cancel`, of
- * which exactly one is called; to spawn it again meanwhile is refused: -EBUSY.
+ * between a successful pinion_task_spawn() and the entry of `run` or `cancel`,
+ * of which exactly one is called; to spawn it again meanwhile is refused:
+ * -EBUSY.
  * Since: 0.1
  */
 struct pinion_task {

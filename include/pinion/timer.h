@@ -27,7 +27,7 @@ struct pinion_timer {
  * Context: any thread.
  * Since: 0.1
  */
-PINION_API uint64_t pinion_now_ns(void);
+PINION_API uint64_t pinion_clock_now_ns(void);
 
 /*
  * Has the task run when `deadline_ns` has come, never earlier; later by as long
@@ -40,8 +40,8 @@ PINION_API uint64_t pinion_now_ns(void);
  * Started on a worker, it waits there; started elsewhere, on any.
  *
  * Context: any thread; never blocks or allocates; O(1).
- * Errors: as pinion_spawn(); -EBUSY: it is started and not yet over, or its
- * task was spawned and waits to be run.
+ * Errors: as pinion_task_spawn(); -EBUSY: it is started and not yet over, or
+ * its task was spawned and waits to be run.
  * Since: 0.1
  */
 PINION_API int pinion_timer_start(
@@ -56,7 +56,7 @@ PINION_API int pinion_timer_start(
  * it has not been freed by its `run`.
  * Context: any thread; never blocks or allocates; O(1).
  * Errors: -EALREADY: it is not started, was cancelled, or is due. -ECHILD: as
- * pinion_spawn().
+ * pinion_task_spawn().
  * Since: 0.1
  */
 PINION_API int pinion_timer_cancel(struct pinion_runtime *runtime, struct pinion_timer *timer);

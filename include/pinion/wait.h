@@ -25,8 +25,8 @@ PINION_BEGIN_DECLS
 struct pinion_wait {
 	struct pinion_task task;
 	/*
-	 * Input, by the clock of pinion_now_ns(). UINT64_MAX: none. 0 or a time
-	 * that has passed: only what can be had at once.
+	 * Input, by the clock of pinion_clock_now_ns(). UINT64_MAX: none. 0 or
+	 * a time that has passed: only what can be had at once.
 	 */
 	uint64_t deadline_ns;
 	/*
@@ -53,7 +53,7 @@ struct pinion_wait {
  * Context: any thread; never allocates; may wait for another thread that is
  * just serving the same waiters.
  * Errors: -EALREADY: it is over, or about to be, or has not begun. -ECHILD: as
- * pinion_spawn().
+ * pinion_task_spawn().
  * Since: 0.1
  */
 PINION_API int pinion_wait_cancel(struct pinion_runtime *runtime, struct pinion_wait *wait);

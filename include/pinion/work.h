@@ -94,8 +94,8 @@ PINION_API void pinion_work_init(
  * worker; one per worker in the moment in which a runtime is drained or
  * stopped.
  * Errors: -ECANCELED: cancelled or ended, no run follows. -ESHUTDOWN: idle, and
- * the runtime takes no more work from here (as for pinion_spawn()): nothing has
- * changed, it is still idle. -EINVAL: `run` is NULL.
+ * the runtime takes no more work from here (as for pinion_task_spawn()):
+ * nothing has changed, it is still idle. -EINVAL: `run` is NULL.
  * Since: 0.1
  */
 PINION_API int pinion_work_wake(struct pinion_runtime *runtime, struct pinion_work *work);

@@ -10,7 +10,7 @@
  *	while (job->next < job->end) {
  *		work_on(job->next++);
  *		if (pinion_yield_due(&job->yield, 1)) {
- *			return pinion_respawn(job->runtime, &job->task);
+ *			return pinion_task_respawn(job->runtime, &job->task);
  *		}
  *	}
  *

@@ -133,7 +133,7 @@ static const struct field fields[] = {
 	FIELD(wake_policy, "PINION_WAKE", PINION_WAKE_NEAR, PINION_WAKE_NEAR, PINION_WAKE_ROTATE, 1,
 		wake_policy_words),
 	FIELD(fault_policy, "PINION_FAULT_POLICY", PINION_FAULT_ISOLATE, PINION_FAULT_ISOLATE,
-		PINION_FAIL_FAST, 1, fault_policy_words),
+		PINION_FAULT_FAIL_FAST, 1, fault_policy_words),
 	FIELD(pool_bytes, "PINION_POOL_BYTES", 0, 0, POOL_BYTES_MAX, 4096, NULL),
 	NUMBER(sentry_us, "PINION_SENTRY_US", 10000, 0, 60000000),
 	SET(io_without, "PINION_IO_WITHOUT", IO_FEATURES, io_feature_words),

@@ -209,7 +209,7 @@ static PIN_APART int spawn_one_outside(struct pinion_runtime *runtime, struct pi
 		task);
 }
 
-int pinion_spawn(struct pinion_runtime *runtime, struct pinion_task *task)
+int pinion_task_spawn(struct pinion_runtime *runtime, struct pinion_task *task)
 {
 	struct pin_worker *worker = pin_worker_current();
 
@@ -244,7 +244,7 @@ static PIN_APART int respawn_unlikely(
 	return rc;
 }
 
-int pinion_respawn(struct pinion_runtime *runtime, struct pinion_task *task)
+int pinion_task_respawn(struct pinion_runtime *runtime, struct pinion_task *task)
 {
 	struct pin_worker *worker = pin_runtime_own_worker(runtime);
 
@@ -256,7 +256,7 @@ int pinion_respawn(struct pinion_runtime *runtime, struct pinion_task *task)
 	return 0;
 }
 
-int pinion_spawn_shared(struct pinion_runtime *runtime, struct pinion_task *task)
+int pinion_task_spawn_shared(struct pinion_runtime *runtime, struct pinion_task *task)
 {
 	struct pin_worker *worker = pin_runtime_own_worker(runtime);
 	int rc = claim_task(runtime, task);
@@ -269,7 +269,8 @@ int pinion_spawn_shared(struct pinion_runtime *runtime, struct pinion_task *task
 		task);
 }
 
-int pinion_spawn_on(struct pinion_runtime *runtime, uint32_t worker_index, struct pinion_task *task)
+int pinion_task_spawn_on(
+	struct pinion_runtime *runtime, uint32_t worker_index, struct pinion_task *task)
 {
 	struct pin_shared *shared = &runtime->shared;
 	struct pin_worker *worker = pin_runtime_own_worker(runtime);
@@ -325,13 +326,13 @@ static PIN_INLINE int spawn_batch(struct pinion_runtime *runtime, struct pinion_
 	return rc;
 }
 
-int pinion_spawn_batch(
+int pinion_task_spawn_batch(
 	struct pinion_runtime *runtime, struct pinion_task *const *tasks, uint32_t count)
 {
 	return spawn_batch(runtime, tasks, count, NULL);
 }
 
-int pinion_spawn_batch_full(struct pinion_runtime *runtime, struct pinion_task *const *tasks,
+int pinion_task_spawn_batch_full(struct pinion_runtime *runtime, struct pinion_task *const *tasks,
 	uint32_t count, struct pinion_full *out_full)
 {
 	return spawn_batch(runtime, tasks, count, out_full);
@@ -339,7 +340,7 @@ int pinion_spawn_batch_full(struct pinion_runtime *runtime, struct pinion_task *
 
 /* ---- timers ---- */
 
-uint64_t pinion_now_ns(void)
+uint64_t pinion_clock_now_ns(void)
 {
 	return pin_host_linux.now_ns();
 }
@@ -517,20 +518,6 @@ int pinion_request_cancel(struct pinion_runtime *runtime, struct pinion_request 
 	return rc;
 }
 
-int pinion_read_submit(struct pinion_runtime *runtime, struct pinion_request *request)
-{
-	struct pin_worker *worker = pin_runtime_own_worker(runtime);
-
-	if (pin_runtime_is_foreign(runtime)) {
-		return -ECHILD;
-	}
-	if (worker == NULL) {
-		return -EPERM;
-	}
-	request->op = PINION_OP_READ;
-	return pin_worker_submit_one(worker, request);
-}
-
 /* ---- on a worker ---- */
 
 int pinion_worker_index(const struct pinion_runtime *runtime)
@@ -554,7 +541,7 @@ int pinion_worker_context(const struct pinion_runtime *runtime, void **out_conte
 	return 0;
 }
 
-bool pinion_should_yield(struct pinion_runtime *runtime)
+bool pinion_worker_should_yield(struct pinion_runtime *runtime)
 {
 	struct pin_worker *worker = pin_runtime_own_worker(runtime);
 

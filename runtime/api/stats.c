@@ -289,7 +289,7 @@ static int accept_limits(struct pinion_limits *out, const struct pinion_limits *
 	return 0;
 }
 
-int pinion_runtime_limit(struct pinion_runtime *runtime, const struct pinion_limits *limits)
+int pinion_runtime_set_limits(struct pinion_runtime *runtime, const struct pinion_limits *limits)
 {
 	struct pin_shared *shared = &runtime->shared;
 	struct pinion_limits accepted;
@@ -307,7 +307,7 @@ int pinion_runtime_limit(struct pinion_runtime *runtime, const struct pinion_lim
 	return 0;
 }
 
-int pinion_device_limit(
+int pinion_device_set_limits(
 	struct pinion_runtime *runtime, uint64_t device, const struct pinion_limits *limits)
 {
 	struct pin_shared *shared = &runtime->shared;

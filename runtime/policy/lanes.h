@@ -10,8 +10,8 @@
  * What stands behind in the order could wait for ever. So each lane that was
  * passed by `floor - 1` times in a row has the next turn: one task in `floor`.
  * With a floor of 0 the order is strict. What is for this worker alone
- * (completions, pinion_spawn_on) belongs to no lane; it stands behind all of
- * them and has a floor always, since nobody else could run it.
+ * (completions, pinion_task_spawn_on) belongs to no lane; it stands behind all
+ * of them and has a floor always, since nobody else could run it.
  *
  * Pure policy: no atomics, no clock. The plan is made once, by the thread that
  * creates the runtime; the turns are each worker's own.

@@ -406,7 +406,7 @@ void pinion_scan_cancel(struct pinion_scan *scan)
 		PIN_CHECK(rc == 0);
 		part->canceller =
 			(struct pinion_task){.run = end_requests, .cancel = skip_requests};
-		if (pinion_spawn_on(scan->runtime, i, &part->canceller) < 0) {
+		if (pinion_task_spawn_on(scan->runtime, i, &part->canceller) < 0) {
 			skip_requests(&part->canceller);
 		}
 	}

@@ -315,7 +315,7 @@ void pin_admission_delist(
 /*
  * What a job is told of at level debug, where `job_log` of the configuration
  * asks for it: that it is handed over, begins, and has ended. Of jobs of
- * admissions and of calls (pinion_execute); plain tasks are too many, and pay
+ * admissions and of calls (pinion_call_run); plain tasks are too many, and pay
  * nothing.
  *
  * Source: the seed's four log events, in its words; the fourth, a warning of a

@@ -12,7 +12,7 @@
 #include "runtime/worker/worker.h"
 
 #include <errno.h>
-#include <pinion/execute.h>
+#include <pinion/call.h>
 
 _Static_assert(sizeof(struct pinion_call) == 192, "released size");
 
@@ -122,7 +122,7 @@ int pinion_call_start(struct pinion_runtime *runtime, struct pinion_call *call)
 	return rc;
 }
 
-int pinion_execute_async(struct pinion_runtime *runtime, struct pinion_call *call,
+int pinion_call_run_async(struct pinion_runtime *runtime, struct pinion_call *call,
 	struct pinion_runtime *own, struct pinion_wait *wait)
 {
 	int rc = prepare(runtime, call);
@@ -232,7 +232,7 @@ static int wait_for(struct pinion_call *call, int *out_result)
 	return 0;
 }
 
-int pinion_execute(struct pinion_runtime *runtime, pinion_call_fn run, void *arg, int *out_result)
+int pinion_call_run(struct pinion_runtime *runtime, pinion_call_fn run, void *arg, int *out_result)
 {
 	struct pinion_call call = {.run = run, .arg = arg};
 	int rc;
@@ -244,7 +244,7 @@ int pinion_execute(struct pinion_runtime *runtime, pinion_call_fn run, void *arg
 	return rc == 0 ? wait_for(&call, out_result) : rc;
 }
 
-int pinion_execute_wait(struct pinion_runtime *runtime, pinion_call_fn run, void *arg,
+int pinion_call_run_wait(struct pinion_runtime *runtime, pinion_call_fn run, void *arg,
 	uint64_t deadline_ns, int *out_result)
 {
 	struct pinion_call call = {.run = run, .arg = arg};

@@ -189,7 +189,7 @@ int pinion_group_spawn(struct pinion_group *group, struct pinion_group_task *tas
 	task->group = group;
 	/* Relaxed: it orders nothing; the spawn publishes the task. */
 	pin_fetch_add_relaxed_u64(&self->task_count, 1);
-	rc = pinion_spawn(self->runtime, &task->task);
+	rc = pinion_task_spawn(self->runtime, &task->task);
 	if (rc != 0) {
 		leave(self);
 	}

@@ -75,7 +75,7 @@ static bool finish(struct pinion_retry *retry, int result)
 {
 	if (pinion_error_is_transient(result) && retry->attempts < retry->attempts_max &&
 		pinion_timer_start(retry->private_runtime, &retry->timer,
-			pinion_now_ns() + wait_ns(retry)) == 0) {
+			pinion_clock_now_ns() + wait_ns(retry)) == 0) {
 		return false;
 	}
 	retry->end(retry, result);
@@ -139,8 +139,8 @@ int pinion_retry_start(struct pinion_runtime *runtime, struct pinion_retry *retr
 	}
 	retry->attempts = 0;
 	retry->private_runtime = runtime;
-	retry->private_random = pinion_now_ns() ^ (uintptr_t)retry;
-	return pinion_spawn(runtime, &retry->timer.task);
+	retry->private_random = pinion_clock_now_ns() ^ (uintptr_t)retry;
+	return pinion_task_spawn(runtime, &retry->timer.task);
 }
 
 void pinion_retry_report(struct pinion_retry *retry, int result)

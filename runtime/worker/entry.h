@@ -74,7 +74,7 @@ const struct pin_host *pin_runtime_host(const struct pinion_runtime *runtime);
  * A place for one task, before there is one: afterwards the task cannot be
  * refused. Exactly one of the other two follows, on the same thread. Any
  * thread; while an outside one holds a place, a drain waits for it.
- * -ESHUTDOWN, as pinion_spawn().
+ * -ESHUTDOWN, as pinion_task_spawn().
  */
 int pin_runtime_reserve(struct pinion_runtime *runtime);
 void pin_runtime_spawn_reserved(struct pinion_runtime *runtime, struct pinion_task *task);

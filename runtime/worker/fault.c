@@ -67,7 +67,7 @@ static void count(struct pin_worker *worker, int error)
 	if (pin_load_relaxed_u32(&shared->first_failure) == 0) {
 		pin_cas_seq_cst_u32(&shared->first_failure, &none, (uint32_t)-error);
 	}
-	if (shared->config.fault_policy == PINION_FAIL_FAST) {
+	if (shared->config.fault_policy == PINION_FAULT_FAIL_FAST) {
 		pin_shared_stop(shared);
 	}
 }
@@ -138,14 +138,14 @@ static bool is_guarded(const struct pin_worker *worker)
 	return worker->guard != NULL && pin_guard_is_running(worker->guard);
 }
 
-void pinion_panic(int error, const char *message)
+void pinion_task_panic(int error, const char *message)
 {
 	struct pin_worker *worker = pin_worker_of_thread();
 	const char *said = message != NULL ? message : "no reason given";
 
 	if (worker == NULL || !is_guarded(worker)) {
 		pin_check_misused(worker != NULL ? &worker->shared->log : NULL,
-			"pinion_panic() outside of a worker's task: %s", said);
+			"pinion_task_panic() outside of a worker's task: %s", said);
 	}
 	worker->panic_error = error < 0 ? error : -EINVAL;
 	if (may_log(worker)) {

@@ -204,7 +204,7 @@ enum pin_step pin_worker_step(struct pin_worker *worker);
  */
 void pin_worker_end_loop(struct pin_worker *worker);
 
-/* As pinion_should_yield(). */
+/* As pinion_worker_should_yield(). */
 bool pin_worker_should_yield(struct pin_worker *worker);
 
 /* ---- sleeping ---- */
@@ -376,11 +376,11 @@ void pin_hooks_stop(struct pin_worker *worker);
  * What becomes of a task that fails, or does not return at all.
  *
  * A failure is counted, logged with the job's name and its error, and kept if
- * it is the runtime's first. A task that ends by pinion_panic(), pthread_exit()
- * or an exception fails too: its frames are unwound up to the worker's loop
- * (host/unwind.h), which accounts for it here and goes on. Whatever is owed to
- * others when a task ends, by a group, a future, a work item, is done by
- * cleanup attributes in the frames between.
+ * it is the runtime's first. A task that ends by pinion_task_panic(),
+ * pthread_exit() or an exception fails too: its frames are unwound up to the
+ * worker's loop (host/unwind.h), which accounts for it here and goes on.
+ * Whatever is owed to others when a task ends, by a group, a future, a work
+ * item, is done by cleanup attributes in the frames between.
  *
  * Each task costs one store: which function the worker is in.
  *

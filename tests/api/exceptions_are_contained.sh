@@ -47,7 +47,7 @@ static int run(struct pinion_task *task)
 	case 0:
 		throw failure();
 	case 1:
-		pinion_panic(-5, "from C++");
+		pinion_task_panic(-5, "from C++");
 	default:
 		pthread_exit(nullptr);
 	}
@@ -67,7 +67,7 @@ int main()
 	}
 	for (int i = 0; i < ROUNDS; i++) {
 		tasks[i].run = run;
-		if (pinion_spawn(runtime, &tasks[i]) != 0) {
+		if (pinion_task_spawn(runtime, &tasks[i]) != 0) {
 			return 1;
 		}
 	}

@@ -63,11 +63,11 @@ static void begin(struct library *library)
 		find(library, "pinion_config_init_sized");
 	int (*create)(const struct pinion_config *, struct pinion_runtime **) =
 		find(library, "pinion_runtime_create");
-	int (*spawn)(struct pinion_runtime *, struct pinion_task *) = find(library, "pinion_spawn");
+	int (*spawn)(struct pinion_runtime *, struct pinion_task *) = find(library, "pinion_task_spawn");
 	struct pinion_config config;
 	int rc;
 
-	library->respawn = find(library, "pinion_respawn");
+	library->respawn = find(library, "pinion_task_respawn");
 	config_init(&config, sizeof(config));
 	config.worker_count = 1;
 	config.buffer_count = 4;

@@ -32,7 +32,7 @@ struct Task {
 
 extern "C" {
     fn pinion_runtime_create(config: *const c_void, out_runtime: *mut *mut c_void) -> c_int;
-    fn pinion_spawn(runtime: *mut c_void, task: *mut Task) -> c_int;
+    fn pinion_task_spawn(runtime: *mut c_void, task: *mut Task) -> c_int;
     fn pinion_runtime_join(runtime: *mut c_void) -> c_int;
     fn pinion_runtime_destroy(runtime: *mut c_void) -> c_int;
     fn pinion_struct_bytes(name: *const c_char) -> usize;
@@ -82,7 +82,7 @@ fn main() {
                 private_kind: 0,
                 private: 0,
             }));
-            assert_eq!(pinion_spawn(runtime, task), 0);
+            assert_eq!(pinion_task_spawn(runtime, task), 0);
         }
         eprintln!("join {}", pinion_runtime_join(runtime));
         assert_eq!(pinion_runtime_destroy(runtime), 0);

@@ -88,7 +88,7 @@ int main(void)
 		fprintf(stderr, "create: %s\n", strerror(-error));
 		return 1;
 	}
-	error = pinion_spawn(runtime, &task);
+	error = pinion_task_spawn(runtime, &task);
 	if (error == 0) {
 		error = pinion_runtime_drain(runtime);
 	}

@@ -80,7 +80,7 @@ int clock_gettime(clockid_t clock, struct timespec *out_time)
 /* Both on the same thread; only its instructions count. */
 static void begin_path(void)
 {
-	__atomic_store_n(&counted_ns, pinion_now_ns(), __ATOMIC_RELAXED);
+	__atomic_store_n(&counted_ns, pinion_clock_now_ns(), __ATOMIC_RELAXED);
 	CALLGRIND_ZERO_STATS;
 	CALLGRIND_TOGGLE_COLLECT;
 }
@@ -94,7 +94,7 @@ static void end_path(void)
 
 static void spawn(struct pinion_task *task)
 {
-	expect_ready("spawn", pinion_spawn(runtime, task) == 0);
+	expect_ready("spawn", pinion_task_spawn(runtime, task) == 0);
 }
 
 static void wait_for(sem_t *semaphore)
@@ -133,7 +133,7 @@ static void spawn_next_batch(void)
 	left_count -= BATCH;
 	for (uint32_t i = 0; i < BATCH; i++) {
 		tasks[i].run = batch_task;
-		(void)pinion_spawn(runtime, &tasks[i]);
+		(void)pinion_task_spawn(runtime, &tasks[i]);
 	}
 }
 
@@ -163,7 +163,7 @@ static int respawn(struct pinion_task *task)
 		sem_post(&finished);
 		return 0;
 	}
-	return pinion_respawn(runtime, task);
+	return pinion_task_respawn(runtime, task);
 }
 
 static int begin_respawns(struct pinion_task *task)
@@ -172,7 +172,7 @@ static int begin_respawns(struct pinion_task *task)
 	left_count = times;
 	tasks[0].run = respawn;
 	begin_path();
-	return pinion_respawn(runtime, &tasks[0]);
+	return pinion_task_respawn(runtime, &tasks[0]);
 }
 
 /* ---- from outside ---- */
@@ -205,7 +205,7 @@ static int count_down(struct pinion_task *task)
 static void push_singly(void)
 {
 	for (uint32_t i = 0; i < times; i++) {
-		(void)pinion_spawn(runtime, &tasks[i]);
+		(void)pinion_task_spawn(runtime, &tasks[i]);
 	}
 }
 
@@ -217,7 +217,7 @@ static void push_batches(void)
 		pointers[i] = &tasks[i];
 	}
 	for (uint32_t i = 0; i < times; i += BATCH) {
-		(void)pinion_spawn_batch(runtime, &pointers[i], BATCH);
+		(void)pinion_task_spawn_batch(runtime, &pointers[i], BATCH);
 	}
 }
 
@@ -258,7 +258,7 @@ static void timer_cancelled(struct pinion_task *task)
 		return;
 	}
 	next.run = begin_timers;
-	(void)pinion_spawn(runtime, &next);
+	(void)pinion_task_spawn(runtime, &next);
 }
 
 static int timer_run(struct pinion_task *task)
@@ -285,7 +285,7 @@ static int begin_timers(struct pinion_task *task)
 		timers[i].task.run = timer_run;
 		timers[i].task.cancel = timer_cancelled;
 		(void)pinion_timer_start(
-			runtime, &timers[i], pinion_now_ns() + 1000000000ull * (3600 + i));
+			runtime, &timers[i], pinion_clock_now_ns() + 1000000000ull * (3600 + i));
 	}
 	for (uint32_t i = 0; i < BATCH; i++) {
 		(void)pinion_timer_cancel(runtime, &timers[i]);
@@ -333,7 +333,7 @@ static int read_next(struct pinion_task *task)
 	request.file = &file;
 	request.bytes = read_bytes;
 	request.length_bytes = READ_BYTES;
-	return pinion_read_submit(runtime, &request);
+	return pinion_request_submit(runtime, &request);
 }
 
 static struct pinion_request nops[BATCH];

@@ -306,7 +306,7 @@ check_subject() {
 	[ ! -s err ]
 	[ "$(ls -A)" = "$(printf '%s\n' 'a picture.svg' err out)" ]
 	[ "$(grep . "a picture.svg" | tail -n 1)" = "</svg>" ]
-	for text in inject forkjoin pinion_spawn mpmc-ring recursive-calls '% of figures' \
+	for text in inject forkjoin pinion_task_spawn mpmc-ring recursive-calls '% of figures' \
 		workers 'ns, less is better'; do
 		grep -qF "$text" 'a picture.svg'
 	done

@@ -104,7 +104,7 @@ static void submit(struct pinion_runtime *runtime, struct pinion_pool *pool,
 		request->length_bytes = PIECE;
 		/* Most likely begun by then; if not, others are. */
 		request->deadline_ns =
-			how == HOW_LATE && i == 0 ? pinion_now_ns() + 20 * 1000 * 1000 : 0;
+			how == HOW_LATE && i == 0 ? pinion_clock_now_ns() + 20 * 1000 * 1000 : 0;
 		expect_number("submit", 0, pinion_request_submit(runtime, request));
 	}
 }
@@ -209,7 +209,7 @@ static void check_stop(uint32_t io_level, struct pinion_file *file, enum how how
 	check_kept(pool, how);
 	for (int i = 0; i < 2; i++) {
 		expect_number("stop", -ETIME,
-			pinion_runtime_stop_until(runtime, pinion_now_ns() + STOP_LIMIT_NS));
+			pinion_runtime_stop_until(runtime, pinion_clock_now_ns() + STOP_LIMIT_NS));
 		check_kept(pool, how);
 	}
 	expect_number("destroy", -EBUSY, pinion_pool_destroy(pool));

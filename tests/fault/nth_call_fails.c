@@ -209,7 +209,7 @@ static int start_read(struct pinion_task *task)
 	(void)task;
 	request = (struct pinion_request){
 		.task.run = has_read, .file = &file, .bytes = bytes, .length_bytes = sizeof(bytes)};
-	return pinion_read_submit(runtime, &request);
+	return pinion_request_submit(runtime, &request);
 }
 
 static void read_one(bool must_work)
@@ -223,7 +223,7 @@ static void read_one(bool must_work)
 		return;
 	}
 	reader = (struct pinion_task){.run = start_read};
-	expect("spawn", 0, pinion_spawn(runtime, &reader));
+	expect("spawn", 0, pinion_task_spawn(runtime, &reader));
 	/* A scan comes next; the drain at its end waits for both. */
 }
 

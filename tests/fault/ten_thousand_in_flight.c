@@ -56,7 +56,7 @@ static int submit_share(struct pinion_task *task)
 			.file = &file,
 			.bytes = &item->byte,
 			.length_bytes = 1};
-		rc = pinion_read_submit(runtime, &item->request);
+		rc = pinion_request_submit(runtime, &item->request);
 		if (rc != 0) {
 			pin_store_release_u32(&refused, (uint32_t)-rc);
 		}
@@ -88,7 +88,7 @@ static bool start(uint32_t worker_count)
 	for (uint32_t i = 0; i < worker_count; i++) {
 		shares[i] = (struct share){
 			.task.run = submit_share, .first = &items[i * each], .count = each};
-		expect_number("spawn", 0, pinion_spawn_on(runtime, i, &shares[i].task));
+		expect_number("spawn", 0, pinion_task_spawn_on(runtime, i, &shares[i].task));
 	}
 	tasks_await(&submitted, worker_count);
 	expect_number("refused", 0, pin_load_acquire_u32(&refused));
@@ -154,7 +154,7 @@ static void check_drain(uint32_t worker_count)
 	pin_store_release_u32(&late_runs, 0);
 	expect_ready("thread", pthread_create(&other, NULL, drain, NULL) == 0);
 	/* Until the drain has begun. */
-	for (uint32_t i = 1; pinion_spawn(runtime, &late) != -ESHUTDOWN; i++) {
+	for (uint32_t i = 1; pinion_task_spawn(runtime, &late) != -ESHUTDOWN; i++) {
 		tasks_await(&late_runs, i);
 	}
 	for (size_t done = 0; done < sizeof(written);) {

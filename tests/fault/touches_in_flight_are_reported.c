@@ -64,7 +64,7 @@ static void begin(struct tasks_hold *hold)
 
 	expect_number("submit", 0, pinion_request_submit(runtime, &one.request));
 	if (has_rings && one.request.op != PINION_OP_STATX) {
-		(void)pinion_should_yield(runtime);
+		(void)pinion_worker_should_yield(runtime);
 	}
 	tasks_signal(&hold->has_begun);
 	pass_unseen(SYS_read, gate[0], &byte, 1);

@@ -56,10 +56,10 @@ static void submit_reads(struct tasks_hold *hold)
 			.bytes = pieces[i],
 			.offset_bytes = i * PIECE,
 			.length_bytes = PIECE};
-		expect_number("submit", 0, pinion_read_submit(runtime, &requests[i]));
+		expect_number("submit", 0, pinion_request_submit(runtime, &requests[i]));
 	}
 	/* Those that wait for the end of the loop have it now. */
-	(void)pinion_should_yield(runtime);
+	(void)pinion_worker_should_yield(runtime);
 }
 
 static void check_reads(bool may_be_cancelled)
@@ -94,7 +94,7 @@ static void check_others_go_on(uint32_t direct)
 	begin(&hold, direct);
 	for (size_t i = 0; i < TASKS; i++) {
 		tasks[i] = (struct pinion_task){.run = count_run};
-		expect_number("spawn", 0, pinion_spawn(runtime, &tasks[i]));
+		expect_number("spawn", 0, pinion_task_spawn(runtime, &tasks[i]));
 	}
 	tasks_await(&tasks_run, TASKS);
 	scans_config(&config);
@@ -126,7 +126,7 @@ static void check_stop_waits(uint32_t direct)
 
 	begin(&hold, direct);
 	expect_ready("thread", pthread_create(&other, NULL, stop, NULL) == 0);
-	while (pinion_spawn(runtime, &late) != -ESHUTDOWN) {
+	while (pinion_task_spawn(runtime, &late) != -ESHUTDOWN) {
 		tasks_await(&tasks_run, 1);
 		pin_store_release_u32(&tasks_run, 0);
 	}

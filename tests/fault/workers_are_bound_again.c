@@ -74,7 +74,7 @@ static struct visit visit_worker(uint32_t index)
 {
 	struct visit visit = {.task.run = look};
 
-	expect_number("spawn", 0, pinion_spawn_on(runtime, index, &visit.task));
+	expect_number("spawn", 0, pinion_task_spawn_on(runtime, index, &visit.task));
 	tasks_await(&visit.entered, 1);
 	expect_number("sched_getaffinity", 0, visit.rc);
 	return visit;

@@ -75,7 +75,7 @@ static void limit(uint32_t depth, uint64_t requests_per_second)
 	limits.requests_per_second = requests_per_second;
 	workload.was_free |= depth == 0;
 	world_event("limits", depth, requests_per_second);
-	WORLD_CHECK(pinion_runtime_limit(workload.runtime, &limits) == 0);
+	WORLD_CHECK(pinion_runtime_set_limits(workload.runtime, &limits) == 0);
 }
 
 static void *limit_from_outside(void *arg)

@@ -51,8 +51,8 @@ bool workload_spawn(struct workload_entry *entry, bool is_shared)
 	entry->is_accepted = true; /* it may be entered before the call returns */
 	watch_task_ready(workload_number(entry));
 	world_event("spawns", workload_number(entry), is_shared);
-	rc = is_shared ? pinion_spawn_shared(workload.runtime, task)
-		       : pinion_spawn(workload.runtime, task);
+	rc = is_shared ? pinion_task_spawn_shared(workload.runtime, task)
+		       : pinion_task_spawn(workload.runtime, task);
 	if (rc == 0) {
 		workload.spawned++;
 		return true;

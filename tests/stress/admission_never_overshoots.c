@@ -106,7 +106,7 @@ static int spawn_some(struct spawner *spawner, struct pinion_job *const *jobs, u
 		return pinion_admission_spawn_wait(&admission, jobs, count, UINT64_MAX);
 	case 1:
 		return pinion_admission_spawn_wait(&admission, jobs, count,
-			pinion_now_ns() + random_below(&spawner->random, 100 * 1000));
+			pinion_clock_now_ns() + random_below(&spawner->random, 100 * 1000));
 	default:
 		return pinion_admission_spawn(&admission, jobs, count, NULL);
 	}

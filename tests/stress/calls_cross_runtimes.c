@@ -272,11 +272,11 @@ static int start_level(struct level *level)
 	int rc;
 
 	if (random_below(random, 8) == 0) {
-		deadline_ns = pinion_now_ns() + random_below(random, 50000);
+		deadline_ns = pinion_clock_now_ns() + random_below(random, 50000);
 	}
 	if (random_below(random, 2) == 0) {
 		level->wait.deadline_ns = deadline_ns;
-		rc = pinion_execute_async(
+		rc = pinion_call_run_async(
 			target, &level->call, runtimes[level->home], &level->wait);
 	} else {
 		rc = pinion_call_start(target, &level->call);
@@ -339,7 +339,7 @@ static void start_chain(struct chain *chain, struct random_source *random, bool 
 		.random.state = random_next(random),
 		.parks = parks,
 	};
-	expect_number("spawn", 0, pinion_spawn(runtimes[chain->home], &chain->starter));
+	expect_number("spawn", 0, pinion_task_spawn(runtimes[chain->home], &chain->starter));
 }
 
 /* ---- threads ---- */
@@ -357,7 +357,7 @@ static int run_plain(void *arg)
 static void execute(struct level *level)
 {
 	int result = 7;
-	int rc = pinion_execute(runtimes[level->target], run_plain, level, &result);
+	int rc = pinion_call_run(runtimes[level->target], run_plain, level, &result);
 
 	if (rc != 0) {
 		expect_number("untouched", 7, result);
@@ -457,7 +457,7 @@ static void *end_one(void *arg)
 {
 	const struct ending *ending = arg;
 	struct pinion_runtime *runtime = runtimes[ending->runtime];
-	uint64_t limit_ns = pinion_now_ns() + ROUND_SECONDS * UINT64_C(1000000000);
+	uint64_t limit_ns = pinion_clock_now_ns() + ROUND_SECONDS * UINT64_C(1000000000);
 	int rc;
 
 	switch (ending->end) {

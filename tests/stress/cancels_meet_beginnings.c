@@ -128,7 +128,7 @@ static void run_round(void)
 	}
 	expect_ready("thread", pthread_create(&canceller, NULL, cancel_all, NULL) == 0);
 	for (uint32_t i = 0; i < PAIRS; i++) {
-		expect_number("spawn", 0, pinion_spawn(runtime, &pairs[i].starter));
+		expect_number("spawn", 0, pinion_task_spawn(runtime, &pairs[i].starter));
 	}
 	pthread_join(canceller, NULL);
 	for (uint32_t i = 0; i < PAIRS; i++) {

@@ -215,7 +215,7 @@ static void run_round(int loop)
 			expect_ready("thread",
 				pthread_create(&sender->thread, NULL, send_all, sender) == 0);
 		} else {
-			expect_number("spawn", 0, pinion_spawn(runtime, &sender->task));
+			expect_number("spawn", 0, pinion_task_spawn(runtime, &sender->task));
 		}
 	}
 	receive_all(loop);

@@ -83,7 +83,7 @@ static void run_once(uint32_t io_level)
 	runtime = runtimes_start(WORKERS, io_level);
 	pinion_limits_init(&limits);
 	limits.depth_count = DEPTH;
-	expect_number("limit", 0, pinion_runtime_limit(runtime, &limits));
+	expect_number("limit", 0, pinion_runtime_set_limits(runtime, &limits));
 	pin_store_release_u32(&ended_count, 0);
 	for (uint32_t i = 0; i < REQUESTS; i++) {
 		slots[i].ended_count = 0;

@@ -82,12 +82,12 @@ static int run_job(struct pinion_task *task)
 	struct job *job = job_of(task);
 
 	for (uint32_t i = 0; i < job->child_count; i++) {
-		expect_number("child", 0, pinion_spawn(crew, &job->children[i]));
+		expect_number("child", 0, pinion_task_spawn(crew, &job->children[i]));
 	}
 	if (job->has_timer) {
 		expect_number("timer", 0,
 			pinion_timer_start(crew, &job->timer,
-				pinion_now_ns() +
+				pinion_clock_now_ns() +
 					(job->cancels ? UINT64_C(3600000000000) : 50000)));
 		if (job->cancels) {
 			/* It may be on any worker's wheel, or between two. */
@@ -117,9 +117,10 @@ static void spawn_one(struct spawner *spawner, struct job *job)
 	if (random_below(random, 3) == 0) {
 		job->task.flags = 0;
 		expect_number("spawn_on", 0,
-			pinion_spawn_on(crew, (uint32_t)random_below(random, PLACES), &job->task));
+			pinion_task_spawn_on(
+				crew, (uint32_t)random_below(random, PLACES), &job->task));
 	} else {
-		expect_number("spawn", 0, pinion_spawn(crew, &job->task));
+		expect_number("spawn", 0, pinion_task_spawn(crew, &job->task));
 	}
 }
 

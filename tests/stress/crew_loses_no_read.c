@@ -143,7 +143,8 @@ static int run_job(struct pinion_task *task)
 	struct slot *slot = PIN_CONTAINER_OF(task, struct slot, job);
 
 	if (slot->has_timer) {
-		note_wrong(pinion_timer_start(crew, &slot->timer, pinion_now_ns() + 100000) != 0);
+		note_wrong(pinion_timer_start(crew, &slot->timer, pinion_clock_now_ns() + 100000) !=
+			0);
 	}
 	submit(slot);
 	return 0;
@@ -168,7 +169,7 @@ static void choose_request(struct slot *slot, struct random_source *random)
 	slot->may_fail = slot->request.op == PINION_OP_TIMEOUT || random_below(random, 3) == 0;
 	if (slot->request.op == PINION_OP_TIMEOUT || (slot->may_fail && random_below(random, 2))) {
 		slot->request.deadline_ns =
-			pinion_now_ns() + 1 + random_below(random, DEADLINE_NS_MAX);
+			pinion_clock_now_ns() + 1 + random_below(random, DEADLINE_NS_MAX);
 	}
 	memset(slot->bytes, 0, (size_t)count * BLOCK);
 }
@@ -189,10 +190,11 @@ static void begin_one(struct reader *reader, struct slot *slot)
 		submit(slot);
 	} else if (way == 1) {
 		expect_number("spawn_on", 0,
-			pinion_spawn_on(crew, (uint32_t)random_below(random, PLACES), &slot->job));
+			pinion_task_spawn_on(
+				crew, (uint32_t)random_below(random, PLACES), &slot->job));
 	} else {
 		slot->job.flags = flags[random_below(random, 3)];
-		expect_number("spawn", 0, pinion_spawn(crew, &slot->job));
+		expect_number("spawn", 0, pinion_task_spawn(crew, &slot->job));
 	}
 }
 

@@ -187,7 +187,7 @@ static uint64_t random_deadline(struct user *user)
 	case 1:
 		return 0;
 	default:
-		return pinion_now_ns() + random_below(&user->random, DEADLINE_NS_MAX);
+		return pinion_clock_now_ns() + random_below(&user->random, DEADLINE_NS_MAX);
 	}
 }
 
@@ -271,7 +271,7 @@ static int run_worker(struct pinion_task *task)
 		play(user);
 	}
 	if (user->left > 0) {
-		return pinion_respawn(runtime, task);
+		return pinion_task_respawn(runtime, task);
 	}
 	end(user);
 	return 0;
@@ -314,7 +314,7 @@ static void start(struct random_source *source, uint32_t number)
 		.mark = number,
 	};
 	if (number < WORKERS) {
-		expect_number("spawn", 0, pinion_spawn(runtime, &user->task));
+		expect_number("spawn", 0, pinion_task_spawn(runtime, &user->task));
 		return;
 	}
 	expect_ready("thread", pthread_create(&user->thread, NULL, run_thread, user) == 0);

@@ -86,7 +86,7 @@ static void check_result(const struct pinion_request *request)
 		break;
 	}
 	note_wrong(result < 0 && result != -ECANCELED && result != -ETIME);
-	note_wrong(result == -ETIME && pinion_now_ns() < request->deadline_ns);
+	note_wrong(result == -ETIME && pinion_clock_now_ns() < request->deadline_ns);
 }
 
 /* False: the runtime takes no more. */
@@ -105,7 +105,8 @@ static bool submit_again(struct slot *slot, struct random_source *random)
 	request->deadline_ns = 0;
 	if (request->op == PINION_OP_TIMEOUT ||
 		(request->op != PINION_OP_CANCEL && random_below(random, 4) == 0)) {
-		request->deadline_ns = pinion_now_ns() + random_below(random, DEADLINE_NS_MAX);
+		request->deadline_ns =
+			pinion_clock_now_ns() + random_below(random, DEADLINE_NS_MAX);
 	}
 	pin_store_release_u32(&slot->submitted_count, count + 1);
 	rc = pinion_request_submit(runtime, request);

@@ -69,7 +69,7 @@ static int submit(struct chain *chain, struct requests_one *one, uint8_t *bytes)
 	request->length_bytes = BLOCK;
 	request->offset_bytes = random_below(&chain->random, FILE_BLOCKS) * BLOCK;
 	request->deadline_ns = random_below(&chain->random, 8) == 0
-		? pinion_now_ns() + random_below(&chain->random, DEADLINE_NS_MAX)
+		? pinion_clock_now_ns() + random_below(&chain->random, DEADLINE_NS_MAX)
 		: 0;
 	return pinion_request_submit(runtime, request);
 }

@@ -130,7 +130,7 @@ static void spawn_batch(struct random_source *source)
 		before[length] = node->task;
 		length++;
 	}
-	rc = pinion_spawn_batch(runtime, tasks, length);
+	rc = pinion_task_spawn_batch(runtime, tasks, length);
 	for (uint32_t i = 0; i < length; i++) {
 		note_result(node_of(tasks[i]), &before[i], rc);
 	}
@@ -147,15 +147,15 @@ static void spawn_one(struct random_source *source)
 	before = node->task;
 	switch (random_below(source, 4)) {
 	case 0:
-		note_result(node, &before, pinion_spawn_shared(runtime, &node->task));
+		note_result(node, &before, pinion_task_spawn_shared(runtime, &node->task));
 		break;
 	case 1:
 		node->worker = (int)random_below(source, worker_count);
 		note_result(node, &before,
-			pinion_spawn_on(runtime, (uint32_t)node->worker, &node->task));
+			pinion_task_spawn_on(runtime, (uint32_t)node->worker, &node->task));
 		break;
 	default:
-		note_result(node, &before, pinion_spawn(runtime, &node->task));
+		note_result(node, &before, pinion_task_spawn(runtime, &node->task));
 		break;
 	}
 }
@@ -185,7 +185,7 @@ static void read_byte(struct node *node)
 		.bytes = &node->byte,
 		.length_bytes = 1,
 	};
-	rc = pinion_read_submit(runtime, &node->request);
+	rc = pinion_request_submit(runtime, &node->request);
 	if (rc == 0) {
 		count(&node->reads_taken);
 	} else if (rc != -EAGAIN && rc != -ESHUTDOWN) {
@@ -207,7 +207,7 @@ static int run_node(struct pinion_task *task)
 		spawn_any(&source);
 	}
 	if (kind == 0) {
-		(void)pinion_should_yield(runtime);
+		(void)pinion_worker_should_yield(runtime);
 	} else if (kind == 1) {
 		sched_yield();
 	} else if (kind == 2 && again == 0) {
@@ -221,8 +221,9 @@ static int run_node(struct pinion_task *task)
 		node->worker = is_bound ? (int)(number % worker_count) : ANYWHERE;
 		before = node->task;
 		note_result(node, &before,
-			is_bound ? pinion_spawn_on(runtime, (uint32_t)(number % worker_count), task)
-				 : pinion_respawn(runtime, task));
+			is_bound ? pinion_task_spawn_on(
+					   runtime, (uint32_t)(number % worker_count), task)
+				 : pinion_task_respawn(runtime, task));
 	}
 	return number % 100 == 0 ? -EIO : 0;
 }

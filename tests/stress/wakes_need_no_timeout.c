@@ -51,7 +51,7 @@ static int relay(struct pinion_task *task)
 	uint32_t next = (uint32_t)(pinion_worker_index(runtime) + 1) % worker_count;
 
 	(void)task;
-	expect_number("spawn_on", 0, pinion_spawn_on(runtime, next, relayed));
+	expect_number("spawn_on", 0, pinion_task_spawn_on(runtime, next, relayed));
 	return 0;
 }
 
@@ -73,19 +73,19 @@ static void run_round(struct random_source *source, uint32_t worker_count)
 	switch (random_below(source, 4)) {
 	case 0:
 		wanted = 1 + (uint32_t)random_below(source, TASKS_MAX);
-		expect_number("batch", 0, pinion_spawn_batch(runtime, pointers, wanted));
+		expect_number("batch", 0, pinion_task_spawn_batch(runtime, pointers, wanted));
 		break;
 	case 1:
 		expect_number("spawn_on", 0,
-			pinion_spawn_on(
+			pinion_task_spawn_on(
 				runtime, (uint32_t)random_below(source, worker_count), &tasks[0]));
 		break;
 	case 2:
 		relayed = &tasks[0];
-		expect_number("spawn", 0, pinion_spawn(runtime, &first));
+		expect_number("spawn", 0, pinion_task_spawn(runtime, &first));
 		break;
 	default:
-		expect_number("spawn", 0, pinion_spawn(runtime, &tasks[0]));
+		expect_number("spawn", 0, pinion_task_spawn(runtime, &tasks[0]));
 		break;
 	}
 	tasks_await(&done, wanted);

@@ -31,7 +31,7 @@ int clock_gettime(clockid_t clock, struct timespec *out_time)
 static inline void clock_hold(struct tasks_hold *hold)
 {
 	(void)hold;
-	clock_own_ns = pinion_now_ns();
+	clock_own_ns = pinion_clock_now_ns();
 }
 
 /* From now on worker `worker_index` has a clock that stands still. */

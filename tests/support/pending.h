@@ -26,7 +26,7 @@ static inline void pending_start(struct tasks_hold *starter)
 {
 	struct pending_read *read = PIN_CONTAINER_OF(starter, struct pending_read, starter);
 
-	expect_number("read", 0, pinion_read_submit(read->runtime, &read->request));
+	expect_number("read", 0, pinion_request_submit(read->runtime, &read->request));
 }
 
 /* Returns when worker `worker_index` has submitted it. */

@@ -68,7 +68,7 @@ static inline void tasks_hold_begin(
 	pin_store_release_u32(&hold->has_begun, 0);
 	pin_store_release_u32(&hold->may_end, 0);
 	pin_store_release_u32(&hold->has_ended, 0);
-	expect_number("spawn_on", 0, pinion_spawn_on(runtime, worker_index, &hold->task));
+	expect_number("spawn_on", 0, pinion_task_spawn_on(runtime, worker_index, &hold->task));
 	tasks_await(&hold->has_begun, 1);
 }
 

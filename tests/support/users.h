@@ -136,7 +136,7 @@ static inline void users_on(
 {
 	struct users_job job = {.task = {.run = users_job_run}, .body = body, .arg = arg};
 
-	expect_number("spawn_on", 0, pinion_spawn_on(runtime, worker_index, &job.task));
+	expect_number("spawn_on", 0, pinion_task_spawn_on(runtime, worker_index, &job.task));
 	tasks_await(&job.has_ended, 1);
 }
 

@@ -63,7 +63,7 @@ static inline void wakes_watch(struct pinion_runtime *runtime)
 
 	task = (struct pinion_task){.run = wakes_find};
 	pin_store_release_u32(&wakes_found, 0);
-	expect_number("spawn", 0, pinion_spawn(runtime, &task));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &task));
 	tasks_await(&wakes_found, 1);
 	shared = (const struct pin_shared *)(uintptr_t)pin_load_acquire_u64(&wakes_shared);
 	sleepers_await(&shared->tiers[0], shared->worker_count);

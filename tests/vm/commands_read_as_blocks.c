@@ -120,7 +120,7 @@ static void check_ended_early(struct pinion_runtime *runtime, struct pinion_file
 {
 	for (int way = 0; way < 3; way++) {
 		uint64_t offset = file->size_bytes - PIECE_MAX;
-		uint64_t deadline_ns = way == 1 ? pinion_now_ns() + 1000 : 0;
+		uint64_t deadline_ns = way == 1 ? pinion_clock_now_ns() + 1000 : 0;
 
 		readings_begin();
 		for (uint32_t i = 0; i < REQUESTS; i++) {

@@ -182,7 +182,7 @@ static void check_ended_early(struct pinion_runtime *runtime, struct pinion_file
 	}
 	readings_await(readings_count);
 	check_ends(-ECANCELED);
-	submit_blocks(runtime, file, pinion_now_ns() + 1000);
+	submit_blocks(runtime, file, pinion_clock_now_ns() + 1000);
 	readings_await(readings_count);
 	check_ends(-ETIME);
 	submit_blocks(runtime, file, 0);

@@ -171,7 +171,7 @@ static int spawn_turns(struct blocks *blocks)
 		int rc;
 
 		blocks->workers[i].turn.run = take_turn;
-		rc = pinion_spawn_on(blocks->runtime, i, &blocks->workers[i].turn);
+		rc = pinion_task_spawn_on(blocks->runtime, i, &blocks->workers[i].turn);
 		if (rc != 0) {
 			report_line("cannot spawn: %s", report_reason(rc));
 			return rc;

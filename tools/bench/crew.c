@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The subject `crew`: from pinion_execute() on a thread outside until it
+ * The subject `crew`: from pinion_call_run() on a thread outside until it
  * returns with the result of a function that does nothing, on a crew of 1, 2
  * and 1 workers that have nothing else to do. The floor is a word that goes to
  * a thread asleep in futex(2) and back. Where there are several cores, that
@@ -59,7 +59,7 @@ static int take_figure(struct crew *crew, enum bench_side side, struct figures *
 	int rc;
 
 	if (side == BENCH_OURS) {
-		rc = pinion_execute(crew->runtime, do_nothing, NULL, &result);
+		rc = pinion_call_run(crew->runtime, do_nothing, NULL, &result);
 		if (rc != 0) {
 			report_line("a call failed: %s", report_reason(rc));
 		}
@@ -215,7 +215,7 @@ const struct bench_subject bench_crew = {
 	.name = "crew",
 	.unit = "us",
 	.brief = "a job in a crew, from a thread outside and back, against a word to a thread",
-	.sides = {[BENCH_OURS] = "pinion_execute", [BENCH_FLOOR] = "futex-round-trip"},
+	.sides = {[BENCH_OURS] = "pinion_call_run", [BENCH_FLOOR] = "futex-round-trip"},
 	.start = crew_start,
 	.run = crew_run,
 	.stop = crew_stop,

@@ -102,7 +102,7 @@ static int call_other(struct execute *execute)
 		.task.run = came_back,
 		.deadline_ns = UINT64_MAX,
 	};
-	return pinion_execute_async(execute->other, &execute->call, execute->own, &execute->wait);
+	return pinion_call_run_async(execute->other, &execute->call, execute->own, &execute->wait);
 }
 
 /* ---- the floor ---- */
@@ -241,7 +241,7 @@ const struct bench_subject bench_execute = {
 	.name = "execute",
 	.unit = "us",
 	.brief = "a call on another runtime's worker and back, against a word between two threads",
-	.sides = {[BENCH_OURS] = "pinion_execute_async", [BENCH_FLOOR] = "futex-round-trip"},
+	.sides = {[BENCH_OURS] = "pinion_call_run_async", [BENCH_FLOOR] = "futex-round-trip"},
 	.variant = &(const struct execute_way){.is_together = false},
 	.start = execute_start,
 	.run = execute_run,
@@ -252,7 +252,7 @@ const struct bench_subject bench_execute_together = {
 	.name = "execute_together",
 	.unit = "us",
 	.brief = "likewise, both on one CPU",
-	.sides = {[BENCH_OURS] = "pinion_execute_async", [BENCH_FLOOR] = "futex-round-trip"},
+	.sides = {[BENCH_OURS] = "pinion_call_run_async", [BENCH_FLOOR] = "futex-round-trip"},
 	.variant = &(const struct execute_way){.is_together = true},
 	.start = execute_start,
 	.run = execute_run,

@@ -141,7 +141,7 @@ static void frame_start(struct forkjoin *forkjoin, struct frame_pool *pool, stru
 		.number = number,
 		.side = side,
 	};
-	rc = forkjoin->is_spawning ? pinion_spawn(forkjoin->active, &frame->task)
+	rc = forkjoin->is_spawning ? pinion_task_spawn(forkjoin->active, &frame->task)
 				   : frame_run(&frame->task);
 	if (rc != 0) {
 		/* The tree never ends, so this does. */
@@ -303,7 +303,7 @@ const struct bench_subject bench_forkjoin = {
 	.unit = "ns",
 	.axes = BENCH_BY(BENCH_WORKERS),
 	.brief = "a task of a tree that spawns two children and joins them, against calls",
-	.sides = {[BENCH_OURS] = "pinion_spawn", [BENCH_FLOOR] = "recursive-calls"},
+	.sides = {[BENCH_OURS] = "pinion_task_spawn", [BENCH_FLOOR] = "recursive-calls"},
 	.start = forkjoin_start,
 	.run = forkjoin_run,
 	.stop = forkjoin_stop,

@@ -283,7 +283,7 @@ const struct bench_subject bench_idle_ring = {
 	.name = "idle_ring",
 	.unit = "us/s",
 	.brief = "as idle, with a read pending on each worker",
-	.sides = {[BENCH_OURS] = "pinion_read_submit", [BENCH_FLOOR] = "futex-wait"},
+	.sides = {[BENCH_OURS] = "pinion_request_submit", [BENCH_FLOOR] = "futex-wait"},
 	.variant = &(const struct idle_way){.is_reading = true},
 	.start = idle_start,
 	.run = idle_run,

@@ -90,7 +90,7 @@ static int push_spawn(struct inject *inject, uint32_t first_index)
 	int rc = 0;
 
 	for (uint32_t i = 0; rc == 0 && i < INJECT_STRIDE; i++) {
-		rc = pinion_spawn(inject->runtime, inject->pointers[first_index + i]);
+		rc = pinion_task_spawn(inject->runtime, inject->pointers[first_index + i]);
 	}
 	return rc;
 }
@@ -217,7 +217,7 @@ const struct bench_subject bench_inject = {
 	.name = "inject",
 	.unit = "ns",
 	.brief = "an empty task spawned outside and run by a worker that is awake, against a queue",
-	.sides = {[BENCH_OURS] = "pinion_spawn", [BENCH_FLOOR] = "mpmc-ring"},
+	.sides = {[BENCH_OURS] = "pinion_task_spawn", [BENCH_FLOOR] = "mpmc-ring"},
 	.variant = &(const struct inject_way){push_spawn},
 	.start = inject_start,
 	.run = inject_run,

@@ -132,7 +132,7 @@ const struct bench_subject bench_inject_wait = {
 	.unit = "us",
 	.axes = BENCH_BY(BENCH_WORKERS),
 	.brief = "how long a task from outside waits while all workers have tasks of their own",
-	.sides = {[BENCH_OURS] = "pinion_spawn", [BENCH_FLOOR] = "look-between-tasks"},
+	.sides = {[BENCH_OURS] = "pinion_task_spawn", [BENCH_FLOOR] = "look-between-tasks"},
 	.start = wait_start,
 	.run = wait_run,
 	.stop = wait_stop,

@@ -203,7 +203,7 @@ static int meet_free_worker(struct lanes *lanes)
 
 	lanes->probe.run = meet_run;
 	if (rc == 0) {
-		rc = pinion_spawn_on(lanes->runtime, LANES_FREE_INDEX, &lanes->probe);
+		rc = pinion_task_spawn_on(lanes->runtime, LANES_FREE_INDEX, &lanes->probe);
 		if (rc != 0) {
 			report_line("cannot spawn: %s", report_reason(rc));
 		}
@@ -285,7 +285,7 @@ static int lanes_start(struct bench *bench, struct bench_setting *out_setting, v
 const struct bench_subject bench_lanes = {
 	.name = "lanes",
 	.brief = "from a high job's spawn to its start, one worker free, the others full",
-	.sides = {[BENCH_OURS] = "pinion_spawn", [BENCH_FLOOR] = "futex-wake"},
+	.sides = {[BENCH_OURS] = "pinion_task_spawn", [BENCH_FLOOR] = "futex-wake"},
 	.variant = &(const struct lanes_way){.has_free_worker = true},
 	.run = lanes_run,
 	LANES_SHARED,
@@ -294,7 +294,7 @@ const struct bench_subject bench_lanes = {
 const struct bench_subject bench_lanes_qos = {
 	.name = "lanes_qos",
 	.brief = "as lanes, where idle CPUs are asked to stay awake",
-	.sides = {[BENCH_OURS] = "pinion_spawn", [BENCH_FLOOR] = "futex-wake"},
+	.sides = {[BENCH_OURS] = "pinion_task_spawn", [BENCH_FLOOR] = "futex-wake"},
 	.variant = &(const struct lanes_way){.has_free_worker = true, .keeps_cpus_awake = true},
 	.run = lanes_run,
 	LANES_SHARED,
@@ -304,7 +304,7 @@ const struct bench_subject bench_lanes_busy = {
 	.name = "lanes_busy",
 	.axes = BENCH_BY(BENCH_WORKERS),
 	.brief = "as lanes, where no worker is free, so that it waits until a job has ended",
-	.sides = {[BENCH_OURS] = "pinion_spawn", [BENCH_FLOOR] = "look-between-tasks"},
+	.sides = {[BENCH_OURS] = "pinion_task_spawn", [BENCH_FLOOR] = "look-between-tasks"},
 	.variant = &(const struct lanes_way){.has_free_worker = false},
 	.run = busy_run,
 	LANES_SHARED,

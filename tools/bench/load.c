@@ -80,7 +80,7 @@ static int busy_run(struct pinion_task *task)
 
 	if (goes_on) {
 		busy->runs++;
-		rc = pinion_spawn(load->runtime, task);
+		rc = pinion_task_spawn(load->runtime, task);
 	}
 	if (rc != 0) {
 		__atomic_store_n(&load->error, rc, __ATOMIC_RELEASE);
@@ -97,7 +97,7 @@ static int begin_tasks(struct pinion_task *task)
 	struct load *load = worker->load;
 
 	for (int i = 0; i < LOAD_TASKS; i++) {
-		int rc = pinion_spawn(load->runtime, &worker->tasks[i].task);
+		int rc = pinion_task_spawn(load->runtime, &worker->tasks[i].task);
 
 		if (rc != 0) {
 			__atomic_store_n(&load->error, rc, __ATOMIC_RELEASE);
@@ -160,7 +160,7 @@ int load_begin(struct load *load, bool in_loops)
 		int rc;
 
 		worker->turn.run = in_loops ? loop : begin_tasks;
-		rc = pinion_spawn_on(load->runtime, load->first_index + i, &worker->turn);
+		rc = pinion_task_spawn_on(load->runtime, load->first_index + i, &worker->turn);
 		if (rc != 0) {
 			report_line("cannot spawn: %s", report_reason(rc));
 			return rc;

@@ -64,7 +64,7 @@ int bench_pending_open(struct bench_pending *pending)
 
 int bench_pending_submit(struct bench_pending *pending, struct pinion_runtime *runtime)
 {
-	int rc = pinion_read_submit(runtime, &pending->request);
+	int rc = pinion_request_submit(runtime, &pending->request);
 
 	if (rc != 0) {
 		report_line("cannot read: %s", report_reason(rc));

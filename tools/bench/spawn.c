@@ -142,7 +142,7 @@ static void spawn_batch(struct spawn *spawn)
 	spawn->remaining_count -= spawn->batch_count;
 	spawn->left_count = spawn->batch_count;
 	for (uint32_t i = 0; i < spawn->batch_count; i++) {
-		int rc = pinion_spawn(spawn->runtime, &spawn->tasks[i].task);
+		int rc = pinion_task_spawn(spawn->runtime, &spawn->tasks[i].task);
 
 		if (rc != 0) {
 			/* Those before it still run, but start no other. */
@@ -199,7 +199,7 @@ static int spawn_turns(struct spawners *all, enum bench_side side)
 		int rc;
 
 		all->spawns[i].side = side;
-		rc = pinion_spawn_on(all->runtime, i, &all->spawns[i].turn);
+		rc = pinion_task_spawn_on(all->runtime, i, &all->spawns[i].turn);
 		if (rc != 0) {
 			report_line("cannot spawn: %s", report_reason(rc));
 			return rc;
@@ -279,7 +279,7 @@ const struct bench_subject bench_spawn = {
 	.unit = "ns",
 	.axes = BENCH_BY(BENCH_WORKERS),
 	.brief = "an empty task spawned and run by its worker, against calls from a bare deque",
-	.sides = {[BENCH_OURS] = "pinion_spawn", [BENCH_FLOOR] = "chase-lev-deque"},
+	.sides = {[BENCH_OURS] = "pinion_task_spawn", [BENCH_FLOOR] = "chase-lev-deque"},
 	.variant = &(const struct spawn_way){.batch_count = SPAWN_BATCH_MAX},
 	.start = spawn_start,
 	.run = spawn_run,
@@ -291,7 +291,7 @@ const struct bench_subject bench_yield = {
 	.unit = "ns",
 	.axes = BENCH_BY(BENCH_WORKERS),
 	.brief = "a task that spawns itself and returns, against calls from a bare deque",
-	.sides = {[BENCH_OURS] = "pinion_spawn", [BENCH_FLOOR] = "chase-lev-deque"},
+	.sides = {[BENCH_OURS] = "pinion_task_spawn", [BENCH_FLOOR] = "chase-lev-deque"},
 	.variant = &(const struct spawn_way){.batch_count = 1},
 	.start = spawn_start,
 	.run = spawn_run,

@@ -136,7 +136,7 @@ static int offer(struct steal *steal)
 {
 	steal->offer_count++;
 	if (steal->side == BENCH_OURS) {
-		return pinion_spawn(steal->runtime, &steal->loot);
+		return pinion_task_spawn(steal->runtime, &steal->loot);
 	}
 	__atomic_store_n(&steal->slot, &steal->loot, __ATOMIC_RELEASE);
 	return 0;
@@ -150,7 +150,7 @@ static int kick(struct steal *steal)
 		return 0;
 	}
 	steal->kick_count++;
-	return pinion_spawn_shared(steal->runtime, &steal->kick);
+	return pinion_task_spawn_shared(steal->runtime, &steal->kick);
 }
 
 /* One steal. -ETIME: nobody came. */
@@ -205,7 +205,7 @@ static int steal_floor(struct steal *steal)
 	int rc;
 
 	__atomic_store_n(&steal->is_over, 0, __ATOMIC_RELEASE);
-	rc = pinion_spawn_shared(steal->runtime, &steal->thief);
+	rc = pinion_task_spawn_shared(steal->runtime, &steal->thief);
 	if (rc == 0) {
 		rc = bench_word_wait(&steal->thief_count, count);
 	}
@@ -315,7 +315,7 @@ const struct bench_subject bench_steal = {
 	.name = "steal",
 	.unit = "ns",
 	.brief = "from a spawn on a busy worker to the start on another that looks for work",
-	.sides = {[BENCH_OURS] = "pinion_spawn", [BENCH_FLOOR] = "spin-on-pointer"},
+	.sides = {[BENCH_OURS] = "pinion_task_spawn", [BENCH_FLOOR] = "spin-on-pointer"},
 	.start = steal_start,
 	.run = steal_run,
 	.stop = steal_stop,

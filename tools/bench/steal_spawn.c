@@ -122,7 +122,7 @@ static int spawn_some(struct steal_spawn *spawn)
 	int rc = 0;
 
 	for (int i = 0; rc == 0 && i < STEAL_BATCH; i++) {
-		rc = pinion_spawn(spawn->runtime, &spawn->tasks[spawn->spawned_count].task);
+		rc = pinion_task_spawn(spawn->runtime, &spawn->tasks[spawn->spawned_count].task);
 		spawn->spawned_count += rc == 0;
 	}
 	return rc;
@@ -141,7 +141,7 @@ static int generator_run(struct pinion_task *task)
 		is_last = !next_figure(spawn);
 	}
 	if (rc == 0 && !is_last) {
-		rc = pinion_respawn(spawn->runtime, task);
+		rc = pinion_task_respawn(spawn->runtime, task);
 	}
 	if (rc != 0 || is_last) {
 		spawn->error = rc;
@@ -199,7 +199,7 @@ static int floor_turn(struct pinion_task *task)
 
 	__atomic_store_n(&spawn->is_over, 0, __ATOMIC_RELEASE);
 	/* Only the other worker can take it. */
-	spawn->error = pinion_spawn_shared(spawn->runtime, &spawn->thief);
+	spawn->error = pinion_task_spawn_shared(spawn->runtime, &spawn->thief);
 	if (spawn->error == 0) {
 		spawn->error = bench_word_wait(&spawn->thief_count, thief_count);
 	}
@@ -319,7 +319,7 @@ const struct bench_subject bench_steal_spawn = {
 	.name = "steal_spawn",
 	.unit = "ns",
 	.brief = "as spawn, while a second worker steals, against a bare deque with a thief",
-	.sides = {[BENCH_OURS] = "pinion_spawn", [BENCH_FLOOR] = "chase-lev-deque"},
+	.sides = {[BENCH_OURS] = "pinion_task_spawn", [BENCH_FLOOR] = "chase-lev-deque"},
 	.start = steal_spawn_start,
 	.run = steal_spawn_run,
 	.stop = steal_spawn_stop,

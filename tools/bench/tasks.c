@@ -91,7 +91,7 @@ int bench_start_workers(const struct bench *bench, uint32_t worker_count,
 
 int bench_spawn_task(struct pinion_runtime *runtime, struct pinion_task *task)
 {
-	int rc = pinion_spawn(runtime, task);
+	int rc = pinion_task_spawn(runtime, task);
 
 	if (rc != 0) {
 		report_line("cannot spawn: %s", report_reason(rc));

@@ -86,7 +86,7 @@ static void timer_cancelled(struct pinion_task *task)
 	struct timers *timers = ((struct one_timer *)(void *)task)->timers;
 
 	if (--timers->open_count == 0 && timers->side == BENCH_OURS) {
-		int rc = pinion_spawn(timers->runtime, &timers->next);
+		int rc = pinion_task_spawn(timers->runtime, &timers->next);
 
 		if (rc != 0) {
 			end_turn(timers, rc);

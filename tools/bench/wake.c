@@ -73,8 +73,8 @@ static int wake_once(struct wake *wake, enum bench_side side, uint64_t *out_star
 	if (side == BENCH_FLOOR) {
 		bare_sleeper_call(&wake->bare);
 	} else {
-		rc = wake->worker_count == 1 ? pinion_spawn(wake->runtime, &wake->task)
-					     : pinion_spawn_shared(wake->runtime, &wake->task);
+		rc = wake->worker_count == 1 ? pinion_task_spawn(wake->runtime, &wake->task)
+					     : pinion_task_spawn_shared(wake->runtime, &wake->task);
 	}
 	end_ns = bench_now_ns();
 	if (rc != 0) {
@@ -245,7 +245,7 @@ static int begin_read(struct wake *wake, uint32_t worker_index)
 
 	if (rc == 0) {
 		wake->turn.run = submit_turn;
-		rc = pinion_spawn_on(wake->runtime, worker_index, &wake->turn);
+		rc = pinion_task_spawn_on(wake->runtime, worker_index, &wake->turn);
 		if (rc != 0) {
 			report_line("cannot spawn: %s", report_reason(rc));
 		}
@@ -300,8 +300,8 @@ static int wake_start(struct bench *bench, struct bench_setting *out_setting, vo
 
 const struct bench_subject bench_wake = {
 	.name = "wake",
-	.brief = "from pinion_spawn outside to the task on a sleeping worker, against a futex",
-	.sides = {[BENCH_OURS] = "pinion_spawn", [BENCH_FLOOR] = "futex-wake"},
+	.brief = "from pinion_task_spawn outside to the task on a sleeping worker, against a futex",
+	.sides = {[BENCH_OURS] = "pinion_task_spawn", [BENCH_FLOOR] = "futex-wake"},
 	.variant = &(const struct wake_way){.worker_count = 1},
 	WAKE_SHARED,
 };
@@ -309,7 +309,7 @@ const struct bench_subject bench_wake = {
 const struct bench_subject bench_wake_worker = {
 	.name = "wake_worker",
 	.brief = "from a spawn in one worker to the task on another that sleeps, against a futex",
-	.sides = {[BENCH_OURS] = "pinion_spawn_shared", [BENCH_FLOOR] = "futex-wake"},
+	.sides = {[BENCH_OURS] = "pinion_task_spawn_shared", [BENCH_FLOOR] = "futex-wake"},
 	.variant = &(const struct wake_way){.worker_count = 2},
 	WAKE_SHARED,
 };
@@ -317,7 +317,7 @@ const struct bench_subject bench_wake_worker = {
 const struct bench_subject bench_wake_ring = {
 	.name = "wake_ring",
 	.brief = "as wake, to a worker that sleeps in its ring, as a read of its is pending",
-	.sides = {[BENCH_OURS] = "pinion_spawn", [BENCH_FLOOR] = "futex-wake"},
+	.sides = {[BENCH_OURS] = "pinion_task_spawn", [BENCH_FLOOR] = "futex-wake"},
 	.variant = &(const struct wake_way){.worker_count = 1, .sleeps_in_ring = true},
 	WAKE_SHARED,
 };
@@ -325,7 +325,7 @@ const struct bench_subject bench_wake_ring = {
 const struct bench_subject bench_wake_worker_ring = {
 	.name = "wake_worker_ring",
 	.brief = "as wake_worker, to a worker that sleeps in its ring",
-	.sides = {[BENCH_OURS] = "pinion_spawn_shared", [BENCH_FLOOR] = "futex-wake"},
+	.sides = {[BENCH_OURS] = "pinion_task_spawn_shared", [BENCH_FLOOR] = "futex-wake"},
 	.variant = &(const struct wake_way){.worker_count = 2, .sleeps_in_ring = true},
 	WAKE_SHARED,
 };
@@ -333,7 +333,7 @@ const struct bench_subject bench_wake_worker_ring = {
 const struct bench_subject bench_wake_qos = {
 	.name = "wake_qos",
 	.brief = "as wake, where idle CPUs are asked to stay awake (cpu_latency_us 0)",
-	.sides = {[BENCH_OURS] = "pinion_spawn", [BENCH_FLOOR] = "futex-wake"},
+	.sides = {[BENCH_OURS] = "pinion_task_spawn", [BENCH_FLOOR] = "futex-wake"},
 	.variant = &(const struct wake_way){.worker_count = 1, .keeps_cpus_awake = true},
 	WAKE_SHARED,
 };
@@ -341,7 +341,7 @@ const struct bench_subject bench_wake_qos = {
 const struct bench_subject bench_wake_ring_qos = {
 	.name = "wake_ring_qos",
 	.brief = "as wake_ring, where idle CPUs are asked to stay awake",
-	.sides = {[BENCH_OURS] = "pinion_spawn", [BENCH_FLOOR] = "futex-wake"},
+	.sides = {[BENCH_OURS] = "pinion_task_spawn", [BENCH_FLOOR] = "futex-wake"},
 	.variant =
 		&(const struct wake_way){
 			.worker_count = 1, .sleeps_in_ring = true, .keeps_cpus_awake = true},

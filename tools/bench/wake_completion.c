@@ -244,7 +244,7 @@ const struct bench_subject bench_wake_completion = {
 	.name = "wake_completion",
 	.unit = "us",
 	.brief = "from the end of a read to its task on a sleeping worker, against a bare ring",
-	.sides = {[BENCH_OURS] = "pinion_read_submit", [BENCH_FLOOR] = "io_uring-by-hand"},
+	.sides = {[BENCH_OURS] = "pinion_request_submit", [BENCH_FLOOR] = "io_uring-by-hand"},
 	.start = completion_start,
 	.run = completion_run,
 	.stop = completion_stop,

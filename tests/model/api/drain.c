@@ -54,7 +54,7 @@ static void drain(uint64_t task_count)
 
 static void spawn_first(void)
 {
-	MODEL_CHECK(pinion_spawn(runtime, &first.request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn(runtime, &first.request.task) == 0);
 }
 
 /* Both workers may see the end, by the completion or by the close. */
@@ -77,7 +77,7 @@ static void spawn_shared(struct model_task *task)
 {
 	(void)task;
 	is_second_due = true;
-	MODEL_CHECK(pinion_spawn_shared(runtime, &second.request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn_shared(runtime, &second.request.task) == 0);
 }
 
 static void run_spawns_for_anyone(void)
@@ -91,7 +91,7 @@ static void spawn_own(struct model_task *task)
 {
 	(void)task;
 	is_second_due = true;
-	MODEL_CHECK(pinion_spawn(runtime, &second.request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn(runtime, &second.request.task) == 0);
 }
 
 static void run_spawns_for_itself(void)
@@ -105,7 +105,7 @@ static void submit_read(struct model_task *task)
 {
 	(void)task;
 	is_second_due = true;
-	MODEL_CHECK(pinion_read_submit(runtime, &second.request) == 0);
+	MODEL_CHECK(pinion_request_submit(runtime, &second.request) == 0);
 }
 
 static void run_reads(void)
@@ -123,7 +123,7 @@ static void spawn_second(void *arg)
 	int rc;
 
 	(void)arg;
-	rc = pinion_spawn(runtime, &second.request.task);
+	rc = pinion_task_spawn(runtime, &second.request.task);
 	MODEL_CHECK(rc == 0 || rc == -ESHUTDOWN);
 	is_second_due = rc == 0;
 }
@@ -151,7 +151,7 @@ static void run_admits(void)
 static void submit_first_read(struct model_task *task)
 {
 	(void)task;
-	MODEL_CHECK(pinion_read_submit(runtime, &read_done.request) == 0);
+	MODEL_CHECK(pinion_request_submit(runtime, &read_done.request) == 0);
 }
 
 static void run_rings(void)

@@ -102,7 +102,7 @@ static void run_beside_worker(bool has_fence, void (*body)(struct model_task *ta
 	begin(has_fence);
 	model_task_init(&searcher, body);
 	thread = model_thread_start("ends", end_pool, NULL);
-	MODEL_CHECK(pinion_spawn(runtime, &searcher.request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn(runtime, &searcher.request.task) == 0);
 	model_thread_join(thread);
 	MODEL_CHECK(pinion_runtime_drain(runtime) == 0);
 	MODEL_CHECK(searcher.run_count == 1);

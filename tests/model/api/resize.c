@@ -44,7 +44,7 @@ static void spawn(void *task)
 {
 	struct model_task *model_task = task;
 
-	MODEL_CHECK(pinion_spawn(runtime, &model_task->request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn(runtime, &model_task->request.task) == 0);
 	spawned_count++;
 }
 
@@ -52,7 +52,7 @@ static void spawn_on_second(void *task)
 {
 	struct model_task *model_task = task;
 
-	MODEL_CHECK(pinion_spawn_on(runtime, 1, &model_task->request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn_on(runtime, 1, &model_task->request.task) == 0);
 	spawned_count++;
 }
 
@@ -170,7 +170,7 @@ static void run_beside_drain(const uint32_t *before, const uint32_t *after)
 
 	may_go = false;
 	begin(2, before, hold);
-	MODEL_CHECK(pinion_spawn_on(runtime, 0, &tasks[0].request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn_on(runtime, 0, &tasks[0].request.task) == 0);
 	other = model_thread_start("other", refuse_or_resize, (void *)(uintptr_t)after);
 	MODEL_CHECK(pinion_runtime_drain(runtime) == 0);
 	model_thread_join(other);
@@ -358,7 +358,7 @@ static void submit_own(struct model_task *task)
 
 static void spawn_on(uint32_t index, struct model_task *task)
 {
-	MODEL_CHECK(pinion_spawn_on(runtime, index, &task->request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn_on(runtime, index, &task->request.task) == 0);
 	spawned_count++;
 }
 
@@ -381,7 +381,7 @@ static void run_credit(void)
 	model_thread_start_daemon("device", model_device, NULL);
 	pinion_limits_init(&limits);
 	limits.depth_count = 1;
-	MODEL_CHECK(pinion_runtime_limit(runtime, &limits) == 0);
+	MODEL_CHECK(pinion_runtime_set_limits(runtime, &limits) == 0);
 	spawn_on(0, &tasks[0]);
 	model_settle();
 	spawn_on(1, &tasks[1]);

@@ -40,7 +40,7 @@ static void begin(uint32_t worker_count, void (*body)(struct model_task *task))
 
 static void spawn(uint32_t index)
 {
-	int rc = pinion_spawn(runtime, &tasks[index].request.task);
+	int rc = pinion_task_spawn(runtime, &tasks[index].request.task);
 
 	MODEL_CHECK(rc == 0 || rc == -ESHUTDOWN);
 	is_due[index] = rc == 0;
@@ -89,7 +89,7 @@ static void run_two_workers(void)
 
 static void spawn_other(struct model_task *task)
 {
-	int rc = pinion_spawn_shared(runtime, &tasks[1].request.task);
+	int rc = pinion_task_spawn_shared(runtime, &tasks[1].request.task);
 
 	(void)task;
 	MODEL_CHECK(rc == 0 || rc == -ESHUTDOWN);
@@ -111,7 +111,7 @@ static void run_spawning(void)
 
 static void submit_read(struct model_task *task)
 {
-	int rc = pinion_read_submit(runtime, &tasks[1].request);
+	int rc = pinion_request_submit(runtime, &tasks[1].request);
 
 	(void)task;
 	MODEL_CHECK(rc == 0 || rc == -ESHUTDOWN);

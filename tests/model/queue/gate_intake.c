@@ -40,7 +40,7 @@ static uint64_t waiting(uint64_t inside_count)
 
 static bool spawn(uint32_t index, uint64_t inside_count)
 {
-	int rc = pinion_spawn(runtime, &tasks[index].request.task);
+	int rc = pinion_task_spawn(runtime, &tasks[index].request.task);
 
 	if (rc == -EAGAIN) {
 		return false;
@@ -110,7 +110,7 @@ static const struct model_twin together_twins[] = {
 static void push_inside(struct model_task *task)
 {
 	(void)task;
-	MODEL_CHECK(pinion_spawn_shared(runtime, &from_inside.request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn_shared(runtime, &from_inside.request.task) == 0);
 }
 
 static void run_inside(void)
@@ -118,10 +118,10 @@ static void run_inside(void)
 	struct pinion_task *pair[] = {&tasks[1].request.task, &tasks[2].request.task};
 
 	begin(push_inside);
-	MODEL_CHECK(pinion_spawn_on(runtime, 0, &tasks[0].request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn_on(runtime, 0, &tasks[0].request.task) == 0);
 	accepted++;
 	/* Two never fit, least of all where what came in is overlooked. */
-	MODEL_CHECK(pinion_spawn_batch(runtime, pair, 2) == -EINVAL);
+	MODEL_CHECK(pinion_task_spawn_batch(runtime, pair, 2) == -EINVAL);
 	spawn(1, 1);
 	spawn(2, 1);
 	end(1);
@@ -144,7 +144,7 @@ static bool spawn_high(uint32_t index)
 	int rc;
 
 	tasks[index].request.task.flags = PINION_TASK_HIGH;
-	rc = pinion_spawn(runtime, &tasks[index].request.task);
+	rc = pinion_task_spawn(runtime, &tasks[index].request.task);
 	if (rc == -EAGAIN) {
 		return false;
 	}
@@ -200,7 +200,7 @@ static void run_beside(void)
 	begin(NULL);
 	tasks[1].request.task.flags = PINION_TASK_HIGH;
 	thread = model_thread_start("outside", spawn_normal, NULL);
-	rc = pinion_spawn_batch(runtime, pair, 2);
+	rc = pinion_task_spawn_batch(runtime, pair, 2);
 	MODEL_CHECK(rc == 0 || rc == -EAGAIN);
 	MODEL_CHECK(waiting(0) <= LIMIT && waiting_high() <= LIMIT);
 	accepted += rc == 0 ? 2 : 0;
@@ -322,10 +322,10 @@ static void run_refused_batch(void)
 	tasks[0].request.task.flags = PINION_TASK_LOW;
 	tasks[2].request.task.flags = PINION_TASK_HIGH;
 	tasks[3].request.task.flags = PINION_TASK_LOW;
-	MODEL_CHECK(pinion_spawn(runtime, &tasks[0].request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn(runtime, &tasks[0].request.task) == 0);
 	accepted++;
 	/* Refused, unless the first has been popped by then. */
-	rc = pinion_spawn_batch(runtime, pair, 2);
+	rc = pinion_task_spawn_batch(runtime, pair, 2);
 	MODEL_CHECK(rc == 0 || rc == -EAGAIN);
 	accepted += rc == 0 ? 2 : 0;
 	model_thread_join(thread);

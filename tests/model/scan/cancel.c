@@ -43,7 +43,7 @@ static bool is_late(const char *site)
 static int spawn_on(
 	struct pinion_scan *scan, uint32_t index, struct pinion_task *task, const char *site)
 {
-	int rc = pinion_spawn_on(scan->runtime, index, task);
+	int rc = pinion_task_spawn_on(scan->runtime, index, task);
 
 	if (is_late(site)) {
 		pin_exchange_seq_cst_u32(&scan->is_cancelled, 1);
@@ -55,11 +55,11 @@ static int spawn_on(
 #undef pin_cas_seq_cst_u32
 #define pin_cas_seq_cst_u32(atomic, expected, value) \
 	(is_late(__func__) || model_cas_u32(atomic, expected, value, MODEL_ORDER_SEQ_CST, __func__))
-#define pinion_spawn_on(runtime, index, task) spawn_on(scan, index, task, __func__)
+#define pinion_task_spawn_on(runtime, index, task) spawn_on(scan, index, task, __func__)
 #include "runtime/scan/scan.c"
 #include "runtime/scan/scan_create.c"
 #include "tests/model/scan/no_walk.h"
-#undef pinion_spawn_on
+#undef pinion_task_spawn_on
 #pragma pop_macro("pin_cas_seq_cst_u32")
 
 /* SKIP: a file is opened whether the scan is cancelled or not. */

@@ -429,7 +429,7 @@ static void run_awaited(void)
 	wait_here = (struct pinion_wait){.task.run = run_received, .deadline_ns = UINT64_MAX};
 	model_task_init(&starter, begin_wait);
 	runtime = model_runtime_begin(1, PIN_DOORBELL_MESSAGE, NULL);
-	MODEL_CHECK(pinion_spawn(runtime, &starter.request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn(runtime, &starter.request.task) == 0);
 	send_two(NULL);
 	model_await("both messages", has_received, NULL);
 	model_runtime_end(runtime);
@@ -470,7 +470,7 @@ static void run_room_for_both(void)
 	runtime = model_runtime_begin(1, PIN_DOORBELL_MESSAGE, NULL);
 	model_quiet_begin();
 	try_send_one(NULL);
-	MODEL_CHECK(pinion_spawn(runtime, &starter.request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn(runtime, &starter.request.task) == 0);
 	model_settle();
 	model_quiet_end();
 	for (uint32_t i = 0; i < 2; i++) {

@@ -149,7 +149,7 @@ static void run_awaited(void)
 	wait_here = (struct pinion_wait){.task.run = run_wait, .deadline_ns = UINT64_MAX};
 	model_task_init(&starter, begin_wait);
 	runtime = model_runtime_begin(1, PIN_DOORBELL_MESSAGE, NULL);
-	MODEL_CHECK(pinion_spawn(runtime, &starter.request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn(runtime, &starter.request.task) == 0);
 	setter = model_thread_start("setter", set, future);
 	MODEL_CHECK(pinion_runtime_drain(runtime) == 0);
 	MODEL_CHECK(end_count == 1);

@@ -74,7 +74,7 @@ static int go_on(struct pinion_job *job)
 static int begin_and_panic(struct pinion_job *job)
 {
 	go_on(job);
-	pinion_panic(-EIO, NULL);
+	pinion_task_panic(-EIO, NULL);
 }
 
 /* It has one end, whichever that is, and is not touched behind it. */

@@ -343,7 +343,7 @@ static void run_drain(void)
 
 	begin(1, NULL);
 	model_task_init(&inside, wake_inside);
-	MODEL_CHECK(pinion_spawn(runtime, &inside.request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn(runtime, &inside.request.task) == 0);
 	waker = model_thread_start("waker", wake_first, NULL);
 	MODEL_CHECK(pinion_runtime_drain(runtime) == 0);
 	model_thread_join(waker);
@@ -367,7 +367,7 @@ static void run_drain_done(void)
 
 	begin(1, be_done);
 	model_task_init(&inside, wake_last);
-	MODEL_CHECK(pinion_spawn(runtime, &inside.request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn(runtime, &inside.request.task) == 0);
 	waker = model_thread_start("waker", wake_first, NULL);
 	MODEL_CHECK(pinion_runtime_drain(runtime) == 0);
 	model_thread_join(waker);

@@ -56,7 +56,7 @@ static void limit(uint32_t depth_count, uint64_t bytes_per_second)
 	pinion_limits_init(&limits);
 	limits.depth_count = depth_count;
 	limits.bytes_per_second = bytes_per_second;
-	MODEL_CHECK(pinion_runtime_limit(runtime, &limits) == 0);
+	MODEL_CHECK(pinion_runtime_set_limits(runtime, &limits) == 0);
 }
 
 static void begin(uint32_t worker_count, uint32_t depth_count, uint64_t bytes_per_second)

@@ -94,7 +94,7 @@ static void run_cancelled(void)
 	model_device_hold();
 	submit();
 	model_await("its start", is_polled, NULL);
-	MODEL_CHECK(pinion_spawn(runtime, &child.request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn(runtime, &child.request.task) == 0);
 	model_await("a task beside it", model_task_has_run, &child);
 	rc = pinion_request_cancel(runtime, &request);
 	MODEL_CHECK(rc == 0);
@@ -137,11 +137,11 @@ static void run_relied_on(void)
 	model_device_hold();
 	tasks[0].body = poll_here;
 	tasks[1].body = await_child;
-	MODEL_CHECK(pinion_spawn_on(runtime, 1, &tasks[0].request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn_on(runtime, 1, &tasks[0].request.task) == 0);
 	model_await("the transfer's start", model_task_has_run, &tasks[0]);
 	model_yield();
-	MODEL_CHECK(pinion_spawn(runtime, &child.request.task) == 0);
-	MODEL_CHECK(pinion_spawn_on(runtime, 1, &tasks[1].request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn(runtime, &child.request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn_on(runtime, 1, &tasks[1].request.task) == 0);
 	model_await("the child", model_task_has_run, &child);
 	model_await("who waits for it", model_task_has_run, &tasks[1]);
 	model_device_release();

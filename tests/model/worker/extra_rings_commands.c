@@ -118,7 +118,7 @@ static void run_cancelled(void)
 	model_device_hold();
 	submit(0);
 	model_await("its start", is_on_wide_ring, NULL);
-	MODEL_CHECK(pinion_spawn(runtime, &child.request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn(runtime, &child.request.task) == 0);
 	model_await("a task beside it", model_task_has_run, &child);
 	MODEL_CHECK(pinion_request_cancel(runtime, &requests[0]) == 0);
 	model_device_release();

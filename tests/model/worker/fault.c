@@ -47,13 +47,13 @@ static void finish(uint32_t spawned)
 static void panic(struct model_task *task)
 {
 	(void)task;
-	pinion_panic(-EIO, NULL);
+	pinion_task_panic(-EIO, NULL);
 }
 
 /* Another is left in its worker's queue, told to nobody yet. */
 static void spawn_and_panic(struct model_task *task)
 {
-	MODEL_CHECK(pinion_spawn(runtime, &tasks[1].request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn(runtime, &tasks[1].request.task) == 0);
 	panic(task);
 }
 
@@ -61,7 +61,7 @@ static void spawn_and_panic(struct model_task *task)
 static void run_steal(void)
 {
 	begin(2, spawn_and_panic);
-	MODEL_CHECK(pinion_spawn(runtime, &tasks[0].request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn(runtime, &tasks[0].request.task) == 0);
 	MODEL_CHECK(pinion_runtime_drain(runtime) == 0);
 	finish(2);
 }
@@ -69,8 +69,8 @@ static void run_steal(void)
 static void run_wake(void)
 {
 	begin(1, panic);
-	MODEL_CHECK(pinion_spawn(runtime, &tasks[0].request.task) == 0);
-	MODEL_CHECK(pinion_spawn(runtime, &tasks[1].request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn(runtime, &tasks[0].request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn(runtime, &tasks[1].request.task) == 0);
 	MODEL_CHECK(pinion_runtime_drain(runtime) == 0);
 	MODEL_CHECK(tasks[1].run_count == 1);
 	finish(2);
@@ -79,8 +79,8 @@ static void run_wake(void)
 static void run_stop(void)
 {
 	begin(1, panic);
-	MODEL_CHECK(pinion_spawn(runtime, &tasks[0].request.task) == 0);
-	MODEL_CHECK(pinion_spawn(runtime, &tasks[1].request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn(runtime, &tasks[0].request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn(runtime, &tasks[1].request.task) == 0);
 	MODEL_CHECK(pinion_runtime_stop(runtime) == 0);
 	finish(2);
 }
@@ -90,7 +90,7 @@ static bool has_read;
 /* The read was submitted and not yet told to the kernel. */
 static void read_and_panic(struct model_task *task)
 {
-	int rc = pinion_read_submit(runtime, &tasks[1].request);
+	int rc = pinion_request_submit(runtime, &tasks[1].request);
 
 	MODEL_CHECK(rc == 0 || rc == -ESHUTDOWN);
 	has_read = rc == 0;
@@ -101,7 +101,7 @@ static void run_read(void)
 {
 	has_read = false;
 	begin(1, read_and_panic);
-	MODEL_CHECK(pinion_spawn(runtime, &tasks[0].request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn(runtime, &tasks[0].request.task) == 0);
 	model_await("the task", model_task_has_run, &tasks[0]);
 	/* Nothing but this ends the read. */
 	MODEL_CHECK(pinion_runtime_stop(runtime) == 0);
@@ -122,7 +122,7 @@ static void cancel_and_panic(struct pinion_task *task)
 {
 	(void)task;
 	timer_cancels++;
-	pinion_panic(-EIO, NULL);
+	pinion_task_panic(-EIO, NULL);
 }
 
 /* Both may be cancelled in one turn; the first one's end cuts that short. */

@@ -77,7 +77,7 @@ static void register_on(uint32_t worker_index, struct model_task *task)
 	uint32_t count = worker_index + 1;
 
 	task->body = register_files;
-	MODEL_CHECK(pinion_spawn_on(runtime, worker_index, &task->request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn_on(runtime, worker_index, &task->request.task) == 0);
 	model_await("the task", has_registered, &count);
 }
 
@@ -166,7 +166,7 @@ static void run_named(void)
 	begin(1, 1);
 	model_thread_start_daemon("device", model_device, NULL);
 	tasks[0].body = name_and_close;
-	MODEL_CHECK(pinion_spawn(runtime, &tasks[0].request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn(runtime, &tasks[0].request.task) == 0);
 	finish();
 	MODEL_CHECK(request_runs == 1);
 }

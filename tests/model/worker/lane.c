@@ -36,7 +36,7 @@ static void spawn(void *task)
 {
 	struct model_task *model_task = task;
 
-	MODEL_CHECK(pinion_spawn(runtime, &model_task->request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn(runtime, &model_task->request.task) == 0);
 }
 
 static void await_all(uint32_t count)

@@ -2,11 +2,11 @@
 /*
  * Goal: work given to a runtime from outside is run, however the worker's way
  * to sleep and the spawner's way to wake it fall together: [PARK-1], [PARK-2],
- * [INJECT-1]. AS-22, AS-23, EX-7, EX-23, EX-59, W27.
- * Method: real workers and the real pinion_spawn(); the main thread waits for
- * its tasks without ever waking anybody again, so a lost wake-up is a deadlock.
- * Sleeps on the futex, and in the ring with a request that completes at any
- * moment or not before the end.
+ * [INJECT-1]. AS-22, AS-23, EX-7, EX-23, EX-59, W27. Method: real workers and
+ * the real pinion_task_spawn(); the main thread waits for its tasks without
+ * ever waking anybody again, so a lost wake-up is a deadlock. Sleeps on the
+ * futex, and in the ring with a request that completes at any moment or not
+ * before the end.
  */
 #include "runtime/base/base.h"
 #include "runtime/worker/entry.h"
@@ -20,7 +20,7 @@ static struct model_task read_done;
 
 static void spawn(struct model_task *task)
 {
-	MODEL_CHECK(pinion_spawn(runtime, &task->request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn(runtime, &task->request.task) == 0);
 }
 
 /* ---- futex ---- */
@@ -80,7 +80,7 @@ static void run_tasks_together(void)
 static void submit_read(struct model_task *task)
 {
 	(void)task;
-	MODEL_CHECK(pinion_read_submit(runtime, &read_done.request) == 0);
+	MODEL_CHECK(pinion_request_submit(runtime, &read_done.request) == 0);
 }
 
 /* ---- a wake without work, where all have requests in flight ---- */
@@ -90,7 +90,7 @@ static struct model_task reads[2];
 
 static void submit_own_read(struct model_task *task)
 {
-	MODEL_CHECK(pinion_read_submit(runtime, &reads[task - readers].request) == 0);
+	MODEL_CHECK(pinion_request_submit(runtime, &reads[task - readers].request) == 0);
 }
 
 static bool do_all_sleep(const void *arg)
@@ -122,7 +122,7 @@ static void run_doorbells(void)
 	for (uint32_t i = 0; i < 2; i++) {
 		model_task_init(&reads[i], NULL);
 		model_task_init(&readers[i], submit_own_read);
-		MODEL_CHECK(pinion_spawn_on(runtime, i, &readers[i].request.task) == 0);
+		MODEL_CHECK(pinion_task_spawn_on(runtime, i, &readers[i].request.task) == 0);
 		model_settle();
 	}
 	before = wakes();

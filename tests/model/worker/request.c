@@ -172,7 +172,7 @@ static void run_two_cancels(void)
 	begin(2, PINION_OP_TIMEOUT, UINT64_MAX);
 	tasks[0].body = cancel_there;
 	submit();
-	MODEL_CHECK(pinion_spawn(runtime, &tasks[0].request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn(runtime, &tasks[0].request.task) == 0);
 	rc = pinion_request_cancel(runtime, &request);
 	model_await("the task", model_task_has_run, &tasks[0]);
 	MODEL_CHECK((rc == 0) != (cancel_rc == 0));
@@ -193,7 +193,7 @@ static void run_own_cancel(void)
 {
 	begin(1, PINION_OP_NOP, 0);
 	tasks[0].body = submit_and_cancel_there;
-	MODEL_CHECK(pinion_spawn(runtime, &tasks[0].request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn(runtime, &tasks[0].request.task) == 0);
 	finish(1);
 	MODEL_CHECK(request.result == -ECANCELED);
 }
@@ -238,7 +238,7 @@ static void begin_stuck(uint16_t op, void (*body)(struct model_task *task))
 	model_has_sentry = false;
 	tasks[0].body = body;
 	model_quiet_begin();
-	MODEL_CHECK(pinion_spawn_on(runtime, 0, &tasks[0].request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn_on(runtime, 0, &tasks[0].request.task) == 0);
 	model_await("the task", keeper_is_there, NULL);
 	model_quiet_end();
 }

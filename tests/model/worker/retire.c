@@ -45,7 +45,7 @@ static void submit_one(struct model_task *task)
 
 static void spawn_on_second(struct model_task *task)
 {
-	MODEL_CHECK(pinion_spawn_on(runtime, 1, &task->request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn_on(runtime, 1, &task->request.task) == 0);
 }
 
 /* The second worker sleeps in its ring, with one request at the device. */

@@ -108,7 +108,7 @@ static void submit(void)
 static void spawn_first(void (*body)(struct model_task *task), model_condition_fn condition)
 {
 	tasks[0].body = body;
-	MODEL_CHECK(pinion_spawn(runtime, &tasks[0].request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn(runtime, &tasks[0].request.task) == 0);
 	model_await("the task to come so far", condition, NULL);
 	model_quiet_end();
 }
@@ -168,7 +168,7 @@ static void run_in_flight(void)
 	spawn_first(submit_only, is_submitted);
 	model_sentry_settle(runtime);
 	tasks[1].body = block;
-	MODEL_CHECK(pinion_spawn_on(runtime, keeper_index, &tasks[1].request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn_on(runtime, keeper_index, &tasks[1].request.task) == 0);
 	model_await("the request", has_ended, NULL);
 	finish();
 }
@@ -255,7 +255,7 @@ static void run_wake(void)
 	spawn_first(submit_and_wait, has_help);
 	may_go = true;
 	model_await("the worker", is_going_to_sleep, NULL);
-	MODEL_CHECK(pinion_spawn_on(runtime, keeper_index, &tasks[1].request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn_on(runtime, keeper_index, &tasks[1].request.task) == 0);
 	model_await("the task", model_task_has_run, &tasks[1]);
 	model_runtime_end(runtime);
 }
@@ -328,7 +328,7 @@ static void run_room(void)
 	offer_to_keeper(&pair[0]);
 	offer_to_keeper(&pair[1]);
 	has_submitted = true;
-	MODEL_CHECK(pinion_spawn_on(runtime, keeper_index, &tasks[0].request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn_on(runtime, keeper_index, &tasks[0].request.task) == 0);
 	model_await("the worker", is_on_its_way, NULL);
 	model_quiet_end();
 	model_await("both requests", has_pair_ended, NULL);

@@ -47,15 +47,15 @@ static void finish(void)
 static void hoard(struct model_task *task)
 {
 	(void)task;
-	MODEL_CHECK(pinion_spawn(runtime, &children[0].request.task) == 0);
-	MODEL_CHECK(pinion_spawn(runtime, &children[1].request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn(runtime, &children[0].request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn(runtime, &children[1].request.task) == 0);
 	model_await("the children", have_children_run, NULL);
 }
 
 static void run_hoard(void)
 {
 	begin(2, hoard);
-	MODEL_CHECK(pinion_spawn(runtime, &producers[0].request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn(runtime, &producers[0].request.task) == 0);
 	finish();
 }
 
@@ -74,7 +74,7 @@ static void run_held_hoard(void)
 		deque->is_held = true;
 	}
 	model_has_no_fence = model_is_spoilt(MODEL_SKIP, __func__, "fence_all");
-	MODEL_CHECK(pinion_spawn(runtime, &producers[0].request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn(runtime, &producers[0].request.task) == 0);
 	finish();
 }
 
@@ -83,9 +83,9 @@ static void run_held_hoard(void)
 static void hoard_two(struct model_task *task)
 {
 	(void)task;
-	MODEL_CHECK(pinion_spawn(runtime, &children[0].request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn(runtime, &children[0].request.task) == 0);
 	/* The first may have run, and all be over by now. */
-	(void)pinion_spawn(runtime, &children[1].request.task);
+	(void)pinion_task_spawn(runtime, &children[1].request.task);
 	model_await("the first child", model_task_has_run, &children[0]);
 }
 
@@ -94,7 +94,7 @@ static void run_late_fence(void)
 	model_fence_hoards = 2;
 	begin(2, hoard_two);
 	model_fence_hoards = 1;
-	MODEL_CHECK(pinion_spawn(runtime, &producers[0].request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn(runtime, &producers[0].request.task) == 0);
 	model_await("the first child", model_task_has_run, &children[0]);
 	model_runtime_end(runtime);
 }
@@ -116,7 +116,7 @@ static void run_awake(void)
 		patience->gap_ns = 0; /* as when work has come at once so far */
 	}
 	runtime->shared.has_cpu_each = true;
-	MODEL_CHECK(pinion_spawn(runtime, &producers[0].request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn(runtime, &producers[0].request.task) == 0);
 	finish();
 }
 
@@ -126,15 +126,15 @@ static void hoard_one(struct model_task *task)
 {
 	uint32_t number = task == &producers[0] ? 0 : 1;
 
-	MODEL_CHECK(pinion_spawn(runtime, &children[number].request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn(runtime, &children[number].request.task) == 0);
 	model_await("the children", have_children_run, NULL);
 }
 
 static void run_two_hoards(void)
 {
 	begin(3, hoard_one);
-	MODEL_CHECK(pinion_spawn(runtime, &producers[0].request.task) == 0);
-	MODEL_CHECK(pinion_spawn(runtime, &producers[1].request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn(runtime, &producers[0].request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn(runtime, &producers[1].request.task) == 0);
 	finish();
 }
 
@@ -164,9 +164,9 @@ static void await_first_search(struct model_task *task)
 static void push_twice(void *arg)
 {
 	(void)arg;
-	MODEL_CHECK(pinion_spawn(runtime, &producers[0].request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn(runtime, &producers[0].request.task) == 0);
 	model_await("the worker", model_task_has_run, &producers[0]);
-	MODEL_CHECK(pinion_spawn(runtime, &children[1].request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn(runtime, &children[1].request.task) == 0);
 }
 
 static void run_vain_wake(void)
@@ -176,7 +176,7 @@ static void run_vain_wake(void)
 	has_first_pushed = false;
 	begin(1, await_first_search);
 	second = model_thread_start("second", push_twice, NULL);
-	MODEL_CHECK(pinion_spawn(runtime, &children[0].request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn(runtime, &children[0].request.task) == 0);
 	has_first_pushed = true;
 	model_thread_join(second);
 	finish();
@@ -189,23 +189,23 @@ static void post(struct model_task *task)
 	uint32_t own = (uint32_t)pinion_worker_index(runtime);
 
 	(void)task;
-	MODEL_CHECK(pinion_spawn_on(runtime, 1 - own, &children[0].request.task) == 0);
-	MODEL_CHECK(pinion_spawn_on(runtime, 1 - own, &children[1].request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn_on(runtime, 1 - own, &children[0].request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn_on(runtime, 1 - own, &children[1].request.task) == 0);
 	model_await("the children", have_children_run, NULL);
 }
 
 static void run_post(void)
 {
 	begin(2, post);
-	MODEL_CHECK(pinion_spawn(runtime, &producers[0].request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn(runtime, &producers[0].request.task) == 0);
 	finish();
 }
 
 static void run_post_from_outside(void)
 {
 	begin(1, NULL);
-	MODEL_CHECK(pinion_spawn_on(runtime, 0, &children[0].request.task) == 0);
-	MODEL_CHECK(pinion_spawn_on(runtime, 0, &children[1].request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn_on(runtime, 0, &children[0].request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn_on(runtime, 0, &children[1].request.task) == 0);
 	finish();
 }
 
@@ -228,10 +228,10 @@ static void run_own_first(void)
 	begin(2, await_first);
 	/* Else each of these turns would have to be a preemption. */
 	model_yield();
-	MODEL_CHECK(pinion_spawn(runtime, &children[0].request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn(runtime, &children[0].request.task) == 0);
 	model_yield();
 	/* Worker 0 is asleep before 1 has begun, in most executions. */
-	MODEL_CHECK(pinion_spawn_on(runtime, 1, &producers[0].request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn_on(runtime, 1, &producers[0].request.task) == 0);
 	model_await("the first child", has_first_run, NULL);
 	model_await("who waits for it", model_task_has_run, &producers[0]);
 	model_runtime_end(runtime);

@@ -127,7 +127,7 @@ static void run_two_cancels(void)
 	cancel_rc = -EALREADY;
 	other.body = cancel_there;
 	start(UINT64_MAX);
-	MODEL_CHECK(pinion_spawn(runtime, &other.request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn(runtime, &other.request.task) == 0);
 	rc = pinion_timer_cancel(runtime, &timer);
 	model_await("the timer", has_ended, NULL);
 	model_await("the task", model_task_has_run, &other);
@@ -219,7 +219,7 @@ static void begin_stuck(void (*body)(struct model_task *task))
 	model_task_init(&keeper, body);
 	begin(2);
 	model_has_sentry = false;
-	MODEL_CHECK(pinion_spawn_on(runtime, 0, &keeper.request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn_on(runtime, 0, &keeper.request.task) == 0);
 }
 
 static void run_late(void)
@@ -270,7 +270,7 @@ static void run_cancels_stuck(void)
 	is_armed = false;
 	model_task_init(&keeper, keep_far);
 	begin(2);
-	MODEL_CHECK(pinion_spawn_on(runtime, 0, &keeper.request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn_on(runtime, 0, &keeper.request.task) == 0);
 	model_await("the timer", is_on_the_wheel, NULL);
 	MODEL_CHECK(pinion_timer_cancel(runtime, &timer) == 0);
 	model_await("the end", has_ended, NULL);
@@ -301,7 +301,7 @@ static void run_cancels_beside(void)
 	is_second_armed = false;
 	model_task_init(&keeper, arm_another);
 	begin(2);
-	MODEL_CHECK(pinion_spawn_on(runtime, 0, &keeper.request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn_on(runtime, 0, &keeper.request.task) == 0);
 	model_await("the timer", is_on_the_wheel, NULL);
 	MODEL_CHECK(pinion_timer_cancel(runtime, &timer) == 0);
 	model_await("the end", has_ended, NULL);
@@ -351,7 +351,7 @@ static void begin_armed(void (*body)(struct model_task *task))
 	model_settle();
 	model_quiet_end();
 	model_task_init(&blocker, body);
-	MODEL_CHECK(pinion_spawn_on(runtime, 0, &blocker.request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn_on(runtime, 0, &blocker.request.task) == 0);
 }
 
 static void run_cancels_own(void)

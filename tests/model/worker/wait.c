@@ -82,7 +82,7 @@ static void begin(uint32_t worker_count, uint64_t deadline_ns)
 {
 	prepare(worker_count, deadline_ns);
 	model_quiet_begin();
-	MODEL_CHECK(pinion_spawn(runtime, &starter.request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn(runtime, &starter.request.task) == 0);
 	model_await("the beginning", has_begun, NULL);
 	model_quiet_end();
 }
@@ -156,7 +156,7 @@ static void run_cancelled_early(void)
 
 	prepare(1, PIN_NO_DEADLINE);
 	canceller = model_thread_start("canceller", cancel, NULL);
-	MODEL_CHECK(pinion_spawn(runtime, &starter.request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn(runtime, &starter.request.task) == 0);
 	model_thread_join(canceller);
 	if (cancel_rc != 0) {
 		MODEL_CHECK(cancel_rc == -EALREADY);
@@ -193,7 +193,7 @@ static void run_begun_anew(void)
 	model_quiet_begin();
 	first_waiters = model_aligned_alloc(64, 2 * sizeof(*first_waiters));
 	pin_waiters_init(first_waiters, &pin_host_linux, units_take, NULL, PIN_WAITERS_EVEN);
-	MODEL_CHECK(pinion_spawn(runtime, &first.request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn(runtime, &first.request.task) == 0);
 	model_settle();
 	MODEL_CHECK(pinion_wait_cancel(runtime, &wait_here) == 0);
 	model_settle();
@@ -202,7 +202,7 @@ static void run_begun_anew(void)
 	end_count = 0;
 	model_quiet_end();
 	canceller = model_thread_start("canceller", cancel, NULL);
-	MODEL_CHECK(pinion_spawn(runtime, &starter.request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn(runtime, &starter.request.task) == 0);
 	model_thread_join(canceller);
 	if (cancel_rc != 0) {
 		give(NULL);

@@ -25,7 +25,7 @@ static void keep(struct model_task *task)
 	struct model_task *child = &children[task - producers];
 
 	keeper_index = (uint32_t)pinion_worker_index(runtime);
-	MODEL_CHECK(pinion_spawn(runtime, &child->request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn(runtime, &child->request.task) == 0);
 	model_await("the child", model_task_has_run, child);
 }
 
@@ -48,7 +48,7 @@ static void finish(void)
 
 static void run_round(uint32_t number)
 {
-	MODEL_CHECK(pinion_spawn(runtime, &producers[number].request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn(runtime, &producers[number].request.task) == 0);
 	model_await("the child", model_task_has_run, &children[number]);
 }
 
@@ -80,7 +80,7 @@ static void begin_last_look(void)
 static void run_again(void)
 {
 	begin_last_look();
-	MODEL_CHECK(pinion_spawn_on(runtime, keeper_index, &producers[1].request.task) == 0);
+	MODEL_CHECK(pinion_task_spawn_on(runtime, keeper_index, &producers[1].request.task) == 0);
 	model_await("the child", model_task_has_run, &children[1]);
 	finish();
 }

@@ -107,19 +107,19 @@ static void expect_busy_everywhere(struct pinion_task *busy)
 	struct counted copies[3];
 
 	memcpy(copies, idle, sizeof(idle));
-	expect_busy("spawn", pinion_spawn(runtime, busy));
-	expect_busy("spawn_shared", pinion_spawn_shared(runtime, busy));
-	expect_busy("spawn_on", pinion_spawn_on(runtime, 0, busy));
+	expect_busy("spawn", pinion_task_spawn(runtime, busy));
+	expect_busy("spawn_shared", pinion_task_spawn_shared(runtime, busy));
+	expect_busy("spawn_on", pinion_task_spawn_on(runtime, 0, busy));
 	for (uint32_t place = 0; place < 3; place++) {
 		struct pinion_task *batch[3] = {&idle[0].task, &idle[1].task, &idle[2].task};
 
 		batch[place] = busy;
-		expect_busy("spawn_batch", pinion_spawn_batch(runtime, batch, 3));
+		expect_busy("spawn_batch", pinion_task_spawn_batch(runtime, batch, 3));
 		expect_number("the others", 0, memcmp(copies, idle, sizeof(idle)));
 	}
 	/* The same task twice. */
 	expect_busy("twice in a batch",
-		pinion_spawn_batch(runtime,
+		pinion_task_spawn_batch(runtime,
 			(struct pinion_task *[]){&idle[0].task, &idle[2].task, &idle[0].task}, 3));
 	expect_number("it", 0, memcmp(copies, idle, sizeof(idle)));
 }
@@ -131,7 +131,7 @@ static void check_outside(uint32_t flags)
 
 	prepare();
 	tasks_hold_begin(&hold, runtime, 0);
-	expect_number("first", 0, pinion_spawn(runtime, &task.task));
+	expect_number("first", 0, pinion_task_spawn(runtime, &task.task));
 	expect_busy_everywhere(&task.task);
 	tasks_hold_end(&hold);
 	end(2);
@@ -151,9 +151,9 @@ static int spawn_twice(struct pinion_task *task)
 {
 	struct counted *counted = &PIN_CONTAINER_OF(task, struct spawner, task)->counted;
 
-	expect_number("first", 0, pinion_spawn(runtime, &counted->task));
+	expect_number("first", 0, pinion_task_spawn(runtime, &counted->task));
 	expect_busy_everywhere(&counted->task);
-	expect_busy("respawn", pinion_respawn(runtime, &counted->task));
+	expect_busy("respawn", pinion_task_respawn(runtime, &counted->task));
 	return 0;
 }
 
@@ -161,9 +161,9 @@ static int respawn_twice(struct pinion_task *task)
 {
 	struct counted *counted = &PIN_CONTAINER_OF(task, struct spawner, task)->counted;
 
-	expect_number("first", 0, pinion_respawn(runtime, &counted->task));
+	expect_number("first", 0, pinion_task_respawn(runtime, &counted->task));
 	expect_busy_everywhere(&counted->task);
-	expect_busy("respawn", pinion_respawn(runtime, &counted->task));
+	expect_busy("respawn", pinion_task_respawn(runtime, &counted->task));
 	return 0;
 }
 
@@ -171,9 +171,9 @@ static int post_twice(struct pinion_task *task)
 {
 	struct counted *counted = &PIN_CONTAINER_OF(task, struct spawner, task)->counted;
 
-	expect_number("first", 0, pinion_spawn_on(runtime, 0, &counted->task));
+	expect_number("first", 0, pinion_task_spawn_on(runtime, 0, &counted->task));
 	expect_busy_everywhere(&counted->task);
-	expect_busy("respawn", pinion_respawn(runtime, &counted->task));
+	expect_busy("respawn", pinion_task_respawn(runtime, &counted->task));
 	return 0;
 }
 
@@ -185,7 +185,7 @@ static void check_inside(pinion_task_fn run, uint32_t flags)
 	};
 
 	prepare();
-	expect_number("spawner", 0, pinion_spawn(runtime, &spawner.task));
+	expect_number("spawner", 0, pinion_task_spawn(runtime, &spawner.task));
 	end(2);
 	expect_number("runs", 1, pin_load_acquire_u32(&spawner.counted.run_count));
 }
@@ -198,9 +198,9 @@ static int spawn_itself(struct pinion_task *task)
 	if (spawner->times > 0) {
 		spawner->times--;
 		expect_number("itself", 0,
-			spawner->times % 2 == 0 ? pinion_spawn(runtime, task)
-						: pinion_respawn(runtime, task));
-		expect_busy("itself twice", pinion_spawn(runtime, task));
+			spawner->times % 2 == 0 ? pinion_task_spawn(runtime, task)
+						: pinion_task_respawn(runtime, task));
+		expect_busy("itself twice", pinion_task_spawn(runtime, task));
 	}
 	return 0;
 }
@@ -210,7 +210,7 @@ static void check_itself(void)
 	struct spawner spawner = {.task = {.run = spawn_itself}, .times = 10};
 
 	prepare();
-	expect_number("spawner", 0, pinion_spawn(runtime, &spawner.task));
+	expect_number("spawner", 0, pinion_task_spawn(runtime, &spawner.task));
 	end(11);
 }
 
@@ -279,10 +279,10 @@ static void check_embedded(void)
 	expect_number("member again", -EBUSY, pinion_group_spawn(&group, &member));
 	expect_number("retry", 0, pinion_retry_start(runtime, &retry));
 	expect_number("retry again", -EBUSY, pinion_retry_start(runtime, &retry));
-	expect_busy("a job's task", pinion_spawn(runtime, &job.task));
-	expect_busy("a call's task", pinion_spawn(runtime, &call.task));
-	expect_busy("a member's task", pinion_spawn(runtime, &member.task));
-	expect_busy("a retry's task", pinion_spawn(runtime, &retry.timer.task));
+	expect_busy("a job's task", pinion_task_spawn(runtime, &job.task));
+	expect_busy("a call's task", pinion_task_spawn(runtime, &call.task));
+	expect_busy("a member's task", pinion_task_spawn(runtime, &member.task));
+	expect_busy("a retry's task", pinion_task_spawn(runtime, &retry.timer.task));
 	tasks_hold_end(&hold);
 	expect_number("call", 0, pinion_future_wait(&call.done, UINT64_MAX));
 	expect_number("group", 0, pinion_group_wait(&group, UINT64_MAX));
@@ -326,16 +326,16 @@ static void expect_busy_as_others(void)
 
 static void expect_tasks_busy(void)
 {
-	expect_busy("a timer's task", pinion_spawn(runtime, &waiter.timer.task));
-	expect_busy("a request's task", pinion_spawn(runtime, &waiter.timeout.task));
-	expect_busy("a posted request's task", pinion_spawn(runtime, &waiter.posted.task));
+	expect_busy("a timer's task", pinion_task_spawn(runtime, &waiter.timer.task));
+	expect_busy("a request's task", pinion_task_spawn(runtime, &waiter.timeout.task));
+	expect_busy("a posted request's task", pinion_task_spawn(runtime, &waiter.posted.task));
 }
 
 static int start_all(struct pinion_task *task)
 {
 	(void)task;
-	expect_number("spawn", 0, pinion_spawn(runtime, &waiter.timer.task));
-	expect_number("spawn", 0, pinion_spawn(runtime, &waiter.timeout.task));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &waiter.timer.task));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &waiter.timeout.task));
 	expect_busy_as_others();
 	return 0;
 }
@@ -347,7 +347,7 @@ static int wait_for_all(struct pinion_task *task)
 	expect_number("request", 0, pinion_request_submit(runtime, &waiter.timeout));
 	expect_number("wait", 0, pinion_future_wait_async(runtime, &waiter.future, &waiter.wait));
 	expect_tasks_busy();
-	expect_busy("a wait's task", pinion_spawn(runtime, &waiter.wait.task));
+	expect_busy("a wait's task", pinion_task_spawn(runtime, &waiter.wait.task));
 	tasks_signal(&waiter.has_begun);
 	return 0;
 }
@@ -369,10 +369,10 @@ static void check_under_way(void)
 		.wait = {.task.run = note_end, .deadline_ns = UINT64_MAX},
 	};
 	pinion_future_init(&waiter.future, runtime);
-	expect_number("spawn", 0, pinion_spawn(runtime, &starter));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &starter));
 	tasks_await(&waiter.ended_count, 2);
 	expect_number("posted", 0, pinion_request_submit(runtime, &waiter.posted));
-	expect_number("spawn", 0, pinion_spawn(runtime, &waiter.task));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &waiter.task));
 	tasks_await(&waiter.has_begun, 1);
 	expect_tasks_busy();
 	expect_number("timer's end", 0, pinion_timer_cancel(runtime, &waiter.timer));
@@ -399,11 +399,11 @@ static int spawn_into_stop(struct pinion_task *task)
 
 	tasks_hold_run(task);
 	for (int i = 0; i < 2; i++) {
-		expect_number("stopped", -ESHUTDOWN, pinion_spawn(runtime, refused));
-		expect_number("stopped", -ESHUTDOWN, pinion_respawn(runtime, refused));
-		expect_number("stopped", -ESHUTDOWN, pinion_spawn_shared(runtime, refused));
-		expect_number("stopped", -ESHUTDOWN, pinion_spawn_on(runtime, 0, refused));
-		expect_number("stopped", -ESHUTDOWN, pinion_spawn_batch(runtime, &refused, 1));
+		expect_number("stopped", -ESHUTDOWN, pinion_task_spawn(runtime, refused));
+		expect_number("stopped", -ESHUTDOWN, pinion_task_respawn(runtime, refused));
+		expect_number("stopped", -ESHUTDOWN, pinion_task_spawn_shared(runtime, refused));
+		expect_number("stopped", -ESHUTDOWN, pinion_task_spawn_on(runtime, 0, refused));
+		expect_number("stopped", -ESHUTDOWN, pinion_task_spawn_batch(runtime, &refused, 1));
 		expect_number("idle", PIN_TASK_IDLE, refused->private_kind);
 		refused->flags = PINION_TASK_HIGH;
 	}
@@ -420,15 +420,15 @@ static void check_cancelled(void)
 	struct pinion_task *refused = &stopped.refused.task;
 
 	prepare();
-	expect_number("holder", 0, pinion_spawn_on(runtime, 0, &stopped.hold.task));
+	expect_number("holder", 0, pinion_task_spawn_on(runtime, 0, &stopped.hold.task));
 	tasks_await(&stopped.hold.has_begun, 1);
-	expect_number("queued", 0, pinion_spawn(runtime, &stopped.queued.task));
+	expect_number("queued", 0, pinion_task_spawn(runtime, &stopped.queued.task));
 	expect_number("stop", -ETIME, pinion_runtime_stop_until(runtime, 0));
-	expect_busy("queued still", pinion_spawn(runtime, &stopped.queued.task));
-	expect_number("stopped", -ESHUTDOWN, pinion_spawn(runtime, refused));
-	expect_number("stopped", -ESHUTDOWN, pinion_spawn_shared(runtime, refused));
-	expect_number("stopped", -ESHUTDOWN, pinion_spawn_on(runtime, 0, refused));
-	expect_number("stopped", -ESHUTDOWN, pinion_spawn_batch(runtime, &refused, 1));
+	expect_busy("queued still", pinion_task_spawn(runtime, &stopped.queued.task));
+	expect_number("stopped", -ESHUTDOWN, pinion_task_spawn(runtime, refused));
+	expect_number("stopped", -ESHUTDOWN, pinion_task_spawn_shared(runtime, refused));
+	expect_number("stopped", -ESHUTDOWN, pinion_task_spawn_on(runtime, 0, refused));
+	expect_number("stopped", -ESHUTDOWN, pinion_task_spawn_batch(runtime, &refused, 1));
 	expect_number("idle", PIN_TASK_IDLE, refused->private_kind);
 	tasks_hold_end(&stopped.hold);
 	expect_number("stop", 0, pinion_runtime_stop(runtime));
@@ -450,12 +450,12 @@ static void check_refused(void)
 		pointers[i] = &tasks[i].task;
 	}
 	tasks_hold_begin(&hold, runtime, 0);
-	expect_number("fill", 0, pinion_spawn_batch(runtime, pointers, LIMIT));
-	expect_number("full", -EAGAIN, pinion_spawn(runtime, pointers[LIMIT]));
-	expect_number("full", -EAGAIN, pinion_spawn_shared(runtime, pointers[LIMIT]));
-	expect_number("full", -EAGAIN, pinion_spawn_batch(runtime, &pointers[LIMIT], 2));
-	expect_number("no such worker", -EINVAL, pinion_spawn_on(runtime, 1, pointers[LIMIT]));
-	expect_number("not on a worker", -EPERM, pinion_respawn(runtime, pointers[LIMIT]));
+	expect_number("fill", 0, pinion_task_spawn_batch(runtime, pointers, LIMIT));
+	expect_number("full", -EAGAIN, pinion_task_spawn(runtime, pointers[LIMIT]));
+	expect_number("full", -EAGAIN, pinion_task_spawn_shared(runtime, pointers[LIMIT]));
+	expect_number("full", -EAGAIN, pinion_task_spawn_batch(runtime, &pointers[LIMIT], 2));
+	expect_number("no such worker", -EINVAL, pinion_task_spawn_on(runtime, 1, pointers[LIMIT]));
+	expect_number("not on a worker", -EPERM, pinion_task_respawn(runtime, pointers[LIMIT]));
 	for (uint32_t i = LIMIT; i < LIMIT + 2; i++) {
 		expect_number("idle", PIN_TASK_IDLE, pointers[i]->private_kind);
 	}
@@ -486,8 +486,8 @@ static void *spawn_again(void *arg)
 
 	while (client->accepted_count < ITERATIONS) {
 		int rc = random_below(&random, 2) == 0
-			? pinion_spawn(runtime, &client->task)
-			: pinion_spawn_on(
+			? pinion_task_spawn(runtime, &client->task)
+			: pinion_task_spawn_on(
 				  runtime, (uint32_t)random_below(&random, 2), &client->task);
 
 		client->accepted_count += rc == 0;

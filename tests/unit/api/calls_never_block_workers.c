@@ -153,7 +153,7 @@ static void wait_for_runtime(struct pinion_runtime *target)
 {
 	int result = 7;
 
-	expect_number("execute", -EDEADLK, pinion_execute(target, never_called, NULL, &result));
+	expect_number("execute", -EDEADLK, pinion_call_run(target, never_called, NULL, &result));
 	expect_number("untouched", 7, result);
 	expect_number("drain", -EDEADLK, pinion_runtime_drain(target));
 	expect_number("join", -EDEADLK, pinion_runtime_join(target));
@@ -189,7 +189,7 @@ static void check_tasks(void)
 	for (int i = 0; i < 2; i++) {
 		set_up(i == 0 ? crew : NULL);
 		pin_store_release_u32(&done_count, 0);
-		expect_number("spawn", 0, pinion_spawn(i == 0 ? runtime : crew, &tasks[i]));
+		expect_number("spawn", 0, pinion_task_spawn(i == 0 ? runtime : crew, &tasks[i]));
 		tasks_await(&done_count, 1);
 		tear_down();
 	}
@@ -229,7 +229,7 @@ static void check_hooks(void)
 	config.before_park = wait_in_hook;
 	expect_ready(runtimes_log, pinion_runtime_create(&config, &other) == 0);
 	pin_store_release_u32(&done_count, 0);
-	expect_number("spawn", 0, pinion_spawn(other, &task));
+	expect_number("spawn", 0, pinion_task_spawn(other, &task));
 	tasks_await(&done_count, 1);
 	expect_number("destroy", 0, pinion_runtime_destroy(other));
 	tear_down();
@@ -245,7 +245,7 @@ static int call_other(struct pinion_task *task)
 	struct pinion_runtime *target = (task - callers) % 2 == 0 ? crew : runtime;
 	int result = 0;
 
-	if (pinion_execute(target, never_called, NULL, &result) == -EDEADLK) {
+	if (pinion_call_run(target, never_called, NULL, &result) == -EDEADLK) {
 		pin_fetch_add_acq_rel_u32(&refused_count, 1);
 	}
 	tasks_signal(&done_count);
@@ -257,7 +257,8 @@ static void check_each_other(void)
 	pin_store_release_u32(&done_count, 0);
 	for (int i = 0; i < CALLERS; i++) {
 		callers[i] = (struct pinion_task){.run = call_other};
-		expect_number("spawn", 0, pinion_spawn(i % 2 == 0 ? runtime : crew, &callers[i]));
+		expect_number(
+			"spawn", 0, pinion_task_spawn(i % 2 == 0 ? runtime : crew, &callers[i]));
 	}
 	tasks_await(&done_count, CALLERS);
 	expect_number("refused", CALLERS, pin_load_acquire_u32(&refused_count));
@@ -269,7 +270,7 @@ static int call_back(void *arg)
 	int result = 0;
 
 	(void)arg;
-	return pinion_execute(runtime, never_called, NULL, &result);
+	return pinion_call_run(runtime, never_called, NULL, &result);
 }
 
 static void check_nested(struct pinion_runtime *other)
@@ -277,7 +278,7 @@ static void check_nested(struct pinion_runtime *other)
 	int result = 0;
 
 	for (int i = 0; i < NESTED; i++) {
-		int rc = pinion_execute(other, call_back, NULL, &result);
+		int rc = pinion_call_run(other, call_back, NULL, &result);
 
 		if (rc != 0 || result != -EDEADLK) {
 			expect_number("nested", 0, rc);

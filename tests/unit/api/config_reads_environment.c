@@ -172,7 +172,7 @@ static const struct variable variables[] = {
 	VARIABLE("PINION_WAKE", "near ", wake_policy, BAD),
 	VARIABLE("PINION_WAKE", "ring", wake_policy, BAD),
 	VARIABLE("PINION_FAULT_POLICY", "isolate", fault_policy, PINION_FAULT_ISOLATE),
-	VARIABLE("PINION_FAULT_POLICY", "fail_fast", fault_policy, PINION_FAIL_FAST),
+	VARIABLE("PINION_FAULT_POLICY", "fail_fast", fault_policy, PINION_FAULT_FAIL_FAST),
 	VARIABLE("PINION_FAULT_POLICY", "1", fault_policy, BAD),
 	VARIABLE("PINION_FAULT_POLICY", "ISOLATE", fault_policy, BAD),
 	VARIABLE("PINION_FAULT_POLICY", "isolate ", fault_policy, BAD),

@@ -82,7 +82,7 @@ static const struct range ranges[] = {
 	RANGE(ewma_alpha_permille, 1, 999),
 	RANGE(task_ns, 1, 1000000000),
 	RANGE(wake_policy, PINION_WAKE_NEAR, PINION_WAKE_ROTATE),
-	RANGE(fault_policy, PINION_FAULT_ISOLATE, PINION_FAIL_FAST),
+	RANGE(fault_policy, PINION_FAULT_ISOLATE, PINION_FAULT_FAIL_FAST),
 	RANGE(tick_interval_ms, 1, 3600000),
 	RANGE(crew_max, 0, 1024),
 	RANGE(job_log, 0, 1),

@@ -67,10 +67,10 @@ static void expect_intervals(const char *what, uint64_t least, uint64_t most)
 
 static int run_long(struct pinion_task *task)
 {
-	uint64_t begin_ns = pinion_now_ns();
+	uint64_t begin_ns = pinion_clock_now_ns();
 
 	(void)task;
-	while (pinion_now_ns() - begin_ns < LONG_NS) {
+	while (pinion_clock_now_ns() - begin_ns < LONG_NS) {
 	}
 	return 0;
 }
@@ -97,7 +97,7 @@ static void check_interval(void)
 	/* 1 ms in tasks of 50 us; then, of that worker, of 2 ms on average. */
 	runtime = runtimes_start(WORKERS, PINION_IO_AUTO);
 	expect_intervals("before the first task", 20, 20);
-	expect_number("spawn", 0, pinion_spawn_on(runtime, WORKERS - 1, &task));
+	expect_number("spawn", 0, pinion_task_spawn_on(runtime, WORKERS - 1, &task));
 	expect_number("drain", 0, pinion_runtime_drain(runtime));
 	expect_intervals("after a long task", 8, 20);
 	end();
@@ -109,7 +109,7 @@ static struct pin_atomic_u32 may_stop;
 
 static int go_on(struct pinion_task *task)
 {
-	return pin_load_acquire_u32(&may_stop) != 0 ? 0 : pinion_respawn(runtime, task);
+	return pin_load_acquire_u32(&may_stop) != 0 ? 0 : pinion_task_respawn(runtime, task);
 }
 
 static void check_turn(uint32_t budget_polls)
@@ -127,7 +127,7 @@ static void check_turn(uint32_t budget_polls)
 	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
 	expect_number("no turn yet", 0, (long long)runtimes_counters(runtime).turn_polls_max);
 	pin_store_release_u32(&may_stop, 0);
-	expect_number("spawn", 0, pinion_spawn(runtime, &task));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &task));
 	do {
 		polls = runtimes_counters(runtime).turn_polls_max;
 		expect_true("within the budget", polls <= config.budget_polls);
@@ -150,7 +150,7 @@ static int note_row(struct pinion_task *task)
 		return 0;
 	}
 	row_tasks[number + 1] = (struct pinion_task){.run = note_row};
-	return pinion_spawn(runtime, &row_tasks[number + 1]);
+	return pinion_task_spawn(runtime, &row_tasks[number + 1]);
 }
 
 static void check_row(void)
@@ -160,7 +160,7 @@ static void check_row(void)
 
 	runtime = runtimes_start(1, PINION_IO_FALLBACK);
 	row_tasks[0] = (struct pinion_task){.run = note_row};
-	expect_number("spawn", 0, pinion_spawn(runtime, &row_tasks[0]));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &row_tasks[0]));
 	expect_number("drain", 0, pinion_runtime_drain(runtime));
 	for (uint32_t i = 0; i < ROW_TASKS; i++) {
 		expect_number("in a row", (long long)expected[i], (long long)rows[i]);
@@ -172,7 +172,7 @@ static void check_row(void)
 
 static void check_until(uint32_t timeout_us)
 {
-	uint64_t begin_ns = pinion_now_ns();
+	uint64_t begin_ns = pinion_clock_now_ns();
 	uint64_t timeout_ns = (uint64_t)timeout_us * 1000;
 	struct pinion_config config;
 	uint64_t until_ns;
@@ -189,7 +189,7 @@ static void check_until(uint32_t timeout_us)
 			until_ns = runtimes_counters(runtime).park_until_ns;
 		} while (until_ns == UINT64_MAX);
 		expect_true("not before it began", until_ns >= begin_ns + timeout_ns);
-		expect_true("nor later", until_ns <= pinion_now_ns() + timeout_ns);
+		expect_true("nor later", until_ns <= pinion_clock_now_ns() + timeout_ns);
 	}
 	end();
 }
@@ -296,7 +296,7 @@ static void start_timers(uint32_t first, uint32_t count, uint64_t deadline_ns)
 static void start_on_worker(struct tasks_hold *hold)
 {
 	(void)hold;
-	start_timers(0, ON_WORKER, pinion_now_ns() + 1000 * 1000);
+	start_timers(0, ON_WORKER, pinion_clock_now_ns() + 1000 * 1000);
 }
 
 static void expect_timers(const char *what, uint64_t count)

@@ -20,8 +20,8 @@
 #include "runtime/worker/wake.h"
 
 #include <errno.h>
+#include <pinion/call.h>
 #include <pinion/crew.h>
-#include <pinion/execute.h>
 
 enum {
 	MAX = 4,
@@ -75,7 +75,7 @@ static void hold_all(uint32_t count, uint32_t flags)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		holds[i] = (struct tasks_hold){.task = {.run = tasks_hold_run, .flags = flags}};
-		expect_number("spawn", 0, pinion_spawn(crew, &holds[i].task));
+		expect_number("spawn", 0, pinion_task_spawn(crew, &holds[i].task));
 	}
 	for (uint32_t i = 0; i < count; i++) {
 		tasks_await(&holds[i].has_begun, 1);
@@ -201,14 +201,14 @@ static void check_bound(void)
 
 	start(&sizes);
 	pinion_future_init(&future, NULL);
-	expect_number("spawn_on", 0, pinion_spawn_on(crew, last, &task));
+	expect_number("spawn_on", 0, pinion_task_spawn_on(crew, last, &task));
 	tasks_await(&has_begun, 1);
 	expect_ready("thread", pthread_create(&thread, NULL, resize_to_least, NULL) == 0);
 	while (pinion_crew_resize(crew, &sizes) != -EBUSY) {
 		/* The other has not begun. */
 		sched_yield();
 	}
-	expect_number("meanwhile", 0, pinion_execute(crew, refuse_inside, NULL, &result));
+	expect_number("meanwhile", 0, pinion_call_run(crew, refuse_inside, NULL, &result));
 	expect_number("not served", 0, pin_load_acquire_u32(&is_served));
 	expect_number("set", 0, pinion_future_set(&future, NULL, 0));
 	tasks_await(&is_served, 1);
@@ -265,7 +265,7 @@ static void check_late_cancel(void)
 	heir = crew->shared.heir;
 	timer = (struct pinion_timer){.task = {.run = refuse_timer, .cancel = note_cancelled}};
 	pin_store_release_u32(&has_begun, 0);
-	expect_number("spawn_on", 0, pinion_spawn_on(crew, heir->index + 2, &task));
+	expect_number("spawn_on", 0, pinion_task_spawn_on(crew, heir->index + 2, &task));
 	tasks_await(&has_begun, 1);
 	expect_true("cancel", pin_timer_cancel(&timer, &must_post, &index) && must_post);
 	expect_number("of", heir->index + 2, index);
@@ -463,7 +463,7 @@ static void check_rings(uint32_t io_without)
 	file = runtimes_plain_file(ends[0]);
 	pin_store_release_u32(&has_begun, 0);
 	pin_store_release_u32(&is_served, 0);
-	expect_number("spawn_on", 0, pinion_spawn_on(crew, last, &task));
+	expect_number("spawn_on", 0, pinion_task_spawn_on(crew, last, &task));
 	tasks_await(&has_begun, 1);
 	expect_ready("thread", pthread_create(&thread, NULL, resize_to_least, NULL) == 0);
 	while (pinion_crew_resize(crew, &sizes) != -EBUSY) {
@@ -488,7 +488,7 @@ static void check_rings(uint32_t io_without)
 	/* On one that has come. */
 	pin_store_release_u32(&is_served, 0);
 	task = (struct pinion_task){.run = begin_read};
-	expect_number("spawn_on", 0, pinion_spawn_on(crew, 0, &task));
+	expect_number("spawn_on", 0, pinion_task_spawn_on(crew, 0, &task));
 	expect_ready("write", write(ends[1], "y", 1) == 1);
 	tasks_await(&is_served, 1);
 	expect_number("what that read", 'y', byte);

@@ -124,7 +124,7 @@ static void expect_tiers(const struct pinion_crew_sizes *sizes, const char *expe
 	struct pinion_runtime_info facts;
 
 	expect_number("create", 0, pinion_crew_create(NULL, sizes, &crew));
-	expect_number("spawn", 0, pinion_spawn(crew, &task));
+	expect_number("spawn", 0, pinion_task_spawn(crew, &task));
 	expect_number("drain", 0, pinion_runtime_drain(crew));
 	expect_text("tiers", expected, tiers);
 	pinion_runtime_get_info(crew, &facts, sizeof(facts));
@@ -158,7 +158,7 @@ static void check_jobs(void)
 	for (uint32_t i = 0; i < JOBS; i++) {
 		jobs[i] = (struct pinion_task){
 			.run = count, .flags = pinion_lane_flags((enum pinion_lane)(i % 3))};
-		expect_number("spawn", 0, pinion_spawn(crew, &jobs[i]));
+		expect_number("spawn", 0, pinion_task_spawn(crew, &jobs[i]));
 	}
 	expect_number("drain", 0, pinion_runtime_drain(crew));
 	expect_number("jobs", JOBS, pin_load_acquire_u32(&done));

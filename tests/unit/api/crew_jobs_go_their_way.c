@@ -13,8 +13,8 @@
 #include "tests/support/tasks.h"
 
 #include <errno.h>
+#include <pinion/call.h>
 #include <pinion/crew.h>
-#include <pinion/execute.h>
 #include <time.h>
 
 enum {
@@ -82,7 +82,7 @@ static struct tasks_hold holds[SHARERS + 1];
 static void spawn_hold(struct tasks_hold *hold)
 {
 	hold->task = (struct pinion_task){.run = tasks_hold_run};
-	expect_number("spawn", 0, pinion_spawn(crew, &hold->task));
+	expect_number("spawn", 0, pinion_task_spawn(crew, &hold->task));
 }
 
 static int answer(void *arg)
@@ -228,7 +228,7 @@ static int leave(struct pinion_task *task)
 	(void)task;
 	for (int i = 0; i < SPAWNED; i++) {
 		spawned[i] = (struct pinion_task){.run = run_spawned};
-		expect_number("spawn", 0, pinion_spawn(crew, &spawned[i]));
+		expect_number("spawn", 0, pinion_task_spawn(crew, &spawned[i]));
 	}
 	tasks_await(&run_count, SPAWNED);
 	return 0;
@@ -241,7 +241,7 @@ static void check_stealing(void)
 	struct pinion_runtime_stats counters;
 
 	start(&sizes);
-	expect_number("spawn_on", 0, pinion_spawn_on(crew, 0, &task));
+	expect_number("spawn_on", 0, pinion_task_spawn_on(crew, 0, &task));
 	tasks_await(&run_count, SPAWNED);
 	expect_number("drain", 0, pinion_runtime_drain(crew));
 	counters = runtimes_counters(crew);

@@ -60,7 +60,7 @@ static void check_own_runtime(void)
 	struct pinion_task task = {.run = count_run};
 	struct pinion_runtime *own = runtimes_start(2, PINION_IO_AUTO);
 
-	expect_number("spawn in the child's own", 0, pinion_spawn(own, &task));
+	expect_number("spawn in the child's own", 0, pinion_task_spawn(own, &task));
 	expect_number("join the child's own", 0, pinion_runtime_join(own));
 	pinion_runtime_destroy(own);
 }
@@ -108,8 +108,8 @@ static void try_waits(struct pinion_wait *wait)
 	expect_number("group_spawn", -ECHILD, pinion_group_spawn(&group, &task));
 	expect_number("call_start", -ECHILD, pinion_call_start(runtime, &call));
 	expect_number(
-		"execute_await", -ECHILD, pinion_execute_async(runtime, &call, runtime, wait));
-	expect_number("execute", -ECHILD, pinion_execute(runtime, call_nothing, NULL, &result));
+		"execute_await", -ECHILD, pinion_call_run_async(runtime, &call, runtime, wait));
+	expect_number("execute", -ECHILD, pinion_call_run(runtime, call_nothing, NULL, &result));
 }
 
 /* In the child, on the thread that forked. */
@@ -127,20 +127,20 @@ static int try_all(void *arg)
 	(void)arg;
 	pinion_work_init(&work, end_work, NULL);
 	expect_number("work_wake", -ECHILD, pinion_work_wake(runtime, &work));
-	expect_number("spawn", -ECHILD, pinion_spawn(runtime, &task));
-	expect_number("respawn", -ECHILD, pinion_respawn(runtime, &task));
-	expect_number("spawn_shared", -ECHILD, pinion_spawn_shared(runtime, &task));
-	expect_number("spawn_on", -ECHILD, pinion_spawn_on(runtime, 0, &task));
-	expect_number("spawn_batch", -ECHILD, pinion_spawn_batch(runtime, &pointer, 1));
-	expect_number("spawn_batch of none", -ECHILD, pinion_spawn_batch(runtime, NULL, 0));
-	expect_number("read_submit", -ECHILD, pinion_read_submit(runtime, &read));
+	expect_number("spawn", -ECHILD, pinion_task_spawn(runtime, &task));
+	expect_number("respawn", -ECHILD, pinion_task_respawn(runtime, &task));
+	expect_number("spawn_shared", -ECHILD, pinion_task_spawn_shared(runtime, &task));
+	expect_number("spawn_on", -ECHILD, pinion_task_spawn_on(runtime, 0, &task));
+	expect_number("spawn_batch", -ECHILD, pinion_task_spawn_batch(runtime, &pointer, 1));
+	expect_number("spawn_batch of none", -ECHILD, pinion_task_spawn_batch(runtime, NULL, 0));
+	expect_number("request_submit", -ECHILD, pinion_request_submit(runtime, &read));
 	expect_number("buffer_acquire", -ECHILD, pinion_buffer_acquire(runtime, 1, &buffer));
 	pinion_future_init(&future, runtime);
 	expect_number("future_await", -ECHILD, pinion_future_wait_async(runtime, &future, &wait));
 	expect_number("future_wait", -ECHILD, pinion_future_wait(&future, UINT64_MAX));
 	expect_number("wait_cancel", -ECHILD, pinion_wait_cancel(runtime, &wait));
 	try_waits(&wait);
-	expect_true("should_yield", !pinion_should_yield(runtime));
+	expect_true("should_yield", !pinion_worker_should_yield(runtime));
 	expect_number("worker_index", -ENOENT, pinion_worker_index(runtime));
 	expect_true("is_accepting", !pinion_runtime_is_accepting(runtime));
 	expect_number("drain", -ECHILD, pinion_runtime_drain(runtime));
@@ -175,7 +175,7 @@ static int submit_read(struct pinion_task *task)
 		.bytes = &byte,
 		.length_bytes = 1,
 	};
-	rc = pinion_read_submit(runtime, &request);
+	rc = pinion_request_submit(runtime, &request);
 	tasks_signal(&done);
 	return rc;
 }
@@ -185,7 +185,7 @@ static void run_and_await(pinion_task_fn function)
 	struct pinion_task task = {.run = function};
 
 	pin_store_release_u32(&done, 0);
-	expect_number("spawn_on", 0, pinion_spawn_on(runtime, 0, &task));
+	expect_number("spawn_on", 0, pinion_task_spawn_on(runtime, 0, &task));
 	tasks_await(&done, 1);
 }
 
@@ -195,8 +195,8 @@ static void check_parent(void)
 	for (uint32_t i = 0; i < TASKS; i++) {
 		tasks[i] = (struct pinion_task){.run = count_run};
 		expect_number("spawn", 0,
-			i % 2 == 0 ? pinion_spawn(runtime, &tasks[i])
-				   : pinion_spawn_on(runtime, i / 2 % 2, &tasks[i]));
+			i % 2 == 0 ? pinion_task_spawn(runtime, &tasks[i])
+				   : pinion_task_spawn_on(runtime, i / 2 % 2, &tasks[i]));
 	}
 	tasks_await(&done, TASKS);
 }

@@ -67,7 +67,7 @@ static void spawn_all(void)
 			.run = i % FAILING_EVERY == 0 ? fail : succeed,
 			.flags = pinion_lane_flags(lane),
 		};
-		expect_number("spawn", 0, pinion_spawn(runtime, &tasks[i]));
+		expect_number("spawn", 0, pinion_task_spawn(runtime, &tasks[i]));
 	}
 }
 

@@ -15,8 +15,8 @@
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <pinion/call.h>
 #include <pinion/crew.h>
-#include <pinion/execute.h>
 #include <sched.h>
 #include <stddef.h>
 #include <sys/prctl.h>

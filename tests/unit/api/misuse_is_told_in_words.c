@@ -12,9 +12,9 @@
 
 #include <errno.h>
 #include <pinion/budget.h>
+#include <pinion/call.h>
 #include <pinion/channel.h>
 #include <pinion/chunk.h>
-#include <pinion/execute.h>
 #include <pinion/group.h>
 #include <pinion/retry.h>
 #include <pinion/scan.h>
@@ -181,7 +181,7 @@ static int use_scan_on_worker(void *arg)
 
 	(void)arg;
 	workers_scan = make_scan(runtime);
-	expect_number("spawn", 0, pinion_spawn(runtime, &task));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &task));
 	expect_number("drain", 0, pinion_runtime_drain(runtime));
 	expect_number("scan", 0, pinion_scan_destroy(workers_scan));
 	expect_number("runtime", 0, pinion_runtime_destroy(runtime));
@@ -284,7 +284,7 @@ static int end_channel_in_use(void *arg)
 	sem_init(&is_waiting, 0, 0);
 	expect_number("init", 0,
 		pinion_channel_init(&channel, channel_runtime, &memory, sizeof(memory), 1));
-	expect_number("spawn", 0, pinion_spawn(channel_runtime, &task));
+	expect_number("spawn", 0, pinion_task_spawn(channel_runtime, &task));
 	sem_wait(&is_waiting);
 	pinion_channel_fini(&channel);
 	return expect_status();
@@ -312,7 +312,7 @@ static void hold_worker(struct pinion_runtime *runtime)
 	held_runtime = runtime;
 	sem_init(&is_held, 0, 0);
 	sem_init(&may_go, 0, 0);
-	expect_number("spawn", 0, pinion_spawn(runtime, &task));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &task));
 	sem_wait(&is_held);
 }
 
@@ -469,7 +469,7 @@ static int release_buffer_twice(void *arg)
 
 	(void)arg;
 	held_runtime = start();
-	expect_number("spawn", 0, pinion_spawn(held_runtime, &task));
+	expect_number("spawn", 0, pinion_task_spawn(held_runtime, &task));
 	pinion_runtime_drain(held_runtime);
 	return 0;
 }

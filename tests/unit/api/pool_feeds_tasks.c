@@ -107,7 +107,7 @@ static int run_trying(struct pinion_task *task)
 
 	if (rc == -EAGAIN) {
 		pin_fetch_add_acq_rel_u32(&refusals, 1);
-		return pinion_respawn(runtime, task);
+		return pinion_task_respawn(runtime, task);
 	}
 	if (rc == 0) {
 		use(&buffer, (size_t)(PIN_CONTAINER_OF(task, struct job, task) - jobs));
@@ -159,7 +159,7 @@ static void check_waiting(void)
 			.task = {.run = run_waiting},
 			.wait = {.wait = {.task = {.run = run_served}, .deadline_ns = UINT64_MAX}},
 		};
-		expect_number("spawn", 0, pinion_spawn(runtime, &jobs[i].task));
+		expect_number("spawn", 0, pinion_task_spawn(runtime, &jobs[i].task));
 	}
 	finish(TASKS, true);
 }
@@ -171,7 +171,7 @@ static void check_trying(void)
 	begin();
 	for (int i = 0; i < TASKS; i++) {
 		jobs[i] = (struct job){.task = {.run = run_trying}};
-		expect_number("spawn", 0, pinion_spawn(runtime, &jobs[i].task));
+		expect_number("spawn", 0, pinion_task_spawn(runtime, &jobs[i].task));
 	}
 	expect_number("drain", 0, pinion_runtime_drain(runtime));
 	pinion_pool_get_stats(pool, &counters, sizeof(counters));
@@ -203,7 +203,7 @@ static void check_owned(void)
 		/* Its last task has ended, or it would not be free. */
 		index = buffer.index;
 		pinion_buffer_task_init(&owners[index], pool, &buffer, run_owner, NULL);
-		expect_number("spawn", 0, pinion_spawn(runtime, &owners[index].task));
+		expect_number("spawn", 0, pinion_task_spawn(runtime, &owners[index].task));
 	}
 	finish(OWNED, false);
 }

@@ -222,18 +222,18 @@ static void check_deadlines(void)
 	expect_number("one is free", 0, pinion_pool_acquire_wait(pool, 0, &late));
 	expect_number("none now", -ETIME, pinion_pool_acquire_wait(pool, 0, &late));
 	expect_number("in the past", -ETIME, pinion_pool_acquire_wait(pool, 1, &late));
-	expect_number(
-		"soon", -ETIME, pinion_pool_acquire_wait(pool, pinion_now_ns() + 100000, &late));
+	expect_number("soon", -ETIME,
+		pinion_pool_acquire_wait(pool, pinion_clock_now_ns() + 100000, &late));
 	start_task(0, runtime, 0);
 	start_task(1, other, 1);
-	start_task(2, runtime, pinion_now_ns() + 100000);
+	start_task(2, runtime, pinion_clock_now_ns() + 100000);
 	tasks_await(&end_count, 3);
 	for (int i = 0; i < 3; i++) {
 		expect_number("a task's", -ETIME, waiters[i].result);
 	}
 	expect_number("all have left", 0, queue_length());
 	/* The oldest leaves, and the next one is served as before. */
-	first = start_thread(3, pinion_now_ns() + 1000000);
+	first = start_thread(3, pinion_clock_now_ns() + 1000000);
 	second = start_task(4, runtime, UINT64_MAX);
 	tasks_await(&end_count, 4);
 	pthread_join(first->thread, NULL);
@@ -368,7 +368,7 @@ static void check_stop_of_owner(bool is_failure, bool has_own)
 
 	runtimes_config(&config, 2, PINION_IO_AUTO);
 	config.pool_bytes = 1 << 20;
-	config.fault_policy = is_failure ? PINION_FAIL_FAST : config.fault_policy;
+	config.fault_policy = is_failure ? PINION_FAULT_FAIL_FAST : config.fault_policy;
 	expect_number("create", 0, pinion_runtime_create(&config, &owner));
 	begin_on(owner, 2);
 	buffers[0] = users_take(pool);
@@ -384,7 +384,7 @@ static void check_stop_of_owner(bool is_failure, bool has_own)
 	}
 	await_queue_length(3);
 	if (is_failure) {
-		expect_number("spawn", 0, pinion_spawn(runtime, &failing));
+		expect_number("spawn", 0, pinion_task_spawn(runtime, &failing));
 	} else {
 		expect_number("stop", 0, pinion_runtime_stop(runtime));
 	}
@@ -475,7 +475,7 @@ static void check_mistakes(void)
 	tasks_await(&end_count, 1);
 	users_give(pool, &waiters[0].buffer);
 	users_give(pool, &buffers[1]);
-	expect_number("spawn", 0, pinion_spawn(other, &late));
+	expect_number("spawn", 0, pinion_task_spawn(other, &late));
 	tasks_await(&has_begun, 1);
 	expect_number("stop", 0, pinion_runtime_stop(other));
 	expect_number("being stopped", -ESHUTDOWN, waiters[5].begun);

@@ -57,8 +57,8 @@ static int block(struct pinion_task *task)
 	inner_results[1] = pinion_runtime_stop(runtime);
 	sem_post(&has_begun);
 	await_semaphore(&may_end);
-	inner_results[2] = pinion_spawn(runtime, &inner);
-	inner_results[3] = inner_results[2] == 0 ? 0 : pinion_spawn_shared(runtime, &inner);
+	inner_results[2] = pinion_task_spawn(runtime, &inner);
+	inner_results[3] = inner_results[2] == 0 ? 0 : pinion_task_spawn_shared(runtime, &inner);
 	return 0;
 }
 
@@ -74,7 +74,7 @@ static void await_refusal(void)
 
 		if (probe_count < PROBES) {
 			*probe = (struct pinion_task){.run = count_run};
-			probe_count += pinion_spawn(runtime, probe) == 0 ? 1 : 0;
+			probe_count += pinion_task_spawn(runtime, probe) == 0 ? 1 : 0;
 		}
 		sched_yield();
 	}
@@ -100,13 +100,13 @@ static void start_blocked(void)
 	pin_store_release_u32(&run_count, 0);
 	pin_store_release_u32(&cancel_count, 0);
 	blocker = (struct pinion_task){.run = block};
-	expect_number("spawn", 0, pinion_spawn(runtime, &blocker));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &blocker));
 	await_semaphore(&has_begun);
 	for (size_t i = 0; i < QUEUED; i++) {
 		/* Every tenth has no `cancel`. */
 		queued[i] = (struct pinion_task){
 			.run = count_run, .cancel = i % 10 == 0 ? NULL : count_cancel};
-		expect_number("spawn", 0, pinion_spawn(runtime, &queued[i]));
+		expect_number("spawn", 0, pinion_task_spawn(runtime, &queued[i]));
 	}
 }
 
@@ -115,8 +115,8 @@ static void check_refusal(void)
 	struct pinion_task task = {.run = count_run, .private_ = 11};
 	struct pinion_task before = task;
 
-	expect_number("spawn when closed", -ESHUTDOWN, pinion_spawn(runtime, &task));
-	expect_number("shared, when closed", -ESHUTDOWN, pinion_spawn_shared(runtime, &task));
+	expect_number("spawn when closed", -ESHUTDOWN, pinion_task_spawn(runtime, &task));
+	expect_number("shared, when closed", -ESHUTDOWN, pinion_task_spawn_shared(runtime, &task));
 	expect_number("the task", 0, memcmp(&before, &task, sizeof(task)));
 }
 

@@ -54,7 +54,7 @@ static int submit(struct pinion_task *task)
 	(void)task;
 	request = (struct pinion_request){
 		.task.run = has_read, .file = &file, .bytes = bytes, .length_bytes = 4096};
-	return pinion_read_submit(runtime, &request);
+	return pinion_request_submit(runtime, &request);
 }
 
 static size_t count_lines(const char *text)
@@ -91,7 +91,7 @@ static int run_without(void *arg)
 	expect_true("the cause is told",
 		facts.fallback_cause != NULL && strstr(facts.fallback_cause, "io_uring") != NULL);
 	expect_number("open", 0, pinion_file_open(&file, "file", PINION_DIRECT_NEVER));
-	expect_number("spawn", 0, pinion_spawn(runtime, &task));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &task));
 	expect_number("drain", 0, pinion_runtime_drain(runtime));
 	expect_number("reads", 1, pin_load_acquire_u32(&read_count));
 	expect_number("result", 4, request.result);

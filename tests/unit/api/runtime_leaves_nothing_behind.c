@@ -58,7 +58,7 @@ static void live_once(uint32_t number)
 
 	for (int i = 0; i < TASKS && number % 2 == 0; i++) {
 		tasks[i] = (struct pinion_task){.run = count_run};
-		expect_number("spawn", 0, pinion_spawn(runtime, &tasks[i]));
+		expect_number("spawn", 0, pinion_task_spawn(runtime, &tasks[i]));
 	}
 	if (number % 3 != 0) {
 		expect_number("drain", 0, pinion_runtime_drain(runtime));
@@ -139,7 +139,7 @@ static int run_short_of_descriptors(void *arg)
 	expect_number("create with what there is", 0, pinion_runtime_create(&config, &runtime));
 	expect_true("which is told", strstr(runtimes_log, "ulimit -n") != NULL);
 	pin_store_release_u32(&run_count, 0);
-	expect_number("spawn", 0, pinion_spawn(runtime, &task));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &task));
 	expect_number("drain", 0, pinion_runtime_drain(runtime));
 	expect_number("run", 1, pin_load_acquire_u32(&run_count));
 	pinion_runtime_destroy(runtime);

@@ -65,8 +65,8 @@ static int run_tree(struct pinion_task *task)
 			break;
 		}
 		items[child].task = (struct pinion_task){.run = run_tree};
-		rc = child % 5 == 0 ? pinion_spawn_shared(runtime, &items[child].task)
-				    : pinion_spawn(runtime, &items[child].task);
+		rc = child % 5 == 0 ? pinion_task_spawn_shared(runtime, &items[child].task)
+				    : pinion_task_spawn(runtime, &items[child].task);
 		note_misplaced(rc != 0);
 	}
 	return 0;
@@ -78,7 +78,7 @@ static int run_flood(struct pinion_task *task)
 	count_run(task);
 	for (size_t i = 1; i < TASKS; i++) {
 		items[i].task = (struct pinion_task){.run = run_plain};
-		note_misplaced(pinion_spawn(runtime, &items[i].task) != 0);
+		note_misplaced(pinion_task_spawn(runtime, &items[i].task) != 0);
 	}
 	return 0;
 }
@@ -91,7 +91,7 @@ static int run_across(struct pinion_task *task)
 		struct item *next = &items[number + 1];
 
 		next->task = (struct pinion_task){.run = run_across};
-		note_misplaced(pinion_spawn(other, &next->task) != 0);
+		note_misplaced(pinion_task_spawn(other, &next->task) != 0);
 	}
 	count_run(task);
 	return 0;
@@ -127,8 +127,8 @@ static void check_outside(uint32_t workers, uint32_t io_level)
 	for (size_t i = 0; i < TASKS; i++) {
 		items[i].task = (struct pinion_task){.run = run_plain};
 		expect_number("spawn", 0,
-			i % 2 == 0 ? pinion_spawn(runtime, &items[i].task)
-				   : pinion_spawn_shared(runtime, &items[i].task));
+			i % 2 == 0 ? pinion_task_spawn(runtime, &items[i].task)
+				   : pinion_task_spawn_shared(runtime, &items[i].task));
 	}
 	expect_number("drain", 0, pinion_runtime_drain(runtime));
 	check_items("from outside");
@@ -140,7 +140,7 @@ static void check_from(const char *what, pinion_task_fn first, uint32_t workers,
 {
 	runtime = runtimes_start(workers, PINION_IO_AUTO);
 	items[0].task = (struct pinion_task){.run = first};
-	expect_number("spawn", 0, pinion_spawn(runtime, &items[0].task));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &items[0].task));
 	expect_number("drain", 0, pinion_runtime_drain(runtime));
 	check_items(what);
 	check_counts(what, runtime, TASKS, failed);
@@ -153,7 +153,7 @@ static void check_two(void)
 	other = runtimes_start(2, PINION_IO_AUTO);
 	for (size_t i = 0; i < TASKS; i += 2) {
 		items[i].task = (struct pinion_task){.run = run_across};
-		expect_number("spawn", 0, pinion_spawn(runtime, &items[i].task));
+		expect_number("spawn", 0, pinion_task_spawn(runtime, &items[i].task));
 	}
 	expect_number("drain", 0, pinion_runtime_drain(runtime));
 	expect_number("drain", 0, pinion_runtime_drain(other));
@@ -170,9 +170,9 @@ static void check_arguments(void)
 	struct pinion_task task = {0};
 
 	runtime = runtimes_start(1, PINION_IO_AUTO);
-	expect_number("no function", -EINVAL, pinion_spawn(runtime, &task));
-	expect_number("no function", -EINVAL, pinion_spawn_shared(runtime, &task));
-	expect_number("no task", -EINVAL, pinion_spawn(runtime, NULL));
+	expect_number("no function", -EINVAL, pinion_task_spawn(runtime, &task));
+	expect_number("no function", -EINVAL, pinion_task_spawn_shared(runtime, &task));
+	expect_number("no task", -EINVAL, pinion_task_spawn(runtime, NULL));
 	pinion_runtime_destroy(runtime);
 	pinion_runtime_destroy(NULL);
 }

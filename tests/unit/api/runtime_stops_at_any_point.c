@@ -63,7 +63,7 @@ static int run_child(struct pinion_task *task)
 		.bytes = &item->byte,
 		.length_bytes = 1,
 	};
-	if (number % 3 == 0 && pinion_read_submit(runtime, &item->request) == 0) {
+	if (number % 3 == 0 && pinion_request_submit(runtime, &item->request) == 0) {
 		count(&item->read_begins);
 	}
 	return 0;
@@ -82,8 +82,8 @@ static int run_task(struct pinion_task *task)
 
 	count(&item->task_ends);
 	item->child = (struct pinion_task){.run = run_child, .cancel = cancel_child};
-	rc = number % 2 == 0 ? pinion_spawn(runtime, &item->child)
-			     : pinion_spawn_shared(runtime, &item->child);
+	rc = number % 2 == 0 ? pinion_task_spawn(runtime, &item->child)
+			     : pinion_task_spawn_shared(runtime, &item->child);
 	if (rc == 0) {
 		count(&item->child_begins);
 	}
@@ -101,7 +101,7 @@ static void *spawn_all(void *arg)
 
 	for (int i = 0; i < PER_SPAWNER; i++) {
 		own[i].task = (struct pinion_task){.run = run_task, .cancel = cancel_task};
-		own[i].was_admitted = pinion_spawn(runtime, &own[i].task) == 0;
+		own[i].was_admitted = pinion_task_spawn(runtime, &own[i].task) == 0;
 		if (i % 16 == 0) {
 			sched_yield();
 		}

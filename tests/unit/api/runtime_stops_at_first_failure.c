@@ -70,7 +70,7 @@ static void spawn_all(bool has_mandatory)
 			.cancel = cancel,
 			.flags = is_mandatory ? PINION_TASK_MANDATORY : 0,
 		};
-		expect_number("spawn", 0, pinion_spawn_on(runtime, 0, &tasks[i]));
+		expect_number("spawn", 0, pinion_task_spawn_on(runtime, 0, &tasks[i]));
 	}
 }
 
@@ -107,16 +107,16 @@ static void check_fail_fast(bool has_mandatory)
 	struct pinion_task late = {.run = run, .private_ = 7};
 	struct pinion_task before = late;
 
-	start(PINION_FAIL_FAST, 1);
+	start(PINION_FAULT_FAIL_FAST, 1);
 	has_failures = true;
 	tasks_hold_begin(&hold, runtime, 0);
 	spawn_all(has_mandatory);
 	tasks_hold_end(&hold);
 	tasks_await(&end_count, TASKS);
 	/* Nobody but the task has ended it. */
-	expect_number("gate", -ESHUTDOWN, pinion_spawn(runtime, &late));
+	expect_number("gate", -ESHUTDOWN, pinion_task_spawn(runtime, &late));
 	expect_number("batch", -ESHUTDOWN,
-		pinion_spawn_batch(runtime, &(struct pinion_task *){&late}, 1));
+		pinion_task_spawn_batch(runtime, &(struct pinion_task *){&late}, 1));
 	expect_number("untouched", 0, memcmp(&before, &late, sizeof(late)));
 	expect_number("join", -EIO, pinion_runtime_join(runtime));
 	expect_ends("fail_fast", FIRST + 1 + later, TASKS - FIRST - 1 - later, 1);
@@ -134,7 +134,7 @@ static void await_stop(struct tasks_hold *hold)
 	struct pinion_request bad = {.task.run = run};
 
 	tasks_signal(&hold->has_begun);
-	while (pinion_read_submit(runtime, &bad) != -ESHUTDOWN) {
+	while (pinion_request_submit(runtime, &bad) != -ESHUTDOWN) {
 		sched_yield();
 	}
 }
@@ -148,7 +148,7 @@ static void check_stop(void)
 	has_failures = false;
 	pin_store_release_u32(&hold.may_end, 1);
 	hold.task = (struct pinion_task){.run = tasks_hold_run};
-	expect_number("spawn", 0, pinion_spawn(runtime, &hold.task));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &hold.task));
 	tasks_await(&hold.has_begun, 1);
 	spawn_all(true);
 	expect_number("stop", 0, pinion_runtime_stop(runtime));
@@ -169,18 +169,19 @@ int main(void)
 	check_stop();
 
 	/* A join without tasks, and from a task. */
-	start(PINION_FAIL_FAST, 4);
+	start(PINION_FAULT_FAIL_FAST, 4);
 	expect_number("join without tasks", 0, pinion_runtime_join(runtime));
 	pinion_runtime_destroy(runtime);
 	start(PINION_FAULT_ISOLATE, 1);
-	expect_number("spawn", 0, pinion_spawn(runtime, &inside));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &inside));
 	expect_number("join from a task is refused", 0, pinion_runtime_join(runtime));
 	pinion_runtime_destroy(runtime);
 
 	start(PINION_FAULT_ISOLATE, 1);
 	tasks[0] = (struct pinion_task){.run = run, .flags = 1u << 31};
-	expect_number("spawn: unknown flag", -EINVAL, pinion_spawn(runtime, &tasks[0]));
-	expect_number("shared: unknown flag", -EINVAL, pinion_spawn_shared(runtime, &tasks[0]));
+	expect_number("spawn: unknown flag", -EINVAL, pinion_task_spawn(runtime, &tasks[0]));
+	expect_number(
+		"shared: unknown flag", -EINVAL, pinion_task_spawn_shared(runtime, &tasks[0]));
 	pinion_runtime_destroy(runtime);
 	return expect_status();
 }

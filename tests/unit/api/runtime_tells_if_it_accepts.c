@@ -40,7 +40,7 @@ static void expect_closed(const char *when)
 	struct pinion_task task = {.run = count_run};
 
 	expect_true(when, !pinion_runtime_is_accepting(runtime));
-	expect_number(when, -ESHUTDOWN, pinion_spawn(runtime, &task));
+	expect_number(when, -ESHUTDOWN, pinion_task_spawn(runtime, &task));
 }
 
 static void await_closed(void)
@@ -79,7 +79,7 @@ static int ask_inside(struct pinion_task *task)
 	tasks_hold_run(task);
 	expect_true("seen by a task", !pinion_runtime_is_accepting(runtime));
 	spawned = (struct pinion_task){.run = count_run};
-	spawn_result = pinion_spawn(runtime, &spawned);
+	spawn_result = pinion_task_spawn(runtime, &spawned);
 	return 0;
 }
 
@@ -92,8 +92,8 @@ static void check_end(const char *what, void *(*end)(void *), int inside)
 	runtime = runtimes_start(WORKERS, PINION_IO_FALLBACK);
 	pin_store_release_u32(&run_count, 0);
 	expect_open(what);
-	expect_number(what, 0, pinion_spawn(runtime, &task));
-	expect_number(what, 0, pinion_spawn_on(runtime, 1, &hold.task));
+	expect_number(what, 0, pinion_task_spawn(runtime, &task));
+	expect_number(what, 0, pinion_task_spawn_on(runtime, 1, &hold.task));
 	tasks_await(&hold.has_begun, 1);
 	tasks_await(&run_count, 1);
 	expect_open(what);
@@ -139,8 +139,8 @@ static void check_failure(uint32_t fault_policy)
 	config.fault_policy = fault_policy;
 	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
 	expect_open("before the failure");
-	expect_number("spawn", 0, pinion_spawn(runtime, &task));
-	if (fault_policy == PINION_FAIL_FAST) {
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &task));
+	if (fault_policy == PINION_FAULT_FAIL_FAST) {
 		await_closed();
 		expect_closed("by the failure");
 	} else {
@@ -169,7 +169,7 @@ static void check_full(void)
 	tasks_hold_begin(&hold, runtime, 0);
 	for (uint32_t i = 0; i <= SMALL_QUEUE && rc == 0; i++) {
 		tasks[i] = (struct pinion_task){.run = count_run};
-		rc = pinion_spawn(runtime, &tasks[i]);
+		rc = pinion_task_spawn(runtime, &tasks[i]);
 	}
 	expect_number("full", -EAGAIN, rc);
 	expect_open("though full");
@@ -199,7 +199,7 @@ int main(void)
 	check_end("join", join, 0);
 	check_end("stop", stop, -ESHUTDOWN);
 	check_late_stop();
-	check_failure(PINION_FAIL_FAST);
+	check_failure(PINION_FAULT_FAIL_FAST);
 	check_failure(PINION_FAULT_ISOLATE);
 	check_full();
 	check_another();

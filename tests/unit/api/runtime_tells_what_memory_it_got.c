@@ -97,7 +97,7 @@ static int submit(struct reading *reading)
 	memset(reading->request.bytes, 0, BLOCK);
 	reading->unregistered +=
 		pin_ring_registered_index(&worker->ring, reading->request.bytes, BLOCK) < 0;
-	return pinion_read_submit(runtime, &reading->request);
+	return pinion_request_submit(runtime, &reading->request);
 }
 
 static int read_next(struct pinion_task *task)
@@ -130,7 +130,7 @@ static void check_reads(void)
 		struct reading reading = {.start.run = start_reading};
 
 		sem_init(&reading.ended, 0, 0);
-		expect_number("spawn", 0, pinion_spawn_on(runtime, i, &reading.start));
+		expect_number("spawn", 0, pinion_task_spawn_on(runtime, i, &reading.start));
 		sem_wait(&reading.ended);
 		unregistered += reading.unregistered;
 	}

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: pinion_should_yield() is true when the worker's turn is over and when
- * completions wait, which it collects, and false outside of tasks. AS-2, C2,
- * W38.
- * Method: with a budget of 1 us a task asks until it is true, and hangs if it
- * never is; with one of 1 s a task writes to a pipe that is being read and asks
- * until the read has been counted as complete.
+ * Goal: pinion_worker_should_yield() is true when the worker's turn is over and
+ * when completions wait, which it collects, and false outside of tasks. AS-2,
+ * C2, W38. Method: with a budget of 1 us a task asks until it is true, and
+ * hangs if it never is; with one of 1 s a task writes to a pipe that is being
+ * read and asks until the read has been counted as complete.
  */
 #include "tests/support/runtimes.h"
 #include "tests/support/tasks.h"
@@ -45,14 +44,14 @@ static void run_and_await(pinion_task_fn function)
 
 	task = (struct pinion_task){.run = function};
 	pin_store_release_u32(&done, 0);
-	expect_number("spawn", 0, pinion_spawn(runtime, &task));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &task));
 	tasks_await(&done, 1);
 }
 
 static int ask_until_true(struct pinion_task *task)
 {
 	(void)task;
-	while (!pinion_should_yield(runtime)) {
+	while (!pinion_worker_should_yield(runtime)) {
 	}
 	tasks_signal(&done);
 	return 0;
@@ -61,10 +60,10 @@ static int ask_until_true(struct pinion_task *task)
 /* A turn of 1 s may be over only where this thread was kept from running. */
 static int ask_until_false(struct pinion_task *task)
 {
-	was_false = !pinion_should_yield(runtime);
+	was_false = !pinion_worker_should_yield(runtime);
 	tries++;
 	if (!was_false && tries < TRIES) {
-		return pinion_respawn(runtime, task);
+		return pinion_task_respawn(runtime, task);
 	}
 	tasks_signal(&done);
 	return 0;
@@ -75,7 +74,7 @@ static int ask_elsewhere(struct pinion_task *task)
 	struct pinion_runtime *other = runtimes_start(1, PINION_IO_AUTO);
 
 	(void)task;
-	is_elsewhere = pinion_should_yield(other);
+	is_elsewhere = pinion_worker_should_yield(other);
 	pinion_runtime_destroy(other);
 	tasks_signal(&done);
 	return 0;
@@ -99,7 +98,7 @@ static int submit_read(struct pinion_task *task)
 		.bytes = &byte,
 		.length_bytes = 1,
 	};
-	rc = pinion_read_submit(runtime, &request);
+	rc = pinion_request_submit(runtime, &request);
 	tasks_signal(&done);
 	return rc;
 }
@@ -113,7 +112,7 @@ static int ask_until_completion(struct pinion_task *task)
 		return -EIO;
 	}
 	while (runtimes_counters(runtime).requests_completed == 0) {
-		answer = pinion_should_yield(runtime);
+		answer = pinion_worker_should_yield(runtime);
 	}
 	was_true_with_completion = answer;
 	tasks_signal(&done);
@@ -148,7 +147,7 @@ int main(void)
 {
 	runtimes_watchdog(LIMIT_SECONDS);
 	start(1);
-	expect_true("false outside", !pinion_should_yield(runtime));
+	expect_true("false outside", !pinion_worker_should_yield(runtime));
 	run_and_await(ask_until_true);
 	run_and_await(ask_elsewhere);
 	expect_true("false for another runtime", !is_elsewhere);

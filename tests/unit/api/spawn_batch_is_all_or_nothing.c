@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: pinion_spawn_batch() takes all tasks, in order, or none: one that is
- * bad, wherever it stands, or a runtime that has ended, leaves every task as it
- * was. From outside it wakes one worker at most. EX-20, EX-24, EX-26.
+ * Goal: pinion_task_spawn_batch() takes all tasks, in order, or none: one that
+ * is bad, wherever it stands, or a runtime that has ended, leaves every task as
+ * it was. From outside it wakes one worker at most. EX-20, EX-24, EX-26.
  * Method: batches from outside and from a task of a single worker, which note
  * the order they run in; each bad task at each place of a batch; this thread's
  * futex calls are counted.
@@ -67,7 +67,7 @@ static void expect_in_order(const char *what, uint32_t count)
 static int spawn_inside(struct pinion_task *task)
 {
 	(void)task;
-	inner_result = pinion_spawn_batch(runtime, pointers, SMALL);
+	inner_result = pinion_task_spawn_batch(runtime, pointers, SMALL);
 	return 0;
 }
 
@@ -75,7 +75,7 @@ static int spawn_inside(struct pinion_task *task)
 static int spawn_many_inside(struct pinion_task *task)
 {
 	(void)task;
-	inner_result = pinion_spawn_batch(runtime, pointers, COUNT);
+	inner_result = pinion_task_spawn_batch(runtime, pointers, COUNT);
 	return 0;
 }
 
@@ -88,14 +88,14 @@ static bool spawn_in_order(bool is_inside)
 
 	prepare(1);
 	inner_result = 1;
-	begin_ns = pinion_now_ns();
+	begin_ns = pinion_clock_now_ns();
 	if (is_inside) {
-		expect_number("spawn", 0, pinion_spawn(runtime, &inside));
+		expect_number("spawn", 0, pinion_task_spawn(runtime, &inside));
 	} else {
-		inner_result = pinion_spawn_batch(runtime, pointers, COUNT);
+		inner_result = pinion_task_spawn_batch(runtime, pointers, COUNT);
 	}
 	expect_number("drain", 0, pinion_runtime_drain(runtime));
-	is_short = pinion_now_ns() - begin_ns < LONG_US * UINT64_C(1000);
+	is_short = pinion_clock_now_ns() - begin_ns < LONG_US * UINT64_C(1000);
 	expect_number("batch", 0, inner_result);
 	if (is_short) {
 		expect_in_order(
@@ -113,7 +113,7 @@ static void check_order(void)
 	}
 
 	prepare(2);
-	expect_number("spawn", 0, pinion_spawn(runtime, &inside));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &inside));
 	expect_number("drain", 0, pinion_runtime_drain(runtime));
 	expect_number("more than a queue", 0, inner_result);
 	expect_number("more than a queue", COUNT, pin_load_acquire_u32(&run_count));
@@ -126,7 +126,7 @@ static void expect_refused(const char *what, int expected, uint32_t count)
 	static struct pinion_task before[COUNT];
 
 	memcpy(before, tasks, sizeof(tasks));
-	expect_number(what, expected, pinion_spawn_batch(runtime, pointers, count));
+	expect_number(what, expected, pinion_task_spawn_batch(runtime, pointers, count));
 	expect_number(what, 0, memcmp(before, tasks, sizeof(tasks)));
 }
 
@@ -148,7 +148,7 @@ static void check_bad(void)
 		expect_refused("no task", -EINVAL, SMALL);
 		pointers[place] = &tasks[place];
 	}
-	expect_number("none", 0, pinion_spawn_batch(runtime, NULL, 0));
+	expect_number("none", 0, pinion_task_spawn_batch(runtime, NULL, 0));
 	expect_number("drain", 0, pinion_runtime_drain(runtime));
 	expect_number("of the refused ones run", 0, pin_load_acquire_u32(&run_count));
 	expect_number("tasks_spawned", 0, (long long)runtimes_counters(runtime).tasks_spawned);
@@ -162,10 +162,10 @@ static void await_stop(struct tasks_hold *hold)
 	struct pinion_request bad = {.task.run = note};
 
 	tasks_signal(&hold->has_begun);
-	while (pinion_read_submit(runtime, &bad) != -ESHUTDOWN) {
+	while (pinion_request_submit(runtime, &bad) != -ESHUTDOWN) {
 		sched_yield();
 	}
-	inner_result = pinion_spawn_batch(runtime, pointers, SMALL);
+	inner_result = pinion_task_spawn_batch(runtime, pointers, SMALL);
 }
 
 static void check_stopped(void)
@@ -177,7 +177,7 @@ static void check_stopped(void)
 	memcpy(before, tasks, sizeof(tasks));
 	pin_store_release_u32(&hold.may_end, 1);
 	hold.task = (struct pinion_task){.run = tasks_hold_run};
-	expect_number("spawn", 0, pinion_spawn(runtime, &hold.task));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &hold.task));
 	tasks_await(&hold.has_begun, 1);
 	expect_number("stop", 0, pinion_runtime_stop(runtime));
 	expect_number("from a task under stop", -ESHUTDOWN, inner_result);
@@ -190,7 +190,7 @@ static void check_wakes(void)
 {
 	prepare(8);
 	wakes_watch(runtime);
-	expect_number("batch", 0, pinion_spawn_batch(runtime, pointers, COUNT));
+	expect_number("batch", 0, pinion_task_spawn_batch(runtime, pointers, COUNT));
 	expect_true("one wake at most for a batch", wakes_count <= 1);
 	expect_number("drain", 0, pinion_runtime_drain(runtime));
 	wakes_forget();

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: pinion_spawn_on() has a task run on the worker named and on no other,
- * in order, also while that worker's own queue never runs empty; bad indices
- * and tasks are -EINVAL, after the end it is -ESHUTDOWN, and what is refused
- * stays as it was. A worker that spawns for one asleep counts one wake, and
- * none for one awake. EX-54, W28.
+ * Goal: pinion_task_spawn_on() has a task run on the worker named and on no
+ * other, in order, also while that worker's own queue never runs empty; bad
+ * indices and tasks are -EINVAL, after the end it is -ESHUTDOWN, and what is
+ * refused stays as it was. A worker that spawns for one asleep counts one wake,
+ * and none for one awake. EX-54, W28.
  * Method: tasks that note where they ran, spawned from outside and by workers
  * for each other; a worker that is held while others are free; a worker whose
  * own queue is kept filled by a task that spawns itself.
@@ -69,7 +69,7 @@ static int spawn_all(struct pinion_task *task)
 {
 	(void)task;
 	for (uint32_t i = 0; i < TOTAL; i++) {
-		if (pinion_spawn_on(runtime, (uint32_t)items[i].wanted, &items[i].task) != 0) {
+		if (pinion_task_spawn_on(runtime, (uint32_t)items[i].wanted, &items[i].task) != 0) {
 			pin_fetch_add_acq_rel_u32(&misplaced, 1);
 		}
 	}
@@ -92,7 +92,7 @@ static void check_held(void)
 	prepare();
 	tasks_hold_begin(&hold, runtime, 1);
 	for (uint32_t i = 1; i < TOTAL; i += WORKERS) {
-		expect_number("spawn_on", 0, pinion_spawn_on(runtime, 1, &items[i].task));
+		expect_number("spawn_on", 0, pinion_task_spawn_on(runtime, 1, &items[i].task));
 	}
 	for (uint32_t i = 0; i < WORKERS; i++) {
 		if (i != 1) {
@@ -118,12 +118,12 @@ static bool has_ended(void)
 
 static int spawn_itself(struct pinion_task *task)
 {
-	return has_ended() ? 0 : pinion_respawn(runtime, task);
+	return has_ended() ? 0 : pinion_task_respawn(runtime, task);
 }
 
 static int spawn_itself_first(struct pinion_task *task)
 {
-	return has_ended() ? 0 : pinion_spawn(runtime, task);
+	return has_ended() ? 0 : pinion_task_spawn(runtime, task);
 }
 
 static void check_beside(pinion_task_fn busy)
@@ -137,9 +137,9 @@ static void check_beside(pinion_task_fn busy)
 	for (uint32_t i = 1; i < WORKERS; i++) {
 		tasks_hold_begin(&holds[i], runtime, i);
 	}
-	expect_number("spawn", 0, pinion_spawn(runtime, &task));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &task));
 	for (uint32_t i = 0; i < TOTAL; i += WORKERS) {
-		expect_number("spawn_on", 0, pinion_spawn_on(runtime, 0, &items[i].task));
+		expect_number("spawn_on", 0, pinion_task_spawn_on(runtime, 0, &items[i].task));
 	}
 	tasks_await(&busy_ended, 1);
 	for (uint32_t i = 1; i < WORKERS; i++) {
@@ -168,7 +168,7 @@ static void spawn_for_one(struct tasks_hold *hold)
 		pin_host_linux.yield();
 	}
 	woken_for = (struct pinion_task){.run = run_nothing};
-	expect_number("spawn_on", 0, pinion_spawn_on(runtime, 1, &woken_for));
+	expect_number("spawn_on", 0, pinion_task_spawn_on(runtime, 1, &woken_for));
 	expect_number("wakes counted", is_target_asleep,
 		(long long)(pin_meter_read(&own->meter.wakes_sent) - before));
 }
@@ -192,7 +192,7 @@ static void expect_refused(const char *what, int expected, uint32_t index, struc
 {
 	struct pinion_task copy = task;
 
-	expect_number(what, expected, pinion_spawn_on(runtime, index, &copy));
+	expect_number(what, expected, pinion_task_spawn_on(runtime, index, &copy));
 	expect_number(what, 0, memcmp(&copy, &task, sizeof(task)));
 }
 
@@ -207,7 +207,7 @@ int main(void)
 	spawn_all(NULL);
 	check_all("from outside");
 	prepare();
-	expect_number("spawn", 0, pinion_spawn(runtime, &first));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &first));
 	check_all("from a worker");
 	check_held();
 	check_beside(spawn_itself);
@@ -218,7 +218,7 @@ int main(void)
 	expect_refused("no function", -EINVAL, 0, (struct pinion_task){0});
 	expect_refused("unknown flag", -EINVAL, 0,
 		(struct pinion_task){.run = run_item, .flags = 1u << 31});
-	expect_number("no task", -EINVAL, pinion_spawn_on(runtime, 0, NULL));
+	expect_number("no task", -EINVAL, pinion_task_spawn_on(runtime, 0, NULL));
 	expect_number("drain", 0, pinion_runtime_drain(runtime));
 	expect_refused("drained", -ESHUTDOWN, 0, good);
 	pinion_runtime_destroy(runtime);

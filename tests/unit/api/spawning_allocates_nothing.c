@@ -55,8 +55,8 @@ static int grow(struct pinion_task *task)
 		int rc;
 
 		tree[child] = (struct pinion_task){.run = grow};
-		rc = child % 16 == 0 ? pinion_spawn_shared(runtime, &tree[child])
-				     : pinion_spawn(runtime, &tree[child]);
+		rc = child % 16 == 0 ? pinion_task_spawn_shared(runtime, &tree[child])
+				     : pinion_task_spawn(runtime, &tree[child]);
 		if (rc != 0) {
 			return rc;
 		}
@@ -75,20 +75,20 @@ static int read_again(struct pinion_task *task)
 		return 0;
 	}
 	(void)task;
-	return pinion_read_submit(runtime, &request);
+	return pinion_request_submit(runtime, &request);
 }
 
 static int begin_reading(struct pinion_task *task)
 {
 	(void)task;
-	return pinion_read_submit(runtime, &request);
+	return pinion_request_submit(runtime, &request);
 }
 
 static void grow_tree(void)
 {
 	pin_store_release_u32(&done, 0);
 	tree[0] = (struct pinion_task){.run = grow};
-	expect_number("spawn", 0, pinion_spawn(runtime, &tree[0]));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &tree[0]));
 	tasks_await(&done, TREE + 1);
 }
 
@@ -99,7 +99,7 @@ static int be_stolen_from(struct pinion_task *task)
 		int rc;
 
 		tree[i] = (struct pinion_task){.run = answer};
-		rc = pinion_spawn(runtime, &tree[i]);
+		rc = pinion_task_spawn(runtime, &tree[i]);
 		if (rc != 0) {
 			return rc;
 		}
@@ -114,7 +114,7 @@ static void steal_some(void)
 
 	pin_store_release_u32(&done, 0);
 	task = (struct pinion_task){.run = be_stolen_from};
-	expect_number("spawn", 0, pinion_spawn(runtime, &task));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &task));
 	tasks_await(&done, STOLEN + 1);
 }
 
@@ -127,8 +127,8 @@ static void spawn_singles(void)
 	for (uint32_t i = 0; rounds_go_on(&rounds, i); i++) {
 		tree[i] = (struct pinion_task){.run = answer};
 		expect_number("spawn", 0,
-			i % 2 == 0 ? pinion_spawn(runtime, &tree[i])
-				   : pinion_spawn_on(runtime, i / 2 % WORKERS, &tree[i]));
+			i % 2 == 0 ? pinion_task_spawn(runtime, &tree[i])
+				   : pinion_task_spawn_on(runtime, i / 2 % WORKERS, &tree[i]));
 		tasks_await(&done, i + 1);
 	}
 	/* With nothing to do they are bound to. */
@@ -144,7 +144,7 @@ static void spawn_batches(void)
 		pointers[i] = &tree[i];
 	}
 	for (uint32_t round = 1; round <= TREE / BATCH; round++) {
-		expect_number("batch", 0, pinion_spawn_batch(runtime, pointers, BATCH));
+		expect_number("batch", 0, pinion_task_spawn_batch(runtime, pointers, BATCH));
 		tasks_await(&done, round * BATCH);
 	}
 }
@@ -161,7 +161,7 @@ static void read_often(void)
 		.length_bytes = 1,
 	};
 	task = (struct pinion_task){.run = begin_reading};
-	expect_number("spawn", 0, pinion_spawn(runtime, &task));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &task));
 	tasks_await(&done, READS + 1);
 }
 

@@ -10,8 +10,8 @@
 #include "tests/support/tasks.h"
 
 #include <errno.h>
+#include <pinion/call.h>
 #include <pinion/crew.h>
-#include <pinion/execute.h>
 
 enum {
 	LARGE_BYTES = 24 << 20,
@@ -68,9 +68,9 @@ static size_t bytes_with(uint64_t configured)
 	pinion_crew_config_init(&config);
 	config.stack_bytes = configured;
 	expect_ready("create", pinion_crew_create(&config, &sizes, &crew) == 0);
-	expect_number("ask", 0, pinion_execute(crew, ask, &bytes, &result));
+	expect_number("ask", 0, pinion_call_run(crew, ask, &bytes, &result));
 	if (configured == LARGE_BYTES) {
-		expect_number("use", 0, pinion_execute(crew, use, &sum, &result));
+		expect_number("use", 0, pinion_call_run(crew, use, &sum, &result));
 	}
 	pinion_runtime_destroy(crew);
 	return bytes;

@@ -60,7 +60,7 @@ static void check_refusals(void)
 	struct pinion_task task = {.run = stop_here};
 
 	expect_number("in a child", 0, child_code(child_run(stop_in_child, NULL, NULL, 0)));
-	expect_number("spawn", 0, pinion_spawn(runtime, &task));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &task));
 	tasks_await(&has_looked, 1);
 	expect_number("on a worker", -EDEADLK, on_worker);
 }
@@ -78,11 +78,11 @@ static void check_deadline(uint32_t io_level)
 	pin_store_release_u32(&cancelled, 0);
 	check_refusals();
 	tasks_hold_begin(&hold, runtime, 0);
-	expect_number("spawn", 0, pinion_spawn(runtime, &queued));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &queued));
 	expect_number("no time", -ETIME, pinion_runtime_stop_until(runtime, 0));
-	expect_number("it goes on", -ESHUTDOWN, pinion_spawn(runtime, &late));
+	expect_number("it goes on", -ESHUTDOWN, pinion_task_spawn(runtime, &late));
 	expect_number("a moment", -ETIME,
-		pinion_runtime_stop_until(runtime, pinion_now_ns() + 1000 * 1000));
+		pinion_runtime_stop_until(runtime, pinion_clock_now_ns() + 1000 * 1000));
 	for (size_t i = 0; i < 2; i++) {
 		expect_ready("thread",
 			pthread_create(&others[i], NULL, stop_elsewhere,
@@ -90,7 +90,7 @@ static void check_deadline(uint32_t io_level)
 	}
 	/* One of them may have the runtime's lock by now, and waits in it. */
 	expect_number("beside others", -ETIME,
-		pinion_runtime_stop_until(runtime, pinion_now_ns() + 1000 * 1000));
+		pinion_runtime_stop_until(runtime, pinion_clock_now_ns() + 1000 * 1000));
 	expect_number("has ended", 0, pin_load_acquire_u32(&hold.has_ended));
 	tasks_hold_end(&hold);
 	for (size_t i = 0; i < 2; i++) {

@@ -111,7 +111,7 @@ static int submit(struct pinion_task *task)
 	(void)task;
 	request = (struct pinion_request){
 		.task.run = has_read, .file = &file, .bytes = bytes, .length_bytes = 4096};
-	return pinion_read_submit(runtime, &request);
+	return pinion_request_submit(runtime, &request);
 }
 
 /* Facts of a runtime that has read something. */
@@ -131,7 +131,7 @@ static int read_at(uint32_t level, uint32_t without, struct pinion_runtime_info 
 	pinion_runtime_get_info(runtime, out_info, sizeof(*out_info));
 	snprintf(cause, sizeof(cause), "%s",
 		out_info->fallback_cause == NULL ? "" : out_info->fallback_cause);
-	expect_number("spawn", 0, pinion_spawn(runtime, &task));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &task));
 	expect_number("join", 0, pinion_runtime_join(runtime));
 	expect_number("result", 4, request.result);
 	pinion_runtime_destroy(runtime);

@@ -114,7 +114,7 @@ static int run_plan(void *arg)
 	if (expect_status() != 0) {
 		return expect_status();
 	}
-	expect_number("spawn", 0, pinion_spawn(runtime, &task));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &task));
 	pinion_runtime_join(runtime);
 	return EXIT_FAILURE;
 }

@@ -90,7 +90,7 @@ static int cpu_of(struct pinion_runtime *runtime)
 	cpu_set_t cpus;
 	int result;
 
-	expect_number("execute", 0, pinion_execute(runtime, tell_cpus, &cpus, &result));
+	expect_number("execute", 0, pinion_call_run(runtime, tell_cpus, &cpus, &result));
 	expect_number("affinity", 0, result);
 	if (CPU_COUNT(&cpus) != 1) {
 		return -1;

@@ -176,7 +176,7 @@ static void check_several(struct pinion_file *file, bool promises, long at_once)
 	batch_file = file;
 	rounds_left = ROUNDS - 1;
 	first = (struct pinion_task){.run = submit_round};
-	expect_number("spawn", 0, pinion_spawn(runtime, &first));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &first));
 	while (sem_wait(&has_ended) != 0) {
 	}
 	expect_true("bytes of several", memcmp(bytes, written, (size_t)BATCH * BLOCK) == 0);
@@ -193,7 +193,7 @@ static void set_rates(void)
 
 	pinion_limits_init(&limits);
 	limits.requests_per_second = 1000 * 1000 * 1000;
-	expect_number("rates", 0, pinion_runtime_limit(runtime, &limits));
+	expect_number("rates", 0, pinion_runtime_set_limits(runtime, &limits));
 }
 
 static struct pinion_file open_written(void)

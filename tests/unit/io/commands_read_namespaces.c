@@ -378,7 +378,7 @@ static void check_full(void)
 		request->length_bytes = BLOCK;
 	}
 	start(PINION_IO_AUTO, 0, PINION_RING_OWN, 8);
-	expect_number("spawn", 0, pinion_spawn(runtime, &task));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &task));
 	for (uint32_t i = 0; i < MANY; i++) {
 		int64_t result;
 

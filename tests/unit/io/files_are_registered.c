@@ -225,7 +225,7 @@ static void check_closed_in_flight(void)
 	for (uint32_t i = 0; i < READS; i++) {
 		prepare_read(i, &flying);
 	}
-	expect_number("spawn", 0, pinion_spawn(runtime, &task));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &task));
 	tasks_await(&has_closed, 1);
 	for (uint32_t i = 0; i < READS; i++) {
 		check_read(i, 2);

@@ -233,7 +233,7 @@ static int cancel_later(struct pinion_task *task)
 	}
 	/* Its worker, this one, counts them. */
 	if (canceller->rc == 0 && request->done_bytes == 0) {
-		return pinion_respawn(runtime, task);
+		return pinion_task_respawn(runtime, task);
 	}
 	canceller->rc = pinion_request_cancel(runtime, request);
 	return 0;
@@ -251,7 +251,7 @@ static void check_cancel(void)
 	struct canceller canceller = {.task.run = cancel_later};
 
 	begin_endless(&canceller.one, &file);
-	expect_number("spawn", 0, pinion_spawn(runtime, &canceller.task));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &canceller.task));
 	expect_number("cancelled", -ECANCELED, requests_await(&canceller.one));
 	expect_number("by the task", 0, canceller.rc);
 	expect_true("some of it", canceller.one.request.done_bytes > 0);
@@ -268,7 +268,7 @@ static void check_deadline(void)
 
 	do {
 		begin_endless(&one, &file);
-		one.request.deadline_ns = pinion_now_ns() + span_ns;
+		one.request.deadline_ns = pinion_clock_now_ns() + span_ns;
 		expect_number("too late", -ETIME, requests_do(runtime, &one));
 		expect_middle(&one);
 		span_ns *= 2;

@@ -96,25 +96,25 @@ static void check_errors(void)
 	expect_number(
 		"no device yet", -ENOENT, pinion_device_get_stats(runtime, 0, &none, sizeof(none)));
 	limits.depth_count = 1 << 20;
-	expect_number("too deep", -EINVAL, pinion_runtime_limit(runtime, &limits));
+	expect_number("too deep", -EINVAL, pinion_runtime_set_limits(runtime, &limits));
 	pinion_limits_init(&limits);
 	limits.depth_bytes = (UINT64_C(1) << 40) + 1;
-	expect_number("too many bytes", -EINVAL, pinion_device_limit(runtime, 1, &limits));
+	expect_number("too many bytes", -EINVAL, pinion_device_set_limits(runtime, 1, &limits));
 	pinion_limits_init(&limits);
 	limits.requests_per_second = UINT64_MAX;
-	expect_number("too fast", -EINVAL, pinion_runtime_limit(runtime, &limits));
+	expect_number("too fast", -EINVAL, pinion_runtime_set_limits(runtime, &limits));
 	pinion_limits_init(&limits);
 	limits.size = 2;
-	expect_number("no size", -EINVAL, pinion_runtime_limit(runtime, &limits));
+	expect_number("no size", -EINVAL, pinion_runtime_set_limits(runtime, &limits));
 	pinion_limits_init_sized(&newer.limits, sizeof(newer));
-	expect_number("a newer struct", 0, pinion_runtime_limit(runtime, &newer.limits));
+	expect_number("a newer struct", 0, pinion_runtime_set_limits(runtime, &newer.limits));
 	newer.more = 1;
-	expect_number("that is used", -E2BIG, pinion_runtime_limit(runtime, &newer.limits));
+	expect_number("that is used", -E2BIG, pinion_runtime_set_limits(runtime, &newer.limits));
 	child = fork();
 	if (child == 0) {
 		pinion_limits_init(&limits);
-		_exit(pinion_runtime_limit(runtime, &limits) == -ECHILD &&
-					pinion_device_limit(runtime, 1, &limits) == -ECHILD &&
+		_exit(pinion_runtime_set_limits(runtime, &limits) == -ECHILD &&
+					pinion_device_set_limits(runtime, 1, &limits) == -ECHILD &&
 					pinion_device_get_stats(runtime, 0, &none, sizeof(none)) ==
 						-ECHILD
 				? 0
@@ -132,7 +132,7 @@ static void set(uint32_t depth_count, uint64_t bytes_per_second, uint64_t reques
 	limits.depth_count = depth_count;
 	limits.bytes_per_second = bytes_per_second;
 	limits.requests_per_second = requests_per_second;
-	expect_number("limits", 0, pinion_runtime_limit(runtime, &limits));
+	expect_number("limits", 0, pinion_runtime_set_limits(runtime, &limits));
 }
 
 static void check_depth(void)
@@ -162,9 +162,9 @@ static void check_rate(bool counts_bytes, bool is_device)
 	limits.requests_per_second = counts_bytes ? 0 : 1;
 	if (is_device) {
 		expect_number("limits of a device", 0,
-			pinion_device_limit(runtime, file.device, &limits));
+			pinion_device_set_limits(runtime, file.device, &limits));
 	} else {
-		expect_number("limits", 0, pinion_runtime_limit(runtime, &limits));
+		expect_number("limits", 0, pinion_runtime_set_limits(runtime, &limits));
 	}
 	submit(READS);
 	await_ends(1);
@@ -182,9 +182,10 @@ static void check_rate(bool counts_bytes, bool is_device)
 	}
 	pinion_limits_init(&limits);
 	if (is_device) {
-		expect_number("no limits", 0, pinion_device_limit(runtime, file.device, &limits));
+		expect_number(
+			"no limits", 0, pinion_device_set_limits(runtime, file.device, &limits));
 	} else {
-		expect_number("no limits", 0, pinion_runtime_limit(runtime, &limits));
+		expect_number("no limits", 0, pinion_runtime_set_limits(runtime, &limits));
 	}
 	await_ends(READS);
 }
@@ -195,13 +196,13 @@ static void check_time(uint32_t per_second, bool counts_bytes)
 	/* What may go out besides, by each of two workers and once more. */
 	uint32_t share = per_second / 1000 > 1 ? per_second / 1000 : 1;
 	uint64_t least_ns = (READS - 3 * share) * UINT64_C(1000000000) / per_second - 10000000;
-	uint64_t began_ns = pinion_now_ns();
+	uint64_t began_ns = pinion_clock_now_ns();
 	uint64_t took_ns;
 
 	set(0, counts_bytes ? (uint64_t)per_second * BLOCK : 0, counts_bytes ? 0 : per_second);
 	submit(READS);
 	await_ends(READS);
-	took_ns = pinion_now_ns() - began_ns;
+	took_ns = pinion_clock_now_ns() - began_ns;
 	printf("%d blocks at %u a second by their %s: %llu us, at least %llu\n", READS, per_second,
 		counts_bytes ? "bytes" : "number", (unsigned long long)took_ns / 1000,
 		(unsigned long long)least_ns / 1000);
@@ -226,7 +227,7 @@ static void check_devices(void)
 	pinion_limits_init(&limits);
 	/* Of major 0: each a device of its own. */
 	for (uint32_t i = 1; i <= 20 && rc == 0; i++) {
-		rc = pinion_device_limit(runtime, 0xf00 + i, &limits);
+		rc = pinion_device_set_limits(runtime, 0xf00 + i, &limits);
 	}
 	expect_number("limits for the 17th device", -ENOSPC, rc);
 }

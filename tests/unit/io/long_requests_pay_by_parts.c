@@ -50,7 +50,7 @@ static void limit(uint64_t bytes_per_second)
 	limits.bytes_per_second = bytes_per_second;
 	/* One that is set is exact: workers keep nothing of it in advance. */
 	limits.depth_count = SHORTS;
-	expect_number("limits", 0, pinion_runtime_limit(runtime, &limits));
+	expect_number("limits", 0, pinion_runtime_set_limits(runtime, &limits));
 }
 
 static struct pinion_device_stats figures(void)
@@ -98,14 +98,14 @@ static void check_time(void)
 	/* What may go out besides: by each of two workers, and once more. */
 	uint64_t least_ns = (PARTS - 3) * PART * UINT64_C(1000000000) / RATE - 10 * 1000 * 1000;
 	struct requests_one one;
-	uint64_t began_ns = pinion_now_ns();
+	uint64_t began_ns = pinion_clock_now_ns();
 	uint64_t took_ns;
 
 	limit(RATE);
 	begin(&one, PARTS * PART);
 	expect_number("written", (long long)(PARTS * PART), requests_do(runtime, &one));
 	expect_number("done", (long long)(PARTS * PART), (long long)one.request.done_bytes);
-	took_ns = pinion_now_ns() - began_ns;
+	took_ns = pinion_clock_now_ns() - began_ns;
 	expect_true("as long as the rate says", took_ns >= least_ns);
 }
 
@@ -118,7 +118,7 @@ static void check_held_back(bool has_deadline)
 	limit(1);
 	begin(&one, 2 * PART);
 	if (has_deadline) {
-		one.request.deadline_ns = pinion_now_ns() + 50 * 1000 * 1000;
+		one.request.deadline_ns = pinion_clock_now_ns() + 50 * 1000 * 1000;
 		expect_number("too late", -ETIME, requests_do(runtime, &one));
 		expect_true("a part, or none where the machine stands still",
 			one.request.done_bytes == PART || one.request.done_bytes == 0);

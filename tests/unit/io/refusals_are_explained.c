@@ -269,7 +269,7 @@ int main(void)
 	check_options();
 	check_others();
 	submit_wrong_batch();
-	expect_number("spawn", 0, pinion_spawn(runtime, &task));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &task));
 	tasks_await(&done, 1);
 	pinion_runtime_destroy(runtime);
 	return expect_status();

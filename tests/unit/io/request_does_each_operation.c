@@ -299,9 +299,9 @@ static void check_others(void)
 	one.request.deadline_ns = 1;
 	expect_number("timeout that is over", -ETIME, requests_do(runtime, &one));
 	requests_begin(&one, PINION_OP_TIMEOUT);
-	one.request.deadline_ns = pinion_now_ns() + 1000000;
+	one.request.deadline_ns = pinion_clock_now_ns() + 1000000;
 	expect_number("timeout", -ETIME, requests_do(runtime, &one));
-	expect_true("not early", pinion_now_ns() >= one.request.deadline_ns);
+	expect_true("not early", pinion_clock_now_ns() >= one.request.deadline_ns);
 	requests_begin(&one, PINION_OP_CANCEL);
 	expect_number("cancel of nothing", 0, requests_do(runtime, &one));
 	requests_begin(&one, PINION_OP_CANCEL);
@@ -361,7 +361,7 @@ static void check_buffer(void)
 	pin_store_release_u32(&from_buffer.ended, 0);
 	from_buffer.task.run = write_buffer;
 	expect_number("open", 0, open_by_request(&from_buffer.file, "buffer", &options));
-	expect_number("spawn", 0, pinion_spawn(runtime, &from_buffer.task));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &from_buffer.task));
 	tasks_await(&from_buffer.ended, 1);
 	expect_number("submit", 0, from_buffer.rc);
 	expect_number("write", BLOCK, from_buffer.request.result);

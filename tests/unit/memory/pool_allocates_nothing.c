@@ -76,7 +76,7 @@ static void use_tasks(void)
 	pin_store_release_u32(&done, 0);
 	expect_number("acquire", 0, pinion_pool_acquire_wait(pool, UINT64_MAX, &buffers[0]));
 	pinion_buffer_task_init(&task, pool, &buffers[0], run_with_own, NULL);
-	expect_number("spawn", 0, pinion_spawn(runtime, &task.task));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &task.task));
 	tasks_await(&done, 1);
 	for (int i = 0; i < BUFFERS; i++) {
 		expect_number(

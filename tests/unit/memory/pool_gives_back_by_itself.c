@@ -128,7 +128,7 @@ static void check_task(int result, bool keeps)
 	task_result = result;
 	is_keeping = keeps;
 	make_task(&tasks[0]);
-	expect_number("spawn", 0, pinion_spawn(runtime, &tasks[0].task));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &tasks[0].task));
 	expect_number("its result", result, pinion_runtime_join(runtime));
 	expect_number("has run", 1, pin_load_acquire_u32(&run_count));
 	expect_number("is back", QUEUED - (keeps ? 1 : 0), pinion_pool_available(pool));
@@ -148,7 +148,7 @@ static void check_refused(void)
 	begin(&runtime);
 	make_task(&tasks[0]);
 	expect_number("drain", 0, pinion_runtime_drain(runtime));
-	expect_number("spawn", -ESHUTDOWN, pinion_spawn(runtime, &tasks[0].task));
+	expect_number("spawn", -ESHUTDOWN, pinion_task_spawn(runtime, &tasks[0].task));
 	expect_number("out", QUEUED - 1, pinion_pool_available(pool));
 	users_give(pool, &tasks[0].buffer);
 	users_end(pool);
@@ -174,7 +174,7 @@ static void check_mistake(void)
 	begin(&runtime);
 	buffer = users_take(pool);
 	pinion_buffer_task_init(&tasks[0], pool, &buffer, run_and_give, NULL);
-	expect_number("spawn", 0, pinion_spawn(runtime, &tasks[0].task));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &tasks[0].task));
 	expect_number("the task has failed", -EALREADY, pinion_runtime_join(runtime));
 	pinion_pool_get_stats(pool, &counters, sizeof(counters));
 	expect_number("counted", 1, (long long)counters.misuses);
@@ -201,8 +201,8 @@ static void check_stop(void)
 			tasks[i].cancel = NULL;
 		}
 		expect_number("spawn", 0,
-			i % 2 == 0 ? pinion_spawn(runtime, &tasks[i].task)
-				   : pinion_spawn_on(runtime, i / 2 % 2, &tasks[i].task));
+			i % 2 == 0 ? pinion_task_spawn(runtime, &tasks[i].task)
+				   : pinion_task_spawn_on(runtime, i / 2 % 2, &tasks[i].task));
 	}
 	expect_number("all are out", 0, pinion_pool_available(pool));
 	stopper = stops_begin(runtime);

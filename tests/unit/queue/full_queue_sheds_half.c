@@ -38,7 +38,7 @@ static int note(struct pinion_task *task)
 static void spawn(uint32_t first, uint32_t end)
 {
 	for (uint32_t i = first; i < end; i++) {
-		expect_number("spawn", 0, pinion_spawn(runtime, &tasks[i]));
+		expect_number("spawn", 0, pinion_task_spawn(runtime, &tasks[i]));
 	}
 }
 
@@ -124,10 +124,10 @@ static bool run(bool is_robbed)
 	}
 	order_count = 0;
 	has_thief = is_robbed;
-	begin_ns = pinion_now_ns();
-	expect_number("first", 0, pinion_spawn_on(runtime, 0, &first));
+	begin_ns = pinion_clock_now_ns();
+	expect_number("first", 0, pinion_task_spawn_on(runtime, 0, &first));
 	expect_number("drain", 0, pinion_runtime_drain(runtime));
-	lasted_ns = pinion_now_ns() - begin_ns;
+	lasted_ns = pinion_clock_now_ns() - begin_ns;
 	expect_ready("all have run", order_count == COUNT);
 	pinion_runtime_destroy(runtime);
 	return lasted_ns < LOOK_US * UINT64_C(1000);

@@ -70,10 +70,10 @@ static void expect_refused(const char *what, int expected, uint32_t first, uint3
 	uint64_t counted = expected == -EAGAIN ? count : 0;
 	struct pinion_task copy = tasks[first];
 
-	expect_number(what, expected, pinion_spawn_batch(runtime, &pointers[first], count));
+	expect_number(what, expected, pinion_task_spawn_batch(runtime, &pointers[first], count));
 	if (count == 1) {
-		expect_number(what, expected, pinion_spawn(runtime, &tasks[first]));
-		expect_number(what, expected, pinion_spawn_shared(runtime, &tasks[first]));
+		expect_number(what, expected, pinion_task_spawn(runtime, &tasks[first]));
+		expect_number(what, expected, pinion_task_spawn_shared(runtime, &tasks[first]));
 		counted *= 3;
 	}
 	expect_number(what, 0, memcmp(&copy, &tasks[first], sizeof(copy)));
@@ -89,14 +89,14 @@ static void check_refusals(void)
 	tasks_hold_begin(&hold, runtime, 0);
 	expect_refused("never fits", -EINVAL, 0, LIMIT + 1);
 	for (uint32_t i = 0; i < LIMIT - 2; i++) {
-		expect_number("fits", 0, pinion_spawn(runtime, &tasks[i]));
+		expect_number("fits", 0, pinion_task_spawn(runtime, &tasks[i]));
 	}
 	expect_refused("a batch of three for two places", -EAGAIN, LIMIT - 2, 3);
-	expect_number("two", 0, pinion_spawn_batch(runtime, &pointers[LIMIT - 2], 2));
+	expect_number("two", 0, pinion_task_spawn_batch(runtime, &pointers[LIMIT - 2], 2));
 	expect_refused("full", -EAGAIN, LIMIT, 1);
 	tasks_hold_end(&hold);
 	tasks_await(&done, LIMIT);
-	expect_number("room again for all", 0, pinion_spawn_batch(runtime, pointers, LIMIT));
+	expect_number("room again for all", 0, pinion_task_spawn_batch(runtime, pointers, LIMIT));
 	end(2 * LIMIT);
 }
 
@@ -125,12 +125,12 @@ static void check_lanes(uint32_t full_lane)
 		set_flags(first, LIMIT + 1, flags);
 		expect_refused("never fits", -EINVAL, first, LIMIT + 1);
 		for (uint32_t j = 0; j < LIMIT - 3; j++) {
-			expect_number("fits", 0, pinion_spawn(runtime, &tasks[first + j]));
+			expect_number("fits", 0, pinion_task_spawn(runtime, &tasks[first + j]));
 		}
 		first += LIMIT - 3;
 		expect_refused("four for three places", -EAGAIN, first, 4);
-		expect_number("shared", 0, pinion_spawn_shared(runtime, &tasks[first]));
-		expect_number("two", 0, pinion_spawn_batch(runtime, &pointers[first + 1], 2));
+		expect_number("shared", 0, pinion_task_spawn_shared(runtime, &tasks[first]));
+		expect_number("two", 0, pinion_task_spawn_batch(runtime, &pointers[first + 1], 2));
 		first += 3;
 		expect_refused("full", -EAGAIN, first, 1);
 	}
@@ -138,7 +138,7 @@ static void check_lanes(uint32_t full_lane)
 	tasks_await(&done, first);
 	for (uint32_t i = 0; i < PINION_LANES; i++) {
 		set_flags(0, LIMIT, lane_flags[i]);
-		expect_number("room again", 0, pinion_spawn_batch(runtime, pointers, LIMIT));
+		expect_number("room again", 0, pinion_task_spawn_batch(runtime, pointers, LIMIT));
 		tasks_await(&done, first + (i + 1) * LIMIT);
 	}
 	end(first + PINION_LANES * LIMIT);
@@ -152,21 +152,21 @@ static void check_mixed(uint32_t full_lane)
 	begin(LIMIT);
 	tasks_hold_begin(&hold, runtime, 0);
 	set_flags(0, LIMIT - 1, lane_flags[full_lane]);
-	expect_number("all but one", 0, pinion_spawn_batch(runtime, pointers, LIMIT - 1));
+	expect_number("all but one", 0, pinion_task_spawn_batch(runtime, pointers, LIMIT - 1));
 	for (uint32_t i = 0; i < 2 * PINION_LANES; i++) {
 		tasks[LIMIT - 1 + i].flags = lane_flags[i % PINION_LANES];
 	}
 	for (uint32_t i = 0; i < 2 * LIMIT; i++) {
 		expect_refused("two of each", -EAGAIN, LIMIT - 1, 2 * PINION_LANES);
 	}
-	expect_number(
-		"one of each", 0, pinion_spawn_batch(runtime, &pointers[LIMIT - 1], PINION_LANES));
+	expect_number("one of each", 0,
+		pinion_task_spawn_batch(runtime, &pointers[LIMIT - 1], PINION_LANES));
 	for (uint32_t i = 1; i < PINION_LANES; i++) {
 		uint32_t first = MANY + i * LIMIT;
 
 		set_flags(first, LIMIT - 1, lane_flags[(full_lane + i) % PINION_LANES]);
-		expect_number(
-			"all others", 0, pinion_spawn_batch(runtime, &pointers[first], LIMIT - 1));
+		expect_number("all others", 0,
+			pinion_task_spawn_batch(runtime, &pointers[first], LIMIT - 1));
 	}
 	tasks_hold_end(&hold);
 	end(PINION_LANES * LIMIT);
@@ -197,7 +197,7 @@ static void check_jobs(void)
 	set_flags(0, LIMIT, PINION_TASK_HIGH);
 	expect_refused("a full lane", -EAGAIN, 0, 1);
 	set_flags(0, LIMIT, 0);
-	expect_number("another", 0, pinion_spawn_batch(runtime, pointers, LIMIT));
+	expect_number("another", 0, pinion_task_spawn_batch(runtime, pointers, LIMIT));
 	expect_refused("full", -EAGAIN, LIMIT, 1);
 	tasks_hold_end(&hold);
 	expect_number("drain", 0, pinion_admission_drain(&admission, UINT64_MAX));
@@ -233,11 +233,11 @@ static int call_from_other(struct pinion_task *task)
 	call_wait = (struct pinion_wait){.deadline_ns = UINT64_MAX};
 	for (uint32_t i = 0; i < 2 * LIMIT; i++) {
 		expect_number("no wait", -EINVAL,
-			pinion_execute_async(runtime, &high_call, other, &call_wait));
+			pinion_call_run_async(runtime, &high_call, other, &call_wait));
 	}
 	call_wait = (struct pinion_wait){.task.run = never_runs, .deadline_ns = UINT64_MAX};
 	expect_number(
-		"await", -EAGAIN, pinion_execute_async(runtime, &calls[LIMIT], other, &call_wait));
+		"await", -EAGAIN, pinion_call_run_async(runtime, &calls[LIMIT], other, &call_wait));
 	return 0;
 }
 
@@ -247,9 +247,9 @@ static void expect_calls_refused(void)
 	int result = 5;
 
 	expect_number("start", -EAGAIN, pinion_call_start(runtime, &calls[LIMIT]));
-	expect_number("execute", -EAGAIN, pinion_execute(runtime, answer_call, NULL, &result));
+	expect_number("execute", -EAGAIN, pinion_call_run(runtime, answer_call, NULL, &result));
 	expect_number("untouched", 5, result);
-	expect_number("spawn", 0, pinion_spawn(other, &task));
+	expect_number("spawn", 0, pinion_task_spawn(other, &task));
 	expect_number("join", 0, pinion_runtime_join(other));
 	expect_number("counted", 3, (long long)runtimes_counters(runtime).spawns_refused);
 	expect_refused("a spawn", -EAGAIN, 0, 1);
@@ -259,7 +259,7 @@ static void expect_calls_refused(void)
 static void expect_high_calls_started(void)
 {
 	set_flags(0, LIMIT, PINION_TASK_HIGH);
-	expect_number("all but one", 0, pinion_spawn_batch(runtime, pointers, LIMIT - 1));
+	expect_number("all but one", 0, pinion_task_spawn_batch(runtime, pointers, LIMIT - 1));
 	expect_number("a call", 0, pinion_call_start(runtime, &high_call));
 	expect_refused("full", -EAGAIN, LIMIT - 1, 1);
 }
@@ -307,9 +307,9 @@ static void check_exempt(void)
 
 	begin(1);
 	tasks_hold_begin(&hold, runtime, 0);
-	expect_number("first", 0, pinion_spawn(runtime, &tasks[0]));
+	expect_number("first", 0, pinion_task_spawn(runtime, &tasks[0]));
 	expect_refused("full", -EAGAIN, 1, 1);
-	expect_number("on a worker", 0, pinion_spawn_on(runtime, 0, &tasks[1]));
+	expect_number("on a worker", 0, pinion_task_spawn_on(runtime, 0, &tasks[1]));
 	expect_number("timer", 0, pinion_timer_start(runtime, &timer, 0));
 	pinion_work_init(&work, note_work, NULL);
 	expect_number("work item", 0, pinion_work_wake(runtime, &work));
@@ -318,7 +318,7 @@ static void check_exempt(void)
 	tasks_await(&done, 4);
 	/* None of these has left a place taken, or a place too many. */
 	tasks_hold_begin(&hold, runtime, 0);
-	expect_number("room", 0, pinion_spawn(runtime, &tasks[2]));
+	expect_number("room", 0, pinion_task_spawn(runtime, &tasks[2]));
 	expect_refused("for one", -EAGAIN, 3, 1);
 	tasks_hold_end(&hold);
 	end(5);
@@ -333,11 +333,12 @@ static int spawn_many(struct pinion_task *task)
 {
 	(void)task;
 	for (uint32_t i = 0; i < MANY / 2; i++) {
-		inner_failures += pinion_spawn(runtime, &tasks[i]) != 0;
+		inner_failures += pinion_task_spawn(runtime, &tasks[i]) != 0;
 	}
-	inner_failures += pinion_spawn_batch(runtime, &pointers[MANY / 2], MANY / 2 - LIMIT) != 0;
+	inner_failures +=
+		pinion_task_spawn_batch(runtime, &pointers[MANY / 2], MANY / 2 - LIMIT) != 0;
 	for (uint32_t i = MANY - LIMIT; i < MANY; i++) {
-		inner_failures += pinion_spawn_shared(runtime, &tasks[i]) != 0;
+		inner_failures += pinion_task_spawn_shared(runtime, &tasks[i]) != 0;
 	}
 	return tasks_hold_run(&inner_hold.task);
 }
@@ -350,7 +351,7 @@ static void check_inside(void)
 	begin(LIMIT);
 	inner_failures = 0;
 	inner_hold = (struct tasks_hold){0};
-	expect_number("spawner", 0, pinion_spawn(runtime, &spawner));
+	expect_number("spawner", 0, pinion_task_spawn(runtime, &spawner));
 	tasks_await(&inner_hold.has_begun, 1);
 	expect_number("refused to a task", 0, inner_failures);
 	/* All but what its own queue of 4 and its slot hold. */
@@ -359,7 +360,7 @@ static void check_inside(void)
 	expect_refused("what workers pushed takes room", -EAGAIN, MANY, 1);
 	tasks_signal(&inner_hold.may_end);
 	tasks_await(&done, MANY);
-	expect_number("room again", 0, pinion_spawn(runtime, &tasks[MANY]));
+	expect_number("room again", 0, pinion_task_spawn(runtime, &tasks[MANY]));
 	end(MANY + 1);
 }
 
@@ -376,7 +377,7 @@ static void check_standard(uint32_t limit)
 	begin(limit);
 	tasks_hold_begin(&hold, runtime, 0);
 	for (uint32_t i = 0; i <= STANDARD; i++) {
-		accepted += pinion_spawn(runtime, &tasks[i]) == 0;
+		accepted += pinion_task_spawn(runtime, &tasks[i]) == 0;
 	}
 	expect_number("accepted", limit == 0 ? STANDARD + 1 : STANDARD, accepted);
 	tasks_hold_end(&hold);
@@ -422,7 +423,7 @@ static void *spawn_past_limit(void *arg)
 		}
 		pin_store_release_u32(&self->slots[i].is_out, 1);
 		self->slots[i].task = (struct pinion_task){.run = leave, .flags = together_flags};
-		if (pinion_spawn(runtime, &self->slots[i].task) != 0) {
+		if (pinion_task_spawn(runtime, &self->slots[i].task) != 0) {
 			pin_store_release_u32(&self->slots[i].is_out, 0);
 			continue;
 		}

@@ -35,7 +35,7 @@ static void limit(uint64_t bytes_per_second)
 
 	pinion_limits_init(&limits);
 	limits.bytes_per_second = bytes_per_second;
-	expect_number("limits", 0, pinion_runtime_limit(runtime, &limits));
+	expect_number("limits", 0, pinion_runtime_set_limits(runtime, &limits));
 }
 
 /* The page cache answers at once, and would not be limited. */
@@ -91,7 +91,7 @@ static void wait_in_line(void)
 
 	requests_begin_transfer(&one, PINION_OP_READ, &own, block, 0, sizeof(block));
 	one.request.deadline_ns =
-		pinion_now_ns() + (uint64_t)HELD_TIMEOUTS * TIMEOUT_MS * 1000 * 1000;
+		pinion_clock_now_ns() + (uint64_t)HELD_TIMEOUTS * TIMEOUT_MS * 1000 * 1000;
 	expect_number("its own deadline counts", -ETIME, requests_do(runtime, &one));
 }
 

@@ -75,7 +75,7 @@ static void *fetch(void *arg)
 			/* Its last task has ended, or it would not be free. */
 			owner = &owners[buffer.index];
 			pinion_buffer_task_init(owner, pool, &buffer, scan, NULL);
-			expect_number("spawn", 0, pinion_spawn(runtime, &owner->task));
+			expect_number("spawn", 0, pinion_task_spawn(runtime, &owner->task));
 		}
 	}
 	return NULL;

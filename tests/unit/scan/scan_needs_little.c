@@ -178,7 +178,7 @@ static void check_held_by_a_task(void)
 	scans_setting = "buffers held by a task";
 	holder = (struct pinion_task){.run = hold_buffers};
 	releaser = (struct pinion_task){.run = release_buffers};
-	expect_number("spawn", 0, pinion_spawn(shared_runtime, &holder));
+	expect_number("spawn", 0, pinion_task_spawn(shared_runtime, &holder));
 	while (sem_wait(&is_held) < 0) {
 	}
 	scans_config(&config);
@@ -189,7 +189,7 @@ static void check_held_by_a_task(void)
 	while (pin_load_acquire_u32(&scans_files[FILES - 1].opens) == 0) {
 		sched_yield();
 	}
-	expect_number("spawn", 0, pinion_spawn(shared_runtime, &releaser));
+	expect_number("spawn", 0, pinion_task_spawn(shared_runtime, &releaser));
 	expect_number("finish", 0, pinion_scan_finish(scan, NULL, 0));
 	scans_expect_end(FILES - 1, PINION_SCAN_DONE, 0);
 	pinion_scan_destroy(scan);
@@ -225,7 +225,7 @@ static void *release_when_it_waits(void *arg)
 		asleep = sleeps(adding_thread) ? asleep + 1 : 0;
 		sched_yield();
 	}
-	expect_number("spawn", 0, pinion_spawn(shared_runtime, &releaser));
+	expect_number("spawn", 0, pinion_task_spawn(shared_runtime, &releaser));
 	return NULL;
 }
 
@@ -255,7 +255,7 @@ static void check_trees(void)
 	scans_setting = "trees with few descriptors";
 	holder = (struct pinion_task){.run = hold_buffers};
 	releaser = (struct pinion_task){.run = release_buffers};
-	expect_number("spawn", 0, pinion_spawn(shared_runtime, &holder));
+	expect_number("spawn", 0, pinion_task_spawn(shared_runtime, &holder));
 	while (sem_wait(&is_held) < 0) {
 	}
 	adding_thread = gettid();

@@ -124,7 +124,7 @@ int main(void)
 
 	runtimes_watchdog(LIMIT_SECONDS);
 	runtime = runtimes_start(1, PINION_IO_FALLBACK);
-	expect_number("spawn", 0, pinion_spawn(runtime, &task));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &task));
 	tasks_await(&has_run, 1);
 	pinion_runtime_destroy(runtime);
 	return expect_status();

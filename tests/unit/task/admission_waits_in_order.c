@@ -76,7 +76,7 @@ static void check_deadlines(void)
 	expect_number("room", 0, jobs_spawn_wait(&admission, &jobs[0], 0));
 	expect_number("not now", -ETIME, jobs_spawn_wait(&admission, &jobs[1], 0));
 	expect_number("not soon", -ETIME,
-		jobs_spawn_wait(&admission, &jobs[1], pinion_now_ns() + 1000 * 1000));
+		jobs_spawn_wait(&admission, &jobs[1], pinion_clock_now_ns() + 1000 * 1000));
 	jobs_expect("not spawned", &jobs[1], 0, 0);
 	expect_number("not drained", -ETIME, pinion_admission_drain(&admission, 0));
 	end_job(&jobs[0]);
@@ -203,7 +203,7 @@ static void check_tasks(void)
 	expect_number("one", 0, jobs_spawn(&admission, &jobs[0], NULL));
 	expect_number("no worker", -EPERM, await(&jobs[1], &waits[0]));
 	task = (struct pinion_task){.run = run_awaits};
-	expect_number("spawn", 0, pinion_spawn(runtime, &task));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &task));
 	/* The second has no time. */
 	tasks_await(&step, at + 2);
 	expect_number("no time", -ETIME, waits[1].result);
@@ -211,7 +211,7 @@ static void check_tasks(void)
 	tasks_await(&step, at + 3);
 	expect_number("served", 0, waits[0].result);
 	task = (struct pinion_task){.run = run_await_again};
-	expect_number("spawn", 0, pinion_spawn(runtime, &task));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &task));
 	tasks_await(&step, at + 4);
 	pinion_admission_close(&admission);
 	tasks_await(&step, at + 5);
@@ -225,7 +225,7 @@ static void check_tasks(void)
 	init_staying(jobs, 2, 0);
 	expect_number("one", 0, jobs_spawn(&admission, &jobs[0], NULL));
 	task = (struct pinion_task){.run = run_waiting};
-	expect_number("spawn", 0, pinion_spawn(runtime, &task));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &task));
 	tasks_await(&step, at + 6);
 	end_job(&jobs[0]);
 	jobs_drain(&admission);

@@ -70,7 +70,7 @@ static void check_alone(void)
 	expect_number("too few of one", -EAGAIN, pinion_budget_try_acquire(&budget, some));
 	expect_number("not now", -ETIME, pinion_budget_acquire_wait(&budget, some, 0));
 	expect_number("not soon", -ETIME,
-		pinion_budget_acquire_wait(&budget, some, pinion_now_ns() + 1000000));
+		pinion_budget_acquire_wait(&budget, some, pinion_clock_now_ns() + 1000000));
 	expect_available("nothing taken", 1, 600);
 	pinion_budget_release(&budget, part);
 	expect_number("acquire", 0, pinion_budget_acquire_wait(&budget, some, UINT64_MAX));
@@ -125,7 +125,7 @@ static void check_worker(void)
 	begin(runtime);
 	wait_here = (struct pinion_wait){.task.run = run_over, .deadline_ns = UINT64_MAX};
 	expect_number("acquire", 0, pinion_budget_try_acquire(&budget, one));
-	expect_number("spawn", 0, pinion_spawn(runtime, &task));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &task));
 	tasks_await(&step, 1);
 	expect_number("not past who waits", -EAGAIN, pinion_budget_try_acquire(&budget, one));
 	pinion_budget_release(&budget, one);
@@ -168,7 +168,7 @@ static void *hold_rounds(void *arg)
 		uint64_t amounts[KINDS];
 		uint64_t deadline_ns = random_below(&source, 2) == 0
 			? UINT64_MAX
-			: pinion_now_ns() + random_below(&source, 50000);
+			: pinion_clock_now_ns() + random_below(&source, 50000);
 
 		choose(&source, amounts);
 		if (pinion_budget_acquire_wait(&budget, amounts, deadline_ns) != 0) {
@@ -208,7 +208,7 @@ static int next_round(struct holder *holder)
 	choose(&holder->source, holder->amounts);
 	holder->wait.deadline_ns = random_below(&holder->source, 2) == 0
 		? UINT64_MAX
-		: pinion_now_ns() + random_below(&holder->source, 50000);
+		: pinion_clock_now_ns() + random_below(&holder->source, 50000);
 	return pinion_budget_acquire_async(runtime, &budget, holder->amounts, &holder->wait);
 }
 
@@ -231,7 +231,7 @@ static void check_many(void)
 		holders[i].wait.task.run = run_round;
 		holders[i].starter.run = run_first;
 		holders[i].source.state = seed + 100 + i;
-		expect_number("spawn", 0, pinion_spawn(runtime, &holders[i].starter));
+		expect_number("spawn", 0, pinion_task_spawn(runtime, &holders[i].starter));
 	}
 	for (uintptr_t i = 0; i < THREADS; i++) {
 		expect_ready(

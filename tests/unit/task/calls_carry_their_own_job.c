@@ -10,8 +10,8 @@
 #include "tests/support/allocations.h"
 #include "tests/support/runtimes.h"
 
+#include <pinion/call.h>
 #include <pinion/crew.h>
-#include <pinion/execute.h>
 
 enum {
 	CALLS = 900,

@@ -67,7 +67,7 @@ static void begin(uint32_t count)
 		pointers[i] = &tasks[i];
 	}
 	tasks_hold_begin(&hold, runtime, 0);
-	expect_number("fill", 0, pinion_spawn_batch(runtime, pointers, count));
+	expect_number("fill", 0, pinion_task_spawn_batch(runtime, pointers, count));
 }
 
 static void end(uint32_t expected_count)
@@ -89,7 +89,7 @@ static void await_waiters(uint32_t count)
 static void expect_full(const char *what, uint32_t first, uint32_t count, uint32_t current)
 {
 	struct pinion_full full = {.current = 77};
-	int rc = pinion_spawn_batch_full(runtime, &pointers[first], count, &full);
+	int rc = pinion_task_spawn_batch_full(runtime, &pointers[first], count, &full);
 
 	expect_number(what, -EAGAIN, rc);
 	expect_number("current", current, full.current);
@@ -108,13 +108,14 @@ static void check_numbers(void)
 	/* The lane that is full is named, not one that has room. */
 	tasks[LIMIT].flags = pinion_lane_flags(next);
 	expect_full("with one of another lane", LIMIT, 4, LIMIT - 2);
-	expect_number("two", 0, pinion_spawn_batch_full(runtime, &pointers[LIMIT - 2], 2, &full));
+	expect_number(
+		"two", 0, pinion_task_spawn_batch_full(runtime, &pointers[LIMIT - 2], 2, &full));
 	expect_full("full", LIMIT + 1, 1, LIMIT);
 	expect_full("with one of another lane", LIMIT, 2, LIMIT);
 	expect_number("need not be told", -EAGAIN,
-		pinion_spawn_batch_full(runtime, &pointers[LIMIT + 1], 1, NULL));
+		pinion_task_spawn_batch_full(runtime, &pointers[LIMIT + 1], 1, NULL));
 	expect_number("never fits", -EINVAL,
-		pinion_spawn_batch_full(runtime, &pointers[LIMIT + 1], LIMIT + 1, &full));
+		pinion_task_spawn_batch_full(runtime, &pointers[LIMIT + 1], LIMIT + 1, &full));
 	expect_number("only then", 77, full.current);
 	tasks_hold_end(&hold);
 	end(LIMIT);
@@ -148,7 +149,8 @@ static void waiter_begin(struct waiter *waiter, uint32_t number)
 
 static void expect_room_for(uint32_t count)
 {
-	expect_number("room", 0, pinion_spawn_batch(runtime, &pointers[2 * LIMIT - count], count));
+	expect_number(
+		"room", 0, pinion_task_spawn_batch(runtime, &pointers[2 * LIMIT - count], count));
 }
 
 static void check_threads(void)
@@ -161,7 +163,7 @@ static void check_threads(void)
 	late = call_of(&place);
 	expect_number("not now", -ETIME, pinion_call_start_wait(runtime, &late, 0));
 	expect_number("not so soon", -ETIME,
-		pinion_call_start_wait(runtime, &late, pinion_now_ns() + 1000000));
+		pinion_call_start_wait(runtime, &late, pinion_clock_now_ns() + 1000000));
 	for (uint32_t i = 0; i < THREADS; i++) {
 		waiter_begin(&waiters[i], i);
 	}
@@ -190,7 +192,7 @@ static void *execute_when_room(void *arg)
 	struct waiter *self = arg;
 	int result = 0;
 
-	self->rc = pinion_execute_wait(runtime, answer_call, &self->place, never_ns, &result);
+	self->rc = pinion_call_run_wait(runtime, answer_call, &self->place, never_ns, &result);
 	expect_number("result", 7, result);
 	return NULL;
 }
@@ -203,7 +205,7 @@ static void check_execute(void)
 
 	begin(LIMIT);
 	expect_number(
-		"not now", -ETIME, pinion_execute_wait(runtime, answer_call, NULL, 0, &result));
+		"not now", -ETIME, pinion_call_run_wait(runtime, answer_call, NULL, 0, &result));
 	expect_number("untouched", 5, result);
 	expect_ready(
 		"thread", pthread_create(&waiter.thread, NULL, execute_when_room, &waiter) == 0);
@@ -288,7 +290,7 @@ static int begin_wait(struct pinion_task *task)
 	expect_number("a worker never sleeps", -EDEADLK,
 		pinion_call_start_wait(runtime, &sleeper, never_ns));
 	expect_number("nor so", -EDEADLK,
-		pinion_execute_wait(runtime, answer_call, &place_here, never_ns, &begin_rc));
+		pinion_call_run_wait(runtime, answer_call, &place_here, never_ns, &begin_rc));
 	begin_rc = pinion_call_start_async(runtime, &call_here, other, &wait_here);
 	return 0;
 }
@@ -300,7 +302,7 @@ static void await_room(uint64_t deadline_ns)
 	call_here = call_of(&place_here);
 	wait_here = (struct pinion_wait){.task.run = note_end, .deadline_ns = deadline_ns};
 	pin_store_release_u32(&end_count, 0);
-	expect_number("spawn", 0, pinion_spawn(other, &beginner));
+	expect_number("spawn", 0, pinion_task_spawn(other, &beginner));
 	if (deadline_ns == never_ns) {
 		await_waiters(1);
 	}
@@ -320,7 +322,7 @@ static void check_tasks(void)
 	begin(LIMIT);
 	await_room(0);
 	expect_end(-ETIME);
-	await_room(pinion_now_ns() + 1000000);
+	await_room(pinion_clock_now_ns() + 1000000);
 	expect_end(-ETIME);
 	await_room(never_ns);
 	expect_number("cancel", 0, pinion_wait_cancel(other, &wait_here));
@@ -364,7 +366,7 @@ static void check_own(void)
 	begin(LIMIT);
 	pin_store_release_u32(&end_count, 0);
 	call_here = call_of(&place_here);
-	expect_number("spawn", 0, pinion_spawn_on(runtime, 0, &task));
+	expect_number("spawn", 0, pinion_task_spawn_on(runtime, 0, &task));
 	tasks_hold_end(&hold);
 	begin_rc = 0;
 	expect_end(0);

@@ -63,7 +63,7 @@ static void check_alone(void)
 			expect_number("send", 0, pinion_channel_try_send(&channel, &message));
 			expect_number("count", i + 1, pinion_channel_count(&channel));
 		}
-		soon_ns = pinion_now_ns() + 1000000;
+		soon_ns = pinion_clock_now_ns() + 1000000;
 		expect_number("full", -EAGAIN, pinion_channel_try_send(&channel, &message));
 		expect_number(
 			"full", -ETIME, pinion_channel_send_wait(&channel, &message, soon_ns));
@@ -126,7 +126,7 @@ static void check_worker(void)
 	pin_store_release_u32(&end_count, 0);
 	begin(runtime);
 	wait = (struct pinion_wait){.task.run = run_over, .deadline_ns = UINT64_MAX};
-	expect_number("spawn", 0, pinion_spawn(runtime, &task));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &task));
 	tasks_await(&end_count, 1);
 	expect_number("send", 0, pinion_channel_try_send(&channel, &message));
 	tasks_await(&end_count, 2);
@@ -134,7 +134,7 @@ static void check_worker(void)
 	expect_number("message", 11, waited.sum);
 	expect_number("handed over", 0, pinion_channel_count(&channel));
 	task.run = run_on_worker;
-	expect_number("spawn", 0, pinion_spawn(runtime, &task));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &task));
 	tasks_await(&end_count, 3);
 	expect_number("close", 0, pinion_channel_close(&channel));
 	tasks_await(&end_count, 4);
@@ -191,7 +191,8 @@ static void *send_in_time(void *arg)
 	(void)arg;
 	while (i < MESSAGES) {
 		struct message message = make(1, i);
-		int rc = pinion_channel_send_wait(&channel, &message, pinion_now_ns() + 10000);
+		int rc =
+			pinion_channel_send_wait(&channel, &message, pinion_clock_now_ns() + 10000);
 
 		if (rc == -ETIME) {
 			continue;
@@ -270,8 +271,8 @@ static void check_all(void)
 	expect_ready("thread", pthread_create(&threads[0], NULL, send_waiting, NULL) == 0);
 	expect_ready("thread", pthread_create(&threads[1], NULL, send_in_time, NULL) == 0);
 	expect_ready("thread", pthread_create(&threads[2], NULL, receive_waiting, NULL) == 0);
-	expect_number("spawn", 0, pinion_spawn(runtime, &first_send));
-	expect_number("spawn", 0, pinion_spawn(other, &first_receive));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &first_send));
+	expect_number("spawn", 0, pinion_task_spawn(other, &first_receive));
 	for (uint32_t i = 0; i < PIN_ARRAY_COUNT(threads); i++) {
 		pthread_join(threads[i], NULL);
 	}

@@ -319,7 +319,7 @@ static void check_runtime(void)
 	begin(&lines[0], EPOLLIN);
 	begin(&lines[1], EPOLLIN);
 	expect_number("group", 0, pinion_group_init(&group, runtime, 0));
-	expect_number("spawn", 0, pinion_spawn(runtime, &starter));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &starter));
 	while (received < TASKS || !is_over) {
 		struct epoll_event event;
 		int number;

@@ -41,7 +41,7 @@ static int call_back(void *arg)
 
 	(void)arg;
 	expect_number("call of its own runtime", -EDEADLK,
-		pinion_execute(other, call_other, &result, &result));
+		pinion_call_run(other, call_other, &result, &result));
 	return -EIO;
 }
 
@@ -50,11 +50,11 @@ static void check_thread(void)
 	int value = 41;
 	int result = 0;
 
-	expect_number("execute", 0, pinion_execute(other, call_other, &value, &result));
+	expect_number("execute", 0, pinion_call_run(other, call_other, &value, &result));
 	expect_number("result", 42, result);
-	expect_number("execute", 0, pinion_execute(other, call_back, NULL, &result));
+	expect_number("execute", 0, pinion_call_run(other, call_back, NULL, &result));
 	expect_number("failure", -EIO, result);
-	expect_number("no function", -EINVAL, pinion_execute(other, NULL, NULL, &result));
+	expect_number("no function", -EINVAL, pinion_call_run(other, NULL, NULL, &result));
 }
 
 /* ---- a task that calls once, and makes mistakes ---- */
@@ -81,17 +81,17 @@ static int run_mistakes(struct pinion_task *task)
 	wait_here = (struct pinion_wait){.task.run = run_over, .deadline_ns = UINT64_MAX};
 	call_here = (struct pinion_call){.run = call_other, .arg = &value_here, .reserved = 1};
 	expect_number(
-		"reserved", -EINVAL, pinion_execute_async(other, &call_here, runtime, &wait_here));
+		"reserved", -EINVAL, pinion_call_run_async(other, &call_here, runtime, &wait_here));
 	call_here.reserved = 0;
 	call_here.task.flags = 8;
 	expect_number("flags", -EINVAL, pinion_call_start(other, &call_here));
 	call_here.task.flags = 0;
 	expect_number("not its own", -EPERM,
-		pinion_execute_async(runtime, &call_here, other, &wait_here));
+		pinion_call_run_async(runtime, &call_here, other, &wait_here));
 	expect_number(
-		"blocking", -EDEADLK, pinion_execute(other, call_other, &value_here, &result));
+		"blocking", -EDEADLK, pinion_call_run(other, call_other, &value_here, &result));
 	expect_number("not called", 0, result);
-	expect_number("await", 0, pinion_execute_async(other, &call_here, runtime, &wait_here));
+	expect_number("await", 0, pinion_call_run_async(other, &call_here, runtime, &wait_here));
 	return 0;
 }
 
@@ -99,7 +99,7 @@ static void check_task(void)
 {
 	struct pinion_task task = {.run = run_mistakes};
 
-	expect_number("spawn", 0, pinion_spawn(runtime, &task));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &task));
 	tasks_await(&step, 1);
 }
 
@@ -117,7 +117,7 @@ static struct caller callers[TASKS];
 
 static int next_call(struct caller *caller)
 {
-	return pinion_execute_async(other, &caller->call, runtime, &caller->wait);
+	return pinion_call_run_async(other, &caller->call, runtime, &caller->wait);
 }
 
 static int run_next(struct pinion_task *task)
@@ -147,7 +147,7 @@ static void check_many(void)
 		callers[i].wait =
 			(struct pinion_wait){.task.run = run_next, .deadline_ns = UINT64_MAX};
 		callers[i].starter.run = run_first;
-		expect_number("spawn", 0, pinion_spawn(runtime, &callers[i].starter));
+		expect_number("spawn", 0, pinion_task_spawn(runtime, &callers[i].starter));
 	}
 	expect_number("join", 0, pinion_runtime_join(runtime));
 	for (uint32_t i = 0; i < TASKS; i++) {
@@ -172,7 +172,7 @@ static void check_stop(void)
 	expect_number("cancelled", -ECANCELED, call.result);
 	stops_end(stopper);
 	expect_number("failures", 1, (long long)runtimes_counters(other).tasks_failed);
-	expect_number("too late", -ESHUTDOWN, pinion_execute(other, call_other, NULL, &result));
+	expect_number("too late", -ESHUTDOWN, pinion_call_run(other, call_other, NULL, &result));
 	expect_number("untouched", 1, result);
 }
 

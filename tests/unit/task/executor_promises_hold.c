@@ -75,7 +75,7 @@ static void check_external(void)
 	begin(WORKERS);
 	for (uint32_t i = 0; i < TASKS; i++) {
 		tasks[i] = (struct pinion_task){.run = count_run};
-		expect_number("spawn", 0, pinion_spawn(runtime, &tasks[i]));
+		expect_number("spawn", 0, pinion_task_spawn(runtime, &tasks[i]));
 	}
 	end("external tasks", 0, TASKS);
 	begin(WORKERS);
@@ -83,7 +83,7 @@ static void check_external(void)
 		for (uint32_t j = 0; j < BATCH; j++) {
 			pointers[j] = &tasks[i + j];
 		}
-		expect_number("batch", 0, pinion_spawn_batch(runtime, pointers, BATCH));
+		expect_number("batch", 0, pinion_task_spawn_batch(runtime, pointers, BATCH));
 	}
 	end("external batches", 0, TASKS);
 }
@@ -92,7 +92,7 @@ static int spawn_more(struct pinion_task *task)
 {
 	for (uint32_t i = 1; i <= TASKS; i++) {
 		tasks[i] = (struct pinion_task){.run = count_run};
-		note_odd(pinion_spawn(runtime, &tasks[i]) != 0);
+		note_odd(pinion_task_spawn(runtime, &tasks[i]) != 0);
 	}
 	return count_run(task);
 }
@@ -101,7 +101,7 @@ static void check_more(uint32_t worker_count)
 {
 	begin(worker_count);
 	tasks[0] = (struct pinion_task){.run = spawn_more};
-	expect_number("spawn", 0, pinion_spawn(runtime, &tasks[0]));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &tasks[0]));
 	end("tasks spawn more tasks", 0, TASKS + 1);
 }
 
@@ -114,10 +114,10 @@ static void check_ended(bool is_stopped)
 	begin(WORKERS);
 	expect_number(
 		"end", 0, is_stopped ? pinion_runtime_stop(runtime) : pinion_runtime_join(runtime));
-	expect_number("spawn", -ESHUTDOWN, pinion_spawn(runtime, &task));
-	expect_number("spawn_shared", -ESHUTDOWN, pinion_spawn_shared(runtime, &task));
-	expect_number("spawn_on", -ESHUTDOWN, pinion_spawn_on(runtime, 0, &task));
-	expect_number("batch", -ESHUTDOWN, pinion_spawn_batch(runtime, &pointer, 1));
+	expect_number("spawn", -ESHUTDOWN, pinion_task_spawn(runtime, &task));
+	expect_number("spawn_shared", -ESHUTDOWN, pinion_task_spawn_shared(runtime, &task));
+	expect_number("spawn_on", -ESHUTDOWN, pinion_task_spawn_on(runtime, 0, &task));
+	expect_number("batch", -ESHUTDOWN, pinion_task_spawn_batch(runtime, &pointer, 1));
 	expect_number("given back", 0, memcmp(&before, &task, sizeof(task)));
 	end("none", 0, 0);
 }
@@ -130,7 +130,7 @@ static void *produce(void *arg)
 
 	for (uint32_t i = 0; i < TASKS / PRODUCERS; i++) {
 		own[i] = (struct pinion_task){.run = count_run};
-		note_odd(pinion_spawn(runtime, &own[i]) != 0);
+		note_odd(pinion_task_spawn(runtime, &own[i]) != 0);
 	}
 	return NULL;
 }
@@ -159,8 +159,8 @@ static int spawn_from_completion(struct pinion_task *task)
 	note_odd(request->result != 0);
 	tasks[0] = (struct pinion_task){.run = count_run};
 	tasks[1] = tasks[0];
-	note_odd(pinion_spawn(runtime, &tasks[0]) != 0);
-	note_odd(pinion_spawn_shared(runtime, &tasks[1]) != 0);
+	note_odd(pinion_task_spawn(runtime, &tasks[0]) != 0);
+	note_odd(pinion_task_spawn_shared(runtime, &tasks[1]) != 0);
 	return count_run(task);
 }
 
@@ -196,7 +196,7 @@ static void check_scratch(void)
 	begin(WORKERS);
 	for (uint32_t i = 0; i < TASKS; i++) {
 		tasks[i] = (struct pinion_task){.run = use_scratch};
-		expect_number("spawn", 0, pinion_spawn(runtime, &tasks[i]));
+		expect_number("spawn", 0, pinion_task_spawn(runtime, &tasks[i]));
 	}
 	end("scratch", 0, TASKS);
 	for (uint32_t i = 0; i < WORKERS; i++) {
@@ -210,7 +210,7 @@ static int await_thief(struct pinion_task *task)
 {
 	for (uint32_t i = 1; i <= BATCH; i++) {
 		tasks[i] = (struct pinion_task){.run = count_run};
-		note_odd(pinion_spawn(runtime, &tasks[i]) != 0);
+		note_odd(pinion_task_spawn(runtime, &tasks[i]) != 0);
 	}
 	while (pin_load_acquire_u32(&run_count) == 0) {
 		sched_yield();
@@ -224,7 +224,7 @@ static void check_steals(void)
 
 	begin(2);
 	tasks[0] = (struct pinion_task){.run = await_thief};
-	expect_number("spawn", 0, pinion_spawn(runtime, &tasks[0]));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &tasks[0]));
 	expect_number("join", 0, pinion_runtime_join(runtime));
 	counters = runtimes_counters(runtime);
 	expect_true("steals", counters.steals > 0);
@@ -244,7 +244,7 @@ static void check_failures(void)
 	begin(2);
 	for (uint32_t i = 0; i < BATCH; i++) {
 		tasks[i] = (struct pinion_task){.run = i % 10 == 5 ? fail : count_run};
-		expect_number("spawn", 0, pinion_spawn(runtime, &tasks[i]));
+		expect_number("spawn", 0, pinion_task_spawn(runtime, &tasks[i]));
 	}
 	end("failed tasks are counted off", -EIO, BATCH);
 }
@@ -273,7 +273,7 @@ static void check_indices(uint32_t worker_count)
 	expect_ready("thread", pthread_create(&thread, NULL, index_elsewhere, NULL) == 0);
 	for (uint32_t i = 0; i < worker_count; i++) {
 		tasks[i] = (struct pinion_task){.run = check_index};
-		expect_number("spawn_on", 0, pinion_spawn_on(runtime, i, &tasks[i]));
+		expect_number("spawn_on", 0, pinion_task_spawn_on(runtime, i, &tasks[i]));
 	}
 	pthread_join(thread, NULL);
 	end("indices", 0, worker_count);
@@ -294,14 +294,14 @@ static int hop(struct pinion_task *task)
 	for (uint32_t i = 0; i < RUNTIMES; i++) {
 		note_odd((pinion_worker_index(runtimes[i]) >= 0) != (i == here));
 	}
-	note_odd(pinion_respawn(runtimes[next], task) != -EPERM);
+	note_odd(pinion_task_respawn(runtimes[next], task) != -EPERM);
 	hops++;
 	if (hops == HOPS) {
 		tasks_signal(&has_arrived);
 		return 0;
 	}
-	return hops % 2 == 0 ? pinion_spawn(runtimes[next], task)
-			     : pinion_spawn_on(runtimes[next], hops % 2, task);
+	return hops % 2 == 0 ? pinion_task_spawn(runtimes[next], task)
+			     : pinion_task_spawn_on(runtimes[next], hops % 2, task);
 }
 
 static void check_several(void)
@@ -312,14 +312,14 @@ static void check_several(void)
 		runtimes[i] = runtimes_start(2, i % 2 == 0 ? PINION_IO_AUTO : PINION_IO_FALLBACK);
 	}
 	hopper = (struct pinion_task){.run = hop};
-	expect_number("spawn", 0, pinion_spawn(runtimes[0], &hopper));
+	expect_number("spawn", 0, pinion_task_spawn(runtimes[0], &hopper));
 	tasks_await(&has_arrived, 1);
 	for (uint32_t i = 0; i < RUNTIMES; i++) {
 		/* The inner ones first. */
 		uint32_t number = (i + RUNTIMES / 2) % RUNTIMES;
 		struct pinion_task last = {.run = count_run};
 
-		expect_number("spawn", 0, pinion_spawn(runtimes[number], &last));
+		expect_number("spawn", 0, pinion_task_spawn(runtimes[number], &last));
 		expect_number("join", 0, pinion_runtime_join(runtimes[number]));
 		sum += runtimes_counters(runtimes[number]).tasks_run;
 		pinion_runtime_destroy(runtimes[number]);

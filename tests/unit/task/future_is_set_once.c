@@ -36,7 +36,8 @@ static void check_results(void)
 	pinion_future_init(&future, NULL);
 	expect_number("not done", -EAGAIN, pinion_future_get(&future, wide, sizeof(wide)));
 	expect_number("not now", -ETIME, pinion_future_wait(&future, 0));
-	expect_number("not soon", -ETIME, pinion_future_wait(&future, pinion_now_ns() + 1000000));
+	expect_number(
+		"not soon", -ETIME, pinion_future_wait(&future, pinion_clock_now_ns() + 1000000));
 	expect_number("too long", -EINVAL, pinion_future_set(&future, wide, sizeof(wide)));
 	expect_number("no value", -EINVAL, pinion_future_set(&future, NULL, 1));
 	expect_number("no failure", -EINVAL, pinion_future_fail(&future, 1));
@@ -136,9 +137,9 @@ static void check_workers(void)
 	pin_store_release_u32(&end_count, 0);
 	pinion_future_init(&future, runtime);
 	expect_number("on no worker", -EPERM, pinion_future_wait_async(runtime, &future, &wait));
-	expect_number("spawn", 0, pinion_spawn(other, &elsewhere));
+	expect_number("spawn", 0, pinion_task_spawn(other, &elsewhere));
 	tasks_await(&end_count, 1);
-	expect_number("spawn", 0, pinion_spawn(runtime, &task));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &task));
 	tasks_await(&end_count, 2);
 }
 
@@ -204,10 +205,10 @@ static void check_many(void)
 		pinion_future_init(&entry->future, other);
 		entry->starter = (struct pinion_task){.run = run_starter};
 		entry->wait = (struct pinion_wait){.task.run = run_wait, .deadline_ns = UINT64_MAX};
-		expect_number("spawn", 0, pinion_spawn(runtime, &entry->starter));
+		expect_number("spawn", 0, pinion_task_spawn(runtime, &entry->starter));
 		for (uint32_t j = 0; j < SETTERS; j++) {
 			entry->setters[j] = (struct pinion_task){.run = run_setter};
-			expect_number("spawn", 0, pinion_spawn(other, &entry->setters[j]));
+			expect_number("spawn", 0, pinion_task_spawn(other, &entry->setters[j]));
 		}
 	}
 	tasks_await(&end_count, MANY);

@@ -79,7 +79,8 @@ static void check_results(void)
 	tasks_hold_begin(&hold, runtime, 0);
 	spawn(3);
 	expect_number("not now", -ETIME, pinion_group_wait(&group, 0));
-	expect_number("not soon", -ETIME, pinion_group_wait(&group, pinion_now_ns() + 1000000));
+	expect_number(
+		"not soon", -ETIME, pinion_group_wait(&group, pinion_clock_now_ns() + 1000000));
 	tasks_hold_end(&hold);
 	expect_ends("all well", 3, 0, 0);
 	spawn(1);
@@ -237,7 +238,7 @@ static void check_await(void)
 	starter = (struct pinion_task){.run = run_starter};
 	expect_number("on no worker", -EPERM, pinion_group_wait_async(runtime, &group, &wait));
 	task->run = run_asking;
-	expect_number("spawn", 0, pinion_spawn(runtime, &starter));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &starter));
 	expect_number("spawn", 0, pinion_group_spawn(&group, task));
 	tasks_hold_end(&hold);
 	tasks_await(&run_count, 1);

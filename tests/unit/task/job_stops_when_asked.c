@@ -98,7 +98,7 @@ static void check_deadline(void)
 	struct pinion_admission_stats counters;
 
 	jobs_admission(&admission, runtime, JOBS, JOBS, 0);
-	spawn_long(&job, pinion_now_ns() + 20 * 1000 * 1000);
+	spawn_long(&job, pinion_clock_now_ns() + 20 * 1000 * 1000);
 	jobs_drain(&admission);
 	counters = jobs_counters(&admission);
 	expect_number("ended by it", 1, (long long)(counters.failed + counters.timed_out));
@@ -132,7 +132,7 @@ static void check_stop(void)
 static int panic(struct pinion_job *job)
 {
 	(void)job;
-	pinion_panic(-EIO, "no more");
+	pinion_task_panic(-EIO, "no more");
 }
 
 static void panic_instead(struct pinion_job *job, int reason)
@@ -170,7 +170,7 @@ static int begin_and_panic(struct pinion_job *job)
 	struct jobs_job *own = PIN_CONTAINER_OF(job, struct jobs_job, job);
 
 	own->later = (struct pinion_task){.run = end_later};
-	expect_number("spawn", 0, pinion_spawn(runtime, &own->later));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &own->later));
 	return panic(job);
 }
 

@@ -10,8 +10,8 @@
 #include "tests/support/clock.h"
 #include "tests/support/jobs.h"
 
+#include <pinion/call.h>
 #include <pinion/crew.h>
-#include <pinion/execute.h>
 
 enum {
 	LEVELS = PINION_LOG_DEBUG + 1,
@@ -174,7 +174,7 @@ static void check_quiet_and_deep(void)
 		tasks[i] = (struct pinion_task){.run = succeed};
 		all[i] = &tasks[i];
 	}
-	expect_number("spawn", 0, pinion_spawn_batch(crew, all, DEEP + 1));
+	expect_number("spawn", 0, pinion_task_spawn_batch(crew, all, DEEP + 1));
 	tasks_hold_end(&hold);
 	finish();
 	expect_lines(PINION_LOG_DEBUG, "\n", 0);

@@ -52,19 +52,19 @@ static int attempt(struct pinion_retry *retry)
 	uint64_t wait_ns =
 		retry->attempts > 8 ? retry->cap_ns : retry->base_ns << (retry->attempts - 1);
 
-	if (pinion_now_ns() < job->before_ns) {
+	if (pinion_clock_now_ns() < job->before_ns) {
 		tasks_signal(&job->early_count);
 	}
 	/* The next one; at least, by its jitter. */
 	wait_ns = wait_ns < retry->cap_ns ? wait_ns : retry->cap_ns;
-	job->before_ns = pinion_now_ns() + wait_ns - wait_ns / 100 * retry->jitter_percent;
+	job->before_ns = pinion_clock_now_ns() + wait_ns - wait_ns / 100 * retry->jitter_percent;
 	tasks_signal(&job->attempt_count);
 	if (job->panics) {
-		pinion_panic(-EAGAIN, "an attempt");
+		pinion_task_panic(-EAGAIN, "an attempt");
 	}
 	if (job->is_late) {
 		job->later.run = report;
-		expect_number("spawn", 0, pinion_spawn(runtime, &job->later));
+		expect_number("spawn", 0, pinion_task_spawn(runtime, &job->later));
 		return PINION_RETRY_PENDING;
 	}
 	return retry->attempts <= job->failures ? job->error : 7;

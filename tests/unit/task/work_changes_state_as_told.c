@@ -184,7 +184,7 @@ static void check_scheduled(bool is_cancelled)
 	struct pinion_task holder = {.run = hold};
 
 	begin(wait_for_wake);
-	expect_number("spawn", 0, pinion_spawn(runtime, &holder));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &holder));
 	await_turn();
 	expect_wake(0);
 	expect_wake(0);
@@ -336,7 +336,7 @@ static void check_stopped_while_scheduled(bool is_cancelled)
 	struct pinion_task holder = {.run = hold_until_stop};
 
 	begin(wait_for_wake);
-	expect_number("spawn", 0, pinion_spawn(runtime, &holder));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &holder));
 	await_turn();
 	expect_wake(0);
 	if (is_cancelled) {
@@ -439,7 +439,7 @@ static void check_without_callbacks(void)
 	pinion_work_init(&item.work, NULL, end);
 	expect_wake(-EINVAL);
 	pinion_work_init(&item.work, run, NULL);
-	expect_number("spawn", 0, pinion_spawn(runtime, &holder));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &holder));
 	await_turn();
 	expect_wake(0);
 	expect_cancel(PINION_WORK_END_FOLLOWS);

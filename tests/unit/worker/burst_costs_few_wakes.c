@@ -43,7 +43,7 @@ static uint32_t burst(struct pinion_runtime *runtime, bool is_held)
 	}
 	wakes_count = 0;
 	for (int i = 0; i < BURST; i++) {
-		expect_number("spawn", 0, pinion_spawn(runtime, &tasks[i]));
+		expect_number("spawn", 0, pinion_task_spawn(runtime, &tasks[i]));
 	}
 	wakes = wakes_count;
 	tasks_signal(&may_end);

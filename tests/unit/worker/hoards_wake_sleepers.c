@@ -48,12 +48,12 @@ static int hoard(struct pinion_task *task)
 	sleepers_await(worker->tier, 1);
 	expect_number("nothing spawned yet", 0, hoarded(worker));
 	for (uint32_t i = 1; i < hoard_spawns; i++) {
-		expect_number("spawn", 0, pinion_spawn(runtime, &tasks[i]));
+		expect_number("spawn", 0, pinion_task_spawn(runtime, &tasks[i]));
 		expect_number("counted", i, hoarded(worker));
 	}
 	expect_number("no wake before", 0,
 		(long long)(pin_meter_read(&worker->meter.wakes_sent) - before));
-	expect_number("spawn", 0, pinion_spawn(runtime, &tasks[0]));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &tasks[0]));
 	expect_number("a wake with the last", 1,
 		(long long)(pin_meter_read(&worker->meter.wakes_sent) - before));
 	expect_number("begins anew", 0, hoarded(worker));
@@ -80,7 +80,7 @@ static void check(uint32_t given)
 		tasks[i] = (struct pinion_task){.run = answer};
 	}
 	pin_store_release_u32(&done, 0);
-	expect_number("first", 0, pinion_spawn_on(runtime, 0, &first));
+	expect_number("first", 0, pinion_task_spawn_on(runtime, 0, &first));
 	tasks_await(&done, hoard_spawns);
 	expect_number("drain", 0, pinion_runtime_drain(runtime));
 	pinion_runtime_destroy(runtime);
@@ -103,11 +103,11 @@ static int overflow(struct pinion_task *task)
 		expect_number("no wake before", (long long)before,
 			(long long)pin_meter_read(&worker->meter.wakes_sent));
 		if (!is_batch) {
-			expect_number("spawn", 0, pinion_spawn(runtime, &tasks[i]));
+			expect_number("spawn", 0, pinion_task_spawn(runtime, &tasks[i]));
 		}
 	}
 	if (is_batch) {
-		expect_number("batch", 0, pinion_spawn_batch(runtime, pointers, OVERFLOWING));
+		expect_number("batch", 0, pinion_task_spawn_batch(runtime, pointers, OVERFLOWING));
 	}
 	expect_number("a wake for what is shared", (long long)before + 1,
 		(long long)pin_meter_read(&worker->meter.wakes_sent));
@@ -131,7 +131,7 @@ static void check_overflow(bool spawns_batch)
 		tasks[i] = (struct pinion_task){.run = answer};
 	}
 	pin_store_release_u32(&done, 0);
-	expect_number("first", 0, pinion_spawn_on(runtime, 0, &first));
+	expect_number("first", 0, pinion_task_spawn_on(runtime, 0, &first));
 	tasks_await(&done, OVERFLOWING);
 	expect_number("drain", 0, pinion_runtime_drain(runtime));
 	pinion_runtime_destroy(runtime);
@@ -148,7 +148,7 @@ static int leave_one(struct pinion_task *task)
 	(void)task;
 	sleepers_await(worker->tier, 1);
 	wakes_before = pin_meter_read(&worker->meter.wakes_sent);
-	expect_number("spawn", 0, pinion_spawn(runtime, &tasks[0]));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &tasks[0]));
 	expect_number("no wake yet", (long long)wakes_before,
 		(long long)pin_meter_read(&worker->meter.wakes_sent));
 	return 0;
@@ -167,7 +167,7 @@ static void check_end_of_turn(void)
 	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
 	tasks[0] = (struct pinion_task){.run = answer};
 	pin_store_release_u32(&done, 0);
-	expect_number("first", 0, pinion_spawn_on(runtime, 0, &first));
+	expect_number("first", 0, pinion_task_spawn_on(runtime, 0, &first));
 	tasks_await(&done, 1);
 	expect_number("drain", 0, pinion_runtime_drain(runtime));
 	expect_true("a wake at the end of the turn",

@@ -85,12 +85,12 @@ static void on_tick(void *arg, uint32_t worker_index, void *own)
 	uint64_t number = pin_load_acquire_u32(&context->tick_count) + 1;
 
 	if (pin_load_acquire_u32(&is_over) == 0 &&
-		pinion_now_ns() < create_ns + number * interval_ns) {
+		pinion_clock_now_ns() < create_ns + number * interval_ns) {
 		tasks_signal(&early_count);
 	}
 	tasks_signal(&context->tick_count);
 	if (panics) {
-		pinion_panic(-EIO, "in a tick");
+		pinion_task_panic(-EIO, "in a tick");
 	}
 }
 
@@ -110,7 +110,7 @@ static void before_park(void *arg, uint32_t worker_index, void *own)
 		int rc;
 
 		spawned[worker_index].run = run_spawned;
-		rc = pinion_spawn(runtime, &spawned[worker_index]);
+		rc = pinion_task_spawn(runtime, &spawned[worker_index]);
 		note_odd(rc != 0 && (rc != -ESHUTDOWN || pin_load_acquire_u32(&is_over) == 0));
 		note_odd(pinion_worker_index(runtime) != (int)worker_index);
 		note_odd(pinion_runtime_drain(runtime) != -EDEADLK);
@@ -129,9 +129,9 @@ static void before_stop(void *arg, uint32_t worker_index, void *own)
 	if (pin_load_acquire_u32(&has_runtime) == 0) {
 		return;
 	}
-	note_odd(pinion_spawn(runtime, &late) != -ESHUTDOWN ||
-		pinion_respawn(runtime, &late) != -EPERM ||
-		pinion_spawn_shared(runtime, &late) != -ESHUTDOWN ||
+	note_odd(pinion_task_spawn(runtime, &late) != -ESHUTDOWN ||
+		pinion_task_respawn(runtime, &late) != -EPERM ||
+		pinion_task_spawn_shared(runtime, &late) != -ESHUTDOWN ||
 		pinion_timer_start(runtime, &timer, 0) != -ESHUTDOWN ||
 		pinion_request_submit(runtime, &request) != -ESHUTDOWN);
 }
@@ -155,7 +155,7 @@ static int create(uint32_t tick_interval_ms)
 	config.hook_arg = contexts;
 	config.tick_interval_ms = tick_interval_ms > 0 ? tick_interval_ms : 1000;
 	interval_ns = (uint64_t)tick_interval_ms * 1000000;
-	create_ns = pinion_now_ns();
+	create_ns = pinion_clock_now_ns();
 	rc = pinion_runtime_create(&config, &runtime);
 	pin_store_release_u32(&has_runtime, rc == 0 ? 1 : 0);
 	return rc;
@@ -202,7 +202,7 @@ static void check_idle(void)
 static int stay_busy(struct pinion_task *task)
 {
 	if (pin_load_acquire_u32(&contexts[0].tick_count) < TICKS) {
-		return pinion_respawn(runtime, task);
+		return pinion_task_respawn(runtime, task);
 	}
 	return 0;
 }
@@ -214,7 +214,7 @@ static void check_busy(void)
 	expect_number("create", 0, create(1));
 	for (uint32_t i = 0; i < WORKERS * 2; i++) {
 		busy[i] = (struct pinion_task){.run = stay_busy};
-		expect_number("spawn", 0, pinion_spawn_on(runtime, i % WORKERS, &busy[i]));
+		expect_number("spawn", 0, pinion_task_spawn_on(runtime, i % WORKERS, &busy[i]));
 	}
 	/* Until the busy ones have seen it. */
 	tasks_await(&contexts[0].tick_count, TICKS);
@@ -229,7 +229,7 @@ static void check_seldom(void)
 	expect_number("create", 0, create(SELDOM_MS));
 	/* Its worker then parks again, with the runtime there, and spawns. */
 	pin_fetch_add_acq_rel_u32(&spawned_count, 1);
-	expect_number("spawn", 0, pinion_spawn(runtime, &waking));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &waking));
 	tasks_await(&ran_count, ran + 2);
 	end();
 	for (uint32_t i = 0; i < WORKERS; i++) {
@@ -297,9 +297,9 @@ static void check_context(void)
 	expect_true("untouched", context == tasks);
 	for (uint32_t i = 0; i < WORKERS; i++) {
 		tasks[i] = (struct pinion_task){.run = look};
-		expect_number("spawn", 0, pinion_spawn_on(runtime, i, &tasks[i]));
+		expect_number("spawn", 0, pinion_task_spawn_on(runtime, i, &tasks[i]));
 	}
-	expect_number("spawn", 0, pinion_spawn(other, &elsewhere));
+	expect_number("spawn", 0, pinion_task_spawn(other, &elsewhere));
 	expect_number("join", 0, pinion_runtime_join(other));
 	end();
 	pinion_runtime_destroy(other);

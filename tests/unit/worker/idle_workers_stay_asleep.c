@@ -126,9 +126,9 @@ static void await_silence(void)
 static void pass_time(void)
 {
 	static struct pin_atomic_u32 never;
-	uint64_t end_ns = pinion_now_ns() + QUIET_NS;
+	uint64_t end_ns = pinion_clock_now_ns() + QUIET_NS;
 
-	while (pinion_now_ns() < end_ns) {
+	while (pinion_clock_now_ns() < end_ns) {
 		pin_host_linux.futex_wait(&never, 0, end_ns);
 	}
 }
@@ -164,7 +164,7 @@ static void start_read(struct tasks_hold *hold)
 		.bytes = &bytes[number],
 		.length_bytes = 1,
 	};
-	expect_number("read", 0, pinion_read_submit(runtime, &requests[number]));
+	expect_number("read", 0, pinion_request_submit(runtime, &requests[number]));
 }
 
 static void start_reads(void)
@@ -188,7 +188,7 @@ static void check(const char *what, uint32_t io_level, uint32_t ring_sharing)
 	config.ring_sharing = ring_sharing;
 	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
 	expect_silence("before the first task");
-	expect_number("spawn", 0, pinion_spawn(runtime, &task));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &task));
 	expect_silence("after it");
 	pinion_runtime_get_info(runtime, &facts, sizeof(facts));
 	if (facts.uses_ring != 0) {

@@ -48,7 +48,7 @@ static void check(uint32_t worker_count, uint32_t min, uint32_t max, uint64_t ex
 		tasks[i] = (struct pinion_task){.run = answer};
 		pointers[i] = &tasks[i];
 	}
-	expect_number("spawn", 0, pinion_spawn_batch(runtime, pointers, COUNT));
+	expect_number("spawn", 0, pinion_task_spawn_batch(runtime, pointers, COUNT));
 	before = runtimes_counters(runtime);
 	tasks_hold_end(&holds[0]);
 	tasks_await(&done, COUNT);

@@ -43,7 +43,7 @@ static int flood(struct pinion_task *task)
 {
 	if (behind != NULL) {
 		/* From here: a look at two lanes is no look at one instant. */
-		int rc = pinion_spawn(runtime, behind);
+		int rc = pinion_task_spawn(runtime, behind);
 
 		behind = NULL;
 		if (rc < 0) {
@@ -51,7 +51,7 @@ static int flood(struct pinion_task *task)
 		}
 	}
 	if (must_flood_forever ? !has_low_run : rounds_left-- > 0) {
-		return pinion_spawn(runtime, task);
+		return pinion_task_spawn(runtime, task);
 	}
 	has_flood_ended = true;
 	return 0;
@@ -82,7 +82,7 @@ static void check_aging(uint32_t low_max_wait_ms)
 	has_flood_ended = false;
 	behind = &low;
 	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
-	expect_number("spawn", 0, pinion_spawn(runtime, &high));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &high));
 	expect_number("drain", 0, pinion_runtime_drain(runtime));
 	expect_true("low has run", has_low_run);
 	expect_true("while the flood went on", was_flood_over == !must_flood_forever);
@@ -105,7 +105,7 @@ static void spawn_job(struct tasks_hold *job, enum pinion_lane lane)
 {
 	*job = (struct tasks_hold){
 		.task = {.run = tasks_hold_run, .flags = pinion_lane_flags(lane)}};
-	expect_number("spawn", 0, pinion_spawn(runtime, &job->task));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &job->task));
 }
 
 static void await_sleep(uint32_t worker_index)

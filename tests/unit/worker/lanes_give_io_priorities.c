@@ -115,7 +115,7 @@ static void check_task(uint32_t task_flags, uint32_t request_flags, uint16_t ask
 	request->file = &file;
 	request->bytes = &byte;
 	request->length_bytes = 1;
-	expect_number("spawn", 0, pinion_spawn(runtime, &submitter.task));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &submitter.task));
 	expect_number("read", 1, requests_await(&submitter.one));
 	expect_number("submit", 0, submitter.rc);
 	expect_number("in the entry", expected, submitter.in_entry);
@@ -160,7 +160,7 @@ static void check_outside(void)
 		expect_during_call(REAL_TIME);
 	}
 	expect_number("no such class", -EINVAL, read_outside(PINION_TASK_LOW, 7 << 13));
-	expect_number("spawn", 0, pinion_spawn(runtime, &submitter.task));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &submitter.task));
 	tasks_await(&submitter.one.entered, 1);
 	expect_true("nothing is left of it", is_own(submitter.in_entry));
 }

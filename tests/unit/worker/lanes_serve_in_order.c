@@ -75,7 +75,7 @@ static void fill(uint32_t high, uint32_t normal, uint32_t low)
 				.run = note,
 				.flags = pinion_lane_flags((enum pinion_lane)lane),
 			};
-			expect_number("spawn", 0, pinion_spawn(runtime, &item->task));
+			expect_number("spawn", 0, pinion_task_spawn(runtime, &item->task));
 		}
 	}
 }
@@ -147,7 +147,7 @@ static int spawn_mixed(struct pinion_task *task)
 			.run = note, .flags = pinion_lane_flags((enum pinion_lane)lane)};
 		batch[i] = &items[i].task;
 	}
-	return pinion_spawn_batch(runtime, batch, 3 * EACH);
+	return pinion_task_spawn_batch(runtime, batch, 3 * EACH);
 }
 
 static void check_batches(void)
@@ -160,7 +160,7 @@ static void check_batches(void)
 	expect_text("from outside", "HHHHNNNNLLLL", got);
 	finish();
 	start("hnl", 1, 0);
-	expect_number("spawn", 0, pinion_spawn(runtime, &task));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &task));
 	let_go(0);
 	expect_text("from a worker", "HHHHNNNNLLLL", got);
 	finish();
@@ -174,9 +174,9 @@ static void check_refused(void)
 	struct pinion_task *batch[] = {&both};
 
 	start("hnl", 1, 16);
-	expect_number("two lanes", -EINVAL, pinion_spawn(runtime, &both));
-	expect_number("in a batch", -EINVAL, pinion_spawn_batch(runtime, batch, 1));
-	expect_number("shared", -EINVAL, pinion_spawn_shared(runtime, &both));
+	expect_number("two lanes", -EINVAL, pinion_task_spawn(runtime, &both));
+	expect_number("in a batch", -EINVAL, pinion_task_spawn_batch(runtime, batch, 1));
+	expect_number("shared", -EINVAL, pinion_task_spawn_shared(runtime, &both));
 	expect_number("and untouched", 0, memcmp(&before, &both, sizeof(both)));
 	let_go(0);
 	finish();

@@ -43,7 +43,7 @@ static void check_light(void)
 	pin_store_release_u32(&done, 0);
 	for (uint32_t i = 1; i <= ROUNDS; i++) {
 		task = (struct pinion_task){.run = answer};
-		expect_number("spawn", 0, pinion_spawn(runtime, &task));
+		expect_number("spawn", 0, pinion_task_spawn(runtime, &task));
 		tasks_await(&done, i);
 	}
 	counters = runtimes_counters(runtime);
@@ -62,7 +62,7 @@ static struct pinion_task tasks[TASKS];
 
 static int go_on(struct pinion_task *task)
 {
-	return ++turns[task - tasks] < TURNS ? pinion_respawn(runtime, task) : 0;
+	return ++turns[task - tasks] < TURNS ? pinion_task_respawn(runtime, task) : 0;
 }
 
 static int begin_all(struct pinion_task *task)
@@ -70,7 +70,7 @@ static int begin_all(struct pinion_task *task)
 	(void)task;
 	for (uint32_t i = 0; i < TASKS; i++) {
 		tasks[i] = (struct pinion_task){.run = go_on};
-		expect_number("spawn", 0, pinion_spawn(runtime, &tasks[i]));
+		expect_number("spawn", 0, pinion_task_spawn(runtime, &tasks[i]));
 	}
 	return 0;
 }
@@ -85,7 +85,7 @@ static void check_heavy(void)
 	/* However slow the machine is, a batch ends by polls. */
 	config.budget_us = 1000000;
 	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
-	expect_number("spawn", 0, pinion_spawn(runtime, &first));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &first));
 	expect_number("drain", 0, pinion_runtime_drain(runtime));
 	counters = runtimes_counters(runtime);
 	expect_number("run", TASKS * TURNS + 1, (long long)counters.tasks_run);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: pinion_panic() outside of a worker's task aborts with a line on stderr
- * that holds its message; from a hook that is not in the loop yet the line goes
- * to the log hook before that.
- * Method: a child calls it on its main thread, another in `after_start`; the
- * log hook writes what it gets to stderr, marked.
+ * Goal: pinion_task_panic() outside of a worker's task aborts with a line on
+ * stderr that holds its message; from a hook that is not in the loop yet the
+ * line goes to the log hook before that. Method: a child calls it on its main
+ * thread, another in `after_start`; the log hook writes what it gets to stderr,
+ * marked.
  */
 #include "tests/support/child.h"
 #include "tests/support/runtimes.h"
@@ -14,7 +14,7 @@
 
 enum { LIMIT_SECONDS = 60 };
 
-#define LINE "pinion_panic() outside of a worker's task: no disk"
+#define LINE "pinion_task_panic() outside of a worker's task: no disk"
 
 static void print(void *arg, enum pinion_log_level level, const char *message)
 {
@@ -28,7 +28,7 @@ static int panic_in_hook(void *arg, uint32_t worker_index, void **out_context)
 	(void)arg;
 	(void)worker_index;
 	(void)out_context;
-	pinion_panic(-EIO, "no disk");
+	pinion_task_panic(-EIO, "no disk");
 }
 
 static int run_hook(void *arg)
@@ -47,7 +47,7 @@ static int run_hook(void *arg)
 static int run_outside(void *arg)
 {
 	(void)arg;
-	pinion_panic(-EIO, "no disk");
+	pinion_task_panic(-EIO, "no disk");
 }
 
 static void check(const char *what, int (*body)(void *arg), bool is_logged)

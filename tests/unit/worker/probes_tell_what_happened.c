@@ -101,7 +101,7 @@ static void check_steals(void)
 static int panic(struct pinion_task *task)
 {
 	(void)task;
-	pinion_panic(-EIO, "as planned");
+	pinion_task_panic(-EIO, "as planned");
 }
 
 static void check_panic(void)
@@ -110,7 +110,7 @@ static void check_panic(void)
 	struct pinion_task task = {.run = panic};
 
 	noted_count = 0;
-	expect_number("spawn", 0, pinion_spawn(runtime, &task));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &task));
 	pinion_runtime_drain(runtime);
 	pinion_runtime_destroy(runtime);
 	expect_noted("task_end 0 -5 0");

@@ -44,9 +44,9 @@ static int keep_busy(struct pinion_task *task)
 {
 	const struct pin_shared *shared = pin_worker_current()->shared;
 	bool is_waiting = !pin_injector_is_empty(&shared->injector);
-	uint64_t begin_ns = busy_ns == 0 ? 0 : pinion_now_ns();
+	uint64_t begin_ns = busy_ns == 0 ? 0 : pinion_clock_now_ns();
 
-	while (busy_ns != 0 && pinion_now_ns() - begin_ns < busy_ns) {
+	while (busy_ns != 0 && pinion_clock_now_ns() - begin_ns < busy_ns) {
 	}
 	waited = is_waiting ? waited + 1 : 0;
 	waited_max = waited > waited_max ? waited : waited_max;
@@ -54,7 +54,8 @@ static int keep_busy(struct pinion_task *task)
 		tasks_signal(&busy_ended);
 		return 0;
 	}
-	return (task - busy) % 2 == 0 ? pinion_spawn(runtime, task) : pinion_respawn(runtime, task);
+	return (task - busy) % 2 == 0 ? pinion_task_spawn(runtime, task)
+				      : pinion_task_respawn(runtime, task);
 }
 
 static int answer(struct pinion_task *task)
@@ -77,11 +78,11 @@ static void check_waits(const struct pinion_config *config, uint32_t polls_max, 
 	waited_max = 0;
 	for (int i = 0; i < BUSY; i++) {
 		busy[i] = (struct pinion_task){.run = keep_busy};
-		expect_number("spawn", 0, pinion_spawn_on(runtime, 0, &busy[i]));
+		expect_number("spawn", 0, pinion_task_spawn_on(runtime, 0, &busy[i]));
 	}
 	for (int i = 0; i < ROUNDS; i++) {
 		pin_store_release_u32(&done, 0);
-		expect_number("spawn", 0, pinion_spawn(runtime, &task));
+		expect_number("spawn", 0, pinion_task_spawn(runtime, &task));
 		tasks_await(&done, 1);
 	}
 	tasks_signal(&is_over);
@@ -144,7 +145,7 @@ static int be_stuck(struct pinion_task *task)
 	(void)task;
 	for (uint32_t i = 0; i < QUEUED; i++) {
 		queued[i] = (struct pinion_task){.run = note_worker};
-		if (pinion_spawn(runtime, &queued[i]) != 0) {
+		if (pinion_task_spawn(runtime, &queued[i]) != 0) {
 			abort();
 		}
 	}
@@ -164,7 +165,7 @@ static void check_stuck(uint32_t queue_order, uint32_t queue_tasks, uint32_t lif
 	expect_number("create", 0, pinion_runtime_create(&config, &runtime));
 	pin_store_release_u32(&done, 0);
 	pin_store_release_u32(&on_other, 0);
-	expect_number("spawn_on", 0, pinion_spawn_on(runtime, 0, &stuck));
+	expect_number("spawn_on", 0, pinion_task_spawn_on(runtime, 0, &stuck));
 	tasks_await(&done, wanted);
 	expect_number("join", 0, pinion_runtime_join(runtime));
 	expect_number("run while it was stuck", 1, pin_load_acquire_u32(&on_other) >= wanted);

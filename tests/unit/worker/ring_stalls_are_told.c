@@ -269,7 +269,7 @@ static void submit_read(struct tasks_hold *hold)
 		.bytes = &byte,
 		.length_bytes = 1,
 	};
-	expect_number("read", 0, pinion_read_submit(runtime, &request));
+	expect_number("read", 0, pinion_request_submit(runtime, &request));
 }
 
 /* It sleeps in its ring, so the read is in flight. */

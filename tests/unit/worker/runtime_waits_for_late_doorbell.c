@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: a thread that is still inside pinion_spawn(), about to ring a worker's
- * doorbell, never finds the ring closed by a drain that ends meanwhile: its
- * descriptor may be another's by then, or the ring is asked for ever.
- * Method: the spawner is held up at its doorbell while the worker wakes by
- * itself, runs the task and the runtime is drained. It goes on when the drain
- * has returned, or after so many yields when the drain waits for it. A worker
- * whose sleep just ended for no reason needs no doorbell: it is tried again.
+ * Goal: a thread that is still inside pinion_task_spawn(), about to ring a
+ * worker's doorbell, never finds the ring closed by a drain that ends
+ * meanwhile: its descriptor may be another's by then, or the ring is asked for
+ * ever. Method: the spawner is held up at its doorbell while the worker wakes
+ * by itself, runs the task and the runtime is drained. It goes on when the
+ * drain has returned, or after so many yields when the drain waits for it. A
+ * worker whose sleep just ended for no reason needs no doorbell: it is tried
+ * again.
  */
 #include "tests/support/runtimes.h"
 #include "tests/support/syscalls.h"
@@ -70,7 +71,7 @@ static int start_read(struct pinion_task *task)
 	(void)task;
 	request = (struct pinion_request){
 		.task.run = end, .file = &file, .bytes = &byte, .length_bytes = 1};
-	return pinion_read_submit(runtime, &request);
+	return pinion_request_submit(runtime, &request);
 }
 
 static void *spawn_when_parked(void *arg)
@@ -82,7 +83,7 @@ static void *spawn_when_parked(void *arg)
 			pin_host_linux.yield();
 		}
 		spawned_count++;
-		expect_number("spawn", 0, pinion_spawn(runtime, arg));
+		expect_number("spawn", 0, pinion_task_spawn(runtime, arg));
 	}
 	return NULL;
 }
@@ -107,7 +108,7 @@ int main(void)
 	}
 	expect_ready("pipe", pipe(ends) == 0);
 	file = runtimes_plain_file(ends[0]);
-	expect_number("spawn", 0, pinion_spawn(runtime, &starter));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &starter));
 	expect_ready("thread", pthread_create(&spawner, NULL, spawn_when_parked, &task) == 0);
 	while (pin_load_acquire_u32(&is_at_doorbell) == 0) {
 		pin_host_linux.yield();

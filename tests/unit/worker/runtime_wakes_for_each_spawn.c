@@ -73,7 +73,7 @@ static int start_read(struct pinion_task *task)
 		.bytes = &bytes[number],
 		.length_bytes = 1,
 	};
-	if (pinion_read_submit(runtime, &requests[number]) != 0) {
+	if (pinion_request_submit(runtime, &requests[number]) != 0) {
 		abort();
 	}
 	pin_fetch_add_acq_rel_u32(&reads_started, 1);
@@ -89,7 +89,7 @@ static void start_reads(int fd, uint32_t worker_count)
 	pin_store_release_u32(&reads_started, 0);
 	for (uint32_t i = 0; i < worker_count; i++) {
 		starters[i] = (struct pinion_task){.run = start_read};
-		expect_number("spawn", 0, pinion_spawn(runtime, &starters[i]));
+		expect_number("spawn", 0, pinion_task_spawn(runtime, &starters[i]));
 	}
 	while (pin_load_acquire_u32(&reads_started) < worker_count) {
 		pin_host_linux.yield();
@@ -121,7 +121,7 @@ static void check(uint32_t worker_count, bool has_read, bool has_message, uint32
 	pin_store_release_u32(&done, 0);
 	rounds = rounds_begin(round_count, ROUNDS_LEAST, ROUNDS_SECONDS);
 	for (uint32_t i = 0; rounds_go_on(&rounds, i); i++) {
-		expect_number("spawn", 0, pinion_spawn(runtime, &task));
+		expect_number("spawn", 0, pinion_task_spawn(runtime, &task));
 		while (pin_load_acquire_u32(&done) == i) {
 			pin_host_linux.futex_wait(&done, i, PIN_NO_DEADLINE);
 		}

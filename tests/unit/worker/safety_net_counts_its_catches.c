@@ -52,7 +52,9 @@ static void claim(struct pin_tier *tier)
 	}
 }
 
-/* As pinion_spawn_on() and pinion_spawn() from outside, and no more. */
+/*
+ * As pinion_task_spawn_on() and pinion_task_spawn() from outside, and no more.
+ */
 static void spawn_untold(enum source source, struct pinion_task *task)
 {
 	struct pin_shared *shared = &runtime->shared;

@@ -169,7 +169,7 @@ static int spawn_some(struct pinion_task *task)
 	sleepers_await(worker->tier, 1);
 	for (uint32_t i = 0; i < SPAWNS; i++) {
 		tasks[i] = (struct pinion_task){.run = answer};
-		expect_number("spawn", 0, pinion_spawn(runtime, &tasks[i]));
+		expect_number("spawn", 0, pinion_task_spawn(runtime, &tasks[i]));
 	}
 	wakes = pin_meter_read(&worker->meter.wakes_sent);
 	return 0;
@@ -187,7 +187,7 @@ static uint64_t wakes_of_few(uint32_t worth_us)
 	config.task_ns = 50000;
 	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
 	pin_store_release_u32(&done, 0);
-	expect_number("first", 0, pinion_spawn_on(runtime, 0, &first));
+	expect_number("first", 0, pinion_task_spawn_on(runtime, 0, &first));
 	tasks_await(&done, SPAWNS);
 	expect_number("drain", 0, pinion_runtime_drain(runtime));
 	pinion_runtime_destroy(runtime);

@@ -37,7 +37,7 @@ static void check(const struct pinion_config *config, uint32_t tries)
 	pin_store_release_u32(&run_count, 0);
 	/* Each goes to sleep anew in between, and searches before. */
 	for (uint32_t i = 0; i < TURNS; i++) {
-		expect_number("spawn_on", 0, pinion_spawn_on(runtime, i % WORKERS, &task));
+		expect_number("spawn_on", 0, pinion_task_spawn_on(runtime, i % WORKERS, &task));
 		tasks_await(&run_count, i + 1);
 	}
 	expect_number("drain", 0, pinion_runtime_drain(runtime));

@@ -17,8 +17,8 @@
 #include "runtime/worker/worker.h"
 #include "tests/support/jobs.h"
 
+#include <pinion/call.h>
 #include <pinion/crew.h>
-#include <pinion/execute.h>
 
 enum {
 	CREW = 0, /* one worker of each lane */

@@ -76,7 +76,7 @@ static void start(uint32_t io_level)
 static void run_starter(int (*run)(struct pinion_task *task), uint32_t index)
 {
 	starter = (struct pinion_task){.run = run};
-	expect_number("spawn_on", 0, pinion_spawn_on(runtime, index, &starter));
+	expect_number("spawn_on", 0, pinion_task_spawn_on(runtime, index, &starter));
 }
 
 /* ---- gathered ---- */

@@ -82,11 +82,12 @@ static void keep(void)
 		kept[i] = (struct pinion_task){.run = run_kept};
 		pointers[i] = &kept[i];
 		if (!way->is_batch) {
-			expect_number("spawn", 0, pinion_spawn(runtime, &kept[i]));
+			expect_number("spawn", 0, pinion_task_spawn(runtime, &kept[i]));
 		}
 	}
 	if (way->is_batch) {
-		expect_number("batch", 0, pinion_spawn_batch(runtime, pointers, way->kept_count));
+		expect_number(
+			"batch", 0, pinion_task_spawn_batch(runtime, pointers, way->kept_count));
 	}
 }
 
@@ -94,7 +95,7 @@ static int run_chain(struct pinion_task *task)
 {
 	if (chain_left > 0) {
 		chain_left--;
-		return pinion_spawn(runtime, task);
+		return pinion_task_spawn(runtime, task);
 	}
 	await_sleepers();
 	keep();
@@ -109,7 +110,7 @@ static void run_round(void)
 	pin_store_release_u32(&has_ended, 0);
 	chain_left = CHAIN;
 	chain = (struct pinion_task){.run = run_chain};
-	expect_number("spawn", 0, pinion_spawn(runtime, &chain));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &chain));
 	tasks_await(&has_ended, 1);
 }
 
@@ -151,7 +152,7 @@ static void start_timer(uint32_t number, uint64_t after_ns)
 {
 	timers[number] = (struct pinion_timer){.task.run = run_kept};
 	expect_number("timer", 0,
-		pinion_timer_start(runtime, &timers[number], pinion_now_ns() + after_ns));
+		pinion_timer_start(runtime, &timers[number], pinion_clock_now_ns() + after_ns));
 }
 
 static int start_and_end(struct pinion_task *task)
@@ -185,7 +186,7 @@ static void run_starter(int (*run)(struct pinion_task *task), uint32_t index)
 {
 	starter = (struct pinion_task){.run = run};
 	pin_store_release_u32(&has_ended, 0);
-	expect_number("spawn_on", 0, pinion_spawn_on(runtime, index, &starter));
+	expect_number("spawn_on", 0, pinion_task_spawn_on(runtime, index, &starter));
 	tasks_await(&has_ended, 1);
 }
 
@@ -301,7 +302,7 @@ static void check_cancelled(void)
 		pin_store_release_u32(&has_ended, 0);
 		pin_store_release_u32(&has_started, 0);
 		starter = (struct pinion_task){.run = start_and_await_cancel};
-		expect_number("spawn_on", 0, pinion_spawn_on(runtime, 1, &starter));
+		expect_number("spawn_on", 0, pinion_task_spawn_on(runtime, 1, &starter));
 		tasks_await(&has_started, 1);
 		expect_number("cancel", 0, pinion_timer_cancel(runtime, &timers[0]));
 		tasks_await(&has_ended, 1);

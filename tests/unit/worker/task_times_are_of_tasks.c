@@ -28,9 +28,9 @@ static struct pin_atomic_u32 is_over;
 
 static void spend(uint64_t ns)
 {
-	uint64_t begin_ns = pinion_now_ns();
+	uint64_t begin_ns = pinion_clock_now_ns();
 
-	while (pinion_now_ns() - begin_ns < ns) {
+	while (pinion_clock_now_ns() - begin_ns < ns) {
 	}
 }
 
@@ -61,7 +61,7 @@ static void run(uint32_t budget_polls, void (*on_tick)(void *, uint32_t, void *)
 	int (*task)(struct pinion_task *), const char *what)
 {
 	struct pinion_task first = {.run = task};
-	uint64_t begin_ns = pinion_now_ns();
+	uint64_t begin_ns = pinion_clock_now_ns();
 	struct pinion_config config;
 
 	runtimes_config(&config, 1, PINION_IO_FALLBACK);
@@ -76,10 +76,10 @@ static void run(uint32_t budget_polls, void (*on_tick)(void *, uint32_t, void *)
 	pin_store_release_u32(&tick_count, 0);
 	pin_store_release_u32(&is_over, 0);
 	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
-	expect_number("spawn", 0, pinion_spawn(runtime, &first));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &first));
 	tasks_await(&is_over, 1);
 	expect_number("drain", 0, pinion_runtime_drain(runtime));
-	expect_part(what, pinion_now_ns() - begin_ns);
+	expect_part(what, pinion_clock_now_ns() - begin_ns);
 	pinion_runtime_destroy(runtime);
 }
 
@@ -87,13 +87,13 @@ static void run(uint32_t budget_polls, void (*on_tick)(void *, uint32_t, void *)
 
 static void tick(void *arg, uint32_t worker_index, void *context)
 {
-	uint64_t begin_ns = pinion_now_ns();
+	uint64_t begin_ns = pinion_clock_now_ns();
 
 	(void)arg;
 	(void)worker_index;
 	(void)context;
 	spend(TICK_NS);
-	apart_ns += pinion_now_ns() - begin_ns;
+	apart_ns += pinion_clock_now_ns() - begin_ns;
 	tasks_signal(&tick_count);
 }
 
@@ -101,7 +101,7 @@ static int go_on(struct pinion_task *task)
 {
 	look_at_average();
 	if (pin_load_acquire_u32(&tick_count) < wanted_ticks) {
-		return pinion_respawn(runtime, task);
+		return pinion_task_respawn(runtime, task);
 	}
 	tasks_signal(&is_over);
 	return 0;

@@ -58,7 +58,7 @@ __attribute__((noinline)) static void end_somehow(uint32_t way)
 
 	(void)cleaned;
 	if (way == 0) {
-		pinion_panic(-EIO, "on purpose");
+		pinion_task_panic(-EIO, "on purpose");
 	} else if (way == 1) {
 		pthread_exit(NULL);
 	} else if (way == 2) {
@@ -112,7 +112,7 @@ static int submit_read(struct pinion_task *task)
 	struct pinion_request *request = PIN_CONTAINER_OF(task, struct pinion_request, task);
 
 	request->task.run = read_done;
-	expect_number("read", 0, pinion_read_submit(runtime, request));
+	expect_number("read", 0, pinion_request_submit(runtime, request));
 	tasks_signal(&end_count);
 	/* The worker's ring has a read in flight; its thread must stay. */
 	pthread_exit(NULL);
@@ -138,12 +138,12 @@ static void check_many(void)
 	request.file = &file;
 	request.bytes = (uint8_t *)&byte;
 	request.task.run = submit_read;
-	expect_number("spawn", 0, pinion_spawn(runtime, &request.task));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &request.task));
 	tasks_await(&end_count, 1);
 	threads_then = runtimes_count_own_threads();
 	for (uint32_t i = 0; i < TASKS; i++) {
 		tasks[i] = (struct pinion_task){.run = run_one};
-		expect_number("spawn", 0, pinion_spawn(runtime, &tasks[i]));
+		expect_number("spawn", 0, pinion_task_spawn(runtime, &tasks[i]));
 	}
 	tasks_await(&good_count, TASKS - bad);
 	expect_ready("write", write(ends[1], "x", 1) == 1);
@@ -229,7 +229,7 @@ static void check_deliveries(void)
 	expect_number("joined", 0, pinion_group_wait(&group, UINT64_MAX));
 	expect_number("group's failure", expected, pinion_group_result(&group));
 
-	expect_number("call", 0, pinion_execute(runtime, run_call, NULL, &result));
+	expect_number("call", 0, pinion_call_run(runtime, run_call, NULL, &result));
 	expect_number("call's result", expected, result);
 
 	pinion_work_init(&work, run_work, end_work);
@@ -239,7 +239,7 @@ static void check_deliveries(void)
 
 	expect_number("acquire", 0, pinion_pool_try_acquire(pool, &buffer));
 	pinion_buffer_task_init(&owning, pool, &buffer, run_with_buffer, NULL);
-	expect_number("spawn", 0, pinion_spawn(runtime, &owning.task));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &owning.task));
 
 	/* A cancel that does not return counts as cancelled. */
 	expect_number("timer", 0, pinion_timer_start(runtime, &timer, UINT64_MAX));
@@ -275,7 +275,7 @@ static int panic(struct pinion_task *task)
 	char reason[32] = "gone with its frame";
 
 	(void)task;
-	pinion_panic(-EIO, reason);
+	pinion_task_panic(-EIO, reason);
 }
 
 static void check_log(void)
@@ -284,8 +284,8 @@ static void check_log(void)
 	struct pinion_task panicking = {.run = panic};
 
 	start(1);
-	expect_number("spawn", 0, pinion_spawn(runtime, &panicking));
-	expect_number("spawn", 0, pinion_spawn(runtime, &failing));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &panicking));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &failing));
 	expect_number("join", -EIO, pinion_runtime_join(runtime));
 	expect_true("program and place", strstr(runtimes_log, "task tasks_fail_alone+0x") != NULL);
 	expect_true("the failure",
@@ -299,7 +299,7 @@ static void check_log(void)
 	start(1);
 	for (uint32_t i = 0; i < TASKS; i++) {
 		tasks[i] = (struct pinion_task){.run = fail};
-		expect_number("spawn", 0, pinion_spawn(runtime, &tasks[i]));
+		expect_number("spawn", 0, pinion_task_spawn(runtime, &tasks[i]));
 	}
 	expect_number("join", -ENOSPC, pinion_runtime_join(runtime));
 	/* A second may pass, on a slow machine several. */
@@ -313,9 +313,9 @@ static void check_log(void)
 static int go_on(struct pinion_task *task)
 {
 	if (pin_fetch_add_acq_rel_u32(&good_count, 1) < TASKS) {
-		expect_number("respawn", 0, pinion_respawn(runtime, task));
+		expect_number("respawn", 0, pinion_task_respawn(runtime, task));
 	}
-	pinion_panic(-EIO, NULL);
+	pinion_task_panic(-EIO, NULL);
 }
 
 /* Batches of one task each must not keep completions out. */
@@ -325,7 +325,7 @@ static void check_endless(void)
 	struct pinion_task endless = {.run = go_on};
 
 	start(1);
-	expect_number("spawn", 0, pinion_spawn(runtime, &endless));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &endless));
 	expect_number("submit", 0, pinion_request_submit(runtime, &request));
 	tasks_await(&end_count, 1);
 	expect_number("join", -EIO, pinion_runtime_join(runtime));
@@ -340,13 +340,13 @@ static void check_fail_fast(void)
 	struct pinion_config config;
 
 	runtimes_config(&config, 1, PINION_IO_AUTO);
-	config.fault_policy = PINION_FAIL_FAST;
+	config.fault_policy = PINION_FAULT_FAIL_FAST;
 	expect_number("create", 0, pinion_runtime_create(&config, &runtime));
 	pin_store_release_u32(&good_count, 0);
 	tasks_hold_begin(&hold, runtime, 0);
 	for (uint32_t i = 0; i < BAD_EACH; i++) {
 		tasks[i] = (struct pinion_task){.run = run_one};
-		expect_number("spawn", 0, pinion_spawn_on(runtime, 0, &tasks[i]));
+		expect_number("spawn", 0, pinion_task_spawn_on(runtime, 0, &tasks[i]));
 	}
 	tasks_hold_end(&hold);
 	expect_number("join", -EIO, pinion_runtime_join(runtime));

@@ -63,16 +63,16 @@ static uint64_t run_once(const struct pinion_config *config, pinion_task_fn firs
 {
 	struct pinion_task task = {.run = first};
 	int rc = pinion_runtime_create(config, &runtime);
-	uint64_t begin_ns = pinion_now_ns();
+	uint64_t begin_ns = pinion_clock_now_ns();
 
 	order_count = 0;
 	pair_runs = 0;
 	is_over = false;
 	expect_ready("pinion_runtime_create", rc == 0);
-	expect_number("spawn", 0, pinion_spawn(runtime, &task));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &task));
 	expect_number("join", 0, pinion_runtime_join(runtime));
 	pinion_runtime_destroy(runtime);
-	return pinion_now_ns() - begin_ns;
+	return pinion_clock_now_ns() - begin_ns;
 }
 
 /* Again where time had a say, since the worker was kept from running. */
@@ -93,7 +93,7 @@ static int spawn_ten(struct pinion_task *task)
 	(void)task;
 	for (uint32_t i = 0; i < CHILDREN; i++) {
 		items[i] = (struct item){.task.run = note, .number = i};
-		if (pinion_spawn(runtime, &items[i].task) != 0) {
+		if (pinion_task_spawn(runtime, &items[i].task) != 0) {
 			return -EIO;
 		}
 	}
@@ -120,7 +120,7 @@ static int note_and_spawn(struct pinion_task *task)
 	struct item *child = PIN_CONTAINER_OF(task, struct item, task) + 1;
 
 	child[0] = (struct item){.task.run = note, .number = (uint32_t)(child - items)};
-	return note(task) | pinion_spawn(runtime, &child->task);
+	return note(task) | pinion_task_spawn(runtime, &child->task);
 }
 
 static int spawn_parents(struct pinion_task *task)
@@ -130,7 +130,7 @@ static int spawn_parents(struct pinion_task *task)
 	(void)task;
 	for (uint32_t i = 0; i < CHILDREN && rc == 0; i++) {
 		items[2 * i] = (struct item){.task.run = note_and_spawn, .number = 2 * i};
-		rc = pinion_spawn(runtime, &items[2 * i].task);
+		rc = pinion_task_spawn(runtime, &items[2 * i].task);
 	}
 	return rc;
 }
@@ -164,8 +164,8 @@ static int grow(struct pinion_task *task)
 			break;
 		}
 		items[child] = (struct item){.task.run = grow, .number = child};
-		rc = child % 7 == 0 ? pinion_spawn_shared(runtime, &items[child].task)
-				    : pinion_spawn(runtime, &items[child].task);
+		rc = child % 7 == 0 ? pinion_task_spawn_shared(runtime, &items[child].task)
+				    : pinion_task_spawn(runtime, &items[child].task);
 		if (rc != 0) {
 			return rc;
 		}
@@ -177,7 +177,7 @@ static int plant(struct pinion_task *task)
 {
 	(void)task;
 	items[0] = (struct item){.task.run = grow};
-	return pinion_spawn(runtime, &items[0].task);
+	return pinion_task_spawn(runtime, &items[0].task);
 }
 
 static void check_repeats(uint32_t queue_order)
@@ -198,7 +198,7 @@ static void check_repeats(uint32_t queue_order)
 static int spawn_other(struct pinion_task *task)
 {
 	pair_runs++;
-	return is_over ? 0 : pinion_spawn(runtime, task == &pair[0] ? &pair[1] : &pair[0]);
+	return is_over ? 0 : pinion_task_spawn(runtime, task == &pair[0] ? &pair[1] : &pair[0]);
 }
 
 static int end_pair(struct pinion_task *task)
@@ -213,7 +213,7 @@ static int begin_pair(struct pinion_task *task)
 	items[0] = (struct item){.task.run = end_pair};
 	pair[0] = (struct pinion_task){.run = spawn_other};
 	pair[1] = pair[0];
-	return pinion_spawn(runtime, &items[0].task) | pinion_spawn(runtime, &pair[0]);
+	return pinion_task_spawn(runtime, &items[0].task) | pinion_task_spawn(runtime, &pair[0]);
 }
 
 static void check_pair(uint32_t lifo_polls, uint32_t budget_polls)
@@ -245,25 +245,25 @@ static int begin_pair_beside_read(struct pinion_task *task)
 	};
 	pair[0] = (struct pinion_task){.run = spawn_other};
 	pair[1] = pair[0];
-	return pinion_read_submit(runtime, &request) | pinion_spawn(runtime, &pair[0]);
+	return pinion_request_submit(runtime, &request) | pinion_task_spawn(runtime, &pair[0]);
 }
 
 static int delay(struct pinion_task *task)
 {
 	task->run = begin_pair_beside_read;
-	return pinion_spawn(runtime, task);
+	return pinion_task_spawn(runtime, task);
 }
 
 static int delay_twice(struct pinion_task *task)
 {
 	task->run = delay;
-	return pinion_spawn(runtime, task);
+	return pinion_task_spawn(runtime, task);
 }
 
 static int delay_thrice(struct pinion_task *task)
 {
 	task->run = delay_twice;
-	return pinion_spawn(runtime, task);
+	return pinion_task_spawn(runtime, task);
 }
 
 static void check_pair_beside_read(uint32_t budget_polls)
@@ -284,7 +284,7 @@ static void check_pair_beside_read(uint32_t budget_polls)
 static int make_way(struct pinion_task *task)
 {
 	order[order_count++ % TREE] = CHILDREN;
-	return is_over || order_count > TREE ? 0 : pinion_respawn(runtime, task);
+	return is_over || order_count > TREE ? 0 : pinion_task_respawn(runtime, task);
 }
 
 static int begin_to_make_way(struct pinion_task *task)
@@ -292,8 +292,8 @@ static int begin_to_make_way(struct pinion_task *task)
 	items[0] = (struct item){.task.run = note, .number = 0};
 	items[1] = (struct item){.task.run = end_pair, .number = 1};
 	task->run = make_way;
-	return pinion_spawn(runtime, &items[0].task) | pinion_spawn(runtime, &items[1].task) |
-		pinion_respawn(runtime, task);
+	return pinion_task_spawn(runtime, &items[0].task) |
+		pinion_task_spawn(runtime, &items[1].task) | pinion_task_respawn(runtime, task);
 }
 
 static void check_making_way(uint32_t queue_order, uint32_t lifo_polls)
@@ -310,7 +310,7 @@ static void check_making_way(uint32_t queue_order, uint32_t lifo_polls)
 static int respawn_elsewhere(struct pinion_task *task)
 {
 	struct pinion_runtime *other = runtimes_start(1, PINION_IO_AUTO);
-	int rc = pinion_respawn(other, task);
+	int rc = pinion_task_respawn(other, task);
 
 	pinion_runtime_destroy(other);
 	return rc == -EPERM ? 0 : -EIO;
@@ -322,9 +322,9 @@ static int respawn_bad(struct pinion_task *task)
 	struct pinion_task empty = {0};
 
 	(void)task;
-	return pinion_respawn(runtime, &bad) == -EINVAL &&
-			pinion_respawn(runtime, &empty) == -EINVAL &&
-			pinion_respawn(runtime, NULL) == -EINVAL
+	return pinion_task_respawn(runtime, &bad) == -EINVAL &&
+			pinion_task_respawn(runtime, &empty) == -EINVAL &&
+			pinion_task_respawn(runtime, NULL) == -EINVAL
 		? 0
 		: -EIO;
 }
@@ -336,7 +336,7 @@ static void check_refused(void)
 	struct pinion_task before = task;
 
 	runtime = runtimes_start(1, PINION_IO_AUTO);
-	expect_number("outside", -EPERM, pinion_respawn(runtime, &task));
+	expect_number("outside", -EPERM, pinion_task_respawn(runtime, &task));
 	expect_number("and untouched", 0, memcmp(&before, &task, sizeof(task)));
 	pinion_runtime_destroy(runtime);
 	run(&config, respawn_elsewhere);
@@ -364,12 +364,12 @@ static int run_timer(struct pinion_task *task)
 /* The next timer starts elsewhere in a turn each time. */
 static int beat(struct pinion_task *task)
 {
-	uint64_t begin_ns = beat_ns == 0 ? 0 : pinion_now_ns();
+	uint64_t begin_ns = beat_ns == 0 ? 0 : pinion_clock_now_ns();
 
 	if (is_over) {
 		return 0;
 	}
-	while (beat_ns != 0 && pinion_now_ns() - begin_ns < beat_ns) {
+	while (beat_ns != 0 && pinion_clock_now_ns() - begin_ns < beat_ns) {
 	}
 	if (beats == UINT32_MAX && ++order_count % 37 == 0) {
 		timer = (struct pinion_timer){.task.run = run_timer};
@@ -378,7 +378,7 @@ static int beat(struct pinion_task *task)
 	} else if (beats != UINT32_MAX) {
 		beats++;
 	}
-	return pinion_respawn(runtime, task);
+	return pinion_task_respawn(runtime, task);
 }
 
 static void check_budget(uint32_t budget_polls, uint32_t budget_us, uint32_t polls)
@@ -394,7 +394,7 @@ static void check_budget(uint32_t budget_polls, uint32_t budget_us, uint32_t pol
 	order_count = 0;
 	is_over = false;
 	expect_ready("runtime", pinion_runtime_create(&config, &runtime) == 0);
-	expect_number("spawn", 0, pinion_spawn(runtime, &beating));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &beating));
 	expect_number("join", 0, pinion_runtime_join(runtime));
 	pinion_runtime_destroy(runtime);
 	printf("budget %u, %u us: a timer that is due waits for %u polls at most\n", budget_polls,

@@ -40,7 +40,7 @@ static int run(struct pinion_task *task)
 {
 	struct entry *entry = entry_of(task);
 
-	if (pinion_now_ns() < entry->deadline_ns) {
+	if (pinion_clock_now_ns() < entry->deadline_ns) {
 		pin_fetch_add_acq_rel_u32(&early_count, 1);
 	}
 	pin_fetch_add_acq_rel_u32(&entry->run_count, 1);
@@ -91,7 +91,7 @@ static void check_single(void)
 	begin(1);
 	expect_number("0", 0, start(&entries[0], 0));
 	expect_number("past", 0, start(&entries[1], 1));
-	expect_number("soon", 0, start(&entries[2], pinion_now_ns() + 2000 * US));
+	expect_number("soon", 0, start(&entries[2], pinion_clock_now_ns() + 2000 * US));
 	expect_number("never", 0, start(&entries[3], UINT64_MAX));
 	expect_number("started twice", -EBUSY, start(&entries[3], 0));
 	await(3);
@@ -125,7 +125,7 @@ static void check_many(uint32_t worker_count, bool is_stopped)
 	for (uint32_t i = 0; i < MANY; i++) {
 		uint64_t wait_us = random_below(&source, 20000);
 
-		expect_number("start", 0, start(&entries[i], pinion_now_ns() + wait_us * US));
+		expect_number("start", 0, start(&entries[i], pinion_clock_now_ns() + wait_us * US));
 		if (random_below(&source, 3) == 0) {
 			cancelled[i] = pinion_timer_cancel(runtime, &entries[i].timer) == 0;
 		}
@@ -166,7 +166,7 @@ static int run_in_order(struct pinion_task *task)
 
 static int start_in_order(struct pinion_task *task)
 {
-	uint64_t now_ns = pinion_now_ns();
+	uint64_t now_ns = pinion_clock_now_ns();
 
 	(void)task;
 	/* Started backwards, so that only their deadlines order them. */
@@ -196,11 +196,11 @@ static void check_on_worker(void)
 
 	begin(1);
 	order_next = 0;
-	expect_number("spawn", 0, pinion_spawn(runtime, &starter));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &starter));
 	await(100);
 	expect_number("out of order", 0, disorder_count);
 	entries[200].timer.task.run = run_again;
-	expect_number("start", 0, start(&entries[200], pinion_now_ns()));
+	expect_number("start", 0, start(&entries[200], pinion_clock_now_ns()));
 	expect_number("join", 0, pinion_runtime_join(runtime));
 	expect_ends("periodic", 200, 10, 0);
 	pinion_runtime_destroy(runtime);

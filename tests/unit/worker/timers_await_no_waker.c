@@ -58,7 +58,8 @@ static int start_timer(struct pinion_task *task)
 {
 	(void)task;
 	timer = (struct pinion_timer){.task.run = note_due};
-	expect_number("start", 0, pinion_timer_start(runtime, &timer, pinion_now_ns() + DUE_NS));
+	expect_number(
+		"start", 0, pinion_timer_start(runtime, &timer, pinion_clock_now_ns() + DUE_NS));
 	tasks_signal(&has_begun);
 	return 0;
 }
@@ -66,7 +67,8 @@ static int start_timer(struct pinion_task *task)
 static int begin_wait(struct pinion_task *task)
 {
 	(void)task;
-	wait = (struct pinion_wait){.task.run = note_due, .deadline_ns = pinion_now_ns() + DUE_NS};
+	wait = (struct pinion_wait){
+		.task.run = note_due, .deadline_ns = pinion_clock_now_ns() + DUE_NS};
 	expect_number("await", 0, pinion_future_wait_async(runtime, &future, &wait));
 	tasks_signal(&has_begun);
 	return 0;
@@ -103,12 +105,12 @@ static bool try_once(int (*begin)(struct pinion_task *task))
 	pin_store_release_u32(&has_begun, 0);
 	pin_store_release_u32(&due_count, 0);
 	pin_store_release_u32(&done, 0);
-	expect_number("spawn", 0, pinion_spawn(runtime, &first));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &first));
 	tasks_await(&has_begun, 1);
 	while (!is_asleep()) {
 		pin_host_linux.yield();
 	}
-	now_ns = pinion_now_ns();
+	now_ns = pinion_clock_now_ns();
 	spawn_untold(&untold);
 	while (!has_met && pin_load_acquire_u32(&done) == 0) {
 		has_met = is_asleep() && awaits_more(now_ns);

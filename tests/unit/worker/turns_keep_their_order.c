@@ -130,7 +130,7 @@ static void replace_host(struct tasks_hold *hold)
 	host.futex_wait = wait_on_futex;
 	host.ring_enter = enter_ring;
 	/* As if this had taken so long: tasks do not seem short. */
-	clock_ns = pinion_now_ns() + BEGIN_NS;
+	clock_ns = pinion_clock_now_ns() + BEGIN_NS;
 	runtime->shared.host = &host;
 	worker_of()->ring.host = &host;
 	is_noting = false;
@@ -162,7 +162,7 @@ static void submit(void)
 		.bytes = &byte,
 		.length_bytes = 1,
 	};
-	expect_number("read", 0, pinion_read_submit(runtime, &request));
+	expect_number("read", 0, pinion_request_submit(runtime, &request));
 }
 
 static int run_task(struct pinion_task *task)
@@ -186,7 +186,7 @@ static void start_turns(struct tasks_hold *hold)
 	expect_number("timer", 0, pinion_timer_start(runtime, &timer, clock_ns + TIMER_NS));
 	for (uint32_t i = 0; i < TASKS; i++) {
 		tasks[i] = (struct pinion_task){.run = run_task};
-		expect_number("respawn", 0, pinion_respawn(runtime, &tasks[i]));
+		expect_number("respawn", 0, pinion_task_respawn(runtime, &tasks[i]));
 	}
 }
 
@@ -370,7 +370,7 @@ static void start_gathering(struct tasks_hold *hold)
 	worker_of()->turn = 1;
 	for (uint32_t i = 0; i < TASKS; i++) {
 		tasks[i] = (struct pinion_task){.run = run_gathering};
-		expect_number("respawn", 0, pinion_respawn(runtime, &tasks[i]));
+		expect_number("respawn", 0, pinion_task_respawn(runtime, &tasks[i]));
 	}
 }
 
@@ -404,7 +404,7 @@ static int run_short(struct pinion_task *task)
 	note('t');
 	clock_ns += SHORT_TASK_NS;
 	if (--short_left > 0) {
-		expect_number("respawn", 0, pinion_respawn(runtime, task));
+		expect_number("respawn", 0, pinion_task_respawn(runtime, task));
 	}
 	return 0;
 }
@@ -418,7 +418,7 @@ static void start_short(struct tasks_hold *hold)
 	worker_of()->tuner.average = (uint64_t)SHORT_USUAL_NS << PIN_TUNER_AVERAGE_SHIFT;
 	short_left = SHORT_TASKS;
 	tasks[0] = (struct pinion_task){.run = run_short};
-	expect_number("respawn", 0, pinion_respawn(runtime, &tasks[0]));
+	expect_number("respawn", 0, pinion_task_respawn(runtime, &tasks[0]));
 }
 
 /*
@@ -472,7 +472,7 @@ static void start_cancelled(struct tasks_hold *hold)
 			(struct pinion_timer){.task = {.run = note_run, .cancel = note_cancel}};
 		expect_number("timer", 0, pinion_timer_start(runtime, &cancelled[i], UINT64_MAX));
 		tasks[i] = (struct pinion_task){.run = note_run};
-		expect_number("respawn", 0, pinion_respawn(runtime, &tasks[i]));
+		expect_number("respawn", 0, pinion_task_respawn(runtime, &tasks[i]));
 	}
 	for (uint32_t i = 0; i < TASKS; i++) {
 		expect_number("cancel", 0, pinion_timer_cancel(runtime, &cancelled[i]));
@@ -570,7 +570,7 @@ static void wake_itself(void *arg, uint32_t worker_index, void *context)
 		expect_true("no doorbell", !pin_parker_notify(&worker_of()->parker, &host));
 	} else if (wake == OWN_TASK) {
 		tasks[0] = (struct pinion_task){.run = run_task};
-		expect_number("spawn_on", 0, pinion_spawn_on(runtime, 0, &tasks[0]));
+		expect_number("spawn_on", 0, pinion_task_spawn_on(runtime, 0, &tasks[0]));
 	}
 }
 

@@ -101,7 +101,7 @@ static void start(struct entry *entry, uint64_t deadline_ns)
 	entry->wait.task.run = run_wait;
 	entry->wait.deadline_ns = deadline_ns;
 	entry->giver = (struct pinion_task){.run = run_giver};
-	expect_number("spawn", 0, pinion_spawn(runtime, &entry->starter));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &entry->starter));
 }
 
 /* Returns when it has begun. */
@@ -134,15 +134,15 @@ static void check_each_end(void)
 	await_end("at once", start_next(0), 1);
 	await_end("deadline 0", start_next(0), -ETIME);
 	await_end("in the past", start_next(1), -ETIME);
-	await_end("later", start_next(pinion_now_ns() + 1000000), -ETIME);
+	await_end("later", start_next(pinion_clock_now_ns() + 1000000), -ETIME);
 	entry = start_next(UINT64_MAX);
 	give();
 	await_end("by a thread", entry, 1);
 	entry = start_next(UINT64_MAX);
-	expect_number("spawn", 0, pinion_spawn(other, &entry->giver));
+	expect_number("spawn", 0, pinion_task_spawn(other, &entry->giver));
 	await_end("by another runtime", entry, 1);
-	entry = start_next(pinion_now_ns() + UINT64_C(3600000000000));
-	expect_number("spawn", 0, pinion_spawn(runtime, &entry->giver));
+	entry = start_next(pinion_clock_now_ns() + UINT64_C(3600000000000));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &entry->giver));
 	await_end("by its own runtime", entry, 1);
 	expect_number("cancel late", -EALREADY, pinion_wait_cancel(runtime, &entry->wait));
 	entry = start_next(UINT64_MAX);
@@ -189,7 +189,7 @@ static void check_refusals(void)
 	static struct pinion_task task = {.run = run_refused};
 
 	begin(1);
-	expect_number("spawn", 0, pinion_spawn(runtime, &task));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &task));
 	tasks_await(&begun_count, 1);
 	expect_number("stop", 0, pinion_runtime_stop(runtime));
 	expect_number("ended", 1, pin_load_acquire_u32(&entries[0].end_count));
@@ -208,11 +208,11 @@ static void check_many(struct random_source *source, bool is_stopped)
 	for (uint32_t i = 0; i < MANY; i++) {
 		uint64_t deadline_ns = random_below(source, 2) == 0
 			? UINT64_MAX
-			: pinion_now_ns() + random_below(source, 2000000);
+			: pinion_clock_now_ns() + random_below(source, 2000000);
 
 		start(&entries[i], deadline_ns);
 		expect_number("spawn", 0,
-			pinion_spawn(
+			pinion_task_spawn(
 				random_below(source, 2) == 0 ? other : runtime, &entries[i].giver));
 		if (random_below(source, 4) == 0) {
 			tasks_await(&begun_count, i + 1);

@@ -38,7 +38,7 @@ static int note(struct pinion_task *task)
 static void spawn(uint32_t first, uint32_t count)
 {
 	for (uint32_t i = first; i < first + count; i++) {
-		expect_number("spawn", 0, pinion_spawn(runtime, &tasks[i]));
+		expect_number("spawn", 0, pinion_task_spawn(runtime, &tasks[i]));
 	}
 }
 
@@ -51,7 +51,7 @@ static void fill_others(struct tasks_hold *hold)
 static int begin(struct pinion_task *task)
 {
 	(void)task;
-	expect_number("spawn_shared", 0, pinion_spawn_shared(runtime, &tasks[OWN]));
+	expect_number("spawn_shared", 0, pinion_task_spawn_shared(runtime, &tasks[OWN]));
 	spawn(0, OWN);
 	return 0;
 }
@@ -101,11 +101,11 @@ static bool play(
 	pin_store_release_u32(&done, 0);
 	tasks_hold_begin(&own, runtime, 0);
 	tasks_hold_begin(&other, runtime, 1);
-	begin_ns = pinion_now_ns();
-	expect_number("spawn_on", 0, pinion_spawn_on(runtime, 0, &first));
+	begin_ns = pinion_clock_now_ns();
+	expect_number("spawn_on", 0, pinion_task_spawn_on(runtime, 0, &first));
 	tasks_hold_end(&own);
 	tasks_await(&done, COUNT);
-	is_short = pinion_now_ns() - begin_ns < LONG_US * UINT64_C(1000);
+	is_short = pinion_clock_now_ns() - begin_ns < LONG_US * UINT64_C(1000);
 	for (uint32_t i = 0; i < COUNT && is_short; i++) {
 		expect_number(
 			queue_order == PINION_QUEUE_LIFO ? "lifo" : "fifo", expected[i], order[i]);

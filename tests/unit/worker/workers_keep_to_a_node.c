@@ -99,7 +99,7 @@ static uint32_t ask_all(struct pinion_runtime *runtime)
 	expect_ready("not too many workers", count <= WORKERS_MAX);
 	for (uint32_t i = 0; i < count; i++) {
 		seen[i] = (struct seen){.task.run = note_cpus};
-		expect_number("spawn_on", 0, pinion_spawn_on(runtime, i, &seen[i].task));
+		expect_number("spawn_on", 0, pinion_task_spawn_on(runtime, i, &seen[i].task));
 	}
 	expect_number("drain", 0, pinion_runtime_drain(runtime));
 	for (uint32_t i = 0; i < count; i++) {

@@ -199,7 +199,7 @@ static void visit_worker(
 	visit->worker_index = worker_index;
 	visit->act = act;
 	pin_store_relaxed_u32(&visit->is_over, 0);
-	expect_ready("spawn", pinion_spawn_on(runtime, worker_index, &visit->task) == 0);
+	expect_ready("spawn", pinion_task_spawn_on(runtime, worker_index, &visit->task) == 0);
 	tasks_await(&visit->is_over, 1);
 }
 

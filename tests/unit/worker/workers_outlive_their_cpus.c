@@ -87,7 +87,8 @@ static void check_work(void)
 	for (uint32_t i = 0; i < ROUNDS; i++) {
 		struct requests_one one = {.request = {.task.run = run}};
 
-		expect_number("spawn", 0, pinion_spawn_on(runtime, i % WORKERS, &one.request.task));
+		expect_number(
+			"spawn", 0, pinion_task_spawn_on(runtime, i % WORKERS, &one.request.task));
 		tasks_await(&one.entered, 1);
 		expect_number("its worker", i % WORKERS, one.request.result);
 		bytes[READ_BYTES - 1] = 1;

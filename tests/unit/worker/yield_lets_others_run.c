@@ -37,7 +37,7 @@ static int run_job(struct pinion_task *task)
 	while (job->next < UNITS) {
 		job->next++;
 		if (pinion_yield_due(&job->yield, 1)) {
-			return pinion_respawn(runtime, &job->task);
+			return pinion_task_respawn(runtime, &job->task);
 		}
 	}
 	return 0;
@@ -47,7 +47,7 @@ static int spawn_both(struct pinion_task *task)
 {
 	(void)task;
 	for (size_t i = 0; i < PIN_ARRAY_COUNT(jobs); i++) {
-		if (pinion_spawn(runtime, &jobs[i].task) != 0) {
+		if (pinion_task_spawn(runtime, &jobs[i].task) != 0) {
 			abort();
 		}
 	}
@@ -76,7 +76,7 @@ static void check(uint32_t kind, uint64_t limit, uint32_t expected_turns)
 		jobs[i] = (struct job){.task.run = run_job, .name = (char)('a' + i)};
 		expect_number("init", 0, pinion_yield_init(&jobs[i].yield, kind, limit));
 	}
-	expect_number("spawn", 0, pinion_spawn(runtime, &starter));
+	expect_number("spawn", 0, pinion_task_spawn(runtime, &starter));
 	expect_number("drain", 0, pinion_runtime_drain(runtime));
 	expect_number("turns", expected_turns, turn_count);
 	expect_true("no job has many turns in a row", longest_row() <= IN_A_ROW_MAX);

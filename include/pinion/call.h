@@ -4,8 +4,8 @@
  * or a task of some other runtime, goes on when it has returned. So long or
  * blocking work has a runtime of its own, apart from that which does I/O.
  */
-#ifndef PINION_EXECUTE_H
-#define PINION_EXECUTE_H
+#ifndef PINION_CALL_H
+#define PINION_CALL_H
 
 #include <pinion/future.h>
 
@@ -45,11 +45,11 @@ struct pinion_call {
 /*
  * Has `call->run` called on a worker of `runtime`.
  *
- * Context: any thread; as pinion_spawn().
- * Errors: as pinion_spawn(), -EBUSY too: the call has not begun to run since it
- * was started last. -EINVAL also: `reserved` is not 0. -EAGAIN: from outside,
- * which a worker of another runtime is too, while `injector_tasks` wait in the
- * lane of its flags; start it again when some have run.
+ * Context: any thread; as pinion_task_spawn().
+ * Errors: as pinion_task_spawn(), -EBUSY too: the call has not begun to run
+ * since it was started last. -EINVAL also: `reserved` is not 0. -EAGAIN: from
+ * outside, which a worker of another runtime is too, while `injector_tasks`
+ * wait in the lane of its flags; start it again when some have run.
  * pinion_runtime_get_lane_stats() tells how many wait, `spawns_refused` of the
  * counters how many were refused.
  * Since: 0.1
@@ -99,7 +99,7 @@ PINION_API int pinion_call_start_async(struct pinion_runtime *runtime, struct pi
  * begun then.
  * Since: 0.1
  */
-PINION_API int pinion_execute_async(struct pinion_runtime *runtime, struct pinion_call *call,
+PINION_API int pinion_call_run_async(struct pinion_runtime *runtime, struct pinion_call *call,
 	struct pinion_runtime *own, struct pinion_wait *wait);
 
 /*
@@ -107,25 +107,25 @@ PINION_API int pinion_execute_async(struct pinion_runtime *runtime, struct pinio
  * returned; what it returned is in *out_result, or -ECANCELED.
  *
  * Context: a thread that is no worker of any runtime; never allocates. A task
- * calls pinion_execute_async().
+ * calls pinion_call_run_async().
  * Errors: as pinion_call_start(), also -EAGAIN: it does not wait for room.
  * -EDEADLK: on a worker thread of any runtime. It was not called.
  * Since: 0.1
  */
-PINION_API int pinion_execute(
+PINION_API int pinion_call_run(
 	struct pinion_runtime *runtime, pinion_call_fn run, void *arg, int *out_result);
 
 /*
- * As pinion_execute(), but waits for room, at most until `deadline_ns`, as in
+ * As pinion_call_run(), but waits for room, at most until `deadline_ns`, as in
  * struct pinion_wait. A call that has been started is waited for however long
  * it takes, as its caller's frame holds it.
  *
- * Context: as pinion_execute().
+ * Context: as pinion_call_run().
  * Errors: as pinion_call_start_wait(); -EDEADLK: on a worker thread of any
  * runtime. It was not called.
  * Since: 0.1
  */
-PINION_API int pinion_execute_wait(struct pinion_runtime *runtime, pinion_call_fn run, void *arg,
+PINION_API int pinion_call_run_wait(struct pinion_runtime *runtime, pinion_call_fn run, void *arg,
 	uint64_t deadline_ns, int *out_result);
 
 PINION_END_DECLS
