@@ -94,7 +94,7 @@ static int fail(const char *what, int64_t error)
 int main(int argc, char **argv)
 {
 	struct pinion_pool_config pool_config;
-	struct pinion_pool_stats counters;
+	struct pinion_pool_stats stats;
 	struct pinion_config config;
 	struct pinion_pool *pool;
 	struct tally sum = {0};
@@ -138,11 +138,10 @@ int main(int argc, char **argv)
 		sum.line_count += tallies[i].line_count;
 		sum.task_count += tallies[i].task_count;
 	}
-	pinion_pool_get_stats(pool, &counters, sizeof(counters));
+	pinion_pool_get_stats(pool, &stats, sizeof(stats));
 	printf("%s: %llu bytes, %llu lines, %llu pieces in %u buffers, %u of them back\n", argv[1],
 		(unsigned long long)sum.read_bytes, (unsigned long long)sum.line_count,
-		(unsigned long long)sum.task_count, pinion_pool_buffer_count(pool),
-		pinion_pool_available(pool));
+		(unsigned long long)sum.task_count, (unsigned)BUFFERS, (unsigned)stats.free_count);
 	rc = pinion_pool_destroy(pool);
 	pinion_runtime_destroy(runtime);
 	close(fd);

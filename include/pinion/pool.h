@@ -122,17 +122,19 @@ PINION_API uint32_t pinion_pool_recommend(
 PINION_API uint32_t pinion_pool_config_local_capacity(const struct pinion_pool_config *config);
 
 /*
- * What pinion_pool_peak_bytes() and pinion_pool_headroom_bytes_total() will be
- * of such a pool without a runtime, exactly. 0 for an invalid one. Since: 0.1
+ * `peak_bytes` and `headroom_bytes_total` of struct pinion_pool_info as they
+ * will be of such a pool without a runtime, exactly. 0 for an invalid one.
+ * Since: 0.1
  */
 PINION_API uint64_t pinion_pool_config_peak_bytes(const struct pinion_pool_config *config);
 PINION_API uint64_t pinion_pool_config_headroom_bytes_total(
 	const struct pinion_pool_config *config);
 
 /*
- * The most that pinion_pool_mapped_bytes() will be of such a pool without a
- * runtime: the two figures above, rounded up to 2 MiB, as on huge pages. On
- * small pages it will be their sum. 0 for an invalid one. Since: 0.1
+ * The most that `mapped_bytes` of struct pinion_pool_info will be of such a
+ * pool without a runtime: the two figures above, rounded up to 2 MiB, as on
+ * huge pages. On small pages it will be their sum. 0 for an invalid one.
+ * Since: 0.1
  */
 PINION_API uint64_t pinion_pool_config_mapped_bytes_max(const struct pinion_pool_config *config);
 
@@ -142,8 +144,8 @@ PINION_API uint64_t pinion_pool_config_mapped_bytes_max(const struct pinion_pool
  * With a runtime they are cut from its workers' arenas, each worker's share
  * from its own, and so they are on its node and registered with its ring; set
  * `pool_bytes` of the runtime's configuration to a worker's share of
- * pinion_pool_peak_bytes() to have room. Without one they
- * are a mapping of their own, on huge pages where those can be had.
+ * `peak_bytes` to have room. Without one they are a mapping of their own, on
+ * huge pages where those can be had.
  *
  * Owns: `config` is copied; NULL: every default.
  * The pool belongs to the caller until
@@ -302,50 +304,52 @@ PINION_API uint8_t *pinion_pool_bytes(struct pinion_pool *pool, const struct pin
  */
 PINION_API int pinion_pool_clear(struct pinion_pool *pool, const struct pinion_buffer *buffer);
 
-/* What was configured. Context: any thread. Since: 0.1 */
-PINION_API uint32_t pinion_pool_buffer_bytes(const struct pinion_pool *pool);
-PINION_API uint32_t pinion_pool_headroom_bytes(const struct pinion_pool *pool);
-PINION_API uint32_t pinion_pool_buffer_count(const struct pinion_pool *pool);
-PINION_API uint32_t pinion_pool_worker_count(const struct pinion_pool *pool);
-
 /*
- * The pool's size as it was asked for: the bytes of all its buffers,
- * `buffer_count` times `buffer_bytes`. That many are in use at most. They never
- * change, as the two figures below do not.
+ * Tell the size of each buffer and of the room in front of it: calls of a few
+ * nanoseconds, for each buffer that is used.
  *
  * Context: any thread.
  * Since: 0.1
  */
-PINION_API uint64_t pinion_pool_peak_bytes(const struct pinion_pool *pool);
+PINION_API uint32_t pinion_pool_buffer_bytes(const struct pinion_pool *pool);
+PINION_API uint32_t pinion_pool_headroom_bytes(const struct pinion_pool *pool);
 
 /*
- * Bytes in front of all its buffers, `buffer_count` times `headroom_bytes`:
- * what the pool takes beyond its size. Context: any thread. Since: 0.1
- */
-PINION_API uint64_t pinion_pool_headroom_bytes_total(const struct pinion_pool *pool);
-
-/*
- * Bytes of memory behind it: size and headroom. A pool without a runtime that
- * lies on huge pages has them rounded up to 2 MiB; with a runtime it is what
- * was cut from the arenas. Context: any thread. Since: 0.1
- */
-PINION_API uint64_t pinion_pool_mapped_bytes(const struct pinion_pool *pool);
-
-/*
- * Free buffers: in all, in no cache, in one cache (those of workers first,
- * then those of attached threads; 0 for one that does not exist), with what is
- * about to go home from there. Moments' readings, exact while nobody uses the
- * pool.
+ * How large a pool is. None of it changes while the pool is there.
  *
- * Context: any thread; takes as long as there are buffers.
+ * Shape: size-versioned; pass sizeof(*out_info).
  * Since: 0.1
  */
-PINION_API uint32_t pinion_pool_available(const struct pinion_pool *pool);
-PINION_API uint32_t pinion_pool_available_shared(const struct pinion_pool *pool);
-PINION_API uint32_t pinion_pool_available_local(const struct pinion_pool *pool, uint32_t cache);
+struct pinion_pool_info {
+	/* As configured; what was 0 there is the number it stood for. */
+	uint32_t worker_count;
+	uint32_t buffer_count;
+	uint32_t buffer_bytes;
+	uint32_t headroom_bytes;
+	/* The size that was asked for: buffer_count * buffer_bytes. */
+	uint64_t peak_bytes;
+	/* Bytes beyond that: buffer_count * headroom_bytes. */
+	uint64_t headroom_bytes_total;
+	/*
+	 * Bytes of memory that the pool takes, size and headroom. With a
+	 * runtime they are cut from the arenas; without one, on huge pages,
+	 * they are rounded up to 2 MiB.
+	 */
+	uint64_t mapped_bytes;
+};
 
 /*
- * What has happened so far.
+ * Writes the sizes of `pool` to *out_info.
+ *
+ * Context: any thread; never blocks.
+ * Since: 0.1
+ */
+PINION_API void pinion_pool_get_info(
+	const struct pinion_pool *pool, struct pinion_pool_info *out_info, size_t size);
+
+/*
+ * What has happened so far, and how many buffers are free now. Each number is
+ * a moment's reading; they are exact while no call uses the pool.
  *
  * Shape: size-versioned; pass sizeof(*out_stats).
  * Since: 0.1
@@ -358,10 +362,30 @@ struct pinion_pool_stats {
 	uint64_t outside;    /* taken by threads without a cache */
 	uint64_t exhausted;  /* times nothing was free */
 	uint64_t misuses;    /* refused for a mistake */
+	/* Free buffers now: all of them, and those in no cache. */
+	uint64_t free_count;
+	uint64_t shared_count;
 };
 
+/*
+ * Writes the numbers of `pool` to *out_stats.
+ *
+ * Context: any thread; never blocks. Counting takes longer the more buffers
+ * there are.
+ * Since: 0.1
+ */
 PINION_API void pinion_pool_get_stats(
 	const struct pinion_pool *pool, struct pinion_pool_stats *out_stats, size_t size);
+
+/*
+ * Counts the free buffers of one cache, with those that are about to go home
+ * from there. The caches of workers come first, then those of attached threads;
+ * 0 for a cache that does not exist.
+ *
+ * Context: any thread; as pinion_pool_get_stats().
+ * Since: 0.1
+ */
+PINION_API uint32_t pinion_pool_available_local(const struct pinion_pool *pool, uint32_t cache);
 
 /* ---- buffers that go back by themselves ---- */
 

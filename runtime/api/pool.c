@@ -410,39 +410,21 @@ uint32_t pinion_pool_headroom_bytes(const struct pinion_pool *pool)
 	return pool->pool.headroom_bytes;
 }
 
-uint32_t pinion_pool_buffer_count(const struct pinion_pool *pool)
+void pinion_pool_get_info(
+	const struct pinion_pool *pool, struct pinion_pool_info *out_info, size_t size)
 {
-	return pool->pool.buffer_count;
-}
+	uint64_t buffer_count = pool->pool.buffer_count;
+	struct pinion_pool_info info = {
+		.worker_count = pool->worker_count,
+		.buffer_count = pool->pool.buffer_count,
+		.buffer_bytes = pool->pool.buffer_bytes,
+		.headroom_bytes = pool->pool.headroom_bytes,
+		.peak_bytes = buffer_count * pool->pool.buffer_bytes,
+		.headroom_bytes_total = buffer_count * pool->pool.headroom_bytes,
+		.mapped_bytes = pool->mapped_bytes,
+	};
 
-uint32_t pinion_pool_worker_count(const struct pinion_pool *pool)
-{
-	return pool->worker_count;
-}
-
-uint64_t pinion_pool_peak_bytes(const struct pinion_pool *pool)
-{
-	return (uint64_t)pool->pool.buffer_count * pool->pool.buffer_bytes;
-}
-
-uint64_t pinion_pool_headroom_bytes_total(const struct pinion_pool *pool)
-{
-	return (uint64_t)pool->pool.buffer_count * pool->pool.headroom_bytes;
-}
-
-uint64_t pinion_pool_mapped_bytes(const struct pinion_pool *pool)
-{
-	return pool->mapped_bytes;
-}
-
-uint32_t pinion_pool_available(const struct pinion_pool *pool)
-{
-	return pin_pool_count(&pool->pool);
-}
-
-uint32_t pinion_pool_available_shared(const struct pinion_pool *pool)
-{
-	return pin_pool_count_lists(&pool->pool);
+	pin_sized_give(out_info, size, &info, sizeof(info));
 }
 
 uint32_t pinion_pool_available_local(const struct pinion_pool *pool, uint32_t cache)
@@ -458,6 +440,8 @@ void pinion_pool_get_stats(
 		.steals = pin_load_relaxed_u64(&pool->pool.steals),
 		.exhausted = pin_load_relaxed_u64(&pool->pool.exhausted),
 		.misuses = pin_load_relaxed_u64(&pool->pool.misuses),
+		.free_count = pin_pool_count(&pool->pool),
+		.shared_count = pin_pool_count_lists(&pool->pool),
 	};
 
 	for (uint32_t i = 0; i < pool->pool.magazine_count; i++) {

@@ -45,6 +45,7 @@ static const struct {
 	STRUCT(pinion_limits),
 	STRUCT(pinion_machine),
 	STRUCT(pinion_pool_config),
+	STRUCT(pinion_pool_info),
 	STRUCT(pinion_pool_stats),
 	STRUCT(pinion_pool_wait),
 	STRUCT(pinion_request),

@@ -84,7 +84,7 @@ static void write_mark(struct user *user, const struct pinion_buffer *buffer)
 	uint64_t *words = (uint64_t *)(void *)buffer->bytes;
 	uint64_t known = 0;
 
-	fault_if("an index beyond the last", buffer->index >= pinion_pool_buffer_count(pool));
+	fault_if("an index beyond the last", buffer->index >= users_info(pool).buffer_count);
 	if (!pin_cas_acq_rel_u64(&addresses[buffer->index], &known, (uintptr_t)buffer->bytes)) {
 		fault_if("another address", known != (uintptr_t)buffer->bytes);
 	}
@@ -333,7 +333,7 @@ static uint64_t look_meanwhile(uint32_t buffer_count)
 		bool is_mine = pinion_pool_try_acquire(pool, &buffer) == 0;
 
 		fault_if("more are told to be there than can be",
-			pinion_pool_available(pool) > buffer_count - is_mine);
+			users_free(pool) > buffer_count - is_mine);
 		if (is_mine) {
 			fault_if("release of one looked at",
 				pinion_pool_release(pool, &buffer) != 0);

@@ -113,7 +113,7 @@ static void end(void)
 	for (uint32_t i = 0; i < THREADS_MAX; i++) {
 		out_count += wanting[i].buffer.bytes != NULL;
 	}
-	MODEL_CHECK(out_count <= 1 && pinion_pool_available(&pool) == 1 - out_count);
+	MODEL_CHECK(out_count <= 1 && pin_pool_count(&pool.pool) == 1 - out_count);
 	MODEL_CHECK(pool.waiters.oldest == NULL && pool.waiters.count.value == 0);
 	MODEL_CHECK(pool.pool.misuses.value == 0);
 	pin_pool_fini(&pool.pool);

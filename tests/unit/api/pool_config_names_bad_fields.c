@@ -159,8 +159,8 @@ static void check_defaults(void)
 	runtime = users_runtime(3, 2 << 20);
 	runtimes_log[0] = '\0'; /* what the runtime had to say */
 	pool = users_create(runtime, &config);
-	expect_number("workers", 3, pinion_pool_worker_count(pool));
-	expect_number("buffers", pinion_pool_recommend(3, 4, 0), pinion_pool_buffer_count(pool));
+	expect_number("workers", 3, users_info(pool).worker_count);
+	expect_number("buffers", pinion_pool_recommend(3, 4, 0), users_info(pool).buffer_count);
 	expect_text("no warning", "", runtimes_log);
 	users_end(pool);
 	config.worker_count = 2;

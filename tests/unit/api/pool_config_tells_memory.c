@@ -114,10 +114,10 @@ static void check_made(uint32_t buffer_count, uint32_t buffer_bytes, uint32_t he
 	config.buffer_bytes = buffer_bytes;
 	config.headroom_bytes = headroom_bytes;
 	pool = users_create(NULL, &config);
-	mapped = pinion_pool_mapped_bytes(pool);
-	expect_number("its size", (long long)size, (long long)pinion_pool_peak_bytes(pool));
+	mapped = users_info(pool).mapped_bytes;
+	expect_number("its size", (long long)size, (long long)users_info(pool).peak_bytes);
 	expect_number("in front of all", (long long)headroom,
-		(long long)pinion_pool_headroom_bytes_total(pool));
+		(long long)users_info(pool).headroom_bytes_total);
 	expect_number("in front of each", headroom_bytes, pinion_pool_headroom_bytes(pool));
 	expect_true("mapped: no more than that, but for the last huge page",
 		mapped == size + headroom ||
@@ -157,11 +157,11 @@ static int map_small(void *arg)
 		printf("skipped: huge pages are set aside here\n");
 		return EXPECT_SKIPPED;
 	}
-	expect_number("as many as asked for", 16777216, (long long)pinion_pool_peak_bytes(pool));
+	expect_number("as many as asked for", 16777216, (long long)users_info(pool).peak_bytes);
 	expect_number(
-		"in front of them", 1048576, (long long)pinion_pool_headroom_bytes_total(pool));
+		"in front of them", 1048576, (long long)users_info(pool).headroom_bytes_total);
 	expect_number(
-		"both and no more are mapped", 17825792, (long long)pinion_pool_mapped_bytes(pool));
+		"both and no more are mapped", 17825792, (long long)users_info(pool).mapped_bytes);
 	expect_number("by the arena's word", 17825792, (long long)pool->arena.bytes);
 	expect_true("and not by what is behind it",
 		msync(pool->arena.memory + 17825792, 4096, MS_ASYNC) != 0 && errno == ENOMEM);
@@ -199,9 +199,9 @@ static void check_room(void)
 	pool_config.headroom_bytes = 4096;
 	pool = users_create(runtime, &pool_config);
 	expect_number("of the size that was set", (long long)config.pool_bytes,
-		(long long)pinion_pool_peak_bytes(pool));
-	expect_number("beyond it", 2 << 20, (long long)pinion_pool_headroom_bytes_total(pool));
-	expect_number("cut", 34 << 20, (long long)pinion_pool_mapped_bytes(pool));
+		(long long)users_info(pool).peak_bytes);
+	expect_number("beyond it", 2 << 20, (long long)users_info(pool).headroom_bytes_total);
+	expect_number("cut", 34 << 20, (long long)users_info(pool).mapped_bytes);
 	users_end(pool);
 	pinion_runtime_destroy(runtime);
 }
@@ -255,8 +255,8 @@ static void check_alone(void)
 	users_config(&config, 2, 2, 300);
 	config.buffer_bytes = 8192; /* 3 600 KiB with what is in front */
 	pool = users_create(NULL, &config);
-	peak = pinion_pool_peak_bytes(pool);
-	mapped = pinion_pool_mapped_bytes(pool);
+	peak = users_info(pool).peak_bytes;
+	mapped = users_info(pool).mapped_bytes;
 	expect_number(
 		"as foretold", (long long)pinion_pool_config_peak_bytes(&config), (long long)peak);
 	expect_number("300 x 8 KiB", 300 * 8192, (long long)peak);
@@ -268,8 +268,8 @@ static void check_alone(void)
 	use(pool);
 	expect_number("use maps nothing", before, mapped_pages());
 	expect_number(
-		"nor changes the figure", (long long)peak, (long long)pinion_pool_peak_bytes(pool));
-	expect_number("nor this one", (long long)mapped, (long long)pinion_pool_mapped_bytes(pool));
+		"nor changes the figure", (long long)peak, (long long)users_info(pool).peak_bytes);
+	expect_number("nor this one", (long long)mapped, (long long)users_info(pool).mapped_bytes);
 	users_end(pool);
 	expect_true(
 		"it goes with the pool", msync(memory, mapped, MS_ASYNC) != 0 && errno == ENOMEM);
@@ -292,10 +292,10 @@ static void check_of_runtime(void)
 	uint64_t before = carved_bytes(runtime);
 	struct pinion_pool *pool = users_pool(runtime, 0, 2, 10);
 
-	expect_number("10 x 4 KiB", 10 * 4096, (long long)pinion_pool_peak_bytes(pool));
+	expect_number("10 x 4 KiB", 10 * 4096, (long long)users_info(pool).peak_bytes);
 	expect_number("and as many in front", 10 * 4096,
-		(long long)pinion_pool_headroom_bytes_total(pool));
-	expect_number("both", 10 * 8192, (long long)pinion_pool_mapped_bytes(pool));
+		(long long)users_info(pool).headroom_bytes_total);
+	expect_number("both", 10 * 8192, (long long)users_info(pool).mapped_bytes);
 	expect_number(
 		"cut from the arenas", 10 * 8192, (long long)(carved_bytes(runtime) - before));
 	users_end(pool);
@@ -329,8 +329,44 @@ static void check_payloads(void)
 	}
 }
 
+/* An older program's struct is shorter, a newer one's longer. */
+static void check_info(void)
+{
+	struct {
+		struct pinion_pool_info known;
+		uint64_t unknown;
+	} longer;
+	struct pinion_pool_info shorter;
+	struct pinion_pool_config config;
+	struct pinion_pool *pool;
+
+	users_config(&config, 3, 2, 0);
+	config.headroom_bytes = 8192;
+	pool = users_create(NULL, &config);
+	memset(&longer, 0xee, sizeof(longer));
+	pinion_pool_get_info(pool, &longer.known, sizeof(longer));
+	expect_number("caches", 3, longer.known.worker_count);
+	expect_number("as recommended", pinion_pool_recommend(3, 2, 0), longer.known.buffer_count);
+	expect_number("each", 4096, longer.known.buffer_bytes);
+	expect_number("in front of each", 8192, longer.known.headroom_bytes);
+	expect_number("all", longer.known.buffer_count * 4096, (long long)longer.known.peak_bytes);
+	expect_number("in front of all", longer.known.buffer_count * 8192,
+		(long long)longer.known.headroom_bytes_total);
+	expect_true("mapped", longer.known.mapped_bytes >= longer.known.buffer_count * 12288);
+	expect_number("what the library does not know is 0", 0, (long long)longer.unknown);
+	memset(&shorter, 0xee, sizeof(shorter));
+	pinion_pool_get_info(pool, &shorter, offsetof(struct pinion_pool_info, buffer_bytes));
+	expect_number(
+		"as much as there is room for", longer.known.buffer_count, shorter.buffer_count);
+	expect_number("and no more", 0xeeeeeeee, shorter.buffer_bytes);
+	expect_number("all are free", longer.known.buffer_count, users_free(pool));
+	expect_number("but those in caches", longer.known.buffer_count - 6, users_shared(pool));
+	users_end(pool);
+}
+
 int main(void)
 {
+	check_info();
 	check_recommended();
 	check_local_capacity();
 	check_foretold();

@@ -31,8 +31,8 @@ static void check_runtime_memory(void)
 
 	pools[0] = users_pool(runtime, 0, 2, 8);
 	pools[1] = users_pool(runtime, WORKERS, 4, 12);
-	expect_number("its runtime's", WORKERS, pinion_pool_worker_count(pools[0]));
-	expect_number("buffers", 8, pinion_pool_buffer_count(pools[0]));
+	expect_number("its runtime's", WORKERS, users_info(pools[0]).worker_count);
+	expect_number("buffers", 8, users_info(pools[0]).buffer_count);
 	expect_number("bytes", 4096, pinion_pool_buffer_bytes(pools[0]));
 	expect_number("in front", 4096, pinion_pool_headroom_bytes(pools[0]));
 	for (uint32_t i = 0; i < WORKERS; i++) {
@@ -56,7 +56,7 @@ static void check_runtime_memory(void)
 		}
 	}
 	/* Two more on the free list, of the first workers' memory. */
-	expect_number("listed", 2, pinion_pool_available_shared(pools[0]));
+	expect_number("listed", 2, users_shared(pools[0]));
 	users_end(pools[1]);
 	users_end(pools[0]);
 	pinion_runtime_destroy(runtime);

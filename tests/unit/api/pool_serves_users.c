@@ -28,10 +28,10 @@ static void check_all_are_found(void)
 	struct pinion_buffer buffers[8];
 	struct pinion_buffer none = {NULL, 7, 7};
 
-	expect_number("none is listed", 0, pinion_pool_available_shared(pool));
+	expect_number("none is listed", 0, users_shared(pool));
 	for (int i = 0; i < 8; i++) {
 		buffers[i] = users_take(pool);
-		expect_number("available", 7 - i, pinion_pool_available(pool));
+		expect_number("available", 7 - i, users_free(pool));
 		for (int j = 0; j < i; j++) {
 			expect_true("all are different", buffers[i].bytes != buffers[j].bytes);
 		}
@@ -89,7 +89,7 @@ static void check_misuse(void)
 	users_give(pool, &buffer);
 	expect_number("counted", 10, (long long)users_counters(pool).misuses);
 	expect_number("detach", 0, pinion_pool_detach(pool));
-	expect_number("all are there", 2, pinion_pool_available(pool));
+	expect_number("all are there", 2, users_free(pool));
 	expect_number("destroy", 0, pinion_pool_destroy(pool));
 }
 
@@ -118,7 +118,7 @@ static void check_counters(void)
 	/* It was robbed, so the first was passed on. */
 	expect_number("half a cache at a time", 3, (long long)counters.spills);
 	expect_number("full", 2, pinion_pool_available_local(pool, 1));
-	expect_number("listed", 4, pinion_pool_available_shared(pool));
+	expect_number("listed", 4, users_shared(pool));
 	expect_number("the other is empty", 0, pinion_pool_available_local(pool, 0));
 	pinion_pool_get_stats(pool, (struct pinion_pool_stats *)(void *)first, sizeof(first[0]));
 	expect_number("an old program's", (long long)counters.local_hits, (long long)first[0]);
@@ -218,7 +218,7 @@ static void check_end(void)
 	runtimes_log[0] = '\0';
 	expect_number("the last, too early", -EBUSY, pinion_pool_destroy(pool));
 	users_expect_said("is still out; taken by worker 0");
-	expect_number("nothing has happened", 1, pinion_pool_available(pool));
+	expect_number("nothing has happened", 1, users_free(pool));
 	expect_number("again", -EBUSY, pinion_pool_destroy(pool));
 	users_give(pool, &buffer);
 	expect_number("detach", 0, pinion_pool_detach(pool));
@@ -238,14 +238,14 @@ static void check_usual_pool(void)
 	config.headroom_bytes = 0;
 	pool = users_create(NULL, &config);
 	expect_number("each one's bytes", 64 << 10, pinion_pool_buffer_bytes(pool));
-	expect_number("all buffers", 256, pinion_pool_buffer_count(pool));
-	expect_number("all bytes", 16 << 20, (long long)pinion_pool_peak_bytes(pool));
+	expect_number("all buffers", 256, users_info(pool).buffer_count);
+	expect_number("all bytes", 16 << 20, (long long)users_info(pool).peak_bytes);
 	for (uint32_t i = 0; i < 8; i++) {
 		expect_number("in each cache", 4, pinion_pool_available_local(pool, i));
 		expect_number("BP-20: lines of its own", 0,
 			(long long)((uintptr_t)&pool->pool.magazines[i] % 128));
 	}
-	expect_number("shared", 256 - 8 * 4, pinion_pool_available_shared(pool));
+	expect_number("shared", 256 - 8 * 4, users_shared(pool));
 	first = users_take(pool);
 	second = users_take(pool);
 	expect_true("two of them", first.bytes != second.bytes);

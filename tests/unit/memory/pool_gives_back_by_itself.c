@@ -45,7 +45,7 @@ static int use_and_return(int way, struct pinion_buffer *out_kept)
 		PINION_AUTO_BUFFER(inner, pool);
 
 		expect_number("one more", 0, pinion_pool_try_acquire(pool, inner));
-		expect_number("two are out", 2, pinion_pool_available(pool));
+		expect_number("two are out", 2, users_free(pool));
 		if (i == 0) {
 			continue;
 		}
@@ -55,7 +55,7 @@ static int use_and_return(int way, struct pinion_buffer *out_kept)
 		goto out;
 	}
 out:
-	expect_number("one is out", 3, pinion_pool_available(pool));
+	expect_number("one is out", 3, users_free(pool));
 	return 0;
 }
 
@@ -66,7 +66,7 @@ static void check_scopes(void)
 	pool = users_pool(NULL, 1, 2, 4);
 	for (int way = 0; way <= 5; way++) {
 		expect_number("result", way == 1 ? -EIO : 0, use_and_return(way, &kept));
-		expect_number("back", way == 3 ? 3 : 4, pinion_pool_available(pool));
+		expect_number("back", way == 3 ? 3 : 4, users_free(pool));
 		if (way == 3) {
 			users_give(pool, &kept);
 		}
@@ -131,7 +131,7 @@ static void check_task(int result, bool keeps)
 	expect_number("spawn", 0, pinion_task_spawn(runtime, &tasks[0].task));
 	expect_number("its result", result, pinion_runtime_join(runtime));
 	expect_number("has run", 1, pin_load_acquire_u32(&run_count));
-	expect_number("is back", QUEUED - (keeps ? 1 : 0), pinion_pool_available(pool));
+	expect_number("is back", QUEUED - (keeps ? 1 : 0), users_free(pool));
 	if (keeps) {
 		expect_number("what was written", 7, kept_buffer.bytes[0]);
 		users_give(pool, &kept_buffer);
@@ -149,7 +149,7 @@ static void check_refused(void)
 	make_task(&tasks[0]);
 	expect_number("drain", 0, pinion_runtime_drain(runtime));
 	expect_number("spawn", -ESHUTDOWN, pinion_task_spawn(runtime, &tasks[0].task));
-	expect_number("out", QUEUED - 1, pinion_pool_available(pool));
+	expect_number("out", QUEUED - 1, users_free(pool));
 	users_give(pool, &tasks[0].buffer);
 	users_end(pool);
 	pinion_runtime_destroy(runtime);
@@ -178,7 +178,7 @@ static void check_mistake(void)
 	expect_number("the task has failed", -EALREADY, pinion_runtime_join(runtime));
 	pinion_pool_get_stats(pool, &counters, sizeof(counters));
 	expect_number("counted", 1, (long long)counters.misuses);
-	expect_number("once back", QUEUED, pinion_pool_available(pool));
+	expect_number("once back", QUEUED, users_free(pool));
 	expect_number("destroy", 0, pinion_pool_destroy(pool));
 	pinion_runtime_destroy(runtime);
 }
@@ -204,7 +204,7 @@ static void check_stop(void)
 			i % 2 == 0 ? pinion_task_spawn(runtime, &tasks[i].task)
 				   : pinion_task_spawn_on(runtime, i / 2 % 2, &tasks[i].task));
 	}
-	expect_number("all are out", 0, pinion_pool_available(pool));
+	expect_number("all are out", 0, users_free(pool));
 	stopper = stops_begin(runtime);
 	for (uint32_t i = 0; i < 2; i++) {
 		tasks_hold_end(&holds[i]);

@@ -19,7 +19,7 @@ static void check_attach(void)
 	expect_number("not attached", -EPERM, pinion_pool_detach(pool));
 	buffer = users_take(pool);
 	expect_number("from outside", 1, (long long)users_counters(pool).outside);
-	expect_number("from the list", 1, pinion_pool_available_shared(pool));
+	expect_number("from the list", 1, users_shared(pool));
 	users_give(pool, &buffer);
 	expect_number("attach", 0, pinion_pool_attach(pool));
 	expect_number("twice", -EALREADY, pinion_pool_attach(pool));
@@ -29,7 +29,7 @@ static void check_attach(void)
 	users_give(pool, &buffer);
 	expect_number("back there", 2, pinion_pool_available_local(pool, 0));
 	expect_number("detach", 0, pinion_pool_detach(pool));
-	expect_number("gave all it had to all", 4, pinion_pool_available_shared(pool));
+	expect_number("gave all it had to all", 4, users_shared(pool));
 	expect_number("left nothing", 0, pinion_pool_available_local(pool, 0));
 	expect_number("detach again", -EPERM, pinion_pool_detach(pool));
 	expect_number("a cache that is none", 0, pinion_pool_available_local(pool, 99));

@@ -273,7 +273,7 @@ static bool play_round(const struct game *game, uint32_t step)
 		expect_number(
 			"counted", (long long)known + 1, (long long)users_counters(pool).misuses);
 	}
-	expect_number("free once", 1, pinion_pool_available(pool));
+	expect_number("free once", 1, users_free(pool));
 	return step_count >= step;
 }
 

@@ -68,7 +68,7 @@ static void check_round(uint32_t round)
 	snprintf(words, sizeof(words), "buffer %u was given back before; taken last by %s",
 		taken.index, game->holder);
 	users_expect_said(words);
-	expect_number("free once", pinion_pool_buffer_count(pool), pinion_pool_available(pool));
+	expect_number("free once", users_info(pool).buffer_count, users_free(pool));
 	pinion_pool_get_stats(pool, &counters, sizeof(counters));
 	expect_number("each in its round", round + 1, (long long)counters.misuses);
 }

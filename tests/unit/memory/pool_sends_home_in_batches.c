@@ -214,14 +214,13 @@ static void take_two(void *arg)
 static void give_one(void *arg)
 {
 	struct pinion_buffer *buffer = arg;
-	uint32_t free_count = pinion_pool_available(pool_of_two) + 1;
+	uint32_t free_count = users_free(pool_of_two) + 1;
 
 	users_give(pool_of_two, buffer);
 	expect_number("gathered", 1, bundled(&pool_of_two->pool, 1));
-	expect_number("free all the same", free_count, pinion_pool_available(pool_of_two));
+	expect_number("free all the same", free_count, users_free(pool_of_two));
 	expect_number("in one cache or in none", free_count,
-		(long long)pinion_pool_available_shared(pool_of_two) +
-			pinion_pool_available_local(pool_of_two, 0) +
+		(long long)users_shared(pool_of_two) + pinion_pool_available_local(pool_of_two, 0) +
 			pinion_pool_available_local(pool_of_two, 1));
 }
 
@@ -232,13 +231,13 @@ static void use_pool(struct pinion_runtime *runtime)
 	pool_of_two = users_pool(runtime, 0, CAPACITY, 2 * EACH);
 	expect_number("nodes", 2, pool_of_two->pool.node_count);
 	users_on(runtime, 0, take_two, NULL);
-	shared = pinion_pool_available_shared(pool_of_two);
+	shared = users_shared(pool_of_two);
 	users_on(runtime, 1, give_one, &passed[0]);
 	/* When it has nothing to do. For a moment it is in both places. */
 	while (bundled(&pool_of_two->pool, 1) > 0) {
 		sched_yield();
 	}
-	expect_number("home", shared + 1, pinion_pool_available_shared(pool_of_two));
+	expect_number("home", shared + 1, users_shared(pool_of_two));
 	/* The pool ends while that worker is about to send one home. */
 	users_on(runtime, 1, give_one, &passed[1]);
 	users_end(pool_of_two);

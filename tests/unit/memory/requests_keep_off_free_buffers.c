@@ -215,7 +215,7 @@ static void check(enum pinion_io_level level)
 		check_in_flight(true);
 		check_in_flight_own();
 	}
-	expect_number("all are back", 1, pinion_pool_available(pool));
+	expect_number("all are back", 1, users_free(pool));
 	expect_number("destroy", 0, pinion_pool_destroy(pool));
 	pinion_runtime_destroy(runtime);
 }

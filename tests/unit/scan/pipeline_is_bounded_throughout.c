@@ -93,7 +93,7 @@ static void expect_rest(uint32_t found_count, uint32_t sent_count, uint32_t left
 {
 	/* Else the watchdog ends it. */
 	while (pin_load_acquire_u32(&found) < found_count ||
-		pinion_channel_count(&channel) < sent_count || pinion_pool_available(pool) > 0) {
+		pinion_channel_count(&channel) < sent_count || users_free(pool) > 0) {
 		sched_yield();
 	}
 	for (int i = 0; i < LOOKS; i++) {
@@ -102,7 +102,7 @@ static void expect_rest(uint32_t found_count, uint32_t sent_count, uint32_t left
 	expect_number("found", found_count, pin_load_acquire_u32(&found));
 	expect_number("in the channel", sent_count, pinion_channel_count(&channel));
 	expect_number("budget left", left_count, budget_left());
-	expect_number("buffers left", 0, pinion_pool_available(pool));
+	expect_number("buffers left", 0, users_free(pool));
 	expect_number("scanned", 0, pin_load_acquire_u32(&scanned[0]));
 }
 

@@ -245,7 +245,7 @@ static void check_deliveries(void)
 	expect_number("timer", 0, pinion_timer_start(runtime, &timer, UINT64_MAX));
 	expect_number("cancel", 0, pinion_timer_cancel(runtime, &timer));
 	expect_number("drain", 0, pinion_runtime_drain(runtime));
-	expect_number("buffer is back", 2, pinion_pool_available(pool));
+	expect_number("buffer is back", 2, users_free(pool));
 	expect_number("cancelled", 1, (long long)runtimes_counters(runtime).tasks_cancelled);
 	expect_balance("deliveries", 4, 5);
 	pinion_pool_destroy(pool);

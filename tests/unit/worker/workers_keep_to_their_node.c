@@ -16,6 +16,7 @@
 #include "runtime/worker/entry.h"
 #include "tests/support/runtimes.h"
 #include "tests/support/tasks.h"
+#include "tests/support/users.h"
 
 #include <errno.h>
 #include <numa.h>
@@ -327,7 +328,7 @@ static void check_buffer(struct pinion_pool *pool, uint32_t index)
 {
 	uint32_t node = runtime->shared.workers[index].place.node_index;
 	uint32_t other = worker_elsewhere(index);
-	uint32_t shared = pinion_pool_available_shared(pool);
+	uint32_t shared = users_shared(pool);
 	uint32_t others = pinion_pool_available_local(pool, other);
 	struct visit visit = {.pool = pool};
 	const uint8_t *bytes;
@@ -348,8 +349,8 @@ static void check_buffer(struct pinion_pool *pool, uint32_t index)
 	while (pinion_pool_available_local(pool, other) != others) {
 		sched_yield();
 	}
-	expect_number("not into the cache of another node, but home", shared + 1,
-		pinion_pool_available_shared(pool));
+	expect_number(
+		"not into the cache of another node, but home", shared + 1, users_shared(pool));
 	check_refill(pool, index, node);
 }
 
@@ -369,7 +370,7 @@ static void check_pool(void)
 	for (uint32_t i = 0; i < worker_count; i++) {
 		check_buffer(pool, i);
 	}
-	expect_number("all are back", buffer_count, pinion_pool_available(pool));
+	expect_number("all are back", buffer_count, users_free(pool));
 	expect_number("destroy", 0, pinion_pool_destroy(pool));
 }
 
