@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT-0 */
 /*
  * Shows: I/O, then work for the CPU, then I/O again. A runtime with a ring
- * reads a file, a crew compresses what was read at the lane that is asked for,
- * and the runtime writes that, in order. No completion waits for a compression.
- * Each part becomes a frame of its own; to zstd many frames are one file.
+ * reads a file, a thread pool compresses what was read at the lane that is
+ * asked for, and the runtime writes that, in order. No completion waits for a
+ * compression. Each part becomes a frame of its own; to zstd many frames are
+ * one file.
  *
  * Try:   examples/compress_file /usr/bin/gcc /tmp/gcc.zst low
  */
@@ -29,7 +30,7 @@ struct part {
 
 /* All but compress() runs on that worker of `io` which has begun. */
 static struct pinion_runtime *io;
-static struct pinion_runtime *crew;
+static struct pinion_runtime *thread_pool;
 static struct pinion_file from = {.fd = -1};
 static struct pinion_file to = {.fd = -1};
 static struct part parts[PARTS];
@@ -94,7 +95,7 @@ static int on_done(struct pinion_task *task)
 	struct part *part = (void *)task;
 
 	if (is_good((int)part->request.result) && part->request.op == PINION_OP_READ) {
-		is_good(pinion_call_run_async(crew, &part->call, io, &part->wait));
+		is_good(pinion_call_run_async(thread_pool, &part->call, io, &part->wait));
 	} else if (error == 0) {
 		part->number += PARTS;
 		read_next(part);
@@ -135,14 +136,14 @@ int main(int argc, char **argv)
 	if (is_good(pinion_file_open(&from, argv[1], PINION_DIRECT_AUTO)) &&
 		is_good(pinion_file_open_with(&to, argv[2], &options)) &&
 		is_good(pinion_runtime_create(&config, &io)) &&
-		is_good(pinion_crew_create(NULL, NULL, &crew))) {
+		is_good(pinion_thread_pool_create(NULL, NULL, &thread_pool))) {
 		int rc = pinion_task_spawn(io, &start);
 
 		pinion_runtime_drain(io);
 		is_good(rc);
 	}
 	pinion_runtime_destroy(io);
-	pinion_runtime_destroy(crew);
+	pinion_runtime_destroy(thread_pool);
 	pinion_file_close(&from);
 	pinion_file_close(&to);
 	if (error != 0) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT-0 */
 /*
- * Shows: a piece of work cut into N tasks, which run side by side on a crew,
- * and a thread that goes on when all of them are over. Where one fails, those
- * that have not begun are cancelled, and the thread learns which error it was.
+ * Shows: a piece of work cut into N tasks, which run side by side on a thread
+ * pool, and a thread that goes on when all of them are over. Where one fails,
+ * those that have not begun are cancelled, and the thread learns which error it
+ * was.
  *
  * Try:   examples/fan_out 40
  *        examples/fan_out 40 7      the 7th fails
@@ -57,11 +58,11 @@ static void cancel(struct pinion_group_task *task)
 }
 
 /* Spawns all and joins them; what a task wrote is seen then. */
-static int compute(struct pinion_runtime *crew, struct piece *pieces, uint32_t count)
+static int compute(struct pinion_runtime *thread_pool, struct piece *pieces, uint32_t count)
 {
 	struct pinion_group group;
 	int joined;
-	int rc = pinion_group_init(&group, crew, 0);
+	int rc = pinion_group_init(&group, thread_pool, 0);
 
 	for (uint32_t i = 0; i < count && rc == 0; i++) {
 		pieces[i].task.run = run;
@@ -81,7 +82,7 @@ int main(int argc, char **argv)
 	static struct piece pieces[PIECES_MAX];
 	uint32_t count = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 40;
 	uint32_t failing = argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 10) : 0;
-	struct pinion_runtime *crew = NULL;
+	struct pinion_runtime *thread_pool = NULL;
 	uint32_t primes = 0;
 	uint32_t has_run = 0;
 	int rc;
@@ -94,13 +95,13 @@ int main(int argc, char **argv)
 	if (failing > 0) {
 		pieces[failing - 1].must_fail = true;
 	}
-	rc = pinion_crew_create(NULL, NULL, &crew);
+	rc = pinion_thread_pool_create(NULL, NULL, &thread_pool);
 	if (rc < 0) {
 		fprintf(stderr, "fan_out: cannot start: %s\n", strerror(-rc));
 		return 1;
 	}
-	rc = compute(crew, pieces, count);
-	pinion_runtime_destroy(crew);
+	rc = compute(thread_pool, pieces, count);
+	pinion_runtime_destroy(thread_pool);
 	for (uint32_t i = 0; i < count; i++) {
 		primes += pieces[i].count;
 		has_run += pieces[i].has_run;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT-0 */
 /*
  * Shows: a job of several steps, each cut into parts that run side by side: the
- * threads of a crew resize an image at medium, first across, some rows each,
- * and when all are done down, some columns each.
+ * workers of a thread pool resize an image at medium, first across, some rows
+ * each, and when all are done down, some columns each.
  * The filter is Lanczos' with three lobes; images are PGM, "P5" with 8 bits.
  * Try:   examples/resize_image photo.pgm small.pgm 800 600
  */
@@ -73,11 +73,11 @@ static int resize_band(struct pinion_group_task *task)
 }
 
 /* Returns when all bands are done: the next step needs all of them. */
-static int run_step(struct pinion_runtime *crew, const struct step *step)
+static int run_step(struct pinion_runtime *thread_pool, const struct step *step)
 {
 	struct band bands[BANDS];
 	struct pinion_group group;
-	int rc = pinion_group_init(&group, crew, 0);
+	int rc = pinion_group_init(&group, thread_pool, 0);
 
 	for (uint32_t i = 0; i < BANDS && rc == 0; i++) {
 		bands[i] = (struct band){{.run = resize_band}, step, i};
@@ -92,12 +92,12 @@ static int resize(float *floats, const uint32_t from[2], const uint32_t to[2])
 {
 	struct step across = {floats, floats + (size_t)from[0] * from[1], from[0], to[0], from[1]};
 	struct step down = {across.to, across.to + (size_t)to[0] * from[1], from[1], to[1], to[0]};
-	struct pinion_runtime *crew = NULL;
-	int rc = pinion_crew_create(NULL, NULL, &crew);
+	struct pinion_runtime *thread_pool = NULL;
+	int rc = pinion_thread_pool_create(NULL, NULL, &thread_pool);
 
-	rc = rc == 0 ? run_step(crew, &across) : rc;
-	rc = rc == 0 ? run_step(crew, &down) : rc;
-	pinion_runtime_destroy(crew);
+	rc = rc == 0 ? run_step(thread_pool, &across) : rc;
+	rc = rc == 0 ? run_step(thread_pool, &down) : rc;
+	pinion_runtime_destroy(thread_pool);
 	return rc;
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT-0 */
 /*
- * Shows: what somebody waits for, at high: the threads of a crew sign claims,
- * one line of JSON each, as JSON web tokens by ES384, side by side and before
- * all that the crew has at other lanes. The order is that of the claims.
+ * Shows: what somebody waits for, at high: the workers of a thread pool sign
+ * claims, one line of JSON each, as JSON web tokens by ES384, side by side and
+ * before all that the thread pool has at other lanes. The order is that of the
+ * claims.
  * Try:   openssl genpkey -algorithm EC -pkeyopt group:P-384 >key.pem
  *        echo '{"sub":"ann"}' | examples/sign_tokens key.pem
  */
@@ -92,10 +93,10 @@ static int read_claims(struct token *token)
 }
 
 /* As many lines as there are, up to BATCH; what read_claims() said last. */
-static int sign_lines(struct pinion_runtime *crew, struct token *tokens, EVP_PKEY *key)
+static int sign_lines(struct pinion_runtime *thread_pool, struct token *tokens, EVP_PKEY *key)
 {
 	struct pinion_group group;
-	int count = 0, rc = pinion_group_init(&group, crew, 0), result;
+	int count = 0, rc = pinion_group_init(&group, thread_pool, 0), result;
 
 	while (rc == 0 && count < BATCH && (rc = read_claims(&tokens[count])) == 0) {
 		tokens[count].key = key;
@@ -127,7 +128,7 @@ static EVP_PKEY *read_key(const char *path)
 
 int main(int argc, char **argv)
 {
-	struct pinion_runtime *crew = NULL;
+	struct pinion_runtime *thread_pool = NULL;
 	struct token *tokens;
 	EVP_PKEY *key;
 	int rc;
@@ -144,11 +145,11 @@ int main(int argc, char **argv)
 		return EXIT_FAILURE;
 	}
 	tokens = calloc(BATCH, sizeof(*tokens));
-	rc = tokens == NULL ? -ENOMEM : pinion_crew_create(NULL, NULL, &crew);
+	rc = tokens == NULL ? -ENOMEM : pinion_thread_pool_create(NULL, NULL, &thread_pool);
 	while (rc == 0) {
-		rc = sign_lines(crew, tokens, key);
+		rc = sign_lines(thread_pool, tokens, key);
 	}
-	pinion_runtime_destroy(crew);
+	pinion_runtime_destroy(thread_pool);
 	free(tokens);
 	EVP_PKEY_free(key);
 	rc = rc != -ENODATA ? rc : fflush(stdout) != 0 ? -EIO : 0;

@@ -111,13 +111,13 @@ PINION_API int pinion_admission_init(struct pinion_admission *admission,
 	struct pinion_runtime *runtime, const struct pinion_admission_limits *limits);
 
 /*
- * Sets other limits while it is used, as after pinion_crew_resize(). NULL:
- * those of the runtime's configuration. Jobs that are in stay: where there are
- * more than the new limits allow, none comes in until so many have ended, but
- * with PINION_ADMISSION_EVICT in the place of another. Jobs that wait come in
- * as far as there is room now; a wait for more jobs than there ever is room for
- * ends with -EINVAL at once, also where it waits behind others. A spawn that
- * began before this returns may go by the limits before.
+ * Sets other limits while it is used, as after pinion_thread_pool_resize().
+ * NULL: those of the runtime's configuration. Jobs that are in stay: where
+ * there are more than the new limits allow, none comes in until so many have
+ * ended, but with PINION_ADMISSION_EVICT in the place of another. Jobs that
+ * wait come in as far as there is room now; a wait for more jobs than there
+ * ever is room for ends with -EINVAL at once, also where it waits behind
+ * others. A spawn that began before this returns may go by the limits before.
  *
  * Context: any thread, as pinion_admission_spawn().
  * Errors: -EINVAL: as pinion_admission_init(), or flags other than those it was

@@ -356,12 +356,12 @@ struct pinion_config {
 	uint64_t stack_bytes;
 
 	/*
-	 * Workers of each tier up to which a crew may grow (crew.h), 0 … 1024;
-	 * those it begins with are always fine. Each costs some KiB while it is
-	 * not there. Of other runtimes no meaning. Default 0. Environment:
-	 * PINION_CREW_MAX.
+	 * Workers of each tier up to which a thread pool may grow
+	 * (thread_pool.h), 0 … 1024; those it begins with are always fine. Each
+	 * costs some KiB while it is not there. Of other runtimes no meaning.
+	 * Default 0. Environment: PINION_CREW_MAX.
 	 */
-	uint32_t crew_max;
+	uint32_t thread_pool_max;
 
 	/*
 	 * Whether jobs of admissions, and calls of pinion_call_run() and its
@@ -477,20 +477,20 @@ struct pinion_config {
 	uint32_t io_priority_low;
 
 	/*
-	 * Has workers that serve lower lanes make way for those that do not:
-	 * so much is a thread nicer for each lane that the lowest it serves is
+	 * Has workers that serve lower lanes make way for those that do not: so
+	 * much is a thread nicer for each lane that the lowest it serves is
 	 * below that of the topmost tier, 19 at most. With "h:1,hn:2,hnl:1" and
 	 * 5 the second tier's have 5 more than the first's, the third's 10. 20:
 	 * they run only where no other thread, of whatever process, wants the
 	 * CPU: SCHED_IDLE. For tiers that share CPUs. All of it is beyond what
-	 * the thread has that creates the runtime, or resizes the crew: that
-	 * should not be a worker of a lower tier. Where the kernel refuses,
-	 * threads stay as they are. 0 … 20, default 0. Environment:
+	 * the thread has that creates the runtime, or resizes the thread pool:
+	 * that should not be a worker of a lower tier. Where the kernel
+	 * refuses, threads stay as they are. 0 … 20, default 0. Environment:
 	 * PINION_TIER_NICE.
-	 * Source: sched(7); docs/PERFORMANCE.md, "A crew on fewer CPUs than it
-	 * has threads".
+	 * Source: sched(7); docs/PERFORMANCE.md, "A thread pool on fewer CPUs
+	 * than it has threads".
 	 */
-	uint64_t tier_nice;
+	uint64_t class_nice;
 
 	/*
 	 * Where the runtime's memory comes from, but for its arenas, which are

@@ -11,7 +11,6 @@
 #include <pinion/channel.h>
 #include <pinion/chunk.h>
 #include <pinion/config.h>
-#include <pinion/crew.h>
 #include <pinion/fault.h>
 #include <pinion/file.h>
 #include <pinion/future.h>
@@ -28,6 +27,7 @@
 #include <pinion/runtime.h>
 #include <pinion/scan.h>
 #include <pinion/task.h>
+#include <pinion/thread_pool.h>
 #include <pinion/timer.h>
 #include <pinion/version.h>
 #include <pinion/wait.h>

@@ -150,7 +150,7 @@ static const struct field fields[] = {
 	NUMBER(tick_interval_ms, "PINION_TICK_INTERVAL_MS", 1000, 1, 3600000),
 	NUMBER(registered_files, "PINION_REGISTERED_FILES", 256, 0, 32768),
 	FIELD(stack_bytes, "PINION_STACK_BYTES", 0, 0, STACK_BYTES_MAX, 4096, NULL),
-	NUMBER(crew_max, "PINION_CREW_MAX", 0, 0, 1024),
+	NUMBER(thread_pool_max, "PINION_CREW_MAX", 0, 0, 1024),
 	NUMBER(job_log, "PINION_JOB_LOG", 0, 0, 1),
 	NUMBER(max_tasks_high, "PINION_MAX_TASKS_HIGH", 0, 0, MAX_TASKS),
 	NUMBER(max_tasks_normal, "PINION_MAX_TASKS_NORMAL", 0, 0, MAX_TASKS),
@@ -170,7 +170,7 @@ static const struct field fields[] = {
 	NUMBER(injector_tasks, "PINION_INJECTOR_TASKS", 65536, 0, INJECTOR_TASKS_MAX),
 	NUMBER(searchers_percent, "PINION_SEARCHERS_PERCENT", 50, 1, 100),
 	NUMBER(wake_worth_us, "PINION_WAKE_WORTH_US", 20, 0, 1000000),
-	NUMBER(tier_nice, "PINION_TIER_NICE", 0, 0, PIN_NICE_IDLE),
+	NUMBER(class_nice, "PINION_TIER_NICE", 0, 0, PIN_NICE_IDLE),
 	FIELD(io_priority_high, "PINION_IO_PRIORITY_HIGH", PINION_IO_PRIORITY_NONE,
 		PINION_IO_PRIORITY_NONE, PINION_IO_PRIORITY_IDLE, 1, io_priority_words),
 	FIELD(io_priority_low, "PINION_IO_PRIORITY_LOW", PINION_IO_PRIORITY_BE7,
@@ -505,7 +505,7 @@ enum {
 /* Read by others than pinion_config_from_env(). */
 static const char *const others[] = {
 	"PINION_CORPUS",      /* the tests */
-	"PINION_CREW_HIGH",   /* api/crew.c */
+	"PINION_CREW_HIGH",   /* api/thread_pool.c */
 	"PINION_CREW_LOW",    /* likewise */
 	"PINION_CREW_MEDIUM", /* likewise */
 	"PINION_FAULT",	      /* the tests */

@@ -139,7 +139,7 @@ int pin_runtime_resize(struct pinion_runtime *runtime, const uint32_t *counts);
 /* ---- runtime ---- */
 
 /*
- * A runtime's creation and its workers' threads, for crews and resizing.
+ * A runtime's creation and its workers' threads, for thread pools and resizing.
  */
 
 /*

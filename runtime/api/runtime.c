@@ -98,7 +98,7 @@ static int init_victims(struct pin_shared *shared, const struct pin_topology *to
 /* Which of them are there from the beginning; NULL: all. */
 static void choose_serving(struct pin_shared *shared, const uint32_t *counts)
 {
-	shared->is_crew = counts != NULL;
+	shared->is_thread_pool = counts != NULL;
 	for (uint32_t i = 0; i < shared->tier_count && counts != NULL; i++) {
 		struct pin_tier *tier = &shared->tiers[i];
 
@@ -275,8 +275,11 @@ static int start_threads(struct pin_shared *shared)
 		pin_store_release_u32(&shared->has_registered, 1); /* [PROVISION-1] */
 		shared->host->futex_wake(&shared->has_registered, UINT32_MAX);
 		await_workers(shared, 2 * count);
-		/* Workers of a crew may come later and clone from it, too. */
-		if (!shared->is_crew) {
+		/*
+		 * Workers of a thread pool may come later and clone from it,
+		 * too.
+		 */
+		if (!shared->is_thread_pool) {
 			pin_provision_close(shared);
 		}
 	}

@@ -406,7 +406,7 @@ int pinion_wait_cancel(struct pinion_runtime *runtime, struct pinion_wait *wait)
 /* ---- requests ---- */
 
 /* Of those that are there, in turns; one that leaves meanwhile passes it on. */
-static struct pin_worker *next_of_crew(struct pin_shared *shared, uint32_t number)
+static struct pin_worker *next_of_thread_pool(struct pin_shared *shared, uint32_t number)
 {
 	uint32_t count = 0;
 
@@ -433,8 +433,8 @@ static int submit_outside(
 	struct pin_shared *shared, struct pinion_request *const *requests, uint32_t count)
 {
 	uint32_t number = pin_fetch_add_relaxed_u32(&shared->next_request_worker, 1);
-	struct pin_worker *target = PIN_UNLIKELY(shared->is_crew)
-		? next_of_crew(shared, number)
+	struct pin_worker *target = PIN_UNLIKELY(shared->is_thread_pool)
+		? next_of_thread_pool(shared, number)
 		: &shared->workers[number % shared->worker_count];
 	int rc = pin_flight_claim(requests, count);
 

@@ -30,7 +30,7 @@ static const struct {
 	STRUCT(pinion_chunk),
 	STRUCT(pinion_chunk_range),
 	STRUCT(pinion_config),
-	STRUCT(pinion_crew_sizes),
+	STRUCT(pinion_thread_pool_sizes),
 	STRUCT(pinion_device_stats),
 	STRUCT(pinion_file),
 	STRUCT(pinion_file_options),

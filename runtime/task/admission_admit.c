@@ -185,7 +185,7 @@ static enum pin_places_answer take_now(
 	return (enum pin_places_answer)waiter.value.words[PIN_ADMISSION_ANSWER];
 }
 
-/* Of a crew, those that are there now; a figure. */
+/* Of a thread pool, those that are there now; a figure. */
 static uint32_t count_workers(const struct pin_shared *shared)
 {
 	uint32_t count = 0;

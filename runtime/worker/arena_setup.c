@@ -147,7 +147,7 @@ void pin_provision_register(struct pin_shared *shared)
 	for (uint32_t i = 0; i < shared->worker_count; i++) {
 		const struct pin_arena *arena = &shared->workers[i].arena;
 
-		/* A place of a crew may be empty. */
+		/* A place of a thread pool may be empty. */
 		if (arena->memory != NULL) {
 			registry->regions[registry->region_count] =
 				(struct pin_region){.memory = arena->memory, .bytes = arena->bytes};
@@ -185,7 +185,7 @@ void pin_provision_join(struct pin_worker *worker)
 		registry->regions[home].memory != worker->arena.memory) {
 		home++;
 	}
-	/* Not among them: a place of a crew that was empty at first. */
+	/* Not among them: a place of a thread pool that was empty at first. */
 	if (!worker->shared->has_source || home == registry->region_count) {
 		pin_provision_register_own(worker);
 		return;

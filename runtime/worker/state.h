@@ -329,14 +329,14 @@ struct pin_shared {
 	struct pin_atomic_u32 has_pools; /* there is, or was, one */
 	struct pin_lock forward_lock;	 /* rank 3; offers on their way to the heir */
 	struct pin_lock pools_lock;	 /* rank 1; of arenas' pieces */
-	struct pin_lock rings_lock;	 /* of a crew: no ring goes while the sentry reads it */
+	struct pin_lock rings_lock; /* of a thread pool: no ring goes while the sentry reads it */
 	/* [lock:pools_lock] those who wait for each pool's, or NULL */
 	struct pin_waiters *pool_waiters[PIN_POOLS_MAX];
 	/* [const] after start */
 	struct pin_lane_plan lane_plan;
 	uint8_t tier_order[PIN_TIERS_MAX]; /* in which they are woken: few lanes first */
 	uint32_t tier_count;
-	bool is_crew;			   /* made by pinion_crew_create() */
+	bool is_thread_pool;		   /* made by pinion_thread_pool_create() */
 	struct pin_worker *heir;	   /* gets what is left for workers that are OUT; stays */
 	struct pin_atomic_u32 is_resizing; /* [W:resizer R:resizers] one at a time */
 	struct pin_atomic_u32 alerts;	   /* [W:any R:any] bits of enum pin_alert */
@@ -425,10 +425,10 @@ struct pin_worker {
 	struct pin_atomic_u32 service;	/* enum pin_service */
 	struct pin_atomic_u32 is_bound; /* [W:owner R:any] to its CPUs, now: binding.c */
 	struct pin_atomic_u32 nudged;	/* to look at its line-ups: device_queue.c */
-	struct pin_atomic_u32 rung;	/* [W:wakers R:resizer] doorbells, of a crew: retire.c */
-	uint64_t sentry_ended_tasks;	/* [own] the sentry's: at its last look */
-	struct pin_stall stall;		/* [own] likewise */
-	struct pin_stall ring_stall;	/* [own] likewise, of its ring */
+	struct pin_atomic_u32 rung; /* [W:wakers R:resizer] doorbells, of a thread pool: retire.c */
+	uint64_t sentry_ended_tasks;		/* [own] the sentry's: at its last look */
+	struct pin_stall stall;			/* [own] likewise */
+	struct pin_stall ring_stall;		/* [own] likewise, of its ring */
 	struct pin_lifo lifo PIN_CACHE_ALIGNED; /* closed by enum pin_detour */
 	struct pin_owned timers_lock;
 	struct pin_owned ring_lock;	      /* if `shares_ring`: ring_lock.h */

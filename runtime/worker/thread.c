@@ -154,7 +154,7 @@ static uint32_t lowest_lane(const struct pin_tier *tier)
 static uint32_t niceness_of(const struct pin_worker *worker)
 {
 	const struct pin_shared *shared = worker->shared;
-	uint32_t step = (uint32_t)shared->config.tier_nice;
+	uint32_t step = (uint32_t)shared->config.class_nice;
 	uint32_t own = lowest_lane(worker->tier);
 	uint32_t top = own;
 

@@ -11,7 +11,7 @@ static void notify(struct pin_worker *target)
 	PIN_TRACE1(wake, target->index);
 	if (pin_parker_notify(&target->parker, target->shared->host)) { /* [RELIEF-1] */
 		pin_ring_doorbell(&target->ring);
-		if (target->shared->is_crew) {
+		if (target->shared->is_thread_pool) {
 			pin_fetch_add_acq_rel_u32(&target->rung, 1); /* [RETIRE-3] */
 		}
 	}

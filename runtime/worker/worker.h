@@ -123,11 +123,11 @@ static inline bool pin_binding_is_due(const struct pin_worker *worker)
  * creator registers and sets `has_registered`, they clone and count themselves
  * again. Elsewhere each worker registers its own arena as it starts.
  *
- * A crew may grow later, so its source stays until its end, and is only read:
- * a worker in the place of one that was there at the beginning clones from it.
- * One in a place that was empty then registers its own arena alone: its reads
- * into others' memory, and theirs into its memory, go the plain way and are
- * counted.
+ * A thread pool may grow later, so its source stays until its end, and is only
+ * read: a worker in the place of one that was there at the beginning clones
+ * from it. One in a place that was empty then registers its own arena alone:
+ * its reads into others' memory, and theirs into its memory, go the plain way
+ * and are counted.
  *
  * [PROVISION-1] creator: fill registry and source, release has_registered;
  * worker: acquire it, then read them. Without it a worker would clone from a
@@ -439,7 +439,7 @@ static inline void pin_fault_name(pin_fault_fn function)
  * started; who has awaited all sets `arenas_beyond` (release) -> a request's
  * worker, or who posts one, loads it (acquire), and may look at all of them:
  * they stay as they are. Before, no worker has another's buffer. Where threads
- * come and go, in a crew, it is never set.
+ * come and go, in a thread pool, it is never set.
  */
 
 /* False when none is free; `bytes` at most the configuration's buffer_bytes. */
@@ -663,8 +663,8 @@ void pin_files_end(struct pin_worker *worker);
 /* ---- leaving ---- */
 
 /*
- * How a worker leaves while its runtime goes on: when a crew becomes smaller
- * (api/internal.h).
+ * How a worker leaves while its runtime goes on: when a thread pool becomes
+ * smaller (api/internal.h).
  *
  * A worker that is asked to leave takes nothing more of what others may run as
  * well. What it has of that, in its LIFO slot, its deque, on its wheel of

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Goal: a user may include any one public header, from C11 or from C++17. G11.
 # Runtimes with contexts and ticks are a level of their own: admission stands on
-# them, they know nothing of it, nor of scans and crews. RP-6.
+# them, they know nothing of it, nor of scans and thread pools. RP-6.
 # Method: compiles a file that includes nothing but the header (twice, for its
 # guard), with the warnings users are likely to have on. A planted header that
 # leans on another must be refused. What a header brings along is asked of the
@@ -55,7 +55,7 @@ brings() {
 	$CC -std=c11 -M -I "$top_srcdir/include" "$TMPDIR/level.c" | grep -q "pinion/$2\.h"
 }
 
-for other in admission crew lane scan; do
+for other in admission thread_pool lane scan; do
 	if brings runtime $other; then
 		echo "pinion/runtime.h brings pinion/$other.h along, which is above it"
 		bad=1

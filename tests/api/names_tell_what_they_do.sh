@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Goal: the name of a public function tells what it is about and how it is
-# called. The object comes first: pinion_task_spawn. A call that has a
+# called. The object comes first: pinion_task_spawn(). A call that has a
 # form for tasks blocks and ends in _wait, and that form ends in _async. What
 # reads numbers ends in _stats, what reads the rest in _info; so do structs.
 # Method: the names in the public headers; planted ones must be found.
@@ -10,8 +10,8 @@ set -u
 
 bad=0
 
-objects='admission auto_buffer budget buffer call channel chunk clock config crew device error file
-	future group job lane limits machine pool request retry runtime scan struct task timer version wait
+objects='admission auto_buffer budget buffer call channel chunk clock config device error file
+	future group job lane limits machine pool request retry runtime scan struct task thread_pool timer version wait
 	walk work worker yield'
 
 # The names of the functions in FILE...
@@ -50,7 +50,7 @@ faults() {
 
 cat >"$TMPDIR/planted.h" <<'END'
 /* PINION_API int pinion_comment_await(void); */
-PINION_API int pinion_task_spawn(struct pinion_runtime *runtime, struct pinion_task *task);
+PINION_API int pinion_do_it(struct pinion_runtime *runtime, struct pinion_task *task);
 PINION_API int pinion_future_await(struct pinion_future *future);
 PINION_API int pinion_budget_acquire(
 	struct pinion_budget *budget);
@@ -61,7 +61,7 @@ struct pinion_group_facts {
 PINION_API int pinion_group_wait(struct pinion_group *group);
 PINION_API int pinion_group_wait_async(struct pinion_group *group);
 END
-expected="pinion_task_spawn pinion_budget_acquire_async pinion_future_await pinion_group_counters pinion_group_facts "
+expected="pinion_do_it pinion_budget_acquire_async pinion_future_await pinion_group_counters pinion_group_facts "
 found=$(faults "$TMPDIR/planted.h" | cut -d: -f1 | tr '\n' ' ')
 if [ "$found" != "$expected" ]; then
 	echo "planted: expected $expected, got $found"

@@ -44,7 +44,7 @@
 	apply(classes) \
 	apply(execute) \
 	apply(execute_together) \
-	apply(crew) \
+	apply(thread_pool) \
 	apply(channel) \
 	apply(channel_pass) \
 	apply(startup) \

@@ -70,7 +70,7 @@ check_json() {
 write write_random sum scan spawn yield inject batch inject_wait steal \
 steal_spawn forkjoin wake wake_worker wake_ring wake_worker_ring \
 wake_qos wake_ring_qos wake_completion idle idle_ring timer timer_late lanes lanes_qos lanes_busy classes \
-execute execute_together crew channel channel_pass startup walk pool pool_outside pool_malloc pool_two \
+execute execute_together thread_pool channel channel_pass startup walk pool pool_outside pool_malloc pool_two \
 pool_pass pool_steal " ]
 	[ "$(awk 'NF < 4' out)" = "" ]
 }
@@ -211,7 +211,7 @@ check_subject() {
 	needs jq
 	check_subject execute us "it needs 2 CPUs"
 	check_subject execute_together us
-	check_subject crew us
+	check_subject thread_pool us
 	jq -e '.jobs_10ms_percent > 0 and .above_floor_us != null' out
 	check_subject channel ns
 	check_subject channel_pass ns

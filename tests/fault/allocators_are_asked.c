@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: with an allocator of the embedder's whatever a runtime, its pools, its
- * scans, a crew, or a pool by itself allocate comes from it, aligned as asked
- * for, and goes back to it with the same size and alignment, all of it, and to
- * nobody else's; when it has nothing to give, the n-th time for every n, the
- * call fails with -ENOMEM or goes on, and nothing is left. What is filled with
- * rubbish does no harm. What ignore files say is part of it. G11, EX-53.
+ * scans, a thread pool, or a pool by itself allocate comes from it, aligned as
+ * asked for, and goes back to it with the same size and alignment, all of it,
+ * and to nobody else's; when it has nothing to give, the n-th time for every n,
+ * the call fails with -ENOMEM or goes on, and nothing is left. What is filled
+ * with rubbish does no harm. What ignore files say is part of it. G11, EX-53.
  * Method: an allocator that keeps books of each block, in lines around it as
  * well; the linker's wrappers (tests/fault/failing.h) count what the library
  * asks malloc and its kin for besides. Two runtimes at once have two
@@ -317,22 +317,22 @@ static void check_two_at_once(void)
 	check_books("of the first", 0);
 }
 
-static void check_crew(void)
+static void check_thread_pool(void)
 {
-	struct pinion_crew_sizes sizes = {.high = 1, .medium = 1, .low = 1};
+	struct pinion_thread_pool_sizes sizes = {.high = 1, .medium = 1, .low = 1};
 	size_t besides = failing_block_calls();
-	struct pinion_runtime *crew = NULL;
+	struct pinion_runtime *thread_pool = NULL;
 	struct pinion_config config;
 
 	begin_books(0);
-	pinion_crew_config_init(&config);
+	pinion_thread_pool_config_init(&config);
 	config.allocator = &allocators[0];
-	expect_number("crew", 0, pinion_crew_create(&config, &sizes, &crew));
-	pinion_runtime_destroy(crew);
+	expect_number("thread_pool", 0, pinion_thread_pool_create(&config, &sizes, &thread_pool));
+	pinion_runtime_destroy(thread_pool);
 	expect_number(
 		"blocks from malloc and its kin", 0, (long long)(failing_block_calls() - besides));
 	expect_true("blocks from the allocator", books[0].taken > 3);
-	check_books("crew", 0);
+	check_books("thread_pool", 0);
 }
 
 static void check_each_fails(uint32_t io_level)
@@ -385,7 +385,7 @@ int main(void)
 	check_all_is_asked_for(PINION_IO_AUTO);
 	check_all_is_asked_for(PINION_IO_FALLBACK);
 	check_two_at_once();
-	check_crew();
+	check_thread_pool();
 	check_each_fails(PINION_IO_AUTO);
 	check_each_fails(PINION_IO_FALLBACK);
 	scratch_leave();

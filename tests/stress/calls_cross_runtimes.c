@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: calls between a crew, a runtime with rings and one without, nested up
- * to A, B, A and made by tasks as by threads, run exactly once or end exactly
- * once with an error, while the crew is resized and while each runtime is
- * stopped, drained or destroyed, in any order, with tasks still in waits for
- * each other's futures. Nothing hangs, and the counters agree. C2, WP-1, WP-36.
+ * Goal: calls between a thread pool, a runtime with rings and one without,
+ * nested up to A, B, A and made by tasks as by threads, run exactly once or end
+ * exactly once with an error, while the thread pool is resized and while each
+ * runtime is stopped, drained or destroyed, in any order, with tasks still in
+ * waits for each other's futures. Nothing hangs, and the counters agree. C2,
+ * WP-1, WP-36.
  * Method: rounds of three new runtimes. A chain is a call whose function makes
  * the next one, and sets a future when all of it is over; the last function of
  * some waits for a gate that opens at the end of a round. Each call is counted.
@@ -15,7 +16,7 @@
 #include "tests/support/tasks.h"
 
 #include <errno.h>
-#include <pinion/crew.h>
+#include <pinion/thread_pool.h>
 
 enum {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -24,12 +25,12 @@ enum {
 	CALLS = 60000,
 #endif
 	CALLS_OF_ROUND = 4000,
-	RUNTIMES = 3, /* the crew first */
+	RUNTIMES = 3, /* the thread pool first */
 	CHAINS = 24,
 	PARKERS = 24,
 	THREADS = 3,
 	LEVELS = 3, /* at most, of one chain */
-	MAX = 2,    /* of a tier of the crew */
+	MAX = 2,    /* of a tier of the thread pool */
 	ROUND_SECONDS = 60,
 };
 
@@ -408,13 +409,13 @@ static void *resize(void *arg)
 	int rc = 0;
 
 	while (rc == 0 && pin_load_acquire_u32(&is_over) == 0) {
-		struct pinion_crew_sizes sizes = {
+		struct pinion_thread_pool_sizes sizes = {
 			(uint32_t)random_below(random, MAX + 1),
 			(uint32_t)random_below(random, MAX + 1),
 			1 + (uint32_t)random_below(random, MAX),
 		};
 
-		rc = pinion_crew_resize(runtimes[0], &sizes);
+		rc = pinion_thread_pool_resize(runtimes[0], &sizes);
 		expect_true("resize", rc == 0 || rc == -ESHUTDOWN);
 	}
 	return NULL;
@@ -515,17 +516,17 @@ static void end_all(struct random_source *random, bool may_destroy)
 
 static void set_up(void)
 {
-	struct pinion_crew_sizes sizes = {1, 2, 1};
+	struct pinion_thread_pool_sizes sizes = {1, 2, 1};
 	struct pinion_config config;
 
 	runtimes[1] = runtimes_start(2, PINION_IO_AUTO);
 	runtimes[2] = runtimes_start(2, PINION_IO_FALLBACK);
-	pinion_crew_config_init(&config);
-	config.crew_max = MAX;
+	pinion_thread_pool_config_init(&config);
+	config.thread_pool_max = MAX;
 	/* Strict, low would wait for as long as anything else comes. */
 	config.lane_floor = 16;
 	config.log = runtimes_note;
-	expect_ready(runtimes_log, pinion_crew_create(&config, &sizes, &runtimes[0]) == 0);
+	expect_ready(runtimes_log, pinion_thread_pool_create(&config, &sizes, &runtimes[0]) == 0);
 	pinion_future_init(&gate, NULL);
 	pin_store_release_u32(&is_over, 0);
 	pin_store_release_u32(&chains_over, 0);

@@ -159,7 +159,7 @@ extern const struct bench_subject bench_timer;
 extern const struct bench_subject bench_timer_late;
 extern const struct bench_subject bench_execute;
 extern const struct bench_subject bench_execute_together;
-extern const struct bench_subject bench_crew;
+extern const struct bench_subject bench_thread_pool;
 extern const struct bench_subject bench_lanes;
 extern const struct bench_subject bench_lanes_qos;
 extern const struct bench_subject bench_lanes_busy;

@@ -40,7 +40,7 @@ const struct bench_subject *const bench_subjects[] = {
 	&bench_classes,
 	&bench_execute,
 	&bench_execute_together,
-	&bench_crew,
+	&bench_thread_pool,
 	&bench_channel,
 	&bench_channel_pass,
 	&bench_startup,

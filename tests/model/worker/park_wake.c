@@ -2,11 +2,11 @@
 /*
  * Goal: work given to a runtime from outside is run, however the worker's way
  * to sleep and the spawner's way to wake it fall together: [PARK-1], [PARK-2],
- * [INJECT-1]. AS-22, AS-23, EX-7, EX-23, EX-59, W27. Method: real workers and
- * the real pinion_task_spawn(); the main thread waits for its tasks without
- * ever waking anybody again, so a lost wake-up is a deadlock. Sleeps on the
- * futex, and in the ring with a request that completes at any moment or not
- * before the end.
+ * [INJECT-1]. AS-22, AS-23, EX-7, EX-23, EX-59, W27.
+ * Method: real workers and the real pinion_task_spawn(); the main thread waits
+ * for its tasks without ever waking anybody again, so a lost wake-up is a
+ * deadlock. Sleeps on the futex, and in the ring with a request that completes
+ * at any moment or not before the end.
  */
 #include "runtime/base/base.h"
 #include "runtime/worker/entry.h"

@@ -5,7 +5,7 @@
  * runtimes that call each other are over, and both runtimes end. C2, C14, C15,
  * WP-1, WP-36.
  * Method: all such calls from tasks of the runtime itself, of another one, of a
- * crew, and from a hook; then callers on both sides, many and nested.
+ * thread pool, and from a hook; then callers on both sides, many and nested.
  */
 #include "runtime/base/atomic.h"
 #include "runtime/base/base.h"
@@ -23,13 +23,16 @@ enum {
 	BUFFERS = 4096,
 };
 
-static const struct pinion_crew_sizes one = {1, 1, 1};
-static const struct pinion_crew_sizes two = {1, 2, 2};
+static const struct pinion_thread_pool_sizes one = {1, 1, 1};
+static const struct pinion_thread_pool_sizes two = {1, 2, 2};
 
 static struct pinion_runtime *runtime;
-static struct pinion_runtime *crew;
+static struct pinion_runtime *thread_pool;
 
-/* Nothing of these is to be had at once; set up with the crew, or with none. */
+/*
+ * Nothing of these is to be had at once; set up with the thread pool, or with
+ * none.
+ */
 struct wanted {
 	struct pinion_future future;
 	struct pinion_group group;
@@ -88,7 +91,7 @@ static void set_up(struct pinion_runtime *owner)
 	memset(&wanted, 0, sizeof(wanted));
 	pin_store_release_u32(&may_end, 0);
 	pinion_future_init(&wanted.future, owner);
-	expect_number("group", 0, pinion_group_init(&wanted.group, crew, 0));
+	expect_number("group", 0, pinion_group_init(&wanted.group, thread_pool, 0));
 	wanted.member.run = hold_member;
 	expect_number("member", 0, pinion_group_spawn(&wanted.group, &wanted.member));
 	expect_number(
@@ -98,7 +101,8 @@ static void set_up(struct pinion_runtime *owner)
 	expect_number("send", 0, pinion_channel_try_send(&wanted.full, &message));
 	expect_number("budget", 0, pinion_budget_init(&wanted.budget, owner, &total, 1));
 	expect_number("acquire", 0, pinion_budget_try_acquire(&wanted.budget, &total));
-	expect_number("admission", 0, pinion_admission_init(&wanted.admission, crew, &limits));
+	expect_number(
+		"admission", 0, pinion_admission_init(&wanted.admission, thread_pool, &limits));
 	wanted.held_job.run = hold_job;
 	wanted.job.run = run_nothing;
 	expect_number("job", 0, pinion_admission_spawn(&wanted.admission, &held, 1, NULL));
@@ -167,8 +171,8 @@ static void wait_for_all(void)
 {
 	wait_for_objects();
 	wait_for_runtime(runtime);
-	wait_for_runtime(crew);
-	expect_number("resize", -EDEADLK, pinion_crew_resize(crew, &one));
+	wait_for_runtime(thread_pool);
+	expect_number("resize", -EDEADLK, pinion_thread_pool_resize(thread_pool, &one));
 }
 
 static int wait_in_task(struct pinion_task *task)
@@ -184,16 +188,17 @@ static int wait_in_task(struct pinion_task *task)
 static void check_tasks(void)
 {
 	struct pinion_task tasks[2] = {{.run = wait_in_task}, {.run = wait_in_task}};
-	struct pinion_crew_sizes sizes;
+	struct pinion_thread_pool_sizes sizes;
 
 	for (int i = 0; i < 2; i++) {
-		set_up(i == 0 ? crew : NULL);
+		set_up(i == 0 ? thread_pool : NULL);
 		pin_store_release_u32(&done_count, 0);
-		expect_number("spawn", 0, pinion_task_spawn(i == 0 ? runtime : crew, &tasks[i]));
+		expect_number(
+			"spawn", 0, pinion_task_spawn(i == 0 ? runtime : thread_pool, &tasks[i]));
 		tasks_await(&done_count, 1);
 		tear_down();
 	}
-	expect_number("sizes", 0, pinion_crew_sizes_now(crew, &sizes));
+	expect_number("sizes", 0, pinion_thread_pool_get_sizes(thread_pool, &sizes));
 	expect_number("as before", two.low, sizes.low);
 	expect_true("it is said",
 		strstr(runtimes_log, "pinion_runtime_destroy() was called on a worker thread") !=
@@ -223,7 +228,7 @@ static void check_hooks(void)
 	struct pinion_runtime *other = NULL;
 	struct pinion_config config;
 
-	set_up(crew);
+	set_up(thread_pool);
 	pin_store_release_u32(&done_count, 1);
 	runtimes_config(&config, 1, PINION_IO_AUTO);
 	config.before_park = wait_in_hook;
@@ -242,7 +247,7 @@ static struct pin_atomic_u32 refused_count;
 
 static int call_other(struct pinion_task *task)
 {
-	struct pinion_runtime *target = (task - callers) % 2 == 0 ? crew : runtime;
+	struct pinion_runtime *target = (task - callers) % 2 == 0 ? thread_pool : runtime;
 	int result = 0;
 
 	if (pinion_call_run(target, never_called, NULL, &result) == -EDEADLK) {
@@ -257,8 +262,8 @@ static void check_each_other(void)
 	pin_store_release_u32(&done_count, 0);
 	for (int i = 0; i < CALLERS; i++) {
 		callers[i] = (struct pinion_task){.run = call_other};
-		expect_number(
-			"spawn", 0, pinion_task_spawn(i % 2 == 0 ? runtime : crew, &callers[i]));
+		expect_number("spawn", 0,
+			pinion_task_spawn(i % 2 == 0 ? runtime : thread_pool, &callers[i]));
 	}
 	tasks_await(&done_count, CALLERS);
 	expect_number("refused", CALLERS, pin_load_acquire_u32(&refused_count));
@@ -294,16 +299,16 @@ int main(void)
 
 	runtimes_watchdog(LIMIT_SECONDS);
 	runtime = runtimes_start(2, PINION_IO_AUTO);
-	pinion_crew_config_init(&config);
+	pinion_thread_pool_config_init(&config);
 	config.log = runtimes_note;
-	expect_ready(runtimes_log, pinion_crew_create(&config, &two, &crew) == 0);
+	expect_ready(runtimes_log, pinion_thread_pool_create(&config, &two, &thread_pool) == 0);
 	check_tasks();
 	check_hooks();
 	check_each_other();
-	check_nested(crew);
+	check_nested(thread_pool);
 	expect_number("stop", 0, pinion_runtime_stop_until(runtime, UINT64_MAX));
 	expect_number("destroy", 0, pinion_runtime_destroy(runtime));
-	expect_number("destroy", 0, pinion_runtime_destroy(crew));
+	expect_number("destroy", 0, pinion_runtime_destroy(thread_pool));
 	expect_number("nothing", 0, pinion_runtime_destroy(NULL));
 	return expect_status();
 }

@@ -2,9 +2,10 @@
 /*
  * Goal: pinion_worker_should_yield() is true when the worker's turn is over and
  * when completions wait, which it collects, and false outside of tasks. AS-2,
- * C2, W38. Method: with a budget of 1 us a task asks until it is true, and
- * hangs if it never is; with one of 1 s a task writes to a pipe that is being
- * read and asks until the read has been counted as complete.
+ * C2, W38.
+ * Method: with a budget of 1 us a task asks until it is true, and hangs if it
+ * never is; with one of 1 s a task writes to a pipe that is being read and asks
+ * until the read has been counted as complete.
  */
 #include "tests/support/runtimes.h"
 #include "tests/support/tasks.h"

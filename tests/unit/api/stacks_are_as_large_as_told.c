@@ -11,7 +11,7 @@
 
 #include <errno.h>
 #include <pinion/call.h>
-#include <pinion/crew.h>
+#include <pinion/thread_pool.h>
 
 enum {
 	LARGE_BYTES = 24 << 20,
@@ -58,34 +58,34 @@ static int use(void *arg)
 
 static size_t bytes_with(uint64_t configured)
 {
-	struct pinion_crew_sizes sizes = {0, 0, 1};
-	struct pinion_runtime *crew = NULL;
+	struct pinion_thread_pool_sizes sizes = {0, 0, 1};
+	struct pinion_runtime *thread_pool = NULL;
 	struct pinion_config config;
 	size_t bytes = 0;
 	uint32_t sum;
 	int result;
 
-	pinion_crew_config_init(&config);
+	pinion_thread_pool_config_init(&config);
 	config.stack_bytes = configured;
-	expect_ready("create", pinion_crew_create(&config, &sizes, &crew) == 0);
-	expect_number("ask", 0, pinion_call_run(crew, ask, &bytes, &result));
+	expect_ready("create", pinion_thread_pool_create(&config, &sizes, &thread_pool) == 0);
+	expect_number("ask", 0, pinion_call_run(thread_pool, ask, &bytes, &result));
 	if (configured == LARGE_BYTES) {
-		expect_number("use", 0, pinion_call_run(crew, use, &sum, &result));
+		expect_number("use", 0, pinion_call_run(thread_pool, use, &sum, &result));
 	}
-	pinion_runtime_destroy(crew);
+	pinion_runtime_destroy(thread_pool);
 	return bytes;
 }
 
 static void check_refusal(void)
 {
-	struct pinion_runtime *crew = NULL;
+	struct pinion_runtime *thread_pool = NULL;
 	struct pinion_config config;
 
-	pinion_crew_config_init(&config);
+	pinion_thread_pool_config_init(&config);
 	config.log = runtimes_note;
 	runtimes_log[0] = '\0';
 	config.stack_bytes = 4096;
-	expect_number("too small", -EINVAL, pinion_crew_create(&config, NULL, &crew));
+	expect_number("too small", -EINVAL, pinion_thread_pool_create(&config, NULL, &thread_pool));
 	expect_true("named", strstr(runtimes_log, "stack_bytes: 4096 is less than 65536") != NULL);
 }
 

@@ -4,14 +4,15 @@
  * words: a job is submitted, begins, has ended, a lane is deep; the first three
  * only where they are asked for; a job's end with what it took, in whole
  * milliseconds. WP-19, WP-34.
- * Method: a crew with a log that keeps levels; calls and jobs of each lane, one
- * that fails, and enough that wait behind one that holds the only worker.
+ * Method: a thread pool with a log that keeps levels; calls and jobs of each
+ * lane, one that fails, and enough that wait behind one that holds the only
+ * worker.
  */
 #include "tests/support/clock.h"
 #include "tests/support/jobs.h"
 
 #include <pinion/call.h>
-#include <pinion/crew.h>
+#include <pinion/thread_pool.h>
 
 enum {
 	LEVELS = PINION_LOG_DEBUG + 1,
@@ -21,7 +22,7 @@ enum {
 
 static char lines[LEVELS][8192];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct pinion_runtime *crew;
+static struct pinion_runtime *thread_pool;
 
 static void keep(void *arg, enum pinion_log_level level, const char *message)
 {
@@ -34,22 +35,22 @@ static void keep(void *arg, enum pinion_log_level level, const char *message)
 	pthread_mutex_unlock(&lock);
 }
 
-static void start(uint32_t job_log, struct pinion_crew_sizes sizes)
+static void start(uint32_t job_log, struct pinion_thread_pool_sizes sizes)
 {
 	struct pinion_config config;
 
 	memset(lines, 0, sizeof(lines));
-	pinion_crew_config_init(&config);
+	pinion_thread_pool_config_init(&config);
 	config.log = keep;
 	config.job_log = job_log;
 	config.normal_warn_depth = DEEP;
-	expect_ready("create", pinion_crew_create(&config, &sizes, &crew) == 0);
+	expect_ready("create", pinion_thread_pool_create(&config, &sizes, &thread_pool) == 0);
 }
 
 static void finish(void)
 {
-	expect_number("drain", 0, pinion_runtime_drain(crew));
-	pinion_runtime_destroy(crew);
+	expect_number("drain", 0, pinion_runtime_drain(thread_pool));
+	pinion_runtime_destroy(thread_pool);
 }
 
 static uint32_t count(enum pinion_log_level level, const char *text)
@@ -76,7 +77,7 @@ static void execute(uint32_t flags, int result)
 {
 	struct pinion_call own = {.task.flags = flags, .run = call, .arg = &result};
 
-	expect_number("start", 0, pinion_call_start(crew, &own));
+	expect_number("start", 0, pinion_call_start(thread_pool, &own));
 	expect_number("wait", 0, pinion_future_wait(&own.done, UINT64_MAX));
 	expect_number("result", result, own.result);
 }
@@ -91,7 +92,7 @@ static void run_one_of_each(void)
 static void check_calls(void)
 {
 	/* Whoever serves low serves all of them. */
-	start(1, (struct pinion_crew_sizes){0, 0, 1});
+	start(1, (struct pinion_thread_pool_sizes){0, 0, 1});
 	run_one_of_each();
 	finish();
 	expect_lines(PINION_LOG_DEBUG, "Submitting job to high priority queue\n", 1);
@@ -118,9 +119,9 @@ static void check_jobs(void)
 	struct pinion_admission admission;
 	struct jobs_job jobs[2];
 
-	start(1, (struct pinion_crew_sizes){0, 0, 1});
-	clock_stop(crew, 0);
-	jobs_admission(&admission, crew, 2, 2, 0);
+	start(1, (struct pinion_thread_pool_sizes){0, 0, 1});
+	clock_stop(thread_pool, 0);
+	jobs_admission(&admission, thread_pool, 2, 2, 0);
 	jobs_init(jobs, 2, PINION_TASK_HIGH);
 	jobs[0].job.run = take_seven_milliseconds;
 	jobs[1].job.run = take_seven_milliseconds;
@@ -141,13 +142,13 @@ static void check_worker_names(void)
 {
 	struct tasks_hold holds[2] = {{.prepare = NULL}};
 
-	start(1, (struct pinion_crew_sizes){1, 1, 1});
-	tasks_hold_begin(&holds[0], crew, 1);
-	tasks_hold_begin(&holds[1], crew, 2);
+	start(1, (struct pinion_thread_pool_sizes){1, 1, 1});
+	tasks_hold_begin(&holds[0], thread_pool, 1);
+	tasks_hold_begin(&holds[1], thread_pool, 2);
 	execute(PINION_TASK_HIGH, 0);
 	expect_lines(PINION_LOG_DEBUG, "High priority worker executing job\n", 1);
 	tasks_hold_end(&holds[0]);
-	tasks_hold_begin(&holds[0], crew, 0);
+	tasks_hold_begin(&holds[0], thread_pool, 0);
 	execute(0, 0);
 	expect_lines(PINION_LOG_DEBUG, "Medium priority worker executing job\n", 1);
 	tasks_hold_end(&holds[0]);
@@ -167,14 +168,14 @@ static void check_quiet_and_deep(void)
 	struct pinion_task *all[DEEP + 1];
 	struct tasks_hold hold = {.prepare = NULL};
 
-	start(0, (struct pinion_crew_sizes){0, 0, 1});
+	start(0, (struct pinion_thread_pool_sizes){0, 0, 1});
 	run_one_of_each();
-	tasks_hold_begin(&hold, crew, 0);
+	tasks_hold_begin(&hold, thread_pool, 0);
 	for (uint32_t i = 0; i <= DEEP; i++) {
 		tasks[i] = (struct pinion_task){.run = succeed};
 		all[i] = &tasks[i];
 	}
-	expect_number("spawn", 0, pinion_task_spawn_batch(crew, all, DEEP + 1));
+	expect_number("spawn", 0, pinion_task_spawn_batch(thread_pool, all, DEEP + 1));
 	tasks_hold_end(&hold);
 	finish();
 	expect_lines(PINION_LOG_DEBUG, "\n", 0);

@@ -2,9 +2,9 @@
 /*
  * Goal: pinion_task_panic() outside of a worker's task aborts with a line on
  * stderr that holds its message; from a hook that is not in the loop yet the
- * line goes to the log hook before that. Method: a child calls it on its main
- * thread, another in `after_start`; the log hook writes what it gets to stderr,
- * marked.
+ * line goes to the log hook before that.
+ * Method: a child calls it on its main thread, another in `after_start`; the
+ * log hook writes what it gets to stderr, marked.
  */
 #include "tests/support/child.h"
 #include "tests/support/runtimes.h"

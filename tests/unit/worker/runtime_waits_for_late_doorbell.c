@@ -3,11 +3,11 @@
  * Goal: a thread that is still inside pinion_task_spawn(), about to ring a
  * worker's doorbell, never finds the ring closed by a drain that ends
  * meanwhile: its descriptor may be another's by then, or the ring is asked for
- * ever. Method: the spawner is held up at its doorbell while the worker wakes
- * by itself, runs the task and the runtime is drained. It goes on when the
- * drain has returned, or after so many yields when the drain waits for it. A
- * worker whose sleep just ended for no reason needs no doorbell: it is tried
- * again.
+ * ever.
+ * Method: the spawner is held up at its doorbell while the worker wakes by
+ * itself, runs the task and the runtime is drained. It goes on when the drain
+ * has returned, or after so many yields when the drain waits for it. A worker
+ * whose sleep just ended for no reason needs no doorbell: it is tried again.
  */
 #include "tests/support/runtimes.h"
 #include "tests/support/syscalls.h"

@@ -2,9 +2,9 @@
 /*
  * Goal: a task that runs for longer than `stall_ms` without progress is named
  * in the log, as a warning and with its lane, on a runtime of one worker and on
- * a crew; so is one whose job told of progress, and then of none; telling of it
- * is a sign of life, and saying the same again is none. Nobody is named where
- * the limit is not set. WP-26, WP-35, W46.
+ * a thread pool; so is one whose job told of progress, and then of none;
+ * telling of it is a sign of life, and saying the same again is none. Nobody is
+ * named where the limit is not set. WP-26, WP-35, W46.
  * Method: tasks that hold their worker until the log has said something; a log
  * that keeps its lines and wakes who waits for one. A worker that the machine
  * holds up is told of as well, before its task begins or when it is over, and
@@ -18,10 +18,10 @@
 #include "tests/support/jobs.h"
 
 #include <pinion/call.h>
-#include <pinion/crew.h>
+#include <pinion/thread_pool.h>
 
 enum {
-	CREW = 0, /* one worker of each lane */
+	THREAD_POOL = 0, /* one worker of each lane */
 	/*
 	 * So many workers are told of less than ten times a second, whatever
 	 * they do, and no line is left out.
@@ -87,36 +87,36 @@ static int hold_until_told(void *arg)
 	return 0;
 }
 
-/* A crew, or workers for any lane. */
+/* A thread pool, or workers for any lane. */
 static struct pinion_runtime *start(uint64_t stall_ms, uint32_t sentry_us, uint32_t worker_count)
 {
-	const struct pinion_crew_sizes sizes = {1, 1, 1};
+	const struct pinion_thread_pool_sizes sizes = {1, 1, 1};
 	struct pinion_runtime *runtime;
 	struct pinion_config config;
 	int rc;
 
 	lines[0] = '\0';
-	pinion_crew_config_init(&config);
+	pinion_thread_pool_config_init(&config);
 	config.log = keep;
 	config.stall_ms = stall_ms;
 	config.sentry_us = sentry_us;
 	config.worker_count = worker_count;
-	rc = worker_count == CREW ? pinion_crew_create(&config, &sizes, &runtime)
-				  : pinion_runtime_create(&config, &runtime);
+	rc = worker_count == THREAD_POOL ? pinion_thread_pool_create(&config, &sizes, &runtime)
+					 : pinion_runtime_create(&config, &runtime);
 	expect_ready("create", rc == 0);
 	return runtime;
 }
 
-static void call(struct pinion_runtime *crew, uint32_t flags, pinion_call_fn run, void *arg)
+static void call(struct pinion_runtime *thread_pool, uint32_t flags, pinion_call_fn run, void *arg)
 {
 	struct pinion_call call = {.task.flags = flags, .run = run, .arg = arg};
 
-	expect_number("start", 0, pinion_call_start(crew, &call));
+	expect_number("start", 0, pinion_call_start(thread_pool, &call));
 	expect_number("wait", 0, pinion_future_wait(&call.done, UINT64_MAX));
 }
 
 /* As often as it takes; "LEVEL worker …: task NAME of the LANE lane …". */
-static void await_named(struct pinion_runtime *crew, uint32_t flags, const char *lane)
+static void await_named(struct pinion_runtime *thread_pool, uint32_t flags, const char *lane)
 {
 	char name[PIN_RUNNING_NAME_BYTES];
 	char line[sizeof(name) + 64];
@@ -124,26 +124,26 @@ static void await_named(struct pinion_runtime *crew, uint32_t flags, const char 
 	pin_running_describe((pin_fault_fn)hold_until_told, name);
 	snprintf(line, sizeof(line), "task %s of the %s lane", name, lane);
 	do {
-		call(crew, flags, hold_until_told, NULL);
+		call(thread_pool, flags, hold_until_told, NULL);
 	} while (count(line) == 0);
 }
 
 static void check_one_worker(void)
 {
-	struct pinion_runtime *crew = start(STALL_MS, 10000, 1);
+	struct pinion_runtime *thread_pool = start(STALL_MS, 10000, 1);
 
-	await_named(crew, 0, "normal");
-	pinion_runtime_destroy(crew);
+	await_named(thread_pool, 0, "normal");
+	pinion_runtime_destroy(thread_pool);
 	expect_number("as a warning", count("without progress"), count("1 worker 0: task"));
 }
 
 static void check_lanes(void)
 {
-	struct pinion_runtime *crew = start(STALL_MS, 0, CREW);
+	struct pinion_runtime *thread_pool = start(STALL_MS, 0, THREAD_POOL);
 
-	await_named(crew, PINION_TASK_LOW, "low");
-	await_named(crew, PINION_TASK_HIGH, "high");
-	pinion_runtime_destroy(crew);
+	await_named(thread_pool, PINION_TASK_LOW, "low");
+	await_named(thread_pool, PINION_TASK_HIGH, "high");
+	pinion_runtime_destroy(thread_pool);
 }
 
 /* ---- jobs that tell of progress ---- */
@@ -173,17 +173,17 @@ static int step_in_place(struct pinion_job *job)
 
 static void check_progress(void)
 {
-	struct pinion_runtime *crew = start(STALL_MS, 10000, 2);
+	struct pinion_runtime *thread_pool = start(STALL_MS, 10000, 2);
 	struct pinion_admission admission;
 	struct pinion_job job = {.run = step_in_place};
 	struct pinion_job *jobs = &job;
 
-	expect_number("init", 0, pinion_admission_init(&admission, crew, NULL));
+	expect_number("init", 0, pinion_admission_init(&admission, thread_pool, NULL));
 	expect_number("spawn", 0, pinion_admission_spawn(&admission, &jobs, 1, NULL));
 	expect_number("drain", 0, pinion_admission_drain(&admission, UINT64_MAX));
 	/* Else it would be in there still. */
 	expect_true("it was told of", has_run && count("without progress") > 0);
-	pinion_runtime_destroy(crew);
+	pinion_runtime_destroy(thread_pool);
 }
 
 /* ---- none ---- */
@@ -200,11 +200,11 @@ static int hold_for_a_while(void *arg)
 
 static void check_nobody(void)
 {
-	struct pinion_runtime *crew = start(0, 10000, 1);
+	struct pinion_runtime *thread_pool = start(0, 10000, 1);
 
-	call(crew, 0, hold_for_a_while, NULL);
+	call(thread_pool, 0, hold_for_a_while, NULL);
 	expect_number("not asked for", 0, count("without progress"));
-	pinion_runtime_destroy(crew);
+	pinion_runtime_destroy(thread_pool);
 }
 
 int main(void)

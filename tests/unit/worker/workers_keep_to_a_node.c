@@ -2,12 +2,12 @@
 /*
  * Goal: with PINION_BIND_NODE each worker may run on all CPUs of the node where
  * its memory is, of those that this process may use, and on no other; with
- * PINION_BIND_CORE on one, and unbound on all. Workers that come as a crew
- * grows do likewise. C20, W21.
+ * PINION_BIND_CORE on one, and unbound on all. Workers that come as a thread
+ * pool grows do likewise. C20, W21.
  * Method: what sched_getaffinity(2) tells each worker, against /sys and the
  * process's own mask, also when that is one CPU; on a machine imagined by hwloc
- * whose nodes are CPUs 0 and 1, if both may be used. `make check-vm` runs it
- * on machines with several nodes.
+ * whose nodes are CPUs 0 and 1, if both may be used. `make check-vm` runs it on
+ * machines with several nodes.
  */
 #include "runtime/worker/entry.h"
 #include "tests/support/runtimes.h"
@@ -160,26 +160,26 @@ static void check_others(void)
 	pinion_runtime_destroy(runtime);
 }
 
-static void check_crew(void)
+static void check_thread_pool(void)
 {
-	struct pinion_crew_sizes sizes = {0, 0, 1};
-	struct pinion_runtime *crew;
+	struct pinion_thread_pool_sizes sizes = {0, 0, 1};
+	struct pinion_runtime *thread_pool;
 	struct pinion_config config;
 
-	pinion_crew_config_init(&config);
+	pinion_thread_pool_config_init(&config);
 	config.bind_workers = PINION_BIND_NODE;
-	config.crew_max = 2;
-	expect_number("create", 0, pinion_crew_create(&config, &sizes, &crew));
-	if (count_bound(crew) == 1) {
-		uint32_t last = pinion_runtime_worker_count(crew) - 1;
+	config.thread_pool_max = 2;
+	expect_number("create", 0, pinion_thread_pool_create(&config, &sizes, &thread_pool));
+	if (count_bound(thread_pool) == 1) {
+		uint32_t last = pinion_runtime_worker_count(thread_pool) - 1;
 
 		sizes.low = 2;
-		expect_number("resize", 0, pinion_crew_resize(crew, &sizes));
-		expect_number("the new one too", 2, count_bound(crew));
-		ask_all(crew);
-		expect_node(crew->shared.workers[last].place.node_index, &seen[last].cpus);
+		expect_number("resize", 0, pinion_thread_pool_resize(thread_pool, &sizes));
+		expect_number("the new one too", 2, count_bound(thread_pool));
+		ask_all(thread_pool);
+		expect_node(thread_pool->shared.workers[last].place.node_index, &seen[last].cpus);
 	}
-	pinion_runtime_destroy(crew);
+	pinion_runtime_destroy(thread_pool);
 }
 
 static void check_imagined(void)
@@ -221,7 +221,7 @@ int main(void)
 	expect_ready("affinity", sched_getaffinity(0, sizeof(allowed), &allowed) == 0);
 	check_node();
 	check_others();
-	check_crew();
+	check_thread_pool();
 	check_imagined();
 	check_one_allowed();
 	return expect_status();

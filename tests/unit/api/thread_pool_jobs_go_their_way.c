@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: the life of a crew, step by step. Its creation has begun all workers,
- * those that serve a class share what waits in it, and a class above keeps its
- * own (WP-14). A worker of one class sleeps until a job comes, runs it, says
- * how it ended, sleeps again, and goes when the crew is drained (WP-15); while
- * a drain waits for another's job it uses no CPU (W45). What a job leaves in
- * its worker's queue is stolen by others (WP-10).
+ * Goal: the life of a thread pool, step by step. Its creation has begun all
+ * workers, those that serve a class share what waits in it, and a class above
+ * keeps its own (WP-14). A worker of one class sleeps until a job comes, runs
+ * it, says how it ended, sleeps again, and goes when the thread pool is drained
+ * (WP-15); while a drain waits for another's job it uses no CPU (W45). What a
+ * job leaves in its worker's queue is stolen by others (WP-10).
  * Method: jobs that hold their workers, hooks that count. CPU is compared with
  * what this thread has used meanwhile, which a slow machine slows down too.
  */
@@ -14,12 +14,12 @@
 
 #include <errno.h>
 #include <pinion/call.h>
-#include <pinion/crew.h>
+#include <pinion/thread_pool.h>
 #include <time.h>
 
 enum {
 	WORKERS_MAX = 4,
-	SHARERS = 3, /* workers of a default crew that serve medium */
+	SHARERS = 3, /* workers of a default thread pool that serve medium */
 	SPAWNED = 100,
 	LOOKER = 0, /* of two: the one for high jobs alone */
 	OTHER = 1,
@@ -28,8 +28,8 @@ enum {
 	LIMIT_SECONDS = 60,
 };
 
-static const struct pinion_crew_sizes one_of_each = {.high = 1, .low = 1};
-static struct pinion_runtime *crew;
+static const struct pinion_thread_pool_sizes one_of_each = {.high = 1, .low = 1};
+static struct pinion_runtime *thread_pool;
 static struct pin_atomic_u32 start_count;
 static struct pin_atomic_u32 stop_count;
 static struct pin_atomic_u32 park_counts[WORKERS_MAX];
@@ -59,20 +59,20 @@ static void before_stop(void *arg, uint32_t worker_index, void *context)
 	tasks_signal(&stop_count);
 }
 
-static void start(const struct pinion_crew_sizes *sizes)
+static void start(const struct pinion_thread_pool_sizes *sizes)
 {
 	struct pinion_config config;
 
 	pin_store_release_u32(&start_count, 0);
 	pin_store_release_u32(&stop_count, 0);
 	runtimes_log[0] = '\0';
-	pinion_crew_config_init(&config);
+	pinion_thread_pool_config_init(&config);
 	config.log = runtimes_note;
 	config.job_log = 1;
 	config.after_start = after_start;
 	config.before_park = before_park;
 	config.before_stop = before_stop;
-	expect_ready("create", pinion_crew_create(&config, sizes, &crew) == 0);
+	expect_ready("create", pinion_thread_pool_create(&config, sizes, &thread_pool) == 0);
 }
 
 /* ---- its workers and queues ---- */
@@ -82,7 +82,7 @@ static struct tasks_hold holds[SHARERS + 1];
 static void spawn_hold(struct tasks_hold *hold)
 {
 	hold->task = (struct pinion_task){.run = tasks_hold_run};
-	expect_number("spawn", 0, pinion_task_spawn(crew, &hold->task));
+	expect_number("spawn", 0, pinion_task_spawn(thread_pool, &hold->task));
 }
 
 static int answer(void *arg)
@@ -94,7 +94,7 @@ static int call(uint32_t flags, int value)
 {
 	struct pinion_call job = {.run = answer, .arg = &value, .task.flags = flags};
 
-	expect_number("call", 0, pinion_call_start(crew, &job));
+	expect_number("call", 0, pinion_call_start(thread_pool, &job));
 	expect_number("wait", 0, pinion_future_wait(&job.done, UINT64_MAX));
 	return job.result;
 }
@@ -119,10 +119,10 @@ static void check_classes(void)
 	for (int i = 0; i <= SHARERS; i++) {
 		tasks_signal(&holds[i].may_end);
 	}
-	expect_number("drain", 0, pinion_runtime_drain(crew));
+	expect_number("drain", 0, pinion_runtime_drain(thread_pool));
 	expect_number(
 		"ended at the end of the drain", WORKERS_MAX, pin_load_acquire_u32(&stop_count));
-	pinion_runtime_destroy(crew);
+	pinion_runtime_destroy(thread_pool);
 }
 
 /* ---- one worker's loop ---- */
@@ -130,7 +130,7 @@ static void check_classes(void)
 static void *drain(void *arg)
 {
 	(void)arg;
-	expect_number("drain", 0, pinion_runtime_drain(crew));
+	expect_number("drain", 0, pinion_runtime_drain(thread_pool));
 	return NULL;
 }
 
@@ -150,7 +150,7 @@ static void burn(void)
 	}
 }
 
-/* Returns when the drain has closed the crew. */
+/* Returns when the drain has closed the thread pool. */
 static void await_refusal(void)
 {
 	int value = 0;
@@ -160,7 +160,7 @@ static void await_refusal(void)
 		struct pinion_call job = {
 			.run = answer, .arg = &value, .task.flags = PINION_TASK_HIGH};
 
-		rc = pinion_call_start(crew, &job);
+		rc = pinion_call_start(thread_pool, &job);
 		if (rc == 0) {
 			expect_number("wait", 0, pinion_future_wait(&job.done, UINT64_MAX));
 		}
@@ -190,7 +190,7 @@ static void check_loop(void)
 	uint32_t parks;
 
 	start(&one_of_each);
-	tasks_hold_begin(&other, crew, OTHER);
+	tasks_hold_begin(&other, thread_pool, OTHER);
 	for (int i = 0; i < 3; i++) {
 		/* It sleeps, a job wakes it, it sleeps once more. */
 		tasks_await(&park_counts[LOOKER], 1);
@@ -203,7 +203,7 @@ static void check_loop(void)
 	expect_true("failure is told", strstr(runtimes_log, "Job failed in ") != NULL);
 	check_drain_is_idle(&other);
 	expect_number("both have ended", 2, pin_load_acquire_u32(&stop_count));
-	pinion_runtime_destroy(crew);
+	pinion_runtime_destroy(thread_pool);
 }
 
 /* ---- stealing ---- */
@@ -215,7 +215,7 @@ static struct pin_atomic_u32 run_at_home;
 static int run_spawned(struct pinion_task *task)
 {
 	(void)task;
-	if (pinion_worker_index(crew) == 0) {
+	if (pinion_worker_index(thread_pool) == 0) {
 		tasks_signal(&run_at_home);
 	}
 	tasks_signal(&run_count);
@@ -228,7 +228,7 @@ static int leave(struct pinion_task *task)
 	(void)task;
 	for (int i = 0; i < SPAWNED; i++) {
 		spawned[i] = (struct pinion_task){.run = run_spawned};
-		expect_number("spawn", 0, pinion_task_spawn(crew, &spawned[i]));
+		expect_number("spawn", 0, pinion_task_spawn(thread_pool, &spawned[i]));
 	}
 	tasks_await(&run_count, SPAWNED);
 	return 0;
@@ -236,20 +236,20 @@ static int leave(struct pinion_task *task)
 
 static void check_stealing(void)
 {
-	struct pinion_crew_sizes sizes = {.low = 3};
+	struct pinion_thread_pool_sizes sizes = {.low = 3};
 	struct pinion_task task = {.run = leave};
 	struct pinion_runtime_stats counters;
 
 	start(&sizes);
-	expect_number("spawn_on", 0, pinion_task_spawn_on(crew, 0, &task));
+	expect_number("spawn_on", 0, pinion_task_spawn_on(thread_pool, 0, &task));
 	tasks_await(&run_count, SPAWNED);
-	expect_number("drain", 0, pinion_runtime_drain(crew));
-	counters = runtimes_counters(crew);
+	expect_number("drain", 0, pinion_runtime_drain(thread_pool));
+	counters = runtimes_counters(thread_pool);
 	expect_number("run by the worker that was held", 0, pin_load_acquire_u32(&run_at_home));
 	expect_true("they were stolen", counters.steals > 0);
 	expect_true("all, or came by the shared queue",
 		counters.tasks_stolen + counters.tasks_shared >= SPAWNED);
-	pinion_runtime_destroy(crew);
+	pinion_runtime_destroy(thread_pool);
 }
 
 int main(void)

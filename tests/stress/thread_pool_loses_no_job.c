@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: while a crew is resized again and again, at random, each job that 8
- * threads spawn runs exactly once, with all that it spawns, and each timer ends
- * once; no wake comes too late. W49, W52, WP-36.
+ * Goal: while a thread pool is resized again and again, at random, each job
+ * that 8 threads spawn runs exactly once, with all that it spawns, and each
+ * timer ends once; no wake comes too late. W49, W52, WP-36.
  * Method: jobs of random lanes, to any worker or to one, that spawn others,
  * start timers or cancel one; each counts itself. PINION_SEED repeats the
  * choices.
@@ -12,7 +12,7 @@
 #include "tests/support/tasks.h"
 
 #include <errno.h>
-#include <pinion/crew.h>
+#include <pinion/thread_pool.h>
 
 enum {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -47,7 +47,7 @@ struct spawner {
 	uint32_t due;
 };
 
-static struct pinion_runtime *crew;
+static struct pinion_runtime *thread_pool;
 static struct spawner spawners[SPAWNERS];
 static struct pin_atomic_u32 is_over;
 
@@ -82,16 +82,16 @@ static int run_job(struct pinion_task *task)
 	struct job *job = job_of(task);
 
 	for (uint32_t i = 0; i < job->child_count; i++) {
-		expect_number("child", 0, pinion_task_spawn(crew, &job->children[i]));
+		expect_number("child", 0, pinion_task_spawn(thread_pool, &job->children[i]));
 	}
 	if (job->has_timer) {
 		expect_number("timer", 0,
-			pinion_timer_start(crew, &job->timer,
+			pinion_timer_start(thread_pool, &job->timer,
 				pinion_clock_now_ns() +
 					(job->cancels ? UINT64_C(3600000000000) : 50000)));
 		if (job->cancels) {
 			/* It may be on any worker's wheel, or between two. */
-			expect_number("cancel", 0, pinion_timer_cancel(crew, &job->timer));
+			expect_number("cancel", 0, pinion_timer_cancel(thread_pool, &job->timer));
 		}
 	}
 	note(job);
@@ -118,9 +118,9 @@ static void spawn_one(struct spawner *spawner, struct job *job)
 		job->task.flags = 0;
 		expect_number("spawn_on", 0,
 			pinion_task_spawn_on(
-				crew, (uint32_t)random_below(random, PLACES), &job->task));
+				thread_pool, (uint32_t)random_below(random, PLACES), &job->task));
 	} else {
-		expect_number("spawn", 0, pinion_task_spawn(crew, &job->task));
+		expect_number("spawn", 0, pinion_task_spawn(thread_pool, &job->task));
 	}
 }
 
@@ -152,13 +152,13 @@ static void *resize(void *arg)
 	uint32_t count = 0;
 
 	while (pin_load_acquire_u32(&is_over) == 0) {
-		struct pinion_crew_sizes sizes = {
+		struct pinion_thread_pool_sizes sizes = {
 			(uint32_t)random_below(random, MAX + 1),
 			(uint32_t)random_below(random, MAX + 1),
 			1 + (uint32_t)random_below(random, MAX),
 		};
 
-		expect_number("resize", 0, pinion_crew_resize(crew, &sizes));
+		expect_number("resize", 0, pinion_thread_pool_resize(thread_pool, &sizes));
 		count++;
 	}
 	printf("%u resizes\n", count);
@@ -167,7 +167,7 @@ static void *resize(void *arg)
 
 int main(void)
 {
-	struct pinion_crew_sizes sizes = {1, 2, 1};
+	struct pinion_thread_pool_sizes sizes = {1, 2, 1};
 	struct pinion_runtime_stats counters;
 	struct pinion_config config;
 	struct random_source random;
@@ -175,11 +175,11 @@ int main(void)
 	pthread_t resizer;
 
 	runtimes_watchdog(RUN_SECONDS);
-	pinion_crew_config_init(&config);
-	config.crew_max = MAX;
+	pinion_thread_pool_config_init(&config);
+	config.thread_pool_max = MAX;
 	/* Strict, low would wait for as long as anything else comes. */
 	config.lane_floor = 16;
-	expect_ready("create", pinion_crew_create(&config, &sizes, &crew) == 0);
+	expect_ready("create", pinion_thread_pool_create(&config, &sizes, &thread_pool) == 0);
 	for (uint32_t i = 0; i < SPAWNERS; i++) {
 		spawners[i].random.state = seed + i;
 		expect_ready("thread",
@@ -191,11 +191,11 @@ int main(void)
 	}
 	pin_store_release_u32(&is_over, 1);
 	pthread_join(resizer, NULL);
-	expect_number("drain", 0, pinion_runtime_drain(crew));
-	counters = runtimes_counters(crew);
+	expect_number("drain", 0, pinion_runtime_drain(thread_pool));
+	counters = runtimes_counters(thread_pool);
 	expect_number("run and cancelled", (long long)counters.tasks_spawned,
 		(long long)(counters.tasks_run + counters.tasks_cancelled));
 	expect_number("safety net", 0, (long long)counters.park_timeout_found_work);
-	pinion_runtime_destroy(crew);
+	pinion_runtime_destroy(thread_pool);
 	return expect_status();
 }

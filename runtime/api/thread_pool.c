@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Crews: runtimes whose configuration follows from three numbers, which may
- * change.
+ * Thread pools: runtimes whose configuration follows from three numbers, which
+ * may change.
  */
 #include "runtime/api/internal.h"
 #include "runtime/base/base.h"
@@ -11,7 +11,7 @@
 #include "runtime/host/topology.h"
 
 #include <errno.h>
-#include <pinion/crew.h>
+#include <pinion/thread_pool.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,23 +41,25 @@ static int count_cpus(uint32_t *out_count)
 	return rc;
 }
 
-int pinion_crew_sizes_init(struct pinion_crew_sizes *out_sizes, uint32_t preset, uint32_t cpu_count)
+int pinion_thread_pool_sizes_init(
+	struct pinion_thread_pool_sizes *out_sizes, uint32_t preset, uint32_t cpu_count)
 {
-	int rc = preset != PINION_CREW_BALANCED && cpu_count == 0 ? count_cpus(&cpu_count) : 0;
+	int rc = preset != PINION_THREAD_POOL_BALANCED && cpu_count == 0 ? count_cpus(&cpu_count)
+									 : 0;
 
 	if (rc != 0) {
 		return rc;
 	}
 	switch (preset) {
-	case PINION_CREW_CONSERVATIVE:
-		*out_sizes = (struct pinion_crew_sizes){
+	case PINION_THREAD_POOL_CONSERVATIVE:
+		*out_sizes = (struct pinion_thread_pool_sizes){
 			1, at_least(cpu_count / 4, 1), at_least(cpu_count / 4, 1)};
 		return 0;
-	case PINION_CREW_BALANCED:
-		*out_sizes = (struct pinion_crew_sizes){1, 2, 1};
+	case PINION_THREAD_POOL_BALANCED:
+		*out_sizes = (struct pinion_thread_pool_sizes){1, 2, 1};
 		return 0;
-	case PINION_CREW_AGGRESSIVE:
-		*out_sizes = (struct pinion_crew_sizes){
+	case PINION_THREAD_POOL_AGGRESSIVE:
+		*out_sizes = (struct pinion_thread_pool_sizes){
 			2, at_least(cpu_count / 2, 2), at_least(cpu_count / 2, 1)};
 		return 0;
 	default:
@@ -90,7 +92,8 @@ static int read_size(
 	return -EINVAL;
 }
 
-int pinion_crew_sizes_from_env(struct pinion_crew_sizes *sizes, pinion_log_fn log_fn, void *log_arg)
+int pinion_thread_pool_sizes_from_env(
+	struct pinion_thread_pool_sizes *sizes, pinion_log_fn log_fn, void *log_arg)
 {
 	static const char *const names[TIERS][2] = {
 		{"PINION_CREW_HIGH", "WORKER_POOL_HIGH"},
@@ -114,11 +117,11 @@ int pinion_crew_sizes_from_env(struct pinion_crew_sizes *sizes, pinion_log_fn lo
 		}
 	}
 	errno = saved_errno;
-	*sizes = (struct pinion_crew_sizes){values[0], values[1], values[2]};
+	*sizes = (struct pinion_thread_pool_sizes){values[0], values[1], values[2]};
 	return 0;
 }
 
-void pinion_crew_config_init_sized(struct pinion_config *config, uint32_t size)
+void pinion_thread_pool_config_init_sized(struct pinion_config *config, uint32_t size)
 {
 	struct pinion_config full;
 
@@ -137,13 +140,13 @@ void pinion_crew_config_init_sized(struct pinion_config *config, uint32_t size)
 	pin_sized_give(config, size, &full, sizeof(full));
 }
 
-static bool are_in_range(const struct pinion_crew_sizes *sizes)
+static bool are_in_range(const struct pinion_thread_pool_sizes *sizes)
 {
 	return sizes->high <= SIZE_MAX_EACH && sizes->medium <= SIZE_MAX_EACH && sizes->low >= 1 &&
 		sizes->low <= SIZE_MAX_EACH;
 }
 
-static void log_range(const struct pin_log *log, const struct pinion_crew_sizes *sizes)
+static void log_range(const struct pin_log *log, const struct pinion_thread_pool_sizes *sizes)
 {
 	const struct {
 		const char *name;
@@ -158,7 +161,7 @@ static void log_range(const struct pin_log *log, const struct pinion_crew_sizes 
 	for (uint32_t i = 0; i < TIERS; i++) {
 		if (fields[i].value < fields[i].least || fields[i].value > SIZE_MAX_EACH) {
 			pin_log(log, PINION_LOG_ERROR,
-				"sizes.%s=%u of a crew is not from %u to %u workers",
+				"sizes.%s=%u of a thread pool is not from %u to %u workers",
 				fields[i].name, fields[i].value, fields[i].least,
 				(unsigned)SIZE_MAX_EACH);
 		}
@@ -166,7 +169,7 @@ static void log_range(const struct pin_log *log, const struct pinion_crew_sizes 
 }
 
 /* By tier: how many there are. */
-static void read_tiers(const struct pinion_crew_sizes *sizes, uint32_t *out_counts)
+static void read_tiers(const struct pinion_thread_pool_sizes *sizes, uint32_t *out_counts)
 {
 	out_counts[0] = sizes->high;
 	out_counts[1] = sizes->medium;
@@ -177,8 +180,8 @@ static void read_tiers(const struct pinion_crew_sizes *sizes, uint32_t *out_coun
  * As `lanes` of the configuration: a tier that can have no workers is left out.
  * Of the others, how many begin.
  */
-static void write_lanes(const struct pinion_crew_sizes *sizes, uint32_t max, char *out, size_t size,
-	uint32_t *out_serving)
+static void write_lanes(const struct pinion_thread_pool_sizes *sizes, uint32_t max, char *out,
+	size_t size, uint32_t *out_serving)
 {
 	static const char *const orders[TIERS] = {"h", "hm", "hml"};
 	uint32_t counts[TIERS];
@@ -198,10 +201,10 @@ static void write_lanes(const struct pinion_crew_sizes *sizes, uint32_t max, cha
 	}
 }
 
-int pinion_crew_create(const struct pinion_config *config, const struct pinion_crew_sizes *sizes,
-	struct pinion_runtime **out_runtime)
+int pinion_thread_pool_create(const struct pinion_config *config,
+	const struct pinion_thread_pool_sizes *sizes, struct pinion_runtime **out_runtime)
 {
-	struct pinion_crew_sizes balanced = {1, 2, 1};
+	struct pinion_thread_pool_sizes balanced = {1, 2, 1};
 	struct pinion_config own;
 	uint32_t serving[TIERS];
 	char lanes[64];
@@ -213,7 +216,7 @@ int pinion_crew_create(const struct pinion_config *config, const struct pinion_c
 	if (config != NULL && config->size < sizeof(own)) {
 		return -EINVAL;
 	}
-	pinion_crew_config_init(&own);
+	pinion_thread_pool_config_init(&own);
 	if (config != NULL) {
 		rc = pin_sized_take(&own, sizeof(own), config, config->size);
 		if (rc < 0) {
@@ -225,8 +228,8 @@ int pinion_crew_create(const struct pinion_config *config, const struct pinion_c
 		log_range(&(struct pin_log){.fn = own.log, .arg = own.log_arg}, sizes);
 		return -EINVAL;
 	}
-	write_lanes(sizes, own.crew_max <= SIZE_MAX_EACH ? own.crew_max : 0, lanes, sizeof(lanes),
-		serving);
+	write_lanes(sizes, own.thread_pool_max <= SIZE_MAX_EACH ? own.thread_pool_max : 0, lanes,
+		sizeof(lanes), serving);
 	own.lanes = lanes;
 	own.worker_count = 0;
 	return pin_runtime_create(&own, serving, out_runtime);
@@ -241,7 +244,7 @@ static uint32_t number_of(const struct pin_tier *tier)
 }
 
 /* By tier of the runtime. -ERANGE. */
-static int fit(const struct pin_shared *shared, const struct pinion_crew_sizes *sizes,
+static int fit(const struct pin_shared *shared, const struct pinion_thread_pool_sizes *sizes,
 	uint32_t *out_counts)
 {
 	uint32_t counts[TIERS];
@@ -262,13 +265,14 @@ static int fit(const struct pin_shared *shared, const struct pinion_crew_sizes *
 	return left > 0 ? -ERANGE : 0;
 }
 
-int pinion_crew_resize(struct pinion_runtime *crew, const struct pinion_crew_sizes *sizes)
+int pinion_thread_pool_resize(
+	struct pinion_runtime *thread_pool, const struct pinion_thread_pool_sizes *sizes)
 {
-	struct pin_shared *shared = &crew->shared;
+	struct pin_shared *shared = &thread_pool->shared;
 	uint32_t counts[PIN_TIERS_MAX];
 	int rc;
 
-	if (pin_runtime_is_foreign(crew)) {
+	if (pin_runtime_is_foreign(thread_pool)) {
 		return -ECHILD;
 	}
 	if (sizes == NULL) {
@@ -278,22 +282,23 @@ int pinion_crew_resize(struct pinion_runtime *crew, const struct pinion_crew_siz
 		log_range(&shared->log, sizes);
 		return -EINVAL;
 	}
-	if (!shared->is_crew || shared->config.ring_sharing == PINION_RING_SHARED) {
+	if (!shared->is_thread_pool || shared->config.ring_sharing == PINION_RING_SHARED) {
 		return -EOPNOTSUPP;
 	}
 	if (pin_worker_of_thread() != NULL) {
 		return -EDEADLK;
 	}
 	rc = fit(shared, sizes, counts);
-	return rc < 0 ? rc : pin_runtime_resize(crew, counts);
+	return rc < 0 ? rc : pin_runtime_resize(thread_pool, counts);
 }
 
-int pinion_crew_sizes_now(const struct pinion_runtime *crew, struct pinion_crew_sizes *out_sizes)
+int pinion_thread_pool_get_sizes(
+	const struct pinion_runtime *thread_pool, struct pinion_thread_pool_sizes *out_sizes)
 {
-	const struct pin_shared *shared = &crew->shared;
+	const struct pin_shared *shared = &thread_pool->shared;
 	uint32_t counts[TIERS] = {0};
 
-	if (!shared->is_crew) {
+	if (!shared->is_thread_pool) {
 		return -EOPNOTSUPP;
 	}
 	for (uint32_t i = 0; i < shared->tier_count; i++) {
@@ -302,6 +307,6 @@ int pinion_crew_sizes_now(const struct pinion_runtime *crew, struct pinion_crew_
 		/* Relaxed: a moment's reading. */
 		counts[number_of(tier)] = pin_load_relaxed_u32(&tier->serving_count);
 	}
-	*out_sizes = (struct pinion_crew_sizes){counts[0], counts[1], counts[2]};
+	*out_sizes = (struct pinion_thread_pool_sizes){counts[0], counts[1], counts[2]};
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: with `tier_nice` the threads of workers that serve lower lanes are so
+ * Goal: with `class_nice` the threads of workers that serve lower lanes are so
  * much nicer for each lane, or run under SCHED_IDLE, also those of workers that
  * come later; the topmost tier's are as their creator's, and without it all
  * are. Where the kernel refuses, the runtime works all the same. W49, WP-3.
@@ -16,7 +16,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pinion/call.h>
-#include <pinion/crew.h>
+#include <pinion/thread_pool.h>
 #include <sched.h>
 #include <stddef.h>
 #include <sys/prctl.h>
@@ -56,18 +56,19 @@ static uint32_t above_own(uint32_t count)
 	return count < room ? count : room;
 }
 
-static void expect_worker(const char *what, uint32_t index, uint32_t steps, uint32_t tier_nice)
+static void expect_worker(const char *what, uint32_t index, uint32_t steps, uint32_t class_nice)
 {
 	uint32_t policy = (uint32_t)sched_getscheduler(0);
-	bool is_idle = tier_nice == IDLE && steps > 0;
+	bool is_idle = class_nice == IDLE && steps > 0;
 
 	expect_number(what, is_idle ? SCHED_IDLE : policy, pin_load_acquire_u32(&policies[index]));
-	expect_number(what, is_idle ? 0 : above_own(steps * tier_nice),
+	expect_number(what, is_idle ? 0 : above_own(steps * class_nice),
 		pin_load_acquire_u32(&niceness[index]));
 }
 
 /* `steps` tells by worker how many lanes below the topmost tier's it serves. */
-static void check_plan(const char *lanes, const uint32_t *steps, uint32_t count, uint32_t tier_nice)
+static void check_plan(
+	const char *lanes, const uint32_t *steps, uint32_t count, uint32_t class_nice)
 {
 	struct pinion_runtime *runtime;
 	struct pinion_config config;
@@ -75,42 +76,42 @@ static void check_plan(const char *lanes, const uint32_t *steps, uint32_t count,
 	runtimes_config(&config, count, PINION_IO_FALLBACK);
 	config.bind_workers = 0;
 	config.lanes = lanes;
-	config.tier_nice = tier_nice;
+	config.class_nice = class_nice;
 	config.after_start = note_start;
 	expect_ready(runtimes_log, pinion_runtime_create(&config, &runtime) == 0);
 	for (uint32_t i = 0; i < count; i++) {
-		expect_worker(lanes, i, steps[i], tier_nice);
+		expect_worker(lanes, i, steps[i], class_nice);
 	}
 	pinion_runtime_destroy(runtime);
 }
 
-static void check_plans(uint32_t tier_nice)
+static void check_plans(uint32_t class_nice)
 {
-	check_plan("h:1,hn:2,hnl:1", (const uint32_t[]){0, 1, 1, 2}, 4, tier_nice);
-	check_plan("h:1,n:1,l:1", (const uint32_t[]){0, 1, 2}, 3, tier_nice);
-	check_plan("nl:1,h:1", (const uint32_t[]){2, 0}, 2, tier_nice);
-	check_plan("hn:1,lnh:1", (const uint32_t[]){0, 1}, 2, tier_nice);
-	check_plan("hnl:2", (const uint32_t[]){0, 0}, 2, tier_nice);
+	check_plan("h:1,hn:2,hnl:1", (const uint32_t[]){0, 1, 1, 2}, 4, class_nice);
+	check_plan("h:1,n:1,l:1", (const uint32_t[]){0, 1, 2}, 3, class_nice);
+	check_plan("nl:1,h:1", (const uint32_t[]){2, 0}, 2, class_nice);
+	check_plan("hn:1,lnh:1", (const uint32_t[]){0, 1}, 2, class_nice);
+	check_plan("hnl:2", (const uint32_t[]){0, 0}, 2, class_nice);
 }
 
 /* One that was not there at first. */
-static void check_crew(void)
+static void check_thread_pool(void)
 {
-	struct pinion_crew_sizes sizes = {0, 0, 1};
-	struct pinion_crew_sizes more = {1, 1, 1};
-	struct pinion_runtime *crew;
+	struct pinion_thread_pool_sizes sizes = {0, 0, 1};
+	struct pinion_thread_pool_sizes more = {1, 1, 1};
+	struct pinion_runtime *thread_pool;
 	struct pinion_config config;
 
-	pinion_crew_config_init(&config);
-	config.crew_max = 1;
-	config.tier_nice = 2;
+	pinion_thread_pool_config_init(&config);
+	config.thread_pool_max = 1;
+	config.class_nice = 2;
 	config.after_start = note_start;
-	expect_ready("create", pinion_crew_create(&config, &sizes, &crew) == 0);
-	expect_number("resize", 0, pinion_crew_resize(crew, &more));
+	expect_ready("create", pinion_thread_pool_create(&config, &sizes, &thread_pool) == 0);
+	expect_number("resize", 0, pinion_thread_pool_resize(thread_pool, &more));
 	for (uint32_t i = 0; i < 3; i++) {
-		expect_worker("of a crew", i, i, 2);
+		expect_worker("of a thread pool", i, i, 2);
 	}
-	pinion_runtime_destroy(crew);
+	pinion_runtime_destroy(thread_pool);
 }
 
 /* ---- a kernel that refuses ---- */
@@ -136,10 +137,10 @@ static int refuse(void *arg)
 	runtimes_config(&config, 2, PINION_IO_FALLBACK);
 	config.bind_workers = 0;
 	config.lanes = "h:1,hnl:1";
-	config.tier_nice = *(const uint32_t *)arg;
+	config.class_nice = *(const uint32_t *)arg;
 	config.after_start = note_start;
 	expect_ready(runtimes_log, pinion_runtime_create(&config, &runtime) == 0);
-	expect_worker("refused", 1, 0, config.tier_nice == IDLE ? IDLE : 0);
+	expect_worker("refused", 1, 0, config.class_nice == IDLE ? IDLE : 0);
 	expect_true("it is said",
 		strstr(runtimes_log, "worker 1 does not make way for those of upper lanes") !=
 			NULL);
@@ -148,9 +149,9 @@ static int refuse(void *arg)
 	return expect_status();
 }
 
-static void check_refusal(uint32_t tier_nice)
+static void check_refusal(uint32_t class_nice)
 {
-	int code = child_code(child_run(refuse, &tier_nice, NULL, 0));
+	int code = child_code(child_run(refuse, &class_nice, NULL, 0));
 
 	if (code == 77) {
 		puts("no filter can be had");
@@ -169,6 +170,6 @@ int main(void)
 	check_plans(3);
 	check_plans(15);
 	check_plans(IDLE);
-	check_crew();
+	check_thread_pool();
 	return expect_status();
 }

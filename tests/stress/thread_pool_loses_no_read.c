@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: while a crew with rings is resized again and again, at random, each
- * read ends once, with the file's bytes or with the error of its cancel or
+ * Goal: while a thread pool with rings is resized again and again, at random,
+ * each read ends once, with the file's bytes or with the error of its cancel or
  * deadline, wherever it was submitted; timers, timeouts and cancels in flight
  * end as well; nothing is lost, and a drain ends. The same with an eventfd for
  * a doorbell, and without io_uring.
  * Method: threads that submit from outside and by jobs on any place of the
- * crew, into buffers that are wiped before; the file past the page cache, where
- * that can be, and through it. Every byte of a read is compared. PINION_SEED
- * repeats the choices.
+ * thread pool, into buffers that are wiped before; the file past the page
+ * cache, where that can be, and through it. Every byte of a read is compared.
+ * PINION_SEED repeats the choices.
  */
 #include "tests/support/random.h"
 #include "tests/support/runtimes.h"
@@ -18,7 +18,7 @@
 #include "runtime/worker/entry.h"
 
 #include <errno.h>
-#include <pinion/crew.h>
+#include <pinion/thread_pool.h>
 
 enum {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -56,7 +56,7 @@ struct reader {
 	uint32_t due;
 };
 
-static struct pinion_runtime *crew;
+static struct pinion_runtime *thread_pool;
 static struct pinion_file files[2];
 static struct reader readers[READERS];
 static struct pin_atomic_u32 is_over;
@@ -133,7 +133,7 @@ static void submit(struct slot *slot)
 
 	/* A ring without room says so. */
 	do {
-		rc = pinion_request_submit(crew, &slot->request);
+		rc = pinion_request_submit(thread_pool, &slot->request);
 	} while (rc == -EAGAIN);
 	note_wrong(rc != 0);
 }
@@ -143,8 +143,8 @@ static int run_job(struct pinion_task *task)
 	struct slot *slot = PIN_CONTAINER_OF(task, struct slot, job);
 
 	if (slot->has_timer) {
-		note_wrong(pinion_timer_start(crew, &slot->timer, pinion_clock_now_ns() + 100000) !=
-			0);
+		note_wrong(pinion_timer_start(
+				   thread_pool, &slot->timer, pinion_clock_now_ns() + 100000) != 0);
 	}
 	submit(slot);
 	return 0;
@@ -191,10 +191,10 @@ static void begin_one(struct reader *reader, struct slot *slot)
 	} else if (way == 1) {
 		expect_number("spawn_on", 0,
 			pinion_task_spawn_on(
-				crew, (uint32_t)random_below(random, PLACES), &slot->job));
+				thread_pool, (uint32_t)random_below(random, PLACES), &slot->job));
 	} else {
 		slot->job.flags = flags[random_below(random, 3)];
-		expect_number("spawn", 0, pinion_task_spawn(crew, &slot->job));
+		expect_number("spawn", 0, pinion_task_spawn(thread_pool, &slot->job));
 	}
 }
 
@@ -213,7 +213,7 @@ static void *read_on(void *arg)
 			struct slot *slot = &reader->slots[i];
 
 			if (slot->may_fail) {
-				int rc = pinion_request_cancel(crew, &slot->request);
+				int rc = pinion_request_cancel(thread_pool, &slot->request);
 
 				note_wrong(rc != 0 && rc != -EALREADY);
 			}
@@ -234,13 +234,13 @@ static void *resize(void *arg)
 	struct random_source *random = arg;
 
 	while (pin_load_acquire_u32(&is_over) == 0) {
-		struct pinion_crew_sizes sizes = {
+		struct pinion_thread_pool_sizes sizes = {
 			(uint32_t)random_below(random, MAX + 1),
 			(uint32_t)random_below(random, MAX + 1),
 			1 + (uint32_t)random_below(random, MAX),
 		};
 
-		expect_number("resize", 0, pinion_crew_resize(crew, &sizes));
+		expect_number("resize", 0, pinion_thread_pool_resize(thread_pool, &sizes));
 		resize_count++;
 	}
 	return NULL;
@@ -248,20 +248,20 @@ static void *resize(void *arg)
 
 static void start(uint32_t io_level, uint32_t io_without)
 {
-	struct pinion_crew_sizes sizes = {1, 2, 1};
+	struct pinion_thread_pool_sizes sizes = {1, 2, 1};
 	struct pinion_config config;
 
-	pinion_crew_config_init(&config);
+	pinion_thread_pool_config_init(&config);
 	config.log = runtimes_note;
 	config.io_level = io_level;
 	config.io_without = io_without;
-	config.crew_max = MAX;
+	config.thread_pool_max = MAX;
 	config.ring_entries = 64;
 	/* Strict, low would wait for as long as anything else comes. */
 	config.lane_floor = 16;
 	runtimes_log[0] = '\0';
-	expect_number("create", 0, pinion_crew_create(&config, &sizes, &crew));
-	expect_ready(runtimes_log, crew != NULL);
+	expect_number("create", 0, pinion_thread_pool_create(&config, &sizes, &thread_pool));
+	expect_ready(runtimes_log, thread_pool != NULL);
 }
 
 static void run(const char *name, uint32_t io_level, uint32_t io_without, uint64_t seed)
@@ -285,8 +285,8 @@ static void run(const char *name, uint32_t io_level, uint32_t io_without, uint64
 	}
 	pin_store_release_u32(&is_over, 1);
 	pthread_join(resizer, NULL);
-	expect_number("drain", 0, pinion_runtime_drain(crew));
-	counters = runtimes_counters(crew);
+	expect_number("drain", 0, pinion_runtime_drain(thread_pool));
+	counters = runtimes_counters(thread_pool);
 	expect_number("submitted and completed", (long long)counters.requests_submitted,
 		(long long)counters.requests_completed);
 	expect_number("safety net", 0, (long long)counters.park_timeout_found_work);
@@ -294,10 +294,10 @@ static void run(const char *name, uint32_t io_level, uint32_t io_without, uint64
 	expect_true("reads ended with bytes", pin_load_acquire_u32(&read_count) > 0);
 	expect_true("and meanwhile it was resized", resize_count > 0);
 	printf("%s%s: %u resizes, %u whole reads\n", name,
-		crew->shared.is_fallback ? ", without io_uring" : "", resize_count,
+		thread_pool->shared.is_fallback ? ", without io_uring" : "", resize_count,
 		pin_load_acquire_u32(&read_count));
-	pinion_runtime_destroy(crew);
-	crew = NULL;
+	pinion_runtime_destroy(thread_pool);
+	thread_pool = NULL;
 }
 
 static void write_file(void)
@@ -328,7 +328,7 @@ int main(void)
 	uint64_t seed = random_begin(&random);
 
 	runtimes_watchdog(tasks_iterations(ITERATIONS) > ITERATIONS ? 3600 : RUN_SECONDS);
-	scratch_enter("crew_loses_no_read");
+	scratch_enter("thread_pool_loses_no_read");
 	write_file();
 	for (uint32_t i = 0; i < READERS * SLOTS; i++) {
 		struct slot *slot = &readers[i / SLOTS].slots[i % SLOTS];
