@@ -167,8 +167,212 @@ static void check_off(void)
 	expect_number("looks where there are to be none", 0, looks);
 }
 
+/* ---- by its numbers ---- */
+
+static void expect_patience(
+	const char *what, const struct pin_patience *got, const struct pin_patience *expected)
+{
+	const struct {
+		const char *name;
+		uint64_t expected;
+		uint64_t got;
+	} fields[] = {
+		{"usual", expected->usual, got->usual},
+		{"misses", expected->misses, got->misses},
+		{"skips", expected->skips, got->skips},
+		{"next skips", expected->next_skips, got->next_skips},
+		{"caught looks", expected->caught_looks, got->caught_looks},
+		{"short sleeps", expected->short_sleeps, got->short_sleeps},
+		{"trial spans", expected->trial_spans, got->trial_spans},
+		{"has caught", expected->has_caught, got->has_caught},
+		{"gap", expected->gap_ns, got->gap_ns},
+		{"trial", expected->trial_ns, got->trial_ns},
+		{"pause", expected->pause_ns, got->pause_ns},
+	};
+	char name[96];
+
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		snprintf(name, sizeof(name), "%s: %s", what, fields[i].name);
+		expect_number(name, (long long)fields[i].expected, (long long)fields[i].got);
+	}
+}
+
+/* An eighth of each gap counts; four short ones in a row are worth a trial. */
+static void check_gaps(void)
+{
+	struct pin_patience got;
+	struct pin_patience expected = {
+		.usual = USUAL, .next_skips = 16, .gap_ns = 400 * 1000, .pause_ns = 1000 * 1000};
+
+	pin_patience_init(&got, USUAL);
+	expect_patience("at first", &got, &expected);
+	pin_patience_note_gap(&got, 0);
+	expected.gap_ns = 350 * 1000;
+	expected.short_sleeps = 1;
+	expect_patience("no gap", &got, &expected);
+	pin_patience_note_gap(&got, 149999);
+	expected.gap_ns = 350 * 1000 - 43750 + 18749;
+	expected.short_sleeps = 2;
+	expect_patience("a short one", &got, &expected);
+	pin_patience_note_gap(&got, 150000);
+	expected.gap_ns = 324999 - 40624 + 18750;
+	expected.short_sleeps = 0;
+	expect_patience("one that is not", &got, &expected);
+	pin_patience_note_gap(&got, UINT64_MAX);
+	expected.gap_ns = 303125 - 37890 + 50000;
+	expect_patience("a long one counts as 400 us", &got, &expected);
+	for (uint32_t i = 1; i <= 6; i++) {
+		expected.gap_ns += 12500 - expected.gap_ns / 8;
+		expected.short_sleeps = i < 4 ? i : 4;
+		pin_patience_note_gap(&got, 100 * 1000);
+		expect_patience("short ones in a row", &got, &expected);
+	}
+	got.has_caught = expected.has_caught = true;
+	expected.gap_ns += 12500 - expected.gap_ns / 8;
+	expected.short_sleeps = 0;
+	pin_patience_note_gap(&got, 100 * 1000);
+	expect_patience("none was slept", &got, &expected);
+	expect_number("too long to wait", 0, pin_patience_ask(&got, 0));
+	expected.has_caught = false;
+	expect_patience("asked", &got, &expected);
+	got.gap_ns = 50 * 1000;
+	expect_number("still", 0, pin_patience_ask(&got, 0));
+	got.gap_ns = 50 * 1000 - 1;
+	expect_number("worth it", USUAL, pin_patience_ask(&got, 0));
+}
+
+/* Where a trial may be; `now_ns` is that of the question before. */
+static struct pin_patience begin_trial(uint64_t now_ns, uint64_t pause_ns)
+{
+	struct pin_patience patience;
+
+	pin_patience_init(&patience, USUAL);
+	patience.short_sleeps = 4;
+	patience.trial_ns = now_ns;
+	patience.pause_ns = pause_ns;
+	expect_number("not yet", 0, pin_patience_ask(&patience, now_ns - 1));
+	expect_number("a trial", 16 * USUAL, pin_patience_ask(&patience, now_ns));
+	return patience;
+}
+
+static void check_trials(void)
+{
+	const uint64_t now_ns = 5000 * 1000;
+	struct pin_patience got = begin_trial(now_ns, 8000 * 1000);
+	struct pin_patience expected = {
+		.usual = USUAL,
+		.next_skips = 16,
+		.caught_looks = 16 * USUAL,
+		.trial_spans = 16,
+		.gap_ns = 400 * 1000,
+		.trial_ns = now_ns + 8000 * 1000,
+		.pause_ns = 8000 * 1000,
+	};
+
+	expect_patience("a trial", &got, &expected);
+	for (uint32_t i = 1; i <= 16; i++) {
+		pin_patience_note_catch(&got, 100, now_ns);
+		expected.has_caught = true;
+		expected.caught_looks += 50 - expected.caught_looks / 2;
+		expected.trial_spans--;
+		if (i == 16) {
+			/* It paid: 100 looks are less than twice the usual. */
+			expected.gap_ns = 0;
+			expected.pause_ns = 2000 * 1000;
+			expected.trial_ns = now_ns + 2000 * 1000;
+		}
+		expect_patience("a catch of the trial", &got, &expected);
+	}
+	/* Exactly twice the usual pays, one more does not. */
+	for (uint32_t more = 0; more <= 2; more += 2) {
+		got = begin_trial(now_ns, 1000 * 1000);
+		got.trial_spans = 1;
+		got.caught_looks = 2 * USUAL;
+		pin_patience_note_catch(&got, 2 * USUAL + more, now_ns);
+		expect_number("gap", more == 0 ? 0 : 400 * 1000, (long long)got.gap_ns);
+		expect_number("caught", more == 0 ? 2 * USUAL : 0, got.caught_looks);
+		expect_number(
+			"pause", more == 0 ? 1000 * 1000 : 4000 * 1000, (long long)got.pause_ns);
+	}
+	got = begin_trial(now_ns, 8000 * 1000);
+	pin_patience_note_miss(&got, now_ns + 7);
+	expected = (struct pin_patience){
+		.usual = USUAL,
+		.next_skips = 16,
+		.gap_ns = 400 * 1000,
+		.trial_ns = now_ns + 7 + 32000 * 1000,
+		.pause_ns = 32000 * 1000,
+	};
+	expect_patience("a miss ends it", &got, &expected);
+	got = begin_trial(now_ns, 500 * 1000 * 1000);
+	pin_patience_note_miss(&got, now_ns);
+	expect_number("a second at most", 1000 * 1000 * 1000, (long long)got.pause_ns);
+	expect_number(
+		"until then", (long long)now_ns + 1000 * 1000 * 1000, (long long)got.trial_ns);
+}
+
+/* Twice what it took lately, from the usual span to four times that. */
+static void check_spans(void)
+{
+	static const uint32_t rows[][2] = {{0, 200}, {99, 200}, {101, 202}, {300, 600}, {399, 798},
+		{400, 800}, {401, 800}, {3200, 800}};
+	struct pin_patience got;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		pin_patience_init(&got, USUAL);
+		got.gap_ns = 0;
+		got.caught_looks = rows[i][0];
+		expect_number("a span", rows[i][1], pin_patience_ask(&got, 0));
+	}
+}
+
+/* Eight misses, then 16 times without, then after each miss twice as many. */
+static void check_skips(void)
+{
+	struct pin_patience got;
+	struct pin_patience expected = {
+		.usual = USUAL, .next_skips = 16, .caught_looks = 1024, .pause_ns = 1000 * 1000};
+
+	pin_patience_init(&got, USUAL);
+	got.gap_ns = 0;
+	got.caught_looks = 1024;
+	for (uint32_t i = 1; i < 8; i++) {
+		expect_true("a span", pin_patience_ask(&got, 0) > 0);
+		pin_patience_note_miss(&got, 0);
+		expected.misses = i;
+		expected.caught_looks /= 2;
+		expect_patience("a miss", &got, &expected);
+	}
+	for (uint32_t skips = 16; skips <= 2048; skips *= 2) {
+		expect_true("a span", pin_patience_ask(&got, 0) > 0);
+		pin_patience_note_miss(&got, 0);
+		expected.misses = 8;
+		expected.caught_looks /= 2;
+		expected.skips = skips < 1024 ? skips : 1024;
+		expected.next_skips = skips < 512 ? 2 * skips : 1024;
+		expect_patience("one too many", &got, &expected);
+		for (uint32_t i = expected.skips; i > 0; i--) {
+			expect_number("skipped", 0, pin_patience_ask(&got, 0));
+			expected.skips--;
+			expect_patience("skipped", &got, &expected);
+		}
+	}
+	got.skips = 3;
+	pin_patience_note_catch(&got, 11, 0);
+	expected = (struct pin_patience){.usual = USUAL,
+		.next_skips = 16,
+		.caught_looks = 5,
+		.has_caught = true,
+		.pause_ns = 1000 * 1000};
+	expect_patience("a catch begins anew", &got, &expected);
+}
+
 int main(void)
 {
+	check_gaps();
+	check_trials();
+	check_spans();
+	check_skips();
 	check_turns();
 	check_learned_span();
 	check_vain();

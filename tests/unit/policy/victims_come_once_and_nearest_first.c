@@ -10,13 +10,15 @@
  * say, worker by worker. Likewise machines whose nodes are not all as far from
  * each other, as a ring, halves of sockets and a cube. Starts are counted from
  * a fixed seed, so that the outcome is always the same. Then each allocation
- * fails in turn.
+ * fails in turn. Behind each there is a page that nobody may touch.
  */
 #include "runtime/base/base.h"
 #include "runtime/host/heap.h"
 #include "runtime/host/topology.h"
 #include "runtime/policy/steal_order.h"
 #include "tests/support/expect.h"
+
+#include <sys/mman.h>
 
 enum {
 	WORKERS_MAX = 4096,
@@ -53,22 +55,46 @@ static const struct layout layouts[] = {
 static struct pin_cpu_place places[WORKERS_MAX];
 static uint32_t allocations_left = UINT32_MAX;
 
+static uint64_t bytes_allocated;
+static uint64_t bytes_released;
+
 static void *allocate_or_fail(void *arg, size_t align, size_t bytes)
 {
+	size_t mapped = pin_round_up(bytes, PIN_PAGE_BYTES);
+	uint8_t *memory;
+
+	(void)arg;
 	if (allocations_left == 0) {
 		return NULL;
 	}
 	allocations_left--;
-	return pin_heap_system_allocate(arg, align, bytes);
+	bytes_allocated += bytes;
+	memory = mmap(NULL, mapped + PIN_PAGE_BYTES, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	expect_ready("mmap", memory != MAP_FAILED);
+	expect_ready("mprotect", mprotect(memory + mapped, PIN_PAGE_BYTES, PROT_NONE) == 0);
+	return memory + mapped - pin_round_up(bytes, align);
 }
 
-static const struct pin_host host = {
-	.heap = {.allocate = allocate_or_fail, .release = pin_heap_system_release},
-};
+static void release(void *arg, void *memory, size_t align, size_t bytes)
+{
+	uint8_t *first = (uint8_t *)pin_round_down((uintptr_t)memory, PIN_PAGE_BYTES);
 
-/* Node numbers fall as indices rise, and leave gaps, as the OS's may. */
+	(void)arg;
+	(void)align;
+	bytes_released += bytes;
+	munmap(first, pin_round_up(bytes, PIN_PAGE_BYTES) + PIN_PAGE_BYTES);
+}
+
+static const struct pin_host host = {.heap = {.allocate = allocate_or_fail, .release = release}};
+
+/*
+ * Node numbers fall as indices rise, and leave gaps, as the OS's may. In
+ * scattered layouts numbers of L2s go round the L3s.
+ */
 static void lay_out(const struct layout *layout)
 {
+	uint32_t l3_count = layout->node_count * layout->l3_per_node;
 	uint32_t l2_count = layout->node_count * layout->l3_per_node * layout->l2_per_l3;
 
 	for (uint32_t i = 0; i < layout->place_count; i++) {
@@ -79,7 +105,8 @@ static void lay_out(const struct layout *layout)
 		places[i] = (struct pin_cpu_place){
 			.cpu_index = i,
 			.core_index = i,
-			.l2_index = l2,
+			.l2_index =
+				layout->stride == 1 ? l2 : l2 % layout->l2_per_l3 * l3_count + l3,
 			.l3_index = l3,
 			.node_index = 3 * (layout->node_count - l3 / layout->l3_per_node),
 		};
@@ -512,5 +539,6 @@ int main(void)
 	check_imagined();
 	check_repeats();
 	check_without_memory();
+	expect_number("bytes given back", (long long)bytes_allocated, (long long)bytes_released);
 	return expect_status();
 }

@@ -39,6 +39,50 @@ static uint32_t calls_until_due(struct pinion_yield *yield, uint64_t units)
 	return calls;
 }
 
+/* All that a saved policy has, so that equal ones are equal bytes. */
+static void expect_state(const char *what, const struct pinion_yield *yield, uint64_t limit,
+	uint64_t quota_units, uint64_t done_units, uint32_t has_ended)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "%s: limit", what);
+	expect_number(name, (long long)limit, (long long)yield->limit);
+	snprintf(name, sizeof(name), "%s: quota", what);
+	expect_number(name, (long long)quota_units, (long long)yield->quota_units);
+	snprintf(name, sizeof(name), "%s: done", what);
+	expect_number(name, (long long)done_units, (long long)yield->done_units);
+	snprintf(name, sizeof(name), "%s: has ended", what);
+	expect_number(name, has_ended, yield->has_ended);
+}
+
+static void check_states(void)
+{
+	struct pinion_yield yield = begin(PINION_YIELD_EVERY_N, 0);
+
+	expect_state("every 64", &yield, 64, 64, 0, 0);
+	yield = begin(PINION_YIELD_NEVER, 7);
+	expect_state("never", &yield, 0, UINT64_MAX, 0, 0);
+	yield = begin(PINION_YIELD_ALWAYS, 7);
+	expect_state("always", &yield, 0, 0, 0, 0);
+	yield = begin(PINION_YIELD_ADAPTIVE, 0);
+	expect_state("adaptive", &yield, STRETCH_NS, 1, 0, 0);
+	yield = begin(PINION_YIELD_UNITS, 0);
+	expect_state("units", &yield, 1 << 20, 1 << 20, 0, 0);
+	yield = begin(PINION_YIELD_UNITS, 100);
+	expect_true("not yet", !pinion_yield_due(&yield, 60));
+	expect_state("60 of 100", &yield, 100, 100, 60, 0);
+	expect_true("due", pinion_yield_due(&yield, 70));
+	expect_state("130 of 100", &yield, 100, 100, 130, 1);
+	pinion_yield_note(&yield, 1);
+	expect_state("with the rest", &yield, 100, 100, 30, 0);
+	/* No stretch has ended in between. */
+	pinion_yield_note(&yield, 1);
+	expect_state("anew", &yield, 100, 100, 0, 0);
+	yield = begin(PINION_YIELD_EVERY_N, 2);
+	expect_true("first of two", !pinion_yield_due(&yield, 9));
+	expect_state("first of two", &yield, 2, 2, 1, 0);
+}
+
 /* ---- the fixed kinds ---- */
 
 static void check_every_n(void)
@@ -307,6 +351,7 @@ int main(void)
 	struct random_source source;
 	uint64_t seed = random_begin(&source);
 
+	check_states();
 	check_every_n();
 	check_never_and_always();
 	check_units();
