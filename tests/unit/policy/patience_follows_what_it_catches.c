@@ -304,6 +304,10 @@ static void check_trials(void)
 		.pause_ns = 32000 * 1000,
 	};
 	expect_patience("a miss ends it", &got, &expected);
+	got = begin_trial(now_ns, 8000 * 1000);
+	got.trial_spans = 1;
+	pin_patience_note_miss(&got, now_ns + 7);
+	expect_patience("a miss in its last span too", &got, &expected);
 	got = begin_trial(now_ns, 500 * 1000 * 1000);
 	pin_patience_note_miss(&got, now_ns);
 	expect_number("a second at most", 1000 * 1000 * 1000, (long long)got.pause_ns);

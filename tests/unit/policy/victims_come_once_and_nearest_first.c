@@ -90,7 +90,7 @@ static const struct pin_host host = {.heap = {.allocate = allocate_or_fail, .rel
 
 /*
  * Node numbers fall as indices rise, and leave gaps, as the OS's may. In
- * scattered layouts numbers of L2s go round the L3s.
+ * scattered layouts L3s are numbered anew on each node, and L2s go round L3s.
  */
 static void lay_out(const struct layout *layout)
 {
@@ -107,7 +107,7 @@ static void lay_out(const struct layout *layout)
 			.core_index = i,
 			.l2_index =
 				layout->stride == 1 ? l2 : l2 % layout->l2_per_l3 * l3_count + l3,
-			.l3_index = l3,
+			.l3_index = layout->stride == 1 ? l3 : l3 % layout->l3_per_node,
 			.node_index = 3 * (layout->node_count - l3 / layout->l3_per_node),
 		};
 	}
@@ -297,6 +297,7 @@ static const struct machine machines[] = {
 	{"all as far", 4, 8, 0, false,
 		{10, 20, 20, 20, 20, 10, 20, 20, 20, 20, 10, 20, 20, 20, 20, 10}},
 	{"far one way only", 3, 9, 0, true, {10, 20, 40, 20, 10, 20, 20, 20, 10}},
+	{"far from the last only", 3, 9, 0, true, {10, 20, 20, 20, 10, 20, 20, 40, 10}},
 	{"two nodes", 2, 4, 0, false, {10, 40, 40, 10}},
 	{"eight in a cube", 8, 32, 0, true,
 		{10, 16, 16, 22, 16, 22, 22, 28, 16, 10, 22, 16, 22, 16, 28, 22, 16, 22, 10, 16, 22,

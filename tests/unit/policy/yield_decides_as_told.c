@@ -300,6 +300,15 @@ static void check_extremes(void)
 		pinion_yield_note(&yield, 0);
 	}
 	expect_number("greatest quota", 1LL << 32, (long long)yield.quota_units);
+	/* Twice as many are less than that. */
+	yield = begin(PINION_YIELD_ADAPTIVE, 1000 * 1000 * 1000);
+	expect_true("many units at once", pinion_yield_due(&yield, 3LL << 29));
+	pinion_yield_note(&yield, 0);
+	expect_number("twice as many", 3LL << 30, (long long)yield.quota_units);
+	yield = begin(PINION_YIELD_ADAPTIVE, 1000 * 1000 * 1000);
+	expect_true("half of the most", pinion_yield_due(&yield, 1LL << 31));
+	pinion_yield_note(&yield, 0);
+	expect_number("all", 1LL << 32, (long long)yield.quota_units);
 	/* 2^55 units in a second: their product is 0 modulo 2^64. */
 	expect_true("very many units at once", pinion_yield_due(&yield, UINT64_C(1) << 55));
 	pinion_yield_note(&yield, 1000 * 1000 * 1000);
