@@ -1,14 +1,18 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# `pinion bench`: what it prints and refuses. No figure is judged here: tests
-# run on busy machines.
+# `pinion bench`, and the program of `make bench`, which has its command line and
+# more subjects: what they print and refuse. No figure is judged here: tests run on
+# busy machines.
 bats_require_minimum_version 1.5.0
 load program
 
 # Measuring takes minutes where every access is watched; that each subject
 # starts, runs and stops is what ThreadSanitizer is asked about.
 setup() {
+	local all=${top_builddir:-$PWD}/tests/bench/pinion
 	enter_folder
+	shipped=$PINION
+	PINION=$all
 	case $BATS_TEST_DESCRIPTION in
 	*signal* | *refused*) ;;
 	*) [[ $(ldd "$PINION" 2>/dev/null) != *tsan.so* ]] || skip "too slow under ThreadSanitizer" ;;
@@ -62,17 +66,38 @@ check_json() {
 	}
 }
 
+# The first words of the lines of `bench list`, in one line.
+names() {
+	"$1" bench list | awk 'NF >= 4 { printf "%s ", $1 }'
+}
+
 @test "list names each subject with what it measures" {
 	bench list
 	expect 0
 	[ ! -s err ]
-	[ "$(awk '{ print $1 }' out | tr '\n' ' ')" = "nop read read_random read_random_cached read_blocks read_blocks_cached \
-write write_random sum scan spawn yield inject batch inject_wait steal \
-steal_spawn forkjoin wake wake_worker wake_ring wake_worker_ring \
-wake_qos wake_ring_qos wake_completion idle idle_ring timer timer_late lanes lanes_qos lanes_busy classes \
-execute execute_together thread_pool channel channel_pass startup walk pool pool_outside pool_malloc pool_two \
-pool_pass pool_steal " ]
-	[ "$(awk 'NF < 4' out)" = "" ]
+	[ "$(names "$shipped")" = "nop read read_random read_random_cached write sum scan spawn steal forkjoin \
+wake idle timer lanes walk pool " ]
+	[ "$(names "$PINION")" = "$(names "$shipped")read_blocks read_blocks_cached write_random yield \
+inject batch inject_wait steal_spawn wake_worker wake_ring wake_worker_ring wake_qos wake_ring_qos \
+wake_completion idle_ring timer_late lanes_qos lanes_busy classes execute execute_together thread_pool channel \
+channel_pass startup pool_outside pool_malloc pool_two pool_pass pool_steal " ]
+}
+
+@test "the program that is installed measures its subjects, and has no others" {
+	needs jq
+	PINION=$shipped bench nop spawn pool --json --seconds 0.05
+	expect 0
+	[ "$(jq -r 'select(.bench != "nop").bench' out)" = "$(printf 'spawn\npool')" ]
+	PINION=$shipped bench pool_malloc
+	complains "unknown subject 'pool_malloc' (see pinion bench list)"
+	# Its pages explain all subjects.
+	for name in $(names "$shipped"); do
+		grep -q "^| \`$name\` |" "${top_srcdir:-..}/docs/man/pinion-bench.md"
+	done
+	for name in $(names "$PINION"); do
+		grep -q "^| \`$name\` |" "${top_srcdir:-..}/docs/man/pinion-bench.md" \
+			"${top_srcdir:-..}/tests/bench/README.md"
+	done
 }
 
 @test "an unknown subject is refused before anything is measured" {
@@ -554,7 +579,7 @@ interrupt_all() {
 	[ "$(grep -Ec '^\| pinion \| [0-9.]+ \| [0-9.]+ \|  \|$' out)" = 2 ]
 	[ "$(grep -Ec '^\| chase-lev-deque \| [0-9.]+ \| [0-9.]+ \| [0-9.]+ \(.* … .*\) \|$' out)" = 2 ]
 	[ "$(grep -Ec '^\| a peer \| 4 \| 5 \| [0-9.]+ \(.* … .*\) \|$' out)" = 1 ]
-	[ "$(grep -c '^    pinion bench \(spawn\|yield\) --json --seconds 0.05$' out)" = 2 ]
+	[ "$(grep -c '^    tests/bench/pinion bench \(spawn\|yield\) --json --seconds 0.05$' out)" = 2 ]
 	[ "$(grep -c '^In every round by more than 3 %: ' out)" = 2 ]
 	[ "$(grep -Ec '^20[0-9]{2}-[01][0-9]-[0-3][0-9]: .+, [0-9]+ CPUs, Linux ' out)" = 1 ]
 	# The same for people and for programs.

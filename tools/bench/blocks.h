@@ -20,6 +20,12 @@
 #include <pinion/file.h>
 #include <pinion/request.h>
 
+/* Of a block, unless the user says otherwise. */
+enum {
+	BLOCKS_RANDOM_BYTES = 4096,
+	BLOCKS_IN_ORDER_BYTES = 65536,
+};
+
 /* What tells one subject from another. */
 struct blocks_plan {
 	uint32_t block_bytes; /* by default */
@@ -75,5 +81,11 @@ int blocks_start(struct bench *bench, struct bench_setting *out_setting, void **
 int blocks_run(void *state, enum bench_side side, struct figures *out_figures);
 uint32_t blocks_further(void *state, struct bench_further further[BENCH_FURTHER_MAX]);
 void blocks_stop(void *state);
+
+/* What all of them have. */
+#define BLOCKS_SHARED \
+	.is_rate = true, \
+	.axes = BENCH_BY(BENCH_WORKERS) | BENCH_BY(BENCH_DEPTH) | BENCH_BY(BENCH_BLOCK), \
+	.start = blocks_start, .run = blocks_run, .stop = blocks_stop, .further = blocks_further
 
 #endif

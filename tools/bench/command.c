@@ -43,14 +43,14 @@ static const struct option_spec bench_specs[OPTION_COUNT] = {
 	[OPTION_CSV] = {0, "csv", NULL, "comma-separated, a line of names first", NULL},
 	[OPTION_PLOT] = {0, "plot", "FILE", "draw the figures as SVG, by gnuplot", NULL},
 	[OPTION_WORKERS] = {0, "workers", "N[,N]…",
-		"worker threads of read, sum, scan, startup, inject_wait, lanes_busy, default "
-		"one per core; read_…, write…, spawn, yield, forkjoin, default 1",
+		"worker threads of read, sum, scan, default one per core; read_…, write, "
+		"spawn, forkjoin, default 1",
 		"Each number in turn. The other subjects need as many as they have."},
 	[OPTION_DEPTH] = {0, "depth", "N[,N]…",
-		"read_…, write…: blocks in flight on each worker, default 32",
+		"read_…, write: blocks in flight on each worker, default 32",
 		"nop: requests at a time, default 64. timer: others that wait, default 1000."},
 	[OPTION_BLOCK] = {0, "block", "SIZE[,SIZE]…",
-		"read_…, write…: bytes of each, default 4K at random, 64K in order", NULL},
+		"read_…, write: bytes of each, default 4K at random, 64K in order", NULL},
 	[OPTION_TREE] = {0, "tree", "DIR", "walk: this tree; without it one is made", NULL},
 	[OPTION_FILE] = {0, "file", "PATH",
 		"read…, sum, scan: read this file or device; may be repeated",
@@ -58,7 +58,7 @@ static const struct option_spec bench_specs[OPTION_COUNT] = {
 	[OPTION_DIR] = {0, "dir", "DIR", "where to make files; default: the current directory",
 		NULL},
 	[OPTION_SIZE] = {0, "size", "SIZE", "how much to make in all; default 2G", NULL},
-	[OPTION_TURN] = {0, "turn", "SIZE", "read_…, write…: what each worker moves before the",
+	[OPTION_TURN] = {0, "turn", "SIZE", "read_…, write: what each worker moves before the",
 		"other side has its turn; default 256M at most."},
 };
 

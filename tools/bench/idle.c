@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The subjects `idle` and `idle_ring`: what a runtime of eight workers uses
- * while there is nothing to do, against as many threads that sleep in futexes.
- * In `idle_ring` each worker has a read pending, so that it sleeps in its ring.
- *
- * A figure is the CPU time of one side's threads, over a period in which
- * nothing happens to them, and of a piece of work that the thread beside them
- * does in it. The latter, some 3 ms in each second, is there because nothing
- * at all could not be compared; what a thread uses that only waits could not
- * either, as it depends on how deep the CPU slept. What the workers alone have
- * used since the first period, the other side's included, is told beside it.
+ * CPU time of threads that have nothing to do, and the subject `idle`.
  */
+#include "tools/bench/idle.h"
 #include "tools/bench/load.h"
 #include "tools/bench/pending.h"
 #include "tools/bench/sleeper.h"
@@ -33,11 +25,6 @@ enum {
 	IDLE_STEPS_PER_MS = 1000,
 };
 
-/* What tells one subject from the other. */
-struct idle_way {
-	bool is_reading;
-};
-
 struct idle;
 
 struct idle_reader {
@@ -50,7 +37,7 @@ struct idle {
 	struct pinion_runtime *runtime;
 	uint32_t period_ms;
 	uint64_t random; /* what the work is done on */
-	bool is_reading; /* `idle_ring` */
+	bool is_reading;
 	struct idle_reader readers[IDLE_WORKERS];
 	uint32_t reading_count; /* how many have begun */
 	int error;
@@ -112,7 +99,7 @@ static void sleep_for(uint32_t period_ms)
 	(void)poll(&poll_fd, 1, (int)period_ms);
 }
 
-static int idle_run(void *state, enum bench_side side, struct figures *out_figures)
+int idle_run(void *state, enum bench_side side, struct figures *out_figures)
 {
 	struct idle *idle = state;
 	struct usage_threads threads;
@@ -149,7 +136,7 @@ static int idle_run(void *state, enum bench_side side, struct figures *out_figur
 					 (double)(end_ns - start_ns));
 }
 
-static uint32_t idle_further(void *state, struct bench_further further[BENCH_FURTHER_MAX])
+uint32_t idle_further(void *state, struct bench_further further[BENCH_FURTHER_MAX])
 {
 	const struct idle *idle = state;
 	double elapsed_ns = (double)(idle->last_ns - idle->first_ns);
@@ -162,7 +149,7 @@ static uint32_t idle_further(void *state, struct bench_further further[BENCH_FUR
 	return 2;
 }
 
-static void idle_stop(void *state)
+void idle_stop(void *state)
 {
 	struct idle *idle = state;
 
@@ -233,7 +220,7 @@ static int start_bare(struct idle *idle)
 	return rc;
 }
 
-static int idle_start(struct bench *bench, struct bench_setting *out_setting, void **out_state)
+int idle_start(struct bench *bench, struct bench_setting *out_setting, void **out_state)
 {
 	const struct idle_way *way = bench->subject->variant;
 	/* As many pairs as there have to be fit into the time, at two turns. */
@@ -269,24 +256,8 @@ static int idle_start(struct bench *bench, struct bench_setting *out_setting, vo
 
 const struct bench_subject bench_idle = {
 	.name = "idle",
-	.unit = "us/s",
 	.brief = "CPU time of 8 workers with nothing to do, against threads asleep in futexes",
 	.sides = {[BENCH_OURS] = "pinion_runtime_create", [BENCH_FLOOR] = "futex-wait"},
 	.variant = &(const struct idle_way){.is_reading = false},
-	.start = idle_start,
-	.run = idle_run,
-	.stop = idle_stop,
-	.further = idle_further,
-};
-
-const struct bench_subject bench_idle_ring = {
-	.name = "idle_ring",
-	.unit = "us/s",
-	.brief = "as idle, with a read pending on each worker",
-	.sides = {[BENCH_OURS] = "pinion_request_submit", [BENCH_FLOOR] = "futex-wait"},
-	.variant = &(const struct idle_way){.is_reading = true},
-	.start = idle_start,
-	.run = idle_run,
-	.stop = idle_stop,
-	.further = idle_further,
+	IDLE_SHARED,
 };

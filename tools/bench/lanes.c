@@ -1,17 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The subjects `lanes`, `lanes_qos` and `lanes_busy`: how long a high job from
- * outside waits while normal and low jobs saturate every worker that serves
- * them (load.h).
- *
- * `lanes`: one worker serves high alone and sleeps, the others' jobs take 1 to
- * 2 ms. Whoever comes first takes the job: it, or one that has just ended
- * another. The floor is a bare thread on its CPU that sleeps in a futex, woken
- * from the same thread under the same load. `lanes_qos`: the same where idle
- * CPUs are asked to stay awake. `lanes_busy`: all workers serve all lanes and
- * none is free, so the job waits until one of the others' has ended; the floor
- * are the workers' threads in loops, as in inject_wait.c.
+ * Waits of high jobs, timed, and the subject `lanes`.
  */
+#include "tools/bench/lanes.h"
 #include "tools/bench/load.h"
 #include "tools/bench/place.h"
 #include "tools/bench/sleeper.h"
@@ -30,12 +21,6 @@ enum {
 	LANES_LONG_NS_MIN = 1000 * 1000,
 	LANES_LONG_NS_MAX = 2 * 1000 * 1000,
 	LANES_FREE_INDEX = 0, /* the worker of the first tier */
-};
-
-/* What tells one subject from the other. */
-struct lanes_way {
-	bool has_free_worker;
-	bool keeps_cpus_awake;
 };
 
 struct lanes {
@@ -130,30 +115,21 @@ static int keep_figures(struct lanes *lanes, enum bench_side side, const struct 
 	return rc;
 }
 
-static int lanes_run(void *state, enum bench_side side, struct figures *out_figures)
+int lanes_run(void *state, enum bench_side side, struct figures *out_figures)
 {
 	struct lanes *lanes = state;
-	int rc = 0;
+	bool is_shared = !lanes->has_free_worker;
+	/* Without a free worker either side needs all workers for itself. */
+	int rc = is_shared ? load_begin(&lanes->load, side == BENCH_FLOOR) : 0;
 
 	for (int i = 0; rc == 0 && i < LANES_FIGURES; i++) {
 		rc = take_figure(lanes, side, out_figures);
 	}
-	return rc == 0 ? keep_figures(lanes, side, out_figures) : rc;
+	rc = rc == 0 ? keep_figures(lanes, side, out_figures) : rc;
+	return rc == 0 && is_shared ? load_end(&lanes->load) : rc;
 }
 
-/* Either side needs the workers for itself. */
-static int busy_run(void *state, enum bench_side side, struct figures *out_figures)
-{
-	struct lanes *lanes = state;
-	int rc = load_begin(&lanes->load, side == BENCH_FLOOR);
-
-	if (rc == 0) {
-		rc = lanes_run(lanes, side, out_figures);
-	}
-	return rc == 0 ? load_end(&lanes->load) : rc;
-}
-
-static uint32_t lanes_further(void *state, struct bench_further further[BENCH_FURTHER_MAX])
+uint32_t lanes_further(void *state, struct bench_further further[BENCH_FURTHER_MAX])
 {
 	struct lanes *lanes = state;
 	int rc = lanes->has_free_worker ? load_end(&lanes->load) : 0;
@@ -176,7 +152,7 @@ static uint32_t lanes_further(void *state, struct bench_further further[BENCH_FU
 	return lanes->has_free_worker ? 4 : 3;
 }
 
-static void lanes_stop(void *state)
+void lanes_stop(void *state)
 {
 	struct lanes *lanes = state;
 
@@ -234,7 +210,7 @@ static int start_runtime(struct bench *bench, struct lanes *lanes, uint32_t work
 	return bench_start_workers(&own, worker_count, out_setting, &lanes->runtime);
 }
 
-static int lanes_start(struct bench *bench, struct bench_setting *out_setting, void **out_state)
+int lanes_start(struct bench *bench, struct bench_setting *out_setting, void **out_state)
 {
 	const struct lanes_way *way = bench->subject->variant;
 	bool has_free_worker = way->has_free_worker;
@@ -279,33 +255,10 @@ static int lanes_start(struct bench *bench, struct bench_setting *out_setting, v
 	return 0;
 }
 
-#define LANES_SHARED \
-	.unit = "us", .start = lanes_start, .stop = lanes_stop, .further = lanes_further
-
 const struct bench_subject bench_lanes = {
 	.name = "lanes",
 	.brief = "from a high job's spawn to its start, one worker free, the others full",
 	.sides = {[BENCH_OURS] = "pinion_task_spawn", [BENCH_FLOOR] = "futex-wake"},
 	.variant = &(const struct lanes_way){.has_free_worker = true},
-	.run = lanes_run,
-	LANES_SHARED,
-};
-
-const struct bench_subject bench_lanes_qos = {
-	.name = "lanes_qos",
-	.brief = "as lanes, where idle CPUs are asked to stay awake",
-	.sides = {[BENCH_OURS] = "pinion_task_spawn", [BENCH_FLOOR] = "futex-wake"},
-	.variant = &(const struct lanes_way){.has_free_worker = true, .keeps_cpus_awake = true},
-	.run = lanes_run,
-	LANES_SHARED,
-};
-
-const struct bench_subject bench_lanes_busy = {
-	.name = "lanes_busy",
-	.axes = BENCH_BY(BENCH_WORKERS),
-	.brief = "as lanes, where no worker is free, so that it waits until a job has ended",
-	.sides = {[BENCH_OURS] = "pinion_task_spawn", [BENCH_FLOOR] = "look-between-tasks"},
-	.variant = &(const struct lanes_way){.has_free_worker = false},
-	.run = busy_run,
 	LANES_SHARED,
 };

@@ -1,17 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The subject `spawn`: what an empty task costs that is spawned from inside a
- * worker and run by it. And `yield`: the same of a task that spawns itself, so
- * that the queue is empty each time.
- *
- * Ours goes on by itself: the last task of a batch spawns the next. The floor
- * calls the same tasks in the same batches by way of a bare deque, on the same
- * thread, so on the same core.
- *
- * With several workers each does so for itself, at the same time. None begins
- * before all have, and none leaves its last task before all have ended, so that
- * nobody has time to steal: what is left to see is what workers share.
+ * Batches of empty tasks, and the subject `spawn`.
  */
+#include "tools/bench/spawn.h"
 #include "tools/bench/chaselev.h"
 #include "tools/bench/tasks.h"
 #include "tools/report.h"
@@ -24,18 +15,11 @@
 #include <stdlib.h>
 
 enum {
-	/* Half of a worker's queue, so that none is passed on to others. */
-	SPAWN_BATCH_MAX = 128,
 	/* Tasks per figure: large against the clock's own cost, 50 us or so. */
 	SPAWN_FIGURE_TASKS = 64 * SPAWN_BATCH_MAX,
 	SPAWN_FIGURES = 32, /* of one turn */
 	/* Looks before the CPU is offered to whoever is waited for. */
 	SPAWN_SPIN_COUNT = 2000,
-};
-
-/* What tells one subject from the other. */
-struct spawn_way {
-	uint32_t batch_count;
 };
 
 struct spawn;
@@ -54,7 +38,7 @@ struct spawn {
 	struct spawners *all;
 	struct pinion_runtime *runtime;
 	struct spawn_task tasks[SPAWN_BATCH_MAX];
-	uint32_t batch_count;	  /* of them in use: 1 for `yield` */
+	uint32_t batch_count;	  /* of them in use */
 	uint64_t left_count;	  /* tasks of the batch in hand */
 	uint64_t remaining_count; /* tasks of the figure in hand */
 	uint64_t start_ns;
@@ -208,7 +192,7 @@ static int spawn_turns(struct spawners *all, enum bench_side side)
 	return bench_word_wait(&all->done, before);
 }
 
-static int spawn_run(void *state, enum bench_side side, struct figures *out_figures)
+int spawn_run(void *state, enum bench_side side, struct figures *out_figures)
 {
 	struct spawners *all = state;
 	int rc = spawn_turns(all, side);
@@ -227,7 +211,7 @@ static int spawn_run(void *state, enum bench_side side, struct figures *out_figu
 	return rc;
 }
 
-static void spawn_stop(void *state)
+void spawn_stop(void *state)
 {
 	struct spawners *all = state;
 
@@ -248,7 +232,7 @@ static void init_spawn(struct spawn *spawn, struct spawners *all, uint32_t batch
 	}
 }
 
-static int spawn_start(struct bench *bench, struct bench_setting *out_setting, void **out_state)
+int spawn_start(struct bench *bench, struct bench_setting *out_setting, void **out_state)
 {
 	const struct spawn_way *way = bench->subject->variant;
 	struct spawners *all = bench_allocate(sizeof(*all));
@@ -276,24 +260,8 @@ static int spawn_start(struct bench *bench, struct bench_setting *out_setting, v
 
 const struct bench_subject bench_spawn = {
 	.name = "spawn",
-	.unit = "ns",
-	.axes = BENCH_BY(BENCH_WORKERS),
 	.brief = "an empty task spawned and run by its worker, against calls from a bare deque",
 	.sides = {[BENCH_OURS] = "pinion_task_spawn", [BENCH_FLOOR] = "chase-lev-deque"},
 	.variant = &(const struct spawn_way){.batch_count = SPAWN_BATCH_MAX},
-	.start = spawn_start,
-	.run = spawn_run,
-	.stop = spawn_stop,
-};
-
-const struct bench_subject bench_yield = {
-	.name = "yield",
-	.unit = "ns",
-	.axes = BENCH_BY(BENCH_WORKERS),
-	.brief = "a task that spawns itself and returns, against calls from a bare deque",
-	.sides = {[BENCH_OURS] = "pinion_task_spawn", [BENCH_FLOOR] = "chase-lev-deque"},
-	.variant = &(const struct spawn_way){.batch_count = 1},
-	.start = spawn_start,
-	.run = spawn_run,
-	.stop = spawn_stop,
+	SPAWN_SHARED,
 };

@@ -125,55 +125,38 @@ struct bench_results {
 	uint32_t further_count;
 };
 
+/* A program's: of `pinion` the above. */
 extern const struct bench_subject *const bench_subjects[];
 extern const uint32_t bench_subject_count;
 
-extern const struct bench_subject bench_read;
-extern const struct bench_subject bench_read_random;
-extern const struct bench_subject bench_read_random_cached;
-extern const struct bench_subject bench_read_blocks;
-extern const struct bench_subject bench_read_blocks_cached;
-extern const struct bench_subject bench_write;
-extern const struct bench_subject bench_write_random;
-extern const struct bench_subject bench_nop;
-extern const struct bench_subject bench_sum;
-extern const struct bench_subject bench_scan;
-extern const struct bench_subject bench_spawn;
-extern const struct bench_subject bench_inject;
-extern const struct bench_subject bench_batch;
-extern const struct bench_subject bench_inject_wait;
-extern const struct bench_subject bench_yield;
-extern const struct bench_subject bench_steal;
-extern const struct bench_subject bench_steal_spawn;
-extern const struct bench_subject bench_forkjoin;
-extern const struct bench_subject bench_wake;
-extern const struct bench_subject bench_wake_worker;
-extern const struct bench_subject bench_wake_ring;
-extern const struct bench_subject bench_wake_worker_ring;
-extern const struct bench_subject bench_wake_qos;
-extern const struct bench_subject bench_wake_ring_qos;
-extern const struct bench_subject bench_wake_completion;
-extern const struct bench_subject bench_idle;
-extern const struct bench_subject bench_idle_ring;
-extern const struct bench_subject bench_timer;
-extern const struct bench_subject bench_timer_late;
-extern const struct bench_subject bench_execute;
-extern const struct bench_subject bench_execute_together;
-extern const struct bench_subject bench_thread_pool;
-extern const struct bench_subject bench_lanes;
-extern const struct bench_subject bench_lanes_qos;
-extern const struct bench_subject bench_lanes_busy;
-extern const struct bench_subject bench_classes;
-extern const struct bench_subject bench_channel;
-extern const struct bench_subject bench_channel_pass;
-extern const struct bench_subject bench_startup;
-extern const struct bench_subject bench_walk;
-extern const struct bench_subject bench_pool;
-extern const struct bench_subject bench_pool_outside;
-extern const struct bench_subject bench_pool_malloc;
-extern const struct bench_subject bench_pool_two;
-extern const struct bench_subject bench_pool_pass;
-extern const struct bench_subject bench_pool_steal;
+/* clang-format off */
+/*
+ * The subjects of `pinion bench`, in the order of `pinion bench list`. `make
+ * bench` has more: tests/bench/subjects/further.h.
+ */
+#define BENCH_SUBJECTS(apply) \
+	apply(nop) \
+	apply(read) \
+	apply(read_random) \
+	apply(read_random_cached) \
+	apply(write) \
+	apply(sum) \
+	apply(scan) \
+	apply(spawn) \
+	apply(steal) \
+	apply(forkjoin) \
+	apply(wake) \
+	apply(idle) \
+	apply(timer) \
+	apply(lanes) \
+	apply(walk) \
+	apply(pool)
+/* clang-format on */
+
+#define BENCH_DECLARE(subject) extern const struct bench_subject bench_##subject;
+#define BENCH_LIST(subject) &bench_##subject,
+
+BENCH_SUBJECTS(BENCH_DECLARE)
 
 /* CLOCK_MONOTONIC. */
 uint64_t bench_now_ns(void);

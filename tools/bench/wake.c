@@ -1,17 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The subjects `wake`, `wake_worker`, `wake_ring`, `wake_worker_ring`,
- * `wake_qos` and `wake_ring_qos`: how long a task takes to start on a worker
- * that sleeps, against a thread that sleeps in a futex. Both ends read
- * CLOCK_MONOTONIC.
- *
- * Who wakes is the thread of the bench or, for `wake_worker…`, another worker
- * from within a task; where the worker sleeps is its futex or, for `…_ring`,
- * its ring, as a read of its own is pending; for `…_qos` idle CPUs are asked to
- * stay awake, so that it is a wake and not the start of a CPU that is measured.
- * Either side is woken only once the kernel says that it sleeps; nobody spins
- * while the other side wakes up.
+ * Wakes, timed, and the subject `wake`.
  */
+#include "tools/bench/wake.h"
 #include "tools/bench/pending.h"
 #include "tools/bench/place.h"
 #include "tools/bench/sleeper.h"
@@ -28,13 +19,6 @@
 enum {
 	WAKE_FIGURES = 32, /* of one turn */
 	WAKE_WORKERS_MAX = 2,
-};
-
-/* What tells one subject from another. */
-struct wake_way {
-	uint32_t worker_count; /* 2: one worker wakes the other */
-	bool sleeps_in_ring;
-	bool keeps_cpus_awake;
 };
 
 struct wake {
@@ -138,7 +122,7 @@ static int wake_turn(struct pinion_task *task)
 	return 0;
 }
 
-static int wake_run(void *state, enum bench_side side, struct figures *out_figures)
+int wake_run(void *state, enum bench_side side, struct figures *out_figures)
 {
 	struct wake *wake = state;
 	int rc;
@@ -159,7 +143,7 @@ static int wake_run(void *state, enum bench_side side, struct figures *out_figur
 }
 
 /* What the calls took who woke. */
-static uint32_t wake_further(void *state, struct bench_further further[BENCH_FURTHER_MAX])
+uint32_t wake_further(void *state, struct bench_further further[BENCH_FURTHER_MAX])
 {
 	static const char *const names[] = {"waker_ns", "floor_waker_ns"};
 	struct wake *wake = state;
@@ -172,7 +156,7 @@ static uint32_t wake_further(void *state, struct bench_further further[BENCH_FUR
 	return 2;
 }
 
-static void wake_stop(void *state)
+void wake_stop(void *state)
 {
 	struct wake *wake = state;
 
@@ -256,7 +240,7 @@ static int begin_read(struct wake *wake, uint32_t worker_index)
 	return rc == 0 ? wake->error : rc;
 }
 
-static int wake_start(struct bench *bench, struct bench_setting *out_setting, void **out_state)
+int wake_start(struct bench *bench, struct bench_setting *out_setting, void **out_state)
 {
 	const struct wake_way *way = bench->subject->variant;
 	struct wake *wake = bench_allocate(sizeof(*wake));
@@ -293,57 +277,10 @@ static int wake_start(struct bench *bench, struct bench_setting *out_setting, vo
 	return 0;
 }
 
-/* What all of them have. */
-#define WAKE_SHARED \
-	.unit = "us", .start = wake_start, .run = wake_run, .stop = wake_stop, \
-	.further = wake_further
-
 const struct bench_subject bench_wake = {
 	.name = "wake",
 	.brief = "from pinion_task_spawn outside to the task on a sleeping worker, against a futex",
 	.sides = {[BENCH_OURS] = "pinion_task_spawn", [BENCH_FLOOR] = "futex-wake"},
 	.variant = &(const struct wake_way){.worker_count = 1},
-	WAKE_SHARED,
-};
-
-const struct bench_subject bench_wake_worker = {
-	.name = "wake_worker",
-	.brief = "from a spawn in one worker to the task on another that sleeps, against a futex",
-	.sides = {[BENCH_OURS] = "pinion_task_spawn_shared", [BENCH_FLOOR] = "futex-wake"},
-	.variant = &(const struct wake_way){.worker_count = 2},
-	WAKE_SHARED,
-};
-
-const struct bench_subject bench_wake_ring = {
-	.name = "wake_ring",
-	.brief = "as wake, to a worker that sleeps in its ring, as a read of its is pending",
-	.sides = {[BENCH_OURS] = "pinion_task_spawn", [BENCH_FLOOR] = "futex-wake"},
-	.variant = &(const struct wake_way){.worker_count = 1, .sleeps_in_ring = true},
-	WAKE_SHARED,
-};
-
-const struct bench_subject bench_wake_worker_ring = {
-	.name = "wake_worker_ring",
-	.brief = "as wake_worker, to a worker that sleeps in its ring",
-	.sides = {[BENCH_OURS] = "pinion_task_spawn_shared", [BENCH_FLOOR] = "futex-wake"},
-	.variant = &(const struct wake_way){.worker_count = 2, .sleeps_in_ring = true},
-	WAKE_SHARED,
-};
-
-const struct bench_subject bench_wake_qos = {
-	.name = "wake_qos",
-	.brief = "as wake, where idle CPUs are asked to stay awake (cpu_latency_us 0)",
-	.sides = {[BENCH_OURS] = "pinion_task_spawn", [BENCH_FLOOR] = "futex-wake"},
-	.variant = &(const struct wake_way){.worker_count = 1, .keeps_cpus_awake = true},
-	WAKE_SHARED,
-};
-
-const struct bench_subject bench_wake_ring_qos = {
-	.name = "wake_ring_qos",
-	.brief = "as wake_ring, where idle CPUs are asked to stay awake",
-	.sides = {[BENCH_OURS] = "pinion_task_spawn", [BENCH_FLOOR] = "futex-wake"},
-	.variant =
-		&(const struct wake_way){
-			.worker_count = 1, .sleeps_in_ring = true, .keeps_cpus_awake = true},
 	WAKE_SHARED,
 };

@@ -2,7 +2,7 @@
 /*
  * The subject `batch`: as `inject`, but ours hands its tasks over in batches.
  */
-#include "tools/bench/inject.h"
+#include "tests/bench/subjects/inject.h"
 
 #include <pinion/pinion.h>
 

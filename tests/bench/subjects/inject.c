@@ -3,7 +3,7 @@
  * The subject `inject`: what an empty task costs that is spawned from outside
  * and run by a worker that is awake, and the bursts behind it.
  */
-#include "tools/bench/inject.h"
+#include "tests/bench/subjects/inject.h"
 
 #include "tools/report.h"
 #include "tools/signals.h"

@@ -5,7 +5,7 @@
  * maps as many bytes as the workers' arenas hold, which none of them touches.
  * What large memory costs stands beside it.
  */
-#include "tools/bench/startup_memory.h"
+#include "tests/bench/subjects/startup_memory.h"
 #include "tools/bench/tasks.h"
 #include "tools/report.h"
 

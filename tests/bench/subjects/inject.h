@@ -10,8 +10,8 @@
  * same tasks by the same producer and on the same worker's thread; they differ
  * in the queue between the two.
  */
-#ifndef PINION_TOOLS_BENCH_INJECT_H
-#define PINION_TOOLS_BENCH_INJECT_H
+#ifndef PIN_TESTS_BENCH_SUBJECTS_INJECT_H
+#define PIN_TESTS_BENCH_SUBJECTS_INJECT_H
 
 #include "tools/bench/mpmc.h"
 #include "tools/bench/place.h"

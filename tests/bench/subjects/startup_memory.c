@@ -2,7 +2,7 @@
 /*
  * Both figures, each a few times.
  */
-#include "tools/bench/startup_memory.h"
+#include "tests/bench/subjects/startup_memory.h"
 #include "tools/bench/tasks.h"
 #include "tools/report.h"
 

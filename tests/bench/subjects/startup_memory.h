@@ -3,8 +3,8 @@
  * What the memory of a runtime costs when it starts: the gigabyte that an
  * appliance gives its buffers, and registering 64 MiB of huge pages.
  */
-#ifndef PINION_TOOLS_BENCH_STARTUP_MEMORY_H
-#define PINION_TOOLS_BENCH_STARTUP_MEMORY_H
+#ifndef PIN_TESTS_BENCH_SUBJECTS_STARTUP_MEMORY_H
+#define PIN_TESTS_BENCH_SUBJECTS_STARTUP_MEMORY_H
 
 #include "tools/bench/subject.h"
 
