@@ -306,6 +306,10 @@ static const struct machine machines[] = {
 			16, 22, 16, 16, 10}},
 };
 
+static const struct machine pair = {"a pair", 1, 2, 0, false, {10}};
+static const struct machine row = {"a row of four", 4, 4, 0, true,
+	{10, 21, 22, 23, 21, 10, 21, 22, 22, 21, 10, 21, 23, 22, 21, 10}};
+
 /* Nodes have the OS's numbers 2, 5, 8, …; neighbours' indices lie apart. */
 static void lay_out_machine(const struct machine *machine, struct pin_node_distances *out_distances)
 {
@@ -500,6 +504,32 @@ static void check_repeats(void)
 	pin_victims_fini(&victims);
 }
 
+/* One victim in each tier: no random number is spent. */
+static void check_no_choice(const struct machine *machine)
+{
+	struct pin_node_distances distances;
+	struct pin_victims victims;
+	struct pin_random random;
+	struct pin_random before;
+	struct pin_victims_round round;
+	uint32_t index;
+	uint32_t count = 0;
+
+	lay_out_machine(machine, &distances);
+	expect_ready(machine->name,
+		pin_victims_init(&victims, &host, places, machine->worker_count,
+			machine->worker_count, &distances) == 0);
+	pin_random_init(&random, 1, 0);
+	before = random;
+	pin_victims_begin(&round, &victims, 0, &random);
+	while (pin_victims_next(&round, &index)) {
+		count++;
+	}
+	expect_number(machine->name, machine->worker_count - 1, count);
+	expect_true("no number is spent", memcmp(&random, &before, sizeof(random)) == 0);
+	pin_victims_fini(&victims);
+}
+
 static void check_without_memory(void)
 {
 	struct pin_node_distances distances;
@@ -539,6 +569,8 @@ int main(void)
 	}
 	check_imagined();
 	check_repeats();
+	check_no_choice(&pair);
+	check_no_choice(&row);
 	check_without_memory();
 	expect_number("bytes given back", (long long)bytes_allocated, (long long)bytes_released);
 	return expect_status();
