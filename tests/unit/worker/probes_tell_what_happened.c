@@ -7,12 +7,14 @@
  * probes that note what they are given. Two workers without threads, one of
  * which steals; a runtime whose tasks return and panic.
  */
-#define PIN_WORKER_PROBES_H
+#include "runtime/worker/state.h"
+
+#undef PIN_TRACE1
+#undef PIN_TRACE2
+#undef PIN_TRACE3
 #define PIN_TRACE1(name, a) ((void)(a))
 #define PIN_TRACE2(name, a, b) note(#name, (int64_t)(a), (int64_t)(b), 0)
 #define PIN_TRACE3(name, a, b, c) note(#name, (int64_t)(a), (int64_t)(b), (int64_t)(c))
-
-#include <stdint.h>
 
 static void note(const char *name, int64_t first, int64_t second, int64_t third);
 
