@@ -4,12 +4,35 @@
  * stdio lock may be what is broken. The only place where the library prints.
  */
 #include "runtime/base/check.h"
+#include "runtime/base/log.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* ---- lines ---- */
+
+/*
+ * Messages to the embedder: formatted on the stack, handed over as one line.
+ */
+
+void pin_log(const struct pin_log *log, enum pinion_log_level level, const char *format, ...)
+{
+	char message[512];
+	va_list arguments;
+
+	if (log->fn == NULL) {
+		return;
+	}
+	va_start(arguments, format);
+	vsnprintf(message, sizeof(message), format, arguments);
+	va_end(arguments);
+	log->fn(log->arg, level, message);
+}
+
+/* ---- ends ---- */
 
 static _Noreturn void write_and_abort(const char *message, size_t bytes)
 {

@@ -3,9 +3,11 @@
  * From mountinfo and cgroup to the directories of groups.
  */
 #include "runtime/host/cgroup.h"
+#include "runtime/base/base.h"
 #include "runtime/base/check.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -214,4 +216,286 @@ FILE *pin_cgroup_open(const struct pin_cgroup *group, const char *name)
 	file = open_below(group->root, path);
 	free(path);
 	return file;
+}
+
+/* ---- memory ---- */
+
+/*
+ * Reading limit, use and page cache of each group; the two versions have other
+ * names for them, and their own word for "no limit".
+ */
+
+/* Version 1 says "none" by a number close to 2^63. */
+#define NO_LIMIT_V1 (UINT64_C(1) << 62)
+
+struct names {
+	const char *limit;
+	const char *use;
+	/* In memory.stat, with all groups below. */
+	const char *cache[2];
+};
+
+static const struct names names_v1 = {
+	.limit = "memory.limit_in_bytes",
+	.use = "memory.usage_in_bytes",
+	.cache = {"total_inactive_file", "total_active_file"},
+};
+static const struct names names_v2 = {
+	.limit = "memory.max",
+	.use = "memory.current",
+	.cache = {"inactive_file", "active_file"},
+};
+
+/* UINT64_MAX for what is no number, as "max". */
+static uint64_t read_number(const struct pin_cgroup *group, const char *name)
+{
+	unsigned long long number;
+	uint64_t result = UINT64_MAX;
+	FILE *file = pin_cgroup_open(group, name);
+
+	if (file != NULL) {
+		if (fscanf(file, "%llu", &number) == 1) {
+			result = number;
+		}
+		fclose(file);
+	}
+	return result;
+}
+
+static uint64_t read_cache(const struct pin_cgroup *group, const struct names *names)
+{
+	char name[64];
+	unsigned long long number;
+	uint64_t sum = 0;
+	FILE *file = pin_cgroup_open(group, "memory.stat");
+
+	while (file != NULL && fscanf(file, "%63s %llu", name, &number) == 2) {
+		for (size_t i = 0; i < PIN_ARRAY_COUNT(names->cache); i++) {
+			sum += strcmp(name, names->cache[i]) == 0 ? number : 0;
+		}
+	}
+	if (file != NULL) {
+		fclose(file);
+	}
+	return sum;
+}
+
+static void keep_tightest(void *arg, const struct pin_cgroup *group)
+{
+	struct pin_memlimit *tightest = arg;
+	const struct names *names = group->is_v2 ? &names_v2 : &names_v1;
+	uint64_t limit = read_number(group, names->limit);
+	uint64_t used;
+	uint64_t cache;
+
+	if (limit >= NO_LIMIT_V1) {
+		return;
+	}
+	used = read_number(group, names->use);
+	if (used == UINT64_MAX) {
+		used = 0;
+	}
+	cache = read_cache(group, names);
+	used -= cache < used ? cache : used;
+	if (limit - (used < limit ? used : limit) < tightest->free_bytes) {
+		tightest->limit_bytes = limit;
+		tightest->free_bytes = limit - (used < limit ? used : limit);
+		snprintf(tightest->path, sizeof(tightest->path), "%s/%s", group->directory,
+			names->limit);
+	}
+}
+
+void pin_memlimit_find(const char *root, struct pin_memlimit *out_limit)
+{
+	*out_limit = (struct pin_memlimit){
+		.limit_bytes = UINT64_MAX,
+		.free_bytes = UINT64_MAX,
+	};
+	pin_cgroup_visit(root, "memory", keep_tightest, out_limit);
+}
+
+/* ---- CPU quota ---- */
+
+/*
+ * The smallest quota of the groups this process is in.
+ */
+
+/* "150000 100000" or "max 100000". */
+static uint64_t read_v2(const struct pin_cgroup *group)
+{
+	unsigned long long quota_us = 0;
+	unsigned long long period_us = 0;
+	FILE *file = pin_cgroup_open(group, "cpu.max");
+
+	if (file != NULL) {
+		if (fscanf(file, "%llu %llu", &quota_us, &period_us) != 2) {
+			period_us = 0;
+		}
+		fclose(file);
+	}
+	return period_us == 0 ? 0 : quota_us * 1000 / period_us + (quota_us == 0);
+}
+
+static long long read_v1_number(const struct pin_cgroup *group, const char *name)
+{
+	long long number = -1;
+	FILE *file = pin_cgroup_open(group, name);
+
+	if (file != NULL) {
+		if (fscanf(file, "%lld", &number) != 1) {
+			number = -1;
+		}
+		fclose(file);
+	}
+	return number;
+}
+
+/* A quota of -1 means none. */
+static uint64_t read_v1(const struct pin_cgroup *group)
+{
+	long long quota_us = read_v1_number(group, "cpu.cfs_quota_us");
+	long long period_us = read_v1_number(group, "cpu.cfs_period_us");
+
+	if (quota_us <= 0 || period_us <= 0) {
+		return 0;
+	}
+	return (uint64_t)quota_us * 1000 / (uint64_t)period_us;
+}
+
+static void keep_smallest(void *arg, const struct pin_cgroup *group)
+{
+	uint64_t *smallest = arg;
+	uint64_t quota = group->is_v2 ? read_v2(group) : read_v1(group);
+
+	if (quota != 0 && (*smallest == 0 || quota < *smallest)) {
+		*smallest = quota;
+	}
+}
+
+uint32_t pin_quota_millicpus(const char *root)
+{
+	uint64_t smallest = 0;
+
+	pin_cgroup_visit(root, "cpu", keep_smallest, &smallest);
+	return smallest > UINT32_MAX ? 0 : (uint32_t)smallest;
+}
+
+/* ---- limits of threads ---- */
+
+/*
+ * From limits and what is used of them to the one that is reached.
+ */
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "runtime/host/cgroup.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+static size_t default_stack_bytes(void)
+{
+	pthread_attr_t attributes;
+	size_t bytes = 0;
+
+	if (pthread_getattr_default_np(&attributes) == 0) {
+		pthread_attr_getstacksize(&attributes, &bytes);
+		pthread_attr_destroy(&attributes);
+	}
+	return bytes;
+}
+
+/*
+ * The most address space the process has had, in bytes; 0: not known. What it
+ * has now may be less than at the failure, when another thread has given back
+ * some meanwhile.
+ */
+static unsigned long long peak_bytes(void)
+{
+	FILE *file = fopen("/proc/self/status", "re");
+	char line[256];
+	unsigned long long kib = 0;
+
+	while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
+		if (sscanf(line, "VmPeak: %llu", &kib) == 1) {
+			break;
+		}
+	}
+	if (file != NULL) {
+		fclose(file);
+	}
+	return kib << 10;
+}
+
+static long long read_count(const struct pin_cgroup *group, const char *name)
+{
+	FILE *file = pin_cgroup_open(group, name);
+	long long number = -1;
+
+	if (file != NULL) {
+		/* "max" is no number. */
+		if (fscanf(file, "%lld", &number) != 1) {
+			number = -1;
+		}
+		fclose(file);
+	}
+	return number;
+}
+
+static void find_reached(void *arg, const struct pin_cgroup *group)
+{
+	long long *reached = arg;
+	long long max = read_count(group, "pids.max");
+
+	if (max >= 0 && read_count(group, "pids.current") >= max) {
+		*reached = max;
+	}
+}
+
+void pin_threadlimit_hint_at(
+	const char *root, int error, size_t stack_bytes, char *out, size_t size)
+{
+	size_t stack = stack_bytes > 0 ? stack_bytes : default_stack_bytes();
+	struct rlimit space = {.rlim_cur = RLIM_INFINITY};
+	struct rlimit processes = {.rlim_cur = RLIM_INFINITY};
+	long long reached = -1;
+
+	if (error != -EAGAIN) {
+		snprintf(out, size, "%s", strerror(-error));
+		return;
+	}
+	getrlimit(RLIMIT_AS, &space);
+	getrlimit(RLIMIT_NPROC, &processes);
+	if (space.rlim_cur != RLIM_INFINITY && peak_bytes() + stack > space.rlim_cur) {
+		snprintf(out, size,
+			"its stack of %zu KiB does not fit below `ulimit -v` %llu; raise that "
+			"(LimitAS= in the systemd unit)",
+			stack >> 10, (unsigned long long)space.rlim_cur >> 10);
+		return;
+	}
+	pin_cgroup_visit(root, "pids", find_reached, &reached);
+	if (reached >= 0) {
+		snprintf(out, size,
+			"the cgroup has reached its pids.max of %lld; raise that (TasksMax= in the "
+			"systemd unit)",
+			reached);
+	} else if (processes.rlim_cur != RLIM_INFINITY) {
+		snprintf(out, size,
+			"the user has reached `ulimit -u` %llu; raise that (LimitNPROC= in the "
+			"systemd unit)",
+			(unsigned long long)processes.rlim_cur);
+	} else {
+		snprintf(out, size,
+			"the system has no thread left; raise sysctl kernel.threads-max and "
+			"kernel.pid_max");
+	}
+}
+
+void pin_threadlimit_hint(int error, size_t stack_bytes, char *out, size_t size)
+{
+	pin_threadlimit_hint_at("", error, stack_bytes, out, size);
 }

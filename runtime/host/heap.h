@@ -6,7 +6,7 @@
  *
  * What libc, hwloc and liburing allocate for themselves is none of it; nor are
  * files that a process opens by itself (io/file.c,
- * host/block_device_nvme.c), texts of control groups (host/cgroup.c) and
+ * host/block_device.c), texts of control groups (host/cgroup.c) and
  * pinion_walk(), which belong to no runtime.
  */
 #ifndef PIN_HOST_HEAP_H

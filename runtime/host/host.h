@@ -132,7 +132,7 @@ struct pin_host {
 	int (*ring_enter)(int fd, uint32_t to_submit, uint32_t min_complete, uint32_t flags,
 		void *argument, size_t argument_bytes);
 	int (*ring_register)(int fd, uint32_t opcode, const void *argument, uint32_t count);
-	/* pin_locked_await(), kernel_locked.c. */
+	/* pin_locked_await(), kernel.c. */
 	bool (*locked_await)(uint64_t bytes, uint32_t *tries);
 };
 

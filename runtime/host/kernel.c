@@ -14,8 +14,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #define PROBE_ENTRIES 2u
@@ -324,4 +326,29 @@ void pin_kernel_ring_hint_at(const char *root, int error, char *out, size_t size
 void pin_kernel_ring_hint(int error, char *out, size_t size)
 {
 	pin_kernel_ring_hint_at("", error, out, size);
+}
+
+/* ---- locked memory ---- */
+
+/* See kernel.c. */
+
+enum {
+	/* 1, 2, 4 … 64 ms. */
+	TRIES_MAX = 7,
+	FIRST_NS = 1000000,
+};
+
+bool pin_locked_await(uint64_t bytes, uint32_t *tries)
+{
+	struct timespec pause = {.tv_nsec = (long)FIRST_NS << *tries};
+	struct rlimit limit;
+
+	if (*tries >= TRIES_MAX || getrlimit(RLIMIT_MEMLOCK, &limit) != 0 ||
+		limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur < bytes) {
+		return false;
+	}
+	(*tries)++;
+	while (clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, &pause) == EINTR) {
+	}
+	return true;
 }

@@ -10,12 +10,14 @@
 #include "runtime/host/kernel.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -463,3 +465,50 @@ const struct pin_host pin_host_linux = {
 	.ring_bind_helpers = linux_ring_bind_helpers,
 	.locked_await = pin_locked_await,
 };
+
+/* ---- CPU latency ---- */
+
+/*
+ * A number in /dev/cpu_dma_latency, which is binary.
+ */
+
+bool pin_cpu_latency_is_heeded(const char *path)
+{
+	static const char none[] = "none\n";
+	char name[sizeof(none)] = "";
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t length;
+
+	if (fd < 0) {
+		return true;
+	}
+	length = read(fd, name, sizeof(name));
+	close(fd);
+	return length != (ssize_t)strlen(none) || memcmp(name, none, strlen(none)) != 0;
+}
+
+int pin_cpu_latency_ask(uint32_t latency_us)
+{
+	int32_t number = (int32_t)latency_us;
+	int fd = open("/dev/cpu_dma_latency", O_WRONLY | O_CLOEXEC);
+	int error;
+
+	if (fd < 0) {
+		return -errno;
+	}
+	if (!pin_cpu_latency_is_heeded(PIN_CPU_IDLE_DRIVER)) {
+		close(fd);
+		return -EOPNOTSUPP;
+	}
+	if (write(fd, &number, sizeof(number)) == (ssize_t)sizeof(number)) {
+		return fd;
+	}
+	error = errno;
+	close(fd);
+	return -error;
+}
+
+void pin_cpu_latency_drop(int fd)
+{
+	close(fd);
+}

@@ -20,7 +20,7 @@
  * machine is imagined: neither this process's affinity mask nor its quota says
  * anything about it, and both are left out.
  *
- * Elsewhere: cgroup_quota.c reads cgroups; numa.h places memory.
+ * Elsewhere: cgroup.c reads cgroups; numa.h places memory.
  */
 #ifndef PIN_HOST_TOPOLOGY_H
 #define PIN_HOST_TOPOLOGY_H

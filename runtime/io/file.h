@@ -166,7 +166,7 @@ int pin_file_open_flags(bool follow_links);
  */
 int pin_file_check_kind(const char *path, uint32_t *out_mode);
 
-/* The same for a path beneath a directory (host/beneath.h). */
+/* The same for a path beneath a directory (host/long_path.h). */
 int pin_file_check_kind_beneath(int directory_fd, const char *path, uint32_t *out_mode);
 
 #endif

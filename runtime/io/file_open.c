@@ -4,7 +4,6 @@
  */
 #include "runtime/io/file.h"
 #include "runtime/base/versioned.h"
-#include "runtime/host/beneath.h"
 #include "runtime/host/long_path.h"
 
 #include <errno.h>

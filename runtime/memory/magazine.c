@@ -4,6 +4,7 @@
  */
 #include "runtime/memory/magazine.h"
 #include "runtime/base/check.h"
+#include "runtime/memory/free_list.h"
 
 enum {
 	/*
@@ -103,4 +104,26 @@ void pin_magazine_drop_oldest(struct pin_magazine *magazine, uint32_t count)
 		pin_store_relaxed_u32(&magazine->indices[i], index);
 	}
 	pin_store_relaxed_u64(&magazine->word, word - count);
+}
+
+/* ---- free list ---- */
+
+/*
+ * Counting a free list.
+ */
+
+uint32_t pin_freelist_count(const struct pin_freelist *list, const struct pin_entry *entries)
+{
+	for (;;) {
+		uint64_t state = pin_freelist_state(list);
+		uint32_t first = pin_freelist_first(state);
+		uint32_t depth = 0;
+
+		if (first != 0) {
+			depth = pin_load_acquire_u32(&entries[first - 1].depth); /* [FREE-2] */
+		}
+		if (pin_freelist_state(list) == state) {
+			return depth;
+		}
+	}
 }

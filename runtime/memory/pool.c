@@ -441,3 +441,13 @@ uint32_t pin_pool_count(const struct pin_pool *pool)
 	}
 	return count;
 }
+
+/* ---- the thread cache ---- */
+
+_Thread_local struct pin_recent pin_recent PIN_TLS_INITIAL;
+
+void pin_recent_forget(void)
+{
+	pin_recent.number = 0;
+	pin_recent.without = 0;
+}

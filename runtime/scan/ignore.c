@@ -5,8 +5,8 @@
 #include "runtime/scan/ignore.h"
 
 #include "runtime/base/check.h"
-#include "runtime/host/beneath.h"
 #include "runtime/host/heap.h"
+#include "runtime/host/long_path.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -10,8 +10,8 @@
 #include "runtime/scan/scan.h"
 #include "runtime/base/check.h"
 #include "runtime/base/versioned.h"
-#include "runtime/host/beneath.h"
 #include "runtime/host/heap.h"
+#include "runtime/host/long_path.h"
 #include "runtime/worker/entry.h"
 #include "runtime/worker/request.h"
 

@@ -3,7 +3,6 @@
  * One file's way from its path to its report.
  */
 #include "runtime/base/check.h"
-#include "runtime/host/beneath.h"
 #include "runtime/host/long_path.h"
 #include "runtime/io/file.h"
 #include "runtime/scan/scan.h"

@@ -13,8 +13,8 @@
  *
  * The root's descriptor stays open. All below is opened from it, by the part of
  * the path that is below the root, and no link in that part is followed
- * (host/beneath.h): the tree's owner may exchange directories for links at any
- * time. Visitors get the descriptor and that part, to do the same.
+ * (host/long_path.h): the tree's owner may exchange directories for links at
+ * any time. Visitors get the descriptor and that part, to do the same.
  *
  * Runs on the caller's thread; see pinion/walk.h for the contract.
  *
@@ -35,7 +35,6 @@
  */
 #include "runtime/base/check.h"
 #include "runtime/base/versioned.h"
-#include "runtime/host/beneath.h"
 #include "runtime/host/heap.h"
 #include "runtime/host/long_path.h"
 #include "runtime/scan/ignore.h"

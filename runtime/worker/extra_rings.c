@@ -3,7 +3,9 @@
  * The second ring: set up, fed, asked.
  */
 #include "runtime/base/check.h"
+#include "runtime/host/kernel.h"
 #include "runtime/io/in_flight.h"
+#include "runtime/io/request.h"
 #include "runtime/worker/request.h"
 #include "runtime/worker/worker.h"
 
@@ -138,4 +140,146 @@ static void land_polled(void *arg, uint64_t user_data, int32_t result)
 uint32_t pin_polled_poll(struct pin_worker *worker)
 {
 	return pin_ring_poll_device(&worker->polled, land_polled, worker);
+}
+
+/* ---- extra rings commands ---- */
+
+/*
+ * The wide ring: made, fed and reaped; and doing without it.
+ */
+
+enum {
+	/* More than devices are given to do at once. */
+	WIDE_ENTRIES_MAX = 256,
+};
+
+/* ---- its life ---- */
+
+/*
+ * With the memory that the first ring knows, where that costs nothing: to
+ * register it a second time would be charged again.
+ */
+static void take_buffers(struct pin_worker *worker)
+{
+	const struct pin_ring *first = &worker->ring;
+
+	if (first->registry != NULL && worker->shared->kernel.has_clone_buffers) {
+		(void)pin_ring_clone(
+			&worker->wide, &first->uring, first->registry, first->home_region);
+	}
+}
+
+static void open_wide_ring(struct pin_worker *worker)
+{
+	struct pin_shared *shared = worker->shared;
+	struct pin_ring_options options = {
+		.entries = shared->config.ring_entries < WIDE_ENTRIES_MAX
+			? shared->config.ring_entries
+			: WIDE_ENTRIES_MAX,
+		.helper_count = shared->config.ring_helper_count,
+		.is_wide = true,
+		.kernel = &shared->kernel,
+	};
+	int rc = -EOPNOTSUPP;
+
+	worker->commands_way = PIN_COMMANDS_BY_CALLS;
+	/* Who has asked for it knows. */
+	if (worker->shares_ring || worker->ring.is_fallback ||
+		(pin_level_struck(shared->config.io_level, shared->config.io_without) &
+			PINION_IO_NVME_COMMANDS) != 0) {
+		return;
+	}
+	if (shared->kernel.has_commands) {
+		rc = pin_ring_init(
+			&worker->wide, shared->host, &worker->meter, &options, &shared->log);
+	}
+	if (rc < 0) {
+		pin_log(&shared->log, PINION_LOG_WARN,
+			"worker %u reads NVMe commands one at a time, as it has no ring for them: "
+			"%s (Linux 5.19 brought it; its block device does without)",
+			worker->index, strerror(-rc));
+		return;
+	}
+	worker->commands_way = PIN_COMMANDS_BY_RING;
+	pin_flight_ask_parts(worker, &worker->wide);
+	take_buffers(worker);
+	pin_store_release_u32(&worker->wide_is_open, 1); /* [STALL-1] */
+}
+
+void pin_commands_end(struct pin_worker *worker)
+{
+	if (worker->wide.is_initialised) {
+		pin_ring_retire(&worker->wide);
+	}
+	worker->commands_way = PIN_COMMANDS_UNTRIED;
+}
+
+/* ---- in and out ---- */
+
+static bool give_to_ring(struct pin_worker *worker, struct pinion_request *request)
+{
+	if (worker->commands_way == PIN_COMMANDS_UNTRIED) {
+		open_wide_ring(worker);
+	}
+	if (worker->commands_way != PIN_COMMANDS_BY_RING ||
+		!pin_request_submit_command(&worker->wide, request)) {
+		return false;
+	}
+	pin_aside_enter(worker, pin_request_of(request));
+	pin_meter_add(&worker->meter.ring_commands, 1);
+	return true;
+}
+
+void pin_commands_begin(struct pin_worker *worker, struct pinion_request *request)
+{
+	if (!give_to_ring(worker, request)) {
+		pin_flight_list_push(&worker->flying, &pin_request_of(request)->link);
+		pin_flight_carry_out(worker, request);
+	}
+}
+
+/* The kernel's, not the device's: no commands by rings here, or not such. */
+static bool is_kernels_word(int32_t result)
+{
+	return result == -EOPNOTSUPP || result == -ENOTTY || result == -EINVAL;
+}
+
+static void go_on_by_call(struct pin_worker *worker, struct pinion_request *request, int32_t result)
+{
+	struct pin_request *private = pin_request_of(request);
+
+	if (result == -EINVAL) {
+		/* Of commands, not the first kernels take registered memory. */
+		worker->wide.registry = NULL;
+	} else {
+		worker->commands_way = PIN_COMMANDS_BY_CALLS;
+	}
+	if (private->ended_by != 0) {
+		pin_flight_end_with(worker, request, private->ended_by);
+	} else {
+		pin_flight_carry_out(worker, request);
+	}
+}
+
+static void land_command(void *arg, uint64_t user_data, int32_t result)
+{
+	struct pin_worker *worker = arg;
+	struct pinion_request *request = (struct pinion_request *)(uintptr_t)user_data;
+
+	if (PIN_UNLIKELY(is_kernels_word(result))) {
+		pin_in_flight_end(request);
+		pin_aside_leave(worker, pin_request_of(request));
+		go_on_by_call(worker, request, result);
+		return;
+	}
+	request = pin_request_complete_command(&worker->wide, user_data, result);
+	if (request != NULL) {
+		pin_aside_leave(worker, pin_request_of(request));
+		pin_flight_end(worker, worker, request);
+	}
+}
+
+uint32_t pin_commands_poll(struct pin_worker *worker)
+{
+	return pin_ring_poll_wide(&worker->wide, land_command, worker);
 }

@@ -6,6 +6,9 @@
 #include "runtime/base/thread.h"
 #include "runtime/worker/worker.h"
 
+#include <dlfcn.h>
+#include <stdio.h>
+
 static void call(struct pin_worker *worker, pinion_worker_hook_fn hook)
 {
 	const struct pinion_config *config = &worker->shared->config;
@@ -73,5 +76,35 @@ void pin_hooks_stop(struct pin_worker *worker)
 	if (config->before_stop != NULL && !worker->has_stopped) {
 		worker->has_stopped = true;
 		call(worker, config->before_stop);
+	}
+}
+
+/* ---- running users' functions ---- */
+
+/*
+ * Names of functions.
+ */
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash != NULL ? slash + 1 : path;
+}
+
+void pin_running_describe(pin_fault_fn function, char out_name[PIN_RUNNING_NAME_BYTES])
+{
+	void *address;
+	Dl_info found;
+
+	memcpy(&address, &function, sizeof(address));
+	if (dladdr(address, &found) == 0 || found.dli_fname == NULL) {
+		snprintf(out_name, PIN_RUNNING_NAME_BYTES, "%p", address);
+	} else if (found.dli_sname != NULL && found.dli_saddr == address) {
+		snprintf(out_name, PIN_RUNNING_NAME_BYTES, "%s (%s)", found.dli_sname,
+			base_name(found.dli_fname));
+	} else {
+		snprintf(out_name, PIN_RUNNING_NAME_BYTES, "%s+0x%zx", base_name(found.dli_fname),
+			(size_t)((char *)address - (char *)found.dli_fbase));
 	}
 }

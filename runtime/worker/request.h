@@ -341,7 +341,7 @@ void pin_flight_stop(struct pin_worker *worker);
 
 /*
  * Aside: requests that are in flight on another ring of their worker than its
- * first, as that cannot carry them: extra_rings.c, extra_rings_commands.c. They
+ * first, as that cannot carry them: extra_rings.c, extra_rings.c. They
  * are in its lists and end as all do, but such a ring takes no cancels: what is
  * aside ends when its device ends it.
  *

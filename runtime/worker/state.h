@@ -40,6 +40,7 @@
 #include "runtime/queue/parker.h"
 #include "runtime/queue/timer_wheel.h"
 #include "runtime/queue/wait_queue.h"
+#include "runtime/worker/probes.h"
 
 #include <pinion/config.h>
 #include <pinion/runtime.h>
@@ -185,34 +186,6 @@ static inline struct pinion_task *pin_task_of(struct pin_link *link)
 	return PIN_CONTAINER_OF(link, struct pinion_task, private_);
 }
 
-/* ---- probes ---- */
-
-/*
- * Static probes: places at which perf(1), bpftrace(8) or SystemTap may look,
- * by names that stay, into a program that runs; also into one that was not
- * built for it or has no symbols.
- *
- * A probe is one instruction that does nothing, and a note in the file that
- * says where it is and where its values are then. While nobody looks it costs
- * that instruction: nothing is computed for it, as the values are in memory or
- * registers anyway. So arguments are plain: no calls, no locals of their own.
- * Built without <sys/sdt.h> there are none, and they cost nothing at all.
- *
- * Names and values are in pinion_runtime(3), where they are promised.
- */
-
-/* Macros, since a name becomes part of the note. */
-#if defined(HAVE_SYS_SDT_H)
-#include <sys/sdt.h>
-#define PIN_TRACE1(name, a) DTRACE_PROBE1(pinion, name, a)
-#define PIN_TRACE2(name, a, b) DTRACE_PROBE2(pinion, name, a, b)
-#define PIN_TRACE3(name, a, b, c) DTRACE_PROBE3(pinion, name, a, b, c)
-#else
-#define PIN_TRACE1(name, a) ((void)sizeof(a))
-#define PIN_TRACE2(name, a, b) ((void)sizeof(a), (void)sizeof(b))
-#define PIN_TRACE3(name, a, b, c) ((void)sizeof(a), (void)sizeof(b), (void)sizeof(c))
-#endif
-
 /* ---- workers and their runtime ---- */
 
 struct pin_worker;
@@ -238,7 +211,7 @@ enum pin_service {
 	PIN_SERVICE_OUT = 2,	 /* it has no thread; a new one moves it to IN */
 };
 
-/* How a worker reads by commands: extra_rings_commands.c. */
+/* How a worker reads by commands: extra_rings.c. */
 enum pin_commands_way {
 	PIN_COMMANDS_UNTRIED = 0, /* with the first it becomes one of these */
 	PIN_COMMANDS_BY_RING,	  /* refused there: BY_CALLS */
@@ -265,7 +238,7 @@ enum pin_running {
 	PIN_RUNNING_HOOK,     /* one of the configuration's, which is no task */
 };
 
-/* What the sentry has seen of a worker, and said of all: watchdog_stall.c. */
+/* What the sentry has seen of a worker, and said of all: watchdog.c. */
 struct pin_stall {
 	uint64_t signs;	     /* of life, at the last look */
 	uint64_t since_ns;   /* there were no others */
@@ -434,9 +407,8 @@ struct pin_worker {
 	struct pin_owned ring_lock;	      /* if `shares_ring`: ring_lock.h */
 	struct pin_atomic_u32 gathered_count; /* [W:lock holder R:any] not submitted */
 	struct pin_atomic_u32 ring_is_open;   /* [W:owner, resizer R:any] ring_lock.h, retire.c */
-	struct pin_atomic_u32
-		wide_is_open;	  /* [W:owner, resizer R:sentry] watchdog_stall.c, retire.c */
-	struct pin_owned cancels; /* of requests in flight: worker/request.h */
+	struct pin_atomic_u32 wide_is_open;   /* [W:owner, resizer R:sentry] watchdog.c, retire.c */
+	struct pin_owned cancels;	      /* of requests in flight: worker/request.h */
 	struct pin_atomic_u32 has_closed_files; /* [W:any R:owner] worker/worker.h */
 	struct pinion_task files_message;	/* in the inbox while that is set */
 	struct pin_atomic_u64 timer_ns; /* [W:lock holder R:any] when the first is due, a guess */
@@ -446,7 +418,7 @@ struct pin_worker {
 	/* [W:owner R:sentry] */
 	struct pin_atomic_u64 running;	    /* the task or callback it is in, or was in last */
 	struct pin_atomic_u32 running_lane; /* and its lane */
-	struct pin_atomic_u32 life;	    /* watchdog_stall.c */
+	struct pin_atomic_u32 life;	    /* watchdog.c */
 	/* [W:owner thieves R:any] as its header says */
 	struct pin_deque deque PIN_CACHE_ALIGNED;
 	/* [lock:timers_lock] */
@@ -491,7 +463,7 @@ struct pin_worker {
 	struct pin_throttle throttle;
 	/* [own] */
 	struct pin_ring polled; /* not initialised: there is none */
-	struct pin_ring wide;	/* likewise: extra_rings_commands.c */
+	struct pin_ring wide;	/* likewise: extra_rings.c */
 	enum pin_commands_way commands_way;
 	uint32_t aside_count; /* requests on these two: request.h */
 	struct pin_arena arena;

@@ -3,9 +3,11 @@
  * The sentry's rounds.
  */
 #include "runtime/worker/watchdog.h"
+#include "runtime/io/ring.h"
 #include "runtime/worker/ring_lock.h"
 #include "runtime/worker/timer.h"
 #include "runtime/worker/wake.h"
+#include "runtime/worker/worker.h"
 
 #include <errno.h>
 
@@ -173,4 +175,238 @@ void *pin_sentry_main(void *arg)
 			fall_asleep(shared);
 		}
 	}
+}
+
+/* ---- stalled workers ---- */
+
+/*
+ * Who has shown no sign of life since when, and whose ring.
+ */
+
+enum {
+	LOOKS_PER_LIMIT = 2,
+	/* Of all workers; many stalls must not become as many lines. */
+	LINES_MAX = 10,
+	LINES_PERIOD_NS = 1000 * 1000 * 1000,
+};
+
+static uint64_t limit_ns(const struct pin_shared *shared)
+{
+	return shared->config.stall_ms * 1000 * 1000;
+}
+
+static uint64_t signs_of(const struct pin_worker *worker)
+{
+	const struct pin_meter *meter = &worker->meter;
+
+	return pin_meter_read(&meter->tasks_run) + pin_meter_read(&meter->tasks_cancelled) +
+		pin_meter_read(&meter->parks_futex) + pin_meter_read(&meter->parks_ring) +
+		pin_load_relaxed_u32(&worker->life);
+}
+
+static bool may_be_in_task(const struct pin_worker *worker)
+{
+	return !pin_parker_is_parked(&worker->parker) &&
+		pin_load_acquire_u32(&worker->service) == PIN_SERVICE_IN;
+}
+
+/* Whether one more line is fine; tells how many were not. */
+static bool may_log(struct pin_shared *shared, uint64_t now_ns)
+{
+	struct pin_stalls *stalls = &shared->stalls;
+
+	if (now_ns - stalls->period_ns >= LINES_PERIOD_NS) {
+		if (stalls->skipped > 0) {
+			pin_log(&shared->log, PINION_LOG_WARN,
+				"%u more stalled tasks were not logged", stalls->skipped);
+		}
+		stalls->period_ns = now_ns;
+		stalls->lines = 0;
+		stalls->skipped = 0;
+	}
+	if (stalls->lines == LINES_MAX) {
+		stalls->skipped++;
+		return false;
+	}
+	stalls->lines++;
+	return true;
+}
+
+static const char *const lanes[PIN_LANES] = {"high", "normal", "low"};
+
+static void say(const struct pin_worker *worker)
+{
+	pin_fault_fn function = pin_running_of(worker);
+	uint32_t lane = pin_load_relaxed_u32(&worker->running_lane);
+	uint64_t signs = worker->stall.signs;
+	char name[PIN_RUNNING_NAME_BYTES];
+
+	/* If it is still in there; else the name is another's. */
+	if (signs_of(worker) == signs) {
+		pin_running_describe(function, name);
+		pin_log(&worker->shared->log, PINION_LOG_WARN,
+			"worker %u: task %s of the %s lane runs for more than %llu ms without "
+			"progress",
+			worker->index, name, lanes[lane],
+			(unsigned long long)worker->shared->config.stall_ms);
+	}
+}
+
+/*
+ * For how long it has been seen to be so without a sign; 0: it is not, or was
+ * not at the last look.
+ */
+static uint64_t lasted_ns(struct pin_stall *stall, bool is_so, uint64_t signs, uint64_t now_ns)
+{
+	if (!is_so) {
+		stall->is_seen = false;
+		return 0;
+	}
+	if (!stall->is_seen || signs != stall->signs) {
+		*stall = (struct pin_stall){.signs = signs, .since_ns = now_ns, .is_seen = true};
+	}
+	return now_ns - stall->since_ns;
+}
+
+static void look_at_task(struct pin_shared *shared, struct pin_worker *worker, uint64_t now_ns)
+{
+	struct pin_stall *stall = &worker->stall;
+	uint64_t stalled_ns = lasted_ns(stall, may_be_in_task(worker), signs_of(worker), now_ns);
+
+	if (stalled_ns >= limit_ns(shared) && !stall->is_told) {
+		stall->is_told = true;
+		if (may_log(shared, now_ns)) {
+			say(worker);
+		}
+	}
+}
+
+/* ---- stalled rings ---- */
+
+static uint64_t ring_limit_ns(const struct pin_shared *shared)
+{
+	return shared->config.cq_stall_us * 1000;
+}
+
+static bool has_wide(const struct pin_worker *worker)
+{
+	return pin_load_acquire_u32(&worker->wide_is_open) != 0; /* [STALL-1] */
+}
+
+/* By themselves, or as soon as the kernel is asked. */
+static bool are_completions_owed(const struct pin_worker *worker)
+{
+	return pin_ring_owes_completions(&worker->ring) ||
+		(has_wide(worker) && pin_ring_owes_completions(&worker->wide));
+}
+
+static bool are_polls_owed(const struct pin_worker *worker)
+{
+	return worker->has_polled && pin_ring_owes_completions(&worker->polled);
+}
+
+/* A park is one as well: it asks for what is held back. */
+static uint64_t ring_signs_of(const struct pin_worker *worker)
+{
+	uint64_t signs = pin_ring_reaped(&worker->ring) +
+		pin_meter_read(&worker->meter.parks_futex) +
+		pin_meter_read(&worker->meter.parks_ring);
+
+	if (has_wide(worker)) {
+		signs += pin_ring_reaped(&worker->wide);
+	}
+	return signs;
+}
+
+/* Whether the worker's rings owe it anything, and what would show otherwise. */
+static bool is_owed(const struct pin_worker *worker, uint64_t *out_signs)
+{
+	*out_signs = 0;
+	if (!may_be_in_task(worker)) {
+		return false;
+	}
+	if (are_completions_owed(worker)) {
+		*out_signs = ring_signs_of(worker);
+		return true;
+	}
+	/* Asked in vain it has nothing to reap. */
+	*out_signs = pin_meter_read(&worker->meter.ring_enters);
+	return are_polls_owed(worker);
+}
+
+static void say_of_ring(const struct pin_worker *worker)
+{
+	uint32_t lane = pin_load_relaxed_u32(&worker->running_lane);
+	char name[PIN_RUNNING_NAME_BYTES];
+
+	pin_running_describe(pin_running_of(worker), name);
+	pin_log(&worker->shared->log, PINION_LOG_WARN,
+		"worker %u: completions wait in its rings for more than %llu us, behind task %s of "
+		"the %s lane",
+		worker->index, (unsigned long long)worker->shared->config.cq_stall_us, name,
+		lanes[lane]);
+}
+
+static void look_at_ring(struct pin_shared *shared, struct pin_worker *worker, uint64_t now_ns)
+{
+	struct pin_stall *stall = &worker->ring_stall;
+	uint64_t stalled_ns;
+	uint64_t signs = 0;
+	bool is_so;
+
+	pin_lock_acquire(&shared->rings_lock, shared->host);	    /* [RETIRE-3] */
+	is_so = pin_load_acquire_u32(&worker->ring_is_open) != 0 && /* [RELIEF-2] */
+		is_owed(worker, &signs);
+	pin_lock_release(&shared->rings_lock, shared->host);
+	stalled_ns = lasted_ns(stall, is_so, signs, now_ns);
+	if (stalled_ns < ring_limit_ns(shared)) {
+		return;
+	}
+	if (!stall->is_told) {
+		stall->is_told = true;
+		stall->counted_ns = stall->since_ns;
+		pin_meter_add(&shared->stalls.ring_count, 1);
+		if (may_log(shared, now_ns)) {
+			say_of_ring(worker);
+		}
+	}
+	pin_meter_add(&shared->stalls.ring_ns, now_ns - stall->counted_ns);
+	stall->counted_ns = now_ns;
+}
+
+/* Of one kind; returns when to come again. */
+static uint64_t visit_workers(struct pin_shared *shared, uint64_t now_ns, uint64_t *look_ns,
+	uint64_t period_ns,
+	void (*look_at)(struct pin_shared *shared, struct pin_worker *worker, uint64_t now_ns))
+{
+	if (now_ns >= *look_ns) {
+		for (uint32_t i = 0; i < shared->worker_count; i++) {
+			look_at(shared, &shared->workers[i], now_ns);
+		}
+		*look_ns = now_ns + period_ns;
+	}
+	return *look_ns;
+}
+
+uint64_t pin_stall_look(struct pin_shared *shared)
+{
+	struct pin_stalls *stalls = &shared->stalls;
+	uint64_t next_ns = PIN_NO_DEADLINE;
+	uint64_t now_ns;
+
+	if (!pin_stall_is_watched(shared)) {
+		return PIN_NO_DEADLINE;
+	}
+	now_ns = shared->host->now_ns();
+	if (shared->config.stall_ms != 0) {
+		next_ns = visit_workers(shared, now_ns, &stalls->look_ns,
+			limit_ns(shared) / LOOKS_PER_LIMIT, look_at_task);
+	}
+	if (pin_stall_are_rings_watched(shared)) {
+		uint64_t ring_ns = visit_workers(shared, now_ns, &stalls->ring_look_ns,
+			ring_limit_ns(shared) / LOOKS_PER_LIMIT, look_at_ring);
+
+		next_ns = ring_ns < next_ns ? ring_ns : next_ns;
+	}
+	return next_ns;
 }

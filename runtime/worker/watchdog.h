@@ -36,7 +36,7 @@
  * themselves: request_offers.c.
  *
  * The same thread looks for tasks that do not end, by the clock:
- * watchdog_stall.c.
+ * watchdog.c.
  *
  * Source: docs/decisions/stalls.md, "A watchdog finds tasks kept by a stalled
  * worker".

@@ -107,7 +107,6 @@ static bool is_claimed(const struct pin_worker *target)
 			: pin_credit_leave(__VA_ARGS__))
 
 #include "runtime/worker/cancel.c"
-#include "runtime/worker/request.c"
 #define pin_request_abandon(...) \
 	(defect_is(DEFECT_CANCEL_NOT_REPEATED) && strcmp(__func__, "ask_again") == 0 \
 			? (void)0 \
@@ -119,13 +118,10 @@ static bool is_claimed(const struct pin_worker *target)
 #include "runtime/worker/complete.c"
 #undef pin_request_abandon
 #undef pin_search_succeed
-#include "runtime/worker/request_inbox.c"
 #include "runtime/worker/submit.c"
 #define pin_request_submit(...) \
 	((defect_is(DEFECT_POLLED_REFUSAL_LOST) && strcmp(__func__, "go_on_unpolled") == 0) || \
 		pin_request_submit(__VA_ARGS__))
-#include "runtime/worker/extra_rings.c"
-#undef pin_request_submit
 /* As in product_ring.c: what the kernel writes here is no touch. */
 #define pin_in_flight_end(request) ((void)(request))
 #define pin_flight_carry_out(...) \
@@ -135,7 +131,8 @@ static bool is_claimed(const struct pin_worker *target)
 #define pin_request_complete_command(ring, user_data, result) \
 	pin_request_complete_command( \
 		ring, user_data, defect_is(DEFECT_COMMAND_STATUS_IGNORED) ? 0 : (result))
-#include "runtime/worker/extra_rings_commands.c"
+#include "runtime/worker/extra_rings.c"
+#undef pin_request_submit
 #undef pin_flight_carry_out
 #undef pin_in_flight_end
 #include "runtime/worker/device_queue.c"
@@ -165,9 +162,7 @@ static bool is_claimed(const struct pin_worker *target)
 #include "runtime/worker/expire.c"
 #include "runtime/worker/fault.c"
 #include "runtime/worker/next_task.c"
-#include "runtime/worker/next_task_lanes.c"
 #include "runtime/worker/park.c"
-#include "runtime/worker/run.c"
 
 #define pin_search_succeed(worker) \
 	(defect_is(DEFECT_LEAVES_WITH_WAKE) ? pin_search_give_up(worker) \

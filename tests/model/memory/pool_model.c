@@ -102,7 +102,6 @@ static uint32_t load_relaxed(const struct pin_atomic_u32 *atomic, const char *si
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/memory/free_list.c"
 #include "runtime/memory/magazine.c"
 #include "runtime/memory/pool_check.c"
 
@@ -203,7 +202,6 @@ static void set_bits(struct pin_atomic_u64 *state, uint64_t bits, const char *si
 #define pin_fetch_or_seq_cst_u64(atomic, bits) set_bits(atomic, bits, __func__)
 #include "runtime/memory/pool.c"
 #pragma pop_macro("pin_fetch_or_seq_cst_u64")
-#include "runtime/memory/pool_home.c"
 #include "runtime/memory/pool_refill.c"
 #include "runtime/memory/pool_setup.c"
 

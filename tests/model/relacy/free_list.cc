@@ -7,7 +7,7 @@
  */
 #include "tests/model/relacy/atomics.h"
 
-#include "runtime/memory/free_list.c"
+#include "runtime/memory/magazine.c"
 
 #include "tests/model/relacy/engine.h"
 

@@ -7,7 +7,6 @@
  * real workers, and a device that never ends anything by itself.
  */
 #include "runtime/base/check.h"
-#include "runtime/host/beneath.h"
 #include "runtime/host/long_path.h"
 #include "runtime/io/file.h"
 #include "runtime/scan/scan.h"

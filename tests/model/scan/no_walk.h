@@ -6,7 +6,7 @@
 #ifndef PIN_MODEL_NO_WALK_H
 #define PIN_MODEL_NO_WALK_H
 
-#include "runtime/host/beneath.h"
+#include "runtime/host/long_path.h"
 #include "runtime/scan/scan.h"
 #include "tests/model/explorer.h"
 

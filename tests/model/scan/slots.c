@@ -8,7 +8,7 @@
  * than slots the adding thread waits for them, too.
  */
 #include "runtime/base/check.h"
-#include "runtime/host/beneath.h"
+#include "runtime/host/long_path.h"
 #include "runtime/scan/scan.h"
 #include "runtime/worker/entry.h"
 #include "tests/model/api/runtime_model.h"

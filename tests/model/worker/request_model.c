@@ -76,9 +76,6 @@
 #include "runtime/worker/cancel.c"
 #include "runtime/worker/complete.c"
 #include "runtime/worker/extra_rings.c"
-#include "runtime/worker/extra_rings_commands.c"
-#include "runtime/worker/request.c"
-#include "runtime/worker/request_inbox.c"
 #include "runtime/worker/submit.c"
 #undef pin_throttle_owes_part
 /* SKIP: credit stays with what cannot use it. */

@@ -232,9 +232,7 @@ static void recover(struct pin_worker *worker, const char *site)
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_room_tell") ? (void)0 \
 								: (pin_room_tell)(shared, lane))
 #include "runtime/worker/next_task.c"
-#include "runtime/worker/next_task_lanes.c"
 #include "runtime/worker/park.c"
-#include "runtime/worker/run.c"
 
 #define pin_injector_push(injector, list) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_injector_push") \

@@ -10,7 +10,7 @@
  * openat2 alone: a filter refuses openat.
  */
 #include "runtime/base/base.h"
-#include "runtime/host/beneath.h"
+#include "runtime/host/long_path.h"
 #include "tests/support/child.h"
 #include "tests/support/filter.h"
 #include "tests/support/scratch.h"
