@@ -77,13 +77,16 @@ int main(int argc, char **argv)
 	struct pinion_task first = {.run = run_first};
 	struct pinion_runtime_stats counters;
 	struct pinion_config config;
+	struct pinion_tuning tuning;
 	uint32_t worker_count;
 	int rc;
 
 	pinion_config_init(&config);
+	pinion_tuning_init(&tuning);
+	config.tuning = &tuning;
 	config.worker_count = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 0;
-	/* All fit, so none goes through the queue that everybody shares. */
-	config.queue_tasks = 16384;
+	/* All fit, so none goes through the queue that all workers share. */
+	tuning.queue_tasks = 16384;
 	rc = pinion_runtime_create(&config, &runtime);
 	if (rc < 0) {
 		fprintf(stderr, "steal_demo: cannot start: %s\n", strerror(-rc));

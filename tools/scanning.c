@@ -46,10 +46,11 @@ bool scanning_options_init(struct scanning_options *out_options)
 {
 	*out_options = (struct scanning_options){0};
 	pinion_config_init(&out_options->runtime);
+	pinion_tuning_init(&out_options->tuning);
 	pinion_scan_config_init(&out_options->scan);
 	set_file_timeout(out_options, FILE_TIMEOUT_NS_STANDARD);
 	out_options->runtime.log = report_log;
-	return pinion_config_from_env(&out_options->runtime) == 0;
+	return pinion_config_from_env(&out_options->runtime, &out_options->tuning) == 0;
 }
 
 bool scanning_parse_workers(struct scanning_options *options, const char *value)

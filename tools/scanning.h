@@ -21,6 +21,7 @@ struct scanning_options {
 	bool has_stats;	       /* --stats */
 	uint32_t window_bytes; /* --window, 0: what fits the buffers */
 	struct pinion_config runtime;
+	struct pinion_tuning tuning; /* that of `runtime` */
 	struct pinion_scan_config scan;
 };
 

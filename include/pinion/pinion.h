@@ -29,6 +29,7 @@
 #include <pinion/task.h>
 #include <pinion/thread_pool.h>
 #include <pinion/timer.h>
+#include <pinion/tuning.h>
 #include <pinion/version.h>
 #include <pinion/wait.h>
 #include <pinion/walk.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What fields of the configuration choose between.
+ * What fields of a configuration, and of its tuning, choose between.
  */
 #ifndef PINION_POLICY_H
 #define PINION_POLICY_H

@@ -88,7 +88,7 @@ struct pinion_request {
 	uint16_t op; /* enum pinion_op */
 	/*
 	 * As ioprio_set(2) has it, class << 13 | level, of reads and writes; 0:
-	 * that of the lane (`io_priority_low` of the configuration), else that
+	 * that of the lane (`io_priority_low` of the tuning), else that
 	 * of the thread. Commands to an NVMe namespace have none.
 	 */
 	uint16_t priority;
@@ -182,7 +182,7 @@ PINION_API int pinion_request_submit_batch(
  * done in part (`done_bytes`). Its memory is the kernel's until then, and a
  * device that hangs keeps it: what the device already works on ends when the
  * device ends it, and a stop of the runtime waits for that too, unless it is
- * pinion_runtime_stop_until(). What is polled (`polled` of the configuration)
+ * pinion_runtime_stop_until(). What is polled (`polled` of the tuning)
  * is never ended early, nor is a command to an NVMe namespace.
  *
  * May come at any time, also while the call that submits the request has not

@@ -321,7 +321,7 @@ struct pinion_runtime_stats {
 	uint64_t timers_processed; /* a count: timers whose time came, also for another worker */
 	/*
 	 * Counts again: how often completions waited in a worker's ring for
-	 * longer than `cq_stall_us` of the configuration, and the microseconds
+	 * longer than `cq_stall_us` of the tuning, and the microseconds
 	 * that lasted, all together, as far as looks twice in that time tell.
 	 */
 	uint64_t cq_stalls;

@@ -62,10 +62,8 @@ PINION_API int pinion_thread_pool_sizes_from_env(
 	struct pinion_thread_pool_sizes *sizes, pinion_log_fn log, void *log_arg);
 
 /*
- * Writes the defaults of pinion_config_init(), and then a thread pool's: no
- * io_uring, arenas as small as can be, workers not bound to cores, the order of
- * lanes strict, a warning at 100 waiting jobs in any lane. Change what should
- * differ.
+ * Writes the defaults of a thread pool: those of pinion_config_init(), but no
+ * io_uring, the smallest arenas, and workers that are not bound to cores.
  *
  * Context: any thread; never blocks.
  * Since: 0.1
@@ -75,8 +73,20 @@ PINION_API void pinion_thread_pool_config_init_sized(struct pinion_config *confi
 	pinion_thread_pool_config_init_sized((config), (uint32_t)sizeof(struct pinion_config))
 
 /*
+ * Writes the defaults of a thread pool's tuning: those of pinion_tuning_init(),
+ * but a strict order of lanes, and a warning at 100 waiting jobs in any lane.
+ *
+ * Context: any thread; never blocks.
+ * Since: 0.1
+ */
+PINION_API void pinion_thread_pool_tuning_init_sized(struct pinion_tuning *tuning, uint32_t size);
+#define pinion_thread_pool_tuning_init(tuning) \
+	pinion_thread_pool_tuning_init_sized((tuning), (uint32_t)sizeof(struct pinion_tuning))
+
+/*
  * Starts a thread pool; to be ended like any runtime. `config` may be NULL: as
- * pinion_thread_pool_config_init(). Its `lanes` and `worker_count` are not
+ * pinion_thread_pool_config_init(); so may its `tuning`: as
+ * pinion_thread_pool_tuning_init(). Its `lanes` and `worker_count` are not
  * used: they follow from `sizes`; NULL: balanced.
  *
  * Context and Errors: as pinion_runtime_create(); -EINVAL also for sizes out of
@@ -104,7 +114,7 @@ PINION_API int pinion_thread_pool_create(const struct pinion_config *config,
  * have left.
  * Errors: -EINVAL: `sizes` is NULL or out of range; a message names the field
  * and its value in the latter case. -ERANGE: more of a tier than it began with,
- * and than `thread_pool_max` of its configuration. -EOPNOTSUPP: no thread pool,
+ * and than `thread_pool_max` of its tuning. -EOPNOTSUPP: no thread pool,
  * or one with `ring_sharing`. -EBUSY: another resize is under way. -ESHUTDOWN:
  * it is drained or stopped, or about to be. -EDEADLK: on a worker thread of any
  * runtime. -ECHILD: as pinion_task_spawn(). Those of starting a worker,

@@ -32,7 +32,7 @@ PINION_API uint64_t pinion_clock_now_ns(void);
 /*
  * Has the task run when `deadline_ns` has come, never earlier; later by as long
  * as its worker is busy with another task at that time, but not much longer
- * than `sentry_us` of the configuration while another worker sleeps. 0 or a
+ * than `watchdog_us` of the tuning while another worker sleeps. 0 or a
  * time that has passed: as soon as possible. UINT64_MAX: never.
  * pinion_runtime_drain() waits for timers as for all other work;
  * pinion_runtime_stop() gives them to their `cancel`.

@@ -19,13 +19,22 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The struct as first released; a smaller one was never valid. */
+/* The structs as first released; smaller ones were never valid. */
 #define CONFIG_BYTES_MIN sizeof(struct pinion_config)
-_Static_assert(sizeof(struct pinion_config) == 416, "released size");
+#define TUNING_BYTES_MIN sizeof(struct pinion_tuning)
+_Static_assert(sizeof(struct pinion_config) == 144, "released size");
+_Static_assert(sizeof(struct pinion_tuning) == 280, "released size");
+
+/* Which struct a field is in. */
+enum part {
+	IN_config,
+	IN_tuning,
+};
 
 struct field {
 	const char *name;
 	const char *variable; /* in the environment, or NULL */
+	enum part part;
 	size_t offset;
 	size_t bytes; /* of the member: 4 or 8 */
 	uint64_t standard;
@@ -36,20 +45,18 @@ struct field {
 	bool is_set;		  /* the first word is the empty set, the others a bit each */
 };
 
-#define FIELD(member, variable, standard, min, max, multiple, words) \
+#define ROW(part, member, variable, standard, min, max, multiple, words, is_set) \
 	{ \
-#member, variable, offsetof(struct pinion_config, member), \
-			sizeof(((struct pinion_config *)0)->member), standard, min, max, multiple, \
-			words, false \
+#member, variable, IN_##part, offsetof(struct pinion_##part, member), \
+			sizeof(((struct pinion_##part *)0)->member), standard, min, max, multiple, \
+			words, is_set \
 	}
-#define SET(member, variable, bits, words) \
-	{ \
-#member, variable, offsetof(struct pinion_config, member), \
-			sizeof(((struct pinion_config *)0)->member), 0, 0, (1u << (bits)) - 1, 1, \
-			words, true \
-	}
-#define NUMBER(member, variable, standard, min, max) \
-	FIELD(member, variable, standard, min, max, 1, NULL)
+#define FIELD(part, member, variable, standard, min, max, multiple, words) \
+	ROW(part, member, variable, standard, min, max, multiple, words, false)
+#define SET(part, member, variable, bits, words) \
+	ROW(part, member, variable, 0, 0, (1u << (bits)) - 1, 1, words, true)
+#define NUMBER(part, member, variable, standard, min, max) \
+	FIELD(part, member, variable, standard, min, max, 1, NULL)
 
 enum {
 	BUFFER_BYTES_MAX = 256 << 20,
@@ -98,122 +105,149 @@ _Static_assert(PINION_IO_PRIORITY_IDLE == PIN_ARRAY_COUNT(io_priority_words) - 2
 static const char *const assist_words[] = {"off", "idle", NULL};
 static const char *const fault_policy_words[] = {"isolate", "fail_fast", NULL};
 
-/* All but `size`, the seed and what is a pointer. */
+/* All but both `size`, the seed and pointers. */
 static const struct field fields[] = {
-	NUMBER(worker_count, "PINION_WORKERS", 0, 0, 4096),
-	NUMBER(use_smt, "PINION_SMT", 0, 0, 1),
-	FIELD(bind_workers, "PINION_BIND", PINION_BIND_CORE, PINION_BIND_NONE, PINION_BIND_NODE, 1,
-		bind_words),
-	NUMBER(ring_entries, "PINION_RING_ENTRIES", 256, 8, 32768),
-	NUMBER(ring_helper_count, "PINION_RING_HELPERS", 16, 1, 1024),
-	NUMBER(budget_polls, "PINION_BUDGET_POLLS", 128, 1, 65535),
-	NUMBER(budget_us, "PINION_BUDGET_US", 500, 1, 1000000),
-	FIELD(buffer_bytes, "PINION_BUFFER_BYTES", 1 << 20, 4096, BUFFER_BYTES_MAX, 4096, NULL),
-	NUMBER(buffer_count, "PINION_BUFFERS", 0, 0, 65536),
-	FIELD(small_buffer_bytes, "PINION_SMALL_BUFFER_BYTES", 64 << 10, 4096, BUFFER_BYTES_MAX,
-		4096, NULL),
-	NUMBER(small_buffer_count, "PINION_SMALL_BUFFERS", 48, 1, 65536),
-	FIELD(io_level, "PINION_IO_LEVEL", PINION_IO_AUTO, PINION_IO_AUTO, PINION_IO_RING_MESSAGE,
-		1, io_level_words),
-	FIELD(ring_sharing, "PINION_RING_SHARING", PINION_RING_OWN, PINION_RING_OWN,
+	NUMBER(config, worker_count, "PINION_WORKERS", 0, 0, 4096),
+	NUMBER(config, use_smt, "PINION_SMT", 0, 0, 1),
+	FIELD(config, bind_workers, "PINION_BIND", PINION_BIND_CORE, PINION_BIND_NONE,
+		PINION_BIND_NODE, 1, bind_words),
+	NUMBER(tuning, ring_entries, "PINION_RING_ENTRIES", 256, 8, 32768),
+	NUMBER(tuning, ring_helper_count, "PINION_RING_HELPERS", 16, 1, 1024),
+	NUMBER(tuning, budget_polls, "PINION_BUDGET_POLLS", 128, 1, 65535),
+	NUMBER(tuning, budget_us, "PINION_BUDGET_US", 500, 1, 1000000),
+	FIELD(config, buffer_bytes, "PINION_BUFFER_BYTES", 1 << 20, 4096, BUFFER_BYTES_MAX, 4096,
+		NULL),
+	NUMBER(config, buffer_count, "PINION_BUFFERS", 0, 0, 65536),
+	FIELD(config, small_buffer_bytes, "PINION_SMALL_BUFFER_BYTES", 64 << 10, 4096,
+		BUFFER_BYTES_MAX, 4096, NULL),
+	NUMBER(config, small_buffer_count, "PINION_SMALL_BUFFERS", 48, 1, 65536),
+	FIELD(config, io_level, "PINION_IO_LEVEL", PINION_IO_AUTO, PINION_IO_AUTO,
+		PINION_IO_RING_MESSAGE, 1, io_level_words),
+	FIELD(tuning, ring_sharing, "PINION_RING_SHARING", PINION_RING_OWN, PINION_RING_OWN,
 		PINION_RING_SHARED, 1, ring_sharing_words),
-	FIELD(queue_order, "PINION_QUEUE_ORDER", PINION_QUEUE_FIFO, PINION_QUEUE_FIFO,
+	FIELD(config, queue_order, "PINION_QUEUE_ORDER", PINION_QUEUE_FIFO, PINION_QUEUE_FIFO,
 		PINION_QUEUE_LIFO, 1, queue_order_words),
-	NUMBER(queue_tasks, "PINION_QUEUE_TASKS", 256, 4, 65536),
-	NUMBER(lifo_polls, "PINION_LIFO_POLLS", 3, 0, 65535),
-	NUMBER(hoard_spawns, "PINION_HOARD_SPAWNS", 32, 1, 65535),
-	NUMBER(steal_tries, "PINION_STEAL_TRIES", 4, 1, 1024),
-	NUMBER(spin_iters, "PINION_SPIN_ITERS", 200, 0, 65535),
-	NUMBER(park_timeout_us, "PINION_PARK_TIMEOUT_US", 0, 0, 60000000),
-	NUMBER(injector_target_us, "PINION_INJECTOR_TARGET_US", 1000, 1, 1000000),
-	NUMBER(interval_min, "PINION_INTERVAL_MIN", 8, 1, 65535),
-	NUMBER(interval_max, "PINION_INTERVAL_MAX", 255, 1, 65535),
-	NUMBER(ewma_alpha_permille, "PINION_EWMA_ALPHA_PERMILLE", 100, 1, 999),
-	NUMBER(task_ns, "PINION_TASK_NS", 50000, 1, 1000000000),
-	FIELD(wake_policy, "PINION_WAKE", PINION_WAKE_NEAR, PINION_WAKE_NEAR, PINION_WAKE_ROTATE, 1,
-		wake_policy_words),
-	FIELD(fault_policy, "PINION_FAULT_POLICY", PINION_FAULT_ISOLATE, PINION_FAULT_ISOLATE,
-		PINION_FAULT_FAIL_FAST, 1, fault_policy_words),
-	FIELD(pool_bytes, "PINION_POOL_BYTES", 0, 0, POOL_BYTES_MAX, 4096, NULL),
-	NUMBER(sentry_us, "PINION_SENTRY_US", 10000, 0, 60000000),
-	SET(io_without, "PINION_IO_WITHOUT", IO_FEATURES, io_feature_words),
-	NUMBER(lane_floor, "PINION_LANE_FLOOR", 16, 0, 65535),
-	NUMBER(low_max_wait_ms, "PINION_LOW_MAX_WAIT_MS", 0, 0, 86400000),
-	FIELD(assist, "PINION_ASSIST", PINION_ASSIST_OFF, PINION_ASSIST_OFF, PINION_ASSIST_IDLE, 1,
-		assist_words),
-	NUMBER(assist_reserve, "PINION_ASSIST_RESERVE", 1, 0, 4096),
-	NUMBER(high_warn_depth, "PINION_HIGH_WARN_DEPTH", 100, 0, UINT32_MAX),
-	NUMBER(normal_warn_depth, "PINION_NORMAL_WARN_DEPTH", 0, 0, UINT32_MAX),
-	NUMBER(low_warn_depth, "PINION_LOW_WARN_DEPTH", 0, 0, UINT32_MAX),
-	FIELD(polled, "PINION_POLLED", PINION_POLLED_NEVER, PINION_POLLED_NEVER,
+	NUMBER(tuning, queue_tasks, "PINION_QUEUE_TASKS", 256, 4, 65536),
+	NUMBER(tuning, lifo_polls, "PINION_LIFO_POLLS", 3, 0, 65535),
+	NUMBER(tuning, wake_batch_spawns, "PINION_HOARD_SPAWNS", 32, 1, 65535),
+	NUMBER(tuning, steal_tries, "PINION_STEAL_TRIES", 4, 1, 1024),
+	NUMBER(tuning, spin_iters, "PINION_SPIN_ITERS", 200, 0, 65535),
+	NUMBER(tuning, park_timeout_us, "PINION_PARK_TIMEOUT_US", 0, 0, 60000000),
+	NUMBER(tuning, injector_target_us, "PINION_INJECTOR_TARGET_US", 1000, 1, 1000000),
+	NUMBER(tuning, interval_min, "PINION_INTERVAL_MIN", 8, 1, 65535),
+	NUMBER(tuning, interval_max, "PINION_INTERVAL_MAX", 255, 1, 65535),
+	NUMBER(tuning, ewma_alpha_permille, "PINION_EWMA_ALPHA_PERMILLE", 100, 1, 999),
+	NUMBER(tuning, task_ns, "PINION_TASK_NS", 50000, 1, 1000000000),
+	FIELD(tuning, wake_policy, "PINION_WAKE", PINION_WAKE_NEAR, PINION_WAKE_NEAR,
+		PINION_WAKE_ROTATE, 1, wake_policy_words),
+	FIELD(config, fault_policy, "PINION_FAULT_POLICY", PINION_FAULT_ISOLATE,
+		PINION_FAULT_ISOLATE, PINION_FAULT_FAIL_FAST, 1, fault_policy_words),
+	FIELD(config, pool_bytes, "PINION_POOL_BYTES", 0, 0, POOL_BYTES_MAX, 4096, NULL),
+	NUMBER(tuning, watchdog_us, "PINION_SENTRY_US", 10000, 0, 60000000),
+	SET(tuning, io_without, "PINION_IO_WITHOUT", IO_FEATURES, io_feature_words),
+	NUMBER(tuning, lane_floor, "PINION_LANE_FLOOR", 16, 0, 65535),
+	NUMBER(tuning, low_max_wait_ms, "PINION_LOW_MAX_WAIT_MS", 0, 0, 86400000),
+	FIELD(tuning, assist, "PINION_ASSIST", PINION_ASSIST_OFF, PINION_ASSIST_OFF,
+		PINION_ASSIST_IDLE, 1, assist_words),
+	NUMBER(tuning, assist_reserve, "PINION_ASSIST_RESERVE", 1, 0, 4096),
+	NUMBER(tuning, high_warn_depth, "PINION_HIGH_WARN_DEPTH", 100, 0, UINT32_MAX),
+	NUMBER(tuning, normal_warn_depth, "PINION_NORMAL_WARN_DEPTH", 0, 0, UINT32_MAX),
+	NUMBER(tuning, low_warn_depth, "PINION_LOW_WARN_DEPTH", 0, 0, UINT32_MAX),
+	FIELD(tuning, polled, "PINION_POLLED", PINION_POLLED_NEVER, PINION_POLLED_NEVER,
 		PINION_POLLED_ALWAYS, 1, polled_words),
-	NUMBER(tick_interval_ms, "PINION_TICK_INTERVAL_MS", 1000, 1, 3600000),
-	NUMBER(registered_files, "PINION_REGISTERED_FILES", 256, 0, 32768),
-	FIELD(stack_bytes, "PINION_STACK_BYTES", 0, 0, STACK_BYTES_MAX, 4096, NULL),
-	NUMBER(thread_pool_max, "PINION_CREW_MAX", 0, 0, 1024),
-	NUMBER(job_log, "PINION_JOB_LOG", 0, 0, 1),
-	NUMBER(max_tasks_high, "PINION_MAX_TASKS_HIGH", 0, 0, MAX_TASKS),
-	NUMBER(max_tasks_normal, "PINION_MAX_TASKS_NORMAL", 0, 0, MAX_TASKS),
-	NUMBER(max_tasks_low, "PINION_MAX_TASKS_LOW", 0, 0, MAX_TASKS),
-	NUMBER(max_tasks_total, "PINION_MAX_TASKS_TOTAL", 0, 0, 3 * MAX_TASKS),
-	NUMBER(depth_count, "PINION_DEPTH", 0, 0, DEPTH_MAX),
-	NUMBER(depth_min, "PINION_DEPTH_MIN", 8, 1, 65536),
-	NUMBER(depth_count_max, "PINION_DEPTH_MAX", 1024, 1, DEPTH_MAX),
-	NUMBER(depth_rotational, "PINION_DEPTH_ROTATIONAL", 4, 0, 65536),
-	NUMBER(depth_bytes, "PINION_DEPTH_BYTES", 0, 0, DEPTH_BYTES_MAX),
-	NUMBER(depth_bytes_max, "PINION_DEPTH_BYTES_MAX", 64 << 20, 64 << 10, DEPTH_BYTES_MAX),
-	NUMBER(bytes_per_second, "PINION_BYTES_PER_SECOND", 0, 0, RATE_MAX),
-	NUMBER(requests_per_second, "PINION_REQUESTS_PER_SECOND", 0, 0, RATE_MAX),
-	NUMBER(stall_ms, "PINION_STALL_MS", 0, 0, 86400000),
-	NUMBER(injector_batch_min, "PINION_INJECTOR_BATCH_MIN", 4, 1, 65536),
-	NUMBER(injector_batch_max, "PINION_INJECTOR_BATCH_MAX", 64, 1, 65536),
-	NUMBER(injector_tasks, "PINION_INJECTOR_TASKS", 65536, 0, INJECTOR_TASKS_MAX),
-	NUMBER(searchers_percent, "PINION_SEARCHERS_PERCENT", 50, 1, 100),
-	NUMBER(wake_worth_us, "PINION_WAKE_WORTH_US", 20, 0, 1000000),
-	NUMBER(class_nice, "PINION_TIER_NICE", 0, 0, PIN_NICE_IDLE),
-	FIELD(io_priority_high, "PINION_IO_PRIORITY_HIGH", PINION_IO_PRIORITY_NONE,
+	NUMBER(config, tick_interval_ms, "PINION_TICK_INTERVAL_MS", 1000, 1, 3600000),
+	NUMBER(tuning, registered_files, "PINION_REGISTERED_FILES", 256, 0, 32768),
+	FIELD(tuning, stack_bytes, "PINION_STACK_BYTES", 0, 0, STACK_BYTES_MAX, 4096, NULL),
+	NUMBER(tuning, thread_pool_max, "PINION_CREW_MAX", 0, 0, 1024),
+	NUMBER(tuning, job_log, "PINION_JOB_LOG", 0, 0, 1),
+	NUMBER(tuning, max_tasks_high, "PINION_MAX_TASKS_HIGH", 0, 0, MAX_TASKS),
+	NUMBER(tuning, max_tasks_normal, "PINION_MAX_TASKS_NORMAL", 0, 0, MAX_TASKS),
+	NUMBER(tuning, max_tasks_low, "PINION_MAX_TASKS_LOW", 0, 0, MAX_TASKS),
+	NUMBER(tuning, max_tasks_total, "PINION_MAX_TASKS_TOTAL", 0, 0, 3 * MAX_TASKS),
+	NUMBER(tuning, depth_count, "PINION_DEPTH", 0, 0, DEPTH_MAX),
+	NUMBER(tuning, depth_min, "PINION_DEPTH_MIN", 8, 1, 65536),
+	NUMBER(tuning, depth_count_max, "PINION_DEPTH_MAX", 1024, 1, DEPTH_MAX),
+	NUMBER(tuning, depth_rotational, "PINION_DEPTH_ROTATIONAL", 4, 0, 65536),
+	NUMBER(tuning, depth_bytes, "PINION_DEPTH_BYTES", 0, 0, DEPTH_BYTES_MAX),
+	NUMBER(tuning, depth_bytes_max, "PINION_DEPTH_BYTES_MAX", 64 << 20, 64 << 10,
+		DEPTH_BYTES_MAX),
+	NUMBER(tuning, bytes_per_second, "PINION_BYTES_PER_SECOND", 0, 0, RATE_MAX),
+	NUMBER(tuning, requests_per_second, "PINION_REQUESTS_PER_SECOND", 0, 0, RATE_MAX),
+	NUMBER(tuning, stall_ms, "PINION_STALL_MS", 0, 0, 86400000),
+	NUMBER(tuning, injector_batch_min, "PINION_INJECTOR_BATCH_MIN", 4, 1, 65536),
+	NUMBER(tuning, injector_batch_max, "PINION_INJECTOR_BATCH_MAX", 64, 1, 65536),
+	NUMBER(config, injector_tasks, "PINION_INJECTOR_TASKS", 65536, 0, INJECTOR_TASKS_MAX),
+	NUMBER(tuning, searchers_percent, "PINION_SEARCHERS_PERCENT", 50, 1, 100),
+	NUMBER(tuning, wake_worth_us, "PINION_WAKE_WORTH_US", 20, 0, 1000000),
+	NUMBER(tuning, class_nice, "PINION_TIER_NICE", 0, 0, PIN_NICE_IDLE),
+	FIELD(tuning, io_priority_high, "PINION_IO_PRIORITY_HIGH", PINION_IO_PRIORITY_NONE,
 		PINION_IO_PRIORITY_NONE, PINION_IO_PRIORITY_IDLE, 1, io_priority_words),
-	FIELD(io_priority_low, "PINION_IO_PRIORITY_LOW", PINION_IO_PRIORITY_BE7,
+	FIELD(tuning, io_priority_low, "PINION_IO_PRIORITY_LOW", PINION_IO_PRIORITY_BE7,
 		PINION_IO_PRIORITY_NONE, PINION_IO_PRIORITY_IDLE, 1, io_priority_words),
-	NUMBER(cq_stall_us, "PINION_CQ_STALL_US", 0, 0, UINT64_C(86400000000)),
-	NUMBER(cpu_latency_us, "PINION_CPU_LATENCY_US", PINION_CPU_LATENCY_ANY, 0,
+	NUMBER(tuning, cq_stall_us, "PINION_CQ_STALL_US", 0, 0, UINT64_C(86400000000)),
+	NUMBER(tuning, cpu_latency_us, "PINION_CPU_LATENCY_US", PINION_CPU_LATENCY_ANY, 0,
 		PINION_CPU_LATENCY_ANY),
 };
 
-static uint64_t read_field(const struct pinion_config *config, const struct field *field)
+/* A configuration and its tuning, together. */
+struct parts {
+	struct pinion_config *config;
+	struct pinion_tuning *tuning;
+};
+
+static uint8_t *member_of(const struct parts *parts, const struct field *field)
 {
-	const uint8_t *member = (const uint8_t *)config + field->offset;
+	return field->part == IN_config ? (uint8_t *)parts->config + field->offset
+					: (uint8_t *)parts->tuning + field->offset;
+}
+
+static uint64_t read_field(const struct parts *parts, const struct field *field)
+{
 	uint64_t wide;
 	uint32_t narrow;
 
 	if (field->bytes == sizeof(wide)) {
-		memcpy(&wide, member, sizeof(wide));
+		memcpy(&wide, member_of(parts, field), sizeof(wide));
 		return wide;
 	}
-	memcpy(&narrow, member, sizeof(narrow));
+	memcpy(&narrow, member_of(parts, field), sizeof(narrow));
 	return narrow;
 }
 
-static void write_field(struct pinion_config *config, const struct field *field, uint64_t value)
+static void write_field(const struct parts *parts, const struct field *field, uint64_t value)
 {
-	uint8_t *member = (uint8_t *)config + field->offset;
 	uint32_t narrow = (uint32_t)value;
 
 	if (field->bytes == sizeof(value)) {
-		memcpy(member, &value, sizeof(value));
+		memcpy(member_of(parts, field), &value, sizeof(value));
 	} else {
-		memcpy(member, &narrow, sizeof(narrow));
+		memcpy(member_of(parts, field), &narrow, sizeof(narrow));
+	}
+}
+
+static void write_defaults(const struct parts *parts, enum part part)
+{
+	for (size_t i = 0; i < PIN_ARRAY_COUNT(fields); i++) {
+		if (fields[i].part == part) {
+			write_field(parts, &fields[i], fields[i].standard);
+		}
 	}
 }
 
 void pinion_config_init_sized(struct pinion_config *config, uint32_t size)
 {
-	struct pinion_config full = {.size = size, .seed = seed_standard};
+	struct pinion_config full = {.size = size};
 
-	for (size_t i = 0; i < PIN_ARRAY_COUNT(fields); i++) {
-		write_field(&full, &fields[i], fields[i].standard);
-	}
+	write_defaults(&(struct parts){.config = &full}, IN_config);
 	pin_sized_give(config, size, &full, sizeof(full));
+}
+
+void pinion_tuning_init_sized(struct pinion_tuning *tuning, uint32_t size)
+{
+	struct pinion_tuning full = {.size = size, .seed = seed_standard};
+
+	write_defaults(&(struct parts){.tuning = &full}, IN_tuning);
+	pin_sized_give(tuning, size, &full, sizeof(full));
 }
 
 static int check_field(
@@ -242,58 +276,63 @@ static int check_power_of_two(const struct pin_log *log, const char *name, uint3
 	return 0;
 }
 
-static int check_together(const struct pin_log *log, const struct pinion_config *config)
+static int check_tuning(const struct pin_log *log, const struct pinion_tuning *tuning)
 {
-	int rc = check_power_of_two(log, "ring_entries", config->ring_entries);
+	int rc = check_power_of_two(log, "ring_entries", tuning->ring_entries);
 
 	if (rc == 0) {
-		rc = check_power_of_two(log, "queue_tasks", config->queue_tasks);
+		rc = check_power_of_two(log, "queue_tasks", tuning->queue_tasks);
 	}
-	if (rc == 0 && config->registered_files != 0) {
-		rc = check_power_of_two(log, "registered_files", config->registered_files);
+	if (rc == 0 && tuning->registered_files != 0) {
+		rc = check_power_of_two(log, "registered_files", tuning->registered_files);
 	}
 	if (rc < 0) {
 		return rc;
 	}
-	if (config->registered_files != 0 && config->registered_files < PIN_FILE_SLOTS_MIN) {
+	if (tuning->registered_files != 0 && tuning->registered_files < PIN_FILE_SLOTS_MIN) {
 		pin_log(log, PINION_LOG_ERROR, "registered_files: %u is neither 0 nor %d or more",
-			config->registered_files, PIN_FILE_SLOTS_MIN);
+			tuning->registered_files, PIN_FILE_SLOTS_MIN);
 		return -EINVAL;
 	}
-	if (config->interval_min > config->interval_max) {
+	if (tuning->interval_min > tuning->interval_max) {
 		pin_log(log, PINION_LOG_ERROR, "interval_min: %u is more than interval_max, %u",
-			config->interval_min, config->interval_max);
+			tuning->interval_min, tuning->interval_max);
 		return -EINVAL;
 	}
-	if (config->injector_batch_min > config->injector_batch_max) {
+	if (tuning->injector_batch_min > tuning->injector_batch_max) {
 		pin_log(log, PINION_LOG_ERROR,
 			"injector_batch_min: %u is more than injector_batch_max, %u",
-			config->injector_batch_min, config->injector_batch_max);
+			tuning->injector_batch_min, tuning->injector_batch_max);
 		return -EINVAL;
 	}
+	if (tuning->lane_floor == 1) {
+		pin_log(log, PINION_LOG_ERROR,
+			"lane_floor: 1 would be all of the tasks: 0 is strict, 2 every other one");
+		return -EINVAL;
+	}
+	if (tuning->stack_bytes != 0 && tuning->stack_bytes < STACK_BYTES_MIN) {
+		pin_log(log, PINION_LOG_ERROR,
+			"stack_bytes: %llu is less than %d; 0 is the process's default",
+			(unsigned long long)tuning->stack_bytes, STACK_BYTES_MIN);
+		return -EINVAL;
+	}
+	if (tuning->arena_map == NULL && tuning->arena_unmap != NULL) {
+		pin_log(log, PINION_LOG_ERROR, "arena_unmap: given without arena_map");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int check_config(const struct pin_log *log, const struct pinion_config *config)
+{
 	if (config->small_buffer_bytes > config->buffer_bytes) {
 		pin_log(log, PINION_LOG_ERROR,
 			"small_buffer_bytes: %u is more than buffer_bytes, %u",
 			config->small_buffer_bytes, config->buffer_bytes);
 		return -EINVAL;
 	}
-	if (config->lane_floor == 1) {
-		pin_log(log, PINION_LOG_ERROR,
-			"lane_floor: 1 would be all of the tasks: 0 is strict, 2 every other one");
-		return -EINVAL;
-	}
-	if (config->stack_bytes != 0 && config->stack_bytes < STACK_BYTES_MIN) {
-		pin_log(log, PINION_LOG_ERROR,
-			"stack_bytes: %llu is less than %d; 0 is the process's default",
-			(unsigned long long)config->stack_bytes, STACK_BYTES_MIN);
-		return -EINVAL;
-	}
 	if (!pin_heap_is_whole(config->allocator)) {
 		pin_log(log, PINION_LOG_ERROR, "allocator: one of its functions is missing");
-		return -EINVAL;
-	}
-	if (config->arena_map == NULL && config->arena_unmap != NULL) {
-		pin_log(log, PINION_LOG_ERROR, "arena_unmap: given without arena_map");
 		return -EINVAL;
 	}
 	return 0;
@@ -315,9 +354,29 @@ static int check_lanes(const struct pin_log *log, const struct pinion_config *co
 	return 0;
 }
 
-int pin_config_accept(struct pinion_config *out_config, const struct pinion_config *given)
+/* The caller's tuning, or every default, as a struct of this library's size. */
+static int take_tuning(struct pinion_tuning *out_tuning, const struct pinion_tuning *given)
+{
+	int rc;
+
+	if (given == NULL) {
+		pinion_tuning_init(out_tuning);
+		return 0;
+	}
+	if (given->size < TUNING_BYTES_MIN) {
+		return -EINVAL;
+	}
+	rc = pin_sized_take(out_tuning, sizeof(*out_tuning), given, given->size);
+	out_tuning->size = sizeof(*out_tuning);
+	return rc;
+}
+
+int pin_config_accept(struct pinion_config *out_config, struct pinion_tuning *out_tuning,
+	const struct pinion_config *given)
 {
 	struct pinion_config config;
+	struct pinion_tuning tuning;
+	struct parts parts = {.config = &config, .tuning = &tuning};
 	struct pin_log log;
 	int rc;
 
@@ -325,25 +384,29 @@ int pin_config_accept(struct pinion_config *out_config, const struct pinion_conf
 		return -EINVAL;
 	}
 	rc = pin_sized_take(&config, sizeof(config), given, given->size);
+	if (rc == 0) {
+		rc = take_tuning(&tuning, config.tuning);
+	}
 	if (rc < 0) {
 		return rc;
 	}
 	config.size = sizeof(config);
+	config.tuning = NULL; /* the caller's, and no longer needed */
 	log = (struct pin_log){.fn = config.log, .arg = config.log_arg};
 	for (size_t i = 0; i < PIN_ARRAY_COUNT(fields); i++) {
-		rc = check_field(&log, &fields[i], read_field(&config, &fields[i]), fields[i].name);
+		rc = check_field(&log, &fields[i], read_field(&parts, &fields[i]), fields[i].name);
 		if (rc < 0) {
 			return rc;
 		}
 	}
-	rc = check_together(&log, &config);
-	if (rc == 0) {
-		rc = check_lanes(&log, &config);
-	}
+	rc = check_tuning(&log, &tuning);
+	rc = rc == 0 ? check_config(&log, &config) : rc;
+	rc = rc == 0 ? check_lanes(&log, &config) : rc;
 	if (rc < 0) {
 		return rc;
 	}
 	*out_config = config;
+	*out_tuning = tuning;
 	return 0;
 }
 
@@ -431,7 +494,14 @@ static int read_lanes(struct pinion_config *config, const struct pin_log *log)
 	return 0;
 }
 
-static int read_seed(struct pinion_config *config, const struct pin_log *log)
+static void warn_of_unused(const struct pin_log *log, const char *variable)
+{
+	pin_log(log, PINION_LOG_WARN,
+		"%s has no effect: this program does not read variables of struct pinion_tuning",
+		variable);
+}
+
+static int read_seed(struct pinion_tuning *tuning, const struct pin_log *log)
 {
 	const char *text = getenv(seed_variable);
 	uint64_t seed;
@@ -439,8 +509,12 @@ static int read_seed(struct pinion_config *config, const struct pin_log *log)
 	if (text == NULL || text[0] == '\0') {
 		return 0;
 	}
+	if (tuning == NULL) {
+		warn_of_unused(log, seed_variable);
+		return 0;
+	}
 	if (parse_number(text, 0, &seed)) {
-		config->seed = seed;
+		tuning->seed = seed;
 		return 0;
 	}
 	pin_log(log, PINION_LOG_ERROR, "PINION_SEED: \"%s\" is not a value for seed", text);
@@ -462,33 +536,47 @@ static void warn_of_others(const struct pin_log *log)
 	pin_environment_warn(log, names, count);
 }
 
-int pinion_config_from_env(struct pinion_config *config)
+static int read_variable(
+	const struct parts *parts, const struct field *field, const struct pin_log *log)
 {
-	struct pin_log log = {.fn = config->log, .arg = config->log_arg};
+	const char *text = field->variable == NULL ? NULL : getenv(field->variable);
+	uint64_t value;
 	int rc;
 
-	warn_of_others(&log);
-	for (size_t i = 0; i < PIN_ARRAY_COUNT(fields); i++) {
-		const struct field *field = &fields[i];
-		const char *text = field->variable == NULL ? NULL : getenv(field->variable);
-		uint64_t value;
-
-		if (text == NULL || text[0] == '\0') {
-			continue;
-		}
-		if (!parse_value(text, field, &value)) {
-			pin_log(&log, PINION_LOG_ERROR, "%s: \"%s\" is not a value for %s",
-				field->variable, text, field->name);
-			return -EINVAL;
-		}
-		rc = check_field(&log, field, value, field->variable);
-		if (rc < 0) {
-			return rc;
-		}
-		write_field(config, field, value);
+	if (text == NULL || text[0] == '\0') {
+		return 0;
 	}
-	rc = read_lanes(config, &log);
-	return rc < 0 ? rc : read_seed(config, &log);
+	if (field->part == IN_tuning && parts->tuning == NULL) {
+		warn_of_unused(log, field->variable);
+		return 0;
+	}
+	if (!parse_value(text, field, &value)) {
+		pin_log(log, PINION_LOG_ERROR, "%s: \"%s\" is not a value for %s", field->variable,
+			text, field->name);
+		return -EINVAL;
+	}
+	rc = check_field(log, field, value, field->variable);
+	if (rc == 0) {
+		write_field(parts, field, value);
+	}
+	return rc;
+}
+
+int pinion_config_from_env(struct pinion_config *config, struct pinion_tuning *tuning)
+{
+	struct pin_log log = {.fn = config->log, .arg = config->log_arg};
+	struct parts parts = {.config = config, .tuning = tuning};
+	int rc = 0;
+
+	warn_of_others(&log);
+	if (tuning != NULL) {
+		config->tuning = tuning;
+	}
+	for (size_t i = 0; i < PIN_ARRAY_COUNT(fields) && rc == 0; i++) {
+		rc = read_variable(&parts, &fields[i], &log);
+	}
+	rc = rc == 0 ? read_lanes(config, &log) : rc;
+	return rc == 0 ? read_seed(tuning, &log) : rc;
 }
 
 /* ---- environment ---- */

@@ -39,10 +39,12 @@ void pin_environment_warn(const struct pin_log *log, const char *const *names, s
  */
 
 /*
- * Copies what the caller gave into a struct of this library's size and checks
- * it. -E2BIG, -EINVAL as pinion_runtime_create(); the log names the field.
+ * Copies what the caller gave, and its tuning, into structs of this library's
+ * size and checks them. -E2BIG, -EINVAL as pinion_runtime_create(); the log
+ * names the field. `tuning` of *out_config is NULL.
  */
-int pin_config_accept(struct pinion_config *out_config, const struct pinion_config *given);
+int pin_config_accept(struct pinion_config *out_config, struct pinion_tuning *out_tuning,
+	const struct pinion_config *given);
 
 /* Fills in what an accepted configuration left to the library. */
 void pin_config_complete(struct pinion_config *config, uint32_t default_worker_count);

@@ -149,7 +149,7 @@ static int init_buffers(struct pinion_pool *pool, const struct pinion_pool_confi
 	}
 	if (pool->runtime != NULL) {
 		setup.victims = &pool->runtime->shared.victims;
-		setup.seed = pool->runtime->shared.config.seed;
+		setup.seed = pool->runtime->shared.tuning.seed;
 		setup.node_count = number_nodes(&pool->runtime->shared, nodes);
 		for (uint32_t i = 0; i < config->worker_count; i++) {
 			pool->regions[i].node = nodes[i];

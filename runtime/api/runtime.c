@@ -39,7 +39,7 @@ static int choose_io(struct pinion_runtime *runtime)
 		return 0;
 	}
 	pin_kernel_probe(&shared->kernel);
-	if (pin_level_apply(&shared->kernel, level, shared->config.io_without) < 0) {
+	if (pin_level_apply(&shared->kernel, level, shared->tuning.io_without) < 0) {
 		if (shared->kernel.passing_error != 0) {
 			pin_log(&shared->log, PINION_LOG_ERROR,
 				"cannot find out what this kernel's io_uring can do: %s",
@@ -144,7 +144,7 @@ static int place_workers(
 		return -ENOMEM;
 	}
 	shared->worker_count = shared->config.worker_count;
-	pin_disks_init(&shared->disks, shared->host, &shared->config);
+	pin_disks_init(&shared->disks, shared->host, &shared->tuning, shared->worker_count);
 	memset(shared->workers, 0, (size_t)shared->worker_count * sizeof(struct pin_worker));
 	pin_lane_init(shared);
 	choose_serving(shared, serving_counts);
@@ -210,12 +210,12 @@ static int start_thread(struct pin_worker *worker)
 {
 	struct pin_shared *shared = worker->shared;
 	int rc = shared->host->thread_start(
-		&worker->thread, shared->config.stack_bytes, pin_worker_main, worker);
+		&worker->thread, shared->tuning.stack_bytes, pin_worker_main, worker);
 
 	if (rc < 0) {
 		char hint[192];
 
-		pin_threadlimit_hint(rc, shared->config.stack_bytes, hint, sizeof(hint));
+		pin_threadlimit_hint(rc, shared->tuning.stack_bytes, hint, sizeof(hint));
 		pin_log(&shared->log, PINION_LOG_ERROR,
 			"cannot start worker %u of %u: %s, or use fewer workers", worker->index,
 			shared->worker_count, hint);
@@ -297,7 +297,7 @@ static int start_threads(struct pin_shared *shared)
 			pin_threadlimit_hint(rc, 0, hint, sizeof(hint));
 			pin_log(&shared->log, PINION_LOG_ERROR,
 				"cannot start the thread that looks after stuck workers: %s, or "
-				"set sentry_us to 0",
+				"set watchdog_us to 0",
 				hint);
 		}
 	}
@@ -375,10 +375,10 @@ static void ask_for_latency(struct pinion_runtime *runtime)
 	struct pin_shared *shared = &runtime->shared;
 	int rc;
 
-	if (shared->config.cpu_latency_us == PINION_CPU_LATENCY_ANY) {
+	if (shared->tuning.cpu_latency_us == PINION_CPU_LATENCY_ANY) {
 		return;
 	}
-	rc = pin_cpu_latency_ask((uint32_t)shared->config.cpu_latency_us);
+	rc = pin_cpu_latency_ask((uint32_t)shared->tuning.cpu_latency_us);
 	if (rc >= 0) {
 		runtime->latency_fd = rc;
 		return;
@@ -386,8 +386,8 @@ static void ask_for_latency(struct pinion_runtime *runtime)
 	pin_log(&shared->log, PINION_LOG_WARN,
 		"idle CPUs may take longer than the %llu us of cpu_latency_us to run again: "
 		"/dev/cpu_dma_latency: %s",
-		(unsigned long long)shared->config.cpu_latency_us, latency_reason(rc));
-	shared->config.cpu_latency_us = PINION_CPU_LATENCY_ANY;
+		(unsigned long long)shared->tuning.cpu_latency_us, latency_reason(rc));
+	shared->tuning.cpu_latency_us = PINION_CPU_LATENCY_ANY;
 }
 
 int pin_runtime_create(const struct pinion_config *config, const uint32_t *serving_counts,
@@ -396,9 +396,10 @@ int pin_runtime_create(const struct pinion_config *config, const uint32_t *servi
 	struct pinion_runtime *runtime;
 	struct pin_topology topology;
 	struct pinion_config accepted;
+	struct pinion_tuning tuning;
 	const struct pin_host *host;
 	struct pin_host own_host = {0};
-	int rc = pin_config_accept(&accepted, config);
+	int rc = pin_config_accept(&accepted, &tuning, config);
 
 	if (rc < 0) {
 		return rc;
@@ -417,6 +418,7 @@ int pin_runtime_create(const struct pinion_config *config, const uint32_t *servi
 				.host = host == &own_host ? &runtime->own_host : host,
 				.log = {.fn = accepted.log, .arg = accepted.log_arg},
 				.config = accepted,
+				.tuning = tuning,
 			},
 		.forked = pin_forked_now(),
 		.own_host = own_host,
@@ -431,8 +433,8 @@ int pin_runtime_create(const struct pinion_config *config, const uint32_t *servi
 		pin_gate_init(&runtime->shared.gate);
 		pin_intake_init(&runtime->shared.intake, accepted.injector_tasks);
 		pin_injector_init(&runtime->shared.injector, runtime->shared.host);
-		pin_injector_set_batch(&runtime->shared.injector, accepted.injector_batch_min,
-			accepted.injector_batch_max);
+		pin_injector_set_batch(&runtime->shared.injector, tuning.injector_batch_min,
+			tuning.injector_batch_max);
 		pin_room_init(&runtime->shared);
 		rc = start_threads(&runtime->shared);
 	}

@@ -148,7 +148,7 @@ void pinion_runtime_get_info(
 		.page_bytes = PIN_HUGE_PAGE_BYTES,
 		.local_permille = UINT32_MAX,
 		.buffer_count = shared->config.buffer_count,
-		.cpu_latency_us = shared->config.cpu_latency_us,
+		.cpu_latency_us = shared->tuning.cpu_latency_us,
 		.file_slots = UINT32_MAX,
 		.doorbell = doorbell_name(shared->heir->ring.doorbell_kind),
 		.fallback_cause =
@@ -302,7 +302,7 @@ int pinion_runtime_set_limits(struct pinion_runtime *runtime, const struct pinio
 	if (rc < 0) {
 		return rc;
 	}
-	pin_disks_limit(&shared->disks, shared->host, &shared->config, &accepted);
+	pin_disks_limit(&shared->disks, shared->host, &shared->tuning, &accepted);
 	pin_throttle_nudge_all(shared);
 	return 0;
 }
@@ -322,11 +322,11 @@ int pinion_device_set_limits(
 	if (rc < 0) {
 		return rc;
 	}
-	disk = pin_disks_find(&shared->disks, shared->host, &shared->config, device);
+	disk = pin_disks_find(&shared->disks, shared->host, &shared->tuning, device);
 	if (!pin_disk_is(disk, device)) {
 		return -ENOSPC;
 	}
-	pin_disk_limit(&shared->disks, disk, shared->host, &shared->config, &accepted);
+	pin_disk_limit(&shared->disks, disk, shared->host, &shared->tuning, &accepted);
 	pin_throttle_nudge_all(shared);
 	return 0;
 }

@@ -133,11 +133,20 @@ void pinion_thread_pool_config_init_sized(struct pinion_config *config, uint32_t
 	full.buffer_count = 1;
 	full.small_buffer_bytes = BUFFER_BYTES;
 	full.small_buffer_count = 1;
+	pin_sized_give(config, size, &full, sizeof(full));
+}
+
+void pinion_thread_pool_tuning_init_sized(struct pinion_tuning *tuning, uint32_t size)
+{
+	struct pinion_tuning full;
+
+	pinion_tuning_init(&full);
+	full.size = size;
 	full.lane_floor = 0;
 	full.high_warn_depth = WARN_DEPTH;
 	full.normal_warn_depth = WARN_DEPTH;
 	full.low_warn_depth = WARN_DEPTH;
-	pin_sized_give(config, size, &full, sizeof(full));
+	pin_sized_give(tuning, size, &full, sizeof(full));
 }
 
 static bool are_in_range(const struct pinion_thread_pool_sizes *sizes)
@@ -206,7 +215,9 @@ int pinion_thread_pool_create(const struct pinion_config *config,
 {
 	struct pinion_thread_pool_sizes balanced = {1, 2, 1};
 	struct pinion_config own;
+	struct pinion_tuning tuning;
 	uint32_t serving[TIERS];
+	uint32_t max;
 	char lanes[64];
 	int rc;
 
@@ -228,8 +239,16 @@ int pinion_thread_pool_create(const struct pinion_config *config,
 		log_range(&(struct pin_log){.fn = own.log, .arg = own.log_arg}, sizes);
 		return -EINVAL;
 	}
-	write_lanes(sizes, own.thread_pool_max <= SIZE_MAX_EACH ? own.thread_pool_max : 0, lanes,
-		sizeof(lanes), serving);
+	if (own.tuning == NULL) {
+		pinion_thread_pool_tuning_init(&tuning);
+		own.tuning = &tuning;
+	}
+	if (own.tuning->size < sizeof(tuning)) {
+		return -EINVAL;
+	}
+	/* What is out of range is refused below, with its name. */
+	max = own.tuning->thread_pool_max;
+	write_lanes(sizes, max <= SIZE_MAX_EACH ? max : 0, lanes, sizeof(lanes), serving);
 	own.lanes = lanes;
 	own.worker_count = 0;
 	return pin_runtime_create(&own, serving, out_runtime);
@@ -282,7 +301,7 @@ int pinion_thread_pool_resize(
 		log_range(&shared->log, sizes);
 		return -EINVAL;
 	}
-	if (!shared->is_thread_pool || shared->config.ring_sharing == PINION_RING_SHARED) {
+	if (!shared->is_thread_pool || shared->tuning.ring_sharing == PINION_RING_SHARED) {
 		return -EOPNOTSUPP;
 	}
 	if (pin_worker_of_thread() != NULL) {

@@ -22,17 +22,17 @@ static uint64_t to_pages(uint64_t bytes)
 }
 
 /* The depth that was found, within what the configuration allows. */
-static void publish(struct pin_disk *disk, const struct pinion_config *config)
+static void publish(struct pin_disk *disk, const struct pinion_tuning *tuning)
 {
 	uint64_t count = disk->depth.depth;
 	uint64_t pages = count * PAGES_PER_UNIT;
-	uint64_t pages_max = to_pages(config->depth_bytes_max);
+	uint64_t pages_max = to_pages(tuning->depth_bytes_max);
 
 	if (disk->depth.is_few) {
 		count = disk->depth.options.few;
 		pages = count * FEW_PAGES;
 	}
-	count = count < config->depth_count_max ? count : config->depth_count_max;
+	count = count < tuning->depth_count_max ? count : tuning->depth_count_max;
 	pages = pages < pages_max ? pages : pages_max;
 	if (pin_load_relaxed_u64(&disk->credit.limit) !=
 		pin_credit_amount((uint32_t)count, (uint32_t)pages)) {
@@ -40,16 +40,16 @@ static void publish(struct pin_disk *disk, const struct pinion_config *config)
 	}
 }
 
-static void begin_depth(struct pin_disk *disk, const struct pinion_config *config)
+static void begin_depth(struct pin_disk *disk, const struct pinion_tuning *tuning)
 {
-	uint64_t units = config->depth_bytes_max / PIN_DEPTH_UNIT_BYTES;
+	uint64_t units = tuning->depth_bytes_max / PIN_DEPTH_UNIT_BYTES;
 	struct pin_depth_options options = {
-		.few = disk->is_rotational ? config->depth_rotational : 0,
-		.min = config->depth_min,
+		.few = disk->is_rotational ? tuning->depth_rotational : 0,
+		.min = tuning->depth_min,
 		.start = START_UNITS,
 	};
 
-	units = units > config->depth_count_max ? units : config->depth_count_max;
+	units = units > tuning->depth_count_max ? units : tuning->depth_count_max;
 	options.max = units < PIN_CREDIT_COUNT_MAX ? (uint32_t)units : PIN_CREDIT_COUNT_MAX;
 	options.max = options.max < options.min ? options.min : options.max;
 	options.start = options.start < options.min ? options.min : options.start;
@@ -59,15 +59,15 @@ static void begin_depth(struct pin_disk *disk, const struct pinion_config *confi
 }
 
 /* Limits that were set count; those that were not are found out. */
-static void apply_depth(struct pin_disk *disk, const struct pinion_config *config,
+static void apply_depth(struct pin_disk *disk, const struct pinion_tuning *tuning,
 	const struct pinion_limits *limits)
 {
 	uint64_t count = limits->depth_count;
 	uint64_t pages = to_pages(limits->depth_bytes);
 
 	if (count == 0 && pages == 0) {
-		begin_depth(disk, config);
-		publish(disk, config);
+		begin_depth(disk, tuning);
+		publish(disk, tuning);
 		pin_store_relaxed_u64(&disk->look_ns, 0);
 		return;
 	}
@@ -87,16 +87,17 @@ static void apply_rates(struct pin_limiter *limiter, const struct pin_host *host
 	pin_limiter_set(limiter, host, rates);
 }
 
-void pin_disks_init(
-	struct pin_disks *disks, const struct pin_host *host, const struct pinion_config *config)
+void pin_disks_init(struct pin_disks *disks, const struct pin_host *host,
+	const struct pinion_tuning *tuning, uint32_t worker_count)
 {
 	*disks = (struct pin_disks){
+		.worker_count = worker_count,
 		.standard =
 			{
-				.depth_count = config->depth_count,
-				.depth_bytes = config->depth_bytes,
-				.bytes_per_second = config->bytes_per_second,
-				.requests_per_second = config->requests_per_second,
+				.depth_count = tuning->depth_count,
+				.depth_bytes = tuning->depth_bytes,
+				.bytes_per_second = tuning->bytes_per_second,
+				.requests_per_second = tuning->requests_per_second,
 			},
 	};
 	apply_rates(&disks->limiter, host, &disks->standard);
@@ -118,7 +119,7 @@ bool pin_disk_is(const struct pin_disk *disk, uint64_t device)
 }
 
 static struct pin_disk *add(struct pin_disks *disks, const struct pin_host *host,
-	const struct pinion_config *config, const struct pin_block *block)
+	const struct pinion_tuning *tuning, const struct pin_block *block)
 {
 	uint32_t count = pin_load_relaxed_u32(&disks->count);
 	struct pin_disk *disk = look_up(disks, block->device, count);
@@ -133,33 +134,33 @@ static struct pin_disk *add(struct pin_disks *disks, const struct pin_host *host
 	disk->device = block->device;
 	disk->is_rotational = block->is_rotational;
 	disk->is_polled = block->is_polled;
-	pin_credit_init(&disk->credit, host, config->worker_count);
-	apply_depth(disk, config, &disks->standard);
+	pin_credit_init(&disk->credit, host, disks->worker_count);
+	apply_depth(disk, tuning, &disks->standard);
 	pin_store_release_u32(&disks->count, count + 1); /* [DISK-1] */
 	return disk;
 }
 
 struct pin_disk *pin_disks_find(struct pin_disks *disks, const struct pin_host *host,
-	const struct pinion_config *config, uint64_t device)
+	const struct pinion_tuning *tuning, uint64_t device)
 {
 	struct pin_block block = pin_block_find("", device);
 	struct pin_disk *disk;
 
 	pin_lock_acquire(&disks->lock, host);
-	disk = add(disks, host, config, &block);
+	disk = add(disks, host, tuning, &block);
 	pin_lock_release(&disks->lock, host);
 	return disk;
 }
 
 void pin_disks_limit(struct pin_disks *disks, const struct pin_host *host,
-	const struct pinion_config *config, const struct pinion_limits *limits)
+	const struct pinion_tuning *tuning, const struct pinion_limits *limits)
 {
 	pin_lock_acquire(&disks->lock, host);
 	disks->standard = *limits;
 	apply_rates(&disks->limiter, host, limits);
 	for (uint32_t i = 0; i < pin_load_relaxed_u32(&disks->count); i++) {
 		if (!disks->disks[i].is_manual) {
-			apply_depth(&disks->disks[i], config, limits);
+			apply_depth(&disks->disks[i], tuning, limits);
 			pin_credit_serve(&disks->disks[i].credit);
 		}
 	}
@@ -167,12 +168,12 @@ void pin_disks_limit(struct pin_disks *disks, const struct pin_host *host,
 }
 
 void pin_disk_limit(struct pin_disks *disks, struct pin_disk *disk, const struct pin_host *host,
-	const struct pinion_config *config, const struct pinion_limits *limits)
+	const struct pinion_tuning *tuning, const struct pinion_limits *limits)
 {
 	pin_lock_acquire(&disks->lock, host);
 	disk->is_manual = true;
 	apply_rates(&disk->limiter, host, limits);
-	apply_depth(disk, config, limits);
+	apply_depth(disk, tuning, limits);
 	pin_credit_serve(&disk->credit);
 	pin_lock_release(&disks->lock, host);
 }
@@ -197,7 +198,7 @@ static bool is_newer(const struct pin_disk *disk, uint64_t now_ns, const struct 
 		sums->latency_ns >= disk->base_latency_ns && sums->timed >= disk->base_timed;
 }
 
-static void learn(struct pin_disk *disk, const struct pinion_config *config, uint64_t now_ns,
+static void learn(struct pin_disk *disk, const struct pinion_tuning *tuning, uint64_t now_ns,
 	const struct pin_disk_sums *sums)
 {
 	uint64_t timed = sums->timed - disk->base_timed;
@@ -214,7 +215,7 @@ static void learn(struct pin_disk *disk, const struct pinion_config *config, uin
 		return;
 	}
 	pin_depth_learn(&disk->depth, &sample);
-	publish(disk, config);
+	publish(disk, tuning);
 	pin_credit_serve(&disk->credit);
 	begin_interval(disk, now_ns, sums);
 }
@@ -236,7 +237,7 @@ static bool must_tell(struct pin_disk *disk)
 }
 
 bool pin_disk_learn(struct pin_disks *disks, struct pin_disk *disk, const struct pin_host *host,
-	const struct pinion_config *config, uint64_t now_ns, const struct pin_disk_sums *sums)
+	const struct pinion_tuning *tuning, uint64_t now_ns, const struct pin_disk_sums *sums)
 {
 	bool has_fallen = false;
 
@@ -247,7 +248,7 @@ bool pin_disk_learn(struct pin_disks *disks, struct pin_disk *disk, const struct
 		if (disk->base_ns == 0) {
 			begin_interval(disk, now_ns, sums);
 		} else {
-			learn(disk, config, now_ns, sums);
+			learn(disk, tuning, now_ns, sums);
 			has_fallen = must_tell(disk);
 		}
 		pin_store_relaxed_u64(&disk->look_ns,

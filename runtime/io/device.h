@@ -26,8 +26,8 @@
 #include "runtime/io/rate_limit.h"
 #include "runtime/io/request.h"
 
-#include <pinion/config.h>
 #include <pinion/limit.h>
+#include <pinion/tuning.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -230,6 +230,7 @@ struct pin_disk {
 struct pin_disks {
 	struct pin_lock lock; /* rank 4, before those of a disk */
 	struct pin_atomic_u32 count;
+	uint32_t worker_count;			      /* [const] */
 	struct pinion_limits standard;		      /* [lock:lock] of disks without their own */
 	struct pin_limiter limiter PIN_CACHE_ALIGNED; /* of all together */
 	struct pin_disk disks[PIN_DISKS];
@@ -264,12 +265,12 @@ struct pin_ledger {
 	struct pin_atomic_u64 timed;	  /* so many */
 };
 
-void pin_disks_init(
-	struct pin_disks *disks, const struct pin_host *host, const struct pinion_config *config);
+void pin_disks_init(struct pin_disks *disks, const struct pin_host *host,
+	const struct pinion_tuning *tuning, uint32_t worker_count);
 
 /* The disk of st_dev `device`, which is added if need be. */
 struct pin_disk *pin_disks_find(struct pin_disks *disks, const struct pin_host *host,
-	const struct pinion_config *config, uint64_t device);
+	const struct pinion_tuning *tuning, uint64_t device);
 
 /* Whether it is that of `device`, and not the one that others share. */
 bool pin_disk_is(const struct pin_disk *disk, uint64_t device);
@@ -279,9 +280,9 @@ bool pin_disk_is(const struct pin_disk *disk, uint64_t device);
  * together; or the limits of one. Workers are the caller's to tell.
  */
 void pin_disks_limit(struct pin_disks *disks, const struct pin_host *host,
-	const struct pinion_config *config, const struct pinion_limits *limits);
+	const struct pinion_tuning *tuning, const struct pinion_limits *limits);
 void pin_disk_limit(struct pin_disks *disks, struct pin_disk *disk, const struct pin_host *host,
-	const struct pinion_config *config, const struct pinion_limits *limits);
+	const struct pinion_tuning *tuning, const struct pinion_limits *limits);
 
 /* Sums of all ledgers of a disk. */
 struct pin_disk_sums {
@@ -301,7 +302,7 @@ struct pin_disk_sums {
  * are the caller's to tell.
  */
 bool pin_disk_learn(struct pin_disks *disks, struct pin_disk *disk, const struct pin_host *host,
-	const struct pinion_config *config, uint64_t now_ns, const struct pin_disk_sums *sums);
+	const struct pinion_tuning *tuning, uint64_t now_ns, const struct pin_disk_sums *sums);
 
 static inline bool pin_disk_is_look_due(const struct pin_disk *disk, uint64_t now_ns)
 {

@@ -224,10 +224,10 @@ static int check_limits(const struct pinion_admission_limits *limits)
 
 /* What is left open is the runtime's configuration's, then the highest. */
 static void complete_limits(
-	struct pinion_admission_limits *limits, const struct pinion_config *config)
+	struct pinion_admission_limits *limits, const struct pinion_tuning *tuning)
 {
 	const uint32_t configured[PINION_LANES] = {
-		config->max_tasks_high, config->max_tasks_normal, config->max_tasks_low};
+		tuning->max_tasks_high, tuning->max_tasks_normal, tuning->max_tasks_low};
 	uint32_t sum = 0;
 
 	for (uint32_t i = 0; i < PINION_LANES; i++) {
@@ -237,7 +237,7 @@ static void complete_limits(
 		}
 	}
 	if (limits->max_tasks_total == 0) {
-		limits->max_tasks_total = config->max_tasks_total;
+		limits->max_tasks_total = tuning->max_tasks_total;
 	}
 	for (uint32_t i = 0; i < PINION_LANES; i++) {
 		sum += limits->max_tasks[i];
@@ -259,7 +259,7 @@ int pinion_admission_init(struct pinion_admission *admission, struct pinion_runt
 	if (runtime == NULL || check_limits(&chosen) != 0) {
 		return -EINVAL;
 	}
-	complete_limits(&chosen, &runtime->shared.config);
+	complete_limits(&chosen, &runtime->shared.tuning);
 	memset(admission, 0, sizeof(*admission));
 	self->runtime = runtime;
 	self->flags = chosen.flags;
@@ -294,7 +294,7 @@ int pinion_admission_set_limits(
 	if (check_limits(&chosen) != 0 || chosen.flags != self->flags) {
 		return -EINVAL;
 	}
-	complete_limits(&chosen, &self->runtime->shared.config);
+	complete_limits(&chosen, &self->runtime->shared.tuning);
 	pin_admission_lock(self);
 	pin_places_set_max(&self->places, chosen.max_tasks, chosen.max_tasks_total);
 	for (uint32_t i = 0; i < PINION_LANES; i++) {

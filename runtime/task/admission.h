@@ -324,7 +324,7 @@ void pin_admission_delist(
 
 static inline bool pin_job_log_is_on(const struct pin_shared *shared)
 {
-	return PIN_UNLIKELY(shared->config.job_log != 0);
+	return PIN_UNLIKELY(shared->tuning.job_log != 0);
 }
 
 /* The lines; only where it is on. */

@@ -83,12 +83,13 @@ int pin_provision_shrink(
 int pin_provision_fit(struct pin_shared *shared)
 {
 	struct pinion_config *config = &shared->config;
+	const struct pinion_tuning *tuning = &shared->tuning;
 	uint64_t wanted = config->worker_count *
 		pin_round_up(pin_provision_arena_bytes(config), PIN_HUGE_PAGE_BYTES);
 	struct pin_memlimit limit;
 
 	/* The embedder's memory, and pages set aside, are charged elsewhere. */
-	if (config->arena_map != NULL ||
+	if (tuning->arena_map != NULL ||
 		(uint64_t)pin_pages_hugetlb_free() * PIN_HUGE_PAGE_BYTES >= wanted) {
 		return 0;
 	}
@@ -310,7 +311,7 @@ void pin_provision_report(const struct pin_shared *shared)
 		report_registration(shared, &sums);
 	}
 	/* An embedder's memory lies as he has it. */
-	if (shared->config.arena_map != NULL) {
+	if (shared->tuning.arena_map != NULL) {
 		return;
 	}
 	if (sums.small_bytes > 0) {

@@ -69,9 +69,9 @@ static struct pin_ledger *open_ledger(struct pin_worker *worker, uint64_t device
 	ledger = &throttle->ledgers[throttle->ledger_count];
 	throttle->ledger_count++;
 	ledger->device = device;
-	ledger->disk = pin_disks_find(&shared->disks, shared->host, &shared->config, device);
+	ledger->disk = pin_disks_find(&shared->disks, shared->host, &shared->tuning, device);
 	ledger->is_polled =
-		ledger->disk->is_polled || shared->config.polled == PINION_POLLED_ALWAYS;
+		ledger->disk->is_polled || shared->tuning.polled == PINION_POLLED_ALWAYS;
 	place = (uint32_t)(ledger->disk - shared->disks.disks) + 1;
 	pin_store_release_u32(&ledger->disk_place, place); /* [DISK-2] */
 	return ledger;
@@ -159,7 +159,7 @@ static PIN_APART void look_at_disk(struct pin_worker *worker, struct pin_ledger 
 	ledger->look_ns = now_ns;
 	if (pin_disk_is_look_due(ledger->disk, now_ns)) {
 		sums = pin_throttle_sums(shared, ledger->disk);
-		if (pin_disk_learn(&shared->disks, ledger->disk, shared->host, &shared->config,
+		if (pin_disk_learn(&shared->disks, ledger->disk, shared->host, &shared->tuning,
 			    now_ns, &sums)) {
 			pin_throttle_nudge_all(shared);
 		}

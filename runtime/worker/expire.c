@@ -28,13 +28,13 @@ void pin_due_take_all(struct pin_worker *worker)
 
 bool pin_due_end_cancelled(struct pin_worker *worker)
 {
-	const struct pinion_config *config = &worker->shared->config;
+	const struct pinion_tuning *tuning = &worker->shared->tuning;
 	struct pinion_task *task;
 	uint32_t count = 0;
 
 	/* The first may take long, and the others are to end elsewhere then. */
 	pin_sentry_note_kept(worker);
-	while (count < config->budget_polls && (task = pin_timer_pop_cancelled(worker)) != NULL) {
+	while (count < tuning->budget_polls && (task = pin_timer_pop_cancelled(worker)) != NULL) {
 		if (worker->is_searching) {
 			pin_search_succeed(worker);
 		}

@@ -26,14 +26,14 @@ void pin_polled_start(struct pin_worker *worker)
 {
 	struct pin_shared *shared = worker->shared;
 	struct pin_ring_options options = {
-		.entries = shared->config.ring_entries,
-		.helper_count = shared->config.ring_helper_count,
+		.entries = shared->tuning.ring_entries,
+		.helper_count = shared->tuning.ring_helper_count,
 		.is_polled = true,
 		.kernel = &shared->kernel,
 	};
 	int rc;
 
-	if (shared->config.polled == PINION_POLLED_NEVER || worker->shares_ring ||
+	if (shared->tuning.polled == PINION_POLLED_NEVER || worker->shares_ring ||
 		worker->ring.is_fallback) {
 		return;
 	}
@@ -173,10 +173,10 @@ static void open_wide_ring(struct pin_worker *worker)
 {
 	struct pin_shared *shared = worker->shared;
 	struct pin_ring_options options = {
-		.entries = shared->config.ring_entries < WIDE_ENTRIES_MAX
-			? shared->config.ring_entries
+		.entries = shared->tuning.ring_entries < WIDE_ENTRIES_MAX
+			? shared->tuning.ring_entries
 			: WIDE_ENTRIES_MAX,
-		.helper_count = shared->config.ring_helper_count,
+		.helper_count = shared->tuning.ring_helper_count,
 		.is_wide = true,
 		.kernel = &shared->kernel,
 	};
@@ -185,7 +185,7 @@ static void open_wide_ring(struct pin_worker *worker)
 	worker->commands_way = PIN_COMMANDS_BY_CALLS;
 	/* Who has asked for it knows. */
 	if (worker->shares_ring || worker->ring.is_fallback ||
-		(pin_level_struck(shared->config.io_level, shared->config.io_without) &
+		(pin_level_struck(shared->config.io_level, shared->tuning.io_without) &
 			PINION_IO_NVME_COMMANDS) != 0) {
 		return;
 	}

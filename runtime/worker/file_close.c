@@ -28,7 +28,7 @@ void pin_files_start(struct pin_worker *worker)
 	struct pin_file_table_options options = {
 		.host = shared->host,
 		.ring_fd = worker->ring.uring.ring_fd,
-		.slot_count = has_files ? shared->config.registered_files : 0,
+		.slot_count = has_files ? shared->tuning.registered_files : 0,
 		.tell = tell,
 		.arg = worker,
 		.log = &shared->log,

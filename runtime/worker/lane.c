@@ -64,23 +64,23 @@ void pin_lane_init(struct pin_shared *shared)
 	for (uint32_t i = 0; i < PIN_LANES; i++) {
 		pin_lane_queue_init(&shared->lanes[i], shared->host);
 	}
-	shared->io_priorities[PINION_LANE_HIGH] = io_priority(shared->config.io_priority_high);
-	shared->io_priorities[PINION_LANE_LOW] = io_priority(shared->config.io_priority_low);
+	shared->io_priorities[PINION_LANE_HIGH] = io_priority(shared->tuning.io_priority_high);
+	shared->io_priorities[PINION_LANE_LOW] = io_priority(shared->tuning.io_priority_low);
 	/* Else a worker that serves them all in this order needs no turns. */
 	pin_store_relaxed_u32(&shared->alerts, shared->tier_count > 1 ? PIN_ALERT_LANES : 0);
 }
 
-static uint32_t warn_limit(const struct pinion_config *config, enum pinion_lane lane)
+static uint32_t warn_limit(const struct pinion_tuning *tuning, enum pinion_lane lane)
 {
 	switch (lane) {
 	case PINION_LANE_HIGH:
-		return config->high_warn_depth;
+		return tuning->high_warn_depth;
 	case PINION_LANE_NORMAL:
-		return config->normal_warn_depth;
+		return tuning->normal_warn_depth;
 	case PINION_LANE_LOW:
 		break;
 	}
-	return config->low_warn_depth;
+	return tuning->low_warn_depth;
 }
 
 void pin_lane_warn(struct pin_shared *shared, enum pinion_lane lane, uint64_t depth)
@@ -88,7 +88,7 @@ void pin_lane_warn(struct pin_shared *shared, enum pinion_lane lane, uint64_t de
 	static const char *const names[PIN_LANES] = {"High", "Medium", "Low"};
 
 	if (pin_lane_queue_must_warn(
-		    &shared->lanes[lane].has_warned, depth, warn_limit(&shared->config, lane))) {
+		    &shared->lanes[lane].has_warned, depth, warn_limit(&shared->tuning, lane))) {
 		pin_log(&shared->log, PINION_LOG_WARN, "%s priority queue depth: %llu jobs",
 			names[lane], (unsigned long long)depth);
 	}
@@ -109,7 +109,7 @@ static void note_lanes(struct pin_shared *shared)
 static void announce(struct pin_shared *shared, struct pin_worker *waker, enum pinion_lane lane)
 {
 	pin_wake_lane(shared, waker, lane);
-	if (warn_limit(&shared->config, lane) != 0) {
+	if (warn_limit(&shared->tuning, lane) != 0) {
 		pin_lane_warn(shared, lane, pin_lane_queue_depth(&shared->lanes[lane]));
 	}
 }

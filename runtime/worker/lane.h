@@ -150,16 +150,16 @@ static inline void pin_lane_mark(struct pin_worker *worker)
 {
 	struct pin_shared *shared = worker->shared;
 
-	if (PIN_UNLIKELY(shared->config.low_max_wait_ms != 0)) {
+	if (PIN_UNLIKELY(shared->tuning.low_max_wait_ms != 0)) {
 		pin_lane_queue_mark(&shared->lanes[PINION_LANE_LOW], worker->now_ns,
-			(uint64_t)shared->config.low_max_wait_ms * 1000 * 1000);
+			(uint64_t)shared->tuning.low_max_wait_ms * 1000 * 1000);
 	}
 }
 
 /* Bits of the lanes in which the oldest has waited too long. */
 static inline uint32_t pin_lane_overdue(const struct pin_shared *shared)
 {
-	return shared->config.low_max_wait_ms != 0 &&
+	return shared->tuning.low_max_wait_ms != 0 &&
 			pin_lane_queue_is_overdue(&shared->lanes[PINION_LANE_LOW])
 		? PIN_LANE_BIT(PINION_LANE_LOW)
 		: 0;

@@ -134,12 +134,12 @@ static inline bool may_keep_time(const struct pin_worker *worker)
 	return !worker->is_dry && !worker->shares_ring &&
 		pin_timer_next_ns(worker) == PIN_NO_DEADLINE &&
 		pin_timers_count(&worker->deadlines) == 0 && worker->tick_ns == PIN_NO_DEADLINE &&
-		worker->shared->config.low_max_wait_ms == 0;
+		worker->shared->tuning.low_max_wait_ms == 0;
 }
 
 static inline void set_turn_end(struct pin_worker *worker, uint64_t start_ns)
 {
-	worker->turn_end_ns = start_ns + (uint64_t)worker->shared->config.budget_us * 1000;
+	worker->turn_end_ns = start_ns + (uint64_t)worker->shared->tuning.budget_us * 1000;
 }
 
 /* A turn that has lasted `elapsed_ns` by now; when it began. */
@@ -320,7 +320,7 @@ static PIN_INLINE void end_batch(struct pin_worker *worker, uint32_t polls, uint
 
 static bool run_batch(struct pin_worker *worker)
 {
-	const struct pinion_config *config = &worker->shared->config;
+	const struct pinion_tuning *tuning = &worker->shared->tuning;
 	const struct pin_host *host = worker->shared->host;
 	uint32_t polls = 0;
 	uint32_t timed = 0; /* polls at the last reading of the clock */
@@ -329,7 +329,7 @@ static bool run_batch(struct pin_worker *worker)
 	uint64_t start_ns = begin_turn(worker, keeps_time);
 	bool has_begun = look_around(worker);
 
-	while (polls < config->budget_polls) {
+	while (polls < tuning->budget_polls) {
 		uint64_t before_ns = worker->now_ns;
 
 		if (!poll_once(worker)) {
@@ -338,7 +338,7 @@ static bool run_batch(struct pin_worker *worker)
 		polls++;
 		if (polls - timed < stride) {
 			polls += run_row(
-				worker, pin_min_u32(timed + stride, config->budget_polls) - polls);
+				worker, pin_min_u32(timed + stride, tuning->budget_polls) - polls);
 		}
 		if (keeps_time && has_only_submissions(worker)) {
 			if (!go_round(worker)) {
@@ -387,7 +387,7 @@ bool pin_worker_should_yield(struct pin_worker *worker)
 	}
 	now_ns = worker->shared->host->now_ns();
 	if (worker->turn_end_ns == TURN_UNTIMED) {
-		worker->turn_end_ns = now_ns + (uint64_t)worker->shared->config.budget_us * 1000;
+		worker->turn_end_ns = now_ns + (uint64_t)worker->shared->tuning.budget_us * 1000;
 	}
 	return has_completions || now_ns >= worker->turn_end_ns;
 }
@@ -403,17 +403,17 @@ void pin_worker_end_loop(struct pin_worker *worker)
 /* Without what others may run as well. */
 static bool run_bound(struct pin_worker *worker)
 {
-	const struct pinion_config *config = &worker->shared->config;
+	const struct pinion_tuning *tuning = &worker->shared->tuning;
 	const struct pin_host *host = worker->shared->host;
 	uint64_t start_ns = host->now_ns();
 	uint32_t polls = 0;
 
 	worker->now_ns = start_ns;
 	worker->away_ns = 0;
-	worker->turn_end_ns = start_ns + (uint64_t)config->budget_us * 1000;
+	worker->turn_end_ns = start_ns + (uint64_t)tuning->budget_us * 1000;
 	pin_due_expire_deadlines(worker);
 	pin_inbox_take(&worker->inbox, &worker->posted);
-	while (polls < config->budget_polls && pin_poll_bound(worker)) {
+	while (polls < tuning->budget_polls && pin_poll_bound(worker)) {
 		polls++;
 	}
 	if (polls > 0) {

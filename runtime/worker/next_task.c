@@ -214,7 +214,7 @@ bool pin_poll_injected(struct pin_worker *worker)
 	if (has_more || pin_deque_count(&worker->deque) > 0) {
 		pin_wake_one(shared, worker);
 	}
-	if (PIN_UNLIKELY(shared->config.normal_warn_depth != 0)) {
+	if (PIN_UNLIKELY(shared->tuning.normal_warn_depth != 0)) {
 		uint64_t left = pin_load_relaxed_u64(&shared->injector.length);
 
 		pin_lane_warn(shared, PINION_LANE_NORMAL, left + count);

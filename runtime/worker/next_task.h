@@ -139,7 +139,7 @@ static PIN_INLINE bool pin_poll_lifo(struct pin_worker *worker)
 	}
 	/* Relaxed: its own, and a figure for others. */
 	row = pin_load_relaxed_u32(&worker->lifo_row);
-	if (row >= worker->shared->config.lifo_polls) {
+	if (row >= worker->shared->tuning.lifo_polls) {
 		/* Two that spawn each other must not keep all others out. */
 		pin_store_relaxed_u32(&worker->lifo_row, 0);
 		pin_spawn_enqueue(worker, link);

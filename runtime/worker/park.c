@@ -169,7 +169,7 @@ static void await_waker(struct pin_worker *worker, enum pin_park_state mode, uin
 static void sleep_in(struct pin_worker *worker, enum pin_park_state mode)
 {
 	const struct pin_shared *shared = worker->shared;
-	uint64_t timeout_ns = (uint64_t)shared->config.park_timeout_us * 1000;
+	uint64_t timeout_ns = (uint64_t)shared->tuning.park_timeout_us * 1000;
 	uint64_t due_ns = next_due_ns(worker);
 	uint64_t end_ns;
 

@@ -283,6 +283,7 @@ struct pin_shared {
 	const struct pin_host *host;
 	struct pin_log log;
 	struct pinion_config config;
+	struct pinion_tuning tuning;
 	struct pin_kernel kernel;
 	bool is_fallback;
 	uint32_t worker_count;

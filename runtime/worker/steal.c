@@ -155,7 +155,7 @@ static struct pin_link *steal_kept(struct pin_worker *worker)
 
 struct pin_link *pin_search_others(struct pin_worker *worker)
 {
-	uint32_t tries = worker->shared->config.steal_tries;
+	uint32_t tries = worker->shared->tuning.steal_tries;
 	uint32_t rounds = 0;
 	struct pin_link *link = NULL;
 

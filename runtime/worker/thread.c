@@ -38,8 +38,8 @@ static int start_ring(struct pin_worker *worker)
 {
 	struct pin_shared *shared = worker->shared;
 	struct pin_ring_options options = {
-		.entries = shared->config.ring_entries,
-		.helper_count = shared->config.ring_helper_count,
+		.entries = shared->tuning.ring_entries,
+		.helper_count = shared->tuning.ring_helper_count,
 		.is_fallback = shared->is_fallback,
 		.is_shared = worker->shares_ring,
 		.kernel = &shared->kernel,
@@ -96,15 +96,16 @@ static int start_memory(struct pin_worker *worker)
 {
 	struct pin_shared *shared = worker->shared;
 	const struct pinion_config *config = &shared->config;
+	const struct pinion_tuning *tuning = &shared->tuning;
 	size_t large_bytes = (size_t)config->buffer_bytes * config->buffer_count;
 	size_t small_bytes = (size_t)config->small_buffer_bytes * config->small_buffer_count;
 	struct pin_arena_options options = {
 		.bytes = pin_provision_arena_bytes(config),
 		.worker_index = worker->index,
 		.node_index = worker->place.node_index,
-		.map = config->arena_map,
-		.unmap = config->arena_unmap,
-		.map_arg = config->arena_arg,
+		.map = tuning->arena_map,
+		.unmap = tuning->arena_unmap,
+		.map_arg = tuning->arena_arg,
 	};
 	/* That of the worker that was here before; pools may be in it. */
 	bool is_new = worker->arena.memory == NULL;
@@ -155,7 +156,7 @@ static uint32_t lowest_lane(const struct pin_tier *tier)
 static uint32_t niceness_of(const struct pin_worker *worker)
 {
 	const struct pin_shared *shared = worker->shared;
-	uint32_t step = (uint32_t)shared->config.class_nice;
+	uint32_t step = shared->tuning.class_nice;
 	uint32_t own = lowest_lane(worker->tier);
 	uint32_t top = own;
 
@@ -215,7 +216,7 @@ static int start(struct pin_worker *worker, struct pin_thread *record)
 static void init_hoard(struct pin_worker *worker)
 {
 	const struct pin_shared *shared = worker->shared;
-	uint32_t worth_spawns = shared->config.hoard_spawns;
+	uint32_t worth_spawns = shared->tuning.wake_batch_spawns;
 	/* A look without a fence is at the own tier only. */
 	uint32_t fence_spawns = shared->tier_count > 1 ? worth_spawns : FENCE_HOARDS * worth_spawns;
 
@@ -224,25 +225,26 @@ static void init_hoard(struct pin_worker *worker)
 		fence_spawns = PIN_HOARD_NEVER;
 	}
 	pin_hoard_init(&worker->hoard, worth_spawns, fence_spawns,
-		(uint64_t)shared->config.wake_worth_us * 1000);
+		(uint64_t)shared->tuning.wake_worth_us * 1000);
 	pin_spawn_note_told(worker);
 }
 
 int pin_worker_init(struct pin_worker *worker)
 {
 	const struct pinion_config *config = &worker->shared->config;
-	struct pin_tuner_options tuning = {
-		.alpha_permille = config->ewma_alpha_permille,
-		.target_ns = config->injector_target_us * 1000,
-		.interval_min = config->interval_min,
-		.interval_max = config->interval_max,
-		.default_task_ns = config->task_ns,
+	const struct pinion_tuning *tuning = &worker->shared->tuning;
+	struct pin_tuner_options looks = {
+		.alpha_permille = tuning->ewma_alpha_permille,
+		.target_ns = tuning->injector_target_us * 1000,
+		.interval_min = tuning->interval_min,
+		.interval_max = tuning->interval_max,
+		.default_task_ns = tuning->task_ns,
 	};
 	bool is_fifo = config->queue_order == PINION_QUEUE_FIFO;
-	uint32_t struck = pin_level_struck(config->io_level, config->io_without);
+	uint32_t struck = pin_level_struck(config->io_level, tuning->io_without);
 	struct pin_shared *shared = worker->shared;
 	struct pin_atomic_u64 *slots =
-		pin_heap_zeroed(shared->host, PIN_HEAP_ALIGN, config->queue_tasks, sizeof(*slots));
+		pin_heap_zeroed(shared->host, PIN_HEAP_ALIGN, tuning->queue_tasks, sizeof(*slots));
 
 	if (slots == NULL) {
 		return -ENOMEM;
@@ -251,17 +253,17 @@ int pin_worker_init(struct pin_worker *worker)
 
 	pin_parker_init(&worker->parker);
 	pin_injector_init(&worker->offers, shared->host);
-	pin_tuner_init(&worker->tuner, &tuning);
+	pin_tuner_init(&worker->tuner, &looks);
 	pin_meter_set(&worker->meter.look_interval, pin_tuner_interval(&worker->tuner));
 	pin_meter_set(&worker->meter.park_until_ns, PIN_NO_DEADLINE);
 	pin_timers_init(&worker->timers, worker->shared->host->now_ns());
 	pin_store_relaxed_u64(&worker->timer_ns, PIN_NO_DEADLINE);
 	pin_flight_init(worker);
-	pin_random_init(&worker->random, config->seed, worker->index);
-	if (!is_fifo || config->lifo_polls == 0 || !pin_worker_serves(worker, PINION_LANE_NORMAL)) {
+	pin_random_init(&worker->random, tuning->seed, worker->index);
+	if (!is_fifo || tuning->lifo_polls == 0 || !pin_worker_serves(worker, PINION_LANE_NORMAL)) {
 		pin_lifo_close(&worker->lifo, PIN_DETOUR_UNUSED);
 	}
-	pin_patience_init(&worker->patience, config->spin_iters);
+	pin_patience_init(&worker->patience, tuning->spin_iters);
 	pin_store_relaxed_u32(&worker->running_lane, PINION_LANE_NORMAL);
 	worker->tick_ns = PIN_NO_DEADLINE;
 	pin_binding_reset(worker);
@@ -269,13 +271,13 @@ int pin_worker_init(struct pin_worker *worker)
 	worker->waker_delay_ns = WAKER_DELAY_NS;
 	pin_sentry_set_must_tell(worker, worker->shared->has_sentry);
 	worker->shares_ring =
-		worker->shared->worker_count > 1 && config->ring_sharing == PINION_RING_SHARED;
+		worker->shared->worker_count > 1 && tuning->ring_sharing == PINION_RING_SHARED;
 	worker->devices.meter = &worker->meter;
 	worker->devices.skips_dioalign = (struck & PINION_IO_STATX_DIOALIGN) != 0;
 	worker->devices.skips_cachestat = (struck & PINION_IO_CACHESTAT) != 0;
 	worker->devices.skips_dontcache = (struck & PINION_IO_DONTCACHE) != 0;
-	pin_lane_turns_init(&worker->lanes, &worker->tier->order, config->lane_floor);
-	pin_deque_init(&worker->deque, slots, config->queue_tasks,
+	pin_lane_turns_init(&worker->lanes, &worker->tier->order, tuning->lane_floor);
+	pin_deque_init(&worker->deque, slots, tuning->queue_tasks,
 		is_fifo ? PIN_DEQUE_FIFO : PIN_DEQUE_LIFO);
 	if (is_fifo && worker->shared->has_fence_all) {
 		pin_deque_allow_hold(&worker->deque, worker->shared->host);
@@ -397,7 +399,7 @@ void pin_worker_reset(struct pin_worker *worker)
 	pin_binding_reset(worker);
 	pin_sentry_set_must_tell(worker, worker->shared->has_sentry);
 	worker->is_dry = false;
-	pin_patience_init(&worker->patience, worker->shared->config.spin_iters);
+	pin_patience_init(&worker->patience, worker->shared->tuning.spin_iters);
 	worker->tick_ns = PIN_NO_DEADLINE;
 	worker->context = NULL;
 	worker->has_last_tick = false;
@@ -415,7 +417,7 @@ void pin_worker_fini(struct pin_worker *worker)
 	/* One of those behind a failure was never made. */
 	if (worker->deque.slots != NULL) {
 		pin_heap_release(worker->shared->host, worker->deque.slots, PIN_HEAP_ALIGN,
-			worker->shared->config.queue_tasks, sizeof(*worker->deque.slots));
+			worker->shared->tuning.queue_tasks, sizeof(*worker->deque.slots));
 	}
 }
 

@@ -120,9 +120,9 @@ static struct pin_worker *claim(
 {
 	uint32_t rank;
 
-	if (shared->config.wake_policy == PINION_WAKE_ROTATE) {
+	if (shared->tuning.wake_policy == PINION_WAKE_ROTATE) {
 		rank = claim_next(shared, tier);
-	} else if (shared->config.wake_policy == PINION_WAKE_NEAR && waker != NULL) {
+	} else if (shared->tuning.wake_policy == PINION_WAKE_NEAR && waker != NULL) {
 		rank = claim_near(shared, tier, waker);
 	} else {
 		rank = claim_lowest(shared, tier);
@@ -371,7 +371,7 @@ bool pin_search_begin(struct pin_worker *worker)
 	}
 	/* Relaxed: a rule of thumb. */
 	if (100 * pin_load_relaxed_u32(&tier->searching) >=
-		worker->shared->config.searchers_percent *
+		worker->shared->tuning.searchers_percent *
 			pin_load_relaxed_u32(&tier->serving_count)) {
 		return false;
 	}

@@ -193,7 +193,7 @@ void pin_search_resume(struct pin_worker *worker);
 
 static inline bool pin_assist_is_on(const struct pin_shared *shared)
 {
-	return shared->config.assist == PINION_ASSIST_IDLE;
+	return shared->tuning.assist == PINION_ASSIST_IDLE;
 }
 
 /*
@@ -202,7 +202,7 @@ static inline bool pin_assist_is_on(const struct pin_shared *shared)
 static inline bool pin_assist_has_room(const struct pin_shared *shared, const struct pin_tier *tier)
 {
 	return pin_load_acquire_u32(&tier->free_count) > /* [ASSIST-1] */
-		shared->config.assist_reserve;
+		shared->tuning.assist_reserve;
 }
 
 /* It has nothing to run. Again and again is the same as once. */

@@ -26,7 +26,7 @@ void pin_assist_leave(struct pin_worker *worker)
 bool pin_assist_try_leave(struct pin_worker *worker)
 {
 	struct pin_atomic_u32 *count = &worker->tier->free_count;
-	uint32_t reserve = worker->shared->config.assist_reserve;
+	uint32_t reserve = worker->shared->tuning.assist_reserve;
 	uint32_t before = pin_load_acquire_u32(count);
 
 	PIN_CHECK(worker->is_free);

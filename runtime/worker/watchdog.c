@@ -21,7 +21,7 @@ enum {
 
 void pin_sentry_init(struct pin_shared *shared)
 {
-	shared->has_sentry = shared->config.sentry_us > 0 && shared->worker_count > 1;
+	shared->has_sentry = shared->tuning.watchdog_us > 0 && shared->worker_count > 1;
 	pin_store_release_u32(&shared->sentry,
 		shared->has_sentry || pin_stall_is_watched(shared) ? PIN_SENTRY_ASLEEP
 								   : PIN_SENTRY_AWAKE);
@@ -153,7 +153,7 @@ static void fall_asleep(struct pin_shared *shared)
 static bool rest(struct pin_shared *shared)
 {
 	uint64_t end_ns = shared->host->now_ns() +
-		(uint64_t)shared->config.sentry_us * 1000 / LOOKS_PER_PERIOD;
+		(uint64_t)shared->tuning.watchdog_us * 1000 / LOOKS_PER_PERIOD;
 
 	return shared->host->futex_wait(&shared->sentry, PIN_SENTRY_AWAKE, end_ns) == -ETIMEDOUT;
 }
@@ -192,7 +192,7 @@ enum {
 
 static uint64_t limit_ns(const struct pin_shared *shared)
 {
-	return shared->config.stall_ms * 1000 * 1000;
+	return shared->tuning.stall_ms * 1000 * 1000;
 }
 
 static uint64_t signs_of(const struct pin_worker *worker)
@@ -248,7 +248,7 @@ static void say(const struct pin_worker *worker)
 			"worker %u: task %s of the %s lane runs for more than %llu ms without "
 			"progress",
 			worker->index, name, lanes[lane],
-			(unsigned long long)worker->shared->config.stall_ms);
+			(unsigned long long)worker->shared->tuning.stall_ms);
 	}
 }
 
@@ -285,7 +285,7 @@ static void look_at_task(struct pin_shared *shared, struct pin_worker *worker, u
 
 static uint64_t ring_limit_ns(const struct pin_shared *shared)
 {
-	return shared->config.cq_stall_us * 1000;
+	return shared->tuning.cq_stall_us * 1000;
 }
 
 static bool has_wide(const struct pin_worker *worker)
@@ -343,7 +343,7 @@ static void say_of_ring(const struct pin_worker *worker)
 	pin_log(&worker->shared->log, PINION_LOG_WARN,
 		"worker %u: completions wait in its rings for more than %llu us, behind task %s of "
 		"the %s lane",
-		worker->index, (unsigned long long)worker->shared->config.cq_stall_us, name,
+		worker->index, (unsigned long long)worker->shared->tuning.cq_stall_us, name,
 		lanes[lane]);
 }
 
@@ -398,7 +398,7 @@ uint64_t pin_stall_look(struct pin_shared *shared)
 		return PIN_NO_DEADLINE;
 	}
 	now_ns = shared->host->now_ns();
-	if (shared->config.stall_ms != 0) {
+	if (shared->tuning.stall_ms != 0) {
 		next_ns = visit_workers(shared, now_ns, &stalls->look_ns,
 			limit_ns(shared) / LOOKS_PER_LIMIT, look_at_task);
 	}

@@ -6,9 +6,9 @@
  * the end of its turn. A task that queues less and then blocks, or computes for
  * long, would keep it to itself all the while: in its deque, in its LIFO slot,
  * on its wheel of timers. The sentry is a thread of its own that looks at
- * workers twice in `sentry_us`. Whoever has been awake, has ended no task since
- * the last look and has something that others may run, is stuck; the sentry
- * wakes a sleeper, who finds it as any searcher does.
+ * workers twice in `watchdog_us`. Whoever has been awake, has ended no task
+ * since the last look and has something that others may run, is stuck; the
+ * sentry wakes a sleeper, who finds it as any searcher does.
  *
  * No worker could do it instead: each may be stuck itself, or be woken by its
  * completions all the time, and would have to hand the duty on at every wake.
@@ -140,12 +140,12 @@ void *pin_sentry_main(void *shared);
 
 static inline bool pin_stall_are_rings_watched(const struct pin_shared *shared)
 {
-	return shared->config.cq_stall_us != 0 && !shared->is_fallback;
+	return shared->tuning.cq_stall_us != 0 && !shared->is_fallback;
 }
 
 static inline bool pin_stall_is_watched(const struct pin_shared *shared)
 {
-	return shared->config.stall_ms != 0 || pin_stall_are_rings_watched(shared);
+	return shared->tuning.stall_ms != 0 || pin_stall_are_rings_watched(shared);
 }
 
 /* By the worker, where it ends no task and is alive nevertheless. */

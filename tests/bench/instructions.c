@@ -477,8 +477,11 @@ static void use_idle_set(const char *name, uint32_t worker_count)
 static void start_runtime(void)
 {
 	struct pinion_config config;
+	struct pinion_tuning tuning;
 
 	pinion_config_init(&config);
+	pinion_tuning_init(&tuning);
+	config.tuning = &tuning;
 	config.worker_count = 1;
 	config.bind_workers = 0;
 	config.io_level = PINION_IO_FALLBACK;
@@ -486,7 +489,7 @@ static void start_runtime(void)
 	config.buffer_bytes = 4096;
 	config.small_buffer_count = 2;
 	config.small_buffer_bytes = 4096;
-	config.spin_iters = 0;
+	tuning.spin_iters = 0;
 	expect_ready("runtime", pinion_runtime_create(&config, &runtime) == 0);
 	expect_ready("file", pinion_file_open(&file, "/proc/self/exe", PINION_DIRECT_NEVER) == 0);
 }

@@ -326,6 +326,7 @@ static void check_thread_pool(void)
 
 	begin_books(0);
 	pinion_thread_pool_config_init(&config);
+	config.tuning = runtimes_thread_pool_tuning();
 	config.allocator = &allocators[0];
 	expect_number("thread_pool", 0, pinion_thread_pool_create(&config, &sizes, &thread_pool));
 	pinion_runtime_destroy(thread_pool);

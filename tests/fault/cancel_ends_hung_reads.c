@@ -71,7 +71,7 @@ static void check(uint32_t order, uint32_t workers, bool shares_ring, bool is_fr
 	pin_store_release_u32(&cancelled_count, 0);
 	pin_store_release_u32(&other_count, 0);
 	runtimes_config(&runtime_config, workers, PINION_IO_RING);
-	runtime_config.ring_sharing = shares_ring;
+	runtimes_tuning.ring_sharing = shares_ring;
 	expect_ready("create", pinion_runtime_create(&runtime_config, &runtime) == 0);
 	pinion_scan_config_init(&config);
 	config.order = order;

@@ -306,14 +306,15 @@ static uint32_t live_once(const struct fault *fault, uint32_t nth, bool is_lasti
 	runtimes_config(&config, WORKERS, io_level);
 	if (fault->kind == FAILING_DESCRIPTOR && config.io_level != PINION_IO_RING_MESSAGE) {
 		/* So that there are eventfds to fail. */
-		config.io_without |= PINION_IO_SEND_MSG_RING;
+		runtimes_tuning.io_without |= PINION_IO_SEND_MSG_RING;
 	}
 	/*
 	 * Rings that may fail, and reads that most devices refuse. Where one
 	 * polls, and slowly, there is no end of enters that may fail.
 	 */
-	config.polled = fault->kind == FAILING_RING_ENTER && stride > 1 ? PINION_POLLED_NEVER
-									: PINION_POLLED_ALWAYS;
+	runtimes_tuning.polled = fault->kind == FAILING_RING_ENTER && stride > 1
+		? PINION_POLLED_NEVER
+		: PINION_POLLED_ALWAYS;
 	failing_arm(fault->kind, nth, fault->error, is_lasting);
 	rc = pinion_runtime_create(&config, &runtime);
 	if (must_work || rc == 0) {

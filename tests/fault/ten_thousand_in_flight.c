@@ -73,7 +73,7 @@ static bool start(uint32_t worker_count)
 
 	runtimes_config(&config, worker_count, PINION_IO_AUTO);
 	/* Twice as many may be in flight as a submission queue holds. */
-	config.ring_entries = worker_count == 1 ? 8192 : 2048;
+	runtimes_tuning.ring_entries = worker_count == 1 ? 8192 : 2048;
 	expect_number("create", 0, pinion_runtime_create(&config, &runtime));
 	pinion_runtime_get_info(runtime, &facts, sizeof(facts));
 	if (facts.uses_ring == 0) {

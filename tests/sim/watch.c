@@ -93,19 +93,19 @@ void watch_age(uint64_t now_ns)
 
 static void check_ranges(const struct pin_worker *worker)
 {
-	const struct pinion_config *config = &worker->shared->config;
+	const struct pinion_tuning *tuning = &worker->shared->tuning;
 	uint32_t interval = pin_tuner_interval(&worker->tuner);
 	uint32_t searching = worker->tier->searching.value;
 
-	if (worker->lifo_row.value > config->lifo_polls) {
+	if (worker->lifo_row.value > tuning->lifo_polls) {
 		world_fail("worker %u polls its slot %" PRIu32 " times in a row", worker->index,
 			worker->lifo_row.value);
 	}
-	if (worker->meter.turn_polls.value > config->budget_polls) {
+	if (worker->meter.turn_polls.value > tuning->budget_polls) {
 		world_fail("a turn of worker %u had %" PRIu64 " polls", worker->index,
 			worker->meter.turn_polls.value);
 	}
-	if (interval < config->interval_min || interval > config->interval_max) {
+	if (interval < tuning->interval_min || interval > tuning->interval_max) {
 		world_fail("interval of worker %u is out of range: %u", worker->index, interval);
 	}
 	if (searching > world_thread_count()) {
@@ -145,8 +145,8 @@ static void check_assistant(const struct pin_worker *worker)
 {
 	const struct pin_shared *shared = worker->shared;
 
-	if (shared->config.assist != PINION_ASSIST_IDLE || !worker->is_free ||
-		worker->tier->free_count.value <= shared->config.assist_reserve) {
+	if (shared->tuning.assist != PINION_ASSIST_IDLE || !worker->is_free ||
+		worker->tier->free_count.value <= shared->tuning.assist_reserve) {
 		return;
 	}
 	for (uint32_t lane = 0; lane < PIN_LANES; lane++) {

@@ -135,30 +135,33 @@ static bool create(void)
 {
 	const struct sim_case *test = workload.test;
 	struct pinion_config config;
+	struct pinion_tuning tuning;
 	int rc;
 
 	pinion_config_init(&config);
+	pinion_tuning_init(&tuning);
+	config.tuning = &tuning;
 	config.worker_count = test->workers;
-	config.ring_entries = test->ring_entries;
+	tuning.ring_entries = test->ring_entries;
 	config.buffer_bytes = WORKLOAD_READ_BYTES_MAX;
 	config.buffer_count = 1;
 	config.small_buffer_bytes = WORKLOAD_READ_BYTES_MAX;
 	config.small_buffer_count = SMALL_BUFFERS;
 	config.io_level = PINION_IO_AUTO;
 	config.lanes = test->lanes;
-	config.lane_floor = test->lane_floor;
-	config.low_max_wait_ms = test->low_max_wait_ms;
-	config.assist = test->assist == 0 ? PINION_ASSIST_OFF : PINION_ASSIST_IDLE;
-	config.assist_reserve = test->assist_reserve;
-	config.ring_sharing = test->ring_sharing == 0 ? PINION_RING_OWN : PINION_RING_SHARED;
+	tuning.lane_floor = test->lane_floor;
+	tuning.low_max_wait_ms = test->low_max_wait_ms;
+	tuning.assist = test->assist == 0 ? PINION_ASSIST_OFF : PINION_ASSIST_IDLE;
+	tuning.assist_reserve = test->assist_reserve;
+	tuning.ring_sharing = test->ring_sharing == 0 ? PINION_RING_OWN : PINION_RING_SHARED;
 	if (test->task_ns > 0) {
-		config.task_ns = test->task_ns;
+		tuning.task_ns = test->task_ns;
 	}
 	if (test->ring_sharing != 0) {
 		device_share_rings();
 	}
-	config.park_timeout_us = test->park_timeout_us;
-	config.polled = test->polled;
+	tuning.park_timeout_us = test->park_timeout_us;
+	tuning.polled = test->polled;
 	if (test->polled != 0) {
 		device_poll();
 	}

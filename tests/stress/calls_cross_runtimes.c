@@ -522,9 +522,10 @@ static void set_up(void)
 	runtimes[1] = runtimes_start(2, PINION_IO_AUTO);
 	runtimes[2] = runtimes_start(2, PINION_IO_FALLBACK);
 	pinion_thread_pool_config_init(&config);
-	config.thread_pool_max = MAX;
+	config.tuning = runtimes_thread_pool_tuning();
+	runtimes_tuning.thread_pool_max = MAX;
 	/* Strict, low would wait for as long as anything else comes. */
-	config.lane_floor = 16;
+	runtimes_tuning.lane_floor = 16;
 	config.log = runtimes_note;
 	expect_ready(runtimes_log, pinion_thread_pool_create(&config, &sizes, &runtimes[0]) == 0);
 	pinion_future_init(&gate, NULL);

@@ -126,8 +126,8 @@ static void run_once(uint64_t seed, uint32_t io_level, bool is_stop)
 	struct pinion_runtime_stats counters;
 
 	runtimes_config(&config, WORKERS, io_level);
-	config.ring_sharing = PINION_RING_SHARED;
-	config.sentry_us = 200;
+	runtimes_tuning.ring_sharing = PINION_RING_SHARED;
+	runtimes_tuning.watchdog_us = 200;
 	expect_ready("runtime", pinion_runtime_create(&config, &runtime) == 0);
 	pin_store_release_u32(&ended_count, 0);
 	pin_store_release_u32(&wait_count, 0);

@@ -286,28 +286,29 @@ static void start(struct random_source *source, uint32_t run)
 	worker_count = counts[run % PIN_ARRAY_COUNT(counts)];
 	runtimes_config(&config, worker_count,
 		random_below(source, 4) == 0 ? PINION_IO_FALLBACK : PINION_IO_AUTO);
-	config.ring_entries = 16;
-	config.seed = random_next(source);
+	runtimes_tuning.ring_entries = 16;
+	runtimes_tuning.seed = random_next(source);
 	config.queue_order = choose(source, PINION_QUEUE_FIFO, PINION_QUEUE_LIFO);
-	config.lifo_polls = choose(source, 0, 3);
-	config.queue_tasks = choose(source, 4, 256);
-	config.spin_iters = choose(source, 0, 200);
-	config.hoard_spawns = choose(source, 1, 32);
-	config.steal_tries = choose(source, 1, 4);
-	config.budget_polls = choose(source, 1, 128);
-	config.interval_min = choose(source, 1, 8);
-	config.park_timeout_us = choose(source, 0, 1000);
-	config.wake_policy = (uint32_t)random_below(source, 3);
-	config.sentry_us = choose(source, 20, 10000);
+	runtimes_tuning.lifo_polls = choose(source, 0, 3);
+	runtimes_tuning.queue_tasks = choose(source, 4, 256);
+	runtimes_tuning.spin_iters = choose(source, 0, 200);
+	runtimes_tuning.wake_batch_spawns = choose(source, 1, 32);
+	runtimes_tuning.steal_tries = choose(source, 1, 4);
+	runtimes_tuning.budget_polls = choose(source, 1, 128);
+	runtimes_tuning.interval_min = choose(source, 1, 8);
+	runtimes_tuning.park_timeout_us = choose(source, 0, 1000);
+	runtimes_tuning.wake_policy = (uint32_t)random_below(source, 3);
+	runtimes_tuning.watchdog_us = choose(source, 20, 10000);
 	rc = pinion_runtime_create(&config, &runtime);
 	if (rc != 0) {
 		printf("pinion_runtime_create: expected 0, got %d: %s\n", rc, runtimes_log);
 		exit(1);
 	}
 	printf("run %u: %u workers, queue_order %u of %u, lifo_polls %u, spin_iters %u, "
-	       "wake_policy %u, park_timeout_us %u, sentry_us %u\n",
-		run, worker_count, config.queue_order, config.queue_tasks, config.lifo_polls,
-		config.spin_iters, config.wake_policy, config.park_timeout_us, config.sentry_us);
+	       "wake_policy %u, park_timeout_us %u, watchdog_us %u\n",
+		run, worker_count, config.queue_order, runtimes_tuning.queue_tasks,
+		runtimes_tuning.lifo_polls, runtimes_tuning.spin_iters, runtimes_tuning.wake_policy,
+		runtimes_tuning.park_timeout_us, runtimes_tuning.watchdog_us);
 	fflush(stdout);
 }
 

@@ -176,9 +176,10 @@ int main(void)
 
 	runtimes_watchdog(RUN_SECONDS);
 	pinion_thread_pool_config_init(&config);
-	config.thread_pool_max = MAX;
+	config.tuning = runtimes_thread_pool_tuning();
+	runtimes_tuning.thread_pool_max = MAX;
 	/* Strict, low would wait for as long as anything else comes. */
-	config.lane_floor = 16;
+	runtimes_tuning.lane_floor = 16;
 	expect_ready("create", pinion_thread_pool_create(&config, &sizes, &thread_pool) == 0);
 	for (uint32_t i = 0; i < SPAWNERS; i++) {
 		spawners[i].random.state = seed + i;

@@ -252,13 +252,14 @@ static void start(uint32_t io_level, uint32_t io_without)
 	struct pinion_config config;
 
 	pinion_thread_pool_config_init(&config);
+	config.tuning = runtimes_thread_pool_tuning();
 	config.log = runtimes_note;
 	config.io_level = io_level;
-	config.io_without = io_without;
-	config.thread_pool_max = MAX;
-	config.ring_entries = 64;
+	runtimes_tuning.io_without = io_without;
+	runtimes_tuning.thread_pool_max = MAX;
+	runtimes_tuning.ring_entries = 64;
 	/* Strict, low would wait for as long as anything else comes. */
-	config.lane_floor = 16;
+	runtimes_tuning.lane_floor = 16;
 	runtimes_log[0] = '\0';
 	expect_number("create", 0, pinion_thread_pool_create(&config, &sizes, &thread_pool));
 	expect_ready(runtimes_log, thread_pool != NULL);

@@ -113,10 +113,10 @@ static void check(struct random_source *source, uint32_t worker_count, uint32_t 
 
 	runtimes_watchdog(SETTING_SECONDS);
 	runtimes_config(&config, worker_count, PINION_IO_AUTO);
-	config.park_timeout_us = timeout_us;
+	runtimes_tuning.park_timeout_us = timeout_us;
 	/* It would come for what a lost wake leaves behind. */
-	config.sentry_us = 0;
-	config.wake_policy = (uint32_t)random_below(source, 3);
+	runtimes_tuning.watchdog_us = 0;
+	runtimes_tuning.wake_policy = (uint32_t)random_below(source, 3);
 	config.after_start = give_wakers_time;
 	expect_number("create", 0, pinion_runtime_create(&config, &runtime));
 	pinion_runtime_get_info(runtime, &facts, sizeof(facts));

@@ -41,11 +41,13 @@ static inline void rings_deliver(void *arg, uint64_t user_data, int32_t result)
 static inline void rings_require(void)
 {
 	struct pinion_config told;
+	struct pinion_tuning tuning;
 
 	pin_kernel_probe(&rings_kernel);
 	pinion_config_init(&told);
-	expect_number("environment", 0, pinion_config_from_env(&told));
-	expect_number("level", 0, pin_level_apply(&rings_kernel, told.io_level, told.io_without));
+	pinion_tuning_init(&tuning);
+	expect_number("environment", 0, pinion_config_from_env(&told, &tuning));
+	expect_number("level", 0, pin_level_apply(&rings_kernel, told.io_level, tuning.io_without));
 	if (told.io_level == PINION_IO_FALLBACK) {
 		rings_kernel.ring_error = -EOPNOTSUPP;
 	}

@@ -33,6 +33,9 @@ static inline void runtimes_note(void *arg, enum pinion_log_level level, const c
 	pthread_mutex_unlock(&runtimes_log_lock);
 }
 
+/* The tuning of the configuration that the thread made last. */
+static _Thread_local struct pinion_tuning runtimes_tuning;
+
 /*
  * What `make check-levels` says by PINION_IO_LEVEL and PINION_IO_WITHOUT takes
  * the place of all but the fallback.
@@ -40,15 +43,24 @@ static inline void runtimes_note(void *arg, enum pinion_log_level level, const c
 static inline void runtimes_limit(struct pinion_config *config)
 {
 	struct pinion_config told;
+	struct pinion_tuning tuning;
 
 	pinion_config_init(&told);
-	if (config->io_level == PINION_IO_FALLBACK || pinion_config_from_env(&told) != 0) {
+	pinion_tuning_init(&tuning);
+	if (config->io_level == PINION_IO_FALLBACK || pinion_config_from_env(&told, &tuning) != 0) {
 		return;
 	}
 	if (config->io_level == PINION_IO_AUTO || told.io_level > PINION_IO_RING) {
 		config->io_level = told.io_level;
 	}
-	config->io_without = told.io_without;
+	runtimes_tuning.io_without = tuning.io_without;
+}
+
+/* The tuning of a thread pool, to be changed as runtimes_tuning. */
+static inline const struct pinion_tuning *runtimes_thread_pool_tuning(void)
+{
+	pinion_thread_pool_tuning_init(&runtimes_tuning);
+	return &runtimes_tuning;
 }
 
 /* For tests that are about the choice itself. */
@@ -58,11 +70,16 @@ static inline void runtimes_own_level(void)
 	unsetenv("PINION_IO_WITHOUT");
 }
 
-/* Few and small buffers, so that starting costs little. */
+/*
+ * Few and small buffers, so that starting costs little. What should differ in
+ * its tuning is set in runtimes_tuning, until the thread calls this again.
+ */
 static inline void runtimes_config(
 	struct pinion_config *config, uint32_t worker_count, uint32_t io_level)
 {
 	pinion_config_init(config);
+	pinion_tuning_init(&runtimes_tuning);
+	config->tuning = &runtimes_tuning;
 	/* Another runtime may be there, and say something. */
 	pthread_mutex_lock(&runtimes_log_lock);
 	runtimes_log[0] = '\0';

@@ -190,8 +190,8 @@ static void check_way(const char *path, uint64_t offset, uint64_t bytes, const s
 	struct pinion_file file;
 
 	runtimes_config(&config, 2, way->io_level);
-	config.io_without |= way->without;
-	config.ring_sharing = way->sharing;
+	runtimes_tuning.io_without |= way->without;
+	runtimes_tuning.ring_sharing = way->sharing;
 	config.pool_bytes = 1 << 20;
 	expect_ready("runtime", pinion_runtime_create(&config, &runtime) == 0);
 	expect_ready(path, pinion_file_open(&file, path, PINION_DIRECT_AUTO) == 0);

@@ -127,7 +127,7 @@ static struct pinion_runtime *start(uint32_t io_level, uint32_t polled)
 	struct pinion_config config;
 
 	runtimes_config(&config, 2, io_level);
-	config.polled = polled;
+	runtimes_tuning.polled = polled;
 	expect_ready("runtime", pinion_runtime_create(&config, &runtime) == 0);
 	return runtime;
 }

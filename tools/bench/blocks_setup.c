@@ -206,6 +206,7 @@ static int start_workers(
 	struct blocks *blocks, const struct bench *bench, struct bench_setting *out_setting)
 {
 	struct pinion_config config = bench->options->runtime;
+	struct pinion_tuning tuning = bench->options->tuning;
 	uint32_t entries = RING_ENTRIES_MIN;
 	int rc;
 
@@ -213,7 +214,8 @@ static int start_workers(
 		entries *= 2;
 	}
 	config.worker_count = blocks->worker_count;
-	config.ring_entries = config.ring_entries < entries ? entries : config.ring_entries;
+	config.tuning = &tuning;
+	tuning.ring_entries = tuning.ring_entries < entries ? entries : tuning.ring_entries;
 	config.buffer_count = 1;
 	config.small_buffer_count = blocks->depth_count;
 	config.small_buffer_bytes =

@@ -338,10 +338,11 @@ static int bench_run(const struct command *command, int argc, char **argv)
 	int option;
 
 	pinion_config_init(&options.runtime);
+	pinion_tuning_init(&options.tuning);
 	options.runtime.log = report_log;
 	if (options.files == NULL) {
 		report_line("%s", report_reason(ENOMEM));
-	} else if (pinion_config_from_env(&options.runtime) == 0) {
+	} else if (pinion_config_from_env(&options.runtime, &options.tuning) == 0) {
 		options.point.values[BENCH_WORKERS] = options.runtime.worker_count;
 		option = parse_options(&parser, &options);
 		if (option == OPTIONS_HELP) {

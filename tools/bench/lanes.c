@@ -204,7 +204,8 @@ static int start_runtime(struct bench *bench, struct lanes *lanes, uint32_t work
 
 	options.runtime.lanes = lanes->has_free_worker ? "h:1,hnl" : NULL;
 	if (way->keeps_cpus_awake) {
-		options.runtime.cpu_latency_us = 0;
+		options.tuning.cpu_latency_us = 0;
+		options.runtime.tuning = &options.tuning;
 	}
 	own.options = &options;
 	return bench_start_workers(&own, worker_count, out_setting, &lanes->runtime);

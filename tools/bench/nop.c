@@ -188,8 +188,9 @@ static int start_runtime(
 	while (entries < nops->depth_count) {
 		entries *= 2;
 	}
-	if (options.runtime.ring_entries < entries) {
-		options.runtime.ring_entries = entries;
+	if (options.tuning.ring_entries < entries) {
+		options.tuning.ring_entries = entries;
+		options.runtime.tuning = &options.tuning;
 	}
 	rc = bench_start_workers(&deep, 1, out_setting, &nops->runtime);
 	return rc == 0 ? bench_require_rings(bench->subject, out_setting) : rc;

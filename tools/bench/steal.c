@@ -300,7 +300,8 @@ static int steal_start(struct bench *bench, struct bench_setting *out_setting, v
 	steal->loot.run = loot_run;
 	steal->thief.run = thief_run;
 	/* The task spawned last would be stolen only as a last resort. */
-	options.runtime.lifo_polls = 0;
+	options.tuning.lifo_polls = 0;
+	options.runtime.tuning = &options.tuning;
 	rc = bench_start_workers(
 		&(struct bench){.options = &options}, 2, out_setting, &steal->runtime);
 	if (rc != 0) {

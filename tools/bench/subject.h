@@ -50,6 +50,7 @@ struct bench_options {
 	uint64_t size_bytes;	      /* of all of them together */
 	uint64_t turn_bytes;	      /* --turn, 0: as the subject likes */
 	struct pinion_config runtime; /* with the point's workers */
+	struct pinion_tuning tuning;  /* that of `runtime` */
 };
 
 struct fileset;

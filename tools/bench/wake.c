@@ -197,7 +197,8 @@ static int start_workers(const struct bench *bench, struct bench_setting *out_se
 	struct bench own = *bench;
 
 	if (way->keeps_cpus_awake) {
-		options.runtime.cpu_latency_us = 0;
+		options.tuning.cpu_latency_us = 0;
+		options.runtime.tuning = &options.tuning;
 	}
 	own.options = &options;
 	return bench_start_workers(&own, way->worker_count, out_setting, out_runtime);

@@ -25,14 +25,16 @@ void doctor_arenas(struct findings *findings, struct doctor_workers *out_workers
 	struct pinion_runtime_info facts;
 	struct pinion_runtime *runtime;
 	struct pinion_config config;
+	struct pinion_tuning tuning;
 	int rc;
 
 	findings_subject(findings, "buffers");
 	out_workers->count = 0;
 	pinion_config_init(&config);
+	pinion_tuning_init(&tuning);
 	config.after_start = note_cpu;
 	config.hook_arg = out_workers;
-	rc = pinion_config_from_env(&config);
+	rc = pinion_config_from_env(&config, &tuning);
 	if (rc == 0) {
 		rc = pinion_runtime_create(&config, &runtime);
 	}

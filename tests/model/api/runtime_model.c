@@ -97,31 +97,34 @@ struct pinion_runtime *model_runtime_begin(
 {
 	struct pinion_runtime *runtime;
 	struct pinion_config config;
+	struct pinion_tuning tuning;
 
 	model_rings_begin(doorbell);
 	pinion_config_init(&config);
+	pinion_tuning_init(&tuning);
+	config.tuning = &tuning;
 	config.worker_count = worker_count;
-	config.steal_tries = 1; /* more are the same again */
-	config.lifo_polls = model_uses_lifo ? 1 : 0;
-	config.hoard_spawns = 1; /* what is spawned is visible at once */
-	config.sentry_us = 0;
+	tuning.steal_tries = 1; /* more are the same again */
+	tuning.lifo_polls = model_uses_lifo ? 1 : 0;
+	tuning.wake_batch_spawns = 1; /* what is spawned is visible at once */
+	tuning.watchdog_us = 0;
 	config.lanes = model_lanes;
-	config.lane_floor = 0;
-	config.assist = model_assist;
-	config.assist_reserve = model_assist_reserve;
+	tuning.lane_floor = 0;
+	tuning.assist = model_assist;
+	tuning.assist_reserve = model_assist_reserve;
 	config.injector_tasks = model_injector_tasks;
-	config.polled = model_polls ? PINION_POLLED_ALWAYS : PINION_POLLED_NEVER;
-	config.ring_sharing = model_shares_rings ? PINION_RING_SHARED : PINION_RING_OWN;
+	tuning.polled = model_polls ? PINION_POLLED_ALWAYS : PINION_POLLED_NEVER;
+	tuning.ring_sharing = model_shares_rings ? PINION_RING_SHARED : PINION_RING_OWN;
 	if (model_has_sentry) {
-		config.hoard_spawns = 65535;
-		config.task_ns = 1;
-		config.sentry_us = 1;
+		tuning.wake_batch_spawns = 65535;
+		tuning.task_ns = 1;
+		tuning.watchdog_us = 1;
 	}
 	model_quiet_begin();
 	MODEL_CHECK(pin_runtime_create(&config, model_serving_counts, &runtime) == 0);
 	for (uint32_t i = 0; i < worker_count && worker_count > 1; i++) {
 		runtime->shared.workers[i].hoard.fence_spawns =
-			model_fence_hoards * config.hoard_spawns;
+			model_fence_hoards * tuning.wake_batch_spawns;
 	}
 	if (in_between != NULL) {
 		in_between();

@@ -20,13 +20,16 @@ static void start(uint32_t failure)
 {
 	struct pinion_runtime *runtime;
 	struct pinion_config config;
+	struct pinion_tuning tuning;
 	int rc;
 
 	model_rings_begin(PIN_DOORBELL_MESSAGE);
 	model_arenas_begin(true, failure);
 	pinion_config_init(&config);
+	pinion_tuning_init(&tuning);
+	config.tuning = &tuning;
 	config.worker_count = WORKERS;
-	config.steal_tries = 1;
+	tuning.steal_tries = 1;
 	rc = pinion_runtime_create(&config, &runtime);
 	MODEL_CHECK(rc == (failure < WORKERS ? -ENOMEM : 0));
 	if (rc == 0) {

@@ -175,7 +175,7 @@ static void run_reserve(void)
 	static struct pin_shared shared;
 	uint32_t other;
 
-	shared.config.assist_reserve = 1;
+	shared.tuning.assist_reserve = 1;
 	reserve_shared = &shared;
 	pin_store_relaxed_u32(&shared.tiers[0].free_count, 0);
 	for (uint32_t i = 0; i < 2; i++) {

@@ -300,6 +300,7 @@ int main(void)
 	runtimes_watchdog(LIMIT_SECONDS);
 	runtime = runtimes_start(2, PINION_IO_AUTO);
 	pinion_thread_pool_config_init(&config);
+	config.tuning = runtimes_thread_pool_tuning();
 	config.log = runtimes_note;
 	expect_ready(runtimes_log, pinion_thread_pool_create(&config, &two, &thread_pool) == 0);
 	check_tasks();

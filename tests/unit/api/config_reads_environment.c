@@ -9,6 +9,11 @@
 
 #include <errno.h>
 
+struct both {
+	struct pinion_config config;
+	struct pinion_tuning tuning;
+};
+
 struct variable {
 	const char *name;
 	const char *text;
@@ -18,11 +23,13 @@ struct variable {
 };
 
 #define BAD UINT64_MAX
-#define VARIABLE(name, text, field, expected) \
+#define ROW(name, text, member, expected) \
 	{ \
-		name, text, offsetof(struct pinion_config, field), \
-			sizeof(((struct pinion_config *)0)->field), expected \
+		name, text, offsetof(struct both, member), sizeof(((struct both *)0)->member), \
+			expected \
 	}
+#define VARIABLE(name, text, field, expected) ROW(name, text, config.field, expected)
+#define TUNING(name, text, field, expected) ROW(name, text, tuning.field, expected)
 
 static const struct variable variables[] = {
 	VARIABLE("PINION_WORKERS", "0", worker_count, 0),
@@ -52,135 +59,135 @@ static const struct variable variables[] = {
 	VARIABLE("PINION_IO_LEVEL", "Ring", io_level, BAD),
 	VARIABLE("PINION_IO_LEVEL", "1", io_level, BAD),
 	VARIABLE("PINION_IO_LEVEL", "uring", io_level, BAD),
-	VARIABLE("PINION_LANE_FLOOR", "0", lane_floor, 0),
-	VARIABLE("PINION_LANE_FLOOR", "65536", lane_floor, BAD),
-	VARIABLE("PINION_LOW_MAX_WAIT_MS", "5000", low_max_wait_ms, 5000),
-	VARIABLE("PINION_LOW_MAX_WAIT_MS", "86400001", low_max_wait_ms, BAD),
-	VARIABLE("PINION_ASSIST", "off", assist, PINION_ASSIST_OFF),
-	VARIABLE("PINION_ASSIST", "idle", assist, PINION_ASSIST_IDLE),
-	VARIABLE("PINION_ASSIST", "always", assist, BAD),
-	VARIABLE("PINION_ASSIST_RESERVE", "2", assist_reserve, 2),
-	VARIABLE("PINION_ASSIST_RESERVE", "4097", assist_reserve, BAD),
-	VARIABLE("PINION_HIGH_WARN_DEPTH", "0", high_warn_depth, 0),
-	VARIABLE("PINION_HIGH_WARN_DEPTH", "4294967296", high_warn_depth, BAD),
-	VARIABLE("PINION_NORMAL_WARN_DEPTH", "7", normal_warn_depth, 7),
-	VARIABLE("PINION_NORMAL_WARN_DEPTH", "x", normal_warn_depth, BAD),
-	VARIABLE("PINION_LOW_WARN_DEPTH", "7", low_warn_depth, 7),
-	VARIABLE("PINION_LOW_WARN_DEPTH", "-7", low_warn_depth, BAD),
+	TUNING("PINION_LANE_FLOOR", "0", lane_floor, 0),
+	TUNING("PINION_LANE_FLOOR", "65536", lane_floor, BAD),
+	TUNING("PINION_LOW_MAX_WAIT_MS", "5000", low_max_wait_ms, 5000),
+	TUNING("PINION_LOW_MAX_WAIT_MS", "86400001", low_max_wait_ms, BAD),
+	TUNING("PINION_ASSIST", "off", assist, PINION_ASSIST_OFF),
+	TUNING("PINION_ASSIST", "idle", assist, PINION_ASSIST_IDLE),
+	TUNING("PINION_ASSIST", "always", assist, BAD),
+	TUNING("PINION_ASSIST_RESERVE", "2", assist_reserve, 2),
+	TUNING("PINION_ASSIST_RESERVE", "4097", assist_reserve, BAD),
+	TUNING("PINION_HIGH_WARN_DEPTH", "0", high_warn_depth, 0),
+	TUNING("PINION_HIGH_WARN_DEPTH", "4294967296", high_warn_depth, BAD),
+	TUNING("PINION_NORMAL_WARN_DEPTH", "7", normal_warn_depth, 7),
+	TUNING("PINION_NORMAL_WARN_DEPTH", "x", normal_warn_depth, BAD),
+	TUNING("PINION_LOW_WARN_DEPTH", "7", low_warn_depth, 7),
+	TUNING("PINION_LOW_WARN_DEPTH", "-7", low_warn_depth, BAD),
 	VARIABLE("PINION_SMT", "0", use_smt, 0),
 	VARIABLE("PINION_SMT", "1", use_smt, 1),
 	VARIABLE("PINION_SMT", "2", use_smt, BAD),
 	VARIABLE("PINION_SMT", "fifo", use_smt, BAD),
-	VARIABLE("PINION_RING_HELPERS", "1", ring_helper_count, 1),
-	VARIABLE("PINION_RING_HELPERS", "1024", ring_helper_count, 1024),
-	VARIABLE("PINION_RING_HELPERS", "0", ring_helper_count, BAD),
-	VARIABLE("PINION_RING_HELPERS", "1025", ring_helper_count, BAD),
-	VARIABLE("PINION_RING_HELPERS", "fifo", ring_helper_count, BAD),
-	VARIABLE("PINION_BUDGET_POLLS", "1", budget_polls, 1),
-	VARIABLE("PINION_BUDGET_POLLS", "65535", budget_polls, 65535),
-	VARIABLE("PINION_BUDGET_POLLS", "0", budget_polls, BAD),
-	VARIABLE("PINION_BUDGET_POLLS", "65536", budget_polls, BAD),
-	VARIABLE("PINION_BUDGET_POLLS", "fifo", budget_polls, BAD),
-	VARIABLE("PINION_BUDGET_US", "1", budget_us, 1),
-	VARIABLE("PINION_BUDGET_US", "1000000", budget_us, 1000000),
-	VARIABLE("PINION_BUDGET_US", "0", budget_us, BAD),
-	VARIABLE("PINION_BUDGET_US", "1000001", budget_us, BAD),
-	VARIABLE("PINION_BUDGET_US", "fifo", budget_us, BAD),
-	VARIABLE("PINION_LIFO_POLLS", "0", lifo_polls, 0),
-	VARIABLE("PINION_LIFO_POLLS", "65535", lifo_polls, 65535),
-	VARIABLE("PINION_LIFO_POLLS", "65536", lifo_polls, BAD),
-	VARIABLE("PINION_LIFO_POLLS", "fifo", lifo_polls, BAD),
-	VARIABLE("PINION_HOARD_SPAWNS", "1", hoard_spawns, 1),
-	VARIABLE("PINION_HOARD_SPAWNS", "65535", hoard_spawns, 65535),
-	VARIABLE("PINION_HOARD_SPAWNS", "0", hoard_spawns, BAD),
-	VARIABLE("PINION_HOARD_SPAWNS", "65536", hoard_spawns, BAD),
-	VARIABLE("PINION_HOARD_SPAWNS", "fifo", hoard_spawns, BAD),
-	VARIABLE("PINION_STEAL_TRIES", "1", steal_tries, 1),
-	VARIABLE("PINION_STEAL_TRIES", "1024", steal_tries, 1024),
-	VARIABLE("PINION_STEAL_TRIES", "0", steal_tries, BAD),
-	VARIABLE("PINION_STEAL_TRIES", "1025", steal_tries, BAD),
-	VARIABLE("PINION_STEAL_TRIES", "fifo", steal_tries, BAD),
-	VARIABLE("PINION_SPIN_ITERS", "0", spin_iters, 0),
-	VARIABLE("PINION_SPIN_ITERS", "65535", spin_iters, 65535),
-	VARIABLE("PINION_SPIN_ITERS", "65536", spin_iters, BAD),
-	VARIABLE("PINION_SPIN_ITERS", "fifo", spin_iters, BAD),
-	VARIABLE("PINION_PARK_TIMEOUT_US", "0", park_timeout_us, 0),
-	VARIABLE("PINION_PARK_TIMEOUT_US", "60000000", park_timeout_us, 60000000),
-	VARIABLE("PINION_PARK_TIMEOUT_US", "60000001", park_timeout_us, BAD),
-	VARIABLE("PINION_PARK_TIMEOUT_US", "fifo", park_timeout_us, BAD),
-	VARIABLE("PINION_INJECTOR_TARGET_US", "1", injector_target_us, 1),
-	VARIABLE("PINION_INJECTOR_TARGET_US", "1000000", injector_target_us, 1000000),
-	VARIABLE("PINION_INJECTOR_TARGET_US", "0", injector_target_us, BAD),
-	VARIABLE("PINION_INJECTOR_TARGET_US", "1000001", injector_target_us, BAD),
-	VARIABLE("PINION_INJECTOR_TARGET_US", "fifo", injector_target_us, BAD),
-	VARIABLE("PINION_INTERVAL_MIN", "1", interval_min, 1),
-	VARIABLE("PINION_INTERVAL_MIN", "65535", interval_min, 65535),
-	VARIABLE("PINION_INTERVAL_MIN", "0", interval_min, BAD),
-	VARIABLE("PINION_INTERVAL_MIN", "65536", interval_min, BAD),
-	VARIABLE("PINION_INTERVAL_MIN", "fifo", interval_min, BAD),
-	VARIABLE("PINION_INTERVAL_MAX", "1", interval_max, 1),
-	VARIABLE("PINION_INTERVAL_MAX", "65535", interval_max, 65535),
-	VARIABLE("PINION_INTERVAL_MAX", "0", interval_max, BAD),
-	VARIABLE("PINION_INTERVAL_MAX", "65536", interval_max, BAD),
-	VARIABLE("PINION_INTERVAL_MAX", "fifo", interval_max, BAD),
-	VARIABLE("PINION_INJECTOR_BATCH_MIN", "1", injector_batch_min, 1),
-	VARIABLE("PINION_INJECTOR_BATCH_MIN", "65536", injector_batch_min, 65536),
-	VARIABLE("PINION_INJECTOR_BATCH_MIN", "0", injector_batch_min, BAD),
-	VARIABLE("PINION_INJECTOR_BATCH_MIN", "65537", injector_batch_min, BAD),
-	VARIABLE("PINION_INJECTOR_BATCH_MIN", "fifo", injector_batch_min, BAD),
-	VARIABLE("PINION_INJECTOR_BATCH_MAX", "1", injector_batch_max, 1),
-	VARIABLE("PINION_INJECTOR_BATCH_MAX", "65536", injector_batch_max, 65536),
-	VARIABLE("PINION_INJECTOR_BATCH_MAX", "0", injector_batch_max, BAD),
-	VARIABLE("PINION_INJECTOR_BATCH_MAX", "65537", injector_batch_max, BAD),
-	VARIABLE("PINION_INJECTOR_BATCH_MAX", "fifo", injector_batch_max, BAD),
-	VARIABLE("PINION_SEARCHERS_PERCENT", "1", searchers_percent, 1),
-	VARIABLE("PINION_SEARCHERS_PERCENT", "0", searchers_percent, BAD),
-	VARIABLE("PINION_SEARCHERS_PERCENT", "101", searchers_percent, BAD),
-	VARIABLE("PINION_WAKE_WORTH_US", "0", wake_worth_us, 0),
-	VARIABLE("PINION_WAKE_WORTH_US", "1000001", wake_worth_us, BAD),
+	TUNING("PINION_RING_HELPERS", "1", ring_helper_count, 1),
+	TUNING("PINION_RING_HELPERS", "1024", ring_helper_count, 1024),
+	TUNING("PINION_RING_HELPERS", "0", ring_helper_count, BAD),
+	TUNING("PINION_RING_HELPERS", "1025", ring_helper_count, BAD),
+	TUNING("PINION_RING_HELPERS", "fifo", ring_helper_count, BAD),
+	TUNING("PINION_BUDGET_POLLS", "1", budget_polls, 1),
+	TUNING("PINION_BUDGET_POLLS", "65535", budget_polls, 65535),
+	TUNING("PINION_BUDGET_POLLS", "0", budget_polls, BAD),
+	TUNING("PINION_BUDGET_POLLS", "65536", budget_polls, BAD),
+	TUNING("PINION_BUDGET_POLLS", "fifo", budget_polls, BAD),
+	TUNING("PINION_BUDGET_US", "1", budget_us, 1),
+	TUNING("PINION_BUDGET_US", "1000000", budget_us, 1000000),
+	TUNING("PINION_BUDGET_US", "0", budget_us, BAD),
+	TUNING("PINION_BUDGET_US", "1000001", budget_us, BAD),
+	TUNING("PINION_BUDGET_US", "fifo", budget_us, BAD),
+	TUNING("PINION_LIFO_POLLS", "0", lifo_polls, 0),
+	TUNING("PINION_LIFO_POLLS", "65535", lifo_polls, 65535),
+	TUNING("PINION_LIFO_POLLS", "65536", lifo_polls, BAD),
+	TUNING("PINION_LIFO_POLLS", "fifo", lifo_polls, BAD),
+	TUNING("PINION_HOARD_SPAWNS", "1", wake_batch_spawns, 1),
+	TUNING("PINION_HOARD_SPAWNS", "65535", wake_batch_spawns, 65535),
+	TUNING("PINION_HOARD_SPAWNS", "0", wake_batch_spawns, BAD),
+	TUNING("PINION_HOARD_SPAWNS", "65536", wake_batch_spawns, BAD),
+	TUNING("PINION_HOARD_SPAWNS", "fifo", wake_batch_spawns, BAD),
+	TUNING("PINION_STEAL_TRIES", "1", steal_tries, 1),
+	TUNING("PINION_STEAL_TRIES", "1024", steal_tries, 1024),
+	TUNING("PINION_STEAL_TRIES", "0", steal_tries, BAD),
+	TUNING("PINION_STEAL_TRIES", "1025", steal_tries, BAD),
+	TUNING("PINION_STEAL_TRIES", "fifo", steal_tries, BAD),
+	TUNING("PINION_SPIN_ITERS", "0", spin_iters, 0),
+	TUNING("PINION_SPIN_ITERS", "65535", spin_iters, 65535),
+	TUNING("PINION_SPIN_ITERS", "65536", spin_iters, BAD),
+	TUNING("PINION_SPIN_ITERS", "fifo", spin_iters, BAD),
+	TUNING("PINION_PARK_TIMEOUT_US", "0", park_timeout_us, 0),
+	TUNING("PINION_PARK_TIMEOUT_US", "60000000", park_timeout_us, 60000000),
+	TUNING("PINION_PARK_TIMEOUT_US", "60000001", park_timeout_us, BAD),
+	TUNING("PINION_PARK_TIMEOUT_US", "fifo", park_timeout_us, BAD),
+	TUNING("PINION_INJECTOR_TARGET_US", "1", injector_target_us, 1),
+	TUNING("PINION_INJECTOR_TARGET_US", "1000000", injector_target_us, 1000000),
+	TUNING("PINION_INJECTOR_TARGET_US", "0", injector_target_us, BAD),
+	TUNING("PINION_INJECTOR_TARGET_US", "1000001", injector_target_us, BAD),
+	TUNING("PINION_INJECTOR_TARGET_US", "fifo", injector_target_us, BAD),
+	TUNING("PINION_INTERVAL_MIN", "1", interval_min, 1),
+	TUNING("PINION_INTERVAL_MIN", "65535", interval_min, 65535),
+	TUNING("PINION_INTERVAL_MIN", "0", interval_min, BAD),
+	TUNING("PINION_INTERVAL_MIN", "65536", interval_min, BAD),
+	TUNING("PINION_INTERVAL_MIN", "fifo", interval_min, BAD),
+	TUNING("PINION_INTERVAL_MAX", "1", interval_max, 1),
+	TUNING("PINION_INTERVAL_MAX", "65535", interval_max, 65535),
+	TUNING("PINION_INTERVAL_MAX", "0", interval_max, BAD),
+	TUNING("PINION_INTERVAL_MAX", "65536", interval_max, BAD),
+	TUNING("PINION_INTERVAL_MAX", "fifo", interval_max, BAD),
+	TUNING("PINION_INJECTOR_BATCH_MIN", "1", injector_batch_min, 1),
+	TUNING("PINION_INJECTOR_BATCH_MIN", "65536", injector_batch_min, 65536),
+	TUNING("PINION_INJECTOR_BATCH_MIN", "0", injector_batch_min, BAD),
+	TUNING("PINION_INJECTOR_BATCH_MIN", "65537", injector_batch_min, BAD),
+	TUNING("PINION_INJECTOR_BATCH_MIN", "fifo", injector_batch_min, BAD),
+	TUNING("PINION_INJECTOR_BATCH_MAX", "1", injector_batch_max, 1),
+	TUNING("PINION_INJECTOR_BATCH_MAX", "65536", injector_batch_max, 65536),
+	TUNING("PINION_INJECTOR_BATCH_MAX", "0", injector_batch_max, BAD),
+	TUNING("PINION_INJECTOR_BATCH_MAX", "65537", injector_batch_max, BAD),
+	TUNING("PINION_INJECTOR_BATCH_MAX", "fifo", injector_batch_max, BAD),
+	TUNING("PINION_SEARCHERS_PERCENT", "1", searchers_percent, 1),
+	TUNING("PINION_SEARCHERS_PERCENT", "0", searchers_percent, BAD),
+	TUNING("PINION_SEARCHERS_PERCENT", "101", searchers_percent, BAD),
+	TUNING("PINION_WAKE_WORTH_US", "0", wake_worth_us, 0),
+	TUNING("PINION_WAKE_WORTH_US", "1000001", wake_worth_us, BAD),
 	VARIABLE("PINION_INJECTOR_TASKS", "0", injector_tasks, 0),
 	VARIABLE("PINION_INJECTOR_TASKS", "1099511627776", injector_tasks, UINT64_C(1) << 40),
 	VARIABLE("PINION_INJECTOR_TASKS", "1099511627777", injector_tasks, BAD),
-	VARIABLE("PINION_TIER_NICE", "20", class_nice, 20),
-	VARIABLE("PINION_TIER_NICE", "21", class_nice, BAD),
-	VARIABLE("PINION_EWMA_ALPHA_PERMILLE", "1", ewma_alpha_permille, 1),
-	VARIABLE("PINION_EWMA_ALPHA_PERMILLE", "999", ewma_alpha_permille, 999),
-	VARIABLE("PINION_EWMA_ALPHA_PERMILLE", "0", ewma_alpha_permille, BAD),
-	VARIABLE("PINION_EWMA_ALPHA_PERMILLE", "1000", ewma_alpha_permille, BAD),
-	VARIABLE("PINION_EWMA_ALPHA_PERMILLE", "fifo", ewma_alpha_permille, BAD),
-	VARIABLE("PINION_TASK_NS", "1", task_ns, 1),
-	VARIABLE("PINION_TASK_NS", "1000000000", task_ns, 1000000000),
-	VARIABLE("PINION_TASK_NS", "0", task_ns, BAD),
-	VARIABLE("PINION_TASK_NS", "1000000001", task_ns, BAD),
-	VARIABLE("PINION_TASK_NS", "fifo", task_ns, BAD),
-	VARIABLE("PINION_QUEUE_TASKS", "4", queue_tasks, 4),
-	VARIABLE("PINION_QUEUE_TASKS", "65536", queue_tasks, 65536),
-	VARIABLE("PINION_QUEUE_TASKS", "3", queue_tasks, BAD),
-	VARIABLE("PINION_QUEUE_TASKS", "65537", queue_tasks, BAD),
-	VARIABLE("PINION_QUEUE_TASKS", "fifo", queue_tasks, BAD),
+	TUNING("PINION_TIER_NICE", "20", class_nice, 20),
+	TUNING("PINION_TIER_NICE", "21", class_nice, BAD),
+	TUNING("PINION_EWMA_ALPHA_PERMILLE", "1", ewma_alpha_permille, 1),
+	TUNING("PINION_EWMA_ALPHA_PERMILLE", "999", ewma_alpha_permille, 999),
+	TUNING("PINION_EWMA_ALPHA_PERMILLE", "0", ewma_alpha_permille, BAD),
+	TUNING("PINION_EWMA_ALPHA_PERMILLE", "1000", ewma_alpha_permille, BAD),
+	TUNING("PINION_EWMA_ALPHA_PERMILLE", "fifo", ewma_alpha_permille, BAD),
+	TUNING("PINION_TASK_NS", "1", task_ns, 1),
+	TUNING("PINION_TASK_NS", "1000000000", task_ns, 1000000000),
+	TUNING("PINION_TASK_NS", "0", task_ns, BAD),
+	TUNING("PINION_TASK_NS", "1000000001", task_ns, BAD),
+	TUNING("PINION_TASK_NS", "fifo", task_ns, BAD),
+	TUNING("PINION_QUEUE_TASKS", "4", queue_tasks, 4),
+	TUNING("PINION_QUEUE_TASKS", "65536", queue_tasks, 65536),
+	TUNING("PINION_QUEUE_TASKS", "3", queue_tasks, BAD),
+	TUNING("PINION_QUEUE_TASKS", "65537", queue_tasks, BAD),
+	TUNING("PINION_QUEUE_TASKS", "fifo", queue_tasks, BAD),
 	VARIABLE("PINION_QUEUE_ORDER", "fifo", queue_order, PINION_QUEUE_FIFO),
 	VARIABLE("PINION_QUEUE_ORDER", "lifo", queue_order, PINION_QUEUE_LIFO),
 	VARIABLE("PINION_QUEUE_ORDER", "1", queue_order, BAD),
 	VARIABLE("PINION_QUEUE_ORDER", "FIFO", queue_order, BAD),
 	VARIABLE("PINION_QUEUE_ORDER", "fifo ", queue_order, BAD),
 	VARIABLE("PINION_QUEUE_ORDER", "ring", queue_order, BAD),
-	VARIABLE("PINION_WAKE", "near", wake_policy, PINION_WAKE_NEAR),
-	VARIABLE("PINION_WAKE", "lowest", wake_policy, PINION_WAKE_LOWEST),
-	VARIABLE("PINION_WAKE", "rotate", wake_policy, PINION_WAKE_ROTATE),
-	VARIABLE("PINION_WAKE", "1", wake_policy, BAD),
-	VARIABLE("PINION_WAKE", "NEAR", wake_policy, BAD),
-	VARIABLE("PINION_WAKE", "near ", wake_policy, BAD),
-	VARIABLE("PINION_WAKE", "ring", wake_policy, BAD),
+	TUNING("PINION_WAKE", "near", wake_policy, PINION_WAKE_NEAR),
+	TUNING("PINION_WAKE", "lowest", wake_policy, PINION_WAKE_LOWEST),
+	TUNING("PINION_WAKE", "rotate", wake_policy, PINION_WAKE_ROTATE),
+	TUNING("PINION_WAKE", "1", wake_policy, BAD),
+	TUNING("PINION_WAKE", "NEAR", wake_policy, BAD),
+	TUNING("PINION_WAKE", "near ", wake_policy, BAD),
+	TUNING("PINION_WAKE", "ring", wake_policy, BAD),
 	VARIABLE("PINION_FAULT_POLICY", "isolate", fault_policy, PINION_FAULT_ISOLATE),
 	VARIABLE("PINION_FAULT_POLICY", "fail_fast", fault_policy, PINION_FAULT_FAIL_FAST),
 	VARIABLE("PINION_FAULT_POLICY", "1", fault_policy, BAD),
 	VARIABLE("PINION_FAULT_POLICY", "ISOLATE", fault_policy, BAD),
 	VARIABLE("PINION_FAULT_POLICY", "isolate ", fault_policy, BAD),
 	VARIABLE("PINION_FAULT_POLICY", "ring", fault_policy, BAD),
-	VARIABLE("PINION_RING_SHARING", "own", ring_sharing, PINION_RING_OWN),
-	VARIABLE("PINION_RING_SHARING", "shared", ring_sharing, PINION_RING_SHARED),
-	VARIABLE("PINION_RING_SHARING", "1", ring_sharing, BAD),
-	VARIABLE("PINION_RING_SHARING", "shared ", ring_sharing, BAD),
+	TUNING("PINION_RING_SHARING", "own", ring_sharing, PINION_RING_OWN),
+	TUNING("PINION_RING_SHARING", "shared", ring_sharing, PINION_RING_SHARED),
+	TUNING("PINION_RING_SHARING", "1", ring_sharing, BAD),
+	TUNING("PINION_RING_SHARING", "shared ", ring_sharing, BAD),
 	VARIABLE("PINION_POOL_BYTES", "0", pool_bytes, 0),
 	VARIABLE("PINION_POOL_BYTES", "4096", pool_bytes, 4096),
 	VARIABLE("PINION_POOL_BYTES", "8589934592", pool_bytes, UINT64_C(8) << 30),
@@ -188,71 +195,70 @@ static const struct variable variables[] = {
 	VARIABLE("PINION_POOL_BYTES", "68719480832", pool_bytes, BAD),
 	VARIABLE("PINION_POOL_BYTES", "4097", pool_bytes, BAD),
 	VARIABLE("PINION_POOL_BYTES", "1G", pool_bytes, BAD),
-	VARIABLE("PINION_REGISTERED_FILES", "0", registered_files, 0),
-	VARIABLE("PINION_REGISTERED_FILES", "1024", registered_files, 1024),
-	VARIABLE("PINION_REGISTERED_FILES", "32769", registered_files, BAD),
-	VARIABLE("PINION_IO_PRIORITY_HIGH", "none", io_priority_high, PINION_IO_PRIORITY_NONE),
-	VARIABLE("PINION_IO_PRIORITY_HIGH", "be0", io_priority_high, PINION_IO_PRIORITY_BE0),
-	VARIABLE("PINION_IO_PRIORITY_HIGH", "be7", io_priority_high, PINION_IO_PRIORITY_BE7),
-	VARIABLE("PINION_IO_PRIORITY_HIGH", "idle", io_priority_high, PINION_IO_PRIORITY_IDLE),
-	VARIABLE("PINION_IO_PRIORITY_HIGH", "rt0", io_priority_high, BAD),
-	VARIABLE("PINION_IO_PRIORITY_LOW", "none", io_priority_low, PINION_IO_PRIORITY_NONE),
-	VARIABLE("PINION_IO_PRIORITY_LOW", "be0", io_priority_low, PINION_IO_PRIORITY_BE0),
-	VARIABLE("PINION_IO_PRIORITY_LOW", "be7", io_priority_low, PINION_IO_PRIORITY_BE7),
-	VARIABLE("PINION_IO_PRIORITY_LOW", "idle", io_priority_low, PINION_IO_PRIORITY_IDLE),
-	VARIABLE("PINION_IO_PRIORITY_LOW", "rt0", io_priority_low, BAD),
-	VARIABLE("PINION_STALL_MS", "86400000", stall_ms, 86400000),
-	VARIABLE("PINION_STALL_MS", "86400001", stall_ms, BAD),
-	VARIABLE("PINION_CQ_STALL_US", "86400000000", cq_stall_us, UINT64_C(86400000000)),
-	VARIABLE("PINION_CQ_STALL_US", "86400000001", cq_stall_us, BAD),
-	VARIABLE("PINION_CPU_LATENCY_US", "0", cpu_latency_us, 0),
-	VARIABLE("PINION_CPU_LATENCY_US", "2000000000", cpu_latency_us, PINION_CPU_LATENCY_ANY),
-	VARIABLE("PINION_CPU_LATENCY_US", "2000000001", cpu_latency_us, BAD),
-	VARIABLE("PINION_JOB_LOG", "1", job_log, 1),
-	VARIABLE("PINION_JOB_LOG", "2", job_log, BAD),
-	VARIABLE("PINION_MAX_TASKS_HIGH", "7", max_tasks_high, 7),
-	VARIABLE("PINION_MAX_TASKS_HIGH", "1048576", max_tasks_high, BAD),
-	VARIABLE("PINION_MAX_TASKS_NORMAL", "8", max_tasks_normal, 8),
-	VARIABLE("PINION_MAX_TASKS_NORMAL", "x", max_tasks_normal, BAD),
-	VARIABLE("PINION_MAX_TASKS_LOW", "9", max_tasks_low, 9),
-	VARIABLE("PINION_MAX_TASKS_LOW", "-1", max_tasks_low, BAD),
-	VARIABLE("PINION_MAX_TASKS_TOTAL", "10", max_tasks_total, 10),
-	VARIABLE("PINION_MAX_TASKS_TOTAL", "3145726", max_tasks_total, BAD),
-	VARIABLE("PINION_CREW_MAX", "1024", thread_pool_max, 1024),
-	VARIABLE("PINION_CREW_MAX", "1025", thread_pool_max, BAD),
-	VARIABLE("PINION_STACK_BYTES", "0", stack_bytes, 0),
-	VARIABLE("PINION_STACK_BYTES", "8388608", stack_bytes, 8 << 20),
-	VARIABLE("PINION_STACK_BYTES", "1073745920", stack_bytes, BAD),
-	VARIABLE("PINION_STACK_BYTES", "8M", stack_bytes, BAD),
+	TUNING("PINION_REGISTERED_FILES", "0", registered_files, 0),
+	TUNING("PINION_REGISTERED_FILES", "1024", registered_files, 1024),
+	TUNING("PINION_REGISTERED_FILES", "32769", registered_files, BAD),
+	TUNING("PINION_IO_PRIORITY_HIGH", "none", io_priority_high, PINION_IO_PRIORITY_NONE),
+	TUNING("PINION_IO_PRIORITY_HIGH", "be0", io_priority_high, PINION_IO_PRIORITY_BE0),
+	TUNING("PINION_IO_PRIORITY_HIGH", "be7", io_priority_high, PINION_IO_PRIORITY_BE7),
+	TUNING("PINION_IO_PRIORITY_HIGH", "idle", io_priority_high, PINION_IO_PRIORITY_IDLE),
+	TUNING("PINION_IO_PRIORITY_HIGH", "rt0", io_priority_high, BAD),
+	TUNING("PINION_IO_PRIORITY_LOW", "none", io_priority_low, PINION_IO_PRIORITY_NONE),
+	TUNING("PINION_IO_PRIORITY_LOW", "be0", io_priority_low, PINION_IO_PRIORITY_BE0),
+	TUNING("PINION_IO_PRIORITY_LOW", "be7", io_priority_low, PINION_IO_PRIORITY_BE7),
+	TUNING("PINION_IO_PRIORITY_LOW", "idle", io_priority_low, PINION_IO_PRIORITY_IDLE),
+	TUNING("PINION_IO_PRIORITY_LOW", "rt0", io_priority_low, BAD),
+	TUNING("PINION_STALL_MS", "86400000", stall_ms, 86400000),
+	TUNING("PINION_STALL_MS", "86400001", stall_ms, BAD),
+	TUNING("PINION_CQ_STALL_US", "86400000000", cq_stall_us, UINT64_C(86400000000)),
+	TUNING("PINION_CQ_STALL_US", "86400000001", cq_stall_us, BAD),
+	TUNING("PINION_CPU_LATENCY_US", "0", cpu_latency_us, 0),
+	TUNING("PINION_CPU_LATENCY_US", "2000000000", cpu_latency_us, PINION_CPU_LATENCY_ANY),
+	TUNING("PINION_CPU_LATENCY_US", "2000000001", cpu_latency_us, BAD),
+	TUNING("PINION_JOB_LOG", "1", job_log, 1),
+	TUNING("PINION_JOB_LOG", "2", job_log, BAD),
+	TUNING("PINION_MAX_TASKS_HIGH", "7", max_tasks_high, 7),
+	TUNING("PINION_MAX_TASKS_HIGH", "1048576", max_tasks_high, BAD),
+	TUNING("PINION_MAX_TASKS_NORMAL", "8", max_tasks_normal, 8),
+	TUNING("PINION_MAX_TASKS_NORMAL", "x", max_tasks_normal, BAD),
+	TUNING("PINION_MAX_TASKS_LOW", "9", max_tasks_low, 9),
+	TUNING("PINION_MAX_TASKS_LOW", "-1", max_tasks_low, BAD),
+	TUNING("PINION_MAX_TASKS_TOTAL", "10", max_tasks_total, 10),
+	TUNING("PINION_MAX_TASKS_TOTAL", "3145726", max_tasks_total, BAD),
+	TUNING("PINION_CREW_MAX", "1024", thread_pool_max, 1024),
+	TUNING("PINION_CREW_MAX", "1025", thread_pool_max, BAD),
+	TUNING("PINION_STACK_BYTES", "0", stack_bytes, 0),
+	TUNING("PINION_STACK_BYTES", "8388608", stack_bytes, 8 << 20),
+	TUNING("PINION_STACK_BYTES", "1073745920", stack_bytes, BAD),
+	TUNING("PINION_STACK_BYTES", "8M", stack_bytes, BAD),
 	VARIABLE("PINION_TICK_INTERVAL_MS", "1", tick_interval_ms, 1),
 	VARIABLE("PINION_TICK_INTERVAL_MS", "3600000", tick_interval_ms, 3600000),
 	VARIABLE("PINION_TICK_INTERVAL_MS", "0", tick_interval_ms, BAD),
 	VARIABLE("PINION_TICK_INTERVAL_MS", "3600001", tick_interval_ms, BAD),
 	VARIABLE("PINION_TICK_INTERVAL_MS", "1s", tick_interval_ms, BAD),
-	VARIABLE("PINION_IO_WITHOUT", "nothing", io_without, 0),
-	VARIABLE("PINION_IO_WITHOUT", "ext-arg", io_without, PINION_IO_EXT_ARG),
-	VARIABLE("PINION_IO_WITHOUT", "openat", io_without, PINION_IO_OPENAT),
-	VARIABLE("PINION_IO_WITHOUT", "registered-buffers", io_without,
-		PINION_IO_REGISTERED_BUFFERS),
-	VARIABLE("PINION_IO_WITHOUT", "registered-ring", io_without, PINION_IO_REGISTERED_RING),
-	VARIABLE("PINION_IO_WITHOUT", "coop-taskrun", io_without, PINION_IO_COOP_TASKRUN),
-	VARIABLE("PINION_IO_WITHOUT", "single-issuer", io_without, PINION_IO_SINGLE_ISSUER),
-	VARIABLE("PINION_IO_WITHOUT", "defer-taskrun", io_without, PINION_IO_DEFER_TASKRUN),
-	VARIABLE("PINION_IO_WITHOUT", "statx-dioalign", io_without, PINION_IO_STATX_DIOALIGN),
-	VARIABLE("PINION_IO_WITHOUT", "cachestat", io_without, PINION_IO_CACHESTAT),
-	VARIABLE("PINION_IO_WITHOUT", "clone-buffers", io_without, PINION_IO_CLONE_BUFFERS),
-	VARIABLE("PINION_IO_WITHOUT", "send-msg-ring", io_without, PINION_IO_SEND_MSG_RING),
-	VARIABLE("PINION_IO_WITHOUT", "no-iowait", io_without, PINION_IO_NO_IOWAIT),
-	VARIABLE("PINION_IO_WITHOUT", "dontcache", io_without, PINION_IO_DONTCACHE),
-	VARIABLE("PINION_IO_WITHOUT", "registered-files", io_without, PINION_IO_REGISTERED_FILES),
-	VARIABLE("PINION_IO_WITHOUT", "nvme-commands", io_without, PINION_IO_NVME_COMMANDS),
-	VARIABLE("PINION_IO_WITHOUT", "no-iowait,ext-arg,nothing", io_without,
+	TUNING("PINION_IO_WITHOUT", "nothing", io_without, 0),
+	TUNING("PINION_IO_WITHOUT", "ext-arg", io_without, PINION_IO_EXT_ARG),
+	TUNING("PINION_IO_WITHOUT", "openat", io_without, PINION_IO_OPENAT),
+	TUNING("PINION_IO_WITHOUT", "registered-buffers", io_without, PINION_IO_REGISTERED_BUFFERS),
+	TUNING("PINION_IO_WITHOUT", "registered-ring", io_without, PINION_IO_REGISTERED_RING),
+	TUNING("PINION_IO_WITHOUT", "coop-taskrun", io_without, PINION_IO_COOP_TASKRUN),
+	TUNING("PINION_IO_WITHOUT", "single-issuer", io_without, PINION_IO_SINGLE_ISSUER),
+	TUNING("PINION_IO_WITHOUT", "defer-taskrun", io_without, PINION_IO_DEFER_TASKRUN),
+	TUNING("PINION_IO_WITHOUT", "statx-dioalign", io_without, PINION_IO_STATX_DIOALIGN),
+	TUNING("PINION_IO_WITHOUT", "cachestat", io_without, PINION_IO_CACHESTAT),
+	TUNING("PINION_IO_WITHOUT", "clone-buffers", io_without, PINION_IO_CLONE_BUFFERS),
+	TUNING("PINION_IO_WITHOUT", "send-msg-ring", io_without, PINION_IO_SEND_MSG_RING),
+	TUNING("PINION_IO_WITHOUT", "no-iowait", io_without, PINION_IO_NO_IOWAIT),
+	TUNING("PINION_IO_WITHOUT", "dontcache", io_without, PINION_IO_DONTCACHE),
+	TUNING("PINION_IO_WITHOUT", "registered-files", io_without, PINION_IO_REGISTERED_FILES),
+	TUNING("PINION_IO_WITHOUT", "nvme-commands", io_without, PINION_IO_NVME_COMMANDS),
+	TUNING("PINION_IO_WITHOUT", "no-iowait,ext-arg,nothing", io_without,
 		PINION_IO_NO_IOWAIT | PINION_IO_EXT_ARG),
-	VARIABLE("PINION_IO_WITHOUT", "no-iowait,", io_without, BAD),
-	VARIABLE("PINION_IO_WITHOUT", ",no-iowait", io_without, BAD),
-	VARIABLE("PINION_IO_WITHOUT", "no-iowait ext-arg", io_without, BAD),
-	VARIABLE("PINION_IO_WITHOUT", "no-iowai", io_without, BAD),
-	VARIABLE("PINION_IO_WITHOUT", "1", io_without, BAD),
+	TUNING("PINION_IO_WITHOUT", "no-iowait,", io_without, BAD),
+	TUNING("PINION_IO_WITHOUT", ",no-iowait", io_without, BAD),
+	TUNING("PINION_IO_WITHOUT", "no-iowait ext-arg", io_without, BAD),
+	TUNING("PINION_IO_WITHOUT", "no-iowai", io_without, BAD),
+	TUNING("PINION_IO_WITHOUT", "1", io_without, BAD),
 };
 
 static void clear(void)
@@ -262,32 +268,39 @@ static void clear(void)
 	}
 }
 
+static void init(struct both *both)
+{
+	runtimes_config(&both->config, 3, PINION_IO_AUTO);
+	both->tuning = runtimes_tuning;
+	both->config.tuning = &both->tuning;
+}
+
 static void check(const struct variable *variable)
 {
-	struct pinion_config wanted;
-	struct pinion_config config;
+	struct both wanted;
+	struct both both;
 	char what[96];
 
-	runtimes_config(&config, 3, PINION_IO_AUTO);
+	init(&both);
 	/* A value no variable below says, so that each is seen to write. */
-	memset((uint8_t *)&config + variable->offset, 0x5a, variable->bytes);
-	wanted = config;
+	memset((uint8_t *)&both + variable->offset, 0x5a, variable->bytes);
+	wanted = both;
 	snprintf(what, sizeof(what), "%s=%s", variable->name, variable->text);
 	clear();
 	setenv(variable->name, variable->text, 1);
 	if (variable->expected != BAD) {
 		/* Little end first, as on every machine this runs on. */
 		memcpy((uint8_t *)&wanted + variable->offset, &variable->expected, variable->bytes);
-		expect_number(what, 0, pinion_config_from_env(&config));
+		expect_number(what, 0, pinion_config_from_env(&both.config, &both.tuning));
 	} else {
-		expect_number(what, -EINVAL, pinion_config_from_env(&config));
+		expect_number(what, -EINVAL, pinion_config_from_env(&both.config, &both.tuning));
 		if (strstr(runtimes_log, variable->name) == NULL) {
 			printf("%s: expected a message that names it, got \"%s\"\n", what,
 				runtimes_log);
 			expect_failure_count++;
 		}
 	}
-	if (memcmp(&config, &wanted, sizeof(config)) != 0) {
+	if (memcmp(&both, &wanted, sizeof(both)) != 0) {
 		printf("%s: expected no other field to change, got one\n", what);
 		expect_failure_count++;
 	}
@@ -296,29 +309,30 @@ static void check(const struct variable *variable)
 /* PINION_SEED is the one of 64 bits, and may be hexadecimal. EX-10. */
 static void check_seed(const char *text, bool is_good, uint64_t expected)
 {
-	struct pinion_config config;
-	struct pinion_config wanted;
+	struct both both;
+	struct both wanted;
 
 	clear();
-	runtimes_config(&config, 3, PINION_IO_AUTO);
-	wanted = config;
+	init(&both);
+	wanted = both;
 	setenv("PINION_SEED", text, 1);
-	expect_number(text, is_good ? 0 : -EINVAL, pinion_config_from_env(&config));
+	expect_number(
+		text, is_good ? 0 : -EINVAL, pinion_config_from_env(&both.config, &both.tuning));
 	if (is_good) {
-		wanted.seed = expected;
+		wanted.tuning.seed = expected;
 	} else {
 		expect_true("the message names it", strstr(runtimes_log, "PINION_SEED") != NULL);
 	}
-	expect_number("no other field", 0, memcmp(&config, &wanted, sizeof(config)));
+	expect_number("no other field", 0, memcmp(&both, &wanted, sizeof(both)));
 	unsetenv("PINION_SEED");
 }
 
 static void check_seeds(void)
 {
-	struct pinion_config config;
+	struct pinion_tuning tuning;
 
-	pinion_config_init(&config);
-	expect_true("the default", config.seed == UINT64_C(0x853c49e6748fea9b));
+	pinion_tuning_init(&tuning);
+	expect_true("the default", tuning.seed == UINT64_C(0x853c49e6748fea9b));
 	check_seed("0", true, 0);
 	check_seed("17", true, 17);
 	check_seed("0x853c49e6748fea9c", true, UINT64_C(0x853c49e6748fea9c));
@@ -335,8 +349,8 @@ static void check_seeds(void)
 
 int main(void)
 {
-	struct pinion_config config;
-	struct pinion_config wanted;
+	struct both both;
+	struct both wanted;
 
 	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
 		check(&variables[i]);
@@ -345,9 +359,10 @@ int main(void)
 	clear();
 	setenv("PINION_WORKERS", "", 1);
 	setenv("PINION_NO_SUCH_FIELD", "9", 1);
-	runtimes_config(&config, 3, PINION_IO_AUTO);
-	wanted = config;
-	expect_number("empty and unknown variables", 0, pinion_config_from_env(&config));
-	expect_number("and nothing changes", 0, memcmp(&config, &wanted, sizeof(config)));
+	init(&both);
+	wanted = both;
+	expect_number("empty and unknown variables", 0,
+		pinion_config_from_env(&both.config, &both.tuning));
+	expect_number("and nothing changes", 0, memcmp(&both, &wanted, sizeof(both)));
 	return expect_status();
 }

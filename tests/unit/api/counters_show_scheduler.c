@@ -81,15 +81,15 @@ static void check_interval(void)
 	struct pinion_config config;
 
 	runtimes_config(&config, WORKERS, PINION_IO_AUTO);
-	config.interval_min = 33;
-	config.interval_max = 33;
+	runtimes_tuning.interval_min = 33;
+	runtimes_tuning.interval_max = 33;
 	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
 	expect_intervals("as configured", 33, 33);
 	end();
 
 	runtimes_config(&config, WORKERS, PINION_IO_AUTO);
-	config.task_ns = 10000;
-	config.injector_target_us = 500;
+	runtimes_tuning.task_ns = 10000;
+	runtimes_tuning.injector_target_us = 500;
 	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
 	expect_intervals("500 us in tasks of 10 us", 50, 50);
 	end();
@@ -120,18 +120,18 @@ static void check_turn(uint32_t budget_polls)
 
 	runtimes_config(&config, 1, PINION_IO_FALLBACK);
 	if (budget_polls != 0) {
-		config.budget_polls = budget_polls;
+		runtimes_tuning.budget_polls = budget_polls;
 	}
 	/* However slow the machine is, some turn ends by polls. */
-	config.budget_us = 1000000;
+	runtimes_tuning.budget_us = 1000000;
 	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
 	expect_number("no turn yet", 0, (long long)runtimes_counters(runtime).turn_polls_max);
 	pin_store_release_u32(&may_stop, 0);
 	expect_number("spawn", 0, pinion_task_spawn(runtime, &task));
 	do {
 		polls = runtimes_counters(runtime).turn_polls_max;
-		expect_true("within the budget", polls <= config.budget_polls);
-	} while (polls != config.budget_polls);
+		expect_true("within the budget", polls <= runtimes_tuning.budget_polls);
+	} while (polls != runtimes_tuning.budget_polls);
 	pin_store_release_u32(&may_stop, 1);
 	end();
 }
@@ -178,7 +178,7 @@ static void check_until(uint32_t timeout_us)
 	uint64_t until_ns;
 
 	runtimes_config(&config, WORKERS, PINION_IO_AUTO);
-	config.park_timeout_us = timeout_us;
+	runtimes_tuning.park_timeout_us = timeout_us;
 	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
 	if (timeout_us == 0) {
 		await_parked(0xf, 4, 0);

@@ -50,13 +50,15 @@ static int read_once(void *arg)
 	char name[64];
 	char *environment[] = {entry, NULL};
 	struct pinion_config config;
+	struct pinion_tuning tuning;
 
 	snprintf(entry, sizeof(entry), "%s", spelling->entry);
 	snprintf(name, sizeof(name), "%.*s: ", (int)strcspn(entry, "="), entry);
 	environ = environment;
 	pinion_config_init(&config);
+	pinion_tuning_init(&tuning);
 	config.log = runtimes_note;
-	expect_number(entry, 0, pinion_config_from_env(&config));
+	expect_number(entry, 0, pinion_config_from_env(&config, &tuning));
 	if (spelling->nearest == NULL) {
 		expect_text(entry, "", runtimes_log);
 		return expect_status();
@@ -74,14 +76,16 @@ static int read_long(void *arg)
 	static char entry[4096];
 	char *environment[] = {entry, NULL};
 	struct pinion_config config;
+	struct pinion_tuning tuning;
 
 	(void)arg;
 	memset(entry, 'X', sizeof(entry) - 1);
 	memcpy(entry, "PINION_WORKERS", strlen("PINION_WORKERS"));
 	environ = environment;
 	pinion_config_init(&config);
+	pinion_tuning_init(&tuning);
 	config.log = runtimes_note;
-	expect_number("long", 0, pinion_config_from_env(&config));
+	expect_number("long", 0, pinion_config_from_env(&config, &tuning));
 	expect_true("named", strncmp(runtimes_log, "PINION_WORKERSXX", 16) == 0);
 	expect_true("with a nearest", strstr(runtimes_log, "the nearest is PINION_") != NULL);
 	return expect_status();
@@ -106,22 +110,24 @@ static int read_again(void *arg)
 	static const char *const entries[] = {
 		"PINION_WORKER=2", "PINION_SMT=1", "HOME=/", "PINION_SMTS=1", "PINION_BUDGET_US=7"};
 	struct pinion_config config;
+	struct pinion_tuning tuning;
 
 	(void)arg;
 	set_environment(entries, PIN_ARRAY_COUNT(entries));
 	pinion_config_init(&config);
-	expect_number("without a log", 0, pinion_config_from_env(&config));
+	pinion_tuning_init(&tuning);
+	expect_number("without a log", 0, pinion_config_from_env(&config, &tuning));
 	config.log = runtimes_note;
 	config.use_smt = 0;
-	expect_number("with one", 0, pinion_config_from_env(&config));
+	expect_number("with one", 0, pinion_config_from_env(&config, &tuning));
 	expect_true("the first", strstr(runtimes_log, "PINION_WORKER: ") != NULL);
 	expect_true("the other", strstr(runtimes_log, "PINION_SMTS: ") != NULL);
 	expect_true("no third", strstr(runtimes_log, "BUDGET") == NULL);
 	expect_number("what is right is read", 1, config.use_smt);
-	expect_number("all of it", 7, config.budget_us);
+	expect_number("all of it", 7, tuning.budget_us);
 	expect_number("and nothing else", 0, config.worker_count);
 	runtimes_log[0] = '\0';
-	expect_number("again", 0, pinion_config_from_env(&config));
+	expect_number("again", 0, pinion_config_from_env(&config, &tuning));
 	expect_text("said once", "", runtimes_log);
 	return expect_status();
 }
@@ -131,12 +137,14 @@ static int read_bad(void *arg)
 {
 	static const char *const entries[] = {"PINION_WORKERS=many", "PINION_SMTS=1"};
 	struct pinion_config config;
+	struct pinion_tuning tuning;
 
 	(void)arg;
 	set_environment(entries, PIN_ARRAY_COUNT(entries));
 	pinion_config_init(&config);
+	pinion_tuning_init(&tuning);
 	config.log = runtimes_note;
-	expect_number("no number", -EINVAL, pinion_config_from_env(&config));
+	expect_number("no number", -EINVAL, pinion_config_from_env(&config, &tuning));
 	expect_true("both are named",
 		strstr(runtimes_log, "PINION_SMTS: ") != NULL &&
 			strstr(runtimes_log, "\"many\"") != NULL);

@@ -89,7 +89,7 @@ static void check_level(uint32_t io_level, uint32_t without)
 	/* What a child has without a runtime. */
 	expect_number("the child", 0, child_code(child_run(execute, NULL, output, sizeof(output))));
 	runtimes_config(&config, 2, io_level);
-	config.io_without |= without;
+	runtimes_tuning.io_without |= without;
 	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
 	expect_number("open", 0, pinion_file_open(&files[0], "/proc/self/exe", PINION_DIRECT_AUTO));
 	request = requests_begin(&one, PINION_OP_OPEN);

@@ -112,8 +112,8 @@ int main(void)
 	runtimes_watchdog(LIMIT_SECONDS);
 	check_warnings();
 	runtimes_config(&config, 1, PINION_IO_AUTO);
-	config.low_warn_depth = LOW;
-	config.normal_warn_depth = 20;
+	runtimes_tuning.low_warn_depth = LOW;
+	runtimes_tuning.normal_warn_depth = 20;
 	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
 	expect_depths(0, 0, 0);
 	for (uint32_t round = 1; round <= 3; round++) {

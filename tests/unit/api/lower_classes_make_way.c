@@ -76,7 +76,7 @@ static void check_plan(
 	runtimes_config(&config, count, PINION_IO_FALLBACK);
 	config.bind_workers = 0;
 	config.lanes = lanes;
-	config.class_nice = class_nice;
+	runtimes_tuning.class_nice = class_nice;
 	config.after_start = note_start;
 	expect_ready(runtimes_log, pinion_runtime_create(&config, &runtime) == 0);
 	for (uint32_t i = 0; i < count; i++) {
@@ -103,8 +103,9 @@ static void check_thread_pool(void)
 	struct pinion_config config;
 
 	pinion_thread_pool_config_init(&config);
-	config.thread_pool_max = 1;
-	config.class_nice = 2;
+	config.tuning = runtimes_thread_pool_tuning();
+	runtimes_tuning.thread_pool_max = 1;
+	runtimes_tuning.class_nice = 2;
 	config.after_start = note_start;
 	expect_ready("create", pinion_thread_pool_create(&config, &sizes, &thread_pool) == 0);
 	expect_number("resize", 0, pinion_thread_pool_resize(thread_pool, &more));
@@ -137,10 +138,10 @@ static int refuse(void *arg)
 	runtimes_config(&config, 2, PINION_IO_FALLBACK);
 	config.bind_workers = 0;
 	config.lanes = "h:1,hnl:1";
-	config.class_nice = *(const uint32_t *)arg;
+	runtimes_tuning.class_nice = *(const uint32_t *)arg;
 	config.after_start = note_start;
 	expect_ready(runtimes_log, pinion_runtime_create(&config, &runtime) == 0);
-	expect_worker("refused", 1, 0, config.class_nice == IDLE ? IDLE : 0);
+	expect_worker("refused", 1, 0, runtimes_tuning.class_nice == IDLE ? IDLE : 0);
 	expect_true("it is said",
 		strstr(runtimes_log, "worker 1 does not make way for those of upper lanes") !=
 			NULL);

@@ -35,7 +35,7 @@ static void start(uint32_t budget_us)
 	struct pinion_config config;
 
 	runtimes_config(&config, 1, PINION_IO_AUTO);
-	config.budget_us = budget_us;
+	runtimes_tuning.budget_us = budget_us;
 	expect_number("create", 0, pinion_runtime_create(&config, &runtime));
 }
 

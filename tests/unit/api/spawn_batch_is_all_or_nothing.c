@@ -45,9 +45,9 @@ static void prepare(uint32_t worker_count)
 
 	runtimes_config(&config, worker_count, PINION_IO_AUTO);
 	/* A look into the shared queue in between would run those first. */
-	config.injector_target_us = LONG_US;
-	config.interval_min = 65535;
-	config.interval_max = 65535;
+	runtimes_tuning.injector_target_us = LONG_US;
+	runtimes_tuning.interval_min = 65535;
+	runtimes_tuning.interval_max = 65535;
 	expect_number("create", 0, pinion_runtime_create(&config, &runtime));
 	pin_store_release_u32(&run_count, 0);
 	for (uint32_t i = 0; i < COUNT; i++) {

@@ -172,7 +172,7 @@ static void check(uint32_t queue_order, uint32_t park_timeout_us)
 
 	runtimes_config(&config, WORKERS, PINION_IO_AUTO);
 	config.queue_order = queue_order;
-	config.park_timeout_us = park_timeout_us;
+	runtimes_tuning.park_timeout_us = park_timeout_us;
 	expect_number("create", 0, pinion_runtime_create(&config, &runtime));
 	allocations_begin();
 	grow_tree();

@@ -66,7 +66,8 @@ static size_t bytes_with(uint64_t configured)
 	int result;
 
 	pinion_thread_pool_config_init(&config);
-	config.stack_bytes = configured;
+	config.tuning = runtimes_thread_pool_tuning();
+	runtimes_tuning.stack_bytes = configured;
 	expect_ready("create", pinion_thread_pool_create(&config, &sizes, &thread_pool) == 0);
 	expect_number("ask", 0, pinion_call_run(thread_pool, ask, &bytes, &result));
 	if (configured == LARGE_BYTES) {
@@ -82,9 +83,10 @@ static void check_refusal(void)
 	struct pinion_config config;
 
 	pinion_thread_pool_config_init(&config);
+	config.tuning = runtimes_thread_pool_tuning();
 	config.log = runtimes_note;
 	runtimes_log[0] = '\0';
-	config.stack_bytes = 4096;
+	runtimes_tuning.stack_bytes = 4096;
 	expect_number("too small", -EINVAL, pinion_thread_pool_create(&config, NULL, &thread_pool));
 	expect_true("named", strstr(runtimes_log, "stack_bytes: 4096 is less than 65536") != NULL);
 }

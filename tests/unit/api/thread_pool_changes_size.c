@@ -35,8 +35,9 @@ static void start(const struct pinion_thread_pool_sizes *sizes)
 	struct pinion_config config;
 
 	pinion_thread_pool_config_init(&config);
+	config.tuning = runtimes_thread_pool_tuning();
 	config.log = runtimes_note;
-	config.thread_pool_max = MAX;
+	runtimes_tuning.thread_pool_max = MAX;
 	runtimes_log[0] = '\0';
 	expect_ready("create", pinion_thread_pool_create(&config, sizes, &thread_pool) == 0);
 }
@@ -132,6 +133,7 @@ static void check_bound_to_cpus(void)
 	struct pinion_config config;
 
 	pinion_thread_pool_config_init(&config);
+	config.tuning = runtimes_thread_pool_tuning();
 	config.bind_workers = PINION_BIND_NODE;
 	expect_ready("create", pinion_thread_pool_create(&config, &sizes, &thread_pool) == 0);
 	if (count_bound() == 2) {
@@ -379,7 +381,8 @@ static void check_failed_start(void)
 	size_t threads;
 
 	pinion_thread_pool_config_init(&config);
-	config.thread_pool_max = MAX;
+	config.tuning = runtimes_thread_pool_tuning();
+	runtimes_tuning.thread_pool_max = MAX;
 	config.after_start = fail_third;
 	config.before_stop = note_stop;
 	expect_ready("create", pinion_thread_pool_create(&config, &sizes, &thread_pool) == 0);
@@ -407,10 +410,11 @@ static bool start_rings(const struct pinion_thread_pool_sizes *sizes, uint32_t i
 	struct pinion_config config;
 
 	pinion_thread_pool_config_init(&config);
+	config.tuning = runtimes_thread_pool_tuning();
 	config.log = runtimes_note;
-	config.thread_pool_max = MAX;
+	runtimes_tuning.thread_pool_max = MAX;
 	config.io_level = PINION_IO_AUTO;
-	config.io_without = io_without;
+	runtimes_tuning.io_without = io_without;
 	runtimes_log[0] = '\0';
 	expect_ready("create", pinion_thread_pool_create(&config, sizes, &thread_pool) == 0);
 	pinion_runtime_get_info(thread_pool, &facts, sizeof(facts));
@@ -548,8 +552,9 @@ static void check_shared_rings(void)
 	struct pinion_config config;
 
 	pinion_thread_pool_config_init(&config);
+	config.tuning = runtimes_thread_pool_tuning();
 	config.io_level = PINION_IO_AUTO;
-	config.ring_sharing = PINION_RING_SHARED;
+	runtimes_tuning.ring_sharing = PINION_RING_SHARED;
 	expect_ready("create", pinion_thread_pool_create(&config, &sizes, &thread_pool) == 0);
 	expect_refusal("rings are shared", -EOPNOTSUPP, (struct pinion_thread_pool_sizes){0, 0, 1});
 	pinion_runtime_destroy(thread_pool);

@@ -153,10 +153,11 @@ static void check_jobs(void)
 	struct pinion_config config;
 
 	pinion_thread_pool_config_init(&config);
-	expect_number("strict", 0, config.lane_floor);
-	expect_number("a deep high lane", 100, config.high_warn_depth);
-	expect_number("a deep normal lane", 100, config.normal_warn_depth);
-	expect_number("a deep low lane", 100, config.low_warn_depth);
+	config.tuning = runtimes_thread_pool_tuning();
+	expect_number("strict", 0, runtimes_tuning.lane_floor);
+	expect_number("a deep high lane", 100, runtimes_tuning.high_warn_depth);
+	expect_number("a deep normal lane", 100, runtimes_tuning.normal_warn_depth);
+	expect_number("a deep low lane", 100, runtimes_tuning.low_warn_depth);
 	expect_number("create", 0, pinion_thread_pool_create(&config, NULL, &thread_pool));
 	for (uint32_t i = 0; i < JOBS; i++) {
 		jobs[i] = (struct pinion_task){
@@ -185,6 +186,7 @@ static void check_refused(void)
 	struct pinion_config config;
 
 	pinion_thread_pool_config_init(&config);
+	config.tuning = runtimes_thread_pool_tuning();
 	config.log = runtimes_note;
 	runtimes_log[0] = '\0';
 	expect_number("no low", -EINVAL, pinion_thread_pool_create(&config, &no_low, &thread_pool));
@@ -202,6 +204,7 @@ static void check_refused(void)
 	config.size = 8;
 	expect_number("size", -EINVAL, pinion_thread_pool_create(&config, NULL, &thread_pool));
 	pinion_thread_pool_config_init(&newer.config);
+	newer.config.tuning = runtimes_thread_pool_tuning();
 	newer.config.size = sizeof(newer);
 	newer.unknown = 1;
 	expect_number("unknown tail", -E2BIG,

@@ -67,8 +67,9 @@ static void start(const struct pinion_thread_pool_sizes *sizes)
 	pin_store_release_u32(&stop_count, 0);
 	runtimes_log[0] = '\0';
 	pinion_thread_pool_config_init(&config);
+	config.tuning = runtimes_thread_pool_tuning();
 	config.log = runtimes_note;
-	config.job_log = 1;
+	runtimes_tuning.job_log = 1;
 	config.after_start = after_start;
 	config.before_park = before_park;
 	config.before_stop = before_stop;

@@ -55,7 +55,7 @@ static void check_of_runtime(uint64_t seed)
 	struct pin_random random;
 
 	runtimes_config(&config, 1, PINION_IO_FALLBACK);
-	config.seed = seed;
+	runtimes_tuning.seed = seed;
 	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
 	pin_random_init(&random, seed, 0);
 	expect_number("state of a worker", 0,

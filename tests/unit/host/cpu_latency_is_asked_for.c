@@ -50,9 +50,9 @@ static struct pinion_runtime *create(uint64_t latency_us)
 	struct pinion_config config;
 
 	runtimes_config(&config, 1, PINION_IO_AUTO);
-	expect_true(
-		"by default nothing is asked for", config.cpu_latency_us == PINION_CPU_LATENCY_ANY);
-	config.cpu_latency_us = latency_us;
+	expect_true("by default nothing is asked for",
+		runtimes_tuning.cpu_latency_us == PINION_CPU_LATENCY_ANY);
+	runtimes_tuning.cpu_latency_us = latency_us;
 	expect_ready(runtimes_log, pinion_runtime_create(&config, &runtime) == 0);
 	return runtime;
 }

@@ -123,7 +123,7 @@ static int read_at(uint32_t level, uint32_t without, struct pinion_runtime_info 
 
 	runtimes_config(&config, 2, level);
 	config.io_level = level;
-	config.io_without = without;
+	runtimes_tuning.io_without = without;
 	rc = pinion_runtime_create(&config, &runtime);
 	if (rc != 0) {
 		return rc;

@@ -89,7 +89,7 @@ static int have_rings(void *arg)
 		int rc;
 
 		runtimes_config(&config, 1, PINION_IO_RING);
-		config.ring_entries = RING_ENTRIES;
+		runtimes_tuning.ring_entries = RING_ENTRIES;
 		rc = pinion_runtime_create(&config, &runtime);
 		if (!expect_number("with a ring", 0, rc)) {
 			printf("in life %u: %s\n", i, runtimes_log);

@@ -223,11 +223,11 @@ static void start(uint32_t io_level, uint32_t without, uint32_t sharing, uint32_
 	struct pinion_config config;
 
 	runtimes_config(&config, sharing == PINION_RING_SHARED ? 2 : 1, io_level);
-	config.io_without |= without;
-	config.ring_sharing = sharing;
-	config.ring_entries = entries;
+	runtimes_tuning.io_without |= without;
+	runtimes_tuning.ring_sharing = sharing;
+	runtimes_tuning.ring_entries = entries;
 	/* Somebody looks at its rings all the while. */
-	config.cq_stall_us = 100;
+	runtimes_tuning.cq_stall_us = 100;
 	config.log = runtimes_note;
 	runtimes_log[0] = '\0';
 	runtime = NULL;
@@ -338,8 +338,8 @@ static void check_too_old(void)
 	config = &runtime->shared.config;
 	expect_number("by a call", -ENOTTY, move(&file, PINION_OP_READ, 0, 1));
 	expect_number("again", -ENOTTY, move(&file, PINION_OP_READ, 0, 1));
-	if ((pin_level_struck(config->io_level, config->io_without) & PINION_IO_NVME_COMMANDS) ==
-		0) {
+	if ((pin_level_struck(config->io_level, runtimes_tuning.io_without) &
+		    PINION_IO_NVME_COMMANDS) == 0) {
 		expect_true("it is said, with what would help",
 			strstr(runtimes_log, "NVMe commands one at a time") != NULL &&
 				strstr(runtimes_log, "Linux 5.19") != NULL &&

@@ -20,7 +20,7 @@ enum {
 
 static struct pin_disks disks;
 static struct pin_disk *disk;
-static struct pinion_config config;
+static struct pinion_tuning tuning;
 
 /* Kept at most, if all workers but one start nothing since the last word. */
 static uint64_t largest;
@@ -45,7 +45,7 @@ static void run_interval(struct pin_disk_sums *sums, uint64_t *now_ns, uint64_t 
 	sums->waited += units;
 	sums->timed += units;
 	sums->latency_ns += units * (depth * 1000 * MS / rate);
-	if (pin_disk_learn(&disks, disk, &pin_host_linux, &config, *now_ns, sums)) {
+	if (pin_disk_learn(&disks, disk, &pin_host_linux, &tuning, *now_ns, sums)) {
 		told_count++;
 		largest = 0;
 	}
@@ -60,10 +60,9 @@ int main(void)
 	uint64_t now_ns = 1;
 	uint64_t high;
 
-	pinion_config_init(&config);
-	config.worker_count = WORKERS;
-	pin_disks_init(&disks, &pin_host_linux, &config);
-	disk = pin_disks_find(&disks, &pin_host_linux, &config, 0);
+	pinion_tuning_init(&tuning);
+	pin_disks_init(&disks, &pin_host_linux, &tuning, WORKERS);
+	disk = pin_disks_find(&disks, &pin_host_linux, &tuning, 0);
 	for (uint32_t i = 0; i < INTERVALS; i++) {
 		run_interval(&sums, &now_ns, 200 * 1000);
 	}

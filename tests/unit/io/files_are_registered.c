@@ -70,10 +70,10 @@ static bool start(uint32_t slots, uint32_t ring_sharing)
 
 	is_exact = ring_sharing == PINION_RING_OWN;
 	runtimes_config(&config, is_exact ? 1 : WORKERS_MAX, PINION_IO_AUTO);
-	config.registered_files = slots;
-	config.ring_sharing = ring_sharing;
+	runtimes_tuning.registered_files = slots;
+	runtimes_tuning.ring_sharing = ring_sharing;
 	/* All of them go into the ring at once, none lines up. */
-	config.depth_count = 1024;
+	runtimes_tuning.depth_count = 1024;
 	expect_ready("runtime", pinion_runtime_create(&config, &runtime) == 0);
 	pinion_runtime_get_info(runtime, &facts, sizeof(facts));
 	return facts.file_slots > 0;

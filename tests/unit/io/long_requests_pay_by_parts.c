@@ -138,7 +138,7 @@ static void check_level(uint32_t io_level, bool shares_rings)
 	struct pinion_config config;
 
 	runtimes_config(&config, 2, io_level);
-	config.ring_sharing = shares_rings ? PINION_RING_SHARED : PINION_RING_OWN;
+	runtimes_tuning.ring_sharing = shares_rings ? PINION_RING_SHARED : PINION_RING_OWN;
 	expect_ready("runtime", pinion_runtime_create(&config, &runtime) == 0);
 	check_others_go_on();
 	check_time();

@@ -40,10 +40,10 @@ static void start(uint32_t polled, uint32_t sharing, uint32_t io_level)
 
 	/* One that is alone never shares its ring. */
 	runtimes_config(&config, sharing == PINION_RING_SHARED ? 2 : 1, io_level);
-	config.polled = polled;
+	runtimes_tuning.polled = polled;
 	/* Somebody looks at its rings all the while. */
-	config.cq_stall_us = 100;
-	config.ring_sharing = sharing;
+	runtimes_tuning.cq_stall_us = 100;
+	runtimes_tuning.ring_sharing = sharing;
 	runtime = NULL;
 	expect_ready("runtime", pinion_runtime_create(&config, &runtime) == 0);
 }

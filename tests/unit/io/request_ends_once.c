@@ -283,7 +283,7 @@ static void check(uint32_t io_level)
 	bool is_ring;
 
 	runtimes_config(&config, 2, io_level);
-	config.ring_entries = RING_ENTRIES;
+	runtimes_tuning.ring_entries = RING_ENTRIES;
 	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
 	pinion_runtime_get_info(runtime, &facts, sizeof(facts));
 	is_ring = facts.uses_ring != 0;

@@ -67,9 +67,9 @@ static int create(struct giver *giver, bool has_unmap, struct pinion_runtime **o
 
 	runtimes_config(&config, WORKERS, PINION_IO_AUTO);
 	config.pool_bytes = 8192;
-	config.arena_map = give;
-	config.arena_unmap = has_unmap ? take : NULL;
-	config.arena_arg = giver;
+	runtimes_tuning.arena_map = give;
+	runtimes_tuning.arena_unmap = has_unmap ? take : NULL;
+	runtimes_tuning.arena_arg = giver;
 	memset(giver->is_out, 0, sizeof(giver->is_out));
 	memset(giver->given, 0, sizeof(giver->given));
 	return pinion_runtime_create(&config, out_runtime);
@@ -163,7 +163,7 @@ int main(void)
 	check_refused(&giver, "no error, no success", -EINVAL, "arena_map gives worker");
 
 	runtimes_config(&config, 1, PINION_IO_AUTO);
-	config.arena_unmap = take;
+	runtimes_tuning.arena_unmap = take;
 	expect_number("unmap alone", -EINVAL, pinion_runtime_create(&config, &runtime));
 	expect_true("is named", strstr(runtimes_log, "arena_unmap") != NULL);
 	munmap(giver.memory, WORKERS * PIECE_BYTES);

@@ -39,6 +39,7 @@ static void check_bad(void)
 	for (size_t i = 0; i < PIN_ARRAY_COUNT(bad); i++) {
 		struct pin_lane_plan plan = {.tier_count = 77};
 		struct pinion_config accepted;
+		struct pinion_tuning tuning;
 		struct pinion_config config;
 		const char *fault = pin_lane_plan_parse(&plan, bad[i].text);
 
@@ -50,7 +51,7 @@ static void check_bad(void)
 		expect_number("nothing is written", 77, plan.tier_count);
 		runtimes_config(&config, 0, PINION_IO_AUTO);
 		config.lanes = bad[i].text;
-		expect_number(bad[i].text, -EINVAL, pin_config_accept(&accepted, &config));
+		expect_number(bad[i].text, -EINVAL, pin_config_accept(&accepted, &tuning, &config));
 		expect_true("the message names it", strstr(runtimes_log, "lanes: ") != NULL);
 	}
 }
@@ -80,14 +81,14 @@ static void check_environment(void)
 	pinion_config_init(&config);
 	expect_true("none by default", config.lanes == NULL);
 	setenv("PINION_LANES", "h:1,hnl", 1);
-	expect_number("from the environment", 0, pinion_config_from_env(&config));
+	expect_number("from the environment", 0, pinion_config_from_env(&config, NULL));
 	expect_text("lanes", "h:1,hnl", config.lanes);
 	setenv("PINION_LANES", "hnl", 1);
-	expect_number("the default", 0, pinion_config_from_env(&config));
+	expect_number("the default", 0, pinion_config_from_env(&config, NULL));
 	expect_true("is NULL", config.lanes == NULL);
 	runtimes_config(&config, 0, PINION_IO_AUTO);
 	setenv("PINION_LANES", "hh", 1);
-	expect_number("a mistake", -EINVAL, pinion_config_from_env(&config));
+	expect_number("a mistake", -EINVAL, pinion_config_from_env(&config, NULL));
 	expect_true("is left", config.lanes == NULL);
 	expect_true("and named", strstr(runtimes_log, "PINION_LANES") != NULL);
 	unsetenv("PINION_LANES");

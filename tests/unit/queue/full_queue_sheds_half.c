@@ -113,11 +113,11 @@ static bool run(bool is_robbed)
 	uint64_t lasted_ns;
 
 	runtimes_config(&config, 1, PINION_IO_AUTO);
-	config.lifo_polls = 0;
-	config.injector_target_us = LOOK_US;
-	config.interval_min = 65535;
-	config.interval_max = 65535;
-	expect_number("the default", QUEUE, config.queue_tasks);
+	runtimes_tuning.lifo_polls = 0;
+	runtimes_tuning.injector_target_us = LOOK_US;
+	runtimes_tuning.interval_min = 65535;
+	runtimes_tuning.interval_max = 65535;
+	expect_number("the default", QUEUE, runtimes_tuning.queue_tasks);
 	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
 	for (uint32_t i = 0; i < COUNT; i++) {
 		tasks[i] = (struct pinion_task){.run = note};

@@ -45,10 +45,10 @@ static void begin(uint32_t limit)
 
 	runtimes_config(&config, 1, PINION_IO_AUTO);
 	config.injector_tasks = limit;
-	config.queue_tasks = 4;
+	runtimes_tuning.queue_tasks = 4;
 	/* One at a time, so that what is popped is run at once. */
-	config.injector_batch_min = 1;
-	config.injector_batch_max = 1;
+	runtimes_tuning.injector_batch_min = 1;
+	runtimes_tuning.injector_batch_max = 1;
 	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
 	pin_store_release_u32(&done, 0);
 	for (uint32_t i = 0; i <= STANDARD; i++) {

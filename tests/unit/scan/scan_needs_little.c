@@ -37,7 +37,7 @@ static struct pinion_runtime *start_scarce(uint32_t worker_count, uint32_t io_le
 	config.buffer_count = 1;
 	config.small_buffer_bytes = 8192;
 	config.small_buffer_count = 1;
-	config.ring_entries = 8;
+	runtimes_tuning.ring_entries = 8;
 	expect_number("create", 0, pinion_runtime_create(&config, &runtime));
 	return runtime;
 }

@@ -220,7 +220,7 @@ static void check_lanes(void)
 	struct pinion_config config;
 
 	runtimes_config(&config, 1, PINION_IO_AUTO);
-	config.lane_floor = 0;
+	runtimes_tuning.lane_floor = 0;
 	expect_number("create", 0, pinion_runtime_create(&config, &strict));
 	expect_ready(runtimes_log, strict != NULL);
 	jobs_admission(&admission, strict, 1, 0, 0);

@@ -58,8 +58,8 @@ static void begin(uint32_t count)
 
 	runtimes_config(&config, 1, PINION_IO_AUTO);
 	config.injector_tasks = LIMIT;
-	config.injector_batch_min = 1;
-	config.injector_batch_max = 1;
+	runtimes_tuning.injector_batch_min = 1;
+	runtimes_tuning.injector_batch_max = 1;
 	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
 	pin_store_release_u32(&run_count, 0);
 	for (uint32_t i = 0; i < 3 * LIMIT; i++) {

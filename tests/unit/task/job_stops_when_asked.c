@@ -212,9 +212,9 @@ static void check_limits(void)
 	struct pinion_full full;
 
 	runtimes_config(&config, 1, PINION_IO_FALLBACK);
-	config.max_tasks_high = 1;
-	config.max_tasks_low = 3;
-	config.max_tasks_total = 4;
+	runtimes_tuning.max_tasks_high = 1;
+	runtimes_tuning.max_tasks_low = 3;
+	runtimes_tuning.max_tasks_total = 4;
 	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
 	expect_number("init", 0, pinion_admission_init(&admission, runtime, NULL));
 	tasks_hold_begin(&hold, runtime, 0);

@@ -41,9 +41,10 @@ static void start(uint32_t job_log, struct pinion_thread_pool_sizes sizes)
 
 	memset(lines, 0, sizeof(lines));
 	pinion_thread_pool_config_init(&config);
+	config.tuning = runtimes_thread_pool_tuning();
 	config.log = keep;
-	config.job_log = job_log;
-	config.normal_warn_depth = DEEP;
+	runtimes_tuning.job_log = job_log;
+	runtimes_tuning.normal_warn_depth = DEEP;
 	expect_ready("create", pinion_thread_pool_create(&config, &sizes, &thread_pool) == 0);
 }
 

@@ -53,7 +53,7 @@ static void check_commands_defaults(void)
 	expect_true("options", scanning_options_init(&plain));
 	expect_number("one worker per core", 0, plain.runtime.worker_count);
 	expect_number("bound", 1, plain.runtime.bind_workers);
-	expect_true("seed", plain.runtime.seed == seed);
+	expect_true("seed", plain.tuning.seed == seed);
 	setenv("PINION_SEED", "7", 1);
 	setenv("PINION_BIND", "none", 1);
 	expect_true("options", scanning_options_init(&told));
@@ -61,12 +61,16 @@ static void check_commands_defaults(void)
 	unsetenv("PINION_BIND");
 	expect_true("workers", scanning_parse_workers(&told, "5"));
 	expect_number("workers", 5, told.runtime.worker_count);
-	expect_number("seed", 7, (long long)told.runtime.seed);
+	expect_number("seed", 7, (long long)told.tuning.seed);
 	expect_number("bound", 0, told.runtime.bind_workers);
 	told.runtime.worker_count = 0;
-	told.runtime.seed = seed;
+	told.tuning.seed = seed;
 	told.runtime.bind_workers = 1;
+	expect_true("its own tuning", told.runtime.tuning == &told.tuning);
+	told.runtime.tuning = plain.runtime.tuning;
 	expect_number("the rest is as before", 0,
+		memcmp(&plain.tuning, &told.tuning, sizeof(plain.tuning)));
+	expect_number("the configuration too", 0,
 		memcmp(&plain.runtime, &told.runtime, sizeof(plain.runtime)));
 	expect_number("the scan too", 0, memcmp(&plain.scan, &told.scan, sizeof(plain.scan)));
 }

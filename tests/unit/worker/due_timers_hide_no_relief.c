@@ -48,9 +48,9 @@ static struct pin_worker *start_workers(struct pin_shared *shared)
 	shared->worker_count = WORKERS;
 	shared->workers = workers;
 	shared->tier_count = 1;
-	shared->config.steal_tries = 1;
-	shared->config.searchers_percent = 50;
-	shared->config.budget_polls = 1;
+	shared->tuning.steal_tries = 1;
+	shared->tuning.searchers_percent = 50;
+	shared->tuning.budget_polls = 1;
 	shared->tiers[0].order.mask = PIN_LANE_BIT(PINION_LANE_NORMAL);
 	pin_store_release_u32(&shared->tiers[0].serving_count, WORKERS);
 	expect_ready("victims",

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: a worker that spawns for its own queue wakes a sleeper with every
- * `hoard_spawns`-th task, 32 unless told otherwise, and with none before; the
- * count then begins anew, and a wake for another reason begins it anew as well.
- * What it gives to the queue that all share, as its own is full, wakes one as
- * well, and what is left when its turn ends, however little. EX-31, AS-23,
- * AS-33, C7, W37.
- * Method: a task on one of two workers spawns while the other sleeps, and looks
- * at its worker's wakes and count after each. What waits is never worth a wake
- * by its length: each counts as 50 us, against a limit of a second. Then a
- * queue of four, and turns of one task, of which the first spawns the next.
+ * `wake_batch_spawns`-th task, 32 unless told otherwise, and with none before;
+ * the count then begins anew, and a wake for another reason begins it anew as
+ * well. What it gives to the queue that all share, as its own is full, wakes
+ * one as well, and what is left when its turn ends, however little. EX-31,
+ * AS-23, AS-33, C7, W37. Method: a task on one of two workers spawns while the
+ * other sleeps, and looks at its worker's wakes and count after each. What
+ * waits is never worth a wake by its length: each counts as 50 us, against a
+ * limit of a second. Then a queue of four, and turns of one task, of which the
+ * first spawns the next.
  */
 #include "tests/support/runtimes.h"
 #include "tests/support/sleepers.h"
@@ -24,7 +24,7 @@ enum {
 static struct pinion_runtime *runtime;
 static struct pinion_task tasks[SPAWNS_MAX];
 static struct pin_atomic_u32 done;
-static uint32_t hoard_spawns;
+static uint32_t wake_batch_spawns;
 
 static int answer(struct pinion_task *task)
 {
@@ -47,7 +47,7 @@ static int hoard(struct pinion_task *task)
 	(void)task;
 	sleepers_await(worker->tier, 1);
 	expect_number("nothing spawned yet", 0, hoarded(worker));
-	for (uint32_t i = 1; i < hoard_spawns; i++) {
+	for (uint32_t i = 1; i < wake_batch_spawns; i++) {
 		expect_number("spawn", 0, pinion_task_spawn(runtime, &tasks[i]));
 		expect_number("counted", i, hoarded(worker));
 	}
@@ -67,21 +67,21 @@ static void check(uint32_t given)
 
 	runtimes_config(&config, 2, PINION_IO_AUTO);
 	if (given != 0) {
-		config.hoard_spawns = given;
+		runtimes_tuning.wake_batch_spawns = given;
 	}
-	hoard_spawns = config.hoard_spawns;
+	wake_batch_spawns = runtimes_tuning.wake_batch_spawns;
 	/* All go to the queue, none to the slot. */
-	config.lifo_polls = 0;
-	config.wake_worth_us = 1000000;
-	config.task_ns = 50000;
-	config.sentry_us = 0;
+	runtimes_tuning.lifo_polls = 0;
+	runtimes_tuning.wake_worth_us = 1000000;
+	runtimes_tuning.task_ns = 50000;
+	runtimes_tuning.watchdog_us = 0;
 	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
-	for (uint32_t i = 0; i < hoard_spawns; i++) {
+	for (uint32_t i = 0; i < wake_batch_spawns; i++) {
 		tasks[i] = (struct pinion_task){.run = answer};
 	}
 	pin_store_release_u32(&done, 0);
 	expect_number("first", 0, pinion_task_spawn_on(runtime, 0, &first));
-	tasks_await(&done, hoard_spawns);
+	tasks_await(&done, wake_batch_spawns);
 	expect_number("drain", 0, pinion_runtime_drain(runtime));
 	pinion_runtime_destroy(runtime);
 }
@@ -121,11 +121,11 @@ static void check_overflow(bool spawns_batch)
 
 	is_batch = spawns_batch;
 	runtimes_config(&config, 2, PINION_IO_AUTO);
-	config.queue_tasks = OVERFLOWING - 1;
-	config.hoard_spawns = 65535;
-	config.lifo_polls = 0;
-	config.wake_worth_us = 1000000;
-	config.sentry_us = 0;
+	runtimes_tuning.queue_tasks = OVERFLOWING - 1;
+	runtimes_tuning.wake_batch_spawns = 65535;
+	runtimes_tuning.lifo_polls = 0;
+	runtimes_tuning.wake_worth_us = 1000000;
+	runtimes_tuning.watchdog_us = 0;
 	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
 	for (uint32_t i = 0; i < OVERFLOWING; i++) {
 		tasks[i] = (struct pinion_task){.run = answer};
@@ -160,10 +160,10 @@ static void check_end_of_turn(void)
 	struct pinion_config config;
 
 	runtimes_config(&config, 2, PINION_IO_AUTO);
-	config.lifo_polls = 0;
-	config.wake_worth_us = 1000000;
-	config.budget_polls = 1;
-	config.sentry_us = 0;
+	runtimes_tuning.lifo_polls = 0;
+	runtimes_tuning.wake_worth_us = 1000000;
+	runtimes_tuning.budget_polls = 1;
+	runtimes_tuning.watchdog_us = 0;
 	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
 	tasks[0] = (struct pinion_task){.run = answer};
 	pin_store_release_u32(&done, 0);
@@ -177,11 +177,11 @@ static void check_end_of_turn(void)
 
 int main(void)
 {
-	struct pinion_config defaults;
+	struct pinion_tuning defaults;
 
 	runtimes_watchdog(LIMIT_SECONDS);
-	pinion_config_init(&defaults);
-	expect_number("the default", 32, defaults.hoard_spawns);
+	pinion_tuning_init(&defaults);
+	expect_number("the default", 32, defaults.wake_batch_spawns);
 	check(0);
 	check(1);
 	check(8);

@@ -185,7 +185,7 @@ static void check(const char *what, uint32_t io_level, uint32_t ring_sharing)
 
 	printf("%s\n", what);
 	runtimes_config(&config, WORKERS, io_level);
-	config.ring_sharing = ring_sharing;
+	runtimes_tuning.ring_sharing = ring_sharing;
 	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
 	expect_silence("before the first task");
 	expect_number("spawn", 0, pinion_task_spawn(runtime, &task));
@@ -218,7 +218,7 @@ static void check_restless(void)
 
 	printf("restless\n");
 	runtimes_config(&config, WORKERS, PINION_IO_FALLBACK);
-	config.park_timeout_us = 200;
+	runtimes_tuning.park_timeout_us = 200;
 	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
 	switches = count_switches();
 	parks = runtimes_counters(runtime).parks_futex;

@@ -31,14 +31,14 @@ static void check(uint32_t worker_count, uint32_t min, uint32_t max, uint64_t ex
 	char what[64];
 
 	runtimes_config(&config, worker_count, PINION_IO_AUTO);
-	config.injector_batch_min = min;
-	config.injector_batch_max = max;
+	runtimes_tuning.injector_batch_min = min;
+	runtimes_tuning.injector_batch_max = max;
 	/* No look there while there is something in its own queue. */
-	config.injector_target_us = 1000000;
-	config.interval_min = 65535;
-	config.interval_max = 65535;
+	runtimes_tuning.injector_target_us = 1000000;
+	runtimes_tuning.interval_min = 65535;
+	runtimes_tuning.interval_max = 65535;
 	/* Nobody comes to help the worker that is held. */
-	config.sentry_us = 0;
+	runtimes_tuning.watchdog_us = 0;
 	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
 	for (uint32_t i = 0; i < worker_count; i++) {
 		tasks_hold_begin(&holds[i], runtime, i);

@@ -74,8 +74,8 @@ static void check_aging(uint32_t low_max_wait_ms)
 	struct pinion_config config;
 
 	runtimes_config(&config, 1, PINION_IO_AUTO);
-	config.lane_floor = 0;
-	config.low_max_wait_ms = low_max_wait_ms;
+	runtimes_tuning.lane_floor = 0;
+	runtimes_tuning.low_max_wait_ms = low_max_wait_ms;
 	must_flood_forever = low_max_wait_ms != 0;
 	rounds_left = ROUNDS;
 	has_low_run = false;
@@ -131,9 +131,9 @@ static void start_tiers(uint32_t assist, uint32_t reserve)
 
 	runtimes_config(&config, 0, PINION_IO_AUTO);
 	config.lanes = "h:2,hnl:1";
-	config.lane_floor = 0;
-	config.assist = assist;
-	config.assist_reserve = reserve;
+	runtimes_tuning.lane_floor = 0;
+	runtimes_tuning.assist = assist;
+	runtimes_tuning.assist_reserve = reserve;
 	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
 	workers[2].prepare = find_shared;
 	tasks_hold_begin(&workers[2], runtime, 2);

@@ -240,15 +240,15 @@ static void check_level(uint32_t io_level)
 	check_parts(&long_ones[1], PINION_TASK_LOW, BEST_5, BEST_5);
 	expect_number("drain", 0, pinion_runtime_drain(runtime));
 	pinion_runtime_destroy(runtime);
-	config.io_priority_high = PINION_IO_PRIORITY_BE0;
-	config.io_priority_low = PINION_IO_PRIORITY_IDLE;
+	runtimes_tuning.io_priority_high = PINION_IO_PRIORITY_BE0;
+	runtimes_tuning.io_priority_low = PINION_IO_PRIORITY_IDLE;
 	expect_number("create", 0, pinion_runtime_create(&config, &runtime));
 	check_task(PINION_TASK_HIGH, 0, 0, BEST_0);
 	check_task(PINION_TASK_LOW, 0, 0, IDLE);
 	check_task(0, 0, 0, NONE);
 	expect_number("drain", 0, pinion_runtime_drain(runtime));
 	pinion_runtime_destroy(runtime);
-	config.io_priority_low = PINION_IO_PRIORITY_NONE;
+	runtimes_tuning.io_priority_low = PINION_IO_PRIORITY_NONE;
 	expect_number("create", 0, pinion_runtime_create(&config, &runtime));
 	check_task(PINION_TASK_LOW, 0, 0, NONE);
 	expect_number("drain", 0, pinion_runtime_drain(runtime));

@@ -52,7 +52,7 @@ static void start(const char *lanes, uint32_t worker_count, uint32_t floor)
 
 	runtimes_config(&config, worker_count, PINION_IO_AUTO);
 	config.lanes = lanes;
-	config.lane_floor = floor;
+	runtimes_tuning.lane_floor = floor;
 	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
 	for (uint32_t i = 0; i < worker_count; i++) {
 		holds[i].prepare = find_shared;

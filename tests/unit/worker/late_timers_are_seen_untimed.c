@@ -48,8 +48,8 @@ static void start_workers(struct pin_shared *shared)
 	shared->host = &host;
 	shared->worker_count = WORKERS;
 	shared->tier_count = 1;
-	shared->config.steal_tries = 1;
-	shared->config.searchers_percent = 50;
+	shared->tuning.steal_tries = 1;
+	shared->tuning.searchers_percent = 50;
 	shared->tiers[0].order.mask = PIN_LANE_BIT(PINION_LANE_NORMAL);
 	pin_store_release_u32(&shared->tiers[0].serving_count, WORKERS);
 	expect_ready("victims",

@@ -83,7 +83,7 @@ static void check_heavy(void)
 
 	runtimes_config(&config, 1, PINION_IO_AUTO);
 	/* However slow the machine is, a batch ends by polls. */
-	config.budget_us = 1000000;
+	runtimes_tuning.budget_us = 1000000;
 	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
 	expect_number("spawn", 0, pinion_task_spawn(runtime, &first));
 	expect_number("drain", 0, pinion_runtime_drain(runtime));

@@ -69,8 +69,8 @@ static void check_steals(void)
 	struct pin_worker *victim = &workers[1];
 
 	shared = (struct pin_shared){.host = &host, .worker_count = WORKERS, .workers = workers};
-	shared.config.steal_tries = 1;
-	shared.config.searchers_percent = 50;
+	shared.tuning.steal_tries = 1;
+	shared.tuning.searchers_percent = 50;
 	shared.tier_count = 1;
 	pin_store_release_u32(&shared.tiers[0].serving_count, WORKERS);
 	shared.tiers[0].order.mask = PIN_LANE_BIT(PINION_LANE_NORMAL);

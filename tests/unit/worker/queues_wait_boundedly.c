@@ -88,7 +88,7 @@ static void check_waits(const struct pinion_config *config, uint32_t polls_max, 
 	tasks_signal(&is_over);
 	tasks_await(&busy_ended, BUSY);
 	expect_number("join", 0, pinion_runtime_join(runtime));
-	printf("interval %u: waited %u polls at most\n", config->interval_max, waited_max);
+	printf("interval %u: waited %u polls at most\n", runtimes_tuning.interval_max, waited_max);
 	expect_true("it was seen to wait", waited_max > 0 || !is_seen);
 	if (waited_max > polls_max) {
 		expect_number("polls it waited", polls_max, waited_max);
@@ -101,12 +101,12 @@ static void check_injector(uint32_t lifo_polls, uint32_t interval, uint32_t task
 	struct pinion_config config;
 
 	runtimes_config(&config, 1, PINION_IO_AUTO);
-	config.lifo_polls = lifo_polls;
+	runtimes_tuning.lifo_polls = lifo_polls;
 	/* Polls alone decide: no look for being late. */
-	config.injector_target_us = LONG_US;
-	config.interval_min = interval;
-	config.interval_max = interval;
-	config.task_ns = task_ns;
+	runtimes_tuning.injector_target_us = LONG_US;
+	runtimes_tuning.interval_min = interval;
+	runtimes_tuning.interval_max = interval;
+	runtimes_tuning.task_ns = task_ns;
 	check_waits(&config, interval, true);
 }
 
@@ -116,9 +116,9 @@ static void check_overdue(void)
 	struct pinion_config config;
 
 	runtimes_config(&config, 1, PINION_IO_AUTO);
-	config.injector_target_us = TARGET_US;
-	config.interval_min = 65535;
-	config.interval_max = 65535;
+	runtimes_tuning.injector_target_us = TARGET_US;
+	runtimes_tuning.interval_min = 65535;
+	runtimes_tuning.interval_max = 65535;
 	busy_ns = 2 * TARGET_US * 1000;
 	check_waits(&config, OVERDUE_POLLS, false);
 	busy_ns = 0;
@@ -160,8 +160,8 @@ static void check_stuck(uint32_t queue_order, uint32_t queue_tasks, uint32_t lif
 
 	runtimes_config(&config, 2, PINION_IO_AUTO);
 	config.queue_order = queue_order;
-	config.queue_tasks = queue_tasks;
-	config.lifo_polls = lifo_polls;
+	runtimes_tuning.queue_tasks = queue_tasks;
+	runtimes_tuning.lifo_polls = lifo_polls;
 	expect_number("create", 0, pinion_runtime_create(&config, &runtime));
 	pin_store_release_u32(&done, 0);
 	pin_store_release_u32(&on_other, 0);

@@ -48,7 +48,7 @@ static void start(uint64_t limit_us)
 	shared = (struct pin_shared){
 		.host = &host,
 		.log = {.fn = runtimes_note},
-		.config.cq_stall_us = limit_us,
+		.tuning.cq_stall_us = limit_us,
 		.worker_count = 1,
 		.workers = &worker,
 	};
@@ -309,7 +309,7 @@ static bool check_real(const char *what, uint32_t io_level)
 
 	printf("%s\n", what);
 	runtimes_config(&config, 1, io_level);
-	config.cq_stall_us = LIMIT_US;
+	runtimes_tuning.cq_stall_us = LIMIT_US;
 	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
 	pinion_runtime_get_info(runtime, &facts, sizeof(facts));
 	if (facts.uses_ring == 0) {

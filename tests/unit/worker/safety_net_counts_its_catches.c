@@ -94,7 +94,7 @@ static void check(bool has_read)
 	int ends[2];
 
 	runtimes_config(&config, 1, PINION_IO_AUTO);
-	config.park_timeout_us = TIMEOUT_US;
+	runtimes_tuning.park_timeout_us = TIMEOUT_US;
 	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
 	pinion_runtime_get_info(runtime, &facts, sizeof(facts));
 	if (has_read && facts.uses_ring == 0) {

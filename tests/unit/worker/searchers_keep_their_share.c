@@ -33,7 +33,7 @@ static uint32_t searchers_of(uint32_t worker_count, uint32_t percent)
 	struct pin_tier *tier = &shared.tiers[0];
 	uint32_t count = 0;
 
-	shared.config.searchers_percent = percent;
+	shared.tuning.searchers_percent = percent;
 	pin_store_release_u32(&tier->searching, 0);
 	pin_store_release_u32(&tier->serving_count, worker_count);
 	for (uint32_t i = 0; i < worker_count; i++) {
@@ -130,7 +130,7 @@ static void expect_cpu_each(uint32_t worker_count, uint32_t spin_iters, bool exp
 	struct pinion_config config;
 
 	runtimes_config(&config, worker_count, PINION_IO_FALLBACK);
-	config.spin_iters = spin_iters;
+	runtimes_tuning.spin_iters = spin_iters;
 	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
 	expect_number("a CPU each", expected, runtime->shared.has_cpu_each);
 	expect_number("spin_iters", spin_iters, runtime->shared.workers[0].patience.usual);
@@ -181,10 +181,10 @@ static uint64_t wakes_of_few(uint32_t worth_us)
 	struct pinion_config config;
 
 	runtimes_config(&config, 2, PINION_IO_AUTO);
-	config.wake_worth_us = worth_us;
-	config.sentry_us = 0;
+	runtimes_tuning.wake_worth_us = worth_us;
+	runtimes_tuning.watchdog_us = 0;
 	/* Each counts as 50 us, as none has run yet. */
-	config.task_ns = 50000;
+	runtimes_tuning.task_ns = 50000;
 	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
 	pin_store_release_u32(&done, 0);
 	expect_number("first", 0, pinion_task_spawn_on(runtime, 0, &first));

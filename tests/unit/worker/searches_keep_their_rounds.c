@@ -58,7 +58,7 @@ int main(void)
 	runtimes_config(&config, WORKERS, PINION_IO_AUTO);
 	check(&config, DEFAULT_TRIES);
 	for (uint32_t i = 0; i < PIN_ARRAY_COUNT(tries); i++) {
-		config.steal_tries = tries[i];
+		runtimes_tuning.steal_tries = tries[i];
 		check(&config, tries[i]);
 	}
 	return expect_status();

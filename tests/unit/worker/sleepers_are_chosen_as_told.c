@@ -155,7 +155,7 @@ static void expect_wake(const char *what, uint32_t expected, uint32_t waker)
 static void check_near(void)
 {
 	start(WORKERS, WORKERS);
-	shared.config.wake_policy = PINION_WAKE_NEAR;
+	shared.tuning.wake_policy = PINION_WAKE_NEAR;
 	/* Worker 13 is in L2 4, with 12 and 14; in L3 2, to 17; in node 1. */
 	put(0, ON_FUTEX);
 	put(24, ON_FUTEX);
@@ -183,7 +183,7 @@ static void check_near(void)
 static void check_lowest(uint32_t policy, uint32_t waker)
 {
 	start(WORKERS, WORKERS);
-	shared.config.wake_policy = policy;
+	shared.tuning.wake_policy = policy;
 	put(4, IN_RING);
 	put(5, ON_FUTEX);
 	put(6, ON_FUTEX);
@@ -199,7 +199,7 @@ static void check_lowest(uint32_t policy, uint32_t waker)
 static void check_rotate(void)
 {
 	start(WORKERS, WORKERS);
-	shared.config.wake_policy = PINION_WAKE_ROTATE;
+	shared.tuning.wake_policy = PINION_WAKE_ROTATE;
 	for (uint32_t round = 0; round < 2; round++) {
 		for (uint32_t i = 0; i < WORKERS; i++) {
 			put(i, ON_FUTEX);
@@ -227,7 +227,7 @@ static void check_many(void)
 {
 	start(MANY, 0);
 	for (uint32_t policy = PINION_WAKE_NEAR; policy <= PINION_WAKE_ROTATE; policy++) {
-		shared.config.wake_policy = policy;
+		shared.tuning.wake_policy = policy;
 		put(3, IN_RING);
 		put(129, ON_FUTEX);
 		put(70, ON_FUTEX);
@@ -296,7 +296,7 @@ static void check_random(struct random_source *source)
 			put((uint32_t)random_below(source, WORKERS),
 				(enum sleep)random_below(source, 3));
 		}
-		shared.config.wake_policy = policy;
+		shared.tuning.wake_policy = policy;
 		next = min(next, WORKERS) % WORKERS;
 		expect_wake("at random", expected_of(policy, waker, next), waker);
 	}

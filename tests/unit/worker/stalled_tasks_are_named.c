@@ -88,7 +88,7 @@ static int hold_until_told(void *arg)
 }
 
 /* A thread pool, or workers for any lane. */
-static struct pinion_runtime *start(uint64_t stall_ms, uint32_t sentry_us, uint32_t worker_count)
+static struct pinion_runtime *start(uint64_t stall_ms, uint32_t watchdog_us, uint32_t worker_count)
 {
 	const struct pinion_thread_pool_sizes sizes = {1, 1, 1};
 	struct pinion_runtime *runtime;
@@ -97,9 +97,10 @@ static struct pinion_runtime *start(uint64_t stall_ms, uint32_t sentry_us, uint3
 
 	lines[0] = '\0';
 	pinion_thread_pool_config_init(&config);
+	config.tuning = runtimes_thread_pool_tuning();
 	config.log = keep;
-	config.stall_ms = stall_ms;
-	config.sentry_us = sentry_us;
+	runtimes_tuning.stall_ms = stall_ms;
+	runtimes_tuning.watchdog_us = watchdog_us;
 	config.worker_count = worker_count;
 	rc = worker_count == THREAD_POOL ? pinion_thread_pool_create(&config, &sizes, &runtime)
 					 : pinion_runtime_create(&config, &runtime);

@@ -69,7 +69,7 @@ static struct pin_worker *start(uint32_t worker_count, uint64_t stall_ms)
 	shared = (struct pin_shared){
 		.host = &host,
 		.log = {.fn = keep},
-		.config.stall_ms = stall_ms,
+		.tuning.stall_ms = stall_ms,
 		.worker_count = worker_count,
 		.workers = workers,
 	};

@@ -65,8 +65,8 @@ static void start(uint32_t io_level)
 	struct pinion_config config;
 
 	runtimes_config(&config, WORKERS, io_level);
-	config.ring_sharing = PINION_RING_SHARED;
-	config.sentry_us = 1000;
+	runtimes_tuning.ring_sharing = PINION_RING_SHARED;
+	runtimes_tuning.watchdog_us = 1000;
 	expect_ready("runtime", pinion_runtime_create(&config, &runtime) == 0);
 	pin_store_release_u32(&ended_count, 0);
 	pin_store_release_u32(&has_begun, 0);

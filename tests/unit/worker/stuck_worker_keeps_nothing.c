@@ -129,7 +129,7 @@ static void check_way(void)
 	printf("%s\n", way->what);
 	runtimes_config(&config, WORKERS, PINION_IO_FALLBACK);
 	config.queue_order = way->queue_order;
-	config.lifo_polls = way->lifo_polls;
+	runtimes_tuning.lifo_polls = way->lifo_polls;
 	expect_ready("runtime", pinion_runtime_create(&config, &runtime) == 0);
 	for (uint32_t i = 0; i < ROUNDS; i++) {
 		run_round();

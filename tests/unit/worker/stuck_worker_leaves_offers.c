@@ -29,7 +29,7 @@ static void start(uint32_t io_level)
 	struct pinion_config config;
 
 	runtimes_config(&config, WORKERS, io_level);
-	config.sentry_us = 1000;
+	runtimes_tuning.watchdog_us = 1000;
 	expect_ready("runtime", pinion_runtime_create(&config, &runtime) == 0);
 }
 

@@ -65,12 +65,12 @@ static void run(uint32_t budget_polls, void (*on_tick)(void *, uint32_t, void *)
 	struct pinion_config config;
 
 	runtimes_config(&config, 1, PINION_IO_FALLBACK);
-	config.budget_polls = budget_polls;
+	runtimes_tuning.budget_polls = budget_polls;
 	config.tick_interval_ms = 1;
 	config.on_tick = on_tick;
 	config.bind_workers = 0;
 	/* It counts as a short one from the first run on. */
-	config.task_ns = 1;
+	runtimes_tuning.task_ns = 1;
 	apart_ns = 0;
 	average_ns_max = 0;
 	pin_store_release_u32(&tick_count, 0);

@@ -48,13 +48,13 @@ static struct pinion_config config_of(uint32_t queue_order, uint32_t lifo_polls)
 
 	runtimes_config(&config, 1, PINION_IO_AUTO);
 	config.queue_order = queue_order;
-	config.lifo_polls = lifo_polls;
+	runtimes_tuning.lifo_polls = lifo_polls;
 	/* So that only what the test is about decides. */
-	config.budget_us = LONG_US;
-	config.budget_polls = 65535;
-	config.injector_target_us = LONG_US;
-	config.interval_min = 65535;
-	config.interval_max = 65535;
+	runtimes_tuning.budget_us = LONG_US;
+	runtimes_tuning.budget_polls = 65535;
+	runtimes_tuning.injector_target_us = LONG_US;
+	runtimes_tuning.interval_min = 65535;
+	runtimes_tuning.interval_max = 65535;
 	return config;
 }
 
@@ -185,7 +185,7 @@ static void check_repeats(uint32_t queue_order)
 	struct pinion_config config = config_of(queue_order, 3);
 	static uint32_t before[TREE];
 
-	config.queue_tasks = 16; /* overflows, so that more than the queue decides */
+	runtimes_tuning.queue_tasks = 16; /* overflows, so that more than the queue decides */
 	run(&config, plant);
 	expect_number("tasks of the tree", TREE, order_count);
 	memcpy(before, order, sizeof(order));
@@ -220,7 +220,7 @@ static void check_pair(uint32_t lifo_polls, uint32_t budget_polls)
 {
 	struct pinion_config config = config_of(PINION_QUEUE_FIFO, lifo_polls);
 
-	config.budget_polls = budget_polls;
+	runtimes_tuning.budget_polls = budget_polls;
 	run(&config, begin_pair);
 	/* The run that was under way to its turn ends the pair. */
 	expect_number("runs of the pair", lifo_polls + 1, pair_runs);
@@ -272,7 +272,7 @@ static void check_pair_beside_read(uint32_t budget_polls)
 		begin_pair_beside_read, delay, delay_twice, delay_thrice};
 	struct pinion_config config = config_of(PINION_QUEUE_FIFO, 3);
 
-	config.budget_polls = budget_polls;
+	runtimes_tuning.budget_polls = budget_polls;
 	for (size_t i = 0; i < PIN_ARRAY_COUNT(firsts); i++) {
 		run(&config, firsts[i]);
 		expect_true("a read has its turn", is_over);
@@ -386,8 +386,8 @@ static void check_budget(uint32_t budget_polls, uint32_t budget_us, uint32_t pol
 	static struct pinion_task beating = {.run = beat};
 	struct pinion_config config = config_of(PINION_QUEUE_FIFO, 3);
 
-	config.budget_polls = budget_polls;
-	config.budget_us = budget_us;
+	runtimes_tuning.budget_polls = budget_polls;
+	runtimes_tuning.budget_us = budget_us;
 	beats = UINT32_MAX;
 	beats_longest = 0;
 	timers_left = BEAT_TIMERS;
@@ -405,9 +405,9 @@ static void check_budget(uint32_t budget_polls, uint32_t budget_us, uint32_t pol
 
 int main(void)
 {
-	struct pinion_config defaults;
+	struct pinion_tuning defaults;
 
-	pinion_config_init(&defaults);
+	pinion_tuning_init(&defaults);
 	expect_number("the default budget", 128, defaults.budget_polls);
 	runtimes_watchdog(LIMIT_SECONDS);
 	scratch_enter("tasks_run_in_order");

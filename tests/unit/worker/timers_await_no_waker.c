@@ -126,7 +126,7 @@ static void check(int (*begin)(struct pinion_task *task))
 	struct pinion_config config;
 
 	runtimes_config(&config, 1, PINION_IO_AUTO);
-	config.park_timeout_us = TIMEOUT_US;
+	runtimes_tuning.park_timeout_us = TIMEOUT_US;
 	config.after_start = give_wakers_time;
 	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
 	pinion_future_init(&future, runtime);

@@ -198,13 +198,13 @@ static bool start(pinion_worker_hook_fn before_park, uint32_t alpha_permille, ui
 	struct pinion_config config;
 
 	runtimes_config(&config, 1, PINION_IO_AUTO);
-	config.budget_polls = budget_polls;
-	config.budget_us = BUDGET_US;
-	config.injector_target_us = 1000000;
-	config.interval_min = 65535;
-	config.interval_max = 65535;
+	runtimes_tuning.budget_polls = budget_polls;
+	runtimes_tuning.budget_us = BUDGET_US;
+	runtimes_tuning.injector_target_us = 1000000;
+	runtimes_tuning.interval_min = 65535;
+	runtimes_tuning.interval_max = 65535;
 	config.before_park = before_park;
-	config.ewma_alpha_permille = alpha_permille;
+	runtimes_tuning.ewma_alpha_permille = alpha_permille;
 	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
 	pinion_runtime_get_info(runtime, &facts, sizeof(facts));
 	tasks_hold_begin(&hold, runtime, 0);

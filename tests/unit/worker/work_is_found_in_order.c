@@ -87,12 +87,12 @@ static bool play(
 
 	runtimes_config(&config, 2, PINION_IO_AUTO);
 	config.queue_order = queue_order;
-	config.steal_tries = TRIES;
+	runtimes_tuning.steal_tries = TRIES;
 	/* No look at the shared queue while there is something in its own. */
-	config.injector_target_us = LONG_US;
-	config.interval_min = 65535;
-	config.interval_max = 65535;
-	config.sentry_us = 0;
+	runtimes_tuning.injector_target_us = LONG_US;
+	runtimes_tuning.interval_min = 65535;
+	runtimes_tuning.interval_max = 65535;
+	runtimes_tuning.watchdog_us = 0;
 	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
 	for (uint32_t i = 0; i < COUNT; i++) {
 		tasks[i] = (struct pinion_task){.run = note};

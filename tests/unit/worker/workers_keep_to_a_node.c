@@ -167,8 +167,9 @@ static void check_thread_pool(void)
 	struct pinion_config config;
 
 	pinion_thread_pool_config_init(&config);
+	config.tuning = runtimes_thread_pool_tuning();
 	config.bind_workers = PINION_BIND_NODE;
-	config.thread_pool_max = 2;
+	runtimes_tuning.thread_pool_max = 2;
 	expect_number("create", 0, pinion_thread_pool_create(&config, &sizes, &thread_pool));
 	if (count_bound(thread_pool) == 1) {
 		uint32_t last = pinion_runtime_worker_count(thread_pool) - 1;

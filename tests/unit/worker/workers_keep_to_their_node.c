@@ -397,7 +397,7 @@ int main(void)
 	expect_ready("affinity", sched_getaffinity(0, sizeof(allowed), &allowed) == 0);
 	runtimes_config(&config, 0, PINION_IO_AUTO);
 	pinion_config_init(&told);
-	expect_ready("environment", pinion_config_from_env(&told) == 0);
+	expect_ready("environment", pinion_config_from_env(&told, NULL) == 0);
 	config.use_smt = told.use_smt;
 	config.pool_bytes = 1 << 20;
 	expect_ready("runtime", pinion_runtime_create(&config, &runtime) == 0);
