@@ -11,7 +11,7 @@
 PINION_BEGIN_DECLS
 
 /*
- * Gives memory that holds anything: the library zeroes what has to be zero.
+ * Allocates memory with any contents: the library zeroes it where needed.
  *
  * Shape: `bytes`, at least 1, at an address that is a multiple of `align`, a
  * power of two. NULL: there is none; the call that needed it fails with
@@ -24,18 +24,18 @@ PINION_BEGIN_DECLS
 typedef void *(*pinion_allocate_fn)(void *arg, size_t align, size_t bytes);
 
 /*
- * Takes it back, on whatever thread, with the `align` and `bytes` that it was
- * asked for by: as `operator delete` with a size and an alignment in C++ and
+ * Releases memory, on any thread, with the `align` and `bytes` of its
+ * allocation: as `operator delete` with a size and an alignment in C++ and
  * `GlobalAlloc::dealloc` in Rust want it. `memory` is never NULL.
  *
- * Context: as above.
+ * Context: as pinion_allocate_fn.
  * Since: 0.1
  */
 typedef void (*pinion_release_fn)(void *arg, void *memory, size_t align, size_t bytes);
 
 /*
  * Shape: both functions, or neither.
- * Owns: it is copied by the call it is given to; what `arg` leads to stays
+ * Owns: copied by the call that receives it; memory that `arg` refers to stays
  * until the runtime or the pool is destroyed.
  * Since: 0.1
  */

@@ -2,7 +2,8 @@
 /*
  * Buffers cut from the current worker's arena: page-aligned, on the worker's
  * NUMA node, on huge pages and registered with its ring where the machine
- * allows. All memory is set aside at creation; acquiring never allocates.
+ * allows. All memory is reserved at creation; acquiring a buffer never
+ * allocates.
  */
 #ifndef PINION_BUFFER_H
 #define PINION_BUFFER_H
@@ -12,13 +13,14 @@
 PINION_BEGIN_DECLS
 
 /*
- * A handle: the right to use one buffer, until it is given back.
+ * A handle: the right to use one buffer, until it is released.
  *
- * Shape: 16 bytes; `bytes` is aligned to 4096. The other fields tell the buffer
- * and which of its uses this is: a handle whose buffer was given back is stale
- * for ever, and recognised as such.
- * Owns: whoever acquired it, until release; copies stand for the same right.
- * While a request into it is in flight it belongs to the kernel.
+ * Shape: 16 bytes; `bytes` is aligned to 4096. The other fields identify the
+ * buffer and this use of it: after the release the handle is stale for ever,
+ * and recognised as such.
+ * Owns: the thread or task that acquired it, until release; copies are the same
+ * right. While a request into the buffer is in flight, the buffer belongs to
+ * the kernel.
  * Since: 0.1
  */
 struct pinion_buffer {
@@ -29,11 +31,11 @@ struct pinion_buffer {
 
 /*
  * Takes a buffer of at least `min_bytes` from the current worker's arena: one
- * of `small_buffer_bytes` of the configuration if that is enough, else one of
- * `buffer_bytes`.
+ * of `small_buffer_bytes` of the configuration if that is enough, otherwise one
+ * of `buffer_bytes`.
  *
  * Context: a task on a worker of `runtime`; never blocks or enters the kernel.
- * Errors: -EAGAIN: all are in use, release one or respawn and try again.
+ * Errors: -EAGAIN: all are in use; release a buffer, or respawn and try again.
  * -EINVAL: larger than the configuration's `buffer_bytes`. -EPERM: not on a
  * worker of this runtime.
  * Since: 0.1
@@ -42,11 +44,11 @@ PINION_API int pinion_buffer_acquire(
 	struct pinion_runtime *runtime, size_t min_bytes, struct pinion_buffer *out_buffer);
 
 /*
- * Gives a buffer back to the arena it came from and clears the handle.
+ * Gives a buffer back to its arena and clears the handle.
  *
  * Context: a task on the worker that acquired it. A release elsewhere, of a
- * stale handle, or while a request uses the buffer, on whatever worker, is a
- * broken invariant and aborts with a message.
+ * stale handle, or while a request on any worker uses the buffer, is a broken
+ * invariant and aborts with a message.
  * Since: 0.1
  */
 PINION_API void pinion_buffer_release(struct pinion_runtime *runtime, struct pinion_buffer *buffer);

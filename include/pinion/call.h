@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Calls into another runtime: a function runs there, and its caller, a thread
- * or a task of some other runtime, goes on when it has returned. So long or
- * blocking work has a runtime of its own, apart from that which does I/O.
+ * or a task of some other runtime, continues when it has returned. So long or
+ * blocking work can have a runtime of its own, apart from the runtime that does
+ * I/O.
  */
 #ifndef PINION_CALL_H
 #define PINION_CALL_H
@@ -12,8 +13,8 @@
 PINION_BEGIN_DECLS
 
 /*
- * What is called. A negative errno counts as a failure of the runtime it runs
- * on, as a task's.
+ * The function that is called. A negative errno counts as a failure of the
+ * runtime that runs it, as a task's.
  *
  * Context: a worker thread, as for tasks; it may block there.
  * Since: 0.1
@@ -24,7 +25,7 @@ typedef int (*pinion_call_fn)(void *arg);
  * Shape: 192 bytes, embeddable; set `run`, `arg` and `task.flags`, zero the
  * rest.
  * Owns: the caller's memory, to stay in place from a successful start until
- * `done` is; from there on it may be freed or started anew.
+ * `done` is done; from then on it may be freed or started anew.
  * Since: 0.1
  */
 struct pinion_call {
@@ -32,8 +33,8 @@ struct pinion_call {
 	pinion_call_fn run;
 	void *arg;
 	/*
-	 * Output, valid when it is done: what `run` returned, or -ECANCELED, if
-	 * the runtime was stopped first.
+	 * Output, valid when the call is done: the return value of `run`, or
+	 * -ECANCELED if the runtime was stopped first.
 	 */
 	int32_t result;
 	uint32_t reserved; /* 0 */
@@ -43,40 +44,42 @@ struct pinion_call {
 };
 
 /*
- * Has `call->run` called on a worker of `runtime`.
+ * Starts a call: a worker of `runtime` calls `call->run`.
  *
  * Context: any thread; as pinion_task_spawn().
- * Errors: as pinion_task_spawn(), -EBUSY too: the call has not begun to run
- * since it was started last. -EINVAL also: `reserved` is not 0. -EAGAIN: from
- * outside, which a worker of another runtime is too, while `injector_tasks`
- * wait in the lane of its flags; start it again when some have run.
- * pinion_runtime_get_lane_stats() tells how many wait, `spawns_refused` of the
- * counters how many were refused.
+ * Errors: as pinion_task_spawn(). -EBUSY: also while the call, started before,
+ * has not begun to run. -EINVAL: also if `reserved` is not 0. -EAGAIN: from
+ * outside, as a worker of another runtime is too, while `injector_tasks` wait
+ * in the lane of its flags; start it again when some have run.
+ * pinion_runtime_get_lane_stats() has how many wait, `spawns_refused` of struct
+ * pinion_runtime_stats how many were refused.
  * Since: 0.1
  */
 PINION_API int pinion_call_start(struct pinion_runtime *runtime, struct pinion_call *call);
 
 /*
- * As pinion_call_start(), but sleeps until there is room, at most until
- * `deadline_ns`, as in struct pinion_wait. Those who wait for one lane are
- * served in the order of their coming; spawns and calls that do not wait may
- * take room before them.
+ * Starts a call as pinion_call_start(), but sleeps until there is room, at most
+ * until `deadline_ns`, as in struct pinion_wait. Waits for one lane are served
+ * in the order in which they began; spawns and calls that do not wait may take
+ * room before them.
  *
  * Context: as pinion_future_wait(); never allocates. On a worker of `runtime`
- * there is room always.
- * Errors: as pinion_call_start(), but for -EAGAIN. -ESHUTDOWN also if the
- * runtime is drained or stopped meanwhile. -ETIME: there was no room, nothing
- * was started. -EDEADLK: a worker thread of any runtime, and there is no room.
+ * there is always room.
+ * Errors: as pinion_call_start(), except -EAGAIN. -ESHUTDOWN: also if the
+ * runtime is drained or stopped meanwhile. -ETIME: there was no room; the call
+ * was not started. -EDEADLK: on a worker thread of another runtime, and there
+ * is no room.
  * Since: 0.1
  */
 PINION_API int pinion_call_start_wait(
 	struct pinion_runtime *runtime, struct pinion_call *call, uint64_t deadline_ns);
 
 /*
- * Begins to wait for that in a task of the caller's own runtime: `wait->task`
- * runs on the calling worker when the call is started, with a result of 0; with
- * any other it is not. Besides those of pinion_wait(3) there is -ESHUTDOWN:
- * `runtime` was drained or stopped meanwhile. `call->done` tells its end.
+ * Waits in a task of the caller's own runtime for room to start a call:
+ * `wait->task` runs on the calling worker, with a result of 0 when the call is
+ * started; with any other result it is not. Besides the results of
+ * pinion_wait(3) there is -ESHUTDOWN: `runtime` was drained or stopped
+ * meanwhile. Wait on `call->done` for the end of the call.
  *
  * Owns: the call stays in place as after pinion_call_start(), and until
  * `wait->task` is entered; so does `runtime`, which is not destroyed before.
@@ -89,10 +92,11 @@ PINION_API int pinion_call_start_async(struct pinion_runtime *runtime, struct pi
 	struct pinion_runtime *own, struct pinion_wait *wait);
 
 /*
- * Likewise, and begins to wait for it in a task of the caller's own runtime:
- * `wait->task` runs on the calling worker when the call is done, with a result
- * of 0. If the wait ends early, by its deadline or a cancel, the call goes on;
- * pinion_future_wait_async() of `call->done` waits for it once more.
+ * Starts a call as pinion_call_start(), and waits for its end in a task of the
+ * caller's own runtime: `wait->task` runs on the calling worker when the call
+ * is done, with a result of 0. If the wait ends early, by its deadline or a
+ * cancel, the call goes on; pinion_future_wait_async() of `call->done` waits
+ * for it once more.
  *
  * Context: a task on a worker of `own`, which may be the same as `runtime`.
  * Errors: as pinion_call_start() and pinion_future_wait_async(); nothing has
@@ -104,25 +108,25 @@ PINION_API int pinion_call_run_async(struct pinion_runtime *runtime, struct pini
 
 /*
  * Calls `run` with `arg` on a worker of `runtime` and sleeps until it has
- * returned; what it returned is in *out_result, or -ECANCELED.
+ * returned; its return value is in *out_result, or -ECANCELED.
  *
  * Context: a thread that is no worker of any runtime; never allocates. A task
  * calls pinion_call_run_async().
  * Errors: as pinion_call_start(), also -EAGAIN: it does not wait for room.
- * -EDEADLK: on a worker thread of any runtime. It was not called.
+ * -EDEADLK: on a worker thread of any runtime; `run` was not called.
  * Since: 0.1
  */
 PINION_API int pinion_call_run(
 	struct pinion_runtime *runtime, pinion_call_fn run, void *arg, int *out_result);
 
 /*
- * As pinion_call_run(), but waits for room, at most until `deadline_ns`, as in
- * struct pinion_wait. A call that has been started is waited for however long
- * it takes, as its caller's frame holds it.
+ * Calls as pinion_call_run(), but waits for room, at most until `deadline_ns`,
+ * as in struct pinion_wait. Once the call has started, this waits for its end
+ * however long that takes, since the call is in the caller's frame.
  *
  * Context: as pinion_call_run().
  * Errors: as pinion_call_start_wait(); -EDEADLK: on a worker thread of any
- * runtime. It was not called.
+ * runtime; `run` was not called.
  * Since: 0.1
  */
 PINION_API int pinion_call_run_wait(struct pinion_runtime *runtime, pinion_call_fn run, void *arg,

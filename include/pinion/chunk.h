@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A chunk: a buffer, what of it is valid, and which part of which object that
- * is. It begins with a prefix of bytes that the chunk before it had as well,
- * so that what is searched for and lies across a border is found in one piece;
- * the bytes behind the prefix, its payload, are new in this chunk.
+ * A chunk: a buffer, the valid part of it, and which part of which object that
+ * is. It begins with a prefix of bytes that the chunk before it had as well, so
+ * that a match across a border is found in one piece; the bytes after the
+ * prefix, its payload, are new in this chunk.
  *
  *     object      ....|........|==================|......
  *                     base     new bytes' start   end
@@ -12,7 +12,7 @@
  *
  * Data is read aligned, so the payload usually begins where the buffer does,
  * and the prefix is copied into the headroom in front of it: data stays in one
- * piece and nothing but the prefix is copied.
+ * piece and only the prefix is copied.
  */
 #ifndef PINION_CHUNK_H
 #define PINION_CHUNK_H
@@ -22,12 +22,12 @@
 PINION_BEGIN_DECLS
 
 /*
- * Shape: 56 bytes. Set all but `buffer` and call pinion_chunk_init(); from
- * there on the rules hold: `prefix_length` is at most `length`; data lies in
- * the buffer or its headroom; its end, in the object, fits into 64 bits.
- * Units: bytes, but for `object_id`, which is the caller's and any number.
+ * Shape: 56 bytes. Set all but `buffer` and call pinion_chunk_init(); from then
+ * on these rules hold: `prefix_length` is at most `length`; data is in the
+ * buffer or its headroom; its end, in the object, fits into 64 bits.
+ * Units: bytes, except `object_id`, which is the caller's and any number.
  * Owns: its buffer, until pinion_chunk_into_buffer(). A copy of the struct
- * stands for the same buffer, as a copied handle does.
+ * refers to the same buffer, as a copied handle does.
  * Since: 0.1
  */
 struct pinion_chunk {
@@ -37,7 +37,7 @@ struct pinion_chunk {
 	uint32_t length;	/* of data: prefix and payload */
 	uint32_t prefix_length; /* 0: there is none */
 	/*
-	 * Where data begins, counted from `buffer.bytes`: negative in the
+	 * Start of the data, counted from `buffer.bytes`: negative in the
 	 * headroom, -headroom_bytes … buffer_bytes - length.
 	 */
 	int32_t buffer_offset;
@@ -76,14 +76,14 @@ static inline int pinion_chunk_init_in(
 }
 
 /*
- * Puts the end of `before`, the chunk of the same object that ends where this
+ * Copies the end of `before`, the chunk of the same object that ends where this
  * one begins, in front of this one's data, as its prefix: `overlap_length`
- * bytes of it, or all it has, its own prefix included, if that is less.
+ * bytes of it, or all its bytes, its own prefix included, if these are fewer.
  *
  * Context: any thread that has both.
  * Errors: -EINVAL: this chunk has a prefix, or `before` is of another object or
  * ends elsewhere. -ENOSPC: more than there is room for in front of its data.
- * The chunk is as before. Else the prefix's length.
+ * The chunk is as before. Otherwise the prefix's length.
  * Source: `headroom_bytes` of the pool; one alignment block of O_DIRECT is
  * enough for overlaps of up to 4096 bytes.
  * Since: 0.1
@@ -92,8 +92,8 @@ PINION_API int64_t pinion_chunk_prepend(
 	struct pinion_chunk *chunk, const struct pinion_chunk *before, uint32_t overlap_length);
 
 /*
- * Gives the buffer back to the caller, to use or release it; the chunk has
- * none any more, nor any data.
+ * Gives the buffer back to the caller, to use or release it; the chunk has no
+ * buffer and no data any more.
  */
 static inline struct pinion_buffer pinion_chunk_into_buffer(struct pinion_chunk *chunk)
 {
@@ -108,21 +108,24 @@ static inline struct pinion_buffer pinion_chunk_into_buffer(struct pinion_chunk 
 	return buffer;
 }
 
-/* The whole buffer it owns, what is not valid included. */
+/*
+ * Returns the whole buffer that the chunk owns, with the bytes that are not
+ * valid.
+ */
 static inline const struct pinion_buffer *pinion_chunk_buffer(const struct pinion_chunk *chunk)
 {
 	return &chunk->buffer;
 }
 
-/* ---- what is in it ---- */
+/* ---- its contents ---- */
 
-/* Its first byte, of `length`: what to search. */
+/* Returns the first byte of its data, of `length`: the bytes to search. */
 static inline uint8_t *pinion_chunk_data(const struct pinion_chunk *chunk)
 {
 	return chunk->buffer.bytes + chunk->buffer_offset;
 }
 
-/* The first byte behind the prefix, of pinion_chunk_payload_length(). */
+/* Returns the first byte after the prefix, of pinion_chunk_payload_length(). */
 static inline uint8_t *pinion_chunk_payload(const struct pinion_chunk *chunk)
 {
 	return pinion_chunk_data(chunk) + chunk->prefix_length;
@@ -133,7 +136,7 @@ static inline uint32_t pinion_chunk_payload_length(const struct pinion_chunk *ch
 	return chunk->length - chunk->prefix_length;
 }
 
-/* The payload as a part of data. */
+/* Returns the payload as a part of data. */
 static inline struct pinion_chunk_range pinion_chunk_new_range(const struct pinion_chunk *chunk)
 {
 	struct pinion_chunk_range range;
@@ -145,31 +148,34 @@ static inline struct pinion_chunk_range pinion_chunk_new_range(const struct pini
 
 /* ---- where that is in the object ---- */
 
-/* Of the first byte that no chunk before it had. */
+/* Returns the offset of the first byte that no chunk before it had. */
 static inline uint64_t pinion_chunk_new_bytes_start(const struct pinion_chunk *chunk)
 {
 	return chunk->base_offset + chunk->prefix_length;
 }
 
-/* Of the first byte behind it. */
+/* Returns the offset after its last byte. */
 static inline uint64_t pinion_chunk_end_offset(const struct pinion_chunk *chunk)
 {
 	return chunk->base_offset + chunk->length;
 }
 
-/* Whether the object begins with it; then it has no prefix. */
+/* Says whether the object begins with it; then it has no prefix. */
 static inline bool pinion_chunk_is_first(const struct pinion_chunk *chunk)
 {
 	return pinion_chunk_new_bytes_start(chunk) == 0;
 }
 
-/* Of byte `index` of data, 0 … length; `length` gives the end. */
+/*
+ * Returns the offset of byte `index` of data, 0 … length; `length` gives the
+ * end.
+ */
 static inline uint64_t pinion_chunk_to_absolute(const struct pinion_chunk *chunk, uint32_t index)
 {
 	return chunk->base_offset + index;
 }
 
-/* Whether the object's byte there is one of the payload's. */
+/* Says whether the object's byte at `offset` is in the payload. */
 static inline bool pinion_chunk_is_new_byte(const struct pinion_chunk *chunk, uint64_t offset)
 {
 	return offset >= pinion_chunk_new_bytes_start(chunk) &&
@@ -177,10 +183,10 @@ static inline bool pinion_chunk_is_new_byte(const struct pinion_chunk *chunk, ui
 }
 
 /*
- * Whether a finding that ends before `end_offset` of the object is this
- * chunk's to report. One that ends in the prefix was reported by a chunk
+ * Says whether this chunk should report a finding that ends before `end_offset`
+ * of the object. A finding that ends in the prefix was reported by a chunk
  * before; so each is reported once, however the object is cut, as long as the
- * prefix is not shorter than the longest finding less one byte.
+ * prefix is at least as long as the longest finding less one byte.
  */
 static inline bool pinion_chunk_keeps(const struct pinion_chunk *chunk, uint64_t end_offset)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a runtime is told at creation: the fields that most programs set. The
- * rest is in struct pinion_tuning (tuning.h). Each field has a default that
- * suits an ordinary machine; pinion_config_init() writes them all, so a program
- * can print them before it starts anything.
+ * The configuration of a runtime: the fields that most programs set. The rest
+ * is in struct pinion_tuning (tuning.h). Each field has a default that suits an
+ * ordinary machine; pinion_config_init() writes them all, so a program can
+ * print them before it starts anything.
  */
 #ifndef PINION_CONFIG_H
 #define PINION_CONFIG_H
@@ -20,7 +20,7 @@ PINION_BEGIN_DECLS
 
 /*
  * Shape: size-versioned; only ever appended to. Initialise with
- * pinion_config_init(), then set what should differ.
+ * pinion_config_init(), then change fields.
  * Owns: nothing; `log_arg` and `hook_arg` stay the caller's and must outlive
  * the runtime. `lanes`, `allocator` and `tuning` are read during creation only.
  * Since: 0.1

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tasks that cannot go on. A task fails by returning a negative errno; one that
- * is too deep in its calls for that ends by pinion_task_panic(), and only
+ * Tasks that cannot go on. A task fails by returning a negative errno; a task
+ * too deep in its calls for that ends by pinion_task_panic(), and ends only
  * itself.
  *
- * Likewise contained are a task that calls pthread_exit(), and one that lets a
- * C++ exception out: both fail with -EOWNERDEAD, are logged by name and counted
- * as `tasks_unwound`. The worker goes on, on the same thread, with its ring,
- * its arena, its queue and all that is in flight. Frames between are unwound:
+ * A task that calls pthread_exit(), or lets a C++ exception out, is contained
+ * as well: it fails with -EOWNERDEAD, is logged by name and counted in
+ * `tasks_unwound`. The worker goes on, on the same thread, with its ring, its
+ * arena, its queue and its requests in flight. The frames between are unwound:
  * C++ destructors, handlers of pthread_cleanup_push(), cleanup attributes of
- * what was compiled with -fexceptions (PINION_AUTO_BUFFER among them). A lock
- * that nothing of these gives back stays locked.
+ * code compiled with -fexceptions (PINION_AUTO_BUFFER among them). A lock that
+ * none of these releases stays locked.
  *
  * Not promised: a thread that ends by the bare system call (SYS_exit) is gone.
- * After a task has called pthread_exit() the C library takes its thread for one
- * that ends, and leaves it out when the process changes its user (setuid(2)).
+ * After a task has called pthread_exit() the C library regards its thread as
+ * ending, and leaves it out when the process changes its user (setuid(2)).
  */
 #ifndef PINION_FAULT_H
 #define PINION_FAULT_H
@@ -29,9 +29,9 @@ PINION_BEGIN_DECLS
  *
  * Units: a negative errno; anything else becomes -EINVAL. `message` may be
  * NULL.
- * Context: a task on a worker: its `run` or `cancel`, or what they call, but
- * not through a call of the library that is still under way (a callback of a
- * future, an engine of a scan); or a hook of the configuration other than
+ * Context: a task on a worker: its `run` or `cancel`, or a function they call,
+ * but not through a call of the library that is still under way (a callback of
+ * a future, an engine of a scan); or a hook of the configuration other than
  * `after_start`, which then ends. Anywhere else it prints the message and
  * aborts.
  * Since: 0.1

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A regular file or a block device that is open, with what one must know to
- * read and write it past the page cache: alignment, size, and whether O_DIRECT
- * works here at all. Or an NVMe namespace, by its character device /dev/ngXnY:
- * it is read by commands, always past the cache, and not written.
+ * An open regular file or block device, with the facts that reading and writing
+ * it past the page cache needs: alignment, size, and whether O_DIRECT works
+ * here at all. Or an NVMe namespace, by its character device /dev/ngXnY: it is
+ * read by commands, always past the cache, and not written.
  */
 #ifndef PINION_FILE_H
 #define PINION_FILE_H
@@ -31,8 +31,8 @@ enum pinion_way {
 	PINION_WAY_DIRECT = 1,	/* past the cache */
 	/* The others through the cache: */
 	PINION_WAY_ASKED = 2,  /* PINION_DIRECT_NEVER */
-	PINION_WAY_CACHED = 3, /* half of it or more was there */
-	PINION_WAY_EMPTY = 4,  /* nothing was in it, or so it seemed */
+	PINION_WAY_CACHED = 3, /* half of the file or more was there */
+	PINION_WAY_EMPTY = 4,  /* the file was empty, or seemed to be */
 	PINION_WAY_UNABLE = 5, /* there is no O_DIRECT, or none that fits 4096 bytes */
 };
 
@@ -40,10 +40,10 @@ enum pinion_way {
  * Shape: embeddable; every field is set by pinion_file_open() and may be read.
  * For a descriptor of other origin call pinion_file_from_fd(). A program that
  * fills the struct by hand zeroes it first, then sets `fd` and both alignments;
- * reads and writes refuse one without alignments (-EINVAL), and a pipe or
+ * reads and writes refuse a file without alignments (-EINVAL), and a pipe or
  * socket (-ESPIPE), for which each submission asks the kernel.
- * Owns: the descriptor, until pinion_file_close(). Of copies one is closed, and
- * none is used from then on.
+ * Owns: the descriptor, until pinion_file_close(). Close one of the copies, and
+ * use none from then on.
  * Since: 0.1
  */
 struct pinion_file {
@@ -69,8 +69,9 @@ struct pinion_file {
 	 */
 	uint64_t allocated_bytes;
 	/*
-	 * Where the file lies, and its number there. Of a block device its own
-	 * number, and 0; of a namespace its block device, and its number there.
+	 * Device of the file's file system, and its number there. Of a block
+	 * device its own number, and 0; of a namespace its block device, and
+	 * its number there.
 	 */
 	uint64_t device;
 	uint64_t inode;
@@ -82,9 +83,9 @@ struct pinion_file {
 	uint32_t flags;
 	uint32_t way; /* enum pinion_way */
 	/*
-	 * Where it is direct: bytes that its device is told to do in one go at
-	 * most, a multiple of what that prefers; more is split on its way
-	 * there. 0: not known, as of file systems on several devices.
+	 * Where it is direct: the most bytes of one transfer of its device, a
+	 * multiple of the size that the device prefers; more is split on its
+	 * way there. 0: not known, as for file systems on several devices.
 	 */
 	uint32_t transfer_bytes;
 	uint64_t private_; /* zero in a struct that is filled in by hand */
@@ -103,7 +104,7 @@ enum pinion_file_flags {
  * How to open a file.
  *
  * Shape: size-versioned; only ever appended to. Initialise with
- * pinion_file_options_init(), then set what should differ.
+ * pinion_file_options_init(), then change fields.
  * Since: 0.1
  */
 struct pinion_file_options {
@@ -115,10 +116,7 @@ struct pinion_file_options {
 	uint32_t direct; /* enum pinion_direct; default auto */
 	uint32_t flags;	 /* enum pinion_file_flags; default READ */
 	uint32_t mode;	 /* of a new file, less the umask; default 0666 */
-	/*
-	 * Where a relative path starts; default AT_FDCWD, the working
-	 * directory.
-	 */
+	/* Start of a relative path; default AT_FDCWD, the working directory. */
 	int32_t directory_fd;
 	uint32_t reserved; /* zero */
 	/*
@@ -130,7 +128,10 @@ struct pinion_file_options {
 
 /*
  * Writes every default; the macro passes the size this program was compiled
- * with. Any thread; never blocks. Since: 0.1
+ * with.
+ *
+ * Context: any thread; never blocks.
+ * Since: 0.1
  */
 PINION_API void pinion_file_options_init_sized(struct pinion_file_options *options, uint32_t size);
 #define pinion_file_options_init(options) \
@@ -140,22 +141,22 @@ PINION_API void pinion_file_options_init_sized(struct pinion_file_options *optio
  * Opens `path` as `options` say and finds out how to read and write it. NULL
  * options are those of pinion_file_options_init().
  *
- * Units: `path` may be longer than PATH_MAX if it is to be found from the
- * working directory, without CREATE and `resolve`.
+ * Units: `path` may be longer than PATH_MAX if it starts at the working
+ * directory, without CREATE and `resolve`.
  * Context: any thread; blocks.
- * Errors: those of openat2(2): -EXDEV, -ELOOP: `resolve` forbids the way.
+ * Errors: those of openat2(2): -EXDEV, -ELOOP: `resolve` forbids the path.
  * -EISDIR: a directory. -ENOTSUP: not a regular file, block device or NVMe
  * namespace (FIFO, socket, other device); it is never opened in a way that
- * blocks. -EBUSY: a block device to be written that is mounted, on some
- * kernels. -ENXIO, -ENOMEDIUM: a block device with nothing behind it. -EROFS: a
- * namespace, to be written. -EMEDIUMTYPE: a namespace whose blocks have
- * metadata or are larger than 4096 bytes; its block device, /dev/nvmeXnY, may
- * be what to read. -EACCES: also a namespace that this user may not send
- * commands; -EIO: one that does not say what it is. -EINVAL: an unknown flag or
- * value, or flags that do not fit each other. -E2BIG: the struct is newer than
- * the library and an unknown field is set. -ENOSYS: `resolve` on a kernel
- * without openat2, before 5.6. RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS without
- * CREATE works there, too, and where a filter refuses openat2.
+ * blocks. -EBUSY: a mounted block device to be written, on some kernels.
+ * -ENXIO, -ENOMEDIUM: a block device without a medium. -EROFS: a namespace, to
+ * be written. -EMEDIUMTYPE: a namespace whose blocks have metadata or are
+ * larger than 4096 bytes; its block device, /dev/nvmeXnY, may be readable.
+ * -EACCES: also a namespace that this user may not send commands; -EIO: a
+ * namespace that does not identify itself. -EINVAL: an unknown flag or value,
+ * or flags that contradict each other. -E2BIG: the struct is newer than the
+ * library and an unknown field is set. -ENOSYS: `resolve` on a kernel without
+ * openat2, before 5.6. RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS without CREATE
+ * works there, too, and where a filter refuses openat2.
  * Since: 0.1
  */
 PINION_API int pinion_file_open_with(
@@ -178,23 +179,23 @@ PINION_API int pinion_file_open_with(
 PINION_API int pinion_file_open(struct pinion_file *file, const char *path, uint32_t direct);
 
 /*
- * Makes a file of a descriptor that is open already, and finds out how to read
- * and write it, as pinion_file_open_with() does: alignment, size, whether
- * O_DIRECT works. `options->direct` chooses the way; `flags` may hold READ and
- * WRITE alone and say what the file is for. NULL: direct auto, and what the
- * descriptor was opened for. `mode` and `directory_fd` have no effect.
+ * Makes a file of an open descriptor, and finds out how to read and write it,
+ * as pinion_file_open_with() does: alignment, size, whether O_DIRECT works.
+ * `options->direct` chooses the path; `flags` may hold READ and WRITE alone and
+ * say what the file is for. NULL: direct auto, and the descriptor's own mode.
+ * `mode` and `directory_fd` have no effect.
  *
  * Owns: on success the descriptor belongs to `file` until pinion_file_close().
  * On failure it stays the caller's, as it was, and `file` is not written.
- * O_DIRECT of the open file description is set or cleared to match
- * `is_direct`; descriptors duplicated from it share that flag.
+ * O_DIRECT of the open file description is set or cleared to match `is_direct`;
+ * descriptors duplicated from it share that flag.
  * Context: any thread; blocks.
- * Errors: -EBADF: not an open descriptor, one of O_PATH, or not open for what
- * `flags` ask. -ESPIPE: a pipe, FIFO or socket: a read of it would wait for its
- * full length. -EISDIR: a directory. -ENOTSUP: not a regular file, block device
- * or NVMe namespace. -EINVAL: an unknown flag or value, a flag that only an
- * open can serve, `resolve`, or WRITE with O_APPEND, where writes ignore their
- * offset. -EROFS, -EMEDIUMTYPE, -EACCES, -EIO: of a namespace, as
+ * Errors: -EBADF: not an open descriptor, one of O_PATH, or not open for the
+ * use that `flags` ask for. -ESPIPE: a pipe, FIFO or socket: a read of it would
+ * wait for its full length. -EISDIR: a directory. -ENOTSUP: not a regular file,
+ * block device or NVMe namespace. -EINVAL: an unknown flag or value, a flag
+ * that only an open can serve, `resolve`, or WRITE with O_APPEND, where writes
+ * ignore their offset. -EROFS, -EMEDIUMTYPE, -EACCES, -EIO: of a namespace, as
  * pinion_file_open_with(). -E2BIG: as there.
  * Source: statx(2) STATX_DIOALIGN, fcntl(2) F_GETFL.
  * Since: 0.1
@@ -203,24 +204,24 @@ PINION_API int pinion_file_from_fd(
 	struct pinion_file *file, int fd, const struct pinion_file_options *options);
 
 /*
- * Says which NUMA node the device is attached to that the file lies on: workers
- * with CPUs and memory there read it without crossing between sockets. Of a
- * runtime all of whose files are on that device, `numactl --cpunodebind=NODE`
- * in front of the program keeps all workers there.
+ * Returns the NUMA node of the file's device: workers with CPUs and memory
+ * there read it without crossing between sockets. If all files of a runtime are
+ * on that device, `numactl --cpunodebind=NODE` in front of the program keeps
+ * all workers there.
  *
  * Units: the index of the node, as in /sys/devices/system/node.
  * Context: any thread; blocks, for some 50 us; asks anew each time.
- * Errors: -ENODATA: not known, as where the machine has one node only, and of
+ * Errors: -ENODATA: not known, as where the machine has one node only, and for
  * file systems on several devices or none.
- * Source: numa_node in sysfs, of the disk's controller or what that is behind.
+ * Source: numa_node in sysfs, of the disk's controller or its parents.
  * Since: 0.1
  */
 PINION_API int pinion_file_node(const struct pinion_file *file);
 
 /*
- * Cuts or extends a file that is open for writing, and `size_bytes` with it.
- * What is written past the cache comes in whole blocks: this removes the rest
- * of the last one.
+ * Cuts or extends a file that is open for writing, and updates `size_bytes`.
+ * Writes past the cache are whole blocks: this removes the rest of the last
+ * one.
  *
  * Context: any thread, with no request on the file in flight; blocks.
  * Errors: those of ftruncate(2).
@@ -229,14 +230,13 @@ PINION_API int pinion_file_node(const struct pinion_file *file);
 PINION_API int pinion_file_resize(struct pinion_file *file, uint64_t size_bytes);
 
 /*
- * Closes it; a file that never opened (fd < 0) is accepted.
+ * Closes the file; a file that never opened (fd < 0) is accepted.
  *
- * Requests on it have to be over, as their numbers of descriptors may be
- * another file's soon. A file that was open for reading alone and was read
- * often may be registered with workers' rings: those let go of it when their
- * workers next look into their inboxes, for which they are woken. Until then
- * the kernel takes it for open: its locks of flock(2) hold, and its file system
- * is in use.
+ * Requests on it have to be over, since the number of its descriptor may soon
+ * be another file's. A file that was open for reading alone and was read often
+ * may be registered with workers' rings: a worker removes it when it next reads
+ * its inbox, for which it is woken. Until then the kernel regards the file as
+ * open: its locks of flock(2) hold, and its file system is in use.
  *
  * Context: any thread.
  * Since: 0.1

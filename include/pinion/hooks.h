@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a configuration has the runtime call: for the memory of its workers, and
- * on each worker when it starts, before it sleeps, at times, and when it ends.
+ * Functions that a runtime calls: for the memory of its workers, and on each
+ * worker when it starts, before it sleeps, at intervals, and when it ends.
  */
 #ifndef PINION_HOOKS_H
 #define PINION_HOOKS_H
@@ -14,14 +14,15 @@ PINION_BEGIN_DECLS
 
 /*
  * Gives one worker the memory for its arena, instead of a mapping of the
- * library's: for who has huge pages set aside, or shares memory with a device.
+ * library's: for programs that have reserved huge pages, or share memory with a
+ * device.
  *
  * Shape: at least `bytes`, a multiple of 4096, at an address that is one too
- * (of 2 MiB is better), readable and writable. What it holds is overwritten.
- * `node_index` is the NUMA node the worker is nearest to, the OS's index.
+ * (of 2 MiB is better), readable and writable. Its contents are overwritten.
+ * `node_index` is the NUMA node nearest to the worker, the OS's index.
  * Owns: the memory is the runtime's until `arena_unmap`. It is used as it is:
- * not placed, not advised; who forks should have it kept out of children
- * (MADV_DONTFORK), or a child's copy can leave the parent reading into nothing.
+ * not placed, not advised. A program that forks should keep it out of children
+ * (MADV_DONTFORK), or a child's copy can make the parent's reads go astray.
  * Context: once for each worker, on its thread, several at once, inside of
  * pinion_runtime_create(); may block.
  * Errors: a negative errno fails the creation, which returns it.
@@ -40,13 +41,13 @@ typedef int (*pinion_arena_map_fn)(
 typedef void (*pinion_arena_unmap_fn)(void *arg, uint32_t worker_index, void *memory, size_t bytes);
 
 /*
- * Called once on each worker's own thread, bound and with its arena in place,
- * before it runs anything: makes what is the worker's own, its context. Memory
- * first touched here lies on the worker's node.
+ * Makes the worker's own state, its context: called once on each worker's own
+ * thread, bound and with its arena in place, before it runs any task. Memory
+ * first touched here is on the worker's node.
  *
- * Owns: `*out_context` is NULL before; whatever it is set to is handed to the
- * other hooks and by pinion_worker_context(). It is the caller's to free, in
- * `before_stop`.
+ * Owns: `*out_context` is NULL before; the value that the hook sets is passed
+ * to the other hooks and returned by pinion_worker_context(). It is the
+ * caller's to free, in `before_stop`.
  * Context: inside of pinion_runtime_create(), several workers at once; may
  * block and allocate. It has to return.
  * Errors: a negative errno fails the creation, which returns it; `before_stop`
@@ -56,12 +57,12 @@ typedef void (*pinion_arena_unmap_fn)(void *arg, uint32_t worker_index, void *me
 typedef int (*pinion_after_start_fn)(void *arg, uint32_t worker_index, void **out_context);
 
 /*
- * A hook on the worker's own thread; `context` is what `after_start` made, or
- * NULL.
+ * A hook on the worker's own thread; `context` is the context that
+ * `after_start` made, or NULL.
  *
  * Context: between tasks, never two at once on a worker. It holds up the worker
  * as a task does, and may end by pinion_task_panic(), which is logged. Its
- * calls on the runtime are those of an outside thread: what it spawns is for
+ * calls on the runtime count as those of an outside thread: its spawns are for
  * any worker, and refused with -ESHUTDOWN once the runtime is drained or
  * stopped, so in `before_stop` always.
  * Since: 0.1

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the library's rare messages go. It never prints by itself: a start-up
- * step that had to be given up, and the command that would lift the limit,
- * reach the embedder through one function.
+ * Where the library's rare messages go. It never prints by itself: one function
+ * of the embedder receives the start-up steps that failed, and the command that
+ * would lift the limit.
  */
 #ifndef PINION_LOG_H
 #define PINION_LOG_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What this machine and this kernel offer the process: CPUs it may use, NUMA
- * nodes, limits, and which parts of io_uring work. Found by asking, never by
- * comparing version numbers.
+ * The resources that this machine and this kernel offer the process: CPUs it
+ * may use, NUMA nodes, limits, and which parts of io_uring work. Found by
+ * asking, never by comparing version numbers.
  */
 #ifndef PINION_MACHINE_H
 #define PINION_MACHINE_H
@@ -43,14 +43,12 @@ struct pinion_machine {
 	uint32_t has_cachestat;
 	char kernel_release[64];
 	/*
-	 * One line: what is wrong with io_uring here and the command that mends
-	 * it.
+	 * One line: the fault of io_uring here and the command that repairs it.
 	 */
 	char ring_hint[192];
 	/*
-	 * How far up the ladder this kernel reaches, one of enum
-	 * pinion_io_level: PINION_IO_RING is its top, PINION_IO_FALLBACK: no
-	 * rings.
+	 * The highest level of this kernel, one of enum pinion_io_level:
+	 * PINION_IO_RING is the top, PINION_IO_FALLBACK: no rings.
 	 */
 	uint32_t io_level;
 	/* RWF_DONTCACHE, on the file system of the running program. */

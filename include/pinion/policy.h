@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What fields of a configuration, and of its tuning, choose between.
- */
+/* The values of fields of a configuration, and of its tuning. */
 #ifndef PINION_POLICY_H
 #define PINION_POLICY_H
 
@@ -11,10 +9,10 @@
 PINION_BEGIN_DECLS
 
 /*
- * How workers do I/O. The last four are rungs of one ladder: rings as the named
- * kernel has them, without what came later, on any newer kernel; for tests and
- * for keeping clear of a kernel's fault. All that say "ring" mean io_uring or
- * an error from pinion_runtime_create.
+ * How workers do I/O. The last four are steps below `ring`: rings as the named
+ * kernel has them, without later features, on any newer kernel; for tests and
+ * to avoid a fault of a kernel. All levels that say "ring" mean io_uring or an
+ * error from pinion_runtime_create.
  */
 enum pinion_io_level {
 	PINION_IO_AUTO = 0,	    /* io_uring where it can be had, else the fallback */
@@ -27,8 +25,8 @@ enum pinion_io_level {
 };
 
 /*
- * Features that a runtime can be told to do without (`io_without`), whatever
- * the kernel has; with the version that brought them.
+ * Features that a runtime can do without (`io_without`), whatever the kernel
+ * has; with the version that brought them.
  */
 enum pinion_io_feature {
 	PINION_IO_EXT_ARG = 1 << 0, /* 5.11; no ring without it */
@@ -49,37 +47,37 @@ enum pinion_io_feature {
 	PINION_IO_NO_SQARRAY = 1 << 15,	      /* 6.6 */
 };
 
-/* Of `cpu_latency_us`: as long as it may take without it. */
+/* Value of `cpu_latency_us`: no limit, as without the field. */
 #define PINION_CPU_LATENCY_ANY UINT64_C(2000000000)
 
-/* Who may submit to a worker's ring, and reap it. */
+/* Which threads may submit to a worker's ring, and reap it. */
 enum pinion_ring_sharing {
-	/* The worker alone: the fastest. What a stuck worker has waits. */
+	/* The worker alone: the fastest. Requests of a stalled worker wait. */
 	PINION_RING_OWN = 0,
 	/*
-	 * Others as well, while a task blocks or computes for long there: for
-	 * who cannot avoid such tasks. Requests then end, and their tasks run,
-	 * on any worker, in the order of tasks; those that use memory of
-	 * pinion_buffer_acquire() still on their own. Costs SINGLE_ISSUER,
-	 * DEFER_TASKRUN and COOP_TASKRUN: the kernel interrupts a worker for
-	 * its completions, so that system calls of tasks which signal(7) lists
-	 * as never restarted may fail with EINTR.
+	 * Other workers as well, while a task blocks or computes for long
+	 * there: for programs that cannot avoid such tasks. Requests then end,
+	 * and their tasks run, on any worker, in the order of tasks; requests
+	 * on memory of pinion_buffer_acquire() still on their own. Costs
+	 * SINGLE_ISSUER, DEFER_TASKRUN and COOP_TASKRUN: the kernel interrupts
+	 * a worker for its completions, so that system calls of tasks which
+	 * signal(7) lists as never restarted may fail with EINTR.
 	 */
 	PINION_RING_SHARED = 1,
 };
 
-/* Whose completions workers ask for, instead of being interrupted for them. */
+/* Of which devices workers poll for completions, instead of interrupts. */
 enum pinion_polled {
 	PINION_POLLED_NEVER = 0,
 	/*
-	 * Those of devices that have queues for it, as NVMe drives have with
+	 * Devices that have queues for it, as NVMe drives have with
 	 * nvme.poll_queues=n: /sys/block/X/queue/io_poll is 1.
 	 */
 	PINION_POLLED_AUTO = 1,
 	/*
-	 * Those of any device, until it refuses: also where sysfs does not
-	 * tell, as of file systems on several devices. A kernel that does not
-	 * refuse asks in vain for what comes by interrupt.
+	 * Any device, until it refuses: also where sysfs has no answer, as for
+	 * file systems on several devices. A kernel that does not refuse polls
+	 * in vain for completions that come by interrupt.
 	 */
 	PINION_POLLED_ALWAYS = 2,
 };
@@ -87,10 +85,10 @@ enum pinion_polled {
 /* Which CPUs the kernel may run a worker on. */
 enum pinion_bind {
 	PINION_BIND_NONE = 0, /* those of the thread that creates the runtime */
-	PINION_BIND_CORE = 1, /* one of its core, with `use_smt` one that nobody else has */
+	PINION_BIND_CORE = 1, /* one CPU of its core; with `use_smt` its own */
 	/*
-	 * All allowed ones of its NUMA node: its memory stays near, and the
-	 * kernel may move it, past other programs that use a core.
+	 * All allowed CPUs of its NUMA node: its memory stays near, and the
+	 * kernel may move it away from other programs that use a core.
 	 */
 	PINION_BIND_NODE = 2,
 };
@@ -98,8 +96,8 @@ enum pinion_bind {
 /* In which order a worker runs the tasks in its own queue. */
 enum pinion_queue_order {
 	/*
-	 * Oldest first, after the one spawned last (`lifo_polls`); others steal
-	 * the older half.
+	 * Oldest first, after the task spawned last (`lifo_polls`); others
+	 * steal the older half.
 	 */
 	PINION_QUEUE_FIFO = 0,
 	/*
@@ -109,24 +107,24 @@ enum pinion_queue_order {
 	PINION_QUEUE_LIFO = 1,
 };
 
-/* What a worker without work in its own lanes does. */
+/* Whether a worker without work in its own lanes helps others. */
 enum pinion_assist {
 	PINION_ASSIST_OFF = 0,	/* it waits */
 	PINION_ASSIST_IDLE = 1, /* it takes a task of another lane */
 };
 
-/* What a task that fails does to the others. */
+/* The effect of a failed task on the other tasks. */
 enum pinion_fault_policy {
 	PINION_FAULT_ISOLATE = 0,   /* nothing */
 	PINION_FAULT_FAIL_FAST = 1, /* as if pinion_runtime_stop() had been called */
 };
 
 /*
- * What reads and writes of a lane are marked with for the kernel's I/O
- * scheduler, where it looks at that: the best-effort class from its highest
- * level to its lowest, or the idle class, which may wait as long as there is
- * anything else. There is no real-time class: it would hold up all others on
- * the machine, and needs a privilege. A request can still ask for it itself.
+ * The priority of a lane's reads and writes for the kernel's I/O scheduler,
+ * where that considers it: the best-effort class from its highest level to its
+ * lowest, or the idle class, which may wait as long as there is any other I/O.
+ * There is no real-time class: it would delay all other I/O of the machine, and
+ * needs a privilege. A request can still ask for it itself.
  */
 enum pinion_io_priority {
 	PINION_IO_PRIORITY_NONE = 0, /* that of the worker's thread */
@@ -141,11 +139,11 @@ enum pinion_io_priority {
 	PINION_IO_PRIORITY_IDLE = 9,
 };
 
-/* Which of the workers that sleep is woken for work that any may do. */
+/* Which sleeping worker is woken for work that any may do. */
 enum pinion_wake_policy {
 	PINION_WAKE_NEAR = 0,	/* same L3 as the waker, same node, any; then lowest */
-	PINION_WAKE_LOWEST = 1, /* lowest index, so that few workers stay warm */
-	PINION_WAKE_ROTATE = 2, /* the next one round, so that all take part */
+	PINION_WAKE_LOWEST = 1, /* lowest index, so that few workers stay busy */
+	PINION_WAKE_ROTATE = 2, /* the next in turn, so that all take part */
 };
 
 PINION_END_DECLS

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A pool: buffers of one size, allocated once and then handed round, by
- * workers and by any other thread. Taking and giving back never allocates, and
- * from a thread that has a cache of its own, as workers have, it touches
- * nothing that others touch.
+ * A pool: buffers of one size, allocated once and then handed round by workers
+ * and any other thread. Acquire and release never allocate, and from a thread
+ * with a cache of its own, as workers have, they touch no memory that others
+ * touch.
  *
- * What a thread gives back it gets again first, while it is warm. Free buffers
- * are found wherever they are: in the own cache, in what nobody keeps, in the
+ * A thread gets the buffer that it released last, while it is warm. Free
+ * buffers are found wherever they are: in the own cache, in no cache, in the
  * caches of others. So -EAGAIN means that at one instant inside the call no
  * buffer was free.
  */
@@ -24,20 +24,20 @@ PINION_BEGIN_DECLS
 struct pinion_pool;
 
 enum pinion_pool_flags {
-	/* Zeroes each buffer as it is given back, headroom included. */
+	/* Zeroes each buffer when it is released, headroom included. */
 	PINION_POOL_ZERO = 1,
 	/*
 	 * Takes all rights from the pages of free buffers, so that a touch
-	 * faults: for finding mistakes. Two system calls per use. Nothing
-	 * happens, with a warning, where buffers are parts of huge pages that
-	 * were set aside.
+	 * faults: for finding mistakes. Two system calls for each use. Has no
+	 * effect, with a warning, where buffers are parts of huge pages that
+	 * the administrator reserved.
 	 */
 	PINION_POOL_GUARD = 2,
 };
 
 /*
  * Shape: size-versioned; only ever appended to. Initialise with
- * pinion_pool_config_init(), then set what should differ.
+ * pinion_pool_config_init(), then change fields.
  * Since: 0.1
  */
 struct pinion_pool_config {
@@ -58,10 +58,10 @@ struct pinion_pool_config {
 	uint32_t thread_count;
 
 	/*
-	 * Buffers that a cache holds, 1 … 65536. Default 4. What a worker or an
-	 * attached thread gives back that is of another node goes home by as
-	 * many at once, or 64, and sooner when the worker has nothing to do.
-	 * Source: 4 to 8 keep most uses local; more hoard.
+	 * Buffers that a cache holds, 1 … 65536. Default 4. Buffers of another
+	 * node go home in batches of this many, or 64, when a worker or an
+	 * attached thread releases them, and earlier when the worker is idle.
+	 * Source: 4 to 8 keep most uses local; more keep buffers from others.
 	 */
 	uint32_t local_count;
 
@@ -74,14 +74,15 @@ struct pinion_pool_config {
 	uint32_t buffer_count;
 
 	/*
-	 * Of each, a multiple of 4096, up to 256 MiB. Default 64 KiB.
+	 * Bytes of each buffer, a multiple of 4096, up to 256 MiB. Default
+	 * 64 KiB.
 	 */
 	uint32_t buffer_bytes;
 
 	/*
-	 * In front of each, beyond `buffer_bytes`, a multiple of 4096, up to
-	 * 16 MiB: room for what is to stand before the data that is read into
-	 * it, such as a chunk's prefix. Default 4096.
+	 * Bytes in front of each buffer, beyond `buffer_bytes`, a multiple of
+	 * 4096, up to 16 MiB: room before the data that is read into it, such
+	 * as for a chunk's prefix. Default 4096.
 	 */
 	uint32_t headroom_bytes;
 
@@ -95,9 +96,9 @@ struct pinion_pool_config {
 	void *log_arg;
 
 	/*
-	 * Where what it keeps of its buffers comes from; their memory is mapped
-	 * or an arena's. NULL: the runtime's allocator, if there is one, else
-	 * the C library. Copied. Default NULL.
+	 * Allocates what the pool keeps about its buffers; the buffers' memory
+	 * is mapped or an arena's. NULL: the runtime's allocator, if there is
+	 * one, otherwise the C library. Copied. Default NULL.
 	 */
 	const struct pinion_allocator *allocator;
 };
@@ -107,10 +108,11 @@ PINION_API void pinion_pool_config_init_sized(struct pinion_pool_config *config,
 	pinion_pool_config_init_sized((config), (uint32_t)sizeof(struct pinion_pool_config))
 
 /*
- * How many buffers keep `worker_count` workers busy that have `depth_count`
- * requests in flight, all together: a quarter more than their caches hold, and
- * no fewer than the requests and two in hand each; rounded up to the same
- * number for each worker, so that each one's memory holds as many. Saturates.
+ * Returns how many buffers keep `worker_count` workers busy that have
+ * `depth_count` requests in flight, all together: a quarter more than their
+ * caches hold, and at least the requests and two more for each worker; rounded
+ * up to the same number for each worker, so that the memory of each holds as
+ * many. Saturates.
  *
  * Context: any thread.
  * Since: 0.1
@@ -118,7 +120,10 @@ PINION_API void pinion_pool_config_init_sized(struct pinion_pool_config *config,
 PINION_API uint32_t pinion_pool_recommend(
 	uint32_t worker_count, uint32_t local_count, uint32_t depth_count);
 
-/* Buffers that all workers' caches hold when full. Saturates. Since: 0.1 */
+/*
+ * Returns how many buffers all workers' caches hold when full. Saturates.
+ * Since: 0.1
+ */
 PINION_API uint32_t pinion_pool_config_local_capacity(const struct pinion_pool_config *config);
 
 /*
@@ -141,28 +146,27 @@ PINION_API uint64_t pinion_pool_config_mapped_bytes_max(const struct pinion_pool
 /*
  * Makes a pool and all its buffers.
  *
- * With a runtime they are cut from its workers' arenas, each worker's share
- * from its own, and so they are on its node and registered with its ring; set
+ * With a runtime the buffers are cut from its workers' arenas, each worker's
+ * share from its own, so they are on its node and registered with its ring; set
  * `pool_bytes` of the runtime's configuration to a worker's share of
- * `peak_bytes` to have room. Without one they are a mapping of their own, on
- * huge pages where those can be had.
+ * `peak_bytes` to have room. Without a runtime they are a mapping of their own,
+ * on huge pages where those are available.
  *
- * Owns: `config` is copied; NULL: every default.
- * The pool belongs to the caller until
- * pinion_pool_destroy(), which comes before that of its runtime. What was cut
- * from an arena returns to it only if nothing was cut since.
+ * Owns: `config` is copied; NULL: every default. The pool belongs to the caller
+ * until pinion_pool_destroy(), which comes before that of its runtime. Memory
+ * cut from an arena returns to it only if nothing was cut since.
  * Context: any thread; blocks, allocates.
  * Errors: -EINVAL: a field is out of range, the message names it. -E2BIG: the
  * struct is newer than the library and an unknown field is set. -ENOMEM: the
- * message tells what there is and what was asked for. -ECHILD: the runtime is
- * that of the process this one was forked from.
+ * message has the bytes available and the bytes asked for. -ECHILD: the runtime
+ * belongs to the process that this one was forked from.
  * Since: 0.1
  */
 PINION_API int pinion_pool_create(struct pinion_runtime *runtime,
 	const struct pinion_pool_config *config, struct pinion_pool **out_pool);
 
 /*
- * One more owner: so many calls of pinion_pool_destroy() are needed. Returns
+ * Adds an owner: the pool needs one more call of pinion_pool_destroy(). Returns
  * the same pool.
  *
  * Context: any thread that holds the pool; never blocks.
@@ -172,32 +176,32 @@ PINION_API struct pinion_pool *pinion_pool_share(struct pinion_pool *pool);
 
 /*
  * Frees the pool, if the caller was its last owner. NULL is accepted. It comes
- * before pinion_runtime_destroy() of its runtime, which refuses until then. One
+ * before pinion_runtime_destroy() of its runtime, which refuses until then. A
  * call more than there are owners aborts, with a message.
  *
  * Context: any thread, the last one while no other call is under way.
- * Errors: -EBUSY: buffers are out, or somebody waits for one; nothing has
- * happened, and the messages name who took them last. -ECHILD: as for create.
+ * Errors: -EBUSY: buffers are in use, or waits for one are under way; nothing
+ * has happened, and the messages name the last holders. -ECHILD: as for create.
  * Since: 0.1
  */
 PINION_API int pinion_pool_destroy(struct pinion_pool *pool);
 
 /*
  * Gives the calling thread a cache of its own until pinion_pool_detach().
- * Workers of the pool's runtime have one anyway. A thread that ends without
- * detaching leaves its cache to nobody; the buffers in it are found by others.
+ * Workers of the pool's runtime always have one. When a thread ends without
+ * detaching, its cache stays taken; others find the buffers in it.
  *
  * Context: any thread but those workers'; never blocks. A thread's first attach
  * allocates some 300 bytes, which the thread keeps until it ends.
- * Errors: -ENOMEM: it could not. -EALREADY: it has one. -EAGAIN: all caches are
- * taken, see `thread_count`. -EMFILE: the thread is attached to 8 pools.
- * -ECHILD.
+ * Errors: -ENOMEM: it could not. -EALREADY: the thread has a cache. -EAGAIN:
+ * all caches are taken, see `thread_count`. -EMFILE: the thread is attached to
+ * 8 pools. -ECHILD.
  * Since: 0.1
  */
 PINION_API int pinion_pool_attach(struct pinion_pool *pool);
 
 /*
- * Gives the cache back, and its buffers to all.
+ * Gives the cache back, and its buffers to all threads.
  *
  * Errors: -EPERM: the thread is not attached. -ECHILD.
  * Since: 0.1
@@ -205,26 +209,26 @@ PINION_API int pinion_pool_attach(struct pinion_pool *pool);
 PINION_API int pinion_pool_detach(struct pinion_pool *pool);
 
 /*
- * Takes a buffer, if there is one.
+ * Takes a buffer, if one is free.
  *
  * Context: any thread; never allocates. Blocks only while another thread, too,
- * finds nothing but in the caches of others.
+ * finds free buffers in the caches of others alone.
  * Errors: -EAGAIN: at one instant inside the call none was free. -ECHILD.
  * Since: 0.1
  */
 PINION_API int pinion_pool_try_acquire(struct pinion_pool *pool, struct pinion_buffer *out_buffer);
 
 /*
- * Takes a buffer, and waits for one until `deadline_ns` on the clock of
- * pinion_clock_now_ns(); UINT64_MAX: for ever. Those who wait, threads and
- * tasks, are served in the order in which they came, with the buffer just given
- * back.
+ * Takes a buffer, and waits until `deadline_ns` on the clock of
+ * pinion_clock_now_ns(), if none is free; UINT64_MAX: no deadline. Waits of
+ * threads and tasks are served in the order in which they began, with the
+ * buffer just released.
  *
  * Context: a thread that is no worker of any runtime; blocks.
  * Errors: -ETIME: none until then. -ESHUTDOWN: pinion_pool_close() was called,
- * or the pool's runtime is being stopped; what is free can still be taken.
- * -EDEADLK: on a worker of the pool's runtime; on a worker of another, unless
- * one is free: use pinion_pool_acquire_async(). -ECHILD.
+ * or the pool's runtime is being stopped; free buffers can still be taken.
+ * -EDEADLK: on a worker of the pool's runtime; on a worker of another, unless a
+ * buffer is free: use pinion_pool_acquire_async(). -ECHILD.
  * Since: 0.1
  */
 PINION_API int pinion_pool_acquire_wait(
@@ -245,24 +249,24 @@ struct pinion_pool_wait {
 };
 
 /*
- * Has the wait's task run as soon as it has a buffer, at the latest at its
- * deadline. `wait.result`: 0, -ETIME, -ECANCELED as in pinion_wait;
- * -ESHUTDOWN: pinion_pool_close() was called, or the pool's runtime is being
- * stopped.
+ * Waits for a buffer in a task: the wait's task runs as soon as it has one, at
+ * the latest at its deadline. `wait.result`: 0, -ETIME, -ECANCELED as in
+ * pinion_wait; -ESHUTDOWN: pinion_pool_close() was called, or the pool's
+ * runtime is being stopped.
  *
  * Context: a task on a worker of `runtime`, which may be another than the
  * pool's; never blocks or allocates.
- * Errors: -EPERM: not on a worker of it. -EINVAL: `wait.task` is not as asked.
- * -EBUSY: it waits already. -ESHUTDOWN: the runtime is being stopped. -ECHILD.
+ * Errors: -EPERM: not on a worker of it. -EINVAL: a field of `wait.wait` is not
+ * as pinion_wait requires. -EBUSY: the wait is under way already. -ESHUTDOWN:
+ * the runtime is being stopped. -ECHILD.
  * Since: 0.1
  */
 PINION_API int pinion_pool_acquire_async(
 	struct pinion_runtime *runtime, struct pinion_pool *pool, struct pinion_pool_wait *wait);
 
 /*
- * Ends all waits for buffers of this pool, those that wait and those that
- * begin to, with -ESHUTDOWN. Buffers can still be taken without waiting, and
- * be given back.
+ * Ends all waits for buffers of this pool, also those that begin later, with
+ * -ESHUTDOWN. Buffers can still be taken without waiting, and be released.
  *
  * Context: any thread; never blocks.
  * Since: 0.1
@@ -272,23 +276,23 @@ PINION_API void pinion_pool_close(struct pinion_pool *pool);
 /*
  * Gives a buffer back and clears the handle.
  *
- * Context: any thread, whichever took it; never allocates. A system call for
- * somebody who waits; another, once, for a buffer that a thread with a cache
- * took and another one gives back.
- * Errors: each is a mistake of the caller's, told by a message that names who
- * had the buffer last, and has no effect. -EALREADY: it was given back before,
- * by this handle or a copy. -EBUSY: a request that uses it is in flight.
- * -EINVAL: not a buffer of this pool. -ECHILD. Of two threads that give back
- * the same handle in the same instant one gets an error.
+ * Context: any thread, also another than the one that took it; never allocates.
+ * A system call for a wait that is served; another, once, for a buffer that a
+ * thread with a cache took and another thread releases.
+ * Errors: each is a mistake of the caller's, reported by a message that names
+ * the buffer's last holder, and has no effect. -EALREADY: the buffer was
+ * released before, by this handle or a copy. -EBUSY: a request that uses it is
+ * in flight. -EINVAL: not a buffer of this pool. -ECHILD. Of two threads that
+ * release the same handle in the same instant one gets an error.
  * Since: 0.1
  */
 PINION_API int pinion_pool_release(struct pinion_pool *pool, struct pinion_buffer *buffer);
 
 /*
- * Where the buffer's bytes are, if the handle is good, else NULL, with a
- * message: for who is handed one and has reason to ask. The whole of it is
- * `pinion_pool_buffer_bytes` long and may hold what others left; a chunk tells
- * what is valid.
+ * Returns the address of the buffer's bytes if the handle is good, otherwise
+ * NULL, with a message: for code that is handed a buffer and wants to check it.
+ * The whole buffer is `pinion_pool_buffer_bytes` long and may hold old bytes of
+ * others; a chunk says which are valid.
  *
  * Context: any thread.
  * Since: 0.1
@@ -296,7 +300,7 @@ PINION_API int pinion_pool_release(struct pinion_pool *pool, struct pinion_buffe
 PINION_API uint8_t *pinion_pool_bytes(struct pinion_pool *pool, const struct pinion_buffer *buffer);
 
 /*
- * Zeroes the whole buffer, headroom included, so that no compiler leaves it
+ * Zeroes the whole buffer, headroom included, in a way that no compiler leaves
  * out.
  *
  * Errors: as pinion_pool_release().
@@ -305,8 +309,8 @@ PINION_API uint8_t *pinion_pool_bytes(struct pinion_pool *pool, const struct pin
 PINION_API int pinion_pool_clear(struct pinion_pool *pool, const struct pinion_buffer *buffer);
 
 /*
- * Tell the size of each buffer and of the room in front of it: calls of a few
- * nanoseconds, for each buffer that is used.
+ * Return the size of each buffer and of the room in front of it: calls of a few
+ * nanoseconds, for code that asks for each buffer that it uses.
  *
  * Context: any thread.
  * Since: 0.1
@@ -321,7 +325,7 @@ PINION_API uint32_t pinion_pool_headroom_bytes(const struct pinion_pool *pool);
  * Since: 0.1
  */
 struct pinion_pool_info {
-	/* As configured; what was 0 there is the number it stood for. */
+	/* As configured; a 0 there is replaced by its meaning. */
 	uint32_t worker_count;
 	uint32_t buffer_count;
 	uint32_t buffer_bytes;
@@ -348,20 +352,20 @@ PINION_API void pinion_pool_get_info(
 	const struct pinion_pool *pool, struct pinion_pool_info *out_info, size_t size);
 
 /*
- * What has happened so far, and how many buffers are free now. Each number is
+ * Counts since the creation, and how many buffers are free now. Each number is
  * a moment's reading; they are exact while no call uses the pool.
  *
  * Shape: size-versioned; pass sizeof(*out_stats).
  * Since: 0.1
  */
 struct pinion_pool_stats {
-	uint64_t local_hits; /* taken from the own cache */
-	uint64_t refills;    /* times a cache got some of those in no cache */
-	uint64_t spills;     /* times one passed some on to them */
-	uint64_t steals;     /* times the free ones of a cache went to others */
-	uint64_t outside;    /* taken by threads without a cache */
-	uint64_t exhausted;  /* times nothing was free */
-	uint64_t misuses;    /* refused for a mistake */
+	uint64_t local_hits; /* buffers taken from the own cache */
+	uint64_t refills;    /* times a cache took some that were in no cache */
+	uint64_t spills;     /* times a cache gave some up */
+	uint64_t steals;     /* times a thread took the free ones of another's cache */
+	uint64_t outside;    /* buffers taken by threads without a cache */
+	uint64_t exhausted;  /* times none was free */
+	uint64_t misuses;    /* releases and uses refused for a mistake */
 	/* Free buffers now: all of them, and those in no cache. */
 	uint64_t free_count;
 	uint64_t shared_count;
@@ -403,8 +407,8 @@ static inline void pinion_auto_buffer_release(struct pinion_auto_buffer *automat
 }
 
 /*
- * Declares `name`, a pointer to an empty handle of `pool_`; what is in it when
- * the scope is left, by whatever way, is given back. To keep a buffer, copy the
+ * Declares `name`, a pointer to an empty handle of `pool_`; the buffer in it is
+ * released when the scope is left, by whatever path. To keep a buffer, copy the
  * handle and clear this one.
  *
  *     PINION_AUTO_BUFFER(buffer, pool);
@@ -421,8 +425,9 @@ static inline void pinion_auto_buffer_release(struct pinion_auto_buffer *automat
 struct pinion_buffer_task;
 
 /*
- * As pinion_task_fn; `buffer` is the task's own. It goes back when this
- * returns, unless the function has cleared the handle to keep the buffer.
+ * The work of a task with a buffer, as pinion_task_fn; `buffer` is the task's
+ * own. It is released when this returns, unless the function has cleared the
+ * handle to keep the buffer.
  *
  * Owns: `task` is the caller's again as soon as this is entered; `buffer` is
  * good until it returns.
@@ -446,8 +451,8 @@ struct pinion_buffer_task {
 };
 
 /*
- * Makes the task, which takes the buffer over: the handle is cleared. If it is
- * never spawned the buffer is still in `task->buffer`.
+ * Makes the task, which takes the buffer over: the handle is cleared. If the
+ * task is never spawned the buffer is still in `task->buffer`.
  *
  * Context: any thread.
  * Since: 0.1

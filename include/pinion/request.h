@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A request: one operation on a file, a struct in the caller's memory that
- * embeds a task. Its completion is that task becoming ready, so it runs where
- * and when tasks run.
+ * A request: one operation on a file. It is a struct in the caller's memory
+ * that embeds a task; when the operation completes, that task becomes ready and
+ * runs as any other.
  */
 #ifndef PINION_REQUEST_H
 #define PINION_REQUEST_H
@@ -13,19 +13,19 @@
 PINION_BEGIN_DECLS
 
 /*
- * What a request does, the fields it takes besides `task`, `op` and
- * `deadline_ns`, and its result where it succeeds. A zeroed one reads.
+ * The operation of a request, the fields that it takes besides `task`, `op` and
+ * `deadline_ns`, and its result on success. A zeroed request reads.
  */
 enum pinion_op {
 	/*
-	 * file, bytes, offset_bytes, length_bytes, priority. Bytes read: less
-	 * than asked only where the file ends.
+	 * file, bytes, offset_bytes, length_bytes, priority. Bytes read: fewer
+	 * than asked for only where the file ends.
 	 */
 	PINION_OP_READ = 0,
 	/*
 	 * The same. length_bytes: a write is done whole or fails. Past the
 	 * cache the length is a multiple of the file's alignment as well; for a
-	 * tail that is not, write the block whole and then cut the file with
+	 * tail that is not, write the whole block and then cut the file with
 	 * pinion_file_resize().
 	 */
 	PINION_OP_WRITE = 1,
@@ -42,24 +42,24 @@ enum pinion_op {
 	 */
 	PINION_OP_OPEN = 5,
 	/*
-	 * status, flags: the STATX_* mask, and of what: `path`, or `file` where
-	 * that is NULL; of `options`, which may be NULL, directory_fd and
+	 * status, flags: the STATX_* mask. Of `path`, or of `file` where that
+	 * is NULL; of `options`, which may be NULL, directory_fd and
 	 * PINION_FILE_NO_FOLLOW count. 0.
 	 */
 	PINION_OP_STATX = 6,
 	/*
-	 * file. 0. The descriptor is gone whatever the result is, but for
+	 * file. 0. The descriptor is closed whatever the result is, except for
 	 * -ECANCELED and -ETIME: then the file is as it was.
 	 */
 	PINION_OP_CLOSE = 7,
-	PINION_OP_NOP = 8,     /* 0, after a way through the ring and back */
+	PINION_OP_NOP = 8,     /* 0, after a round trip through the ring */
 	PINION_OP_TIMEOUT = 9, /* -ETIME, when deadline_ns has come */
 	/*
 	 * file, or NULL for all: cancels, as pinion_request_cancel(), every
 	 * request on that very struct that was submitted before this one, on
-	 * all workers, one after the other. How many that were; each of them
-	 * ends for itself, before or after this one. Has no deadline, and
-	 * cannot be cancelled.
+	 * all workers, one after the other. Result: how many it cancelled; each
+	 * of them ends for itself, before or after this one. Has no deadline,
+	 * and cannot be cancelled.
 	 */
 	PINION_OP_CANCEL = 10,
 };
@@ -71,25 +71,26 @@ struct statx;
  * Owns: the caller's memory; the struct and all it points to must stay in place
  * from submit until `task.run` is entered, which happens exactly once, also
  * when the request is cancelled and when the runtime is stopped. `task.cancel`
- * is never called. From then on it may be freed or submitted anew.
+ * is never called. From then on the struct may be freed or submitted anew.
  * Since: 0.1
  */
 struct pinion_request {
 	struct pinion_task task;
 	/* Inputs. */
 	struct pinion_file *file;
-	uint8_t *bytes;	       /* where the data is, aligned as the file asks */
+	uint8_t *bytes;	       /* memory of the data, aligned as the file asks */
 	uint64_t offset_bytes; /* a multiple of the file's offset alignment */
 	/*
-	 * Likewise; to read or write 1 … 2^63 - 1, and no further than that.
-	 * What is longer than 64 MiB is done in parts, one after the other.
+	 * Also a multiple of it; to read or write 1 … 2^63 - 1, and no further
+	 * than that. The library splits more than 64 MiB into parts, and does
+	 * one after the other.
 	 */
 	uint64_t length_bytes;
 	uint16_t op; /* enum pinion_op */
 	/*
-	 * As ioprio_set(2) has it, class << 13 | level, of reads and writes; 0:
-	 * that of the lane (`io_priority_low` of the tuning), else that
-	 * of the thread. Commands to an NVMe namespace have none.
+	 * Of reads and writes, as ioprio_set(2) has it, class << 13 | level; 0:
+	 * that of the lane (`io_priority_low` of the tuning), or else of the
+	 * thread. Commands to an NVMe namespace have none.
 	 */
 	uint16_t priority;
 	uint32_t flags; /* as the operation says */
@@ -104,7 +105,7 @@ struct pinion_request {
 	 */
 	uint64_t deadline_ns;
 	/*
-	 * Output: bytes from the first on that were read or written, also where
+	 * Output: bytes that were read or written, from the first on, also when
 	 * the result is an error.
 	 */
 	uint64_t done_bytes;
@@ -116,47 +117,48 @@ struct pinion_request {
 
 /*
  * Starts a request: on the calling worker's ring or, from any other thread, on
- * that of one of the workers in turn, or of another while that one is stuck in
- * a task. `task.run` is entered on the worker whose ring it is; with
- * `ring_sharing` on any, but for transfers of pinion_buffer_acquire()'s memory.
- * The submission reaches the kernel at the end of the worker's loop, together
- * with others.
+ * the ring of one of the workers in turn, or of another worker while that one
+ * is stalled in a task. `task.run` is entered on the worker whose ring it is;
+ * with `ring_sharing` on any worker, except for transfers of
+ * pinion_buffer_acquire()'s memory. The submission reaches the kernel at the
+ * end of the worker's loop, together with others.
  *
- * Memory from pinion_buffer_acquire() is known to the ring of its worker, which
- * saves the kernel work; any other is read and written as well, and counted as
- * `unregistered_reads` and `unregistered_writes`.
+ * Memory from pinion_buffer_acquire() is registered with the ring of its
+ * worker, which saves the kernel work; other memory works as well, and is
+ * counted in `unregistered_reads` and `unregistered_writes`.
  *
- * What is interrupted (EINTR), would block (EAGAIN), or is done in part is
- * continued by the library, for as long as that makes progress: after 64
+ * The library continues an operation that was interrupted (EINTR), would block
+ * (EAGAIN), or was done in part, as long as it makes progress: after 64
  * attempts in a row without a byte it ends with the last error, or with -EIO
- * where there was none. Every other result of the kernel is passed through:
- * sectors that a drive cannot read are -EIO through the page cache, and past it
- * what the block layer calls it, -ENODATA for most drives; there it may be a
- * neighbour's, so -EIO, -ENODATA, -EREMOTEIO and -EILSEQ are tried once more.
- * XFS may answer -EIO past the cache to a read that goes on behind the end of
- * a file that grows; one that ends there, rounded up, it carries out.
- * -ECANCELED is also the result of what is in flight when the runtime is
- * stopped. -EFAULT: its memory is a buffer of a pool that nobody had as it was
- * submitted; a message names who had it last, and nothing was read or written.
+ * where there was none. Every other result of the kernel is passed through.
+ * Sectors that a drive cannot read give -EIO through the page cache; past it
+ * they give the error of the block layer, -ENODATA for most drives. There the
+ * error may belong to a neighbour, so the library tries once more after -EIO,
+ * -ENODATA, -EREMOTEIO and -EILSEQ. XFS may answer -EIO past the cache to a
+ * read that continues after the end of a file that grows; it carries out a read
+ * that ends there, rounded up. -ECANCELED is also the result of requests in
+ * flight when the runtime is stopped. -EFAULT: the memory is a buffer of a pool
+ * that was free at the submission; a message names its last holder, and no byte
+ * was read or written.
  *
- * Reads and writes of files on FUSE are carried out by the worker before its
- * call returns, since a ring may hand over wrong bytes there where one comes
- * out short: that call blocks.
+ * The worker carries out reads and writes of files on FUSE before its call
+ * returns, since a ring may deliver wrong bytes there after a short transfer:
+ * that call blocks.
  *
  * Without io_uring the worker itself carries requests out, some at a time, and
- * nothing else runs there meanwhile. What it has begun cannot be cancelled.
+ * runs nothing else meanwhile. It cannot cancel an operation that it has begun.
  *
  * Owns: on failure the request stays with the caller, untouched.
  * Context: any thread; never blocks or allocates.
  * Errors: -EINVAL: an unknown operation, misaligned for this file, a length out
- * of range, or an input is missing; a message at debug level names the field,
- * its value, and what it may be. -ESPIPE: a read or write of a pipe or socket,
- * by a file filled in by hand; it would wait for its full length. -E2BIG: of
- * `options`, as pinion_file_open_with(). -EBUSY: it is in flight, its task
- * waits to be run, or it was not zeroed.
- * -EAGAIN: only on a worker: its ring holds as many as it may, wait for a
- * completion and try again; those from outside queue. -ESHUTDOWN, -ECHILD: as
- * pinion_task_spawn(); on a worker, only when the runtime is being stopped.
+ * of range, or a missing input; a message at debug level names the field, its
+ * value, and the range. -ESPIPE: a read or write of a pipe or socket, by a file
+ * filled in by hand; it would wait for its full length. -E2BIG: of `options`,
+ * as pinion_file_open_with(). -EBUSY: the request is in flight, its task waits
+ * to be run, or it was not zeroed. -EAGAIN: only on a worker: its ring is full,
+ * wait for a completion and try again; requests from outside queue. -ESHUTDOWN,
+ * -ECHILD: as pinion_task_spawn(); on a worker, only when the runtime is being
+ * stopped.
  * Since: 0.1
  */
 PINION_API int pinion_request_submit(
@@ -164,13 +166,13 @@ PINION_API int pinion_request_submit(
 
 /*
  * Starts `count` requests on one worker, in order, all of them or none. From
- * outside it costs one admission and at most one wake; should that worker be
- * stuck in a task, others begin them.
+ * outside it costs one admission and at most one wake; if that worker is
+ * stalled in a task, other workers begin the requests.
  *
  * Owns: on failure every request stays with the caller, untouched.
- * Errors: as pinion_request_submit(), for any of them. -EAGAIN: there is no
- * room for all. -EBUSY: also for one that is in the batch twice. 0 requests are
- * fine.
+ * Errors: as pinion_request_submit(), for any of the requests. -EAGAIN: there
+ * is no room for all. -EBUSY: also for a request that is in the batch twice. 0
+ * requests are fine.
  * Since: 0.1
  */
 PINION_API int pinion_request_submit_batch(
@@ -178,23 +180,23 @@ PINION_API int pinion_request_submit_batch(
 
 /*
  * Asks for the end of a request. `task.run` is entered all the same, once, with
- * -ECANCELED or with the true result if that came first; a write may have been
- * done in part (`done_bytes`). Its memory is the kernel's until then, and a
- * device that hangs keeps it: what the device already works on ends when the
- * device ends it, and a stop of the runtime waits for that too, unless it is
- * pinion_runtime_stop_until(). What is polled (`polled` of the tuning)
- * is never ended early, nor is a command to an NVMe namespace.
+ * -ECANCELED, or with the true result if that came first; a write may have been
+ * done in part (`done_bytes`). The memory is the kernel's until then, and a
+ * device that hangs keeps it: an operation in the device ends when the device
+ * ends it, and a stop of the runtime waits for that too, except
+ * pinion_runtime_stop_until(). Polled requests (`polled` of the tuning) never
+ * end early, nor does a command to an NVMe namespace.
  *
- * May come at any time, also while the call that submits the request has not
- * returned yet: it ends the request, or finds that it is not in flight, and
- * then does nothing.
+ * The call may come at any time, also while the call that submits the request
+ * has not returned yet: it ends the request, or finds that the request is not
+ * in flight, and then does nothing.
  *
- * Owns: the caller makes sure that, until this returns, the request has not
- * been freed by its `run`.
- * Context: any thread; never blocks or allocates; O(1), without io_uring O(what
- * is queued on that worker).
- * Errors: -EALREADY: it is not in flight, or was cancelled before. -ECHILD: as
- * pinion_task_spawn().
+ * Owns: the caller makes sure that, until this returns, the request's `run` has
+ * not freed it.
+ * Context: any thread; never blocks or allocates; O(1), without io_uring
+ * O(requests queued on that worker).
+ * Errors: -EALREADY: the request is not in flight, or was cancelled before.
+ * -ECHILD: as pinion_task_spawn().
  * Since: 0.1
  */
 PINION_API int pinion_request_cancel(

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Retries: an attempt that fails for a reason that may pass is made again,
- * after a while that grows each time and is a little random, so that many do
- * not come back at once. In between nothing runs: it is a timer.
+ * Retries: an attempt that fails for a transient reason is made again, after a
+ * pause that grows each time and is a little random, so that many callers do
+ * not come back at once. Between attempts only a timer exists.
  */
 #ifndef PINION_RETRY_H
 #define PINION_RETRY_H
@@ -16,32 +16,33 @@ PINION_BEGIN_DECLS
 struct pinion_retry;
 
 enum {
-	/* Of an attempt: pinion_retry_report() is going to tell its result. */
+	/* Of an attempt: pinion_retry_report() will have its result. */
 	PINION_RETRY_PENDING = INT_MAX,
 };
 
 /*
- * One attempt. 0 or more: it is done; a negative errno: it failed, and is made
- * again if pinion_error_is_transient() says so and there is one left;
+ * One attempt. 0 or more: success; a negative errno: failure, and it is made
+ * again if pinion_error_is_transient() says so and an attempt is left;
  * PINION_RETRY_PENDING: it has only begun.
  *
- * Context: a task on a worker. One that ends by pinion_task_panic() was the
- * last.
+ * Context: a task on a worker. An attempt that ends by pinion_task_panic() was
+ * the last.
  * Since: 0.1
  */
 typedef int (*pinion_retry_fn)(struct pinion_retry *retry);
 
 /*
- * The end, once: what the last attempt came to, or -ECANCELED. The struct is
+ * The end, once: the result of the last attempt, or -ECANCELED. The struct is
  * the caller's again.
- * Context: as pinion_retry_fn, or who reported the result.
+ *
+ * Context: as pinion_retry_fn, or the caller of pinion_retry_report().
  * Since: 0.1
  */
 typedef void (*pinion_retry_end_fn)(struct pinion_retry *retry, int result);
 
 /*
- * Shape: embeddable; pinion_retry_init() sets all of it, then change what
- * should differ, up to `cap_ns`.
+ * Shape: embeddable; pinion_retry_init() sets all of it, then change the fields
+ * up to `cap_ns` that should differ.
  * Owns: the caller's memory, to stay in place from a successful
  * pinion_retry_start() until `end` is entered.
  * Source: four attempts, 50 ms, 2 s and 20 % are what object stores' clients
@@ -53,16 +54,16 @@ struct pinion_retry {
 	pinion_retry_fn attempt;
 	pinion_retry_end_fn end;
 	uint32_t attempts_max;	 /* 1 … UINT32_MAX. Default 4 */
-	uint32_t jitter_percent; /* 0 … 100: a wait is up to so much longer or shorter. 20 */
-	uint64_t base_ns;	 /* the first wait, doubled each time. 50 ms */
-	uint64_t cap_ns;	 /* and at most, before the jitter. 2 s */
+	uint32_t jitter_percent; /* 0 … 100: a pause is up to that much longer or shorter. 20 */
+	uint64_t base_ns;	 /* the first pause, doubled each time. 50 ms */
+	uint64_t cap_ns;	 /* the longest pause, before the jitter. 2 s */
 	uint32_t attempts;	 /* made so far; to be read in `attempt` and `end` */
 	uint32_t private_flags;
 	struct pinion_runtime *private_runtime;
 	uint64_t private_random;
 };
 
-/* Context: any thread. Since: 0.1 */
+/* Writes every default. Context: any thread. Since: 0.1 */
 PINION_API void pinion_retry_init(
 	struct pinion_retry *retry, pinion_retry_fn attempt, pinion_retry_end_fn end);
 
@@ -70,37 +71,39 @@ PINION_API void pinion_retry_init(
  * Makes the first attempt, soon, as a task.
  *
  * Context: as pinion_task_spawn().
- * Errors: as pinion_task_spawn(), -EBUSY too: its next attempt is waited for.
- * -EINVAL also: a field is out of range, or no `attempt` or `end`. The struct
- * is the caller's then.
+ * Errors: as pinion_task_spawn(); -EBUSY: also while its next attempt is due.
+ * -EINVAL: also if a field is out of range, or `attempt` or `end` is missing.
+ * The struct is the caller's then.
  * Since: 0.1
  */
 PINION_API int pinion_retry_start(struct pinion_runtime *runtime, struct pinion_retry *retry);
 
 /*
- * Tells the result of an attempt that is pending, once.
+ * Reports the result of a pending attempt, once.
  *
- * Context: a task of the runtime; or any thread that sees to it that the
+ * Context: a task of the runtime; or any thread that makes sure that the
  * runtime is not drained meanwhile.
  * Since: 0.1
  */
 PINION_API void pinion_retry_report(struct pinion_retry *retry, int result);
 
 /*
- * Ends it while it waits for its next attempt: `end` gets -ECANCELED, on a
+ * Ends a retry while it waits for its next attempt: `end` gets -ECANCELED, on a
  * worker.
  *
- * Context: as pinion_timer_cancel(); the caller sees to it that it is not over.
- * Errors: -EALREADY: it does not wait; an attempt is made, or about to be.
+ * Context: as pinion_timer_cancel(); the caller makes sure that the retry is
+ * not over.
+ * Errors: -EALREADY: it does not wait; an attempt runs, or is about to.
  * -ECHILD.
  * Since: 0.1
  */
 PINION_API int pinion_retry_cancel(struct pinion_runtime *runtime, struct pinion_retry *retry);
 
 /*
- * Whether the reason may pass by itself: -EAGAIN, -EBUSY, -EINTR, -ENOBUFS,
- * -ENOMEM, -ETIME, -ETIMEDOUT, and of networks -ECONNREFUSED, -ECONNRESET,
- * -ECONNABORTED, -EHOSTUNREACH, -ENETDOWN, -ENETRESET, -ENETUNREACH, -EPIPE.
+ * Says whether the reason of an error may pass by itself: -EAGAIN, -EBUSY,
+ * -EINTR, -ENOBUFS, -ENOMEM, -ETIME, -ETIMEDOUT, and of networks -ECONNREFUSED,
+ * -ECONNRESET, -ECONNABORTED, -EHOSTUNREACH, -ENETDOWN, -ENETRESET,
+ * -ENETUNREACH, -EPIPE.
  *
  * Context: any thread.
  * Since: 0.1

@@ -31,10 +31,10 @@ enum pinion_scan_order {
 	PINION_SCAN_IN_ORDER = 1,
 };
 
-/* What became of a path. */
+/* The outcome of a path. */
 enum pinion_scan_outcome {
 	PINION_SCAN_DONE = 0,	   /* the engine got every byte, or has enough */
-	PINION_SCAN_FAILED = 1,	   /* `error` says why; what was read was handed over */
+	PINION_SCAN_FAILED = 1,	   /* `error` says why; windows read before were delivered */
 	PINION_SCAN_SKIPPED = 2,   /* symbolic link or special file */
 	PINION_SCAN_CANCELLED = 3, /* the scan was cancelled first */
 	PINION_SCAN_IGNORED = 4,   /* with `skip_ignored`: an ignore file hides it */
@@ -57,14 +57,15 @@ struct pinion_scan_file {
 	void *user;
 	/*
 	 * In a report with -ENOTSUP: the type bits of st_mode (S_IFIFO, …) as
-	 * they were seen; 0: not known, as it became special just then. Else 0.
+	 * the walk saw them; 0: not known, as the file became special just
+	 * then. Otherwise 0.
 	 */
 	uint32_t mode;
 };
 
 /*
  * A range that could not be read, although its neighbours could: whole pages of
- * 4096 bytes, as far as they lie in the window it is reported with.
+ * 4096 bytes, as far as they are in the window it is reported with.
  * Since: 0.1
  */
 struct pinion_gap {
@@ -76,10 +77,10 @@ struct pinion_gap {
 
 /*
  * Shape: `bytes` holds `prefix_bytes` old bytes, then new ones, up to
- * `length_bytes` in all. bytes[0] lies at `base_offset_bytes` of the file.
- * The prefix is min(overlap_bytes, bytes before it) long. There may be no new
- * bytes: where a file shrank, or after the last byte of one that did not tell
- * its size.
+ * `length_bytes` in all. bytes[0] is at `base_offset_bytes` of the file. The
+ * prefix is min(overlap_bytes, bytes before it) long. There may be no new
+ * bytes: where a file shrank, or after the last byte of a file whose size was
+ * not known.
  * Since: 0.1
  */
 struct pinion_window {
@@ -108,21 +109,21 @@ struct pinion_window {
 };
 
 /*
- * What `window` returns when it needs no more of the file: no window of it is
- * read or handed over from then on, and it ends as if it had been read to its
- * end. In parallel, windows whose callback has begun by then go on.
+ * Returned by `window` when it needs no more of the file: no window of it is
+ * read or delivered from then on, and the file ends as if it had been read to
+ * its end. In parallel, windows whose callback has begun by then go on.
  * Since: 0.1
  */
 enum { PINION_SCAN_ENOUGH = 1 };
 
 /*
- * What the engine does. Each returns 0 to go on or a negative errno, which
- * ends this file as FAILED; -ECANCELED ends it as CANCELLED. `window` may also
- * return PINION_SCAN_ENOUGH.
+ * The callbacks of the engine. Each returns 0 to go on or a negative errno,
+ * which ends this file as FAILED; -ECANCELED ends it as CANCELLED. `window` may
+ * also return PINION_SCAN_ENOUGH.
  *
- * Context: `open`, `window` and `close` run on workers; those of one file
- * never overlap, except `window` under PINION_SCAN_PARALLEL. `close` is the
- * last, once per file whose `open` returned 0. `report` is called exactly once
+ * Context: `open`, `window` and `close` run on workers; those of one file never
+ * overlap, except `window` under PINION_SCAN_PARALLEL. `close` is the last,
+ * once for each file whose `open` returned 0. `report` is called exactly once
  * for every path, after `close`, from a worker or from the adding thread.
  */
 struct pinion_scan_ops {
@@ -131,15 +132,15 @@ struct pinion_scan_ops {
 	int (*close)(void *arg, struct pinion_scan_file *file, int error); /* may be NULL */
 	/*
 	 * `file->user` still holds what the engine left there, NULL for a path
-	 * that was never opened. `error`: 0 or a negative errno; -ESTALE: the
-	 * file shrank or grew while it was read; -ETIME: nothing came for
-	 * `file_timeout_ns`; -EFBIG, with `file->user`: a file that the kernel
-	 * makes up had not ended after that time; -ENOTSUP: a special file;
+	 * that was never opened. `error`: 0 or a negative errno. -ESTALE: the
+	 * file shrank or grew while it was read; -ETIME: no byte came for
+	 * `file_timeout_ns`; -EFBIG, with `file->user`: a file of a virtual
+	 * file system had not ended after that time; -ENOTSUP: a special file;
 	 * -ELOOP: a symbolic link to itself; -EXDEV: it is not beneath its
 	 * tree's root, or the directory given, as a part of its path is, or has
-	 * become, a symbolic link;
-	 * -EISDIR: a directory given to pinion_scan_add_file; -EFBIG, -EILSEQ:
-	 * an ignore file that cannot be used (pinion_walk_with).
+	 * become, a symbolic link; -EISDIR: a directory given to
+	 * pinion_scan_add_file; -EFBIG, -EILSEQ: an ignore file that cannot be
+	 * used (pinion_walk_with).
 	 */
 	void (*report)(void *arg, const struct pinion_scan_file *file,
 		enum pinion_scan_outcome outcome, int error);
@@ -152,16 +153,16 @@ struct pinion_scan_config {
 	/* Most old bytes in front of a window, 0 … 1 MiB. Default 0. */
 	uint32_t overlap_bytes;
 	/*
-	 * New bytes per window, a multiple of 4096; with the overlap, rounded
-	 * up to 4096, at most the runtime's `buffer_bytes`. Default 0: what
-	 * fits, and less where data comes from the page cache.
+	 * New bytes in each window, a multiple of 4096; with the overlap,
+	 * rounded up to 4096, at most the runtime's `buffer_bytes`. Default 0:
+	 * as many as fit, and fewer where data comes from the page cache.
 	 */
 	uint32_t window_bytes;
 	/* Files open at once, 1 … 65536. Default 0: 64 per worker. */
 	uint32_t files_in_flight;
 	/*
-	 * Windows of one file read at once, at most, 1 … 1024; as many of them
-	 * are as its device is given to do (limit.h). Default 64.
+	 * Windows of one file read at once, at most, 1 … 1024; the depth of its
+	 * device (limit.h) limits them as well. Default 64.
 	 */
 	uint32_t windows_in_flight;
 	/* Bytes of `user` memory per file in flight, 0 … 1 MiB. Default 0. */
@@ -172,9 +173,9 @@ struct pinion_scan_config {
 	 */
 	uint32_t report_holes;
 	/*
-	 * Trees are walked with the option of that name (walk.h): what
+	 * Walks trees with the option of that name (walk.h): an entry that
 	 * .gitignore and its like hide is reported as IGNORED, a directory once
-	 * for all that is in it. 0 or 1. Default 0: everything is looked at.
+	 * for all its contents. 0 or 1. Default 0: every file is read.
 	 */
 	uint32_t skip_ignored;
 	/*
@@ -187,18 +188,18 @@ struct pinion_scan_config {
 	uint32_t report_gaps;
 	uint32_t reserved; /* 0 */
 	/*
-	 * The open of a file, or a read that brings no byte while no other read
-	 * of that file ends, may take so many nanoseconds; then it is
-	 * cancelled, as a deadline of a request does it, and the file ends as
-	 * FAILED with -ETIME. What a read waits inside pinion, for a rate or
-	 * the depth of its device (limit.h), does not count. What would block
-	 * (EAGAIN, as /proc/kmsg without io_uring) is tried again until then,
-	 * instead of failing with that. A file on procfs, sysfs, tracefs,
-	 * debugfs, securityfs, cgroup or another file system whose files the
-	 * kernel makes up may have no end: no window of it is begun after so
-	 * long, waits of its reads included, and it ends as FAILED with -EFBIG.
-	 * 0 … 2^62. Default 0: no limit, as what is slow is the caller's to
-	 * know.
+	 * Nanoseconds that the open of a file may take, or a read that brings
+	 * no byte while no other read of that file ends; then it is cancelled,
+	 * as by a deadline of a request, and the file ends as FAILED with
+	 * -ETIME. The time that a read waits inside pinion, for a rate or the
+	 * depth of its device (limit.h), does not count. A read that would
+	 * block (EAGAIN, as of /proc/kmsg without io_uring) is tried again
+	 * until then, instead of failing with that. A file on procfs, sysfs,
+	 * tracefs, debugfs, securityfs, cgroup or another virtual file system
+	 * may have no end: no window of it is begun after this time, waits of
+	 * its reads included, and it ends as FAILED with -EFBIG. 0 … 2^62.
+	 * Default 0: no limit, since only the caller knows which devices are
+	 * slow.
 	 */
 	uint64_t file_timeout_ns;
 };
@@ -207,7 +208,7 @@ PINION_API void pinion_scan_config_init_sized(struct pinion_scan_config *config,
 #define pinion_scan_config_init(config) \
 	pinion_scan_config_init_sized((config), (uint32_t)sizeof(struct pinion_scan_config))
 
-/* How many paths came to which end: seen is always the sum of the others. */
+/* Counts of paths by outcome; seen is always the sum of the others. */
 struct pinion_scan_stats {
 	uint64_t seen;
 	uint64_t done;
@@ -215,8 +216,8 @@ struct pinion_scan_stats {
 	uint64_t skipped;
 	uint64_t cancelled;
 	/*
-	 * New bytes handed over, without gaps; of holes, those for which
-	 * `window` returned 0, as it alone knows how far it got in others.
+	 * New bytes delivered, without gaps; of holes, those for which `window`
+	 * returned 0, since it alone knows how far it got in others.
 	 */
 	uint64_t read_bytes;
 	uint64_t hole_bytes;   /* of those, holes */
@@ -227,9 +228,8 @@ struct pinion_scan_stats {
 /*
  * Prepares a scan on a running runtime.
  *
- * Owns: `ops` and `config` are copied; `config` NULL: every default;
- * `arg` must outlive the scan. All memory
- * it needs is allocated here.
+ * Owns: `ops` and `config` are copied; `config` NULL: every default; `arg` must
+ * outlive the scan. The scan allocates all its memory here.
  * Context: any thread but a worker's.
  * Errors: -EINVAL: a field out of range. -E2BIG: the struct is newer than the
  * library and an unknown field is set. -ENOMEM.
@@ -245,21 +245,22 @@ PINION_API int pinion_scan_create(struct pinion_runtime *runtime,
  *
  * Context: one thread at a time, not a worker's; blocks.
  * Errors: -ECANCELED: pinion_scan_cancel() was called; the path is still
- * reported, as cancelled. -ENOMEM: the path could not be copied; likewise
- * reported, as failed. -EDEADLK: on a worker thread of any runtime, where it
- * does nothing but say so to the log.
+ * reported, as cancelled. -ENOMEM: the path could not be copied; it is
+ * reported, as failed. -EDEADLK: on a worker thread of any runtime; a message
+ * in the log says so, and nothing has changed.
  * Since: 0.1
  */
 PINION_API int pinion_scan_add_file(struct pinion_scan *scan, const char *path);
 
 /*
- * As pinion_scan_add_file(), for a file below a directory that the caller has
- * open: whatever the owner of the files exchanges meanwhile, nothing outside
- * the directory is opened. Every part of `path`, the last one included, is
- * refused where it is a symbolic link. Mounts below the directory are entered.
+ * Adds a file below a directory that the caller has open, as
+ * pinion_scan_add_file(): whatever the owner of the files exchanges meanwhile,
+ * nothing outside the directory is opened. A path is refused where any part of
+ * it, the last one included, is a symbolic link. Mounts below the directory are
+ * entered.
  *
  * Shape: `path` is relative to the directory, has no part "..", and may be of
- * any length. The file is reported by it.
+ * any length. The report of the file has that path.
  * Owns: `directory_fd` stays the caller's, open until the file is reported;
  * O_PATH is enough. AT_FDCWD: the current directory.
  * Context: as pinion_scan_add_file().
@@ -273,7 +274,8 @@ PINION_API int pinion_scan_add_file_beneath(
 	struct pinion_scan *scan, int directory_fd, const char *path);
 
 /*
- * As pinion_scan_add_file(), but a directory is walked and all below it added.
+ * Adds a path as pinion_scan_add_file(), but walks a directory and adds all
+ * files below it.
  */
 PINION_API int pinion_scan_add_tree(struct pinion_scan *scan, const char *path);
 
@@ -285,9 +287,9 @@ PINION_API void pinion_scan_add_failure(struct pinion_scan *scan, const char *pa
 
 /*
  * Asks the scan to end early: paths not yet opened are reported as cancelled,
- * reads in flight are cancelled as pinion_request_cancel() does, and open files
- * end at their next window and are reported as cancelled. What a device, or a
- * worker that reads itself, is already at ends when the device ends it.
+ * reads in flight are cancelled as by pinion_request_cancel(), and open files
+ * end at their next window and are reported as cancelled. A read that a device,
+ * or a worker without io_uring, has begun ends when the device ends it.
  *
  * Context: any thread, a callback, a signal handler on a thread that is no
  * worker's; never blocks or allocates, O(workers), once.
@@ -298,11 +300,11 @@ PINION_API void pinion_scan_cancel(struct pinion_scan *scan);
 /*
  * Waits until every path added is reported.
  *
- * Shape: the totals are size-versioned; pass sizeof(*out_stats).
+ * Shape: the counts are size-versioned; pass sizeof(*out_stats).
  * Owns: `out_stats` may be NULL, `size` is ignored then.
  * Context: the adding thread; blocks.
- * Errors: -EDEADLK: on a worker thread of any runtime, where it does nothing
- * but say so to the log.
+ * Errors: -EDEADLK: on a worker thread of any runtime; a message in the log
+ * says so, and nothing has changed.
  * Since: 0.1
  */
 PINION_API int pinion_scan_finish(
@@ -310,9 +312,9 @@ PINION_API int pinion_scan_finish(
 
 /*
  * Frees a finished scan; finishes it first if need be, and after a cancel waits
- * until each worker has ended the task that it is in; 0. NULL is accepted. It
- * comes before pinion_runtime_destroy() of its runtime, which refuses until
- * then. A second time aborts, with a message.
+ * until each worker has ended its current task; 0. NULL is accepted. It comes
+ * before pinion_runtime_destroy() of its runtime, which refuses until then. A
+ * second call aborts, with a message.
  *
  * Context: as pinion_scan_finish().
  * Errors: as pinion_scan_finish(); the scan is as before.

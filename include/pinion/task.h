@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A task: the smallest unit of work a runtime runs, a struct in the caller's
- * memory with a function. Spawning one allocates nothing.
+ * A task: the smallest unit of work that a runtime runs. It is a struct in the
+ * caller's memory with a function; spawning it allocates nothing.
  */
 #ifndef PINION_TASK_H
 #define PINION_TASK_H
@@ -14,15 +14,15 @@ PINION_BEGIN_DECLS
 struct pinion_task;
 
 /*
- * Runs to completion on a worker.
+ * The work of a task. It runs to completion on a worker.
  *
- * Errors: 0 or a negative errno; a negative value counts as a failure in
- * pinion_runtime_get_stats, and the runtime's first is kept for
- * pinion_runtime_join(); `fault_policy` says what else happens.
- * Context: a worker thread. It may spawn, submit requests, and block, though
- * blocking holds up everything else on that worker. The task's memory is the
- * caller's again as soon as the function is entered: it may free it or spawn
- * it anew.
+ * Errors: 0 or a negative errno. A negative value counts as a failure in struct
+ * pinion_runtime_stats, and pinion_runtime_join() returns the first one;
+ * `fault_policy` says what else happens.
+ * Context: a worker thread. The function may spawn, submit requests, and block,
+ * though blocking holds up all other work on that worker. The task's memory is
+ * the caller's again as soon as the function is entered: it may free the task
+ * or spawn it anew.
  * Since: 0.1
  */
 typedef int (*pinion_task_fn)(struct pinion_task *task);
@@ -36,10 +36,10 @@ enum pinion_task_flags {
 
 /*
  * Shape: 32 bytes, embeddable; set `run`, `cancel` and `flags`, zero the rest
- * once: the library leaves it ready for the next spawn.
+ * once: the library leaves the struct ready for the next spawn.
  * Owns: the caller's memory. It must not move, be freed or be written to
- * between a successful pinion_task_spawn() and the entry of `run` or `cancel`,
- * of which exactly one is called; to spawn it again meanwhile is refused:
+ * between a successful pinion_task_spawn() and the entry of `run` or `cancel`;
+ * exactly one of these is called. A second spawn before that is refused:
  * -EBUSY.
  * Since: 0.1
  */

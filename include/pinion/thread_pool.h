@@ -3,11 +3,11 @@
  * A thread pool: a runtime whose number of workers may change while it works.
  * By default it has no rings, for jobs that compute for long or block, so that
  * they delay no completions of the runtime that does I/O; with an `io_level` of
- * its configuration it has them, and is a read pool. It is a runtime like any
+ * its configuration it has rings, and is a read pool. It is a runtime like any
  * other, made by configuration: pinion_task_spawn() with a lane in the task's
- * flags, pinion_call_run() and all the rest work on it.
+ * flags, pinion_call_run() and all other calls work on it.
  *
- * Its workers stand in three tiers: those for high run high jobs only, those
+ * Its workers are of three classes: those for high run high jobs only, those
  * for medium high before medium, those for low all, low last; strictly.
  */
 #ifndef PINION_THREAD_POOL_H
@@ -24,8 +24,8 @@ enum pinion_thread_pool_preset {
 };
 
 /*
- * Workers of each tier: `high` and `medium` 0 … 1024, `low` 1 … 1024, since
- * somebody has to run what is low.
+ * Workers of each class: `high` and `medium` 0 … 1024, `low` 1 … 1024, since at
+ * least one worker has to run low jobs.
  * Since: 0.1
  */
 struct pinion_thread_pool_sizes {
@@ -35,7 +35,8 @@ struct pinion_thread_pool_sizes {
 };
 
 /*
- * The sizes of a preset on a machine of `cpu_count` CPUs; 0: of this one.
+ * Writes the sizes of a preset on a machine of `cpu_count` CPUs; 0: of this
+ * one.
  *
  * Conservative: 1, a quarter of the CPUs, a quarter, each at least 1. Balanced:
  * 1, 2, 1. Aggressive: 2, half of the CPUs and at least 2, half and at least 1.
@@ -97,24 +98,25 @@ PINION_API int pinion_thread_pool_create(const struct pinion_config *config,
 	const struct pinion_thread_pool_sizes *sizes, struct pinion_runtime **out_runtime);
 
 /*
- * Makes it a thread pool of `sizes`, larger or smaller, while it works. Workers
- * that are new have begun when this returns. Those that are too many take no
- * further job; what waits for them goes to the others, in order or not; each
- * goes when the job in hand has ended, and whatever its jobs have begun to wait
- * for. No job is lost or run twice. With rings the same holds for requests: a
- * worker goes when those it has in flight have ended, those that their tasks
- * submit there among them, and its ring goes with it; a new worker has a ring
- * of its own.
+ * Resizes a thread pool to `sizes`, larger or smaller, while it works. New
+ * workers have begun when this returns. Workers that are too many take no
+ * further job; their waiting jobs go to the others, in order or not. Each
+ * leaves when its current job, and everything its jobs have begun to wait for,
+ * has ended. No job is lost or run twice. With rings the same holds for
+ * requests: a worker leaves when its requests in flight have ended, those that
+ * their tasks submit there among them, and its ring goes with it; a new worker
+ * has a ring of its own.
  *
  * A job for one worker (pinion_task_spawn_on()) that has left runs on the first
- * of low. pinion_runtime_worker_count() stays that of all there may be. What
- * was got by pinion_buffer_acquire() has to be given back before the job ends.
+ * worker of low. pinion_runtime_worker_count() stays the number of all that
+ * there may be. Buffers of pinion_buffer_acquire() have to be released before
+ * the job ends.
  *
  * Context: a thread that is no worker of any runtime; sleeps until the workers
  * have left.
  * Errors: -EINVAL: `sizes` is NULL or out of range; a message names the field
- * and its value in the latter case. -ERANGE: more of a tier than it began with,
- * and than `thread_pool_max` of its tuning. -EOPNOTSUPP: no thread pool,
+ * and its value in the latter case. -ERANGE: more of a class than it began
+ * with, and than `thread_pool_max` of its tuning. -EOPNOTSUPP: no thread pool,
  * or one with `ring_sharing`. -EBUSY: another resize is under way. -ESHUTDOWN:
  * it is drained or stopped, or about to be. -EDEADLK: on a worker thread of any
  * runtime. -ECHILD: as pinion_task_spawn(). Those of starting a worker,
@@ -127,8 +129,8 @@ PINION_API int pinion_thread_pool_resize(
 	struct pinion_runtime *thread_pool, const struct pinion_thread_pool_sizes *sizes);
 
 /*
- * The sizes that the thread pool was made with or resized to. During a resize:
- * of a tier that becomes smaller, those before.
+ * Writes the sizes that the thread pool was created with or resized to. During
+ * a resize: of a class that becomes smaller, those before.
  *
  * Context: any thread.
  * Errors: -EOPNOTSUPP: no thread pool.

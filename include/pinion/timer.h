@@ -22,7 +22,8 @@ struct pinion_timer {
 };
 
 /*
- * The clock that deadlines refer to: CLOCK_MONOTONIC in nanoseconds.
+ * Returns the time on the clock of all deadlines: CLOCK_MONOTONIC in
+ * nanoseconds.
  *
  * Context: any thread.
  * Since: 0.1
@@ -30,17 +31,18 @@ struct pinion_timer {
 PINION_API uint64_t pinion_clock_now_ns(void);
 
 /*
- * Has the task run when `deadline_ns` has come, never earlier; later by as long
- * as its worker is busy with another task at that time, but not much longer
- * than `watchdog_us` of the tuning while another worker sleeps. 0 or a
- * time that has passed: as soon as possible. UINT64_MAX: never.
- * pinion_runtime_drain() waits for timers as for all other work;
- * pinion_runtime_stop() gives them to their `cancel`.
+ * Runs the task when `deadline_ns` has come, never earlier. It is late by as
+ * long as its worker is busy with another task then, but not much longer than
+ * `watchdog_us` of the tuning while another worker sleeps. 0 or a time that has
+ * passed: as soon as possible. UINT64_MAX: never. pinion_runtime_drain() waits
+ * for timers as for all other work; pinion_runtime_stop() gives them to their
+ * `cancel`.
  *
- * Started on a worker, it waits there; started elsewhere, on any.
+ * A timer started on a worker waits there; a timer started elsewhere waits on
+ * any worker.
  *
  * Context: any thread; never blocks or allocates; O(1).
- * Errors: as pinion_task_spawn(); -EBUSY: it is started and not yet over, or
+ * Errors: as pinion_task_spawn(); -EBUSY: the timer is started and not over, or
  * its task was spawned and waits to be run.
  * Since: 0.1
  */
@@ -49,14 +51,14 @@ PINION_API int pinion_timer_start(
 
 /*
  * Ends a timer early: `task.cancel` is called instead of `task.run`, soon, on
- * the worker on which it waits, after the task that this is busy with; or on
- * another when that is a long one, be it the caller's own.
+ * the worker where the timer waits, after the task that runs there; or on
+ * another worker when that is a long task, which may be the caller's own.
  *
  * Owns: the timer is still the runtime's until then. The caller makes sure that
- * it has not been freed by its `run`.
+ * the timer's `run` has not freed it.
  * Context: any thread; never blocks or allocates; O(1).
- * Errors: -EALREADY: it is not started, was cancelled, or is due. -ECHILD: as
- * pinion_task_spawn().
+ * Errors: -EALREADY: the timer is not started, was cancelled, or is due.
+ * -ECHILD: as pinion_task_spawn().
  * Since: 0.1
  */
 PINION_API int pinion_timer_cancel(struct pinion_runtime *runtime, struct pinion_timer *timer);

@@ -15,8 +15,8 @@ PINION_BEGIN_DECLS
 
 /*
  * Shape: size-versioned; only ever appended to. Initialise with
- * pinion_tuning_init(), set what should differ, and give it to a configuration
- * as its `tuning`.
+ * pinion_tuning_init(), change fields, and give it to a configuration as its
+ * `tuning`.
  * Owns: the caller's memory, read during creation only; `arena_arg` must
  * outlive the runtime.
  * Since: 0.1
@@ -78,12 +78,11 @@ struct pinion_tuning {
 	uint32_t task_ns;
 
 	/*
-	 * Tasks that a worker moves at once into its own queue from the one
-	 * that all share: its part of those there, at least
-	 * `injector_batch_min` and at most `injector_batch_max`, 1 … 65536
-	 * each, as far as there is room. Where workers serve different lanes it
-	 * moves one at a time. Defaults 4, 64. Environment:
-	 * PINION_INJECTOR_BATCH_MIN, PINION_INJECTOR_BATCH_MAX.
+	 * Tasks that a worker moves at once from the shared queue into its own:
+	 * its part of those there, at least `injector_batch_min` and at most
+	 * `injector_batch_max`, 1 … 65536 each, as far as there is room. Where
+	 * workers serve different lanes it moves one at a time. Defaults 4, 64.
+	 * Environment: PINION_INJECTOR_BATCH_MIN, PINION_INJECTOR_BATCH_MAX.
 	 */
 	uint32_t injector_batch_min;
 	uint32_t injector_batch_max;
@@ -321,14 +320,14 @@ struct pinion_tuning {
 	/* ---- stalls and diagnosis ---- */
 
 	/*
-	 * Microseconds that tasks, and timers that are due, may wait behind a
-	 * task that blocks or computes for long on their worker while another
-	 * worker sleeps, 0 … 60000000; then the sleeper is woken for them. A
-	 * watchdog thread checks twice in this time while any worker that
-	 * spawns is awake. 0: there is no such thread, and they wait until the
-	 * task ends. Work for one worker alone (pinion_task_spawn_on(), and,
-	 * without `ring_sharing`, completions of requests) waits in any case.
-	 * Default 10000. Environment: PINION_SENTRY_US.
+	 * Microseconds that tasks, and timers that are due, may wait for a task
+	 * that blocks or computes for long on their worker while another worker
+	 * sleeps, 0 … 60000000; then the sleeper is woken for them. A watchdog
+	 * thread checks twice in this time while any worker that spawns is
+	 * awake. 0: there is no such thread, and they wait until the task ends.
+	 * Work for one worker alone (pinion_task_spawn_on(), and, without
+	 * `ring_sharing`, completions of requests) waits in any case. Default
+	 * 10000. Environment: PINION_SENTRY_US.
 	 * Source: docs/decisions/stalls.md, "A watchdog finds tasks kept by a
 	 * stalled worker".
 	 */

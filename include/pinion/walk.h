@@ -15,7 +15,7 @@
 PINION_BEGIN_DECLS
 
 enum pinion_walk_kind {
-	PINION_WALK_FILE = 0,	 /* regular, or of a type the file system does not tell */
+	PINION_WALK_FILE = 0,	 /* regular, or of unknown type */
 	PINION_WALK_SYMLINK = 1, /* below the root; not followed */
 	PINION_WALK_SPECIAL = 2, /* FIFO, socket or device; never opened */
 	PINION_WALK_ERROR = 3,	 /* a path that could not be entered or examined */
@@ -41,9 +41,9 @@ struct pinion_walk_entry {
 	enum pinion_walk_kind kind;
 	/*
 	 * Kind ERROR: negative errno. -EXDEV: a part of the path has become a
-	 * symbolic link, and is not followed. Kind SYMLINK: 0, or
-	 * -ELOOP: the link leads back to itself below the root. Where openat2
-	 * is refused that is not found out.
+	 * symbolic link, and is not followed. Kind SYMLINK: 0, or -ELOOP: the
+	 * link leads back to itself below the root. Where openat2 is refused
+	 * the walk does not find that out.
 	 */
 	int error;
 	uint32_t mode; /* kinds SPECIAL, IGNORED: st_mode's type bits (S_IFIFO, …) */
@@ -68,8 +68,8 @@ typedef int (*pinion_walk_fn)(void *arg, const struct pinion_walk_entry *entry);
  *
  * Context: any thread but a worker's; blocks, allocates in proportion to the
  * directories still to be entered. The visits happen on the calling thread.
- * Errors: -ENOMEM; else what the visit function returned. A root that does not
- * exist is a visit of kind ERROR, not an error of the walk.
+ * Errors: -ENOMEM; otherwise the return value of the visit function. A root
+ * that does not exist is a visit of kind ERROR, not an error of the walk.
  * Since: 0.1
  */
 PINION_API int pinion_walk(const char *root, pinion_walk_fn visit, void *arg);
@@ -77,11 +77,11 @@ PINION_API int pinion_walk(const char *root, pinion_walk_fn visit, void *arg);
 struct pinion_walk_config {
 	uint32_t size;
 	/*
-	 * What .gitignore, .ignore and .git/info/exclude hide, and `.git`
-	 * itself, is visited as IGNORED: 0 or 1. Default 0: nothing is hidden.
-	 * The rules are gitignore(5)'s, also where there is no repository. The
-	 * root is always looked at; where it lies inside a repository, what
-	 * stands above it counts, too.
+	 * Entries that .gitignore, .ignore and .git/info/exclude hide, and
+	 * `.git` itself, are visited as IGNORED: 0 or 1. Default 0: nothing is
+	 * hidden. The rules are gitignore(5)'s, also outside of a repository.
+	 * The root is always walked; if it is inside a repository, ignore files
+	 * above it count, too.
 	 */
 	uint32_t skip_ignored;
 };
@@ -91,12 +91,12 @@ PINION_API void pinion_walk_config_init_sized(struct pinion_walk_config *config,
 	pinion_walk_config_init_sized((config), (uint32_t)sizeof(struct pinion_walk_config))
 
 /*
- * As pinion_walk(), with options; `config` NULL: every default.
- * With `skip_ignored` an ignore file that
- * cannot be used is a visit of kind ERROR, in place of its own: -EFBIG: it is
- * larger than 1 MiB, has a line of more than 4096 bytes, or 4 MiB of rules are
- * in force already; -EILSEQ: it holds NULs. One that is a symbolic link is not
- * followed. One more descriptor is held while one is read.
+ * Visits as pinion_walk(), with options; `config` NULL: every default. With
+ * `skip_ignored` an ignore file that cannot be used is a visit of kind ERROR,
+ * in place of its own: -EFBIG: it is larger than 1 MiB, has a line of more than
+ * 4096 bytes, or 4 MiB of rules are in force already; -EILSEQ: it holds NULs. A
+ * symbolic link is not followed as an ignore file. The walk holds one more
+ * descriptor while it reads one.
  *
  * Errors: as pinion_walk(). -EINVAL: a field out of range. -E2BIG: the struct
  * is newer than the library and an unknown field is set.

@@ -2,22 +2,22 @@
 /*
  * Yield policies: when a long task should leave its worker to others.
  *
- * A task is never interrupted. One that works its way through much keeps a
- * cursor in its own struct, asks a policy after each unit of progress, and when
- * told so spawns itself anew and returns; it goes on where it stopped once what
- * waited before it has run:
+ * A task is never interrupted. A task with much work keeps a cursor in its own
+ * struct, asks a policy after each unit of progress, and when the policy says
+ * so spawns itself anew and returns; it continues where it stopped once the
+ * tasks that waited before it have run:
  *
- *	while (job->next < job->end) {
- *		work_on(job->next++);
- *		if (pinion_yield_due(&job->yield, 1)) {
- *			return pinion_task_respawn(job->runtime, &job->task);
- *		}
- *	}
+ * 	while (job->next < job->end) {
+ * 		work_on(job->next++);
+ * 		if (pinion_yield_due(&job->yield, 1)) {
+ * 			return pinion_task_respawn(job->runtime, &job->task);
+ * 		}
+ * 	}
  *
- * A policy knows nothing but what it is told: no clock, no runtime, no global
- * state. Its whole state is the struct below, plain data without pointers: it
- * may be copied, written to a file and read back by this version of the library
- * on the same kind of machine; the copy decides what the original would have.
+ * A policy uses only its arguments: no clock, no runtime, no global state. Its
+ * whole state is the struct below, plain data without pointers: it may be
+ * copied, written to a file and read back by this version of the library on the
+ * same kind of machine; the copy decides as the original would have.
  */
 #ifndef PINION_YIELD_H
 #define PINION_YIELD_H
@@ -38,17 +38,17 @@ enum pinion_yield_kind {
 	/* At each call: fairest, and best at finding mistakes in tests. */
 	PINION_YIELD_ALWAYS = 2,
 	/*
-	 * When about `limit` nanoseconds should have passed, judged by how long
-	 * units took before, which the task tells with pinion_yield_note().
-	 * At most 1 s; default 500 us, a worker's loop.
+	 * When about `limit` nanoseconds should have passed, judged by the time
+	 * of earlier units, which the task reports with pinion_yield_note(). At
+	 * most 1 s; default 500 us, a worker's loop.
 	 */
 	PINION_YIELD_ADAPTIVE = 3,
 	/*
 	 * After `limit` units, of which a call may bring many: bytes, records.
-	 * What is beyond a multiple of the limit counts for the next stretch:
-	 * how often a task yields does not depend on the size of its portions,
-	 * as long as none is larger than the limit. Default 1 Mi: as bytes,
-	 * what one core hashes or searches in about 500 us at 2 GB/s.
+	 * Units beyond a multiple of the limit count for the next stretch: how
+	 * often a task yields does not depend on the size of its portions, as
+	 * long as none is larger than the limit. Default 1 Mi: as bytes, the
+	 * amount that one core hashes or searches in about 500 us at 2 GB/s.
 	 */
 	PINION_YIELD_UNITS = 4,
 };
@@ -67,7 +67,7 @@ enum pinion_yield_preset {
 
 /*
  * Shape: 32 bytes, embeddable, no padding. All fields may be read, only the
- * functions below write them. A stretch is what lies between two yields.
+ * functions below write them. A stretch is the work between two yields.
  * Owns: the caller's memory; used by one thread at a time.
  * Since: 0.1
  */
@@ -103,21 +103,21 @@ PINION_API int pinion_yield_init(struct pinion_yield *yield, uint32_t kind, uint
 PINION_API int pinion_yield_init_preset(struct pinion_yield *yield, uint32_t preset);
 
 /*
- * Tells of `units` more that are done, and asks whether to yield now. The call
- * that follows a true one begins the next stretch.
+ * Counts `units` more that are done, and says whether to yield now. The call
+ * after a true one begins the next stretch.
  *
  * Since: 0.1
  */
 PINION_API bool pinion_yield_due(struct pinion_yield *yield, uint64_t units);
 
 /*
- * Tells how long the stretch took that has ended, or that ends here because the
- * task leaves for another reason (it waits for a read, say). Kind ADAPTIVE
+ * Reports how long the stretch took that has ended, or that ends here because
+ * the task leaves for another reason (it waits for a read, say). Kind ADAPTIVE
  * learns from it, others only begin the next stretch.
  *
  * The first stretch is one unit or call; a stretch grows at most twofold from
- * one to the next, so that dear units after cheap ones are met early, and
- * shrinks to what fits at once. Without notes it stays at one unit.
+ * one to the next, so that expensive units after cheap ones are found early,
+ * and shrinks to the right size at once. Without notes it stays at one unit.
  *
  * Units: `stretch_ns` of the task's own running, measured as the caller likes.
  * For replay: recorded together with the calls.

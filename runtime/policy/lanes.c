@@ -35,12 +35,12 @@ static const char *parse_order(struct pin_lane_order *order, const char **text)
 	*order = (struct pin_lane_order){0};
 	for (; lane != PIN_LANE_NONE; lane = lane_of_letter(*++*text)) {
 		if ((order->mask & PIN_LANE_BIT(lane)) != 0) {
-			return "a lane is named twice in one tier";
+			return "a lane is named twice in one class";
 		}
 		order->mask |= PIN_LANE_BIT(lane);
 		order->lanes[order->count++] = (uint8_t)lane;
 	}
-	return order->count > 0 ? NULL : "a tier is not made of the letters h, n (or m) and l";
+	return order->count > 0 ? NULL : "a class is not made of the letters h, n (or m) and l";
 }
 
 /* 0: there is no number, or one out of range. */
@@ -62,7 +62,7 @@ static const char *parse_tier(struct pin_lane_plan *plan, const char **text)
 	const char *fault;
 
 	if (plan->tier_count == PIN_TIERS_MAX) {
-		return "there are more than 4 tiers";
+		return "there are more than 4 classes";
 	}
 	fault = parse_order(&plan->orders[plan->tier_count], text);
 	if (fault == NULL && **text == ':') {
@@ -72,7 +72,7 @@ static const char *parse_tier(struct pin_lane_plan *plan, const char **text)
 			fault = "a number of workers is not 1 to 4096";
 		}
 	} else if (fault == NULL && **text == ',') {
-		fault = "only the last tier may leave out its number of workers";
+		fault = "only the last class may leave out its number of workers";
 	}
 	plan->tier_count++;
 	return fault;
@@ -97,11 +97,11 @@ const char *pin_lane_plan_parse(struct pin_lane_plan *out_plan, const char *text
 			break;
 		}
 		if (*text++ != ',') {
-			return "tiers are not divided by commas";
+			return "classes are not divided by commas";
 		}
 	}
 	if (mask != PIN_LANES_ALL) {
-		return "a lane is served by no tier";
+		return "a lane is served by no class";
 	}
 	*out_plan = plan;
 	return NULL;

@@ -4,6 +4,7 @@
 # called. The object comes first: pinion_task_spawn(). A call that has a
 # form for tasks blocks and ends in _wait, and that form ends in _async. What
 # reads numbers ends in _stats, what reads the rest in _info; so do structs.
+# No header has a word that only this library uses.
 # Method: the names in the public headers; planted ones must be found.
 # shellcheck disable=SC2154 # tests/run sets top_srcdir and its like
 set -u
@@ -23,6 +24,13 @@ functions() {
 
 structs() {
 	cat "$@" | sed -n 's/^struct \(pinion_[a-z0-9_]*\) {.*/\1/p'
+}
+
+# coined FILE...: words that have a better one in the field; variables of the
+# environment, in capitals, keep their names.
+coined() {
+	grep -HnoE '\b(crews?|tiers?|sentry|hoards?|lined up|line-ups?|patience|reliefs?|relievers?|heir)\b' "$@" |
+		sed 's:.*/::'
 }
 
 # faults FILE...: one line for each name that does not follow the rules.
@@ -69,6 +77,17 @@ if [ "$found" != "$expected" ]; then
 fi
 
 found=$(faults "$top_srcdir"/include/pinion/*.h)
+if [ -n "$found" ]; then
+	echo "$found"
+	bad=1
+fi
+printf '/* A crew of two tiers. */\n' >"$TMPDIR/coined.h"
+found=$(coined "$TMPDIR/coined.h" | grep -c .)
+if [ "$found" != 2 ]; then
+	echo "planted: expected 2 coined words, got $found"
+	bad=1
+fi
+found=$(coined "$top_srcdir"/include/pinion/*.h)
 if [ -n "$found" ]; then
 	echo "$found"
 	bad=1

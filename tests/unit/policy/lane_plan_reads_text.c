@@ -30,7 +30,7 @@ static const struct bad bad[] = {
 	{"h,hnl", "last"},
 	{"h:1;hnl", "commas"},
 	{"hnl:1x", "commas"},
-	{"h:1,hn:1", "no tier"},
+	{"h:1,hn:1", "no class"},
 	{"h:1,n:1,l:1,hn:1,hnl", "more than 4"},
 };
 
