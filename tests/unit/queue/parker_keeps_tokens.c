@@ -47,20 +47,20 @@ static void check_steps(void)
 	expect_true("the second is free", !pin_parker_notify(&parker, &host));
 	expect_number("wakes of one already notified", 1, wake_count);
 	pin_parker_sleep(&parker, &host, PIN_NO_DEADLINE);
-	pin_parker_finish(&parker);
+	expect_true("a futex has no doorbell to take back", !pin_parker_finish(&parker));
 
 	/* In the ring: the doorbell is asked for once. */
 	expect_true("the token went with the sleep", pin_parker_prepare(&parker, PIN_PARK_RING));
 	expect_true("a ring sleeper needs its doorbell", pin_parker_notify(&parker, &host));
 	expect_true("once only", !pin_parker_notify(&parker, &host));
 	expect_number("futex wakes of a ring sleeper", 1, wake_count);
-	pin_parker_finish(&parker);
+	expect_true("its doorbell was rung", pin_parker_finish(&parker));
 
 	/* After: as before the first. */
 	expect_true("a token after", !pin_parker_notify(&parker, &host));
 	expect_true("is taken", !pin_parker_prepare(&parker, PIN_PARK_RING));
 	expect_true("and gone", pin_parker_prepare(&parker, PIN_PARK_RING));
-	pin_parker_finish(&parker);
+	expect_true("nobody rang it", !pin_parker_finish(&parker));
 }
 
 static struct pin_parker shared_parker;
