@@ -86,8 +86,24 @@ static void check_nobody_to_tell(void)
 	expect_true("never again", pin_hoard_note_nobody(&hoard, 1, 1000000) >= INT32_MAX);
 }
 
+/* 32 more make it worth a wake exactly, or miss that by a nanosecond. */
+static void check_exact_worth(void)
+{
+	struct pin_hoard hoard;
+
+	pin_hoard_init(&hoard, 64, 128, 33 * 100);
+	expect_number("exactly", 0, pin_hoard_note_nobody(&hoard, 1, 100));
+	expect_number("the next looks", 2, pin_hoard_count(&hoard));
+	pin_hoard_init(&hoard, 64, 128, 33 * 100 + 1);
+	expect_number("one less", 31, pin_hoard_note_nobody(&hoard, 1, 100));
+	expect_number("the 32nd looks", 33, pin_hoard_count(&hoard));
+	expect_number("as far as the 64th", 30, pin_hoard_note_nobody(&hoard, 1, 10));
+	expect_number("which looks", 64, pin_hoard_count(&hoard));
+}
+
 int main(void)
 {
+	check_exact_worth();
 	uint32_t rare = SPAWNS / PIN_HOARD_STRIDE_MAX;
 
 	/* The first after each fence is one more. */

@@ -106,8 +106,12 @@ int main(void)
 	check_good("h:1,hm:2,hml:1", 5, 9, "");
 	check_good("h:1,hm:2,hml", 0, 6, "011222");
 	check_good("h:1,hm:2,hml", 0, 1, "0112");
+	check_good("h:1,hm:2,hml", 0, 3, "0112");
+	check_good("h:1,hm:2,hml", 0, 4, "0112");
 	check_good("h:1,hm:2,hml", 3, 9, "");
 	check_good("h:1,hm:2,hml", 5, 9, "01122");
+	check_good("h:1,n:1,l:2,hnl:1", 0, 9, "01223");
+	check_good("h:1,n:1,l:2,hnl", 7, 9, "0122333");
 	expect_true("order", pin_lane_plan_parse(&plan, "lmh") == NULL);
 	expect_number("first", PINION_LANE_LOW, plan.orders[0].lanes[0]);
 	expect_number("last", PINION_LANE_HIGH, plan.orders[0].lanes[2]);

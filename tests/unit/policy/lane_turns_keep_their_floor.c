@@ -77,6 +77,10 @@ static void check_order(void)
 	expect_number("a lane it does not serve", 0, turns.floors[LOW]);
 	pin_lane_turns_note(&turns, HIGH);
 	expect_counts("is not counted", &turns, 0, 1, 0, 1);
+	turns = begin("nl:1,hnl", 2);
+	expect_number("nor the first one", 0, turns.floors[HIGH]);
+	pin_lane_turns_note(&turns, NORMAL);
+	expect_counts("nor then", &turns, 0, 0, 1, 1);
 }
 
 static void check_bound(void)
@@ -99,6 +103,7 @@ static void check_overdue(void)
 	struct pin_lane_turns turns = begin("hnl", 0);
 
 	expect_number("low", LOW, pin_lane_turns_due(&turns, PIN_LANE_BIT(LOW)));
+	expect_number("high", HIGH, pin_lane_turns_due(&turns, PIN_LANE_BIT(HIGH)));
 	expect_number("the first of two", NORMAL,
 		pin_lane_turns_due(&turns, PIN_LANE_BIT(LOW) | PIN_LANE_BIT(NORMAL)));
 	expect_counts("asked only", &turns, 0, 0, 0, 0);

@@ -272,8 +272,19 @@ static void check_waits(void)
 	}
 }
 
+/* So many tasks leave nothing of what was known before. */
+static void check_forgetting(void)
+{
+	struct pin_tuner tuner = settle(4000 * (uint64_t)MS);
+
+	pin_tuner_record(&tuner, 65536 * (uint64_t)US, 65536);
+	expect_number("of 65536 tasks", US, (long long)pin_tuner_average_ns(&tuner));
+	expect_number("exactly", US << PIN_TUNER_AVERAGE_SHIFT, (long long)tuner.average);
+}
+
 int main(void)
 {
+	check_forgetting();
 	check_table();
 	check_beginning();
 	check_options();

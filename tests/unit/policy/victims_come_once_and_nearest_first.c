@@ -89,7 +89,7 @@ static void release(void *arg, void *memory, size_t align, size_t bytes)
 static const struct pin_host host = {.heap = {.allocate = allocate_or_fail, .release = release}};
 
 /*
- * Node numbers fall as indices rise, and leave gaps, as the OS's may. In
+ * Node numbers fall to 0 as indices rise, and leave gaps, as the OS's may. In
  * scattered layouts L3s are numbered anew on each node, and L2s go round L3s.
  */
 static void lay_out(const struct layout *layout)
@@ -105,10 +105,11 @@ static void lay_out(const struct layout *layout)
 		places[i] = (struct pin_cpu_place){
 			.cpu_index = i,
 			.core_index = i,
-			.l2_index =
-				layout->stride == 1 ? l2 : l2 % layout->l2_per_l3 * l3_count + l3,
+			.l2_index = layout->stride == 1
+				? l2
+				: l2 % layout->l2_per_l3 * l3_count + l3 % layout->l3_per_node,
 			.l3_index = layout->stride == 1 ? l3 : l3 % layout->l3_per_node,
-			.node_index = 3 * (layout->node_count - l3 / layout->l3_per_node),
+			.node_index = 3 * (layout->node_count - 1 - l3 / layout->l3_per_node),
 		};
 	}
 }
@@ -220,6 +221,7 @@ static void check_layout(const struct layout *layout)
 		expect_number("rank without places", i, pin_victims_rank(&victims, i));
 	}
 	pin_victims_fini(&victims);
+	expect_true("nothing is left", victims.host == NULL && victims.neighbours == NULL);
 	pin_victims_fini(&victims);
 }
 

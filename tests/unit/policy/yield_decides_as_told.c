@@ -300,6 +300,10 @@ static void check_extremes(void)
 		pinion_yield_note(&yield, 0);
 	}
 	expect_number("greatest quota", 1LL << 32, (long long)yield.quota_units);
+	yield = begin(PINION_YIELD_ADAPTIVE, 1);
+	expect_true("ten units", pinion_yield_due(&yield, 10));
+	pinion_yield_note(&yield, 1);
+	expect_number("in a nanosecond", 10, (long long)yield.quota_units);
 	/* Twice as many are less than that. */
 	yield = begin(PINION_YIELD_ADAPTIVE, 1000 * 1000 * 1000);
 	expect_true("many units at once", pinion_yield_due(&yield, 3LL << 29));
