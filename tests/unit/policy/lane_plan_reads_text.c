@@ -31,6 +31,8 @@ static const struct bad bad[] = {
 	{"h:1;hnl", "commas"},
 	{"hnl:1x", "commas"},
 	{"h:1,hn:1", "no class"},
+	{"h:1,hl:1", "no class"},
+	{"n:1,nl:1", "no class"},
 	{"h:1,n:1,l:1,hn:1,hnl", "more than 4"},
 };
 
@@ -111,6 +113,7 @@ int main(void)
 	check_good("h:1,hm:2,hml", 3, 9, "");
 	check_good("h:1,hm:2,hml", 5, 9, "01122");
 	check_good("h:1,n:1,l:2,hnl:1", 0, 9, "01223");
+	check_good("h:12,hnl:1", 0, 9, "0000000000001");
 	check_good("h:1,n:1,l:2,hnl", 7, 9, "0122333");
 	expect_true("order", pin_lane_plan_parse(&plan, "lmh") == NULL);
 	expect_number("first", PINION_LANE_LOW, plan.orders[0].lanes[0]);
