@@ -2,13 +2,16 @@
 /*
  * Goal: no admission slips past a close, and the count is the number of
  * successful ones that were not forgone; it never falls below 0. One word has
- * both: bit 0 says open, the others count. EX-25, EX-41, EX-42, EX-63.
+ * both: bit 0 says open, the others count. Where the intake ends follows from
+ * the limit and from the counts of its queue. EX-25, EX-41, EX-42, EX-63,
+ * AS-36.
  * Method: the word after each call by one thread; then many short lives of a
  * gate: threads admit until refused while one closes it; the sum of their
  * successes is compared with the count, read right after the close and again
  * after all have ended.
  */
 #include "runtime/queue/gate.h"
+#include "runtime/queue/gate_intake.h"
 #include "tests/support/child.h"
 #include "tests/support/expect.h"
 
@@ -112,8 +115,47 @@ static void check_forgone(void)
 	expect_true("still closed", !pin_gate_is_open(&gate));
 }
 
+/* Of a queue whose limit is 160: a look anew allows ten more at once. */
+static void check_intake(void)
+{
+	static const struct {
+		struct pin_intake_view view;
+		uint64_t elsewhere;
+		uint64_t count;
+		bool fits;
+		uint64_t number; /* the end, or how many wait */
+	} rows[] = {
+		{{0, 0, 0}, 0, 1, true, 11},
+		{{150, 0, 0}, 0, 11, false, 150},
+		{{150, 0, 0}, 0, 10, true, 160},
+		{{150, 30, 40}, 0, 1, false, 160},
+		{{140, 30, 40}, 0, 10, true, 150},
+		{{120, 30, 40}, 0, 3, true, 133},
+		{{155, 30, 40}, 5, 1, false, 160},
+		{{154, 30, 40}, 5, 1, true, 155},
+		{{0, 0, 500}, 0, 1, false, 160},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct pin_intake intake;
+		uint64_t waiting = 0;
+		bool fits;
+
+		pin_intake_init(&intake, 160);
+		expect_number("at first", 0, (long long)pin_intake_end(&intake));
+		pin_intake_note_elsewhere(&intake, rows[i].elsewhere);
+		fits = pin_intake_renew(&intake, &rows[i].view, rows[i].count, &waiting);
+		expect_number("fits", rows[i].fits, fits);
+		expect_number("end or waiting", (long long)rows[i].number,
+			(long long)(fits ? pin_intake_end(&intake) : waiting));
+		expect_true(
+			"the other is left", fits ? waiting == 0 : pin_intake_end(&intake) == 0);
+	}
+}
+
 int main(void)
 {
+	check_intake();
 	check_word();
 	check_forgone();
 	child_expect_abort("more than there were", forgo_too_many, NULL, "before / PIN_GATE_UNIT");
