@@ -123,11 +123,6 @@ static struct io_uring_sqe *zeroed(struct io_uring_sqe *sqe)
 	return memset(sqe, 0, sizeof(*sqe));
 }
 
-struct io_uring_sqe *pin_ring_entry(struct pin_ring *ring)
-{
-	return pin_ring_room(ring) > 0 ? zeroed(pin_ring_entry_again(ring)) : NULL;
-}
-
 static bool has_task_work(const struct pin_ring *ring)
 {
 	return ring->has_task_flag &&

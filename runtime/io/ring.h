@@ -36,7 +36,7 @@
  *
  * Invariants: (1) in_flight <= credit, and with those cancels whose requests
  * have completed as well; so in_flight + cancelling <= 2 * credit < CQ entries.
- * (2) every entry handed out by pin_ring_entry completes exactly once through
+ * (2) every entry handed out completes exactly once through
  * the deliver function. (3) only pin_ring_doorbell may be called from other
  * threads.
  *
@@ -81,7 +81,7 @@ struct pin_ring_options {
 	const struct pin_kernel *kernel; /* what was found to work */
 };
 
-/* Gets one completion; never re-entered, but may call pin_ring_entry. */
+/* Gets one completion; never re-entered, but may call pin_ring_entry_again. */
 typedef void (*pin_ring_deliver_fn)(void *arg, uint64_t user_data, int32_t result);
 
 struct pinion_request;
@@ -185,12 +185,6 @@ static inline int pin_ring_home_index(
 }
 
 /*
- * A zeroed submission entry, counted as in flight; NULL when the credit is
- * used up. The caller sets user_data.
- */
-struct io_uring_sqe *pin_ring_entry(struct pin_ring *ring);
-
-/*
  * The next free entry, NULL if there is none. Without an array of indices
  * (NO_SQARRAY) they go round, which saves the kernel a look at it for each.
  * With one, it is the first entry where the kernel has taken all that there
@@ -230,9 +224,9 @@ static PIN_INLINE struct io_uring_sqe *pin_ring_next_entry(struct pin_ring *ring
 }
 
 /*
- * Like pin_ring_entry() for what has just completed and goes on, or has looked
- * at the room: there always is one. It is not zeroed, so one of liburing's
- * functions has to fill it in.
+ * A submission entry, counted as in flight, for what has just completed and
+ * goes on, or has looked at the room: there always is one. It is not zeroed, so
+ * one of liburing's functions has to fill it in, and then user_data is set.
  */
 static PIN_INLINE struct io_uring_sqe *pin_ring_entry_again(struct pin_ring *ring)
 {
@@ -241,7 +235,7 @@ static PIN_INLINE struct io_uring_sqe *pin_ring_entry_again(struct pin_ring *rin
 	return pin_ring_next_entry(ring);
 }
 
-/* How many entries pin_ring_entry would hand out. */
+/* How many entries the credit is good for. */
 static inline uint32_t pin_ring_room(const struct pin_ring *ring)
 {
 	uint32_t used = ring->in_flight + ring->cancelling; /* invariant 1 */

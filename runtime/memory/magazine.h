@@ -288,12 +288,6 @@ static inline bool pin_magazine_take(struct pin_magazine *magazine, uint32_t *ou
 	return true;
 }
 
-/* Inside. */
-static inline bool pin_magazine_is_full(const struct pin_magazine *magazine)
-{
-	return (uint32_t)pin_load_relaxed_u64(&magazine->word) == magazine->capacity;
-}
-
 /* Inside: puts one in; false: it is full. */
 static inline bool pin_magazine_put(struct pin_magazine *magazine, uint32_t index)
 {

@@ -17,17 +17,6 @@ enum {
 static const uint64_t AVERAGE_MIN = UINT64_C(1) << AVERAGE_SHIFT; /* 1 ns */
 static const uint64_t SAMPLE_MAX = (uint64_t)UINT32_MAX << AVERAGE_SHIFT;
 
-void pin_tuner_options_init(struct pin_tuner_options *options)
-{
-	*options = (struct pin_tuner_options){
-		.alpha_permille = 100,
-		.target_ns = 1000 * 1000,
-		.interval_min = 8,
-		.interval_max = 255,
-		.default_task_ns = 50 * 1000,
-	};
-}
-
 static void set_average(struct pin_tuner *tuner, uint64_t average)
 {
 	const struct pin_tuner_options *options = &tuner->options;

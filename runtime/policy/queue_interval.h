@@ -57,8 +57,6 @@ struct pin_tuner {
 	uint64_t average; /* in the units above */
 };
 
-void pin_tuner_options_init(struct pin_tuner_options *options);
-
 void pin_tuner_init(struct pin_tuner *tuner, const struct pin_tuner_options *options);
 
 /*

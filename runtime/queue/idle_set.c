@@ -236,19 +236,3 @@ bool pin_idle_holds(const struct pin_idle *idle, uint32_t worker_index)
 	/* Relaxed: nothing is read by reason of it; a withdraw decides. */
 	return (pin_load_relaxed_u64(word) & bit_of(worker_index)) != 0;
 }
-
-uint32_t pin_idle_count(const struct pin_idle *idle)
-{
-	uint32_t count = 0;
-
-	if (!has_groups(idle)) {
-		return (uint32_t)__builtin_popcountll(pin_load_acquire_u64(&idle->top));
-	}
-	for (uint32_t i = 0; i < PIN_IDLE_GROUPS; i++) {
-		for (uint32_t j = 0; j < PIN_IDLE_GROUP_WORDS; j++) {
-			count += (uint32_t)__builtin_popcountll(
-				pin_load_acquire_u64(&idle->groups[i].words[j]));
-		}
-	}
-	return count;
-}

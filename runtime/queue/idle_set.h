@@ -122,7 +122,4 @@ static inline bool pin_idle_is_empty(const struct pin_idle *idle)
 /* By the worker itself, between its two moves. False: it has been claimed. */
 bool pin_idle_holds(const struct pin_idle *idle, uint32_t worker_index);
 
-/* Number of set bits; exact only while nothing changes. */
-uint32_t pin_idle_count(const struct pin_idle *idle);
-
 #endif

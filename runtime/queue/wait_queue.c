@@ -167,24 +167,6 @@ uint32_t pin_waiters_serve(struct pin_waiters *waiters)
 	return pin_waiters_serve_unlock(waiters);
 }
 
-bool pin_waiters_hand_over(
-	struct pin_waiters *waiters, uint64_t amount, const struct pin_waiters_value *value)
-{
-	const struct pin_host *host = waiters->host;
-	struct pin_waiters_served served = {0};
-	struct pin_waiter *waiter;
-
-	pin_waiters_lock(waiters);
-	waiter = waiters->oldest;
-	if (waiter != NULL && waiter->demand <= amount) {
-		unlink_waiter(waiters, waiter);
-		waiter->value = *value;
-		append(&served, waiter);
-	}
-	pin_waiters_unlock(waiters);
-	return pin_waiters_tell(host, &served) != 0;
-}
-
 void pin_waiter_init(
 	struct pin_waiter *waiter, uint64_t demand, void (*over)(struct pin_waiter *waiter))
 {

@@ -123,14 +123,6 @@ static inline bool pin_waiters_any_light(const struct pin_waiters *waiters)
 uint32_t pin_waiters_serve(struct pin_waiters *waiters);
 
 /*
- * Hands `value` to the oldest waiter, without `take`, if that wants at most
- * `amount`. False: it does not, or nobody waits; the value is still the
- * caller's, who has to give it back in the usual way.
- */
-bool pin_waiters_hand_over(
-	struct pin_waiters *waiters, uint64_t amount, const struct pin_waiters_value *value);
-
-/*
  * For what the lock itself protects: look at it, or change it, between these.
  * The last serves, then lets go of the lock, then tells those served.
  */

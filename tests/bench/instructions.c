@@ -18,6 +18,7 @@
 #include "runtime/queue/idle_set.h"
 #include "runtime/queue/timer_wheel.h"
 #include "tests/support/expect.h"
+#include "tests/support/idle.h"
 
 #include <pinion/pinion.h>
 #include <semaphore.h>
@@ -471,7 +472,7 @@ static void use_idle_set(const char *name, uint32_t worker_count)
 		pin_idle_publish(&idle, last);
 	}
 	end_path();
-	expect_number("parked", worker_count, pin_idle_count(&idle));
+	expect_number("parked", worker_count, idle_count(&idle));
 }
 
 static void start_runtime(void)

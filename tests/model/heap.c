@@ -74,19 +74,6 @@ void model_free(void *memory)
 	memset(heap.bytes + block->start, POISON, block->bytes);
 }
 
-void *model_realloc(void *memory, size_t bytes)
-{
-	void *grown = model_aligned_alloc(alignof(max_align_t), bytes);
-	const struct block *block = block_of(memory);
-
-	if (memory != NULL) {
-		MODEL_CHECK(block != NULL);
-		memcpy(grown, memory, block->bytes < bytes ? block->bytes : bytes);
-		model_free(memory);
-	}
-	return grown;
-}
-
 bool model_is_freed(const void *address)
 {
 	const struct block *block = block_of(address);

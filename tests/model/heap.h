@@ -14,7 +14,6 @@
 void heap_begin(void);
 
 void *model_aligned_alloc(size_t align, size_t bytes);
-void *model_realloc(void *memory, size_t bytes);
 void model_free(void *memory);
 bool model_is_freed(const void *address);
 

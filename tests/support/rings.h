@@ -127,10 +127,21 @@ static inline int rings_step_count(void)
 	return (rings_kernel.has_coop_taskrun ? 2 : 1) + more;
 }
 
+/*
+ * A zeroed submission entry, counted as in flight; NULL when the credit is
+ * used up.
+ */
+static inline struct io_uring_sqe *rings_entry(struct pin_ring *ring)
+{
+	return pin_ring_room(ring) > 0
+		? memset(pin_ring_entry_again(ring), 0, sizeof(struct io_uring_sqe))
+		: NULL;
+}
+
 /* An entry that does nothing and completes with 0. */
 static inline bool rings_submit_nop(struct pin_ring *ring, uint64_t user_data)
 {
-	struct io_uring_sqe *sqe = pin_ring_entry(ring);
+	struct io_uring_sqe *sqe = rings_entry(ring);
 
 	if (sqe == NULL) {
 		return false;

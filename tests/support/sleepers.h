@@ -8,6 +8,7 @@
 #define PIN_TESTS_SUPPORT_SLEEPERS_H
 
 #include "tests/support/expect.h"
+#include "tests/support/idle.h"
 #include "tests/support/threads.h"
 
 #include "runtime/worker/state.h"
@@ -51,8 +52,7 @@ static inline void sleepers_await(const struct pin_tier *tier, uint32_t count)
 
 	do {
 		sched_yield();
-	} while (pin_idle_count(&parked[PIN_PARKED_FUTEX]) +
-				pin_idle_count(&parked[PIN_PARKED_RING]) <
+	} while (idle_count(&parked[PIN_PARKED_FUTEX]) + idle_count(&parked[PIN_PARKED_RING]) <
 			count ||
 		pin_load_acquire_u32(&tier->searching) != 0 || !sleepers_are_all_threads());
 }

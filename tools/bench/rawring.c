@@ -33,7 +33,6 @@ struct rawring {
 	uint32_t depth_count;
 	uint32_t block_bytes;
 	uint8_t *memory;
-	size_t memory_bytes;
 	bool has_buffers; /* registered */
 	bool has_files;
 	const struct fileset *set;
@@ -68,7 +67,6 @@ static int provide_memory(struct rawring *rawring)
 	if (rawring->memory == NULL) {
 		return -ENOMEM;
 	}
-	rawring->memory_bytes = bytes;
 	(void)madvise(rawring->memory, bytes, MADV_HUGEPAGE);
 	fileset_fill(rawring->memory, bytes, 1);
 	whole = (struct iovec){rawring->memory, bytes};

@@ -47,9 +47,8 @@ struct scan_worker {
 	struct output_text lines;
 	struct output_text path_text;
 	uint64_t finding_count;
-	uint64_t limit_count; /* rules that reached a limit in a file */
-	uint64_t hole_bytes;  /* searched of the hole that is being searched */
-	uint64_t part_bytes;  /* of holes that were not searched to their ends */
+	uint64_t hole_bytes; /* searched of the hole that is being searched */
+	uint64_t part_bytes; /* of holes that were not searched to their ends */
 	bool has_trouble;
 };
 
@@ -153,7 +152,6 @@ static void show_limit(void *arg, const struct findings_limit *limit)
 	const char *id = show->job->rules->items[limit->rule].id;
 
 	report_limit(show, limit);
-	worker->limit_count++;
 	if (show->job->options->format == FINDING_FORMAT_JSON) {
 		worker->lines.length = 0;
 		limit_line_append(&worker->lines, &worker->path_text, id, show->file->path,

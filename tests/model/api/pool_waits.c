@@ -39,7 +39,6 @@ enum {
 	BYTES = 64,
 	THREADS_MAX = 2,
 	DEADLINE_NS = 1,
-	CACHE = 0,
 	NO_BUFFER = 0,
 };
 

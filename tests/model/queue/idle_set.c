@@ -12,6 +12,7 @@
 #include "runtime/queue/idle_set.h"
 #include "runtime/base/base.h"
 #include "tests/model/explorer.h"
+#include "tests/support/idle.h"
 
 #include <string.h>
 
@@ -164,7 +165,7 @@ static void end(const uint32_t *threads, uint32_t thread_count)
 	model_quiet_begin();
 	while (claim() != PIN_IDLE_NONE) {
 	}
-	MODEL_CHECK(pin_idle_count(&idle) == 0);
+	MODEL_CHECK(idle_count(&idle) == 0);
 	MODEL_CHECK(pin_idle_is_empty(&idle));
 }
 
@@ -278,7 +279,7 @@ static void run_publishers(uint32_t other_index)
 	for (uint32_t i = 0; i < 2; i++) {
 		model_thread_join(threads[i]);
 	}
-	MODEL_CHECK(pin_idle_count(&idle) == 2);
+	MODEL_CHECK(idle_count(&idle) == 2);
 	end(NULL, 0);
 	MODEL_CHECK(claim_counts[SLEEPER] == 1 && claim_counts[other] == 1);
 }

@@ -58,15 +58,6 @@ static void give(void *arg)
 	}
 }
 
-static void give_directly(void *arg)
-{
-	struct pin_waiters_value value = {.words = {1}};
-
-	if (!pin_waiters_hand_over(&waiters, 1, &value)) {
-		give(arg);
-	}
-}
-
 static void wait_for(void *arg)
 {
 	struct model_waiter *own = arg;
@@ -172,11 +163,6 @@ static void run_serve_and_timeout(void)
 	run_timeout(give);
 }
 
-static void run_hand_over_and_timeout(void)
-{
-	run_timeout(give_directly);
-}
-
 /* ---- against a cancel, for one that is no thread ---- */
 
 static void over(struct pin_waiter *waiter)
@@ -265,7 +251,6 @@ static const struct model_case cases[] = {
 	{"two_releasers", run_two_releasers, 2, 1, 0, lock_twins, NULL},
 	{"two_waiters", run_two_waiters, 2, 1, 0, lock_twins, NULL},
 	{"serve_and_timeout", run_serve_and_timeout, 3, 1, 1, lock_twins, NULL},
-	{"hand_over_and_timeout", run_hand_over_and_timeout, 3, 1, 1, lock_twins, NULL},
 	{"serve_and_cancel", run_serve_and_cancel, 2, 1, 0, lock_twins, NULL},
 	{"oldest_leaves", run_oldest_leaves, 2, 1, 1, leave_twins, NULL},
 };

@@ -9,6 +9,7 @@
 #include "runtime/queue/idle_set.h"
 #include "runtime/queue/parker.h"
 #include "tests/model/explorer.h"
+#include "tests/support/idle.h"
 
 #include <string.h>
 
@@ -55,7 +56,7 @@ static void run_wakers(uint32_t sleeper_count)
 	for (uint32_t i = 0; i < WAKERS; i++) {
 		model_thread_join(wakers[i]);
 	}
-	MODEL_CHECK(pin_idle_count(&idle) == 0);
+	MODEL_CHECK(idle_count(&idle) == 0);
 }
 
 static void run_one_sleeper(void)
@@ -100,7 +101,7 @@ static void run_withdrawal(void)
 		model_thread_join(threads[i]);
 	}
 	/* The first is either claimed or still there, the second gone. */
-	MODEL_CHECK(claim_counts[0] + pin_idle_count(&idle) == 1);
+	MODEL_CHECK(claim_counts[0] + idle_count(&idle) == 1);
 	MODEL_CHECK(claim_total <= 1);
 }
 

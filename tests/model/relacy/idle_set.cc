@@ -15,6 +15,7 @@
 #include "runtime/queue/idle_set.c"
 
 #include "tests/model/relacy/engine.h"
+#include "tests/support/idle.h"
 
 enum {
 	WORKERS = 260,
@@ -69,7 +70,7 @@ struct scene_base {
 		MODEL_CHECK(!saw_no_work || has_waker_found || claim_counts[0] == 1);
 		while (claim()) {
 		}
-		MODEL_CHECK(pin_idle_count(&idle) == 0 && pin_idle_is_empty(&idle));
+		MODEL_CHECK(idle_count(&idle) == 0 && pin_idle_is_empty(&idle));
 	}
 };
 

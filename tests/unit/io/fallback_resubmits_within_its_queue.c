@@ -66,7 +66,7 @@ int main(void)
 		requests[i].length_bytes = LENGTH;
 		expect_true("submit", pin_request_submit(&ring, &requests[i]));
 	}
-	expect_true("no credit is left", pin_ring_entry(&ring) == NULL);
+	expect_true("no credit is left", rings_entry(&ring) == NULL);
 	pin_request_of(&requests[CANCELLED])->ended_by = -ECANCELED;
 	pin_request_abandon(&ring, &requests[CANCELLED]);
 	first_count = pin_ring_poll(&ring, complete, &state);

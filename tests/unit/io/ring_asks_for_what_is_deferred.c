@@ -49,7 +49,7 @@ static uint32_t nops(struct pin_ring *ring, uint32_t count)
 static void read_late(struct pin_ring *ring)
 {
 	struct rings_delivered delivered = {0};
-	struct io_uring_sqe *sqe = pin_ring_entry(ring);
+	struct io_uring_sqe *sqe = rings_entry(ring);
 	char byte;
 	int ends[2];
 

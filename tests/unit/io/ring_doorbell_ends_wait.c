@@ -48,7 +48,7 @@ static void *ring_rounds(void *arg)
 
 static void submit_pipe_read(int fd, char *byte)
 {
-	struct io_uring_sqe *sqe = pin_ring_entry(&ring);
+	struct io_uring_sqe *sqe = rings_entry(&ring);
 
 	if (expect_true("an entry for the pipe", sqe != NULL)) {
 		io_uring_prep_read(sqe, fd, byte, 1, 0);

@@ -20,7 +20,7 @@ static void check_read(struct pin_ring *ring)
 {
 	struct rings_delivered delivered = {0};
 	int index = pin_ring_registered_index(ring, memory, 4096);
-	struct io_uring_sqe *sqe = pin_ring_entry(ring);
+	struct io_uring_sqe *sqe = rings_entry(ring);
 
 	if (!expect_true("an entry", sqe != NULL)) {
 		return;

@@ -52,7 +52,7 @@ static void check_burst(struct pin_ring *ring)
 
 	expect_ready("pipe", pipe(ends) == 0);
 	for (uint64_t i = 0; i < PIPES; i++) {
-		struct io_uring_sqe *sqe = pin_ring_entry(ring);
+		struct io_uring_sqe *sqe = rings_entry(ring);
 
 		if (!expect_true("an entry", sqe != NULL)) {
 			break;

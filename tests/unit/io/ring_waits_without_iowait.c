@@ -40,7 +40,7 @@ static int enter(int fd, uint32_t to_submit, uint32_t min_complete, uint32_t fla
 static void read_late(struct pin_ring *ring)
 {
 	struct rings_delivered delivered = {0};
-	struct io_uring_sqe *sqe = pin_ring_entry(ring);
+	struct io_uring_sqe *sqe = rings_entry(ring);
 	char byte;
 
 	io_uring_prep_read(sqe, ends[0], &byte, 1, 0);

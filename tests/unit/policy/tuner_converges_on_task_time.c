@@ -18,10 +18,16 @@ enum {
 
 static struct pin_tuner begin(void)
 {
-	struct pin_tuner_options options;
+	/* What runtimes have by default. */
+	const struct pin_tuner_options options = {
+		.alpha_permille = 100,
+		.target_ns = MS,
+		.interval_min = 8,
+		.interval_max = 255,
+		.default_task_ns = 50 * US,
+	};
 	struct pin_tuner tuner;
 
-	pin_tuner_options_init(&options);
 	pin_tuner_init(&tuner, &options);
 	return tuner;
 }

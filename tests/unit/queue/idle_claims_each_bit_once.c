@@ -13,6 +13,7 @@
 #include "runtime/base/base.h"
 #include "runtime/queue/idle_set.h"
 #include "tests/support/expect.h"
+#include "tests/support/idle.h"
 #include "tests/support/random.h"
 #include "tests/support/rounds.h"
 
@@ -100,7 +101,7 @@ static void check_alone(uint32_t worker_count)
 		pin_idle_publish(&idle, i - 1);
 		expect_true("a set with somebody is not empty", !pin_idle_is_empty(&idle));
 	}
-	expect_number("count", worker_count, pin_idle_count(&idle));
+	expect_number("count", worker_count, idle_count(&idle));
 	expect_true("withdrawn", pin_idle_withdraw(&idle, worker_count / 2));
 	expect_true("withdrawn before", !pin_idle_withdraw(&idle, worker_count / 2));
 	for (uint32_t i = 0; i < worker_count; i++) {
@@ -108,7 +109,7 @@ static void check_alone(uint32_t worker_count)
 			return;
 		}
 	}
-	expect_number("count when all are claimed", 0, pin_idle_count(&idle));
+	expect_number("count when all are claimed", 0, idle_count(&idle));
 }
 
 /* ---- against a plain array ---- */
@@ -206,7 +207,7 @@ static void check_moves(uint32_t worker_count, uint64_t seed)
 		expect_true("held", pin_idle_holds(&idle, index) == is_published[index]);
 		expect_true("empty with nobody in it", pin_idle_is_empty(&idle) == (count == 0));
 		if (i % 64 == 0) {
-			expect_number("count among moves", count, pin_idle_count(&idle));
+			expect_number("count among moves", count, idle_count(&idle));
 		}
 	}
 }
@@ -242,7 +243,7 @@ int main(void)
 		expect_true("claims are at least those waited for",
 			taken_counts[i] >= made_counts[i] / 2);
 	}
-	expect_number("bits left", 0, pin_idle_count(&idle));
+	expect_number("bits left", 0, idle_count(&idle));
 	expect_number("claim at the end", PIN_IDLE_NONE, pin_idle_claim(&idle));
 	expect_true("empty after that claim", pin_idle_is_empty(&idle));
 	return expect_status();

@@ -67,14 +67,12 @@ static void expect_told(const char *what, uint32_t count, uint32_t newest)
 
 static void check_order(enum pin_waiters_fences fences)
 {
-	struct pin_waiters_value value = {.words = {1, 7}};
 	struct pin_waiter late;
 
 	told_count = 0;
 	pin_store_release_u32(&units, 0);
 	pin_waiters_init(&waiters, &pin_host_linux, units_take, NULL, fences);
 	expect_true("nobody yet", !pin_waiters_any(&waiters));
-	expect_true("nobody to hand to", !pin_waiters_hand_over(&waiters, 1, &value));
 	enter(0, 3);
 	enter(1, 1);
 	enter(2, 1);
@@ -85,13 +83,11 @@ static void check_order(enum pin_waiters_fences fences)
 	expect_true("nor does who comes later get it", !pin_waiters_try(&waiters, &late));
 	expect_number("or by waiting", -ETIME, pin_waiters_wait(&waiters, &late, 0));
 	expect_number("it is left", 2, pin_load_acquire_u32(&units));
-	expect_true("it wants more than that", !pin_waiters_hand_over(&waiters, 2, &value));
 	give(2);
 	expect_told("the oldest and the next", 2, 1);
-	expect_true("handed over", pin_waiters_hand_over(&waiters, 1, &value));
-	expect_told("handed over", 3, 2);
-	expect_number("first word", 1, (long long)queue[2].value.words[0]);
-	expect_number("second word", 7, (long long)queue[2].value.words[1]);
+	give(1);
+	expect_told("the one after", 3, 2);
+	expect_number("what was taken", 1, (long long)queue[2].value.words[0]);
 	expect_true("served, too late to leave", !pin_waiter_withdraw(&queue[2]));
 	enter(0, 1);
 	give(1);
