@@ -314,6 +314,8 @@ static bool is_idle(struct pinion_pool *pool)
 
 int pinion_pool_destroy(struct pinion_pool *pool)
 {
+	uint32_t owners;
+
 	if (pool == NULL) {
 		return 0;
 	}
@@ -321,7 +323,9 @@ int pinion_pool_destroy(struct pinion_pool *pool)
 	if (pool->forked != pin_forked_now()) {
 		return -ECHILD;
 	}
-	if (pin_fetch_sub_acq_rel_u32(&pool->owners, 1) > 1) {
+	owners = pin_fetch_sub_acq_rel_u32(&pool->owners, 1);
+	PIN_CHECK(owners > 0);
+	if (owners > 1) {
 		return 0;
 	}
 	if (!is_idle(pool)) {

@@ -6,6 +6,8 @@
 #ifndef PIN_BASE_LIST_H
 #define PIN_BASE_LIST_H
 
+#include "runtime/base/check.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -39,6 +41,8 @@ static inline bool pin_list_has_several(const struct pin_list *list)
 
 static inline void pin_list_push(struct pin_list *list, struct pin_link *link)
 {
+	PIN_DCHECK(list->head == NULL || list->tail->next == NULL);
+	PIN_DCHECK(list->head == NULL || list->tail != link); /* it is there already */
 	link->next = NULL;
 	if (list->head == NULL) {
 		list->head = link;
@@ -64,6 +68,8 @@ static inline void pin_list_append(struct pin_list *to, struct pin_list *from)
 	if (from->head == NULL) {
 		return;
 	}
+	PIN_DCHECK(from->tail->next == NULL);
+	PIN_DCHECK(to->head == NULL || to->tail->next == NULL);
 	if (to->head == NULL) {
 		to->head = from->head;
 	} else {

@@ -54,6 +54,7 @@ static void begin_depth(struct pin_disk *disk, const struct pinion_tuning *tunin
 	options.max = options.max < options.min ? options.min : options.max;
 	options.start = options.start < options.min ? options.min : options.start;
 	options.start = options.start > options.max ? options.max : options.start;
+	PIN_DCHECK(options.min <= options.start && options.start <= options.max);
 	pin_depth_init(&disk->depth, &options);
 	disk->base_ns = 0;
 }
@@ -130,6 +131,7 @@ static struct pin_disk *add(struct pin_disks *disks, const struct pin_host *host
 	if (count == PIN_DISKS) {
 		return &disks->disks[PIN_DISKS - 1];
 	}
+	PIN_CHECK(count < PIN_DISKS);
 	disk = &disks->disks[count];
 	disk->device = block->device;
 	disk->is_rotational = block->is_rotational;
@@ -211,6 +213,7 @@ static void learn(struct pin_disk *disk, const struct pinion_tuning *tuning, uin
 			sums->requests - disk->base_requests,
 	};
 
+	PIN_DCHECK(is_newer(disk, now_ns, sums));
 	if (!pin_depth_is_ripe(&disk->depth, sample.elapsed_ns, sample.units)) {
 		return;
 	}
@@ -283,6 +286,7 @@ void pin_lineup_init(struct pin_lineup *lineup)
 /* Behind all others. */
 static void join(struct pin_lineup *lineup, struct pin_line *line, const struct pinion_file *file)
 {
+	PIN_DCHECK(lineup->last == NULL || lineup->last->next != NULL);
 	line->file = file;
 	pin_flight_list_init(&line->requests);
 	if (lineup->last == NULL) {
@@ -346,6 +350,7 @@ static void dissolve(struct pin_lineup *lineup, struct pin_lines *lines)
 {
 	struct pin_line *line = lineup->last->next;
 
+	PIN_CHECK(pin_flight_list_is_empty(&line->requests));
 	if (line == lineup->last) {
 		lineup->last = NULL;
 	} else {
@@ -378,6 +383,7 @@ void pin_lineup_pop(struct pin_lineup *lineup)
 {
 	struct pin_line *line = lineup->last->next;
 
+	PIN_CHECK(lineup->count > 0);
 	PIN_CHECK(!pin_flight_list_is_empty(&line->requests));
 	pin_flight_list_remove(line->requests.next);
 	lineup->count--;

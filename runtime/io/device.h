@@ -22,6 +22,7 @@
 #ifndef PIN_IO_DEVICE_H
 #define PIN_IO_DEVICE_H
 
+#include "runtime/base/check.h"
 #include "runtime/io/device_credit.h"
 #include "runtime/io/rate_limit.h"
 #include "runtime/io/request.h"
@@ -85,6 +86,7 @@ void pin_lineup_pop(struct pin_lineup *lineup);
 /* Any other that is in there; the caller unlinks it. */
 static inline void pin_lineup_note_left(struct pin_lineup *lineup)
 {
+	PIN_CHECK(lineup->count > 0);
 	lineup->count--;
 }
 

@@ -166,6 +166,10 @@ static void note_limit(const struct pin_credit *credit, struct pin_holding *hold
 
 static void give_back(struct pin_credit *credit, struct pin_holding *holding, uint64_t amount)
 {
+	uint64_t before;
+
+	PIN_CHECK(pin_credit_covers(holding->held, amount));
+	PIN_DCHECK(pin_credit_covers(holding->held - amount, holding->used));
 	holding->held -= amount;
 	if (holding->held == 0 && !holding->is_queued && holding->is_counted) {
 		holding->is_counted = false;
@@ -174,7 +178,8 @@ static void give_back(struct pin_credit *credit, struct pin_holding *holding, ui
 	if (amount == 0) {
 		return;
 	}
-	pin_fetch_sub_acq_rel_u64(&credit->taken, amount);
+	before = pin_fetch_sub_acq_rel_u64(&credit->taken, amount);
+	PIN_CHECK(before >= amount);
 	if (pin_waiters_any(&credit->waiters)) { /* [CREDIT-1] */
 		pin_waiters_serve(&credit->waiters);
 	}
@@ -183,6 +188,7 @@ static void give_back(struct pin_credit *credit, struct pin_holding *holding, ui
 /* Unused; as much of it as is beyond `kept`. */
 static uint64_t spare_beyond(const struct pin_holding *holding, uint64_t kept)
 {
+	PIN_DCHECK(pin_credit_covers(holding->held, holding->used));
 	return excess(holding->held - holding->used, kept);
 }
 
@@ -278,6 +284,7 @@ bool pin_credit_take(struct pin_credit *credit, struct pin_holding *holding, uin
 		holding->is_counted = true;
 		holding->held += more;
 	}
+	PIN_DCHECK(pin_credit_covers(holding->held, wanted));
 	holding->used = wanted;
 	return true;
 }
@@ -296,6 +303,7 @@ void pin_credit_await(struct pin_credit *credit, struct pin_holding *holding, ui
 	if (worker != 0) {
 		pin_fetch_add_acq_rel_u64(&credit->taken, worker);
 	}
+	PIN_DCHECK(holding->is_counted);
 	holding->is_queued = true;
 	/* Nobody waits with a part of what others wait for. */
 	give_back(credit, holding, holding->held - holding->used);
@@ -310,6 +318,8 @@ bool pin_credit_collect(struct pin_holding *holding)
 		pin_load_acquire_u32(&holding->is_granted) == 0) { /* [CREDIT-2] */
 		return false;
 	}
+	PIN_CHECK(!holding->waiter.is_queued); /* [CREDIT-2] */
+	PIN_DCHECK(holding->is_counted);
 	holding->is_queued = false;
 	holding->held += without_workers(holding->waiter.value.words[0]);
 	return true;

@@ -42,6 +42,7 @@
 #define PIN_IO_DEVICE_CREDIT_H
 
 #include "runtime/base/base.h"
+#include "runtime/base/check.h"
 #include "runtime/queue/wait_queue.h"
 
 /*
@@ -163,6 +164,7 @@ static inline bool pin_credit_end_held(
 {
 	uint64_t used = holding->used - amount;
 
+	PIN_DCHECK(pin_credit_covers(holding->used, amount));
 	if (PIN_UNLIKELY(!pin_credit_covers(
 				 pin_load_relaxed_u64(&credit->spare_max), holding->held - used) ||
 		    holding->target != UINT64_MAX ||
@@ -179,6 +181,7 @@ static inline void pin_credit_end(
 	struct pin_credit *credit, struct pin_holding *holding, uint64_t amount, bool is_wanted)
 {
 	if (PIN_UNLIKELY(!pin_credit_end_held(credit, holding, amount))) {
+		PIN_CHECK(pin_credit_covers(holding->used, amount));
 		holding->used -= amount;
 		pin_credit_settle(credit, holding, is_wanted);
 	}

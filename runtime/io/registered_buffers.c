@@ -59,6 +59,7 @@ static uint32_t cut(
 
 		for (uint8_t *start = region->memory; left > 0; count++) {
 			size_t length = left < registry->range_bytes ? left : registry->range_bytes;
+			PIN_DCHECK(length <= RANGE_BYTES_MAX);
 
 			out_ranges[count] = (struct iovec){.iov_base = start, .iov_len = length};
 			start += length;
@@ -77,6 +78,7 @@ static size_t settle(struct pin_registry *registry, uint32_t halvings)
 	for (uint32_t i = 0; i < registry->region_count; i++) {
 		struct pin_region *region = &registry->regions[i];
 
+		PIN_DCHECK(bytes_after(region, halvings) <= region->bytes);
 		region->bytes = bytes_after(region, halvings);
 		region->first_index = index;
 		index += range_count_of(region->bytes, registry->range_bytes);
@@ -141,6 +143,7 @@ static int index_in(const struct pin_registry *registry, const struct pin_region
 	if (length > 0 && (offset + length - 1) / registry->range_bytes != first) {
 		return -1;
 	}
+	PIN_DCHECK(first < range_count_of(region->bytes, registry->range_bytes));
 	return (int)(region->first_index + first);
 }
 

@@ -91,6 +91,8 @@ static bool give_up(struct pin_file_table *table, struct pin_file_slot *slot, ui
 {
 	struct pin_file_record *record = slot->record;
 
+	PIN_CHECK(table->used_count > 0);
+	PIN_DCHECK(record != NULL);
 	if (pin_file_slot_is_awaited(slot, head)) { /* invariant 2 */
 		return false;
 	}
@@ -124,6 +126,7 @@ static bool enter(struct pin_file_table *table, const struct pinion_file *file, 
 	uint32_t end = index + PIN_FILE_SET_SLOTS;
 	struct pin_file_slot *slot;
 
+	PIN_DCHECK(end <= table->slot_count);
 	while (index < end && table->slots[index].record != NULL) {
 		index++;
 	}
@@ -143,6 +146,7 @@ static bool enter(struct pin_file_table *table, const struct pinion_file *file, 
 	}
 	slot->record = record;
 	slot->last_entry = head;
+	PIN_DCHECK(table->used_count < table->slot_count);
 	table->used_count++;
 	return true;
 }
@@ -162,6 +166,7 @@ bool pin_file_table_note(
 		/* Perhaps another's that is used often: it counts anew. */
 		*candidate = (struct pin_file_candidate){record, PIN_FILE_USES_MIN};
 	}
+	PIN_DCHECK(candidate->uses_left > 0);
 	candidate->uses_left--;
 	if (PIN_LIKELY(candidate->uses_left > 0)) {
 		return false;

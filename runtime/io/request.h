@@ -14,6 +14,7 @@
 #ifndef PIN_IO_REQUEST_H
 #define PIN_IO_REQUEST_H
 
+#include "runtime/base/check.h"
 #include "runtime/base/metrics.h"
 #include "runtime/host/block_device.h"
 #include "runtime/io/file.h"
@@ -61,6 +62,8 @@ static inline bool pin_flight_list_is_empty(const struct pin_flight_link *list)
 
 static inline void pin_flight_list_push(struct pin_flight_link *list, struct pin_flight_link *link)
 {
+	PIN_DCHECK(link->next == NULL); /* in one list at a time */
+	PIN_DCHECK(list->previous->next == list);
 	link->next = list;
 	link->previous = list->previous;
 	list->previous->next = link;
@@ -69,6 +72,8 @@ static inline void pin_flight_list_push(struct pin_flight_link *list, struct pin
 
 static inline void pin_flight_list_remove(struct pin_flight_link *link)
 {
+	PIN_DCHECK(link->next != NULL);
+	PIN_DCHECK(link->next->previous == link && link->previous->next == link);
 	link->next->previous = link->previous;
 	link->previous->next = link->next;
 	link->next = NULL;
@@ -151,6 +156,7 @@ static inline uint32_t pin_request_part(uint64_t length_bytes, uint64_t done_byt
 	uint64_t left_bytes = length_bytes - done_bytes;
 	uint32_t part_bytes =
 		PIN_REQUEST_PART_BYTES - (uint32_t)(done_bytes % PIN_REQUEST_PART_BYTES);
+	PIN_DCHECK(done_bytes <= length_bytes);
 
 	return left_bytes < part_bytes ? (uint32_t)left_bytes : part_bytes;
 }

@@ -39,6 +39,7 @@ static PIN_INLINE void enter_until(struct pin_ring *ring, uint32_t min_complete,
 	sq->sqe_head = sq->sqe_tail;
 	io_uring_smp_store_release(sq->ktail, sq->sqe_tail);
 	to_submit = sq->sqe_tail - io_uring_smp_load_acquire(sq->khead);
+	PIN_DCHECK(to_submit <= sq->ring_entries);
 	if (ring->has_no_iowait && min_complete > 0) {
 		flags |= IORING_ENTER_NO_IOWAIT;
 	}
@@ -54,6 +55,7 @@ static PIN_INLINE void enter_until(struct pin_ring *ring, uint32_t min_complete,
 	 */
 	PIN_CHECK(rc >= 0 || rc == -EINTR || rc == -ETIME || rc == -EAGAIN || rc == -EBUSY ||
 		rc == -ENOMEM);
+	PIN_DCHECK(rc <= (int)to_submit);
 }
 
 /* Without waiting. */
@@ -105,6 +107,7 @@ struct io_uring_sqe *pin_ring_make_room(struct pin_ring *ring)
 
 	if (ring->is_fallback) {
 		uint32_t last = (ring->queued_head + ring->queued_count) % ring->credit;
+		PIN_CHECK(ring->queued_count < ring->credit); /* invariant 1 */
 
 		ring->queued_count++;
 		return &ring->queued[last];
@@ -224,6 +227,7 @@ static uint32_t poll_fallback(struct pin_ring *ring, pin_ring_deliver_fn deliver
 		priorities |= sqe->ioprio;
 		result = PIN_UNLIKELY(priorities != 0) ? pin_fallback_execute_as_asked(sqe)
 						       : pin_fallback_execute(sqe);
+		PIN_DCHECK(ring->queued_count <= ring->in_flight); /* invariant 2 */
 		ring->queued_head = (ring->queued_head + 1) % ring->credit;
 		ring->queued_count--;
 		ring->in_flight--;
@@ -271,6 +275,7 @@ uint32_t pin_ring_poll(struct pin_ring *ring, pin_ring_deliver_fn deliver, void 
 {
 	uint32_t delivered;
 
+	PIN_DCHECK(!ring->is_wide);
 	if (PIN_UNLIKELY(ring->is_fallback)) {
 		return poll_fallback(ring, deliver, arg);
 	}
@@ -326,6 +331,7 @@ void pin_ring_prepare_wait(struct pin_ring *ring)
 	 * more, edge by edge, and a counter of 2^64 - 2 wakes is out of reach.
 	 */
 	sqe = pin_ring_next_entry(ring);
+	PIN_DCHECK(ring->doorbell_fd >= 0);
 	io_uring_prep_poll_multishot(sqe, ring->doorbell_fd, POLLIN);
 	sqe->user_data = PIN_RING_TAG_DOORBELL;
 	ring->doorbell_is_armed = true;
@@ -390,12 +396,14 @@ void pin_ring_cancel(struct pin_ring *ring, uint64_t user_data)
 		return;
 	}
 	PIN_CHECK(!ring->is_polled && !ring->is_wide);
+	PIN_DCHECK(user_data > PIN_RING_TAG_WATCH); /* a request's */
 	sqe = zeroed(pin_ring_next_entry(ring));
 	sqe->opcode = IORING_OP_ASYNC_CANCEL;
 	sqe->fd = -1;
 	sqe->addr = user_data;
 	sqe->user_data = PIN_RING_TAG_CANCEL;
 	ring->cancelling++;
+	PIN_DCHECK(ring->in_flight + ring->cancelling <= 2 * ring->credit); /* invariant 1 */
 }
 
 static int send_message(struct pin_ring *ring)

@@ -65,6 +65,7 @@ int64_t pinion_chunk_prepend(
 	chunk->buffer_offset -= (int32_t)length;
 	chunk->length += length;
 	chunk->prefix_length = length;
+	PIN_DCHECK((int64_t)chunk->buffer_offset + chunk->headroom_bytes >= 0);
 	memcpy(pinion_chunk_data(chunk), pinion_chunk_data(before) + before->length - length,
 		length);
 	PIN_CHECK(is_valid(chunk));

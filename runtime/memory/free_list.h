@@ -58,6 +58,7 @@ static inline uint32_t pin_freelist_first(uint64_t state)
 
 static inline uint64_t pin_freelist_next_state(uint64_t state, uint32_t first)
 {
+	PIN_DCHECK(first >> PIN_FREELIST_INDEX_BITS == 0);
 	return ((state >> PIN_FREELIST_INDEX_BITS) + 1) << PIN_FREELIST_INDEX_BITS | first;
 }
 

@@ -58,8 +58,10 @@ void pin_magazine_await_owner(struct pin_magazine *magazine, const struct pin_ho
 
 void pin_magazine_break_in(struct pin_magazine *magazine, const struct pin_host *host)
 {
-	pin_fetch_or_seq_cst_u32(
+	uint32_t before = pin_fetch_or_seq_cst_u32(
 		&magazine->thief, PIN_MAGAZINE_THIEF | PIN_MAGAZINE_ROBBED); /* [MAG-1] */
+
+	PIN_CHECK((before & PIN_MAGAZINE_THIEF) == 0); /* the pool's lock is for one */
 	if (pin_magazine_is_fenced(magazine)) {
 		pin_fence_seq_cst(); /* [MAG-1] */
 	} else {
@@ -70,7 +72,10 @@ void pin_magazine_break_in(struct pin_magazine *magazine, const struct pin_host 
 
 void pin_magazine_get_out(struct pin_magazine *magazine)
 {
-	pin_fetch_and_seq_cst_u32(&magazine->thief, ~(uint32_t)PIN_MAGAZINE_THIEF); /* [MAG-2] */
+	uint32_t before = pin_fetch_and_seq_cst_u32(
+		&magazine->thief, ~(uint32_t)PIN_MAGAZINE_THIEF); /* [MAG-2] */
+
+	PIN_CHECK((before & PIN_MAGAZINE_THIEF) != 0);
 }
 
 void pin_magazine_forget_theft(struct pin_magazine *magazine)

@@ -52,6 +52,7 @@
 
 #include "runtime/base/atomic.h"
 #include "runtime/base/base.h"
+#include "runtime/base/check.h"
 #include "runtime/host/host.h"
 
 /* ---- magazine tray ---- */
@@ -109,6 +110,8 @@ struct pin_tray {
 static inline bool pin_tray_put(struct pin_tray *tray, uint32_t index, uint32_t most)
 {
 	uint64_t put = pin_load_relaxed_u64(&tray->put);
+	PIN_DCHECK(most <= PIN_TRAY_PLACES);
+	PIN_DCHECK(tray->seen_taken <= put);
 
 	if (PIN_UNLIKELY(put - tray->seen_taken >= most)) {
 		tray->seen_taken = pin_load_acquire_u64(&tray->taken); /* [TRAY-2] */
@@ -265,6 +268,7 @@ static inline bool pin_magazine_look_newest(
 	if (PIN_UNLIKELY(count == 0)) {
 		return false;
 	}
+	PIN_DCHECK(count <= magazine->capacity);
 	*out_word = word;
 	*out_index = pin_load_relaxed_u32(&magazine->indices[count - 1]);
 	return true;
@@ -273,6 +277,7 @@ static inline bool pin_magazine_look_newest(
 /* Inside still: forgets what was looked at. */
 static inline void pin_magazine_drop_newest(struct pin_magazine *magazine, uint64_t word)
 {
+	PIN_DCHECK((uint32_t)word > 0);
 	pin_store_relaxed_u64(&magazine->word, word - 1);
 }
 
@@ -294,6 +299,7 @@ static inline bool pin_magazine_put(struct pin_magazine *magazine, uint32_t inde
 	uint64_t word = pin_load_relaxed_u64(&magazine->word);
 	uint32_t count = (uint32_t)word;
 
+	PIN_DCHECK(count <= magazine->capacity);
 	if (PIN_UNLIKELY(count == magazine->capacity)) {
 		return false;
 	}
@@ -311,6 +317,8 @@ static inline void pin_magazine_promise(struct pin_magazine *magazine, uint32_t 
 {
 	uint64_t word = pin_load_relaxed_u64(&magazine->word);
 
+	PIN_DCHECK((uint32_t)word == 0);
+	PIN_DCHECK(count <= magazine->capacity);
 	pin_store_release_u64(&magazine->word, word + (1ull << 32) + count);
 }
 
@@ -318,6 +326,7 @@ static inline void pin_magazine_settle(struct pin_magazine *magazine, uint32_t c
 {
 	uint64_t word = pin_load_relaxed_u64(&magazine->word);
 
+	PIN_DCHECK(count <= (uint32_t)word); /* no more than was promised */
 	pin_store_relaxed_u64(&magazine->word, (word >> 32) << 32 | count);
 }
 

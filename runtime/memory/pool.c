@@ -100,7 +100,9 @@ static bool refill(struct pin_pool *pool, struct pin_magazine *magazine, uint32_
 	if (pin_magazine_is_robbed(magazine)) {
 		pin_magazine_forget_theft(magazine);
 	}
+	PIN_DCHECK(count <= PIN_POOL_BATCH_MAX);
 	pin_meter_add(&magazine->refills, 1);
+	PIN_DCHECK(indices[0] < pool->buffer_count);
 	*out_index = indices[0];
 	return true;
 }

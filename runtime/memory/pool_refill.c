@@ -10,6 +10,7 @@ bool pin_pool_take_listed(struct pin_pool *pool, uint32_t node, uint32_t *out_in
 {
 	uint32_t at = node;
 
+	PIN_DCHECK(node < pool->node_count);
 	for (uint32_t i = 0; i < pool->node_count; i++) {
 		if (pin_freelist_pop(&pool->freelists[at], pool->entries, out_index, 1) == 1) {
 			return true;
@@ -24,6 +25,7 @@ bool pin_pool_take_laid_out(
 {
 	uint32_t at = *giver;
 
+	PIN_DCHECK(at < pool->magazine_count);
 	for (uint32_t i = 0; i < (pool->node_count > 1 ? 2 : 1) * pool->magazine_count; i++) {
 		bool is_far = i >= pool->magazine_count;
 		struct pin_magazine *from = &pool->magazines[at];
@@ -62,7 +64,9 @@ static bool look_into_place(struct pin_pool *pool, uint32_t i, uint32_t *out_ind
 {
 	struct pin_magazine *victim = &pool->magazines[i];
 
+	PIN_DCHECK(i < pool->place_count);
 	pool->seen[i] = pin_magazine_state(victim); /* [POOL-1] */
+	PIN_DCHECK((uint32_t)pool->seen[i] <= victim->capacity);
 	if ((uint32_t)pool->seen[i] == 0 || !rob(pool, victim, out_index)) {
 		return false;
 	}
@@ -214,6 +218,7 @@ bool pin_pool_search(struct pin_pool *pool, uint32_t own, uint32_t node, uint32_
 			pin_pool_take_laid_out(pool, node, out_index, &giver) ||
 			take_from_others(pool, own, node, out_index);
 	} while (!is_found && !is_exhausted(pool, own));
+	PIN_DCHECK(!is_found || *out_index < pool->buffer_count);
 	pin_lock_release(&pool->lock, pool->host);
 	return is_found;
 }

@@ -28,6 +28,7 @@ void pin_deque_init(struct pin_deque *deque, struct pin_atomic_u64 *slots, uint3
 void pin_deque_allow_hold(struct pin_deque *deque, const struct pin_host *host)
 {
 	PIN_CHECK(deque->order == PIN_DEQUE_FIFO);
+	PIN_DCHECK(!deque->is_held);
 	deque->host = host;
 }
 
@@ -45,6 +46,7 @@ static void begin_hold(struct pin_deque *deque, uint32_t first)
 {
 	uint64_t head = pin_deque_head_of(first, first);
 
+	PIN_DCHECK(!deque->is_held);
 	deque->calm_count = 0;
 	if (deque->host == NULL) {
 		return;
@@ -83,6 +85,8 @@ static void end_hold(struct pin_deque *from, uint64_t head)
 {
 	uint32_t first;
 
+	PIN_CHECK(from->host != NULL); /* it allowed holds */
+	PIN_DCHECK(pin_deque_is_held(head));
 	pin_store_relaxed_u32(&from->is_asked, 1); /* [DEQUE-4] */
 	if (!from->host->fence_all() ||
 		pin_load_acquire_u32(&from->is_popping) != 0) { /* [DEQUE-4] */
@@ -101,6 +105,7 @@ static bool claim_own(struct pin_deque *deque, uint64_t *head, uint32_t count)
 	uint32_t first = pin_deque_first_of(*head);
 	uint32_t kept = pin_deque_kept_of(*head);
 
+	PIN_DCHECK(!pin_deque_is_held(*head)); /* the owner alone begins holds */
 	return pin_cas_seq_cst_u64(&deque->head, head,
 		pin_deque_head_of(kept == first ? first + count : kept, first + count));
 }
@@ -121,6 +126,7 @@ struct pin_link *pin_deque_pop_claimed(struct pin_deque *deque)
 	uint32_t first;
 	uint64_t head;
 
+	PIN_DCHECK(deque->order == PIN_DEQUE_FIFO);
 	leave_hold(deque);
 	head = pin_load_relaxed_u64(&deque->head);
 	do {
@@ -150,6 +156,7 @@ static uint32_t pop_half_fifo(struct pin_deque *deque, struct pin_list *out_list
 		first = pin_deque_first_of(head);
 		count = (tail - first) / 2;
 	} while (!claim_own(deque, &head, count));
+	PIN_DCHECK(count <= (deque->mask + 1) / 2);
 	note_claimed(deque, first, count);
 	for (uint32_t i = 0; i < count; i++) {
 		pin_list_push(out_list, pin_deque_read_slot(deque, first + i));
@@ -161,6 +168,8 @@ static uint32_t pop_half_fifo(struct pin_deque *deque, struct pin_list *out_list
 static void release_claim(struct pin_deque *from)
 {
 	uint64_t head = pin_load_relaxed_u64(&from->head);
+	/* The thief's claim stands until now. */
+	PIN_DCHECK(pin_deque_kept_of(head) != pin_deque_first_of(head));
 
 	while (!pin_cas_seq_cst_u64(&from->head, &head,
 		pin_deque_head_of(
@@ -172,6 +181,7 @@ static void release_claim(struct pin_deque *from)
 static bool claim_single(struct pin_deque *from, uint64_t head)
 {
 	uint32_t next = pin_deque_first_of(head) + 1;
+	PIN_DCHECK(pin_deque_kept_of(head) + 1 == next);
 
 	return pin_cas_seq_cst_u64(&from->head, &head, pin_deque_head_of(next, next));
 }
@@ -184,6 +194,7 @@ static uint32_t steal_half(struct pin_deque *from, struct pin_deque *to, struct 
 	uint32_t count;
 	uint32_t room;
 
+	PIN_DCHECK(from != to);
 	if (PIN_UNLIKELY(pin_deque_is_held(head))) {
 		if (pin_deque_count(from) == 0) {
 			return 0;
@@ -230,6 +241,7 @@ static struct pin_link *take_oldest(struct pin_deque *deque)
 	uint32_t first = pin_deque_first_of(head);
 	struct pin_link *link;
 
+	PIN_DCHECK(deque->order == PIN_DEQUE_LIFO);
 	pin_fence_seq_cst();						  /* [DEQUE-3] */
 	if ((int32_t)(pin_load_acquire_u32(&deque->tail) - first) <= 0) { /* [DEQUE-1] */
 		return NULL;
@@ -248,6 +260,8 @@ struct pin_link *pin_deque_pop_newest(struct pin_deque *deque)
 	uint64_t head;
 	int32_t left;
 
+	PIN_DCHECK(deque->order == PIN_DEQUE_LIFO);
+	PIN_DCHECK(!deque->is_held);
 	/* Found empty without the fence: only thieves empty it from outside. */
 	if ((int32_t)(tail - pin_deque_first_of(pin_load_relaxed_u64(&deque->head))) < 0) {
 		pin_store_relaxed_u32(&deque->own_first, tail + 1);

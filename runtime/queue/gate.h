@@ -22,6 +22,7 @@
 
 #include "runtime/base/atomic.h"
 #include "runtime/base/base.h"
+#include "runtime/base/check.h"
 
 struct pin_gate {
 	struct pin_atomic_u64 word; /* [W:any R:any] */
@@ -55,6 +56,7 @@ static inline enum pin_gate_answer pin_gate_admit_until(
 		if (PIN_UNLIKELY((word & PIN_GATE_ACCEPTING) == 0)) {
 			return PIN_GATE_CLOSED;
 		}
+		PIN_DCHECK(count <= (UINT64_MAX - word) / PIN_GATE_UNIT);
 		next = word + count * PIN_GATE_UNIT;
 		if (PIN_UNLIKELY(next / PIN_GATE_UNIT > end)) {
 			return PIN_GATE_FULL;

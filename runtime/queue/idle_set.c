@@ -31,6 +31,7 @@ static uint64_t bit_of(uint32_t index)
 static struct pin_atomic_u64 *word_of(struct pin_idle *idle, uint32_t worker_index)
 {
 	struct pin_idle_group *group = &idle->groups[worker_index / PIN_IDLE_GROUP_WORKERS];
+	PIN_DCHECK(has_groups(idle) && worker_index < idle->worker_count);
 
 	return &group->words[worker_index / 64 % PIN_IDLE_GROUP_WORDS];
 }
@@ -54,6 +55,7 @@ static bool group_is_empty(const struct pin_idle_group *group)
 static void clear_if_empty(struct pin_idle *idle, uint32_t group_index)
 {
 	uint64_t top = pin_load_acquire_u64(&idle->top); /* [IDLE-1] */
+	PIN_DCHECK(group_index < PIN_IDLE_GROUPS);
 
 	if ((top & bit_of(group_index)) != 0 && group_is_empty(&idle->groups[group_index])) {
 		pin_cas_seq_cst_u64(&idle->top, &top, top & ~bit_of(group_index)); /* [IDLE-1] */
@@ -128,6 +130,7 @@ static uint64_t mask_of(struct pin_range range, uint32_t base)
 static uint32_t take(struct pin_atomic_u64 *word, uint64_t mask, uint64_t *out_left)
 {
 	uint64_t bits = pin_load_acquire_u64(word); /* [PARK-1] */
+	PIN_DCHECK(mask != 0);
 
 	while ((bits & mask) != 0) {
 		uint32_t index = (uint32_t)__builtin_ctzll(bits & mask);
@@ -186,6 +189,8 @@ static uint32_t claim_in_range(struct pin_idle *idle, struct pin_range range)
 	for (; groups != 0; groups &= groups - 1) {
 		uint32_t index = claim_in_group(idle, (uint32_t)__builtin_ctzll(groups), range);
 
+		PIN_DCHECK(index == PIN_IDLE_NONE || index >= range.first);
+		PIN_DCHECK(index == PIN_IDLE_NONE || index < range.end);
 		if (index != PIN_IDLE_NONE) {
 			return index;
 		}

@@ -4,12 +4,14 @@
  */
 #include "runtime/queue/inbox.h"
 #include "runtime/base/base.h"
+#include "runtime/base/check.h"
 
 void pin_inbox_push(struct pin_inbox *inbox, struct pin_link *link)
 {
 	uint64_t newest = pin_load_relaxed_u64(&inbox->newest);
 
 	do {
+		PIN_DCHECK((uintptr_t)link != newest); /* it is there already */
 		link->next = (struct pin_link *)(uintptr_t)newest;
 	} while (!pin_cas_seq_cst_u64(&inbox->newest, &newest, (uintptr_t)link)); /* [INBOX-1] */
 }

@@ -33,6 +33,7 @@ void pin_injector_push(struct pin_injector *injector, struct pin_list *list)
 	struct pin_link *link;
 	uint64_t newcomers;
 
+	PIN_DCHECK(list->head == NULL || list->tail->next == NULL);
 	/* On the stack each element points to the one before it. */
 	while ((link = pin_list_pop(list)) != NULL) {
 		link->next = newest;
@@ -63,6 +64,8 @@ static uint64_t admit_newcomers(struct pin_injector *injector)
 	newest = (struct pin_link *)(uintptr_t)pin_exchange_seq_cst_u64(
 		&injector->newcomers, 0); /* [INJECT-2] */
 	link = newest;
+	PIN_DCHECK(newest != NULL); /* the lock's holder alone takes them */
+	PIN_DCHECK(injector->list.head == NULL);
 	while (link != NULL) {
 		struct pin_link *next = link->next;
 
@@ -99,6 +102,7 @@ static uint32_t batch_of(
 {
 	uint64_t count = length / share_count;
 
+	PIN_DCHECK(injector->batch_min <= injector->batch_max);
 	if (count < injector->batch_min) {
 		count = injector->batch_min;
 	}
@@ -149,12 +153,16 @@ static bool begin_pop(
 		out_pop->length = admit_newcomers(injector);
 	}
 	out_pop->count = batch_of(injector, out_pop->length, share_count, room);
+	PIN_DCHECK(out_pop->count <= room);
+	PIN_DCHECK(out_pop->length == 0 || injector->list.head != NULL);
 	return true;
 }
 
 /* Whether others may find some, too. */
 static bool end_pop(struct pin_injector *injector, const struct pop *pop)
 {
+	PIN_CHECK(pop->count <= pop->length);
+	PIN_DCHECK(pop->count < pop->length || injector->list.head == NULL);
 	pin_store_release_u64(&injector->length, pop->length - pop->count);
 	pin_store_release_u64(&injector->popped,
 		pin_load_relaxed_u64(&injector->popped) + pop->count); /* [INTAKE-1] */
@@ -182,6 +190,7 @@ static struct pin_link *place_oldest(
 {
 	struct pin_link *first = injector->list.head;
 	struct pin_link *link = first;
+	PIN_DCHECK(count > 0 && first != NULL);
 
 	for (uint32_t i = 1; i < count; i++) {
 		link = link->next;

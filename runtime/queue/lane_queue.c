@@ -13,6 +13,7 @@ void pin_lane_queue_init(struct pin_lane_queue *queue, const struct pin_host *ho
 
 void pin_lane_queue_push(struct pin_lane_queue *queue, struct pin_list *list, uint32_t count)
 {
+	PIN_DCHECK(count > 0);
 	pin_fetch_add_relaxed_u64(&queue->pushed, count); /* the push releases it: [LANE-1] */
 	pin_injector_push(&queue->injector, list);
 }
@@ -44,6 +45,7 @@ struct pin_link *pin_lane_queue_pop(struct pin_lane_queue *queue, bool *out_has_
 	if (pin_injector_pop(&queue->injector, 1, 1, &list, out_has_more) == 0) {
 		return NULL;
 	}
+	PIN_CHECK(list.head != NULL);
 	pin_fetch_add_acq_rel_u64(&queue->popped, 1); /* [LANE-1] */
 	return pin_list_pop(&list);
 }
@@ -63,6 +65,7 @@ void pin_lane_queue_mark(struct pin_lane_queue *queue, uint64_t now_ns, uint64_t
 	uint64_t last = pin_load_relaxed_u64(&queue->period);
 	uint64_t pushed;
 
+	PIN_DCHECK(max_wait_ns >= PIN_LANE_MARKS);
 	if (period <= last || !pin_cas_seq_cst_u64(&queue->period, &last, period)) {
 		return;
 	}

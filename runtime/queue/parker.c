@@ -40,6 +40,7 @@ bool pin_parker_notify(struct pin_parker *parker, const struct pin_host *host)
 {
 	uint32_t before = pin_fetch_or_seq_cst_u32(&parker->state, PIN_NOTIFIED); /* [PARK-2] */
 
+	PIN_DCHECK((before & (PIN_PARK_FUTEX | PIN_PARK_RING)) != (PIN_PARK_FUTEX | PIN_PARK_RING));
 	if (before == PIN_PARK_FUTEX) {
 		host->futex_wake(&parker->state, 1);
 	}

@@ -26,6 +26,7 @@ static void mark_used(struct pin_timers *timers, uint32_t index)
 {
 	uint32_t level = index / PIN_TIMERS_DIGITS;
 
+	PIN_DCHECK(index < SLOTS);
 	if (index <= NEVER) {
 		timers->slot_masks[level] |= (uint16_t)(1u << index % PIN_TIMERS_DIGITS);
 		timers->level_mask |= 1u << level;
@@ -36,6 +37,7 @@ static void mark_empty(struct pin_timers *timers, uint32_t index)
 {
 	uint32_t level = index / PIN_TIMERS_DIGITS;
 
+	PIN_DCHECK(timers->slots[index].first == NULL);
 	if (index > NEVER) {
 		return;
 	}
@@ -50,6 +52,8 @@ static void slot_append(struct pin_timers *timers, uint32_t index, struct pin_ti
 	struct pin_timers_slot *slot = &timers->slots[index];
 	struct pin_timer *first = slot->first;
 
+	/* Invariant 2: what is in the wheel is still to come. */
+	PIN_DCHECK(index > NEVER || timer->due_ns > timers->position_ns);
 	timer->slot_place = index + 1;
 	if (first == NULL) {
 		timer->next = timer;
@@ -73,6 +77,8 @@ static void slot_remove(struct pin_timers *timers, struct pin_timer *timer)
 	uint32_t index = timer->slot_place - 1;
 	struct pin_timers_slot *slot = &timers->slots[index];
 
+	PIN_DCHECK(index < SLOTS && slot->first != NULL);
+	PIN_DCHECK(slot->earliest_ns <= timer->due_ns);
 	PIN_CHECK(timer->next->previous == timer && timer->previous->next == timer);
 	timer->slot_place = 0;
 	if (timer->next == timer) {
@@ -107,6 +113,7 @@ static uint32_t first_slot(const struct pin_timers *timers)
 {
 	uint32_t level = (uint32_t)__builtin_ctz(timers->level_mask);
 
+	PIN_DCHECK(timers->level_mask != 0 && timers->slot_masks[level] != 0);
 	return level * PIN_TIMERS_DIGITS + (uint32_t)__builtin_ctz(timers->slot_masks[level]);
 }
 
@@ -134,6 +141,7 @@ static uint64_t open_slot(struct pin_timers *timers, uint32_t index, uint64_t du
 
 	for (struct pin_timer *timer = slot_take_all(timers, index); timer != NULL; timer = next) {
 		next = timer->next;
+		PIN_DCHECK(timer->slot_place == index + 1);
 		if (timer->due_ns <= due_ns) {
 			slot_append(timers, DUE, timer);
 			due_count++;
@@ -185,6 +193,7 @@ bool pin_timers_cancel(struct pin_timers *timers, struct pin_timer *timer)
 uint64_t pin_timers_next_ns(const struct pin_timers *timers)
 {
 	if (timers->slots[DUE].first != NULL || timers->slots[PAST].first != NULL) {
+		PIN_DCHECK(timers->count > 0);
 		return timers->now_ns;
 	}
 	return timers->level_mask == 0 ? PIN_NO_DEADLINE
@@ -211,6 +220,9 @@ uint64_t pin_timers_advance(struct pin_timers *timers, uint64_t now_ns)
 		timers->position_ns = earliest_ns;
 		due_count += open_slot(timers, index, earliest_ns);
 	}
+	PIN_DCHECK(timers->position_ns <= timers->now_ns);
+	PIN_DCHECK(timers->slots[PAST].first == NULL);
+	PIN_DCHECK(due_count <= timers->count);
 	return due_count;
 }
 
@@ -219,6 +231,7 @@ struct pin_timer *pin_timers_pop(struct pin_timers *timers)
 	struct pin_timer *timer = timers->slots[DUE].first;
 
 	if (timer != NULL) {
+		PIN_DCHECK(timer->slot_place == DUE + 1);
 		pin_timers_cancel(timers, timer);
 	}
 	return timer;
@@ -228,6 +241,7 @@ uint64_t pin_timers_expire_all(struct pin_timers *timers)
 {
 	uint64_t due_count = open_slot(timers, PAST, PIN_NO_DEADLINE);
 
+	PIN_DCHECK(timers->slots[PAST].first == NULL);
 	while (timers->level_mask != 0) {
 		due_count += open_slot(timers, first_slot(timers), PIN_NO_DEADLINE);
 	}

@@ -38,12 +38,18 @@ void pin_waiters_share_lock(struct pin_waiters *waiters, struct pin_waiters *oth
 
 static void note_count(struct pin_waiters *waiters, uint32_t change)
 {
+	uint32_t count = pin_load_relaxed_u32(&waiters->count) + change;
+
+	PIN_CHECK(count != UINT32_MAX); /* as many out as in */
+	PIN_DCHECK((count == 0) == (waiters->oldest == NULL));
 	/* Relaxed: changed under the lock; step 2 makes it seen. */
-	pin_store_relaxed_u32(&waiters->count, pin_load_relaxed_u32(&waiters->count) + change);
+	pin_store_relaxed_u32(&waiters->count, count);
 }
 
 static void push(struct pin_waiters *waiters, struct pin_waiter *waiter)
 {
+	PIN_CHECK(!waiter->is_queued);
+	PIN_DCHECK((waiters->newest == NULL) == (waiters->oldest == NULL));
 	waiter->waiters = waiters;
 	waiter->next = NULL;
 	waiter->previous = waiters->newest;
@@ -59,6 +65,10 @@ static void push(struct pin_waiters *waiters, struct pin_waiter *waiter)
 
 static void unlink_waiter(struct pin_waiters *waiters, struct pin_waiter *waiter)
 {
+	PIN_CHECK(waiter->is_queued);
+	PIN_DCHECK(waiter->previous != NULL || waiters->oldest == waiter);
+	PIN_DCHECK(waiter->next != NULL || waiters->newest == waiter);
+	PIN_DCHECK(waiter->previous == NULL || waiter->previous->next == waiter);
 	if (waiter->previous == NULL) {
 		waiters->oldest = waiter->next;
 	} else {
@@ -75,6 +85,8 @@ static void unlink_waiter(struct pin_waiters *waiters, struct pin_waiter *waiter
 
 static void append(struct pin_waiters_served *served, struct pin_waiter *waiter)
 {
+	PIN_DCHECK(!waiter->is_queued);
+	PIN_DCHECK((served->first == NULL) == (served->last == NULL));
 	waiter->next = NULL;
 	if (served->last == NULL) {
 		served->first = waiter;
@@ -244,6 +256,7 @@ static int sleep_until_served(
 		/* Served in that moment, and told in the next. */
 		deadline_ns = PIN_NO_DEADLINE;
 	}
+	PIN_DCHECK(!waiter->is_queued); /* seen by [WAIT-2] */
 	return 0;
 }
 

@@ -69,12 +69,13 @@ bool pin_reader_file_changed(const struct pin_reader *reader)
 static void end_track(struct pin_reader *reader)
 {
 	const struct pin_host *host = pin_worker_current()->shared->host;
-	bool is_last;
+	uint32_t before;
 
 	pin_lock_acquire(&reader->lock, host);
-	is_last = pin_fetch_sub_acq_rel_u32(&reader->tracks_left, 1) == 1; /* [READER-1] */
+	before = pin_fetch_sub_acq_rel_u32(&reader->tracks_left, 1); /* [READER-1] */
 	pin_lock_release(&reader->lock, host);
-	if (is_last) {
+	PIN_CHECK(before > 0);
+	if (before == 1) {
 		reader->done(reader);
 	}
 }

@@ -165,6 +165,7 @@ static void drop_levels(struct pin_ignore *ignore, size_t count)
 	while (ignore->count > count) {
 		struct pin_ignore_rules *rules = &ignore->levels[--ignore->count].rules;
 
+		PIN_CHECK(rules->text_bytes <= ignore->text_bytes);
 		ignore->text_bytes -= rules->text_bytes;
 		pin_ignore_rules_fini(rules);
 	}

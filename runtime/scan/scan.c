@@ -83,7 +83,10 @@ static const uint64_t one_slot = 1;
 
 static void release_root(struct pinion_scan *scan, struct pin_scan_root *root)
 {
-	if (pin_fetch_sub_acq_rel_u32(&root->users, 1) == 1) {
+	uint32_t before = pin_fetch_sub_acq_rel_u32(&root->users, 1);
+
+	PIN_CHECK(before > 0);
+	if (before == 1) {
 		close(root->options.directory_fd);
 		pin_heap_release(scan->host, root, PIN_HEAP_ALIGN, 1, sizeof(*root));
 		/* [ROOT-1] Its descriptor is free now. */
@@ -147,6 +150,7 @@ static struct pin_slot *take_slot(struct pinion_scan *scan)
 		acquire_slots(scan, count);
 		scan->stock = count;
 	}
+	PIN_CHECK(scan->stock > 0);
 	scan->stock--;
 	pin_lock_acquire(&scan->lock, scan->host);
 	slot = scan->free_list;

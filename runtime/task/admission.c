@@ -49,6 +49,7 @@ void pin_admission_delist(
 		lane->newest = entry->older;
 	}
 	lane->listed_count--;
+	PIN_DCHECK((lane->listed_count == 0) == (lane->newest == NULL));
 }
 
 /*

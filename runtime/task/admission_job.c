@@ -23,12 +23,15 @@ static void note_time(struct pin_admission *self, uint64_t began_ns)
 /* The job may be gone; the admission may be afterwards. */
 static void end_job(struct pin_admission *self, uint32_t lane, uint64_t began_ns, int result)
 {
+	uint32_t before;
+
 	note_time(self, began_ns);
 	if (result < 0) {
 		/* Relaxed: a figure. */
 		pin_fetch_add_relaxed_u64(&self->failed, 1);
 	}
-	pin_fetch_sub_acq_rel_u32(&self->running, 1);
+	before = pin_fetch_sub_acq_rel_u32(&self->running, 1);
+	PIN_CHECK(before > 0);
 	pin_admission_leave(self, pin_places_amount(lane, 1));
 }
 

@@ -35,6 +35,7 @@ static bool take(void *arg, uint64_t demand, struct pin_waiters_value *out_value
 		return false;
 	}
 	for (uint32_t i = 0; i < budget->kind_count; i++) {
+		PIN_CHECK(amounts[i] <= budget->available[i]);
 		budget->available[i] -= amounts[i];
 	}
 	return true;
@@ -108,6 +109,7 @@ void pinion_budget_release(struct pinion_budget *budget, const uint64_t *amounts
 				(unsigned long long)(self->totals[i] - self->available[i]));
 		}
 		self->available[i] += amounts[i];
+		PIN_DCHECK(self->available[i] <= self->totals[i]);
 	}
 	/* It may be gone afterwards: who has all of it may free it. */
 	pin_waiters_serve_unlock(&self->waiters);

@@ -2,6 +2,7 @@
 /*
  * Channels: sending and receiving under the lock, and who is served then.
  */
+#include "runtime/base/check.h"
 #include "runtime/task/internal.h"
 #include "runtime/worker/entry.h"
 
@@ -29,6 +30,7 @@ static bool take_room(void *arg, uint64_t demand, struct pin_waiters_value *out_
 	if (channel->is_closed) {
 		return true;
 	}
+	PIN_CHECK(channel->count <= channel->capacity);
 	if (channel->count == channel->capacity) {
 		return false;
 	}
@@ -49,6 +51,8 @@ static bool take_message(void *arg, uint64_t demand, struct pin_waiters_value *o
 		}
 		return channel->is_closed;
 	}
+	PIN_DCHECK(channel->oldest < channel->capacity);
+	PIN_DCHECK(channel->count <= channel->capacity);
 	memcpy((void *)(uintptr_t)demand, message_at(channel, channel->oldest),
 		channel->message_bytes);
 	channel->oldest = channel->oldest + 1 == channel->capacity ? 0 : channel->oldest + 1;
@@ -72,6 +76,9 @@ static void settle_unlock(struct pin_channel *channel)
 	while (pin_waiters_pop_served(&channel->receivers, &served) ||
 		pin_waiters_pop_served(&channel->senders, &served)) {
 	}
+	/* No receiver waits for what is there, no sender for room that is. */
+	PIN_DCHECK(channel->receivers.oldest == NULL || !answers(channel));
+	PIN_DCHECK(channel->senders.oldest == NULL || channel->count == channel->capacity);
 	if (pin_beacon_is_open(&channel->beacon) && answers(channel)) {
 		lit_fd = pin_beacon_claim(&channel->beacon);
 	}

@@ -34,6 +34,8 @@ static int complete(struct pinion_future *future, const void *value, size_t size
 	pinion_future_release_fn release;
 	bool was_done;
 
+	PIN_DCHECK(size_bytes <= PINION_FUTURE_BYTES && error <= 0);
+	PIN_DCHECK(error == 0 || size_bytes == 0);
 	pin_waiters_lock(&self->waiters);
 	was_done = self->is_done;
 	release = was_done ? NULL : self->release;

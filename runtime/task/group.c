@@ -53,6 +53,7 @@ static void note_failure(struct pin_group *group, int error)
 {
 	uint32_t none = 0;
 
+	PIN_DCHECK(error < 0);
 	/* Seen by the joiner when the task is over: [GROUP-1]. */
 	pin_cas_acq_rel_u32(&group->first_failure, &none, (uint32_t)-error);
 }
@@ -147,6 +148,7 @@ static int run_own(struct pinion_group_task *task, struct pin_group *group)
 	int rc;
 
 	pin_fault_name((pin_fault_fn)task->run);
+	PIN_DCHECK(task->group != NULL && own(task->group) == group);
 	rc = task->run(task);
 	unended = NULL;
 	return rc;

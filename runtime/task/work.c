@@ -54,6 +54,7 @@ static const enum pin_work_state steps[PIN_WORK_STATES][PIN_WORK_EVENTS] = {
 
 enum pin_work_state pin_work_next(enum pin_work_state state, enum pin_work_event event)
 {
+	PIN_DCHECK(state < PIN_WORK_STATES && event < PIN_WORK_EVENTS);
 	return steps[state][event];
 }
 

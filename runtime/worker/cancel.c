@@ -268,6 +268,7 @@ static void visit(struct pin_worker *worker, struct pinion_request *request)
 
 	take_offers(worker);
 	request->result += (int64_t)pin_flight_abandon_all(worker, request->file);
+	PIN_CHECK(private->hops_left > 0);
 	private->hops_left--;
 	if (private->hops_left > 0) {
 		pin_flight_set(private, pin_flight_word(next, PIN_FLIGHT_POSTED));

@@ -33,6 +33,8 @@ static int look_at_file(struct pinion_task *task)
 	struct pin_request *private = pin_request_of(request);
 	struct pinion_file_options options;
 
+	PIN_DCHECK(private->run != NULL && private->run != look_at_file);
+	PIN_DCHECK(request->op == PINION_OP_OPEN && request->result >= 0);
 	task->run = private->run;
 	if (pin_file_options_accept(&options, request->options, NULL) != 0) {
 		pin_check_misused(&pin_worker_current()->shared->log, PIN_REQUEST_OPTIONS_CHANGED,
@@ -62,6 +64,7 @@ static int run_landed(struct pinion_task *task)
 		private->devices = &pin_worker_current()->devices;
 		return look_at_file(task);
 	}
+	PIN_DCHECK(private->run != NULL && private->run != run_landed);
 	task->run = private->run;
 	return task->run(task);
 }
@@ -80,6 +83,7 @@ static inline bool may_move(const struct pin_worker *worker, const struct pinion
 /* To a queue that others steal from. */
 static void hand_to_any(struct pin_worker *taker, struct pinion_request *request)
 {
+	PIN_DCHECK(request->task.run != run_landed);
 	pin_request_of(request)->run = request->task.run;
 	request->task.run = run_landed;
 	request->task.private_kind = PIN_TASK_LANDED;
@@ -101,6 +105,7 @@ static PIN_INLINE void hand_over(
 {
 	struct pin_request *private = pin_request_of(request);
 
+	PIN_DCHECK(private->link.next == NULL); /* in no list of its worker's */
 	PIN_TRACE3(request_complete, worker->index, request, request->result);
 	pin_meter_add(&worker->meter.requests_completed, 1);
 	if (PIN_UNLIKELY(may_move(worker, request))) {
@@ -226,6 +231,7 @@ void pin_flight_abandon(struct pin_worker *worker, struct pinion_request *reques
 	if (private->ended_by != 0) {
 		return;
 	}
+	PIN_DCHECK(error == -ECANCELED || error == -ETIME);
 	private->ended_by = (int16_t)error;
 	if (PIN_UNLIKELY(private->is_aside)) {
 		/* Its ring takes no cancels: the device ends it. */
@@ -240,6 +246,7 @@ void pin_flight_abandon(struct pin_worker *worker, struct pinion_request *reques
 
 static void arm_again(struct pin_worker *worker, struct pin_request *private, uint64_t now_ns)
 {
+	PIN_DCHECK(private->asked_again >= 1 && private->asked_again <= ASK_AGAIN_TIMES);
 	pin_timers_insert(&worker->deadlines, &private->deadline,
 		now_ns + ((uint64_t)ASK_AGAIN_NS << (private->asked_again - 1)));
 }
@@ -369,6 +376,7 @@ bool pin_flight_relieve(struct pin_worker *worker, struct pin_worker *taker)
 		!pin_search_is_stuck(worker) || !pin_relief_take(worker)) {
 		return false;
 	}
+	PIN_DCHECK(worker != taker);
 	count = pin_ring_poll(&worker->ring, land_for_other, &landing);
 	/* What goes on from here: the next to come may be the sentry's. */
 	if (pin_ring_unsubmitted(&worker->ring) > 0) {

@@ -322,6 +322,7 @@ static void push(
 {
 	struct pin_request *private = pin_request_of(request);
 
+	PIN_DCHECK(!private->toll.is_lined_up && !private->is_waiting);
 	private->toll.is_lined_up = true;
 	private->is_waiting = true;
 	if (has_stopping_clock(private)) {
@@ -422,6 +423,7 @@ void pin_throttle_defer_part(
 
 	pin_credit_end(&ledger->disk->credit, &ledger->holding, pin_credit_amount(1, toll->pages),
 		ledger->lineup.count > 0);
+	PIN_DCHECK(toll->ledger_place != 0 && toll->is_paid);
 	toll->is_paid = false;
 	toll->started_ns = 0;
 	push(worker, ledger, request);
@@ -444,6 +446,8 @@ static struct pinion_request *next_of(struct pin_worker *worker, struct pin_ledg
 		pin_credit_await(&ledger->disk->credit, &ledger->holding, pages_of(request));
 		return NULL;
 	}
+	PIN_CHECK(worker->throttle.lined_up > 0);
+	PIN_DCHECK(pin_request_of(request)->toll.is_lined_up);
 	pin_lineup_pop(&ledger->lineup);
 	worker->throttle.lined_up--;
 	pin_request_of(request)->toll.is_lined_up = false;
@@ -502,6 +506,8 @@ struct pinion_request *pin_throttle_next(struct pin_worker *worker)
 
 static void leave_lineup(struct pin_worker *worker, struct pin_ledger *ledger)
 {
+	PIN_CHECK(worker->throttle.lined_up > 0);
+	PIN_DCHECK(ledger->lineup.count > 0);
 	pin_lineup_note_left(&ledger->lineup);
 	worker->throttle.lined_up--;
 	if (ledger->lineup.count == 0) {
@@ -542,6 +548,7 @@ static PIN_APART void end_admitted(
 	struct pin_ledger *ledger = &worker->throttle.ledgers[toll->ledger_place - 1];
 	bool is_wanted;
 
+	PIN_DCHECK(toll->ledger_place <= worker->throttle.ledger_count);
 	if (PIN_UNLIKELY(toll->is_lined_up)) {
 		leave_lineup(worker, ledger);
 		if (pin_request_of(request)->resume_bytes != 0) {

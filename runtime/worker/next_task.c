@@ -141,6 +141,7 @@ static PIN_INLINE uint32_t poll_row(struct pin_worker *worker, uint32_t most,
 		pin_run_found(worker, pin_task_of(link));
 		left--;
 	} while (left > 0 && is_next(worker, shared));
+	PIN_DCHECK(left <= limit && left <= worker->polls_since_look);
 	worker->polls_since_look -= left;
 	return limit - left;
 }
@@ -176,6 +177,7 @@ bool pin_poll_in_turns(struct pin_worker *worker)
 {
 	uint32_t turn = worker->turn;
 
+	PIN_DCHECK(turn <= 2);
 	worker->turn = turn == 2 ? 0 : turn + 1;
 	switch (turn) {
 	case 0:
@@ -208,6 +210,8 @@ bool pin_poll_injected(struct pin_worker *worker)
 	if (count == 0) {
 		return false;
 	}
+	PIN_DCHECK(first != NULL);
+	PIN_DCHECK(pin_deque_count(&worker->deque) <= worker->deque.capacity);
 	pin_room_tell(shared, PINION_LANE_NORMAL);
 	pin_meter_add(&worker->meter.injector_takes, 1);
 	/* The chain: whoever finds more than it runs wakes one more. */

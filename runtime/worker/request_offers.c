@@ -3,6 +3,7 @@
  * Into the queue of a worker's offers, and out of it.
  */
 #include "runtime/worker/request.h"
+#include "runtime/base/check.h"
 #include "runtime/worker/wake.h"
 #include "runtime/worker/watchdog.h"
 #include "runtime/worker/worker.h"
@@ -40,5 +41,7 @@ void pin_offers_hold(struct pin_shared *shared)
 
 void pin_offers_release(struct pin_shared *shared)
 {
-	pin_fetch_sub_seq_cst_u32(&shared->cancels, 1);
+	uint32_t before = pin_fetch_sub_seq_cst_u32(&shared->cancels, 1);
+
+	PIN_CHECK(before > 0);
 }

@@ -24,6 +24,8 @@ static struct pin_link *steal_from(struct pin_worker *worker, struct pin_worker 
 	}
 	pin_meter_add(&worker->meter.steals, 1);
 	pin_meter_add(&worker->meter.tasks_stolen, count);
+	PIN_DCHECK(victim != worker);
+	PIN_DCHECK(link != NULL);
 	PIN_TRACE3(steal, worker->index, victim->index, count);
 	return link;
 }
@@ -81,6 +83,7 @@ static void keep_stolen(struct pin_worker *worker, struct pin_link *link, struct
 	} else {
 		bool has_room = pin_deque_push(&worker->deque, link);
 
+		PIN_DCHECK(pin_worker_serves(worker, PINION_LANE_NORMAL));
 		PIN_CHECK(has_room);
 	}
 }

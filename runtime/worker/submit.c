@@ -109,6 +109,7 @@ static PIN_APART void launch_special(struct pin_worker *worker, struct pinion_re
 /* A transfer, when what it had to wait for before its ring has come. */
 static PIN_INLINE void launch(struct pin_worker *worker, struct pinion_request *request)
 {
+	PIN_DCHECK(!pin_request_of(request)->is_waiting);
 	if (PIN_UNLIKELY(pin_request_is_special(request))) {
 		launch_special(worker, request);
 	} else if (PIN_LIKELY(!worker->has_polled) || !pin_polled_submit(worker, request)) {
@@ -480,6 +481,7 @@ static void resume(struct pin_worker *worker)
 		if (!pin_request_submit(&worker->ring, pin_flight_request(private))) {
 			return;
 		}
+		PIN_DCHECK(private->is_waiting);
 		private->is_waiting = false;
 		pin_flight_list_remove(&private->link);
 		pin_flight_list_push(&worker->flying, &private->link);

@@ -54,6 +54,7 @@ int pin_timer_claim(struct pinion_timer *timer, uint64_t deadline_ns)
 		pin_load_acquire_u32(&private->state) != TIMER_IDLE) {
 		return -EBUSY;
 	}
+	PIN_DCHECK(!pin_timer_is_armed(&private->timer)); /* in no wheel */
 	private->deadline_ns = deadline_ns;
 	timer->task.private_kind = PIN_TASK_TIMER;
 	return 0;
@@ -150,6 +151,8 @@ bool pin_timer_take_off(struct pin_worker *worker, struct pinion_timer *timer)
 static void drop(struct pin_worker *worker, struct pinion_timer *timer)
 {
 	pin_timers_cancel(&worker->timers, &private_of(timer)->timer);
+	PIN_DCHECK(!pin_timer_is_armed(&private_of(timer)->timer));
+	PIN_DCHECK(timer->task.private_kind == PIN_TASK_TIMER);
 	pin_list_push(&worker->cancelled_timers, pin_task_link(&timer->task));
 }
 
@@ -250,6 +253,7 @@ static struct pinion_task *pop_due(struct pin_worker *worker, enum timer_state t
 			(uint64_t *)(void *)private, struct pinion_timer, private_);
 
 		/* One that was cancelled meanwhile comes by an inbox. */
+		PIN_DCHECK(expired->due_ns != 0 && !pin_timer_is_armed(expired));
 		if (change(private, TIMER_ARMED, to)) {
 			timer->task.private_kind =
 				to == TIMER_IDLE ? PIN_TASK_PLAIN : PIN_TASK_TIMER;
@@ -299,6 +303,7 @@ uint32_t pin_timer_steal(struct pin_worker *victim, uint64_t now_ns, uint32_t co
 	struct pinion_task *task;
 	uint32_t count = 0;
 
+	PIN_DCHECK(count_max > 0);
 	if (!pin_owned_take(&victim->timers_lock, victim->shared->host)) {
 		return 0;
 	}

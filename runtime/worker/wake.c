@@ -160,6 +160,7 @@ static bool wake_in_tier(struct pin_shared *shared, struct pin_tier *tier, struc
 			return true;
 		}
 		before = pin_fetch_sub_seq_cst_u32(&tier->searching, 1); /* [SEARCH-2] */
+		PIN_CHECK(before > 0);
 		*out_stranded |= tier->order.mask;
 	} while (before == 1);
 	return true;
@@ -402,6 +403,7 @@ void pin_search_succeed(struct pin_worker *worker)
 	uint32_t before = pin_fetch_sub_seq_cst_u32(&worker->tier->searching, 1);
 
 	PIN_CHECK(before > 0);
+	PIN_DCHECK(worker->is_searching);
 	worker->is_searching = false;
 	if (before == 1) {
 		wake_successors(worker);
@@ -411,6 +413,7 @@ void pin_search_succeed(struct pin_worker *worker)
 void pin_search_resume(struct pin_worker *worker)
 {
 	pin_fetch_add_seq_cst_u32(&worker->tier->searching, 1); /* [SEARCH-1] */
+	PIN_DCHECK(!worker->is_searching);
 	worker->is_searching = true;
 }
 
@@ -419,5 +422,6 @@ void pin_search_give_up(struct pin_worker *worker)
 	uint32_t before = pin_fetch_sub_seq_cst_u32(&worker->tier->searching, 1); /* [SEARCH-1] */
 
 	PIN_CHECK(before > 0);
+	PIN_DCHECK(worker->is_searching);
 	worker->is_searching = false;
 }
