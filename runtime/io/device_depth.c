@@ -72,6 +72,7 @@ static uint32_t other_depth(const struct pin_depth *depth, uint64_t latency_ns)
 
 static void stay(struct pin_depth *depth)
 {
+	PIN_DCHECK(depth->base >= depth->options.min && depth->base <= depth->options.max);
 	depth->phase = depth->depth == depth->base ? PIN_DEPTH_MEASURES : PIN_DEPTH_SETTLES;
 	depth->depth = depth->base;
 	depth->interval_count = 0;
@@ -95,6 +96,7 @@ static void begin_trial(struct pin_depth *depth, uint64_t latency_ns)
 		flip(depth);
 		other = other_depth(depth, latency_ns);
 	}
+	PIN_DCHECK(other >= depth->options.min && other <= depth->options.max);
 	depth->interval_count = 0;
 	if (other != depth->base) {
 		depth->depth = other;
@@ -156,6 +158,8 @@ static void measure(struct pin_depth *depth, uint64_t rate, uint64_t latency_ns)
 		depth->odd_count = 0;
 		depth->base_rate = (3 * depth->base_rate + rate) / 4;
 	}
+	PIN_DCHECK(depth->patience >= PATIENCE_MIN && depth->patience <= PATIENCE_MAX);
+	PIN_DCHECK(depth->depth == depth->base); /* no trial is on */
 	depth->interval_count++;
 	if (depth->interval_count >= depth->patience && depth->odd_count == 0) {
 		begin_trial(depth, latency_ns);

@@ -3,6 +3,7 @@
  * Rates under their lock.
  */
 #include "runtime/io/rate_limit.h"
+#include "runtime/base/check.h"
 
 enum {
 	/* What is reserved at once: so many parts of a second. */
@@ -41,6 +42,7 @@ static void reserve_kind(struct pin_rate *rate, struct pin_allowance *allowance,
 	amount = amount < rate->per_second / PARTS ? rate->per_second / PARTS : amount;
 	allowance->usable_ns[kind] = pin_rate_reserve(rate, now_ns, amount);
 	allowance->left[kind] += amount;
+	PIN_DCHECK(allowance->left[kind] >= wanted);
 }
 
 static bool has_enough(const struct pin_limiter *limiter, const struct pin_allowance *allowance,

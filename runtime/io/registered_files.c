@@ -77,13 +77,15 @@ void pin_file_table_fini(struct pin_file_table *table)
 		if (slot->record != NULL) {
 			(void)put(table, i, -1);
 			pin_file_record_leave(slot->record, &slot->holder);
+			PIN_CHECK(table->used_count > 0);
+			table->used_count--;
 		}
 	}
 	pin_heap_release(table->host, table->slots, PIN_HEAP_ALIGN, table->slot_count,
 		sizeof(*table->slots));
 	table->slots = NULL;
 	table->slot_count = 0;
-	table->used_count = 0;
+	PIN_CHECK(table->used_count == 0);
 }
 
 /* True when it is free. */

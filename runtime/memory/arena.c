@@ -149,6 +149,7 @@ static void trim(struct pin_arena *arena)
 		return;
 	}
 	PIN_CHECK(asked > last);
+	PIN_DCHECK(arena->carved_bytes == 0);
 	arena->host->unmap(arena->memory + asked, arena->bytes - asked);
 	arena->bytes = asked;
 }
@@ -165,6 +166,7 @@ static void examine_placement(struct pin_arena *arena)
 	arena->local_permille = PIN_ARENA_NODE_UNKNOWN;
 	if (pin_placement_count_local(arena->memory, arena->bytes, step, arena->options.node_index,
 		    &local_count, &count) == 0) {
+		PIN_DCHECK(count > 0 && local_count <= count);
 		arena->local_permille = (uint32_t)(local_count * 1000 / count);
 	}
 }
@@ -217,6 +219,7 @@ uint8_t *pin_arena_carve(struct pin_arena *arena, size_t bytes, size_t align)
 bool pin_arena_uncarve(struct pin_arena *arena, const uint8_t *memory, size_t bytes)
 {
 	PIN_CHECK(memory >= arena->memory);
+	PIN_CHECK(bytes <= arena->carved_bytes);
 	if (memory + bytes != arena->memory + arena->carved_bytes) {
 		return false;
 	}

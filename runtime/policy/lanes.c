@@ -40,6 +40,7 @@ static const char *parse_order(struct pin_lane_order *order, const char **text)
 		order->mask |= PIN_LANE_BIT(lane);
 		order->lanes[order->count++] = (uint8_t)lane;
 	}
+	PIN_DCHECK(order->count <= PIN_LANES);
 	return order->count > 0 ? NULL : "a class is not made of the letters h, n (or m) and l";
 }
 
@@ -113,6 +114,7 @@ uint32_t pin_lane_plan_complete(
 	uint32_t *rest = &plan->worker_counts[plan->tier_count - 1];
 	uint32_t named = 0;
 
+	PIN_DCHECK(plan->tier_count >= 1 && plan->tier_count <= PIN_TIERS_MAX);
 	for (uint32_t i = 0; i < plan->tier_count; i++) {
 		named += plan->worker_counts[i];
 	}
@@ -155,6 +157,7 @@ void pin_lane_turns_init(
 
 static bool is_due(const struct pin_lane_turns *turns, uint32_t slot)
 {
+	PIN_DCHECK(slot < PIN_LANE_SLOTS);
 	return turns->floors[slot] != 0 && turns->passed_counts[slot] + 1 >= turns->floors[slot];
 }
 

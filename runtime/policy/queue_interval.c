@@ -31,6 +31,9 @@ static void set_average(struct pin_tuner *tuner, uint64_t average)
 		interval = options->interval_max;
 	}
 	tuner->interval = (uint32_t)interval;
+	PIN_DCHECK(tuner->average >= AVERAGE_MIN);	      /* invariant 1 */
+	PIN_DCHECK(tuner->interval >= options->interval_min); /* invariant 2 */
+	PIN_DCHECK(tuner->interval <= options->interval_max);
 }
 
 void pin_tuner_init(struct pin_tuner *tuner, const struct pin_tuner_options *options)
@@ -66,6 +69,7 @@ static uint64_t kept_after(const struct pin_tuner *tuner, uint32_t task_count)
 			kept = (kept * tuner->kept[i]) >> KEPT_SHIFT;
 		}
 	}
+	PIN_DCHECK(kept <= UINT64_C(1) << KEPT_SHIFT);
 	return kept;
 }
 

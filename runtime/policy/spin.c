@@ -44,6 +44,9 @@ static uint32_t learned_span(const struct pin_patience *patience)
 
 uint32_t pin_patience_ask(struct pin_patience *patience, uint64_t now_ns)
 {
+	PIN_DCHECK(patience->trial_spans <= PIN_PATIENCE_TRIAL_SPANS);
+	PIN_DCHECK(patience->pause_ns >= PIN_PATIENCE_PAUSE_NS_MIN);
+	PIN_DCHECK(patience->pause_ns <= PIN_PATIENCE_PAUSE_NS_MAX);
 	patience->has_caught = false;
 	if (patience->trial_spans == 0 && is_trial_due(patience, now_ns)) {
 		patience->trial_spans = PIN_PATIENCE_TRIAL_SPANS;
@@ -112,6 +115,7 @@ void pin_patience_note_miss(struct pin_patience *patience, uint64_t now_ns)
 		return;
 	}
 	patience->misses = PIN_PATIENCE_MISSES;
+	PIN_DCHECK(patience->next_skips >= PIN_PATIENCE_SKIPS_MIN);
 	patience->skips = patience->next_skips;
 	if (patience->next_skips < PIN_PATIENCE_SKIPS_MAX) {
 		patience->next_skips *= 2;
@@ -124,6 +128,7 @@ void pin_patience_note_gap(struct pin_patience *patience, uint64_t gap_ns)
 
 	patience->gap_ns -= patience->gap_ns / GAP_WEIGHT;
 	patience->gap_ns += gap / GAP_WEIGHT;
+	PIN_DCHECK(patience->gap_ns <= PIN_PATIENCE_GAP_NS_MAX);
 	if (patience->has_caught || gap_ns >= PIN_PATIENCE_SHORT_NS) {
 		patience->short_sleeps = 0;
 	} else if (patience->short_sleeps < PIN_PATIENCE_SHORT_SLEEPS) {

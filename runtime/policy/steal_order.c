@@ -3,6 +3,7 @@
  * Ranks, ranges, and the way through them.
  */
 #include "runtime/policy/steal_order.h"
+#include "runtime/base/check.h"
 #include "runtime/host/heap.h"
 
 #include <errno.h>
@@ -80,6 +81,7 @@ static uint32_t end_of_group(
 {
 	uint32_t i = first + 1;
 
+	PIN_DCHECK(first < end);
 	while (i < end && is_shared(&seats[first], &seats[i], nearness)) {
 		i++;
 	}
@@ -109,6 +111,8 @@ static void rank_workers(struct pin_victims *victims, const struct seat *seats)
 			l2.first = rank;
 			l2.end = end_of_group(seats, rank, l3.end, PIN_NEAR_L2);
 		}
+		PIN_DCHECK(l2.first >= l3.first && l2.end <= l3.end);
+		PIN_DCHECK(l3.first >= node.first && l3.end <= node.end);
 		victims->indices[rank] = seat->worker_index;
 		neighbours->ranks[PIN_NEAR_SELF] = (struct pin_range){rank, rank + 1};
 		neighbours->ranks[PIN_NEAR_L2] = seat->has_place ? l2 : all;
@@ -271,6 +275,7 @@ static void begin_tier(struct pin_victims_round *round)
 	struct pin_range inner = round->ranges[round->nearness - 1];
 	uint32_t start;
 
+	PIN_DCHECK(outer.first <= inner.first && inner.end <= outer.end);
 	round->left_count = pin_range_count(outer) - pin_range_count(inner);
 	/* A tier without a choice takes no number. */
 	start = round->left_count > 1 ? pin_random_below(round->random, round->left_count) : 0;
@@ -374,6 +379,7 @@ bool pin_victims_next(struct pin_victims_round *round, uint32_t *out_index)
 		}
 	}
 	*out_index = pin_victims_index(round->victims, round->rank);
+	PIN_DCHECK(*out_index < round->victims->worker_count);
 	round->left_count--;
 	round->rank = round->far_end > 0 ? next_far_rank(round) : next_rank(round);
 	return true;

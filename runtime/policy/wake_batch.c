@@ -34,6 +34,7 @@ uint32_t pin_hoard_note_nobody(struct pin_hoard *hoard, uint32_t queued, uint64_
 	if (hoard->fence_spawns == PIN_HOARD_NEVER) {
 		stride = PIN_HOARD_NEVER;
 	}
+	PIN_DCHECK(stride > 0); /* the next look is still to come */
 	hoard->look_count = count + stride;
 	return stride - 1;
 }

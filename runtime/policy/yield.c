@@ -82,6 +82,7 @@ static void begin_stretch(struct pinion_yield *yield)
 {
 	bool keeps_rest = yield->kind == PINION_YIELD_UNITS && yield->has_ended != 0;
 
+	PIN_DCHECK(!keeps_rest || yield->quota_units > 0);
 	yield->done_units = keeps_rest ? yield->done_units % yield->quota_units : 0;
 	yield->has_ended = 0;
 }
@@ -120,6 +121,7 @@ static uint64_t adapt(const struct pinion_yield *yield, uint64_t stretch_ns)
 	if (quota > most) {
 		quota = most;
 	}
+	PIN_DCHECK(quota <= ADAPTIVE_UNITS_MAX);
 	return quota > 0 ? quota : 1;
 }
 

@@ -98,6 +98,7 @@ static bool is_crowded(const struct pin_reader *reader, const struct pin_worker 
 
 static void put_to_rest(struct pin_reader *reader, struct pin_track *track)
 {
+	PIN_DCHECK(track->reader == reader && track != reader->resting);
 	track->next_resting = reader->resting;
 	reader->resting = track;
 	pin_store_relaxed_u32(&reader->has_resting, 1);

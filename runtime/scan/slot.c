@@ -48,6 +48,8 @@ static void report(struct pin_slot *slot, enum pinion_scan_outcome outcome, int 
 		/* Less by one. Relaxed: a guess to others. */
 		pin_fetch_add_relaxed_u32(&slot->starter->file_count, UINT32_MAX);
 	}
+	PIN_DCHECK(outcome != PINION_SCAN_DONE || error == 0);
+	PIN_DCHECK(outcome == PINION_SCAN_DONE || error < 0);
 	pinion_file_close(&slot->file.file);
 	pin_scan_report(scan, &own_part(scan)->totals, &slot->file, outcome,
 		outcome == PINION_SCAN_CANCELLED ? -ECANCELED : error);
@@ -112,6 +114,8 @@ static int deliver(struct pin_reader *reader, const struct pinion_window *window
 	uint64_t new_bytes = window->length_bytes - window->prefix_bytes;
 	int rc = scan->ops.window(scan->arg, &slot->file, window);
 
+	PIN_DCHECK(window->prefix_bytes <= window->length_bytes);
+	PIN_DCHECK(unread_bytes(window) <= new_bytes);
 	new_bytes -= unread_bytes(window);
 	if (!window->is_hole) {
 		totals->read_bytes += new_bytes;

@@ -23,6 +23,8 @@ void pin_admission_enlist(struct pin_admission *self, struct pin_job_entry *entr
 {
 	struct pin_admission_lane *lane = &self->lanes[entry->lane];
 
+	PIN_DCHECK(entry->state != PIN_JOB_LISTED);
+	PIN_DCHECK((lane->listed_count == 0) == (lane->newest == NULL));
 	entry->state = PIN_JOB_LISTED;
 	entry->newer = NULL;
 	entry->older = lane->newest;

@@ -76,6 +76,7 @@ static int claim_jobs(struct pinion_job *const *jobs, uint32_t count)
 static void chain(
 	struct pin_admission *self, struct pinion_job *const *jobs, struct request *request)
 {
+	PIN_DCHECK(request->first == NULL);
 	for (uint32_t i = request->count; i > 0; i--) {
 		struct pinion_job *job = jobs[i - 1];
 
@@ -131,6 +132,7 @@ static int launch(struct pin_admission *self, const struct request *request)
 		pin_admission_leave(self, request->amount);
 		return rc;
 	}
+	PIN_DCHECK(job != NULL && request->count > 0);
 	if (pin_admission_evicts(self)) {
 		enlist_chain(self, job);
 	}
@@ -138,6 +140,7 @@ static int launch(struct pin_admission *self, const struct request *request)
 		struct pinion_job *next = pin_job_entry_of(job)->chained;
 
 		pin_job_log_submitted(&runtime->shared, pin_task_lane(&job->task));
+		PIN_DCHECK(pin_job_entry_of(job)->admission == self);
 		/* The last touch; after the last one, of the admission too. */
 		pin_runtime_spawn_reserved(runtime, &job->task);
 		job = next;

@@ -213,11 +213,13 @@ static PIN_APART struct pin_entry *find_pooled_outside(
 	struct pin_shared *shared = worker->shared;
 	struct pin_pool *pool;
 	struct pin_entry *entry;
+	uint32_t before;
 
 	pin_fetch_add_relaxed_u32(&shared->pool_searches, 1);
 	pin_fence_seq_cst(); /* [IO-3] */
 	entry = find_pooled(worker, bytes, &pool);
-	pin_fetch_sub_acq_rel_u32(&shared->pool_searches, 1); /* [IO-3] */
+	before = pin_fetch_sub_acq_rel_u32(&shared->pool_searches, 1); /* [IO-3] */
+	PIN_CHECK(before > 0);
 	return entry;
 }
 
@@ -261,6 +263,7 @@ static PIN_APART bool tell_of(struct pin_worker *worker, const struct pin_entry 
 {
 	struct pin_shared *shared = worker->shared;
 	struct pin_pool *pool;
+	uint32_t before;
 
 	pin_fetch_add_relaxed_u32(&shared->pool_searches, 1);
 	pin_fence_seq_cst(); /* [IO-3] */
@@ -268,7 +271,8 @@ static PIN_APART bool tell_of(struct pin_worker *worker, const struct pin_entry 
 	if (pool != NULL) {
 		tell(pool, (uint32_t)(entry - pool->entries));
 	}
-	pin_fetch_sub_acq_rel_u32(&shared->pool_searches, 1); /* [IO-3] */
+	before = pin_fetch_sub_acq_rel_u32(&shared->pool_searches, 1); /* [IO-3] */
+	PIN_CHECK(before > 0);
 	return pool != NULL;
 }
 

@@ -2,6 +2,7 @@
 /*
  * A worker's way to sleep and back.
  */
+#include "runtime/base/check.h"
 #include "runtime/worker/request.h"
 #include "runtime/worker/ring_lock.h"
 #include "runtime/worker/state.h"
@@ -112,6 +113,7 @@ static void prefetch_news(const struct pin_worker *worker)
 
 void pin_park_sleep_until(struct pin_worker *worker, enum pin_park_state mode, uint64_t deadline_ns)
 {
+	PIN_DCHECK(mode == PIN_PARK_FUTEX || mode == PIN_PARK_RING);
 	PIN_TRACE3(park, worker->index, mode, deadline_ns);
 	pin_meter_set(&worker->meter.park_until_ns, deadline_ns);
 	if (mode == PIN_PARK_RING) {
@@ -179,6 +181,7 @@ static void sleep_in(struct pin_worker *worker, enum pin_park_state mode)
 		pin_park_sleep_until(worker, mode, due_ns);
 		return;
 	}
+	PIN_DCHECK(!worker->is_searching); /* a sleeper is none: [SEARCH-1] */
 	end_ns = shared->host->now_ns() + timeout_ns;
 	pin_park_sleep_until(worker, mode, end_ns < due_ns ? end_ns : due_ns);
 	await_waker(worker, mode, due_ns);

@@ -45,6 +45,8 @@ static void enlist(struct pin_worker *worker, struct pin_wait_entry *entry)
 {
 	struct pin_wait_entry *first = worker->waits;
 
+	PIN_DCHECK(first == NULL || first->previous == NULL);
+	PIN_DCHECK(entry->worker == worker);
 	entry->previous = NULL;
 	entry->next = first;
 	if (first != NULL) {
@@ -70,6 +72,9 @@ static void take_back(struct pin_wait_entry *entry)
 static void forget(struct pin_worker *worker, struct pin_wait_entry *entry)
 {
 	take_back(entry);
+	PIN_DCHECK(
+		entry->previous == NULL ? worker->waits == entry : entry->previous->next == entry);
+	PIN_DCHECK(entry->next == NULL || entry->next->previous == entry);
 	if (entry->previous == NULL) {
 		worker->waits = entry->next;
 	} else {
@@ -88,6 +93,7 @@ static void finish(struct pin_wait_entry *entry)
 {
 	struct pinion_wait *wait = wait_of(entry);
 
+	PIN_DCHECK(!entry->waiter.is_queued);
 	if (wait->result == 0 && entry->finish != NULL) {
 		wait->result = entry->finish(entry->target, &entry->waiter.value);
 	}
@@ -95,6 +101,7 @@ static void finish(struct pin_wait_entry *entry)
 
 static void make_ready(struct pin_worker *worker, struct pinion_wait *wait)
 {
+	PIN_DCHECK(wait->task.private_kind == PIN_TASK_PLAIN); /* in no list of waits */
 	pin_list_push(&worker->ready, pin_task_link(&wait->task));
 }
 
@@ -103,6 +110,7 @@ static void end_here(struct pin_worker *worker, struct pin_wait_entry *entry, in
 {
 	struct pinion_wait *wait = wait_of(entry);
 
+	PIN_CHECK(entry->worker == worker);
 	if (pin_waiter_withdraw(&entry->waiter)) {
 		forget(worker, entry);
 		wait->result = result;
@@ -152,6 +160,7 @@ static void post(struct pinion_wait *wait)
 	struct pin_worker *self = pin_worker_current();
 	struct pin_link *link = pin_task_link(&wait->task);
 
+	PIN_CHECK(wait->task.private_kind == PIN_TASK_WAIT);
 	if (self == target) {
 		pin_list_push(&target->posted, link);
 		return;

@@ -33,6 +33,7 @@ static uint32_t claim_by_l3(struct pin_shared *shared, struct pin_tier *tier, st
 		for (int i = 0; i < PIN_PARKED_SETS && rank == PIN_IDLE_NONE; i++) {
 			rank = pin_idle_claim_in(&tier->parked[i], &part, 1);
 		}
+		PIN_DCHECK(part.first < part.end && part.end <= shared->worker_count);
 		all.first = part.end;
 	}
 	return rank;
@@ -127,6 +128,7 @@ static struct pin_worker *claim(
 	} else {
 		rank = claim_lowest(shared, tier);
 	}
+	PIN_DCHECK(rank == PIN_IDLE_NONE || rank < shared->worker_count);
 	return rank == PIN_IDLE_NONE ? NULL
 				     : &shared->workers[pin_victims_index(&shared->victims, rank)];
 }
@@ -205,6 +207,7 @@ static uint32_t filled(const struct pin_shared *shared, uint32_t lanes)
 /* [SEARCH-3] Behind a fence, for each of these lanes. */
 static void wake_for_lanes(struct pin_shared *shared, struct pin_worker *waker, uint32_t lanes)
 {
+	PIN_DCHECK((lanes & ~(uint32_t)PIN_LANES_ALL) == 0);
 	while (lanes != 0) {
 		uint32_t stranded = 0;
 
@@ -258,6 +261,7 @@ static bool forward_offers(struct pin_worker *gone)
 	bool has_more;
 	bool has_any;
 
+	PIN_DCHECK(gone != shared->heir);
 	pin_lock_acquire(&shared->forward_lock, shared->host);
 	while (pin_injector_pop(&gone->offers, 1, UINT32_MAX, &list, &has_more) > 0) {
 	}
