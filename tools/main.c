@@ -93,11 +93,12 @@ static void append_features(struct output_text *text)
 	output_text_string(text, "\n");
 }
 
-static void append_flag(struct output_text *text, const char *name, uint32_t flag)
+static void append_flag(struct output_text *text, const struct pinion_machine *machine,
+	enum pinion_io_feature feature)
 {
 	output_text_string(text, ", ");
-	output_text_string(text, name);
-	output_text_string(text, flag != 0 ? " yes" : " no");
+	output_text_string(text, pinion_machine_feature_name((uint32_t)feature));
+	output_text_string(text, (machine->io_features & (uint32_t)feature) != 0 ? " yes" : " no");
 }
 
 static void append_machine(struct output_text *text)
@@ -120,12 +121,12 @@ static void append_machine(struct output_text *text)
 			machine.ring_hint[0] != '\0' ? machine.ring_hint
 						     : report_reason(machine.ring_error));
 	} else {
-		append_flag(text, "single-issuer", machine.has_single_issuer);
-		append_flag(text, "defer-taskrun", machine.has_defer_taskrun);
-		append_flag(text, "registered-ring", machine.has_registered_ring);
-		append_flag(text, "send-msg-ring", machine.has_send_msg_ring);
-		append_flag(text, "clone-buffers", machine.has_clone_buffers);
-		append_flag(text, "openat", machine.has_op_openat);
+		append_flag(text, &machine, PINION_IO_SINGLE_ISSUER);
+		append_flag(text, &machine, PINION_IO_DEFER_TASKRUN);
+		append_flag(text, &machine, PINION_IO_REGISTERED_RING);
+		append_flag(text, &machine, PINION_IO_SEND_MSG_RING);
+		append_flag(text, &machine, PINION_IO_CLONE_BUFFERS);
+		append_flag(text, &machine, PINION_IO_OPENAT);
 	}
 	output_text_string(text, "\n");
 }

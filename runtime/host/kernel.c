@@ -56,30 +56,59 @@ static bool probe_setup_flags(uint32_t flags)
 	return fd != -EINVAL;
 }
 
-static bool probe_registered_ring(int fd)
+/*
+ * What the probes of features ask: a ring and what its set-up said, or nothing
+ * for those of files. `kernel` is where they note what kept them from an
+ * answer.
+ */
+struct asked {
+	int fd;
+	struct io_uring_params params;
+	struct pin_kernel *kernel;
+};
+
+static bool probe_ext_arg(const struct asked *asked)
+{
+	return (asked->params.features & IORING_FEAT_EXT_ARG) != 0;
+}
+
+static bool probe_no_iowait(const struct asked *asked)
+{
+	return (asked->params.features & IORING_FEAT_NO_IOWAIT) != 0;
+}
+
+/* As old as rings. As for memory, the limit decides. */
+static bool probe_registered_buffers(const struct asked *asked)
+{
+	(void)asked;
+	return true;
+}
+
+static bool probe_registered_ring(const struct asked *asked)
 {
 	struct io_uring_rsrc_update update = {
 		.offset = UINT32_MAX, /* any free slot of this thread */
-		.data = (uint64_t)(uint32_t)fd,
+		.data = (uint64_t)(uint32_t)asked->fd,
 	};
 
-	if (ring_register(fd, IORING_REGISTER_RING_FDS, &update, 1) != 1) {
+	if (ring_register(asked->fd, IORING_REGISTER_RING_FDS, &update, 1) != 1) {
 		return false;
 	}
 	/* Slots are the thread's: one left behind would outlive the ring. */
 	update.data = 0;
-	(void)ring_register(fd, IORING_UNREGISTER_RING_FDS, &update, 1);
+	(void)ring_register(asked->fd, IORING_UNREGISTER_RING_FDS, &update, 1);
 	return true;
 }
 
-static bool probe_registered_files(int fd)
+/* A table with gaps, filled one by one. */
+static bool probe_registered_files(const struct asked *asked)
 {
 	struct io_uring_rsrc_register slots = {.nr = 1, .flags = IORING_RSRC_REGISTER_SPARSE};
 	int32_t nothing = -1;
 	struct io_uring_rsrc_update update = {.data = (uint64_t)(uintptr_t)&nothing};
 
-	return ring_register(fd, IORING_REGISTER_FILES2, &slots, sizeof(slots)) == 0 &&
-		ring_register(fd, IORING_REGISTER_FILES_UPDATE, &update, 1) == 1;
+	return ring_register(asked->fd, IORING_REGISTER_FILES2, &slots, sizeof(slots)) == 0 &&
+		ring_register(asked->fd, IORING_REGISTER_FILES_UPDATE, &update, 1) == 1;
 }
 
 static bool probe_opcode(int fd, uint8_t opcode)
@@ -98,13 +127,26 @@ static bool probe_opcode(int fd, uint8_t opcode)
 		(answer.probe.ops[opcode].flags & IO_URING_OP_SUPPORTED) != 0;
 }
 
+static bool probe_openat(const struct asked *asked)
+{
+	return probe_opcode(asked->fd, IORING_OP_OPENAT);
+}
+
+/* Wide rings, and an operation that passes commands on. */
+static bool probe_nvme_commands(const struct asked *asked)
+{
+	return probe_opcode(asked->fd, IORING_OP_URING_CMD) &&
+		probe_setup_flags(IORING_SETUP_SQE128 | IORING_SETUP_CQE32);
+}
+
 /*
  * The message's arrival is checked, not only that it was accepted: the sleep
  * protocol stands on it.
  */
-static bool probe_send_msg_ring(
-	int fd, const struct io_uring_params *params, struct pin_kernel *kernel)
+static bool probe_send_msg_ring(const struct asked *asked)
 {
+	const struct io_uring_params *params = &asked->params;
+	int fd = asked->fd;
 	struct io_uring_sqe sqe = {
 		.opcode = IORING_OP_MSG_RING,
 		.fd = fd,
@@ -120,7 +162,7 @@ static bool probe_send_msg_ring(
 	}
 	memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, IORING_OFF_CQ_RING);
 	if (memory == MAP_FAILED) {
-		kernel->passing_error = -errno;
+		asked->kernel->passing_error = -errno;
 		return false;
 	}
 	/* This thread's own system calls wrote it: plain loads will do. */
@@ -134,18 +176,44 @@ static bool probe_send_msg_ring(
 	return has_arrived;
 }
 
-static bool probe_clone_buffers(int fd)
+static bool probe_clone_buffers(const struct asked *asked)
 {
 	/* A kernel that knows the request complains of the descriptor. */
 	struct pin_clone_buffers clone = {.src_fd = UINT32_MAX};
 
-	return ring_register(fd, IORING_REGISTER_CLONE_BUFFERS, &clone, 1) == -EBADF;
+	return ring_register(asked->fd, IORING_REGISTER_CLONE_BUFFERS, &clone, 1) == -EBADF;
 }
 
-static bool probe_statx_dioalign(void)
+static bool probe_coop_taskrun(const struct asked *asked)
+{
+	(void)asked;
+	return probe_setup_flags(IORING_SETUP_COOP_TASKRUN);
+}
+
+static bool probe_single_issuer(const struct asked *asked)
+{
+	(void)asked;
+	return probe_setup_flags(IORING_SETUP_SINGLE_ISSUER);
+}
+
+static bool probe_defer_taskrun(const struct asked *asked)
+{
+	(void)asked;
+	return probe_setup_flags(IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN);
+}
+
+static bool probe_no_sqarray(const struct asked *asked)
+{
+	(void)asked;
+	return probe_setup_flags(IORING_SETUP_NO_SQARRAY);
+}
+
+/* On the file system of the running program. */
+static bool probe_statx_dioalign(const struct asked *asked)
 {
 	struct statx status;
 
+	(void)asked;
 	memset(&status, 0, sizeof(status));
 	if (statx(AT_FDCWD, "/proc/self/exe", AT_STATX_DONT_SYNC, STATX_DIOALIGN, &status) != 0) {
 		return false;
@@ -153,13 +221,55 @@ static bool probe_statx_dioalign(void)
 	return (status.stx_mask & STATX_DIOALIGN) != 0;
 }
 
-static bool probe_cachestat(void)
+static bool probe_cachestat(const struct asked *asked)
 {
 	struct pin_cachestat_range range = {.offset_bytes = 0};
 	struct pin_cachestat status;
 
+	(void)asked;
 	/* A kernel that knows the call complains of the descriptor. */
 	return syscall(__NR_cachestat, -1, &range, &status, 0) < 0 && errno == EBADF;
+}
+
+/*
+ * Past the end, so that nothing is read; on the file system of the running
+ * program.
+ */
+static bool probe_dontcache(const struct asked *asked)
+{
+	uint8_t byte;
+	struct iovec vector = {.iov_base = &byte, .iov_len = 1};
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	bool works;
+
+	(void)asked;
+	if (fd < 0) {
+		return false;
+	}
+	works = preadv2(fd, &vector, 1, (off_t)1 << 40, RWF_DONTCACHE) >= 0;
+	close(fd);
+	return works;
+}
+
+/* What is asked for a feature, one after the other. */
+enum kind { RING, SETUP, FILES };
+
+static const struct {
+	enum kind kind;
+	bool (*probe)(const struct asked *asked);
+} probes[] = {
+#define PROBE(name, word, kind, major, minor, probe) [PIN_FEATURE_##name] = {kind, probe},
+	PIN_KERNEL_FEATURES(PROBE)
+#undef PROBE
+};
+
+static void probe_features(const struct asked *asked, enum kind kind)
+{
+	for (uint32_t i = 0; i < PIN_FEATURE_COUNT; i++) {
+		if (probes[i].kind == kind && probes[i].probe(asked)) {
+			asked->kernel->features |= UINT32_C(1) << i;
+		}
+	}
 }
 
 /*
@@ -177,48 +287,20 @@ static int probe_enter(int fd)
 
 static void probe_rings(struct pin_kernel *kernel)
 {
-	struct io_uring_params params;
-	int fd = ring_setup(0, &params);
+	struct asked asked = {.kernel = kernel};
 
-	kernel->ring_error = fd < 0 ? fd : probe_enter(fd);
-	if (kernel->ring_error < 0) {
-		if (fd >= 0) {
-			close(fd);
-		}
-		return;
+	asked.fd = ring_setup(0, &asked.params);
+	kernel->ring_error = asked.fd < 0 ? asked.fd : probe_enter(asked.fd);
+	if (kernel->ring_error == 0) {
+		kernel->ring_features = asked.params.features;
+		probe_features(&asked, RING);
 	}
-	kernel->ring_features = params.features;
-	kernel->has_no_iowait = (params.features & IORING_FEAT_NO_IOWAIT) != 0;
-	kernel->has_registered_ring = probe_registered_ring(fd);
-	kernel->has_op_openat = probe_opcode(fd, IORING_OP_OPENAT);
-	kernel->has_registered_files = probe_registered_files(fd);
-	kernel->has_registered_buffers = true; /* as old as rings */
-	kernel->has_clone_buffers = probe_clone_buffers(fd);
-	kernel->has_send_msg_ring = probe_send_msg_ring(fd, &params, kernel);
-	kernel->has_commands = probe_opcode(fd, IORING_OP_URING_CMD) &&
-		probe_setup_flags(IORING_SETUP_SQE128 | IORING_SETUP_CQE32);
-	close(fd);
-	kernel->has_coop_taskrun = probe_setup_flags(IORING_SETUP_COOP_TASKRUN);
-	kernel->has_single_issuer = probe_setup_flags(IORING_SETUP_SINGLE_ISSUER);
-	kernel->has_defer_taskrun =
-		probe_setup_flags(IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN);
-	kernel->has_no_sqarray = probe_setup_flags(IORING_SETUP_NO_SQARRAY);
-}
-
-/* Behind the end, so that nothing is read. */
-static bool probe_dontcache(void)
-{
-	uint8_t byte;
-	struct iovec vector = {.iov_base = &byte, .iov_len = 1};
-	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	bool works;
-
-	if (fd < 0) {
-		return false;
+	if (asked.fd >= 0) {
+		close(asked.fd);
 	}
-	works = preadv2(fd, &vector, 1, (off_t)1 << 40, RWF_DONTCACHE) >= 0;
-	close(fd);
-	return works;
+	if (kernel->ring_error == 0) {
+		probe_features(&asked, SETUP);
+	}
 }
 
 static void probe_rings_aside(void *kernel)
@@ -228,15 +310,14 @@ static void probe_rings_aside(void *kernel)
 
 void pin_kernel_probe(struct pin_kernel *kernel)
 {
+	struct asked of_files = {.fd = -1, .kernel = kernel};
 	int saved_errno = errno;
 
 	memset(kernel, 0, sizeof(*kernel));
 	pin_host_linux.thread_call(probe_rings_aside, kernel);
-	kernel->has_statx_dioalign = probe_statx_dioalign();
-	kernel->has_cachestat = probe_cachestat();
-	kernel->has_dontcache = probe_dontcache();
+	probe_features(&of_files, FILES);
 	PIN_CHECK(kernel->ring_error <= 0);
-	PIN_CHECK(kernel->ring_error == 0 || !kernel->has_op_openat);
+	PIN_CHECK(kernel->ring_error == 0 || !pin_kernel_has(kernel, PINION_IO_OPENAT));
 	errno = saved_errno;
 }
 

@@ -26,6 +26,7 @@
 /* First, so that the additions below never meet an enum still to come. */
 #include <liburing.h>
 #include <linux/fs.h>
+#include <pinion/policy.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -85,6 +86,49 @@ _Static_assert(sizeof(struct pin_clone_buffers) == 32, "the kernel's layout");
 _Static_assert(sizeof(struct pin_cachestat_range) == 16, "the kernel's layout");
 _Static_assert(sizeof(struct pin_cachestat) == 40, "the kernel's layout");
 
+/*
+ * The features, in the order of their bits. Probe, levels, configuration,
+ * machine report and doctor follow these rows: a new feature is a row here, its
+ * bit in enum pinion_io_feature, and its probe in kernel.c.
+ *
+ * FEATURE(bit, word in the configuration, what is asked for it, the version of
+ * Linux that brought it, probe). Of RING features the probe asks a ring, of
+ * SETUP ones it makes one with certain flags; both are gone where rings are.
+ */
+#define PIN_KERNEL_FEATURES(FEATURE) \
+	FEATURE(EXT_ARG, "ext-arg", RING, 5, 11, probe_ext_arg) \
+	FEATURE(OPENAT, "openat", RING, 5, 6, probe_openat) \
+	FEATURE(REGISTERED_BUFFERS, "registered-buffers", RING, 5, 1, probe_registered_buffers) \
+	FEATURE(REGISTERED_RING, "registered-ring", RING, 5, 18, probe_registered_ring) \
+	FEATURE(COOP_TASKRUN, "coop-taskrun", SETUP, 5, 19, probe_coop_taskrun) \
+	FEATURE(SINGLE_ISSUER, "single-issuer", SETUP, 6, 0, probe_single_issuer) \
+	FEATURE(DEFER_TASKRUN, "defer-taskrun", SETUP, 6, 1, probe_defer_taskrun) \
+	FEATURE(STATX_DIOALIGN, "statx-dioalign", FILES, 6, 1, probe_statx_dioalign) \
+	FEATURE(CACHESTAT, "cachestat", FILES, 6, 5, probe_cachestat) \
+	FEATURE(CLONE_BUFFERS, "clone-buffers", RING, 6, 12, probe_clone_buffers) \
+	FEATURE(SEND_MSG_RING, "send-msg-ring", RING, 6, 13, probe_send_msg_ring) \
+	FEATURE(NO_IOWAIT, "no-iowait", RING, 6, 15, probe_no_iowait) \
+	FEATURE(DONTCACHE, "dontcache", FILES, 6, 14, probe_dontcache) \
+	FEATURE(REGISTERED_FILES, "registered-files", RING, 5, 19, probe_registered_files) \
+	FEATURE(NVME_COMMANDS, "nvme-commands", RING, 5, 19, probe_nvme_commands) \
+	FEATURE(NO_SQARRAY, "no-sqarray", SETUP, 6, 6, probe_no_sqarray)
+
+/* Their places, and as many as there are. */
+enum pin_kernel_feature {
+#define PIN_FEATURE_PLACE(name, word, kind, major, minor, probe) PIN_FEATURE_##name,
+	PIN_KERNEL_FEATURES(PIN_FEATURE_PLACE)
+#undef PIN_FEATURE_PLACE
+		PIN_FEATURE_COUNT,
+};
+
+#define PIN_FEATURES_ALL ((UINT32_C(1) << PIN_FEATURE_COUNT) - 1)
+
+#define PIN_FEATURE_IS_PLACED(name, word, kind, major, minor, probe) \
+	_Static_assert((uint32_t)PINION_IO_##name == UINT32_C(1) << PIN_FEATURE_##name, \
+		"rows are in the order of their bits");
+PIN_KERNEL_FEATURES(PIN_FEATURE_IS_PLACED)
+#undef PIN_FEATURE_IS_PLACED
+
 struct pin_kernel {
 	int ring_error; /* 0, or why no ring can be had, negative errno */
 	/*
@@ -92,23 +136,14 @@ struct pin_kernel {
 	 * such as -ENOMEM; then a feature is said to be missing.
 	 */
 	int passing_error;
-	uint32_t ring_features;
-	bool has_single_issuer;
-	bool has_defer_taskrun;
-	bool has_coop_taskrun;
-	bool has_registered_ring;
-	bool has_send_msg_ring;
-	bool has_clone_buffers;
-	bool has_no_iowait;
-	bool has_no_sqarray;
-	bool has_op_openat;
-	bool has_commands;	     /* wide rings, and an operation that passes them on */
-	bool has_registered_files;   /* a table with gaps, filled one by one */
-	bool has_registered_buffers; /* as for memory, the limit decides */
-	bool has_statx_dioalign;     /* on the file system of the running program */
-	bool has_cachestat;
-	bool has_dontcache; /* on the file system of the running program */
+	uint32_t ring_features; /* IORING_FEAT_* */
+	uint32_t features;	/* bits of enum pinion_io_feature that were found */
 };
+
+static inline bool pin_kernel_has(const struct pin_kernel *kernel, enum pinion_io_feature feature)
+{
+	return (kernel->features & (uint32_t)feature) != 0;
+}
 
 /* Takes about a millisecond. Any thread; blocks. */
 void pin_kernel_probe(struct pin_kernel *kernel);
@@ -137,7 +172,7 @@ void pin_kernel_ring_hint_at(const char *root, int error, char *out, size_t size
  * it would on a kernel that never had them. So every rung can be tested on one
  * machine. Below the lowest rung there are no rings at all.
  *
- * Pure: tables over struct pin_kernel, no system calls. Called once per
+ * Pure: tables over the features found, no system calls. Called once per
  * runtime, before its workers start.
  *
  * Invariants: (1) a feature is only ever struck out, never added. (2) with
@@ -162,6 +197,9 @@ uint32_t pin_level_reached(const struct pin_kernel *kernel);
 
 /* As PINION_IO_LEVEL spells it. */
 const char *pin_level_name(uint32_t io_level);
+
+/* As PINION_IO_WITHOUT spells one bit; NULL for any other number. */
+const char *pin_feature_name(uint32_t feature);
 
 /* ---- kernel locked ---- */
 

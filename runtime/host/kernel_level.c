@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The ladder as tables: features and where the probe notes them, levels and
- * what they do without.
+ * The ladder as tables: features and since when there are any, levels and the
+ * kernel that each stands for.
  */
 #include "runtime/host/kernel.h"
 #include "runtime/base/base.h"
@@ -11,106 +11,82 @@
 #include <pinion/policy.h>
 
 /* Without these, requests would be lost, waits endless, files not opened. */
-#define FLOOR_FEATURES (IORING_FEAT_NODROP | IORING_FEAT_EXT_ARG)
+#define FLOOR_FEATURES ((uint32_t)(PINION_IO_EXT_ARG | PINION_IO_OPENAT))
 
-static const struct {
-	uint32_t feature;
-	bool is_of_rings;
-	size_t offset; /* of its flag */
-} flags[] = {
-	{PINION_IO_OPENAT, true, offsetof(struct pin_kernel, has_op_openat)},
-	{PINION_IO_REGISTERED_BUFFERS, true, offsetof(struct pin_kernel, has_registered_buffers)},
-	{PINION_IO_REGISTERED_FILES, true, offsetof(struct pin_kernel, has_registered_files)},
-	{PINION_IO_REGISTERED_RING, true, offsetof(struct pin_kernel, has_registered_ring)},
-	{PINION_IO_COOP_TASKRUN, true, offsetof(struct pin_kernel, has_coop_taskrun)},
-	{PINION_IO_SINGLE_ISSUER, true, offsetof(struct pin_kernel, has_single_issuer)},
-	{PINION_IO_DEFER_TASKRUN, true, offsetof(struct pin_kernel, has_defer_taskrun)},
-	{PINION_IO_NVME_COMMANDS, true, offsetof(struct pin_kernel, has_commands)},
-	{PINION_IO_STATX_DIOALIGN, false, offsetof(struct pin_kernel, has_statx_dioalign)},
-	{PINION_IO_CACHESTAT, false, offsetof(struct pin_kernel, has_cachestat)},
-	{PINION_IO_DONTCACHE, false, offsetof(struct pin_kernel, has_dontcache)},
-	{PINION_IO_CLONE_BUFFERS, true, offsetof(struct pin_kernel, has_clone_buffers)},
-	{PINION_IO_SEND_MSG_RING, true, offsetof(struct pin_kernel, has_send_msg_ring)},
-	{PINION_IO_NO_IOWAIT, true, offsetof(struct pin_kernel, has_no_iowait)},
-	{PINION_IO_NO_SQARRAY, true, offsetof(struct pin_kernel, has_no_sqarray)},
-};
+#define LINUX(major, minor) ((major) << 8 | (minor))
 
 enum {
-	/* What came with Linux 6.15, 6.13 and so on, each with all later. */
-	SINCE_6_15 = PINION_IO_NO_IOWAIT,
-	SINCE_6_14 = SINCE_6_15 | PINION_IO_DONTCACHE,
-	SINCE_6_12 = SINCE_6_14 | PINION_IO_SEND_MSG_RING | PINION_IO_CLONE_BUFFERS,
-	SINCE_6_6 = SINCE_6_12 | PINION_IO_NO_SQARRAY,
-	SINCE_6_5 = SINCE_6_6 | PINION_IO_CACHESTAT,
-	SINCE_6_0 = SINCE_6_5 | PINION_IO_SINGLE_ISSUER | PINION_IO_DEFER_TASKRUN |
-		PINION_IO_STATX_DIOALIGN,
-	SINCE_5_18 = SINCE_6_0 | PINION_IO_REGISTERED_RING | PINION_IO_COOP_TASKRUN |
-		PINION_IO_REGISTERED_FILES | PINION_IO_NVME_COMMANDS,
+	/* Features are of rings but for those that files have. */
+	RING = true,
+	SETUP = true,
+	FILES = false,
+	NEWEST = LINUX(255, 255),
 };
 
 static const struct {
-	const char *name;
-	uint32_t struck;
-	uint32_t needed;
-} levels[] = {
-	[PINION_IO_AUTO] = {"auto", 0, 0},
-	[PINION_IO_FALLBACK] = {"fallback", 0, 0},
-	[PINION_IO_RING] = {"ring", 0, 0},
-	[PINION_IO_RING_BASIC] = {"ring-basic", SINCE_5_18, 0},
-	[PINION_IO_RING_COOP] = {"ring-coop", SINCE_6_0, PINION_IO_COOP_TASKRUN},
-	[PINION_IO_RING_DEFER] = {"ring-defer", SINCE_6_5, PINION_IO_DEFER_TASKRUN},
-	[PINION_IO_RING_MESSAGE] = {"ring-message", SINCE_6_14,
-		PINION_IO_DEFER_TASKRUN | PINION_IO_SEND_MSG_RING},
+	bool is_of_rings;
+	uint16_t since;
+} features[] = {
+#define ROW(name, word, kind, major, minor, probe) \
+	[PIN_FEATURE_##name] = {kind, LINUX(major, minor)},
+	PIN_KERNEL_FEATURES(ROW)
+#undef ROW
 };
 
-static bool *flag_at(struct pin_kernel *kernel, size_t offset)
-{
-	return (bool *)((uint8_t *)kernel + offset);
-}
+/* A level does without all that came after the kernel it stands for. */
+static const struct {
+	const char *name;
+	uint16_t kernel;
+	uint32_t needed;
+} levels[] = {
+	[PINION_IO_AUTO] = {"auto", NEWEST, 0},
+	[PINION_IO_FALLBACK] = {"fallback", NEWEST, 0},
+	[PINION_IO_RING] = {"ring", NEWEST, 0},
+	[PINION_IO_RING_BASIC] = {"ring-basic", LINUX(5, 15), 0},
+	[PINION_IO_RING_COOP] = {"ring-coop", LINUX(5, 19), PINION_IO_COOP_TASKRUN},
+	[PINION_IO_RING_DEFER] = {"ring-defer", LINUX(6, 1), PINION_IO_DEFER_TASKRUN},
+	[PINION_IO_RING_MESSAGE] = {"ring-message", LINUX(6, 13),
+		PINION_IO_DEFER_TASKRUN | PINION_IO_SEND_MSG_RING},
+};
 
 uint32_t pin_level_struck(uint32_t io_level, uint32_t without)
 {
 	PIN_CHECK(io_level < PIN_ARRAY_COUNT(levels));
+	for (uint32_t i = 0; i < PIN_FEATURE_COUNT; i++) {
+		if (features[i].since > levels[io_level].kernel) {
+			without |= UINT32_C(1) << i;
+		}
+	}
 	/* Completions are deferred on rings of a single issuer only. */
 	if ((without & PINION_IO_SINGLE_ISSUER) != 0) {
 		without |= PINION_IO_DEFER_TASKRUN;
 	}
-	return without | levels[io_level].struck;
+	return without;
 }
 
 static void drop_rings(struct pin_kernel *kernel)
 {
 	kernel->ring_error = -EOPNOTSUPP;
 	kernel->ring_features = 0;
-	for (size_t i = 0; i < PIN_ARRAY_COUNT(flags); i++) {
-		if (flags[i].is_of_rings) {
-			*flag_at(kernel, flags[i].offset) = false; /* invariant 2 */
+	for (uint32_t i = 0; i < PIN_FEATURE_COUNT; i++) {
+		if (features[i].is_of_rings) {
+			kernel->features &= ~(UINT32_C(1) << i); /* invariant 2 */
 		}
 	}
 }
 
 int pin_level_apply(struct pin_kernel *kernel, uint32_t io_level, uint32_t without)
 {
-	uint32_t struck = pin_level_struck(io_level, without);
-	uint32_t left = 0;
-
-	for (size_t i = 0; i < PIN_ARRAY_COUNT(flags); i++) {
-		bool *flag = flag_at(kernel, flags[i].offset);
-
-		*flag = *flag && (flags[i].feature & struck) == 0;
-		left |= *flag ? flags[i].feature : 0;
-	}
-	if ((struck & PINION_IO_EXT_ARG) != 0) {
-		kernel->ring_features &= ~IORING_FEAT_EXT_ARG;
-	}
+	kernel->features &= ~pin_level_struck(io_level, without);
 	if (kernel->ring_error != 0) {
 		return 0;
 	}
-	if ((kernel->ring_features & FLOOR_FEATURES) != FLOOR_FEATURES || !kernel->has_op_openat) {
+	if ((kernel->ring_features & IORING_FEAT_NODROP) == 0 ||
+		(kernel->features & FLOOR_FEATURES) != FLOOR_FEATURES) {
 		drop_rings(kernel);
 		return 0;
 	}
-	return (levels[io_level].needed & ~left) == 0 ? 0 : -EOPNOTSUPP;
+	return (levels[io_level].needed & ~kernel->features) == 0 ? 0 : -EOPNOTSUPP;
 }
 
 uint32_t pin_level_reached(const struct pin_kernel *kernel)
@@ -118,17 +94,32 @@ uint32_t pin_level_reached(const struct pin_kernel *kernel)
 	if (kernel->ring_error != 0) {
 		return PINION_IO_FALLBACK;
 	}
-	if (!kernel->has_defer_taskrun) {
-		return kernel->has_coop_taskrun ? PINION_IO_RING_COOP : PINION_IO_RING_BASIC;
+	if (!pin_kernel_has(kernel, PINION_IO_DEFER_TASKRUN)) {
+		return pin_kernel_has(kernel, PINION_IO_COOP_TASKRUN) ? PINION_IO_RING_COOP
+								      : PINION_IO_RING_BASIC;
 	}
-	if (!kernel->has_send_msg_ring) {
+	if (!pin_kernel_has(kernel, PINION_IO_SEND_MSG_RING)) {
 		return PINION_IO_RING_DEFER;
 	}
-	return kernel->has_no_iowait ? PINION_IO_RING : PINION_IO_RING_MESSAGE;
+	return pin_kernel_has(kernel, PINION_IO_NO_IOWAIT) ? PINION_IO_RING
+							   : PINION_IO_RING_MESSAGE;
 }
 
 const char *pin_level_name(uint32_t io_level)
 {
 	PIN_CHECK(io_level < PIN_ARRAY_COUNT(levels));
 	return levels[io_level].name;
+}
+
+/* The compiler warns of a member of the enumeration that has no row. */
+const char *pin_feature_name(uint32_t feature)
+{
+	switch ((enum pinion_io_feature)feature) {
+#define NAME(name, word, kind, major, minor, probe) \
+	case PINION_IO_##name: \
+		return word;
+		PIN_KERNEL_FEATURES(NAME)
+#undef NAME
+	}
+	return NULL;
 }

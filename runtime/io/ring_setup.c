@@ -44,10 +44,10 @@ static size_t first_step(const struct pin_ring_options *options)
 	if (options->is_shared) {
 		return PIN_ARRAY_COUNT(setup_ladder) - 1;
 	}
-	if (options->kernel->has_defer_taskrun && !options->is_wide) {
+	if (pin_kernel_has(options->kernel, PINION_IO_DEFER_TASKRUN) && !options->is_wide) {
 		return 0;
 	}
-	return options->kernel->has_coop_taskrun ? 1 : 2;
+	return pin_kernel_has(options->kernel, PINION_IO_COOP_TASKRUN) ? 1 : 2;
 }
 
 /* What the kernel counts of it, its headers left out. */
@@ -64,7 +64,8 @@ static int setup_uring(struct pin_ring *ring, const struct pin_ring_options *opt
 	uint32_t entries = options->entries;
 	uint32_t always = (options->is_polled ? IORING_SETUP_IOPOLL : 0) |
 		(options->is_wide ? IORING_SETUP_SQE128 | IORING_SETUP_CQE32 : 0) |
-		(options->kernel->has_no_sqarray ? IORING_SETUP_NO_SQARRAY : 0);
+		(pin_kernel_has(options->kernel, PINION_IO_NO_SQARRAY) ? IORING_SETUP_NO_SQARRAY
+								       : 0);
 	size_t step = first_step(options);
 	uint32_t tries = 0;
 
@@ -121,7 +122,7 @@ static int setup_doorbell(
 {
 	int fd;
 
-	if (kernel->has_send_msg_ring) {
+	if (pin_kernel_has(kernel, PINION_IO_SEND_MSG_RING)) {
 		ring->doorbell_kind = PIN_DOORBELL_MESSAGE;
 		return 0;
 	}
@@ -167,7 +168,7 @@ int pin_ring_init(struct pin_ring *ring, const struct pin_host *host, struct pin
 	ring->is_wide = options->is_wide;
 	ring->is_deferred = (ring->setup_flags & IORING_SETUP_DEFER_TASKRUN) != 0;
 	ring->has_task_flag = (ring->setup_flags & IORING_SETUP_TASKRUN_FLAG) != 0;
-	ring->has_no_iowait = options->kernel->has_no_iowait;
+	ring->has_no_iowait = pin_kernel_has(options->kernel, PINION_IO_NO_IOWAIT);
 	if (!ring->is_polled && !ring->is_wide) {
 		rc = setup_doorbell(ring, options->kernel, log);
 		if (rc < 0) {
@@ -177,7 +178,7 @@ int pin_ring_init(struct pin_ring *ring, const struct pin_host *host, struct pin
 	}
 	ring->enter_fd = ring->uring.ring_fd;
 	/* Its number there is one of this thread alone. */
-	if (options->kernel->has_registered_ring && !options->is_shared &&
+	if (pin_kernel_has(options->kernel, PINION_IO_REGISTERED_RING) && !options->is_shared &&
 		io_uring_register_ring_fd(&ring->uring) == 1) {
 		ring->enter_fd = ring->uring.enter_ring_fd;
 		ring->enter_flags = IORING_ENTER_REGISTERED_RING;

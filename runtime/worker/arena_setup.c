@@ -101,8 +101,9 @@ int pin_provision_fit(struct pin_shared *shared)
 
 bool pin_provision_is_shared(const struct pin_shared *shared)
 {
-	return !shared->is_fallback && shared->kernel.has_clone_buffers &&
-		shared->kernel.has_registered_buffers && shared->worker_count > 1;
+	return !shared->is_fallback && pin_kernel_has(&shared->kernel, PINION_IO_CLONE_BUFFERS) &&
+		pin_kernel_has(&shared->kernel, PINION_IO_REGISTERED_BUFFERS) &&
+		shared->worker_count > 1;
 }
 
 static int compare_regions(const void *left, const void *right)
@@ -169,7 +170,7 @@ void pin_provision_register(struct pin_shared *shared)
 
 void pin_provision_register_own(struct pin_worker *worker)
 {
-	if (!worker->shared->kernel.has_registered_buffers) {
+	if (!pin_kernel_has(&worker->shared->kernel, PINION_IO_REGISTERED_BUFFERS)) {
 		return;
 	}
 	worker->registered_bytes = pin_ring_register(&worker->ring, worker->arena.memory,
@@ -209,7 +210,7 @@ void pin_provision_register_polled(struct pin_worker *worker)
 	if (!worker->has_polled || first->registry == NULL) {
 		return;
 	}
-	if (worker->shared->kernel.has_clone_buffers &&
+	if (pin_kernel_has(&worker->shared->kernel, PINION_IO_CLONE_BUFFERS) &&
 		pin_ring_clone(
 			&worker->polled, &first->uring, first->registry, first->home_region) == 0) {
 		return;

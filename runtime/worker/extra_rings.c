@@ -163,7 +163,7 @@ static void take_buffers(struct pin_worker *worker)
 {
 	const struct pin_ring *first = &worker->ring;
 
-	if (first->registry != NULL && worker->shared->kernel.has_clone_buffers) {
+	if (first->registry != NULL && pin_kernel_has(&worker->shared->kernel, PINION_IO_CLONE_BUFFERS)) {
 		(void)pin_ring_clone(
 			&worker->wide, &first->uring, first->registry, first->home_region);
 	}
@@ -189,7 +189,7 @@ static void open_wide_ring(struct pin_worker *worker)
 			PINION_IO_NVME_COMMANDS) != 0) {
 		return;
 	}
-	if (shared->kernel.has_commands) {
+	if (pin_kernel_has(&shared->kernel, PINION_IO_NVME_COMMANDS)) {
 		rc = pin_ring_init(
 			&worker->wide, shared->host, &worker->meter, &options, &shared->log);
 	}

@@ -24,7 +24,8 @@ static void tell(void *arg)
 void pin_files_start(struct pin_worker *worker)
 {
 	const struct pin_shared *shared = worker->shared;
-	bool has_files = shared->kernel.has_registered_files && !worker->ring.is_fallback;
+	bool has_files = pin_kernel_has(&shared->kernel, PINION_IO_REGISTERED_FILES) &&
+		!worker->ring.is_fallback;
 	struct pin_file_table_options options = {
 		.host = shared->host,
 		.ring_fd = worker->ring.uring.ring_fd,

@@ -87,6 +87,15 @@ problems_of() {
 	jq -e '.limits.problems[0].mend | startswith("ulimit -l ")' out
 }
 
+@test "each feature of the configuration is there or missing" {
+	needs jq
+	pinion doctor --json
+	jq -e 'has("io_uring")' out
+	[ "$(jq -r .io_uring.level out)" != fallback ] || skip "no io_uring here"
+	jq -r '.io_uring.features[], (.io_uring.missing // [])[]' out | sort >told
+	features_of_page | sort | diff - told
+}
+
 @test "io_uring forbidden or missing: the cause and the command" {
 	needs jq
 	unset PINION_IO_LEVEL PINION_IO_WITHOUT # it falls back by itself or not at all

@@ -32,6 +32,12 @@ expect() {
 	}
 }
 
+# What PINION_IO_WITHOUT may be, one to a line.
+features_of_page() {
+	sed -n 's/^| `PINION_IO_WITHOUT` | `io_without` | \([^|]*\) | .*/\1/p' \
+		"$top_srcdir/docs/man/pinion_config.md" | tr -d '` ' | tr , '\n' | grep -vx nothing
+}
+
 # Waits until the program has taken charge of signals, which it does by blocking
 # them, so that the test has no race.
 wait_until_watching() {

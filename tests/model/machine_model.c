@@ -30,10 +30,10 @@ void pin_kernel_probe(struct pin_kernel *kernel)
 {
 	memset(kernel, 0, sizeof(*kernel));
 	/* Of its rings the double asks nothing more. */
-	kernel->ring_features = IORING_FEAT_NODROP | IORING_FEAT_EXT_ARG;
-	kernel->has_op_openat = true;
-	kernel->has_registered_files = model_registers_files;
-	kernel->has_commands = model_takes_commands;
+	kernel->ring_features = IORING_FEAT_NODROP;
+	kernel->features = PINION_IO_EXT_ARG | PINION_IO_OPENAT |
+		(model_registers_files ? PINION_IO_REGISTERED_FILES : 0) |
+		(model_takes_commands ? PINION_IO_NVME_COMMANDS : 0);
 }
 
 static bool shares_arenas_now;

@@ -60,16 +60,18 @@ void device_probe(struct pin_kernel *kernel)
 {
 	memset(kernel, 0, sizeof(*kernel));
 	kernel->ring_error = device.has_ring ? 0 : -ENOSYS;
-	kernel->has_registered_buffers = device.has_ring;
-	kernel->has_registered_ring = device.has_ring;
-	kernel->has_op_openat = device.has_ring;
-	kernel->has_coop_taskrun = device.has_ring;
-	kernel->has_defer_taskrun = device.has_ring;
-	kernel->ring_features = IORING_FEAT_NODROP | IORING_FEAT_EXT_ARG;
-	kernel->has_send_msg_ring = device.has_message;
-	kernel->has_no_sqarray = device.has_ring;
-	kernel->has_commands = device.has_ring && device.takes_commands;
-	kernel->has_no_iowait = device.kind == RING_DEFERRED;
+	if (!device.has_ring) {
+		return;
+	}
+	kernel->ring_features = IORING_FEAT_NODROP;
+	/* All but what is of files, or what the double does not do. */
+	kernel->features = PIN_FEATURES_ALL &
+		~(uint32_t)(PINION_IO_SINGLE_ISSUER | PINION_IO_STATX_DIOALIGN |
+			PINION_IO_CACHESTAT | PINION_IO_CLONE_BUFFERS | PINION_IO_DONTCACHE |
+			PINION_IO_REGISTERED_FILES |
+			(device.has_message ? 0 : PINION_IO_SEND_MSG_RING) |
+			(device.kind == RING_DEFERRED ? 0 : PINION_IO_NO_IOWAIT) |
+			(device.takes_commands ? 0 : PINION_IO_NVME_COMMANDS));
 }
 
 /* ---- completions ---- */

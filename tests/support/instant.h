@@ -21,7 +21,7 @@
 static inline void instant_require(void)
 {
 	rings_require();
-	if (!rings_kernel.has_defer_taskrun) {
+	if (!pin_kernel_has(&rings_kernel, PINION_IO_DEFER_TASKRUN)) {
 		printf("skipped: rings of this kernel, or of this level, defer no completions\n");
 		exit(EXPECT_SKIPPED);
 	}

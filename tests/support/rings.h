@@ -116,15 +116,22 @@ static inline void rings_await(
 	}
 }
 
+/* For rings made from now on; one that the kernel lacks is not to be set. */
+static inline void rings_set_feature(enum pinion_io_feature feature, bool is_used)
+{
+	rings_kernel.features &= ~(uint32_t)feature;
+	rings_kernel.features |= is_used ? (uint32_t)feature : 0;
+}
+
 /* Steps of the set-up flags that are left, from the one rings begin with. */
 static inline int rings_step_count(void)
 {
-	int more = rings_kernel.has_no_sqarray ? 1 : 0;
+	int more = pin_kernel_has(&rings_kernel, PINION_IO_NO_SQARRAY) ? 1 : 0;
 
-	if (rings_kernel.has_defer_taskrun) {
+	if (pin_kernel_has(&rings_kernel, PINION_IO_DEFER_TASKRUN)) {
 		return 3 + more;
 	}
-	return (rings_kernel.has_coop_taskrun ? 2 : 1) + more;
+	return (pin_kernel_has(&rings_kernel, PINION_IO_COOP_TASKRUN) ? 2 : 1) + more;
 }
 
 /*

@@ -75,32 +75,13 @@ static void say_level(struct findings *findings, uint32_t level)
 
 static void say_features(struct findings *findings, const struct pinion_machine *machine)
 {
-	const struct {
-		const char *name;
-		uint32_t is_there;
-	} features[] = {
-		{"openat", machine->has_op_openat},
-		{"registered-ring", machine->has_registered_ring},
-		{"coop-taskrun", machine->has_coop_taskrun},
-		{"single-issuer", machine->has_single_issuer},
-		{"defer-taskrun", machine->has_defer_taskrun},
-		{"statx-dioalign", machine->has_statx_dioalign},
-		{"cachestat", machine->has_cachestat},
-		{"clone-buffers", machine->has_clone_buffers},
-		{"send-msg-ring", machine->has_send_msg_ring},
-		{"no-iowait", machine->has_no_iowait},
-		{"dontcache", machine->has_dontcache},
-		{"registered-files", machine->has_registered_files},
-		{"nvme-commands", machine->has_nvme_commands},
-		{"no-sqarray", machine->has_no_sqarray},
-	};
 	struct output_text lists[2] = {{0}, {0}};
 
-	for (size_t i = 0; i < sizeof(features) / sizeof(features[0]); i++) {
-		struct output_text *list = &lists[features[i].is_there != 0 ? 1 : 0];
+	for (uint32_t bit = 1; pinion_machine_feature_name(bit) != NULL; bit <<= 1) {
+		struct output_text *list = &lists[(machine->io_features & bit) != 0 ? 1 : 0];
 
 		output_text_string(list, list->length == 0 ? "" : " ");
-		output_text_string(list, features[i].name);
+		output_text_string(list, pinion_machine_feature_name(bit));
 	}
 	for (int i = 1; i >= 0; i--) {
 		output_text_append(&lists[i], "", 1);
@@ -158,7 +139,7 @@ static void examine_ring(struct findings *findings, const struct pinion_machine 
 	}
 	if (machine->ring_error != 0) {
 		ring_problem(findings, machine->ring_hint);
-	} else if (!machine->has_defer_taskrun) {
+	} else if ((machine->io_features & PINION_IO_DEFER_TASKRUN) == 0) {
 		findings_problem(findings, VERDICT_DEGRADED,
 			"this kernel lacks what keeps completions cheap (Linux 6.1)",
 			"apt-get install linux-image-amd64, or another kernel of 6.1 or later");

@@ -402,9 +402,10 @@ static void examine_namespace(
 	findings_number(findings, "offset_align_bytes", file.offset_align_bytes);
 	say_transfer(findings, &file);
 	if (pinion_machine_probe(&machine, sizeof(machine)) == 0) {
-		findings_text(findings, "read_by",
-			machine.has_nvme_commands ? "commands of a ring" : "calls");
-		if (!machine.has_nvme_commands) {
+		bool has_commands = (machine.io_features & PINION_IO_NVME_COMMANDS) != 0;
+
+		findings_text(findings, "read_by", has_commands ? "commands of a ring" : "calls");
+		if (!has_commands) {
 			findings_problem(findings, VERDICT_DEGRADED,
 				"io_uring takes no NVMe commands here: a worker sends one at a "
 				"time",

@@ -4,6 +4,7 @@
  * -EINVAL, leave the field, and the message names the variable.
  * Method: a table of variable and value, each alone in the environment.
  */
+#include "runtime/host/kernel.h"
 #include "tests/support/expect.h"
 #include "tests/support/runtimes.h"
 
@@ -237,21 +238,10 @@ static const struct variable variables[] = {
 	VARIABLE("PINION_TICK_INTERVAL_MS", "3600001", tick_interval_ms, BAD),
 	VARIABLE("PINION_TICK_INTERVAL_MS", "1s", tick_interval_ms, BAD),
 	TUNING("PINION_IO_WITHOUT", "nothing", io_without, 0),
-	TUNING("PINION_IO_WITHOUT", "ext-arg", io_without, PINION_IO_EXT_ARG),
-	TUNING("PINION_IO_WITHOUT", "openat", io_without, PINION_IO_OPENAT),
-	TUNING("PINION_IO_WITHOUT", "registered-buffers", io_without, PINION_IO_REGISTERED_BUFFERS),
-	TUNING("PINION_IO_WITHOUT", "registered-ring", io_without, PINION_IO_REGISTERED_RING),
-	TUNING("PINION_IO_WITHOUT", "coop-taskrun", io_without, PINION_IO_COOP_TASKRUN),
-	TUNING("PINION_IO_WITHOUT", "single-issuer", io_without, PINION_IO_SINGLE_ISSUER),
-	TUNING("PINION_IO_WITHOUT", "defer-taskrun", io_without, PINION_IO_DEFER_TASKRUN),
-	TUNING("PINION_IO_WITHOUT", "statx-dioalign", io_without, PINION_IO_STATX_DIOALIGN),
-	TUNING("PINION_IO_WITHOUT", "cachestat", io_without, PINION_IO_CACHESTAT),
-	TUNING("PINION_IO_WITHOUT", "clone-buffers", io_without, PINION_IO_CLONE_BUFFERS),
-	TUNING("PINION_IO_WITHOUT", "send-msg-ring", io_without, PINION_IO_SEND_MSG_RING),
-	TUNING("PINION_IO_WITHOUT", "no-iowait", io_without, PINION_IO_NO_IOWAIT),
-	TUNING("PINION_IO_WITHOUT", "dontcache", io_without, PINION_IO_DONTCACHE),
-	TUNING("PINION_IO_WITHOUT", "registered-files", io_without, PINION_IO_REGISTERED_FILES),
-	TUNING("PINION_IO_WITHOUT", "nvme-commands", io_without, PINION_IO_NVME_COMMANDS),
+#define FEATURE(name, word, kind, major, minor, probe) \
+	TUNING("PINION_IO_WITHOUT", word, io_without, PINION_IO_##name),
+	PIN_KERNEL_FEATURES(FEATURE)
+#undef FEATURE
 	TUNING("PINION_IO_WITHOUT", "no-iowait,ext-arg,nothing", io_without,
 		PINION_IO_NO_IOWAIT | PINION_IO_EXT_ARG),
 	TUNING("PINION_IO_WITHOUT", "no-iowait,", io_without, BAD),

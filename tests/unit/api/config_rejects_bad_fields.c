@@ -10,6 +10,7 @@
  */
 #include "runtime/api/internal.h"
 #include "runtime/base/base.h"
+#include "runtime/host/kernel.h"
 #include "tests/support/expect.h"
 #include "tests/support/runtimes.h"
 
@@ -149,7 +150,7 @@ static const struct value values[] = {
 	VALUE(config, pool_bytes, (UINT64_C(1) << 40) + 4096, -EINVAL),
 	VALUE(config, pool_bytes, 2048, -EINVAL),
 	VALUE(tuning, io_without, PINION_IO_NO_IOWAIT | PINION_IO_EXT_ARG, 0),
-	VALUE(tuning, io_without, PINION_IO_NO_SQARRAY << 1, -EINVAL),
+	VALUE(tuning, io_without, PIN_FEATURES_ALL + 1, -EINVAL),
 	VALUE(tuning, registered_files, 0, 0),
 	VALUE(tuning, registered_files, 8, 0),
 	VALUE(tuning, registered_files, 32768, 0),

@@ -210,7 +210,10 @@ static int run_plainly(void *arg)
 	pin_kernel_probe(&kernel);
 	if (facts.uses_ring != 0) {
 		expect_number("rings that know all arenas",
-			kernel.has_clone_buffers && facts.registered_bytes > 0 ? WORKERS : 0,
+			pin_kernel_has(&kernel, PINION_IO_CLONE_BUFFERS) &&
+					facts.registered_bytes > 0
+				? WORKERS
+				: 0,
 			facts.arenas_shared);
 	}
 	expect_true("placed where wanted", facts.local_permille >= 990);
@@ -241,7 +244,7 @@ static int run_without_clones(void *arg)
 	probe_is_passed = *(const bool *)arg;
 	syscalls_hook = refuse_clones;
 	pin_kernel_probe(&kernel);
-	if (probe_is_passed && !kernel.has_clone_buffers) {
+	if (probe_is_passed && !pin_kernel_has(&kernel, PINION_IO_CLONE_BUFFERS)) {
 		return EXPECT_SKIPPED; /* Linux before 6.12 */
 	}
 	if (!start()) {
@@ -276,12 +279,11 @@ static int run_unshared(void *arg)
 
 	(void)arg;
 	shared.worker_count = 2;
-	shared.kernel.has_registered_buffers = true;
-	shared.kernel.has_clone_buffers = true;
+	shared.kernel.features = PINION_IO_REGISTERED_BUFFERS | PINION_IO_CLONE_BUFFERS;
 	expect_true("several workers share", pin_provision_is_shared(&shared));
-	shared.kernel.has_clone_buffers = false;
+	shared.kernel.features = PINION_IO_REGISTERED_BUFFERS;
 	expect_true("not on older kernels", !pin_provision_is_shared(&shared));
-	shared.kernel.has_clone_buffers = true;
+	shared.kernel.features |= PINION_IO_CLONE_BUFFERS;
 	shared.is_fallback = true;
 	expect_true("not without rings", !pin_provision_is_shared(&shared));
 	shared.is_fallback = false;

@@ -87,11 +87,12 @@ static void check_probe(void)
 	expect_number("ring_error", error, kernel.ring_error);
 	expect_number("ring_features", params.features, kernel.ring_features);
 	if (kernel.ring_error == 0) {
-		expect_true("a ring knows openat", kernel.has_op_openat);
+		expect_true("a ring knows openat", pin_kernel_has(&kernel, PINION_IO_OPENAT));
 		expect_number("no_iowait", (params.features & IORING_FEAT_NO_IOWAIT) != 0,
-			kernel.has_no_iowait);
+			pin_kernel_has(&kernel, PINION_IO_NO_IOWAIT));
 		expect_true("defer_taskrun implies single_issuer",
-			kernel.has_single_issuer || !kernel.has_defer_taskrun);
+			pin_kernel_has(&kernel, PINION_IO_SINGLE_ISSUER) ||
+				!pin_kernel_has(&kernel, PINION_IO_DEFER_TASKRUN));
 	}
 }
 

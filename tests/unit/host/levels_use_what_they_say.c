@@ -13,11 +13,11 @@
 #include "tests/support/runtimes.h"
 #include "tests/support/scratch.h"
 
+#include <ctype.h>
 #include <errno.h>
 
 enum {
 	LIMIT_SECONDS = 60,
-	FLOOR = IORING_FEAT_NODROP | IORING_FEAT_EXT_ARG,
 	DEFER = IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN,
 	COOP = IORING_SETUP_COOP_TASKRUN,
 };
@@ -42,22 +42,8 @@ static uint8_t bytes[4096] __attribute__((aligned(4096)));
 static struct pin_kernel newest(void)
 {
 	return (struct pin_kernel){
-		.ring_features = FLOOR | IORING_FEAT_NO_IOWAIT,
-		.has_single_issuer = true,
-		.has_defer_taskrun = true,
-		.has_coop_taskrun = true,
-		.has_registered_ring = true,
-		.has_registered_files = true,
-		.has_commands = true,
-		.has_send_msg_ring = true,
-		.has_clone_buffers = true,
-		.has_no_iowait = true,
-		.has_no_sqarray = true,
-		.has_op_openat = true,
-		.has_registered_buffers = true,
-		.has_statx_dioalign = true,
-		.has_cachestat = true,
-		.has_dontcache = true,
+		.ring_features = IORING_FEAT_NODROP | IORING_FEAT_NO_IOWAIT,
+		.features = PIN_FEATURES_ALL,
 	};
 }
 
@@ -67,7 +53,7 @@ static void check_tables(void)
 
 	expect_number("all", 0, pin_level_apply(&kernel, PINION_IO_RING, 0));
 	expect_number("the top", PINION_IO_RING, pin_level_reached(&kernel));
-	expect_true("nothing is struck out", kernel.has_clone_buffers && kernel.has_cachestat);
+	expect_number("nothing is struck out", PIN_FEATURES_ALL, kernel.features);
 	for (size_t i = PIN_ARRAY_COUNT(rungs); i-- > 0;) {
 		/* Each from the one above: a kernel that has no more. */
 		expect_number("a lower rung", 0, pin_level_apply(&kernel, rungs[i].level, 0));
@@ -79,25 +65,47 @@ static void check_tables(void)
 				pin_level_apply(&copy, rungs[j].level, 0));
 		}
 	}
-	expect_true("files too",
-		!kernel.has_statx_dioalign && !kernel.has_cachestat && !kernel.has_dontcache);
+	expect_number("what Linux 5.15 had",
+		PINION_IO_EXT_ARG | PINION_IO_OPENAT | PINION_IO_REGISTERED_BUFFERS,
+		kernel.features);
 
 	kernel = newest();
 	expect_number(
 		"no issuer", 0, pin_level_apply(&kernel, PINION_IO_AUTO, PINION_IO_SINGLE_ISSUER));
-	expect_true("no deferring without it", !kernel.has_defer_taskrun);
+	expect_true("no deferring without it", !pin_kernel_has(&kernel, PINION_IO_DEFER_TASKRUN));
 	kernel = newest();
-	kernel.ring_features = IORING_FEAT_NODROP;
+	kernel.features &= ~(uint32_t)PINION_IO_EXT_ARG;
 	expect_number("no timeouts", 0, pin_level_apply(&kernel, PINION_IO_RING_DEFER, 0));
 	expect_number("below the floor", -EOPNOTSUPP, kernel.ring_error);
 	expect_number("no rings", PINION_IO_FALLBACK, pin_level_reached(&kernel));
-	expect_true("nothing of rings is left, files are",
-		!kernel.has_defer_taskrun && !kernel.has_registered_buffers &&
-			kernel.has_statx_dioalign);
+	expect_number("nothing of rings is left, but the files' that the level has",
+		PINION_IO_STATX_DIOALIGN, kernel.features);
 	kernel = newest();
 	kernel.ring_error = -EPERM;
 	expect_number("forbidden", 0, pin_level_apply(&kernel, PINION_IO_RING_BASIC, 0));
 	expect_number("the cause stays", -EPERM, kernel.ring_error);
+}
+
+/* The word of a feature is its name in the header, in small letters. */
+static void expect_word(const char *name, const char *word)
+{
+	expect_number(name, (int)strlen(name), (int)strlen(word));
+	for (size_t i = 0; word[i] != '\0' && name[i] != '\0'; i++) {
+		expect_number(name, name[i] == '_' ? '-' : tolower(name[i]), word[i]);
+	}
+}
+
+static void check_words(void)
+{
+#define EXPECT_WORD(name, word, kind, major, minor, probe) \
+	expect_word(#name, word); \
+	expect_text("the library's word", word, pinion_machine_feature_name(PINION_IO_##name));
+	PIN_KERNEL_FEATURES(EXPECT_WORD)
+#undef EXPECT_WORD
+	expect_true("no bit", pinion_machine_feature_name(0) == NULL);
+	expect_true(
+		"two bits", pinion_machine_feature_name(PINION_IO_EXT_ARG | PINION_IO_OPENAT) == NULL);
+	expect_true("beyond the last", pinion_machine_feature_name(PIN_FEATURES_ALL + 1) == NULL);
 }
 
 static int has_read(struct pinion_task *task)
@@ -173,7 +181,7 @@ static void check_without(void)
 	expect_number("and there are rings", 1, facts.uses_ring);
 	expect_number("auto", 0, read_at(PINION_IO_AUTO, PINION_IO_SINGLE_ISSUER, &facts));
 	expect_number("no deferring", 0, facts.ring_setup_flags & DEFER);
-	for (uint32_t bit = PINION_IO_REGISTERED_BUFFERS; bit <= PINION_IO_NO_SQARRAY; bit <<= 1) {
+	for (uint32_t bit = PINION_IO_REGISTERED_BUFFERS; bit <= PIN_FEATURES_ALL; bit <<= 1) {
 		expect_number("one feature less", 0, read_at(PINION_IO_RING, bit, &facts));
 	}
 }
@@ -181,10 +189,15 @@ static void check_without(void)
 int main(void)
 {
 	struct pinion_machine machine;
+	struct pin_kernel probed;
 
 	runtimes_watchdog(LIMIT_SECONDS);
 	check_tables();
+	check_words();
 	expect_number("probe", 0, pinion_machine_probe(&machine, sizeof(machine)));
+	pin_kernel_probe(&probed);
+	(void)pin_level_apply(&probed, PINION_IO_AUTO, 0);
+	expect_number("the machine's features", probed.features, machine.io_features);
 	if (machine.io_level == PINION_IO_FALLBACK) {
 		printf("skipped: no io_uring here (errno %d)\n", -machine.ring_error);
 		return expect_failure_count == 0 ? EXPECT_SKIPPED : 1;

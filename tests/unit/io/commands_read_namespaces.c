@@ -265,7 +265,7 @@ static void expect_silence(const char *what)
 
 static bool has_wide_rings(void)
 {
-	return runtime->shared.kernel.has_commands;
+	return pin_kernel_has(&runtime->shared.kernel, PINION_IO_NVME_COMMANDS);
 }
 
 /* Whether this kernel's /dev/null takes commands. */
@@ -334,7 +334,7 @@ static void check_too_old(void)
 	const struct pinion_config *config;
 
 	start(PINION_IO_AUTO, 0, PINION_RING_OWN, 256);
-	runtime->shared.kernel.has_commands = false;
+	runtime->shared.kernel.features &= ~(uint32_t)PINION_IO_NVME_COMMANDS;
 	config = &runtime->shared.config;
 	expect_number("by a call", -ENOTTY, move(&file, PINION_OP_READ, 0, 1));
 	expect_number("again", -ENOTTY, move(&file, PINION_OP_READ, 0, 1));

@@ -74,7 +74,7 @@ int main(void)
 
 	runtimes_watchdog(LIMIT_SECONDS);
 	rings_require();
-	if (!rings_kernel.has_defer_taskrun) {
+	if (!pin_kernel_has(&rings_kernel, PINION_IO_DEFER_TASKRUN)) {
 		printf("skipped: completions are not deferred here\n");
 		return EXPECT_SKIPPED;
 	}

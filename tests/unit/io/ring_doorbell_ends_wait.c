@@ -100,7 +100,7 @@ static bool check(bool has_message, int refusals)
 
 	host.ring_setup = setup_after_refusals;
 	refusals_left = refusals;
-	rings_kernel.has_send_msg_ring = has_message;
+	rings_set_feature(PINION_IO_SEND_MSG_RING, has_message);
 	pin_store_release_u32(&asked, 0);
 	pin_store_release_u32(&answered, 0);
 	rc = rings_init(&ring, &host, 64);
@@ -178,7 +178,7 @@ int main(void)
 	runtimes_watchdog(LIMIT_SECONDS);
 	rings_require();
 	check_deadlines();
-	has_message = rings_kernel.has_send_msg_ring;
+	has_message = pin_kernel_has(&rings_kernel, PINION_IO_SEND_MSG_RING);
 	for (int refusals = 0; check(false, refusals); refusals++) {
 		if (has_message) {
 			check(true, refusals);

@@ -41,7 +41,7 @@ static void check(const char *what, int first, int rc, bool sends_messages)
 {
 	struct pin_ring ring;
 
-	rings_kernel.has_send_msg_ring = sends_messages;
+	rings_set_feature(PINION_IO_SEND_MSG_RING, sends_messages);
 	take_up_to(first);
 	expect_number(what, rc, rings_init(&ring, &pin_host_linux, 8));
 	if (rc == 0) {
@@ -58,7 +58,7 @@ int main(void)
 	int first;
 
 	rings_require();
-	sends_messages = rings_kernel.has_send_msg_ring;
+	sends_messages = pin_kernel_has(&rings_kernel, PINION_IO_SEND_MSG_RING);
 	/* Of those that were inherited the first few are enough. */
 	give_from(STDERR_FILENO + 1);
 	first = next_descriptor();

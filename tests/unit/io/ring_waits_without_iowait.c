@@ -59,7 +59,7 @@ static void check(const char *what, bool can_be_told)
 	quiet_count = 0;
 	stray_count = 0;
 	host.ring_enter = enter;
-	rings_kernel.has_no_iowait = can_be_told;
+	rings_set_feature(PINION_IO_NO_IOWAIT, can_be_told);
 	expect_ready("pipe", pipe(ends) == 0);
 	expect_ready("ring", rings_init(&ring, &host, 64) == 0);
 	for (uint32_t i = 0; i < READS; i++) {
@@ -79,7 +79,7 @@ int main(void)
 
 	runtimes_watchdog(LIMIT_SECONDS);
 	rings_require();
-	can_be_told = rings_kernel.has_no_iowait;
+	can_be_told = pin_kernel_has(&rings_kernel, PINION_IO_NO_IOWAIT);
 	if (can_be_told) {
 		check("waits that are told", true);
 	} else {
