@@ -459,7 +459,7 @@ int pinion_request_submit_batch(
 	}
 	for (uint32_t i = 0; i < count; i++) {
 		/* The library's own operations come behind. */
-		if (requests[i] == NULL || requests[i]->op > PINION_OP_CANCEL) {
+		if (requests[i] == NULL || requests[i]->op >= PIN_OP_PUBLIC_COUNT) {
 			return pin_flight_explain(&runtime->shared, requests, count, -EINVAL);
 		}
 	}
@@ -492,7 +492,7 @@ int pinion_request_submit(struct pinion_runtime *runtime, struct pinion_request 
 		return -ECHILD;
 	}
 	/* The library's own operations come behind. */
-	if (PIN_UNLIKELY(request == NULL || request->op > PINION_OP_CANCEL)) {
+	if (PIN_UNLIKELY(request == NULL || request->op >= PIN_OP_PUBLIC_COUNT)) {
 		return refuse_unknown(runtime, request);
 	}
 	return PIN_LIKELY(worker != NULL) ? pin_worker_submit_one(worker, request)

@@ -18,6 +18,7 @@
 #define PIN_IO_IN_FLIGHT_H
 
 #include "runtime/base/base.h"
+#include "runtime/io/operation.h"
 
 #include <pinion/request.h>
 
@@ -44,12 +45,12 @@ static inline size_t pin_in_flight_told(uint64_t bytes)
 /* What the kernel writes to; NULL: nothing that anybody is told of. */
 static inline void *pin_in_flight_filled(const struct pinion_request *request, size_t *out_bytes)
 {
-	if (request->op == PINION_OP_READ) {
+	if (pin_request_has(request, PIN_OP_READS)) {
 		*out_bytes = pin_in_flight_told(request->length_bytes);
 		return request->bytes;
 	}
 	*out_bytes = sizeof(struct statx);
-	return request->op == PINION_OP_STATX ? request->status : NULL;
+	return pin_request_has(request, PIN_OP_LOOKS) ? request->status : NULL;
 }
 #endif
 
@@ -67,7 +68,7 @@ static inline void pin_in_flight_access(const struct pinion_request *request)
 
 	if (filled != NULL) {
 		__tsan_write_range(filled, bytes);
-	} else if (request->op == PINION_OP_WRITE) {
+	} else if (pin_request_has(request, PIN_OP_MOVES)) {
 		__tsan_read_range(request->bytes, pin_in_flight_told(request->length_bytes));
 	}
 }

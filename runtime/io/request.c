@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table of operations, those that move no bytes, and the way to the ring
- * and back.
+ * What the rows of operations name, for those that move no bytes, and the way
+ * to the ring and back.
  */
 #include "runtime/io/request.h"
 #include "runtime/base/base.h"
@@ -27,8 +27,8 @@ struct operation {
 	int (*check)(const struct pinion_request *request, struct pin_refusal *why);
 	void (*prepare)(
 		struct pin_ring *ring, struct io_uring_sqe *sqe, struct pinion_request *request);
-	/* What succeeds is over, with that result. */
 	bool is_whole;
+	uint32_t needs;
 	/*
 	 * Asked about all else. True: it has to be submitted once more. False:
 	 * it is over, with what *result is then.
@@ -240,23 +240,38 @@ static int check_cancel(const struct pinion_request *request, struct pin_refusal
 			  (unsigned long long)request->deadline_ns);
 }
 
-/* TIMEOUT and CANCEL have no entries: they never get to a ring. */
-static const struct operation operations[PIN_OP_COUNT] = {
-	[PINION_OP_READ] = {pin_transfer_check, pin_transfer_prepare_read, false,
-		pin_transfer_read_goes_on},
-	[PINION_OP_WRITE] = {pin_transfer_check, pin_transfer_prepare_write, false,
-		pin_transfer_write_goes_on},
-	[PINION_OP_FSYNC] = {check_file, prepare_fsync, true, goes_on_if_interrupted},
-	[PINION_OP_FDATASYNC] = {check_file, prepare_fdatasync, true, goes_on_if_interrupted},
-	[PINION_OP_ALLOCATE] = {check_allocate, prepare_allocate, true, goes_on_if_interrupted},
-	[PINION_OP_OPEN] = {check_open, prepare_open, true, goes_on_if_interrupted},
-	[PINION_OP_STATX] = {check_statx, prepare_statx, true, goes_on_if_interrupted},
-	[PINION_OP_CLOSE] = {check_file, prepare_close, false, close_goes_on},
-	[PINION_OP_NOP] = {check_nothing, prepare_nop, true, goes_on_if_interrupted},
-	[PINION_OP_TIMEOUT] = {check_timeout, NULL, false, NULL},
-	[PINION_OP_CANCEL] = {check_cancel, NULL, false, NULL},
-	[PIN_OP_OPEN_PLAIN] = {check_open_plain, prepare_open_plain, true, goes_on_if_interrupted},
+/* Of what never gets to a ring; there it was changed in flight. */
+static void prepare_none(
+	struct pin_ring *ring, struct io_uring_sqe *sqe, struct pinion_request *request)
+{
+	(void)sqe;
+	report_changed(ring, request);
+}
+
+static const struct operation operations[] = {
+#define ROW(set, name, prefix, needs, traits, opcode, check, prepare, goes_on, execute) \
+	[PIN_OP_PLACE_##name] = {check, prepare, ((traits)&PIN_OP_IS_WHOLE) != 0, needs, goes_on},
+	PIN_OPERATIONS(ROW, 0)
+#undef ROW
 };
+
+_Static_assert(PIN_ARRAY_COUNT(operations) == PIN_OP_COUNT, "a row for each operation");
+
+/* The compiler warns of a member of the enumeration that has no row. */
+static bool is_public(enum pinion_op op)
+{
+	switch (op) {
+#define PINION_CASE(name) case PINION_OP_##name:
+#define PIN_CASE(name)
+#define CASE(set, name, prefix, ...) prefix##_CASE(name)
+		PIN_OPERATIONS(CASE, 0)
+#undef CASE
+#undef PIN_CASE
+#undef PINION_CASE
+		return true;
+	}
+	return false;
+}
 
 /* ---- between the worker and the ring ---- */
 
@@ -270,9 +285,9 @@ int pin_request_check(const struct pinion_request *request)
 
 int pin_request_explain(const struct pinion_request *request, struct pin_refusal *why)
 {
-	if (request->op > PINION_OP_CANCEL) {
-		return pin_refuse(
-			why, -EINVAL, "op is %u, not 0 to %d", request->op, PINION_OP_CANCEL);
+	if (!is_public((enum pinion_op)request->op)) {
+		return pin_refuse(why, -EINVAL, "op is %u, not 0 to %d", request->op,
+			PIN_OP_PUBLIC_COUNT - 1);
 	}
 	if (request->task.run == NULL) {
 		return pin_refuse(why, -EINVAL, "task.run is NULL");
@@ -317,7 +332,7 @@ static void submit_command(struct pin_ring *ring, struct pinion_request *request
 
 bool pin_request_submit_command(struct pin_ring *ring, struct pinion_request *request)
 {
-	if (request->op != PINION_OP_READ || pin_ring_room(ring) == 0 ||
+	if (!pin_request_has(request, PIN_OP_READS) || pin_ring_room(ring) == 0 ||
 		command_length(request) == 0) {
 		return false;
 	}
@@ -325,19 +340,48 @@ bool pin_request_submit_command(struct pin_ring *ring, struct pinion_request *re
 	return true;
 }
 
+bool pin_request_is_beyond(const struct pin_ring *ring, const struct pinion_request *request)
+{
+	return (operations[request->op].needs & ring->lacks) != 0;
+}
+
 bool pin_request_submit(struct pin_ring *ring, struct pinion_request *request)
 {
 	if (PIN_UNLIKELY(pin_ring_room(ring) == 0)) {
 		return false;
 	}
-	if (PIN_UNLIKELY(operations[request->op].prepare == NULL)) {
-		report_changed(ring, request);
+	if (PIN_UNLIKELY(pin_request_is_beyond(ring, request))) {
+		return false;
 	}
 	submit_rest(ring, request);
 	if (PIN_UNLIKELY(request->length_bytes >= LARGE_BYTES) && request->file != NULL &&
 		request->file->is_direct) {
 		pin_ring_submit_pair(ring);
 	}
+	return true;
+}
+
+/* Of what is done whole, or not at all. */
+static void carry_out_whole(struct pin_ring *ring, struct pinion_request *request)
+{
+	const struct operation *operation = &operations[request->op];
+	struct io_uring_sqe sqe;
+	int64_t result;
+
+	do {
+		operation->prepare(ring, &sqe, request);
+		result = pin_fallback_execute(&sqe);
+	} while (
+		(result < 0 || !operation->is_whole) && operation->goes_on(ring, request, &result));
+	request->result = result;
+}
+
+bool pin_request_carry_out(struct pin_ring *ring, struct pinion_request *request)
+{
+	if (pin_request_moves_bytes(request)) {
+		return pin_transfer_carry_out(ring, request);
+	}
+	carry_out_whole(ring, request);
 	return true;
 }
 

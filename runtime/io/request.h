@@ -3,8 +3,9 @@
  * Requests between a worker and its ring: turning one into a submission entry,
  * and deciding at each completion whether it is done or must go on.
  *
- * What differs from one operation to the other stands in a table: what its
- * inputs must be, how its entry is made, and whether a completion is its end.
+ * What differs from one operation to the other is its row in io/operation.h:
+ * what its inputs must be, how its entry is made, and whether a completion is
+ * its end.
  *
  * Called by the worker whose ring it is. How a request gets to that worker, who
  * may end it early, and who enters its task, is worker/request.h.
@@ -18,6 +19,7 @@
 #include "runtime/base/metrics.h"
 #include "runtime/host/block_device.h"
 #include "runtime/io/file.h"
+#include "runtime/io/operation.h"
 #include "runtime/io/ring.h"
 #include "runtime/queue/timer_wheel.h"
 
@@ -31,17 +33,6 @@
  * What a request consists of besides what its user sees: its private part, and
  * how far it has got.
  */
-
-/* Behind the public operations: the library's own. */
-enum {
-	/*
-	 * As PINION_OP_OPEN for a path from the working folder, `flags` are
-	 * open(2)'s. The descriptor, as it is. Of `options`, which may be NULL,
-	 * directory_fd and resolve count.
-	 */
-	PIN_OP_OPEN_PLAIN = PINION_OP_CANCEL + 1,
-	PIN_OP_COUNT,
-};
 
 /* A place in a list of which one can be taken out of the middle. */
 struct pin_flight_link {
@@ -163,7 +154,7 @@ static inline uint32_t pin_request_part(uint64_t length_bytes, uint64_t done_byt
 
 static inline bool pin_request_moves_bytes(const struct pinion_request *request)
 {
-	return request->op <= PINION_OP_WRITE; /* READ is 0 */
+	return pin_request_has(request, PIN_OP_MOVES);
 }
 
 /* Begins anew: nothing is left of when it was last used. */
@@ -249,16 +240,13 @@ static PIN_INLINE bool pin_transfer_ends_whole(
 		return false;
 	}
 	request->done_bytes = (uint64_t)got;
-	pin_meter_add(request->op == PINION_OP_READ ? &ring->meter->read_bytes
-						    : &ring->meter->write_bytes,
+	pin_meter_add(pin_request_has(request, PIN_OP_READS) ? &ring->meter->read_bytes
+							     : &ring->meter->write_bytes,
 		(uint64_t)got);
 	return true;
 }
 
-/*
- * Carries out one that is special, from where it has got to up to the end of a
- * part; blocks. True: it is over, and has its result.
- */
+/* As pin_request_carry_out(), of transfers. */
 bool pin_transfer_carry_out(struct pin_ring *ring, struct pinion_request *request);
 
 /* ---- entries of NVMe commands ---- */
@@ -334,8 +322,8 @@ static inline bool pin_cached_is_worth_it(
 	const struct pinion_file *file = request->file;
 
 	/* 0: nothing was cached; more than 100: unknown. */
-	if (request->op != PINION_OP_READ || file->is_direct || file->cached_percent - 1 >= 100 ||
-		request->length_bytes > PIN_CACHED_BYTES_MAX) {
+	if (!pin_request_has(request, PIN_OP_READS) || file->is_direct ||
+		file->cached_percent - 1 >= 100 || request->length_bytes > PIN_CACHED_BYTES_MAX) {
 		return false;
 	}
 	if (cached->skips_left > 0) {
@@ -362,15 +350,25 @@ int pin_request_explain(const struct pinion_request *request, struct pin_refusal
 
 /*
  * Submits one that was checked and reset; its entry is made here. False: no
- * credit is left.
+ * credit is left, or the ring lacks what the operation needs.
  */
 bool pin_request_submit(struct pin_ring *ring, struct pinion_request *request);
+
+/* Whether it is the latter: pin_request_carry_out() does it instead. */
+bool pin_request_is_beyond(const struct pin_ring *ring, const struct pinion_request *request);
 
 /*
  * The same for a read of a namespace (PIN_FILE_COMMANDS) and a wide ring. False
  * also where there is nothing to read.
  */
 bool pin_request_submit_command(struct pin_ring *ring, struct pinion_request *request);
+
+/*
+ * Carries out one that is special, or beyond its ring, by calls; a transfer
+ * from where it has got to up to the end of a part. Blocks, so a worker calls
+ * it by pin_flight_carry_out(). True: it is over, and has its result.
+ */
+bool pin_request_carry_out(struct pin_ring *ring, struct pinion_request *request);
 
 /* Asks the kernel for its end, when `ended_by` has been set. */
 void pin_request_abandon(struct pin_ring *ring, struct pinion_request *request);

@@ -112,6 +112,7 @@ struct pin_ring {
 	uint32_t enter_flags;
 	uint32_t setup_flags;
 	uint32_t credit;
+	uint32_t lacks; /* what operations may need (io/operation.h) and it does not have */
 	const struct pin_registry *registry; /* NULL: no memory is registered */
 	uint32_t home_region;		     /* the worker's own, looked at first */
 	struct pin_registry own_registry;    /* of one region */

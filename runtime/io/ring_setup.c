@@ -7,6 +7,7 @@
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
 #include "runtime/host/heap.h"
+#include "runtime/io/operation.h"
 
 #include <errno.h>
 #include <string.h>
@@ -140,6 +141,7 @@ static int setup_doorbell(
 static int init_fallback(struct pin_ring *ring, uint32_t entries)
 {
 	ring->is_fallback = true;
+	ring->lacks = PIN_NEEDS_NO_RING;
 	ring->credit = entries;
 	ring->queued = pin_heap_zeroed(ring->host, PIN_HEAP_ALIGN, entries, sizeof(*ring->queued));
 	if (ring->queued == NULL) {
@@ -164,6 +166,7 @@ int pin_ring_init(struct pin_ring *ring, const struct pin_host *host, struct pin
 		return rc;
 	}
 	ring->is_initialised = true;
+	ring->lacks = ~options->kernel->features;
 	ring->is_polled = options->is_polled;
 	ring->is_wide = options->is_wide;
 	ring->is_deferred = (ring->setup_flags & IORING_SETUP_DEFER_TASKRUN) != 0;

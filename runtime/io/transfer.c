@@ -283,7 +283,8 @@ static bool goes_on(struct pin_ring *ring, struct pinion_request *request, int64
 {
 	struct pin_request *private = pin_request_of(request);
 
-	if (result == -EOPNOTSUPP && request->op == PINION_OP_READ && uses_dontcache(request)) {
+	if (result == -EOPNOTSUPP && pin_request_has(request, PIN_OP_READS) &&
+		uses_dontcache(request)) {
 		private->keeps_cache = true;
 		return true;
 	}
@@ -370,12 +371,12 @@ static ssize_t transfer_once(const struct pinion_request *request, uint64_t done
 	ssize_t count;
 
 	if ((request->file->flags & PIN_FILE_COMMANDS) != 0) {
-		return request->op == PINION_OP_READ
+		return pin_request_has(request, PIN_OP_READS)
 			? pin_command_read(
 				  request->file, request->bytes + done, (uint64_t)offset, length)
 			: -EROFS;
 	}
-	count = request->op == PINION_OP_READ
+	count = pin_request_has(request, PIN_OP_READS)
 		? pread(request->file->fd, request->bytes + done, length, offset)
 		: pwrite(request->file->fd, request->bytes + done, length, offset);
 
@@ -384,7 +385,7 @@ static ssize_t transfer_once(const struct pinion_request *request, uint64_t done
 
 bool pin_transfer_carry_out(struct pin_ring *ring, struct pinion_request *request)
 {
-	bool reads = request->op == PINION_OP_READ;
+	bool reads = pin_request_has(request, PIN_OP_READS);
 	uint32_t stall_count = 0;
 	ssize_t count;
 

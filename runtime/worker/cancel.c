@@ -54,7 +54,7 @@ static int cancel(struct pin_shared *shared, struct pin_worker *worker,
 	uint32_t index;
 
 	*out_must_post = false;
-	if (request->op == PINION_OP_CANCEL) {
+	if (pin_request_has(request, PIN_OP_TRAVELS)) {
 		return -EALREADY;
 	}
 	if (pin_flight_state_of(word) == PIN_FLIGHT_POSTED) {
@@ -288,7 +288,7 @@ static void take(struct pin_worker *worker, struct pinion_task *task)
 	struct pin_request *private = pin_request_of(request);
 
 	note_posted(worker, private);
-	if (request->op == PINION_OP_CANCEL) {
+	if (pin_request_has(request, PIN_OP_TRAVELS)) {
 		visit(worker, request);
 		return;
 	}

@@ -60,7 +60,7 @@ static int run_landed(struct pinion_task *task)
 	struct pinion_request *request = PIN_CONTAINER_OF(task, struct pinion_request, task);
 	struct pin_request *private = pin_request_of(request);
 
-	if (request->op == PINION_OP_OPEN && request->result >= 0) {
+	if (pin_request_has(request, PIN_OP_OPENS) && request->result >= 0) {
 		private->devices = &pin_worker_current()->devices;
 		return look_at_file(task);
 	}
@@ -77,7 +77,8 @@ static inline bool may_move(const struct pin_worker *worker, const struct pinion
 {
 	const struct pin_request *private = (const void *)request->private_;
 
-	return worker->shares_ring && !private->uses_own_buffer && request->op != PIN_OP_OPEN_PLAIN;
+	return worker->shares_ring && !private->uses_own_buffer &&
+		!pin_request_has(request, PIN_OP_STAYS);
 }
 
 /* To a queue that others steal from. */
@@ -113,7 +114,7 @@ static PIN_INLINE void hand_over(
 		hand_to_any(taker, request);
 		return;
 	}
-	if (request->op == PINION_OP_OPEN && request->result >= 0) {
+	if (pin_request_has(request, PIN_OP_OPENS) && request->result >= 0) {
 		private->run = request->task.run;
 		private->devices = &worker->devices;
 		request->task.run = look_at_file;
@@ -237,7 +238,7 @@ void pin_flight_abandon(struct pin_worker *worker, struct pinion_request *reques
 		/* Its ring takes no cancels: the device ends it. */
 		return;
 	}
-	if (private->is_waiting || request->op == PINION_OP_TIMEOUT) {
+	if (private->is_waiting || pin_request_has(request, PIN_OP_WAITS)) {
 		pin_flight_end_with(worker, request, error);
 	} else {
 		pin_request_abandon(&worker->ring, request);
@@ -317,7 +318,7 @@ void pin_flight_carry_out(struct pin_worker *worker, struct pinion_request *requ
 	if (worker->is_searching) {
 		pin_search_succeed(worker);
 	}
-	while (!pin_transfer_carry_out(&worker->ring, request)) {
+	while (!pin_request_carry_out(&worker->ring, request)) {
 		if (!ask_part(worker, request)) {
 			return;
 		}

@@ -88,7 +88,7 @@ static bool has_lost_bytes(struct pinion_request *request)
 {
 	uint64_t position = request->offset_bytes + pin_request_of(request)->resume_bytes;
 
-	return request->op == PINION_OP_READ && position < request->file->size_bytes;
+	return pin_request_has(request, PIN_OP_READS) && position < request->file->size_bytes;
 }
 
 /*

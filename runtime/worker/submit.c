@@ -84,15 +84,26 @@ void pin_flight_prepare(struct pin_worker *worker, struct pinion_request *reques
 	}
 }
 
-static PIN_INLINE void enter_ring(struct pin_worker *worker, struct pinion_request *request)
+/* Not submitted: it waits for room, or the ring lacks the operation. */
+static PIN_APART void wait_or_call(struct pin_worker *worker, struct pinion_request *request)
 {
 	struct pin_request *private = pin_request_of(request);
 
-	if (PIN_LIKELY(pin_request_submit(&worker->ring, request))) {
+	if (pin_request_is_beyond(&worker->ring, request)) {
 		pin_flight_list_push(&worker->flying, &private->link);
+		pin_flight_carry_out(worker, request);
+		return;
+	}
+	private->is_waiting = true;
+	pin_flight_list_push(&worker->waiting, &private->link);
+}
+
+static PIN_INLINE void enter_ring(struct pin_worker *worker, struct pinion_request *request)
+{
+	if (PIN_LIKELY(pin_request_submit(&worker->ring, request))) {
+		pin_flight_list_push(&worker->flying, &pin_request_of(request)->link);
 	} else {
-		private->is_waiting = true;
-		pin_flight_list_push(&worker->waiting, &private->link);
+		wait_or_call(worker, request);
 	}
 }
 
@@ -136,7 +147,7 @@ static PIN_APART bool begin_by_time(struct pin_worker *worker, struct pinion_req
 		pin_flight_end_with(worker, request, is_in_time ? -ECANCELED : -ETIME);
 		return false;
 	}
-	if (request->op == PINION_OP_TIMEOUT) {
+	if (pin_request_has(request, PIN_OP_WAITS)) {
 		pin_flight_list_push(&worker->flying, &private->link);
 		return false;
 	}
@@ -292,7 +303,7 @@ static PIN_INLINE void submit_one(struct pin_worker *worker, struct pinion_reque
 {
 	request->task.private_kind = PIN_TASK_PLAIN;
 	pin_meter_add(&worker->meter.requests_submitted, 1);
-	if (PIN_UNLIKELY(request->op == PINION_OP_CANCEL)) {
+	if (PIN_UNLIKELY(pin_request_has(request, PIN_OP_TRAVELS))) {
 		submit_cancel(worker, request);
 		return;
 	}
@@ -302,7 +313,7 @@ static PIN_INLINE void submit_one(struct pin_worker *worker, struct pinion_reque
 
 static bool needs_entry(const struct pinion_request *request)
 {
-	return request->op != PINION_OP_TIMEOUT && request->op != PINION_OP_CANCEL;
+	return !pin_request_has(request, PIN_OP_WAITS | PIN_OP_TRAVELS);
 }
 
 /*
@@ -461,7 +472,7 @@ void pin_flight_post(
 				!pin_worker_lend_posted(target, requests[i]->bytes, &private->lent);
 		}
 		pin_flight_set(private, pin_flight_word(target, PIN_FLIGHT_POSTED));
-		if (requests[i]->op != PINION_OP_CANCEL) {
+		if (!pin_request_has(requests[i], PIN_OP_TRAVELS)) {
 			pin_list_push(&list, pin_task_link(&requests[i]->task));
 			continue;
 		}

@@ -39,6 +39,9 @@ uint64_t disk_latency_ns(void);
 bool disk_is_stuck(void);
 /* Carries a request out now; its result. */
 int32_t disk_execute(const struct io_uring_sqe *sqe);
+
+/* Whether that is an entry of one of the operations. */
+bool disk_takes(uint8_t opcode);
 /* Likewise a command: 0 or its status, which is positive. */
 int32_t disk_execute_command(const struct nvme_uring_cmd *command);
 

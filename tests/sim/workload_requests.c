@@ -5,6 +5,7 @@
  */
 #include "tests/sim/workload.h"
 #include "runtime/base/base.h"
+#include "runtime/io/operation.h"
 #include "tests/sim/disk.h"
 #include "tests/sim/watch.h"
 #include "tests/sim/workload_state.h"
@@ -149,9 +150,8 @@ static struct workload_entry *new_read(const struct sim_program *program)
 
 static uint16_t choose_op(const struct sim_program *program)
 {
-	static const uint16_t others[] = {PINION_OP_FSYNC, PINION_OP_FDATASYNC, PINION_OP_ALLOCATE,
-		PINION_OP_OPEN, PINION_OP_STATX, PINION_OP_CLOSE, PINION_OP_NOP, PINION_OP_TIMEOUT,
-		PINION_OP_CANCEL};
+	/* All that users have, but those that move bytes, which come first. */
+	uint16_t first_other = PINION_OP_WRITE + 1;
 	uint64_t share;
 
 	/* Nothing is drawn for what is not asked for. */
@@ -163,7 +163,7 @@ static uint16_t choose_op(const struct sim_program *program)
 		return PINION_OP_WRITE;
 	}
 	return share < program->write_percent + program->other_percent
-		? others[world_random(PIN_ARRAY_COUNT(others))]
+		? (uint16_t)(first_other + world_random(PIN_OP_PUBLIC_COUNT - first_other))
 		: PINION_OP_READ;
 }
 

@@ -454,11 +454,18 @@ int pin_refuse(struct pin_refusal *why, int error, const char *format, ...)
 	return error;
 }
 
-bool pin_transfer_carry_out(struct pin_ring *ring, struct pinion_request *request)
+bool pin_request_carry_out(struct pin_ring *ring, struct pinion_request *request)
 {
 	(void)ring;
 	(void)request;
 	model_fail("no model has a file on FUSE, or a ring that is full of commands");
+}
+
+bool pin_request_is_beyond(const struct pin_ring *ring, const struct pinion_request *request)
+{
+	(void)ring;
+	(void)request;
+	return false;
 }
 
 bool pin_request_submit(struct pin_ring *ring, struct pinion_request *request)

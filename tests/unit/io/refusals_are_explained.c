@@ -6,6 +6,7 @@
  * is said where nothing is wrong or a request is in flight.
  * Method: one mistake after the other, and the message compared.
  */
+#include "runtime/io/operation.h"
 #include "tests/support/requests.h"
 
 #include <errno.h>
@@ -66,7 +67,9 @@ static void check_transfers(void)
 
 	request.task.run = NULL;
 	expect_refused(request, -EINVAL, "request refused: task.run is NULL");
-	expect_refused(begin(11), -EINVAL, "request refused: op is 11, not 0 to 10");
+	snprintf(words, sizeof(words), "request refused: op is %d, not 0 to %d",
+		PIN_OP_PUBLIC_COUNT, PIN_OP_PUBLIC_COUNT - 1);
+	expect_refused(begin(PIN_OP_PUBLIC_COUNT), -EINVAL, words);
 	request = begin(PINION_OP_WRITE);
 	request.file = NULL;
 	expect_refused(request, -EINVAL, "request refused: file is NULL");
@@ -246,9 +249,13 @@ static struct pin_atomic_u32 done;
 
 static int on_worker(struct pinion_task *task)
 {
+	char words[80];
+
 	(void)task;
 	expect_refused(begin(PINION_OP_TIMEOUT), -EINVAL, "request refused: deadline_ns is 0");
-	expect_refused(begin(11), -EINVAL, "request refused: op is 11, not 0 to 10");
+	snprintf(words, sizeof(words), "request refused: op is %d, not 0 to %d",
+		PIN_OP_PUBLIC_COUNT, PIN_OP_PUBLIC_COUNT - 1);
+	expect_refused(begin(PIN_OP_PUBLIC_COUNT), -EINVAL, words);
 	submit_wrong_batch();
 	tasks_signal(&done);
 	return 0;

@@ -379,13 +379,11 @@ int main(void)
 	check_bounded("to be restarted for ever", 1, -512, -EINTR);
 	check_short_writes();
 	check_ended_early();
-	check_whole(PINION_OP_FSYNC, 0);
-	check_whole(PINION_OP_FDATASYNC, 0);
-	check_whole(PINION_OP_ALLOCATE, 0);
-	check_whole(PINION_OP_OPEN, 99);
-	check_whole(PIN_OP_OPEN_PLAIN, 99);
-	check_whole(PINION_OP_STATX, 0);
-	check_whole(PINION_OP_NOP, 0);
+	for (uint16_t i = 0; i < PIN_OP_COUNT; i++) {
+		if (pin_op_is_in(i, PIN_OPS_WITH(PIN_OP_IS_WHOLE))) {
+			check_whole(i, pin_op_is_in(i, PIN_OPS_WITH(PIN_OP_OPENS)) ? 99 : 0);
+		}
+	}
 	expect_number("in flight", 0, ring.in_flight);
 	rings_end(&ring);
 	close(file.fd);

@@ -8,6 +8,7 @@
  * Method: each is submitted from outside and looked at with plain system calls;
  * expected errors are those of the kernel.
  */
+#include "runtime/io/operation.h"
 #include "tests/support/requests.h"
 #include "tests/support/scratch.h"
 
@@ -307,7 +308,7 @@ static void check_others(void)
 	requests_begin(&one, PINION_OP_CANCEL);
 	one.request.deadline_ns = 1;
 	expect_number("cancel with a deadline", -EINVAL, requests_do(runtime, &one));
-	requests_begin(&one, PINION_OP_CANCEL + 1);
+	requests_begin(&one, PIN_OP_PUBLIC_COUNT);
 	expect_number("unknown", -EINVAL, requests_do(runtime, &one));
 	requests_begin(&one, PINION_OP_NOP);
 	one.request.task.run = NULL;

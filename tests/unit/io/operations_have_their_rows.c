@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Goal: what the rows of operations name fits together. An operation's entry is
+ * of the opcode in its row, the calls that stand in for rings know that opcode,
+ * and a second entry is the first once more, since an operation may be prepared
+ * again (io/operation.h, rule 1). What never gets to a ring is refused by one.
+ * Method: each operation of the list is submitted to a fallback ring that is
+ * never polled; its entry is looked at, and carried out by itself with nothing
+ * in it that could have an effect.
+ */
+#include "runtime/io/in_flight.h"
+#include "runtime/io/request.h"
+#include "tests/support/rings.h"
+#include "tests/support/scratch.h"
+
+static struct pin_ring ring;
+static struct pinion_file file = {.fd = -1, .memory_align_bytes = 1, .offset_align_bytes = 1};
+static struct pinion_request request;
+static uint8_t bytes[64];
+
+static const struct {
+	const char *name;
+	uint32_t needs;
+	uint8_t opcode;
+} rows[] = {
+#define ROW(set, name, prefix, needs, traits, opcode, ...) {#name, needs, opcode},
+	PIN_OPERATIONS(ROW, 0)
+#undef ROW
+};
+
+static int never_run(struct pinion_task *task)
+{
+	(void)task;
+	return 0;
+}
+
+static bool make_entry(struct io_uring_sqe *out_sqe)
+{
+	if (!pin_request_submit(&ring, &request)) {
+		return false;
+	}
+	*out_sqe = ring.queued[ring.queued_head];
+	ring.queued_head = (ring.queued_head + 1) % ring.credit;
+	ring.queued_count--;
+	ring.in_flight--;
+	pin_in_flight_end(&request);
+	return true;
+}
+
+static void check(uint16_t op)
+{
+	static struct statx status;
+	struct io_uring_sqe first = {0};
+	struct io_uring_sqe second = {0};
+
+	request = (struct pinion_request){.task.run = never_run,
+		.op = op,
+		.file = &file,
+		.bytes = bytes,
+		.length_bytes = sizeof(bytes),
+		.path = "missing/file",
+		.status = &status};
+	if ((rows[op].needs & PIN_NEEDS_NO_RING) != 0) {
+		expect_true(rows[op].name, pin_request_is_beyond(&ring, &request));
+		return;
+	}
+	file.way = PINION_WAY_ASKED; /* nothing is asked of its descriptor */
+	expect_number(rows[op].name, 0, pin_request_check(&request));
+	pin_request_reset(&request);
+	expect_true(rows[op].name, make_entry(&first));
+	expect_number(rows[op].name, rows[op].opcode, first.opcode);
+	/* The place that entries come from was in use. */
+	memset(ring.queued, 0xff, ring.credit * sizeof(*ring.queued));
+	expect_true(rows[op].name, make_entry(&second));
+	expect_number(rows[op].name, 0, memcmp(&first, &second, sizeof(first)));
+	expect_true(rows[op].name, pin_fallback_execute(&first) != -EOPNOTSUPP);
+}
+
+int main(void)
+{
+	struct pin_ring_options options = {.entries = 8, .is_fallback = true};
+	struct pin_meter meter = {0};
+
+	scratch_enter("operations_have_their_rows");
+	expect_ready("ring", pin_ring_init(&ring, &pin_host_linux, &meter, &options, NULL) == 0);
+	for (uint16_t op = 0; op < PIN_OP_COUNT; op++) {
+		check(op);
+	}
+	expect_true("the library's own is none of the public ones",
+		(int)PIN_OP_OPEN_PLAIN >= (int)PIN_OP_PUBLIC_COUNT);
+	rings_end(&ring);
+	scratch_leave();
+	return expect_status();
+}
