@@ -3,7 +3,8 @@
  * An open regular file or block device, with the facts that reading and writing
  * it past the page cache needs: alignment, size, and whether O_DIRECT works
  * here at all. Or an NVMe namespace, by its character device /dev/ngXnY: it is
- * read by commands, always past the cache, and not written.
+ * read by commands, always past the cache, and not written. Or, where
+ * PINION_FILE_DIRECTORY asks for it, a directory.
  */
 #ifndef PINION_FILE_H
 #define PINION_FILE_H
@@ -98,6 +99,12 @@ enum pinion_file_flags {
 	PINION_FILE_EXCLUSIVE = 8,  /* with CREATE: -EEXIST if it does */
 	PINION_FILE_TRUNCATE = 16,  /* to no bytes; with WRITE */
 	PINION_FILE_NO_FOLLOW = 32, /* -ELOOP: the last component is a link */
+	/*
+	 * A directory, or -ENOTDIR; with READ alone, which reads nothing: it is
+	 * for PINION_OP_FSYNC, _STATX and _CLOSE, and its `fd` to be a
+	 * directory_fd.
+	 */
+	PINION_FILE_DIRECTORY = 64,
 };
 
 /*
@@ -145,18 +152,19 @@ PINION_API void pinion_file_options_init_sized(struct pinion_file_options *optio
  * directory, without CREATE and `resolve`.
  * Context: any thread; blocks.
  * Errors: those of openat2(2): -EXDEV, -ELOOP: `resolve` forbids the path.
- * -EISDIR: a directory. -ENOTSUP: not a regular file, block device or NVMe
- * namespace (FIFO, socket, other device); it is never opened in a way that
- * blocks. -EBUSY: a mounted block device to be written, on some kernels.
- * -ENXIO, -ENOMEDIUM: a block device without a medium. -EROFS: a namespace, to
- * be written. -EMEDIUMTYPE: a namespace whose blocks have metadata or are
- * larger than 4096 bytes; its block device, /dev/nvmeXnY, may be readable.
- * -EACCES: also a namespace that this user may not send commands; -EIO: a
- * namespace that does not identify itself. -EINVAL: an unknown flag or value,
- * or flags that contradict each other. -E2BIG: the struct is newer than the
- * library and an unknown field is set. -ENOSYS: `resolve` on a kernel without
- * openat2, before 5.6. RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS without CREATE
- * works there, too, and where a filter refuses openat2.
+ * -EISDIR: a directory, without PINION_FILE_DIRECTORY. -ENOTSUP: not a regular
+ * file, block device or NVMe namespace (FIFO, socket, other device); it is
+ * never opened in a way that blocks. -EBUSY: a mounted block device to be
+ * written, on some kernels. -ENXIO, -ENOMEDIUM: a block device without a
+ * medium. -EROFS: a namespace, to be written. -EMEDIUMTYPE: a namespace whose
+ * blocks have metadata or are larger than 4096 bytes; its block device,
+ * /dev/nvmeXnY, may be readable. -EACCES: also a namespace that this user may
+ * not send commands; -EIO: a namespace that does not identify itself. -EINVAL:
+ * an unknown flag or value, or flags that contradict each other. -E2BIG: the
+ * struct is newer than the library and an unknown field is set. -ENOSYS:
+ * `resolve` on a kernel without openat2, before 5.6. RESOLVE_BENEATH |
+ * RESOLVE_NO_SYMLINKS without CREATE works there, too, and where a filter
+ * refuses openat2.
  * Since: 0.1
  */
 PINION_API int pinion_file_open_with(

@@ -45,6 +45,8 @@ enum pinion_io_feature {
 	PINION_IO_REGISTERED_FILES = 1 << 13, /* 5.19 */
 	PINION_IO_NVME_COMMANDS = 1 << 14,    /* 5.19 */
 	PINION_IO_NO_SQARRAY = 1 << 15,	      /* 6.6 */
+	PINION_IO_RENAMEAT = 1 << 16,	      /* 5.11; and unlinkat */
+	PINION_IO_LINKAT = 1 << 17,	      /* 5.15; and mkdirat, symlinkat */
 };
 
 /* Value of `cpu_latency_us`: no limit, as without the field. */

@@ -62,6 +62,18 @@ enum pinion_op {
 	 * and cannot be cancelled.
 	 */
 	PINION_OP_CANCEL = 10,
+	/*
+	 * path, options, new_path, new_options, flags: RENAME_* of
+	 * renameat2(2). Of both options here and below, which may be NULL,
+	 * directory_fd counts, and `resolve` is refused. 0.
+	 */
+	PINION_OP_RENAME = 11,
+	PINION_OP_UNLINK = 12, /* path, options, flags: 0 or AT_REMOVEDIR. 0 */
+	PINION_OP_MKDIR = 13,  /* path, options, flags: its mode, less the umask. 0 */
+	/* path, options, new_path, new_options, flags: of linkat(2). 0. */
+	PINION_OP_LINK = 14,
+	/* path: what the link is to say; new_path, new_options. 0. */
+	PINION_OP_SYMLINK = 15,
 };
 
 struct statx;
@@ -112,6 +124,8 @@ struct pinion_request {
 	const char *path;
 	const struct pinion_file_options *options;
 	struct statx *status;
+	const char *new_path;
+	const struct pinion_file_options *new_options; /* where new_path starts */
 	uint64_t private_[14];
 };
 
@@ -147,6 +161,8 @@ struct pinion_request {
  *
  * Without io_uring the worker itself carries requests out, some at a time, and
  * runs nothing else meanwhile. It cannot cancel an operation that it has begun.
+ * The same holds, before its call returns, for operations that this kernel's
+ * rings lack: before Linux 5.15 those on names, RENAME to SYMLINK.
  *
  * Owns: on failure the request stays with the caller, untouched.
  * Context: any thread; never blocks or allocates.

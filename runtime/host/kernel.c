@@ -132,6 +132,19 @@ static bool probe_openat(const struct asked *asked)
 	return probe_opcode(asked->fd, IORING_OP_OPENAT);
 }
 
+static bool probe_renameat(const struct asked *asked)
+{
+	return probe_opcode(asked->fd, IORING_OP_RENAMEAT) &&
+		probe_opcode(asked->fd, IORING_OP_UNLINKAT);
+}
+
+static bool probe_linkat(const struct asked *asked)
+{
+	return probe_opcode(asked->fd, IORING_OP_LINKAT) &&
+		probe_opcode(asked->fd, IORING_OP_MKDIRAT) &&
+		probe_opcode(asked->fd, IORING_OP_SYMLINKAT);
+}
+
 /* Wide rings, and an operation that passes commands on. */
 static bool probe_nvme_commands(const struct asked *asked)
 {

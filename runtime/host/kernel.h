@@ -111,7 +111,9 @@ _Static_assert(sizeof(struct pin_cachestat) == 40, "the kernel's layout");
 	FEATURE(DONTCACHE, "dontcache", FILES, 6, 14, probe_dontcache) \
 	FEATURE(REGISTERED_FILES, "registered-files", RING, 5, 19, probe_registered_files) \
 	FEATURE(NVME_COMMANDS, "nvme-commands", RING, 5, 19, probe_nvme_commands) \
-	FEATURE(NO_SQARRAY, "no-sqarray", SETUP, 6, 6, probe_no_sqarray)
+	FEATURE(NO_SQARRAY, "no-sqarray", SETUP, 6, 6, probe_no_sqarray) \
+	FEATURE(RENAMEAT, "renameat", RING, 5, 11, probe_renameat) \
+	FEATURE(LINKAT, "linkat", RING, 5, 15, probe_linkat)
 
 /* Their places, and as many as there are. */
 enum pin_kernel_feature {

@@ -87,6 +87,11 @@ int pin_file_check_status(const struct stat *status)
 	return S_ISDIR(status->st_mode) ? -EISDIR : -ENOTSUP;
 }
 
+int pin_file_check_directory(const struct stat *status)
+{
+	return S_ISDIR(status->st_mode) ? 0 : -ENOTDIR;
+}
+
 /* A file of no size may be one that is made up as it is read, as in /proc. */
 static enum pinion_way wanted_way(const struct pinion_file *file, uint32_t direct)
 {
@@ -247,13 +252,33 @@ static int note_block_device(struct pinion_file *file, const struct stat *status
 	return 0;
 }
 
+static int adopt_directory(
+	struct pinion_file *file, int fd, uint32_t flags, const struct stat *status)
+{
+	*file = (struct pinion_file){
+		.fd = fd,
+		.memory_align_bytes = 1,
+		.offset_align_bytes = 1,
+		.device = status->st_dev,
+		.inode = status->st_ino,
+		.cached_percent = CACHED_UNKNOWN,
+		.way = PINION_WAY_UNABLE,
+		.flags = flags,
+	};
+	return pin_file_check_directory(status);
+}
+
 /* Fills `file` for the descriptor, which stays open whatever comes out. */
 static int fill(struct pinion_file *file, int fd, uint32_t direct, uint32_t flags,
 	struct pin_device_cache *cache)
 {
 	struct stat status;
-	int rc = fstat(fd, &status) < 0 ? -errno : pin_file_check_status(&status);
+	int rc = fstat(fd, &status) < 0 ? -errno : 0;
 
+	if (rc == 0 && (flags & PIN_FILE_DIRECTORY) != 0) {
+		return adopt_directory(file, fd, flags, &status);
+	}
+	rc = rc < 0 ? rc : pin_file_check_status(&status);
 	if (rc < 0) {
 		return rc;
 	}
@@ -333,20 +358,21 @@ static void note_options(struct pinion_file *file, const struct pinion_file_opti
 	 * A ring lets go of it some time after its close. Of what was written
 	 * that would be felt: it could not be executed meanwhile.
 	 */
-	if ((options->flags & PINION_FILE_WRITE) == 0) {
+	if ((options->flags & (PINION_FILE_WRITE | PINION_FILE_DIRECTORY)) == 0) {
 		file->private_ = (uint64_t)(uintptr_t)pin_file_record_create(&pin_host_linux);
 	}
 }
 
-static uint32_t writable_flag(const struct pinion_file_options *options)
+static uint32_t flags_of(const struct pinion_file_options *options)
 {
-	return (options->flags & PINION_FILE_WRITE) != 0 ? PIN_FILE_WRITABLE : 0;
+	return ((options->flags & PINION_FILE_WRITE) != 0 ? PIN_FILE_WRITABLE : 0) |
+		((options->flags & PINION_FILE_DIRECTORY) != 0 ? PIN_FILE_DIRECTORY : 0);
 }
 
 int pin_file_adopt_with(struct pinion_file *file, int fd, const struct pinion_file_options *options,
 	struct pin_device_cache *cache)
 {
-	int rc = adopt(file, fd, options->direct, writable_flag(options), cache);
+	int rc = adopt(file, fd, options->direct, flags_of(options), cache);
 
 	if (rc == 0) {
 		note_options(file, options);
@@ -365,7 +391,7 @@ int pin_file_take(struct pinion_file *file, int fd, const struct pinion_file_opt
 	if (was_direct) {
 		pin_file_leave_direct(&filled);
 	}
-	rc = fill(&filled, fd, options->direct, writable_flag(options), NULL);
+	rc = fill(&filled, fd, options->direct, flags_of(options), NULL);
 	if (rc < 0) {
 		if (was_direct) {
 			fcntl(fd, F_SETFL, status_flags);

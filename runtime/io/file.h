@@ -102,6 +102,8 @@ enum {
 	 * read, and it may have no end, whatever size it claims (/proc/kcore).
 	 */
 	PIN_FILE_MADE_UP = 128,
+	/* A directory: nothing of it is read or written. */
+	PIN_FILE_DIRECTORY = 256,
 	/* From this bit on, with COMMANDS: blocks of a command, less one. */
 	PIN_FILE_BLOCKS_SHIFT = 16,
 };
@@ -111,6 +113,9 @@ enum {
  * an NVMe namespace; -EISDIR, or -ENOTSUP for anything else.
  */
 int pin_file_check_status(const struct stat *status);
+
+/* The same for PINION_FILE_DIRECTORY: 0, or -ENOTDIR. */
+int pin_file_check_directory(const struct stat *status);
 
 /*
  * Fills `file` for an open descriptor, which it takes over; on failure the

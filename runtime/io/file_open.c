@@ -16,7 +16,8 @@
 
 #define FILE_FLAGS \
 	((uint32_t)(PINION_FILE_READ | PINION_FILE_WRITE | PINION_FILE_CREATE | \
-		PINION_FILE_EXCLUSIVE | PINION_FILE_TRUNCATE | PINION_FILE_NO_FOLLOW))
+		PINION_FILE_EXCLUSIVE | PINION_FILE_TRUNCATE | PINION_FILE_NO_FOLLOW | \
+		PINION_FILE_DIRECTORY))
 
 void pinion_file_options_init_sized(struct pinion_file_options *options, uint32_t size)
 {
@@ -44,6 +45,12 @@ static int check_flags(uint32_t flags, struct pin_refusal *why)
 	if ((flags & PINION_FILE_TRUNCATE) != 0 && (flags & PINION_FILE_WRITE) == 0) {
 		return pin_refuse(why, -EINVAL,
 			"options->flags is 0x%x: PINION_FILE_TRUNCATE without _WRITE", flags);
+	}
+	if ((flags & PINION_FILE_DIRECTORY) != 0 &&
+		(flags & (PINION_FILE_WRITE | PINION_FILE_CREATE)) != 0) {
+		return pin_refuse(why, -EINVAL,
+			"options->flags is 0x%x: PINION_FILE_DIRECTORY with _WRITE or _CREATE",
+			flags);
 	}
 	if ((flags & PINION_FILE_EXCLUSIVE) != 0 && (flags & PINION_FILE_CREATE) == 0) {
 		return pin_refuse(why, -EINVAL,
@@ -105,6 +112,7 @@ struct open_how pin_file_open_how(const struct pinion_file_options *options)
 	how |= (flags & PINION_FILE_CREATE) != 0 ? O_CREAT : 0;
 	how |= (flags & PINION_FILE_EXCLUSIVE) != 0 ? O_EXCL : 0;
 	how |= (flags & PINION_FILE_TRUNCATE) != 0 ? O_TRUNC : 0;
+	how |= (flags & PINION_FILE_DIRECTORY) != 0 ? O_DIRECTORY : 0;
 	return (struct open_how){
 		.flags = how,
 		/* openat2 refuses a mode that has no use. */
@@ -208,7 +216,11 @@ static int check_path(const struct pinion_file_options *options, const char *pat
 	if (rc < 0) {
 		return rc;
 	}
-	return S_ISLNK(status.st_mode) ? -ELOOP : pin_file_check_status(&status);
+	if (S_ISLNK(status.st_mode)) {
+		return -ELOOP;
+	}
+	return (options->flags & PINION_FILE_DIRECTORY) != 0 ? pin_file_check_directory(&status)
+							     : pin_file_check_status(&status);
 }
 
 /* As open_as(), for a path that may be longer than one call takes. */
@@ -252,7 +264,7 @@ int pinion_file_open_with(
 enum {
 	/* Flags that say how to open; a descriptor is open already. */
 	OPENING_FLAGS = PINION_FILE_CREATE | PINION_FILE_EXCLUSIVE | PINION_FILE_TRUNCATE |
-		PINION_FILE_NO_FOLLOW,
+		PINION_FILE_NO_FOLLOW | PINION_FILE_DIRECTORY,
 };
 
 /* PINION_FILE_READ and _WRITE, as the descriptor allows them. */

@@ -58,6 +58,16 @@
 		prepare_none, goes_on_if_interrupted, execute_nop) \
 	OP(set, CANCEL, PINION, PIN_NEEDS_NO_RING, PIN_OP_TRAVELS, IORING_OP_LAST, check_cancel, \
 		prepare_none, goes_on_if_interrupted, execute_nop) \
+	OP(set, RENAME, PINION, PINION_IO_RENAMEAT, PIN_OP_IS_WHOLE, IORING_OP_RENAMEAT, \
+		check_names, prepare_rename, goes_on_if_interrupted, execute_renameat) \
+	OP(set, UNLINK, PINION, PINION_IO_RENAMEAT, PIN_OP_IS_WHOLE, IORING_OP_UNLINKAT, \
+		check_name, prepare_unlink, goes_on_if_interrupted, execute_unlinkat) \
+	OP(set, MKDIR, PINION, PINION_IO_LINKAT, PIN_OP_IS_WHOLE, IORING_OP_MKDIRAT, check_mkdir, \
+		prepare_mkdir, goes_on_if_interrupted, execute_mkdirat) \
+	OP(set, LINK, PINION, PINION_IO_LINKAT, PIN_OP_IS_WHOLE, IORING_OP_LINKAT, check_names, \
+		prepare_link, goes_on_if_interrupted, execute_linkat) \
+	OP(set, SYMLINK, PINION, PINION_IO_LINKAT, PIN_OP_IS_WHOLE, IORING_OP_SYMLINKAT, \
+		check_names, prepare_symlink, goes_on_if_interrupted, execute_symlinkat) \
 	OP(set, OPEN_PLAIN, PIN, 0, PIN_OP_IS_WHOLE | PIN_OP_STAYS, IORING_OP_OPENAT, \
 		check_open_plain, prepare_open_plain, goes_on_if_interrupted, execute_openat)
 

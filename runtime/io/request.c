@@ -132,9 +132,9 @@ static PIN_COLD _Noreturn void report_changed(
 
 /* They were accepted at the submit, and are read anew. */
 static void accept_again(const struct pin_ring *ring, const struct pinion_request *request,
-	struct pinion_file_options *options)
+	const struct pinion_file_options *given, struct pinion_file_options *options)
 {
-	if (pin_file_options_accept(options, request->options, NULL) != 0) {
+	if (pin_file_options_accept(options, given, NULL) != 0) {
 		pin_check_misused(ring->log, PIN_REQUEST_OPTIONS_CHANGED, (const void *)request);
 	}
 }
@@ -145,7 +145,7 @@ static void prepare_open(
 	struct open_how *how = &pin_request_of(request)->how;
 	struct pinion_file_options options;
 
-	accept_again(ring, request, &options);
+	accept_again(ring, request, request->options, &options);
 	*how = pin_file_open_how(&options);
 	if (how->resolve != 0) {
 		io_uring_prep_openat2(sqe, options.directory_fd, request->path, how);
@@ -195,7 +195,7 @@ static void prepare_statx(
 	int flags = AT_EMPTY_PATH;
 	int fd;
 
-	accept_again(ring, request, &options);
+	accept_again(ring, request, request->options, &options);
 	if (request->path != NULL) {
 		fd = options.directory_fd;
 		flags = (options.flags & PINION_FILE_NO_FOLLOW) != 0 ? AT_SYMLINK_NOFOLLOW : 0;
@@ -239,6 +239,95 @@ static int check_cancel(const struct pinion_request *request, struct pin_refusal
 		: pin_refuse(why, -EINVAL, "deadline_ns is %llu, not 0: a cancel has none",
 			  (unsigned long long)request->deadline_ns);
 }
+
+/* ---- operations on names ---- */
+
+/* Where a path starts, and nothing that only an open would heed. */
+static int check_directory(const struct pinion_file_options *given, struct pin_refusal *why)
+{
+	struct pinion_file_options options;
+	int rc = pin_file_options_accept(&options, given, why);
+
+	if (rc == 0 && options.resolve != 0) {
+		return pin_refuse(why, -EINVAL,
+			"options->resolve is 0x%llx, not 0: only opens heed it",
+			(unsigned long long)options.resolve);
+	}
+	return rc;
+}
+
+static int check_name(const struct pinion_request *request, struct pin_refusal *why)
+{
+	if (request->path == NULL) {
+		return pin_refuse(why, -EINVAL, "path is NULL");
+	}
+	return check_directory(request->options, why);
+}
+
+static int check_names(const struct pinion_request *request, struct pin_refusal *why)
+{
+	int rc = check_name(request, why);
+
+	if (rc == 0 && request->new_path == NULL) {
+		return pin_refuse(why, -EINVAL, "new_path is NULL");
+	}
+	return rc < 0 ? rc : check_directory(request->new_options, why);
+}
+
+static int check_mkdir(const struct pinion_request *request, struct pin_refusal *why)
+{
+	return request->flags <= 07777
+		? check_name(request, why)
+		: pin_refuse(why, -EINVAL, "flags is 0%o, more than 07777", request->flags);
+}
+
+static int directory_of(const struct pin_ring *ring, const struct pinion_request *request,
+	const struct pinion_file_options *given)
+{
+	struct pinion_file_options options;
+
+	accept_again(ring, request, given, &options);
+	return options.directory_fd;
+}
+
+static void prepare_rename(
+	struct pin_ring *ring, struct io_uring_sqe *sqe, struct pinion_request *request)
+{
+	io_uring_prep_renameat(sqe, directory_of(ring, request, request->options), request->path,
+		directory_of(ring, request, request->new_options), request->new_path,
+		request->flags);
+}
+
+static void prepare_unlink(
+	struct pin_ring *ring, struct io_uring_sqe *sqe, struct pinion_request *request)
+{
+	io_uring_prep_unlinkat(sqe, directory_of(ring, request, request->options), request->path,
+		(int)request->flags);
+}
+
+static void prepare_mkdir(
+	struct pin_ring *ring, struct io_uring_sqe *sqe, struct pinion_request *request)
+{
+	io_uring_prep_mkdirat(sqe, directory_of(ring, request, request->options), request->path,
+		(mode_t)request->flags);
+}
+
+static void prepare_link(
+	struct pin_ring *ring, struct io_uring_sqe *sqe, struct pinion_request *request)
+{
+	io_uring_prep_linkat(sqe, directory_of(ring, request, request->options), request->path,
+		directory_of(ring, request, request->new_options), request->new_path,
+		(int)request->flags);
+}
+
+static void prepare_symlink(
+	struct pin_ring *ring, struct io_uring_sqe *sqe, struct pinion_request *request)
+{
+	io_uring_prep_symlinkat(sqe, request->path,
+		directory_of(ring, request, request->new_options), request->new_path);
+}
+
+/* ---- the table ---- */
 
 /* Of what never gets to a ring; there it was changed in flight. */
 static void prepare_none(

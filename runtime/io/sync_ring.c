@@ -130,6 +130,33 @@ static long execute_close(const struct io_uring_sqe *sqe)
 	return close(sqe->fd);
 }
 
+static long execute_renameat(const struct io_uring_sqe *sqe)
+{
+	return syscall(__NR_renameat2, sqe->fd, address_of(sqe->addr), (int)sqe->len,
+		address_of(sqe->off), sqe->rename_flags);
+}
+
+static long execute_unlinkat(const struct io_uring_sqe *sqe)
+{
+	return unlinkat(sqe->fd, address_of(sqe->addr), (int)sqe->unlink_flags);
+}
+
+static long execute_mkdirat(const struct io_uring_sqe *sqe)
+{
+	return mkdirat(sqe->fd, address_of(sqe->addr), (mode_t)sqe->len);
+}
+
+static long execute_linkat(const struct io_uring_sqe *sqe)
+{
+	return linkat(sqe->fd, address_of(sqe->addr), (int)sqe->len, address_of(sqe->off),
+		(int)sqe->hardlink_flags);
+}
+
+static long execute_symlinkat(const struct io_uring_sqe *sqe)
+{
+	return symlinkat(address_of(sqe->addr), sqe->fd, address_of(sqe->off));
+}
+
 static long execute_nop(const struct io_uring_sqe *sqe)
 {
 	(void)sqe;

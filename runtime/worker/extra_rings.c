@@ -163,7 +163,8 @@ static void take_buffers(struct pin_worker *worker)
 {
 	const struct pin_ring *first = &worker->ring;
 
-	if (first->registry != NULL && pin_kernel_has(&worker->shared->kernel, PINION_IO_CLONE_BUFFERS)) {
+	if (first->registry != NULL &&
+		pin_kernel_has(&worker->shared->kernel, PINION_IO_CLONE_BUFFERS)) {
 		(void)pin_ring_clone(
 			&worker->wide, &first->uring, first->registry, first->home_region);
 	}

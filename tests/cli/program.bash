@@ -34,7 +34,7 @@ expect() {
 
 # What PINION_IO_WITHOUT may be, one to a line.
 features_of_page() {
-	sed -n 's/^| `PINION_IO_WITHOUT` | `io_without` | \([^|]*\) | .*/\1/p' \
+	sed -n 's/^| `PINION_IO_WITHOUT` | `tuning.io_without` | \([^|]*\) | .*/\1/p' \
 		"$top_srcdir/docs/man/pinion_config.md" | tr -d '` ' | tr , '\n' | grep -vx nothing
 }
 

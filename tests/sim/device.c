@@ -28,6 +28,7 @@ void device_begin(const struct sim_faults *faults)
 	device.has_message = device.kind == RING_DEFERRED && world_chance(500);
 	device.has_registered_ring = world_chance(700);
 	device.has_no_sqarray = world_chance(500);
+	device.has_names = world_chance(500);
 	device.next_ns = WORLD_NEVER;
 }
 
@@ -69,6 +70,7 @@ void device_probe(struct pin_kernel *kernel)
 		~(uint32_t)(PINION_IO_SINGLE_ISSUER | PINION_IO_STATX_DIOALIGN |
 			PINION_IO_CACHESTAT | PINION_IO_CLONE_BUFFERS | PINION_IO_DONTCACHE |
 			PINION_IO_REGISTERED_FILES |
+			(device.has_names ? 0 : PINION_IO_RENAMEAT | PINION_IO_LINKAT) |
 			(device.has_message ? 0 : PINION_IO_SEND_MSG_RING) |
 			(device.kind == RING_DEFERRED ? 0 : PINION_IO_NO_IOWAIT) |
 			(device.takes_commands ? 0 : PINION_IO_NVME_COMMANDS));

@@ -93,6 +93,7 @@ struct device {
 	bool has_ring;
 	bool has_message;
 	bool has_registered_ring;
+	bool has_names; /* operations on names, as Linux 5.15 */
 	bool has_no_sqarray;
 	struct ring rings[RINGS_MAX];
 	uint32_t ring_count;

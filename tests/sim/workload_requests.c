@@ -197,8 +197,10 @@ static void shape(struct workload_entry *read)
 	if (request->op == PINION_OP_OPEN || request->op == PINION_OP_CLOSE) {
 		disk_open(&read->opened);
 		request->file = &read->opened;
-		request->path = "file";
 	}
+	/* Only STATX could do with the file alone. */
+	request->path = request->op == PINION_OP_STATX ? NULL : "file";
+	request->new_path = "new";
 	request->status = &read->status;
 	if (request->op == PINION_OP_CANCEL) {
 		return;

@@ -52,6 +52,23 @@ static void note_wrong(bool is_wrong)
 	}
 }
 
+/* Names that few share, which are there at times and at times are not. */
+static const char *path_of(uint16_t op)
+{
+	switch (op) {
+	case PINION_OP_STATX:
+		return NULL;
+	case PINION_OP_RENAME:
+		return "linked";
+	case PINION_OP_UNLINK:
+		return "moved";
+	case PINION_OP_MKDIR:
+		return "made";
+	default:
+		return "file";
+	}
+}
+
 /* Its operation stays the same for ever: others may cancel it at any time. */
 static void prepare(struct slot *slot, uint32_t number)
 {
@@ -63,9 +80,11 @@ static void prepare(struct slot *slot, uint32_t number)
 	pin_store_release_u32(&slot->submitted_count, 0);
 	slot->opened.fd = -1;
 	request->file = has_own_file ? &slot->opened : &file;
-	request->path = op == PINION_OP_OPEN ? "file" : NULL;
+	request->path = path_of(op);
+	request->new_path = op == PINION_OP_RENAME ? "moved" : "linked";
 	request->bytes = slot->bytes;
 	request->length_bytes = BLOCK;
+	request->flags = op == PINION_OP_MKDIR ? 0755 : 0;
 	request->status = &status[number];
 }
 
@@ -78,7 +97,8 @@ static void prepare_again(struct slot *slot, struct random_source *random)
 	request->deadline_ns = 0;
 	if (request->op == PINION_OP_TIMEOUT ||
 		(request->op != PINION_OP_CANCEL && random_below(random, 4) == 0)) {
-		request->deadline_ns = pinion_clock_now_ns() + random_below(random, DEADLINE_NS_MAX);
+		request->deadline_ns =
+			pinion_clock_now_ns() + random_below(random, DEADLINE_NS_MAX);
 	}
 	if (request->op == PINION_OP_WRITE) {
 		memset(slot->bytes, (int)(request->offset_bytes / BLOCK), BLOCK);
@@ -110,6 +130,16 @@ static void check_result(const struct pinion_request *request)
 		break;
 	case PINION_OP_CANCEL:
 		note_wrong(result < 0);
+		break;
+	case PINION_OP_RENAME:
+	case PINION_OP_UNLINK:
+	case PINION_OP_MKDIR:
+	case PINION_OP_LINK:
+	case PINION_OP_SYMLINK:
+		note_wrong(result > 0);
+		if (result == -ENOENT || result == -EEXIST) {
+			return;
+		}
 		break;
 	default:
 		note_wrong(result > 0);

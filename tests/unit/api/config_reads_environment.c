@@ -242,8 +242,8 @@ static const struct variable variables[] = {
 	TUNING("PINION_IO_WITHOUT", word, io_without, PINION_IO_##name),
 	PIN_KERNEL_FEATURES(FEATURE)
 #undef FEATURE
-	TUNING("PINION_IO_WITHOUT", "no-iowait,ext-arg,nothing", io_without,
-		PINION_IO_NO_IOWAIT | PINION_IO_EXT_ARG),
+		TUNING("PINION_IO_WITHOUT", "no-iowait,ext-arg,nothing", io_without,
+			PINION_IO_NO_IOWAIT | PINION_IO_EXT_ARG),
 	TUNING("PINION_IO_WITHOUT", "no-iowait,", io_without, BAD),
 	TUNING("PINION_IO_WITHOUT", ",no-iowait", io_without, BAD),
 	TUNING("PINION_IO_WITHOUT", "no-iowait ext-arg", io_without, BAD),

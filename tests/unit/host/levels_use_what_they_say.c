@@ -66,7 +66,8 @@ static void check_tables(void)
 		}
 	}
 	expect_number("what Linux 5.15 had",
-		PINION_IO_EXT_ARG | PINION_IO_OPENAT | PINION_IO_REGISTERED_BUFFERS,
+		PINION_IO_EXT_ARG | PINION_IO_OPENAT | PINION_IO_REGISTERED_BUFFERS |
+			PINION_IO_RENAMEAT | PINION_IO_LINKAT,
 		kernel.features);
 
 	kernel = newest();
@@ -103,8 +104,8 @@ static void check_words(void)
 	PIN_KERNEL_FEATURES(EXPECT_WORD)
 #undef EXPECT_WORD
 	expect_true("no bit", pinion_machine_feature_name(0) == NULL);
-	expect_true(
-		"two bits", pinion_machine_feature_name(PINION_IO_EXT_ARG | PINION_IO_OPENAT) == NULL);
+	expect_true("two bits",
+		pinion_machine_feature_name(PINION_IO_EXT_ARG | PINION_IO_OPENAT) == NULL);
 	expect_true("beyond the last", pinion_machine_feature_name(PIN_FEATURES_ALL + 1) == NULL);
 }
 

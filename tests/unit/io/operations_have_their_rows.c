@@ -3,7 +3,8 @@
  * Goal: what the rows of operations name fits together. An operation's entry is
  * of the opcode in its row, the calls that stand in for rings know that opcode,
  * and a second entry is the first once more, since an operation may be prepared
- * again (io/operation.h, rule 1). What never gets to a ring is refused by one.
+ * again (io/operation.h, rule 1). What a ring lacks is done by a call, and what
+ * never gets to a ring is refused by one.
  * Method: each operation of the list is submitted to a fallback ring that is
  * never polled; its entry is looked at, and carried out by itself with nothing
  * in it that could have an effect.
@@ -12,6 +13,8 @@
 #include "runtime/io/request.h"
 #include "tests/support/rings.h"
 #include "tests/support/scratch.h"
+
+#include <errno.h>
 
 static struct pin_ring ring;
 static struct pinion_file file = {.fd = -1, .memory_align_bytes = 1, .offset_align_bytes = 1};
@@ -47,6 +50,20 @@ static bool make_entry(struct io_uring_sqe *out_sqe)
 	return true;
 }
 
+/* On a ring that lacks what it needs: not submitted, but done by a call. */
+static void check_beyond(uint16_t op)
+{
+	uint32_t lacked = ring.lacks;
+
+	ring.lacks |= rows[op].needs;
+	expect_true(rows[op].name, !pin_request_submit(&ring, &request));
+	expect_true(rows[op].name, pin_request_is_beyond(&ring, &request));
+	expect_true(rows[op].name, pin_request_carry_out(&ring, &request));
+	expect_number(rows[op].name, -ENOENT, request.result);
+	ring.lacks = lacked;
+	expect_true(rows[op].name, !pin_request_is_beyond(&ring, &request));
+}
+
 static void check(uint16_t op)
 {
 	static struct statx status;
@@ -59,6 +76,7 @@ static void check(uint16_t op)
 		.bytes = bytes,
 		.length_bytes = sizeof(bytes),
 		.path = "missing/file",
+		.new_path = "missing/new",
 		.status = &status};
 	if ((rows[op].needs & PIN_NEEDS_NO_RING) != 0) {
 		expect_true(rows[op].name, pin_request_is_beyond(&ring, &request));
@@ -74,6 +92,9 @@ static void check(uint16_t op)
 	expect_true(rows[op].name, make_entry(&second));
 	expect_number(rows[op].name, 0, memcmp(&first, &second, sizeof(first)));
 	expect_true(rows[op].name, pin_fallback_execute(&first) != -EOPNOTSUPP);
+	if (rows[op].needs != 0) {
+		check_beyond(op);
+	}
 }
 
 int main(void)

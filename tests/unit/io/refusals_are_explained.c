@@ -10,6 +10,7 @@
 #include "tests/support/requests.h"
 
 #include <errno.h>
+#include <linux/openat2.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -196,6 +197,7 @@ static void check_options(void)
 static void check_others(void)
 {
 	struct pinion_request request = begin(PINION_OP_ALLOCATE);
+	struct pinion_file_options options;
 
 	request.flags = 1u << 31;
 	expect_refused(
@@ -218,6 +220,20 @@ static void check_others(void)
 	request.status = (struct statx *)(void *)memory;
 	request.file = NULL;
 	expect_refused(request, -EINVAL, "request refused: path and file are NULL");
+	request = begin(PINION_OP_RENAME);
+	expect_refused(request, -EINVAL, "request refused: path is NULL");
+	request.path = "old";
+	expect_refused(request, -EINVAL, "request refused: new_path is NULL");
+	request.new_path = "new";
+	pinion_file_options_init(&options);
+	options.resolve = RESOLVE_BENEATH;
+	request.new_options = &options;
+	expect_refused(request, -EINVAL,
+		"request refused: options->resolve is 0x8, not 0: only opens heed it");
+	request = begin(PINION_OP_MKDIR);
+	request.path = "new";
+	request.flags = 010000;
+	expect_refused(request, -EINVAL, "request refused: flags is 010000, more than 07777");
 	request = begin(PINION_OP_TIMEOUT);
 	expect_refused(request, -EINVAL, "request refused: deadline_ns is 0");
 	request = begin(PINION_OP_CANCEL);

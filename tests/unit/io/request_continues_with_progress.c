@@ -290,6 +290,7 @@ static void check_whole(uint16_t which, int32_t done)
 		.op = which,
 		.file = &file,
 		.path = "x",
+		.new_path = "y",
 		.status = &status,
 		.length_bytes = LENGTH};
 	expect_number("check", 0, pin_request_check(&request));

@@ -317,6 +317,163 @@ static void check_others(void)
 	expect_number("no file", -EINVAL, requests_do(runtime, &one));
 }
 
+/* ---- names ---- */
+
+struct names {
+	const char *path;
+	int directory_fd;
+	const char *new_path;
+	int new_directory_fd;
+	uint32_t flags;
+	uint64_t deadline_ns;
+};
+
+static int64_t on_names(uint16_t op, const struct names *names)
+{
+	struct pinion_file_options options = options_of(PINION_FILE_READ, PINION_DIRECT_AUTO);
+	struct pinion_file_options new_options = options;
+	struct requests_one one;
+	struct pinion_request *request = requests_begin(&one, op);
+
+	request->path = names->path;
+	request->new_path = names->new_path;
+	request->flags = names->flags;
+	request->deadline_ns = names->deadline_ns;
+	/* 0 is none here. */
+	if (names->directory_fd != 0) {
+		options.directory_fd = names->directory_fd;
+		request->options = &options;
+	}
+	if (names->new_directory_fd != 0) {
+		new_options.directory_fd = names->new_directory_fd;
+		request->new_options = &new_options;
+	}
+	return requests_do(runtime, &one);
+}
+
+#define ON_NAMES(op, ...) on_names(PINION_OP_##op, &(struct names){__VA_ARGS__})
+
+static void expect_mode(const char *path, mode_t expected)
+{
+	struct stat status;
+
+	expect_number(path, 0, lstat(path, &status));
+	expect_number(path, expected, status.st_mode);
+}
+
+static void open_directory(struct pinion_file *file, const char *path)
+{
+	struct pinion_file_options options =
+		options_of(PINION_FILE_READ | PINION_FILE_DIRECTORY, PINION_DIRECT_AUTO);
+
+	expect_number(path, 0, open_by_request(file, path, &options));
+}
+
+static void check_directories(void)
+{
+	struct pinion_file_options options =
+		options_of(PINION_FILE_READ | PINION_FILE_DIRECTORY, PINION_DIRECT_AUTO);
+	struct pinion_file file;
+	struct statx status;
+
+	expect_number("mkdir", 0, ON_NAMES(MKDIR, .path = "made", .flags = 0750));
+	expect_mode("made", S_IFDIR | 0750);
+	expect_number("once more", -EEXIST, ON_NAMES(MKDIR, .path = "made", .flags = 0750));
+	expect_open("a directory", 0, "made", &options);
+	expect_open("a file, as a directory", -ENOTDIR, "named", &options);
+	expect_open("nothing, as a directory", -ENOENT, "missing", &options);
+	options.flags |= PINION_FILE_CREATE;
+	expect_open("a directory, to be made", -EINVAL, "made", &options);
+	options.flags = PINION_FILE_WRITE | PINION_FILE_DIRECTORY;
+	expect_open("a directory, to be written", -EINVAL, "made", &options);
+	open_directory(&file, "made");
+	expect_number("its fsync", 0, on_file(PINION_OP_FSYNC, &file));
+	expect_number("of a directory", 0, look(&status, &file, NULL, NULL));
+	expect_true("it is one", S_ISDIR(status.stx_mode));
+	expect_number("its bytes", -EISDIR,
+		requests_transfer(runtime, PINION_OP_READ, &file, read_back, 0, BLOCK));
+	expect_number("its close", 0, on_file(PINION_OP_CLOSE, &file));
+}
+
+static void check_links(const struct pinion_file *made)
+{
+	char text[16] = {0};
+
+	expect_number("symlink", 0, ON_NAMES(SYMLINK, .path = "any text", .new_path = "made/soft"));
+	expect_number("its text", 8, readlink("made/soft", text, sizeof(text)));
+	expect_text("its text", "any text", text);
+	expect_number("symlink, once more", -EEXIST,
+		ON_NAMES(SYMLINK, .path = "other", .new_path = "soft",
+			.new_directory_fd = made->fd));
+	expect_number("link", 0,
+		ON_NAMES(LINK, .path = "named", .new_path = "hard", .new_directory_fd = made->fd));
+	expect_mode("made/hard", S_IFREG | 0644);
+	expect_number("link of a link", 0,
+		ON_NAMES(
+			LINK, .path = "soft", .directory_fd = made->fd, .new_path = "made/softer"));
+	expect_number("its text", 8, readlink("made/softer", text, sizeof(text)));
+	expect_number("link through a link", -ENOENT,
+		ON_NAMES(LINK, .path = "made/soft", .new_path = "made/none",
+			.flags = AT_SYMLINK_FOLLOW));
+}
+
+static void check_renames(const struct pinion_file *made, const struct pinion_file *other)
+{
+	expect_number("rename", 0,
+		ON_NAMES(RENAME, .path = "hard", .directory_fd = made->fd, .new_path = "moved",
+			.new_directory_fd = other->fd));
+	expect_mode("other/moved", S_IFREG | 0644);
+	expect_number("its old name", -1, access("made/hard", F_OK));
+	expect_number("of what has gone", -ENOENT,
+		ON_NAMES(RENAME, .path = "made/hard", .new_path = "other/again"));
+	expect_number("that replaces nothing", -EEXIST,
+		ON_NAMES(RENAME, .path = "made/soft", .new_path = "other/moved",
+			.flags = RENAME_NOREPLACE));
+	expect_number("too late", -ETIME,
+		ON_NAMES(RENAME, .path = "made/soft", .new_path = "other/moved", .deadline_ns = 1));
+	expect_mode("made/soft", S_IFLNK | 0777);
+	expect_number("that replaces", 0,
+		ON_NAMES(RENAME, .path = "made/soft", .new_path = "other/moved"));
+	expect_mode("other/moved", S_IFLNK | 0777);
+}
+
+static void check_unlinks(const struct pinion_file *other)
+{
+	expect_number("of a directory", -EISDIR, ON_NAMES(UNLINK, .path = "other"));
+	expect_number("of one that is not empty", -ENOTEMPTY,
+		ON_NAMES(UNLINK, .path = "other", .flags = AT_REMOVEDIR));
+	expect_number("unlink", 0, ON_NAMES(UNLINK, .path = "moved", .directory_fd = other->fd));
+	expect_number("of what has gone", -ENOENT, ON_NAMES(UNLINK, .path = "other/moved"));
+	expect_number("unlink", 0, ON_NAMES(UNLINK, .path = "made/softer"));
+	expect_number("rmdir", 0, ON_NAMES(UNLINK, .path = "other", .flags = AT_REMOVEDIR));
+	expect_number("rmdir", 0, ON_NAMES(UNLINK, .path = "made", .flags = AT_REMOVEDIR));
+	expect_number("no path", -EINVAL, ON_NAMES(UNLINK, .flags = AT_REMOVEDIR));
+	expect_number("no second path", -EINVAL, ON_NAMES(LINK, .path = "named"));
+}
+
+/* With rings, without, and with rings that lack these operations. */
+static void check_names(uint32_t io_level, uint32_t without)
+{
+	struct pinion_config config;
+	struct pinion_file made;
+	struct pinion_file other;
+
+	runtimes_config(&config, 2, io_level);
+	runtimes_tuning.io_without |= without;
+	expect_ready("runtime", pinion_runtime_create(&config, &runtime) == 0);
+	check_directories();
+	expect_number("mkdir", 0, ON_NAMES(MKDIR, .path = "other", .flags = 0700));
+	open_directory(&made, "made");
+	open_directory(&other, "other");
+	check_links(&made);
+	check_renames(&made, &other);
+	check_unlinks(&other);
+	pinion_file_close(&made);
+	pinion_file_close(&other);
+	expect_number("drain", 0, pinion_runtime_drain(runtime));
+	pinion_runtime_destroy(runtime);
+}
+
 /* ---- from a buffer, on its worker ---- */
 
 static struct from_buffer {
@@ -410,6 +567,7 @@ int main(void)
 {
 	runtimes_watchdog(LIMIT_SECONDS);
 	scratch_enter("request_does_each_operation");
+	umask(022);
 	for (size_t i = 0; i < BYTES; i++) {
 		written[i] = (uint8_t)(i * 37 + i / BLOCK + 1);
 	}
@@ -418,6 +576,10 @@ int main(void)
 	expect_ready("link", symlink("transfers", "link") == 0);
 	check(PINION_IO_AUTO);
 	check(PINION_IO_FALLBACK);
+	scratch_file("named", "named");
+	check_names(PINION_IO_AUTO, 0);
+	check_names(PINION_IO_FALLBACK, 0);
+	check_names(PINION_IO_AUTO, PINION_IO_RENAMEAT | PINION_IO_LINKAT);
 	scratch_leave();
 	return expect_status();
 }
