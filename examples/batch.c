@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT-0 */
 /*
- * Shows: a batch of a thousand items and more that nobody waits for, in chunks
- * of 100 at the low lane, and calls of somebody who does wait, at the high one,
- * which pass the batch. Chunks keep the queue short and let the batch be
- * stopped, or slowed down, between two of them.
+ * Shows: a batch of more than a thousand items, whose end no thread waits for,
+ * runs in chunks of 100 at the low lane; calls that a client waits for run at
+ * the high lane and pass the batch. Chunks keep the queue short and let the
+ * batch be stopped, or slowed down, between two of them.
  *
  * Try:   examples/batch 1050
  *
- * An item is to compute for 100 us; what a call waits for is its own time and
- * what is left of one item at most, if no worker is free.
+ * An item computes for 100 us. If no worker is free, a call waits for the rest
+ * of one item at most, then runs itself.
  */
 #include <pinion/pinion.h>
 #include <stddef.h>

@@ -7,7 +7,7 @@
  * Try:   examples/buffer_pool /usr/bin/gcc 4
  *
  * However large the file is, there are never more than 16 buffers: the thread
- * waits in pinion_pool_acquire_wait() for one that a worker has done with.
+ * waits in pinion_pool_acquire_wait() until a worker gives one back.
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -124,7 +124,7 @@ int main(int argc, char **argv)
 	pinion_pool_config_init(&pool_config);
 	pool_config.buffer_count = BUFFERS;
 	pool_config.buffer_bytes = BUFFER_BYTES;
-	pool_config.local_count = 1; /* few in caches, most for who comes first */
+	pool_config.local_count = 1; /* few in caches, most for the first to come */
 	rc = pinion_pool_create(runtime, &pool_config, &pool);
 	if (rc < 0) {
 		return fail("cannot make a pool", rc);

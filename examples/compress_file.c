@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT-0 */
 /*
  * Shows: I/O, then work for the CPU, then I/O again. A runtime with a ring
- * reads a file, a thread pool compresses what was read at the lane that is
- * asked for, and the runtime writes that, in order. No completion waits for a
+ * reads a file, a thread pool compresses each part at the requested lane, and
+ * the runtime writes the results in order. No completion waits for a
  * compression. Each part becomes a frame of its own; to zstd many frames are
  * one file.
  *

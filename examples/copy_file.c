@@ -24,7 +24,7 @@ struct part {
 };
 
 struct copy {
-	struct pinion_task start; /* first, likewise */
+	struct pinion_task start; /* first, as above */
 	struct pinion_runtime *runtime;
 	struct pinion_file from;
 	struct pinion_file to;

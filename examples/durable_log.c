@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT-0 */
 /*
- * Shows: records that are on the disk when one is told so: each batch of
- * writes, then one fdatasync for all of them, again and again.
+ * Shows: a log that reports a record as written only when it is on the disk: a
+ * batch of writes, then one fdatasync for all of them, repeatedly.
  *
  * Try:   examples/durable_log /tmp/log
  *
@@ -22,7 +22,7 @@ struct record {
 };
 
 static struct log {
-	struct pinion_request sync; /* first, likewise */
+	struct pinion_request sync; /* first, as above */
 	struct pinion_task start;
 	struct pinion_runtime *runtime;
 	struct pinion_file file;

@@ -2,10 +2,10 @@
 /*
  * Shows: what becomes of tasks that fail, and hooks that watch. One task
  * returns an error, one panics deep in its calls, one ends its thread; each is
- * logged, counted, and hurts no other. One that fails for a reason that may
- * pass is tried again, with a growing wait between. Each worker has a context,
- * made and freed by hooks, that its tasks count in, and a tick that looks at
- * it.
+ * logged, counted, and hurts no other. The runtime retries a task that failed
+ * for a transient reason, and waits longer each time. Each worker has a
+ * context, made and freed by hooks, that its tasks count in, and a tick that
+ * looks at it.
  *
  * Try:   examples/failures
  */

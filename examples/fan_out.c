@@ -70,7 +70,10 @@ static int compute(struct pinion_runtime *thread_pool, struct piece *pieces, uin
 		pieces[i].first = i * PIECE_NUMBERS;
 		rc = pinion_group_spawn(&group, &pieces[i].task);
 	}
-	/* Refused, since one has failed already: the result tells. */
+	/*
+	 * Refused because a task has failed: pinion_group_result() has its
+	 * error.
+	 */
 	rc = rc == -ECANCELED ? 0 : rc;
 	joined = pinion_group_wait(&group, UINT64_MAX);
 	rc = rc == 0 ? joined : rc;

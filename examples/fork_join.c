@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT-0 */
 /*
- * Shows: a tree of tasks, each of which spawns two children and goes on when
- * both are done, and how much faster several workers are at it than one.
+ * Shows: a tree of tasks, each of which spawns two children and continues when
+ * both are done, and the speed-up of several workers over one.
  *
  * Try:   examples/fork_join 4
  *
- * Nobody waits. A task that has spawned its children returns; whichever child
- * is the last to finish goes on with the parent, on the worker it is on. The
- * sums are Fibonacci numbers: nearly no work, so this is what tasks cost.
+ * No thread blocks for a result. A task that has spawned its children returns;
+ * whichever child is the last to finish goes on with the parent, on the worker
+ * it is on. The sums are Fibonacci numbers: nearly no work, so this is what
+ * tasks cost.
  */
 #include <pinion/pinion.h>
 #include <stddef.h>
@@ -26,8 +27,8 @@ struct node {
 };
 
 /*
- * A node stands before its left subtree, and that before the right one: so
- * all have their places beforehand, and nothing is allocated on the way.
+ * A node precedes its left subtree, which precedes the right one: all places
+ * are known beforehand, and nothing is allocated on the way.
  */
 static struct node nodes[NODES];
 static size_t node_counts[N + 1]; /* of the trees of fib(n) */
@@ -77,7 +78,9 @@ static int run_node(struct pinion_task *task)
 	node->children_left = 2;
 	*left = (struct node){.task.run = run_node, .parent = node, .n = node->n - 1};
 	*right = (struct node){.task.run = run_node, .parent = node, .n = node->n - 2};
-	/* What is spawned last runs next here; the other may be stolen. */
+	/*
+	 * The owner runs the task it spawned last; a thief may take the other.
+	 */
 	rc = pinion_task_spawn(runtime, &right->task);
 	return rc < 0 ? rc : pinion_task_spawn(runtime, &left->task);
 }

@@ -5,9 +5,10 @@
  *
  * Try:   examples/ping_pong
  *
- * First two tasks spawn each other; what was spawned last runs next, so they
- * stay together. Then two work items wake each other. A work item runs where
- * it was woken, so each has a task that is posted to its worker and wakes it.
+ * First two tasks spawn each other; a worker runs the task spawned last next,
+ * so they stay together. Then two work items wake each other. A work item runs
+ * where it was woken, so each has a task that is posted to its worker and wakes
+ * it.
  */
 #include <pinion/pinion.h>
 #include <stddef.h>
@@ -23,13 +24,13 @@ struct player {
 };
 
 struct side {
-	struct pinion_work work; /* first, likewise */
+	struct pinion_work work; /* first, as above */
 	struct pinion_task knock;
 	struct side *other;
 	uint32_t worker_index;
 };
 
-/* Of the game in hand; touched by whose turn it is, and by nobody else. */
+/* State of the current game; only the player whose turn it is touches it. */
 static struct pinion_runtime *runtime;
 static uint32_t hop_count;
 static uint32_t moves; /* hops to another worker */
@@ -91,7 +92,7 @@ static int begin(uint32_t worker_count)
 	return pinion_runtime_create(&config, &runtime);
 }
 
-/* Waits for the end of the game, and tells it. */
+/* Waits for the end of the game, and prints its result. */
 static int end(const char *name, uint32_t hops, int rc)
 {
 	rc = rc < 0 ? rc : pinion_runtime_join(runtime);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT-0 */
 /*
- * Shows: how many random 4 KiB reads a second a file takes, and how long one
- * lasts, with so many in flight on each worker.
+ * Shows: the rate and the latency of random 4 KiB reads of a file, with DEPTH
+ * of them in flight on each worker.
  *
  * Try:   examples/random_read /usr/bin/gcc 32 1 (FILE DEPTH WORKERS)
  *
@@ -24,7 +24,7 @@ struct read {
 };
 
 struct worker {
-	struct pinion_task start; /* first, likewise */
+	struct pinion_task start; /* first, as above */
 	struct read *reads;
 	uint64_t random;
 	uint64_t read_count;

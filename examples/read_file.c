@@ -24,7 +24,7 @@ struct read {
 };
 
 struct reader {
-	struct pinion_task start; /* first, likewise */
+	struct pinion_task start; /* first, as above */
 	struct pinion_runtime *runtime;
 	struct pinion_file file;
 	struct read reads[READS];
@@ -45,7 +45,8 @@ static void submit_next(struct read *read)
 	if (length > 0 && reader->error == 0) {
 		read->request.offset_bytes = reader->next_offset;
 		/*
-		 * O_DIRECT wants whole blocks; the result tells what was there.
+		 * O_DIRECT wants whole blocks; the result says how many bytes
+		 * the file had.
 		 */
 		read->request.length_bytes = (uint32_t)((length + align - 1) / align * align);
 		reader->next_offset += length;

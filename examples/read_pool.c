@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT-0 */
 /*
  * Shows: two read pools side by side, for short reads of keys and for long
- * scans. Under load a pool answers "full", with how many are in and how long
- * they will take; what was admitted is served, and an overload of the scans is
- * no concern of the keys.
+ * scans. Under load a pool answers "full", with the number of admitted jobs and
+ * the time they will take; admitted jobs are served, and an overload of scans
+ * does not delay keys.
  *
  * Try:   examples/read_pool 200
  *
@@ -36,7 +36,7 @@ struct pool {
 	struct pinion_full full; /* the last answer */
 };
 
-/* Stands for a look-up. */
+/* Takes the time of a search for the key. */
 static int read_key(struct pinion_job *job)
 {
 	((struct request *)job)->answer = 1;
@@ -96,7 +96,10 @@ static int submit(struct pool *pool, struct request *request)
 	return pinion_admission_spawn_wait(&pool->admission, &job, 1, UINT64_MAX);
 }
 
-/* Waits for what is in, and prints a line. Negative: an answer is missing. */
+/*
+ * Waits for the admitted jobs, and prints a line. Negative: an answer is
+ * missing.
+ */
 static int finish(struct pool *pool, uint32_t request_count)
 {
 	uint64_t answered = 0;

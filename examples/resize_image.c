@@ -87,7 +87,7 @@ static int run_step(struct pinion_runtime *thread_pool, const struct step *step)
 	return rc;
 }
 
-/* The image, then what lies between the steps, then the result. */
+/* The image, then the values between the steps, then the result. */
 static int resize(float *floats, const uint32_t from[2], const uint32_t to[2])
 {
 	struct step across = {floats, floats + (size_t)from[0] * from[1], from[0], to[0], from[1]};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT-0 */
 /*
- * Shows: what somebody waits for, at high: the workers of a thread pool sign
+ * Shows: urgent work at the high lane: the workers of a thread pool sign
  * claims, one line of JSON each, as JSON web tokens by ES384, side by side and
  * before all that the thread pool has at other lanes. The order is that of the
  * claims.

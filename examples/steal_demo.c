@@ -17,7 +17,7 @@
 enum { TASKS = 10000, WORKERS_MAX = 4096, ROUNDS = 2000, CACHE_LINE = 64 };
 
 struct tally {
-	_Alignas(CACHE_LINE) uint64_t tasks; /* a line each: nobody waits for another's */
+	_Alignas(CACHE_LINE) uint64_t tasks; /* a cache line each: no worker waits for another's */
 	uint64_t sum;
 };
 

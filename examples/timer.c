@@ -5,7 +5,7 @@
  * Try:   examples/timer
  *
  * A timer embeds a task, which runs when its deadline has come. Between two
- * deadlines the workers sleep, so most of what is printed is the time a core
+ * deadlines the workers sleep, so most of each printed delay is the time a core
  * takes to wake up.
  */
 #include <pinion/pinion.h>
@@ -115,13 +115,16 @@ int main(int argc, char **argv)
 	if (rc == 0) {
 		rc = pinion_runtime_join(runtime);
 	}
-	/* Stops it first if need be, which calls off what has not rung yet. */
+	/*
+	 * Stops it first if need be, which cancels timers that have not rung
+	 * yet.
+	 */
 	pinion_runtime_destroy(runtime);
 	if (rc < 0) {
 		return fail(strerror(-rc));
 	}
 	if (early_count > 0 || far_cancel_count != 1) {
-		return fail("an alarm rang early, or was not cancelled as told");
+		return fail("an alarm rang early, or the stop did not cancel the far one");
 	}
 	qsort(alarms, ALARMS, sizeof(alarms[0]), compare_late);
 	printf("%d alarms rang, %u of them early; late by", ALARMS, early_count);

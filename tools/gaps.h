@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What could not be read of a file: the gaps of its windows, brought together.
- * A range that crosses windows is one again, so the list does not depend on
- * where windows begin. Windows come in any order and from any thread.
+ * The unread ranges of a file: the gaps of its windows, joined. A range that
+ * crosses windows is one again, so the list does not depend on where windows
+ * begin. Windows come in any order and from any thread.
  */
 #ifndef PINION_TOOLS_GAPS_H
 #define PINION_TOOLS_GAPS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Paths and lines in. Whoever waits for input waits for signals too.
+ * Paths and lines in. A thread that waits for input waits for signals too.
  */
 #include "tools/input.h"
 
@@ -17,7 +17,7 @@
 
 enum {
 	READ_BYTES = 64 * 1024,
-	/* What is shown of an entry that is no path. */
+	/* Shown in place of an entry that is no path. */
 	LONG_ENTRY_BYTES = 64,
 };
 
@@ -74,7 +74,7 @@ void input_lines_fini(struct input_lines *lines)
 	*lines = (struct input_lines){.fd = -1};
 }
 
-/* Makes room for another READ_BYTES, and a NUL, behind `end`. */
+/* Makes room for another READ_BYTES, and a NUL, after `end`. */
 static int lines_reserve(struct input_lines *lines)
 {
 	size_t wanted;
@@ -98,7 +98,7 @@ static int lines_reserve(struct input_lines *lines)
 	return 0;
 }
 
-/* Reads more behind `end`. Returns 0 or a negative errno. */
+/* Reads more, after `end`. Returns 0 or a negative errno. */
 static int lines_fill(struct input_lines *lines)
 {
 	int error = lines_reserve(lines);
@@ -123,7 +123,7 @@ static int lines_fill(struct input_lines *lines)
 /* Drops the rest of a line that is too long, up to its separator. */
 static int lines_drop_rest(struct input_lines *lines)
 {
-	/* What is kept for the caller stays before what is read and lost. */
+	/* Kept bytes stay before those that are read and discarded. */
 	size_t keep = lines->end;
 
 	while (!lines->at_end) {
@@ -148,8 +148,8 @@ static int lines_drop_rest(struct input_lines *lines)
 
 /*
  * The line is too long: the caller gets its beginning, the rest is dropped.
- * Brought to the front of the buffer, the beginning stays there while the rest
- * is read behind it.
+ * Moved to the front of the buffer, the beginning stays there while the rest is
+ * read after it.
  */
 static int lines_cut(struct input_lines *lines, char **out_line, size_t *out_length)
 {
@@ -232,7 +232,7 @@ static int feed_entry(
 	return feed_path(input, scan, path);
 }
 
-/* Counted as a failed path of its first bytes, and told by its number. */
+/* Counted as a failed path of its first bytes, and reported by its number. */
 static void add_long_entry(
 	struct pinion_scan *scan, const char *name, uint64_t entry_number, char *path)
 {

@@ -4,7 +4,7 @@
  * table beside the help text; here both come from struct option_spec.
  *
  * Operands are moved to the front of argv as they are met, so options may
- * stand after them; the slots overwritten are those already read.
+ * follow them; the slots overwritten are those already read.
  */
 #include "tools/options.h"
 
@@ -216,7 +216,10 @@ static int parse_long(struct option_parser *parser, const char *argument, const 
 	return OPTIONS_ERROR;
 }
 
-/* The cluster is what stands after the dash and the letters already read. */
+/*
+ * The cluster is the rest of the argument, after the dash and the letters
+ * already read.
+ */
 static int parse_letter(struct option_parser *parser, const char **out_value)
 {
 	const struct command *command = parser->command;
@@ -344,7 +347,7 @@ bool options_duration(
 	if (*end == '.') {
 		uint64_t digit_ns = 100000000u;
 
-		/* Digits behind the ninth count for nothing. */
+		/* Digits after the ninth are ignored. */
 		for (end++; *end >= '0' && *end <= '9'; end++) {
 			number_ns += (uint64_t)(*end - '0') * digit_ns;
 			digit_ns /= 10;

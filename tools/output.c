@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Standard output behind one lock and one buffer. stdio is not used: it hides
+ * Standard output with one lock and one buffer. stdio is not used: it hides
  * which line a failure hit, and a stream that failed once may go on writing.
  */
 #include "tools/output.h"
@@ -65,7 +65,10 @@ static void write_all(const char *bytes, size_t length)
 			/* Trying again could spin for ever. */
 			first_error = EIO;
 		} else if (errno == EAGAIN) {
-			/* Somebody made the shared description non-blocking. */
+			/*
+			 * Another program made the shared description
+			 * non-blocking.
+			 */
 			struct pollfd waiting = {.fd = STDOUT_FILENO, .events = POLLOUT};
 
 			poll(&waiting, 1, -1);
@@ -152,7 +155,7 @@ bool output_abandon(void)
 		size_t length = buffered_bytes - position;
 		ssize_t count;
 
-		/* A pipe that is writable takes so many without a wait. */
+		/* A writable pipe takes this number of bytes without a wait. */
 		length = length < PIPE_BUF ? length : PIPE_BUF;
 		if (poll(&waiting, 1, ABANDON_WAIT_MS) != 1) {
 			return false;
@@ -173,7 +176,7 @@ bool output_finish(void)
 	pthread_mutex_lock(&output_lock);
 	flush_buffer();
 	if (has_written && first_error == 0) {
-		/* Some file systems tell of a full disk only on close. */
+		/* Some file systems report a full disk only on close. */
 		int copy = dup(STDOUT_FILENO);
 
 		if (copy >= 0 && close(copy) != 0 && errno != EINTR) {

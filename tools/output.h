@@ -30,8 +30,8 @@ bool output_is_terminal(void);
 bool output_ok(void);
 
 /*
- * For a command that is ended while its threads still run: writes what is
- * buffered, as long as standard output takes it. False: some of it is lost.
+ * For a command that is ended while its threads still run: writes the buffer,
+ * as long as standard output takes it. False: some of it is lost.
  */
 bool output_abandon(void);
 

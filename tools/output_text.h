@@ -2,9 +2,9 @@
 /*
  * Text in the making: lines, JSON, paths with any byte in them.
  *
- * File names and file content may be an attacker's. A hidden character is one
- * that a terminal or a viewer obeys instead of showing it: the controls of C0
- * and C1 (U+0000-001F, U+007F-009F) and those that change the direction of text
+ * File names and file content may be an attacker's. A terminal or a viewer
+ * obeys a hidden character instead of showing it: the controls of C0 and C1
+ * (U+0000-001F, U+007F-009F) and those that change the direction of text
  * (U+061C, U+200E, U+200F, U+202A-202E, U+2066-2069). This file alone escapes
  * them; nothing else may write bytes of others to a terminal, stderr or JSON.
  */

@@ -69,7 +69,7 @@ static void append_prefix(struct output_text *line)
 	output_text_string(line, ": ");
 }
 
-/* Nothing is left to tell when stderr itself fails, so errors end the line. */
+/* A failing stderr leaves no way to report that, so errors end the line. */
 static void write_line(struct output_text *line)
 {
 	size_t position = 0;
@@ -186,7 +186,7 @@ const char *report_reason(int error)
 		{EMEDIUMTYPE, "its blocks carry metadata, or are larger than a page"},
 		{ENXIO, "no such device or address"},
 		{EPERM, "operation not permitted"},
-		{EPIPE, "closed pipe: whoever read it has gone"},
+		{EPIPE, "closed pipe: its reader has gone"},
 		{EROFS, "read-only file system"},
 		{ESTALE, "changed while it was read"},
 		{ETIMEDOUT, "timed out"},
@@ -339,7 +339,7 @@ void report_totals(const struct pinion_scan_stats *totals)
 {
 	char ignored[48] = "";
 
-	/* Only who asks for it has any. */
+	/* Only with --gitignore there are any. */
 	if (totals->ignored > 0) {
 		snprintf(ignored, sizeof(ignored), ", %llu ignored",
 			(unsigned long long)totals->ignored);

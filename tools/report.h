@@ -39,7 +39,7 @@ void report_gap(const char *path, const struct pinion_gap *gap);
 /* As above, for a command that ends a file there. */
 void report_unread_byte(const char *path, const struct pinion_gap *gap);
 
-/* What --file-timeout says, to be told where a file has failed by it. */
+/* The value of --file-timeout, to name it where a file has failed by it. */
 void report_note_file_timeout(uint64_t timeout_ns);
 
 /* That the holes of a file took longer; those up to `offset` are done. */

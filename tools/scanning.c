@@ -23,7 +23,7 @@ enum {
 	BUFFERS_SPARE = 3,
 	/* A window is at least that part of a buffer, the rest overlap. */
 	BUFFER_SHARE = 2,
-	/* So many named files are asked for what is cached of them. */
+	/* Number of named files whose share in the page cache is asked for. */
 	CACHED_PATHS_MAX = 8,
 	/*
 	 * For a file that is all in the cache: a worker copies one window at a
@@ -182,7 +182,7 @@ void scanning_fit_buffers(const struct scanning_options *options, char *const *p
 		struct stat status;
 		uint64_t most;
 
-		/* What is not there fills none, and is told of later. */
+		/* A missing file fills none; the scan reports it later. */
 		if (stat(paths[i], &status) != 0) {
 			continue;
 		}

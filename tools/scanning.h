@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the commands that scan have in common: the options that say what to
- * read and how, and how the outcome is told.
+ * Shared by the commands that scan: the options about what to read and how, and
+ * the report of the outcome.
  */
 #ifndef PINION_TOOLS_SCANNING_H
 #define PINION_TOOLS_SCANNING_H
@@ -25,21 +25,20 @@ struct scanning_options {
 	struct pinion_scan_config scan;
 };
 
-/* Rows for a command's table of options, to stand between braces. */
+/* Rows for a command's table of options, to be used between braces. */
 #define SCANNING_SPEC_WORKERS 0, "workers", "N", "worker threads; default: one per core", NULL
 #define SCANNING_SPEC_WINDOW 0, "window", "SIZE", "bytes per read, a multiple of 4K up to 64M", NULL
 #define SCANNING_SPEC_DIRECT \
 	0, "direct", "WHEN", "bypass the page cache: auto, always, never", \
-		"auto reads what is cached from the cache and the rest past it."
+		"auto reads cached files from the cache and others past it."
 #define SCANNING_SPEC_IO 0, "io", "HOW", "auto, ring (io_uring or fail) or fallback (pread)", NULL
 #define SCANNING_SPEC_GITIGNORE \
-	0, "gitignore", NULL, "leave out what .gitignore and .ignore files hide", \
-		"In directories, and .git itself; default: everything is looked at."
+	0, "gitignore", NULL, "leave out files that .gitignore and .ignore hide", \
+		"In directories, and .git itself; default: all files are read."
 #define SCANNING_SPEC_FILE_TIMEOUT \
-	0, "file-timeout", "SECONDS", \
-		"give a file up that brings nothing for so long; default: 60", \
+	0, "file-timeout", "SECONDS", "give a file up after SECONDS without a byte; default: 60", \
 		"It fails by name, and the others are read. So does one whose holes take " \
-		"so long, or a file of /proc and its like. 0: no limit."
+		"that long, or a file of /proc and its like. 0: no limit."
 #define SCANNING_SPEC_STATS 0, "stats", NULL, "counts and speed on stderr at the end", NULL
 
 /* Defaults, then the environment. False: that is bad, which is reported. */
@@ -63,13 +62,13 @@ bool scanning_lists_stdin(const struct scanning_options *options);
  * Named files that are small, or a few that are in the page cache, cannot fill
  * the default number of buffers: then the runtime gets fewer, as touching them
  * takes most of a short run's time. What leaves the cache meanwhile is read all
- * the same, with less of it in flight. Leaves alone a number that somebody has
+ * the same, with less of it in flight. Leaves alone a number that the user has
  * set, and paths of unknown size.
  */
 void scanning_fit_buffers(const struct scanning_options *options, char *const *paths,
 	int path_count, struct pinion_config *runtime);
 
-/* Plain symbolic links and what was stopped early are no trouble. */
+/* Plain symbolic links and files that were stopped early are no trouble. */
 bool scanning_is_trouble(enum pinion_scan_outcome outcome, int error);
 
 double scanning_seconds_now(void);
@@ -79,7 +78,7 @@ uint64_t scanning_ns_now(void);
 void scanning_report_speed(
 	const char *first, const struct pinion_scan_stats *totals, double seconds);
 
-/* A signal outranks trouble, and trouble what was found. */
+/* A signal outranks trouble, and trouble outranks findings. */
 int scanning_exit_status(bool has_trouble, bool has_found);
 
 #endif

@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* For what was being done to end by itself after the first signal. */
+/* Time for work in progress to end by itself after the first signal. */
 enum { END_SECONDS = 4 };
 
 static const int watched_signals[] = {SIGINT, SIGTERM, SIGHUP};
@@ -36,7 +36,7 @@ static int is_releasing; /* the next SIGUSR1 ends the thread */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct pinion_scan *watched_scan; /* under the lock */
 
-/* As if nobody watched: by default it ends the process. */
+/* Restores the default action, which ends the process. */
 static void take_second_signal(int number)
 {
 	pthread_sigmask(SIG_UNBLOCK, &watched_set, NULL);
@@ -59,7 +59,9 @@ static void take_first_signal(void)
 	(void)written;
 }
 
-/* Threads may be stuck anywhere, with any lock: nothing here waits for one. */
+/*
+ * Threads may be stuck anywhere, with any lock: this function waits for none.
+ */
 static void leave_behind(void)
 {
 	struct progress progress;
@@ -70,7 +72,7 @@ static void leave_behind(void)
 		if (progress_read(&progress)) {
 			uint64_t left = progress.begun_files - progress.ended_files;
 
-			report_line("%llu files done, %llu left behind: they did not end within "
+			report_line("%llu files done, %llu given up: they did not end within "
 				    "%d s",
 				(unsigned long long)progress.ended_files, (unsigned long long)left,
 				END_SECONDS);
@@ -167,7 +169,7 @@ static void start_watching(void)
 	}
 	is_watching = true;
 	collect_signals();
-	/* Blocked first: one that comes meanwhile waits for the thread. */
+	/* Blocked first: a signal that comes meanwhile waits for the thread. */
 	pthread_sigmask(SIG_BLOCK, &watched_set, &previous_mask);
 	came_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	has_thread = came_fd >= 0 && pthread_create(&thread, NULL, take_signals, NULL) == 0;
@@ -181,7 +183,7 @@ static void set_scan(struct pinion_scan *scan)
 {
 	pthread_mutex_lock(&lock);
 	watched_scan = scan;
-	/* One that came between two scans has found no scan to cancel. */
+	/* A signal between two scans has found no scan to cancel. */
 	if (scan != NULL && signals_interrupted()) {
 		pinion_scan_cancel(scan);
 	}

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SIGINT, SIGTERM and SIGHUP, which end a command early: the first one cancels
- * what is being done; what has not ended 4 s later (a read on a device that
- * hangs, a pipe that nobody reads) is left behind and the process ends with
- * status 3. A second one ends the process at once. SIGUSR1 prints a line of
- * progress where a command counts it (progress.h), and never ends a process.
- * One that was ignored when
- * the program started (nohup, a shell's background job) stays ignored.
+ * SIGINT, SIGTERM and SIGHUP end a command early: the first one cancels its
+ * work; reads that have not ended 4 s later (a device that hangs, a pipe
+ * without a writer) are abandoned and the process ends with status 3. A second
+ * one ends the process at once. SIGUSR1 prints a line of progress where a
+ * command counts it (progress.h), and never ends a process. A signal that was
+ * ignored when the program started (nohup, a shell's background job) stays
+ * ignored.
  *
  * All calls but signals_interrupted() are for the main thread.
  */

@@ -583,7 +583,7 @@ int pinion_config_from_env(struct pinion_config *config, struct pinion_tuning *t
  */
 
 enum {
-	/* What is longer is compared by its beginning. */
+	/* A longer name is compared by its beginning. */
 	NAME_MAX_BYTES = 64,
 };
 
@@ -591,8 +591,8 @@ enum {
 static const char *const others[] = {
 	"PINION_CORPUS",      /* the tests */
 	"PINION_CREW_HIGH",   /* api/thread_pool.c */
-	"PINION_CREW_LOW",    /* likewise */
-	"PINION_CREW_MEDIUM", /* likewise */
+	"PINION_CREW_LOW",    /* api/thread_pool.c */
+	"PINION_CREW_MEDIUM", /* api/thread_pool.c */
 	"PINION_FAULT",	      /* the tests */
 	"PINION_LOG",	      /* the command */
 	"PINION_NO_APT",      /* bootstrap */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the files behind the public headers have in common, a section each:
- * environment, configuration, pools, resize, runtime.
+ * Internals shared by the files that carry out the public headers, a section
+ * each: environment, configuration, pools, resize, runtime.
  */
 #ifndef PIN_API_INTERNAL_H
 #define PIN_API_INTERNAL_H
@@ -55,15 +55,15 @@ void pin_config_complete(struct pinion_config *config, uint32_t default_worker_c
  * Defaults, validation and sizes of a pool's configuration.
  */
 
-/* Bytes of one buffer with what stands in front of it. */
+/* Bytes of one buffer with its headroom. */
 static inline uint64_t pin_pool_config_stride(const struct pinion_pool_config *config)
 {
 	return (uint64_t)config->headroom_bytes + config->buffer_bytes;
 }
 
 /*
- * Copies what the caller gave into a struct of this library's size, checks it
- * and fills in what was left to the library. `runtime_workers` is 0 without a
+ * Copies the caller's struct into a struct of this library's size, checks it
+ * and fills in the fields left to the library. `runtime_workers` is 0 without a
  * runtime. Errors as pinion_pool_create(); the log names the field.
  */
 int pin_pool_config_accept(struct pinion_pool_config *out_config,
@@ -79,8 +79,8 @@ int pin_pool_config_accept(struct pinion_pool_config *out_config,
  * A worker's cache has its worker's number, if the pool was made with its
  * runtime. Another thread is attached: the caches taken are marked in
  * `attached`, and the thread keeps a short list of its pools in thread-local
- * memory, by a number that no two pools of a process share, as another pool may
- * come to lie where one was that the thread forgot to leave.
+ * memory, by a number that no two pools of a process share, as a later pool may
+ * have the address of a pool that the thread forgot to leave.
  *
  * [BUFFERS-1] detach flushes its magazine, then clears its mark (release) ->
  * attach sets it (CAS, acquire): two owners of one magazine see what each did.
@@ -118,14 +118,14 @@ bool pin_buffers_take(void *arg, uint64_t demand, struct pin_waiters_value *out_
  * More workers, or fewer, while a runtime runs.
  *
  * All the workers there may ever be have their places from the beginning: in
- * the arrays, in the orders of search and wake. So nothing that others look at
- * changes its place; a worker that is not there is one that has nothing, sleeps
- * in no set and has no thread (worker/worker.h). Of each tier the first so many
- * are there, and of the last one always one, the heir.
+ * the arrays, in the orders of search and wake. So nothing that other threads
+ * read changes its place; an absent worker has no work, sleeps in no set and
+ * has no thread (worker/worker.h). Of each class the first workers are there,
+ * and of the last class always one, the fallback worker.
  *
  * One resize at a time, and none beside the end of the runtime: it holds the
  * lock that joins the threads from its first change until those that leave have
- * left, and does not wait for it, as only who ends the runtime could have it.
+ * left, and does not wait for it, as only the end of the runtime could have it.
  * First come the new ones, of which each may fail, then go the others.
  */
 
@@ -145,19 +145,19 @@ int pin_runtime_resize(struct pinion_runtime *runtime, const uint32_t *counts);
  */
 
 /*
- * As pinion_runtime_create(); of each tier of `config->lanes` only so many
- * workers are there at first. NULL: all, and for good.
+ * As pinion_runtime_create(), with only `serving_counts` workers of each class
+ * of `config->lanes` at first. NULL: all, and for good.
  */
 int pin_runtime_create(const struct pinion_config *config, const uint32_t *serving_counts,
 	struct pinion_runtime **out_runtime);
 
 /*
- * One that is OUT, and whose thread was joined, if it has had one: with `life`.
- * The error of starting it.
+ * For a worker that is OUT, and whose thread was joined, if it has had one:
+ * with `life`. The error of starting it.
  */
 int pin_runtime_start_worker(struct pin_worker *worker);
 
-/* One that is on its way OUT; likewise. */
+/* For a worker on its way OUT, with `life`, too. */
 void pin_runtime_join_worker(struct pin_worker *worker);
 
 #endif

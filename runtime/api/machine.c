@@ -72,7 +72,7 @@ static void probe_memory(struct pinion_machine *machine)
 {
 	char line[128];
 
-	/* The word in force stands in brackets. */
+	/* The word in force is in brackets. */
 	read_line("/sys/kernel/mm/transparent_hugepage/enabled", line, sizeof(line));
 	machine->has_transparent_huge =
 		strstr(line, "[always]") != NULL || strstr(line, "[madvise]") != NULL;

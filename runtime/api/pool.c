@@ -104,7 +104,7 @@ static __attribute__((noinline)) uint32_t look_for_node(const struct pinion_pool
 	return 0;
 }
 
-/* The number of the calling CPU's node's list, for who has no cache. */
+/* The number of the calling CPU's node's list, for a thread without a cache. */
 static inline uint32_t own_node(const struct pinion_pool *pool)
 {
 	return PIN_LIKELY(pool->pool.node_count == 1) ? 0 : look_for_node(pool);
@@ -214,7 +214,7 @@ static struct pinion_buffer buffer_of(const struct pin_waiters_value *value)
 	return buffer;
 }
 
-/* Whether nobody waits any more. */
+/* Whether no thread waits any more. */
 static bool has_ended(const struct pinion_pool *pool)
 {
 	return pin_load_acquire_u32(&pool->is_closed) != 0 ||
@@ -313,7 +313,7 @@ void pinion_pool_close(struct pinion_pool *pool)
 
 /* ---- release ---- */
 
-/* What came back is on top of the own cache, and is taken from there. */
+/* The returned buffer is on top of the own cache, and is taken from there. */
 static __attribute__((noinline)) int serve(struct pinion_pool *pool)
 {
 	if (pin_waiters_any(&pool->waiters)) { /* [WAIT-1] */
@@ -322,7 +322,7 @@ static __attribute__((noinline)) int serve(struct pinion_pool *pool)
 	return 0;
 }
 
-/* A worker may have gathered what is to go home before it sleeps. */
+/* A worker may have gathered buffers that are to go home before it sleeps. */
 static void note_bundle(const struct pinion_pool *pool)
 {
 	if (PIN_UNLIKELY(pool->pool.node_count > 1) && is_own_worker(pool)) {
@@ -382,7 +382,7 @@ int pinion_pool_release(struct pinion_pool *pool, struct pinion_buffer *buffer)
 	return 0;
 }
 
-/* ---- what is in it ---- */
+/* ---- its contents ---- */
 
 uint8_t *pinion_pool_bytes(struct pinion_pool *pool, const struct pinion_buffer *buffer)
 {

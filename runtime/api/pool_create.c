@@ -110,7 +110,7 @@ static int carve(struct pinion_pool *pool, const struct pinion_pool_config *conf
 	return 0;
 }
 
-/* Tells the workers where its buffers are. */
+/* Publishes to the workers where its buffers are. */
 static int publish(struct pinion_pool *pool)
 {
 	int rc = pin_worker_pools_add(&pool->runtime->shared, &pool->pool, &pool->waiters);
@@ -300,14 +300,14 @@ struct pinion_pool *pinion_pool_share(struct pinion_pool *pool)
 	return pool;
 }
 
-/* The last owner's: true if nobody uses it any more. */
+/* The last owner's: true if no thread uses it any more. */
 static bool is_idle(struct pinion_pool *pool)
 {
 	bool is_waited_for = pin_waiters_any(&pool->waiters);
 
 	if (is_waited_for) {
 		pin_log(&pool->pool.log, PINION_LOG_ERROR,
-			"pool: somebody waits for a buffer; pinion_pool_close() ends that");
+			"pool: a thread or task waits for a buffer; pinion_pool_close() ends that");
 	}
 	return pin_misuse_report_in_use(&pool->pool) == 0 && !is_waited_for;
 }

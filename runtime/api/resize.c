@@ -10,7 +10,7 @@
 
 static uint32_t serving(const struct pin_tier *tier)
 {
-	/* Relaxed: who resizes, one at a time, writes it. */
+	/* Relaxed: the resizer, one at a time, writes it. */
 	return pin_load_relaxed_u32(&tier->serving_count);
 }
 

@@ -47,7 +47,7 @@ static int choose_io(struct pinion_runtime *runtime)
 			return shared->kernel.passing_error;
 		}
 		pin_log(&shared->log, PINION_LOG_ERROR,
-			"this kernel's io_uring is no %s, its highest level is %s: set "
+			"io_level=%s is not supported by this kernel (highest: %s): set "
 			"PINION_IO_LEVEL to that, or to auto",
 			pin_level_name(level), pin_level_name(pin_level_reached(&shared->kernel)));
 		return -EOPNOTSUPP;
@@ -296,7 +296,7 @@ static int start_threads(struct pin_shared *shared)
 
 			pin_threadlimit_hint(rc, 0, hint, sizeof(hint));
 			pin_log(&shared->log, PINION_LOG_ERROR,
-				"cannot start the thread that looks after stuck workers: %s, or "
+				"cannot start the watchdog of stuck workers: %s, or "
 				"set watchdog_us to 0",
 				hint);
 		}
@@ -480,7 +480,7 @@ static int end(struct pinion_runtime *runtime, bool stop, uint64_t deadline_ns)
 	if (pin_runtime_is_foreign(runtime)) {
 		return -ECHILD;
 	}
-	/* A worker that blocks here may be one that this end waits for. */
+	/* A worker that blocks here may hold up the end that it waits for. */
 	if (pin_worker_of_thread() != NULL) {
 		return -EDEADLK;
 	}
@@ -529,7 +529,7 @@ int pinion_runtime_join(struct pinion_runtime *runtime)
 	return rc != 0 ? rc : -(int)pin_load_acquire_u32(&runtime->shared.first_failure);
 }
 
-/* What was made from it lies in its memory. */
+/* Pools and scans of the runtime are in its memory. */
 static int refuse_if_used(const struct pinion_runtime *runtime)
 {
 	struct pin_live_found found;
@@ -565,7 +565,7 @@ int pinion_runtime_destroy(struct pinion_runtime *runtime)
 		pin_live_remove(PIN_LIVE_RUNTIME, runtime);
 		free_runtime(runtime);
 	}
-	/* In a forked child (-ECHILD) what is in it is the parent's. */
+	/* In a forked child (-ECHILD) its contents are the parent's. */
 	return rc;
 }
 

@@ -56,7 +56,7 @@ static PIN_INLINE int check_task(
 	return pin_runtime_is_foreign(runtime) ? -ECHILD : 0;
 }
 
-/* The caller's mistake, which check builds name; reads what may be running. */
+/* The caller's mistake, which check builds name; may read a running task. */
 static PIN_APART PIN_COLD int refuse_busy(
 	const struct pinion_runtime *runtime, const struct pinion_task *task)
 {
@@ -84,7 +84,7 @@ static PIN_INLINE int claim_task(const struct pinion_runtime *runtime, struct pi
 	return rc;
 }
 
-/* As `rc` says: what was refused is its user's again. */
+/* As `rc` says: a refused task is its user's again. */
 static PIN_INLINE int settle(int rc, struct pinion_task *task)
 {
 	if (PIN_UNLIKELY(rc != 0)) {
@@ -100,7 +100,7 @@ static PIN_APART PIN_COLD void release_all(struct pinion_task *const *tasks, uin
 	}
 }
 
-/* Each in turn, so that one that comes twice is busy the second time. */
+/* Each in turn, so that a task listed twice is busy the second time. */
 static PIN_INLINE int claim_batch(const struct pinion_runtime *runtime,
 	struct pinion_task *const *tasks, uint32_t count, uint32_t *out_flags)
 {
@@ -176,7 +176,7 @@ static PIN_INLINE int spawn_one_of_any_lane(struct pin_shared *shared, struct pi
 		: spawn_normal_outside(shared, &task, 1, NULL);
 }
 
-/* An admission for what waits elsewhere than in the queues all share. */
+/* An admission for tasks that wait elsewhere than in the queues all share. */
 static bool admit_elsewhere(struct pin_shared *shared, uint32_t count)
 {
 	if (!pin_gate_admit(&shared->gate, count)) {
@@ -405,7 +405,7 @@ int pinion_wait_cancel(struct pinion_runtime *runtime, struct pinion_wait *wait)
 
 /* ---- requests ---- */
 
-/* Of those that are there, in turns; one that leaves meanwhile passes it on. */
+/* Of the present workers, in turns; a leaving one passes it on. */
 static struct pin_worker *next_of_thread_pool(struct pin_shared *shared, uint32_t number)
 {
 	uint32_t count = 0;
@@ -458,7 +458,7 @@ int pinion_request_submit_batch(
 		return -ECHILD;
 	}
 	for (uint32_t i = 0; i < count; i++) {
-		/* The library's own operations come behind. */
+		/* The library's own operations have higher numbers. */
 		if (requests[i] == NULL || requests[i]->op >= PIN_OP_PUBLIC_COUNT) {
 			return pin_flight_explain(&runtime->shared, requests, count, -EINVAL);
 		}
@@ -491,7 +491,7 @@ int pinion_request_submit(struct pinion_runtime *runtime, struct pinion_request 
 	if (pin_runtime_is_foreign(runtime)) {
 		return -ECHILD;
 	}
-	/* The library's own operations come behind. */
+	/* The library's own operations have higher numbers. */
 	if (PIN_UNLIKELY(request == NULL || request->op >= PIN_OP_PUBLIC_COUNT)) {
 		return refuse_unknown(runtime, request);
 	}

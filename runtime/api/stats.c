@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What can be seen of a runtime: counters of its workers, how its scheduler is,
- * what it got from the machine.
+ * Statistics of a runtime: counters of its workers, the state of its scheduler,
+ * its memory and rings.
  */
 #include "runtime/base/versioned.h"
 #include "runtime/host/kernel.h"
@@ -40,7 +40,7 @@ static void add_figures(const struct pin_shared *shared, struct pinion_runtime_s
 		if (lifo_row > sum->lifo_row_max) {
 			sum->lifo_row_max = lifo_row;
 		}
-		/* That of one that is up is of its last sleep. */
+		/* A running worker's is that of its last sleep. */
 		if (place != PIN_RUNNING && until_ns < sum->park_until_ns) {
 			sum->park_until_ns = until_ns;
 		}
@@ -195,9 +195,7 @@ void pinion_runtime_get_info(
 
 /* ---- lanes ---- */
 
-/*
- * What waits in each lane, and what has been run.
- */
+/* The length of each lane's queue, and counts of finished jobs. */
 
 static uint64_t own_queues_depth(const struct pin_shared *shared)
 {

@@ -20,7 +20,7 @@ enum {
 	TIERS = 3,
 	SIZE_MAX_EACH = 1024,
 	WARN_DEPTH = 100,
-	/* The least an arena may have; nobody reads into it. */
+	/* The least an arena may have; no request reads into it. */
 	BUFFER_BYTES = 4096,
 };
 
@@ -256,7 +256,7 @@ int pinion_thread_pool_create(const struct pinion_config *config,
 
 /* ---- resizing ---- */
 
-/* Which of the three it is: that of so many lanes. */
+/* Which of the three it is: the class with that number of lanes. */
 static uint32_t number_of(const struct pin_tier *tier)
 {
 	return tier->order.count - 1;

@@ -24,10 +24,11 @@
 #define PIN_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 
 /*
- * How a function lies to the hot path that calls it. APART: it stays one, so
- * that the path does not save registers for it; it may be called often. COLD:
- * hardly ever called, so it lies far from the path, and the branch to it counts
- * as not taken. INLINE: part of the path, though others call it as well.
+ * How the compiler places a function relative to the hot path that calls it.
+ * APART: it stays one, so that the path does not save registers for it; it may
+ * be called often. COLD: hardly ever called, so it is placed far from the path,
+ * and the branch to it counts as not taken. INLINE: part of the path, though
+ * others call it as well.
  */
 #define PIN_APART __attribute__((noinline))
 #define PIN_COLD __attribute__((cold))
@@ -52,7 +53,7 @@ static inline void pin_prefetch(const void *address)
 	__builtin_prefetch(address, 0);
 }
 
-/* Likewise for one that is soon written to. */
+/* The same for a line that is soon written to. */
 static inline void pin_prefetch_write(const void *address)
 {
 #if defined(__x86_64__)
@@ -87,7 +88,7 @@ static inline uint32_t pin_min_u32(uint32_t a, uint32_t b)
 /* ---- asan ---- */
 
 /*
- * What AddressSanitizer is told in its builds: memory that nobody may touch for
+ * Marks for AddressSanitizer in its builds: memory that no code may touch for
  * now. Elsewhere these do nothing.
  */
 

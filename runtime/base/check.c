@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The fatal report: one line on stderr by write(2) alone, since the heap or a
- * stdio lock may be what is broken. The only place where the library prints.
+ * stdio lock may be the broken part. The only place where the library prints.
  */
 #include "runtime/base/check.h"
 #include "runtime/base/log.h"

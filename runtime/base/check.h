@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Assertions. PIN_CHECK is compiled always and costs O(1); PIN_DCHECK only
- * with --enable-checks and in sanitizer builds, and may walk a structure;
- * PIN_KNOWN likewise, and elsewhere the compiler relies on what it says. A
+ * Assertions. PIN_CHECK is compiled always and costs O(1); PIN_DCHECK only with
+ * --enable-checks and in sanitizer builds, and may walk a structure; PIN_KNOWN
+ * in the same builds, and elsewhere the compiler relies on its condition. A
  * failed one prints one line, in which the expression names the invariant, and
  * aborts: going on would corrupt what the caller trusts us with.
  */
@@ -15,10 +15,10 @@
 _Noreturn void pin_check_failed(const char *file, int line, const char *expression);
 
 /*
- * The caller of the library did what cannot be refused or undone: says what, on
- * which object, and what to do instead, in one line of at most 511 bytes;
- * through the log hook, if `log` is not NULL and has one, then on stderr.
- * Aborts.
+ * The caller of the library made a mistake that cannot be refused or undone:
+ * says which, on which object, and how to mend it, in one line of at most 511
+ * bytes; through the log hook, if `log` is not NULL and has one, then on
+ * stderr. Aborts.
  */
 _Noreturn void pin_check_misused(const struct pin_log *log, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

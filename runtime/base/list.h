@@ -21,7 +21,7 @@ struct pin_list {
 	struct pin_link *tail;
 };
 
-/* 0 if it is empty: for one look at several. */
+/* 0 if it is empty: several can be ORed into one test. */
 static inline uintptr_t pin_list_bits(const struct pin_list *list)
 {
 	const struct pin_link *head = list->head;
@@ -62,7 +62,7 @@ static inline struct pin_link *pin_list_pop(struct pin_list *list)
 	return link;
 }
 
-/* Moves all of `from` behind `to` and leaves `from` empty. */
+/* Moves all of `from` to the end of `to` and leaves `from` empty. */
 static inline void pin_list_append(struct pin_list *to, struct pin_list *from)
 {
 	if (from->head == NULL) {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The embedder's message hook, carried as a value by whoever may have
- * something to say.
+ * The embedder's message hook, carried as a value by any part that may log.
  */
 #ifndef PIN_BASE_LOG_H
 #define PIN_BASE_LOG_H

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One worker's counters: written by the worker alone with plain stores, read
- * by anyone at any time. No locked instruction, no shared line.
+ * One worker's counters: written by the worker alone with plain stores, read by
+ * any thread at any time. No locked instruction, no shared line.
  *
  * [METER-1] pin_meter_add (release) -> pin_meter_read (acquire): a reader that
  * sees a count also sees what its worker did before counting. The termination
- * check leans on it: who sees a task counted as run sees what it spawned.
+ * check relies on it: a thread that sees a task counted as run sees its spawns.
  */
 #ifndef PIN_BASE_METRICS_H
 #define PIN_BASE_METRICS_H

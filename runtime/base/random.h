@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Random numbers for decisions that only need to be spread: whom to steal from
- * first, whom to wake. The same seed gives the same numbers, so that a run with
- * one worker can be repeated exactly.
+ * Random numbers for decisions that only need to be spread: the first victim of
+ * a thief, the sleeper of a wake. The same seed gives the same numbers, so that
+ * a run with one worker can be repeated exactly.
  *
  * xorshift64 with shifts 13, 7, 17 (Marsaglia, "Xorshift RNGs", 2003, one of
  * its full-period triples): every state but 0 comes once in 2^64 - 1 steps, and

@@ -14,8 +14,8 @@ static pthread_key_t key;
 static bool has_key;
 
 /*
- * Destructors run in rounds while they leave values behind, in no promised
- * order within a round. The record stays for all rounds but the last.
+ * Destructors run in rounds while they set new values, in no promised order
+ * within a round. The record stays for all rounds but the last.
  */
 static void end(void *arg)
 {

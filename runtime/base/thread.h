@@ -11,8 +11,8 @@
  * pin_worker_main() lends a worker's record, so that an embedder's allocator is
  * not passed over. Any other thread makes its own by its first call of
  * pin_thread_own(), and the key's destructor frees it. Other destructors of the
- * same thread may run before or after that one and still use the record, unless
- * they come in the last of the PTHREAD_DESTRUCTOR_ITERATIONS rounds.
+ * same thread may run before or after it and still use the record, unless they
+ * come in the last of the PTHREAD_DESTRUCTOR_ITERATIONS rounds.
  */
 #ifndef PIN_BASE_THREAD_H
 #define PIN_BASE_THREAD_H

@@ -49,7 +49,7 @@ struct pin_block pin_block_find(const char *root, uint64_t device)
 	unsigned first = 0;
 	unsigned second = 0;
 
-	/* Major 0 is for what has no device. */
+	/* Major 0 is for files without a device. */
 	if (major((dev_t)device) == 0) {
 		return block;
 	}
@@ -127,9 +127,7 @@ int32_t pin_block_node(const char *root, uint64_t device)
 
 /* ---- NVMe ---- */
 
-/*
- * Identify, Read and what sysfs tells.
- */
+/* Identify, Read and the facts of sysfs. */
 
 enum {
 	/* Of paths in sysfs, and of where links there lead. */
@@ -137,7 +135,7 @@ enum {
 	NAME_BYTES = 64,
 	OPCODE_READ = 0x02,	/* of a namespace */
 	OPCODE_IDENTIFY = 0x06, /* of the controller */
-	/* Where things stand in the answer to Identify Namespace. */
+	/* Offsets in the answer to Identify Namespace. */
 	AT_SIZE = 0,	/* NSZE, in blocks */
 	AT_FORMAT = 26, /* FLBAS: which of the formats is in use */
 	AT_FORMATS = 128,
@@ -145,8 +143,8 @@ enum {
 	BLOCK_SHIFT_MIN = 9,
 	BLOCK_SHIFT_MAX = 12, /* a page: windows start at pages */
 	/*
-	 * Where sysfs does not tell: one that every controller of a page of 4
-	 * KiB takes whose limit is not smaller than that of any known.
+	 * Where sysfs has no limit: every controller with a page of 4 KiB takes
+	 * this, and no known limit is smaller.
 	 */
 	TRANSFER_BYTES = 128 << 10,
 };
@@ -311,7 +309,7 @@ int pin_nvme_identify(int fd, uint64_t number, struct pin_nvme *out)
 /* ---- commands ---- */
 
 enum {
-	/* Of the status, the code and its type; what is above are flags. */
+	/* Of the status, the code and its type; the bits above are flags. */
 	STATUS_MASK = 0x7ff,
 	STATUS_DO_NOT_RETRY = 0x4000,
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Block devices, as sysfs tells of them.
+ * Block devices, as sysfs describes them.
  */
 #ifndef PIN_HOST_BLOCK_DEVICE_H
 #define PIN_HOST_BLOCK_DEVICE_H
@@ -17,7 +17,7 @@ struct pin_block {
 };
 
 /*
- * What is behind st_dev `device`. A device that is none of its own, as btrfs,
+ * The disk of st_dev `device`. A device that is none of its own, as btrfs,
  * overlay and network file systems have, is itself, neither rotational nor
  * polled. `root` is where /sys is, "" but for tests. Blocks, for some 50 us.
  */
@@ -43,18 +43,18 @@ int pin_block_read_numbers(const char *path, unsigned *out_first, unsigned *out_
 /* ---- block device nvme ---- */
 
 /*
- * NVMe namespaces behind their character devices, /dev/ngXnY: what one is, and
- * reading it by commands.
+ * NVMe namespaces and their character devices, /dev/ngXnY: finds their
+ * properties, and reads them by commands.
  *
  * Such a device has no file system and no page cache, and read(2) does not work
  * there: each read is a command that names blocks of the namespace, given to
- * the driver by ioctl(2), or by a ring's IORING_OP_URING_CMD
- * (io/request.h). What may be asked of it in one command, and in which
- * blocks, is told by the namespace itself (Identify) and by the queue of its
- * block device, whose number also stands for the disk below: whoever reads a
- * file there and this device at once uses one disk.
+ * the driver by ioctl(2), or by a ring's IORING_OP_URING_CMD (io/request.h).
+ * The namespace itself (Identify) and the queue of its block device give the
+ * limits of one command, and its blocks; the number of that block device also
+ * identifies the disk, so that reads of a file there and reads of this device
+ * count as one disk's.
  *
- * Which devices these are is told by sysfs, so that none is opened to find out.
+ * sysfs says which devices these are, so that none is opened to find out.
  *
  * Elsewhere: rings in io/nvme_command.c, opening in io/file.c.
  * Source: NVM Express Base and NVM Command Set specifications, 2.0: Identify
@@ -84,8 +84,8 @@ bool pin_nvme_is(const char *root, uint64_t number);
 
 /*
  * Fills in all but `namespace_id`, `transfer_blocks` and `device` from what
- * Identify Namespace has answered. -EMEDIUMTYPE: its blocks are not what can be
- * read here, larger than a page or with metadata.
+ * Identify Namespace has answered. -EMEDIUMTYPE: its blocks cannot be read
+ * here, as they are larger than a page or have metadata.
  */
 int pin_nvme_parse(const uint8_t *identity, struct pin_nvme *out);
 
@@ -94,7 +94,7 @@ void pin_nvme_find_limits(const char *root, const char *name, struct pin_nvme *o
 
 /*
  * Asks an open one. Errors of ioctl(2): -EACCES, -EPERM: this user may not send
- * commands; -ENOTTY: it is no namespace; -EIO: it does not tell what it is; and
+ * commands; -ENOTTY: it is no namespace; -EIO: it does not identify itself; and
  * as pin_nvme_parse().
  */
 int pin_nvme_identify(int fd, uint64_t number, struct pin_nvme *out);

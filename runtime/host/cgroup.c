@@ -13,7 +13,7 @@
 
 /* Fields of a line of mountinfo that matter here; pointers into the line. */
 struct mount {
-	char *group; /* the group that stands at the mount point */
+	char *group; /* the group of the mount point */
 	char *point;
 	bool is_v2;
 };
@@ -45,7 +45,7 @@ static bool list_has(const char *list, const char *name)
 	return false;
 }
 
-/* Spaces and the like stand in mountinfo as \ooo. */
+/* mountinfo writes spaces and the like as \ooo. */
 static void unescape(char *text)
 {
 	char *to = text;
@@ -64,8 +64,8 @@ static void unescape(char *text)
 
 /*
  * Takes a line of mountinfo apart, in place: ID PARENT DEVICE GROUP POINT
- * OPTIONS [TAG…] - TYPE SOURCE SUPER-OPTIONS. False for what is no hierarchy
- * that may have the controller.
+ * OPTIONS [TAG…] - TYPE SOURCE SUPER-OPTIONS. False for a mount that is no
+ * hierarchy with that controller.
  */
 static bool mount_parse(char *line, const char *controller, struct mount *out_mount)
 {
@@ -132,7 +132,7 @@ static char *group_of_process(const char *root, const char *controller, bool is_
 	return group;
 }
 
-/* What of `group` lies below the group at the mount point; "" at worst. */
+/* The part of `group` below the group of the mount point; "" at worst. */
 static const char *group_below_mount(const char *group, const char *mount_group)
 {
 	size_t length = strlen(mount_group);
@@ -246,7 +246,7 @@ static const struct names names_v2 = {
 	.cache = {"inactive_file", "active_file"},
 };
 
-/* UINT64_MAX for what is no number, as "max". */
+/* UINT64_MAX if it is no number, as "max". */
 static uint64_t read_number(const struct pin_cgroup *group, const char *name)
 {
 	unsigned long long number;
@@ -382,9 +382,7 @@ uint32_t pin_quota_millicpus(const char *root)
 
 /* ---- limits of threads ---- */
 
-/*
- * From limits and what is used of them to the one that is reached.
- */
+/* From limits and their use to the limit that is reached. */
 
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

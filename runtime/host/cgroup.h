@@ -3,12 +3,12 @@
  * The control groups this process is in.
  *
  * Version 1, 2 or both may be mounted, and any group between the process and
- * the root of its hierarchy may set a limit; who looks for one looks at them
- * all. /proc/self/mountinfo says where hierarchies are mounted and which of
- * their groups stands at the mount point; /proc/self/cgroup says in which group
- * this process is. In a container the two may disagree, the group lying outside
- * of what is mounted: then the mount point is the best there is, and it is
- * right, since it shows the container's own group.
+ * the root of its hierarchy may set a limit; so all of them are read.
+ * /proc/self/mountinfo says where hierarchies are mounted and which of their
+ * groups is the mount point; /proc/self/cgroup says in which group this process
+ * is. In a container the two may disagree, with the group outside of the
+ * mounted part: then the mount point is the best there is, and it is right,
+ * since it shows the container's own group.
  *
  * Called on any thread; keeps no state.
  *
@@ -48,8 +48,8 @@ FILE *pin_cgroup_open(const struct pin_cgroup *group, const char *name);
  *
  * Touching more than that is not an error but an OOM kill, so it has to be
  * known before. Any group between the process and the root of its hierarchy may
- * set a limit; the one that leaves the least counts. What a group uses is taken
- * without the page cache, which the kernel gives up under pressure.
+ * set a limit; the smallest counts. What a group uses is taken without the page
+ * cache, which the kernel gives up under pressure.
  *
  * Called once per runtime, on any thread.
  *
@@ -60,7 +60,7 @@ FILE *pin_cgroup_open(const struct pin_cgroup *group, const char *name);
 
 struct pin_memlimit {
 	uint64_t limit_bytes; /* UINT64_MAX: none or none to be found */
-	uint64_t free_bytes;  /* what may still be touched under it; likewise */
+	uint64_t free_bytes;  /* left to touch under it; UINT64_MAX as above */
 	char path[256];	      /* of the file that sets it, cut if need be; "" */
 };
 
@@ -73,9 +73,9 @@ void pin_memlimit_find(const char *root, struct pin_memlimit *out_limit);
  * The CPU quota this process lives under.
  *
  * A container may be allowed every CPU of a big machine and yet only the time
- * of one and a half: with a thread per CPU the kernel then stops all of them
- * for most of each period. Any of the control groups the process is in may have
- * one, see cgroup.h; the smallest counts.
+ * of one and a half of them: with a thread per CPU the kernel then stops all of
+ * them for most of each period. Any of the control groups the process is in may
+ * have one, see cgroup.h; the smallest counts.
  *
  * Called once per topology, on any thread.
  *
@@ -114,7 +114,7 @@ uint32_t pin_quota_millicpus(const char *root);
  */
 void pin_threadlimit_hint(int error, size_t stack_bytes, char *out, size_t size);
 
-/* The same for a machine whose files lie below `root`; for tests. */
+/* The same for a machine whose files are below `root`; for tests. */
 void pin_threadlimit_hint_at(
 	const char *root, int error, size_t stack_bytes, char *out, size_t size);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The heap of a host: what the library allocates goes through here, to the
- * functions in the host's table. Whoever releases says again how much it was
- * and how it was aligned, so that nobody has to keep that beside it.
+ * functions in the host's table. The caller of a release passes size and
+ * alignment again, so that no allocator has to store them.
  *
  * What libc, hwloc and liburing allocate for themselves is none of it; nor are
  * files that a process opens by itself (io/file.c,
@@ -33,7 +33,7 @@ static inline bool pin_heap_is_whole(const struct pinion_allocator *allocator)
 }
 
 /*
- * The host for who was given `allocator`: `host`, or `room`, which is then that
+ * The host for the owner of `allocator`: `host`, or `room`, which is then that
  * with the heap of the embedder's, and has to stay as long as it is used.
  */
 const struct pin_host *pin_heap_choose(const struct pin_host *host,
@@ -60,7 +60,7 @@ static inline void *pin_heap_allocate(
 	return host->heap.allocate(host->heap.arg, align, pin_heap_product(count, bytes));
 }
 
-/* Likewise; where the host has zeroed pages they are not touched. */
+/* The same, zeroed; where the host has zeroed pages they are not touched. */
 static inline void *pin_heap_zeroed(
 	const struct pin_host *host, size_t align, size_t count, size_t bytes)
 {

@@ -5,7 +5,7 @@
  * Clock, threads, sleeping and waking, ring calls and memory mapping are
  * reached through one table of functions, so that the code above it runs
  * unchanged on a real machine and under a simulated one. It is passed down at
- * creation and kept by whoever needs it; there is no global.
+ * creation and kept by each user; there is no global.
  *
  * Reading directories and files outside a ring is not here: it is done by the
  * layers that own it, in code the scheduler never enters.
@@ -89,8 +89,8 @@ struct pin_host {
 	 */
 	void (*thread_sleep_exactly)(void);
 	/*
-	 * Has the calling thread make way for others: so much nicer than it is,
-	 * 19 at most; PIN_NICE_IDLE: for any. A thread cannot take it back.
+	 * Makes the calling thread nicer by `niceness`, up to 19 in all;
+	 * PIN_NICE_IDLE: it yields to any. A thread cannot take it back.
 	 */
 	int (*thread_make_way)(uint32_t niceness);
 	/* Binds the calling thread to these CPUs, at least one. */
@@ -147,7 +147,7 @@ extern const struct pin_host pin_host_linux;
  * A CPU with nothing to run sleeps, the deeper the longer, and what wakes it
  * has to wait: a microsecond or two from the shallowest state, some hundred
  * from the deepest, and on a virtual machine until its host has started it
- * again. The kernel heeds the smallest time that anybody asks for, for all
+ * again. The kernel uses the smallest time that any process asks for, for all
  * CPUs, as long as the descriptor is open. 0: idle CPUs stay awake, polling.
  *
  * It is the idle driver that heeds it. Where there is none, as on some virtual
@@ -162,8 +162,8 @@ extern const struct pin_host pin_host_linux;
 #define PIN_CPU_IDLE_DRIVER "/sys/devices/system/cpu/cpuidle/current_driver"
 
 /*
- * Returns the descriptor, or what open(2) or write(2) failed with; -EOPNOTSUPP:
- * there is nobody to heed it.
+ * Returns the descriptor, or the error of open(2) or write(2); -EOPNOTSUPP: no
+ * idle driver would use it.
  */
 int pin_cpu_latency_ask(uint32_t latency_us);
 
@@ -177,8 +177,8 @@ void pin_cpu_latency_drop(int fd);
 /*
  * A lock for short, rare critical sections: one word, one futex.
  *
- * 0 free, 1 held, 2 held and somebody may be asleep on it. It lives on the host
- * seam rather than in pthreads so that a model or a simulation sees it.
+ * 0 free, 1 held, 2 held with a possible sleeper. It lives on the host seam
+ * rather than in pthreads so that a model or a simulation sees it.
  *
  * [LOCK-1] release (exchange, release half) -> acquire (CAS or exchange,
  * acquire half): what the last holder wrote is visible to the next; without it

@@ -94,7 +94,7 @@ static bool probe_registered_ring(const struct asked *asked)
 	if (ring_register(asked->fd, IORING_REGISTER_RING_FDS, &update, 1) != 1) {
 		return false;
 	}
-	/* Slots are the thread's: one left behind would outlive the ring. */
+	/* Slots are the thread's: a leftover would outlive the ring. */
 	update.data = 0;
 	(void)ring_register(asked->fd, IORING_UNREGISTER_RING_FDS, &update, 1);
 	return true;
@@ -154,7 +154,7 @@ static bool probe_nvme_commands(const struct asked *asked)
 
 /*
  * The message's arrival is checked, not only that it was accepted: the sleep
- * protocol stands on it.
+ * protocol depends on it.
  */
 static bool probe_send_msg_ring(const struct asked *asked)
 {
@@ -369,7 +369,7 @@ static const char *hint_not_permitted(const char *root)
 	}
 }
 
-/* The line for a positive errno, NULL for one that nothing is known about. */
+/* The line for a positive errno, NULL for an error without one. */
 static const char *hint_line(const char *root, int error)
 {
 	switch (error) {

@@ -159,7 +159,7 @@ void pin_kernel_probe(struct pin_kernel *kernel);
  */
 void pin_kernel_ring_hint(int error, char *out, size_t size);
 
-/* The same for a machine whose /proc lies below `root`; for tests. */
+/* The same for a machine whose /proc is below `root`; for tests. */
 void pin_kernel_ring_hint_at(const char *root, int error, char *out, size_t size);
 
 /* ---- kernel level ---- */
@@ -188,13 +188,13 @@ void pin_kernel_ring_hint_at(const char *root, int error, char *out, size_t size
 uint32_t pin_level_struck(uint32_t io_level, uint32_t without);
 
 /*
- * Strikes them out of `kernel`. Where what is left cannot carry a ring, its
- * ring_error becomes -EOPNOTSUPP. Returns 0, or -EOPNOTSUPP when rings work
- * but what gave `io_level` its name is not there.
+ * Strikes them out of `kernel`. If the rest cannot carry a ring, its ring_error
+ * becomes -EOPNOTSUPP. Returns 0, or -EOPNOTSUPP when rings work but what gave
+ * `io_level` its name is not there.
  */
 int pin_level_apply(struct pin_kernel *kernel, uint32_t io_level, uint32_t without);
 
-/* The rung that `kernel` stands on; PINION_IO_RING for the highest. */
+/* The level that `kernel` reaches; PINION_IO_RING for the highest. */
 uint32_t pin_level_reached(const struct pin_kernel *kernel);
 
 /* As PINION_IO_LEVEL spells it. */
@@ -209,13 +209,13 @@ const char *pin_feature_name(uint32_t feature);
  * Waiting for locked memory that the kernel has yet to give back.
  *
  * The kernel takes a closed ring apart later, after 6 to 40 ms as measured on
- * Linux 6.18, and counts its queues as its user's locked memory until then.
- * Who makes rings soon after, in this process or the next, is refused them
- * under a limit that is large enough for what is in use.
+ * Linux 6.18, and counts its queues as its user's locked memory until then. A
+ * process that makes rings soon after, this one or the next, is refused them
+ * under a limit that is large enough for the rings in use.
  *
  * Called by whatever makes rings or registers memory, on any thread.
  *
- * Elsewhere: what is registered is given back at once, io/ring_setup.c.
+ * Elsewhere: registered memory is given back at once, io/ring_setup.c.
  * Source: RLIMIT_MEMLOCK of getrlimit(2);
  * tests/unit/host/locked_memory_comes_back.
  */

@@ -103,7 +103,7 @@ static bool register_fence(void)
 
 /*
  * When the program is loaded: as long as a process has one thread the kernel
- * says yes at once, to one with more after a grace period of some 10 ms.
+ * says yes at once, with more threads after a grace period of some 10 ms.
  */
 __attribute__((constructor)) static void register_fence_early(void)
 {

@@ -246,7 +246,7 @@ static bool cut_piece(const char *path, bool is_part, struct piece *out_piece)
 	return true;
 }
 
-/* The next piece of *path, which moves on behind it. */
+/* The next piece of *path, which moves past it. */
 static int open_next_piece(int directory_fd, const char **path, int flags, bool is_part)
 {
 	struct piece piece;

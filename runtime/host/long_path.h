@@ -6,7 +6,7 @@
  * that refuses such names can be blinded by creating them. A long path is
  * opened in pieces, each relative to the directory the piece before it led to.
  *
- * Called from any thread, by the walk and by whoever opens files.
+ * Called from any thread, by the walk and by opens of files.
  */
 #ifndef PIN_HOST_LONG_PATH_H
 #define PIN_HOST_LONG_PATH_H
@@ -34,9 +34,8 @@ int pin_open_long(const char *path, int flags);
  *
  * openat2(2) does that in one call. Where a seccomp filter or an old kernel
  * refuses openat2, and for paths that are too long for one call, the
- * directories in between are opened one after the other, each beneath the one
- * before it.
- * The process remembers a refusal: filters cannot be taken away again.
+ * directories in between are opened one after the other, each beneath its
+ * parent. The process remembers a refusal: filters cannot be taken away again.
  *
  * Three things lead a path out of a directory: a symbolic link, a part "..",
  * and a slash in front. The kernel is asked to refuse the first; the other two

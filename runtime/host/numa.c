@@ -24,7 +24,7 @@
 #define NODE_COUNT_MAX 1024u
 #define LONG_BITS ((uint32_t)(sizeof(unsigned long) * CHAR_BIT))
 
-/* Pages asked about in one call; they lie on the stack. */
+/* Pages asked about in one call; their list is on the stack. */
 enum { QUERY_PAGES = 128 };
 
 /* "0-1,3": the kernel's list of nodes with memory. */
@@ -62,10 +62,10 @@ int pin_placement_prefer(void *memory, size_t bytes, uint32_t node_index)
 		return -EINVAL;
 	}
 	mask[node_index / LONG_BITS] = 1ul << (node_index % LONG_BITS);
-	/* The kernel takes one off the count of bits it is told. */
+	/* The kernel subtracts one from the given count of bits. */
 	if (mbind(memory, bytes, MPOL_PREFERRED, mask, NODE_COUNT_MAX + 1, 0) != 0) {
 		rc = errno == ENOSYS ? 0 : -errno;
-		/* By itself the kernel takes what is nearest to its CPUs. */
+		/* By itself the kernel takes the memory nearest to its CPUs. */
 		rc = rc == -EINVAL && is_without_memory(node_index) ? 0 : rc;
 	}
 	errno = saved_errno;
@@ -184,7 +184,7 @@ static int count_by_scan(const void *memory, size_t bytes, size_t *out_huge_byte
 	return rc;
 }
 
-/* What of a mapping lies in the range asked about. */
+/* The part of a mapping in the range asked about. */
 struct overlap {
 	uint64_t mapping_bytes;
 	uint64_t bytes; /* 0: nothing */
@@ -202,7 +202,7 @@ static struct overlap overlap_of(uint64_t start, uint64_t end, const void *memor
 }
 
 /*
- * Of a mapping that reaches beyond the range, the huge pages may all lie out
+ * Of a mapping that reaches beyond the range, the huge pages may all be out
  * there.
  */
 static uint64_t certain_in(const struct overlap *overlap, uint64_t huge_bytes)

@@ -33,8 +33,8 @@ int pin_placement_prefer(void *memory, size_t bytes, uint32_t node_index);
 
 /*
  * Looks at one page in each `step` bytes of `memory`, which has been touched,
- * and counts those on node `node_index`. A negative errno where the kernel does
- * not tell (a sandbox, no NUMA); outputs are then not written.
+ * and counts those on node `node_index`. A negative errno where the kernel
+ * gives no answer (a sandbox, no NUMA); outputs are then not written.
  */
 int pin_placement_count_local(const void *memory, size_t bytes, size_t step, uint32_t node_index,
 	size_t *out_local_count, size_t *out_count);
@@ -42,13 +42,13 @@ int pin_placement_count_local(const void *memory, size_t bytes, size_t step, uin
 /* ---- numa pages ---- */
 
 /*
- * Having memory lie on pages, and finding out of which size they are.
+ * Backs memory with pages, and finds out their size.
  *
- * madvise(MADV_HUGEPAGE) succeeds whatever comes of it: the kernel may have no
- * huge page left, or may be told never to use them. So who needs them asks
- * afterwards: by PAGEMAP_SCAN (Linux 6.7), which tells for exactly the range
- * asked about, else by /proc/self/smaps, which tells for whole mappings, two of
- * which the kernel may have merged; then no more is counted than is certain.
+ * madvise(MADV_HUGEPAGE) succeeds in any case: the kernel may have no huge page
+ * left, or may be configured never to use them. So callers that need them ask
+ * afterwards: by PAGEMAP_SCAN (Linux 6.7), which counts for exactly the range
+ * asked about, else by /proc/self/smaps, which counts for whole mappings, two
+ * of which the kernel may have merged; then no more is counted than is certain.
  * Both work for ordinary users.
  *
  * Called on any thread, for memory that has been touched; keeps no state.
@@ -57,17 +57,16 @@ int pin_placement_count_local(const void *memory, size_t bytes, size_t step, uin
  */
 
 /*
- * Gives all of it pages, on the calling thread's behalf; what is in its first
- * bytes may be overwritten. Where the kernel does not do it (Linux 5.14) each
- * page is touched, with a look before each 2 MiB. -EFAULT, -ENOMEM,
- * -EHWPOISON: a touch would have been a signal, as on huge pages that a cgroup
- * withholds.
+ * Gives all of it pages, on the calling thread's behalf; its first bytes may be
+ * overwritten. Where the kernel does not do it (Linux 5.14) each page is
+ * touched, with a check before each 2 MiB. -EFAULT, -ENOMEM, -EHWPOISON: a
+ * touch would have been a signal, as on huge pages that a cgroup withholds.
  */
 int pin_pages_populate(void *memory, size_t bytes);
 
 /*
- * How many of the `bytes` at `memory`, both multiples of 4096, lie on pages of
- * 2 MiB or more. A negative errno where the kernel does not tell, as without
+ * How many of the `bytes` at `memory`, both multiples of 4096, are on pages of
+ * 2 MiB or more. A negative errno where the kernel gives no answer, as without
  * /proc; the output is then not written.
  */
 int pin_pages_count_huge(const void *memory, size_t bytes, size_t *out_huge_bytes);
@@ -77,13 +76,13 @@ int pin_pages_count_huge_in(
 	const char *path, const void *memory, size_t bytes, size_t *out_huge_bytes);
 
 /*
- * Has the kernel move what lies on small pages to huge ones, now (Linux 6.1);
- * it does so even where it is told not to use them by itself. 0, or a negative
- * errno when some could not be moved; those that could are.
+ * Has the kernel move small pages to huge ones, now (Linux 6.1); it does so
+ * even where it is configured not to use them by itself. 0, or a negative errno
+ * when some could not be moved; those that could are.
  */
 int pin_pages_collapse(void *memory, size_t bytes);
 
-/* Pages of 2 MiB set aside by the administrator that nobody uses. */
+/* Free pages of 2 MiB set aside by the administrator. */
 uint32_t pin_pages_hugetlb_free(void);
 
 #endif

@@ -18,7 +18,7 @@ enum {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static void (*watchers[WATCHERS_MAX])(void); /* [lock:lock] */
 
-/* In the child, which has this one thread. Nobody forks while it is held. */
+/* In the child, which has this one thread. No thread forks while it is held. */
 static void note_fork(void)
 {
 	pin_store_relaxed_u32(&pin_forked_count, pin_load_relaxed_u32(&pin_forked_count) + 1);
@@ -67,8 +67,8 @@ void pin_forked_watch(void (*in_child)(void))
 enum { CORES_MAX = 4096 };
 
 /*
- * Workers bound to each. Relaxed: a guess of who shares what, nothing is
- * ordered by it.
+ * Workers bound to each. Relaxed: a guess of shared cores, nothing is ordered
+ * by it.
  */
 static struct pin_atomic_u32 taken[CORES_MAX]; /* [W:any R:any] */
 

@@ -35,8 +35,8 @@ static inline uint32_t pin_forked_now(void)
  * destroyed.
  *
  * A second destroy, or one of a pointer that came from elsewhere, is found by
- * the address alone: nothing of freed memory is read. A runtime finds what was
- * made from it and still lives. Only create and destroy come here.
+ * the address alone: nothing of freed memory is read. A runtime finds its pools
+ * and scans that still live. Only create and destroy come here.
  *
  * An address that was given to a new object of the same kind is that object.
  */

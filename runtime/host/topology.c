@@ -2,12 +2,12 @@
 /*
  * From hwloc's tree to a list of places.
  *
- * hwloc reports contradictory firmware tables on stderr and can be told not to
- * only by an environment variable, which a library must not set under other
- * threads. So it runs on a short-lived thread that has a descriptor table of
- * its own, where 2 is /dev/null: the thread inherits the caller's affinity
- * mask, and what hwloc opens cannot leak either. Where a sandbox forbids the
- * separate table the load goes on without it.
+ * hwloc reports contradictory firmware tables on stderr and only an environment
+ * variable stops that, which a library must not set under other threads. So it
+ * runs on a short-lived thread that has a descriptor table of its own, where 2
+ * is /dev/null: the thread inherits the caller's affinity mask, and what hwloc
+ * opens cannot leak either. Where a sandbox forbids the separate table the load
+ * goes on without it.
  */
 #include "runtime/host/topology.h"
 #include "runtime/base/base.h"
@@ -101,8 +101,8 @@ static bool has_memory(hwloc_topology_t machine, hwloc_obj_t node)
 }
 
 /*
- * Of all nodes with memory the one the least distant from `from`; the one with
- * the lowest index where the machine tells no distances.
+ * Of all nodes with memory the least distant from `from`; the lowest index
+ * where the machine has no distances.
  */
 static hwloc_obj_t nearest_node_with_memory(hwloc_topology_t machine, hwloc_obj_t from)
 {
@@ -158,8 +158,8 @@ static bool is_said_to_hold(hwloc_topology_t machine, hwloc_obj_t node, hwloc_ob
 }
 
 /*
- * Of two that both seem to be a CPU's: the one that is, or else the one with
- * the lower index, as that is ordinary memory and others are special.
+ * Of two that both seem to be a CPU's: its true node, or else the lower index,
+ * as that is ordinary memory and others are special.
  */
 static bool is_more_own(
 	hwloc_topology_t machine, hwloc_obj_t cpu, hwloc_obj_t node, hwloc_obj_t than)
@@ -203,7 +203,7 @@ static uint32_t node_of_cpu(hwloc_topology_t machine, hwloc_obj_t cpu)
 	return best == NULL ? 0 : best->os_index;
 }
 
-/* What is of no known kind is one of its own, numbered behind the known. */
+/* An unknown kind is a kind of its own, numbered after the known. */
 static uint32_t number_of(hwloc_topology_t machine, hwloc_obj_type_t type, uint32_t otherwise)
 {
 	int known_count = hwloc_get_nbobjs_by_type(machine, type);
@@ -287,7 +287,7 @@ static uint32_t rank_within_cores(struct candidate *candidates, uint32_t count)
 	return core_count;
 }
 
-/* Over places in order of worth, in which those of a node stand together. */
+/* Over places in order of worth, in which those of a node are adjacent. */
 static uint32_t count_nodes(const struct pin_cpu_place *places, uint32_t core_count)
 {
 	uint32_t count = 0;
@@ -356,7 +356,9 @@ static int extract(
 	topology->cpu_count = count;
 	topology->core_count = rank_within_cores(candidates, count);
 	topology->place_count = search->use_smt ? count : topology->core_count;
-	/* The first of each core come first, so a prefix is what is wanted. */
+	/*
+	 * The first of each core come first, so a prefix has the wanted ones.
+	 */
 	qsort(candidates, count, sizeof(*candidates), compare_by_worth);
 	for (uint32_t i = 0; i < topology->place_count; i++) {
 		topology->places[i] = candidates[i].place;
@@ -393,7 +395,7 @@ static int copy_distances(struct pin_topology *topology, const struct hwloc_dist
 	return 0;
 }
 
-/* Many machines tell none, and those with one node need none. */
+/* Many machines have none, and those with one node need none. */
 static int load_distances(hwloc_topology_t machine, struct pin_topology *topology)
 {
 	struct hwloc_distances_s *found = NULL;

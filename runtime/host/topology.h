@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The CPUs this process may use, and how they lie in the machine.
+ * The CPUs this process may use, and their places in the machine.
  *
  * A runtime wants one worker per physical core, neighbours next to each other,
  * each with memory on its own node. hwloc knows the machine; this file reduces
@@ -9,8 +9,8 @@
  * and the cgroup's CPU quota caps the number of workers.
  *
  * Called once per runtime, on the creating thread, whose affinity mask counts.
- * It takes some milliseconds, most of them in the kernel: who has other things
- * to find out meanwhile begins it and ends it later.
+ * It takes some milliseconds, most of them in the kernel: a caller with other
+ * things to find out meanwhile begins it and ends it later.
  *
  * Invariants: (1) place_count >= 1 after a successful load. (2) no two places
  * share a CPU, nor, without use_smt, a core. (3) the order depends on the
@@ -35,8 +35,8 @@
 struct pin_cpu_place {
 	uint32_t cpu_index;  /* the OS's, as sched_setaffinity(2) takes it */
 	uint32_t core_index; /* 0, 1, … in machine order, unique in the machine */
-	uint32_t l2_index;   /* likewise; without a known L2 that of the core alone */
-	uint32_t l3_index;   /* likewise; without a known L3 the package's or node's */
+	uint32_t l2_index;   /* in machine order, too; without a known L2 that of the core alone */
+	uint32_t l3_index;   /* in machine order, too; without a known L3 the package's or node's */
 	uint32_t node_index; /* the OS's: the nearest node with memory for us */
 	/* CPUs with the same node, in the topology's `cpu_indices`. */
 	struct pin_range node_cpus;
@@ -44,7 +44,7 @@ struct pin_cpu_place {
 
 /* How far nodes are from each other, in a unit of the firmware's. */
 struct pin_node_distances {
-	uint32_t node_count;	/* 0: the machine does not tell */
+	uint32_t node_count;	/* 0: the machine has none */
 	uint32_t *node_indices; /* the OS's */
 	uint32_t *values;	/* from node i to node j at [i * node_count + j] */
 };
@@ -57,12 +57,12 @@ struct pin_topology {
 	uint32_t place_count;
 	uint32_t place_room; /* of the array */
 	struct pin_cpu_place *places;
-	uint32_t *cpu_indices;		     /* likewise; those allowed, by node */
+	uint32_t *cpu_indices;		     /* of the same room; those allowed, by node */
 	struct pin_node_distances distances; /* of all nodes */
 	const struct pin_host *host;	     /* whose heap it is on */
 };
 
-/* One that is under way; what it writes to stays where it is until its end. */
+/* A load under way; the struct it fills stays in place until its end. */
 struct pin_topology_search {
 	struct pin_topology *topology;
 	pthread_t thread;

@@ -30,7 +30,7 @@ static void dispose(struct _Unwind_Exception *exception)
 }
 
 /*
- * Asked about the frame of call_body() by whoever unwinds it. An exception is
+ * Asked by each unwinder about the frame of call_body(). An exception is
  * caught; all between has been unwound when the frame itself has its turn.
  */
 __attribute__((used)) _Unwind_Reason_Code pin_guard_personality(int version, _Unwind_Action actions,
@@ -76,8 +76,8 @@ static void stay(void *arg)
 }
 
 /*
- * The handler is pushed anew each time: the job may have left others behind,
- * whose frames are gone.
+ * The handler is pushed anew each time: the job may have pushed others, whose
+ * frames are gone.
  */
 static void call_with_handler(struct pin_guard *guard, void (*body)(void *arg), void *arg)
 {
@@ -106,8 +106,8 @@ enum pin_landing pin_guard_run(struct pin_guard *guard, void (*body)(void *arg),
 }
 
 /*
- * In the caller of call_body(): what the unwinder calls a frame's address is
- * that of the one it has called.
+ * In the caller of call_body(): the address that the unwinder gives for a frame
+ * is that of its callee.
  */
 static bool has_arrived(const struct pin_guard *guard, struct _Unwind_Context *context)
 {
@@ -123,7 +123,7 @@ static _Unwind_Reason_Code stop_at_guard(int version, _Unwind_Action actions,
 	(void)version;
 	(void)class;
 	(void)exception;
-	/* The end of the stack: somebody's frame cannot be unwound. */
+	/* The end of the stack: a foreign frame cannot be unwound. */
 	if ((actions & _UA_END_OF_STACK) != 0 || has_arrived(guard, context)) {
 		_longjmp(guard->point, PIN_LANDING_UNWOUND);
 	}

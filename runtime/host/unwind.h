@@ -19,9 +19,9 @@
  *     exception  the guard's frame has a personality that says it catches all
  *
  * Limits: a thread that ends by the bare system call is gone. After a
- * pthread_exit() glibc takes the thread for one that is about to end: it
- * ignores pthread_cancel(), and leaves the thread out when the process changes
- * its user by setuid(2) and its kin.
+ * pthread_exit() glibc treats the thread as about to end: it ignores
+ * pthread_cancel(), and leaves the thread out when the process changes its user
+ * by setuid(2) and its kin.
  *
  * Source: Itanium C++ ABI, "Exception Handling"; docs/decisions/workers.md, "A
  * job that ends its thread ends alone".
@@ -35,7 +35,7 @@
 #include <unwind.h>
 
 enum pin_landing {
-	PIN_LANDING_RETURNED = 0, /* what was called has returned */
+	PIN_LANDING_RETURNED = 0, /* the body has returned */
 	PIN_LANDING_UNWOUND,	  /* by pin_guard_unwind() */
 	PIN_LANDING_EXIT,	  /* it called pthread_exit() */
 	PIN_LANDING_EXCEPTION,	  /* it let a C++ exception out */

@@ -9,7 +9,7 @@
 enum {
 	/* No sooner than that is an interval over: io/device_depth.c. */
 	LOOK_NS = 10 * 1000 * 1000,
-	/* To begin with: 8 MiB, or so many small requests. */
+	/* To begin with: 8 MiB, or this number of small requests. */
 	START_UNITS = 128,
 	PAGES_PER_UNIT = PIN_DEPTH_UNIT_BYTES / PIN_PAGE_BYTES,
 	/* For a drive with heads, pages for each of its few requests. */
@@ -224,8 +224,8 @@ static void learn(struct pin_disk *disk, const struct pinion_tuning *tuning, uin
 }
 
 /*
- * Who starts nothing keeps its part of an eighth of what the depth was: of half
- * of that it is a quarter, and with the largest request three.
+ * A worker that starts nothing keeps its part of an eighth of the former depth:
+ * of half of that it is a quarter, and with the largest request three.
  */
 static bool must_tell(struct pin_disk *disk)
 {
@@ -283,7 +283,7 @@ void pin_lineup_init(struct pin_lineup *lineup)
 	*lineup = (struct pin_lineup){.last = NULL};
 }
 
-/* Behind all others. */
+/* After all others. */
 static void join(struct pin_lineup *lineup, struct pin_line *line, const struct pinion_file *file)
 {
 	PIN_DCHECK(lineup->last == NULL || lineup->last->next != NULL);
@@ -345,7 +345,7 @@ void pin_lineup_push(
 	lineup->count++;
 }
 
-/* The one that has its turn, which is empty. */
+/* The line that has its turn, which is empty. */
 static void dissolve(struct pin_lineup *lineup, struct pin_lines *lines)
 {
 	struct pin_line *line = lineup->last->next;

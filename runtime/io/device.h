@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Disks: the devices that a runtime's requests go to, with what all its workers
- * have in common about each: the credit (io/device_credit.h), whose limit is
- * what was set, or else the depth that was found (io/device.h), and the
+ * Disks: the devices that a runtime's requests go to, with the state that all
+ * its workers share for each: the credit (io/device_credit.h), whose limit is
+ * the configured one, or else the depth that was found (io/device.h), and the
  * limiter (io/rate_limit.h).
  *
  * A disk is added when the first request for it comes; it stays. Partitions are
@@ -14,10 +14,11 @@
  * all ledgers and learns from that. So nothing is written that all share but
  * once per interval.
  *
- * [DISK-1] who adds a disk stores its number in `count` (release) -> who looks
- * for one loads that (acquire): it finds the disk complete.
- * [DISK-2] a ledger's owner stores which disk it is for (release) -> who adds
- * up ledgers loads that (acquire): its figures are those of this disk.
+ * [DISK-1] a thread that adds a disk stores its number in `count` (release) ->
+ * a search loads that (acquire): it finds the disk complete.
+ * [DISK-2] a ledger's owner stores which disk it is for (release) -> a reader
+ * that adds up ledgers loads that (acquire): its figures are those of this
+ * disk.
  */
 #ifndef PIN_IO_DEVICE_H
 #define PIN_IO_DEVICE_H
@@ -42,9 +43,9 @@
  * Lines come from the worker, which has a fixed number. When they are used up,
  * all further files of a device share one line.
  *
- * [own] by the worker, or by who has its ring's lock. Finding a file's line
- * takes as long as there are files waiting; all else is O(1), but for lines
- * that have become empty.
+ * [own] by the worker, or by the holder of its ring's lock. Finding a file's
+ * line takes as long as there are files waiting; all else is O(1), but for
+ * lines that have become empty.
  *
  * Invariants: 1. an empty line goes when its turn comes. 2. requests of one
  * file start in their order.
@@ -97,13 +98,13 @@ static inline void pin_lineup_note_left(struct pin_lineup *lineup)
  *
  * A device answers sooner when it has little to do, and does more per second
  * when it has much, up to a knee: from there on more in its queue only makes
- * everything wait. The depth should lie at the knee. Nothing is known before of
+ * everything wait. The depth should be at the knee. Nothing is known before of
  * where that is, and it moves.
  *
  * The unit is a request of up to 64 KiB; a longer one counts as several. So one
  * number bounds small requests by their count and large ones by their bytes.
  *
- * In each interval the worker tells how much was done, how long it took on
+ * In each interval the worker reports how much was done, how long it took on
  * average, and whether anything had to wait for depth: if nothing had, the
  * interval says nothing about depth. Between trials the depth stays at `base`,
  * and the rate there is averaged. A trial is one interval at a depth a third
@@ -123,8 +124,8 @@ static inline void pin_lineup_note_left(struct pin_lineup *lineup)
  * more than any drive with heads, 400 MB or 6400 requests per second, is not
  * believed to be one.
  *
- * Policy only: no atomics, no clock, integers throughout. One per device; who
- * calls it sees to it that one does at a time.
+ * Policy only: no atomics, no clock, integers throughout. One per device; its
+ * caller makes sure that one thread does at a time.
  *
  * Invariants: 1. min <= base, depth <= max. 2. outside of a trial, and while
  * one is being settled, depth is base.
@@ -134,7 +135,9 @@ static inline void pin_lineup_note_left(struct pin_lineup *lineup)
 
 /* Bytes of a unit. */
 #define PIN_DEPTH_UNIT_BYTES (64u << 10)
-/* Who waits no longer than that for the device need not wait less. */
+/*
+ * A request that waits no longer than this for the device need not wait less.
+ */
 #define PIN_DEPTH_SHORT_NS (2u * 1000 * 1000)
 
 enum pin_depth_phase {
@@ -149,8 +152,9 @@ struct pin_depth_options {
 	uint32_t min;
 	uint32_t max;
 	/*
-	 * Not 0: the device is said to have heads to move, and is given so many
-	 * requests, whatever their size, until it does what no such device can.
+	 * Not 0: the device claims to have heads to move, and is given this
+	 * number of requests, whatever their size, until it does more than such
+	 * a device can.
 	 */
 	uint32_t few;
 };
@@ -189,7 +193,7 @@ static inline uint64_t pin_depth_units(uint64_t bytes)
 }
 
 /*
- * Whether so much makes an interval: some time, and more than what was in the
+ * Whether this is enough for an interval: some time, and more than was in the
  * device when it began; or a long time.
  */
 bool pin_depth_is_ripe(const struct pin_depth *depth, uint64_t elapsed_ns, uint64_t units);
@@ -216,7 +220,7 @@ struct pin_disk {
 	/* [lock:disks] */
 	bool is_manual; /* limits were set for this one */
 	struct pin_depth depth;
-	uint32_t kept_depth; /* the largest since workers were told */
+	uint32_t kept_depth; /* the largest since workers were notified */
 	uint64_t base_ns;    /* the interval in hand began then, with these sums */
 	uint64_t base_units;
 	uint64_t base_requests;
@@ -253,18 +257,18 @@ struct pin_ledger {
 	uint64_t blocked_ns;	/* since when a rate keeps it; 0: none does */
 	uint32_t starts_since_timed;
 	uint32_t ends_since_look;
-	uint32_t look_ends; /* from a look to the next */
+	uint32_t look_ends; /* from one check to the next */
 	uint64_t look_ns;   /* when the last one was */
 	/* [W:own R:any] */
 	struct pin_atomic_u32 disk_place; /* 1 + that of the disk; 0: unused */
 	struct pin_atomic_u64 requests;	  /* that have ended */
 	struct pin_atomic_u64 units;	  /* of those */
-	struct pin_atomic_u64 bytes;	  /* likewise */
+	struct pin_atomic_u64 bytes;	  /* of those */
 	struct pin_atomic_u64 waited;	  /* lined up for credit */
 	struct pin_atomic_u64 throttled;  /* lined up for a rate */
 	struct pin_atomic_u64 throttled_ns;
 	struct pin_atomic_u64 latency_ns; /* of some, */
-	struct pin_atomic_u64 timed;	  /* so many */
+	struct pin_atomic_u64 timed;	  /* how many were timed */
 };
 
 void pin_disks_init(struct pin_disks *disks, const struct pin_host *host,
@@ -274,12 +278,12 @@ void pin_disks_init(struct pin_disks *disks, const struct pin_host *host,
 struct pin_disk *pin_disks_find(struct pin_disks *disks, const struct pin_host *host,
 	const struct pinion_tuning *tuning, uint64_t device);
 
-/* Whether it is that of `device`, and not the one that others share. */
+/* Whether it is that of `device`, and not the shared one. */
 bool pin_disk_is(const struct pin_disk *disk, uint64_t device);
 
 /*
- * Sets what all disks without limits of their own have, and the rates of all
- * together; or the limits of one. Workers are the caller's to tell.
+ * Sets the limits of all disks without limits of their own, and the rates of
+ * all together; or the limits of one. The caller notifies the workers.
  */
 void pin_disks_limit(struct pin_disks *disks, const struct pin_host *host,
 	const struct pinion_tuning *tuning, const struct pinion_limits *limits);
@@ -300,8 +304,8 @@ struct pin_disk_sums {
 
 /*
  * If an interval is over: learns from it. One at a time; others go on. True:
- * workers that start nothing keep too much for what the depth has become, and
- * are the caller's to tell.
+ * workers that start nothing keep too much for the new depth, and the caller
+ * notifies them.
  */
 bool pin_disk_learn(struct pin_disks *disks, struct pin_disk *disk, const struct pin_host *host,
 	const struct pinion_tuning *tuning, uint64_t now_ns, const struct pin_disk_sums *sums);

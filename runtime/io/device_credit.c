@@ -8,7 +8,10 @@
 #include <stddef.h>
 
 enum {
-	/* Of the limit: kept unused by all together; for who has too little. */
+	/*
+	 * Of the limit: kept unused by all together; for workers that have too
+	 * little.
+	 */
 	KEEP_PART = 8,
 	RESERVE_PART = 8,
 };
@@ -78,7 +81,7 @@ void pin_credit_set(struct pin_credit *credit, uint64_t count, uint64_t pages, b
 
 	PIN_CHECK(counts > 0);
 	PIN_CHECK(sheets > 0);
-	/* Below that a large request could starve beside what is kept. */
+	/* Below that a large request could starve beside the kept credit. */
 	is_exact = is_exact || sheets < 2 * KEEP_PART;
 	keep = is_exact ? 0 : keep;
 	pin_store_relaxed_u64(&credit->keep, keep);
@@ -202,7 +205,9 @@ static uint64_t spare_beyond_target(const struct pin_holding *holding)
 		min(pin_credit_pages(spare), pin_credit_pages(over)));
 }
 
-/* What comes back when there is too much of it: so that not each end gives. */
+/*
+ * Returned credit is given back only above a threshold: so not each end gives.
+ */
 static uint64_t spare_to_give(const struct pin_credit *credit, const struct pin_holding *holding)
 {
 	uint64_t max = pin_load_relaxed_u64(&credit->spare_max);
@@ -305,7 +310,7 @@ void pin_credit_await(struct pin_credit *credit, struct pin_holding *holding, ui
 	}
 	PIN_DCHECK(holding->is_counted);
 	holding->is_queued = true;
-	/* Nobody waits with a part of what others wait for. */
+	/* No worker waits while it holds a part that others wait for. */
 	give_back(credit, holding, holding->held - holding->used);
 	pin_store_relaxed_u32(&holding->is_granted, 0);
 	pin_waiter_init(&holding->waiter, cost, tell);
@@ -327,7 +332,7 @@ bool pin_credit_collect(struct pin_holding *holding)
 
 void pin_credit_leave(struct pin_credit *credit, struct pin_holding *holding)
 {
-	/* What is granted meanwhile is collected when it is told. */
+	/* Credit granted meanwhile is collected at its notification. */
 	if (holding->is_queued && pin_waiter_withdraw(&holding->waiter)) {
 		holding->is_queued = false;
 	}

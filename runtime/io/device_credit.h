@@ -3,21 +3,21 @@
  * Credit: how many requests, and how many pages of them, all workers together
  * may have in one device, through one word that says how much of it is taken.
  *
- * A worker takes more than it needs at once and keeps what comes back, as long
- * as nobody lacks it: so while it has credit of its own neither the start nor
- * the end of a request touches the word. Unused it keeps little (`keep`), an
- * eighth of all credit if each worker does, and comes down to half of that when
- * it has more: so not each end gives back. Where there is one worker only, it
- * keeps whatever it has had, as nobody else could want that (`spare_max`).
+ * A worker takes more than it needs at once and keeps the credit of ended
+ * requests, as long as no worker lacks it: so while it has credit of its own
+ * neither the start nor the end of a request touches the word. Unused it keeps
+ * little (`keep`), an eighth of all credit if each worker does, and comes down
+ * to half of that when it has more: so not each end gives back. An only worker
+ * keeps all it has had, as no other could want that (`spare_max`).
  *
- * Who gets none has a line of requests and waits. If it has others in the
+ * A worker that gets no credit queues its requests. If it has others in the
  * device their ends bring it credit, unless it has less than its share: all
  * credit divided by those that use it. Then, and when it has nothing there, it
- * queues with the waiters (queue/wait_queue.h), oldest first. While anybody is
- * queued nobody else takes, and all who end a request give its credit back. So
- * each comes to its share, and who wants much is not passed by who wants
- * little. Who queues gives back what it has unused, and queues for all that it
- * needs: else two could wait for each other's part.
+ * queues with the waiters (queue/wait_queue.h), oldest first. While any worker
+ * is queued no other takes, and all workers give back the credit of each ended
+ * request. So each comes to its share, and a large request is not passed by
+ * small ones. A worker that queues gives back its unused credit, and queues for
+ * all that it needs: else two could wait for each other's part.
  *
  * Fewer than before (pin_credit_set): each worker comes down in proportion, as
  * its requests end. A request larger than the limit costs all of it, so it has
@@ -28,15 +28,16 @@
  *
  * [CREDIT-1] is [WAIT-1]: give back (RMW), fence, look for waiters; queue,
  * fence, look for credit. A new limit is something given back.
- * [CREDIT-2] who grants stores the amount, then `is_granted` (release) -> the
- * worker loads that (acquire).
+ * [CREDIT-2] the granting worker stores the amount, then `is_granted` (release)
+ * -> the worker loads that (acquire).
  *
- * Invariants: 1. taken is what all holdings hold and what was granted and not
+ * Invariants: 1. taken is the sum of all holdings and of credit granted and not
  * collected; it exceeds the limit only after that was lowered. 2. used <= held
- * of each holding. 3. who waits has a request in the device, or is queued.
+ * of each holding. 3. a waiting worker has a request in the device, or is
+ * queued.
  *
- * A holding is its worker's, or that of who has the worker's ring
- * (worker/ring_lock.h); pin_credit_granted() tells how another gets to it.
+ * A holding is its worker's, or that of the holder of the worker's ring
+ * (worker/ring_lock.h); pin_credit_granted() describes how another gets to it.
  */
 #ifndef PIN_IO_DEVICE_CREDIT_H
 #define PIN_IO_DEVICE_CREDIT_H
@@ -98,9 +99,9 @@ struct pin_holding {
 	bool is_counted; /* as one of the workers that take part */
 	bool is_queued;	 /* until the grant is collected, or it has left */
 	struct pin_waiter waiter;
-	/* [W:who grants R:own] */
+	/* [W:granter R:own] */
 	struct pin_atomic_u32 is_granted;
-	/* [const] told that credit was granted, on any thread */
+	/* [const] called when credit was granted, on any thread */
 	void (*granted)(struct pin_holding *holding);
 };
 
@@ -109,7 +110,7 @@ void pin_credit_init(struct pin_credit *credit, const struct pin_host *host, uin
 
 /*
  * Any thread, one at a time; counts from 1 on, cut to what an amount holds. To
- * be followed by the other where anybody may be queued already.
+ * be followed by pin_credit_serve() where a worker may be queued already.
  */
 void pin_credit_set(struct pin_credit *credit, uint64_t count, uint64_t pages, bool is_exact);
 void pin_credit_serve(struct pin_credit *credit);
@@ -129,8 +130,8 @@ static inline bool pin_credit_covers(uint64_t amount, uint64_t part)
 }
 
 /*
- * So much for one request, if it is there without a look at what all share.
- * False: pin_credit_use() has to be called, nothing has changed.
+ * Takes this much for one request, if the holding has it, without touching the
+ * shared word. False: pin_credit_use() has to be called, nothing has changed.
  */
 static inline bool pin_credit_use_held(struct pin_holding *holding, uint64_t amount)
 {
@@ -144,8 +145,8 @@ static inline bool pin_credit_use_held(struct pin_holding *holding, uint64_t amo
 }
 
 /*
- * For one request of so many pages. True: *out_amount is for its end. False:
- * there is none, and nothing has changed.
+ * Takes credit for one request of `pages`. True: *out_amount is for its end.
+ * False: there is none, and nothing has changed.
  */
 static inline bool pin_credit_use(struct pin_credit *credit, struct pin_holding *holding,
 	uint32_t pages, uint64_t *out_amount)
@@ -188,18 +189,18 @@ static inline void pin_credit_end(
 }
 
 /*
- * A request of so many pages waits here for credit, and got none. Queues if
- * nothing else would bring it any.
+ * A request of `pages` waits here for credit, and got none. Queues if nothing
+ * else would bring it any.
  */
 void pin_credit_await(struct pin_credit *credit, struct pin_holding *holding, uint32_t pages);
 
 /*
- * On the worker, after it was told, and whenever it likes: takes over what was
- * granted. True: something was.
+ * On the worker, after its notification, and at any other time: takes over
+ * granted credit. True: something was.
  */
 bool pin_credit_collect(struct pin_holding *holding);
 
-/* Nothing waits any more: leaves the queue, gives back what is not needed. */
+/* Nothing waits any more: leaves the queue, gives back the rest. */
 void pin_credit_leave(struct pin_credit *credit, struct pin_holding *holding);
 
 /*

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Trials upwards and downwards, and what is made of them.
+ * Trials upwards and downwards, and their evaluation.
  */
 #include "runtime/io/device.h"
 #include "runtime/base/check.h"

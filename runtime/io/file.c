@@ -92,7 +92,7 @@ int pin_file_check_directory(const struct stat *status)
 	return S_ISDIR(status->st_mode) ? 0 : -ENOTDIR;
 }
 
-/* A file of no size may be one that is made up as it is read, as in /proc. */
+/* A file of no size may be generated as it is read, as in /proc. */
 static enum pinion_way wanted_way(const struct pinion_file *file, uint32_t direct)
 {
 	bool is_known = file->cached_percent != CACHED_UNKNOWN;
@@ -178,7 +178,7 @@ static uint32_t system_flags(int fd, const struct stat *status)
 
 /*
  * Whether the file system drops what it reads if asked to; those that do not
- * know it refuse. A read behind the end asks without reading.
+ * know it refuse. A read past the end asks without reading.
  */
 static bool takes_dontcache(int fd, uint64_t size_bytes)
 {
@@ -347,16 +347,19 @@ void pin_file_leave_direct(const struct pinion_file *file)
 	}
 }
 
-/* What the caller's options say beyond what the descriptor itself tells. */
+/* Notes the caller's options beyond the facts of the descriptor itself. */
 static void note_options(struct pinion_file *file, const struct pinion_file_options *options)
 {
-	/* Who asks for the cache by name wants to find it there. */
+	/*
+	 * A caller that asks for the cache by name wants to find the data
+	 * there.
+	 */
 	if (options->direct == PINION_DIRECT_NEVER) {
 		file->flags &= ~(uint32_t)(PIN_FILE_EVICT | PIN_FILE_DONTCACHE);
 	}
 	/*
-	 * A ring lets go of it some time after its close. Of what was written
-	 * that would be felt: it could not be executed meanwhile.
+	 * A ring lets go of it some time after its close. For a file open for
+	 * writing that would be felt: it could not be executed meanwhile.
 	 */
 	if ((options->flags & (PINION_FILE_WRITE | PINION_FILE_DIRECTORY)) == 0) {
 		file->private_ = (uint64_t)(uintptr_t)pin_file_record_create(&pin_host_linux);
@@ -444,9 +447,7 @@ void pinion_file_close(struct pinion_file *file)
 
 static uint32_t logical_block_bytes(uint64_t device)
 {
-	/*
-	 * A partition's limits are those of the disk it lies on, one level up.
-	 */
+	/* A partition's limits are those of its disk, one level up. */
 	static const char *const folders[] = {"queue", "../queue"};
 
 	for (size_t i = 0; i < PIN_ARRAY_COUNT(folders); i++) {
@@ -485,7 +486,9 @@ static int ask_alignment(int fd, struct pin_device *device)
 	return 0;
 }
 
-/* Asks a kernel or a file system that does not tell: by reading one block. */
+/*
+ * Asks a kernel or a file system that has no such report: by reading one block.
+ */
 static bool try_direct_read(int fd, uint32_t align)
 {
 	int flags = fcntl(fd, F_GETFL);
@@ -497,7 +500,7 @@ static bool try_direct_read(int fd, uint32_t align)
 		return false;
 	}
 	if ((flags & O_ACCMODE) == O_WRONLY) {
-		/* Not to be tried without writing; a write tells. */
+		/* Not to be tried without writing; a write will show. */
 		fcntl(fd, F_SETFL, flags);
 		return true;
 	}

@@ -19,8 +19,8 @@
 
 /*
  * Why a request cannot be submitted, in words: which field, which value, what
- * it may be. Checks that refuse pass a place for the words along, NULL on the
- * hot path; a caller that was refused and has a log asks once more with one.
+ * it may be. Checks that refuse take a place for the words, NULL on the hot
+ * path; a caller that was refused and has a log asks once more with one.
  */
 
 struct pin_refusal {
@@ -53,7 +53,7 @@ struct pin_device_cache {
 	struct pin_device devices[PIN_DEVICES_REMEMBERED];
 	uint32_t count;
 	uint32_t next;
-	struct pin_meter *meter; /* counts what was chosen; NULL: nobody does */
+	struct pin_meter *meter; /* counts the choice; NULL: not counted */
 	/*
 	 * What the kernel may have and is not asked, see host/kernel.h.
 	 */
@@ -63,9 +63,9 @@ struct pin_device_cache {
 };
 
 /*
- * Of the device with that number, on which the file behind `fd` lies. A block
- * device that is the file itself (`is_file`) is asked anew: what holds for it
- * need not hold for the file system on it. `remembered` may be NULL.
+ * Of the device with that number, which holds the file of `fd`. A block device
+ * that is the file itself (`is_file`) is asked anew: what holds for it need not
+ * hold for the file system on it. `remembered` may be NULL.
  */
 struct pin_device pin_device_find(
 	struct pin_device_cache *remembered, int fd, uint64_t number, bool is_file);
@@ -75,8 +75,8 @@ struct pin_device pin_device_find(
 /* Bits of pinion_file.flags. */
 enum {
 	/*
-	 * Nothing of it was cached: what a buffered read brings in is dropped
-	 * again, by a DONTNEED behind it where there is no better way.
+	 * None of it was cached: pages that a buffered read brings in are
+	 * dropped again, by a DONTNEED after it where there is no better way.
 	 */
 	PIN_FILE_EVICT = 1,
 	/* Fewer blocks than its size needs: it has holes. */
@@ -95,7 +95,7 @@ enum {
 	 * nvme_command.c.
 	 */
 	PIN_FILE_COMMANDS = 32,
-	/* The file is a block device: its name does not tell its size. */
+	/* The file is a block device: its name does not give its size. */
 	PIN_FILE_BLOCK_DEVICE = 64,
 	/*
 	 * On procfs, sysfs and their like: the kernel makes it up as it is
@@ -124,7 +124,7 @@ int pin_file_check_directory(const struct stat *status);
 int pin_file_adopt(
 	struct pinion_file *file, int fd, uint32_t direct, struct pin_device_cache *cache);
 
-/* The same for one that was opened as `options` say, which were accepted. */
+/* The same for a descriptor opened with accepted `options`. */
 int pin_file_adopt_with(struct pinion_file *file, int fd, const struct pinion_file_options *options,
 	struct pin_device_cache *cache);
 
@@ -135,7 +135,7 @@ int pin_file_adopt_with(struct pinion_file *file, int fd, const struct pinion_fi
 int pin_file_take(struct pinion_file *file, int fd, const struct pinion_file_options *options,
 	int status_flags);
 
-/* With COMMANDS: so many blocks a command may have. */
+/* With COMMANDS: the most blocks a command may have. */
 static inline uint32_t pin_file_command_blocks(const struct pinion_file *file)
 {
 	return (file->flags >> PIN_FILE_BLOCKS_SHIFT) + 1;
@@ -147,8 +147,8 @@ void pin_file_leave_direct(const struct pinion_file *file);
 /* ---- opening ---- */
 
 /*
- * Opening files: what callers may ask for, what the kernel is told, and that
- * nothing is opened which it has an effect on.
+ * Opens files: checks the caller's options, makes the kernel's of them, and
+ * opens no file on which an open has an effect.
  */
 
 /*
@@ -158,7 +158,7 @@ void pin_file_leave_direct(const struct pinion_file *file);
 int pin_file_options_accept(struct pinion_file_options *out,
 	const struct pinion_file_options *given, struct pin_refusal *why);
 
-/* What openat2(2) is to be told; `options` were accepted. */
+/* The arguments of openat2(2); `options` were accepted. */
 struct open_how pin_file_open_how(const struct pinion_file_options *options);
 
 /* Flags with which a file that may turn out to be anything is opened. */

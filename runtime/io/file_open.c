@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Options, paths of any length, and the look at what a path leads to.
+ * Options, paths of any length, and the check of the file at the end of a path.
  */
 #include "runtime/io/file.h"
 #include "runtime/base/versioned.h"
@@ -193,8 +193,8 @@ static int open_as(int directory_fd, const char *path, const struct open_how *ho
 }
 
 /*
- * Looks at what is to be opened: opening some devices has effects, and a FIFO's
- * reader or writer would notice.
+ * Checks the file before it is opened: opening some devices has effects, and a
+ * FIFO's reader or writer would notice.
  */
 static int check_path(const struct pinion_file_options *options, const char *path)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who holds an open file, and its end.
+ * The holders of an open file, and its end.
  */
 #include "runtime/base/check.h"
 #include "runtime/host/heap.h"
@@ -73,7 +73,7 @@ bool pin_file_record_hold(struct pin_file_record *record, struct pin_file_holder
 
 	PIN_CHECK(holder->tell != NULL);
 	if (record->process != getpid()) {
-		return false; /* as above; and its close would not tell us */
+		return false; /* as above; and its close would not notify us */
 	}
 	pin_lock_acquire(&record->lock, record->host);
 	is_open = pin_load_relaxed_u32(&record->is_closed) == 0;

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What sanitizers are told of memory that the kernel has: they do not see what
- * it reads and writes. Elsewhere all this is nothing.
+ * Marks for sanitizers about memory that the kernel has: they do not see its
+ * reads and writes. Elsewhere all this is nothing.
  *
- * AddressSanitizer: from its submission to its completion nobody touches what a
- * read, or a statx, is to fill. What is written to a file may be read by others
- * meanwhile, for which it knows no word.
+ * AddressSanitizer: from submission to completion no code touches memory that a
+ * read, or a statx, is to fill. Memory of a write may be read by others
+ * meanwhile, for which it has no mark.
  *
  * ThreadSanitizer: the worker writes what a read fills, and reads what a write
- * takes, once at the submission and once at the completion. Who touches it in
- * between and has nothing that comes before the completion races with that. A
- * completion comes after its submission, whoever reaps it.
+ * takes, once at the submission and once at the completion. A thread that
+ * touches it in between and has nothing that comes before the completion races
+ * with that. A completion comes after its submission, whichever thread reaps
+ * it.
  *
- * Of long transfers the first MiB is told: their shadow would be as long.
+ * Of long transfers the first MiB is marked: their shadow would be as long.
  */
 #ifndef PIN_IO_IN_FLIGHT_H
 #define PIN_IO_IN_FLIGHT_H
@@ -42,7 +43,7 @@ static inline size_t pin_in_flight_told(uint64_t bytes)
 	return bytes < PIN_IN_FLIGHT_TOLD_BYTES ? (size_t)bytes : PIN_IN_FLIGHT_TOLD_BYTES;
 }
 
-/* What the kernel writes to; NULL: nothing that anybody is told of. */
+/* Memory that the kernel writes to; NULL: none to mark. */
 static inline void *pin_in_flight_filled(const struct pinion_request *request, size_t *out_bytes)
 {
 	if (pin_request_has(request, PIN_OP_READS)) {

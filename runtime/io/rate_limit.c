@@ -6,7 +6,7 @@
 #include "runtime/base/check.h"
 
 enum {
-	/* What is reserved at once: so many parts of a second. */
+	/* A reservation is one of this number of parts of a second. */
 	PARTS = 1000,
 };
 

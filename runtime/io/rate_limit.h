@@ -5,18 +5,20 @@
  *
  * A worker reserves as much as it needs, or what a millisecond has, and uses
  * that up by itself: so the lock, and the line it is in, are touched about once
- * in a millisecond however many requests there are. It is told from when on it
- * may use it, and waits by its own timer; nobody has to wake it. Only a change
- * of the rates does: what was reserved before is void then, and who has changed
- * them has each worker look again (worker/request.h).
+ * in a millisecond however many requests there are. It learns from when on it
+ * may use it, and waits by its own timer, without a wake. Only a change of the
+ * rates sends wakes: earlier reservations are void then, and the thread that
+ * has changed them has each worker check again (worker/request.h).
  *
- * [LIMIT-1] who sets rates changes `epoch` with them, under the lock, then has
- * the workers look (release) -> a worker that looks (acquire) finds another
- * epoch and reserves anew. One that reserves meanwhile has the lock before or
- * after; what it got before is void, and what comes after is by the new rates.
+ * [LIMIT-1] a thread that sets rates changes `epoch` with them, under the lock,
+ * then has the workers check (release) -> a worker that checks (acquire) finds
+ * another epoch and reserves anew. A worker that reserves meanwhile has the
+ * lock before or after; its earlier reservation is void, and a later one is by
+ * the new rates.
  *
- * Invariant: what may be used in any span of T is at most what the rate has in
- * T, and 10 ms, and for each worker, and once more, one reservation.
+ * Invariant: the amount that may be used in any span of T is at most that of
+ * the rate in T, and 10 ms, and for each worker, and once more, one
+ * reservation.
  */
 #ifndef PIN_IO_RATE_LIMIT_H
 #define PIN_IO_RATE_LIMIT_H
@@ -30,17 +32,17 @@
 /* ---- rate ---- */
 
 /*
- * A rate: so many bytes, or requests, in a second and no more.
+ * A rate: a number of bytes, or requests, in a second and no more.
  *
- * It is kept as one instant, until when everything is spoken for. Who wants
- * something reserves it and is told from when on it may be used; the instant
- * moves on by what that takes at this rate. So whoever waits knows for how
- * long, and nobody has to wake it. What was not used in the last
- * PIN_RATE_BURST_NS may be made up for, no more.
+ * It is kept as one instant, until when everything is spoken for. A caller
+ * reserves an amount and learns from when on it may use it; the instant moves
+ * on by the amount's time at this rate. So a waiter knows for how long, and
+ * needs no wake. Unused time of the last PIN_RATE_BURST_NS may be made up for,
+ * no more.
  *
- * Arithmetic only: no atomics, no clock; who calls it holds the limiter's lock.
+ * Arithmetic only: no atomics, no clock; the caller holds the limiter's lock.
  *
- * Invariant: of what was reserved, that which may be used in any span of T ns
+ * Invariant: of reserved amounts, the part that may be used in any span of T ns
  * is at most per_second * (T + PIN_RATE_BURST_NS) / 1e9, and one reservation.
  */
 
@@ -58,7 +60,7 @@ static inline void pin_rate_set(struct pin_rate *rate, uint64_t per_second, uint
 	rate->free_ns = now_ns;
 }
 
-/* What so much takes, rounded up; at most 2^61 ns. */
+/* The time of that amount, rounded up; at most 2^61 ns. */
 static inline uint64_t pin_rate_cost_ns(const struct pin_rate *rate, uint64_t amount)
 {
 	const uint64_t second_ns = 1000000000;
@@ -105,7 +107,7 @@ struct pin_limiter {
 
 /* [own] What a worker has reserved and not used. */
 struct pin_allowance {
-	uint64_t left[PIN_LIMITED_KINDS]; /* of what has no rate, much */
+	uint64_t left[PIN_LIMITED_KINDS]; /* without a rate, a large number */
 	uint64_t usable_ns[PIN_LIMITED_KINDS];
 	uint32_t epoch;
 };
@@ -114,7 +116,7 @@ struct pin_allowance {
 void pin_limiter_set(struct pin_limiter *limiter, const struct pin_host *host,
 	const uint64_t per_second[PIN_LIMITED_KINDS]);
 
-/* What was reserved is void; under the lock. */
+/* Voids all reservations; under the lock. */
 static inline void pin_limiter_begin_epoch(struct pin_limiter *limiter)
 {
 	pin_store_release_u32(
@@ -126,7 +128,7 @@ uint64_t pin_limiter_reserve(struct pin_limiter *limiter, const struct pin_host 
 	struct pin_allowance *allowance, const uint64_t wanted[PIN_LIMITED_KINDS]);
 
 /*
- * When so much may be used, 0: now; then the caller goes on with
+ * When that amount may be used, 0: now; then the caller goes on with
  * pin_limiter_spend(), or leaves it.
  */
 static inline uint64_t pin_limiter_due(struct pin_limiter *limiter, const struct pin_host *host,

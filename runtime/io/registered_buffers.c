@@ -20,7 +20,7 @@ size_t pin_registry_range_bytes(size_t buffer_bytes)
 	return RANGE_BYTES_MAX / buffer_bytes * buffer_bytes;
 }
 
-/* What is tried of a region after `halvings`; whole pages, huge ones first. */
+/* The part of a region tried after `halvings`; whole pages, huge ones first. */
 static size_t bytes_after(const struct pin_region *region, uint32_t halvings)
 {
 	size_t bytes = halvings < sizeof(bytes) * 8 ? region->bytes >> halvings : 0;
@@ -69,7 +69,7 @@ static uint32_t cut(
 	return count;
 }
 
-/* The regions become what was registered. Returns the sum. */
+/* The regions become the registered parts. Returns the sum. */
 static size_t settle(struct pin_registry *registry, uint32_t halvings)
 {
 	uint32_t index = 0;
@@ -158,7 +158,7 @@ int pin_registry_index(const struct pin_registry *registry, uint32_t home_region
 		(size_t)(bytes - regions[home_region].memory) < regions[home_region].bytes) {
 		return index_in(registry, &regions[home_region], bytes, length);
 	}
-	/* The last region that does not start behind it. */
+	/* The last region that does not start after it. */
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
 

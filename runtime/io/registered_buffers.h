@@ -3,21 +3,21 @@
  * A registry: the memory that a ring's kernel side knows, so that reads into it
  * skip the mapping.
  *
- * It consists of regions, one arena each, which the kernel is told of as ranges
- * of at most 1 GiB; which range holds a buffer follows from its address. The
- * kernel locks the memory and charges it to the user, up to RLIMIT_MEMLOCK.
- * When that is too little, half of each region is tried, then a quarter and so
- * on: what is used most lies in front.
+ * It consists of regions, one arena each, which are registered with the kernel
+ * as ranges of at most 1 GiB; which range holds a buffer follows from its
+ * address. The kernel locks the memory and charges it to the user, up to
+ * RLIMIT_MEMLOCK. When that is too little, half of each region is tried, then a
+ * quarter and so on: the buffers used most are at its front.
  *
  * One registry may serve many rings. Registering an arena on each of them would
  * charge it as often; instead all are registered once, on a ring of no other
  * use, and each worker's ring clones its table (Linux 6.12), which charges
  * nothing. Only a ring's own thread may copy from it when it was set up for a
- * single issuer, as the workers' are; hence the one that is not.
+ * single issuer, as the workers' are; hence the shared ring is not.
  *
  * Filled in before any lookup; lookups are any thread's.
  *
- * Invariants: (1) regions lie in order of their addresses. (2) each range of a
+ * Invariants: (1) regions are in order of their addresses. (2) each range of a
  * region but its last has `range_bytes`.
  *
  * Source: io_uring_register(2), "IORING_REGISTER_BUFFERS";
@@ -46,7 +46,7 @@ struct pin_registry {
 };
 
 /*
- * The largest ranges such that no buffer lies on two, if buffers of that size
+ * The largest ranges such that no buffer is on two, if buffers of that size
  * fill a region from its start.
  */
 size_t pin_registry_range_bytes(size_t buffer_bytes);

@@ -3,18 +3,18 @@
  * The files that a ring has registered, so that the kernel need not look up
  * and count their descriptors for each request.
  *
- * A table of as many slots as the ring was told of, in sets of four; a file's
- * record (file_record.c) says which set is its own. A file is registered when
- * it has been used a few times on this ring: one that is read once or twice
- * would only pay for it. Where its set is full, or the kernel refuses, it is
- * used by its descriptor; so is every file that the library did not open.
+ * A table of as many slots as were registered with the ring, in sets of four; a
+ * file's record (file_record.c) says which set is its own. A file is registered
+ * when it has been used a few times on this ring: a file that is read once or
+ * twice would only pay for it. Where its set is full, or the kernel refuses, it
+ * is used by its descriptor; so is every file that the library did not open.
  *
- * A closed file's slot is given up by its owner, when it is told. The kernel
- * looks into a slot when an entry is submitted, and from then on the request
- * holds the file itself; so a slot may be changed as soon as the last entry
- * that names it has been submitted, though its requests be in flight.
+ * A closed file's slot is given up by its owner, on a message. The kernel looks
+ * into a slot when an entry is submitted, and from then on the request holds
+ * the file itself; so a slot may be changed as soon as the last entry that
+ * names it has been submitted, though its requests be in flight.
  *
- * Used by whoever may use the ring.
+ * Used by the thread that may use the ring.
  *
  * Invariants: (1) a slot that is found holds the very file that its record
  * stands for. (2) a slot is changed only when no entry that names it is still
@@ -36,25 +36,25 @@
 /* ---- file record ---- */
 
 /*
- * What is known of one open file besides its descriptor: which rings have it
+ * State of one open file besides its descriptor: which rings have it
  * registered.
  *
- * A descriptor's number may stand for another file as soon as it is closed, so
- * rings tell files apart by their records, of which each open makes one. A ring
- * that registers a file holds its record; who closes the file tells the
- * holders, each of which lets go on its own thread, as nobody else may touch
- * its ring. Who is last frees the record: the file may outlive the rings, and
- * rings their part in the file.
+ * A descriptor's number may belong to another file as soon as it is closed, so
+ * rings identify files by their records, of which each open makes one. A ring
+ * that registers a file holds its record; the closing thread sends a message to
+ * the holders, each of which lets go on its own thread, as no other may touch
+ * its ring. The last holder frees the record: the file may outlive the rings,
+ * and rings their part in the file.
  *
  * Any thread, under the record's lock, which is taken when a file is registered
  * or closed and never for a request.
  *
- * Invariants: (1) after the close nobody begins to hold it. (2) a holder is
- * told once, or begins after the close and is refused. (3) it is freed when the
- * file is closed and nobody holds it.
+ * Invariants: (1) after the close no ring begins to hold it. (2) a holder gets
+ * one message, or begins after the close and is refused. (3) it is freed when
+ * the file is closed and no ring holds it.
  *
  * [RECORD-1] close (release store of is_closed, under the lock) -> the holder's
- * look at it (acquire load): who was told sees which record it was.
+ * check of it (acquire load): a notified holder sees which record it was.
  */
 
 /* One ring's part in a file. */
@@ -64,7 +64,7 @@ struct pin_file_holder {
 	/* [const] while it holds; in the record's lock, short, never blocks. */
 	void (*tell)(void *arg);
 	void *arg;
-	const struct pin_log *log; /* of whom holds it; NULL: none */
+	const struct pin_log *log; /* of the holder; NULL: none */
 };
 
 struct pin_file_record {
@@ -89,7 +89,7 @@ void pin_file_record_close(struct pin_file_record *record);
  */
 bool pin_file_record_hold(struct pin_file_record *record, struct pin_file_holder *holder);
 
-/* Who held it lets go; it is told nothing any more. May free the record. */
+/* The holder lets go; it gets no message any more. May free the record. */
 void pin_file_record_leave(struct pin_file_record *record, struct pin_file_holder *holder);
 
 static inline bool pin_file_record_is_closed(const struct pin_file_record *record)
@@ -121,13 +121,13 @@ enum {
 	PIN_FILE_CANDIDATES = 64,
 	/* Uses before it is registered. */
 	PIN_FILE_USES_MIN = 16,
-	/* After a refusal, so many more. */
+	/* After a refusal, this number more. */
 	PIN_FILE_USES_REFUSED = 1024,
 };
 
 struct pin_file_slot {
 	struct pin_file_record *record; /* NULL: free */
-	uint32_t last_entry;		/* that names it: the queue's tail behind it */
+	uint32_t last_entry;		/* that names it: the queue's tail after it */
 	struct pin_file_holder holder;
 };
 
@@ -158,7 +158,8 @@ struct pin_file_table_options {
 	int ring_fd;
 	uint32_t slot_count; /* a power of two, 0: none */
 	/*
-	 * Called by whoever closes a file in the table; short, never blocks.
+	 * Called by the thread that closes a file in the table; short, never
+	 * blocks.
 	 */
 	void (*tell)(void *arg);
 	void *arg;
@@ -186,8 +187,8 @@ static inline uint32_t pin_file_table_home(
 }
 
 /*
- * The slot of a file that is open, for an entry behind which the submission
- * queue's tail is `tail`; or -1.
+ * The slot of an open file, for an entry after which the submission queue's
+ * tail is `tail`; or -1.
  */
 static inline int pin_file_table_find(
 	struct pin_file_table *table, const struct pin_file_record *record, uint32_t tail)

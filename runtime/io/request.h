@@ -7,8 +7,9 @@
  * what its inputs must be, how its entry is made, and whether a completion is
  * its end.
  *
- * Called by the worker whose ring it is. How a request gets to that worker, who
- * may end it early, and who enters its task, is worker/request.h.
+ * Called by the worker whose ring it is. worker/request.h describes how a
+ * request gets to that worker, which threads may end it early, and which enters
+ * its task.
  *
  * Source: docs/decisions/rings.md, "One struct describes every request".
  */
@@ -86,7 +87,7 @@ struct pin_request {
 	 * [own] of the worker it is on, from here on; the first eight bytes are
 	 * reset in one
 	 */
-	int16_t ended_by;	/* what ends it early, -ECANCELED or -ETIME; or 0 */
+	int16_t ended_by;	/* the early end, -ECANCELED or -ETIME; or 0 */
 	uint8_t stall_count;	/* attempts in a row without a byte */
 	uint8_t asked_again;	/* times for its end, with the next, when `deadline` comes */
 	bool is_timed;		/* `deadline` has been armed */
@@ -134,14 +135,14 @@ static inline struct pinion_request *pin_flight_request(struct pin_request *priv
 }
 
 /*
- * Of a longer transfer the kernel is given so much at a time, part after part:
- * as much as the device has at once by default. Between parts others have their
- * turn, cancels and deadlines take effect, and what one call can move at most
- * (2 GiB) limits nothing. A multiple of all alignments.
+ * The kernel gets a longer transfer in parts of this size: as much as the
+ * device has at once by default. Between parts others have their turn, cancels
+ * and deadlines take effect, and what one call can move at most (2 GiB) limits
+ * nothing. A multiple of all alignments.
  */
 #define PIN_REQUEST_PART_BYTES (64u << 20)
 
-/* How much of a transfer comes next, when so much of it is done. */
+/* The length of the next part of a transfer, after `done_bytes`. */
 static inline uint32_t pin_request_part(uint64_t length_bytes, uint64_t done_bytes)
 {
 	uint64_t left_bytes = length_bytes - done_bytes;
@@ -227,9 +228,9 @@ bool pin_transfer_write_goes_on(
 	struct pin_ring *ring, struct pinion_request *request, int64_t *result);
 
 /*
- * Whether so much is the end of one that was moved in one piece, as most are,
+ * Whether that result ends a transfer that was moved in one piece, as most are,
  * with nothing to do about the cache; it has done_bytes then. False: the
- * functions above tell.
+ * functions above decide.
  */
 static PIN_INLINE bool pin_transfer_ends_whole(
 	struct pin_ring *ring, struct pinion_request *request, int32_t got)
@@ -252,13 +253,13 @@ bool pin_transfer_carry_out(struct pin_ring *ring, struct pinion_request *reques
 /* ---- entries of NVMe commands ---- */
 
 /*
- * Reads of an NVMe namespace (host/block_device.h) as what a ring, or a
- * call, is given: commands, each of at most so many blocks as the device takes
- * at once.
+ * Makes commands for a ring, or a call, of reads of an NVMe namespace
+ * (host/block_device.h), each of at most as many blocks as the device takes at
+ * once.
  *
  * A command is done whole or not at all, and knows no end of file; so the range
- * that is asked for is cut here, to the namespace and to one command, and what
- * is longer goes on where the command has ended (io/transfer.c).
+ * is cut here, to the namespace and to one command, and a longer read goes on
+ * at the end of the command (io/transfer.c).
  *
  * The file's `inode` is the namespace's number, its offset alignment one block;
  * how many of those a command may have, less one, is in the upper half of its
@@ -269,14 +270,14 @@ bool pin_transfer_carry_out(struct pin_ring *ring, struct pinion_request *reques
 uint32_t pin_command_length(const struct pinion_file *file, uint64_t offset, uint64_t length);
 
 /*
- * Fills in an entry of a wide ring, all but its user_data. The range is one
- * that pin_command_length() has cut, and not empty. `index` is that of the
- * registered range that holds the memory, or -1.
+ * Fills in an entry of a wide ring, all but its user_data. The range was cut by
+ * pin_command_length(), and is not empty. `index` is that of the registered
+ * range that holds the memory, or -1.
  */
 void pin_command_prepare(struct io_uring_sqe *sqe, const struct pinion_file *file, uint8_t *bytes,
 	uint64_t offset, uint32_t length, int index);
 
-/* What has come of it, given what its ring says: its length, or an error. */
+/* Its outcome, from the result of its ring: its length, or an error. */
 int32_t pin_command_result(int32_t result, uint32_t length);
 
 /* Does it here and now. Bytes that were read, 0 at the end; or an error. */
@@ -288,23 +289,24 @@ int32_t pin_command_read(
 /*
  * Reads that the page cache can answer: the worker copies them at once with
  * preadv2(RWF_NOWAIT), which costs a read that comes alone less than the way
- * through a ring and back, and never waits for a disk. Those that come together
- * share an enter and go by the ring (worker/submit.c), unless there are
- * rates to keep: what is cached is not limited.
+ * through a ring and back, and never waits for a disk. Reads that come together
+ * share an enter and go by the ring (worker/submit.c), unless there are rates
+ * to keep: cached reads are not limited.
  *
  * Tried on files of which something was cached when they were opened. Whether
  * the next is worth the system call is learnt from the last: after a miss one
  * read is not tried, after the next miss two, then four, up to 64; a hit has
- * all be tried again. So what was cached once and is no longer costs little.
+ * all be tried again. So a file that was cached once and is no longer costs
+ * little.
  *
- * Called by the worker; its own, one for each. What is large goes through the
- * ring, where the kernel's threads may copy it while the worker goes on.
+ * Called by the worker; its own, one for each. Large reads go through the ring,
+ * where the kernel's threads may copy them while the worker goes on.
  *
  * Source: docs/decisions/files-and-scan.md, "The worker copies cached data".
  */
 
 enum {
-	/* At most so much is copied while a callback submits. */
+	/* At most this number is copied while a callback submits. */
 	PIN_CACHED_BYTES_MAX = 128 << 10,
 	PIN_CACHED_SKIPS_MAX = 64,
 };
@@ -349,8 +351,8 @@ int pin_request_check(const struct pinion_request *request);
 int pin_request_explain(const struct pinion_request *request, struct pin_refusal *why);
 
 /*
- * Submits one that was checked and reset; its entry is made here. False: no
- * credit is left, or the ring lacks what the operation needs.
+ * Submits a request that was checked and reset; its entry is made here. False:
+ * no credit is left, or the ring lacks what the operation needs.
  */
 bool pin_request_submit(struct pin_ring *ring, struct pinion_request *request);
 
@@ -385,7 +387,7 @@ struct pinion_request *pin_request_complete(
 struct pinion_request *pin_request_complete_command(
 	struct pin_ring *ring, uint64_t user_data, int32_t result);
 
-/* What a caller's change of a request in flight is told by; one address. */
+/* The message about a caller's change of a request in flight; one address. */
 #define PIN_REQUEST_CHANGED \
 	"the pinion_request at %p was written to while it was in flight: leave it alone from " \
 	"the submit until its task is entered"

@@ -21,8 +21,9 @@ enum {
 	FLUSH_TRIES_MAX = 1024,
 	/*
 	 * Enters that ask for deferred completions from when there was one on.
-	 * The one after them that does not ask costs one enter more, if there
-	 * still are such; where there are none each saves some 12 ns of 150.
+	 * The first of them that does not ask costs one enter more, if there
+	 * still are deferred ones; where there are none each saves some 12 ns
+	 * of 150.
 	 */
 	ASKING_ENTERS = 255,
 };
@@ -35,7 +36,7 @@ static PIN_INLINE void enter_until(struct pin_ring *ring, uint32_t min_complete,
 	uint32_t to_submit;
 	int rc;
 
-	/* The kernel may read what lies before the tail once it is stored. */
+	/* The kernel may read entries before the tail once it is stored. */
 	sq->sqe_head = sq->sqe_tail;
 	io_uring_smp_store_release(sq->ktail, sq->sqe_tail);
 	to_submit = sq->sqe_tail - io_uring_smp_load_acquire(sq->khead);
@@ -175,7 +176,7 @@ static PIN_INLINE uint32_t reap_sized(
 {
 	const struct io_uring_cq *cq = &ring->uring.cq;
 	uint32_t mask = *cq->kring_mask;
-	uint32_t head = *cq->khead; /* nobody else moves it */
+	uint32_t head = *cq->khead; /* only this thread moves it */
 	uint32_t delivered = 0;
 
 	/* Not io_uring_peek_cqe: it may enter the kernel by itself. */
@@ -218,7 +219,7 @@ static uint32_t poll_fallback(struct pin_ring *ring, pin_ring_deliver_fn deliver
 	uint32_t count = ring->queued_count < FALLBACK_BATCH ? ring->queued_count : FALLBACK_BATCH;
 	uint32_t priorities = 0; /* all bits of those that entries have asked for */
 
-	/* Delivering may queue more; those go behind what waits. */
+	/* Delivering may queue more; those go after the waiting ones. */
 	for (uint32_t i = 0; i < count; i++) {
 		const struct io_uring_sqe *sqe = &ring->queued[ring->queued_head];
 		uint64_t user_data = sqe->user_data;
@@ -240,8 +241,8 @@ static uint32_t poll_fallback(struct pin_ring *ring, pin_ring_deliver_fn deliver
 }
 
 /*
- * Submits. What is deferred is handed over in the same enter where the last
- * ones had such; where all was over at once, to ask for it is for nothing.
+ * Submits. Deferred completions are handed over in the same enter where the
+ * last ones had such; where all was over at once, asking for them is in vain.
  */
 static PIN_INLINE void submit(struct pin_ring *ring)
 {
@@ -255,7 +256,7 @@ static PIN_INLINE void submit(struct pin_ring *ring)
 }
 
 /*
- * Asks for what is deferred. One enter hands over some twenty completions;
+ * Asks for deferred completions. One enter hands over some twenty completions;
  * their number in flight bounds how often it is worth asking again.
  */
 static PIN_APART uint32_t poll_deferred(

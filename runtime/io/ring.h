@@ -18,11 +18,11 @@
  * The doorbell is how another thread ends a wait in this ring: a message posted
  * with IORING_REGISTER_SEND_MSG_RING where the kernel has it, else an eventfd
  * with a multishot poll, armed at the first wait. A wait always asks for one
- * completion only: one that asks for more cannot be ended by any doorbell.
+ * completion only: a doorbell cannot end a wait for more.
  *
  * A polled ring is a worker's second one: the device raises no interrupt for
- * what is submitted there, and completions appear in an enter that asks it. It
- * takes reads and writes past the page cache and nothing else: no doorbell, no
+ * requests there, and completions appear in an enter that polls it. It takes
+ * reads and writes past the page cache and nothing else: no doorbell, no
  * cancel; and it cannot be waited in, only asked, without waiting.
  *
  * A wide ring is another one beside the first: its entries and completions have
@@ -77,8 +77,8 @@ struct pin_ring_options {
 	bool is_fallback;
 	bool is_shared;			 /* threads other than the creator's may use it, in turns */
 	bool is_polled;			 /* -EINVAL where the kernel has none such */
-	bool is_wide;			 /* likewise */
-	const struct pin_kernel *kernel; /* what was found to work */
+	bool is_wide;			 /* -EINVAL where the kernel has none such */
+	const struct pin_kernel *kernel; /* the features found to work */
 };
 
 /* Gets one completion; never re-entered, but may call pin_ring_entry_again. */
@@ -88,7 +88,7 @@ struct pinion_request;
 
 /*
  * A part of a long transfer is over and another follows. True: it goes on at
- * once; false: whoever was asked has it now, and submits it later.
+ * once; false: the callee has it now, and submits it later.
  */
 typedef bool (*pin_ring_ask_part_fn)(void *arg, struct pinion_request *request);
 
@@ -121,11 +121,11 @@ struct pin_ring {
 	/* [own] */
 	struct io_uring uring;
 	uint32_t sqe_index;   /* of the entry that was handed out last */
-	uint32_t asking;      /* enters still to come that ask for what is deferred */
+	uint32_t asking;      /* enters still to come that ask for deferred completions */
 	uint32_t asked_count; /* that have asked, modulo 2^32 */
 	uint32_t in_flight;
 	uint32_t cancelling; /* cancels that have not completed */
-	bool has_missed;     /* one of them did not end its request, as far as it could tell */
+	bool has_missed;     /* one of them did not end its request, as far as it could see */
 	bool doorbell_is_armed;
 	bool watch_is_armed;
 	/* The fallback's queue of entries. */
@@ -147,18 +147,18 @@ void pin_ring_retire(struct pin_ring *ring);
 void pin_ring_fini(struct pin_ring *ring);
 
 /*
- * Tells the kernel about `memory`, so that reads into it skip the mapping, in
- * ranges of `range_bytes`. Returns how much of its front the kernel took;
+ * Registers `memory` with the kernel, so that reads into it skip the mapping,
+ * in ranges of `range_bytes`. Returns how much of its front the kernel took;
  * `*out_error` says why it is not all, or is 0. The rest is read the plain way.
  */
 size_t pin_ring_register(
 	struct pin_ring *ring, uint8_t *memory, size_t bytes, size_t range_bytes, int *out_error);
 
 /*
- * Takes over what is registered on `source`, a ring of any thread that is not
- * set up for a single issuer, as `registry` describes it; that outlives this
- * ring, `source` need not. Instead of pin_ring_register(). A negative errno
- * when the kernel does not do it; nothing has changed then.
+ * Takes over the buffers registered on `source`, a ring of any thread that is
+ * not set up for a single issuer, as `registry` describes it; that outlives
+ * this ring, `source` need not. Instead of pin_ring_register(). A negative
+ * errno when the kernel does not do it; nothing has changed then.
  */
 int pin_ring_clone(struct pin_ring *ring, const struct io_uring *source,
 	const struct pin_registry *registry, uint32_t home_region);
@@ -187,9 +187,9 @@ static inline int pin_ring_home_index(
 
 /*
  * The next free entry, NULL if there is none. Without an array of indices
- * (NO_SQARRAY) they go round, which saves the kernel a look at it for each.
- * With one, it is the first entry where the kernel has taken all that there
- * were, so that a ring that is never full stays in few cache lines.
+ * (NO_SQARRAY) they go round, which saves the kernel a load for each. With one,
+ * it is the first entry where the kernel has taken all of them, so that a ring
+ * that is never full stays in few cache lines.
  */
 static PIN_INLINE struct io_uring_sqe *pin_ring_free_entry(struct pin_ring *ring)
 {
@@ -244,7 +244,7 @@ static inline uint32_t pin_ring_room(const struct pin_ring *ring)
 	return used < ring->credit ? ring->credit - used : 0;
 }
 
-/* Whether there are so many. */
+/* Whether there are that many. */
 static inline bool pin_ring_has_room(const struct pin_ring *ring, uint32_t count)
 {
 	return ring->in_flight + ring->cancelling + count <= ring->credit;
@@ -280,8 +280,8 @@ static inline int pin_ring_known_slot(struct pin_ring *ring, const struct pinion
 bool pin_ring_has_completions(const struct pin_ring *ring);
 
 /*
- * Likewise, those included that the kernel holds back until it is asked for
- * them, of a polled ring whatever is in flight; and how many were reaped so
+ * The same, including completions that the kernel holds back until it is asked
+ * for them, and all in flight on a polled ring; and how many were reaped so
  * far, modulo 2^32.
  */
 bool pin_ring_owes_completions(const struct pin_ring *ring);
@@ -290,25 +290,25 @@ uint32_t pin_ring_reaped(const struct pin_ring *ring);
 /* True when pin_ring_poll would find something to do. Loads only. */
 bool pin_ring_has_work(const struct pin_ring *ring);
 
-/* Submits what has gathered, without waiting for anything. */
+/* Submits gathered entries, without waiting for anything. */
 void pin_ring_submit(struct pin_ring *ring);
 
 /*
- * Submits what has gathered once it is two entries. From three on the kernel
- * holds them back until it has seen all, and makes one request of neighbours on
- * the disk: worth it for small ones, while of large ones the device then does
- * fewer at a time than it was given.
+ * Submits gathered entries once they are two. From three on the kernel holds
+ * them back until it has seen all, and makes one request of neighbours on the
+ * disk: worth it for small ones, while of large ones the device then does fewer
+ * at a time than it was given.
  */
 void pin_ring_submit_pair(struct pin_ring *ring);
 
 /*
- * Submits what has gathered and delivers every completion there is, without
+ * Submits gathered entries and delivers every completion there is, without
  * waiting. Returns how many were delivered.
  */
 uint32_t pin_ring_poll(struct pin_ring *ring, pin_ring_deliver_fn deliver, void *arg);
 
 /*
- * The same for a polled ring: asks the device for what has completed, whatever
+ * The same for a polled ring: polls the device for completions, whatever
  * pin_ring_has_work says.
  */
 uint32_t pin_ring_poll_device(struct pin_ring *ring, pin_ring_deliver_fn deliver, void *arg);
@@ -323,8 +323,8 @@ uint32_t pin_ring_poll_wide(struct pin_ring *ring, pin_ring_deliver_fn deliver, 
 void pin_ring_prepare_wait(struct pin_ring *ring);
 
 /*
- * Likewise, so that what completes in `wide` ends a wait in `ring` as well. For
- * each wait: it ends one.
+ * The same for a second ring, so that a completion in `wide` ends a wait in
+ * `ring` as well. For each wait: it ends one.
  */
 void pin_ring_watch(struct pin_ring *ring, const struct pin_ring *wide);
 

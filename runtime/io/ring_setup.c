@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Making and ending one io_uring: what it is asked for, what is given up where
- * the kernel refuses, and which memory it knows.
+ * Makes and ends one io_uring: its set-up flags, the fallbacks where the kernel
+ * refuses, and its registered memory.
  */
 #include "runtime/io/ring.h"
 #include "runtime/base/base.h"
@@ -196,7 +196,7 @@ void pin_ring_retire(struct pin_ring *ring)
 {
 	/*
 	 * The kernel takes a closed ring apart later, and only then gives back
-	 * what was locked; the next runtime may want it at once.
+	 * its locked memory; the next runtime may want it at once.
 	 */
 	if (ring->is_initialised && ring->registry != NULL) {
 		io_uring_unregister_buffers(&ring->uring);

@@ -56,7 +56,9 @@ static int take_priority(uint16_t wanted)
 	}
 	if (!thread->priority_is_changed) {
 		rc = (int)syscall(__NR_ioprio_get, WHO_PROCESS, 0);
-		/* Without a class there is no level: older kernels tell one. */
+		/*
+		 * Without a class there is no level: older kernels return one.
+		 */
 		thread->priority_before = rc >> CLASS_SHIFT <= 0 ? 0 : rc;
 	}
 	rc = set_priority(wanted);

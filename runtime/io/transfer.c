@@ -14,7 +14,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* ---- what may be submitted ---- */
+/* ---- the checks of a submission ---- */
 
 static bool is_power_of_two(uint32_t value)
 {
@@ -107,7 +107,7 @@ int pin_transfer_check(const struct pinion_request *request, struct pin_refusal 
 {
 	const struct pinion_file *file = request->file;
 
-	/* One that is negative as an off_t: the sum is at most 2^64 - 1. */
+	/* Negative as an off_t: the sum is at most 2^64 - 1. */
 	if (file == NULL || request->length_bytes - 1 >= INT64_MAX ||
 		((request->offset_bytes | (request->offset_bytes + request->length_bytes)) >> 63) !=
 			0) {
@@ -133,7 +133,7 @@ struct kind {
 static const struct kind a_read = {IORING_OP_READ, IORING_OP_READ_FIXED};
 static const struct kind a_write = {IORING_OP_WRITE, IORING_OP_WRITE_FIXED};
 
-/* `index`, `slot`: of what is registered, or negative. */
+/* `index`, `slot`: registered, or negative. */
 static PIN_INLINE void set_entry(struct io_uring_sqe *sqe, struct pinion_request *request,
 	const struct kind *kind, int index, int slot)
 {
@@ -317,7 +317,7 @@ static bool is_at_end(const struct pinion_request *request, uint64_t position)
 	const struct pinion_file *file = request->file;
 	struct stat status;
 
-	/* What may be written may have grown since it was opened. */
+	/* A file open for writing may have grown since. */
 	if (file->size_bytes > 0 && position >= file->size_bytes &&
 		(file->flags & PIN_FILE_WRITABLE) == 0) {
 		return true;
@@ -425,9 +425,7 @@ bool pin_transfer_carry_out(struct pin_ring *ring, struct pinion_request *reques
 
 /* ---- cached reads ---- */
 
-/*
- * Copying from the page cache, and learning from what came of it.
- */
+/* Copies from the page cache, and learns from the outcome. */
 
 /* All of it, or all there is of a file that does not grow by our writes. */
 static bool is_whole(const struct pinion_request *request, ssize_t got)
@@ -450,9 +448,9 @@ static void note_miss(struct pin_cached *cached)
 }
 
 /*
- * preadv2(), but no point where a thread is cancelled: as one, it costs two
- * locked instructions before the call and after it where there are threads.
- * Sanitizers know the function, and so what it writes.
+ * preadv2(), but no cancellation point: as such a point, it costs two locked
+ * instructions before the call and after it where there are threads. Sanitizers
+ * know the function, and so what it writes.
  */
 static inline ssize_t read_now(int fd, const struct iovec *vector, uint64_t offset_bytes)
 {
@@ -471,7 +469,7 @@ bool pin_cached_read(
 	struct iovec vector = {.iov_base = request->bytes, .iov_len = request->length_bytes};
 	ssize_t got = read_now(request->file->fd, &vector, request->offset_bytes);
 
-	/* Errors too: the ring tells them, or makes them good. */
+	/* Errors too: the ring reports them, or makes them good. */
 	if (!is_whole(request, got)) {
 		note_miss(cached);
 		return false;

@@ -32,8 +32,8 @@ static int map_kind(struct pin_arena *arena, enum pin_page_kind kind, const stru
 			node_index, -rc);
 	}
 	/*
-	 * A child of a process with pools may find their addresses free: the
-	 * memory is not inherited, what AddressSanitizer was told of it is.
+	 * A child of a process with pools may find their addresses free: it
+	 * inherits AddressSanitizer's marks, not the memory.
 	 */
 	PIN_ASAN_UNPOISON(memory, arena->bytes);
 	/*

@@ -13,13 +13,13 @@
  *
  * An embedder may give the memory instead; then it is taken as it is.
  *
- * What is cut from it is carved off from the front and stays carved until the
- * arena goes, but for the piece carved last. Nothing here is synchronised: who
+ * Pieces are carved off from the front and stay carved until the arena goes,
+ * except the piece carved last. Nothing here is synchronised: a thread that
  * carves while others may does so under a lock of theirs.
  *
- * Invariants: (1) pieces do not overlap, and lie within the arena.
+ * Invariants: (1) pieces do not overlap, and are within the arena.
  *
- * Elsewhere: how much there may be of it, and what is said of the outcome, is
+ * Elsewhere: its size, and the messages about the outcome, are
  * worker/worker.h's; registering it is the ring's.
  */
 #ifndef PIN_MEMORY_ARENA_H
@@ -31,7 +31,7 @@
 #include <pinion/hooks.h>
 #include <stdbool.h>
 
-/* Of pin_arena.local_permille: the kernel does not tell. */
+/* Of pin_arena.local_permille: unknown, as the kernel does not say. */
 #define PIN_ARENA_NODE_UNKNOWN UINT32_MAX
 
 struct pin_arena_options {
@@ -52,7 +52,7 @@ struct pin_arena {
 	size_t bytes;		      /* a multiple of 2 MiB, if given of 4096 */
 	enum pin_page_kind page_kind; /* what it was mapped as; small if given */
 	size_t huge_bytes;	      /* on pages of 2 MiB or more */
-	bool has_unknown_pages;	      /* `huge_bytes` is only what was asked for */
+	bool has_unknown_pages;	      /* `huge_bytes` is only the requested size */
 	uint32_t local_permille;      /* pages on the wanted node, thousandths */
 	/* as the header says */
 	size_t carved_bytes; /* from the front */
@@ -72,17 +72,18 @@ void pin_arena_fini(struct pin_arena *arena);
 
 /*
  * The next `bytes` of it whose address is a multiple of `align`, a power of two
- * up to 2 MiB. NULL when so many are not left; the arena is then as before.
+ * up to 2 MiB. NULL when less is left; the arena is then as before.
  */
 uint8_t *pin_arena_carve(struct pin_arena *arena, size_t bytes, size_t align);
 
 /*
- * Gives the piece carved last back, for who fails half-way; false, and nothing
- * happens, when another was carved since. What aligned it stays carved.
+ * Gives the piece carved last back, for a caller that fails half-way; false,
+ * and nothing happens, when another was carved since. What aligned it stays
+ * carved.
  */
 bool pin_arena_uncarve(struct pin_arena *arena, const uint8_t *memory, size_t bytes);
 
-/* Bytes of the smallest pages behind it: 4096 or 2 MiB. */
+/* Bytes of its smallest pages: 4096 or 2 MiB. */
 uint32_t pin_arena_page_bytes(const struct pin_arena *arena);
 
 #endif

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a pool knows of one buffer. It stands in an array of its own, never in
- * the buffer's pages, which belong to whoever has the buffer and to devices.
+ * What a pool knows of one buffer. It is in an array of its own, never in the
+ * buffer's pages, which belong to the buffer's holder and to devices.
  *
- * `state` tells its life. The generation, the lower half, is even while it is
- * free and odd while it is in use, and then a handle with that very number is
- * the one that may give it back. Every acquire and every release adds one, so a
- * handle is good once. Above it stands how many requests in flight use it, and
- * two bits that tell how it is given back: pool.h, [POOL-2]. Only without any
- * of these is the whole what the handle says, and may its holder give it back
- * by plain stores.
+ * `state` is its life. The generation, the lower half, is even while it is free
+ * and odd while it is in use, and then the handle with that very number may
+ * give it back. Every acquire and every release adds one, so a handle is good
+ * once. Above it are the number of requests in flight that use it, and two bits
+ * that say how it is given back: pool.h, [POOL-2]. Only without any of these is
+ * the whole what the handle says, and may its holder give it back by plain
+ * stores.
  *
- * Requests that the holder himself begins are counted above his number: nobody
- * else writes that word while the buffer is his, so his plain stores overwrite
- * nothing. A use ends only when both counts are none.
+ * Requests that the holder itself begins are counted above its number: no other
+ * thread writes that word while it holds the buffer, so its plain stores
+ * overwrite nothing. A use ends only when both counts are none.
  */
 #ifndef PIN_MEMORY_BUFFER_STATE_H
 #define PIN_MEMORY_BUFFER_STATE_H
@@ -25,17 +25,20 @@
 #define PIN_ENTRY_CLOSING (1ull << 62) /* the holder's plain stores are to end */
 #define PIN_ENTRY_SHARED (1ull << 63)  /* they have ended, all go by CAS */
 
-/* Of `holder`: only who has a magazine of the same node has requests there. */
+/*
+ * Of `holder`: only a thread with a magazine of the same node has requests
+ * there.
+ */
 #define PIN_ENTRY_NUMBERS (1u << 14)	/* of magazines */
-#define PIN_ENTRY_OWN PIN_ENTRY_NUMBERS /* a request of his own */
+#define PIN_ENTRY_OWN PIN_ENTRY_NUMBERS /* a request of its own */
 #define PIN_ENTRY_FAR (1u << 31)	/* the buffer is of another node */
 
 struct pin_entry {
 	uint8_t *bytes; /* [const] where its payload begins */
-	/* [W:who takes it or gives it back R:any] */
+	/* [W:taker or giver R:any] */
 	struct pin_atomic_u64 state;  /* SHARED, CLOSING, requests in flight, generation */
 	struct pin_atomic_u32 holder; /* FAR, own requests, magazine; or PIN_POOL_OUTSIDE */
-	/* [W:who pushes it R:any] in a free list: */
+	/* [W:pusher R:any] in a free list: */
 	struct pin_atomic_u32 next;  /* index below it, plus one; 0: none */
 	struct pin_atomic_u32 depth; /* how many there are from it on down */
 	uint32_t node;		     /* [const] number of its home's free list */
@@ -46,13 +49,13 @@ static inline bool pin_entry_is_used(uint64_t state)
 	return (state & 1) != 0;
 }
 
-/* Of a free one: its next use begins. What is shared stays so. */
+/* Of a free one: its next use begins. A shared one stays so. */
 static inline uint64_t pin_entry_begin_use(uint64_t state)
 {
 	return state + 1;
 }
 
-/* The same of one in use that ends; the generation may come round. */
+/* The same for the end of a use; the generation may wrap. */
 static inline uint64_t pin_entry_end_use(uint64_t state)
 {
 	return (state & ~(uint64_t)UINT32_MAX) | (uint32_t)(state + 1);
@@ -76,13 +79,13 @@ static inline bool pin_entry_is_held_by(uint32_t holder, uint32_t number)
 	return (holder & (PIN_ENTRY_FAR | (PIN_ENTRY_NUMBERS - 1))) == number;
 }
 
-/* One that has a magazine of the buffer's node. */
+/* True of a holder with a magazine of the buffer's node. */
 static inline bool pin_entry_has_owner(uint32_t holder)
 {
 	return holder < PIN_ENTRY_FAR;
 }
 
-/* The number of the magazine, unless he has none. */
+/* The number of the magazine, unless it has none. */
 static inline uint32_t pin_entry_number(uint32_t holder)
 {
 	return holder & (PIN_ENTRY_NUMBERS - 1);

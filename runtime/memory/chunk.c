@@ -11,7 +11,7 @@
 
 _Static_assert(sizeof(struct pinion_chunk) == 56, "released size; within a cache line");
 
-/* Whether data lies where the buffer is, or in front of it. */
+/* Whether data is where the buffer is, or before it. */
 static bool is_within(const struct pinion_chunk *chunk)
 {
 	int64_t begin = chunk->buffer_offset;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A free list: the buffers of one node that are in nobody's magazine.
+ * A free list: the buffers of one node that are in no magazine.
  *
  * A stack of indices, linked through the entries, under one word: the first
  * index, and a tag that every change counts up. A pop takes several at once: it
  * walks down the links, which others may be changing meanwhile, and its
- * compare-and-swap succeeds only if the tag says that nobody was; else what it
- * saw is thrown away. So a link that is out of date is harmless, as every link
- * that was ever written is an index, and the walk is bounded.
+ * compare-and-swap succeeds only if the tag says that none was; else the walk
+ * is thrown away. So a link that is out of date is harmless, as every link that
+ * was ever written is an index, and the walk is bounded.
  *
  * [FREE-1] push links its entries, then changes the head (CAS, release half) ->
  * pop and depth load the head (acquire): the links below it are there. A pop's
@@ -17,9 +17,10 @@
  * count loads it (acquire), then the head again: a depth that is newer than the
  * head it first saw shows in the second look.
  *
- * [FREE-3] a push's CAS is seq_cst -> who asks whether all is empty passes a
- * seq_cst fence between two looks: the second finds what was pushed before.
- * Without it that could be in a list whose head it still knows as it was.
+ * [FREE-3] a push's CAS is seq_cst -> a thread that asks whether all is empty
+ * passes a seq_cst fence between two checks: the second finds buffers pushed
+ * before. Without it that could be in a list whose head it still knows as it
+ * was.
  *
  * Progress: lock-free. Everything is free against everything.
  *
@@ -27,10 +28,11 @@
  * granted, and load nothing: its CAS fails if it is not so any more. A load of
  * a word right after its own CAS costs as much as another CAS.
  *
- * The tag has 39 bits: who sleeps between its look and its CAS while exactly
- * 2^39 changes pass, or a multiple, would be deceived; at 10 ns each that is a
- * sleep of 91 minutes that ends on one particular 10 ns. And what it takes for
- * granted is what it wrote itself: only the link may be another one then.
+ * The tag has 39 bits: a thread that sleeps between its load and its CAS while
+ * exactly 2^39 changes pass, or a multiple, would be deceived; at 10 ns each
+ * that is a sleep of 91 minutes that ends on one particular 10 ns. And what it
+ * takes for granted is what it wrote itself: only the link may be another one
+ * then.
  */
 #ifndef PIN_MEMORY_FREE_LIST_H
 #define PIN_MEMORY_FREE_LIST_H
@@ -54,7 +56,7 @@ static inline uint32_t pin_freelist_first(uint64_t state)
 	return (uint32_t)state & ((1u << PIN_FREELIST_INDEX_BITS) - 1);
 }
 
-/* Pushing and popping stand here, as most callers do so with one. */
+/* Pushing and popping are inline, as most callers do so with one buffer. */
 
 static inline uint64_t pin_freelist_next_state(uint64_t state, uint32_t first)
 {
@@ -62,7 +64,7 @@ static inline uint64_t pin_freelist_next_state(uint64_t state, uint32_t first)
 	return ((state >> PIN_FREELIST_INDEX_BITS) + 1) << PIN_FREELIST_INDEX_BITS | first;
 }
 
-/* Links the chain on top of what `state` tells; its first index plus one. */
+/* Links the chain on top of the list in `state`; its first index plus one. */
 static inline uint32_t pin_freelist_link(
 	struct pin_entry *entries, uint64_t state, const uint32_t *indices, uint32_t count)
 {
@@ -125,7 +127,7 @@ static inline uint32_t pin_freelist_pop(
 
 /*
  * Takes the first one, if the list still is in `state`, to which the caller
- * brought it by pushing that one.
+ * brought it by its push.
  */
 static inline bool pin_freelist_pop_own(
 	struct pin_freelist *list, const struct pin_entry *entries, uint64_t state)
@@ -140,8 +142,8 @@ static inline bool pin_freelist_pop_own(
 uint32_t pin_freelist_count(const struct pin_freelist *list, const struct pin_entry *entries);
 
 /*
- * Changes whenever the list does: two equal readings tell that it was what it
- * is all the time between them.
+ * Changes whenever the list does: if two readings are equal, the list was the
+ * same all the time between them.
  */
 static inline uint64_t pin_freelist_state(const struct pin_freelist *list)
 {

@@ -38,7 +38,7 @@ void pin_magazine_leave_slowly(struct pin_magazine *magazine)
 {
 	pin_magazine_leave(magazine);
 	if (pin_magazine_is_fenced(magazine)) {
-		pin_fence_seq_cst(); /* [MAG-1] in place of the fence of who looks */
+		pin_fence_seq_cst(); /* [MAG-1] in place of the other thread's fence */
 	}
 }
 

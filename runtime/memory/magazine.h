@@ -21,27 +21,29 @@
  * what it finds inside is the newest.
  *
  * `word` holds how many are inside, and above that a count of all that were
- * ever put in. Anybody may read it. While the owner is inside it may promise
- * more than there are, never less: who looks for a free buffer and sees one
- * here will enter to take it, and so learns the truth; who sees none twice,
- * with the same count of puts, knows that there was none in between.
+ * ever put in. Any thread may read it. While the owner is inside it may promise
+ * more than there are, never less: a thread that searches for a free buffer and
+ * sees one here will enter to take it, and so learns the truth; a thread that
+ * sees none twice, with the same count of puts, knows that there was none in
+ * between.
  *
- * A theft costs a hundred times what is taken. So a magazine that was robbed is
- * marked, and its owner lays out on a tray (magazine.h) what it gets,
- * until nobody seems to want it: half a magazine lies there, or it has to fetch
- * from a list or a tray itself. Thief and owner both change `thief`, each by a
- * single step. A magazine that nobody owns is marked as well. Marked or not,
- * what is on its tray is there for all.
+ * A theft costs a hundred times more than an own buffer. So a robbed magazine
+ * is marked, and its owner publishes its buffers on a shared stash until none
+ * seems wanted: half a magazine is there, or the owner has to fetch from a list
+ * or a stash itself. Thief and owner both change `thief`, each by a single
+ * step. A magazine without an owner is marked as well. Marked or not, buffers
+ * on its stash are there for all.
  *
  * [MAG-3] the owner puts nothing into a marked one but what it promised before
  * it took that from elsewhere; it takes the mark off by a full barrier first,
- * and looks for it when it is inside, where no thief can set it. So who passes
- * a fence, then sees the mark, and nothing inside, and holds the pool's lock,
- * without which nobody else marks, knows that nothing is on its way into it
- * either; what goes to the tray or the list goes by a full barrier.
+ * and looks for it when it is inside, where no thief can set it. So a thread
+ * that passes a fence, then sees the mark, and nothing inside, and holds the
+ * pool's lock, without which no other marks, knows that nothing is on its way
+ * into it either; buffers for the stash or the list go by a full barrier.
  *
- * What the owner does between "busy := 1" and "busy := 0" is over for who has
- * passed fence_all and waited; pool.h, [POOL-2], needs that without a theft.
+ * The owner's work between "busy := 1" and "busy := 0" is over for a thread
+ * that has passed fence_all and waited; pool.h, [POOL-2], needs that without a
+ * theft.
  *
  * Where fence_all cannot be had, `thief` says so for good: the owner's short
  * way is closed, and on the long one it takes a full fence each time it comes
@@ -55,23 +57,24 @@
 #include "runtime/base/check.h"
 #include "runtime/host/host.h"
 
-/* ---- magazine tray ---- */
+/* ---- the shared stash of a magazine ---- */
 
 /*
- * A tray: the few free buffers that the owner of a robbed magazine lays out for
- * others, oldest first.
+ * A shared stash: the few free buffers that the owner of a robbed magazine
+ * publishes for others, oldest first.
  *
- * The owner puts them in at one end, anybody takes them out at the other. The
- * places and the count of what was put in share a line, so that a theft brings
- * one line of the owner's along, and the owner none of the thieves': it looks
- * how far they are when the tray seems full.
+ * The owner puts them in at one end, any thread takes them out at the other.
+ * The places and the count of puts share a line, so that a theft brings one
+ * line of the owner's along, and the owner none of the thieves': it reads their
+ * progress when the stash seems full.
  *
  * [TRAY-1] put fills the place, then counts it (exchange, release half) -> take
  * and looks load the count (acquire): they find the index, and what the last
  * user did with the buffer.
- * [TRAY-4] the exchange is seq_cst -> who asks whether all is empty passes a
- * seq_cst fence between two looks: the second finds what was put before it. By
- * a plain store put could return while that is still in the store buffer:
+ * [TRAY-4] the exchange is seq_cst -> a thread that asks whether all is empty
+ * passes a seq_cst fence between two checks: the second finds buffers put
+ * before it. By a plain store put could return while that is still in the store
+ * buffer:
  *
  *     owner                          asks
  *     put := 1, buffered
@@ -79,12 +82,12 @@
  *                                    "nothing is free"
  *     put seen by all
  *
- * and no fence_all brings it out, as nobody needs one while all are marked.
+ * and no fence_all brings it out, as none is needed while all are marked.
  * [TRAY-2] take reads the place, then moves `taken` past it (CAS, release half)
  * -> the owner that fills it again has loaded `taken` (acquire).
- * [TRAY-3] a look loads the count of puts, then that of takes: if they are
- * equal, and the first is the same at a second look, the tray was empty from
- * the one look to the other.
+ * [TRAY-3] a check loads the count of puts, then that of takes: if they are
+ * equal, and the first is the same at a second check, the stash was empty from
+ * the first to the second.
  *
  *              put   take   look
  *     put       X     -      -       one owner
@@ -98,15 +101,15 @@
 
 struct pin_tray {
 	/* [W:owner R:any] */
-	struct pin_atomic_u64 put PIN_CACHE_ALIGNED; /* so many ever */
+	struct pin_atomic_u64 put PIN_CACHE_ALIGNED; /* puts ever */
 	struct pin_atomic_u32 places[PIN_TRAY_PLACES];
 	/* [own] */
-	uint64_t seen_taken; /* at least so many were taken */
+	uint64_t seen_taken; /* a lower bound of the takes */
 	/* [W:any R:any] */
-	struct pin_atomic_u64 taken PIN_CACHE_ALIGNED; /* so many ever */
+	struct pin_atomic_u64 taken PIN_CACHE_ALIGNED; /* takes ever */
 };
 
-/* By the owner. False: `most`, not more than there are places, lie there. */
+/* By the owner. False: `most`, not more than there are places, are there. */
 static inline bool pin_tray_put(struct pin_tray *tray, uint32_t index, uint32_t most)
 {
 	uint64_t put = pin_load_relaxed_u64(&tray->put);
@@ -170,11 +173,11 @@ static inline bool pin_tray_state_is_empty(const struct pin_tray *tray, uint64_t
 enum pin_magazine_thief {
 	PIN_MAGAZINE_THIEF = 1,	 /* one is inside, or about to be */
 	PIN_MAGAZINE_FENCED = 2, /* there is no fence_all; never changes */
-	PIN_MAGAZINE_ROBBED = 4, /* pass on what comes in */
+	PIN_MAGAZINE_ROBBED = 4, /* pass on returned buffers */
 };
 
 struct pin_magazine {
-	/* [const]; what it points to: [W:who is inside R:who is inside] */
+	/* [const]; its elements: [W:inside R:inside] */
 	struct pin_atomic_u32 *indices PIN_CACHE_ALIGNED;
 	uint32_t capacity;
 	uint32_t node; /* whose buffers it takes */
@@ -182,17 +185,17 @@ struct pin_magazine {
 	struct pin_atomic_u32 thief;
 	/* [W:owner R:thieves] */
 	struct pin_atomic_u32 busy PIN_CACHE_ALIGNED;
-	/* [W:who is inside R:any] puts << 32 | count */
+	/* [W:inside R:any] puts << 32 | count */
 	struct pin_atomic_u64 word;
 	/* [W:owner R:any] */
 	struct pin_atomic_u64 hits;    /* acquires served from here */
 	struct pin_atomic_u64 misses;  /* acquires served from elsewhere */
 	struct pin_atomic_u64 refills; /* from a free list, in batches */
-	struct pin_atomic_u64 spills;  /* to one, likewise */
+	struct pin_atomic_u64 spills;  /* to a list, in batches */
 	/* [own] */
-	uint32_t giver;	      /* whose tray held something last */
+	uint32_t giver;	      /* whose stash held something last */
 	uint32_t shared_ends; /* releases of shared buffers, see pool.h, [POOL-2] */
-	/* What is passed on while this one is robbed. */
+	/* The buffers passed on while this one is robbed. */
 	struct pin_tray tray;
 };
 
@@ -214,7 +217,7 @@ static inline bool pin_magazine_enter(struct pin_magazine *magazine)
 	return false;
 }
 
-/* Likewise, also without fence_all. False: a thief is in it. */
+/* The same, also without fence_all. False: a thief is in it. */
 bool pin_magazine_enter_slowly(struct pin_magazine *magazine);
 
 static inline void pin_magazine_leave(struct pin_magazine *magazine)
@@ -222,7 +225,7 @@ static inline void pin_magazine_leave(struct pin_magazine *magazine)
 	pin_store_release_u32(&magazine->busy, 0); /* [MAG-2] */
 }
 
-/* Likewise after a put, also without fence_all: what was put in is seen. */
+/* The same after a put, also without fence_all: the put is seen. */
 void pin_magazine_leave_slowly(struct pin_magazine *magazine);
 
 static inline bool pin_magazine_is_robbed(const struct pin_magazine *magazine)
@@ -241,10 +244,10 @@ static inline bool pin_magazine_is_fenced(const struct pin_magazine *magazine)
 	return (pin_load_relaxed_u32(&magazine->thief) & PIN_MAGAZINE_FENCED) != 0;
 }
 
-/* By somebody else, behind fence_all: until its owner is not inside. */
+/* By another thread, after fence_all: until its owner is not inside. */
 void pin_magazine_await_owner(struct pin_magazine *magazine, const struct pin_host *host);
 
-/* By somebody else, who holds the pool's lock. */
+/* By another thread, which holds the pool's lock. */
 void pin_magazine_break_in(struct pin_magazine *magazine, const struct pin_host *host);
 void pin_magazine_get_out(struct pin_magazine *magazine);
 
@@ -274,7 +277,7 @@ static inline bool pin_magazine_look_newest(
 	return true;
 }
 
-/* Inside still: forgets what was looked at. */
+/* Inside still: forgets the buffer that was read. */
 static inline void pin_magazine_drop_newest(struct pin_magazine *magazine, uint64_t word)
 {
 	PIN_DCHECK((uint32_t)word > 0);

@@ -107,7 +107,7 @@ static bool refill(struct pin_pool *pool, struct pin_magazine *magazine, uint32_
 	return true;
 }
 
-/* The only magazine, seen empty by its owner, then its tray, then the list. */
+/* The only magazine, seen empty by its owner, then its stash, then the list. */
 static bool is_alone(const struct pin_pool *pool, bool was_inside)
 {
 	return was_inside && pool->magazine_count == 1 && pool->node_count == 1;
@@ -150,7 +150,9 @@ static bool take_as_owner(struct pin_pool *pool, uint32_t magazine, uint32_t *ou
 			pin_pool_take_listed(pool, own->node, out_index) ||
 			pin_pool_search(pool, magazine, own->node, out_index);
 	} else {
-		/* Nobody else puts into its tray, so that is still empty. */
+		/*
+		 * No other thread puts into its stash, so that is still empty.
+		 */
 		do {
 			is_found = pin_pool_take_listed(pool, own->node, out_index);
 		} while (!is_found && !pin_freelist_is_empty_now(&pool->freelists[own->node]));
@@ -187,7 +189,7 @@ static bool find(struct pin_pool *pool, uint32_t magazine, uint32_t node, uint32
 	return take_as_owner(pool, magazine, out_index);
 }
 
-/* What is to be known of who takes a buffer. */
+/* The holder's name that a taker of a buffer stores. */
 static uint32_t holder_of(const struct pin_pool *pool, uint32_t magazine, uint32_t index)
 {
 	bool is_far = magazine != PIN_POOL_OUTSIDE &&
@@ -288,7 +290,7 @@ static bool end_use(struct pin_pool *pool, uint32_t magazine, uint32_t index, ui
 			state = pin_load_acquire_u64(&entry->state);
 			continue;
 		}
-		/* Of a shared one that count only falls. */
+		/* Of a shared buffer that count only falls. */
 		if (pin_entry_has_own(holder)) {
 			return false;
 		}

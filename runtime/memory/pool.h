@@ -3,52 +3,52 @@
  * A pool: buffers of one size, made once and handed round.
  *
  * Each worker, and each thread that attaches, has a magazine (magazine.h) of
- * its own; what is in none lies in the free list (free_list.h) of its node. An
- * acquire looks into the own magazine, then into the free lists, nearest first,
- * then onto the trays (magazine.h), then it robs another magazine, a near
- * one first (policy/steal_order.h), whose other
- * buffers it leaves in the list, and whose owner lays out on its tray what it
- * gets from then on. A release goes into the own magazine if the buffer is of
- * that node and there is room, else to the buffer's home. So a thread that
- * acquires and releases touches no line of others, and one that only releases
- * what another acquires passes them on by the half magazine.
+ * its own; buffers in no magazine are in the free list (free_list.h) of their
+ * node. An acquire tries the own magazine, then the free lists, nearest first,
+ * then the shared stashes (magazine.h), then it robs another magazine, a near
+ * one first (policy/steal_order.h): it leaves the other buffers of that in the
+ * list, and its owner publishes its buffers on its stash from then on. A
+ * release goes into the own magazine if the buffer is of that node and there is
+ * room, else to the buffer's home. So a thread that acquires and releases
+ * touches no line of others, and a thread that only releases buffers that
+ * another acquires passes them on by the half magazine.
  *
- * Where there are several nodes, an owner gathers what is to go to others in
- * its bundle: a second magazine, as large, that goes home as a whole when it is
- * full, or when the owner has nothing to do. It is robbed as magazines are, and
- * marked then; a marked one's owner sends each buffer home by itself until as
- * many lie there as fit into a bundle. So buffers are kept back only from a
- * home that has some to spare.
+ * Where there are several nodes, an owner gathers buffers that go to others in
+ * its remote-free batch: a second magazine, as large, that goes home as a whole
+ * when it is full, or when the owner has nothing to do. It is robbed as
+ * magazines are, and marked then; a marked one's owner sends each buffer home
+ * by itself until as many are there as fit into a batch. So buffers are kept
+ * back only from a home that has some to spare.
  *
- * Threads without a magazine use the free lists, one buffer at a time. What
- * such a thread gave back last it takes again without a look at the list, if
- * nobody else changed that.
+ * Threads without a magazine use the free lists, one buffer at a time. Such a
+ * thread takes the buffer that it gave back last again without walking the
+ * list, if no other changed that.
  *
- * Invariants: (1) a free buffer is in one magazine or bundle, on one tray or in
+ * Invariants: (1) a free buffer is in one magazine or batch, on one stash or in
  * one free list; one in use is in none of them. (2) its generation is odd while
  * it is in use; a handle with another generation is stale. (3) nothing is
  * written into the pages.
  *
  * That nothing is free is said only if it was so at one instant inside the
- * call. Looking at one place after the other does not tell: a buffer could be
- * given back behind the look and another one taken before it.
+ * call. Checking one place after the other is no proof: a buffer could be given
+ * back after the check of its place and another one taken before it.
  *
  *     looks at A: empty
  *                               release into A
  *                               acquire the last one of B
  *     looks at B: empty         (at no time was nothing free)
  *
- * So everything is looked at twice, with a fence of all threads in between. All
+ * So each place is checked twice, with a fence of all threads in between. All
  * places change their word with every buffer they get, so if each is empty and
- * unchanged the second time, then all were empty at the end of the first look;
- * what was released before that, the fence has made visible. Where all are
- * marked as robbed an own fence is enough, as what goes to a tray or a list
- * passes one as well: [TRAY-4] [FREE-3]. Buffers on the way from a list or a
- * tray into a magazine are shown by the magazine before they leave it, and
- * those on the way back leave the magazine after they are in the list.
+ * unchanged the second time, then all were empty at the end of the first check;
+ * the fence has made earlier releases visible. Where all are marked as robbed
+ * an own fence is enough, as a buffer for a stash or a list passes one as well:
+ * [TRAY-4] [FREE-3]. Buffers on the way from a list or a stash into a magazine
+ * are shown by the magazine before they leave it, and those on the way back
+ * leave the magazine after they are in the list.
  *
- * [POOL-1] promise in the magazine, then pop (CAS) -> a look that finds the
- * list or the tray empty finds the promise, at the latest the second time.
+ * [POOL-1] promise in the magazine, then pop (CAS) -> a check that finds the
+ * list or the stash empty finds the promise, at the latest the second time.
  *
  * One handle may be given back twice, or given back as a request of the buffer
  * begins, by two threads in the same instant: a mistake, and one of the two is
@@ -67,20 +67,21 @@
  * [POOL-2] of "busy := 1" and CLOSING one comes first, and the other side sees
  * it: either the holder finds that the state is not plain, and goes by CAS as
  * well, or the other waits until it has stored. CLOSING alone does not say that
- * anybody has waited, so each passes the fence itself until it finds SHARED.
+ * any thread has waited, so each passes the fence itself until it finds SHARED.
  * [POOL-3] the holder's name is stored before the state that says "in use"
- * (release) -> who reads that state (acquire) knows whom to wait for. Who
- * acquires a buffer for another thread sets SHARED before he passes it on.
+ * (release) -> a thread that reads that state (acquire) knows which thread to
+ * wait for. A thread that acquires a buffer for another sets SHARED before it
+ * passes the buffer on.
  *
- * The holder's requests begin in the same way: where he stores the state above,
- * he counts one more in `holder`. Who is another and finds SHARED sees all that
- * have begun so, and no more will in this use.
- * [POOL-4] a request's end takes itself off that count (release) -> who finds
- * none (acquire) gives back what the kernel is done with.
+ * The holder's requests begin in the same way: where it stores the state above,
+ * it counts one more in `holder`. Another thread that finds SHARED sees all
+ * that have begun so, and no more will in this use.
+ * [POOL-4] a request's end takes itself off that count (release) -> a thread
+ * that finds none (acquire) gives back a buffer that the kernel is done with.
  *
  * SHARED outlives the use: a buffer that goes from thread to thread costs the
  * fence once. An owner that has given back many of them clears it from one, so
- * that those only he uses become plain again.
+ * that buffers only it uses become plain again.
  *
  * Context: any thread; the owner of a magazine passes its number, others
  * PIN_POOL_OUTSIDE. Allocation-free after init. Acquire and release of an owner
@@ -102,12 +103,12 @@ struct pin_pool_setup {
 	uint32_t headroom_bytes; /* in front of each, part of its memory */
 	uint32_t magazine_count;
 	uint32_t magazine_capacity;
-	uint32_t seeded_count; /* so many of the magazines are filled at first */
+	uint32_t seeded_count; /* number of magazines that are filled at first */
 	const uint32_t *nodes; /* of each magazine; NULL: 0 */
 	uint32_t node_count;   /* free lists */
 	/*
-	 * Who of the first magazines' owners is near whom: outlives the pool.
-	 * NULL: the nodes alone tell.
+	 * Distances between the owners of the first magazines: outlives the
+	 * pool. NULL: the nodes alone count.
 	 */
 	const struct pin_victims *victims;
 	uint64_t seed; /* where thieves begin to look */
@@ -126,7 +127,7 @@ struct pin_pool_listed {
 /* The regions' memory outlives the pool. -ENOMEM. */
 int pin_pool_init(struct pin_pool *pool, const struct pin_pool_setup *setup);
 
-/* Accepts one that is zeroed. Buffers that are out are forgotten. */
+/* Accepts a zeroed struct. Buffers that are out are forgotten. */
 void pin_pool_fini(struct pin_pool *pool);
 
 /*
@@ -147,7 +148,7 @@ void pin_pool_share(struct pin_pool *pool, uint32_t index);
 
 /* ---- acquire ---- */
 
-/* To `holder`, one that is free. */
+/* Hands a free buffer to `holder`. */
 static inline void pin_pool_hand_out(
 	struct pin_entry *entry, uint32_t holder, uint32_t index, struct pinion_buffer *out_buffer)
 {
@@ -187,8 +188,9 @@ static inline bool pin_pool_acquire_own(struct pin_pool *pool, struct pin_magazi
 }
 
 /*
- * The short way for who has no magazine, from that list; false as above.
- * `own`: what the caller's last release by the short way said, or zeroed.
+ * The short way for a thread without a magazine, from that list; false as
+ * above. `own`: what the caller's last release by the short way said, or
+ * zeroed.
  */
 static inline bool pin_pool_acquire_listed(struct pin_pool *pool, uint32_t node,
 	const struct pin_pool_listed *own, struct pinion_buffer *out_buffer)
@@ -218,11 +220,11 @@ bool pin_pool_acquire(
 
 /* ---- release ---- */
 
-/* The short way, of what was taken with the same magazine; false as above. */
+/* The short way, for a buffer taken with the same magazine; false as above. */
 static inline bool pin_pool_release_own(struct pin_pool *pool, struct pin_magazine *own,
 	uint32_t magazine, const struct pinion_buffer *buffer)
 {
-	/* Read once: what is stored below might be the caller's handle. */
+	/* Read once: the stores below might change the caller's handle. */
 	uint32_t index = buffer->index;
 	uint32_t generation = buffer->generation;
 	struct pin_entry *entry = &pool->entries[index];
@@ -236,7 +238,7 @@ static inline bool pin_pool_release_own(struct pin_pool *pool, struct pin_magazi
 	}
 	/*
 	 * No handle has an even generation, so an equal one says: in use. With
-	 * requests of his own the holder's name is no number of a magazine.
+	 * requests of its own the holder's name is no number of a magazine.
 	 */
 	is_given = PIN_LIKELY(pin_load_relaxed_u64(&entry->state) == generation) && /* [POOL-2] */
 		PIN_LIKELY(pin_magazine_put(own, index));
@@ -247,7 +249,9 @@ static inline bool pin_pool_release_own(struct pin_pool *pool, struct pin_magazi
 	return is_given;
 }
 
-/* The short way for who has no magazine, to its home; false as above. */
+/*
+ * The short way for a thread without a magazine, to its home; false as above.
+ */
 static inline bool pin_pool_release_listed(
 	struct pin_pool *pool, const struct pinion_buffer *buffer, struct pin_pool_listed *out_own)
 {
@@ -295,12 +299,12 @@ void pin_pool_claim(struct pin_pool *pool, uint32_t magazine, const struct pinio
 bool pin_pool_owns(struct pin_pool *pool, const struct pinion_buffer *buffer);
 
 /*
- * What is known of the buffer that `address` lies in, or NULL. Looks into
- * region `hint` first.
+ * The state of the buffer that holds `address`, or NULL. Looks into region
+ * `hint` first.
  */
 struct pin_entry *pin_pool_find(const struct pin_pool *pool, const uint8_t *address, uint32_t hint);
 
-/* Likewise, in the first region only. */
+/* The same, in the first region only. */
 static inline struct pin_entry *pin_pool_find_first(
 	const struct pin_pool *pool, const uint8_t *address)
 {
@@ -324,7 +328,7 @@ enum pin_pool_lent {
 /*
  * A request that uses the buffer is in flight from the first call to the
  * second; several may be. Until then it cannot be released. By the owner of
- * `magazine`; PIN_POOL_OUTSIDE by anyone. Any thread may unlend it.
+ * `magazine`; PIN_POOL_OUTSIDE by any thread. Any thread may unlend it.
  */
 static inline enum pin_pool_lent pin_pool_lend(struct pin_entry *entry, uint32_t magazine)
 {
@@ -346,14 +350,17 @@ static inline enum pin_pool_lent pin_pool_lend(struct pin_entry *entry, uint32_t
 
 static inline void pin_pool_unlend(struct pin_entry *entry)
 {
-	/* It need not order anything: who gives it back has the completion. */
+	/*
+	 * It need not order anything: the thread that gives it back has the
+	 * completion.
+	 */
 	uint64_t before = pin_fetch_sub_acq_rel_u64(&entry->state, PIN_ENTRY_REQUEST);
 
 	PIN_CHECK((before & PIN_ENTRY_REQUESTS_MASK) != 0);
 }
 
 /*
- * The short way, of what was taken with the same magazine, number `magazine`.
+ * The short way, for a buffer taken with the same magazine, number `magazine`.
  * False: pin_pool_lend() has to be called, nothing has happened.
  */
 static inline bool pin_pool_lend_own(
@@ -389,15 +396,15 @@ static inline void pin_pool_unlend_own(struct pin_entry *entry)
 
 /* Passes what its owner keeps on to the free lists, by the owner. */
 void pin_pool_flush(struct pin_pool *pool, uint32_t magazine);
-/* Likewise, only what is of other nodes; it may go on with it. */
+/* The same, only for buffers of other nodes; it may go on with it. */
 void pin_pool_send_home(struct pin_pool *pool, uint32_t magazine);
 
 /* Acquires so far that got a buffer. */
 uint64_t pin_pool_count_acquires(const struct pin_pool *pool);
 
 /*
- * How many are free: listed or laid out, in one magazine and its owner's
- * bundle, in all; a look.
+ * How many are free: listed or published, in one magazine and its owner's
+ * batch, in all; a snapshot.
  */
 uint32_t pin_pool_count_lists(const struct pin_pool *pool);
 uint32_t pin_pool_count_magazine(const struct pin_pool *pool, uint32_t magazine);
@@ -407,8 +414,8 @@ uint32_t pin_pool_count(const struct pin_pool *pool);
 
 /*
  * What a thread remembers of the pool it used last, so that the next use finds
- * its short way by one comparison. Pools are told by their numbers, which are
- * never used again; 0: nothing is remembered.
+ * its short way by one comparison. Pools are identified by their numbers, which
+ * are never used again; 0: nothing is remembered.
  */
 
 struct pin_recent {

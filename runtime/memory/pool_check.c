@@ -23,7 +23,7 @@ static const char *holder_name(
 	uint32_t number = pin_entry_number(holder);
 
 	if ((uint32_t)pin_load_relaxed_u64(&entry->state) == 0) {
-		snprintf(out_name, NAME_BYTES, "nobody yet");
+		snprintf(out_name, NAME_BYTES, "no thread yet");
 	} else if (holder == PIN_POOL_OUTSIDE) {
 		snprintf(out_name, NAME_BYTES, "a thread that is not attached");
 	} else if (number < pool->seeded_count) {
@@ -34,7 +34,7 @@ static const char *holder_name(
 	return out_name;
 }
 
-/* Where a pointer lies that is not where a buffer begins. */
+/* Which place a pointer has that is not where a buffer begins. */
 static int explain_pointer(const struct pin_pool *pool, const struct pinion_buffer *buffer)
 {
 	char name[NAME_BYTES];
@@ -42,7 +42,9 @@ static int explain_pointer(const struct pin_pool *pool, const struct pinion_buff
 	for (uint32_t i = 0; i < pool->buffer_count; i++) {
 		const struct pin_entry *entry = &pool->entries[i];
 
-		/* Unsigned, so that what lies before it is far behind it. */
+		/*
+		 * Unsigned, so that an address before it becomes far too large.
+		 */
 		if ((uintptr_t)buffer->bytes - (uintptr_t)entry->bytes < pool->buffer_bytes) {
 			pin_log(&pool->log, PINION_LOG_ERROR,
 				"%p is inside buffer %u of the pool, not its handle's; "
@@ -107,7 +109,10 @@ static void protect(const struct pin_pool *pool, const struct pin_entry *entry, 
 	errno = saved_errno;
 }
 
-/* Each buffer lies as the first of its region does; nobody has any yet. */
+/*
+ * Each buffer is as far from a page as the first of its region; no thread has
+ * any yet.
+ */
 static bool can_guard(const struct pin_pool *pool)
 {
 	int saved_errno = errno;

@@ -3,8 +3,8 @@
  * What a pool does about buffers that are used wrongly: it finds out at the
  * call that is wrong, names who had the buffer last, and refuses.
  *
- * While a buffer is free nobody may touch it. AddressSanitizer is told so in
- * its builds, and with PIN_POOL_GUARD the MMU in all: then a touch faults.
+ * While a buffer is free no code may touch it. AddressSanitizer marks it in its
+ * builds, and with PIN_POOL_GUARD the MMU in all: then a touch faults.
  */
 #ifndef PIN_MEMORY_POOL_CHECK_H
 #define PIN_MEMORY_POOL_CHECK_H
@@ -12,14 +12,14 @@
 #include "runtime/base/base.h"
 #include "runtime/memory/pool_internal.h"
 
-/* Whether somebody has to be told of each buffer that changes hands. */
+/* Whether a tool has to learn of each buffer that changes hands. */
 #ifdef PIN_ASAN
 #define PIN_MISUSE_WATCHES 1
 #else
 #define PIN_MISUSE_WATCHES 0
 #endif
 
-/* Tells why a handle is wrong. */
+/* Explains why a handle is wrong. */
 int pin_misuse_explain(struct pin_pool *pool, const struct pinion_buffer *buffer);
 
 /* A request was to use buffer `index`, which is free. */
@@ -50,7 +50,7 @@ static inline int pin_misuse_check(struct pin_pool *pool, const struct pinion_bu
 	return pin_misuse_explain(pool, buffer);
 }
 
-/* Nobody may touch it from here on; `entry` is about to be free. */
+/* No code may touch it from here on; `entry` is about to be free. */
 static inline void pin_misuse_hide(const struct pin_pool *pool, const struct pin_entry *entry)
 {
 	if (PIN_UNLIKELY((pool->flags & PIN_POOL_BETWEEN) != 0)) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a pool consists of, for the files that its calls are in. pool.h tells
- * how it works.
+ * Internals of a pool, shared by the files of its calls. pool.h describes how
+ * it works.
  */
 #ifndef PIN_MEMORY_POOL_INTERNAL_H
 #define PIN_MEMORY_POOL_INTERNAL_H
@@ -37,16 +37,16 @@ struct pin_pool {
 	const struct pin_host *host;
 	struct pin_log log;
 	struct pin_entry *entries;
-	struct pin_magazine *magazines; /* then the bundles, one of each owner, or none */
+	struct pin_magazine *magazines; /* then the batches, one of each owner, or none */
 	struct pin_freelist *freelists; /* by node */
 	struct pin_pool_region *regions;
 	struct pin_atomic_u32 *magazine_memory; /* what all of them hold, one after the other */
-	uint64_t *seen;				/* [lock:lock] the first look at each place */
+	uint64_t *seen;				/* [lock:lock] the first check of each place */
 	uint32_t buffer_count;
 	uint32_t buffer_bytes;
 	uint32_t headroom_bytes;
 	uint32_t magazine_count;
-	uint32_t place_count; /* magazines and bundles */
+	uint32_t place_count; /* magazines and batches */
 	uint32_t magazine_capacity;
 	uint32_t seeded_count;
 	uint32_t node_count;
@@ -87,9 +87,9 @@ static inline bool pin_pool_must_share(uint64_t state, uint32_t holder, uint32_t
 /* ---- pool home ---- */
 
 /*
- * Where a buffer goes that is given back: into the magazine of who gives it
- * back, into that one's bundle if it is of another node, or past both. pool.h
- * tells when which.
+ * The destination of a buffer that is given back: the magazine of the thread,
+ * its batch if the buffer is of another node, or past both. pool.h describes
+ * the choice.
  */
 
 enum {
@@ -110,23 +110,26 @@ void pin_pool_pass_all_on(struct pin_pool *pool, struct pin_magazine *magazine);
 /* ---- pool refill ---- */
 
 /*
- * Where a buffer is looked for that is not in the own magazine, and how it is
- * made sure that there is none. pool.h tells why that takes two looks.
+ * The search for a buffer that is not in the own magazine, and the proof that
+ * there is none. pool.h describes why that takes two checks.
  */
 
 /* One from any free list, the caller's own node first. */
 bool pin_pool_take_listed(struct pin_pool *pool, uint32_t node, uint32_t *out_index);
 
-/* One from any tray, likewise; from *giver on round, and tells whose it was. */
+/*
+ * One from any shared stash, near ones first; from *giver on round, with the
+ * giver it came from.
+ */
 bool pin_pool_take_laid_out(
 	struct pin_pool *pool, uint32_t node, uint32_t *out_index, uint32_t *giver);
 
 /*
- * With the lock: from lists, from trays, from magazines, or nowhere. Each round
- * that ends with neither was spoilt by somebody's release. An owner who comes
- * here has an empty magazine: it saw that itself, or found a thief inside, who
- * leaves nothing and was done before the lock was free. `own`: its magazine, or
- * OUTSIDE.
+ * With the lock: from lists, stashes, magazines, or nowhere. Each round
+ * that ends with neither was spoilt by another thread's release. An owner who
+ * comes here has an empty magazine: it saw that itself, or found a thief
+ * inside, who leaves nothing and was done before the lock was free. `own`: its
+ * magazine, or OUTSIDE.
  */
 bool pin_pool_search(struct pin_pool *pool, uint32_t own, uint32_t node, uint32_t *out_index);
 

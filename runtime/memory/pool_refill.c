@@ -42,7 +42,7 @@ bool pin_pool_take_laid_out(
 
 /*
  * Breaks in, takes the oldest, and leaves all others in the free list: breaking
- * in costs far more than what is there, and so the next one need not.
+ * in costs far more than the buffers, and so the next one need not.
  */
 static bool rob(struct pin_pool *pool, struct pin_magazine *victim, uint32_t *out_index)
 {
@@ -59,7 +59,7 @@ static bool rob(struct pin_pool *pool, struct pin_magazine *victim, uint32_t *ou
 	return has_taken;
 }
 
-/* Notes what it finds in place `i`, as the first look, and takes from it. */
+/* Notes the state of place `i`, as the first check, and takes from it. */
 static bool look_into_place(struct pin_pool *pool, uint32_t i, uint32_t *out_index)
 {
 	struct pin_magazine *victim = &pool->magazines[i];
@@ -74,7 +74,7 @@ static bool look_into_place(struct pin_pool *pool, uint32_t i, uint32_t *out_ind
 	return true;
 }
 
-/* As above, into magazine `i`, then its owner's bundle. */
+/* As above, into magazine `i`, then its owner's batch. */
 static bool look_into(struct pin_pool *pool, uint32_t i, uint32_t *out_index)
 {
 	return look_into_place(pool, i, out_index) ||
@@ -97,7 +97,7 @@ static bool take_from_workers(struct pin_pool *pool, uint32_t own, uint32_t *out
 	return look_into(pool, own, out_index);
 }
 
-/* Likewise, from number `first` on: those of the node, then the others. */
+/* The same, from number `first` on: those of the node, then the others. */
 static bool take_from_range(
 	struct pin_pool *pool, uint32_t first, uint32_t node, uint32_t *out_index)
 {
@@ -128,7 +128,7 @@ static bool take_from_others(
 		take_from_range(pool, pool->victims->worker_count, node, out_index);
 }
 
-/* The rest of the first look; true: all places were empty. */
+/* The rest of the first check; true: all places were empty. */
 static bool note_rest(struct pin_pool *pool)
 {
 	uint64_t *trays = pool->seen + pool->place_count;
@@ -190,9 +190,9 @@ static bool are_robbed(const struct pin_pool *pool, uint32_t own)
 
 /*
  * Whether nothing was free at the end of the first of two looks. The first
- * fence shows what was laid out and listed before it, and whose mark was taken
- * off; the second what owners put into their magazines: nothing is on its way
- * into those that are marked.
+ * fence shows buffers published and listed before it, and marks taken off
+ * before it; the second shows puts of owners into their magazines: nothing is
+ * on its way into marked ones.
  */
 static bool is_exhausted(struct pin_pool *pool, uint32_t own)
 {
@@ -226,7 +226,7 @@ bool pin_pool_search(struct pin_pool *pool, uint32_t own, uint32_t node, uint32_
 /* ---- buffers that come home ---- */
 
 /*
- * Into a magazine, onto a tray, or into a list.
+ * Into a magazine, onto a stash, or into a list.
  */
 
 /* Each group of one home at once. */
@@ -277,10 +277,10 @@ static void spill(struct pin_pool *pool, struct pin_magazine *magazine)
 }
 
 /*
- * Of a robbed magazine: lays one out for others, as long as they want it: until
- * half a magazine lies there, what the tray does not hold being in the list.
- * The list may look shorter or longer than it is; that costs time, nothing
- * else.
+ * Of a robbed magazine: publishes one for others, as long as they want it:
+ * until half a magazine is there, with those that do not fit the stash in the
+ * list. The list may look shorter or longer than it is; that costs time,
+ * nothing else.
  */
 static bool lay_out(struct pin_pool *pool, struct pin_magazine *magazine, uint32_t index)
 {
@@ -298,7 +298,7 @@ static bool lay_out(struct pin_pool *pool, struct pin_magazine *magazine, uint32
 	return false;
 }
 
-/* Of a robbed bundle: straight home, as long as fewer lie there than fit it. */
+/* Of a robbed batch: straight home, as long as fewer are there than fit it. */
 static bool send_straight(struct pin_pool *pool, const struct pin_magazine *bundle, uint32_t index)
 {
 	struct pin_freelist *list = &pool->freelists[pool->entries[index].node];
@@ -322,7 +322,7 @@ static void put_near(struct pin_pool *pool, struct pin_magazine *own, uint32_t i
 	}
 }
 
-/* Inside; the last one that fits takes all others along. */
+/* Inside; the last buffer that fits takes all others along. */
 static void put_far(struct pin_pool *pool, struct pin_magazine *bundle, uint32_t index)
 {
 	bool has_room = pin_magazine_put(bundle, index);
@@ -339,7 +339,7 @@ void pin_pool_put(struct pin_pool *pool, uint32_t magazine, uint32_t index)
 	struct pin_entry *entry = &pool->entries[index];
 	struct pin_magazine *own = magazine == PIN_POOL_OUTSIDE ? NULL : &pool->magazines[magazine];
 	bool is_far = own != NULL && own->node != entry->node;
-	bool is_unwanted = false; /* what is laid out, or sent straight */
+	bool is_unwanted = false; /* those published, or sent straight */
 
 	if (is_far) {
 		own = pin_pool_bundle(pool, magazine);

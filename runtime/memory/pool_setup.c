@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Making and ending a pool: what it consists of, and where each buffer lies at
- * first.
+ * Makes and ends a pool: its parts, and where each buffer is at first.
  */
 #include "runtime/memory/pool.h"
 #include "runtime/base/check.h"
@@ -71,7 +70,7 @@ static void fill_entries(struct pin_pool *pool, const struct pin_pool_setup *set
 	}
 }
 
-/* Whose tray the owner of magazine `i` looks at first: a near one's. */
+/* Whose stash the owner of magazine `i` checks first: a near one's. */
 static uint32_t nearest_giver(struct pin_pool *pool, uint32_t i)
 {
 	struct pin_victims_round round;
@@ -84,7 +83,7 @@ static uint32_t nearest_giver(struct pin_pool *pool, uint32_t i)
 	return giver;
 }
 
-/* A bundle goes home at once. */
+/* A batch goes home at once. */
 static uint32_t capacity_of(const struct pin_pool_setup *setup, bool is_bundle)
 {
 	return is_bundle && setup->magazine_capacity > PIN_POOL_BATCH_MAX

@@ -7,11 +7,11 @@
  * found something in a lane begins with its first lane again, so a higher lane
  * waits for one task at most.
  *
- * What stands behind in the order could wait for ever. So each lane that was
- * passed by `floor - 1` times in a row has the next turn: one task in `floor`.
- * With a floor of 0 the order is strict. What is for this worker alone
- * (completions, pinion_task_spawn_on) belongs to no lane; it stands behind all
- * of them and has a floor always, since nobody else could run it.
+ * A lower lane could wait for ever. So each lane that was passed by `floor - 1`
+ * times in a row has the next turn: one task in `floor`. With a floor of 0 the
+ * order is strict. Tasks for this worker alone (completions,
+ * pinion_task_spawn_on) belong to no lane; they come after all lanes and have a
+ * floor always, since no other worker could run them.
  *
  * Pure policy: no atomics, no clock. The plan is made once, by the thread that
  * creates the runtime; the turns are each worker's own.
@@ -29,11 +29,11 @@
 
 enum {
 	PIN_LANES = PINION_LANES,
-	PIN_LANE_BOUND = PIN_LANES, /* not a lane: what is for one worker alone */
+	PIN_LANE_BOUND = PIN_LANES, /* not a lane: tasks for one worker alone */
 	PIN_LANE_SLOTS,
 	PIN_LANE_NONE = PIN_LANE_SLOTS,
 	PIN_TIERS_MAX = 4,
-	/* One task in so many for what is bound to a worker. */
+	/* One task in this number for those bound to a worker. */
 	PIN_LANE_BOUND_FLOOR = 16,
 };
 
@@ -58,13 +58,13 @@ struct pin_lane_plan {
  * of its lanes in their order (m is n), and how many workers; the last tier may
  * leave that to pin_lane_plan_complete(). NULL or "": all serve all.
  *
- * Returns NULL, or what is wrong with the text.
+ * Returns NULL, or the mistake in the text.
  */
 const char *pin_lane_plan_parse(struct pin_lane_plan *out_plan, const char *text);
 
 /*
- * Fits the plan to so many workers; 0: to as many as it names, and else to
- * `default_count`. Returns their number, 0 when they do not fit.
+ * Fits the plan to `worker_count` workers; 0: to as many as it names, and else
+ * to `default_count`. Returns their number, 0 when they do not fit.
  */
 uint32_t pin_lane_plan_complete(
 	struct pin_lane_plan *plan, uint32_t worker_count, uint32_t default_count);
@@ -90,7 +90,7 @@ void pin_lane_turns_init(
  */
 uint32_t pin_lane_turns_due(const struct pin_lane_turns *turns, uint32_t overdue);
 
-/* A task of `slot` is run: those behind it were passed by. */
+/* A task of `slot` is run: those after it in the order were passed by. */
 void pin_lane_turns_note(struct pin_lane_turns *turns, uint32_t slot);
 
 /* It had its turn, and there was nothing. */

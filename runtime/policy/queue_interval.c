@@ -90,7 +90,7 @@ void pin_tuner_record(struct pin_tuner *tuner, uint64_t batch_ns, uint32_t task_
 		sample = SAMPLE_MAX;
 	}
 	kept = kept_after(tuner, task_count);
-	/* Rounding down what is left lets it arrive from both sides. */
+	/* Rounding down the remainder lets it arrive from both sides. */
 	if (tuner->average > sample) {
 		set_average(tuner, sample + (((tuner->average - sample) * kept) >> KEPT_SHIFT));
 	} else {

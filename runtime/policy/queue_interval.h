@@ -2,26 +2,26 @@
 /*
  * The tuner: how often a busy worker looks into the shared queue.
  *
- * A look costs a shared cache line, so it should be rare; but what waits there
+ * A check costs a shared cache line, so it should be rare; but tasks there
  * should wait about `target_ns` at most, however busy the worker is with its
  * own tasks. So the distance between two looks, counted in polls, is as many
  * average tasks as fill the target. The average is exponential: each task moves
  * it by `alpha` towards its own length, so one slow task changes little, and
- * ten tell 65 % of a lasting change. Tasks are not timed singly: a batch of n
+ * ten bring 65 % of a lasting change. Tasks are not timed singly: a batch of n
  * weighs as much as n samples of its mean, 1 - (1 - alpha)^n.
  *
  * Polls alone would not keep the promise: where tasks are longer than target /
- * interval_min, even the least distance is too far. So a look is due as well
+ * interval_min, even the least distance is too far. So a check is due as well
  * when more than the target has passed since the last one.
  *
  * Policy only: no atomics, no clock, integers throughout, so that equal inputs
  * give equal decisions on every machine. One per worker, used by it alone. The
  * worker times the running of tasks and nothing else (no waiting, no reaping),
- * counts polls from look to look, and looks into the shared queue first when a
- * look is due.
+ * counts polls from check to check, and reads the shared queue first when a
+ * check is due.
  *
- * Invariants: 1. the average is at least 1 ns; 2. the interval lies within
- * interval_min … interval_max; 3. it is what the average says, at all times.
+ * Invariants: 1. the average is at least 1 ns; 2. the interval is within
+ * interval_min … interval_max; 3. it is that of the average, at all times.
  */
 #ifndef PIN_POLICY_QUEUE_INTERVAL_H
 #define PIN_POLICY_QUEUE_INTERVAL_H
@@ -50,7 +50,7 @@ struct pin_tuner_options {
 struct pin_tuner {
 	/* [const] after init */
 	struct pin_tuner_options options;
-	/* What is left of the old after 2^i samples, in units of 2^-24. */
+	/* The share of the old average after 2^i samples, in units of 2^-24. */
 	uint32_t kept[PIN_TUNER_POWERS];
 	/* [own] */
 	uint32_t interval;
@@ -61,11 +61,11 @@ void pin_tuner_init(struct pin_tuner *tuner, const struct pin_tuner_options *opt
 
 /*
  * Learns from a batch: `task_count` tasks took `batch_ns` together. A batch
- * without tasks tells nothing. Tasks longer than 4 s count as 4 s.
+ * without tasks changes nothing. Tasks longer than 4 s count as 4 s.
  */
 void pin_tuner_record(struct pin_tuner *tuner, uint64_t batch_ns, uint32_t task_count);
 
-/* Polls from one look to the next. */
+/* Polls from one check to the next. */
 static inline uint32_t pin_tuner_interval(const struct pin_tuner *tuner)
 {
 	return tuner->interval;
@@ -77,7 +77,7 @@ static inline uint64_t pin_tuner_average_ns(const struct pin_tuner *tuner)
 	return tuner->average >> PIN_TUNER_AVERAGE_SHIFT;
 }
 
-/* Whether to look now, so many polls and so long after the last look. */
+/* Whether to check now, that many polls and that long after the last check. */
 static inline bool pin_tuner_is_due(
 	const struct pin_tuner *tuner, uint64_t polls_since, uint64_t ns_since)
 {

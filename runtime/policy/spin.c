@@ -6,9 +6,9 @@
 #include "runtime/base/check.h"
 
 enum {
-	/* A gap moves the average by one part in so many. */
+	/* A gap moves the average by one part in this number. */
 	GAP_WEIGHT = 8,
-	/* A catch likewise: a trial has few of them. */
+	/* A catch by one in this: a trial has few of them. */
 	CATCH_WEIGHT = 2,
 	/* Of the usual span: what takes longer is not sooner than a wake. */
 	PAYS_FACTOR = 2,

@@ -3,12 +3,13 @@
  * Patience: how long a worker that has run dry waits awake before it sleeps.
  *
  * A wake costs both sides several microseconds and the work tens of them, so it
- * pays to wait awake for what comes sooner than that, and for nothing else. How
- * soon work came after the worker had slept tells little: the wakes themselves
- * are in it. Two workers that take turns, each asleep while the other works,
- * see gaps of two wakes, and would go on like that for ever; awake they would
- * see a microsecond. On the other hand where a worker shares its CPU with who
- * is to bring the work, gaps are short, and all waiting is in vain.
+ * pays to wait awake for work that comes sooner than that, and for nothing
+ * else. The time until work came after the worker had slept is no evidence: the
+ * wakes themselves are in it. Two workers that take turns, each asleep while
+ * the other works, see gaps of two wakes, and would go on like that for ever;
+ * awake they would see a microsecond. On the other hand where a worker shares
+ * its CPU with the bringer of the work, gaps are short, and all waiting is in
+ * vain.
  *
  * So there are three spans, in looks for work, and what they catch decides:
  *
@@ -16,20 +17,20 @@
  *              After some that caught nothing, only now and then
  *     learned  twice what it took lately, four times the usual one at most
  *     trial    longer than two wakes; now and then, when some sleeps in a row
- *              were ended soon. It is given so many spans and ends with the
- *              first that catches nothing. If what came was sooner than a wake
+ *              were ended soon. It is given several spans and ends with the
+ *              first that catches nothing. If the work came sooner than a wake
  *              at the end, the next trial may come earlier, else later: so a
  *              trial that never pays costs less than 0.1 % of a CPU.
  *
  * A worker without work for longer times has no short gaps, and tries nothing.
  *
  * Policy only: no atomics, no clock. One per worker, used by it alone, in this
- * order: ask when dry; if it was told to spin, tell how that ended; when there
- * is work again, tell how long there was none.
+ * order: ask when dry; if the answer was to spin, report how that ended; when
+ * there is work again, report how long there was none.
  *
- * Invariant: a trial begins PIN_PATIENCE_PAUSE_NS_MIN after the one before at
- * the earliest, and is over with its first span that catches nothing, or with
- * its last.
+ * Invariant: a trial begins PIN_PATIENCE_PAUSE_NS_MIN after the last one at the
+ * earliest, and is over with its first span that catches nothing, or with its
+ * last.
  */
 #ifndef PIN_POLICY_SPIN_H
 #define PIN_POLICY_SPIN_H
@@ -44,13 +45,13 @@ enum {
 	PIN_PATIENCE_GAP_NS_MAX = 400 * 1000,
 	/* A sleep that was ended sooner may have been a mistake: some wakes. */
 	PIN_PATIENCE_SHORT_NS = 150 * 1000,
-	/* So many of them in a row are worth a trial. */
+	/* This number in a row is worth a trial. */
 	PIN_PATIENCE_SHORT_SLEEPS = 4,
 	PIN_PATIENCE_TRIAL_SPANS = 16,
 	/* Of the usual span. */
 	PIN_PATIENCE_TRIAL_FACTOR = 16,
 	PIN_PATIENCE_LEARNED_FACTOR = 4,
-	/* In a row; then so many times without, twice as many each time. */
+	/* In a row; then as many times without, twice as many each time. */
 	PIN_PATIENCE_MISSES = 8,
 	PIN_PATIENCE_SKIPS_MIN = 16,
 	PIN_PATIENCE_SKIPS_MAX = 1024,
@@ -69,7 +70,7 @@ struct pin_patience {
 	bool has_caught;       /* since it ran dry */
 	uint64_t gap_ns;       /* smoothed: from running dry to the next task */
 	uint64_t trial_ns;     /* no trial before */
-	uint64_t pause_ns;     /* until the one after the next */
+	uint64_t pause_ns;     /* until the next trial but one */
 };
 
 void pin_patience_init(struct pin_patience *patience, uint32_t usual_looks);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whom a searching worker tries to steal from, and in which order; and who is
- * near whom, for those who wake.
+ * The victims of a searching worker, in their order; and the neighbours of a
+ * worker, for wakes.
  *
  * The nearer the victim, the cheaper its work: same L2 first, as siblings on
  * one core or a cluster of small cores have it, then same L3, then same node,
@@ -22,9 +22,9 @@
  *     all [0,10); its tiers: 3 | 5 | 0 1 2 | 6 7 8 9
  *
  * These ranges are kept for each worker, 48 bytes with its rank's index. Where
- * the machine tells that other nodes differ in how far they are, the last tier
- * is several: each node has the others' ranges in the order of their distance,
- * and those equally far are one ring.
+ * the machine reports different distances to other nodes, the last tier is
+ * several: each node has the others' ranges in the order of their distance, and
+ * those equally far are one ring.
  *
  * The set of parked workers may use ranks for its bits; then they are also what
  * a waker prefers.
@@ -33,8 +33,8 @@
  * that creates the runtime; then constant, read by all.
  *
  * Invariants: (1) ranks are a permutation of indices. (2) each of a worker's
- * ranges contains the one before it. (3) a round names everybody else once,
- * nobody before one who is nearer.
+ * ranges contains the last one. (3) a round names each other worker once, and
+ * none before a nearer one.
  *
  * An L3 that spans nodes, as with sub-NUMA clusters, counts per node: a worker
  * in the other half of it counts as on another node.
@@ -63,7 +63,7 @@ struct pin_neighbours {
 	uint32_t group; /* its node among those of workers */
 };
 
-/* Another node, as seen from one. */
+/* Another node, as seen from a given node. */
 struct pin_far_node {
 	struct pin_range ranks;
 	uint32_t distance;
@@ -81,7 +81,7 @@ struct pin_victims {
 
 /*
  * Worker i is at places[i], for i < place_count; others have no place, and so
- * have everybody in one tier, and are in the last tier of those who have one.
+ * have all others in one tier, and are in the last tier of those that have one.
  * Without any places ranks are indices. `distances` may be NULL.
  *
  * Errors: -ENOMEM.
@@ -116,7 +116,7 @@ static inline const struct pin_range *pin_victims_ranges(
 	return victims->neighbours[worker_index].ranks;
 }
 
-/* Likewise the `far_count` other nodes, near ones first. */
+/* The same for the `far_count` other nodes, near ones first. */
 static inline const struct pin_far_node *pin_victims_far(
 	const struct pin_victims *victims, uint32_t worker_index)
 {

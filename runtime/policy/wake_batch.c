@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How far the next look may be.
+ * The distance to the next check.
  */
 #include "runtime/policy/wake_batch.h"
 #include "runtime/base/base.h"

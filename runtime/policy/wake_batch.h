@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The hoard: what a worker has spawned since it last told a sleeper of its
- * queue, and when to look whether somebody sleeps who is to be told.
+ * Unannounced spawns: the tasks that a worker has spawned since it last woke a
+ * sleeper for its queue, and when to check for a sleeper to wake.
  *
- * A look reads lines that others write, six loads for each spawn. It is of use
+ * A check reads lines that others write, six loads for each spawn. It is of use
  * only where its answer could be "wake": with enough tasks hoarded, or with as
- * many as are longer than a wake. So with nobody asleep at the last look the
- * next comes when either might be the case; with a sleeper whom it is not worth
- * waking yet, at the next spawn. What a look misses in between, or since it
- * has no fence, the fence behind `fence_spawns` finds, and the one at the end
- * of the turn.
+ * many as are longer than a wake. So with no sleeper at the last check the next
+ * comes when either might be the case; with a sleeper whom it is not worth
+ * waking yet, at the next spawn. Sleepers that a check misses in between, or
+ * since it has no fence, are found by the fence after `fence_spawns`, and by
+ * the check at the end of the turn.
  *
- * Policy only: no atomics, no clock. One per worker, used by it alone: it looks
- * with the spawn that is due, and says how that ended; each answer is how many
- * spawns may pass before the next one that looks. The caller counts them, as
- * its queue can do that by the way: by its mark (queue/deque.h).
+ * Policy only: no atomics, no clock. One per worker, used by it alone: it
+ * checks with the spawn that is due, and reports how that ended; each answer is
+ * how many spawns may pass before the next one that checks. The caller counts
+ * them, as its queue can do that by the way: by its mark (queue/deque.h).
  *
- * Invariant: from one "told" to the next no more than `fence_spawns` spawns are
+ * Invariant: from one wake to the next no more than `fence_spawns` spawns are
  * counted.
  */
 #ifndef PIN_POLICY_WAKE_BATCH_H
@@ -25,35 +25,35 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* `worth_spawns` and `fence_spawns` of a worker with nobody to tell. */
+/* `worth_spawns` and `fence_spawns` of a worker that wakes no other. */
 #define PIN_HOARD_NEVER UINT32_MAX
 
 enum {
-	/* Spawns from one look to the next at most. */
+	/* Spawns from one check to the next at most. */
 	PIN_HOARD_STRIDE_MAX = 32,
 };
 
 struct pin_hoard {
 	/* [const] after init */
-	uint32_t worth_spawns; /* so many are worth a wake */
-	uint32_t fence_spawns; /* and so many a fence */
+	uint32_t worth_spawns; /* number worth a wake */
+	uint32_t fence_spawns; /* number that needs a fence */
 	uint64_t worth_ns;     /* and so long a queue is worth a wake */
-	uint32_t look_count;   /* [own] hoarded since somebody was told, at the look that is due */
+	uint32_t look_count;   /* [own] spawns since the last wake, at the check that is due */
 };
 
 /* 1 <= worth_spawns <= fence_spawns. The first spawn looks. */
 void pin_hoard_init(
 	struct pin_hoard *hoard, uint32_t worth_spawns, uint32_t fence_spawns, uint64_t worth_ns);
 
-/* ---- at a look ---- */
+/* ---- at a check ---- */
 
-/* Spawns since somebody was told. */
+/* Spawns since the last wake. */
 static inline uint32_t pin_hoard_count(const struct pin_hoard *hoard)
 {
 	return hoard->look_count;
 }
 
-/* Whether so many, unlooked, are to be told of behind a fence. */
+/* Whether that number, unchecked, needs a check after a fence. */
 static inline bool pin_hoard_is_fence_due(const struct pin_hoard *hoard)
 {
 	return pin_hoard_count(hoard) >= hoard->fence_spawns;
@@ -67,26 +67,26 @@ static inline bool pin_hoard_is_worth_a_wake(
 		queued * average_ns >= hoard->worth_ns;
 }
 
-/* Somebody sleeps, and it was not worth a wake, or not called for. */
+/* A worker sleeps, and it was not worth a wake, or not called for. */
 static inline uint32_t pin_hoard_note_kept(struct pin_hoard *hoard)
 {
 	hoard->look_count++;
 	return 0;
 }
 
-/* Nobody sleeps; `queued` tasks wait, of that length. */
+/* No worker sleeps; `queued` tasks wait, of that length. */
 uint32_t pin_hoard_note_nobody(struct pin_hoard *hoard, uint32_t queued, uint64_t average_ns);
 
 /* ---- at any time ---- */
 
-/* Somebody was told, if anybody is there. */
+/* A worker was woken, if there was any. */
 static inline uint32_t pin_hoard_note_told(struct pin_hoard *hoard)
 {
 	hoard->look_count = 1;
 	return 0;
 }
 
-/* The usual length of tasks has changed, `unspent` spawns before the look. */
+/* The usual length of tasks has changed, `unspent` spawns before the check. */
 static inline uint32_t pin_hoard_look_soon(struct pin_hoard *hoard, uint32_t unspent)
 {
 	hoard->look_count -= unspent;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Yield policies. All kinds are one: units are counted up to a quota. They
- * differ in what is a unit, in the quota, and in who changes it.
+ * differ in their unit, in the quota, and in its changes.
  *
  * Pure functions of the struct and their arguments, integers only, which is
  * what makes a saved policy repeat its decisions.
@@ -104,7 +104,7 @@ bool pinion_yield_due(struct pinion_yield *yield, uint64_t units)
 	return yield->has_ended != 0;
 }
 
-/* So many units at the pace of this stretch take as long as they should. */
+/* That number of units at the pace of this stretch takes the intended time. */
 static uint64_t adapt(const struct pinion_yield *yield, uint64_t stretch_ns)
 {
 	uint64_t done = yield->done_units;

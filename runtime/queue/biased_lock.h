@@ -16,7 +16,7 @@
  * [OWNED-1] of "busy := 1" and "taken := 1" one comes first, and the other side
  * sees it: either before fence_all, and then the other does, or after it, and
  * then the owner does.
- * [OWNED-2] each leaves by a release store that who comes next reads (acquire).
+ * [OWNED-2] each leaves by a release store that the next one reads (acquire).
  *
  * Where there is no fence_all, an owner that wants to let others in
  * says so (`is_fenced`): then each side passes a full fence of its own.
@@ -85,8 +85,8 @@ static inline bool pin_owned_fence_other(const struct pin_owned *owned, const st
 }
 
 /*
- * By anyone else. False: somebody is in it, or there is no fence_all here and
- * the owner's fence is a light one.
+ * By any other thread. False: a thread is in it, or there is no fence_all here
+ * and the owner's fence is a light one.
  */
 static inline bool pin_owned_take(struct pin_owned *owned, const struct pin_host *host)
 {

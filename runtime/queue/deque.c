@@ -41,7 +41,7 @@ void pin_deque_close(struct pin_deque *deque)
 
 /* ---- the hold ---- */
 
-/* By the owner, who has just taken what was before `first`. */
+/* By the owner, which has just taken all before `first`. */
 static void begin_hold(struct pin_deque *deque, uint32_t first)
 {
 	uint64_t head = pin_deque_head_of(first, first);
@@ -92,7 +92,7 @@ static void end_hold(struct pin_deque *from, uint64_t head)
 		pin_load_acquire_u32(&from->is_popping) != 0) { /* [DEQUE-4] */
 		return;
 	}
-	/* Relaxed: it stands still. */
+	/* Relaxed: it does not change. */
 	first = pin_load_relaxed_u32(&from->own_first);
 	(void)pin_cas_seq_cst_u64(&from->head, &head, pin_deque_head_of(first, first));
 }
@@ -116,7 +116,7 @@ static void note_claimed(struct pin_deque *deque, uint32_t first, uint32_t count
 	bool is_calm = first == pin_load_relaxed_u32(&deque->own_first);
 
 	deque->calm_count = is_calm ? deque->calm_count + count : 0;
-	/* Relaxed: nobody else goes by it but in a hold. */
+	/* Relaxed: no other thread reads it except in a hold. */
 	pin_store_relaxed_u32(&deque->own_first, first + count);
 }
 

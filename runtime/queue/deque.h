@@ -6,9 +6,9 @@
  * In FIFO order the owner takes the oldest element, and a thief takes the older
  * half in three steps: claim them by moving `first`, copy them out, release
  * their slots by moving `kept` up to `first`. Between, only one thief is at it,
- * and the owner goes on popping and pushing, never into a slot that is kept.
- * A single element is read first and then taken in one step, which fails if
- * `kept` has moved, before which nobody writes to the slot.
+ * and the owner goes on popping and pushing, never into a slot that is kept. A
+ * single element is read first and then taken in one step, which fails if
+ * `kept` has moved, before which no thread writes to the slot.
  *
  *     kept      first              tail
  *      |  claimed  |    queued       |
@@ -17,8 +17,8 @@
  * `kept` and `first` share one word, so that a claim is one compare-and-swap.
  *
  * In LIFO order (Chase-Lev) the owner takes the newest element and a thief the
- * oldest, one at a time: a claim of several could collide with an owner who
- * comes from the other end without telling. `kept` then equals `first`.
+ * oldest, one at a time: a claim of several could collide with an owner that
+ * comes from the other end unannounced. `kept` then equals `first`.
  *
  * When it is full the owner takes the older half out in one piece and gives it
  * to the injector.
@@ -26,9 +26,9 @@
  * The hold. A compare-and-swap for each pop is for thieves, and most queues see
  * none for long. So in FIFO order an owner that has not been disturbed for
  * PIN_DEQUE_CALM_POPS pops holds the head: `head` says only that, as a claim of
- * half the range, and the oldest stands at `own_first`, which is the owner's
- * alone and takes plain stores. A thief that finds the head held first ends the
- * hold, and pays for both sides with the host's fence_all:
+ * half the range, and the oldest element is at `own_first`, which is the
+ * owner's alone and takes plain stores. A thief that finds the head held first
+ * ends the hold, and pays for both sides with the host's fence_all:
  *
  *     owner, popping                 thief
  *     is_popping := 1                is_asked := 1
@@ -37,8 +37,9 @@
  *     own_first += 1                 head: held -> own_first, by CAS
  *     is_popping := 0
  *
- * Whoever ends it writes the same, and one of them does. Thieves that go away
- * come again and find it ended, as the owner's next pop sees that it is asked.
+ * Each thread that ends it writes the same, and one of them does. Thieves that
+ * go away come again and find it ended, as the owner's next pop sees that it is
+ * asked.
  *
  * Progress: push and pop are wait-free for the owner but for thieves that win
  * against its claim, each of which takes something; steal never waits.
@@ -53,7 +54,7 @@
  * thief looks at `first`, fences, then at `tail`. One of them sees the other,
  * and for the last element both use a compare-and-swap.
  * [DEQUE-4] of "is_popping := 1" and "is_asked := 1" one comes first, and the
- * other side sees it, before fence_all or after it: `own_first` stands still
+ * other side sees it, before fence_all or after it: `own_first` does not change
  * when a thief reads it. It is the newest, as a pop ends by a release store,
  * which the thief reads (acquire).
  * [DEQUE-5] the owner lowers `is_asked`, then makes the head a held one (CAS,
@@ -78,7 +79,7 @@ enum pin_deque_order {
 
 /*
  * To end a hold takes a thief some microseconds, in which it interrupts all
- * others. So many pops save as much.
+ * others. This number of pops saves as much.
  */
 #define PIN_DEQUE_CALM_POPS 1024u
 
@@ -87,11 +88,11 @@ struct pin_deque {
 	struct pin_atomic_u64 head PIN_CACHE_ALIGNED; /* [W:any R:any] */
 	struct pin_atomic_u32 is_asked; /* [W:any R:owner] to end the hold; or none is */
 	struct pin_atomic_u32 tail PIN_CACHE_ALIGNED; /* [W:owner R:any] next free */
-	struct pin_atomic_u32 own_first;	      /* [W:owner R:any] behind its last pop */
+	struct pin_atomic_u32 own_first;	      /* [W:owner R:any] after its last pop */
 	struct pin_atomic_u32 is_popping; /* [W:owner R:any] looks whether it is asked */
 	/* [own] */
 	uint32_t pause_at;   /* the nearer of the next two, from the tail on */
-	uint32_t room_end;   /* full there, by the owner's last look */
+	uint32_t room_end;   /* full there, by the owner's last check */
 	uint32_t mark;	     /* see pin_deque_set_mark() */
 	uint32_t calm_count; /* pops in a row without a theft */
 	bool is_held;	     /* a thief may have ended it */
@@ -165,7 +166,7 @@ static inline void pin_deque_write_slot(
 	pin_store_relaxed_u64(pin_deque_slot_at(deque, position), (uintptr_t)link);
 }
 
-/* Where the oldest stands, or has stood; what follows is loaded later. */
+/* Index of the oldest, now or earlier; later ones are loaded later. */
 static inline uint32_t pin_deque_first(const struct pin_deque *deque)
 {
 	uint64_t head = pin_load_acquire_u64(&deque->head);
@@ -174,7 +175,7 @@ static inline uint32_t pin_deque_first(const struct pin_deque *deque)
 						     : pin_deque_first_of(head);
 }
 
-/* Elements to be taken; exact for the owner while nobody steals. */
+/* Elements to be taken; exact for the owner while no thief is at it. */
 static inline uint32_t pin_deque_count(const struct pin_deque *deque)
 {
 	uint32_t first = pin_deque_first(deque);
@@ -185,8 +186,8 @@ static inline uint32_t pin_deque_count(const struct pin_deque *deque)
 }
 
 /*
- * By the owner: true is certain, as nobody else puts in; false means that there
- * was something behind its last pop, which thieves may have taken.
+ * By the owner: true is certain, as no other thread puts in; false means that
+ * there were elements after its last pop, which thieves may have taken.
  */
 static inline bool pin_deque_is_drained(const struct pin_deque *deque)
 {
@@ -195,8 +196,8 @@ static inline bool pin_deque_is_drained(const struct pin_deque *deque)
 }
 
 /*
- * Likewise: elements behind its last pop, some of which thieves may have taken.
- * To look at the head would take that line from them.
+ * By the owner: elements after its last pop, some of which thieves may have
+ * taken. To look at the head would take that line from them.
  */
 static inline uint32_t pin_deque_count_known(const struct pin_deque *deque)
 {
@@ -215,7 +216,7 @@ static inline bool pin_deque_await(const struct pin_deque *deque)
 	return (int32_t)(pin_load_acquire_u32(&deque->tail) - first) > 0;
 }
 
-/* By the owner: nobody needs the slots before this one any more. */
+/* By the owner: no thread needs the slots before this one any more. */
 static inline uint32_t pin_deque_kept(const struct pin_deque *deque)
 {
 	uint64_t head = pin_load_acquire_u64(&deque->head); /* [DEQUE-2] */
@@ -231,7 +232,7 @@ static inline uint32_t pin_deque_until_mark(const struct pin_deque *deque)
 	return deque->mark - pin_load_relaxed_u32(&deque->tail);
 }
 
-/* By the owner, behind what moves the mark or the end of the room. */
+/* By the owner, after a change of the mark or of the end of the room. */
 static inline void pin_deque_settle(struct pin_deque *deque)
 {
 	uint32_t tail = pin_load_relaxed_u32(&deque->tail);
@@ -294,7 +295,9 @@ static PIN_INLINE bool pin_deque_push_known(struct pin_deque *deque, struct pin_
 	return true;
 }
 
-/* By the owner, who has looked for room: an element so far behind the last. */
+/*
+ * By the owner, which has checked the room: an element that far after the last.
+ */
 static inline void pin_deque_place(
 	struct pin_deque *deque, uint32_t distance, struct pin_link *link)
 {
@@ -311,7 +314,7 @@ static inline void pin_deque_show(struct pin_deque *deque, uint32_t count)
 }
 
 /*
- * By the owner; it does not count. False when it is full, after a look: then
+ * By the owner; it does not count. False when it is full, after a check: then
  * the element stays with the caller.
  */
 static inline bool pin_deque_push(struct pin_deque *deque, struct pin_link *link)
@@ -325,7 +328,10 @@ static inline bool pin_deque_push(struct pin_deque *deque, struct pin_link *link
 	return true;
 }
 
-/* By one that does not hold the head, or is to end its hold. */
+/*
+ * Slow-path pop: the owner has no reservation on the head, or a thief has
+ * revoked it.
+ */
 struct pin_link *pin_deque_pop_claimed(struct pin_deque *deque);
 
 static PIN_INLINE struct pin_link *pin_deque_pop_oldest(struct pin_deque *deque)
@@ -364,14 +370,17 @@ static PIN_INLINE struct pin_link *pin_deque_pop(struct pin_deque *deque)
 
 /* ---- the rest ---- */
 
-/* By the owner: moves the older half behind `out_list`; returns how many. */
+/*
+ * By the owner: moves the older half to the end of `out_list`; returns how
+ * many.
+ */
 uint32_t pin_deque_pop_half(struct pin_deque *deque, struct pin_list *out_list);
 
 /*
- * By the owner of `to`, which is not `from`: takes the older half of what is in
- * `from`, rounded up (LIFO: one), the oldest into *out_link, the rest into `to`
- * as far as it has room. Returns how many; 0 when there was nothing, or when
- * somebody else was taking.
+ * By the owner of `to`, which is not `from`: takes the older half of `from`,
+ * rounded up (LIFO: one), the oldest into *out_link, the rest into `to` as far
+ * as it has room. Returns how many; 0 when it was empty, or when another thread
+ * was taking.
  */
 uint32_t pin_deque_steal(struct pin_deque *from, struct pin_deque *to, struct pin_link **out_link);
 

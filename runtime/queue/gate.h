@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The gate: one word that decides whether outside work is still admitted and
- * counts what has been.
+ * counts the admissions.
  *
  * Bit 0 says "accepting", the rest counts admissions ever made. Both in one
  * word, so that no admission can slip past a close: after pin_gate_close() the
- * count grows no more. What is finished is counted by the workers, each in its
+ * count grows no more. Finished tasks are counted by the workers, each in its
  * own meter, so completing a task writes nothing shared.
  *
- * Whoever was admitted may forgo it, as if it had never been. Until then the
- * count is too high, which can only delay the end, never hasten it; so when the
- * gate is closed already, whoever waits for the end has to look once more.
+ * An admission may be undone, as if it had never been. Until then the count is
+ * too high, which can only delay the end, never hasten it; so when the gate is
+ * closed already, a thread that waits for the end has to check once more.
  *
  * Progress: admit is lock-free, the others are wait-free. Any thread.
  *
@@ -65,7 +65,7 @@ static inline enum pin_gate_answer pin_gate_admit_until(
 	return PIN_GATE_ADMITTED;
 }
 
-/* Likewise without an end; false: closed. */
+/* The same without an end; false: closed. */
 static inline bool pin_gate_admit(struct pin_gate *gate, uint64_t count)
 {
 	return pin_gate_admit_until(gate, count, UINT64_MAX) == PIN_GATE_ADMITTED;

@@ -22,7 +22,7 @@ void pin_intake_init(struct pin_intake *intake, uint64_t limit)
 bool pin_intake_renew(struct pin_intake *intake, const struct pin_intake_view *view, uint64_t count,
 	uint64_t *out_waiting)
 {
-	/* Of limit, popped and elsewhere each is part of what may come. */
+	/* Of limit, popped and elsewhere each is part of the new end. */
 	uint64_t end = intake->limit + view->popped +
 		pin_load_acquire_u64(&intake->elsewhere); /* [INTAKE-1] */
 	uint64_t next;

@@ -4,28 +4,28 @@
  * queue that all workers share. The other lanes have a limit each, by the
  * claims of queue/lane_queue.h.
  *
- * The gate counts what is admitted, whoever pops counts what has left; what
- * waits is the difference. To compare the two for each task would have every
- * spawn read what a worker has just written. So an intake keeps the end up to
- * which the gate may count by what it knew last, beside the gate's own word,
- * and only who gets there looks anew. The end that is known never is too far,
- * as what leaves only moves it on.
+ * The gate counts admissions, the poppers count departures; the difference
+ * waits. To compare the two for each task would have every spawn read what a
+ * worker has just written. So an intake keeps the end up to which the gate may
+ * count by its last view, beside the gate's own word, and only a thread that
+ * gets there reads anew. The end that is known never is too far, as what leaves
+ * only moves it on.
  *
- * What workers push themselves is never refused, since who runs may need it to
- * finish. It takes room all the same, from the next look on, of which there are
- * sixteen at least while a whole limit is admitted.
+ * Pushes of workers themselves are never refused, since a running task may need
+ * them to finish. It takes room all the same, from the next check on, of which
+ * there are sixteen at least while a whole limit is admitted.
  *
- * Work that is admitted and never gets into this queue, that of other lanes
- * too, is told as `elsewhere` once it can no longer be forgone. In the instant
+ * Admitted work that never gets into this queue, that of other lanes too, is
+ * counted in `elsewhere` once it can no longer be undone. In the instant
  * before, it takes room here: a spawn at the very limit may be refused for it.
  *
- * Invariant: of what was admitted by this end, never more than `limit` wait.
+ * Invariant: of the work admitted by this end, never more than `limit` wait.
  *
  * Progress: lock-free. Any thread from outside.
  *
- * [INTAKE-1] counts are behind what they count (release) -> who looks anew
- * (acquire): something is seen to have left only if its admission, or its
- * worker's count, is seen as well. So what has left is read first.
+ * [INTAKE-1] counts follow the events they count (release) -> a thread that
+ * checks anew (acquire): a departure is seen only if its admission, or its
+ * worker's count, is seen as well. So departures are read first.
  */
 #ifndef PIN_QUEUE_GATE_INTAKE_H
 #define PIN_QUEUE_GATE_INTAKE_H
@@ -44,8 +44,8 @@ struct pin_intake {
 void pin_intake_init(struct pin_intake *intake, uint64_t limit);
 
 /*
- * To be told after the admission of work that never gets into this queue, and
- * that is not forgone any more.
+ * To be called after the admission of work that never gets into this queue, and
+ * that is not undone any more.
  */
 static inline void pin_intake_note_elsewhere(struct pin_intake *intake, uint64_t count)
 {
@@ -66,8 +66,8 @@ struct pin_intake_view {
 };
 
 /*
- * Moves the end to where `count` more fit, by what was seen just before. False:
- * they do not fit, as *out_waiting tasks wait.
+ * Moves the end to where `count` more fit, by the view just read. False: they
+ * do not fit, as *out_waiting tasks wait.
  */
 bool pin_intake_renew(struct pin_intake *intake, const struct pin_intake_view *view, uint64_t count,
 	uint64_t *out_waiting);

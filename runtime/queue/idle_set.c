@@ -49,8 +49,8 @@ static bool group_is_empty(const struct pin_idle_group *group)
 }
 
 /*
- * Failing is fine: somebody has published, or the next claim that comes by does
- * it.
+ * Failing is fine: another thread has published, or the next claim that comes
+ * by does it.
  */
 static void clear_if_empty(struct pin_idle *idle, uint32_t group_index)
 {
@@ -124,8 +124,8 @@ static uint64_t mask_of(struct pin_range range, uint32_t base)
 }
 
 /*
- * The lowest bit of `mask` that is set and that we are the one to clear, or
- * PIN_IDLE_NONE; what is left in the word goes to `out_left`.
+ * The lowest set bit of `mask` that this thread clears, or PIN_IDLE_NONE; the
+ * rest of the word goes to `out_left`.
  */
 static uint32_t take(struct pin_atomic_u64 *word, uint64_t mask, uint64_t *out_left)
 {
@@ -217,7 +217,7 @@ uint32_t pin_idle_claim_in(
 {
 	uint32_t index = PIN_IDLE_NONE;
 
-	/* Waking when nobody sleeps is the common case under load. */
+	/* A wake without a sleeper is the common case under load. */
 	if (pin_idle_is_empty(idle)) {
 		return PIN_IDLE_NONE;
 	}

@@ -10,15 +10,15 @@
  *
  * Up to 64 workers are the bits of one word, `top`. Of more, 128 are a group,
  * two words in a line of their own; bit g of `top` says that group g may have
- * somebody, and the upper half of `top` counts publications. So claiming costs
+ * sleepers, and the upper half of `top` counts publications. So claiming costs
  * two words whatever the number of workers, and an empty set shows in one.
  *
- * Invariants: (1) whoever has published and was not taken out since shows in
- * `top`: there a 0 is right, a 1 may be out of date. (2) a bit is taken out as
- * often as it was published, by a claim or by its owner. (3) a group's bit that
- * is out of date is cleared by the next claim that meets it.
+ * Invariants: (1) a worker that has published and was not taken out since shows
+ * in `top`: there a 0 is right, a 1 may be out of date. (2) a bit is taken out
+ * as often as it was published, by a claim or by its owner. (3) a group's bit
+ * that is out of date is cleared by the next claim that meets it.
  *
- * Progress: publish, withdraw and a look are wait-free; claim is lock-free.
+ * Progress: publish, withdraw and a check are wait-free; claim is lock-free.
  *
  *                publish  withdraw  claim    -: free. o: free for different
  *     publish    o        o         -        workers; a worker's own publish
@@ -35,7 +35,7 @@
 #include "runtime/base/base.h"
 
 /*
- * [PARK-1] parker.h tells the protocol: the sleeper publishes, fences and looks
+ * [PARK-1] parker.h has the protocol: the sleeper publishes, fences and checks
  * for work; the waker adds work, fences and claims. It rests on invariant 1.
  *
  * Why a group's bit cannot just be cleared when the group has become empty, nor
@@ -50,15 +50,15 @@
  *     clears g in top
  *                                                       adds work
  *                                                       top is 0: nobody
- *     sees the group, sets g     (work waits, nobody comes)
+ *     sees the group, sets g     (work waits, no worker comes)
  *
- * [IDLE-1] The one who clears reads `top`, then the group, and clears with a
- * CAS on all of `top`; who publishes sets its bit, then adds to the count in
- * `top`. An addition after that read makes the CAS fail. One before it was seen
- * by that read, so the group's bit is seen by what follows, and nothing is
- * cleared. A sleeper whose addition found g clear sets g: nobody clears it
+ * [IDLE-1] The clearing thread reads `top`, then the group, and clears with a
+ * CAS on all of `top`; a publishing worker sets its bit, then adds to the count
+ * in `top`. An addition after that read makes the CAS fail. One before it was
+ * seen by that read, so the group's bit is seen by what follows, and nothing is
+ * cleared. A sleeper whose addition found g clear sets g: no thread clears it
  * again before the sleeper is taken out, for the same reason. The count wraps
- * after 2^32 publications; a claimer would have to stand between read and CAS
+ * after 2^32 publications; a claimer would have to pause between read and CAS
  * for exactly as many.
  *
  * That a sleeper adds even when g is set is what it costs: with more than 64
@@ -77,7 +77,7 @@ struct pin_idle_group {
 
 struct pin_idle {
 	uint32_t worker_count;			       /* [const] */
-	uint64_t top_mask;			       /* [const] the bits of `top` that say who */
+	uint64_t top_mask;			       /* [const] the bits of `top` in use */
 	struct pin_atomic_u64 top PIN_CACHE_ALIGNED;   /* [W:any R:any] */
 	struct pin_idle_group groups[PIN_IDLE_GROUPS]; /* unused up to 64 workers */
 };
@@ -96,7 +96,7 @@ bool pin_idle_withdraw(struct pin_idle *idle, uint32_t worker_index);
 
 /*
  * Each of these takes a worker out of the set, or returns PIN_IDLE_NONE. By any
- * thread, after a seq_cst fence; then NONE means that nobody had published
+ * thread, after a seq_cst fence; then NONE means that no worker had published
  * before a fence that precedes this one, and was not taken since.
  *
  * pin_idle_claim: the lowest.
@@ -111,7 +111,7 @@ uint32_t pin_idle_claim_in(
 	struct pin_idle *idle, const struct pin_range *ranges, uint32_t range_count);
 
 /*
- * A look at one word. True is as good as NONE from a claim; false may be out of
+ * Reads one word. True is as good as NONE from a claim; false may be out of
  * date.
  */
 static inline bool pin_idle_is_empty(const struct pin_idle *idle)

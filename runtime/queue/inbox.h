@@ -8,8 +8,8 @@
  * Progress: push is lock-free, take is wait-free. Any thread pushes, the worker
  * takes.
  *
- * [INBOX-1] push (CAS) -> take (exchange): the worker sees what was written
- * before the push. [PARK-1] orders a push against a worker that goes to sleep.
+ * [INBOX-1] push (CAS) -> take (exchange): the worker sees all writes before
+ * the push. [PARK-1] orders a push against a worker that goes to sleep.
  */
 #ifndef PIN_QUEUE_INBOX_H
 #define PIN_QUEUE_INBOX_H
@@ -28,7 +28,7 @@ static inline bool pin_inbox_is_empty(const struct pin_inbox *inbox)
 	return pin_load_acquire_u64(&inbox->newest) == 0;
 }
 
-/* Moves all of it behind `out_list`, oldest first. */
+/* Moves all of it to the end of `out_list`, oldest first. */
 void pin_inbox_take(struct pin_inbox *inbox, struct pin_list *out_list);
 
 #endif

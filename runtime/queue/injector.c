@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The stack of newcomers and the list behind a lock.
+ * The stack of newcomers, and the list with its lock.
  */
 #include "runtime/queue/injector.h"
 #include "runtime/base/check.h"
@@ -34,7 +34,7 @@ void pin_injector_push(struct pin_injector *injector, struct pin_list *list)
 	uint64_t newcomers;
 
 	PIN_DCHECK(list->head == NULL || list->tail->next == NULL);
-	/* On the stack each element points to the one before it. */
+	/* On the stack each element points to the previous one. */
 	while ((link = pin_list_pop(list)) != NULL) {
 		link->next = newest;
 		newest = link;
@@ -55,11 +55,11 @@ static uint64_t admit_newcomers(struct pin_injector *injector)
 	struct pin_link *link;
 	uint64_t count = 0;
 
-	/* Another was quicker; nobody may be told of any meanwhile. */
+	/* Another was quicker; no worker may be sent for any meanwhile. */
 	if (pin_load_relaxed_u64(&injector->newcomers) == 0) {
 		return 0;
 	}
-	/* Less than there are, but nobody may find them in neither part. */
+	/* Less than there are, but no check may find both parts empty. */
 	pin_store_relaxed_u64(&injector->length, 1);
 	newest = (struct pin_link *)(uintptr_t)pin_exchange_seq_cst_u64(
 		&injector->newcomers, 0); /* [INJECT-2] */
@@ -79,7 +79,7 @@ static uint64_t admit_newcomers(struct pin_injector *injector)
 }
 
 /*
- * Newcomers stay where they are: only who pops may move them, since a worker
+ * Newcomers stay where they are: only a popper may move them, since a worker
  * that parks meanwhile would find them in neither part.
  */
 uint64_t pin_injector_count(struct pin_injector *injector)
@@ -115,7 +115,7 @@ static uint32_t batch_of(
 	return (uint32_t)(count < length ? count : length);
 }
 
-/* Cut off in one piece, and put behind what is there. */
+/* Cut off in one piece, and appended to the list. */
 static void move_oldest(struct pin_list *to, struct pin_list *from, uint32_t count)
 {
 	struct pin_list oldest = *from;
@@ -134,7 +134,7 @@ static void move_oldest(struct pin_list *to, struct pin_list *from, uint32_t cou
 	pin_list_append(to, &oldest);
 }
 
-/* What one who pops gets of what there is, while it has the lock. */
+/* The share of a popper, while it has the lock. */
 struct pop {
 	uint64_t length;
 	uint32_t count;

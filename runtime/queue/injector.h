@@ -3,9 +3,9 @@
  * The injector: where work enters from outside and overflows to from within;
  * any worker takes from it, oldest first.
  *
- * Two parts. Who pushes puts its elements on a stack of newcomers, with one
- * compare-and-swap, and waits for nobody. Who pops holds the lock of a list in
- * order; when that runs dry it takes all newcomers at once and turns them
+ * Two parts. A pusher puts its elements on a stack of newcomers, with one
+ * compare-and-swap, and waits for no other. A popper holds the lock of a list
+ * in order; when that runs dry it takes all newcomers at once and turns them
  * round. What one thread pushed thus comes out in the order it was pushed.
  *
  * How much may be in it is decided where work is admitted; it has no bound of
@@ -15,11 +15,11 @@
  * while another turns newcomers round. Any thread.
  *
  * [INJECT-1] push (CAS, seq_cst) -> a parking worker's re-check loads both
- * parts behind its own fence: see parker.h.
- * [INJECT-2] newcomers are taken (exchange) behind a length that is not 0 ->
- * who finds none (acquire) sees that: what was pushed and not popped shows
- * in one part or the other at any time. A cancel of many relies on it, which
- * must not leave behind what another is just turning round.
+ * parts after its own fence: see parker.h.
+ * [INJECT-2] newcomers are taken (exchange) after a length that is not 0 -> a
+ * thread that finds none (acquire) sees that: elements pushed and not popped
+ * show in one part or the other at any time. A cancel of many relies on it,
+ * which must not miss elements that another is just turning round.
  */
 #ifndef PIN_QUEUE_INJECTOR_H
 #define PIN_QUEUE_INJECTOR_H
@@ -46,20 +46,20 @@ void pin_injector_init(struct pin_injector *injector, const struct pin_host *hos
 /* Before others use it; `min` is 1 … `max`. */
 void pin_injector_set_batch(struct pin_injector *injector, uint32_t min, uint32_t max);
 
-/* Appends what is in `list`, not nothing, and leaves it empty. */
+/* Appends `list`, which is not empty, and leaves it empty. */
 void pin_injector_push(struct pin_injector *injector, struct pin_list *list);
 
 /*
- * Moves the oldest elements behind `out_list`: one share when `share_count`
- * workers divide what there is, but `batch_min` at least, `batch_max` at most,
- * and never more than `room`, which is not 0. Returns how many; *out_has_more
- * says whether others may find some, too.
+ * Moves the oldest elements to the end of `out_list`: one share when
+ * `share_count` workers divide the queue, but `batch_min` at least, `batch_max`
+ * at most, and never more than `room`, which is not 0. Returns how many;
+ * *out_has_more says whether others may find some, too.
  */
 uint32_t pin_injector_pop(struct pin_injector *injector, uint32_t share_count, uint32_t room,
 	struct pin_list *out_list, bool *out_has_more);
 
 /*
- * Likewise, by the owner of a deque: the oldest into *out_first, the others
+ * The same, by the owner of a deque: the oldest into *out_first, the others
  * into `to`, which has room for `room` - 1; thieves see them at once.
  */
 uint32_t pin_injector_pop_into(struct pin_injector *injector, uint32_t share_count, uint32_t room,
@@ -71,7 +71,10 @@ uint32_t pin_injector_pop_into(struct pin_injector *injector, uint32_t share_cou
  */
 uint64_t pin_injector_count(struct pin_injector *injector);
 
-/* Ever. Who sees one counted sees what went before its push: [INTAKE-1]. */
+/*
+ * Ever. A thread that sees one counted sees everything before its push:
+ * [INTAKE-1].
+ */
 static inline uint64_t pin_injector_popped(const struct pin_injector *injector)
 {
 	return pin_load_acquire_u64(&injector->popped); /* [INTAKE-1] */

@@ -33,7 +33,7 @@ bool pin_lane_queue_claim(
 			*out_waiting = pushed - popped;
 			return false;
 		}
-		/* The push releases it, or the one who forgoes: [LANE-1]. */
+		/* The push releases it, or the undo: [LANE-1]. */
 	} while (!pin_cas_seq_cst_u64(&queue->pushed, &pushed, pushed + count));
 	return true;
 }
@@ -69,16 +69,14 @@ void pin_lane_queue_mark(struct pin_lane_queue *queue, uint64_t now_ns, uint64_t
 	if (period <= last || !pin_cas_seq_cst_u64(&queue->period, &last, period)) {
 		return;
 	}
-	/*
-	 * Of the periods nobody saw, what came in them is as old as this one.
-	 */
+	/* In periods without a mark, all pushes count as old as this one. */
 	pushed = pin_load_relaxed_u64(&queue->marks[last % PIN_LANE_MARKS]);
 	if (period - last >= PIN_LANE_MARKS) {
 		pin_store_relaxed_u64(&queue->overdue_end, pushed);
 		last = period - PIN_LANE_MARKS;
 	} else {
 		/*
-		 * It stands where the new mark goes, and is eight periods old.
+		 * It is at the place of the new mark, and is eight periods old.
 		 */
 		pin_store_relaxed_u64(&queue->overdue_end,
 			pin_load_relaxed_u64(&queue->marks[period % PIN_LANE_MARKS]));

@@ -3,26 +3,26 @@
  * One lane's queue: what any worker that serves the lane may take, oldest
  * first, one at a time.
  *
- * All workers share it, and nobody takes a stock of it home: work of the high
- * lane is to be seen by whoever is free first, and of the low lane a worker
+ * All workers share it, and none takes a stock of it home: work of the high
+ * lane is to be seen by the first free worker, and of the low lane a worker
  * that turns to something higher must not keep any. It is an injector that also
  * knows how many are in it and, roughly, for how long the oldest has waited.
  *
- * Its age: workers mark from time to time how many were ever pushed. What was
- * pushed before a mark that is `max_wait` old is overdue. So no push reads a
- * clock; an age is known to an eighth of `max_wait`, and what came while no
- * worker looked counts from their next look. Marks are a guess: two workers
- * that make one at once may confuse them, by one period.
+ * Its age: workers mark from time to time how many were ever pushed. Tasks
+ * pushed before a mark that is `max_wait` old are overdue. So no push reads a
+ * clock; an age is known to an eighth of `max_wait`, and tasks pushed while no
+ * worker marked count from the next mark. Marks are a guess: two workers that
+ * make one at once may confuse them, by one period.
  *
- * A spawn that is bounded claims its places before it is admitted, by one
- * compare-and-swap on `pushed`; what is not admitted after all is counted as
- * popped. Both counts only grow, so a claim that has read an old `popped` is
- * refused too early, and never granted too much.
+ * A bounded spawn claims its places before it is admitted, by one
+ * compare-and-swap on `pushed`; claims that are not admitted after all are
+ * counted as popped. Both counts only grow, so a claim that has read an old
+ * `popped` is refused too early, and never granted too much.
  *
  * Progress: as the injector; a claim is lock-free. Any thread.
  *
- * [LANE-1] push and claim count, then push; pop pops, then counts (acq_rel).
- * Who reads `popped` first never sees more popped than pushed.
+ * [LANE-1] push and claim count, then push; pop pops, then counts (acq_rel). A
+ * thread that reads `popped` first never sees more popped than pushed.
  */
 #ifndef PIN_QUEUE_LANE_QUEUE_H
 #define PIN_QUEUE_LANE_QUEUE_H
@@ -78,11 +78,11 @@ static inline bool pin_lane_queue_is_empty(const struct pin_lane_queue *queue)
 	return pin_injector_is_empty(&queue->injector);
 }
 
-/* What is pushed or claimed this moment counts already. */
+/* Elements being pushed or claimed at this moment count already. */
 uint64_t pin_lane_queue_depth(const struct pin_lane_queue *queue);
 
 /*
- * To be called now and then while somebody works. `max_wait_ns` is always the
+ * To be called now and then while any worker works. `max_wait_ns` is always the
  * same, 8 at least.
  */
 void pin_lane_queue_mark(struct pin_lane_queue *queue, uint64_t now_ns, uint64_t max_wait_ns);

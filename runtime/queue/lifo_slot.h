@@ -5,8 +5,8 @@
  *
  * Its owner passes through it with every task, so that side takes no locked
  * instruction and no fence. A thief comes only as a last resort, when a task
- * sits here behind a long one; it pays for both with the host's fence_all,
- * which makes all other threads pass a fence.
+ * here waits for a long one; it pays for both with the host's fence_all, which
+ * makes all other threads pass a fence.
  *
  *     owner                          thief
  *     busy := 1                      closed |= THIEF, if it was not there
@@ -15,9 +15,9 @@
  *     exchange the link              take the link
  *     busy := 0                      closed &= ~THIEF
  *
- * The other bits of `closed` are the embedder's: reasons for which what is
- * spawned is to go another way, so that all of them cost the usual way one
- * look. They close the slot to what is put in, not to what is taken out.
+ * The other bits of `closed` are the embedder's: reasons for which a spawned
+ * task goes another way, so that all of them cost the usual way one test. They
+ * close the slot to puts, not to takes.
  *
  * [LIFO-1] of "busy := 1" and "closed |= THIEF" one comes first, and the other
  * side sees it: either before fence_all, and then the thief does, or after it,
@@ -57,7 +57,9 @@ static PIN_INLINE bool pin_lifo_enter(struct pin_lifo *lifo, uint32_t reasons)
 	return false;
 }
 
-/* By the owner, who is in: puts `link` there, returns what was, and leaves. */
+/*
+ * By the owner, inside: puts `link` there, returns the former one, and leaves.
+ */
 static PIN_INLINE struct pin_link *pin_lifo_exchange(struct pin_lifo *lifo, struct pin_link *link)
 {
 	uint64_t before = pin_load_relaxed_u64(&lifo->link);
@@ -68,8 +70,8 @@ static PIN_INLINE struct pin_link *pin_lifo_exchange(struct pin_lifo *lifo, stru
 }
 
 /*
- * By the owner, whatever the embedder's reasons: puts `link` in and returns
- * what was there, which may be NULL; returns `link` itself when a thief is in.
+ * By the owner, whatever the embedder's reasons: puts `link` in and returns the
+ * former one, which may be NULL; returns `link` itself when a thief is in.
  */
 static inline struct pin_link *pin_lifo_replace(struct pin_lifo *lifo, struct pin_link *link)
 {
@@ -98,7 +100,7 @@ static inline uint32_t pin_lifo_closed_for(const struct pin_lifo *lifo)
 	return pin_load_relaxed_u32(&lifo->closed);
 }
 
-/* 0 if it is empty: for one look at several such. */
+/* 0 if it is empty: several can be ORed into one test. */
 static inline uint64_t pin_lifo_bits(const struct pin_lifo *lifo)
 {
 	return pin_load_relaxed_u64(&lifo->link);
@@ -109,13 +111,15 @@ static inline bool pin_lifo_is_empty(const struct pin_lifo *lifo)
 	return pin_lifo_bits(lifo) == 0;
 }
 
-/* By the owner: takes what is there; NULL: nothing, or a thief is in. */
+/* By the owner: takes the link; NULL: none, or a thief is in. */
 static inline struct pin_link *pin_lifo_take(struct pin_lifo *lifo)
 {
 	return pin_lifo_is_empty(lifo) ? NULL : pin_lifo_replace(lifo, NULL);
 }
 
-/* By anyone else. NULL: nothing, or somebody is in it, or no fence_all here. */
+/*
+ * By any other thread. NULL: empty, or a thread is in it, or no fence_all here.
+ */
 struct pin_link *pin_lifo_steal(struct pin_lifo *lifo, const struct pin_host *host);
 
 #endif

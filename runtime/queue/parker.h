@@ -14,7 +14,7 @@
  *     finds every queue empty
  *                                        pushes work
  *                                        looks for a parked worker: none
- *     publishes its bit, sleeps          (work waits, nobody comes)
+ *     publishes its bit, sleeps          (work waits, no worker comes)
  *
  * So both sides write first, fence, then look:
  *
@@ -43,7 +43,7 @@
 enum pin_park_state {
 	PIN_RUNNING = 0,    /* its worker moves it to PARK_*, by prepare */
 	PIN_PARK_FUTEX = 1, /* its worker moves it to RUNNING, by finish */
-	PIN_PARK_RING = 2,  /* likewise */
+	PIN_PARK_RING = 2,  /* its worker moves it to RUNNING, by finish */
 	PIN_NOTIFIED = 4,   /* added to any of them by a waker; taken by the worker */
 };
 
@@ -70,7 +70,7 @@ void pin_parker_sleep(struct pin_parker *parker, const struct pin_host *host, ui
  */
 bool pin_parker_finish(struct pin_parker *parker);
 
-/* Whether it sleeps or is about to; by a waker, behind its fence. */
+/* Whether it sleeps or is about to; by a waker, after its fence. */
 static inline bool pin_parker_is_parked(const struct pin_parker *parker)
 {
 	uint32_t state = pin_load_acquire_u32(&parker->state); /* [PARK-1] */
@@ -79,8 +79,8 @@ static inline bool pin_parker_is_parked(const struct pin_parker *parker)
 }
 
 /*
- * Where it sleeps or is about to; RUNNING when it does not, or somebody has
- * woken it. For those who watch: nothing follows from it. By anyone.
+ * Where it sleeps or is about to; RUNNING when it does not, or a waker has
+ * come. For those who watch: nothing follows from it. By any thread.
  */
 static inline enum pin_park_state pin_parker_place(const struct pin_parker *parker)
 {

@@ -3,10 +3,10 @@
  * A beacon: a descriptor that is readable while there is something to be had,
  * for threads that sleep in epoll or poll, for many things at once.
  *
- * What is to be had is kept elsewhere, under its owner's lock, and nobody makes
- * a system call for each piece of it: the descriptor, an eventfd, goes dark not
- * when the last piece is taken, but when somebody looks for one in vain. Until
- * then who gives finds it lit and has nothing to do.
+ * The messages are kept elsewhere, under their owner's lock, and no thread
+ * makes a system call for each of them: the descriptor, an eventfd, is reset
+ * not when the last one is taken, but when a take finds none. Until then a
+ * giver finds it signalled and has nothing to do.
  *
  *     giver                             taker
  *     a  lock                           1  lock
@@ -15,20 +15,20 @@
  *     d  unlock                         4  unlock
  *     e  if c did: put the token        5  sleep until it is readable
  *
- * Whoever gives behind 2 gives behind 4, so at c it is dark, or lit with its
- * token on the way. A giver who looked at it before b, or a taker who made it
- * dark behind 4, would leave the taker asleep beside what it wants. Step e is
- * outside of the lock because it wakes the taker, who wants that at once. So
- * at 3 it may be lit without a token: then it stays lit, and the token ends the
- * next sleep, for nothing at worst. Were it made dark there, two tokens could
- * come, and one of them stay for ever.
+ * A giver after 2 gives after 4, so at c it is reset, or signalled with its
+ * token on the way. A giver that read it before b, or a taker that reset it
+ * after 4, would leave the taker asleep beside a message. Step e is outside of
+ * the lock because it wakes the taker, who wants that at once. So at 3 it may
+ * be lit without a token: then it stays lit, and the token ends the next sleep,
+ * for nothing at worst. Were it made dark there, two tokens could come, and one
+ * of them stay for ever.
  *
  * Invariant: it is lit while its one token is in the descriptor, or a thread is
  * between c and e.
  *
  * Progress: all but pin_beacon_close() wait-free, a system call at most. Called
- * under the owner's lock but for pin_beacon_raise(). The lock orders what was
- * given; the descriptor orders nothing.
+ * under the owner's lock but for pin_beacon_raise(). The lock orders the
+ * messages; the descriptor orders nothing.
  */
 #ifndef PIN_QUEUE_READY_FD_H
 #define PIN_QUEUE_READY_FD_H
@@ -50,7 +50,7 @@ static inline void pin_beacon_init(struct pin_beacon *beacon)
 /* Its descriptor, made now if there is none; or a negative errno. */
 int pin_beacon_open(struct pin_beacon *beacon, const struct pin_host *host);
 
-/* Whether anybody asked for one; else there is nothing more to do. */
+/* Whether any caller asked for one; else there is nothing more to do. */
 static inline bool pin_beacon_is_open(const struct pin_beacon *beacon)
 {
 	return beacon->fd >= 0;
@@ -83,7 +83,7 @@ static inline void pin_beacon_dim(struct pin_beacon *beacon, const struct pin_ho
 	}
 }
 
-/* Waits for who is between c and e; nobody else may use it any more. */
+/* Waits for threads between c and e; no other may use it any more. */
 void pin_beacon_close(struct pin_beacon *beacon, const struct pin_host *host);
 
 #endif

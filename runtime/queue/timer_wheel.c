@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* The slots behind the wheel's. Past and due ones are in no mask. */
+/* The slots after the wheel's. Past and due ones are in no mask. */
 enum {
 	NEVER = PIN_TIMERS_WHEEL_SLOTS, /* the level above, to the masks */
 	PAST,				/* passed when inserted; due next */
@@ -94,7 +94,7 @@ static void slot_remove(struct pin_timers *timers, struct pin_timer *timer)
 	}
 }
 
-/* Invariant 2, for one that is later than the position. */
+/* Invariant 2, for a timer later than the position. */
 static uint32_t wheel_slot(const struct pin_timers *timers, uint64_t due_ns)
 {
 	uint32_t bit = 63 - (uint32_t)__builtin_clzll(due_ns ^ timers->position_ns);

@@ -14,9 +14,9 @@
  * The lowest slots are of one nanosecond, so nothing is ever sorted. And it is
  * the earliest instant that says when to wake, not the border of a slot, so a
  * timer years ahead needs no early wake. Only when the earliest of a slot is
- * cancelled, its instant stays behind: the sleeper then wakes once for nothing
- * and opens the slot. Since that passes timers down, one sees at most 15 such
- * wakes and 16 moves in its life.
+ * cancelled, its instant remains: the sleeper then wakes once for nothing and
+ * opens the slot. Since that passes timers down, one sees at most 15 such wakes
+ * and 16 moves in its life.
  *
  * Costs: insert, cancel, next and pop O(1); advance O(timers that become due or
  * move), whatever the step. It has one owner, neither threads nor a clock.
@@ -24,7 +24,7 @@
  * 1. position <= latest advance < due_ns of all in the wheel.
  * 2. The slot of a timer follows from its due_ns and the position alone, so
  *    those of one instant are in one list, in the order of their insertion.
- * 3. A slot's earliest_ns is at most the due_ns of all in it, and lies in it.
+ * 3. A slot's earliest_ns is at most the due_ns of all in it, and within it.
  */
 #ifndef PIN_QUEUE_TIMER_WHEEL_H
 #define PIN_QUEUE_TIMER_WHEEL_H
@@ -50,7 +50,7 @@ struct pin_timer {
 	struct pin_timer *previous;
 	uint64_t due_ns;     /* [own] deadline, or the advance before, if later */
 	uint32_t slot_place; /* [own] 1 + index of its slot; 0: not armed */
-	uint32_t owner_kind; /* the embedder's, to tell its kinds apart */
+	uint32_t owner_kind; /* the embedder's, to distinguish its kinds */
 };
 
 struct pin_timers_slot {
@@ -85,14 +85,15 @@ bool pin_timers_cancel(struct pin_timers *timers, struct pin_timer *timer);
 
 /*
  * When to advance next: not later than the earliest deadline, and later than
- * the latest advance unless something is due. Exact but for what cancelling
- * leaves behind. PIN_NO_DEADLINE: nothing is going to expire.
+ * the latest advance unless something is due. Exact except for instants that
+ * cancels leave. PIN_NO_DEADLINE: nothing is going to expire.
  */
 uint64_t pin_timers_next_ns(const struct pin_timers *timers);
 
 /*
- * Makes due what has a deadline of at most `now_ns`, and nothing else; returns
- * how many there were. A `now_ns` before the latest counts as the latest.
+ * Expires all timers with a deadline of at most `now_ns`, and no others;
+ * returns how many there were. A `now_ns` before the latest counts as the
+ * latest.
  */
 uint64_t pin_timers_advance(struct pin_timers *timers, uint64_t now_ns);
 

@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 enum waiter_state {
-	WAITER_WAITS = 0, /* to SERVED by who took it out of the queue */
+	WAITER_WAITS = 0, /* to SERVED by the thread that took it out of the queue */
 	WAITER_SERVED = 1,
 };
 
@@ -230,7 +230,7 @@ bool pin_waiter_withdraw_from(struct pin_waiters *waiters, struct pin_waiter *wa
 	if (is_withdrawn) {
 		unlink_waiter(waiters, waiter);
 	}
-	/* It may have held up those behind it. */
+	/* It may have held up later ones. */
 	pin_waiters_serve_unlock(waiters);
 	return is_withdrawn;
 }
@@ -253,7 +253,7 @@ static int sleep_until_served(
 		if (pin_waiter_withdraw(waiter)) {
 			return -ETIME;
 		}
-		/* Served in that moment, and told in the next. */
+		/* Served in that moment, and notified in the next. */
 		deadline_ns = PIN_NO_DEADLINE;
 	}
 	PIN_DCHECK(!waiter->is_queued); /* seen by [WAIT-2] */

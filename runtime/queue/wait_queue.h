@@ -2,17 +2,17 @@
 /*
  * Waiters: those who want something that others give back, oldest first.
  *
- * What is wanted, a buffer, bytes of a budget, the value of a future, is kept
- * elsewhere; `take` gets some of it for one waiter, or says that there is too
- * little. Nobody polls: whoever gives something back serves the waiters, that
- * is, takes for the oldest and hands over, as long as there is enough. Who
- * begins to wait serves as well, behind its own place in the queue, so nobody
- * is overtaken by those who queue, and the look that has to follow queueing is
- * that same step. The oldest holds up those behind it, however little they
- * want; when it leaves unserved the next are looked at, so none is stranded.
+ * The object of the wait, a buffer, bytes of a budget, the value of a future,
+ * is kept elsewhere; `take` gets some of it for one waiter, or says that there
+ * is too little. No thread polls: the thread that gives something back serves
+ * the waiters, that is, takes for the oldest and hands over, as long as there
+ * is enough. A new waiter serves as well, after it has queued, so later callers
+ * do not overtake queued ones, and the check that has to follow queueing is
+ * that same step. The oldest holds up all others, however little they want;
+ * when it leaves unserved the next are checked, so none is stranded.
  *
- * A waiter is a thread that sleeps on its own word, or anything else, a task
- * in most cases, that is told by `over`. It leaves the queue under the lock, by
+ * A waiter is a thread that sleeps on its own word, or anything else, a task in
+ * most cases, whose `over` is called. It leaves the queue under the lock, by
  * being served or by withdrawing, so exactly one of them happens; and as values
  * are taken under that lock, for a waiter that is still there, none is lost.
  *
@@ -28,15 +28,15 @@
  * step 2 is the host's fence_all and b costs nothing, for those who give back
  * with every task; where the kernel has no such fence, and with
  * PIN_WAITERS_EVEN, both are seq_cst fences. Step b is in pin_waiters_any().
- * With PIN_WAITERS_LOCKED none of this is needed: what is waited for is changed
- * under the lock only, and one critical section is steps 1 and 3.
+ * With PIN_WAITERS_LOCKED none of this is needed: the object of the wait
+ * changes under the lock only, and one critical section is steps 1 and 3.
  * [WAIT-2] a server's last store to a thread's word (release) -> its load
  * (acquire): it finds its value. `over` has to order the same for others.
  *
- * Invariants: 1. a waiter is in the queue, or it is over, or the one who took
- * it out is about to tell it so; 2. who serves touches neither the struct below
- * after its lock is free, nor a waiter after it was told: both may be gone, so
- * the struct may be freed as soon as all waits for it are over.
+ * Invariants: 1. a waiter is in the queue, or it is over, or the thread that
+ * took it out is about to notify it; 2. a server touches neither the struct
+ * below after its lock is free, nor a waiter after its notification: both may
+ * be gone, so the struct may be freed as soon as all waits for it are over.
  *
  * Progress: blocking, by the lock, but for pin_waiters_any(). Any thread.
  * `take` is called under the lock and may neither wait nor come back here.
@@ -46,12 +46,12 @@
 
 #include "runtime/host/host.h"
 
-/* What is handed over: as large as a buffer's handle. */
+/* The value handed over: as large as a buffer's handle. */
 struct pin_waiters_value {
 	uint64_t words[2];
 };
 
-/* Gets `demand` of what is waited for. False: too little, nothing taken. */
+/* Gets `demand` of the object. False: too little, nothing taken. */
 typedef bool (*pin_waiters_take_fn)(
 	void *arg, uint64_t demand, struct pin_waiters_value *out_value);
 
@@ -64,12 +64,12 @@ enum pin_waiters_fences {
 struct pin_waiters;
 
 struct pin_waiter {
-	struct pin_waiter *next; /* [lock:waiters] or of the one who serves it */
+	struct pin_waiter *next; /* [lock:waiters] or of the thread that serves it */
 	struct pin_waiter *previous;
 	struct pin_waiters *waiters; /* [const] while it waits */
 	uint64_t demand;	     /* [const] while it waits; for `take` */
 	struct pin_waiters_value value;
-	/* Told, on any thread, without the lock; NULL: a thread waits. */
+	/* Called on any thread, without the lock; NULL: a thread waits. */
 	void (*over)(struct pin_waiter *waiter);
 	struct pin_atomic_u32 state; /* [W:server R:thread] its futex */
 	bool is_queued;		     /* [lock:waiters] */
@@ -124,13 +124,15 @@ uint32_t pin_waiters_serve(struct pin_waiters *waiters);
 
 /*
  * For what the lock itself protects: look at it, or change it, between these.
- * The last serves, then lets go of the lock, then tells those served.
+ * The last serves, then lets go of the lock, then notifies those served.
  */
 void pin_waiters_lock(struct pin_waiters *waiters);
 void pin_waiters_unlock(struct pin_waiters *waiters);
 uint32_t pin_waiters_serve_unlock(struct pin_waiters *waiters);
 
-/* Those who were taken out of queues and have to be told; zeroed, none. */
+/*
+ * Waiters that were taken out of queues and have to be notified; zeroed, none.
+ */
 struct pin_waiters_served {
 	struct pin_waiter *first;
 	struct pin_waiter *last;
@@ -138,13 +140,13 @@ struct pin_waiters_served {
 
 /*
  * The same in steps, for queues that share a lock: take out those of one there
- * is enough for, under the lock; true: any. Then unlock, then tell.
+ * is enough for, under the lock; true: any. Then unlock, then notify.
  */
 bool pin_waiters_pop_served(struct pin_waiters *waiters, struct pin_waiters_served *out_served);
 uint32_t pin_waiters_tell(const struct pin_host *host, const struct pin_waiters_served *served);
 
 /*
- * Takes out each waiter whose demand `ends` ends, also behind others that stay,
+ * Takes out each waiter whose demand `ends` ends, also after others that stay,
  * with the value that `ends` leaves; under the lock. The caller serves the rest
  * afterwards, as one of those taken out may have been the oldest.
  */
@@ -161,26 +163,26 @@ void pin_waiter_init(
 bool pin_waiters_try(struct pin_waiters *waiters, struct pin_waiter *waiter);
 
 /*
- * Steps 1 to 3. It may be told that it is over before this returns; then, with
+ * Steps 1 to 3. Its end may be notified before this returns; then, with
  * PIN_WAITERS_LOCKED, the struct may be gone as well.
  */
 void pin_waiters_enter(struct pin_waiters *waiters, struct pin_waiter *waiter);
 
 /*
- * True: it waits no more and is not going to be told. False: it was served,
- * and is told soon unless that has happened.
+ * True: it waits no more and gets no notification. False: it was served, and is
+ * notified soon unless that has happened.
  */
 bool pin_waiter_withdraw(struct pin_waiter *waiter);
 
 /*
- * The same of one that has perhaps not entered yet, by a caller that knows the
- * queue; then false.
+ * The same of a waiter that has perhaps not entered yet, by a caller that knows
+ * the queue; then false.
  */
 bool pin_waiter_withdraw_from(struct pin_waiters *waiters, struct pin_waiter *waiter);
 
 /*
  * Steps 1 to 4 for a thread. 0: `value` is there. -ETIME: not until
- * `deadline_ns`; with one that has passed it takes at once or not at all.
+ * `deadline_ns`; with a past deadline it takes at once or not at all.
  */
 int pin_waiters_wait(struct pin_waiters *waiters, struct pin_waiter *waiter, uint64_t deadline_ns);
 

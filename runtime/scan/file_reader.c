@@ -23,8 +23,9 @@ enum {
 	/* Tracks to begin with, for each worker. */
 	FIRST_TRACKS = 2,
 	/*
-	 * Where reads are over when they are submitted: for each worker, and
-	 * in order. What is read is looked at while it is in the core's cache.
+	 * Where reads are over when they are submitted: for each worker, and in
+	 * order. A window is handed over while its bytes are in the core's
+	 * cache.
 	 */
 	INSTANT_TRACKS = 1,
 	INSTANT_AHEAD = 1,
@@ -127,8 +128,8 @@ static bool try_rest(struct pin_track *track)
 static void cancel_track(struct pinion_task *task);
 
 /*
- * A read went to the device at once: it may want another, unless some are over
- * that nobody has looked at yet.
+ * A read went to the device at once: it may want another, unless finished ones
+ * still wait to be handed over.
  */
 static void call_another(struct pin_reader *reader)
 {
@@ -191,7 +192,7 @@ static void cancel_track(struct pinion_task *task)
 
 /*
  * Where reads are over at once a worker needs one track: of two on this one,
- * one goes to who has none.
+ * one goes to a worker without.
  */
 static bool move_on(struct pin_track *track)
 {
@@ -283,9 +284,10 @@ static int take_turn(struct pinion_task *task)
 }
 
 /*
- * Hands over what is due and keeps reads running ahead of it. Reads that leave
- * for the disk are begun first; a copy from the cache is made when there is
- * nothing left to hand over, so that it is still in the core's cache then.
+ * Hands over windows that are due and keeps reads running ahead of them. Reads
+ * that leave for the disk are begun first; a copy from the cache is made when
+ * there is nothing left to hand over, so that it is still in the core's cache
+ * then.
  */
 static void pump_in_order(struct pin_reader *reader)
 {

@@ -8,18 +8,18 @@
  * reader: reads run ahead, windows are handed over by turns. Either way a track
  * uses buffers of the worker it runs on and gives them back there.
  *
- * How many tracks work is up to the device: one that finds others lined up for
- * it (worker/request.h) on its worker rests, and one whose read went to it
- * at once calls another. So about as many buffers are in use as the device is
- * given to do, always the same, and no more than that pass through the caches.
- * Where reads are over when they are submitted one for each worker does.
+ * How many tracks work is up to the device: a track that finds others queued
+ * for it (worker/request.h) on its worker rests, and a track whose read went to
+ * it at once calls another. So about as many buffers are in use as the device
+ * is given to do, always the same, and no more than that pass through the
+ * caches. Where reads are over when they are submitted one for each worker
+ * does.
  *
- * Nothing waits for a buffer while holding one that somebody in front of it
- * needs: in order, the earliest window of a file gets its buffer first.
+ * Nothing waits for a buffer while holding one that an earlier window needs: in
+ * order, the earliest window of a file gets its buffer first.
  *
- * Who gets the windows, and what happens at the end, is the owner's business:
- * `deliver` and `done`. The reader allocates nothing; the owner embeds it and
- * lends it the tracks.
+ * The owner decides on the windows, and on the end: `deliver` and `done`. The
+ * reader allocates nothing; the owner embeds it and lends it the tracks.
  *
  * Invariants: (1) `done` is called exactly once, after the last `deliver`, and
  * touches nothing of the reader afterwards. (2) after an error, a cancellation
@@ -27,9 +27,9 @@
  * unreadable page is not such an error, but a gap of its window.
  *
  * [READER-1] each track counts itself out of `tracks_left` (in the lock) when
- * it ends; the one that reaches zero sees everything the others did and calls
+ * it ends; the track that reaches zero sees everything the others did and calls
  * `done`. Without it the file could be closed while a window is handed over.
- * The last one that works never rests, so zero means that no window is left.
+ * The last working track never rests, so zero means that no window is left.
  */
 #ifndef PIN_SCAN_FILE_READER_H
 #define PIN_SCAN_FILE_READER_H
@@ -88,7 +88,7 @@ struct pin_track {
 	bool is_pausing;       /* it would block, and the request is a pause */
 	uint32_t done_bytes;   /* of the claim's read, by requests that timed out */
 	/* Of the read in flight: whose ring it went to, as it was before. */
-	const struct pin_worker *worker; /* NULL: that would tell nothing */
+	const struct pin_worker *worker; /* NULL: no evidence */
 	uint32_t asked_before;
 };
 
@@ -102,7 +102,10 @@ struct pin_reader {
 	uint32_t track_count; /* fewer where there are fewer windows */
 	struct pin_track *tracks;
 	const struct pin_atomic_u32 *is_cancelled;
-	/* Returns 0, or what ends the reader: a negative errno or ENOUGH. */
+	/*
+	 * Returns 0, or the reason for the reader's end: a negative errno or
+	 * ENOUGH.
+	 */
 	int (*deliver)(struct pin_reader *reader, const struct pinion_window *window);
 	void (*done)(struct pin_reader *reader);
 	/* In order: [own] by the worker that started it */
@@ -134,8 +137,8 @@ struct pin_reader {
 #define PIN_READER_ENOUGH INT32_MIN
 
 /*
- * So many in a row: the device is memory, and works while it is called. Told by
- * rings that have to be asked for what completes later, and were not.
+ * This number in a row: the device is memory, and works while it is called.
+ * Known on rings that have to be asked for later completions, and were not.
  */
 #define PIN_READER_INSTANT_ROW 4
 
@@ -162,7 +165,7 @@ void pin_track_read(struct pin_track *track);
  */
 void pin_track_end_read(struct pin_track *track);
 
-/* READ. Hands over what was read, unless it failed; gives the buffer back. */
+/* READ. Hands over the bytes read, unless it failed; gives the buffer back. */
 void pin_track_consume(struct pin_track *track);
 
 /* The reader's error or PIN_READER_ENOUGH, unless there is one already. */

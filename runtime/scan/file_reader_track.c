@@ -166,7 +166,7 @@ static void continue_salvage(struct pin_track *track, int64_t result)
 	track->state = PIN_TRACK_BUFFERED;
 }
 
-/* The lowest gap of the file, as far as it lies in new bytes. */
+/* The lowest gap of the file, as far as it is in new bytes. */
 static void note_gap(struct pin_reader *reader, const struct pin_window_claim *claim,
 	const struct pinion_gap *gap)
 {
@@ -183,7 +183,7 @@ static void note_gap(struct pin_reader *reader, const struct pin_window_claim *c
 	pin_lock_release(&reader->lock, host);
 }
 
-/* As far as they lie in the window, which begins at `base`. */
+/* As far as they are in the window, which begins at `base`. */
 static void hand_over_gaps(struct pin_track *track, struct pinion_window *window)
 {
 	struct pin_salvage *salvage = &track->salvage;
@@ -336,8 +336,8 @@ static void fill_deadline(struct pin_track *track)
 }
 
 /*
- * A request that did not bring all, but this much: the next one goes on behind
- * it, since what /proc/kmsg has told it does not tell again.
+ * A request that brought only part of its bytes: the next one goes on after
+ * them, since /proc/kmsg returns a message only once.
  */
 static bool has_progress(struct pin_track *track)
 {
@@ -354,7 +354,7 @@ static bool has_progress(struct pin_track *track)
 }
 
 /*
- * With a timeout: whether the read has to go on, by another request. Behind a
+ * With a timeout: whether the read has to go on, by another request. After a
  * pause, and where the file is merely slow: some bytes of this read have come,
  * or other reads of the file have ended meanwhile.
  */
@@ -421,7 +421,7 @@ static int start_read(struct pin_track *track)
 	}
 	track->asked_before = worker->ring.asked_count;
 	rc = pin_worker_submit_one(worker, request);
-	/* What had to line up, or went elsewhere, tells nothing. */
+	/* A queued or diverted read is no evidence. */
 	if (rc == 0 && worker->throttle.lined_up == 0 && !pin_request_of(request)->is_aside) {
 		track->worker = worker;
 	}

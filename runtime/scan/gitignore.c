@@ -38,7 +38,7 @@ struct pin_ignore_rule {
 
 _Static_assert(PIN_IGNORE_LINE_BYTES_MAX <= UINT16_MAX, "a pattern's length fits");
 
-/* A line, or what is left of it, between two places of the text. */
+/* A line, or the rest of it, between two places of the text. */
 struct line {
 	const char *start;
 	const char *end;
@@ -228,7 +228,7 @@ void pin_ignore_rules_trim(struct pin_ignore_rules *rules)
 	if (rules->text_bytes == 0) {
 		pin_ignore_rules_fini(rules);
 	} else if (rules->text_bytes < rules->text_capacity) {
-		/* What cannot be had in a smaller size is kept as it is. */
+		/* Text that cannot be made smaller is kept as it is. */
 		(void)resize_text(rules, rules->text_bytes);
 	}
 }
@@ -247,9 +247,9 @@ void pin_ignore_rules_fini(struct pin_ignore_rules *rules)
  * One pass over pattern and path, with two places to go back to.
  */
 
-/* Where matching goes on when it has failed further behind. */
+/* Where matching goes on when it has failed later. */
 struct retry {
-	size_t pattern; /* behind the stars */
+	size_t pattern; /* after the stars */
 	size_t path;
 	bool is_set;
 };
@@ -294,7 +294,7 @@ static const char *class_ranges(const char *name, size_t name_bytes)
 	return NULL;
 }
 
-/* What is between brackets, element by element. */
+/* The text between brackets, element by element. */
 struct set {
 	const char *at;
 	const char *end;  /* of the pattern */
@@ -328,7 +328,7 @@ static bool set_take_class(struct set *set, const char *close, uint8_t byte)
 	return ranges != NULL;
 }
 
-/* The byte at hand, or the one that is escaped. False: the pattern ends. */
+/* The current byte, or the escaped one. False: the pattern ends. */
 static bool set_take_byte(struct set *set, uint8_t *out_byte)
 {
 	if (*set->at == '\\') {
@@ -368,7 +368,7 @@ static bool set_take(struct set *set, uint8_t byte)
 	return true;
 }
 
-/* Whether the brackets at hand have the byte; then goes on behind them. */
+/* Whether the current brackets have the byte; then goes on after them. */
 static bool match_set(struct glob *glob, uint8_t byte)
 {
 	struct set set = {
@@ -423,8 +423,8 @@ static bool skip_directory(struct glob *glob)
 }
 
 /*
- * Whether two stars here may stand for directories: at the start of the pattern
- * or of one of its names, and behind bytes of which none is special.
+ * Whether two stars here may match directories: at the start of the pattern or
+ * of one of its names, and after bytes of which none is special.
  */
 static bool may_cross(const struct glob *glob, size_t start)
 {
@@ -471,7 +471,7 @@ static enum outcome match_stars(struct glob *glob)
 	return slash == 2 && !skip_directory(glob) ? OUTCOME_FAILURE : OUTCOME_OPEN;
 }
 
-/* Anything but stars against the byte at hand; goes on behind both. */
+/* Anything but stars against the current byte; goes on after both. */
 static bool match_byte(struct glob *glob)
 {
 	uint8_t byte = (uint8_t)glob->path[glob->at_path];

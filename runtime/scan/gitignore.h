@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The rules of one directory's ignore files: lines of gitignore(5), in the
- * order in which they stand; the last that matches decides.
+ * The rules of one directory's ignore files: lines of gitignore(5), in their
+ * order; the last match decides.
  *
  * A line is sorted out once, into what kind of pattern it is, so that asking
  * for a name is a comparison for most: `name`, `*.suffix` and `path/to/name`
@@ -56,7 +56,7 @@ struct pin_ignore_path {
 char *pin_ignore_rules_reserve(struct pin_ignore_rules *rules, size_t bytes);
 
 /*
- * Takes over `bytes` bytes which have been written to what was reserved last.
+ * Takes over `bytes` bytes which were written to the last reserved space.
  * -EILSEQ: they are no text, there is a NUL. -EFBIG: a line is too long.
  * -ENOMEM. Then none of it counts.
  */
@@ -65,7 +65,7 @@ int pin_ignore_rules_add(struct pin_ignore_rules *rules, size_t bytes);
 enum pin_ignore_verdict pin_ignore_rules_decide(
 	const struct pin_ignore_rules *rules, const struct pin_ignore_path *path);
 
-/* Gives back what was reserved and has not come to anything. */
+/* Gives back reserved space that was not used. */
 void pin_ignore_rules_trim(struct pin_ignore_rules *rules);
 
 void pin_ignore_rules_fini(struct pin_ignore_rules *rules);
@@ -80,19 +80,19 @@ void pin_ignore_rules_fini(struct pin_ignore_rules *rules);
  *     \c    c, whatever it is        **      between slashes, or at an end:
  *                                            any directories, or none
  *
- * Nothing but a slash, or two stars, goes across a slash. What is between
- * brackets may be ranges, classes such as [:alpha:] of ASCII, and a `]` in the
- * first place; a slash there stands for nothing. A pattern with a bracket that
- * is not closed, or a backslash at its end, is valid and matches nothing.
+ * Nothing but a slash, or two stars, goes across a slash. Between brackets
+ * there may be ranges, classes such as [:alpha:] of ASCII, and a `]` in the
+ * first place; a slash there matches nothing. A pattern with a bracket that is
+ * not closed, or a backslash at its end, is valid and matches nothing.
  *
  * The time it takes is bounded: at most as many steps as the bytes of the
  * pattern, times those of the path, times its names. Tries start over from the
- * last star and the last two stars only: what came before these ends at the
- * earliest place already, and a later one could not help what follows.
+ * last star and the last two stars only: the part before these ends at the
+ * earliest place already, and a later one could not help the rest.
  *
- * Two stars behind other bytes of a name are one, as gitignore(5) says, unless
- * nothing that comes before is special: git takes that off first and then sees
- * two stars at a start, so that `ab` before them and a slash and `c` behind
+ * Two stars after other bytes of a name are one, as gitignore(5) says, unless
+ * nothing before them is special: git takes that off first and then sees two
+ * stars at a start, so that `ab` before them and a slash and `c` after them
  * match ab/d/c, abd/c and even abc. Here as there: what counts is what git
  * hides.
  *

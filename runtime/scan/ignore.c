@@ -19,7 +19,7 @@
 enum {
 	/* What getdents64 lists at once holds no longer name: LIST_BYTES. */
 	NAME_BYTES_MAX = 64 << 10,
-	/* A read that is interrupted, or told to come back, is made again. */
+	/* A read that is interrupted, or refused for now, is made again. */
 	RETRIES_MAX = 64,
 	LEVELS_FIRST = 16,
 };
@@ -72,7 +72,9 @@ static int read_open(struct pin_ignore *ignore, struct pin_ignore_rules *rules, 
 	if ((uint64_t)status.st_size > most) {
 		return -EFBIG;
 	}
-	/* Of what tells no size, or grows meanwhile, 4096 bytes are read. */
+	/*
+	 * Of a file that has no size, or grows meanwhile, 4096 bytes are read.
+	 */
 	most = status.st_size > PIN_IGNORE_LINE_BYTES_MAX ? (size_t)status.st_size
 							  : PIN_IGNORE_LINE_BYTES_MAX;
 	text = pin_ignore_rules_reserve(rules, most + 1);
@@ -94,8 +96,8 @@ static int read_open(struct pin_ignore *ignore, struct pin_ignore_rules *rules, 
 }
 
 /*
- * 0 also where there is no such file, or one that the walk shows as what it is:
- * a link, a FIFO, a directory.
+ * 0 also where there is no such file, or a file that the walk shows as it is: a
+ * link, a FIFO, a directory.
  */
 static int read_name(struct pin_ignore *ignore, struct pin_ignore_rules *rules, int directory_fd,
 	const char *name)
@@ -122,8 +124,8 @@ static int read_name(struct pin_ignore *ignore, struct pin_ignore_rules *rules, 
 }
 
 /*
- * As read_name(), for a file that lies in folders of the directory: these are
- * no links either.
+ * As read_name(), for a file in folders of the directory: these are no links
+ * either.
  */
 static int read_file(struct pin_ignore *ignore, struct pin_ignore_rules *rules, int directory_fd,
 	const char *path)
@@ -253,8 +255,8 @@ static size_t parent_bytes(const char *path, size_t bytes)
 }
 
 /*
- * Looks for `.git` in the first `bytes` bytes of `path`, behind which there is
- * room.
+ * Searches for `.git` in the first `bytes` bytes of `path`, which has room
+ * after them.
  */
 static bool has_repository(char *path, size_t bytes, uid_t *out_owner)
 {

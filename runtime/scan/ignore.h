@@ -2,29 +2,29 @@
 /*
  * What the ignore files of a tree hide, asked while it is walked.
  *
- * Rules stand in .gitignore and .ignore of each directory, and in
- * .git/info/exclude of one that is a repository; they are about what lies below
- * it. The walk enters directories from the top down and is in one at a time, so
- * the rules that count are a stack: one level for each directory from the top
- * of the repository, or from the walk's root, to where the walk is. The deepest
- * level that says anything decides. A directory that has a `.git` begins anew:
- * what is above has no say in it.
+ * Rules are in .gitignore and .ignore of each directory, and in
+ * .git/info/exclude of a repository; they are about entries below it. The walk
+ * enters directories from the top down and is in one at a time, so the rules
+ * that count are a stack: one level for each directory from the top of the
+ * repository, or from the walk's root, to where the walk is. The deepest level
+ * that says anything decides. A directory that has a `.git` begins anew: rules
+ * above it do not apply in it.
  *
- * Where the root lies inside a repository, the directories above it up to the
- * repository's own are levels too. Only a `.git` that belongs to whoever runs
- * this, or to the owner of the root, makes a repository of a directory above:
- * else anybody could hide files by what he puts into /tmp.
+ * Where the root is inside a repository, the directories above it up to the
+ * repository's own are levels too. Only a `.git` that belongs to the user of
+ * the process, or to the owner of the root, makes a repository of a directory
+ * above: else any user could hide files with one in /tmp.
  *
- * Ignore files come hostile as trees do: one that is a link is not followed,
- * one that is no regular file is not opened, one that is too large or holds
- * NULs counts for nothing and is an error of that path.
+ * Ignore files come hostile as trees do: a link is not followed, a file that is
+ * not regular is not opened, a file that is too large or holds NULs has no
+ * rules and is an error of that path.
  *
  * Belongs to one walk, and to its thread. Invariants: (1) levels[0 … count) are
  * those of the directory entered last and of all above it. (2) `path` holds
  * that directory's path up to the last level's names_start, absolute where it
  * is known.
  *
- * Elsewhere: what a line means, gitignore.h; what becomes of what is hidden,
+ * Elsewhere: the meaning of a line, gitignore.h; the fate of hidden entries,
  * walk.c. The configuration of git, and what a repository tracks, are not
  * looked at.
  */
@@ -82,7 +82,7 @@ int pin_ignore_enter_above(struct pin_ignore *ignore, size_t level, size_t *out_
 
 /*
  * Enters the root, at depth 0, whose name does not matter, or a directory in
- * one that was entered at depth - 1. -ENOMEM.
+ * the one entered at depth - 1. -ENOMEM.
  */
 int pin_ignore_enter(struct pin_ignore *ignore, int directory_fd, size_t depth, const char *name,
 	size_t name_bytes);
@@ -91,7 +91,7 @@ int pin_ignore_enter(struct pin_ignore *ignore, int directory_fd, size_t depth, 
 bool pin_ignore_hides(
 	struct pin_ignore *ignore, const char *name, size_t name_bytes, bool is_directory);
 
-/* Whether that name is one of `errors`, and so is told already. */
+/* Whether that name is in `errors`, and so is reported already. */
 bool pin_ignore_has_failed(const struct pin_ignore *ignore, const char *name);
 
 void pin_ignore_fini(struct pin_ignore *ignore);

@@ -73,8 +73,8 @@ static void report_path(struct pinion_scan *scan, const char *path, size_t path_
 
 enum {
 	/*
-	 * One of so many slots is waited for at once, so that an adding thread
-	 * which is faster than the workers is not woken for each file.
+	 * An adding thread waits for this part of the slots at once, so that a
+	 * thread which is faster than the workers is not woken for each file.
 	 */
 	STOCK_PART = 8,
 };
@@ -105,8 +105,8 @@ void pin_scan_put_slot(struct pinion_scan *scan, struct pin_slot *slot)
 	scan->free_list = slot;
 	pin_lock_release(&scan->lock, scan->host);
 	/*
-	 * Last of all: whoever holds every slot knows that no file is in flight
-	 * and may free the scan.
+	 * Last of all: a thread that holds every slot knows that no file is in
+	 * flight and may free the scan.
 	 */
 	pinion_budget_release(&scan->free_slots, &one_slot);
 }

@@ -8,10 +8,10 @@
  *       -> engine `close`, report, slot free
  *
  * Invariants: (1) `report` comes exactly once for every started slot.
- * (2) a slot's memory is touched by nobody once it is put back.
+ * (2) no thread touches a slot's memory once it is put back.
  *
- * [CANCEL-1] who cancels sets `is_cancelled` (RMW), then sends each worker its
- * `canceller` -> a worker loads it (acquire) before each open and read, and
+ * [CANCEL-1] the canceller sets `is_cancelled` (RMW), then sends each worker
+ * its `canceller` -> a worker loads it (acquire) before each open and read, and
  * submits in the same turn. So of its canceller and a submit one comes first:
  * either the canceller finds the request in flight, or the submit is not made.
  *
@@ -49,7 +49,7 @@ struct pin_scan_worker {
  */
 struct pin_scan_root {
 	struct pinion_file_options options; /* directory_fd and resolve */
-	size_t names_start;		    /* in a path, of what is below the root */
+	size_t names_start;		    /* in the path, of the part below the root */
 	struct pin_atomic_u32 users;	    /* [W:any R:any] the walk, and slots */
 };
 
@@ -94,7 +94,7 @@ struct pin_slot {
 	bool is_examined;		 /* known not to be special */
 	bool was_handed_on;		 /* to the worker that it is to start on */
 	struct pin_scan_worker *starter; /* whose files it counts among, or NULL */
-	struct pinion_request open;	 /* its task is also the one that starts the slot */
+	struct pinion_request open;	 /* its task also starts the slot */
 	struct pin_reader reader;
 };
 

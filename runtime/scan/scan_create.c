@@ -29,7 +29,7 @@ enum {
 	 * Descriptors left for the walk, a list being read, the caller's needs.
 	 */
 	SPARE_DESCRIPTORS = 6,
-	/* Of those that are left, one in so many is for roots of trees. */
+	/* One in this number of the rest is for roots of trees. */
 	ROOTS_PART = 8,
 	USER_ALIGN = 64,
 	USER_BYTES_MAX = 1 << 20,

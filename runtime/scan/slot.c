@@ -16,9 +16,9 @@
 
 enum {
 	/*
-	 * Of files that do not tell their size: /proc/PID/pagemap, kpagecount
-	 * and kpageflags are read by entries of 8 bytes, else EINVAL (the
-	 * kernel's Documentation/admin-guide/mm/pagemap.rst).
+	 * Of files that have no size: /proc/PID/pagemap, kpagecount and
+	 * kpageflags are read by entries of 8 bytes, else EINVAL (the kernel's
+	 * Documentation/admin-guide/mm/pagemap.rst).
 	 */
 	UNSIZED_ALIGN_BYTES = 8,
 };
@@ -237,7 +237,10 @@ static int open_here(const struct pin_slot *slot)
 		: pin_beneath_open(slot->root->options.directory_fd, path_to_open(slot), flags);
 }
 
-/* 0 for what may be opened, or for a directory, whose open says what it is. */
+/*
+ * 0 for a file that may be opened, or for a directory, whose open returns the
+ * error.
+ */
 static int check_kind(struct pin_slot *slot)
 {
 	uint32_t mode = 0;
@@ -263,7 +266,7 @@ static int opened(struct pinion_task *task)
 	return 0;
 }
 
-/* Who has no file and sleeps, or has none while somebody looks for work. */
+/* A worker that has no file and sleeps, or has none while a worker searches. */
 static struct pin_worker *find_free(const struct pinion_scan *scan, const struct pin_worker *worker)
 {
 	struct pin_worker *sleeper = pin_wake_find_free(worker);
@@ -281,8 +284,8 @@ static struct pin_worker *find_free(const struct pinion_scan *scan, const struct
 
 /*
  * In order a file stays with the worker that starts it, however long it is, and
- * a worker may take several at once that are to be started. So one that has a
- * file leaves the next to one that is free.
+ * a worker may take several at once that are to be started. So a worker that
+ * has a file leaves the next to a free one.
  */
 static bool hand_on(struct pin_slot *slot)
 {

@@ -29,8 +29,8 @@
  * the directories on the stack, the depth, and the longest path; that of
  * ignore files is bounded (ignore.h).
  *
- * Elsewhere: host/long_path.c opens a root of any length; ignore.c knows what
- * is ignored; what is done with the files is scan.c's.
+ * Elsewhere: host/long_path.c opens a root of any length; ignore.c knows the
+ * ignored entries; scan.c uses the files.
  * Source: getdents64(2), openat(2).
  */
 #include "runtime/base/check.h"
@@ -56,7 +56,7 @@
 /* A directory still to be entered. */
 struct pending {
 	struct pending *next;
-	size_t parent_bytes; /* of the path buffer, the slash behind it not counted */
+	size_t parent_bytes; /* of the path buffer, without the slash after it */
 	size_t depth;	     /* 0: the root */
 	size_t name_bytes;
 	char name[];
@@ -77,7 +77,7 @@ struct walk {
 	size_t path_capacity;
 	int root_fd;	    /* -1: the root is not entered */
 	size_t root_bytes;  /* of the root as given */
-	size_t names_start; /* in the path, of what is below the root */
+	size_t names_start; /* in the path, of the part below the root */
 	struct identity *ancestors;
 	size_t ancestor_capacity;
 	uint8_t *list; /* LIST_BYTES for getdents64 */
@@ -169,8 +169,8 @@ static int report_mode(struct walk *walk, mode_t mode)
 }
 
 /*
- * Only a loop is told to the visitor. It is looked for below the root; where
- * the path is too long for that, in the directory that the link is in.
+ * Only a loop is reported to the visitor. It is looked for below the root;
+ * where the path is too long for that, in the directory that the link is in.
  */
 static int report_symlink(struct walk *walk, int directory_fd, const char *name)
 {
@@ -225,7 +225,7 @@ struct listing {
 	struct pending **tail;
 };
 
-/* The type of an entry, by a look at it where the list does not tell. */
+/* The type of an entry, by fstatat(2) where the list does not have it. */
 static int examine(int directory_fd, const struct list_entry *entry, mode_t *out_mode)
 {
 	struct stat status;
@@ -310,7 +310,7 @@ static int list_all(struct walk *walk, struct listing *listing)
 		if (bytes == 0) {
 			return 0;
 		}
-		/* What was listed so far stands; the rest is one failure. */
+		/* Entries listed so far count; the rest is one failure. */
 		if (bytes < 0) {
 			return report(walk, PINION_WALK_ERROR, -errno, 0);
 		}
@@ -386,7 +386,9 @@ static int report_ignore_files(struct walk *walk)
 	return rc;
 }
 
-/* Reads what stands above the root; then the buffer holds the root again. */
+/*
+ * Reads the ignore files above the root; then the buffer holds the root again.
+ */
 static int read_above(struct walk *walk, const char *root, uid_t owner)
 {
 	struct pin_ignore *ignore = &walk->ignore;
@@ -471,7 +473,7 @@ static int enter(struct walk *walk, const struct pending *pending)
 	return rc;
 }
 
-/* Visits a root that is no directory; for one that is, puts it on the stack. */
+/* Visits a root that is no directory; puts a directory on the stack. */
 static int start(struct walk *walk, const char *root)
 {
 	size_t root_bytes = strlen(root);
@@ -516,7 +518,7 @@ static void pending_release(const struct walk *walk, struct pending *pending)
 		walk->host, pending, PIN_HEAP_ALIGN, sizeof(*pending) + pending->name_bytes, 1);
 }
 
-/* Enters what is on the stack until nothing is. */
+/* Enters directories from the stack until it is empty. */
 static int run(struct walk *walk)
 {
 	int rc = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Cutting a file into windows: which bytes come next, and what must be read
- * for them.
+ * Cuts a file into windows: which bytes come next, and which must be read for
+ * them.
  *
  *      read_offset   base          start                  end    read end
  *           |---------|-------------|----------------------|---------|

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Admissions: who has a place, who waits for one, who gives way.
+ * Admissions: their places, their waiters, their evictions.
  */
 #include "runtime/task/admission.h"
 #include "runtime/base/check.h"
@@ -56,8 +56,8 @@ void pin_admission_delist(
 
 /*
  * The newest of the lowest lanes give their places to the newcomers, one for
- * one at most: where limits were lowered, what is in beyond them stays. The
- * places are watched.
+ * one at most: where limits were lowered, the excess stays. The places are
+ * watched.
  */
 static bool evict(struct pin_admission *self, uint32_t above_lane, uint64_t amount, uint64_t word)
 {
@@ -169,7 +169,7 @@ void pin_admission_unlock(struct pin_admission *self)
 	pin_waiters_unlock(&self->lanes[0].waiters);
 }
 
-/* Tells also those that `served` has already. */
+/* Notifies also those that `served` has already. */
 static void serve_unlock(struct pin_admission *self, struct pin_waiters_served *served)
 {
 	const struct pin_host *host = self->lanes[0].waiters.host;
@@ -225,7 +225,7 @@ static int check_limits(const struct pinion_admission_limits *limits)
 		: 0;
 }
 
-/* What is left open is the runtime's configuration's, then the highest. */
+/* Open limits are those of the runtime's configuration, then the highest. */
 static void complete_limits(
 	struct pinion_admission_limits *limits, const struct pinion_tuning *tuning)
 {

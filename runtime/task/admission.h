@@ -1,37 +1,38 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What an admission consists of: the places (task/admission.h), and those
- * who wait for one, a queue for each lane, all under one lock. The ways in are
- * in admission_admit.c, a job's turn and its end in admission_job.c.
+ * Parts of an admission: the places (task/admission.h), and the waiters, a
+ * queue for each lane, all under one lock. The ways in are in
+ * admission_admit.c, a job's turn and its end in admission_job.c.
  *
- *     spawn   a place, without the lock unless somebody waits
+ *     spawn   a place, without the lock unless any waits
  *             a place in the runtime for each job: the last that can fail
  *             the tasks into the runtime
- *     end     the place given back, without the lock unless somebody waits
+ *     end     the place given back, without the lock unless any waits
  *     wait    under the lock: places looked at and watched in one step, queue
  *
- * Who gives back under the lock serves all lanes, higher ones first. A lower
- * lane takes nothing while the oldest of a higher one waits for the total
- * alone: small jobs would keep many from ever being admitted at once. When that
- * one gives up, the next end of a job serves those behind it; there is one to
- * come, since an empty pool has room for whatever is not refused for good.
+ * A thread that gives back under the lock serves all lanes, higher ones first.
+ * A lower lane takes nothing while the oldest of a higher one waits for the
+ * total alone: small jobs would keep many from ever being admitted at once.
+ * When that waiter gives up, the next end of a job serves the others; there is
+ * one to come, since an empty pool has room for any job that is not refused for
+ * good.
  *
  * Limits may change: the thread that sets them first ends each wait for more
  * jobs than there can be room for, wherever it is in its queue, then serves the
  * others. A wait that was checked by the limits before, and queues after that
  * step, ends when it comes first.
  *
- * With PINION_ADMISSION_EVICT jobs that have not begun stand in a list of their
- * lane, under the lock. Whoever takes a job off it decides what happens to it:
- * the worker runs it, or another job has its place from then on: one for one,
- * so where limits were lowered evicting neither adds to what is in beyond them
- * nor works that off. Its task is
- * still in the runtime's queue then, and goes to `cancel` when its turn comes.
- * Such tasks are not counted as places; there are at most as many as the total.
+ * With PINION_ADMISSION_EVICT jobs that have not begun are in a list of their
+ * lane, under the lock. The thread that takes a job off it decides on it: the
+ * worker runs it, or another job has its place from then on: one for one, so
+ * where limits were lowered evicting neither adds to the excess nor works that
+ * off. Its task is still in the runtime's queue then, and goes to `cancel` when
+ * its turn comes. Such tasks are not counted as places; there are at most as
+ * many as the total.
  *
- * An end that is the last of a closed admission is made under the lock, which
- * whoever drains it takes as well: it may be freed then. Without the lock a
- * given place is the last touch.
+ * An end that is the last of a closed admission is made under the lock, which a
+ * drain takes as well: it may be freed then. Without the lock a given place is
+ * the last touch.
  */
 #ifndef PIN_TASK_ADMISSION_H
 #define PIN_TASK_ADMISSION_H
@@ -55,16 +56,16 @@
  *
  * The word has two flags besides:
  *
- *     CLOSED   nobody comes in any more
- *     WATCHED  somebody waits; who leaves has to look for whom to serve
+ *     CLOSED   no job comes in any more
+ *     WATCHED  a waiter is there; a leaving job has to serve
  *
- * Whoever wants to wait finds the places full and sets WATCHED in that same
- * step. So a place that is given back either comes before it, and the one who
- * wants to wait sees it, or comes after it, and the one who leaves sees the
- * flag: no fence is needed on either side. With either flag set, places are
- * given back only under a lock of the caller's, which also protects its queue
- * of those who wait, and taken only under it while WATCHED is. So who leaves
- * without the lock has touched the struct for the last time.
+ * A new waiter finds the places full and sets WATCHED in that same step. So a
+ * return of a place either comes before it, and the waiter sees the place, or
+ * comes after it, and the leaving thread sees the flag: no fence is needed on
+ * either side. With either flag set, places are given back only under a lock of
+ * the caller's, which also protects its queue of those who wait, and taken only
+ * under it while WATCHED is. So a thread that leaves without the lock has
+ * touched the struct for the last time.
  *
  * Invariants: 1. no take brings a count above its limit, and no exchange raises
  * a total that is above it already; 2. while WATCHED is
@@ -74,8 +75,8 @@
  * Progress: lock-free. Any thread; the functions of the second group with the
  * lock.
  *
- * [PLACES-1] give (RMW, release half) -> take (CAS, acquire half): who comes in
- * sees what those did that made room for it.
+ * [PLACES-1] give (RMW, release half) -> take (CAS, acquire half): an admitted
+ * job sees the work of those that made room for it.
  */
 
 enum {
@@ -115,7 +116,7 @@ static inline uint32_t pin_places_max_total(const struct pin_places *places)
 	return pin_load_relaxed_u32(&places->max_total);
 }
 
-/* So many places in a lane: what the functions below call an amount. */
+/* A number of places in a lane, as the amount of the functions below. */
 static inline uint64_t pin_places_amount(uint32_t lane, uint32_t count)
 {
 	return (uint64_t)count << (PIN_PLACES_FLAG_BITS + lane * PIN_PLACES_LANE_BITS);
@@ -143,7 +144,7 @@ enum pin_places_answer pin_places_fit(
 /* The word, for counts that have to be of one moment. */
 uint64_t pin_places_word(const struct pin_places *places);
 
-/* Takes places, or tells why not; *out_word is what that was decided by. */
+/* Takes places, or says why not; *out_word is the word that decided it. */
 enum pin_places_answer pin_places_take(
 	struct pin_places *places, uint64_t amount, uint64_t *out_word);
 
@@ -170,7 +171,7 @@ void pin_places_exchange(struct pin_places *places, uint64_t given, uint64_t amo
 
 void pin_places_give_locked(struct pin_places *places, uint64_t amount);
 
-/* Nobody waits any more. */
+/* No waiter is left. */
 void pin_places_unwatch(struct pin_places *places);
 
 void pin_places_close(struct pin_places *places);
@@ -185,23 +186,23 @@ enum pin_job_state {
 };
 
 /*
- * [JOB-1] who cancels adds CANCEL, the worker adds BEGUN, each by one
+ * [JOB-1] the canceller adds CANCEL, the worker adds BEGUN, each by one
  * read-modify-write: of the two the later sees the other, so a job whose cancel
  * found it not begun does not begin.
  */
 enum pin_job_asked {
 	PIN_JOB_BEGUN = 1,  /* by its worker */
-	PIN_JOB_CANCEL = 2, /* by who cancels it */
+	PIN_JOB_CANCEL = 2, /* by its canceller */
 };
 
 /*
  * A job that goes on is ended by pinion_job_end(), perhaps before its `run` has
- * returned; one that is unwound, by that. As the struct may be gone when it is
+ * returned; an unwound job, by the unwind. As the struct may be gone when it is
  * entered, or has ended, the two meet in a word of the worker (`job`): whose
  * `run` it is in, or was in last. Only where the word says that a job which
  * goes on has not ended is the struct touched again, to say so.
  *
- *     pinion_job_end()                   worker, behind `run`
+ *     pinion_job_end()                   worker, after `run`
  *     a  WENT_ON: end it                    went on:
  *     b  word: job -> 0, if it is that:  1  word: job -> busy, else done
  *        end it                          2  WENT_ON := 1
@@ -210,7 +211,7 @@ enum pin_job_asked {
  *        over                            4  word: job -> 0, else done; end it
  *
  * [JOB-2] b against 1 and 4: of two read-modify-writes one is first. If that is
- * b, the worker is done; else who ends it loads 3 or 4, or what came later
+ * b, the worker is done; else the ending thread loads 3 or 4, or a later value
  * (acquire), and knows in d which of them it was. 2 (release) is the worker's
  * last touch of the struct -> a (acquire), whose caller may use it anew.
  */
@@ -223,10 +224,10 @@ struct pin_job_entry {
 	struct pin_admission *admission; /* [const] from its spawn */
 	struct pin_atomic_u64 *place;	 /* [const] from its beginning: the worker's word */
 	struct pinion_job *chained;	 /* [own] the spawning thread's: the next of its batch */
-	uint64_t began_ns;		 /* [own] the worker's, then of who ends it */
+	uint64_t began_ns;		 /* [own] the worker's, then of the thread that ends it */
 	struct pin_atomic_u64 progress;	 /* [W:the job R:any] */
 	struct pin_atomic_u32 asked;	 /* [W:any R:any] of enum pin_job_asked */
-	struct pin_atomic_u32 went_on;	 /* [W:its worker R:who ends it] */
+	struct pin_atomic_u32 went_on;	 /* [W:its worker R:its ender] */
 	struct pin_job_entry *older;	 /* [lock:waiters] of its lane's list */
 	struct pin_job_entry *newer;
 	uint32_t lane;	/* [const] from its spawn */
@@ -240,7 +241,7 @@ enum {
 };
 
 struct pin_admission_lane {
-	struct pin_waiters waiters;   /* of the first lane: everybody's lock */
+	struct pin_waiters waiters;   /* of the first lane: the lock of all */
 	struct pin_job_entry *newest; /* [lock:waiters] of those that have not begun */
 	uint32_t index;		      /* [const] */
 	uint32_t listed_count;	      /* [lock:waiters] */
@@ -261,7 +262,7 @@ struct pin_admission {
 	struct pin_atomic_u64 cancelled;
 	struct pin_atomic_u64 timed_out;
 	uint32_t evicted_queued;    /* [lock:waiters] tasks of evicted jobs, in queues */
-	struct pin_waiters drained; /* those who wait until nobody is in */
+	struct pin_waiters drained; /* threads that wait until no job is in */
 	struct pin_admission_lane lanes[PINION_LANES];
 };
 
@@ -302,7 +303,10 @@ void pin_admission_unlock(struct pin_admission *self);
 /* Serves those who wait. It may be gone afterwards, if it is closed. */
 void pin_admission_serve_unlock(struct pin_admission *self);
 
-/* Gives places back, without the lock; likewise it may be gone. */
+/*
+ * Gives places back, without the lock; the admission may be gone afterwards,
+ * too.
+ */
 void pin_admission_leave(struct pin_admission *self, uint64_t amount);
 
 /* Onto the list of those that may be evicted, and off it; under the lock. */
@@ -313,10 +317,9 @@ void pin_admission_delist(
 /* ---- the log ---- */
 
 /*
- * What a job is told of at level debug, where `job_log` of the configuration
- * asks for it: that it is handed over, begins, and has ended. Of jobs of
- * admissions and of calls (pinion_call_run); plain tasks are too many, and pay
- * nothing.
+ * Logs a job at level debug, where `job_log` of the configuration asks for it:
+ * when it is handed over, begins, and has ended. Of jobs of admissions and of
+ * calls (pinion_call_run); plain tasks are too many, and pay nothing.
  *
  * Source: the seed's four log events, in its words; the fourth, a warning of a
  * lane that is deep, is pin_lane_warn()'s.
@@ -362,10 +365,10 @@ static inline void pin_job_log_ended(const struct pin_shared *shared, uint64_t b
  * A job that is in: from the turn of its task to the place given back.
  *
  * The runtime knows the job by its task, whose `run` and `cancel` are the two
- * functions below. They claim the job first: one that was evicted meanwhile has
- * no place any more and goes to its `cancel`. What is claimed is run or
- * cancelled, timed and counted, and its place is given back last, since the
- * admission may be gone then.
+ * functions below. They claim the job first: a job evicted meanwhile has no
+ * place any more and goes to its `cancel`. A claimed job is run or cancelled,
+ * timed and counted, and its place is given back last, since the admission may
+ * be gone then.
  */
 
 /* Its task's callbacks. */

@@ -223,7 +223,7 @@ static void tell_full(const struct pin_admission *self, const struct request *re
 		/* There may be room, but not for those who come last. */
 		answer = pin_places_fit(places, word, request->amount);
 	}
-	/* Of several lanes the one that has none. */
+	/* Of several lanes, the lane that has none. */
 	for (uint32_t i = 0; i < PINION_LANES && answer == PIN_PLACES_LANE_FULL; i++) {
 		uint32_t count = pin_places_count(request->amount, i);
 
@@ -338,7 +338,7 @@ int pinion_admission_spawn_async(struct pinion_runtime *runtime, struct pinion_a
 		return rc != 0 ? rc : -EINVAL;
 	}
 	chain(self, jobs, &request);
-	/* Until they are in, the wait is what is under way. */
+	/* Until they are in, only the wait is under way. */
 	release_jobs(jobs, count);
 	aim.waiters = &self->lanes[request.lane].waiters;
 	aim.demand = request.amount;

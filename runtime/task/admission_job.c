@@ -104,17 +104,22 @@ static bool leave_run(const struct pinion_job *job, uint64_t next)
 	return pin_cas_acq_rel_u64(own_word(), &word, next); /* [JOB-2] */
 }
 
-/* Likewise, when `run` has said so. */
+/* The same, when `run` has said so. */
 static void note_going_on(struct pinion_job *job)
 {
 	if (leave_run(job, word_of(job) | PIN_JOB_BUSY)) {
-		/* The last touch: who sees it may reuse the struct. */
+		/*
+		 * The last touch: a thread that sees it may reuse the struct.
+		 */
 		pin_store_release_u32(&pin_job_entry_of(job)->went_on, 1); /* [JOB-2] */
 		pin_store_release_u64(own_word(), 0);			   /* [JOB-2] */
 	}
 }
 
-/* By who ends it. False: it was unwound, and its admission may be gone. */
+/*
+ * By the thread that ends it. False: it was unwound, and its admission may be
+ * gone.
+ */
 static bool may_end(const struct pinion_job *job)
 {
 	const struct pin_job_entry *entry = (const void *)job->private_;
@@ -137,12 +142,12 @@ static bool may_end(const struct pinion_job *job)
 	return pin_load_relaxed_u32(&entry->went_on) != 0;
 }
 
-/* What is owed once a job was entered. */
+/* The work owed once a job was entered. */
 struct debt {
 	struct pin_admission *admission; /* NULL: nothing */
-	const struct pinion_job *job;	 /* one that was begun, or NULL */
+	const struct pinion_job *job;	 /* a job that has begun, or NULL */
 	uint32_t lane;
-	uint64_t began_ns; /* of one that was begun */
+	uint64_t began_ns; /* of a job that has begun */
 };
 
 /* When the job is unwound. */

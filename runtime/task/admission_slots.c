@@ -19,7 +19,7 @@ void pin_places_init(struct pin_places *places, const uint32_t *max, uint32_t ma
 
 void pin_places_set_max(struct pin_places *places, const uint32_t *max, uint32_t max_total)
 {
-	/* Relaxed: who spawns after this has returned sees them by that. */
+	/* Relaxed: a later spawn sees them by the return of this call. */
 	pin_store_relaxed_u32(&places->max_total, max_total);
 	for (uint32_t lane = 0; lane < PIN_PLACES_LANES; lane++) {
 		PIN_CHECK(max[lane] <= PIN_PLACES_MAX);

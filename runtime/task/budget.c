@@ -104,14 +104,16 @@ void pinion_budget_release(struct pinion_budget *budget, const uint64_t *amounts
 		if (PIN_UNLIKELY(amounts[i] > self->totals[i] - self->available[i])) {
 			pin_check_misused(pin_runtime_log(self->runtime),
 				"pinion_budget_release() of %llu units of kind %u where %llu are "
-				"out: release what was acquired, once",
+				"out: release each acquired unit once",
 				(unsigned long long)amounts[i], i,
 				(unsigned long long)(self->totals[i] - self->available[i]));
 		}
 		self->available[i] += amounts[i];
 		PIN_DCHECK(self->available[i] <= self->totals[i]);
 	}
-	/* It may be gone afterwards: who has all of it may free it. */
+	/*
+	 * It may be gone afterwards: a thread that has all of it may free it.
+	 */
 	pin_waiters_serve_unlock(&self->waiters);
 }
 

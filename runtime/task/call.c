@@ -205,7 +205,7 @@ int pinion_call_start_async(struct pinion_runtime *runtime, struct pinion_call *
 	if (rc != 0) {
 		return rc;
 	}
-	/* Until it is started, the wait is what is under way. */
+	/* Until it is started, only the wait is under way. */
 	pin_task_release(&call->task);
 	if (pin_runtime_is_foreign(runtime)) {
 		return -ECHILD;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Channels: sending and receiving under the lock, and who is served then.
+ * Channels: sending and receiving under the lock, and the waiters that are
+ * served then.
  */
 #include "runtime/base/check.h"
 #include "runtime/task/internal.h"
@@ -264,7 +265,7 @@ void pinion_channel_fini(struct pinion_channel *channel)
 {
 	struct pin_channel *self = channel == NULL ? NULL : own(channel);
 
-	/* One that was never made has no descriptor 0. */
+	/* A zeroed one, never initialised, has no descriptor 0. */
 	if (self != NULL && self->messages != NULL) {
 		if (pin_waiters_any(&self->senders) || pin_waiters_any(&self->receivers)) {
 			pin_log(pin_runtime_log(self->runtime), PINION_LOG_ERROR,

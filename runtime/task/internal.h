@@ -41,25 +41,26 @@ _Static_assert(sizeof(struct pinion_budget) == 192, "released size");
  * What a channel consists of: a ring of messages and two queues of waiters, of
  * senders and of receivers, all under one lock.
  *
- * Invariant: when the lock is free, no sender waits while there is room and no
- * receiver while there is a message, nor anybody when it is closed. Whoever
- * takes a message out makes room and the other way round, so both queues are
- * served in turns until neither has anything to do: settle(). Only between a
- * wait's beginning, which serves one queue, and the call of settle() that
- * follows it on the same thread, this may be otherwise for a moment.
+ * Invariant: when the lock is free, no sender waits while there is room, no
+ * receiver while there is a message, and no thread when it is closed. A taken
+ * message makes room, and a sent one a message, so both queues are served in
+ * turns until neither has anything to do: settle(). Only between a wait's
+ * beginning, which serves one queue, and the call of settle() that follows it
+ * on the same thread, this may be otherwise for a moment.
  *
  * What a waiter demands is an address: of its message, or where it goes.
  *
- * Who receives in a loop that waits in epoll has the beacon instead of a place
- * in the queue: settle() lights it for a message that nobody waits for, and for
- * the close; whoever finds no message, in whatever way, makes it dark.
+ * A receiver in a loop that waits in epoll has the readiness descriptor instead
+ * of a place in the queue: settle() signals it for a message that no receiver
+ * waits for, and for the close; a receive that finds no message, in whatever
+ * way, resets it.
  */
 
 struct pin_channel {
 	struct pin_waiters senders;
 	struct pin_waiters receivers;	/* with the lock of the senders */
 	struct pinion_runtime *runtime; /* [const] may be NULL */
-	uint8_t *messages;		/* [const], what is in them [lock:senders] */
+	uint8_t *messages;		/* [const], the bytes in them [lock:senders] */
 	size_t message_bytes;		/* [const] */
 	uint32_t capacity;		/* [const] */
 	/* [lock:senders] */
@@ -76,8 +77,8 @@ _Static_assert(sizeof(struct pinion_channel) == 256, "released size");
 
 /*
  * What a future consists of. All of it is protected by the lock of its waiters,
- * also the mere question whether it is done: whoever hears "yes" has had that
- * lock after the one who made it so, who touches the future no more.
+ * also the mere question whether it is done: a thread that gets "yes" has had
+ * that lock after the setter, which touches the future no more.
  */
 
 struct pin_future {
@@ -86,7 +87,7 @@ struct pin_future {
 	/* [lock:waiters] */
 	pinion_future_release_fn release; /* NULL: not detached */
 	uint8_t value[PINION_FUTURE_BYTES];
-	int32_t error; /* of one that is done; 0: the value counts */
+	int32_t error; /* of a done future; 0: the value counts */
 	bool is_done;
 };
 
@@ -107,10 +108,10 @@ _Static_assert(sizeof(struct pin_waiter) <= sizeof(((struct pinion_future_callba
  * What a group consists of: the count of its tasks that are not over, and those
  * who wait until that is 0.
  *
- * Who learns that it is 0 may free the group. So it becomes 0 only under the
- * lock of the waiters, which whoever looks takes as well: the last task lets go
- * of the lock, and that was its last touch. All other changes of the count are
- * without the lock.
+ * A thread that learns that it is 0 may free the group. So it becomes 0 only
+ * under the lock of the waiters, which a reader takes as well: the last task
+ * lets go of the lock, and that was its last touch. All other changes of the
+ * count are without the lock.
  *
  *     task                                joiner
  *     count > 1: CAS to count - 1         lock; count is 0: it is over
@@ -137,23 +138,24 @@ _Static_assert(sizeof(struct pinion_group_task) == 64, "released size");
 /* ---- work ---- */
 
 /*
- * The states of a work item, and what moves it from one to the next.
+ * The states of a work item, and the events that move it from one to the next.
  *
- * A work item has one task, which can stand in one queue at a time, and one
- * word, its state. Whatever happens to it is an event; pin_work_next() is the
- * table of what each event makes of each state, and change(), in work.c, the
- * only function that writes the word. Who makes the step into SCHEDULED queues
- * the task; who makes the step into ENDED calls `end`, or tells its caller
- * where that is a cancel. Steps are atomic, so each of these happens once.
+ * A work item has one task, which can be in one queue at a time, and one word,
+ * its state. Whatever happens to it is an event; pin_work_next() is the table
+ * of what each event makes of each state, and change(), in work.c, the only
+ * function that writes the word. The thread that makes the step into SCHEDULED
+ * queues the task; the thread that makes the step into ENDED calls `end`, or
+ * returns that to its caller where it is a cancel. Steps are atomic, so each of
+ * these happens once.
  *
  * Invariants: 1. the task is in a queue, or about to be, iff the state is
  * SCHEDULED or CANCELLED; 2. `run` is under way iff it is RUNNING, NOTIFIED or
  * RUNNING_CANCELLED; 3. nothing leaves ENDED.
  *
- * Nobody schedules what may be refused: who finds the work idle first reserves
- * a place in the runtime, and gives it back if another was faster. Were the
- * state changed first and the task refused then, a wake in between would have
- * relied on a run that never comes.
+ * No refusal comes after scheduling: a waker that finds the work idle first
+ * reserves a place in the runtime, and gives it back if another was faster.
+ * Were the state changed first and the task refused then, a wake in between
+ * would have relied on a run that never comes.
  *
  * Progress: lock-free. Wake and cancel: any thread. The other events are of the
  * worker that took the task from its queue.
@@ -165,11 +167,11 @@ _Static_assert(sizeof(struct pinion_group_task) == 64, "released size");
  * it leaves the state as it is; a mere look would order nothing.
  * [WORK-2] leave (CAS, acq_rel) -> the next enter, or the cancel of idle work
  * (CAS, acq_rel): what a run wrote is seen there, whichever thread that is on.
- * Between two of these are read-modify-writes only, which pass on what was
- * released before them.
+ * Between two of these are read-modify-writes only, which pass on earlier
+ * releases.
  */
 enum pin_work_state {
-	PIN_WORK_NONE,		    /* of no work: one that was never initialised */
+	PIN_WORK_NONE,		    /* of no work: a struct that was never initialised */
 	PIN_WORK_IDLE,		    /* by a wake to SCHEDULED, by a cancel to ENDED */
 	PIN_WORK_SCHEDULED,	    /* by its worker to RUNNING, or ENDED where that stops */
 	PIN_WORK_CANCELLED,	    /* scheduled, and cancelled: by its worker to ENDED */
@@ -184,7 +186,7 @@ enum pin_work_event {
 	PIN_WORK_WAKE,
 	PIN_WORK_CANCEL,
 	PIN_WORK_ENTER,	  /* the worker has the task */
-	PIN_WORK_STOP,	  /* likewise, but its runtime is being stopped */
+	PIN_WORK_STOP,	  /* as ENTER, while its runtime is being stopped */
 	PIN_WORK_IS_IDLE, /* the run is over: it waits for a wake */
 	PIN_WORK_IS_BUSY, /* the run is over: it wants another */
 	PIN_WORK_IS_DONE, /* the run is over: it was the last */

@@ -103,7 +103,9 @@ static int run_attempt(struct pinion_task *task)
 	if (result == PINION_RETRY_PENDING) {
 		return 0;
 	}
-	/* A failure of the runtime's is only what is not tried again. */
+	/*
+	 * Only a result that is not tried again is a failure of the runtime's.
+	 */
 	return finish(retry, result) && result < 0 ? result : 0;
 }
 

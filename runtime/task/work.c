@@ -15,7 +15,7 @@
 
 /* ---- states ---- */
 
-/* What is not named cannot happen: PIN_WORK_NONE. */
+/* A step that is not named cannot happen: PIN_WORK_NONE. */
 static const enum pin_work_state steps[PIN_WORK_STATES][PIN_WORK_EVENTS] = {
 	[PIN_WORK_IDLE][PIN_WORK_WAKE] = PIN_WORK_SCHEDULED,
 	[PIN_WORK_IDLE][PIN_WORK_CANCEL] = PIN_WORK_ENDED,
@@ -97,7 +97,7 @@ static bool change(struct pinion_work *work, uint32_t *state, enum pin_work_even
 	return pin_cas_acq_rel_u32(state_of(work), state, next); /* [WORK-1] [WORK-2] */
 }
 
-/* Likewise, until it is made; returns the state before. */
+/* The same, until the step is made; returns the state before. */
 static enum pin_work_state change_from(
 	struct pinion_work *work, enum pin_work_state likely, enum pin_work_event event)
 {
@@ -208,7 +208,7 @@ void pinion_work_init(struct pinion_work *work, pinion_work_fn run, pinion_work_
 		.run = run,
 		.end = end,
 	};
-	/* No order, no atomic store: nobody else uses the struct yet. */
+	/* No order, no atomic store: no other thread uses the struct yet. */
 	memcpy(work->private_, &idle, sizeof(idle));
 }
 

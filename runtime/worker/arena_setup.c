@@ -17,7 +17,9 @@
 enum {
 	/* Of what the cgroup leaves this share is not touched: 1 / 8. */
 	RESERVE_SHARE = 8,
-	/* Fewer pages on their node than these, in thousandths, are told. */
+	/*
+	 * Fewer pages on their node than this, in thousandths, cause a message.
+	 */
 	LOCAL_PERMILLE_MIN = 990,
 	/* Small pages of more than 1 / 8 of the memory are a warning. */
 	SMALL_SHARE = 8,
@@ -240,7 +242,7 @@ void pin_provision_fini(struct pin_shared *shared)
 	shared->registry.regions = NULL;
 }
 
-/* ---- what is said ---- */
+/* ---- the messages ---- */
 
 struct sums {
 	size_t bytes;
@@ -311,7 +313,7 @@ void pin_provision_report(const struct pin_shared *shared)
 	if (sums.register_error != 0 && !sums.has_fallback) {
 		report_registration(shared, &sums);
 	}
-	/* An embedder's memory lies as he has it. */
+	/* An embedder's memory is where the embedder put it. */
 	if (shared->tuning.arena_map != NULL) {
 		return;
 	}
@@ -319,7 +321,7 @@ void pin_provision_report(const struct pin_shared *shared)
 		pin_log(&shared->log,
 			sums.small_bytes > sums.bytes / SMALL_SHARE ? PINION_LOG_WARN
 								    : PINION_LOG_INFO,
-			"%zu of %zu MiB of buffers lie on 4 KiB pages, which makes direct reads of "
+			"%zu of %zu MiB of buffers are on 4 KiB pages, which makes direct reads of "
 			"some disks three times slower: sysctl vm.nr_hugepages=%zu, or echo "
 			"madvise > /sys/kernel/mm/transparent_hugepage/enabled",
 			sums.small_bytes >> 20, sums.bytes >> 20, sums.bytes / PIN_HUGE_PAGE_BYTES);
@@ -328,7 +330,7 @@ void pin_provision_report(const struct pin_shared *shared)
 		const struct pin_worker *worker = &shared->workers[sums.remote_worker];
 
 		pin_log(&shared->log, PINION_LOG_WARN,
-			"only %u.%u %% of worker %u's buffers lie on its NUMA node %u: `numactl "
+			"only %u.%u %% of worker %u's buffers are on its NUMA node %u: `numactl "
 			"--hardware` shows what is free there, echo 1 > /proc/sys/vm/drop_caches "
 			"frees page cache",
 			sums.local_permille / 10, sums.local_permille % 10, sums.remote_worker,

@@ -49,8 +49,8 @@ bool pin_worker_buffer_await(
 static PIN_COLD _Noreturn void report_not_out(const struct pinion_buffer *buffer)
 {
 	pin_check_misused(&pin_worker_current()->shared->log,
-		"pinion_buffer_release() of a buffer that is not out, at %p: release what was "
-		"acquired, once",
+		"pinion_buffer_release() of a buffer that is not out, at %p: release each "
+		"acquired buffer once",
 		buffer->bytes);
 }
 
@@ -117,7 +117,7 @@ static inline struct pin_entry *find_own(struct pin_worker *worker, const uint8_
 
 /*
  * By the worker, whose own magazine is that number in the pool: for a request
- * that nobody else will end, as a reliever might.
+ * that no other worker will end, as another might where rings are shared.
  */
 static inline bool lend_own(const struct pin_worker *worker, struct pin_magazine *own,
 	uint32_t magazine, struct pin_entry *entry)
@@ -125,7 +125,9 @@ static inline bool lend_own(const struct pin_worker *worker, struct pin_magazine
 	return PIN_LIKELY(!worker->shares_ring) && pin_pool_lend_own(own, magazine, entry);
 }
 
-/* Lends it, if it can. On the worker: who ends a pool waits until it is out. */
+/*
+ * Lends it, if it can. On the worker: the end of a pool waits until it is out.
+ */
 static PIN_APART struct pin_entry *find_pooled_own(
 	struct pin_worker *worker, const uint8_t *bytes, bool *out_is_lent)
 {
@@ -182,7 +184,7 @@ static bool knows_arenas(const struct pin_shared *shared)
 	return pin_load_acquire_u64(&shared->arenas_beyond) != 0; /* [IO-4] */
 }
 
-/* Whether it may be in somebody's arena; always while that is not known. */
+/* Whether it may be in an arena; always while that is not known. */
 static inline bool is_among_arenas(const struct pin_shared *shared, const uint8_t *bytes)
 {
 	uint64_t beyond = pin_load_acquire_u64(&shared->arenas_beyond); /* [IO-4] */
@@ -191,7 +193,7 @@ static inline bool is_among_arenas(const struct pin_shared *shared, const uint8_
 	return (uintptr_t)bytes - start <= UINT64_MAX - beyond;
 }
 
-/* One that a worker, this one or another, has for itself. */
+/* A buffer that a worker, this one or another, has for itself. */
 static PIN_APART struct pin_entry *find_workers(
 	const struct pin_shared *shared, const uint8_t *bytes)
 {
@@ -255,8 +257,8 @@ static struct pin_pool *pool_of(struct pin_worker *worker, const struct pin_entr
 }
 
 /*
- * Tells it of the buffer, whoever runs the worker's requests. False: it is
- * gone.
+ * Notifies it of the buffer, whichever thread runs the worker's requests.
+ * False: it is gone.
  */
 static PIN_APART bool tell_of(struct pin_worker *worker, const struct pin_entry *entry,
 	void (*tell)(struct pin_pool *pool, uint32_t index))
@@ -276,7 +278,7 @@ static PIN_APART bool tell_of(struct pin_worker *worker, const struct pin_entry 
 	return pool != NULL;
 }
 
-/* One that another thread has from a cache of its own. */
+/* A buffer that another thread has from a cache of its own. */
 static PIN_APART enum pin_pool_lent lend_anothers(
 	struct pin_worker *worker, struct pin_entry *entry)
 {
@@ -299,7 +301,7 @@ static inline enum pin_pool_lent lend_entry(
 	return PIN_UNLIKELY(lent == PIN_POOL_MUST_SHARE) ? lend_anothers(worker, entry) : lent;
 }
 
-/* The same, or nothing, where there is none. If it is free that is told. */
+/* The same, or nothing, where there is none. A free buffer is reported. */
 static PIN_APART enum pin_pool_lent lend_found(struct pin_worker *worker, struct pin_entry *entry,
 	uint32_t magazine, struct pin_entry **out_entry)
 {
@@ -392,7 +394,7 @@ int pin_worker_pools_add(
 	return -EMFILE;
 }
 
-/* Until nobody looks into a pool that is not in `pools` any more. */
+/* Until no thread searches a pool that is not in `pools` any more. */
 static void await_searches(struct pin_shared *shared)
 {
 	for (uint32_t i = 0; i < shared->worker_count; i++) {

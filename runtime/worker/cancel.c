@@ -24,7 +24,7 @@ static bool pin_flight_cancel_own(struct pin_worker *worker, struct pin_request 
 	return is_flying;
 }
 
-/* By anyone else. */
+/* By any other thread. */
 static bool cancel_other(struct pin_worker *owner, struct pin_request *private)
 {
 	bool is_flying;
@@ -39,7 +39,7 @@ static bool cancel_other(struct pin_worker *owner, struct pin_request *private)
 	return is_flying;
 }
 
-/* Not begun yet, whoever will take it. */
+/* Not begun yet, whichever worker will take it. */
 static bool change_to_cancelled(struct pin_request *private, uint32_t word)
 {
 	return pin_flight_change(
@@ -92,14 +92,17 @@ int pin_flight_cancel(struct pin_shared *shared, struct pin_worker *worker,
 	if (worker == NULL) {
 		return cancel(shared, NULL, request, out_must_post, out_index);
 	}
-	/* Of its own, nobody may end it between the change and the rest. */
+	/*
+	 * A request of its own may not be ended by others between the change
+	 * and the rest.
+	 */
 	pin_relief_enter(worker);
 	rc = cancel(shared, worker, request, out_must_post, out_index);
 	pin_relief_leave(worker);
 	return rc;
 }
 
-/* Requests on structs that lie in a range of memory. */
+/* Requests on structs in a range of memory. */
 struct among {
 	uintptr_t begin;
 	uintptr_t end;
@@ -192,7 +195,7 @@ void pin_flight_stop(struct pin_worker *worker)
  * What the messages of requests have their worker do.
  */
 
-/* ---- what was posted ---- */
+/* ---- posted requests ---- */
 
 static void note_posted(struct pin_worker *worker, struct pin_request *private)
 {
@@ -262,7 +265,7 @@ static void visit(struct pin_worker *worker, struct pinion_request *request)
 {
 	struct pin_request *private = pin_request_of(request);
 	struct pin_shared *shared = worker->shared;
-	/* Of whom it was for, who may have left. */
+	/* The worker it was for, which may have left. */
 	uint32_t index = pin_load_acquire_u32(&private->word) >> PIN_FLIGHT_WORKER_SHIFT;
 	struct pin_worker *next = &shared->workers[(index + 1) % shared->worker_count];
 

@@ -18,7 +18,7 @@
 enum {
 	/*
 	 * Until the kernel is asked for an end once more; twice that the next
-	 * time, and so on for so many.
+	 * time, and this number of times.
 	 */
 	ASK_AGAIN_NS = 10 * 1000 * 1000,
 	ASK_AGAIN_TIMES = 8,
@@ -54,7 +54,7 @@ static void count_end(struct pin_worker *worker, int64_t result)
 	}
 }
 
-/* Of one that any worker may run, on whichever does. */
+/* For a request that any worker may run, on whichever does. */
 static int run_landed(struct pinion_task *task)
 {
 	struct pinion_request *request = PIN_CONTAINER_OF(task, struct pinion_request, task);
@@ -71,7 +71,7 @@ static int run_landed(struct pinion_task *task)
 
 /*
  * What uses memory that its worker gives out has to give it back there. Opening
- * without a look is the scanner's, whose tasks take it that they stay.
+ * without checks is the scanner's, whose tasks rely on staying here.
  */
 static inline bool may_move(const struct pin_worker *worker, const struct pinion_request *request)
 {
@@ -92,7 +92,7 @@ static void hand_to_any(struct pin_worker *taker, struct pinion_request *request
 	pin_spawn_enqueue(taker, pin_task_link(&request->task));
 }
 
-/* Home: to a worker that is busy, from the one that relieves it. */
+/* Home: to a busy worker, from the worker that reaps for it. */
 static void hand_back(
 	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request)
 {
@@ -255,8 +255,8 @@ static void arm_again(struct pin_worker *worker, struct pin_request *private, ui
 /*
  * A cancel found nothing to end. Most often that has ended, or nothing can end
  * it now; but what passes from one of the kernel's threads to another is missed
- * too (Linux 6.1: -ENOENT for the read of a pipe, which then stays). So what is
- * still here is asked for again, ever less often.
+ * too (Linux 6.1: -ENOENT for the read of a pipe, which then stays). So a
+ * request that is still here is asked for again, ever less often.
  */
 static PIN_APART void note_missed(struct pin_worker *worker)
 {
@@ -289,7 +289,10 @@ static PIN_APART void ask_again(struct pin_worker *worker, struct pin_request *p
 
 /* ---- the parts of long transfers ---- */
 
-/* For the ring that has it, by who has that: the worker or a reliever. */
+/*
+ * For the ring that has it, by its holder: the worker or another that reaps for
+ * it.
+ */
 static bool ask_part(void *arg, struct pinion_request *request)
 {
 	struct pin_worker *worker = arg;
@@ -314,7 +317,7 @@ void pin_flight_ask_parts(struct pin_worker *worker, struct pin_ring *ring)
 
 void pin_flight_carry_out(struct pin_worker *worker, struct pinion_request *request)
 {
-	/* Who relied on its search would wait for the device. */
+	/* A worker that relied on its search would wait for the device. */
 	if (worker->is_searching) {
 		pin_search_succeed(worker);
 	}
@@ -354,7 +357,7 @@ uint32_t pin_flight_poll(struct pin_worker *worker)
 
 struct landing {
 	struct pin_worker *worker; /* whose ring it is */
-	struct pin_worker *taker;  /* who reaps it */
+	struct pin_worker *taker;  /* the thread that reaps it */
 };
 
 static void land_for_other(void *arg, uint64_t user_data, int32_t result)
@@ -379,7 +382,9 @@ bool pin_flight_relieve(struct pin_worker *worker, struct pin_worker *taker)
 	}
 	PIN_DCHECK(worker != taker);
 	count = pin_ring_poll(&worker->ring, land_for_other, &landing);
-	/* What goes on from here: the next to come may be the sentry's. */
+	/*
+	 * Requests that go on from here: the watchdog may be the next to come.
+	 */
 	if (pin_ring_unsubmitted(&worker->ring) > 0) {
 		count += pin_ring_poll(&worker->ring, land_for_other, &landing);
 	}

@@ -8,14 +8,14 @@
 
 enum {
 	/*
-	 * Ends until a worker looks whether an interval is over: as many as
-	 * come in LOOK_GAP_NS, since a look at the clock is 25 ns, and there
+	 * Ends until a worker checks whether an interval is over: as many as
+	 * come in LOOK_GAP_NS, since reading the clock takes 25 ns, and there
 	 * are reads that are over in 700.
 	 */
 	LOOK_ENDS_MIN = 16,
 	LOOK_ENDS_MAX = 64,
 	LOOK_GAP_NS = 100 * 1000,
-	/* For each look so many requests are timed. */
+	/* For each check this number of requests are timed. */
 	TIMED_PER_LOOK = 2,
 };
 
@@ -109,7 +109,7 @@ static void add_ledger(struct pin_disk_sums *sums, const struct pin_ledger *ledg
 	sums->timed += pin_meter_read(&ledger->timed);
 }
 
-/* Ledgers are opened one after the other: none is behind one that is not. */
+/* Ledgers are opened one after the other: no open one follows a closed one. */
 static void add_worker(
 	struct pin_disk_sums *sums, const struct pin_worker *worker, const struct pin_disk *disk)
 {
@@ -136,7 +136,7 @@ struct pin_disk_sums pin_throttle_sums(const struct pin_shared *shared, const st
 	return sums;
 }
 
-/* At the pace since the last look. */
+/* At the pace since the last check. */
 static uint32_t ends_within_gap(const struct pin_ledger *ledger, uint64_t now_ns)
 {
 	uint64_t elapsed_ns = now_ns - ledger->look_ns + 1;
@@ -243,7 +243,7 @@ static inline bool pay(
 	if (toll->is_paid) {
 		return true;
 	}
-	/* What was reserved is void by the time there are rates: [LIMIT-1]. */
+	/* Reservations are void by the time there are rates: [LIMIT-1]. */
 	if (PIN_UNLIKELY(has_rates(worker, ledger))) {
 		return pay_rates(worker, ledger, request);
 	}
@@ -262,7 +262,7 @@ static inline uint32_t pages_of(struct pinion_request *request)
 	return (part_bytes + PIN_PAGE_BYTES - 1) / PIN_PAGE_BYTES;
 }
 
-/* Each that is to be timed, so that some are for each look. */
+/* Each that is to be timed, so that some are for each check. */
 static inline bool is_timed(const struct pin_ledger *ledger, uint32_t start_count)
 {
 	return start_count * TIMED_PER_LOOK >= ledger->look_ends;
@@ -279,7 +279,7 @@ static PIN_INLINE bool draw(
 		return false;
 	}
 	toll->pages = pin_credit_pages(amount);
-	/* Of what is timed by parts, waits would be counted too. */
+	/* For transfers timed by parts, waits would be counted too. */
 	ledger->starts_since_timed += pin_request_of(request)->resume_bytes == 0;
 	if (is_timed(ledger, ledger->starts_since_timed)) {
 		ledger->starts_since_timed = 0;
@@ -296,7 +296,7 @@ static bool may_start(
 	return pay(worker, ledger, request) && draw(worker, ledger, request);
 }
 
-/* Of one whose time in the line-up does not count: worker/request.h. */
+/* For a transfer whose time in the queue does not count: worker/request.h. */
 static PIN_APART void stop_clock(struct pin_worker *worker, struct pinion_request *request)
 {
 	uint64_t now_ns = worker->shared->host->now_ns();
@@ -398,7 +398,7 @@ bool pin_throttle_admit(struct pin_worker *worker, struct pinion_request *reques
 	return PIN_LIKELY(admit_at_once(worker, request)) || admit(worker, request);
 }
 
-/* Somebody waits for what has just been given back or is to be looked at. */
+/* A worker waits for the credit just given back, or has to check it. */
 static void call_worker(struct pin_worker *worker, struct pin_worker *taker)
 {
 	if (taker == worker) {
@@ -438,7 +438,7 @@ static struct pinion_request *next_of(struct pin_worker *worker, struct pin_ledg
 		return NULL;
 	}
 	if (!pay(worker, ledger, request)) {
-		/* What was granted to the one before is not kept until then. */
+		/* Credit granted to the last one is not kept until then. */
 		pin_credit_settle(&ledger->disk->credit, &ledger->holding, false);
 		return NULL;
 	}
@@ -462,9 +462,9 @@ static struct pinion_request *next_of(struct pin_worker *worker, struct pin_ledg
 }
 
 /*
- * Where nothing is lined up, what was granted goes on to others, and so does
- * what was kept and under a new limit may not be: nothing else may come here
- * for a long time that would give it back. [LIMIT-1]
+ * Where nothing is queued, granted credit goes on to others, and so does kept
+ * credit beyond a new limit: nothing else may come here for a long time that
+ * would give it back. [LIMIT-1]
  */
 static void collect(struct pin_ledger *ledger)
 {
@@ -568,7 +568,7 @@ static PIN_APART void end_admitted(
 
 /*
  * As most do: nothing waits for its credit, which is kept, it was not timed,
- * and no look is due. False: nothing has changed.
+ * and no check is due. False: nothing has changed.
  */
 static PIN_INLINE bool end_at_once(struct pin_worker *worker, struct pinion_request *request)
 {

@@ -28,8 +28,8 @@ void pin_entry_push_lanes(
 /* ---- places for tasks ---- */
 
 /*
- * On a worker a place is no more than a look at the stop flag: a task pushed
- * behind it is cancelled, not lost.
+ * On a worker a place needs no more than a test of the stop flag: a task pushed
+ * after it is cancelled, not lost.
  */
 int pin_runtime_reserve(struct pinion_runtime *runtime)
 {

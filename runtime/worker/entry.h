@@ -25,7 +25,7 @@
 
 struct pinion_runtime {
 	struct pin_shared shared;
-	struct pin_lock life;	  /* whoever ends the runtime; rank 1, held while joining */
+	struct pin_lock life;	  /* the end of the runtime; rank 1, held while joining */
 	bool is_joined;		  /* [lock:life] */
 	uint32_t forked;	  /* [const] pin_forked_now() of its process */
 	char fallback_cause[192]; /* [const] empty: there are rings */
@@ -48,7 +48,7 @@ static inline struct pin_worker *pin_runtime_own_worker(const struct pinion_runt
 	return worker != NULL && worker->shared == &runtime->shared ? worker : NULL;
 }
 
-/* Likewise, if the thread is one of its workers', in a hook too. */
+/* The same, if the thread is one of its workers', in a hook too. */
 static inline struct pin_worker *pin_runtime_own_thread(const struct pinion_runtime *runtime)
 {
 	struct pin_worker *worker = pin_worker_of_thread();
@@ -65,7 +65,7 @@ static inline struct pin_worker *pin_runtime_own_thread(const struct pinion_runt
 void pin_entry_push_lanes(
 	struct pin_shared *shared, struct pinion_task *const *tasks, uint32_t count);
 
-/* Its hook; of a runtime that is NULL one that drops messages. */
+/* Its hook; for a runtime that is NULL a log that drops messages. */
 const struct pin_log *pin_runtime_log(const struct pinion_runtime *runtime);
 
 const struct pin_host *pin_runtime_host(const struct pinion_runtime *runtime);

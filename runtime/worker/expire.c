@@ -51,7 +51,10 @@ void pin_due_expire_timers(struct pin_worker *worker)
 	struct pin_link *link;
 	uint32_t count = pin_timer_expire(worker, is_stopping, &due);
 
-	/* Before others may run them: who sees one run sees it counted. */
+	/*
+	 * Before others may run them: a thread that sees one run sees it
+	 * counted.
+	 */
 	if (count > 0 && !is_stopping) {
 		pin_meter_add(&worker->meter.timers_processed, count);
 	}

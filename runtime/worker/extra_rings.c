@@ -14,8 +14,8 @@
 
 enum {
 	/*
-	 * What is larger takes the device longer than an interrupt costs, and
-	 * kernels do not poll what they had to split.
+	 * A larger transfer takes the device longer than an interrupt costs,
+	 * and kernels do not poll transfers that they had to split.
 	 */
 	POLLED_BYTES_MAX = 128 << 10,
 };
@@ -184,7 +184,7 @@ static void open_wide_ring(struct pin_worker *worker)
 	int rc = -EOPNOTSUPP;
 
 	worker->commands_way = PIN_COMMANDS_BY_CALLS;
-	/* Who has asked for it knows. */
+	/* The caller that asked for it knows. */
 	if (worker->shares_ring || worker->ring.is_fallback ||
 		(pin_level_struck(shared->config.io_level, shared->tuning.io_without) &
 			PINION_IO_NVME_COMMANDS) != 0) {

@@ -17,7 +17,7 @@ enum {
 	LOG_PERIOD_NS = 1000 * 1000 * 1000,
 };
 
-/* Whether one more line is fine; tells how many were not. */
+/* Whether one more line is fine, and how many were left out. */
 static bool may_log(struct pin_worker *worker)
 {
 	const struct pin_shared *shared = worker->shared;
@@ -152,7 +152,7 @@ void pinion_task_panic(int error, const char *message)
 		char name[PIN_RUNNING_NAME_BYTES];
 
 		pin_running_describe(pin_running_of(worker), name);
-		/* Now, since it may lie in a frame that is about to go. */
+		/* Now, since it may be in a frame that is about to go. */
 		pin_log(&worker->shared->log, PINION_LOG_ERROR,
 			"worker %u: task %s panicked: %.200s: %s (%d)", worker->index, name, said,
 			strerror(-worker->panic_error), worker->panic_error);

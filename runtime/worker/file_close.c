@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What workers are told of closed files.
+ * Messages to workers about closed files.
  */
 #include "runtime/worker/ring_lock.h"
 #include "runtime/worker/wake.h"
@@ -49,8 +49,8 @@ void pin_files_start(struct pin_worker *worker)
 }
 
 /*
- * The message of one that has left, and of its files: of a next one there, if
- * any, it may be relied on.
+ * The message to a worker that has left, and its files: a next one there, if
+ * any, may rely on it.
  */
 static void take_for_other(struct pin_worker *owner)
 {
@@ -74,7 +74,7 @@ void pin_files_take(struct pin_worker *worker, struct pinion_task *message)
 	is_done = pin_file_table_sweep(&worker->files, pin_ring_submitted(&worker->ring));
 	pin_relief_leave(worker);
 	if (!is_done) {
-		/* Again in the next loop, when what has gathered is sent. */
+		/* Again in the next loop, when gathered entries are sent. */
 		tell(worker);
 	}
 }

@@ -11,7 +11,10 @@ static uint32_t lane_count(const struct pin_shared *shared, uint32_t tier)
 	return shared->tiers[tier].order.count;
 }
 
-/* Who serves few lanes is woken first: others have more to choose from. */
+/*
+ * Workers that serve few lanes are woken first: others have more to choose
+ * from.
+ */
 static void order_tiers(struct pin_shared *shared)
 {
 	for (uint32_t i = 0; i < shared->tier_count; i++) {
@@ -158,7 +161,7 @@ void pin_lane_push_one(
 	pin_lane_push(shared, waker, pin_task_lane(task), &list, 1);
 }
 
-/* Of normal, for who must not keep any. */
+/* Of normal, for a worker that must not keep any. */
 static struct pin_link *pop_injector(struct pin_shared *shared, bool *out_has_more)
 {
 	struct pin_list list = {0};

@@ -6,7 +6,7 @@
  * own queue, or to the injector. Those of the other lanes go into one queue per
  * lane that all workers share (queue/lane_queue.h). A runtime that has never
  * seen such a task, and whose workers all serve all lanes, pays for lanes with
- * one look at `alerts` per task, which is that for a stop as well.
+ * one test of `alerts` per task, which is that for a stop as well.
  *
  * A worker that does not serve normal has a deque that is always full, so what
  * it spawns there goes to the injector by itself.
@@ -29,19 +29,19 @@
  * those who wait until it does.
  *
  * A spawn is admitted here: normal tasks as far as the intake says, those of
- * other lanes by claims of places, then all of them by the gate. Whoever waits
- * for room stands in a queue of waiters, one for each lane, and is admitted by
- * whatever makes room, which then wakes it:
+ * other lanes by claims of places, then all of them by the gate. A waiter for
+ * room is in a queue of waiters, one for each lane, and is admitted by any
+ * event that makes room, which then wakes it:
  *
  *     a worker that pops from the lane's queue      pin_room_tell()
- *     a place or an admission given back            pin_room_forgo(), and tell
+ *     a place or an admission given back            pin_room_forgo(), and wake
  *     work that has turned out to wait elsewhere    pin_room_note_elsewhere()
  *     the gate's close, which ends all waits        pin_room_close()
  *
  * A worker that pops pays one load for it. Spawns and calls that do not wait
  * take room as they find it, also before those who wait.
  *
- * Any thread. Pairs: [WAIT-1], what makes room against who waits for it.
+ * Any thread. Pairs: [WAIT-1], the makers of room against its waiters.
  *
  * Source: docs/decisions/scheduling.md, "Each lane limits the tasks that wait
  * in it".
@@ -67,7 +67,7 @@ static inline uint32_t pin_room_others(const struct pin_room_counts *counts)
 
 /*
  * Admits tasks, all of them or none. -EAGAIN: a lane is full, counted and, if
- * `out_full` is not NULL, told. -EINVAL: they never fit. -ESHUTDOWN.
+ * `out_full` is not NULL, described there. -EINVAL: they never fit. -ESHUTDOWN.
  */
 int pin_room_admit_lanes(struct pin_shared *shared, const struct pin_room_counts *counts,
 	struct pinion_full *out_full);
@@ -123,7 +123,7 @@ static inline void pin_room_tell(struct pin_shared *shared, enum pinion_lane lan
 void pin_lane_init(struct pin_shared *shared);
 
 /*
- * Queues `count` admitted tasks of one lane and wakes somebody; `waker` is the
+ * Queues `count` admitted tasks of one lane and wakes a worker; `waker` is the
  * calling worker or NULL. Any thread.
  */
 void pin_lane_push(struct pin_shared *shared, struct pin_worker *waker, enum pinion_lane lane,
@@ -141,11 +141,13 @@ void pin_lane_push_one(
 
 /*
  * The oldest of a lane that the worker serves or assists with, not to be kept;
- * wakes somebody if there are more. NULL: there is none.
+ * wakes a worker if there are more. NULL: there is none.
  */
 struct pin_link *pin_lane_pop(struct pin_worker *worker, enum pinion_lane lane);
 
-/* At the begin of a round: marks the time, for what waits in the low lane. */
+/*
+ * At the begin of a round: marks the time, for tasks that wait in the low lane.
+ */
 static inline void pin_lane_mark(struct pin_worker *worker)
 {
 	struct pin_shared *shared = worker->shared;

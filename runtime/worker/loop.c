@@ -13,7 +13,7 @@
 enum {
 	/*
 	 * How long submissions may gather while tasks run. A disk whose queue
-	 * runs dry behind a long task costs far more than one more enter does.
+	 * runs dry during a long task costs far more than one more enter does.
 	 */
 	SUBMIT_DELAY_NS = 20 * 1000,
 	/*
@@ -31,11 +31,11 @@ enum {
 	 */
 	UNTIMED_BATCHES_MAX = 47,
 	/*
-	 * Rounds by the ring in a row, or batches and rounds, without a look
-	 * through the queues of others.
+	 * Rounds by the ring in a row, or batches and rounds, without a search
+	 * of the queues of others.
 	 */
 	UNSEARCHED_ROUNDS_MAX = 31,
-	/* The end of a turn that began without a look at the clock. */
+	/* The end of a turn that began without reading the clock. */
 	TURN_UNTIMED = 0,
 };
 
@@ -49,9 +49,9 @@ static bool poll_once(struct pin_worker *worker)
 }
 
 /*
- * Behind a poll: runs `limit` tasks at most of the own queue in a row, or of
- * those that are ready where one alone would not be worth it. 0: something else
- * is next, a look is due, or thieves have taken all.
+ * After a poll: runs `limit` tasks at most of the own queue in a row, or of the
+ * ready ones where one alone would not be worth it. 0: something else is next,
+ * a check is due, or thieves have taken all.
  */
 static PIN_INLINE uint32_t run_row(struct pin_worker *worker, uint32_t limit)
 {
@@ -69,7 +69,7 @@ static PIN_INLINE uint32_t run_row(struct pin_worker *worker, uint32_t limit)
 		: 0;
 }
 
-/* Shows what is left in the own queue to sleepers; nobody is told otherwise. */
+/* Shows the rest of the own queue to sleepers; no worker is woken otherwise. */
 static void share_backlog(struct pin_worker *worker)
 {
 	if (!pin_deque_is_drained(&worker->deque) && pin_deque_count(&worker->deque) > 0) {
@@ -78,7 +78,7 @@ static void share_backlog(struct pin_worker *worker)
 	}
 }
 
-/* Tasks until the clock is read again, when so many took so long. */
+/* Tasks until the clock is read again, when `tasks` took `elapsed_ns`. */
 static uint32_t next_stride(struct pin_worker *worker, uint64_t elapsed_ns, uint32_t tasks)
 {
 	uint32_t limit = pin_min_u32(2 * worker->stride, CLOCK_STRIDE_MAX);
@@ -91,7 +91,9 @@ static uint32_t next_stride(struct pin_worker *worker, uint64_t elapsed_ns, uint
 	return worker->stride;
 }
 
-/* Two when tasks are short: then a batch of one does without a look at it. */
+/*
+ * Two when tasks are short: then a batch of one does without reading the clock.
+ */
 static uint32_t first_stride(const struct pin_worker *worker)
 {
 	bool is_short = pin_tuner_average_ns(&worker->tuner) < CLOCK_PERIOD_NS / 2;
@@ -125,9 +127,9 @@ static bool has_gathered(const struct pin_worker *worker)
 }
 
 /*
- * Whether a batch goes by the time of the one before, which was as short as
- * this one seems to be: then nothing may wait here for an instant. At most so
- * many batches as are not timed lie between two readings.
+ * Whether a batch goes by the time of the last one, which was as short as this
+ * one seems to be: then nothing may wait here for an instant. At most a fixed
+ * number of untimed batches are between two readings.
  */
 static inline bool may_keep_time(const struct pin_worker *worker)
 {
@@ -148,14 +150,14 @@ static PIN_APART uint64_t note_turn(struct pin_worker *worker, uint64_t elapsed_
 	uint64_t start_ns;
 
 	worker->now_ns = worker->shared->host->now_ns();
-	/* What was left out before is no part of what is counted. */
+	/* Time left out before is no part of the measurement. */
 	worker->away_ns = 0;
 	start_ns = worker->now_ns - elapsed_ns;
 	set_turn_end(worker, start_ns);
 	return start_ns;
 }
 
-/* What has passed since the turn began is none of its tasks'. */
+/* The time since the turn began is not that of its tasks. */
 static PIN_APART void leave_out(struct pin_worker *worker)
 {
 	if (worker->turn_end_ns != TURN_UNTIMED) {
@@ -184,7 +186,7 @@ static PIN_INLINE bool look_around(struct pin_worker *worker)
 	return has_begun;
 }
 
-/* What is on other rings than the first, without waiting. */
+/* Completions on other rings than the first, without waiting. */
 static uint32_t poll_aside(struct pin_worker *worker)
 {
 	uint32_t count = 0;
@@ -242,8 +244,9 @@ static bool look_at_ring(struct pin_worker *worker)
 }
 
 /*
- * Nothing of its own is left but what waits to be submitted: there is time to
- * look further while that is on its way. As is_search_put_off() in next_task.c.
+ * Nothing of its own is left but entries to be submitted: there is time to
+ * search further while those are on their way. As is_search_put_off() in
+ * next_task.c.
  */
 static inline bool has_only_submissions(const struct pin_worker *worker)
 {
@@ -423,7 +426,7 @@ static bool run_bound(struct pin_worker *worker)
 	return polls > 0;
 }
 
-/* Of one that is asked to leave. */
+/* For a worker that is asked to leave. */
 static enum pin_step step_out(struct pin_worker *worker)
 {
 	bool has_run;
@@ -476,7 +479,7 @@ enum pin_step pin_worker_step(struct pin_worker *worker)
 	if (!pin_search_spin(worker, pin_park_has_work, &link)) {
 		pin_park(worker);
 	} else if (link != NULL) {
-		/* As good as no gap, and a look at the clock would be one. */
+		/* As good as no gap, and reading the clock would be one. */
 		pin_patience_note_gap(&worker->patience, 0);
 		worker->is_dry = false;
 		pin_run_or_cancel(worker, link);

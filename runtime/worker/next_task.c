@@ -59,11 +59,11 @@ void pin_run_or_cancel(struct pin_worker *worker, struct pin_link *link)
 /* ---- choosing ---- */
 
 enum {
-	/* Some copy what is cached, so that others would wait for long. */
+	/* Some copy cached data, so that others would wait for long. */
 	OFFERS_AT_ONCE = 32,
 	/*
-	 * Likewise, after which one that polls a device searches though nothing
-	 * is to be seen: it may be behind a stuck worker.
+	 * Checks after which a worker that polls a device searches though
+	 * nothing is to be seen: work may wait for a stuck worker.
 	 */
 	UNSEARCHED_POLLS_MAX = 63,
 };
@@ -106,7 +106,7 @@ bool pin_poll_posted(struct pin_worker *worker)
 	return true;
 }
 
-/* How many of `limit` go before a look is due. */
+/* How many of `limit` go before a check is due. */
 static PIN_INLINE uint32_t polls_to_look(const struct pin_worker *worker, uint32_t limit)
 {
 	uint32_t interval = pin_tuner_interval(&worker->tuner);
@@ -190,8 +190,9 @@ bool pin_poll_in_turns(struct pin_worker *worker)
 }
 
 /*
- * Where workers differ in what they run, what lies in the queue that all share
- * stays there until it is run: in another's own queue not all could reach it.
+ * Where workers differ in the lanes they run, tasks in the queue that all share
+ * stay there until they are run: in another's own queue not all could reach
+ * them.
  */
 static uint32_t injector_room(struct pin_worker *worker)
 {
@@ -214,7 +215,7 @@ bool pin_poll_injected(struct pin_worker *worker)
 	PIN_DCHECK(pin_deque_count(&worker->deque) <= worker->deque.capacity);
 	pin_room_tell(shared, PINION_LANE_NORMAL);
 	pin_meter_add(&worker->meter.injector_takes, 1);
-	/* The chain: whoever finds more than it runs wakes one more. */
+	/* The chain: a worker that finds more than it runs wakes one more. */
 	if (has_more || pin_deque_count(&worker->deque) > 0) {
 		pin_wake_one(shared, worker);
 	}
@@ -228,13 +229,13 @@ bool pin_poll_injected(struct pin_worker *worker)
 	return true;
 }
 
-/* What is for this worker alone. */
+/* Tasks for this worker alone. */
 bool pin_poll_bound(struct pin_worker *worker)
 {
 	return pin_poll_ready(worker) || pin_poll_posted(worker) || pin_poll_inbox(worker);
 }
 
-/* The very last resort: what has ended in the ring of a stuck worker. */
+/* The very last resort: completions in the ring of a stuck worker. */
 static struct pin_link *relieve_others(struct pin_worker *worker)
 {
 	struct pin_shared *shared = worker->shared;
@@ -251,7 +252,7 @@ static struct pin_link *relieve_others(struct pin_worker *worker)
 	return link;
 }
 
-/* Begins what was offered to a stuck worker. */
+/* Begins requests queued on a stuck worker. */
 static void adopt_offers(struct pin_worker *worker)
 {
 	struct pin_shared *shared = worker->shared;
@@ -269,7 +270,7 @@ static void adopt_offers(struct pin_worker *worker)
 		pin_meter_add(&worker->meter.steals, 1);
 		pin_meter_add(&worker->meter.tasks_stolen,
 			pin_flight_take_offers(worker, victim, OFFERS_AT_ONCE));
-		/* The chain: more than one worker may begin what is left. */
+		/* The chain: more than one worker may begin the rest. */
 		if (!pin_offers_is_empty(victim)) {
 			pin_wake_one(shared, worker);
 		}

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Where a worker's next task comes from, besides the lanes that all share: one
- * function for each source, in the order that worker/worker.h tells.
+ * function for each source, in the order that worker/worker.h lists.
  *
  * On the worker. Each runs one task or callback and returns true, or finds
- * none. What most polls pass through stands here, to be part of the loop.
+ * none. Code that most polls pass through is inline, to be part of the loop.
  */
 #ifndef PIN_WORKER_NEXT_TASK_H
 #define PIN_WORKER_NEXT_TASK_H
@@ -42,10 +42,14 @@ static PIN_INLINE void pin_run_found(struct pin_worker *worker, struct pinion_ta
 	pin_meter_add(&worker->meter.tasks_run, 1); /* [END-1] */
 }
 
-/* By one that searches: it has succeeded. Apart, for the sake of the others. */
+/*
+ * By a searching worker: it has succeeded. Apart, for the sake of the others.
+ */
 void pin_run_first(struct pin_worker *worker, struct pinion_task *task);
 
-/* Whatever the runtime's state: what has begun is brought to its end. */
+/*
+ * Whatever the runtime's state: a request that has begun is brought to its end.
+ */
 static PIN_INLINE void pin_run_task(struct pin_worker *worker, struct pinion_task *task)
 {
 	if (PIN_UNLIKELY(worker->is_searching)) {
@@ -60,7 +64,7 @@ void pin_run_cancel(struct pin_worker *worker, struct pinion_task *task);
 /* As the runtime's state and the task's flags ask for. */
 void pin_run_or_cancel(struct pin_worker *worker, struct pin_link *link);
 
-/* Likewise, in line: for what most tasks pass through. */
+/* The same, in line: for the path of most tasks. */
 static PIN_INLINE void pin_run_queued(struct pin_worker *worker, struct pin_link *link)
 {
 	if (PIN_LIKELY(!pin_shared_is_stopping(worker->shared) && !worker->is_searching)) {
@@ -80,7 +84,7 @@ enum {
 	PIN_UNSEARCHED_BATCHES_MAX = 7,
 };
 
-/* What was taken from the inbox: tasks and messages. */
+/* Entries taken from the inbox: tasks and messages. */
 bool pin_poll_posted(struct pin_worker *worker);
 
 /* Whichever of deque, ready list and posted ones has its turn. */
@@ -90,18 +94,20 @@ bool pin_poll_in_turns(struct pin_worker *worker);
 bool pin_poll_injected(struct pin_worker *worker);
 
 /*
- * Begins what came from outside, before any task could hold it up; whether
- * there was something.
+ * Begins external submissions, before any task could hold them up; whether
+ * there were any.
  */
 bool pin_poll_offers(struct pin_worker *worker);
 
 /* Other workers' queues, and what else they keep. */
 bool pin_poll_others(struct pin_worker *worker);
 
-/* What is for this worker alone. */
+/* Tasks for this worker alone. */
 bool pin_poll_bound(struct pin_worker *worker);
 
-/* Completions. What has begun is brought to its end, also in a stop. */
+/*
+ * Completions. A request that has begun is brought to its end, also in a stop.
+ */
 static PIN_INLINE bool pin_poll_ready(struct pin_worker *worker)
 {
 	struct pin_link *link = pin_list_pop(&worker->ready);
@@ -187,8 +193,8 @@ static PIN_INLINE bool pin_poll_injector(struct pin_worker *worker)
 }
 
 /*
- * Whether nothing stands before the deque, or before what is ready, or calls
- * for another way. In one look: each of them is hardly ever the case.
+ * True if the deque, or the ready list, is the next source. The other sources
+ * are ORed into one test because all are almost always empty.
  */
 static PIN_INLINE bool pin_poll_is_deque_next(
 	const struct pin_worker *worker, const struct pin_shared *shared)
@@ -205,10 +211,10 @@ static PIN_INLINE bool pin_poll_is_ready_next(
 }
 
 /*
- * Run tasks of the deque, in FIFO order, or of those that are ready, whichever
- * is next, one after the other as long as each is what pin_poll_near() would
- * find and no look is due: `limit` at most. They return how many. By a worker
- * that does not search.
+ * Run tasks of the deque, in FIFO order, or ready ones, whichever is next, one
+ * after the other as long as each is what pin_poll_near() would find and no
+ * check is due: `limit` at most. They return how many. By a worker that does
+ * not search.
  */
 uint32_t pin_poll_deque_row(struct pin_worker *worker, uint32_t limit);
 uint32_t pin_poll_ready_row(struct pin_worker *worker, uint32_t limit);
@@ -240,20 +246,20 @@ bool pin_poll_lanes(struct pin_worker *worker);
 /*
  * What time makes ready: timers, and the deadlines of waits and requests.
  *
- * Looked at on the worker, once in a batch. What is due becomes a task like any
- * other; what starts and cancels timers is taken in before. Then the `cancel`
- * of those that were cancelled is called.
+ * Looked at on the worker, once in a batch. Expired timers become tasks like
+ * any other; starts and cancels of timers are taken in before. Then the
+ * `cancel` of those that were cancelled is called.
  */
 
 /*
- * All messages of timers at once, since none may wait here behind a task: onto
- * the wheel, or to those that are cancelled.
+ * All messages of timers at once, since none may wait here for a task: onto the
+ * wheel, or to the cancelled ones.
  */
 void pin_due_take_all(struct pin_worker *worker);
 
 /*
- * What is due becomes a task like any other, for others to steal as well; and
- * what is cancelled ends.
+ * Expired timers become tasks like any other, for others to steal as well; and
+ * cancelled ones end.
  */
 void pin_due_expire_timers(struct pin_worker *worker);
 
@@ -263,7 +269,7 @@ void pin_due_expire_timers(struct pin_worker *worker);
  */
 bool pin_due_end_cancelled(struct pin_worker *worker);
 
-/* Of what waits here; nobody else may end it. */
+/* Of requests that wait here; no other thread may end them. */
 void pin_due_expire_deadlines(struct pin_worker *worker);
 
 /* All of that, by the worker's `now_ns`. */

@@ -84,9 +84,9 @@ static void sleep_in_ring(struct pin_worker *worker, uint64_t deadline_ns)
 {
 	pin_relief_enter(worker);
 	/*
-	 * Who was just in its ring may have made room there, taken the doorbell
-	 * out, or found that its poll has ended: then it is armed anew with the
-	 * wait.
+	 * A worker that was just in its ring may have made room there, taken
+	 * the doorbell out, or found that its poll has ended: then it is armed
+	 * anew with the wait.
 	 */
 	if (!pin_relief_has_room_for_more(worker) &&
 		(!worker->shares_ring || pin_parker_is_parked(&worker->parker))) { /* [RELIEF-1] */
@@ -99,7 +99,7 @@ static void sleep_in_ring(struct pin_worker *worker, uint64_t deadline_ns)
 }
 
 /*
- * Who woke it has most likely written these lines, and it writes them next: one
+ * Its waker has most likely written these lines, and it writes them next: one
  * after the other they would make a wake between CPUs that stay awake longer.
  */
 static void prefetch_news(const struct pin_worker *worker)
@@ -131,8 +131,8 @@ static struct pin_idle *parked_set(const struct pin_worker *worker, enum pin_par
 }
 
 /*
- * It was not woken, although somebody has claimed it for that, whom others then
- * rely on, whatever is left to do; or work waits and nobody searches.
+ * It was not woken, although a waker has claimed it for that, on which others
+ * then rely, whatever is left to do; or work waits and no worker searches.
  */
 static bool is_forgotten(const struct pin_worker *worker, enum pin_park_state mode)
 {
@@ -147,10 +147,10 @@ static bool is_forgotten(const struct pin_worker *worker, enum pin_park_state mo
 }
 
 /*
- * Most likely a waker comes, who stands between its push, its claim and its
- * wake. A sleep that ends for no reason, by a signal say, proves nothing: it
- * goes on. Nor does one that ends for what is due: who gets up for that finds
- * the work without the timeout.
+ * Most likely a waker comes, which is between its push, its claim and its wake.
+ * A sleep that ends for no reason, by a signal say, proves nothing: it goes on.
+ * Nor does a sleep that ends for expired work: a worker that gets up for that
+ * finds the work without the timeout.
  */
 static void await_waker(struct pin_worker *worker, enum pin_park_state mode, uint64_t due_ns)
 {
@@ -188,8 +188,8 @@ static void sleep_in(struct pin_worker *worker, enum pin_park_state mode)
 }
 
 /*
- * Without io_uring there is no doorbell; who then still has requests only looks
- * like one that parks, as they are work.
+ * Without io_uring there is no doorbell; a worker that then still has requests
+ * only seems to park, as they are work.
  */
 bool pin_park_choose_mode(struct pin_worker *worker, enum pin_park_state *out_mode)
 {
@@ -217,8 +217,8 @@ void pin_park_finish(struct pin_worker *worker)
 
 /*
  * The hook may take its time. Until then others have relied on this worker to
- * find what they added; what comes meanwhile is for somebody else, and what
- * came before is looked for as always when it is parked: [SEARCH-1].
+ * find work they added; work that comes meanwhile is for another worker, and
+ * earlier work is searched for as always when it is parked: [SEARCH-1].
  */
 static void call_hook(struct pin_worker *worker)
 {
@@ -273,7 +273,10 @@ void pin_park(struct pin_worker *worker)
 		has_slept = true;
 	}
 	if (!pin_idle_withdraw(parked, rank)) {
-		/* Who claimed it has counted it among the searchers already. */
+		/*
+		 * The claiming waker has counted it among the searchers
+		 * already.
+		 */
 		worker->is_searching = true;
 	} else if (!has_slept && sees_shared_work(worker)) {
 		pin_search_resume(worker); /* [SEARCH-1] */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Static probes: places at which perf(1), bpftrace(8) or SystemTap may look,
- * by names that stay, into a program that runs; also into one that was not
- * built for it or has no symbols.
+ * Static probes: places at which perf(1), bpftrace(8) or SystemTap may observe
+ * a running program, by names that stay; also a program that was not built for
+ * it or has no symbols.
  *
  * A probe is one instruction that does nothing, and a note in the file that
- * says where it is and where its values are then. While nobody looks it costs
+ * says where it is and where its values are then. Without a tracer it costs
  * that instruction: nothing is computed for it, as the values are in memory or
  * registers anyway. So arguments are plain: no calls, no locals of their own.
  * Built without <sys/sdt.h> there are none, and they cost nothing at all.

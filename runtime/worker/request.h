@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Requests between those who submit and cancel them and the worker whose ring
- * they are on (io/request.h).
+ * Submits, cancels and ends requests, between their callers and the worker
+ * whose ring they are on (io/request.h).
  *
- * A ring belongs to its worker, and where rings are shared, to who has its
- * lock (ring_lock.h). Submitted from outside, a request is offered to a worker
- * (request_offers.c), whose sleep that ends; cancelled from elsewhere, it goes
- * to its worker by the inbox. The task carries the message. From its start to
- * its end a request is in one of two lists of the worker: in flight, or waiting
- * for room in the ring. Deadlines are on a wheel that waits have too, and sleep
- * ends for them as for timers.
+ * A ring belongs to its worker, and where rings are shared, to the holder of
+ * its lock (ring_lock.h). An external submission is queued on one worker, which
+ * is woken (request_offers.c). A cancel from another thread is sent to the
+ * owner's inbox. The task carries the message. From its start to its end a
+ * request is in one of two lists of the worker: in flight, or waiting for room
+ * in the ring. Deadlines are on a wheel that waits have too, and sleep ends for
+ * them as for timers.
  *
  *     IDLE       the caller's
- *     CLAIMED    likewise, while the others of its batch are checked
- *     POSTED     offered, to be submitted by who takes it
+ *     CLAIMED    the caller's, while the others of its batch are checked
+ *     POSTED     offered, to be submitted by its taker
  *     FLYING     the worker's
  *     CANCELLED  cancelled; in the inbox, and perhaps the worker's as well
  *     ENDING     the worker's, which knows that it is cancelled
  *
  * The word holds the state and whose worker it is. Of the end and a cancel one
  * is first: POSTED is left by compare-and-swap, to FLYING by the worker, to
- * CANCELLED by who cancels; FLYING is left under a lock of the worker's
- * (`cancels`), to IDLE by the worker, to CANCELLED by who cancels, or, on the
+ * CANCELLED by the canceller; FLYING is left under a lock of the worker's
+ * (`cancels`), to IDLE by the worker, to CANCELLED by the canceller, or, on the
  * worker itself, to ENDING. That lock costs its owner no locked instruction, as
- * each completion takes it; who cancels from elsewhere pays for both. CANCELLED
+ * each completion takes it; a canceller from elsewhere pays for both. CANCELLED
  * and ENDING are the worker's to leave. The task's link is free while a request
  * is FLYING, so the one message at a time needs no memory of its own; and since
- * that message may lie in the inbox when the request ends, its task becomes
+ * that message may be in the inbox when the request ends, its task becomes
  * ready only when the message has been taken (`has_ended`).
  *
  * A deadline is the worker's own business: it changes no state, only what the
@@ -36,11 +36,11 @@
  * is the result.
  *
  * A cancel of many (PINION_OP_CANCEL) is itself a request: it travels through
- * the inboxes of all workers, its own first, behind all that was posted before.
+ * the inboxes of all workers, its own first, after all earlier messages.
  *
- * [FLIGHT-1] a change of the word -> the next: who moves it on sees the request
- * as it was left, and finds the right inbox. What is changed under the lock is
- * ordered by that: [OWNED-1], [OWNED-2].
+ * [FLIGHT-1] a change of the word -> the next: the thread that moves it on sees
+ * the request as it was left, and finds the right inbox. Changes under the lock
+ * are ordered by that: [OWNED-1], [OWNED-2].
  */
 #ifndef PIN_WORKER_REQUEST_H
 #define PIN_WORKER_REQUEST_H
@@ -66,7 +66,9 @@ enum {
 
 void pin_flight_init(struct pin_worker *worker);
 
-/* By anyone but the worker, which is in there for a few instructions only. */
+/*
+ * By any thread but the worker, which is in there for a few instructions only.
+ */
 void pin_flight_lock_cancels(struct pin_worker *owner);
 
 static inline uint32_t pin_flight_word(const struct pin_worker *worker, enum pin_flight_state state)
@@ -84,7 +86,7 @@ static inline bool pin_flight_change(struct pin_request *private, uint32_t word,
 	return pin_cas_seq_cst_u32(&private->word, &word, to); /* [FLIGHT-1] */
 }
 
-/* By the worker that has its message, whoever it was sent to. */
+/* By the worker that has its message, even if it was sent to another. */
 static inline bool pin_flight_change_own(const struct pin_worker *worker,
 	struct pin_request *private, enum pin_flight_state from, enum pin_flight_state to)
 {
@@ -106,20 +108,21 @@ static inline void pin_flight_set(struct pin_request *private, uint32_t word)
  * rates of their disks (io/device.h).
  *
  * A read or write starts when the rates have been kept and there is credit;
- * else it lines up, behind others of its file, and is in none of the lists of
- * worker/request.h but this. Rates come first, so credit is never held by what
- * may not start yet. The first of a line-up waits for one of these:
+ * else it queues, after others of its file, and is in none of the lists of
+ * worker/request.h but this. Rates come first, so credit is never held by a
+ * request that may not start yet. The first of a line-up waits for one of
+ * these:
  *
  *     a rate      until an instant that is known: a timer of the worker's wheel
  *     credit      for the end of another request of this worker on that disk,
  *                 or for its turn among the workers that are queued
  *     a change    of limits, by another thread
  *
- * What comes from others, credit or a change, is a nudge: a flag of the worker,
- * set before its sleep is ended. The worker looks at it before it sleeps, as it
+ * Credit and changes from others come as a kick: a flag of the worker, set
+ * before its sleep is ended. The worker looks at it before it sleeps, as it
  * looks into its inbox, takes the flag off and then looks at all line-ups.
  *
- *     who grants, who sets limits       worker
+ *     granter, setter of limits         worker
  *     a  credit, epoch of limits        1  finds neither, lines up
  *     b  nudged := 1 (release)          2  publishes that it sleeps
  *     c  fence; asleep? wake it         3  fence; nudged? look again
@@ -131,11 +134,11 @@ static inline void pin_flight_set(struct pin_request *private, uint32_t word)
  * The library's own may set `stops_clock` instead: a file's timeout is the
  * file's, not that of the limits that its user has set.
  *
- * A long request pays for its parts one by one (io/request.h), so that it
- * keeps nobody waiting for the price of all of it: between two of them it has
- * lined up again, and gives its credit back.
+ * A long request pays for its parts one by one (io/request.h), so that no other
+ * waits for the price of all of it: between two of them it has queued again,
+ * and gives its credit back.
  *
- * On the worker, or by who has its ring's lock: pin_throttle_end() and what is
+ * On the worker, or under its ring's lock: pin_throttle_end() and the calls
  * about parts only.
  */
 
@@ -147,17 +150,19 @@ bool pin_throttle_admit(struct pin_worker *worker, struct pinion_request *reques
 /* There are rates for it, which what the page cache has need not keep. */
 bool pin_throttle_has_rates(struct pin_worker *worker, const struct pinion_request *request);
 
-/* Of one in flight, before its next part: that has to be paid for first. */
+/*
+ * For a request in flight, before its next part: that has to be paid for first.
+ */
 bool pin_throttle_owes_part(const struct pin_worker *worker, struct pinion_request *request);
 
 /*
  * It lines up for that part, and leaves the device to others meanwhile; it is
- * in no list. By who has its ring's lock.
+ * in no list. By the holder of its ring's lock.
  */
 void pin_throttle_defer_part(
 	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request);
 
-/* There may be something to start, which pin_throttle_next() tells. */
+/* There may be something to start, which pin_throttle_next() returns. */
 static inline bool pin_throttle_has_news(const struct pin_worker *worker)
 {
 	return worker->throttle.must_look || pin_load_relaxed_u32(&worker->nudged) != 0;
@@ -166,7 +171,7 @@ static inline bool pin_throttle_has_news(const struct pin_worker *worker)
 /* The next that has lined up and may start now, in no list; NULL: none. */
 struct pinion_request *pin_throttle_next(struct pin_worker *worker);
 
-/* Of one that pin_throttle_admit() has seen, by the function below. */
+/* For a request that pin_throttle_admit() has seen, by the function below. */
 void pin_throttle_end_admitted(
 	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request);
 
@@ -184,7 +189,7 @@ static inline void pin_throttle_end(
 
 /*
  * On its worker, which leaves and has no transfers any more: others get what it
- * kept. False: credit is being granted to it, of which it is told soon.
+ * kept. False: credit is being granted to it, with a notification soon.
  */
 bool pin_throttle_give_up(struct pin_worker *worker);
 
@@ -233,7 +238,7 @@ void pin_flight_disclaim(struct pinion_request *const *requests, uint32_t count)
 void pin_flight_post(
 	struct pin_worker *target, struct pinion_request *const *requests, uint32_t count);
 
-/* Submits what waits for room, in order, as far as there is some. */
+/* Submits requests that wait for room, in order, as far as there is some. */
 void pin_flight_resume(struct pin_worker *worker);
 
 /* Whether that might find something. Loads only. */
@@ -242,10 +247,12 @@ static inline bool pin_flight_may_resume(const struct pin_worker *worker)
 	return !pin_flight_list_is_empty(&worker->waiting) || pin_throttle_has_news(worker);
 }
 
-/* Begins a posted one that is FLYING now, in no list; in the ring's lock. */
+/*
+ * Begins a posted request that is FLYING now, in no list; in the ring's lock.
+ */
 void pin_flight_begin(struct pin_worker *worker, struct pinion_request *request);
 
-/* The first part of that, for one that ends at once. */
+/* The first part of that, for a request that ends at once. */
 void pin_flight_prepare(struct pin_worker *worker, struct pinion_request *request);
 
 /* ---- completing ---- */
@@ -253,45 +260,48 @@ void pin_flight_prepare(struct pin_worker *worker, struct pinion_request *reques
 /*
  * The end of requests: taking completions in, giving a request back to its
  * caller, and having its task entered. Where rings are shared, another worker
- * may do that for one that is stuck: the taker; what it may enter itself goes
- * into its own queue, the rest home by the inbox. See request.h.
+ * may do that for a stuck one: the taker; it queues the tasks that it may enter
+ * itself, and sends the rest home by the inbox. See request.h.
  *
  * All of it with the ring's lock (ring_lock.h), which the first two take.
  */
 
 /*
- * On the worker: submits what has gathered and takes in what is over; how much
- * that was.
+ * On the worker: submits gathered requests and takes in completed ones; returns
+ * how many those were.
  */
 uint32_t pin_flight_poll(struct pin_worker *worker);
 
 /*
  * On `taker`, which has nothing to do: the same for the ring of `worker`, if
- * that one is stuck and its ring shared. What is over goes into the taker's
- * deque, or back to its worker's inbox. False: nothing was done.
+ * that is stuck and its ring shared. Completed requests go into the taker's
+ * deque, or back to their worker's inbox. False: nothing was done.
  */
 bool pin_flight_relieve(struct pin_worker *worker, struct pin_worker *taker);
 
-/* One whose deadline, on the worker's wheel, has come; in the ring's lock. */
+/*
+ * A request whose deadline, on the worker's wheel, has come; in the ring's
+ * lock.
+ */
 void pin_flight_expire(struct pin_worker *worker, struct pin_timer *timer);
 
 /*
- * On the worker, of one that is in flight and that no ring may have: part after
- * part as long as rates allow; blocks.
+ * On the worker, for a request in flight that no ring may have: part after part
+ * as long as rates allow; blocks.
  */
 void pin_flight_carry_out(struct pin_worker *worker, struct pinion_request *request);
 
 /* Has a ring of the worker's ask before a long transfer's next part. */
 void pin_flight_ask_parts(struct pin_worker *worker, struct pin_ring *ring);
 
-/* One that has its result: out of its list, and to its caller. */
+/* A request that has its result: out of its list, and to its caller. */
 void pin_flight_end(
 	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request);
 
 /* The same on the worker, with a result. */
 void pin_flight_end_with(struct pin_worker *worker, struct pinion_request *request, int32_t result);
 
-/* Ends it now, or has the kernel do so; what comes first counts. */
+/* Ends it now, or has the kernel do so; the first outcome counts. */
 void pin_flight_abandon(struct pin_worker *worker, struct pinion_request *request, int32_t error);
 
 /*
@@ -329,8 +339,8 @@ int pin_flight_cancel(struct pin_shared *shared, struct pin_worker *worker,
 uint32_t pin_flight_abandon_all(struct pin_worker *worker, const struct pinion_file *file);
 
 /*
- * On the worker: asks for the end of those whose file's struct lies in a range
- * of memory.
+ * On the worker: asks for the end of those whose file's struct is in a range of
+ * memory.
  */
 void pin_flight_abandon_among(struct pin_worker *worker, const void *memory, size_t bytes);
 
@@ -341,9 +351,9 @@ void pin_flight_stop(struct pin_worker *worker);
 
 /*
  * Aside: requests that are in flight on another ring of their worker than its
- * first, as that cannot carry them: extra_rings.c, extra_rings.c. They
- * are in its lists and end as all do, but such a ring takes no cancels: what is
- * aside ends when its device ends it.
+ * first, as that cannot carry them: extra_rings.c, extra_rings.c. They are in
+ * its lists and end as all do, but such a ring takes no cancels: a request on
+ * it ends when its device ends it.
  *
  * One count says whether there are any, so that a worker without them looks at
  * that and at nothing else.
@@ -416,31 +426,32 @@ void pin_flight_take(struct pin_worker *worker, struct pinion_task *task);
  * but that any may begin.
  *
  * They are dealt out in turns, so that all rings are used. A worker takes its
- * own at the start of a loop, before it runs anything, so none waits behind a
- * task that was there already; where it is stuck they stay in its queue, which
- * others may take from as well: the sentry finds them there and wakes a
- * sleeper, who begins them on its own ring. What a worker has begun stays with
- * its ring.
+ * own at the start of a loop, before it runs anything, so none waits for a task
+ * that was there already; where it is stuck they stay in its queue, which
+ * others may take from as well: the watchdog finds them there and wakes a
+ * sleeper, which begins them on its own ring. What a worker has begun stays
+ * with its ring.
  *
- * Who offers something to a worker that is awake makes sure that the sentry is:
+ * A submitter that queues a request on a worker that is awake makes sure that
+ * the watchdog is awake, too:
  *
- *     who offers                          sentry
+ *     submitter                           sentry
  *     a  push                             1  word := ASLEEP
  *     b  the worker is parked: wake it    2  seq_cst fence
  *     c  else: seq_cst fence              3  some worker is not parked:
- *     d  word is ASLEEP: tell                word := AWAKE, look again later
+ *     d  word is ASLEEP: notify              word := AWAKE, check again later
  *
  * [OFFERS-1] c against 2: of two fences one is first; either d sees that the
  * sentry sleeps, or the sentry sees in 3 the worker that was seen awake in b.
  * [PARK-1] is what a and b are for a worker that goes to sleep.
  *
- * A cancel of many goes from worker to worker and ends what was submitted
- * before it. An offer must not move past it, from a worker that it has yet to
- * see to one that it has seen; so nothing is adopted while there is such a
- * cancel (`cancels`), and each worker it comes to first begins its own offers.
- * What a worker that has left was offered moves to the heir (wake.h), under a
- * lock that each thread takes which is about to move such a cancel there too:
- * so it comes behind the offers.
+ * A cancel of many goes from worker to worker and ends requests submitted
+ * before it. A queued submission must not move past it, from a worker that it
+ * has yet to see to a worker that it has seen; so nothing is adopted while
+ * there is such a cancel (`cancels`), and each worker it comes to first begins
+ * its own submissions. Submissions queued on a worker that has left move to the
+ * fallback worker (wake.h), under a lock that each thread takes which is about
+ * to move such a cancel there too: so it comes after them.
  * [OFFERS-2] it is counted (RMW) before it is sent -> a worker that it has
  * been to sees the count (acquire).
  *
@@ -448,10 +459,12 @@ void pin_flight_take(struct pin_worker *worker, struct pinion_task *task);
  * worker".
  */
 
-/* Any thread but a worker's: leaves what is in `list`, not nothing, with it. */
+/*
+ * Any thread but a worker's: queues all of `list`, which is not empty, on it.
+ */
 void pin_offers_push(struct pin_worker *target, struct pin_list *list);
 
-/* Oldest first; NULL: none. By the worker, or who adopts. */
+/* Oldest first; NULL: none. By the worker, or the adopter. */
 struct pin_link *pin_offers_pop(struct pin_worker *target);
 
 static inline bool pin_offers_is_empty(const struct pin_worker *worker)

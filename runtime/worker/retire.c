@@ -77,7 +77,7 @@ bool pin_retire_try_leave(struct pin_worker *worker)
 {
 	struct pin_shared *shared = worker->shared;
 
-	/* What is granted comes with a nudge, and is then passed on. */
+	/* Granted credit comes with a kick, and is then passed on. */
 	if (has_bound(worker) || !pin_throttle_give_up(worker)) {
 		return false;
 	}
@@ -110,7 +110,7 @@ void pin_retire_sleep(struct pin_worker *worker)
 	enum pin_park_state mode;
 
 	if (pin_polled_is_busy(worker)) {
-		/* Nothing but its own asking ends what is there. */
+		/* Only its own polling ends requests there. */
 		pin_park_forgo(worker);
 		return;
 	}

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Relief: what waits in the ring of a stuck worker is seen to by another.
+ * Remote reaping: another worker submits and reaps in the ring of a stuck one.
  *
  * Usually a ring is its worker's alone (SINGLE_ISSUER, DEFER_TASKRUN), and its
  * completions wait while a task blocks or computes there. With `ring_sharing`
  * the ring is set up without either, so that completions get into its queue
  * whatever the worker does, and a worker that has found nothing else submits
- * what has gathered in the ring of a stuck one and reaps it. The tasks of what
- * has ended are then tasks like any other, on whichever worker.
+ * gathered entries in the ring of a stuck one and reaps it. The tasks of
+ * completed requests are then tasks like any other, on whichever worker.
  *
  * For that ring, requests in flight and their deadlines have a lock, which
  * costs the worker no locked instruction (queue/biased_lock.h). The worker is
@@ -22,17 +22,17 @@
  *     e  wait in the ring                 4  release the lock
  *
  * Between a and c the reliever may come and reap the very doorbell that was to
- * end the wait in e. [RELIEF-1] who rings stores its token first, and the
- * reliever is out of the lock before the worker is in: so it finds it in d.
- * (Who rings: pin_wake_worker() and its like, in worker/wake.c.)
+ * end the wait in e. [RELIEF-1] a ringing thread stores its token first, and
+ * the reliever is out of the lock before the worker is in: so it finds it in d.
+ * (Ringing threads are in pin_wake_worker() and its like, in worker/wake.c.)
  *
- * Likewise the room that a reliever makes: the worker looks for that in the
- * lock, when it chooses how to sleep and again in d, for requests of its own
- * that have to wait for some.
+ * The same holds for the room that another worker makes: the worker checks it
+ * in the lock, when it chooses how to sleep and again in d, for requests of its
+ * own that have to wait for some.
  *
- * What is read without the lock, by sentry and relievers, is a guess:
- * [RELIEF-2] the worker opens the ring (release) when it is set up -> who looks
- * into it loads that (acquire), and finds its queues mapped.
+ * Values that the watchdog and other workers read without the lock are hints:
+ * [RELIEF-2] the worker opens the ring (release) when it is set up -> another
+ * that reads it loads that (acquire), and finds its queues mapped.
  *
  * Source: docs/decisions/stalls.md, "Other workers can reap the ring of a
  * stalled worker".
@@ -48,7 +48,7 @@ static inline void pin_relief_open(struct pin_worker *worker)
 	pin_store_release_u32(&worker->ring_is_open, 1); /* [RELIEF-2] */
 }
 
-/* What the lock's holder leaves behind, for those who look without it. */
+/* Publishes the ring's state at the end of the lock, for readers without it. */
 static inline void pin_relief_publish(struct pin_worker *worker)
 {
 	uint32_t count = pin_ring_unsubmitted(&worker->ring);
@@ -74,7 +74,7 @@ static inline void pin_relief_leave(struct pin_worker *worker)
 	}
 }
 
-/* Likewise, by another worker; false: not now. */
+/* The same by another worker; false: not now. */
 static inline bool pin_relief_take(struct pin_worker *worker)
 {
 	return pin_owned_take(&worker->ring_lock, worker->shared->host);
@@ -104,14 +104,14 @@ static inline bool pin_relief_has_work(const struct pin_worker *worker)
 	return pin_relief_has_gathered(worker) || pin_ring_has_completions(&worker->ring);
 }
 
-/* By the worker, in it: what waits for room in the ring can go on. */
+/* By the worker, in it: requests that wait for room in the ring can go on. */
 static inline bool pin_relief_has_room_for_more(const struct pin_worker *worker)
 {
 	return PIN_UNLIKELY(!pin_flight_list_is_empty(&worker->waiting)) &&
 		pin_ring_room(&worker->ring) > 0;
 }
 
-/* By anyone else: there is something in it that others may see to. */
+/* By any other thread: there is something in it that others may reap. */
 static inline bool pin_relief_is_wanted(const struct pin_worker *worker)
 {
 	return worker->shares_ring &&

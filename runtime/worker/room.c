@@ -34,7 +34,7 @@ static int refuse(struct pin_shared *shared, uint32_t count)
 
 /* ---- the normal lane ---- */
 
-/* The end of the intake as it is now; false: so many more do not fit. */
+/* The end of the intake as it is now; false: `count` more do not fit. */
 static bool renew_intake(struct pin_shared *shared, uint32_t count, struct pinion_full *out_full)
 {
 	struct pin_intake_view view = {
@@ -166,7 +166,7 @@ int pin_room_admit_lanes(struct pin_shared *shared, const struct pin_room_counts
 	}
 	rc = claim_and_admit(shared, counts, out_full);
 	if (rc != 0) {
-		/* Its claims may have been in the way of somebody. */
+		/* Its claims may have delayed another's admission. */
 		pin_room_tell(shared, PINION_LANE_HIGH);
 		pin_room_tell(shared, PINION_LANE_LOW);
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ways into a worker's queues, and when a sleeper is told.
+ * Ways into a worker's queues, and when a sleeper is woken.
  */
 #include "runtime/worker/spawn.h"
 #include "runtime/base/check.h"
@@ -48,9 +48,9 @@ static void tell(struct pin_worker *worker)
 }
 
 /*
- * Whether somebody sleeps whom what waits here is worth waking. The look has no
- * fence: it misses who goes to sleep just now, whom a later one finds. It says
- * where the next one comes.
+ * Whether any worker sleeps that is worth waking for the waiting tasks. The
+ * check has no fence: it misses a worker that goes to sleep just now, which a
+ * later check finds. It says where the next one comes.
  */
 static void look_for_sleeper(struct pin_worker *worker)
 {
@@ -112,7 +112,7 @@ void pin_worker_respawn(struct pin_worker *worker, struct pinion_task *task)
 	if (PIN_UNLIKELY((task->flags & PIN_TASK_LANES) != 0)) {
 		pin_lane_push_one(worker->shared, worker, task);
 	} else if (worker->deque.order == PIN_DEQUE_LIFO) {
-		/* The own queue has no place behind what waits in it. */
+		/* The own queue has no place after its waiting tasks. */
 		share(worker, task);
 	} else {
 		pin_sentry_note_kept(worker);
@@ -214,8 +214,8 @@ void pin_worker_timer_start(struct pin_worker *worker, struct pinion_timer *time
 }
 
 /*
- * Behind a push. The worker looks at the start of its next turn; should that be
- * far, the sentry has to be up, which sends somebody else.
+ * After a push. The worker checks at the start of its next turn; should that be
+ * far, the watchdog has to be up, which sends another.
  */
 static void tell_of_cancel(struct pin_worker *target, struct pin_worker *worker)
 {
@@ -226,7 +226,10 @@ static void tell_of_cancel(struct pin_worker *target, struct pin_worker *worker)
 	}
 }
 
-/* What waits for one that is in a task of some length would wait for that. */
+/*
+ * Removes the timer from a stalled worker's wheel, so that the cancel need not
+ * wait for its current task.
+ */
 static bool is_taken_off(struct pin_worker *target, struct pinion_timer *timer)
 {
 	return target->shared->worker_count > 1 && !pin_parker_is_parked(&target->parker) &&

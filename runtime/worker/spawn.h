@@ -2,9 +2,9 @@
 /*
  * How tasks get to a worker: spawned on it, posted to it, left for any.
  *
- * What a worker spawns goes into its own queue, where it is not told to others
- * at once: waking costs more than most tasks. A sleeper is woken when so many
- * have been spawned, or when what waits is longer than a wake takes.
+ * A worker's spawns go into its own queue, without a wake for each: waking
+ * costs more than most tasks. A sleeper is woken after a number of spawns, or
+ * when the waiting tasks are longer than a wake takes.
  *
  * Called on the worker that is the first argument, unless said otherwise.
  *
@@ -21,22 +21,19 @@
 #include <errno.h>
 #include <pinion/timer.h>
 
-/*
- * Begins to stop: refuses work, cancels what is queued, wakes everybody. Any
- * thread.
- */
+/* Begins to stop: refuses work, cancels queued tasks, wakes all. Any thread. */
 void pin_shared_stop(struct pin_shared *shared);
 
 /* Into the worker's deque, or half of that to the injector if it is full. */
 void pin_spawn_enqueue(struct pin_worker *worker, struct pin_link *link);
 
-/* Somebody was told of what this worker keeps: it is no hoard any more. */
+/* A sleeper was woken for this worker's queue: its spawns are announced. */
 static inline void pin_spawn_note_told(struct pin_worker *worker)
 {
 	pin_deque_set_mark(&worker->deque, pin_hoard_note_told(&worker->hoard));
 }
 
-/* The next spawn looks whether somebody sleeps. */
+/* The next spawn checks whether any worker sleeps. */
 static inline void pin_spawn_look_soon(struct pin_worker *worker)
 {
 	uint32_t unspent = pin_deque_until_mark(&worker->deque);
@@ -53,7 +50,7 @@ void pin_spawn_route(struct pin_worker *worker, struct pin_link *link);
 int pin_worker_spawn_lanes(
 	struct pin_worker *worker, struct pinion_task *const *tasks, uint32_t count);
 
-/* Queues `count` tasks likewise. -ESHUTDOWN: none. */
+/* Queues `count` tasks, in order. -ESHUTDOWN: none. */
 int pin_worker_spawn_batch(
 	struct pin_worker *worker, struct pinion_task *const *tasks, uint32_t count);
 
@@ -66,14 +63,14 @@ void pin_worker_respawn(struct pin_worker *worker, struct pinion_task *task);
 /* Queues a task for any worker; `worker` is the calling one. -ESHUTDOWN. */
 int pin_worker_spawn_shared(struct pin_worker *worker, struct pinion_task *task);
 
-/* Queues a task that `target` and nobody else is to run. -ESHUTDOWN. */
+/* Queues a task that only `target` is to run. -ESHUTDOWN. */
 int pin_worker_spawn_on(
 	struct pin_worker *worker, struct pin_worker *target, struct pinion_task *task);
 
 /* Starts a claimed timer on the calling worker. */
 void pin_worker_timer_start(struct pin_worker *worker, struct pinion_timer *timer);
 
-/* Tells `target` of a cancelled timer of its; `worker` calls, or NULL. */
+/* Notifies `target` of a cancelled timer of its; `worker` calls, or NULL. */
 void pin_worker_timer_cancelled(
 	struct pin_worker *worker, struct pin_worker *target, struct pinion_timer *timer);
 

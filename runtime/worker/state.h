@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What a worker and a runtime's workers together consist of: the structs that
- * the files of the worker's loop share. Who writes what stands beside each
- * field.
+ * the files of the worker's loop share. Each field's tag says which threads
+ * write it.
  */
 #ifndef PIN_WORKER_STATE_H
 #define PIN_WORKER_STATE_H
@@ -73,10 +73,10 @@ _Static_assert(sizeof(struct pin_link) <= sizeof(((struct pinion_task *)0)->priv
 _Static_assert(sizeof(struct pinion_task) == 32, "released size");
 
 /*
- * What a task's link carries while it stands in a queue; also whose a timer on
- * a worker's wheel is. The library's own tasks, which are spawned once at a
- * time anyway, may be queued as IDLE. None is 1, so that a spawn compares the
- * kind and the flags of the normal lane at once: pin_task_is_plain_idle().
+ * The tag on a task's link while it is in a queue; also the kind of a timer on
+ * a worker's wheel. The library's own tasks, which are spawned once at a time
+ * anyway, may be queued as IDLE. None is 1, so that a spawn compares the kind
+ * and the flags of the normal lane at once: pin_task_is_plain_idle().
  */
 enum pin_task_kind {
 	PIN_TASK_IDLE = 0,    /* nothing: the task is its user's; a spawn moves it to PLAIN */
@@ -150,7 +150,7 @@ static PIN_INLINE bool pin_task_claim(struct pinion_task *task)
 #endif
 }
 
-/* Likewise, of one that was just seen to be idle. */
+/* The same, for a task that was just seen to be idle. */
 static PIN_INLINE bool pin_task_claim_idle(struct pinion_task *task)
 {
 #if PIN_TASK_CLAIMS_ATOMICALLY
@@ -206,7 +206,7 @@ enum {
 
 /* Whether a worker is there: retire.c. */
 enum pin_service {
-	PIN_SERVICE_IN = 0,	 /* who resizes moves it to LEAVING */
+	PIN_SERVICE_IN = 0,	 /* a resizer moves it to LEAVING */
 	PIN_SERVICE_LEAVING = 1, /* the worker moves it to OUT */
 	PIN_SERVICE_OUT = 2,	 /* it has no thread; a new one moves it to IN */
 };
@@ -227,7 +227,7 @@ struct pin_tier {
 	struct pin_atomic_u32 serving_count; /* [W:resizer R:any] that there are to be */
 	/* Those that are parked, by rank, on their futex and in their ring. */
 	struct pin_idle parked[PIN_PARKED_SETS] PIN_CACHE_ALIGNED; /* [W:any R:any] */
-	struct pin_atomic_u32 searching PIN_CACHE_ALIGNED; /* [W:any R:any] that look for work */
+	struct pin_atomic_u32 searching PIN_CACHE_ALIGNED; /* [W:any R:any] searching workers */
 	struct pin_atomic_u32 free_count; /* [W:own workers R:any] see wake_assist.c; else 0 */
 };
 
@@ -240,9 +240,9 @@ enum pin_running {
 
 /* What the sentry has seen of a worker, and said of all: watchdog.c. */
 struct pin_stall {
-	uint64_t signs;	     /* of life, at the last look */
+	uint64_t signs;	     /* of life, at the last check */
 	uint64_t since_ns;   /* there were no others */
-	uint64_t counted_ns; /* until when it is counted, once it is told */
+	uint64_t counted_ns; /* until when it is counted, once it is reported */
 	bool is_seen;
 	bool is_told;
 };
@@ -298,7 +298,7 @@ struct pin_shared {
 	bool has_source;
 	struct pin_registry registry;	      /* [const] after start */
 	struct pin_atomic_u32 has_registered; /* futex of the workers */
-	/* [W:who makes and ends pools R:workers] struct pin_pool *, or 0 */
+	/* [W:makers and enders of pools R:workers] struct pin_pool *, or 0 */
 	struct pin_atomic_u64 pools[PIN_POOLS_MAX];
 	struct pin_atomic_u32 has_pools; /* there is, or was, one */
 	struct pin_lock forward_lock;	 /* rank 3; offers on their way to the heir */
@@ -311,7 +311,7 @@ struct pin_shared {
 	uint8_t tier_order[PIN_TIERS_MAX]; /* in which they are woken: few lanes first */
 	uint32_t tier_count;
 	bool is_thread_pool;		   /* made by pinion_thread_pool_create() */
-	struct pin_worker *heir;	   /* gets what is left for workers that are OUT; stays */
+	struct pin_worker *heir;	   /* gets the work left for workers that are OUT; stays */
 	struct pin_atomic_u32 is_resizing; /* [W:resizer R:resizers] one at a time */
 	struct pin_atomic_u32 alerts;	   /* [W:any R:any] bits of enum pin_alert */
 	bool has_sentry;
@@ -330,14 +330,14 @@ struct pin_shared {
 	struct pin_room rooms[PIN_LANES] PIN_CACHE_ALIGNED; /* rarely written */
 	uint16_t io_priorities[PIN_LANES]; /* [const] as ioprio_set(2) has them; 0: none */
 	struct pin_tier tiers[PIN_TIERS_MAX];
-	struct pin_atomic_u32 wake_start; /* PINION_WAKE_ROTATE: behind the last one woken */
+	struct pin_atomic_u32 wake_start; /* PINION_WAKE_ROTATE: after the last one woken */
 	struct pin_atomic_u32 next_request_worker PIN_CACHE_ALIGNED; /* for outside ones */
-	struct pin_atomic_u32 pool_searches; /* theirs, see buffers.c; [W:any R:who ends pools] */
+	struct pin_atomic_u32 pool_searches; /* theirs, see buffers.c; [W:any R:enders of pools] */
 	struct pin_atomic_u32 sentry PIN_CACHE_ALIGNED; /* enum pin_sentry_state, a futex */
 	struct pin_inbox timer_inbox PIN_CACHE_ALIGNED; /* any worker takes all of it */
 	struct pin_atomic_u32 started_count;		/* futex of the creator */
 	/*
-	 * The first arena, and addresses behind the last: buffers.c; 0: not
+	 * The first arena, and the address after the last: buffers.c; 0: not
 	 * yet.
 	 */
 	struct pin_atomic_u64 arenas_start;
@@ -345,12 +345,12 @@ struct pin_shared {
 	struct pin_atomic_u32 cancels;	 /* [W:any R:any] of many, under way: request_offers.c */
 	struct pin_atomic_u32 has_ended; /* set once, by the last worker; a futex */
 	struct pin_atomic_u32 first_failure; /* its errno; 0: none yet */
-	/* [W:outside R:destroyer] who is about to end a wait: worker/wait.h */
+	/* [W:outside R:destroyer] threads about to end a wait: worker/wait.h */
 	struct pin_atomic_u32 visitors;
 	struct pin_disks disks;
 };
 
-/* Who gets a buffer, now or later. */
+/* A waiter for a buffer, now or later. */
 struct pin_buffer_waiter {
 	struct pin_link link;
 	struct pinion_task *task; /* bound to the worker when its turn comes */
@@ -400,9 +400,9 @@ struct pin_worker {
 	struct pin_atomic_u32 is_bound; /* [W:owner R:any] to its CPUs, now: binding.c */
 	struct pin_atomic_u32 nudged;	/* to look at its line-ups: device_queue.c */
 	struct pin_atomic_u32 rung; /* [W:wakers R:resizer] doorbells, of a thread pool: retire.c */
-	uint64_t sentry_ended_tasks;		/* [own] the sentry's: at its last look */
-	struct pin_stall stall;			/* [own] likewise */
-	struct pin_stall ring_stall;		/* [own] likewise, of its ring */
+	uint64_t sentry_ended_tasks;		/* [own] the watchdog's: at its last check */
+	struct pin_stall stall;			/* [own] the watchdog's */
+	struct pin_stall ring_stall;		/* [own] the watchdog's, of its ring */
 	struct pin_lifo lifo PIN_CACHE_ALIGNED; /* closed by enum pin_detour */
 	struct pin_owned timers_lock;
 	struct pin_owned ring_lock;	      /* if `shares_ring`: ring_lock.h */
@@ -424,7 +424,7 @@ struct pin_worker {
 	struct pin_deque deque PIN_CACHE_ALIGNED;
 	/* [lock:timers_lock] */
 	struct pin_timers timers;
-	struct pin_list cancelled_timers; /* off the wheel, to be told */
+	struct pin_list cancelled_timers; /* off the wheel, to be cancelled */
 	uint64_t cancelled_ns;		  /* since about when the first of them is */
 	/* [own] */
 	struct pin_list ready;	/* tasks bound to this worker, completions first of all */
@@ -450,7 +450,7 @@ struct pin_worker {
 	bool is_searching; /* and counted as such */
 	bool is_free;	   /* and counted as such: wake_assist.c */
 	bool is_dry;	   /* has found nothing to run since `dry_since_ns` */
-	bool is_on_time;   /* `now_ns` was read behind the last task, and nothing done since */
+	bool is_on_time;   /* `now_ns` was read after the last task, and nothing done since */
 	bool cancel_sent;
 	uint32_t rings_due; /* doorbells for it so far, `rung` when all have rung */
 	bool has_timers;    /* perhaps, on its wheel */
@@ -460,11 +460,11 @@ struct pin_worker {
 	struct pin_file_table files;
 	struct pin_flight_link flying;	/* requests from their start to their end */
 	struct pin_flight_link waiting; /* those that wait for room in the ring */
-	struct pin_timers deadlines;	/* of requests and waits; nobody else takes them */
+	struct pin_timers deadlines;	/* of requests and waits; no other thread takes them */
 	struct pin_throttle throttle;
 	/* [own] */
 	struct pin_ring polled; /* not initialised: there is none */
-	struct pin_ring wide;	/* likewise: extra_rings.c */
+	struct pin_ring wide;	/* not initialised: there is none; extra_rings.c */
 	enum pin_commands_way commands_way;
 	uint32_t aside_count; /* requests on these two: request.h */
 	struct pin_arena arena;
@@ -474,11 +474,11 @@ struct pin_worker {
 	struct pin_list small_buffer_queue;
 	struct pin_device_cache devices;
 	void *context; /* the embedder's: hooks.c */
-	/* How long a waker may stand between its push and its wake: park.c. */
+	/* How long a waker may pause between its push and its wake: park.c. */
 	uint64_t waker_delay_ns;
 	bool has_last_tick;
 	bool has_stopped; /* `before_stop` was called */
-	uint64_t away_ns; /* of the turn, in what is none of its tasks */
+	uint64_t away_ns; /* of the turn, outside of its tasks */
 	/* Of tasks that fail: fault.c. */
 	uint64_t fault_period_ns; /* since when the lines below count */
 	uint32_t fault_lines;
@@ -503,7 +503,7 @@ static inline struct pin_worker *pin_worker_current(void)
 	return pin_worker_self;
 }
 
-/* Whether the worker runs what waits in this lane, unasked. */
+/* Whether the worker runs the waiting tasks of this lane, unasked. */
 static inline bool pin_worker_serves(const struct pin_worker *worker, uint32_t lane)
 {
 	return (worker->tier->order.mask & PIN_LANE_BIT(lane)) != 0;

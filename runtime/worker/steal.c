@@ -88,14 +88,14 @@ static void keep_stolen(struct pin_worker *worker, struct pin_link *link, struct
 	}
 }
 
-/* In a turn that is not timed yet the last reading is of one before. */
+/* In a turn that is not timed yet the last reading is of an earlier one. */
 static uint64_t now_of(const struct pin_worker *worker)
 {
 	return worker->turn_end_ns != 0 ? worker->now_ns : worker->shared->host->now_ns();
 }
 
 /*
- * As many as there is room for besides the first; what is cancelled is left in
+ * As many as there is room for besides the first; cancelled ones are left in
  * the own list.
  */
 static struct pin_link *steal_timers(struct pin_worker *worker, struct pin_worker *victim)
@@ -134,7 +134,10 @@ static struct pin_link *steal_timers(struct pin_worker *worker, struct pin_worke
 	return first;
 }
 
-/* The last resort: what only its worker would look for, behind a long task. */
+/*
+ * The last resort: tasks that only their worker would take, while it is in a
+ * long task.
+ */
 static struct pin_link *steal_kept(struct pin_worker *worker)
 {
 	struct pin_shared *shared = worker->shared;
@@ -182,9 +185,10 @@ bool pin_search_sees_work(const struct pin_worker *worker)
 }
 
 /*
- * By one that waits awake: from whoever shows something first. By rank from its
- * own on, so that near ones come early and each thief begins elsewhere; a round
- * by random numbers would begin when the other has been seen already.
+ * By a worker that waits awake: from the first that shows something. By rank
+ * from its own on, so that near ones come early and each thief begins
+ * elsewhere; a round by random numbers would begin when the other has been seen
+ * already.
  */
 static struct pin_link *steal_awaited(struct pin_worker *worker)
 {

@@ -282,7 +282,7 @@ static PIN_APART int refuse_request(
 	return pin_flight_explain(worker->shared, &request, 1, rc);
 }
 
-/* To the end of what this worker was sent, behind all that came before. */
+/* To the end of this worker's messages, after all that came before. */
 static void post_to_self(struct pin_worker *worker, struct pinion_request *request)
 {
 	pin_inbox_take(&worker->inbox, &worker->posted);
@@ -317,8 +317,8 @@ static bool needs_entry(const struct pinion_request *request)
 }
 
 /*
- * For so many with an entry each. Who waits comes first: others could take each
- * credit before it. And what has lined up will want its entries.
+ * For `count` with an entry each. Waiting requests come first: others could
+ * take each credit before them. And queued ones will want their entries.
  */
 static PIN_INLINE bool has_entries(const struct pin_worker *worker, uint32_t count)
 {
@@ -476,7 +476,7 @@ void pin_flight_post(
 			pin_list_push(&list, pin_task_link(&requests[i]->task));
 			continue;
 		}
-		/* Behind all that came before. */
+		/* After all that came before. */
 		offer(target, &list);
 		post_cancel(target, requests[i]);
 	}
@@ -499,7 +499,7 @@ static void resume(struct pin_worker *worker)
 	}
 }
 
-/* What has lined up goes behind those that wait for room. */
+/* Requests queued for a device go after those that wait for room. */
 static void start_lined_up(struct pin_worker *worker)
 {
 	struct pinion_request *request;

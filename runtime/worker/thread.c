@@ -212,12 +212,12 @@ static int start(struct pin_worker *worker, struct pin_thread *record)
 	return rc < 0 ? rc : pin_hooks_start(worker);
 }
 
-/* Behind the deque, which counts. */
+/* After the deque, which counts. */
 static void init_hoard(struct pin_worker *worker)
 {
 	const struct pin_shared *shared = worker->shared;
 	uint32_t worth_spawns = shared->tuning.wake_batch_spawns;
-	/* A look without a fence is at the own tier only. */
+	/* A check without a fence is of the own tier only. */
 	uint32_t fence_spawns = shared->tier_count > 1 ? worth_spawns : FENCE_HOARDS * worth_spawns;
 
 	if (shared->worker_count == 1) {
@@ -312,7 +312,10 @@ static void join_registry(struct pin_worker *worker)
 	arrive(shared);
 }
 
-/* In the guard: what has landed is accounted for, and may land again there. */
+/*
+ * In the guard: the outcome of the last unwind is accounted for, and another
+ * may follow.
+ */
 static void run_steps(void *arg)
 {
 	struct pin_worker *worker = arg;
@@ -326,7 +329,7 @@ static void run_steps(void *arg)
 	pin_hooks_stop(worker);
 }
 
-/* What runs on it still, destructors of its own data, is no worker's. */
+/* Code that runs on it still, destructors of its own data, is no worker's. */
 static void leave_thread(void)
 {
 	forget();
@@ -414,7 +417,7 @@ void pin_worker_fini(struct pin_worker *worker)
 	pin_pool_fini(&worker->buffers);
 	pin_pool_fini(&worker->small_buffers);
 	pin_arena_fini(&worker->arena);
-	/* One of those behind a failure was never made. */
+	/* Workers after a failed one were never made. */
 	if (worker->deque.slots != NULL) {
 		pin_heap_release(worker->shared->host, worker->deque.slots, PIN_HEAP_ALIGN,
 			worker->shared->tuning.queue_tasks, sizeof(*worker->deque.slots));
@@ -433,7 +436,7 @@ enum {
 
 /* Rare beside a system call, soon beside what a wrong CPU costs. */
 #define LOOK_NS (UINT64_C(100) * 1000 * 1000)
-/* Of one worker: who widens it again and again fills no log. */
+/* Of one worker: repeated widening fills no log. */
 #define TELL_NS (UINT64_C(60) * 1000 * 1000 * 1000)
 
 static uint32_t cpus_of(const struct pin_worker *worker, const uint32_t **out_cpus)

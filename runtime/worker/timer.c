@@ -65,7 +65,7 @@ void pin_timer_disclaim(struct pinion_timer *timer)
 	pin_task_release(&timer->task);
 }
 
-/* The worker must not be told too late; others may be. */
+/* The worker must not see it too late; others may. */
 static void publish(struct pin_worker *worker)
 {
 	uint64_t next_ns = pin_timers_next_ns(&worker->timers);
@@ -252,7 +252,7 @@ static struct pinion_task *pop_due(struct pin_worker *worker, enum timer_state t
 		struct pinion_timer *timer = PIN_CONTAINER_OF(
 			(uint64_t *)(void *)private, struct pinion_timer, private_);
 
-		/* One that was cancelled meanwhile comes by an inbox. */
+		/* A timer cancelled meanwhile comes by an inbox. */
 		PIN_DCHECK(expired->due_ns != 0 && !pin_timer_is_armed(expired));
 		if (change(private, TIMER_ARMED, to)) {
 			timer->task.private_kind =
@@ -288,7 +288,7 @@ void pin_timer_give_up(struct pin_worker *worker, struct pin_list *out_list)
 
 	enter(worker);
 	pin_timers_expire_all(&worker->timers);
-	/* One that is cancelled from here on is so by the inbox for timers. */
+	/* A timer cancelled from here on is so by the inbox for timers. */
 	while ((task = pop_due(worker, TIMER_POSTED)) != NULL) {
 		pin_list_push(out_list, pin_task_link(task));
 	}

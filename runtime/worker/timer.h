@@ -5,18 +5,18 @@
  *
  * Timers are put on a wheel by its worker alone, which sleeps until its next
  * deadline at most. Started by no worker, a timer goes into an inbox from which
- * any worker takes it, so that none has to wait for a stuck one. What is due
- * becomes a task of the worker, or of another that finds it late, since the
- * worker is stuck: so the wheel has a lock, which costs the worker next to
+ * any worker takes it, so that none has to wait for a stuck one. An expired
+ * timer becomes a task of the worker, or of another that finds it late, since
+ * the worker is stuck: so the wheel has a lock, which costs the worker next to
  * nothing.
  *
- * What is cancelled lies in a list beside the wheel, under the same lock, until
+ * A cancelled timer is in a list beside the wheel, under the same lock, until
  * its `cancel` is called: by the worker at the start of a turn, or by another
  * that finds it there late. Cancelled elsewhere, it first goes to an inbox that
  * the lock's holder empties, be that the worker or another; unless the worker
- * seems stuck: then who cancels takes it off the wheel, and any worker sees to
- * its end by the inbox for timers. Nothing is in a place of its worker's alone
- * while users' code runs, so nothing waits for that to end.
+ * seems stuck: then the canceller takes it off the wheel, and any worker ends
+ * it by the inbox for timers. Nothing is in a place of its worker's alone while
+ * users' code runs, so nothing waits for that to end.
  *
  *     IDLE       not started, or over
  *     POSTED     in the inbox for timers, to be put on a wheel
@@ -26,7 +26,7 @@
  *
  * The word is changed by compare-and-swap only, so of expiry and cancel one
  * wins: the worker moves POSTED to ARMED and ARMED to IDLE, who cancels moves
- * either to CANCELLED. A worker that leaves (retire.c) moves what is ARMED back
+ * either to CANCELLED. A worker that leaves (retire.c) moves ARMED timers back
  * to POSTED, for any other to arm. The task's link is free while a timer is
  * ARMED, so the one message at a time that a timer has needs no memory of its
  * own.
@@ -57,7 +57,7 @@ void pin_timer_arm(struct pin_worker *worker, struct pinion_timer *timer);
 void pin_timer_post(struct pinion_timer *timer);
 
 /*
- * True: it is cancelled; *out_must_post: the caller must tell worker
+ * True: it is cancelled; *out_must_post: the caller must notify worker
  * *out_index, pin_worker_timer_cancelled().
  */
 bool pin_timer_cancel(struct pinion_timer *timer, bool *out_must_post, uint32_t *out_index);
@@ -75,10 +75,10 @@ bool pin_timer_take_off(struct pin_worker *worker, struct pinion_timer *timer);
 void pin_timer_take(struct pin_worker *worker, struct pinion_timer *timer);
 struct pinion_timer *pin_timer_of(struct pinion_task *task);
 
-/* On the worker: a cancelled one that is on its wheel, if anywhere. */
+/* On the worker: a cancelled timer that is on its wheel, if anywhere. */
 void pin_timer_drop(struct pin_worker *worker, struct pinion_timer *timer);
 
-/* On the worker: those of which others have told. */
+/* On the worker: those that others have cancelled. */
 void pin_timer_drop_told(struct pin_worker *worker);
 
 /* On the worker: the oldest that is cancelled, its user's again; or NULL. */
@@ -88,27 +88,27 @@ struct pinion_task *pin_timer_pop_cancelled(struct pin_worker *worker);
 void pin_timer_adopt(struct pin_worker *worker, struct pin_list *cancelled);
 
 /*
- * On the worker: moves what is due, and was not cancelled, behind `out_list`;
- * `is_all`: whatever its deadline. Returns how many.
+ * On the worker: moves expired timers, except cancelled ones, to the end of
+ * `out_list`; `is_all`: whatever their deadline. Returns how many.
  */
 uint32_t pin_timer_expire(struct pin_worker *worker, bool is_all, struct pin_list *out_list);
 
 /*
- * On the worker, which leaves: moves all behind `out_list`, as messages for the
- * inbox for timers.
+ * On the worker, which leaves: moves all to the end of `out_list`, as messages
+ * for the inbox for timers.
  */
 void pin_timer_give_up(struct pin_worker *worker, struct pin_list *out_list);
 
 /*
- * Elsewhere: likewise, up to `count_max`, not 0; returns how many. And all that
- * are cancelled behind `out_cancelled`, to be adopted.
+ * Elsewhere: the same, up to `count_max`, not 0; returns how many. And all
+ * cancelled ones to the end of `out_cancelled`, to be adopted.
  */
 uint32_t pin_timer_steal(struct pin_worker *victim, uint64_t now_ns, uint32_t count_max,
 	struct pin_list *out_list, struct pin_list *out_cancelled);
 
 /*
- * When the worker has to look at its wheel, and at what is cancelled; on the
- * worker it is no guess.
+ * When the worker has to check its wheel, and the cancelled ones; on the worker
+ * it is no guess.
  */
 static inline uint64_t pin_timer_next_ns(const struct pin_worker *worker)
 {

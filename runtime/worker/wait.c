@@ -55,16 +55,16 @@ static void enlist(struct pin_worker *worker, struct pin_wait_entry *entry)
 	worker->waits = entry;
 }
 
-/* Who cancels finds the wait from here on. */
+/* A canceller finds the wait from here on. */
 static void publish(struct pin_wait_entry *entry, struct pin_waiters *waiters)
 {
 	pin_store_release_u64(&entry->queue, (uintptr_t)waiters); /* [WAIT-4] */
 }
 
-/* Who cancels finds nothing any more: the queue may be freed soon. */
+/* A canceller finds nothing any more: the queue may be freed soon. */
 static void take_back(struct pin_wait_entry *entry)
 {
-	/* Relaxed: the next who are to see it are told by the task's end. */
+	/* Relaxed: the task's end publishes it to its next readers. */
 	pin_store_relaxed_u64(&entry->queue, 0);
 }
 
@@ -105,7 +105,7 @@ static void make_ready(struct pin_worker *worker, struct pinion_wait *wait)
 	pin_list_push(&worker->ready, pin_task_link(&wait->task));
 }
 
-/* Ends it here, unless somebody has just served or cancelled it. */
+/* Ends it here, unless another thread has just served or cancelled it. */
 static void end_here(struct pin_worker *worker, struct pin_wait_entry *entry, int result)
 {
 	struct pinion_wait *wait = wait_of(entry);

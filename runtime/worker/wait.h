@@ -3,26 +3,26 @@
  * Waits between the worker that begins them, the clock, and those who serve or
  * cancel (queue/wait_queue.h).
  *
- * A wait belongs to the worker that began it: it stands in that worker's list
- * and, with a deadline, on its wheel. Whoever takes it out of the queue of
+ * A wait belongs to the worker that began it: it is in that worker's list and,
+ * with a deadline, on its wheel. The thread that takes it out of the queue of
  * waiters ends it, so it ends once:
  *
  *     served      by any thread, of any runtime: into the worker's inbox
- *     cancelled   likewise
+ *     cancelled   by any thread, in the same way
  *     timed out   by the worker, as its wheel says
  *     stopped     by the worker, which goes through its list
  *
- * What comes by the inbox is a message: the worker takes the wait off list and
- * wheel, has its result made, and then runs its task. In the worker's ready
- * list it is a task like any other.
+ * The inbox brings a message: the worker takes the wait off list and wheel, has
+ * its result made, and then runs its task. In the worker's ready list it is a
+ * task like any other.
  *
  * A wait is counted as a task spawned when it begins, as a task run at its end,
  * so the end of a runtime waits for it. A thread of another runtime, or of
  * none, that puts it into the inbox goes on to wake the worker, while that may
- * run it already and be the last; so it counts itself as a visitor, for whom
- * the freeing of the workers waits.
+ * run it already and be the last; so it counts itself as a visitor, and the
+ * freeing of the workers waits for visitors.
  *
- * [WAIT-3] a visitor leaves (RMW, release half) -> the one who frees (load
+ * [WAIT-3] a visitor leaves (RMW, release half) -> the freeing thread (load
  * acquire): nothing of the workers is touched any more.
  *
  * A cancel may come at any time, also while the call that begins the wait has
@@ -30,8 +30,8 @@
  * which the worker stores when the wait is ready to be ended by others and
  * takes back before its task runs.
  *
- * [WAIT-4] the worker fills in the wait, then stores the address (release) ->
- * who cancels loads it (acquire): it finds the queue's lock and the waiter's
+ * [WAIT-4] the worker fills in the wait, then stores the address (release) -> a
+ * canceller loads it (acquire): it finds the queue's lock and the waiter's
  * place as they are. Without, it could take the lock of a queue whose beginning
  * it has not seen, or read a place that is just being written.
  */
@@ -80,8 +80,8 @@ void pin_wait_expire(struct pin_worker *worker, struct pin_timer *timer);
 void pin_wait_cancel_all(struct pin_worker *worker);
 
 /*
- * When PIN_ALERT_STOPPING is set: who waits for a buffer of the runtime's
- * pools, wherever it is, gets to know.
+ * When PIN_ALERT_STOPPING is set: ends all waits for a buffer of the runtime's
+ * pools, wherever they are.
  */
 void pin_wait_stop_pools(struct pin_shared *shared);
 

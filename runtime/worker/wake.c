@@ -18,8 +18,8 @@ static void notify(struct pin_worker *target)
 }
 
 /*
- * L3 by L3, in each one that sleeps on its futex before one in its ring: no
- * saving of a system call is worth a cold cache.
+ * L3 by L3, in each a worker that sleeps on its futex before one in its ring:
+ * no saving of a system call is worth a cold cache.
  */
 static uint32_t claim_by_l3(struct pin_shared *shared, struct pin_tier *tier, struct pin_range all)
 {
@@ -115,7 +115,7 @@ static uint32_t claim_next(struct pin_shared *shared, struct pin_tier *tier)
 	return rank;
 }
 
-/* Takes a parked worker out of its set; outside threads are near to nobody. */
+/* Takes a parked worker out of its set; outside threads are near to none. */
 static struct pin_worker *claim(
 	struct pin_shared *shared, struct pin_tier *tier, const struct pin_worker *waker)
 {
@@ -134,9 +134,8 @@ static struct pin_worker *claim(
 }
 
 /*
- * Behind a fence. False: all of the tier are busy, and it needs no wake. Adds
- * to *out_stranded the lanes for which others have perhaps relied on this
- * count.
+ * After a fence. False: all of the tier are busy, and it needs no wake. Adds to
+ * *out_stranded the lanes for which others have perhaps relied on this count.
  */
 static bool wake_in_tier(struct pin_shared *shared, struct pin_tier *tier, struct pin_worker *waker,
 	uint32_t *out_stranded)
@@ -204,7 +203,7 @@ static uint32_t filled(const struct pin_shared *shared, uint32_t lanes)
 	return mask & lanes;
 }
 
-/* [SEARCH-3] Behind a fence, for each of these lanes. */
+/* [SEARCH-3] After a fence, for each of these lanes. */
 static void wake_for_lanes(struct pin_shared *shared, struct pin_worker *waker, uint32_t lanes)
 {
 	PIN_DCHECK((lanes & ~(uint32_t)PIN_LANES_ALL) == 0);
@@ -250,9 +249,9 @@ void pin_wake_lane(struct pin_shared *shared, struct pin_worker *waker, enum pin
 }
 
 /*
- * Requests that nobody has begun; the heir may. Whether there were any. In the
- * lock, so that who finds none here finds them with the heir: a cancel of many
- * that comes behind them must not overtake them.
+ * Requests that no worker has begun; the fallback worker may. Whether there
+ * were any. In the lock, so that a thread which finds none here finds them with
+ * the fallback worker: a later cancel of many must not overtake them.
  */
 static bool forward_offers(struct pin_worker *gone)
 {
@@ -284,7 +283,10 @@ static void forward_cancels(struct pin_worker *gone, struct pin_worker *waker)
 	if (pin_list_is_empty(&list)) {
 		return;
 	}
-	/* After the take: of who has come since, some may be on its wheel. */
+	/*
+	 * After the take: a worker that came since may have some of them on its
+	 * wheel.
+	 */
 	is_out = pin_load_acquire_u32(&gone->service) == PIN_SERVICE_OUT;
 	while ((link = pin_list_pop(&list)) != NULL) {
 		pin_inbox_push(is_out ? &gone->shared->timer_inbox : &gone->timer_cancels, link);
@@ -303,7 +305,7 @@ void pin_wake_forward(struct pin_worker *gone, struct pin_worker *waker)
 	struct pin_list list = {0};
 	struct pin_link *link;
 
-	/* Before what may be a cancel of them. */
+	/* Before a possible cancel of them. */
 	if (forward_offers(gone)) {
 		pin_wake_worker(target, waker);
 	}
@@ -313,7 +315,10 @@ void pin_wake_forward(struct pin_worker *gone, struct pin_worker *waker)
 		return;
 	}
 	if (pin_load_acquire_u32(&gone->service) != PIN_SERVICE_OUT) {
-		/* Another has come, and some of it may be bound to that one. */
+		/*
+		 * Another worker has come, and some of it may be bound to that
+		 * one.
+		 */
 		target = gone;
 	}
 	while ((link = pin_list_pop(&list)) != NULL) {
@@ -386,8 +391,8 @@ bool pin_search_begin(struct pin_worker *worker)
 }
 
 /*
- * What a searcher of this tier was relied on for, if it is there: most of what
- * ends a search ends that of its finder alone, as a read of its own does.
+ * Work for which a searcher of this tier was relied on, if it is there: most
+ * ends of a search are ends of that alone, as with a read of its own.
  */
 static void wake_successors(struct pin_worker *worker)
 {

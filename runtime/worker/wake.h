@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whom to wake when there is new work, and when to wake nobody.
+ * Decides which worker to wake for new work, and when to wake none.
  *
  * A worker without work of its own searches the others' queues before it
- * sleeps. While anybody searches, new work needs no wake: the searcher finds
- * it, or somebody does whom the last searcher wakes. So every wake makes its
+ * sleeps. While any worker searches, new work needs no wake: the searcher finds
+ * it, or another does that the last searcher wakes. So every wake makes its
  * target a searcher, counted by the waker already, and a searcher that finds
  * work, if it was the last one, wakes the next: a chain, as long as there is
  * work, instead of a crowd.
@@ -14,33 +14,33 @@
  *     b  seq_cst fence                     2  searching -= 1
  *     c  no bit published: done            3  seq_cst fence
  *     d  searching: 0 -> 1, else done      4  look at its own sources;
- *     e  claim a bit, notify                  nobody searches: at all queues
+ *     e  claim a bit, notify                  no searcher: check all queues
  *
  * [SEARCH-1] a-b against 2-3-4: a pusher that goes without waking because S
- * still counts made its push before 2, so S, or whoever searches last, sees it
- * in 4. A worker that was refused as a searcher takes part in 4 as well: those
- * who searched may have ended before it published its bit. Whoever sees such
- * work in 4 and so does not sleep counts as a searcher again until it runs
- * something: it may have tasks of its own to run first, and then somebody else
- * has to be woken for what it saw.
+ * still counts made its push before 2, so S, or the worker that searches last,
+ * sees it in 4. A worker that was refused as a searcher takes part in 4 as
+ * well: those who searched may have ended before it published its bit. A worker
+ * that sees such work in 4 and so does not sleep counts as a searcher again
+ * until it runs something: it may have tasks of its own to run first, and then
+ * another has to be woken for the work it saw.
  * [SEARCH-2] d is a compare-and-swap: of several pushers one wakes. If it then
- * finds no bit to claim it counts back, and looks again if it was the last: who
- * pushed meanwhile has relied on it.
+ * finds no bit to claim it counts back, and checks again if it was the last: a
+ * pusher meanwhile has relied on it.
  *
- * Workers that serve different lanes stand in tiers (policy/lanes.h), each with
+ * Workers that serve different lanes are in tiers (policy/lanes.h), each with
  * its parked set and its count of searchers, and the rule above is that of one
- * tier. For work of a lane those tiers are asked that serve it, first those
- * that serve little else: where nobody searches and nobody sleeps the next is
- * asked. A searcher of a tier is relied on for every lane the tier serves; so
- * when the last of them finds something it wakes for each lane in which there
- * is more.
+ * tier. Work of a lane asks the tiers that serve it, first those that serve
+ * little else: if no worker of a tier searches or sleeps, the next is asked. A
+ * searcher of a tier is relied on for every lane the tier serves; so when the
+ * last of them finds something it wakes for each lane in which there is more.
  *
  * [SEARCH-3] A waker of one lane that counted as a searcher in d, and found
- * nobody to claim in e, may have been relied on for another lane, whose other
+ * none to claim in e, may have been relied on for another lane, whose other
  * tiers were then not asked. So it counts back, fences, and goes on for every
- * lane of that tier in which it sees work: whoever relied on it pushed before.
+ * lane of that tier in which it sees work: a thread that relied on it pushed
+ * before.
  *
- * [PARK-1] as told in queue/parker.h.
+ * [PARK-1] as in queue/parker.h.
  *
  * Source: docs/decisions/waking.md, "While one worker searches, new work wakes
  * none".
@@ -53,9 +53,8 @@
 /* ---- runnable work ---- */
 
 /*
- * What there is to run, as others than its owner see it: lane by lane, in the
- * queues that all share and in workers' own. All of it is a guess, unless
- * behind a fence: worker/wake.h tells which.
+ * Runnable work visible to other workers, per lane: in the queues that all
+ * share and in workers' own. Results are hints unless read after a full fence.
  */
 
 /* Whether something waits in the queue of a lane that all share. */
@@ -66,9 +65,9 @@ static inline bool pin_supply_has_lane(const struct pin_shared *shared, uint32_t
 }
 
 /*
- * Whether something waits in those of the lanes that the worker serves. Who
- * pushes the first that is not normal sets PIN_ALERT_LANES before its fence, so
- * a worker that parks sees it behind its own: [PARK-1].
+ * Whether something waits in those of the lanes that the worker serves. The
+ * first push of a task that is not normal sets PIN_ALERT_LANES before its
+ * fence, so a worker that parks sees it after its own: [PARK-1].
  */
 static inline bool pin_supply_has_own_lanes(const struct pin_worker *worker)
 {
@@ -95,8 +94,8 @@ static inline bool pin_supply_has_queued(const struct pin_shared *shared)
 }
 
 /*
- * Of all that was ever given to the runtime, what is not over, and at least
- * that: what is over is counted first. [END-1]
+ * An upper bound of unfinished work, of all that was ever given to the runtime:
+ * finished work is counted first. [END-1]
  */
 static inline uint64_t pin_supply_count_left(const struct pin_shared *shared)
 {
@@ -128,7 +127,7 @@ void pin_wake_one(struct pin_shared *shared, struct pin_worker *waker);
 /* That is for the normal lane; this for any. */
 void pin_wake_lane(struct pin_shared *shared, struct pin_worker *waker, enum pinion_lane lane);
 
-/* Whether there is anybody to wake; a guess, unless behind a fence. */
+/* Whether there is a worker to wake; a guess, unless after a fence. */
 static inline bool pin_wake_sees_sleeper(const struct pin_tier *tier)
 {
 	return !pin_idle_is_empty(&tier->parked[PIN_PARKED_FUTEX]) || /* [PARK-1] */
@@ -136,24 +135,24 @@ static inline bool pin_wake_sees_sleeper(const struct pin_tier *tier)
 }
 
 /*
- * Ends the sleep of a worker whose inbox was pushed to; what was pushed for one
- * that has left goes to its heir.
+ * Ends the sleep of a worker after a push to its inbox; pushes to a worker that
+ * has left go to the fallback worker.
  */
 void pin_wake_worker(struct pin_worker *target, struct pin_worker *waker);
 
 /*
- * What is in the inbox of a worker that is OUT, and what it was offered: to its
- * heir; timers whose cancel it was told of: to any. Any thread; waits for
- * another that is moving offers.
+ * Moves the inbox of a worker that is OUT, and its external submissions, to the
+ * fallback worker; its cancelled timers to any. Any thread; waits for another
+ * that is moving offers.
  */
 void pin_wake_forward(struct pin_worker *gone, struct pin_worker *waker);
 
-/* One of its tier that sleeps with nothing in flight, or NULL; a look. */
+/* A worker of its tier that sleeps with nothing in flight, or NULL; a guess. */
 struct pin_worker *pin_wake_find_free(const struct pin_worker *worker);
 
 void pin_wake_all(struct pin_shared *shared);
 
-/* Who waits for the end of all (`has_ended`, which is set). */
+/* Wakes threads that wait for the end of all (`has_ended`, which is set). */
 void pin_wake_enders(struct pin_shared *shared);
 
 /* False: enough of them search already. */
@@ -175,18 +174,19 @@ void pin_search_resume(struct pin_worker *worker);
  * lane, as long as enough of its tier stay free for their own.
  *
  * `assist = idle` turns it on. A tier counts those of its workers that are
- * free: that have nothing to run, awake or asleep. Who would assist takes
- * itself out of that count by compare-and-swap, and only if `assist_reserve`
- * are left; who looks into its own lanes takes itself out without asking, and
- * comes back when there was nothing. So of two that would assist at once, with
- * one to stay, one does, and never less than the reserve is left by assisting.
+ * free: that have nothing to run, awake or asleep. A worker that would assist
+ * takes itself out of that count by compare-and-swap, and only if
+ * `assist_reserve` are left; a worker that checks its own lanes takes itself
+ * out without asking, and comes back when there was nothing. So of two that
+ * would assist at once, with one to stay, only one does, and never less than
+ * the reserve is left by assisting.
  *
  * [ASSIST-1] push, fence, look at `free_count` and for sleepers; come back to
  * it, fence, look for others' work. One sees the other, as in [PARK-1]; so work
  * that a free worker may assist with does not wait while it sleeps.
  *
- * Only what lies in the queues that all share is assisted with: what a worker
- * has queued for itself is its tier's.
+ * Assisting is for tasks in the queues that all share only: tasks that a worker
+ * has queued for itself are its tier's.
  *
  * Called by the worker itself, unless said otherwise.
  */
@@ -197,7 +197,7 @@ static inline bool pin_assist_is_on(const struct pin_shared *shared)
 }
 
 /*
- * Whether one more of the tier may assist now; a guess, unless behind a fence.
+ * Whether one more of the tier may assist now; a guess, unless after a fence.
  */
 static inline bool pin_assist_has_room(const struct pin_shared *shared, const struct pin_tier *tier)
 {
@@ -205,16 +205,16 @@ static inline bool pin_assist_has_room(const struct pin_shared *shared, const st
 		shared->tuning.assist_reserve;
 }
 
-/* It has nothing to run. Again and again is the same as once. */
+/* Marks the worker idle. Idempotent. */
 void pin_assist_enter(struct pin_worker *worker);
 
-/* It may have. */
+/* The worker may have something to run. Idempotent. */
 void pin_assist_leave(struct pin_worker *worker);
 
 /* Takes it out to assist; false: it has to stay. */
 bool pin_assist_try_leave(struct pin_worker *worker);
 
-/* Whether it should not sleep; behind its fence. */
+/* Whether it should not sleep; after its fence. */
 bool pin_assist_sees_work(const struct pin_worker *worker);
 
 #endif

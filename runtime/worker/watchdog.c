@@ -12,11 +12,11 @@
 #include <errno.h>
 
 enum {
-	/* What is kept between one look and the next is waited for. */
+	/* Work kept between one check and the next is waited for. */
 	LOOKS_PER_PERIOD = 2,
 };
 
-/* Instead of a number of tasks: slept at the last look. */
+/* Instead of a number of tasks: slept at the last check. */
 #define ASLEEP UINT64_MAX
 
 void pin_sentry_init(struct pin_shared *shared)
@@ -81,7 +81,7 @@ static uint64_t ended_tasks(const struct pin_worker *worker)
 		pin_meter_read(&worker->meter.tasks_cancelled);
 }
 
-/* A guess: what is seen may be on its way to run. */
+/* A guess: visible work may be on its way to run. */
 static bool keeps_work(const struct pin_worker *worker, uint64_t now_ns)
 {
 	return pin_deque_count(&worker->deque) > 0 || !pin_lifo_is_empty(&worker->lifo) ||
@@ -89,13 +89,13 @@ static bool keeps_work(const struct pin_worker *worker, uint64_t now_ns)
 		pin_relief_is_wanted(worker);
 }
 
-/* One that has left neither sleeps nor keeps anything. */
+/* A worker that has left neither sleeps nor keeps anything. */
 static bool is_out(const struct pin_worker *worker)
 {
 	return pin_load_acquire_u32(&worker->service) == PIN_SERVICE_OUT;
 }
 
-/* Wakes somebody if anyone is stuck. Returns whether anyone is awake. */
+/* Wakes a worker if any is stuck. Returns whether any is awake. */
 static bool look(struct pin_shared *shared)
 {
 	uint64_t now_ns = shared->host->now_ns();
@@ -144,12 +144,14 @@ static void fall_asleep(struct pin_shared *shared)
 	pin_fence_seq_cst(); /* [SENTRY-1] [OFFERS-1] */
 	if (is_any_awake(shared)) {
 		state = PIN_SENTRY_ASLEEP;
-		/* Fails if somebody has told meanwhile, which is the same. */
+		/*
+		 * Fails if a worker has woken it meanwhile, which is the same.
+		 */
 		pin_cas_seq_cst_u32(&shared->sentry, &state, PIN_SENTRY_AWAKE);
 	}
 }
 
-/* Until the next look. False: the word has changed, or for no reason. */
+/* Until the next check. False: the word has changed, or for no reason. */
 static bool rest(struct pin_shared *shared)
 {
 	uint64_t end_ns = shared->host->now_ns() +
@@ -179,9 +181,7 @@ void *pin_sentry_main(void *arg)
 
 /* ---- stalled workers ---- */
 
-/*
- * Who has shown no sign of life since when, and whose ring.
- */
+/* Which workers have shown no sign of life since when, and whose rings. */
 
 enum {
 	LOOKS_PER_LIMIT = 2,
@@ -210,7 +210,7 @@ static bool may_be_in_task(const struct pin_worker *worker)
 		pin_load_acquire_u32(&worker->service) == PIN_SERVICE_IN;
 }
 
-/* Whether one more line is fine; tells how many were not. */
+/* Whether one more line is fine, and how many were left out. */
 static bool may_log(struct pin_shared *shared, uint64_t now_ns)
 {
 	struct pin_stalls *stalls = &shared->stalls;
@@ -254,7 +254,7 @@ static void say(const struct pin_worker *worker)
 
 /*
  * For how long it has been seen to be so without a sign; 0: it is not, or was
- * not at the last look.
+ * not at the last check.
  */
 static uint64_t lasted_ns(struct pin_stall *stall, bool is_so, uint64_t signs, uint64_t now_ns)
 {
@@ -305,7 +305,7 @@ static bool are_polls_owed(const struct pin_worker *worker)
 	return worker->has_polled && pin_ring_owes_completions(&worker->polled);
 }
 
-/* A park is one as well: it asks for what is held back. */
+/* A park is one as well: it asks for deferred completions. */
 static uint64_t ring_signs_of(const struct pin_worker *worker)
 {
 	uint64_t signs = pin_ring_reaped(&worker->ring) +
@@ -318,7 +318,10 @@ static uint64_t ring_signs_of(const struct pin_worker *worker)
 	return signs;
 }
 
-/* Whether the worker's rings owe it anything, and what would show otherwise. */
+/*
+ * Whether the worker's rings owe it anything, and the signs that would show
+ * otherwise.
+ */
 static bool is_owed(const struct pin_worker *worker, uint64_t *out_signs)
 {
 	*out_signs = 0;
@@ -341,7 +344,7 @@ static void say_of_ring(const struct pin_worker *worker)
 
 	pin_running_describe(pin_running_of(worker), name);
 	pin_log(&worker->shared->log, PINION_LOG_WARN,
-		"worker %u: completions wait in its rings for more than %llu us, behind task %s of "
+		"worker %u: completions wait in its rings for more than %llu us, during task %s of "
 		"the %s lane",
 		worker->index, (unsigned long long)worker->shared->tuning.cq_stall_us, name,
 		lanes[lane]);

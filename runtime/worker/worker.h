@@ -20,11 +20,11 @@
  * A worker owns everything it touches on the hot path: queue, ring, arena,
  * counters. Others reach it in three ways: they put tasks into its inbox, they
  * steal from its queue, they end its sleep. Its loop is pin_worker_step() and
- * nothing else; whoever drives it, threads, tests or a simulator, calls that.
+ * nothing else; threads, tests and the simulator all call that.
  *
  * One step runs up to a budget of tasks, then submits and reaps the ring; when
- * neither found anything it sleeps, by the protocol told in queue/parker.h.
- * A task comes from the first of these that has one:
+ * neither found anything it sleeps, by the protocol of queue/parker.h. A task
+ * comes from the first of these that has one:
  *
  *     injector    every N-th time and at least every millisecond
  *                 (policy/queue_interval.h)
@@ -39,17 +39,17 @@
  * all that was ever admitted, spawned and submitted has also been run. Reading
  * first every "run" and then every "admitted", with counters that only grow,
  * makes equality proof: nothing was left at the moment between the two. (An
- * admission that is forgone was too much while it stood, so it cannot make
+ * admission that is undone was too much while it counted, so it cannot make
  * them equal too early.)
  * [END-1] a worker counts its last task (release), fences, and only then reads
  * the others' counters; of two workers that finish at the same time one comes
  * second and sees all. Without the fence both could miss the other's count.
- * [END-2] it says so in a word (RMW, release) and wakes who sleeps on that; who
- * ends the runtime by a deadline looks at the word (acquire) and sleeps while
- * it is not set. Without the wake that sleep would last until the deadline.
- * When it is set there is nothing to wait for but the threads' way out.
- * Of several that find so at the same time exactly one was the first to set it,
- * and does all this; the others just leave.
+ * [END-2] it says so in a word (RMW, release) and wakes the sleepers on that; a
+ * thread that ends the runtime by a deadline loads the word (acquire) and
+ * sleeps while it is not set. Without the wake that sleep would last until the
+ * deadline. When it is set there is nothing to wait for but the threads' way
+ * out. Of several that find so at the same time exactly one was the first to
+ * set it, and does all this; the others just leave.
  */
 
 /* In a forked child: the thread that lives on is no worker there. */
@@ -109,12 +109,12 @@ static inline bool pin_binding_is_due(const struct pin_worker *worker)
 
 /*
  * The workers' arenas as a whole: how large they may be, on which rings they
- * are registered, and what is said when the machine gives less than was asked.
+ * are registered, and the messages when the machine gives less than was asked.
  *
  * Before the workers start, the memory cgroup is looked at: touching more than
  * it leaves is not an error but an OOM kill, so large buffers are given up, or
- * the creation fails. Seven eighths of what is left are used: stacks, rings,
- * the embedder and the page cache live there too.
+ * the creation fails. Seven eighths of the rest are used: stacks, rings, the
+ * embedder and the page cache need memory too.
  *
  * When all arenas are there, they are registered once, on a ring of no other
  * use, and each worker's ring clones that table, where the kernel can (see
@@ -124,10 +124,9 @@ static inline bool pin_binding_is_due(const struct pin_worker *worker)
  * again. Elsewhere each worker registers its own arena as it starts.
  *
  * A thread pool may grow later, so its source stays until its end, and is only
- * read: a worker in the place of one that was there at the beginning clones
- * from it. One in a place that was empty then registers its own arena alone:
- * its reads into others' memory, and theirs into its memory, go the plain way
- * and are counted.
+ * read: a worker in the place of one of the first workers clones from it. One
+ * in a place that was empty then registers its own arena alone: its reads into
+ * others' memory, and theirs into its memory, go the plain way and are counted.
  *
  * [PROVISION-1] creator: fill registry and source, release has_registered;
  * worker: acquire it, then read them. Without it a worker would clone from a
@@ -135,7 +134,7 @@ static inline bool pin_binding_is_due(const struct pin_worker *worker)
  * count after clone and close after count, is started_count's release and
  * acquire: else the source could go while a worker still clones from it.
  *
- * Then each shortage is told in one line, with the command that ends it, for
+ * Then each shortage is logged in one line, with the command that ends it, for
  * all workers together.
  *
  * All but pin_provision_join() run on the creator's thread.
@@ -146,7 +145,7 @@ size_t pin_provision_arena_bytes(const struct pinion_config *config);
 
 /*
  * Lowers `config->buffer_count` until all arenas fit. -ENOMEM: not even one
- * large buffer each does. Both are told.
+ * large buffer each does. Both are logged.
  */
 int pin_provision_shrink(
 	struct pinion_config *config, const struct pin_memlimit *limit, const struct pin_log *log);
@@ -163,7 +162,7 @@ bool pin_provision_is_shared(const struct pin_shared *shared);
  */
 void pin_provision_register(struct pin_shared *shared);
 
-/* On a worker: clones what was registered, else registers its own arena. */
+/* On a worker: clones the registered buffers, else registers its own arena. */
 void pin_provision_join(struct pin_worker *worker);
 
 /* On a worker, in its stead: its own arena alone. */
@@ -178,7 +177,7 @@ void pin_provision_register_polled(struct pin_worker *worker);
 /* When no worker will join any more: the ring they cloned from goes. */
 void pin_provision_close(struct pin_shared *shared);
 
-/* Says what is less than was asked for, each in one line. */
+/* Logs each shortage in one line. */
 void pin_provision_report(const struct pin_shared *shared);
 
 /* As far as registering goes; not what workers use. */
@@ -188,7 +187,7 @@ void pin_provision_fini(struct pin_shared *shared);
 
 /*
  * The step a worker repeats: the one loop body that threads, the simulator and
- * the model tests all run. worker/worker.h tells what it does.
+ * the model tests all run. worker/worker.h describes it.
  */
 
 enum pin_step {
@@ -199,8 +198,8 @@ enum pin_step {
 enum pin_step pin_worker_step(struct pin_worker *worker);
 
 /*
- * What is left of a step whose batch was cut short by a task that did not
- * return: others are told, completions collected, as ever.
+ * The rest of a step whose batch was cut short by a task that did not return:
+ * others are woken, completions collected, as ever.
  */
 void pin_worker_end_loop(struct pin_worker *worker);
 
@@ -213,16 +212,16 @@ bool pin_worker_should_yield(struct pin_worker *worker);
  * A worker goes to sleep: on its futex, or in its ring if anything is in
  * flight there, until it is woken, a completion comes, or a timer is due.
  *
- * The protocol is told in queue/parker.h [PARK-1] [PARK-2] and worker/wake.h
- * [SEARCH-1]. A worker about to sleep is also the one who may find that the
- * runtime has come to its end [END-1], see worker/worker.h.
+ * queue/parker.h [PARK-1] [PARK-2] and worker/wake.h [SEARCH-1] have the
+ * protocol. A worker about to sleep may also find that the runtime has come to
+ * its end [END-1], see worker/worker.h.
  */
 
 /* Everything that could make this worker run; the re-check of [PARK-1]. */
 bool pin_park_has_work(const struct pin_worker *worker);
 
 /*
- * Behind a fence: if all that was ever admitted is over, says so to everybody,
+ * After a fence: if all that was ever admitted is over, notifies all waiters,
  * unless another worker has; true then, too. [END-1] [END-2]
  */
 bool pin_park_look_for_end(struct pin_shared *shared);
@@ -246,9 +245,9 @@ void pin_park_sleep_until(
 void pin_park_finish(struct pin_worker *worker);
 
 /*
- * Instead of that, by one that has found nothing to do and has to ask a device
- * (extra_rings.c): makes way for a moment. It is no longer relied on as a
- * searcher, or has seen what for and is one still.
+ * Instead of that, by a worker that has found nothing to do and has to poll a
+ * device (extra_rings.c): makes way for a moment. It is no longer relied on as
+ * a searcher, or has seen what for and is one still.
  */
 void pin_park_forgo(struct pin_worker *worker);
 
@@ -264,21 +263,22 @@ void pin_park_forgo(struct pin_worker *worker);
  */
 
 /*
- * Steals from other workers; what comes with the returned element is in the
- * worker's own deque. NULL: nothing found, or enough others search already.
+ * Steals from other workers; all but the returned element are in the worker's
+ * own deque. NULL: nothing found, or enough others search already.
  */
 struct pin_link *pin_search_others(struct pin_worker *worker);
 
 /*
- * What is visible in other workers' queues: to be asked before sleeping, when
- * nobody searches.
+ * Visible work in other workers' queues: to be asked before sleeping, when no
+ * worker searches.
  */
 bool pin_search_sees_work(const struct pin_worker *worker);
 
 enum {
 	/*
-	 * Looks of a thief at what others hand over or show, to one at all that
-	 * there may be: a theft is late by what lies between two of them.
+	 * A thief's checks of the places where others hand over or show work,
+	 * for each check of all there may be: a theft is late by the time
+	 * between two of them.
 	 */
 	PIN_SEARCH_LOOKS_TO_FULL = 4,
 };
@@ -338,7 +338,7 @@ void pin_running_describe(pin_fault_fn function, char out_name[PIN_RUNNING_NAME_
  *     on_tick       before a batch of tasks, when it is due, and at the end
  *     before_park   before the worker publishes that it sleeps, so that what
  *                   the hook spawns is found by the re-check of [PARK-1]
- *     before_stop   behind the last step
+ *     before_stop   after the last step
  *
  * The tick's time is a deadline of the worker's sleep as timers are: where no
  * tick is asked for it is PIN_NO_DEADLINE, and costs the loop one comparison.
@@ -384,8 +384,8 @@ void pin_hooks_stop(struct pin_worker *worker);
  *
  * Each task costs one store: which function the worker is in.
  *
- * Invariant: wherever users' code is called in the loop, what the loop holds
- * lies in the worker, not in locals of the frames between, which are lost.
+ * Invariant: wherever users' code is called in the loop, the loop's state is in
+ * the worker, not in locals of the frames between, which are lost.
  */
 
 /* The task that `worker` is in has returned `error`. */
@@ -400,7 +400,7 @@ void pin_fault_recover(struct pin_worker *worker);
 /* In a cleanup: what the task that is being unwound ends with. */
 int pin_fault_error(void);
 
-/* By what runs a user's function in a task of the library's. */
+/* By the caller of a user's function in a task of the library's. */
 static inline void pin_fault_name(pin_fault_fn function)
 {
 	struct pin_worker *worker = pin_worker_current();
@@ -416,30 +416,31 @@ static inline void pin_fault_name(pin_fault_fn function)
  * Buffers of a worker, for code that runs on it.
  *
  * Buffers are the worker's own, so taking and giving back one is a few plain
- * instructions. Who finds none waits in a queue, in order, and gets the next
- * one that comes back handed over with its task.
+ * instructions. A task that finds none waits in a queue, in order, and gets the
+ * next returned buffer handed over.
  *
  * While a request uses a buffer, of the worker or of a pool, it is lent to the
  * kernel: it cannot be given back until the request has ended.
  *
- * [IO-1] who makes a pool stores it in `pools` (release) -> a worker loads it
- * (acquire): it finds the pool complete. One that is ended has no buffer out,
- * so no request uses one, but others' are looked for in it: it is taken out of
- * `pools`, and freed when those that could still see it are through. Before the
- * first, `has_pools` is set for good; who has a buffer of it sees that.
+ * [IO-1] the maker of a pool stores it in `pools` (release) -> a worker loads
+ * it (acquire): it finds the pool complete. An ended pool has no buffer out, so
+ * no request uses one, but it is searched for others': it is taken out of
+ * `pools`, and freed when the searches that could still see it are through.
+ * Before the first, `has_pools` is set for good; a holder of a buffer of it
+ * sees that.
  *
- * [IO-2] a worker looks within `cancels`, as its owner, also before it sends
- * home what it has gathered in bundles (memory/pool.h); who ends a pool takes
+ * [IO-2] a worker searches within `cancels`, as its owner, also before it sends
+ * home the buffers it has gathered (memory/pool.h); the end of a pool takes
  * that once of each worker, between taking it out and freeing it: [OWNED-1].
  * [IO-3] elsewhere: pool_searches + 1, fence, look, pool_searches - 1 (release)
  * -> taken out, fence, pool_searches (acquire) is 0: either the search sees the
  * pool taken out, or its end is waited for.
  *
  * [IO-4] each worker makes its arena and its buffers before it counts itself as
- * started; who has awaited all sets `arenas_beyond` (release) -> a request's
- * worker, or who posts one, loads it (acquire), and may look at all of them:
- * they stay as they are. Before, no worker has another's buffer. Where threads
- * come and go, in a thread pool, it is never set.
+ * started; the thread that has awaited all sets `arenas_beyond` (release) -> a
+ * request's worker, or its poster, loads it (acquire), and may read all of
+ * them: they stay as they are. Before, no worker has another's buffer. Where
+ * threads come and go, in a thread pool, it is never set.
  */
 
 /* False when none is free; `bytes` at most the configuration's buffer_bytes. */
@@ -460,9 +461,9 @@ bool pin_worker_buffer_await(
 void pin_worker_buffer_release(struct pin_worker *worker, const struct pinion_buffer *buffer);
 
 /*
- * `bytes` is about to be a request's, by whoever runs that worker's requests:
- * lends it the buffer they lie in; NULL: they are in none. PIN_POOL_IS_FREE: it
- * must not be used, which has been told.
+ * `bytes` are about to be a request's, on the thread that runs that worker's
+ * requests: lends it the buffer they are in; NULL: they are in none.
+ * PIN_POOL_IS_FREE: it must not be used, which has been logged.
  */
 enum pin_pool_lent pin_worker_lend(
 	struct pin_worker *worker, const uint8_t *bytes, struct pin_entry **out_entry);
@@ -481,12 +482,12 @@ void pin_worker_buffers_publish(struct pin_shared *shared);
 void pin_worker_send_home(struct pin_worker *worker);
 
 /*
- * A pool that is complete becomes known to the workers, and who waits for its
- * buffers to a stop; or -EMFILE. Under `pools_lock`, both.
+ * Makes a complete pool known to the workers, and the waiters for its buffers
+ * to a stop; or -EMFILE. Under `pools_lock`, both.
  */
 int pin_worker_pools_add(
 	struct pin_shared *shared, struct pin_pool *pool, struct pin_waiters *waiters);
-/* Returns when nobody looks into it any more. */
+/* Returns when no thread searches it any more. */
 void pin_worker_pools_remove(struct pin_shared *shared, const struct pin_pool *pool);
 
 static inline bool pin_worker_pool_has(const struct pin_pool *pool, const struct pin_entry *entry)
@@ -510,20 +511,20 @@ static inline bool pin_worker_owns_entry(
  * second ring, instead of being interrupted for them.
  *
  * Which transfers: where the configuration's `polled` says so, reads and writes
- * past the page cache, of a size that is worth it, of a disk that has queues
- * for it as sysfs tells, or of any. They have been admitted like all others
+ * past the page cache, of a size that is worth it, of a disk that sysfs lists
+ * queues for, or of any. They have been admitted like all others
  * (device_queue.c); where the second ring is full they go to the first, so
- * nothing ever waits for room in it. What is refused, by the file system or the
- * device, goes to the first ring too, and a ledger whose device did so is not
- * tried again.
+ * nothing ever waits for room in it. A transfer refused by the file system or
+ * the device goes to the first ring too, and a ledger whose device did so is
+ * not tried again.
  *
  * While any is in flight the worker runs tasks and asks in between, each time
  * round its loop, and instead of a sleep makes way for others
  * (pin_park_forgo()). Nothing interrupts it, so a sleep would have no end.
  *
  * The ring takes no cancels, and the device would not hear of them. Cancelled,
- * or past its deadline, a transfer ends when its device ends it, with what came
- * of it, unless it has to be tried again. A stop waits for that.
+ * or past its deadline, a transfer ends when its device ends it, with the
+ * device's result, unless it has to be tried again. A stop waits for that.
  *
  * On the worker alone: where rings are shared there is none.
  */
@@ -541,8 +542,8 @@ void pin_polled_end(struct pin_worker *worker);
 bool pin_polled_submit(struct pin_worker *worker, struct pinion_request *request);
 
 /*
- * Submits what has gathered, and asks for what is over; how much that was.
- * Never waits.
+ * Submits gathered transfers, and polls for completed ones; returns how many
+ * those were. Never waits.
  */
 uint32_t pin_polled_poll(struct pin_worker *worker);
 
@@ -558,9 +559,9 @@ static inline bool pin_polled_is_busy(const struct pin_worker *worker)
  * Reads of NVMe namespaces by commands (io/request.h), on a wide ring of
  * the worker's, or by calls.
  *
- * That ring is made when the first such read comes, so that who reads none has
- * none. The first ring watches it while the worker sleeps there, so one wait is
- * for both, and for all that else ends it:
+ * That ring is made when the first such read comes, so that a worker without
+ * such reads has none. The first ring watches it while the worker sleeps there,
+ * so one wait is for both, and for all that else ends it:
  *
  *     worker                               device
  *     a  publishes that it sleeps          1  completes: wide ring's queue
@@ -569,26 +570,27 @@ static inline bool pin_polled_is_busy(const struct pin_worker *worker)
  *        at the wide ring's queue again
  *     d  waits in the first ring
  *
- * What comes between b and c is seen by the kernel's look in c; what comes
- * later fires the watch. That is one poll for each sleep, and none for a worker
- * that has more to do. A watch that was armed for an earlier sleep, and has not
- * fired since, is as good as a new one.
+ * The kernel's check in c sees completions between b and c; later ones fire the
+ * watch. That is one poll for each sleep, and none for a worker that has more
+ * to do. A watch that was armed for an earlier sleep, and has not fired since,
+ * is as good as a new one.
  *
  * Calls take its place, one after the other and with the worker blocked, where
  * the kernel has no such ring or its driver does not take commands from one,
- * where rings are shared, without io_uring, and while the wide ring is full.
+ * where rings are shared, without io_uring, and while the secondary ring is
+ * full.
  *
- * The ring takes no cancels: what is on it ends when its device ends it.
+ * The ring takes no cancels: a command on it ends when its device ends it.
  *
  * On the worker alone.
  */
 
-/* One that has been admitted, in no list: begins it, or is done with it. */
+/* An admitted request, in no list: begins it, or is done with it. */
 void pin_commands_begin(struct pin_worker *worker, struct pinion_request *request);
 
 /*
- * Submits what has gathered, and takes in what is over; how much that was.
- * Never waits.
+ * Submits gathered commands, and takes in completed ones; returns how many
+ * those were. Never waits.
  */
 uint32_t pin_commands_poll(struct pin_worker *worker);
 
@@ -607,7 +609,9 @@ static inline bool pin_commands_has_work(const struct pin_worker *worker)
 	return pin_commands_is_busy(worker) && pin_ring_has_work(&worker->wide);
 }
 
-/* Before a wait in the first ring, which what is over then ends: c above. */
+/*
+ * Before a wait in the first ring, which a completion here then ends: c above.
+ */
 static inline void pin_commands_watch(struct pin_worker *worker)
 {
 	if (pin_commands_is_busy(worker)) {
@@ -619,18 +623,19 @@ static inline void pin_commands_watch(struct pin_worker *worker)
 
 /*
  * Files that a worker's ring has registered, and their end: the table
- * (io/registered_files.h) is the worker's alone, so who closes a file elsewhere
- * leaves a message in its inbox, one however many files that are, and ends its
- * sleep.
+ * (io/registered_files.h) is the worker's alone, so a thread that closes a file
+ * elsewhere leaves a message in its inbox, one however many files that are, and
+ * ends its sleep.
  *
- *     who closes                         the worker
+ *     closing thread                     the worker
  *     the record is closed               takes the message
  *     has_closed_files: 0 -> 1           has_closed_files -> 0
  *       if it was 0: message, wake       looks which records are closed
  *
- * [FILES-1] who finds 1 relies on the message under way: the exchange to 0
- * reads what its exchange to 1 wrote, so the look comes after its close; who
- * comes later finds 0 and posts anew. Without that a file could stay open.
+ * [FILES-1] a closing thread that finds 1 relies on the message under way: the
+ * exchange to 0 reads the value of its exchange to 1, so the check comes after
+ * its close; a later one finds 0 and posts anew. Without that a file could stay
+ * open.
  *
  * A worker that leaves its runtime gives up all its files, and a message for it
  * goes to the heir (retire.c). The heir takes the flag off, and sends the
@@ -654,10 +659,10 @@ static inline struct pin_worker *pin_files_owner_of(struct pinion_task *message)
 	return PIN_CONTAINER_OF(message, struct pin_worker, files_message);
 }
 
-/* On the worker, from its inbox; it may be that of one that has left. */
+/* On the worker, from its inbox; it may be that of a worker that has left. */
 void pin_files_take(struct pin_worker *worker, struct pinion_task *message);
 
-/* The worker's last look at its ring. Nobody sends it messages from then on. */
+/* The worker's last check of its ring. It gets no messages from then on. */
 void pin_files_end(struct pin_worker *worker);
 
 /* ---- leaving ---- */
@@ -668,22 +673,22 @@ void pin_files_end(struct pin_worker *worker);
  *
  * A worker that is asked to leave takes nothing more of what others may run as
  * well. What it has of that, in its LIFO slot, its deque, on its wheel of
- * timers, it gives to all, and a wake that was meant for it to another. What is
+ * timers, it gives to all, and a wake that was meant for it to another. Tasks
  * bound to it, waits that its tasks have begun, requests, tasks in its inbox,
- * credit that is being granted to it, it brings to an end; it sleeps for that
- * without being in the parked set, in its ring if anything is in flight there.
- * When nothing is left it gives back the credit that it kept and goes OUT, and
- * its thread ends.
+ * and credit that is being granted to it, it brings to an end; it sleeps for
+ * that without being in the parked set, in its ring if anything is in flight
+ * there. When nothing is left it gives back the credit that it kept and goes
+ * OUT, and its thread ends.
  *
  *     IN       it serves its lanes
- *     LEAVING  asked to go; it runs what is bound to it
+ *     LEAVING  asked to go; it runs tasks bound to it
  *     OUT      gone; its place may be taken by another thread
  *
  * Its inbox and its offers stay, since others may have found the worker before.
- * Who leaves something there and finds it OUT takes all of it and gives it to
- * the heir, a worker that never leaves. (If it then finds that another thread
- * has come in the meantime, it gives back what was in the inbox: some of it may
- * be bound to that one.)
+ * A thread that leaves something there and finds it OUT takes all of it and
+ * gives it to the fallback worker, which never leaves. (If it then finds that
+ * another thread has come in the meantime, it gives back the messages of the
+ * inbox: some of them may be bound to that one.)
  *
  *     pusher                           worker
  *     a  push into the inbox           1  service := OUT
@@ -691,14 +696,14 @@ void pin_files_end(struct pin_worker *worker);
  *     c  service is OUT: forward       3  forward
  *
  * [RETIRE-1] a-b-c against 1-2-3: of two fences one is first; either the pusher
- * sees OUT or the worker sees what was pushed. Without either, it would stay
- * there until a next worker comes. Both may take: the inbox is taken as one.
- * [RETIRE-2] who resizes: service := LEAVING, then a wake, as for any work:
+ * sees OUT or the worker sees the push. Without either, it would stay there
+ * until a next worker comes. Both may take: the inbox is taken as a whole.
+ * [RETIRE-2] the resizer: service := LEAVING, then a wake, as for any work:
  * [PARK-1], [PARK-2].
  *
  * Its rings go as well: the next thread makes its own, as a ring is its
  * thread's. Others may still use them then, a waker that has yet to ring the
- * doorbell, and the sentry. So who resizes joins the thread and waits for them:
+ * doorbell, and the sentry. So the resizer joins the thread and waits for them:
  *
  *     worker                     waker                 resizer
  *     PARK_RING                  sets NOTIFIED there
@@ -727,7 +732,7 @@ static inline bool pin_retire_is_asked(const struct pin_worker *worker)
 	return pin_load_acquire_u32(&worker->service) != PIN_SERVICE_IN; /* [RETIRE-2] */
 }
 
-/* By who resizes, of a worker whose thread was joined: every doorbell rang. */
+/* By the resizer, of a worker whose thread was joined: every doorbell rang. */
 static inline bool pin_retire_has_rung(const struct pin_worker *worker)
 {
 	return pin_load_acquire_u32(&worker->rung) == worker->rings_due; /* [RETIRE-3] */

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Goal: the tuning guide names settings and counters that exist, and no page
-# repeats what is known to be wrong of other schedulers: AS-5, AS-40, EX-15.
-# The runbook tells which runtime and which lane are for what, figures included:
-# WP-20, WP-21, WP-22, WP-38. Each test that SECURITY.md names exists, and each
-# of its promises names one. Each heading of a page that a source or a page
-# quotes, as `docs/PAGE.md, "Heading"`, is there.
+# repeats claims that are wrong for other schedulers: AS-5, AS-40, EX-15. The
+# runbook says which runtime and which lane are for which work, figures
+# included: WP-20, WP-21, WP-22, WP-38. Each test that SECURITY.md names exists,
+# and each of its promises names one. Each heading of a page that a source or a
+# page quotes, as `docs/PAGE.md, "Heading"`, is there.
 # Method: names are looked up in the header and the page of the configuration;
 # the same looks are made at planted texts, which must be found.
 set -eu

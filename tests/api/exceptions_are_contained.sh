@@ -3,9 +3,9 @@
 # Goal: a C++ exception that a task lets out ends that task and nothing else,
 # with the destructors it passed, and the exception itself, done; the next task
 # on that thread may throw and catch as ever. With either library. C14, WP-36.
-# Method: a C++ program whose tasks throw on one worker, then look at what is
-# left of it there.
-# shellcheck disable=SC2154 # tests/run sets top_srcdir and its like
+# Method: a C++ program whose tasks throw on one worker, then check the state
+# that is left there. shellcheck disable=SC2154 # tests/run sets top_srcdir and
+# its like
 set -eu
 
 cat >"$TMPDIR/throws.cc" <<'END'

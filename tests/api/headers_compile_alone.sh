@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Goal: a user may include any one public header, from C11 or from C++17. G11.
-# Runtimes with contexts and ticks are a level of their own: admission stands on
+# Runtimes with contexts and ticks are a level of their own: admission uses
 # them, they know nothing of it, nor of scans and thread pools. RP-6.
 # Method: compiles a file that includes nothing but the header (twice, for its
 # guard), with the warnings users are likely to have on. A planted header that

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Goal: each function that the public headers declare is in the synopsis of one
-# man page, as it is declared, and no page has one that is not declared. G11.
-# Method: both are brought to one line a function and compared. What a macro
-# NAME calls as NAME_sized may stand there by either name; NAME_{a,b} in a page
-# stands for two names whose arguments it leaves out. A header with a planted
-# function, and a page with a planted one, must be refused.
-# shellcheck disable=SC2154 # tests/run sets top_srcdir and its like
+# man page, as declared, and no page has an undeclared function. G11.
+# Method: both are brought to one line a function and compared. A macro NAME
+# that calls NAME_sized may have either name there; NAME_{a,b} in a page means
+# two names whose arguments it leaves out. A header with a planted function, and
+# a page with a planted one, must be refused. shellcheck disable=SC2154 #
+# tests/run sets top_srcdir and its like
 set -u
 
 # One line each: NAME DECLARATION.
@@ -22,7 +22,7 @@ described() {
 		sed 's/;$//; s/  */ /g; s/( /(/g; s/.*[ *]\(pinion_[a-z0-9_]*\)(.*/\1 &/' | sort -u
 }
 
-# Names that stand in a synopsis without a declaration.
+# Names that a synopsis has without a declaration.
 named() {
 	sed -n 's/.*\(pinion_[a-z_]*\){\([a-z_,]*\)}.*/\1 \2/p' "$TMPDIR/synopses" |
 		while read -r stem ends; do

@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Goal: the name of a public function tells what it is about and how it is
-# called. The object comes first: pinion_task_spawn(). A call that has a
-# form for tasks blocks and ends in _wait, and that form ends in _async. What
-# reads numbers ends in _stats, what reads the rest in _info; so do structs.
-# No header has a word that only this library uses.
+# Goal: the name of a public function says what it is about and how it is
+# called. The object comes first: pinion_task_spawn(). A call that has a form
+# for tasks blocks and ends in _wait, and that form ends in _async. What reads
+# numbers ends in _stats, what reads the rest in _info; so do structs. No header
+# has a word that only this library uses.
 # Method: the names in the public headers; planted ones must be found.
 # shellcheck disable=SC2154 # tests/run sets top_srcdir and its like
 set -u

@@ -28,8 +28,8 @@ listed() {
 		}' | sort
 }
 
-# noted LIBRARY: likewise, of what it has; a probe in several places must have
-# as many values in each. A value is SIZE@PLACE, and a place may have spaces.
+# noted LIBRARY: the same for its notes; a probe in several places must have as
+# many values in each. A value is SIZE@PLACE, and a place may have spaces.
 noted() {
 	readelf -n "$1" 2>/dev/null | awk '
 		$1 == "Provider:" { is_ours = $2 == "pinion" }

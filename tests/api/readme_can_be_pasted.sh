@@ -16,7 +16,7 @@ for made in pinion .libs libpinion.a examples; do
 done
 "$top_builddir/tools/dev/corpus" --size 2M build/demo-corpus >planted 2>/dev/null
 
-# fail WHAT: with what was printed.
+# fail WHAT: with the output.
 fail() {
 	cat printed
 	echo "$1"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Goal: what pinion_fault(3) says of panics of Rust. A panic that the task's own
-# catch_unwind() ends makes that task fail, and the next ones run. One that
+# catch_unwind() ends makes that task fail, and the next ones run. A panic that
 # leaves the task aborts the process with Rust's message: from an extern "C"
 # function at once, from an extern "C-unwind" one when its frames are unwound.
 # Method: a Rust program whose tasks panic, by the C interface and the shared

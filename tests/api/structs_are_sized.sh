@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Goal: the library tells the size and the alignment of each struct that the
+# Goal: the library returns the size and the alignment of each struct that the
 # public headers define, and 0 for any other name.
 # Method: a program compiled from the list of what the headers define.
 # shellcheck disable=SC2154 # tests/run sets top_srcdir and its like

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Goal: a program outside this tree builds and runs with nothing but what
-# `make install` installs and what pkg-config says about it, in C and in C++;
-# and so do the examples, as whoever copies one would build it. Pages, licence
-# and examples are installed too.
+# Goal: a program outside this tree builds and runs with nothing but the files
+# that `make install` installs and the flags that pkg-config prints, in C and in
+# C++; and so do the examples, as a user would build a copy. Pages, licence and
+# examples are installed too.
 # Method: installs into a staging folder, builds a program that runs one task,
 # once with the shared and once with the static library, the other one being
 # away each time, and looks which one it got. After --disable-shared or
@@ -102,8 +102,8 @@ int main(void)
 }
 END
 
-# Paths in the .pc file are those after installation; the staging folder stands
-# before them. Standard paths must not be left out: staged they are not.
+# Paths in the .pc file are those after installation; the staging folder
+# precedes them. Standard paths must not be left out: staged they are not.
 ask() {
 	PKG_CONFIG_PATH=${pc%/*} PKG_CONFIG_SYSROOT_DIR=$stage PKG_CONFIG_ALLOW_SYSTEM_CFLAGS=1 \
 		PKG_CONFIG_ALLOW_SYSTEM_LIBS=1 $PKG_CONFIG "$@" pinion

@@ -60,7 +60,9 @@ static uint32_t times = TIMES; /* how often it is really done */
 static sem_t finished;	       /* by the worker, when a path's turn is over */
 static const char *path_name;
 
-/* The library's own looks are these: what is linked first counts. */
+/*
+ * The library's own calls reach these: the linker takes the first definition.
+ */
 static uint64_t counted_ns; /* while a path is counted; else 0 */
 
 int clock_gettime(clockid_t clock, struct timespec *out_time)
@@ -156,7 +158,7 @@ static int begin_batches(struct pinion_task *task)
 	return 0;
 }
 
-/* Itself, behind all others; there are none. */
+/* Itself, after all others; there are none. */
 static int respawn(struct pinion_task *task)
 {
 	if (left_count-- == 0) {
@@ -181,7 +183,7 @@ static int begin_respawns(struct pinion_task *task)
 static sem_t is_held;
 static sem_t may_go_on;
 
-/* Keeps the worker from what is spawned meanwhile. */
+/* Keeps the worker busy while tasks are spawned. */
 static int hold(struct pinion_task *task)
 {
 	(void)task;
@@ -268,7 +270,7 @@ static int timer_run(struct pinion_task *task)
 	return 0;
 }
 
-/* Starts and cancels a batch; the last of them to be told begins the next. */
+/* Starts and cancels a batch; the last cancel of it begins the next. */
 static int begin_timers(struct pinion_task *task)
 {
 	(void)task;
@@ -341,7 +343,7 @@ static struct pinion_request nops[BATCH];
 
 static int nop_ended(struct pinion_task *task);
 
-/* So many at once, and the next when all of them have come back. */
+/* A batch at once, and the next when all of it have completed. */
 static void submit_next_nops(void)
 {
 	if (left_count == 0) {
@@ -455,7 +457,7 @@ static void use_wheel(void)
 	expect_number("expired", times, (long long)due_count);
 }
 
-/* A wake, and the worker parks again, of so many that are parked. */
+/* A wake, and the worker parks again, with `worker_count` parked. */
 static void use_idle_set(const char *name, uint32_t worker_count)
 {
 	static struct pin_idle idle;

@@ -9,7 +9,7 @@
 #
 #   instructions_hold.sh            compare
 #   instructions_hold.sh --record   write this machine's lines anew
-#   instructions_hold.sh --show     print what is counted now
+#   instructions_hold.sh --show     print the present counts
 set -euo pipefail
 export LC_ALL=C
 

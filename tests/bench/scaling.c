@@ -69,7 +69,7 @@ static void claim_lowest(uint32_t size)
 	}
 }
 
-/* Who shares an L3 cache, a node, and all, as a worker wakes. */
+/* The workers of an L3 cache, of a node, and all, as a worker wakes. */
 static void claim_near(uint32_t size)
 {
 	for (uint32_t i = 0; i < OPERATIONS; i++) {
@@ -135,7 +135,7 @@ static void fill_injector(uint32_t size)
 	pin_injector_push(&injector, &list);
 }
 
-/* So many at a time, and back again, as two workers would. */
+/* A batch at a time, and back again, as two workers would. */
 static void take_and_give(uint32_t size)
 {
 	(void)size;
@@ -186,10 +186,11 @@ static const struct row rows[] = {
 	{"wake a near one, all parked", {8, 64, 1024, 4096}, park_all, claim_near},
 	{"wake the next round, all parked", {2, 64, 1024, 4096}, park_all, claim_rotating},
 	{"wake the only one parked", {1, 64, 1024, 4096}, park_one, claim_lowest},
-	{"deque, push and pop, so many in it", {1, 64, 4096, 65535}, fill_deque, push_pop},
-	{"injector, a task of 64 taken, so many in it", {64, 1024, 65536}, fill_injector,
+	{"deque, push and pop, with that many in it", {1, 64, 4096, 65535}, fill_deque, push_pop},
+	{"injector, a task of 64 taken, with that many in it", {64, 1024, 65536}, fill_injector,
 		take_and_give},
-	{"timer, insert and cancel, so many armed", {1, 1000, 100000}, arm_timers, insert_cancel},
+	{"timer, insert and cancel, with that many armed", {1, 1000, 100000}, arm_timers,
+		insert_cancel},
 };
 
 static double measure_once(const struct row *row, uint32_t size)

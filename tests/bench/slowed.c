@@ -37,7 +37,7 @@ const uint32_t bench_subject_count = sizeof(bench_subjects) / sizeof(bench_subje
 	subject##_twin = bench_##subject; \
 	subject##_twin.run = subject##_run;
 
-/* Before main(), as nobody calls this. */
+/* Before main(), as no code calls this. */
 __attribute__((constructor)) static void init_twins(void)
 {
 	SUBJECTS(INIT_TWIN)

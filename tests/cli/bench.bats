@@ -109,7 +109,7 @@ channel_pass startup pool_outside pool_malloc pool_two pool_pass pool_steal " ]
 	bench
 	complains "no subject (see pinion bench list)"
 	bench list spawn
-	complains "list stands alone"
+	complains "list takes no other name"
 }
 
 @test "bad options are refused" {
@@ -218,7 +218,7 @@ check_subject() {
 	check_subject wake_completion us "there is no io_uring"
 }
 
-@test "JSON of the subjects about lanes and classes tells of all sides" {
+@test "JSON of the subjects about lanes and classes has all sides" {
 	needs jq
 	for name in lanes lanes_qos lanes_busy; do
 		check_subject "$name" us "it needs 2 CPUs" "cannot be asked to stay awake"
@@ -264,7 +264,7 @@ check_subject() {
 	done
 }
 
-@test "a walk is of the tree named, or of one that is removed again" {
+@test "a walk is of the given tree, or of a made one that is removed again" {
 	needs jq
 	check_subject walk ns
 	[ "$(ls -A)" = "$(printf '%s\n' err out)" ]
@@ -284,7 +284,7 @@ check_subject() {
 	complains "absent: "
 }
 
-@test "JSON of idle workers tells what they used" {
+@test "JSON of idle workers has the CPU time they used" {
 	needs jq
 	for name in idle idle_ring; do
 		check_subject "$name" us/s "there is no io_uring"
@@ -337,7 +337,7 @@ check_subject() {
 	done
 }
 
-@test "a plot that cannot be drawn is told before anything is measured" {
+@test "a plot that cannot be drawn is refused before anything is measured" {
 	mkdir bin
 	PATH=$PWD/bin bench spawn --plot o.svg
 	complains "gnuplot is missing (Debian: apt-get install gnuplot-nox)"
@@ -392,7 +392,7 @@ check_subject() {
 	grep -q "steal: skipped, it needs 2 CPUs and may use 1" err
 }
 
-@test "JSON of the subjects that read files, and nothing is left behind" {
+@test "JSON of the subjects that read files, and no file is left over" {
 	needs_disk
 	needs jq
 	bench read --json --seconds 0.05 --size 64M
@@ -447,7 +447,7 @@ check_subject() {
 	[ "$(ls -A)" = "$(printf '%s\n' err out small)" ]
 }
 
-@test "blocks in order are measured, and what is written goes to files of its own" {
+@test "blocks in order are measured, and writes go to files of their own" {
 	needs_disk
 	needs jq
 	for name in read_blocks write; do
@@ -476,7 +476,7 @@ check_subject() {
 	grep -q "there is no io_uring" err || complains "--block: this device takes multiples of"
 }
 
-@test "what this build lacks is told" {
+@test "missing parts of this build are named" {
 	needs_disk
 	head -c 65536 /dev/zero >file
 	if [[ $features != *+xxhash* ]]; then
@@ -490,7 +490,7 @@ check_subject() {
 	fi
 }
 
-@test "text tells ours, floor and ratio; sizes need not be whole blocks" {
+@test "text has ours, floor and ratio; sizes need not be whole blocks" {
 	needs_disk
 	head -c 3145729 /dev/urandom >odd
 	head -c 777 /dev/urandom >small
@@ -510,7 +510,7 @@ check_subject() {
 }
 
 # Starts a bench, waits until it notices signals, and a little longer. A shell's
-# background jobs ignore SIGINT unless told otherwise.
+# background jobs ignore SIGINT by default.
 interrupt() {
 	local delay=$1
 	shift
@@ -522,7 +522,7 @@ interrupt() {
 	wait $! || status=$?
 }
 
-# Each of these, at once and a little later; nothing is left behind.
+# Each of these, at once and a little later; no file is left over.
 interrupt_all() {
 	local subject delay
 	env --default-signal=INT true 2>/dev/null || skip "env has no --default-signal"
@@ -613,7 +613,7 @@ interrupt_all() {
 	grep -qxF '    what was run' out
 }
 
-@test "make bench tells row by row which targets hold" {
+@test "make bench says row by row which targets hold" {
 	needs jq
 	bench list
 	mv out list
@@ -757,7 +757,7 @@ make_page() {
 	diff targets rows
 }
 
-@test "programs that hash and search stand beside the same work by ours" {
+@test "programs that hash and search are listed beside the same work by ours" {
 	needs jq
 	needs sha256sum
 	[[ $features == *+hyperscan* ]] || skip "scan is missing"
@@ -789,8 +789,8 @@ make_page() {
 }
 
 # A program whose figures are made up: each subject PERCENT slower than 100,
-# give or take 4 % of noise, or TIMES as much. What is better for a subject is as
-# the real one says.
+# give or take 4 % of noise, or TIMES as much. The real program says whether
+# more or less is better for a subject.
 make_double() {
 	cat >"$1" <<-EOF
 		#!/bin/bash

@@ -94,7 +94,7 @@ interrupted() {
 @test "a source folder that cannot be written is said to be so, in one line" {
 	local line
 	line="bootstrap: cannot write to $PWD; copy the source folder to where you may write, and run ./bootstrap there"
-	# Whoever we are: what is there in place of the folder cannot be written to.
+	# For any user: the thing in place of the folder cannot be written to.
 	: >build
 	run ./bootstrap
 	[ "$status" = 2 ]

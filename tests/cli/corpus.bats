@@ -27,7 +27,7 @@ sums() {
 	sums | cmp - first
 }
 
-@test "what is missing is made again: the tree, a file, the manifest, its end" {
+@test "missing parts are made again: the tree, a file, the manifest, its end" {
 	local damage
 	make_tree
 	sums >first
@@ -35,7 +35,7 @@ sums() {
 	for damage in 'rm -rf tree' 'rm "$(find tree -type f | head -n 1)"' \
 		': >"$(find tree -type f | tail -n 1)"' 'rm tree.manifest' \
 		'rm tree.state' ': >tree.state' 'head -n 1 tree.state >begun; mv begun tree.state'; do
-		# Without a state file a folder of somebody else's is left alone.
+		# Without a state file a folder of another user's is left alone.
 		[ "$damage" != 'rm tree.state' ] || damage="rm -rf tree; $damage"
 		eval "$damage"
 		make_tree || {

@@ -27,7 +27,7 @@ problems_of() {
 	[ "$(wc -l <out)" = 1 ]
 	jq -e ".exit_status == $wanted and (.paths | length) == 2" out
 	[ "$(jq -r .verdict out)" = "$(tail -n 1 text | sed 's/:.*//')" ]
-	# Every fact and problem of the one in the other.
+	# Every fact and problem of the JSON is in the text.
 	for name in $(jq -r '.. | objects | keys[]' out | sort -u); do
 		case $name in
 		paths | path | verdict | exit_status | problems | what | mend) continue ;;
@@ -126,7 +126,7 @@ problems_of() {
 	jq -e '.io_uring.problems | length == 1' out
 }
 
-@test "what cannot be read is unusable" {
+@test "unreadable files are unusable" {
 	needs jq
 	mkfifo fifo
 	mkdir empty
@@ -154,7 +154,7 @@ problems_of() {
 	jq -e '.paths | map(.problems[0].what) == ["permission denied", "permission denied"]' out
 }
 
-@test "a file system without O_DIRECT degrades, one with it tells its alignment" {
+@test "a file system without O_DIRECT degrades, one with it shows its alignment" {
 	needs jq
 	local file=/sys/kernel/mm/transparent_hugepage/enabled
 	[ -r "$file" ] || skip "no such file"
@@ -191,7 +191,7 @@ problems_of() {
 	[ "$(grep -c '^[^ ]' out)" = 9 ]
 }
 
-@test "what the environment forces is shown, and bad usage told" {
+@test "forced settings of the environment are shown, and bad usage reported" {
 	PINION_IO_LEVEL=ring-basic pinion doctor
 	grep -q 'PINION_IO_LEVEL ring-basic' out
 	pinion doctor --yaml

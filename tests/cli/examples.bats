@@ -13,7 +13,7 @@ example() {
 	"${PINION%/*}/examples/$name" "$@" >out 2>err || status=$?
 }
 
-# count PATTERN NUMBER: so many lines of the output match.
+# count PATTERN NUMBER: that number of lines of the output match.
 count() {
 	[ "$(grep -cE "$1" out)" = "$2" ] || {
 		echo "expected $2 lines like: $1; got:"
@@ -158,7 +158,7 @@ steal_numbers() {
 		example buffer_pool numbers $workers
 		expect 0
 		count "^numbers: $size bytes, 700000 lines, $(((size + 65535) / 65536)) pieces in 16 buffers, 16 of them back\$" 1
-		# It asks nobody whether it may do without io_uring, and says so.
+		# It does without io_uring unasked, and says so.
 		[ "$(grep -vc 'reading without io_uring' err)" = 0 ]
 	done
 	: >nothing
@@ -230,7 +230,7 @@ steal_numbers() {
 }
 
 # WP-25: one computation in parts.
-@test "fan_out's pieces make the whole, and one that fails ends the others" {
+@test "fan_out's pieces make the whole, and a failing piece ends the others" {
 	example fan_out 10
 	expect 0
 	count '^10 pieces: 9592 primes below 100000; 10 ran, 0 did not$' 1
@@ -243,7 +243,7 @@ steal_numbers() {
 }
 
 # WP-25: an image resized by Lanczos' filter, in parallel, at medium.
-@test "resize_image leaves what is even as it is, and mixes what is not" {
+@test "resize_image leaves even areas as they are, and mixes others" {
 	{
 		printf 'P5\n64 48\n255\n'
 		head -c $((64 * 48)) /dev/urandom

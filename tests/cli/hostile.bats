@@ -55,7 +55,7 @@ counts() {
 	}
 }
 
-@test "what is no regular file: a line each, nothing is opened" {
+@test "not a regular file: a line each, nothing is opened" {
 	mkdir tree
 	printf needle >tree/file
 	mkfifo tree/fifo
@@ -311,7 +311,7 @@ goes_on() {
 	for size in 16 64 255; do
 		for command in "${commands[@]}" --version; do
 			status=0
-			# The environment lies on the stack too.
+			# The environment is on the stack too.
 			env -i bash -c "ulimit -s $size; exec '$PINION' $command file" \
 				>out 2>err || status=$?
 			expect 2
@@ -337,7 +337,7 @@ terminate() {
 	pid=
 }
 
-@test "a list that is a FIFO nobody writes to ends by a signal" {
+@test "a list that is a FIFO without a writer ends by a signal" {
 	mkfifo list
 	for arguments in "sum -c list" "sum -a $algorithm --files-from=list" \
 		"scan -F -e needle --files-from=list"; do
@@ -367,7 +367,7 @@ terminate() {
 	done
 }
 
-@test "output that nobody takes: every command that prints" {
+@test "output without a reader: every command that prints" {
 	[ -w /dev/full ] || skip "no /dev/full"
 	printf needle >file
 	for arguments in "scan -F -e needle file" "scan --format=json -F -e needle file" \
@@ -386,7 +386,7 @@ terminate() {
 			grep -q 'standard output: ' err
 		done
 	done
-	# Nowhere to complain: the status tells.
+	# No place for a complaint: the status has to do.
 	status=0
 	"$PINION" sum -a "$algorithm" file missing >out 2>/dev/full || status=$?
 	[ "$status" = 2 ]
@@ -397,7 +397,7 @@ terminate() {
 	says "scan: standard input: is closed"
 }
 
-# A folder of names that act on terminals, with what is expected of them in text.
+# A folder of names that act on terminals, with their expected text.
 make_names() {
 	mkdir names
 	printf needle >$'names/a\x1b]0;owned\x07'
@@ -541,7 +541,7 @@ starts() {
 	wait_until_watching "$pid"
 }
 
-# stops COMMAND: a SIGTERM ends what was started, soon, and it says so.
+# stops COMMAND: a SIGTERM ends the running command, soon, and it says so.
 stops() {
 	kill -TERM "$pid"
 	ends_within 20
@@ -549,7 +549,7 @@ stops() {
 	says "$1: stopped early by a signal"
 }
 
-@test "a signal ends what writes to a pipe that nobody reads" {
+@test "a signal ends a command that writes to a pipe without a reader" {
 	local i how
 	for i in {1..20000}; do
 		echo needle
@@ -560,7 +560,7 @@ stops() {
 		to=sleeping starts "scan -F -e needle" $how file
 		wait_until_idle "$pid"
 		stops scan
-		says "scan: 0 files done, 1 left behind: they did not end within 4 s"
+		says "scan: 0 files done, 1 given up: they did not end within 4 s"
 		says "scan: standard output was not taken: lines are lost"
 		read -r -N 5 -u 9 _
 		while read -r -t 0.01 -N 65536 -u 9 _; do :; done
@@ -653,7 +653,7 @@ needs_kmsg() {
 		grep -qE '^pinion sum: sparse: its holes took more than 1 s: given up at byte [1-9][0-9]* of 16492674416640 \(--file-timeout=0: no limit\)$' err
 		counts "3 2 1 0 0"
 		[ "$(wc -l <out)" = 2 ]
-		# Of the hole only what was hashed is counted.
+		# Only the hashed part of the hole is counted.
 		offset=$(sed -n 's/.*given up at byte \([0-9]*\) of .*/\1/p' err)
 		grep -q "^pinion sum: $(awk -v bytes=$((offset + 6 + 3145728)) 'BEGIN { printf "%.3f", bytes / 1e9 }') GB (holes: " err
 		holes=$(sed -n 's/.*(holes: \([0-9]*\)\..*/\1/p' err)
@@ -684,12 +684,12 @@ needs_kmsg() {
 			[ "$(wc -l <out)" = 1 ]
 		done
 	done
-	# One that ends is read, whatever size it claims.
+	# A file that ends is read, whatever size it claims.
 	pinion "sum -a $algorithm" --file-timeout=60 /proc/cpuinfo /sys/kernel/mm/transparent_hugepage/enabled
 	expect 0
 }
 
-@test "SIGUSR1 counts of a hole what was hashed or searched so far" {
+@test "SIGUSR1 counts the hashed or searched part of a hole" {
 	truncate -s 15T sparse 2>/dev/null || skip "no file of 15 TiB here"
 	# Not known to settle, so the hole is searched.
 	for command in "scan -e (\\x00\\x00)*z" "sum -a $algorithm"; do

@@ -8,8 +8,8 @@ enter_folder() {
 	PINION=${PINION:-${top_builddir:-$PWD}/pinion}
 	version=$("$PINION" --version)
 	features=$(grep '^features:' <<<"$version")
-	# Who does without io_uring because there is none says so, in a line that
-	# few tests are about; who is asked to is silent.
+	# A program that falls back to running without io_uring says so, in a
+	# line that few tests are about; a program that is asked to is silent.
 	[[ $version != *'not available: '* ]] || export PINION_IO_LEVEL=${PINION_IO_LEVEL:-fallback}
 	cd "$BATS_TEST_TMPDIR" || return 1
 }
@@ -58,8 +58,8 @@ wait_until_watching() {
 }
 
 # Whether the process has the file open for reading, without a fork. A walk
-# first looks at it with O_PATH (010000000), and what has its name by the time
-# it is opened is what counts.
+# first opens it with O_PATH (010000000), and the file that has its name by the
+# time of the second open is the one to detect.
 has_open() {
 	local fd word flags
 	for fd in /proc/"$1"/fd/*; do
@@ -80,11 +80,11 @@ halt() {
 	while read -r stat <"/proc/$1/stat" && [[ ! $stat =~ \)\ [TZ] ]]; do
 		:
 	done 2>/dev/null
-	# What is gone was last seen running, or not at all.
+	# A process that is gone was last seen running, or not at all.
 	[[ ${stat-} == *\)\ T* ]]
 }
 
-# How long its threads have run; 0 where the kernel does not tell.
+# How long its threads have run; 0 where the kernel does not report that.
 ran_ns() {
 	local file ns sum=0
 	for file in /proc/"$1"/task/*/schedstat; do
@@ -94,11 +94,11 @@ ran_ns() {
 	echo $sum
 }
 
-# halt_inside FILE COMMAND…: starts the command as $pid and halts it while it reads
-# the file: it is let run for so short a time that it cannot be through before it
-# is looked at again, and for a millisecond since it had the file, as a look at
-# its size comes first. With a number of buffers given it does not open the file
-# before, to find out how many.
+# halt_inside FILE COMMAND…: starts the command as $pid and halts it while it
+# reads the file: the command runs for a time too short to finish before the
+# next check, and for a millisecond after it opened the file, as it asks for its
+# size first. With a number of buffers given it does not open the file before,
+# to find out how many.
 halt_inside() {
 	local path=$1 seen_ns
 	shift
@@ -125,8 +125,8 @@ halt_inside() {
 	return 1
 }
 
-# Waits until all threads of the program have slept for a while: then it has done
-# what it was given. One that would run if it could does not sleep.
+# Waits until all threads of the program have slept for a while: then it has
+# done what it was given. A thread that would run if it could does not sleep.
 wait_until_idle() {
 	local file stat looks=0
 	for _ in {1..5000}; do

@@ -30,7 +30,7 @@ table() {
 		"$1" | LC_ALL=C sort
 }
 
-# What grep finds: PATH<TAB>OFFSET, sorted; likewise what `out` says.
+# What grep finds: PATH<TAB>OFFSET, sorted; and the same from `out`.
 grep_offsets() {
 	LC_ALL=C grep -robUaF -e "$1" "$2" | LC_ALL=C sed -nE 's/^([^:]*):([0-9]+):.*/\1\t\2/p' |
 		LC_ALL=C sort
@@ -180,7 +180,7 @@ make_tree() {
 	sort -c -n -k1,1 -k2,2 -k3,3 got
 }
 
-@test "text shows no more than a quarter of what was found" {
+@test "text shows no more than a quarter of a finding" {
 	printf 'abcdefghijkl 0123456789abcdefghijklmnop' >file
 	scan -F -e abcdefghijkl -e 0123456789abcdefghijklmnop file
 	expect 1
@@ -191,7 +191,7 @@ make_tree() {
 	END
 }
 
-@test "text escapes what would break a line" {
+@test "text escapes characters that would break a line" {
 	printf 'needle' >$'new\nline\t\\\xff\e'
 	scan -F -e needle ./new*
 	expect 1
@@ -267,7 +267,7 @@ make_tree() {
 	expect 2
 }
 
-@test "without regular expressions a line says what is missing" {
+@test "without regular expressions a line names the missing library" {
 	[[ $features == *-hyperscan* ]] || skip "built with hyperscan"
 	printf 'a' >file
 	scan -e 'a+' file
@@ -350,7 +350,7 @@ make_tree() {
 	[ "$(wc -l <err)" -ge 1 ]
 	grep -q 'tree/fifo' err
 	! grep -q 'tree/link' err
-	# Who gets status 2 is told how much that concerns.
+	# With status 2 the counts say how many files that concerns.
 	grep -q '4 files: 1 done, 0 failed, 3 skipped, 0 cancelled' err
 }
 
@@ -400,7 +400,7 @@ make_tree() {
 	[ "$(cat status)" = 2 ]
 }
 
-@test "a signal ends it, status 3, what is done stays" {
+@test "a signal ends it, status 3, finished files stay" {
 	printf 'needle' >file
 	stop_while_fed file scan -F -e needle
 	expect 3
@@ -416,7 +416,7 @@ make_tree() {
 	grep -q 'findings: 3; ' err
 }
 
-@test "--gitignore leaves out what is hidden, counts it, and nothing else does (EX-53)" {
+@test "--gitignore leaves out hidden files, counts them, and nothing else does (EX-53)" {
 	mkdir -p tree/.git tree/hidden tree/kept
 	printf '*.log\n/hidden/\n!keep.log\n' >tree/.gitignore
 	local file
@@ -432,13 +432,13 @@ make_tree() {
 	expect 1
 	[ "$(cut -d: -f1 out | LC_ALL=C sort | tr '\n' ' ')" = "tree/.env tree/keep.log tree/kept/b " ]
 	grep -q '8 files: 4 done, 0 failed, 0 skipped, 0 cancelled, 4 ignored$' err
-	# What is named is searched, and an ignore file in the list is a file.
+	# Named files are searched, and an ignore file in the list is a file.
 	printf '%s\n' tree/a.log tree/hidden >list
 	scan -F -e needle --gitignore --files-from=list
 	[ "$(cut -d: -f1 out | LC_ALL=C sort | tr '\n' ' ')" = "tree/a.log tree/hidden/a " ]
 }
 
-@test "--gitignore: what cannot be used is told, and hides nothing (EX-53)" {
+@test "--gitignore: an unusable ignore file is reported, and hides nothing (EX-53)" {
 	mkdir -p tree/.git tree/huge tree/linked tree/piped tree/wide
 	printf '*\0' >tree/wide/.gitignore
 	printf '*\n' >tree/huge/.gitignore
@@ -630,7 +630,7 @@ others:119-159: github-token' ]
 	[ "$(jq -c 'select(.start != null)' out | wc -l)" = 70 ]
 }
 
-@test "10 000 findings of each rule in each file are shown unless told otherwise" {
+@test "10 000 findings of each rule in each file are shown by default" {
 	local word path count
 	mkdir files
 	# Of one rule one more than that in one file, of the other in the other.
@@ -658,13 +658,13 @@ others:119-159: github-token' ]
 	! grep -q '^files/more_a:20000-20001: e1: ' out
 }
 
-@test "matches that lie too densely end their rule, at the same place" {
+@test "matches that are too dense end their rule, at the same place" {
 	needs regex
 	head -c 200000 /dev/zero | tr '\0' a >file
 	for window in 64K 1M; do
 		scan --workers=2 --window=$window -e 'a{3,30000}' file
 		expect 1
-		[ "$(cat err)" = "pinion scan: file: rule e1: its matches lie too densely to go on after byte 32896 (--max-findings-per-file=0 goes on)" ]
+		[ "$(cat err)" = "pinion scan: file: rule e1: its matches are too dense to go on after byte 32896 (--max-findings-per-file=0 goes on)" ]
 		[ "$(cut -d: -f2 out)" = 0-30000 ]
 	done
 	# A rule without an upper bound is one match here.
@@ -709,7 +709,7 @@ ends_at_its_limit() {
 	[ "$(jq -c 'select(.limit)' out)" = '{"rule":"e1","path":"hole","limit":"findings","findings":1,"searched_to":3}' ]
 }
 
-@test "holes are skipped for rules without an upper bound, with what is around them found" {
+@test "holes are skipped for rules without an upper bound, and matches around them found" {
 	needs regex
 	printf 'zqqq' >file
 	truncate -s 8T file

@@ -221,7 +221,7 @@ counts() {
 	sum -a sha256 --files-from=one --files-from=- --files-from=one <two
 	expect 0
 	cmp out expected
-	# One that cannot be read leaves the others to be hashed.
+	# An unreadable list leaves the others to be hashed.
 	sum -a sha256 --files-from=nowhere --files-from=one
 	expect 2
 	[ "$(cat out)" = "$(head -1 expected)" ]
@@ -477,7 +477,7 @@ counts() {
 	expect 2
 }
 
-@test "a signal: what is done is printed, status 3" {
+@test "a signal: finished files are printed, status 3" {
 	printf a >a
 	stop_while_fed a sum -a "$(any)"
 	expect 3
@@ -570,7 +570,7 @@ wait_for_open() {
 	run -2 "$PINION"
 }
 
-@test "--gitignore: no line for what is hidden, and only with -r (EX-53)" {
+@test "--gitignore: no line for hidden files, and only with -r (EX-53)" {
 	mkdir -p tree/.git tree/build
 	printf 'build\n' >tree/.gitignore
 	printf a >tree/a

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: with an allocator of the embedder's whatever a runtime, its pools, its
+ * Goal: with an allocator of the embedder's all that a runtime, its pools, its
  * scans, a thread pool, or a pool by itself allocate comes from it, aligned as
- * asked for, and goes back to it with the same size and alignment, all of it,
- * and to nobody else's; when it has nothing to give, the n-th time for every n,
- * the call fails with -ENOMEM or goes on, and nothing is left. What is filled
+ * asked for, and goes back to the same allocator with the same size and
+ * alignment, all of it; when it has nothing to give, the n-th time for every n,
+ * the call fails with -ENOMEM or goes on, and nothing is left. Memory filled
  * with rubbish does no harm. What ignore files say is part of it. G11, EX-53.
  * Method: an allocator that keeps books of each block, in lines around it as
  * well; the linker's wrappers (tests/fault/failing.h) count what the library
@@ -26,7 +26,7 @@ enum {
 	LIMIT_SECONDS = 100,
 	LIVES_MAX = 400,
 	RULES = 40,  /* more than there is room for at first */
-	LEVELS = 20, /* likewise, of directories */
+	LEVELS = 20, /* of directories */
 };
 
 struct block {
@@ -150,7 +150,7 @@ static void make_files(void)
 	}
 }
 
-/* What is hidden is far below, behind rules of each level that say nothing. */
+/* The hidden file is far below, and each level's rules about it say nothing. */
 static void make_ignored(void)
 {
 	char path[64 + 2 * LEVELS] = "tree/below";
@@ -372,7 +372,7 @@ static void check_halves_are_refused(void)
 	besides = failing_block_calls();
 	expect_number("none", 0, create(&runtime, PINION_IO_FALLBACK, &half));
 	pinion_runtime_destroy(runtime);
-	expect_number("nobody was asked", 0, books[0].taken);
+	expect_number("no allocator was asked", 0, books[0].taken);
 	expect_true("but malloc", failing_block_calls() - besides > 10);
 }
 

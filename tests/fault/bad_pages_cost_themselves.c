@@ -109,7 +109,7 @@ ssize_t __wrap_preadv2(int fd, const struct iovec *vectors, int count, off_t off
 	return __real_preadv2(fd, vectors, count, offset, flags);
 }
 
-/* ---- the file, and what is in it ---- */
+/* ---- the file, and its contents ---- */
 
 static struct candidate expected[FOUND_MAX];
 static size_t expected_count;

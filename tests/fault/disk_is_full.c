@@ -21,7 +21,7 @@
 enum {
 	PIECE = 64 << 10,
 	WRITES = 64,
-	ROOM = 1 << 20, /* a quarter of what is written */
+	ROOM = 1 << 20, /* a quarter of the written bytes */
 	LIMIT_SECONDS = 100,
 };
 

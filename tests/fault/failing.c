@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Between the library and what it calls; the linker's list of names stands in
- * tests/tests.am.
+ * Wraps the library's calls; tests/tests.am lists their names for the linker.
  */
 #include "tests/fault/failing.h"
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: a file system that delays, shortens, interrupts and refuses reads costs
- * time and nothing else; one that fails them fails its file with that error;
- * one that dies meanwhile fails what is in flight. Each file ends once, what is
- * done has every byte, nothing hangs, with and without rings. REQ-4, W16.
+ * time and nothing else; an error of a read fails its file with that error; a
+ * file system that dies meanwhile fails the requests in flight. Each file ends
+ * once, finished files have every byte, nothing hangs, with and without rings.
+ * REQ-4, W16.
  * Method: tests/support/fuses.h, one kind of misbehaviour for each file.
  */
 #include "tests/support/fuses.h"
@@ -15,7 +16,7 @@
 
 enum kind {
 	KIND_HONEST,
-	KIND_SHORT,	  /* half of what was asked for, but a byte at least */
+	KIND_SHORT,	  /* half of the requested bytes, but one at least */
 	KIND_FAILS,	  /* EIO from a certain offset on */
 	KIND_INTERRUPTED, /* EINTR at the first attempt */
 	KIND_LATE,

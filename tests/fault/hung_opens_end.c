@@ -4,8 +4,8 @@
  * by `file_timeout_ns`, as FAILED with -ETIME; each once, and finish, destroy
  * and the end of the runtime return. Files beside it are read.
  * Method: tests/support/fuses.h, whose server answers no open of one file until
- * the kernel tells it that the opener was interrupted. With a ring: without
- * one the worker itself hangs in open(2), which is documented.
+ * the kernel reports that the opener was interrupted. With a ring: without one
+ * the worker itself hangs in open(2), which is documented.
  */
 #include "tests/support/fuses.h"
 #include "tests/support/scans.h"

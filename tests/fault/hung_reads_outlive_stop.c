@@ -7,9 +7,10 @@
  * bytes or cancelled, and the next stop finds the end. C15, W17, §9.
  * Hazard that others met: a cancel is taken for the end of what it cancels, and
  * the buffer is used again while the kernel still writes to it.
- * Method: a FUSE file whose server keeps its answers back until it is told: as
- * it is, which its worker reads itself, and below a block device (loop), which
- * rings read; each with rings and without. Buffers are from a pool.
+ * Method: a FUSE file whose server keeps its answers back until the test
+ * releases them: by itself, so that its worker reads it, and as the backing
+ * file of a block device (loop), which rings read; each with rings and without.
+ * Buffers are from a pool.
  */
 #include "tests/support/fuses.h"
 #include "tests/support/loops.h"
@@ -139,7 +140,7 @@ static void check_kept(struct pinion_pool *pool, enum how how)
 	expect_number("another", -EAGAIN, pinion_pool_try_acquire(pool, &copy));
 }
 
-/* Another runtime reads what lies elsewhere. */
+/* Another runtime reads files elsewhere. */
 static void check_others(void)
 {
 	struct pinion_runtime *other = runtimes_start(1, PINION_IO_AUTO);
@@ -176,7 +177,7 @@ static void check_results(struct pinion_pool *pool, enum how how)
 		}
 		users_give(pool, &buffers[i]);
 	}
-	expect_true("what was begun is whole", whole > 0);
+	expect_true("finished parts are whole", whole > 0);
 }
 
 static void await_first(void)

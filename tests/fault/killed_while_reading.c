@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: SIGKILL while a process reads ends it at once, whatever is in flight,
- * and leaves nothing behind that keeps the next from reading the same files.
+ * and the next process can read the same files.
  * Method: 20 children scan a few files over and over and say so through a pipe;
  * each is killed after another number of files, with and without rings. In the
  * end this process scans them itself and compares every byte.

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: under each limit that containers, units and administrators set, a
- * runtime of default size comes up, says in one line what is missing where that
+ * runtime of default size comes up, says in one line what it lacks where that
  * costs anything, and a scan hands over every byte of every file: any call of
  * io_uring refused with EPERM or ENOSYS, as seccomp profiles and the sysctl
  * kernel.io_uring_disabled do, locked memory of 0, 64 KiB and 8 MiB, 16
- * descriptors, one CPU, all of them at once. W16, C20.
- * Hazard that others met: ENOMEM of a ring or a registration ends the program.
+ * descriptors, one CPU, all of them at once. W16, C20. Hazard that others met:
+ * ENOMEM of a ring or a registration ends the program.
  * Method: a forked child for each, as an ordinary user where memory is locked.
  */
 #include "runtime/host/kernel.h"

@@ -3,15 +3,15 @@
  * Goal: whichever call of the library fails, the n-th malloc, mmap, thread,
  * set-up, registration, enter, futex, open, stat or read, for every n until
  * none is left to fail: creation returns an error that fits or the runtime
- * works, each file is reported once, what is called done has every byte right,
- * and nothing is left: no memory, mapping, descriptor or thread. The same when
- * all calls from the n-th on fail. W16, §9 of the design.
+ * works, each file is reported once, each file reported as done has every byte
+ * right, and nothing is left: no memory, mapping, descriptor or thread. The
+ * same when all calls from the n-th on fail. W16, §9 of the design.
  * Method: tests/fault/failing.h between the library and libc. One small life
- * each time: create, read a file, scan a tree through the
- * page cache and past it, stop, destroy; with rings, and without. Under ASan
- * its own leak check looks as well. PINION_FAULT=KIND runs the faults of that
- * name alone; FAULT_STRIDE=7 lets every 7th call fail, from one that is drawn,
- * where all of them take too long.
+ * each time: create, read a file, scan a tree through the page cache and past
+ * it, stop, destroy; with rings, and without. Under ASan its own leak check
+ * looks as well. PINION_FAULT=KIND runs the faults of that name alone;
+ * FAULT_STRIDE=7 lets every 7th call fail, from a random one, where all of them
+ * take too long.
  */
 #include "runtime/base/atomic.h"
 #include "runtime/base/base.h"
@@ -235,7 +235,7 @@ static void check_read(bool must_work)
 	expect("reads", 1, pin_load_acquire_u32(&seen.reads));
 	if (must_work || request.result >= 0) {
 		expect("result", sizeof(bytes), request.result);
-		expect("what was read", 0, memcmp(bytes, contents, sizeof(bytes)));
+		expect("bytes read", 0, memcmp(bytes, contents, sizeof(bytes)));
 	}
 	pinion_file_close(&file);
 }
@@ -280,7 +280,7 @@ static void scan_tree(bool must_work, uint32_t direct)
 		expect("all done", FILES, (long long)totals.done);
 		expect("all ignored", IGNORED, (long long)totals.ignored);
 	} else if (rc == 0 && totals.failed == 0) {
-		/* Nobody was told of any failure, so there must not be any. */
+		/* No failure was reported, so there must not be any. */
 		expect("all seen", FILES + IGNORED, (long long)totals.seen);
 	}
 	pinion_scan_destroy(scan);
@@ -362,8 +362,8 @@ static void check_fault(const struct fault *fault, bool is_lasting)
 }
 
 /*
- * Calls that are others, or stand elsewhere, where workers have no ring. And
- * who has asked for a level has no other way than that.
+ * Calls that are others, or are made elsewhere, where workers have no ring. And
+ * a user that asks for a level has no other way than that.
  */
 static bool is_worth(const struct fault *fault)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: a stop and a drain with 10 000 requests in flight end: each callback is
- * entered once, cancelled by the stop, or with its byte in the drain, and what
- * is submitted after the stop is refused. C15, W17.
- * Method: reads of an empty pipe, by one worker or shared by four; what is
- * written to it in the end is as many bytes as there are reads. The counters of
- * the runtime say that all were in flight.
+ * entered once, cancelled by the stop, or with its byte in the drain, and
+ * requests submitted after the stop are refused. C15, W17.
+ * Method: reads of an empty pipe, by one worker or shared by four; in the end
+ * the test writes as many bytes to it as there are reads. The counters of the
+ * runtime say that all were in flight.
  */
 #include "tests/support/runtimes.h"
 #include "tests/support/tasks.h"

@@ -3,9 +3,9 @@
  * Goal: in sanitized builds a touch of memory that the kernel has is reported:
  * of what a read or a statx is to fill, under AddressSanitizer any touch, under
  * ThreadSanitizer one by another thread; of what a write takes, a store by
- * another thread under ThreadSanitizer. A touch before or after is not, nor one
- * of what lies beside, also where the request was cancelled. Without rings it
- * is the same. W17.
+ * another thread under ThreadSanitizer. A touch before or after is not
+ * reported, nor a touch of memory beside it, also where the request was
+ * cancelled. Without rings it is the same. W17.
  * Method: children, each with a request that waits for a pipe or that a worker
  * has in hand, and one touch. All use the memory afterwards.
  */
@@ -49,8 +49,8 @@ static int gate[2];
 static bool has_rings;
 
 /*
- * As read(2) and write(2), which ThreadSanitizer would take for an order of
- * what stands before and behind them in two threads.
+ * As read(2) and write(2), which ThreadSanitizer would take for an order of the
+ * code before and after them in two threads.
  */
 static void pass_unseen(long number, int fd, void *bytes, size_t length)
 {
@@ -90,7 +90,7 @@ static void touch(volatile uint8_t *bytes, enum touch touch)
 	}
 }
 
-/* A pipe that is empty for who reads, and full for who writes. */
+/* A pipe that is empty for a reader, and full for a writer. */
 static void open_pipe(int ends[2], uint16_t op)
 {
 	static const uint8_t page[4096];
@@ -148,7 +148,7 @@ static int attempt(void *arg)
 	}
 	let_end(attempt->op, ends);
 	(void)requests_await(&one);
-	/* From here on it is everybody's. */
+	/* From here on it belongs to all threads. */
 	memset(memory, 1, sizeof(memory));
 	memset(&status, 1, sizeof(status));
 	pinion_runtime_destroy(runtime);

@@ -2,10 +2,10 @@
 /*
  * Goal: a worker that may run beside its CPU, as after a hot-plug or by another
  * program, is bound again while it runs tasks, each time is counted, and the
- * log says so once a minute at most. While its CPU is gone it is tried again
- * and again, told once, and no worker counts as bound; when the CPU is back it
- * is bound, and that is told if the loss was. Workers that are not to be bound
- * are left alone.
+ * log says so once a minute at most. While its CPU is gone the worker retries,
+ * the log reports it once, and no worker counts as bound; when the CPU is back
+ * it is bound, and the log says so if it reported the loss. Workers that are
+ * not to be bound are left alone.
  * Method: what the kernel does then, by sched_setaffinity(2) on each worker's
  * thread; the linker puts this file before the library's own calls of that, so
  * that they fail as for a CPU that is offline. Tasks on each worker until the
@@ -144,7 +144,7 @@ static uint32_t count_lines(const char *text)
 	return count;
 }
 
-/* Each was widened once more; they find it, and count to so many. */
+/* Each was widened once more; the workers find it, and count up to `count`. */
 static void await_rebound(uint64_t count)
 {
 	while (count_rebound() < count) {
@@ -172,13 +172,13 @@ static void check_widened(void)
 	set_all(&allowed);
 	await_rebound(worker_count);
 	expect_number("told", worker_count, count_lines("is bound to CPU "));
-	expect_number("told how", worker_count,
+	expect_number("logged how", worker_count,
 		count_lines(" again: it was allowed on others, since that was offline or a "
 			    "program set its affinity; bind_workers=none leaves affinity to "
 			    "others\n"));
 	swap_all();
 	await_rebound(2 * worker_count);
-	expect_number("told once a minute", worker_count, count_lines("is bound to CPU "));
+	expect_number("logged once a minute", worker_count, count_lines("is bound to CPU "));
 	pinion_runtime_destroy(runtime);
 }
 
@@ -211,18 +211,18 @@ static void check_gone(void)
 	start(PINION_BIND_CORE);
 	lose_all();
 	expect_number("none was bound again", 0, (long long)count_rebound());
-	expect_number("told once each", worker_count, count_lines("cannot be bound to CPU "));
-	expect_number("told why", worker_count, count_lines(" again: Invalid argument; is that"));
+	expect_number("logged once each", worker_count, count_lines("cannot be bound to CPU "));
+	expect_number("logged why", worker_count, count_lines(" again: Invalid argument; is that"));
 	pin_store_release_u32(&is_gone, 0);
 	await_rebound(worker_count);
-	expect_number("told that it is back", worker_count, count_lines("is bound to CPU "));
+	expect_number("logged that it is back", worker_count, count_lines("is bound to CPU "));
 	expect_number("the loss not again", worker_count, count_lines("cannot be bound to CPU "));
 	/* Within the minute: neither the second loss nor its end. */
 	lose_all();
 	pin_store_release_u32(&is_gone, 0);
 	await_rebound(2 * worker_count);
-	expect_number("one loss told", worker_count, count_lines("cannot be bound to CPU "));
-	expect_number("one return told", worker_count, count_lines("is bound to CPU "));
+	expect_number("one loss logged", worker_count, count_lines("cannot be bound to CPU "));
+	expect_number("one return logged", worker_count, count_lines("is bound to CPU "));
 	pinion_runtime_destroy(runtime);
 }
 
@@ -278,8 +278,8 @@ static void check_hotplug(const char *cpu)
 		visit_all();
 	}
 	check_affinity("on its own CPU again");
-	expect_number("told that it is gone", 1, count_lines("cannot be bound to CPU "));
-	expect_number("told that it is back", 1, count_lines("is bound to CPU "));
+	expect_number("logged that it is gone", 1, count_lines("cannot be bound to CPU "));
+	expect_number("logged that it is back", 1, count_lines("is bound to CPU "));
 	pinion_runtime_destroy(runtime);
 }
 

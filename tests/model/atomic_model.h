@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What runtime/base/atomic.h consists of in a model build: the same types and
- * operations, each told to the explorer together with the name of the function
- * it stands in, by which a twin can spoil it. The programs of the other engine,
+ * The contents of runtime/base/atomic.h in a model build: the same types and
+ * operations, each reported to the explorer together with the name of its
+ * function, by which a twin can spoil it. The programs of the other engine,
  * Relacy, are the only ones in C++.
  */
 #ifndef MODEL_ATOMIC_MODEL_H

@@ -34,7 +34,7 @@ static void check_open(int fd)
 	}
 }
 
-/* No number twice, so that whoever uses it too late is noticed. */
+/* No number twice, so that a use after its close is noticed. */
 int model_event_create(void)
 {
 	for (int fd = 0; fd < EVENTS_MAX; fd++) {

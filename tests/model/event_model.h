@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The descriptors of a host in a model build that threads can sleep on: tokens
- * are counted. A second token in one is a failure, as is any use of one that is
- * closed: its number may be another's by then.
+ * are counted. A second token in one is a failure, as is any use of a closed
+ * one: its number may be another's by then.
  */
 #ifndef MODEL_EVENT_MODEL_H
 #define MODEL_EVENT_MODEL_H

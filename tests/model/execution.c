@@ -45,7 +45,7 @@ struct thread {
 	bool has_begun;
 	enum thread_state state;
 	const void *address;
-	bool has_timeout; /* its sleep ends by itself when nobody else can go on */
+	bool has_timeout; /* its sleep ends by itself when no other thread can go on */
 	bool has_timed_out;
 	model_condition_fn condition;
 	const void *condition_arg;
@@ -70,7 +70,7 @@ static struct {
 	uint32_t thread_count;
 	uint32_t current;
 	uint32_t quiet_depth;
-	uint32_t left[MODEL_CHOICE_KINDS]; /* of what is bounded */
+	uint32_t left[MODEL_CHOICE_KINDS]; /* of the bounded choices */
 	uint64_t step_count;
 	uint64_t clock_ns;
 	bool is_running;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The search over one case after another, and what is said about it.
+ * The search over one case after another, and its report.
  */
 #include "tests/model/explorer.h"
 #include "runtime/base/thread.h"

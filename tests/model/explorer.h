@@ -10,8 +10,8 @@
  * choices; a depth-first search over them (choices.h) repeats the case until
  * all have been made.
  *
- * What may be chosen is bounded per execution: leaving a thread that could go
- * on costs one of `preemptions`, reading anything but the newest value one of
+ * The choices are bounded per execution: leaving a thread that could go on
+ * costs one of `preemptions`, reading anything but the newest value one of
  * `stale_reads`, a futex wait that returns for no reason one of `spurious`.
  * Switching away from a thread that blocks, yields or ends is free. Within its
  * bounds the search is complete.
@@ -25,11 +25,11 @@
  * them must fail, or the explorer would prove nothing. A twin or a `given`
  * defect whose site no execution reaches is a failure too.
  *
- * Environment: PINION_MODEL_BOUND (preemptions), PINION_MODEL_DEEPER (so many
- * more than the case says), PINION_MODEL_STALE (0 means sequential
+ * Environment: PINION_MODEL_BOUND (preemptions), PINION_MODEL_DEEPER (this
+ * number more than the case says), PINION_MODEL_STALE (0 means sequential
  * consistency), PINION_MODEL_CASE and PINION_MODEL_TWIN (only these),
- * PINION_MODEL_RANDOM (so many random executions without bounds, seeded by
- * PINION_SEED), PINION_MODEL_REPLAY (the choices of one execution).
+ * PINION_MODEL_RANDOM (this number of random executions without bounds, seeded
+ * by PINION_SEED), PINION_MODEL_REPLAY (the choices of one execution).
  */
 #ifndef MODEL_EXPLORER_H
 #define MODEL_EXPLORER_H
@@ -48,7 +48,7 @@ enum model_choice_kind {
 	MODEL_CHOICE_KINDS,
 };
 
-/* Ways to spoil an operation; `site` is the function it stands in. */
+/* Ways to spoil an operation; `site` is the function it is in. */
 enum model_spoil {
 	MODEL_DROP_FENCE, /* the fence does nothing */
 	MODEL_TORN,	  /* a read-modify-write is a load, then a store */
@@ -123,7 +123,7 @@ void model_settle(void);
 
 /*
  * Sleeping on an address; the caller has looked at the word. False: time has
- * passed, as it does only when nobody else can go on.
+ * passed, as it does only when no other thread can go on.
  */
 bool model_sleep_on(const void *address, bool has_timeout);
 /* Ends one such sleep now, if there is any, and moves the clock. */

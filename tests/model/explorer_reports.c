@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: the explorer fails a program whose twin, or given defect, spoils a site
- * that no execution reaches, and one whose twin passes; it takes a crash by a
- * pointer from freed memory for a failure of the case.
+ * that no execution reaches, and a program whose twin passes; it takes a crash
+ * by a pointer from freed memory for a failure of the case.
  * Method: model_main() runs small cases here; its status and what it printed
  * are compared with what each has to give.
  */

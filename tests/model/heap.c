@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The heap of a running case: each execution starts with an empty one, so
- * addresses repeat, and nothing is used again, so a touch of freed memory is
- * seen: an atomic one by its address, a plain one by what stands there.
+ * addresses repeat, and no memory is reused, so a touch of freed memory is
+ * seen: an atomic one by its address, a plain one by the poison there.
  */
 #include "tests/model/heap.h"
 #include "tests/model/explorer.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A double of the heap, emptied before each execution. What was freed stays
- * known as such: an atomic operation on it fails the case, and a plain read
- * finds poison.
+ * A double of the heap, emptied before each execution. Freed memory stays known
+ * as such: an atomic operation on it fails the case, and a plain read finds
+ * poison.
  */
 #ifndef MODEL_HEAP_H
 #define MODEL_HEAP_H

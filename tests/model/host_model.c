@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The host seam in a model build: threads are the explorer's, futexes put them
- * to sleep, time stands still until nobody can go on. A sleep that ends for no
+ * to sleep, time stops until no thread can go on. A sleep that ends for no
  * reason has reached its deadline, if it has one, and the clock shows it then.
  * It takes the place of host/linux.c.
  *

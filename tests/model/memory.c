@@ -185,7 +185,7 @@ static struct location *find(const void *address, size_t bytes, const char *site
 	return location;
 }
 
-/* The point before an operation, and the bookkeeping of who shares what. */
+/* The point before an operation, and the bookkeeping of shared locations. */
 static void arrive(struct location *location, bool writes)
 {
 	uint32_t bit = 1u << model_thread_current();

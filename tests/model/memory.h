@@ -15,14 +15,14 @@
  *     store, release half  the value gets the thread's view; relaxed: the view
  *                          at its last fence
  *     load, acquire half   joins the value's view; relaxed: at the next fence
- *     read-modify-write    reads the newest value, keeps what was released with
+ *     read-modify-write    reads the newest value, keeps the view released with
  *                          it, orders as named
  *     seq_cst fence        joins what all fences before it knew, and every
  *                          seq_cst write before it
  *
  * Not covered: a load that sees a store not yet executed (load buffering), and
- * two stores to one location that others see in an order other than the one in
- * which they ran. A failed CAS reads the newest value.
+ * two stores to one location that others see in another order than they ran. A
+ * failed CAS reads the newest value.
  *
  * A location is a scheduling point only when threads share it and one of them
  * writes. That is learnt while exploring; when something new was learnt, the
@@ -62,7 +62,7 @@ void memory_begin(bool forgets_sharing);
 bool memory_has_learnt(void);
 void memory_thread_starts(uint32_t parent, uint32_t child);
 void memory_thread_joins(uint32_t thread, uint32_t ended);
-/* Everybody knows everything done so far. */
+/* Every thread knows everything done so far. */
 void memory_settle(uint32_t thread_count);
 
 #endif

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # The block device in memory that `make bench` measures files on: made, used and
-# removed, also when what comes between fails. Needs root.
+# removed, also when a step between fails. Needs root.
 bats_require_minimum_version 1.5.0
 load ../cli/program
 

@@ -202,8 +202,8 @@ fsx_on_new() {
 	inside matches_model /mnt
 }
 
-# Free space in pieces of 64 KiB, and a file that grows: the blocks that XFS sets
-# aside behind its end may have no place yet, and then whoever reads past the end
+# Free space in pieces of 64 KiB, and a file that grows: the blocks that XFS
+# sets aside after its end may have no place yet, and then a read past the end
 # and the cache gets EIO. It is so for some sizes only.
 on_growing_xfs() {
 	local how size refused=0

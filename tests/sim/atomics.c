@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Atomic operations in the simulated world: the plain operation, and a point
- * before it where another thread may go on. It stands behind the same seam as
- * the explorer's memory model, tests/model/atomic_model.h.
+ * before it where another thread may go on. It uses the same seam as the
+ * explorer's memory model, tests/model/atomic_model.h.
  */
 #include "tests/model/memory.h"
 #include "tests/sim/world.h"

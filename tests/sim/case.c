@@ -323,7 +323,7 @@ bool sim_case_load(struct sim_case *test, const char *path)
 	}
 	is_good = read_case(&reader, root);
 	if (is_good && test->may_drain && test->faults.stuck > 0) {
-		is_good = complain(&reader, root, "a drain waits for what is stuck");
+		is_good = complain(&reader, root, "a drain waits for a stuck request");
 	}
 	json_free(root);
 	return is_good;

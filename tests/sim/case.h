@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A case: what is simulated, read from a JSON file.
+ * A case: the input of a simulation, read from a JSON file.
  *
  *     {
  *       "about": "what the case is for",
@@ -9,12 +9,12 @@
  *       "end": "drain",           or "stop", or "either"
  *       "end_us": 400,            the end comes at a random time up to that
  *       "age_limit_us": 3000,     no runnable task waits longer
- *       "rings_wait": 1,          but for what has completed: its worker may be
- *                                 stuck
+ *       "rings_wait": 1,          completions excepted: its worker
+ *                                 may be stuck
  *       "task_ns": 1,             as in the configuration; 0: its default
- *       "lanes": "h:1,hnl",       likewise; left out: all workers serve all
- *       "lane_floor": 16,         likewise; left out: 0, strict
- *       "low_max_wait_ms": 1,     likewise
+ *       "lanes": "h:1,hnl",       as there; left out: all workers serve all
+ *       "lane_floor": 16,         as there; left out: 0, strict
+ *       "low_max_wait_ms": 1,     as there
  *       "assist": 1,              0 or 1: off or idle, with a reserve of
  *       "assist_reserve": 1,
  *       "ring_sharing": 1,        0 or 1: own or shared
@@ -23,11 +23,11 @@
  *       "depth": 2,               reads and writes in the disk at once, and so
  *       "limits": 3,              often other limits, up to it; 0: not limited
  *       "no_rings": 1,            as in the configuration
- *       "polled": 2,              likewise: 0 or 2, never or always
+ *       "polled": 2,              as there: 0 or 2, never or always
  *       "commands": 1,            of half of the reads and writes the file is a
  *                                 namespace, read by commands; 2: which rings
  *                                 always refuse
- *       "park_timeout_us": 200,   likewise; it must never find work
+ *       "park_timeout_us": 200,   as there; it must never find work
  *       "programs": [             what tasks do, in this order:
  *         {"name": "leaf",
  *          "burn_us": 20,         compute for a random time up to that
@@ -39,7 +39,7 @@
  *          "deadline_us": 100,    ahead, and this share cancelled at once
  *          "cancel_percent": 5},
  *         {"name": "root",        and, once all reads are done,
- *          "children": 3,         spawn tasks of a program that stands above,
+ *          "children": 3,         spawn tasks of a program further up,
  *          "spawns": "leaf",      this share of them for any worker
  *          "shared_percent": 50,
  *          "hold_us": 9000,       and then block for that long; with reads,
@@ -49,7 +49,7 @@
  *       ],
  *       "threads": [              outside threads that spawn
  *         {"program": "root", "tasks": 10, "pause_us": 30,
- *          "requests": 5,         and so many requests as the program has them,
+ *          "requests": 5,         and this number of the program's requests,
  *          "cancels": 3}          and cancel a request, any of all
  *       ],
  *       "faults": {"late": 20}    in 1000; see struct sim_faults
@@ -112,7 +112,7 @@ struct sim_faults {
 	uint32_t interrupted;	   /* a read ends with EINTR or EAGAIN */
 	uint32_t enter_fails;	   /* an enter does nothing but fail */
 	uint32_t enter_short;	   /* an enter takes a part of the entries */
-	uint32_t cancel_misses;	   /* what is in flight is not found */
+	uint32_t cancel_misses;	   /* requests in flight are not found */
 	uint32_t doorbell_fails;   /* a message must be sent again */
 	uint32_t poll_ends;	   /* a multishot poll has to be armed anew */
 	uint32_t spurious;	   /* a sleep ends for no reason */
@@ -155,7 +155,7 @@ struct sim_case {
 	struct sim_faults faults;
 };
 
-/* Prints what is wrong with the file and returns false. */
+/* Prints the mistake in the file and returns false. */
 bool sim_case_load(struct sim_case *test, const char *path);
 
 #endif

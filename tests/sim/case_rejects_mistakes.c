@@ -9,7 +9,7 @@
 
 #include <unistd.h>
 
-/* %s: what is added behind the last member. */
+/* %s: text added after the last member. */
 static const char good[] = "{\n\t\"about\": \"a \\\"case\\\"\",\n\t\"workers\": 2,\n"
 			   "\t\"ring_entries\": 8, \"end\": \"either\", \"age_limit_us\": 10,\n"
 			   "\t\"programs\": [{\"name\": \"a\"}, {\"name\": \"b\", \"children\": 2, "

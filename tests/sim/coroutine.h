@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Coroutines: several stacks on one thread, of which one runs until it hands
- * over to another. Who is next is for others to decide.
+ * over to another. The caller decides on the next.
  */
 #ifndef SIM_COROUTINE_H
 #define SIM_COROUTINE_H

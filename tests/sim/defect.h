@@ -24,33 +24,33 @@ enum defect {
 	DEFECT_CREDIT_UNBOUNDED,       /* more requests than completion entries */
 	DEFECT_COMPLETION_MISCOUNTED,  /* a completion sometimes counts twice */
 	DEFECT_RING_LEAKS,	       /* a ring is not given back */
-	DEFECT_SENTRY_UNTOLD,	       /* the sentry is not told of what is kept */
-	DEFECT_SENTRY_BLIND,	       /* it wakes nobody */
-	DEFECT_OFFERS_LEFT,	       /* nobody takes over from a stuck worker */
+	DEFECT_SENTRY_UNTOLD,	       /* the watchdog does not know of the saved timers */
+	DEFECT_SENTRY_BLIND,	       /* it wakes no worker */
+	DEFECT_OFFERS_LEFT,	       /* no worker takes over from a stuck one */
 	DEFECT_MESSAGE_LOST,	       /* a request's message is sometimes dropped */
 	DEFECT_DEADLINE_NOT_AWAITED,   /* a sleep does not end for a deadline */
 	DEFECT_SUCCESSOR_UNTOLD,       /* the last searcher does not look at the lanes */
 	DEFECT_FLOOR_LOST,	       /* no lane has a turn for being passed by */
 	DEFECT_AGING_LOST,	       /* nor for waiting */
-	DEFECT_ASSIST_UNASKED,	       /* nobody is woken to help */
-	DEFECT_ASSIST_BLIND,	       /* a sleep without a look for who needs help */
-	DEFECT_RELIEF_LOST,	       /* nobody sees to a stuck worker's ring */
+	DEFECT_ASSIST_UNASKED,	       /* no worker is woken to help */
+	DEFECT_ASSIST_BLIND,	       /* a sleep without a check for lanes that need help */
+	DEFECT_RELIEF_LOST,	       /* no worker reaps a stuck worker's ring */
 	DEFECT_DOORBELL_NOT_REARMED,   /* nor after others were in the ring */
 	DEFECT_LEAVES_WITH_WAKE,       /* a worker that leaves keeps a wake to itself */
 	DEFECT_LEAVES_WITH_TASKS,      /* what it has queued goes with it */
-	DEFECT_CREDIT_KEPT,	       /* who starts nothing keeps what a new limit forbids */
+	DEFECT_CREDIT_KEPT,	       /* an idle worker keeps credit beyond a new limit */
 	DEFECT_PARKS_IN_NO_RING,       /* one without rings seems to sleep in its ring */
-	DEFECT_POLLED_NOT_ASKED,       /* who polls a device sleeps all the same */
-	DEFECT_POLLED_REFUSAL_LOST,    /* what is not polled is not done at all */
+	DEFECT_POLLED_NOT_ASKED,       /* a worker that polls a device sleeps all the same */
+	DEFECT_POLLED_REFUSAL_LOST,    /* unpolled transfers are not done at all */
 	DEFECT_COMMANDS_UNWATCHED,     /* a sleep beside another ring ends for the first only */
 	DEFECT_CALL_WHILE_SEARCHING,   /* others rely on who waits in a call */
 	DEFECT_COMMAND_REFUSAL_LOST,   /* what a ring does not take is not done at all */
 	DEFECT_COMMAND_STATUS_IGNORED, /* what a device says of a command is not heard */
-	DEFECT_CANCEL_NOT_REPEATED,    /* one that missed is taken to have hit */
-	DEFECT_INTERVAL_UNBOUNDED,     /* who learns of tasks forgets the bounds */
+	DEFECT_CANCEL_NOT_REPEATED,    /* a cancel that missed is taken to have hit */
+	DEFECT_INTERVAL_UNBOUNDED,     /* a worker that learns from tasks forgets the bounds */
 	DEFECT_WAIT_UNTOLD,	       /* a worker whose wait is served sleeps on */
-	DEFECT_WAKE_UNSENT,	       /* who spawns from outside sometimes wakes nobody */
-	DEFECT_CLAIM_UNTOLD,	       /* who is claimed to be woken is sometimes not told */
+	DEFECT_WAKE_UNSENT,	       /* a spawn from outside sometimes wakes no worker */
+	DEFECT_CLAIM_UNTOLD,	       /* a worker claimed for a wake is sometimes not woken */
 	DEFECT_COUNT,
 };
 

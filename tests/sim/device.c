@@ -90,7 +90,7 @@ static struct io_uring_cqe *cqe_of(const struct ring *ring, uint32_t number)
 	return &ring->cqes[(size_t)(number & ring->cq_mask) << (ring->is_wide ? 1 : 0)];
 }
 
-/* A poll of it ends with what is in its queue now. */
+/* A poll of it ends with the completions in its queue now. */
 static void tell_watcher(const struct ring *wide)
 {
 	for (uint32_t i = 0; i < device.ring_count; i++) {

@@ -3,16 +3,16 @@
  * The simulated kernel side of io_uring: rings in memory as liburing lays them
  * out, and the operations the library uses; what a read does is the disk's.
  *
- * Of three kinds of ring each run has one: completions wait for their owner's
+ * Each run has one of three kinds of ring: completions wait for their owner's
  * enter (DEFER_TASKRUN), for any system call of its owner (COOP_TASKRUN), or
- * for nobody. What waits shows as the task-run flag. A kernel may also have no
+ * not at all. Waiting ones show as the task-run flag. A kernel may also have no
  * io_uring, and either kind of doorbell.
  *
  * A wide ring takes commands (IORING_OP_URING_CMD) and nothing else; it may be
  * watched by another with a poll, and is never waited in.
  *
- * Checked here: no overflow of either queue, what is read into or written from
- * registered memory lies in it, one thread enters a ring, no doorbell of a
+ * Checked here: no overflow of either queue, reads into and writes from
+ * registered memory stay in it, one thread enters a ring, no doorbell of a
  * freed ring, nothing in flight and nothing registered when a ring is freed.
  */
 #ifndef SIM_DEVICE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A ring's beginning and end, and what it is told in between: setting up and
- * freeing, and registering, some of which liburing does by itself.
+ * A ring's set-up, registrations and end, some of which liburing does by
+ * itself.
  */
 #include "runtime/base/base.h"
 #include "tests/sim/device_state.h"

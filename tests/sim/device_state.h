@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the simulated kernel side of io_uring consists of, for the files that
- * it is in; device.h tells what it does.
+ * State of the simulated kernel side of io_uring, shared by its files; device.h
+ * describes its behaviour.
  */
 #ifndef SIM_DEVICE_STATE_H
 #define SIM_DEVICE_STATE_H
@@ -120,7 +120,7 @@ static inline struct ring *ring_of(int fd, bool by_table)
 	return &device.rings[index];
 }
 
-/* Only a shared ring is anybody's. */
+/* Only a shared ring is open to any thread. */
 static inline void own(struct ring *ring)
 {
 	if (device.shares_rings) {
@@ -146,16 +146,19 @@ static inline bool is_request(uint64_t user_data)
 
 /* ---- device.c ---- */
 
-/* One more completion, for whoever asks or at once, as the ring's kind is. */
+/*
+ * One more completion, for an enter that asks or at once, as the ring's kind
+ * is.
+ */
 void device_complete(struct ring *ring, uint64_t user_data, int32_t result, uint32_t flags);
-/* So many of those that wait into its queue. */
+/* At most count_max of the waiting ones into its queue. */
 void device_hand_over(struct ring *ring, uint32_t count_max);
 /* When something is due may have changed. */
 void device_find_next(void);
 
 /* ---- device_submit.c ---- */
 
-/* Takes so many entries, or fewer; how many. */
+/* Takes at most to_submit entries; returns how many. */
 uint32_t device_submit(struct ring *ring, uint32_t to_submit);
 /* Its eventfd was written. */
 void device_poll_fires(struct ring *ring);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What becomes of entries that are submitted: operations of the disk, polls,
- * cancels, and what is refused at once.
+ * The fate of submitted entries: operations of the disk, polls, cancels, and
+ * refusals at once.
  */
 #include "runtime/base/base.h"
 #include "tests/sim/device_state.h"
@@ -39,7 +39,7 @@ static void start_operation(struct ring *ring, const struct io_uring_sqe *sqe)
 	workload_request_starts(sqe->user_data);
 	ring->operations[i] = (struct operation){
 		.sqe = *sqe,
-		/* What cannot be cancelled would never end. */
+		/* A request that cannot be cancelled would never end. */
 		.due_ns = !ring->is_polled && !ring->is_wide && disk_is_stuck()
 			? WORLD_NEVER
 			: world_now_ns() + disk_latency_ns(),
@@ -107,8 +107,8 @@ static bool is_operation(const struct operation *operation, uint64_t user_data)
 }
 
 /*
- * What the disk has already got runs to its end all the same; what is stuck is
- * not there yet.
+ * Requests that the disk has already got run to their end all the same; a stuck
+ * one is not there yet.
  */
 static void cancel(struct ring *ring, const struct io_uring_sqe *sqe)
 {

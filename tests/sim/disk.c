@@ -33,7 +33,7 @@ void disk_begin(const struct sim_faults *given)
 	memset(is_written, 0, sizeof(is_written));
 }
 
-/* Each 16th byte says where it stands; the others cost time only. */
+/* Each 16th byte depends on its offset; the others cost time only. */
 static uint8_t byte_at(uint64_t offset_bytes)
 {
 	return (uint8_t)((offset_bytes >> 4) * 151 + (offset_bytes >> 12) * 29 + 7);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The simulated disk: one file whose bytes follow from their offset, so that a
- * buffer tells whether it was read right. What is written must be these bytes
- * again, and the disk remembers which blocks were.
+ * reader can check its buffer. Written bytes must be the same again, and the
+ * disk remembers which blocks were written.
  *
  * The same bytes are to be had as an NVMe namespace, a few blocks at a time.
  *
@@ -42,7 +42,7 @@ int32_t disk_execute(const struct io_uring_sqe *sqe);
 
 /* Whether that is an entry of one of the operations. */
 bool disk_takes(uint8_t opcode);
-/* Likewise a command: 0 or its status, which is positive. */
+/* The same for a command: 0 or its status, which is positive. */
 int32_t disk_execute_command(const struct nvme_uring_cmd *command);
 
 /* Makes bytes what the file holds at that offset. */

@@ -200,7 +200,7 @@ static void sim_unmap(void *memory, size_t bytes)
 			return;
 		}
 	}
-	world_fail("an unmap of what was never mapped");
+	world_fail("an unmap of memory that was never mapped");
 }
 
 static bool sim_fd_is_scarce(int fd)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The simulated host before and after a run; what it is stands in
- * runtime/host/host.h.
+ * The simulated host before and after a run; runtime/host/host.h describes it.
  */
 #ifndef SIM_HOST_H
 #define SIM_HOST_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the product's sources, as the simulator compiles them, add to what their
- * own headers tell.
+ * Additions of the product's sources, as the simulator compiles them, to their
+ * own headers.
  */
 #ifndef SIM_PRODUCT_H
 #define SIM_PRODUCT_H

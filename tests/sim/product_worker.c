@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The real worker/thread.c, with calls that a defect may spoil, and with its
- * thread-local variable told to the world.
+ * thread-local variable visible to the world.
  */
 #include "tests/sim/product.h"
 #include "runtime/base/check.h"

@@ -15,9 +15,9 @@
  * pin_worker_step() as threads run it. Simulated are the host below (clock,
  * futexes, threads, memory), the rings with their disk, and the machine's
  * facts. Files: world.h is clock, chance, threads and trace; host.c, atomics.c,
- * machine.c, device.h and disk.h are what the product stands on; case.h,
- * json.h and workload.h what it is given to do; watch.h what must hold;
- * defect.h and product_*.c the planted bugs.
+ * machine.c, device.h and disk.h are below the product; case.h, json.h and
+ * workload.h its input; watch.h the invariants; defect.h and product_*.c the
+ * planted bugs.
  *
  * The simulator itself is checked in two ways: runs are repeated and must give
  * the same trace, also those that fail; and each twin, a run with a planted
@@ -101,7 +101,7 @@ static const struct twin twins[] = {
 	{DEFECT_PARKS_IN_NO_RING, "parks_in_no_ring", "depth_no_ring", "is_open", 20000},
 	{DEFECT_POLLED_NOT_ASKED, "polled_not_asked", "polled", "that it should poll", 200},
 	{DEFECT_WAIT_UNTOLD, "wait_untold", "joins", "nothing will ever happen", 200},
-	/* Or the cancels of what is nowhere are too many. */
+	/* Or the cancels of requests that are nowhere are too many. */
 	{DEFECT_POLLED_REFUSAL_LOST, "polled_refusal_lost", "polled", "has waited|overflows", 200},
 	{DEFECT_COMMANDS_UNWATCHED, "commands_unwatched", "commands", "beside completed commands",
 		200},

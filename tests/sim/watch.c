@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A list of waiting tasks, oldest first, and a look at every worker.
+ * A list of waiting tasks, oldest first, and a check of every worker.
  *
  * The one place that looks into the scheduler: at the shared queue's length and
  * at a worker's ring, as plain memory, so that looking changes nothing.
@@ -140,7 +140,7 @@ static bool has_shared_work(const struct pin_shared *shared, uint32_t lane)
 	return injector->length.value > 0 || injector->newcomers.value != 0;
 }
 
-/* One that is free beyond the reserve of its tier takes others' work. */
+/* A worker that is free beyond the reserve of its tier takes others' work. */
 static void check_assistant(const struct pin_worker *worker)
 {
 	const struct pin_shared *shared = worker->shared;
@@ -162,7 +162,7 @@ static void check_sleeper(uint32_t thread, const struct pin_worker *worker)
 	const struct pin_shared *shared = worker->shared;
 
 	if (worker->service.value != PIN_SERVICE_IN) {
-		return; /* it waits for what is bound to it, and serves nothing more */
+		return; /* it waits for tasks bound to it, and serves nothing more */
 	}
 	for (uint32_t lane = 0; lane < PIN_LANES; lane++) {
 		if (pin_worker_serves(worker, lane) && has_shared_work(shared, lane)) {
@@ -185,7 +185,7 @@ static void check_sleeper(uint32_t thread, const struct pin_worker *worker)
 
 void watch_sleepers(void)
 {
-	/* A stalled thread may be on its way to wake somebody. */
+	/* A stalled thread may be on its way to wake a worker. */
 	if (watch.has_net || has_stalled_thread()) {
 		return;
 	}

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What must hold at every moment of a run, whatever the tasks do:
+ * The invariants at every moment of a run, whatever the tasks do:
  *
- * (1) nobody sleeps while work is visible: when no thread can run, and none has
- *     stalled in the middle of something, then no worker sleeps beside a shared
+ * (1) no worker sleeps while work is visible: when no thread can run and none
+ *     has stalled in the middle of something, no worker sleeps beside a shared
  *     queue with work in it, and none sleeps elsewhere than in its ring while
- *     that holds completions of its requests. Where sleeps have a timeout
- *     as their safety net it is left to that, which must find nothing;
+ *     that holds completions of its requests. Where sleeps have a timeout as
+ *     their safety net it is left to that, which must find nothing;
  * (2) no task that may run waits for longer than the case allows;
- * (3) what adapts itself stays in its range: polls of the LIFO slot in a row
- *     and of a turn in all, the interval of looks into the shared queue, and
- *     those who search: never
- *     fewer than none, nor more than there are threads, as who wakes somebody
- *     counts it before it is up (AS-1, AS-38).
+ * (3) values that adapt stay in their range: polls of the LIFO slot in a row
+ *     and of a turn in all, the interval of checks of the shared queue, and the
+ *     number of searchers: never below zero, nor more than there are threads,
+ *     as a waker counts the sleeper before it is up (AS-1, AS-38).
  *
  * The end of a run, and that each task is entered once, are workload.h's.
  */
@@ -29,7 +28,7 @@ void watch_task_ready(uint32_t task);
 /* It was entered, or will not be. */
 void watch_task_gone(uint32_t task);
 
-/* By the world: when nobody can run, and whenever the clock has moved. */
+/* By the world: when no thread can run, and whenever the clock has moved. */
 void watch_sleepers(void);
 void watch_age(uint64_t now_ns);
 void watch_ranges(void);

@@ -4,7 +4,7 @@
  * programs say, and the end at a random moment. It keeps the books:
  *
  * (1) a task that was accepted is entered once, by `run` or, under a stop, by
- *     `cancel`; one that was refused never; a read that was accepted by `run`;
+ *     `cancel`; a refused task never; a read that was accepted by `run`;
  * (2) a read delivers the bytes the file holds there, all that were asked for
  *     or up to the file's end; or an error that the fault plan allows;
  * (3) at the end the runtime's counters are those of the books;

@@ -154,7 +154,7 @@ static uint16_t choose_op(const struct sim_program *program)
 	uint16_t first_other = PINION_OP_WRITE + 1;
 	uint64_t share;
 
-	/* Nothing is drawn for what is not asked for. */
+	/* No random choice for parts that the case lacks. */
 	if (program->write_percent + program->other_percent == 0) {
 		return PINION_OP_READ;
 	}
@@ -174,7 +174,7 @@ static void shape_range(struct workload_entry *read)
 	uint64_t places = DISK_FILE_BYTES / DISK_BLOCK_BYTES;
 
 	request->length_bytes = (1 + world_random(blocks)) * DISK_BLOCK_BYTES;
-	/* Some reads lie across the end of the file, none behind it. */
+	/* Some reads cross the end of the file, none begins after it. */
 	if (request->op != PINION_OP_READ) {
 		places -= request->length_bytes / DISK_BLOCK_BYTES;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a workload consists of, for the files that its tasks, its requests and
- * its threads are in; workload.h tells what it does.
+ * State of a workload, shared by the files of its tasks, its requests and its
+ * threads; workload.h describes its behaviour.
  */
 #ifndef SIM_WORKLOAD_STATE_H
 #define SIM_WORKLOAD_STATE_H
@@ -19,7 +19,7 @@ enum { WORKLOAD_READ_BYTES_MAX = 4096 };
 enum workload_kind { WORKLOAD_TASK, WORKLOAD_READ };
 
 struct workload_entry {
-	struct pinion_request request; /* its task is what is spawned */
+	struct pinion_request request; /* its task is the one spawned */
 	enum workload_kind kind;
 	bool is_accepted;
 	bool is_entered;
@@ -75,7 +75,7 @@ static inline struct workload_entry *workload_entry_of(struct pinion_task *task)
 
 /* ---- workload_tasks.c ---- */
 
-/* Any entry; its task is to be filled in by who asks for it. */
+/* Any entry; the caller fills in its task. */
 struct workload_entry *workload_new_entry(
 	enum workload_kind kind, const struct sim_program *program);
 struct workload_entry *workload_new_task(const struct sim_program *program);

@@ -241,7 +241,7 @@ static void advance(uint64_t to_ns)
 	watch_ranges();
 }
 
-/* Nobody can run. */
+/* No thread can run. */
 static void jump(void)
 {
 	uint64_t next_ns = device_next_ns();

@@ -10,13 +10,13 @@
  *
  * The clock moves a little at each point. When no thread can run it jumps to
  * the next thing that will happen: a deadline, the end of a computation, a
- * completion. When nothing will, the run has failed: everybody waits for ever.
+ * completion. When nothing will, the run has failed: all threads wait for ever.
  *
  * Memory is sequentially consistent here; weaker orders are what the
  * interleaving explorer in tests/model is for.
  *
- * Each event goes into the trace: into its hash, by which two runs are told
- * apart, and into a list of the last ones, which is printed on failure. No
+ * Each event goes into the trace: into its hash, by which two runs are
+ * compared, and into a list of the last ones, which is printed on failure. No
  * event carries an address, since these differ between processes.
  */
 #ifndef SIM_WORLD_H
@@ -48,7 +48,7 @@ struct world_options {
 	uint64_t seed;
 	bool is_told; /* print every event */
 	uint32_t preempt_per_mille;
-	uint32_t stall_per_million; /* per point; 0: nobody ever stalls */
+	uint32_t stall_per_million; /* per point; 0: no thread ever stalls */
 	uint64_t stall_ns_max;
 };
 

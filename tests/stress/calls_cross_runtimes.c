@@ -39,7 +39,7 @@ struct level;
 
 typedef void (*next_fn)(struct level *level, bool is_on_worker);
 
-/* One call, and what waits for it on the runtime it was made on. */
+/* One call, and its wait on the runtime it was made on. */
 struct level {
 	struct pinion_call call;
 	struct pinion_wait wait;
@@ -49,7 +49,7 @@ struct level {
 	next_fn next;
 	struct chain *chain;
 	uint32_t home;	 /* the runtime of its caller */
-	uint32_t target; /* the one it runs on */
+	uint32_t target; /* the runtime it runs on */
 	struct pin_atomic_u32 runs;
 };
 
@@ -105,7 +105,7 @@ static void callback_over(struct pinion_future_callback *callback)
 	level->next(level, false);
 }
 
-/* For whoever cannot wait any more, but has to know. */
+/* For a thread that cannot wait any more, but has to know. */
 static void call_back(struct level *level)
 {
 	level->callback =
@@ -219,7 +219,7 @@ static int run_level(void *arg)
 	struct level *level = arg;
 	struct chain *chain = level->chain;
 	uint32_t index = (uint32_t)(level - chain->levels);
-	/* It may all be over, and begun anew, behind what follows. */
+	/* It may all be over, and begun anew, after this. */
 	int target = (int)level->target;
 
 	expect_true("where it runs", pinion_worker_index(runtimes[target]) >= 0);
@@ -237,7 +237,7 @@ static int run_level(void *arg)
 	return target;
 }
 
-/* What is not right in a round that goes on: no room, or it is ending. */
+/* An accepted refusal in a round that goes on: no room, or it is ending. */
 static void check_refusal(int rc)
 {
 	expect_true("refusal", rc == -ESHUTDOWN || rc == -EAGAIN);
@@ -542,7 +542,7 @@ static void park(struct random_source *random)
 	}
 }
 
-/* Nobody calls any more, but for those that wait. */
+/* No thread calls any more, except waits in progress. */
 static void join_all(pthread_t resizer)
 {
 	for (uint32_t i = 0; i < THREADS; i++) {

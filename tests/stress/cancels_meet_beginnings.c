@@ -2,9 +2,9 @@
 /*
  * Goal: a cancel of a wait or a request may come while the call that begins it
  * has not returned, or has not been made: it ends it, or finds that there is
- * nothing to end; and what was begun can be cancelled afterwards, once.
- * [WAIT-4], [FLIGHT-1].
- * Method: tasks on real workers begin waits that nobody serves and timeouts
+ * nothing to end; and a wait or request that has begun can be cancelled
+ * afterwards, once. [WAIT-4], [FLIGHT-1].
+ * Method: tasks on real workers begin waits that are never served and timeouts
  * that do not come; meanwhile a thread cancels all of them, again and again,
  * until each cancel has succeeded once. A beginning that is missed for good
  * hangs and trips the watchdog; ThreadSanitizer sees what the two sides do to
@@ -154,7 +154,7 @@ int main(void)
 	stats = runtimes_counters(runtime);
 	expect_number("cancelled requests", (long long)count * PAIRS,
 		(long long)stats.requests_cancelled);
-	expect_number("nobody waits", 0, pin_load_acquire_u32(&waiters.count));
+	expect_number("no waiter", 0, pin_load_acquire_u32(&waiters.count));
 	pinion_runtime_destroy(runtime);
 	return expect_status();
 }

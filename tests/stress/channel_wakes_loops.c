@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: whoever sends, and however a loop looks at the descriptors of channels,
+ * Goal: for all senders, and however a loop checks the descriptors of channels,
  * each message arrives once and those of one sender in their order, no loop
  * sleeps beside a message or a close, and none is kept awake by a descriptor
  * that has nothing. G11, BP-30.
@@ -226,8 +226,8 @@ static void run_round(int loop)
 	pinion_runtime_destroy(runtime);
 	expect_number("received", (long long)SENDERS * message_count, (long long)received);
 	/*
-	 * Each message may leave one look in vain behind, as may each look
-	 * unasked, of which there are fewer than looks; closes have their own.
+	 * Each message may cause one check in vain, as may each spontaneous
+	 * check, of which there are fewer than checks; closes have their own.
 	 */
 	expect_true("it sleeps when there is nothing", in_vain <= 4 * received + 2 * CHANNELS);
 	for (uint32_t i = 0; i < CHANNELS; i++) {

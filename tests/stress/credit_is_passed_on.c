@@ -2,8 +2,8 @@
 /*
  * Goal: many more reads than a device may have at once, on several workers,
  * with rings and without: each one ends once with its own bytes, the depth is
- * kept, all of it is given back, and who is granted what another one gave back
- * is woken wherever it sleeps, or is about to. G2.
+ * kept, all of it is given back, and a worker that is granted credit is woken
+ * wherever it sleeps, or is about to. G2.
  * Method: each request's callback submits it again from its worker, so those
  * that are granted run dry all the time. The page cache is not asked first: it
  * would answer at once, outside the depth.

@@ -4,8 +4,8 @@
  * what they ask for, and each element is taken once: [DEQUE-4] [DEQUE-5].
  * Method: an owner fills its queue and empties it, and rests in some holds with
  * some left; two thieves come after a random pause, long enough for a hold to
- * have begun in many cases, and look until they get something. Each element is
- * checked off by who takes it.
+ * have begun in many cases, and look until they get something. Its taker checks
+ * each element off.
  */
 #include "runtime/base/base.h"
 #include "runtime/queue/deque.h"
@@ -27,7 +27,7 @@ enum {
 
 struct element {
 	struct pin_link link;
-	uint32_t taken_count;	       /* by who takes it, unlocked: [DEQUE-1] */
+	uint32_t taken_count;	       /* by its taker, unlocked: [DEQUE-1] */
 	struct pin_atomic_u32 is_back; /* its owner may push it anew */
 };
 

@@ -7,8 +7,8 @@
  * direct and buffered, against a model in memory. Each round starts a few at
  * once, on parts that do not overlap, and then looks at their results. Now and
  * then some are cancelled: what a cancelled write left is between the old and
- * the new, so the model takes it from a read. The file lies in TMPDIR,
- * whatever file system that is. STRESS_ITERATIONS says how many operations.
+ * the new, so the model takes it from a read. The file is in TMPDIR, whatever
+ * file system that is. STRESS_ITERATIONS says how many operations.
  */
 #include "tests/support/random.h"
 #include "tests/support/requests.h"
@@ -95,8 +95,9 @@ static void start(uint32_t index, uint64_t size_at_start)
 	request->file = &files[below(2)];
 	choose_range(move, index);
 	/*
-	 * A direct write that begins behind the end leaves what a file system
-	 * makes of the block in which that was, so those stay in front.
+	 * A direct write that begins after the end changes the block of that
+	 * end in a way that depends on the file system, so those stay before
+	 * it.
 	 */
 	if (op == PINION_OP_WRITE && request->offset_bytes > size_at_start) {
 		request->op = PINION_OP_READ;
@@ -113,9 +114,9 @@ static void start(uint32_t index, uint64_t size_at_start)
 }
 
 /*
- * XFS sets blocks aside behind the end of a file that grows, and past the cache
- * whoever reads into one that has no place on the disk yet gets -EIO. What is
- * in front of the end must come.
+ * XFS sets blocks aside after the end of a file that grows, and past the cache
+ * a read of such a block without a place on the disk gets -EIO. The bytes
+ * before the end must come.
  */
 static int64_t result_up_to_end(const struct move *move, uint64_t size_before)
 {
@@ -154,7 +155,7 @@ static void check_read(const struct move *move, uint64_t size_before)
 	}
 }
 
-/* What a cancelled one has written is told for its first bytes only. */
+/* Of a cancelled write only the first bytes are known. */
 static void adopt(const struct move *move)
 {
 	const struct pinion_request *request = &move->one.request;

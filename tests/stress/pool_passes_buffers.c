@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: however many threads of whatever kind use a pool, a buffer has one user
- * at a time, who finds in it what it wrote; it is the same memory each time;
- * in the end all are back, and nobody was told of a mistake. BP-21, BP-22,
- * BP-24, BP-26, BP-T4, BP-T6, W5, W6.
+ * at a time, who finds its own bytes in it; it is the same memory each time; in
+ * the end all are back, and no mistake was reported. BP-21, BP-22, BP-24,
+ * BP-26, BP-T4, BP-T6, W5, W6.
  * Method: 8 users of 10 000 operations each, or of STRESS_ITERATIONS: threads
  * with a cache, threads without, and workers. Each writes its mark into the
  * first line of a buffer, and finds it before it lets go; plainly, so that
  * ThreadSanitizer sees whether a release came before the next acquire. Three
- * games: everybody keeps up to three and gives them back; buffers go through a
+ * games: each user keeps up to three and gives them back; buffers go through a
  * small queue and are given back by another; few buffers, and waits with
  * deadlines that are often over first. Then the same on two nodes that hwloc
  * makes up.
@@ -25,7 +25,7 @@ enum {
 #endif
 	USERS = 8,
 	WORKERS = 3,  /* of the users; */
-	ATTACHED = 3, /* so many are attached, the rest is not */
+	ATTACHED = 3, /* this number are attached, the rest is not */
 	KEPT_MAX = 3,
 	QUEUE_MAX = 8,
 	TURN = 16,
@@ -99,7 +99,7 @@ static void check_mark(const struct pinion_buffer *buffer, uint64_t mark)
 	const uint64_t *words = (const uint64_t *)(void *)buffer->bytes;
 
 	for (int i = 0; i < 8; i++) {
-		fault_if("somebody else wrote into it", words[i] != mark);
+		fault_if("another thread wrote into it", words[i] != mark);
 	}
 }
 
@@ -321,8 +321,8 @@ static void start(struct random_source *source, uint32_t number)
 }
 
 /*
- * BP-24: while the others play, all are never told to be there when one is out.
- * How often it took one for that.
+ * BP-24: while the others play, the pool never counts all buffers as free when
+ * one is out. How often it took one for that.
  */
 static uint64_t look_meanwhile(uint32_t buffer_count)
 {
@@ -332,7 +332,7 @@ static uint64_t look_meanwhile(uint32_t buffer_count)
 		struct pinion_buffer buffer;
 		bool is_mine = pinion_pool_try_acquire(pool, &buffer) == 0;
 
-		fault_if("more are told to be there than can be",
+		fault_if("more count as free than can be",
 			users_free(pool) > buffer_count - is_mine);
 		if (is_mine) {
 			fault_if("release of one looked at",
@@ -399,7 +399,7 @@ int main(void)
 	run_game(&source, "pass", MANY);
 	game = GAME_WAIT;
 	run_game(&source, "wait", FEW);
-	/* hwloc's two nodes: what is of the other one goes home in bundles. */
+	/* hwloc's two nodes: buffers of the other one go home in batches. */
 	setenv("HWLOC_SYNTHETIC", "node:2 core:2 pu:1", 1);
 	game = GAME_KEEP;
 	run_game(&source, "keep, two nodes", MANY);

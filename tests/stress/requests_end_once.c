@@ -5,8 +5,8 @@
  * all of a file; then the runtime is stopped in the middle of it. Of all
  * operations that users have. G2.
  * Method: real threads, each with some requests that it submits again and again
- * as soon as they have ended; what is drawn depends on the seed alone, how
- * threads meet does not. Rings and fallback in turn.
+ * as soon as they have ended; random choices depend on the seed alone, meetings
+ * of threads do not. Rings and fallback in turn.
  */
 #include "runtime/io/operation.h"
 #include "tests/support/random.h"

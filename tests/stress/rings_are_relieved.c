@@ -3,10 +3,10 @@
  * Goal: with shared rings, each request ends once with the right bytes, while
  * tasks block for requests that their own worker has just submitted, others
  * cancel, deadlines pass, and in the end the runtime is stopped. AS-31, G2.
- * Method: real threads. Chains of reads, each submitted by the task of the one
- * before, wherever that ran; now and then a task waits for the request of its
- * own that it submits, which another worker has to see to: at most all workers
- * but one do so at once. Rings and fallback in turn.
+ * Method: real threads. Chains of reads, each submitted by the task of the last
+ * one, wherever that ran; now and then a task waits for the request of its own
+ * that it submits, which another worker has to reap: at most all workers but
+ * one do so at once. Rings and fallback in turn.
  */
 #include "tests/support/random.h"
 #include "tests/support/requests.h"

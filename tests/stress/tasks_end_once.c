@@ -2,10 +2,10 @@
 /*
  * Goal: whatever spawns tasks in whatever way, and whenever the runtime is
  * drained or stopped meanwhile, each task that was taken ends exactly once, on
- * its worker if it was bound to one, mandatory ones by running, and what was
- * refused is untouched; the counters say the same. C15, EX-41, EX-57, EX-58,
- * EX-61, EX-62, W13, W28, W35.
- * Hazard that others met: a deadlock without spinning, on few cores alone.
+ * its worker if it was bound to one, mandatory ones by running, and refused
+ * tasks are untouched; the counters say the same. C15, EX-41, EX-57, EX-58,
+ * EX-61, EX-62, W13, W28, W35. Hazard that others met: a deadlock without
+ * spinning, on few cores alone.
  * Method: seeded runs of random settings on 2 to 64 workers. Four outside
  * threads and the tasks themselves spawn more, alone, in batches, shared, onto
  * one worker, and themselves anew; some read a file. STRESS_ITERATIONS says how
@@ -241,7 +241,7 @@ static void *spawn_outside(void *arg)
 	return NULL;
 }
 
-/* What was taken has ended, and the runtime's own figures agree. */
+/* Every task taken has ended, and the runtime's own counters agree. */
 static void check_ends(bool is_stopped)
 {
 	struct pinion_runtime_stats counters = runtimes_counters(runtime);

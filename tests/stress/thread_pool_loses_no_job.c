@@ -3,9 +3,9 @@
  * Goal: while a thread pool is resized again and again, at random, each job
  * that 8 threads spawn runs exactly once, with all that it spawns, and each
  * timer ends once; no wake comes too late. W49, W52, WP-36.
- * Method: jobs of random lanes, to any worker or to one, that spawn others,
- * start timers or cancel one; each counts itself. PINION_SEED repeats the
- * choices.
+ * Method: jobs of random lanes, to any worker or to a given one, that spawn
+ * others, start timers or cancel one; each counts itself. PINION_SEED repeats
+ * the choices.
  */
 #include "tests/support/random.h"
 #include "tests/support/runtimes.h"

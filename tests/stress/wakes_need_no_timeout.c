@@ -114,7 +114,7 @@ static void check(struct random_source *source, uint32_t worker_count, uint32_t 
 	runtimes_watchdog(SETTING_SECONDS);
 	runtimes_config(&config, worker_count, PINION_IO_AUTO);
 	runtimes_tuning.park_timeout_us = timeout_us;
-	/* It would come for what a lost wake leaves behind. */
+	/* The watchdog would find the work that a lost wake leaves. */
 	runtimes_tuning.watchdog_us = 0;
 	runtimes_tuning.wake_policy = (uint32_t)random_below(source, 3);
 	config.after_start = give_wakers_time;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Doubles of what a runtime asks of its machine, for a machine about which
- * nothing is known: it has one CPU that nobody may ask for anything, no nodes,
- * and nobody who reads messages.
+ * Doubles of a runtime's questions to its machine, for a machine about which
+ * nothing is known: it has one CPU without any setting, no nodes, and no reader
+ * of messages.
  */
 #include "runtime/base/log.h"
 #include "runtime/host/cgroup.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What must not happen to the test itself, an abort, a changed limit, another
- * user, a filter on system calls, happens in a forked child.
+ * Runs a test's dangerous part in a forked child: an abort, a changed limit,
+ * another user, a filter on system calls.
  */
 #ifndef PIN_TESTS_SUPPORT_CHILD_H
 #define PIN_TESTS_SUPPORT_CHILD_H

@@ -34,7 +34,7 @@ static inline void clock_hold(struct tasks_hold *hold)
 	clock_own_ns = pinion_clock_now_ns();
 }
 
-/* From now on worker `worker_index` has a clock that stands still. */
+/* From now on worker `worker_index` has a stopped clock. */
 static inline void clock_stop(struct pinion_runtime *runtime, uint32_t worker_index)
 {
 	struct tasks_hold hold = {.prepare = clock_hold};

@@ -52,7 +52,7 @@ static inline void fuses_answer(uint64_t unique, int error, const void *bytes, s
 	if (length > 0) {
 		memcpy(message + sizeof(header), bytes, length);
 	}
-	/* ENOENT: it was interrupted and nobody waits for the answer. */
+	/* ENOENT: it was interrupted and no thread waits for the answer. */
 	if (write(fuses_fd, message, header.len) < 0 && errno != ENOENT) {
 		_exit(1);
 	}

@@ -17,7 +17,7 @@
 
 #define INSTANT_WINDOW_BYTES (128u << 10)
 
-/* Skips the test where nothing tells what is over at once. */
+/* Skips the test where no kernel call says which reads end at once. */
 static inline void instant_require(void)
 {
 	rings_require();
@@ -49,9 +49,10 @@ static inline const struct pin_reader *instant_reader(struct pinion_scan_file *f
 }
 
 /*
- * Makes "file" of so many windows in the scratch folder; each is of one byte,
- * that of its number modulo 251. False: the file system there does not read
- * without waiting (tmpfs promises nothing, and its reads go to helper threads).
+ * Makes "file" of that number of windows in the scratch folder; each is of one
+ * byte, that of its number modulo 251. False: the file system there does not
+ * read without waiting (tmpfs promises nothing, and its reads go to helper
+ * threads).
  */
 static inline bool instant_file(uint32_t window_count)
 {

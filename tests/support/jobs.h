@@ -117,7 +117,7 @@ static inline void jobs_expect_empty(struct pinion_admission *admission)
 	expect_number("running", 0, counters.running);
 }
 
-/* Until so many wait for a place in that lane. */
+/* Until that number wait for a place in the lane. */
 static inline void jobs_await_waiters(
 	struct pinion_admission *admission, uint32_t lane, uint32_t count)
 {
@@ -137,7 +137,7 @@ static inline void jobs_admission(struct pinion_admission *admission,
 	expect_number("init", 0, pinion_admission_init(admission, runtime, &limits));
 }
 
-/* Everybody has ended, and it may go. */
+/* All jobs have ended, and it may go. */
 static inline void jobs_drain(struct pinion_admission *admission)
 {
 	expect_number("drain", 0, pinion_admission_drain(admission, UINT64_MAX));

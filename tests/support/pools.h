@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pools over plain memory, for tests of what is inside.
+ * Pools over plain memory, for tests of their internals.
  */
 #ifndef PIN_TESTS_SUPPORT_POOLS_H
 #define PIN_TESTS_SUPPORT_POOLS_H
@@ -83,7 +83,7 @@ static inline int pools_return(
 	return is_given ? 0 : pin_pool_release(pool, magazine, buffer);
 }
 
-/* Acquires one that must be there. */
+/* Acquires a buffer that must be there. */
 static inline struct pinion_buffer pools_take(struct pin_pool *pool, uint32_t magazine)
 {
 	struct pinion_buffer buffer = {0};

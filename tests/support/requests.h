@@ -8,7 +8,7 @@
 #include "tests/support/runtimes.h"
 #include "tests/support/tasks.h"
 
-/* Counts entries of its task; more than one is a failure at its end. */
+/* Counts entries of its task; a second entry is a failure at its end. */
 struct requests_one {
 	struct pinion_request request;
 	struct pin_atomic_u32 entered;

@@ -16,11 +16,11 @@
 
 struct rounds {
 	uint32_t wanted;
-	uint32_t least; /* so many are made in any case */
+	uint32_t least; /* the number made in any case */
 	uint64_t end_ns;
 };
 
-/* Of what is repeated: with STRESS_PART=4 a quarter, of more than four. */
+/* The share of repetitions: with STRESS_PART=4 a quarter, of more than four. */
 static inline uint64_t rounds_part(uint64_t whole)
 {
 	const char *given = getenv("STRESS_PART");
@@ -38,7 +38,7 @@ static inline struct rounds rounds_begin(uint32_t wanted, uint32_t least, uint32
 	};
 }
 
-/* Whether there is to be one more after so many. By any thread. */
+/* Whether there is to be another round after `done`. By any thread. */
 static inline bool rounds_go_on(const struct rounds *rounds, uint32_t done)
 {
 	return done < rounds->least ||

@@ -227,7 +227,7 @@ static inline void runtimes_watchdog_end(int signal_number)
 }
 
 /*
- * TEST_SLOWER=4: on a machine that is so many times slower than most. Under
+ * TEST_SLOWER=4: on a machine that is slower than most by that factor. Under
  * ThreadSanitizer all of them are.
  */
 static inline void runtimes_watchdog(unsigned seconds)

@@ -20,7 +20,7 @@ enum {
 	SCANS_WINDOWS_MAX = 1024,
 };
 
-/* What one file is, and what came of it. */
+/* A file, and its outcome. */
 struct scans_file {
 	const uint8_t *bytes; /* NULL: contents are not compared */
 	uint64_t size;
@@ -209,7 +209,7 @@ static inline void scans_config(struct pinion_scan_config *config)
 	config->file_user_bytes = sizeof(struct scans_user);
 }
 
-/* Starts with a clean slate for what comes back. */
+/* Clears the outcomes first. */
 static inline struct pinion_scan *scans_create(
 	struct pinion_runtime *runtime, const struct pinion_scan_config *config)
 {

@@ -28,7 +28,7 @@ static inline void scratch_enter(const char *name)
 	expect_ready(scratch_path, chmod(scratch_path, 0755) == 0 && chdir(scratch_path) == 0);
 }
 
-/* rm(1) knows how to remove what has no path. */
+/* rm(1) knows how to remove files that have no path. */
 static inline void scratch_leave(void)
 {
 	pid_t child;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Workers that really sleep. One that is in the set of the parked looks for
- * work once more before it sleeps, and may find what a test spawns meanwhile;
- * of one that the kernel has put to sleep the next sign is a wake.
+ * Workers that really sleep. A worker in the set of the parked searches for
+ * work once more before it sleeps, and may find tasks that a test spawns
+ * meanwhile; of a worker that the kernel has put to sleep the next sign is a
+ * wake.
  */
 #ifndef PIN_TESTS_SUPPORT_SLEEPERS_H
 #define PIN_TESTS_SUPPORT_SLEEPERS_H

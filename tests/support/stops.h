@@ -25,7 +25,7 @@ static inline pthread_t stops_begin(struct pinion_runtime *runtime)
 	pthread_t thread;
 
 	expect_ready("thread", pthread_create(&thread, NULL, stops_run, runtime) == 0);
-	/* The gate is closed after the stop is told to workers. */
+	/* The gate is closed after the stop is published to workers. */
 	while (pin_gate_is_open(&runtime->shared.gate)) {
 		sched_yield();
 	}

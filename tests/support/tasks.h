@@ -16,7 +16,7 @@
 
 #include <pinion/pinion.h>
 
-/* Counts one up and wakes whoever awaits it. */
+/* Counts one up and wakes its waiters. */
 static inline void tasks_signal(struct pin_atomic_u32 *word)
 {
 	pin_fetch_add_seq_cst_u32(word, 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the kernel tells of a thread of this process. Those that it makes for
- * rings are among them, and have the name of who made them at first.
+ * The kernel's facts about a thread of this process. Those that it makes for
+ * rings are among them, and have the name of their maker at first.
  */
 #ifndef PIN_TESTS_SUPPORT_THREADS_H
 #define PIN_TESTS_SUPPORT_THREADS_H
@@ -14,8 +14,8 @@ struct threads_seen {
 	char state;	 /* 0: it has ended meanwhile */
 	bool is_kernels; /* it works for a ring; from its first instant */
 	/*
-	 * One that was joined may still be on its way out of the kernel, which
-	 * has it in /proc until it is gone. True of one that has ended, too.
+	 * A joined thread may still be on its way out of the kernel, which has
+	 * it in /proc until it is gone. True of a thread that has ended, too.
 	 */
 	bool is_leaving;
 };

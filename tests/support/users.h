@@ -75,7 +75,7 @@ static inline struct pinion_pool *users_pool(struct pinion_runtime *runtime, uin
 	return users_create(runtime, &config);
 }
 
-/* All are free, and as if nobody but one owner had ever had them. */
+/* All are free, and as if only one owner had ever had them. */
 static inline void users_forget_shared(struct pinion_pool *pool)
 {
 	for (uint32_t i = 0; i < pool->pool.buffer_count; i++) {
@@ -98,7 +98,7 @@ static inline struct pinion_runtime *users_runtime(uint32_t worker_count, uint64
 	return runtime;
 }
 
-/* All buffers are back, nobody was refused anything; then it goes. */
+/* All buffers are back, no acquire was refused; then it goes. */
 static inline void users_end(struct pinion_pool *pool)
 {
 	struct pinion_pool_stats counters;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: what is read of an NVMe namespace by commands is what its block device
- * has, byte by byte, in pieces of any size; a piece that its block device
- * cannot read fails with that error, after no more bytes than are right; reads
- * end at the end of the namespace; writes and unaligned reads are refused; and
- * reads that are cancelled, past their deadline or stopped in flight end. G12.
+ * Goal: commands read from an NVMe namespace the bytes that its block device
+ * has, in pieces of any size; a piece that its block device cannot read fails
+ * with that error, after no more bytes than are right; reads end at the end of
+ * the namespace; writes and unaligned reads are refused; and reads that are
+ * cancelled, past their deadline or stopped in flight end. G12.
  * Method: a guest of `make check-vm` has the drive, some of whose blocks may be
  * bad. By rings and by calls: without that feature, without io_uring, with
  * rings that are shared. With TEST_BAD some pieces have to fail.
@@ -37,7 +37,7 @@ static ssize_t read_block_device(uint64_t offset, uint64_t length)
 	return count < 0 ? -errno : count;
 }
 
-/* The first so many bytes that it has no trouble with. */
+/* The number of bytes before the first with trouble. */
 static uint64_t good_bytes(uint64_t offset, uint64_t length)
 {
 	uint64_t good = 0;
@@ -94,10 +94,10 @@ static void check_edges(struct pinion_runtime *runtime, struct pinion_file *file
 
 	expect_number("across the end", BLOCK,
 		read_one(runtime, file, PINION_OP_READ, size - BLOCK, 8 * BLOCK));
-	expect_number("what is there", read_block_device(size - BLOCK, 8 * BLOCK), BLOCK);
+	expect_number("present data", read_block_device(size - BLOCK, 8 * BLOCK), BLOCK);
 	expect_number("as the block device has it", 0, memcmp(readings[0].bytes, wanted, BLOCK));
 	expect_number("at the end", 0, read_one(runtime, file, PINION_OP_READ, size, BLOCK));
-	expect_number("far behind it", 0,
+	expect_number("far after it", 0,
 		read_one(runtime, file, PINION_OP_READ, UINT64_C(1) << 60, BLOCK));
 	expect_number("a write", -EROFS, read_one(runtime, file, PINION_OP_WRITE, 0, BLOCK));
 	expect_number("half a block", -EINVAL,
@@ -115,7 +115,7 @@ static void check_ends(int32_t error)
 	}
 }
 
-/* Both what is in flight and what waits; the device cannot be told. */
+/* Both requests in flight and waiting ones; the device takes no cancel. */
 static void check_ended_early(struct pinion_runtime *runtime, struct pinion_file *file)
 {
 	for (int way = 0; way < 3; way++) {
@@ -139,7 +139,7 @@ static void check_ended_early(struct pinion_runtime *runtime, struct pinion_file
 	}
 }
 
-/* Into memory that the ring knows, where it could be told of it for nothing. */
+/* Into memory that is registered with the ring, where that costs nothing. */
 static void check_registered(
 	struct pinion_runtime *runtime, struct pinion_file *file, uint64_t offset)
 {
@@ -160,7 +160,7 @@ static void check_registered(
 	before = runtimes_counters(runtime).unregistered_reads;
 	expect_number(
 		"into a buffer", BUFFER, read_one(runtime, file, PINION_OP_READ, offset, BUFFER));
-	expect_number("what is there", BUFFER, read_block_device(offset, BUFFER));
+	expect_number("present data", BUFFER, read_block_device(offset, BUFFER));
 	expect_number("as the block device has it", 0, memcmp(readings[0].bytes, wanted, BUFFER));
 	pinion_runtime_get_info(runtime, &facts, sizeof(facts));
 	printf("%u arenas are shared, %llu reads into memory that is not registered\n",

@@ -20,7 +20,7 @@ struct reading {
 typedef void (*readings_check_fn)(const struct reading *reading);
 
 static struct reading readings[READINGS_MAX];
-static uint32_t readings_count; /* at most so many at once */
+static uint32_t readings_count; /* at most this number at once */
 static struct pin_atomic_u32 readings_ended;
 
 static inline int readings_note_end(struct pinion_task *task)
@@ -30,7 +30,7 @@ static inline int readings_note_end(struct pinion_task *task)
 	return 0;
 }
 
-/* With memory for pieces of so many bytes. */
+/* With memory for pieces of that size. */
 static inline void readings_init(uint32_t count, size_t align_bytes, size_t piece_bytes_max)
 {
 	readings_count = count;

@@ -72,8 +72,8 @@ static bool is_medium_error(int64_t result)
 }
 
 /*
- * Newer kernels cache in pieces larger than a page, and one bad block keeps all
- * of its piece from everybody: then pread(2) fails as well.
+ * Newer kernels cache in pieces larger than a page, and one bad block makes all
+ * of its piece unreadable: then pread(2) fails as well.
  */
 static bool is_lost_to_cache(const struct pinion_request *request)
 {
@@ -173,7 +173,7 @@ static void check_ends(int32_t error)
 	}
 }
 
-/* Reads end though they are not to; the device cannot be told. */
+/* Reads end though the device does not answer; it takes no cancel. */
 static void check_ended_early(struct pinion_runtime *runtime, struct pinion_file *file)
 {
 	submit_blocks(runtime, file, 0);

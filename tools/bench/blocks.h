@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the subjects about single requests have in common: blocks of files, read
- * or written, at random or in order, so many in flight on each worker; past the
- * page cache, or all of what is read in it.
+ * Shared by the subjects about single requests: blocks of files, read or
+ * written, at random or in order, a fixed number in flight on each worker; past
+ * the page cache, or from it.
  *
  * Ours keeps a request for each block in flight; its task submits it anew. The
  * floor runs on the same workers' threads: a bare ring for each, or pread(2)
@@ -26,7 +26,7 @@ enum {
 	BLOCKS_IN_ORDER_BYTES = 65536,
 };
 
-/* What tells one subject from another. */
+/* The differences between one subject and another. */
 struct blocks_plan {
 	uint32_t block_bytes; /* by default */
 	bool is_cached;

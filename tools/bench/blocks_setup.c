@@ -23,7 +23,7 @@ enum {
 	RING_ENTRIES_MIN = 256,
 };
 
-/* Of what is cached: so much of each file, which leaves room for others. */
+/* Bytes of each cached file; leaves room in the page cache for others. */
 #define CACHED_BYTES (64ull << 20)
 /* Of each worker for one figure, unless that were less than are in flight. */
 #define TURN_BYTES_MAX (256ull << 20)
@@ -190,7 +190,10 @@ static int init_worker(struct blocks *blocks, uint32_t index)
 	return 0;
 }
 
-/* In order each begins in a file of its own, as far as there are so many. */
+/*
+ * In order, each worker begins in a file of its own, as far as there are enough
+ * files.
+ */
 static void place_workers(struct blocks *blocks)
 {
 	for (uint32_t i = 0; i < blocks->worker_count; i++) {

@@ -239,7 +239,7 @@ static int run_names(const struct bench_options *options, char *const *names, in
 	}
 	if (strcmp(names[0], "list") == 0) {
 		if (count > 1) {
-			report_line("list stands alone: pinion bench list");
+			report_line("list takes no other name: pinion bench list");
 			return EXIT_STATUS_TROUBLE;
 		}
 		return list_subjects();
@@ -360,11 +360,11 @@ const struct command bench_command = {
 	.arguments = "list | NAME… [OPTION]…",
 	.brief = "what this machine can do, and how near to it the library comes",
 	.detail = "Each subject is measured in turns with its floor: the least that does the "
-		  "same without this library. What counts is the ratio of the two with its "
+		  "same without this library. The result is the ratio of the two with its "
 		  "interval; where that reaches further than 15 % from the ratio, the noise is "
 		  "too high to conclude anything.\n"
 		  "\n"
-		  "Files are made without a name, so that none is left behind. Exit status: 0 "
+		  "Files are made without a name, so that none is left over. Exit status: 0 "
 		  "measured, 2 could not, 3 stopped early.\n",
 	.options = bench_specs,
 	.option_count = OPTION_COUNT,

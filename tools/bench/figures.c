@@ -10,7 +10,7 @@
 
 /* An interval that reaches further from its ratio is noise. */
 static const double noise_max = 0.15;
-/* What may lie outside of an interval on one side. */
+/* The probability of a value outside the interval, on one side. */
 static const double tail_max = 0.025;
 
 int figures_add(struct figures *figures, double value)
@@ -68,9 +68,9 @@ double figures_quantile(const struct figures *sorted, double share)
 }
 
 /*
- * How many of the sorted values to leave out at either end. The median lies
- * outside of what remains when at most that many of `count` fair coins show
- * heads, or as few show tails.
+ * How many of the sorted values to leave out at either end. The median is
+ * outside of the remaining ones when at most that many of `count` fair coins
+ * show heads, or as few show tails.
  */
 static uint32_t trim_count(uint32_t count)
 {

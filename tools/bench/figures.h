@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Figures a bench took, and what may be concluded from them. Arithmetic only.
+ * Statistics of a bench: its figures, and the conclusions they allow.
+ * Arithmetic only.
  *
  * A ratio is taken per pair, ours over the floor measured right beside it, so
  * that what changes slowly (a shared disk, the clock of a CPU) divides out.
@@ -30,7 +31,7 @@ struct figures_ratio {
 	double ratio; /* median over the pairs */
 	double low;   /* with `high`: holds the true median at 95 % or more */
 	double high;
-	bool is_conclusive; /* there is an interval and it lies within ±15 % */
+	bool is_conclusive; /* there is an interval, within ±15 % */
 };
 
 /* Returns 0 or -ENOMEM. */
@@ -42,8 +43,8 @@ void figures_free(struct figures *figures);
 void figures_sort(struct figures *figures);
 
 /*
- * The value below which that share, 0 … 1, of the sorted figures lies,
- * interpolated. There must be at least one.
+ * The quantile of that share, 0 … 1, of the sorted figures, interpolated. There
+ * must be at least one.
  */
 double figures_quantile(const struct figures *sorted, double share);
 

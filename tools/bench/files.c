@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* So that going on from file to file is part of what is measured. */
+/* So that the step from file to file is measured too. */
 enum { FILES_MIN = 2 };
 
 /* ---- both sides ---- */

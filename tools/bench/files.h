@@ -6,8 +6,8 @@
  * All three are one machine: the library's scan as ours, the raw loop as the
  * floor, and the raw loop that does to each buffer what ours does to each
  * window. Both sides read past the page cache, so nothing needs dropping in
- * between. They differ in a struct work: what is done with bytes, once as the
- * scan calls it and once as the raw loop does.
+ * between. They differ in a struct work: the work on bytes, once in the form
+ * that the scan calls and once in that of the raw loop.
  *
  * One side runs at a time, so worker i and raw thread i share their state.
  */

@@ -89,7 +89,7 @@ static int scan_touch_begin(void *arg, uint32_t thread_index)
 	return engine_file_open(bench->search.engine, &bench->workers[thread_index].engine_file);
 }
 
-/* Buffers stand alone here, without what came before them: no less work. */
+/* Each buffer is searched alone, without the bytes before it: no less work. */
 static int scan_touch(void *arg, uint32_t thread_index, const uint8_t *bytes, size_t length,
 	uint64_t offset_bytes)
 {

@@ -38,8 +38,8 @@ static int fail(const char *path, int error)
 }
 
 /*
- * File systems in memory take O_DIRECT on newer kernels, and ignore it. Where a
- * device's name lies does not matter.
+ * File systems in memory take O_DIRECT on newer kernels, and ignore it. The
+ * folder of a device's name does not matter.
  */
 static int check_file_system(int fd, const char *path)
 {
@@ -192,8 +192,9 @@ static int write_block(int fd, const uint8_t *bytes, size_t length, uint64_t off
 }
 
 /*
- * All of its space first, so that its blocks lie together. Asked before, since
- * a failing fallocate(2) takes what there is, from everybody else too.
+ * Reserves all of its space first, so that its blocks are contiguous. Checks
+ * first, since a failing fallocate(2) uses up the free space, for other
+ * programs too.
  */
 static int reserve(int fd, uint64_t bytes)
 {

@@ -3,7 +3,7 @@
  * The files a bench reads: named by the user, or made for the occasion.
  *
  * Files that are made have no name: each is unlinked before the first byte is
- * written, and read by way of /proc/self/fd. So none is left behind, however
+ * written, and read by way of /proc/self/fd. So no file is left over, however
  * the program ends.
  */
 #ifndef PINION_TOOLS_BENCH_FILESET_H

@@ -51,7 +51,7 @@ struct frame_pool {
 struct forkjoin {
 	/* Constant while a tree is under way. */
 	struct pinion_runtime *runtime; /* of as many workers as asked for */
-	struct pinion_runtime *single;	/* of one, NULL: `runtime` is */
+	struct pinion_runtime *single;	/* with one worker; NULL: use `runtime` */
 	struct pinion_runtime *active;
 	uint32_t worker_count;
 	bool is_spawning;
@@ -64,7 +64,7 @@ struct forkjoin {
 	uint64_t end_ns;
 	uint32_t result;
 	uint32_t done;
-	/* Written by whoever cannot spawn. */
+	/* Written by a thread that cannot spawn. */
 	int error;
 };
 
@@ -281,7 +281,7 @@ static int forkjoin_start(struct bench *bench, struct bench_setting *out_setting
 	forkjoin->worker_count = worker_count;
 	forkjoin->turn.run = forkjoin_turn;
 	forkjoin->pools = bench_allocate(worker_count * sizeof(*forkjoin->pools));
-	/* Left untouched, so that only what is used becomes memory. */
+	/* Left untouched, so that only used pages become memory. */
 	if (posix_memalign(&frames, BENCH_LINE_BYTES,
 		    (size_t)worker_count * FORKJOIN_TASKS * sizeof(struct frame)) != 0) {
 		report_line("%s", report_reason(ENOMEM));

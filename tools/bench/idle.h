@@ -15,7 +15,7 @@
 
 #include "tools/bench/subject.h"
 
-/* What tells one subject from the other. */
+/* The differences between one subject and the other. */
 struct idle_way {
 	bool is_reading; /* each worker has a read pending, and sleeps in its ring */
 };

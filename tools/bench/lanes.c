@@ -30,7 +30,7 @@ struct lanes {
 	bool has_warmed_up;
 	uint64_t random;
 	struct pinion_task probe;
-	struct sleeper worker; /* the free one; `woken_ns` whoever took the probe */
+	struct sleeper worker; /* the free one; `woken_ns` of the one that took the probe */
 	uint32_t taken_count;  /* of the turns that count, by the free one */
 	struct bare_sleeper bare;
 	struct bench_place place;
@@ -59,7 +59,7 @@ static int meet_run(struct pinion_task *task)
 	return 0;
 }
 
-/* Whose answer tells when it started. */
+/* The sleeper whose answer says when the job started. */
 static struct sleeper *sleeper_of(struct lanes *lanes, enum bench_side side)
 {
 	return side == BENCH_FLOOR && lanes->has_free_worker ? &lanes->bare.sleeper
@@ -170,8 +170,8 @@ void lanes_stop(void *state)
 }
 
 /*
- * The free worker answers once, which tells its thread. It keeps its CPU to
- * itself, but for the bare thread.
+ * The free worker answers once, with its thread id. It keeps its CPU to itself,
+ * but for the bare thread.
  */
 static int meet_free_worker(struct lanes *lanes)
 {

@@ -4,18 +4,18 @@
  * every worker that serves them (load.h).
  *
  * With a free worker: it serves high alone and sleeps, the others' jobs take 1
- * to 2 ms. The first to come takes the job: it, or one that has just ended
- * another. The floor is a bare thread on its CPU that sleeps in a futex, woken
+ * to 2 ms. The first to come takes the job: it, or another that has just ended
+ * a job. The floor is a bare thread on its CPU that sleeps in a futex, woken
  * from the same thread under the same load. Without: all workers serve all
- * lanes, so the job waits until one of the others' has ended; the floor are the
- * workers' threads in loops that look at one pointer after each of their tasks.
+ * lanes, so the job waits until one of the others' has ended; the floor is the
+ * workers' threads in loops that check one pointer after each of their tasks.
  */
 #ifndef PINION_TOOLS_BENCH_LANES_H
 #define PINION_TOOLS_BENCH_LANES_H
 
 #include "tools/bench/subject.h"
 
-/* What tells one subject from another. */
+/* The differences between one subject and another. */
 struct lanes_way {
 	bool has_free_worker;
 	bool keeps_cpus_awake; /* idle ones are asked to be */

@@ -144,7 +144,7 @@ static void find_cpu_model(char *model, size_t size)
 	}
 }
 
-/* What lines say about the machine. What cannot be found out is zero. */
+/* What lines say about the machine. Zero where it cannot be found out. */
 struct machine {
 	struct pinion_machine found;
 	char cpu_model[128];

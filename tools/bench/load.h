@@ -35,8 +35,8 @@ struct load {
 	struct pinion_runtime *runtime;
 	struct load_worker *workers;
 	uint32_t worker_count;
-	struct pinion_task *slot; /* the loops': to be run by who finds it */
-	uint32_t is_over;	  /* nobody spawns itself any more */
+	struct pinion_task *slot; /* the loops': to be run by its finder */
+	uint32_t is_over;	  /* tasks no longer spawn themselves */
 	int error;
 	uint32_t begun BENCH_LINE_ALIGNED; /* workers, raised */
 	uint32_t ended;			   /* tasks or loops, raised */
@@ -56,10 +56,10 @@ void load_fini(struct load *load);
  */
 int load_begin(struct load *load, bool in_loops);
 
-/* Returns when all have ended; errors likewise. */
+/* Returns when all have ended; 0 or a negative errno. */
 int load_end(struct load *load);
 
-/* The tasks make an end of themselves, and nobody waits. */
+/* The tasks end by themselves, and no thread waits. */
 void load_abandon(struct load *load);
 
 /*

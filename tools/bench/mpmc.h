@@ -4,8 +4,8 @@
  * the floor of what work from outside has to go through.
  *
  * Each cell holds whose turn it is: at position p of the queue a cell is to be
- * filled when its turn is p and to be emptied when it is p + 1. Whoever moves
- * `tail` or `head` past p owns the cell until it sets the next turn.
+ * filled when its turn is p and to be emptied when it is p + 1. The thread that
+ * moves `tail` or `head` past p owns the cell until it sets the next turn.
  *
  * Source: Dmitry Vyukov, bounded MPMC queue, 1024cores.net.
  */

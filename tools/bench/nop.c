@@ -4,8 +4,8 @@
  * the ring, through the kernel, and back as a task. The floor drives a bare
  * ring by hand, on the same worker's thread.
  *
- * On both sides so many are submitted together, and the next when all of these
- * have come back.
+ * Both sides submit a batch, and the next when all of its requests have
+ * completed.
  */
 #include "tools/bench/effort.h"
 #include "tools/bench/pending.h"

@@ -4,8 +4,8 @@
  * worker has to sleep in its ring.
  *
  * Regular files always answer, and the library opens no others. So the file is
- * opened as usual, and then its descriptor is made to stand for a pipe that
- * nobody writes to; the read itself does not care.
+ * opened as usual, and then its descriptor is replaced by a pipe that has no
+ * writer; the read itself does not care.
  */
 #ifndef PINION_TOOLS_BENCH_PENDING_H
 #define PINION_TOOLS_BENCH_PENDING_H
@@ -32,7 +32,7 @@ int bench_pending_submit(struct bench_pending *pending, struct pinion_runtime *r
 /* Whether the read has ended, which it should not; if so, reports it. */
 int bench_pending_check(const struct bench_pending *pending);
 
-/* When the runtime is gone. Accepts what was never opened, but zeroed. */
+/* When the runtime is gone. Accepts a zeroed struct that was never opened. */
 void bench_pending_close(struct bench_pending *pending);
 
 /* BENCH_SKIPPED, and says so, where workers have no rings. */

@@ -22,7 +22,10 @@ void bench_place_apart(struct bench_place *place, pid_t other_id)
 	}
 }
 
-/* The lowest hardware thread of that one's core; itself where nobody tells. */
+/*
+ * The lowest hardware thread of that CPU's core; the CPU itself where sysfs
+ * does not say.
+ */
 static unsigned first_of_core(unsigned cpu)
 {
 	char path[96];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Where the threads of a subject run. A worker may be bound to a core and the
- * bench's own threads are not; what is compared has to stand on the same ones.
- * Where a call fails, things stay as they are, on both sides.
+ * bench's own threads are not; both sides of a comparison have to run on the
+ * same cores. Where a call fails, things stay as they are, on both sides.
  */
 #ifndef PINION_TOOLS_BENCH_PLACE_H
 #define PINION_TOOLS_BENCH_PLACE_H

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where blocks lie that are read or written: at random, a file of the set and a
- * block in it, any as likely as any other; or one behind the other, file by
- * file, and from the first again. Both sides of a subject choose in the same
- * way.
+ * Places of blocks to read or write: at random, any block of any file of the
+ * set with equal chance; or in order, file by file, and again from the first.
+ * Both sides of a subject choose in the same way.
  */
 #ifndef PINION_TOOLS_BENCH_PLACING_H
 #define PINION_TOOLS_BENCH_PLACING_H

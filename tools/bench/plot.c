@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The gnuplot script and its run. The data stands in the script, which is a
- * file in memory; gnuplot writes to a file beside the one asked for, which
- * takes its place when all went well.
+ * The gnuplot script and its run. The script contains the data, and is a file
+ * in memory; gnuplot writes to a file beside the requested one and replaces
+ * that when all went well.
  */
 #include "tools/bench/plot.h"
 
@@ -34,9 +34,9 @@ struct panel {
 	const struct bench_subject *subject;
 	uint32_t point_count;
 	bool is_logarithmic;  /* the scale of its distribution */
-	enum bench_axis axis; /* along which the points lie */
+	enum bench_axis axis; /* the axis of the points */
 	struct bench_point first;
-	/* Its medians; by each axis, as the second point tells which it is. */
+	/* Its medians, by each axis; the second point decides which. */
 	struct output_text rows[BENCH_AXIS_COUNT];
 };
 
@@ -165,7 +165,7 @@ static bool scale_init(struct scale *scale, double low, double high)
 	return is_logarithmic;
 }
 
-/* The last one takes what lies beyond its end. */
+/* The last one also counts values beyond its end. */
 static int scale_bin(const struct scale *scale, double value)
 {
 	int bin = 0;
@@ -177,8 +177,8 @@ static int scale_bin(const struct scale *scale, double value)
 }
 
 /*
- * Shares of the figures by value. What lies beyond the last bin's end would
- * press all others together, and stands in the last.
+ * Shares of the figures by value. Values beyond the last bin's end would press
+ * all others together, and are counted in the last.
  */
 static void add_histogram(struct output_text *text, const char *name, uint32_t panel,
 	const struct figures *figures, const struct scale *scale)

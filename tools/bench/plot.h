@@ -13,7 +13,7 @@ struct bench_plot;
 
 /*
  * Finds gnuplot and makes sure that the picture can be written, before anything
- * is measured. What stands at `path` is replaced at the end. 0 or a negative
+ * is measured. The end of the run replaces a file at `path`. 0 or a negative
  * errno that is reported.
  */
 int bench_plot_create(const char *path, struct bench_plot **out_plot);
@@ -25,7 +25,7 @@ int bench_plot_add(struct bench_plot *plot, const struct bench_subject *subject,
 /* Draws, if anything was added; 0 or a negative errno that is reported. */
 int bench_plot_finish(struct bench_plot *plot);
 
-/* Accepts NULL. What was not finished leaves nothing behind. */
+/* Accepts NULL. Removes an unfinished picture. */
 void bench_plot_destroy(struct bench_plot *plot);
 
 #endif

@@ -18,7 +18,7 @@ enum {
 	POOL_FIGURES = 8,   /* of one turn */
 };
 
-/* What tells one subject from another. */
+/* The differences between one subject and another. */
 struct pool_way {
 	uint32_t buffer_count; /* 1 … POOL_BUFFERS */
 	bool is_outside;       /* the thread has no cache */
@@ -27,13 +27,17 @@ struct pool_way {
 struct pools {
 	struct pinion_pool *pool;
 	struct bench_mpmc queue;
-	/* What the queue holds: told apart by address, never touched. */
+	/*
+	 * Elements of the queue: their addresses differ, and their bytes are
+	 * never touched.
+	 */
 	struct pinion_task items[POOL_BUFFERS];
 };
 
 /*
- * What is zeroed is made ready; the calling thread is attached. Returns 0 or an
- * error that is reported. `pools_fini` takes what was made in part.
+ * Initialises a zeroed struct; the calling thread is attached. Returns 0 or an
+ * error that is reported. `pools_fini` accepts a struct that is initialised in
+ * part.
  */
 int pools_init(struct pools *pools, const struct pool_way *way, struct bench_setting *out_setting);
 void pools_fini(struct pools *pools);

@@ -109,7 +109,7 @@ void rawread_destroy(struct rawread *rawread)
 	free(rawread);
 }
 
-/* Reads `length` bytes, or tells why there are fewer. */
+/* Reads `length` bytes, or reports why there are fewer. */
 static int read_block(int fd, uint8_t *buffer, size_t length, uint64_t offset)
 {
 	/* O_DIRECT takes whole blocks; the end of the file cuts the last. */

@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What is done with the data; each function returns 0 or a negative errno. */
+/* The work on the data; each function returns 0 or a negative errno. */
 struct rawread_touch {
 	void *arg;
 	/* A part begins. The parts of a thread do not overlap. */

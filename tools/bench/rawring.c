@@ -56,7 +56,10 @@ static int set_up(struct rawring *rawring)
 	return rc;
 }
 
-/* On huge pages, as ours. What cannot be registered is read all the same. */
+/*
+ * On huge pages, as ours. Buffers that cannot be registered are read all the
+ * same.
+ */
 static int provide_memory(struct rawring *rawring)
 {
 	struct iovec whole;
@@ -154,7 +157,7 @@ int rawring_nops(struct rawring *rawring, uint32_t count)
 	return 0;
 }
 
-/* Blocks under way: where the next ones lie, and how many there are. */
+/* Blocks under way: the places of the next ones, and their number. */
 struct course {
 	struct placing *placing;
 	bool is_written;
@@ -199,7 +202,7 @@ static void begin_block(struct rawring *rawring, struct course *course, uint32_t
 	}
 }
 
-/* Takes what has come back, and begins as many again as are wanted. */
+/* Takes completions, and begins as many new ones as are wanted. */
 static int turn_around(struct rawring *rawring, struct course *course)
 {
 	struct io_uring_cqe *cqes[64];
@@ -236,7 +239,7 @@ int rawring_blocks(
 		}
 		rc = turn_around(rawring, &course);
 		error = error == 0 ? rc : error;
-		/* What is in flight comes back; nothing more is begun. */
+		/* Waits for all in flight; begins no new ones. */
 		if (error != 0 || signals_interrupted()) {
 			error = error == 0 ? -ECANCELED : error;
 			course.unbegun_count = 0;

@@ -28,13 +28,13 @@ int rawring_create(uint32_t depth_count, uint32_t block_bytes, const struct file
 void rawring_destroy(struct rawring *rawring);
 
 /*
- * So many requests that do nothing, `depth_count` of them at a time: the next
- * are submitted when all of these have come back. 0 or a negative errno.
+ * A number of requests that do nothing, `depth_count` of them at a time: the
+ * next are submitted when all of these have completed. 0 or a negative errno.
  */
 int rawring_nops(struct rawring *rawring, uint32_t count);
 
 /*
- * So many blocks read or written, of which depth_count are in flight at any
+ * A number of blocks read or written, of which depth_count are in flight at any
  * time. Errors: -EIO: a part only; -ECANCELED: a signal came; others of the
  * kernel.
  */

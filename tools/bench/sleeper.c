@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sleeping threads, as /proc shows them, and one that needs no worker.
+ * Sleeping threads, as /proc shows them, and a bare thread beside the workers.
  */
 #include "tools/bench/sleeper.h"
 
@@ -58,7 +58,7 @@ static int is_asleep(struct sleeper *sleeper, bool *out_is_asleep)
 	if (count < 0) {
 		int error = -errno;
 
-		report_line("cannot tell whether a thread sleeps, is /proc mounted? %s",
+		report_line("cannot find out whether a thread sleeps, is /proc mounted? %s",
 			report_reason(error));
 		return error;
 	}

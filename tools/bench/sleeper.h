@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A thread that is woken, and how to tell that it sleeps: a worker that has
- * run a task, or a bare thread that waits in a futex.
+ * A thread to wake, and a check that it sleeps: a worker that has run a task,
+ * or a bare thread that waits in a futex.
  */
 #ifndef PINION_TOOLS_BENCH_SLEEPER_H
 #define PINION_TOOLS_BENCH_SLEEPER_H
@@ -35,8 +35,8 @@ void sleeper_answer(struct sleeper *sleeper);
 
 /*
  * Until the kernel says that it sleeps, and a fixed short while after that.
- * After its answer the only place where it does is the one it is to be woken
- * from. Returns 0, -ECANCELED or an error that is reported.
+ * After its answer it sleeps only at the place where the bench wakes it.
+ * Returns 0, -ECANCELED or an error that is reported.
  */
 int sleeper_wait_asleep(struct sleeper *sleeper);
 

@@ -18,7 +18,7 @@ enum {
 	/* Tasks per figure: large against the clock's own cost, 50 us or so. */
 	SPAWN_FIGURE_TASKS = 64 * SPAWN_BATCH_MAX,
 	SPAWN_FIGURES = 32, /* of one turn */
-	/* Looks before the CPU is offered to whoever is waited for. */
+	/* Checks before the CPU is offered to the other thread. */
 	SPAWN_SPIN_COUNT = 2000,
 };
 
@@ -32,7 +32,7 @@ struct spawn_task {
 
 struct spawners;
 
-/* One worker's, and nobody else's while a turn is running. */
+/* Belongs to one worker, and no other touches it while a turn is running. */
 struct spawn {
 	struct pinion_task turn BENCH_LINE_ALIGNED;
 	struct spawners *all;

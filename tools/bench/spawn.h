@@ -8,7 +8,8 @@
  *
  * With several workers each does so for itself, at the same time. None begins
  * before all have, and none leaves its last task before all have ended, so that
- * no worker has time to steal: what is left to see is what workers share.
+ * no worker has time to steal: the remaining cost is that of memory which
+ * workers share.
  */
 #ifndef PINION_TOOLS_BENCH_SPAWN_H
 #define PINION_TOOLS_BENCH_SPAWN_H
@@ -18,7 +19,7 @@
 /* Half of a worker's queue, so that none is passed on to others. */
 enum { SPAWN_BATCH_MAX = 128 };
 
-/* What tells one subject from the other. */
+/* The differences between one subject and the other. */
 struct spawn_way {
 	uint32_t batch_count; /* 1 … SPAWN_BATCH_MAX */
 };

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The subject `steal`: how long a task that a busy worker has spawned takes to
- * start on another worker, one that is awake and looks for work. The floor is
- * a thread that spins on one pointer, on the same two workers' threads.
+ * The subject `steal`: the time from a busy worker's spawn of a task to its
+ * start on another worker, which is awake and searches for work. The floor is a
+ * thread that spins on one pointer, on the same two workers' threads.
  *
  * The victim spawns one task at a time and waits, without returning to its
  * worker, until the other has run it. A thief that has gone to sleep meanwhile
- * is woken by a task that anybody may take; that steal does not count as a
+ * is woken by a task that any worker may take; that steal does not count as a
  * figure. Where nothing is ever stolen the victim gives up and runs its task.
  */
 #include "tools/bench/tasks.h"
@@ -24,7 +24,7 @@ enum {
 	STEAL_GAP_NS = 2 * 1000,
 	/* After which the thief is taken to be asleep. */
 	STEAL_HOT_NS = 50 * 1000,
-	/* After which nobody steals. */
+	/* After which no worker steals. */
 	STEAL_NEVER_NS = 200 * 1000 * 1000,
 };
 
@@ -58,7 +58,7 @@ struct steal {
 	uint32_t done;
 };
 
-/* A turn ends once, whoever comes to that. */
+/* A turn ends once, by whichever thread. */
 static void end_turn(struct steal *steal, uint32_t turn_number)
 {
 	uint32_t before = turn_number - 1;
@@ -123,7 +123,7 @@ static bool await_taken(const struct steal *steal, uint32_t before, uint64_t end
 	uint32_t spins = 0;
 
 	while (bench_word_read(&steal->taken_count) == before) {
-		/* The clock costs as much as what is measured. */
+		/* The clock costs as much as the steal. */
 		if (++spins % 64 == 0 && bench_now_ns() > end_ns) {
 			return false;
 		}
@@ -153,7 +153,7 @@ static int kick(struct steal *steal)
 	return pinion_task_spawn_shared(steal->runtime, &steal->kick);
 }
 
-/* One steal. -ETIME: nobody came. */
+/* One steal. -ETIME: no thief came. */
 static int steal_once(struct steal *steal, bool is_warm)
 {
 	uint32_t before = bench_word_read(&steal->taken_count);
@@ -198,7 +198,7 @@ static int steal_all(struct steal *steal)
 	return rc;
 }
 
-/* The other worker is the only one that can take the thief. */
+/* Only the other worker can take the thief. */
 static int steal_floor(struct steal *steal)
 {
 	uint32_t count = bench_word_read(&steal->thief_count);

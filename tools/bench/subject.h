@@ -3,8 +3,8 @@
  * What `pinion bench` and its subjects agree on.
  *
  * A subject measures one thing, and beside it its floor: the least that could
- * do the same without us. command.c calls both in turns and compares. Nobody
- * here judges a time; only ratios are concluded from.
+ * do the same without us. command.c calls both in turns and compares. A bench
+ * passes no judgement on a time; conclusions come from ratios only.
  */
 #ifndef PINION_TOOLS_BENCH_SUBJECT_H
 #define PINION_TOOLS_BENCH_SUBJECT_H
@@ -42,7 +42,7 @@ struct bench_options {
 	enum bench_format format;
 	const char *plot_path; /* --plot, NULL: none */
 	struct bench_sweep sweep;
-	struct bench_point point; /* the one to be measured */
+	struct bench_point point; /* the side to measure */
 	const char **files;	  /* --file, in order */
 	uint32_t file_count;
 	const char *tree;	      /* --tree, NULL: one is made */
@@ -59,7 +59,7 @@ struct bench_subject;
 /* One call of the program. */
 struct bench {
 	const struct bench_options *options;
-	const struct bench_subject *subject; /* the one that is measured */
+	const struct bench_subject *subject; /* the side that was measured */
 	struct fileset *files;		     /* NULL until a subject needs it */
 };
 
@@ -90,8 +90,7 @@ struct bench_subject {
 	/* How each side comes by its figures; NULL: there is no such side. */
 	const char *sides[BENCH_SIDE_COUNT];
 	/*
-	 * What tells it from others of the same functions, theirs to know; or
-	 * NULL.
+	 * Private to its functions, which several subjects may share; or NULL.
 	 */
 	const void *variant;
 	/*
@@ -116,7 +115,7 @@ static inline bool bench_has_side(const struct bench_subject *subject, int side)
 	return subject->sides[side] != NULL;
 }
 
-/* What was measured of a subject; sorted when it is complete. */
+/* The measurements of a subject; sorted when it is complete. */
 struct bench_results {
 	struct figures figures[BENCH_SIDE_COUNT];
 	struct figures block; /* the turn in hand */

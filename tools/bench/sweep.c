@@ -87,7 +87,7 @@ struct bench_point bench_sweep_point(const struct bench_sweep *sweep, uint32_t a
 {
 	struct bench_point point = *defaults;
 
-	/* The last axis is the one that changes from point to point. */
+	/* The last axis changes from point to point. */
 	for (int axis = BENCH_AXIS_COUNT - 1; axis >= 0; axis--) {
 		uint32_t count = axis_points(sweep, axes, axis);
 

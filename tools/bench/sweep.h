@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a subject is measured at: so many workers, so deep, in blocks of such a
- * size. Options give lists of each; a subject is measured at every combination
- * of those that mean something to it.
+ * The parameters of one measurement of a subject: workers, depth, block size.
+ * Options give lists of each; a subject is measured at every combination of
+ * those that mean something to it.
  */
 #ifndef PINION_TOOLS_BENCH_SWEEP_H
 #define PINION_TOOLS_BENCH_SWEEP_H

@@ -15,7 +15,10 @@
 #define BENCH_LINE_BYTES 128
 #define BENCH_LINE_ALIGNED __attribute__((aligned(BENCH_LINE_BYTES)))
 
-/* Words are futexes that only grow. What was written before a raise is seen. */
+/*
+ * Words are futexes that only grow. A reader that sees the raise sees all
+ * writes before it.
+ */
 uint32_t bench_word_read(const uint32_t *word);
 
 /* Adds one and wakes one thread that waits for it. */
@@ -28,8 +31,9 @@ int bench_word_wait(const uint32_t *word, uint32_t value);
 void *bench_allocate(size_t size);
 
 /*
- * Starts so many workers with as little memory as can be, since tasks need no
- * buffers. Each of these reports what it returns, 0 or a negative errno.
+ * Starts `worker_count` workers with as little memory as possible, since tasks
+ * need no buffers. Each of these reports what it returns, 0 or a negative
+ * errno.
  */
 int bench_start_workers(const struct bench *bench, uint32_t worker_count,
 	struct bench_setting *out_setting, struct pinion_runtime **out_runtime);
@@ -44,12 +48,12 @@ int bench_run_turn(struct pinion_runtime *runtime, struct pinion_task *turn, con
 /* Fewer CPUs than that: says that the subject is skipped, and returns that. */
 int bench_require_cpus(const struct bench_subject *subject, uint32_t count);
 
-/* Likewise of cores. */
+/* The same for cores. */
 int bench_require_cores(const struct bench_subject *subject, uint32_t count);
 
 /*
- * Likewise where idle CPUs cannot be asked to stay awake: of a subject that has
- * started with `cpu_latency_us` of 0, which the floor has the good of, too.
+ * The same where idle CPUs cannot be asked to stay awake: for a subject that
+ * has started with `cpu_latency_us` of 0, from which the floor benefits, too.
  */
 int bench_require_awake(const struct bench_subject *subject, const struct bench_setting *setting);
 

@@ -26,7 +26,10 @@ struct usage {
 int usage_list(struct usage_threads *out_threads);
 bool usage_holds(const struct usage_threads *threads, pid_t id);
 
-/* Sums of those threads; what has ended since it was listed counts nothing. */
+/*
+ * Sums of those threads; a thread that has ended since it was listed counts
+ * nothing.
+ */
 void usage_read(const struct usage_threads *threads, struct usage *out_usage);
 
 #endif

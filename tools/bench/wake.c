@@ -173,7 +173,7 @@ void wake_stop(void *state)
 	free(wake);
 }
 
-/* Has the only worker answer once, which tells who it is. */
+/* The only worker answers once, with its thread id. */
 static int meet_worker(struct wake *wake)
 {
 	struct sleeper *worker = &wake->workers[0];

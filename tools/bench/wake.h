@@ -12,7 +12,7 @@
 
 #include "tools/bench/subject.h"
 
-/* What tells one subject from another. */
+/* The differences between one subject and another. */
 struct wake_way {
 	uint32_t worker_count; /* 1: this thread wakes it; 2: one wakes the other in a task */
 	bool sleeps_in_ring;   /* since a read of its own is pending; else in its futex */

@@ -250,7 +250,9 @@ static int check_tree(const char *path)
 	return rc;
 }
 
-/* No worker takes part, but who reads the figures may want to know of rings. */
+/*
+ * No worker takes part, but a reader of the figures may want to know of rings.
+ */
 static int find_facts(const struct bench *bench, struct bench_setting *out_setting)
 {
 	struct pinion_runtime *runtime;

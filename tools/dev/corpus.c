@@ -24,7 +24,10 @@
 #include <unistd.h>
 
 enum {
-	/* One small file for so many bytes of the corpus: a quarter of it. */
+	/*
+	 * One small file for this number of bytes of the corpus: a quarter of
+	 * it.
+	 */
 	SMALL_FILE_SHARE = 44 << 10,
 	PARAMETERS_BYTES = 8192,
 };
@@ -106,7 +109,7 @@ static char *sibling(const struct corpus *corpus, const char *suffix)
 	return name;
 }
 
-/* ---- what is there ---- */
+/* ---- what the corpus has ---- */
 
 /* Of the folder, by count_one(): nftw(3) hands its callback nothing of ours. */
 static uint64_t found_files;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The files of the corpus: filler out of pools, made once for each kind of
- * file, with secrets written over it. A secret stands between newlines, so it
- * ends where it should.
+ * file, with secrets written over it. A secret is between newlines, so it ends
+ * where it should.
  */
 #include "tools/dev/corpus_tree.h"
 
@@ -138,7 +138,9 @@ static void make_folders(struct corpus *corpus)
 	}
 }
 
-/* Puts a byte of a plant into the block, if it lies in it and in the file. */
+/*
+ * Puts a byte of a plant into the block, if its place is in it and in the file.
+ */
 static void put_byte(uint64_t block_offset, uint64_t offset, char byte)
 {
 	if (offset >= block_offset && offset - block_offset < BLOCK_BYTES && offset < file.size) {
@@ -231,7 +233,7 @@ static struct plant *next_plant(struct corpus *corpus)
 	return plant;
 }
 
-/* Takes the plant if it is behind the one before and within the file. */
+/* Takes the plant if it is after the last one and within the file. */
 static void place_plant(struct corpus *corpus, struct plant *plant, uint64_t offset)
 {
 	uint64_t least = 0;

@@ -59,7 +59,7 @@ void doctor_arenas(struct findings *findings, struct doctor_workers *out_workers
 	findings_flag(findings, "on_every_ring", facts.arenas_shared == facts.worker_count);
 	if (facts.huge_bytes < facts.arena_bytes && facts.arenas_unexamined == 0) {
 		findings_problem(findings, VERDICT_DEGRADED,
-			"not all buffers lie on huge pages, which slows direct reads of some disks",
+			"not all buffers are on huge pages, which slows direct reads of some disks",
 			"echo madvise > /sys/kernel/mm/transparent_hugepage/enabled, or sysctl "
 			"vm.nr_hugepages=N");
 	}

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pinion doctor: what this machine offers, what is missing, and the command
- * that mends it; for each path, how its files can be read.
+ * pinion doctor: what this machine offers and lacks, the command that mends it,
+ * and for each path how its files can be read.
  *
- * Everything comes from the public library, /proc and /sys; nothing is written
- * and nothing is changed. findings.h tells the form, pinion-doctor(1) what each
- * name means.
+ * All facts come from the public library, /proc and /sys; nothing is written
+ * and nothing is changed. findings.h describes the form, pinion-doctor(1) each
+ * name.
  *
  * The exit status is the worst verdict: 0 ready, 1 degraded (all works, slower
  * than it could), 2 unusable (something asked for cannot be read at all).

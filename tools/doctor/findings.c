@@ -87,7 +87,7 @@ void findings_path(struct findings *findings, const char *path)
 	append_json(&findings->text, path);
 	findings->is_in_paths = true;
 	findings->fact_count = 1;
-	/* So long that what comes next begins a line. */
+	/* Long enough that the next words begin a line. */
 	findings->column = LINE_COLUMNS;
 }
 

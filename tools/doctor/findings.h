@@ -37,7 +37,7 @@ struct findings {
 
 /* Ends the subject under way and begins another. */
 void findings_subject(struct findings *findings, const char *name);
-/* Likewise, one of the list of paths; only more of them may follow. */
+/* The same for an entry of the list of paths; only more of them may follow. */
 void findings_path(struct findings *findings, const char *path);
 
 void findings_text(struct findings *findings, const char *name, const char *value);

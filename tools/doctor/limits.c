@@ -93,7 +93,7 @@ void doctor_limits(struct findings *findings, const struct pinion_machine *machi
 	findings_number(findings, "free_of_2_mib", machine->huge_pages_free);
 	if (machine->has_transparent_huge == 0 && machine->huge_pages_free == 0) {
 		findings_problem(findings, VERDICT_DEGRADED,
-			"buffers lie on 4 KiB pages, which slows direct reads of some disks",
+			"buffers are on 4 KiB pages, which slows direct reads of some disks",
 			"echo madvise > /sys/kernel/mm/transparent_hugepage/enabled");
 	}
 }

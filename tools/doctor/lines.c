@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Single lines of what /proc and /sys tell.
+ * Reads single lines of /proc and /sys.
  */
 #include "tools/doctor/subjects.h"
 

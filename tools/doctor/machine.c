@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * CPUs, the kernel, how far up the ladder of io_uring it reaches and why not
- * further, and what may forbid it.
+ * CPUs, the kernel, the highest level of io_uring it reaches and why not
+ * further, and settings that may forbid it.
  */
 #include "tools/doctor/subjects.h"
 
@@ -41,7 +41,7 @@ static void examine_cpus(struct findings *findings, const struct pinion_machine 
 								    : strerror(errno));
 	if (machine->quota_millicpus != 0 && machine->quota_millicpus < 1000) {
 		findings_problem(findings, VERDICT_DEGRADED,
-			"a quota of less than one CPU: each worker stands still in part of every "
+			"a quota of less than one CPU: each worker pauses in part of every "
 			"period",
 			"raise cpu.max of the cgroup: systemctl set-property UNIT CPUQuota=100%, "
 			"or docker update --cpus=1 CONTAINER");
@@ -141,7 +141,7 @@ static void examine_ring(struct findings *findings, const struct pinion_machine 
 		ring_problem(findings, machine->ring_hint);
 	} else if ((machine->io_features & PINION_IO_DEFER_TASKRUN) == 0) {
 		findings_problem(findings, VERDICT_DEGRADED,
-			"this kernel lacks what keeps completions cheap (Linux 6.1)",
+			"completions cost more on this kernel: it lacks defer-taskrun (Linux 6.1)",
 			"apt-get install linux-image-amd64, or another kernel of 6.1 or later");
 	}
 }

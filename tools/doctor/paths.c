@@ -51,7 +51,7 @@ static void append_word(struct output_text *text, const char *path)
 	output_text_string(text, is_plain ? "" : "'");
 }
 
-/* `words` in front of the path and behind it are the command that helps. */
+/* `words` before the path and after it are the command that helps. */
 static void report_unreadable(
 	struct findings *findings, int error, const char *path, const char *const words[2])
 {
@@ -141,7 +141,7 @@ static bool queue_line(dev_t device, const char *name, char *out, size_t size)
 	return false;
 }
 
-/* "none [mq-deadline] kyber": the one in brackets is in force. */
+/* "none [mq-deadline] kyber": the scheduler in brackets is in force. */
 static void examine_scheduler(struct findings *findings, dev_t device, const char *disk)
 {
 	char line[256];
@@ -245,7 +245,7 @@ struct sample {
 	size_t root_bytes;
 	char *path; /* of the file found, NULL: none */
 	int directory_fd;
-	size_t names_start; /* in the path, of what is below the directory */
+	size_t names_start; /* in the path, of the part below the directory */
 };
 
 /* False: out of memory or descriptors. */
@@ -349,7 +349,8 @@ static void examine_direct(struct findings *findings, const struct place *place)
 		findings_problem(findings, VERDICT_DEGRADED,
 			"this file system, or device, is read through the page cache only, which "
 			"costs CPU and memory",
-			"move the data to one with O_DIRECT: findmnt -t ext4,xfs,btrfs lists them");
+			"move the data to a file system with O_DIRECT: findmnt -t ext4,xfs,btrfs "
+			"lists them");
 	}
 	pinion_file_close(&file);
 }
@@ -379,8 +380,8 @@ static void examine_file(struct findings *findings, const struct place *place)
 }
 
 /*
- * Of an NVMe namespace: below it lies the disk. Opening it has it
- * asked what it is.
+ * Of an NVMe namespace: the folder above has the disk. Opening it has it asked
+ * what it is.
  */
 static void examine_namespace(
 	struct findings *findings, const char *path, const struct doctor_workers *workers)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The list of candidates. Both orders are total over (rule, start, end), so
- * sorting needs no stability; both are mostly in place already, so a look
+ * sorting needs no stability; both are mostly in place already, so a check
  * comes first.
  */
 #include "tools/scan/candidates.h"

@@ -63,10 +63,10 @@ static const struct option_spec scan_specs[OPTION_COUNT] = {
 	[OPTION_PRINT_PATTERNS] = {0, "print-patterns", NULL,
 		"print the patterns as grep -E -f takes them, and end", NULL},
 	[OPTION_MAX_FINDINGS] = {0, "max-findings-per-file", "N",
-		"show so many of a rule in a file; default: 10000", "0: all, however many."},
-	[OPTION_MAX_RULES] = {0, "max-rules", "N", "so many rules at most; default: 20000", NULL},
+		"show N findings of a rule in a file; default: 10000", "0: all, however many."},
+	[OPTION_MAX_RULES] = {0, "max-rules", "N", "at most N rules; default: 20000", NULL},
 	[OPTION_MAX_RULE_BYTES] = {0, "max-rule-bytes", "SIZE",
-		"so long may all patterns be together; default: 16M", NULL},
+		"at most SIZE bytes of patterns; default: 16M", NULL},
 	[OPTION_MAX_COMPILE_TIME] = {0, "max-compile-time", "SECONDS",
 		"end if the rules take longer to compile; default: 60", NULL},
 };
@@ -275,7 +275,7 @@ const struct command scan_command = {
 		"bytes. Patterns are PCRE as Hyperscan knows it; ^ and $ mean every line, . any "
 		"byte but newline.\n\n"
 		"A line is PATH:START-END: RULE: EXCERPT, byte offsets and the first bytes of "
-		"what was found. The lines of a file are in order; those of several files mix.\n\n"
+		"the finding. The lines of a file are in order; those of several files mix.\n\n"
 		"Exit status: 0 nothing found; 1 something found; 2 something could not be read, "
 		"or bad usage; 3 stopped early by a signal.",
 	.options = scan_specs,

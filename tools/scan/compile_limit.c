@@ -2,7 +2,7 @@
 /*
  * ITIMER_REAL and a handler of SIGALRM. A program that the user starts under an
  * alarm of their own (it survives exec) keeps that: it is set again afterwards,
- * and one that is due before the limit is left alone.
+ * and an alarm that is due before the limit is left alone.
  */
 #include "tools/scan/compile_limit.h"
 

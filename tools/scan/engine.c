@@ -11,14 +11,17 @@
 #include <string.h>
 
 enum {
-	/* Bytes behind an end that decide whether it is one: `\Z` takes two. */
+	/* Bytes after an end that decide whether it is one: `\Z` takes two. */
 	LOOKAHEAD = 2,
 	/* Two held back by the window before, one in front of a start. */
 	OVERLAP_CONTEXT = LOOKAHEAD + 1,
 	ZERO_PROBE_BYTES = 64 * 1024,
 	/* Of a hole that is searched, at a time. */
 	HOLE_PART_BYTES = 1 << 20,
-	/* A hole shorter than so many times what settles is searched whole. */
+	/*
+	 * A hole shorter than this multiple of the settling length is searched
+	 * whole.
+	 */
 	SETTLED_SHARE = 4,
 };
 
@@ -200,7 +203,7 @@ void engine_file_close(struct engine_worker *worker, struct engine_file *file)
 	skips_free(&file->skips);
 }
 
-/* What lies between two gaps, or all of a window: offsets in the window. */
+/* The part between two gaps, or all of a window: offsets in the window. */
 struct segment {
 	size_t from;
 	size_t until;
@@ -240,7 +243,7 @@ static size_t smallest(size_t left, size_t right)
 	return left < right ? left : right;
 }
 
-/* Drops what was found from `first` on and is not within [from, until). */
+/* Drops candidates from `first` on that are not within [from, until). */
 static void keep_within(struct candidates *found, size_t first, uint64_t from, uint64_t until)
 {
 	size_t kept = first;
@@ -338,7 +341,7 @@ static int feed_bytes(struct engine_worker *worker, struct engine_file *file, co
 
 static const uint8_t context[LOOKAHEAD];
 
-/* Nothing reaches from before [from, until) to what comes after. */
+/* No match reaches from before [from, until) to bytes after it. */
 static int restart_stream(struct engine_worker *worker, struct engine_file *file, uint64_t from,
 	uint64_t until, struct candidates *found)
 {
@@ -407,7 +410,7 @@ bool engine_is_over(const struct engine *engine, const struct engine_file *file)
 		__atomic_load_n(&file->over->count, __ATOMIC_RELAXED) == engine->rule_count;
 }
 
-/* What comes after it is searched as after a zero byte, which it is. */
+/* The bytes after it are searched as after a zero byte, which it is. */
 static int skip_hole(struct engine_worker *worker, struct engine_file *file,
 	const struct pinion_window *window, struct candidates *found)
 {
@@ -423,7 +426,10 @@ static int skip_hole(struct engine_worker *worker, struct engine_file *file,
 	return error;
 }
 
-/* Whether a match begins in what has settled: then one does at each byte. */
+/*
+ * Whether a match begins in the settled zeros: then a match begins at each
+ * byte.
+ */
 static bool has_start_from(const struct candidates *found, size_t first, uint64_t offset)
 {
 	for (size_t i = first; i < found->count; i++) {
@@ -435,8 +441,9 @@ static bool has_start_from(const struct candidates *found, size_t first, uint64_
 }
 
 /*
- * The first part is as long as what settles, and so is the second, which shows
- * how it is from there on; the last one too, for the bytes behind the hole.
+ * The first part is as long as the settling length, and so is the second, which
+ * shows the matches from there on; the last one too, for the bytes after the
+ * hole.
  */
 static size_t part_length(
 	const struct engine *engine, const struct pinion_window *window, uint64_t done)

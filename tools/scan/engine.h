@@ -10,19 +10,18 @@
  * that can matter for it:
  *
  *   1. A window whose new bytes are [n, e) owns the ends in (n - 2, e - 2], the
- *      last one of a file those in (n - 2, e]. The two bytes held back are what
- *      `\b`, `$` (one byte) and `\Z` (two) look at behind an end.
+ *      last one of a file those in (n - 2, e]. The two bytes held back are
+ *      those that `\b`, `$` (one byte) and `\Z` (two) read after an end.
  *   2. Its prefix holds OVERLAP_CONTEXT bytes more than the widest match: the
- *      two of (1), and one that `\b` and `^` look at in front of a start.
- *      Hence a match that starts at the first byte of a window that is not the
- *      file's first is never owned, and what `\A` falsely finds there is not
- *      either.
+ *      two of (1), and one that `\b` and `^` read before a start. Hence a match
+ *      that starts at the first byte of a window that is not the file's first
+ *      is never owned, and what `\A` falsely finds there is not either.
  *
  * Rules without a widest match run in a stream, which needs windows in order.
  *
- * Pages that could not be read (gaps) divide a window: what lies between two
- * gaps is searched alone, with the zeros of the gaps as its context, and what
- * touches a gap is dropped. A stream begins anew after each gap.
+ * Pages that could not be read (gaps) divide a window: the part between two
+ * gaps is searched alone, with the zeros of the gaps as its context, and
+ * matches that touch a gap are dropped. A stream begins anew after each gap.
  *
  * Holes of sparse files are skipped when no bounded rule matches zeros. Before
  * a hole as a scan reports it, as many bytes as an overlap are zeros too, so

@@ -14,7 +14,7 @@
 struct example {
 	const char *rule_id;
 	const char *text;
-	bool is_prefix; /* else what was found ends in it */
+	bool is_prefix; /* else the finding ends in it */
 };
 
 static const struct example examples[] = {

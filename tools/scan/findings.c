@@ -116,8 +116,9 @@ static size_t find_place(const struct candidates *open, uint64_t start)
 
 /*
  * Opens a candidate. They come ordered by end, so one with the same start as
- * another is the longer one, and most belong at the end of the list. One that
- * belongs at its front covers all others: it, or one that covers it, is taken.
+ * another is the longer one, and most belong at the end of the list. A
+ * candidate that belongs at its front covers all others: it, or a candidate
+ * that covers it, is taken.
  */
 static int open_candidate(struct findings_rule *state, const struct candidate *candidate)
 {

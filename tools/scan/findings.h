@@ -3,23 +3,23 @@
  * From candidates to findings, the same ones in the same order for a file
  * whatever its windows were and in whatever order they came.
  *
- * Windows are taken in file order; one that comes early waits. Each rule's
- * candidates are thinned out as `grep -o` does it: the leftmost first, of those
- * that start together the longest, and none that overlaps a finding of the
- * same rule. A candidate stays open until no later one can start further left
- * or at the same place, that is for the width of the rule's widest match.
+ * Windows are taken in file order; an early one waits. Each rule's candidates
+ * are thinned out as `grep -o` does it: the leftmost first, of those that start
+ * together the longest, and none that overlaps a finding of the same rule. A
+ * candidate stays open until no later one can start further left or at the same
+ * place, that is for the width of the rule's widest match.
  *
  * Findings are shown by start, end and rule. One is held back while an earlier
  * one may still come, again for about the widest match. A rule without a
  * widest match holds back everything until the file ends.
  *
  * A limit of findings per rule and file (rules->findings_max): the first ones
- * are shown, and the rule is over in the file when there is one more.
- * It is over, too, with the match that makes its work more than RULES_WORK_MAX.
- * A rule without a widest match is over when what is open holds more findings
- * than the limit. What was open then is decided as though the file ended there,
- * so that all of this depends on the bytes alone. Engines leave a rule alone
- * from then on.
+ * are shown, and the rule is over in the file when there is one more. It is
+ * over, too, with the match that makes its work more than RULES_WORK_MAX. A
+ * rule without a widest match is over when its open candidates hold more
+ * findings than the limit. Its open candidates are then decided as though the
+ * file ended there, so that all of this depends on the bytes alone. Engines
+ * leave a rule alone from then on.
  *
  * Memory: the candidates of windows that wait, open ones, and findings held
  * back. A file without candidates allocates nothing.
@@ -38,14 +38,14 @@ struct findings {
 	uint32_t widest; /* RULE_WIDTH_UNBOUNDED if any rule is */
 };
 
-/* Where a rule stands in a file. */
+/* State of a rule in a file. */
 struct findings_rule {
 	uint32_t rule;
 	uint64_t taken_to;	/* end of the last finding */
 	uint64_t taken_count;	/* findings */
 	uint64_t work;		/* widths of all candidates so far */
 	uint64_t searched_to;	/* once it is over: the end of its last candidate */
-	size_t open_look;	/* so many open candidates are looked at next */
+	size_t open_look;	/* number of open candidates at which the limit is checked next */
 	bool is_over;		/* no later candidate counts */
 	bool is_cut;		/* there was one more than may be shown */
 	struct candidates open; /* by start, one for each */
@@ -97,8 +97,8 @@ int findings_add(const struct findings *findings, struct findings_file *file,
 	void *arg);
 
 /*
- * No more windows will come, be it that some are missing: decides and shows
- * what is left.
+ * No more windows will come, even if some are missing: decides and shows the
+ * rest.
  */
 int findings_finish(const struct findings *findings, struct findings_file *file,
 	findings_show_fn show, void *arg);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writing expressions. Only as much of their grammar is known here as it takes
- * to tell an anchor from a byte: escapes, \Q…\E and classes.
+ * Writing expressions. Knows only as much of their grammar as it takes to
+ * distinguish an anchor from a byte: escapes, \Q…\E and classes.
  */
 #include "tools/scan/hyperscan_expression.h"
 
@@ -72,9 +72,7 @@ static size_t quoted_length(const char *text)
 	return end != NULL ? (size_t)(end - text) + 2 : strlen(text);
 }
 
-/*
- * Length of what stands at `text`: a class, an escape, a quotation or a byte.
- */
+/* Length of the token at `text`: a class, an escape, a quotation or a byte. */
 static size_t token_length(const char *text)
 {
 	if (text[0] == '[') {

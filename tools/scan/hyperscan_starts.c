@@ -3,9 +3,9 @@
  * Finding where matches start, by a second search or by anchored trials.
  *
  * Both look at a part of the block only. That is exact because the part holds
- * one byte more in front and two more behind than the widest match needs: what
- * `\b`, `^`, `$` and `\Z` look at. What they get wrong at the part's own
- * borders ends before the first or after the last end asked for.
+ * one byte before and two after the widest match: `\b`, `^`, `$` and `\Z` read
+ * no further. What they get wrong at the part's own borders ends before the
+ * first or after the last end asked for.
  */
 #if defined(HAVE_HYPERSCAN)
 
@@ -100,7 +100,7 @@ struct start_search {
 	uint64_t offset; /* of the part searched, in the block */
 	uint64_t start;	 /* of the trial, in the block */
 	size_t next;	 /* of the trial, where its next end is looked for */
-	uint64_t work;	 /* the widths of what is placed */
+	uint64_t work;	 /* the sum of the widths of placed items */
 	uint64_t work_max;
 };
 
@@ -184,7 +184,10 @@ static size_t part_end(const struct matcher_block *block, uint64_t last_end)
 	return block->length - end > RIGHT_CONTEXT ? end + RIGHT_CONTEXT : block->length;
 }
 
-/* Ends that lie near each other, so that nothing far between is searched. */
+/*
+ * Ends that are near each other, so that no bytes far from all of them are
+ * searched.
+ */
 static size_t group_size(
 	const struct hyperscan_starts *starts, const struct candidate *items, size_t count)
 {

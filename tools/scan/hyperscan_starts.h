@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where matches start. Hyperscan is fast at telling where matches end; asked
- * for their starts as well it is slow, and refuses many patterns ("too
- * large"). So ends come first, and the starts of those few ends from here.
+ * Where matches start. Hyperscan reports ends of matches fast; asked for their
+ * starts as well it is slow, and refuses many patterns ("too large"). So ends
+ * come first, and the starts of those few ends from here.
  *
  * Two ways. Rules up to SOM_WIDTH_MAX wide are searched again around their
  * ends with HS_FLAG_SOM_LEFTMOST. For wider ones, and where that does not
@@ -46,9 +46,9 @@ void hyperscan_starts_fini(struct hyperscan_starts *starts);
 
 /*
  * Sets `start` of each item from its `end`; both relative to the block. Items
- * are sorted, their ends are true ones. `scratch` grows as needed. Items behind
- * the one with which their widths come to more than `work_max` may be left
- * out, and *count is then less.
+ * are sorted, their ends are true ones. `scratch` grows as needed. Items after
+ * the sum of widths exceeds `work_max` may be left out, and *count is then
+ * less.
  *
  * Errors: -ENOMEM; -EPROTO: the library contradicts itself about an end.
  */

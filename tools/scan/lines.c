@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum {
-	/* Of what was found, one byte in so many is shown. */
+	/* Shows one byte of a finding for each four. */
 	EXCERPT_SHARE = 4,
 };
 

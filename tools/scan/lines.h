@@ -3,8 +3,8 @@
  * Findings as lines, for people or as JSON Lines for programs.
  *
  * Text: PATH:START-END: RULE: EXCERPT. PATH is escaped as on stderr, so that
- * both can be compared. EXCERPT is the first quarter of what was found, at most
- * four bytes, and an ellipsis: enough to recognise a secret by, not to use it.
+ * both can be compared. EXCERPT is the first quarter of the finding, at most
+ * four bytes, and an ellipsis: enough to recognise a secret, not to use it.
  *
  * JSON: {"rule":…,"path":…,"start":…,"end":…}; a path that is not UTF-8 is
  * {"bytes":"BASE64"}. A range that could not be read is

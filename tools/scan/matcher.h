@@ -5,8 +5,8 @@
  * engine above is the same and tests can hold one against the other.
  *
  * A rule is bounded when no match of it is longer than MATCHER_WIDTH_MAX.
- * Bounded rules are searched in blocks that stand alone; the others need to
- * see a file from its start to its end, as a stream.
+ * Bounded rules are searched in independent blocks; the others need to see a
+ * file from its start to its end, as a stream.
  */
 #ifndef PINION_TOOLS_SCAN_MATCHER_H
 #define PINION_TOOLS_SCAN_MATCHER_H
@@ -19,7 +19,7 @@
 
 struct matcher;
 struct matcher_worker; /* what one thread at a time uses */
-struct matcher_stream; /* where a search in a file stands */
+struct matcher_stream; /* the state of a search in a file */
 
 /*
  * A block: its bytes and the range of match ends it is asked for, relative
@@ -45,12 +45,12 @@ struct matcher_trouble {
 };
 
 /*
- * Functions return 0 or a negative errno. Where there is an `out_trouble` it
- * is filled in with -EINVAL. What a search finds is appended to `found`, in
- * any order, each (rule, end) once. Of a bounded rule the ends beyond
- * rules_ends_max() may be left out, and those behind the one with which its
- * matches go beyond RULES_WORK_MAX, the last of both in order of ends. Of a
- * stream's matches with the same start only the longest may be there.
+ * Functions return 0 or a negative errno. Where there is an `out_trouble` it is
+ * filled in with -EINVAL. What a search finds is appended to `found`, in any
+ * order, each (rule, end) once. Of a bounded rule the ends beyond
+ * rules_ends_max() may be left out, and those after its matches exceed
+ * RULES_WORK_MAX, the last of both in order of ends. Of a stream's matches with
+ * the same start only the longest may be there.
  */
 struct matcher_ops {
 	const char *name;

@@ -2,7 +2,7 @@
 /*
  * The matcher over Hyperscan.
  *
- * All bounded rules are one block database that tells ends only. Where a rule
+ * All bounded rules are one block database that reports ends only. Where a rule
  * matches a fixed number of bytes its start follows; other rules' starts are
  * looked up afterwards (hyperscan_starts.h). Unbounded rules are a streaming
  * database that tracks starts itself, at whatever cost: they are rare.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The rules a scan is asked for: -e and --rules in place of the built-in ones,
- * or with --builtin next to them. All bad ones are told of before it ends.
+ * or with --builtin next to them. Reports all bad ones before it ends.
  */
 #include "tools/scan/patterns.h"
 
@@ -138,7 +138,7 @@ bool scan_rules_load(const struct scan_patterns *patterns, const struct matcher_
 	return is_measured && error == 0;
 }
 
-/* Special in extended expressions wherever they stand. */
+/* Special in extended expressions at any place. */
 static bool is_special(char byte)
 {
 	return byte != '\0' && strchr("\\.[]{}()*+?|^$", byte) != NULL;

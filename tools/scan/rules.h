@@ -36,8 +36,8 @@ struct rules {
 	uint32_t count_max;
 	uint64_t bytes_max;
 	/*
-	 * Findings of one rule in one file, 0: no limit. With a limit the work
-	 * for matches that lie densely is limited too: RULES_WORK_MAX.
+	 * Findings of one rule in one file, 0: no limit. A limit also bounds
+	 * the work for dense matches: RULES_WORK_MAX.
 	 */
 	uint64_t findings_max;
 };
@@ -63,9 +63,9 @@ static inline bool rules_over_has(const struct rules_over *over, uint32_t rule)
 }
 
 /*
- * So many ends of matches of one rule, in order, hold `findings_max` findings
- * and the one that is beyond, whatever came before: each finding overlaps at
- * most twice its width of others.
+ * At most this number of ends of matches of one rule, in order, is needed for
+ * `findings_max` findings and one more, whatever came before: each finding
+ * overlaps at most twice its width of others.
  */
 static inline uint64_t rules_ends_max(const struct rules *rules, const struct rule *rule)
 {
@@ -96,11 +96,11 @@ int rules_add_builtin(struct rules *rules, bool with_examples);
 
 enum { RULES_REASON_BYTES = 160 };
 
-/* Which limit a rule with a pattern of so many bytes is beyond. */
+/* Writes which limit a rule with a pattern of that length exceeds. */
 void rules_limit_reason(
 	const struct rules *rules, size_t pattern_bytes, char out_reason[RULES_REASON_BYTES]);
 
-/* Told of each bad line; `line` is 0 when it is about the whole file. */
+/* Called for each bad line; `line` is 0 when it is about the whole file. */
 typedef void (*rules_complain_fn)(const char *file, uint32_t line, const char *reason);
 
 /*

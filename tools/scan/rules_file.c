@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rules files: one `ID<TAB>REGEX` a line. Every bad line is told of in one go,
- * so that a file is mended in one go.
+ * Rules files: one `ID<TAB>REGEX` a line. Reports every bad line in one run, so
+ * that a user mends the file in one go.
  */
 #include "tools/scan/rules.h"
 #include "tools/input.h"
@@ -18,7 +18,7 @@ enum {
 	FILE_BYTES_SHARE = 4,
 };
 
-/* Ids stand unescaped in text and JSON output, hence this alphabet. */
+/* Text and JSON output contain ids unescaped, hence this alphabet. */
 static bool is_id_byte(char byte)
 {
 	return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
@@ -36,8 +36,8 @@ static bool is_id(const char *id, size_t length)
 }
 
 /*
- * Says what is wrong with a line, in `out_reason` when it is beyond a limit;
- * NULL when it was added or is to be skipped.
+ * Returns the error of a line, in `out_reason` if it exceeds a limit; NULL if
+ * the line was added or is to be skipped.
  */
 static const char *add_line(
 	struct rules *rules, char *line, size_t length, char out_reason[RULES_REASON_BYTES])

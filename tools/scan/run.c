@@ -41,7 +41,7 @@ enum {
 	COMPILE_LOOK_NS = 100 * 1000 * 1000,
 };
 
-/* What one worker uses; nobody else does while the scan runs. */
+/* State of one worker, which no other uses while the scan runs. */
 struct scan_worker {
 	struct search_worker search;
 	struct output_text lines;
@@ -90,7 +90,7 @@ static void write_lines(struct show *show)
 		lines->failed = false;
 		worker->path_text.failed = false;
 	} else if (!output_write(lines->bytes, lines->length)) {
-		/* Nobody would see the rest. */
+		/* The output has no reader any more. */
 		pinion_scan_cancel(show->job->scan);
 	}
 }
@@ -109,7 +109,7 @@ static void show_findings(void *arg, const struct candidate *findings, size_t co
 	write_lines(show);
 }
 
-/* What could not be read: a line each on stderr, and for programs on stdout. */
+/* Reports unread ranges: a line each on stderr, and for programs on stdout. */
 static void show_gaps(void *arg, const struct pinion_gap *gaps, size_t count)
 {
 	struct show *show = arg;
@@ -134,7 +134,7 @@ static void report_limit(const struct show *show, const struct findings_limit *l
 
 	if (limit->is_dense) {
 		snprintf(reason, sizeof(reason),
-			"rule %s: its matches lie too densely to go on after byte %llu "
+			"rule %s: its matches are too dense to go on after byte %llu "
 			"(--max-findings-per-file=0 goes on)",
 			id, (unsigned long long)limit->searched_to);
 	} else {
@@ -311,8 +311,8 @@ static int compile(void *arg)
 }
 
 /*
- * Nothing can end a compilation but the end of the process: nothing has been
- * written yet that this would lose. compile_limit.h ends one that takes long.
+ * Only the end of the process ends a compilation; no output has been written
+ * yet that this would lose. compile_limit.h ends one that takes long.
  */
 static void await_compiled(struct meanwhile *compiling)
 {
@@ -327,7 +327,7 @@ static void await_compiled(struct meanwhile *compiling)
 /*
  * What takes its time at the start, side by side: the rules are compiled, the
  * library that does it is put to the test, the workers start and touch their
- * memory. False: one of them failed, and has been told of.
+ * memory. False: one of them failed, and has reported it.
  */
 static bool prepare(struct scan_job *job, const struct matcher_ops *matcher)
 {

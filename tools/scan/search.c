@@ -45,7 +45,7 @@ int search_open(const struct search *search, struct search_file *file)
 	return error;
 }
 
-/* Rules with examples have a widest match, which lies in one window whole. */
+/* Rules with examples have a widest match, which is within one window. */
 static void mark_examples(
 	const struct rules *rules, const struct pinion_window *window, struct candidates *found)
 {
@@ -141,10 +141,11 @@ static bool is_zeros(const struct pinion_window *window)
 }
 
 /*
- * Where zeros have to be read, as a rule with a widest match finds something in
- * them, a hole cannot be told from data. So the limit is on the time in which
- * nothing but zeros came, and only of a file that has holes. Windows may be at
- * several workers, whose order is of no importance to a guess.
+ * If zeros have to be read, because a rule with a widest match finds something
+ * in them, a hole cannot be distinguished from data. So the limit is on the
+ * time in which nothing but zeros came, and only of a file that has holes.
+ * Windows may be at several workers, whose order is of no importance to a
+ * guess.
  */
 static int check_zeros(
 	const struct search *search, struct search_file *file, const struct pinion_window *window)

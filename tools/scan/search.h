@@ -14,12 +14,12 @@
 struct search {
 	struct engine *engine;
 	struct findings findings;
-	/* Set after search_init(): what ends a hole that is searched. */
+	/* Set after search_init(): the limit on the search of holes. */
 	uint64_t hole_ns_max;	  /* of all holes of a file; 0: no limit */
 	bool (*is_stopped)(void); /* NULL: nothing but that */
 	/*
-	 * After so many more bytes of a hole, of which the last call may be
-	 * for all; `arg` is that of search_window(). NULL: not called.
+	 * Called after `bytes` more bytes of a hole, the last call perhaps for
+	 * all of it; `arg` is that of search_window(). NULL: not called.
 	 */
 	void (*note_hole)(void *arg, uint64_t bytes);
 };
@@ -35,19 +35,19 @@ struct search_file {
 	struct engine_file engine;
 	struct findings_file findings;
 	struct gaps gaps;
-	bool has_gaps; /* after the close, which has told them */
-	/* Windows that a hole was searched as, beyond the one it is. */
+	bool has_gaps; /* after the close, which has reported them */
+	/* Number of windows that a hole was searched as, less one. */
 	uint64_t extra_windows;
 	uint64_t hole_ns;	 /* spent in holes */
 	bool is_sparse;		 /* zeros that are read may be a hole */
 	uint64_t zeros_since_ns; /* [W:any R:any] nothing else came since; 0: it did */
 	bool is_late;		 /* [W:any R:any] its holes took too long, at late_offset */
-	uint64_t late_offset;	 /* about what was searched before */
+	uint64_t late_offset;	 /* an estimate of the end of the searched part */
 };
 
-/* What a close tells of a file after its findings; each may be NULL. */
+/* Reports on a file at its close, after its findings; each may be NULL. */
 struct search_notes {
-	/* What could not be read, once. */
+	/* The unread ranges, once. */
 	void (*gaps)(void *arg, const struct pinion_gap *gaps, size_t count);
 	/* Each rule that has reached a limit. */
 	findings_limit_fn limit;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A look at the regular-expression library before it is trusted: some builds
- * of it lose matches in silence, above all at the borders of what they are
- * given. A scanner that misses a secret now and then is worse than none.
+ * Tests the regular-expression library before it is trusted: some builds of it
+ * lose matches in silence, above all at the borders of a block. A scanner that
+ * misses a secret now and then is worse than none.
  */
 #ifndef PINION_TOOLS_SCAN_SELFTEST_H
 #define PINION_TOOLS_SCAN_SELFTEST_H
@@ -21,7 +21,7 @@ struct selftest_ends {
 	bool at[SELFTEST_TEXT_BYTES + 1];
 };
 
-/* What is tested; a seam so that a lossy one can be planted. */
+/* The library under test; a seam so that a lossy one can be planted. */
 struct selftest_ops {
 	/* Returns NULL when the patterns cannot be compiled. */
 	void *(*open)(const char *const *patterns, size_t count);
@@ -34,7 +34,7 @@ struct selftest_ops {
 		struct selftest_ends *out_ends);
 };
 
-/* What will be asked of the library. */
+/* The kinds of pattern that the scan will use. */
 enum selftest_scope {
 	SELFTEST_ALL,
 	SELFTEST_STRING, /* one plain string and nothing else */

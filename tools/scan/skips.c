@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Parts left out, looked up from the last one: most is found behind it.
+ * The parts left out, searched from the last: most lookups are after it.
  */
 #include "tools/scan/skips.h"
 
@@ -39,7 +39,7 @@ uint64_t skips_place_start(const struct skips *skips, uint64_t at)
 
 uint64_t skips_place_end(const struct skips *skips, uint64_t at)
 {
-	/* Its last byte is the one before. */
+	/* Its last byte is just before `at`. */
 	return at > 0 ? skips_place_start(skips, at - 1) + 1 : 0;
 }
 

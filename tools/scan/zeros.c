@@ -9,7 +9,7 @@
 
 /* ---- no match holds a zero ---- */
 
-/* The part of a group's start behind its parenthesis. */
+/* The part of a group's start after its parenthesis. */
 static bool is_plain_group(const char *text)
 {
 	return text[0] != '?' || text[1] == ':' || (text[1] == 'i' && text[2] == ')');
@@ -19,8 +19,8 @@ static bool is_plain_group(const char *text)
 static const char nonzero_escapes[] = "dwsbBnrt.\\/-+*?()[]{}|^$";
 
 /*
- * As far as that is seen at once: of what may stand for a zero (a dot, [^…],
- * \x00, \W and others) the text has nothing.
+ * As far as that is obvious: the text has none of the tokens that may match a
+ * zero (a dot, [^…], \x00, \W and others).
  */
 static bool avoids_zeros(const char *text, const char *end)
 {
@@ -95,7 +95,7 @@ static void give_up(struct counting *counting)
 	counting->is_unknown = true;
 }
 
-/* Behind `[`. */
+/* After `[`. */
 static void skip_class(struct counting *counting)
 {
 	const char *next = counting->next;
@@ -118,7 +118,7 @@ static void skip_class(struct counting *counting)
 	counting->next = next + 1;
 }
 
-/* Behind a backslash. */
+/* After a backslash. */
 static enum atom_kind skip_escape(struct counting *counting)
 {
 	char kind = *counting->next;
@@ -147,7 +147,7 @@ static enum atom_kind skip_escape(struct counting *counting)
 	return ATOM_CLASS;
 }
 
-/* Behind `(`: the kind of group. False: flags, and no group. */
+/* After `(`: the kind of group. False: flags, and no group. */
 static bool skip_group_start(struct counting *counting)
 {
 	const char *next = counting->next;
@@ -217,7 +217,7 @@ static struct atom count_atom(struct counting *counting)
 	return (struct atom){.kind = ATOM_CLASS, .states = 1};
 }
 
-/* Behind `{`: the larger of its numbers, and whether there is no upper one. */
+/* After `{`: the larger of its numbers, and whether there is no upper one. */
 static uint64_t skip_counts(struct counting *counting, bool *out_is_endless)
 {
 	char *end;

@@ -3,11 +3,11 @@
  * What a long run of zero bytes does to rules without a widest match, as far
  * as their patterns show it. A hole of a sparse file is such a run.
  *
- * Two answers, both careful: a pattern that is not understood gets the one that
- * costs time.
+ * Two answers, both careful: a pattern that is not understood gets the slow
+ * one.
  *
  *   1. No match holds a zero byte: a run ends whatever was begun.
- *   2. A run longer than so many bytes is as good as any longer one.
+ *   2. A run longer than this number of bytes is as good as any longer one.
  *
  * Why (2) holds. Write a pattern out with its counted repeats unrolled: each
  * character class is a state. If every endless repeat (`*`, `+`, `{n,}`) is of

@@ -119,7 +119,7 @@ static bool parse_digest(struct checklist_entry *entry, const char *hex)
 	return true;
 }
 
-/* Undoes the escapes in place; false for one that nobody writes. */
+/* Undoes the escapes in place; false for an unknown one. */
 static bool unescape(char *path)
 {
 	char *target = path;
@@ -269,7 +269,7 @@ enum checklist_kind checklist_parse(
 	if (length == 0 || line[0] == '#') {
 		return CHECKLIST_BLANK;
 	}
-	/* A NUL cannot stand in a path: this is no list of lines. */
+	/* A path cannot contain a NUL: this is no list of lines. */
 	if (strlen(line) != length) {
 		return CHECKLIST_BAD;
 	}

@@ -48,7 +48,7 @@ static const struct option_spec sum_specs[OPTION_COUNT] = {
 	[OPTION_CHECK] = {'c', "check", NULL, "verify the lists named by PATH", NULL},
 	[OPTION_TAG] = {0, "tag", NULL, "write lines as TAG (PATH) = DIGEST", NULL},
 	[OPTION_QUIET] = {0, "quiet", NULL, "with -c: no line for what verifies", NULL},
-	[OPTION_STATUS] = {0, "status", NULL, "with -c: no output, the exit status tells", NULL},
+	[OPTION_STATUS] = {0, "status", NULL, "with -c: no output, only the exit status", NULL},
 	[OPTION_GITIGNORE] = {SCANNING_SPEC_GITIGNORE},
 	[OPTION_WORKERS] = {SCANNING_SPEC_WORKERS},
 	[OPTION_DIRECT] = {SCANNING_SPEC_DIRECT},

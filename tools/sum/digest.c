@@ -19,7 +19,7 @@
 #define XXH_STATIC_LINKING_ONLY
 #include <xxhash.h>
 #if defined(HAVE_XXH3_DISPATCH)
-#include <xxh_x86dispatch.h> /* puts its own functions behind the usual names */
+#include <xxh_x86dispatch.h> /* defines the usual names as its own functions */
 #endif
 #endif
 #if defined(HAVE_OPENSSL)

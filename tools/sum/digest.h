@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The hash functions behind one table. A row exists for each algorithm, also
- * for one this program was built without: then `missing` says how to get it.
+ * The hash functions in one table. A row exists for each algorithm, also for
+ * one this program was built without: then `missing` says how to get it.
  *
  * The state of one hash lives in the caller's memory, so that a file in flight
  * costs no allocation. One state is used by one thread at a time.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The hashing behind `pinion sum`: what a scan calls for each file, the start
- * and end of a scan, and the mode that prints checksums.
+ * The hashing of `pinion sum`: the calls of a scan for each file, the start and
+ * end of a scan, and the mode that prints checksums.
  *
  * Each file in flight owns a hash state in the scan's memory; its windows come
  * in order, so a state has one user at a time. The line is built when the file
@@ -149,7 +149,7 @@ static void file_report(
 	order_put(&job->order, file->sequence, text.bytes, text.failed ? 0 : text.length);
 	output_text_free(&text);
 	if (!output_ok()) {
-		/* Nobody would see the rest. */
+		/* The output has no reader any more. */
 		pinion_scan_cancel(job->scan);
 	}
 }

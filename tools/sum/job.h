@@ -68,7 +68,7 @@ struct sum_job {
 	bool has_trouble;
 	uint64_t part_bytes;	   /* of the current scan, of holes given up */
 	uint64_t mismatch_count;   /* of the current list */
-	uint64_t unreadable_count; /* likewise */
+	uint64_t unreadable_count; /* of the current list */
 	bool has_mismatch;	   /* of any list */
 };
 
@@ -81,7 +81,7 @@ void sum_end(struct sum_job *job);
 /* Hashes standard input. Returns 0 or a negative errno, already reported. */
 int sum_stdin(struct sum_job *job, const struct digest_algorithm *algorithm, uint8_t *digest);
 
-/* Notes that something went wrong that the exit status must tell. */
+/* Records an error for the exit status. */
 void sum_trouble(struct sum_job *job);
 
 /* Hashes paths[0 … path_count), then what the list of the options names. */

@@ -5,11 +5,11 @@
  *
  * A line that comes too early waits here, so memory grows with the number of
  * files that end while an earlier one is still being read: about the length of
- * the line plus 48 bytes each, 1.5 GB for ten million small files behind one
- * huge one. Nobody ever waits for room, so this cannot deadlock.
+ * the line plus 48 bytes each, 1.5 GB for ten million small files after one
+ * huge one. No thread ever waits for room, so this cannot deadlock.
  *
- * Invariant: slots[front … front + capacity) are in use at most; what lies
- * before `front` is written, and the slot of `front` itself is not filled.
+ * Invariant: at most slots[front … front + capacity) are in use; lines before
+ * `front` are written, and the slot of `front` itself is not filled.
  */
 #ifndef PINION_TOOLS_SUM_ORDER_H
 #define PINION_TOOLS_SUM_ORDER_H
@@ -46,7 +46,7 @@ void order_fini(struct order *order);
  */
 int order_attach(struct order *order, uint64_t sequence, void *item);
 
-/* What was attached, or NULL. Valid until the line is put. */
+/* The attached item, or NULL. Valid until the line is put. */
 void *order_item(struct order *order, uint64_t sequence);
 
 /*

@@ -48,8 +48,8 @@ static void count_one(void)
 }
 
 /*
- * One thread adds tasks; the other takes them as it comes to it. Of those that
- * wait there are at most 64 a thread; what is added beyond runs at once.
+ * One thread adds tasks; the other takes them as it comes to it. At most 64 of
+ * them wait per thread; further ones run at once.
  */
 static double steal_spawn(int worker_count)
 {

@@ -52,7 +52,7 @@ static inline uint64_t peer_now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* What is broken is not worth a figure. */
+/* A broken run is not worth a figure. */
 static inline void peer_check(int is_right, const char *what)
 {
 	if (!is_right) {
@@ -149,7 +149,7 @@ static inline void peer_burst_await(const uint32_t *flag)
 
 /*
  * By the producer. `push_open` adds a task that opens the burst, `push_stride`
- * so many of those that it is made of.
+ * a stride of the tasks in it.
  */
 static inline double peer_burst_run(
 	struct peer_burst *burst, void (*push_open)(void), void (*push_stride)(void))
@@ -197,7 +197,7 @@ static inline void peer_measure(
 		figures[(count - 1) * 99 / 100] / divisor, worker_count);
 }
 
-/* `subjects` ends with one that has no name. */
+/* `subjects` ends with an entry without a name. */
 static inline int peer_main(
 	int argc, char **argv, const char *peer, const struct peer_subject *subjects)
 {

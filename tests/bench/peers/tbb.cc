@@ -38,7 +38,7 @@ double spawn(int)
 	return figure;
 }
 
-// No slot is kept for the threads outside, so what is enqueued runs on one of
+// No slot is kept for the threads outside, so an enqueued task runs on one of
 // the library's own.
 tbb::task_arena &outside_arena()
 {
@@ -87,7 +87,8 @@ struct alignas(128) counter {
 	uint32_t count;
 };
 
-// As spawn, in an arena of two: what is in one thread's queue the other steals.
+// As spawn, in an arena of two: each thread steals the tasks in the other's
+// queue.
 double steal_spawn(int)
 {
 	static tbb::task_arena arena(PEER_STEAL_WORKERS);

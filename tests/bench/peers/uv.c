@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libuv. Its loop is one thread, and what it offers to others is
- * uv_async_send(): a queue of one's own, behind a lock, and a call that has the
- * loop look at it. For long work it has a pool of threads, of which one is used
- * here.
+ * libuv. Its loop is one thread, and its call for others is uv_async_send(): a
+ * queue of one's own, with a lock, and a call that has the loop check it. For
+ * long work it has a pool of threads, of which one is used here.
  */
 #include "tests/bench/peers/peer.h"
 

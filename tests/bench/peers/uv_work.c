@@ -2,7 +2,7 @@
 /*
  * libuv's own queue for work: uv_queue_work(), which the thread of a loop calls
  * and a thread of its pool, of which there is one here, runs. Each submission
- * is one run; what comes back to the loop afterwards is not timed.
+ * is one run; its return to the loop afterwards is not timed.
  */
 #include "tests/bench/peers/peer.h"
 

@@ -2,8 +2,8 @@
 /*
  * The subjects `channel`, a message sent and received by one thread, and
  * `channel_pass`, sent by one and received by another. The floor is a bounded
- * queue of pointers that any number of threads may use, and nobody can wait
- * for. Messages are as large as a pointer, so that both sides copy the same.
+ * queue of pointers that any number of threads may use, but no thread can sleep
+ * on. Messages are as large as a pointer, so that both sides copy the same.
  */
 #include "tools/bench/mpmc.h"
 #include "tools/bench/tasks.h"
@@ -21,7 +21,7 @@ enum {
 	/* Messages of one figure, and how many of them are in it at a time. */
 	CHANNEL_MESSAGES = 4096,
 	CHANNEL_STRIDE = 64,
-	/* Looks before the CPU is offered to whoever is waited for. */
+	/* Checks before the CPU is offered to the other thread. */
 	CHANNEL_SPIN_COUNT = 2000,
 };
 
@@ -35,7 +35,7 @@ struct channels {
 	enum bench_side side;
 	struct figures *figures; /* of the thread that receives */
 	int error;
-	uint32_t is_over; /* whoever still waits gives up */
+	uint32_t is_over; /* waiting threads give up */
 };
 
 static bool send_one(struct channels *channels, struct pinion_task *message)

@@ -3,9 +3,9 @@
  * The subject `classes`: what becomes of the reads of one class while a second
  * class saturates its own pool on the other half of the cores. The floor is the
  * same without the second class; beside it, the same with the second class's
- * work done by bare loops on the same threads, which tells what of a change is
- * the machine's. A figure is the p99 of one turn's reads, each
- * from its submission, by a thread on the class's own half, to its end.
+ * work done by bare loops on the same threads, which shows the machine's own
+ * part in a change. A figure is the p99 of one turn's reads, each from its
+ * submission, by a thread on the class's own half, to its end.
  *
  * Further figures, of the same turns: by how much that p99 changes beside the
  * other class, and by how much it does where neither class has anything of

@@ -21,7 +21,7 @@ enum {
 	EXECUTE_TRIPS = 32,  /* of one figure */
 };
 
-/* What tells one subject from the other. */
+/* The differences between one subject and the other. */
 struct execute_way {
 	bool is_together; /* on one CPU */
 };
@@ -53,7 +53,7 @@ static int called(void *arg)
 	return 0;
 }
 
-/* Notes what has come to an end, and says whether another trip is to come. */
+/* Notes a finished trip. True if another one is to follow. */
 static bool next_trip(struct execute *execute)
 {
 	uint64_t now_ns;
@@ -221,7 +221,7 @@ static int execute_start(struct bench *bench, struct bench_setting *out_setting,
 	execute->turn.run = execute_turn;
 	execute->answerer.run = answer_all;
 	if (way->is_together) {
-		/* Workers are bound to CPUs of the one who starts them. */
+		/* Workers are bound to CPUs of the thread that starts them. */
 		bench_place_on_one(&execute->place);
 	}
 	rc = bench_start_workers(bench, 1, out_setting, &execute->own);
@@ -251,7 +251,7 @@ const struct bench_subject bench_execute = {
 const struct bench_subject bench_execute_together = {
 	.name = "execute_together",
 	.unit = "us",
-	.brief = "likewise, both on one CPU",
+	.brief = "as execute, both on one CPU",
 	.sides = {[BENCH_OURS] = "pinion_call_run_async", [BENCH_FLOOR] = "futex-round-trip"},
 	.variant = &(const struct execute_way){.is_together = true},
 	.start = execute_start,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The subject `inject`: what an empty task costs that is spawned from outside
- * and run by a worker that is awake, and the bursts behind it.
+ * The subject `inject`: the cost of an empty task that is spawned from outside
+ * and run by a worker that is awake, and the bursts that measure it.
  */
 #include "tests/bench/subjects/inject.h"
 
@@ -17,7 +17,7 @@
 
 enum {
 	INJECT_FIGURES = 16, /* of one turn */
-	/* Looks before the CPU is offered to whoever is waited for. */
+	/* Checks before the CPU is offered to the other thread. */
 	INJECT_SPIN_COUNT = 2000,
 };
 

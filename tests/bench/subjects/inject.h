@@ -20,7 +20,9 @@
 enum {
 	/* Tasks per figure; fewer than the floor's queue holds. */
 	INJECT_FIGURE_TASKS = 4096,
-	/* The producer tells how far it is every so many; a batch, too. */
+	/*
+	 * The producer publishes its progress at this interval; a batch, too.
+	 */
 	INJECT_STRIDE = 64,
 };
 
@@ -35,7 +37,7 @@ struct inject_task {
 /* Pushes INJECT_STRIDE tasks from this one on. 0 or a negative errno. */
 typedef int (*inject_push_fn)(struct inject *inject, uint32_t first_index);
 
-/* What tells one subject from another. */
+/* The differences between one subject and another. */
 struct inject_way {
 	inject_push_fn push; /* what ours does */
 };

@@ -3,10 +3,10 @@
  * The subject `inject_wait`: how long a task from outside waits while every
  * worker has more to do than it can ever finish (load.h).
  *
- * The floor are the same workers' threads in a loop over tasks of the same
- * lengths, who look at one pointer after each: a task waits until the nearest
- * end of another, which nobody can do without. How much more it is with a queue
- * of one's own that comes first is what is measured.
+ * The floor is the same workers' threads in a loop over tasks of the same
+ * lengths, which check one pointer after each: a task waits for the nearest end
+ * of another, which no scheduler can avoid. The difference is the cost of a
+ * worker's own queue, which comes first.
  */
 #include "tools/bench/load.h"
 #include "tools/report.h"

@@ -30,7 +30,7 @@ static int pool_run_malloc(void *state, enum bench_side side, struct figures *ou
 const struct bench_subject bench_pool_outside = {
 	.name = "pool_outside",
 	.unit = "ns",
-	.brief = "likewise by a thread without a cache, against a bounded queue",
+	.brief = "as pool, by a thread without a cache, against a bounded queue",
 	.sides = {[BENCH_OURS] = "pinion_pool", [BENCH_FLOOR] = "mpmc-queue"},
 	.variant = &(const struct pool_way){.buffer_count = POOL_BUFFERS, .is_outside = true},
 	.start = pool_start,
@@ -41,7 +41,7 @@ const struct bench_subject bench_pool_outside = {
 const struct bench_subject bench_pool_malloc = {
 	.name = "pool_malloc",
 	.unit = "ns",
-	.brief = "likewise by a thread with a cache, against malloc and free of 64 KiB",
+	.brief = "as pool, by a thread with a cache, against malloc and free of 64 KiB",
 	.sides = {[BENCH_OURS] = "pinion_pool", [BENCH_FLOOR] = "malloc"},
 	.variant = &(const struct pool_way){.buffer_count = POOL_BUFFERS},
 	.start = pool_start,

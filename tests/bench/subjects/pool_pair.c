@@ -19,7 +19,7 @@ enum {
 	STEAL_BUFFERS = 8, /* few enough for one thread's cache to hold them all */
 };
 
-/* What tells one subject from another. */
+/* The differences between one subject and another. */
 struct pair_way {
 	uint32_t buffer_count;
 	bool has_deque; /* in place of the queue */
@@ -241,7 +241,7 @@ static int pair_run_pass(void *state, enum bench_side side, struct figures *out_
 const struct bench_subject bench_pool_two = {
 	.name = "pool_two",
 	.unit = "ns",
-	.brief = "likewise by two threads at once, each with a cache, against one alone",
+	.brief = "as pool, by two threads at once, each with a cache, against one alone",
 	.sides = {[BENCH_OURS] = "two-threads", [BENCH_FLOOR] = "one-thread"},
 	.variant = &(const struct pair_way){.buffer_count = POOL_BUFFERS},
 	.start = pair_start,
@@ -264,8 +264,7 @@ const struct bench_subject bench_pool_pass = {
 const struct bench_subject bench_pool_steal = {
 	.name = "pool_steal",
 	.unit = "ns",
-	.brief =
-		"likewise when nothing is free but what the other thread has, against a bare theft",
+	.brief = "as pool, where only the other thread's cache has buffers, against a bare theft",
 	.sides = {[BENCH_OURS] = "pinion_pool", [BENCH_FLOOR] = "bare-theft"},
 	.variant = &(const struct pair_way){.buffer_count = STEAL_BUFFERS, .has_deque = true},
 	.start = pair_start,

@@ -3,7 +3,7 @@
  * The subject `startup`: what a runtime costs that is created and destroyed
  * with nothing done in between. The floor starts and joins as many threads and
  * maps as many bytes as the workers' arenas hold, which none of them touches.
- * What large memory costs stands beside it.
+ * The cost of large memory is printed beside it.
  */
 #include "tests/bench/subjects/startup_memory.h"
 #include "tools/bench/tasks.h"
@@ -121,7 +121,7 @@ static void startup_stop(void *state)
 	free(startup);
 }
 
-/* A runtime like those to be measured tells how many workers there will be. */
+/* A runtime like the measured ones shows the number of workers beforehand. */
 static int settle(struct startup *startup, struct bench_setting *out_setting)
 {
 	struct pinion_config *config = &startup->config;

@@ -21,7 +21,7 @@
 
 enum {
 	TIMES = 5,
-	/* As much again is left to everybody else. */
+	/* The same amount is left to other programs. */
 	SPARE_SHARE = 2,
 };
 

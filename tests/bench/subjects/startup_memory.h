@@ -11,9 +11,9 @@
 /*
  * Up to two, of several times each the median: `register_64m_ms`, by the call
  * of the kernel on a ring of no other use, and `start_1g_ms`, the creation of a
- * runtime whose arenas hold that much beside what `config` says. One that this
- * machine has no memory for, or that the kernel refuses, is left out, and that
- * is reported.
+ * runtime whose arenas hold that much beside what `config` says. A size that
+ * this machine has no memory for, or that the kernel refuses, is left out, and
+ * that is reported.
  */
 uint32_t startup_memory_further(const struct pinion_config *config, uint32_t worker_count,
 	struct bench_further further[BENCH_FURTHER_MAX]);

@@ -3,12 +3,12 @@
  * The subject `steal_spawn`: what an empty task costs that is spawned from
  * inside a worker while another worker steals from it.
  *
- * A generator spawns a few tasks and then itself, behind them, until all are
+ * A generator spawns a few tasks and then itself, after them, until all are
  * spawned, and goes on spawning itself until all have run. Each worker counts
  * what it runs on a line of its own, so that nothing is shared but what the
  * queue shares. The generator may be stolen as well. The floor is a bare
- * work-stealing deque: one worker's thread pushes as many and pops, the
- * other's spins on stealing.
+ * work-stealing deque: one worker's thread pushes as many and pops, the other's
+ * spins on stealing.
  */
 #include "tools/bench/chaselev.h"
 #include "tools/bench/tasks.h"
@@ -39,7 +39,7 @@ struct steal_count {
 
 struct steal_spawn {
 	struct pinion_runtime *runtime;
-	/* The generator's, whoever runs it. */
+	/* The generator's, on whichever worker. */
 	struct pinion_task generator;
 	uint32_t spawned_count; /* of the figure in hand */
 	uint64_t before_count;	/* that had run when it began */
@@ -259,7 +259,9 @@ static int steal_spawn_run(void *state, enum bench_side side, struct figures *ou
 	return rc;
 }
 
-/* How much the other worker has taken off the one that ran more. */
+/*
+ * The share of the tasks that the other worker has taken off the busier worker.
+ */
 static uint32_t steal_spawn_further(void *state, struct bench_further further[BENCH_FURTHER_MAX])
 {
 	const struct steal_spawn *spawn = state;

@@ -38,7 +38,7 @@ struct thread_pool {
 	uint32_t worker_count;
 	struct bare_sleeper bare;
 	struct bench_place place;
-	struct figures turn;	    /* the one in hand */
+	struct figures turn;	    /* the turn in progress */
 	double medians[2];	    /* of ours and the floor, in the pair in hand; or 0 */
 	struct figures differences; /* ours less the floor's, of each pair */
 	struct pinion_call calls[THREAD_POOL_JOBS_MAX];
@@ -194,7 +194,7 @@ static int thread_pool_start(
 	if (thread_pool == NULL) {
 		return -ENOMEM;
 	}
-	/* Threads begin where the one that starts them is. */
+	/* Threads begin where their creator runs. */
 	(void)bench_place_in_half(&thread_pool->place, 1);
 	rc = pinion_thread_pool_create(NULL, NULL, &thread_pool->runtime);
 	if (rc != 0) {

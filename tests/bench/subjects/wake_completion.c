@@ -22,9 +22,10 @@
 enum { COMPLETION_FIGURES = 32 /* of one turn */ };
 
 /*
- * How many bytes were written so far, by all. The kernel brings a byte and what
- * was done before it, but to say so takes an atomic of our own: who writes adds
- * first, and who has read the byte looks here before it answers.
+ * How many bytes were written so far, by all. The kernel orders the byte after
+ * earlier writes, which the memory model of C does not know, so an atomic says
+ * it: the writer adds first, and the reader of the byte loads it before it
+ * answers.
  */
 static uint32_t asked_count;
 
@@ -81,7 +82,7 @@ static int submit_turn(struct pinion_task *task)
 
 	__atomic_store_n(&completion->error,
 		bench_pending_submit(&completion->pending, completion->runtime), __ATOMIC_RELEASE);
-	sleeper_answer(&completion->worker); /* tells who it is */
+	sleeper_answer(&completion->worker); /* publishes its thread id */
 	bench_word_raise(&completion->done);
 	return 0;
 }
@@ -103,7 +104,7 @@ static void *bare_main(void *arg)
 		answer(&bare->sleeper);
 	}
 	__atomic_store_n(&bare->error, rc, __ATOMIC_RELEASE);
-	answer(&bare->sleeper); /* also after an error: somebody may wait */
+	answer(&bare->sleeper); /* also after an error: a thread may wait */
 	rawring_destroy(rawring);
 	return NULL;
 }

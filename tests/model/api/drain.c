@@ -2,14 +2,14 @@
 /*
  * Goal: a drain ends when everything admitted, spawned and submitted has run,
  * not earlier, and not never: [END-1], [METER-1], [GATE-1]; and exactly one
- * worker tells of the end, however many see it: [END-2]. EX-40, EX-44, EX-46,
+ * worker reports the end, however many see it: [END-2]. EX-40, EX-44, EX-46,
  * EX-58, EX-62, W15; of EX-43 completion_vs_join_termination and
  * three_way_spawn_complete_join.
- * Method: the last task spawns another for anyone, or for its own worker, or
+ * Method: the last task spawns another for any worker, or for its own, or
  * starts a read, while two workers go to sleep and the main thread drains; or
  * another thread spawns meanwhile; or the only task completes, or there is
  * none, against the close. A worker that leaves its loop checks that nothing is
- * left to run, model_runtime_end() how many told of the end.
+ * left to run, model_runtime_end() how many reported the end.
  */
 #include "runtime/base/base.h"
 #include "tests/model/api/runtime_model.h"
@@ -191,7 +191,7 @@ static const struct model_defect many_workers[] = {
 };
 
 static const struct model_twin twins[] = {
-	{"nobody is told of the close", {MODEL_SKIP, "end", "pin_wake_all"}},
+	{"the close notifies no thread", {MODEL_SKIP, "end", "pin_wake_all"}},
 	{.name = NULL},
 };
 
@@ -206,7 +206,7 @@ static const struct model_twin counter_twins[] = {
 };
 
 static const struct model_twin observer_twins[] = {
-	{"two tell of the end", {MODEL_TORN, "pin_park_look_for_end", NULL}},
+	{"two report the end", {MODEL_TORN, "pin_park_look_for_end", NULL}},
 	{.name = NULL},
 };
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: nobody looks into a pool that has been ended: [IO-1] [IO-2] [IO-3].
+ * Goal: no thread reads a pool that has been ended: [IO-1] [IO-2] [IO-3].
  * BP-19, W17.
  * Method: a pool on the model's heap is taken out and freed, while threads
- * outside, a task, or a worker that has nothing to do look for a buffer in all
- * pools; a look into one that was freed fails the case. With a fence that one
+ * outside, a task, or a worker that has nothing to do search for a buffer in
+ * all pools; a read of a freed pool fails the case. With a fence that one
  * thread passes for all, and where there is none.
  */
 #include "runtime/base/base.h"
@@ -106,7 +106,9 @@ static void run_beside_worker(bool has_fence, void (*body)(struct model_task *ta
 	model_thread_join(thread);
 	MODEL_CHECK(pinion_runtime_drain(runtime) == 0);
 	MODEL_CHECK(searcher.run_count == 1);
-	/* Whoever has noted some has looked for them in all pools since. */
+	/*
+	 * The thread that noted any has searched for them in all pools since.
+	 */
 	MODEL_CHECK(!runtime->shared.workers[0].has_bundles);
 	model_runtime_end(runtime);
 }
@@ -134,12 +136,12 @@ static void run_idle(void)
 }
 
 static const struct model_twin one_twins[] = {
-	{"who looks is not counted", {MODEL_SKIP, "find_pooled_outside", "count"}},
+	{"a search is not counted", {MODEL_SKIP, "find_pooled_outside", "count"}},
 	{.name = NULL},
 };
 
 static const struct model_twin fenced_twins[] = {
-	{"who looks passes no fence", {MODEL_DROP_FENCE, "find_pooled_outside", NULL}},
+	{"a search passes no fence", {MODEL_DROP_FENCE, "find_pooled_outside", NULL}},
 	{.name = NULL},
 };
 
@@ -160,7 +162,8 @@ static const struct model_twin task_fenced_twins[] = {
 };
 
 static const struct model_twin idle_twins[] = {
-	{"its look keeps no end away", {MODEL_SKIP, "pin_worker_send_home", "pin_owned_enter"}},
+	{"a search does not delay the end",
+		{MODEL_SKIP, "pin_worker_send_home", "pin_owned_enter"}},
 	{.name = NULL},
 };
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: nobody waits beside a free buffer, by whichever way it was given back,
- * each wait ends once, with a buffer that nobody else has, by its deadline or
- * by a close, and who comes later gets none before: [WAIT-1] over [MAG-1] and
+ * Goal: no thread waits beside a free buffer, by whichever way it was given
+ * back, each wait ends once, with a buffer that no other has, by its deadline
+ * or by a close, and a later caller gets none before: [WAIT-1] over [MAG-1] and
  * [FREE-3]. BP-28, W6.
- * Method: the real api/pool.c and pool, of one buffer. The case's own
- * thread has it, by a cache or without, and gives it back by the way that
- * leads there; others wait as threads do. Who was forgotten is a deadlock.
+ * Method: the real api/pool.c and pool, of one buffer. The case's own thread
+ * has it, by a cache or without, and gives it back by the way that leads there;
+ * others wait as threads do. A forgotten waiter is a deadlock.
  */
 #include "runtime/base/base.h"
 #include "tests/model/api/runtime_model.h"
@@ -23,7 +23,9 @@ static struct pin_thread records[MODEL_THREADS_MAX];
 #define pin_thread_find() (&records[model_thread_current()])
 #define pin_thread_own() (&records[model_thread_current()])
 
-/* SKIP: who gives back, or comes to wait, does not look who waits. */
+/*
+ * SKIP: a thread that gives back, or comes to wait, does not check for waiters.
+ */
 #define pin_waiters_any_light(waiters) \
 	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_waiters_any") && \
 		pin_waiters_any_light(waiters))
@@ -103,7 +105,7 @@ static uint32_t start_wanting(uint32_t index, uint64_t deadline_ns)
 	return model_thread_start("wants", want, &wanting[index]);
 }
 
-/* All that are out go back; no one is left, and nothing was told of. */
+/* All that are out go back; no waiter is left, and no mistake was reported. */
 static void end(void)
 {
 	uint32_t out_count = held.bytes != NULL;
@@ -164,7 +166,7 @@ static bool is_waited_for(const void *arg)
 	return pool.waiters.oldest != NULL;
 }
 
-/* One stands in the queue when another comes, and gives nothing back. */
+/* One is in the queue when another comes, and gives nothing back. */
 static void run_newcomer(void)
 {
 	uint32_t threads[2];
@@ -173,7 +175,7 @@ static void run_newcomer(void)
 	model_quiet_begin();
 	threads[0] = start_wanting(0, PIN_NO_DEADLINE);
 	model_await("the first", is_waited_for, NULL);
-	/* What that saw, the one who comes now has seen as well. */
+	/* The newcomer has seen all that the first had seen. */
 	pin_waiters_lock(&pool.waiters);
 	pin_waiters_unlock(&pool.waiters);
 	model_quiet_end();
@@ -218,23 +220,23 @@ static void run_close(void)
 }
 
 static const struct model_twin owner_twins[] = {
-	{"who gives back does not look", {MODEL_SKIP, "pinion_pool_release", "pin_waiters_any"}},
+	{"a release does not check", {MODEL_SKIP, "pinion_pool_release", "pin_waiters_any"}},
 	{"no fence for all", {MODEL_DROP_FENCE, "model_fence_all", NULL}},
 	{.name = NULL},
 };
 
 static const struct model_twin outside_twins[] = {
-	{"who gives back does not look", {MODEL_SKIP, "release_outside", "pin_waiters_any"}},
+	{"a release does not check", {MODEL_SKIP, "release_outside", "pin_waiters_any"}},
 	{.name = NULL},
 };
 
 static const struct model_twin unfenced_twins[] = {
-	{"who gives back does not look", {MODEL_SKIP, "serve", "pin_waiters_any"}},
+	{"a release does not check", {MODEL_SKIP, "serve", "pin_waiters_any"}},
 	{.name = NULL},
 };
 
 static const struct model_twin newcomer_twins[] = {
-	{"who comes does not look", {MODEL_SKIP, "pinion_pool_acquire_wait", "pin_waiters_any"}},
+	{"a newcomer does not check", {MODEL_SKIP, "pinion_pool_acquire_wait", "pin_waiters_any"}},
 	{.name = NULL},
 };
 
@@ -244,7 +246,7 @@ static const struct model_twin timeout_twins[] = {
 };
 
 static const struct model_twin close_twins[] = {
-	{"a close tells nobody", {MODEL_SKIP, "pinion_pool_close", "pin_waiters_serve"}},
+	{"a close notifies no waiter", {MODEL_SKIP, "pinion_pool_close", "pin_waiters_serve"}},
 	{.name = NULL},
 };
 

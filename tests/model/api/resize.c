@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: while workers leave and come, each task is run once, also what lay in
- * the queues, the slot, the inbox and on the wheel of one that leaves; no wake
- * is lost on it, a drain ends, and a wait that its task had begun is served;
- * credit that is granted to it as it leaves is not lost:
- * [RETIRE-1], [RETIRE-2]. W53, WP-36, G2.
+ * Goal: while workers leave and come, each task is run once, also those in the
+ * queues, the slot, the inbox and on the wheel of a leaving worker; no wake is
+ * lost on it, a drain ends, and a wait that its task had begun is served;
+ * credit that is granted to it as it leaves is not lost: [RETIRE-1],
+ * [RETIRE-2]. W53, WP-36, G2.
  * Method: real workers, of which one is dismissed while the others, a thread
  * outside and the end of the runtime meet it.
  */
@@ -89,7 +89,7 @@ static void run_queued(void)
 	finish();
 }
 
-/* ---- what is on its way into its inbox ---- */
+/* ---- messages on their way into its inbox ---- */
 
 static void run_inbox(void)
 {
@@ -149,11 +149,11 @@ static bool is_true(const void *flag)
 static void hold(struct model_task *task)
 {
 	(void)task;
-	model_await("what ends it", is_true, &may_go);
+	model_await("the event that ends it", is_true, &may_go);
 }
 
 /*
- * One that comes or goes as all ends; who is refused does not wait for a task
+ * A worker comes or goes as all ends; a refused resize does not wait for a task
  * that ends only then.
  */
 static void refuse_or_resize(void *arg)
@@ -206,7 +206,7 @@ static void run_grow(void)
 	finish();
 }
 
-/* Another thread in the place of one that has left. */
+/* Another thread in the place of a worker that has left. */
 static void run_again(void)
 {
 	begin(2, two, NULL);
@@ -232,7 +232,7 @@ static void resize_quietly(const uint32_t *serving)
 	model_quiet_end();
 }
 
-/* The other thread still forwards what it left with the one that is gone. */
+/* The other thread still forwards the tasks it left with the former worker. */
 static void run_replaced(void)
 {
 	uint32_t other;
@@ -293,7 +293,7 @@ static void run_timer(void)
 	model_runtime_end(runtime);
 }
 
-/* Nobody else can get to its wheel, so that it has to be told. */
+/* No other thread can get to its wheel, so it needs a message. */
 static void run_timer_told(void)
 {
 	model_has_no_fence = true;
@@ -302,8 +302,8 @@ static void run_timer_told(void)
 }
 
 /*
- * As in run_replaced(), and the newcomer has the timer on its wheel, of whose
- * cancel it is told.
+ * As in run_replaced(), and the newcomer has the timer on its wheel, and gets
+ * the message of its cancel.
  */
 static void run_timer_replaced(void)
 {
@@ -400,7 +400,7 @@ static void run_credit(void)
 	model_runtime_end(runtime);
 }
 
-/* ---- a cancel of many, behind a request ---- */
+/* ---- a cancel of many, after a request ---- */
 
 static struct pinion_request cancel_of_all;
 static bool is_cancel_over;
@@ -514,10 +514,10 @@ static const struct model_twin queued_twins[] = {
 };
 
 static const struct model_twin inbox_twins[] = {
-	{"what is in it stays", {MODEL_SKIP, "pin_wake_forward", "pin_inbox_take"}},
-	{"what came just before stays", {MODEL_SKIP, "pin_retire_try_leave", "pin_wake_forward"}},
-	{"no fence before its last look", {MODEL_DROP_FENCE, "pin_retire_try_leave", NULL}},
-	{"no fence behind the push", {MODEL_DROP_FENCE, "pin_wake_worker", NULL}},
+	{"its contents stay", {MODEL_SKIP, "pin_wake_forward", "pin_inbox_take"}},
+	{"the last arrival stays", {MODEL_SKIP, "pin_retire_try_leave", "pin_wake_forward"}},
+	{"no fence before its last check", {MODEL_DROP_FENCE, "pin_retire_try_leave", NULL}},
+	{"no fence after the push", {MODEL_DROP_FENCE, "pin_wake_worker", NULL}},
 	{.name = NULL},
 };
 
@@ -527,24 +527,24 @@ static const struct model_twin wake_twins[] = {
 };
 
 static const struct model_twin drain_twins[] = {
-	{"it leaves without a look at the end",
+	{"it leaves without a check of the end",
 		{MODEL_SKIP, "pin_retire_try_leave", "pin_park_look_for_end"}},
 	{.name = NULL},
 };
 
 static const struct model_twin drain_grow_twins[] = {
-	{"it waits for who ends the runtime", {MODEL_SKIP, "pin_runtime_resize", "pin_lock_try"}},
+	{"it waits for the end of the runtime", {MODEL_SKIP, "pin_runtime_resize", "pin_lock_try"}},
 	{.name = NULL},
 };
 
 static const struct model_twin replaced_twins[] = {
-	{"who has come meanwhile is overlooked",
+	{"a worker that has come meanwhile is overlooked",
 		{MODEL_SKIP, "pin_wake_forward", "pin_load_acquire_u32"}},
 	{.name = NULL},
 };
 
 static const struct model_twin timer_replaced_twins[] = {
-	{"who has come meanwhile is looked for before the take",
+	{"a worker that has come meanwhile is checked before the take",
 		{MODEL_EARLY, "forward_cancels", "pin_load_acquire_u32"}},
 	{.name = NULL},
 };
@@ -556,13 +556,12 @@ static const struct model_twin timer_twins[] = {
 };
 
 static const struct model_twin told_twins[] = {
-	{"what it is told when it has gone is lost",
-		{MODEL_SKIP, "forward_cancels", "pin_inbox_take"}},
+	{"a message after it has gone is lost", {MODEL_SKIP, "forward_cancels", "pin_inbox_take"}},
 	{.name = NULL},
 };
 
 static const struct model_twin credit_twins[] = {
-	{"what is granted to it goes with it",
+	{"credit granted to it goes with it",
 		{MODEL_SKIP, "pin_retire_try_leave", "pin_throttle_give_up"}},
 	{.name = NULL},
 };
@@ -573,7 +572,7 @@ static const struct model_twin cancel_left_twins[] = {
 };
 
 static const struct model_twin cancel_behind_twins[] = {
-	{"a cancel overtakes what is on its way",
+	{"a cancel overtakes a request on its way",
 		{MODEL_SKIP, "forward_offers", "pin_lock_acquire"}},
 	{.name = NULL},
 };

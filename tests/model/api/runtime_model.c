@@ -43,7 +43,9 @@ static bool is_early(const char *site)
 			? (void)0 \
 			: (pin_wake_worker)(target, waker))
 
-/* SKIP: what was claimed stays so; what waits elsewhere takes room here. */
+/*
+ * SKIP: claimed room stays claimed; tasks that wait elsewhere take room here.
+ */
 #define pin_lane_queue_forgo(queue, count) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_lane_queue_forgo") \
 			? (void)0 \
@@ -53,7 +55,7 @@ static bool is_early(const char *site)
 			? (void)0 \
 			: (pin_intake_note_elsewhere)(intake, count))
 
-/* SKIP: those who wait for room are not told of it. */
+/* SKIP: threads that wait for room are not notified. */
 #define pin_room_tell(shared, lane) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_room_tell") ? (void)0 \
 								: (pin_room_tell)(shared, lane))
@@ -106,7 +108,7 @@ struct pinion_runtime *model_runtime_begin(
 	config.worker_count = worker_count;
 	tuning.steal_tries = 1; /* more are the same again */
 	tuning.lifo_polls = model_uses_lifo ? 1 : 0;
-	tuning.wake_batch_spawns = 1; /* what is spawned is visible at once */
+	tuning.wake_batch_spawns = 1; /* a spawned task is visible at once */
 	tuning.watchdog_us = 0;
 	config.lanes = model_lanes;
 	tuning.lane_floor = 0;
@@ -145,7 +147,7 @@ void model_runtime_end(struct pinion_runtime *runtime)
 	model_quiet_begin();
 	model_device_release();
 	pinion_runtime_destroy(runtime);
-	/* Whoever was last, of all that saw it at the same time. */
+	/* The last to see it, of all that saw it at the same time. */
 	MODEL_CHECK(model_end_count(shared) == 1);
 }
 

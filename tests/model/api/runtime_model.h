@@ -14,12 +14,12 @@
 extern bool model_uses_lifo;
 
 /*
- * Whether there is a sentry; then workers tell sleepers of nothing they spawn.
- * To be set likewise.
+ * Whether there is a watchdog; then workers wake no sleepers for their spawns.
+ * To be set before the runtime begins, too.
  */
 extern bool model_has_sentry;
 
-/* Of the configuration's lanes, likewise. */
+/* The configuration's lanes, set before the runtime begins, too. */
 extern const char *model_lanes;
 extern uint32_t model_assist;
 extern uint32_t model_assist_reserve;
@@ -31,7 +31,9 @@ int model_ring_register(int ring_fd, uint32_t opcode, const void *argument, uint
 /* To be looked at as plain memory: how many slots of any ring hold it. */
 uint32_t model_file_slots(int fd);
 
-/* From then on no slot may be given up before so many entries are submitted. */
+/*
+ * From then on no slot may be given up before that many entries are submitted.
+ */
 void model_file_slots_keep(uint32_t entry_count);
 
 /* Of each tier, those that are there at first; NULL: all, for good. */
@@ -45,7 +47,10 @@ extern bool model_takes_commands;
 /* Of the configuration; 0: no limit. */
 extern uint64_t model_injector_tasks;
 
-/* Hoards after which workers look for sleepers behind a fence; first 1. */
+/*
+ * Unannounced spawns after which workers check for sleepers with a fence; first
+ * 1.
+ */
 extern uint32_t model_fence_hoards;
 
 /* The host has no fence_all. */
@@ -53,7 +58,7 @@ extern bool model_has_no_fence;
 
 /* A task that counts what happened to it. */
 struct model_task {
-	struct pinion_request request; /* its task is the one that is spawned */
+	struct pinion_request request; /* its task is the spawned one */
 	uint32_t run_count;
 	uint32_t cancel_count;
 	/* In the task, after it was counted; NULL: nothing. */
@@ -72,7 +77,7 @@ struct pinion_runtime *model_runtime_begin(
 
 /*
  * The rest is not explored: stops and frees it. Exactly one worker must have
- * told of its end.
+ * reported its end.
  */
 void model_runtime_end(struct pinion_runtime *runtime);
 

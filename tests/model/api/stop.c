@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: a stop gives each admitted task to `run` or to `cancel`, exactly one of
- * them and once, counts both, ends requests in flight, and always ends; one
+ * them and once, counts both, ends requests in flight, and always ends; a stop
  * whose deadline has come goes on, and the next call finds its end; exactly one
- * worker tells of it, however many see it. EX-43, EX-47, EX-62, C15, W23.
- * Hazards that others met: a thread that parks again after the end, and one
- * that leaves uncounted.
+ * worker reports it, however many see it. EX-43, EX-47, EX-62, C15, W23.
+ * Hazards that others met: a thread that parks again after the end, and a
+ * thread that leaves uncounted.
  * Method: tasks are queued, running, spawning, reading or just being admitted
  * while the main thread stops. A task that is entered twice fails by itself.
  */
@@ -93,7 +93,7 @@ static void spawn_other(struct model_task *task)
 
 	(void)task;
 	MODEL_CHECK(rc == 0 || rc == -ESHUTDOWN);
-	/* Nobody was in between: it is due from the call on. */
+	/* No other thread ran in between: it is due from the call on. */
 	is_due[1] = rc == 0;
 }
 
@@ -126,7 +126,10 @@ static void run_reading(void)
 	stop();
 }
 
-/* The last worker ends the sleep, not time: that passes if nobody goes on. */
+/*
+ * The last worker ends the sleep, not time: time passes only if no thread can
+ * go on.
+ */
 static void stop_in_time(void)
 {
 	uint64_t begin_ns = model_clock_ns();
@@ -190,7 +193,7 @@ static void run_admitting(void)
 }
 
 static const struct model_twin twins[] = {
-	{"nobody is told", {MODEL_SKIP, "pin_shared_stop", "pin_wake_all"}},
+	{"no thread is notified", {MODEL_SKIP, "pin_shared_stop", "pin_wake_all"}},
 	{"sleep without compare", {MODEL_NO_COMPARE, "model_futex_wait", NULL}},
 	{.name = NULL},
 };
@@ -205,7 +208,7 @@ static const struct model_defect many_workers[] = {
 
 static const struct model_twin two_workers_twins[] = {
 	{"no fence before the sum", {MODEL_DROP_FENCE, "pin_park", NULL}},
-	{"two tell of the end", {MODEL_TORN, "pin_park_look_for_end", NULL}},
+	{"two report the end", {MODEL_TORN, "pin_park_look_for_end", NULL}},
 	{.name = NULL},
 };
 
@@ -215,7 +218,7 @@ static const struct model_twin reading_twins[] = {
 };
 
 static const struct model_twin until_twins[] = {
-	{"who waits is not told", {MODEL_SKIP, "pin_park_look_for_end", "pin_wake_enders"}},
+	{"the waiter is not notified", {MODEL_SKIP, "pin_park_look_for_end", "pin_wake_enders"}},
 	{.name = NULL},
 };
 

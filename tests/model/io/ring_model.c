@@ -52,7 +52,7 @@ static struct {
 	enum pin_doorbell_kind kind;
 	bool is_held;
 	void (*on_exit)(void);
-	const struct pin_shared *ends[MODEL_THREADS_MAX]; /* by worker that told */
+	const struct pin_shared *ends[MODEL_THREADS_MAX]; /* by the reporting worker */
 	uint32_t end_count;
 } device;
 
@@ -130,7 +130,10 @@ static void leave(struct ring *ring)
 
 static void post(struct ring *ring, uint64_t user_data, int32_t result)
 {
-	/* Nobody runs between the two: the next point is the next operation. */
+	/*
+	 * No other thread runs between the two: the next point is the next
+	 * operation.
+	 */
 	uint32_t tail = pin_fetch_add_acq_rel_u32(&ring->posted, 1);
 
 	MODEL_CHECK(tail - ring->reaped < QUEUE_MAX);
@@ -154,7 +157,7 @@ static void complete_at(struct ring *ring, uint32_t index, int32_t result)
 	post(ring, user_data, result);
 }
 
-/* What has completed already is not found. */
+/* A completed request is not found. */
 static void cancel(struct ring *ring, uint64_t user_data)
 {
 	for (uint32_t i = 0; i < ring->pending_count; i++) {
@@ -190,7 +193,7 @@ void model_device(void *arg)
 	}
 }
 
-/* What is there already ends the wait at once. */
+/* A completion that is there already ends the wait at once. */
 static void arm_watch(struct ring *ring)
 {
 	struct ring *watched = ring->gathered_watch;
@@ -426,7 +429,7 @@ void pin_ring_doorbell(struct pin_ring *ring)
 	struct ring *own = ring_of(ring);
 
 	model_point();
-	/* Not one that a resize took away, nor what is in its place. */
+	/* Not a ring that a resize took away, nor the one in its place. */
 	MODEL_CHECK(ring->is_initialised);
 	own = ring_of(ring);
 	own->eventfd_count++;
@@ -504,7 +507,7 @@ void pin_request_abandon(struct pin_ring *ring, struct pinion_request *request)
 	pin_ring_cancel(ring, (uintptr_t)request);
 }
 
-/* A long one whose part has come and that has another. */
+/* A long request one part of which has come and that has another. */
 static bool goes_on(struct pinion_request *request, int32_t result)
 {
 	struct pin_request *private = pin_request_of(request);
@@ -530,7 +533,7 @@ struct pinion_request *pin_request_complete(
 			return request;
 		}
 		if (ring->ask_part == NULL || ring->ask_part(ring->ask_arg, request)) {
-			/* By who reaps it, that is. */
+			/* By the thread that reaps it, that is. */
 			leave(ring_of(ring));
 			MODEL_CHECK(pin_request_submit(ring, request));
 			use(ring_of(ring));

@@ -3,10 +3,10 @@
  * A double of io/ring.c, io/ring_setup.c, io/request.c and io/transfer.c: rings
  * without a kernel.
  *
- * Requests that were submitted lie at a device, which a test runs as a daemon
- * thread; when it completes one is the explorer's choice. Completions and
- * doorbells are counted in one atomic word, as the kernel moves the tail of a
- * completion queue; a wait ends when the owner has not reaped all it counted.
+ * Submitted requests are at a device, which a test runs as a daemon thread;
+ * when it completes one is the explorer's choice. Completions and doorbells are
+ * counted in one atomic word, as the kernel moves the tail of a completion
+ * queue; a wait ends when the owner has not reaped all it counted.
  *
  * The doorbell is a message or an eventfd with a poll, as in the product: an
  * eventfd whose poll is not armed keeps quiet until it is.
@@ -39,7 +39,9 @@ bool model_rings_have_completions(void);
 /* Called when a worker leaves its loop. NULL: nothing. */
 void model_on_worker_exit(void (*hook)(void));
 
-/* A worker has found that the runtime is over, and tells; how many have. */
+/*
+ * A worker has found that the runtime is over, and reports it; how many have.
+ */
 void model_note_end(const struct pin_shared *shared);
 uint32_t model_end_count(const struct pin_shared *shared);
 

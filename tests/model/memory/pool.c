@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: a buffer is had by one at a time, whoever takes it from wherever, and
+ * Goal: a buffer is had by one thread at a time, wherever it is taken from, and
  * "nothing is free" is said only when it was so at one instant: [MAG-1] [MAG-2]
  * [MAG-3] [TRAY-1] [TRAY-3] [FREE-1] [POOL-1]. BP-9, BP-19, BP-23, BP-25, W4,
  * W5, W8.
  * Method: owners of magazines and threads without one take and give back, by
- * the way of magazines, trays and the list; tests/model/memory/pool_books.h
- * says what is checked.
+ * the way of magazines, shared stashes and the list;
+ * tests/model/memory/pool_books.h lists the checks.
  */
 #include "runtime/base/base.h"
 #include "tests/model/explorer.h"
 #include "tests/model/memory/pool_books.h"
 
-/* ---- the false "nothing" of one look after the other ---- */
+/* ---- the false "nothing" of one check after the other ---- */
 
 /* Gives to one magazine, takes from the other: one is always free. */
 static void shift(uint32_t to, uint32_t from)
 {
 	pool_books_release(to, &pool_books.held);
 	if (!pool_books_acquire(from, &pool_books.held)) {
-		/* The one who asks has it. */
+		/* The thread that asks has it. */
 		pool_books.held.bytes = NULL;
 	}
 }
@@ -193,7 +193,7 @@ static void run_forget(void)
 	pool_books_end(threads, 2, 0);
 }
 
-/* ---- what is laid out ---- */
+/* ---- published buffers ---- */
 
 /* Half of it goes into the owner's magazine while another asks for all. */
 static void run_draw(void)
@@ -232,7 +232,10 @@ static void run_tray(void)
 	pool_books_end(threads, 2, 0);
 }
 
-/* Its owner lays one out, or somebody lists it; then another asks for it. */
+/*
+ * Its owner publishes one, or another thread lists it; then another asks for
+ * it.
+ */
 static void run_given(void (*give)(void *))
 {
 	uint32_t threads[2];
@@ -324,13 +327,13 @@ static void run_granted(void)
 }
 
 static const struct model_twin shift_twins[] = {
-	{"one look only", {MODEL_SKIP, "is_as_noted", "look"}},
+	{"one check only", {MODEL_SKIP, "is_as_noted", "look"}},
 	{"no fence between the looks", {MODEL_DROP_FENCE, "model_fence_all", NULL}},
 	{.name = NULL},
 };
 
 static const struct model_twin to_and_fro_twins[] = {
-	{"a look does not see what came and went", {MODEL_NO_COMPARE, "look", NULL}},
+	{"a check does not see puts and takes between", {MODEL_NO_COMPARE, "look", NULL}},
 	{.name = NULL},
 };
 
@@ -370,13 +373,13 @@ static const struct model_twin forget_twins[] = {
 
 static const struct model_twin laid_out_twins[] = {
 	{"laid out by a plain store", {MODEL_SKIP, "pin_tray_put", "barrier"}},
-	{"who asks passes no fence", {MODEL_DROP_FENCE, "is_exhausted", NULL}},
+	{"the asking thread passes no fence", {MODEL_DROP_FENCE, "is_exhausted", NULL}},
 	{.name = NULL},
 };
 
 static const struct model_twin listed_twins[] = {
 	{"listed without a barrier", {MODEL_RELAXED, "pin_freelist_push", NULL}},
-	{"who asks passes no fence", {MODEL_DROP_FENCE, "is_exhausted", NULL}},
+	{"the asking thread passes no fence", {MODEL_DROP_FENCE, "is_exhausted", NULL}},
 	{.name = NULL},
 };
 

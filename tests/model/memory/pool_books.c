@@ -12,7 +12,7 @@
 struct pool_books pool_books;
 
 static uint8_t memory[POOL_BOOKS_BUFFERS_MAX * POOL_BOOKS_BUFFER_BYTES];
-static uint32_t owner[POOL_BOOKS_BUFFERS_MAX]; /* thread + 1; 0: nobody */
+static uint32_t owner[POOL_BOOKS_BUFFERS_MAX]; /* thread + 1; 0: none */
 static int32_t sure;			       /* free for certain, less those who ask */
 static int32_t least[MODEL_THREADS_MAX];       /* since it asked */
 static bool asks[MODEL_THREADS_MAX];
@@ -60,7 +60,7 @@ bool pool_books_acquire(uint32_t magazine, struct pinion_buffer *out_buffer)
 		return false;
 	}
 	MODEL_CHECK(owner[out_buffer->index] == 0);
-	/* Who takes it has seen that it was given back. */
+	/* The taker has seen that it was given back. */
 	MODEL_CHECK((out_buffer->generation & 1) != 0);
 	owner[out_buffer->index] = thread + 1;
 	return true;
@@ -128,7 +128,7 @@ void pool_books_end(const uint32_t *threads, uint32_t count, uint64_t expected_m
 		MODEL_CHECK(pool_books_acquire(PIN_POOL_OUTSIDE, &buffer));
 	}
 	MODEL_CHECK(!pool_books_acquire(PIN_POOL_OUTSIDE, &buffer));
-	/* Else a buffer was in two places, and only its state told. */
+	/* Else a buffer was in two places, and only its state showed that. */
 	MODEL_CHECK(pool_books.pool.misuses.value == expected_misuses);
 	pin_pool_fini(&pool_books.pool);
 	model_quiet_end();

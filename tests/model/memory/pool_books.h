@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A pool and books about it, for models: who has which buffer, and how many
- * are free for certain, that is, given back by a call that has returned and
- * not yet asked for by another. Who gets a buffer checks that nobody has it.
- * While anybody asks, the least of that number is noted: if there were always
- * more than none, an empty answer is false.
+ * A pool and books about it, for models: the holder of each buffer, and how
+ * many are free for certain, that is, given back by a call that has returned
+ * and not yet asked for by another. The thread that gets a buffer checks that
+ * no other has it. While any thread asks, the least of that number is noted: if
+ * there were always more than none, an empty answer is false.
  */
 #ifndef MODEL_POOL_BOOKS_H
 #define MODEL_POOL_BOOKS_H
@@ -39,7 +39,7 @@ bool pool_books_release_shortly(uint32_t magazine, const struct pinion_buffer *b
 /* It has been given back by other calls than these. */
 void pool_books_settle(const struct pinion_buffer *buffer);
 
-/* Joins them; then whatever nobody has can be had, and no more. */
+/* Joins them; then all unheld buffers can be had, and no more. */
 void pool_books_end(const uint32_t *threads, uint32_t count, uint64_t expected_misuses);
 
 /* Bodies of threads without a magazine, `arg` is ignored. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: what is gathered for another node, on its way there or left with its
- * owner, is neither lost nor had by two, and found by whoever asks: [MAG-1]
- * [POOL-1]. BP-9, BP-19, W4, W8.
- * Method: a bundle is filled, sent home, robbed and passed by while others ask;
- * tests/model/memory/pool_books.h says what is checked.
+ * Goal: buffers gathered for another node, on their way there or left with
+ * their owner, are neither lost nor had by two, and any thread that asks finds
+ * them: [MAG-1] [POOL-1]. BP-9, BP-19, W4, W8.
+ * Method: a batch is filled, sent home, robbed and passed by while others ask;
+ * tests/model/memory/pool_books.h lists the checks.
  */
 #include "runtime/base/base.h"
 #include "tests/model/explorer.h"
@@ -132,7 +132,7 @@ static void run_thief_far(void)
 }
 
 static const struct model_twin bundle_twins[] = {
-	{"nobody looks there", {MODEL_SKIP, "look_into", "pin_pool_bundle"}},
+	{"no search there", {MODEL_SKIP, "look_into", "pin_pool_bundle"}},
 	{"it leaves before it has arrived",
 		{MODEL_EARLY, "pin_pool_pass_on", "pin_magazine_drop_oldest"}},
 	{.name = NULL},
@@ -146,7 +146,7 @@ static const struct model_twin send_home_twins[] = {
 };
 
 static const struct model_twin shift_far_twins[] = {
-	{"one look only", {MODEL_SKIP, "is_as_noted", "look"}},
+	{"one check only", {MODEL_SKIP, "is_as_noted", "look"}},
 	{.name = NULL},
 };
 

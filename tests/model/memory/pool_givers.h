@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who give back `pool_books.held`, each by one way, for models of a pool that
- * is misused: a pool of one buffer, and how many of them were not refused.
+ * Threads that give back `pool_books.held`, each by one way, for models of a
+ * pool that is misused: a pool of one buffer, and how many of them were not
+ * refused.
  */
 #ifndef PIN_TESTS_MODEL_POOL_GIVERS_H
 #define PIN_TESTS_MODEL_POOL_GIVERS_H

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: of a release and the beginning of a request at once one is refused in
- * its call, whoever holds the buffer and whoever begins the request; no request
- * is counted for another use, and none is forgotten. [POOL-2] [POOL-3]
- * [POOL-4]. BP-21, W4, W5.
- * Method: one thread gives back what a request of the other uses, by each pair
- * of ways; tests/model/memory/pool_books.h says what is checked.
+ * its call, for each pair of threads; no request is counted for another use,
+ * and none is forgotten. [POOL-2] [POOL-3] [POOL-4]. BP-21, W4, W5.
+ * Method: one thread gives back a buffer that a request of the other uses, by
+ * each pair of ways; tests/model/memory/pool_books.h lists the checks.
  */
 #include "runtime/base/base.h"
 #include "tests/model/memory/pool_givers.h"
@@ -59,7 +58,7 @@ static void use_for_request(uint32_t magazine)
 	was_lent = lent != PIN_POOL_IS_FREE;
 	if (was_lent) {
 		model_point();
-		/* Nobody ends the use while it lasts. */
+		/* No thread ends the use while it lasts. */
 		MODEL_CHECK((uint32_t)entry->state.value == (uint32_t)state);
 		unlend(lent);
 	}
@@ -77,7 +76,7 @@ static bool has_requests(void)
 		pin_entry_has_own(pool_books.pool.entries[0].holder.value);
 }
 
-/* One was told if it is not given back; nothing is left of requests. */
+/* One was refused if it is not given back; nothing is left of requests. */
 static void end_told(void)
 {
 	MODEL_CHECK(pool_books.pool.misuses.value == 1 - given_count);
@@ -91,7 +90,7 @@ static void end_told(void)
 
 /* ---- one gives back what a request has for a moment ---- */
 
-/* It is told of exactly what happened: given back, or refused and kept. */
+/* Its caller learns exactly the outcome: given back, or refused and kept. */
 static void run_lent_held(void)
 {
 	take_held(0);
@@ -153,7 +152,7 @@ static void give_and_look(void *arg)
 	seen_content = pin_load_relaxed_u64(&content);
 }
 
-/* Either it is given back, or the request is begun; of the other it is told. */
+/* Either it is given back, or the request is begun; the other is refused. */
 static void run_own_held(void (*one)(void *), void (*other)(void *))
 {
 	given_count = 0;
@@ -172,7 +171,7 @@ static void run_own(void)
 	run_own_held(use_as_holder, give_again);
 }
 
-/* As one of two does, behind the other: the short way is open to it then. */
+/* As one of two does, after the other: the short way is open to it then. */
 static void share_and_give_shortly(void *arg)
 {
 	pin_pool_share(&pool_books.pool, pool_books.held.index);
@@ -237,7 +236,7 @@ static void run_own_and_outside(void)
 	pool_books_end(NULL, 0, misuses);
 }
 
-/* ---- a request of what is another's by then ---- */
+/* ---- a request of a buffer that is another's by then ---- */
 
 static void take_and_give(void *arg)
 {
@@ -289,8 +288,8 @@ static void run_lent_next(void)
 }
 
 /*
- * It is handed over by who acquired it, and has a pointer to it still: a
- * request of his begins before that, or after it.
+ * Its acquirer hands it over, and has a pointer to it still: a request of that
+ * thread begins before that, or after it.
  */
 static void claim_and_give(void *arg)
 {
@@ -314,9 +313,10 @@ static void run_lent_claimed(void)
 }
 
 static const struct model_twin lent_twins[] = {
-	{"nobody ends its holder's plain stores",
+	{"no thread ends its holder's plain stores",
 		{MODEL_SKIP, "pin_pool_lend", "pin_pool_must_share"}},
-	{"nobody waits for the holder", {MODEL_SKIP, "await_holder", "pin_magazine_await_owner"}},
+	{"no thread waits for the holder",
+		{MODEL_SKIP, "await_holder", "pin_magazine_await_owner"}},
 	{"the beginning of a request is no single step", {MODEL_TORN, "pin_pool_lend", NULL}},
 	{.name = NULL},
 };
@@ -333,7 +333,7 @@ static const struct model_twin lent_free_twins[] = {
 };
 
 static const struct model_twin lent_next_twins[] = {
-	{"who has it is not known with its use", {MODEL_RELAXED, "pin_pool_hand_out", NULL}},
+	{"its holder is not known with its use", {MODEL_RELAXED, "pin_pool_hand_out", NULL}},
 	{.name = NULL},
 };
 
@@ -346,15 +346,17 @@ static const struct model_twin lent_claimed_twins[] = {
 static const struct model_twin own_twins[] = {
 	{"the holder does not say that it is inside",
 		{MODEL_SKIP, "pin_pool_lend_own", "pin_magazine_enter"}},
-	{"nobody ends its holder's plain stores", {MODEL_SKIP, "end_use", "pin_pool_must_share"}},
-	{"nobody waits for the holder", {MODEL_SKIP, "await_holder", "pin_magazine_await_owner"}},
+	{"no thread ends its holder's plain stores",
+		{MODEL_SKIP, "end_use", "pin_pool_must_share"}},
+	{"no thread waits for the holder",
+		{MODEL_SKIP, "await_holder", "pin_magazine_await_owner"}},
 	{"the holder need not have seen it", {MODEL_DROP_FENCE, "model_fence_all", NULL}},
-	{"nobody looks for the holder's requests", {MODEL_SKIP, "end_use", "pin_entry_has_own"}},
+	{"no check of the holder's requests", {MODEL_SKIP, "end_use", "pin_entry_has_own"}},
 	{.name = NULL},
 };
 
 static const struct model_twin own_shared_twins[] = {
-	{"nobody looks for the holder's requests",
+	{"no check of the holder's requests",
 		{MODEL_SKIP, "pin_pool_release_listed", "pin_entry_has_own"}},
 	{.name = NULL},
 };
@@ -366,12 +368,13 @@ static const struct model_twin own_unfenced_twins[] = {
 };
 
 static const struct model_twin own_guarded_twins[] = {
-	{"nobody waits for the holder", {MODEL_SKIP, "await_holder", "pin_magazine_await_owner"}},
+	{"no thread waits for the holder",
+		{MODEL_SKIP, "await_holder", "pin_magazine_await_owner"}},
 	{.name = NULL},
 };
 
 static const struct model_twin own_twice_twins[] = {
-	{"nobody looks for the holder's requests", {MODEL_SKIP, "end_use", "pin_entry_has_own"}},
+	{"no check of the holder's requests", {MODEL_SKIP, "end_use", "pin_entry_has_own"}},
 	{.name = NULL},
 };
 

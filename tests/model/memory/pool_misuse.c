@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: a buffer that is given back twice is had by one still, and told of: to
- * the second of two callers. [POOL-2] [POOL-3]. BP-21, W4, W5.
+ * Goal: a buffer that is given back twice is had by one still, and the second
+ * of two callers is refused. [POOL-2] [POOL-3]. BP-21, W4, W5.
  * Method: two or three threads give back the same, by each pair of ways;
- * tests/model/memory/pool_books.h says what is checked.
+ * tests/model/memory/pool_books.h lists the checks.
  */
 #include "runtime/base/base.h"
 #include "tests/model/memory/pool_givers.h"
@@ -28,7 +28,7 @@ static void run_twice_shortly(void)
 	run_twice_by(give_again_shortly);
 }
 
-/* Whoever gives it back in the instant that its holder does so shortly. */
+/* Gives it back in the instant that its holder does so by the short way. */
 static void run_held(void (*one)(void *), void (*other)(void *))
 {
 	take_held(0);
@@ -82,9 +82,9 @@ static void run_thrice_held(void)
 	pool_books_end(NULL, 0, 2);
 }
 
-/* ---- one that was shared is its owner's alone again ---- */
+/* ---- a shared one is its owner's alone again ---- */
 
-/* Another may have given it back; then that one has settled it. */
+/* Another may have given it back; then that thread has settled it. */
 static void give_and_go_on(void *arg)
 {
 	struct pinion_buffer buffer;
@@ -136,8 +136,10 @@ static const struct model_twin twice_twins[] = {
 };
 
 static const struct model_twin twice_held_twins[] = {
-	{"nobody ends its holder's plain stores", {MODEL_SKIP, "end_use", "pin_pool_must_share"}},
-	{"nobody waits for the holder", {MODEL_SKIP, "await_holder", "pin_magazine_await_owner"}},
+	{"no thread ends its holder's plain stores",
+		{MODEL_SKIP, "end_use", "pin_pool_must_share"}},
+	{"no thread waits for the holder",
+		{MODEL_SKIP, "await_holder", "pin_magazine_await_owner"}},
 	{"the holder need not have seen it", {MODEL_DROP_FENCE, "model_fence_all", NULL}},
 	{"what the holder stored is overwritten", {MODEL_TORN, "mark", NULL}},
 	{"the end of a use is no single step", {MODEL_TORN, "end_use", NULL}},
@@ -145,7 +147,7 @@ static const struct model_twin twice_held_twins[] = {
 };
 
 static const struct model_twin twice_held_shortly_twins[] = {
-	{"nobody ends its holder's plain stores",
+	{"no thread ends its holder's plain stores",
 		{MODEL_SKIP, "pin_pool_release_listed", "pin_pool_must_share"}},
 	{.name = NULL},
 };
@@ -162,7 +164,7 @@ static const struct model_twin twice_guarded_twins[] = {
 };
 
 static const struct model_twin thrice_held_twins[] = {
-	{"who sees that another has begun does not wait",
+	{"a thread that sees another's beginning does not wait",
 		{MODEL_SKIP, "end_use", "PIN_ENTRY_SHARED"}},
 	{.name = NULL},
 };

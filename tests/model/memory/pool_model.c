@@ -25,7 +25,7 @@ static bool cas_head(
 #include "runtime/memory/free_list.h"
 #pragma pop_macro("pin_cas_acq_rel_u64")
 
-/* SKIP: what is laid out may still be in the store buffer afterwards. */
+/* SKIP: a published buffer may still be in the store buffer afterwards. */
 static void exchange_put(struct pin_atomic_u64 *put, uint64_t value, const char *site)
 {
 	if (model_is_spoilt(MODEL_SKIP, site, "barrier")) {
@@ -51,7 +51,7 @@ static uint32_t first_of(uint64_t state)
 
 /*
  * SKIP: a holder's plain stores are not thought of; or CLOSING counts for
- * SHARED, though nobody may have waited yet.
+ * SHARED, though no thread may have waited yet.
  */
 static bool must_share(uint64_t state, uint32_t holder, uint32_t magazine, const char *site)
 {
@@ -63,7 +63,7 @@ static bool must_share(uint64_t state, uint32_t holder, uint32_t magazine, const
 		pin_pool_must_share(state, holder, magazine);
 }
 
-/* SKIP: nobody looks whether a request of the holder has it. */
+/* SKIP: no check whether a request of the holder has it. */
 static bool has_own(uint32_t holder, const char *site)
 {
 	return pin_entry_has_own(holder) && !model_is_spoilt(MODEL_SKIP, site, "pin_entry_has_own");
@@ -113,7 +113,7 @@ static void promise(struct pin_magazine *magazine, uint32_t count, const char *s
 	}
 }
 
-/* EARLY: what goes to a list has left the magazine before it is there. */
+/* EARLY: a buffer for a list has left the magazine before it is there. */
 static void look_oldest(
 	struct pin_magazine *magazine, uint32_t *out_indices, uint32_t count, const char *site)
 {
@@ -131,7 +131,7 @@ static void drop_oldest(struct pin_magazine *magazine, uint32_t count, const cha
 }
 
 /*
- * NO_COMPARE: a look sees how many there are, not whether any came and went.
+ * NO_COMPARE: a check sees how many there are, not whether any came and went.
  * SKIP: there is no second look, all is as it was found to be: empty.
  */
 static uint64_t look(const struct pin_magazine *magazine, uint64_t seen, const char *site)
@@ -152,7 +152,7 @@ static bool is_robbed(const struct pin_magazine *magazine, const char *site)
 		!model_is_spoilt(MODEL_SKIP, site, "pin_magazine_is_robbed");
 }
 
-/* SKIP: who looks there sees no bundles. */
+/* SKIP: a search there sees no batches. */
 static struct pin_magazine *bundle_of(
 	const struct pin_pool *pool, uint32_t magazine, const char *site)
 {
@@ -161,7 +161,9 @@ static struct pin_magazine *bundle_of(
 		: pin_pool_bundle(pool, magazine);
 }
 
-/* SKIP: what the holder has looked at it stores when nobody waits for that. */
+/*
+ * SKIP: the holder stores a value that it loaded when no thread waits for that.
+ */
 static void await_owner(
 	struct pin_magazine *magazine, const struct pin_host *host, const char *site)
 {
@@ -170,7 +172,7 @@ static void await_owner(
 	}
 }
 
-/* LATE: why a release failed is asked of what has become of it since. */
+/* LATE: why a release failed is asked of the buffer's later state. */
 static int explain(struct pin_pool *pool, const struct pinion_buffer *buffer, const char *site)
 {
 	return model_is_spoilt(MODEL_LATE, site, "pin_misuse_explain")
@@ -189,7 +191,7 @@ static int explain(struct pin_pool *pool, const struct pinion_buffer *buffer, co
 /* Both looks have these names where they look. */
 #define pin_magazine_state(magazine) look(magazine, pool->seen[i], __func__)
 
-/* SKIP: what is acquired for another is not shared by that. */
+/* SKIP: a buffer acquired for another is not shared by that. */
 static void set_bits(struct pin_atomic_u64 *state, uint64_t bits, const char *site)
 {
 	if (!model_is_spoilt(MODEL_SKIP, site, "PIN_ENTRY_SHARED")) {

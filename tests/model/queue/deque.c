@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: an element pushed to a worker's queue is taken exactly once, by owner
- * or thief, whatever they are doing to each other, and whoever takes it sees
- * what was written before the push: [DEQUE-1] [DEQUE-2] [DEQUE-3] [DEQUE-4]
- * [DEQUE-5]. AS-33, C3, EX-3.
- * Hazards that others met: half stolen while the owner pops, and a slot that is
- * overwritten while it is read.
+ * or thief, whatever they are doing to each other, and the taker sees all
+ * writes before the push: [DEQUE-1] [DEQUE-2] [DEQUE-3] [DEQUE-4] [DEQUE-5].
+ * AS-33, C3, EX-3. Hazards that others met: half stolen while the owner pops,
+ * and a slot that is overwritten while it is read.
  * Method: an owner pushes and pops across the ring's end, thieves steal into
  * queues of their own; each element is checked off when it is taken, and all of
  * them have to be at the end. Both orders, and FIFO with a head that the owner
@@ -146,7 +145,7 @@ static void end(const uint32_t *threads, uint32_t thief_count)
 	MODEL_CHECK(pin_deque_room(&owned) == SLOTS);
 }
 
-/* The owner against its thieves, of what is in the queue. */
+/* The owner against its thieves, for the elements in the queue. */
 static void race(uint32_t thief_count, void (*owner)(void))
 {
 	uint32_t threads[THIEVES_MAX];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: an admission comes before the close and is in its count, or it fails:
- * [GATE-1]; one that is forgone leaves the count, and says so if it is late;
- * who has been told that the gate is closed is not admitted. EX-5, EX-25,
- * EX-42, EX-61; of EX-43 spawn_vs_join_gate_atomicity and
+ * [GATE-1]; an undone admission leaves the count, and says so if it is late; a
+ * thread that has seen the gate closed is not admitted. EX-5, EX-25, EX-42,
+ * EX-61; of EX-43 spawn_vs_join_gate_atomicity and
  * concurrent_spawns_no_lost_count.
  * Method: two threads admit while a third closes and reads the count at once;
  * or one admits, and one asks first.
@@ -72,7 +72,7 @@ static void run_forgo(void)
 	at_close = pin_gate_admitted(&gate);
 	model_thread_join(thread);
 	MODEL_CHECK(!pin_gate_is_open(&gate) && pin_gate_admitted(&gate) == 1);
-	/* Who read too much at the close is told. */
+	/* The thread that read too much at the close learns it. */
 	MODEL_CHECK(at_close == 1 || (at_close == 2 && is_forgone && was_late));
 }
 
@@ -83,7 +83,10 @@ static void ask_and_admit(void *arg)
 	bool is_open = pin_gate_is_open(&gate);
 
 	(void)arg;
-	/* Who has seen it closed is not admitted, nor is it open again. */
+	/*
+	 * A thread that has seen it closed is not admitted, nor is it open
+	 * again.
+	 */
 	if (!is_open) {
 		MODEL_CHECK(!pin_gate_admit(&gate, 1));
 		MODEL_CHECK(!pin_gate_is_open(&gate));

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: of what is spawned from outside never more waits in a lane than may,
+ * Goal: of tasks spawned from outside never more wait in a lane than may,
  * whatever workers push and pop meanwhile: [INTAKE-1], [LANE-1]; a refusal has
  * a reason, a lane takes no room of another, and there is room again in each
  * when all have run. AS-36, C13, W16.
  * Method: two threads spawn past a limit of one, beside a real worker that runs
- * what there is, or whose task puts another into the same queue; how many wait
+ * all tasks, or whose task puts another into the same queue; how many wait
  * there is counted after each success. The same in the high lane; then both
  * lanes in one batch beside a spawn into each. Then a thread that waits for
  * room while others take it, and give it back, in each way there is, also by a
@@ -120,7 +120,7 @@ static void run_inside(void)
 	begin(push_inside);
 	MODEL_CHECK(pinion_task_spawn_on(runtime, 0, &tasks[0].request.task) == 0);
 	accepted++;
-	/* Two never fit, least of all where what came in is overlooked. */
+	/* Two never fit, least of all where an admitted task is overlooked. */
 	MODEL_CHECK(pinion_task_spawn_batch(runtime, pair, 2) == -EINVAL);
 	spawn(1, 1);
 	spawn(2, 1);
@@ -128,7 +128,7 @@ static void run_inside(void)
 }
 
 static const struct model_twin inside_twins[] = {
-	{"what has left is seen before what came in", {MODEL_RELAXED, "pin_injector_popped", NULL}},
+	{"departures are seen before arrivals", {MODEL_RELAXED, "pin_injector_popped", NULL}},
 	{.name = NULL},
 };
 
@@ -177,7 +177,7 @@ static void run_high(void)
 
 static const struct model_twin high_twins[] = {
 	{"a claim is no single step", {MODEL_TORN, "pin_lane_queue_claim", NULL}},
-	{"the intake is not told",
+	{"the intake is not notified",
 		{MODEL_SKIP, "pin_room_note_elsewhere", "pin_intake_note_elsewhere"}},
 	{.name = NULL},
 };
@@ -257,7 +257,7 @@ static void run_waits(void)
 }
 
 static const struct model_twin waits_twins[] = {
-	{"a pop is told to nobody", {MODEL_SKIP, "pin_poll_injected", "pin_room_tell"}},
+	{"a pop notifies no waiter", {MODEL_SKIP, "pin_poll_injected", "pin_room_tell"}},
 	{"no fence between the two looks", {MODEL_DROP_FENCE, "model_fence_all", NULL}},
 	{.name = NULL},
 };
@@ -272,12 +272,15 @@ static void run_waits_high(void)
 }
 
 static const struct model_twin waits_high_twins[] = {
-	{"a pop is told to nobody", {MODEL_SKIP, "pin_lane_pop", "pin_room_tell"}},
+	{"a pop notifies no waiter", {MODEL_SKIP, "pin_lane_pop", "pin_room_tell"}},
 	{"no fence between the two looks", {MODEL_DROP_FENCE, "model_fence_all", NULL}},
 	{.name = NULL},
 };
 
-/* What passes the gate for another lane is in the way until it is told. */
+/*
+ * A task that passes the gate for another lane is in the way until that lane
+ * knows it.
+ */
 static void run_waits_beside(void)
 {
 	uint32_t thread = begin_waiting(PINION_LANE_NORMAL);
@@ -288,7 +291,7 @@ static void run_waits_beside(void)
 }
 
 static const struct model_twin waits_beside_twins[] = {
-	{"who goes elsewhere says nothing",
+	{"a task that goes elsewhere is not counted",
 		{MODEL_SKIP, "pin_room_note_elsewhere", "pin_room_tell"}},
 	{.name = NULL},
 };
@@ -308,7 +311,7 @@ static void run_forgone(void)
 }
 
 static const struct model_twin forgone_twins[] = {
-	{"a place given back is told to nobody", {MODEL_SKIP, "pin_room_forgo", "pin_room_tell"}},
+	{"a returned place notifies no waiter", {MODEL_SKIP, "pin_room_forgo", "pin_room_tell"}},
 	{.name = NULL},
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: with more than 64 workers, a waker that finds nobody is right: whoever
- * had published before is taken or sees the work ([PARK-1], [IDLE-1]); no bit
- * is taken twice, none gets lost. W30, AS-25, AS-26, C6.
+ * Goal: with more than 64 workers, a waker that finds no sleeper is right: a
+ * worker that had published before is taken or sees the work ([PARK-1],
+ * [IDLE-1]); no bit is taken twice, none gets lost. W30, AS-25, AS-26, C6.
  * Method: the real set with 260 workers, of which two or three publish. A
  * sleeper follows parker.h's steps and sleeps until it is claimed, so that a
  * lost wake-up is a deadlock; others make its group become empty at the worst
@@ -38,7 +38,7 @@ static uint32_t claim_lowest(void)
 	return pin_idle_claim(&idle);
 }
 
-/* From behind the sleeper, whose turn comes last. */
+/* From after the sleeper, whose turn comes last. */
 static uint32_t claim_rotating(void)
 {
 	return pin_idle_claim_from(&idle, SLEEPER + 1);
@@ -295,7 +295,7 @@ static void run_publishers_elsewhere(void)
 }
 
 static const struct model_twin clear_twins[] = {
-	{"cleared without a look at the group", {MODEL_SKIP, "group_is_empty", "first load"}},
+	{"cleared without a check of the group", {MODEL_SKIP, "group_is_empty", "first load"}},
 	{"cleared whatever was published", {MODEL_NO_COMPARE, "clear_if_empty", NULL}},
 	{"cleared, looked at again, set again", {MODEL_LATE, "clear_if_empty", "group_is_empty"}},
 	{"compared, then cleared", {MODEL_TORN, "clear_if_empty", NULL}},
@@ -312,12 +312,12 @@ static const struct model_twin clear_twins[] = {
 };
 
 static const struct model_twin look_twins[] = {
-	{"cleared without a look at one word", {MODEL_SKIP, "group_is_empty", "first load"}},
+	{"cleared without a check of one word", {MODEL_SKIP, "group_is_empty", "first load"}},
 	{.name = NULL},
 };
 
 static const struct model_twin claim_twins[] = {
-	{"the look decides, not the claim", {MODEL_TORN, "take", NULL}},
+	{"the check decides, not the claim", {MODEL_TORN, "take", NULL}},
 	{.name = NULL},
 };
 

@@ -12,7 +12,7 @@ static uint64_t load(const struct pin_atomic_u64 *atomic, const char *site)
 	return model_load_u64(atomic, MODEL_ORDER_ACQUIRE, site);
 }
 
-/* SKIP: the group is taken for empty without a look, or one word of it is. */
+/* SKIP: the group is taken for empty without a check, or one word of it is. */
 static uint64_t load_or_skip(const struct pin_atomic_u64 *atomic, bool is_first, const char *site)
 {
 	return model_is_spoilt(MODEL_SKIP, site, is_first ? "first load" : "second load")
@@ -22,7 +22,7 @@ static uint64_t load_or_skip(const struct pin_atomic_u64 *atomic, bool is_first,
 
 /*
  * NO_COMPARE: the bit is cleared whatever was published meanwhile. LATE:
- * likewise, but then the group is looked at once more, and its bit set again.
+ * cleared too, but then the group is checked once more, and its bit set again.
  */
 static bool clear_as_told(struct pin_atomic_u64 *top, uint64_t *expected, uint64_t value,
 	const struct pin_idle_group *group, const char *site)
@@ -61,7 +61,7 @@ static uint64_t add_in_order(struct pin_atomic_u64 *top, uint64_t count, uint64_
 {
 	uint64_t before;
 
-	/* Without the addition `top` looks the same to who clears. */
+	/* Without the addition `top` looks the same to the clearing thread. */
 	if (model_is_spoilt(MODEL_SKIP, site, "pin_fetch_add_seq_cst_u64")) {
 		return load(top, site);
 	}
@@ -75,7 +75,7 @@ static uint64_t add_in_order(struct pin_atomic_u64 *top, uint64_t count, uint64_
 }
 
 /*
- * The names that follow are those of idle.c: each of these operations stands in
+ * The names that follow are those of idle_set.c: each of these operations is in
  * it where they are known.
  */
 #undef pin_cas_seq_cst_u64

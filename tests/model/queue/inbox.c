@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: what is pushed into an inbox is taken once, in the order in which each
- * thread pushed it, and what a thread wrote before is seen: [INBOX-1].
+ * Goal: messages pushed into an inbox are taken once, in the order in which
+ * each thread pushed them, and the taker sees the pusher's earlier writes:
+ * [INBOX-1].
  * Method: two threads push two elements each while the worker takes.
  */
 #include "runtime/queue/inbox.h"

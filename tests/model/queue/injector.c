@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: what is pushed is popped once, in order, and it shows when there is
- * something: [INJECT-1], [INJECT-2]. EX-4.
+ * Goal: tasks are popped once, in the order of their push, and it shows when
+ * there is one: [INJECT-1], [INJECT-2]. EX-4.
  * Method: two threads push, two pop; each popped element is checked off, the
  * rest is popped at the end. Finding it empty is right only when it can be.
  */
@@ -141,7 +141,7 @@ static void run_emptied(void)
 	MODEL_CHECK(pin_injector_count(&injector) == 0);
 }
 
-/* Who is too late leaves no sign of it: for each there is a wake. */
+/* A pop that is too late leaves no sign of it: for each there is a wake. */
 
 static void pop_only(void *arg)
 {
@@ -198,7 +198,7 @@ static const struct model_twin popper_twins[] = {
 };
 
 static const struct model_twin emptied_twins[] = {
-	{"what is turned round shows late", {MODEL_RELAXED, "admit_newcomers", NULL}},
+	{"a turned-round list shows late", {MODEL_RELAXED, "admit_newcomers", NULL}},
 	{.name = NULL},
 };
 
@@ -208,7 +208,7 @@ static const struct model_twin late_twins[] = {
 };
 
 static const struct model_twin told_twins[] = {
-	{"the telling releases nothing", {MODEL_RELAXED, "push_and_tell", NULL}},
+	{"the notification releases nothing", {MODEL_RELAXED, "push_and_tell", NULL}},
 	{.name = NULL},
 };
 

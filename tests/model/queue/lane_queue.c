@@ -147,9 +147,8 @@ static const struct model_twin twins[] = {
 	{"counted when it is pushed", {MODEL_LATE, "pin_lane_queue_push", "count"}},
 	{"counted before it is popped", {MODEL_EARLY, "pin_lane_queue_pop", "count"}},
 	{"counted as popped without a release", {MODEL_RELAXED, "pin_lane_queue_pop", NULL}},
-	{"what was pushed is read first", {MODEL_EARLY, "pin_lane_queue_depth", "pushed"}},
-	{"what was popped is read without an acquire",
-		{MODEL_RELAXED, "pin_lane_queue_depth", NULL}},
+	{"pushes are read first", {MODEL_EARLY, "pin_lane_queue_depth", "pushed"}},
+	{"pops are read without an acquire", {MODEL_RELAXED, "pin_lane_queue_depth", NULL}},
 	{.name = NULL},
 };
 

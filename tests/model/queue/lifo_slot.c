@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: what goes into the LIFO slot comes out once, by its owner or by one
+ * Goal: a task put into the LIFO slot comes out once, by its owner or by one
  * thief: [LIFO-1] [LIFO-2]. AS-10, W36.
  * Method: an owner puts in and takes out, thieves steal; every element is
  * checked off, the rest is taken at the end.

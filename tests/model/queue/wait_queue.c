@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: nobody waits beside what it wants, each wait ends once, served or not,
- * nothing handed over is lost or had twice, and whoever leaves strands nobody:
+ * Goal: no waiter waits while its amount is available, each wait ends once,
+ * served or not, no unit handed over is lost or had twice, and a waiter that
+ * leaves strands none:
  * [WAIT-1] [WAIT-2]. BP-28, W6.
  * Method: units are counted in one word; waiters want some of them, releasers
  * give them back, as the pool and the budgets do. A waiter that was forgotten
  * is a deadlock. A wait with a deadline may time out whenever it would sleep;
- * one that is no thread is entered and withdrawn by the main thread.
+ * the main thread enters and withdraws a waiter that is no thread.
  */
 #include "runtime/queue/wait_queue.h"
 #include "runtime/base/base.h"
@@ -163,7 +164,7 @@ static void run_serve_and_timeout(void)
 	run_timeout(give);
 }
 
-/* ---- against a cancel, for one that is no thread ---- */
+/* ---- against a cancel, for a waiter that is no thread ---- */
 
 static void over(struct pin_waiter *waiter)
 {
@@ -222,8 +223,8 @@ static void run_oldest_leaves(void)
 }
 
 static const struct model_twin even_twins[] = {
-	{"no fence before the look for waiters", {MODEL_DROP_FENCE, "pin_waiters_any", NULL}},
-	{"no fence behind the place in the queue", {MODEL_DROP_FENCE, "fence_waiter", NULL}},
+	{"no fence before the check for waiters", {MODEL_DROP_FENCE, "pin_waiters_any", NULL}},
+	{"no fence after the place in the queue", {MODEL_DROP_FENCE, "fence_waiter", NULL}},
 	{"sleep without compare", {MODEL_NO_COMPARE, "model_futex_wait", NULL}},
 	{.name = NULL},
 };
@@ -241,7 +242,7 @@ static const struct model_twin lock_twins[] = {
 };
 
 static const struct model_twin leave_twins[] = {
-	{"who leaves serves nobody", {MODEL_SKIP, "pin_waiter_withdraw", "take"}},
+	{"a leaving waiter serves none", {MODEL_SKIP, "pin_waiter_withdraw", "take"}},
 	{.name = NULL},
 };
 

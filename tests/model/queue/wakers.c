@@ -73,7 +73,7 @@ static void run_two_sleepers(void)
 	MODEL_CHECK(claim_counts[0] == 1 && claim_counts[1] == 1);
 }
 
-/* ---- a sleeper that stays, one that comes and goes, a waker ---- */
+/* ---- a sleeper that stays, another that comes and goes, a waker ---- */
 
 static void publish(void *arg)
 {
@@ -153,7 +153,7 @@ static void run_pairs(void)
 
 /* A plain look at the bitmap decides who got the worker. */
 static const struct model_twin claim_twins[] = {
-	{"the look decides, not the claim", {MODEL_TORN, "take", NULL}},
+	{"the check decides, not the claim", {MODEL_TORN, "take", NULL}},
 	{.name = NULL},
 };
 

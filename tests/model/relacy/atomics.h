@@ -5,8 +5,8 @@
  * C++, and so are the product's sources that such a program includes; what C++
  * does not know of them is defined here.
  *
- * Every operation knows the function it stands in, by which a twin can spoil
- * it, and Relacy's history tells it.
+ * Every operation knows the function it is in, by which a twin can spoil it,
+ * and Relacy's history shows it.
  */
 #ifndef MODEL_RELACY_ATOMICS_H
 #define MODEL_RELACY_ATOMICS_H
@@ -185,7 +185,7 @@ template <typename T> struct model_atomic {
 			model_order_at(order, site), rl::mo_relaxed, site);
 	}
 
-	/* As a futex does; never before, between the look and the sleep. */
+	/* As a futex does; never before, between the check and the sleep. */
 	void sleep_while(T expected, const rl::debug_info &site)
 	{
 		rl::ctx().sched();

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: as tests/model/queue/deque.c, with plain memory: what is pushed to a
- * worker's queue is taken once, and whoever takes it has it for itself. AS-33,
- * C3. Hazard that others met: Chase-Lev's orders on weak memory.
+ * Goal: as tests/model/queue/deque.c, with plain memory: tasks pushed to a
+ * worker's queue are taken once, and the taker has each for itself. AS-33, C3.
+ * Hazard that others met: Chase-Lev's orders on weak memory.
  * Method: an owner pushes and pops across the end of four slots while thieves
  * steal into queues of their own. Each element's number is written by a plain
- * store before the push and once more by whoever takes it.
+ * store before the push and once more by its taker.
  */
 #include "tests/model/relacy/atomics.h"
 

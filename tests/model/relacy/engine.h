@@ -3,9 +3,9 @@
  * Runs cases under Relacy, a race detector for C11's memory model: a second
  * opinion on what the explorer proves.
  *
- * A scene is a struct: its constructor sets up, thread(i) is what thread i does
- * and finish() looks at what has become of it when all have ended. Relacy
- * runs it again and again: so many times with random choices, then through all
+ * A scene is a struct: its constructor sets up, thread(i) is the code of thread
+ * i and finish() checks the outcome when all have ended. Relacy runs it again
+ * and again: this number of times with random choices, then through all
  * executions with at most `context_bound` preemptions. A choice is who goes on
  * before an atomic operation, and which of its last values a load sees. A
  * failed MODEL_CHECK or PIN_CHECK, a race on a model_plain, a deadlock, an
@@ -16,15 +16,15 @@
  * twin whose site no execution reaches fails the program.
  *
  * Unlike the explorer it sees races on plain memory. A load may see one of the
- * last three values, in the bounded search of the last two. What is seq_cst,
- * but for fences, orders no more than acquire and release do, so what passes
- * relies on fences alone.
+ * last three values, in the bounded search of the last two. A seq_cst
+ * operation, except a fence, orders no more than acquire and release do, so a
+ * passing case relies on fences alone.
  *
  * Each program is one file, with the product's sources it is about; this header
  * comes after them.
  *
- * Environment: PINION_MODEL_CASE (only this), PINION_MODEL_RANDOM (so many
- * random executions), PINION_MODEL_DEEPER (added to the bounds).
+ * Environment: PINION_MODEL_CASE (only this), PINION_MODEL_RANDOM (this number
+ * of random executions), PINION_MODEL_DEEPER (added to the bounds).
  */
 #ifndef MODEL_RELACY_ENGINE_H
 #define MODEL_RELACY_ENGINE_H
@@ -231,7 +231,7 @@ static bool relacy_check(const char *program, const struct relacy_case *test, ui
 
 /*
  * Random executions catch most twins at once; those that need one thread to
- * stand still for long are left to the bounded search.
+ * pause for long are left to the bounded search.
  */
 static bool relacy_check_twin(const char *program, const struct relacy_case *test, uint32_t bound)
 {

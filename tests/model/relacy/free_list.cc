@@ -81,7 +81,7 @@ struct scene {
 static const struct model_twin twins[] = {
 	{"a pop is no single step", {MODEL_TORN, "pin_freelist_pop", NULL}},
 	{"a push is no single step", {MODEL_TORN, "pin_freelist_push", NULL}},
-	{"a pop of what was pushed is none", {MODEL_TORN, "pin_freelist_pop_own", NULL}},
+	{"a pop of a pushed one is none", {MODEL_TORN, "pin_freelist_pop_own", NULL}},
 	{"pushed without a release", {MODEL_RELAXED, "pin_freelist_push", NULL}},
 	{"popped without an acquire", {MODEL_RELAXED, "pin_freelist_pop", NULL}},
 	{NULL, {}},

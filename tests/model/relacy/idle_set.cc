@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: a waker that finds nobody is right: whoever
- * had published before sees the work or is taken by somebody ([PARK-1],
- * [IDLE-1]); a bit is taken once, and whoever takes it sees what its worker
- * wrote before. W30, AS-25, AS-26, C6.
+ * Goal: a waker that finds no sleeper is right: a worker that had published
+ * before sees the work or is taken by another waker ([PARK-1], [IDLE-1]); a bit
+ * is taken once, and its taker sees the earlier writes of its worker. W30,
+ * AS-25, AS-26, C6.
  * Method: the real set with 260 workers, once with 64. A sleeper publishes as
- * parker.h tells and looks for work, while its group becomes empty by a claim
- * of another or by its withdrawal, and a waker adds work and claims. Sleeping
- * is left out: a sleeper who saw no work must have been claimed, or the waker
- * have found another, who looks for it.
+ * parker.h describes and checks for work, while its group becomes empty by a
+ * claim of another or by its withdrawal, and a waker adds work and claims.
+ * Sleeping is left out: a sleeper who saw no work must have been claimed, or
+ * the waker have found another, who looks for it.
  */
 #include "tests/model/relacy/atomics.h"
 
@@ -143,7 +143,7 @@ template <uint32_t other_index, uint32_t worker_count> struct crowd_scene : scen
 };
 
 static const struct model_twin clear_twins[] = {
-	{"cleared without a look at the group", {MODEL_SKIP, "group_is_empty", NULL}},
+	{"cleared without a check of the group", {MODEL_SKIP, "group_is_empty", NULL}},
 	{"cleared whatever was published since", {MODEL_NO_COMPARE, "clear_if_empty", NULL}},
 	{"clearing is no single step", {MODEL_TORN, "clear_if_empty", NULL}},
 	{"no fence before the re-check", {MODEL_DROP_FENCE, "sleep_unless_work", NULL}},
@@ -152,7 +152,7 @@ static const struct model_twin clear_twins[] = {
 };
 
 static const struct model_twin crowd_twins[] = {
-	{"the look decides, not the claim", {MODEL_TORN, "take", NULL}},
+	{"the check decides, not the claim", {MODEL_TORN, "take", NULL}},
 	{"publishing is no single step", {MODEL_TORN, "publish_in_group", NULL}},
 	{"publishing releases nothing", {MODEL_RELAXED, "publish_in_group", NULL}},
 	{"claiming acquires nothing", {MODEL_RELAXED, "take", NULL}},
@@ -161,14 +161,14 @@ static const struct model_twin crowd_twins[] = {
 
 /* Not that claiming acquires nothing: they come by `top`, and acquire there. */
 static const struct model_twin elsewhere_twins[] = {
-	{"the look decides, not the claim", {MODEL_TORN, "take", NULL}},
+	{"the check decides, not the claim", {MODEL_TORN, "take", NULL}},
 	{"publishing is no single step", {MODEL_TORN, "publish_in_group", NULL}},
 	{"publishing releases nothing", {MODEL_RELAXED, "publish_in_group", NULL}},
 	{NULL, {}},
 };
 
 static const struct model_twin one_word_twins[] = {
-	{"the look decides, not the claim", {MODEL_TORN, "take", NULL}},
+	{"the check decides, not the claim", {MODEL_TORN, "take", NULL}},
 	{"publishing is no single step", {MODEL_TORN, "pin_idle_publish", NULL}},
 	{"publishing releases nothing", {MODEL_RELAXED, "pin_idle_publish", NULL}},
 	{NULL, {}},

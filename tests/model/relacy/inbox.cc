@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: what is pushed into an inbox is taken once, in the order in which each
- * thread pushed it, and its plain memory comes with it: [INBOX-1].
+ * Goal: messages pushed into an inbox are taken once, in the order in which
+ * each thread pushed them, and their plain memory comes with them: [INBOX-1].
  * Method: two threads push two elements each while the worker takes twice.
  */
 #include "tests/model/relacy/atomics.h"

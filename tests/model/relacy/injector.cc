@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: what is pushed is popped once, it shows when there is something, and
- * list and elements are touched by one thread at a time: [INJECT-1], [LOCK-1].
+ * Goal: tasks are popped once, it shows when there is one, and list and
+ * elements are touched by one thread at a time: [INJECT-1], [LOCK-1].
  * Method: two threads push, two elements and one, of whom one pops as well,
  * while a third pops twice. The lock sleeps on Relacy's futex, so that a
  * wake-up that gets lost is a deadlock.
@@ -85,7 +85,7 @@ static const struct model_twin twins[] = {
 	{"the lock does not exclude", {MODEL_TORN, "pin_lock_acquire", NULL}},
 	{"the lock acquires nothing", {MODEL_RELAXED, "pin_lock_acquire", NULL}},
 	{"the lock releases nothing", {MODEL_RELAXED, "pin_lock_release", NULL}},
-	{"nobody is woken", {MODEL_SKIP, "relacy_futex_wake", NULL}},
+	{"no worker is woken", {MODEL_SKIP, "relacy_futex_wake", NULL}},
 	{NULL, {}},
 };
 

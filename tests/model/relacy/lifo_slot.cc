@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: what goes into the LIFO slot comes out once, by its owner or by one
+ * Goal: a task put into the LIFO slot comes out once, by its owner or by one
  * thief, and its plain memory comes with it: [LIFO-1] [LIFO-2]. AS-10, W36.
  * Method: an owner puts in and takes out while thieves steal. The host's
  * fence_all is Relacy's system-wide fence: at one moment, all threads know
- * everything. That is more than the kernel's, which tells the thief and the
- * owner of each other, but nothing to two bystanders of each other.
+ * everything. That is more than the kernel's, which orders the thief and the
+ * owner for each other, but not two bystanders.
  */
 #include "tests/model/relacy/atomics.h"
 

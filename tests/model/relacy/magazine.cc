@@ -3,7 +3,7 @@
  * Goal: a buffer in a magazine is taken by its owner or by one thief, and what
  * its last user wrote comes with it: [MAG-1] [MAG-2]. BP-21, W5.
  * Method: the owner takes and puts while others break in, one after the other,
- * as under the pool's lock; who has a buffer touches plain memory.
+ * as under the pool's lock; the holder of a buffer touches plain memory.
  */
 #include "tests/model/relacy/atomics.h"
 

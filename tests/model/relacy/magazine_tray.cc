@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: what is laid out on a tray is taken by one, and what its last user
- * wrote comes with it; a place is filled again only after it was read:
+ * Goal: a buffer published on a shared stash is taken by one thread, with the
+ * writes of its last user; a place is filled again only after it was read:
  * [TRAY-1] [TRAY-2]. BP-21, W5.
  * Method: the owner touches plain memory and puts, until the places have come
  * round, while others take one and two at a time and touch it as well.

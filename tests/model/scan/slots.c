@@ -3,9 +3,9 @@
  * Goal: a scan may be freed as soon as pinion_scan_destroy() has all slots
  * back, also while the worker that gave back the last is on its way out of
  * pin_scan_put_slot(): nothing of the scan is touched afterwards.
- * Method: the real scan/scan*.c on the model's heap, which knows what was
- * freed. Slots do no work here, threads just put them back; with more files
- * than slots the adding thread waits for them, too.
+ * Method: the real scan/scan*.c on the model's heap, which knows freed memory.
+ * Slots do no work here, threads just put them back; with more files than slots
+ * the adding thread waits for them, too.
  */
 #include "runtime/base/check.h"
 #include "runtime/host/long_path.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: no limit is ever exceeded, no place is lost, nobody waits while there
- * is room for him, also behind one that wanted more and gave up, nobody comes
- * in once it is closed, whoever has drained it may free it, and a job that
+ * Goal: no limit is ever exceeded, no place is lost, no job waits while there
+ * is room for it, also after a larger request that gave up, no job comes in
+ * once it is closed, the thread that has drained it may free it, and a job that
  * loses its place is cancelled instead of run: [PLACES-1]. RP-13, W41, W51.
  * Method: threads spawn jobs, which count how many of them are in. A job runs
  * inside of its spawn, or in a queue that another thread works off, or on a
- * real worker whose runtime is drained meanwhile. One that was forgotten is a
+ * real worker whose runtime is drained meanwhile. A forgotten job is a
  * deadlock; counts that are left at the end are lost places.
  */
 #include "runtime/task/admission.h"
@@ -90,7 +90,7 @@ static void enter_queue(void *arg)
 	pin_waiters_enter(&pin_admission_of(jobs_model.admission)->lanes[HIGH].waiters, arg);
 }
 
-/* Without a look beforehand, which would have said already that it waits. */
+/* Without a check beforehand, which would have said already that it waits. */
 static void run_queues(void)
 {
 	static struct pin_waiter waiter;
@@ -123,7 +123,7 @@ static void run_waits_for_total(void)
 	jobs_model_expect_end(2);
 }
 
-/* Who waits for two holds up a lower lane, and may give up. */
+/* A waiter for two holds up a lower lane, and may give up. */
 static void run_gives_up(void)
 {
 	uint32_t threads[2];
@@ -153,7 +153,7 @@ static void set_total(uint32_t max_total)
 	MODEL_CHECK(pinion_admission_set_limits(jobs_model.admission, &limits) == 0);
 }
 
-/* Who waits comes in though nobody leaves. */
+/* A waiter comes in though no job leaves. */
 static void run_raised(void)
 {
 	uint32_t thread;
@@ -169,7 +169,7 @@ static void run_raised(void)
 	jobs_model_expect_end(2);
 }
 
-/* Who wants more than may be is told, and keeps nobody waiting. */
+/* A waiter for more than the limit is refused, and holds up no other. */
 static void spawn_both(void *arg)
 {
 	struct pinion_job *both[] = {&jobs_model.all[0].job, &jobs_model.all[1].job};
@@ -207,7 +207,7 @@ static bool has_waiters(const void *arg)
 	return lane->waiters.count.value == *count;
 }
 
-/* Also behind one that still may come in, before any job has ended. */
+/* Also after one that may still come in, before any job has ended. */
 static void run_lowered_behind(void)
 {
 	static const uint32_t one = 1;
@@ -332,7 +332,7 @@ static void run_evicted_freed(void)
 
 /* ---- the runtime's end ---- */
 
-/* Who has a place and is refused by the runtime gives it to who waits. */
+/* A job that has a place and is refused by the runtime gives it to a waiter. */
 static void run_runtime_drained(void)
 {
 	uint32_t threads[2];
@@ -364,8 +364,8 @@ static const struct model_twin total_twins[] = {
 };
 
 static const struct model_twin waits_twins[] = {
-	{"stranded: who waits does not say so", {MODEL_SKIP, "pin_places_take_or_watch", "watch"}},
-	{"stranded: who leaves serves nobody",
+	{"stranded: a waiter does not say so", {MODEL_SKIP, "pin_places_take_or_watch", "watch"}},
+	{"stranded: a leaving job serves none",
 		{MODEL_SKIP, "serve_unlock", "&self->lanes[i].waiters"}},
 	{"a place is not given back", {MODEL_SKIP, "pin_admission_leave", "pin_places_give"}},
 	{"sleep without compare", {MODEL_NO_COMPARE, "model_futex_wait", NULL}},
@@ -378,24 +378,24 @@ static const struct model_twin queues_twins[] = {
 };
 
 static const struct model_twin total_wait_twins[] = {
-	{"stranded: who leaves serves nobody",
+	{"stranded: a leaving job serves none",
 		{MODEL_SKIP, "serve_unlock", "&self->lanes[i].waiters"}},
 	{.name = NULL},
 };
 
 static const struct model_twin raised_twins[] = {
-	{"stranded: who raises them serves nobody",
+	{"stranded: raised limits serve none",
 		{MODEL_SKIP, "serve_unlock", "&self->lanes[i].waiters"}},
 	{.name = NULL},
 };
 
 static const struct model_twin lowered_twins[] = {
-	{"who wants too many waits for ever", {MODEL_SKIP, "wants_too_many", "pin_places_fit"}},
+	{"a waiter for too many waits for ever", {MODEL_SKIP, "wants_too_many", "pin_places_fit"}},
 	{.name = NULL},
 };
 
 static const struct model_twin lowered_behind_twins[] = {
-	{"only the oldest is told",
+	{"only the oldest is notified",
 		{MODEL_SKIP, "pinion_admission_set_limits", "pin_waiters_pop_ended"}},
 	{.name = NULL},
 };
@@ -403,7 +403,7 @@ static const struct model_twin lowered_behind_twins[] = {
 static const struct model_twin closed_twins[] = {
 	{"comes in while it closes: taken in two steps", {MODEL_TORN, "pin_places_take", NULL}},
 	{"closed in two steps", {MODEL_TORN, "pin_places_close", NULL}},
-	{"who drains is not told", {MODEL_SKIP, "serve_unlock", "&self->drained"}},
+	{"the drain is not notified", {MODEL_SKIP, "serve_unlock", "&self->drained"}},
 	{.name = NULL},
 };
 
@@ -414,13 +414,13 @@ static const struct model_twin freed_twins[] = {
 
 static const struct model_twin evicted_twins[] = {
 	{"the lists without the lock", {MODEL_SKIP, "pin_admission_lock", "pin_waiters_lock"}},
-	{"who is evicted keeps its place", {MODEL_SKIP, "evict", "pin_places_exchange"}},
+	{"an evicted job keeps its place", {MODEL_SKIP, "evict", "pin_places_exchange"}},
 	{.name = NULL},
 };
 
 static const struct model_twin evicted_freed_twins[] = {
 	{"no place is taken, so it is drained", {MODEL_SKIP, "take_end", "has_evicted"}},
-	{"the last evicted task tells nobody",
+	{"the last evicted task notifies no drain",
 		{MODEL_SKIP, "cancel_evicted", "pin_admission_serve_unlock"}},
 	{.name = NULL},
 };

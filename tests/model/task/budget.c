@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: a unit is had by one at a time, none is lost, nobody waits while there
- * is what it wants, also behind one that wanted more and gave up, and whoever
- * has acquired everything may free the budget. C13.
+ * Goal: a unit is had by one at a time, none is lost, no waiter waits while its
+ * amounts are available, also after a larger request that gave up, and a thread
+ * that has acquired everything may free the budget. C13.
  * Method: threads take units of two kinds and give them back, fewer of them
- * than the threads would like; one that was forgotten is a deadlock. The last
+ * than the threads would like; a forgotten waiter is a deadlock. The last
  * acquires all and frees it, so that a later touch fails.
  */
 #include "runtime/base/base.h"
@@ -18,7 +18,9 @@
 #include <errno.h>
 #include <string.h>
 
-/* SKIP: serves nobody. LATE: looks at it once more when all have been told. */
+/*
+ * SKIP: serves no waiter. LATE: reads it once more when all have been served.
+ */
 static uint32_t serve_unlock(struct pin_waiters *waiters, const char *site)
 {
 	uint32_t count;
@@ -78,7 +80,7 @@ static void hold_in_time(void *arg)
 	}
 }
 
-/* The way to end: nobody else has any, nor is going to ask. */
+/* The way to end: no other thread has any, nor is going to ask. */
 static void acquire_all_and_free(void)
 {
 	MODEL_CHECK(pinion_budget_acquire_wait(budget, totals, PIN_NO_DEADLINE) == 0);
@@ -127,7 +129,7 @@ static void run_freed_early(void)
 	model_thread_join(releaser);
 }
 
-/* The oldest wants all, and may give up; who is behind it wants little. */
+/* The oldest wants all, and may give up; the next wants little. */
 static void run_given_up(void)
 {
 	uint32_t threads[2];
@@ -144,7 +146,7 @@ static void run_given_up(void)
 }
 
 static const struct model_twin shared_twins[] = {
-	{"given back, but nobody is told",
+	{"given back, but no waiter is notified",
 		{MODEL_SKIP, "pinion_budget_release", "pin_waiters_serve_unlock"}},
 	{"sleep without compare", {MODEL_NO_COMPARE, "model_futex_wait", NULL}},
 	{"two have the lock", {MODEL_TORN, "pin_lock_acquire", NULL}},
@@ -152,13 +154,13 @@ static const struct model_twin shared_twins[] = {
 };
 
 static const struct model_twin freed_twins[] = {
-	{"touched when all are told",
+	{"touched when all are notified",
 		{MODEL_LATE, "pinion_budget_release", "pin_waiters_serve_unlock"}},
 	{.name = NULL},
 };
 
 static const struct model_twin given_up_twins[] = {
-	{"given back, but nobody is told",
+	{"given back, but no waiter is notified",
 		{MODEL_SKIP, "pinion_budget_release", "pin_waiters_serve_unlock"}},
 	{.name = NULL},
 };

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: each message that was sent is received once, those of one sender in
- * their order, nobody waits while there is what it waits for, and a close ends
- * every wait; a loop that sleeps on the descriptor neither. BP-30, C13, G11.
- * Method: more messages than room, sent and received by threads that wait, by
- * one that only tries, by a worker, and by one that sleeps until a descriptor
- * is readable, or has become so.
+ * Goal: each message is received once, those of one sender in their order, no
+ * thread waits while its wait could end, and a close ends every wait; a loop
+ * that sleeps on the descriptor neither. BP-30, C13, G11.
+ * Method: more messages than room, sent and received by threads that wait, by a
+ * thread that only tries, by a worker, and by a thread that sleeps until a
+ * descriptor is readable, or has become so.
  */
 #include "runtime/base/base.h"
 #include "runtime/task/internal.h"
@@ -27,7 +27,7 @@
 #define pin_beacon_raise(fd, host) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_beacon_raise") ? (void)0 \
 								   : (pin_beacon_raise)(fd, host))
-/* EARLY: by what stood there before the lock was had. */
+/* EARLY: by its value before the lock was had. */
 #define pin_beacon_claim(beacon) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_beacon_claim") ? -1 \
 			: model_is_spoilt(MODEL_EARLY, __func__, "pin_beacon_claim") && \
@@ -184,7 +184,7 @@ static void run_tried(void)
 	MODEL_CHECK(last_rc == 0 && pinion_channel_count(&channel) == 0);
 }
 
-/* What was sent before the close is received, and nobody waits for ever. */
+/* Messages sent before the close are received, and no thread waits for ever. */
 static void run_closed(void)
 {
 	uint32_t sender;
@@ -273,7 +273,7 @@ static void poll_all(uint32_t count, bool is_by_edges)
 	}
 }
 
-/* Nobody uses it any more: at most one more look is in vain. */
+/* No thread uses it any more: at most one more check is in vain. */
 static void poll_end(void)
 {
 	if (model_event_is_readable(&readable_fd)) {
@@ -319,7 +319,9 @@ static void run_polled_by_edges(void)
 	poll_two_senders(true);
 }
 
-/* Only one message each time it is readable, from one who waits for room. */
+/*
+ * Only one message each time it is readable, from a sender that waits for room.
+ */
 static void run_polled_one_by_one(void)
 {
 	uint32_t sender;
@@ -438,7 +440,7 @@ static void run_awaited(void)
 /*
  * A sender that is no thread waits beside a message. One receiver takes that
  * and has yet to serve the sender when another begins to wait: the room is for
- * the sender, and what comes into it for that receiver.
+ * the sender, and the message that fills it for that receiver.
  */
 static int end_send(struct pinion_task *task)
 {
@@ -489,25 +491,26 @@ static const struct model_twin room_twins[] = {
 };
 
 static const struct model_twin twins[] = {
-	{"a message, but its receiver is not told",
+	{"a message, but its receiver is not notified",
 		{MODEL_SKIP, "settle_unlock", "&channel->receivers"}},
-	{"room, but its sender is not told", {MODEL_SKIP, "settle_unlock", "&channel->senders"}},
+	{"room, but its sender is not notified",
+		{MODEL_SKIP, "settle_unlock", "&channel->senders"}},
 	{.name = NULL},
 };
 
 static const struct model_twin receiver_twins[] = {
-	{"a receiver is not told", {MODEL_SKIP, "settle_unlock", "&channel->receivers"}},
+	{"a receiver is not notified", {MODEL_SKIP, "settle_unlock", "&channel->receivers"}},
 	{.name = NULL},
 };
 
 static const struct model_twin sender_twins[] = {
-	{"a sender is not told", {MODEL_SKIP, "settle_unlock", "&channel->senders"}},
+	{"a sender is not notified", {MODEL_SKIP, "settle_unlock", "&channel->senders"}},
 	{.name = NULL},
 };
 
 static const struct model_twin polled_twins[] = {
 	{"a message, but it stays dark", {MODEL_SKIP, "settle_unlock", "pin_beacon_claim"}},
-	{"lit, but nobody raises it", {MODEL_SKIP, "settle_unlock", "pin_beacon_raise"}},
+	{"signalled, but without a token", {MODEL_SKIP, "settle_unlock", "pin_beacon_raise"}},
 	{"a sender looks before it has sent", {MODEL_EARLY, "settle_unlock", "pin_beacon_claim"}},
 	{"dark without another look", {MODEL_LATE, "take_message", "pin_beacon_dim"}},
 	{"dark, its token still to come", {MODEL_SKIP, "model_event_clear", "look"}},
@@ -516,13 +519,14 @@ static const struct model_twin polled_twins[] = {
 };
 
 static const struct model_twin late_twins[] = {
-	{"what was there stays dark", {MODEL_SKIP, "settle_unlock", "pin_beacon_claim"}},
+	{"earlier messages do not signal", {MODEL_SKIP, "settle_unlock", "pin_beacon_claim"}},
 	{.name = NULL},
 };
 
 static const struct model_twin one_by_one_twins[] = {
 	{"dark without another look", {MODEL_LATE, "take_message", "pin_beacon_dim"}},
-	{"room, but its sender is not told", {MODEL_SKIP, "settle_unlock", "&channel->senders"}},
+	{"room, but its sender is not notified",
+		{MODEL_SKIP, "settle_unlock", "&channel->senders"}},
 	{.name = NULL},
 };
 

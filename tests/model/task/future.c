@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: a future is set once, everybody who waits learns it, and it may be
- * freed by whoever learns it, while the call that set it is still under way;
- * detached, it is released once. WP-11, WP-18.
+ * Goal: a future is set once, every waiter learns it, and the waiter may free
+ * it then, while the call that set it is still under way; detached, it is
+ * released once. WP-11, WP-18.
  * Method: futures on the model's heap, freed as early as may be, so that a
  * later touch fails; threads set, fail, wait and detach, a worker awaits.
  */
@@ -18,9 +18,9 @@
 #include <string.h>
 
 /*
- * LATE: looks at it once more when the waiters have been told. Others run
- * before the call that set the future goes on: a plain read of a future that
- * one of them has freed finds poison.
+ * LATE: reads it once more when the waiters have been served. Others run before
+ * the call that set the future goes on: a plain read of a future that one of
+ * them has freed finds poison.
  */
 static void serve_unlock(struct pin_waiters *waiters, const char *site)
 {
@@ -30,7 +30,7 @@ static void serve_unlock(struct pin_waiters *waiters, const char *site)
 	}
 	model_point();
 }
-/* LATE: complete() reads `release` when the waiters have been told. */
+/* LATE: complete() reads `release` when the waiters have been served. */
 #define pin_waiters_serve_unlock(waiters) \
 	do { \
 		serve_unlock(waiters, __func__); \

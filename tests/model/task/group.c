@@ -136,7 +136,7 @@ static void run_failed(void)
 	result = pinion_group_result(group);
 	MODEL_CHECK(result == -EIO || result == -ENOENT);
 	MODEL_CHECK(before == 0 || before == result);
-	/* Whoever fails first keeps the other from running, if in time. */
+	/* The first failure keeps the other from running, if in time. */
 	MODEL_CHECK(written[0].value == 1 || result == -ENOENT);
 	MODEL_CHECK(written[1].value == 1 || result == -EIO);
 	MODEL_CHECK(pinion_group_is_cancelled(group));

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: a job that is cancelled ends once, as the cancel says, whatever its
- * worker does meanwhile; one that goes on behind its run, or is unwound out of
- * it, has one end as well, whoever makes it, and is not touched behind it. W54.
+ * worker does meanwhile; a job that goes on after its run, or is unwound out of
+ * it, has one end as well, by whichever thread, and is not touched after it.
+ * W54.
  * Method: one thread cancels or ends a job while another runs it, from a queue
  * or on a real worker; its memory is freed at its end.
  */
@@ -43,7 +44,7 @@ static void run_cancelled(void)
 	jobs_model_expect_end(1);
 }
 
-/* ---- one that goes on, or is unwound, and its end by another ---- */
+/* ---- a job that goes on, or is unwound, and its end by another ---- */
 
 static struct jobs_model_job *long_job;
 static struct pin_atomic_u32 may_be_ended;
@@ -58,7 +59,7 @@ static void end_begun(void *arg)
 {
 	(void)arg;
 	model_await("the job", is_begun, NULL);
-	/* What it has begun is ordered behind that. */
+	/* Its beginnings are ordered after that. */
 	pin_fetch_add_acq_rel_u32(&may_be_ended, 1);
 	pinion_job_end(&long_job->job, -EIO);
 	model_free(long_job);
@@ -77,7 +78,7 @@ static int begin_and_panic(struct pinion_job *job)
 	pinion_task_panic(-EIO, NULL);
 }
 
-/* It has one end, whichever that is, and is not touched behind it. */
+/* It has one end, whichever that is, and is not touched after it. */
 static void run_ended(pinion_job_fn body)
 {
 	struct pinion_admission_stats counters;
@@ -129,8 +130,8 @@ static const struct model_twin goes_on_twins[] = {
 static const struct model_twin unwound_twins[] = {
 	{"ended twice: unwound in two steps", {MODEL_TORN, "leave_run", NULL}},
 	{"ended twice: ended in two steps", {MODEL_TORN, "may_end", NULL}},
-	{"ended twice: unwound without a look", {MODEL_SKIP, "leave_run", "job"}},
-	{"ended twice: ended without a look", {MODEL_SKIP, "may_end", "job"}},
+	{"ended twice: unwound without a check", {MODEL_SKIP, "leave_run", "job"}},
+	{"ended twice: ended without a check", {MODEL_SKIP, "may_end", "job"}},
 	{.name = NULL},
 };
 

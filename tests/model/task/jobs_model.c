@@ -21,8 +21,8 @@ struct jobs_model jobs_model;
 enum { WATCHED = 2 };
 
 /*
- * SKIP: whoever finds no room says nothing. LATE: he does so in a second step.
- * In task/admission_job.c, SKIP: it takes it that the word names its job.
+ * SKIP: a job that finds no room says nothing. LATE: he does so in a second
+ * step. In task/admission_job.c, SKIP: it takes it that the word names its job.
  */
 static bool cas(struct pin_atomic_u64 *atomic, uint64_t *expected, uint64_t value, const char *site)
 {
@@ -62,12 +62,12 @@ static bool give(struct pin_places *places, uint64_t amount, const char *site)
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_places_give") \
 			? true \
 			: give(places, amount, __func__))
-/* SKIP: who lost its place still has it. */
+/* SKIP: a job that lost its place still has it. */
 #define pin_places_exchange(places, given, amount) \
 	(pin_places_exchange)(places, \
 		model_is_spoilt(MODEL_SKIP, __func__, "pin_places_exchange") ? 0 : (given), \
 		amount)
-/* SKIP: whatever somebody wants, there may be room one day. */
+/* SKIP: any amount counts as one that may fit one day. */
 #define pin_places_fit(places, word, amount) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_places_fit") \
 			? PIN_PLACES_ROOM \
@@ -80,7 +80,7 @@ static bool give(struct pin_places *places, uint64_t amount, const char *site)
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_waiters_pop_ended") \
 			? (void)0 \
 			: (pin_waiters_pop_ended)(waiters, ends, out_served))
-/* SKIP: whoever drains forgets the tasks of evicted jobs. */
+/* SKIP: a drain forgets the tasks of evicted jobs. */
 #define pin_admission_has_evicted(self) \
 	(!model_is_spoilt(MODEL_SKIP, __func__, "has_evicted") && (pin_admission_has_evicted)(self))
 #define pin_waiters_lock(waiters) \
@@ -99,7 +99,7 @@ static struct pin_worker nobodies[MODEL_THREADS_MAX];
 	(pin_worker_self != NULL ? pin_worker_self : &nobodies[model_thread_current()])
 #include "runtime/task/admission.c"
 #include "runtime/task/admission_admit.c"
-/* SKIP: whoever waits is not looked for. */
+/* SKIP: waiters are not served. */
 #define pin_admission_serve_unlock(self) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_admission_serve_unlock") \
 			? pin_admission_unlock(self) \

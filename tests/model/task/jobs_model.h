@@ -25,7 +25,7 @@ struct jobs_model {
 	/* Of a case that sets uses_runtime before it begins; else none runs. */
 	struct pinion_runtime *runtime;
 	struct jobs_model_job all[JOBS_MODEL_MAX];
-	/* What was spawned while `queues` is set, for the case to run. */
+	/* Jobs spawned while `queues` is set, for the case to run. */
 	struct pinion_task *queue[JOBS_MODEL_MAX];
 	uint32_t queued_count;
 	bool queues;
@@ -51,7 +51,7 @@ void jobs_model_end(void *arg);
 /* Spawns it, and it keeps its place until jobs_model_end(). */
 void jobs_model_begin_going_on(struct jobs_model_job *job);
 
-/* Whoever was admitted has run, all places are back. */
+/* Every admitted job has run, all places are back. */
 void jobs_model_expect_end(uint32_t job_count);
 
 #endif

@@ -6,8 +6,8 @@
  * EX-61.
  * Method: real workers. Each waker writes a word, without any order, and wakes;
  * a run notes at its beginning which words it reads. The main thread then waits
- * for every word whose wake returned 0: a lost wake is a deadlock, and so is
- * one that ordered nothing.
+ * for every word whose wake returned 0: a lost wake is a deadlock, and so is a
+ * wake that ordered nothing.
  */
 #include "runtime/base/base.h"
 #include "runtime/task/internal.h"
@@ -24,7 +24,7 @@ static struct pinion_work *work;
 static struct pinion_work in_place;
 static struct model_task inside;
 static struct pin_atomic_u32 words[WORDS];
-static struct pin_atomic_u32 last_run; /* what runs write for each other */
+static struct pin_atomic_u32 last_run; /* words that runs write for each other */
 static bool is_due[WORDS];
 static bool is_seen[WORDS];
 static int (*body)(void);
@@ -291,7 +291,7 @@ static void run_done(void)
 	MODEL_CHECK(end_result == (run_count == 1 ? 0 : -ECANCELED));
 }
 
-/* One wake is the whole life; nobody touches the struct after the end. */
+/* One wake is the whole life; no thread touches the struct after the end. */
 static void run_frees(void)
 {
 	begin(2, be_done);
@@ -311,7 +311,7 @@ static void finish_idle_or_ended(void)
 {
 	MODEL_CHECK(is_all_seen_or_ended(NULL));
 	MODEL_CHECK(end_count == 0 || end_result == -ECANCELED);
-	/* What was idle is told to be the caller's. */
+	/* An idle item is reported as the caller's. */
 	MODEL_CHECK(pinion_work_wake(runtime, work) == (end_count == 0 ? -ESHUTDOWN : -ECANCELED));
 	MODEL_CHECK(pinion_work_cancel(work) == (end_count == 0 ? PINION_WORK_ENDED : -EALREADY));
 	model_runtime_end(runtime);
@@ -418,7 +418,7 @@ static const struct model_twin drain_twins[] = {
 
 static const struct model_twin drain_done_twins[] = {
 	{"a place is not given back", {MODEL_SKIP, "pinion_work_wake", "pin_runtime_forgo"}},
-	{"nobody is told of it", {MODEL_SKIP, "pin_runtime_forgo", "pin_wake_all"}},
+	{"no thread learns of it", {MODEL_SKIP, "pin_runtime_forgo", "pin_wake_all"}},
 	{.name = NULL},
 };
 

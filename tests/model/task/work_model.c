@@ -13,7 +13,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* SKIP: a wake of what is running leaves no trace. */
+/* SKIP: a wake of a running item leaves no trace. */
 static bool is_dropped(const char *site, uint32_t state)
 {
 	return state == PIN_WORK_NOTIFIED && model_is_spoilt(MODEL_SKIP, site, "notified");

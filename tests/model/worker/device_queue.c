@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: a transfer that waits for credit, for a rate, or for its turn behind
- * another starts when it may, whatever brings that: the end of another on its
- * own worker or elsewhere, a change of limits, the end of one that waited in
- * front; a long one pays for each part, and leaves the device to others between
- * them; each ends once, and credit that was granted too late is not lost:
+ * Goal: a transfer that waits for credit, for a rate, or for its turn starts
+ * when it may, whatever brings that: the end of another on its own worker or
+ * elsewhere, a change of limits, the end of an earlier waiter; a long one pays
+ * for each part, and leaves the device to others between them; each ends once,
+ * and credit that was granted too late is not lost:
  * [THROTTLE-1] [CREDIT-1] [CREDIT-2] [LIMIT-1]. G2. The fences of [CREDIT-1]
  * are those of [WAIT-1], whose twins are in the model `waiters`.
  * Method: real workers, and a device that completes when it likes, or holds
@@ -129,7 +129,7 @@ static void run_own_credit(void)
 	finish();
 }
 
-/* The one that waits is cancelled, perhaps while it is granted credit. */
+/* The waiting one is cancelled, perhaps while it is granted credit. */
 static void run_cancel(void)
 {
 	int rc;
@@ -262,26 +262,26 @@ static void run_stop(void)
 }
 
 static const struct model_twin credit_twins[] = {
-	{"who is granted credit is not told", {MODEL_SKIP, "nudge", "pin_wake_worker"}},
+	{"a worker with granted credit is not notified", {MODEL_SKIP, "nudge", "pin_wake_worker"}},
 	{"a grant is not collected", {MODEL_SKIP, "collect", "pin_credit_collect"}},
 	{.name = NULL},
 };
 
 static const struct model_twin own_twins[] = {
-	{"no look when another has ended",
+	{"no check when another has ended",
 		{MODEL_SKIP, "pin_flight_resume", "pin_throttle_has_news"}},
 	{.name = NULL},
 };
 
 static const struct model_twin change_twins[] = {
-	{"nobody is told", {MODEL_SKIP, "nudge", "pin_wake_worker"}},
-	{"no look before a sleep", {MODEL_SKIP, "has_own_work", "pin_throttle_has_news"}},
+	{"no worker is notified", {MODEL_SKIP, "nudge", "pin_wake_worker"}},
+	{"no check before a sleep", {MODEL_SKIP, "has_own_work", "pin_throttle_has_news"}},
 	{"reservations stay valid", {MODEL_SKIP, "pin_limiter_set", "pin_limiter_begin_epoch"}},
 	{.name = NULL},
 };
 
 static const struct model_twin raise_twins[] = {
-	{"nobody is told", {MODEL_SKIP, "nudge", "pin_wake_worker"}},
+	{"no worker is notified", {MODEL_SKIP, "nudge", "pin_wake_worker"}},
 	{.name = NULL},
 };
 

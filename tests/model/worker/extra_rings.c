@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: a transfer whose completion has to be asked for ends, whatever else its
- * worker has to do and whoever cancels it; while it asks the worker runs what
- * comes, and keeps nobody from work that relied on its search: [SEARCH-1]. G12.
+ * Goal: a transfer whose completion has to be polled for ends, whatever else
+ * its worker has to do and whichever thread cancels it; while it polls the
+ * worker runs tasks that come, and holds up no work that relied on its search:
+ * [SEARCH-1]. G12.
  * Method: real workers and a device that completes when it likes, or is held.
  * Nothing but asking shows a completion to the worker, and a ring that is
  * polled takes no cancels and cannot be slept in: the double of it checks.
@@ -85,7 +86,7 @@ static bool is_polled(const void *arg)
 	return runtime->shared.workers[0].polled.in_flight > 0;
 }
 
-/* The device cannot be told; what came of it is the result. */
+/* The device takes no cancel; its outcome is the result. */
 static void run_cancelled(void)
 {
 	int rc;
@@ -112,7 +113,7 @@ static void run_stopped(void)
 	model_runtime_end(runtime);
 }
 
-/* ---- work that relied on the search of one that polls ---- */
+/* ---- work that relied on the search of a polling worker ---- */
 
 static void poll_here(struct model_task *task)
 {
@@ -129,7 +130,7 @@ static void await_child(struct model_task *task)
 
 /*
  * Worker 1 polls, searches and ceases to; the child is spawned meanwhile. Then
- * it runs what waits for the child, which others have to run.
+ * it runs a task that waits for the child, which others have to run.
  */
 static void run_relied_on(void)
 {
@@ -143,7 +144,7 @@ static void run_relied_on(void)
 	MODEL_CHECK(pinion_task_spawn(runtime, &child.request.task) == 0);
 	MODEL_CHECK(pinion_task_spawn_on(runtime, 1, &tasks[1].request.task) == 0);
 	model_await("the child", model_task_has_run, &child);
-	model_await("who waits for it", model_task_has_run, &tasks[1]);
+	model_await("its waiter", model_task_has_run, &tasks[1]);
 	model_device_release();
 	finish(0);
 }
@@ -155,7 +156,7 @@ static const struct model_twin ends_twins[] = {
 };
 
 static const struct model_twin relied_on_twins[] = {
-	{"who saw work does not count as a searcher",
+	{"a worker that saw work does not count as a searcher",
 		{MODEL_SKIP, "pin_park_forgo", "pin_search_resume"}},
 	{"no fence before the re-check", {MODEL_DROP_FENCE, "pin_park_forgo", NULL}},
 	{.name = NULL},

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: a read by commands ends, whatever else its worker has to do, whoever
- * cancels it, and though the worker sleeps in another ring than the one that it
- * is on. G12.
+ * Goal: a read by commands ends, whatever else its worker has to do, whichever
+ * thread cancels it, and though the worker sleeps in another ring than the
+ * request's. G12.
  * Method: real workers and a device that completes when it likes, or is held.
- * Only a watch that was armed for it tells the first ring, and that once; the
- * double of the rings checks that a wide one takes no cancels and is not slept
- * in.
+ * Only a watch that was armed for it signals the first ring, and that once; the
+ * double of the rings checks that a secondary one takes no cancels and is not
+ * slept in.
  */
 #include "runtime/base/base.h"
 #include "runtime/worker/entry.h"
@@ -91,7 +91,7 @@ static void run_two(void)
 	finish(2);
 }
 
-/* One on each ring: what ends on either ends the same sleep. */
+/* A request on each ring: a completion on either ends the same sleep. */
 static void run_both_rings(void)
 {
 	static struct pinion_file plain;
@@ -111,7 +111,7 @@ static bool is_on_wide_ring(const void *arg)
 	return runtime->shared.workers[0].wide.in_flight > 0;
 }
 
-/* The device cannot be told; what came of it is the result. */
+/* The device takes no cancel; its outcome is the result. */
 static void run_cancelled(void)
 {
 	begin();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: a task that does not return leaves its worker as one that does: what it
- * spawned is stolen or run, others are woken, a drain and a stop end, each task
- * is counted once. C14, W43, WP-36.
+ * Goal: a task that does not return leaves its worker as a returning task does:
+ * its spawns are stolen or run, others are woken, a drain and a stop end, each
+ * task is counted once. C14, W43, WP-36.
  * Method: a task spawns another, or is stolen, and panics, while the main
  * thread spawns from outside, drains or stops. The explorer's threads are
  * coroutines, which are unwound as threads are.
@@ -50,7 +50,7 @@ static void panic(struct model_task *task)
 	pinion_task_panic(-EIO, NULL);
 }
 
-/* Another is left in its worker's queue, told to nobody yet. */
+/* Another is left in its worker's queue, without a wake yet. */
 static void spawn_and_panic(struct model_task *task)
 {
 	MODEL_CHECK(pinion_task_spawn(runtime, &tasks[1].request.task) == 0);
@@ -87,7 +87,7 @@ static void run_stop(void)
 
 static bool has_read;
 
-/* The read was submitted and not yet told to the kernel. */
+/* The read was queued in the ring and not yet submitted to the kernel. */
 static void read_and_panic(struct model_task *task)
 {
 	int rc = pinion_request_submit(runtime, &tasks[1].request);

@@ -177,7 +177,7 @@ static void close_first(void *arg)
 	pin_file_forget(&files[0]);
 }
 
-/* The worker may take its last look at any time. */
+/* The worker may do its last check at any time. */
 static void run_close_and_end(void)
 {
 	uint32_t closer;
@@ -197,8 +197,8 @@ static void run_close_and_end(void)
 }
 
 static const struct model_twin close_twins[] = {
-	{"the worker is not told", {MODEL_SKIP, "tell", "pin_wake_worker"}},
-	{"no fence before the look at the sleeper", {MODEL_DROP_FENCE, "pin_wake_worker", NULL}},
+	{"the worker is not notified", {MODEL_SKIP, "tell", "pin_wake_worker"}},
+	{"no fence before the check of the sleeper", {MODEL_DROP_FENCE, "pin_wake_worker", NULL}},
 	{"there is no message", {MODEL_SKIP, "tell", "pin_inbox_push"}},
 	{"the record is not let go", {MODEL_SKIP, "give_up", "pin_file_record_leave"}},
 	{.name = NULL},
@@ -206,8 +206,8 @@ static const struct model_twin close_twins[] = {
 
 static const struct model_twin two_twins[] = {
 	{"the message is sent twice", {MODEL_TORN, "tell", NULL}},
-	{"who relies on a message is not seen", {MODEL_RELAXED, "pin_files_take", NULL}},
-	{"who relies on it shows nothing", {MODEL_RELAXED, "tell", NULL}},
+	{"the user of a message is not seen", {MODEL_RELAXED, "pin_files_take", NULL}},
+	{"the user of a message shows nothing", {MODEL_RELAXED, "tell", NULL}},
 	{.name = NULL},
 };
 
@@ -217,7 +217,7 @@ static const struct model_twin rings_twins[] = {
 };
 
 static const struct model_twin named_twins[] = {
-	{"what is named is given up", {MODEL_SKIP, "give_up", "pin_file_slot_is_awaited"}},
+	{"a named slot is given up", {MODEL_SKIP, "give_up", "pin_file_slot_is_awaited"}},
 	{.name = NULL},
 };
 

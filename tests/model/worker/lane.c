@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: work of any lane is run by somebody who serves it, or may assist with
+ * Goal: work of any lane is run by a worker that serves it, or may assist with
  * it, however its push meets their ways to sleep, and while others of the
  * runtime, of other tiers, sleep on, search or give up: [PARK-1], [SEARCH-1],
  * [SEARCH-3], [ASSIST-1]. C12, W42, WP-8, WP-17.
  * Method: real workers in tiers; tasks that wait for each other, so that work
- * left behind a sleeper is a deadlock. Spawned by threads outside, each with
+ * left beside a sleeper is a deadlock. Spawned by threads outside, each with
  * one lane.
  */
 #include "runtime/base/base.h"
@@ -47,7 +47,7 @@ static void await_all(uint32_t count)
 	model_runtime_end(runtime);
 }
 
-/* ---- one worker, and what is no longer normal ---- */
+/* ---- one worker, and work of other lanes ---- */
 
 static void run_one_worker(void)
 {
@@ -98,8 +98,8 @@ static void run_dedicated(void)
 }
 
 /*
- * Who wakes for one lane counts as a searcher for a moment, and another, of a
- * lane that has one tier more, relies on it.
+ * A worker woken for one lane counts as a searcher for a moment, and another,
+ * of a lane that has one tier more, relies on it.
  */
 static void run_stranded(void)
 {
@@ -114,7 +114,7 @@ static void run_stranded(void)
 	await_all(2);
 }
 
-/* Who was woken for one lane runs another, on which somebody relied. */
+/* A worker woken for one lane runs another, while a spawner relied on it. */
 static void run_successor(void)
 {
 	uint32_t other;
@@ -191,14 +191,15 @@ static void run_reserve(void)
 
 static const struct model_twin one_worker_twins[] = {
 	{"no fence before the re-check", {MODEL_DROP_FENCE, "pin_park", NULL}},
-	{"no fence before the look for sleepers", {MODEL_DROP_FENCE, "pin_wake_lane", NULL}},
+	{"no fence before the check for sleepers", {MODEL_DROP_FENCE, "pin_wake_lane", NULL}},
 	{"no re-check", {MODEL_SKIP, "pin_park_has_work", "pin_supply_has_own_lanes"}},
-	{"nobody is woken", {MODEL_SKIP, "announce", "pin_wake_lane"}},
+	{"no worker is woken", {MODEL_SKIP, "announce", "pin_wake_lane"}},
 	{.name = NULL},
 };
 
 static const struct model_twin stranded_twins[] = {
-	{"who counts back forgets who relied on it", {MODEL_SKIP, "filled", "pin_supply_has_lane"}},
+	{"a searcher that counts back forgets lanes that rely on it",
+		{MODEL_SKIP, "filled", "pin_supply_has_lane"}},
 	{.name = NULL},
 };
 
@@ -208,8 +209,8 @@ static const struct model_twin successor_twins[] = {
 };
 
 static const struct model_twin assist_twins[] = {
-	{"who could assist is not woken", {MODEL_SKIP, "wake_for_lane", "pin_assist_has_room"}},
-	{"who could assist does not look", {MODEL_SKIP, "may_sleep", "pin_assist_sees_work"}},
+	{"a possible helper is not woken", {MODEL_SKIP, "wake_for_lane", "pin_assist_has_room"}},
+	{"a possible helper does not check", {MODEL_SKIP, "may_sleep", "pin_assist_sees_work"}},
 	{.name = NULL},
 };
 

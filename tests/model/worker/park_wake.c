@@ -4,7 +4,7 @@
  * to sleep and the spawner's way to wake it fall together: [PARK-1], [PARK-2],
  * [INJECT-1]. AS-22, AS-23, EX-7, EX-23, EX-59, W27.
  * Method: real workers and the real pinion_task_spawn(); the main thread waits
- * for its tasks without ever waking anybody again, so a lost wake-up is a
+ * for its tasks without ever waking a worker again, so a lost wake-up is a
  * deadlock. Sleeps on the futex, and in the ring with a request that completes
  * at any moment or not before the end.
  */
@@ -140,7 +140,10 @@ static bool is_read_submitted(const void *arg)
 	return reader.run_count > 0;
 }
 
-/* A worker that has just submitted a read which nobody completes yet. */
+/*
+ * A worker that has just submitted a read which the device does not complete
+ * yet.
+ */
 static void begin_with_read(enum pin_doorbell_kind doorbell)
 {
 	model_task_init(&tasks[0], NULL);
@@ -183,7 +186,7 @@ static void run_ring_silent_eventfd(void)
 
 static const struct model_twin futex_twins[] = {
 	{"no fence before the re-check", {MODEL_DROP_FENCE, "pin_park", NULL}},
-	{"no fence before the look for sleepers", {MODEL_DROP_FENCE, "pin_wake_one", NULL}},
+	{"no fence before the check for sleepers", {MODEL_DROP_FENCE, "pin_wake_one", NULL}},
 	{"no re-check", {MODEL_SKIP, "pin_park_has_work", "pin_supply_has_own_lanes"}},
 	{"wake before push", {MODEL_EARLY, "push_normal", "pin_wake_one"}},
 	{"sleep without compare", {MODEL_NO_COMPARE, "model_futex_wait", NULL}},
@@ -193,7 +196,7 @@ static const struct model_twin futex_twins[] = {
 
 static const struct model_twin ring_twins[] = {
 	{"no fence before the re-check", {MODEL_DROP_FENCE, "pin_park", NULL}},
-	{"no fence before the look for sleepers", {MODEL_DROP_FENCE, "pin_wake_one", NULL}},
+	{"no fence before the check for sleepers", {MODEL_DROP_FENCE, "pin_wake_one", NULL}},
 	{"no re-check", {MODEL_SKIP, "pin_park_has_work", "pin_supply_has_own_lanes"}},
 	{"no doorbell", {MODEL_SKIP, "notify", "pin_ring_doorbell"}},
 	{.name = NULL},

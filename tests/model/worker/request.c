@@ -3,9 +3,9 @@
  * Goal: a request ends once, by `run`, however its submission, its completion,
  * a cancel, its deadline and a stop fall together: [FLIGHT-1]. G2.
  * Method: real workers, and a device that completes when it likes or, held,
- * only what is cancelled. Time stands still: deadline 1 has passed, UINT64_MAX
- * never comes. Requests are submitted from outside, or by a task on a worker;
- * the cancel comes from outside, from another worker, or from its own.
+ * only cancelled requests. Time stops: deadline 1 has passed, UINT64_MAX never
+ * comes. Requests are submitted from outside, or by a task on a worker; the
+ * cancel comes from outside, from another worker, or from its own.
  */
 #include "runtime/base/base.h"
 #include "tests/model/api/runtime_model.h"
@@ -128,7 +128,7 @@ static void run_cancels_done(void)
 	cancel_done();
 }
 
-/* Where nobody can make others pass a fence. */
+/* Where no thread can make others pass a fence. */
 static void run_cancels_fenced(void)
 {
 	model_has_no_fence = true;
@@ -329,14 +329,14 @@ static void run_cancel_and_stop(void)
 }
 
 static const struct model_twin submit_twins[] = {
-	{"the worker is not told", {MODEL_SKIP, "pin_offers_push", "pin_wake_worker"}},
-	{"no fence before the look at the sleeper", {MODEL_DROP_FENCE, "pin_wake_worker", NULL}},
+	{"the worker is not notified", {MODEL_SKIP, "pin_offers_push", "pin_wake_worker"}},
+	{"no fence before the check of the sleeper", {MODEL_DROP_FENCE, "pin_wake_worker", NULL}},
 	{.name = NULL},
 };
 
 static const struct model_twin cancel_twins[] = {
 	{"a change is no single step", {MODEL_TORN, "pin_flight_change", NULL}},
-	{"the worker is not told", {MODEL_SKIP, "pinion_request_cancel", "pin_wake_worker"}},
+	{"the worker is not notified", {MODEL_SKIP, "pinion_request_cancel", "pin_wake_worker"}},
 	{.name = NULL},
 };
 
@@ -350,7 +350,7 @@ static const struct model_twin done_twins[] = {
 
 static const struct model_twin fenced_twins[] = {
 	{"the lock's owner has no fence", {MODEL_DROP_FENCE, "pin_owned_fence", NULL}},
-	{"who else takes the lock has none", {MODEL_DROP_FENCE, "pin_owned_fence_other", NULL}},
+	{"the other side of the lock has none", {MODEL_DROP_FENCE, "pin_owned_fence_other", NULL}},
 	{.name = NULL},
 };
 
@@ -360,14 +360,14 @@ static const struct model_twin torn_twins[] = {
 };
 
 static const struct model_twin all_twins[] = {
-	{"the next worker is not told", {MODEL_SKIP, "visit", "pin_wake_worker"}},
+	{"the next worker is not notified", {MODEL_SKIP, "visit", "pin_wake_worker"}},
 	{.name = NULL},
 };
 
 static const struct model_twin adopted_twins[] = {
-	{"the sentry is not told", {MODEL_SKIP, "pin_offers_push", "pin_sentry_tell_of_other"}},
+	{"the watchdog is not woken", {MODEL_SKIP, "pin_offers_push", "pin_sentry_tell_of_other"}},
 	{"the sentry does not look", {MODEL_SKIP, "keeps_work", "pin_injector_is_empty"}},
-	{"nobody takes it over", {MODEL_SKIP, "adopt_offers", "pin_offers_may_adopt"}},
+	{"no worker takes it over", {MODEL_SKIP, "adopt_offers", "pin_offers_may_adopt"}},
 	{.name = NULL},
 };
 

@@ -44,7 +44,7 @@
 			? (void)0 \
 			: pin_sentry_note_kept(worker))
 
-/* SKIP: what ends does not exclude a cancel. */
+/* SKIP: an end does not exclude a cancel. */
 #define pin_owned_enter(owned, host) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_owned_enter") \
 			? (void)0 \
@@ -54,7 +54,7 @@
 #define pin_owned_take(owned, host) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_owned_take") || (pin_owned_take)(owned, host))
 
-/* SKIP: what comes too late, or at all, stays where it is. */
+/* SKIP: credit that comes too late, or at all, stays where it is. */
 #define pin_credit_collect(holding) \
 	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_credit_collect") && \
 		pin_credit_collect(holding))
@@ -67,7 +67,7 @@
 	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_throttle_owes_part") && \
 		pin_throttle_owes_part(worker, request))
 
-/* SKIP: what goes on after it was taken in is not submitted. */
+/* SKIP: a part that goes on after it was taken in is not submitted. */
 #define pin_ring_unsubmitted(ring) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_ring_unsubmitted") \
 			? 0 \
@@ -78,7 +78,7 @@
 #include "runtime/worker/extra_rings.c"
 #include "runtime/worker/submit.c"
 #undef pin_throttle_owes_part
-/* SKIP: credit stays with what cannot use it. */
+/* SKIP: credit stays with a worker that cannot use it. */
 #define pin_credit_end(...) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_credit_end") ? (void)0 \
 								 : pin_credit_end(__VA_ARGS__))

@@ -3,7 +3,7 @@
  * Goal: a worker that leaves with requests in its ring sleeps there until they
  * have ended, each once; its ring goes when each doorbell for it has rung; a
  * worker that comes in its place has a ring of its own, and lets go of closed
- * files though it was the one before that was told. [RETIRE-3], [FILES-1]. W49.
+ * files though the former worker got the message. [RETIRE-3], [FILES-1]. W49.
  * Method: real workers, of which one is dismissed while a device completes what
  * it has in flight, and a thread outside wakes it, cancels or closes a file.
  */

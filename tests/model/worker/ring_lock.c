@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: what waits in the ring of a stuck worker, gathered, in flight or
- * completed, ends elsewhere, once, however the worker comes back meanwhile, and
- * neither a wake of its is lost by that, nor what waits for room there:
- * [RELIEF-1], [OWNED-1]. AS-31, EX-31.
+ * Goal: requests in the ring of a stuck worker, gathered, in flight or
+ * completed, end elsewhere, once, however the worker comes back meanwhile, and
+ * neither a wake of its is lost by that, nor a request that waits for room
+ * there: [RELIEF-1], [OWNED-1]. AS-31, EX-31.
  * Method: two real workers whose rings are shared, and the sentry. A task
  * submits a request and waits for its end, which its own worker cannot see to;
  * or it goes on just when the other one has come to its ring. No ring may be
@@ -65,7 +65,7 @@ static bool has_help(const void *arg)
 			runtime->shared.workers[keeper_index].gathered_count.value == 0);
 }
 
-/* Nobody has taken it in, but help has been sent for. */
+/* No worker has taken it in, but help has been sent for. */
 static bool has_completed(const void *arg)
 {
 	(void)arg;
@@ -260,7 +260,7 @@ static void run_wake(void)
 	model_runtime_end(runtime);
 }
 
-/* ---- one that waits for room in the ring ---- */
+/* ---- a request that waits for room in the ring ---- */
 
 static struct pinion_request pair[2];
 static uint32_t pair_ended;
@@ -278,7 +278,7 @@ static bool has_pair_ended(const void *arg)
 	return pair_ended == 2;
 }
 
-/* The one that has room has completed, and help has been sent for. */
+/* The request with room has completed, and help has been sent for. */
 static bool is_relieved_soon(const void *arg)
 {
 	(void)arg;
@@ -313,8 +313,8 @@ static void offer_to_keeper(struct pinion_request *offered)
 }
 
 /*
- * The ring has room for one. That one ends as its worker is on its way to
- * sleep, and another takes it in.
+ * The ring has room for one request. That one ends as its worker is on its way
+ * to sleep, and another takes it in.
  */
 static void run_room(void)
 {
@@ -362,7 +362,9 @@ static bool is_between_parts(const void *arg)
 				is_parked(1 - keeper_index)));
 }
 
-/* The second part is at the device by then: nobody waits for the sentry. */
+/*
+ * The second part is at the device by then: no thread waits for the watchdog.
+ */
 static void run_parts(void)
 {
 	begin();
@@ -388,14 +390,14 @@ static void run_stop(void)
 }
 
 static const struct model_twin gathered_twins[] = {
-	{"the sentry is not told", {MODEL_SKIP, "submit_checked", "pin_sentry_note_kept"}},
+	{"the watchdog is not woken", {MODEL_SKIP, "submit_checked", "pin_sentry_note_kept"}},
 	{"it does not look at rings", {MODEL_SKIP, "keeps_work", "pin_relief_is_wanted"}},
-	{"nobody looks at others' rings", {MODEL_SKIP, "relieve_others", "pin_flight_relieve"}},
+	{"no worker checks others' rings", {MODEL_SKIP, "relieve_others", "pin_flight_relieve"}},
 	{.name = NULL},
 };
 
 static const struct model_twin in_flight_twins[] = {
-	{"the sentry is not told", {MODEL_SKIP, "tell_of_ring", "pin_sentry_note_kept"}},
+	{"the watchdog is not woken", {MODEL_SKIP, "tell_of_ring", "pin_sentry_note_kept"}},
 	{.name = NULL},
 };
 

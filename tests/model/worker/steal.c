@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: no worker sleeps for good while work is visible in another's queue:
- * [SEARCH-1] [SEARCH-2]. AS-11, AS-24, AS-26, AS-27, AS-28, AS-29, C7,
- * W18, W26, W27, W28, W37, EX-59.
- * Hazards that others met: a plain load where nobody is to be woken, work that
- * runs nowhere while a worker idles, and one who stops spinning, or parks,
- * without a look at all queues.
+ * [SEARCH-1] [SEARCH-2]. AS-11, AS-24, AS-26, AS-27, AS-28, AS-29, C7, W18,
+ * W26, W27, W28, W37, EX-59. Hazards that others met: a plain load where no
+ * worker is to be woken, work that runs nowhere while a worker idles, and a
+ * worker that stops spinning, or parks, without checking all queues.
  * Method: real workers. A task makes others visible, then waits for them to
  * have run, which its own worker cannot do meanwhile; so another one has to
  * come, or there is a deadlock. Work becomes visible in a deque by way of the
- * rule for hoards, also in one whose head is held, in an inbox, and in the
- * injector, where one may see it that has a task of its own to run first.
+ * rule for unannounced spawns, also in a deque whose head is reserved, in an
+ * inbox, and in the injector, where a worker may see it that has a task of its
+ * own to run first.
  */
 #include "runtime/base/base.h"
 #include "runtime/worker/entry.h"
@@ -59,7 +59,7 @@ static void run_hoard(void)
 	finish();
 }
 
-/* Likewise, where each worker holds the head of its deque. */
+/* The same, where each worker holds the head of its deque. */
 
 static void run_held_hoard(void)
 {
@@ -78,7 +78,7 @@ static void run_held_hoard(void)
 	finish();
 }
 
-/* Likewise, but only each second look since the last wake is behind a fence. */
+/* The same, but only each second check since the last wake has a fence. */
 
 static void hoard_two(struct model_task *task)
 {
@@ -100,10 +100,10 @@ static void run_late_fence(void)
 }
 
 /*
- * ---- likewise, where workers wait awake before they sleep ----
+ * ---- the same, where workers wait awake before they sleep ----
  *
- * They count as searchers meanwhile, so nobody is woken for what comes. One
- * look stands for many: those between change nothing.
+ * They count as searchers meanwhile, so no worker is woken for new work. One
+ * check represents many: those between change nothing.
  */
 
 static void run_awake(void)
@@ -209,7 +209,7 @@ static void run_post_from_outside(void)
 	finish();
 }
 
-/* ---- the injector, seen by one that has something else to do ---- */
+/* ---- the injector, seen by a worker that has something else to do ---- */
 
 static bool has_first_run(const void *arg)
 {
@@ -233,12 +233,12 @@ static void run_own_first(void)
 	/* Worker 0 is asleep before 1 has begun, in most executions. */
 	MODEL_CHECK(pinion_task_spawn_on(runtime, 1, &producers[0].request.task) == 0);
 	model_await("the first child", has_first_run, NULL);
-	model_await("who waits for it", model_task_has_run, &producers[0]);
+	model_await("its waiter", model_task_has_run, &producers[0]);
 	model_runtime_end(runtime);
 }
 
 static const struct model_twin own_first_twins[] = {
-	{"who saw work does not count as a searcher",
+	{"a worker that saw work does not count as a searcher",
 		{MODEL_SKIP, "pin_park", "pin_search_resume"}},
 	{.name = NULL},
 };
@@ -247,10 +247,10 @@ static const struct model_twin hoard_twins[] = {
 	{"sleepers do not look at others' queues",
 		{MODEL_SKIP, "may_sleep", "pin_search_sees_work"}},
 	{"no fence before the re-check", {MODEL_DROP_FENCE, "pin_park", NULL}},
-	{"no fence before the look for sleepers", {MODEL_DROP_FENCE, "pin_wake_one", NULL}},
-	{"a load decides that somebody searches", {MODEL_TORN, "wake_in_tier", NULL}},
+	{"no fence before the check for sleepers", {MODEL_DROP_FENCE, "pin_wake_one", NULL}},
+	{"a load decides that a worker searches", {MODEL_TORN, "wake_in_tier", NULL}},
 	{"giving up is no single step", {MODEL_TORN, "pin_search_give_up", NULL}},
-	{"who was claimed is guessed", {MODEL_TORN, "pin_idle_withdraw", NULL}},
+	{"the claimed worker is guessed", {MODEL_TORN, "pin_idle_withdraw", NULL}},
 	{.name = NULL},
 };
 
@@ -268,27 +268,27 @@ static const struct model_twin held_twins[] = {
 };
 
 static const struct model_twin late_twins[] = {
-	{"no fence before the look for sleepers", {MODEL_DROP_FENCE, "pin_wake_one", NULL}},
+	{"no fence before the check for sleepers", {MODEL_DROP_FENCE, "pin_wake_one", NULL}},
 	{.name = NULL},
 };
 
 static const struct model_twin awake_twins[] = {
-	{"what is caught awake is lost", {MODEL_SKIP, "pin_worker_step", "pin_run_or_cancel"}},
-	{"who has waited awake looks at others' queues no more",
+	{"a task stolen while awake is lost", {MODEL_SKIP, "pin_worker_step", "pin_run_or_cancel"}},
+	{"a worker that has waited awake checks no queues of others",
 		{MODEL_SKIP, "may_sleep", "pin_search_sees_work"}},
 	{.name = NULL},
 };
 
 /* As where a flag says that the worker is about to park: W28. */
 static const struct model_twin post_twins[] = {
-	{"the look at the sleeper comes before the push",
+	{"the check of the sleeper comes before the push",
 		{MODEL_EARLY, "pin_worker_spawn_on", "pin_wake_worker"}},
 	{.name = NULL},
 };
 
 static const struct model_twin outside_twins[] = {
 	{"no fence before the re-check", {MODEL_DROP_FENCE, "pin_park", NULL}},
-	{"no fence before the look at the sleeper", {MODEL_DROP_FENCE, "pin_wake_worker", NULL}},
+	{"no fence before the check of the sleeper", {MODEL_DROP_FENCE, "pin_wake_worker", NULL}},
 	{"sleep without compare", {MODEL_NO_COMPARE, "model_futex_wait", NULL}},
 	{.name = NULL},
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The real worker/thread.c and worker/wake.c, with calls that a twin may leave
- * out, and with its thread-local variable told to the explorer.
+ * out, and with its thread-local variable visible to the explorer.
  */
 #include "runtime/base/check.h"
 #include "runtime/worker/lane.h"
@@ -32,7 +32,7 @@
 			? false \
 			: pin_search_sees_work(worker))
 
-/* EARLY: what was there a while ago, as if it still were. */
+/* EARLY: the value of a while ago, as if it still held. */
 #define pin_supply_has_lane(shared, lane) \
 	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_supply_has_lane") && \
 		(model_is_spoilt(MODEL_EARLY, __func__, "pin_supply_has_lane") || \
@@ -44,7 +44,7 @@
 /* Whether one has left, as it was before its inbox was taken. */
 static uint32_t early_service[MODEL_THREADS_MAX];
 
-/* SKIP: nobody has come in its place; EARLY: nobody had before the take. */
+/* SKIP: no worker has come in its place; EARLY: none had before the take. */
 static uint32_t read_service(const struct pin_atomic_u32 *service, const char *site)
 {
 	if (model_is_spoilt(MODEL_SKIP, site, "pin_load_acquire_u32")) {
@@ -56,7 +56,7 @@ static uint32_t read_service(const struct pin_atomic_u32 *service, const char *s
 	return model_load_u32(service, MODEL_ORDER_ACQUIRE, site);
 }
 
-/* SKIP: what is in the inbox of who has left stays there. */
+/* SKIP: the inbox of a former worker keeps its messages. */
 static void take_of(const struct pin_worker *gone, struct pin_inbox *inbox,
 	struct pin_list *out_list, const char *site)
 {
@@ -69,7 +69,10 @@ static void take_of(const struct pin_worker *gone, struct pin_inbox *inbox,
 	}
 }
 
-/* EARLY: what lies in the inbox goes to the heir before the offers do. */
+/*
+ * EARLY: the inbox goes to the fallback worker before the external submissions
+ * do.
+ */
 static void forward_early(struct pin_worker *gone, const char *site)
 {
 	struct pin_list list = {0};
@@ -85,7 +88,7 @@ static void forward_early(struct pin_worker *gone, const char *site)
 	pin_wake_worker(gone->shared->heir, NULL);
 }
 
-/* SKIP: who forwards offers does not keep others away. */
+/* SKIP: a thread that forwards submissions does not exclude others. */
 #define pin_lock_acquire(lock, host) \
 	(forward_early(gone, __func__), \
 		model_is_spoilt(MODEL_SKIP, __func__, "pin_lock_acquire") \
@@ -124,7 +127,7 @@ static uint32_t count_back(uint32_t before, const char *site)
 #define pin_wake_all(shared) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_wake_all") ? (void)0 : (pin_wake_all)(shared))
 
-/* By who tells of the end. */
+/* By the worker that reports the end. */
 #define pin_wake_enders(shared) \
 	(model_note_end(shared), \
 		model_is_spoilt(MODEL_SKIP, __func__, "pin_wake_enders") \
@@ -135,7 +138,7 @@ static uint32_t count_back(uint32_t before, const char *site)
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_sentry_note_kept") \
 			? (void)0 \
 			: pin_sentry_note_kept(worker))
-/* EARLY: while the worker still looks like one that sleeps. */
+/* EARLY: while the worker still seems to sleep. */
 #define pin_sentry_note_awake(worker) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_sentry_note_awake") || \
 				model_is_spoilt(MODEL_EARLY, __func__, "pin_sentry_note_awake") \
@@ -151,7 +154,7 @@ static uint32_t count_back(uint32_t before, const char *site)
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_search_resume") ? (void)0 \
 								    : pin_search_resume(worker))
 
-/* Of the ring's lock: without the look whether somebody has rung. */
+/* Of the ring's lock: without the check whether a doorbell has rung. */
 #define pin_parker_is_parked(parker) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_parker_is_parked") || \
 		pin_parker_is_parked(parker))
@@ -163,7 +166,9 @@ static uint32_t count_back(uint32_t before, const char *site)
 		pin_offers_may_adopt(worker))
 #include "runtime/worker/fault.c"
 
-/* SKIP: the batch of messages is lost, as one in a frame would be. */
+/*
+ * SKIP: the batch of messages is lost, as a local variable in a frame would be.
+ */
 static void recover(struct pin_worker *worker, const char *site)
 {
 	if (model_is_spoilt(MODEL_SKIP, site, "cancelled_timers")) {
@@ -194,7 +199,7 @@ static void recover(struct pin_worker *worker, const char *site)
 			: pin_timer_drop_told(worker))
 #include "runtime/worker/expire.c"
 
-/* SKIP: who looks into pools does not keep their end away. */
+/* SKIP: a thread that searches pools does not delay their end. */
 #define pin_owned_enter(owned, host) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_owned_enter") \
 			? (void)0 \
@@ -218,7 +223,7 @@ static void recover(struct pin_worker *worker, const char *site)
 #pragma pop_macro("pin_fetch_add_relaxed_u32")
 #undef pin_owned_enter
 
-/* SKIP: what is on the wide ring is not looked at, or not watched. */
+/* SKIP: the secondary ring is not checked, or not watched. */
 #define pin_commands_is_busy(worker) \
 	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_commands_is_busy") && \
 		pin_commands_is_busy(worker))
@@ -244,7 +249,7 @@ static void recover(struct pin_worker *worker, const char *site)
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_timer_give_up") \
 			? (void)0 \
 			: pin_timer_give_up(worker, out_list))
-/* SKIP: a wake that was its own is told to nobody. */
+/* SKIP: the end of a search that its wake began is not reported. */
 #define pin_search_succeed(worker) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_search_succeed") ? pin_search_give_up(worker) \
 								     : pin_search_succeed(worker))
@@ -255,7 +260,7 @@ static void recover(struct pin_worker *worker, const char *site)
 #define pin_park_look_for_end(shared) \
 	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_park_look_for_end") && \
 		pin_park_look_for_end(shared))
-/* SKIP: it keeps what was granted too late. */
+/* SKIP: it keeps credit granted too late. */
 #define pin_throttle_give_up(worker) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_throttle_give_up") || \
 		pin_throttle_give_up(worker))
@@ -309,7 +314,7 @@ static bool choose_mode(struct pin_worker *worker, enum pin_park_state *out_mode
 /* SKIP: a device is not asked, or does not keep its worker awake. */
 #define pin_polled_is_busy(worker) \
 	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_polled_is_busy") && pin_polled_is_busy(worker))
-/* SKIP: what was stolen by one that waits awake is run by nobody. */
+/* SKIP: a task stolen by a worker that waits awake is not run. */
 #define pin_run_or_cancel(worker, link) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_run_or_cancel") \
 			? (void)0 \

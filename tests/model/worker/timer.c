@@ -2,14 +2,13 @@
 /*
  * Goal: a timer that is started ends once, by `run` or by `cancel`, however
  * start, expiry, cancel, the worker's sleep and a stop fall together:
- * [TIMER-1]; and though its worker is stuck, another runs it, or its cancel,
- * whoever has cancelled it and when: [OWNED-1], [OFFERS-1].
- * W32, C22, AS-21, AS-31.
- * Hazards that others met: a cancelled timer is armed all the same, and an
- * earlier deadline wakes nobody.
- * Method: real workers; time stands still, so deadline 0 is due at once and
- * UINT64_MAX never. The main thread starts timers from outside, which has to
- * end the worker's sleep, and waits for their end.
+ * [TIMER-1]; and though its worker is stuck, another runs it, or its cancel, by
+ * whichever thread and at any time: [OWNED-1], [OFFERS-1]. W32, C22, AS-21,
+ * AS-31. Hazards that others met: a cancelled timer is armed all the same, and
+ * an earlier deadline wakes no worker.
+ * Method: real workers; time stops, so deadline 0 is due at once and UINT64_MAX
+ * never. The main thread starts timers from outside, which has to end the
+ * worker's sleep, and waits for their end.
  */
 #include "runtime/base/base.h"
 #include "tests/model/api/runtime_model.h"
@@ -369,7 +368,7 @@ static void block(struct model_task *task)
 	model_await("the end", has_ended, NULL);
 }
 
-/* It is told before it gets stuck and looks, or looks not, or after. */
+/* The message comes before it gets stuck and it reads it, or not, or after. */
 static void run_cancels_before(void)
 {
 	begin_armed(block);
@@ -412,28 +411,29 @@ static void run_cancels_both(void)
 }
 
 static const struct model_twin own_twins[] = {
-	{"nobody is woken for it", {MODEL_SKIP, "look", "pin_wake_one"}},
-	{"the sentry is not told",
+	{"no worker is woken for it", {MODEL_SKIP, "look", "pin_wake_one"}},
+	{"the watchdog is not woken",
 		{MODEL_SKIP, "pin_worker_timer_cancelled", "pin_sentry_note_kept"}},
 	{.name = NULL},
 };
 
-/* Nobody takes it off the wheel: it is always a message. */
+/* No other thread takes it off the wheel: it is always a message. */
 static const struct model_defect is_told[] = {
 	{MODEL_SKIP, "is_taken_off", "pin_timer_take_off"},
 	{.site = NULL},
 };
 
 static const struct model_twin before_twins[] = {
-	{"nobody is woken for it", {MODEL_SKIP, "look", "pin_wake_one"}},
+	{"no worker is woken for it", {MODEL_SKIP, "look", "pin_wake_one"}},
 	{"the sentry does not look there", {MODEL_SKIP, "keeps_work", "pin_timer_needs_help"}},
-	{"the sentry is not told", {MODEL_SKIP, "tell_of_cancel", "pin_sentry_tell_of_other"}},
+	{"the watchdog is not woken", {MODEL_SKIP, "tell_of_cancel", "pin_sentry_tell_of_other"}},
 	{.name = NULL},
 };
 
 static const struct model_twin both_twins[] = {
-	{"nobody is woken for it", {MODEL_SKIP, "look", "pin_wake_one"}},
-	{"the sentry is not told", {MODEL_SKIP, "pin_due_end_cancelled", "pin_sentry_note_kept"}},
+	{"no worker is woken for it", {MODEL_SKIP, "look", "pin_wake_one"}},
+	{"the watchdog is not woken",
+		{MODEL_SKIP, "pin_due_end_cancelled", "pin_sentry_note_kept"}},
 	{.name = NULL},
 };
 
@@ -441,13 +441,13 @@ static const struct model_twin far_twins[] = {
 	{"a change is no single step", {MODEL_TORN, "change", NULL}},
 	{"the worker does not look", {MODEL_SKIP, "pin_due_take_all", "pin_timer_drop_told"}},
 	{"no fence before it sleeps", {MODEL_DROP_FENCE, "pin_park", NULL}},
-	{"no fence before the look for a sleeper", {MODEL_DROP_FENCE, "pin_wake_worker", NULL}},
+	{"no fence before the check for a sleeper", {MODEL_DROP_FENCE, "pin_wake_worker", NULL}},
 	{.name = NULL},
 };
 
 static const struct model_twin stuck_twins[] = {
 	{"its worker is left to do it", {MODEL_SKIP, "is_taken_off", "pin_timer_take_off"}},
-	{"nobody is woken for it", {MODEL_SKIP, "pin_worker_timer_cancelled", "pin_wake_one"}},
+	{"no worker is woken for it", {MODEL_SKIP, "pin_worker_timer_cancelled", "pin_wake_one"}},
 	{"its worker wakes when it would have been due",
 		{MODEL_SKIP, "pin_timer_take_off", "publish"}},
 	{.name = NULL},
@@ -455,14 +455,15 @@ static const struct model_twin stuck_twins[] = {
 
 static const struct model_twin late_twins[] = {
 	{"its lock has no fence", {MODEL_DROP_FENCE, "model_fence_all", NULL}},
-	{"nobody is woken for it", {MODEL_SKIP, "look", "pin_wake_one"}},
-	{"the sentry is not told", {MODEL_SKIP, "pin_worker_timer_start", "pin_sentry_note_kept"}},
+	{"no worker is woken for it", {MODEL_SKIP, "look", "pin_wake_one"}},
+	{"the watchdog is not woken",
+		{MODEL_SKIP, "pin_worker_timer_start", "pin_sentry_note_kept"}},
 	{.name = NULL},
 };
 
 static const struct model_twin kick_twins[] = {
-	{"the owner is not told", {MODEL_SKIP, "post_timer", "pin_wake_one"}},
-	{"no fence before the look for sleepers", {MODEL_DROP_FENCE, "pin_wake_one", NULL}},
+	{"the owner is not notified", {MODEL_SKIP, "post_timer", "pin_wake_one"}},
+	{"no fence before the check for sleepers", {MODEL_DROP_FENCE, "pin_wake_one", NULL}},
 	{.name = NULL},
 };
 

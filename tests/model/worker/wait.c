@@ -3,8 +3,8 @@
  * Goal: a wait that a worker began ends once, on that worker, served,
  * cancelled, timed out or stopped, however these and the worker's sleep fall
  * together; a drain waits for it, and the runtime may be freed as soon as its
- * task has run, though the one who served it is not yet back: [WAIT-3]; a
- * cancel may come while it is being begun, or begun anew: [WAIT-4]. BP-28.
+ * task has run, though the serving thread is not yet back: [WAIT-3]; a cancel
+ * may come while it is being begun, or begun anew: [WAIT-4]. BP-28.
  * Method: real workers; units in a word, as in waiters.c, given by threads
  * outside. A deadline may come whenever the worker sleeps.
  */
@@ -115,7 +115,7 @@ static void run_served(void)
 	model_runtime_end(runtime);
 }
 
-/* The one who serves is still at it when the runtime is gone. */
+/* The server is still at it when the runtime is gone. */
 static void run_freed(void)
 {
 	uint32_t releaser;
@@ -239,8 +239,8 @@ static void run_timed_out(void)
 }
 
 static const struct model_twin served_twins[] = {
-	{"its worker is not told", {MODEL_SKIP, "post", "pin_wake_worker"}},
-	{"no fence before the look at the sleeper", {MODEL_DROP_FENCE, "pin_wake_worker", NULL}},
+	{"its worker is not notified", {MODEL_SKIP, "post", "pin_wake_worker"}},
+	{"no fence before the check of the sleeper", {MODEL_DROP_FENCE, "pin_wake_worker", NULL}},
 	{.name = NULL},
 };
 

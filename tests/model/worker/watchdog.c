@@ -4,10 +4,10 @@
  * wake, is run while that task blocks and another worker sleeps: the sentry is
  * awake whenever it has to be, and sleeps when all workers do: [SENTRY-1].
  * AS-21, AS-31, EX-31, C3, C7.
- * Method: real workers that tell sleepers of nothing they spawn, and the real
- * sentry, whose pauses end at any moment. A task spawns another and waits until
- * that has run, which its own worker cannot do meanwhile: nothing but the
- * sentry could bring another worker to it. At the end everybody must sleep.
+ * Method: real workers that wake no sleepers for their spawns, and the real
+ * watchdog, whose pauses end at any moment. A task spawns another and waits
+ * until that has run, which its own worker cannot do meanwhile: nothing but the
+ * sentry could bring another worker to it. At the end all must sleep.
  */
 #include "runtime/base/base.h"
 #include "tests/model/api/runtime_model.h"
@@ -18,7 +18,7 @@
 static struct pinion_runtime *runtime;
 static struct model_task producers[2];
 static struct model_task children[2];
-static uint32_t keeper_index; /* the worker that has told the sentry */
+static uint32_t keeper_index; /* the worker that has notified the watchdog */
 
 static void keep(struct model_task *task)
 {
@@ -125,8 +125,8 @@ static void run_end(void)
 }
 
 static const struct model_twin deque_twins[] = {
-	{"nobody is woken for what is found", {MODEL_SKIP, "look", "pin_wake_one"}},
-	{"the sentry is not told", {MODEL_SKIP, "pin_spawn_past_slot", "pin_sentry_note_kept"}},
+	{"no worker is woken for the work found", {MODEL_SKIP, "look", "pin_wake_one"}},
+	{"the watchdog is not woken", {MODEL_SKIP, "pin_spawn_past_slot", "pin_sentry_note_kept"}},
 	{"it stays awake when all sleep", {MODEL_LATE, "look", "pin_parker_is_parked"}},
 	{"it sleeps without compare", {MODEL_NO_COMPARE, "model_futex_wait", NULL}},
 	{.name = NULL},
@@ -138,9 +138,9 @@ static const struct model_twin slot_twins[] = {
 };
 
 static const struct model_twin again_twins[] = {
-	{"who gets up does not look at it",
+	{"a waking worker does not check it",
 		{MODEL_SKIP, "pin_park_finish", "pin_sentry_note_awake"}},
-	{"no fence before that look", {MODEL_DROP_FENCE, "pin_sentry_note_awake", NULL}},
+	{"no fence before that check", {MODEL_DROP_FENCE, "pin_sentry_note_awake", NULL}},
 	{"no fence before it looks who is awake", {MODEL_DROP_FENCE, "fall_asleep", NULL}},
 	{"it falls asleep beside a worker that is awake",
 		{MODEL_SKIP, "is_any_awake", "pin_parker_is_parked"}},
@@ -148,7 +148,7 @@ static const struct model_twin again_twins[] = {
 };
 
 static const struct model_twin deadline_twins[] = {
-	{"who gets up looks at it while it seems to sleep",
+	{"a waking worker checks it while it seems to sleep",
 		{MODEL_EARLY, "pin_park_finish", "pin_sentry_note_awake"}},
 	{.name = NULL},
 };

@@ -8,7 +8,7 @@
 #include "runtime/worker/wake.h"
 #include "tests/model/explorer.h"
 
-/* SKIP: everybody seems to sleep; LATE: everybody seems to be awake still. */
+/* SKIP: all seem to sleep; LATE: all seem to be awake still. */
 #define pin_parker_is_parked(parker) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_parker_is_parked") || \
 		(!model_is_spoilt(MODEL_LATE, __func__, "pin_parker_is_parked") && \

@@ -5,8 +5,8 @@
  * all others untouched. The task is idle again when its `run` or `cancel` is
  * entered, and after any spawn that fails. Check builds name the task.
  * Method: the only worker is held while each call is made, from outside and
- * from a task; what ran and what was logged is counted. Then threads that spawn
- * their own tasks again at once: as many runs as spawns that were accepted.
+ * from a task; runs and log lines are counted. Then threads that spawn their
+ * own tasks again at once: as many runs as spawns that were accepted.
  */
 #include "runtime/worker/state.h"
 #include "tests/support/random.h"
@@ -314,7 +314,7 @@ static void note_timer_cancel(struct pinion_task *task)
 	(void)note_end(task);
 }
 
-/* What was spawned as a task is not started as something else meanwhile. */
+/* A task that was spawned is not started as something else meanwhile. */
 static void expect_busy_as_others(void)
 {
 	struct pinion_request *request = &waiter.timeout;
@@ -384,7 +384,7 @@ static void check_under_way(void)
 	end(7);
 }
 
-/* ---- what was refused, or cancelled ---- */
+/* ---- refused or cancelled tasks ---- */
 
 struct stopped {
 	struct tasks_hold hold;

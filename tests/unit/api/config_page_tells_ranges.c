@@ -4,7 +4,7 @@
  * library does: its range, its words, its default; and names them all.
  * AS-13, AS-14, AS-15, EX-9, EX-11, EX-12, EX-14.
  * Method: reads the rows of its tables. Both ends of a range and each word are
- * accepted, what is just beyond is not, and the default leaves the struct as
+ * accepted, values just beyond are not, and the default leaves the struct as
  * pinion_config_init() made it. The names are those in runtime/api/config.c.
  */
 #include "tests/support/expect.h"
@@ -54,7 +54,7 @@ static void read_rows(void)
 	}
 }
 
-/* Of a runtime told so by this variable alone. */
+/* Of a runtime configured by this variable alone. */
 static int set(const struct row *row, const char *value, struct pinion_config *out_config,
 	struct pinion_tuning *out_tuning)
 {

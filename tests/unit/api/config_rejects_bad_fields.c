@@ -5,8 +5,8 @@
  * treated as promised; the scheduler's defaults are those decided on. AS-2,
  * AS-8, AS-13, AS-14, AS-15, AS-16, AS-27, AS-30, AS-33, AS-34, AS-36, C1, C2,
  * C5, EX-9, EX-10, EX-11, EX-12, EX-13, EX-14, EX-31.
- * Method: a table of ranges, both ends of each and what lies beyond, and one of
- * other values, good and bad; each set alone in a struct of defaults.
+ * Method: a table of ranges, both ends of each and the values beyond, and a
+ * table of other values, good and bad; each set alone in a struct of defaults.
  */
 #include "runtime/api/internal.h"
 #include "runtime/base/base.h"

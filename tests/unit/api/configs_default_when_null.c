@@ -2,8 +2,8 @@
 /*
  * Goal: NULL in place of a config struct means every default: for a runtime, a
  * pool, a scan and a walk.
- * Method: what comes of NULL is compared with what comes of the struct that
- * the config's init function fills.
+ * Method: compares the outcome of NULL with that of the struct that the
+ * config's init function fills.
  */
 #include "tests/support/expect.h"
 

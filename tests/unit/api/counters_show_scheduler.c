@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: pinion_runtime_get_stats() shows how the scheduler is at that moment:
- * the interval of looks into the shared queue, who searches, and who sleeps,
- * where, by number, and until when; how much of its budget a turn took, and how
- * many tasks in a row came from the slot. It counts the timers that were due,
- * and none that was cancelled or ended by a stop. AS-37, AS-38.
- * Method: workers that have run nothing, and one that has run a task of 20 ms;
- * tasks that respawn themselves for as long as turns have not been full, and
- * some that spawn each other, each of which looks how many came before it;
+ * Goal: pinion_runtime_get_stats() shows the state of the scheduler at that
+ * moment: the interval of checks of the shared queue, the searchers, and the
+ * sleepers, where, by number, and until when; how much of its budget a turn
+ * took, and how many tasks in a row came from the slot. It counts the timers
+ * that were due, and none that was cancelled or ended by a stop. AS-37, AS-38.
+ * Method: workers that have run nothing, and a worker that has run a task of 20
+ * ms; tasks that respawn themselves for as long as turns have not been full,
+ * and some that spawn each other, each of which checks how many came before it;
  * some held, some asleep on their futex or beside a read that does not end; a
  * worker that counts itself among the searchers while all others sleep; more
  * workers than the set has bits; a caller that does not know these fields. A
@@ -205,7 +205,7 @@ static void check_ring(void)
 
 	pinion_runtime_get_info(runtime, &facts, sizeof(facts));
 	if (facts.uses_ring == 0) {
-		printf("no io_uring, so nobody sleeps in a ring: %s\n", facts.fallback_cause);
+		printf("no io_uring, so no worker sleeps in a ring: %s\n", facts.fallback_cause);
 		return;
 	}
 	expect_ready("pipe", pipe(ends) == 0);
@@ -241,7 +241,9 @@ static void check_parked(void)
 
 /* ---- who searches ---- */
 
-/* Who wakes for no reason looks for work, too, before it sleeps again. */
+/*
+ * A worker woken for no reason searches for work, too, before it sleeps again.
+ */
 static void await_searching(uint64_t count)
 {
 	while (runtimes_counters(runtime).searching != count) {
@@ -333,9 +335,9 @@ static void check_shorter(void)
 	runtime = runtimes_start(1, PINION_IO_FALLBACK);
 	memset(&counters, 0x5a, sizeof(counters));
 	pinion_runtime_get_stats(runtime, &counters, known);
-	expect_number("what is known", 0, (long long)counters.direct_refusals);
+	expect_number("the known fields", 0, (long long)counters.direct_refusals);
 	for (size_t i = known; i < sizeof(counters); i++) {
-		expect_number("what is not", 0x5a, ((const uint8_t *)&counters)[i]);
+		expect_number("the unknown ones", 0x5a, ((const uint8_t *)&counters)[i]);
 	}
 	end();
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: a PINION_* variable that nobody reads is a warning that names it and
- * the name nearest to it, once in a process and as soon as there is a log;
- * those that the library, the command or the tests read are none, nor what
- * does not begin so. What is read is read all the same.
+ * Goal: an unknown PINION_* variable is a warning that names it and the name
+ * nearest to it, once in a process and as soon as there is a log; those that
+ * the library, the command or the tests read cause none, nor do variables that
+ * do not begin so. The known variables are read all the same.
  * Method: each in a child, with nothing else in its environment.
  */
 #include "runtime/base/base.h"
@@ -104,7 +104,7 @@ static void set_environment(const char *const *entries, size_t count)
 	environ = environment;
 }
 
-/* Two at once, beside what is right; without a log first, then twice. */
+/* Two at once, beside right ones; without a log first, then twice. */
 static int read_again(void *arg)
 {
 	static const char *const entries[] = {
@@ -123,7 +123,7 @@ static int read_again(void *arg)
 	expect_true("the first", strstr(runtimes_log, "PINION_WORKER: ") != NULL);
 	expect_true("the other", strstr(runtimes_log, "PINION_SMTS: ") != NULL);
 	expect_true("no third", strstr(runtimes_log, "BUDGET") == NULL);
-	expect_number("what is right is read", 1, config.use_smt);
+	expect_number("right ones are read", 1, config.use_smt);
 	expect_number("all of it", 7, tuning.budget_us);
 	expect_number("and nothing else", 0, config.worker_count);
 	runtimes_log[0] = '\0';
@@ -132,7 +132,7 @@ static int read_again(void *arg)
 	return expect_status();
 }
 
-/* What is wrong besides does not keep it from being said. */
+/* Other mistakes do not suppress the warning. */
 static int read_bad(void *arg)
 {
 	static const char *const entries[] = {"PINION_WORKERS=many", "PINION_SMTS=1"};

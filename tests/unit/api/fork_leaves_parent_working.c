@@ -78,7 +78,7 @@ static int call_nothing(void *arg)
 	return 0;
 }
 
-/* Likewise, of what is built on waits. */
+/* The same, for calls built on waits. */
 static void try_waits(struct pinion_wait *wait)
 {
 	const uint64_t one = 1;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: the depths of lanes, completed and failed jobs and the time spent are
- * told as they are, and a deep lane is warned of once each time it gets deep,
- * which it can again once it was at half the limit.
- * WP-33, WP-34, WP-26, W44, C17.
+ * reported correctly, and the log warns of a deep lane once each time it gets
+ * deep, which it can again once it was at half the limit. WP-33, WP-34, WP-26,
+ * W44, C17.
  * Method: one worker is held while tasks are queued; the rest is counting.
  */
 #include "runtime/base/base.h"

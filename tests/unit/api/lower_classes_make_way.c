@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: with `class_nice` the threads of workers that serve lower lanes are so
- * much nicer for each lane, or run under SCHED_IDLE, also those of workers that
- * come later; the topmost tier's are as their creator's, and without it all
- * are. Where the kernel refuses, the runtime works all the same. W49, WP-3.
+ * Goal: with `class_nice` the threads of workers that serve lower lanes are
+ * nicer by that for each lane, or run under SCHED_IDLE, also those of workers
+ * that come later; the topmost tier's are as their creator's, and without it
+ * all are. Where the kernel refuses, the runtime works all the same. W49, WP-3.
  * Method: the hook `after_start` asks the kernel on each worker's thread; a
  * filter in a child refuses.
  */
@@ -66,7 +66,10 @@ static void expect_worker(const char *what, uint32_t index, uint32_t steps, uint
 		pin_load_acquire_u32(&niceness[index]));
 }
 
-/* `steps` tells by worker how many lanes below the topmost tier's it serves. */
+/*
+ * `steps` has for each worker how many lanes below the topmost tier's it
+ * serves.
+ */
 static void check_plan(
 	const char *lanes, const uint32_t *steps, uint32_t count, uint32_t class_nice)
 {
@@ -94,7 +97,7 @@ static void check_plans(uint32_t class_nice)
 	check_plan("hnl:2", (const uint32_t[]){0, 0}, 2, class_nice);
 }
 
-/* One that was not there at first. */
+/* A worker that was not there at first. */
 static void check_thread_pool(void)
 {
 	struct pinion_thread_pool_sizes sizes = {0, 0, 1};

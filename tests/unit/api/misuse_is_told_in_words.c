@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: a caller's mistake that is refused or that aborts says in words what
- * was done wrong, on which object, and what to do; through the log hook as long
- * as there is a runtime, and on stderr before an abort.
+ * Goal: a caller's mistake that is refused or that aborts says in words which
+ * rule was broken, on which object, and how to mend it; through the log hook as
+ * long as there is a runtime, and on stderr before an abort.
  * Method: each mistake in a child, whose hook writes to stderr; all that stderr
  * got, word by word, and how the child ended.
  */
@@ -304,7 +304,7 @@ static int hold(struct pinion_task *task)
 	return 0;
 }
 
-/* The one worker is in a task until may_go: what comes meanwhile waits. */
+/* The one worker is in a task until may_go: later tasks wait. */
 static void hold_worker(struct pinion_runtime *runtime)
 {
 	static struct pinion_task task = {.run = hold};
@@ -575,9 +575,9 @@ static const struct mistake mistakes[] = {
 		"and let the waits end first\n"},
 	{"budget", release_too_much, ABORTS,
 		"hook: pinion_budget_release() of 4 units of kind 0 where 3 are out: release "
-		"what was acquired, once\n"
+		"each acquired unit once\n"
 		"pinion: pinion_budget_release() of 4 units of kind 0 where 3 are out: release "
-		"what was acquired, once\n"},
+		"each acquired unit once\n"},
 	{"buffer", release_buffer_elsewhere, ABORTS,
 		"hook: pinion_buffer_release() on a thread that is no worker of the buffer's "
 		"runtime: release it in a task there, or take buffers of a pinion_pool\n"
@@ -633,10 +633,10 @@ static const struct mistake mistakes[] = {
 		"its memory used for something else, before it had ended\n"},
 	{"buffer twice", release_buffer_twice, ABORTS,
 		"hook: buffer 7 was given back before; taken last by worker 0\n"
-		"hook: pinion_buffer_release() of a buffer that is not out, at @: release what "
-		"was acquired, once\n"
+		"hook: pinion_buffer_release() of a buffer that is not out, at @: release "
+		"each acquired buffer once\n"
 		"pinion: pinion_buffer_release() of a buffer that is not out, at @: release "
-		"what was acquired, once\n"},
+		"each acquired buffer once\n"},
 	{"chunk", prepend_to_nothing, ABORTS,
 		"pinion: pinion_chunk_prepend() of a chunk at @ that pinion_chunk_init() would "
 		"refuse: leave its bounds as they were, or make it anew\n"},

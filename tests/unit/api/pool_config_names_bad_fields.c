@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: each field of a pool's configuration that is out of range is refused
- * with -EINVAL and a message that names it and its value; what is at the edge
- * of its range is taken; too few buffers for all caches are warned about; the
+ * with -EINVAL and a message that names it and its value; values at the edge of
+ * its range are taken; too few buffers for all caches cause a warning; the
  * defaults are valid; a struct of another size is read as promised. BP-15,
  * BP-32, BP-33, BP-34, BP-35, BP-36, BP-T1, C18, W10.
  * Method: a table of values, one wrong field each, against create() and

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: a pool's size is what was asked for, in advance and later, to the byte;
- * headroom and what is mapped are figures of their own, and nothing changes
- * with use. A runtime's `pool_bytes` counts sizes. Without huge pages nothing
- * is rounded up to them. Recommended sizes are valid, leave a reserve, and
- * cover the requests in flight. BP-2, BP-18, BP-31, BP-37, C18, C19.
+ * Goal: a pool's size is the requested one, in advance and later, to the byte;
+ * headroom and mapped bytes are figures of their own, and nothing changes with
+ * use. A runtime's `pool_bytes` counts sizes. Without huge pages nothing is
+ * rounded up to them. Recommended sizes are valid, leave a reserve, and cover
+ * the requests in flight. BP-2, BP-18, BP-31, BP-37, C18, C19.
  * Method: numbers worked out by hand; the pool's arena, the kernel's word on
  * which of its pages exist, and what the process has mapped before and after
  * 100 000 uses of a pool; a child without huge pages.
@@ -88,7 +88,7 @@ static void check_foretold(void)
 	check_config("as recommended: 320", &config, 20971520, 1310720, 22 << 20);
 	config.buffer_count = 300;
 	config.buffer_bytes = 4096;
-	check_config("as much in front as behind", &config, 1228800, 1228800, 4 << 20);
+	check_config("as many bytes before as after", &config, 1228800, 1228800, 4 << 20);
 	config.buffer_count = 64;
 	config.headroom_bytes = 16 << 20;
 	check_config("far more in front", &config, 262144, UINT64_C(1) << 30,
@@ -123,7 +123,7 @@ static void check_made(uint32_t buffer_count, uint32_t buffer_bytes, uint32_t he
 		mapped == size + headroom ||
 			(pool->arena.huge_bytes > 0 &&
 				mapped == pinion_pool_config_mapped_bytes_max(&config)));
-	expect_number("which is what is mapped", (long long)mapped, (long long)pool->arena.bytes);
+	expect_number("which is the mapped size", (long long)mapped, (long long)pool->arena.bytes);
 	users_end(pool);
 }
 
@@ -163,7 +163,7 @@ static int map_small(void *arg)
 	expect_number(
 		"both and no more are mapped", 17825792, (long long)users_info(pool).mapped_bytes);
 	expect_number("by the arena's word", 17825792, (long long)pool->arena.bytes);
-	expect_true("and not by what is behind it",
+	expect_true("and not by the bytes after it",
 		msync(pool->arena.memory + 17825792, 4096, MS_ASYNC) != 0 && errno == ENOMEM);
 	users_end(pool);
 	return expect_status();
@@ -253,7 +253,7 @@ static void check_alone(void)
 	long before;
 
 	users_config(&config, 2, 2, 300);
-	config.buffer_bytes = 8192; /* 3 600 KiB with what is in front */
+	config.buffer_bytes = 8192; /* 3 600 KiB with the headroom */
 	pool = users_create(NULL, &config);
 	peak = users_info(pool).peak_bytes;
 	mapped = users_info(pool).mapped_bytes;
@@ -303,7 +303,7 @@ static void check_of_runtime(void)
 	pinion_runtime_destroy(runtime);
 }
 
-/* C19: payloads of 64 KiB to 4 MiB, and what is in front of them. */
+/* C19: payloads of 64 KiB to 4 MiB, and the headroom before them. */
 static void check_payloads(void)
 {
 	for (uint32_t bytes = 64 << 10; bytes <= 4 << 20; bytes *= 2) {

@@ -2,8 +2,8 @@
 /*
  * Goal: 50 000 tasks that need a buffer each share 8 of them: none runs without
  * one, no two have the same at once, all come back, and the counters are exact;
- * likewise when a thread outside fills buffers and hands them to tasks that
- * own them. BP-8, BP-22, BP-24, BP-27, BP-28, BP-T4, BP-T7.
+ * the same when a thread outside fills buffers and hands them to tasks that own
+ * them. BP-8, BP-22, BP-24, BP-27, BP-28, BP-T4, BP-T7.
  * Method: 4 workers, 8 buffers of 64 KiB, caches of 2; tasks that wait, tasks
  * that try again, and tasks that own what they were given. Each writes its
  * number into the buffer's first line and finds it there at the end.

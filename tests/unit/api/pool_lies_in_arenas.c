@@ -45,7 +45,7 @@ static void check_runtime_memory(void)
 			for (int k = 0; k < 2; k++) {
 				expect_true("in that worker's arena",
 					is_in_arena(runtime, i, taking.buffers[k].bytes));
-				expect_true("with what is in front",
+				expect_true("with the headroom",
 					is_in_arena(runtime, i, taking.buffers[k].bytes - 4096));
 				expect_number("aligned", 0,
 					(long long)((uintptr_t)taking.buffers[k].bytes % 4096));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: a pool does for its users what its header says, alone and with a
- * runtime: from where it takes, what each mistake returns, what is counted,
- * what requests do with it, and when it ends. BP-4, BP-5, BP-7, BP-12, BP-20,
- * BP-38, BP-39, BP-40, BP-41, BP-42, BP-43, BP-45, BP-46, BP-47, BP-T5, W7, G2.
+ * Goal: a pool does for its users as its header says, alone and with a runtime:
+ * from where it takes, the return of each mistake, its counts, the effect of
+ * requests on it, and when it ends. BP-4, BP-5, BP-7, BP-12, BP-20, BP-38,
+ * BP-39, BP-40, BP-41, BP-42, BP-43, BP-45, BP-46, BP-47, BP-T5, W7, G2.
  * Method: each call, one after the other, from this thread and on workers.
  */
 #include "runtime/api/internal.h"
@@ -75,7 +75,7 @@ static void check_misuse(void)
 	expect_number("the kernel's", -EBUSY, pinion_pool_release(pool, &buffer));
 	expect_true("the handle is as it was", memcmp(&buffer, &copy, sizeof(buffer)) == 0);
 	expect_number("no clear then", -EBUSY, pinion_pool_clear(pool, &buffer));
-	expect_true("but a look", pinion_pool_bytes(pool, &buffer) == buffer.bytes);
+	expect_true("but unchanged", pinion_pool_bytes(pool, &buffer) == buffer.bytes);
 	pin_pool_unlend(&pool->pool.entries[buffer.index]);
 	users_give(pool, &buffer);
 	users_expect_said("until its request has completed; taken by worker 0");
@@ -179,7 +179,9 @@ static void *make_and_end(void *arg)
 	return NULL;
 }
 
-/* Memory of no pool is looked for in all, also in one that is being ended. */
+/*
+ * All pools are searched for memory of none, also a pool that is being ended.
+ */
 static void check_searched_at_end(void)
 {
 	struct ending ending = {.runtime = users_runtime(2, 1 << 20)};
@@ -257,7 +259,7 @@ static void check_usual_pool(void)
 	users_end(pool);
 }
 
-/* What is written and read through a socket may begin at any byte: BP-47. */
+/* Writes and reads through a socket may begin at any byte: BP-47. */
 static void check_any_byte(void)
 {
 	struct pinion_pool *pool = users_pool(NULL, 1, 2, 2);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: who waits for a buffer, threads and tasks of any runtime, is served in
- * the order of coming, with the buffer just given back; whoever else asks gets
- * none meanwhile. A wait ends by its deadline, by a close, by a cancel, or by
- * the end of its runtime or the pool's, and no buffer is lost; each error of
- * the calls is seen. BP-28, BP-29, BP-39, W6.
- * Method: a pool of one buffer, or two, all out; the next one comes only when
- * the one before it stands in the queue, the next buffer only when the last
- * was used. Where somebody waits is read from the queue's count.
+ * Goal: waiters for a buffer, threads and tasks of any runtime, are served in
+ * the order of coming, with the buffer just given back; other callers get none
+ * meanwhile. A wait ends by its deadline, by a close, by a cancel, or by the
+ * end of its runtime or the pool's, and no buffer is lost; each error of the
+ * calls is seen. BP-28, BP-29, BP-39, W6.
+ * Method: a pool of one buffer, or two, all out; each waiter comes only when
+ * the last one is in the queue, the next buffer only when the last was used.
+ * The queue's count says whether any wait.
  */
 #include "runtime/api/internal.h"
 #include "runtime/worker/entry.h"
@@ -25,7 +25,7 @@ static struct pinion_runtime *other;
 static struct pinion_pool *pool;
 static struct pin_atomic_u32 begun_count; /* ends that have a place in `ended` */
 static struct pin_atomic_u32 end_count;
-static uint32_t ended[2 * WAITERS]; /* by whom, in order */
+static uint32_t ended[2 * WAITERS]; /* by number, in order */
 
 struct waiter {
 	uint32_t number;
@@ -130,7 +130,7 @@ static void begin(uint32_t buffer_count)
 
 static void finish(void)
 {
-	expect_number("nobody waits", 0, queue_length());
+	expect_number("no waiter", 0, queue_length());
 	users_end(pool);
 	pinion_runtime_destroy(other);
 	pinion_runtime_destroy(runtime);
@@ -195,7 +195,7 @@ static void check_order(void)
 		expect_number("the oldest is served", i, ended[i]);
 		expect_number("with success", 0, waiters[i].result);
 		expect_true("with the buffer given back", waiters[i].buffer.bytes == bytes);
-		expect_number("nobody overtakes", -EAGAIN, pinion_pool_try_acquire(pool, &none));
+		expect_number("no overtaking", -EAGAIN, pinion_pool_try_acquire(pool, &none));
 		expect_number("now", -ETIME, pinion_pool_acquire_wait(pool, 0, &none));
 		expect_number("the others wait", WAITERS - 1 - i, queue_length());
 		if (i % 3 == 0) {
@@ -261,7 +261,7 @@ static void check_close(void)
 		start_any(i);
 	}
 	expect_number("they wait", -EBUSY, pinion_pool_destroy(pool));
-	users_expect_said("somebody waits for a buffer; pinion_pool_close() ends that");
+	users_expect_said("a thread or task waits for a buffer; pinion_pool_close() ends that");
 	users_give(pool, &again);
 	tasks_await(&end_count, 1);
 	pinion_pool_close(pool);
@@ -314,7 +314,7 @@ static void check_cancel(void)
 
 /*
  * Of two tasks that wait one is served while its worker is held; then their
- * runtime is stopped. The one has its buffer, the other none.
+ * runtime is stopped. The first has its buffer, the other none.
  */
 static void check_stop(void)
 {
@@ -338,7 +338,7 @@ static void check_stop(void)
 	expect_number("both are over", 2, pin_load_acquire_u32(&end_count));
 	expect_number("served is served", 0, waiters[0].result);
 	expect_number("the other is not", -ECANCELED, waiters[1].result);
-	expect_number("who waits elsewhere goes on waiting", NOT_OVER, after->result);
+	expect_number("a waiter elsewhere goes on waiting", NOT_OVER, after->result);
 	users_give(pool, &waiters[0].buffer);
 	tasks_await(&end_count, 3);
 	expect_number("and is served", 0, after->result);
@@ -349,8 +349,8 @@ static void check_stop(void)
 
 /*
  * The pool's runtime is stopped, by a call or by a task's failure, and no
- * buffer comes back: nobody waits on, neither a thread nor a task of another
- * runtime, nor begins to.
+ * buffer comes back: no thread and no task of another runtime waits on, nor
+ * begins to.
  */
 static int fail(struct pinion_task *task)
 {
@@ -402,7 +402,7 @@ static void check_stop_of_owner(bool is_failure, bool has_own)
 	tasks_await(&end_count, 4);
 	expect_number("for a task as well", -ESHUTDOWN, waiters[3].result);
 	users_give(pool, &buffers[0]);
-	expect_number("what is free", 0, pinion_pool_acquire_wait(pool, 0, &buffers[0]));
+	expect_number("the free ones", 0, pinion_pool_acquire_wait(pool, 0, &buffers[0]));
 	users_give(pool, &buffers[0]);
 	users_give(pool, &buffers[1]);
 	finish();

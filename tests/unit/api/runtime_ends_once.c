@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: drain and stop refuse new outside work and leave it untouched; stop
- * gives what is queued to `cancel`; both may be called again, by two threads,
- * one after the other, and never from a worker. EX-44, EX-45.
- * Method: a task that blocks its worker until told while others queue behind.
+ * gives queued work to `cancel`; both may be called again, by two threads, one
+ * after the other, and never from a worker. EX-44, EX-45.
+ * Method: a task that blocks its worker until the test releases it while others
+ * queue up.
  */
 #include "runtime/base/atomic.h"
 #include "tests/support/runtimes.h"
@@ -64,7 +65,7 @@ static int block(struct pinion_task *task)
 
 /*
  * Returns when the runtime takes no more. Spawns meanwhile, some of the time:
- * what is admitted before is as good as the others.
+ * tasks admitted before are as good as the others.
  */
 static void await_refusal(void)
 {
@@ -136,7 +137,7 @@ static void check_drain(void)
 	for (int i = 0; i < 2; i++) {
 		expect_ready("thread", pthread_create(&threads[i], NULL, drain_thread, NULL) == 0);
 	}
-	/* Refuses already, while what was admitted has yet to run. */
+	/* Refuses already, while admitted tasks have yet to run. */
 	await_refusal();
 	counters = runtimes_counters(runtime);
 	expect_number("still there", QUEUED + 1 + probe_count,
@@ -173,8 +174,8 @@ static void check_stop(bool is_draining)
 	}
 	expect_ready("thread", pthread_create(&threads[1], NULL, stop_thread, NULL) == 0);
 	/*
-	 * That the stop has begun shows outside in a refused spawn; but a drain
-	 * refuses too, and behind one the tasks may run or not.
+	 * A refused spawn shows outside that the stop has begun; but a drain
+	 * refuses too, and during a drain the tasks may run or not.
 	 */
 	if (!is_draining) {
 		await_refusal();

@@ -88,14 +88,14 @@ static int run_without(void *arg)
 	expect_true("the message says why", strstr(runtimes_log, "io_uring") != NULL);
 	pinion_runtime_get_info(runtime, &facts, sizeof(facts));
 	expect_number("uses a ring", 0, facts.uses_ring);
-	expect_true("the cause is told",
+	expect_true("the cause is logged",
 		facts.fallback_cause != NULL && strstr(facts.fallback_cause, "io_uring") != NULL);
 	expect_number("open", 0, pinion_file_open(&file, "file", PINION_DIRECT_NEVER));
 	expect_number("spawn", 0, pinion_task_spawn(runtime, &task));
 	expect_number("drain", 0, pinion_runtime_drain(runtime));
 	expect_number("reads", 1, pin_load_acquire_u32(&read_count));
 	expect_number("result", 4, request.result);
-	expect_number("what was read", 0, memcmp(bytes, "text", 4));
+	expect_number("bytes read", 0, memcmp(bytes, "text", 4));
 	pinion_runtime_destroy(runtime);
 	pinion_file_close(&file);
 	return expect_status();

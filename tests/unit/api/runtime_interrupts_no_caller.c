@@ -57,7 +57,7 @@ static void check_machine(void)
 	struct pinion_machine machine;
 
 	expect_number("machine", 0, pinion_machine_probe(&machine, sizeof(machine)));
-	expect_number("interrupted after a look at the machine", 0, count_interrupts());
+	expect_number("interrupted after the probe of the machine", 0, count_interrupts());
 }
 
 static bool is_interrupted_for_own_ring(void)
@@ -80,7 +80,7 @@ int main(void)
 	check_runtimes(PINION_IO_FALLBACK);
 	check_machine();
 	if (!is_interrupted_for_own_ring()) {
-		printf("a closed ring interrupts nobody here: nothing was shown\n");
+		printf("a closed ring interrupts no thread here: nothing was shown\n");
 		return expect_failure_count > 0 ? expect_status() : EXPECT_SKIPPED;
 	}
 	return expect_status();

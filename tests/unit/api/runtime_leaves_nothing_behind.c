@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: a runtime that has ended has given back its threads, descriptors and
- * mappings, also one that never worked or whose threads could not all be had.
- * Method: 200 lives, with what /proc tells before and after.
+ * mappings, also a runtime that never worked or whose threads could not all be
+ * had.
+ * Method: 200 lives, with the numbers of /proc before and after.
  */
 #include "runtime/base/atomic.h"
 #include "runtime/host/kernel.h"
@@ -137,7 +138,7 @@ static int run_short_of_descriptors(void *arg)
 		(long long)runtimes_count_entries("/proc/self/fd"));
 	runtimes_config(&config, 16, PINION_IO_AUTO);
 	expect_number("create with what there is", 0, pinion_runtime_create(&config, &runtime));
-	expect_true("which is told", strstr(runtimes_log, "ulimit -n") != NULL);
+	expect_true("which is logged", strstr(runtimes_log, "ulimit -n") != NULL);
 	pin_store_release_u32(&run_count, 0);
 	expect_number("spawn", 0, pinion_task_spawn(runtime, &task));
 	expect_number("drain", 0, pinion_runtime_drain(runtime));

@@ -5,7 +5,7 @@
  * reads are in flight; buffers acquired are registered memory and bounded. A
  * read ends on the worker that submitted it. W22, W33.
  * Method: tasks that read a file in a chain, several at once per worker; for
- * the stop, reads of a pipe that nobody writes to.
+ * the stop, reads of a pipe without a writer.
  */
 #include "runtime/base/atomic.h"
 #include "runtime/base/base.h"
@@ -148,7 +148,7 @@ static int pipe_has_ended(struct pinion_task *task)
 
 	note_wrong(request->result != -ECANCELED && request->result != 1);
 	/*
-	 * What is cancelled was stopped; the one that got its byte may be
+	 * A cancelled read was stopped; the read that got its byte may be
 	 * earlier.
 	 */
 	note_wrong(request->result < 0 && pinion_request_submit(runtime, request) != -ESHUTDOWN);

@@ -101,7 +101,7 @@ static void check_join(bool fails, int expected)
 
 static void check_fail_fast(bool has_mandatory)
 {
-	/* Of those after the one that fails, 1 in 3 if they are mandatory. */
+	/* Of those after the failing one, 1 in 3 if they are mandatory. */
 	uint32_t later = has_mandatory ? (TASKS - 1) / 3 - FIRST / 3 : 0;
 	struct tasks_hold hold = {0};
 	struct pinion_task late = {.run = run, .private_ = 7};
@@ -113,7 +113,7 @@ static void check_fail_fast(bool has_mandatory)
 	spawn_all(has_mandatory);
 	tasks_hold_end(&hold);
 	tasks_await(&end_count, TASKS);
-	/* Nobody but the task has ended it. */
+	/* Only the task has ended it. */
 	expect_number("gate", -ESHUTDOWN, pinion_task_spawn(runtime, &late));
 	expect_number("batch", -ESHUTDOWN,
 		pinion_task_spawn_batch(runtime, &(struct pinion_task *){&late}, 1));
@@ -139,7 +139,7 @@ static void await_stop(struct tasks_hold *hold)
 	}
 }
 
-/* The tasks are queued behind one that goes on until the stop is seen. */
+/* The tasks are queued after a task that goes on until it sees the stop. */
 static void check_stop(void)
 {
 	struct tasks_hold hold = {.prepare = await_stop};

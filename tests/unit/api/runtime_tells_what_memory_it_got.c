@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: what a runtime says of its memory is what it has: pages, nodes, what is
- * registered; each shortage is one line with the command that ends it, for all
- * workers; reads are right at each step, into other workers' memory too, and
- * only what is not registered is counted as such. W2, W3, W12, BP-31, G6.
+ * Goal: a runtime's report on its memory is true: pages, nodes, registration;
+ * each shortage is one line with the command that ends it, for all workers;
+ * reads are right at each step, into other workers' memory too, and only
+ * unregistered memory is counted as such. W2, W3, W12, BP-31, G6.
  * Method: children under several locked-memory limits, each a user of its own
- * where it may be, as the kernel counts by user; one for which the kernel makes
- * no huge pages, one whose rings may not clone, and a machine of two nodes that
- * has one; in each, each worker reads a file into the arenas of both.
+ * where it may be, as the kernel counts by user; a child for which the kernel
+ * makes no huge pages, a child whose rings may not clone, and a machine of two
+ * nodes, only one of which exists; in each, each worker reads a file into the
+ * arenas of both.
  */
 #include "runtime/base/base.h"
 #include "runtime/worker/entry.h"
@@ -63,7 +64,7 @@ static uint8_t *target_of(uint32_t step)
 	return step % 2 == 0 ? arena->memory : arena->memory + arena->bytes - BLOCK;
 }
 
-/* It lies free; for as long as it is read into it is as one that is out. */
+/* It is free; for as long as it is read into it counts as acquired. */
 static void change_use(const uint8_t *bytes)
 {
 	struct pin_worker *owner = &runtime->shared.workers[0];
@@ -106,7 +107,7 @@ static int read_next(struct pinion_task *task)
 
 	change_use(reading->request.bytes);
 	expect_number("result", 4, reading->request.result);
-	expect_number("what was read", 0, memcmp(reading->request.bytes, "text", 4));
+	expect_number("bytes read", 0, memcmp(reading->request.bytes, "text", 4));
 	reading->step++;
 	if (reading->step < 2 * WORKERS) {
 		return submit(reading);
@@ -180,7 +181,7 @@ static void check_facts(void)
 				(arena->huge_bytes > 0 &&
 					arena->bytes == pin_round_up(asked, PIN_HUGE_PAGE_BYTES)));
 	}
-	/* BP-31: fixed, and exact with what is rounded up. */
+	/* BP-31: fixed, and exact with the rounding. */
 	expect_number("arena bytes", (long long)bytes, (long long)facts.arena_bytes);
 	expect_number("as many as asked for", BUFFERS, facts.buffer_count);
 	expect_true("huge", facts.huge_bytes <= facts.arena_bytes);
@@ -305,7 +306,10 @@ static bool drop_lock_capability(void)
 	return syscall(SYS_capset, &header, sets) == 0;
 }
 
-/* One that nobody else is: what others have locked is not counted with it. */
+/*
+ * A user that no other process runs as: the memory that others have locked is
+ * not counted with it.
+ */
 static bool become_own_user(void)
 {
 	uid_t own = OWN_USERS + (uid_t)getpid();
@@ -424,9 +428,9 @@ int main(void)
 	scratch_enter("memory");
 	scratch_file("file", "text");
 	check("as it is", run_plainly, NULL);
-	check("who shares", run_unshared, NULL);
+	check("workers that share", run_unshared, NULL);
 	check("a kernel that does not clone", run_without_clones, &(bool){false});
-	check("one that refuses to", run_without_clones, &(bool){true});
+	check("a worker that refuses to", run_without_clones, &(bool){true});
 	for (size_t i = 0; i < PIN_ARRAY_COUNT(limits); i++) {
 		char what[64];
 

@@ -58,7 +58,7 @@ static void check_level(uint32_t io_level)
 	int ends[2];
 
 	expect_ready("pipe", zero.fd >= 0 && pipe2(ends, O_CLOEXEC) == 0);
-	/* Whoever is started now would let them in as well. */
+	/* A thread started now would let them in as well. */
 	set_mask(SIG_UNBLOCK);
 	runtime = runtimes_start(2, io_level);
 	set_mask(SIG_BLOCK);

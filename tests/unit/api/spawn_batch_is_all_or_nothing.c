@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: pinion_task_spawn_batch() takes all tasks, in order, or none: one that
- * is bad, wherever it stands, or a runtime that has ended, leaves every task as
- * it was. From outside it wakes one worker at most. EX-20, EX-24, EX-26.
+ * Goal: pinion_task_spawn_batch() takes all tasks, in order, or none: a bad one
+ * at any place, or a runtime that has ended, leaves every task as it was. From
+ * outside it wakes one worker at most. EX-20, EX-24, EX-26.
  * Method: batches from outside and from a task of a single worker, which note
  * the order they run in; each bad task at each place of a batch; this thread's
  * futex calls are counted.
@@ -44,7 +44,7 @@ static void prepare(uint32_t worker_count)
 	struct pinion_config config;
 
 	runtimes_config(&config, worker_count, PINION_IO_AUTO);
-	/* A look into the shared queue in between would run those first. */
+	/* A check of the shared queue in between would run those first. */
 	runtimes_tuning.injector_target_us = LONG_US;
 	runtimes_tuning.interval_min = 65535;
 	runtimes_tuning.interval_max = 65535;
@@ -79,7 +79,7 @@ static int spawn_many_inside(struct pinion_task *task)
 	return 0;
 }
 
-/* By one worker. False: it took so long that such a look was due. */
+/* By one worker. False: it took long enough for such a check to be due. */
 static bool spawn_in_order(bool is_inside)
 {
 	struct pinion_task inside = {.run = spawn_inside};
@@ -156,7 +156,7 @@ static void check_bad(void)
 	pinion_runtime_destroy(runtime);
 }
 
-/* Held until the runtime stops, as a read tells that is no proper one. */
+/* Held until the runtime stops, which shows when an invalid read is refused. */
 static void await_stop(struct tasks_hold *hold)
 {
 	struct pinion_request bad = {.task.run = note};

@@ -2,8 +2,8 @@
 /*
  * Goal: pinion_task_spawn_on() has a task run on the worker named and on no
  * other, in order, also while that worker's own queue never runs empty; bad
- * indices and tasks are -EINVAL, after the end it is -ESHUTDOWN, and what is
- * refused stays as it was. A worker that spawns for one asleep counts one wake,
+ * indices and tasks are -EINVAL, after the end it is -ESHUTDOWN, and refused
+ * tasks stay as they were. A worker that spawns for one asleep counts one wake,
  * and none for one awake. EX-54, W28.
  * Method: tasks that note where they ran, spawned from outside and by workers
  * for each other; a worker that is held while others are free; a worker whose
@@ -131,7 +131,7 @@ static void check_beside(pinion_task_fn busy)
 	struct tasks_hold holds[WORKERS] = {0};
 	struct pinion_task task = {.run = busy};
 
-	/* So that nobody steals it from worker 0. */
+	/* So that no worker steals it from worker 0. */
 	prepare();
 	pin_store_release_u32(&busy_ended, 0);
 	for (uint32_t i = 1; i < WORKERS; i++) {

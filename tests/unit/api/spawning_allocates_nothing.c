@@ -5,7 +5,7 @@
  * a task needs is in its 32 bytes. C16, EX-16.
  * Method: malloc and its kin are this program's, and count before they pass a
  * call on. A tree of 100 000 tasks on workers' queues, which overflow; tasks
- * behind one that waits for them, so that they are stolen; single ones from
+ * after a task that waits for them, so that they are stolen; single ones from
  * outside, each awaited, until workers sleep; batches; tasks for a certain
  * worker; reads. The runtime's counters say that all of that took place, and a
  * planted malloc that calls are counted.

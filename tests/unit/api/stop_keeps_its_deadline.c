@@ -2,7 +2,7 @@
 /*
  * Goal: a stop with a deadline returns -ETIME while something has not ended, as
  * often as it is called, and goes on stopping; 0 once all is over, also when
- * somebody else waits for the same, and from then on. It is refused where a
+ * another thread waits for the same, and from then on. It is refused where a
  * stop without one is: -EDEADLK on a worker, -ECHILD in a child. C15.
  * Method: a task that the test holds.
  */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: a thread pool becomes larger and smaller as told: so many threads there
- * are, so many jobs run at once in each lane; what is bound to a worker that
- * leaves ends; what comes for one that has left stays with nobody; each error
- * is the one it should be, and changes nothing, and one that comes during a
- * drain does not wait for its end. With rings, too, where a read keeps a worker
- * until it has ended, and a ring that cannot be made leaves the thread pool as
- * it was. W49, W52, WP-35, WP-37.
+ * Goal: a thread pool becomes larger and smaller as asked: it has that number
+ * of threads, and runs that number of jobs at once in each lane; tasks bound to
+ * a worker that leaves end; tasks for a worker that has left are refused; each
+ * error is the expected one, and changes nothing, and an error during a drain
+ * does not wait for its end. With rings, too, where a read keeps a worker until
+ * it has ended, and a ring that cannot be made leaves the thread pool as it
+ * was. W49, W52, WP-35, WP-37.
  * Method: jobs that hold their workers, counted; threads counted in /proc; a
  * resize that has to wait while others are tried; a pipe that is read; a child
  * without descriptors.
@@ -147,7 +147,7 @@ static void check_bound_to_cpus(void)
 	pinion_runtime_destroy(thread_pool);
 }
 
-/* ---- what is bound to it ---- */
+/* ---- tasks bound to it ---- */
 
 static struct pinion_future future;
 static struct pinion_wait bound_wait;
@@ -215,7 +215,7 @@ static void check_bound(void)
 	expect_number("set", 0, pinion_future_set(&future, NULL, 0));
 	tasks_await(&is_served, 1);
 	pthread_join(thread, NULL);
-	/* For one that has left, or was never there. */
+	/* For a worker that has left, or was never there. */
 	tasks_hold_begin(&hold, thread_pool, last);
 	tasks_hold_end(&hold);
 	tasks_hold_begin(&hold, thread_pool, 0);
@@ -250,9 +250,9 @@ static int start_timer(struct pinion_task *task)
 }
 
 /*
- * Who cancels stands still between its two steps, the change of the timer's
- * state and the message, while the worker leaves. That the heir is in a long
- * task keeps nobody waiting.
+ * The canceller pauses between its two steps, the change of the timer's state
+ * and the message, while the worker leaves. A long task on the fallback worker
+ * delays no other worker.
  */
 static void check_late_cancel(void)
 {
@@ -292,7 +292,7 @@ static void check_errors(void)
 	struct pinion_runtime *own = thread_pool;
 
 	start(&sizes);
-	expect_refusal("nobody for low", -EINVAL, (struct pinion_thread_pool_sizes){1, 2, 0});
+	expect_refusal("no worker for low", -EINVAL, (struct pinion_thread_pool_sizes){1, 2, 0});
 	expect_refusal("out of range", -EINVAL, (struct pinion_thread_pool_sizes){1025, 2, 1});
 	expect_number("no sizes", -EINVAL, pinion_thread_pool_resize(thread_pool, NULL));
 	expect_refusal(
@@ -341,7 +341,7 @@ static void check_refusal_while_draining(void)
 		sched_yield();
 	} while (rc == 0);
 	expect_number("as it is closed", -ESHUTDOWN, rc);
-	/* Whoever drains it has its lock by now, or takes it. */
+	/* A worker that drains it has its lock by now, or takes it. */
 	for (int i = 0; i < 1000; i++) {
 		expect_refusal(
 			"while it drains", -ESHUTDOWN, (struct pinion_thread_pool_sizes){0, 0, 1});
@@ -390,7 +390,7 @@ static void check_failed_start(void)
 	expect_refusal("it fails", -EIO, (struct pinion_thread_pool_sizes){0, 1, 2});
 	expect_sizes("unchanged", 0, 0, 1);
 	runtimes_expect_threads(threads);
-	expect_number("who came has left", 1, pin_load_acquire_u32(&stops));
+	expect_number("the newcomer has left", 1, pin_load_acquire_u32(&stops));
 	resize(0, 1, 2);
 	hold_all(3, 0);
 	pinion_runtime_destroy(thread_pool);
@@ -443,7 +443,7 @@ static int begin_read(struct pinion_task *task)
 	return 0;
 }
 
-/* As many rings as workers, and one more each time somebody comes. */
+/* As many rings as workers, and one more for each worker that comes. */
 static uint32_t count_rings(void)
 {
 	uint32_t count = 0;
@@ -493,7 +493,7 @@ static void check_rings(uint32_t io_without)
 	resize(MAX, MAX, MAX);
 	expect_number("one each", 3 * MAX, count_rings());
 	hold_all(3 * MAX, PINION_TASK_HIGH);
-	/* On one that has come. */
+	/* On a worker that has come. */
 	pin_store_release_u32(&is_served, 0);
 	task = (struct pinion_task){.run = begin_read};
 	expect_number("spawn_on", 0, pinion_task_spawn_on(thread_pool, 0, &task));
@@ -527,7 +527,7 @@ static int grow_without_descriptors(void *arg)
 	expect_refusal("no ring", -EMFILE, (struct pinion_thread_pool_sizes){0, 1, 2});
 	expect_sizes("unchanged", 0, 0, 1);
 	expect_number("one ring", 1, count_rings());
-	expect_true("it is told", strstr(runtimes_log, "has no io_uring") != NULL);
+	expect_true("it is notified", strstr(runtimes_log, "has no io_uring") != NULL);
 	limit.rlim_cur = limit.rlim_max;
 	expect_ready("limit", setrlimit(RLIMIT_NOFILE, &limit) == 0);
 	resize(0, 1, 2);

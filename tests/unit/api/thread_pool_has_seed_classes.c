@@ -3,7 +3,7 @@
  * Goal: a thread pool has the seed's tiers and sizes, by default, by preset and
  * by environment, each within its range; and runs jobs of all lanes without a
  * ring. WP-1, WP-3, WP-12, WP-27, WP-28, WP-29, WP-31, WP-32, W44. Method:
- * tables of sizes; a look at the workers of a thread pool; a job in each lane.
+ * tables of sizes; a check of the workers of a thread pool; a job in each lane.
  */
 #include "runtime/worker/state.h"
 #include "tests/support/runtimes.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: the life of a thread pool, step by step. Its creation has begun all
- * workers, those that serve a class share what waits in it, and a class above
+ * workers, those that serve a class share the jobs in it, and a class above
  * keeps its own (WP-14). A worker of one class sleeps until a job comes, runs
  * it, says how it ended, sleeps again, and goes when the thread pool is drained
  * (WP-15); while a drain waits for another's job it uses no CPU (W45). What a
@@ -200,8 +200,8 @@ static void check_loop(void)
 			"result", i == 1 ? -EIO : i, call(PINION_TASK_HIGH, i == 1 ? -EIO : i));
 		tasks_await(&park_counts[LOOKER], parks + 1);
 	}
-	expect_true("success is told", strstr(runtimes_log, "Job completed in ") != NULL);
-	expect_true("failure is told", strstr(runtimes_log, "Job failed in ") != NULL);
+	expect_true("success is logged", strstr(runtimes_log, "Job completed in ") != NULL);
+	expect_true("failure is logged", strstr(runtimes_log, "Job failed in ") != NULL);
 	check_drain_is_idle(&other);
 	expect_number("both have ended", 2, pin_load_acquire_u32(&stop_count));
 	pinion_runtime_destroy(thread_pool);

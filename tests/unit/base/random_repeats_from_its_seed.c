@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: the same seed gives the same numbers, those of xorshift64 with shifts
- * 13, 7, 17, also as a runtime is told it; workers differ; a state is never 0;
- * numbers below a limit are in range and evenly spread. EX-10, EX-39, C9, C23.
+ * 13, 7, 17, also from a runtime's configuration; workers differ; a state is
+ * never 0; numbers below a limit are in range and evenly spread. EX-10, EX-39,
+ * C9, C23.
  * Method: numbers worked out by a second implementation, in Python; seeds
  * chosen so that a worker's state would be 0; counts per number against their
  * mean, from the default seed, so that the outcome is always the same.
@@ -47,7 +48,7 @@ static void check_known_numbers(void)
 	check_numbers("a seed that worker 7 cancels", 7 * PIN_RANDOM_INDEX_FACTOR, 7, of_default);
 }
 
-/* Of an only worker, which has nobody to choose. */
+/* Of an only worker, which has no other to choose. */
 static void check_of_runtime(uint64_t seed)
 {
 	struct pinion_runtime *runtime = NULL;

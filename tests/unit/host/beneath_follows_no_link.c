@@ -102,7 +102,7 @@ static void check_loops(int root_fd, bool is_refused)
 	expect_number("nothing", false, pin_beneath_loops(root_fd, "none"));
 }
 
-/* Links of procfs that name what is open, and are no text. */
+/* Links of procfs that name an open file, and are no text. */
 static void check_magic_links(void)
 {
 	static const char *const links[] = {"ns/mnt", "ns/user", "exe", "cwd", "root", "fd/0"};

@@ -4,8 +4,8 @@
  * its destruction, nothing is without it, and where the kernel refuses, or has
  * no idle driver to heed it, that is said and the runtime works all the same.
  * WP-17.
- * Method: the kernel tells what it heeds, the smallest of all that is asked
- * for, to those who may ask; a child without root's rights may not. Files stand
+ * Method: the kernel shows the value in force, the smallest of all requests, to
+ * processes that may ask; a child without root's rights may not. Files stand
  * for drivers that this machine has not.
  */
 #include "runtime/base/base.h"
@@ -19,7 +19,7 @@
 
 enum {
 	LIMIT_SECONDS = 60,
-	/* Of nobody else. */
+	/* Used by no other program. */
 	LATENCY_US = 7,
 	NOBODY = 65534,
 };
@@ -124,7 +124,7 @@ static void check_drivers(void)
 	expect_true("haltpoll heeds it", pin_cpu_latency_is_heeded("haltpoll"));
 	expect_true("any name is a driver's", pin_cpu_latency_is_heeded("nonesuch"));
 	expect_true("but none", !pin_cpu_latency_is_heeded("none"));
-	expect_true("who knows", pin_cpu_latency_is_heeded("missing"));
+	expect_true("any of them", pin_cpu_latency_is_heeded("missing"));
 }
 
 /* This machine, should it have none. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: a runtime that is told a level, or to do without a feature, uses
- * nothing beyond it, says which level it has, and reads; a level whose name the
- * kernel cannot live up to is -EOPNOTSUPP with a line that says what to do;
- * below the floor there are no rings. docs/decisions/rings.md, "Forced levels
- * are probed levels with features removed".
- * Method: the tables over kernels made up; then each level of this machine,
- * told from the flags of its rings, its doorbell and its arenas.
+ * Goal: a runtime whose configuration names a level, or leaves out a feature,
+ * uses nothing beyond it, says which level it has, and reads; a level whose
+ * name the kernel cannot live up to is -EOPNOTSUPP with a line that says how to
+ * mend it; below the floor there are no rings. docs/decisions/rings.md, "Forced
+ * levels are probed levels with features removed".
+ * Method: the tables over imagined kernels; then each level of this machine,
+ * known from the flags of its rings, its doorbell and its arenas.
  */
 #include "runtime/base/base.h"
 #include "runtime/host/kernel.h"
@@ -172,7 +172,7 @@ static void check_without(void)
 
 	expect_number("auto", 0, read_at(PINION_IO_AUTO, PINION_IO_OPENAT, &facts));
 	expect_text("without openat", "fallback", facts.io_level);
-	expect_true("the cause is told", strstr(cause, "too old") != NULL);
+	expect_true("the cause is logged", strstr(cause, "too old") != NULL);
 	expect_number("ring", -EOPNOTSUPP, read_at(PINION_IO_RING, PINION_IO_EXT_ARG, &facts));
 	expect_number("auto", 0, read_at(PINION_IO_AUTO, PINION_IO_REGISTERED_BUFFERS, &facts));
 	expect_number("arenas registered", 0, facts.arenas_registered);

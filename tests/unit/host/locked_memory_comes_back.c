@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: the next runtime has what the one before it had locked: where an
+ * Goal: the next runtime can lock as much as the last had locked: where an
  * ordinary user's limit is enough for one at a time, each of many in a row has
  * all of its arenas registered, and each has its rings where that is all there
- * is room for. G6, W16.
- * Hazard that others met: the kernel takes a closed ring apart later, and its
- * user is short of locked memory until then.
+ * is room for. G6, W16. Hazard that others met: the kernel takes a closed ring
+ * apart later, and its user is short of locked memory until then.
  * Method: children of users that nothing else runs as. The limit of the first
- * is that of one runtime's arenas and a quarter, so that what is registered has
+ * is that of one runtime's arenas and a quarter, so that registered memory has
  * to be given back at once; that of the second is of a few rings, which are to
  * be waited for.
  */
@@ -48,7 +47,7 @@ static bool become(uint64_t limit_bytes, uint32_t user)
 	struct rlimit limit = {limit_bytes, limit_bytes};
 
 	if (setrlimit(RLIMIT_MEMLOCK, &limit) != 0) {
-		printf("skipped: this root may not lock so much\n");
+		printf("skipped: this root may not lock that much\n");
 		return false;
 	}
 	expect_ready("user", setgid(user) == 0 && setuid(user) == 0);

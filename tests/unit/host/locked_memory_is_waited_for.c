@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: who is refused locked memory asks again only where that can help, and
- * not forever. G6.
- * Method: pin_locked_await() under limits above and below what is asked for.
+ * Goal: a thread that is refused locked memory asks again only where that can
+ * help, and not forever. G6.
+ * Method: pin_locked_await() under limits above and below the requested amount.
  */
 #include "runtime/host/kernel.h"
 #include "tests/support/expect.h"

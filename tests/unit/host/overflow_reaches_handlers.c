@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: the library handles no SIGSEGV: a task that overflows its worker's
- * stack hits a guard page, and so does one that follows a null pointer; the
- * process ends by the signal, or enters the handler that the embedder has.
+ * stack hits a guard page, and a task that follows a null pointer faults, too;
+ * the process ends by the signal, or enters the handler that the embedder has.
  * Method: children whose hooks give each worker a stack for handlers, or do
  * not. The handler ends the child, and says whether the address is next to the
  * stack's end; the runtime has changed neither the handler nor the mask.
@@ -77,7 +77,7 @@ static void find_guard(void)
 	guard_high = (uintptr_t)lowest + guard_bytes;
 }
 
-/* What pinion_fault(3) tells embedders to do. */
+/* The advice of pinion_fault(3) for embedders. */
 static int give_stack(void *arg, uint32_t worker_index, void **out_context)
 {
 	stack_t stack = {.ss_size = HANDLER_BYTES};

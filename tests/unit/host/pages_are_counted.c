@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: how much of a range lies on huge pages is told exactly by the newest
- * way, and by the older one never more than is true. G6.
+ * Goal: the newest way counts the huge pages of a range exactly, and the older
+ * one never counts more than there are. G6.
  * Method: ranges of huge, small and mixed pages; both ways on them; and a
  * recorded smaps in which the range is part of a larger mapping, or of two.
  */
@@ -65,7 +65,7 @@ static void check_memory(void)
 		check_count("a part of a huge page", memory + 4 * HUGE, PIN_PAGE_BYTES * 3,
 			PIN_PAGE_BYTES * 3);
 	}
-	expect_number("populate what is there", 0, pin_pages_populate(memory, 8 * HUGE));
+	expect_number("populate present pages", 0, pin_pages_populate(memory, 8 * HUGE));
 
 	/* W12. */
 	if (pin_placement_count_local(memory, 8 * HUGE, PIN_PAGE_BYTES, 0, &local, &count) == 0) {
@@ -78,7 +78,7 @@ static void check_memory(void)
 		expect_number("pages on node 900", 0, (long long)elsewhere);
 	}
 	pin_host_linux.unmap(memory, 8 * HUGE);
-	expect_true("what is gone is no memory",
+	expect_true("unmapped pages are no memory",
 		pin_pages_count_huge_in("/proc/self/smaps", memory, HUGE, &all) < 0);
 }
 
@@ -86,13 +86,13 @@ static const struct recorded {
 	const char *what;
 	size_t start; /* in units of 2 MiB from the base */
 	size_t count;
-	long long expected; /* likewise; or -1: not told */
+	long long expected; /* of the older way; or -1: unknown */
 } recorded[] = {
 	{"all of a mapping", 0, 4, 3},
 	{"less than the small rest of it", 0, 1, 0},
 	{"more than the small rest of it", 0, 2, 1},
 	{"two mappings", 0, 8, 7},
-	{"the end of one and the start of another", 3, 3, 2},
+	{"the end of one page and the start of another", 3, 3, 2},
 	{"all huge", 4, 4, 4},
 	{"beyond the last", 6, 3, -1},
 	{"hugetlb", 16, 2, 2},

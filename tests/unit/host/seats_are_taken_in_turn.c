@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: runtimes side by side are bound to cores that no other one has, as long
- * as there are any (W21); what ends leaves its own to the next; one as large as
- * the machine has them all; who is not bound takes none.
+ * Goal: runtimes side by side are bound to cores that no other runtime has, as
+ * long as there are any (W21); a runtime that ends leaves its own to the next;
+ * one as large as the machine has them all; an unbound runtime takes none.
  * Method: runtimes of one worker each, whose thread says which CPU it is bound
  * to; the table alone, for more cores than this machine has.
  */
@@ -47,7 +47,7 @@ static void check_table(void)
 	pin_seats_take(&places[1]);
 	pin_seats_take(&places[1]);
 	pin_seats_sort(places, PLACES);
-	expect_order("what is taken comes last", "2301", places);
+	expect_order("taken cores come last", "2301", places);
 	fill(places);
 	pin_seats_leave(&places[0]);
 	pin_seats_leave(&places[1]);

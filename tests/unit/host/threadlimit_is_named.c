@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: of the limits that may refuse a thread, the line names the one that is
- * reached, with its value. G6.
+ * Goal: of the limits that may refuse a thread, the line names the limit that
+ * is reached, with its value. G6.
  * Method: recorded /proc and cgroup trees in tests/fixtures/cgroup, and limits
  * of this process; each line is compared as a whole.
  */

@@ -4,7 +4,7 @@
  * when asked for, and then after all cores have one. C20, W21.
  * Hazard that others met: the first CPUs are taken for those that are allowed.
  * Method: an imagined machine with two threads a core; then this machine,
- * counted a second way from /sys, with all CPUs and bound to one.
+ * counted a second way from /sys, with all CPUs and bound to a single CPU.
  */
 #include "runtime/host/topology.h"
 #include "tests/support/expect.h"

@@ -50,7 +50,7 @@ static bool places_differ(const struct pin_topology *topology, bool use_smt)
 	return true;
 }
 
-/* True when places of a node, and in it of an L3, stand together. */
+/* True when places of a node, and in it of an L3, are adjacent. */
 static bool places_are_grouped(const struct pin_topology *topology)
 {
 	for (uint32_t i = 1; i < topology->place_count; i++) {
@@ -251,7 +251,7 @@ static void check_nodes_with_gaps(void)
 	write_node(0, 0x3, 0, "10 20 40\n");
 	write_node(1, 0xc, 1048576, "20 10 30\n");
 	write_node(2, 0, 1048576, "40 30 10\n");
-	check_nodes("likewise, nearer to node 1", allowed, 1);
+	check_nodes("the same, nearer to node 1", allowed, 1);
 	write_file("sys/fs/cgroup/job/cpuset.mems.effective", "1\n");
 	check_nodes("the only node allowed", allowed, 1);
 }
@@ -291,7 +291,7 @@ static void check_cpuset(void)
 	expect_cpus("all of them", all, 4);
 }
 
-/* Told to be verbose about nonsense, hwloc writes a line. */
+/* With verbose errors on, hwloc writes a line about nonsense. */
 static void check_silence(const char *stderr_path)
 {
 	struct pin_topology topology;

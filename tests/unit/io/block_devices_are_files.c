@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: a block device is read and written like a file of its size, past the
- * cache and through it, with rings and without: every byte to its end, which
- * is no multiple of a page, nothing behind it; what is written is there for
- * others after an fsync. It has its own number and no other, and no other size.
+ * cache and through it, with rings and without: every byte to its end, which is
+ * no multiple of a page, nothing after it; written bytes are there for others
+ * after an fsync. It has its own number and no other, and no other size.
  * Method: a loop device over a file of random bytes, compared with that file.
  * Needs root and a loop device.
  */
@@ -34,7 +34,7 @@ static struct pinion_file open_device(uint32_t direct)
 	struct stat status;
 
 	pinion_file_options_init(&options);
-	/* What is there cannot be created, nor cut. */
+	/* An existing device cannot be created, nor cut. */
 	options.flags =
 		PINION_FILE_READ | PINION_FILE_WRITE | PINION_FILE_CREATE | PINION_FILE_TRUNCATE;
 	options.direct = direct;
@@ -67,7 +67,7 @@ static void check_reads(struct pinion_runtime *runtime, struct pinion_file *file
 	}
 	expect_number("at the end", 0,
 		requests_transfer(runtime, PINION_OP_READ, file, bytes, SIZE, PIECE));
-	expect_number("behind it", 0,
+	expect_number("after it", 0,
 		requests_transfer(runtime, PINION_OP_READ, file, bytes, SIZE + 4096, PIECE));
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: a read of what is in the page cache is answered with the file's bytes
- * by the call that submits it, also at its end, when it comes alone; of several
+ * Goal: a read of bytes in the page cache is answered with the file's bytes by
+ * the call that submits it, also at its end, when it comes alone; of several
  * the first is, and the others share the ring, as do all that are submitted
- * while ends wait to be run; but where there are rates to keep, all that is
- * cached is answered at once. What is not there, large, or behind the end goes
- * through the ring, with the same bytes; misses in a row are tried ever more
- * rarely, a hit brings them all back. G3, G4.
+ * while ends wait to be run; but where there are rates to keep, all cached
+ * reads are answered at once. Reads of bytes that are not cached, large, or
+ * after the end go through the ring, with the same bytes; misses in a row are
+ * tried ever more rarely, a hit brings them all back. G3, G4.
  * Method: the policy against a count of the reads it tries; then a file that is
  * kept in the cache by mlock(2), where that and RWF_NOWAIT can be had.
  */
@@ -72,9 +72,9 @@ static void check_policy(int fd)
 	expect_true("not writes", !pin_cached_is_worth_it(&cached, &one));
 	one.op = PINION_OP_READ;
 	file.cached_percent = 255;
-	expect_true("not what is unknown", !pin_cached_is_worth_it(&cached, &one));
+	expect_true("not of unknown state", !pin_cached_is_worth_it(&cached, &one));
 	file.cached_percent = 0;
-	expect_true("not what was not there", !pin_cached_is_worth_it(&cached, &one));
+	expect_true("not of absent data", !pin_cached_is_worth_it(&cached, &one));
 	file.cached_percent = 100;
 	file.is_direct = 1;
 	expect_true("not past the cache", !pin_cached_is_worth_it(&cached, &one));
@@ -166,7 +166,9 @@ static int note_batch_end(struct pinion_task *task)
 	return submit_round(task);
 }
 
-/* Of all rounds so many are copied by the call that submits them. */
+/*
+ * In this number of rounds of all, the call that submits them copies the bytes.
+ */
 static void check_several(struct pinion_file *file, bool promises, long at_once)
 {
 	static struct pinion_task first;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: reads by NVMe commands are cut to the namespace and to one command,
- * go on until all is read, and end with what the device's status means; what a
+ * Goal: reads by NVMe commands are cut to the namespace and to one command, go
+ * on until all is read, and end with what the device's status means; what a
  * ring refuses, or has no room for, goes by calls, which is remembered; writes
- * are refused. What a namespace is, is told by sysfs and by what Identify has
- * answered. G12. With a drive: tests/vm/commands_read_as_blocks.c.
+ * are refused. The facts of a namespace come from sysfs and from the answers of
+ * Identify. G12. With a drive: tests/vm/commands_read_as_blocks.c.
  * Method: answers and a sysfs of the test's own; /dev/null, whose commands do
  * nothing and succeed where a ring gives them, and /dev/zero, which takes none;
  * neither knows NVMe's ioctl.
@@ -114,7 +114,7 @@ static void check_sysfs(void)
 	expect_true("another device", !pin_nvme_is(".", makedev(1, 3)));
 	expect_true("none", !pin_nvme_is(".", makedev(240, 4)));
 	nvme = limits_of("ng7n2", 512);
-	expect_number("nothing is told", 128 << 10, (long long)nvme.transfer_blocks * 512);
+	expect_number("nothing is logged", 128 << 10, (long long)nvme.transfer_blocks * 512);
 	expect_number("nor the disk", 0, (long long)nvme.device);
 	put("sys/class/block/nvme7n2/dev", "259:6\n");
 	put("sys/class/block/nvme7n2/queue/max_hw_sectors_kb", "512\n");
@@ -200,7 +200,7 @@ static void check_cuts(void)
 	expect_number(
 		"up to the end", 2 * BLOCK, pin_command_length(&file, 98 * BLOCK, 50 * BLOCK));
 	expect_number("at the end", 0, pin_command_length(&file, 100 * BLOCK, BLOCK));
-	expect_number("behind it", 0, pin_command_length(&file, UINT64_C(1) << 63, BLOCK));
+	expect_number("after it", 0, pin_command_length(&file, UINT64_C(1) << 63, BLOCK));
 	pin_command_prepare(entries, &file, bytes, 7 * BLOCK, 3 * BLOCK, 5);
 	memcpy(&command, entries->cmd, sizeof(command));
 	expect_number("operation", IORING_OP_URING_CMD, entries->opcode);
@@ -226,7 +226,7 @@ static void start(uint32_t io_level, uint32_t without, uint32_t sharing, uint32_
 	runtimes_tuning.io_without |= without;
 	runtimes_tuning.ring_sharing = sharing;
 	runtimes_tuning.ring_entries = entries;
-	/* Somebody looks at its rings all the while. */
+	/* The watchdog checks its rings all the while. */
 	runtimes_tuning.cq_stall_us = 100;
 	config.log = runtimes_note;
 	runtimes_log[0] = '\0';
@@ -292,7 +292,7 @@ static bool check_ring(void)
 		expect_number("by a call", -ENOTTY, result);
 	}
 	expect_number("at the end", 0, move(&file, PINION_OP_READ, 100, 1));
-	expect_number("behind it", 0, move(&file, PINION_OP_READ, 1 << 20, 1));
+	expect_number("after it", 0, move(&file, PINION_OP_READ, 1 << 20, 1));
 	expect_number("a write", -EROFS, move(&file, PINION_OP_WRITE, 0, 1));
 	pinion_file_close(&file);
 	end();
@@ -340,7 +340,7 @@ static void check_too_old(void)
 	expect_number("again", -ENOTTY, move(&file, PINION_OP_READ, 0, 1));
 	if ((pin_level_struck(config->io_level, runtimes_tuning.io_without) &
 		    PINION_IO_NVME_COMMANDS) == 0) {
-		expect_true("it is said, with what would help",
+		expect_true("a message says so, with the command that helps",
 			strstr(runtimes_log, "NVMe commands one at a time") != NULL &&
 				strstr(runtimes_log, "Linux 5.19") != NULL &&
 				strstr(runtimes_log, "block device") != NULL);

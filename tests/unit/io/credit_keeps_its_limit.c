@@ -2,9 +2,9 @@
 /*
  * Goal: credit is never handed out beyond its limit, exactly so for limits that
  * a user has set; every worker comes to its share, a large request is not
- * passed for ever by small ones, a lower limit is come down to, who has credit
- * of its own does not touch the shared word, nor does one who is alone, nor
- * each end of a batch, and who leaves keeps none. G2.
+ * passed for ever by small ones, a lower limit is come down to, a worker with
+ * credit of its own does not touch the shared word, nor does an only worker,
+ * nor each end of a batch, and a leaving worker keeps none. G2.
  * Method: four workers on one thread, with random requests that wait in a line
  * of their own, held against plain sums; PINION_SEED.
  */
@@ -53,7 +53,7 @@ static void begin(uint64_t count, uint64_t pages, bool is_exact)
 	begin_with(WORKERS, count, pages, is_exact);
 }
 
-/* As worker/device_queue.c: starts what waits, else queues for it. */
+/* As worker/device_queue.c: starts a waiting request, else queues for it. */
 static void look(struct model_worker *worker)
 {
 	uint64_t amount;
@@ -165,7 +165,7 @@ static void run(uint64_t count, uint64_t pages, bool is_exact)
 	for (uint32_t i = 0; i < WORKERS; i++) {
 		expect_true("each worker starts requests", workers[i].started > ROUNDS / 2000);
 	}
-	expect_true("nobody waits for ever", longest_wait < ROUNDS / 10);
+	expect_true("no worker waits for ever", longest_wait < ROUNDS / 10);
 	finish();
 }
 
@@ -187,7 +187,7 @@ static void check_covers(void)
 		uint32_t sheets_of_part = pages[second % PIN_ARRAY_COUNT(pages)];
 		uint64_t amount = PIN_CREDIT_WORKER + pin_credit_amount(count, sheets);
 		uint64_t part = pin_credit_amount(count_of_part, sheets_of_part);
-		/* As one more request is added to what is used. */
+		/* As one more request is added to the used credit. */
 		uint64_t more = part + pin_credit_amount(1, 1);
 
 		expect_number("covers", count_of_part <= count && sheets_of_part <= sheets,
@@ -208,7 +208,7 @@ static void check_limits(void)
 	}
 }
 
-/* What is in the device is not called back, all else is. */
+/* Credit of requests in the device is not called back, all other is. */
 static void check_lowered(void)
 {
 	uint64_t taken;
@@ -229,7 +229,7 @@ static void check_lowered(void)
 	finish();
 }
 
-/* Who waits for more than there was is served when there is. */
+/* A request for more than there was is served when there is. */
 static void check_raised(void)
 {
 	begin(1, 1000, true);
@@ -254,7 +254,7 @@ static void check_own(void)
 	for (uint32_t i = 0; i < 1000; i++) {
 		expect_true("own credit", pin_credit_use(&credit, &workers[0].holding, 1, &amount));
 		pin_credit_end(&credit, &workers[0].holding, amount, false);
-		expect_number("what is taken", (long long)taken,
+		expect_number("the part in use", (long long)taken,
 			(long long)pin_load_relaxed_u64(&credit.taken));
 	}
 	end_one(&workers[0]);
@@ -265,7 +265,7 @@ static uint32_t taken_count(void)
 	return pin_credit_count(pin_load_relaxed_u64(&credit.taken));
 }
 
-/* So many at once, and all of them end. */
+/* Starts that number at once, and all of them end. */
 static void start_and_end(struct model_worker *worker, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
@@ -276,7 +276,10 @@ static void start_and_end(struct model_worker *worker, uint32_t count)
 	}
 }
 
-/* Nobody else could use what it has had; limits hold for it as for others. */
+/*
+ * No other worker could use the credit it has had; limits hold for it as for
+ * others.
+ */
 static void check_alone(void)
 {
 	struct model_worker *worker = &workers[0];
@@ -302,7 +305,7 @@ static void check_alone(void)
 	expect_number("of an exact limit nothing is kept", 0, taken_count());
 }
 
-/* What was kept unused, or granted too late, stays with nobody who leaves. */
+/* A leaving worker keeps no credit that was unused, or granted too late. */
 static void check_left(void)
 {
 	begin(256, 65536, false);
@@ -345,7 +348,7 @@ static void check_batches(void)
 		writes += pin_load_relaxed_u64(&credit.taken) != before;
 	}
 	printf("%d batches of %d: %u writes of the shared word\n", BATCHES, BATCH, writes);
-	expect_true("what comes back is given in pieces", writes <= WRITES_MAX);
+	expect_true("returned credit is given in pieces", writes <= WRITES_MAX);
 	pin_credit_leave(&credit, &workers[0].holding);
 }
 

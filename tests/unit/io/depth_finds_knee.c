@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: the depth of a device comes to lie near its knee, wherever it starts,
- * follows the knee when it moves, costs little of the rate when it is there,
- * and never leaves its bounds; intervals that were not full change nothing, and
- * what would be done within 2 ms is shortened only if that brings more.
+ * Goal: the depth of a device comes near its knee, wherever it starts, follows
+ * the knee when it moves, costs little of the rate when it is there, and never
+ * leaves its bounds; intervals that were not full change nothing, and a depth
+ * whose requests take under 2 ms is shortened only if that brings more.
  * Method: devices as curves of rate over depth, hard and soft, with noise,
- * told off in intervals as the worker would; PINION_SEED.
+ * counted in intervals as the worker would; PINION_SEED.
  */
 #include "runtime/base/base.h"
 #include "runtime/io/device.h"
@@ -107,7 +107,7 @@ static void expect_near(const char *what, const struct device *device, struct ou
 	wanted = wanted > MAX ? MAX : wanted;
 	low = wanted * 0.75;
 	high = wanted * 4;
-	/* What is short enough stays. */
+	/* A short one stays. */
 	high = high < short_depth ? short_depth * 1.1 : high;
 
 	if (outcome.depth < low || outcome.depth > high || outcome.share < 0.93) {
@@ -188,7 +188,7 @@ static void check_short(void)
 
 	for (uint32_t i = 0; i < INTERVALS; i++) {
 		run_interval(&depth, &device);
-		expect_number("depth of what is short", 128, depth.base);
+		expect_number("depth of short requests", 128, depth.base);
 	}
 	/* It does more with less, as memory in a cache does. */
 	device.loss_from = 32;
@@ -196,10 +196,10 @@ static void check_short(void)
 	device.loss_from = 0;
 	/* The same with a tenth of the rate is no longer. */
 	device.rate_max = 10000;
-	expect_true("what is long is made shorter", run(&depth, &device).depth < 64);
+	expect_true("a long depth is made shorter", run(&depth, &device).depth < 64);
 }
 
-/* Who does not use the depth there is teaches nothing, and ends a trial. */
+/* A user of less than the depth teaches nothing, and ends a trial. */
 static void check_idle(void)
 {
 	struct pin_depth depth = begin(64);
@@ -208,7 +208,7 @@ static void check_idle(void)
 	uint32_t base;
 
 	for (uint32_t i = 0; i < 100; i++) {
-		expect_number("depth while nobody waits", 64, pin_depth_learn(&depth, &idle));
+		expect_number("depth while no request waits", 64, pin_depth_learn(&depth, &idle));
 	}
 	while (depth.phase != PIN_DEPTH_TRIES) {
 		run_interval(&depth, &device);
@@ -218,7 +218,9 @@ static void check_idle(void)
 	expect_number("depth when a trial is cut short", base, pin_depth_learn(&depth, &idle));
 }
 
-/* Few for a drive with heads, but not for what is only said to be one. */
+/*
+ * Few for a drive with heads, but not for a device that only claims to be one.
+ */
 static void check_heads(void)
 {
 	struct pin_depth_options options = {.start = 256, .min = MIN, .max = MAX, .few = 4};
@@ -232,8 +234,8 @@ static void check_heads(void)
 		pin_depth_learn(&depth, &drive);
 		expect_true("a drive is given few", depth.is_few);
 	}
-	expect_number("depth of what is none", 256, pin_depth_learn(&depth, &flash));
-	expect_true("what is too fast for heads is given more", !depth.is_few);
+	expect_number("depth of none", 256, pin_depth_learn(&depth, &flash));
+	expect_true("a device too fast for heads is given more", !depth.is_few);
 	expect_true("and more has to be done", !pin_depth_is_ripe(&depth, 10 * MS, 8));
 }
 

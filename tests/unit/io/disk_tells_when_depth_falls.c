@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: when the depth that is found for a disk falls, workers are told before
- * what they may still keep unused of the former one leaves too little of the
- * new; and they are not told all the time. G2.
- * Method: a disk whose rate drops to a sixteenth, so its knee does, told off in
+ * Goal: when the depth that is found for a disk falls, workers are notified
+ * before the unused credit that they may still keep of the former depth leaves
+ * too little of the new; and they are not notified all the time. G2.
+ * Method: a disk whose rate drops to a sixteenth, so its knee does, counted in
  * intervals as worker/device_queue.c does it.
  */
 #include "runtime/api/internal.h"
@@ -72,7 +72,7 @@ int main(void)
 		run_interval(&sums, &now_ns, 200 * 1000 / 16);
 	}
 	expect_true("the depth fell", depth_now() < high / 4);
-	expect_true("and workers were told", told_count > 0);
+	expect_true("and workers were notified", told_count > 0);
 	expect_true("but not with each change", told_count < 16);
 	return expect_status();
 }

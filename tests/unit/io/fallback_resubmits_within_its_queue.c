@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: the fallback's queue holds what it may hold, also when completions
+ * Goal: the fallback's queue holds as much as it may, also when completions
  * queue their requests anew while the queue is full; a poll carries out a part
- * of it only; what waits can be cancelled, and then is not done. G2.
- * Method: as many reads as there is credit, of files that tell no size and so
- * are read on until nothing comes, which each short read submits again.
- * Writing past the queue shows under AddressSanitizer and as a wrong result.
+ * of it only; a waiting request can be cancelled, and then is not done. G2.
+ * Method: as many reads as there is credit, of files that have no size and so
+ * are read on until nothing comes, which each short read submits again. Writing
+ * past the queue shows under AddressSanitizer and as a wrong result.
  */
 #include "runtime/io/request.h"
 #include "tests/support/rings.h"

@@ -3,8 +3,8 @@
  * Goal: what a file says of itself is true: size, holes, device, and an
  * alignment with which O_DIRECT reads work; alignments that the rest of the
  * library cannot serve are not taken.
- * Method: files on this file system and on tmpfs; reads with the alignment
- * told; a remembered device with an alignment larger than a page.
+ * Method: files on this file system and on tmpfs; reads with the reported
+ * alignment; a remembered device with an alignment larger than a page.
  */
 #include "runtime/base/base.h"
 #include "runtime/io/file.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: pinion_file_from_fd() finds of a descriptor what an open finds of the
- * path, makes O_DIRECT what `is_direct` says, takes the descriptor over on
- * success alone, and refuses what cannot be read as a file, each with its
- * error.
+ * Goal: pinion_file_from_fd() finds the same facts of a descriptor as an open
+ * of the path, makes O_DIRECT agree with `is_direct`, takes the descriptor over
+ * on success alone, and refuses descriptors that cannot be read as a file, each
+ * with its error.
  * Method: the same file opened both ways and compared field by field; one
  * descriptor of each wrong kind.
  */
@@ -120,7 +120,7 @@ static void check_transfers(void)
 		byte = 0;
 		expect_number(
 			"read", 1, requests_transfer(runtime, PINION_OP_READ, &file, &byte, 5, 1));
-		expect_number("what was written", 7, byte);
+		expect_number("bytes written", 7, byte);
 	}
 	pinion_file_close(&file);
 	pinion_runtime_destroy(runtime);

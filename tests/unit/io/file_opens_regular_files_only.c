@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: only regular files open; all else is the promised error, without
- * blocking and without being opened at all, and no descriptor is left behind.
- * Method: one of each kind; inotify tells whether a FIFO was opened.
+ * blocking and without being opened at all, and no descriptor is left.
+ * Method: one of each kind; inotify shows whether a FIFO was opened.
  */
 #include "tests/support/expect.h"
 #include "tests/support/runtimes.h"

@@ -3,8 +3,8 @@
  * Goal: a file just written is known as cached and read through the cache, one
  * just evicted as not cached and read past it where the file system can; from
  * half of its pages on the cache is taken for the faster way.
- * Method: write, fsync, open; posix_fadvise(DONTNEED), open. mincore(2) says
- * what is true; skipped where the file system does not evict. For shares of it
+ * Method: write, fsync, open; posix_fadvise(DONTNEED), open. mincore(2) shows
+ * the truth; skipped where the file system does not evict. For shares of it
  * cachestat(2) answers what the test says.
  */
 #include "tests/support/cached.h"

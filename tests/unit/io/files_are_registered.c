@@ -7,7 +7,7 @@
  * finds no room, what the kernel refuses, and what others opened is read by its
  * descriptor. G5.
  * Method: files that hold their own number, read past the shortcut through the
- * page cache; a lock of flock(2) tells when the kernel has let go of a file;
+ * page cache; a lock of flock(2) shows when the kernel has let go of a file;
  * the calls that register are refused in this process. Runs on rings of the
  * worker's own and on shared ones.
  */
@@ -38,7 +38,7 @@ static struct requests_one closing;
 /* What refuses to do what. */
 static struct pin_atomic_u32 refuses_table;
 static struct pin_atomic_u32 refuses_updates;
-static struct pin_atomic_u32 refused_removals; /* so many more */
+static struct pin_atomic_u32 refused_removals; /* this number more */
 static bool is_exact;			       /* one worker: counts are known */
 
 static bool refuse(long number, const long *arguments, long *out_result)
@@ -146,7 +146,7 @@ static uint64_t registered_count(void)
 
 /*
  * On the ring of each worker that has read it often enough: of several, one may
- * have begun what was offered to the other.
+ * have begun a request queued on another.
  */
 static void expect_registered(uint32_t file_count)
 {
@@ -256,7 +256,7 @@ static void check_full(void)
 	}
 }
 
-/* Nobody told the library when it is closed. */
+/* The library does not learn of the close. */
 static void check_foreign(void)
 {
 	struct pinion_file file = {
@@ -273,7 +273,9 @@ static void check_foreign(void)
 	pinion_file_close(&file);
 }
 
-/* What is written could not be executed before all rings have let go. */
+/*
+ * A file open for writing could not be executed before all rings have let go.
+ */
 static void check_writable(void)
 {
 	struct pinion_file_options options;

@@ -98,7 +98,7 @@ static void check_ways(void)
 	}
 }
 
-/* What is in the cache is not ours to say; it is what the file says. */
+/* The state of the cache is not ours to say; the file has it. */
 static void check_auto(void)
 {
 	struct pinion_file file;
@@ -143,7 +143,7 @@ static void check_limits(void)
 		       "ln -s part/sda1 root/sys/dev/block/8:1") == 0);
 	make_limits("part", "256\n", "0\n");
 	expect_number(
-		"what is split at", 1280 << 10, pin_block_transfer_bytes("root", makedev(8, 0)));
+		"the unit of splits", 1280 << 10, pin_block_transfer_bytes("root", makedev(8, 0)));
 	expect_number(
 		"whole stripes", 1024 << 10, pin_block_transfer_bytes("root", makedev(8, 16)));
 	expect_number("no whole one", 512 << 10, pin_block_transfer_bytes("root", makedev(8, 32)));
@@ -182,7 +182,7 @@ static void check_nodes(void)
 	make_node("9:1", "pci1/disk", "pci1/disk", "1\n");
 	make_node("9:2", "pci2/disk", "pci2", "-1\n");
 	make_node("9:3", "pci3/disk", "pci3", NULL);
-	expect_number("of what is above the disk", 3, pin_block_node("root", makedev(9, 0)));
+	expect_number("of the layer above the disk", 3, pin_block_node("root", makedev(9, 0)));
 	expect_number("the nearest", 1, pin_block_node("root", makedev(9, 1)));
 	expect_number("of none", -1, pin_block_node("root", makedev(9, 2)));
 	expect_number("not said", -1, pin_block_node("root", makedev(9, 3)));

@@ -5,7 +5,7 @@
  * descriptor, and what it opens itself is registered there; it touches nothing
  * of the parent's, whose reads go on as registered, and whose ring lets go of
  * the file when the parent closes it, though the child lives. G5.
- * Method: a lock of flock(2) tells when the kernel has let go of a file; the
+ * Method: a lock of flock(2) shows when the kernel has let go of a file; the
  * child has closed its copy then and waits for a pipe.
  */
 #include "tests/support/child.h"

@@ -3,9 +3,10 @@
  * Goal: large transfers past the page cache leave for the kernel two at a time,
  * so it merges none of them with its neighbour on the disk; small ones, and
  * large ones through the cache, are gathered until the next poll. All end with
- * what was asked for. G2.
+ * the requested bytes. G2.
  * Method: white box: requests on a ring of our own, and its count of entries
- * that were not submitted yet. What is past the cache is the file's word only.
+ * that were not submitted yet. The file alone says whether it is read past the
+ * cache.
  */
 #include "runtime/io/request.h"
 #include "tests/support/rings.h"

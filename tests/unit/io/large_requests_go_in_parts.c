@@ -5,9 +5,9 @@
  * hole, past the cache and through it; an error, a cancel and a deadline in the
  * middle say how far it has got. With rings and without. G2, G3, G4.
  * Hazard that others met: bytes that were moved are hidden by ECANCELED.
- * Method: most of the memory is the same few pages over and over; what lies
- * around the ends of parts is memory of its own, and is compared. /dev/null
- * takes any number of bytes without a look at them, a sealed file so many.
+ * Method: most of the memory is the same few pages over and over; the bytes
+ * around the ends of parts are memory of their own, and are compared. /dev/null
+ * takes any number of bytes without reading them, a sealed file this number.
  */
 #include "tests/support/requests.h"
 #include "tests/support/scratch.h"
@@ -29,7 +29,7 @@
 #define TAIL_BYTES UINT64_C(4096)
 #define FILE_BYTES (PARTS * PART + TAIL_BYTES + 100)
 #define MAP_BYTES (FILE_BYTES + PART)
-/* So many parts that something else comes in between. */
+/* Enough parts that other requests come in between. */
 #define ENDLESS_BYTES (UINT64_C(1) << 46)
 
 enum {
@@ -130,8 +130,8 @@ static void check_read(struct pinion_file *file, const char *what)
 	expect_number(what, (long long)FILE_BYTES, requests_do(runtime, &one));
 	expect_number("done", (long long)FILE_BYTES, (long long)request->done_bytes);
 	check_seams();
-	/* Past the cache, kernels fill up what was asked for. */
-	expect_true("nothing behind the end", file->is_direct != 0 || memory[FILE_BYTES] == 0xaa);
+	/* Past the cache, kernels fill the whole of the requested length. */
+	expect_true("nothing after the end", file->is_direct != 0 || memory[FILE_BYTES] == 0xaa);
 	after = runtimes_counters(runtime);
 	expect_number("one request", 1,
 		(long long)(after.requests_completed - before.requests_completed));
@@ -207,7 +207,7 @@ static void check_error(void)
 	close(file.fd);
 }
 
-/* What is not looked at need not be there, only such that it could be. */
+/* Memory that is never read need not exist, only be valid. */
 static void begin_endless(struct requests_one *one, struct pinion_file *file)
 {
 	begin_write(one, file, ENDLESS_BYTES);
@@ -259,7 +259,7 @@ static void check_cancel(void)
 	close(file.fd);
 }
 
-/* On a machine that stands still the first part may come too late. */
+/* On a paused machine the first part may come too late. */
 static void check_deadline(void)
 {
 	struct pinion_file file = runtimes_plain_file(open("/dev/null", O_RDWR | O_CLOEXEC));

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: limits of a runtime and of a device are taken, refused, kept and told:
- * no more requests are in a device than its depth, on the figures' word; a rate
- * holds back what is beyond it until it is lifted or the request is cancelled,
+ * Goal: limits of a runtime and of a device are taken, refused, kept and
+ * reported: no more requests are in a device than its depth, by its statistics;
+ * a rate holds back the excess until it is lifted or the request is cancelled,
  * and files have turns. Each error of pinion/limit.h. G2.
- * Method: reads of a file of our own, from outside; what must wait is held back
- * by a rate of one byte in a second, so nothing depends on a time. And rates
- * that are changed while it runs have to show in the time that all reads take:
- * less than the documented bound cannot be, however slow the machine.
+ * Method: reads of a file of our own, from outside; a rate of one byte in a
+ * second holds back those that must wait, so nothing depends on a time. And
+ * rates that are changed while it runs have to show in the time that all reads
+ * take: less than the documented bound cannot be, however slow the machine.
  */
 #include "runtime/base/base.h"
 #include "runtime/io/device.h"
@@ -174,7 +174,7 @@ static void check_rate(bool counts_bytes, bool is_device)
 			break;
 		}
 	}
-	expect_number("one that waits is cancelled", 1, lasting);
+	expect_number("a waiting one is cancelled", 1, lasting);
 	await_ends(2);
 	/* Held back, as soon as their worker has looked at them. */
 	while (counts_bytes && figures().throttled == throttled) {
@@ -193,7 +193,10 @@ static void check_rate(bool counts_bytes, bool is_device)
 /* `per_second` blocks, by their bytes or by their number. */
 static void check_time(uint32_t per_second, bool counts_bytes)
 {
-	/* What may go out besides, by each of two workers and once more. */
+	/*
+	 * The amount that may go out besides, by each of two workers and once
+	 * more.
+	 */
 	uint32_t share = per_second / 1000 > 1 ? per_second / 1000 : 1;
 	uint64_t least_ns = (READS - 3 * share) * UINT64_C(1000000000) / per_second - 10000000;
 	uint64_t began_ns = pinion_clock_now_ns();

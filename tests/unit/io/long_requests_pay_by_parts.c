@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: a rate is paid by a long request part after part, so that others go on
- * beside one whose whole price is days; what it has no right to yet it does not
- * get, and while it waits for that it can be cancelled and come too late. One
- * that has had a part is in its device's figures, however it ends. With rings,
+ * beside one whose whole price is days; it gets nothing before its turn, and
+ * while it waits for that it can be cancelled and come too late. A request that
+ * has had a part is in its device's figures, however it ends. With rings,
  * without, and with those that others may reap. G2.
- * Method: /dev/null takes any number of bytes without a look at them. What must
- * wait is held back by a rate of a byte in a second; what is timed has a least
- * time alone, which is one however slow the machine.
+ * Method: /dev/null takes any number of bytes without reading them. A rate of a
+ * byte in a second holds back requests that must wait; timed ones have a least
+ * time alone, which holds however slow the machine.
  */
 #include "runtime/io/request.h"
 #include "tests/support/requests.h"
@@ -21,10 +21,10 @@
 #define ENDLESS_BYTES (UINT64_C(1) << 46)
 #define RATE (UINT64_C(1) << 30)
 /*
- * Where the bytes are that no one looks at, and room for as many as go out
- * until a machine that stands still gets to the cancel. AddressSanitizer looks
- * at the rights of what is passed to the C library, and keeps them from 2 GiB
- * on; ThreadSanitizer knows of nothing that lies high.
+ * The place of the bytes that are never read, and room for as many as go out
+ * until a paused machine gets to the cancel. AddressSanitizer checks the rights
+ * of memory passed to the C library, and keeps them from 2 GiB on;
+ * ThreadSanitizer knows of no memory at high addresses.
  */
 #ifdef __SANITIZE_ADDRESS__
 #define SOMEWHERE (UINT64_C(1) << 45)
@@ -48,7 +48,10 @@ static void limit(uint64_t bytes_per_second)
 
 	pinion_limits_init(&limits);
 	limits.bytes_per_second = bytes_per_second;
-	/* One that is set is exact: workers keep nothing of it in advance. */
+	/*
+	 * A limit that a user has set is exact: workers keep nothing of it in
+	 * advance.
+	 */
 	limits.depth_count = SHORTS;
 	expect_number("limits", 0, pinion_runtime_set_limits(runtime, &limits));
 }
@@ -84,7 +87,7 @@ static void check_others_go_on(void)
 	expect_number("cancel", 0, pinion_request_cancel(runtime, &endless.request));
 	expect_number("cancelled", -ECANCELED, requests_await(&endless));
 	expect_number("whole parts", 0, (long long)(endless.request.done_bytes % PART));
-	/* Wherever it was cancelled; none where the machine stood still. */
+	/* At whatever point it was cancelled; none where the machine paused. */
 	device = figures();
 	if (endless.request.done_bytes > 0) {
 		expect_number("requests", SHORTS + 1, (long long)device.requests);
@@ -95,7 +98,10 @@ static void check_others_go_on(void)
 
 static void check_time(void)
 {
-	/* What may go out besides: by each of two workers, and once more. */
+	/*
+	 * The amount that may go out besides: by each of two workers, and once
+	 * more.
+	 */
 	uint64_t least_ns = (PARTS - 3) * PART * UINT64_C(1000000000) / RATE - 10 * 1000 * 1000;
 	struct requests_one one;
 	uint64_t began_ns = pinion_clock_now_ns();
@@ -120,7 +126,7 @@ static void check_held_back(bool has_deadline)
 	if (has_deadline) {
 		one.request.deadline_ns = pinion_clock_now_ns() + 50 * 1000 * 1000;
 		expect_number("too late", -ETIME, requests_do(runtime, &one));
-		expect_true("a part, or none where the machine stands still",
+		expect_true("a part, or none where the machine paused",
 			one.request.done_bytes == PART || one.request.done_bytes == 0);
 		return;
 	}

@@ -2,9 +2,9 @@
 /*
  * Goal: a read past the cache that fails for its sectors is tried once more, in
  * an enter of its own, so that the kernel makes it one request with no other:
- * what is sound then comes. G4.
- * Hazard that others met: neighbours on the disk that are submitted together
- * are one request for the device, and a bad sector of one fails both.
+ * sound sectors then come. G4. Hazard that others met: neighbours on the disk
+ * that are submitted together are one request for the device, and a bad sector
+ * of one fails both.
  * Method: white box: reads of a file of pages that are said to go past the
  * cache end with made-up errors the first time.
  */

@@ -2,11 +2,11 @@
 /*
  * Goal: with `polled`, reads and writes are right whether the device polls, or
  * refuses them one by one, which is remembered, or the kernel refuses the ring;
- * what is large, or goes through the cache, is never tried; and there is no
+ * large transfers, or those through the cache, are never tried; and there is no
  * second ring where none is asked for, rings are shared or there is no
  * io_uring. Which devices poll is read from sysfs, for a partition from its
- * disk's part of it. G12.
- * Hazard that others met: a device that does not poll never completes.
+ * disk's part of it. G12. Hazard that others met: a device that does not poll
+ * never completes.
  * Method: the devices of this machine, most of which refuse; a copy of the host
  * that refuses the ring; a sysfs of the test's own.
  */
@@ -38,10 +38,10 @@ static void start(uint32_t polled, uint32_t sharing, uint32_t io_level)
 {
 	struct pinion_config config;
 
-	/* One that is alone never shares its ring. */
+	/* An only worker never shares its ring. */
 	runtimes_config(&config, sharing == PINION_RING_SHARED ? 2 : 1, io_level);
 	runtimes_tuning.polled = polled;
-	/* Somebody looks at its rings all the while. */
+	/* The watchdog checks its rings all the while. */
 	runtimes_tuning.cq_stall_us = 100;
 	runtimes_tuning.ring_sharing = sharing;
 	runtime = NULL;
@@ -209,7 +209,7 @@ static void check_sysfs(void)
 	expect_ready("link", symlink("../../disk/part", "sys/dev/block/8:1") == 0);
 	put("sys/disk/dev", "8:0\n");
 	put("sys/disk/part/partition", "1\n");
-	expect_true("it does not tell", !is_polled(0) && !is_polled(1));
+	expect_true("it has no report", !is_polled(0) && !is_polled(1));
 	put("sys/disk/queue/io_poll", "0\n");
 	expect_true("it does not poll", !is_polled(0) && !is_polled(1));
 	put("sys/disk/queue/io_poll", "1\n");

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: what a limiter lets go in any span of time is at most what its rates
- * have in that span, and 10 ms, and a reservation for each worker; it is not
- * much less either; rates may change at any time and hold from then on, also
- * for what was reserved before. G2.
- * Method: a clock of our own; workers that want something of a random size all
- * the time, and start it when they are told; every span between two starts is
- * looked at by a running minimum; PINION_SEED.
+ * Goal: a limiter grants in any span of time at most its rates' amount for that
+ * span, and 10 ms, and a reservation for each worker; it grants not much less
+ * either; rates may change at any time and hold from then on, also for
+ * reservations made before. G2.
+ * Method: a clock of our own; workers that want a random amount all the time,
+ * and start when they are granted it; a running minimum checks every span
+ * between two starts; PINION_SEED.
  */
 #include "runtime/base/base.h"
 #include "runtime/io/rate_limit.h"
@@ -49,7 +49,7 @@ static void set(uint64_t bytes, uint64_t requests)
 	pin_limiter_set(&limiter, &host, rates);
 }
 
-/* The one that may go first does; the clock moves there. */
+/* The worker that may go first does; the clock moves there. */
 static struct model_worker *start_next(void)
 {
 	struct model_worker *next = NULL;

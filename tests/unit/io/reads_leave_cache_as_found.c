@@ -2,11 +2,11 @@
 /*
  * Goal: a buffered read of a file of which nothing was cached leaves nothing in
  * the cache, by RWF_DONTCACHE where the file system has it, else by a DONTNEED
- * behind it; one that refuses the flag although it seemed to take it is read
- * all the same; the counters tell which it was. Who asks for the cache by name
- * keeps it. G3.
+ * after it; a file that refuses the flag although it seemed to take it is read
+ * all the same; the counters say which it was. A user that asks for the cache
+ * by name keeps it. G3.
  * Method: a file just evicted, read whole by one request, with a ring and
- * without; mincore(2) says what is cached. A memfd refuses the flag.
+ * without; mincore(2) says which pages are cached. A memfd refuses the flag.
  */
 #include "runtime/io/file.h"
 #include "tests/support/cached.h"
@@ -90,13 +90,13 @@ static void check_cold(void)
 	has_flag = (file.flags & PIN_FILE_DONTCACHE) != 0;
 	expect_number("asking reads nothing", 0, cached_count(file.fd, PAGES));
 	read_whole("with the flag", &file, has_flag ? 1 : 0, has_flag ? 0 : 1);
-	expect_number("left behind", 0, cached_count(file.fd, PAGES));
+	expect_number("left in the cache", 0, cached_count(file.fd, PAGES));
 	pinion_file_close(&file);
 
 	adopt(&file, &skips);
 	expect_true("not asked", (file.flags & PIN_FILE_DONTCACHE) == 0);
 	read_whole("without it", &file, 0, 1);
-	expect_number("left behind", 0, cached_count(file.fd, PAGES));
+	expect_number("left in the cache", 0, cached_count(file.fd, PAGES));
 	pinion_file_close(&file);
 
 	expect_number("by name", 0, pinion_file_open(&file, "file", PINION_DIRECT_NEVER));
@@ -105,7 +105,7 @@ static void check_cold(void)
 	pinion_file_close(&file);
 }
 
-/* As one whose file system would turn out not to have it. */
+/* As a file whose file system would turn out not to have it. */
 static void check_refused(void)
 {
 	int fd = memfd_create("refuses", MFD_CLOEXEC);

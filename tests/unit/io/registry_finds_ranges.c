@@ -3,8 +3,8 @@
  * Goal: the range that holds a buffer follows from its address, in one region
  * and among many, and nothing that is not registered has one; when the kernel
  * refuses, halves are tried and the rest stays without. W3, C21.
- * Method: a double of the one liburing call that takes ranges, which grants so
- * many bytes; regions of addresses that are never touched.
+ * Method: a double of the one liburing call that takes ranges, which grants a
+ * given number of bytes; regions of addresses that are never touched.
  */
 #include "runtime/base/base.h"
 #include "runtime/io/registered_buffers.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: misaligned requests are refused; short, interrupted and refused reads
- * go on where they stood, a bounded number of times, and end with the right
- * result; all other errors pass through.
- * Hazard that others met: a short direct read goes on where it stood, which is
- * unaligned, and is refused, or tried for ever.
+ * continue at their offset, a bounded number of times, and end with the right
+ * result; all other errors pass through. Hazard that others met: a short direct
+ * read continues at its offset, which is unaligned, and is refused, or tried
+ * for ever.
  * Method: white box: made-up results are handed to pin_request_complete on a
  * fallback ring that is never polled, and the entry it queues is looked at.
  */
@@ -136,7 +136,7 @@ static void check_priority(void)
 	expect_end("the rest", SIZE - 10, SIZE);
 }
 
-/* One that its lane asks for is dropped where it is refused, with no end. */
+/* A priority from its lane is dropped where it is refused, without an error. */
 static void check_lane_priority(int32_t refusal)
 {
 	struct io_uring_sqe sqe = {0};
@@ -218,7 +218,7 @@ static void check_short_reads(void)
 	expect_on("one block", 512, 1024);
 	expect_end("to the size", SIZE - 1024, SIZE);
 
-	/* A size that is not told: only a read of nothing is the end. */
+	/* An unknown size: only a read of nothing is the end. */
 	begin(0, 1, 0);
 	expect_on("unsized", 100, 100);
 	expect_end("unsized, nothing", 0, 100);
@@ -319,7 +319,7 @@ static void check_short_writes(void)
 	op = PINION_OP_WRITE;
 	begin(0, 1, SIZE);
 	expect_on("after 1000", 1000, 1000);
-	expect_on("behind the old size", SIZE, 1000 + SIZE);
+	expect_on("after the old size", SIZE, 1000 + SIZE);
 	expect_on("nothing", 0, 1000 + SIZE);
 	expect_number("so far", 1000 + SIZE, (long long)request.done_bytes);
 	expect_end("no space", -ENOSPC, -ENOSPC);
@@ -334,7 +334,7 @@ static void check_short_writes(void)
 	op = PINION_OP_READ;
 }
 
-/* Cancelled, it goes on no more; what came first counts. */
+/* Cancelled, it goes on no more; the first outcome counts. */
 static void check_ended_early(void)
 {
 	static const int32_t errors[] = {-ECANCELED, -EINTR, -EAGAIN, -512};
@@ -349,7 +349,7 @@ static void check_ended_early(void)
 	begin(0, 1, SIZE);
 	pin_request_of(&request)->ended_by = -ECANCELED;
 	expect_end("a part", 100, -ECANCELED);
-	expect_number("of so many bytes", 100, (long long)request.done_bytes);
+	expect_number("of that many bytes", 100, (long long)request.done_bytes);
 	begin(0, 1, SIZE);
 	pin_request_of(&request)->ended_by = -ECANCELED;
 	expect_end("whole all the same", LENGTH, LENGTH);

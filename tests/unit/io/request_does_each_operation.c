@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: each operation does what its system call does, with and without a
+ * Goal: each operation has the effect of its system call, with and without a
  * ring, past the cache and through it, and beyond 2^53 bytes; a tail that is
  * not aligned is refused and can be cut instead; files open as their options
- * say; what is written from a buffer of the worker goes as registered memory.
- * G2, G3, G4.
+ * say; writes from a buffer of the worker go as registered memory. G2, G3, G4.
  * Method: each is submitted from outside and looked at with plain system calls;
  * expected errors are those of the kernel.
  */
@@ -66,7 +65,7 @@ static void check_content(const char *path, size_t bytes)
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
 	expect_number("size", (long long)bytes, pread(fd, read_back, BYTES, 0));
-	expect_true("what was written is there", memcmp(written, read_back, bytes) == 0);
+	expect_true("written bytes are there", memcmp(written, read_back, bytes) == 0);
 	close(fd);
 }
 
@@ -81,7 +80,7 @@ static void check_transfers(uint32_t direct)
 	expect_true("direct only if asked", file.is_direct == 0 || direct == PINION_DIRECT_ALWAYS);
 	expect_number("write", BYTES - BLOCK,
 		requests_transfer(runtime, PINION_OP_WRITE, &file, written, 0, BYTES - BLOCK));
-	expect_number("write behind it", BLOCK,
+	expect_number("write after it", BLOCK,
 		requests_transfer(runtime, PINION_OP_WRITE, &file, written + BYTES - BLOCK,
 			BYTES - BLOCK, BLOCK));
 	expect_number("fsync", 0, on_file(PINION_OP_FSYNC, &file));
@@ -91,8 +90,8 @@ static void check_transfers(uint32_t direct)
 	/* The file has grown since it was opened empty. */
 	expect_number("read", BYTES,
 		requests_transfer(runtime, PINION_OP_READ, &file, read_back, 0, BYTES));
-	expect_true("what was written", memcmp(written, read_back, BYTES) == 0);
-	expect_number("read behind the end", 0,
+	expect_true("bytes written", memcmp(written, read_back, BYTES) == 0);
+	expect_number("read after the end", 0,
 		requests_transfer(runtime, PINION_OP_READ, &file, read_back, BYTES, BLOCK));
 	expect_number("read across the end", BLOCK,
 		requests_transfer(runtime, PINION_OP_READ, &file, read_back, BYTES - BLOCK,
@@ -127,7 +126,7 @@ static int64_t allocate(struct pinion_file *file, uint64_t offset, uint64_t leng
 	return requests_do(runtime, &one);
 }
 
-/* Where a double could not tell one byte from the next. */
+/* Where a double could not represent the next byte. */
 static void check_far(void)
 {
 	uint64_t offset = (UINT64_C(1) << 53) + 1;
@@ -146,10 +145,10 @@ static void check_far(void)
 	for (int i = 0; i < FAR_BYTES; i++) {
 		expect_number("nothing before it", 0, read_back[i]);
 	}
-	expect_true("what was written", memcmp(written, read_back + FAR_BYTES, FAR_BYTES) == 0);
+	expect_true("bytes written", memcmp(written, read_back + FAR_BYTES, FAR_BYTES) == 0);
 	expect_number("read to the end", BLOCK - 1,
 		requests_transfer(runtime, PINION_OP_READ, &file, read_back, offset + 1, BYTES));
-	expect_true("what was written, from the next byte on",
+	expect_true("bytes written, from the next byte on",
 		memcmp(written + 1, read_back, FAR_BYTES - 1) == 0);
 	pinion_file_close(&file);
 }
@@ -174,11 +173,11 @@ static void check_allocate(void)
 	expect_number("out of range", -EINVAL, allocate(&file, INT64_MAX, 1, 0));
 	expect_number("flags that do not fit", -EOPNOTSUPP,
 		allocate(&file, 0, BLOCK, FALLOC_FL_PUNCH_HOLE));
-	expect_number("read of what is open for writing", -EBADF,
+	expect_number("read of a file open for writing", -EBADF,
 		requests_transfer(runtime, PINION_OP_READ, &file, read_back, 0, BLOCK));
 	pinion_file_close(&file);
 	expect_number("open", 0, open_by_request(&file, "allocated", NULL));
-	expect_number("write to what is open for reading", -EBADF,
+	expect_number("write to a file open for reading", -EBADF,
 		requests_transfer(runtime, PINION_OP_WRITE, &file, written, 0, BLOCK));
 	expect_number("resize of it", -EINVAL, pinion_file_resize(&file, 0));
 	pinion_file_close(&file);

@@ -5,8 +5,8 @@
  * without a ring; a batch starts whole or not at all; each error code of
  * pinion/request.h is what its cause gives. G2, G4.
  * Hazard that others met: a cancelled request whose buffer is free too soon.
- * Method: reads of a pipe that nobody writes to, timeouts that never come, and
- * a worker that is held while its inbox fills.
+ * Method: reads of a pipe without a writer, timeouts that never come, and a
+ * worker that is held while its inbox fills.
  */
 #include "tests/support/requests.h"
 #include "tests/support/scratch.h"

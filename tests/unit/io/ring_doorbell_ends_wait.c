@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: another thread's doorbell ends the owner's wait, the current one or
- * the next, with either kind of doorbell and on each set-up step, also after
+ * Goal: another thread's doorbell ends the owner's wait, the current one or the
+ * next, with either kind of doorbell and on each set-up step, also after
  * everything in flight was cancelled. A wait with a deadline lasts until then,
- * and one that the kernel could not add to its clock not longer than it can.
+ * and a deadline beyond the kernel's clock means the longest wait it can do.
  * AS-30.
  * Method: rounds of ring, wait, answer; a lost doorbell hangs and trips the
  * watchdog. A read of an empty pipe stays in flight as in a real park.

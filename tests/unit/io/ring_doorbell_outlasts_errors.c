@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: a doorbell message that the kernel refuses for want of memory, for now
- * or for a signal is sent again until the kernel takes it; one that it refuses
+ * or for a signal is sent again until the kernel takes it; a message refused
  * since the ring is full of completions is not, as these end the wait.
  * Method: a host whose ring_register answers from a script and whose yield is
  * counted; no ring is needed.

@@ -4,7 +4,7 @@
  * that the program was not to use. G7.
  * Method: this thread keeps to one CPU, is bound to it as workers are, and then
  * may use all again; an fsync is always done by a thread of the kernel's, and
- * /proc tells its mask, which without the call would be all. Then a runtime of
+ * /proc shows its mask, which without the call would be all. Then a runtime of
  * one worker; there, kernels since 6.2 leave its threads no other CPU anyway.
  */
 #include "tests/support/requests.h"
@@ -93,7 +93,7 @@ static struct pinion_file open_file(void)
 	return file;
 }
 
-/* 0 where there is no io_uring, or one that cannot be told so. */
+/* 0 where there is no io_uring, or no way to set the mask. */
 static uint32_t sync_by_ring(unsigned cpu, const cpu_set_t *all)
 {
 	struct pinion_file file = open_file();

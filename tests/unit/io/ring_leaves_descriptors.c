@@ -4,7 +4,7 @@
  * process may open to files, and a ring that cannot have all it needs keeps
  * none. W16, C20.
  * Method: a limit of 16, and as many taken before that the ring, or the
- * doorbell behind it, would be the first of the last five.
+ * doorbell after it, would be the first of the last five.
  */
 #include "tests/support/rings.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: when the locked-memory limit forbids registering, that is told and
+ * Goal: when the locked-memory limit forbids registering, a message says so and
  * reads go on; where it is allowed, ranges are found again.
  * Method: an ordinary user's child with a limit of 64 KiB registers 2 MiB.
  */
@@ -34,7 +34,7 @@ static void check_read(struct pin_ring *ring)
 	sqe->user_data = 8;
 	rings_await(ring, &delivered, 1);
 	expect_number("bytes read", 4, delivered.last_result);
-	expect_number("what was read", 0, memcmp(memory, "text", 4));
+	expect_number("bytes read", 0, memcmp(memory, "text", 4));
 }
 
 static int register_as_nobody(void *arg)
@@ -61,7 +61,7 @@ static int register_as_nobody(void *arg)
 	}
 	expect_number("why not all of it", -ENOMEM, error);
 	expect_true("within the limit", registered <= limit.rlim_cur);
-	expect_number("index of what is not registered", -1,
+	expect_number("index of unregistered memory", -1,
 		pin_ring_registered_index(&ring, memory + registered, 4096));
 	check_read(&ring);
 	rings_end(&ring);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: the credit bounds what is in flight, NULL is the answer beyond it, and
- * all completions are delivered, also far more than one enter hands over.
- * G1.
- * Hazard that others met: what is deferred comes by twenty at a time.
+ * Goal: the credit bounds the number in flight, NULL is the answer beyond it,
+ * and all completions are delivered, also far more than one enter hands over.
+ * G1. Hazard that others met: deferred completions come by twenty at a time.
  * Method: entries until refused, NOPs and reads of pipes that become ready all
  * at once; then again, which needs the credit back.
  */

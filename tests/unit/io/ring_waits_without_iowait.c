@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: a worker that sleeps in its ring with a read pending does not show as
- * waiting for a disk: where the kernel can be told so each wait says it
- * (IORING_ENTER_NO_IOWAIT), and where it cannot, or is not to be, none does,
+ * waiting for a disk: where the kernel has a flag for that each wait sets it
+ * (IORING_ENTER_NO_IOWAIT), and where it has not, or is not to be, none does,
  * since such a kernel refuses the flag. C10, W14.
- * Method: a copy of the host whose ring_enter notes the flags and writes what
- * the read of a pipe waits for; with the kernel as it is and with one that
- * lacks the feature.
+ * Method: a copy of the host whose ring_enter notes the flags and writes the
+ * byte that the read of a pipe waits for; with the kernel as it is and with a
+ * kernel that lacks the feature.
  */
 #include "tests/support/rings.h"
 #include "tests/support/runtimes.h"
@@ -15,8 +15,8 @@ enum { LIMIT_SECONDS = 30, READS = 20 };
 
 static int ends[2];
 static uint32_t wait_count;
-static uint32_t quiet_count; /* waits that were told */
-static uint32_t stray_count; /* enters that do not wait, but were told */
+static uint32_t quiet_count; /* waits with the flag */
+static uint32_t stray_count; /* enters with the flag that do not wait */
 static bool has_written;     /* since the last read was made */
 
 static int enter(int fd, uint32_t to_submit, uint32_t min_complete, uint32_t flags, void *argument,
@@ -81,7 +81,7 @@ int main(void)
 	rings_require();
 	can_be_told = pin_kernel_has(&rings_kernel, PINION_IO_NO_IOWAIT);
 	if (can_be_told) {
-		check("waits that are told", true);
+		check("waits with the flag", true);
 	} else {
 		printf("this kernel counts all such waits as iowait\n");
 	}

@@ -37,7 +37,7 @@ static void count_exit(struct io_uring *ring)
 	pin_host_linux.ring_exit(ring);
 }
 
-/* What is refused here does not come back. */
+/* A completion refused here does not come back. */
 static bool await_nothing(uint64_t bytes, uint32_t *tries)
 {
 	(void)bytes;
@@ -67,7 +67,7 @@ static void check_works(struct pin_ring *ring)
 	expect_number("in flight", 0, ring->in_flight);
 }
 
-/* "dc" of the mapping that it lies in. */
+/* "dc" of the mapping that holds it. */
 static bool is_kept_from_children(const void *memory)
 {
 	FILE *maps = fopen("/proc/self/smaps", "re");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: pieces carved from an arena are aligned as asked, lie within it and
- * never overlap; what does not fit is refused and changes nothing; the piece
+ * Goal: pieces carved from an arena are aligned as asked, within it, and never
+ * overlap; a piece that does not fit is refused and changes nothing; the piece
  * carved last can be given back, and no other. A runtime sets pool_bytes aside
  * beside its buffers. W2, BP-48, BP-49.
  * Method: random pieces until the arena is full, in a map of its blocks of 64
@@ -27,7 +27,7 @@ static void take(const struct pin_arena *arena, const uint8_t *memory, size_t by
 {
 	size_t first = (size_t)(memory - arena->memory) / BLOCK;
 
-	expect_true("a piece lies within the arena",
+	expect_true("a piece is within the arena",
 		memory >= arena->memory && memory + bytes <= arena->memory + arena->bytes);
 	expect_number("alignment", 0, (long long)((uintptr_t)memory % align));
 	for (size_t i = first; i < first + bytes / BLOCK; i++) {
@@ -67,7 +67,7 @@ static void check_edges(struct pin_arena *arena)
 
 	arena->carved_bytes = 0;
 	expect_true("more than all of it", pin_arena_carve(arena, arena->bytes + 1, BLOCK) == NULL);
-	expect_true("so much that it wraps", pin_arena_carve(arena, SIZE_MAX, BLOCK) == NULL);
+	expect_true("a size that wraps", pin_arena_carve(arena, SIZE_MAX, BLOCK) == NULL);
 	first = pin_arena_carve(arena, BLOCK, BLOCK);
 	expect_true("one after the other, so that it wraps",
 		pin_arena_carve(arena, SIZE_MAX - BLOCK + 1, BLOCK) == NULL);
@@ -99,7 +99,7 @@ static void check_runtime(uint64_t pool_bytes)
 		expect_number("buffers and no more are carved", (long long)carved,
 			(long long)arena->carved_bytes);
 		memory = pin_arena_carve(arena, (size_t)pool_bytes, PIN_PAGE_BYTES);
-		if (expect_true("what was set aside is there", memory != NULL)) {
+		if (expect_true("reserved memory is there", memory != NULL)) {
 			memset(memory, 1, (size_t)pool_bytes);
 		}
 	}

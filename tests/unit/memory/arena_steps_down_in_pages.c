@@ -2,11 +2,11 @@
 /*
  * Goal: an arena is aligned to 2 MiB, writable, as large as asked, on huge
  * pages rounded up to 2 MiB, on the best pages that can be had, and says which,
- * as the kernel gave them and not as it promised; what cannot be had is told.
- * W2, BP-49, C21.
+ * as the kernel gave them and not as it promised; a message names pages that
+ * cannot be had. W2, BP-49, C21.
  * Method: copies of the host whose map() refuses the first kinds, keeps no
  * promise, or gives pages that end the process when they are touched; a child
- * for whom the kernel makes no huge pages; and counts of what is mapped.
+ * for whom the kernel makes no huge pages; and counts of mapped pages.
  */
 #include "runtime/base/base.h"
 #include "runtime/host/numa.h"
@@ -44,7 +44,7 @@ static void *map_some(size_t bytes, enum pin_page_kind kind)
 
 static void count_unmap(void *memory, size_t bytes)
 {
-	/* Less than a huge page: what was only rounded up. */
+	/* Less than a huge page: the part added by rounding up. */
 	if (bytes % PIN_HUGE_PAGE_BYTES == 0 || memory == arena_memory) {
 		mapped_count--;
 		unmapped_bytes = bytes;
@@ -63,12 +63,12 @@ static size_t count_huge(const void *memory, size_t bytes)
 {
 	size_t huge_bytes = 0;
 
-	expect_number("the kernel tells of its pages", 0,
+	expect_number("the kernel reports its pages", 0,
 		pin_pages_count_huge(memory, bytes, &huge_bytes));
 	return huge_bytes;
 }
 
-/* So much on huge pages, by the calls themselves. */
+/* That amount on huge pages, by the calls themselves. */
 static bool has_huge_now(size_t bytes, enum pin_page_kind kind)
 {
 	uint8_t *memory = pin_host_linux.map(bytes, kind);
@@ -285,7 +285,9 @@ static int look_from_child(void *arg)
 	return expect_status();
 }
 
-/* ThreadSanitizer maps memory of its own into a child, which may lie there. */
+/*
+ * ThreadSanitizer maps memory of its own into a child, perhaps at that address.
+ */
 #ifdef __SANITIZE_THREAD__
 static const bool can_look_from_child = false;
 #else

@@ -55,7 +55,7 @@ static void take(void *arg, uint32_t worker_index, void *memory, size_t bytes)
 {
 	struct giver *giver = arg;
 
-	expect_true("what was given", memory >= (void *)giver->memory);
+	expect_true("the given memory", memory >= (void *)giver->memory);
 	expect_number("bytes", (long long)giver->bytes[worker_index], (long long)bytes);
 	expect_number("once", 1, giver->is_out[worker_index]);
 	giver->is_out[worker_index] = 0;
@@ -97,7 +97,7 @@ static void check_use(struct giver *giver, bool has_unmap)
 		expect_true("the memory given",
 			arena->memory == giver->memory + (size_t)i * PIECE_BYTES);
 		expect_number("no more than needed", NEEDED_BYTES, (long long)arena->bytes);
-		expect_true("buffers lie in it",
+		expect_true("buffers are in it",
 			runtime->shared.workers[i].buffers.regions[0].memory == arena->memory);
 		for (size_t at = arena->bytes; at < PIECE_BYTES; at += 4096) {
 			expect_number("beyond it", 0x5a, arena->memory[at]);
@@ -106,7 +106,7 @@ static void check_use(struct giver *giver, bool has_unmap)
 	/* Of rings there may be something, and of what all have locked. */
 	expect_true("nothing to complain of",
 		strstr(runtimes_log, "arena_map") == NULL &&
-			strstr(runtimes_log, "buffers lie on") == NULL);
+			strstr(runtimes_log, "buffers are on") == NULL);
 	pinion_runtime_destroy(runtime);
 	if (has_unmap) {
 		expect_all_back(giver);

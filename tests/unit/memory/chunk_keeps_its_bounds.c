@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: a chunk is made only when its rules hold, and then says of its data
- * what is new, where it is in the buffer and where in the object. BP-43, BP-44.
+ * which bytes are new, where it is in the buffer and where in the object.
+ * BP-43, BP-44.
  * Method: numbers by hand, at each edge of each rule.
  */
 #include "runtime/base/base.h"
@@ -125,7 +126,7 @@ static void check_buffer_end(void)
 	(void)make(0, BUFFER + HEADROOM, 0, -HEADROOM);
 	refuse("a byte too long", make_raw(0, BUFFER + 1, 0, 0));
 	refuse("a byte too far", make_raw(0, BUFFER, 0, 1));
-	refuse("begins behind the end", make_raw(0, 0, 0, BUFFER + 1));
+	refuse("begins after the end", make_raw(0, 0, 0, BUFFER + 1));
 	refuse("far too long", make_raw(0, UINT32_MAX, 0, 0));
 	refuse("far too far", make_raw(0, UINT32_MAX, 0, INT32_MAX));
 }
@@ -183,7 +184,7 @@ static void check_new_bytes(void)
 	expect_true("the prefix's last", !pinion_chunk_is_new_byte(&chunk, 1029));
 	expect_true("the first new one", pinion_chunk_is_new_byte(&chunk, 1030));
 	expect_true("the last", pinion_chunk_is_new_byte(&chunk, 1099));
-	expect_true("behind it", !pinion_chunk_is_new_byte(&chunk, 1100));
+	expect_true("after it", !pinion_chunk_is_new_byte(&chunk, 1100));
 }
 
 static void check_absolute(void)
@@ -215,7 +216,7 @@ static void check_into_buffer(void)
 	struct pinion_chunk chunk = make(1000, 100, 30, -30);
 	struct pinion_buffer buffer;
 
-	expect_true("a look", pinion_chunk_buffer(&chunk)->bytes == memory + HEADROOM);
+	expect_true("unchanged", pinion_chunk_buffer(&chunk)->bytes == memory + HEADROOM);
 	buffer = pinion_chunk_into_buffer(&chunk);
 	expect_true("the same right",
 		buffer.bytes == memory + HEADROOM && buffer.index == 3 && buffer.generation == 5);
@@ -256,7 +257,7 @@ static void check_prepend(void)
 	expect_number(
 		"new bytes where they were", 1600, (long long)pinion_chunk_new_bytes_start(&chunk));
 	expect_true("payload where it was", pinion_chunk_payload(&chunk) == memory + HEADROOM);
-	expect_true("the end of the one before",
+	expect_true("the end of the last one",
 		memcmp(pinion_chunk_data(&chunk), earlier_memory + 570, 30) == 0);
 	expect_number("nothing in front is touched", 0xee, memory[HEADROOM - 31]);
 	expect_number("nor the payload", 0xee, memory[HEADROOM]);

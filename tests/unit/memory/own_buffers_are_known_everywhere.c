@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: while a request uses a buffer that a worker has for itself, the worker
- * cannot give it back, whichever worker has the request, and who has posted it;
- * afterwards it can. A request of one that is free does not begin: -EFAULT, by
- * name of who had it. BP-23, W8.
+ * cannot give it back, whichever worker has the request or has posted it;
+ * afterwards it can. A request on a free buffer does not begin: -EFAULT, with a
+ * message that names its last holder. BP-23, W8.
  * Method: reads of a pipe by the buffer's worker, by the other, and from
  * outside, into large and small ones; what pinion_buffer_release() would abort
  * for is asked of the worker's pool.

@@ -20,7 +20,7 @@ enum {
 	BUFFERS = 8,
 	ROUNDS = 2000,
 	LIMIT_SECONDS = 60,
-	GROWN_PAGES_MAX = 128, /* stacks, and what is counted late */
+	GROWN_PAGES_MAX = 128, /* stacks, and pages counted late */
 };
 
 static struct pinion_runtime *runtime;
@@ -65,7 +65,7 @@ static void begin_wait(void *arg)
 	expect_number("await", 0, pinion_pool_acquire_async(runtime, pool, arg));
 }
 
-/* A buffer that a task owns, then one that goes from hand to hand. */
+/* A buffer that a task owns, then a buffer that goes from task to task. */
 static void use_tasks(void)
 {
 	struct pinion_pool_wait wait = {

@@ -4,7 +4,7 @@
  * goto or failure; of a task that owns one, when it has run, failed, or was
  * cancelled; and it stays out when its handle was cleared to keep it. BP-6,
  * BP-22, BP-39.
- * Method: each way, and what is available afterwards; then a runtime that is
+ * Method: each way, and the number available afterwards; then a runtime that is
  * stopped with 64 such tasks in its queues.
  */
 #include "runtime/worker/entry.h"
@@ -87,7 +87,7 @@ static int run_task(struct pinion_buffer_task *task, struct pinion_buffer *buffe
 {
 	/* The struct is ours again, and of no more use to the runtime. */
 	memset(task, 0xff, sizeof(*task));
-	expect_number("what was written", 7, buffer->bytes[0]);
+	expect_number("bytes written", 7, buffer->bytes[0]);
 	if (is_keeping) {
 		kept_buffer = *buffer;
 		*buffer = (struct pinion_buffer){NULL, 0, 0};
@@ -133,7 +133,7 @@ static void check_task(int result, bool keeps)
 	expect_number("has run", 1, pin_load_acquire_u32(&run_count));
 	expect_number("is back", QUEUED - (keeps ? 1 : 0), users_free(pool));
 	if (keeps) {
-		expect_number("what was written", 7, kept_buffer.bytes[0]);
+		expect_number("bytes written", 7, kept_buffer.bytes[0]);
 		users_give(pool, &kept_buffer);
 	}
 	users_end(pool);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: workers have a cache each, other threads one while they are attached,
- * workers of other runtimes among them; there are as many as told, and what is
- * left in one comes back when its thread leaves. BP-3, BP-4, BP-14, W1.
+ * workers of other runtimes among them; there are as many as configured, and
+ * the buffers left in a cache come back when its thread leaves. BP-3, BP-4,
+ * BP-14, W1.
  * Method: each call, on this thread, on attached threads and on workers, one
  * after the other; where each buffer came from is counted.
  */
@@ -15,7 +16,7 @@ static void check_attach(void)
 	struct pinion_pool *pool = users_pool(NULL, 2, 2, 6);
 	struct pinion_buffer buffer;
 
-	/* Without a cache: from what is listed. */
+	/* Without a cache: from the list. */
 	expect_number("not attached", -EPERM, pinion_pool_detach(pool));
 	buffer = users_take(pool);
 	expect_number("from outside", 1, (long long)users_counters(pool).outside);

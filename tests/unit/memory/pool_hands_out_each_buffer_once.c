@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: every buffer is handed out once, none when all are out, the last one
- * back is the next one out, and nobody finds anything in its pages that the
- * pool put there. BP-2, BP-22, BP-24, BP-T3, BP-T4.
+ * back is the next one out, and the pool writes nothing into its pages. BP-2,
+ * BP-22, BP-24, BP-T3, BP-T4.
  * Method: a pool with one magazine over plain memory, by its owner.
  */
 #include "tests/support/pools.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: with PINION_POOL_GUARD a touch of a free buffer faults, and of one in
- * use does not; with PINION_POOL_ZERO what comes back is zeroed, room in front
+ * Goal: with PINION_POOL_GUARD a touch of a free buffer faults, and of a buffer
+ * in use does not; with PINION_POOL_ZERO a returned buffer is zeroed, headroom
  * included; pinion_pool_clear() zeroes on demand; without any of these bytes
  * stay as they are. Where huge pages were set aside, of which a part cannot be
- * hidden, that is told. BP-42, BP-43, W8, W11.
+ * hidden, a message says so. BP-42, BP-43, W8, W11.
  * Method: children that touch, as pools are not there after a fork in a child
  * of their maker's.
  */
@@ -12,7 +12,7 @@
 #include "tests/support/users.h"
 
 enum {
-	BYTES = 8192, /* of a buffer with what is in front of it */
+	BYTES = 8192, /* of a buffer with its headroom */
 	BUFFERS = 3,
 	LAST_WORDS = 42,
 };
@@ -90,7 +90,7 @@ static int touch_free(void *arg)
 	case NOWHERE:
 		break;
 	}
-	/* With everybody's rights restored. */
+	/* With the rights of all buffers restored. */
 	users_give(pool, &buffers[0]);
 	users_give(pool, &buffers[2]);
 	users_end(pool);
@@ -105,7 +105,7 @@ static void expect_child(const char *what, struct touch touch, int wanted)
 
 	/* Of huge pages that were set aside a part cannot be hidden. */
 	if (wanted != LAST_WORDS && strstr(output, unguarded) != NULL) {
-		printf("%s: no guard on huge pages that were set aside, as it is told\n", what);
+		printf("%s: no guard on huge pages that were set aside, as documented\n", what);
 		wanted = LAST_WORDS;
 	}
 	expect_number(what, wanted, child_code(status));
@@ -147,7 +147,7 @@ static void check_bytes(uint32_t flags)
 		is_filled(buffer.bytes - 4096, is_zeroing ? 0 : 0xa5));
 	memset(buffer.bytes - 4096, 0xa5, BYTES);
 	expect_number("clear", 0, pinion_pool_clear(pool, &buffer));
-	expect_true("cleared, and what is in front", is_filled(buffer.bytes - 4096, 0));
+	expect_true("cleared, with the headroom", is_filled(buffer.bytes - 4096, 0));
 	users_give(pool, &buffer);
 	users_end(pool);
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: whatever is done to a pool in whatever order, a buffer is handed out
- * when the books say that one is free and never otherwise, one that is out is
- * not handed out, stale handles are refused without effect, and each free
- * buffer lies in exactly one place: a magazine of its own node, that one's
- * tray, a bundle of another node, or its home's list; and an address leads to
- * the buffer it lies in. BP-9, BP-22, BP-23, BP-24, BP-26.
+ * when the books say that one is free and never otherwise, a buffer that is out
+ * is not handed out, stale handles are refused without effect, and each free
+ * buffer is in exactly one place: a magazine of its own node, that magazine's
+ * shared stash, a remote-free batch of another node, or its home's list; and an
+ * address leads to the buffer it is in. BP-9, BP-22, BP-23, BP-24, BP-26.
  * Method: seeded sequences of acquires and releases by random owners and from
  * outside, flushes and mistakes, on pools of random shape, against an array of
- * who has what; all places are walked after each step.
+ * the holders; all places are walked after each step.
  */
 #include "tests/support/pools.h"
 #include "tests/support/random.h"
@@ -34,7 +34,9 @@ static uint32_t free_count;
 static uint64_t mistake_count;
 static uint32_t node_of_magazine[MAGAZINES_MAX];
 
-/* The magazine's owner gave this one back last, and nobody came since. */
+/*
+ * The magazine's owner gave this one back last, and no other thread came since.
+ */
 static uint32_t newest[MAGAZINES_MAX];
 
 static void forget_newest(void)

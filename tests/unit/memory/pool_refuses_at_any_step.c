@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: a release in the midst of which another thread gives back the same
- * handle, or begins a request of the buffer, is told apart from it: one of the
- * two is refused in its call, and told of. So is one in the midst of a
+ * handle, or begins a request of the buffer, is distinguished from it: one of
+ * the two is refused in its call, with a message. So is one in the midst of a
  * request's beginning. BP-13, BP-23, W5, W8.
  * Method: a thread acts instruction by instruction, by the processor's trap
- * flag. At the n-th the other thread acts, and it waits, unless the other
- * waits for it; n goes from the first to behind the last. That the other waits
- * at some steps is what shows that the method meets the moment between the look
- * and the store.
+ * flag. At the n-th the other thread acts, and it waits, unless the other waits
+ * for it; n goes from the first instruction to the one after the last. The
+ * waits of the other thread at some steps show that the method meets the moment
+ * between the load and the store.
  */
 #include "runtime/api/internal.h"
 #include "tests/support/sanitized.h"
@@ -43,8 +43,8 @@ enum order {
 
 struct game {
 	const char *what;
-	bool is_holder; /* who steps has a cache and took it; else the other */
-	enum order own; /* what is done in steps */
+	bool is_holder; /* the stepping thread has a cache and took it; else the other */
+	enum order own; /* the call done in steps */
 	enum order other;
 	bool has_to_wait;  /* the other, somewhere, where there is a short way */
 	bool waits_always; /* there is one for this with all flags */

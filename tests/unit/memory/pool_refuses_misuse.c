@@ -2,11 +2,12 @@
 /*
  * Goal: a buffer given back twice, a pointer that is not one of the pool's, one
  * into the middle, and a release before the kernel is done are each refused by
- * the call that does it, by name of who had it, and harm nothing. One that
- * another than its owner gave back takes its owner a locked instruction, until
- * only he has done so for long. BP-13, BP-23, W5, W8.
+ * the call that does it, with the name of the last holder, and harm nothing. A
+ * buffer that another thread than its owner gave back takes its owner a locked
+ * instruction, until the owner alone has used it for long. BP-13, BP-23, W5,
+ * W8.
  * Method: each mistake, its code, its message, and the counts afterwards; then
- * uses by the owner of one that was given back by another.
+ * uses by the owner of a buffer that was given back by another.
  */
 #include "tests/support/pools.h"
 
@@ -157,7 +158,7 @@ static void check_no_guard(void)
 	expect_said("free buffers cannot be guarded");
 	buffer = pools_take(&pool, 0);
 	pools_give(&pool, 0, &buffer);
-	expect_text("told once", "", pools_log);
+	expect_text("logged once", "", pools_log);
 	pin_pool_fini(&pool);
 }
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: of two threads that give back one handle in the same instant exactly
- * one is refused, in that call, by name of who had the buffer last; the other's
- * is what happened. BP-13, BP-23, W5, W8.
+ * one is refused, in that call, with the name of the last holder; the other's
+ * takes effect. BP-13, BP-23, W5, W8.
  * Method: rounds in which two threads leave a barrier together, each with a
  * copy of the handle, all ways round: whose cache it was taken from, or that
- * neither has one; the buffer is known to be shared, or not. After each the
- * results, the message and what is there are looked at, before anybody takes
- * the buffer again.
+ * neither has one; the buffer is known to be shared, or not. After each round
+ * the test checks the results, the message and the state, before any thread
+ * takes the buffer again.
  */
 #include "runtime/api/internal.h"
 #include "tests/support/rounds.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: where buffers lie at first, where they come from, and where they go.
+ * Goal: where buffers are at first, where they come from, and where they go.
  * BP-5, BP-7, BP-10, BP-11, BP-12, BP-13, BP-15, BP-16, BP-17, BP-19, BP-25,
  * BP-T2, BP-T5, W9, W10.
  * Method: one thread plays all owners and the threads without a magazine; the
@@ -53,7 +53,10 @@ static uint64_t steals_of(const struct pin_pool *pool)
 	return pin_load_relaxed_u64(&pool->steals);
 }
 
-/* BP-17: with a reserve of a third nobody robs while each has its share. */
+/*
+ * BP-17: with a reserve of a third no thread robs another while each has its
+ * share.
+ */
 static void check_reserve(void)
 {
 	enum { OWNERS = 4, SHARE = 3, ROUNDS = 100 };
@@ -74,7 +77,7 @@ static void check_reserve(void)
 	pin_pool_fini(&pool);
 }
 
-/* BP-19: own magazine, tray, list, spill and refill, and nobody waits. */
+/* BP-19: own magazine, shared stash, list, spill and refill, without a wait. */
 static void check_no_lock(void)
 {
 	enum { ALL = 8 };
@@ -99,13 +102,13 @@ static void check_no_lock(void)
 	}
 	expect_true("refilled", pin_meter_read(&pool.magazines[0].refills) > 0);
 	expect_true("spilled", pin_meter_read(&pool.magazines[0].spills) > 0);
-	/* Only marked as robbed, which makes its owner lay out. */
+	/* Only marked as robbed, which makes its owner publish buffers. */
 	buffers[0] = pools_take(&pool, 1);
 	pin_pool_flush(&pool, 1);
 	pools_give(&pool, 1, &buffers[0]);
 	expect_number("on the tray", 1, pin_tray_count(&pool.magazines[1].tray));
 	expect_number("and off it", buffers[0].index, pools_take(&pool, 1).index);
-	expect_number("nobody was robbed", 0, (long long)steals_of(&pool));
+	expect_number("no magazine was robbed", 0, (long long)steals_of(&pool));
 	pin_lock_release(&pool.lock, &pin_host_linux);
 	pin_pool_fini(&pool);
 }
@@ -130,9 +133,11 @@ static void check_order(void)
 	expect_number("hits", 2, (long long)pin_meter_read(&pool.magazines[0].hits));
 	buffers[4] = pools_take(&pool, 0);
 	expect_true("then none", pools_is_empty(&pool, 0));
-	expect_true("for nobody", pools_is_empty(&pool, 1));
+	expect_true("for none", pools_is_empty(&pool, 1));
 	expect_true("anywhere", pools_is_empty(&pool, PIN_POOL_OUTSIDE));
-	/* Back: a robbed one passes on until half a magazine lies there. */
+	/*
+	 * Back: a robbed one passes buffers on until half a magazine is there.
+	 */
 	pools_give(&pool, 1, &buffers[0]);
 	expect_number("passed on", 1, pin_pool_count_lists(&pool));
 	/* Then into the own magazine while there is room. */
@@ -229,7 +234,7 @@ static void check_tray(void)
 			pin_tray_count(tray));
 		expect_number("or listed", i < HALF ? i + 1 : HALF, pin_pool_count_lists(&pool));
 	}
-	expect_number("nobody wants more", KEPT, pin_pool_count_magazine(&pool, 0));
+	expect_number("none wants more", KEPT, pin_pool_count_magazine(&pool, 0));
 	for (uint32_t i = 0; i < HALF + KEPT; i++) {
 		buffers[i] = pools_take(&pool, 1);
 		for (uint32_t j = 0; j < ALL; j++) {
@@ -245,7 +250,7 @@ static void check_tray(void)
 	pin_pool_fini(&pool);
 }
 
-/* One magazine of one: nearly all goes through the list. */
+/* One magazine of one: nearly all buffers go through the list. */
 static void check_least(void)
 {
 	struct pinion_buffer buffers[3];
@@ -265,7 +270,7 @@ static void check_least(void)
 	pin_pool_fini(&pool);
 }
 
-/* Two nodes: what was taken from afar goes home, not into the magazine. */
+/* Two nodes: buffers taken from afar go home, not into the magazine. */
 static void check_nodes(void)
 {
 	static const uint32_t nodes[] = {0, 1};
@@ -292,7 +297,7 @@ static void check_nodes(void)
 		buffers[i] = pools_take(&pool, 1);
 		expect_number("own node first", i < 4, buffers[i].index >= 4);
 	}
-	expect_number("of the near list only what is needed", 1,
+	expect_number("of the near list only the needed ones", 1,
 		pin_freelist_count(&pool.freelists[0], pool.entries));
 	pools_give(&pool, 1, &buffers[4]);
 	expect_number(
@@ -306,7 +311,10 @@ static void check_nodes(void)
 	pin_pool_fini(&pool);
 }
 
-/* Who looks for what others laid out begins next to itself, not at 0. */
+/*
+ * A search for buffers that others published begins next to the searcher, not
+ * at 0.
+ */
 static void check_start_of_looks(void)
 {
 	struct pinion_buffer buffers[3];
@@ -326,7 +334,7 @@ static void check_start_of_looks(void)
 	pin_pool_fini(&pool);
 }
 
-/* Who has no magazine begins here or there, as the list changes. */
+/* A thread without a magazine begins here or there, as the list changes. */
 static void check_start_outside(void)
 {
 	struct pinion_buffer laid_out[3];
@@ -361,7 +369,7 @@ static void check_start_outside(void)
 	pin_pool_fini(&pool);
 }
 
-/* Who robs begins with another of those that are equally near. */
+/* A robber begins with another of those that are equally near. */
 static void check_start_of_thefts(void)
 {
 	enum { ALL = 4, SEEDS = 40 };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: buffers of another node that one owner gives back go home by the
- * bundle: none while it is being filled, all at once when it is full, or when
- * their owner gives up its cache or its worker has nothing to do; who looks for
- * a free one finds those in it; and nothing is kept back from a home that has
- * none to spare. BP-13, W4, W6.
+ * Goal: buffers of another node that one owner gives back go home by the batch:
+ * none while it is being filled, all at once when it is full, or when their
+ * owner gives up its cache or its worker has nothing to do; a search for a free
+ * one finds those in it; and nothing is kept back from a home that has none to
+ * spare. BP-13, W4, W6.
  * Method: an owner on each of two or three nodes, played by one thread, and the
  * counts of each place; then a runtime on two nodes that hwloc makes up.
  */
@@ -117,7 +117,7 @@ static void check_found(uint32_t finder)
 	pin_pool_fini(&pool);
 }
 
-/* Who was robbed sends each home by itself, until some lie there. */
+/* A robbed one sends each home by itself, until some are there. */
 static void check_short(void)
 {
 	struct pinion_buffer out[EACH * 2];
@@ -157,7 +157,7 @@ static void check_homes(void)
 	for (uint32_t i = 0; i < CAPACITY; i++) {
 		pools_give(&pool, 2, &out[i]);
 	}
-	expect_number("none is left behind", 0, bundled(&pool, 2));
+	expect_number("none is left over", 0, bundled(&pool, 2));
 	expect_number("two to the one", EACH - CAPACITY + 2, listed(&pool, 0));
 	expect_number("one to the other", EACH - CAPACITY + 1, listed(&pool, 1));
 	expect_number("none to its own", EACH - CAPACITY, listed(&pool, 2));
@@ -174,7 +174,7 @@ static void check_ends(void)
 	take_near(&pool, out, 2);
 	pools_give(&pool, 1, &out[0]);
 	pin_pool_send_home(&pool, 0);
-	expect_number("somebody else's stays", 1, bundled(&pool, 1));
+	expect_number("another's stays", 1, bundled(&pool, 1));
 	pin_pool_send_home(&pool, 1);
 	expect_number("gone", 0, bundled(&pool, 1));
 	expect_number("home", EACH - CAPACITY + 1, listed(&pool, 0));

@@ -54,7 +54,7 @@ static int touch(void *arg)
 	}
 	users_end(pool);
 	if (touched == MEMORY_OF_POOL) {
-		/* What comes to lie there is nobody's business. */
+		/* Later contents of that address do not matter. */
 		uint8_t *memory = mmap(first, 4096, PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 

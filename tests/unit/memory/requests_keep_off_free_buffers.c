@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: a read or write of a pool's buffer that was given back does not begin:
- * -EFAULT, by name of who had it, also where another has the buffer by the time
- * it would begin; and one that requests are in flight with is not given back
- * before the last of them has ended. BP-23, W8.
+ * -EFAULT, with a message that names its last holder, also where another has
+ * the buffer by the time it would begin; and a buffer with requests in flight
+ * is not given back before the last of them has ended. BP-23, W8.
  * Method: requests by a stale pointer, from a worker and from outside; from
  * outside to a worker that is held until another has the buffer. Then two in
  * flight with one buffer, of a thread with a cache, of one without, and of a
@@ -60,11 +60,14 @@ static void check_stale(uint16_t op, int from)
 	} while (buffer.bytes != stale.bytes);
 	expect_number("nothing was read into it", OLD_BYTE, buffer.bytes[0]);
 	requests_begin_transfer(&one, op, &zeros, buffer.bytes, 0, LENGTH);
-	expect_number("by who has it", LENGTH, result_of(&one, from));
+	expect_number("by its holder", LENGTH, result_of(&one, from));
 	users_give(pool, &buffer);
 }
 
-/* It is told when it is posted, and does not touch what another has since. */
+/*
+ * The message comes when it is posted, and it does not touch memory that
+ * another has since.
+ */
 static void check_taken_meanwhile(uint16_t op)
 {
 	struct pinion_buffer buffer = users_take(pool);
@@ -87,7 +90,7 @@ static void check_taken_meanwhile(uint16_t op)
 		"counted once", (long long)known + 1, (long long)users_counters(pool).misuses);
 	expect_number("nothing was read into it", OLD_BYTE, buffer.bytes[0]);
 	requests_begin_transfer(&one, op, &zeros, buffer.bytes, 0, LENGTH);
-	expect_number("by who has it", LENGTH, result_of(&one, -1));
+	expect_number("by its holder", LENGTH, result_of(&one, -1));
 	users_give(pool, &buffer);
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: W37: a worker looks for sleepers at the latest when what it has hoarded
- * could be worth a wake, by number or by length, and never puts off the look
- * behind a fence.
- * Method: whole lives of a hoard, spawn by spawn, against the rule itself: no
- * spawn without a look may have been worth a wake. Then how few looks there
+ * Goal: W37: a worker checks for sleepers at the latest when its unannounced
+ * spawns could be worth a wake, by number or by length, and never puts off the
+ * check that needs a fence.
+ * Method: whole lives of a batch, spawn by spawn, against the rule itself: no
+ * spawn without a check may have been worth a wake. Then how few looks there
  * are: one in PIN_HOARD_STRIDE_MAX spawns where tasks are short.
  */
 #include "runtime/policy/wake_batch.h"
@@ -15,7 +15,7 @@ enum {
 	SPAWNS = 4096,
 };
 
-/* Nobody ever sleeps; returns the looks. */
+/* No worker ever sleeps; returns the number of checks. */
 static uint32_t live(uint32_t worth_spawns, uint32_t fence_spawns, uint64_t average_ns)
 {
 	struct pin_hoard hoard;
@@ -30,7 +30,7 @@ static uint32_t live(uint32_t worth_spawns, uint32_t fence_spawns, uint64_t aver
 		if (unlooked > 0) {
 			unlooked--;
 			expect_true("no fence is put off", i - told < fence_spawns);
-			expect_true("what waits is not worth a wake",
+			expect_true("waiting tasks are not worth a wake",
 				i - told > worth_spawns || queued * average_ns < WORTH_NS);
 			expect_true("nor is it so by number", i - told != worth_spawns);
 			continue;
@@ -48,7 +48,7 @@ static uint32_t live(uint32_t worth_spawns, uint32_t fence_spawns, uint64_t aver
 	return looks;
 }
 
-/* With somebody asleep it looks each time, and says when to wake. */
+/* With a sleeper it checks each time, and says when to wake. */
 static void check_worth(void)
 {
 	struct pin_hoard hoard;

@@ -3,8 +3,8 @@
  * Goal: a lane that was passed by one less than its floor is due, the first of
  * several in the worker's order; tasks that are bound to the worker after 16;
  * strict lanes never, but for those that are overdue. A turn, taken or in vain,
- * begins the count anew, and counts for all lanes behind it. C12, W42.
- * Method: turns told off, with the counts after each.
+ * begins the count anew, and counts for all lanes after it. C12, W42.
+ * Method: turns counted one by one, with the counts after each.
  */
 #include "runtime/base/base.h"
 #include "runtime/policy/lanes.h"
@@ -47,7 +47,7 @@ static void check_floors(void)
 	for (uint32_t lane = 0; lane < PINION_LANES; lane++) {
 		expect_number("floor", 3, turns.floors[lane]);
 	}
-	expect_number("floor of what is bound", BOUND_FLOOR, turns.floors[PIN_LANE_BOUND]);
+	expect_number("floor of bound tasks", BOUND_FLOOR, turns.floors[PIN_LANE_BOUND]);
 	expect_counts("at first", &turns, 0, 0, 0, 0);
 	expect_number("at first", PIN_LANE_NONE, pin_lane_turns_due(&turns, 0));
 	pin_lane_turns_note(&turns, HIGH);

@@ -3,8 +3,8 @@
  * Goal: a worker waits awake where that has caught something lately, tries it
  * anew where sleeps are short, and costs next to nothing where it never pays
  * (C10, EX-8, EX-12, EX-49, W13, W14, and calls across runtimes).
- * Method: spells without work in which what would come after so many looks, or
- * after a sleep, is given; what is asked for is counted.
+ * Method: spells without work, where work would come after a given number of
+ * checks, or after a sleep; the polls asked for are counted.
  */
 #include "runtime/base/base.h"
 #include "runtime/policy/spin.h"
@@ -34,7 +34,9 @@ static struct waiter begin(void)
 	return waiter;
 }
 
-/* Dry; something comes after so many looks, else so long after it slept. */
+/*
+ * Dry; work comes after that number of checks, else that long after it slept.
+ */
 static uint32_t wait_once(struct waiter *waiter, uint32_t comes_after, uint64_t sleep_ns)
 {
 	uint32_t looks = pin_patience_ask(&waiter->patience, waiter->now_ns);
@@ -92,7 +94,7 @@ static void check_turns(void)
 	expect_true("waits again", wait_once(&pair[0], 10, 2 * WAKE_NS) > 0);
 }
 
-/* What comes is learned: jobs of 15 us, more than the usual span. */
+/* Arrivals are learned: jobs of 15 us, more than the usual span. */
 static void check_learned_span(void)
 {
 	struct waiter waiter = begin();
@@ -101,7 +103,7 @@ static void check_learned_span(void)
 	for (uint32_t i = 0; i < 100; i++) {
 		looks = wait_once(&waiter, 300, 2 * WAKE_NS);
 	}
-	expect_true("long enough for what comes", looks > 300);
+	expect_true("long enough for arrivals", looks > 300);
 	expect_true("but no trial", looks <= USUAL * PIN_PATIENCE_LEARNED_FACTOR);
 	/* And forgotten. */
 	for (uint32_t i = 0; i < 3; i++) {
@@ -110,7 +112,9 @@ static void check_learned_span(void)
 	expect_true("less than that after some in vain", looks <= 300);
 }
 
-/* On one CPU with who brings the work: gaps are short, waiting is in vain. */
+/*
+ * On one CPU with the bringer of the work: gaps are short, waiting is in vain.
+ */
 static void check_vain(void)
 {
 	struct waiter waiter = begin();
@@ -217,7 +221,7 @@ static void check_gaps(void)
 	pin_patience_note_gap(&got, 150000);
 	expected.gap_ns = 324999 - 40624 + 18750;
 	expected.short_sleeps = 0;
-	expect_patience("one that is not", &got, &expected);
+	expect_patience("a wait that is not", &got, &expected);
 	pin_patience_note_gap(&got, UINT64_MAX);
 	expected.gap_ns = 303125 - 37890 + 50000;
 	expect_patience("a long one counts as 400 us", &got, &expected);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: the interval between looks into the shared queue is what the average
- * task time says (AS-12, AS-13, AS-14, AS-15, AS-16, AS-20), the average
- * follows as alpha says, a batch weighs as much as its tasks (AS-17, AS-18, C4,
- * W34), and a look that is overdue is due (AS-19, W29).
+ * Goal: the interval between checks of the shared queue is that of the average
+ * task time (AS-12, AS-13, AS-14, AS-15, AS-16, AS-20), the average follows as
+ * alpha says, a batch weighs as much as its tasks (AS-17, AS-18, C4, W34), and
+ * an overdue check is due (AS-19, W29).
  * Method: the table of the checklist; a step, an outlier, and batches against
- * the same tasks one by one; a worker's time told off in polls.
+ * the same tasks one by one; a worker's time counted in polls.
  */
 #include "runtime/base/base.h"
 #include "runtime/policy/queue_interval.h"
@@ -230,7 +230,7 @@ static void check_extremes(void)
 	expect_number("average after them", 1, (long long)pin_tuner_average_ns(&tuner));
 }
 
-/* ---- when a look is due ---- */
+/* ---- when a check is due ---- */
 
 static void check_due(void)
 {
@@ -246,7 +246,7 @@ static void check_due(void)
 }
 
 /*
- * Between tasks the worker asks; work that came just after a look waits until
+ * Between tasks the worker asks; work that came just after a check waits until
  * the next. Longer tasks than 125 us are those the interval alone fails.
  */
 static uint64_t longest_wait_ns(uint64_t task_ns)
@@ -267,12 +267,12 @@ static void check_waits(void)
 	for (uint64_t task_ns = 1; task_ns < 20 * MS; task_ns += task_ns / 7 + 1) {
 		uint64_t wait_ns = longest_wait_ns(task_ns);
 
-		snprintf(what, sizeof(what), "wait behind tasks of %llu ns, %llu ns, is short",
+		snprintf(what, sizeof(what), "wait for tasks of %llu ns, %llu ns, is short",
 			(unsigned long long)task_ns, (unsigned long long)wait_ns);
 		expect_true(what, wait_ns <= 1 * MS + (task_ns > 125 * US ? task_ns : 0));
 		/* Nor more often than need be: half the target, or the bound.
 		 */
-		snprintf(what, sizeof(what), "wait behind tasks of %llu ns, %llu ns, is long",
+		snprintf(what, sizeof(what), "wait for tasks of %llu ns, %llu ns, is long",
 			(unsigned long long)task_ns, (unsigned long long)wait_ns);
 		expect_true(what, wait_ns >= MS / 2 || wait_ns == 255 * task_ns);
 	}

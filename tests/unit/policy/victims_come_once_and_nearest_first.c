@@ -7,10 +7,10 @@
  * Hazard that others met: a worker that steals from itself.
  * Method: layouts from one worker to 4096, in order and scattered, with places
  * missing; what the round and the ranges say is compared with what the places
- * say, worker by worker. Likewise machines whose nodes are not all as far from
- * each other, as a ring, halves of sockets and a cube. Starts are counted from
- * a fixed seed, so that the outcome is always the same. Then each allocation
- * fails in turn. Behind each there is a page that nobody may touch.
+ * say, worker by worker. The same for machines whose nodes are not all as far
+ * from each other, as a ring, halves of sockets and a cube. Starts are counted
+ * from a fixed seed, so that the outcome is always the same. Then each
+ * allocation fails in turn. Each is followed by a page that no code may touch.
  */
 #include "runtime/base/base.h"
 #include "runtime/host/heap.h"
@@ -159,12 +159,12 @@ static bool check_round(const struct layout *layout, const struct pin_victims *v
 		count++;
 		nearness = nearness_of(layout->place_count, own, index);
 		if (nearness < last) {
-			return fail(layout, own, "nearer than the one before", index);
+			return fail(layout, own, "nearer than the last one", index);
 		}
 		last = nearness;
 	}
 	if (count != layout->worker_count - 1) {
-		return fail(layout, own, "not everybody was named, the last", index);
+		return fail(layout, own, "not all were named, the last", index);
 	}
 	return !pin_victims_next(&round, &index) || fail(layout, own, "named after the end", index);
 }
@@ -312,7 +312,7 @@ static const struct machine pair = {"a pair", 1, 2, 0, false, {10}};
 static const struct machine row = {"a row of four", 4, 4, 0, true,
 	{10, 21, 22, 23, 21, 10, 21, 22, 22, 21, 10, 21, 23, 22, 21, 10}};
 
-/* Nodes have the OS's numbers 2, 5, 8, …; neighbours' indices lie apart. */
+/* Nodes have the OS's numbers 2, 5, 8, …; neighbours' indices are apart. */
 static void lay_out_machine(const struct machine *machine, struct pin_node_distances *out_distances)
 {
 	static uint32_t node_indices[8];
@@ -383,7 +383,7 @@ static void check_far_rounds(const struct machine *machine, const struct pin_vic
 			last = distance;
 		}
 		if (seen != (UINT64_C(1) << all) - 1) {
-			printf("%s: worker %u: not everybody was named\n", machine->name, own);
+			printf("%s: worker %u: not all were named\n", machine->name, own);
 			expect_failure_count++;
 			return;
 		}

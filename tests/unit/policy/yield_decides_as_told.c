@@ -28,7 +28,7 @@ static struct pinion_yield begin(uint32_t kind, uint64_t limit)
 	return yield;
 }
 
-/* Calls of so many units until one is due, at most 10 000. */
+/* Calls of that number of units until one is due, at most 10 000. */
 static uint32_t calls_until_due(struct pinion_yield *yield, uint64_t units)
 {
 	uint32_t calls = 1;
@@ -125,7 +125,7 @@ static void check_units(void)
 
 	expect_number("calls of 4 KiB", 256, calls_until_due(&yield, 4096));
 	expect_number("calls of 1 MiB less one", 2, calls_until_due(&yield, (1 << 20) - 1));
-	/* What was too much is charged to the next stretch. */
+	/* The excess is charged to the next stretch. */
 	expect_number("calls of one byte", 2, calls_until_due(&yield, 1));
 	expect_number("calls of 4 KiB again", 256, calls_until_due(&yield, 4096));
 	yield = begin(PINION_YIELD_UNITS, 100);
@@ -280,7 +280,7 @@ static void check_changes(void)
 	}
 	stretch_ns(&yield, 1000, 1);
 	expect_number("quota that has grown", 500, (long long)yield.quota_units);
-	/* A stretch cut short tells as much as it has done. */
+	/* A stretch cut short counts as much as it has done. */
 	expect_true("cut short", !pinion_yield_due(&yield, 250));
 	pinion_yield_note(&yield, 2 * STRETCH_NS);
 	expect_number("quota after it", 125, (long long)yield.quota_units);

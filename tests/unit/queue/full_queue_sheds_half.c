@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: a worker's own queue holds 256 tasks; the next one goes to the queue
- * that all share, behind the older half of what waits, in one batch, and the
- * younger half stays. While a thief is still copying what it has claimed, that
- * is half of the rest. AS-33.
+ * Goal: a worker's own queue holds 256 tasks; the next task goes to the queue
+ * that all share, after the older half of the waiting ones, in one batch, and
+ * the younger half stays. While a thief is still copying what it has claimed,
+ * that is half of the rest. AS-33.
  * Method: one worker that does not look into the shared queue before its own is
  * empty; a task spawns 257 that note their turn, and looks at both queues
  * before and after the last. It also plays the thief: claims the oldest 16 in
@@ -57,7 +57,7 @@ static void claim(struct pin_deque *deque)
 	uint64_t head = pin_load_acquire_u64(&deque->head);
 	uint32_t first = pin_deque_first_of(head);
 
-	expect_number("nobody else steals", first, pin_deque_kept_of(head));
+	expect_number("no other steals", first, pin_deque_kept_of(head));
 	pin_store_release_u64(&deque->head, pin_deque_head_of(first, first + CLAIMED));
 }
 
@@ -141,7 +141,7 @@ static void check(bool is_robbed)
 
 	while (!run(is_robbed)) {
 	}
-	/* The younger half, the older one, the last, and what was stolen. */
+	/* The younger half, the older one, the last, and the stolen ones. */
 	expect_order(&at, claimed + half, QUEUE);
 	expect_order(&at, claimed, claimed + half);
 	expect_order(&at, QUEUE, COUNT);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: each published bit is claimed at most once, whoever competes for it,
- * and none gets lost; the lowest is taken first, or the one that the caller
- * prefers; also while its count of publications rolls over. W30, W31, AS-24,
- * AS-25, AS-26, C6, EX-50.
- * Hazard that others met: a count beside the sleepers that rolls over.
+ * Goal: each published bit is claimed at most once, whichever threads compete
+ * for it, and none gets lost; the lowest is taken first, or the bit that the
+ * caller prefers; also while its count of publications rolls over. W30, W31,
+ * AS-24, AS-25, AS-26, C6, EX-50. Hazard that others met: a count beside the
+ * sleepers that rolls over.
  * Method: with one thread over all sizes of the set, then random moves and
  * looks against a plain array; then owners that publish, wait until claimed or
  * withdraw, against threads that claim by different policies. An owner knows in
@@ -26,7 +26,7 @@ enum {
 	ROUNDS = 20000,
 	ROUNDS_LEAST = 100,
 	ROUNDS_SECONDS = 8,
-	STRIDE = 63, /* owners lie in different words, and two in one group */
+	STRIDE = 63, /* owners are in different words, and two in one group */
 	MOVES = 20000,
 };
 
@@ -99,7 +99,7 @@ static void check_alone(uint32_t worker_count)
 	expect_true("an empty set is empty", pin_idle_is_empty(&idle));
 	for (uint32_t i = worker_count; i > 0; i--) {
 		pin_idle_publish(&idle, i - 1);
-		expect_true("a set with somebody is not empty", !pin_idle_is_empty(&idle));
+		expect_true("a set with a worker is not empty", !pin_idle_is_empty(&idle));
 	}
 	expect_number("count", worker_count, idle_count(&idle));
 	expect_true("withdrawn", pin_idle_withdraw(&idle, worker_count / 2));
@@ -205,7 +205,7 @@ static void check_moves(uint32_t worker_count, uint64_t seed)
 			count -= count > 0 ? 1 : 0;
 		}
 		expect_true("held", pin_idle_holds(&idle, index) == is_published[index]);
-		expect_true("empty with nobody in it", pin_idle_is_empty(&idle) == (count == 0));
+		expect_true("empty with no worker in it", pin_idle_is_empty(&idle) == (count == 0));
 		if (i % 64 == 0) {
 			expect_number("count among moves", count, idle_count(&idle));
 		}
@@ -236,7 +236,7 @@ int main(void)
 	for (uint32_t i = 0; i < OWNERS + CLAIMERS; i++) {
 		pthread_join(threads[i], NULL);
 	}
-	expect_number("claims of nobody's bit", 0, pin_load_acquire_u32(&stray_count));
+	expect_number("claims of an unset bit", 0, pin_load_acquire_u32(&stray_count));
 	for (uint32_t i = 0; i < OWNERS; i++) {
 		expect_number("claims of an owner whose bit was taken", taken_counts[i],
 			pin_load_acquire_u32(&claims[i]));

@@ -116,7 +116,7 @@ static void check_batch(uint32_t length, uint32_t share_count, uint32_t room, ui
 	pin_injector_push(&injector, &list);
 	expect_number("batch", expected,
 		pin_injector_pop(&injector, share_count, room, &popped, &has_more));
-	expect_number("left behind a batch", length > expected, has_more);
+	expect_number("left by a batch", length > expected, has_more);
 	for (uint32_t i = 0; i < expected; i++) {
 		expect_true("batch in order", pin_list_pop(&popped) == &many[i].link);
 	}
@@ -125,7 +125,7 @@ static void check_batch(uint32_t length, uint32_t share_count, uint32_t room, ui
 	}
 }
 
-/* Likewise, into a worker's queue: the oldest apart, the others behind it. */
+/* The same into a worker's queue: the oldest apart, the others after it. */
 static void check_batch_into(uint32_t length, uint32_t room, uint32_t expected)
 {
 	static struct pin_atomic_u64 slots[64];
@@ -144,7 +144,7 @@ static void check_batch_into(uint32_t length, uint32_t room, uint32_t expected)
 	pin_injector_push(&injector, &list);
 	expect_number("batch", expected,
 		pin_injector_pop_into(&injector, 1, room, &deque, &first, &has_more));
-	expect_number("left behind a batch", length > expected, has_more);
+	expect_number("left by a batch", length > expected, has_more);
 	expect_true("the oldest apart", first == &many[0].link);
 	for (uint32_t i = 1; i < expected; i++) {
 		expect_true("the others in order", pin_deque_pop(&deque) == &many[i].link);

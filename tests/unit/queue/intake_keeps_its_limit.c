@@ -4,12 +4,12 @@
  * those outside to add to: a spawn beyond is refused with -EAGAIN, all of a
  * batch or none, counted, the tasks untouched, and there is room again when
  * some have run. A full lane takes no room of another. Calls are bounded in the
- * same way, also those of another runtime's tasks. What workers spawn is never
- * refused, though it takes room in its lane, as jobs do; work items, timers and
- * what is for one worker do not ask. 0 is no limit. AS-36, C13, W16, WP-1.
+ * same way, also those of another runtime's tasks. Spawns of workers are never
+ * refused, though they take room in their lane, as jobs do; work items, timers
+ * and tasks for one worker do not ask. 0 is no limit. AS-36, C13, W16, WP-1.
  * Method: the workers are held while tasks are queued from outside, in one lane
  * and in all; a worker that overflows its queue many times over; threads that
- * spawn past a small limit while what waits is counted, in each lane.
+ * spawn past a small limit while the waiting tasks are counted, in each lane.
  */
 #include "runtime/worker/entry.h"
 #include "tests/support/runtimes.h"
@@ -46,7 +46,7 @@ static void begin(uint32_t limit)
 	runtimes_config(&config, 1, PINION_IO_AUTO);
 	config.injector_tasks = limit;
 	runtimes_tuning.queue_tasks = 4;
-	/* One at a time, so that what is popped is run at once. */
+	/* One at a time, so that a popped task is run at once. */
 	runtimes_tuning.injector_batch_min = 1;
 	runtimes_tuning.injector_batch_max = 1;
 	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
@@ -229,7 +229,7 @@ static int never_runs(struct pinion_task *task)
 static int call_from_other(struct pinion_task *task)
 {
 	(void)task;
-	/* What cannot be awaited takes no place. */
+	/* A call that cannot be awaited takes no place. */
 	call_wait = (struct pinion_wait){.deadline_ns = UINT64_MAX};
 	for (uint32_t i = 0; i < 2 * LIMIT; i++) {
 		expect_number("no wait", -EINVAL,

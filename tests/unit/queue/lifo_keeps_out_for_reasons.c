@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: AS-10: whatever closes the LIFO slot to what is spawned keeps its owner
- * out, and only that reason's end lets it in again; what lies there can be
+ * Goal: AS-10: any reason that closes the LIFO slot to spawned tasks keeps its
+ * owner out, and only that reason's end lets it in again; a task in it can be
  * taken and stolen all the same, and a theft leaves the reasons as they were.
  * Method: each set of three reasons, and of those a caller asks for.
  */
@@ -49,7 +49,7 @@ static void check(uint32_t reasons)
 	}
 	expect_number("reasons", reasons << 1, pin_lifo_closed_for(&lifo));
 
-	/* While a thief is in it nobody else is. */
+	/* While a thief is in it no other thread is. */
 	(void)pin_lifo_replace(&lifo, &links[1]);
 	pin_lifo_close(&lifo, PIN_LIFO_THIEF);
 	expect_true("kept out", pin_lifo_replace(&lifo, &links[0]) == &links[0]);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: the wheel does what an unsorted list of timers would: nothing expires
- * early, is left behind or is lost, whatever the steps of the clock; the next
- * wake is never late; due timers come in order; cancelling works at any time;
- * and no timer moves other than to a lower level. W32, C22, AS-3, AS-30.
+ * Goal: the wheel does the same as an unsorted list of timers: none expires
+ * early, is left or is lost, whatever the steps of the clock; the next wake is
+ * never late; due timers come in order; cancelling works at any time; and no
+ * timer moves other than to a lower level. W32, C22, AS-3, AS-30.
  * Method: random insertions, cancellations, advances and pops, at all scales
  * from one nanosecond to the end of 64 bits, and next to the borders of slots.
  */
@@ -81,7 +81,7 @@ static uint64_t random_border(void)
 	return later(earlier(border, 1), random_below(&source, 3));
 }
 
-/* The armed one that is due first, or NULL. */
+/* The armed timer that is due first, or NULL. */
 static struct entry *first_armed(void)
 {
 	struct entry *first = NULL;

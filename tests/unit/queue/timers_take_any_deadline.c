@@ -58,13 +58,13 @@ static void check_end_of_time(void)
 
 	pin_timers_init(&timers, 5);
 	pin_timers_insert(&timers, &never, PIN_NO_DEADLINE);
-	expect_next("next, with one that never expires", PIN_NO_DEADLINE);
+	expect_next("next, with a timer that never expires", PIN_NO_DEADLINE);
 	pin_timers_insert(&timers, &last, PIN_NO_DEADLINE - 1);
 	expect_next("next, with the last instant", PIN_NO_DEADLINE - 1);
 	expect_due("not yet", 0, PIN_NO_DEADLINE - 2);
 	expect_due("the last instant", 1, PIN_NO_DEADLINE);
 	expect_true("is the last's", pin_timers_pop(&timers) == &last);
-	expect_due("the one that never expires stays", 0, PIN_NO_DEADLINE);
+	expect_due("the timer that never expires stays", 0, PIN_NO_DEADLINE);
 	pin_timers_insert(&timers, &past, 0);
 	expect_due("0 expires even then", 1, PIN_NO_DEADLINE);
 	expect_true("is 0's", pin_timers_pop(&timers) == &past);
@@ -74,7 +74,7 @@ static void check_end_of_time(void)
 	never = (struct pin_timer){0};
 	pin_timers_insert(&timers, &never, PIN_NO_DEADLINE);
 	expect_true("the last instant is cancelled", pin_timers_cancel(&timers, &past));
-	expect_next("it leaves nothing behind with never", PIN_NO_DEADLINE);
+	expect_next("it leaves nothing beside never", PIN_NO_DEADLINE);
 	expect_true("never is cancelled", pin_timers_cancel(&timers, &never));
 	expect_true("once", !pin_timers_cancel(&timers, &never));
 	expect_number("none armed", 0, (long long)pin_timers_count(&timers));
@@ -102,11 +102,11 @@ static void check_handling(void)
 	expect_true("its handler cancels another that is due", pin_timers_cancel(&timers, &middle));
 	expect_true("which does not come", pin_timers_pop(&timers) == &late);
 	pin_timers_insert(&timers, &late, 5000);
-	expect_true("nor what was armed meanwhile", pin_timers_pop(&timers) == NULL);
+	expect_true("nor one armed meanwhile", pin_timers_pop(&timers) == NULL);
 	expect_next("that is due at once", 4000);
 	expect_due("with the next advance", 1, 4000);
 	expect_true("and comes then", pin_timers_pop(&timers) == &early);
-	expect_next("what is left", 5000);
+	expect_next("the rest", 5000);
 	expect_true("can be cancelled", pin_timers_cancel(&timers, &late));
 	expect_next("next of none", PIN_NO_DEADLINE);
 }
@@ -141,7 +141,7 @@ static void check_one_instant(uint64_t deadline_ns)
 
 /*
  * Inserted from the last to the first, a nanosecond apart, with an advance to
- * each instant: nothing of what is not due may be looked at each time.
+ * each instant: timers that are not due must not be scanned each time.
  */
 static void check_one_slot(uint64_t first_ns)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: who sleeps until pin_timers_next_ns(), advances and asks again is never
- * late and wakes for nothing only where a timer was cancelled, and then at most
- * 15 times until a timer expires, be it centuries ahead. W32, C22, AS-30.
- * Hazards that others met: a wheel whose top level wraps after days, and a
- * driver that oversleeps.
+ * Goal: a sleeper until pin_timers_next_ns() that advances and asks again is
+ * never late and wakes for nothing only where a timer was cancelled, and then
+ * at most 15 times until a timer expires, be it centuries ahead. W32, C22,
+ * AS-30. Hazards that others met: a wheel whose top level wraps after days, and
+ * a driver that oversleeps.
  * Method: a clock that jumps to where the sleeper would wake; alone timers of
  * every distance; many; and cancellations chosen to cost as much as they can.
  */
@@ -88,7 +88,7 @@ static void check_many(struct random_source *source)
 
 /*
  * Before each sleep a decoy at the first instant of the timer's slot is armed
- * and cancelled: no instant left behind could be earlier.
+ * and cancelled: no stale instant could be earlier.
  */
 static uint32_t count_early_wakes(uint64_t start_ns, uint64_t deadline_ns)
 {

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: waiters are served in the order in which they queued, whatever they
- * want, the oldest holds up the others, whoever leaves strands nobody; a thread
- * waits until its deadline at most; and nothing is lost among many threads with
- * variable amounts. BP-28, W6.
- * Hazard that others met: one that has left is served all the same, and those
- * behind it are not.
- * Method: waiters that are no threads note the order in which they are told;
+ * want, the oldest holds up the others, a waiter that leaves strands none; a
+ * thread waits until its deadline at most; and nothing is lost among many
+ * threads with variable amounts. BP-28, W6. Hazard that others met: a waiter
+ * that has left is served all the same, and later ones are not.
+ * Method: waiters that are no threads note the order in which they are served;
  * then threads take and give random amounts with short deadlines, and at the
  * end all units must be back.
  */
@@ -95,7 +94,7 @@ static void check_order(enum pin_waiters_fences fences)
 	expect_true("leaves", pin_waiter_withdraw(&queue[3]));
 	expect_told("no more held up", 4, 0);
 	expect_true("left already", !pin_waiter_withdraw(&queue[3]));
-	expect_true("nobody left", !pin_waiters_any(&waiters));
+	expect_true("no waiter left", !pin_waiters_any(&waiters));
 	expect_number("units left", 0, pin_load_acquire_u32(&units));
 }
 
@@ -160,7 +159,7 @@ static void check_many(enum pin_waiters_fences fences)
 	}
 	expect_number("wrong values", 0, pin_load_acquire_u32(&bad_count));
 	expect_number("units", UNITS, pin_load_acquire_u32(&units));
-	expect_true("nobody waits", !pin_waiters_any(&waiters));
+	expect_true("no waiter", !pin_waiters_any(&waiters));
 }
 
 int main(void)

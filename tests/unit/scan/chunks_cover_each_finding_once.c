@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: however an object is cut into chunks, each byte is new in one of them,
- * and what is searched for is found as often as in one piece, at the same
- * places, each by one chunk.
+ * and a search finds as many matches as in one piece, at the same places, each
+ * in one chunk.
  * Method: random objects of few letters and random words in them, cut into
- * random pieces in buffers of a pool, each with the end of the one before in
- * its headroom, as much as is needed or more.
+ * random pieces in buffers of a pool, each with the end of the last one in its
+ * headroom, as much as is needed or more.
  */
 #include "tests/support/random.h"
 #include "tests/support/users.h"

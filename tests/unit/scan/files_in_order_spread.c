@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: of two files that are read in order and were added at once, a worker
- * that took both leaves the second to one that is free; each is handed over
- * whole, by one worker. With one worker nothing is left to anybody. WP-9.
- * Method: two files, again and again, until a start was handed on; a look at
+ * that took both leaves the second to a free worker; each is handed over whole,
+ * by one worker. An only worker leaves nothing to others. WP-9.
+ * Method: two files, again and again, until a start was handed on; a check of
  * the slot of each window.
  */
 #include "runtime/scan/scan.h"
@@ -21,7 +21,7 @@ enum {
 
 static struct {
 	struct pin_atomic_u32 pages;
-	int worker; /* [own] by who has the file */
+	int worker; /* [own] of the worker that has the file */
 } seen[FILES];
 
 static struct pin_atomic_u32 handed_on_count;

@@ -3,11 +3,11 @@
  * Goal: no pattern of an ignore file makes its comparison take longer than
  * pattern times path times names, so none that a hostile tree brings holds up
  * a walk. EX-53.
- * Method: the real source, compiled with -finstrument-functions, which calls
- * us at each entry of one of its functions; none of them does more than go
- * once through what is left of the pattern or of the path. Patterns made to be
- * tried in many ways, each in two sizes; then random ones. A matcher that
- * tries all ways is counted too: it has to break the limit.
+ * Method: the real source, compiled with -finstrument-functions, which calls us
+ * at each entry of one of its functions; none of them does more than go once
+ * through the rest of the pattern or of the path. Patterns made to be tried in
+ * many ways, each in two sizes; then random ones. A matcher that tries all ways
+ * is counted too: it has to break the limit.
  */
 #include "runtime/base/base.h"
 #include "runtime/scan/gitignore.c"
@@ -158,7 +158,7 @@ static void check_random(void)
 	}
 }
 
-/* ---- one that tries all ways ---- */
+/* ---- a matcher that tries all ways ---- */
 
 static bool naive_matches(const char *pattern, const char *path)
 {

@@ -249,7 +249,7 @@ static void check_table(void)
 	}
 }
 
-/* What is refused leaves what was there, and what comes next is taken. */
+/* A refused line leaves the rules as they were, and the next one is taken. */
 static void check_refusals(void)
 {
 	struct pin_ignore_rules rules = {.host = &pin_host_linux};

@@ -23,7 +23,7 @@ static uint32_t second_count; /* windows of the second worker */
 static uint32_t waited_ms;
 static bool was_free;
 
-/* Between two looks at what is waited for, so that both waits have an end. */
+/* Between two checks of the condition, so that both waits have an end. */
 static void sleep_ms(void)
 {
 	nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: discovery by a budget, objects through a channel, their chunks in a
- * pool's buffers to tasks that own them: whichever stage stands still, those
- * before it do after as many steps as were allowed, each count says so, and
- * when it goes on all arrives, once. BP-27, BP-28, BP-29, BP-30.
- * Method: a thread that finds objects, one that cuts them into chunks, and a
- * worker that is held until all has come to a stop.
+ * pool's buffers to tasks that own them: if any stage pauses, those before it
+ * stop after as many steps as were allowed, each count says so, and when it
+ * goes on all arrives, once. BP-27, BP-28, BP-29, BP-30.
+ * Method: a thread that finds objects, a thread that cuts them into chunks, and
+ * a worker that is held until all has come to a stop.
  */
 #include "tests/support/users.h"
 
 enum {
 	CAPACITY = 4, /* of the channel */
-	LOOKS = 1000, /* at what has come to rest */
+	LOOKS = 1000, /* at the counts after all stages stopped */
 	BUFFERS = 3,
 	OBJECTS = 500,
 	CHUNKS = 8, /* of each, more than there are buffers */

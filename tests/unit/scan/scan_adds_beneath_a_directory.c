@@ -5,7 +5,7 @@
  * nothing outside while the owner of the files exchanges a folder for a link.
  * Method: one table of paths, by rings and by calls, with openat2 and where a
  * filter refuses it; then adding one path over and over beside a thread that
- * exchanges. What lies outside has bytes of its own. STRESS_ITERATIONS:
+ * exchanges. Files outside have bytes of their own. STRESS_ITERATIONS:
  * exchanges.
  */
 #include "tests/support/child.h"
@@ -135,7 +135,7 @@ static void check_table(struct pinion_runtime *runtime, int root_fd)
 	close(file_fd);
 }
 
-/* What is special is not opened: its other end would notice. */
+/* A special file is not opened: its other end would notice. */
 static void check_unopened(struct pinion_runtime *runtime, int root_fd)
 {
 	struct inotify_event event;

@@ -166,7 +166,7 @@ static void check_cancel_one(uint32_t order)
 	scans_window_hook = NULL;
 }
 
-/* Of a program that knows the first total only, and of one that knows more. */
+/* Of a program that knows the first total only, and of a newer one. */
 static void check_totals_sizes(void)
 {
 	struct pinion_runtime *runtime = runtimes_start(1, PINION_IO_AUTO);
@@ -273,7 +273,7 @@ int main(void)
 	check_cancel_one(PINION_SCAN_PARALLEL);
 	check_cancel_one(PINION_SCAN_IN_ORDER);
 	check_callbacks("missing", 0, 0, PINION_SCAN_FAILED, -ENOENT);
-	expect_true("no user memory for what was never opened", reported_user == NULL);
+	expect_true("no user memory for a file that was never opened", reported_user == NULL);
 	check_totals_sizes();
 	check_config();
 	scans_forget();

@@ -13,7 +13,7 @@ enum {
 	BUFFER_BYTES = (1 << 20) + (72 << 10),
 };
 
-/* Of all settings one in so many is run; sanitizers are slow. */
+/* Runs one of this number of settings; sanitizers are slow. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SETTINGS_PART 7u
 #else

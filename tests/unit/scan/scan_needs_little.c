@@ -2,7 +2,7 @@
 /*
  * Goal: a scan ends, with every byte, however scarce buffers, slots, lanes and
  * descriptors are; when buffers are taken by others it waits for them; files
- * that tell no size are read to their end.
+ * without a size are read to their end.
  * Method: one buffer of each size against many lanes and files; a limit of a
  * few descriptors in a child, for files and for trees of one file each; a task
  * that holds the only buffer; two scans on one worker; /proc. A deadlock trips
@@ -62,7 +62,7 @@ static void scan_files(
 	pinion_scan_destroy(scan);
 }
 
-/* Files open at once, unless told: 64 for each worker. */
+/* Files open at once, by default: 64 for each worker. */
 static void check_standard(void)
 {
 	struct pinion_runtime *runtime = runtimes_start(2, PINION_IO_AUTO);
@@ -229,7 +229,7 @@ static void *release_when_it_waits(void *arg)
 	return NULL;
 }
 
-/* As many descriptors as are open, and so many more. */
+/* As many descriptors as are open, and this number more. */
 static void limit_descriptors(uint32_t more)
 {
 	int next = dup(0);

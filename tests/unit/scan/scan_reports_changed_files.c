@@ -2,8 +2,8 @@
 /*
  * Goal: a file that shrinks or grows while it is scanned fails as ESTALE, also
  * when it has its old size again at the end but some of it was never handed
- * over; one that is replaced or unlinked is done, with the bytes it had when it
- * was opened; others are not disturbed, nothing hangs.
+ * over; a replaced or unlinked file is done, with the bytes it had when it was
+ * opened; others are not disturbed, nothing hangs.
  * Method: the first window's callback truncates, extends, renames another over
  * or unlinks the file.
  */
@@ -24,7 +24,7 @@ enum change {
 	CHANGE_EMPTY,
 	CHANGE_GROW,
 	CHANGE_SHRINK_FOR_A_WHILE,
-	CHANGE_REPLACE, /* from here on what was opened stays as it was */
+	CHANGE_REPLACE, /* from here on the opened file stays as it was */
 	CHANGE_UNLINK,
 	CHANGE_COUNT,
 };

@@ -6,8 +6,8 @@
  * Method: first the exchange at the one moment between listing and opening: a
  * scan with room for one file, whose window makes it before the next is opened.
  * Then a thread that exchanges a directory and a parent with links, by
- * RENAME_EXCHANGE and by two renames, while scans run over and over. What lies
- * outside has a name and bytes of its own. STRESS_ITERATIONS: exchanges.
+ * RENAME_EXCHANGE and by two renames, while scans run over and over. Files
+ * outside have names and bytes of their own. STRESS_ITERATIONS: exchanges.
  */
 #include "tests/support/child.h"
 #include "tests/support/filter.h"
@@ -181,12 +181,12 @@ int main(void)
 	scratch_file("tree/outer/a", "own");
 	scratch_file("tree/outer/b", "own");
 	scratch_file("tree/outer/inner/c", "own");
-	/* The same names, and one that is there only. */
+	/* The same names, and a file that is there only. */
 	scratch_file("secret/a", "SECRET");
 	scratch_file("secret/b", "SECRET");
 	scratch_file("secret/inner/c", "SECRET");
 	scratch_file("secret/inner/stolen", "SECRET");
-	/* Obeyed, it would hide what is in the tree. */
+	/* Obeyed, it would hide files in the tree. */
 	scratch_file("secret/.ignore", "c\n");
 	for (size_t i = 0; i < PIN_ARRAY_COUNT(ways); i++) {
 		struct way way = ways[i];

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: a walk that is told to leaves out what ignore files hide (EX-53), and
- * says so once for each: deeper files outrank those above, nothing below what
- * is hidden is looked at, a repository within another has rules of its own,
- * those around the root count, and no other user's. Ignore files that are
- * links, are none, or cannot be used do no harm, and the latter are told.
+ * Goal: a walk with that option leaves out entries that ignore files hide
+ * (EX-53), and says so once for each: deeper files outrank those above, nothing
+ * below a hidden directory is visited, a repository within another has rules of
+ * its own, those around the root count, and no other user's. Ignore files that
+ * are links, are none, or cannot be used do no harm, and the latter are
+ * reported.
  * Method: small trees and the visits there have to be.
  */
 #include "runtime/base/base.h"
@@ -109,7 +110,7 @@ static void check_tree(void)
 	visits_add(&expected, PINION_WALK_FILE, "tree/deeper/build", 0, 0);
 	visits_add(&expected, PINION_WALK_IGNORED, "tree/deeper/hidden", 0, S_IFDIR);
 	visits_check_with("a tree", "tree", &config, &expected);
-	/* What is named is looked at. */
+	/* A named path is visited. */
 	CHECK("tree/a.o", "f tree/a.o");
 	CHECK("tree/hidden", "f tree/hidden/.gitignore", "f tree/hidden/below/keep.o");
 	/* Another sibling's rules are gone when the walk gets here. */
@@ -125,7 +126,7 @@ static void check_tree(void)
 		"f siblings/a/name", "f siblings/b/name");
 }
 
-/* Inside one repository is another, and the root may lie in it. */
+/* Inside one repository is another, and the root may be in it. */
 static void check_repositories(void)
 {
 	make("outer");
@@ -203,7 +204,7 @@ static void write_bytes(const char *path, const void *bytes, size_t count)
 	close(fd);
 }
 
-/* Of one, `path`; nothing else is hidden by it. */
+/* Only `path`; it hides nothing else. */
 static void check_bad(const char *what, const char *path, int error)
 {
 	struct visits expected = {.count = 0};
@@ -418,7 +419,7 @@ static void check_config(void)
 	expect_number("stopped", 42, pinion_walk_with("shut", &config, stop, &count));
 	expect_number("stopped", 42, pinion_walk_with("broken", &config, stop, &count));
 	expect_number("visits", 3, count);
-	/* Nothing is hidden unless told. */
+	/* Nothing is hidden by default. */
 	pinion_walk_config_init(&bad);
 	expect_number("default", 0, bad.skip_ignored);
 }

@@ -2,10 +2,10 @@
 /*
  * Goal: every entry of a hostile tree is visited exactly once, with its kind
  * and path; failures are visits, not losses; memory and descriptors stay small.
- * Method: trees made here, the visits sorted and compared with what was made:
- * loops of links, a FIFO, a socket, hard links, 60 kB paths, bytes that are no
- * text, closed and vanishing directories, limits on descriptors, a bind mount
- * that contains itself (as root).
+ * Method: trees made here, the visits sorted and compared with the entries
+ * made: loops of links, a FIFO, a socket, hard links, 60 kB paths, bytes that
+ * are no text, closed and vanishing directories, limits on descriptors, a bind
+ * mount that contains itself (as root).
  */
 #include "tests/support/scratch.h"
 #include "tests/support/visits.h"
@@ -262,9 +262,9 @@ static int remove_others(void *arg, const struct pinion_walk_entry *entry)
 }
 
 /*
- * Files of a directory are visited before its subdirectories are entered, so
- * by then both of these have changed. A file system that tells no types shows
- * the link as what it is; followed it must not be in any case.
+ * Files of a directory are visited before its subdirectories are entered, so by
+ * then both of these have changed. A file system without types shows the link
+ * as a link; it must not be followed in any case.
  */
 static void check_vanishing(void)
 {

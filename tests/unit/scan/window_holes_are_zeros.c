@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: what is handed out as a hole reads as zeros, and so does a prefix of
- * the full overlap in front of it; with the data windows each byte comes once.
+ * Goal: ranges handed out as holes read as zeros, and so does a prefix of the
+ * full overlap before them; with the data windows each byte comes once.
  * Method: sparse files with random pieces of data, some of them zeros, cut
  * with random windows and overlaps, compared with the file read whole.
  */
@@ -76,7 +76,7 @@ static bool check_file(struct random_source *source, int fd, uint64_t *hole_byte
 			return false;
 		}
 		if (claim.is_hole) {
-			if (!expect_true("enough lies before a hole",
+			if (!expect_true("enough data before a hole",
 				    claim.start >= plan.overlap_bytes) ||
 				!expect_true("a hole and its margin are zeros",
 					is_zero(claim.start - plan.overlap_bytes, claim.end))) {
@@ -110,7 +110,7 @@ int main(void)
 	close(fd);
 	scratch_leave();
 	if (hole_bytes == 0 && expect_failure_count == 0) {
-		printf("skipped: this file system tells of no holes\n");
+		printf("skipped: this file system reports no holes\n");
 		return EXPECT_SKIPPED;
 	}
 	return expect_status();

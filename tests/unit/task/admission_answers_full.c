@@ -6,7 +6,7 @@
  * later; higher lanes are served first; pools side by side, and on one runtime,
  * do not disturb each other; each mistake is refused. RP-1, RP-2, RP-3, RP-5,
  * RP-7, RP-12, RP-13, RP-17, W41, W51, W54.
- * Method: one worker that is held, so that who is in stays in.
+ * Method: one worker that is held, so that admitted jobs stay in.
  */
 #include "tests/support/clock.h"
 #include "tests/support/jobs.h"
@@ -160,8 +160,8 @@ static void expect_mean(uint64_t job_took_ns, uint64_t mean_ns)
 }
 
 /*
- * By what jobs took, nine tenths of it what was known before the last, how many
- * are ahead, and how many workers there are.
+ * By the time of jobs, nine tenths of it the average before the last, the
+ * number ahead, and the number of workers.
  */
 static void check_estimate(void)
 {
@@ -213,7 +213,7 @@ static void check_going_on(void)
 	expect_number("failed", 2, (long long)jobs_counters(&admission).failed);
 }
 
-/* What is urgent passes what was admitted before. */
+/* Urgent jobs pass those admitted before. */
 static void check_lanes(void)
 {
 	struct pinion_runtime *strict = NULL;
@@ -238,7 +238,7 @@ static void check_lanes(void)
 	pinion_runtime_destroy(strict);
 }
 
-/* One that is full, or held, is no concern of the others. */
+/* A full or held admission does not delay the others. */
 static void check_side_by_side(void)
 {
 	struct pinion_runtime *other = runtimes_start(1, PINION_IO_AUTO);
@@ -264,7 +264,7 @@ static void check_side_by_side(void)
 	pinion_runtime_destroy(other);
 }
 
-/* In a child, where nobody would run anything. */
+/* In a child, where no worker would run anything. */
 static void check_fork(void)
 {
 	int status = 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: the limits of an admission change while jobs are in and wait: raised,
- * those who wait come in though nobody leaves; lowered, nobody is thrown out,
- * none comes in until enough have ended, and a wait for more than there can be
- * room for ends; what is refused changes nothing. W49.
- * Method: one worker that is held, so that who is in stays in; threads that
+ * they admit waiters though no job leaves; lowered, they remove no job, none
+ * comes in until enough have ended, and a wait for more than there can be room
+ * for ends; a refused change changes nothing. W49.
+ * Method: one worker that is held, so that admitted jobs stay in; threads that
  * wait.
  */
 #include "tests/support/jobs.h"
@@ -95,7 +95,7 @@ static void check_wait_is_refused(void)
 	set_limits(1, 1);
 	pthread_join(thread, NULL);
 	expect_number("there is no room for two", -EINVAL, wait_rc);
-	expect_number("who is in stays", 1, jobs_counters(&admission).current[NORMAL]);
+	expect_number("admitted jobs stay", 1, jobs_counters(&admission).current[NORMAL]);
 	expect_full(&jobs[3], 1, 1, NORMAL);
 	tasks_hold_end(&hold);
 	jobs_drain(&admission);
@@ -109,7 +109,7 @@ static void *wait_for_one(void *arg)
 	return NULL;
 }
 
-/* Each that waits for two where there is room for one; the others stay. */
+/* Each waiter for two where there is room for one job; the others stay. */
 static void check_each_wait_is_refused(void)
 {
 	pthread_t stays[2];

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: where it is asked for, a job of a higher lane has the place of one that
- * has not begun: of the lowest lane, the newest, which goes to its `cancel` and
- * is counted; never of its own lane, nor one that has begun or is mandatory;
- * for several jobs, as many or none; and there is an end to it. Lowered limits
- * evict none by themselves, nor more than one for each that comes in. RP-5,
- * W41.
+ * Goal: where it is asked for, a job of a higher lane has the place of a job
+ * that has not begun: of the lowest lane, the newest, which goes to its
+ * `cancel` and is counted; never of its own lane, nor of a running or mandatory
+ * job; for several jobs, as many or none; and there is an end to it. Lowered
+ * limits evict none by themselves, nor more than one for each that comes in.
+ * RP-5, W41.
  * Method: one worker that is held while jobs displace each other; in the end
  * each was run or cancelled.
  */
@@ -98,7 +98,10 @@ static void check_batch(void)
 	jobs_expect("refused", &high[0], 0, 0);
 }
 
-/* Of what runs, nothing is taken; nor where its own lane is full. */
+/*
+ * A running job keeps its place; none is taken either where its own lane is
+ * full.
+ */
 static void check_refusals(void)
 {
 	struct pinion_full full;
@@ -147,7 +150,7 @@ static void check_lowered(void)
 	begin(4, 4);
 	expect_number("low", 0, jobs_spawn_all(&admission, low, 4, NULL));
 	expect_number("lower", 0, pinion_admission_set_limits(&admission, &limits));
-	expect_number("nobody is thrown out", 4, jobs_counters(&admission).current[LOW]);
+	expect_number("no job is thrown out", 4, jobs_counters(&admission).current[LOW]);
 	expect_number("in place of one", 0, jobs_spawn(&admission, &normal[0], NULL));
 	expect_number("evicted", 1, (long long)jobs_counters(&admission).evicted[LOW]);
 	expect_number("in place of another", 0, jobs_spawn(&admission, &high[0], NULL));
@@ -165,7 +168,7 @@ static void check_lowered(void)
 	expect_evicted(&low[3]);
 }
 
-/* Stopped with one evicted and one waiting: told apart. */
+/* Stopped with one evicted and one waiting: each has its own error. */
 static void check_stop(void)
 {
 	begin(1, 1);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: who waits for a place, a thread or a task, gets it in the order of
- * coming, higher lanes first, several jobs together; nobody passes those who
- * wait; a wait ends with its deadline, and with a close; a drain returns when
- * nobody is in; a stop cancels what is in and gives its places back. RP-13,
- * W41, W54, C13.
- * Method: jobs that go on until the test ends them, one at a time; what ran
- * when is told by their numbers.
+ * Goal: waiters for a place, threads and tasks, get it in the order of coming,
+ * higher lanes first, several jobs together, without overtaking; a wait ends
+ * with its deadline, and with a close; a drain returns when no job is in; a
+ * stop cancels admitted jobs and gives their places back. RP-13, W41, W54, C13.
+ * Method: jobs that go on until the test ends them, one at a time; their
+ * numbers show which ran when.
  */
 #include "tests/support/jobs.h"
 #include "tests/support/stops.h"
@@ -38,7 +37,7 @@ static void *spawn_wait(void *arg)
 	return NULL;
 }
 
-/* Returns when it waits, as one of so many in that lane. */
+/* Returns when it waits, as one of `waiting` in that lane. */
 static void begin_waiting(struct spawner *spawner, struct jobs_job *first, uint32_t count,
 	uint32_t lane, uint32_t waiting)
 {

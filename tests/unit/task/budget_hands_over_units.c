@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: never more units out than there are, of any kind, none lost; whoever
- * waits gets them when they are given back, in order and all together; nobody
- * is stranded by amounts that vary; each error is seen. C13, W54, BP-30.
+ * Goal: never more units out than there are, of any kind, none lost; waiters
+ * get them when they are given back, in order and all together; amounts that
+ * vary strand no waiter; each error is seen. C13, W54, BP-30.
  * Method: threads and tasks acquire and release random amounts around a counter
- * of what is out; then two threads hand one unit to and fro through two
+ * of the units out; then two threads hand one unit to and fro through two
  * budgets, so that a lost wake hangs and trips the watchdog.
  */
 #include "runtime/base/base.h"
@@ -105,7 +105,7 @@ static int run_over(struct pinion_task *task)
 static int run_on_worker(struct pinion_task *task)
 {
 	(void)task;
-	expect_number("nobody would release", -EDEADLK,
+	expect_number("no thread would release", -EDEADLK,
 		pinion_budget_acquire_wait(&budget, totals, UINT64_MAX));
 	expect_number("not this runtime", -EPERM,
 		pinion_budget_acquire_async(other_runtime, &budget, totals, &wait_here));
@@ -287,7 +287,7 @@ int main(void)
 	check_alone();
 	child_expect_abort("released twice", release_twice, NULL,
 		"pinion: pinion_budget_release() of 1 units of kind 0 "
-		"where 0 are out: release what was acquired, once");
+		"where 0 are out: release each acquired unit once");
 	runtime = runtimes_start(2, PINION_IO_AUTO);
 	other_runtime = runtimes_start(1, PINION_IO_AUTO);
 	check_worker();

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: who finds a lane full is told its numbers, and may wait for room there:
- * a thread asleep, a task of another runtime by a wait. Each is started when
- * there is room, or ends by its deadline, a cancel, or the end of the
+ * Goal: a caller that finds a lane full gets its numbers, and may wait for room
+ * there: a thread asleep, a task of another runtime by a wait. Each is started
+ * when there is room, or ends by its deadline, a cancel, or the end of the
  * runtime that it waits for, though the workers there are held; nothing is
  * started then and no place is kept. A worker never sleeps for it. AS-36, WP-1.
- * Method: the only worker is held while calls fill one lane after another; who
- * waits is seen in the lane's queue of waiters.
+ * Method: the only worker is held while calls fill one lane after another; the
+ * lane's queue of waiters shows them.
  */
 #include "runtime/worker/entry.h"
 #include "tests/support/runtimes.h"
@@ -105,14 +105,14 @@ static void check_numbers(void)
 
 	begin(LIMIT - 2);
 	expect_full("three for two places", LIMIT, 3, LIMIT - 2);
-	/* The lane that is full is named, not one that has room. */
+	/* The full lane is named, not one with room. */
 	tasks[LIMIT].flags = pinion_lane_flags(next);
 	expect_full("with one of another lane", LIMIT, 4, LIMIT - 2);
 	expect_number(
 		"two", 0, pinion_task_spawn_batch_full(runtime, &pointers[LIMIT - 2], 2, &full));
 	expect_full("full", LIMIT + 1, 1, LIMIT);
 	expect_full("with one of another lane", LIMIT, 2, LIMIT);
-	expect_number("need not be told", -EAGAIN,
+	expect_number("needs no notification", -EAGAIN,
 		pinion_task_spawn_batch_full(runtime, &pointers[LIMIT + 1], 1, NULL));
 	expect_number("never fits", -EINVAL,
 		pinion_task_spawn_batch_full(runtime, &pointers[LIMIT + 1], LIMIT + 1, &full));
@@ -223,7 +223,7 @@ static void *drain(void *arg)
 	return NULL;
 }
 
-/* Who waits is told while the worker is held still. */
+/* A waiter is notified while the worker is held. */
 static void check_closed(bool stops)
 {
 	struct waiter waiters[THREADS];
@@ -335,7 +335,7 @@ static void check_tasks(void)
 	tasks_hold_begin(&hold, runtime, 0);
 	expect_room_for(LIMIT);
 	await_room(never_ns);
-	/* Told while the worker is held; the drain ends when it is not. */
+	/* Notified while the worker is held; the drain ends when it is not. */
 	expect_ready("thread", pthread_create(&ender, NULL, drain, NULL) == 0);
 	expect_end(-ESHUTDOWN);
 	tasks_hold_end(&hold);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: a channel delivers each message once, whole, those of one sender in
- * their order, holds no more than it may, and ends as told when it is closed;
- * each error of its calls is seen. BP-30, C13, W54.
+ * their order, holds no more than it may, and ends as documented when it is
+ * closed; each error of its calls is seen. BP-30, C13, W54.
  * Method: one thread by itself, around the border of the ring; then threads and
  * tasks of two runtimes send and receive at once, by waiting, with and
  * without deadlines, and by awaiting.
@@ -85,7 +85,7 @@ static void check_alone(void)
 	expect_number("close again", -EALREADY, pinion_channel_close(&channel));
 	expect_number("send", -EPIPE, pinion_channel_try_send(&channel, &message));
 	expect_number("send", -EPIPE, pinion_channel_send_wait(&channel, &message, UINT64_MAX));
-	expect_number("what is left", 0, pinion_channel_try_receive(&channel, &message));
+	expect_number("the rest", 0, pinion_channel_try_receive(&channel, &message));
 	expect_number("end", -EPIPE, pinion_channel_try_receive(&channel, &message));
 	expect_number("end", -EPIPE, pinion_channel_receive_wait(&channel, &message, UINT64_MAX));
 }
@@ -106,7 +106,7 @@ static int run_over(struct pinion_task *task)
 static int run_on_worker(struct pinion_task *task)
 {
 	(void)task;
-	expect_number("nobody would send", -EDEADLK,
+	expect_number("no thread would send", -EDEADLK,
 		pinion_channel_receive_wait(&channel, &waited, UINT64_MAX));
 	expect_number("not this runtime", -EPERM,
 		pinion_channel_receive_async(other, &channel, &waited, &wait));

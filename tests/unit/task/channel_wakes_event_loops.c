@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: a channel's descriptor is readable while a receive has something to
- * say, for loops that look at levels and for those that wait for edges; who
- * sends while it is readable makes no system call; a close wakes; several
- * channels wake one loop, each for itself; results of tasks, waits and groups
- * arrive there; each error is seen. G11, BP-30.
- * Method: epoll, asked without waiting; what is in the eventfd by
+ * say, for loops that are level-triggered and for those that are
+ * edge-triggered; a send while it is readable makes no system call; a close
+ * wakes; several channels wake one loop, each for itself; results of tasks,
+ * waits and groups arrive there; each error is seen. G11, BP-30.
+ * Method: epoll, asked without waiting; the count of the eventfd from
  * /proc/self/fdinfo; no descriptor left by RLIMIT_NOFILE. Then a loop that
  * sleeps, and a runtime that sends.
  */
@@ -116,7 +116,7 @@ static void check_levels(void)
 		expect_number("more is there", 1, events_now());
 		expect_number("second", 2, receive(line));
 		expect_number("third", 3, receive(line));
-		expect_number("nobody has looked in vain", 1, events_now());
+		expect_number("no check was in vain", 1, events_now());
 		put(line, 4);
 		expect_number("no need to write", 1, tokens_in(line));
 		expect_number("fourth", 4, receive(line));
@@ -150,7 +150,7 @@ static void check_edges(void)
 	end(line);
 }
 
-/* What was there before anybody asked, and the close. */
+/* Messages there before the descriptor was asked for, and the close. */
 static void check_late(void)
 {
 	struct line *line = &lines[0];

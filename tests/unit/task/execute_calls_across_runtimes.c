@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: a function is called on the runtime asked for, and its caller goes on
- * with what it returned, a thread where it stands, a task on its own worker;
- * also when that runtime is stopped first. Each error is seen. RP-2, RP-15
- * (waits of tasks), WP-1, WP-18, G10.
+ * with its result, a thread at its call, a task on its own worker; also when
+ * that runtime is stopped first. Each error is seen. RP-2, RP-15 (waits of
+ * tasks), WP-1, WP-18, G10.
  * Method: two runtimes that call each other; then tasks of one call into the
  * other again and again, and go on on the worker they began on.
  */

@@ -205,7 +205,7 @@ static void check_scratch(void)
 	expect_number("counted without a lock", TASKS, sum);
 }
 
-/* Queues behind itself what only a thief can run. */
+/* Queues a task after itself that only a thief can run. */
 static int await_thief(struct pinion_task *task)
 {
 	for (uint32_t i = 1; i <= BATCH; i++) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: a future keeps the first result it gets, whole, and tells it to tasks,
- * threads and callbacks alike; each of its errors is seen. WP-11, WP-18, C16.
+ * Goal: a future keeps the first result it gets, whole, and delivers it to
+ * tasks, threads and callbacks alike; each of its errors is seen. WP-11, WP-18,
+ * C16.
  * Method: one future of each kind by itself; then many, each set by two tasks
  * of one runtime, of which one is refused, and awaited by tasks of another.
  */
@@ -81,7 +82,7 @@ static void check_callbacks(void)
 	call_count = 0;
 	expect_number("call", 0, pinion_future_call(&callback));
 	expect_number("early", 0, call_count);
-	expect_number("somebody waits", -EBUSY, pinion_future_detach(&future, release));
+	expect_number("a waiter", -EBUSY, pinion_future_detach(&future, release));
 	expect_number("set", 0, pinion_future_set(&future, NULL, 0));
 	expect_number("called", 1, call_count);
 	expect_number("call", 0, pinion_future_call(&callback));

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: a group is joined when all its tasks are over, with the first failure;
- * a failure or a cancel sends what has not begun to its `cancel`, and what has
- * may ask. Each error of the calls is seen. WP-24, W47.
- * Method: a worker is held so that tasks queue behind it; then groups of random
- * size, some tasks of which fail or spawn others, joined by threads and tasks.
+ * a failure or a cancel sends tasks that have not begun to their `cancel`, and
+ * running ones may ask. Each error of the calls is seen. WP-24, W47.
+ * Method: a worker is held so that tasks queue up; then groups of random size,
+ * some tasks of which fail or spawn others, joined by threads and tasks.
  */
 #include "runtime/base/base.h"
 #include "runtime/worker/worker.h"

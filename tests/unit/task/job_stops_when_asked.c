@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: a job that is cancelled, or whose deadline passes, before it begins is
- * handed to its `cancel` with the reason, counted, and gives its place back;
- * one that has begun is told when it asks; others read how far it has come; one
- * that panics gives its place back, once, even if something it had begun ends
- * it as well. Limits that an admission leaves open are the configuration's.
- * C15, WP-36, RP-5.
+ * handed to its `cancel` with the reason, counted, and gives its place back; a
+ * running job gets the reason when it asks; others read how far it has come; a
+ * job that panics gives its place back, once, even if something it had begun
+ * ends it as well. Limits that an admission leaves open are the
+ * configuration's. C15, WP-36, RP-5.
  * Method: one worker, which is held while jobs are queued and cancelled, or is
  * in a job that waits until it was asked.
  */
@@ -54,7 +54,7 @@ static void check_queued(void)
 	expect_number("failed", 0, (long long)counters.failed);
 }
 
-/* ---- one that has begun ---- */
+/* ---- a running job ---- */
 
 static struct pin_atomic_u32 has_begun;
 
@@ -127,7 +127,7 @@ static void check_stop(void)
 	expect_number("told", 1, (long long)jobs_counters(&admission).failed);
 }
 
-/* ---- one that panics ---- */
+/* ---- a job that panics ---- */
 
 static int panic(struct pinion_job *job)
 {

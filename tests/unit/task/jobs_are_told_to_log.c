@@ -5,7 +5,7 @@
  * only where they are asked for; a job's end with what it took, in whole
  * milliseconds. WP-19, WP-34.
  * Method: a thread pool with a log that keeps levels; calls and jobs of each
- * lane, one that fails, and enough that wait behind one that holds the only
+ * lane, one that fails, and enough that wait while another holds the only
  * worker.
  */
 #include "tests/support/clock.h"
@@ -92,7 +92,7 @@ static void run_one_of_each(void)
 
 static void check_calls(void)
 {
-	/* Whoever serves low serves all of them. */
+	/* A worker that serves low serves all lanes. */
 	start(1, (struct pinion_thread_pool_sizes){0, 0, 1});
 	run_one_of_each();
 	finish();
@@ -138,7 +138,7 @@ static void check_jobs(void)
 	expect_lines(PINION_LOG_DEBUG, "\n", 6);
 }
 
-/* The worker of high is named so: only it can run what waits there. */
+/* The worker of high is named so: only it can run that lane's waiting jobs. */
 static void check_worker_names(void)
 {
 	struct tasks_hold holds[2] = {{.prepare = NULL}};

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: a transient failure is tried again, as often as told and when told:
- * after waits that double up to a limit and differ by chance; another is not; a
- * late result counts as one at once; a cancel, a stop and a panic end it, once;
- * only the last failure is the runtime's; fields out of range are refused.
- * WP-26.
- * Method: attempts that fail so many times; for the waits on a worker whose
- * clock is set to the end of each.
+ * Goal: a transient failure is tried again, as often as configured and at the
+ * right time: after waits that double up to a limit and differ by chance;
+ * another is not; a late result counts as one at once; a cancel, a stop and a
+ * panic end it, once; only the last failure is the runtime's; fields out of
+ * range are refused. WP-26.
+ * Method: attempts that fail a given number of times; for the waits on a worker
+ * whose clock is set to the end of each.
  */
 #include "runtime/worker/entry.h"
 #include "runtime/worker/timer.h"
@@ -171,7 +171,7 @@ static void pass_wait(struct tasks_hold *hold)
 	clock_own_ns = next_ns;
 }
 
-/* Waits so many times, until it is given up. */
+/* Waits that number of times, until it is given up. */
 static void note_waits(struct job *job, uint32_t count)
 {
 	struct tasks_hold hold = {.prepare = pass_wait};
@@ -204,7 +204,7 @@ static void check_waits(void)
 	}
 }
 
-/* Up to so much more or less: as far as chance brings 1000 of them. */
+/* Up to that much more or less: as far as chance brings 1000 of them. */
 static void check_jitter(uint32_t percent, uint64_t least_ns, uint64_t most_ns)
 {
 	uint64_t shortest_ns = UINT64_MAX;

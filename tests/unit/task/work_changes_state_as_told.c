@@ -78,7 +78,7 @@ static void check_table(void)
 		}
 	}
 	for (uint32_t event = 0; event < PIN_WORK_EVENTS; event++) {
-		expect_number("no step of what was never initialised", PIN_WORK_NONE,
+		expect_number("no step of an uninitialised one", PIN_WORK_NONE,
 			pin_work_next(PIN_WORK_NONE, (enum pin_work_event)event));
 	}
 }
@@ -95,7 +95,7 @@ struct item {
 
 static struct pinion_runtime *runtime;
 static struct item item;
-static struct pin_atomic_u32 turn; /* of whom a held worker waits for */
+static struct pin_atomic_u32 turn; /* the thread that a held worker waits for */
 
 /* Lets the other side go on and waits for its answer. */
 static void pass_turn(uint32_t to, uint32_t back)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: real threads that wake one work item: runs never overlap, and each
- * wake that returned 0 is followed by a run that sees what was written before
- * it; however a cancel, a stop or a drain comes in between, the end is told
- * once (EX-57, EX-59, EX-61).
+ * Goal: real threads that wake one work item: runs never overlap, and each wake
+ * that returned 0 is followed by a run that sees all writes before it; however
+ * a cancel, a stop or a drain comes in between, the end is reported once
+ * (EX-57, EX-59, EX-61).
  * Method: each thread counts in a word of its own, without any order, and
  * wakes; a run notes the words. In every other phase a thread waits until its
- * count is noted; a lost wake hangs and trips the watchdog. What runs share is
- * plain memory, so that TSan sees an overlap. Then short lives: random wakes
- * and one of three ends, after which what was promised is compared.
+ * count is noted; a lost wake hangs and trips the watchdog. Runs share plain
+ * memory, so that TSan sees an overlap. Then short lives: random wakes and one
+ * of three ends, after which the promises are checked.
  */
 #include "runtime/base/atomic.h"
 #include "runtime/base/base.h"
@@ -55,7 +55,7 @@ static int run(struct pinion_work *self)
 	for (size_t i = 0; i < WAKERS; i++) {
 		pin_store_release_u32(&counts[i].noted, pin_load_relaxed_u32(&counts[i].written));
 	}
-	/* Time for others to wake what is running. */
+	/* Time for others to wake a running item. */
 	if (run_count % 4 == 0) {
 		pin_host_linux.yield();
 	}
@@ -142,7 +142,7 @@ static void check_wakes(uint32_t worker_count)
 	pinion_runtime_destroy(runtime);
 }
 
-/* ---- the end is told once ---- */
+/* ---- the end is reported once ---- */
 
 static void *wake_some(void *arg)
 {
@@ -200,11 +200,11 @@ static void live_once(struct random_source *source, enum life_end how)
 		expect_number("ends of a cancel", 1, end_count + cancelled_count);
 	}
 	for (size_t i = 0; i < WAKERS && end_count + cancelled_count == 0; i++) {
-		expect_true("what was due is noted",
+		expect_true("a due run is noted",
 			pin_load_acquire_u32(&counts[i].noted) >= counts[i].due);
 	}
-	/* Idle if it has not ended; told here if it was not before. */
-	expect_number("the end is told once",
+	/* Idle if it has not ended; reported here if it was not before. */
+	expect_number("the end is reported once",
 		end_count + cancelled_count == 0 ? PINION_WORK_ENDED : -EALREADY,
 		pinion_work_cancel(&work));
 	pinion_runtime_destroy(runtime);

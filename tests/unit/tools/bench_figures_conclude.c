@@ -92,7 +92,7 @@ static void test_slowdown_is_found(void)
 	for (uint64_t seed = 1; seed <= 100; seed++) {
 		struct figures_ratio result = conclude(0.9, 0.05, 12, seed);
 
-		expect_true("the interval lies below 1", result.high < 1);
+		expect_true("the interval is below 1", result.high < 1);
 		expect_true("it is conclusive", result.is_conclusive);
 	}
 }

@@ -5,9 +5,9 @@
  * it: sum and scan, by rings and by calls, with ignore files, and doctor; with
  * openat2 and where a filter refuses it.
  * Method: a thread exchanges folders all along while each command runs over and
- * over; inotify notes each open and read of what lies outside. In the end one
- * open of ours has to be noted. With the argument "bind", which needs root, the
- * tree is a bind mount, out of which its owner moves folders as well.
+ * over; inotify notes each open and read of files outside. In the end one open
+ * of ours has to be noted. With the argument "bind", which needs root, the tree
+ * is a bind mount, out of which its owner moves folders as well.
  * STRESS_ITERATIONS: runs of each command.
  */
 #include "runtime/base/atomic.h"
@@ -198,7 +198,7 @@ static void make_tree(void)
 		at(path, sizeof(path), files[i]);
 		scratch_file(path, "own");
 	}
-	/* The same names, and one that is there only. */
+	/* The same names, and a file that is there only. */
 	scratch_file("secret/a", "SECRET");
 	scratch_file("secret/b", "SECRET");
 	scratch_file("secret/inner/c", "SECRET");

@@ -96,7 +96,7 @@ int main(void)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		check(&rows[i]);
 	}
-	/* A node that sysfs does not tell of. */
+	/* A node that sysfs does not have. */
 	doctor_distance(&findings, ".", NODE + 1, &workers);
 	expect_number("unknown", VERDICT_READY, findings.verdict);
 	output_text_free(&findings.text);

@@ -3,11 +3,11 @@
  * Goal: the findings in a file are the same however it is cut into windows, in
  * whatever order those arrive, and whether zeros come as bytes or as holes.
  *
- * Method: random texts over a small alphabet and patterns that look around
- * (\b ^ $ \A \z), of fixed, variable and unbounded width. One window over the
- * whole text is the reference; random cuts must agree with it. Candidates of
- * patterns without context are held against a naive oracle over regexec(3),
- * and the two ways of finding starts against each other.
+ * Method: random texts over a small alphabet and patterns with context (\b ^ $
+ * \A \z), of fixed, variable and unbounded width. One window over the whole
+ * text is the reference; random cuts must agree with it. Candidates of patterns
+ * without context are held against a naive oracle over regexec(3), and the two
+ * ways of finding starts against each other.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

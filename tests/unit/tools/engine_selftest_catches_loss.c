@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: the self-test passes a library that finds what it should and refuses
- * one that loses or invents a single kind of match.
+ * Goal: the self-test passes a library that finds all it should and refuses a
+ * library that loses or invents a single kind of match.
  *
  * Method: faults planted between the self-test and the library.
  */
@@ -41,7 +41,7 @@ static bool lose_at_end(
 	return is_ok;
 }
 
-/* What ends right behind the border of two parts is lost. */
+/* Loses a match that ends right after the border of two parts. */
 static bool lose_at_border(
 	void *subject, const char *text, size_t length, size_t split, struct selftest_ends *ends)
 {
@@ -53,7 +53,7 @@ static bool lose_at_border(
 	return is_ok;
 }
 
-/* Only what ends at one place of all, deep in a text. */
+/* Only a match that ends at one place of all, deep in a text. */
 static bool lose_rarely(
 	void *subject, const char *text, size_t length, size_t split, struct selftest_ends *ends)
 {

@@ -79,7 +79,7 @@ static void make_variable(const struct rules *rules, struct candidates *out_all)
 	}
 }
 
-/* The leftmost that starts behind `from`, of those the longest; or NULL. */
+/* The leftmost that starts after `from`, of those the longest; or NULL. */
 static const struct candidate *pick(const struct candidates *all, uint32_t rule, uint64_t from)
 {
 	const struct candidate *best = NULL;

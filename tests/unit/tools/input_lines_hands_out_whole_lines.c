@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: lines come out whole whatever their length and wherever the reads cut
- * them; one that is far too long is dropped and the next is found.
+ * them; a line that is far too long is dropped and the next is found.
  * Method: a file of random lines around the sizes of the buffers is read back
  * and compared, with and without a last separator.
  */

@@ -97,7 +97,7 @@ static void check_distance(const char *left, const char *right, uint32_t expecte
 
 int main(void)
 {
-	/* The messages are not what is tested here. */
+	/* The messages are not under test here. */
 	expect_ready("/dev/null", freopen("/dev/null", "w", stderr) != NULL);
 	check_arguments("x", " x");
 	check_arguments("-r x -z y", "rz x y");

@@ -83,7 +83,7 @@ int main(void)
 		return 1;
 	}
 	shuffle(seed);
-	/* What is attached beyond the ring stays with its sequence. */
+	/* An item attached beyond the ring stays with its sequence. */
 	if (order_attach(&order, 3000, item) != 0 || order_item(&order, 3000) != item ||
 		order_item(&order, 3001) != NULL || order_item(&order, 1 << 20) != NULL) {
 		fprintf(stderr, "an attached item was lost\n");

@@ -128,7 +128,7 @@ static size_t encode(uint32_t code, char *out)
 	return 4;
 }
 
-/* What stands for a hidden character in text. */
+/* The text shown for a hidden character. */
 static void spell(char *out, const char *bytes, size_t length)
 {
 	if (length == 1 && (*bytes == '\n' || *bytes == '\r' || *bytes == '\t')) {

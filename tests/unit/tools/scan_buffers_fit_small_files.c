@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: commands that are to read little, or only copy from the page cache,
- * take little memory, and only then: what may be much, or is of unknown size,
- * gets the default.
- * Method: files made as long as it takes, sparse, and what cannot be measured;
- * one that has just been written, and the same when the cache has let it go.
+ * take little memory, and only then: if it may be much, or is of unknown size,
+ * they get the default.
+ * Method: files made as long as needed, sparse, and files that cannot be
+ * measured; a file that has just been written, and the same when the cache has
+ * let it go.
  */
 #include "tests/support/expect.h"
 #include "tests/support/scratch.h"
@@ -66,10 +67,10 @@ static void check_cached(struct scanning_options *options)
 
 	write_large("written");
 	if (cached_percent("written") != 100) {
-		puts("what has been written is not known to be cached: not looked at");
+		puts("a file just written is not known to be cached: not counted");
 		return;
 	}
-	expect_number("one that is cached", 4, fit(options, written, 1));
+	expect_number("a cached file", 4, fit(options, written, 1));
 	expect_number("eight that are", 11, fit(options, nine, 8));
 	expect_number("nine are not asked for", 0, fit(options, nine, 9));
 	options->scan.direct = PINION_DIRECT_ALWAYS;
@@ -110,7 +111,7 @@ int main(void)
 	expect_number("a device", 0, fit(&options, device, 1));
 	check_cached(&options);
 	options.runtime.buffer_count = 7;
-	expect_number("a number somebody set", 7, fit(&options, small, 2));
+	expect_number("a number set by the user", 7, fit(&options, small, 2));
 	options.runtime.buffer_count = 0;
 	options.list_count = 1;
 	expect_number("a list names others", 0, fit(&options, small, 2));

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: what a scan and its runtime are where nothing is said, and that what is
- * said changes that alone (EX-52, EX-56); a scan opens no more files at once
- * than its budget has, each with memory of its own that starts out empty, and
- * its totals add up when it is finished (EX-51); a tree is discovered by the
- * thread that adds it: what is hidden, or named in a .gitignore, is read, links
- * are reported and not followed; what a .gitignore names is left out where that
- * is asked for, and is reported and counted (EX-53).
- * Method: tables of fields; an engine that counts what is open; a small tree.
+ * Goal: the defaults of a scan and its runtime, and that each setting changes
+ * that alone (EX-52, EX-56); a scan opens no more files at once than its budget
+ * has, each with memory of its own that starts out empty, and its totals add up
+ * when it is finished (EX-51); a tree is discovered by the thread that adds it:
+ * files that are hidden, or named in a .gitignore, are read, links are reported
+ * and not followed; files that a .gitignore names are left out where that is
+ * asked for, and are reported and counted (EX-53).
+ * Method: tables of fields; an engine that counts open files; a small tree.
  */
 #include "tests/support/scans.h"
 #include "tools/scanning.h"
@@ -24,7 +24,7 @@ enum {
 
 static const uint64_t seed = 0x853c49e6748fea9b;
 
-/* ---- what is told, and what is not ---- */
+/* ---- settings and defaults ---- */
 
 static void check_scan_defaults(void)
 {

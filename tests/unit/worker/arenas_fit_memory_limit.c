@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: the memory cgroup that leaves the least is found, in both versions, and
- * page cache does not count as used; arenas shrink to what it leaves, by large
- * buffers alone, or the creation fails; either is told in one line. G6.
+ * page cache does not count as used; arenas shrink to the rest, by large
+ * buffers alone, or the creation fails; either is reported in one line. G6.
  * Method: recorded /proc and cgroup trees in tests/fixtures/cgroup, and a table
  * of configurations and limits.
  */

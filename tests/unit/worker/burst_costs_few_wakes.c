@@ -74,7 +74,7 @@ int main(void)
 		pinion_runtime_destroy(runtime);
 	}
 	/* Else they had not slept, or nothing was counted. */
-	expect_true("the bursts woke somebody", sum > 0);
+	expect_true("the bursts woke a worker", sum > 0);
 	runtime = runtimes_start(2, PINION_IO_AUTO);
 	wakes_watch(runtime);
 	for (int i = 0; i < 3; i++) {

@@ -3,13 +3,13 @@
  * Goal: a worker that spawns for its own queue wakes a sleeper with every
  * `wake_batch_spawns`-th task, 32 unless told otherwise, and with none before;
  * the count then begins anew, and a wake for another reason begins it anew as
- * well. What it gives to the queue that all share, as its own is full, wakes
- * one as well, and what is left when its turn ends, however little. EX-31,
- * AS-23, AS-33, C7, W37. Method: a task on one of two workers spawns while the
- * other sleeps, and looks at its worker's wakes and count after each. What
- * waits is never worth a wake by its length: each counts as 50 us, against a
- * limit of a second. Then a queue of four, and turns of one task, of which the
- * first spawns the next.
+ * well. Tasks that it gives to the queue that all share, as its own is full,
+ * wake a sleeper as well, and so do those left when its turn ends, however few.
+ * EX-31, AS-23, AS-33, C7, W37. Method: a task on one of two workers spawns
+ * while the other sleeps, and looks at its worker's wakes and count after each.
+ * Waiting tasks are never worth a wake by their length: each counts as 50 us,
+ * against a limit of a second. Then a queue of four, and turns of one task, of
+ * which the first spawns the next.
  */
 #include "tests/support/runtimes.h"
 #include "tests/support/sleepers.h"
@@ -33,7 +33,7 @@ static int answer(struct pinion_task *task)
 	return 0;
 }
 
-/* Spawned since a wake: all but the one that looks next and those before. */
+/* Spawned since a wake: all but the task that checks next and those before. */
 static uint32_t hoarded(const struct pin_worker *worker)
 {
 	return pin_hoard_count(&worker->hoard) - 1 - pin_deque_until_mark(&worker->deque);
@@ -109,7 +109,7 @@ static int overflow(struct pinion_task *task)
 	if (is_batch) {
 		expect_number("batch", 0, pinion_task_spawn_batch(runtime, pointers, OVERFLOWING));
 	}
-	expect_number("a wake for what is shared", (long long)before + 1,
+	expect_number("a wake for shared tasks", (long long)before + 1,
 		(long long)pin_meter_read(&worker->meter.wakes_sent));
 	return 0;
 }

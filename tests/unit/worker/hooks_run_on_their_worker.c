@@ -5,9 +5,9 @@
  * fails the creation and stops those that have started; ticks come on idle and
  * on busy workers, not before their time, and once at the end; without a tick
  * none comes; the context is had on its own worker alone; hooks may spawn while
- * the runtime runs and are refused when it has ended; one that panics is called
- * again. RP-4, RP-8, RP-9, RP-10, RP-14, RP-15 (ticks), C1, W50, W53, AS-11,
- * EX-17, EX-27.
+ * the runtime runs and are refused when it has ended; a hook that panics is
+ * called again. RP-4, RP-8, RP-9, RP-10, RP-14, RP-15 (ticks), C1, W50, W53,
+ * AS-11, EX-17, EX-27.
  * Method: hooks that count and compare; the test waits for their counts.
  */
 #include "tests/support/runtimes.h"
@@ -144,7 +144,9 @@ static int create(uint32_t tick_interval_ms)
 	memset(contexts, 0, sizeof(contexts));
 	memset(spawned, 0, sizeof(spawned));
 	pin_store_release_u32(&start_count, 0);
-	/* One that fails ends at once, with a last tick where it had begun. */
+	/*
+	 * A failing worker ends at once, with a last tick where it had begun.
+	 */
 	pin_store_release_u32(&is_over, failing_index == UINT32_MAX ? 0 : 1);
 	pin_store_release_u32(&has_runtime, 0);
 	runtimes_config(&config, WORKERS, PINION_IO_AUTO);

@@ -8,8 +8,9 @@
  * AS-39, C5, C10.
  * Method: once the kernel has put all threads of the runtime to sleep, its
  * counts of switches in /proc and the runtime's own are read, and again after a
- * while. A busy machine wakes nobody, so it cannot fail for that; who would be
- * up every 200 us, as by a timeout, is up thousands of times in that while.
+ * while. A busy machine wakes no worker, so it cannot fail for that; a worker
+ * that is up every 200 us, as by a timeout, is up thousands of times in that
+ * while.
  */
 #include "runtime/worker/entry.h"
 #include "runtime/worker/watchdog.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: a worker takes from the shared queue as many tasks at once as
- * injector_batch_min and injector_batch_max say: its share of what is there,
- * kept within both. AS-34.
+ * injector_batch_min and injector_batch_max say: its share of the queue, kept
+ * within both. AS-34.
  * Method: workers are held while tasks are queued from outside, then one is let
  * go until it has run them all; the takes are counted.
  */
@@ -33,11 +33,11 @@ static void check(uint32_t worker_count, uint32_t min, uint32_t max, uint64_t ex
 	runtimes_config(&config, worker_count, PINION_IO_AUTO);
 	runtimes_tuning.injector_batch_min = min;
 	runtimes_tuning.injector_batch_max = max;
-	/* No look there while there is something in its own queue. */
+	/* No check there while there is something in its own queue. */
 	runtimes_tuning.injector_target_us = 1000000;
 	runtimes_tuning.interval_min = 65535;
 	runtimes_tuning.interval_max = 65535;
-	/* Nobody comes to help the worker that is held. */
+	/* No worker comes to help the held one. */
 	runtimes_tuning.watchdog_us = 0;
 	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
 	for (uint32_t i = 0; i < worker_count; i++) {

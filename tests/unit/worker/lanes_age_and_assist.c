@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: with `low_max_wait_ms` low work comes to its turn behind a high lane
- * that never ends, without it, strict, it does not. With `assist` an idle
- * worker helps out in a lane it does not serve, as long as its reserve stays
- * free, and without it, it does not. WP-7, WP-8, WP-9, WP-22, C12, W42.
+ * Goal: with `low_max_wait_ms` low work has its turn beside a high lane that
+ * never ends, without it, strict, it does not. With `assist` an idle worker
+ * helps out in a lane it does not serve, as long as its reserve stays free, and
+ * without it, it does not. WP-7, WP-8, WP-9, WP-22, C12, W42.
  * Method: a high task that spawns itself until a low one has run, or for many
- * rounds; workers that are held. What must not happen is looked for when all
- * that could do it sleep.
+ * rounds; workers that are held. Forbidden effects are checked when all workers
+ * that could cause them sleep.
  */
 #include "tests/support/runtimes.h"
 #include "tests/support/tasks.h"
@@ -33,16 +33,16 @@ static struct pinion_lane_stats metrics_now(void)
 /* ---- aging ---- */
 
 static uint32_t rounds_left;	/* [own] the one worker's */
-static bool has_low_run;	/* likewise */
-static bool has_flood_ended;	/* likewise: when low ran */
+static bool has_low_run;	/* [own] as above */
+static bool has_flood_ended;	/* [own] its value when low ran */
 static bool must_flood_forever; /* until low has run */
 
-static struct pinion_task *behind; /* likewise: spawned when the flood is on */
+static struct pinion_task *behind; /* [own] spawned when the flood is on */
 
 static int flood(struct pinion_task *task)
 {
 	if (behind != NULL) {
-		/* From here: a look at two lanes is no look at one instant. */
+		/* From here: two lanes cannot be read at one instant. */
 		int rc = pinion_task_spawn(runtime, behind);
 
 		behind = NULL;
@@ -147,7 +147,7 @@ static int nothing(void *arg)
 	return 0;
 }
 
-/* A high task is run to its end, so somebody who serves it was free. */
+/* A high task is run to its end, so a worker that serves it was free. */
 static void run_high(void)
 {
 	struct pinion_call call = {.run = nothing, .task.flags = PINION_TASK_HIGH};
@@ -187,7 +187,7 @@ static void check_assist(enum pinion_lane lane)
 	run_high();
 	await_one_asleep();
 	expect_number("begun beyond the reserve", 0, pin_load_acquire_u32(&jobs[1].has_begun));
-	/* Then there is room for one again, and nobody else tells. */
+	/* Then there is room for one again, and no other event says so. */
 	tasks_hold_end(&jobs[0]);
 	tasks_await(&jobs[1].has_begun, 1);
 	tasks_hold_end(&jobs[1]);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: a read or write has the I/O priority of its lane: that of its own
- * flags, or of the task that submits it; one that it asks for itself comes
- * first, and the real-time class without the privilege is refused. With rings
- * it is in the entry; without, the thread has it during the call, and what it
- * had before afterwards. So has each part of one that goes in parts. Seed 1,
- * lanes.
+ * flags, or of the task that submits it; a priority of its own comes first, and
+ * the real-time class without the privilege is refused. With rings it is in the
+ * entry; without, the thread has it during the call, and what it had before
+ * afterwards. So has each part of a transfer in parts. Seed 1, lanes.
  * Method: a task of each lane submits and looks at the entry it has made; this
  * program's pread() notes the thread's priority. A long write to /dev/null
  * leaves an entry for each part in the ring's memory, or a call each.
@@ -84,7 +83,7 @@ static int submit(struct pinion_task *task)
 	return 0;
 }
 
-/* The thread's own, as it is told for one that was never given any. */
+/* The thread's own, as reported for a thread that was never given any. */
 static bool is_own(int priority)
 {
 	return priority >> 13 == 0 || priority == (2 << 13 | 4);
@@ -199,7 +198,7 @@ static void check_parts(struct requests_one *one, uint32_t flags, uint16_t asked
 	request->task.flags = flags;
 	request->priority = asked;
 	request->file = &sink;
-	/* Nobody looks at it. */
+	/* It is never read. */
 	request->bytes = (uint8_t *)(uintptr_t)4096;
 	request->length_bytes = length;
 	expect_number("written", (long long)length, requests_do(runtime, one));

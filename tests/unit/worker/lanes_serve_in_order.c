@@ -2,7 +2,7 @@
 /*
  * Goal: a worker runs its lanes in its order, restarting from the first after
  * each task, and nothing else; strict as in the seed's table, and with a floor
- * for what stands behind. WP-4, WP-5, WP-6, WP-16, WP-2, C11, C12, W42.
+ * for lower lanes. WP-4, WP-5, WP-6, WP-16, WP-2, C11, C12, W42.
  * Method: workers are held while tasks are queued in all lanes from outside;
  * then one of them is let go until it sleeps. Each task notes its letter.
  */

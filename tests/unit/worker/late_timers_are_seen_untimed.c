@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: a worker that has run dry takes the late timer of a stuck one also in a
- * turn that began without a look at the clock, and so goes by an older time;
- * one that is not late yet, by the clock, it leaves. C22, AS-31.
+ * turn that began without reading the clock, and so goes by an older time; it
+ * leaves a timer that is not late yet, by the clock. C22, AS-31.
  * Method: two workers without threads, on a clock that is set by hand. One has
  * a timer on its wheel and ends no task; the other searches, its time being
  * that of long ago.
@@ -92,13 +92,13 @@ int main(void)
 	start_workers(&shared);
 	searcher = &shared.workers[0];
 	expect_true("nothing is there", !finds(searcher, &timer));
-	expect_number("looks at the clock where nobody has timers", 0, look_count);
+	expect_number("reads of the clock where no worker has timers", 0, look_count);
 	expect_number("claim", 0, pin_timer_claim(&timer, DUE_NS));
 	pin_timer_arm(&shared.workers[1], &timer);
 	clock_ns = DUE_NS + PIN_TIMER_LATE_NS - 1;
 	expect_true("not late yet", !finds(searcher, &timer));
 	clock_ns++;
-	/* A turn that is timed goes by its own last look. */
+	/* A timed turn goes by its own last reading. */
 	searcher->now_ns = 1;
 	searcher->turn_end_ns = DUE_NS;
 	expect_true("the time of a timed turn counts", !finds(searcher, &timer));

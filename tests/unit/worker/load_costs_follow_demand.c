@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: at light load a task costs the wake of one worker and disturbs no
- * other; at heavy load a worker neither sleeps nor searches nor looks into its
- * ring more than once in a batch; and it tells the two apart by itself. AS-1,
+ * other; at heavy load a worker neither sleeps nor searches nor checks its ring
+ * more than once in a batch; and it distinguishes the two by itself. AS-1,
  * AS-39.
  * Method: counts, no times. One task at a time on a runtime of four workers;
  * then tasks on one worker that queue themselves again, and nothing else.
@@ -49,7 +49,7 @@ static void check_light(void)
 	counters = runtimes_counters(runtime);
 	expect_number("workers woken by workers", 0, (long long)counters.wakes_sent);
 	expect_number("stolen", 0, (long long)counters.tasks_stolen);
-	/* Each sleeps at first, and whom a task woke sleeps again. */
+	/* Each sleeps at first, and a woken one sleeps again. */
 	expect_true("one worker for each task",
 		counters.parks_futex + counters.parks_ring <= ROUNDS + WORKERS + SLACK);
 	expect_number("drain", 0, pinion_runtime_drain(runtime));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: the probes of a steal say who took how many tasks from whom, from a
- * queue and from the slot; that of a task's end says its result also when it
- * ended by a panic. EX-37.
+ * Goal: the probes of a steal say which worker took how many tasks from which,
+ * from a queue and from the slot; that of a task's end says its result also
+ * when it ended by a panic. EX-37.
  * Method: the sources with these probes are compiled into this program, with
  * probes that note what they are given. Two workers without threads, one of
  * which steals; a runtime whose tasks return and panic.

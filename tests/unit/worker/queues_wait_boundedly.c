@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: a task in the queue all share runs within the tuner's interval of
+ * Goal: a task in the queue all share runs within the queue-check interval of
  * polls, however full the worker's own queue is kept, in either order, and
  * within one task where these are longer than it may wait, whatever the
- * interval; what waits behind a task that does not end, in the deque and in the
- * LIFO slot, is run by another worker. AS-12, AS-13, AS-15, AS-19, C3, C4, W19,
- * W29, W36, W37.
+ * interval; tasks that wait for a task that does not end, in the deque and in
+ * the LIFO slot, are run by another worker. AS-12, AS-13, AS-15, AS-19, C3, C4,
+ * W19, W29, W36, W37.
  * Method: tasks that spawn themselves count the polls during which the shared
  * queue has something, once with tasks that last for longer than the target by
- * the clock; a task that queues 101 others behind itself and waits for them,
- * which hangs if nobody takes them.
+ * the clock; a task that queues 101 others and waits for them, which hangs if
+ * no worker takes them.
  */
 #include "tests/support/runtimes.h"
 #include "tests/support/tasks.h"
@@ -24,8 +24,8 @@ enum {
 	LONG_US = 1000000,
 	TARGET_US = 5,
 	/*
-	 * The clock is read after so many polls at the latest, where those
-	 * before were short, and a look that is due then comes next.
+	 * The clock is read after this number of polls at the latest, where
+	 * those before were short, and a check that is due then comes next.
 	 */
 	OVERDUE_POLLS = 32 + 1,
 	LIMIT_SECONDS = 60,
@@ -66,7 +66,7 @@ static int answer(struct pinion_task *task)
 	return 0;
 }
 
-/* Who waits is seen to, but seldom where a look comes with each poll. */
+/* Waiters are served, but seldom where a check comes with each poll. */
 static void check_waits(const struct pinion_config *config, uint32_t polls_max, bool is_seen)
 {
 	struct pinion_task task = {.run = answer};
@@ -102,7 +102,7 @@ static void check_injector(uint32_t lifo_polls, uint32_t interval, uint32_t task
 
 	runtimes_config(&config, 1, PINION_IO_AUTO);
 	runtimes_tuning.lifo_polls = lifo_polls;
-	/* Polls alone decide: no look for being late. */
+	/* Polls alone decide: no check for being late. */
 	runtimes_tuning.injector_target_us = LONG_US;
 	runtimes_tuning.interval_min = interval;
 	runtimes_tuning.interval_max = interval;
@@ -124,7 +124,7 @@ static void check_overdue(void)
 	busy_ns = 0;
 }
 
-/* ---- behind a stuck task ---- */
+/* ---- queued on a stuck worker ---- */
 
 static struct pinion_task queued[QUEUED];
 static struct pin_atomic_u32 on_other;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: completions that wait in a worker's ring for `cq_stall_us`, while it is
- * awake and reaps none, are told of once and counted with the time they waited,
- * not a nanosecond earlier; also those that the kernel holds back until it is
- * asked. One reaped, a park, or a ring that owes nothing at a look begins anew,
- * and who sleeps, has no ring or is not watched is never told of. A worker in a
- * long task is told of with its task. So are those in its wide ring, and what
- * is in flight on its polled ring while it does not ask. W39.
+ * awake and reaps none, are reported once and counted with the time they
+ * waited, not a nanosecond earlier; also those that the kernel holds back until
+ * it is asked. One reaped, a park, or a ring that owes nothing at a check
+ * begins anew, and a worker that sleeps, has no ring or is not watched is never
+ * reported. A worker in a long task is reported with its task. So are those in
+ * its secondary ring, and requests in flight on its polled ring while it does
+ * not ask. W39.
  * Method: a worker without a thread, whose ring's queue is made of three words,
  * on a clock that is set by hand; then real rings: a task holds its worker
- * while what ends a read of it is written, and goes on only when that was
+ * while the byte that ends its read is written, and goes on only when that was
  * counted. A stall that is never seen hangs the test and trips its watchdog.
  */
 #include "runtime/worker/entry.h"
@@ -77,7 +78,10 @@ static uint32_t count_lines(void)
 	return count;
 }
 
-/* So much later there is a look, and so many stalls and so long in all. */
+/*
+ * A check comes that much later, and there are that many stalls, and that long
+ * in all.
+ */
 static void expect_stalls(const char *what, uint64_t later_ns, uint64_t count, uint64_t long_ns)
 {
 	clock_ns += later_ns;
@@ -110,11 +114,11 @@ static void check_limit(void)
 	/* Twice in the limit, and nothing in between. */
 	shared.stalls.ring_look_ns = 0;
 	look_ns = pin_stall_look(&shared);
-	expect_number("next look", (long long)(LIMIT_NS / 2), (long long)(look_ns - clock_ns));
+	expect_number("next check", (long long)(LIMIT_NS / 2), (long long)(look_ns - clock_ns));
 	expect_number("same look", (long long)look_ns, (long long)pin_stall_look(&shared));
 }
 
-/* What ends a wait that is not yet a stall. */
+/* Ends a wait that is not yet a stall. */
 static void park(void)
 {
 	pin_meter_add(&worker.meter.parks_ring, 1);
@@ -236,13 +240,13 @@ static void check_absent(void)
 	shared.is_fallback = true;
 	expect_stalls("no io_uring", 0, 0, 0);
 	expect_stalls("no io_uring", 100 * LIMIT_NS, 0, 0);
-	expect_true("nobody looks", pin_stall_look(&shared) == PIN_NO_DEADLINE);
+	expect_true("no check", pin_stall_look(&shared) == PIN_NO_DEADLINE);
 
 	start(0);
 	tail++;
 	expect_stalls("not asked for", 0, 0, 0);
 	expect_stalls("not asked for", 100 * LIMIT_NS, 0, 0);
-	expect_true("nobody looks", pin_stall_look(&shared) == PIN_NO_DEADLINE);
+	expect_true("no check", pin_stall_look(&shared) == PIN_NO_DEADLINE);
 }
 
 /* ---- real rings ---- */

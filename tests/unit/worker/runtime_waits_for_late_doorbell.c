@@ -6,8 +6,9 @@
  * ever.
  * Method: the spawner is held up at its doorbell while the worker wakes by
  * itself, runs the task and the runtime is drained. It goes on when the drain
- * has returned, or after so many yields when the drain waits for it. A worker
- * whose sleep just ended for no reason needs no doorbell: it is tried again.
+ * has returned, or after a number of yields when the drain waits for it. A
+ * worker whose sleep just ended for no reason needs no doorbell: it is tried
+ * again.
  */
 #include "tests/support/runtimes.h"
 #include "tests/support/syscalls.h"

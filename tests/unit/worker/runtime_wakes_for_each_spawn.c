@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: a task spawned onto a sleeping runtime wakes it, always: no wake is
- * lost on a futex or in a ring, with either doorbell.
- * Hazard that others met: a message to a ring that nobody notices.
+ * lost on a futex or in a ring, with either doorbell. Hazard that others met: a
+ * message to a ring that no thread notices.
  * Method: up to 20 000 rounds in which one thread spawns a task and sleeps
  * until it has run, for 1 and 4 workers, with and without a read that never
  * ends. The eventfd doorbell is had by refusing the message doorbell when it is
@@ -135,7 +135,7 @@ static void check(uint32_t worker_count, bool has_read, bool has_message, uint32
 	close(ends[1]);
 }
 
-/* Who asks for that level gets nothing without the message. */
+/* A user that asks for that level gets nothing without the message. */
 static bool is_message_asked_for(void)
 {
 	const char *level = getenv("PINION_IO_LEVEL");

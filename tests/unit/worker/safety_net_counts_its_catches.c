@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: park_timeout_found_work becomes more than 0 where work came to a
- * sleeping worker and nobody woke it: of its own inbox as of the queue that all
- * share, on a futex as in a ring, and also when a waker has claimed the worker
- * and gone no further. The task is run all the same. So a 0 of it elsewhere
- * says something. AS-31, C5, EX-13, W33.
+ * sleeping worker and no wake was sent: for its own inbox as for the queue that
+ * all share, on a futex as in a ring, and also when a waker has claimed the
+ * worker and gone no further. The task is run all the same. So a 0 of it
+ * elsewhere says something. AS-31, C5, EX-13, W33.
  * Method: tasks pushed as a spawn does it, but for its wake or the last step of
  * it, until one of them met a worker asleep and was counted. A worker that is
- * up finds the task by itself, and one that is told of, in time or by another
- * spawn, is no catch; so each push waits for its task. That what is pushed with
+ * up finds the task by itself, and a worker that is woken, in time or by
+ * another spawn, is no catch; so each push waits for its task. That a push with
  * its wake is never counted is in tests/stress/wakes_need_no_timeout, and in
  * the simulator, whose runs have no pauses but their own.
  */
@@ -34,7 +34,7 @@ static int signal_run(struct pinion_task *task)
 	return 0;
 }
 
-/* The wake rule up to the notice to whom it has claimed. */
+/* The wake rule up to the notice to the claimed worker. */
 static void claim(struct pin_tier *tier)
 {
 	uint32_t nobody = 0;
@@ -98,7 +98,7 @@ static void check(bool has_read)
 	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
 	pinion_runtime_get_info(runtime, &facts, sizeof(facts));
 	if (has_read && facts.uses_ring == 0) {
-		printf("no io_uring, so nobody sleeps in a ring: %s\n", facts.fallback_cause);
+		printf("no io_uring, so no worker sleeps in a ring: %s\n", facts.fallback_cause);
 		pinion_runtime_destroy(runtime);
 		return;
 	}

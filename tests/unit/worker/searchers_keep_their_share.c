@@ -2,8 +2,8 @@
 /*
  * Goal: of the workers of a tier as many may search at once as
  * `searchers_percent` says, one at least; only they wait awake, for as many
- * looks as `spin_iters` says, and nobody where workers share CPUs; work in a
- * worker's own queue wakes a sleeper when it is longer than `wake_worth_us`,
+ * checks as `spin_iters` says, and none does where workers share CPUs; work in
+ * a worker's own queue wakes a sleeper when it is longer than `wake_worth_us`,
  * and not when it is shorter. AS-27, C7, C8, C10, EX-12.
  * Method: workers without threads that begin to search one after another, and
  * that wait for what never comes; runtimes with more workers than CPUs; then a
@@ -41,7 +41,7 @@ static uint32_t searchers_of(uint32_t worker_count, uint32_t percent)
 		workers[i].tier = tier;
 		workers[i].is_searching = false;
 		count += pin_search_begin(&workers[i]);
-		/* Who searches may go on with it. */
+		/* A searcher may go on with it. */
 		expect_true("again", pin_search_begin(&workers[i]) == workers[i].is_searching);
 	}
 	expect_number("counted", count, pin_load_acquire_u32(&tier->searching));
@@ -89,7 +89,10 @@ static uint32_t looks_of(bool has_cpu_each, bool is_searching, uint32_t worker_c
 	return look_count;
 }
 
-/* One that may steal looks at most places less often; what it sees it takes. */
+/*
+ * A worker that may only steal checks most places less often; it takes all that
+ * it sees.
+ */
 static void check_thief(void)
 {
 	static struct pin_shared shared;
@@ -140,7 +143,7 @@ static void expect_cpu_each(uint32_t worker_count, uint32_t spin_iters, bool exp
 static void check_waiting(void)
 {
 	expect_number("a searcher", LOOKS, looks_of(true, true, 2));
-	expect_number("one that may not search", 0, looks_of(true, false, 2));
+	expect_number("a worker that may not search", 0, looks_of(true, false, 2));
 	expect_number("an only worker", LOOKS, looks_of(true, false, 1));
 	expect_number("a searcher on a shared CPU", 0, looks_of(false, true, 2));
 	expect_number("an only worker on one", 0, looks_of(false, false, 1));

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: a worker that finds nothing to steal has gone past all others as often
- * as `steal_tries` says, each time that it searched; 4 times if nobody says
- * anything. EX-11, EX-38.
+ * as `steal_tries` says, each time that it searched; 4 times by default. EX-11,
+ * EX-38.
  * Method: workers whose tasks are all bound to one of them, so that there is
  * never anything to steal. Then each search is a whole one, however many there
- * were and whoever made them: the counters tell both. What a search does that
- * finds something is in work_is_found_in_order.
+ * were and by whichever worker: the counters count both. What a search does
+ * that finds something is in work_is_found_in_order.
  */
 #include "tests/support/runtimes.h"
 #include "tests/support/tasks.h"

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: whom a wake reaches is what `wake_policy` says: `near` the same L2, L3
- * and node as the waker, then nodes by their distance; `lowest` and wakers from
- * outside the first one; `rotate` the next one round, so that all take part. Of
- * those in one L3, and there only, one that sleeps on its futex comes before
- * one in its ring. C6, W13, W30, W31, EX-50, AS-25.
- * Hazard that others met: a busy worker is told in place of one that sleeps.
- * Method: workers without threads on an imagined machine, of which some are
- * put into the sets of sleepers; each wake is read from the workers' words.
- * Cases by hand; then random ones, against rules that look at each worker.
+ * Goal: a wake reaches the worker that `wake_policy` says: `near` the same L2,
+ * L3 and node as the waker, then nodes by their distance; `lowest` and wakers
+ * from outside the first one; `rotate` the next one round, so that all take
+ * part. Of those in one L3, and there only, a worker that sleeps on its futex
+ * comes before one in its ring. C6, W13, W30, W31, EX-50, AS-25. Hazard that
+ * others met: a busy worker is woken in place of a sleeping one.
+ * Method: workers without threads on an imagined machine, of which some are put
+ * into the sets of sleepers; each wake is read from the workers' words. Cases
+ * by hand; then random ones, against rules that check each worker.
  */
 #include "runtime/worker/wake.h"
 #include "tests/support/expect.h"
@@ -126,7 +126,10 @@ static void put(uint32_t index, enum sleep sleep)
 	sleeps[index] = sleep;
 }
 
-/* Who is told; the waker counts it as a searcher, which it is no more then. */
+/*
+ * Which worker is woken; the waker counts it as a searcher, which it is no more
+ * then.
+ */
 static uint32_t wake(uint32_t waker)
 {
 	uint32_t told = NOBODY;
@@ -135,7 +138,7 @@ static uint32_t wake(uint32_t waker)
 	for (uint32_t i = 0; i < shared.worker_count; i++) {
 		if (pin_exchange_acq_rel_u32(&shared.workers[i].parker.state, PIN_RUNNING) ==
 			PIN_NOTIFIED) {
-			expect_number("told, of several", NOBODY, told);
+			expect_number("woken, of several", NOBODY, told);
 			told = i;
 			sleeps[i] = AWAKE;
 		}
@@ -208,7 +211,7 @@ static void check_rotate(void)
 			expect_wake("each in turn", i, 3);
 		}
 	}
-	/* Whoever sleeps again at once has to wait for the others. */
+	/* A worker that sleeps again at once has to wait for the others. */
 	put(0, ON_FUTEX);
 	put(10, IN_RING);
 	expect_wake("first", 0, 3);
@@ -254,7 +257,7 @@ static uint32_t cost_of(uint32_t policy, uint32_t waker, uint32_t index, uint32_
 	uint32_t far;
 
 	if (policy == PINION_WAKE_ROTATE && index < next) {
-		/* Behind all others; that L3 is there twice, in parts. */
+		/* After all others; that L3 is there twice, in parts. */
 		return 100000 + l3_of(index) * 1000 + kind * 100 + index;
 	}
 	if (policy != PINION_WAKE_NEAR || waker == OUTSIDE) {

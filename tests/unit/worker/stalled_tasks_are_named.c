@@ -2,14 +2,14 @@
 /*
  * Goal: a task that runs for longer than `stall_ms` without progress is named
  * in the log, as a warning and with its lane, on a runtime of one worker and on
- * a thread pool; so is one whose job told of progress, and then of none;
- * telling of it is a sign of life, and saying the same again is none. Nobody is
- * named where the limit is not set. WP-26, WP-35, W46.
+ * a thread pool; so is a task whose job reported progress, and then none; a
+ * report is a sign of life, and saying the same again is none. No task is named
+ * where the limit is not set. WP-26, WP-35, W46.
  * Method: tasks that hold their worker until the log has said something; a log
- * that keeps its lines and wakes who waits for one. A worker that the machine
- * holds up is told of as well, before its task begins or when it is over, and
- * then the task is not: so each is tried until it is named itself. How long it
- * takes, how often it is said and who must not be named is in
+ * that keeps its lines and wakes a thread that waits for one. A worker that the
+ * machine holds up is reported as well, before its task begins or when it is
+ * over, and then the task is not: so each is tried until it is named itself.
+ * How long it takes, how often it is said and which must not be named is in
  * stalls_are_told_by_clock, with a clock of its own: no pause of the machine
  * makes either fail.
  */
@@ -23,8 +23,8 @@
 enum {
 	THREAD_POOL = 0, /* one worker of each lane */
 	/*
-	 * So many workers are told of less than ten times a second, whatever
-	 * they do, and no line is left out.
+	 * The log reports these workers less than ten times a second, whatever
+	 * they do, and leaves no line out.
 	 */
 	STALL_MS = 400,
 	WORKERS_MAX = 3,
@@ -70,7 +70,7 @@ static uint32_t count(const char *text)
 	return found;
 }
 
-/* Holds its worker until one more was told of, whoever it is. */
+/* Holds its worker until one more worker was reported, whichever it is. */
 static int hold_until_told(void *arg)
 {
 	uint32_t before;
@@ -78,7 +78,7 @@ static int hold_until_told(void *arg)
 	(void)arg;
 	pthread_mutex_lock(&lock);
 	before = count_locked("without progress");
-	/* It may have been told of already, in which case not again. */
+	/* It may have been reported already, in which case not again. */
 	pin_stall_note_life(pin_worker_current());
 	while (count_locked("without progress") == before) {
 		pthread_cond_wait(&changed, &lock);
@@ -147,7 +147,7 @@ static void check_lanes(void)
 	pinion_runtime_destroy(thread_pool);
 }
 
-/* ---- jobs that tell of progress ---- */
+/* ---- jobs that report progress ---- */
 
 static bool has_run;
 
@@ -183,13 +183,13 @@ static void check_progress(void)
 	expect_number("spawn", 0, pinion_admission_spawn(&admission, &jobs, 1, NULL));
 	expect_number("drain", 0, pinion_admission_drain(&admission, UINT64_MAX));
 	/* Else it would be in there still. */
-	expect_true("it was told of", has_run && count("without progress") > 0);
+	expect_true("it was reported", has_run && count("without progress") > 0);
 	pinion_runtime_destroy(thread_pool);
 }
 
 /* ---- none ---- */
 
-/* Nobody waits for anything here: what may go wrong needs the time. */
+/* No thread waits for anything here: a wrong report needs the time. */
 static int hold_for_a_while(void *arg)
 {
 	struct timespec pause = {.tv_nsec = (long)WHILE_MS * 1000 * 1000};

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: a worker is told of when it has shown no sign of life for `stall_ms`,
+ * Goal: a worker is reported when it has shown no sign of life for `stall_ms`,
  * not a nanosecond earlier, and once, however long it goes on; an ended or
- * cancelled task, a park and a job's progress are such signs, and one that
- * sleeps, has left, or is not watched is never told of. A stall of which the
- * sentry learns late counts from when it was first seen. Of many, ten are told
- * of in a second, then how many were not. WP-26, WP-35, W46.
+ * cancelled task, a park and a job's progress are such signs, and a worker that
+ * sleeps, has left, or is not watched is never reported. A stall of which the
+ * sentry learns late counts from when it was first seen. Of many, ten are
+ * reported in a second, then how many were not. WP-26, WP-35, W46.
  * Method: workers without threads, on a clock that is set by hand, and the
  * sentry's look called by the test: no pause of the machine is in it. That real
  * tasks are named is in stalled_tasks_are_named.
@@ -86,7 +86,7 @@ static struct pin_worker *start(uint32_t worker_count, uint64_t stall_ms)
 	return workers;
 }
 
-/* So much later the sentry looks, and there are so many lines in all. */
+/* The watchdog checks that much later, and there are that many lines in all. */
 static void expect_lines(const char *what, uint32_t lines, uint64_t later_ns)
 {
 	clock_ns += later_ns;
@@ -116,10 +116,10 @@ static void check_limit(void)
 	/* Twice in the limit, and nothing in between. */
 	shared.stalls.look_ns = 0;
 	look_ns = pin_stall_look(&shared);
-	expect_number("next look", (long long)(LIMIT_NS / 2), (long long)(look_ns - clock_ns));
+	expect_number("next check", (long long)(LIMIT_NS / 2), (long long)(look_ns - clock_ns));
 	expect_number("same look", (long long)look_ns, (long long)pin_stall_look(&shared));
 	clock_ns = look_ns;
-	expect_number("and the one after", (long long)(look_ns + LIMIT_NS / 2),
+	expect_number("and the next but one", (long long)(look_ns + LIMIT_NS / 2),
 		(long long)pin_stall_look(&shared));
 }
 
@@ -208,20 +208,20 @@ static void check_crowd(void)
 	expect_lines("seen", 0, 0);
 	expect_lines("ten of them", LINES_MAX, LIMIT_NS);
 	expect_lines("not the others", LINES_MAX, LIMIT_NS);
-	expect_number("nobody is left out yet", 0, rest_count);
+	expect_number("none is left out yet", 0, rest_count);
 	end_task(&workers[0]);
 	expect_lines("another is seen", LINES_MAX, LIMIT_NS);
 	expect_lines("and left out", LINES_MAX, LIMIT_NS);
 	end_task(&workers[1]);
 	expect_lines("a second later", LINES_MAX, SECOND_NS);
-	expect_lines("it is told of", LINES_MAX + 1, LIMIT_NS);
+	expect_lines("it is reported", LINES_MAX + 1, LIMIT_NS);
 	expect_number("with those left out", 1, rest_count);
 	/* 14 at once, then one. */
 	expect_true("how many", strncmp(rest_line, "15 more", strlen("15 more")) == 0);
 	end_task(&workers[2]);
 	expect_lines("one more", LINES_MAX + 1, LIMIT_NS);
 	expect_lines("one more", LINES_MAX + 2, SECOND_NS);
-	expect_number("nobody was left out", 1, rest_count);
+	expect_number("none was left out", 1, rest_count);
 }
 
 int main(void)

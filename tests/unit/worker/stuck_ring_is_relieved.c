@@ -3,11 +3,11 @@
  * Goal: with shared rings, requests of a worker that is stuck in a task end,
  * and their tasks run, elsewhere: those that it has gathered and not even
  * submitted, and those in flight since an earlier turn, whether they complete
- * before or after somebody looks. What uses the worker's own buffers ends, and
- * its task waits for that worker. The ring has none of the flags that would
- * bind it to one thread. AS-31, EX-31.
- * Method: tasks that wait for the end of requests that nobody but another
- * worker could bring about; without that they hang and trip the watchdog.
+ * before or after another worker reaps. What uses the worker's own buffers
+ * ends, and its task waits for that worker. The ring has none of the flags that
+ * would bind it to one thread. AS-31, EX-31.
+ * Method: tasks that wait for the end of requests that only another worker
+ * could bring about; without that they hang and trip the watchdog.
  */
 #include "tests/support/requests.h"
 

@@ -4,12 +4,11 @@
  * task then blocks, though it was not worth a wake: few tasks in the deque, of
  * either order, a lone one in the LIFO slot, or both; and again each time,
  * after all workers have slept and while they have not. Timers that are due
- * meanwhile run as well: started by that task, by one before it, or from
- * outside; and those that are cancelled meanwhile, or were before by the task
- * itself, are told, though the first of them be stuck as well. Each one that
- * was due is counted once, the cancelled ones are not. AS-21, AS-31, AS-37,
- * EX-31, C3, C7.
- * Hazard that others met: a task in the slot behind a long one.
+ * meanwhile run as well: started by that task, by an earlier one, or from
+ * outside; and cancels of timers meanwhile, or before by the task itself, take
+ * effect, though the first of them be stuck as well. Each due one is counted
+ * once, the cancelled ones are not. AS-21, AS-31, AS-37, EX-31, C3, C7. Hazard
+ * that others met: a task in the slot waits for a long one.
  * Method: a chain of empty tasks teaches a worker that tasks are short. The
  * last of them waits until all others sleep, spawns the tasks of the case and
  * blocks until they have run. Nothing else would wake a sleeper, so without
@@ -114,7 +113,7 @@ static void run_round(void)
 	tasks_await(&has_ended, 1);
 }
 
-/* Until the sentry sleeps as well, so that it has to be told. */
+/* Until the watchdog sleeps as well, so that it has to be woken. */
 static void await_silence(void)
 {
 	while (pin_load_acquire_u32(&runtime->shared.sentry) == 0) {
@@ -238,7 +237,9 @@ static int start_and_await_cancel(struct pinion_task *task)
 	return 0;
 }
 
-/* Cancels its own timer, and blocks until somebody has called its cancel. */
+/*
+ * Cancels its own timer, and blocks until another worker has called its cancel.
+ */
 static int cancel_own_and_block(struct pinion_task *task)
 {
 	(void)task;
@@ -324,7 +325,7 @@ static void check_timers(void)
 	printf("timers that it cancels itself\n");
 	check_cancelled_by_itself();
 	expect_number("drain", 0, pinion_runtime_drain(runtime));
-	/* Two of its own, those from outside; whoever had them run. */
+	/* Two of its own, those from outside; by whichever worker. */
 	expect_number("timers_processed", 2 + TIMERS,
 		(long long)runtimes_counters(runtime).timers_processed);
 	pinion_runtime_destroy(runtime);

@@ -50,7 +50,7 @@ static void submit(bool is_batch)
 	}
 }
 
-/* Until the sentry sleeps as well, so that it has to be told. */
+/* Until the watchdog sleeps as well, so that it has to be woken. */
 static void await_silence(void)
 {
 	while (pin_load_acquire_u32(&runtime->shared.sentry) == 0) {

@@ -6,8 +6,8 @@
  * done; groups, calls, work items and owned buffers get the error; each is
  * logged by name and error, and many are not many lines. C14, W43, WP-19,
  * WP-26, WP-36, BP-6, EX-48, EX-60.
- * Method: one in so many tasks ends in some way, on few workers that steal from
- * each other; then each way and each kind of task by itself.
+ * Method: one task in a fixed number ends in some way, on few workers that
+ * steal from each other; then each way and each kind of task by itself.
  */
 #include "tests/support/users.h"
 
@@ -18,7 +18,7 @@
 enum {
 	WORKERS = 3,
 	TASKS = 900,
-	BAD_EACH = 10, /* one in so many */
+	BAD_EACH = 10, /* one in this number */
 	WAYS = 4,
 	LIMIT_SECONDS = 60,
 };
@@ -149,7 +149,7 @@ static void check_many(void)
 	expect_ready("write", write(ends[1], "x", 1) == 1);
 	tasks_await(&end_count, 2);
 	/* A pipe has no offset, which system calls need. */
-	expect_number("what was read", request.result < 0 ? 0 : 'x', byte);
+	expect_number("bytes read", request.result < 0 ? 0 : 'x', byte);
 	expect_true("or nothing could be", request.result == 1 || request.result == -ESPIPE);
 	expect_true("as many threads", runtimes_count_own_threads() <= threads_then);
 	expect_number("join", 0, pinion_runtime_join(runtime) < 0 ? 0 : 1);
@@ -163,7 +163,7 @@ static void check_many(void)
 	close(ends[1]);
 }
 
-/* ---- to whom it is told ---- */
+/* ---- which callbacks run ---- */
 
 static uint32_t way;
 
@@ -252,7 +252,7 @@ static void check_deliveries(void)
 	pinion_runtime_destroy(runtime);
 }
 
-/* ---- what is said ---- */
+/* ---- the messages ---- */
 
 static int fail(struct pinion_task *task)
 {
@@ -333,7 +333,7 @@ static void check_endless(void)
 	pinion_runtime_destroy(runtime);
 }
 
-/* What is queued behind it goes to its cancel. C14. */
+/* Queued tasks go to their cancel. C14. */
 static void check_fail_fast(void)
 {
 	struct tasks_hold hold = {0};

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: on one worker the order of tasks is what the configuration says, the
- * same each time, and nothing that spawns without end keeps others out: not a
- * pair that spawn each other, whatever the budget, not a task that spawns
- * itself anew, in either queue order; and not a timer either: one that is due
- * has its turn after as many polls as the budget allows, or as long. What a
- * task spawns is kept back for a row of such only while the row lasts. AS-2,
- * AS-4, AS-8, AS-9, AS-10, EX-3, EX-10, C2, C3, W38.
- * Hazard that others met: a pair in the slot keeps all others out.
+ * Goal: on one worker the order of tasks is that of the configuration, the same
+ * each time, and no endless spawner keeps others out: not a pair that spawn
+ * each other, whatever the budget, not a task that spawns itself anew, in
+ * either queue order; and not a timer either: a due timer has its turn after as
+ * many polls as the budget allows, or as long. What a task spawns is kept back
+ * for a row of such only while the row lasts. AS-2, AS-4, AS-8, AS-9, AS-10,
+ * EX-3, EX-10, C2, C3, W38. Hazard that others met: a pair in the slot keeps
+ * all others out.
  * Method: a task spawns ten that note their number; pairs that go on until a
  * third task or a read has had its turn, and hang if it never has.
  */
@@ -35,7 +35,7 @@ static struct pinion_runtime *runtime;
 static struct item items[TREE];
 static uint32_t order[TREE]; /* by one worker; read after a drain */
 static uint32_t order_count;
-static bool is_over; /* likewise */
+static bool is_over; /* by one worker, too */
 static struct pinion_task pair[2];
 static uint32_t pair_runs;
 static struct pinion_file file;
@@ -137,7 +137,7 @@ static int spawn_parents(struct pinion_task *task)
 
 /*
  * The queue's turn ends a row of the slot's: each child, of ten parents with
- * one each, is run behind its parent.
+ * one each, is run after its parent.
  */
 static void check_children(void)
 {
@@ -305,7 +305,7 @@ static void check_making_way(uint32_t queue_order, uint32_t lifo_polls)
 	expect_number("the last", CHILDREN, order[2]);
 }
 
-/* ---- what is refused ---- */
+/* ---- refusals ---- */
 
 static int respawn_elsewhere(struct pinion_task *task)
 {
@@ -347,7 +347,7 @@ static void check_refused(void)
 
 static struct pinion_timer timer;
 static uint32_t beats;	       /* since the timer was started */
-static uint32_t beats_longest; /* that one has waited for */
+static uint32_t beats_longest; /* the most that a timer has waited for */
 static uint32_t timers_left;
 static uint64_t beat_ns; /* that each beat takes at least */
 

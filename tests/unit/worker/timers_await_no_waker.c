@@ -79,14 +79,14 @@ static bool is_asleep(void)
 	return pin_parker_is_parked(&runtime->shared.workers[0].parker);
 }
 
-/* To its inbox, and nobody is told. */
+/* To its inbox, without a wake. */
 static void spawn_untold(struct pinion_task *task)
 {
 	expect_ready("admitted", pin_gate_admit(&runtime->shared.gate, 1));
 	pin_inbox_push(&runtime->shared.workers[0].inbox, pin_task_link(task));
 }
 
-/* For longer than the timeout: for what is due, or for a waker. */
+/* For longer than the timeout: for due work, or for a waker. */
 static bool awaits_more(uint64_t since_ns)
 {
 	uint64_t until_ns = pin_meter_read(&runtime->shared.workers[0].meter.park_until_ns);
@@ -94,7 +94,7 @@ static bool awaits_more(uint64_t since_ns)
 	return until_ns > since_ns + DUE_NS / 2;
 }
 
-/* True: the task came while it slept. Then it gets up for what is due. */
+/* True: the task came while it slept. Then it gets up for due work. */
 static bool try_once(int (*begin)(struct pinion_task *task))
 {
 	struct pinion_task first = {.run = begin};

@@ -7,16 +7,16 @@
  * a task does the worker park. The time counted for tasks is the clock's, or in
  * batches that are not timed their average. Requests wait to be submitted for
  * 20 us of tasks at most. A turn ends `budget_polls` cancelled timers at most.
- * Whoever is woken for nothing, even by itself and on its way to sleep, looks
- * into its ring before it sleeps: what has completed meanwhile is not left for
- * the next wake. A sleep submits nothing, as that may
- * block past any deadline of the sleep. What it learns from a turn weighs as
- * `ewma_alpha_permille` says. AS-2, AS-3, AS-14, AS-17, C10.
- * Hazards that others met: a worker that wakes itself skips the look for I/O; a
- * wait that is not over in time since it submits first.
- * Method: one worker, whose host is replaced by one that notes each call, on a
- * clock that stands still but for what tasks add to it; tasks, a timer and a
- * read note themselves between these, with what the worker's turn is. The trace
+ * A worker that is woken for nothing, even by itself and on its way to sleep,
+ * checks its ring before it sleeps: a completion meanwhile is not left for the
+ * next wake. A sleep submits nothing, as that may block past any deadline of
+ * the sleep. What it learns from a turn weighs as `ewma_alpha_permille` says.
+ * AS-2, AS-3, AS-14, AS-17, C10. Hazards that others met: a worker that wakes
+ * itself skips the check for I/O; a wait that is not over in time since it
+ * submits first.
+ * Method: one worker, whose host is replaced by a host that notes each call, on
+ * a clock that stops except for the time that tasks add to it; tasks, a timer
+ * and a read note themselves between these, with the worker's turn. The trace
  * has to be the one below, and the words of each turn what they should.
  */
 #include "runtime/io/request.h"
@@ -121,7 +121,7 @@ static int enter_ring(int fd, uint32_t to_submit, uint32_t min_complete, uint32_
 		fd, to_submit, min_complete, flags, argument, argument_bytes);
 }
 
-/* On the worker, which is the only one: nobody else looks at its host. */
+/* On the worker, which is the only one: no other thread uses its host. */
 static void replace_host(struct tasks_hold *hold)
 {
 	(void)hold;
@@ -136,7 +136,7 @@ static void replace_host(struct tasks_hold *hold)
 	is_noting = false;
 }
 
-/* ---- what runs ---- */
+/* ---- the tasks ---- */
 
 static int run_read(struct pinion_task *task)
 {
@@ -230,7 +230,7 @@ static void end(void)
 
 /* ---- turns ---- */
 
-/* Which are what they say, by what is known of them. */
+/* Checks each by its known facts. */
 static void expect_turn(const struct event *first, uint32_t count, bool is_first)
 {
 	uint64_t start_ns = first->turn_end_ns - (uint64_t)BUDGET_US * 1000;
@@ -268,7 +268,7 @@ static void expect_turns(void)
 			continue;
 		}
 		expect_turn(&events[i], count, turns == 0);
-		/* Tasks of 2 us draw down one that began at 50. */
+		/* Tasks of 2 us draw down an average that began at 50. */
 		expect_true("has learnt", events[i].average_ns < previous_ns);
 		previous_ns = events[i].average_ns;
 		turns++;
@@ -284,7 +284,7 @@ static void expect_trace(const char *expected)
 	for (uint32_t i = 0; i < event_count; i++) {
 		trace[i] = events[i].kind;
 	}
-	/* What is behind its first sleep is of the drain. */
+	/* All after its first sleep is part of the drain. */
 	trace[strlen(expected)] = '\0';
 	expect_text("trace", expected, trace);
 }
@@ -296,7 +296,9 @@ static void count_end(void *arg, uint64_t user_data, int32_t result)
 	(*(uint32_t *)arg)++;
 }
 
-/* Some kernels, 5.10 say, leave what is no regular file to helper threads. */
+/*
+ * Some kernels, 5.10 say, leave files that are not regular to helper threads.
+ */
 static bool is_over_when_submitted(void)
 {
 	static struct pin_ring ring;
@@ -319,7 +321,7 @@ static bool is_over_when_submitted(void)
 	return is_over;
 }
 
-/* False: not to be told here. */
+/* False: cannot be seen here. */
 static bool check_turns(void)
 {
 	struct tasks_hold hold = {.prepare = start_turns};
@@ -336,9 +338,9 @@ static bool check_turns(void)
 	await_sleep();
 	end();
 	/*
-	 * Three and who began it; what the second left goes to the ring, whose
-	 * completion is of the next turn; the timer is due when the third
-	 * begins, and queues behind what is there; a turn without a task.
+	 * Three and their spawner; the tasks left by the second go to the ring,
+	 * whose completion is of the next turn; the timer is due when the third
+	 * begins, and queues after the waiting ones; a turn without a task.
 	 */
 	expect_trace(has_ring ? "tttertttttttdf" : "tttrtttttttdf");
 	expect_turns();
@@ -493,7 +495,7 @@ static void check_cancelled(void)
 	expect_trace("tttccccttttcccctttcc");
 }
 
-/* ---- what is learnt ---- */
+/* ---- learning ---- */
 
 /*
  * The first turn was of one task that took no time and three of 2 us: each of
@@ -552,7 +554,7 @@ static void start_read(struct tasks_hold *hold)
 	request.task.run = count_read;
 }
 
-/* What completes now has not been there at the last look. */
+/* A completion that comes now has not been there at the last check. */
 static void wake_itself(void *arg, uint32_t worker_index, void *context)
 {
 	(void)arg;
@@ -581,7 +583,7 @@ static void clear_events(struct tasks_hold *hold)
 	is_noting = true;
 }
 
-/* The first sleep of it is behind the read. */
+/* The first sleep of it is after the read. */
 static void expect_read_before_sleep(void)
 {
 	uint32_t i = 0;

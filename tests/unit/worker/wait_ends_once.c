@@ -157,7 +157,7 @@ static void check_each_end(void)
 	pinion_runtime_destroy(other);
 }
 
-/* ---- what is refused ---- */
+/* ---- refusals ---- */
 
 static int run_refused(struct pinion_task *task)
 {
@@ -229,7 +229,7 @@ static void check_many(struct random_source *source, bool is_stopped)
 		expect_number("ends", ends, pin_load_acquire_u32(&entry->end_count));
 		served_count += ends == 1 && entry->wait.result == 1 ? 1 : 0;
 	}
-	expect_true("nobody waits", !pin_waiters_any(&waiters));
+	expect_true("no waiter", !pin_waiters_any(&waiters));
 	if (!is_stopped) {
 		expect_number("units", MANY, served_count + pin_load_acquire_u32(&units));
 	}

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: a worker takes its own work first, the slot before the deque, then what
- * is in the queue all share, then that of others: oldest first, half at once or
- * one by one as `queue_order` says, their slot last, when `steal_tries` rounds
- * have found nothing. The counters tell each of these, and no steal without a
- * search. AS-7, AS-32, AS-35, AS-37, EX-11, EX-28, EX-29, EX-35, EX-38, W19,
- * W20.
+ * Goal: a worker takes its own work first, the slot before the deque, then
+ * tasks in the queue all share, then those of others: oldest first, half at
+ * once or one by one as `queue_order` says, their slot last, when `steal_tries`
+ * rounds have found nothing. The counters count each of these, and no steal
+ * without a search. AS-7, AS-32, AS-35, AS-37, EX-11, EX-28, EX-29, EX-35,
+ * EX-38, W19, W20.
  * Method: one of two workers is held with tasks in its queues. A task gives the
- * other one some of its own and one that is shared; all note their number.
+ * other one some of its own and a shared one; all note their number.
  */
 #include "tests/support/runtimes.h"
 #include "tests/support/tasks.h"
@@ -88,7 +88,7 @@ static bool play(
 	runtimes_config(&config, 2, PINION_IO_AUTO);
 	config.queue_order = queue_order;
 	runtimes_tuning.steal_tries = TRIES;
-	/* No look at the shared queue while there is something in its own. */
+	/* No check of the shared queue while there is something in its own. */
 	runtimes_tuning.injector_target_us = LONG_US;
 	runtimes_tuning.interval_min = 65535;
 	runtimes_tuning.interval_max = 65535;
@@ -112,7 +112,7 @@ static bool play(
 	}
 	tasks_hold_end(&other);
 	expect_number("drain", 0, pinion_runtime_drain(runtime));
-	/* Who has a slot has run the last one that it spawned from there. */
+	/* A worker with a slot has run the task it spawned last from there. */
 	if (is_short) {
 		expect_counters(slot_steals, steals, slot_steals);
 	}
@@ -134,7 +134,7 @@ int main(void)
 	static const uint32_t lifo[COUNT] = {2, 1, 0, 3, 4, 5, 6, 7, 8, 9};
 
 	runtimes_watchdog(LIMIT_SECONDS);
-	/* Of five in the deque three, one, one; then the one in the slot. */
+	/* Of five in the deque three, one, one; then the task in the slot. */
 	check(PINION_QUEUE_FIFO, fifo, 4, 1);
 	check(PINION_QUEUE_LIFO, lifo, OTHERS, 0);
 	return expect_status();

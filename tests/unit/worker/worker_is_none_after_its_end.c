@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: a worker's thread is known as that worker until its end, and not after
- * it: what runs on it then, destructors of its own data, uses pools as any
+ * it: code that runs on it then, destructors of its own data, uses pools as any
  * other thread does. BP-14, W1.
  * Method: a task of each worker uses its cache, and leaves a buffer and a key's
  * value, whose destructor asks who it is and gives the buffer back.

@@ -3,8 +3,8 @@
  * Goal: with PINION_BIND_NODE each worker may run on all CPUs of the node where
  * its memory is, of those that this process may use, and on no other; with
  * PINION_BIND_CORE on one, and unbound on all. Workers that come as a thread
- * pool grows do likewise. C20, W21.
- * Method: what sched_getaffinity(2) tells each worker, against /sys and the
+ * pool grows do the same. C20, W21.
+ * Method: each worker's answer of sched_getaffinity(2), against /sys and the
  * process's own mask, also when that is one CPU; on a machine imagined by hwloc
  * whose nodes are CPUs 0 and 1, if both may be used. `make check-vm` runs it on
  * machines with several nodes.
@@ -91,7 +91,7 @@ static uint32_t count_bound(const struct pinion_runtime *runtime)
 	return facts.workers_bound;
 }
 
-/* Has each worker tell, then ends the runtime; how many there were. */
+/* Has each worker report, then ends the runtime; how many there were. */
 static uint32_t ask_all(struct pinion_runtime *runtime)
 {
 	uint32_t count = pinion_runtime_worker_count(runtime);
@@ -126,7 +126,7 @@ static void check_node(void)
 	uint32_t count = ask_all(runtime);
 
 	if (bound == 0) {
-		printf("a CPU quota is in force, so nobody is bound\n");
+		printf("a CPU quota is in force, so no worker is bound\n");
 	} else {
 		expect_number("all are bound", count, bound);
 	}
@@ -154,7 +154,7 @@ static void check_others(void)
 	}
 	pinion_runtime_destroy(runtime);
 	runtime = start(1, PINION_BIND_NONE);
-	expect_number("nobody is bound", 0, count_bound(runtime));
+	expect_number("no worker is bound", 0, count_bound(runtime));
 	ask_all(runtime);
 	expect_true("all that are allowed", CPU_EQUAL(&allowed, &seen[0].cpus));
 	pinion_runtime_destroy(runtime);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: each worker runs on a CPU of its own, one that this process may use,
- * and the pages of its arena lie on that CPU's node, or, where that has no
- * memory, on the nearest that has some: at least 99 in 100. A pool's buffers
- * too; one that is given back on another node goes home. Whom a worker steals
- * from and wakes first is of its own node. W2, W12, W21, C8, C20, BP-5, BP-12,
- * BP-13, G14.
+ * Goal: each worker runs on a CPU of its own, one of those that this process
+ * may use, and the pages of its arena are on that CPU's node, or, where that
+ * has no memory, on the nearest that has some: at least 99 in 100. A pool's
+ * buffers too; a buffer given back on another node goes home. Victims and
+ * sleepers to wake come from its own node first. W2, W12, W21, C8, C20, BP-5,
+ * BP-12, BP-13, G14.
  * Method: what the kernel says in /sys and by move_pages(2) is read here and
  * compared with what the runtime made of it by way of hwloc. A machine of one
- * node passes most of it; `make check-vm` runs it on several, and tells in
+ * node passes most of it; `make check-vm` runs it on several, and has in
  * TEST_NODES how many nodes with CPUs have to be seen, and in TEST_WORKERS how
  * many workers; PINION_SMT=1: one on each thread of a core. Skips where a node
  * is full.
@@ -138,7 +138,7 @@ static uint32_t permille_on(const uint8_t *memory, size_t bytes, uint32_t node)
 		pages[i] = (void *)(uintptr_t)(memory + i * PIN_PAGE_BYTES);
 	}
 	if (move_pages(0, page_count, pages, NULL, nodes, 0) < 0) {
-		printf("move_pages(2) does not tell where pages are: %s\n", strerror(errno));
+		printf("move_pages(2) does not say where pages are: %s\n", strerror(errno));
 		exit(EXPECT_SKIPPED);
 	}
 	for (size_t i = 0; i < page_count; i++) {
@@ -223,7 +223,7 @@ static void check_cpus(const cpu_set_t *allowed)
 		expect_number("sched_getaffinity", 0, visit.rc);
 		expect_true("a worker is bound", pin_load_relaxed_u32(&worker->is_bound) != 0);
 		expect_number("CPUs of a worker", 1, CPU_COUNT(&visit.mask));
-		expect_true("it is the one it is on", CPU_ISSET((size_t)visit.cpu, &visit.mask));
+		expect_true("it is its current one", CPU_ISSET((size_t)visit.cpu, &visit.mask));
 		expect_number("its place", worker->place.cpu_index, visit.cpu);
 		expect_true("it may be used", CPU_ISSET((size_t)visit.cpu, allowed));
 		expect_true("by one worker", !CPU_ISSET((size_t)visit.cpu, &taken));
@@ -256,7 +256,7 @@ static uint32_t check_arenas(void)
 	return least;
 }
 
-/* Nearest first: L3 and node before what is elsewhere. */
+/* Nearest first: L3 and node before others. */
 static void check_victims(void)
 {
 	for (uint32_t i = 0; i < worker_count; i++) {
@@ -273,7 +273,7 @@ static void check_victims(void)
 		for (; pin_victims_next(&round, &victim); count++) {
 			bool is_near = runtime->shared.workers[victim].place.node_index == own;
 
-			expect_true("nobody of the own node behind others", !is_near || !has_left);
+			expect_true("none of the own node after others", !is_near || !has_left);
 			has_left = has_left || !is_near;
 		}
 		expect_number("victims", worker_count - 1, count);
@@ -313,7 +313,7 @@ static void check_refill(struct pinion_pool *pool, uint32_t index, uint32_t node
 		visits[i].pool = pool;
 		visit_worker(&visits[i], index, take);
 		expect_number("acquire", 0, visits[i].rc);
-		expect_true("what lies at home is taken first",
+		expect_true("buffers at home are taken first",
 			permille_on(visits[i].buffer.bytes, BUFFER_BYTES, node) >=
 				LOCAL_PERMILLE_MIN);
 	}

@@ -33,7 +33,10 @@ static uint8_t bytes[READ_BYTES];
 static pid_t moved[THREADS_MAX];
 static uint32_t moved_count;
 
-/* One that ends meanwhile, or is the kernel's own for a ring, is left alone. */
+/*
+ * A thread that ends meanwhile, or is the kernel's own for a ring, is left
+ * alone.
+ */
 static void move(pid_t thread, const cpu_set_t *set)
 {
 	if (sched_setaffinity(thread, sizeof(*set), set) == 0) {
