@@ -323,10 +323,10 @@ static __attribute__((noinline)) int serve(struct pinion_pool *pool)
 }
 
 /* A worker may have gathered buffers that are to go home before it sleeps. */
-static void note_bundle(const struct pinion_pool *pool)
+static void note_remote_batch(const struct pinion_pool *pool)
 {
 	if (PIN_UNLIKELY(pool->pool.node_count > 1) && is_own_worker(pool)) {
-		pin_worker_current()->has_bundles = true;
+		pin_worker_current()->has_remote_batches = true;
 	}
 }
 
@@ -339,7 +339,7 @@ static __attribute__((noinline)) int release(struct pinion_pool *pool, struct pi
 	}
 	rc = pin_pool_release(&pool->pool, find_cache(pool), buffer);
 	if (rc == 0) {
-		note_bundle(pool);
+		note_remote_batch(pool);
 		*buffer = (struct pinion_buffer){0};
 		serve(pool);
 	}
@@ -391,7 +391,7 @@ uint8_t *pinion_pool_bytes(struct pinion_pool *pool, const struct pinion_buffer 
 
 int pinion_pool_clear(struct pinion_pool *pool, const struct pinion_buffer *buffer)
 {
-	int rc = is_foreign(pool) ? -ECHILD : pin_misuse_check(&pool->pool, buffer);
+	int rc = is_foreign(pool) ? -ECHILD : pin_pool_check_check(&pool->pool, buffer);
 
 	if (rc == 0) {
 		explicit_bzero(buffer->bytes - pool->pool.headroom_bytes,

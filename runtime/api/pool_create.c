@@ -309,7 +309,7 @@ static bool is_idle(struct pinion_pool *pool)
 		pin_log(&pool->pool.log, PINION_LOG_ERROR,
 			"pool: a thread or task waits for a buffer; pinion_pool_close() ends that");
 	}
-	return pin_misuse_report_in_use(&pool->pool) == 0 && !is_waited_for;
+	return pin_pool_check_report_in_use(&pool->pool) == 0 && !is_waited_for;
 }
 
 int pinion_pool_destroy(struct pinion_pool *pool)

@@ -80,7 +80,7 @@ static void place_worker(struct pin_worker *worker, const struct pin_topology *t
 	worker->has_seat =
 		worker->has_place && worker->shared->config.bind_workers != PINION_BIND_NONE;
 	if (worker->has_seat) {
-		pin_seats_take(&worker->place);
+		pin_cpu_claims_take(&worker->place);
 	}
 }
 
@@ -134,7 +134,7 @@ static int place_workers(
 
 	complete_lanes(shared, pin_topology_default_workers(topology));
 	pin_config_complete(&shared->config, shared->config.worker_count);
-	rc = pin_provision_fit(shared);
+	rc = pin_arena_setup_fit(shared);
 	if (rc < 0) {
 		return rc;
 	}
@@ -148,9 +148,9 @@ static int place_workers(
 	memset(shared->workers, 0, (size_t)shared->worker_count * sizeof(struct pin_worker));
 	pin_lane_init(shared);
 	choose_serving(shared, serving_counts);
-	pin_sentry_init(shared);
+	pin_watchdog_init(shared);
 	if (shared->config.bind_workers != PINION_BIND_NONE) {
-		pin_seats_sort(topology->places, topology->place_count);
+		pin_cpu_claims_sort(topology->places, topology->place_count);
 	}
 	if (shared->config.bind_workers == PINION_BIND_NODE) {
 		/* Also for workers that come later. */
@@ -237,7 +237,7 @@ int pin_runtime_start_worker(struct pin_worker *worker)
 	if (rc < 0) {
 		return rc;
 	}
-	await_workers(shared, started + (pin_provision_is_shared(shared) ? 2 : 1));
+	await_workers(shared, started + (pin_arena_setup_is_shared(shared) ? 2 : 1));
 	rc = worker->start_error;
 	if (rc < 0) {
 		pin_runtime_join_worker(worker);
@@ -268,11 +268,11 @@ static int start_threads(struct pin_shared *shared)
 	for (uint32_t i = 0; i < shared->worker_count && rc == 0; i++) {
 		rc = shared->workers[i].start_error;
 	}
-	if (pin_provision_is_shared(shared)) {
+	if (pin_arena_setup_is_shared(shared)) {
 		if (rc == 0) {
-			pin_provision_register(shared);
+			pin_arena_setup_register(shared);
 		}
-		pin_store_release_u32(&shared->has_registered, 1); /* [PROVISION-1] */
+		pin_store_release_u32(&shared->has_registered, 1); /* [ARENA-1] */
 		shared->host->futex_wake(&shared->has_registered, UINT32_MAX);
 		await_workers(shared, 2 * count);
 		/*
@@ -280,17 +280,17 @@ static int start_threads(struct pin_shared *shared)
 		 * too.
 		 */
 		if (!shared->is_thread_pool) {
-			pin_provision_close(shared);
+			pin_arena_setup_close(shared);
 		}
 	}
 	if (rc == 0) {
-		pin_provision_report(shared);
+		pin_arena_setup_report(shared);
 	}
 	if (rc == 0 && count == shared->worker_count) {
 		pin_worker_buffers_publish(shared);
 	}
 	if (rc == 0) {
-		rc = pin_sentry_start(shared);
+		rc = pin_watchdog_start(shared);
 		if (rc < 0) {
 			char hint[192];
 
@@ -315,7 +315,7 @@ static void join_threads(struct pin_shared *shared)
 			shared->host->thread_join(shared->workers[i].thread);
 		}
 	}
-	pin_sentry_stop(shared);
+	pin_watchdog_stop(shared);
 }
 
 /*
@@ -325,16 +325,16 @@ static void join_threads(struct pin_shared *shared)
  */
 static void free_workers(struct pin_shared *shared)
 {
-	pin_wait_for_visitors(shared);
+	pin_wait_for_callers(shared);
 	for (uint32_t i = 0; i < shared->worker_count; i++) {
 		struct pin_worker *worker = &shared->workers[i];
 
 		if (worker->has_seat) {
-			pin_seats_leave(&worker->place);
+			pin_cpu_claims_leave(&worker->place);
 		}
 		pin_worker_fini(worker);
 	}
-	pin_provision_fini(shared);
+	pin_arena_setup_fini(shared);
 	pin_victims_fini(&shared->victims);
 	pin_heap_release(shared->host, shared->cpu_indices, PIN_HEAP_ALIGN, shared->cpu_room,
 		sizeof(*shared->cpu_indices));
@@ -407,7 +407,7 @@ int pin_runtime_create(const struct pinion_config *config, const uint32_t *servi
 	host = pin_heap_choose(&pin_host_linux, accepted.allocator, &own_host);
 	accepted.allocator = NULL; /* the caller's, and no longer needed */
 	pin_forked_watch(pin_worker_forget);
-	pin_forked_watch(pin_seats_forget);
+	pin_forked_watch(pin_cpu_claims_forget);
 	runtime = pin_heap_allocate(host, PIN_CACHE_LINE, 1, sizeof(*runtime));
 	if (runtime == NULL) {
 		return -ENOMEM;
@@ -431,7 +431,7 @@ int pin_runtime_create(const struct pinion_config *config, const uint32_t *servi
 	pin_topology_fini(&topology);
 	if (rc == 0) {
 		pin_gate_init(&runtime->shared.gate);
-		pin_intake_init(&runtime->shared.intake, accepted.injector_tasks);
+		pin_queue_limit_init(&runtime->shared.queue_limit, accepted.injector_tasks);
 		pin_injector_init(&runtime->shared.injector, runtime->shared.host);
 		pin_injector_set_batch(&runtime->shared.injector, tuning.injector_batch_min,
 			tuning.injector_batch_max);

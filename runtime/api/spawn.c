@@ -425,7 +425,7 @@ static struct pin_worker *next_of_thread_pool(struct pin_shared *shared, uint32_
 		number -= serving;
 	}
 	/* They became fewer in between. */
-	return shared->heir;
+	return shared->fallback;
 }
 
 /* All offered to one worker, in order. */
@@ -436,16 +436,16 @@ static int submit_outside(
 	struct pin_worker *target = PIN_UNLIKELY(shared->is_thread_pool)
 		? next_of_thread_pool(shared, number)
 		: &shared->workers[number % shared->worker_count];
-	int rc = pin_flight_claim(requests, count);
+	int rc = pin_request_claim(requests, count);
 
 	if (rc != 0) {
-		return pin_flight_explain(shared, requests, count, rc);
+		return pin_requests_explain(shared, requests, count, rc);
 	}
 	if (!admit_elsewhere(shared, count)) {
-		pin_flight_disclaim(requests, count);
+		pin_request_disclaim(requests, count);
 		return -ESHUTDOWN;
 	}
-	pin_flight_post(target, requests, count);
+	pin_request_post(target, requests, count);
 	return 0;
 }
 
@@ -460,7 +460,7 @@ int pinion_request_submit_batch(
 	for (uint32_t i = 0; i < count; i++) {
 		/* The library's own operations have higher numbers. */
 		if (requests[i] == NULL || requests[i]->op >= PIN_OP_PUBLIC_COUNT) {
-			return pin_flight_explain(&runtime->shared, requests, count, -EINVAL);
+			return pin_requests_explain(&runtime->shared, requests, count, -EINVAL);
 		}
 	}
 	if (count == 0) {
@@ -481,7 +481,7 @@ static PIN_APART int submit_one_outside(
 static PIN_APART int refuse_unknown(
 	const struct pinion_runtime *runtime, struct pinion_request *request)
 {
-	return pin_flight_explain(&runtime->shared, &request, 1, -EINVAL);
+	return pin_requests_explain(&runtime->shared, &request, 1, -EINVAL);
 }
 
 int pinion_request_submit(struct pinion_runtime *runtime, struct pinion_request *request)
@@ -510,7 +510,7 @@ int pinion_request_cancel(struct pinion_runtime *runtime, struct pinion_request 
 	if (pin_runtime_is_foreign(runtime)) {
 		return -ECHILD;
 	}
-	rc = pin_flight_cancel(shared, worker, request, &must_post, &index);
+	rc = pin_request_cancel(shared, worker, request, &must_post, &index);
 	if (must_post) {
 		pin_inbox_push(&shared->workers[index].inbox, pin_task_link(&request->task));
 		pin_wake_worker(&shared->workers[index], worker);

@@ -117,7 +117,7 @@ void pinion_runtime_get_stats(
 	sum.tasks_spawned += pin_gate_admitted(&shared->gate) - posted;
 	sum.requests_submitted += posted;
 	/* Relaxed: a figure. */
-	sum.spawns_refused = pin_load_relaxed_u64(&shared->intake.refused);
+	sum.spawns_refused = pin_load_relaxed_u64(&shared->queue_limit.refused);
 	sum.cq_stalls = pin_meter_read(&shared->stalls.ring_count);
 	sum.cq_stall_us = pin_meter_read(&shared->stalls.ring_ns) / 1000;
 	add_figures(shared, &sum);
@@ -144,13 +144,13 @@ void pinion_runtime_get_info(
 	struct pinion_runtime_info facts = {
 		.worker_count = shared->worker_count,
 		.uses_ring = 1,
-		.ring_setup_flags = shared->heir->ring.setup_flags,
+		.ring_setup_flags = shared->fallback->ring.setup_flags,
 		.page_bytes = PIN_HUGE_PAGE_BYTES,
 		.local_permille = UINT32_MAX,
 		.buffer_count = shared->config.buffer_count,
 		.cpu_latency_us = shared->tuning.cpu_latency_us,
 		.file_slots = UINT32_MAX,
-		.doorbell = doorbell_name(shared->heir->ring.doorbell_kind),
+		.doorbell = doorbell_name(shared->fallback->ring.doorbell_kind),
 		.fallback_cause =
 			runtime->fallback_cause[0] != '\0' ? runtime->fallback_cause : NULL,
 		.io_level =
@@ -301,7 +301,7 @@ int pinion_runtime_set_limits(struct pinion_runtime *runtime, const struct pinio
 		return rc;
 	}
 	pin_disks_limit(&shared->disks, shared->host, &shared->tuning, &accepted);
-	pin_throttle_nudge_all(shared);
+	pin_device_queue_kick_all(shared);
 	return 0;
 }
 
@@ -325,7 +325,7 @@ int pinion_device_set_limits(
 		return -ENOSPC;
 	}
 	pin_disk_limit(&shared->disks, disk, shared->host, &shared->tuning, &accepted);
-	pin_throttle_nudge_all(shared);
+	pin_device_queue_kick_all(shared);
 	return 0;
 }
 
@@ -346,7 +346,7 @@ int pinion_device_get_stats(const struct pinion_runtime *runtime, uint32_t index
 		return -ENOENT;
 	}
 	disk = &shared->disks.disks[index];
-	sums = pin_throttle_sums(shared, disk);
+	sums = pin_device_queue_sums(shared, disk);
 	limit = pin_load_relaxed_u64(&disk->credit.limit);
 	taken = pin_load_relaxed_u64(&disk->credit.taken);
 	figures = (struct pinion_device_stats){

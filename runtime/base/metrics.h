@@ -68,7 +68,7 @@ struct pin_meter {
 	struct pin_atomic_u64 timers_processed;
 	struct pin_atomic_u64 rebinds;	   /* of its thread to its CPUs */
 	struct pin_atomic_u64 tasks_laned; /* pushed to the queues of other lanes */
-	/* Not counts but how it is now: what the tuner says, */
+	/* Not counts but how it is now: what the queue-check interval says, */
 	struct pin_atomic_u64 look_interval;
 	/* how much of its budget the last turn took that was timed, */
 	struct pin_atomic_u64 turn_polls;

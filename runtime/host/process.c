@@ -78,7 +78,7 @@ static uint32_t count_taken(const struct pin_cpu_place *place)
 }
 
 /* By insertion, which keeps the order of equals; there are few places. */
-void pin_seats_sort(struct pin_cpu_place *places, uint32_t count)
+void pin_cpu_claims_sort(struct pin_cpu_place *places, uint32_t count)
 {
 	for (uint32_t i = 1; i < count; i++) {
 		struct pin_cpu_place place = places[i];
@@ -93,14 +93,14 @@ void pin_seats_sort(struct pin_cpu_place *places, uint32_t count)
 	}
 }
 
-void pin_seats_take(const struct pin_cpu_place *place)
+void pin_cpu_claims_take(const struct pin_cpu_place *place)
 {
 	if (place->core_index < CORES_MAX) {
 		pin_fetch_add_relaxed_u32(&taken[place->core_index], 1);
 	}
 }
 
-void pin_seats_leave(const struct pin_cpu_place *place)
+void pin_cpu_claims_leave(const struct pin_cpu_place *place)
 {
 	if (place->core_index < CORES_MAX) {
 		uint32_t before = pin_fetch_add_relaxed_u32(&taken[place->core_index], UINT32_MAX);
@@ -109,7 +109,7 @@ void pin_seats_leave(const struct pin_cpu_place *place)
 	}
 }
 
-void pin_seats_forget(void)
+void pin_cpu_claims_forget(void)
 {
 	for (uint32_t i = 0; i < CORES_MAX; i++) {
 		pin_store_relaxed_u32(&taken[i], 0);

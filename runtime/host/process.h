@@ -78,10 +78,10 @@ void pin_live_remove(enum pin_live_kind kind, const void *object);
 /* False: nothing. */
 bool pin_live_find(const void *owner, struct pin_live_found *out_found);
 
-/* ---- process seats ---- */
+/* ---- process CPU claims ---- */
 
 /*
- * Seats: the CPUs that runtimes of this process have bound workers to.
+ * CPU claims: the CPUs that runtimes of this process have bound workers to.
  *
  * Each runtime takes the best places of the machine, and so two of them, with
  * fewer workers than there are cores, would take the same ones and leave the
@@ -96,13 +96,13 @@ bool pin_live_find(const void *owner, struct pin_live_found *out_found);
  */
 
 /* The least taken first, otherwise in the order they have. */
-void pin_seats_sort(struct pin_cpu_place *places, uint32_t count);
+void pin_cpu_claims_sort(struct pin_cpu_place *places, uint32_t count);
 
 /* A worker is bound there, or no longer. */
-void pin_seats_take(const struct pin_cpu_place *place);
-void pin_seats_leave(const struct pin_cpu_place *place);
+void pin_cpu_claims_take(const struct pin_cpu_place *place);
+void pin_cpu_claims_leave(const struct pin_cpu_place *place);
 
 /* In a child: none are taken. */
-void pin_seats_forget(void);
+void pin_cpu_claims_forget(void);
 
 #endif

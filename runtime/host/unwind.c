@@ -53,7 +53,7 @@ __attribute__((used)) _Unwind_Reason_Code pin_guard_personality(int version, _Un
 		return _URC_CONTINUE_UNWIND;
 	}
 	dispose(exception);
-	_longjmp(guard->point, PIN_LANDING_EXCEPTION);
+	_longjmp(guard->point, PIN_UNWIND_EXCEPTION);
 }
 
 /* A frame of its own, neither inlined nor left by a tail call. */
@@ -72,7 +72,7 @@ static void stay(void *arg)
 {
 	struct pin_guard *guard = arg;
 
-	_longjmp(guard->point, PIN_LANDING_EXIT);
+	_longjmp(guard->point, PIN_UNWIND_EXIT);
 }
 
 /*
@@ -86,23 +86,23 @@ static void call_with_handler(struct pin_guard *guard, void (*body)(void *arg), 
 	pthread_cleanup_pop(0);
 }
 
-enum pin_landing pin_guard_run(struct pin_guard *guard, void (*body)(void *arg), void *arg)
+enum pin_unwind_result pin_guard_run(struct pin_guard *guard, void (*body)(void *arg), void *arg)
 {
 	struct pin_thread *thread = pin_thread_own();
-	int landing;
+	int unwind_result;
 
 	PIN_CHECK(thread != NULL);
 	PIN_CHECK(!pin_guard_is_running(guard));
 	thread->guard = guard;
 	/* A cancelled thread would leave in the middle of a protocol. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
-	landing = _setjmp(guard->point);
-	if (landing == 0) {
+	unwind_result = _setjmp(guard->point);
+	if (unwind_result == 0) {
 		call_with_handler(guard, body, arg);
 	}
 	guard->frame = NULL;
 	pin_thread_find()->guard = NULL;
-	return (enum pin_landing)landing;
+	return (enum pin_unwind_result)unwind_result;
 }
 
 /*
@@ -125,7 +125,7 @@ static _Unwind_Reason_Code stop_at_guard(int version, _Unwind_Action actions,
 	(void)exception;
 	/* The end of the stack: a foreign frame cannot be unwound. */
 	if ((actions & _UA_END_OF_STACK) != 0 || has_arrived(guard, context)) {
-		_longjmp(guard->point, PIN_LANDING_UNWOUND);
+		_longjmp(guard->point, PIN_UNWIND_UNWOUND);
 	}
 	return _URC_NO_REASON;
 }
@@ -136,5 +136,5 @@ _Noreturn void pin_guard_unwind(struct pin_guard *guard)
 	guard->unwinding = (struct _Unwind_Exception){0};
 	_Unwind_ForcedUnwind(&guard->unwinding, stop_at_guard, guard);
 	/* It could not even begin. */
-	_longjmp(guard->point, PIN_LANDING_UNWOUND);
+	_longjmp(guard->point, PIN_UNWIND_UNWOUND);
 }

@@ -34,11 +34,11 @@
 #include <stddef.h>
 #include <unwind.h>
 
-enum pin_landing {
-	PIN_LANDING_RETURNED = 0, /* the body has returned */
-	PIN_LANDING_UNWOUND,	  /* by pin_guard_unwind() */
-	PIN_LANDING_EXIT,	  /* it called pthread_exit() */
-	PIN_LANDING_EXCEPTION,	  /* it let a C++ exception out */
+enum pin_unwind_result {
+	PIN_UNWIND_RETURNED = 0, /* the body has returned */
+	PIN_UNWIND_UNWOUND,	 /* by pin_guard_unwind() */
+	PIN_UNWIND_EXIT,	 /* it called pthread_exit() */
+	PIN_UNWIND_EXCEPTION,	 /* it let a C++ exception out */
 };
 
 /* [own] of the thread that runs it */
@@ -52,7 +52,7 @@ struct pin_guard {
  * Calls body(arg) and returns how it ended. May be called again at once, but
  * not within a guard's call on the same thread.
  */
-enum pin_landing pin_guard_run(struct pin_guard *guard, void (*body)(void *arg), void *arg);
+enum pin_unwind_result pin_guard_run(struct pin_guard *guard, void (*body)(void *arg), void *arg);
 
 static inline bool pin_guard_is_running(const struct pin_guard *guard)
 {

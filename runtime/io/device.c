@@ -278,29 +278,31 @@ void pin_lines_init(struct pin_lines *lines)
 	}
 }
 
-void pin_lineup_init(struct pin_lineup *lineup)
+void pin_device_waiters_init(struct pin_device_waiters *device_waiters)
 {
-	*lineup = (struct pin_lineup){.last = NULL};
+	*device_waiters = (struct pin_device_waiters){.last = NULL};
 }
 
 /* After all others. */
-static void join(struct pin_lineup *lineup, struct pin_line *line, const struct pinion_file *file)
+static void join(struct pin_device_waiters *device_waiters, struct pin_line *line,
+	const struct pinion_file *file)
 {
-	PIN_DCHECK(lineup->last == NULL || lineup->last->next != NULL);
+	PIN_DCHECK(device_waiters->last == NULL || device_waiters->last->next != NULL);
 	line->file = file;
-	pin_flight_list_init(&line->requests);
-	if (lineup->last == NULL) {
+	pin_request_list_init(&line->requests);
+	if (device_waiters->last == NULL) {
 		line->next = line;
 	} else {
-		line->next = lineup->last->next;
-		lineup->last->next = line;
+		line->next = device_waiters->last->next;
+		device_waiters->last->next = line;
 	}
-	lineup->last = line;
+	device_waiters->last = line;
 }
 
-static struct pin_line *find(struct pin_lineup *lineup, const struct pinion_file *file)
+static struct pin_line *find(
+	struct pin_device_waiters *device_waiters, const struct pinion_file *file)
 {
-	struct pin_line *line = lineup->last;
+	struct pin_line *line = device_waiters->last;
 
 	if (line == NULL) {
 		return NULL;
@@ -310,14 +312,14 @@ static struct pin_line *find(struct pin_lineup *lineup, const struct pinion_file
 			return line;
 		}
 		line = line->next;
-	} while (line != lineup->last);
+	} while (line != device_waiters->last);
 	return NULL;
 }
 
-static struct pin_line *find_or_join(
-	struct pin_lineup *lineup, struct pin_lines *lines, const struct pinion_file *file)
+static struct pin_line *find_or_join(struct pin_device_waiters *device_waiters,
+	struct pin_lines *lines, const struct pinion_file *file)
 {
-	struct pin_line *line = find(lineup, file);
+	struct pin_line *line = find(device_waiters, file);
 
 	if (line != NULL) {
 		return line;
@@ -325,67 +327,68 @@ static struct pin_line *find_or_join(
 	line = lines->free;
 	if (line != NULL) {
 		lines->free = line->next;
-		join(lineup, line, file);
+		join(device_waiters, line, file);
 		return line;
 	}
-	line = find(lineup, NULL);
+	line = find(device_waiters, NULL);
 	if (line == NULL) {
-		line = &lineup->rest;
-		join(lineup, line, NULL);
+		line = &device_waiters->rest;
+		join(device_waiters, line, NULL);
 	}
 	return line;
 }
 
-void pin_lineup_push(
-	struct pin_lineup *lineup, struct pin_lines *lines, struct pinion_request *request)
+void pin_device_waiters_push(struct pin_device_waiters *device_waiters, struct pin_lines *lines,
+	struct pinion_request *request)
 {
-	struct pin_line *line = find_or_join(lineup, lines, request->file);
+	struct pin_line *line = find_or_join(device_waiters, lines, request->file);
 
-	pin_flight_list_push(&line->requests, &pin_request_of(request)->link);
-	lineup->count++;
+	pin_request_list_push(&line->requests, &pin_request_of(request)->link);
+	device_waiters->count++;
 }
 
 /* The line that has its turn, which is empty. */
-static void dissolve(struct pin_lineup *lineup, struct pin_lines *lines)
+static void dissolve(struct pin_device_waiters *device_waiters, struct pin_lines *lines)
 {
-	struct pin_line *line = lineup->last->next;
+	struct pin_line *line = device_waiters->last->next;
 
-	PIN_CHECK(pin_flight_list_is_empty(&line->requests));
-	if (line == lineup->last) {
-		lineup->last = NULL;
+	PIN_CHECK(pin_request_list_is_empty(&line->requests));
+	if (line == device_waiters->last) {
+		device_waiters->last = NULL;
 	} else {
-		lineup->last->next = line->next;
+		device_waiters->last->next = line->next;
 	}
-	if (line != &lineup->rest) {
+	if (line != &device_waiters->rest) {
 		line->next = lines->free;
 		lines->free = line;
 	}
 }
 
-struct pinion_request *pin_lineup_first(struct pin_lineup *lineup, struct pin_lines *lines)
+struct pinion_request *pin_device_waiters_first(
+	struct pin_device_waiters *device_waiters, struct pin_lines *lines)
 {
-	while (lineup->last != NULL) {
-		struct pin_line *line = lineup->last->next;
+	while (device_waiters->last != NULL) {
+		struct pin_line *line = device_waiters->last->next;
 
-		if (!pin_flight_list_is_empty(&line->requests)) {
+		if (!pin_request_list_is_empty(&line->requests)) {
 			struct pin_request *private =
 				PIN_CONTAINER_OF(line->requests.next, struct pin_request, link);
 
-			return pin_flight_request(private);
+			return pin_request_of_link(private);
 		}
-		dissolve(lineup, lines);
+		dissolve(device_waiters, lines);
 	}
-	PIN_CHECK(lineup->count == 0);
+	PIN_CHECK(device_waiters->count == 0);
 	return NULL;
 }
 
-void pin_lineup_pop(struct pin_lineup *lineup)
+void pin_device_waiters_pop(struct pin_device_waiters *device_waiters)
 {
-	struct pin_line *line = lineup->last->next;
+	struct pin_line *line = device_waiters->last->next;
 
-	PIN_CHECK(lineup->count > 0);
-	PIN_CHECK(!pin_flight_list_is_empty(&line->requests));
-	pin_flight_list_remove(line->requests.next);
-	lineup->count--;
-	lineup->last = line;
+	PIN_CHECK(device_waiters->count > 0);
+	PIN_CHECK(!pin_request_list_is_empty(&line->requests));
+	pin_request_list_remove(line->requests.next);
+	device_waiters->count--;
+	device_waiters->last = line;
 }

@@ -9,15 +9,15 @@
  * on the disk they are part of. When there are PIN_DISKS of them all others
  * share the last one.
  *
- * A worker's account with a disk is its ledger. From time to time a worker that
- * ends requests looks whether an interval is over; one at a time then adds up
- * all ledgers and learns from that. So nothing is written that all share but
- * once per interval.
+ * A worker's account with a disk is its account. From time to time a worker
+ * that ends requests looks whether an interval is over; one at a time then adds
+ * up all accounts and learns from that. So nothing is written that all share
+ * but once per interval.
  *
  * [DISK-1] a thread that adds a disk stores its number in `count` (release) ->
  * a search loads that (acquire): it finds the disk complete.
- * [DISK-2] a ledger's owner stores which disk it is for (release) -> a reader
- * that adds up ledgers loads that (acquire): its figures are those of this
+ * [DISK-2] a account's owner stores which disk it is for (release) -> a reader
+ * that adds up accounts loads that (acquire): its figures are those of this
  * disk.
  */
 #ifndef PIN_IO_DEVICE_H
@@ -36,9 +36,9 @@
 /* ---- the queue of waiting workers ---- */
 
 /*
- * A line-up: requests of one device that wait on one worker, in a line for each
- * file. The lines have turns, one request each, so that a file with a thousand
- * requests does not keep one with a single request waiting.
+ * A device wait queue: requests of one device that wait on one worker, in a
+ * line for each file. The lines have turns, one request each, so that a file
+ * with a thousand requests does not keep one with a single request waiting.
  *
  * Lines come from the worker, which has a fixed number. When they are used up,
  * all further files of a device share one line.
@@ -55,9 +55,9 @@
 #define PIN_LINES 32u
 
 struct pin_line {
-	struct pin_line *next;		 /* in the circle, or of those that are free */
-	const struct pinion_file *file;	 /* NULL: of several */
-	struct pin_flight_link requests; /* a circle */
+	struct pin_line *next;		  /* in the circle, or of those that are free */
+	const struct pinion_file *file;	  /* NULL: of several */
+	struct pin_request_link requests; /* a circle */
 };
 
 /* Those of one worker. */
@@ -66,29 +66,30 @@ struct pin_lines {
 	struct pin_line lines[PIN_LINES];
 };
 
-struct pin_lineup {
+struct pin_device_waiters {
 	struct pin_line *last; /* of the circle: `next` has its turn; NULL: none */
 	uint32_t count;	       /* requests */
 	struct pin_line rest;  /* of files without a line */
 };
 
 void pin_lines_init(struct pin_lines *lines);
-void pin_lineup_init(struct pin_lineup *lineup);
+void pin_device_waiters_init(struct pin_device_waiters *device_waiters);
 
-void pin_lineup_push(
-	struct pin_lineup *lineup, struct pin_lines *lines, struct pinion_request *request);
+void pin_device_waiters_push(struct pin_device_waiters *device_waiters, struct pin_lines *lines,
+	struct pinion_request *request);
 
 /* Whose turn it is, or NULL; it stays where it is. */
-struct pinion_request *pin_lineup_first(struct pin_lineup *lineup, struct pin_lines *lines);
+struct pinion_request *pin_device_waiters_first(
+	struct pin_device_waiters *device_waiters, struct pin_lines *lines);
 
 /* Takes that one out: the next line has its turn. */
-void pin_lineup_pop(struct pin_lineup *lineup);
+void pin_device_waiters_pop(struct pin_device_waiters *device_waiters);
 
 /* Any other that is in there; the caller unlinks it. */
-static inline void pin_lineup_note_left(struct pin_lineup *lineup)
+static inline void pin_device_waiters_note_left(struct pin_device_waiters *device_waiters)
 {
-	PIN_CHECK(lineup->count > 0);
-	lineup->count--;
+	PIN_CHECK(device_waiters->count > 0);
+	device_waiters->count--;
 }
 
 /* ---- depth ---- */
@@ -176,7 +177,7 @@ struct pin_depth {
 	bool tries_more;	 /* the next trial is upwards */
 	bool has_flipped;	 /* since the last trial that was kept */
 	uint32_t interval_count; /* at base, since the last trial */
-	uint32_t patience;	 /* intervals between two trials */
+	uint32_t spin;		 /* intervals between two trials */
 	uint32_t odd_count;	 /* intervals in a row that were much unlike the average */
 	uint64_t base_rate;	 /* averaged, units in 1000 s */
 	uint64_t latency_ns_min; /* slowly forgotten; 0: none yet */
@@ -243,7 +244,7 @@ struct pin_disks {
 };
 
 /* What a worker has to do with one st_dev. */
-struct pin_ledger {
+struct pin_account {
 	/* [own], from the first request on [const] */
 	uint64_t device;
 	struct pin_disk *disk;
@@ -251,9 +252,9 @@ struct pin_ledger {
 	bool is_polled; /* [own] its transfers may be: worker/worker.h */
 	/* [own]; [lock:ring_lock] if the worker's ring is shared */
 	struct pin_holding holding;
-	struct pin_lineup lineup;
+	struct pin_device_waiters device_waiters;
 	struct pin_allowance allowance;
-	struct pin_timer timer; /* when a rate lets the first of the line-up go */
+	struct pin_timer timer; /* when a rate lets the first of the device wait queue go */
 	uint64_t blocked_ns;	/* since when a rate keeps it; 0: none does */
 	uint32_t starts_since_timed;
 	uint32_t ends_since_look;
@@ -264,8 +265,8 @@ struct pin_ledger {
 	struct pin_atomic_u64 requests;	  /* that have ended */
 	struct pin_atomic_u64 units;	  /* of those */
 	struct pin_atomic_u64 bytes;	  /* of those */
-	struct pin_atomic_u64 waited;	  /* lined up for credit */
-	struct pin_atomic_u64 throttled;  /* lined up for a rate */
+	struct pin_atomic_u64 waited;	  /* queued for credit */
+	struct pin_atomic_u64 throttled;  /* queued for a rate */
 	struct pin_atomic_u64 throttled_ns;
 	struct pin_atomic_u64 latency_ns; /* of some, */
 	struct pin_atomic_u64 timed;	  /* how many were timed */
@@ -290,7 +291,7 @@ void pin_disks_limit(struct pin_disks *disks, const struct pin_host *host,
 void pin_disk_limit(struct pin_disks *disks, struct pin_disk *disk, const struct pin_host *host,
 	const struct pinion_tuning *tuning, const struct pinion_limits *limits);
 
-/* Sums of all ledgers of a disk. */
+/* Sums of all accounts of a disk. */
 struct pin_disk_sums {
 	uint64_t requests;
 	uint64_t units;

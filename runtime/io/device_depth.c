@@ -26,7 +26,7 @@ void pin_depth_init(struct pin_depth *depth, const struct pin_depth_options *opt
 		.options = *options,
 		.base = options->start,
 		.depth = options->start,
-		.patience = PATIENCE_MIN,
+		.spin = PATIENCE_MIN,
 		.is_few = options->few != 0,
 	};
 }
@@ -82,8 +82,8 @@ static void flip(struct pin_depth *depth)
 {
 	depth->tries_more = !depth->tries_more;
 	if (depth->has_flipped) {
-		depth->patience *= 2;
-		depth->patience = depth->patience > PATIENCE_MAX ? PATIENCE_MAX : depth->patience;
+		depth->spin *= 2;
+		depth->spin = depth->spin > PATIENCE_MAX ? PATIENCE_MAX : depth->spin;
 	}
 	depth->has_flipped = true;
 }
@@ -122,7 +122,7 @@ static void conclude(struct pin_depth *depth, uint64_t rate, uint64_t latency_ns
 	}
 	depth->base = depth->depth;
 	depth->base_rate = rate;
-	depth->patience = PATIENCE_MIN;
+	depth->spin = PATIENCE_MIN;
 	depth->has_flipped = false;
 	stay(depth);
 }
@@ -137,7 +137,7 @@ static void begin_anew(struct pin_depth *depth, uint64_t rate, uint64_t latency_
 {
 	depth->odd_count = 0;
 	depth->base_rate = rate;
-	depth->patience = PATIENCE_MIN;
+	depth->spin = PATIENCE_MIN;
 	depth->has_flipped = false;
 	depth->tries_more = !has_queue(depth, latency_ns);
 }
@@ -158,10 +158,10 @@ static void measure(struct pin_depth *depth, uint64_t rate, uint64_t latency_ns)
 		depth->odd_count = 0;
 		depth->base_rate = (3 * depth->base_rate + rate) / 4;
 	}
-	PIN_DCHECK(depth->patience >= PATIENCE_MIN && depth->patience <= PATIENCE_MAX);
+	PIN_DCHECK(depth->spin >= PATIENCE_MIN && depth->spin <= PATIENCE_MAX);
 	PIN_DCHECK(depth->depth == depth->base); /* no trial is on */
 	depth->interval_count++;
-	if (depth->interval_count >= depth->patience && depth->odd_count == 0) {
+	if (depth->interval_count >= depth->spin && depth->odd_count == 0) {
 		begin_trial(depth, latency_ns);
 	}
 }

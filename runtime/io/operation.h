@@ -15,7 +15,7 @@
  * since an entry may be prepared again: after an interrupt, on another ring, or
  * as a call. (2) What blocks, which is every `execute`, is called by a worker
  * that has left the search, or others would rely on it: ring polls do so by
- * themselves, for all else there is pin_flight_carry_out().
+ * themselves, for all else there is pin_requests_carry_out().
  */
 #ifndef PIN_IO_OPERATION_H
 #define PIN_IO_OPERATION_H

@@ -36,23 +36,24 @@
  */
 
 /* A place in a list of which one can be taken out of the middle. */
-struct pin_flight_link {
-	struct pin_flight_link *next; /* in a circle; NULL: in no list */
-	struct pin_flight_link *previous;
+struct pin_request_link {
+	struct pin_request_link *next; /* in a circle; NULL: in no list */
+	struct pin_request_link *previous;
 };
 
-static inline void pin_flight_list_init(struct pin_flight_link *list)
+static inline void pin_request_list_init(struct pin_request_link *list)
 {
 	list->next = list;
 	list->previous = list;
 }
 
-static inline bool pin_flight_list_is_empty(const struct pin_flight_link *list)
+static inline bool pin_request_list_is_empty(const struct pin_request_link *list)
 {
 	return list->next == list;
 }
 
-static inline void pin_flight_list_push(struct pin_flight_link *list, struct pin_flight_link *link)
+static inline void pin_request_list_push(
+	struct pin_request_link *list, struct pin_request_link *link)
 {
 	PIN_DCHECK(link->next == NULL); /* in one list at a time */
 	PIN_DCHECK(list->previous->next == list);
@@ -62,7 +63,7 @@ static inline void pin_flight_list_push(struct pin_flight_link *list, struct pin
 	list->previous = link;
 }
 
-static inline void pin_flight_list_remove(struct pin_flight_link *link)
+static inline void pin_request_list_remove(struct pin_request_link *link)
 {
 	PIN_DCHECK(link->next != NULL);
 	PIN_DCHECK(link->next->previous == link && link->previous->next == link);
@@ -72,12 +73,12 @@ static inline void pin_flight_list_remove(struct pin_flight_link *link)
 }
 
 /* What a transfer owes its device: worker/request.h. */
-struct pin_request_toll {
-	uint64_t started_ns;  /* 0: it is not timed */
-	uint32_t pages;	      /* of the credit that it has; 0: none */
-	uint8_t ledger_place; /* 1 + that of the device's ledger; 0: it never got there */
-	bool is_lined_up;     /* waits for credit, or for its time */
-	bool is_paid;	      /* rates have been kept */
+struct pin_request_cost {
+	uint64_t started_ns;   /* 0: it is not timed */
+	uint32_t pages;	       /* of the credit that it has; 0: none */
+	uint8_t account_place; /* 1 + that of the device's account; 0: it never got there */
+	bool is_lined_up;      /* waits for credit, or for its time */
+	bool is_paid;	       /* rates have been kept */
 };
 
 /* What a request's private part holds. */
@@ -91,27 +92,27 @@ struct pin_request {
 	uint8_t stall_count;	/* attempts in a row without a byte */
 	uint8_t asked_again;	/* times for its end, with the next, when `deadline` comes */
 	bool is_timed;		/* `deadline` has been armed */
-	bool is_waiting;	/* for room in the ring, or lined up */
+	bool is_waiting;	/* for room in the ring, or queued */
 	bool uses_own_buffer;	/* of the worker it is on */
 	bool keeps_cache;	/* DONTCACHE was refused */
 	uint32_t hops_left;	/* of a cancel: workers still to be visited */
 	bool is_from_outside;	/* and not yet counted by its worker */
 	bool has_ended;		/* but a message of it is still under way */
-	bool is_aside;		/* not on the first ring: worker/request.h; false when it ends */
+	bool is_secondary;	/* not on the first ring: worker/request.h; false when it ends */
 	bool was_free;		/* of a posted transfer: its buffer, then */
 	uint16_t lane_priority; /* of a transfer that asks for none itself; 0: none */
 	bool is_lent_own;	/* `lent`: by pin_pool_lend_own() */
 	/*
-	 * Set by the library, of a request of its own: time that it is lined up
+	 * Set by the library, of a request of its own: time that it is queued
 	 * does not count. Meanwhile `deadline_ns` is the time that is left;
 	 * when it starts that becomes a deadline again.
 	 */
 	bool stops_clock;
-	struct pin_flight_link link;
+	struct pin_request_link link;
 	union {
 		struct open_how how; /* of an open: the kernel reads it when it is submitted */
 		struct {	     /* of a transfer */
-			struct pin_request_toll toll;
+			struct pin_request_cost cost;
 			uint64_t resume_bytes; /* where the next attempt starts */
 		};
 	};
@@ -129,7 +130,7 @@ static inline struct pin_request *pin_request_of(struct pinion_request *request)
 	return (struct pin_request *)(void *)request->private_;
 }
 
-static inline struct pinion_request *pin_flight_request(struct pin_request *private)
+static inline struct pinion_request *pin_request_of_link(struct pin_request *private)
 {
 	return PIN_CONTAINER_OF((uint64_t *)(void *)private, struct pinion_request, private_);
 }
@@ -368,7 +369,7 @@ bool pin_request_submit_command(struct pin_ring *ring, struct pinion_request *re
 /*
  * Carries out one that is special, or beyond its ring, by calls; a transfer
  * from where it has got to up to the end of a part. Blocks, so a worker calls
- * it by pin_flight_carry_out(). True: it is over, and has its result.
+ * it by pin_requests_carry_out(). True: it is over, and has its result.
  */
 bool pin_request_carry_out(struct pin_ring *ring, struct pinion_request *request);
 

@@ -68,10 +68,10 @@
  * line of the owner's along, and the owner none of the thieves': it reads their
  * progress when the stash seems full.
  *
- * [TRAY-1] put fills the place, then counts it (exchange, release half) -> take
- * and looks load the count (acquire): they find the index, and what the last
- * user did with the buffer.
- * [TRAY-4] the exchange is seq_cst -> a thread that asks whether all is empty
+ * [STASH-1] put fills the place, then counts it (exchange, release half) ->
+ * take and looks load the count (acquire): they find the index, and what the
+ * last user did with the buffer.
+ * [STASH-4] the exchange is seq_cst -> a thread that asks whether all is empty
  * passes a seq_cst fence between two checks: the second finds buffers put
  * before it. By a plain store put could return while that is still in the store
  * buffer:
@@ -83,9 +83,9 @@
  *     put seen by all
  *
  * and no fence_all brings it out, as none is needed while all are marked.
- * [TRAY-2] take reads the place, then moves `taken` past it (CAS, release half)
- * -> the owner that fills it again has loaded `taken` (acquire).
- * [TRAY-3] a check loads the count of puts, then that of takes: if they are
+ * [STASH-2] take reads the place, then moves `taken` past it (CAS, release
+ * half) -> the owner that fills it again has loaded `taken` (acquire).
+ * [STASH-3] a check loads the count of puts, then that of takes: if they are
  * equal, and the first is the same at a second check, the stash was empty from
  * the first to the second.
  *
@@ -97,12 +97,12 @@
  * not come round.
  */
 
-#define PIN_TRAY_PLACES 8u
+#define PIN_STASH_PLACES 8u
 
-struct pin_tray {
+struct pin_stash {
 	/* [W:owner R:any] */
 	struct pin_atomic_u64 put PIN_CACHE_ALIGNED; /* puts ever */
-	struct pin_atomic_u32 places[PIN_TRAY_PLACES];
+	struct pin_atomic_u32 places[PIN_STASH_PLACES];
 	/* [own] */
 	uint64_t seen_taken; /* a lower bound of the takes */
 	/* [W:any R:any] */
@@ -110,62 +110,62 @@ struct pin_tray {
 };
 
 /* By the owner. False: `most`, not more than there are places, are there. */
-static inline bool pin_tray_put(struct pin_tray *tray, uint32_t index, uint32_t most)
+static inline bool pin_stash_put(struct pin_stash *stash, uint32_t index, uint32_t most)
 {
-	uint64_t put = pin_load_relaxed_u64(&tray->put);
-	PIN_DCHECK(most <= PIN_TRAY_PLACES);
-	PIN_DCHECK(tray->seen_taken <= put);
+	uint64_t put = pin_load_relaxed_u64(&stash->put);
+	PIN_DCHECK(most <= PIN_STASH_PLACES);
+	PIN_DCHECK(stash->seen_taken <= put);
 
-	if (PIN_UNLIKELY(put - tray->seen_taken >= most)) {
-		tray->seen_taken = pin_load_acquire_u64(&tray->taken); /* [TRAY-2] */
-		if (put - tray->seen_taken >= most) {
+	if (PIN_UNLIKELY(put - stash->seen_taken >= most)) {
+		stash->seen_taken = pin_load_acquire_u64(&stash->taken); /* [STASH-2] */
+		if (put - stash->seen_taken >= most) {
 			return false;
 		}
 	}
-	pin_store_relaxed_u32(&tray->places[put % PIN_TRAY_PLACES], index);
-	pin_exchange_seq_cst_u64(&tray->put, put + 1); /* [TRAY-1] [TRAY-4] */
+	pin_store_relaxed_u32(&stash->places[put % PIN_STASH_PLACES], index);
+	pin_exchange_seq_cst_u64(&stash->put, put + 1); /* [STASH-1] [STASH-4] */
 	return true;
 }
 
 /* How many it held at some moment, or a few more. */
-static inline uint32_t pin_tray_count(const struct pin_tray *tray)
+static inline uint32_t pin_stash_count(const struct pin_stash *stash)
 {
-	uint64_t taken = pin_load_acquire_u64(&tray->taken);	   /* [TRAY-3] */
-	uint64_t count = pin_load_acquire_u64(&tray->put) - taken; /* [TRAY-1] */
+	uint64_t taken = pin_load_acquire_u64(&stash->taken);	    /* [STASH-3] */
+	uint64_t count = pin_load_acquire_u64(&stash->put) - taken; /* [STASH-1] */
 
-	return count < PIN_TRAY_PLACES ? (uint32_t)count : PIN_TRAY_PLACES;
+	return count < PIN_STASH_PLACES ? (uint32_t)count : PIN_STASH_PLACES;
 }
 
 /* Takes the oldest, up to `max`; how many. */
-static inline uint32_t pin_tray_take(struct pin_tray *tray, uint32_t *out_indices, uint32_t max)
+static inline uint32_t pin_stash_take(struct pin_stash *stash, uint32_t *out_indices, uint32_t max)
 {
 	for (;;) {
-		uint64_t taken = pin_load_acquire_u64(&tray->taken);
-		uint64_t count = pin_load_acquire_u64(&tray->put) - taken; /* [TRAY-1] */
+		uint64_t taken = pin_load_acquire_u64(&stash->taken);
+		uint64_t count = pin_load_acquire_u64(&stash->put) - taken; /* [STASH-1] */
 
 		if (count == 0) {
 			return 0;
 		}
 		count = count < max ? count : max;
 		for (uint64_t i = 0; i < count; i++) {
-			out_indices[i] =
-				pin_load_relaxed_u32(&tray->places[(taken + i) % PIN_TRAY_PLACES]);
+			out_indices[i] = pin_load_relaxed_u32(
+				&stash->places[(taken + i) % PIN_STASH_PLACES]);
 		}
-		if (pin_cas_acq_rel_u64(&tray->taken, &taken, taken + count)) { /* [TRAY-2] */
+		if (pin_cas_acq_rel_u64(&stash->taken, &taken, taken + count)) { /* [STASH-2] */
 			return (uint32_t)count;
 		}
 	}
 }
 
-/* Changes whenever something is put in. Both: [TRAY-3]. */
-static inline uint64_t pin_tray_state(const struct pin_tray *tray)
+/* Changes whenever something is put in. Both: [STASH-3]. */
+static inline uint64_t pin_stash_state(const struct pin_stash *stash)
 {
-	return pin_load_acquire_u64(&tray->put); /* [TRAY-1] */
+	return pin_load_acquire_u64(&stash->put); /* [STASH-1] */
 }
 
-static inline bool pin_tray_state_is_empty(const struct pin_tray *tray, uint64_t state)
+static inline bool pin_stash_state_is_empty(const struct pin_stash *stash, uint64_t state)
 {
-	return pin_load_acquire_u64(&tray->taken) == state; /* [TRAY-3] */
+	return pin_load_acquire_u64(&stash->taken) == state; /* [STASH-3] */
 }
 
 /* ---- magazine ---- */
@@ -196,7 +196,7 @@ struct pin_magazine {
 	uint32_t giver;	      /* whose stash held something last */
 	uint32_t shared_ends; /* releases of shared buffers, see pool.h, [POOL-2] */
 	/* The buffers passed on while this one is robbed. */
-	struct pin_tray tray;
+	struct pin_stash stash;
 };
 
 _Static_assert(PIN_CACHE_LINE == 128 && sizeof(struct pin_magazine) % PIN_CACHE_LINE == 0,

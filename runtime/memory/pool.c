@@ -65,18 +65,18 @@ static uint32_t draw_listed(
 
 /* Half of it, as thieves do, so that the owner has its line longer. */
 static uint32_t draw_laid_out(
-	struct pin_magazine *magazine, struct pin_tray *tray, uint32_t *out_indices)
+	struct pin_magazine *magazine, struct pin_stash *stash, uint32_t *out_indices)
 {
-	uint32_t wanted = (pin_tray_count(tray) + 1) / 2;
+	uint32_t wanted = (pin_stash_count(stash) + 1) / 2;
 	uint32_t most = (magazine->capacity + 1) / 2;
 	uint32_t count;
 
 	if (wanted <= 1 || most == 1) {
-		return wanted == 0 ? 0 : pin_tray_take(tray, out_indices, 1);
+		return wanted == 0 ? 0 : pin_stash_take(stash, out_indices, 1);
 	}
 	wanted = wanted < most ? wanted : most;
 	pin_magazine_promise(magazine, wanted); /* [POOL-1] */
-	count = pin_tray_take(tray, out_indices, wanted);
+	count = pin_stash_take(stash, out_indices, wanted);
 	keep_rest(magazine, out_indices, count);
 	return count;
 }
@@ -86,13 +86,13 @@ static bool refill(struct pin_pool *pool, struct pin_magazine *magazine, uint32_
 {
 	struct pin_magazine *giver = &pool->magazines[magazine->giver];
 	uint32_t indices[PIN_POOL_BATCH_MAX];
-	uint32_t count = draw_laid_out(magazine, &magazine->tray, indices);
+	uint32_t count = draw_laid_out(magazine, &magazine->stash, indices);
 
 	if (count == 0) {
 		count = draw_listed(pool, magazine, indices);
 	}
 	if (count == 0 && giver->node == magazine->node) {
-		count = draw_laid_out(magazine, &giver->tray, indices);
+		count = draw_laid_out(magazine, &giver->stash, indices);
 	}
 	if (count == 0) {
 		return false;
@@ -114,17 +114,17 @@ static bool is_alone(const struct pin_pool *pool, bool was_inside)
 }
 
 /* What it was about to send home. */
-static bool take_bundled(struct pin_pool *pool, uint32_t magazine, uint32_t *out_index)
+static bool take_remote_batchd(struct pin_pool *pool, uint32_t magazine, uint32_t *out_index)
 {
-	struct pin_magazine *bundle = pin_pool_bundle(pool, magazine);
+	struct pin_magazine *remote_batch = pin_pool_remote_batch(pool, magazine);
 	bool is_found;
 
-	if (bundle == NULL || pin_magazine_count(bundle) == 0 ||
-		!pin_magazine_enter_slowly(bundle)) {
+	if (remote_batch == NULL || pin_magazine_count(remote_batch) == 0 ||
+		!pin_magazine_enter_slowly(remote_batch)) {
 		return false;
 	}
-	is_found = pin_magazine_take(bundle, out_index);
-	pin_magazine_leave(bundle);
+	is_found = pin_magazine_take(remote_batch, out_index);
+	pin_magazine_leave(remote_batch);
 	return is_found;
 }
 
@@ -146,7 +146,7 @@ static bool take_as_owner(struct pin_pool *pool, uint32_t magazine, uint32_t *ou
 	}
 	is_found = pin_pool_take_laid_out(pool, own->node, out_index, &own->giver);
 	if (is_found || !is_alone(pool, is_inside)) {
-		is_found = is_found || take_bundled(pool, magazine, out_index) ||
+		is_found = is_found || take_remote_batchd(pool, magazine, out_index) ||
 			pin_pool_take_listed(pool, own->node, out_index) ||
 			pin_pool_search(pool, magazine, own->node, out_index);
 	} else {
@@ -210,7 +210,7 @@ bool pin_pool_acquire(
 	}
 	entry = &pool->entries[index];
 	pin_pool_hand_out(entry, holder_of(pool, magazine, index), index, out_buffer);
-	pin_misuse_show(pool, entry);
+	pin_pool_check_show(pool, entry);
 	return true;
 }
 
@@ -309,24 +309,24 @@ int pin_pool_release(struct pin_pool *pool, uint32_t magazine, const struct pini
 
 	if (magazine != PIN_POOL_OUTSIDE && pin_magazine_is_robbed(&pool->magazines[magazine])) {
 		/* Both lines were others', and come at the same time. */
-		pin_prefetch_write(&pool->magazines[magazine].tray);
+		pin_prefetch_write(&pool->magazines[magazine].stash);
 	}
-	rc = pin_misuse_check(pool, buffer);
+	rc = pin_pool_check_check(pool, buffer);
 	if (rc != 0) {
 		return rc;
 	}
 	if (!end_use(pool, magazine, buffer->index, buffer->generation)) {
 		/* Given back just now, or a request's, which may be over. */
-		return pin_misuse_explain(pool, buffer);
+		return pin_pool_check_explain(pool, buffer);
 	}
-	pin_misuse_hide(pool, &pool->entries[buffer->index]);
+	pin_pool_check_hide(pool, &pool->entries[buffer->index]);
 	pin_pool_put(pool, magazine, buffer->index);
 	return 0;
 }
 
 bool pin_pool_owns(struct pin_pool *pool, const struct pinion_buffer *buffer)
 {
-	int rc = pin_misuse_check(pool, buffer);
+	int rc = pin_pool_check_check(pool, buffer);
 
 	return rc == 0 || rc == -EBUSY;
 }
@@ -382,22 +382,23 @@ static void flush(struct pin_pool *pool, struct pin_magazine *own)
 
 void pin_pool_flush(struct pin_pool *pool, uint32_t magazine)
 {
-	struct pin_magazine *bundle = pin_pool_bundle(pool, magazine);
+	struct pin_magazine *remote_batch = pin_pool_remote_batch(pool, magazine);
 
 	flush(pool, &pool->magazines[magazine]);
-	if (bundle != NULL) {
-		flush(pool, bundle);
+	if (remote_batch != NULL) {
+		flush(pool, remote_batch);
 	}
 }
 
 void pin_pool_send_home(struct pin_pool *pool, uint32_t magazine)
 {
-	struct pin_magazine *bundle = pin_pool_bundle(pool, magazine);
+	struct pin_magazine *remote_batch = pin_pool_remote_batch(pool, magazine);
 
 	/* A thief leaves nothing in it. */
-	if (bundle != NULL && pin_magazine_count(bundle) > 0 && pin_magazine_enter_slowly(bundle)) {
-		pin_pool_pass_all_on(pool, bundle);
-		pin_magazine_leave(bundle);
+	if (remote_batch != NULL && pin_magazine_count(remote_batch) > 0 &&
+		pin_magazine_enter_slowly(remote_batch)) {
+		pin_pool_pass_all_on(pool, remote_batch);
+		pin_magazine_leave(remote_batch);
 	}
 }
 
@@ -411,17 +412,17 @@ uint32_t pin_pool_count_lists(const struct pin_pool *pool)
 		count += pin_freelist_count(&pool->freelists[i], pool->entries);
 	}
 	for (uint32_t i = 0; i < pool->magazine_count; i++) {
-		count += pin_tray_count(&pool->magazines[i].tray);
+		count += pin_stash_count(&pool->magazines[i].stash);
 	}
 	return count;
 }
 
 uint32_t pin_pool_count_magazine(const struct pin_pool *pool, uint32_t magazine)
 {
-	const struct pin_magazine *bundle = pin_pool_bundle(pool, magazine);
+	const struct pin_magazine *remote_batch = pin_pool_remote_batch(pool, magazine);
 
 	return pin_magazine_count(&pool->magazines[magazine]) +
-		(bundle == NULL ? 0 : pin_magazine_count(bundle));
+		(remote_batch == NULL ? 0 : pin_magazine_count(remote_batch));
 }
 
 uint64_t pin_pool_count_acquires(const struct pin_pool *pool)

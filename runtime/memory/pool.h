@@ -43,7 +43,7 @@
  * unchanged the second time, then all were empty at the end of the first check;
  * the fence has made earlier releases visible. Where all are marked as robbed
  * an own fence is enough, as a buffer for a stash or a list passes one as well:
- * [TRAY-4] [FREE-3]. Buffers on the way from a list or a stash into a magazine
+ * [STASH-4] [FREE-3]. Buffers on the way from a list or a stash into a magazine
  * are shown by the magazine before they leave it, and those on the way back
  * leave the magazine after they are in the list.
  *

@@ -58,7 +58,7 @@ static int explain_pointer(const struct pin_pool *pool, const struct pinion_buff
 	return -EINVAL;
 }
 
-int pin_misuse_explain(struct pin_pool *pool, const struct pinion_buffer *buffer)
+int pin_pool_check_explain(struct pin_pool *pool, const struct pinion_buffer *buffer)
 {
 	char name[NAME_BYTES];
 	const struct pin_entry *entry;
@@ -83,7 +83,7 @@ int pin_misuse_explain(struct pin_pool *pool, const struct pinion_buffer *buffer
 	return -EALREADY;
 }
 
-void pin_misuse_is_free(struct pin_pool *pool, uint32_t index)
+void pin_pool_check_is_free(struct pin_pool *pool, uint32_t index)
 {
 	char name[NAME_BYTES];
 
@@ -132,7 +132,7 @@ static bool can_guard(const struct pin_pool *pool)
 	return can;
 }
 
-void pin_misuse_settle(struct pin_pool *pool)
+void pin_pool_check_settle(struct pin_pool *pool)
 {
 	if ((pool->flags & PIN_POOL_GUARD) != 0 && !can_guard(pool)) {
 		pin_log(&pool->log, PINION_LOG_WARN,
@@ -142,7 +142,7 @@ void pin_misuse_settle(struct pin_pool *pool)
 	}
 }
 
-void pin_misuse_hide_pages(const struct pin_pool *pool, const struct pin_entry *entry)
+void pin_pool_check_hide_pages(const struct pin_pool *pool, const struct pin_entry *entry)
 {
 	if ((pool->flags & PIN_POOL_ZERO) != 0) {
 		explicit_bzero(entry->bytes - pool->headroom_bytes,
@@ -153,14 +153,14 @@ void pin_misuse_hide_pages(const struct pin_pool *pool, const struct pin_entry *
 	}
 }
 
-void pin_misuse_show_pages(const struct pin_pool *pool, const struct pin_entry *entry)
+void pin_pool_check_show_pages(const struct pin_pool *pool, const struct pin_entry *entry)
 {
 	if ((pool->flags & PIN_POOL_GUARD) != 0) {
 		protect(pool, entry, PROT_READ | PROT_WRITE);
 	}
 }
 
-uint32_t pin_misuse_report_in_use(const struct pin_pool *pool)
+uint32_t pin_pool_check_report_in_use(const struct pin_pool *pool)
 {
 	char name[NAME_BYTES];
 	uint32_t count = 0;

@@ -20,22 +20,22 @@
 #endif
 
 /* Explains why a handle is wrong. */
-int pin_misuse_explain(struct pin_pool *pool, const struct pinion_buffer *buffer);
+int pin_pool_check_explain(struct pin_pool *pool, const struct pinion_buffer *buffer);
 
 /* A request was to use buffer `index`, which is free. */
-void pin_misuse_is_free(struct pin_pool *pool, uint32_t index);
+void pin_pool_check_is_free(struct pin_pool *pool, uint32_t index);
 
 /* Logs who took the buffers that are still out; how many. */
-uint32_t pin_misuse_report_in_use(const struct pin_pool *pool);
+uint32_t pin_pool_check_report_in_use(const struct pin_pool *pool);
 
 /* Before any is hidden: gives up a guard that the memory does not take. */
-void pin_misuse_settle(struct pin_pool *pool);
+void pin_pool_check_settle(struct pin_pool *pool);
 
-void pin_misuse_hide_pages(const struct pin_pool *pool, const struct pin_entry *entry);
-void pin_misuse_show_pages(const struct pin_pool *pool, const struct pin_entry *entry);
+void pin_pool_check_hide_pages(const struct pin_pool *pool, const struct pin_entry *entry);
+void pin_pool_check_show_pages(const struct pin_pool *pool, const struct pin_entry *entry);
 
 /* 0, or an error as pin_pool_release() returns it, logged. */
-static inline int pin_misuse_check(struct pin_pool *pool, const struct pinion_buffer *buffer)
+static inline int pin_pool_check_check(struct pin_pool *pool, const struct pinion_buffer *buffer)
 {
 	if (PIN_LIKELY(buffer->index < pool->buffer_count)) {
 		const struct pin_entry *entry = &pool->entries[buffer->index];
@@ -47,26 +47,26 @@ static inline int pin_misuse_check(struct pin_pool *pool, const struct pinion_bu
 			return 0;
 		}
 	}
-	return pin_misuse_explain(pool, buffer);
+	return pin_pool_check_explain(pool, buffer);
 }
 
 /* No code may touch it from here on; `entry` is about to be free. */
-static inline void pin_misuse_hide(const struct pin_pool *pool, const struct pin_entry *entry)
+static inline void pin_pool_check_hide(const struct pin_pool *pool, const struct pin_entry *entry)
 {
 	if (PIN_UNLIKELY((pool->flags & PIN_POOL_BETWEEN) != 0)) {
-		pin_misuse_hide_pages(pool, entry);
+		pin_pool_check_hide_pages(pool, entry);
 	}
 	PIN_ASAN_POISON(entry->bytes - pool->headroom_bytes,
 		(size_t)pool->headroom_bytes + pool->buffer_bytes);
 }
 
 /* Its new owner may. */
-static inline void pin_misuse_show(const struct pin_pool *pool, const struct pin_entry *entry)
+static inline void pin_pool_check_show(const struct pin_pool *pool, const struct pin_entry *entry)
 {
 	PIN_ASAN_UNPOISON(entry->bytes - pool->headroom_bytes,
 		(size_t)pool->headroom_bytes + pool->buffer_bytes);
 	if (PIN_UNLIKELY((pool->flags & PIN_POOL_BETWEEN) != 0)) {
-		pin_misuse_show_pages(pool, entry);
+		pin_pool_check_show_pages(pool, entry);
 	}
 }
 

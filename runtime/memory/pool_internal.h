@@ -66,7 +66,8 @@ struct pin_pool {
 };
 
 /* What the owner of a magazine gathers for other nodes; NULL: there is one. */
-static inline struct pin_magazine *pin_pool_bundle(const struct pin_pool *pool, uint32_t magazine)
+static inline struct pin_magazine *pin_pool_remote_batch(
+	const struct pin_pool *pool, uint32_t magazine)
 {
 	return pool->place_count > pool->magazine_count
 		? &pool->magazines[pool->magazine_count + magazine]

@@ -31,7 +31,7 @@ bool pin_pool_take_laid_out(
 		struct pin_magazine *from = &pool->magazines[at];
 
 		if ((from->node != node) == is_far &&
-			pin_tray_take(&from->tray, out_index, 1) == 1) {
+			pin_stash_take(&from->stash, out_index, 1) == 1) {
 			*giver = at;
 			return true;
 		}
@@ -78,7 +78,7 @@ static bool look_into_place(struct pin_pool *pool, uint32_t i, uint32_t *out_ind
 static bool look_into(struct pin_pool *pool, uint32_t i, uint32_t *out_index)
 {
 	return look_into_place(pool, i, out_index) ||
-		(pin_pool_bundle(pool, i) != NULL &&
+		(pin_pool_remote_batch(pool, i) != NULL &&
 			look_into_place(pool, pool->magazine_count + i, out_index));
 }
 
@@ -131,18 +131,18 @@ static bool take_from_others(
 /* The rest of the first check; true: all places were empty. */
 static bool note_rest(struct pin_pool *pool)
 {
-	uint64_t *trays = pool->seen + pool->place_count;
-	uint64_t *lists = trays + pool->magazine_count;
+	uint64_t *stashes = pool->seen + pool->place_count;
+	uint64_t *lists = stashes + pool->magazine_count;
 	bool is_empty = true;
 
 	for (uint32_t i = 0; i < pool->place_count; i++) {
 		is_empty = is_empty && (uint32_t)pool->seen[i] == 0;
 	}
 	for (uint32_t i = 0; i < pool->magazine_count; i++) {
-		const struct pin_tray *tray = &pool->magazines[i].tray;
+		const struct pin_stash *stash = &pool->magazines[i].stash;
 
-		trays[i] = pin_tray_state(tray); /* [TRAY-3] */
-		is_empty = is_empty && pin_tray_state_is_empty(tray, trays[i]);
+		stashes[i] = pin_stash_state(stash); /* [STASH-3] */
+		is_empty = is_empty && pin_stash_state_is_empty(stash, stashes[i]);
 	}
 	for (uint32_t i = 0; i < pool->node_count; i++) {
 		uint64_t state = pin_freelist_state(&pool->freelists[i]); /* [POOL-1] */
@@ -155,8 +155,8 @@ static bool note_rest(struct pin_pool *pool)
 
 static bool is_as_noted(const struct pin_pool *pool)
 {
-	const uint64_t *trays = pool->seen + pool->place_count;
-	const uint64_t *lists = trays + pool->magazine_count;
+	const uint64_t *stashes = pool->seen + pool->place_count;
+	const uint64_t *lists = stashes + pool->magazine_count;
 
 	for (uint32_t i = 0; i < pool->place_count; i++) {
 		if (pin_magazine_state(&pool->magazines[i]) != pool->seen[i]) {
@@ -164,7 +164,7 @@ static bool is_as_noted(const struct pin_pool *pool)
 		}
 	}
 	for (uint32_t i = 0; i < pool->magazine_count; i++) {
-		if (pin_tray_state(&pool->magazines[i].tray) != trays[i]) { /* [TRAY-3] */
+		if (pin_stash_state(&pool->magazines[i].stash) != stashes[i]) { /* [STASH-3] */
 			return false;
 		}
 	}
@@ -199,7 +199,7 @@ static bool is_exhausted(struct pin_pool *pool, uint32_t own)
 	if (!note_rest(pool)) {
 		return false;
 	}
-	pin_fence_seq_cst(); /* [TRAY-4] [FREE-3] [MAG-3] */
+	pin_fence_seq_cst(); /* [STASH-4] [FREE-3] [MAG-3] */
 	if (!are_robbed(pool, own)) {
 		pool->host->fence_all();
 	}
@@ -286,9 +286,9 @@ static bool lay_out(struct pin_pool *pool, struct pin_magazine *magazine, uint32
 {
 	struct pin_freelist *list = &pool->freelists[magazine->node];
 	uint32_t half = (magazine->capacity + 1) / 2;
-	uint32_t most = half < PIN_TRAY_PLACES ? half : PIN_TRAY_PLACES;
+	uint32_t most = half < PIN_STASH_PLACES ? half : PIN_STASH_PLACES;
 
-	if (pin_tray_put(&magazine->tray, index, most)) {
+	if (pin_stash_put(&magazine->stash, index, most)) {
 		return true;
 	}
 	if (pin_freelist_count(list, pool->entries) < half - most) {
@@ -299,11 +299,12 @@ static bool lay_out(struct pin_pool *pool, struct pin_magazine *magazine, uint32
 }
 
 /* Of a robbed batch: straight home, as long as fewer are there than fit it. */
-static bool send_straight(struct pin_pool *pool, const struct pin_magazine *bundle, uint32_t index)
+static bool send_straight(
+	struct pin_pool *pool, const struct pin_magazine *remote_batch, uint32_t index)
 {
 	struct pin_freelist *list = &pool->freelists[pool->entries[index].node];
 
-	if (pin_freelist_count(list, pool->entries) >= bundle->capacity) {
+	if (pin_freelist_count(list, pool->entries) >= remote_batch->capacity) {
 		return false;
 	}
 	pin_freelist_push(list, pool->entries, &index, 1);
@@ -323,14 +324,14 @@ static void put_near(struct pin_pool *pool, struct pin_magazine *own, uint32_t i
 }
 
 /* Inside; the last buffer that fits takes all others along. */
-static void put_far(struct pin_pool *pool, struct pin_magazine *bundle, uint32_t index)
+static void put_far(struct pin_pool *pool, struct pin_magazine *remote_batch, uint32_t index)
 {
-	bool has_room = pin_magazine_put(bundle, index);
+	bool has_room = pin_magazine_put(remote_batch, index);
 
 	PIN_CHECK(has_room);
-	if (pin_magazine_count(bundle) == bundle->capacity) {
-		pin_pool_pass_all_on(pool, bundle);
-		pin_meter_add(&bundle->spills, 1);
+	if (pin_magazine_count(remote_batch) == remote_batch->capacity) {
+		pin_pool_pass_all_on(pool, remote_batch);
+		pin_meter_add(&remote_batch->spills, 1);
 	}
 }
 
@@ -342,7 +343,7 @@ void pin_pool_put(struct pin_pool *pool, uint32_t magazine, uint32_t index)
 	bool is_unwanted = false; /* those published, or sent straight */
 
 	if (is_far) {
-		own = pin_pool_bundle(pool, magazine);
+		own = pin_pool_remote_batch(pool, magazine);
 	}
 	if (own == NULL) {
 		pin_freelist_push(&pool->freelists[entry->node], pool->entries, &index, 1);

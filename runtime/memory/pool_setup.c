@@ -64,7 +64,7 @@ static void fill_entries(struct pin_pool *pool, const struct pin_pool_setup *set
 			entry->bytes = region->memory + j * stride + setup->headroom_bytes;
 			entry->node = region->node;
 			pin_store_relaxed_u32(&entry->holder, PIN_POOL_OUTSIDE);
-			pin_misuse_hide(pool, entry);
+			pin_pool_check_hide(pool, entry);
 			index++;
 		}
 	}
@@ -84,9 +84,9 @@ static uint32_t nearest_giver(struct pin_pool *pool, uint32_t i)
 }
 
 /* A batch goes home at once. */
-static uint32_t capacity_of(const struct pin_pool_setup *setup, bool is_bundle)
+static uint32_t capacity_of(const struct pin_pool_setup *setup, bool is_remote_batch)
 {
-	return is_bundle && setup->magazine_capacity > PIN_POOL_BATCH_MAX
+	return is_remote_batch && setup->magazine_capacity > PIN_POOL_BATCH_MAX
 		? PIN_POOL_BATCH_MAX
 		: setup->magazine_capacity;
 }
@@ -176,7 +176,7 @@ int pin_pool_init(struct pin_pool *pool, const struct pin_pool_setup *setup)
 		return -ENOMEM;
 	}
 	memcpy(pool->regions, setup->regions, setup->region_count * sizeof(*pool->regions));
-	pin_misuse_settle(pool);
+	pin_pool_check_settle(pool);
 	init_magazines(pool, setup);
 	fill_entries(pool, setup);
 	seed(pool, setup);
@@ -187,7 +187,7 @@ void pin_pool_fini(struct pin_pool *pool)
 {
 	for (uint32_t i = 0; pool->entries != NULL && i < pool->buffer_count; i++) {
 		if (pool->entries[i].bytes != NULL) {
-			pin_misuse_show(pool, &pool->entries[i]);
+			pin_pool_check_show(pool, &pool->entries[i]);
 		}
 	}
 	release_lines(pool, pool->entries, pool->buffer_count, sizeof(*pool->entries));

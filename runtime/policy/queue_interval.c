@@ -10,70 +10,72 @@
  * An average of at most 32 + 8 bits times a weight of at most 24 fits into 64.
  */
 enum {
-	AVERAGE_SHIFT = PIN_TUNER_AVERAGE_SHIFT,
+	AVERAGE_SHIFT = PIN_QUEUE_INTERVAL_AVERAGE_SHIFT,
 	KEPT_SHIFT = 24,
 };
 
 static const uint64_t AVERAGE_MIN = UINT64_C(1) << AVERAGE_SHIFT; /* 1 ns */
 static const uint64_t SAMPLE_MAX = (uint64_t)UINT32_MAX << AVERAGE_SHIFT;
 
-static void set_average(struct pin_tuner *tuner, uint64_t average)
+static void set_average(struct pin_queue_interval *queue_interval, uint64_t average)
 {
-	const struct pin_tuner_options *options = &tuner->options;
+	const struct pin_queue_interval_options *options = &queue_interval->options;
 	uint64_t interval;
 
-	tuner->average = average < AVERAGE_MIN ? AVERAGE_MIN : average;
-	interval = ((uint64_t)options->target_ns << AVERAGE_SHIFT) / tuner->average;
+	queue_interval->average = average < AVERAGE_MIN ? AVERAGE_MIN : average;
+	interval = ((uint64_t)options->target_ns << AVERAGE_SHIFT) / queue_interval->average;
 	if (interval < options->interval_min) {
 		interval = options->interval_min;
 	}
 	if (interval > options->interval_max) {
 		interval = options->interval_max;
 	}
-	tuner->interval = (uint32_t)interval;
-	PIN_DCHECK(tuner->average >= AVERAGE_MIN);	      /* invariant 1 */
-	PIN_DCHECK(tuner->interval >= options->interval_min); /* invariant 2 */
-	PIN_DCHECK(tuner->interval <= options->interval_max);
+	queue_interval->interval = (uint32_t)interval;
+	PIN_DCHECK(queue_interval->average >= AVERAGE_MIN);	       /* invariant 1 */
+	PIN_DCHECK(queue_interval->interval >= options->interval_min); /* invariant 2 */
+	PIN_DCHECK(queue_interval->interval <= options->interval_max);
 }
 
-void pin_tuner_init(struct pin_tuner *tuner, const struct pin_tuner_options *options)
+void pin_queue_interval_init(
+	struct pin_queue_interval *queue_interval, const struct pin_queue_interval_options *options)
 {
 	uint64_t kept;
 
 	PIN_CHECK(options->alpha_permille > 0 && options->alpha_permille < 1000);
 	PIN_CHECK(options->target_ns > 0 && options->default_task_ns > 0);
 	PIN_CHECK(options->interval_min > 0 && options->interval_min <= options->interval_max);
-	*tuner = (struct pin_tuner){.options = *options};
+	*queue_interval = (struct pin_queue_interval){.options = *options};
 	kept = ((uint64_t)(1000 - options->alpha_permille) << KEPT_SHIFT) / 1000;
-	for (uint32_t i = 0; i < PIN_TUNER_POWERS; i++) {
-		tuner->kept[i] = (uint32_t)kept;
+	for (uint32_t i = 0; i < PIN_QUEUE_INTERVAL_POWERS; i++) {
+		queue_interval->kept[i] = (uint32_t)kept;
 		kept = (kept * kept) >> KEPT_SHIFT;
 	}
-	set_average(tuner, (uint64_t)options->default_task_ns << AVERAGE_SHIFT);
+	set_average(queue_interval, (uint64_t)options->default_task_ns << AVERAGE_SHIFT);
 }
 
 /* (1 - alpha)^n by the bits of n: at most 7 products for a batch of 128. */
-static uint64_t kept_after(const struct pin_tuner *tuner, uint32_t task_count)
+static uint64_t kept_after(const struct pin_queue_interval *queue_interval, uint32_t task_count)
 {
 	uint64_t kept = UINT64_C(1) << KEPT_SHIFT;
 
 	/* As most are that end before anything else is there to run. */
 	if (task_count == 1) {
-		return tuner->kept[0];
+		return queue_interval->kept[0];
 	}
-	if (task_count >> PIN_TUNER_POWERS != 0) {
+	if (task_count >> PIN_QUEUE_INTERVAL_POWERS != 0) {
 		return 0;
 	}
 	for (uint32_t i = 0; task_count != 0; i++, task_count >>= 1) {
 		if ((task_count & 1) != 0) {
-			kept = (kept * tuner->kept[i]) >> KEPT_SHIFT;
+			kept = (kept * queue_interval->kept[i]) >> KEPT_SHIFT;
 		}
 	}
 	PIN_DCHECK(kept <= UINT64_C(1) << KEPT_SHIFT);
 	return kept;
 }
 
-void pin_tuner_record(struct pin_tuner *tuner, uint64_t batch_ns, uint32_t task_count)
+void pin_queue_interval_record(
+	struct pin_queue_interval *queue_interval, uint64_t batch_ns, uint32_t task_count)
 {
 	uint64_t sample;
 	uint64_t kept;
@@ -89,11 +91,13 @@ void pin_tuner_record(struct pin_tuner *tuner, uint64_t batch_ns, uint32_t task_
 	if (sample > SAMPLE_MAX) {
 		sample = SAMPLE_MAX;
 	}
-	kept = kept_after(tuner, task_count);
+	kept = kept_after(queue_interval, task_count);
 	/* Rounding down the remainder lets it arrive from both sides. */
-	if (tuner->average > sample) {
-		set_average(tuner, sample + (((tuner->average - sample) * kept) >> KEPT_SHIFT));
+	if (queue_interval->average > sample) {
+		set_average(queue_interval,
+			sample + (((queue_interval->average - sample) * kept) >> KEPT_SHIFT));
 	} else {
-		set_average(tuner, sample - (((sample - tuner->average) * kept) >> KEPT_SHIFT));
+		set_average(queue_interval,
+			sample - (((sample - queue_interval->average) * kept) >> KEPT_SHIFT));
 	}
 }

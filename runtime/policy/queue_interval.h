@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tuner: how often a busy worker looks into the shared queue.
+ * The queue-check interval: how often a busy worker looks into the shared
+ * queue.
  *
  * A check costs a shared cache line, so it should be rare; but tasks there
  * should wait about `target_ns` at most, however busy the worker is with its
@@ -30,12 +31,12 @@
 #include <stdint.h>
 
 /* Tasks of one batch are counted up to 2^16 - 1, as budgets are. */
-#define PIN_TUNER_POWERS 16u
+#define PIN_QUEUE_INTERVAL_POWERS 16u
 /* Of the average: units of 2^-8 ns. */
-#define PIN_TUNER_AVERAGE_SHIFT 8u
+#define PIN_QUEUE_INTERVAL_AVERAGE_SHIFT 8u
 
-/* Ranges are the caller's to check; pin_tuner_init() asserts them. */
-struct pin_tuner_options {
+/* Ranges are the caller's to check; pin_queue_interval_init() asserts them. */
+struct pin_queue_interval_options {
 	/* Weight of one task, thousandths, 1 … 999. Default 100. */
 	uint32_t alpha_permille;
 	/* How long work may wait in the shared queue, ns, > 0. Default 1 ms. */
@@ -47,41 +48,45 @@ struct pin_tuner_options {
 	uint32_t default_task_ns;
 };
 
-struct pin_tuner {
+struct pin_queue_interval {
 	/* [const] after init */
-	struct pin_tuner_options options;
+	struct pin_queue_interval_options options;
 	/* The share of the old average after 2^i samples, in units of 2^-24. */
-	uint32_t kept[PIN_TUNER_POWERS];
+	uint32_t kept[PIN_QUEUE_INTERVAL_POWERS];
 	/* [own] */
 	uint32_t interval;
 	uint64_t average; /* in the units above */
 };
 
-void pin_tuner_init(struct pin_tuner *tuner, const struct pin_tuner_options *options);
+void pin_queue_interval_init(struct pin_queue_interval *queue_interval,
+	const struct pin_queue_interval_options *options);
 
 /*
  * Learns from a batch: `task_count` tasks took `batch_ns` together. A batch
  * without tasks changes nothing. Tasks longer than 4 s count as 4 s.
  */
-void pin_tuner_record(struct pin_tuner *tuner, uint64_t batch_ns, uint32_t task_count);
+void pin_queue_interval_record(
+	struct pin_queue_interval *queue_interval, uint64_t batch_ns, uint32_t task_count);
 
 /* Polls from one check to the next. */
-static inline uint32_t pin_tuner_interval(const struct pin_tuner *tuner)
+static inline uint32_t pin_queue_interval_interval(const struct pin_queue_interval *queue_interval)
 {
-	return tuner->interval;
+	return queue_interval->interval;
 }
 
 /* Rounded down, but at least 1. */
-static inline uint64_t pin_tuner_average_ns(const struct pin_tuner *tuner)
+static inline uint64_t pin_queue_interval_average_ns(
+	const struct pin_queue_interval *queue_interval)
 {
-	return tuner->average >> PIN_TUNER_AVERAGE_SHIFT;
+	return queue_interval->average >> PIN_QUEUE_INTERVAL_AVERAGE_SHIFT;
 }
 
 /* Whether to check now, that many polls and that long after the last check. */
-static inline bool pin_tuner_is_due(
-	const struct pin_tuner *tuner, uint64_t polls_since, uint64_t ns_since)
+static inline bool pin_queue_interval_is_due(
+	const struct pin_queue_interval *queue_interval, uint64_t polls_since, uint64_t ns_since)
 {
-	return polls_since >= tuner->interval || ns_since > tuner->options.target_ns;
+	return polls_since >= queue_interval->interval ||
+		ns_since > queue_interval->options.target_ns;
 }
 
 #endif

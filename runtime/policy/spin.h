@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Patience: how long a worker that has run dry waits awake before it sleeps.
+ * Adaptive spin: how long a worker that has run dry waits awake before it
+ * sleeps.
  *
  * A wake costs both sides several microseconds and the work tens of them, so it
  * pays to wait awake for work that comes sooner than that, and for nothing
@@ -28,7 +29,7 @@
  * order: ask when dry; if the answer was to spin, report how that ended; when
  * there is work again, report how long there was none.
  *
- * Invariant: a trial begins PIN_PATIENCE_PAUSE_NS_MIN after the last one at the
+ * Invariant: a trial begins PIN_SPIN_PAUSE_NS_MIN after the last one at the
  * earliest, and is over with its first span that catches nothing, or with its
  * last.
  */
@@ -40,26 +41,26 @@
 
 enum {
 	/* Gaps that are shorter on average are worth the usual span. */
-	PIN_PATIENCE_GAP_NS = 50 * 1000,
+	PIN_SPIN_GAP_NS = 50 * 1000,
 	/* Longer gaps count as this: a rest is forgotten after some work. */
-	PIN_PATIENCE_GAP_NS_MAX = 400 * 1000,
+	PIN_SPIN_GAP_NS_MAX = 400 * 1000,
 	/* A sleep that was ended sooner may have been a mistake: some wakes. */
-	PIN_PATIENCE_SHORT_NS = 150 * 1000,
+	PIN_SPIN_SHORT_NS = 150 * 1000,
 	/* This number in a row is worth a trial. */
-	PIN_PATIENCE_SHORT_SLEEPS = 4,
-	PIN_PATIENCE_TRIAL_SPANS = 16,
+	PIN_SPIN_SHORT_SLEEPS = 4,
+	PIN_SPIN_TRIAL_SPANS = 16,
 	/* Of the usual span. */
-	PIN_PATIENCE_TRIAL_FACTOR = 16,
-	PIN_PATIENCE_LEARNED_FACTOR = 4,
+	PIN_SPIN_TRIAL_FACTOR = 16,
+	PIN_SPIN_LEARNED_FACTOR = 4,
 	/* In a row; then as many times without, twice as many each time. */
-	PIN_PATIENCE_MISSES = 8,
-	PIN_PATIENCE_SKIPS_MIN = 16,
-	PIN_PATIENCE_SKIPS_MAX = 1024,
-	PIN_PATIENCE_PAUSE_NS_MIN = 1000 * 1000,
-	PIN_PATIENCE_PAUSE_NS_MAX = 1000 * 1000 * 1000,
+	PIN_SPIN_MISSES = 8,
+	PIN_SPIN_SKIPS_MIN = 16,
+	PIN_SPIN_SKIPS_MAX = 1024,
+	PIN_SPIN_PAUSE_NS_MIN = 1000 * 1000,
+	PIN_SPIN_PAUSE_NS_MAX = 1000 * 1000 * 1000,
 };
 
-struct pin_patience {
+struct pin_spin {
 	uint32_t usual;	       /* [const] looks; 0: never spin */
 	uint32_t misses;       /* spans in a row that caught nothing */
 	uint32_t skips;	       /* to come, without a span */
@@ -73,16 +74,16 @@ struct pin_patience {
 	uint64_t pause_ns;     /* until the next trial but one */
 };
 
-void pin_patience_init(struct pin_patience *patience, uint32_t usual_looks);
+void pin_spin_init(struct pin_spin *spin, uint32_t usual_looks);
 
 /* Looks to take before the sleep, now that there is nothing to run. */
-uint32_t pin_patience_ask(struct pin_patience *patience, uint64_t now_ns);
+uint32_t pin_spin_ask(struct pin_spin *spin, uint64_t now_ns);
 
 /* A span of them ended: something came after `looks`, or nothing at all. */
-void pin_patience_note_catch(struct pin_patience *patience, uint32_t looks, uint64_t now_ns);
-void pin_patience_note_miss(struct pin_patience *patience, uint64_t now_ns);
+void pin_spin_note_catch(struct pin_spin *spin, uint32_t looks, uint64_t now_ns);
+void pin_spin_note_miss(struct pin_spin *spin, uint64_t now_ns);
 
 /* There is work, so long after it ran dry. */
-void pin_patience_note_gap(struct pin_patience *patience, uint64_t gap_ns);
+void pin_spin_note_gap(struct pin_spin *spin, uint64_t gap_ns);
 
 #endif

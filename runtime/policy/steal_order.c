@@ -25,7 +25,7 @@ static int compare_u32(uint32_t left, uint32_t right)
 	return (left > right) - (left < right);
 }
 
-static int compare_seats(const void *left_memory, const void *right_memory)
+static int compare_cpu_claims(const void *left_memory, const void *right_memory)
 {
 	const struct seat *left = left_memory;
 	const struct seat *right = right_memory;
@@ -46,25 +46,26 @@ static int compare_seats(const void *left_memory, const void *right_memory)
 	return order;
 }
 
-static struct seat *sorted_seats(const struct pin_host *host, const struct pin_cpu_place *places,
-	uint32_t place_count, uint32_t worker_count)
+static struct seat *sorted_cpu_claims(const struct pin_host *host,
+	const struct pin_cpu_place *places, uint32_t place_count, uint32_t worker_count)
 {
-	struct seat *seats = pin_heap_zeroed(host, PIN_HEAP_ALIGN, worker_count, sizeof(*seats));
+	struct seat *cpu_claims =
+		pin_heap_zeroed(host, PIN_HEAP_ALIGN, worker_count, sizeof(*cpu_claims));
 
-	if (seats == NULL) {
+	if (cpu_claims == NULL) {
 		return NULL;
 	}
 	for (uint32_t i = 0; i < worker_count; i++) {
-		seats[i].worker_index = i;
+		cpu_claims[i].worker_index = i;
 		if (i < place_count) {
-			seats[i].has_place = true;
-			seats[i].node_index = places[i].node_index;
-			seats[i].l3_index = places[i].l3_index;
-			seats[i].l2_index = places[i].l2_index;
+			cpu_claims[i].has_place = true;
+			cpu_claims[i].node_index = places[i].node_index;
+			cpu_claims[i].l3_index = places[i].l3_index;
+			cpu_claims[i].l2_index = places[i].l2_index;
 		}
 	}
-	qsort(seats, worker_count, sizeof(*seats), compare_seats);
-	return seats;
+	qsort(cpu_claims, worker_count, sizeof(*cpu_claims), compare_cpu_claims);
+	return cpu_claims;
 }
 
 /* Whether they share a node; with it an L3; with that an L2. */
@@ -75,20 +76,20 @@ static bool is_shared(const struct seat *left, const struct seat *right, enum pi
 		(nearness >= PIN_NEAR_L3 || left->l2_index == right->l2_index);
 }
 
-/* Where the seats that begin at `first` stop sharing that. */
+/* Where the CPU claims that begin at `first` stop sharing that. */
 static uint32_t end_of_group(
-	const struct seat *seats, uint32_t first, uint32_t end, enum pin_nearness nearness)
+	const struct seat *cpu_claims, uint32_t first, uint32_t end, enum pin_nearness nearness)
 {
 	uint32_t i = first + 1;
 
 	PIN_DCHECK(first < end);
-	while (i < end && is_shared(&seats[first], &seats[i], nearness)) {
+	while (i < end && is_shared(&cpu_claims[first], &cpu_claims[i], nearness)) {
 		i++;
 	}
 	return i;
 }
 
-static void rank_workers(struct pin_victims *victims, const struct seat *seats)
+static void rank_workers(struct pin_victims *victims, const struct seat *cpu_claims)
 {
 	struct pin_range all = {0, victims->worker_count};
 	struct pin_range node = {0, 0};
@@ -96,20 +97,20 @@ static void rank_workers(struct pin_victims *victims, const struct seat *seats)
 	struct pin_range l2 = {0, 0};
 
 	for (uint32_t rank = 0; rank < all.end; rank++) {
-		const struct seat *seat = &seats[rank];
+		const struct seat *seat = &cpu_claims[rank];
 		struct pin_neighbours *neighbours = &victims->neighbours[seat->worker_index];
 
 		if (rank == node.end) {
 			node.first = rank;
-			node.end = end_of_group(seats, rank, all.end, PIN_NEAR_NODE);
+			node.end = end_of_group(cpu_claims, rank, all.end, PIN_NEAR_NODE);
 		}
 		if (rank == l3.end) {
 			l3.first = rank;
-			l3.end = end_of_group(seats, rank, node.end, PIN_NEAR_L3);
+			l3.end = end_of_group(cpu_claims, rank, node.end, PIN_NEAR_L3);
 		}
 		if (rank == l2.end) {
 			l2.first = rank;
-			l2.end = end_of_group(seats, rank, l3.end, PIN_NEAR_L2);
+			l2.end = end_of_group(cpu_claims, rank, l3.end, PIN_NEAR_L2);
 		}
 		PIN_DCHECK(l2.first >= l3.first && l2.end <= l3.end);
 		PIN_DCHECK(l3.first >= node.first && l3.end <= node.end);
@@ -125,10 +126,10 @@ static void rank_workers(struct pin_victims *victims, const struct seat *seats)
 /* ---- other nodes ---- */
 
 /* The group that begins there; that without a place is the farthest. */
-static struct pin_far_node far_node(const struct seat *seats, struct pin_range ranks,
+static struct pin_far_node far_node(const struct seat *cpu_claims, struct pin_range ranks,
 	const struct seat *from, const struct pin_node_distances *distances)
 {
-	const struct seat *seat = &seats[ranks.first];
+	const struct seat *seat = &cpu_claims[ranks.first];
 
 	return (struct pin_far_node){
 		.ranks = ranks,
@@ -147,15 +148,16 @@ static int compare_far(const void *left_memory, const void *right_memory)
 	return order != 0 ? order : compare_u32(left->ranks.first, right->ranks.first);
 }
 
-static uint32_t count_groups(struct pin_victims *victims, const struct seat *seats)
+static uint32_t count_groups(struct pin_victims *victims, const struct seat *cpu_claims)
 {
 	uint32_t count = 0;
 
 	for (uint32_t rank = 0; rank < victims->worker_count; rank++) {
-		if (rank > 0 && !is_shared(&seats[rank - 1], &seats[rank], PIN_NEAR_NODE)) {
+		if (rank > 0 &&
+			!is_shared(&cpu_claims[rank - 1], &cpu_claims[rank], PIN_NEAR_NODE)) {
 			count++;
 		}
-		victims->neighbours[seats[rank].worker_index].group = count;
+		victims->neighbours[cpu_claims[rank].worker_index].group = count;
 	}
 	return count + 1;
 }
@@ -173,26 +175,26 @@ static bool differ(const struct pin_far_node *far, uint32_t group_count, uint32_
 	return false;
 }
 
-static void list_far(struct pin_far_node *far, const struct seat *seats, uint32_t worker_count,
+static void list_far(struct pin_far_node *far, const struct seat *cpu_claims, uint32_t worker_count,
 	const struct seat *from, const struct pin_node_distances *distances)
 {
 	uint32_t count = 0;
 	uint32_t end;
 
 	for (uint32_t first = 0; first < worker_count; first = end) {
-		end = end_of_group(seats, first, worker_count, PIN_NEAR_NODE);
-		if (!is_shared(&seats[first], from, PIN_NEAR_NODE)) {
-			far[count++] =
-				far_node(seats, (struct pin_range){first, end}, from, distances);
+		end = end_of_group(cpu_claims, first, worker_count, PIN_NEAR_NODE);
+		if (!is_shared(&cpu_claims[first], from, PIN_NEAR_NODE)) {
+			far[count++] = far_node(
+				cpu_claims, (struct pin_range){first, end}, from, distances);
 		}
 	}
 	qsort(far, count, sizeof(*far), compare_far);
 }
 
-static int rank_nodes(struct pin_victims *victims, const struct seat *seats,
+static int rank_nodes(struct pin_victims *victims, const struct seat *cpu_claims,
 	const struct pin_node_distances *distances)
 {
-	uint32_t group_count = count_groups(victims, seats);
+	uint32_t group_count = count_groups(victims, cpu_claims);
 	uint32_t far_count = group_count - 1;
 	struct pin_far_node *far;
 
@@ -205,11 +207,11 @@ static int rank_nodes(struct pin_victims *victims, const struct seat *seats,
 		return -ENOMEM;
 	}
 	for (uint32_t rank = 0; rank < victims->worker_count; rank++) {
-		const struct seat *seat = &seats[rank];
+		const struct seat *seat = &cpu_claims[rank];
 		uint32_t group = victims->neighbours[seat->worker_index].group;
 
-		if (rank == 0 || !is_shared(&seats[rank - 1], seat, PIN_NEAR_NODE)) {
-			list_far(&far[(size_t)group * far_count], seats, victims->worker_count,
+		if (rank == 0 || !is_shared(&cpu_claims[rank - 1], seat, PIN_NEAR_NODE)) {
+			list_far(&far[(size_t)group * far_count], cpu_claims, victims->worker_count,
 				seat, distances);
 		}
 	}
@@ -227,7 +229,7 @@ int pin_victims_init(struct pin_victims *victims, const struct pin_host *host,
 	const struct pin_cpu_place *places, uint32_t place_count, uint32_t worker_count,
 	const struct pin_node_distances *distances)
 {
-	struct seat *seats;
+	struct seat *cpu_claims;
 	int rc = -ENOMEM;
 
 	PIN_CHECK(worker_count >= 1);
@@ -236,12 +238,12 @@ int pin_victims_init(struct pin_victims *victims, const struct pin_host *host,
 		pin_heap_zeroed(host, PIN_HEAP_ALIGN, worker_count, sizeof(*victims->neighbours));
 	victims->indices =
 		pin_heap_zeroed(host, PIN_HEAP_ALIGN, worker_count, sizeof(*victims->indices));
-	seats = sorted_seats(host, places, place_count, worker_count);
-	if (victims->neighbours != NULL && victims->indices != NULL && seats != NULL) {
-		rank_workers(victims, seats);
-		rc = rank_nodes(victims, seats, distances);
+	cpu_claims = sorted_cpu_claims(host, places, place_count, worker_count);
+	if (victims->neighbours != NULL && victims->indices != NULL && cpu_claims != NULL) {
+		rank_workers(victims, cpu_claims);
+		rc = rank_nodes(victims, cpu_claims, distances);
 	}
-	pin_heap_release(host, seats, PIN_HEAP_ALIGN, worker_count, sizeof(*seats));
+	pin_heap_release(host, cpu_claims, PIN_HEAP_ALIGN, worker_count, sizeof(*cpu_claims));
 	if (rc != 0) {
 		pin_victims_fini(victims);
 	}

@@ -4,7 +4,7 @@
  * sleeper for its queue, and when to check for a sleeper to wake.
  *
  * A check reads lines that others write, six loads for each spawn. It is of use
- * only where its answer could be "wake": with enough tasks hoarded, or with as
+ * only where its answer could be "wake": with enough tasks batched, or with as
  * many as are longer than a wake. So with no sleeper at the last check the next
  * comes when either might be the case; with a sleeper whom it is not worth
  * waking yet, at the next spawn. Sleepers that a check misses in between, or
@@ -26,14 +26,14 @@
 #include <stdint.h>
 
 /* `worth_spawns` and `fence_spawns` of a worker that wakes no other. */
-#define PIN_HOARD_NEVER UINT32_MAX
+#define PIN_WAKE_BATCH_NEVER UINT32_MAX
 
 enum {
 	/* Spawns from one check to the next at most. */
-	PIN_HOARD_STRIDE_MAX = 32,
+	PIN_WAKE_BATCH_STRIDE_MAX = 32,
 };
 
-struct pin_hoard {
+struct pin_wake_batch {
 	/* [const] after init */
 	uint32_t worth_spawns; /* number worth a wake */
 	uint32_t fence_spawns; /* number that needs a fence */
@@ -42,54 +42,55 @@ struct pin_hoard {
 };
 
 /* 1 <= worth_spawns <= fence_spawns. The first spawn looks. */
-void pin_hoard_init(
-	struct pin_hoard *hoard, uint32_t worth_spawns, uint32_t fence_spawns, uint64_t worth_ns);
+void pin_wake_batch_init(struct pin_wake_batch *wake_batch, uint32_t worth_spawns,
+	uint32_t fence_spawns, uint64_t worth_ns);
 
 /* ---- at a check ---- */
 
 /* Spawns since the last wake. */
-static inline uint32_t pin_hoard_count(const struct pin_hoard *hoard)
+static inline uint32_t pin_wake_batch_count(const struct pin_wake_batch *wake_batch)
 {
-	return hoard->look_count;
+	return wake_batch->look_count;
 }
 
 /* Whether that number, unchecked, needs a check after a fence. */
-static inline bool pin_hoard_is_fence_due(const struct pin_hoard *hoard)
+static inline bool pin_wake_batch_is_fence_due(const struct pin_wake_batch *wake_batch)
 {
-	return pin_hoard_count(hoard) >= hoard->fence_spawns;
+	return pin_wake_batch_count(wake_batch) >= wake_batch->fence_spawns;
 }
 
 /* Whether to wake a sleeper for a queue of `queued` tasks of that length. */
-static inline bool pin_hoard_is_worth_a_wake(
-	const struct pin_hoard *hoard, uint32_t queued, uint64_t average_ns)
+static inline bool pin_wake_batch_is_worth_a_wake(
+	const struct pin_wake_batch *wake_batch, uint32_t queued, uint64_t average_ns)
 {
-	return pin_hoard_count(hoard) >= hoard->worth_spawns ||
-		queued * average_ns >= hoard->worth_ns;
+	return pin_wake_batch_count(wake_batch) >= wake_batch->worth_spawns ||
+		queued * average_ns >= wake_batch->worth_ns;
 }
 
 /* A worker sleeps, and it was not worth a wake, or not called for. */
-static inline uint32_t pin_hoard_note_kept(struct pin_hoard *hoard)
+static inline uint32_t pin_wake_batch_note_kept(struct pin_wake_batch *wake_batch)
 {
-	hoard->look_count++;
+	wake_batch->look_count++;
 	return 0;
 }
 
 /* No worker sleeps; `queued` tasks wait, of that length. */
-uint32_t pin_hoard_note_nobody(struct pin_hoard *hoard, uint32_t queued, uint64_t average_ns);
+uint32_t pin_wake_batch_note_nobody(
+	struct pin_wake_batch *wake_batch, uint32_t queued, uint64_t average_ns);
 
 /* ---- at any time ---- */
 
 /* A worker was woken, if there was any. */
-static inline uint32_t pin_hoard_note_told(struct pin_hoard *hoard)
+static inline uint32_t pin_wake_batch_note_told(struct pin_wake_batch *wake_batch)
 {
-	hoard->look_count = 1;
+	wake_batch->look_count = 1;
 	return 0;
 }
 
 /* The usual length of tasks has changed, `unspent` spawns before the check. */
-static inline uint32_t pin_hoard_look_soon(struct pin_hoard *hoard, uint32_t unspent)
+static inline uint32_t pin_wake_batch_look_soon(struct pin_wake_batch *wake_batch, uint32_t unspent)
 {
-	hoard->look_count -= unspent;
+	wake_batch->look_count -= unspent;
 	return 0;
 }
 

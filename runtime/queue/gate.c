@@ -10,7 +10,7 @@ void pin_gate_init(struct pin_gate *gate)
 	pin_store_release_u64(&gate->word, PIN_GATE_ACCEPTING);
 }
 
-bool pin_gate_forgo(struct pin_gate *gate, uint64_t count)
+bool pin_gate_undo(struct pin_gate *gate, uint64_t count)
 {
 	uint64_t before = pin_fetch_sub_acq_rel_u64(&gate->word, count * PIN_GATE_UNIT);
 

@@ -75,7 +75,7 @@ static inline bool pin_gate_admit(struct pin_gate *gate, uint64_t count)
  * Takes back `count` admissions for which nothing was done yet. True: the gate
  * is closed, and workers that sleep have to be woken to look at the count.
  */
-bool pin_gate_forgo(struct pin_gate *gate, uint64_t count);
+bool pin_gate_undo(struct pin_gate *gate, uint64_t count);
 
 /* Ends admission; further calls change nothing. */
 void pin_gate_close(struct pin_gate *gate);

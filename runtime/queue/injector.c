@@ -165,7 +165,7 @@ static bool end_pop(struct pin_injector *injector, const struct pop *pop)
 	PIN_DCHECK(pop->count < pop->length || injector->list.head == NULL);
 	pin_store_release_u64(&injector->length, pop->length - pop->count);
 	pin_store_release_u64(&injector->popped,
-		pin_load_relaxed_u64(&injector->popped) + pop->count); /* [INTAKE-1] */
+		pin_load_relaxed_u64(&injector->popped) + pop->count); /* [QLIMIT-1] */
 	pin_lock_release(&injector->lock, injector->host);
 	return !pin_injector_is_empty(injector);
 }

@@ -73,11 +73,11 @@ uint64_t pin_injector_count(struct pin_injector *injector);
 
 /*
  * Ever. A thread that sees one counted sees everything before its push:
- * [INTAKE-1].
+ * [QLIMIT-1].
  */
 static inline uint64_t pin_injector_popped(const struct pin_injector *injector)
 {
-	return pin_load_acquire_u64(&injector->popped); /* [INTAKE-1] */
+	return pin_load_acquire_u64(&injector->popped); /* [QLIMIT-1] */
 }
 
 /* All that had been pushed, as far as the caller knows, has been popped. */

@@ -65,7 +65,7 @@ static inline void pin_lane_queue_push_claimed(struct pin_lane_queue *queue, str
 }
 
 /* Gives `count` claimed places back. */
-static inline void pin_lane_queue_forgo(struct pin_lane_queue *queue, uint32_t count)
+static inline void pin_lane_queue_undo(struct pin_lane_queue *queue, uint32_t count)
 {
 	pin_fetch_add_acq_rel_u64(&queue->popped, count); /* [LANE-1] */
 }

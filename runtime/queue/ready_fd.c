@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A beacon's beginning and end.
+ * A readiness descriptor's beginning and end.
  */
 #include "runtime/queue/ready_fd.h"
 
-int pin_beacon_open(struct pin_beacon *beacon, const struct pin_host *host)
+int pin_ready_fd_open(struct pin_ready_fd *ready_fd, const struct pin_host *host)
 {
-	if (beacon->fd < 0) {
+	if (ready_fd->fd < 0) {
 		int fd = host->event_create();
 
 		if (fd < 0) {
 			return fd;
 		}
-		beacon->fd = fd;
+		ready_fd->fd = fd;
 	}
-	return beacon->fd;
+	return ready_fd->fd;
 }
 
-void pin_beacon_close(struct pin_beacon *beacon, const struct pin_host *host)
+void pin_ready_fd_close(struct pin_ready_fd *ready_fd, const struct pin_host *host)
 {
-	if (beacon->fd < 0) {
+	if (ready_fd->fd < 0) {
 		return;
 	}
 	/* Its token may be on the way, to a number soon another's. */
-	while (beacon->is_lit && !host->event_clear(beacon->fd)) {
+	while (ready_fd->is_signalled && !host->event_clear(ready_fd->fd)) {
 		host->yield();
 	}
-	host->event_close(beacon->fd);
-	pin_beacon_init(beacon);
+	host->event_close(ready_fd->fd);
+	pin_ready_fd_init(ready_fd);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A beacon: a descriptor that is readable while there is something to be had,
- * for threads that sleep in epoll or poll, for many things at once.
+ * A readiness descriptor: a descriptor that is readable while there is
+ * something to be had, for threads that sleep in epoll or poll, for many things
+ * at once.
  *
  * The messages are kept elsewhere, under their owner's lock, and no thread
  * makes a system call for each of them: the descriptor, an eventfd, is reset
@@ -26,9 +27,9 @@
  * Invariant: it is lit while its one token is in the descriptor, or a thread is
  * between c and e.
  *
- * Progress: all but pin_beacon_close() wait-free, a system call at most. Called
- * under the owner's lock but for pin_beacon_raise(). The lock orders the
- * messages; the descriptor orders nothing.
+ * Progress: all but pin_ready_fd_close() wait-free, a system call at most.
+ * Called under the owner's lock but for pin_ready_fd_raise(). The lock orders
+ * the messages; the descriptor orders nothing.
  */
 #ifndef PIN_QUEUE_READY_FD_H
 #define PIN_QUEUE_READY_FD_H
@@ -37,53 +38,53 @@
 
 #include <stdbool.h>
 
-struct pin_beacon {
-	int fd;	     /* [lock:owner] -1: none was asked for */
-	bool is_lit; /* [lock:owner] */
+struct pin_ready_fd {
+	int fd;		   /* [lock:owner] -1: none was asked for */
+	bool is_signalled; /* [lock:owner] */
 };
 
-static inline void pin_beacon_init(struct pin_beacon *beacon)
+static inline void pin_ready_fd_init(struct pin_ready_fd *ready_fd)
 {
-	*beacon = (struct pin_beacon){.fd = -1};
+	*ready_fd = (struct pin_ready_fd){.fd = -1};
 }
 
 /* Its descriptor, made now if there is none; or a negative errno. */
-int pin_beacon_open(struct pin_beacon *beacon, const struct pin_host *host);
+int pin_ready_fd_open(struct pin_ready_fd *ready_fd, const struct pin_host *host);
 
 /* Whether any caller asked for one; else there is nothing more to do. */
-static inline bool pin_beacon_is_open(const struct pin_beacon *beacon)
+static inline bool pin_ready_fd_is_open(const struct pin_ready_fd *ready_fd)
 {
-	return beacon->fd >= 0;
+	return ready_fd->fd >= 0;
 }
 
 /*
  * Step c, when there is something to be had: the descriptor that the caller has
  * to raise when it has let go of the lock, or -1. It is open.
  */
-static inline int pin_beacon_claim(struct pin_beacon *beacon)
+static inline int pin_ready_fd_claim(struct pin_ready_fd *ready_fd)
 {
-	if (beacon->is_lit) {
+	if (ready_fd->is_signalled) {
 		return -1;
 	}
-	beacon->is_lit = true;
-	return beacon->fd;
+	ready_fd->is_signalled = true;
+	return ready_fd->fd;
 }
 
 /* Step e. Touches nothing that the lock protects. */
-static inline void pin_beacon_raise(int fd, const struct pin_host *host)
+static inline void pin_ready_fd_raise(int fd, const struct pin_host *host)
 {
 	host->event_raise(fd);
 }
 
 /* Step 3: there is nothing to be had. It need not be open. */
-static inline void pin_beacon_dim(struct pin_beacon *beacon, const struct pin_host *host)
+static inline void pin_ready_fd_dim(struct pin_ready_fd *ready_fd, const struct pin_host *host)
 {
-	if (beacon->is_lit && host->event_clear(beacon->fd)) {
-		beacon->is_lit = false;
+	if (ready_fd->is_signalled && host->event_clear(ready_fd->fd)) {
+		ready_fd->is_signalled = false;
 	}
 }
 
 /* Waits for threads between c and e; no other may use it any more. */
-void pin_beacon_close(struct pin_beacon *beacon, const struct pin_host *host);
+void pin_ready_fd_close(struct pin_ready_fd *ready_fd, const struct pin_host *host);
 
 #endif

@@ -94,7 +94,8 @@ static bool is_instant_enough(
 
 static bool is_crowded(const struct pin_reader *reader, const struct pin_worker *worker)
 {
-	return worker->throttle.lined_up >= LINED_UP_MAX || is_instant_enough(reader, worker, 0);
+	return worker->device_queue.lined_up >= LINED_UP_MAX ||
+		is_instant_enough(reader, worker, 0);
 }
 
 static void put_to_rest(struct pin_reader *reader, struct pin_track *track)
@@ -136,7 +137,7 @@ static void call_another(struct pin_reader *reader)
 	struct pin_worker *worker = pin_worker_current();
 	struct pin_track *track;
 
-	if (worker->throttle.lined_up > 0 || pin_load_relaxed_u32(&reader->has_resting) == 0 ||
+	if (worker->device_queue.lined_up > 0 || pin_load_relaxed_u32(&reader->has_resting) == 0 ||
 		pin_ring_has_completions(&worker->ring) || is_instant_enough(reader, worker, 1)) {
 		return;
 	}
@@ -250,7 +251,7 @@ static bool is_far_ahead(const struct pin_reader *reader)
 
 	return ahead_count > 0 &&
 		(reader->plan.is_unsized ||
-			pin_worker_current()->throttle.lined_up >= LINED_UP_MAX ||
+			pin_worker_current()->device_queue.lined_up >= LINED_UP_MAX ||
 			(pin_reader_is_instant(reader) && ahead_count >= INSTANT_AHEAD));
 }
 

@@ -380,7 +380,7 @@ static int end_requests(struct pinion_task *task)
 	struct pin_scan_worker *part = PIN_CONTAINER_OF(task, struct pin_scan_worker, canceller);
 	struct pinion_scan *scan = part->scan;
 
-	pin_flight_abandon_among(
+	pin_requests_abandon_among(
 		pin_worker_current(), scan->slots, scan->slot_count * sizeof(*scan->slots));
 	/* The last touch. */
 	pinion_budget_release(&scan->idle_cancellers, &one_canceller);

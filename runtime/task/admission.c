@@ -61,9 +61,9 @@ void pin_admission_delist(
  */
 static bool evict(struct pin_admission *self, uint32_t above_lane, uint64_t amount, uint64_t word)
 {
-	uint32_t max_total = pin_places_max_total(&self->places);
-	uint32_t wanted = pin_places_total(amount);
-	uint32_t needed = pin_places_total(word) + wanted - max_total;
+	uint32_t max_total = pin_permits_max_total(&self->places);
+	uint32_t wanted = pin_permits_total(amount);
+	uint32_t needed = pin_permits_total(word) + wanted - max_total;
 	uint32_t listed = 0;
 	uint64_t given = 0;
 
@@ -78,13 +78,13 @@ static bool evict(struct pin_admission *self, uint32_t above_lane, uint64_t amou
 	for (uint32_t i = PINION_LANES - 1; i > above_lane && needed > 0; i--) {
 		while (needed > 0 && self->lanes[i].newest != NULL) {
 			pin_admission_delist(self, self->lanes[i].newest, PIN_JOB_EVICTED);
-			given += pin_places_amount(i, 1);
+			given += pin_permits_amount(i, 1);
 			needed--;
 			/* Relaxed: a figure. */
 			pin_fetch_add_relaxed_u64(&self->evicted[i], 1);
 		}
 	}
-	pin_places_exchange(&self->places, given, amount);
+	pin_permits_exchange(&self->places, given, amount);
 	return true;
 }
 
@@ -93,13 +93,13 @@ static bool evict(struct pin_admission *self, uint32_t above_lane, uint64_t amou
 /* Whether the oldest of a higher lane waits for nothing but the total. */
 static bool is_held_back(const struct pin_admission *self, uint32_t lane)
 {
-	uint64_t word = pin_places_word(&self->places);
+	uint64_t word = pin_permits_word(&self->places);
 
 	for (uint32_t i = 0; i < lane; i++) {
 		const struct pin_waiter *oldest = self->lanes[i].waiters.oldest;
 
 		if (oldest != NULL &&
-			pin_places_fit(&self->places, word, oldest->demand) == PIN_PLACES_FULL) {
+			pin_permits_fit(&self->places, word, oldest->demand) == PIN_PERMITS_FULL) {
 			return true;
 		}
 	}
@@ -108,7 +108,7 @@ static bool is_held_back(const struct pin_admission *self, uint32_t lane)
 
 static bool wants_too_many(const struct pin_admission *self, uint64_t demand)
 {
-	return pin_places_fit(&self->places, 0, demand) != PIN_PLACES_ROOM;
+	return pin_permits_fit(&self->places, 0, demand) != PIN_PERMITS_ROOM;
 }
 
 /* Of a lane; a closed one answers at once, and limits that were lowered. */
@@ -116,23 +116,23 @@ static bool take(void *arg, uint64_t demand, struct pin_waiters_value *out_value
 {
 	struct pin_admission_lane *lane = arg;
 	struct pin_admission *self = admission_of(lane);
-	enum pin_places_answer answer = PIN_PLACES_WATCHED;
-	uint64_t word = pin_places_word(&self->places);
-	bool is_closed = pin_places_is_closed(&self->places);
+	enum pin_permits_answer answer = PIN_PERMITS_WATCHED;
+	uint64_t word = pin_permits_word(&self->places);
+	bool is_closed = pin_permits_is_closed(&self->places);
 
 	if (!is_closed && wants_too_many(self, demand)) {
-		answer = PIN_PLACES_TOO_MANY;
+		answer = PIN_PERMITS_TOO_MANY;
 	} else if (is_closed || !is_held_back(self, lane->index)) {
-		answer = pin_places_take_or_watch(&self->places, demand, &word);
+		answer = pin_permits_take_or_watch(&self->places, demand, &word);
 	}
-	if (answer == PIN_PLACES_FULL && pin_admission_evicts(self) &&
+	if (answer == PIN_PERMITS_FULL && pin_admission_evicts(self) &&
 		evict(self, lane->index, demand, word)) {
-		answer = PIN_PLACES_ROOM;
+		answer = PIN_PERMITS_ROOM;
 	}
 	out_value->words[PIN_ADMISSION_ANSWER] = answer;
 	out_value->words[PIN_ADMISSION_WORD] = word;
-	return answer == PIN_PLACES_ROOM || answer == PIN_PLACES_CLOSED ||
-		answer == PIN_PLACES_TOO_MANY;
+	return answer == PIN_PERMITS_ROOM || answer == PIN_PERMITS_CLOSED ||
+		answer == PIN_PERMITS_TOO_MANY;
 }
 
 /* As take(), of a wait that new limits end, wherever in its queue it is. */
@@ -143,8 +143,8 @@ static bool end_too_many(void *arg, uint64_t demand, struct pin_waiters_value *o
 	if (!wants_too_many(self, demand)) {
 		return false;
 	}
-	out_value->words[PIN_ADMISSION_ANSWER] = PIN_PLACES_TOO_MANY;
-	out_value->words[PIN_ADMISSION_WORD] = pin_places_word(&self->places);
+	out_value->words[PIN_ADMISSION_ANSWER] = PIN_PERMITS_TOO_MANY;
+	out_value->words[PIN_ADMISSION_WORD] = pin_permits_word(&self->places);
 	return true;
 }
 
@@ -155,7 +155,7 @@ static bool take_end(void *arg, uint64_t demand, struct pin_waiters_value *out_v
 
 	(void)demand;
 	(void)out_value;
-	return pin_places_total(pin_places_word(&self->places)) == 0 &&
+	return pin_permits_total(pin_permits_word(&self->places)) == 0 &&
 		!pin_admission_has_evicted(self);
 }
 
@@ -180,9 +180,9 @@ static void serve_unlock(struct pin_admission *self, struct pin_waiters_served *
 		has_waiters |= self->lanes[i].waiters.oldest != NULL;
 	}
 	if (!has_waiters) {
-		pin_places_unwatch(&self->places);
+		pin_permits_unwatch(&self->places);
 	}
-	if (pin_places_is_closed(&self->places)) {
+	if (pin_permits_is_closed(&self->places)) {
 		pin_waiters_pop_served(&self->drained, served);
 	}
 	pin_admission_unlock(self);
@@ -198,9 +198,9 @@ void pin_admission_serve_unlock(struct pin_admission *self)
 
 void pin_admission_leave(struct pin_admission *self, uint64_t amount)
 {
-	if (!pin_places_give(&self->places, amount)) {
+	if (!pin_permits_give(&self->places, amount)) {
 		pin_admission_lock(self);
-		pin_places_give_locked(&self->places, amount);
+		pin_permits_give_locked(&self->places, amount);
 		pin_admission_serve_unlock(self);
 	}
 }
@@ -277,7 +277,7 @@ int pinion_admission_init(struct pinion_admission *admission, struct pinion_runt
 	}
 	pin_waiters_init(&self->drained, &pin_host_linux, take_end, self, PIN_WAITERS_LOCKED);
 	pin_waiters_share_lock(&self->drained, &self->lanes[0].waiters);
-	pin_places_init(&self->places, chosen.max_tasks, chosen.max_tasks_total);
+	pin_permits_init(&self->places, chosen.max_tasks, chosen.max_tasks_total);
 	return 0;
 }
 
@@ -299,7 +299,7 @@ int pinion_admission_set_limits(
 	}
 	complete_limits(&chosen, &self->runtime->shared.tuning);
 	pin_admission_lock(self);
-	pin_places_set_max(&self->places, chosen.max_tasks, chosen.max_tasks_total);
+	pin_permits_set_max(&self->places, chosen.max_tasks, chosen.max_tasks_total);
 	for (uint32_t i = 0; i < PINION_LANES; i++) {
 		pin_waiters_pop_ended(&self->lanes[i].waiters, end_too_many, &served);
 	}
@@ -316,7 +316,7 @@ void pinion_admission_close(struct pinion_admission *admission)
 		return;
 	}
 	pin_admission_lock(self);
-	pin_places_close(&self->places);
+	pin_permits_close(&self->places);
 	pin_admission_serve_unlock(self);
 }
 
@@ -341,11 +341,11 @@ void pinion_admission_get_stats(const struct pinion_admission *admission,
 		.cancelled = pin_load_relaxed_u64(&self->cancelled),
 		.timed_out = pin_load_relaxed_u64(&self->timed_out),
 	};
-	uint64_t word = pin_places_word(&self->places);
+	uint64_t word = pin_permits_word(&self->places);
 
 	/* Relaxed: figures. */
 	for (uint32_t i = 0; i < PINION_LANES; i++) {
-		counters.current[i] = pin_places_count(word, i);
+		counters.current[i] = pin_permits_count(word, i);
 		counters.refused[i] = pin_load_relaxed_u64(&self->refused[i]);
 		counters.evicted[i] = pin_load_relaxed_u64(&self->evicted[i]);
 	}

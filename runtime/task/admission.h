@@ -75,81 +75,81 @@
  * Progress: lock-free. Any thread; the functions of the second group with the
  * lock.
  *
- * [PLACES-1] give (RMW, release half) -> take (CAS, acquire half): an admitted
+ * [PERMITS-1] give (RMW, release half) -> take (CAS, acquire half): an admitted
  * job sees the work of those that made room for it.
  */
 
 enum {
-	PIN_PLACES_LANES = 3,
-	PIN_PLACES_FLAG_BITS = 2,
-	PIN_PLACES_LANE_BITS = 20,
-	PIN_PLACES_MAX = (1 << PIN_PLACES_LANE_BITS) - 1,
+	PIN_PERMITS_LANES = 3,
+	PIN_PERMITS_FLAG_BITS = 2,
+	PIN_PERMITS_LANE_BITS = 20,
+	PIN_PERMITS_MAX = (1 << PIN_PERMITS_LANE_BITS) - 1,
 };
 
-_Static_assert(PIN_PLACES_FLAG_BITS + PIN_PLACES_LANES * PIN_PLACES_LANE_BITS <= 64, "one word");
+_Static_assert(PIN_PERMITS_FLAG_BITS + PIN_PERMITS_LANES * PIN_PERMITS_LANE_BITS <= 64, "one word");
 
-enum pin_places_answer {
-	PIN_PLACES_ROOM,
-	PIN_PLACES_LANE_FULL,
-	PIN_PLACES_FULL, /* the total */
-	PIN_PLACES_CLOSED,
-	PIN_PLACES_WATCHED,  /* with the lock only */
-	PIN_PLACES_TOO_MANY, /* there will be no room, unless limits are raised */
+enum pin_permits_answer {
+	PIN_PERMITS_ROOM,
+	PIN_PERMITS_LANE_FULL,
+	PIN_PERMITS_FULL, /* the total */
+	PIN_PERMITS_CLOSED,
+	PIN_PERMITS_WATCHED,  /* with the lock only */
+	PIN_PERMITS_TOO_MANY, /* there will be no room, unless limits are raised */
 };
 
-struct pin_places {
+struct pin_permits {
 	struct pin_atomic_u64 word; /* [W:any R:any] */
-	/* [W:holder of the lock R:any] relaxed: see pin_places_set_max() */
-	struct pin_atomic_u32 max[PIN_PLACES_LANES];
+	/* [W:holder of the lock R:any] relaxed: see pin_permits_set_max() */
+	struct pin_atomic_u32 max[PIN_PERMITS_LANES];
 	struct pin_atomic_u32 max_total;
 };
 
-void pin_places_init(struct pin_places *places, const uint32_t *max, uint32_t max_total);
+void pin_permits_init(struct pin_permits *places, const uint32_t *max, uint32_t max_total);
 
-static inline uint32_t pin_places_max(const struct pin_places *places, uint32_t lane)
+static inline uint32_t pin_permits_max(const struct pin_permits *places, uint32_t lane)
 {
 	return pin_load_relaxed_u32(&places->max[lane]);
 }
 
-static inline uint32_t pin_places_max_total(const struct pin_places *places)
+static inline uint32_t pin_permits_max_total(const struct pin_permits *places)
 {
 	return pin_load_relaxed_u32(&places->max_total);
 }
 
 /* A number of places in a lane, as the amount of the functions below. */
-static inline uint64_t pin_places_amount(uint32_t lane, uint32_t count)
+static inline uint64_t pin_permits_amount(uint32_t lane, uint32_t count)
 {
-	return (uint64_t)count << (PIN_PLACES_FLAG_BITS + lane * PIN_PLACES_LANE_BITS);
+	return (uint64_t)count << (PIN_PERMITS_FLAG_BITS + lane * PIN_PERMITS_LANE_BITS);
 }
 
 /* Of an amount, or of the word. */
-static inline uint32_t pin_places_count(uint64_t word, uint32_t lane)
+static inline uint32_t pin_permits_count(uint64_t word, uint32_t lane)
 {
-	return (uint32_t)(word >> (PIN_PLACES_FLAG_BITS + lane * PIN_PLACES_LANE_BITS)) &
-		PIN_PLACES_MAX;
+	return (uint32_t)(word >> (PIN_PERMITS_FLAG_BITS + lane * PIN_PERMITS_LANE_BITS)) &
+		PIN_PERMITS_MAX;
 }
 
-static inline uint32_t pin_places_total(uint64_t word)
+static inline uint32_t pin_permits_total(uint64_t word)
 {
-	return pin_places_count(word, 0) + pin_places_count(word, 1) + pin_places_count(word, 2);
+	return pin_permits_count(word, 0) + pin_permits_count(word, 1) + pin_permits_count(word, 2);
 }
 
 /*
  * Whether there is room for `amount` besides what `word` holds; besides a word
  * of 0, whether there can ever be.
  */
-enum pin_places_answer pin_places_fit(
-	const struct pin_places *places, uint64_t word, uint64_t amount);
+enum pin_permits_answer pin_permits_fit(
+	const struct pin_permits *places, uint64_t word, uint64_t amount);
 
 /* The word, for counts that have to be of one moment. */
-uint64_t pin_places_word(const struct pin_places *places);
+uint64_t pin_permits_word(const struct pin_permits *places);
 
 /* Takes places, or says why not; *out_word is the word that decided it. */
-enum pin_places_answer pin_places_take(
-	struct pin_places *places, uint64_t amount, uint64_t *out_word);
+enum pin_permits_answer pin_permits_take(
+	struct pin_permits *places, uint64_t amount, uint64_t *out_word);
 
 /* Gives places back. False: nothing was done, it takes the lock. */
-bool pin_places_give(struct pin_places *places, uint64_t amount);
+bool pin_permits_give(struct pin_permits *places, uint64_t amount);
 
 /* ---- with the lock ---- */
 
@@ -157,25 +157,25 @@ bool pin_places_give(struct pin_places *places, uint64_t amount);
  * Other limits. A count above its new one stays until places are given back. A
  * take that began before this returned may go by those before.
  */
-void pin_places_set_max(struct pin_places *places, const uint32_t *max, uint32_t max_total);
+void pin_permits_set_max(struct pin_permits *places, const uint32_t *max, uint32_t max_total);
 
-/* As pin_places_take(), also past others who wait; watched when it fails. */
-enum pin_places_answer pin_places_take_or_watch(
-	struct pin_places *places, uint64_t amount, uint64_t *out_word);
+/* As pin_permits_take(), also past others who wait; watched when it fails. */
+enum pin_permits_answer pin_permits_take_or_watch(
+	struct pin_permits *places, uint64_t amount, uint64_t *out_word);
 
 /*
  * Takes `amount` in place of `given`, while it is watched. Where the total is
  * above its limit, as that was lowered, both are as many.
  */
-void pin_places_exchange(struct pin_places *places, uint64_t given, uint64_t amount);
+void pin_permits_exchange(struct pin_permits *places, uint64_t given, uint64_t amount);
 
-void pin_places_give_locked(struct pin_places *places, uint64_t amount);
+void pin_permits_give_locked(struct pin_permits *places, uint64_t amount);
 
 /* No waiter is left. */
-void pin_places_unwatch(struct pin_places *places);
+void pin_permits_unwatch(struct pin_permits *places);
 
-void pin_places_close(struct pin_places *places);
-bool pin_places_is_closed(const struct pin_places *places);
+void pin_permits_close(struct pin_permits *places);
+bool pin_permits_is_closed(const struct pin_permits *places);
 
 /* ---- admissions ---- */
 
@@ -236,7 +236,7 @@ struct pin_job_entry {
 
 /* What a served waiter finds in its value. */
 enum {
-	PIN_ADMISSION_ANSWER, /* enum pin_places_answer */
+	PIN_ADMISSION_ANSWER, /* enum pin_permits_answer */
 	PIN_ADMISSION_WORD,   /* of the places, by which it was given */
 };
 
@@ -249,7 +249,7 @@ struct pin_admission_lane {
 
 struct pin_admission {
 	/* [W:any R:any] by each job */
-	struct pin_places places;
+	struct pin_permits places;
 	struct pin_atomic_u64 job_ns;  /* smoothed; 0: not known */
 	struct pin_atomic_u32 running; /* jobs begun and not ended */
 	/* [const] */
@@ -272,8 +272,8 @@ _Static_assert(sizeof(struct pin_job_entry) <= sizeof(((struct pinion_job *)0)->
 _Static_assert(sizeof(struct pinion_job) == 128, "released size");
 _Static_assert(sizeof(struct pinion_full) == 24, "released size");
 _Static_assert(sizeof(struct pinion_admission_limits) == 32, "released size");
-_Static_assert(PINION_LANES == (int)PIN_PLACES_LANES, "a count for each");
-_Static_assert((int)PINION_ADMISSION_TASKS == (int)PIN_PLACES_MAX, "the counts hold it");
+_Static_assert(PINION_LANES == (int)PIN_PERMITS_LANES, "a count for each");
+_Static_assert((int)PINION_ADMISSION_TASKS == (int)PIN_PERMITS_MAX, "the counts hold it");
 
 static inline struct pin_admission *pin_admission_of(struct pinion_admission *admission)
 {

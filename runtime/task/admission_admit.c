@@ -34,7 +34,7 @@ static int check_request(struct pin_admission *self, struct pinion_job *const *j
 		return -ECHILD;
 	}
 	*out_request = (struct request){.count = count};
-	if (count > pin_places_max_total(&self->places)) {
+	if (count > pin_permits_max_total(&self->places)) {
 		return -EINVAL;
 	}
 	for (uint32_t i = 0; i < count; i++) {
@@ -44,10 +44,10 @@ static int check_request(struct pin_admission *self, struct pinion_job *const *j
 		counts[pin_task_lane(&jobs[i]->task)]++;
 	}
 	for (uint32_t i = 0; i < PINION_LANES; i++) {
-		if (counts[i] > pin_places_max(&self->places, i)) {
+		if (counts[i] > pin_permits_max(&self->places, i)) {
 			return -EINVAL;
 		}
-		out_request->amount += pin_places_amount(i, counts[i]);
+		out_request->amount += pin_permits_amount(i, counts[i]);
 		out_request->lane = counts[i] > 0 ? i : out_request->lane;
 	}
 	return 0;
@@ -99,7 +99,7 @@ static int reserve(struct pinion_runtime *runtime, uint32_t count)
 
 		if (rc != 0) {
 			while (i-- > 0) {
-				pin_runtime_forgo(runtime);
+				pin_runtime_undo(runtime);
 			}
 			return rc;
 		}
@@ -148,18 +148,18 @@ static int launch(struct pin_admission *self, const struct request *request)
 	return 0;
 }
 
-static int end_of(enum pin_places_answer answer)
+static int end_of(enum pin_permits_answer answer)
 {
 	switch (answer) {
-	case PIN_PLACES_ROOM:
+	case PIN_PERMITS_ROOM:
 		return 0;
-	case PIN_PLACES_CLOSED:
+	case PIN_PERMITS_CLOSED:
 		return -ESHUTDOWN;
-	case PIN_PLACES_TOO_MANY:
+	case PIN_PERMITS_TOO_MANY:
 		return -EINVAL;
-	case PIN_PLACES_LANE_FULL:
-	case PIN_PLACES_FULL:
-	case PIN_PLACES_WATCHED:
+	case PIN_PERMITS_LANE_FULL:
+	case PIN_PERMITS_FULL:
+	case PIN_PERMITS_WATCHED:
 		break;
 	}
 	return -EAGAIN;
@@ -168,24 +168,24 @@ static int end_of(enum pin_places_answer answer)
 /* ---- at once ---- */
 
 /* Past the lock, unless what it protects has a say. */
-static enum pin_places_answer take_now(
+static enum pin_permits_answer take_now(
 	struct pin_admission *self, const struct request *request, uint64_t *out_word)
 {
 	struct pin_waiter waiter;
-	enum pin_places_answer answer = PIN_PLACES_WATCHED;
+	enum pin_permits_answer answer = PIN_PERMITS_WATCHED;
 
 	if (!pin_admission_evicts(self)) {
-		answer = pin_places_take(&self->places, request->amount, out_word);
+		answer = pin_permits_take(&self->places, request->amount, out_word);
 	}
-	if (answer != PIN_PLACES_WATCHED) {
+	if (answer != PIN_PERMITS_WATCHED) {
 		return answer;
 	}
 	pin_waiter_init(&waiter, request->amount, NULL);
-	waiter.value.words[PIN_ADMISSION_ANSWER] = PIN_PLACES_WATCHED;
-	waiter.value.words[PIN_ADMISSION_WORD] = pin_places_word(&self->places);
+	waiter.value.words[PIN_ADMISSION_ANSWER] = PIN_PERMITS_WATCHED;
+	waiter.value.words[PIN_ADMISSION_WORD] = pin_permits_word(&self->places);
 	pin_waiters_try(&self->lanes[request->lane].waiters, &waiter);
 	*out_word = waiter.value.words[PIN_ADMISSION_WORD];
-	return (enum pin_places_answer)waiter.value.words[PIN_ADMISSION_ANSWER];
+	return (enum pin_permits_answer)waiter.value.words[PIN_ADMISSION_ANSWER];
 }
 
 /* Of a thread pool, those that are there now; a figure. */
@@ -207,39 +207,39 @@ static uint64_t estimate_us(const struct pin_admission *self, uint32_t lane, uin
 	uint64_t ahead = 0;
 
 	for (uint32_t i = 0; i <= lane; i++) {
-		ahead += pin_places_count(word, i);
+		ahead += pin_permits_count(word, i);
 	}
 	/* More run at once than there are workers where jobs go on by I/O. */
 	return ahead * job_ns / (running > worker_count ? running : worker_count) / 1000;
 }
 
 static void tell_full(const struct pin_admission *self, const struct request *request,
-	enum pin_places_answer answer, uint64_t word, struct pinion_full *out_full)
+	enum pin_permits_answer answer, uint64_t word, struct pinion_full *out_full)
 {
-	const struct pin_places *places = &self->places;
+	const struct pin_permits *places = &self->places;
 	uint32_t lane = request->lane;
 
-	if (answer == PIN_PLACES_WATCHED) {
+	if (answer == PIN_PERMITS_WATCHED) {
 		/* There may be room, but not for those who come last. */
-		answer = pin_places_fit(places, word, request->amount);
+		answer = pin_permits_fit(places, word, request->amount);
 	}
 	/* Of several lanes, the lane that has none. */
-	for (uint32_t i = 0; i < PINION_LANES && answer == PIN_PLACES_LANE_FULL; i++) {
-		uint32_t count = pin_places_count(request->amount, i);
+	for (uint32_t i = 0; i < PINION_LANES && answer == PIN_PERMITS_LANE_FULL; i++) {
+		uint32_t count = pin_permits_count(request->amount, i);
 
-		if (count > 0 && pin_places_count(word, i) + count > pin_places_max(places, i)) {
+		if (count > 0 && pin_permits_count(word, i) + count > pin_permits_max(places, i)) {
 			lane = i;
 		}
 	}
 	*out_full = (struct pinion_full){
-		.current = pin_places_count(word, lane),
-		.max = pin_places_max(places, lane),
+		.current = pin_permits_count(word, lane),
+		.max = pin_permits_max(places, lane),
 		.estimated_wait_us = estimate_us(self, request->lane, word),
 		.lane = lane,
 	};
-	if (answer == PIN_PLACES_FULL) {
-		out_full->current = pin_places_total(word);
-		out_full->max = pin_places_max_total(places);
+	if (answer == PIN_PERMITS_FULL) {
+		out_full->current = pin_permits_total(word);
+		out_full->max = pin_permits_max_total(places);
 		out_full->lane = PINION_LANES;
 	}
 }
@@ -249,7 +249,7 @@ int pinion_admission_spawn(struct pinion_admission *admission, struct pinion_job
 {
 	struct pin_admission *self = pin_admission_of(admission);
 	struct request request;
-	enum pin_places_answer answer;
+	enum pin_permits_answer answer;
 	uint64_t word;
 	int rc = check_request(self, jobs, count, &request);
 
@@ -296,7 +296,7 @@ int pinion_admission_spawn_wait(struct pinion_admission *admission, struct pinio
 	rc = pin_runtime_wait(
 		self->runtime, &self->lanes[request.lane].waiters, &waiter, deadline_ns);
 	if (rc == 0) {
-		rc = end_of((enum pin_places_answer)waiter.value.words[PIN_ADMISSION_ANSWER]);
+		rc = end_of((enum pin_permits_answer)waiter.value.words[PIN_ADMISSION_ANSWER]);
 	}
 	if (rc != 0) {
 		release_jobs(jobs, count);
@@ -311,14 +311,14 @@ static int32_t finish(void *target, const struct pin_waiters_value *value)
 {
 	struct pinion_job *first = target;
 	struct request request = {.first = first};
-	int rc = end_of((enum pin_places_answer)value->words[PIN_ADMISSION_ANSWER]);
+	int rc = end_of((enum pin_permits_answer)value->words[PIN_ADMISSION_ANSWER]);
 
 	if (rc != 0) {
 		return rc;
 	}
 	for (struct pinion_job *job = first; job != NULL; job = pin_job_entry_of(job)->chained) {
 		request.count++;
-		request.amount += pin_places_amount(pin_job_entry_of(job)->lane, 1);
+		request.amount += pin_permits_amount(pin_job_entry_of(job)->lane, 1);
 	}
 	return launch(pin_job_entry_of(first)->admission, &request);
 }

@@ -32,7 +32,7 @@ static void end_job(struct pin_admission *self, uint32_t lane, uint64_t began_ns
 	}
 	before = pin_fetch_sub_acq_rel_u32(&self->running, 1);
 	PIN_CHECK(before > 0);
-	pin_admission_leave(self, pin_places_amount(lane, 1));
+	pin_admission_leave(self, pin_permits_amount(lane, 1));
 }
 
 /* False: it was evicted, and has no place any more. */
@@ -157,7 +157,7 @@ static void settle(const struct debt *debt)
 		return;
 	}
 	if (debt->job == NULL) {
-		pin_admission_leave(debt->admission, pin_places_amount(debt->lane, 1));
+		pin_admission_leave(debt->admission, pin_permits_amount(debt->lane, 1));
 	} else if (leave_run(debt->job, 0)) {
 		int error = pin_fault_error();
 

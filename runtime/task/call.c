@@ -100,10 +100,10 @@ static int prepare(struct pinion_runtime *runtime, struct pinion_call *call)
 }
 
 /* Prepared, and not given after all. */
-static void forgo(struct pinion_runtime *runtime, struct pinion_call *call)
+static void undo(struct pinion_runtime *runtime, struct pinion_call *call)
 {
 	pin_task_release(&call->task);
-	pin_runtime_forgo_room(runtime, pin_task_lane(&call->task));
+	pin_runtime_undo_room(runtime, pin_task_lane(&call->task));
 }
 
 static void give(struct pinion_runtime *runtime, struct pinion_call *call)
@@ -135,7 +135,7 @@ int pinion_call_run_async(struct pinion_runtime *runtime, struct pinion_call *ca
 	if (rc == 0) {
 		give(runtime, call);
 	} else {
-		forgo(runtime, call);
+		undo(runtime, call);
 	}
 	return rc;
 }

@@ -48,7 +48,7 @@ static bool take_message(void *arg, uint64_t demand, struct pin_waiters_value *o
 	out_value->words[0] = channel->count == 0 ? EPIPE : 0;
 	if (channel->count == 0) {
 		if (!channel->is_closed) {
-			pin_beacon_dim(&channel->beacon, channel->senders.host);
+			pin_ready_fd_dim(&channel->ready_fd, channel->senders.host);
 		}
 		return channel->is_closed;
 	}
@@ -72,7 +72,7 @@ static void settle_unlock(struct pin_channel *channel)
 {
 	const struct pin_host *host = channel->senders.host;
 	struct pin_waiters_served served = {0};
-	int lit_fd = -1;
+	int signalled_fd = -1;
 
 	while (pin_waiters_pop_served(&channel->receivers, &served) ||
 		pin_waiters_pop_served(&channel->senders, &served)) {
@@ -80,13 +80,13 @@ static void settle_unlock(struct pin_channel *channel)
 	/* No receiver waits for what is there, no sender for room that is. */
 	PIN_DCHECK(channel->receivers.oldest == NULL || !answers(channel));
 	PIN_DCHECK(channel->senders.oldest == NULL || channel->count == channel->capacity);
-	if (pin_beacon_is_open(&channel->beacon) && answers(channel)) {
-		lit_fd = pin_beacon_claim(&channel->beacon);
+	if (pin_ready_fd_is_open(&channel->ready_fd) && answers(channel)) {
+		signalled_fd = pin_ready_fd_claim(&channel->ready_fd);
 	}
 	pin_waiters_unlock(&channel->senders);
 	pin_waiters_tell(host, &served);
-	if (lit_fd >= 0) {
-		pin_beacon_raise(lit_fd, host);
+	if (signalled_fd >= 0) {
+		pin_ready_fd_raise(signalled_fd, host);
 	}
 }
 
@@ -169,7 +169,7 @@ int pinion_channel_init(struct pinion_channel *channel, struct pinion_runtime *r
 	self->messages = messages;
 	self->message_bytes = message_bytes;
 	self->capacity = capacity;
-	pin_beacon_init(&self->beacon);
+	pin_ready_fd_init(&self->ready_fd);
 	pin_waiters_init(&self->senders, &pin_host_linux, take_room, self, PIN_WAITERS_LOCKED);
 	pin_waiters_init(&self->receivers, &pin_host_linux, take_message, self, PIN_WAITERS_LOCKED);
 	pin_waiters_share_lock(&self->receivers, &self->senders);
@@ -251,7 +251,7 @@ int pinion_channel_pollable(struct pinion_channel *channel, int *out_fd)
 	int fd;
 
 	pin_waiters_lock(&self->senders);
-	fd = pin_beacon_open(&self->beacon, self->senders.host);
+	fd = pin_ready_fd_open(&self->ready_fd, self->senders.host);
 	/* There may be something in it already. */
 	settle_unlock(self);
 	if (fd < 0) {
@@ -274,7 +274,7 @@ void pinion_channel_fini(struct pinion_channel *channel)
 				pin_waiters_any(&self->senders) ? "sender" : "receiver");
 		}
 		pin_waiters_lock(&self->senders);
-		pin_beacon_close(&self->beacon, self->senders.host);
+		pin_ready_fd_close(&self->ready_fd, self->senders.host);
 		pin_waiters_unlock(&self->senders);
 	}
 }

@@ -245,7 +245,7 @@ int pinion_work_wake(struct pinion_runtime *runtime, struct pinion_work *work)
 		return 0;
 	}
 	if (is_reserved) {
-		pin_runtime_forgo(runtime);
+		pin_runtime_undo(runtime);
 	}
 	return is_cancelled((enum pin_work_state)state) ? -ECANCELED : 0;
 }

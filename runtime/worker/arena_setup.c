@@ -36,18 +36,19 @@ static uint64_t bytes_for_pools(const struct pinion_config *config)
 		pin_round_up(config->pool_bytes / HEADROOM_SHARE, PIN_PAGE_BYTES);
 }
 
-size_t pin_provision_arena_bytes(const struct pinion_config *config)
+size_t pin_arena_setup_arena_bytes(const struct pinion_config *config)
 {
 	return (size_t)config->buffer_bytes * config->buffer_count +
 		(size_t)config->small_buffer_bytes * config->small_buffer_count +
 		(size_t)bytes_for_pools(config);
 }
 
-int pin_provision_shrink(
+int pin_arena_setup_shrink(
 	struct pinion_config *config, const struct pin_memlimit *limit, const struct pin_log *log)
 {
 	uint64_t workers = config->worker_count;
-	uint64_t wanted_each = pin_round_up(pin_provision_arena_bytes(config), PIN_HUGE_PAGE_BYTES);
+	uint64_t wanted_each =
+		pin_round_up(pin_arena_setup_arena_bytes(config), PIN_HUGE_PAGE_BYTES);
 	uint64_t usable = limit->free_bytes - limit->free_bytes / RESERVE_SHARE;
 	uint64_t each = pin_round_down(usable / workers, PIN_HUGE_PAGE_BYTES);
 	uint64_t fixed = (uint64_t)config->small_buffer_bytes * config->small_buffer_count +
@@ -82,12 +83,12 @@ int pin_provision_shrink(
 	return 0;
 }
 
-int pin_provision_fit(struct pin_shared *shared)
+int pin_arena_setup_fit(struct pin_shared *shared)
 {
 	struct pinion_config *config = &shared->config;
 	const struct pinion_tuning *tuning = &shared->tuning;
 	uint64_t wanted = config->worker_count *
-		pin_round_up(pin_provision_arena_bytes(config), PIN_HUGE_PAGE_BYTES);
+		pin_round_up(pin_arena_setup_arena_bytes(config), PIN_HUGE_PAGE_BYTES);
 	struct pin_memlimit limit;
 
 	/* The embedder's memory, and pages set aside, are charged elsewhere. */
@@ -96,12 +97,12 @@ int pin_provision_fit(struct pin_shared *shared)
 		return 0;
 	}
 	pin_memlimit_find("", &limit);
-	return pin_provision_shrink(config, &limit, &shared->log);
+	return pin_arena_setup_shrink(config, &limit, &shared->log);
 }
 
 /* ---- registering ---- */
 
-bool pin_provision_is_shared(const struct pin_shared *shared)
+bool pin_arena_setup_is_shared(const struct pin_shared *shared)
 {
 	return !shared->is_fallback && pin_kernel_has(&shared->kernel, PINION_IO_CLONE_BUFFERS) &&
 		pin_kernel_has(&shared->kernel, PINION_IO_REGISTERED_BUFFERS) &&
@@ -138,7 +139,7 @@ static bool open_source(struct pin_shared *shared)
 	return shared->has_source;
 }
 
-void pin_provision_register(struct pin_shared *shared)
+void pin_arena_setup_register(struct pin_shared *shared)
 {
 	struct pin_registry *registry = &shared->registry;
 	int error;
@@ -163,14 +164,14 @@ void pin_provision_register(struct pin_shared *shared)
 	/* Too little memory for all is too little for each, too. */
 	if (pin_registry_register(registry, shared->host, &shared->source, &error) == 0 &&
 		error != -ENOMEM) {
-		pin_provision_close(shared);
+		pin_arena_setup_close(shared);
 	}
 	for (uint32_t i = 0; i < shared->worker_count; i++) {
 		shared->workers[i].register_error = error;
 	}
 }
 
-void pin_provision_register_own(struct pin_worker *worker)
+void pin_arena_setup_register_own(struct pin_worker *worker)
 {
 	if (!pin_kernel_has(&worker->shared->kernel, PINION_IO_REGISTERED_BUFFERS)) {
 		return;
@@ -180,7 +181,7 @@ void pin_provision_register_own(struct pin_worker *worker)
 		&worker->register_error);
 }
 
-void pin_provision_join(struct pin_worker *worker)
+void pin_arena_setup_join(struct pin_worker *worker)
 {
 	const struct pin_registry *registry = &worker->shared->registry;
 	uint32_t home = 0;
@@ -191,20 +192,20 @@ void pin_provision_join(struct pin_worker *worker)
 	}
 	/* Not among them: a place of a thread pool that was empty at first. */
 	if (!worker->shared->has_source || home == registry->region_count) {
-		pin_provision_register_own(worker);
+		pin_arena_setup_register_own(worker);
 		return;
 	}
 	if (registry->regions[home].bytes == 0) {
 		return;
 	}
 	if (pin_ring_clone(&worker->ring, &worker->shared->source, registry, home) < 0) {
-		pin_provision_register_own(worker);
+		pin_arena_setup_register_own(worker);
 		return;
 	}
 	worker->registered_bytes = registry->regions[home].bytes;
 }
 
-void pin_provision_register_polled(struct pin_worker *worker)
+void pin_arena_setup_register_polled(struct pin_worker *worker)
 {
 	const struct pin_ring *first = &worker->ring;
 	int error;
@@ -222,7 +223,7 @@ void pin_provision_register_polled(struct pin_worker *worker)
 		pin_registry_range_bytes(worker->shared->config.buffer_bytes), &error);
 }
 
-void pin_provision_close(struct pin_shared *shared)
+void pin_arena_setup_close(struct pin_shared *shared)
 {
 	if (shared->has_source) {
 		/* Now, rather than when the kernel takes the ring apart. */
@@ -234,9 +235,9 @@ void pin_provision_close(struct pin_shared *shared)
 	}
 }
 
-void pin_provision_fini(struct pin_shared *shared)
+void pin_arena_setup_fini(struct pin_shared *shared)
 {
-	pin_provision_close(shared);
+	pin_arena_setup_close(shared);
 	pin_heap_release(shared->host, shared->registry.regions, PIN_HEAP_ALIGN,
 		shared->worker_count, sizeof(*shared->registry.regions));
 	shared->registry.regions = NULL;
@@ -306,7 +307,7 @@ static void report_registration(const struct pin_shared *shared, const struct su
 		wanted_kib >> 10);
 }
 
-void pin_provision_report(const struct pin_shared *shared)
+void pin_arena_setup_report(const struct pin_shared *shared)
 {
 	struct sums sums = sums_of(shared);
 

@@ -134,11 +134,11 @@ static PIN_APART struct pin_entry *find_pooled_own(
 	struct pin_pool *pool;
 	struct pin_entry *entry;
 
-	pin_owned_enter(&worker->cancels, worker->shared->host); /* [IO-2] */
+	pin_biased_enter(&worker->cancels, worker->shared->host); /* [IO-2] */
 	entry = find_pooled(worker, bytes, &pool);
 	*out_is_lent = entry != NULL &&
 		lend_own(worker, &pool->magazines[worker->index], worker->index, entry);
-	pin_owned_leave(&worker->cancels); /* [IO-2] */
+	pin_biased_leave(&worker->cancels); /* [IO-2] */
 	return entry;
 }
 
@@ -146,8 +146,8 @@ PIN_APART void pin_worker_send_home(struct pin_worker *worker)
 {
 	struct pin_shared *shared = worker->shared;
 
-	worker->has_bundles = false;
-	pin_owned_enter(&worker->cancels, shared->host); /* [IO-2] */
+	worker->has_remote_batches = false;
+	pin_biased_enter(&worker->cancels, shared->host); /* [IO-2] */
 	for (uint32_t i = 0; i < PIN_POOLS_MAX; i++) {
 		uint64_t pool = pin_load_acquire_u64(&shared->pools[i]); /* [IO-1] */
 
@@ -155,7 +155,7 @@ PIN_APART void pin_worker_send_home(struct pin_worker *worker)
 			pin_pool_send_home((struct pin_pool *)(uintptr_t)pool, worker->index);
 		}
 	}
-	pin_owned_leave(&worker->cancels); /* [IO-2] */
+	pin_biased_leave(&worker->cancels); /* [IO-2] */
 }
 
 void pin_worker_buffers_publish(struct pin_shared *shared)
@@ -310,7 +310,7 @@ static PIN_APART enum pin_pool_lent lend_found(struct pin_worker *worker, struct
 		return PIN_POOL_IS_LENT;
 	}
 	*out_entry = NULL;
-	tell_of(worker, entry, pin_misuse_is_free);
+	tell_of(worker, entry, pin_pool_check_is_free);
 	return PIN_POOL_IS_FREE;
 }
 
@@ -398,8 +398,8 @@ int pin_worker_pools_add(
 static void await_searches(struct pin_shared *shared)
 {
 	for (uint32_t i = 0; i < shared->worker_count; i++) {
-		pin_flight_lock_cancels(&shared->workers[i]); /* [IO-2] */
-		pin_owned_release(&shared->workers[i].cancels);
+		pin_requests_lock_cancels(&shared->workers[i]); /* [IO-2] */
+		pin_biased_release(&shared->workers[i].cancels);
 	}
 	pin_fence_seq_cst(); /* [IO-3] */
 	while (pin_load_acquire_u32(&shared->pool_searches) != 0) {

@@ -10,17 +10,17 @@
 #include <errno.h>
 
 /* By the worker itself, of one of its own; false: another was first. */
-static bool pin_flight_cancel_own(struct pin_worker *worker, struct pin_request *private)
+static bool pin_request_cancel_own(struct pin_worker *worker, struct pin_request *private)
 {
 	bool is_flying;
 
-	pin_owned_enter(&worker->cancels, worker->shared->host);
-	is_flying =
-		pin_load_relaxed_u32(&private->word) == pin_flight_word(worker, PIN_FLIGHT_FLYING);
+	pin_biased_enter(&worker->cancels, worker->shared->host);
+	is_flying = pin_load_relaxed_u32(&private->word) ==
+		pin_request_word(worker, PIN_REQUEST_FLYING);
 	if (is_flying) {
-		pin_flight_set(private, pin_flight_word(worker, PIN_FLIGHT_ENDING));
+		pin_request_set(private, pin_request_word(worker, PIN_REQUEST_ENDING));
 	}
-	pin_owned_leave(&worker->cancels);
+	pin_biased_leave(&worker->cancels);
 	return is_flying;
 }
 
@@ -29,50 +29,50 @@ static bool cancel_other(struct pin_worker *owner, struct pin_request *private)
 {
 	bool is_flying;
 
-	pin_flight_lock_cancels(owner);
+	pin_requests_lock_cancels(owner);
 	is_flying =
-		pin_load_relaxed_u32(&private->word) == pin_flight_word(owner, PIN_FLIGHT_FLYING);
+		pin_load_relaxed_u32(&private->word) == pin_request_word(owner, PIN_REQUEST_FLYING);
 	if (is_flying) {
-		pin_flight_set(private, pin_flight_word(owner, PIN_FLIGHT_CANCELLED));
+		pin_request_set(private, pin_request_word(owner, PIN_REQUEST_CANCELLED));
 	}
-	pin_owned_release(&owner->cancels);
+	pin_biased_release(&owner->cancels);
 	return is_flying;
 }
 
 /* Not begun yet, whichever worker will take it. */
 static bool change_to_cancelled(struct pin_request *private, uint32_t word)
 {
-	return pin_flight_change(
-		private, word, (word & ~(uint32_t)PIN_FLIGHT_STATE_MASK) | PIN_FLIGHT_CANCELLED);
+	return pin_request_change(
+		private, word, (word & ~(uint32_t)PIN_REQUEST_STATE_MASK) | PIN_REQUEST_CANCELLED);
 }
 
 static int cancel(struct pin_shared *shared, struct pin_worker *worker,
 	struct pinion_request *request, bool *out_must_post, uint32_t *out_index)
 {
 	struct pin_request *private = pin_request_of(request);
-	uint32_t word = pin_load_acquire_u32(&private->word); /* [FLIGHT-1] */
+	uint32_t word = pin_load_acquire_u32(&private->word); /* [REQUEST-1] */
 	uint32_t index;
 
 	*out_must_post = false;
 	if (pin_request_has(request, PIN_OP_TRAVELS)) {
 		return -EALREADY;
 	}
-	if (pin_flight_state_of(word) == PIN_FLIGHT_POSTED) {
+	if (pin_request_state_of(word) == PIN_REQUEST_POSTED) {
 		if (change_to_cancelled(private, word)) {
 			return 0;
 		}
 		/* Its worker took it over, or it was cancelled. */
-		word = pin_load_acquire_u32(&private->word); /* [FLIGHT-1] */
+		word = pin_load_acquire_u32(&private->word); /* [REQUEST-1] */
 	}
-	index = word >> PIN_FLIGHT_WORKER_SHIFT;
-	if (pin_flight_state_of(word) != PIN_FLIGHT_FLYING || index >= shared->worker_count) {
+	index = word >> PIN_REQUEST_WORKER_SHIFT;
+	if (pin_request_state_of(word) != PIN_REQUEST_FLYING || index >= shared->worker_count) {
 		return -EALREADY;
 	}
 	if (worker == &shared->workers[index]) {
-		if (!pin_flight_cancel_own(worker, private)) {
+		if (!pin_request_cancel_own(worker, private)) {
 			return -EALREADY;
 		}
-		pin_flight_abandon(worker, request, -ECANCELED);
+		pin_request_abandon_in_flight(worker, request, -ECANCELED);
 		return 0;
 	}
 	if (!cancel_other(&shared->workers[index], private)) {
@@ -84,7 +84,7 @@ static int cancel(struct pin_shared *shared, struct pin_worker *worker,
 	return 0;
 }
 
-int pin_flight_cancel(struct pin_shared *shared, struct pin_worker *worker,
+int pin_request_cancel(struct pin_shared *shared, struct pin_worker *worker,
 	struct pinion_request *request, bool *out_must_post, uint32_t *out_index)
 {
 	int rc;
@@ -96,9 +96,9 @@ int pin_flight_cancel(struct pin_shared *shared, struct pin_worker *worker,
 	 * A request of its own may not be ended by others between the change
 	 * and the rest.
 	 */
-	pin_relief_enter(worker);
+	pin_remote_reap_enter(worker);
 	rc = cancel(shared, worker, request, out_must_post, out_index);
-	pin_relief_leave(worker);
+	pin_remote_reap_leave(worker);
 	return rc;
 }
 
@@ -117,33 +117,34 @@ static bool is_among(const struct pinion_request *request, const struct among *a
 }
 
 static uint32_t abandon_list(
-	struct pin_worker *worker, struct pin_flight_link *list, const struct among *among)
+	struct pin_worker *worker, struct pin_request_link *list, const struct among *among)
 {
-	struct pin_flight_link *next;
+	struct pin_request_link *next;
 	uint32_t count = 0;
 
-	for (struct pin_flight_link *link = list->next; link != list; link = next) {
+	for (struct pin_request_link *link = list->next; link != list; link = next) {
 		struct pin_request *private = PIN_CONTAINER_OF(link, struct pin_request, link);
-		struct pinion_request *request = pin_flight_request(private);
+		struct pinion_request *request = pin_request_of_link(private);
 
 		next = link->next;
-		if (is_among(request, among) && pin_flight_cancel_own(worker, private)) {
-			pin_flight_abandon(worker, request, -ECANCELED);
+		if (is_among(request, among) && pin_request_cancel_own(worker, private)) {
+			pin_request_abandon_in_flight(worker, request, -ECANCELED);
 			count++;
 		}
 	}
 	return count;
 }
 
-/* Those that have lined up for their device. */
+/* Those that have queued for their device. */
 static uint32_t abandon_lined_up(struct pin_worker *worker, const struct among *among)
 {
-	struct pin_throttle *throttle = &worker->throttle;
+	struct pin_device_queue *device_queue = &worker->device_queue;
 	uint32_t count = 0;
 
-	for (uint32_t i = 0; i < throttle->ledger_count; i++) {
-		struct pin_lineup *lineup = &throttle->ledgers[i].lineup;
-		struct pin_line *line = lineup->last;
+	for (uint32_t i = 0; i < device_queue->account_count; i++) {
+		struct pin_device_waiters *device_waiters =
+			&device_queue->accounts[i].device_waiters;
+		struct pin_line *line = device_waiters->last;
 
 		if (line == NULL) {
 			continue;
@@ -151,7 +152,7 @@ static uint32_t abandon_lined_up(struct pin_worker *worker, const struct among *
 		do {
 			count += abandon_list(worker, &line->requests, among);
 			line = line->next;
-		} while (line != lineup->last);
+		} while (line != device_waiters->last);
 	}
 	return count;
 }
@@ -162,7 +163,7 @@ static uint32_t abandon(struct pin_worker *worker, const struct among *among)
 		abandon_list(worker, &worker->flying, among);
 }
 
-uint32_t pin_flight_abandon_all(struct pin_worker *worker, const struct pinion_file *file)
+uint32_t pin_requests_abandon_all(struct pin_worker *worker, const struct pinion_file *file)
 {
 	struct among among = {0, UINTPTR_MAX};
 
@@ -172,21 +173,21 @@ uint32_t pin_flight_abandon_all(struct pin_worker *worker, const struct pinion_f
 	return abandon(worker, &among);
 }
 
-void pin_flight_abandon_among(struct pin_worker *worker, const void *memory, size_t bytes)
+void pin_requests_abandon_among(struct pin_worker *worker, const void *memory, size_t bytes)
 {
 	struct among among = {(uintptr_t)memory, (uintptr_t)memory + bytes};
 
-	pin_relief_enter(worker);
+	pin_remote_reap_enter(worker);
 	abandon(worker, &among);
-	pin_relief_leave(worker);
+	pin_remote_reap_leave(worker);
 }
 
-void pin_flight_stop(struct pin_worker *worker)
+void pin_requests_stop(struct pin_worker *worker)
 {
-	pin_relief_enter(worker);
+	pin_remote_reap_enter(worker);
 	worker->cancel_sent = true;
-	pin_flight_abandon_all(worker, NULL);
-	pin_relief_leave(worker);
+	pin_requests_abandon_all(worker, NULL);
+	pin_remote_reap_leave(worker);
 }
 
 /* ---- messages in the inbox ---- */
@@ -210,15 +211,16 @@ static void take_over(struct pin_worker *worker, struct pinion_request *request)
 	struct pin_request *private = pin_request_of(request);
 
 	request->task.private_kind = PIN_TASK_PLAIN;
-	if (pin_flight_change_own(worker, private, PIN_FLIGHT_POSTED, PIN_FLIGHT_FLYING)) {
-		pin_flight_begin(worker, request);
+	if (pin_request_change_own(worker, private, PIN_REQUEST_POSTED, PIN_REQUEST_FLYING)) {
+		pin_request_begin(worker, request);
 		return;
 	}
 	/* Cancelled on its way here. */
-	PIN_CHECK(pin_flight_change_own(worker, private, PIN_FLIGHT_CANCELLED, PIN_FLIGHT_ENDING));
-	pin_flight_prepare(worker, request);
-	pin_flight_list_push(&worker->flying, &private->link);
-	pin_flight_end_with(worker, request, -ECANCELED);
+	PIN_CHECK(
+		pin_request_change_own(worker, private, PIN_REQUEST_CANCELLED, PIN_REQUEST_ENDING));
+	pin_request_prepare(worker, request);
+	pin_request_list_push(&worker->flying, &private->link);
+	pin_request_end_with(worker, request, -ECANCELED);
 }
 
 static void take_offer(struct pin_worker *worker, struct pinion_request *request)
@@ -229,14 +231,14 @@ static void take_offer(struct pin_worker *worker, struct pinion_request *request
 
 static struct pinion_request *offered(struct pin_worker *worker)
 {
-	struct pin_link *link = pin_offers_pop(worker);
+	struct pin_link *link = pin_external_pop(worker);
 
 	return link == NULL ? NULL
 			    : PIN_CONTAINER_OF(pin_task_of(link), struct pinion_request, task);
 }
 
 /* All of them. */
-static void take_offers(struct pin_worker *worker)
+static void take_external(struct pin_worker *worker)
 {
 	struct pinion_request *request;
 
@@ -245,15 +247,16 @@ static void take_offers(struct pin_worker *worker)
 	}
 }
 
-uint32_t pin_flight_take_offers(struct pin_worker *worker, struct pin_worker *owner, uint32_t max)
+uint32_t pin_requests_take_external(
+	struct pin_worker *worker, struct pin_worker *owner, uint32_t max)
 {
 	struct pinion_request *request;
 	uint32_t count = 0;
 
 	while (count < max && (request = offered(owner)) != NULL) {
-		pin_relief_enter(worker);
+		pin_remote_reap_enter(worker);
 		take_offer(worker, request);
-		pin_relief_leave(worker);
+		pin_remote_reap_leave(worker);
 		count++;
 	}
 	return count;
@@ -266,23 +269,23 @@ static void visit(struct pin_worker *worker, struct pinion_request *request)
 	struct pin_request *private = pin_request_of(request);
 	struct pin_shared *shared = worker->shared;
 	/* The worker it was for, which may have left. */
-	uint32_t index = pin_load_acquire_u32(&private->word) >> PIN_FLIGHT_WORKER_SHIFT;
+	uint32_t index = pin_load_acquire_u32(&private->word) >> PIN_REQUEST_WORKER_SHIFT;
 	struct pin_worker *next = &shared->workers[(index + 1) % shared->worker_count];
 
-	take_offers(worker);
-	request->result += (int64_t)pin_flight_abandon_all(worker, request->file);
+	take_external(worker);
+	request->result += (int64_t)pin_requests_abandon_all(worker, request->file);
 	PIN_CHECK(private->hops_left > 0);
 	private->hops_left--;
 	if (private->hops_left > 0) {
-		pin_flight_set(private, pin_flight_word(next, PIN_FLIGHT_POSTED));
+		pin_request_set(private, pin_request_word(next, PIN_REQUEST_POSTED));
 		pin_inbox_push(&next->inbox, pin_task_link(&request->task));
 		pin_wake_worker(next, worker);
 		return;
 	}
-	pin_offers_release(shared);
+	pin_external_release(shared);
 	request->task.private_kind = PIN_TASK_PLAIN;
-	pin_flight_set(private, PIN_FLIGHT_IDLE);
-	pin_flight_hand_over(worker, worker, request);
+	pin_request_set(private, PIN_REQUEST_IDLE);
+	pin_request_hand_over(worker, worker, request);
 }
 
 static void take(struct pin_worker *worker, struct pinion_task *task)
@@ -296,19 +299,20 @@ static void take(struct pin_worker *worker, struct pinion_task *task)
 		return;
 	}
 	task->private_kind = PIN_TASK_PLAIN;
-	PIN_CHECK(pin_flight_change_own(worker, private, PIN_FLIGHT_CANCELLED, PIN_FLIGHT_ENDING));
+	PIN_CHECK(
+		pin_request_change_own(worker, private, PIN_REQUEST_CANCELLED, PIN_REQUEST_ENDING));
 	if (private->has_ended) {
 		private->has_ended = false;
-		pin_flight_set(private, PIN_FLIGHT_IDLE);
-		pin_flight_hand_over(worker, worker, request);
+		pin_request_set(private, PIN_REQUEST_IDLE);
+		pin_request_hand_over(worker, worker, request);
 	} else {
-		pin_flight_abandon(worker, request, -ECANCELED);
+		pin_request_abandon_in_flight(worker, request, -ECANCELED);
 	}
 }
 
-void pin_flight_take(struct pin_worker *worker, struct pinion_task *task)
+void pin_request_take(struct pin_worker *worker, struct pinion_task *task)
 {
-	pin_relief_enter(worker);
+	pin_remote_reap_enter(worker);
 	take(worker, task);
-	pin_relief_leave(worker);
+	pin_remote_reap_leave(worker);
 }

@@ -88,7 +88,7 @@ static void hand_to_any(struct pin_worker *taker, struct pinion_request *request
 	pin_request_of(request)->run = request->task.run;
 	request->task.run = run_landed;
 	request->task.private_kind = PIN_TASK_LANDED;
-	pin_sentry_note_kept(taker);
+	pin_watchdog_note_kept(taker);
 	pin_spawn_enqueue(taker, pin_task_link(&request->task));
 }
 
@@ -126,7 +126,7 @@ static PIN_INLINE void hand_over(
 	pin_list_push(&worker->ready, pin_task_link(&request->task));
 }
 
-void pin_flight_hand_over(
+void pin_request_hand_over(
 	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request)
 {
 	hand_over(worker, taker, request);
@@ -135,20 +135,20 @@ void pin_flight_hand_over(
 static PIN_COLD _Noreturn void report_changed(struct pin_request *private)
 {
 	pin_check_misused(&pin_worker_current()->shared->log, PIN_REQUEST_CHANGED,
-		(const void *)pin_flight_request(private));
+		(const void *)pin_request_of_link(private));
 }
 
 static PIN_INLINE bool leave_locked(struct pin_request *private)
 {
-	enum pin_flight_state state = pin_flight_state_of(pin_load_relaxed_u32(&private->word));
+	enum pin_request_state state = pin_request_state_of(pin_load_relaxed_u32(&private->word));
 
-	if (PIN_UNLIKELY(state == PIN_FLIGHT_CANCELLED)) {
+	if (PIN_UNLIKELY(state == PIN_REQUEST_CANCELLED)) {
 		return false;
 	}
-	if (PIN_UNLIKELY(state != PIN_FLIGHT_FLYING && state != PIN_FLIGHT_ENDING)) {
+	if (PIN_UNLIKELY(state != PIN_REQUEST_FLYING && state != PIN_REQUEST_ENDING)) {
 		report_changed(private);
 	}
-	pin_flight_set(private, PIN_FLIGHT_IDLE);
+	pin_request_set(private, PIN_REQUEST_IDLE);
 	return true;
 }
 
@@ -162,13 +162,13 @@ static PIN_INLINE bool leave_flight(
 	bool has_left;
 
 	if (PIN_LIKELY(taker == worker)) {
-		pin_owned_enter(&worker->cancels, worker->shared->host);
+		pin_biased_enter(&worker->cancels, worker->shared->host);
 		has_left = leave_locked(private);
-		pin_owned_leave(&worker->cancels);
+		pin_biased_leave(&worker->cancels);
 	} else {
-		pin_flight_lock_cancels(worker);
+		pin_requests_lock_cancels(worker);
 		has_left = leave_locked(private);
-		pin_owned_release(&worker->cancels);
+		pin_biased_release(&worker->cancels);
 	}
 	return has_left;
 }
@@ -187,7 +187,7 @@ static PIN_APART void end_transfer(
 		}
 		private->lent = NULL;
 	}
-	pin_throttle_end(worker, taker, request);
+	pin_device_queue_end(worker, taker, request);
 }
 
 static PIN_INLINE void end(
@@ -198,7 +198,7 @@ static PIN_INLINE void end(
 	if (pin_request_moves_bytes(request)) {
 		end_transfer(worker, taker, request);
 	}
-	pin_flight_list_remove(&private->link);
+	pin_request_list_remove(&private->link);
 	if (PIN_UNLIKELY(private->is_timed)) {
 		/* No longer armed if it was the deadline that came. */
 		pin_timers_cancel(&worker->deadlines, &private->deadline);
@@ -213,19 +213,20 @@ static PIN_INLINE void end(
 	}
 }
 
-void pin_flight_end(
+void pin_request_end(
 	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request)
 {
 	end(worker, taker, request);
 }
 
-void pin_flight_end_with(struct pin_worker *worker, struct pinion_request *request, int32_t result)
+void pin_request_end_with(struct pin_worker *worker, struct pinion_request *request, int32_t result)
 {
 	request->result = result;
-	pin_flight_end(worker, worker, request);
+	pin_request_end(worker, worker, request);
 }
 
-void pin_flight_abandon(struct pin_worker *worker, struct pinion_request *request, int32_t error)
+void pin_request_abandon_in_flight(
+	struct pin_worker *worker, struct pinion_request *request, int32_t error)
 {
 	struct pin_request *private = pin_request_of(request);
 
@@ -234,12 +235,12 @@ void pin_flight_abandon(struct pin_worker *worker, struct pinion_request *reques
 	}
 	PIN_DCHECK(error == -ECANCELED || error == -ETIME);
 	private->ended_by = (int16_t)error;
-	if (PIN_UNLIKELY(private->is_aside)) {
+	if (PIN_UNLIKELY(private->is_secondary)) {
 		/* Its ring takes no cancels: the device ends it. */
 		return;
 	}
 	if (private->is_waiting || pin_request_has(request, PIN_OP_WAITS)) {
-		pin_flight_end_with(worker, request, error);
+		pin_request_end_with(worker, request, error);
 	} else {
 		pin_request_abandon(&worker->ring, request);
 	}
@@ -263,11 +264,11 @@ static PIN_APART void note_missed(struct pin_worker *worker)
 	uint64_t now_ns = worker->shared->host->now_ns();
 
 	worker->ring.has_missed = false;
-	for (struct pin_flight_link *link = worker->flying.next; link != &worker->flying;
+	for (struct pin_request_link *link = worker->flying.next; link != &worker->flying;
 		link = link->next) {
 		struct pin_request *private = PIN_CONTAINER_OF(link, struct pin_request, link);
 
-		if (private->ended_by != 0 && !private->is_aside && private->asked_again == 0) {
+		if (private->ended_by != 0 && !private->is_secondary && private->asked_again == 0) {
 			pin_timers_cancel(&worker->deadlines, &private->deadline);
 			private->is_timed = true;
 			private->asked_again = 1;
@@ -279,7 +280,7 @@ static PIN_APART void note_missed(struct pin_worker *worker)
 static PIN_APART void ask_again(struct pin_worker *worker, struct pin_request *private)
 {
 	if (worker->ring.cancelling < ASKED_AGAIN_MAX) {
-		pin_request_abandon(&worker->ring, pin_flight_request(private));
+		pin_request_abandon(&worker->ring, pin_request_of_link(private));
 		if (private->asked_again < ASK_AGAIN_TIMES) {
 			private->asked_again++;
 		}
@@ -298,24 +299,24 @@ static bool ask_part(void *arg, struct pinion_request *request)
 	struct pin_worker *worker = arg;
 	struct pin_request *private = pin_request_of(request);
 
-	if (PIN_LIKELY(!pin_throttle_owes_part(worker, request))) {
+	if (PIN_LIKELY(!pin_device_queue_owes_part(worker, request))) {
 		return true;
 	}
-	if (private->is_aside) {
-		pin_aside_leave(worker, private);
+	if (private->is_secondary) {
+		pin_secondary_leave(worker, private);
 	}
-	pin_flight_list_remove(&private->link);
-	pin_throttle_defer_part(worker, pin_worker_current(), request);
+	pin_request_list_remove(&private->link);
+	pin_device_queue_defer_part(worker, pin_worker_current(), request);
 	return false;
 }
 
-void pin_flight_ask_parts(struct pin_worker *worker, struct pin_ring *ring)
+void pin_request_ask_parts(struct pin_worker *worker, struct pin_ring *ring)
 {
 	ring->ask_part = ask_part;
 	ring->ask_arg = worker;
 }
 
-void pin_flight_carry_out(struct pin_worker *worker, struct pinion_request *request)
+void pin_requests_carry_out(struct pin_worker *worker, struct pinion_request *request)
 {
 	/* A worker that relied on its search would wait for the device. */
 	if (worker->is_searching) {
@@ -326,7 +327,7 @@ void pin_flight_carry_out(struct pin_worker *worker, struct pinion_request *requ
 			return;
 		}
 	}
-	pin_flight_end(worker, worker, request);
+	pin_request_end(worker, worker, request);
 }
 
 /* ---- completions ---- */
@@ -342,69 +343,69 @@ static void land(void *arg, uint64_t user_data, int32_t result)
 	}
 }
 
-uint32_t pin_flight_poll(struct pin_worker *worker)
+uint32_t pin_requests_poll(struct pin_worker *worker)
 {
 	uint32_t count;
 
-	pin_relief_enter(worker);
+	pin_remote_reap_enter(worker);
 	count = pin_ring_poll(&worker->ring, land, worker);
 	if (PIN_UNLIKELY(worker->ring.has_missed)) {
 		note_missed(worker);
 	}
-	pin_relief_leave(worker);
+	pin_remote_reap_leave(worker);
 	return count;
 }
 
-struct landing {
+struct unwind_result {
 	struct pin_worker *worker; /* whose ring it is */
 	struct pin_worker *taker;  /* the thread that reaps it */
 };
 
 static void land_for_other(void *arg, uint64_t user_data, int32_t result)
 {
-	const struct landing *landing = arg;
+	const struct unwind_result *unwind_result = arg;
 	struct pinion_request *request =
-		pin_request_complete(&landing->worker->ring, user_data, result);
+		pin_request_complete(&unwind_result->worker->ring, user_data, result);
 
 	if (request != NULL) {
-		pin_flight_end(landing->worker, landing->taker, request);
+		pin_request_end(unwind_result->worker, unwind_result->taker, request);
 	}
 }
 
-bool pin_flight_relieve(struct pin_worker *worker, struct pin_worker *taker)
+bool pin_requests_reap_remote(struct pin_worker *worker, struct pin_worker *taker)
 {
-	struct landing landing = {.worker = worker, .taker = taker};
+	struct unwind_result unwind_result = {.worker = worker, .taker = taker};
 	uint32_t count;
 
-	if (!pin_relief_is_wanted(worker) || pin_parker_is_parked(&worker->parker) ||
-		!pin_search_is_stuck(worker) || !pin_relief_take(worker)) {
+	if (!pin_remote_reap_is_wanted(worker) || pin_parker_is_parked(&worker->parker) ||
+		!pin_search_is_stuck(worker) || !pin_remote_reap_take(worker)) {
 		return false;
 	}
 	PIN_DCHECK(worker != taker);
-	count = pin_ring_poll(&worker->ring, land_for_other, &landing);
+	count = pin_ring_poll(&worker->ring, land_for_other, &unwind_result);
 	/*
 	 * Requests that go on from here: the watchdog may be the next to come.
 	 */
 	if (pin_ring_unsubmitted(&worker->ring) > 0) {
-		count += pin_ring_poll(&worker->ring, land_for_other, &landing);
+		count += pin_ring_poll(&worker->ring, land_for_other, &unwind_result);
 	}
-	pin_relief_release(worker);
+	pin_remote_reap_release(worker);
 	pin_meter_add(&taker->meter.steals, count > 0);
 	return true;
 }
 
-void pin_flight_expire(struct pin_worker *worker, struct pin_timer *timer)
+void pin_requests_expire(struct pin_worker *worker, struct pin_timer *timer)
 {
 	struct pin_request *private = PIN_CONTAINER_OF(timer, struct pin_request, deadline);
 
 	if (timer->owner_kind == PIN_TASK_TOLL) {
-		pin_throttle_expire(worker, timer);
+		pin_device_queue_expire(worker, timer);
 		return;
 	}
 	if (private->asked_again != 0) {
 		ask_again(worker, private);
 	} else {
-		pin_flight_abandon(worker, pin_flight_request(private), -ETIME);
+		pin_request_abandon_in_flight(worker, pin_request_of_link(private), -ETIME);
 	}
 }
 
@@ -414,20 +415,20 @@ void pin_flight_expire(struct pin_worker *worker, struct pin_timer *timer)
  * What all of a request's way has in common.
  */
 
-void pin_flight_init(struct pin_worker *worker)
+void pin_requests_init(struct pin_worker *worker)
 {
-	pin_flight_list_init(&worker->flying);
-	pin_flight_list_init(&worker->waiting);
-	pin_throttle_init(worker);
+	pin_request_list_init(&worker->flying);
+	pin_request_list_init(&worker->waiting);
+	pin_device_queue_init(worker);
 	worker->cancels.is_fenced = !worker->shared->has_fence_all;
 	pin_timers_init(&worker->deadlines, worker->shared->host->now_ns());
 }
 
-void pin_flight_lock_cancels(struct pin_worker *owner)
+void pin_requests_lock_cancels(struct pin_worker *owner)
 {
 	const struct pin_host *host = owner->shared->host;
 
-	while (!pin_owned_take(&owner->cancels, host)) {
+	while (!pin_biased_take(&owner->cancels, host)) {
 		host->yield();
 	}
 }

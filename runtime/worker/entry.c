@@ -61,14 +61,14 @@ void pin_runtime_spawn_reserved(struct pinion_runtime *runtime, struct pinion_ta
 	pin_lane_push_one(shared, NULL, task);
 }
 
-void pin_runtime_forgo(struct pinion_runtime *runtime)
+void pin_runtime_undo(struct pinion_runtime *runtime)
 {
 	struct pin_shared *shared = &runtime->shared;
 
 	if (pin_runtime_own_worker(runtime) != NULL) {
 		return;
 	}
-	if (pin_gate_forgo(&shared->gate, 1)) {
+	if (pin_gate_undo(&shared->gate, 1)) {
 		pin_wake_all(shared);
 	}
 	pin_room_tell(shared, PINION_LANE_NORMAL);
@@ -104,12 +104,12 @@ void pin_runtime_spawn_in_room(struct pinion_runtime *runtime, struct pinion_tas
 	pin_entry_push_lanes(shared, &task, 1);
 }
 
-void pin_runtime_forgo_room(struct pinion_runtime *runtime, enum pinion_lane lane)
+void pin_runtime_undo_room(struct pinion_runtime *runtime, enum pinion_lane lane)
 {
 	if (pin_runtime_own_worker(runtime) == NULL) {
-		pin_room_forgo(&runtime->shared, lane);
+		pin_room_undo(&runtime->shared, lane);
 	}
-	pin_runtime_forgo(runtime);
+	pin_runtime_undo(runtime);
 }
 
 struct pin_waiters *pin_runtime_room(struct pinion_runtime *runtime, enum pinion_lane lane)

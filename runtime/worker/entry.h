@@ -78,7 +78,7 @@ const struct pin_host *pin_runtime_host(const struct pinion_runtime *runtime);
  */
 int pin_runtime_reserve(struct pinion_runtime *runtime);
 void pin_runtime_spawn_reserved(struct pinion_runtime *runtime, struct pinion_task *task);
-void pin_runtime_forgo(struct pinion_runtime *runtime);
+void pin_runtime_undo(struct pinion_runtime *runtime);
 
 /*
  * The same three, for a task of `lane` that is bounded as spawns are: it takes
@@ -87,7 +87,7 @@ void pin_runtime_forgo(struct pinion_runtime *runtime);
  */
 int pin_runtime_reserve_room(struct pinion_runtime *runtime, enum pinion_lane lane);
 void pin_runtime_spawn_in_room(struct pinion_runtime *runtime, struct pinion_task *task);
-void pin_runtime_forgo_room(struct pinion_runtime *runtime, enum pinion_lane lane);
+void pin_runtime_undo_room(struct pinion_runtime *runtime, enum pinion_lane lane);
 
 /*
  * Where those outside wait for room in a lane, with a demand of 1. A waiter's

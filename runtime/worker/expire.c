@@ -33,7 +33,7 @@ bool pin_due_end_cancelled(struct pin_worker *worker)
 	uint32_t count = 0;
 
 	/* The first may take long, and the others are to end elsewhere then. */
-	pin_sentry_note_kept(worker);
+	pin_watchdog_note_kept(worker);
 	while (count < tuning->budget_polls && (task = pin_timer_pop_cancelled(worker)) != NULL) {
 		if (worker->is_searching) {
 			pin_search_succeed(worker);
@@ -69,12 +69,12 @@ static struct pin_timer *pop_expired_wait(struct pin_worker *worker)
 {
 	struct pin_timer *timer;
 
-	pin_relief_enter(worker);
+	pin_remote_reap_enter(worker);
 	while ((timer = pin_timers_pop(&worker->deadlines)) != NULL &&
 		timer->owner_kind != PIN_TASK_WAIT) {
-		pin_flight_expire(worker, timer);
+		pin_requests_expire(worker, timer);
 	}
-	pin_relief_leave(worker);
+	pin_remote_reap_leave(worker);
 	return timer;
 }
 
@@ -82,9 +82,9 @@ static void expire_deadlines(struct pin_worker *worker)
 {
 	struct pin_timer *timer;
 
-	pin_relief_enter(worker);
+	pin_remote_reap_enter(worker);
 	pin_timers_advance(&worker->deadlines, worker->now_ns);
-	pin_relief_leave(worker);
+	pin_remote_reap_leave(worker);
 	while ((timer = pop_expired_wait(worker)) != NULL) {
 		pin_wait_expire(worker, timer);
 	}
@@ -95,11 +95,11 @@ static void tell_of_ring(struct pin_worker *worker)
 {
 	bool has_requests;
 
-	pin_relief_enter(worker);
+	pin_remote_reap_enter(worker);
 	has_requests = worker->ring.in_flight > 0;
-	pin_relief_leave(worker);
+	pin_remote_reap_leave(worker);
 	if (has_requests) {
-		pin_sentry_note_kept(worker);
+		pin_watchdog_note_kept(worker);
 	}
 }
 

@@ -57,12 +57,12 @@ void pin_polled_end(struct pin_worker *worker)
 
 /* ---- in and out ---- */
 
-static struct pin_ledger *ledger_of(struct pin_worker *worker, struct pinion_request *request)
+static struct pin_account *account_of(struct pin_worker *worker, struct pinion_request *request)
 {
-	uint32_t place = pin_request_of(request)->toll.ledger_place;
+	uint32_t place = pin_request_of(request)->cost.account_place;
 
-	PIN_CHECK(place > 0 && place <= worker->throttle.ledger_count);
-	return &worker->throttle.ledgers[place - 1];
+	PIN_CHECK(place > 0 && place <= worker->device_queue.account_count);
+	return &worker->device_queue.accounts[place - 1];
 }
 
 bool pin_polled_submit(struct pin_worker *worker, struct pinion_request *request)
@@ -70,11 +70,11 @@ bool pin_polled_submit(struct pin_worker *worker, struct pinion_request *request
 	struct pin_request *private = pin_request_of(request);
 
 	if (request->file->is_direct == 0 || request->length_bytes > POLLED_BYTES_MAX ||
-		!ledger_of(worker, request)->is_polled ||
+		!account_of(worker, request)->is_polled ||
 		!pin_request_submit(&worker->polled, request)) {
 		return false;
 	}
-	pin_aside_enter(worker, private);
+	pin_secondary_enter(worker, private);
 	pin_meter_add(&worker->meter.polled_transfers, 1);
 	return true;
 }
@@ -108,14 +108,14 @@ static void go_on_unpolled(
 
 	pin_meter_add(&worker->meter.polled_refusals, 1);
 	if (result == -EOPNOTSUPP) {
-		ledger_of(worker, request)->is_polled = false;
+		account_of(worker, request)->is_polled = false;
 	}
 	if (private->ended_by != 0) {
-		pin_flight_end_with(worker, request, private->ended_by);
+		pin_request_end_with(worker, request, private->ended_by);
 	} else if (!pin_request_submit(&worker->ring, request)) {
 		private->is_waiting = true;
-		pin_flight_list_remove(&private->link);
-		pin_flight_list_push(&worker->waiting, &private->link);
+		pin_request_list_remove(&private->link);
+		pin_request_list_push(&worker->waiting, &private->link);
 	}
 }
 
@@ -126,14 +126,14 @@ static void land_polled(void *arg, uint64_t user_data, int32_t result)
 
 	if (PIN_UNLIKELY(result <= 0 && is_refusal(request, result))) {
 		pin_in_flight_end(request);
-		pin_aside_leave(worker, pin_request_of(request));
+		pin_secondary_leave(worker, pin_request_of(request));
 		go_on_unpolled(worker, request, result);
 		return;
 	}
 	request = pin_request_complete(&worker->polled, user_data, result);
 	if (request != NULL) {
-		pin_aside_leave(worker, pin_request_of(request));
-		pin_flight_end(worker, worker, request);
+		pin_secondary_leave(worker, pin_request_of(request));
+		pin_request_end(worker, worker, request);
 	}
 }
 
@@ -202,7 +202,7 @@ static void open_wide_ring(struct pin_worker *worker)
 		return;
 	}
 	worker->commands_way = PIN_COMMANDS_BY_RING;
-	pin_flight_ask_parts(worker, &worker->wide);
+	pin_request_ask_parts(worker, &worker->wide);
 	take_buffers(worker);
 	pin_store_release_u32(&worker->wide_is_open, 1); /* [STALL-1] */
 }
@@ -226,7 +226,7 @@ static bool give_to_ring(struct pin_worker *worker, struct pinion_request *reque
 		!pin_request_submit_command(&worker->wide, request)) {
 		return false;
 	}
-	pin_aside_enter(worker, pin_request_of(request));
+	pin_secondary_enter(worker, pin_request_of(request));
 	pin_meter_add(&worker->meter.ring_commands, 1);
 	return true;
 }
@@ -234,8 +234,8 @@ static bool give_to_ring(struct pin_worker *worker, struct pinion_request *reque
 void pin_commands_begin(struct pin_worker *worker, struct pinion_request *request)
 {
 	if (!give_to_ring(worker, request)) {
-		pin_flight_list_push(&worker->flying, &pin_request_of(request)->link);
-		pin_flight_carry_out(worker, request);
+		pin_request_list_push(&worker->flying, &pin_request_of(request)->link);
+		pin_requests_carry_out(worker, request);
 	}
 }
 
@@ -256,9 +256,9 @@ static void go_on_by_call(struct pin_worker *worker, struct pinion_request *requ
 		worker->commands_way = PIN_COMMANDS_BY_CALLS;
 	}
 	if (private->ended_by != 0) {
-		pin_flight_end_with(worker, request, private->ended_by);
+		pin_request_end_with(worker, request, private->ended_by);
 	} else {
-		pin_flight_carry_out(worker, request);
+		pin_requests_carry_out(worker, request);
 	}
 }
 
@@ -269,14 +269,14 @@ static void land_command(void *arg, uint64_t user_data, int32_t result)
 
 	if (PIN_UNLIKELY(is_kernels_word(result))) {
 		pin_in_flight_end(request);
-		pin_aside_leave(worker, pin_request_of(request));
+		pin_secondary_leave(worker, pin_request_of(request));
 		go_on_by_call(worker, request, result);
 		return;
 	}
 	request = pin_request_complete_command(&worker->wide, user_data, result);
 	if (request != NULL) {
-		pin_aside_leave(worker, pin_request_of(request));
-		pin_flight_end(worker, worker, request);
+		pin_secondary_leave(worker, pin_request_of(request));
+		pin_request_end(worker, worker, request);
 	}
 }
 

@@ -90,15 +90,15 @@ int pin_fault_error(void)
 	return error_of(pin_worker_current());
 }
 
-static const char *name_of(enum pin_landing landing)
+static const char *name_of(enum pin_unwind_result unwind_result)
 {
-	switch (landing) {
-	case PIN_LANDING_EXIT:
+	switch (unwind_result) {
+	case PIN_UNWIND_EXIT:
 		return "called pthread_exit";
-	case PIN_LANDING_EXCEPTION:
+	case PIN_UNWIND_EXCEPTION:
 		return "let an exception out";
-	case PIN_LANDING_UNWOUND:
-	case PIN_LANDING_RETURNED:
+	case PIN_UNWIND_UNWOUND:
+	case PIN_UNWIND_RETURNED:
 		break;
 	}
 	return "was unwound";
@@ -106,18 +106,18 @@ static const char *name_of(enum pin_landing landing)
 
 void pin_fault_recover(struct pin_worker *worker)
 {
-	enum pin_landing landing = worker->landing;
+	enum pin_unwind_result unwind_result = worker->unwind_result;
 	enum pin_running kind = worker->running_kind;
 	int error = error_of(worker);
 
-	if (PIN_LIKELY(landing == PIN_LANDING_RETURNED)) {
+	if (PIN_LIKELY(unwind_result == PIN_UNWIND_RETURNED)) {
 		return;
 	}
-	worker->landing = PIN_LANDING_RETURNED;
+	worker->unwind_result = PIN_UNWIND_RETURNED;
 	worker->panic_error = 0;
 	worker->running_kind = PIN_RUNNING_TASK;
-	if (landing != PIN_LANDING_UNWOUND) {
-		say(worker, pin_running_of(worker), name_of(landing), error);
+	if (unwind_result != PIN_UNWIND_UNWOUND) {
+		say(worker, pin_running_of(worker), name_of(unwind_result), error);
 	}
 	if (kind == PIN_RUNNING_HOOK) {
 		pin_hooks_leave(worker);

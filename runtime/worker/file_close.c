@@ -70,9 +70,9 @@ void pin_files_take(struct pin_worker *worker, struct pinion_task *message)
 		return;
 	}
 	(void)pin_exchange_acq_rel_u32(&worker->has_closed_files, 0); /* [FILES-1] */
-	pin_relief_enter(worker);
+	pin_remote_reap_enter(worker);
 	is_done = pin_file_table_sweep(&worker->files, pin_ring_submitted(&worker->ring));
-	pin_relief_leave(worker);
+	pin_remote_reap_leave(worker);
 	if (!is_done) {
 		/* Again in the next loop, when gathered entries are sent. */
 		tell(worker);

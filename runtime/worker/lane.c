@@ -63,7 +63,7 @@ void pin_lane_init(struct pin_shared *shared)
 	}
 	order_tiers(shared);
 	/* Of the last tier, which always has one. */
-	shared->heir = &shared->workers[shared->tiers[plan->tier_count - 1].first_worker];
+	shared->fallback = &shared->workers[shared->tiers[plan->tier_count - 1].first_worker];
 	for (uint32_t i = 0; i < PIN_LANES; i++) {
 		pin_lane_queue_init(&shared->lanes[i], shared->host);
 	}
@@ -128,7 +128,7 @@ void pin_lane_push(struct pin_shared *shared, struct pin_worker *waker, enum pin
 {
 	if (lane == PINION_LANE_NORMAL) {
 		if (waker != NULL) {
-			pin_meter_add(&waker->meter.tasks_shared, count); /* [INTAKE-1] */
+			pin_meter_add(&waker->meter.tasks_shared, count); /* [QLIMIT-1] */
 		}
 		push_normal(shared, waker, list);
 		return;

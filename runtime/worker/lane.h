@@ -28,13 +28,13 @@
  * Room for work from outside: whether the queue of a lane takes more of it, and
  * those who wait until it does.
  *
- * A spawn is admitted here: normal tasks as far as the intake says, those of
- * other lanes by claims of places, then all of them by the gate. A waiter for
- * room is in a queue of waiters, one for each lane, and is admitted by any
+ * A spawn is admitted here: normal tasks as far as the queue limit says, those
+ * of other lanes by claims of places, then all of them by the gate. A waiter
+ * for room is in a queue of waiters, one for each lane, and is admitted by any
  * event that makes room, which then wakes it:
  *
  *     a worker that pops from the lane's queue      pin_room_tell()
- *     a place or an admission given back            pin_room_forgo(), and wake
+ *     a place or an admission given back            pin_room_undo(), and wake
  *     work that has turned out to wait elsewhere    pin_room_note_elsewhere()
  *     the gate's close, which ends all waits        pin_room_close()
  *
@@ -56,7 +56,10 @@ enum {
 	PIN_ROOM_ANSWER, /* in a served waiter's value: 0 or -ESHUTDOWN */
 };
 
-/* Before anything is admitted; after the gate, intake and lanes are set up. */
+/*
+ * Before anything is admitted; after the gate, queue limit and lanes are set
+ * up.
+ */
 void pin_room_init(struct pin_shared *shared);
 
 /* Of lanes that are not normal. */
@@ -72,13 +75,14 @@ static inline uint32_t pin_room_others(const struct pin_room_counts *counts)
 int pin_room_admit_lanes(struct pin_shared *shared, const struct pin_room_counts *counts,
 	struct pinion_full *out_full);
 
-/* As that, where the intake's end as it was known is reached. */
+/* As that, where the queue limit's end as it was known is reached. */
 PIN_APART int pin_room_admit_anew(
 	struct pin_shared *shared, uint32_t count, struct pinion_full *out_full);
 
 static PIN_INLINE enum pin_gate_answer pin_room_try(struct pin_shared *shared, uint32_t count)
 {
-	return pin_gate_admit_until(&shared->gate, count, pin_intake_end(&shared->intake));
+	return pin_gate_admit_until(
+		&shared->gate, count, pin_queue_limit_end(&shared->queue_limit));
 }
 
 /* As pin_room_admit_lanes(), of the normal lane. */
@@ -95,7 +99,7 @@ static PIN_INLINE int pin_room_admit(
 }
 
 /* Gives back the place of one task that was admitted to a lane, not pushed. */
-void pin_room_forgo(struct pin_shared *shared, enum pinion_lane lane);
+void pin_room_undo(struct pin_shared *shared, enum pinion_lane lane);
 
 /*
  * `count` tasks that were admitted are not forgone any more, and never get into

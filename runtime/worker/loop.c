@@ -96,7 +96,8 @@ static uint32_t next_stride(struct pin_worker *worker, uint64_t elapsed_ns, uint
  */
 static uint32_t first_stride(const struct pin_worker *worker)
 {
-	bool is_short = pin_tuner_average_ns(&worker->tuner) < CLOCK_PERIOD_NS / 2;
+	bool is_short =
+		pin_queue_interval_average_ns(&worker->queue_interval) < CLOCK_PERIOD_NS / 2;
 
 	if (worker->is_on_time) {
 		return worker->stride;
@@ -109,9 +110,10 @@ static PIN_INLINE void learn(struct pin_worker *worker, uint64_t start_ns, uint3
 	uint64_t busy_ns = worker->now_ns - start_ns - worker->away_ns;
 
 	worker->untimed_batches = 0;
-	pin_tuner_record(&worker->tuner, busy_ns, polls);
+	pin_queue_interval_record(&worker->queue_interval, busy_ns, polls);
 	pin_spawn_look_soon(worker);
-	pin_meter_set(&worker->meter.look_interval, pin_tuner_interval(&worker->tuner));
+	pin_meter_set(
+		&worker->meter.look_interval, pin_queue_interval_interval(&worker->queue_interval));
 	pin_meter_set(&worker->meter.turn_polls, polls);
 	pin_meter_add(&worker->meter.busy_ns, busy_ns);
 	if (pin_binding_is_due(worker)) {
@@ -123,7 +125,7 @@ static PIN_INLINE void learn(struct pin_worker *worker, uint64_t start_ns, uint3
 /* Something waits to be submitted. */
 static bool has_gathered(const struct pin_worker *worker)
 {
-	return pin_relief_has_gathered(worker) || pin_aside_has_gathered(worker);
+	return pin_remote_reap_has_gathered(worker) || pin_secondary_has_gathered(worker);
 }
 
 /*
@@ -179,7 +181,7 @@ static PIN_INLINE bool look_around(struct pin_worker *worker)
 	if (PIN_UNLIKELY(!pin_inbox_is_empty(&worker->inbox))) {
 		pin_inbox_take(&worker->inbox, &worker->posted);
 	}
-	has_begun = pin_poll_offers(worker);
+	has_begun = pin_poll_external(worker);
 	if (PIN_UNLIKELY(has_begun)) {
 		leave_out(worker);
 	}
@@ -187,7 +189,7 @@ static PIN_INLINE bool look_around(struct pin_worker *worker)
 }
 
 /* Completions on other rings than the first, without waiting. */
-static uint32_t poll_aside(struct pin_worker *worker)
+static uint32_t poll_secondary(struct pin_worker *worker)
 {
 	uint32_t count = 0;
 
@@ -200,15 +202,15 @@ static uint32_t poll_aside(struct pin_worker *worker)
 	return count;
 }
 
-static bool look_aside(struct pin_worker *worker)
+static bool look_secondary(struct pin_worker *worker)
 {
 	bool has_completions;
 
 	/* It may take a while. */
-	if (worker->is_searching && pin_aside_has_gathered(worker)) {
+	if (worker->is_searching && pin_secondary_has_gathered(worker)) {
 		pin_search_succeed(worker);
 	}
-	has_completions = poll_aside(worker) > 0;
+	has_completions = poll_secondary(worker) > 0;
 	if (worker->is_searching && has_completions) {
 		pin_search_succeed(worker);
 	}
@@ -217,8 +219,8 @@ static bool look_aside(struct pin_worker *worker)
 
 static inline void resume_waiting(struct pin_worker *worker)
 {
-	if (PIN_UNLIKELY(pin_flight_may_resume(worker))) {
-		pin_flight_resume(worker);
+	if (PIN_UNLIKELY(pin_requests_may_resume(worker))) {
+		pin_requests_resume(worker);
 	}
 }
 
@@ -227,17 +229,17 @@ static bool look_at_ring(struct pin_worker *worker)
 	bool has_completions = false;
 
 	/* First, as what it refuses goes to the other ring. */
-	if (pin_aside_is_busy(worker)) {
+	if (pin_secondary_is_busy(worker)) {
 		worker->is_on_time = false;
-		has_completions = look_aside(worker);
+		has_completions = look_secondary(worker);
 	}
-	if (pin_relief_has_work(worker)) {
+	if (pin_remote_reap_has_work(worker)) {
 		worker->is_on_time = false;
 		/* It may take a while, as without io_uring. */
-		if (worker->is_searching && pin_relief_has_gathered(worker)) {
+		if (worker->is_searching && pin_remote_reap_has_gathered(worker)) {
 			pin_search_succeed(worker);
 		}
-		has_completions |= pin_flight_poll(worker) > 0;
+		has_completions |= pin_requests_poll(worker) > 0;
 	}
 	resume_waiting(worker);
 	return has_completions;
@@ -254,8 +256,8 @@ static inline bool has_only_submissions(const struct pin_worker *worker)
 		pin_lifo_is_empty(&worker->lifo) && pin_deque_is_drained(&worker->deque) &&
 		worker->unsearched_batches < UNSEARCHED_ROUNDS_MAX && !worker->is_searching &&
 		!pin_shared_has_lanes(worker->shared) &&
-		pin_timers_count(&worker->deadlines) == 0 && !pin_aside_is_busy(worker) &&
-		!worker->ring.is_fallback && pin_relief_has_gathered(worker);
+		pin_timers_count(&worker->deadlines) == 0 && !pin_secondary_is_busy(worker) &&
+		!worker->ring.is_fallback && pin_remote_reap_has_gathered(worker);
 }
 
 /*
@@ -271,7 +273,7 @@ static inline bool go_round(struct pin_worker *worker)
 	worker->unsearched_batches++;
 	worker->untimed_batches++;
 	pin_store_relaxed_u32(&worker->lifo_row, 0);
-	if (pin_flight_poll(worker) == 0) {
+	if (pin_requests_poll(worker) == 0) {
 		return false;
 	}
 	resume_waiting(worker);
@@ -307,7 +309,8 @@ static PIN_INLINE void end_batch(struct pin_worker *worker, uint32_t polls, uint
 	worker->is_on_time = !keeps_time && timed != 0;
 	if (!worker->is_on_time) {
 		worker->untimed_batches++;
-		pin_meter_add(&worker->meter.busy_ns, polls * pin_tuner_average_ns(&worker->tuner));
+		pin_meter_add(&worker->meter.busy_ns,
+			polls * pin_queue_interval_average_ns(&worker->queue_interval));
 	} else {
 		if (timed != polls) {
 			worker->now_ns = worker->shared->host->now_ns();
@@ -315,7 +318,7 @@ static PIN_INLINE void end_batch(struct pin_worker *worker, uint32_t polls, uint
 		learn(worker, start_ns, polls);
 	}
 	if (worker->is_dry) {
-		pin_patience_note_gap(&worker->patience, start_ns - worker->dry_since_ns);
+		pin_spin_note_gap(&worker->spin, start_ns - worker->dry_since_ns);
 		worker->is_dry = false;
 	}
 	share_backlog(worker);
@@ -356,8 +359,10 @@ static bool run_batch(struct pin_worker *worker)
 		if (PIN_UNLIKELY(keeps_time)) {
 			/* It goes on: its tasks so far count as usual ones. */
 			keeps_time = false;
-			start_ns = note_turn(worker, polls * pin_tuner_average_ns(&worker->tuner));
-			before_ns = worker->now_ns - stride * pin_tuner_average_ns(&worker->tuner);
+			start_ns = note_turn(worker,
+				polls * pin_queue_interval_average_ns(&worker->queue_interval));
+			before_ns = worker->now_ns -
+				stride * pin_queue_interval_average_ns(&worker->queue_interval);
 		} else {
 			worker->now_ns = host->now_ns();
 		}
@@ -382,11 +387,11 @@ bool pin_worker_should_yield(struct pin_worker *worker)
 	bool has_completions = false;
 	uint64_t now_ns;
 
-	if (pin_aside_is_busy(worker)) {
-		has_completions = poll_aside(worker) > 0;
+	if (pin_secondary_is_busy(worker)) {
+		has_completions = poll_secondary(worker) > 0;
 	}
-	if (pin_relief_has_work(worker)) {
-		has_completions |= pin_flight_poll(worker) > 0;
+	if (pin_remote_reap_has_work(worker)) {
+		has_completions |= pin_requests_poll(worker) > 0;
 	}
 	now_ns = worker->shared->host->now_ns();
 	if (worker->turn_end_ns == TURN_UNTIMED) {
@@ -433,7 +438,7 @@ static enum pin_step step_out(struct pin_worker *worker)
 
 	worker->is_on_time = false;
 	pin_retire_hand_over(worker);
-	has_run = pin_poll_offers(worker);
+	has_run = pin_poll_external(worker);
 	has_run |= run_bound(worker);
 	has_run |= look_at_ring(worker);
 	if (!has_run) {
@@ -454,7 +459,7 @@ enum pin_step pin_worker_step(struct pin_worker *worker)
 		return PIN_STEP_EXIT;
 	}
 	if (PIN_UNLIKELY(pin_shared_is_stopping(worker->shared)) && !worker->cancel_sent) {
-		pin_flight_stop(worker);
+		pin_requests_stop(worker);
 		pin_wait_cancel_all(worker);
 	}
 	if (PIN_UNLIKELY(pin_retire_is_asked(worker))) {
@@ -465,7 +470,7 @@ enum pin_step pin_worker_step(struct pin_worker *worker)
 	if (!has_run && !worker->is_dry) {
 		worker->is_dry = true;
 		worker->dry_since_ns = worker->now_ns;
-		if (PIN_UNLIKELY(worker->has_bundles)) {
+		if (PIN_UNLIKELY(worker->has_remote_batches)) {
 			pin_worker_send_home(worker);
 		}
 	}
@@ -473,14 +478,14 @@ enum pin_step pin_worker_step(struct pin_worker *worker)
 		return PIN_STEP_RAN;
 	}
 	if (PIN_UNLIKELY(pin_polled_is_busy(worker))) {
-		pin_park_forgo(worker);
+		pin_park_undo(worker);
 		return PIN_STEP_RAN;
 	}
 	if (!pin_search_spin(worker, pin_park_has_work, &link)) {
 		pin_park(worker);
 	} else if (link != NULL) {
 		/* As good as no gap, and reading the clock would be one. */
-		pin_patience_note_gap(&worker->patience, 0);
+		pin_spin_note_gap(&worker->spin, 0);
 		worker->is_dry = false;
 		pin_run_or_cancel(worker, link);
 	}

@@ -83,11 +83,11 @@ static void take_message(struct pin_worker *worker, struct pinion_task *task)
 		}
 		pin_files_take(worker, task);
 	} else {
-		PIN_CHECK(pin_flight_is_message(task));
+		PIN_CHECK(pin_request_is_message(task));
 		if (worker->is_searching) {
 			pin_search_succeed(worker);
 		}
-		pin_flight_take(worker, task);
+		pin_request_take(worker, task);
 	}
 }
 
@@ -109,7 +109,7 @@ bool pin_poll_posted(struct pin_worker *worker)
 /* How many of `limit` go before a check is due. */
 static PIN_INLINE uint32_t polls_to_look(const struct pin_worker *worker, uint32_t limit)
 {
-	uint32_t interval = pin_tuner_interval(&worker->tuner);
+	uint32_t interval = pin_queue_interval_interval(&worker->queue_interval);
 	uint32_t since_look = worker->polls_since_look + 1;
 
 	return since_look >= interval || pin_poll_is_look_due(worker)
@@ -245,7 +245,7 @@ static struct pin_link *relieve_others(struct pin_worker *worker)
 
 	pin_victims_begin(&round, &shared->victims, worker->index, &worker->random);
 	while (link == NULL && pin_victims_next(&round, &index)) {
-		if (pin_flight_relieve(&shared->workers[index], worker)) {
+		if (pin_requests_reap_remote(&shared->workers[index], worker)) {
 			link = pin_deque_pop(&worker->deque);
 		}
 	}
@@ -253,7 +253,7 @@ static struct pin_link *relieve_others(struct pin_worker *worker)
 }
 
 /* Begins requests queued on a stuck worker. */
-static void adopt_offers(struct pin_worker *worker)
+static void adopt_external(struct pin_worker *worker)
 {
 	struct pin_shared *shared = worker->shared;
 	struct pin_victims_round round;
@@ -263,38 +263,38 @@ static void adopt_offers(struct pin_worker *worker)
 	while (pin_victims_next(&round, &index)) {
 		struct pin_worker *victim = &shared->workers[index];
 
-		if (!pin_offers_may_adopt(victim)) {
+		if (!pin_external_may_adopt(victim)) {
 			continue;
 		}
 		pin_search_succeed(worker);
 		pin_meter_add(&worker->meter.steals, 1);
 		pin_meter_add(&worker->meter.tasks_stolen,
-			pin_flight_take_offers(worker, victim, OFFERS_AT_ONCE));
+			pin_requests_take_external(worker, victim, OFFERS_AT_ONCE));
 		/* The chain: more than one worker may begin the rest. */
-		if (!pin_offers_is_empty(victim)) {
+		if (!pin_external_is_empty(victim)) {
 			pin_wake_one(shared, worker);
 		}
 		return;
 	}
 }
 
-bool pin_poll_offers(struct pin_worker *worker)
+bool pin_poll_external(struct pin_worker *worker)
 {
-	if (PIN_LIKELY(pin_offers_is_empty(worker))) {
+	if (PIN_LIKELY(pin_external_is_empty(worker))) {
 		return false;
 	}
 	/* It may take a while, as without io_uring. */
 	if (worker->is_searching) {
 		pin_search_succeed(worker);
 	}
-	return pin_flight_take_offers(worker, worker, OFFERS_AT_ONCE) > 0;
+	return pin_requests_take_external(worker, worker, OFFERS_AT_ONCE) > 0;
 }
 
 static bool is_search_put_off(const struct pin_worker *worker)
 {
 	/* To the device first; there is time to search while it works. */
 	if (worker->unsearched_batches < PIN_UNSEARCHED_BATCHES_MAX &&
-		(pin_relief_has_gathered(worker) || pin_aside_has_gathered(worker))) {
+		(pin_remote_reap_has_gathered(worker) || pin_secondary_has_gathered(worker))) {
 		return true;
 	}
 	/* To count as a searcher writes what all read, each time round. */
@@ -321,7 +321,7 @@ bool pin_poll_others(struct pin_worker *worker)
 		link = relieve_others(worker);
 	}
 	if (link == NULL && worker->is_searching) {
-		adopt_offers(worker);
+		adopt_external(worker);
 	}
 	if (link == NULL) {
 		return false;
@@ -383,7 +383,8 @@ static bool poll_assist(struct pin_worker *worker)
 	for (uint32_t lane = 0; lane < PIN_LANES; lane++) {
 		struct pin_link *link;
 
-		if (pin_worker_serves(worker, lane) || !pin_supply_has_lane(worker->shared, lane)) {
+		if (pin_worker_serves(worker, lane) ||
+			!pin_runnable_has_lane(worker->shared, lane)) {
 			continue;
 		}
 		if (!pin_assist_try_leave(worker)) {

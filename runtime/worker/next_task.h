@@ -97,7 +97,7 @@ bool pin_poll_injected(struct pin_worker *worker);
  * Begins external submissions, before any task could hold them up; whether
  * there were any.
  */
-bool pin_poll_offers(struct pin_worker *worker);
+bool pin_poll_external(struct pin_worker *worker);
 
 /* Other workers' queues, and what else they keep. */
 bool pin_poll_others(struct pin_worker *worker);
@@ -159,8 +159,8 @@ static PIN_INLINE bool pin_poll_lifo(struct pin_worker *worker)
 
 static inline bool pin_poll_is_look_due(const struct pin_worker *worker)
 {
-	return pin_tuner_is_due(
-		&worker->tuner, worker->polls_since_look, worker->now_ns - worker->look_ns);
+	return pin_queue_interval_is_due(&worker->queue_interval, worker->polls_since_look,
+		worker->now_ns - worker->look_ns);
 }
 
 static PIN_INLINE bool pin_poll_own(struct pin_worker *worker)
@@ -288,7 +288,7 @@ static PIN_INLINE void pin_due_look(struct pin_worker *worker)
 	}
 	/* They would be late if the next task should not end soon. */
 	if (pin_timer_next_ns(worker) != PIN_NO_DEADLINE) {
-		pin_sentry_note_kept(worker);
+		pin_watchdog_note_kept(worker);
 	}
 }
 

@@ -19,8 +19,8 @@ static bool has_own_work(const struct pin_worker *worker)
 	return !pin_list_is_empty(&worker->ready) || !pin_list_is_empty(&worker->posted) ||
 		!pin_inbox_is_empty(&worker->timer_cancels) || !pin_lifo_is_empty(&worker->lifo) ||
 		pin_deque_count(&worker->deque) > 0 || !pin_inbox_is_empty(&worker->inbox) ||
-		!pin_injector_is_empty(&worker->offers) || pin_relief_has_work(worker) ||
-		pin_throttle_has_news(worker) || /* [THROTTLE-1] */
+		!pin_injector_is_empty(&worker->external) || pin_remote_reap_has_work(worker) ||
+		pin_device_queue_has_news(worker) || /* [DEVICE-1] */
 		pin_commands_has_work(worker) || pin_load_acquire_u32(&shared->has_ended) != 0 ||
 		pin_load_acquire_u32(&worker->service) != PIN_SERVICE_IN || /* [RETIRE-2] */
 		(pin_shared_is_stopping(shared) && !worker->cancel_sent);
@@ -28,13 +28,13 @@ static bool has_own_work(const struct pin_worker *worker)
 
 bool pin_park_has_work(const struct pin_worker *worker)
 {
-	return has_own_work(worker) || pin_supply_has_own_lanes(worker) ||
+	return has_own_work(worker) || pin_runnable_has_own_lanes(worker) ||
 		!pin_inbox_is_empty(&worker->shared->timer_inbox);
 }
 
 static bool is_quiescent(const struct pin_shared *shared)
 {
-	return !pin_gate_is_open(&shared->gate) && pin_supply_count_left(shared) == 0;
+	return !pin_gate_is_open(&shared->gate) && pin_runnable_count_left(shared) == 0;
 }
 
 bool pin_park_look_for_end(struct pin_shared *shared)
@@ -45,7 +45,7 @@ bool pin_park_look_for_end(struct pin_shared *shared)
 	/* Several may find so at the same time: the first sees to all. */
 	if (pin_exchange_acq_rel_u32(&shared->has_ended, 1) == 0) { /* [END-2] */
 		pin_wake_all(shared);
-		pin_wake_enders(shared);
+		pin_wake_destroy_waiters(shared);
 	}
 	return true;
 }
@@ -53,7 +53,7 @@ bool pin_park_look_for_end(struct pin_shared *shared)
 /* Work that it may run, and others as well: what it was relied on for. */
 static bool sees_shared_work(const struct pin_worker *worker)
 {
-	return pin_supply_has_own_lanes(worker) || pin_search_sees_work(worker) ||
+	return pin_runnable_has_own_lanes(worker) || pin_search_sees_work(worker) ||
 		pin_assist_sees_work(worker);
 }
 
@@ -73,29 +73,29 @@ static uint64_t next_due_ns(struct pin_worker *worker)
 	uint64_t deadline_ns = pin_timer_next_ns(worker);
 	uint64_t own_ns;
 
-	pin_relief_enter(worker);
+	pin_remote_reap_enter(worker);
 	own_ns = pin_timers_next_ns(&worker->deadlines);
-	pin_relief_leave(worker);
+	pin_remote_reap_leave(worker);
 	deadline_ns = own_ns < deadline_ns ? own_ns : deadline_ns;
 	return worker->tick_ns < deadline_ns ? worker->tick_ns : deadline_ns;
 }
 
 static void sleep_in_ring(struct pin_worker *worker, uint64_t deadline_ns)
 {
-	pin_relief_enter(worker);
+	pin_remote_reap_enter(worker);
 	/*
 	 * A worker that was just in its ring may have made room there, taken
 	 * the doorbell out, or found that its poll has ended: then it is armed
 	 * anew with the wait.
 	 */
-	if (!pin_relief_has_room_for_more(worker) &&
-		(!worker->shares_ring || pin_parker_is_parked(&worker->parker))) { /* [RELIEF-1] */
+	if (!pin_remote_reap_has_room_for_more(worker) &&
+		(!worker->shares_ring || pin_parker_is_parked(&worker->parker))) { /* [REAP-1] */
 		if (worker->shares_ring) {
 			pin_ring_prepare_wait(&worker->ring);
 		}
 		pin_ring_wait(&worker->ring, deadline_ns);
 	}
-	pin_relief_leave(worker);
+	pin_remote_reap_leave(worker);
 }
 
 /*
@@ -138,7 +138,7 @@ static bool is_forgotten(const struct pin_worker *worker, enum pin_park_state mo
 {
 	uint32_t rank = pin_victims_rank(&worker->shared->victims, worker->index);
 
-	if (!pin_parker_is_parked(&worker->parker) || pin_relief_has_work(worker) ||
+	if (!pin_parker_is_parked(&worker->parker) || pin_remote_reap_has_work(worker) ||
 		pin_commands_has_work(worker)) {
 		return false;
 	}
@@ -195,24 +195,24 @@ bool pin_park_choose_mode(struct pin_worker *worker, enum pin_park_state *out_mo
 {
 	bool may_park;
 
-	pin_relief_enter(worker);
+	pin_remote_reap_enter(worker);
 	*out_mode = PIN_PARK_FUTEX;
-	may_park = !pin_relief_has_room_for_more(worker);
+	may_park = !pin_remote_reap_has_room_for_more(worker);
 	if (may_park && !worker->ring.is_fallback &&
 		(worker->ring.in_flight > 0 || pin_commands_is_busy(worker))) {
 		*out_mode = PIN_PARK_RING;
 		pin_ring_prepare_wait(&worker->ring);
 		pin_commands_watch(worker);
 	}
-	pin_relief_leave(worker);
+	pin_remote_reap_leave(worker);
 	return may_park;
 }
 
 void pin_park_finish(struct pin_worker *worker)
 {
-	/* [SENTRY-1] [RETIRE-3] */
+	/* [WATCHDOG-1] [RETIRE-3] */
 	worker->rings_due += pin_parker_finish(&worker->parker) ? 1 : 0;
-	pin_sentry_note_awake(worker);
+	pin_watchdog_note_awake(worker);
 }
 
 /*
@@ -231,7 +231,7 @@ static void call_hook(struct pin_worker *worker)
 	pin_hooks_park(worker);
 }
 
-void pin_park_forgo(struct pin_worker *worker)
+void pin_park_undo(struct pin_worker *worker)
 {
 	const struct pin_shared *shared = worker->shared;
 

@@ -5,7 +5,7 @@
  *
  * A ring belongs to its worker, and where rings are shared, to the holder of
  * its lock (ring_lock.h). An external submission is queued on one worker, which
- * is woken (request_offers.c). A cancel from another thread is sent to the
+ * is woken (request_external.c). A cancel from another thread is sent to the
  * owner's inbox. The task carries the message. From its start to its end a
  * request is in one of two lists of the worker: in flight, or waiting for room
  * in the ring. Deadlines are on a wheel that waits have too, and sleep ends for
@@ -38,9 +38,9 @@
  * A cancel of many (PINION_OP_CANCEL) is itself a request: it travels through
  * the inboxes of all workers, its own first, after all earlier messages.
  *
- * [FLIGHT-1] a change of the word -> the next: the thread that moves it on sees
- * the request as it was left, and finds the right inbox. Changes under the lock
- * are ordered by that: [OWNED-1], [OWNED-2].
+ * [REQUEST-1] a change of the word -> the next: the thread that moves it on
+ * sees the request as it was left, and finds the right inbox. Changes under the
+ * lock are ordered by that: [BIASED-1], [BIASED-2].
  */
 #ifndef PIN_WORKER_REQUEST_H
 #define PIN_WORKER_REQUEST_H
@@ -50,55 +50,56 @@
 
 /* ---- states and lists ---- */
 
-enum pin_flight_state {
-	PIN_FLIGHT_IDLE = 0,	  /* -> POSTED, FLYING or CLAIMED by submit */
-	PIN_FLIGHT_POSTED = 1,	  /* -> FLYING by the worker, CANCELLED by cancel */
-	PIN_FLIGHT_FLYING = 2,	  /* -> IDLE by the worker; CANCELLED, ENDING by cancel */
-	PIN_FLIGHT_CANCELLED = 3, /* -> ENDING by the worker */
-	PIN_FLIGHT_ENDING = 4,	  /* -> IDLE by the worker */
-	PIN_FLIGHT_CLAIMED = 5,	  /* -> POSTED, FLYING, or IDLE again, by submit */
+enum pin_request_state {
+	PIN_REQUEST_IDLE = 0,	   /* -> POSTED, FLYING or CLAIMED by submit */
+	PIN_REQUEST_POSTED = 1,	   /* -> FLYING by the worker, CANCELLED by cancel */
+	PIN_REQUEST_FLYING = 2,	   /* -> IDLE by the worker; CANCELLED, ENDING by cancel */
+	PIN_REQUEST_CANCELLED = 3, /* -> ENDING by the worker */
+	PIN_REQUEST_ENDING = 4,	   /* -> IDLE by the worker */
+	PIN_REQUEST_CLAIMED = 5,   /* -> POSTED, FLYING, or IDLE again, by submit */
 };
 
 enum {
-	PIN_FLIGHT_STATE_MASK = 7,
-	PIN_FLIGHT_WORKER_SHIFT = 3,
+	PIN_REQUEST_STATE_MASK = 7,
+	PIN_REQUEST_WORKER_SHIFT = 3,
 };
 
-void pin_flight_init(struct pin_worker *worker);
+void pin_requests_init(struct pin_worker *worker);
 
 /*
  * By any thread but the worker, which is in there for a few instructions only.
  */
-void pin_flight_lock_cancels(struct pin_worker *owner);
+void pin_requests_lock_cancels(struct pin_worker *owner);
 
-static inline uint32_t pin_flight_word(const struct pin_worker *worker, enum pin_flight_state state)
+static inline uint32_t pin_request_word(
+	const struct pin_worker *worker, enum pin_request_state state)
 {
-	return worker->index << PIN_FLIGHT_WORKER_SHIFT | state;
+	return worker->index << PIN_REQUEST_WORKER_SHIFT | state;
 }
 
-static inline enum pin_flight_state pin_flight_state_of(uint32_t word)
+static inline enum pin_request_state pin_request_state_of(uint32_t word)
 {
-	return (enum pin_flight_state)(word & PIN_FLIGHT_STATE_MASK);
+	return (enum pin_request_state)(word & PIN_REQUEST_STATE_MASK);
 }
 
-static inline bool pin_flight_change(struct pin_request *private, uint32_t word, uint32_t to)
+static inline bool pin_request_change(struct pin_request *private, uint32_t word, uint32_t to)
 {
-	return pin_cas_seq_cst_u32(&private->word, &word, to); /* [FLIGHT-1] */
+	return pin_cas_seq_cst_u32(&private->word, &word, to); /* [REQUEST-1] */
 }
 
 /* By the worker that has its message, even if it was sent to another. */
-static inline bool pin_flight_change_own(const struct pin_worker *worker,
-	struct pin_request *private, enum pin_flight_state from, enum pin_flight_state to)
+static inline bool pin_request_change_own(const struct pin_worker *worker,
+	struct pin_request *private, enum pin_request_state from, enum pin_request_state to)
 {
-	uint32_t word = pin_load_acquire_u32(&private->word); /* [FLIGHT-1] */
+	uint32_t word = pin_load_acquire_u32(&private->word); /* [REQUEST-1] */
 
-	return pin_flight_state_of(word) == from &&
-		pin_flight_change(private, word, pin_flight_word(worker, to));
+	return pin_request_state_of(word) == from &&
+		pin_request_change(private, word, pin_request_word(worker, to));
 }
 
-static inline void pin_flight_set(struct pin_request *private, uint32_t word)
+static inline void pin_request_set(struct pin_request *private, uint32_t word)
 {
-	pin_store_release_u32(&private->word, word); /* [FLIGHT-1] */
+	pin_store_release_u32(&private->word, word); /* [REQUEST-1] */
 }
 
 /* ---- waiting for a device ---- */
@@ -110,8 +111,8 @@ static inline void pin_flight_set(struct pin_request *private, uint32_t word)
  * A read or write starts when the rates have been kept and there is credit;
  * else it queues, after others of its file, and is in none of the lists of
  * worker/request.h but this. Rates come first, so credit is never held by a
- * request that may not start yet. The first of a line-up waits for one of
- * these:
+ * request that may not start yet. The first of a device wait queue waits for
+ * one of these:
  *
  *     a rate      until an instant that is known: a timer of the worker's wheel
  *     credit      for the end of another request of this worker on that disk,
@@ -120,17 +121,18 @@ static inline void pin_flight_set(struct pin_request *private, uint32_t word)
  *
  * Credit and changes from others come as a kick: a flag of the worker, set
  * before its sleep is ended. The worker looks at it before it sleeps, as it
- * looks into its inbox, takes the flag off and then looks at all line-ups.
+ * looks into its inbox, takes the flag off and then looks at all device wait
+ * queues.
  *
  *     granter, setter of limits         worker
- *     a  credit, epoch of limits        1  finds neither, lines up
- *     b  nudged := 1 (release)          2  publishes that it sleeps
- *     c  fence; asleep? wake it         3  fence; nudged? look again
+ *     a  credit, epoch of limits        1  finds neither, queues
+ *     b  kicked := 1 (release)          2  publishes that it sleeps
+ *     c  fence; asleep? wake it         3  fence; kicked? look again
  *
- * [THROTTLE-1] a, b -> the worker takes the flag (RMW, acquire): it finds what
- * it was nudged for. b-c against 2-3 is [PARK-1].
+ * [DEVICE-1] a, b -> the worker takes the flag (RMW, acquire): it finds what
+ * it was kicked for. b-c against 2-3 is [PARK-1].
  *
- * The deadline of a request goes on while it is lined up, and ends it there.
+ * The deadline of a request goes on while it is queued, and ends it there.
  * The library's own may set `stops_clock` instead: a file's timeout is the
  * file's, not that of the limits that its user has set.
  *
@@ -138,52 +140,54 @@ static inline void pin_flight_set(struct pin_request *private, uint32_t word)
  * waits for the price of all of it: between two of them it has queued again,
  * and gives its credit back.
  *
- * On the worker, or under its ring's lock: pin_throttle_end() and the calls
+ * On the worker, or under its ring's lock: pin_device_queue_end() and the calls
  * about parts only.
  */
 
-void pin_throttle_init(struct pin_worker *worker);
+void pin_device_queue_init(struct pin_worker *worker);
 
-/* True: it may start now. False: it has lined up. */
-bool pin_throttle_admit(struct pin_worker *worker, struct pinion_request *request);
+/* True: it may start now. False: it has queued. */
+bool pin_device_queue_admit(struct pin_worker *worker, struct pinion_request *request);
 
 /* There are rates for it, which what the page cache has need not keep. */
-bool pin_throttle_has_rates(struct pin_worker *worker, const struct pinion_request *request);
+bool pin_device_queue_has_rates(struct pin_worker *worker, const struct pinion_request *request);
 
 /*
  * For a request in flight, before its next part: that has to be paid for first.
  */
-bool pin_throttle_owes_part(const struct pin_worker *worker, struct pinion_request *request);
+bool pin_device_queue_owes_part(const struct pin_worker *worker, struct pinion_request *request);
 
 /*
- * It lines up for that part, and leaves the device to others meanwhile; it is
+ * It queues for that part, and leaves the device to others meanwhile; it is
  * in no list. By the holder of its ring's lock.
  */
-void pin_throttle_defer_part(
+void pin_device_queue_defer_part(
 	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request);
 
-/* There may be something to start, which pin_throttle_next() returns. */
-static inline bool pin_throttle_has_news(const struct pin_worker *worker)
+/* There may be something to start, which pin_device_queue_next() returns. */
+static inline bool pin_device_queue_has_news(const struct pin_worker *worker)
 {
-	return worker->throttle.must_look || pin_load_relaxed_u32(&worker->nudged) != 0;
+	return worker->device_queue.must_look || pin_load_relaxed_u32(&worker->kicked) != 0;
 }
 
-/* The next that has lined up and may start now, in no list; NULL: none. */
-struct pinion_request *pin_throttle_next(struct pin_worker *worker);
+/* The next that has queued and may start now, in no list; NULL: none. */
+struct pinion_request *pin_device_queue_next(struct pin_worker *worker);
 
-/* For a request that pin_throttle_admit() has seen, by the function below. */
-void pin_throttle_end_admitted(
+/*
+ * For a request that pin_device_queue_admit() has seen, by the function below.
+ */
+void pin_device_queue_end_admitted(
 	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request);
 
 /*
  * A transfer ends, whether it has started or not, while it is still in its
  * list; `taker` is the calling worker.
  */
-static inline void pin_throttle_end(
+static inline void pin_device_queue_end(
 	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request)
 {
-	if (pin_request_of(request)->toll.ledger_place != 0) {
-		pin_throttle_end_admitted(worker, taker, request);
+	if (pin_request_of(request)->cost.account_place != 0) {
+		pin_device_queue_end_admitted(worker, taker, request);
 	}
 }
 
@@ -191,16 +195,16 @@ static inline void pin_throttle_end(
  * On its worker, which leaves and has no transfers any more: others get what it
  * kept. False: credit is being granted to it, with a notification soon.
  */
-bool pin_throttle_give_up(struct pin_worker *worker);
+bool pin_device_queue_give_up(struct pin_worker *worker);
 
-/* On its worker: the time of a line-up has come. */
-void pin_throttle_expire(struct pin_worker *worker, struct pin_timer *timer);
+/* On its worker: the time of a device wait queue has come. */
+void pin_device_queue_expire(struct pin_worker *worker, struct pin_timer *timer);
 
 /* Has each worker look again, as limits are others. Any thread. */
-void pin_throttle_nudge_all(struct pin_shared *shared);
+void pin_device_queue_kick_all(struct pin_shared *shared);
 
 /* Of one disk, all workers together. */
-struct pin_disk_sums pin_throttle_sums(
+struct pin_disk_sums pin_device_queue_sums(
 	const struct pin_shared *shared, const struct pin_disk *disk);
 
 /* ---- submitting ---- */
@@ -221,39 +225,39 @@ int pin_worker_submit(
  * Says to the log, at debug level, which of the requests was refused, and why:
  * which field, which value. Says nothing where none is (-EBUSY). Returns `rc`.
  */
-int pin_flight_explain(const struct pin_shared *shared, struct pinion_request *const *requests,
+int pin_requests_explain(const struct pin_shared *shared, struct pinion_request *const *requests,
 	uint32_t count, int rc);
 
 /*
  * Elsewhere: 0 if all can be submitted, and then they are the library's. Takes
  * back what it did if one cannot.
  */
-int pin_flight_claim(struct pinion_request *const *requests, uint32_t count);
-void pin_flight_disclaim(struct pinion_request *const *requests, uint32_t count);
+int pin_request_claim(struct pinion_request *const *requests, uint32_t count);
+void pin_request_disclaim(struct pinion_request *const *requests, uint32_t count);
 
 /*
  * Sends claimed ones, which were admitted, to `target`, in order. A pool's
  * buffer is lent from here on.
  */
-void pin_flight_post(
+void pin_request_post(
 	struct pin_worker *target, struct pinion_request *const *requests, uint32_t count);
 
 /* Submits requests that wait for room, in order, as far as there is some. */
-void pin_flight_resume(struct pin_worker *worker);
+void pin_requests_resume(struct pin_worker *worker);
 
 /* Whether that might find something. Loads only. */
-static inline bool pin_flight_may_resume(const struct pin_worker *worker)
+static inline bool pin_requests_may_resume(const struct pin_worker *worker)
 {
-	return !pin_flight_list_is_empty(&worker->waiting) || pin_throttle_has_news(worker);
+	return !pin_request_list_is_empty(&worker->waiting) || pin_device_queue_has_news(worker);
 }
 
 /*
  * Begins a posted request that is FLYING now, in no list; in the ring's lock.
  */
-void pin_flight_begin(struct pin_worker *worker, struct pinion_request *request);
+void pin_request_begin(struct pin_worker *worker, struct pinion_request *request);
 
 /* The first part of that, for a request that ends at once. */
-void pin_flight_prepare(struct pin_worker *worker, struct pinion_request *request);
+void pin_request_prepare(struct pin_worker *worker, struct pinion_request *request);
 
 /* ---- completing ---- */
 
@@ -270,52 +274,54 @@ void pin_flight_prepare(struct pin_worker *worker, struct pinion_request *reques
  * On the worker: submits gathered requests and takes in completed ones; returns
  * how many those were.
  */
-uint32_t pin_flight_poll(struct pin_worker *worker);
+uint32_t pin_requests_poll(struct pin_worker *worker);
 
 /*
  * On `taker`, which has nothing to do: the same for the ring of `worker`, if
  * that is stuck and its ring shared. Completed requests go into the taker's
  * deque, or back to their worker's inbox. False: nothing was done.
  */
-bool pin_flight_relieve(struct pin_worker *worker, struct pin_worker *taker);
+bool pin_requests_reap_remote(struct pin_worker *worker, struct pin_worker *taker);
 
 /*
  * A request whose deadline, on the worker's wheel, has come; in the ring's
  * lock.
  */
-void pin_flight_expire(struct pin_worker *worker, struct pin_timer *timer);
+void pin_requests_expire(struct pin_worker *worker, struct pin_timer *timer);
 
 /*
  * On the worker, for a request in flight that no ring may have: part after part
  * as long as rates allow; blocks.
  */
-void pin_flight_carry_out(struct pin_worker *worker, struct pinion_request *request);
+void pin_requests_carry_out(struct pin_worker *worker, struct pinion_request *request);
 
 /* Has a ring of the worker's ask before a long transfer's next part. */
-void pin_flight_ask_parts(struct pin_worker *worker, struct pin_ring *ring);
+void pin_request_ask_parts(struct pin_worker *worker, struct pin_ring *ring);
 
 /* A request that has its result: out of its list, and to its caller. */
-void pin_flight_end(
+void pin_request_end(
 	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request);
 
 /* The same on the worker, with a result. */
-void pin_flight_end_with(struct pin_worker *worker, struct pinion_request *request, int32_t result);
+void pin_request_end_with(
+	struct pin_worker *worker, struct pinion_request *request, int32_t result);
 
 /* Ends it now, or has the kernel do so; the first outcome counts. */
-void pin_flight_abandon(struct pin_worker *worker, struct pinion_request *request, int32_t error);
+void pin_request_abandon_in_flight(
+	struct pin_worker *worker, struct pinion_request *request, int32_t error);
 
 /*
  * Has its task entered, when it is out of its list and IDLE. It is the caller's
  * again as soon as its task is entered. `taker` is the calling worker.
  */
-void pin_flight_hand_over(
+void pin_request_hand_over(
 	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request);
 
 /* On the worker: it has none. */
-static inline bool pin_flight_is_over(const struct pin_worker *worker)
+static inline bool pin_request_is_over(const struct pin_worker *worker)
 {
-	return pin_flight_list_is_empty(&worker->flying) &&
-		pin_flight_list_is_empty(&worker->waiting);
+	return pin_request_list_is_empty(&worker->flying) &&
+		pin_request_list_is_empty(&worker->waiting);
 }
 
 /* ---- cancelling ---- */
@@ -329,23 +335,23 @@ static inline bool pin_flight_is_over(const struct pin_worker *worker)
  * Any thread: 0, or -EALREADY. *out_must_post: the caller must put it on the
  * inbox of worker *out_index. `worker` is the calling one or NULL.
  */
-int pin_flight_cancel(struct pin_shared *shared, struct pin_worker *worker,
+int pin_request_cancel(struct pin_shared *shared, struct pin_worker *worker,
 	struct pinion_request *request, bool *out_must_post, uint32_t *out_index);
 
 /*
  * On the worker, in the ring's lock: asks for the end of all that are on it, or
  * of those of one file; how many those were.
  */
-uint32_t pin_flight_abandon_all(struct pin_worker *worker, const struct pinion_file *file);
+uint32_t pin_requests_abandon_all(struct pin_worker *worker, const struct pinion_file *file);
 
 /*
  * On the worker: asks for the end of those whose file's struct is in a range of
  * memory.
  */
-void pin_flight_abandon_among(struct pin_worker *worker, const void *memory, size_t bytes);
+void pin_requests_abandon_among(struct pin_worker *worker, const void *memory, size_t bytes);
 
 /* Asks for the end of all there is; nothing starts any more. */
-void pin_flight_stop(struct pin_worker *worker);
+void pin_requests_stop(struct pin_worker *worker);
 
 /* ---- secondary rings ---- */
 
@@ -362,37 +368,37 @@ void pin_flight_stop(struct pin_worker *worker);
  */
 
 /* It is on that ring now, and in flight. */
-static inline void pin_aside_enter(struct pin_worker *worker, struct pin_request *private)
+static inline void pin_secondary_enter(struct pin_worker *worker, struct pin_request *private)
 {
-	private->is_aside = true;
-	worker->aside_count++;
-	pin_flight_list_push(&worker->flying, &private->link);
+	private->is_secondary = true;
+	worker->secondary_count++;
+	pin_request_list_push(&worker->flying, &private->link);
 }
 
 /* It has left that ring, and is still in the list. */
-static inline void pin_aside_leave(struct pin_worker *worker, struct pin_request *private)
+static inline void pin_secondary_leave(struct pin_worker *worker, struct pin_request *private)
 {
-	PIN_CHECK(private->is_aside && worker->aside_count > 0);
-	private->is_aside = false;
-	worker->aside_count--;
+	PIN_CHECK(private->is_secondary && worker->secondary_count > 0);
+	private->is_secondary = false;
+	worker->secondary_count--;
 }
 
-static inline bool pin_aside_is_busy(const struct pin_worker *worker)
+static inline bool pin_secondary_is_busy(const struct pin_worker *worker)
 {
-	return PIN_UNLIKELY(worker->aside_count > 0);
+	return PIN_UNLIKELY(worker->secondary_count > 0);
 }
 
-static inline bool pin_aside_ring_has_gathered(const struct pin_ring *ring)
+static inline bool pin_secondary_ring_has_gathered(const struct pin_ring *ring)
 {
 	return ring->in_flight > 0 && pin_ring_unsubmitted(ring) > 0;
 }
 
 /* Of these, some wait to be submitted. */
-static inline bool pin_aside_has_gathered(const struct pin_worker *worker)
+static inline bool pin_secondary_has_gathered(const struct pin_worker *worker)
 {
-	return pin_aside_is_busy(worker) &&
-		(pin_aside_ring_has_gathered(&worker->polled) ||
-			pin_aside_ring_has_gathered(&worker->wide));
+	return pin_secondary_is_busy(worker) &&
+		(pin_secondary_ring_has_gathered(&worker->polled) ||
+			pin_secondary_ring_has_gathered(&worker->wide));
 }
 
 /* ---- messages between workers ---- */
@@ -404,20 +410,20 @@ static inline bool pin_aside_has_gathered(const struct pin_worker *worker)
  */
 
 /* Whether `task` is a request's message rather than a task to be run. */
-static inline bool pin_flight_is_message(const struct pinion_task *task)
+static inline bool pin_request_is_message(const struct pinion_task *task)
 {
 	return task->private_kind == PIN_TASK_REQUEST;
 }
 
 /*
  * On the worker: begins up to `count_max` of those that were posted to `owner`,
- * itself or another (request_offers.c); how many.
+ * itself or another (request_external.c); how many.
  */
-uint32_t pin_flight_take_offers(
+uint32_t pin_requests_take_external(
 	struct pin_worker *worker, struct pin_worker *owner, uint32_t count_max);
 
 /* On the worker, from its inbox: does what the message says. */
-void pin_flight_take(struct pin_worker *worker, struct pinion_task *task);
+void pin_request_take(struct pin_worker *worker, struct pinion_task *task);
 
 /* ---- requests from other threads ---- */
 
@@ -435,14 +441,15 @@ void pin_flight_take(struct pin_worker *worker, struct pinion_task *task);
  * A submitter that queues a request on a worker that is awake makes sure that
  * the watchdog is awake, too:
  *
- *     submitter                           sentry
+ *     submitter                           watchdog
  *     a  push                             1  word := ASLEEP
  *     b  the worker is parked: wake it    2  seq_cst fence
  *     c  else: seq_cst fence              3  some worker is not parked:
  *     d  word is ASLEEP: notify              word := AWAKE, check again later
  *
- * [OFFERS-1] c against 2: of two fences one is first; either d sees that the
- * sentry sleeps, or the sentry sees in 3 the worker that was seen awake in b.
+ * [EXTERNAL-1] c against 2: of two fences one is first; either d sees that the
+ * watchdog sleeps, or the watchdog sees in 3 the worker that was seen awake in
+ * b.
  * [PARK-1] is what a and b are for a worker that goes to sleep.
  *
  * A cancel of many goes from worker to worker and ends requests submitted
@@ -452,7 +459,7 @@ void pin_flight_take(struct pin_worker *worker, struct pinion_task *task);
  * its own submissions. Submissions queued on a worker that has left move to the
  * fallback worker (wake.h), under a lock that each thread takes which is about
  * to move such a cancel there too: so it comes after them.
- * [OFFERS-2] it is counted (RMW) before it is sent -> a worker that it has
+ * [EXTERNAL-2] it is counted (RMW) before it is sent -> a worker that it has
  * been to sees the count (acquire).
  *
  * Source: docs/decisions/stalls.md, "External submissions are queued on a
@@ -462,21 +469,21 @@ void pin_flight_take(struct pin_worker *worker, struct pinion_task *task);
 /*
  * Any thread but a worker's: queues all of `list`, which is not empty, on it.
  */
-void pin_offers_push(struct pin_worker *target, struct pin_list *list);
+void pin_external_push(struct pin_worker *target, struct pin_list *list);
 
 /* Oldest first; NULL: none. By the worker, or the adopter. */
-struct pin_link *pin_offers_pop(struct pin_worker *target);
+struct pin_link *pin_external_pop(struct pin_worker *target);
 
-static inline bool pin_offers_is_empty(const struct pin_worker *worker)
+static inline bool pin_external_is_empty(const struct pin_worker *worker)
 {
-	return pin_injector_is_empty(&worker->offers);
+	return pin_injector_is_empty(&worker->external);
 }
 
 /* By another worker: it is stuck, and what it was offered may be taken. */
-bool pin_offers_may_adopt(const struct pin_worker *worker);
+bool pin_external_may_adopt(const struct pin_worker *worker);
 
 /* From before a cancel of many is sent until it has been everywhere. */
-void pin_offers_hold(struct pin_shared *shared);
-void pin_offers_release(struct pin_shared *shared);
+void pin_external_hold(struct pin_shared *shared);
+void pin_external_release(struct pin_shared *shared);
 
 #endif

@@ -31,7 +31,7 @@ static void hand_over_tasks(struct pin_worker *worker)
 		count++;
 	}
 	if (count > 0) {
-		pin_meter_add(&worker->meter.tasks_shared, count); /* [INTAKE-1] */
+		pin_meter_add(&worker->meter.tasks_shared, count); /* [QLIMIT-1] */
 		pin_injector_push(&shared->injector, &list);
 		pin_wake_one(shared, worker);
 	}
@@ -67,9 +67,9 @@ void pin_retire_hand_over(struct pin_worker *worker)
 static bool has_bound(const struct pin_worker *worker)
 {
 	return worker->waits != NULL || !pin_list_is_empty(&worker->ready) ||
-		!pin_list_is_empty(&worker->posted) || !pin_flight_is_over(worker) ||
-		pin_timers_count(&worker->deadlines) > 0 || worker->throttle.lined_up > 0 ||
-		pin_throttle_has_news(worker) || !pin_list_is_empty(&worker->buffer_queue) ||
+		!pin_list_is_empty(&worker->posted) || !pin_request_is_over(worker) ||
+		pin_timers_count(&worker->deadlines) > 0 || worker->device_queue.lined_up > 0 ||
+		pin_device_queue_has_news(worker) || !pin_list_is_empty(&worker->buffer_queue) ||
 		!pin_list_is_empty(&worker->small_buffer_queue);
 }
 
@@ -78,7 +78,7 @@ bool pin_retire_try_leave(struct pin_worker *worker)
 	struct pin_shared *shared = worker->shared;
 
 	/* Granted credit comes with a kick, and is then passed on. */
-	if (has_bound(worker) || !pin_throttle_give_up(worker)) {
+	if (has_bound(worker) || !pin_device_queue_give_up(worker)) {
 		return false;
 	}
 	PIN_CHECK(pin_lifo_is_empty(&worker->lifo));
@@ -97,9 +97,10 @@ static bool must_stay_awake(const struct pin_worker *worker)
 	const struct pin_shared *shared = worker->shared;
 
 	return !pin_list_is_empty(&worker->ready) || !pin_list_is_empty(&worker->posted) ||
-		!pin_inbox_is_empty(&worker->inbox) || !pin_offers_is_empty(worker) ||
-		!pin_inbox_is_empty(&worker->timer_cancels) || pin_relief_has_work(worker) ||
-		pin_commands_has_work(worker) || pin_throttle_has_news(worker) || /* [THROTTLE-1] */
+		!pin_inbox_is_empty(&worker->inbox) || !pin_external_is_empty(worker) ||
+		!pin_inbox_is_empty(&worker->timer_cancels) || pin_remote_reap_has_work(worker) ||
+		pin_commands_has_work(worker) ||
+		pin_device_queue_has_news(worker) || /* [DEVICE-1] */
 		pin_load_acquire_u32(&shared->has_ended) != 0 ||
 		(pin_shared_is_stopping(shared) && !worker->cancel_sent);
 }
@@ -111,7 +112,7 @@ void pin_retire_sleep(struct pin_worker *worker)
 
 	if (pin_polled_is_busy(worker)) {
 		/* Only its own polling ends requests there. */
-		pin_park_forgo(worker);
+		pin_park_undo(worker);
 		return;
 	}
 	if (!pin_park_choose_mode(worker, &mode) || !pin_parker_prepare(&worker->parker, mode)) {

@@ -19,7 +19,7 @@ static void tell_full(const struct pin_shared *shared, enum pinion_lane lane, ui
 	if (out_full != NULL) {
 		*out_full = (struct pinion_full){
 			.current = saturate(waiting),
-			.max = saturate(shared->intake.limit),
+			.max = saturate(shared->queue_limit.limit),
 			.lane = (uint32_t)lane,
 		};
 	}
@@ -28,16 +28,17 @@ static void tell_full(const struct pin_shared *shared, enum pinion_lane lane, ui
 /* Relaxed: a figure. */
 static int refuse(struct pin_shared *shared, uint32_t count)
 {
-	pin_fetch_add_relaxed_u64(&shared->intake.refused, count);
+	pin_fetch_add_relaxed_u64(&shared->queue_limit.refused, count);
 	return -EAGAIN;
 }
 
 /* ---- the normal lane ---- */
 
-/* The end of the intake as it is now; false: `count` more do not fit. */
-static bool renew_intake(struct pin_shared *shared, uint32_t count, struct pinion_full *out_full)
+/* The end of the queue limit as it is now; false: `count` more do not fit. */
+static bool renew_queue_limit(
+	struct pin_shared *shared, uint32_t count, struct pinion_full *out_full)
 {
-	struct pin_intake_view view = {
+	struct pin_queue_limit_view view = {
 		.admitted = pin_gate_admitted(&shared->gate),
 		.popped = pin_injector_popped(&shared->injector),
 	};
@@ -45,9 +46,9 @@ static bool renew_intake(struct pin_shared *shared, uint32_t count, struct pinio
 
 	for (uint32_t i = 0; i < shared->worker_count; i++) {
 		view.pushed_inside +=
-			pin_meter_read(&shared->workers[i].meter.tasks_shared); /* [INTAKE-1] */
+			pin_meter_read(&shared->workers[i].meter.tasks_shared); /* [QLIMIT-1] */
 	}
-	if (pin_intake_renew(&shared->intake, &view, count, &waiting)) {
+	if (pin_queue_limit_renew(&shared->queue_limit, &view, count, &waiting)) {
 		return true;
 	}
 	tell_full(shared, PINION_LANE_NORMAL, waiting, out_full);
@@ -57,9 +58,9 @@ static bool renew_intake(struct pin_shared *shared, uint32_t count, struct pinio
 PIN_APART int pin_room_admit_anew(
 	struct pin_shared *shared, uint32_t count, struct pinion_full *out_full)
 {
-	bool ever_fits = count <= shared->intake.limit;
+	bool ever_fits = count <= shared->queue_limit.limit;
 
-	while (renew_intake(shared, count, ever_fits ? out_full : NULL)) {
+	while (renew_queue_limit(shared, count, ever_fits ? out_full : NULL)) {
 		switch (pin_room_try(shared, count)) {
 		case PIN_GATE_ADMITTED:
 			return 0;
@@ -80,19 +81,19 @@ static bool claim_places(struct pin_shared *shared, enum pinion_lane lane,
 	uint64_t waiting;
 
 	if (counts->of[lane] == 0 ||
-		pin_lane_queue_claim(
-			&shared->lanes[lane], counts->of[lane], shared->intake.limit, &waiting)) {
+		pin_lane_queue_claim(&shared->lanes[lane], counts->of[lane],
+			shared->queue_limit.limit, &waiting)) {
 		return true;
 	}
 	tell_full(shared, lane, waiting, out_full);
 	return false;
 }
 
-static void forgo_places(
+static void undo_permits(
 	struct pin_shared *shared, enum pinion_lane lane, const struct pin_room_counts *counts)
 {
 	if (counts->of[lane] > 0) {
-		pin_lane_queue_forgo(&shared->lanes[lane], counts->of[lane]);
+		pin_lane_queue_undo(&shared->lanes[lane], counts->of[lane]);
 	}
 }
 
@@ -100,8 +101,9 @@ static void forgo_places(
 static bool has_normal_room(struct pin_shared *shared, uint32_t count, struct pinion_full *out_full)
 {
 	return count == 0 ||
-		pin_gate_admitted(&shared->gate) + count <= pin_intake_end(&shared->intake) ||
-		renew_intake(shared, count, out_full);
+		pin_gate_admitted(&shared->gate) + count <=
+		pin_queue_limit_end(&shared->queue_limit) ||
+		renew_queue_limit(shared, count, out_full);
 }
 
 /* Tasks whose places are claimed; the end is for those of normal alone. */
@@ -112,8 +114,9 @@ static int admit_claimed(struct pin_shared *shared, const struct pin_room_counts
 	uint32_t others_count = pin_room_others(counts);
 
 	do {
-		uint64_t end = normal_count == 0 ? UINT64_MAX
-						 : pin_intake_end(&shared->intake) + others_count;
+		uint64_t end = normal_count == 0
+			? UINT64_MAX
+			: pin_queue_limit_end(&shared->queue_limit) + others_count;
 
 		switch (pin_gate_admit_until(&shared->gate, normal_count + others_count, end)) {
 		case PIN_GATE_ADMITTED:
@@ -123,7 +126,7 @@ static int admit_claimed(struct pin_shared *shared, const struct pin_room_counts
 		case PIN_GATE_FULL:
 			break;
 		}
-	} while (renew_intake(shared, normal_count, out_full));
+	} while (renew_queue_limit(shared, normal_count, out_full));
 	return -EAGAIN;
 }
 
@@ -145,9 +148,9 @@ static int claim_and_admit(struct pin_shared *shared, const struct pin_room_coun
 		if (rc == 0) {
 			return 0;
 		}
-		forgo_places(shared, PINION_LANE_LOW, counts);
+		undo_permits(shared, PINION_LANE_LOW, counts);
 	}
-	forgo_places(shared, PINION_LANE_HIGH, counts);
+	undo_permits(shared, PINION_LANE_HIGH, counts);
 	return rc;
 }
 
@@ -160,7 +163,7 @@ int pin_room_admit_lanes(struct pin_shared *shared, const struct pin_room_counts
 		return -ESHUTDOWN;
 	}
 	for (uint32_t lane = 0; lane < PIN_LANES; lane++) {
-		if (counts->of[lane] > shared->intake.limit) {
+		if (counts->of[lane] > shared->queue_limit.limit) {
 			return -EINVAL;
 		}
 	}
@@ -175,17 +178,17 @@ int pin_room_admit_lanes(struct pin_shared *shared, const struct pin_room_counts
 		: rc;
 }
 
-void pin_room_forgo(struct pin_shared *shared, enum pinion_lane lane)
+void pin_room_undo(struct pin_shared *shared, enum pinion_lane lane)
 {
 	if (lane != PINION_LANE_NORMAL) {
-		pin_lane_queue_forgo(&shared->lanes[lane], 1);
+		pin_lane_queue_undo(&shared->lanes[lane], 1);
 		pin_room_tell(shared, lane);
 	}
 }
 
 void pin_room_note_elsewhere(struct pin_shared *shared, uint32_t count)
 {
-	pin_intake_note_elsewhere(&shared->intake, count);
+	pin_queue_limit_note_elsewhere(&shared->queue_limit, count);
 	pin_room_tell(shared, PINION_LANE_NORMAL);
 }
 

@@ -19,7 +19,7 @@ void pin_shared_stop(struct pin_shared *shared)
 	pin_fetch_or_seq_cst_u32(&shared->alerts, PIN_ALERT_STOPPING);
 	/* A worker that spawns looks at its own slot only. */
 	for (uint32_t i = 0; i < shared->worker_count; i++) {
-		pin_lifo_close(&shared->workers[i].lifo, PIN_DETOUR_STOPPING);
+		pin_lifo_close(&shared->workers[i].lifo, PIN_SLOW_REASON_STOPPING);
 	}
 	pin_gate_close(&shared->gate);
 	pin_wake_all(shared);
@@ -35,7 +35,7 @@ static PIN_APART PIN_COLD void overflow(struct pin_worker *worker, struct pin_li
 	uint32_t count = pin_deque_pop_half(&worker->deque, &half);
 
 	pin_list_push(&half, link);
-	pin_meter_add(&worker->meter.tasks_shared, count + 1); /* [INTAKE-1] */
+	pin_meter_add(&worker->meter.tasks_shared, count + 1); /* [QLIMIT-1] */
 	pin_injector_push(&worker->shared->injector, &half);
 	pin_wake_one(worker->shared, worker);
 	pin_spawn_note_told(worker);
@@ -54,20 +54,21 @@ static void tell(struct pin_worker *worker)
  */
 static void look_for_sleeper(struct pin_worker *worker)
 {
-	struct pin_hoard *hoard = &worker->hoard;
+	struct pin_wake_batch *wake_batch = &worker->wake_batch;
 	struct pin_deque *deque = &worker->deque;
-	uint64_t average_ns = pin_tuner_average_ns(&worker->tuner);
+	uint64_t average_ns = pin_queue_interval_average_ns(&worker->queue_interval);
 
-	if (pin_hoard_is_fence_due(hoard)) {
+	if (pin_wake_batch_is_fence_due(wake_batch)) {
 		tell(worker);
 	} else if (!pin_wake_sees_sleeper(worker->tier)) {
 		pin_deque_set_mark(deque,
-			pin_hoard_note_nobody(hoard, pin_deque_count_known(deque), average_ns));
+			pin_wake_batch_note_nobody(
+				wake_batch, pin_deque_count_known(deque), average_ns));
 	} else if (pin_load_relaxed_u32(&worker->tier->searching) == 0 &&
-		pin_hoard_is_worth_a_wake(hoard, pin_deque_count(deque), average_ns)) {
+		pin_wake_batch_is_worth_a_wake(wake_batch, pin_deque_count(deque), average_ns)) {
 		tell(worker);
 	} else {
-		pin_deque_set_mark(deque, pin_hoard_note_kept(hoard));
+		pin_deque_set_mark(deque, pin_wake_batch_note_kept(wake_batch));
 	}
 }
 
@@ -101,7 +102,7 @@ void pin_spawn_route(struct pin_worker *worker, struct pin_link *link)
 	if (PIN_UNLIKELY((pin_task_of(link)->flags & PIN_TASK_LANES) != 0)) {
 		pin_lane_push_one(worker->shared, worker, pin_task_of(link));
 	} else {
-		pin_sentry_note_kept(worker);
+		pin_watchdog_note_kept(worker);
 		pin_spawn_enqueue(worker, link);
 	}
 }
@@ -115,7 +116,7 @@ void pin_worker_respawn(struct pin_worker *worker, struct pinion_task *task)
 		/* The own queue has no place after its waiting tasks. */
 		share(worker, task);
 	} else {
-		pin_sentry_note_kept(worker);
+		pin_watchdog_note_kept(worker);
 		pin_spawn_enqueue(worker, pin_task_link(task));
 	}
 }
@@ -125,15 +126,15 @@ PIN_APART int pin_spawn_past_slot(struct pin_worker *worker, struct pinion_task 
 	uint32_t reasons = pin_lifo_closed_for(&worker->lifo);
 	struct pin_link *link = pin_task_link(task);
 
-	if ((reasons & PIN_DETOUR_STOPPING) != 0) {
+	if ((reasons & PIN_SLOW_REASON_STOPPING) != 0) {
 		pin_task_release(task);
 		return -ESHUTDOWN;
 	}
-	if (reasons != PIN_DETOUR_UNUSED) { /* in LIFO order it is that, with each spawn */
-		pin_sentry_note_kept(worker);
+	if (reasons != PIN_SLOW_REASON_UNUSED) { /* in LIFO order it is that, with each spawn */
+		pin_watchdog_note_kept(worker);
 	}
 	pin_meter_add(&worker->meter.tasks_spawned, 1);
-	if ((reasons & PIN_DETOUR_UNUSED) == 0) {
+	if ((reasons & PIN_SLOW_REASON_UNUSED) == 0) {
 		link = pin_lifo_replace(&worker->lifo, link);
 		if (link == NULL) {
 			return 0;
@@ -152,7 +153,7 @@ int pin_worker_spawn_batch(
 		return -ESHUTDOWN;
 	}
 	pin_meter_add(&worker->meter.tasks_spawned, count);
-	pin_sentry_note_kept(worker);
+	pin_watchdog_note_kept(worker);
 	for (; queued < count && pin_deque_room(&worker->deque) > 0; queued++) {
 		pin_spawn_enqueue(worker, pin_task_link(tasks[queued]));
 	}
@@ -160,7 +161,7 @@ int pin_worker_spawn_batch(
 		for (uint32_t i = queued; i < count; i++) {
 			pin_list_push(&rest, pin_task_link(tasks[i]));
 		}
-		pin_meter_add(&worker->meter.tasks_shared, count - queued); /* [INTAKE-1] */
+		pin_meter_add(&worker->meter.tasks_shared, count - queued); /* [QLIMIT-1] */
 		pin_injector_push(&worker->shared->injector, &rest);
 		pin_wake_one(worker->shared, worker);
 	}
@@ -209,7 +210,7 @@ int pin_worker_spawn_on(
 void pin_worker_timer_start(struct pin_worker *worker, struct pinion_timer *timer)
 {
 	pin_meter_add(&worker->meter.tasks_spawned, 1);
-	pin_sentry_note_kept(worker);
+	pin_watchdog_note_kept(worker);
 	pin_timer_arm(worker, timer);
 }
 
@@ -221,8 +222,8 @@ static void tell_of_cancel(struct pin_worker *target, struct pin_worker *worker)
 {
 	pin_wake_worker(target, worker);
 	if (!pin_parker_is_parked(&target->parker)) {
-		pin_fence_seq_cst(); /* [OFFERS-1] */
-		pin_sentry_tell_of_other(target->shared);
+		pin_fence_seq_cst(); /* [EXTERNAL-1] */
+		pin_watchdog_tell_of_other(target->shared);
 	}
 }
 
@@ -242,7 +243,7 @@ void pin_worker_timer_cancelled(
 	struct pin_link *link = pin_task_link(&timer->task);
 
 	if (target == worker) {
-		pin_sentry_note_kept(worker);
+		pin_watchdog_note_kept(worker);
 		pin_timer_drop(worker, timer);
 	} else if (is_taken_off(target, timer)) {
 		pin_inbox_push(&target->shared->timer_inbox, link);

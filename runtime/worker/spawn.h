@@ -30,7 +30,7 @@ void pin_spawn_enqueue(struct pin_worker *worker, struct pin_link *link);
 /* A sleeper was woken for this worker's queue: its spawns are announced. */
 static inline void pin_spawn_note_told(struct pin_worker *worker)
 {
-	pin_deque_set_mark(&worker->deque, pin_hoard_note_told(&worker->hoard));
+	pin_deque_set_mark(&worker->deque, pin_wake_batch_note_told(&worker->wake_batch));
 }
 
 /* The next spawn checks whether any worker sleeps. */
@@ -39,7 +39,8 @@ static inline void pin_spawn_look_soon(struct pin_worker *worker)
 	uint32_t unspent = pin_deque_until_mark(&worker->deque);
 
 	if (unspent > 0) {
-		pin_deque_set_mark(&worker->deque, pin_hoard_look_soon(&worker->hoard, unspent));
+		pin_deque_set_mark(
+			&worker->deque, pin_wake_batch_look_soon(&worker->wake_batch, unspent));
 	}
 }
 

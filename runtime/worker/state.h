@@ -31,13 +31,13 @@
 #include "runtime/queue/biased_lock.h"
 #include "runtime/queue/deque.h"
 #include "runtime/queue/gate.h"
-#include "runtime/queue/gate_intake.h"
 #include "runtime/queue/idle_set.h"
 #include "runtime/queue/inbox.h"
 #include "runtime/queue/injector.h"
 #include "runtime/queue/lane_queue.h"
 #include "runtime/queue/lifo_slot.h"
 #include "runtime/queue/parker.h"
+#include "runtime/queue/queue_limit.h"
 #include "runtime/queue/timer_wheel.h"
 #include "runtime/queue/wait_queue.h"
 #include "runtime/worker/probes.h"
@@ -86,7 +86,7 @@ enum pin_task_kind {
 	PIN_TASK_REQUEST = 5, /* the message of a request: worker/request.h */
 	PIN_TASK_LANDED = 6,  /* a request that is over: run whatever happens */
 	PIN_TASK_FILES = 7,   /* a worker is to let go of closed files: worker/worker.h */
-	PIN_TASK_TOLL = 8,    /* no task; a timer's: the time of a line-up: worker/request.h */
+	PIN_TASK_TOLL = 8,    /* no task; a timer's: device queue: worker/request.h */
 };
 
 enum {
@@ -238,7 +238,7 @@ enum pin_running {
 	PIN_RUNNING_HOOK,     /* one of the configuration's, which is no task */
 };
 
-/* What the sentry has seen of a worker, and said of all: watchdog.c. */
+/* What the watchdog has seen of a worker, and said of all: watchdog.c. */
 struct pin_stall {
 	uint64_t signs;	     /* of life, at the last check */
 	uint64_t since_ns;   /* there were no others */
@@ -253,8 +253,8 @@ struct pin_stalls {
 	uint64_t period_ns;    /* since when the lines below count */
 	uint32_t lines;
 	uint32_t skipped;
-	struct pin_atomic_u64 ring_count; /* [W:sentry R:any] of rings */
-	struct pin_atomic_u64 ring_ns;	  /* [W:sentry R:any] and how long they lasted */
+	struct pin_atomic_u64 ring_count; /* [W:watchdog R:any] of rings */
+	struct pin_atomic_u64 ring_ns;	  /* [W:watchdog R:any] and how long they lasted */
 };
 
 /* What makes another way of each task's usual one; each is set once. */
@@ -264,10 +264,10 @@ enum pin_alert {
 };
 
 /* Why a spawn does not go through the LIFO slot: bits of its `closed`. */
-enum pin_detour {
-	PIN_DETOUR_UNUSED = 2,	 /* there are no polls of it; set once */
-	PIN_DETOUR_TELL = 4,	 /* the sentry, before anything is kept; by the owner */
-	PIN_DETOUR_STOPPING = 8, /* it is refused; set once */
+enum pin_slow_reason {
+	PIN_SLOW_REASON_UNUSED = 2,   /* there are no polls of it; set once */
+	PIN_SLOW_REASON_TELL = 4,     /* the watchdog, before anything is kept; by the owner */
+	PIN_SLOW_REASON_STOPPING = 8, /* it is refused; set once */
 };
 
 /* What all workers of a runtime have in common. */
@@ -301,9 +301,9 @@ struct pin_shared {
 	/* [W:makers and enders of pools R:workers] struct pin_pool *, or 0 */
 	struct pin_atomic_u64 pools[PIN_POOLS_MAX];
 	struct pin_atomic_u32 has_pools; /* there is, or was, one */
-	struct pin_lock forward_lock;	 /* rank 3; offers on their way to the heir */
+	struct pin_lock forward_lock;	 /* rank 3; offers on their way to the fallback worker */
 	struct pin_lock pools_lock;	 /* rank 1; of arenas' pieces */
-	struct pin_lock rings_lock; /* of a thread pool: no ring goes while the sentry reads it */
+	struct pin_lock rings_lock; /* of a thread pool: no ring goes while the watchdog reads it */
 	/* [lock:pools_lock] those who wait for each pool's, or NULL */
 	struct pin_waiters *pool_waiters[PIN_POOLS_MAX];
 	/* [const] after start */
@@ -311,16 +311,16 @@ struct pin_shared {
 	uint8_t tier_order[PIN_TIERS_MAX]; /* in which they are woken: few lanes first */
 	uint32_t tier_count;
 	bool is_thread_pool;		   /* made by pinion_thread_pool_create() */
-	struct pin_worker *heir;	   /* gets the work left for workers that are OUT; stays */
+	struct pin_worker *fallback;	   /* gets the work left for workers that are OUT; stays */
 	struct pin_atomic_u32 is_resizing; /* [W:resizer R:resizers] one at a time */
 	struct pin_atomic_u32 alerts;	   /* [W:any R:any] bits of enum pin_alert */
-	bool has_sentry;
-	bool has_sentry_thread;	  /* for that, or for stalled tasks */
-	struct pin_stalls stalls; /* [own] the sentry's */
-	pthread_t sentry_thread;
+	bool has_watchdog;
+	bool has_watchdog_thread; /* for that, or for stalled tasks */
+	struct pin_stalls stalls; /* [own] the watchdog's */
+	pthread_t watchdog_thread;
 	/* [W:any R:any], each in its own line or rarely written */
 	struct pin_gate gate PIN_CACHE_ALIGNED;
-	struct pin_intake intake; /* of the injector; beside the gate on purpose */
+	struct pin_queue_limit queue_limit; /* of the injector; beside the gate on purpose */
 	struct pin_injector injector PIN_CACHE_ALIGNED;
 	/*
 	 * By enum pinion_lane; of normal, which is `injector`, only the
@@ -333,16 +333,16 @@ struct pin_shared {
 	struct pin_atomic_u32 wake_start; /* PINION_WAKE_ROTATE: after the last one woken */
 	struct pin_atomic_u32 next_request_worker PIN_CACHE_ALIGNED; /* for outside ones */
 	struct pin_atomic_u32 pool_searches; /* theirs, see buffers.c; [W:any R:enders of pools] */
-	struct pin_atomic_u32 sentry PIN_CACHE_ALIGNED; /* enum pin_sentry_state, a futex */
-	struct pin_inbox timer_inbox PIN_CACHE_ALIGNED; /* any worker takes all of it */
-	struct pin_atomic_u32 started_count;		/* futex of the creator */
+	struct pin_atomic_u32 watchdog PIN_CACHE_ALIGNED; /* enum pin_watchdog_state, a futex */
+	struct pin_inbox timer_inbox PIN_CACHE_ALIGNED;	  /* any worker takes all of it */
+	struct pin_atomic_u32 started_count;		  /* futex of the creator */
 	/*
 	 * The first arena, and the address after the last: buffers.c; 0: not
 	 * yet.
 	 */
 	struct pin_atomic_u64 arenas_start;
 	struct pin_atomic_u64 arenas_beyond;
-	struct pin_atomic_u32 cancels;	 /* [W:any R:any] of many, under way: request_offers.c */
+	struct pin_atomic_u32 cancels;	 /* [W:any R:any] of many, under way: request_external.c */
 	struct pin_atomic_u32 has_ended; /* set once, by the last worker; a futex */
 	struct pin_atomic_u32 first_failure; /* its errno; 0: none yet */
 	/* [W:outside R:destroyer] threads about to end a wait: worker/wait.h */
@@ -358,13 +358,13 @@ struct pin_buffer_waiter {
 };
 
 /* Its transfers between submission and start: device_queue.c. */
-struct pin_throttle {
-	uint32_t ledger_count;
-	uint32_t lined_up; /* requests, in all line-ups */
+struct pin_device_queue {
+	uint32_t account_count;
+	uint32_t lined_up; /* requests, in all device wait queues */
 	bool must_look;	   /* one of them may start */
 	struct pin_allowance allowance;
 	struct pin_lines lines;
-	struct pin_ledger ledgers[PIN_LEDGERS];
+	struct pin_account accounts[PIN_LEDGERS];
 };
 
 /* What a worker knows of its affinity: binding.c. */
@@ -395,28 +395,28 @@ struct pin_worker {
 	struct pin_parker parker PIN_CACHE_ALIGNED;
 	struct pin_inbox inbox;
 	struct pin_inbox timer_cancels; /* of its timers; the holder of their lock takes them */
-	struct pin_injector offers;	/* from outside: request_offers.c */
+	struct pin_injector external;	/* from outside: request_external.c */
 	struct pin_atomic_u32 service;	/* enum pin_service */
 	struct pin_atomic_u32 is_bound; /* [W:owner R:any] to its CPUs, now: binding.c */
-	struct pin_atomic_u32 nudged;	/* to look at its line-ups: device_queue.c */
+	struct pin_atomic_u32 kicked;	/* to look at its device wait queues: device_queue.c */
 	struct pin_atomic_u32 rung; /* [W:wakers R:resizer] doorbells, of a thread pool: retire.c */
-	uint64_t sentry_ended_tasks;		/* [own] the watchdog's: at its last check */
+	uint64_t watchdog_ended_tasks;		/* [own] the watchdog's: at its last check */
 	struct pin_stall stall;			/* [own] the watchdog's */
 	struct pin_stall ring_stall;		/* [own] the watchdog's, of its ring */
-	struct pin_lifo lifo PIN_CACHE_ALIGNED; /* closed by enum pin_detour */
-	struct pin_owned timers_lock;
-	struct pin_owned ring_lock;	      /* if `shares_ring`: ring_lock.h */
+	struct pin_lifo lifo PIN_CACHE_ALIGNED; /* closed by enum pin_slow_reason */
+	struct pin_biased_lock timers_lock;
+	struct pin_biased_lock ring_lock;     /* if `shares_ring`: ring_lock.h */
 	struct pin_atomic_u32 gathered_count; /* [W:lock holder R:any] not submitted */
 	struct pin_atomic_u32 ring_is_open;   /* [W:owner, resizer R:any] ring_lock.h, retire.c */
-	struct pin_atomic_u32 wide_is_open;   /* [W:owner, resizer R:sentry] watchdog.c, retire.c */
-	struct pin_owned cancels;	      /* of requests in flight: worker/request.h */
+	struct pin_atomic_u32 wide_is_open; /* [W:owner, resizer R:watchdog] watchdog.c, retire.c */
+	struct pin_biased_lock cancels;	    /* of requests in flight: worker/request.h */
 	struct pin_atomic_u32 has_closed_files; /* [W:any R:owner] worker/worker.h */
 	struct pinion_task files_message;	/* in the inbox while that is set */
 	struct pin_atomic_u64 timer_ns; /* [W:lock holder R:any] when the first is due, a guess */
 	/* [W:owner R:any] */
 	struct pin_meter meter;
 	struct pin_atomic_u64 job; /* [W:owner, enders R:enders] in its `run`: task/admission.h */
-	/* [W:owner R:sentry] */
+	/* [W:owner R:watchdog] */
 	struct pin_atomic_u64 running;	    /* the task or callback it is in, or was in last */
 	struct pin_atomic_u32 running_lane; /* and its lane */
 	struct pin_atomic_u32 life;	    /* watchdog.c */
@@ -429,7 +429,7 @@ struct pin_worker {
 	/* [own] */
 	struct pin_list ready;	/* tasks bound to this worker, completions first of all */
 	struct pin_list posted; /* taken from the inbox */
-	struct pin_tuner tuner;
+	struct pin_queue_interval queue_interval;
 	struct pin_wait_entry *waits; /* begun here and not over */
 	struct pin_random random;
 	struct pin_lane_turns lanes;
@@ -439,34 +439,34 @@ struct pin_worker {
 	uint64_t tick_ns;     /* when the next tick is due */
 	struct pin_binding binding;
 	uint64_t dry_since_ns;
-	struct pin_patience patience;
+	struct pin_spin spin;
 	uint32_t turn;		   /* which of the own queues comes first */
 	uint32_t polls_since_look; /* into the injector */
 	uint32_t untimed_batches;  /* in a row */
 	uint32_t stride;	   /* tasks to the next reading of the clock, at the last one */
 	uint32_t unsearched_batches;
 	struct pin_atomic_u32 lifo_row; /* [W:owner R:any] polls of the slot in a row */
-	struct pin_hoard hoard;
+	struct pin_wake_batch wake_batch;
 	bool is_searching; /* and counted as such */
 	bool is_free;	   /* and counted as such: wake_assist.c */
 	bool is_dry;	   /* has found nothing to run since `dry_since_ns` */
 	bool is_on_time;   /* `now_ns` was read after the last task, and nothing done since */
 	bool cancel_sent;
-	uint32_t rings_due; /* doorbells for it so far, `rung` when all have rung */
-	bool has_timers;    /* perhaps, on its wheel */
-	bool has_bundles;   /* perhaps, of buffers that are to go home */
+	uint32_t rings_due;	 /* doorbells for it so far, `rung` when all have rung */
+	bool has_timers;	 /* perhaps, on its wheel */
+	bool has_remote_batches; /* perhaps, of buffers that are to go home */
 	/* [own]; [lock:ring_lock] if `shares_ring` */
 	struct pin_ring ring;
 	struct pin_file_table files;
-	struct pin_flight_link flying;	/* requests from their start to their end */
-	struct pin_flight_link waiting; /* those that wait for room in the ring */
-	struct pin_timers deadlines;	/* of requests and waits; no other thread takes them */
-	struct pin_throttle throttle;
+	struct pin_request_link flying;	 /* requests from their start to their end */
+	struct pin_request_link waiting; /* those that wait for room in the ring */
+	struct pin_timers deadlines;	 /* of requests and waits; no other thread takes them */
+	struct pin_device_queue device_queue;
 	/* [own] */
 	struct pin_ring polled; /* not initialised: there is none */
 	struct pin_ring wide;	/* not initialised: there is none; extra_rings.c */
 	enum pin_commands_way commands_way;
-	uint32_t aside_count; /* requests on these two: request.h */
+	uint32_t secondary_count; /* requests on these two: request.h */
 	struct pin_arena arena;
 	struct pin_pool buffers;
 	struct pin_pool small_buffers;
@@ -485,8 +485,8 @@ struct pin_worker {
 	uint32_t fault_lines_skipped;
 	int panic_error; /* of the task that is being unwound, or 0 */
 	enum pin_running running_kind;
-	enum pin_landing landing; /* not accounted for yet */
-	struct pin_guard *guard;  /* what does not return leads back there; NULL: none */
+	enum pin_unwind_result unwind_result; /* not accounted for yet */
+	struct pin_guard *guard; /* what does not return leads back there; NULL: none */
 	struct pin_cached cached;
 };
 

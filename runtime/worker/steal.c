@@ -181,7 +181,7 @@ struct pin_link *pin_search_others(struct pin_worker *worker)
 bool pin_search_sees_work(const struct pin_worker *worker)
 {
 	return pin_worker_serves(worker, PINION_LANE_NORMAL) &&
-		pin_supply_has_queued(worker->shared);
+		pin_runnable_has_queued(worker->shared);
 }
 
 /*
@@ -224,8 +224,8 @@ static bool may_spin(const struct pin_worker *worker)
 bool pin_search_spin(struct pin_worker *worker, bool (*has_work)(const struct pin_worker *worker),
 	struct pin_link **out_link)
 {
-	struct pin_patience *patience = &worker->patience;
-	uint32_t looks = may_spin(worker) ? pin_patience_ask(patience, worker->now_ns) : 0;
+	struct pin_spin *spin = &worker->spin;
+	uint32_t looks = may_spin(worker) ? pin_spin_ask(spin, worker->now_ns) : 0;
 	bool is_thief =
 		worker->shared->worker_count > 1 && pin_worker_serves(worker, PINION_LANE_NORMAL);
 	uint32_t stride = is_thief ? PIN_SEARCH_LOOKS_TO_FULL : 1;
@@ -236,13 +236,13 @@ bool pin_search_spin(struct pin_worker *worker, bool (*has_work)(const struct pi
 		*out_link = is_thief ? steal_awaited(worker) : NULL;
 		if (*out_link != NULL || (is_thief && has_been_given(worker)) ||
 			(i % stride == 0 && has_work(worker))) {
-			pin_patience_note_catch(patience, i, worker->now_ns);
+			pin_spin_note_catch(spin, i, worker->now_ns);
 			pin_meter_add(&worker->meter.spin_hits, 1);
 			return true;
 		}
 	}
 	if (looks > 0) {
-		pin_patience_note_miss(patience, worker->now_ns);
+		pin_spin_note_miss(spin, worker->now_ns);
 	}
 	return false;
 }

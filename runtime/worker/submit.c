@@ -29,7 +29,7 @@ static PIN_INLINE void settle(struct pin_worker *worker, struct pinion_request *
 {
 	struct pin_request *private = pin_request_of(request);
 
-	private->toll = (struct pin_request_toll){0};
+	private->cost = (struct pin_request_cost){0};
 	if (PIN_UNLIKELY(worker->shares_ring)) {
 		private->uses_own_buffer = pin_worker_owns_entry(worker, private->lent);
 	}
@@ -76,7 +76,7 @@ static PIN_APART bool lend_posted(struct pin_worker *worker, struct pinion_reque
 	return is_sound;
 }
 
-void pin_flight_prepare(struct pin_worker *worker, struct pinion_request *request)
+void pin_request_prepare(struct pin_worker *worker, struct pinion_request *request)
 {
 	pin_request_reset(request);
 	if (pin_request_moves_bytes(request)) {
@@ -90,18 +90,18 @@ static PIN_APART void wait_or_call(struct pin_worker *worker, struct pinion_requ
 	struct pin_request *private = pin_request_of(request);
 
 	if (pin_request_is_beyond(&worker->ring, request)) {
-		pin_flight_list_push(&worker->flying, &private->link);
-		pin_flight_carry_out(worker, request);
+		pin_request_list_push(&worker->flying, &private->link);
+		pin_requests_carry_out(worker, request);
 		return;
 	}
 	private->is_waiting = true;
-	pin_flight_list_push(&worker->waiting, &private->link);
+	pin_request_list_push(&worker->waiting, &private->link);
 }
 
 static PIN_INLINE void enter_ring(struct pin_worker *worker, struct pinion_request *request)
 {
 	if (PIN_LIKELY(pin_request_submit(&worker->ring, request))) {
-		pin_flight_list_push(&worker->flying, &pin_request_of(request)->link);
+		pin_request_list_push(&worker->flying, &pin_request_of(request)->link);
 	} else {
 		wait_or_call(worker, request);
 	}
@@ -113,8 +113,8 @@ static PIN_APART void launch_special(struct pin_worker *worker, struct pinion_re
 		pin_commands_begin(worker, request);
 		return;
 	}
-	pin_flight_list_push(&worker->flying, &pin_request_of(request)->link);
-	pin_flight_carry_out(worker, request);
+	pin_request_list_push(&worker->flying, &pin_request_of(request)->link);
+	pin_requests_carry_out(worker, request);
 }
 
 /* A transfer, when what it had to wait for before its ring has come. */
@@ -143,12 +143,12 @@ static PIN_APART bool begin_by_time(struct pin_worker *worker, struct pinion_req
 		}
 	}
 	if (!is_in_time || worker->cancel_sent) {
-		pin_flight_list_push(&worker->flying, &private->link);
-		pin_flight_end_with(worker, request, is_in_time ? -ECANCELED : -ETIME);
+		pin_request_list_push(&worker->flying, &private->link);
+		pin_request_end_with(worker, request, is_in_time ? -ECANCELED : -ETIME);
 		return false;
 	}
 	if (pin_request_has(request, PIN_OP_WAITS)) {
-		pin_flight_list_push(&worker->flying, &private->link);
+		pin_request_list_push(&worker->flying, &private->link);
 		return false;
 	}
 	return true;
@@ -177,11 +177,11 @@ static PIN_INLINE void begin_lent(struct pin_worker *worker, struct pinion_reque
 		return;
 	}
 	if (!pin_request_is_special(request) && pin_cached_is_worth_it(&worker->cached, request) &&
-		(comes_alone(worker) || pin_throttle_has_rates(worker, request)) &&
+		(comes_alone(worker) || pin_device_queue_has_rates(worker, request)) &&
 		pin_cached_read(&worker->cached, &worker->meter, request)) {
-		pin_flight_list_push(&worker->flying, &pin_request_of(request)->link);
-		pin_flight_end(worker, worker, request);
-	} else if (PIN_LIKELY(pin_throttle_admit(worker, request))) {
+		pin_request_list_push(&worker->flying, &pin_request_of(request)->link);
+		pin_request_end(worker, worker, request);
+	} else if (PIN_LIKELY(pin_device_queue_admit(worker, request))) {
 		launch(worker, request);
 	}
 }
@@ -189,8 +189,8 @@ static PIN_INLINE void begin_lent(struct pin_worker *worker, struct pinion_reque
 /* It would write into what others are given, or read what they write. */
 static PIN_APART void refuse_memory(struct pin_worker *worker, struct pinion_request *request)
 {
-	pin_flight_list_push(&worker->flying, &pin_request_of(request)->link);
-	pin_flight_end_with(worker, request, -EFAULT);
+	pin_request_list_push(&worker->flying, &pin_request_of(request)->link);
+	pin_request_end_with(worker, request, -EFAULT);
 }
 
 static PIN_APART void begin_transfer(struct pin_worker *worker, struct pinion_request *request)
@@ -223,7 +223,7 @@ static PIN_INLINE void begin(struct pin_worker *worker, struct pinion_request *r
 	}
 }
 
-void pin_flight_begin(struct pin_worker *worker, struct pinion_request *request)
+void pin_request_begin(struct pin_worker *worker, struct pinion_request *request)
 {
 	PIN_TRACE3(request_submit, worker->index, request, request->op);
 	pin_request_reset(request);
@@ -241,14 +241,14 @@ static inline int check(const struct pinion_request *request)
 
 	if (PIN_UNLIKELY(rc == 0 &&
 		    (!pin_task_is_idle(&request->task) ||
-			    pin_flight_state_of(pin_load_acquire_u32(&private->word)) !=
-				    PIN_FLIGHT_IDLE))) {
+			    pin_request_state_of(pin_load_acquire_u32(&private->word)) !=
+				    PIN_REQUEST_IDLE))) {
 		rc = -EBUSY;
 	}
 	return rc;
 }
 
-int pin_flight_explain(const struct pin_shared *shared, struct pinion_request *const *requests,
+int pin_requests_explain(const struct pin_shared *shared, struct pinion_request *const *requests,
 	uint32_t count, int rc)
 {
 	struct pin_refusal why;
@@ -279,7 +279,7 @@ int pin_flight_explain(const struct pin_shared *shared, struct pinion_request *c
 static PIN_APART int refuse_request(
 	struct pin_worker *worker, struct pinion_request *request, int rc)
 {
-	return pin_flight_explain(worker->shared, &request, 1, rc);
+	return pin_requests_explain(worker->shared, &request, 1, rc);
 }
 
 /* To the end of this worker's messages, after all that came before. */
@@ -287,7 +287,7 @@ static void post_to_self(struct pin_worker *worker, struct pinion_request *reque
 {
 	pin_inbox_take(&worker->inbox, &worker->posted);
 	request->task.private_kind = PIN_TASK_REQUEST;
-	pin_flight_set(pin_request_of(request), pin_flight_word(worker, PIN_FLIGHT_POSTED));
+	pin_request_set(pin_request_of(request), pin_request_word(worker, PIN_REQUEST_POSTED));
 	pin_list_push(&worker->posted, pin_task_link(&request->task));
 }
 
@@ -295,7 +295,7 @@ static PIN_APART void submit_cancel(struct pin_worker *worker, struct pinion_req
 {
 	pin_request_of(request)->hops_left = worker->shared->worker_count;
 	request->result = 0;
-	pin_offers_hold(worker->shared);
+	pin_external_hold(worker->shared);
 	post_to_self(worker, request);
 }
 
@@ -307,7 +307,7 @@ static PIN_INLINE void submit_one(struct pin_worker *worker, struct pinion_reque
 		submit_cancel(worker, request);
 		return;
 	}
-	pin_flight_set(pin_request_of(request), pin_flight_word(worker, PIN_FLIGHT_FLYING));
+	pin_request_set(pin_request_of(request), pin_request_word(worker, PIN_REQUEST_FLYING));
 	begin(worker, request);
 }
 
@@ -322,8 +322,8 @@ static bool needs_entry(const struct pinion_request *request)
  */
 static PIN_INLINE bool has_entries(const struct pin_worker *worker, uint32_t count)
 {
-	return pin_ring_has_room(&worker->ring, count + worker->throttle.lined_up) &&
-		pin_flight_list_is_empty(&worker->waiting);
+	return pin_ring_has_room(&worker->ring, count + worker->device_queue.lined_up) &&
+		pin_request_list_is_empty(&worker->waiting);
 }
 
 static bool has_room(
@@ -344,14 +344,14 @@ static int submit_checked(
 	bool is_taken;
 
 	if (PIN_UNLIKELY(worker->shares_ring)) {
-		pin_sentry_note_kept(worker);
+		pin_watchdog_note_kept(worker);
 	}
-	pin_relief_enter(worker);
+	pin_remote_reap_enter(worker);
 	is_taken = has_room(worker, requests, count);
 	for (uint32_t i = 0; i < count && is_taken; i++) {
 		submit_one(worker, requests[i]);
 	}
-	pin_relief_leave(worker);
+	pin_remote_reap_leave(worker);
 	return is_taken ? 0 : -EAGAIN;
 }
 
@@ -382,7 +382,7 @@ int pin_worker_submit_one(struct pin_worker *worker, struct pinion_request *requ
 static void release_all(struct pinion_request *const *requests, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
-		pin_flight_set(pin_request_of(requests[i]), PIN_FLIGHT_IDLE);
+		pin_request_set(pin_request_of(requests[i]), PIN_REQUEST_IDLE);
 	}
 }
 
@@ -396,7 +396,7 @@ static int claim_all(struct pinion_request *const *requests, uint32_t count)
 			release_all(requests, i);
 			return rc;
 		}
-		pin_flight_set(pin_request_of(requests[i]), PIN_FLIGHT_CLAIMED);
+		pin_request_set(pin_request_of(requests[i]), PIN_REQUEST_CLAIMED);
 	}
 	return 0;
 }
@@ -411,7 +411,7 @@ int pin_worker_submit(
 	}
 	rc = claim_all(requests, count);
 	if (PIN_UNLIKELY(rc < 0)) {
-		return pin_flight_explain(worker->shared, requests, count, rc);
+		return pin_requests_explain(worker->shared, requests, count, rc);
 	}
 	rc = submit_checked(worker, requests, count);
 	if (PIN_UNLIKELY(rc < 0)) {
@@ -420,7 +420,7 @@ int pin_worker_submit(
 	return rc;
 }
 
-int pin_flight_claim(struct pinion_request *const *requests, uint32_t count)
+int pin_request_claim(struct pinion_request *const *requests, uint32_t count)
 {
 	int rc = claim_all(requests, count);
 
@@ -433,7 +433,7 @@ int pin_flight_claim(struct pinion_request *const *requests, uint32_t count)
 	return 0;
 }
 
-void pin_flight_disclaim(struct pinion_request *const *requests, uint32_t count)
+void pin_request_disclaim(struct pinion_request *const *requests, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		pin_task_release(&requests[i]->task);
@@ -445,7 +445,7 @@ static void post_cancel(struct pin_worker *target, struct pinion_request *reques
 {
 	pin_request_of(request)->hops_left = target->shared->worker_count;
 	request->result = 0;
-	pin_offers_hold(target->shared);
+	pin_external_hold(target->shared);
 	pin_inbox_push(&target->inbox, pin_task_link(&request->task));
 	pin_wake_worker(target, NULL);
 }
@@ -453,11 +453,11 @@ static void post_cancel(struct pin_worker *target, struct pinion_request *reques
 static void offer(struct pin_worker *target, struct pin_list *list)
 {
 	if (!pin_list_is_empty(list)) {
-		pin_offers_push(target, list);
+		pin_external_push(target, list);
 	}
 }
 
-void pin_flight_post(
+void pin_request_post(
 	struct pin_worker *target, struct pinion_request *const *requests, uint32_t count)
 {
 	struct pin_list list = {0};
@@ -471,7 +471,7 @@ void pin_flight_post(
 			private->was_free =
 				!pin_worker_lend_posted(target, requests[i]->bytes, &private->lent);
 		}
-		pin_flight_set(private, pin_flight_word(target, PIN_FLIGHT_POSTED));
+		pin_request_set(private, pin_request_word(target, PIN_REQUEST_POSTED));
 		if (!pin_request_has(requests[i], PIN_OP_TRAVELS)) {
 			pin_list_push(&list, pin_task_link(&requests[i]->task));
 			continue;
@@ -485,17 +485,17 @@ void pin_flight_post(
 
 static void resume(struct pin_worker *worker)
 {
-	while (!pin_flight_list_is_empty(&worker->waiting)) {
+	while (!pin_request_list_is_empty(&worker->waiting)) {
 		struct pin_request *private =
 			PIN_CONTAINER_OF(worker->waiting.next, struct pin_request, link);
 
-		if (!pin_request_submit(&worker->ring, pin_flight_request(private))) {
+		if (!pin_request_submit(&worker->ring, pin_request_of_link(private))) {
 			return;
 		}
 		PIN_DCHECK(private->is_waiting);
 		private->is_waiting = false;
-		pin_flight_list_remove(&private->link);
-		pin_flight_list_push(&worker->flying, &private->link);
+		pin_request_list_remove(&private->link);
+		pin_request_list_push(&worker->flying, &private->link);
 	}
 }
 
@@ -504,22 +504,22 @@ static void start_lined_up(struct pin_worker *worker)
 {
 	struct pinion_request *request;
 
-	while ((request = pin_throttle_next(worker)) != NULL) {
+	while ((request = pin_device_queue_next(worker)) != NULL) {
 		launch(worker, request);
 	}
 }
 
-void pin_flight_resume(struct pin_worker *worker)
+void pin_requests_resume(struct pin_worker *worker)
 {
 	/* Only its own thread changes that list. */
-	if (PIN_UNLIKELY(!pin_flight_list_is_empty(&worker->waiting))) {
-		pin_relief_enter(worker);
+	if (PIN_UNLIKELY(!pin_request_list_is_empty(&worker->waiting))) {
+		pin_remote_reap_enter(worker);
 		resume(worker);
-		pin_relief_leave(worker);
+		pin_remote_reap_leave(worker);
 	}
-	if (PIN_UNLIKELY(pin_throttle_has_news(worker))) {
-		pin_relief_enter(worker);
+	if (PIN_UNLIKELY(pin_device_queue_has_news(worker))) {
+		pin_remote_reap_enter(worker);
 		start_lined_up(worker);
-		pin_relief_leave(worker);
+		pin_remote_reap_leave(worker);
 	}
 }

@@ -48,7 +48,7 @@ static int start_ring(struct pin_worker *worker)
 	int rc = pin_ring_init(&worker->ring, shared->host, &worker->meter, &options, &shared->log);
 
 	if (rc == 0) {
-		pin_flight_ask_parts(worker, &worker->ring);
+		pin_request_ask_parts(worker, &worker->ring);
 		/* Of a kernel that cannot they run anywhere, as before. */
 		if (pin_load_relaxed_u32(&worker->is_bound) != 0 && !shared->is_fallback) {
 			(void)shared->host->ring_bind_helpers(
@@ -67,7 +67,7 @@ static int start_ring(struct pin_worker *worker)
 	options.is_fallback = true;
 	rc = pin_ring_init(&worker->ring, shared->host, &worker->meter, &options, &shared->log);
 	if (rc == 0) {
-		pin_flight_ask_parts(worker, &worker->ring);
+		pin_request_ask_parts(worker, &worker->ring);
 	}
 	return rc;
 }
@@ -100,7 +100,7 @@ static int start_memory(struct pin_worker *worker)
 	size_t large_bytes = (size_t)config->buffer_bytes * config->buffer_count;
 	size_t small_bytes = (size_t)config->small_buffer_bytes * config->small_buffer_count;
 	struct pin_arena_options options = {
-		.bytes = pin_provision_arena_bytes(config),
+		.bytes = pin_arena_setup_arena_bytes(config),
 		.worker_index = worker->index,
 		.node_index = worker->place.node_index,
 		.map = tuning->arena_map,
@@ -116,8 +116,8 @@ static int start_memory(struct pin_worker *worker)
 	if (rc < 0) {
 		return rc;
 	}
-	if (!pin_provision_is_shared(shared)) {
-		pin_provision_register_own(worker);
+	if (!pin_arena_setup_is_shared(shared)) {
+		pin_arena_setup_register_own(worker);
 	}
 	if (!is_new) {
 		return 0;
@@ -207,13 +207,13 @@ static int start(struct pin_worker *worker, struct pin_thread *record)
 	}
 	if (rc == 0) {
 		pin_polled_start(worker);
-		pin_provision_register_polled(worker);
+		pin_arena_setup_register_polled(worker);
 	}
 	return rc < 0 ? rc : pin_hooks_start(worker);
 }
 
 /* After the deque, which counts. */
-static void init_hoard(struct pin_worker *worker)
+static void init_wake_batch(struct pin_worker *worker)
 {
 	const struct pin_shared *shared = worker->shared;
 	uint32_t worth_spawns = shared->tuning.wake_batch_spawns;
@@ -221,10 +221,10 @@ static void init_hoard(struct pin_worker *worker)
 	uint32_t fence_spawns = shared->tier_count > 1 ? worth_spawns : FENCE_HOARDS * worth_spawns;
 
 	if (shared->worker_count == 1) {
-		worth_spawns = PIN_HOARD_NEVER;
-		fence_spawns = PIN_HOARD_NEVER;
+		worth_spawns = PIN_WAKE_BATCH_NEVER;
+		fence_spawns = PIN_WAKE_BATCH_NEVER;
 	}
-	pin_hoard_init(&worker->hoard, worth_spawns, fence_spawns,
+	pin_wake_batch_init(&worker->wake_batch, worth_spawns, fence_spawns,
 		(uint64_t)shared->tuning.wake_worth_us * 1000);
 	pin_spawn_note_told(worker);
 }
@@ -233,7 +233,7 @@ int pin_worker_init(struct pin_worker *worker)
 {
 	const struct pinion_config *config = &worker->shared->config;
 	const struct pinion_tuning *tuning = &worker->shared->tuning;
-	struct pin_tuner_options looks = {
+	struct pin_queue_interval_options looks = {
 		.alpha_permille = tuning->ewma_alpha_permille,
 		.target_ns = tuning->injector_target_us * 1000,
 		.interval_min = tuning->interval_min,
@@ -252,24 +252,25 @@ int pin_worker_init(struct pin_worker *worker)
 	worker->tier = &shared->tiers[pin_lane_plan_tier(&shared->lane_plan, worker->index)];
 
 	pin_parker_init(&worker->parker);
-	pin_injector_init(&worker->offers, shared->host);
-	pin_tuner_init(&worker->tuner, &looks);
-	pin_meter_set(&worker->meter.look_interval, pin_tuner_interval(&worker->tuner));
+	pin_injector_init(&worker->external, shared->host);
+	pin_queue_interval_init(&worker->queue_interval, &looks);
+	pin_meter_set(
+		&worker->meter.look_interval, pin_queue_interval_interval(&worker->queue_interval));
 	pin_meter_set(&worker->meter.park_until_ns, PIN_NO_DEADLINE);
 	pin_timers_init(&worker->timers, worker->shared->host->now_ns());
 	pin_store_relaxed_u64(&worker->timer_ns, PIN_NO_DEADLINE);
-	pin_flight_init(worker);
+	pin_requests_init(worker);
 	pin_random_init(&worker->random, tuning->seed, worker->index);
 	if (!is_fifo || tuning->lifo_polls == 0 || !pin_worker_serves(worker, PINION_LANE_NORMAL)) {
-		pin_lifo_close(&worker->lifo, PIN_DETOUR_UNUSED);
+		pin_lifo_close(&worker->lifo, PIN_SLOW_REASON_UNUSED);
 	}
-	pin_patience_init(&worker->patience, tuning->spin_iters);
+	pin_spin_init(&worker->spin, tuning->spin_iters);
 	pin_store_relaxed_u32(&worker->running_lane, PINION_LANE_NORMAL);
 	worker->tick_ns = PIN_NO_DEADLINE;
 	pin_binding_reset(worker);
 	worker->stride = 1;
 	worker->waker_delay_ns = WAKER_DELAY_NS;
-	pin_sentry_set_must_tell(worker, worker->shared->has_sentry);
+	pin_watchdog_set_must_tell(worker, worker->shared->has_watchdog);
 	worker->shares_ring =
 		worker->shared->worker_count > 1 && tuning->ring_sharing == PINION_RING_SHARED;
 	worker->devices.meter = &worker->meter;
@@ -285,7 +286,7 @@ int pin_worker_init(struct pin_worker *worker)
 	if (!pin_worker_serves(worker, PINION_LANE_NORMAL)) {
 		pin_deque_close(&worker->deque);
 	}
-	init_hoard(worker);
+	init_wake_batch(worker);
 	return 0;
 }
 
@@ -301,13 +302,13 @@ static void join_registry(struct pin_worker *worker)
 {
 	struct pin_shared *shared = worker->shared;
 
-	/* [PROVISION-1] */
+	/* [ARENA-1] */
 	while (pin_load_acquire_u32(&shared->has_registered) == 0) {
 		shared->host->futex_wait(&shared->has_registered, 0, PIN_NO_DEADLINE);
 	}
 	if (worker->start_error == 0) {
-		pin_provision_join(worker);
-		pin_provision_register_polled(worker);
+		pin_arena_setup_join(worker);
+		pin_arena_setup_register_polled(worker);
 	}
 	arrive(shared);
 }
@@ -320,7 +321,7 @@ static void run_steps(void *arg)
 {
 	struct pin_worker *worker = arg;
 
-	if (worker->landing != PIN_LANDING_RETURNED) {
+	if (worker->unwind_result != PIN_UNWIND_RETURNED) {
 		pin_fault_recover(worker);
 		pin_worker_end_loop(worker);
 	}
@@ -348,17 +349,17 @@ void *pin_worker_main(void *arg)
 		pin_store_release_u32(&worker->service, PIN_SERVICE_IN); /* [RETIRE-1] */
 	}
 	arrive(shared);
-	if (pin_provision_is_shared(shared)) {
+	if (pin_arena_setup_is_shared(shared)) {
 		join_registry(worker);
 	}
 	if (worker->start_error == 0) {
 		struct pin_guard guard = {.frame = NULL};
 
-		pin_relief_open(worker);
+		pin_remote_reap_open(worker);
 		worker->guard = &guard;
 		do {
-			worker->landing = pin_guard_run(&guard, run_steps, worker);
-		} while (worker->landing != PIN_LANDING_RETURNED);
+			worker->unwind_result = pin_guard_run(&guard, run_steps, worker);
+		} while (worker->unwind_result != PIN_UNWIND_RETURNED);
 		worker->guard = NULL;
 		PIN_CHECK(pin_list_is_empty(&worker->ready));
 		PIN_CHECK(pin_deque_count(&worker->deque) == 0);
@@ -390,7 +391,7 @@ static void close_rings(struct pin_worker *worker)
 	worker->ring = (struct pin_ring){0};
 	worker->has_polled = false;
 	pin_lock_release(&shared->rings_lock, shared->host);
-	PIN_CHECK(worker->aside_count == 0);
+	PIN_CHECK(worker->secondary_count == 0);
 }
 
 void pin_worker_reset(struct pin_worker *worker)
@@ -400,9 +401,9 @@ void pin_worker_reset(struct pin_worker *worker)
 	worker->register_error = 0;
 	worker->start_error = 0;
 	pin_binding_reset(worker);
-	pin_sentry_set_must_tell(worker, worker->shared->has_sentry);
+	pin_watchdog_set_must_tell(worker, worker->shared->has_watchdog);
 	worker->is_dry = false;
-	pin_patience_init(&worker->patience, worker->shared->tuning.spin_iters);
+	pin_spin_init(&worker->spin, worker->shared->tuning.spin_iters);
 	worker->tick_ns = PIN_NO_DEADLINE;
 	worker->context = NULL;
 	worker->has_last_tick = false;

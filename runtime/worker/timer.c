@@ -78,14 +78,14 @@ static void publish(struct pin_worker *worker)
 
 static void enter(struct pin_worker *worker)
 {
-	pin_owned_enter(&worker->timers_lock, worker->shared->host);
+	pin_biased_enter(&worker->timers_lock, worker->shared->host);
 }
 
 static void leave(struct pin_worker *worker)
 {
 	publish(worker);
 	worker->has_timers = pin_timers_count(&worker->timers) > 0;
-	pin_owned_leave(&worker->timers_lock);
+	pin_biased_leave(&worker->timers_lock);
 }
 
 void pin_timer_arm(struct pin_worker *worker, struct pinion_timer *timer)
@@ -138,12 +138,12 @@ bool pin_timer_cancel(struct pinion_timer *timer, bool *out_must_post, uint32_t 
 
 bool pin_timer_take_off(struct pin_worker *worker, struct pinion_timer *timer)
 {
-	if (!pin_owned_take(&worker->timers_lock, worker->shared->host)) {
+	if (!pin_biased_take(&worker->timers_lock, worker->shared->host)) {
 		return false;
 	}
 	pin_timers_cancel(&worker->timers, &private_of(timer)->timer);
 	publish(worker);
-	pin_owned_release(&worker->timers_lock);
+	pin_biased_release(&worker->timers_lock);
 	return true;
 }
 
@@ -304,7 +304,7 @@ uint32_t pin_timer_steal(struct pin_worker *victim, uint64_t now_ns, uint32_t co
 	uint32_t count = 0;
 
 	PIN_DCHECK(count_max > 0);
-	if (!pin_owned_take(&victim->timers_lock, victim->shared->host)) {
+	if (!pin_biased_take(&victim->timers_lock, victim->shared->host)) {
 		return 0;
 	}
 	pin_timers_advance(&victim->timers, now_ns);
@@ -315,6 +315,6 @@ uint32_t pin_timer_steal(struct pin_worker *victim, uint64_t now_ns, uint32_t co
 	drop_told(victim);
 	pin_list_append(out_cancelled, &victim->cancelled_timers);
 	publish(victim);
-	pin_owned_release(&victim->timers_lock);
+	pin_biased_release(&victim->timers_lock);
 	return count;
 }

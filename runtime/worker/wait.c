@@ -83,9 +83,9 @@ static void forget(struct pin_worker *worker, struct pin_wait_entry *entry)
 	if (entry->next != NULL) {
 		entry->next->previous = entry->previous;
 	}
-	pin_relief_enter(worker);
+	pin_remote_reap_enter(worker);
 	pin_timers_cancel(&worker->deadlines, &entry->deadline);
-	pin_relief_leave(worker);
+	pin_remote_reap_leave(worker);
 	wait_of(entry)->task.private_kind = PIN_TASK_PLAIN;
 }
 
@@ -207,7 +207,7 @@ void pin_wait_stop_pools(struct pin_shared *shared)
 	pin_lock_release(&shared->pools_lock, shared->host);
 }
 
-void pin_wait_for_visitors(struct pin_shared *shared)
+void pin_wait_for_callers(struct pin_shared *shared)
 {
 	while (pin_load_acquire_u32(&shared->visitors) != 0) { /* [WAIT-3] */
 		shared->host->yield();
@@ -255,9 +255,9 @@ int pin_wait_begin(
 		wait->task.private_kind = PIN_TASK_WAIT;
 		enlist(worker, entry);
 		if (wait->deadline_ns != PIN_NO_DEADLINE) {
-			pin_relief_enter(worker);
+			pin_remote_reap_enter(worker);
 			pin_timers_insert(&worker->deadlines, &entry->deadline, wait->deadline_ns);
-			pin_relief_leave(worker);
+			pin_remote_reap_leave(worker);
 		}
 		publish(entry, aim->waiters);
 		pin_waiters_enter(aim->waiters, &entry->waiter);

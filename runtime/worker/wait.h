@@ -86,6 +86,6 @@ void pin_wait_cancel_all(struct pin_worker *worker);
 void pin_wait_stop_pools(struct pin_shared *shared);
 
 /* Before the workers are freed: until no visitor is left. */
-void pin_wait_for_visitors(struct pin_shared *shared);
+void pin_wait_for_callers(struct pin_shared *shared);
 
 #endif

@@ -9,7 +9,7 @@
 static void notify(struct pin_worker *target)
 {
 	PIN_TRACE1(wake, target->index);
-	if (pin_parker_notify(&target->parker, target->shared->host)) { /* [RELIEF-1] */
+	if (pin_parker_notify(&target->parker, target->shared->host)) { /* [REAP-1] */
 		pin_ring_doorbell(&target->ring);
 		if (target->shared->is_thread_pool) {
 			pin_fetch_add_acq_rel_u32(&target->rung, 1); /* [RETIRE-3] */
@@ -195,8 +195,8 @@ static uint32_t filled(const struct pin_shared *shared, uint32_t lanes)
 	uint32_t mask = 0;
 
 	for (uint32_t lane = 0; lane < PIN_LANES; lane++) {
-		bool has_work = pin_supply_has_lane(shared, lane) ||
-			(lane == PINION_LANE_NORMAL && pin_supply_has_queued(shared));
+		bool has_work = pin_runnable_has_lane(shared, lane) ||
+			(lane == PINION_LANE_NORMAL && pin_runnable_has_queued(shared));
 
 		mask |= has_work ? PIN_LANE_BIT(lane) : 0;
 	}
@@ -253,20 +253,20 @@ void pin_wake_lane(struct pin_shared *shared, struct pin_worker *waker, enum pin
  * were any. In the lock, so that a thread which finds none here finds them with
  * the fallback worker: a later cancel of many must not overtake them.
  */
-static bool forward_offers(struct pin_worker *gone)
+static bool forward_external(struct pin_worker *gone)
 {
 	struct pin_shared *shared = gone->shared;
 	struct pin_list list = {0};
 	bool has_more;
 	bool has_any;
 
-	PIN_DCHECK(gone != shared->heir);
+	PIN_DCHECK(gone != shared->fallback);
 	pin_lock_acquire(&shared->forward_lock, shared->host);
-	while (pin_injector_pop(&gone->offers, 1, UINT32_MAX, &list, &has_more) > 0) {
+	while (pin_injector_pop(&gone->external, 1, UINT32_MAX, &list, &has_more) > 0) {
 	}
 	has_any = !pin_list_is_empty(&list);
 	if (has_any) {
-		pin_injector_push(&shared->heir->offers, &list);
+		pin_injector_push(&shared->fallback->external, &list);
 	}
 	pin_lock_release(&shared->forward_lock, shared->host);
 	return has_any;
@@ -292,7 +292,7 @@ static void forward_cancels(struct pin_worker *gone, struct pin_worker *waker)
 		pin_inbox_push(is_out ? &gone->shared->timer_inbox : &gone->timer_cancels, link);
 	}
 	if (is_out) {
-		/* The heir may be in a long task. */
+		/* The fallback worker may be in a long task. */
 		pin_wake_one(gone->shared, waker);
 	} else {
 		pin_wake_worker(gone, waker);
@@ -301,12 +301,12 @@ static void forward_cancels(struct pin_worker *gone, struct pin_worker *waker)
 
 void pin_wake_forward(struct pin_worker *gone, struct pin_worker *waker)
 {
-	struct pin_worker *target = gone->shared->heir;
+	struct pin_worker *target = gone->shared->fallback;
 	struct pin_list list = {0};
 	struct pin_link *link;
 
 	/* Before a possible cancel of them. */
-	if (forward_offers(gone)) {
+	if (forward_external(gone)) {
 		pin_wake_worker(target, waker);
 	}
 	forward_cancels(gone, waker);
@@ -367,7 +367,7 @@ void pin_wake_all(struct pin_shared *shared)
 	}
 }
 
-void pin_wake_enders(struct pin_shared *shared)
+void pin_wake_destroy_waiters(struct pin_shared *shared)
 {
 	shared->host->futex_wake(&shared->has_ended, UINT32_MAX); /* [END-2] */
 }

@@ -58,7 +58,7 @@
  */
 
 /* Whether something waits in the queue of a lane that all share. */
-static inline bool pin_supply_has_lane(const struct pin_shared *shared, uint32_t lane)
+static inline bool pin_runnable_has_lane(const struct pin_shared *shared, uint32_t lane)
 {
 	return lane == PINION_LANE_NORMAL ? !pin_injector_is_empty(&shared->injector)
 					  : !pin_lane_queue_is_empty(&shared->lanes[lane]);
@@ -69,13 +69,14 @@ static inline bool pin_supply_has_lane(const struct pin_shared *shared, uint32_t
  * first push of a task that is not normal sets PIN_ALERT_LANES before its
  * fence, so a worker that parks sees it after its own: [PARK-1].
  */
-static inline bool pin_supply_has_own_lanes(const struct pin_worker *worker)
+static inline bool pin_runnable_has_own_lanes(const struct pin_worker *worker)
 {
 	if (!pin_shared_has_lanes(worker->shared)) { /* [PARK-1] */
 		return !pin_injector_is_empty(&worker->shared->injector);
 	}
 	for (uint32_t lane = 0; lane < PIN_LANES; lane++) {
-		if (pin_worker_serves(worker, lane) && pin_supply_has_lane(worker->shared, lane)) {
+		if (pin_worker_serves(worker, lane) &&
+			pin_runnable_has_lane(worker->shared, lane)) {
 			return true;
 		}
 	}
@@ -83,7 +84,7 @@ static inline bool pin_supply_has_own_lanes(const struct pin_worker *worker)
 }
 
 /* Whether something waits in some worker's own queue, which is of normal. */
-static inline bool pin_supply_has_queued(const struct pin_shared *shared)
+static inline bool pin_runnable_has_queued(const struct pin_shared *shared)
 {
 	for (uint32_t i = 0; i < shared->worker_count; i++) {
 		if (pin_deque_count(&shared->workers[i].deque) > 0) {
@@ -97,7 +98,7 @@ static inline bool pin_supply_has_queued(const struct pin_shared *shared)
  * An upper bound of unfinished work, of all that was ever given to the runtime:
  * finished work is counted first. [END-1]
  */
-static inline uint64_t pin_supply_count_left(const struct pin_shared *shared)
+static inline uint64_t pin_runnable_count_left(const struct pin_shared *shared)
 {
 	uint64_t over = 0;
 	uint64_t admitted = 0;
@@ -153,7 +154,7 @@ struct pin_worker *pin_wake_find_free(const struct pin_worker *worker);
 void pin_wake_all(struct pin_shared *shared);
 
 /* Wakes threads that wait for the end of all (`has_ended`, which is set). */
-void pin_wake_enders(struct pin_shared *shared);
+void pin_wake_destroy_waiters(struct pin_shared *shared);
 
 /* False: enough of them search already. */
 bool pin_search_begin(struct pin_worker *worker);

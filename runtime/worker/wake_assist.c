@@ -48,7 +48,7 @@ bool pin_assist_sees_work(const struct pin_worker *worker)
 		return false;
 	}
 	for (uint32_t lane = 0; lane < PIN_LANES; lane++) {
-		if (!pin_worker_serves(worker, lane) && pin_supply_has_lane(shared, lane)) {
+		if (!pin_worker_serves(worker, lane) && pin_runnable_has_lane(shared, lane)) {
 			return true;
 		}
 	}

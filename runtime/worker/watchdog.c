@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The sentry's rounds.
+ * The watchdog's rounds.
  */
 #include "runtime/worker/watchdog.h"
 #include "runtime/io/ring.h"
@@ -19,58 +19,58 @@ enum {
 /* Instead of a number of tasks: slept at the last check. */
 #define ASLEEP UINT64_MAX
 
-void pin_sentry_init(struct pin_shared *shared)
+void pin_watchdog_init(struct pin_shared *shared)
 {
-	shared->has_sentry = shared->tuning.watchdog_us > 0 && shared->worker_count > 1;
-	pin_store_release_u32(&shared->sentry,
-		shared->has_sentry || pin_stall_is_watched(shared) ? PIN_SENTRY_ASLEEP
-								   : PIN_SENTRY_AWAKE);
+	shared->has_watchdog = shared->tuning.watchdog_us > 0 && shared->worker_count > 1;
+	pin_store_release_u32(&shared->watchdog,
+		shared->has_watchdog || pin_stall_is_watched(shared) ? PIN_WATCHDOG_ASLEEP
+								     : PIN_WATCHDOG_AWAKE);
 }
 
-int pin_sentry_start(struct pin_shared *shared)
+int pin_watchdog_start(struct pin_shared *shared)
 {
 	int rc;
 
-	if (!shared->has_sentry && !pin_stall_is_watched(shared)) {
+	if (!shared->has_watchdog && !pin_stall_is_watched(shared)) {
 		return 0;
 	}
-	rc = shared->host->thread_start(&shared->sentry_thread, 0, pin_sentry_main, shared);
-	shared->has_sentry_thread = rc == 0;
+	rc = shared->host->thread_start(&shared->watchdog_thread, 0, pin_watchdog_main, shared);
+	shared->has_watchdog_thread = rc == 0;
 	return rc;
 }
 
-void pin_sentry_stop(struct pin_shared *shared)
+void pin_watchdog_stop(struct pin_shared *shared)
 {
-	if (shared->has_sentry_thread) {
-		pin_exchange_seq_cst_u32(&shared->sentry, PIN_SENTRY_ENDED);
-		shared->host->futex_wake(&shared->sentry, 1);
-		shared->host->thread_join(shared->sentry_thread);
-		shared->has_sentry_thread = false;
+	if (shared->has_watchdog_thread) {
+		pin_exchange_seq_cst_u32(&shared->watchdog, PIN_WATCHDOG_ENDED);
+		shared->host->futex_wake(&shared->watchdog, 1);
+		shared->host->thread_join(shared->watchdog_thread);
+		shared->has_watchdog_thread = false;
 	}
 }
 
 static void tell(struct pin_shared *shared)
 {
-	uint32_t state = PIN_SENTRY_ASLEEP;
+	uint32_t state = PIN_WATCHDOG_ASLEEP;
 
-	if (!shared->has_sentry) {
+	if (!shared->has_watchdog) {
 		/* Its thread looks for stalled tasks alone, by the clock. */
 		return;
 	}
-	if (pin_cas_seq_cst_u32(&shared->sentry, &state, PIN_SENTRY_AWAKE)) { /* [SENTRY-1] */
-		shared->host->futex_wake(&shared->sentry, 1);
+	if (pin_cas_seq_cst_u32(&shared->watchdog, &state, PIN_WATCHDOG_AWAKE)) { /* [WATCHDOG-1] */
+		shared->host->futex_wake(&shared->watchdog, 1);
 	}
 }
 
-void pin_sentry_tell(struct pin_worker *worker)
+void pin_watchdog_tell(struct pin_worker *worker)
 {
-	pin_lifo_open(&worker->lifo, PIN_DETOUR_TELL);
+	pin_lifo_open(&worker->lifo, PIN_SLOW_REASON_TELL);
 	tell(worker->shared);
 }
 
-void pin_sentry_tell_of_other(struct pin_shared *shared)
+void pin_watchdog_tell_of_other(struct pin_shared *shared)
 {
-	if (pin_load_relaxed_u32(&shared->sentry) == PIN_SENTRY_ASLEEP) { /* [OFFERS-1] */
+	if (pin_load_relaxed_u32(&shared->watchdog) == PIN_WATCHDOG_ASLEEP) { /* [EXTERNAL-1] */
 		tell(shared);
 	}
 }
@@ -85,8 +85,8 @@ static uint64_t ended_tasks(const struct pin_worker *worker)
 static bool keeps_work(const struct pin_worker *worker, uint64_t now_ns)
 {
 	return pin_deque_count(&worker->deque) > 0 || !pin_lifo_is_empty(&worker->lifo) ||
-		pin_timer_needs_help(worker, now_ns) || !pin_injector_is_empty(&worker->offers) ||
-		pin_relief_is_wanted(worker);
+		pin_timer_needs_help(worker, now_ns) || !pin_injector_is_empty(&worker->external) ||
+		pin_remote_reap_is_wanted(worker);
 }
 
 /* A worker that has left neither sleeps nor keeps anything. */
@@ -110,9 +110,9 @@ static bool look(struct pin_shared *shared)
 			ended = ended_tasks(worker);
 			is_any_awake = true;
 			is_any_stuck |=
-				ended == worker->sentry_ended_tasks && keeps_work(worker, now_ns);
+				ended == worker->watchdog_ended_tasks && keeps_work(worker, now_ns);
 		}
-		worker->sentry_ended_tasks = ended;
+		worker->watchdog_ended_tasks = ended;
 	}
 	if (is_any_stuck) {
 		pin_wake_one(shared, NULL);
@@ -126,7 +126,7 @@ static bool is_any_awake(const struct pin_shared *shared)
 		const struct pin_worker *worker = &shared->workers[i];
 
 		if (!pin_parker_is_parked(&worker->parker) &&
-			!is_out(worker)) { /* [SENTRY-1] [OFFERS-1] */
+			!is_out(worker)) { /* [WATCHDOG-1] [EXTERNAL-1] */
 			return true;
 		}
 	}
@@ -136,18 +136,18 @@ static bool is_any_awake(const struct pin_shared *shared)
 /* Does nothing when the word is not AWAKE, or has to stay so. */
 static void fall_asleep(struct pin_shared *shared)
 {
-	uint32_t state = PIN_SENTRY_AWAKE;
+	uint32_t state = PIN_WATCHDOG_AWAKE;
 
-	if (!pin_cas_seq_cst_u32(&shared->sentry, &state, PIN_SENTRY_ASLEEP)) {
+	if (!pin_cas_seq_cst_u32(&shared->watchdog, &state, PIN_WATCHDOG_ASLEEP)) {
 		return;
 	}
-	pin_fence_seq_cst(); /* [SENTRY-1] [OFFERS-1] */
+	pin_fence_seq_cst(); /* [WATCHDOG-1] [EXTERNAL-1] */
 	if (is_any_awake(shared)) {
-		state = PIN_SENTRY_ASLEEP;
+		state = PIN_WATCHDOG_ASLEEP;
 		/*
 		 * Fails if a worker has woken it meanwhile, which is the same.
 		 */
-		pin_cas_seq_cst_u32(&shared->sentry, &state, PIN_SENTRY_AWAKE);
+		pin_cas_seq_cst_u32(&shared->watchdog, &state, PIN_WATCHDOG_AWAKE);
 	}
 }
 
@@ -157,22 +157,23 @@ static bool rest(struct pin_shared *shared)
 	uint64_t end_ns = shared->host->now_ns() +
 		(uint64_t)shared->tuning.watchdog_us * 1000 / LOOKS_PER_PERIOD;
 
-	return shared->host->futex_wait(&shared->sentry, PIN_SENTRY_AWAKE, end_ns) == -ETIMEDOUT;
+	return shared->host->futex_wait(&shared->watchdog, PIN_WATCHDOG_AWAKE, end_ns) ==
+		-ETIMEDOUT;
 }
 
-void *pin_sentry_main(void *arg)
+void *pin_watchdog_main(void *arg)
 {
 	struct pin_shared *shared = arg;
 
 	for (;;) {
-		uint32_t state = pin_load_acquire_u32(&shared->sentry);
+		uint32_t state = pin_load_acquire_u32(&shared->watchdog);
 		uint64_t look_ns = pin_stall_look(shared);
 
-		if (state == PIN_SENTRY_ENDED) {
+		if (state == PIN_WATCHDOG_ENDED) {
 			return NULL;
 		}
-		if (state == PIN_SENTRY_ASLEEP) {
-			shared->host->futex_wait(&shared->sentry, state, look_ns);
+		if (state == PIN_WATCHDOG_ASLEEP) {
+			shared->host->futex_wait(&shared->watchdog, state, look_ns);
 		} else if (rest(shared) && !look(shared)) {
 			fall_asleep(shared);
 		}
@@ -358,7 +359,7 @@ static void look_at_ring(struct pin_shared *shared, struct pin_worker *worker, u
 	bool is_so;
 
 	pin_lock_acquire(&shared->rings_lock, shared->host);	    /* [RETIRE-3] */
-	is_so = pin_load_acquire_u32(&worker->ring_is_open) != 0 && /* [RELIEF-2] */
+	is_so = pin_load_acquire_u32(&worker->ring_is_open) != 0 && /* [REAP-2] */
 		is_owed(worker, &signs);
 	pin_lock_release(&shared->rings_lock, shared->host);
 	stalled_ns = lasted_ns(stall, is_so, signs, now_ns);

@@ -128,7 +128,7 @@ static inline bool pin_binding_is_due(const struct pin_worker *worker)
  * in a place that was empty then registers its own arena alone: its reads into
  * others' memory, and theirs into its memory, go the plain way and are counted.
  *
- * [PROVISION-1] creator: fill registry and source, release has_registered;
+ * [ARENA-1] creator: fill registry and source, release has_registered;
  * worker: acquire it, then read them. Without it a worker would clone from a
  * ring, or look an address up in a table, that it sees half-made. The way back,
  * count after clone and close after count, is started_count's release and
@@ -137,51 +137,51 @@ static inline bool pin_binding_is_due(const struct pin_worker *worker)
  * Then each shortage is logged in one line, with the command that ends it, for
  * all workers together.
  *
- * All but pin_provision_join() run on the creator's thread.
+ * All but pin_arena_setup_join() run on the creator's thread.
  */
 
 /* Of each worker; `config` has been completed. */
-size_t pin_provision_arena_bytes(const struct pinion_config *config);
+size_t pin_arena_setup_arena_bytes(const struct pinion_config *config);
 
 /*
  * Lowers `config->buffer_count` until all arenas fit. -ENOMEM: not even one
  * large buffer each does. Both are logged.
  */
-int pin_provision_shrink(
+int pin_arena_setup_shrink(
 	struct pinion_config *config, const struct pin_memlimit *limit, const struct pin_log *log);
 
 /* The same for this machine and process. */
-int pin_provision_fit(struct pin_shared *shared);
+int pin_arena_setup_fit(struct pin_shared *shared);
 
 /* Whether arenas are to be registered for all; fixed before workers start. */
-bool pin_provision_is_shared(const struct pin_shared *shared);
+bool pin_arena_setup_is_shared(const struct pin_shared *shared);
 
 /*
  * Registers all arenas, as far as may be. Every worker has its memory and waits
- * in pin_provision_join().
+ * in pin_arena_setup_join().
  */
-void pin_provision_register(struct pin_shared *shared);
+void pin_arena_setup_register(struct pin_shared *shared);
 
 /* On a worker: clones the registered buffers, else registers its own arena. */
-void pin_provision_join(struct pin_worker *worker);
+void pin_arena_setup_join(struct pin_worker *worker);
 
 /* On a worker, in its stead: its own arena alone. */
-void pin_provision_register_own(struct pin_worker *worker);
+void pin_arena_setup_register_own(struct pin_worker *worker);
 
 /*
  * On a worker, then: its polled ring is to know what its first one knows. Where
  * the kernel does not clone, that is charged a second time.
  */
-void pin_provision_register_polled(struct pin_worker *worker);
+void pin_arena_setup_register_polled(struct pin_worker *worker);
 
 /* When no worker will join any more: the ring they cloned from goes. */
-void pin_provision_close(struct pin_shared *shared);
+void pin_arena_setup_close(struct pin_shared *shared);
 
 /* Logs each shortage in one line. */
-void pin_provision_report(const struct pin_shared *shared);
+void pin_arena_setup_report(const struct pin_shared *shared);
 
 /* As far as registering goes; not what workers use. */
-void pin_provision_fini(struct pin_shared *shared);
+void pin_arena_setup_fini(struct pin_shared *shared);
 
 /* ---- the loop ---- */
 
@@ -249,7 +249,7 @@ void pin_park_finish(struct pin_worker *worker);
  * device (extra_rings.c): makes way for a moment. It is no longer relied on as
  * a searcher, or has seen what for and is one still.
  */
-void pin_park_forgo(struct pin_worker *worker);
+void pin_park_undo(struct pin_worker *worker);
 
 /* ---- stealing ---- */
 
@@ -257,7 +257,7 @@ void pin_park_forgo(struct pin_worker *worker);
  * What a worker does that has run dry: it looks into the others' queues, then
  * for a short while it spins, then it sleeps.
  *
- * How long it spins is the business of its patience (policy/spin.h), which
+ * How long it spins is the business of its adaptive spin (policy/spin.h), which
  * learns from what spinning catches. Where workers of a runtime share CPUs none
  * of them spins.
  */
@@ -431,7 +431,7 @@ static inline void pin_fault_name(pin_fault_fn function)
  *
  * [IO-2] a worker searches within `cancels`, as its owner, also before it sends
  * home the buffers it has gathered (memory/pool.h); the end of a pool takes
- * that once of each worker, between taking it out and freeing it: [OWNED-1].
+ * that once of each worker, between taking it out and freeing it: [BIASED-1].
  * [IO-3] elsewhere: pool_searches + 1, fence, look, pool_searches - 1 (release)
  * -> taken out, fence, pool_searches (acquire) is 0: either the search sees the
  * pool taken out, or its end is waited for.
@@ -515,12 +515,12 @@ static inline bool pin_worker_owns_entry(
  * queues for, or of any. They have been admitted like all others
  * (device_queue.c); where the second ring is full they go to the first, so
  * nothing ever waits for room in it. A transfer refused by the file system or
- * the device goes to the first ring too, and a ledger whose device did so is
+ * the device goes to the first ring too, and a account whose device did so is
  * not tried again.
  *
  * While any is in flight the worker runs tasks and asks in between, each time
  * round its loop, and instead of a sleep makes way for others
- * (pin_park_forgo()). Nothing interrupts it, so a sleep would have no end.
+ * (pin_park_undo()). Nothing interrupts it, so a sleep would have no end.
  *
  * The ring takes no cancels, and the device would not hear of them. Cancelled,
  * or past its deadline, a transfer ends when its device ends it, with the
@@ -600,7 +600,7 @@ void pin_commands_end(struct pin_worker *worker);
 /* Some are in flight on the wide ring. */
 static inline bool pin_commands_is_busy(const struct pin_worker *worker)
 {
-	return PIN_UNLIKELY(worker->aside_count > 0) && worker->wide.in_flight > 0;
+	return PIN_UNLIKELY(worker->secondary_count > 0) && worker->wide.in_flight > 0;
 }
 
 /* pin_commands_poll() would find something to do. Loads only. */
@@ -638,8 +638,9 @@ static inline void pin_commands_watch(struct pin_worker *worker)
  * open.
  *
  * A worker that leaves its runtime gives up all its files, and a message for it
- * goes to the heir (retire.c). The heir takes the flag off, and sends the
- * message on if another thread is there: its files may have relied on it.
+ * goes to the fallback worker (retire.c). The fallback worker takes the flag
+ * off, and sends the message on if another thread is there: its files may have
+ * relied on it.
  */
 
 /*
@@ -703,7 +704,8 @@ void pin_files_end(struct pin_worker *worker);
  *
  * Its rings go as well: the next thread makes its own, as a ring is its
  * thread's. Others may still use them then, a waker that has yet to ring the
- * doorbell, and the sentry. So the resizer joins the thread and waits for them:
+ * doorbell, and the watchdog. So the resizer joins the thread and waits for
+ * them:
  *
  *     worker                     waker                 resizer
  *     PARK_RING                  sets NOTIFIED there
@@ -714,7 +716,7 @@ void pin_files_end(struct pin_worker *worker);
  * [RETIRE-3] of those that notify a sleeper in its ring one finds it so, and
  * rings; the worker counts that when it is up (1), the waker when it has rung
  * (b, release), and ii (acquire) waits for all that rang. Else a doorbell would
- * ring in another's file descriptor. The sentry looks at rings under a lock
+ * ring in another's file descriptor. The watchdog looks at rings under a lock
  * (`rings_lock`), as far as they are open, and they are closed under it.
  *
  * What stays with the place is the arena, as pools may be in it, and its CPU.

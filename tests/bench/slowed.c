@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The twin of tests/bench/pinion in which ours is 10 % slower in every subject:
- * its table stands in for that of subjects/table.c. tests/bench/twins compares
- * the two.
+ * The mutant of tests/bench/pinion in which ours is 10 % slower in every
+ * subject: its table stands in for that of subjects/table.c.
+ * tests/bench/mutants compares the two.
  */
 #include "tests/bench/subjects/further.h"
 
@@ -24,21 +24,21 @@ static int run_slowed(const struct bench_subject *subject, void *state, enum ben
 	{ \
 		return run_slowed(&bench_##subject, state, side, out_figures); \
 	} \
-	static struct bench_subject subject##_twin;
+	static struct bench_subject subject##_mutant;
 
 SUBJECTS(DEFINE_TWIN)
 
-#define LIST_TWIN(subject) &subject##_twin,
+#define LIST_TWIN(subject) &subject##_mutant,
 
 const struct bench_subject *const bench_subjects[] = {SUBJECTS(LIST_TWIN)};
 const uint32_t bench_subject_count = sizeof(bench_subjects) / sizeof(bench_subjects[0]);
 
 #define INIT_TWIN(subject) \
-	subject##_twin = bench_##subject; \
-	subject##_twin.run = subject##_run;
+	subject##_mutant = bench_##subject; \
+	subject##_mutant.run = subject##_run;
 
 /* Before main(), as no code calls this. */
-__attribute__((constructor)) static void init_twins(void)
+__attribute__((constructor)) static void init_mutants(void)
 {
 	SUBJECTS(INIT_TWIN)
 }

@@ -2,7 +2,7 @@
 /*
  * The contents of runtime/base/atomic.h in a model build: the same types and
  * operations, each reported to the explorer together with the name of its
- * function, by which a twin can spoil it. The programs of the other engine,
+ * function, by which a mutant can spoil it. The programs of the other engine,
  * Relacy, are the only ones in C++.
  */
 #ifndef MODEL_ATOMIC_MODEL_H

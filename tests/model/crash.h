@@ -5,8 +5,8 @@
  * The explorer does not see plain reads and writes. A plain read of freed
  * memory finds poison (heap.h), and a pointer made of poison crashes: that is
  * how such a bug shows. The handler ends the execution as model_fail() does, so
- * a twin may end in this way as well. A crash outside of an execution is one of
- * the explorer's own, and kills the program.
+ * a mutant may end in this way as well. A crash outside of an execution is one
+ * of the explorer's own, and kills the program.
  */
 #ifndef MODEL_CRASH_H
 #define MODEL_CRASH_H

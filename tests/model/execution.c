@@ -80,12 +80,12 @@ static struct {
 	uint64_t event_count;
 	jmp_buf home;
 	const struct model_case *test;
-	const struct model_twin *twin;
+	const struct model_mutant *mutant;
 	/* All. */
 	void *local;
 	size_t local_bytes;
 	/* Since execution_forget_sites(). */
-	bool twin_is_reached;
+	bool mutant_is_reached;
 	uint32_t given_reached; /* bits of the case's list */
 } execution;
 
@@ -467,7 +467,7 @@ static bool is_defect(const struct model_defect *defect, enum model_spoil spoil,
 
 bool model_is_spoilt(enum model_spoil spoil, const char *site, const char *callee)
 {
-	const struct model_twin *twin = execution.twin;
+	const struct model_mutant *mutant = execution.mutant;
 	const struct model_defect *given = execution.test->given;
 
 	for (uint32_t i = 0; given != NULL && given[i].site != NULL; i++) {
@@ -476,16 +476,16 @@ bool model_is_spoilt(enum model_spoil spoil, const char *site, const char *calle
 			return true;
 		}
 	}
-	if (twin == NULL || !is_defect(&twin->defect, spoil, site, callee)) {
+	if (mutant == NULL || !is_defect(&mutant->defect, spoil, site, callee)) {
 		return false;
 	}
-	execution.twin_is_reached = true;
+	execution.mutant_is_reached = true;
 	return true;
 }
 
 void execution_forget_sites(void)
 {
-	execution.twin_is_reached = false;
+	execution.mutant_is_reached = false;
 	execution.given_reached = 0;
 }
 
@@ -493,8 +493,8 @@ const struct model_defect *execution_unreached(void)
 {
 	const struct model_defect *given = execution.test->given;
 
-	if (execution.twin != NULL) {
-		return execution.twin_is_reached ? NULL : &execution.twin->defect;
+	if (execution.mutant != NULL) {
+		return execution.mutant_is_reached ? NULL : &execution.mutant->defect;
 	}
 	for (uint32_t i = 0; given != NULL && given[i].site != NULL; i++) {
 		if ((execution.given_reached & 1u << i) == 0) {
@@ -536,11 +536,11 @@ static void run_case(void *arg)
 	execution.test->run();
 }
 
-bool execution_run(const struct model_case *test, const struct model_twin *twin,
+bool execution_run(const struct model_case *test, const struct model_mutant *mutant,
 	const uint32_t *bounds, bool forgets_sharing)
 {
 	execution.test = test;
-	execution.twin = twin;
+	execution.mutant = mutant;
 	memory_begin(forgets_sharing);
 	heap_begin();
 	choices_begin();

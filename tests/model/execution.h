@@ -10,10 +10,10 @@
 #include "tests/model/explorer.h"
 
 /*
- * True when it passed. `bounds` has one for each kind of choice, `twin` may be
- * NULL; without `forgets_sharing` what memory.h learnt before still holds.
+ * True when it passed. `bounds` has one for each kind of choice, `mutant` may
+ * be NULL; without `forgets_sharing` what memory.h learnt before still holds.
  */
-bool execution_run(const struct model_case *test, const struct model_twin *twin,
+bool execution_run(const struct model_case *test, const struct model_mutant *mutant,
 	const uint32_t *bounds, bool forgets_sharing);
 
 /* False in the search, between two executions. */
@@ -26,7 +26,7 @@ const char *execution_message(void);
 void execution_forget_sites(void);
 
 /*
- * The twin's defect, or without a twin the first of those that the case is
+ * The mutant's defect, or without a mutant the first of those that the case is
  * given, whose site no execution since has reached; NULL: none.
  */
 const struct model_defect *execution_unreached(void);

@@ -18,7 +18,7 @@ enum { TEXT_BYTES = 1024 };
 
 static struct {
 	const struct model_case *test;
-	const struct model_twin *twin;
+	const struct model_mutant *mutant;
 	uint64_t execution_count; /* of this search */
 } explorer;
 
@@ -31,7 +31,8 @@ static bool search(const uint32_t *bounds, uint64_t limit)
 
 	explorer.execution_count = 0;
 	for (;;) {
-		bool passed = execution_run(explorer.test, explorer.twin, bounds, forgets_sharing);
+		bool passed =
+			execution_run(explorer.test, explorer.mutant, bounds, forgets_sharing);
 
 		explorer.execution_count++;
 		forgets_sharing = false;
@@ -54,9 +55,9 @@ static void print_failure(const char *program)
 	execution_print_events();
 	choices_text(text, sizeof(text));
 	printf("repeat with: PINION_MODEL_CASE=%s %s%s%sPINION_MODEL_REPLAY=%s tests/model/%s\n",
-		explorer.test->name, explorer.twin != NULL ? "PINION_MODEL_TWIN='" : "",
-		explorer.twin != NULL ? explorer.twin->name : "", explorer.twin != NULL ? "' " : "",
-		text, program);
+		explorer.test->name, explorer.mutant != NULL ? "PINION_MODEL_TWIN='" : "",
+		explorer.mutant != NULL ? explorer.mutant->name : "",
+		explorer.mutant != NULL ? "' " : "", text, program);
 }
 
 /* ---- programs ---- */
@@ -141,10 +142,10 @@ static bool sites_are_reached(const char *program)
 	}
 	callee = missed->callee;
 	printf("%s/%s: %s%s%s spoils nothing: no execution reaches %s%s%s%s\n", program,
-		explorer.test->name, explorer.twin != NULL ? "twin \"" : "what the case is given",
-		explorer.twin != NULL ? explorer.twin->name : "", explorer.twin != NULL ? "\"" : "",
-		missed->site, callee != NULL ? " (" : "", callee != NULL ? callee : "",
-		callee != NULL ? ")" : "");
+		explorer.test->name, explorer.mutant != NULL ? "twin \"" : "what the case is given",
+		explorer.mutant != NULL ? explorer.mutant->name : "",
+		explorer.mutant != NULL ? "\"" : "", missed->site, callee != NULL ? " (" : "",
+		callee != NULL ? callee : "", callee != NULL ? ")" : "");
 	return false;
 }
 
@@ -168,7 +169,7 @@ static bool check_case(const char *program)
 }
 
 /* Few preemptions first: most bugs need few, and those searches are short. */
-static bool check_twin(const char *program)
+static bool check_mutant(const char *program)
 {
 	uint32_t bounds[MODEL_CHOICE_KINDS];
 	uint64_t sum = 0;
@@ -187,7 +188,7 @@ static bool check_twin(const char *program)
 			choices_text(text, sizeof(text));
 			printf("%s/%s: twin \"%s\" caught in execution %llu, with %u preemptions: "
 			       "%s (%s)\n",
-				program, explorer.test->name, explorer.twin->name,
+				program, explorer.test->name, explorer.mutant->name,
 				(unsigned long long)sum, i, execution_message(), text);
 			return sites_are_reached(program);
 		}
@@ -197,7 +198,7 @@ static bool check_twin(const char *program)
 		return false;
 	}
 	printf("%s/%s: twin \"%s\" was not caught in %llu executions\n", program,
-		explorer.test->name, explorer.twin->name, (unsigned long long)sum);
+		explorer.test->name, explorer.mutant->name, (unsigned long long)sum);
 	return false;
 }
 
@@ -205,12 +206,12 @@ static bool run(const char *program)
 {
 	const char *text = getenv("PINION_MODEL_REPLAY");
 	uint32_t random_count = number_from("PINION_MODEL_RANDOM", 0);
-	const char *twin_name = getenv("PINION_MODEL_TWIN");
-	bool wants_twin = twin_name != NULL && twin_name[0] != '\0';
+	const char *mutant_name = getenv("PINION_MODEL_TWIN");
+	bool wants_mutant = mutant_name != NULL && mutant_name[0] != '\0';
 	bool passed = true;
 
-	explorer.twin = NULL;
-	if (!wants_twin) {
+	explorer.mutant = NULL;
+	if (!wants_mutant) {
 		if (text != NULL) {
 			return replay(program, text);
 		}
@@ -219,18 +220,18 @@ static bool run(const char *program)
 		}
 		passed = check_case(program);
 	}
-	for (const struct model_twin *twin = explorer.test->twins;
-		twin != NULL && twin->name != NULL; twin++) {
-		if (!is_wanted("PINION_MODEL_TWIN", twin->name)) {
+	for (const struct model_mutant *mutant = explorer.test->mutants;
+		mutant != NULL && mutant->name != NULL; mutant++) {
+		if (!is_wanted("PINION_MODEL_TWIN", mutant->name)) {
 			continue;
 		}
-		explorer.twin = twin;
+		explorer.mutant = mutant;
 		if (text != NULL) {
 			return replay(program, text);
 		}
-		passed &= check_twin(program);
+		passed &= check_mutant(program);
 	}
-	explorer.twin = NULL;
+	explorer.mutant = NULL;
 	return passed;
 }
 

@@ -21,8 +21,8 @@
  * once, a plain one by the poison it finds: crash.h), by too many steps.
  * A failure prints what happened and a line that repeats it.
  *
- * Each case lists twins: the same source with one operation spoilt. All of
- * them must fail, or the explorer would prove nothing. A twin or a `given`
+ * Each case lists mutants: the same source with one operation spoilt. All of
+ * them must fail, or the explorer would prove nothing. A mutant or a `given`
  * defect whose site no execution reaches is a failure too.
  *
  * Environment: PINION_MODEL_BOUND (preemptions), PINION_MODEL_DEEPER (this
@@ -65,7 +65,7 @@ struct model_defect {
 	const char *callee; /* NULL where the kind of spoiling needs none */
 };
 
-struct model_twin {
+struct model_mutant {
 	const char *name; /* NULL ends a list */
 	struct model_defect defect;
 };
@@ -76,12 +76,12 @@ struct model_case {
 	uint32_t preemptions; /* unless PINION_MODEL_BOUND says otherwise */
 	uint32_t stale_reads;
 	uint32_t spurious;
-	const struct model_twin *twins;
+	const struct model_mutant *mutants;
 	/* With all of these in place it must pass all the same; NULL: none. */
 	const struct model_defect *given; /* a `site` of NULL ends the list */
 };
 
-/* Explores all cases and their twins; the test program's exit status. */
+/* Explores all cases and their mutants; the test program's exit status. */
 int model_main(const char *program, const struct model_case *cases, size_t case_count);
 
 /* ---- threads of the running case ---- */

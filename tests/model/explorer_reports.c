@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: the explorer fails a program whose twin, or given defect, spoils a site
- * that no execution reaches, and a program whose twin passes; it takes a crash
- * by a pointer from freed memory for a failure of the case.
+ * Goal: the explorer fails a program whose mutant, or given defect, spoils a
+ * site that no execution reaches, and a program whose mutant passes; it takes a
+ * crash by a pointer from freed memory for a failure of the case.
  * Method: model_main() runs small cases here; its status and what it printed
  * are compared with what each has to give.
  */
@@ -120,28 +120,28 @@ static int explore(const struct model_case *test)
 	return status;
 }
 
-static const struct model_twin caught_twins[] = {
+static const struct model_mutant caught_mutants[] = {
 	{"added in two steps", {MODEL_TORN, "add", NULL}},
 	{.name = NULL},
 };
 
-static const struct model_twin gone_twins[] = {
+static const struct model_mutant gone_mutants[] = {
 	{"in a function that is gone", {MODEL_TORN, "gone", NULL}},
 	{.name = NULL},
 };
 
 /* A load has nothing to tear. */
-static const struct model_twin other_kind_twins[] = {
+static const struct model_mutant other_kind_mutants[] = {
 	{"of another kind", {MODEL_TORN, "load", NULL}},
 	{.name = NULL},
 };
 
-static const struct model_twin harmless_twins[] = {
+static const struct model_mutant harmless_mutants[] = {
 	{"of no effect", {MODEL_RELAXED, "load", NULL}},
 	{.name = NULL},
 };
 
-static const struct model_twin freed_twins[] = {
+static const struct model_mutant freed_mutants[] = {
 	{"read when it is freed", {MODEL_EARLY, "read_holder", "model_free"}},
 	{"read when it is freed, again", {MODEL_EARLY, "read_holder", "model_free"}},
 	{.name = NULL},
@@ -157,22 +157,22 @@ static const struct {
 	int status;
 	const char *words[2]; /* all of them have to be in the output */
 } reports[] = {
-	{{"adds", run_adds, 1, 0, 0, caught_twins, NULL}, 0,
+	{{"adds", run_adds, 1, 0, 0, caught_mutants, NULL}, 0,
 		{"adds: all ", "twin \"added in two steps\" caught"}},
-	{{"twin_gone", run_adds, 1, 0, 0, gone_twins, NULL}, 1,
+	{{"mutant_gone", run_adds, 1, 0, 0, gone_mutants, NULL}, 1,
 		{"twin \"in a function that is gone\" spoils nothing",
 			"no execution reaches gone"}},
-	{{"twin_of_other_kind", run_loads, 1, 0, 0, other_kind_twins, NULL}, 1,
+	{{"mutant_of_other_kind", run_loads, 1, 0, 0, other_kind_mutants, NULL}, 1,
 		{"twin \"of another kind\" spoils nothing", "no execution reaches load"}},
-	{{"twin_passes", run_loads, 1, 0, 0, harmless_twins, NULL}, 1,
+	{{"mutant_passes", run_loads, 1, 0, 0, harmless_mutants, NULL}, 1,
 		{"twin \"of no effect\" was not caught", ""}},
 	{{"given_gone", run_adds, 1, 0, 0, NULL, gone_given}, 1,
 		{"what the case is given spoils nothing", "no execution reaches gone"}},
 	/* Twice each: a crash must not keep the next from being seen. */
-	{{"freed", run_reads, 0, 0, 0, freed_twins, NULL}, 0,
+	{{"freed", run_reads, 0, 0, 0, freed_mutants, NULL}, 0,
 		{"freed\" caught in execution 1, with 0 preemptions: crash",
 			"again\" caught in execution 1, with 0 preemptions: crash"}},
-	{{"freed_in_thread", run_reads_in_thread, 0, 0, 0, freed_twins, NULL}, 0,
+	{{"freed_in_thread", run_reads_in_thread, 0, 0, 0, freed_mutants, NULL}, 0,
 		{"freed\" caught in execution 1, with 0 preemptions: crash",
 			"again\" caught in execution 1, with 0 preemptions: crash"}},
 };

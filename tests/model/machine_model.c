@@ -90,24 +90,24 @@ uint32_t pin_arena_page_bytes(const struct pin_arena *arena)
 	return 0;
 }
 
-size_t pin_provision_arena_bytes(const struct pinion_config *config)
+size_t pin_arena_setup_arena_bytes(const struct pinion_config *config)
 {
 	return config->buffer_bytes;
 }
 
-int pin_provision_fit(struct pin_shared *shared)
+int pin_arena_setup_fit(struct pin_shared *shared)
 {
 	(void)shared;
 	return 0;
 }
 
-bool pin_provision_is_shared(const struct pin_shared *shared)
+bool pin_arena_setup_is_shared(const struct pin_shared *shared)
 {
 	(void)shared;
 	return shares_arenas_now;
 }
 
-void pin_provision_register(struct pin_shared *shared)
+void pin_arena_setup_register(struct pin_shared *shared)
 {
 	for (uint32_t i = 0; i < shared->worker_count; i++) {
 		MODEL_CHECK(pin_load_relaxed_u32(&has_arena[i]) == 1);
@@ -116,12 +116,12 @@ void pin_provision_register(struct pin_shared *shared)
 	pin_store_relaxed_u32(&is_registered, 1);
 }
 
-void pin_provision_register_polled(struct pin_worker *worker)
+void pin_arena_setup_register_polled(struct pin_worker *worker)
 {
 	(void)worker;
 }
 
-void pin_provision_join(struct pin_worker *worker)
+void pin_arena_setup_join(struct pin_worker *worker)
 {
 	/* Another worker has failed: each has its own arena at most. */
 	if (!worker->shared->has_source) {
@@ -131,12 +131,12 @@ void pin_provision_join(struct pin_worker *worker)
 	pin_store_relaxed_u32(&has_joined[worker->index], 1);
 }
 
-void pin_provision_register_own(struct pin_worker *worker)
+void pin_arena_setup_register_own(struct pin_worker *worker)
 {
 	(void)worker;
 }
 
-void pin_provision_close(struct pin_shared *shared)
+void pin_arena_setup_close(struct pin_shared *shared)
 {
 	for (uint32_t i = 0; i < shared->worker_count && shared->has_source; i++) {
 		MODEL_CHECK(pin_load_relaxed_u32(&has_joined[i]) == 1);
@@ -144,12 +144,12 @@ void pin_provision_close(struct pin_shared *shared)
 	shared->has_source = false;
 }
 
-void pin_provision_report(const struct pin_shared *shared)
+void pin_arena_setup_report(const struct pin_shared *shared)
 {
 	(void)shared;
 }
 
-void pin_provision_fini(struct pin_shared *shared)
+void pin_arena_setup_fini(struct pin_shared *shared)
 {
 	(void)shared;
 }

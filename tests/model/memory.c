@@ -228,7 +228,9 @@ static void append(struct location *location, void *address, size_t bytes, struc
 
 static enum model_order weakened(enum model_order order, const char *site)
 {
-	/* A relaxed operation cannot be spoilt, and reaches no twin's site. */
+	/*
+	 * A relaxed operation cannot be spoilt, and reaches no mutant's site.
+	 */
 	return order != MODEL_ORDER_RELAXED && model_is_spoilt(MODEL_RELAXED, site, NULL)
 		? MODEL_ORDER_RELAXED
 		: order;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bugs planted in the product for a twin: the same run with one of them must
+ * Bugs planted in the product for a mutant: the same run with one of them must
  * fail, else the simulator is blind to that kind of mistake.
  *
  * The files product_*.c compile the real sources with calls replaced that a
@@ -24,9 +24,9 @@ enum defect {
 	DEFECT_CREDIT_UNBOUNDED,       /* more requests than completion entries */
 	DEFECT_COMPLETION_MISCOUNTED,  /* a completion sometimes counts twice */
 	DEFECT_RING_LEAKS,	       /* a ring is not given back */
-	DEFECT_SENTRY_UNTOLD,	       /* the watchdog does not know of the saved timers */
-	DEFECT_SENTRY_BLIND,	       /* it wakes no worker */
-	DEFECT_OFFERS_LEFT,	       /* no worker takes over from a stuck one */
+	DEFECT_WATCHDOG_UNTOLD,	       /* the watchdog does not know of the saved timers */
+	DEFECT_WATCHDOG_BLIND,	       /* it wakes no worker */
+	DEFECT_EXTERNAL_LEFT,	       /* no worker takes over from a stuck one */
 	DEFECT_MESSAGE_LOST,	       /* a request's message is sometimes dropped */
 	DEFECT_DEADLINE_NOT_AWAITED,   /* a sleep does not end for a deadline */
 	DEFECT_SUCCESSOR_UNTOLD,       /* the last searcher does not look at the lanes */
@@ -34,7 +34,7 @@ enum defect {
 	DEFECT_AGING_LOST,	       /* nor for waiting */
 	DEFECT_ASSIST_UNASKED,	       /* no worker is woken to help */
 	DEFECT_ASSIST_BLIND,	       /* a sleep without a check for lanes that need help */
-	DEFECT_RELIEF_LOST,	       /* no worker reaps a stuck worker's ring */
+	DEFECT_REMOTE_REAP_LOST,       /* no worker reaps a stuck worker's ring */
 	DEFECT_DOORBELL_NOT_REARMED,   /* nor after others were in the ring */
 	DEFECT_LEAVES_WITH_WAKE,       /* a worker that leaves keeps a wake to itself */
 	DEFECT_LEAVES_WITH_TASKS,      /* what it has queued goes with it */

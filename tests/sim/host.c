@@ -108,7 +108,7 @@ static int sim_thread_start(
 	if (world_chance(faults.no_thread)) {
 		return -EAGAIN;
 	}
-	if (entry == pin_sentry_main) {
+	if (entry == pin_watchdog_main) {
 		*out_thread = (pthread_t)world_thread_start("sentry", entry, arg);
 		return 0;
 	}

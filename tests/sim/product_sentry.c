@@ -7,6 +7,6 @@
 #include "runtime/worker/watchdog.h"
 #include "tests/sim/defect.h"
 
-#define pin_wake_one(...) (defect_is(DEFECT_SENTRY_BLIND) ? (void)0 : pin_wake_one(__VA_ARGS__))
+#define pin_wake_one(...) (defect_is(DEFECT_WATCHDOG_BLIND) ? (void)0 : pin_wake_one(__VA_ARGS__))
 
 #include "runtime/worker/watchdog.c"

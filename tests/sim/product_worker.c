@@ -81,8 +81,8 @@ static bool is_claimed(const struct pin_worker *target)
 						defect_strikes(DEFECT_CLAIM_UNTOLD, 4))) \
 			? false \
 			: pin_parker_notify(__VA_ARGS__))
-#define pin_supply_has_own_lanes(...) \
-	(!defect_is(DEFECT_NO_RECHECK) && pin_supply_has_own_lanes(__VA_ARGS__))
+#define pin_runnable_has_own_lanes(...) \
+	(!defect_is(DEFECT_NO_RECHECK) && pin_runnable_has_own_lanes(__VA_ARGS__))
 #define pin_injector_pop_into pop_shared
 #define pin_request_complete(...) \
 	(defect_strikes(DEFECT_COMPLETION_LOST, 16) ? NULL : pin_request_complete(__VA_ARGS__))
@@ -93,12 +93,12 @@ static bool is_claimed(const struct pin_worker *target)
 			? (void)0 \
 			: pin_ring_prepare_wait(__VA_ARGS__))
 #define pin_ring_fini(...) (defect_is(DEFECT_RING_LEAKS) ? (void)0 : pin_ring_fini(__VA_ARGS__))
-#define pin_sentry_note_kept(...) \
-	(defect_is(DEFECT_SENTRY_UNTOLD) ? (void)0 : pin_sentry_note_kept(__VA_ARGS__))
+#define pin_watchdog_note_kept(...) \
+	(defect_is(DEFECT_WATCHDOG_UNTOLD) ? (void)0 : pin_watchdog_note_kept(__VA_ARGS__))
 #define pin_ring_init init_ring
-#define pin_offers_pop(...) begun(pin_offers_pop(__VA_ARGS__))
-#define pin_offers_may_adopt(...) \
-	(!defect_is(DEFECT_OFFERS_LEFT) && pin_offers_may_adopt(__VA_ARGS__))
+#define pin_external_pop(...) begun(pin_external_pop(__VA_ARGS__))
+#define pin_external_may_adopt(...) \
+	(!defect_is(DEFECT_EXTERNAL_LEFT) && pin_external_may_adopt(__VA_ARGS__))
 #define pin_meter_add(counter, amount) (pin_meter_add)(counter, counted(#counter, amount))
 
 #define pin_credit_leave(...) \
@@ -112,7 +112,7 @@ static bool is_claimed(const struct pin_worker *target)
 			? (void)0 \
 			: pin_request_abandon(__VA_ARGS__))
 #define pin_search_succeed(worker) \
-	(defect_is(DEFECT_CALL_WHILE_SEARCHING) && strcmp(__func__, "pin_flight_carry_out") == 0 \
+	(defect_is(DEFECT_CALL_WHILE_SEARCHING) && strcmp(__func__, "pin_requests_carry_out") == 0 \
 			? (void)0 \
 			: pin_search_succeed(worker))
 #include "runtime/worker/complete.c"
@@ -124,21 +124,21 @@ static bool is_claimed(const struct pin_worker *target)
 		pin_request_submit(__VA_ARGS__))
 /* As in product_ring.c: what the kernel writes here is no touch. */
 #define pin_in_flight_end(request) ((void)(request))
-#define pin_flight_carry_out(...) \
+#define pin_requests_carry_out(...) \
 	(defect_is(DEFECT_COMMAND_REFUSAL_LOST) && strcmp(__func__, "go_on_by_call") == 0 \
 			? (void)0 \
-			: pin_flight_carry_out(__VA_ARGS__))
+			: pin_requests_carry_out(__VA_ARGS__))
 #define pin_request_complete_command(ring, user_data, result) \
 	pin_request_complete_command( \
 		ring, user_data, defect_is(DEFECT_COMMAND_STATUS_IGNORED) ? 0 : (result))
 #include "runtime/worker/extra_rings.c"
 #undef pin_request_submit
-#undef pin_flight_carry_out
+#undef pin_requests_carry_out
 #undef pin_in_flight_end
 #include "runtime/worker/device_queue.c"
 
-#define pin_flight_take(...) \
-	(defect_strikes(DEFECT_MESSAGE_LOST, 8) ? (void)0 : pin_flight_take(__VA_ARGS__))
+#define pin_request_take(...) \
+	(defect_strikes(DEFECT_MESSAGE_LOST, 8) ? (void)0 : pin_request_take(__VA_ARGS__))
 #define pin_timers_next_ns(wheel) \
 	(defect_is(DEFECT_DEADLINE_NOT_AWAITED) && (wheel) == &worker->deadlines \
 			? PIN_NO_DEADLINE \
@@ -153,7 +153,8 @@ static bool is_claimed(const struct pin_worker *target)
 #define pin_lane_overdue(...) (defect_is(DEFECT_AGING_LOST) ? 0 : pin_lane_overdue(__VA_ARGS__))
 #define pin_lane_turns_due(turns, overdue) \
 	(defect_is(DEFECT_FLOOR_LOST) ? PIN_LANE_NONE : pin_lane_turns_due(turns, overdue))
-#define pin_flight_relieve(...) (!defect_is(DEFECT_RELIEF_LOST) && pin_flight_relieve(__VA_ARGS__))
+#define pin_requests_reap_remote(...) \
+	(!defect_is(DEFECT_REMOTE_REAP_LOST) && pin_requests_reap_remote(__VA_ARGS__))
 
 #define pin_commands_watch(worker) \
 	(defect_is(DEFECT_COMMANDS_UNWATCHED) ? (void)0 : pin_commands_watch(worker))
@@ -177,14 +178,15 @@ static bool is_claimed(const struct pin_worker *target)
 #define pin_polled_is_busy(worker) \
 	(!(defect_is(DEFECT_POLLED_NOT_ASKED) && strcmp(__func__, "pin_worker_step") == 0) && \
 		pin_polled_is_busy(worker))
-#define pin_tuner_record(tuner, ...) \
-	((pin_tuner_record)(tuner, __VA_ARGS__), \
+#define pin_queue_interval_record(queue_interval, ...) \
+	((pin_queue_interval_record)(queue_interval, __VA_ARGS__), \
 		defect_is(DEFECT_INTERVAL_UNBOUNDED) \
-			? (void)((tuner)->interval = (tuner)->options.interval_max + 1) \
+			? (void)((queue_interval)->interval = \
+					  (queue_interval)->options.interval_max + 1) \
 			: (void)0)
 #include "runtime/worker/loop.c"
-#define pin_supply_has_lane(...) \
-	(!defect_is(DEFECT_SUCCESSOR_UNTOLD) && pin_supply_has_lane(__VA_ARGS__))
+#define pin_runnable_has_lane(...) \
+	(!defect_is(DEFECT_SUCCESSOR_UNTOLD) && pin_runnable_has_lane(__VA_ARGS__))
 #define pin_assist_has_room(...) \
 	(!defect_is(DEFECT_ASSIST_UNASKED) && pin_assist_has_room(__VA_ARGS__))
 #include "runtime/worker/thread.c"

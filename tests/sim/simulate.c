@@ -20,7 +20,7 @@
  * planted bugs.
  *
  * The simulator itself is checked in two ways: runs are repeated and must give
- * the same trace, also those that fail; and each twin, a run with a planted
+ * the same trace, also those that fail; and each mutant, a run with a planted
  * bug, must fail for the reason expected of it.
  */
 #include "runtime/base/base.h"
@@ -63,7 +63,7 @@ struct options {
 
 /* ---- planted bugs ---- */
 
-struct twin {
+struct mutant {
 	enum defect defect;
 	const char *name;
 	const char *case_name;
@@ -71,7 +71,7 @@ struct twin {
 	uint64_t seeds_max; /* it must fail within */
 };
 
-static const struct twin twins[] = {
+static const struct mutant mutants[] = {
 	{DEFECT_WAKE_SKIPPED, "wake_skipped", "wakes", "sleeps beside", 200},
 	{DEFECT_NO_RECHECK, "no_recheck", "wakes", "sleeps beside", 20000},
 	{DEFECT_COMPLETION_LOST, "completion_lost", "reads", "wait", 200},
@@ -82,9 +82,9 @@ static const struct twin twins[] = {
 	{DEFECT_CREDIT_UNBOUNDED, "credit_unbounded", "queues", "completion queue of", 200},
 	{DEFECT_COMPLETION_MISCOUNTED, "completion_miscounted", "reads", "requests_completed", 200},
 	{DEFECT_RING_LEAKS, "ring_leaks", "wakes", "is_open", 200},
-	{DEFECT_SENTRY_UNTOLD, "sentry_untold", "blocked", "has waited", 200},
-	{DEFECT_SENTRY_BLIND, "sentry_blind", "blocked", "has waited", 200},
-	{DEFECT_OFFERS_LEFT, "offers_left", "offered", "has waited", 200},
+	{DEFECT_WATCHDOG_UNTOLD, "watchdog_untold", "blocked", "has waited", 200},
+	{DEFECT_WATCHDOG_BLIND, "watchdog_blind", "blocked", "has waited", 200},
+	{DEFECT_EXTERNAL_LEFT, "external_left", "offered", "has waited", 200},
 	{DEFECT_MESSAGE_LOST, "message_lost", "requests", "nothing will ever happen", 200},
 	{DEFECT_DEADLINE_NOT_AWAITED, "deadline_not_awaited", "deadlines",
 		"nothing will ever happen", 200},
@@ -93,7 +93,7 @@ static const struct twin twins[] = {
 	{DEFECT_AGING_LOST, "aging_lost", "aging", "has waited", 200},
 	{DEFECT_ASSIST_UNASKED, "assist_unasked", "assist", "to assist with", 200},
 	{DEFECT_ASSIST_BLIND, "assist_blind", "assist", "to assist with", 20000},
-	{DEFECT_RELIEF_LOST, "relief_lost", "relief", "has waited", 200},
+	{DEFECT_REMOTE_REAP_LOST, "remote_reap_lost", "relief", "has waited", 200},
 	{DEFECT_DOORBELL_NOT_REARMED, "doorbell_not_rearmed", "relief", "sleeps beside", 20000},
 	{DEFECT_LEAVES_WITH_WAKE, "leaves_with_wake", "resizes", "sleeps beside", 20000},
 	{DEFECT_LEAVES_WITH_TASKS, "leaves_with_tasks", "resizes", "nothing will ever happen", 200},
@@ -115,13 +115,13 @@ static const struct twin twins[] = {
 	{DEFECT_INTERVAL_UNBOUNDED, "interval_unbounded", "saturation", "is out of range", 200},
 };
 
-_Static_assert(PIN_ARRAY_COUNT(twins) == DEFECT_COUNT - 1, "each defect has a twin");
+_Static_assert(PIN_ARRAY_COUNT(mutants) == DEFECT_COUNT - 1, "each defect has a twin");
 
 static const char *defect_name(void)
 {
-	for (uint32_t i = 0; i < PIN_ARRAY_COUNT(twins); i++) {
-		if (defect_is(twins[i].defect)) {
-			return twins[i].name;
+	for (uint32_t i = 0; i < PIN_ARRAY_COUNT(mutants); i++) {
+		if (defect_is(mutants[i].defect)) {
+			return mutants[i].name;
 		}
 	}
 	return "";
@@ -244,7 +244,7 @@ static bool run_case(const struct sim_case *test, const char *path, const struct
 		options->seed_count < REPEATED_MAX ? options->seed_count : REPEATED_MAX);
 }
 
-/* ---- twins ---- */
+/* ---- mutants ---- */
 
 /* The line with which the child's run failed, or an empty one. */
 static void run_child(const struct sim_case *test, const char *path, enum defect defect,
@@ -281,9 +281,9 @@ static void run_child(const struct sim_case *test, const char *path, enum defect
 }
 
 /* Whichever of its reasons comes first. */
-static bool is_expected(const struct twin *twin, const char *failure)
+static bool is_expected(const struct mutant *mutant, const char *failure)
 {
-	const char *part = twin->reason;
+	const char *part = mutant->reason;
 	size_t length = strcspn(part, "|");
 
 	while (memmem(failure, strlen(failure), part, length) == NULL) {
@@ -296,26 +296,26 @@ static bool is_expected(const struct twin *twin, const char *failure)
 	return true;
 }
 
-static bool run_twin(const struct twin *twin, const struct sim_case *test, const char *path)
+static bool run_mutant(const struct mutant *mutant, const struct sim_case *test, const char *path)
 {
 	char failure[LINE_BYTES];
 	char again[LINE_BYTES];
 	uint64_t seed = 0;
 
-	run_child(test, path, twin->defect, 1, twin->seeds_max, failure);
-	if (!is_expected(twin, failure) ||
+	run_child(test, path, mutant->defect, 1, mutant->seeds_max, failure);
+	if (!is_expected(mutant, failure) ||
 		sscanf(failure, "case %*[^,], seed %" SCNu64, &seed) != 1) {
-		printf("twin %s of case %s: expected a failure with \"%s\", got %s\n", twin->name,
-			test->name, twin->reason, failure[0] != '\0' ? failure : "none");
+		printf("twin %s of case %s: expected a failure with \"%s\", got %s\n", mutant->name,
+			test->name, mutant->reason, failure[0] != '\0' ? failure : "none");
 		return false;
 	}
-	run_child(test, path, twin->defect, seed, seed, again);
+	run_child(test, path, mutant->defect, seed, seed, again);
 	if (strcmp(failure, again) != 0) {
 		printf("twin %s: expected the same failure from the same seed, got %sand %s",
-			twin->name, failure, again);
+			mutant->name, failure, again);
 		return false;
 	}
-	printf("twin %s fails as it should: %s", twin->name, failure);
+	printf("twin %s fails as it should: %s", mutant->name, failure);
 	return true;
 }
 
@@ -355,34 +355,35 @@ static bool add_all_cases(void)
 	return true;
 }
 
-static bool run_all_twins(void)
+static bool run_all_mutants(void)
 {
 	bool is_good = true;
 
-	for (uint32_t i = 0; i < PIN_ARRAY_COUNT(twins); i++) {
+	for (uint32_t i = 0; i < PIN_ARRAY_COUNT(mutants); i++) {
 		uint32_t j = 0;
 
-		while (j < case_count && strcmp(cases[j].name, twins[i].case_name) != 0) {
+		while (j < case_count && strcmp(cases[j].name, mutants[i].case_name) != 0) {
 			j++;
 		}
 		if (j == case_count) {
-			printf("twin %s: there is no case %s\n", twins[i].name, twins[i].case_name);
+			printf("twin %s: there is no case %s\n", mutants[i].name,
+				mutants[i].case_name);
 			return false;
 		}
-		if (SANITIZED_BUILD && twins[i].seeds_max > SANITIZED_SEEDS_MAX) {
-			printf("twin %s is too rare for a sanitized build\n", twins[i].name);
+		if (SANITIZED_BUILD && mutants[i].seeds_max > SANITIZED_SEEDS_MAX) {
+			printf("twin %s is too rare for a sanitized build\n", mutants[i].name);
 			continue;
 		}
-		is_good &= run_twin(&twins[i], &cases[j], paths[j]);
+		is_good &= run_mutant(&mutants[i], &cases[j], paths[j]);
 	}
 	return is_good;
 }
 
 static bool plant(const char *name)
 {
-	for (uint32_t i = 0; i < PIN_ARRAY_COUNT(twins); i++) {
-		if (strcmp(twins[i].name, name) == 0) {
-			defect_planted = twins[i].defect;
+	for (uint32_t i = 0; i < PIN_ARRAY_COUNT(mutants); i++) {
+		if (strcmp(mutants[i].name, name) == 0) {
+			defect_planted = mutants[i].defect;
 			return true;
 		}
 	}
@@ -447,7 +448,7 @@ int main(int count, char **arguments)
 		is_good = run_case(&cases[i], paths[i], &options);
 	}
 	if (is_good && is_whole && options.seed == 0) {
-		is_good = run_all_twins();
+		is_good = run_all_mutants();
 	}
 	return is_good ? 0 : 1;
 }

@@ -94,7 +94,7 @@ void watch_age(uint64_t now_ns)
 static void check_ranges(const struct pin_worker *worker)
 {
 	const struct pinion_tuning *tuning = &worker->shared->tuning;
-	uint32_t interval = pin_tuner_interval(&worker->tuner);
+	uint32_t interval = pin_queue_interval_interval(&worker->queue_interval);
 	uint32_t searching = worker->tier->searching.value;
 
 	if (worker->lifo_row.value > tuning->lifo_polls) {

@@ -3,7 +3,7 @@
  * Goal: a cancel of a wait or a request may come while the call that begins it
  * has not returned, or has not been made: it ends it, or finds that there is
  * nothing to end; and a wait or request that has begun can be cancelled
- * afterwards, once. [WAIT-4], [FLIGHT-1].
+ * afterwards, once. [WAIT-4], [REQUEST-1].
  * Method: tasks on real workers begin waits that are never served and timeouts
  * that do not come; meanwhile a thread cancels all of them, again and again,
  * until each cancel has succeeded once. A beginning that is missed for good

@@ -190,33 +190,33 @@ static const struct model_defect many_workers[] = {
 	{.site = NULL},
 };
 
-static const struct model_twin twins[] = {
+static const struct model_mutant mutants[] = {
 	{"the close notifies no thread", {MODEL_SKIP, "end", "pin_wake_all"}},
 	{.name = NULL},
 };
 
-static const struct model_twin many_workers_twins[] = {
+static const struct model_mutant many_workers_mutants[] = {
 	{"no fence before the sum", {MODEL_DROP_FENCE, "pin_park", NULL}},
 	{.name = NULL},
 };
 
-static const struct model_twin counter_twins[] = {
+static const struct model_mutant counter_mutants[] = {
 	{"counters are not released", {MODEL_RELAXED, "pin_meter_add", NULL}},
 	{.name = NULL},
 };
 
-static const struct model_twin observer_twins[] = {
+static const struct model_mutant observer_mutants[] = {
 	{"two report the end", {MODEL_TORN, "pin_park_look_for_end", NULL}},
 	{.name = NULL},
 };
 
 static const struct model_case cases[] = {
-	{"completes", run_completes, 2, 1, 0, observer_twins, NULL},
-	{"nothing", run_nothing, 2, 1, 0, observer_twins, NULL},
-	{"spawns_for_anyone", run_spawns_for_anyone, 2, 1, 0, twins, NULL},
-	{"many_workers", run_spawns_for_anyone, 1, 2, 0, many_workers_twins, many_workers},
+	{"completes", run_completes, 2, 1, 0, observer_mutants, NULL},
+	{"nothing", run_nothing, 2, 1, 0, observer_mutants, NULL},
+	{"spawns_for_anyone", run_spawns_for_anyone, 2, 1, 0, mutants, NULL},
+	{"many_workers", run_spawns_for_anyone, 1, 2, 0, many_workers_mutants, many_workers},
 	{"spawns_for_itself", run_spawns_for_itself, 1, 1, 0, NULL, NULL},
-	{"reads", run_reads, 1, 1, 0, counter_twins, NULL},
+	{"reads", run_reads, 1, 1, 0, counter_mutants, NULL},
 	{"admits", run_admits, 1, 1, 0, NULL, NULL},
 	{"rings", run_rings, 2, 1, 0, NULL, NULL},
 };

@@ -109,7 +109,7 @@ static void run_beside_worker(bool has_fence, void (*body)(struct model_task *ta
 	/*
 	 * The thread that noted any has searched for them in all pools since.
 	 */
-	MODEL_CHECK(!runtime->shared.workers[0].has_bundles);
+	MODEL_CHECK(!runtime->shared.workers[0].has_remote_batches);
 	model_runtime_end(runtime);
 }
 
@@ -124,56 +124,56 @@ static void run_task_fenced(void)
 }
 
 /* As a task that has gathered buffers for another node leaves it. */
-static void note_bundles(struct model_task *task)
+static void note_remote_batches(struct model_task *task)
 {
 	(void)task;
-	pin_worker_current()->has_bundles = true;
+	pin_worker_current()->has_remote_batches = true;
 }
 
 static void run_idle(void)
 {
-	run_beside_worker(true, note_bundles);
+	run_beside_worker(true, note_remote_batches);
 }
 
-static const struct model_twin one_twins[] = {
+static const struct model_mutant one_mutants[] = {
 	{"a search is not counted", {MODEL_SKIP, "find_pooled_outside", "count"}},
 	{.name = NULL},
 };
 
-static const struct model_twin fenced_twins[] = {
+static const struct model_mutant fenced_mutants[] = {
 	{"a search passes no fence", {MODEL_DROP_FENCE, "find_pooled_outside", NULL}},
 	{.name = NULL},
 };
 
-static const struct model_twin two_twins[] = {
+static const struct model_mutant two_mutants[] = {
 	{"counted in two steps", {MODEL_TORN, "find_pooled_outside", NULL}},
 	{.name = NULL},
 };
 
-static const struct model_twin task_twins[] = {
-	{"a task's look keeps no end away", {MODEL_SKIP, "find_pooled_own", "pin_owned_enter"}},
+static const struct model_mutant task_mutants[] = {
+	{"a task's look keeps no end away", {MODEL_SKIP, "find_pooled_own", "pin_biased_enter"}},
 	{"their lock has no fence", {MODEL_DROP_FENCE, "model_fence_all", NULL}},
 	{.name = NULL},
 };
 
-static const struct model_twin task_fenced_twins[] = {
-	{"the lock's owner has no fence", {MODEL_DROP_FENCE, "pin_owned_fence", NULL}},
+static const struct model_mutant task_fenced_mutants[] = {
+	{"the lock's owner has no fence", {MODEL_DROP_FENCE, "pin_biased_fence", NULL}},
 	{.name = NULL},
 };
 
-static const struct model_twin idle_twins[] = {
+static const struct model_mutant idle_mutants[] = {
 	{"a search does not delay the end",
-		{MODEL_SKIP, "pin_worker_send_home", "pin_owned_enter"}},
+		{MODEL_SKIP, "pin_worker_send_home", "pin_biased_enter"}},
 	{.name = NULL},
 };
 
 static const struct model_case cases[] = {
-	{"one", run_one, 3, 2, 0, one_twins, NULL},
-	{"one_fenced", run_one_fenced, 3, 2, 0, fenced_twins, NULL},
-	{"two", run_two, 2, 1, 0, two_twins, NULL},
-	{"task", run_task, 2, 1, 0, task_twins, NULL},
-	{"task_fenced", run_task_fenced, 2, 1, 0, task_fenced_twins, NULL},
-	{"idle", run_idle, 2, 1, 0, idle_twins, NULL},
+	{"one", run_one, 3, 2, 0, one_mutants, NULL},
+	{"one_fenced", run_one_fenced, 3, 2, 0, fenced_mutants, NULL},
+	{"two", run_two, 2, 1, 0, two_mutants, NULL},
+	{"task", run_task, 2, 1, 0, task_mutants, NULL},
+	{"task_fenced", run_task_fenced, 2, 1, 0, task_fenced_mutants, NULL},
+	{"idle", run_idle, 2, 1, 0, idle_mutants, NULL},
 };
 
 int main(void)

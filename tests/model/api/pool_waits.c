@@ -219,44 +219,44 @@ static void run_close(void)
 	end();
 }
 
-static const struct model_twin owner_twins[] = {
+static const struct model_mutant owner_mutants[] = {
 	{"a release does not check", {MODEL_SKIP, "pinion_pool_release", "pin_waiters_any"}},
 	{"no fence for all", {MODEL_DROP_FENCE, "model_fence_all", NULL}},
 	{.name = NULL},
 };
 
-static const struct model_twin outside_twins[] = {
+static const struct model_mutant outside_mutants[] = {
 	{"a release does not check", {MODEL_SKIP, "release_outside", "pin_waiters_any"}},
 	{.name = NULL},
 };
 
-static const struct model_twin unfenced_twins[] = {
+static const struct model_mutant unfenced_mutants[] = {
 	{"a release does not check", {MODEL_SKIP, "serve", "pin_waiters_any"}},
 	{.name = NULL},
 };
 
-static const struct model_twin newcomer_twins[] = {
+static const struct model_mutant newcomer_mutants[] = {
 	{"a newcomer does not check", {MODEL_SKIP, "pinion_pool_acquire_wait", "pin_waiters_any"}},
 	{.name = NULL},
 };
 
-static const struct model_twin timeout_twins[] = {
+static const struct model_mutant timeout_mutants[] = {
 	{"two have the lock", {MODEL_TORN, "pin_lock_acquire", NULL}},
 	{.name = NULL},
 };
 
-static const struct model_twin close_twins[] = {
+static const struct model_mutant close_mutants[] = {
 	{"a close notifies no waiter", {MODEL_SKIP, "pinion_pool_close", "pin_waiters_serve"}},
 	{.name = NULL},
 };
 
 static const struct model_case cases[] = {
-	{"owner", run_owner, 3, 1, 0, owner_twins, NULL},
-	{"outside", run_outside, 3, 1, 0, outside_twins, NULL},
-	{"unfenced", run_unfenced, 3, 1, 0, unfenced_twins, NULL},
-	{"newcomer", run_newcomer, 2, 1, 0, newcomer_twins, NULL},
-	{"timeout", run_timeout, 3, 1, 1, timeout_twins, NULL},
-	{"close", run_close, 2, 1, 0, close_twins, NULL},
+	{"owner", run_owner, 3, 1, 0, owner_mutants, NULL},
+	{"outside", run_outside, 3, 1, 0, outside_mutants, NULL},
+	{"unfenced", run_unfenced, 3, 1, 0, unfenced_mutants, NULL},
+	{"newcomer", run_newcomer, 2, 1, 0, newcomer_mutants, NULL},
+	{"timeout", run_timeout, 3, 1, 1, timeout_mutants, NULL},
+	{"close", run_close, 2, 1, 0, close_mutants, NULL},
 };
 
 int main(void)

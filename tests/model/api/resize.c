@@ -426,7 +426,7 @@ static bool is_second_out(const void *arg)
 
 	(void)arg;
 	return runtime->shared.workers[1].service.value == PIN_SERVICE_OUT ||
-		pin_flight_state_of(word) == PIN_FLIGHT_FLYING;
+		pin_request_state_of(word) == PIN_REQUEST_FLYING;
 }
 
 static void submit_to_second(struct pinion_request *const *submitted, uint32_t count)
@@ -508,12 +508,12 @@ static void run_busy(void)
 	finish();
 }
 
-static const struct model_twin queued_twins[] = {
+static const struct model_mutant queued_mutants[] = {
 	{"its deque is lost", {MODEL_SKIP, "hand_over_tasks", "pin_injector_push"}},
 	{.name = NULL},
 };
 
-static const struct model_twin inbox_twins[] = {
+static const struct model_mutant inbox_mutants[] = {
 	{"its contents stay", {MODEL_SKIP, "pin_wake_forward", "pin_inbox_take"}},
 	{"the last arrival stays", {MODEL_SKIP, "pin_retire_try_leave", "pin_wake_forward"}},
 	{"no fence before its last check", {MODEL_DROP_FENCE, "pin_retire_try_leave", NULL}},
@@ -521,78 +521,78 @@ static const struct model_twin inbox_twins[] = {
 	{.name = NULL},
 };
 
-static const struct model_twin wake_twins[] = {
+static const struct model_mutant wake_mutants[] = {
 	{"a wake goes with it", {MODEL_SKIP, "pin_retire_hand_over", "pin_search_succeed"}},
 	{.name = NULL},
 };
 
-static const struct model_twin drain_twins[] = {
+static const struct model_mutant drain_mutants[] = {
 	{"it leaves without a check of the end",
 		{MODEL_SKIP, "pin_retire_try_leave", "pin_park_look_for_end"}},
 	{.name = NULL},
 };
 
-static const struct model_twin drain_grow_twins[] = {
+static const struct model_mutant drain_grow_mutants[] = {
 	{"it waits for the end of the runtime", {MODEL_SKIP, "pin_runtime_resize", "pin_lock_try"}},
 	{.name = NULL},
 };
 
-static const struct model_twin replaced_twins[] = {
+static const struct model_mutant replaced_mutants[] = {
 	{"a worker that has come meanwhile is overlooked",
 		{MODEL_SKIP, "pin_wake_forward", "pin_load_acquire_u32"}},
 	{.name = NULL},
 };
 
-static const struct model_twin timer_replaced_twins[] = {
+static const struct model_mutant timer_replaced_mutants[] = {
 	{"a worker that has come meanwhile is checked before the take",
 		{MODEL_EARLY, "forward_cancels", "pin_load_acquire_u32"}},
 	{.name = NULL},
 };
 
-static const struct model_twin timer_twins[] = {
+static const struct model_mutant timer_mutants[] = {
 	{"what it would have waited for is lost",
 		{MODEL_SKIP, "hand_over_timers", "pin_timer_give_up"}},
 	{.name = NULL},
 };
 
-static const struct model_twin told_twins[] = {
+static const struct model_mutant told_mutants[] = {
 	{"a message after it has gone is lost", {MODEL_SKIP, "forward_cancels", "pin_inbox_take"}},
 	{.name = NULL},
 };
 
-static const struct model_twin credit_twins[] = {
+static const struct model_mutant credit_mutants[] = {
 	{"credit granted to it goes with it",
-		{MODEL_SKIP, "pin_retire_try_leave", "pin_throttle_give_up"}},
+		{MODEL_SKIP, "pin_retire_try_leave", "pin_device_queue_give_up"}},
 	{.name = NULL},
 };
 
-static const struct model_twin cancel_left_twins[] = {
-	{"the inbox goes before the offers", {MODEL_EARLY, "forward_offers", "pin_inbox_take"}},
+static const struct model_mutant cancel_left_mutants[] = {
+	{"the inbox goes before the offers", {MODEL_EARLY, "forward_external", "pin_inbox_take"}},
 	{.name = NULL},
 };
 
-static const struct model_twin cancel_behind_twins[] = {
+static const struct model_mutant cancel_behind_mutants[] = {
 	{"a cancel overtakes a request on its way",
-		{MODEL_SKIP, "forward_offers", "pin_lock_acquire"}},
+		{MODEL_SKIP, "forward_external", "pin_lock_acquire"}},
 	{.name = NULL},
 };
 
 static const struct model_case cases[] = {
-	{"queued", run_queued, 1, 1, 0, queued_twins, NULL},
-	{"inbox", run_inbox, 1, 1, 0, inbox_twins, NULL},
-	{"wake", run_wake, 1, 1, 0, wake_twins, NULL},
-	{"drain", run_drain, 1, 1, 0, drain_twins, NULL},
-	{"drain_grow", run_drain_grow, 1, 1, 0, drain_grow_twins, NULL},
+	{"queued", run_queued, 1, 1, 0, queued_mutants, NULL},
+	{"inbox", run_inbox, 1, 1, 0, inbox_mutants, NULL},
+	{"wake", run_wake, 1, 1, 0, wake_mutants, NULL},
+	{"drain", run_drain, 1, 1, 0, drain_mutants, NULL},
+	{"drain_grow", run_drain_grow, 1, 1, 0, drain_grow_mutants, NULL},
 	{"drain_shrink", run_drain_shrink, 2, 0, 0, NULL, NULL},
 	{"grow", run_grow, 1, 1, 0, NULL, NULL},
 	{"again", run_again, 1, 1, 0, NULL, NULL},
-	{"replaced", run_replaced, 1, 0, 0, replaced_twins, NULL},
-	{"timer", run_timer, 1, 1, 0, timer_twins, NULL},
-	{"timer_told", run_timer_told, 1, 1, 0, told_twins, NULL},
-	{"timer_replaced", run_timer_replaced, 1, 0, 0, timer_replaced_twins, NULL},
-	{"credit", run_credit, 1, 0, 0, credit_twins, NULL},
-	{"cancel_left", run_cancel_left, 2, 0, 0, cancel_left_twins, NULL},
-	{"cancel_behind", run_cancel_behind, 2, 0, 0, cancel_behind_twins, NULL},
+	{"replaced", run_replaced, 1, 0, 0, replaced_mutants, NULL},
+	{"timer", run_timer, 1, 1, 0, timer_mutants, NULL},
+	{"timer_told", run_timer_told, 1, 1, 0, told_mutants, NULL},
+	{"timer_replaced", run_timer_replaced, 1, 0, 0, timer_replaced_mutants, NULL},
+	{"credit", run_credit, 1, 0, 0, credit_mutants, NULL},
+	{"cancel_left", run_cancel_left, 2, 0, 0, cancel_left_mutants, NULL},
+	{"cancel_behind", run_cancel_behind, 2, 0, 0, cancel_behind_mutants, NULL},
 	{"busy", run_busy, 1, 1, 0, NULL, NULL},
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The real api/runtime.c, api/spawn.c and worker/entry.c, on the model's heap,
- * with calls that a twin may leave out or turn round.
+ * with calls that a mutant may leave out or turn round.
  */
 #include "tests/model/api/runtime_model.h"
 #include "runtime/api/internal.h"
@@ -46,14 +46,14 @@ static bool is_early(const char *site)
 /*
  * SKIP: claimed room stays claimed; tasks that wait elsewhere take room here.
  */
-#define pin_lane_queue_forgo(queue, count) \
-	(model_is_spoilt(MODEL_SKIP, __func__, "pin_lane_queue_forgo") \
+#define pin_lane_queue_undo(queue, count) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_lane_queue_undo") \
 			? (void)0 \
-			: (pin_lane_queue_forgo)(queue, count))
-#define pin_intake_note_elsewhere(intake, count) \
-	(model_is_spoilt(MODEL_SKIP, __func__, "pin_intake_note_elsewhere") \
+			: (pin_lane_queue_undo)(queue, count))
+#define pin_queue_limit_note_elsewhere(queue_limit, count) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_queue_limit_note_elsewhere") \
 			? (void)0 \
-			: (pin_intake_note_elsewhere)(intake, count))
+			: (pin_queue_limit_note_elsewhere)(queue_limit, count))
 
 /* SKIP: threads that wait for room are not notified. */
 #define pin_room_tell(shared, lane) \
@@ -79,7 +79,7 @@ static bool acquire(struct pin_lock *lock)
 #include "runtime/worker/room.c"
 
 bool model_uses_lifo;
-bool model_has_sentry;
+bool model_has_watchdog;
 const char *model_lanes;
 uint32_t model_assist;
 uint32_t model_assist_reserve;
@@ -87,7 +87,7 @@ const uint32_t *model_serving_counts;
 bool model_polls;
 bool model_takes_commands;
 uint64_t model_injector_tasks;
-uint32_t model_fence_hoards = 1;
+uint32_t model_fence_wake_batches = 1;
 
 void model_runtime_register(void)
 {
@@ -117,7 +117,7 @@ struct pinion_runtime *model_runtime_begin(
 	config.injector_tasks = model_injector_tasks;
 	tuning.polled = model_polls ? PINION_POLLED_ALWAYS : PINION_POLLED_NEVER;
 	tuning.ring_sharing = model_shares_rings ? PINION_RING_SHARED : PINION_RING_OWN;
-	if (model_has_sentry) {
+	if (model_has_watchdog) {
 		tuning.wake_batch_spawns = 65535;
 		tuning.task_ns = 1;
 		tuning.watchdog_us = 1;
@@ -125,8 +125,8 @@ struct pinion_runtime *model_runtime_begin(
 	model_quiet_begin();
 	MODEL_CHECK(pin_runtime_create(&config, model_serving_counts, &runtime) == 0);
 	for (uint32_t i = 0; i < worker_count && worker_count > 1; i++) {
-		runtime->shared.workers[i].hoard.fence_spawns =
-			model_fence_hoards * tuning.wake_batch_spawns;
+		runtime->shared.workers[i].wake_batch.fence_spawns =
+			model_fence_wake_batches * tuning.wake_batch_spawns;
 	}
 	if (in_between != NULL) {
 		in_between();
@@ -156,17 +156,17 @@ bool model_is_worker_awake(const struct pinion_runtime *runtime, uint32_t worker
 	return runtime->shared.workers[worker_index].parker.state.value != PIN_PARK_FUTEX;
 }
 
-static bool is_sentry_asleep(const void *arg)
+static bool is_watchdog_asleep(const void *arg)
 {
 	const struct pinion_runtime *runtime = arg;
 
-	return runtime->shared.sentry.value == PIN_SENTRY_ASLEEP;
+	return runtime->shared.watchdog.value == PIN_WATCHDOG_ASLEEP;
 }
 
-void model_sentry_settle(struct pinion_runtime *runtime)
+void model_watchdog_settle(struct pinion_runtime *runtime)
 {
 	model_quiet_begin();
-	model_await("the sentry to sleep", is_sentry_asleep, runtime);
+	model_await("the sentry to sleep", is_watchdog_asleep, runtime);
 	model_quiet_end();
 }
 

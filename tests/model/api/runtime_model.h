@@ -17,7 +17,7 @@ extern bool model_uses_lifo;
  * Whether there is a watchdog; then workers wake no sleepers for their spawns.
  * To be set before the runtime begins, too.
  */
-extern bool model_has_sentry;
+extern bool model_has_watchdog;
 
 /* The configuration's lanes, set before the runtime begins, too. */
 extern const char *model_lanes;
@@ -51,7 +51,7 @@ extern uint64_t model_injector_tasks;
  * Unannounced spawns after which workers check for sleepers with a fence; first
  * 1.
  */
-extern uint32_t model_fence_hoards;
+extern uint32_t model_fence_wake_batches;
 
 /* The host has no fence_all. */
 extern bool model_has_no_fence;
@@ -95,8 +95,8 @@ void model_task_init(struct model_task *task, void (*body)(struct model_task *ta
 /* To be looked at as plain memory: a condition. */
 bool model_is_worker_awake(const struct pinion_runtime *runtime, uint32_t worker_index);
 
-/* Not explored: returns when the sentry sleeps, as it must when all do. */
-void model_sentry_settle(struct pinion_runtime *runtime);
+/* Not explored: returns when the watchdog sleeps, as it must when all do. */
+void model_watchdog_settle(struct pinion_runtime *runtime);
 
 /* How often it was run, or cancelled; more than once fails at once. */
 bool model_task_has_run(const void *task);

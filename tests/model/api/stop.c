@@ -192,7 +192,7 @@ static void run_admitting(void)
 	finish();
 }
 
-static const struct model_twin twins[] = {
+static const struct model_mutant mutants[] = {
 	{"no thread is notified", {MODEL_SKIP, "pin_shared_stop", "pin_wake_all"}},
 	{"sleep without compare", {MODEL_NO_COMPARE, "model_futex_wait", NULL}},
 	{.name = NULL},
@@ -206,35 +206,36 @@ static const struct model_defect many_workers[] = {
 	{.site = NULL},
 };
 
-static const struct model_twin two_workers_twins[] = {
+static const struct model_mutant two_workers_mutants[] = {
 	{"no fence before the sum", {MODEL_DROP_FENCE, "pin_park", NULL}},
 	{"two report the end", {MODEL_TORN, "pin_park_look_for_end", NULL}},
 	{.name = NULL},
 };
 
-static const struct model_twin reading_twins[] = {
+static const struct model_mutant reading_mutants[] = {
 	{"no doorbell", {MODEL_SKIP, "notify", "pin_ring_doorbell"}},
 	{.name = NULL},
 };
 
-static const struct model_twin until_twins[] = {
-	{"the waiter is not notified", {MODEL_SKIP, "pin_park_look_for_end", "pin_wake_enders"}},
+static const struct model_mutant until_mutants[] = {
+	{"the waiter is not notified",
+		{MODEL_SKIP, "pin_park_look_for_end", "pin_wake_destroy_waiters"}},
 	{.name = NULL},
 };
 
-static const struct model_twin admitting_twins[] = {
+static const struct model_mutant admitting_mutants[] = {
 	{"admission is no single step", {MODEL_TORN, "pin_gate_admit_until", NULL}},
 	{.name = NULL},
 };
 
 static const struct model_case cases[] = {
-	{"queued", run_queued, 3, 2, 0, twins, NULL},
-	{"two_workers", run_two_workers, 1, 1, 0, two_workers_twins, many_workers},
+	{"queued", run_queued, 3, 2, 0, mutants, NULL},
+	{"two_workers", run_two_workers, 1, 1, 0, two_workers_mutants, many_workers},
 	{"spawning", run_spawning, 2, 1, 0, NULL, NULL},
-	{"reading", run_reading, 3, 2, 0, reading_twins, NULL},
-	{"until", run_until, 2, 1, 0, until_twins, NULL},
-	{"until_twice", run_until_twice, 2, 1, 0, until_twins, NULL},
-	{"admitting", run_admitting, 2, 1, 0, admitting_twins, NULL},
+	{"reading", run_reading, 3, 2, 0, reading_mutants, NULL},
+	{"until", run_until, 2, 1, 0, until_mutants, NULL},
+	{"until_twice", run_until_twice, 2, 1, 0, until_mutants, NULL},
+	{"admitting", run_admitting, 2, 1, 0, admitting_mutants, NULL},
 };
 
 int main(void)

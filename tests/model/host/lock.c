@@ -57,7 +57,7 @@ static void run_three(void)
 	run(3, 1);
 }
 
-static const struct model_twin twins[] = {
+static const struct model_mutant mutants[] = {
 	{"taking it is no single step", {MODEL_TORN, "pin_lock_acquire", NULL}},
 	{"releasing it releases nothing", {MODEL_RELAXED, "pin_lock_release", NULL}},
 	{"taking it acquires nothing", {MODEL_RELAXED, "pin_lock_acquire", NULL}},
@@ -67,8 +67,8 @@ static const struct model_twin twins[] = {
 };
 
 static const struct model_case cases[] = {
-	{"two", run_two, 3, 2, 1, twins, NULL},
-	{"three", run_three, 3, 2, 1, twins, NULL},
+	{"two", run_two, 3, 2, 1, mutants, NULL},
+	{"three", run_three, 3, 2, 1, mutants, NULL},
 };
 
 int main(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The real io/device.c and io/rate_limit.c, with steps that a twin may leave
+ * The real io/device.c and io/rate_limit.c, with steps that a mutant may leave
  * out.
  */
 #include "runtime/io/device.h"

@@ -38,7 +38,7 @@ int pin_pool_release(struct pin_pool *pool, uint32_t magazine, const struct pini
 	model_fail("a buffer is given to a pool without any");
 }
 
-int pin_misuse_explain(struct pin_pool *pool, const struct pinion_buffer *buffer)
+int pin_pool_check_explain(struct pin_pool *pool, const struct pinion_buffer *buffer)
 {
 	(void)pool;
 	(void)buffer;
@@ -51,19 +51,19 @@ void pin_pool_share(struct pin_pool *pool, uint32_t index)
 	(void)index;
 }
 
-void pin_misuse_is_free(struct pin_pool *pool, uint32_t index)
+void pin_pool_check_is_free(struct pin_pool *pool, uint32_t index)
 {
 	(void)pool;
 	(void)index;
 }
 
-void pin_misuse_hide_pages(const struct pin_pool *pool, const struct pin_entry *entry)
+void pin_pool_check_hide_pages(const struct pin_pool *pool, const struct pin_entry *entry)
 {
 	(void)pool;
 	(void)entry;
 }
 
-void pin_misuse_show_pages(const struct pin_pool *pool, const struct pin_entry *entry)
+void pin_pool_check_show_pages(const struct pin_pool *pool, const struct pin_entry *entry)
 {
 	(void)pool;
 	(void)entry;

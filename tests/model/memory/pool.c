@@ -2,7 +2,7 @@
 /*
  * Goal: a buffer is had by one thread at a time, wherever it is taken from, and
  * "nothing is free" is said only when it was so at one instant: [MAG-1] [MAG-2]
- * [MAG-3] [TRAY-1] [TRAY-3] [FREE-1] [POOL-1]. BP-9, BP-19, BP-23, BP-25, W4,
+ * [MAG-3] [STASH-1] [STASH-3] [FREE-1] [POOL-1]. BP-9, BP-19, BP-23, BP-25, W4,
  * W5, W8.
  * Method: owners of magazines and threads without one take and give back, by
  * the way of magazines, shared stashes and the list;
@@ -209,15 +209,15 @@ static void run_draw(void)
 	for (uint32_t i = 0; i < 3; i++) {
 		pool_books_release(0, &out[i]);
 	}
-	MODEL_CHECK(pin_tray_count(&pool_books.pool.magazines[0].tray) == 3);
+	MODEL_CHECK(pin_stash_count(&pool_books.pool.magazines[0].stash) == 3);
 	model_quiet_end();
 	threads[0] = model_thread_start("owner", ask_as_owner, NULL);
 	threads[1] = model_thread_start("asks", pool_books_ask_twice, NULL);
 	pool_books_end(threads, 2, 0);
 }
 
-/* Two robbed ones: one is always free, on the one tray or on the other. */
-static void run_tray(void)
+/* Two robbed ones: one is always free, on the one stash or on the other. */
+static void run_stash(void)
 {
 	uint32_t threads[2];
 
@@ -326,98 +326,98 @@ static void run_granted(void)
 	pool_books_end(threads, 2, 0);
 }
 
-static const struct model_twin shift_twins[] = {
+static const struct model_mutant shift_mutants[] = {
 	{"one check only", {MODEL_SKIP, "is_as_noted", "look"}},
 	{"no fence between the looks", {MODEL_DROP_FENCE, "model_fence_all", NULL}},
 	{.name = NULL},
 };
 
-static const struct model_twin to_and_fro_twins[] = {
+static const struct model_mutant to_and_fro_mutants[] = {
 	{"a check does not see puts and takes between", {MODEL_NO_COMPARE, "look", NULL}},
 	{.name = NULL},
 };
 
-static const struct model_twin refill_twins[] = {
+static const struct model_mutant refill_mutants[] = {
 	{"nothing is promised", {MODEL_SKIP, "draw_listed", "pin_magazine_promise"}},
 	{.name = NULL},
 };
 
-static const struct model_twin spill_twins[] = {
+static const struct model_mutant spill_mutants[] = {
 	{"it leaves before it has arrived",
 		{MODEL_EARLY, "pin_pool_pass_on", "pin_magazine_drop_oldest"}},
 	{.name = NULL},
 };
 
-static const struct model_twin thief_twins[] = {
+static const struct model_mutant thief_mutants[] = {
 	{"no fence between the two looks", {MODEL_DROP_FENCE, "model_fence_all", NULL}},
 	{"the owner leaves without a release", {MODEL_RELAXED, "pin_magazine_leave", NULL}},
 	{"the thief leaves without a release", {MODEL_RELAXED, "pin_magazine_get_out", NULL}},
 	{.name = NULL},
 };
 
-static const struct model_twin robbed_twins[] = {
+static const struct model_mutant robbed_mutants[] = {
 	{"it keeps what it should pass on", {MODEL_SKIP, "pin_pool_put", "pin_magazine_is_robbed"}},
-	{"taken in two steps", {MODEL_TORN, "pin_tray_take", NULL}},
+	{"taken in two steps", {MODEL_TORN, "pin_stash_take", NULL}},
 	{.name = NULL},
 };
 
-static const struct model_twin draw_twins[] = {
+static const struct model_mutant draw_mutants[] = {
 	{"nothing is promised", {MODEL_SKIP, "draw_laid_out", "pin_magazine_promise"}},
 	{.name = NULL},
 };
 
-static const struct model_twin forget_twins[] = {
+static const struct model_mutant forget_mutants[] = {
 	{"the mark is taken off in two steps", {MODEL_TORN, "pin_magazine_forget_theft", NULL}},
 	{.name = NULL},
 };
 
-static const struct model_twin laid_out_twins[] = {
-	{"laid out by a plain store", {MODEL_SKIP, "pin_tray_put", "barrier"}},
+static const struct model_mutant laid_out_mutants[] = {
+	{"laid out by a plain store", {MODEL_SKIP, "pin_stash_put", "barrier"}},
 	{"the asking thread passes no fence", {MODEL_DROP_FENCE, "is_exhausted", NULL}},
 	{.name = NULL},
 };
 
-static const struct model_twin listed_twins[] = {
+static const struct model_mutant listed_mutants[] = {
 	{"listed without a barrier", {MODEL_RELAXED, "pin_freelist_push", NULL}},
 	{"the asking thread passes no fence", {MODEL_DROP_FENCE, "is_exhausted", NULL}},
 	{.name = NULL},
 };
 
-static const struct model_twin unfenced_twins[] = {
+static const struct model_mutant unfenced_mutants[] = {
 	{"the owner leaves without a fence", {MODEL_DROP_FENCE, "pin_magazine_leave_slowly", NULL}},
 	{"it comes in without one", {MODEL_DROP_FENCE, "pin_magazine_enter_slowly", NULL}},
 	{.name = NULL},
 };
 
-static const struct model_twin list_twins[] = {
+static const struct model_mutant list_mutants[] = {
 	{"no tag", {MODEL_NO_COMPARE, "pin_freelist_pop", NULL}},
 	{"a pop is no single step", {MODEL_TORN, "pin_freelist_pop", NULL}},
 	{"a push is no single step", {MODEL_TORN, "pin_freelist_push", NULL}},
 	{.name = NULL},
 };
 
-static const struct model_twin granted_twins[] = {
+static const struct model_mutant granted_mutants[] = {
 	{"no tag", {MODEL_NO_COMPARE, "pin_freelist_pop_own", NULL}},
 	{"a pop is no single step", {MODEL_TORN, "pin_freelist_pop_own", NULL}},
 	{.name = NULL},
 };
 
 static const struct model_case cases[] = {
-	{"shift", run_shift, 3, 1, 0, shift_twins, NULL},
-	{"to_and_fro", run_to_and_fro, 3, 0, 0, to_and_fro_twins, NULL},
-	{"refill", run_refill, 3, 1, 0, refill_twins, NULL},
-	{"spill", run_spill, 3, 1, 0, spill_twins, NULL},
-	{"thief", run_thief, 2, 3, 0, thief_twins, NULL},
+	{"shift", run_shift, 3, 1, 0, shift_mutants, NULL},
+	{"to_and_fro", run_to_and_fro, 3, 0, 0, to_and_fro_mutants, NULL},
+	{"refill", run_refill, 3, 1, 0, refill_mutants, NULL},
+	{"spill", run_spill, 3, 1, 0, spill_mutants, NULL},
+	{"thief", run_thief, 2, 3, 0, thief_mutants, NULL},
 	{"two_owners", run_two_owners, 2, 1, 0, NULL, NULL},
-	{"robbed", run_robbed, 2, 3, 0, robbed_twins, NULL},
-	{"forget", run_forget, 2, 3, 0, forget_twins, NULL},
-	{"draw", run_draw, 2, 1, 0, draw_twins, NULL},
-	{"tray", run_tray, 3, 1, 0, NULL, NULL},
-	{"laid_out", run_laid_out, 3, 6, 0, laid_out_twins, NULL},
-	{"listed", run_listed, 3, 6, 0, listed_twins, NULL},
-	{"unfenced", run_unfenced, 3, 6, 0, unfenced_twins, NULL},
-	{"list", run_list, 3, 1, 0, list_twins, NULL},
-	{"granted", run_granted, 3, 1, 0, granted_twins, NULL},
+	{"robbed", run_robbed, 2, 3, 0, robbed_mutants, NULL},
+	{"forget", run_forget, 2, 3, 0, forget_mutants, NULL},
+	{"draw", run_draw, 2, 1, 0, draw_mutants, NULL},
+	{"tray", run_stash, 3, 1, 0, NULL, NULL},
+	{"laid_out", run_laid_out, 3, 6, 0, laid_out_mutants, NULL},
+	{"listed", run_listed, 3, 6, 0, listed_mutants, NULL},
+	{"unfenced", run_unfenced, 3, 6, 0, unfenced_mutants, NULL},
+	{"list", run_list, 3, 1, 0, list_mutants, NULL},
+	{"granted", run_granted, 3, 1, 0, granted_mutants, NULL},
 };
 
 int main(void)

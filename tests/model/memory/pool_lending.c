@@ -312,7 +312,7 @@ static void run_lent_claimed(void)
 	end_told();
 }
 
-static const struct model_twin lent_twins[] = {
+static const struct model_mutant lent_mutants[] = {
 	{"no thread ends its holder's plain stores",
 		{MODEL_SKIP, "pin_pool_lend", "pin_pool_must_share"}},
 	{"no thread waits for the holder",
@@ -321,29 +321,29 @@ static const struct model_twin lent_twins[] = {
 	{.name = NULL},
 };
 
-static const struct model_twin lent_guarded_twins[] = {
-	{"it asks anew why it failed", {MODEL_LATE, "pin_pool_release", "pin_misuse_explain"}},
+static const struct model_mutant lent_guarded_mutants[] = {
+	{"it asks anew why it failed", {MODEL_LATE, "pin_pool_release", "pin_pool_check_explain"}},
 	{.name = NULL},
 };
 
-static const struct model_twin lent_free_twins[] = {
+static const struct model_mutant lent_free_mutants[] = {
 	{"the beginning of a request is no single step", {MODEL_TORN, "pin_pool_lend", NULL}},
 	{"the end of a request is no single step", {MODEL_TORN, "pin_pool_unlend", NULL}},
 	{.name = NULL},
 };
 
-static const struct model_twin lent_next_twins[] = {
+static const struct model_mutant lent_next_mutants[] = {
 	{"its holder is not known with its use", {MODEL_RELAXED, "pin_pool_hand_out", NULL}},
 	{.name = NULL},
 };
 
-static const struct model_twin lent_claimed_twins[] = {
+static const struct model_mutant lent_claimed_mutants[] = {
 	{"it is not shared when it changes hands",
 		{MODEL_SKIP, "pin_pool_disclaim", "PIN_ENTRY_SHARED"}},
 	{.name = NULL},
 };
 
-static const struct model_twin own_twins[] = {
+static const struct model_mutant own_mutants[] = {
 	{"the holder does not say that it is inside",
 		{MODEL_SKIP, "pin_pool_lend_own", "pin_magazine_enter"}},
 	{"no thread ends its holder's plain stores",
@@ -355,54 +355,54 @@ static const struct model_twin own_twins[] = {
 	{.name = NULL},
 };
 
-static const struct model_twin own_shared_twins[] = {
+static const struct model_mutant own_shared_mutants[] = {
 	{"no check of the holder's requests",
 		{MODEL_SKIP, "pin_pool_release_listed", "pin_entry_has_own"}},
 	{.name = NULL},
 };
 
-static const struct model_twin own_unfenced_twins[] = {
+static const struct model_mutant own_unfenced_mutants[] = {
 	{"the request goes the short way all the same",
 		{MODEL_SKIP, "pool_model_lend_own", "pin_magazine_is_fenced"}},
 	{.name = NULL},
 };
 
-static const struct model_twin own_guarded_twins[] = {
+static const struct model_mutant own_guarded_mutants[] = {
 	{"no thread waits for the holder",
 		{MODEL_SKIP, "await_holder", "pin_magazine_await_owner"}},
 	{.name = NULL},
 };
 
-static const struct model_twin own_twice_twins[] = {
+static const struct model_mutant own_twice_mutants[] = {
 	{"no check of the holder's requests", {MODEL_SKIP, "end_use", "pin_entry_has_own"}},
 	{.name = NULL},
 };
 
-static const struct model_twin own_filled_twins[] = {
+static const struct model_mutant own_filled_mutants[] = {
 	{"the request's end may be seen before what it has read",
 		{MODEL_RELAXED, "pin_pool_unlend_own", NULL}},
 	{.name = NULL},
 };
 
-static const struct model_twin own_and_outside_twins[] = {
+static const struct model_mutant own_and_outside_mutants[] = {
 	{"the holder does not look for its own",
 		{MODEL_SKIP, "pin_pool_release_own", "PIN_ENTRY_OWN"}},
 	{.name = NULL},
 };
 
 static const struct model_case cases[] = {
-	{"lent", run_lent, 3, 1, 0, lent_twins, NULL},
-	{"lent_guarded", run_lent_guarded, 3, 1, 0, lent_guarded_twins, NULL},
-	{"lent_free", run_lent_free, 3, 1, 0, lent_free_twins, NULL},
-	{"lent_next", run_lent_next, 3, 1, 0, lent_next_twins, NULL},
-	{"lent_claimed", run_lent_claimed, 3, 1, 0, lent_claimed_twins, NULL},
-	{"own", run_own, 3, 1, 0, own_twins, NULL},
-	{"own_shared", run_own_shared, 3, 1, 0, own_shared_twins, NULL},
-	{"own_unfenced", run_own_unfenced, 3, 1, 0, own_unfenced_twins, NULL},
-	{"own_guarded", run_own_guarded, 3, 1, 0, own_guarded_twins, NULL},
-	{"own_twice", run_own_twice, 3, 1, 0, own_twice_twins, NULL},
-	{"own_filled", run_own_filled, 3, 1, 0, own_filled_twins, NULL},
-	{"own_and_outside", run_own_and_outside, 3, 1, 0, own_and_outside_twins, NULL},
+	{"lent", run_lent, 3, 1, 0, lent_mutants, NULL},
+	{"lent_guarded", run_lent_guarded, 3, 1, 0, lent_guarded_mutants, NULL},
+	{"lent_free", run_lent_free, 3, 1, 0, lent_free_mutants, NULL},
+	{"lent_next", run_lent_next, 3, 1, 0, lent_next_mutants, NULL},
+	{"lent_claimed", run_lent_claimed, 3, 1, 0, lent_claimed_mutants, NULL},
+	{"own", run_own, 3, 1, 0, own_mutants, NULL},
+	{"own_shared", run_own_shared, 3, 1, 0, own_shared_mutants, NULL},
+	{"own_unfenced", run_own_unfenced, 3, 1, 0, own_unfenced_mutants, NULL},
+	{"own_guarded", run_own_guarded, 3, 1, 0, own_guarded_mutants, NULL},
+	{"own_twice", run_own_twice, 3, 1, 0, own_twice_mutants, NULL},
+	{"own_filled", run_own_filled, 3, 1, 0, own_filled_mutants, NULL},
+	{"own_and_outside", run_own_and_outside, 3, 1, 0, own_and_outside_mutants, NULL},
 };
 
 int main(void)

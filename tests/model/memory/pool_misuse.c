@@ -125,17 +125,17 @@ static void run_plain_again(void)
 	pool_books_end(NULL, 0, 1);
 }
 
-static const struct model_twin twice_shortly_twins[] = {
+static const struct model_mutant twice_shortly_mutants[] = {
 	{"the end of a use is no single step", {MODEL_TORN, "pin_pool_release_listed", NULL}},
 	{.name = NULL},
 };
 
-static const struct model_twin twice_twins[] = {
+static const struct model_mutant twice_mutants[] = {
 	{"the end of a use is no single step", {MODEL_TORN, "end_use", NULL}},
 	{.name = NULL},
 };
 
-static const struct model_twin twice_held_twins[] = {
+static const struct model_mutant twice_held_mutants[] = {
 	{"no thread ends its holder's plain stores",
 		{MODEL_SKIP, "end_use", "pin_pool_must_share"}},
 	{"no thread waits for the holder",
@@ -146,43 +146,43 @@ static const struct model_twin twice_held_twins[] = {
 	{.name = NULL},
 };
 
-static const struct model_twin twice_held_shortly_twins[] = {
+static const struct model_mutant twice_held_shortly_mutants[] = {
 	{"no thread ends its holder's plain stores",
 		{MODEL_SKIP, "pin_pool_release_listed", "pin_pool_must_share"}},
 	{.name = NULL},
 };
 
-static const struct model_twin twice_unfenced_twins[] = {
+static const struct model_mutant twice_unfenced_mutants[] = {
 	{"its holder goes the short way all the same",
 		{MODEL_SKIP, "pool_model_release_shortly", "pin_magazine_is_fenced"}},
 	{.name = NULL},
 };
 
-static const struct model_twin twice_guarded_twins[] = {
+static const struct model_mutant twice_guarded_mutants[] = {
 	{"the end of a use is no single step", {MODEL_TORN, "end_use", NULL}},
 	{.name = NULL},
 };
 
-static const struct model_twin thrice_held_twins[] = {
+static const struct model_mutant thrice_held_mutants[] = {
 	{"a thread that sees another's beginning does not wait",
 		{MODEL_SKIP, "end_use", "PIN_ENTRY_SHARED"}},
 	{.name = NULL},
 };
 
-static const struct model_twin plain_again_twins[] = {
+static const struct model_mutant plain_again_mutants[] = {
 	{"the end of a use is no single step", {MODEL_TORN, "end_use", NULL}},
 	{.name = NULL},
 };
 
 static const struct model_case cases[] = {
-	{"twice", run_twice, 3, 1, 0, twice_twins, NULL},
-	{"twice_shortly", run_twice_shortly, 3, 1, 0, twice_shortly_twins, NULL},
-	{"twice_held", run_twice_held, 3, 1, 0, twice_held_twins, NULL},
-	{"twice_held_shortly", run_twice_held_shortly, 3, 1, 0, twice_held_shortly_twins, NULL},
-	{"twice_unfenced", run_twice_unfenced, 3, 1, 0, twice_unfenced_twins, NULL},
-	{"twice_guarded", run_twice_guarded, 3, 1, 0, twice_guarded_twins, NULL},
-	{"thrice_held", run_thrice_held, 1, 1, 0, thrice_held_twins, NULL},
-	{"plain_again", run_plain_again, 3, 1, 0, plain_again_twins, NULL},
+	{"twice", run_twice, 3, 1, 0, twice_mutants, NULL},
+	{"twice_shortly", run_twice_shortly, 3, 1, 0, twice_shortly_mutants, NULL},
+	{"twice_held", run_twice_held, 3, 1, 0, twice_held_mutants, NULL},
+	{"twice_held_shortly", run_twice_held_shortly, 3, 1, 0, twice_held_shortly_mutants, NULL},
+	{"twice_unfenced", run_twice_unfenced, 3, 1, 0, twice_unfenced_mutants, NULL},
+	{"twice_guarded", run_twice_guarded, 3, 1, 0, twice_guarded_mutants, NULL},
+	{"thrice_held", run_thrice_held, 1, 1, 0, thrice_held_mutants, NULL},
+	{"plain_again", run_plain_again, 3, 1, 0, plain_again_mutants, NULL},
 };
 
 int main(void)

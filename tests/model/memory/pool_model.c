@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The real sources of runtime/memory that a pool consists of, with steps that a
- * twin may leave out or turn round.
+ * mutant may leave out or turn round.
  */
 #include "runtime/base/atomic.h"
 #include "tests/model/explorer.h"
@@ -153,12 +153,12 @@ static bool is_robbed(const struct pin_magazine *magazine, const char *site)
 }
 
 /* SKIP: a search there sees no batches. */
-static struct pin_magazine *bundle_of(
+static struct pin_magazine *remote_batch_of(
 	const struct pin_pool *pool, uint32_t magazine, const char *site)
 {
-	return model_is_spoilt(MODEL_SKIP, site, "pin_pool_bundle")
+	return model_is_spoilt(MODEL_SKIP, site, "pin_pool_remote_batch")
 		? NULL
-		: pin_pool_bundle(pool, magazine);
+		: pin_pool_remote_batch(pool, magazine);
 }
 
 /*
@@ -175,14 +175,14 @@ static void await_owner(
 /* LATE: why a release failed is asked of the buffer's later state. */
 static int explain(struct pin_pool *pool, const struct pinion_buffer *buffer, const char *site)
 {
-	return model_is_spoilt(MODEL_LATE, site, "pin_misuse_explain")
-		? pin_misuse_check(pool, buffer)
-		: pin_misuse_explain(pool, buffer);
+	return model_is_spoilt(MODEL_LATE, site, "pin_pool_check_explain")
+		? pin_pool_check_check(pool, buffer)
+		: pin_pool_check_explain(pool, buffer);
 }
 
-#define pin_misuse_explain(pool, buffer) explain(pool, buffer, __func__)
+#define pin_pool_check_explain(pool, buffer) explain(pool, buffer, __func__)
 #define pin_magazine_await_owner(magazine, host) await_owner(magazine, host, __func__)
-#define pin_pool_bundle(pool, magazine) bundle_of(pool, magazine, __func__)
+#define pin_pool_remote_batch(pool, magazine) remote_batch_of(pool, magazine, __func__)
 #define pin_magazine_is_robbed(magazine) is_robbed(magazine, __func__)
 #define pin_magazine_promise(magazine, count) promise(magazine, count, __func__)
 #define pin_magazine_look_oldest(magazine, out_indices, count) \

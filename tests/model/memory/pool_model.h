@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The short ways of runtime/memory/pool.h, compiled where twins can spoil them.
+ * The short ways of runtime/memory/pool.h, compiled where mutants can spoil
+ * them.
  */
 #ifndef MODEL_POOL_MODEL_H
 #define MODEL_POOL_MODEL_H

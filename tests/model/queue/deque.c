@@ -100,7 +100,7 @@ static void steal(void *arg)
 	struct pin_deque *own = arg;
 	struct pin_link *link;
 
-	/* The twin: several at once, whatever the order. */
+	/* The mutant: several at once, whatever the order. */
 	if (model_is_spoilt(MODEL_SKIP, __func__, "pin_deque_steal")
 			? model_deque_steal_half(&owned, own, &link) > 0
 			: pin_deque_steal(&owned, own, &link) > 0) {
@@ -248,7 +248,7 @@ static void run_lifo_overflow(void)
 	run(PIN_DEQUE_LIFO, 1, fill_and_overflow);
 }
 
-static const struct model_twin fifo_twins[] = {
+static const struct model_mutant fifo_mutants[] = {
 	{"the owner's claim is no single step", {MODEL_TORN, "claim_own", NULL}},
 	{"the thief's claim is no single step", {MODEL_TORN, "steal_half", NULL}},
 	{"the claim of a single one is no single step", {MODEL_TORN, "claim_single", NULL}},
@@ -259,7 +259,7 @@ static const struct model_twin fifo_twins[] = {
 	{.name = NULL},
 };
 
-static const struct model_twin hold_twins[] = {
+static const struct model_mutant hold_mutants[] = {
 	{"no fence between the two looks", {MODEL_DROP_FENCE, "model_fence_all", NULL}},
 	{"a held pop ends without a release", {MODEL_RELAXED, "pin_deque_pop_oldest", NULL}},
 	{"the thief's end of a hold is no single step", {MODEL_TORN, "end_hold", NULL}},
@@ -268,7 +268,7 @@ static const struct model_twin hold_twins[] = {
 	{.name = NULL},
 };
 
-static const struct model_twin lifo_twins[] = {
+static const struct model_mutant lifo_mutants[] = {
 	{"no fence in the owner's pop", {MODEL_DROP_FENCE, "pin_deque_pop_newest", NULL}},
 	{"no fence in the thief's", {MODEL_DROP_FENCE, "take_oldest", NULL}},
 	{"the thief's claim is no single step", {MODEL_TORN, "take_oldest", NULL}},
@@ -278,13 +278,13 @@ static const struct model_twin lifo_twins[] = {
 };
 
 static const struct model_case cases[] = {
-	{"fifo", run_fifo, 3, 1, 0, fifo_twins, NULL},
+	{"fifo", run_fifo, 3, 1, 0, fifo_mutants, NULL},
 	{"fifo_two_thieves", run_fifo_two, 2, 1, 0, NULL, NULL},
 	{"fifo_overflow", run_fifo_overflow, 3, 1, 0, NULL, NULL},
-	{"hold", run_hold, 3, 1, 0, hold_twins, NULL},
+	{"hold", run_hold, 3, 1, 0, hold_mutants, NULL},
 	{"hold_two_thieves", run_hold_two, 2, 1, 0, NULL, NULL},
 	{"hold_overflow", run_hold_overflow, 3, 1, 0, NULL, NULL},
-	{"lifo", run_lifo, 3, 1, 0, lifo_twins, NULL},
+	{"lifo", run_lifo, 3, 1, 0, lifo_mutants, NULL},
 	{"lifo_two_thieves", run_lifo_two, 2, 1, 0, NULL, NULL},
 	{"lifo_overflow", run_lifo_overflow, 3, 1, 0, NULL, NULL},
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The real queue/deque.c, its way to steal in FIFO order laid open for a twin
+ * The real queue/deque.c, its way to steal in FIFO order laid open for a mutant
  * that uses it in LIFO order, and a thief that tries once to release its claim.
  */
 #include "tests/model/queue/deque_model.h"

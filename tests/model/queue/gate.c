@@ -50,30 +50,30 @@ static void run_close(void)
 
 /* ---- forgoing ---- */
 
-static bool is_forgone;
+static bool is_undone;
 static bool was_late;
 
-static void admit_and_forgo(void *arg)
+static void admit_and_undo(void *arg)
 {
 	(void)arg;
-	is_forgone = pin_gate_admit(&gate, 1);
-	was_late = is_forgone && pin_gate_forgo(&gate, 1);
+	is_undone = pin_gate_admit(&gate, 1);
+	was_late = is_undone && pin_gate_undo(&gate, 1);
 }
 
-static void run_forgo(void)
+static void run_undo(void)
 {
 	uint64_t at_close;
 	uint32_t thread;
 
 	pin_gate_init(&gate);
 	MODEL_CHECK(pin_gate_admit(&gate, 1));
-	thread = model_thread_start("forgoer", admit_and_forgo, NULL);
+	thread = model_thread_start("forgoer", admit_and_undo, NULL);
 	pin_gate_close(&gate);
 	at_close = pin_gate_admitted(&gate);
 	model_thread_join(thread);
 	MODEL_CHECK(!pin_gate_is_open(&gate) && pin_gate_admitted(&gate) == 1);
 	/* The thread that read too much at the close learns it. */
-	MODEL_CHECK(at_close == 1 || (at_close == 2 && is_forgone && was_late));
+	MODEL_CHECK(at_close == 1 || (at_close == 2 && is_undone && was_late));
 }
 
 /* ---- asking ---- */
@@ -114,26 +114,26 @@ static void run_ask(void)
 	MODEL_CHECK(!pin_gate_is_open(&gate));
 }
 
-static const struct model_twin ask_twins[] = {
+static const struct model_mutant ask_mutants[] = {
 	{"an admission opens it again", {MODEL_TORN, "pin_gate_admit_until", NULL}},
 	{.name = NULL},
 };
 
-static const struct model_twin forgo_twins[] = {
-	{"forgoing is no single step", {MODEL_TORN, "pin_gate_forgo", NULL}},
+static const struct model_mutant undo_mutants[] = {
+	{"forgoing is no single step", {MODEL_TORN, "pin_gate_undo", NULL}},
 	{.name = NULL},
 };
 
-static const struct model_twin twins[] = {
+static const struct model_mutant mutants[] = {
 	{"admission is no single step", {MODEL_TORN, "pin_gate_admit_until", NULL}},
 	{"the close is no single step", {MODEL_TORN, "pin_gate_close", NULL}},
 	{.name = NULL},
 };
 
 static const struct model_case cases[] = {
-	{"close", run_close, 3, 2, 0, twins, NULL},
-	{"forgo", run_forgo, 3, 2, 0, forgo_twins, NULL},
-	{"ask", run_ask, 3, 2, 0, ask_twins, NULL},
+	{"close", run_close, 3, 2, 0, mutants, NULL},
+	{"forgo", run_undo, 3, 2, 0, undo_mutants, NULL},
+	{"ask", run_ask, 3, 2, 0, ask_mutants, NULL},
 };
 
 int main(void)

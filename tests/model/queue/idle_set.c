@@ -7,7 +7,7 @@
  * sleeper follows parker.h's steps and sleeps until it is claimed, so that a
  * lost wake-up is a deadlock; others make its group become empty at the worst
  * moment, by claiming or withdrawing. Wakers claim by each of the policies.
- * The twins are the simpler protocols that lose wake-ups.
+ * The mutants are the simpler protocols that lose wake-ups.
  */
 #include "runtime/queue/idle_set.h"
 #include "runtime/base/base.h"
@@ -294,7 +294,7 @@ static void run_publishers_elsewhere(void)
 	run_publishers(ELSEWHERE);
 }
 
-static const struct model_twin clear_twins[] = {
+static const struct model_mutant clear_mutants[] = {
 	{"cleared without a check of the group", {MODEL_SKIP, "group_is_empty", "first load"}},
 	{"cleared whatever was published", {MODEL_NO_COMPARE, "clear_if_empty", NULL}},
 	{"cleared, looked at again, set again", {MODEL_LATE, "clear_if_empty", "group_is_empty"}},
@@ -311,34 +311,34 @@ static const struct model_twin clear_twins[] = {
 	{.name = NULL},
 };
 
-static const struct model_twin look_twins[] = {
+static const struct model_mutant look_mutants[] = {
 	{"cleared without a check of one word", {MODEL_SKIP, "group_is_empty", "first load"}},
 	{.name = NULL},
 };
 
-static const struct model_twin claim_twins[] = {
+static const struct model_mutant claim_mutants[] = {
 	{"the check decides, not the claim", {MODEL_TORN, "take", NULL}},
 	{.name = NULL},
 };
 
-static const struct model_twin publish_twins[] = {
+static const struct model_mutant publish_mutants[] = {
 	{"publishing is no single step", {MODEL_TORN, "publish_in_group", NULL}},
 	{.name = NULL},
 };
 
 static const struct model_case cases[] = {
-	{"claimed", run_claimed, 3, 2, 0, clear_twins, NULL},
-	{"claimed_in_group", run_claimed_in_group, 2, 2, 0, look_twins, NULL},
+	{"claimed", run_claimed, 3, 2, 0, clear_mutants, NULL},
+	{"claimed_in_group", run_claimed_in_group, 2, 2, 0, look_mutants, NULL},
 	{"claimed_elsewhere", run_claimed_elsewhere, 2, 2, 0, NULL, NULL},
 	{"claimed_near", run_claimed_near, 2, 2, 0, NULL, NULL},
 	{"claimed_rotating", run_claimed_rotating, 2, 2, 0, NULL, NULL},
-	{"withdrawn", run_withdrawn, 3, 2, 0, clear_twins, NULL},
-	{"withdrawn_in_group", run_withdrawn_in_group, 2, 2, 0, look_twins, NULL},
+	{"withdrawn", run_withdrawn, 3, 2, 0, clear_mutants, NULL},
+	{"withdrawn_in_group", run_withdrawn_in_group, 2, 2, 0, look_mutants, NULL},
 	{"again", run_again, 2, 2, 0, NULL, NULL},
-	{"wakers_next", run_wakers_next, 3, 2, 0, claim_twins, NULL},
+	{"wakers_next", run_wakers_next, 3, 2, 0, claim_mutants, NULL},
 	{"wakers_in_group", run_wakers_in_group, 3, 2, 0, NULL, NULL},
 	{"wakers_elsewhere", run_wakers_elsewhere, 3, 2, 0, NULL, NULL},
-	{"publishers_next", run_publishers_next, 3, 2, 0, publish_twins, NULL},
+	{"publishers_next", run_publishers_next, 3, 2, 0, publish_mutants, NULL},
 	{"publishers_elsewhere", run_publishers_elsewhere, 3, 2, 0, NULL, NULL},
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The real queue/idle_set.c, with steps that a twin may leave out or turn
+ * The real queue/idle_set.c, with steps that a mutant may leave out or turn
  * round: what simpler protocols between a group's words and `top` would do.
  */
 #include "runtime/queue/idle_set.h"

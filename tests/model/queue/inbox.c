@@ -72,7 +72,7 @@ static void run(void)
 	MODEL_CHECK(next_numbers[0] == EACH && next_numbers[1] == EACH);
 }
 
-static const struct model_twin twins[] = {
+static const struct model_mutant mutants[] = {
 	{"pushing is no single step", {MODEL_TORN, "pin_inbox_push", NULL}},
 	{"taking is no single step", {MODEL_TORN, "pin_inbox_take", NULL}},
 	{"pushing releases nothing", {MODEL_RELAXED, "pin_inbox_push", NULL}},
@@ -80,7 +80,7 @@ static const struct model_twin twins[] = {
 };
 
 static const struct model_case cases[] = {
-	{"two_pushers", run, 3, 1, 0, twins, NULL},
+	{"two_pushers", run, 3, 1, 0, mutants, NULL},
 };
 
 int main(void)

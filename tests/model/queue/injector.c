@@ -185,39 +185,39 @@ static void run_told(void)
 	model_thread_start("popper", pop_when_told, NULL);
 }
 
-static const struct model_twin twins[] = {
+static const struct model_mutant mutants[] = {
 	{"pushing is no single step", {MODEL_TORN, "pin_injector_push", NULL}},
 	{"newcomers are not taken in one step", {MODEL_TORN, "admit_newcomers", NULL}},
 	{.name = NULL},
 };
 
-static const struct model_twin popper_twins[] = {
+static const struct model_mutant popper_mutants[] = {
 	{"the lock does not exclude", {MODEL_TORN, "pin_lock_acquire", NULL}},
 	{"the lock releases nothing", {MODEL_RELAXED, "pin_lock_release", NULL}},
 	{.name = NULL},
 };
 
-static const struct model_twin emptied_twins[] = {
+static const struct model_mutant emptied_mutants[] = {
 	{"a turned-round list shows late", {MODEL_RELAXED, "admit_newcomers", NULL}},
 	{.name = NULL},
 };
 
-static const struct model_twin late_twins[] = {
+static const struct model_mutant late_mutants[] = {
 	{"the lock does not exclude", {MODEL_TORN, "pin_lock_acquire", NULL}},
 	{.name = NULL},
 };
 
-static const struct model_twin told_twins[] = {
+static const struct model_mutant told_mutants[] = {
 	{"the notification releases nothing", {MODEL_RELAXED, "push_and_tell", NULL}},
 	{.name = NULL},
 };
 
 static const struct model_case cases[] = {
-	{"both_ends", run_both_ends, 3, 1, 0, twins, NULL},
-	{"two_poppers", run_two_poppers, 2, 1, 0, popper_twins, NULL},
-	{"emptied", run_emptied, 2, 1, 0, emptied_twins, NULL},
-	{"too_late", run_too_late, 2, 1, 0, late_twins, NULL},
-	{"told", run_told, 3, 2, 0, told_twins, NULL},
+	{"both_ends", run_both_ends, 3, 1, 0, mutants, NULL},
+	{"two_poppers", run_two_poppers, 2, 1, 0, popper_mutants, NULL},
+	{"emptied", run_emptied, 2, 1, 0, emptied_mutants, NULL},
+	{"too_late", run_too_late, 2, 1, 0, late_mutants, NULL},
+	{"told", run_told, 3, 2, 0, told_mutants, NULL},
 };
 
 int main(void)

@@ -3,7 +3,7 @@
  * Goal: a lane's depth never counts more popped than pushed, whenever it is
  * read, and is 0 when all is popped: [LANE-1].
  * Method: one thread pushes, one pops, one reads the depth, which asserts that
- * itself. Twins count in the other order, on either side.
+ * itself. Mutants count in the other order, on either side.
  */
 #include "runtime/queue/lane_queue.h"
 #include "runtime/base/base.h"
@@ -143,7 +143,7 @@ static void run_depth(void)
 	MODEL_CHECK(pin_lane_queue_depth(&lane) == 0);
 }
 
-static const struct model_twin twins[] = {
+static const struct model_mutant mutants[] = {
 	{"counted when it is pushed", {MODEL_LATE, "pin_lane_queue_push", "count"}},
 	{"counted before it is popped", {MODEL_EARLY, "pin_lane_queue_pop", "count"}},
 	{"counted as popped without a release", {MODEL_RELAXED, "pin_lane_queue_pop", NULL}},
@@ -153,7 +153,7 @@ static const struct model_twin twins[] = {
 };
 
 static const struct model_case cases[] = {
-	{"depth", run_depth, 3, 1, 0, twins, NULL},
+	{"depth", run_depth, 3, 1, 0, mutants, NULL},
 };
 
 int main(void)

@@ -63,21 +63,21 @@ static void run_two_thieves(void)
 	run(2);
 }
 
-static const struct model_twin twins[] = {
+static const struct model_mutant mutants[] = {
 	{"no fence between the two looks", {MODEL_DROP_FENCE, "model_fence_all", NULL}},
 	{"the owner leaves without a release", {MODEL_RELAXED, "pin_lifo_exchange", NULL}},
 	{"the thief leaves without a release", {MODEL_RELAXED, "pin_lifo_steal", NULL}},
 	{.name = NULL},
 };
 
-static const struct model_twin thief_twins[] = {
+static const struct model_mutant thief_mutants[] = {
 	{"two thieves at once", {MODEL_TORN, "pin_lifo_steal", NULL}},
 	{.name = NULL},
 };
 
 static const struct model_case cases[] = {
-	{"one_thief", run_one_thief, 3, 2, 0, twins, NULL},
-	{"two_thieves", run_two_thieves, 3, 1, 0, thief_twins, NULL},
+	{"one_thief", run_one_thief, 3, 2, 0, mutants, NULL},
+	{"two_thieves", run_two_thieves, 3, 1, 0, thief_mutants, NULL},
 };
 
 int main(void)

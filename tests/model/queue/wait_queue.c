@@ -222,38 +222,38 @@ static void run_oldest_leaves(void)
 	expect_end(0);
 }
 
-static const struct model_twin even_twins[] = {
+static const struct model_mutant even_mutants[] = {
 	{"no fence before the check for waiters", {MODEL_DROP_FENCE, "pin_waiters_any", NULL}},
 	{"no fence after the place in the queue", {MODEL_DROP_FENCE, "fence_waiter", NULL}},
 	{"sleep without compare", {MODEL_NO_COMPARE, "model_futex_wait", NULL}},
 	{.name = NULL},
 };
 
-static const struct model_twin light_twins[] = {
+static const struct model_mutant light_mutants[] = {
 	/* Where a releaser has its fence, that would do instead. */
 	{"served without a release", {MODEL_RELAXED, "pin_waiters_tell", NULL}},
 	{"no fence for all", {MODEL_DROP_FENCE, "model_fence_all", NULL}},
 	{.name = NULL},
 };
 
-static const struct model_twin lock_twins[] = {
+static const struct model_mutant lock_mutants[] = {
 	{"two have the lock", {MODEL_TORN, "pin_lock_acquire", NULL}},
 	{.name = NULL},
 };
 
-static const struct model_twin leave_twins[] = {
+static const struct model_mutant leave_mutants[] = {
 	{"a leaving waiter serves none", {MODEL_SKIP, "pin_waiter_withdraw", "take"}},
 	{.name = NULL},
 };
 
 static const struct model_case cases[] = {
-	{"pair_even", run_pair_even, 3, 2, 1, even_twins, NULL},
-	{"pair_light", run_pair_light, 3, 2, 1, light_twins, NULL},
-	{"two_releasers", run_two_releasers, 2, 1, 0, lock_twins, NULL},
-	{"two_waiters", run_two_waiters, 2, 1, 0, lock_twins, NULL},
-	{"serve_and_timeout", run_serve_and_timeout, 3, 1, 1, lock_twins, NULL},
-	{"serve_and_cancel", run_serve_and_cancel, 2, 1, 0, lock_twins, NULL},
-	{"oldest_leaves", run_oldest_leaves, 2, 1, 1, leave_twins, NULL},
+	{"pair_even", run_pair_even, 3, 2, 1, even_mutants, NULL},
+	{"pair_light", run_pair_light, 3, 2, 1, light_mutants, NULL},
+	{"two_releasers", run_two_releasers, 2, 1, 0, lock_mutants, NULL},
+	{"two_waiters", run_two_waiters, 2, 1, 0, lock_mutants, NULL},
+	{"serve_and_timeout", run_serve_and_timeout, 3, 1, 1, lock_mutants, NULL},
+	{"serve_and_cancel", run_serve_and_cancel, 2, 1, 0, lock_mutants, NULL},
+	{"oldest_leaves", run_oldest_leaves, 2, 1, 1, leave_mutants, NULL},
 };
 
 int main(void)

@@ -152,28 +152,28 @@ static void run_pairs(void)
 }
 
 /* A plain look at the bitmap decides who got the worker. */
-static const struct model_twin claim_twins[] = {
+static const struct model_mutant claim_mutants[] = {
 	{"the check decides, not the claim", {MODEL_TORN, "take", NULL}},
 	{.name = NULL},
 };
 
-static const struct model_twin publish_twins[] = {
+static const struct model_mutant publish_mutants[] = {
 	{"publishing is no single step", {MODEL_TORN, "pin_idle_publish", NULL}},
 	{"withdrawing is no single step", {MODEL_TORN, "pin_idle_withdraw", NULL}},
 	{.name = NULL},
 };
 
-static const struct model_twin pair_twins[] = {
+static const struct model_mutant pair_mutants[] = {
 	{"publishing is no single step", {MODEL_TORN, "pin_idle_publish", NULL}},
 	{"sleep without compare", {MODEL_NO_COMPARE, "model_futex_wait", NULL}},
 	{.name = NULL},
 };
 
 static const struct model_case cases[] = {
-	{"one_sleeper", run_one_sleeper, 3, 2, 0, claim_twins, NULL},
-	{"two_sleepers", run_two_sleepers, 3, 2, 0, claim_twins, NULL},
-	{"withdrawal", run_withdrawal, 3, 2, 0, publish_twins, NULL},
-	{"pairs", run_pairs, 2, 1, 0, pair_twins, NULL},
+	{"one_sleeper", run_one_sleeper, 3, 2, 0, claim_mutants, NULL},
+	{"two_sleepers", run_two_sleepers, 3, 2, 0, claim_mutants, NULL},
+	{"withdrawal", run_withdrawal, 3, 2, 0, publish_mutants, NULL},
+	{"pairs", run_pairs, 2, 1, 0, pair_mutants, NULL},
 };
 
 int main(void)

@@ -5,7 +5,7 @@
  * C++, and so are the product's sources that such a program includes; what C++
  * does not know of them is defined here.
  *
- * Every operation knows the function it is in, by which a twin can spoil it,
+ * Every operation knows the function it is in, by which a mutant can spoil it,
  * and Relacy's history shows it.
  */
 #ifndef MODEL_RELACY_ATOMICS_H

@@ -132,7 +132,7 @@ template <enum pin_deque_order order, unsigned thieves, bool may_hold = false> s
 	}
 };
 
-static const struct model_twin fifo_twins[] = {
+static const struct model_mutant fifo_mutants[] = {
 	{"the owner's claim is no single step", {MODEL_TORN, "claim_own", NULL}},
 	{"the thief's claim is no single step", {MODEL_TORN, "steal_half", NULL}},
 	{"the claim of a single one is no single step", {MODEL_TORN, "claim_single", NULL}},
@@ -141,7 +141,7 @@ static const struct model_twin fifo_twins[] = {
 	{NULL, {}},
 };
 
-static const struct model_twin hold_twins[] = {
+static const struct model_mutant hold_mutants[] = {
 	{"no fence between the two looks", {MODEL_DROP_FENCE, "relacy_fence_all", NULL}},
 	{"a held pop ends without a release", {MODEL_RELAXED, "pin_deque_pop_oldest", NULL}},
 	{"the thief's end of a hold is no single step", {MODEL_TORN, "end_hold", NULL}},
@@ -151,13 +151,13 @@ static const struct model_twin hold_twins[] = {
 };
 
 /* The others need longer executions here, and are caught with one thief. */
-static const struct model_twin hold_two_thieves_twins[] = {
+static const struct model_mutant hold_two_thieves_mutants[] = {
 	{"no fence between the two looks", {MODEL_DROP_FENCE, "relacy_fence_all", NULL}},
 	{"the begin of a hold is no single step", {MODEL_TORN, "begin_hold", NULL}},
 	{NULL, {}},
 };
 
-static const struct model_twin lifo_twins[] = {
+static const struct model_mutant lifo_mutants[] = {
 	{"no fence in the owner's pop", {MODEL_DROP_FENCE, "pin_deque_pop_newest", NULL}},
 	{"no fence in the thief's", {MODEL_DROP_FENCE, "take_oldest", NULL}},
 	{"the thief's claim is no single step", {MODEL_TORN, "take_oldest", NULL}},
@@ -166,13 +166,13 @@ static const struct model_twin lifo_twins[] = {
 };
 
 static const struct relacy_case cases[] = {
-	{"fifo", relacy_simulate<scene<PIN_DEQUE_FIFO, 1>, 2>, 300000, 2, fifo_twins},
-	{"fifo_two_thieves", relacy_simulate<scene<PIN_DEQUE_FIFO, 2>, 3>, 300000, 1, fifo_twins},
-	{"hold", relacy_simulate<scene<PIN_DEQUE_FIFO, 1, true>, 2>, 300000, 2, hold_twins},
+	{"fifo", relacy_simulate<scene<PIN_DEQUE_FIFO, 1>, 2>, 300000, 2, fifo_mutants},
+	{"fifo_two_thieves", relacy_simulate<scene<PIN_DEQUE_FIFO, 2>, 3>, 300000, 1, fifo_mutants},
+	{"hold", relacy_simulate<scene<PIN_DEQUE_FIFO, 1, true>, 2>, 300000, 2, hold_mutants},
 	{"hold_two_thieves", relacy_simulate<scene<PIN_DEQUE_FIFO, 2, true>, 3>, 300000, 1,
-		hold_two_thieves_twins},
-	{"lifo", relacy_simulate<scene<PIN_DEQUE_LIFO, 1>, 2>, 300000, 2, lifo_twins},
-	{"lifo_two_thieves", relacy_simulate<scene<PIN_DEQUE_LIFO, 2>, 3>, 300000, 1, lifo_twins},
+		hold_two_thieves_mutants},
+	{"lifo", relacy_simulate<scene<PIN_DEQUE_LIFO, 1>, 2>, 300000, 2, lifo_mutants},
+	{"lifo_two_thieves", relacy_simulate<scene<PIN_DEQUE_LIFO, 2>, 3>, 300000, 1, lifo_mutants},
 };
 
 int main()

@@ -12,8 +12,8 @@
  * endless loop, memory that leaks or is used after it was freed end it; then
  * the history of that execution is printed.
  *
- * A case's twins are the same with one operation spoilt, and have to fail; a
- * twin whose site no execution reaches fails the program.
+ * A case's mutants are the same with one operation spoilt, and have to fail; a
+ * mutant whose site no execution reaches fails the program.
  *
  * Unlike the explorer it sees races on plain memory. A load may see one of the
  * last three values, in the bounded search of the last two. A seq_cst
@@ -45,8 +45,8 @@ struct relacy_case {
 	const char *name;
 	rl::simulate_f simulate; /* relacy_simulate<SCENE, THREADS> */
 	uint32_t random_count;
-	uint32_t context_bound;		/* from 1 on */
-	const struct model_twin *twins; /* one without a name ends them */
+	uint32_t context_bound;		    /* from 1 on */
+	const struct model_mutant *mutants; /* one without a name ends them */
 };
 
 template <typename Scene, rl::thread_id_t threads>
@@ -78,8 +78,8 @@ template <typename Scene, rl::thread_id_t threads> bool relacy_simulate(rl::test
 	return rl::simulate<relacy_suite<Scene, threads>>(params);
 }
 
-/* The twin that is running. */
-static const struct model_twin *relacy_twin;
+/* The mutant that is running. */
+static const struct model_mutant *relacy_mutant;
 static bool relacy_twin_is_reached;
 
 /* ---- what explorer.h and check.h declare ---- */
@@ -87,8 +87,8 @@ static bool relacy_twin_is_reached;
 bool model_is_spoilt(enum model_spoil spoil, const char *site, const char *callee)
 {
 	(void)callee;
-	if (relacy_twin == NULL || relacy_twin->defect.spoil != spoil ||
-		strcmp(relacy_twin->defect.site, site) != 0) {
+	if (relacy_mutant == NULL || relacy_mutant->defect.spoil != spoil ||
+		strcmp(relacy_mutant->defect.site, site) != 0) {
 		return false;
 	}
 	relacy_twin_is_reached = true;
@@ -204,51 +204,52 @@ static bool relacy_check(const char *program, const struct relacy_case *test, ui
 	passed = relacy_search(test, bound, &nowhere, &params);
 	count = params.stop_iteration;
 	/* What happened depends on nothing else, so it happens again. */
-	if (!passed && relacy_twin == NULL) {
+	if (!passed && relacy_mutant == NULL) {
 		relacy_search(test, bound, &std::cout, &params);
 	}
 	if (bound > 0) {
 		snprintf(kind, sizeof(kind), "executions with up to %u preemptions", bound);
 	}
 	printf("%s/%s: ", program, test->name);
-	if (relacy_twin != NULL && !relacy_twin_is_reached) {
-		printf("twin \"%s\" spoils nothing: no execution reaches %s\n", relacy_twin->name,
-			relacy_twin->defect.site);
+	if (relacy_mutant != NULL && !relacy_twin_is_reached) {
+		printf("twin \"%s\" spoils nothing: no execution reaches %s\n", relacy_mutant->name,
+			relacy_mutant->defect.site);
 		return false;
 	}
-	if (relacy_twin != NULL) {
-		printf("twin \"%s\" ", relacy_twin->name);
+	if (relacy_mutant != NULL) {
+		printf("twin \"%s\" ", relacy_mutant->name);
 	}
 	if (passed) {
-		printf("%s all %llu %s", relacy_twin != NULL ? "passes" : "pass:", count, kind);
+		printf("%s all %llu %s", relacy_mutant != NULL ? "passes" : "pass:", count, kind);
 	} else {
-		printf("%s in the %llu. of the %s: %s", relacy_twin != NULL ? "caught" : "fails",
+		printf("%s in the %llu. of the %s: %s", relacy_mutant != NULL ? "caught" : "fails",
 			count, kind, rl::test_result_str(params.test_result));
 	}
 	printf(" (%.1f s)\n", relacy_seconds() - start);
-	return passed == (relacy_twin == NULL);
+	return passed == (relacy_mutant == NULL);
 }
 
 /*
- * Random executions catch most twins at once; those that need one thread to
+ * Random executions catch most mutants at once; those that need one thread to
  * pause for long are left to the bounded search.
  */
-static bool relacy_check_twin(const char *program, const struct relacy_case *test, uint32_t bound)
+static bool relacy_check_mutant(const char *program, const struct relacy_case *test, uint32_t bound)
 {
 	return relacy_check(program, test, 0) || relacy_check(program, test, bound);
 }
 
-/* The case, then its twins. */
+/* The case, then its mutants. */
 static bool relacy_run(const char *program, const struct relacy_case *test)
 {
 	uint32_t bound = test->context_bound + relacy_number_from("PINION_MODEL_DEEPER", 0);
 	bool passed;
 
-	relacy_twin = NULL;
+	relacy_mutant = NULL;
 	passed = relacy_check(program, test, 0) && relacy_check(program, test, bound);
-	for (const struct model_twin *twin = test->twins; passed && twin->name != NULL; twin++) {
-		relacy_twin = twin;
-		passed = relacy_check_twin(program, test, bound);
+	for (const struct model_mutant *mutant = test->mutants; passed && mutant->name != NULL;
+		mutant++) {
+		relacy_mutant = mutant;
+		passed = relacy_check_mutant(program, test, bound);
 	}
 	return passed;
 }

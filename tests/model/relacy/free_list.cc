@@ -78,7 +78,7 @@ struct scene {
 	}
 };
 
-static const struct model_twin twins[] = {
+static const struct model_mutant mutants[] = {
 	{"a pop is no single step", {MODEL_TORN, "pin_freelist_pop", NULL}},
 	{"a push is no single step", {MODEL_TORN, "pin_freelist_push", NULL}},
 	{"a pop of a pushed one is none", {MODEL_TORN, "pin_freelist_pop_own", NULL}},
@@ -87,13 +87,13 @@ static const struct model_twin twins[] = {
 	{NULL, {}},
 };
 
-static const struct model_twin no_twins[] = {
+static const struct model_mutant no_mutants[] = {
 	{NULL, {}},
 };
 
 static const struct relacy_case cases[] = {
-	{"two_users", relacy_simulate<scene, 2>, 200000, 3, twins},
-	{"counted", relacy_simulate<scene, 3>, 200000, 2, no_twins},
+	{"two_users", relacy_simulate<scene, 2>, 200000, 3, mutants},
+	{"counted", relacy_simulate<scene, 3>, 200000, 2, no_mutants},
 };
 
 int main()

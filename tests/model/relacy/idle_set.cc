@@ -142,7 +142,7 @@ template <uint32_t other_index, uint32_t worker_count> struct crowd_scene : scen
 	}
 };
 
-static const struct model_twin clear_twins[] = {
+static const struct model_mutant clear_mutants[] = {
 	{"cleared without a check of the group", {MODEL_SKIP, "group_is_empty", NULL}},
 	{"cleared whatever was published since", {MODEL_NO_COMPARE, "clear_if_empty", NULL}},
 	{"clearing is no single step", {MODEL_TORN, "clear_if_empty", NULL}},
@@ -151,7 +151,7 @@ static const struct model_twin clear_twins[] = {
 	{NULL, {}},
 };
 
-static const struct model_twin crowd_twins[] = {
+static const struct model_mutant crowd_mutants[] = {
 	{"the check decides, not the claim", {MODEL_TORN, "take", NULL}},
 	{"publishing is no single step", {MODEL_TORN, "publish_in_group", NULL}},
 	{"publishing releases nothing", {MODEL_RELAXED, "publish_in_group", NULL}},
@@ -160,14 +160,14 @@ static const struct model_twin crowd_twins[] = {
 };
 
 /* Not that claiming acquires nothing: they come by `top`, and acquire there. */
-static const struct model_twin elsewhere_twins[] = {
+static const struct model_mutant elsewhere_mutants[] = {
 	{"the check decides, not the claim", {MODEL_TORN, "take", NULL}},
 	{"publishing is no single step", {MODEL_TORN, "publish_in_group", NULL}},
 	{"publishing releases nothing", {MODEL_RELAXED, "publish_in_group", NULL}},
 	{NULL, {}},
 };
 
-static const struct model_twin one_word_twins[] = {
+static const struct model_mutant one_word_mutants[] = {
 	{"the check decides, not the claim", {MODEL_TORN, "take", NULL}},
 	{"publishing is no single step", {MODEL_TORN, "pin_idle_publish", NULL}},
 	{"publishing releases nothing", {MODEL_RELAXED, "pin_idle_publish", NULL}},
@@ -175,14 +175,14 @@ static const struct model_twin one_word_twins[] = {
 };
 
 static const struct relacy_case cases[] = {
-	{"claimed", relacy_simulate<sleeper_scene<NEXT, false>, 3>, 200000, 3, clear_twins},
+	{"claimed", relacy_simulate<sleeper_scene<NEXT, false>, 3>, 200000, 3, clear_mutants},
 	{"claimed_in_group", relacy_simulate<sleeper_scene<IN_GROUP, false>, 3>, 200000, 2,
-		clear_twins},
-	{"withdrawn", relacy_simulate<sleeper_scene<NEXT, true>, 3>, 200000, 3, clear_twins},
-	{"crowd", relacy_simulate<crowd_scene<NEXT, WORKERS>, 4>, 200000, 2, crowd_twins},
+		clear_mutants},
+	{"withdrawn", relacy_simulate<sleeper_scene<NEXT, true>, 3>, 200000, 3, clear_mutants},
+	{"crowd", relacy_simulate<crowd_scene<NEXT, WORKERS>, 4>, 200000, 2, crowd_mutants},
 	{"crowd_elsewhere", relacy_simulate<crowd_scene<ELSEWHERE, WORKERS>, 4>, 200000, 2,
-		elsewhere_twins},
-	{"crowd_of_one_word", relacy_simulate<crowd_scene<NEXT, 64>, 4>, 200000, 3, one_word_twins},
+		elsewhere_mutants},
+	{"crowd_of_one_word", relacy_simulate<crowd_scene<NEXT, 64>, 4>, 200000, 3, one_word_mutants},
 };
 
 int main()

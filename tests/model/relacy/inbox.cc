@@ -66,7 +66,7 @@ struct scene {
 	}
 };
 
-static const struct model_twin twins[] = {
+static const struct model_mutant mutants[] = {
 	{"pushing is no single step", {MODEL_TORN, "pin_inbox_push", NULL}},
 	{"taking is no single step", {MODEL_TORN, "pin_inbox_take", NULL}},
 	{"pushing releases nothing", {MODEL_RELAXED, "pin_inbox_push", NULL}},
@@ -75,7 +75,7 @@ static const struct model_twin twins[] = {
 };
 
 static const struct relacy_case cases[] = {
-	{"two_pushers", relacy_simulate<scene, PUSHERS + 1>, 400000, 3, twins},
+	{"two_pushers", relacy_simulate<scene, PUSHERS + 1>, 400000, 3, mutants},
 };
 
 int main()

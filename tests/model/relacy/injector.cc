@@ -78,7 +78,7 @@ struct scene {
 	}
 };
 
-static const struct model_twin twins[] = {
+static const struct model_mutant mutants[] = {
 	{"pushing is no single step", {MODEL_TORN, "pin_injector_push", NULL}},
 	{"pushing releases nothing", {MODEL_RELAXED, "pin_injector_push", NULL}},
 	{"newcomers are not taken in one step", {MODEL_TORN, "admit_newcomers", NULL}},
@@ -90,7 +90,7 @@ static const struct model_twin twins[] = {
 };
 
 static const struct relacy_case cases[] = {
-	{"both_ends", relacy_simulate<scene, 3>, 400000, 2, twins},
+	{"both_ends", relacy_simulate<scene, 3>, 400000, 2, mutants},
 };
 
 int main()

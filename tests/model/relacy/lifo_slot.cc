@@ -63,21 +63,21 @@ struct scene {
 	}
 };
 
-static const struct model_twin twins[] = {
+static const struct model_mutant mutants[] = {
 	{"no fence between the two looks", {MODEL_DROP_FENCE, "relacy_fence_all", NULL}},
 	{"the owner leaves without a release", {MODEL_RELAXED, "pin_lifo_exchange", NULL}},
 	{"the thief leaves without a release", {MODEL_RELAXED, "pin_lifo_steal", NULL}},
 	{NULL, {}},
 };
 
-static const struct model_twin thief_twins[] = {
+static const struct model_mutant thief_mutants[] = {
 	{"two thieves at once", {MODEL_TORN, "pin_lifo_steal", NULL}},
 	{NULL, {}},
 };
 
 static const struct relacy_case cases[] = {
-	{"one_thief", relacy_simulate<scene, 2>, 400000, 4, twins},
-	{"two_thieves", relacy_simulate<scene, 3>, 400000, 3, thief_twins},
+	{"one_thief", relacy_simulate<scene, 2>, 400000, 4, mutants},
+	{"two_thieves", relacy_simulate<scene, 3>, 400000, 3, thief_mutants},
 };
 
 int main()

@@ -84,7 +84,7 @@ struct scene {
 	}
 };
 
-static const struct model_twin twins[] = {
+static const struct model_mutant mutants[] = {
 	{"no fence between the two looks", {MODEL_DROP_FENCE, "relacy_fence_all", NULL}},
 	{"the owner leaves without a release", {MODEL_RELAXED, "pin_magazine_leave", NULL}},
 	{"the thief leaves without a release", {MODEL_RELAXED, "pin_magazine_get_out", NULL}},
@@ -92,7 +92,7 @@ static const struct model_twin twins[] = {
 };
 
 static const struct relacy_case cases[] = {
-	{"one_thief", relacy_simulate<scene, 2>, 200000, 3, twins},
+	{"one_thief", relacy_simulate<scene, 2>, 200000, 3, mutants},
 };
 
 int main()

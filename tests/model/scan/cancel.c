@@ -28,10 +28,10 @@
 #define opendir(path) ((DIR *)NULL) /* how many files are open is of no interest */
 
 /* SKIP: the canceller comes, and ends nothing. */
-#define pin_flight_abandon_among(worker, memory, bytes) \
-	(model_is_spoilt(MODEL_SKIP, __func__, "pin_flight_abandon_among") \
+#define pin_requests_abandon_among(worker, memory, bytes) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_requests_abandon_among") \
 			? (void)0 \
-			: pin_flight_abandon_among(worker, memory, bytes))
+			: pin_requests_abandon_among(worker, memory, bytes))
 
 /* LATE: the scan is marked when the cancellers have been sent. */
 static bool is_late(const char *site)
@@ -197,18 +197,18 @@ static void run_two_workers(void)
 	run(2);
 }
 
-static const struct model_twin twins[] = {
+static const struct model_mutant mutants[] = {
 	{"an open does not look whether the scan is cancelled",
 		{MODEL_SKIP, "start", "pin_scan_is_cancelled"}},
 	{"the cancellers are sent first",
 		{MODEL_LATE, "pinion_scan_cancel", "pin_cas_seq_cst_u32"}},
-	{"a canceller ends nothing", {MODEL_SKIP, "end_requests", "pin_flight_abandon_among"}},
+	{"a canceller ends nothing", {MODEL_SKIP, "end_requests", "pin_requests_abandon_among"}},
 	{.name = NULL},
 };
 
 static const struct model_case cases[] = {
-	{"one_worker", run_one_worker, 2, 1, 0, twins, NULL},
-	{"two_workers", run_two_workers, 1, 1, 0, twins, NULL},
+	{"one_worker", run_one_worker, 2, 1, 0, mutants, NULL},
+	{"two_workers", run_two_workers, 1, 1, 0, mutants, NULL},
 };
 
 int main(void)

@@ -130,16 +130,16 @@ static void run_more_files_than_slots(void)
 	run(1, 2);
 }
 
-static const struct model_twin twins[] = {
+static const struct model_mutant mutants[] = {
 	{"a unit is given back before the lock",
 		{MODEL_EARLY, "pin_scan_put_slot", "pinion_budget_release"}},
 	{.name = NULL},
 };
 
 static const struct model_case cases[] = {
-	{"one", run_one, 3, 2, 1, twins, NULL},
-	{"two", run_two, 2, 1, 0, twins, NULL},
-	{"more_files_than_slots", run_more_files_than_slots, 2, 1, 0, twins, NULL},
+	{"one", run_one, 3, 2, 1, mutants, NULL},
+	{"two", run_two, 2, 1, 0, mutants, NULL},
+	{"more_files_than_slots", run_more_files_than_slots, 2, 1, 0, mutants, NULL},
 };
 
 int main(void)

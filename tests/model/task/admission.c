@@ -3,7 +3,7 @@
  * Goal: no limit is ever exceeded, no place is lost, no job waits while there
  * is room for it, also after a larger request that gave up, no job comes in
  * once it is closed, the thread that has drained it may free it, and a job that
- * loses its place is cancelled instead of run: [PLACES-1]. RP-13, W41, W51.
+ * loses its place is cancelled instead of run: [PERMITS-1]. RP-13, W41, W51.
  * Method: threads spawn jobs, which count how many of them are in. A job runs
  * inside of its spawn, or in a queue that another thread works off, or on a
  * real worker whose runtime is drained meanwhile. A forgotten job is a
@@ -81,7 +81,7 @@ static void run_waits(void)
 
 static void note_over(struct pin_waiter *waiter)
 {
-	MODEL_CHECK(waiter->value.words[PIN_ADMISSION_ANSWER] == PIN_PLACES_ROOM);
+	MODEL_CHECK(waiter->value.words[PIN_ADMISSION_ANSWER] == PIN_PERMITS_ROOM);
 	over_count++;
 }
 
@@ -99,12 +99,12 @@ static void run_queues(void)
 	jobs_model_begin(1, 1, 0);
 	over_count = 0;
 	jobs_model_begin_going_on(&jobs_model.all[0]);
-	pin_waiter_init(&waiter, pin_places_amount(HIGH, 1), note_over);
+	pin_waiter_init(&waiter, pin_permits_amount(HIGH, 1), note_over);
 	thread = model_thread_start("waits", enter_queue, &waiter);
 	jobs_model_end(&jobs_model.all[0]);
 	model_thread_join(thread);
 	MODEL_CHECK(over_count == 1);
-	pin_admission_leave(pin_admission_of(jobs_model.admission), pin_places_amount(HIGH, 1));
+	pin_admission_leave(pin_admission_of(jobs_model.admission), pin_permits_amount(HIGH, 1));
 	jobs_model_expect_end(1);
 }
 
@@ -350,101 +350,102 @@ static void run_runtime_drained(void)
 	jobs_model_expect_end(2);
 }
 
-static const struct model_twin limit_twins[] = {
-	{"overshoots: taken in two steps", {MODEL_TORN, "pin_places_take", NULL}},
-	{"a place is lost: given in two steps", {MODEL_TORN, "pin_places_give", NULL}},
+static const struct model_mutant limit_mutants[] = {
+	{"overshoots: taken in two steps", {MODEL_TORN, "pin_permits_take", NULL}},
+	{"a place is lost: given in two steps", {MODEL_TORN, "pin_permits_give", NULL}},
 	{.name = NULL},
 };
 
-static const struct model_twin total_twins[] = {
-	{"overshoots: taken in two steps", {MODEL_TORN, "pin_places_take", NULL}},
-	{"given without a release", {MODEL_RELAXED, "pin_places_give", NULL}},
-	{"taken without an acquire", {MODEL_RELAXED, "pin_places_take", NULL}},
+static const struct model_mutant total_mutants[] = {
+	{"overshoots: taken in two steps", {MODEL_TORN, "pin_permits_take", NULL}},
+	{"given without a release", {MODEL_RELAXED, "pin_permits_give", NULL}},
+	{"taken without an acquire", {MODEL_RELAXED, "pin_permits_take", NULL}},
 	{.name = NULL},
 };
 
-static const struct model_twin waits_twins[] = {
-	{"stranded: a waiter does not say so", {MODEL_SKIP, "pin_places_take_or_watch", "watch"}},
+static const struct model_mutant waits_mutants[] = {
+	{"stranded: a waiter does not say so", {MODEL_SKIP, "pin_permits_take_or_watch", "watch"}},
 	{"stranded: a leaving job serves none",
 		{MODEL_SKIP, "serve_unlock", "&self->lanes[i].waiters"}},
-	{"a place is not given back", {MODEL_SKIP, "pin_admission_leave", "pin_places_give"}},
+	{"a place is not given back", {MODEL_SKIP, "pin_admission_leave", "pin_permits_give"}},
 	{"sleep without compare", {MODEL_NO_COMPARE, "model_futex_wait", NULL}},
 	{.name = NULL},
 };
 
-static const struct model_twin queues_twins[] = {
-	{"stranded: said in a second step", {MODEL_LATE, "pin_places_take_or_watch", "watch"}},
+static const struct model_mutant queues_mutants[] = {
+	{"stranded: said in a second step", {MODEL_LATE, "pin_permits_take_or_watch", "watch"}},
 	{.name = NULL},
 };
 
-static const struct model_twin total_wait_twins[] = {
+static const struct model_mutant total_wait_mutants[] = {
 	{"stranded: a leaving job serves none",
 		{MODEL_SKIP, "serve_unlock", "&self->lanes[i].waiters"}},
 	{.name = NULL},
 };
 
-static const struct model_twin raised_twins[] = {
+static const struct model_mutant raised_mutants[] = {
 	{"stranded: raised limits serve none",
 		{MODEL_SKIP, "serve_unlock", "&self->lanes[i].waiters"}},
 	{.name = NULL},
 };
 
-static const struct model_twin lowered_twins[] = {
-	{"a waiter for too many waits for ever", {MODEL_SKIP, "wants_too_many", "pin_places_fit"}},
+static const struct model_mutant lowered_mutants[] = {
+	{"a waiter for too many waits for ever", {MODEL_SKIP, "wants_too_many", "pin_permits_fit"}},
 	{.name = NULL},
 };
 
-static const struct model_twin lowered_behind_twins[] = {
+static const struct model_mutant lowered_behind_mutants[] = {
 	{"only the oldest is notified",
 		{MODEL_SKIP, "pinion_admission_set_limits", "pin_waiters_pop_ended"}},
 	{.name = NULL},
 };
 
-static const struct model_twin closed_twins[] = {
-	{"comes in while it closes: taken in two steps", {MODEL_TORN, "pin_places_take", NULL}},
-	{"closed in two steps", {MODEL_TORN, "pin_places_close", NULL}},
+static const struct model_mutant closed_mutants[] = {
+	{"comes in while it closes: taken in two steps", {MODEL_TORN, "pin_permits_take", NULL}},
+	{"closed in two steps", {MODEL_TORN, "pin_permits_close", NULL}},
 	{"the drain is not notified", {MODEL_SKIP, "serve_unlock", "&self->drained"}},
 	{.name = NULL},
 };
 
-static const struct model_twin freed_twins[] = {
-	{"touched when the place is given", {MODEL_LATE, "pin_admission_leave", "pin_places_give"}},
+static const struct model_mutant freed_mutants[] = {
+	{"touched when the place is given",
+		{MODEL_LATE, "pin_admission_leave", "pin_permits_give"}},
 	{.name = NULL},
 };
 
-static const struct model_twin evicted_twins[] = {
+static const struct model_mutant evicted_mutants[] = {
 	{"the lists without the lock", {MODEL_SKIP, "pin_admission_lock", "pin_waiters_lock"}},
-	{"an evicted job keeps its place", {MODEL_SKIP, "evict", "pin_places_exchange"}},
+	{"an evicted job keeps its place", {MODEL_SKIP, "evict", "pin_permits_exchange"}},
 	{.name = NULL},
 };
 
-static const struct model_twin evicted_freed_twins[] = {
+static const struct model_mutant evicted_freed_mutants[] = {
 	{"no place is taken, so it is drained", {MODEL_SKIP, "take_end", "has_evicted"}},
 	{"the last evicted task notifies no drain",
 		{MODEL_SKIP, "cancel_evicted", "pin_admission_serve_unlock"}},
 	{.name = NULL},
 };
 
-static const struct model_twin drained_twins[] = {
-	{"refused, and the place is lost", {MODEL_SKIP, "pin_admission_leave", "pin_places_give"}},
+static const struct model_mutant drained_mutants[] = {
+	{"refused, and the place is lost", {MODEL_SKIP, "pin_admission_leave", "pin_permits_give"}},
 	{.name = NULL},
 };
 
 static const struct model_case cases[] = {
-	{"limit", run_limit, 2, 1, 0, limit_twins, NULL},
-	{"total_limit", run_total_limit, 3, 2, 0, total_twins, NULL},
-	{"waits", run_waits, 2, 1, 1, waits_twins, NULL},
-	{"queues", run_queues, 3, 2, 0, queues_twins, NULL},
-	{"waits_for_total", run_waits_for_total, 2, 1, 1, total_wait_twins, NULL},
-	{"gives_up", run_gives_up, 2, 1, 0, total_wait_twins, NULL},
-	{"raised", run_raised, 2, 1, 0, raised_twins, NULL},
-	{"lowered", run_lowered, 2, 1, 0, lowered_twins, NULL},
-	{"lowered_behind", run_lowered_behind, 2, 1, 0, lowered_behind_twins, NULL},
-	{"closed", run_closed, 2, 1, 0, closed_twins, NULL},
-	{"freed", run_freed, 3, 2, 0, freed_twins, NULL},
-	{"evicted", run_evicted, 3, 2, 0, evicted_twins, NULL},
-	{"evicted_freed", run_evicted_freed, 2, 1, 0, evicted_freed_twins, NULL},
-	{"runtime_drained", run_runtime_drained, 1, 1, 0, drained_twins, NULL},
+	{"limit", run_limit, 2, 1, 0, limit_mutants, NULL},
+	{"total_limit", run_total_limit, 3, 2, 0, total_mutants, NULL},
+	{"waits", run_waits, 2, 1, 1, waits_mutants, NULL},
+	{"queues", run_queues, 3, 2, 0, queues_mutants, NULL},
+	{"waits_for_total", run_waits_for_total, 2, 1, 1, total_wait_mutants, NULL},
+	{"gives_up", run_gives_up, 2, 1, 0, total_wait_mutants, NULL},
+	{"raised", run_raised, 2, 1, 0, raised_mutants, NULL},
+	{"lowered", run_lowered, 2, 1, 0, lowered_mutants, NULL},
+	{"lowered_behind", run_lowered_behind, 2, 1, 0, lowered_behind_mutants, NULL},
+	{"closed", run_closed, 2, 1, 0, closed_mutants, NULL},
+	{"freed", run_freed, 3, 2, 0, freed_mutants, NULL},
+	{"evicted", run_evicted, 3, 2, 0, evicted_mutants, NULL},
+	{"evicted_freed", run_evicted_freed, 2, 1, 0, evicted_freed_mutants, NULL},
+	{"runtime_drained", run_runtime_drained, 1, 1, 0, drained_mutants, NULL},
 };
 
 int main(void)

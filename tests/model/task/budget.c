@@ -145,7 +145,7 @@ static void run_given_up(void)
 	acquire_all_and_free();
 }
 
-static const struct model_twin shared_twins[] = {
+static const struct model_mutant shared_mutants[] = {
 	{"given back, but no waiter is notified",
 		{MODEL_SKIP, "pinion_budget_release", "pin_waiters_serve_unlock"}},
 	{"sleep without compare", {MODEL_NO_COMPARE, "model_futex_wait", NULL}},
@@ -153,23 +153,23 @@ static const struct model_twin shared_twins[] = {
 	{.name = NULL},
 };
 
-static const struct model_twin freed_twins[] = {
+static const struct model_mutant freed_mutants[] = {
 	{"touched when all are notified",
 		{MODEL_LATE, "pinion_budget_release", "pin_waiters_serve_unlock"}},
 	{.name = NULL},
 };
 
-static const struct model_twin given_up_twins[] = {
+static const struct model_mutant given_up_mutants[] = {
 	{"given back, but no waiter is notified",
 		{MODEL_SKIP, "pinion_budget_release", "pin_waiters_serve_unlock"}},
 	{.name = NULL},
 };
 
 static const struct model_case cases[] = {
-	{"two", run_two, 3, 2, 1, shared_twins, NULL},
-	{"three", run_three, 2, 1, 0, shared_twins, NULL},
-	{"freed_early", run_freed_early, 3, 2, 0, freed_twins, NULL},
-	{"given_up", run_given_up, 2, 1, 0, given_up_twins, NULL},
+	{"two", run_two, 3, 2, 1, shared_mutants, NULL},
+	{"three", run_three, 2, 1, 0, shared_mutants, NULL},
+	{"freed_early", run_freed_early, 3, 2, 0, freed_mutants, NULL},
+	{"given_up", run_given_up, 2, 1, 0, given_up_mutants, NULL},
 };
 
 int main(void)

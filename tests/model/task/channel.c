@@ -24,28 +24,29 @@
 			: (pin_waiters_pop_served)(waiters, out_served) && \
 				!model_is_spoilt(MODEL_SKIP, __func__, "again"))
 /* SKIP: as if it had been called in vain. */
-#define pin_beacon_raise(fd, host) \
-	(model_is_spoilt(MODEL_SKIP, __func__, "pin_beacon_raise") ? (void)0 \
-								   : (pin_beacon_raise)(fd, host))
+#define pin_ready_fd_raise(fd, host) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_ready_fd_raise") \
+			? (void)0 \
+			: (pin_ready_fd_raise)(fd, host))
 /* EARLY: by its value before the lock was had. */
-#define pin_beacon_claim(beacon) \
-	(model_is_spoilt(MODEL_SKIP, __func__, "pin_beacon_claim") ? -1 \
-			: model_is_spoilt(MODEL_EARLY, __func__, "pin_beacon_claim") && \
-				looks[model_thread_current()].was_lit \
+#define pin_ready_fd_claim(ready_fd) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_ready_fd_claim") ? -1 \
+			: model_is_spoilt(MODEL_EARLY, __func__, "pin_ready_fd_claim") && \
+				looks[model_thread_current()].was_signalled \
 			? -1 \
-			: (pin_beacon_claim)(beacon))
+			: (pin_ready_fd_claim)(ready_fd))
 /* LATE: when the lock has been let go. */
-#define pin_beacon_dim(beacon, host) \
-	(model_is_spoilt(MODEL_SKIP, __func__, "pin_beacon_dim") ? (void)0 \
-			: model_is_spoilt(MODEL_LATE, __func__, "pin_beacon_dim") \
+#define pin_ready_fd_dim(ready_fd, host) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_ready_fd_dim") ? (void)0 \
+			: model_is_spoilt(MODEL_LATE, __func__, "pin_ready_fd_dim") \
 			? dim_later() \
-			: (pin_beacon_dim)(beacon, host))
+			: (pin_ready_fd_dim)(ready_fd, host))
 #define pin_waiters_lock(waiters) (look_early(), (pin_waiters_lock)(waiters))
 #define pin_waiters_unlock(waiters) ((pin_waiters_unlock)(waiters), dim_late())
 
 /* What each thread has seen, or left for later. */
 static struct {
-	bool was_lit;
+	bool was_signalled;
 	bool is_to_dim;
 } looks[MODEL_THREADS_MAX];
 
@@ -71,7 +72,7 @@ static struct pin_channel *inside(void)
 
 static void look_early(void)
 {
-	looks[model_thread_current()].was_lit = inside()->beacon.is_lit;
+	looks[model_thread_current()].was_signalled = inside()->ready_fd.is_signalled;
 }
 
 static void dim_later(void)
@@ -83,7 +84,7 @@ static void dim_late(void)
 {
 	if (looks[model_thread_current()].is_to_dim) {
 		looks[model_thread_current()].is_to_dim = false;
-		(pin_beacon_dim)(&inside()->beacon, &pin_host_linux);
+		(pin_ready_fd_dim)(&inside()->ready_fd, &pin_host_linux);
 	}
 }
 
@@ -279,7 +280,7 @@ static void poll_end(void)
 	if (model_event_is_readable(&readable_fd)) {
 		MODEL_CHECK(poll_receive() == -EAGAIN);
 	}
-	MODEL_CHECK(!model_event_is_readable(&readable_fd) && !inside()->beacon.is_lit);
+	MODEL_CHECK(!model_event_is_readable(&readable_fd) && !inside()->ready_fd.is_signalled);
 	pinion_channel_fini(&channel);
 	model_events_end();
 }
@@ -485,12 +486,12 @@ static void run_room_for_both(void)
 	model_runtime_end(runtime);
 }
 
-static const struct model_twin room_twins[] = {
+static const struct model_mutant room_mutants[] = {
 	{"both are served once only", {MODEL_SKIP, "settle_unlock", "again"}},
 	{.name = NULL},
 };
 
-static const struct model_twin twins[] = {
+static const struct model_mutant mutants[] = {
 	{"a message, but its receiver is not notified",
 		{MODEL_SKIP, "settle_unlock", "&channel->receivers"}},
 	{"room, but its sender is not notified",
@@ -498,57 +499,57 @@ static const struct model_twin twins[] = {
 	{.name = NULL},
 };
 
-static const struct model_twin receiver_twins[] = {
+static const struct model_mutant receiver_mutants[] = {
 	{"a receiver is not notified", {MODEL_SKIP, "settle_unlock", "&channel->receivers"}},
 	{.name = NULL},
 };
 
-static const struct model_twin sender_twins[] = {
+static const struct model_mutant sender_mutants[] = {
 	{"a sender is not notified", {MODEL_SKIP, "settle_unlock", "&channel->senders"}},
 	{.name = NULL},
 };
 
-static const struct model_twin polled_twins[] = {
-	{"a message, but it stays dark", {MODEL_SKIP, "settle_unlock", "pin_beacon_claim"}},
-	{"signalled, but without a token", {MODEL_SKIP, "settle_unlock", "pin_beacon_raise"}},
-	{"a sender looks before it has sent", {MODEL_EARLY, "settle_unlock", "pin_beacon_claim"}},
-	{"dark without another look", {MODEL_LATE, "take_message", "pin_beacon_dim"}},
+static const struct model_mutant polled_mutants[] = {
+	{"a message, but it stays dark", {MODEL_SKIP, "settle_unlock", "pin_ready_fd_claim"}},
+	{"signalled, but without a token", {MODEL_SKIP, "settle_unlock", "pin_ready_fd_raise"}},
+	{"a sender looks before it has sent", {MODEL_EARLY, "settle_unlock", "pin_ready_fd_claim"}},
+	{"dark without another look", {MODEL_LATE, "take_message", "pin_ready_fd_dim"}},
 	{"dark, its token still to come", {MODEL_SKIP, "model_event_clear", "look"}},
-	{"it never gets dark", {MODEL_SKIP, "take_message", "pin_beacon_dim"}},
+	{"it never gets dark", {MODEL_SKIP, "take_message", "pin_ready_fd_dim"}},
 	{.name = NULL},
 };
 
-static const struct model_twin late_twins[] = {
-	{"earlier messages do not signal", {MODEL_SKIP, "settle_unlock", "pin_beacon_claim"}},
+static const struct model_mutant late_mutants[] = {
+	{"earlier messages do not signal", {MODEL_SKIP, "settle_unlock", "pin_ready_fd_claim"}},
 	{.name = NULL},
 };
 
-static const struct model_twin one_by_one_twins[] = {
-	{"dark without another look", {MODEL_LATE, "take_message", "pin_beacon_dim"}},
+static const struct model_mutant one_by_one_mutants[] = {
+	{"dark without another look", {MODEL_LATE, "take_message", "pin_ready_fd_dim"}},
 	{"room, but its sender is not notified",
 		{MODEL_SKIP, "settle_unlock", "&channel->senders"}},
 	{.name = NULL},
 };
 
-static const struct model_twin ended_twins[] = {
+static const struct model_mutant ended_mutants[] = {
 	{"its token is not waited for", {MODEL_SKIP, "model_event_clear", "look"}},
 	{.name = NULL},
 };
 
 static const struct model_case cases[] = {
-	{"pair", run_pair, 3, 1, 1, twins, NULL},
-	{"two_senders", run_two_senders, 2, 1, 0, twins, NULL},
-	{"tried", run_tried, 3, 2, 0, receiver_twins, NULL},
-	{"closed", run_closed, 3, 1, 0, sender_twins, NULL},
-	{"closed_on_receiver", run_closed_on_receiver, 3, 2, 0, receiver_twins, NULL},
-	{"room_for_both", run_room_for_both, 2, 1, 0, room_twins, NULL},
-	{"awaited", run_awaited, 2, 1, 0, twins, NULL},
-	{"polled", run_polled, 3, 1, 0, polled_twins, NULL},
-	{"polled_by_edges", run_polled_by_edges, 3, 1, 0, polled_twins, NULL},
-	{"polled_one_by_one", run_polled_one_by_one, 3, 1, 0, one_by_one_twins, NULL},
-	{"polled_late", run_polled_late, 3, 2, 0, late_twins, NULL},
-	{"polled_closed", run_polled_closed, 3, 2, 0, late_twins, NULL},
-	{"polled_ended", run_polled_ended, 3, 2, 0, ended_twins, NULL},
+	{"pair", run_pair, 3, 1, 1, mutants, NULL},
+	{"two_senders", run_two_senders, 2, 1, 0, mutants, NULL},
+	{"tried", run_tried, 3, 2, 0, receiver_mutants, NULL},
+	{"closed", run_closed, 3, 1, 0, sender_mutants, NULL},
+	{"closed_on_receiver", run_closed_on_receiver, 3, 2, 0, receiver_mutants, NULL},
+	{"room_for_both", run_room_for_both, 2, 1, 0, room_mutants, NULL},
+	{"awaited", run_awaited, 2, 1, 0, mutants, NULL},
+	{"polled", run_polled, 3, 1, 0, polled_mutants, NULL},
+	{"polled_by_edges", run_polled_by_edges, 3, 1, 0, polled_mutants, NULL},
+	{"polled_one_by_one", run_polled_one_by_one, 3, 1, 0, one_by_one_mutants, NULL},
+	{"polled_late", run_polled_late, 3, 2, 0, late_mutants, NULL},
+	{"polled_closed", run_polled_closed, 3, 2, 0, late_mutants, NULL},
+	{"polled_ended", run_polled_ended, 3, 2, 0, ended_mutants, NULL},
 };
 
 int main(void)

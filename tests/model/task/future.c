@@ -197,13 +197,13 @@ static void run_detached(void)
 	MODEL_CHECK(end_count == 1);
 }
 
-static const struct model_twin late_twins[] = {
+static const struct model_mutant late_mutants[] = {
 	{"touched when all know", {MODEL_LATE, "complete", "pin_waiters_serve_unlock"}},
 	{"the release is read when all know", {MODEL_LATE, "complete", "release"}},
 	{.name = NULL},
 };
 
-static const struct model_twin wait_twins[] = {
+static const struct model_mutant wait_mutants[] = {
 	{"touched when all know", {MODEL_LATE, "complete", "pin_waiters_serve_unlock"}},
 	{"the release is read when all know", {MODEL_LATE, "complete", "release"}},
 	{"sleep without compare", {MODEL_NO_COMPARE, "model_futex_wait", NULL}},
@@ -211,12 +211,12 @@ static const struct model_twin wait_twins[] = {
 };
 
 static const struct model_case cases[] = {
-	{"waited", run_waited, 3, 2, 1, wait_twins, NULL},
-	{"looked_at", run_looked_at, 3, 1, 0, late_twins, NULL},
+	{"waited", run_waited, 3, 2, 1, wait_mutants, NULL},
+	{"looked_at", run_looked_at, 3, 1, 0, late_mutants, NULL},
 	{"set_and_fail", run_set_and_fail, 2, 1, 0, NULL, NULL},
-	{"awaited", run_awaited, 2, 1, 0, late_twins, NULL},
-	{"called", run_called, 3, 2, 0, late_twins, NULL},
-	{"detached", run_detached, 3, 2, 0, late_twins, NULL},
+	{"awaited", run_awaited, 2, 1, 0, late_mutants, NULL},
+	{"called", run_called, 3, 2, 0, late_mutants, NULL},
+	{"detached", run_detached, 3, 2, 0, late_mutants, NULL},
 };
 
 int main(void)

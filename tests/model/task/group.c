@@ -176,27 +176,27 @@ static void run_stopped(void)
 	model_runtime_end(runtime);
 }
 
-static const struct model_twin joined_twins[] = {
+static const struct model_mutant joined_mutants[] = {
 	{"over before the lock is had", {MODEL_EARLY, "leave", "pin_fetch_sub_acq_rel_u64"}},
 	{"leaving is no single step", {MODEL_TORN, "leave", NULL}},
 	{"a task leaves without a release", {MODEL_RELAXED, "leave", NULL}},
 	{.name = NULL},
 };
 
-static const struct model_twin failed_twins[] = {
+static const struct model_mutant failed_mutants[] = {
 	{"the first failure is no single step", {MODEL_TORN, "note_failure", NULL}},
 	{.name = NULL},
 };
 
-static const struct model_twin stopped_twins[] = {
+static const struct model_mutant stopped_mutants[] = {
 	{"over before the lock is had", {MODEL_EARLY, "leave", "pin_fetch_sub_acq_rel_u64"}},
 	{.name = NULL},
 };
 
 static const struct model_case cases[] = {
-	{"joined", run_joined, 3, 2, 0, joined_twins, NULL},
-	{"failed", run_failed, 3, 1, 0, failed_twins, NULL},
-	{"stopped", run_stopped, 2, 1, 0, stopped_twins, NULL},
+	{"joined", run_joined, 3, 2, 0, joined_mutants, NULL},
+	{"failed", run_failed, 3, 1, 0, failed_mutants, NULL},
+	{"stopped", run_stopped, 2, 1, 0, stopped_mutants, NULL},
 };
 
 int main(void)

@@ -114,20 +114,20 @@ static void run_unwound(void)
 	run_ended(begin_and_panic);
 }
 
-static const struct model_twin cancelled_twins[] = {
+static const struct model_mutant cancelled_mutants[] = {
 	{"cancelled in two steps", {MODEL_TORN, "pinion_job_cancel", NULL}},
 	{"begun in two steps", {MODEL_TORN, "refusal", NULL}},
 	{.name = NULL},
 };
 
-static const struct model_twin goes_on_twins[] = {
+static const struct model_mutant goes_on_mutants[] = {
 	{"said in two steps", {MODEL_TORN, "leave_run", NULL}},
 	{"not seen: said without a release", {MODEL_RELAXED, "note_going_on", NULL}},
 	{"not seen: looked at without an acquire", {MODEL_RELAXED, "may_end", NULL}},
 	{.name = NULL},
 };
 
-static const struct model_twin unwound_twins[] = {
+static const struct model_mutant unwound_mutants[] = {
 	{"ended twice: unwound in two steps", {MODEL_TORN, "leave_run", NULL}},
 	{"ended twice: ended in two steps", {MODEL_TORN, "may_end", NULL}},
 	{"ended twice: unwound without a check", {MODEL_SKIP, "leave_run", "job"}},
@@ -136,9 +136,9 @@ static const struct model_twin unwound_twins[] = {
 };
 
 static const struct model_case cases[] = {
-	{"cancelled", run_cancelled, 2, 1, 0, cancelled_twins, NULL},
-	{"goes_on", run_goes_on, 1, 1, 0, goes_on_twins, NULL},
-	{"unwound", run_unwound, 2, 1, 0, unwound_twins, NULL},
+	{"cancelled", run_cancelled, 2, 1, 0, cancelled_mutants, NULL},
+	{"goes_on", run_goes_on, 1, 1, 0, goes_on_mutants, NULL},
+	{"unwound", run_unwound, 2, 1, 0, unwound_mutants, NULL},
 };
 
 int main(void)

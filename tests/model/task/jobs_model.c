@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The real sources of an admission and of its jobs, with steps that a twin may
- * leave out or do otherwise, and jobs that count what becomes of them.
+ * The real sources of an admission and of its jobs, with steps that a mutant
+ * may leave out or do otherwise, and jobs that count what becomes of them.
  */
 #include "tests/model/task/jobs_model.h"
 #include "runtime/base/base.h"
@@ -16,7 +16,7 @@
 
 struct jobs_model jobs_model;
 
-/* ---- what a twin does otherwise in task/admission_slots.c ---- */
+/* ---- what a mutant does otherwise in task/admission_slots.c ---- */
 
 enum { WATCHED = 2 };
 
@@ -48,30 +48,30 @@ static bool cas(struct pin_atomic_u64 *atomic, uint64_t *expected, uint64_t valu
 static void spawn_here(struct pinion_task *task);
 
 /* LATE: looked at once more when the place is given. */
-static bool give(struct pin_places *places, uint64_t amount, const char *site)
+static bool give(struct pin_permits *places, uint64_t amount, const char *site)
 {
-	bool is_given = pin_places_give(places, amount);
+	bool is_given = pin_permits_give(places, amount);
 
-	if (model_is_spoilt(MODEL_LATE, site, "pin_places_give")) {
-		pin_places_word(places);
+	if (model_is_spoilt(MODEL_LATE, site, "pin_permits_give")) {
+		pin_permits_word(places);
 	}
 	return is_given;
 }
 
-#define pin_places_give(places, amount) \
-	(model_is_spoilt(MODEL_SKIP, __func__, "pin_places_give") \
+#define pin_permits_give(places, amount) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_permits_give") \
 			? true \
 			: give(places, amount, __func__))
 /* SKIP: a job that lost its place still has it. */
-#define pin_places_exchange(places, given, amount) \
-	(pin_places_exchange)(places, \
-		model_is_spoilt(MODEL_SKIP, __func__, "pin_places_exchange") ? 0 : (given), \
+#define pin_permits_exchange(places, given, amount) \
+	(pin_permits_exchange)(places, \
+		model_is_spoilt(MODEL_SKIP, __func__, "pin_permits_exchange") ? 0 : (given), \
 		amount)
 /* SKIP: any amount counts as one that may fit one day. */
-#define pin_places_fit(places, word, amount) \
-	(model_is_spoilt(MODEL_SKIP, __func__, "pin_places_fit") \
-			? PIN_PLACES_ROOM \
-			: (pin_places_fit)(places, word, amount))
+#define pin_permits_fit(places, word, amount) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_permits_fit") \
+			? PIN_PERMITS_ROOM \
+			: (pin_permits_fit)(places, word, amount))
 #define pin_waiters_pop_served(waiters, out_served) \
 	(model_is_spoilt(MODEL_SKIP, __func__, #waiters) \
 			? false \
@@ -122,7 +122,7 @@ static int run(struct pinion_job *job)
 	MODEL_CHECK(jobs_model.in_count <= jobs_model.in_max);
 	if (jobs_model.in_max == 1) {
 		MODEL_CHECK(pin_load_relaxed_u32(&jobs_model.last_run) ==
-			jobs_model.run_total); /* [PLACES-1] */
+			jobs_model.run_total); /* [PERMITS-1] */
 		jobs_model.run_total++;
 		pin_store_relaxed_u32(&jobs_model.last_run, jobs_model.run_total);
 	}
@@ -217,7 +217,7 @@ void jobs_model_expect_end(uint32_t job_count)
 			(jobs_model.all[i].rc == 0 ? 1 : 0));
 	}
 	MODEL_CHECK(
-		pin_places_total(pin_admission_of(jobs_model.admission)->places.word.value) == 0);
+		pin_permits_total(pin_admission_of(jobs_model.admission)->places.word.value) == 0);
 	MODEL_CHECK(pin_admission_of(jobs_model.admission)->running.value == 0);
 	model_free(jobs_model.admission);
 }

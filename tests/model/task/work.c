@@ -375,7 +375,7 @@ static void run_drain_done(void)
 	model_runtime_end(runtime);
 }
 
-static const struct model_twin wakes_twins[] = {
+static const struct model_mutant wakes_mutants[] = {
 	{"a wake while running is dropped", {MODEL_SKIP, "change", "notified"}},
 	{"a step is no single step", {MODEL_TORN, "change", NULL}},
 	{"steps order nothing", {MODEL_RELAXED, "change", NULL}},
@@ -383,58 +383,58 @@ static const struct model_twin wakes_twins[] = {
 	{.name = NULL},
 };
 
-static const struct model_twin two_wakers_twins[] = {
+static const struct model_mutant two_wakers_mutants[] = {
 	{"a step is no single step", {MODEL_TORN, "change", NULL}},
 	{"steps order nothing", {MODEL_RELAXED, "change", NULL}},
 	{.name = NULL},
 };
 
-static const struct model_twin self_wake_twins[] = {
+static const struct model_mutant self_wake_mutants[] = {
 	{"a wake while running is dropped", {MODEL_SKIP, "change", "notified"}},
 	{.name = NULL},
 };
 
-static const struct model_twin again_twins[] = {
+static const struct model_mutant again_mutants[] = {
 	{"wants to run, not queued", {MODEL_SKIP, "leave", "pin_worker_respawn"}},
 	{.name = NULL},
 };
 
-static const struct model_twin cancel_twins[] = {
+static const struct model_mutant cancel_mutants[] = {
 	{"a step is no single step", {MODEL_TORN, "change", NULL}},
 	{"steps order nothing", {MODEL_RELAXED, "change", NULL}},
 	{.name = NULL},
 };
 
-static const struct model_twin two_cancels_twins[] = {
+static const struct model_mutant two_cancels_mutants[] = {
 	{"a step is no single step", {MODEL_TORN, "change", NULL}},
 	{.name = NULL},
 };
 
-static const struct model_twin drain_twins[] = {
+static const struct model_mutant drain_mutants[] = {
 	{"the runtime is asked too late", {MODEL_LATE, "pinion_work_wake", "pin_runtime_reserve"}},
-	{"a place is not given back", {MODEL_SKIP, "pinion_work_wake", "pin_runtime_forgo"}},
+	{"a place is not given back", {MODEL_SKIP, "pinion_work_wake", "pin_runtime_undo"}},
 	{.name = NULL},
 };
 
-static const struct model_twin drain_done_twins[] = {
-	{"a place is not given back", {MODEL_SKIP, "pinion_work_wake", "pin_runtime_forgo"}},
-	{"no thread learns of it", {MODEL_SKIP, "pin_runtime_forgo", "pin_wake_all"}},
+static const struct model_mutant drain_done_mutants[] = {
+	{"a place is not given back", {MODEL_SKIP, "pinion_work_wake", "pin_runtime_undo"}},
+	{"no thread learns of it", {MODEL_SKIP, "pin_runtime_undo", "pin_wake_all"}},
 	{.name = NULL},
 };
 
 static const struct model_case cases[] = {
-	{"wakes", run_wakes, 3, 2, 1, wakes_twins, NULL},
-	{"two_wakers", run_two_wakers, 1, 1, 0, two_wakers_twins, NULL},
-	{"self_wake", run_self_wake, 2, 1, 0, self_wake_twins, NULL},
-	{"again", run_again, 1, 1, 0, again_twins, NULL},
-	{"cancel", run_cancel, 2, 1, 0, cancel_twins, NULL},
-	{"two_cancels", run_two_cancels, 1, 1, 0, two_cancels_twins, NULL},
+	{"wakes", run_wakes, 3, 2, 1, wakes_mutants, NULL},
+	{"two_wakers", run_two_wakers, 1, 1, 0, two_wakers_mutants, NULL},
+	{"self_wake", run_self_wake, 2, 1, 0, self_wake_mutants, NULL},
+	{"again", run_again, 1, 1, 0, again_mutants, NULL},
+	{"cancel", run_cancel, 2, 1, 0, cancel_mutants, NULL},
+	{"two_cancels", run_two_cancels, 1, 1, 0, two_cancels_mutants, NULL},
 	{"self_cancel", run_self_cancel, 2, 1, 0, NULL, NULL},
-	{"done", run_done, 2, 1, 0, two_cancels_twins, NULL},
+	{"done", run_done, 2, 1, 0, two_cancels_mutants, NULL},
 	{"frees", run_frees, 1, 1, 0, NULL, NULL},
 	{"stop", run_stop, 2, 1, 0, NULL, NULL},
-	{"drain", run_drain, 2, 1, 0, drain_twins, NULL},
-	{"drain_done", run_drain_done, 2, 1, 0, drain_done_twins, NULL},
+	{"drain", run_drain, 2, 1, 0, drain_mutants, NULL},
+	{"drain_done", run_drain_done, 2, 1, 0, drain_done_mutants, NULL},
 };
 
 int main(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The real task/work.c, with steps that a twin may leave out or do too late.
+ * The real task/work.c, with steps that a mutant may leave out or do too late.
  */
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
@@ -53,10 +53,10 @@ static int reserve_late(struct pinion_runtime *runtime, struct pinion_task *task
 		} \
 		(pin_runtime_spawn_reserved)(runtime, task); \
 	} while (0)
-#define pin_runtime_forgo(runtime) \
-	(is_late(__func__) || model_is_spoilt(MODEL_SKIP, __func__, "pin_runtime_forgo") \
+#define pin_runtime_undo(runtime) \
+	(is_late(__func__) || model_is_spoilt(MODEL_SKIP, __func__, "pin_runtime_undo") \
 			? (void)0 \
-			: (pin_runtime_forgo)(runtime))
+			: (pin_runtime_undo)(runtime))
 #define pin_worker_respawn(worker, task) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_worker_respawn") \
 			? (void)0 \

@@ -3,7 +3,7 @@
  * Goal: when arenas are registered for all workers, that happens once each has
  * its memory; each worker clones what it sees whole; and what they clone from
  * goes when all have. Also when a worker fails the creation comes to its end.
- * [PROVISION-1]
+ * [ARENA-1]
  * Method: two workers start under the explorer. What they and the creator do to
  * the registry is doubled by relaxed atomics, whose values are checked.
  */
@@ -47,7 +47,7 @@ static void run_failure(void)
 	start(1);
 }
 
-static const struct model_twin twins[] = {
+static const struct model_mutant mutants[] = {
 	{"memory is not seen", {MODEL_RELAXED, "arrive", NULL}},
 	{"arrivals are not acquired", {MODEL_RELAXED, "await_workers", NULL}},
 	{"registered, not released", {MODEL_RELAXED, "start_threads", NULL}},
@@ -56,14 +56,14 @@ static const struct model_twin twins[] = {
 	{.name = NULL},
 };
 
-static const struct model_twin failure_twins[] = {
+static const struct model_mutant failure_mutants[] = {
 	{"sleep without compare", {MODEL_NO_COMPARE, "model_futex_wait", NULL}},
 	{.name = NULL},
 };
 
 static const struct model_case cases[] = {
-	{"all", run_all, 1, 1, 0, twins, NULL},
-	{"failure", run_failure, 1, 1, 0, failure_twins, NULL},
+	{"all", run_all, 1, 1, 0, mutants, NULL},
+	{"failure", run_failure, 1, 1, 0, failure_mutants, NULL},
 };
 
 int main(void)

@@ -5,8 +5,8 @@
  * elsewhere, a change of limits, the end of an earlier waiter; a long one pays
  * for each part, and leaves the device to others between them; each ends once,
  * and credit that was granted too late is not lost:
- * [THROTTLE-1] [CREDIT-1] [CREDIT-2] [LIMIT-1]. G2. The fences of [CREDIT-1]
- * are those of [WAIT-1], whose twins are in the model `waiters`.
+ * [DEVICE-1] [CREDIT-1] [CREDIT-2] [LIMIT-1]. G2. The fences of [CREDIT-1]
+ * are those of [WAIT-1], whose mutants are in the model `waiters`.
  * Method: real workers, and a device that completes when it likes, or holds
  * what it has. A worker with something in a ring sleeps without a deadline, so
  * a forgotten one is a deadlock. One request is all the depth.
@@ -210,7 +210,7 @@ static bool has_first_part(const void *arg)
 {
 	(void)arg;
 	return requests[0].done_bytes == PIN_REQUEST_PART_BYTES &&
-		runtime->shared.workers[0].throttle.lined_up == 1;
+		runtime->shared.workers[0].device_queue.lined_up == 1;
 }
 
 /* The second part has to wait for an hour, until the rate is lifted. */
@@ -261,44 +261,45 @@ static void run_stop(void)
 	MODEL_CHECK(requests[0].result == -ECANCELED && requests[1].result == -ECANCELED);
 }
 
-static const struct model_twin credit_twins[] = {
-	{"a worker with granted credit is not notified", {MODEL_SKIP, "nudge", "pin_wake_worker"}},
+static const struct model_mutant credit_mutants[] = {
+	{"a worker with granted credit is not notified", {MODEL_SKIP, "kick", "pin_wake_worker"}},
 	{"a grant is not collected", {MODEL_SKIP, "collect", "pin_credit_collect"}},
 	{.name = NULL},
 };
 
-static const struct model_twin own_twins[] = {
+static const struct model_mutant own_mutants[] = {
 	{"no check when another has ended",
-		{MODEL_SKIP, "pin_flight_resume", "pin_throttle_has_news"}},
+		{MODEL_SKIP, "pin_requests_resume", "pin_device_queue_has_news"}},
 	{.name = NULL},
 };
 
-static const struct model_twin change_twins[] = {
-	{"no worker is notified", {MODEL_SKIP, "nudge", "pin_wake_worker"}},
-	{"no check before a sleep", {MODEL_SKIP, "has_own_work", "pin_throttle_has_news"}},
+static const struct model_mutant change_mutants[] = {
+	{"no worker is notified", {MODEL_SKIP, "kick", "pin_wake_worker"}},
+	{"no check before a sleep", {MODEL_SKIP, "has_own_work", "pin_device_queue_has_news"}},
 	{"reservations stay valid", {MODEL_SKIP, "pin_limiter_set", "pin_limiter_begin_epoch"}},
 	{.name = NULL},
 };
 
-static const struct model_twin raise_twins[] = {
-	{"no worker is notified", {MODEL_SKIP, "nudge", "pin_wake_worker"}},
+static const struct model_mutant raise_mutants[] = {
+	{"no worker is notified", {MODEL_SKIP, "kick", "pin_wake_worker"}},
 	{.name = NULL},
 };
 
-static const struct model_twin part_twins[] = {
-	{"all parts for the price of one", {MODEL_SKIP, "ask_part", "pin_throttle_owes_part"}},
-	{"credit is kept between parts", {MODEL_SKIP, "pin_throttle_defer_part", "pin_credit_end"}},
+static const struct model_mutant part_mutants[] = {
+	{"all parts for the price of one", {MODEL_SKIP, "ask_part", "pin_device_queue_owes_part"}},
+	{"credit is kept between parts",
+		{MODEL_SKIP, "pin_device_queue_defer_part", "pin_credit_end"}},
 	{.name = NULL},
 };
 
 static const struct model_case cases[] = {
-	{"credit", run_credit, 1, 0, 0, credit_twins, NULL},
-	{"own_credit", run_own_credit, 1, 0, 0, own_twins, NULL},
+	{"credit", run_credit, 1, 0, 0, credit_mutants, NULL},
+	{"own_credit", run_own_credit, 1, 0, 0, own_mutants, NULL},
 	{"cancel", run_cancel, 0, 0, 0, NULL, NULL},
 	{"cancel_first", run_cancel_first, 1, 0, 0, NULL, NULL},
-	{"rate_lifted", run_rate_lifted, 2, 1, 0, change_twins, NULL},
-	{"depth_raised", run_depth_raised, 2, 1, 0, raise_twins, NULL},
-	{"part_waits", run_part_waits, 1, 0, 0, part_twins, NULL},
+	{"rate_lifted", run_rate_lifted, 2, 1, 0, change_mutants, NULL},
+	{"depth_raised", run_depth_raised, 2, 1, 0, raise_mutants, NULL},
+	{"part_waits", run_part_waits, 1, 0, 0, part_mutants, NULL},
 	{"part_lifted", run_part_lifted, 0, 0, 0, NULL, NULL},
 	{"part_cancelled", run_part_cancelled, 1, 0, 0, NULL, NULL},
 	{"stop", run_stop, 1, 0, 0, NULL, NULL},

@@ -149,24 +149,24 @@ static void run_relied_on(void)
 	finish(0);
 }
 
-static const struct model_twin ends_twins[] = {
+static const struct model_mutant ends_mutants[] = {
 	{"sleeps instead of asking", {MODEL_SKIP, "pin_worker_step", "pin_polled_is_busy"}},
-	{"does not ask", {MODEL_SKIP, "poll_aside", "pin_polled_is_busy"}},
+	{"does not ask", {MODEL_SKIP, "poll_secondary", "pin_polled_is_busy"}},
 	{.name = NULL},
 };
 
-static const struct model_twin relied_on_twins[] = {
+static const struct model_mutant relied_on_mutants[] = {
 	{"a worker that saw work does not count as a searcher",
-		{MODEL_SKIP, "pin_park_forgo", "pin_search_resume"}},
-	{"no fence before the re-check", {MODEL_DROP_FENCE, "pin_park_forgo", NULL}},
+		{MODEL_SKIP, "pin_park_undo", "pin_search_resume"}},
+	{"no fence before the re-check", {MODEL_DROP_FENCE, "pin_park_undo", NULL}},
 	{.name = NULL},
 };
 
 static const struct model_case cases[] = {
-	{"ends", run_ends, 2, 1, 0, ends_twins, NULL},
-	{"cancelled", run_cancelled, 1, 1, 0, ends_twins, NULL},
-	{"stopped", run_stopped, 2, 1, 0, ends_twins, NULL},
-	{"relied_on", run_relied_on, 0, 1, 0, relied_on_twins, NULL},
+	{"ends", run_ends, 2, 1, 0, ends_mutants, NULL},
+	{"cancelled", run_cancelled, 1, 1, 0, ends_mutants, NULL},
+	{"stopped", run_stopped, 2, 1, 0, ends_mutants, NULL},
+	{"relied_on", run_relied_on, 0, 1, 0, relied_on_mutants, NULL},
 };
 
 int main(void)

@@ -138,26 +138,26 @@ static void run_stopped(void)
 	model_runtime_end(runtime);
 }
 
-static const struct model_twin twins[] = {
+static const struct model_mutant mutants[] = {
 	{"the wide ring is not watched",
 		{MODEL_SKIP, "pin_park_choose_mode", "pin_commands_watch"}},
 	{"sleeps on its futex", {MODEL_SKIP, "pin_park_choose_mode", "pin_commands_is_busy"}},
-	{"does not look there", {MODEL_SKIP, "poll_aside", "pin_commands_has_work"}},
+	{"does not look there", {MODEL_SKIP, "poll_secondary", "pin_commands_has_work"}},
 	{.name = NULL},
 };
 
-static const struct model_twin watch_twins[] = {
+static const struct model_mutant watch_mutants[] = {
 	{"the wide ring is not watched",
 		{MODEL_SKIP, "pin_park_choose_mode", "pin_commands_watch"}},
 	{.name = NULL},
 };
 
 static const struct model_case cases[] = {
-	{"ends", run_ends, 2, 1, 0, twins, NULL},
-	{"two", run_two, 1, 1, 0, watch_twins, NULL},
-	{"both_rings", run_both_rings, 1, 1, 0, watch_twins, NULL},
-	{"cancelled", run_cancelled, 1, 1, 0, twins, NULL},
-	{"stopped", run_stopped, 2, 1, 0, watch_twins, NULL},
+	{"ends", run_ends, 2, 1, 0, mutants, NULL},
+	{"two", run_two, 1, 1, 0, watch_mutants, NULL},
+	{"both_rings", run_both_rings, 1, 1, 0, watch_mutants, NULL},
+	{"cancelled", run_cancelled, 1, 1, 0, mutants, NULL},
+	{"stopped", run_stopped, 2, 1, 0, watch_mutants, NULL},
 };
 
 int main(void)

@@ -146,23 +146,23 @@ static void run_timers(void)
 	model_runtime_end(runtime);
 }
 
-static const struct model_twin twins[] = {
+static const struct model_mutant mutants[] = {
 	{"the task is not counted", {MODEL_SKIP, "run_steps", "pin_fault_recover"}},
 	{.name = NULL},
 };
 
-static const struct model_twin timers_twins[] = {
+static const struct model_mutant timers_mutants[] = {
 	{"the task is not counted", {MODEL_SKIP, "run_steps", "pin_fault_recover"}},
 	{"what a frame held is lost", {MODEL_SKIP, "run_steps", "cancelled_timers"}},
 	{.name = NULL},
 };
 
 static const struct model_case cases[] = {
-	{"steal", run_steal, 1, 1, 0, twins, NULL},
-	{"wake", run_wake, 2, 1, 0, twins, NULL},
-	{"stop", run_stop, 2, 1, 0, twins, NULL},
-	{"read", run_read, 2, 1, 0, twins, NULL},
-	{"timers", run_timers, 2, 1, 0, timers_twins, NULL},
+	{"steal", run_steal, 1, 1, 0, mutants, NULL},
+	{"wake", run_wake, 2, 1, 0, mutants, NULL},
+	{"stop", run_stop, 2, 1, 0, mutants, NULL},
+	{"read", run_read, 2, 1, 0, mutants, NULL},
+	{"timers", run_timers, 2, 1, 0, timers_mutants, NULL},
 };
 
 int main(void)

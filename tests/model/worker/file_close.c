@@ -196,7 +196,7 @@ static void run_close_and_end(void)
 	model_registers_files = false;
 }
 
-static const struct model_twin close_twins[] = {
+static const struct model_mutant close_mutants[] = {
 	{"the worker is not notified", {MODEL_SKIP, "tell", "pin_wake_worker"}},
 	{"no fence before the check of the sleeper", {MODEL_DROP_FENCE, "pin_wake_worker", NULL}},
 	{"there is no message", {MODEL_SKIP, "tell", "pin_inbox_push"}},
@@ -204,35 +204,35 @@ static const struct model_twin close_twins[] = {
 	{.name = NULL},
 };
 
-static const struct model_twin two_twins[] = {
+static const struct model_mutant two_mutants[] = {
 	{"the message is sent twice", {MODEL_TORN, "tell", NULL}},
 	{"the user of a message is not seen", {MODEL_RELAXED, "pin_files_take", NULL}},
 	{"the user of a message shows nothing", {MODEL_RELAXED, "tell", NULL}},
 	{.name = NULL},
 };
 
-static const struct model_twin rings_twins[] = {
+static const struct model_mutant rings_mutants[] = {
 	{"letting go takes no lock", {MODEL_SKIP, "pin_file_record_leave", "pin_lock_acquire"}},
 	{.name = NULL},
 };
 
-static const struct model_twin named_twins[] = {
+static const struct model_mutant named_mutants[] = {
 	{"a named slot is given up", {MODEL_SKIP, "give_up", "pin_file_slot_is_awaited"}},
 	{.name = NULL},
 };
 
-static const struct model_twin end_twins[] = {
+static const struct model_mutant end_mutants[] = {
 	{"letting go takes no lock", {MODEL_SKIP, "pin_file_record_leave", "pin_lock_acquire"}},
 	{"the end keeps the record", {MODEL_SKIP, "pin_file_table_fini", "pin_file_record_leave"}},
 	{.name = NULL},
 };
 
 static const struct model_case cases[] = {
-	{"closes", run_closes, 2, 1, 0, close_twins, NULL},
-	{"closes_two", run_closes_two, 2, 1, 0, two_twins, NULL},
-	{"two_rings", run_two_rings, 1, 1, 0, rings_twins, NULL},
-	{"named", run_named, 1, 1, 0, named_twins, NULL},
-	{"close_and_end", run_close_and_end, 2, 1, 0, end_twins, NULL},
+	{"closes", run_closes, 2, 1, 0, close_mutants, NULL},
+	{"closes_two", run_closes_two, 2, 1, 0, two_mutants, NULL},
+	{"two_rings", run_two_rings, 1, 1, 0, rings_mutants, NULL},
+	{"named", run_named, 1, 1, 0, named_mutants, NULL},
+	{"close_and_end", run_close_and_end, 2, 1, 0, end_mutants, NULL},
 };
 
 int main(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The real io/file_record.c, io/registered_files.c and worker/file_close.c, on
- * the model's heap, with steps that a twin may leave out; and what the kernel
+ * the model's heap, with steps that a mutant may leave out; and what the kernel
  * knows of files, a number in each slot of a ring.
  */
 #include "runtime/base/check.h"

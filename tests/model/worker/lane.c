@@ -189,46 +189,46 @@ static void run_reserve(void)
 	MODEL_CHECK(has_left[0] != has_left[1]);
 }
 
-static const struct model_twin one_worker_twins[] = {
+static const struct model_mutant one_worker_mutants[] = {
 	{"no fence before the re-check", {MODEL_DROP_FENCE, "pin_park", NULL}},
 	{"no fence before the check for sleepers", {MODEL_DROP_FENCE, "pin_wake_lane", NULL}},
-	{"no re-check", {MODEL_SKIP, "pin_park_has_work", "pin_supply_has_own_lanes"}},
+	{"no re-check", {MODEL_SKIP, "pin_park_has_work", "pin_runnable_has_own_lanes"}},
 	{"no worker is woken", {MODEL_SKIP, "announce", "pin_wake_lane"}},
 	{.name = NULL},
 };
 
-static const struct model_twin stranded_twins[] = {
+static const struct model_mutant stranded_mutants[] = {
 	{"a searcher that counts back forgets lanes that rely on it",
-		{MODEL_SKIP, "filled", "pin_supply_has_lane"}},
+		{MODEL_SKIP, "filled", "pin_runnable_has_lane"}},
 	{.name = NULL},
 };
 
-static const struct model_twin successor_twins[] = {
-	{"the last searcher wakes for no lane", {MODEL_SKIP, "filled", "pin_supply_has_lane"}},
+static const struct model_mutant successor_mutants[] = {
+	{"the last searcher wakes for no lane", {MODEL_SKIP, "filled", "pin_runnable_has_lane"}},
 	{.name = NULL},
 };
 
-static const struct model_twin assist_twins[] = {
+static const struct model_mutant assist_twins[] = {
 	{"a possible helper is not woken", {MODEL_SKIP, "wake_for_lane", "pin_assist_has_room"}},
 	{"a possible helper does not check", {MODEL_SKIP, "may_sleep", "pin_assist_sees_work"}},
 	{.name = NULL},
 };
 
-static const struct model_twin reserve_twins[] = {
+static const struct model_mutant reserve_mutants[] = {
 	{"leaving is no single step", {MODEL_TORN, "pin_assist_try_leave", NULL}},
 	{.name = NULL},
 };
 
 static const struct model_case cases[] = {
-	{"one_worker", run_one_worker, 3, 2, 1, one_worker_twins, NULL},
+	{"one_worker", run_one_worker, 3, 2, 1, one_worker_mutants, NULL},
 	{"two_lanes", run_two_lanes, 2, 1, 0, NULL, NULL},
 	{"together", run_together, 1, 1, 0, NULL, NULL},
 	{"dedicated", run_dedicated, 1, 1, 0, NULL, NULL},
-	{"stranded", run_stranded, 1, 0, 0, stranded_twins, NULL},
-	{"successor", run_successor, 1, 0, 0, successor_twins, NULL},
+	{"stranded", run_stranded, 1, 0, 0, stranded_mutants, NULL},
+	{"successor", run_successor, 1, 0, 0, successor_mutants, NULL},
 	{"foreign_spawn", run_foreign_spawn, 1, 1, 0, NULL, NULL},
 	{"assist", run_assist, 1, 1, 0, assist_twins, NULL},
-	{"reserve", run_reserve, 2, 2, 0, reserve_twins, NULL},
+	{"reserve", run_reserve, 2, 2, 0, reserve_mutants, NULL},
 };
 
 int main(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The real worker/lane.c, with calls that a twin may leave out.
+ * The real worker/lane.c, with calls that a mutant may leave out.
  */
 #include "runtime/worker/lane.h"
 #include "runtime/base/check.h"

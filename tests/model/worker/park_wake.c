@@ -184,38 +184,38 @@ static void run_ring_silent_eventfd(void)
 	model_runtime_end(runtime);
 }
 
-static const struct model_twin futex_twins[] = {
+static const struct model_mutant futex_mutants[] = {
 	{"no fence before the re-check", {MODEL_DROP_FENCE, "pin_park", NULL}},
 	{"no fence before the check for sleepers", {MODEL_DROP_FENCE, "pin_wake_one", NULL}},
-	{"no re-check", {MODEL_SKIP, "pin_park_has_work", "pin_supply_has_own_lanes"}},
+	{"no re-check", {MODEL_SKIP, "pin_park_has_work", "pin_runnable_has_own_lanes"}},
 	{"wake before push", {MODEL_EARLY, "push_normal", "pin_wake_one"}},
 	{"sleep without compare", {MODEL_NO_COMPARE, "model_futex_wait", NULL}},
 	{"no bit published", {MODEL_SKIP, "pin_park", "pin_idle_publish"}},
 	{.name = NULL},
 };
 
-static const struct model_twin ring_twins[] = {
+static const struct model_mutant ring_mutants[] = {
 	{"no fence before the re-check", {MODEL_DROP_FENCE, "pin_park", NULL}},
 	{"no fence before the check for sleepers", {MODEL_DROP_FENCE, "pin_wake_one", NULL}},
-	{"no re-check", {MODEL_SKIP, "pin_park_has_work", "pin_supply_has_own_lanes"}},
+	{"no re-check", {MODEL_SKIP, "pin_park_has_work", "pin_runnable_has_own_lanes"}},
 	{"no doorbell", {MODEL_SKIP, "notify", "pin_ring_doorbell"}},
 	{.name = NULL},
 };
 
-static const struct model_twin doorbells_twins[] = {
-	{"the last searcher wakes in vain", {MODEL_EARLY, "filled", "pin_supply_has_lane"}},
+static const struct model_mutant doorbells_mutants[] = {
+	{"the last searcher wakes in vain", {MODEL_EARLY, "filled", "pin_runnable_has_lane"}},
 	{.name = NULL},
 };
 
 static const struct model_case cases[] = {
-	{"doorbells", run_doorbells, 2, 1, 0, doorbells_twins, NULL},
-	{"one_worker", run_one_worker, 3, 2, 1, futex_twins, NULL},
+	{"doorbells", run_doorbells, 2, 1, 0, doorbells_mutants, NULL},
+	{"one_worker", run_one_worker, 3, 2, 1, futex_mutants, NULL},
 	{"two_tasks", run_two_tasks, 3, 2, 0, NULL, NULL},
 	{"two_workers", run_two_workers, 2, 1, 0, NULL, NULL},
 	{"tasks_together", run_tasks_together, 1, 1, 0, NULL, NULL},
 	{"ring_busy", run_ring_busy, 2, 1, 0, NULL, NULL},
-	{"ring_silent", run_ring_silent, 3, 2, 0, ring_twins, NULL},
-	{"ring_silent_eventfd", run_ring_silent_eventfd, 3, 2, 0, ring_twins, NULL},
+	{"ring_silent", run_ring_silent, 3, 2, 0, ring_mutants, NULL},
+	{"ring_silent_eventfd", run_ring_silent_eventfd, 3, 2, 0, ring_mutants, NULL},
 };
 
 int main(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: a request ends once, by `run`, however its submission, its completion,
- * a cancel, its deadline and a stop fall together: [FLIGHT-1]. G2.
+ * a cancel, its deadline and a stop fall together: [REQUEST-1]. G2.
  * Method: real workers, and a device that completes when it likes or, held,
  * only cancelled requests. Time stops: deadline 1 has passed, UINT64_MAX never
  * comes. Requests are submitted from outside, or by a task on a worker; the
@@ -233,9 +233,9 @@ static void begin_stuck(uint16_t op, void (*body)(struct model_task *task))
 {
 	is_kept = false;
 	is_submitted = false;
-	model_has_sentry = true;
+	model_has_watchdog = true;
 	begin(2, op, op == PINION_OP_TIMEOUT ? UINT64_MAX : 0);
-	model_has_sentry = false;
+	model_has_watchdog = false;
 	tasks[0].body = body;
 	model_quiet_begin();
 	MODEL_CHECK(pinion_task_spawn_on(runtime, 0, &tasks[0].request.task) == 0);
@@ -246,7 +246,7 @@ static void begin_stuck(uint16_t op, void (*body)(struct model_task *task))
 static void finish_stuck(uint64_t request_count)
 {
 	model_await("the request", has_ended, NULL);
-	model_sentry_settle(runtime);
+	model_watchdog_settle(runtime);
 	finish(request_count);
 }
 
@@ -328,69 +328,71 @@ static void run_cancel_and_stop(void)
 	model_runtime_end(runtime);
 }
 
-static const struct model_twin submit_twins[] = {
-	{"the worker is not notified", {MODEL_SKIP, "pin_offers_push", "pin_wake_worker"}},
+static const struct model_mutant submit_mutants[] = {
+	{"the worker is not notified", {MODEL_SKIP, "pin_external_push", "pin_wake_worker"}},
 	{"no fence before the check of the sleeper", {MODEL_DROP_FENCE, "pin_wake_worker", NULL}},
 	{.name = NULL},
 };
 
-static const struct model_twin cancel_twins[] = {
-	{"a change is no single step", {MODEL_TORN, "pin_flight_change", NULL}},
+static const struct model_mutant cancel_mutants[] = {
+	{"a change is no single step", {MODEL_TORN, "pin_request_change", NULL}},
 	{"the worker is not notified", {MODEL_SKIP, "pinion_request_cancel", "pin_wake_worker"}},
 	{.name = NULL},
 };
 
-static const struct model_twin done_twins[] = {
-	{"a change is no single step", {MODEL_TORN, "pin_flight_change", NULL}},
-	{"the end is blind to a cancel", {MODEL_SKIP, "leave_flight", "pin_owned_enter"}},
-	{"a cancel is blind to the end", {MODEL_SKIP, "pin_flight_lock_cancels", "pin_owned_take"}},
+static const struct model_mutant done_mutants[] = {
+	{"a change is no single step", {MODEL_TORN, "pin_request_change", NULL}},
+	{"the end is blind to a cancel", {MODEL_SKIP, "leave_flight", "pin_biased_enter"}},
+	{"a cancel is blind to the end",
+		{MODEL_SKIP, "pin_requests_lock_cancels", "pin_biased_take"}},
 	{"their lock has no fence", {MODEL_DROP_FENCE, "model_fence_all", NULL}},
 	{.name = NULL},
 };
 
-static const struct model_twin fenced_twins[] = {
-	{"the lock's owner has no fence", {MODEL_DROP_FENCE, "pin_owned_fence", NULL}},
-	{"the other side of the lock has none", {MODEL_DROP_FENCE, "pin_owned_fence_other", NULL}},
+static const struct model_mutant fenced_mutants[] = {
+	{"the lock's owner has no fence", {MODEL_DROP_FENCE, "pin_biased_fence", NULL}},
+	{"the other side of the lock has none", {MODEL_DROP_FENCE, "pin_biased_fence_other", NULL}},
 	{.name = NULL},
 };
 
-static const struct model_twin torn_twins[] = {
-	{"a change is no single step", {MODEL_TORN, "pin_flight_change", NULL}},
+static const struct model_mutant torn_mutants[] = {
+	{"a change is no single step", {MODEL_TORN, "pin_request_change", NULL}},
 	{.name = NULL},
 };
 
-static const struct model_twin all_twins[] = {
+static const struct model_mutant all_mutants[] = {
 	{"the next worker is not notified", {MODEL_SKIP, "visit", "pin_wake_worker"}},
 	{.name = NULL},
 };
 
-static const struct model_twin adopted_twins[] = {
-	{"the watchdog is not woken", {MODEL_SKIP, "pin_offers_push", "pin_sentry_tell_of_other"}},
+static const struct model_mutant adopted_mutants[] = {
+	{"the watchdog is not woken",
+		{MODEL_SKIP, "pin_external_push", "pin_watchdog_tell_of_other"}},
 	{"the sentry does not look", {MODEL_SKIP, "keeps_work", "pin_injector_is_empty"}},
-	{"no worker takes it over", {MODEL_SKIP, "adopt_offers", "pin_offers_may_adopt"}},
+	{"no worker takes it over", {MODEL_SKIP, "adopt_external", "pin_external_may_adopt"}},
 	{.name = NULL},
 };
 
-static const struct model_twin adopted_all_twins[] = {
-	{"the cancel is not counted", {MODEL_SKIP, "post_cancel", "pin_offers_hold"}},
+static const struct model_mutant adopted_all_mutants[] = {
+	{"the cancel is not counted", {MODEL_SKIP, "post_cancel", "pin_external_hold"}},
 	{.name = NULL},
 };
 
 static const struct model_case cases[] = {
-	{"submits", run_submits, 2, 1, 0, submit_twins, NULL},
-	{"cancels", run_cancels, 2, 1, 0, cancel_twins, NULL},
-	{"cancels_done", run_cancels_done, 2, 1, 0, done_twins, NULL},
-	{"cancels_fenced", run_cancels_fenced, 2, 1, 0, fenced_twins, NULL},
-	{"cancels_late", run_cancels_late, 2, 1, 0, torn_twins, NULL},
-	{"cancels_timeout", run_cancels_timeout, 3, 1, 0, cancel_twins, NULL},
-	{"two_cancels", run_two_cancels, 1, 1, 0, torn_twins, NULL},
+	{"submits", run_submits, 2, 1, 0, submit_mutants, NULL},
+	{"cancels", run_cancels, 2, 1, 0, cancel_mutants, NULL},
+	{"cancels_done", run_cancels_done, 2, 1, 0, done_mutants, NULL},
+	{"cancels_fenced", run_cancels_fenced, 2, 1, 0, fenced_mutants, NULL},
+	{"cancels_late", run_cancels_late, 2, 1, 0, torn_mutants, NULL},
+	{"cancels_timeout", run_cancels_timeout, 3, 1, 0, cancel_mutants, NULL},
+	{"two_cancels", run_two_cancels, 1, 1, 0, torn_mutants, NULL},
 	{"own_cancel", run_own_cancel, 2, 1, 0, NULL, NULL},
-	{"cancel_of_all", run_cancel_of_all, 1, 1, 0, all_twins, NULL},
-	{"adopted", run_adopted, 0, 1, 0, adopted_twins, NULL},
-	{"adopted_cancel", run_adopted_cancel, 1, 0, 0, torn_twins, NULL},
-	{"adopted_cancel_of_all", run_adopted_cancel_of_all, 1, 0, 0, adopted_all_twins, NULL},
+	{"cancel_of_all", run_cancel_of_all, 1, 1, 0, all_mutants, NULL},
+	{"adopted", run_adopted, 0, 1, 0, adopted_mutants, NULL},
+	{"adopted_cancel", run_adopted_cancel, 1, 0, 0, torn_mutants, NULL},
+	{"adopted_cancel_of_all", run_adopted_cancel_of_all, 1, 0, 0, adopted_all_mutants, NULL},
 	{"stop", run_stop, 2, 1, 0, NULL, NULL},
-	{"cancel_and_stop", run_cancel_and_stop, 2, 1, 0, done_twins, NULL},
+	{"cancel_and_stop", run_cancel_and_stop, 2, 1, 0, done_mutants, NULL},
 };
 
 int main(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The sources of requests in worker/, with steps that a twin may leave out.
+ * The sources of requests in worker/, with steps that a mutant may leave out.
  */
 #include "runtime/worker/request.h"
 #include "runtime/base/check.h"
@@ -18,54 +18,56 @@
 			? (void)0 \
 			: (pin_wake_worker)(target, waker))
 
-#define pin_sentry_tell_of_other(shared) \
-	(model_is_spoilt(MODEL_SKIP, __func__, "pin_sentry_tell_of_other") \
+#define pin_watchdog_tell_of_other(shared) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_watchdog_tell_of_other") \
 			? (void)0 \
-			: (pin_sentry_tell_of_other)(shared))
+			: (pin_watchdog_tell_of_other)(shared))
 
-#include "runtime/worker/request_offers.c"
+#include "runtime/worker/request_external.c"
 
 /* SKIP: a cancel of many is not counted. */
-#define pin_offers_hold(shared) \
-	(model_is_spoilt(MODEL_SKIP, __func__, "pin_offers_hold") ? (void)0 \
-								  : (pin_offers_hold)(shared))
-#define pin_offers_release(shared) \
-	(model_is_spoilt(MODEL_SKIP, "post_cancel", "pin_offers_hold") \
+#define pin_external_hold(shared) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_external_hold") ? (void)0 \
+								    : (pin_external_hold)(shared))
+#define pin_external_release(shared) \
+	(model_is_spoilt(MODEL_SKIP, "post_cancel", "pin_external_hold") \
 			? (void)0 \
-			: (pin_offers_release)(shared))
+			: (pin_external_release)(shared))
 
-#define pin_relief_enter(worker) \
-	(model_is_spoilt(MODEL_SKIP, __func__, "pin_relief_enter") ? (void)0 \
-								   : pin_relief_enter(worker))
-#define pin_relief_take(worker) \
-	(model_is_spoilt(MODEL_SKIP, __func__, "pin_relief_take") || pin_relief_take(worker))
-#define pin_sentry_note_kept(worker) \
-	(model_is_spoilt(MODEL_SKIP, __func__, "pin_sentry_note_kept") \
+#define pin_remote_reap_enter(worker) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_remote_reap_enter") \
 			? (void)0 \
-			: pin_sentry_note_kept(worker))
+			: pin_remote_reap_enter(worker))
+#define pin_remote_reap_take(worker) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_remote_reap_take") || \
+		pin_remote_reap_take(worker))
+#define pin_watchdog_note_kept(worker) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_watchdog_note_kept") \
+			? (void)0 \
+			: pin_watchdog_note_kept(worker))
 
 /* SKIP: an end does not exclude a cancel. */
-#define pin_owned_enter(owned, host) \
-	(model_is_spoilt(MODEL_SKIP, __func__, "pin_owned_enter") \
+#define pin_biased_enter(owned, host) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_biased_enter") \
 			? (void)0 \
-			: (pin_owned_enter)(owned, host))
+			: (pin_biased_enter)(owned, host))
 
 /* SKIP: nor does a cancel exclude the end. */
-#define pin_owned_take(owned, host) \
-	(model_is_spoilt(MODEL_SKIP, __func__, "pin_owned_take") || (pin_owned_take)(owned, host))
+#define pin_biased_take(owned, host) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_biased_take") || (pin_biased_take)(owned, host))
 
 /* SKIP: credit that comes too late, or at all, stays where it is. */
 #define pin_credit_collect(holding) \
 	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_credit_collect") && \
 		pin_credit_collect(holding))
-#define pin_throttle_has_news(worker) \
-	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_throttle_has_news") && \
-		pin_throttle_has_news(worker))
+#define pin_device_queue_has_news(worker) \
+	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_device_queue_has_news") && \
+		pin_device_queue_has_news(worker))
 
 /* SKIP: a long one pays for its first part alone. */
-#define pin_throttle_owes_part(worker, request) \
-	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_throttle_owes_part") && \
-		pin_throttle_owes_part(worker, request))
+#define pin_device_queue_owes_part(worker, request) \
+	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_device_queue_owes_part") && \
+		pin_device_queue_owes_part(worker, request))
 
 /* SKIP: a part that goes on after it was taken in is not submitted. */
 #define pin_ring_unsubmitted(ring) \
@@ -77,7 +79,7 @@
 #include "runtime/worker/complete.c"
 #include "runtime/worker/extra_rings.c"
 #include "runtime/worker/submit.c"
-#undef pin_throttle_owes_part
+#undef pin_device_queue_owes_part
 /* SKIP: credit stays with a worker that cannot use it. */
 #define pin_credit_end(...) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_credit_end") ? (void)0 \

@@ -211,8 +211,9 @@ static bool is_gone(const void *arg)
 }
 
 /*
- * The message about the first may come when the worker has left, to the heir,
- * or to the next thread in its place, whose own file is to go as well.
+ * The message about the first may come when the worker has left, to the
+ * fallback worker, or to the next thread in its place, whose own file is to go
+ * as well.
  */
 static void run_files(void)
 {
@@ -242,30 +243,30 @@ static void run_files(void)
 	model_registers_files = false;
 }
 
-static const struct model_twin files_twins[] = {
+static const struct model_mutant files_mutants[] = {
 	{"its message is taken for the heir's",
 		{MODEL_SKIP, "pin_files_take", "pin_files_owner_of"}},
 	{.name = NULL},
 };
 
-static const struct model_twin reading_twins[] = {
-	{"it leaves while it reads", {MODEL_SKIP, "has_bound", "pin_flight_is_over"}},
+static const struct model_mutant reading_mutants[] = {
+	{"it leaves while it reads", {MODEL_SKIP, "has_bound", "pin_request_is_over"}},
 	{"it sleeps beside its ring", {MODEL_SKIP, "pin_retire_sleep", "pin_park_choose_mode"}},
 	{.name = NULL},
 };
 
-static const struct model_twin doorbell_twins[] = {
+static const struct model_mutant doorbell_mutants[] = {
 	{"its ring goes before a doorbell", {MODEL_SKIP, "close_rings", "pin_retire_has_rung"}},
 	{.name = NULL},
 };
 
 static const struct model_case cases[] = {
-	{"reading", run_reading, 1, 1, 0, reading_twins, NULL},
-	{"doorbell", run_doorbell, 1, 1, 0, doorbell_twins, NULL},
-	{"eventfd", run_eventfd, 1, 0, 0, doorbell_twins, NULL},
+	{"reading", run_reading, 1, 1, 0, reading_mutants, NULL},
+	{"doorbell", run_doorbell, 1, 1, 0, doorbell_mutants, NULL},
+	{"eventfd", run_eventfd, 1, 0, 0, doorbell_mutants, NULL},
 	{"cancel", run_cancel, 1, 1, 0, NULL, NULL},
 	{"again", run_again, 1, 0, 0, NULL, NULL},
-	{"files", run_files, 1, 0, 0, files_twins, NULL},
+	{"files", run_files, 1, 0, 0, files_mutants, NULL},
 };
 
 int main(void)

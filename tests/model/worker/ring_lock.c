@@ -3,8 +3,8 @@
  * Goal: requests in the ring of a stuck worker, gathered, in flight or
  * completed, end elsewhere, once, however the worker comes back meanwhile, and
  * neither a wake of its is lost by that, nor a request that waits for room
- * there: [RELIEF-1], [OWNED-1]. AS-31, EX-31.
- * Method: two real workers whose rings are shared, and the sentry. A task
+ * there: [REAP-1], [BIASED-1]. AS-31, EX-31.
+ * Method: two real workers whose rings are shared, and the watchdog. A task
  * submits a request and waits for its end, which its own worker cannot see to;
  * or it goes on just when the other one has come to its ring. No ring may be
  * used by two at once.
@@ -91,7 +91,7 @@ static void begin(void)
 	model_task_init(&tasks[0], NULL);
 	model_task_init(&tasks[1], NULL);
 	model_shares_rings = true;
-	model_has_sentry = true;
+	model_has_watchdog = true;
 	runtime = model_runtime_begin(2, PIN_DOORBELL_MESSAGE, NULL);
 	model_quiet_begin();
 	model_settle();
@@ -166,7 +166,7 @@ static void run_in_flight(void)
 	model_device_hold();
 	model_thread_start_daemon("device", model_device, NULL);
 	spawn_first(submit_only, is_submitted);
-	model_sentry_settle(runtime);
+	model_watchdog_settle(runtime);
 	tasks[1].body = block;
 	MODEL_CHECK(pinion_task_spawn_on(runtime, keeper_index, &tasks[1].request.task) == 0);
 	model_await("the request", has_ended, NULL);
@@ -279,7 +279,7 @@ static bool has_pair_ended(const void *arg)
 }
 
 /* The request with room has completed, and help has been sent for. */
-static bool is_relieved_soon(const void *arg)
+static bool is_reaped_soon(const void *arg)
 {
 	(void)arg;
 	return pair_ended > 0 || model_is_worker_awake(runtime, 1 - keeper_index);
@@ -299,7 +299,7 @@ static void linger(void *arg, uint32_t worker_index, void *context)
 	if (worker_index == keeper_index && has_submitted && !may_go) {
 		may_go = true;
 		model_device_release();
-		model_await("help", is_relieved_soon, NULL);
+		model_await("help", is_reaped_soon, NULL);
 	}
 }
 
@@ -389,58 +389,61 @@ static void run_stop(void)
 	model_runtime_end(runtime);
 }
 
-static const struct model_twin gathered_twins[] = {
-	{"the watchdog is not woken", {MODEL_SKIP, "submit_checked", "pin_sentry_note_kept"}},
-	{"it does not look at rings", {MODEL_SKIP, "keeps_work", "pin_relief_is_wanted"}},
-	{"no worker checks others' rings", {MODEL_SKIP, "relieve_others", "pin_flight_relieve"}},
+static const struct model_mutant gathered_mutants[] = {
+	{"the watchdog is not woken", {MODEL_SKIP, "submit_checked", "pin_watchdog_note_kept"}},
+	{"it does not look at rings", {MODEL_SKIP, "keeps_work", "pin_remote_reap_is_wanted"}},
+	{"no worker checks others' rings",
+		{MODEL_SKIP, "relieve_others", "pin_requests_reap_remote"}},
 	{.name = NULL},
 };
 
-static const struct model_twin in_flight_twins[] = {
-	{"the watchdog is not woken", {MODEL_SKIP, "tell_of_ring", "pin_sentry_note_kept"}},
+static const struct model_mutant in_flight_mutants[] = {
+	{"the watchdog is not woken", {MODEL_SKIP, "tell_of_ring", "pin_watchdog_note_kept"}},
 	{.name = NULL},
 };
 
-static const struct model_twin back_twins[] = {
-	{"the worker does not lock", {MODEL_SKIP, "pin_flight_poll", "pin_relief_enter"}},
-	{"the reliever does not lock", {MODEL_SKIP, "pin_flight_relieve", "pin_relief_take"}},
+static const struct model_mutant back_mutants[] = {
+	{"the worker does not lock", {MODEL_SKIP, "pin_requests_poll", "pin_remote_reap_enter"}},
+	{"the reliever does not lock",
+		{MODEL_SKIP, "pin_requests_reap_remote", "pin_remote_reap_take"}},
 	{"no fence for the worker", {MODEL_DROP_FENCE, "model_fence_all", NULL}},
 	{.name = NULL},
 };
 
-static const struct model_twin cancels_twins[] = {
-	{"a cancel does not lock", {MODEL_SKIP, "pin_flight_cancel", "pin_relief_enter"}},
+static const struct model_mutant cancels_mutants[] = {
+	{"a cancel does not lock", {MODEL_SKIP, "pin_request_cancel", "pin_remote_reap_enter"}},
 	{.name = NULL},
 };
 
-static const struct model_twin wake_twins[] = {
+static const struct model_mutant wake_mutants[] = {
 	{"it sleeps though it was woken", {MODEL_SKIP, "sleep_in_ring", "pin_parker_is_parked"}},
 	{.name = NULL},
 };
 
-static const struct model_twin room_twins[] = {
+static const struct model_mutant room_mutants[] = {
 	{"it is relied on in its hook", {MODEL_SKIP, "call_hook", "pin_search_give_up"}},
 	{"it parks beside room",
-		{MODEL_SKIP, "pin_park_choose_mode", "pin_relief_has_room_for_more"}},
-	{"it sleeps beside room", {MODEL_SKIP, "sleep_in_ring", "pin_relief_has_room_for_more"}},
+		{MODEL_SKIP, "pin_park_choose_mode", "pin_remote_reap_has_room_for_more"}},
+	{"it sleeps beside room",
+		{MODEL_SKIP, "sleep_in_ring", "pin_remote_reap_has_room_for_more"}},
 	{.name = NULL},
 };
 
-static const struct model_twin parts_twins[] = {
+static const struct model_mutant parts_mutants[] = {
 	{"it leaves the next part where it is",
-		{MODEL_SKIP, "pin_flight_relieve", "pin_ring_unsubmitted"}},
+		{MODEL_SKIP, "pin_requests_reap_remote", "pin_ring_unsubmitted"}},
 	{.name = NULL},
 };
 
 static const struct model_case cases[] = {
-	{"gathered", run_gathered, 0, 1, 0, gathered_twins, NULL},
-	{"in_flight", run_in_flight, 1, 0, 0, in_flight_twins, NULL},
-	{"comes_back", run_comes_back, 1, 1, 0, back_twins, NULL},
+	{"gathered", run_gathered, 0, 1, 0, gathered_mutants, NULL},
+	{"in_flight", run_in_flight, 1, 0, 0, in_flight_mutants, NULL},
+	{"comes_back", run_comes_back, 1, 1, 0, back_mutants, NULL},
 	{"lands", run_lands, 0, 1, 0, NULL, NULL},
-	{"cancels", run_cancels, 1, 0, 0, cancels_twins, NULL},
-	{"wake", run_wake, 1, 0, 0, wake_twins, NULL},
-	{"room", run_room, 1, 0, 0, room_twins, NULL},
-	{"parts", run_parts, 0, 1, 0, parts_twins, NULL},
+	{"cancels", run_cancels, 1, 0, 0, cancels_mutants, NULL},
+	{"wake", run_wake, 1, 0, 0, wake_mutants, NULL},
+	{"room", run_room, 1, 0, 0, room_mutants, NULL},
+	{"parts", run_parts, 0, 1, 0, parts_mutants, NULL},
 	{"stop", run_stop, 0, 1, 0, NULL, NULL},
 };
 

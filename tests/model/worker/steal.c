@@ -42,9 +42,9 @@ static void finish(void)
 	model_runtime_end(runtime);
 }
 
-/* ---- hoards: every spawn counts as one ---- */
+/* ---- wake batches: every spawn counts as one ---- */
 
-static void hoard(struct model_task *task)
+static void wake_batch(struct model_task *task)
 {
 	(void)task;
 	MODEL_CHECK(pinion_task_spawn(runtime, &children[0].request.task) == 0);
@@ -52,19 +52,19 @@ static void hoard(struct model_task *task)
 	model_await("the children", have_children_run, NULL);
 }
 
-static void run_hoard(void)
+static void run_wake_batch(void)
 {
-	begin(2, hoard);
+	begin(2, wake_batch);
 	MODEL_CHECK(pinion_task_spawn(runtime, &producers[0].request.task) == 0);
 	finish();
 }
 
 /* The same, where each worker holds the head of its deque. */
 
-static void run_held_hoard(void)
+static void run_held_wake_batch(void)
 {
 	model_has_no_fence = false;
-	begin(2, hoard);
+	begin(2, wake_batch);
 	for (uint32_t i = 0; i < 2; i++) {
 		struct pin_deque *deque = &runtime->shared.workers[i].deque;
 
@@ -80,7 +80,7 @@ static void run_held_hoard(void)
 
 /* The same, but only each second check since the last wake has a fence. */
 
-static void hoard_two(struct model_task *task)
+static void wake_batch_two(struct model_task *task)
 {
 	(void)task;
 	MODEL_CHECK(pinion_task_spawn(runtime, &children[0].request.task) == 0);
@@ -91,9 +91,9 @@ static void hoard_two(struct model_task *task)
 
 static void run_late_fence(void)
 {
-	model_fence_hoards = 2;
-	begin(2, hoard_two);
-	model_fence_hoards = 1;
+	model_fence_wake_batches = 2;
+	begin(2, wake_batch_two);
+	model_fence_wake_batches = 1;
 	MODEL_CHECK(pinion_task_spawn(runtime, &producers[0].request.task) == 0);
 	model_await("the first child", model_task_has_run, &children[0]);
 	model_runtime_end(runtime);
@@ -108,12 +108,12 @@ static void run_late_fence(void)
 
 static void run_awake(void)
 {
-	begin(2, hoard);
+	begin(2, wake_batch);
 	for (uint32_t i = 0; i < 2; i++) {
-		struct pin_patience *patience = &runtime->shared.workers[i].patience;
+		struct pin_spin *spin = &runtime->shared.workers[i].spin;
 
-		pin_patience_init(patience, 1);
-		patience->gap_ns = 0; /* as when work has come at once so far */
+		pin_spin_init(spin, 1);
+		spin->gap_ns = 0; /* as when work has come at once so far */
 	}
 	runtime->shared.has_cpu_each = true;
 	MODEL_CHECK(pinion_task_spawn(runtime, &producers[0].request.task) == 0);
@@ -122,7 +122,7 @@ static void run_awake(void)
 
 /* ---- two producers, each waiting for both children, and one to help ---- */
 
-static void hoard_one(struct model_task *task)
+static void wake_batch_one(struct model_task *task)
 {
 	uint32_t number = task == &producers[0] ? 0 : 1;
 
@@ -130,9 +130,9 @@ static void hoard_one(struct model_task *task)
 	model_await("the children", have_children_run, NULL);
 }
 
-static void run_two_hoards(void)
+static void run_two_wake_batches(void)
 {
-	begin(3, hoard_one);
+	begin(3, wake_batch_one);
 	MODEL_CHECK(pinion_task_spawn(runtime, &producers[0].request.task) == 0);
 	MODEL_CHECK(pinion_task_spawn(runtime, &producers[1].request.task) == 0);
 	finish();
@@ -237,13 +237,13 @@ static void run_own_first(void)
 	model_runtime_end(runtime);
 }
 
-static const struct model_twin own_first_twins[] = {
+static const struct model_mutant own_first_mutants[] = {
 	{"a worker that saw work does not count as a searcher",
 		{MODEL_SKIP, "pin_park", "pin_search_resume"}},
 	{.name = NULL},
 };
 
-static const struct model_twin hoard_twins[] = {
+static const struct model_mutant wake_batch_mutants[] = {
 	{"sleepers do not look at others' queues",
 		{MODEL_SKIP, "may_sleep", "pin_search_sees_work"}},
 	{"no fence before the re-check", {MODEL_DROP_FENCE, "pin_park", NULL}},
@@ -254,25 +254,25 @@ static const struct model_twin hoard_twins[] = {
 	{.name = NULL},
 };
 
-static const struct model_twin vain_twins[] = {
+static const struct model_mutant vain_mutants[] = {
 	{"a waker that claims no worker does not look again",
 		{MODEL_SKIP, "wake_in_tier", "again"}},
 	{.name = NULL},
 };
 
-static const struct model_twin held_twins[] = {
-	{"a thief cannot end a hold", {MODEL_SKIP, "run_held_hoard", "fence_all"}},
+static const struct model_mutant held_mutants[] = {
+	{"a thief cannot end a hold", {MODEL_SKIP, "run_held_wake_batch", "fence_all"}},
 	{"sleepers do not look at others' queues",
 		{MODEL_SKIP, "may_sleep", "pin_search_sees_work"}},
 	{.name = NULL},
 };
 
-static const struct model_twin late_twins[] = {
+static const struct model_mutant late_mutants[] = {
 	{"no fence before the check for sleepers", {MODEL_DROP_FENCE, "pin_wake_one", NULL}},
 	{.name = NULL},
 };
 
-static const struct model_twin awake_twins[] = {
+static const struct model_mutant awake_mutants[] = {
 	{"a task stolen while awake is lost", {MODEL_SKIP, "pin_worker_step", "pin_run_or_cancel"}},
 	{"a worker that has waited awake checks no queues of others",
 		{MODEL_SKIP, "may_sleep", "pin_search_sees_work"}},
@@ -280,13 +280,13 @@ static const struct model_twin awake_twins[] = {
 };
 
 /* As where a flag says that the worker is about to park: W28. */
-static const struct model_twin post_twins[] = {
+static const struct model_mutant post_mutants[] = {
 	{"the check of the sleeper comes before the push",
 		{MODEL_EARLY, "pin_worker_spawn_on", "pin_wake_worker"}},
 	{.name = NULL},
 };
 
-static const struct model_twin outside_twins[] = {
+static const struct model_mutant outside_mutants[] = {
 	{"no fence before the re-check", {MODEL_DROP_FENCE, "pin_park", NULL}},
 	{"no fence before the check of the sleeper", {MODEL_DROP_FENCE, "pin_wake_worker", NULL}},
 	{"sleep without compare", {MODEL_NO_COMPARE, "model_futex_wait", NULL}},
@@ -294,15 +294,15 @@ static const struct model_twin outside_twins[] = {
 };
 
 static const struct model_case cases[] = {
-	{"hoard", run_hoard, 2, 1, 0, hoard_twins, NULL},
-	{"held_hoard", run_held_hoard, 2, 0, 0, held_twins, NULL},
-	{"late_fence", run_late_fence, 2, 1, 0, late_twins, NULL},
-	{"awake", run_awake, 1, 1, 0, awake_twins, NULL},
-	{"two_hoards", run_two_hoards, 1, 1, 0, NULL, NULL},
-	{"vain_wake", run_vain_wake, 2, 0, 0, vain_twins, NULL},
-	{"post", run_post, 2, 1, 0, post_twins, NULL},
-	{"own_first", run_own_first, 2, 0, 0, own_first_twins, NULL},
-	{"post_from_outside", run_post_from_outside, 3, 2, 0, outside_twins, NULL},
+	{"hoard", run_wake_batch, 2, 1, 0, wake_batch_mutants, NULL},
+	{"held_wake_batch", run_held_wake_batch, 2, 0, 0, held_mutants, NULL},
+	{"late_fence", run_late_fence, 2, 1, 0, late_mutants, NULL},
+	{"awake", run_awake, 1, 1, 0, awake_mutants, NULL},
+	{"two_wake_batches", run_two_wake_batches, 1, 1, 0, NULL, NULL},
+	{"vain_wake", run_vain_wake, 2, 0, 0, vain_mutants, NULL},
+	{"post", run_post, 2, 1, 0, post_mutants, NULL},
+	{"own_first", run_own_first, 2, 0, 0, own_first_mutants, NULL},
+	{"post_from_outside", run_post_from_outside, 3, 2, 0, outside_mutants, NULL},
 };
 
 int main(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The real worker/thread.c and worker/wake.c, with calls that a twin may leave
- * out, and with its thread-local variable visible to the explorer.
+ * The real worker/thread.c and worker/wake.c, with calls that a mutant may
+ * leave out, and with its thread-local variable visible to the explorer.
  */
 #include "runtime/base/check.h"
 #include "runtime/worker/lane.h"
@@ -16,9 +16,9 @@
 #include "tests/model/api/runtime_model.h"
 #include "tests/model/explorer.h"
 
-#define pin_supply_has_own_lanes(worker) \
-	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_supply_has_own_lanes") && \
-		pin_supply_has_own_lanes(worker))
+#define pin_runnable_has_own_lanes(worker) \
+	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_runnable_has_own_lanes") && \
+		pin_runnable_has_own_lanes(worker))
 #define pin_ring_doorbell(ring) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_ring_doorbell") ? (void)0 \
 								    : pin_ring_doorbell(ring))
@@ -33,10 +33,10 @@
 			: pin_search_sees_work(worker))
 
 /* EARLY: the value of a while ago, as if it still held. */
-#define pin_supply_has_lane(shared, lane) \
-	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_supply_has_lane") && \
-		(model_is_spoilt(MODEL_EARLY, __func__, "pin_supply_has_lane") || \
-			pin_supply_has_lane(shared, lane)))
+#define pin_runnable_has_lane(shared, lane) \
+	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_runnable_has_lane") && \
+		(model_is_spoilt(MODEL_EARLY, __func__, "pin_runnable_has_lane") || \
+			pin_runnable_has_lane(shared, lane)))
 #define pin_assist_has_room(shared, tier) \
 	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_assist_has_room") && \
 		pin_assist_has_room(shared, tier))
@@ -83,9 +83,9 @@ static void forward_early(struct pin_worker *gone, const char *site)
 	}
 	pin_inbox_take(&gone->inbox, &list);
 	while ((link = pin_list_pop(&list)) != NULL) {
-		pin_inbox_push(&gone->shared->heir->inbox, link);
+		pin_inbox_push(&gone->shared->fallback->inbox, link);
 	}
-	pin_wake_worker(gone->shared->heir, NULL);
+	pin_wake_worker(gone->shared->fallback, NULL);
 }
 
 /* SKIP: a thread that forwards submissions does not exclude others. */
@@ -128,25 +128,25 @@ static uint32_t count_back(uint32_t before, const char *site)
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_wake_all") ? (void)0 : (pin_wake_all)(shared))
 
 /* By the worker that reports the end. */
-#define pin_wake_enders(shared) \
+#define pin_wake_destroy_waiters(shared) \
 	(model_note_end(shared), \
-		model_is_spoilt(MODEL_SKIP, __func__, "pin_wake_enders") \
+		model_is_spoilt(MODEL_SKIP, __func__, "pin_wake_destroy_waiters") \
 			? (void)0 \
-			: (pin_wake_enders)(shared))
+			: (pin_wake_destroy_waiters)(shared))
 
-#define pin_sentry_note_kept(worker) \
-	(model_is_spoilt(MODEL_SKIP, __func__, "pin_sentry_note_kept") \
+#define pin_watchdog_note_kept(worker) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_watchdog_note_kept") \
 			? (void)0 \
-			: pin_sentry_note_kept(worker))
+			: pin_watchdog_note_kept(worker))
 /* EARLY: while the worker still seems to sleep. */
-#define pin_sentry_note_awake(worker) \
-	(model_is_spoilt(MODEL_SKIP, __func__, "pin_sentry_note_awake") || \
-				model_is_spoilt(MODEL_EARLY, __func__, "pin_sentry_note_awake") \
+#define pin_watchdog_note_awake(worker) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_watchdog_note_awake") || \
+				model_is_spoilt(MODEL_EARLY, __func__, "pin_watchdog_note_awake") \
 			? (void)0 \
-			: pin_sentry_note_awake(worker))
+			: pin_watchdog_note_awake(worker))
 #define pin_parker_finish(parker) \
-	((model_is_spoilt(MODEL_EARLY, __func__, "pin_sentry_note_awake") \
-			 ? (pin_sentry_note_awake)(worker) \
+	((model_is_spoilt(MODEL_EARLY, __func__, "pin_watchdog_note_awake") \
+			 ? (pin_watchdog_note_awake)(worker) \
 			 : (void)0), \
 		(pin_parker_finish)(parker))
 
@@ -158,12 +158,12 @@ static uint32_t count_back(uint32_t before, const char *site)
 #define pin_parker_is_parked(parker) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_parker_is_parked") || \
 		pin_parker_is_parked(parker))
-#define pin_flight_relieve(worker, taker) \
-	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_flight_relieve") && \
-		pin_flight_relieve(worker, taker))
-#define pin_offers_may_adopt(worker) \
-	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_offers_may_adopt") && \
-		pin_offers_may_adopt(worker))
+#define pin_requests_reap_remote(worker, taker) \
+	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_requests_reap_remote") && \
+		pin_requests_reap_remote(worker, taker))
+#define pin_external_may_adopt(worker) \
+	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_external_may_adopt") && \
+		pin_external_may_adopt(worker))
 #include "runtime/worker/fault.c"
 
 /*
@@ -179,19 +179,19 @@ static void recover(struct pin_worker *worker, const char *site)
 
 #define pin_fault_recover(worker) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_fault_recover") \
-			? (void)((worker)->landing = PIN_LANDING_RETURNED) \
+			? (void)((worker)->unwind_result = PIN_UNWIND_RETURNED) \
 			: recover(worker, __func__))
 
-#define pin_throttle_has_news(worker) \
-	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_throttle_has_news") && \
-		pin_throttle_has_news(worker))
+#define pin_device_queue_has_news(worker) \
+	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_device_queue_has_news") && \
+		pin_device_queue_has_news(worker))
 
 #define pin_search_give_up(worker) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_search_give_up") ? (void)0 \
 								     : pin_search_give_up(worker))
-#define pin_relief_has_room_for_more(worker) \
-	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_relief_has_room_for_more") && \
-		pin_relief_has_room_for_more(worker))
+#define pin_remote_reap_has_room_for_more(worker) \
+	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_remote_reap_has_room_for_more") && \
+		pin_remote_reap_has_room_for_more(worker))
 
 #define pin_timer_drop_told(worker) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_timer_drop_told") \
@@ -200,10 +200,10 @@ static void recover(struct pin_worker *worker, const char *site)
 #include "runtime/worker/expire.c"
 
 /* SKIP: a thread that searches pools does not delay their end. */
-#define pin_owned_enter(owned, host) \
-	(model_is_spoilt(MODEL_SKIP, __func__, "pin_owned_enter") \
+#define pin_biased_enter(owned, host) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_biased_enter") \
 			? (void)0 \
-			: (pin_owned_enter)(owned, host))
+			: (pin_biased_enter)(owned, host))
 #pragma push_macro("pin_fetch_add_relaxed_u32")
 #pragma push_macro("pin_fetch_sub_acq_rel_u32")
 #undef pin_fetch_add_relaxed_u32
@@ -221,7 +221,7 @@ static void recover(struct pin_worker *worker, const char *site)
 #include "runtime/worker/buffers.c"
 #pragma pop_macro("pin_fetch_sub_acq_rel_u32")
 #pragma pop_macro("pin_fetch_add_relaxed_u32")
-#undef pin_owned_enter
+#undef pin_biased_enter
 
 /* SKIP: the secondary ring is not checked, or not watched. */
 #define pin_commands_is_busy(worker) \
@@ -261,12 +261,13 @@ static void recover(struct pin_worker *worker, const char *site)
 	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_park_look_for_end") && \
 		pin_park_look_for_end(shared))
 /* SKIP: it keeps credit granted too late. */
-#define pin_throttle_give_up(worker) \
-	(model_is_spoilt(MODEL_SKIP, __func__, "pin_throttle_give_up") || \
-		pin_throttle_give_up(worker))
+#define pin_device_queue_give_up(worker) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_device_queue_give_up") || \
+		pin_device_queue_give_up(worker))
 /* SKIP: what it has in flight does not keep it. */
-#define pin_flight_is_over(worker) \
-	(model_is_spoilt(MODEL_SKIP, __func__, "pin_flight_is_over") || pin_flight_is_over(worker))
+#define pin_request_is_over(worker) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_request_is_over") || \
+		pin_request_is_over(worker))
 /* SKIP: it goes to sleep on its futex, whatever is in flight. */
 static bool choose_mode(struct pin_worker *worker, enum pin_park_state *out_mode, const char *site)
 {
@@ -280,7 +281,7 @@ static bool choose_mode(struct pin_worker *worker, enum pin_park_state *out_mode
 #define pin_park_choose_mode(worker, out_mode) choose_mode(worker, out_mode, __func__)
 #include "runtime/worker/retire.c"
 #undef pin_park_choose_mode
-#undef pin_flight_is_over
+#undef pin_request_is_over
 #undef pin_injector_push
 #undef pin_lifo_take
 
@@ -290,10 +291,10 @@ static bool choose_mode(struct pin_worker *worker, enum pin_park_state *out_mode
 #define pin_wake_one(shared, waker) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_wake_one") ? (void)0 \
 							       : pin_wake_one(shared, waker))
-#define pin_sentry_tell_of_other(shared) \
-	(model_is_spoilt(MODEL_SKIP, __func__, "pin_sentry_tell_of_other") \
+#define pin_watchdog_tell_of_other(shared) \
+	(model_is_spoilt(MODEL_SKIP, __func__, "pin_watchdog_tell_of_other") \
 			? (void)0 \
-			: pin_sentry_tell_of_other(shared))
+			: pin_watchdog_tell_of_other(shared))
 /* EARLY: whether it sleeps is looked at before there is anything to find. */
 #define pin_inbox_push(inbox, link) \
 	do { \
@@ -310,7 +311,7 @@ static bool choose_mode(struct pin_worker *worker, enum pin_park_state *out_mode
 #undef pin_inbox_push
 #undef pin_wake_worker
 #undef pin_wake_one
-#undef pin_sentry_tell_of_other
+#undef pin_watchdog_tell_of_other
 /* SKIP: a device is not asked, or does not keep its worker awake. */
 #define pin_polled_is_busy(worker) \
 	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_polled_is_busy") && pin_polled_is_busy(worker))

@@ -3,7 +3,7 @@
  * Goal: a timer that is started ends once, by `run` or by `cancel`, however
  * start, expiry, cancel, the worker's sleep and a stop fall together:
  * [TIMER-1]; and though its worker is stuck, another runs it, or its cancel, by
- * whichever thread and at any time: [OWNED-1], [OFFERS-1]. W32, C22, AS-21,
+ * whichever thread and at any time: [BIASED-1], [EXTERNAL-1]. W32, C22, AS-21,
  * AS-31. Hazards that others met: a cancelled timer is armed all the same, and
  * an earlier deadline wakes no worker.
  * Method: real workers; time stops, so deadline 0 is due at once and UINT64_MAX
@@ -213,11 +213,11 @@ static void keep_one(struct model_task *task)
 
 static void begin_stuck(void (*body)(struct model_task *task))
 {
-	model_has_sentry = true;
+	model_has_watchdog = true;
 	is_cancelled = false;
 	model_task_init(&keeper, body);
 	begin(2);
-	model_has_sentry = false;
+	model_has_watchdog = false;
 	MODEL_CHECK(pinion_task_spawn_on(runtime, 0, &keeper.request.task) == 0);
 }
 
@@ -225,7 +225,7 @@ static void run_late(void)
 {
 	begin_stuck(keep_two);
 	model_await("both timers", have_both_run, NULL);
-	model_sentry_settle(runtime);
+	model_watchdog_settle(runtime);
 	model_runtime_end(runtime);
 }
 
@@ -242,7 +242,7 @@ static void run_cancels_late(void)
 	is_cancelled = pinion_timer_cancel(runtime, &timer) == 0;
 	model_await("the end", has_ended, NULL);
 	MODEL_CHECK(is_cancelled ? cancel_count == 1 : run_count == 1);
-	model_sentry_settle(runtime);
+	model_watchdog_settle(runtime);
 	model_runtime_end(runtime);
 }
 
@@ -346,7 +346,7 @@ static void begin_armed(void (*body)(struct model_task *task))
 	model_quiet_begin();
 	begin_stuck(arm_far);
 	model_settle();
-	model_sentry_settle(runtime);
+	model_watchdog_settle(runtime);
 	model_settle();
 	model_quiet_end();
 	model_task_init(&blocker, body);
@@ -358,7 +358,7 @@ static void run_cancels_own(void)
 	begin_armed(cancel_own);
 	model_await("both", have_both_ended, NULL);
 	MODEL_CHECK(cancel_count == 1 && second_count == 1);
-	model_sentry_settle(runtime);
+	model_watchdog_settle(runtime);
 	model_runtime_end(runtime);
 }
 
@@ -375,7 +375,7 @@ static void run_cancels_before(void)
 	MODEL_CHECK(pinion_timer_cancel(runtime, &timer) == 0);
 	model_await("the end", has_ended, NULL);
 	MODEL_CHECK(cancel_count == 1);
-	model_sentry_settle(runtime);
+	model_watchdog_settle(runtime);
 	model_runtime_end(runtime);
 }
 
@@ -394,9 +394,9 @@ static void cancel_and_block(struct pinion_task *task)
 /* One worker may get both at once, and is stuck in the first one's cancel. */
 static void run_cancels_both(void)
 {
-	model_has_sentry = true;
+	model_has_watchdog = true;
 	begin(2);
-	model_has_sentry = false;
+	model_has_watchdog = false;
 	timer.task.cancel = cancel_and_block;
 	second = (struct pinion_timer){.task = {.run = run_second, .cancel = cancel_second}};
 	start(UINT64_MAX);
@@ -406,14 +406,14 @@ static void run_cancels_both(void)
 	model_await("both", is_second_over, NULL);
 	model_await("the first", has_ended, NULL);
 	MODEL_CHECK(cancel_count == 1 && second_count == 1);
-	model_sentry_settle(runtime);
+	model_watchdog_settle(runtime);
 	model_runtime_end(runtime);
 }
 
-static const struct model_twin own_twins[] = {
+static const struct model_mutant own_mutants[] = {
 	{"no worker is woken for it", {MODEL_SKIP, "look", "pin_wake_one"}},
 	{"the watchdog is not woken",
-		{MODEL_SKIP, "pin_worker_timer_cancelled", "pin_sentry_note_kept"}},
+		{MODEL_SKIP, "pin_worker_timer_cancelled", "pin_watchdog_note_kept"}},
 	{.name = NULL},
 };
 
@@ -423,21 +423,21 @@ static const struct model_defect is_told[] = {
 	{.site = NULL},
 };
 
-static const struct model_twin before_twins[] = {
+static const struct model_mutant before_mutants[] = {
 	{"no worker is woken for it", {MODEL_SKIP, "look", "pin_wake_one"}},
 	{"the sentry does not look there", {MODEL_SKIP, "keeps_work", "pin_timer_needs_help"}},
-	{"the watchdog is not woken", {MODEL_SKIP, "tell_of_cancel", "pin_sentry_tell_of_other"}},
+	{"the watchdog is not woken", {MODEL_SKIP, "tell_of_cancel", "pin_watchdog_tell_of_other"}},
 	{.name = NULL},
 };
 
-static const struct model_twin both_twins[] = {
+static const struct model_mutant both_mutants[] = {
 	{"no worker is woken for it", {MODEL_SKIP, "look", "pin_wake_one"}},
 	{"the watchdog is not woken",
-		{MODEL_SKIP, "pin_due_end_cancelled", "pin_sentry_note_kept"}},
+		{MODEL_SKIP, "pin_due_end_cancelled", "pin_watchdog_note_kept"}},
 	{.name = NULL},
 };
 
-static const struct model_twin far_twins[] = {
+static const struct model_mutant far_mutants[] = {
 	{"a change is no single step", {MODEL_TORN, "change", NULL}},
 	{"the worker does not look", {MODEL_SKIP, "pin_due_take_all", "pin_timer_drop_told"}},
 	{"no fence before it sleeps", {MODEL_DROP_FENCE, "pin_park", NULL}},
@@ -445,7 +445,7 @@ static const struct model_twin far_twins[] = {
 	{.name = NULL},
 };
 
-static const struct model_twin stuck_twins[] = {
+static const struct model_mutant stuck_mutants[] = {
 	{"its worker is left to do it", {MODEL_SKIP, "is_taken_off", "pin_timer_take_off"}},
 	{"no worker is woken for it", {MODEL_SKIP, "pin_worker_timer_cancelled", "pin_wake_one"}},
 	{"its worker wakes when it would have been due",
@@ -453,39 +453,39 @@ static const struct model_twin stuck_twins[] = {
 	{.name = NULL},
 };
 
-static const struct model_twin late_twins[] = {
+static const struct model_mutant late_mutants[] = {
 	{"its lock has no fence", {MODEL_DROP_FENCE, "model_fence_all", NULL}},
 	{"no worker is woken for it", {MODEL_SKIP, "look", "pin_wake_one"}},
 	{"the watchdog is not woken",
-		{MODEL_SKIP, "pin_worker_timer_start", "pin_sentry_note_kept"}},
+		{MODEL_SKIP, "pin_worker_timer_start", "pin_watchdog_note_kept"}},
 	{.name = NULL},
 };
 
-static const struct model_twin kick_twins[] = {
+static const struct model_mutant kick_mutants[] = {
 	{"the owner is not notified", {MODEL_SKIP, "post_timer", "pin_wake_one"}},
 	{"no fence before the check for sleepers", {MODEL_DROP_FENCE, "pin_wake_one", NULL}},
 	{.name = NULL},
 };
 
-static const struct model_twin cancel_twins[] = {
+static const struct model_mutant cancel_mutants[] = {
 	{"a change is no single step", {MODEL_TORN, "change", NULL}},
 	{.name = NULL},
 };
 
 static const struct model_case cases[] = {
-	{"kicks", run_kicks, 3, 2, 1, kick_twins, NULL},
-	{"cancels_far", run_cancels_far, 3, 1, 0, far_twins, NULL},
-	{"cancels_due", run_cancels_due, 3, 1, 0, cancel_twins, NULL},
-	{"two_cancels", run_two_cancels, 1, 1, 0, cancel_twins, NULL},
+	{"kicks", run_kicks, 3, 2, 1, kick_mutants, NULL},
+	{"cancels_far", run_cancels_far, 3, 1, 0, far_mutants, NULL},
+	{"cancels_due", run_cancels_due, 3, 1, 0, cancel_mutants, NULL},
+	{"two_cancels", run_two_cancels, 1, 1, 0, cancel_mutants, NULL},
 	{"stop", run_stop, 3, 1, 0, NULL, NULL},
 	{"cancel_and_stop", run_cancel_and_stop, 2, 1, 0, NULL, NULL},
-	{"late", run_late, 1, 1, 0, late_twins, NULL},
+	{"late", run_late, 1, 1, 0, late_mutants, NULL},
 	{"cancels_late", run_cancels_late, 1, 0, 0, NULL, NULL},
-	{"cancels_stuck", run_cancels_stuck, 1, 1, 0, stuck_twins, NULL},
+	{"cancels_stuck", run_cancels_stuck, 1, 1, 0, stuck_mutants, NULL},
 	{"cancels_beside", run_cancels_beside, 1, 1, 0, NULL, NULL},
-	{"cancels_own", run_cancels_own, 1, 1, 0, own_twins, NULL},
-	{"cancels_before", run_cancels_before, 1, 1, 0, before_twins, is_told},
-	{"cancels_both", run_cancels_both, 1, 0, 0, both_twins, NULL},
+	{"cancels_own", run_cancels_own, 1, 1, 0, own_mutants, NULL},
+	{"cancels_before", run_cancels_before, 1, 1, 0, before_mutants, is_told},
+	{"cancels_both", run_cancels_both, 1, 0, 0, both_mutants, NULL},
 };
 
 int main(void)

@@ -238,46 +238,46 @@ static void run_timed_out(void)
 	model_runtime_end(runtime);
 }
 
-static const struct model_twin served_twins[] = {
+static const struct model_mutant served_mutants[] = {
 	{"its worker is not notified", {MODEL_SKIP, "post", "pin_wake_worker"}},
 	{"no fence before the check of the sleeper", {MODEL_DROP_FENCE, "pin_wake_worker", NULL}},
 	{.name = NULL},
 };
 
-static const struct model_twin freed_twins[] = {
-	{"freed under a visitor", {MODEL_SKIP, "pin_wait_for_visitors", "pin_load_acquire_u32"}},
+static const struct model_mutant freed_mutants[] = {
+	{"freed under a visitor", {MODEL_SKIP, "pin_wait_for_callers", "pin_load_acquire_u32"}},
 	{.name = NULL},
 };
 
-static const struct model_twin cancel_twins[] = {
+static const struct model_mutant cancel_mutants[] = {
 	{"cancelled though served", {MODEL_SKIP, "pin_wait_cancel", "pin_waiter_withdraw_from"}},
 	{.name = NULL},
 };
 
-static const struct model_twin early_twins[] = {
+static const struct model_mutant early_mutants[] = {
 	{"cancelled before it has begun",
 		{MODEL_SKIP, "pin_wait_cancel", "pin_waiter_withdraw_from"}},
 	{.name = NULL},
 };
 
-static const struct model_twin anew_twins[] = {
+static const struct model_mutant anew_mutants[] = {
 	{"what it waited for before is found", {MODEL_SKIP, "take_back", "pin_store_relaxed_u64"}},
 	{.name = NULL},
 };
 
-static const struct model_twin end_twins[] = {
+static const struct model_mutant end_mutants[] = {
 	{"ended though served", {MODEL_SKIP, "end_here", "pin_waiter_withdraw"}},
 	{.name = NULL},
 };
 
 static const struct model_case cases[] = {
-	{"served", run_served, 3, 2, 1, served_twins, NULL},
-	{"freed", run_freed, 2, 1, 0, freed_twins, NULL},
-	{"cancelled", run_cancelled, 2, 1, 0, cancel_twins, NULL},
-	{"cancelled_early", run_cancelled_early, 2, 1, 0, early_twins, NULL},
-	{"begun_anew", run_begun_anew, 1, 1, 0, anew_twins, NULL},
-	{"stopped", run_stopped, 2, 1, 0, end_twins, NULL},
-	{"timed_out", run_timed_out, 2, 1, 1, end_twins, NULL},
+	{"served", run_served, 3, 2, 1, served_mutants, NULL},
+	{"freed", run_freed, 2, 1, 0, freed_mutants, NULL},
+	{"cancelled", run_cancelled, 2, 1, 0, cancel_mutants, NULL},
+	{"cancelled_early", run_cancelled_early, 2, 1, 0, early_mutants, NULL},
+	{"begun_anew", run_begun_anew, 1, 1, 0, anew_mutants, NULL},
+	{"stopped", run_stopped, 2, 1, 0, end_mutants, NULL},
+	{"timed_out", run_timed_out, 2, 1, 1, end_mutants, NULL},
 };
 
 int main(void)

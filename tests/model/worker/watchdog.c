@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: what a task leaves in its worker's own queues, too little to be worth a
- * wake, is run while that task blocks and another worker sleeps: the sentry is
- * awake whenever it has to be, and sleeps when all workers do: [SENTRY-1].
+ * wake, is run while that task blocks and another worker sleeps: the watchdog
+ * is awake whenever it has to be, and sleeps when all workers do: [WATCHDOG-1].
  * AS-21, AS-31, EX-31, C3, C7.
  * Method: real workers that wake no sleepers for their spawns, and the real
  * watchdog, whose pauses end at any moment. A task spawns another and waits
  * until that has run, which its own worker cannot do meanwhile: nothing but the
- * sentry could bring another worker to it. At the end all must sleep.
+ * watchdog could bring another worker to it. At the end all must sleep.
  */
 #include "runtime/base/base.h"
 #include "tests/model/api/runtime_model.h"
@@ -36,13 +36,13 @@ static void begin(bool uses_lifo)
 		model_task_init(&children[i], NULL);
 	}
 	model_uses_lifo = uses_lifo;
-	model_has_sentry = true;
+	model_has_watchdog = true;
 	runtime = model_runtime_begin(2, PIN_DOORBELL_MESSAGE, NULL);
 }
 
 static void finish(void)
 {
-	model_sentry_settle(runtime);
+	model_watchdog_settle(runtime);
 	model_runtime_end(runtime);
 }
 
@@ -66,7 +66,9 @@ static void run_slot(void)
 	finish();
 }
 
-/* From when all workers sleep and the sentry looks about for the last time. */
+/*
+ * From when all workers sleep and the watchdog looks about for the last time.
+ */
 static void begin_last_look(void)
 {
 	begin(false);
@@ -107,7 +109,7 @@ static void begin_due(void)
 	model_settle();
 }
 
-/* The sentry looks about for the last time as the timer's worker gets up. */
+/* The watchdog looks about for the last time as the timer's worker gets up. */
 static void run_deadline(void)
 {
 	begin_due();
@@ -124,46 +126,47 @@ static void run_end(void)
 	model_runtime_end(runtime);
 }
 
-static const struct model_twin deque_twins[] = {
+static const struct model_mutant deque_mutants[] = {
 	{"no worker is woken for the work found", {MODEL_SKIP, "look", "pin_wake_one"}},
-	{"the watchdog is not woken", {MODEL_SKIP, "pin_spawn_past_slot", "pin_sentry_note_kept"}},
+	{"the watchdog is not woken",
+		{MODEL_SKIP, "pin_spawn_past_slot", "pin_watchdog_note_kept"}},
 	{"it stays awake when all sleep", {MODEL_LATE, "look", "pin_parker_is_parked"}},
 	{"it sleeps without compare", {MODEL_NO_COMPARE, "model_futex_wait", NULL}},
 	{.name = NULL},
 };
 
-static const struct model_twin slot_twins[] = {
+static const struct model_mutant slot_mutants[] = {
 	{"it does not look at the slot", {MODEL_SKIP, "keeps_work", "pin_lifo_is_empty"}},
 	{.name = NULL},
 };
 
-static const struct model_twin again_twins[] = {
+static const struct model_mutant again_mutants[] = {
 	{"a waking worker does not check it",
-		{MODEL_SKIP, "pin_park_finish", "pin_sentry_note_awake"}},
-	{"no fence before that check", {MODEL_DROP_FENCE, "pin_sentry_note_awake", NULL}},
+		{MODEL_SKIP, "pin_park_finish", "pin_watchdog_note_awake"}},
+	{"no fence before that check", {MODEL_DROP_FENCE, "pin_watchdog_note_awake", NULL}},
 	{"no fence before it looks who is awake", {MODEL_DROP_FENCE, "fall_asleep", NULL}},
 	{"it falls asleep beside a worker that is awake",
 		{MODEL_SKIP, "is_any_awake", "pin_parker_is_parked"}},
 	{.name = NULL},
 };
 
-static const struct model_twin deadline_twins[] = {
+static const struct model_mutant deadline_mutants[] = {
 	{"a waking worker checks it while it seems to sleep",
-		{MODEL_EARLY, "pin_park_finish", "pin_sentry_note_awake"}},
+		{MODEL_EARLY, "pin_park_finish", "pin_watchdog_note_awake"}},
 	{.name = NULL},
 };
 
-static const struct model_twin end_twins[] = {
+static const struct model_mutant end_mutants[] = {
 	{"falling asleep is no single step", {MODEL_TORN, "fall_asleep", NULL}},
 	{.name = NULL},
 };
 
 static const struct model_case cases[] = {
-	{"deque", run_deque, 1, 0, 0, deque_twins, NULL},
-	{"slot", run_slot, 1, 0, 0, slot_twins, NULL},
-	{"again", run_again, 1, 2, 0, again_twins, NULL},
-	{"deadline", run_deadline, 1, 1, 0, deadline_twins, NULL},
-	{"end", run_end, 2, 0, 0, end_twins, NULL},
+	{"deque", run_deque, 1, 0, 0, deque_mutants, NULL},
+	{"slot", run_slot, 1, 0, 0, slot_mutants, NULL},
+	{"again", run_again, 1, 2, 0, again_mutants, NULL},
+	{"deadline", run_deadline, 1, 1, 0, deadline_mutants, NULL},
+	{"end", run_end, 2, 0, 0, end_mutants, NULL},
 };
 
 int main(void)

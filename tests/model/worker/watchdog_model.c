@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The real worker/watchdog.c, with calls that a twin may spoil.
+ * The real worker/watchdog.c, with calls that a mutant may spoil.
  */
 #include "runtime/worker/watchdog.h"
 #include "runtime/worker/ring_lock.h"
@@ -13,14 +13,14 @@
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_parker_is_parked") || \
 		(!model_is_spoilt(MODEL_LATE, __func__, "pin_parker_is_parked") && \
 			pin_parker_is_parked(parker)))
-#define pin_relief_is_wanted(worker) \
-	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_relief_is_wanted") && \
-		pin_relief_is_wanted(worker))
+#define pin_remote_reap_is_wanted(worker) \
+	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_remote_reap_is_wanted") && \
+		pin_remote_reap_is_wanted(worker))
 #define pin_lifo_is_empty(lifo) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_lifo_is_empty") || pin_lifo_is_empty(lifo))
-#define pin_injector_is_empty(offers) \
+#define pin_injector_is_empty(external) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_injector_is_empty") || \
-		pin_injector_is_empty(offers))
+		pin_injector_is_empty(external))
 /* SKIP: of timers it sees only those that are late. */
 #define pin_timer_needs_help(worker, now_ns) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_timer_needs_help") \

@@ -169,7 +169,7 @@ static void end(void)
 
 static void check_facts(void)
 {
-	size_t asked = pin_provision_arena_bytes(&runtime->shared.config);
+	size_t asked = pin_arena_setup_arena_bytes(&runtime->shared.config);
 	size_t bytes = 0;
 
 	for (uint32_t i = 0; i < WORKERS; i++) {
@@ -281,15 +281,15 @@ static int run_unshared(void *arg)
 	(void)arg;
 	shared.worker_count = 2;
 	shared.kernel.features = PINION_IO_REGISTERED_BUFFERS | PINION_IO_CLONE_BUFFERS;
-	expect_true("several workers share", pin_provision_is_shared(&shared));
+	expect_true("several workers share", pin_arena_setup_is_shared(&shared));
 	shared.kernel.features = PINION_IO_REGISTERED_BUFFERS;
-	expect_true("not on older kernels", !pin_provision_is_shared(&shared));
+	expect_true("not on older kernels", !pin_arena_setup_is_shared(&shared));
 	shared.kernel.features |= PINION_IO_CLONE_BUFFERS;
 	shared.is_fallback = true;
-	expect_true("not without rings", !pin_provision_is_shared(&shared));
+	expect_true("not without rings", !pin_arena_setup_is_shared(&shared));
 	shared.is_fallback = false;
 	shared.worker_count = 1;
-	expect_true("not one alone", !pin_provision_is_shared(&shared));
+	expect_true("not one alone", !pin_arena_setup_is_shared(&shared));
 	return expect_status();
 }
 

@@ -94,7 +94,7 @@ static void check_sizes(void)
 	start(&small);
 	expect_sizes("at first", 0, 1, 1);
 	hold_all(2, 0);
-	/* With the sentry, which stays. */
+	/* With the watchdog, which stays. */
 	threads = runtimes_count_threads();
 	resize(MAX, MAX, MAX);
 	expect_number(
@@ -258,26 +258,26 @@ static void check_late_cancel(void)
 {
 	struct pinion_thread_pool_sizes sizes = {0, 0, 3};
 	struct pinion_task task = {.run = start_timer, .flags = PINION_TASK_LOW};
-	struct pin_worker *heir;
+	struct pin_worker *fallback;
 	struct tasks_hold hold = {.prepare = NULL};
 	bool must_post;
 	uint32_t index;
 
 	start(&sizes);
-	heir = thread_pool->shared.heir;
+	fallback = thread_pool->shared.fallback;
 	timer = (struct pinion_timer){.task = {.run = refuse_timer, .cancel = note_cancelled}};
 	pin_store_release_u32(&has_begun, 0);
-	expect_number("spawn_on", 0, pinion_task_spawn_on(thread_pool, heir->index + 2, &task));
+	expect_number("spawn_on", 0, pinion_task_spawn_on(thread_pool, fallback->index + 2, &task));
 	tasks_await(&has_begun, 1);
 	expect_true("cancel", pin_timer_cancel(&timer, &must_post, &index) && must_post);
-	expect_number("of", heir->index + 2, index);
+	expect_number("of", fallback->index + 2, index);
 	resize(0, 0, 2);
-	tasks_hold_begin(&hold, thread_pool, heir->index);
-	while (!pin_parker_is_parked(&heir[1].parker)) {
+	tasks_hold_begin(&hold, thread_pool, fallback->index);
+	while (!pin_parker_is_parked(&fallback[1].parker)) {
 		sched_yield();
 	}
-	pin_inbox_push(&heir[2].timer_cancels, pin_task_link(&timer.task));
-	pin_wake_worker(&heir[2], NULL);
+	pin_inbox_push(&fallback[2].timer_cancels, pin_task_link(&timer.task));
+	pin_wake_worker(&fallback[2], NULL);
 	tasks_await(&has_cancelled, 1);
 	tasks_hold_end(&hold);
 	pinion_runtime_destroy(thread_pool);

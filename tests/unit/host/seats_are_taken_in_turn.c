@@ -41,24 +41,24 @@ static void check_table(void)
 	const struct pin_cpu_place odd = {.core_index = UINT32_MAX};
 
 	fill(places);
-	pin_seats_sort(places, PLACES);
+	pin_cpu_claims_sort(places, PLACES);
 	expect_order("nothing is taken", "0123", places);
-	pin_seats_take(&places[0]);
-	pin_seats_take(&places[1]);
-	pin_seats_take(&places[1]);
-	pin_seats_sort(places, PLACES);
+	pin_cpu_claims_take(&places[0]);
+	pin_cpu_claims_take(&places[1]);
+	pin_cpu_claims_take(&places[1]);
+	pin_cpu_claims_sort(places, PLACES);
 	expect_order("taken cores come last", "2301", places);
 	fill(places);
-	pin_seats_leave(&places[0]);
-	pin_seats_leave(&places[1]);
-	pin_seats_sort(places, PLACES);
+	pin_cpu_claims_leave(&places[0]);
+	pin_cpu_claims_leave(&places[1]);
+	pin_cpu_claims_sort(places, PLACES);
 	expect_order("one is left", "0231", places);
-	pin_seats_forget();
+	pin_cpu_claims_forget();
 	fill(places);
-	pin_seats_sort(places, PLACES);
+	pin_cpu_claims_sort(places, PLACES);
 	expect_order("forgotten", "0123", places);
-	pin_seats_take(&odd);
-	pin_seats_leave(&odd);
+	pin_cpu_claims_take(&odd);
+	pin_cpu_claims_leave(&odd);
 }
 
 /* ---- real ones ---- */

@@ -72,7 +72,7 @@ static bool start(uint32_t slots, uint32_t ring_sharing)
 	runtimes_config(&config, is_exact ? 1 : WORKERS_MAX, PINION_IO_AUTO);
 	runtimes_tuning.registered_files = slots;
 	runtimes_tuning.ring_sharing = ring_sharing;
-	/* All of them go into the ring at once, none lines up. */
+	/* All of them go into the ring at once, none queues. */
 	runtimes_tuning.depth_count = 1024;
 	expect_ready("runtime", pinion_runtime_create(&config, &runtime) == 0);
 	pinion_runtime_get_info(runtime, &facts, sizeof(facts));

@@ -243,20 +243,20 @@ static void check_turns(void)
 	static const uint32_t owner[7] = {0, 0, 0, 1, 1, 1, 2};
 	static const uint32_t order[7] = {0, 3, 6, 1, 4, 2, 5};
 	static struct pin_lines lines;
-	static struct pin_lineup lineup;
+	static struct pin_device_waiters device_waiters;
 
 	pin_lines_init(&lines);
-	pin_lineup_init(&lineup);
+	pin_device_waiters_init(&device_waiters);
 	for (uint32_t i = 0; i < 7; i++) {
 		requests[i].file = &files[owner[i]];
-		pin_lineup_push(&lineup, &lines, &requests[i]);
+		pin_device_waiters_push(&device_waiters, &lines, &requests[i]);
 	}
 	for (uint32_t i = 0; i < 7; i++) {
 		expect_number("whose turn it is", (long long)order[i],
-			(long long)(pin_lineup_first(&lineup, &lines) - requests));
-		pin_lineup_pop(&lineup);
+			(long long)(pin_device_waiters_first(&device_waiters, &lines) - requests));
+		pin_device_waiters_pop(&device_waiters);
 	}
-	expect_true("nobody's", pin_lineup_first(&lineup, &lines) == NULL);
+	expect_true("nobody's", pin_device_waiters_first(&device_waiters, &lines) == NULL);
 }
 
 int main(void)

@@ -110,14 +110,14 @@ static void check_addresses(void)
 	}
 }
 
-static void check_places(void)
+static void check_permits(void)
 {
 	uint32_t found[BUFFERS_MAX] = {0};
 	uint32_t sum = pin_pool_count_lists(&pool);
 
 	for (uint32_t i = 0; i < pool.place_count; i++) {
 		const struct pin_magazine *magazine = &pool.magazines[i];
-		bool is_bundle = i >= pool.magazine_count;
+		bool is_remote_batch = i >= pool.magazine_count;
 		uint32_t count = pin_magazine_count(magazine);
 
 		expect_true("within its capacity", count <= magazine->capacity);
@@ -126,13 +126,13 @@ static void check_places(void)
 
 			found[index]++;
 			expect_true("of its node, or gathered for another",
-				(magazine->node != pool.entries[index].node) == is_bundle);
+				(magazine->node != pool.entries[index].node) == is_remote_batch);
 		}
 		sum += count;
-		for (uint64_t j = pin_load_relaxed_u64(&magazine->tray.taken);
-			j < pin_load_relaxed_u64(&magazine->tray.put); j++) {
+		for (uint64_t j = pin_load_relaxed_u64(&magazine->stash.taken);
+			j < pin_load_relaxed_u64(&magazine->stash.put); j++) {
 			uint32_t index =
-				pin_load_relaxed_u32(&magazine->tray.places[j % PIN_TRAY_PLACES]);
+				pin_load_relaxed_u32(&magazine->stash.places[j % PIN_STASH_PLACES]);
 
 			found[index]++;
 			expect_number("laid out at home", magazine->node, pool.entries[index].node);
@@ -253,8 +253,8 @@ static void flush(struct random_source *source)
 	if (random_below(source, 2) == 0) {
 		pin_pool_send_home(&pool, owner);
 		expect_true("sent home",
-			pin_pool_bundle(&pool, owner) == NULL ||
-				pin_magazine_count(pin_pool_bundle(&pool, owner)) == 0);
+			pin_pool_remote_batch(&pool, owner) == NULL ||
+				pin_magazine_count(pin_pool_remote_batch(&pool, owner)) == 0);
 		return;
 	}
 	pin_pool_flush(&pool, owner);
@@ -295,10 +295,10 @@ int main(void)
 	for (uint32_t i = 0; i < POOLS && expect_failure_count == 0; i++) {
 		init_random(&source);
 		check_addresses();
-		check_places();
+		check_permits();
 		for (uint32_t j = 0; j < STEPS && expect_failure_count == 0; j++) {
 			step(&source);
-			check_places();
+			check_permits();
 			if (expect_failure_count != 0) {
 				printf("pool %u, step %u of PINION_SEED=%llu\n", i, j,
 					(unsigned long long)seed);

@@ -115,10 +115,10 @@ static void check_report(void)
 	struct pin_pool pool;
 
 	pools_init(&pool, BUFFERS, 1, 2, 0);
-	expect_number("none is out", 0, pin_misuse_report_in_use(&pool));
+	expect_number("none is out", 0, pin_pool_check_report_in_use(&pool));
 	expect_text("nothing said", "", pools_log);
 	buffer = pools_take(&pool, PIN_POOL_OUTSIDE);
-	expect_number("one is out", 1, pin_misuse_report_in_use(&pool));
+	expect_number("one is out", 1, pin_pool_check_report_in_use(&pool));
 	expect_said("is still out; taken by a thread that is not attached");
 	pools_give(&pool, PIN_POOL_OUTSIDE, &buffer);
 	pin_pool_fini(&pool);
@@ -173,7 +173,7 @@ static void check_many_out(void)
 	for (uint32_t i = 0; i < OUT; i++) {
 		buffers[i] = pools_take(&pool, i < 2 ? 0 : PIN_POOL_OUTSIDE);
 		pools_log[0] = '\0';
-		expect_number("are out", i + 1, pin_misuse_report_in_use(&pool));
+		expect_number("are out", i + 1, pin_pool_check_report_in_use(&pool));
 		expect_number("named", i < NAMED ? i + 1 : NAMED, count_named());
 		expect_said("is still out; taken by worker 0");
 	}

@@ -15,7 +15,7 @@ enum {
 	LIMIT_SECONDS = 60,
 };
 
-static void expect_places(
+static void expect_permits(
 	const char *what, const struct pin_pool *pool, uint32_t listed, const uint32_t *counts)
 {
 	char name[96];
@@ -35,13 +35,13 @@ static void check_seeds(void)
 	struct pin_pool pool;
 
 	pools_init(&pool, 12, 4, 2, 0);
-	expect_places("12 of 4 x 2", &pool, 4, full);
+	expect_permits("12 of 4 x 2", &pool, 4, full);
 	pin_pool_fini(&pool);
 	pools_init(&pool, 8, 4, 2, 0);
-	expect_places("8 of 4 x 2", &pool, 0, full);
+	expect_permits("8 of 4 x 2", &pool, 0, full);
 	pin_pool_fini(&pool);
 	pools_init(&pool, 5, 4, 2, 0);
-	expect_places("5 of 4 x 2", &pool, 0, scarce);
+	expect_permits("5 of 4 x 2", &pool, 0, scarce);
 	/* W9: whose magazine got nothing still has a buffer when it asks. */
 	pools_take(&pool, 3);
 	expect_number("4 are left", 4, pin_pool_count(&pool));
@@ -106,7 +106,7 @@ static void check_no_lock(void)
 	buffers[0] = pools_take(&pool, 1);
 	pin_pool_flush(&pool, 1);
 	pools_give(&pool, 1, &buffers[0]);
-	expect_number("on the tray", 1, pin_tray_count(&pool.magazines[1].tray));
+	expect_number("on the tray", 1, pin_stash_count(&pool.magazines[1].stash));
 	expect_number("and off it", buffers[0].index, pools_take(&pool, 1).index);
 	expect_number("no magazine was robbed", 0, (long long)steals_of(&pool));
 	pin_lock_release(&pool.lock, &pin_host_linux);
@@ -123,12 +123,12 @@ static void check_order(void)
 
 	pools_init(&pool, 5, 2, 2, 0);
 	buffers[0] = pools_take(&pool, 0);
-	expect_places("own first", &pool, 1, own_first);
+	expect_permits("own first", &pool, 1, own_first);
 	buffers[1] = pools_take(&pool, 0);
 	buffers[2] = pools_take(&pool, 0);
-	expect_places("then listed ones", &pool, 0, then_listed);
+	expect_permits("then listed ones", &pool, 0, then_listed);
 	buffers[3] = pools_take(&pool, 0);
-	expect_places("then others', the rest is listed", &pool, 1, then_others);
+	expect_permits("then others', the rest is listed", &pool, 1, then_others);
 	expect_number("counted as a theft", 1, (long long)pin_load_relaxed_u64(&pool.steals));
 	expect_number("hits", 2, (long long)pin_meter_read(&pool.magazines[0].hits));
 	buffers[4] = pools_take(&pool, 0);
@@ -168,7 +168,7 @@ static void check_refill(void)
 	for (int i = 0; i < 5; i++) {
 		buffers[i] = pools_take(&pool, 0);
 	}
-	expect_places("half of it was fetched", &pool, 6, several);
+	expect_permits("half of it was fetched", &pool, 6, several);
 	expect_number("once", 1, (long long)pin_meter_read(&pool.magazines[0].refills));
 	for (int i = 0; i < 5; i++) {
 		pools_give(&pool, 0, &buffers[i]);
@@ -178,7 +178,7 @@ static void check_refill(void)
 	for (int i = 0; i < 5; i++) {
 		buffers[i] = pools_take(&pool, 0);
 	}
-	expect_places("a half of three is one", &pool, 2, shared);
+	expect_permits("a half of three is one", &pool, 2, shared);
 	for (int i = 0; i < 5; i++) {
 		pools_give(&pool, 0, &buffers[i]);
 	}
@@ -213,8 +213,8 @@ static void check_no_starvation(void)
 	pin_pool_fini(&pool);
 }
 
-/* A robbed magazine of more than a tray: the tray, the list, then itself. */
-static void check_tray(void)
+/* A robbed magazine of more than a stash: the stash, the list, then itself. */
+static void check_stash(void)
 {
 	enum { ALL = 40, HALF = ALL / 2, KEPT = 2 };
 	struct pinion_buffer buffers[ALL];
@@ -227,11 +227,11 @@ static void check_tray(void)
 	}
 	expect_true("none is left", pools_is_empty(&pool, 1));
 	for (uint32_t i = 0; i < HALF + KEPT; i++) {
-		const struct pin_tray *tray = &pool.magazines[0].tray;
+		const struct pin_stash *stash = &pool.magazines[0].stash;
 
 		pools_give(&pool, 0, &buffers[i]);
-		expect_number("laid out", i < PIN_TRAY_PLACES ? i + 1 : PIN_TRAY_PLACES,
-			pin_tray_count(tray));
+		expect_number("laid out", i < PIN_STASH_PLACES ? i + 1 : PIN_STASH_PLACES,
+			pin_stash_count(stash));
 		expect_number("or listed", i < HALF ? i + 1 : HALF, pin_pool_count_lists(&pool));
 	}
 	expect_number("none wants more", KEPT, pin_pool_count_magazine(&pool, 0));
@@ -469,7 +469,7 @@ int main(void)
 	check_order();
 	check_refill();
 	check_no_starvation();
-	check_tray();
+	check_stash();
 	check_least();
 	check_nodes();
 	check_distance();

@@ -19,9 +19,9 @@ enum {
 	ROUNDS = 20,
 };
 
-static uint32_t bundled(const struct pin_pool *pool, uint32_t magazine)
+static uint32_t remote_batchd(const struct pin_pool *pool, uint32_t magazine)
 {
-	return pin_magazine_count(pin_pool_bundle(pool, magazine));
+	return pin_magazine_count(pin_pool_remote_batch(pool, magazine));
 }
 
 static uint32_t listed(const struct pin_pool *pool, uint32_t node)
@@ -78,13 +78,14 @@ static void check_full(void)
 	for (uint32_t i = 0; i < CAPACITY; i++) {
 		pools_give(&pool, 1, &out[i]);
 		expect_number("free at once", EACH * 2 - CAPACITY + i + 1, pin_pool_count(&pool));
-		expect_number("gathered", i + 1 < CAPACITY ? i + 1 : 0, bundled(&pool, 1));
+		expect_number("gathered", i + 1 < CAPACITY ? i + 1 : 0, remote_batchd(&pool, 1));
 		expect_number(
 			"at home", i + 1 < CAPACITY ? EACH - CAPACITY : EACH, listed(&pool, 0));
-		expect_number("in its cache", CAPACITY + bundled(&pool, 1),
+		expect_number("in its cache", CAPACITY + remote_batchd(&pool, 1),
 			pin_pool_count_magazine(&pool, 1));
 	}
-	expect_number("one trip", 1, (long long)pin_meter_read(&pin_pool_bundle(&pool, 1)->spills));
+	expect_number(
+		"one trip", 1, (long long)pin_meter_read(&pin_pool_remote_batch(&pool, 1)->spills));
 	expect_text("nothing to complain of", "", pools_log);
 	pin_pool_fini(&pool);
 }
@@ -99,7 +100,7 @@ static void check_found(uint32_t finder)
 	init_nodes(&pool, 2);
 	take_near(&pool, out, 1);
 	pools_give(&pool, 1, &out[0]);
-	expect_number("gathered", 1, bundled(&pool, 1));
+	expect_number("gathered", 1, remote_batchd(&pool, 1));
 	while (count < EACH * 2) {
 		out[count] = pools_take(&pool, finder);
 		for (uint32_t i = 0; i < count; i++) {
@@ -107,7 +108,7 @@ static void check_found(uint32_t finder)
 		}
 		count++;
 	}
-	expect_number("nothing is left there", 0, bundled(&pool, 1));
+	expect_number("nothing is left there", 0, remote_batchd(&pool, 1));
 	expect_true("nor anywhere", pools_is_empty(&pool, finder));
 	expect_number("nothing is free", 0, pin_pool_count(&pool));
 	for (uint32_t i = 0; i < count; i++) {
@@ -129,7 +130,7 @@ static void check_short(void)
 	for (uint32_t i = 0; i < EACH * 2; i++) {
 		out[i] = pools_take(&pool, 0);
 	}
-	expect_true("robbed", pin_magazine_is_robbed(pin_pool_bundle(&pool, 1)));
+	expect_true("robbed", pin_magazine_is_robbed(pin_pool_remote_batch(&pool, 1)));
 	for (uint32_t i = 0, home = 0; i < EACH * 2; i++) {
 		if (out[i].index >= EACH) {
 			continue;
@@ -139,7 +140,8 @@ static void check_short(void)
 		expect_number("home",
 			home < CAPACITY ? home : CAPACITY + home / CAPACITY * CAPACITY - CAPACITY,
 			listed(&pool, 0));
-		expect_number("gathered", home < CAPACITY ? 0 : home % CAPACITY, bundled(&pool, 1));
+		expect_number(
+			"gathered", home < CAPACITY ? 0 : home % CAPACITY, remote_batchd(&pool, 1));
 	}
 	pin_pool_fini(&pool);
 }
@@ -157,7 +159,7 @@ static void check_homes(void)
 	for (uint32_t i = 0; i < CAPACITY; i++) {
 		pools_give(&pool, 2, &out[i]);
 	}
-	expect_number("none is left over", 0, bundled(&pool, 2));
+	expect_number("none is left over", 0, remote_batchd(&pool, 2));
 	expect_number("two to the one", EACH - CAPACITY + 2, listed(&pool, 0));
 	expect_number("one to the other", EACH - CAPACITY + 1, listed(&pool, 1));
 	expect_number("none to its own", EACH - CAPACITY, listed(&pool, 2));
@@ -174,9 +176,9 @@ static void check_ends(void)
 	take_near(&pool, out, 2);
 	pools_give(&pool, 1, &out[0]);
 	pin_pool_send_home(&pool, 0);
-	expect_number("another's stays", 1, bundled(&pool, 1));
+	expect_number("another's stays", 1, remote_batchd(&pool, 1));
 	pin_pool_send_home(&pool, 1);
-	expect_number("gone", 0, bundled(&pool, 1));
+	expect_number("gone", 0, remote_batchd(&pool, 1));
 	expect_number("home", EACH - CAPACITY + 1, listed(&pool, 0));
 	expect_number("the cache stays", CAPACITY, pin_pool_count_magazine(&pool, 1));
 	pools_give(&pool, 1, &out[1]);
@@ -193,7 +195,7 @@ static void check_one_node(void)
 	struct pin_pool pool;
 
 	pools_init(&pool, EACH, 2, CAPACITY, 0);
-	expect_true("no bundle", pin_pool_bundle(&pool, 0) == NULL);
+	expect_true("no bundle", pin_pool_remote_batch(&pool, 0) == NULL);
 	pin_pool_send_home(&pool, 0);
 	pin_pool_fini(&pool);
 }
@@ -217,7 +219,7 @@ static void give_one(void *arg)
 	uint32_t free_count = users_free(pool_of_two) + 1;
 
 	users_give(pool_of_two, buffer);
-	expect_number("gathered", 1, bundled(&pool_of_two->pool, 1));
+	expect_number("gathered", 1, remote_batchd(&pool_of_two->pool, 1));
 	expect_number("free all the same", free_count, users_free(pool_of_two));
 	expect_number("in one cache or in none", free_count,
 		(long long)users_shared(pool_of_two) + pinion_pool_available_local(pool_of_two, 0) +
@@ -234,7 +236,7 @@ static void use_pool(struct pinion_runtime *runtime)
 	shared = users_shared(pool_of_two);
 	users_on(runtime, 1, give_one, &passed[0]);
 	/* When it has nothing to do. For a moment it is in both places. */
-	while (bundled(&pool_of_two->pool, 1) > 0) {
+	while (remote_batchd(&pool_of_two->pool, 1) > 0) {
 		sched_yield();
 	}
 	expect_number("home", shared + 1, users_shared(pool_of_two));

@@ -5,7 +5,7 @@
  * check that needs a fence.
  * Method: whole lives of a batch, spawn by spawn, against the rule itself: no
  * spawn without a check may have been worth a wake. Then how few looks there
- * are: one in PIN_HOARD_STRIDE_MAX spawns where tasks are short.
+ * are: one in PIN_WAKE_BATCH_STRIDE_MAX spawns where tasks are short.
  */
 #include "runtime/policy/wake_batch.h"
 #include "tests/support/expect.h"
@@ -18,13 +18,13 @@ enum {
 /* No worker ever sleeps; returns the number of checks. */
 static uint32_t live(uint32_t worth_spawns, uint32_t fence_spawns, uint64_t average_ns)
 {
-	struct pin_hoard hoard;
+	struct pin_wake_batch wake_batch;
 	uint32_t looks = 0;
 	uint32_t told = 0; /* spawns before */
 	uint32_t queued = 0;
 	uint32_t unlooked = 0; /* that still pass */
 
-	pin_hoard_init(&hoard, worth_spawns, fence_spawns, WORTH_NS);
+	pin_wake_batch_init(&wake_batch, worth_spawns, fence_spawns, WORTH_NS);
 	for (uint32_t i = 1; i <= SPAWNS; i++) {
 		queued = queued == 200 ? 100 : queued + 1; /* and some are run */
 		if (unlooked > 0) {
@@ -36,13 +36,13 @@ static uint32_t live(uint32_t worth_spawns, uint32_t fence_spawns, uint64_t aver
 			continue;
 		}
 		looks++;
-		expect_number("counted", i - told, pin_hoard_count(&hoard));
-		if (pin_hoard_is_fence_due(&hoard)) {
+		expect_number("counted", i - told, pin_wake_batch_count(&wake_batch));
+		if (pin_wake_batch_is_fence_due(&wake_batch)) {
 			expect_number("a fence", fence_spawns, i - told);
-			unlooked = pin_hoard_note_told(&hoard);
+			unlooked = pin_wake_batch_note_told(&wake_batch);
 			told = i;
 		} else {
-			unlooked = pin_hoard_note_nobody(&hoard, queued, average_ns);
+			unlooked = pin_wake_batch_note_nobody(&wake_batch, queued, average_ns);
 		}
 	}
 	return looks;
@@ -51,60 +51,63 @@ static uint32_t live(uint32_t worth_spawns, uint32_t fence_spawns, uint64_t aver
 /* With a sleeper it checks each time, and says when to wake. */
 static void check_worth(void)
 {
-	struct pin_hoard hoard;
+	struct pin_wake_batch wake_batch;
 
-	pin_hoard_init(&hoard, 32, 128, WORTH_NS);
+	pin_wake_batch_init(&wake_batch, 32, 128, WORTH_NS);
 	for (uint32_t i = 1; i <= 32; i++) {
-		expect_number("they add up", i, pin_hoard_count(&hoard));
-		expect_number("by number", i == 32, pin_hoard_is_worth_a_wake(&hoard, i, 10));
-		expect_number("by length", i >= 2, pin_hoard_is_worth_a_wake(&hoard, i, 10000));
-		expect_number("the next looks", 0, pin_hoard_note_kept(&hoard));
+		expect_number("they add up", i, pin_wake_batch_count(&wake_batch));
+		expect_number(
+			"by number", i == 32, pin_wake_batch_is_worth_a_wake(&wake_batch, i, 10));
+		expect_number(
+			"by length", i >= 2, pin_wake_batch_is_worth_a_wake(&wake_batch, i, 10000));
+		expect_number("the next looks", 0, pin_wake_batch_note_kept(&wake_batch));
 	}
 }
 
 static void check_soon(void)
 {
-	struct pin_hoard hoard;
+	struct pin_wake_batch wake_batch;
 	uint32_t unlooked;
 
-	pin_hoard_init(&hoard, 32, 128, WORTH_NS);
-	expect_number("the first looks", 1, pin_hoard_count(&hoard));
-	unlooked = pin_hoard_note_nobody(&hoard, 1, 10);
+	pin_wake_batch_init(&wake_batch, 32, 128, WORTH_NS);
+	expect_number("the first looks", 1, pin_wake_batch_count(&wake_batch));
+	unlooked = pin_wake_batch_note_nobody(&wake_batch, 1, 10);
 	expect_true("the second does not", unlooked > 1);
 	/* That was one. */
-	expect_number("the third does", 0, pin_hoard_look_soon(&hoard, unlooked - 1));
-	expect_number("each is counted once", 3, pin_hoard_count(&hoard));
-	expect_number("the next looks", 0, pin_hoard_note_told(&hoard));
-	expect_number("and is the first", 1, pin_hoard_count(&hoard));
+	expect_number("the third does", 0, pin_wake_batch_look_soon(&wake_batch, unlooked - 1));
+	expect_number("each is counted once", 3, pin_wake_batch_count(&wake_batch));
+	expect_number("the next looks", 0, pin_wake_batch_note_told(&wake_batch));
+	expect_number("and is the first", 1, pin_wake_batch_count(&wake_batch));
 }
 
 static void check_nobody_to_tell(void)
 {
-	struct pin_hoard hoard;
+	struct pin_wake_batch wake_batch;
 
-	pin_hoard_init(&hoard, PIN_HOARD_NEVER, PIN_HOARD_NEVER, WORTH_NS);
-	expect_true("never again", pin_hoard_note_nobody(&hoard, 1, 1000000) >= INT32_MAX);
+	pin_wake_batch_init(&wake_batch, PIN_WAKE_BATCH_NEVER, PIN_WAKE_BATCH_NEVER, WORTH_NS);
+	expect_true(
+		"never again", pin_wake_batch_note_nobody(&wake_batch, 1, 1000000) >= INT32_MAX);
 }
 
 /* 32 more make it worth a wake exactly, or miss that by a nanosecond. */
 static void check_exact_worth(void)
 {
-	struct pin_hoard hoard;
+	struct pin_wake_batch wake_batch;
 
-	pin_hoard_init(&hoard, 64, 128, 33 * 100);
-	expect_number("exactly", 0, pin_hoard_note_nobody(&hoard, 1, 100));
-	expect_number("the next looks", 2, pin_hoard_count(&hoard));
-	pin_hoard_init(&hoard, 64, 128, 33 * 100 + 1);
-	expect_number("one less", 31, pin_hoard_note_nobody(&hoard, 1, 100));
-	expect_number("the 32nd looks", 33, pin_hoard_count(&hoard));
-	expect_number("as far as the 64th", 30, pin_hoard_note_nobody(&hoard, 1, 10));
-	expect_number("which looks", 64, pin_hoard_count(&hoard));
+	pin_wake_batch_init(&wake_batch, 64, 128, 33 * 100);
+	expect_number("exactly", 0, pin_wake_batch_note_nobody(&wake_batch, 1, 100));
+	expect_number("the next looks", 2, pin_wake_batch_count(&wake_batch));
+	pin_wake_batch_init(&wake_batch, 64, 128, 33 * 100 + 1);
+	expect_number("one less", 31, pin_wake_batch_note_nobody(&wake_batch, 1, 100));
+	expect_number("the 32nd looks", 33, pin_wake_batch_count(&wake_batch));
+	expect_number("as far as the 64th", 30, pin_wake_batch_note_nobody(&wake_batch, 1, 10));
+	expect_number("which looks", 64, pin_wake_batch_count(&wake_batch));
 }
 
 int main(void)
 {
 	check_exact_worth();
-	uint32_t rare = SPAWNS / PIN_HOARD_STRIDE_MAX;
+	uint32_t rare = SPAWNS / PIN_WAKE_BATCH_STRIDE_MAX;
 
 	/* The first after each fence is one more. */
 	expect_true("short tasks", live(32, 128, 10) <= rare + 2 * SPAWNS / 128);

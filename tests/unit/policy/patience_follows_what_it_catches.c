@@ -13,13 +13,13 @@
 enum {
 	USUAL = 200,
 	LOOK_NS = 50,
-	TRIAL = USUAL * PIN_PATIENCE_TRIAL_FACTOR,
+	TRIAL = USUAL * PIN_SPIN_TRIAL_FACTOR,
 	WAKE_NS = 25 * 1000,
 	NEVER = UINT32_MAX,
 };
 
 struct waiter {
-	struct pin_patience patience;
+	struct pin_spin spin;
 	uint64_t now_ns;
 	uint64_t looked_ns; /* in all */
 	uint32_t caught;
@@ -30,7 +30,7 @@ static struct waiter begin(void)
 {
 	struct waiter waiter = {.now_ns = 1000 * 1000};
 
-	pin_patience_init(&waiter.patience, USUAL);
+	pin_spin_init(&waiter.spin, USUAL);
 	return waiter;
 }
 
@@ -39,24 +39,24 @@ static struct waiter begin(void)
  */
 static uint32_t wait_once(struct waiter *waiter, uint32_t comes_after, uint64_t sleep_ns)
 {
-	uint32_t looks = pin_patience_ask(&waiter->patience, waiter->now_ns);
+	uint32_t looks = pin_spin_ask(&waiter->spin, waiter->now_ns);
 	uint64_t gap_ns;
 
 	waiter->trial_spans += looks == TRIAL ? 1 : 0;
 	if (looks > 0 && comes_after < looks) {
-		pin_patience_note_catch(&waiter->patience, comes_after, waiter->now_ns);
+		pin_spin_note_catch(&waiter->spin, comes_after, waiter->now_ns);
 		gap_ns = (uint64_t)comes_after * LOOK_NS;
 		waiter->looked_ns += gap_ns;
 		waiter->caught++;
 	} else {
 		if (looks > 0) {
-			pin_patience_note_miss(&waiter->patience, waiter->now_ns);
+			pin_spin_note_miss(&waiter->spin, waiter->now_ns);
 		}
 		gap_ns = (uint64_t)looks * LOOK_NS + sleep_ns;
 		waiter->looked_ns += (uint64_t)looks * LOOK_NS;
 	}
 	waiter->now_ns += gap_ns;
-	pin_patience_note_gap(&waiter->patience, gap_ns);
+	pin_spin_note_gap(&waiter->spin, gap_ns);
 	return looks;
 }
 
@@ -69,7 +69,7 @@ static void check_turns(void)
 	for (uint32_t i = 0; i < 40; i++) {
 		for (uint32_t j = 0; j < 2; j++) {
 			/* The other is awake if it has just caught one. */
-			bool is_awake = pair[1 - j].patience.has_caught;
+			bool is_awake = pair[1 - j].spin.has_caught;
 
 			wait_once(&pair[j], is_awake ? 10 : WAKE_NS / LOOK_NS, 2 * WAKE_NS);
 		}
@@ -80,14 +80,14 @@ static void check_turns(void)
 		}
 	}
 	expect_number("spans that were not waited", 0, missed);
-	expect_number("one trial was enough", PIN_PATIENCE_TRIAL_SPANS, pair[0].trial_spans);
-	expect_number("to the other as well", PIN_PATIENCE_TRIAL_SPANS, pair[1].trial_spans);
+	expect_number("one trial was enough", PIN_SPIN_TRIAL_SPANS, pair[0].trial_spans);
+	expect_number("to the other as well", PIN_SPIN_TRIAL_SPANS, pair[1].trial_spans);
 
 	/* Disturbed for some turns, they find together again. */
 	for (uint32_t i = 0; i < 12; i++) {
 		wait_once(&pair[0], NEVER, 2 * WAKE_NS);
 	}
-	pair[0].now_ns += PIN_PATIENCE_PAUSE_NS_MAX;
+	pair[0].now_ns += PIN_SPIN_PAUSE_NS_MAX;
 	for (uint32_t i = 0; i < 40; i++) {
 		wait_once(&pair[0], 10, 2 * WAKE_NS);
 	}
@@ -104,7 +104,7 @@ static void check_learned_span(void)
 		looks = wait_once(&waiter, 300, 2 * WAKE_NS);
 	}
 	expect_true("long enough for arrivals", looks > 300);
-	expect_true("but no trial", looks <= USUAL * PIN_PATIENCE_LEARNED_FACTOR);
+	expect_true("but no trial", looks <= USUAL * PIN_SPIN_LEARNED_FACTOR);
 	/* And forgotten. */
 	for (uint32_t i = 0; i < 3; i++) {
 		looks = wait_once(&waiter, NEVER, WAKE_NS);
@@ -158,23 +158,23 @@ static void check_idle(void)
 
 static void check_off(void)
 {
-	struct pin_patience patience;
+	struct pin_spin spin;
 	uint64_t now_ns = 0;
 	uint32_t looks = 0;
 
-	pin_patience_init(&patience, 0);
+	pin_spin_init(&spin, 0);
 	for (uint32_t i = 0; i < 100; i++) {
-		looks += pin_patience_ask(&patience, now_ns);
+		looks += pin_spin_ask(&spin, now_ns);
 		now_ns += 1000;
-		pin_patience_note_gap(&patience, 1000);
+		pin_spin_note_gap(&spin, 1000);
 	}
 	expect_number("looks where there are to be none", 0, looks);
 }
 
 /* ---- by its numbers ---- */
 
-static void expect_patience(
-	const char *what, const struct pin_patience *got, const struct pin_patience *expected)
+static void expect_spin(
+	const char *what, const struct pin_spin *got, const struct pin_spin *expected)
 {
 	const struct {
 		const char *name;
@@ -204,66 +204,66 @@ static void expect_patience(
 /* An eighth of each gap counts; four short ones in a row are worth a trial. */
 static void check_gaps(void)
 {
-	struct pin_patience got;
-	struct pin_patience expected = {
+	struct pin_spin got;
+	struct pin_spin expected = {
 		.usual = USUAL, .next_skips = 16, .gap_ns = 400 * 1000, .pause_ns = 1000 * 1000};
 
-	pin_patience_init(&got, USUAL);
-	expect_patience("at first", &got, &expected);
-	pin_patience_note_gap(&got, 0);
+	pin_spin_init(&got, USUAL);
+	expect_spin("at first", &got, &expected);
+	pin_spin_note_gap(&got, 0);
 	expected.gap_ns = 350 * 1000;
 	expected.short_sleeps = 1;
-	expect_patience("no gap", &got, &expected);
-	pin_patience_note_gap(&got, 149999);
+	expect_spin("no gap", &got, &expected);
+	pin_spin_note_gap(&got, 149999);
 	expected.gap_ns = 350 * 1000 - 43750 + 18749;
 	expected.short_sleeps = 2;
-	expect_patience("a short one", &got, &expected);
-	pin_patience_note_gap(&got, 150000);
+	expect_spin("a short one", &got, &expected);
+	pin_spin_note_gap(&got, 150000);
 	expected.gap_ns = 324999 - 40624 + 18750;
 	expected.short_sleeps = 0;
-	expect_patience("a wait that is not", &got, &expected);
-	pin_patience_note_gap(&got, UINT64_MAX);
+	expect_spin("a wait that is not", &got, &expected);
+	pin_spin_note_gap(&got, UINT64_MAX);
 	expected.gap_ns = 303125 - 37890 + 50000;
-	expect_patience("a long one counts as 400 us", &got, &expected);
+	expect_spin("a long one counts as 400 us", &got, &expected);
 	for (uint32_t i = 1; i <= 6; i++) {
 		expected.gap_ns += 12500 - expected.gap_ns / 8;
 		expected.short_sleeps = i < 4 ? i : 4;
-		pin_patience_note_gap(&got, 100 * 1000);
-		expect_patience("short ones in a row", &got, &expected);
+		pin_spin_note_gap(&got, 100 * 1000);
+		expect_spin("short ones in a row", &got, &expected);
 	}
 	got.has_caught = expected.has_caught = true;
 	expected.gap_ns += 12500 - expected.gap_ns / 8;
 	expected.short_sleeps = 0;
-	pin_patience_note_gap(&got, 100 * 1000);
-	expect_patience("none was slept", &got, &expected);
-	expect_number("too long to wait", 0, pin_patience_ask(&got, 0));
+	pin_spin_note_gap(&got, 100 * 1000);
+	expect_spin("none was slept", &got, &expected);
+	expect_number("too long to wait", 0, pin_spin_ask(&got, 0));
 	expected.has_caught = false;
-	expect_patience("asked", &got, &expected);
+	expect_spin("asked", &got, &expected);
 	got.gap_ns = 50 * 1000;
-	expect_number("still", 0, pin_patience_ask(&got, 0));
+	expect_number("still", 0, pin_spin_ask(&got, 0));
 	got.gap_ns = 50 * 1000 - 1;
-	expect_number("worth it", USUAL, pin_patience_ask(&got, 0));
+	expect_number("worth it", USUAL, pin_spin_ask(&got, 0));
 }
 
 /* Where a trial may be; `now_ns` is that of the question before. */
-static struct pin_patience begin_trial(uint64_t now_ns, uint64_t pause_ns)
+static struct pin_spin begin_trial(uint64_t now_ns, uint64_t pause_ns)
 {
-	struct pin_patience patience;
+	struct pin_spin spin;
 
-	pin_patience_init(&patience, USUAL);
-	patience.short_sleeps = 4;
-	patience.trial_ns = now_ns;
-	patience.pause_ns = pause_ns;
-	expect_number("not yet", 0, pin_patience_ask(&patience, now_ns - 1));
-	expect_number("a trial", 16 * USUAL, pin_patience_ask(&patience, now_ns));
-	return patience;
+	pin_spin_init(&spin, USUAL);
+	spin.short_sleeps = 4;
+	spin.trial_ns = now_ns;
+	spin.pause_ns = pause_ns;
+	expect_number("not yet", 0, pin_spin_ask(&spin, now_ns - 1));
+	expect_number("a trial", 16 * USUAL, pin_spin_ask(&spin, now_ns));
+	return spin;
 }
 
 static void check_trials(void)
 {
 	const uint64_t now_ns = 5000 * 1000;
-	struct pin_patience got = begin_trial(now_ns, 8000 * 1000);
-	struct pin_patience expected = {
+	struct pin_spin got = begin_trial(now_ns, 8000 * 1000);
+	struct pin_spin expected = {
 		.usual = USUAL,
 		.next_skips = 16,
 		.caught_looks = 16 * USUAL,
@@ -273,9 +273,9 @@ static void check_trials(void)
 		.pause_ns = 8000 * 1000,
 	};
 
-	expect_patience("a trial", &got, &expected);
+	expect_spin("a trial", &got, &expected);
 	for (uint32_t i = 1; i <= 16; i++) {
-		pin_patience_note_catch(&got, 100, now_ns);
+		pin_spin_note_catch(&got, 100, now_ns);
 		expected.has_caught = true;
 		expected.caught_looks += 50 - expected.caught_looks / 2;
 		expected.trial_spans--;
@@ -285,35 +285,35 @@ static void check_trials(void)
 			expected.pause_ns = 2000 * 1000;
 			expected.trial_ns = now_ns + 2000 * 1000;
 		}
-		expect_patience("a catch of the trial", &got, &expected);
+		expect_spin("a catch of the trial", &got, &expected);
 	}
 	/* Exactly twice the usual pays, one more does not. */
 	for (uint32_t more = 0; more <= 2; more += 2) {
 		got = begin_trial(now_ns, 1000 * 1000);
 		got.trial_spans = 1;
 		got.caught_looks = 2 * USUAL;
-		pin_patience_note_catch(&got, 2 * USUAL + more, now_ns);
+		pin_spin_note_catch(&got, 2 * USUAL + more, now_ns);
 		expect_number("gap", more == 0 ? 0 : 400 * 1000, (long long)got.gap_ns);
 		expect_number("caught", more == 0 ? 2 * USUAL : 0, got.caught_looks);
 		expect_number(
 			"pause", more == 0 ? 1000 * 1000 : 4000 * 1000, (long long)got.pause_ns);
 	}
 	got = begin_trial(now_ns, 8000 * 1000);
-	pin_patience_note_miss(&got, now_ns + 7);
-	expected = (struct pin_patience){
+	pin_spin_note_miss(&got, now_ns + 7);
+	expected = (struct pin_spin){
 		.usual = USUAL,
 		.next_skips = 16,
 		.gap_ns = 400 * 1000,
 		.trial_ns = now_ns + 7 + 32000 * 1000,
 		.pause_ns = 32000 * 1000,
 	};
-	expect_patience("a miss ends it", &got, &expected);
+	expect_spin("a miss ends it", &got, &expected);
 	got = begin_trial(now_ns, 8000 * 1000);
 	got.trial_spans = 1;
-	pin_patience_note_miss(&got, now_ns + 7);
-	expect_patience("a miss in its last span too", &got, &expected);
+	pin_spin_note_miss(&got, now_ns + 7);
+	expect_spin("a miss in its last span too", &got, &expected);
 	got = begin_trial(now_ns, 500 * 1000 * 1000);
-	pin_patience_note_miss(&got, now_ns);
+	pin_spin_note_miss(&got, now_ns);
 	expect_number("a second at most", 1000 * 1000 * 1000, (long long)got.pause_ns);
 	expect_number(
 		"until then", (long long)now_ns + 1000 * 1000 * 1000, (long long)got.trial_ns);
@@ -324,55 +324,55 @@ static void check_spans(void)
 {
 	static const uint32_t rows[][2] = {{0, 200}, {99, 200}, {101, 202}, {300, 600}, {399, 798},
 		{400, 800}, {401, 800}, {3200, 800}};
-	struct pin_patience got;
+	struct pin_spin got;
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		pin_patience_init(&got, USUAL);
+		pin_spin_init(&got, USUAL);
 		got.gap_ns = 0;
 		got.caught_looks = rows[i][0];
-		expect_number("a span", rows[i][1], pin_patience_ask(&got, 0));
+		expect_number("a span", rows[i][1], pin_spin_ask(&got, 0));
 	}
 }
 
 /* Eight misses, then 16 times without, then after each miss twice as many. */
 static void check_skips(void)
 {
-	struct pin_patience got;
-	struct pin_patience expected = {
+	struct pin_spin got;
+	struct pin_spin expected = {
 		.usual = USUAL, .next_skips = 16, .caught_looks = 1024, .pause_ns = 1000 * 1000};
 
-	pin_patience_init(&got, USUAL);
+	pin_spin_init(&got, USUAL);
 	got.gap_ns = 0;
 	got.caught_looks = 1024;
 	for (uint32_t i = 1; i < 8; i++) {
-		expect_true("a span", pin_patience_ask(&got, 0) > 0);
-		pin_patience_note_miss(&got, 0);
+		expect_true("a span", pin_spin_ask(&got, 0) > 0);
+		pin_spin_note_miss(&got, 0);
 		expected.misses = i;
 		expected.caught_looks /= 2;
-		expect_patience("a miss", &got, &expected);
+		expect_spin("a miss", &got, &expected);
 	}
 	for (uint32_t skips = 16; skips <= 2048; skips *= 2) {
-		expect_true("a span", pin_patience_ask(&got, 0) > 0);
-		pin_patience_note_miss(&got, 0);
+		expect_true("a span", pin_spin_ask(&got, 0) > 0);
+		pin_spin_note_miss(&got, 0);
 		expected.misses = 8;
 		expected.caught_looks /= 2;
 		expected.skips = skips < 1024 ? skips : 1024;
 		expected.next_skips = skips < 512 ? 2 * skips : 1024;
-		expect_patience("one too many", &got, &expected);
+		expect_spin("one too many", &got, &expected);
 		for (uint32_t i = expected.skips; i > 0; i--) {
-			expect_number("skipped", 0, pin_patience_ask(&got, 0));
+			expect_number("skipped", 0, pin_spin_ask(&got, 0));
 			expected.skips--;
-			expect_patience("skipped", &got, &expected);
+			expect_spin("skipped", &got, &expected);
 		}
 	}
 	got.skips = 3;
-	pin_patience_note_catch(&got, 11, 0);
-	expected = (struct pin_patience){.usual = USUAL,
+	pin_spin_note_catch(&got, 11, 0);
+	expected = (struct pin_spin){.usual = USUAL,
 		.next_skips = 16,
 		.caught_looks = 5,
 		.has_caught = true,
 		.pause_ns = 1000 * 1000};
-	expect_patience("a catch begins anew", &got, &expected);
+	expect_spin("a catch begins anew", &got, &expected);
 }
 
 int main(void)

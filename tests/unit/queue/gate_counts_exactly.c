@@ -2,8 +2,8 @@
 /*
  * Goal: no admission slips past a close, and the count is the number of
  * successful ones that were not undone; it never falls below 0. One word has
- * both: bit 0 says open, the others count. Where the intake ends follows from
- * the limit and from the counts of its queue. EX-25, EX-41, EX-42, EX-63,
+ * both: bit 0 says open, the others count. Where the queue limit ends follows
+ * from the limit and from the counts of its queue. EX-25, EX-41, EX-42, EX-63,
  * AS-36.
  * Method: the word after each call by one thread; then many short lives of a
  * gate: threads admit until refused while one closes it; the sum of their
@@ -11,7 +11,7 @@
  * after all have ended.
  */
 #include "runtime/queue/gate.h"
-#include "runtime/queue/gate_intake.h"
+#include "runtime/queue/queue_limit.h"
 #include "tests/support/child.h"
 #include "tests/support/expect.h"
 
@@ -80,46 +80,46 @@ static void check_word(void)
 	expect_word("open, none admitted", 1);
 	expect_true("admit", pin_gate_admit(&gate, 3));
 	expect_word("open, three", 7);
-	expect_true("forgone in time", !pin_gate_forgo(&gate, 1));
+	expect_true("forgone in time", !pin_gate_undo(&gate, 1));
 	expect_word("open, two", 5);
 	pin_gate_close(&gate);
 	expect_word("closed, two", 4);
 	pin_gate_close(&gate);
 	expect_true("refused", !pin_gate_admit(&gate, 1));
 	expect_word("as before", 4);
-	expect_true("forgone late", pin_gate_forgo(&gate, 2));
+	expect_true("forgone late", pin_gate_undo(&gate, 2));
 	expect_word("closed, none", 0);
 }
 
-static int forgo_too_many(void *arg)
+static int undo_too_many(void *arg)
 {
 	(void)arg;
 	pin_gate_init(&gate);
 	pin_gate_admit(&gate, 1);
-	pin_gate_forgo(&gate, 2);
+	pin_gate_undo(&gate, 2);
 	return 0;
 }
 
-static void check_forgone(void)
+static void check_undone(void)
 {
 	pin_gate_init(&gate);
 	expect_true("admitted", pin_gate_admit(&gate, 5));
 	expect_number("not up to 6", PIN_GATE_FULL, pin_gate_admit_until(&gate, 2, 6));
 	expect_number("a refusal does not count", 5, (long long)pin_gate_admitted(&gate));
-	expect_true("forgone in time", !pin_gate_forgo(&gate, 2));
+	expect_true("forgone in time", !pin_gate_undo(&gate, 2));
 	expect_number("count without those", 3, (long long)pin_gate_admitted(&gate));
 	expect_true("still open", pin_gate_is_open(&gate));
 	pin_gate_close(&gate);
-	expect_true("forgone late", pin_gate_forgo(&gate, 3));
+	expect_true("forgone late", pin_gate_undo(&gate, 3));
 	expect_number("none left", 0, (long long)pin_gate_admitted(&gate));
 	expect_true("still closed", !pin_gate_is_open(&gate));
 }
 
 /* Of a queue whose limit is 160: a look anew allows ten more at once. */
-static void check_intake(void)
+static void check_queue_limit(void)
 {
 	static const struct {
-		struct pin_intake_view view;
+		struct pin_queue_limit_view view;
 		uint64_t elsewhere;
 		uint64_t count;
 		bool fits;
@@ -137,28 +137,28 @@ static void check_intake(void)
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct pin_intake intake;
+		struct pin_queue_limit queue_limit;
 		uint64_t waiting = 0;
 		bool fits;
 
-		pin_intake_init(&intake, 160);
-		expect_number("at first", 0, (long long)pin_intake_end(&intake));
-		pin_intake_note_elsewhere(&intake, rows[i].elsewhere);
-		fits = pin_intake_renew(&intake, &rows[i].view, rows[i].count, &waiting);
+		pin_queue_limit_init(&queue_limit, 160);
+		expect_number("at first", 0, (long long)pin_queue_limit_end(&queue_limit));
+		pin_queue_limit_note_elsewhere(&queue_limit, rows[i].elsewhere);
+		fits = pin_queue_limit_renew(&queue_limit, &rows[i].view, rows[i].count, &waiting);
 		expect_number("fits", rows[i].fits, fits);
 		expect_number("end or waiting", (long long)rows[i].number,
-			(long long)(fits ? pin_intake_end(&intake) : waiting));
-		expect_true(
-			"the other is left", fits ? waiting == 0 : pin_intake_end(&intake) == 0);
+			(long long)(fits ? pin_queue_limit_end(&queue_limit) : waiting));
+		expect_true("the other is left",
+			fits ? waiting == 0 : pin_queue_limit_end(&queue_limit) == 0);
 	}
 }
 
 int main(void)
 {
-	check_intake();
+	check_queue_limit();
 	check_word();
-	check_forgone();
-	child_expect_abort("more than there were", forgo_too_many, NULL, "before / PIN_GATE_UNIT");
+	check_undone();
+	child_expect_abort("more than there were", undo_too_many, NULL, "before / PIN_GATE_UNIT");
 	for (int i = 0; i < LIVES && expect_failure_count == 0; i++) {
 		live_once();
 	}

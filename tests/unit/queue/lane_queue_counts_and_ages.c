@@ -108,7 +108,7 @@ static void check_claims(void)
 	expect_depth(4);
 	expect_pop(0, true);
 	expect_claimed(1, 4);
-	pin_lane_queue_forgo(&queue, 1);
+	pin_lane_queue_undo(&queue, 1);
 	expect_depth(3);
 	expect_claimed(1, 4);
 	expect_refused(1, 4, 4);

@@ -6,7 +6,7 @@
  * ends by it all the same.
  * Method: a rate of a byte in a second holds back all reads but the first. It
  * is lifted when a deadline of twice the timeout has come, which a request in
- * the same line-up had.
+ * the same device wait queue had.
  */
 #include "tests/support/requests.h"
 #include "tests/support/scans.h"

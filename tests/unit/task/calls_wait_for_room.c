@@ -251,14 +251,14 @@ static void check_closed(bool stops)
 }
 
 /* What makes room besides a pop: a place, or an admission, given back. */
-static void check_forgone(void)
+static void check_undone(void)
 {
 	struct waiter waiter;
 
 	begin(LIMIT - 1);
 	expect_number("reserve", 0, pin_runtime_reserve_room(runtime, lane));
 	waiter_begin(&waiter, 0);
-	pin_runtime_forgo_room(runtime, lane);
+	pin_runtime_undo_room(runtime, lane);
 	pthread_join(waiter.thread, NULL);
 	expect_number("started", 0, waiter.rc);
 	tasks_hold_end(&hold);
@@ -384,7 +384,7 @@ int main(void)
 		check_threads();
 		check_closed(false);
 		check_closed(true);
-		check_forgone();
+		check_undone();
 		check_tasks();
 		check_own();
 	}

@@ -310,7 +310,7 @@ static void *stop(void *arg)
 static void await_stop(void)
 {
 	while (pin_runtime_reserve(runtime) == 0) {
-		pin_runtime_forgo(runtime);
+		pin_runtime_undo(runtime);
 		pin_host_linux.yield();
 	}
 }
@@ -323,7 +323,7 @@ static int hold_until_stop(struct pinion_task *task)
 	return 0;
 }
 
-static void stop_from_aside(void)
+static void stop_from_secondary(void)
 {
 	pthread_t thread;
 
@@ -342,7 +342,7 @@ static void check_stopped_while_scheduled(bool is_cancelled)
 	if (is_cancelled) {
 		expect_cancel(PINION_WORK_END_FOLLOWS);
 	}
-	stop_from_aside();
+	stop_from_secondary();
 	expect_number("tasks cancelled", 1, (long long)runtimes_counters(runtime).tasks_cancelled);
 	expect_wake(-ECANCELED);
 	expect_cancel(-EALREADY);
@@ -370,7 +370,7 @@ static void check_stopped_while_running(int next, bool is_woken)
 	begin(run_until_stop);
 	expect_wake(0);
 	await_turn();
-	stop_from_aside();
+	stop_from_secondary();
 	if (next == PINION_WORK_WAIT && !is_woken) {
 		expect_wake(-ESHUTDOWN);
 		expect_cancel(PINION_WORK_ENDED);
@@ -390,7 +390,7 @@ static void *drain(void *arg)
 }
 
 /* A drain waits for it, and ends when it is given back. */
-static void check_forgone(void)
+static void check_undone(void)
 {
 	pthread_t thread;
 
@@ -398,11 +398,11 @@ static void check_forgone(void)
 	expect_number("reserve", 0, pin_runtime_reserve(runtime));
 	expect_ready("thread", pthread_create(&thread, NULL, drain, NULL) == 0);
 	while (pin_runtime_reserve(runtime) == 0) {
-		pin_runtime_forgo(runtime);
+		pin_runtime_undo(runtime);
 		pin_host_linux.yield();
 	}
 	expect_number("counted", 1, (long long)runtimes_counters(runtime).tasks_spawned);
-	pin_runtime_forgo(runtime);
+	pin_runtime_undo(runtime);
 	pthread_join(thread, NULL);
 	expect_number("not counted", 0, (long long)runtimes_counters(runtime).tasks_spawned);
 	finish(0, 0, 1);
@@ -426,7 +426,7 @@ static void check_stopped_while_idle(void)
 	begin(wake_other_when_stopped);
 	expect_wake(0);
 	await_turn();
-	stop_from_aside();
+	stop_from_secondary();
 	expect_number("cancel of idle work", PINION_WORK_ENDED, pinion_work_cancel(&other.work));
 	finish(1, 0, 1);
 }
@@ -464,7 +464,7 @@ int main(void)
 		check_stopped_while_running(PINION_WORK_AGAIN, is_woken != 0);
 		check_stopped_while_running(PINION_WORK_DONE, is_woken != 0);
 	}
-	check_forgone();
+	check_undone();
 	check_stopped_while_idle();
 	check_without_callbacks();
 	return expect_status();

@@ -51,14 +51,14 @@ static int double_run(void *arg, enum bench_side side, struct figures *out_figur
 static struct figures_ratio measure(
 	const struct bench_subject *subject, double ours_time, uint64_t seed)
 {
-	struct bench_subject twin = *subject;
+	struct bench_subject mutant = *subject;
 	struct bench_results results = {0};
 	struct double_state state = {.is_rate = subject->is_rate, .ours_time = ours_time};
 	struct figures_ratio ratio;
 
 	state.source.state = seed;
-	twin.run = double_run;
-	expect_number("measured", 0, bench_measure(&twin, &state, 0, &results));
+	mutant.run = double_run;
+	expect_number("measured", 0, bench_measure(&mutant, &state, 0, &results));
 	ratio = figures_conclude(&results.ratios[BENCH_FLOOR]);
 	bench_results_free(&results);
 	return ratio;

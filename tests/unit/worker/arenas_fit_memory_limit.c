@@ -71,7 +71,7 @@ static void check_fit(const struct fit *fit)
 	config.small_buffer_count = 64;
 	config.pool_bytes = fit->pool_mib * MIB;
 	runtimes_log[0] = '\0';
-	rc = pin_provision_shrink(&config, &limit, &log);
+	rc = pin_arena_setup_shrink(&config, &limit, &log);
 	expect_number(what, fit->expected == 0 ? -ENOMEM : 0, rc);
 	expect_number(what, fit->expected == 0 ? fit->buffers : fit->expected, config.buffer_count);
 	if (fit->expected == fit->buffers) {
@@ -82,7 +82,7 @@ static void check_fit(const struct fit *fit)
 	expect_true("and what lifts it", strstr(runtimes_log, "MemoryMax=") != NULL);
 	expect_true("and is one", strchr(runtimes_log, '\n') == strrchr(runtimes_log, '\n'));
 	if (rc == 0) {
-		size_t bytes = (pin_provision_arena_bytes(&config) + (2 * MIB - 1)) / (2 * MIB) *
+		size_t bytes = (pin_arena_setup_arena_bytes(&config) + (2 * MIB - 1)) / (2 * MIB) *
 			(2 * MIB);
 
 		expect_true(what, bytes * fit->workers <= limit.free_bytes - limit.free_bytes / 8);

@@ -21,7 +21,7 @@ enum {
 	NOW_NS = 1000 * 1000,
 };
 
-static uint32_t relief_count;
+static uint32_t remote_reap_count;
 
 static uint64_t now_ns(void)
 {
@@ -30,7 +30,7 @@ static uint64_t now_ns(void)
 
 static bool fence_all(void)
 {
-	relief_count++;
+	remote_reap_count++;
 	return false;
 }
 
@@ -77,14 +77,14 @@ int main(void)
 	struct pin_worker *workers = start_workers(&shared);
 
 	expect_true("nothing", !pin_poll_others(&workers[0]));
-	expect_number("nor to look after", 0, relief_count);
+	expect_number("nor to look after", 0, remote_reap_count);
 	pin_store_release_u32(&workers[1].ring_is_open, 1);
 	pin_store_relaxed_u32(&workers[1].gathered_count, 1);
 	expect_true("nothing", !pin_poll_others(&workers[0]));
-	expect_number("a ring is looked after", 1, relief_count);
+	expect_number("a ring is looked after", 1, remote_reap_count);
 	pin_store_relaxed_u64(&workers[0].timer_ns, NOW_NS);
 	expect_true("nothing", !pin_poll_others(&workers[0]));
-	expect_number("with a timer that is due, too", 2, relief_count);
+	expect_number("with a timer that is due, too", 2, remote_reap_count);
 	pin_victims_fini(&shared.victims);
 	free(workers);
 	return expect_status();

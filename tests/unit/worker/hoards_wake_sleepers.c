@@ -34,35 +34,35 @@ static int answer(struct pinion_task *task)
 }
 
 /* Spawned since a wake: all but the task that checks next and those before. */
-static uint32_t hoarded(const struct pin_worker *worker)
+static uint32_t batched(const struct pin_worker *worker)
 {
-	return pin_hoard_count(&worker->hoard) - 1 - pin_deque_until_mark(&worker->deque);
+	return pin_wake_batch_count(&worker->wake_batch) - 1 - pin_deque_until_mark(&worker->deque);
 }
 
-static int hoard(struct pinion_task *task)
+static int wake_batch(struct pinion_task *task)
 {
 	struct pin_worker *worker = pin_worker_current();
 	uint64_t before = pin_meter_read(&worker->meter.wakes_sent);
 
 	(void)task;
 	sleepers_await(worker->tier, 1);
-	expect_number("nothing spawned yet", 0, hoarded(worker));
+	expect_number("nothing spawned yet", 0, batched(worker));
 	for (uint32_t i = 1; i < wake_batch_spawns; i++) {
 		expect_number("spawn", 0, pinion_task_spawn(runtime, &tasks[i]));
-		expect_number("counted", i, hoarded(worker));
+		expect_number("counted", i, batched(worker));
 	}
 	expect_number("no wake before", 0,
 		(long long)(pin_meter_read(&worker->meter.wakes_sent) - before));
 	expect_number("spawn", 0, pinion_task_spawn(runtime, &tasks[0]));
 	expect_number("a wake with the last", 1,
 		(long long)(pin_meter_read(&worker->meter.wakes_sent) - before));
-	expect_number("begins anew", 0, hoarded(worker));
+	expect_number("begins anew", 0, batched(worker));
 	return 0;
 }
 
 static void check(uint32_t given)
 {
-	struct pinion_task first = {.run = hoard};
+	struct pinion_task first = {.run = wake_batch};
 	struct pinion_config config;
 
 	runtimes_config(&config, 2, PINION_IO_AUTO);

@@ -113,14 +113,14 @@ static uint64_t count_switches(void)
 	return count;
 }
 
-/* All workers, and the sentry, are where only an event gets them up. */
+/* All workers, and the watchdog, are where only an event gets them up. */
 static void await_silence(void)
 {
 	struct pin_shared *shared = &runtime->shared;
 
 	do {
 		sleepers_await(&shared->tiers[0], WORKERS);
-	} while (pin_load_acquire_u32(&shared->sentry) == PIN_SENTRY_AWAKE ||
+	} while (pin_load_acquire_u32(&shared->watchdog) == PIN_WATCHDOG_AWAKE ||
 		!sleepers_are_all_threads());
 }
 
@@ -209,7 +209,7 @@ static void check(const char *what, uint32_t io_level, uint32_t ring_sharing)
 	pinion_runtime_destroy(runtime);
 }
 
-/* ---- a twin: workers that get up by themselves are seen to ---- */
+/* ---- a mutant: workers that get up by themselves are seen to ---- */
 
 static void check_restless(void)
 {

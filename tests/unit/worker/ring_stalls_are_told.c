@@ -56,7 +56,7 @@ static void start(uint64_t limit_us)
 	memset(&worker, 0, sizeof(worker));
 	worker.shared = &shared;
 	pin_parker_init(&worker.parker);
-	pin_relief_open(&worker);
+	pin_remote_reap_open(&worker);
 	head = 7;
 	tail = 7;
 	flags = 0;
@@ -158,41 +158,41 @@ static void check_deferred(void)
 
 /* ---- the rings beside the first ---- */
 
-static unsigned aside_submitted;
-static unsigned aside_head;
-static unsigned aside_tail;
+static unsigned secondary_submitted;
+static unsigned secondary_head;
+static unsigned secondary_tail;
 
-static void start_aside(struct pin_ring *ring)
+static void start_secondary(struct pin_ring *ring)
 {
 	start(LIMIT_US);
-	aside_submitted = 3;
-	aside_head = 3;
-	aside_tail = 3;
-	ring->uring.cq.khead = &aside_head;
-	ring->uring.cq.ktail = &aside_tail;
-	ring->uring.sq.khead = &aside_submitted;
+	secondary_submitted = 3;
+	secondary_head = 3;
+	secondary_tail = 3;
+	ring->uring.cq.khead = &secondary_head;
+	ring->uring.cq.ktail = &secondary_tail;
+	ring->uring.sq.khead = &secondary_submitted;
 	ring->uring.sq.kflags = &flags;
 }
 
 static void check_wide(void)
 {
-	start_aside(&worker.wide);
+	start_secondary(&worker.wide);
 	worker.wide.is_wide = true;
-	aside_tail++;
+	secondary_tail++;
 	expect_stalls("not open yet", 0, 0, 0);
 	expect_stalls("not open yet", LIMIT_NS, 0, 0);
 	pin_store_release_u32(&worker.wide_is_open, 1);
 	expect_stalls("seen", 0, 0, 0);
 	expect_stalls("not yet", LIMIT_NS - 1, 0, 0);
 	expect_stalls("now", 1, 1, LIMIT_NS);
-	aside_head++;
-	aside_tail++;
+	secondary_head++;
+	secondary_tail++;
 	expect_stalls("one is reaped", 0, 1, LIMIT_NS);
 	expect_stalls("the next waits", LIMIT_NS, 2, 2 * LIMIT_NS);
-	aside_head++;
+	secondary_head++;
 	expect_stalls("none", 100 * LIMIT_NS, 2, 2 * LIMIT_NS);
 	/* Both together are one stall. */
-	aside_tail++;
+	secondary_tail++;
 	tail++;
 	expect_stalls("in two rings", 0, 2, 2 * LIMIT_NS);
 	expect_stalls("for long", LIMIT_NS, 3, 3 * LIMIT_NS);
@@ -200,12 +200,12 @@ static void check_wide(void)
 
 static void check_polled(void)
 {
-	start_aside(&worker.polled);
+	start_secondary(&worker.polled);
 	worker.polled.is_polled = true;
 	worker.has_polled = true;
 	expect_stalls("nothing in flight", 0, 0, 0);
 	expect_stalls("nothing in flight", LIMIT_NS, 0, 0);
-	aside_submitted++;
+	secondary_submitted++;
 	expect_stalls("in flight", 0, 0, 0);
 	for (int i = 0; i < 10; i++) {
 		pin_meter_add(&worker.meter.ring_enters, 1);
@@ -213,8 +213,8 @@ static void check_polled(void)
 	}
 	expect_stalls("not yet", LIMIT_NS - 1, 0, 0);
 	expect_stalls("not asked for long", 1, 1, LIMIT_NS);
-	aside_tail++;
-	aside_head++;
+	secondary_tail++;
+	secondary_head++;
 	expect_stalls("reaped", 100 * LIMIT_NS, 1, LIMIT_NS);
 }
 
@@ -277,7 +277,7 @@ static void submit_read(struct tasks_hold *hold)
 }
 
 /* It sleeps in its ring, so the read is in flight. */
-static void await_flight(void)
+static void await_in_flight(void)
 {
 	while (!pin_parker_is_parked(&runtime->shared.workers[0].parker)) {
 		pin_host_linux.yield();
@@ -291,7 +291,7 @@ static void stall_once(int write_end, uint64_t count)
 
 	tasks_hold_begin(&reading, runtime, 0);
 	tasks_hold_end(&reading);
-	await_flight();
+	await_in_flight();
 	tasks_hold_begin(&hold, runtime, 0);
 	expect_ready("write", write(write_end, "x", 1) == 1);
 	while (runtimes_counters(runtime).cq_stalls < count) {

@@ -81,8 +81,8 @@ static uint32_t looks_of(bool has_cpu_each, bool is_searching, uint32_t worker_c
 	worker.shared = &shared;
 	worker.tier = &shared.tiers[0]; /* of no lane, so that it looks at no queue */
 	worker.is_searching = is_searching;
-	pin_patience_init(&worker.patience, LOOKS);
-	worker.patience.gap_ns = 0; /* as when work has come at once so far */
+	pin_spin_init(&worker.spin, LOOKS);
+	worker.spin.gap_ns = 0; /* as when work has come at once so far */
 	look_count = 0;
 	expect_true("nothing came", !pin_search_spin(&worker, look_in_vain, &link));
 	expect_number("not counted", 0, (long long)pin_meter_read(&worker.meter.spin_hits));
@@ -114,8 +114,8 @@ static void check_thief(void)
 		pin_deque_init(&workers[i].deque, slots[i], 4, PIN_DEQUE_FIFO);
 	}
 	thief->is_searching = true;
-	pin_patience_init(&thief->patience, LOOKS);
-	thief->patience.gap_ns = 0;
+	pin_spin_init(&thief->spin, LOOKS);
+	thief->spin.gap_ns = 0;
 	look_count = 0;
 	expect_true("nothing to steal", !pin_search_spin(thief, look_in_vain, &link));
 	expect_number("a thief", FULL_LOOKS, look_count);
@@ -136,7 +136,7 @@ static void expect_cpu_each(uint32_t worker_count, uint32_t spin_iters, bool exp
 	runtimes_tuning.spin_iters = spin_iters;
 	expect_ready("create", pinion_runtime_create(&config, &runtime) == 0);
 	expect_number("a CPU each", expected, runtime->shared.has_cpu_each);
-	expect_number("spin_iters", spin_iters, runtime->shared.workers[0].patience.usual);
+	expect_number("spin_iters", spin_iters, runtime->shared.workers[0].spin.usual);
 	pinion_runtime_destroy(runtime);
 }
 

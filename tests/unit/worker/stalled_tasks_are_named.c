@@ -151,7 +151,7 @@ static void check_lanes(void)
 
 static bool has_run;
 
-/* What the sentry goes by. */
+/* What the watchdog goes by. */
 static uint32_t signs_of_life(void)
 {
 	return pin_load_relaxed_u32(&pin_worker_current()->life);

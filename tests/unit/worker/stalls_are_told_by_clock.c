@@ -4,11 +4,11 @@
  * not a nanosecond earlier, and once, however long it goes on; an ended or
  * cancelled task, a park and a job's progress are such signs, and a worker that
  * sleeps, has left, or is not watched is never reported. A stall of which the
- * sentry learns late counts from when it was first seen. Of many, ten are
+ * watchdog learns late counts from when it was first seen. Of many, ten are
  * reported in a second, then how many were not. WP-26, WP-35, W46.
  * Method: workers without threads, on a clock that is set by hand, and the
- * sentry's look called by the test: no pause of the machine is in it. That real
- * tasks are named is in stalled_tasks_are_named.
+ * watchdog's look called by the test: no pause of the machine is in it. That
+ * real tasks are named is in stalled_tasks_are_named.
  */
 #include "runtime/worker/watchdog.h"
 #include "runtime/worker/worker.h"
@@ -123,8 +123,8 @@ static void check_limit(void)
 		(long long)pin_stall_look(&shared));
 }
 
-/* A sentry that was held up for long has seen nothing of that time. */
-static void check_late_sentry(void)
+/* A watchdog that was held up for long has seen nothing of that time. */
+static void check_late_watchdog(void)
 {
 	struct pin_worker *worker = start(1, STALL_MS);
 
@@ -227,7 +227,7 @@ static void check_crowd(void)
 int main(void)
 {
 	check_limit();
-	check_late_sentry();
+	check_late_watchdog();
 	check_sign("task", end_task);
 	check_sign("cancelled", cancel_task);
 	check_sign("futex", park_on_futex);

@@ -12,7 +12,7 @@
  * Method: a chain of empty tasks teaches a worker that tasks are short. The
  * last of them waits until all others sleep, spawns the tasks of the case and
  * blocks until they have run. Nothing else would wake a sleeper, so without
- * the sentry it hangs and trips the watchdog.
+ * the watchdog it hangs and trips the watchdog.
  */
 #include "tests/support/runtimes.h"
 #include "tests/support/tasks.h"
@@ -116,7 +116,7 @@ static void run_round(void)
 /* Until the watchdog sleeps as well, so that it has to be woken. */
 static void await_silence(void)
 {
-	while (pin_load_acquire_u32(&runtime->shared.sentry) == 0) {
+	while (pin_load_acquire_u32(&runtime->shared.watchdog) == 0) {
 		pin_host_linux.yield();
 	}
 }

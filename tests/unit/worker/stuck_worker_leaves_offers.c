@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: requests that are submitted from outside end although the worker they
- * were dealt to is stuck in a task: singly, in a batch, and when the sentry has
- * been asleep; a cancel of many that follows them still ends each of them.
+ * were dealt to is stuck in a task: singly, in a batch, and when the watchdog
+ * has been asleep; a cancel of many that follows them still ends each of them.
  * AS-31, EX-31, G2.
  * Method: a task blocks one worker until all requests have ended; half of them
  * are dealt to it. Without another worker they hang and trip the watchdog. The
@@ -53,7 +53,7 @@ static void submit(bool is_batch)
 /* Until the watchdog sleeps as well, so that it has to be woken. */
 static void await_silence(void)
 {
-	while (pin_load_acquire_u32(&runtime->shared.sentry) == 0) {
+	while (pin_load_acquire_u32(&runtime->shared.watchdog) == 0) {
 		pin_host_linux.yield();
 	}
 }

@@ -42,7 +42,8 @@ static uint64_t busy_ns(void)
 /* By a task. */
 static void look_at_average(void)
 {
-	uint64_t average_ns = pin_tuner_average_ns(&runtime->shared.workers[0].tuner);
+	uint64_t average_ns =
+		pin_queue_interval_average_ns(&runtime->shared.workers[0].queue_interval);
 
 	average_ns_max = average_ns > average_ns_max ? average_ns : average_ns_max;
 }

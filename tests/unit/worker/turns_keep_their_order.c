@@ -91,7 +91,7 @@ static void note(char kind)
 		.kind = kind,
 		.clock_ns = clock_ns,
 		.turn_end_ns = worker->turn_end_ns,
-		.average_ns = pin_tuner_average_ns(&worker->tuner),
+		.average_ns = pin_queue_interval_average_ns(&worker->queue_interval),
 		.turn_polls = pin_meter_read(&worker->meter.turn_polls),
 		.busy_ns = pin_meter_read(&worker->meter.busy_ns),
 	};
@@ -417,7 +417,8 @@ static void start_short(struct tasks_hold *hold)
 	event_count = 0;
 	is_noting = true;
 	/* From here on they are known as short, until a batch is timed. */
-	worker_of()->tuner.average = (uint64_t)SHORT_USUAL_NS << PIN_TUNER_AVERAGE_SHIFT;
+	worker_of()->queue_interval.average = (uint64_t)SHORT_USUAL_NS
+		<< PIN_QUEUE_INTERVAL_AVERAGE_SHIFT;
 	short_left = SHORT_TASKS;
 	tasks[0] = (struct pinion_task){.run = run_short};
 	expect_number("respawn", 0, pinion_task_respawn(runtime, &tasks[0]));

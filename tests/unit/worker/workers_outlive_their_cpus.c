@@ -63,7 +63,7 @@ static void move_all(const cpu_set_t *set)
 	closedir(folder);
 }
 
-static void check_places(const cpu_set_t *set)
+static void check_permits(const cpu_set_t *set)
 {
 	for (uint32_t i = 0; i < moved_count; i++) {
 		cpu_set_t now;
@@ -106,7 +106,7 @@ static void check_on(const cpu_set_t *set)
 	move_all(set);
 	expect_true("workers are moved", moved_count > WORKERS);
 	check_work();
-	check_places(set);
+	check_permits(set);
 }
 
 static void check_level(uint32_t io_level)

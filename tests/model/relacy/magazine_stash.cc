@@ -2,7 +2,7 @@
 /*
  * Goal: a buffer published on a shared stash is taken by one thread, with the
  * writes of its last user; a place is filled again only after it was read:
- * [TRAY-1] [TRAY-2]. BP-21, W5.
+ * [STASH-1] [STASH-2]. BP-21, W5.
  * Method: the owner touches plain memory and puts, until the places have come
  * round, while others take one and two at a time and touch it as well.
  */
@@ -12,17 +12,17 @@
 
 #include "tests/model/relacy/engine.h"
 
-enum { PUTS = PIN_TRAY_PLACES + 3 };
+enum { PUTS = PIN_STASH_PLACES + 3 };
 
 struct scene {
-	struct pin_tray tray;
+	struct pin_stash stash;
 	model_plain<uint32_t> uses[PUTS];
 	uint32_t put_count;
 	uint32_t taken_count;
 
 	scene()
 	{
-		tray.seen_taken = 0;
+		stash.seen_taken = 0;
 		put_count = 0;
 		taken_count = 0;
 		for (uint32_t i = 0; i < PUTS; i++) {
@@ -34,7 +34,7 @@ struct scene {
 	{
 		for (uint32_t i = 0; i < PUTS; i++) {
 			uses[i] = 1;
-			if (!pin_tray_put(&tray, i, PIN_TRAY_PLACES)) {
+			if (!pin_stash_put(&stash, i, PIN_STASH_PLACES)) {
 				return;
 			}
 			put_count++;
@@ -44,7 +44,7 @@ struct scene {
 	void take(uint32_t max)
 	{
 		uint32_t indices[2];
-		uint32_t count = pin_tray_take(&tray, indices, max);
+		uint32_t count = pin_stash_take(&stash, indices, max);
 
 		for (uint32_t i = 0; i < count; i++) {
 			MODEL_CHECK(uses[indices[i]] == 1);
@@ -68,7 +68,7 @@ struct scene {
 	{
 		uint32_t index;
 
-		for (uint32_t i = 0; i < PUTS && pin_tray_take(&tray, &index, 1) == 1; i++) {
+		for (uint32_t i = 0; i < PUTS && pin_stash_take(&stash, &index, 1) == 1; i++) {
 			MODEL_CHECK(uses[index] == 1);
 			uses[index] = 2;
 			taken_count++;
@@ -77,15 +77,15 @@ struct scene {
 	}
 };
 
-static const struct model_twin twins[] = {
-	{"laid out without a release", {MODEL_RELAXED, "pin_tray_put", NULL}},
-	{"taken without an acquire", {MODEL_RELAXED, "pin_tray_take", NULL}},
-	{"taken in two steps", {MODEL_TORN, "pin_tray_take", NULL}},
+static const struct model_mutant mutants[] = {
+	{"laid out without a release", {MODEL_RELAXED, "pin_stash_put", NULL}},
+	{"taken without an acquire", {MODEL_RELAXED, "pin_stash_take", NULL}},
+	{"taken in two steps", {MODEL_TORN, "pin_stash_take", NULL}},
 	{NULL, {}},
 };
 
 static const struct relacy_case cases[] = {
-	{"two_takers", relacy_simulate<scene, 3>, 100000, 1, twins},
+	{"two_takers", relacy_simulate<scene, 3>, 100000, 1, mutants},
 };
 
 int main()

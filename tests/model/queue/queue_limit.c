@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: of tasks spawned from outside never more wait in a lane than may,
- * whatever workers push and pop meanwhile: [INTAKE-1], [LANE-1]; a refusal has
+ * whatever workers push and pop meanwhile: [QLIMIT-1], [LANE-1]; a refusal has
  * a reason, a lane takes no room of another, and there is room again in each
  * when all have run. AS-36, C13, W16.
  * Method: two threads spawn past a limit of one, beside a real worker that runs
@@ -100,7 +100,7 @@ static void run_together(void)
 	end(0);
 }
 
-static const struct model_twin together_twins[] = {
+static const struct model_mutant together_mutants[] = {
 	{"admission is no single step", {MODEL_TORN, "pin_gate_admit_until", NULL}},
 	{.name = NULL},
 };
@@ -127,7 +127,7 @@ static void run_inside(void)
 	end(1);
 }
 
-static const struct model_twin inside_twins[] = {
+static const struct model_mutant inside_mutants[] = {
 	{"departures are seen before arrivals", {MODEL_RELAXED, "pin_injector_popped", NULL}},
 	{.name = NULL},
 };
@@ -175,10 +175,10 @@ static void run_high(void)
 	end(0);
 }
 
-static const struct model_twin high_twins[] = {
+static const struct model_mutant high_mutants[] = {
 	{"a claim is no single step", {MODEL_TORN, "pin_lane_queue_claim", NULL}},
 	{"the intake is not notified",
-		{MODEL_SKIP, "pin_room_note_elsewhere", "pin_intake_note_elsewhere"}},
+		{MODEL_SKIP, "pin_room_note_elsewhere", "pin_queue_limit_note_elsewhere"}},
 	{.name = NULL},
 };
 
@@ -212,8 +212,8 @@ static void run_beside(void)
 	end(0);
 }
 
-static const struct model_twin beside_twins[] = {
-	{"its places are kept", {MODEL_SKIP, "forgo_places", "pin_lane_queue_forgo"}},
+static const struct model_mutant beside_mutants[] = {
+	{"its places are kept", {MODEL_SKIP, "undo_permits", "pin_lane_queue_undo"}},
 	{.name = NULL},
 };
 
@@ -256,7 +256,7 @@ static void run_waits(void)
 	end(0);
 }
 
-static const struct model_twin waits_twins[] = {
+static const struct model_mutant waits_mutants[] = {
 	{"a pop notifies no waiter", {MODEL_SKIP, "pin_poll_injected", "pin_room_tell"}},
 	{"no fence between the two looks", {MODEL_DROP_FENCE, "model_fence_all", NULL}},
 	{.name = NULL},
@@ -271,7 +271,7 @@ static void run_waits_high(void)
 	end(0);
 }
 
-static const struct model_twin waits_high_twins[] = {
+static const struct model_mutant waits_high_mutants[] = {
 	{"a pop notifies no waiter", {MODEL_SKIP, "pin_lane_pop", "pin_room_tell"}},
 	{"no fence between the two looks", {MODEL_DROP_FENCE, "model_fence_all", NULL}},
 	{.name = NULL},
@@ -290,28 +290,28 @@ static void run_waits_beside(void)
 	end(0);
 }
 
-static const struct model_twin waits_beside_twins[] = {
+static const struct model_mutant waits_beside_mutants[] = {
 	{"a task that goes elsewhere is not counted",
 		{MODEL_SKIP, "pin_room_note_elsewhere", "pin_room_tell"}},
 	{.name = NULL},
 };
 
 /* A place that is given back is not popped. */
-static void run_forgone(void)
+static void run_undone(void)
 {
 	uint32_t thread = begin_waiting(PINION_LANE_HIGH);
 	int rc = pin_runtime_reserve_room(runtime, PINION_LANE_HIGH);
 
 	MODEL_CHECK(rc == 0 || rc == -EAGAIN);
 	if (rc == 0) {
-		pin_runtime_forgo_room(runtime, PINION_LANE_HIGH);
+		pin_runtime_undo_room(runtime, PINION_LANE_HIGH);
 	}
 	model_thread_join(thread);
 	end(0);
 }
 
-static const struct model_twin forgone_twins[] = {
-	{"a returned place notifies no waiter", {MODEL_SKIP, "pin_room_forgo", "pin_room_tell"}},
+static const struct model_mutant undone_mutants[] = {
+	{"a returned place notifies no waiter", {MODEL_SKIP, "pin_room_undo", "pin_room_tell"}},
 	{.name = NULL},
 };
 
@@ -335,22 +335,22 @@ static void run_refused_batch(void)
 	end(0);
 }
 
-static const struct model_twin refused_batch_twins[] = {
+static const struct model_mutant refused_batch_mutants[] = {
 	{"a batch that is refused says nothing",
 		{MODEL_SKIP, "pin_room_admit_lanes", "pin_room_tell"}},
 	{.name = NULL},
 };
 
 static const struct model_case cases[] = {
-	{"together", run_together, 2, 1, 0, together_twins, NULL},
-	{"inside", run_inside, 2, 1, 0, inside_twins, NULL},
-	{"high", run_high, 2, 1, 0, high_twins, NULL},
-	{"beside", run_beside, 2, 1, 0, beside_twins, NULL},
-	{"waits", run_waits, 2, 1, 0, waits_twins, NULL},
-	{"waits high", run_waits_high, 2, 1, 0, waits_high_twins, NULL},
-	{"waits beside", run_waits_beside, 2, 1, 0, waits_beside_twins, NULL},
-	{"forgone", run_forgone, 2, 1, 0, forgone_twins, NULL},
-	{"refused_batch", run_refused_batch, 1, 1, 0, refused_batch_twins, NULL},
+	{"together", run_together, 2, 1, 0, together_mutants, NULL},
+	{"inside", run_inside, 2, 1, 0, inside_mutants, NULL},
+	{"high", run_high, 2, 1, 0, high_mutants, NULL},
+	{"beside", run_beside, 2, 1, 0, beside_mutants, NULL},
+	{"waits", run_waits, 2, 1, 0, waits_mutants, NULL},
+	{"waits high", run_waits_high, 2, 1, 0, waits_high_mutants, NULL},
+	{"waits beside", run_waits_beside, 2, 1, 0, waits_beside_mutants, NULL},
+	{"forgone", run_undone, 2, 1, 0, undone_mutants, NULL},
+	{"refused_batch", run_refused_batch, 1, 1, 0, refused_batch_mutants, NULL},
 };
 
 int main(void)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The intake: how many tasks of the normal lane from outside may wait in the
- * queue that all workers share. The other lanes have a limit each, by the
+ * The queue limit: how many tasks of the normal lane from outside may wait in
+ * the queue that all workers share. The other lanes have a limit each, by the
  * claims of queue/lane_queue.h.
  *
  * The gate counts admissions, the poppers count departures; the difference
  * waits. To compare the two for each task would have every spawn read what a
- * worker has just written. So an intake keeps the end up to which the gate may
- * count by its last view, beside the gate's own word, and only a thread that
- * gets there reads anew. The end that is known never is too far, as what leaves
- * only moves it on.
+ * worker has just written. So an queue limit keeps the end up to which the gate
+ * may count by its last view, beside the gate's own word, and only a thread
+ * that gets there reads anew. The end that is known never is too far, as what
+ * leaves only moves it on.
  *
  * Pushes of workers themselves are never refused, since a running task may need
  * them to finish. It takes room all the same, from the next check on, of which
@@ -23,7 +23,7 @@
  *
  * Progress: lock-free. Any thread from outside.
  *
- * [INTAKE-1] counts follow the events they count (release) -> a thread that
+ * [QLIMIT-1] counts follow the events they count (release) -> a thread that
  * checks anew (acquire): a departure is seen only if its admission, or its
  * worker's count, is seen as well. So departures are read first.
  */
@@ -32,7 +32,7 @@
 
 #include "runtime/queue/gate.h"
 
-struct pin_intake {
+struct pin_queue_limit {
 	uint64_t limit;		   /* [const] of each lane; UINT64_MAX: none */
 	struct pin_atomic_u64 end; /* [W:outside R:outside] of the gate's count */
 	/* [W:outside R:outside] admitted, and not for this queue */
@@ -41,25 +41,26 @@ struct pin_intake {
 };
 
 /* `limit` 0: none. */
-void pin_intake_init(struct pin_intake *intake, uint64_t limit);
+void pin_queue_limit_init(struct pin_queue_limit *queue_limit, uint64_t limit);
 
 /*
  * To be called after the admission of work that never gets into this queue, and
  * that is not undone any more.
  */
-static inline void pin_intake_note_elsewhere(struct pin_intake *intake, uint64_t count)
+static inline void pin_queue_limit_note_elsewhere(
+	struct pin_queue_limit *queue_limit, uint64_t count)
 {
-	pin_fetch_add_acq_rel_u64(&intake->elsewhere, count); /* [INTAKE-1] */
+	pin_fetch_add_acq_rel_u64(&queue_limit->elsewhere, count); /* [QLIMIT-1] */
 }
 
 /* For the gate; a guess, and no more than it may be. */
-static inline uint64_t pin_intake_end(const struct pin_intake *intake)
+static inline uint64_t pin_queue_limit_end(const struct pin_queue_limit *queue_limit)
 {
-	return pin_load_relaxed_u64(&intake->end);
+	return pin_load_relaxed_u64(&queue_limit->end);
 }
 
 /* Counts of the queue, read in this order. */
-struct pin_intake_view {
+struct pin_queue_limit_view {
 	uint64_t admitted; /* the gate's count */
 	uint64_t popped;
 	uint64_t pushed_inside;
@@ -69,7 +70,7 @@ struct pin_intake_view {
  * Moves the end to where `count` more fit, by the view just read. False: they
  * do not fit, as *out_waiting tasks wait.
  */
-bool pin_intake_renew(struct pin_intake *intake, const struct pin_intake_view *view, uint64_t count,
-	uint64_t *out_waiting);
+bool pin_queue_limit_renew(struct pin_queue_limit *queue_limit,
+	const struct pin_queue_limit_view *view, uint64_t count, uint64_t *out_waiting);
 
 #endif

@@ -37,21 +37,27 @@ static void begin_far(uint32_t buffers, uint32_t capacity)
 	pool_books_begin_with(&setup);
 }
 
-/* One in the bundle of the other node's owner, one in its hand, no others. */
-static void begin_bundle(void)
+/*
+ * One in the remote-free batch of the other node's owner, one in its hand, no
+ * others.
+ */
+static void begin_remote_batch(void)
 {
 	struct pinion_buffer kept;
 
 	begin_far(5, 2);
 	model_quiet_begin();
-	/* Two stay at home, as many as fit a bundle: the mark goes off. */
+	/*
+	 * Two stay at home, as many as fit a remote-free batch: the mark goes
+	 * off.
+	 */
 	MODEL_CHECK(pool_books_acquire(1, &pool_books.held));
 	pool_books_release(1, &pool_books.held);
 	for (uint32_t i = 0; i < 4; i++) {
 		MODEL_CHECK(pool_books_acquire(0, i == 0 ? &pool_books.held : &kept));
 	}
-	MODEL_CHECK(pin_magazine_count(pin_pool_bundle(&pool_books.pool, 1)) == 1);
-	MODEL_CHECK(!pin_magazine_is_robbed(pin_pool_bundle(&pool_books.pool, 1)));
+	MODEL_CHECK(pin_magazine_count(pin_pool_remote_batch(&pool_books.pool, 1)) == 1);
+	MODEL_CHECK(!pin_magazine_is_robbed(pin_pool_remote_batch(&pool_books.pool, 1)));
 	model_quiet_end();
 }
 
@@ -62,11 +68,11 @@ static void give_far(void *arg)
 }
 
 /* It is full, and goes home, while another asks for both. */
-static void run_bundle(void)
+static void run_remote_batch(void)
 {
 	uint32_t threads[2];
 
-	begin_bundle();
+	begin_remote_batch();
 	threads[0] = model_thread_start("owner", give_far, NULL);
 	threads[1] = model_thread_start("asks", pool_books_ask_twice, NULL);
 	pool_books_end(threads, 2, 0);
@@ -83,13 +89,13 @@ static void run_send_home(void)
 {
 	uint32_t threads[2];
 
-	begin_bundle();
+	begin_remote_batch();
 	threads[0] = model_thread_start("owner", go_idle, NULL);
 	threads[1] = model_thread_start("asks", pool_books_ask_outside, NULL);
 	pool_books_end(threads, 2, 0);
 }
 
-/* One is always free, in the bundle or in the other's magazine. */
+/* One is always free, in the remote-free batch or in the other's magazine. */
 static void shift_far(void *arg)
 {
 	struct pinion_buffer buffer;
@@ -103,7 +109,7 @@ static void run_shift_far(void)
 {
 	uint32_t threads[2];
 
-	begin_bundle();
+	begin_remote_batch();
 	threads[0] = model_thread_start("asks", pool_books_ask_outside, NULL);
 	threads[1] = model_thread_start("shifts", shift_far, NULL);
 	pool_books_end(threads, 2, 0);
@@ -125,45 +131,45 @@ static void run_thief_far(void)
 {
 	uint32_t threads[2];
 
-	begin_bundle();
+	begin_remote_batch();
 	threads[0] = model_thread_start("owner", pass_far, NULL);
 	threads[1] = model_thread_start("thief", pool_books_pass_outside, NULL);
 	pool_books_end(threads, 2, 0);
 }
 
-static const struct model_twin bundle_twins[] = {
-	{"no search there", {MODEL_SKIP, "look_into", "pin_pool_bundle"}},
+static const struct model_mutant remote_batch_mutants[] = {
+	{"no search there", {MODEL_SKIP, "look_into", "pin_pool_remote_batch"}},
 	{"it leaves before it has arrived",
 		{MODEL_EARLY, "pin_pool_pass_on", "pin_magazine_drop_oldest"}},
 	{.name = NULL},
 };
 
-static const struct model_twin send_home_twins[] = {
+static const struct model_mutant send_home_mutants[] = {
 	{"it leaves before it has arrived",
 		{MODEL_EARLY, "pin_pool_pass_on", "pin_magazine_drop_oldest"}},
 	{"no fence between the two looks", {MODEL_DROP_FENCE, "model_fence_all", NULL}},
 	{.name = NULL},
 };
 
-static const struct model_twin shift_far_twins[] = {
+static const struct model_mutant shift_far_mutants[] = {
 	{"one check only", {MODEL_SKIP, "is_as_noted", "look"}},
 	{.name = NULL},
 };
 
-static const struct model_twin thief_far_twins[] = {
+static const struct model_mutant thief_far_mutants[] = {
 	{"no fence between the two looks", {MODEL_DROP_FENCE, "model_fence_all", NULL}},
 	{"the owner leaves without a release", {MODEL_RELAXED, "pin_magazine_leave", NULL}},
 	{.name = NULL},
 };
 
 static const struct model_case cases[] = {
-	{"bundle", run_bundle, 2, 1, 0, bundle_twins, NULL},
-	{"send_home", run_send_home, 2, 2, 0, send_home_twins, NULL},
-	{"shift_far", run_shift_far, 2, 1, 0, shift_far_twins, NULL},
-	{"thief_far", run_thief_far, 2, 2, 0, thief_far_twins, NULL},
+	{"bundle", run_remote_batch, 2, 1, 0, remote_batch_mutants, NULL},
+	{"send_home", run_send_home, 2, 2, 0, send_home_mutants, NULL},
+	{"shift_far", run_shift_far, 2, 1, 0, shift_far_mutants, NULL},
+	{"thief_far", run_thief_far, 2, 2, 0, thief_far_mutants, NULL},
 };
 
 int main(void)
 {
-	return model_main("pool_bundles", cases, PIN_ARRAY_COUNT(cases));
+	return model_main("pool_remote_batches", cases, PIN_ARRAY_COUNT(cases));
 }
