@@ -367,7 +367,7 @@ struct pin_device_queue {
 	struct pin_account accounts[PIN_LEDGERS];
 };
 
-/* What a worker knows of its affinity: binding.c. */
+/* What a worker knows of its affinity: thread.c. */
 struct pin_binding {
 	uint64_t look_ns; /* when it is looked at next; never: it was not bound */
 	uint64_t told_ns;
@@ -397,7 +397,7 @@ struct pin_worker {
 	struct pin_inbox timer_cancels; /* of its timers; the holder of their lock takes them */
 	struct pin_injector external;	/* from outside: request_external.c */
 	struct pin_atomic_u32 service;	/* enum pin_service */
-	struct pin_atomic_u32 is_bound; /* [W:owner R:any] to its CPUs, now: binding.c */
+	struct pin_atomic_u32 is_bound; /* [W:owner R:any] to its CPUs, now: thread.c */
 	struct pin_atomic_u32 kicked;	/* to look at its device wait queues: device_queue.c */
 	struct pin_atomic_u32 rung; /* [W:wakers R:resizer] doorbells, of a thread pool: retire.c */
 	uint64_t watchdog_ended_tasks;		/* [own] the watchdog's: at its last check */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The parts of a worker that have no header of their own, a section each for
- * its file: thread.c, binding.c, arena_setup.c, loop.c, park.c, steal.c,
- * hooks*.c, fault.c, buffers.c, extra_rings*.c, file_close.c, retire.c.
+ * its file: thread.c, arena_setup.c, loop.c, park.c, steal.c, hooks.c, fault.c,
+ * buffers.c, extra_rings.c, file_close.c, retire.c.
  */
 #ifndef PIN_WORKER_WORKER_H
 #define PIN_WORKER_WORKER_H

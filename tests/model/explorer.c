@@ -142,7 +142,8 @@ static bool sites_are_reached(const char *program)
 	}
 	callee = missed->callee;
 	printf("%s/%s: %s%s%s spoils nothing: no execution reaches %s%s%s%s\n", program,
-		explorer.test->name, explorer.mutant != NULL ? "twin \"" : "what the case is given",
+		explorer.test->name,
+		explorer.mutant != NULL ? "mutant \"" : "what the case is given",
 		explorer.mutant != NULL ? explorer.mutant->name : "",
 		explorer.mutant != NULL ? "\"" : "", missed->site, callee != NULL ? " (" : "",
 		callee != NULL ? callee : "", callee != NULL ? ")" : "");
@@ -186,8 +187,8 @@ static bool check_mutant(const char *program)
 
 			sum += explorer.execution_count;
 			choices_text(text, sizeof(text));
-			printf("%s/%s: twin \"%s\" caught in execution %llu, with %u preemptions: "
-			       "%s (%s)\n",
+			printf("%s/%s: mutant \"%s\" caught in execution %llu, "
+			       "with %u preemptions: %s (%s)\n",
 				program, explorer.test->name, explorer.mutant->name,
 				(unsigned long long)sum, i, execution_message(), text);
 			return sites_are_reached(program);
@@ -197,7 +198,7 @@ static bool check_mutant(const char *program)
 	if (!sites_are_reached(program)) {
 		return false;
 	}
-	printf("%s/%s: twin \"%s\" was not caught in %llu executions\n", program,
+	printf("%s/%s: mutant \"%s\" was not caught in %llu executions\n", program,
 		explorer.test->name, explorer.mutant->name, (unsigned long long)sum);
 	return false;
 }

@@ -158,14 +158,14 @@ static const struct {
 	const char *words[2]; /* all of them have to be in the output */
 } reports[] = {
 	{{"adds", run_adds, 1, 0, 0, caught_mutants, NULL}, 0,
-		{"adds: all ", "twin \"added in two steps\" caught"}},
+		{"adds: all ", "mutant \"added in two steps\" caught"}},
 	{{"mutant_gone", run_adds, 1, 0, 0, gone_mutants, NULL}, 1,
-		{"twin \"in a function that is gone\" spoils nothing",
+		{"mutant \"in a function that is gone\" spoils nothing",
 			"no execution reaches gone"}},
 	{{"mutant_of_other_kind", run_loads, 1, 0, 0, other_kind_mutants, NULL}, 1,
-		{"twin \"of another kind\" spoils nothing", "no execution reaches load"}},
+		{"mutant \"of another kind\" spoils nothing", "no execution reaches load"}},
 	{{"mutant_passes", run_loads, 1, 0, 0, harmless_mutants, NULL}, 1,
-		{"twin \"of no effect\" was not caught", ""}},
+		{"mutant \"of no effect\" was not caught", ""}},
 	{{"given_gone", run_adds, 1, 0, 0, NULL, gone_given}, 1,
 		{"what the case is given spoils nothing", "no execution reaches gone"}},
 	/* Twice each: a crash must not keep the next from being seen. */

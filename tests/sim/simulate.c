@@ -115,7 +115,7 @@ static const struct mutant mutants[] = {
 	{DEFECT_INTERVAL_UNBOUNDED, "interval_unbounded", "saturation", "is out of range", 200},
 };
 
-_Static_assert(PIN_ARRAY_COUNT(mutants) == DEFECT_COUNT - 1, "each defect has a twin");
+_Static_assert(PIN_ARRAY_COUNT(mutants) == DEFECT_COUNT - 1, "each defect has a mutant");
 
 static const char *defect_name(void)
 {
@@ -305,17 +305,18 @@ static bool run_mutant(const struct mutant *mutant, const struct sim_case *test,
 	run_child(test, path, mutant->defect, 1, mutant->seeds_max, failure);
 	if (!is_expected(mutant, failure) ||
 		sscanf(failure, "case %*[^,], seed %" SCNu64, &seed) != 1) {
-		printf("twin %s of case %s: expected a failure with \"%s\", got %s\n", mutant->name,
-			test->name, mutant->reason, failure[0] != '\0' ? failure : "none");
+		printf("mutant %s of case %s: expected a failure with \"%s\", got %s\n",
+			mutant->name, test->name, mutant->reason,
+			failure[0] != '\0' ? failure : "none");
 		return false;
 	}
 	run_child(test, path, mutant->defect, seed, seed, again);
 	if (strcmp(failure, again) != 0) {
-		printf("twin %s: expected the same failure from the same seed, got %sand %s",
+		printf("mutant %s: expected the same failure from the same seed, got %sand %s",
 			mutant->name, failure, again);
 		return false;
 	}
-	printf("twin %s fails as it should: %s", mutant->name, failure);
+	printf("mutant %s fails as it should: %s", mutant->name, failure);
 	return true;
 }
 
@@ -366,12 +367,12 @@ static bool run_all_mutants(void)
 			j++;
 		}
 		if (j == case_count) {
-			printf("twin %s: there is no case %s\n", mutants[i].name,
+			printf("mutant %s: there is no case %s\n", mutants[i].name,
 				mutants[i].case_name);
 			return false;
 		}
 		if (SANITIZED_BUILD && mutants[i].seeds_max > SANITIZED_SEEDS_MAX) {
-			printf("twin %s is too rare for a sanitized build\n", mutants[i].name);
+			printf("mutant %s is too rare for a sanitized build\n", mutants[i].name);
 			continue;
 		}
 		is_good &= run_mutant(&mutants[i], &cases[j], paths[j]);

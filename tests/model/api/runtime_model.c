@@ -166,7 +166,7 @@ static bool is_watchdog_asleep(const void *arg)
 void model_watchdog_settle(struct pinion_runtime *runtime)
 {
 	model_quiet_begin();
-	model_await("the sentry to sleep", is_watchdog_asleep, runtime);
+	model_await("the watchdog to sleep", is_watchdog_asleep, runtime);
 	model_quiet_end();
 }
 

@@ -412,7 +412,7 @@ static const struct model_case cases[] = {
 	{"robbed", run_robbed, 2, 3, 0, robbed_mutants, NULL},
 	{"forget", run_forget, 2, 3, 0, forget_mutants, NULL},
 	{"draw", run_draw, 2, 1, 0, draw_mutants, NULL},
-	{"tray", run_stash, 3, 1, 0, NULL, NULL},
+	{"stash", run_stash, 3, 1, 0, NULL, NULL},
 	{"laid_out", run_laid_out, 3, 6, 0, laid_out_mutants, NULL},
 	{"listed", run_listed, 3, 6, 0, listed_mutants, NULL},
 	{"unfenced", run_unfenced, 3, 6, 0, unfenced_mutants, NULL},

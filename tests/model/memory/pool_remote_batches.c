@@ -163,7 +163,7 @@ static const struct model_mutant thief_far_mutants[] = {
 };
 
 static const struct model_case cases[] = {
-	{"bundle", run_remote_batch, 2, 1, 0, remote_batch_mutants, NULL},
+	{"remote_batch", run_remote_batch, 2, 1, 0, remote_batch_mutants, NULL},
 	{"send_home", run_send_home, 2, 2, 0, send_home_mutants, NULL},
 	{"shift_far", run_shift_far, 2, 1, 0, shift_far_mutants, NULL},
 	{"thief_far", run_thief_far, 2, 2, 0, thief_far_mutants, NULL},

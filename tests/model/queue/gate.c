@@ -132,7 +132,7 @@ static const struct model_mutant mutants[] = {
 
 static const struct model_case cases[] = {
 	{"close", run_close, 3, 2, 0, mutants, NULL},
-	{"forgo", run_undo, 3, 2, 0, undo_mutants, NULL},
+	{"undo", run_undo, 3, 2, 0, undo_mutants, NULL},
 	{"ask", run_ask, 3, 2, 0, ask_mutants, NULL},
 };
 

@@ -356,5 +356,5 @@ static const struct model_case cases[] = {
 int main(void)
 {
 	model_runtime_register();
-	return model_main("intake", cases, PIN_ARRAY_COUNT(cases));
+	return model_main("queue_limit", cases, PIN_ARRAY_COUNT(cases));
 }

@@ -212,12 +212,12 @@ static bool relacy_check(const char *program, const struct relacy_case *test, ui
 	}
 	printf("%s/%s: ", program, test->name);
 	if (relacy_mutant != NULL && !relacy_twin_is_reached) {
-		printf("twin \"%s\" spoils nothing: no execution reaches %s\n", relacy_mutant->name,
-			relacy_mutant->defect.site);
+		printf("mutant \"%s\" spoils nothing: no execution reaches %s\n",
+			relacy_mutant->name, relacy_mutant->defect.site);
 		return false;
 	}
 	if (relacy_mutant != NULL) {
-		printf("twin \"%s\" ", relacy_mutant->name);
+		printf("mutant \"%s\" ", relacy_mutant->name);
 	}
 	if (passed) {
 		printf("%s all %llu %s", relacy_mutant != NULL ? "passes" : "pass:", count, kind);

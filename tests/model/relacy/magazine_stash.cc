@@ -90,5 +90,5 @@ static const struct relacy_case cases[] = {
 
 int main()
 {
-	return relacy_main("relacy/tray", cases, PIN_ARRAY_COUNT(cases));
+	return relacy_main("relacy/stash", cases, PIN_ARRAY_COUNT(cases));
 }

@@ -308,5 +308,5 @@ static const struct model_case cases[] = {
 int main(void)
 {
 	model_runtime_register();
-	return model_main("throttle", cases, PIN_ARRAY_COUNT(cases));
+	return model_main("device_queue", cases, PIN_ARRAY_COUNT(cases));
 }

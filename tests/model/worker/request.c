@@ -368,7 +368,7 @@ static const struct model_mutant all_mutants[] = {
 static const struct model_mutant adopted_mutants[] = {
 	{"the watchdog is not woken",
 		{MODEL_SKIP, "pin_external_push", "pin_watchdog_tell_of_other"}},
-	{"the sentry does not look", {MODEL_SKIP, "keeps_work", "pin_injector_is_empty"}},
+	{"the watchdog does not look", {MODEL_SKIP, "keeps_work", "pin_injector_is_empty"}},
 	{"no worker takes it over", {MODEL_SKIP, "adopt_external", "pin_external_may_adopt"}},
 	{.name = NULL},
 };
@@ -398,5 +398,5 @@ static const struct model_case cases[] = {
 int main(void)
 {
 	model_runtime_register();
-	return model_main("flight", cases, PIN_ARRAY_COUNT(cases));
+	return model_main("request", cases, PIN_ARRAY_COUNT(cases));
 }

@@ -244,7 +244,7 @@ static void run_files(void)
 }
 
 static const struct model_mutant files_mutants[] = {
-	{"its message is taken for the heir's",
+	{"its message is taken for the fallback worker's",
 		{MODEL_SKIP, "pin_files_take", "pin_files_owner_of"}},
 	{.name = NULL},
 };

@@ -404,7 +404,7 @@ static const struct model_mutant in_flight_mutants[] = {
 
 static const struct model_mutant back_mutants[] = {
 	{"the worker does not lock", {MODEL_SKIP, "pin_requests_poll", "pin_remote_reap_enter"}},
-	{"the reliever does not lock",
+	{"the remote reaper does not lock",
 		{MODEL_SKIP, "pin_requests_reap_remote", "pin_remote_reap_take"}},
 	{"no fence for the worker", {MODEL_DROP_FENCE, "model_fence_all", NULL}},
 	{.name = NULL},
@@ -450,5 +450,5 @@ static const struct model_case cases[] = {
 int main(void)
 {
 	model_runtime_register();
-	return model_main("relief", cases, PIN_ARRAY_COUNT(cases));
+	return model_main("ring_lock", cases, PIN_ARRAY_COUNT(cases));
 }

@@ -294,7 +294,7 @@ static const struct model_mutant outside_mutants[] = {
 };
 
 static const struct model_case cases[] = {
-	{"hoard", run_wake_batch, 2, 1, 0, wake_batch_mutants, NULL},
+	{"wake_batch", run_wake_batch, 2, 1, 0, wake_batch_mutants, NULL},
 	{"held_wake_batch", run_held_wake_batch, 2, 0, 0, held_mutants, NULL},
 	{"late_fence", run_late_fence, 2, 1, 0, late_mutants, NULL},
 	{"awake", run_awake, 1, 1, 0, awake_mutants, NULL},

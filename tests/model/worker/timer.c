@@ -425,7 +425,7 @@ static const struct model_defect is_told[] = {
 
 static const struct model_mutant before_mutants[] = {
 	{"no worker is woken for it", {MODEL_SKIP, "look", "pin_wake_one"}},
-	{"the sentry does not look there", {MODEL_SKIP, "keeps_work", "pin_timer_needs_help"}},
+	{"the watchdog does not look there", {MODEL_SKIP, "keeps_work", "pin_timer_needs_help"}},
 	{"the watchdog is not woken", {MODEL_SKIP, "tell_of_cancel", "pin_watchdog_tell_of_other"}},
 	{.name = NULL},
 };

@@ -172,5 +172,5 @@ static const struct model_case cases[] = {
 int main(void)
 {
 	model_runtime_register();
-	return model_main("sentry", cases, PIN_ARRAY_COUNT(cases));
+	return model_main("watchdog", cases, PIN_ARRAY_COUNT(cases));
 }

@@ -106,7 +106,7 @@ static void check_no_lock(void)
 	buffers[0] = pools_take(&pool, 1);
 	pin_pool_flush(&pool, 1);
 	pools_give(&pool, 1, &buffers[0]);
-	expect_number("on the tray", 1, pin_stash_count(&pool.magazines[1].stash));
+	expect_number("on the stash", 1, pin_stash_count(&pool.magazines[1].stash));
 	expect_number("and off it", buffers[0].index, pools_take(&pool, 1).index);
 	expect_number("no magazine was robbed", 0, (long long)steals_of(&pool));
 	pin_lock_release(&pool.lock, &pin_host_linux);
@@ -361,7 +361,7 @@ static void check_start_outside(void)
 		while (whose < 3 && laid_out[whose].index != taken.index) {
 			whose++;
 		}
-		expect_ready("from a tray", whose < 3);
+		expect_ready("from a stash", whose < 3);
 		begun |= 1u << whose;
 		pools_give(&pool, whose, &taken);
 	}
