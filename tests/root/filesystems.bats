@@ -307,7 +307,7 @@ on_block_device() {
 @test "no command leaves a tree that is a bind mount" {
 	local status=0
 	TMPDIR=$BATS_TEST_TMPDIR \
-		"$PROGRAMS/unit/commands_stay_beneath_their_roots" bind >log 2>&1 || status=$?
+		"$PROGRAMS/unit/tools/commands_stay_beneath_their_roots" bind >log 2>&1 || status=$?
 	cat log
 	[ "$status" != 77 ] || skip "$(tail -n 1 log)"
 	[ "$status" = 0 ]
