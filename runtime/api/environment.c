@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Names are compared by how many letters differ, are missing or too many.
+ */
+#include "runtime/api/internal.h"
+#include "runtime/base/atomic.h"
+#include "runtime/base/base.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+	/* A longer name is compared by its beginning. */
+	NAME_MAX_BYTES = 64,
+};
+
+/* Read by others than pinion_config_from_env(). */
+static const char *const others[] = {
+	"PINION_CORPUS",      /* the tests */
+	"PINION_CREW_HIGH",   /* api/thread_pool.c */
+	"PINION_CREW_LOW",    /* api/thread_pool.c */
+	"PINION_CREW_MEDIUM", /* api/thread_pool.c */
+	"PINION_FAULT",	      /* the tests */
+	"PINION_LOG",	      /* the command */
+	"PINION_NO_APT",      /* bootstrap */
+};
+
+static const char prefix[] = "PINION_";
+static const char models[] = "PINION_MODEL_"; /* and whatever follows */
+
+static struct pin_atomic_u32 has_warned; /* [W:any R:any] */
+
+static bool begins_with(const char *text, const char *beginning)
+{
+	return strncmp(text, beginning, strlen(beginning)) == 0;
+}
+
+static uint32_t least(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+/* `row` has the distances of all beginnings of `name` from the text so far. */
+static uint32_t distance(const char *text, size_t length, const char *name)
+{
+	uint32_t row[NAME_MAX_BYTES + 1];
+	size_t columns = strnlen(name, NAME_MAX_BYTES);
+
+	length = length < NAME_MAX_BYTES ? length : NAME_MAX_BYTES;
+	for (uint32_t j = 0; j <= columns; j++) {
+		row[j] = j;
+	}
+	for (uint32_t i = 1; i <= length; i++) {
+		uint32_t diagonal = row[0];
+
+		row[0] = i;
+		for (uint32_t j = 1; j <= columns; j++) {
+			uint32_t replaced = diagonal + (text[i - 1] != name[j - 1]);
+
+			diagonal = row[j];
+			row[j] = least(replaced, least(row[j], row[j - 1]) + 1);
+		}
+	}
+	return row[columns];
+}
+
+struct nearest {
+	const char *name;
+	uint32_t distance; /* 0: it is that one */
+};
+
+static void look_among(struct nearest *nearest, const char *text, size_t length,
+	const char *const *names, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		uint32_t away = distance(text, length, names[i]);
+
+		if (nearest->name == NULL || away < nearest->distance) {
+			*nearest = (struct nearest){names[i], away};
+		}
+	}
+}
+
+void pin_environment_warn(const struct pin_log *log, const char *const *names, size_t count)
+{
+	/* Only one of several that come at once; nothing else hangs on it. */
+	if (log->fn == NULL || pin_exchange_acq_rel_u32(&has_warned, 1) != 0) {
+		return;
+	}
+	for (char **entry = environ; entry != NULL && *entry != NULL; entry++) {
+		size_t length = strcspn(*entry, "=");
+		struct nearest nearest = {NULL, 0};
+
+		if (!begins_with(*entry, prefix) || begins_with(*entry, models)) {
+			continue;
+		}
+		look_among(&nearest, *entry, length, names, count);
+		look_among(&nearest, *entry, length, others, PIN_ARRAY_COUNT(others));
+		if (nearest.distance != 0) {
+			pin_log(log, PINION_LOG_WARN,
+				"%.*s: no variable of that name is read; the nearest is %s",
+				(int)least((uint32_t)length, NAME_MAX_BYTES), *entry, nearest.name);
+		}
+	}
+}
