@@ -50,6 +50,15 @@ static bool make_entry(struct io_uring_sqe *out_sqe)
 	return true;
 }
 
+/* Kernels got them in 5.11 and 5.15, the others with the rings of 5.10. */
+static uint32_t needed_by(uint8_t opcode)
+{
+	if (opcode >= IORING_OP_MKDIRAT) {
+		return PINION_IO_LINKAT;
+	}
+	return opcode >= IORING_OP_RENAMEAT ? PINION_IO_RENAMEAT : 0;
+}
+
 /* On a ring that lacks what it needs: not submitted, but done by a call. */
 static void check_beyond(uint16_t op)
 {
@@ -82,6 +91,7 @@ static void check(uint16_t op)
 		expect_true(rows[op].name, pin_request_is_beyond(&ring, &request));
 		return;
 	}
+	expect_number(rows[op].name, needed_by(rows[op].opcode), rows[op].needs);
 	file.way = PINION_WAY_ASKED; /* nothing is asked of its descriptor */
 	expect_number(rows[op].name, 0, pin_request_check(&request));
 	pin_request_reset(&request);
