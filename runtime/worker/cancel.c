@@ -78,7 +78,7 @@ static int cancel(struct pin_shared *shared, struct pin_worker *worker,
 	if (!cancel_other(&shared->workers[index], private)) {
 		return -EALREADY;
 	}
-	request->task.private_kind = PIN_TASK_REQUEST;
+	pin_task_set_kind(&request->task, PIN_TASK_REQUEST);
 	*out_must_post = true;
 	*out_index = index;
 	return 0;
@@ -210,7 +210,7 @@ static void take_over(struct pin_worker *worker, struct pinion_request *request)
 {
 	struct pin_request *private = pin_request_of(request);
 
-	request->task.private_kind = PIN_TASK_PLAIN;
+	pin_task_set_kind(&request->task, PIN_TASK_PLAIN);
 	if (pin_request_change_own(worker, private, PIN_REQUEST_POSTED, PIN_REQUEST_FLYING)) {
 		pin_request_begin(worker, request);
 		return;
@@ -283,7 +283,7 @@ static void visit(struct pin_worker *worker, struct pinion_request *request)
 		return;
 	}
 	pin_external_release(shared);
-	request->task.private_kind = PIN_TASK_PLAIN;
+	pin_task_set_kind(&request->task, PIN_TASK_PLAIN);
 	pin_request_set(private, PIN_REQUEST_IDLE);
 	pin_request_hand_over(worker, worker, request);
 }
@@ -298,7 +298,7 @@ static void take(struct pin_worker *worker, struct pinion_task *task)
 		visit(worker, request);
 		return;
 	}
-	task->private_kind = PIN_TASK_PLAIN;
+	pin_task_set_kind(task, PIN_TASK_PLAIN);
 	PIN_CHECK(
 		pin_request_change_own(worker, private, PIN_REQUEST_CANCELLED, PIN_REQUEST_ENDING));
 	if (private->has_ended) {

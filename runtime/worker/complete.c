@@ -87,7 +87,7 @@ static void hand_to_any(struct pin_worker *taker, struct pinion_request *request
 	PIN_DCHECK(request->task.run != run_landed);
 	pin_request_of(request)->run = request->task.run;
 	request->task.run = run_landed;
-	request->task.private_kind = PIN_TASK_LANDED;
+	pin_task_set_kind(&request->task, PIN_TASK_LANDED);
 	pin_watchdog_note_kept(taker);
 	pin_spawn_enqueue(taker, pin_task_link(&request->task));
 }
@@ -96,7 +96,7 @@ static void hand_to_any(struct pin_worker *taker, struct pinion_request *request
 static void hand_back(
 	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request)
 {
-	request->task.private_kind = PIN_TASK_LANDED;
+	pin_task_set_kind(&request->task, PIN_TASK_LANDED);
 	pin_inbox_push(&worker->inbox, pin_task_link(&request->task));
 	pin_wake_worker(worker, taker);
 }

@@ -50,7 +50,7 @@ void pin_runtime_spawn_reserved(struct pinion_runtime *runtime, struct pinion_ta
 	struct pin_shared *shared = &runtime->shared;
 	struct pin_worker *worker = pin_runtime_own_worker(runtime);
 
-	task->private_kind = PIN_TASK_PLAIN;
+	pin_task_set_kind(task, PIN_TASK_PLAIN);
 	if (worker != NULL) {
 		pin_worker_respawn(worker, task);
 		return;
@@ -97,7 +97,7 @@ void pin_runtime_spawn_in_room(struct pinion_runtime *runtime, struct pinion_tas
 		pin_runtime_spawn_reserved(runtime, task);
 		return;
 	}
-	task->private_kind = PIN_TASK_PLAIN;
+	pin_task_set_kind(task, PIN_TASK_PLAIN);
 	if (pin_task_lane(task) != PINION_LANE_NORMAL) {
 		pin_room_note_elsewhere(shared, 1);
 	}

@@ -36,7 +36,7 @@ void pin_files_start(struct pin_worker *worker)
 	};
 	int rc;
 
-	worker->files_message.private_kind = PIN_TASK_FILES;
+	pin_task_set_kind(&worker->files_message, PIN_TASK_FILES);
 	rc = pin_file_table_init(&worker->files, &options);
 	if (rc < 0) {
 		pin_log(&shared->log, PINION_LOG_INFO,

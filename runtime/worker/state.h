@@ -112,6 +112,16 @@ static PIN_INLINE uint32_t pin_task_kind(const struct pinion_task *task)
 #endif
 }
 
+/* By its owner; another thread's check whether the task is idle may read it. */
+static PIN_INLINE void pin_task_set_kind(struct pinion_task *task, uint32_t kind)
+{
+#if PIN_TASK_CLAIMS_ATOMICALLY
+	pin_store_relaxed_u32((struct pin_atomic_u32 *)(void *)&task->private_kind, kind);
+#else
+	task->private_kind = kind;
+#endif
+}
+
 static inline bool pin_task_is_idle(const struct pinion_task *task)
 {
 	return pin_task_kind(task) == PIN_TASK_IDLE;

@@ -240,9 +240,9 @@ static inline int check(const struct pinion_request *request)
 	int rc = pin_request_check(request);
 
 	if (PIN_UNLIKELY(rc == 0 &&
-		    (!pin_task_is_idle(&request->task) ||
-			    pin_request_state_of(pin_load_acquire_u32(&private->word)) !=
-				    PIN_REQUEST_IDLE))) {
+		    (pin_request_state_of(pin_load_acquire_u32(&private->word)) !=
+				    PIN_REQUEST_IDLE ||
+			    !pin_task_is_idle(&request->task)))) {
 		rc = -EBUSY;
 	}
 	return rc;
@@ -286,7 +286,7 @@ static PIN_APART int refuse_request(
 static void post_to_self(struct pin_worker *worker, struct pinion_request *request)
 {
 	pin_inbox_take(&worker->inbox, &worker->posted);
-	request->task.private_kind = PIN_TASK_REQUEST;
+	pin_task_set_kind(&request->task, PIN_TASK_REQUEST);
 	pin_request_set(pin_request_of(request), pin_request_word(worker, PIN_REQUEST_POSTED));
 	pin_list_push(&worker->posted, pin_task_link(&request->task));
 }
@@ -301,7 +301,7 @@ static PIN_APART void submit_cancel(struct pin_worker *worker, struct pinion_req
 
 static PIN_INLINE void submit_one(struct pin_worker *worker, struct pinion_request *request)
 {
-	request->task.private_kind = PIN_TASK_PLAIN;
+	pin_task_set_kind(&request->task, PIN_TASK_PLAIN);
 	pin_meter_add(&worker->meter.requests_submitted, 1);
 	if (PIN_UNLIKELY(pin_request_has(request, PIN_OP_TRAVELS))) {
 		submit_cancel(worker, request);
@@ -428,7 +428,7 @@ int pin_request_claim(struct pinion_request *const *requests, uint32_t count)
 		return rc;
 	}
 	for (uint32_t i = 0; i < count; i++) {
-		requests[i]->task.private_kind = PIN_TASK_REQUEST;
+		pin_task_set_kind(&requests[i]->task, PIN_TASK_REQUEST);
 	}
 	return 0;
 }

@@ -56,7 +56,7 @@ int pin_timer_claim(struct pinion_timer *timer, uint64_t deadline_ns)
 	}
 	PIN_DCHECK(!pin_timer_is_armed(&private->timer)); /* in no wheel */
 	private->deadline_ns = deadline_ns;
-	timer->task.private_kind = PIN_TASK_TIMER;
+	pin_task_set_kind(&timer->task, PIN_TASK_TIMER);
 	return 0;
 }
 
@@ -231,7 +231,7 @@ struct pinion_task *pin_timer_pop_cancelled(struct pin_worker *worker)
 		return NULL;
 	}
 	task = pin_task_of(link);
-	task->private_kind = PIN_TASK_PLAIN;
+	pin_task_set_kind(task, PIN_TASK_PLAIN);
 	PIN_CHECK(change(private_of(pin_timer_of(task)), TIMER_CANCELLED, TIMER_IDLE));
 	return task;
 }
@@ -255,8 +255,8 @@ static struct pinion_task *pop_due(struct pin_worker *worker, enum timer_state t
 		/* A timer cancelled meanwhile comes by an inbox. */
 		PIN_DCHECK(expired->due_ns != 0 && !pin_timer_is_armed(expired));
 		if (change(private, TIMER_ARMED, to)) {
-			timer->task.private_kind =
-				to == TIMER_IDLE ? PIN_TASK_PLAIN : PIN_TASK_TIMER;
+			pin_task_set_kind(
+				&timer->task, to == TIMER_IDLE ? PIN_TASK_PLAIN : PIN_TASK_TIMER);
 			return &timer->task;
 		}
 	}

@@ -86,7 +86,7 @@ static void forget(struct pin_worker *worker, struct pin_wait_entry *entry)
 	pin_remote_reap_enter(worker);
 	pin_timers_cancel(&worker->deadlines, &entry->deadline);
 	pin_remote_reap_leave(worker);
-	wait_of(entry)->task.private_kind = PIN_TASK_PLAIN;
+	pin_task_set_kind(&wait_of(entry)->task, PIN_TASK_PLAIN);
 }
 
 static void finish(struct pin_wait_entry *entry)
@@ -243,7 +243,7 @@ int pin_wait_begin(
 	entry->target = aim->target;
 	pin_waiter_init(&entry->waiter, aim->demand, post_served);
 	wait->result = 0;
-	wait->task.private_kind = PIN_TASK_PLAIN;
+	pin_task_set_kind(&wait->task, PIN_TASK_PLAIN);
 	pin_meter_add(&worker->meter.tasks_spawned, 1);
 	if (pin_waiters_try(aim->waiters, &entry->waiter)) {
 		finish(entry);
@@ -252,7 +252,7 @@ int pin_wait_begin(
 		wait->result = -ETIME;
 		make_ready(worker, wait);
 	} else {
-		wait->task.private_kind = PIN_TASK_WAIT;
+		pin_task_set_kind(&wait->task, PIN_TASK_WAIT);
 		enlist(worker, entry);
 		if (wait->deadline_ns != PIN_NO_DEADLINE) {
 			pin_remote_reap_enter(worker);
