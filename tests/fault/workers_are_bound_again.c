@@ -10,8 +10,8 @@
  * thread; the linker puts this file before the library's own calls of that, so
  * that they fail as for a CPU that is offline. Tasks on each worker until the
  * count has come; then each worker's affinity, the count, and the lines.
- * HOTPLUG_CPU=n, by root on a machine of its own (`make check-vm`): that CPU
- * goes offline and comes back, with no call in between.
+ * TEST_HOTPLUG=yes, by root on a machine of its own (`make check-vm`): the last
+ * worker's CPU goes offline and comes back, with no call in between.
  */
 #include "runtime/worker/entry.h"
 #include "tests/support/runtimes.h"
@@ -253,21 +253,27 @@ static void check_unbound(void)
 
 /* ---- a CPU that really goes ---- */
 
-static void switch_cpu(const char *cpu, const char *state)
+static void switch_cpu(size_t cpu, const char *state)
 {
 	char path[64];
 	FILE *stream;
 
-	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%s/online", cpu);
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%zu/online", cpu);
 	stream = fopen(path, "we");
 	expect_ready(path, stream != NULL);
 	fputs(state, stream);
 	expect_ready(path, fclose(stream) == 0);
 }
 
-static void check_hotplug(const char *cpu)
+static void check_hotplug(void)
 {
+	size_t cpu = 0;
+
 	start(PINION_BIND_CORE);
+	expect_number("one CPU each", 1, CPU_COUNT(&bound[worker_count - 1]));
+	while (!CPU_ISSET(cpu, &bound[worker_count - 1])) {
+		cpu++;
+	}
 	switch_cpu(cpu, "0");
 	while (count_bound() == worker_count) {
 		visit_all();
@@ -285,8 +291,6 @@ static void check_hotplug(const char *cpu)
 
 int main(void)
 {
-	const char *cpu = getenv("HOTPLUG_CPU");
-
 	runtimes_watchdog(LIMIT_SECONDS);
 	expect_ready("sched_getaffinity", sched_getaffinity(0, sizeof(allowed), &allowed) == 0);
 	worker_count = pin_min_u32((uint32_t)CPU_COUNT(&allowed), WORKERS_MAX);
@@ -303,8 +307,8 @@ int main(void)
 	check_widened();
 	check_gone();
 	check_unbound();
-	if (cpu != NULL) {
-		check_hotplug(cpu);
+	if (getenv("TEST_HOTPLUG") != NULL) {
+		check_hotplug();
 	}
 	return expect_status();
 }
