@@ -40,11 +40,14 @@ int pin_reader_error(const struct pin_reader *reader)
 {
 	uint32_t error = pin_load_acquire_u32(&reader->error);
 
+	PIN_DCHECK(error <= 0 - (uint32_t)PIN_READER_ENOUGH);
 	return error == 0 - (uint32_t)PIN_READER_ENOUGH ? 0 : -(int)error;
 }
 
 int pin_reader_gap_error(const struct pin_reader *reader)
 {
+	PIN_DCHECK(reader->first_gap.error <= 0);
+	PIN_DCHECK((reader->first_gap.error == 0) == (reader->first_gap.length_bytes == 0));
 	return reader->first_gap.error;
 }
 
@@ -56,6 +59,7 @@ bool pin_reader_file_changed(const struct pin_reader *reader)
 	if (reader->plan.is_unsized) {
 		return false;
 	}
+	PIN_DCHECK(reader->plan.size_bytes == file->size_bytes);
 	/* Files of /sys claim a page and hold less; they occupy no blocks. */
 	if (pin_load_acquire_u32(&reader->was_short) != 0 && file->allocated_bytes > 0) {
 		return true;
@@ -76,6 +80,7 @@ static void end_track(struct pin_reader *reader)
 	before = pin_fetch_sub_acq_rel_u32(&reader->tracks_left, 1); /* [READER-1] */
 	pin_lock_release(&reader->lock, host);
 	PIN_CHECK(before > 0);
+	PIN_DCHECK(before <= reader->track_count);
 	if (before == 1) {
 		reader->done(reader);
 	}
@@ -101,6 +106,8 @@ static bool is_crowded(const struct pin_reader *reader, const struct pin_worker 
 static void put_to_rest(struct pin_reader *reader, struct pin_track *track)
 {
 	PIN_DCHECK(track->reader == reader && track != reader->resting);
+	PIN_DCHECK(track->state == PIN_TRACK_IDLE && track->buffer.buffer.bytes == NULL);
+	PIN_DCHECK((size_t)(track - reader->tracks) < reader->track_count);
 	track->next_resting = reader->resting;
 	reader->resting = track;
 	pin_store_relaxed_u32(&reader->has_resting, 1);
@@ -113,6 +120,7 @@ static bool try_rest(struct pin_track *track)
 	struct pin_worker *worker = pin_worker_current();
 	bool may_rest;
 
+	PIN_DCHECK(!reader->is_in_order && track->state == PIN_TRACK_IDLE);
 	if (!is_crowded(reader, worker)) {
 		return false;
 	}
@@ -137,6 +145,7 @@ static void call_another(struct pin_reader *reader)
 	struct pin_worker *worker = pin_worker_current();
 	struct pin_track *track;
 
+	PIN_DCHECK(!reader->is_in_order);
 	if (worker->device_queue.lined_up > 0 || pin_load_relaxed_u32(&reader->has_resting) == 0 ||
 		pin_ring_has_completions(&worker->ring) || is_instant_enough(reader, worker, 1)) {
 		return;
@@ -164,9 +173,12 @@ static int continue_track(struct pinion_task *task)
 	struct pin_track *track = PIN_CONTAINER_OF(task, struct pin_track, request.task);
 	bool has_waited = track->state == PIN_TRACK_CLAIMED;
 
+	/* What is read is handed over before the track ends its turn. */
+	PIN_DCHECK(track->state != PIN_TRACK_READ);
 	if (track->state == PIN_TRACK_READING) {
 		pin_track_end_read(track);
 	} else if (has_waited) {
+		PIN_DCHECK(track->buffer.buffer.bytes != NULL); /* it came with the task */
 		track->state = PIN_TRACK_BUFFERED;
 	}
 	if (!track->reader->is_in_order) {
@@ -200,6 +212,7 @@ static bool move_on(struct pin_track *track)
 	struct pin_worker *worker = pin_worker_current();
 	struct pin_worker *target;
 
+	PIN_DCHECK(track->state == PIN_TRACK_IDLE && track->buffer.buffer.bytes == NULL);
 	if (!pin_reader_is_instant(track->reader) ||
 		(pin_list_is_empty(&worker->ready) && worker->ring.in_flight == 0)) {
 		return false;
@@ -210,6 +223,7 @@ static bool move_on(struct pin_track *track)
 
 static void run_parallel_track(struct pin_track *track)
 {
+	PIN_DCHECK(!track->reader->is_in_order && track->state != PIN_TRACK_READING);
 	if (track->state == PIN_TRACK_READ) {
 		pin_track_consume(track);
 	}
@@ -249,6 +263,8 @@ static bool is_far_ahead(const struct pin_reader *reader)
 {
 	uint64_t ahead_count = reader->claimed_count - reader->delivered_count;
 
+	PIN_DCHECK(reader->delivered_count <= reader->claimed_count);
+	PIN_DCHECK(ahead_count <= reader->track_count);
 	return ahead_count > 0 &&
 		(reader->plan.is_unsized ||
 			pin_worker_current()->device_queue.lined_up >= LINED_UP_MAX ||
@@ -260,10 +276,13 @@ static bool begin_in_order(struct pin_reader *reader)
 {
 	struct pin_track *track = &reader->tracks[reader->claimed_count % reader->track_count];
 
+	PIN_DCHECK(reader->is_in_order);
 	if (reader->is_waiting || track->state != PIN_TRACK_IDLE || is_far_ahead(reader) ||
 		!pin_track_claim(track)) {
 		return false;
 	}
+	/* So tracks are used in the order of their windows. */
+	PIN_DCHECK(track->claim.index == reader->claimed_count);
 	reader->claimed_count++;
 	if (track->state == PIN_TRACK_CLAIMED) {
 		if (!pin_track_get_buffer(track)) {
@@ -279,6 +298,7 @@ static int take_turn(struct pinion_task *task)
 {
 	struct pin_reader *reader = PIN_CONTAINER_OF(task, struct pin_reader, turn);
 
+	PIN_DCHECK(reader->has_turn_queued);
 	reader->has_turn_queued = false;
 	pump_in_order(reader);
 	return 0;
@@ -312,6 +332,7 @@ static void pump_in_order(struct pin_reader *reader)
 				pin_worker_spawn_bound(pin_worker_current(), &reader->turn);
 				return;
 			}
+			PIN_DCHECK(track->claim.index == reader->delivered_count);
 			handed_over_bytes += track->claim.end - track->claim.start;
 			pin_track_consume(track);
 			reader->delivered_count++;
@@ -331,6 +352,8 @@ void pin_reader_start(struct pin_reader *reader)
 	uint32_t first_count;
 	struct pin_worker *worker = pin_worker_current();
 
+	PIN_DCHECK(reader->track_count > 0);
+	PIN_DCHECK(reader->plan.cursor == 0 && !reader->plan.is_finished);
 	/* Small files are many: each leaves other tracks' memory alone. */
 	if (window_count < reader->track_count) {
 		reader->track_count = (uint32_t)window_count;
@@ -364,6 +387,7 @@ void pin_reader_start(struct pin_reader *reader)
 	}
 	first_count = worker->shared->worker_count * FIRST_TRACKS;
 	first_count = first_count < task_count ? first_count : task_count;
+	PIN_DCHECK(first_count > 0 && task_count <= reader->track_count);
 	reader->resting = NULL;
 	pin_store_relaxed_u32(&reader->has_resting, 0);
 	for (uint32_t i = task_count; i > first_count; i--) {

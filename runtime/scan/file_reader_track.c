@@ -38,6 +38,7 @@ bool pin_track_claim(struct pin_track *track)
 	const struct pin_host *host = pin_worker_current()->shared->host;
 	bool claimed;
 
+	PIN_DCHECK(track->state == PIN_TRACK_IDLE && track->buffer.buffer.bytes == NULL);
 	if (pin_load_acquire_u32(&reader->error) != 0) {
 		return false;
 	}
@@ -75,6 +76,8 @@ static bool is_medium_error(int64_t error)
 
 static void end_salvage(struct pin_track *track, int32_t result)
 {
+	PIN_DCHECK(track->salvage.gaps != NULL && track->state == PIN_TRACK_READING);
+	PIN_DCHECK(result <= (int64_t)track->claim.read_bytes);
 	track->result = result;
 	track->state = PIN_TRACK_READ;
 }
@@ -84,6 +87,7 @@ static void free_salvage(struct pin_track *track)
 	struct pin_salvage *salvage = &track->salvage;
 
 	if (salvage->gaps != NULL) {
+		PIN_DCHECK(salvage->gap_count <= salvage->gap_capacity);
 		pin_heap_release(pin_worker_current()->shared->host, salvage->gaps, PIN_HEAP_ALIGN,
 			salvage->gap_capacity, sizeof(*salvage->gaps));
 		*salvage = (struct pin_salvage){0};
@@ -99,6 +103,10 @@ static bool begin_salvage(struct pin_track *track)
 	uint64_t bytes = pin_round_up(claim->end, PIN_PAGE_BYTES) - offset;
 	size_t capacity = (size_t)(bytes / PIN_PAGE_BYTES / 2 + 1);
 
+	PIN_DCHECK(salvage->gaps == NULL && !claim->is_hole);
+	/* It still fits the buffer, which was acquired for whole pages. */
+	PIN_CHECK(bytes ==
+		pin_round_up(claim->read_offset + claim->read_bytes, PIN_PAGE_BYTES) - offset);
 	salvage->gaps = pin_heap_zeroed(pin_worker_current()->shared->host, PIN_HEAP_ALIGN,
 		capacity, sizeof(*salvage->gaps));
 	if (salvage->gaps == NULL) {
@@ -114,6 +122,9 @@ static bool begin_salvage(struct pin_track *track)
 
 static uint8_t *page_of(const struct pin_track *track)
 {
+	PIN_CHECK(track->salvage.offset >= track->claim.read_offset);
+	PIN_CHECK(track->salvage.offset - track->claim.read_offset <=
+		track->claim.read_bytes - PIN_PAGE_BYTES);
 	return track->buffer.buffer.bytes + (track->salvage.offset - track->claim.read_offset);
 }
 
@@ -123,6 +134,8 @@ static void add_gap(struct pin_track *track, int32_t error)
 	uint64_t end = salvage->offset + PIN_PAGE_BYTES;
 	struct pinion_gap gap = {.offset_bytes = salvage->offset, .error = error};
 
+	PIN_DCHECK(error < 0 && salvage->offset % PIN_PAGE_BYTES == 0);
+	PIN_DCHECK(salvage->offset < track->reader->plan.size_bytes);
 	end = end < track->reader->plan.size_bytes ? end : track->reader->plan.size_bytes;
 	gap.length_bytes = end - gap.offset_bytes;
 	memset(page_of(track), 0, PIN_PAGE_BYTES);
@@ -145,6 +158,7 @@ static void continue_salvage(struct pin_track *track, int64_t result)
 	struct pin_salvage *salvage = &track->salvage;
 	struct pin_window_claim *claim = &track->claim;
 
+	PIN_DCHECK(result <= PIN_PAGE_BYTES);
 	if (result < 0 && !is_medium_error(result)) {
 		end_salvage(track, (int32_t)result);
 		return;
@@ -173,6 +187,7 @@ static void note_gap(struct pin_reader *reader, const struct pin_window_claim *c
 	const struct pin_host *host = pin_worker_current()->shared->host;
 	struct pinion_gap *first = &reader->first_gap;
 
+	PIN_DCHECK(gap->error < 0 && gap->length_bytes > 0);
 	if (gap->offset_bytes + gap->length_bytes <= claim->start) {
 		return; /* the window before has it */
 	}
@@ -193,6 +208,8 @@ static void hand_over_gaps(struct pin_track *track, struct pinion_window *window
 		struct pinion_gap *gap = &salvage->gaps[i];
 		uint64_t gap_end = gap->offset_bytes + gap->length_bytes;
 
+		/* In the order of their offsets, and not adjacent. */
+		PIN_DCHECK(i == 0 || gap[-1].offset_bytes < gap->offset_bytes);
 		note_gap(track->reader, &track->claim, gap);
 		if (gap_end <= window->base_offset_bytes || gap->offset_bytes >= end) {
 			continue;
@@ -202,6 +219,7 @@ static void hand_over_gaps(struct pin_track *track, struct pinion_window *window
 		}
 		gap->length_bytes = (gap_end < end ? gap_end : end) - gap->offset_bytes;
 		salvage->gaps[window->gap_count++] = *gap;
+		PIN_DCHECK(window->gap_count <= i + 1);
 	}
 	window->gaps = window->gap_count > 0 ? salvage->gaps : NULL;
 }
@@ -215,6 +233,8 @@ static uint64_t find_end(struct pin_track *track)
 	struct pin_window_claim *claim = &track->claim;
 	uint64_t end = claim->read_offset + (uint64_t)track->result;
 
+	PIN_DCHECK(track->result >= 0);
+	PIN_DCHECK(claim->is_hole || (uint32_t)track->result <= claim->read_bytes);
 	if (claim->is_hole || end >= claim->end) {
 		return claim->end;
 	}
@@ -251,6 +271,8 @@ static void hand_over(struct pin_track *track)
 		window.prefix_bytes = claim->start - claim->base;
 		window.length_bytes += window.prefix_bytes;
 	}
+	PIN_DCHECK(window.prefix_bytes <= window.length_bytes);
+	PIN_DCHECK(window.bytes != NULL || window.prefix_bytes == 0);
 	hand_over_gaps(track, &window);
 	rc = track->reader->deliver(track->reader, &window);
 	if (rc < 0) {
@@ -271,6 +293,7 @@ static bool read_cached(struct pin_track *track)
 		.iov_base = track->buffer.buffer.bytes, .iov_len = track->claim.read_bytes};
 	ssize_t got;
 
+	PIN_DCHECK(track->claim.read_bytes > 0);
 	if (file->is_direct || file->cached_percent == 0) {
 		return false;
 	}
@@ -333,6 +356,7 @@ static void fill_deadline(struct pin_track *track)
 			request->deadline_ns = now_ns + PAUSE_NS;
 		}
 	}
+	PIN_DCHECK(request->deadline_ns > 0 && request->deadline_ns <= track->limit_ns);
 }
 
 /*
@@ -350,6 +374,7 @@ static bool has_progress(struct pin_track *track)
 	}
 	done_bytes = (uint32_t)pin_round_down(request->done_bytes, align_bytes);
 	track->done_bytes += done_bytes;
+	PIN_DCHECK(track->done_bytes < track->claim.read_bytes);
 	return done_bytes > 0;
 }
 
@@ -394,6 +419,7 @@ static void fill_request(struct pin_track *track)
 {
 	struct pinion_request *request = &track->request;
 
+	PIN_DCHECK(track->done_bytes < track->claim.read_bytes);
 	fill_deadline(track);
 	request->file = track->reader->file;
 	request->bytes = track->buffer.buffer.bytes + track->done_bytes;
@@ -415,6 +441,7 @@ static int start_read(struct pin_track *track)
 	int rc;
 
 	fill_request(track);
+	PIN_DCHECK(request->length_bytes > 0);
 	track->worker = NULL;
 	if (!tells_pace || track->salvage.gaps != NULL || track->is_pausing) {
 		return pin_worker_submit_one(worker, request);
@@ -437,6 +464,7 @@ static void note_end(struct pin_track *track)
 	uint32_t row = pin_load_relaxed_u32(&reader->instant_row); /* a guess */
 	uint32_t next;
 
+	PIN_DCHECK(row <= PIN_READER_INSTANT_ROW);
 	if (track->worker != worker) {
 		return;
 	}
@@ -452,6 +480,8 @@ void pin_track_end_read(struct pin_track *track)
 	int64_t result = track->request.result;
 
 	PIN_CHECK(track->state == PIN_TRACK_READING);
+	PIN_DCHECK(track->salvage.gaps != NULL ||
+		track->done_bytes + (result > 0 ? result : 0) <= track->claim.read_bytes);
 	note_end(track);
 	if (is_read_again(track, &result)) {
 		track->state = PIN_TRACK_BUFFERED;
@@ -475,6 +505,7 @@ void pin_track_read(struct pin_track *track)
 	int rc;
 
 	PIN_CHECK(track->state == PIN_TRACK_BUFFERED);
+	PIN_DCHECK(!track->claim.is_hole && track->buffer.buffer.bytes != NULL);
 	if (track->salvage.gaps == NULL && read_cached(track)) {
 		track->state = PIN_TRACK_READ;
 		return;
@@ -508,6 +539,8 @@ bool pin_track_get_buffer(struct pin_track *track)
 		(size_t)(pin_round_up(claim->read_offset + claim->read_bytes, PIN_PAGE_BYTES) -
 			pin_round_down(claim->read_offset, PIN_PAGE_BYTES));
 
+	PIN_DCHECK(track->state == PIN_TRACK_CLAIMED && track->buffer.buffer.bytes == NULL);
+	PIN_DCHECK(bytes >= claim->read_bytes && bytes % PIN_PAGE_BYTES == 0);
 	if (!pin_worker_buffer_await(pin_worker_current(), bytes, &track->buffer)) {
 		return false;
 	}
@@ -518,6 +551,7 @@ bool pin_track_get_buffer(struct pin_track *track)
 void pin_track_consume(struct pin_track *track)
 {
 	PIN_CHECK(track->state == PIN_TRACK_READ);
+	PIN_DCHECK(track->claim.is_hole == (track->buffer.buffer.bytes == NULL));
 	if (track->result < 0) {
 		pin_track_note_error(track->reader, track->result);
 	} else {

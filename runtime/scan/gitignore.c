@@ -48,6 +48,7 @@ static void line_trim_spaces(struct line *line)
 {
 	const char *end = line->start;
 
+	PIN_DCHECK(line->start <= line->end);
 	for (const char *at = line->start; at < line->end; at++) {
 		if (*at == '\\' && at + 1 < line->end) {
 			at++;
@@ -72,6 +73,7 @@ static bool has_wildcard(const char *start, const char *end)
 /* Sorts out a pattern without its `!` and last slash; may cut its start. */
 static enum rule_kind line_kind(struct line *line)
 {
+	PIN_DCHECK(line->start < line->end);
 	if (memchr(line->start, '/', (size_t)(line->end - line->start)) != NULL) {
 		line->start += *line->start == '/';
 		return has_wildcard(line->start, line->end) ? RULE_PATH_GLOB : RULE_PATH;
@@ -89,6 +91,8 @@ static enum rule_kind line_kind(struct line *line)
 /* False: no memory. */
 static bool rules_append(struct pin_ignore_rules *rules, const struct pin_ignore_rule *rule)
 {
+	PIN_DCHECK(rules->count <= rules->capacity);
+	PIN_DCHECK((size_t)rule->start + rule->bytes <= rules->text_capacity);
 	if (rules->count == rules->capacity) {
 		size_t capacity = rules->capacity == 0 ? ITEMS_FIRST : 2 * rules->capacity;
 		size_t bytes = rules->capacity * sizeof(*rules->items);
@@ -109,6 +113,7 @@ static int add_line(struct pin_ignore_rules *rules, struct line line)
 {
 	struct pin_ignore_rule rule = {.start = 0};
 
+	PIN_DCHECK(line.start >= rules->text && line.end < rules->text + rules->text_capacity);
 	if (line.end - line.start > PIN_IGNORE_LINE_BYTES_MAX) {
 		return -EFBIG;
 	}
@@ -128,6 +133,7 @@ static int add_line(struct pin_ignore_rules *rules, struct line line)
 		return 0;
 	}
 	rule.kind = (uint8_t)line_kind(&line);
+	PIN_CHECK(line.start - rules->text <= UINT32_MAX);
 	rule.start = (uint32_t)(line.start - rules->text);
 	rule.bytes = (uint16_t)(line.end - line.start);
 	/* A slash alone is about the directory itself, `*` about all names. */
@@ -139,9 +145,11 @@ static int add_line(struct pin_ignore_rules *rules, struct line line)
 
 static bool resize_text(struct pin_ignore_rules *rules, size_t capacity)
 {
-	char *resized = pin_heap_resize(
-		rules->host, rules->text, rules->text_capacity, rules->text_bytes, capacity);
+	char *resized;
 
+	PIN_CHECK(capacity >= rules->text_bytes && capacity > 0);
+	resized = pin_heap_resize(
+		rules->host, rules->text, rules->text_capacity, rules->text_bytes, capacity);
 	if (resized == NULL) {
 		return false;
 	}
@@ -152,6 +160,7 @@ static bool resize_text(struct pin_ignore_rules *rules, size_t capacity)
 
 char *pin_ignore_rules_reserve(struct pin_ignore_rules *rules, size_t bytes)
 {
+	PIN_DCHECK(bytes < UINT32_MAX - rules->text_bytes);
 	return resize_text(rules, rules->text_bytes + bytes + 1) ? rules->text + rules->text_bytes
 								 : NULL;
 }
@@ -164,6 +173,8 @@ int pin_ignore_rules_add(struct pin_ignore_rules *rules, size_t bytes)
 	const char *end = at + bytes;
 	int rc = memchr(at, '\0', bytes) != NULL ? -EILSEQ : 0;
 
+	/* What was reserved, and one byte more. */
+	PIN_CHECK(bytes < rules->text_capacity - rules->text_bytes);
 	if (bytes >= sizeof(mark) - 1 && memcmp(at, mark, sizeof(mark) - 1) == 0) {
 		at += sizeof(mark) - 1;
 	}
@@ -191,6 +202,8 @@ static bool rule_matches(
 	size_t name_bytes = path->name_bytes;
 	const char *name = path->bytes + path->path_bytes - name_bytes;
 
+	PIN_DCHECK(rule->kind <= RULE_PATH_GLOB);
+	PIN_DCHECK(rule->bytes > 0 || rule->kind == RULE_SUFFIX);
 	switch ((enum rule_kind)rule->kind) {
 	case RULE_NAME:
 		return rule->bytes == name_bytes && memcmp(pattern, name, name_bytes) == 0;
@@ -212,9 +225,11 @@ enum pin_ignore_verdict pin_ignore_rules_decide(
 	const struct pin_ignore_rules *rules, const struct pin_ignore_path *path)
 {
 	PIN_DCHECK(path->name_bytes > 0 && path->name_bytes <= path->path_bytes);
+	PIN_DCHECK(path->bytes[0] != '/' && path->bytes[path->path_bytes - 1] != '/');
 	for (size_t i = rules->count; i > 0; i--) {
 		const struct pin_ignore_rule *rule = &rules->items[i - 1];
 
+		PIN_DCHECK(rule->start + rule->bytes <= rules->text_bytes);
 		if ((path->is_directory || !rule->is_about_directories) &&
 			rule_matches(rules->text + rule->start, rule, path)) {
 			return rule->is_negated ? PIN_IGNORE_SHOWS : PIN_IGNORE_HIDES;
@@ -320,6 +335,8 @@ static bool set_take_class(struct set *set, const char *close, uint8_t byte)
 	const char *name = set->at + 2;
 	const char *ranges = class_ranges(name, (size_t)(close - name) - 1);
 
+	PIN_DCHECK(close > name && close < set->end);
+	PIN_DCHECK(ranges == NULL || strlen(ranges) % 2 == 0); /* each has two ends */
 	for (const char *range = ranges; range != NULL && *range != '\0'; range += 2) {
 		set->has_byte |= byte >= (uint8_t)range[0] && byte <= (uint8_t)range[1];
 	}
@@ -331,6 +348,7 @@ static bool set_take_class(struct set *set, const char *close, uint8_t byte)
 /* The current byte, or the escaped one. False: the pattern ends. */
 static bool set_take_byte(struct set *set, uint8_t *out_byte)
 {
+	PIN_DCHECK(set->at < set->end);
 	if (*set->at == '\\') {
 		set->at++;
 	}
@@ -380,6 +398,7 @@ static bool match_set(struct glob *glob, uint8_t byte)
 
 	set.at += is_negated;
 	first = set.at;
+	PIN_DCHECK(glob->pattern[glob->at_pattern] == '[' && first <= set.end);
 	while (set.at < set.end && (*set.at != ']' || set.at == first)) {
 		if (!set_take(&set, byte)) {
 			return false;
@@ -389,6 +408,7 @@ static bool match_set(struct glob *glob, uint8_t byte)
 		return false;
 	}
 	glob->at_pattern = (size_t)(set.at - glob->pattern) + 1;
+	PIN_DCHECK(glob->at_pattern <= glob->pattern_bytes);
 	return true;
 }
 
@@ -412,6 +432,7 @@ static bool skip_directory(struct glob *glob)
 	size_t from = glob->directories.path;
 	const char *slash = memchr(glob->path + from, '/', glob->path_bytes - from);
 
+	PIN_DCHECK(glob->directories.is_set && from <= glob->path_bytes);
 	if (slash == NULL) {
 		return false;
 	}
@@ -428,6 +449,7 @@ static bool skip_directory(struct glob *glob)
  */
 static bool may_cross(const struct glob *glob, size_t start)
 {
+	PIN_DCHECK(start < glob->pattern_bytes && glob->pattern[start] == '*');
 	if (start == 0 || glob->pattern[start - 1] == '/') {
 		return true;
 	}
@@ -454,6 +476,7 @@ static enum outcome match_stars(struct glob *glob)
 	while (end < glob->pattern_bytes && glob->pattern[end] == '*') {
 		end++;
 	}
+	PIN_DCHECK(end > start);
 	slash = slash_bytes(glob, end);
 	glob->at_pattern = end;
 	if (end - start < 2 || (slash == 0 && end < glob->pattern_bytes) ||
@@ -478,6 +501,7 @@ static bool match_byte(struct glob *glob)
 	const char *pattern = glob->pattern + glob->at_pattern;
 	size_t left = glob->pattern_bytes - glob->at_pattern;
 
+	PIN_DCHECK(left > 0 && glob->at_path < glob->path_bytes);
 	switch (*pattern) {
 	case '?':
 		if (byte == '/') {
@@ -516,6 +540,7 @@ static bool go_back(struct glob *glob)
 	struct retry *star = &glob->star;
 
 	if (star->is_set && star->path < glob->path_bytes && glob->path[star->path] != '/') {
+		PIN_DCHECK(star->pattern > 0 && glob->pattern[star->pattern - 1] == '*');
 		star->path++;
 		glob->at_path = star->path;
 		glob->at_pattern = star->pattern;
@@ -537,6 +562,7 @@ bool pin_glob_matches(
 	for (;;) {
 		bool is_at_end = glob.at_pattern == pattern_bytes;
 
+		PIN_DCHECK(glob.at_pattern <= pattern_bytes && glob.at_path <= path_bytes);
 		if (is_at_end && glob.at_path == path_bytes) {
 			return true;
 		}

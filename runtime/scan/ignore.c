@@ -50,6 +50,7 @@ static ssize_t read_text(int fd, char *text, size_t bytes_max)
 			return -errno;
 		}
 	}
+	PIN_DCHECK(length <= bytes_max);
 	return (ssize_t)length;
 }
 
@@ -62,6 +63,7 @@ static int read_open(struct pin_ignore *ignore, struct pin_ignore_rules *rules, 
 	char *text;
 	int rc;
 
+	PIN_CHECK(ignore->text_bytes <= PIN_IGNORE_BYTES_MAX);
 	if (fstat(fd, &status) != 0) {
 		return -errno;
 	}
@@ -91,6 +93,7 @@ static int read_open(struct pin_ignore *ignore, struct pin_ignore_rules *rules, 
 	rc = pin_ignore_rules_add(rules, (size_t)length);
 	if (rc == 0) {
 		ignore->text_bytes += (size_t)length;
+		PIN_DCHECK(ignore->text_bytes <= PIN_IGNORE_BYTES_MAX);
 	}
 	return rc;
 }
@@ -171,10 +174,15 @@ static void drop_levels(struct pin_ignore *ignore, size_t count)
 		ignore->text_bytes -= rules->text_bytes;
 		pin_ignore_rules_fini(rules);
 	}
+	PIN_DCHECK(ignore->count > 0 || ignore->text_bytes == 0);
 }
 
 static int push_level(struct pin_ignore *ignore, size_t names_start)
 {
+	/* Names in a directory start after those in the one above it. */
+	PIN_DCHECK(
+		ignore->count == 0 || names_start > ignore->levels[ignore->count - 1].names_start);
+	PIN_DCHECK(names_start <= ignore->path_capacity);
 	if (ignore->count == ignore->capacity) {
 		size_t capacity = ignore->capacity == 0 ? LEVELS_FIRST : 2 * ignore->capacity;
 		size_t bytes = ignore->capacity * sizeof(*ignore->levels);
@@ -187,6 +195,7 @@ static int push_level(struct pin_ignore *ignore, size_t names_start)
 		ignore->levels = grown;
 		ignore->capacity = capacity;
 	}
+	PIN_DCHECK(ignore->count < ignore->capacity);
 	ignore->levels[ignore->count++] = (struct pin_ignore_level){
 		.rules.host = ignore->host,
 		.names_start = names_start,
@@ -207,6 +216,8 @@ static int fill_level(struct pin_ignore *ignore, int directory_fd)
 	struct pin_ignore_level *level = &ignore->levels[ignore->count - 1];
 	struct stat status;
 
+	PIN_DCHECK(ignore->count > 0 && ignore->count <= ignore->capacity);
+	PIN_DCHECK(level->rules.text_bytes == 0 && level->rules.count == 0); /* read once */
 	level->is_top = is_repository(directory_fd, ".git", &status);
 	for (size_t i = 0; i < PIN_IGNORE_FILES; i++) {
 		bool is_wanted = i > 0 || (level->is_top && S_ISDIR(status.st_mode));
@@ -227,6 +238,7 @@ static int path_reserve(struct pin_ignore *ignore, size_t bytes)
 	size_t capacity = ignore->path_capacity == 0 ? PATH_MAX : ignore->path_capacity;
 	char *grown;
 
+	PIN_DCHECK(bytes <= SIZE_MAX / 2); /* so that doubling ends */
 	while (capacity < bytes) {
 		capacity *= 2;
 	}
@@ -248,6 +260,7 @@ static int path_reserve(struct pin_ignore *ignore, size_t bytes)
 /* Of the directory that this one is in; 1: that is "/". */
 static size_t parent_bytes(const char *path, size_t bytes)
 {
+	PIN_DCHECK(path[0] == '/' && bytes > 1);
 	while (bytes > 1 && path[bytes - 1] != '/') {
 		bytes--;
 	}
@@ -279,10 +292,12 @@ static int push_above(struct pin_ignore *ignore, size_t top_bytes)
 	size_t root_bytes = ignore->root_bytes;
 	int rc = 0;
 
+	PIN_DCHECK(ignore->count == 0 && top_bytes > 0 && top_bytes <= root_bytes);
 	for (size_t bytes = top_bytes; rc == 0 && bytes < root_bytes;) {
 		size_t start = bytes == 1 ? 1 : bytes + 1;
 		const char *slash = memchr(ignore->path + start, '/', root_bytes - start);
 
+		PIN_DCHECK(start < root_bytes && ignore->path[start] != '/');
 		rc = push_level(ignore, start);
 		ignore->above_count = ignore->count;
 		bytes = slash == NULL ? root_bytes : (size_t)(slash - ignore->path);
@@ -297,6 +312,7 @@ int pin_ignore_begin(
 	uid_t top_owner;
 	int rc;
 
+	PIN_DCHECK(ignore->count == 0 && ignore->levels == NULL && ignore->path == NULL);
 	ignore->host = host;
 	rc = path_reserve(ignore, PATH_MAX + sizeof("/.git"));
 	if (rc != 0) {
@@ -307,6 +323,7 @@ int pin_ignore_begin(
 		return 0;
 	}
 	ignore->root_bytes = strlen(ignore->path);
+	PIN_DCHECK(ignore->path[0] == '/' && ignore->root_bytes < PATH_MAX);
 	top_bytes = ignore->root_bytes;
 	while (!has_repository(ignore->path, top_bytes, &top_owner)) {
 		if (top_bytes == 1) {
@@ -329,6 +346,8 @@ int pin_ignore_enter_above(struct pin_ignore *ignore, size_t level, size_t *out_
 	int rc = 0;
 	int fd;
 
+	PIN_CHECK(level < ignore->above_count && ignore->above_count <= ignore->count);
+	PIN_DCHECK(bytes > 0 && bytes < ignore->root_bytes);
 	memset(ignore->errors, 0, sizeof(ignore->errors));
 	ignore->path[bytes] = '\0';
 	fd = open(ignore->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -363,6 +382,7 @@ int pin_ignore_enter(struct pin_ignore *ignore, int directory_fd, size_t depth, 
 	if (rc != 0) {
 		return rc;
 	}
+	PIN_CHECK(name_bytes <= NAME_BYTES_MAX);
 	memcpy(ignore->path + names_start, name, name_bytes);
 	names_start += name_bytes;
 	/* A root that is "/" brings its slash, and one unknown needs none. */
@@ -370,6 +390,7 @@ int pin_ignore_enter(struct pin_ignore *ignore, int directory_fd, size_t depth, 
 		ignore->path[names_start++] = '/';
 	}
 	rc = push_level(ignore, names_start);
+	PIN_DCHECK(rc != 0 || ignore->count == level + 1); /* invariant 1 */
 	return rc != 0 ? rc : fill_level(ignore, directory_fd);
 }
 
@@ -382,6 +403,7 @@ bool pin_ignore_hides(
 	if (strcmp(name, ".git") == 0) {
 		return true;
 	}
+	PIN_DCHECK(ignore->count > 0 && name[name_bytes] == '\0' && name_bytes > 0);
 	if (ignore->text_bytes == 0) {
 		return false;
 	}
@@ -392,6 +414,7 @@ bool pin_ignore_hides(
 		const struct pin_ignore_level *level = &ignore->levels[i - 1];
 		enum pin_ignore_verdict verdict;
 
+		PIN_DCHECK(level->names_start <= path_end - name_bytes);
 		path.bytes = ignore->path + level->names_start;
 		path.path_bytes = path_end - level->names_start;
 		verdict = pin_ignore_rules_decide(&level->rules, &path);

@@ -23,9 +23,19 @@
 
 /* ---- reporting ---- */
 
+/* Each file that was seen has one of these. */
+static uint64_t outcomes(const struct pinion_scan_stats *totals)
+{
+	return totals->done + totals->failed + totals->skipped + totals->cancelled +
+		totals->ignored;
+}
+
 void pin_scan_report(struct pinion_scan *scan, struct pinion_scan_stats *totals,
 	const struct pinion_scan_file *file, enum pinion_scan_outcome outcome, int error)
 {
+	PIN_DCHECK(file->path[file->path_bytes] == '\0');
+	PIN_DCHECK((outcome != PINION_SCAN_DONE && outcome != PINION_SCAN_IGNORED) || error == 0);
+	PIN_DCHECK(outcome != PINION_SCAN_CANCELLED || error == -ECANCELED);
 	totals->seen++;
 	switch (outcome) {
 	case PINION_SCAN_DONE:
@@ -44,6 +54,7 @@ void pin_scan_report(struct pinion_scan *scan, struct pinion_scan_stats *totals,
 		totals->ignored++;
 		break;
 	}
+	PIN_DCHECK(outcomes(totals) == totals->seen);
 	scan->ops.report(scan->arg, file, outcome, error);
 }
 
@@ -87,20 +98,25 @@ static void release_root(struct pinion_scan *scan, struct pin_scan_root *root)
 
 	PIN_CHECK(before > 0);
 	if (before == 1) {
+		PIN_DCHECK(root->options.directory_fd >= 0);
 		close(root->options.directory_fd);
 		pin_heap_release(scan->host, root, PIN_HEAP_ALIGN, 1, sizeof(*root));
 		/* [ROOT-1] Its descriptor is free now. */
-		pin_fetch_sub_acq_rel_u32(&scan->root_count, 1);
+		before = pin_fetch_sub_acq_rel_u32(&scan->root_count, 1);
+		PIN_CHECK(before > 0 && before <= scan->roots_max);
 	}
 }
 
 void pin_scan_put_slot(struct pinion_scan *scan, struct pin_slot *slot)
 {
+	PIN_DCHECK(slot->scan == scan && (size_t)(slot - scan->slots) < scan->slot_count);
+	PIN_DCHECK(slot->file.file.fd < 0);
 	if (slot->root != NULL && slot->root != &slot->own_root) {
 		release_root(scan, slot->root);
 	}
 	slot->root = NULL;
 	pin_lock_acquire(&scan->lock, scan->host);
+	PIN_DCHECK(slot != scan->free_list); /* put back once */
 	slot->next_free = scan->free_list;
 	scan->free_list = slot;
 	pin_lock_release(&scan->lock, scan->host);
@@ -113,8 +129,10 @@ void pin_scan_put_slot(struct pinion_scan *scan, struct pin_slot *slot)
 
 static void acquire_slots(struct pinion_scan *scan, uint64_t count)
 {
-	int rc = pinion_budget_acquire_wait(&scan->free_slots, &count, UINT64_MAX);
+	int rc;
 
+	PIN_DCHECK(count <= scan->slot_count); /* else it would wait for ever */
+	rc = pinion_budget_acquire_wait(&scan->free_slots, &count, UINT64_MAX);
 	PIN_CHECK(rc == 0);
 }
 
@@ -157,12 +175,14 @@ static struct pin_slot *take_slot(struct pinion_scan *scan)
 	PIN_CHECK(slot != NULL);
 	scan->free_list = slot->next_free;
 	pin_lock_release(&scan->lock, scan->host);
+	PIN_DCHECK(slot->scan == scan && slot->root == NULL);
 	return slot;
 }
 
 static bool set_path(
 	const struct pinion_scan *scan, struct pin_slot *slot, const char *path, size_t path_bytes)
 {
+	PIN_DCHECK(path[path_bytes] == '\0');
 	if (path_bytes + 1 > slot->path_capacity) {
 		size_t capacity = pin_round_up(path_bytes + 1, 256);
 		char *grown = pin_heap_allocate(scan->host, PIN_HEAP_ALIGN, capacity, 1);
@@ -175,6 +195,7 @@ static bool set_path(
 		slot->path = grown;
 		slot->path_capacity = capacity;
 	}
+	PIN_DCHECK(path_bytes < slot->path_capacity);
 	memcpy(slot->path, path, path_bytes + 1);
 	slot->file.path = slot->path;
 	slot->file.path_bytes = path_bytes;
@@ -207,6 +228,8 @@ static struct pin_slot *prepare(
 static void launch(struct pinion_scan *scan, struct pin_slot *slot, struct pin_scan_root *root,
 	bool is_examined)
 {
+	PIN_DCHECK(slot->root == NULL && slot->file.path == slot->path);
+	PIN_DCHECK(root == NULL || root->names_start <= slot->file.path_bytes);
 	slot->root = root;
 	slot->is_examined = is_examined;
 	slot->file.sequence = scan->next_sequence;
@@ -225,7 +248,9 @@ static int add(struct pinion_scan *scan, const char *path, size_t path_bytes,
 		return rc;
 	}
 	if (root != NULL) {
-		pin_fetch_add_acq_rel_u32(&root->users, 1);
+		uint32_t before = pin_fetch_add_acq_rel_u32(&root->users, 1);
+
+		PIN_DCHECK(before > 0); /* the walk's own */
 	}
 	launch(scan, slot, root, is_examined);
 	return 0;
@@ -278,6 +303,7 @@ static void await_root(struct pinion_scan *scan)
 	if (pin_load_acquire_u32(&scan->root_count) < scan->roots_max) { /* [ROOT-1] */
 		return;
 	}
+	PIN_DCHECK(scan->roots_max > 0);
 	await_all_slots(scan);
 	scan->stock = scan->slot_count;
 	PIN_CHECK(pin_load_acquire_u32(&scan->root_count) == 0);
@@ -292,6 +318,9 @@ static int keep_root(struct tree *tree, const struct pinion_walk_entry *entry)
 	if (entry->root_fd < 0 || tree->root != NULL) {
 		return 0;
 	}
+	/* Below the root there is a name, and it ends where the path does. */
+	PIN_DCHECK(entry->beneath > entry->path && *entry->beneath != '\0');
+	PIN_DCHECK(entry->beneath < entry->path + entry->path_bytes);
 	await_root(tree->scan);
 	root = pin_heap_zeroed(host, PIN_HEAP_ALIGN, 1, sizeof(*root));
 	if (root == NULL) {
@@ -318,6 +347,7 @@ static int visit(void *arg, const struct pinion_walk_entry *entry)
 	struct pinion_scan *scan = tree->scan;
 	int rc;
 
+	PIN_DCHECK(entry->error <= 0 && entry->path[entry->path_bytes] == '\0');
 	switch (entry->kind) {
 	case PINION_WALK_FILE:
 		rc = keep_root(tree, entry);
@@ -380,6 +410,7 @@ static int end_requests(struct pinion_task *task)
 	struct pin_scan_worker *part = PIN_CONTAINER_OF(task, struct pin_scan_worker, canceller);
 	struct pinion_scan *scan = part->scan;
 
+	PIN_DCHECK(part == &scan->workers[pin_worker_current()->index]);
 	pin_requests_abandon_among(
 		pin_worker_current(), scan->slots, scan->slot_count * sizeof(*scan->slots));
 	/* The last touch. */
@@ -429,6 +460,7 @@ static void await_cancellers(struct pinion_scan *scan)
 
 static void add_totals(struct pinion_scan_stats *sum, const struct pinion_scan_stats *part)
 {
+	PIN_DCHECK(outcomes(part) == part->seen && part->hole_bytes <= part->read_bytes);
 	sum->seen += part->seen;
 	sum->done += part->done;
 	sum->failed += part->failed;
@@ -454,7 +486,7 @@ int pinion_scan_finish(struct pinion_scan *scan, struct pinion_scan_stats *out_s
 		add_totals(&sum, &scan->workers[i].totals);
 	}
 	pinion_budget_release(&scan->free_slots, &slot_count);
-	PIN_CHECK(sum.seen == sum.done + sum.failed + sum.skipped + sum.cancelled + sum.ignored);
+	PIN_CHECK(sum.seen == outcomes(&sum));
 	if (out_stats != NULL) {
 		pin_sized_give(out_stats, size, &sum, sizeof(sum));
 	}

@@ -55,6 +55,7 @@ static uint32_t descriptors_left(uint32_t wanted)
 	uint64_t used = SPARE_DESCRIPTORS;
 	DIR *folder = opendir("/proc/self/fd");
 
+	PIN_DCHECK(wanted >= 2);
 	if (folder != NULL) {
 		while (readdir(folder) != NULL) {
 			used++;
@@ -78,11 +79,13 @@ static void divide_descriptors(uint32_t *files, uint32_t *out_roots)
 	uint32_t left = descriptors_left(2 * *files);
 	uint32_t roots = left / ROOTS_PART;
 
+	PIN_DCHECK(*files > 0 && left >= 2);
 	roots = roots > 0 ? roots : 1;
 	if (*files > left - roots) {
 		*files = left - roots;
 	}
 	*out_roots = left - *files;
+	PIN_DCHECK(*files > 0 && *out_roots >= roots);
 }
 
 static bool complete_config(struct pinion_scan_config *config, uint32_t worker_count,
@@ -108,6 +111,7 @@ static bool complete_config(struct pinion_scan_config *config, uint32_t worker_c
 	}
 	divide_descriptors(&config->files_in_flight, out_roots_max);
 	config->file_user_bytes = (uint32_t)pin_round_up(config->file_user_bytes, USER_ALIGN);
+	PIN_DCHECK(config->file_user_bytes <= USER_BYTES_MAX);
 	return config->window_bytes + overlap <= buffer_bytes;
 }
 
@@ -115,10 +119,13 @@ static void init_slots(struct pinion_scan *scan)
 {
 	uint32_t track_count = scan->config.windows_in_flight;
 
+	PIN_DCHECK(scan->free_list == NULL && track_count > 0);
+	PIN_DCHECK(scan->config.file_user_bytes % USER_ALIGN == 0);
 	for (uint32_t i = scan->slot_count; i > 0; i--) {
 		struct pin_slot *slot = &scan->slots[i - 1];
 
 		slot->scan = scan;
+		slot->file.file.fd = -1;
 		slot->reader.tracks = &scan->tracks[(size_t)(i - 1) * track_count];
 		if (scan->user_memory != NULL) {
 			slot->user =
@@ -127,6 +134,7 @@ static void init_slots(struct pinion_scan *scan)
 		slot->next_free = scan->free_list;
 		scan->free_list = slot;
 	}
+	PIN_DCHECK(scan->free_list == scan->slots);
 }
 
 static void *allocate(const struct pin_host *host, size_t count, size_t size)
@@ -198,11 +206,13 @@ int pinion_scan_create(struct pinion_runtime *runtime, const struct pinion_scan_
 	scan->ops = *ops;
 	scan->arg = arg;
 	scan->cached_window_bytes = complete.window_bytes;
+	PIN_DCHECK(complete.window_bytes > 0 && complete.window_bytes % PIN_PAGE_BYTES == 0);
 	if (config->window_bytes == 0 && complete.window_bytes > CACHED_WINDOW_BYTES) {
 		scan->cached_window_bytes = CACHED_WINDOW_BYTES;
 	}
 	scan->slot_count = complete.files_in_flight;
 	scan->roots_max = roots_max;
+	PIN_CHECK(scan->slot_count > 0 && scan->roots_max > 0);
 	scan->slots = allocate(scan->host, scan->slot_count, sizeof(*scan->slots));
 	/* Megabytes, of which small files use little: touched when needed. */
 	scan->tracks = pin_heap_zeroed(

@@ -25,13 +25,17 @@ enum {
 
 static struct pin_scan_worker *own_part(const struct pinion_scan *scan)
 {
-	return &scan->workers[pin_worker_current()->index];
+	uint32_t index = pin_worker_current()->index;
+
+	PIN_DCHECK(index < pinion_runtime_worker_count(scan->runtime));
+	return &scan->workers[index];
 }
 
 /* ---- the end of a file ---- */
 
 static enum pinion_scan_outcome outcome_of(int error)
 {
+	PIN_DCHECK(error <= 0);
 	if (error == 0) {
 		return PINION_SCAN_DONE;
 	}
@@ -46,7 +50,9 @@ static void report(struct pin_slot *slot, enum pinion_scan_outcome outcome, int 
 
 	if (slot->starter != NULL) {
 		/* Less by one. Relaxed: a guess to others. */
-		pin_fetch_add_relaxed_u32(&slot->starter->file_count, UINT32_MAX);
+		uint32_t before = pin_fetch_add_relaxed_u32(&slot->starter->file_count, UINT32_MAX);
+
+		PIN_DCHECK(before > 0);
 	}
 	PIN_DCHECK(outcome != PINION_SCAN_DONE || error == 0);
 	PIN_DCHECK(outcome == PINION_SCAN_DONE || error < 0);
@@ -59,6 +65,7 @@ static void report(struct pin_slot *slot, enum pinion_scan_outcome outcome, int 
 /* A file whose windows never began. */
 static void fail(struct pin_slot *slot, int error)
 {
+	PIN_DCHECK(error < 0);
 	report(slot, outcome_of(error), error);
 }
 
@@ -68,6 +75,7 @@ static void finish(struct pin_reader *reader)
 	struct pinion_scan *scan = slot->scan;
 	int error = pin_reader_error(reader);
 
+	PIN_DCHECK(reader == &slot->reader && slot->file.file.fd >= 0);
 	if (error == 0 && pin_reader_file_changed(reader)) {
 		error = -ESTALE;
 	}
@@ -99,6 +107,8 @@ static uint64_t unread_bytes(const struct pinion_window *window)
 		const struct pinion_gap *gap = &window->gaps[i];
 		uint64_t end = gap->offset_bytes + gap->length_bytes;
 
+		PIN_DCHECK(gap->error < 0 && gap->length_bytes > 0);
+		PIN_DCHECK(gap->offset_bytes >= window->base_offset_bytes);
 		if (end > start) {
 			unread += end - (gap->offset_bytes > start ? gap->offset_bytes : start);
 		}
@@ -131,6 +141,7 @@ static uint64_t deadline_from_now(const struct pinion_scan *scan)
 {
 	uint64_t timeout_ns = scan->config.file_timeout_ns;
 
+	PIN_DCHECK(timeout_ns <= UINT64_MAX / 2); /* so that the sum does not wrap */
 	return timeout_ns == 0 ? 0 : scan->host->now_ns() + timeout_ns;
 }
 
@@ -142,6 +153,7 @@ static uint32_t read_align_bytes(const struct pin_slot *slot)
 {
 	const struct pinion_file *file = &slot->file.file;
 
+	PIN_DCHECK(pin_is_power_of_two(file->offset_align_bytes));
 	if (file->is_direct && slot->scan->config.report_gaps != 0) {
 		return PIN_PAGE_BYTES;
 	}
@@ -157,6 +169,7 @@ static void start_reader(struct pin_slot *slot)
 	struct pinion_file *file = &slot->file.file;
 	struct pin_reader *reader = &slot->reader;
 
+	PIN_DCHECK(file->fd >= 0 && reader->tracks != NULL);
 	reader->file = file;
 	reader->is_in_order = config->order == PINION_SCAN_IN_ORDER;
 	reader->reports_gaps = config->report_gaps != 0;
@@ -185,6 +198,7 @@ static void begin(struct pin_slot *slot, int fd)
 	struct pinion_scan *scan = slot->scan;
 	int rc;
 
+	PIN_DCHECK(slot->file.file.fd < 0 && slot->reader.tracks != NULL);
 	if (fd < 0) {
 		fail(slot, fd);
 		return;
@@ -215,6 +229,7 @@ static void begin(struct pin_slot *slot, int fd)
 /* The part of the path that is to be opened. */
 static const char *path_to_open(const struct pin_slot *slot)
 {
+	PIN_DCHECK(slot->root == NULL || slot->root->names_start <= slot->file.path_bytes);
 	return slot->root == NULL ? slot->path : slot->path + slot->root->names_start;
 }
 
@@ -258,6 +273,7 @@ static int opened(struct pinion_task *task)
 
 	int fd = (int)slot->open.result;
 
+	PIN_DCHECK(slot->open.result <= INT_MAX && slot->file.file.fd < 0);
 	if (fd < 0 && slot->root != NULL) {
 		/* Perhaps refused for want of openat2: there is another way. */
 		fd = fd == -ENOSYS || fd == -EPERM ? open_here(slot) : pin_beneath_error(fd);
@@ -318,6 +334,7 @@ static int start(struct pinion_task *task)
 		return 0;
 	}
 	if (slot->scan->config.order == PINION_SCAN_IN_ORDER) {
+		PIN_DCHECK(slot->starter == NULL); /* it counts among one worker's files */
 		slot->starter = own_part(slot->scan);
 		pin_fetch_add_relaxed_u32(&slot->starter->file_count, 1);
 	}
@@ -362,6 +379,7 @@ void pin_slot_start(struct pin_slot *slot)
 {
 	struct pinion_scan *scan = slot->scan;
 
+	PIN_DCHECK(slot->file.path == slot->path && slot->path[slot->file.path_bytes] == '\0');
 	slot->file.user = NULL;
 	slot->file.mode = 0;
 	slot->file.file = (struct pinion_file){.fd = -1};

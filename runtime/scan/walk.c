@@ -99,6 +99,7 @@ static PIN_APART int path_grow(struct walk *walk, size_t bytes)
 	size_t capacity = walk->path_capacity == 0 ? 512 : walk->path_capacity;
 	char *path;
 
+	PIN_DCHECK(bytes > walk->path_capacity && bytes <= SIZE_MAX / 2);
 	while (capacity < bytes) {
 		capacity *= 2;
 	}
@@ -132,6 +133,7 @@ static PIN_INLINE int path_set(
 	}
 	memcpy(walk->path + end, name, name_bytes);
 	walk->path_bytes = end + name_bytes;
+	PIN_DCHECK(walk->path_bytes < walk->path_capacity);
 	walk->path[walk->path_bytes] = '\0';
 	return 0;
 }
@@ -157,6 +159,9 @@ static int report(struct walk *walk, enum pinion_walk_kind kind, int error, uint
 		.beneath = is_below ? walk->path + walk->names_start : NULL,
 	};
 
+	PIN_DCHECK(walk->path[walk->path_bytes] == '\0');
+	PIN_DCHECK(!is_below || walk->names_start < walk->path_bytes);
+	PIN_DCHECK(kind == PINION_WALK_ERROR ? error < 0 : error == 0 || error == -ELOOP);
 	return walk->visit(walk->arg, &entry);
 }
 
@@ -165,6 +170,7 @@ static int report_mode(struct walk *walk, mode_t mode)
 	if (S_ISREG(mode)) {
 		return report(walk, PINION_WALK_FILE, 0, 0);
 	}
+	PIN_DCHECK(!S_ISDIR(mode) && !S_ISLNK(mode));
 	return report(walk, PINION_WALK_SPECIAL, 0, (uint32_t)(mode & S_IFMT));
 }
 
@@ -175,9 +181,11 @@ static int report_mode(struct walk *walk, mode_t mode)
 static int report_symlink(struct walk *walk, int directory_fd, const char *name)
 {
 	const char *beneath = walk->path + walk->names_start;
-	bool is_loop = strlen(beneath) < PATH_MAX ? pin_beneath_loops(walk->root_fd, beneath)
-						  : pin_beneath_loops(directory_fd, name);
+	bool is_loop;
 
+	PIN_DCHECK(walk->root_fd >= 0 && walk->names_start < walk->path_bytes);
+	is_loop = strlen(beneath) < PATH_MAX ? pin_beneath_loops(walk->root_fd, beneath)
+					     : pin_beneath_loops(directory_fd, name);
 	return report(walk, PINION_WALK_SYMLINK, is_loop ? -ELOOP : 0, 0);
 }
 
@@ -188,6 +196,8 @@ static int pending_create(const struct walk *walk, const char *name, size_t name
 		pin_heap_allocate(walk->host, PIN_HEAP_ALIGN, sizeof(*pending) + name_bytes, 1);
 
 	PIN_CHECK(parent_bytes <= walk->path_bytes);
+	PIN_DCHECK(*out_pending == NULL); /* the end of a list */
+	PIN_DCHECK(depth == 0 || (name_bytes > 0 && memchr(name, '/', name_bytes) == NULL));
 	if (pending == NULL) {
 		return -ENOMEM;
 	}
@@ -247,6 +257,7 @@ static bool list_ignored(struct walk *walk, const struct listing *listing, const
 	size_t name_bytes, mode_t mode, int *out_rc)
 {
 	*out_rc = 0;
+	PIN_DCHECK(walk->ignore.count == walk->ignore.above_count + listing->depth + 1);
 	/* Visited as an error when the directory was entered. */
 	if (pin_ignore_has_failed(&walk->ignore, name)) {
 		return true;
@@ -269,6 +280,7 @@ static int list_one(struct walk *walk, struct listing *listing, const struct lis
 	int error = examine(listing->fd, entry, &mode);
 	int rc;
 
+	PIN_DCHECK(walk->path_bytes == listing->path_bytes);
 	if (walk->has_ignores && error == 0 &&
 		list_ignored(walk, listing, entry->name, name_bytes, mode, &rc)) {
 		return rc;
@@ -314,6 +326,7 @@ static int list_all(struct walk *walk, struct listing *listing)
 		if (bytes < 0) {
 			return report(walk, PINION_WALK_ERROR, -errno, 0);
 		}
+		PIN_DCHECK(bytes <= (long)LIST_BYTES);
 		for (long position = 0; position < bytes;) {
 			const struct list_entry *entry = (const void *)(walk->list + position);
 			int rc = is_dot(entry->name) ? 0 : list_one(walk, listing, entry);
@@ -322,6 +335,7 @@ static int list_all(struct walk *walk, struct listing *listing)
 				return rc;
 			}
 			PIN_CHECK(entry->record_bytes > 0);
+			PIN_CHECK(entry->record_bytes <= bytes - position);
 			position += entry->record_bytes;
 		}
 	}
@@ -356,6 +370,8 @@ static int ancestors_enter(struct walk *walk, int fd, size_t depth)
 		walk->ancestors = ancestors;
 		walk->ancestor_capacity = capacity;
 	}
+	/* Invariant 3: a directory's parent was entered before it. */
+	PIN_CHECK(depth < walk->ancestor_capacity);
 	walk->ancestors[depth] = (struct identity){
 		.device = status.st_dev,
 		.inode = status.st_ino,
@@ -383,6 +399,7 @@ static int report_ignore_files(struct walk *walk)
 			path_cut(walk, path_bytes);
 		}
 	}
+	PIN_DCHECK(rc != 0 || walk->path_bytes == path_bytes);
 	return rc;
 }
 
@@ -450,6 +467,7 @@ static int enter(struct walk *walk, const struct pending *pending)
 	};
 	int rc;
 
+	PIN_DCHECK((depth == 0) == (walk->root_fd < 0));
 	listing.tail = &listing.first;
 	listing.fd = open_directory(walk, depth);
 	if (listing.fd < 0) {
@@ -466,6 +484,7 @@ static int enter(struct walk *walk, const struct pending *pending)
 	}
 	if (rc == 0) {
 		rc = list_all(walk, &listing);
+		PIN_DCHECK(*listing.tail == NULL && listing.path_bytes <= walk->path_bytes);
 		*listing.tail = walk->top;
 		walk->top = listing.first;
 	}
@@ -503,6 +522,7 @@ static int start(struct walk *walk, const char *root)
 	if (!S_ISDIR(status.st_mode)) {
 		return report_mode(walk, status.st_mode);
 	}
+	PIN_DCHECK(walk->top == NULL && walk->root_fd < 0);
 	if (walk->has_ignores) {
 		rc = read_above(walk, root, status.st_uid);
 		if (rc != 0) {

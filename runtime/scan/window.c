@@ -16,6 +16,7 @@ static uint64_t hole_end(const struct pin_window_plan *plan, uint64_t from, uint
 {
 	off_t found = lseek(plan->fd, (off_t)from, SEEK_DATA);
 	uint64_t data;
+	PIN_DCHECK(from <= start && start < plan->size_bytes);
 
 	if (found < 0) {
 		return errno == ENXIO ? plan->size_bytes : start;
@@ -43,6 +44,9 @@ static bool claim_hole(struct pin_window_plan *plan, struct pin_window_claim *cl
 	if (end == claim->start) {
 		return false;
 	}
+	PIN_DCHECK(end > claim->start && end <= plan->size_bytes);
+	/* Invariant 2, of the window after the hole. */
+	PIN_DCHECK(end % PIN_PAGE_BYTES == 0 || end == plan->size_bytes);
 	claim->is_hole = true;
 	claim->base = claim->start;
 	claim->end = end;
@@ -53,6 +57,8 @@ static void claim_data(const struct pin_window_plan *plan, struct pin_window_cla
 {
 	uint64_t prefix = plan->overlap_bytes < claim->start ? plan->overlap_bytes : claim->start;
 	uint64_t read_end;
+	PIN_DCHECK(plan->window_bytes > 0 && plan->window_bytes % PIN_PAGE_BYTES == 0);
+	PIN_DCHECK(pin_is_power_of_two(plan->align_bytes) && plan->align_bytes <= PIN_PAGE_BYTES);
 
 	claim->end = claim->start + plan->window_bytes;
 	if (!plan->is_unsized && claim->end > plan->size_bytes) {
@@ -61,6 +67,8 @@ static void claim_data(const struct pin_window_plan *plan, struct pin_window_cla
 	claim->base = claim->start - prefix;
 	claim->read_offset = pin_round_down(claim->base, plan->align_bytes);
 	read_end = pin_round_up(claim->end, plan->align_bytes);
+	PIN_DCHECK(claim->read_offset <= claim->base && claim->base <= claim->start);
+	PIN_DCHECK(claim->start < claim->end && claim->end <= read_end);
 	PIN_CHECK(read_end - claim->read_offset <= pin_window_buffer_bytes(plan)); /* invariant 3 */
 	claim->read_bytes = (uint32_t)(read_end - claim->read_offset);
 }
@@ -73,6 +81,7 @@ bool pin_window_next(struct pin_window_plan *plan, struct pin_window_claim *out_
 		return false;
 	}
 	PIN_CHECK(claim.start % PIN_PAGE_BYTES == 0); /* invariant 2 */
+	PIN_DCHECK(!plan->find_holes || !plan->is_unsized);
 	if (!plan->find_holes || !claim_hole(plan, &claim)) {
 		claim_data(plan, &claim);
 	}
@@ -86,6 +95,7 @@ bool pin_window_next(struct pin_window_plan *plan, struct pin_window_claim *out_
 void pin_window_advance(struct pin_window_plan *plan, struct pin_window_claim *claim, uint64_t end)
 {
 	PIN_CHECK(plan->is_unsized && end <= claim->end);
+	PIN_DCHECK(claim->end == plan->cursor && !plan->is_finished); /* one claim at a time */
 	if (end < claim->start) {
 		end = claim->start;
 	}
@@ -98,9 +108,13 @@ void pin_window_advance(struct pin_window_plan *plan, struct pin_window_claim *c
 
 uint64_t pin_window_buffer_bytes(const struct pin_window_plan *plan)
 {
+	uint64_t overlap_bytes = pin_round_up(plan->overlap_bytes, PIN_PAGE_BYTES);
+
+	/* A claim has 32 bits for the bytes of its read. */
+	PIN_DCHECK(overlap_bytes + plan->window_bytes <= UINT32_MAX);
 	/* A file that is one window has no prefix anywhere. */
 	if (!plan->is_unsized && plan->size_bytes <= plan->window_bytes) {
 		return pin_round_up(plan->size_bytes, PIN_PAGE_BYTES);
 	}
-	return pin_round_up(plan->overlap_bytes, PIN_PAGE_BYTES) + plan->window_bytes;
+	return overlap_bytes + plan->window_bytes;
 }
