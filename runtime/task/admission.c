@@ -14,6 +14,7 @@
 
 static struct pin_admission *admission_of(struct pin_admission_lane *lane)
 {
+	PIN_DCHECK(lane->index < PINION_LANES);
 	return PIN_CONTAINER_OF(lane - lane->index, struct pin_admission, lanes);
 }
 
@@ -24,6 +25,8 @@ void pin_admission_enlist(struct pin_admission *self, struct pin_job_entry *entr
 	struct pin_admission_lane *lane = &self->lanes[entry->lane];
 
 	PIN_DCHECK(entry->state != PIN_JOB_LISTED);
+	PIN_DCHECK(entry->admission == self);
+	PIN_DCHECK(lane->newest == NULL || lane->newest->newer == NULL);
 	PIN_DCHECK((lane->listed_count == 0) == (lane->newest == NULL));
 	entry->state = PIN_JOB_LISTED;
 	entry->newer = NULL;
@@ -41,6 +44,9 @@ void pin_admission_delist(
 	struct pin_admission_lane *lane = &self->lanes[entry->lane];
 
 	PIN_CHECK(entry->state == PIN_JOB_LISTED && lane->listed_count > 0);
+	PIN_DCHECK(state != PIN_JOB_LISTED && entry->admission == self);
+	PIN_DCHECK(entry->older == NULL || entry->older->newer == entry);
+	PIN_DCHECK(entry->newer == NULL ? lane->newest == entry : entry->newer->older == entry);
 	entry->state = state;
 	if (entry->older != NULL) {
 		entry->older->newer = entry->newer;
@@ -67,6 +73,7 @@ static bool evict(struct pin_admission *self, uint32_t above_lane, uint64_t amou
 	uint32_t listed = 0;
 	uint64_t given = 0;
 
+	PIN_DCHECK(wanted > 0 && pin_permits_total(word) + wanted > max_total);
 	needed = needed < wanted ? needed : wanted;
 	for (uint32_t i = above_lane + 1; i < PINION_LANES; i++) {
 		listed += self->lanes[i].listed_count;
@@ -84,6 +91,8 @@ static bool evict(struct pin_admission *self, uint32_t above_lane, uint64_t amou
 			pin_fetch_add_relaxed_u64(&self->evicted[i], 1);
 		}
 	}
+	PIN_CHECK(needed == 0 && pin_permits_total(given) <= wanted);
+	PIN_DCHECK(self->evicted_queued <= max_total);
 	pin_permits_exchange(&self->places, given, amount);
 	return true;
 }
@@ -95,6 +104,7 @@ static bool is_held_back(const struct pin_admission *self, uint32_t lane)
 {
 	uint64_t word = pin_permits_word(&self->places);
 
+	PIN_DCHECK(lane < PINION_LANES);
 	for (uint32_t i = 0; i < lane; i++) {
 		const struct pin_waiter *oldest = self->lanes[i].waiters.oldest;
 
@@ -120,6 +130,7 @@ static bool take(void *arg, uint64_t demand, struct pin_waiters_value *out_value
 	uint64_t word = pin_permits_word(&self->places);
 	bool is_closed = pin_permits_is_closed(&self->places);
 
+	PIN_DCHECK(pin_permits_total(demand) > 0);
 	if (!is_closed && wants_too_many(self, demand)) {
 		answer = PIN_PERMITS_TOO_MANY;
 	} else if (is_closed || !is_held_back(self, lane->index)) {
@@ -140,6 +151,7 @@ static bool end_too_many(void *arg, uint64_t demand, struct pin_waiters_value *o
 {
 	struct pin_admission *self = admission_of(arg);
 
+	PIN_DCHECK(pin_permits_total(demand) > 0);
 	if (!wants_too_many(self, demand)) {
 		return false;
 	}
@@ -183,6 +195,7 @@ static void serve_unlock(struct pin_admission *self, struct pin_waiters_served *
 		pin_permits_unwatch(&self->places);
 	}
 	if (pin_permits_is_closed(&self->places)) {
+		PIN_DCHECK(!has_waiters); /* the close has answered them */
 		pin_waiters_pop_served(&self->drained, served);
 	}
 	pin_admission_unlock(self);
@@ -198,6 +211,7 @@ void pin_admission_serve_unlock(struct pin_admission *self)
 
 void pin_admission_leave(struct pin_admission *self, uint64_t amount)
 {
+	PIN_DCHECK(pin_permits_total(amount) > 0);
 	if (!pin_permits_give(&self->places, amount)) {
 		pin_admission_lock(self);
 		pin_permits_give_locked(&self->places, amount);
@@ -243,11 +257,13 @@ static void complete_limits(
 		limits->max_tasks_total = tuning->max_tasks_total;
 	}
 	for (uint32_t i = 0; i < PINION_LANES; i++) {
+		PIN_DCHECK(limits->max_tasks[i] > 0);
 		sum += limits->max_tasks[i];
 	}
 	if (limits->max_tasks_total == 0) {
 		limits->max_tasks_total = sum;
 	}
+	PIN_DCHECK(limits->max_tasks_total > 0);
 }
 
 int pinion_admission_init(struct pinion_admission *admission, struct pinion_runtime *runtime,
@@ -277,6 +293,7 @@ int pinion_admission_init(struct pinion_admission *admission, struct pinion_runt
 	}
 	pin_waiters_init(&self->drained, &pin_host_linux, take_end, self, PIN_WAITERS_LOCKED);
 	pin_waiters_share_lock(&self->drained, &self->lanes[0].waiters);
+	PIN_DCHECK(self->lanes[PINION_LANES - 1].waiters.lock == self->drained.lock);
 	pin_permits_init(&self->places, chosen.max_tasks, chosen.max_tasks_total);
 	return 0;
 }

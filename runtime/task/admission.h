@@ -39,6 +39,7 @@
 
 #include "runtime/base/atomic.h"
 #include "runtime/base/base.h"
+#include "runtime/base/check.h"
 #include "runtime/worker/state.h"
 #include "runtime/worker/wait.h"
 
@@ -108,6 +109,7 @@ void pin_permits_init(struct pin_permits *places, const uint32_t *max, uint32_t 
 
 static inline uint32_t pin_permits_max(const struct pin_permits *places, uint32_t lane)
 {
+	PIN_DCHECK(lane < PIN_PERMITS_LANES);
 	return pin_load_relaxed_u32(&places->max[lane]);
 }
 
@@ -119,12 +121,14 @@ static inline uint32_t pin_permits_max_total(const struct pin_permits *places)
 /* A number of places in a lane, as the amount of the functions below. */
 static inline uint64_t pin_permits_amount(uint32_t lane, uint32_t count)
 {
+	PIN_DCHECK(lane < PIN_PERMITS_LANES && count <= PIN_PERMITS_MAX);
 	return (uint64_t)count << (PIN_PERMITS_FLAG_BITS + lane * PIN_PERMITS_LANE_BITS);
 }
 
 /* Of an amount, or of the word. */
 static inline uint32_t pin_permits_count(uint64_t word, uint32_t lane)
 {
+	PIN_DCHECK(lane < PIN_PERMITS_LANES);
 	return (uint32_t)(word >> (PIN_PERMITS_FLAG_BITS + lane * PIN_PERMITS_LANE_BITS)) &
 		PIN_PERMITS_MAX;
 }
@@ -132,6 +136,14 @@ static inline uint32_t pin_permits_count(uint64_t word, uint32_t lane)
 static inline uint32_t pin_permits_total(uint64_t word)
 {
 	return pin_permits_count(word, 0) + pin_permits_count(word, 1) + pin_permits_count(word, 2);
+}
+
+/* Each lane of `word` has as many: no subtraction borrows from the next lane. */
+static inline bool pin_permits_hold(uint64_t word, uint64_t amount)
+{
+	return pin_permits_count(word, 0) >= pin_permits_count(amount, 0) &&
+		pin_permits_count(word, 1) >= pin_permits_count(amount, 1) &&
+		pin_permits_count(word, 2) >= pin_permits_count(amount, 2);
 }
 
 /*

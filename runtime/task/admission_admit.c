@@ -50,7 +50,24 @@ static int check_request(struct pin_admission *self, struct pinion_job *const *j
 		out_request->amount += pin_permits_amount(i, counts[i]);
 		out_request->lane = counts[i] > 0 ? i : out_request->lane;
 	}
+	PIN_DCHECK(pin_permits_total(out_request->amount) == count);
 	return 0;
+}
+
+/* The chain has as many jobs as are counted, each of this admission. */
+static __attribute__((unused)) bool is_sound(
+	const struct pin_admission *self, const struct request *request)
+{
+	uint32_t count = 0;
+
+	for (struct pinion_job *job = request->first; job != NULL;
+		job = pin_job_entry_of(job)->chained) {
+		if (pin_job_entry_of(job)->admission != self) {
+			return false;
+		}
+		count++;
+	}
+	return count == request->count && pin_permits_total(request->amount) == count;
 }
 
 static void release_jobs(struct pinion_job *const *jobs, uint32_t count)
@@ -89,6 +106,7 @@ static void chain(
 		};
 		request->first = job;
 	}
+	PIN_DCHECK(is_sound(self, request));
 }
 
 /* Places for all of them in the runtime, or for none. */
@@ -109,6 +127,7 @@ static int reserve(struct pinion_runtime *runtime, uint32_t count)
 
 static void enlist_chain(struct pin_admission *self, struct pinion_job *job)
 {
+	PIN_DCHECK(pin_admission_evicts(self));
 	pin_admission_lock(self);
 	for (; job != NULL; job = pin_job_entry_of(job)->chained) {
 		if ((job->task.flags & PINION_TASK_MANDATORY) == 0) {
@@ -132,7 +151,7 @@ static int launch(struct pin_admission *self, const struct request *request)
 		pin_admission_leave(self, request->amount);
 		return rc;
 	}
-	PIN_DCHECK(job != NULL && request->count > 0);
+	PIN_DCHECK(is_sound(self, request) && request->count > 0);
 	if (pin_admission_evicts(self)) {
 		enlist_chain(self, job);
 	}
@@ -184,6 +203,7 @@ static enum pin_permits_answer take_now(
 	waiter.value.words[PIN_ADMISSION_ANSWER] = PIN_PERMITS_WATCHED;
 	waiter.value.words[PIN_ADMISSION_WORD] = pin_permits_word(&self->places);
 	pin_waiters_try(&self->lanes[request->lane].waiters, &waiter);
+	PIN_DCHECK(waiter.value.words[PIN_ADMISSION_ANSWER] <= PIN_PERMITS_TOO_MANY);
 	*out_word = waiter.value.words[PIN_ADMISSION_WORD];
 	return (enum pin_permits_answer)waiter.value.words[PIN_ADMISSION_ANSWER];
 }
@@ -206,6 +226,7 @@ static uint64_t estimate_us(const struct pin_admission *self, uint32_t lane, uin
 	uint64_t job_ns = pin_load_relaxed_u64(&self->job_ns);
 	uint64_t ahead = 0;
 
+	PIN_DCHECK(lane < PINION_LANES && worker_count > 0);
 	for (uint32_t i = 0; i <= lane; i++) {
 		ahead += pin_permits_count(word, i);
 	}
@@ -219,6 +240,7 @@ static void tell_full(const struct pin_admission *self, const struct request *re
 	const struct pin_permits *places = &self->places;
 	uint32_t lane = request->lane;
 
+	PIN_DCHECK(answer != PIN_PERMITS_ROOM && answer != PIN_PERMITS_CLOSED);
 	if (answer == PIN_PERMITS_WATCHED) {
 		/* There may be room, but not for those who come last. */
 		answer = pin_permits_fit(places, word, request->amount);
@@ -320,6 +342,7 @@ static int32_t finish(void *target, const struct pin_waiters_value *value)
 		request.count++;
 		request.amount += pin_permits_amount(pin_job_entry_of(job)->lane, 1);
 	}
+	PIN_DCHECK(request.count == pin_permits_total(request.amount));
 	return launch(pin_job_entry_of(first)->admission, &request);
 }
 
@@ -340,6 +363,7 @@ int pinion_admission_spawn_async(struct pinion_runtime *runtime, struct pinion_a
 	chain(self, jobs, &request);
 	/* Until they are in, only the wait is under way. */
 	release_jobs(jobs, count);
+	PIN_DCHECK(request.lane < PINION_LANES && is_sound(self, &request));
 	aim.waiters = &self->lanes[request.lane].waiters;
 	aim.demand = request.amount;
 	aim.target = request.first;

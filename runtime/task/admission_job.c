@@ -32,6 +32,7 @@ static void end_job(struct pin_admission *self, uint32_t lane, uint64_t began_ns
 	}
 	before = pin_fetch_sub_acq_rel_u32(&self->running, 1);
 	PIN_CHECK(before > 0);
+	PIN_DCHECK(lane < PINION_LANES);
 	pin_admission_leave(self, pin_permits_amount(lane, 1));
 }
 
@@ -42,6 +43,7 @@ static bool claim(struct pin_admission *self, struct pin_job_entry *entry)
 
 	if (pin_admission_evicts(self)) {
 		pin_admission_lock(self);
+		PIN_DCHECK(entry->admission == self && entry->state <= PIN_JOB_EVICTED);
 		is_claimed = entry->state != PIN_JOB_EVICTED;
 		if (entry->state == PIN_JOB_LISTED) {
 			pin_admission_delist(self, entry, PIN_JOB_UNLISTED);
@@ -53,6 +55,7 @@ static bool claim(struct pin_admission *self, struct pin_job_entry *entry)
 
 static void cancel_evicted(struct pin_admission *self, struct pinion_job *job)
 {
+	PIN_DCHECK(pin_admission_evicts(self) && pin_job_entry_of(job)->admission == self);
 	if (job->cancel != NULL) {
 		job->cancel(job, -EAGAIN);
 	}
@@ -68,6 +71,7 @@ static int refusal(struct pin_admission *self, struct pinion_job *job, uint64_t 
 	uint32_t asked = pin_fetch_or_seq_cst_u32(
 		&pin_job_entry_of(job)->asked, PIN_JOB_BEGUN); /* [JOB-1] */
 
+	PIN_DCHECK((asked & PIN_JOB_BEGUN) == 0); /* it begins once */
 	if ((job->task.flags & PINION_TASK_MANDATORY) != 0) {
 		return 0;
 	}
@@ -87,7 +91,10 @@ static int refusal(struct pin_admission *self, struct pinion_job *job, uint64_t 
 
 static uint64_t word_of(const struct pinion_job *job)
 {
-	return (uint64_t)(uintptr_t)job;
+	uint64_t word = (uint64_t)(uintptr_t)job;
+
+	PIN_DCHECK(word != 0 && (word & PIN_JOB_BUSY) == 0);
+	return word;
 }
 
 /* Of the task in hand. */
@@ -101,6 +108,7 @@ static bool leave_run(const struct pinion_job *job, uint64_t next)
 {
 	uint64_t word = word_of(job);
 
+	PIN_DCHECK(next == 0 || next == (word | PIN_JOB_BUSY));
 	return pin_cas_acq_rel_u64(own_word(), &word, next); /* [JOB-2] */
 }
 
@@ -156,6 +164,7 @@ static void settle(const struct debt *debt)
 	if (debt->admission == NULL) {
 		return;
 	}
+	PIN_DCHECK(debt->lane < PINION_LANES);
 	if (debt->job == NULL) {
 		pin_admission_leave(debt->admission, pin_permits_amount(debt->lane, 1));
 	} else if (leave_run(debt->job, 0)) {
@@ -172,6 +181,7 @@ static void cancel_claimed(struct pin_admission *self, struct pinion_job *job, i
 	__attribute__((cleanup(settle), unused)) struct debt debt = {
 		.admission = self, .lane = pin_job_entry_of(job)->lane};
 
+	PIN_DCHECK(reason < 0);
 	if (job->cancel != NULL) {
 		pin_fault_name((pin_fault_fn)job->cancel);
 		job->cancel(job, reason);
@@ -188,6 +198,7 @@ int pin_job_run(struct pinion_task *task)
 		.job = job, .lane = entry->lane, .began_ns = pin_host_linux.now_ns()};
 	int rc;
 
+	PIN_DCHECK(task->run == pin_job_run && task->cancel == pin_job_cancel);
 	if (!claim(self, entry)) {
 		cancel_evicted(self, job);
 		return 0;
@@ -222,6 +233,7 @@ void pin_job_cancel(struct pinion_task *task)
 	struct pinion_job *job = PIN_CONTAINER_OF(task, struct pinion_job, task);
 	struct pin_admission *self = pin_job_entry_of(job)->admission;
 
+	PIN_DCHECK(task->run == pin_job_run && task->cancel == pin_job_cancel);
 	if (!claim(self, pin_job_entry_of(job))) {
 		cancel_evicted(self, job);
 		return;
@@ -291,6 +303,7 @@ void pin_job_log_say_submitted(const struct pin_shared *shared, enum pinion_lane
 {
 	static const char *const names[PIN_LANES] = {"high", "medium", "low"};
 
+	PIN_DCHECK((uint32_t)lane < PIN_LANES);
 	pin_log(&shared->log, PINION_LOG_DEBUG, "Submitting job to %s priority queue", names[lane]);
 }
 

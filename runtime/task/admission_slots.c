@@ -19,6 +19,7 @@ void pin_permits_init(struct pin_permits *places, const uint32_t *max, uint32_t 
 
 void pin_permits_set_max(struct pin_permits *places, const uint32_t *max, uint32_t max_total)
 {
+	PIN_DCHECK(max_total <= PIN_PERMITS_LANES * PIN_PERMITS_MAX);
 	/* Relaxed: a later spawn sees them by the return of this call. */
 	pin_store_relaxed_u32(&places->max_total, max_total);
 	for (uint32_t lane = 0; lane < PIN_PERMITS_LANES; lane++) {
@@ -55,6 +56,7 @@ enum pin_permits_answer pin_permits_take(
 	uint64_t word = pin_load_acquire_u64(&places->word);
 	enum pin_permits_answer answer;
 
+	PIN_DCHECK(pin_permits_total(amount) > 0 && (amount & FLAGS) == 0);
 	do {
 		*out_word = word;
 		if ((word & FLAGS) != 0) {
@@ -72,8 +74,10 @@ bool pin_permits_give(struct pin_permits *places, uint64_t amount)
 {
 	uint64_t word = pin_load_acquire_u64(&places->word);
 
+	PIN_DCHECK((amount & FLAGS) == 0);
 	while ((word & FLAGS) == 0) {
 		PIN_CHECK(pin_permits_total(word) >= pin_permits_total(amount));
+		PIN_DCHECK(pin_permits_hold(word, amount));
 		if (pin_cas_acq_rel_u64(&places->word, &word, word - amount)) { /* [PERMITS-1] */
 			return true;
 		}
@@ -88,6 +92,7 @@ enum pin_permits_answer pin_permits_take_or_watch(
 	enum pin_permits_answer answer;
 	uint64_t next;
 
+	PIN_DCHECK(pin_permits_total(amount) > 0 && (amount & FLAGS) == 0);
 	do {
 		*out_word = word;
 		if ((word & FLAG_CLOSED) != 0) {
@@ -108,6 +113,7 @@ void pin_permits_exchange(struct pin_permits *places, uint64_t given, uint64_t a
 	enum pin_permits_answer fit = pin_permits_fit(places, before - given, amount);
 
 	PIN_CHECK((before & FLAG_WATCHED) != 0);
+	PIN_DCHECK(pin_permits_hold(before, given) && (before & FLAG_CLOSED) == 0);
 	PIN_CHECK(fit == PIN_PERMITS_ROOM || fit == PIN_PERMITS_FULL);
 	/* Full: the total was lowered; as many come in as go. */
 	PIN_CHECK(fit == PIN_PERMITS_ROOM || pin_permits_total(given) == pin_permits_total(amount));
@@ -118,6 +124,7 @@ void pin_permits_give_locked(struct pin_permits *places, uint64_t amount)
 	uint64_t before = pin_fetch_sub_acq_rel_u64(&places->word, amount); /* [PERMITS-1] */
 
 	PIN_CHECK(pin_permits_total(before) >= pin_permits_total(amount));
+	PIN_DCHECK(pin_permits_hold(before, amount));
 }
 
 void pin_permits_unwatch(struct pin_permits *places)

@@ -14,6 +14,17 @@ static struct pin_budget *own(struct pinion_budget *budget)
 	return (struct pin_budget *)(void *)budget->private_;
 }
 
+/* Under the lock: what is there is at most what there is in all. */
+static __attribute__((unused)) bool is_sound(const struct pin_budget *budget)
+{
+	for (uint32_t i = 0; i < budget->kind_count; i++) {
+		if (budget->available[i] > budget->totals[i]) {
+			return false;
+		}
+	}
+	return budget->kind_count <= PINION_BUDGET_KINDS;
+}
+
 static bool fit(const struct pin_budget *budget, const uint64_t *amounts, const uint64_t *limits)
 {
 	for (uint32_t i = 0; i < budget->kind_count; i++) {
@@ -31,6 +42,7 @@ static bool take(void *arg, uint64_t demand, struct pin_waiters_value *out_value
 	const uint64_t *amounts = (const uint64_t *)(uintptr_t)demand;
 
 	(void)out_value;
+	PIN_DCHECK(is_sound(budget) && fit(budget, amounts, budget->totals));
 	if (!fit(budget, amounts, budget->available)) {
 		return false;
 	}
@@ -38,6 +50,7 @@ static bool take(void *arg, uint64_t demand, struct pin_waiters_value *out_value
 		PIN_CHECK(amounts[i] <= budget->available[i]);
 		budget->available[i] -= amounts[i];
 	}
+	PIN_DCHECK(is_sound(budget));
 	return true;
 }
 
@@ -55,6 +68,7 @@ int pinion_budget_init(struct pinion_budget *budget, struct pinion_runtime *runt
 	memcpy(self->totals, totals, kind_count * sizeof(totals[0]));
 	memcpy(self->available, totals, kind_count * sizeof(totals[0]));
 	pin_waiters_init(&self->waiters, &pin_host_linux, take, self, PIN_WAITERS_LOCKED);
+	PIN_DCHECK(is_sound(self) && fit(self, self->totals, self->available));
 	return 0;
 }
 
@@ -100,6 +114,7 @@ void pinion_budget_release(struct pinion_budget *budget, const uint64_t *amounts
 	struct pin_budget *self = own(budget);
 
 	pin_waiters_lock(&self->waiters);
+	PIN_DCHECK(is_sound(self));
 	for (uint32_t i = 0; i < self->kind_count; i++) {
 		if (PIN_UNLIKELY(amounts[i] > self->totals[i] - self->available[i])) {
 			pin_check_misused(pin_runtime_log(self->runtime),
@@ -122,6 +137,7 @@ void pinion_budget_available(struct pinion_budget *budget, uint64_t *out_amounts
 	struct pin_budget *self = own(budget);
 
 	pin_waiters_lock(&self->waiters);
+	PIN_DCHECK(is_sound(self));
 	memcpy(out_amounts, self->available, self->kind_count * sizeof(out_amounts[0]));
 	pin_waiters_unlock(&self->waiters);
 }

@@ -12,16 +12,21 @@
 #include "runtime/worker/worker.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <pinion/call.h>
 
 _Static_assert(sizeof(struct pinion_call) == 192, "released size");
 
 #define CALL_FLAGS ((uint32_t)PINION_TASK_MANDATORY | (uint32_t)PIN_TASK_LANES)
 
+static int run_call(struct pinion_task *task);
+static void cancel_call(struct pinion_task *task);
+
 static void finish(struct pinion_call *call, int result)
 {
 	int rc;
 
+	PIN_DCHECK(call->task.run == run_call && call->task.cancel == cancel_call);
 	call->result = result;
 	/* The last touch. */
 	rc = pinion_future_set(&call->done, NULL, 0);
@@ -51,6 +56,7 @@ static int run_call(struct pinion_task *task)
 	uint64_t began_ns = pin_job_log_is_on(shared) ? shared->host->now_ns() : 0;
 	int result;
 
+	PIN_DCHECK(&pin_future_of(&call->done)->runtime->shared == shared);
 	pin_job_log_begun(shared);
 	pin_fault_name((pin_fault_fn)call->run);
 	result = call->run(call->arg);
@@ -78,6 +84,7 @@ static int claim(struct pinion_runtime *runtime, struct pinion_call *call)
 	call->task.run = run_call;
 	call->task.cancel = cancel_call;
 	pinion_future_init(&call->done, runtime);
+	PIN_DCHECK(!pin_task_is_idle(&call->task) && pin_task_lane(&call->task) < PINION_LANES);
 	return 0;
 }
 
@@ -93,6 +100,7 @@ static int prepare(struct pinion_runtime *runtime, struct pinion_call *call)
 		return rc;
 	}
 	rc = pin_runtime_reserve_room(runtime, pin_task_lane(&call->task));
+	PIN_DCHECK(rc <= 0);
 	if (rc != 0) {
 		pin_task_release(&call->task);
 	}
@@ -102,12 +110,15 @@ static int prepare(struct pinion_runtime *runtime, struct pinion_call *call)
 /* Prepared, and not given after all. */
 static void undo(struct pinion_runtime *runtime, struct pinion_call *call)
 {
+	PIN_DCHECK(!pin_task_is_idle(&call->task));
 	pin_task_release(&call->task);
 	pin_runtime_undo_room(runtime, pin_task_lane(&call->task));
 }
 
 static void give(struct pinion_runtime *runtime, struct pinion_call *call)
 {
+	PIN_DCHECK(pin_future_of(&call->done)->runtime == runtime);
+	PIN_DCHECK(call->task.run == run_call && call->task.cancel == cancel_call);
 	pin_job_log_submitted(&runtime->shared, pin_task_lane(&call->task));
 	pin_runtime_spawn_in_room(runtime, &call->task);
 }
@@ -144,7 +155,10 @@ int pinion_call_run_async(struct pinion_runtime *runtime, struct pinion_call *ca
 
 static int answer_of(const struct pin_waiters_value *value)
 {
-	return (int)(int64_t)value->words[PIN_ROOM_ANSWER];
+	int64_t answer = (int64_t)value->words[PIN_ROOM_ANSWER];
+
+	PIN_DCHECK(answer <= 0 && answer >= INT_MIN);
+	return (int)answer;
 }
 
 int pinion_call_start_wait(
@@ -218,6 +232,7 @@ int pinion_call_start_async(struct pinion_runtime *runtime, struct pinion_call *
 	} else {
 		aim.waiters = pin_runtime_room(runtime, pin_task_lane(&call->task));
 	}
+	PIN_DCHECK(aim.waiters->take != NULL && pin_task_is_idle(&call->task));
 	return pin_runtime_await(own, wait, &aim);
 }
 

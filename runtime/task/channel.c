@@ -17,8 +17,15 @@ static struct pin_channel *own(struct pinion_channel *channel)
 
 /* ---- under the lock ---- */
 
+static __attribute__((unused)) bool is_sound(const struct pin_channel *channel)
+{
+	return channel->oldest < channel->capacity && channel->count <= channel->capacity &&
+		channel->message_bytes > 0 && channel->receivers.lock == channel->senders.lock;
+}
+
 static uint8_t *message_at(const struct pin_channel *channel, uint64_t index)
 {
+	PIN_DCHECK(index < 2 * (uint64_t)channel->capacity);
 	return channel->messages + index % channel->capacity * channel->message_bytes;
 }
 
@@ -27,6 +34,7 @@ static bool take_room(void *arg, uint64_t demand, struct pin_waiters_value *out_
 {
 	struct pin_channel *channel = arg;
 
+	PIN_DCHECK(is_sound(channel) && demand != 0);
 	out_value->words[0] = channel->is_closed ? EPIPE : 0;
 	if (channel->is_closed) {
 		return true;
@@ -38,6 +46,7 @@ static bool take_room(void *arg, uint64_t demand, struct pin_waiters_value *out_
 	memcpy(message_at(channel, (uint64_t)channel->oldest + channel->count),
 		(const void *)(uintptr_t)demand, channel->message_bytes);
 	channel->count++;
+	PIN_DCHECK(is_sound(channel));
 	return true;
 }
 
@@ -45,6 +54,7 @@ static bool take_message(void *arg, uint64_t demand, struct pin_waiters_value *o
 {
 	struct pin_channel *channel = arg;
 
+	PIN_DCHECK(is_sound(channel) && demand != 0);
 	out_value->words[0] = channel->count == 0 ? EPIPE : 0;
 	if (channel->count == 0) {
 		if (!channel->is_closed) {
@@ -52,12 +62,11 @@ static bool take_message(void *arg, uint64_t demand, struct pin_waiters_value *o
 		}
 		return channel->is_closed;
 	}
-	PIN_DCHECK(channel->oldest < channel->capacity);
-	PIN_DCHECK(channel->count <= channel->capacity);
 	memcpy((void *)(uintptr_t)demand, message_at(channel, channel->oldest),
 		channel->message_bytes);
 	channel->oldest = channel->oldest + 1 == channel->capacity ? 0 : channel->oldest + 1;
 	channel->count--;
+	PIN_DCHECK(is_sound(channel));
 	return true;
 }
 
@@ -77,6 +86,7 @@ static void settle_unlock(struct pin_channel *channel)
 	while (pin_waiters_pop_served(&channel->receivers, &served) ||
 		pin_waiters_pop_served(&channel->senders, &served)) {
 	}
+	PIN_DCHECK(is_sound(channel));
 	/* No receiver waits for what is there, no sender for room that is. */
 	PIN_DCHECK(channel->receivers.oldest == NULL || !answers(channel));
 	PIN_DCHECK(channel->senders.oldest == NULL || channel->count == channel->capacity);
@@ -123,6 +133,7 @@ static int try_end(struct pin_channel *channel, const struct channel_end *end)
 	pin_waiters_lock(end->waiters);
 	is_over = end->waiters->oldest == NULL && end->waiters->take(channel, end->message, &value);
 	settle_unlock(channel);
+	PIN_DCHECK(!is_over || value.words[0] == 0 || value.words[0] == EPIPE);
 	return is_over ? -(int)value.words[0] : -EAGAIN;
 }
 
@@ -135,12 +146,14 @@ static int wait_end(
 	pin_waiter_init(&waiter, end->message, NULL);
 	rc = pin_runtime_wait(channel->runtime, end->waiters, &waiter, deadline_ns);
 	settle(channel);
+	PIN_DCHECK(rc != 0 || waiter.value.words[0] == 0 || waiter.value.words[0] == EPIPE);
 	return rc == 0 ? -(int)waiter.value.words[0] : rc;
 }
 
 static int32_t finish_end(void *target, const struct pin_waiters_value *value)
 {
 	(void)target;
+	PIN_DCHECK(value->words[0] == 0 || value->words[0] == EPIPE);
 	return -(int32_t)value->words[0];
 }
 
@@ -173,6 +186,7 @@ int pinion_channel_init(struct pinion_channel *channel, struct pinion_runtime *r
 	pin_waiters_init(&self->senders, &pin_host_linux, take_room, self, PIN_WAITERS_LOCKED);
 	pin_waiters_init(&self->receivers, &pin_host_linux, take_message, self, PIN_WAITERS_LOCKED);
 	pin_waiters_share_lock(&self->receivers, &self->senders);
+	PIN_DCHECK(is_sound(self) && !answers(self));
 	return 0;
 }
 
@@ -229,6 +243,9 @@ int pinion_channel_close(struct pinion_channel *channel)
 
 	pin_waiters_lock(&self->senders);
 	was_closed = self->is_closed;
+	/* Nothing waits for a closed one: each wait is over at once. */
+	PIN_DCHECK(!was_closed || self->senders.oldest == NULL);
+	PIN_DCHECK(!was_closed || self->receivers.oldest == NULL);
 	self->is_closed = true;
 	settle_unlock(self);
 	return was_closed ? -EALREADY : 0;
@@ -241,6 +258,7 @@ uint32_t pinion_channel_count(struct pinion_channel *channel)
 
 	pin_waiters_lock(&self->senders);
 	count = self->count;
+	PIN_DCHECK(is_sound(self));
 	pin_waiters_unlock(&self->senders);
 	return count;
 }
@@ -252,6 +270,7 @@ int pinion_channel_pollable(struct pinion_channel *channel, int *out_fd)
 
 	pin_waiters_lock(&self->senders);
 	fd = pin_ready_fd_open(&self->ready_fd, self->senders.host);
+	PIN_DCHECK((fd >= 0) == pin_ready_fd_is_open(&self->ready_fd));
 	/* There may be something in it already. */
 	settle_unlock(self);
 	if (fd < 0) {
@@ -275,6 +294,7 @@ void pinion_channel_fini(struct pinion_channel *channel)
 		}
 		pin_waiters_lock(&self->senders);
 		pin_ready_fd_close(&self->ready_fd, self->senders.host);
+		PIN_DCHECK(!pin_ready_fd_is_open(&self->ready_fd));
 		pin_waiters_unlock(&self->senders);
 	}
 }

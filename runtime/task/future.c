@@ -16,7 +16,15 @@ static bool take(void *arg, uint64_t demand, struct pin_waiters_value *out_value
 
 	(void)demand;
 	(void)out_value;
+	PIN_DCHECK(future->error <= 0 && (future->is_done || future->error == 0));
 	return future->is_done;
+}
+
+/* Under the lock: of a future that is done each wait is over at once. */
+static __attribute__((unused)) bool is_sound(const struct pin_future *future)
+{
+	return future->error <= 0 && (future->is_done || future->error == 0) &&
+		(!future->is_done || future->waiters.oldest == NULL);
 }
 
 void pinion_future_init(struct pinion_future *future, struct pinion_runtime *runtime)
@@ -26,6 +34,7 @@ void pinion_future_init(struct pinion_future *future, struct pinion_runtime *run
 	memset(future, 0, sizeof(*future));
 	self->runtime = runtime;
 	pin_waiters_init(&self->waiters, &pin_host_linux, take, self, PIN_WAITERS_LOCKED);
+	PIN_DCHECK(is_sound(self) && !self->is_done);
 }
 
 static int complete(struct pinion_future *future, const void *value, size_t size_bytes, int error)
@@ -37,6 +46,7 @@ static int complete(struct pinion_future *future, const void *value, size_t size
 	PIN_DCHECK(size_bytes <= PINION_FUTURE_BYTES && error <= 0);
 	PIN_DCHECK(error == 0 || size_bytes == 0);
 	pin_waiters_lock(&self->waiters);
+	PIN_DCHECK(is_sound(self));
 	was_done = self->is_done;
 	release = was_done ? NULL : self->release;
 	if (!was_done) {
@@ -74,6 +84,7 @@ int pinion_future_get(struct pinion_future *future, void *out_value, size_t size
 	int rc = -EAGAIN;
 
 	pin_waiters_lock(&self->waiters);
+	PIN_DCHECK(is_sound(self));
 	if (self->is_done) {
 		rc = self->error;
 	}
@@ -107,6 +118,8 @@ static void call(struct pin_waiter *waiter)
 	struct pinion_future_callback *callback = PIN_CONTAINER_OF(
 		(uint64_t *)(void *)waiter, struct pinion_future_callback, private_);
 
+	/* Its future is done, and it in no queue: the struct is the user's. */
+	PIN_DCHECK(!waiter->is_queued);
 	callback->done(callback);
 }
 
@@ -133,6 +146,7 @@ int pinion_future_detach(struct pinion_future *future, pinion_future_release_fn 
 		return -EINVAL;
 	}
 	pin_waiters_lock(&self->waiters);
+	PIN_DCHECK(is_sound(self));
 	is_done = self->is_done;
 	if (self->release != NULL) {
 		rc = -EALREADY;

@@ -76,7 +76,10 @@ bool pinion_group_is_cancelled(const struct pinion_group *group)
 
 int pinion_group_result(const struct pinion_group *group)
 {
-	return -(int)pin_load_acquire_u32(&own_const(group)->first_failure);
+	uint32_t failure = pin_load_acquire_u32(&own_const(group)->first_failure);
+
+	PIN_DCHECK(failure <= INT32_MAX);
+	return -(int)failure;
 }
 
 /* ---- tasks ---- */
@@ -104,12 +107,14 @@ static void leave(struct pin_group *group)
 		report_unknown_task(group);
 	}
 	pin_waiters_lock(&group->waiters);
-	pin_fetch_sub_acq_rel_u64(&group->task_count, 1); /* [GROUP-1] */
+	count = pin_fetch_sub_acq_rel_u64(&group->task_count, 1); /* [GROUP-1] */
+	PIN_DCHECK(count > 0);
 	pin_waiters_serve_unlock(&group->waiters);
 }
 
 static void end_task(struct pin_group *group, int rc)
 {
+	PIN_DCHECK((group->flags & ~GROUP_FLAGS) == 0 && group->runtime != NULL);
 	if (rc < 0) {
 		note_failure(group, rc);
 		if ((group->flags & PINION_GROUP_RUN_ALL) == 0) {
@@ -192,6 +197,7 @@ int pinion_group_spawn(struct pinion_group *group, struct pinion_group_task *tas
 	/* Relaxed: it orders nothing; the spawn publishes the task. */
 	pin_fetch_add_relaxed_u64(&self->task_count, 1);
 	rc = pinion_task_spawn(self->runtime, &task->task);
+	PIN_DCHECK(rc <= 0);
 	if (rc != 0) {
 		leave(self);
 	}

@@ -67,12 +67,14 @@ static uint64_t wait_ns(struct pinion_retry *retry)
 	}
 	wait = wait < retry->cap_ns ? wait : retry->cap_ns;
 	spread = wait / 100 * retry->jitter_percent;
+	PIN_DCHECK(spread <= wait && wait <= UINT64_MAX / 4); /* no sum here wraps */
 	return wait - spread + next_random(retry) % (2 * spread + 1);
 }
 
 /* False: it waits for its next attempt, or is over; the struct may be gone. */
 static bool finish(struct pinion_retry *retry, int result)
 {
+	PIN_DCHECK(result != PINION_RETRY_PENDING);
 	if (pinion_error_is_transient(result) && retry->attempts < retry->attempts_max &&
 		pinion_timer_start(retry->private_runtime, &retry->timer,
 			pinion_clock_now_ns() + wait_ns(retry)) == 0) {
@@ -97,6 +99,7 @@ static int run_attempt(struct pinion_task *task)
 	int result;
 
 	pin_fault_name((pin_fault_fn)retry->attempt);
+	PIN_DCHECK(task->run == run_attempt && retry->attempts < UINT32_MAX);
 	retry->attempts++;
 	result = retry->attempt(retry);
 	unended = NULL;
@@ -113,6 +116,7 @@ static void cancel_attempt(struct pinion_task *task)
 {
 	struct pinion_retry *retry = PIN_CONTAINER_OF(task, struct pinion_retry, timer.task);
 
+	PIN_DCHECK(task->cancel == cancel_attempt);
 	retry->end(retry, -ECANCELED);
 }
 

@@ -94,6 +94,8 @@ static bool change(struct pinion_work *work, uint32_t *state, enum pin_work_even
 			"memory used for something else, before it had ended",
 			*state);
 	}
+	/* Invariant 3: a work item that has ended stays so. */
+	PIN_DCHECK(*state != PIN_WORK_ENDED || next == PIN_WORK_ENDED);
 	return pin_cas_acq_rel_u32(state_of(work), state, next); /* [WORK-1] [WORK-2] */
 }
 
@@ -103,16 +105,21 @@ static enum pin_work_state change_from(
 {
 	uint32_t state = likely;
 
+	PIN_DCHECK(pin_work_next(likely, event) != PIN_WORK_NONE);
 	while (!change(work, &state, event)) {
 	}
+	PIN_DCHECK(state > PIN_WORK_NONE && state < PIN_WORK_STATES);
 	return (enum pin_work_state)state;
 }
 
 /* ---- on its worker ---- */
 
+static int run_work(struct pinion_task *task);
+
 /* The struct may be gone afterwards. */
 static void end_work(struct pinion_work *work, int result)
 {
+	PIN_DCHECK(result <= 0 && work->task.run == run_work);
 	if (work->end != NULL) {
 		work->end(work, result);
 	}
@@ -126,6 +133,9 @@ static void leave(struct pinion_work *work, enum pin_work_event event, int resul
 {
 	enum pin_work_state before = change_from(work, PIN_WORK_RUNNING, event); /* [WORK-2] */
 
+	PIN_DCHECK(before == PIN_WORK_RUNNING || before == PIN_WORK_NOTIFIED ||
+		before == PIN_WORK_RUNNING_CANCELLED); /* invariant 2 */
+	PIN_DCHECK(event == PIN_WORK_IS_DONE || result == 0);
 	switch (pin_work_next(before, event)) {
 	case PIN_WORK_SCHEDULED:
 		pin_worker_respawn(pin_worker_current(), &work->task);
@@ -166,9 +176,12 @@ static int run_own(struct pinion_work *work)
 static int run_work(struct pinion_task *task)
 {
 	struct pinion_work *work = PIN_CONTAINER_OF(task, struct pinion_work, task);
+	enum pin_work_state before = change_from(work, PIN_WORK_SCHEDULED, PIN_WORK_ENTER);
 	int next;
 
-	if (change_from(work, PIN_WORK_SCHEDULED, PIN_WORK_ENTER) == PIN_WORK_CANCELLED) {
+	/* Invariant 1: its task was in a queue. */
+	PIN_DCHECK(before == PIN_WORK_SCHEDULED || before == PIN_WORK_CANCELLED);
+	if (before == PIN_WORK_CANCELLED) {
 		end_work(work, -ECANCELED);
 		return 0;
 	}
@@ -192,8 +205,9 @@ static int run_work(struct pinion_task *task)
 static void stop_work(struct pinion_task *task)
 {
 	struct pinion_work *work = PIN_CONTAINER_OF(task, struct pinion_work, task);
+	enum pin_work_state before = change_from(work, PIN_WORK_SCHEDULED, PIN_WORK_STOP);
 
-	change_from(work, PIN_WORK_SCHEDULED, PIN_WORK_STOP);
+	PIN_DCHECK(before == PIN_WORK_SCHEDULED || before == PIN_WORK_CANCELLED);
 	end_work(work, -ECANCELED);
 }
 
@@ -238,7 +252,8 @@ int pinion_work_wake(struct pinion_runtime *runtime, struct pinion_work *work)
 			}
 			is_reserved = true;
 		}
-	} while (!change(work, &state, PIN_WORK_WAKE)); /* [WORK-1] */
+	} while (!change(work, &state, PIN_WORK_WAKE));	   /* [WORK-1] */
+	PIN_DCHECK(state != PIN_WORK_IDLE || is_reserved); /* no refusal from here on */
 	if (state == PIN_WORK_IDLE) {
 		/* The last touch: it may run and end at once. */
 		pin_runtime_spawn_reserved(runtime, &work->task);

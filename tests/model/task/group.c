@@ -35,7 +35,7 @@ static void lock(struct pin_waiters *waiters, const char *site)
 #define pin_waiters_lock(waiters) lock(waiters, __func__)
 #undef pin_fetch_sub_acq_rel_u64
 #define pin_fetch_sub_acq_rel_u64(atomic, value) \
-	(is_early(__func__) ? 0 \
+	(is_early(__func__) ? 1 \
 			    : model_update_u64( \
 				      atomic, MODEL_SUB, value, MODEL_ORDER_ACQ_REL, __func__))
 #include "runtime/task/group.c"
