@@ -190,8 +190,19 @@ struct parts {
 	struct pinion_tuning *tuning;
 };
 
+static __attribute__((unused)) bool is_sound(const struct field *field)
+{
+	size_t end = field->part == IN_config ? sizeof(struct pinion_config)
+					      : sizeof(struct pinion_tuning);
+
+	return field->offset + field->bytes <= end && field->min <= field->standard &&
+		field->standard <= field->max && field->multiple > 0 &&
+		field->standard % field->multiple == 0 && !(field->is_set && field->words == NULL);
+}
+
 static uint8_t *member_of(const struct parts *parts, const struct field *field)
 {
+	PIN_DCHECK(is_sound(field));
 	return field->part == IN_config ? (uint8_t *)parts->config + field->offset
 					: (uint8_t *)parts->tuning + field->offset;
 }
@@ -201,6 +212,7 @@ static uint64_t read_field(const struct parts *parts, const struct field *field)
 	uint64_t wide;
 	uint32_t narrow;
 
+	PIN_DCHECK(field->bytes == sizeof(wide) || field->bytes == sizeof(narrow));
 	if (field->bytes == sizeof(wide)) {
 		memcpy(&wide, member_of(parts, field), sizeof(wide));
 		return wide;
@@ -213,6 +225,7 @@ static void write_field(const struct parts *parts, const struct field *field, ui
 {
 	uint32_t narrow = (uint32_t)value;
 
+	PIN_DCHECK(field->bytes == sizeof(value) || value <= UINT32_MAX);
 	if (field->bytes == sizeof(value)) {
 		memcpy(member_of(parts, field), &value, sizeof(value));
 	} else {
@@ -225,6 +238,7 @@ static void write_defaults(const struct parts *parts, enum part part)
 	for (size_t i = 0; i < PIN_ARRAY_COUNT(fields); i++) {
 		if (fields[i].part == part) {
 			write_field(parts, &fields[i], fields[i].standard);
+			PIN_DCHECK(read_field(parts, &fields[i]) == fields[i].standard);
 		}
 	}
 }
@@ -248,6 +262,7 @@ void pinion_tuning_init_sized(struct pinion_tuning *tuning, uint32_t size)
 static int check_field(
 	const struct pin_log *log, const struct field *field, uint64_t value, const char *source)
 {
+	PIN_DCHECK(is_sound(field));
 	if (value < field->min || value > field->max) {
 		pin_log(log, PINION_LOG_ERROR, "%s: %llu is out of range, it must be %llu to %llu",
 			source, (unsigned long long)value, (unsigned long long)field->min,
@@ -400,6 +415,9 @@ int pin_config_accept(struct pinion_config *out_config, struct pinion_tuning *ou
 	if (rc < 0) {
 		return rc;
 	}
+	/* Neither refers to memory of the caller's that may be gone later. */
+	PIN_DCHECK(config.tuning == NULL && tuning.size == sizeof(tuning));
+	PIN_DCHECK(tuning.interval_min > 0 && config.small_buffer_count > 0);
 	*out_config = config;
 	*out_tuning = tuning;
 	return 0;
@@ -410,6 +428,7 @@ void pin_config_complete(struct pinion_config *config, uint32_t default_worker_c
 	if (config->worker_count == 0) {
 		config->worker_count = default_worker_count;
 	}
+	PIN_CHECK(config->worker_count > 0);
 	if (config->buffer_count == 0) {
 		config->buffer_count = BUFFERS_EACH + BUFFERS_DIVIDED / config->worker_count;
 	}
@@ -432,6 +451,7 @@ static bool parse_word(
 		if (strlen(field->words[i]) == length &&
 			memcmp(text, field->words[i], length) == 0) {
 			*out_index = i;
+			PIN_DCHECK(field->is_set || (i >= field->min && i <= field->max));
 			return true;
 		}
 	}
@@ -443,6 +463,7 @@ static bool parse_set(const char *text, const struct field *field, uint64_t *out
 {
 	uint64_t value = 0;
 
+	PIN_DCHECK(field->is_set && field->words != NULL);
 	for (;;) {
 		size_t length = strcspn(text, ",");
 		uint64_t index;
@@ -450,6 +471,7 @@ static bool parse_set(const char *text, const struct field *field, uint64_t *out
 		if (!parse_word(text, length, field, &index)) {
 			return false;
 		}
+		PIN_DCHECK(index <= 64); /* a bit each, after the empty set */
 		value |= index == 0 ? 0 : UINT64_C(1) << (index - 1);
 		if (text[length] == '\0') {
 			*out_value = value;
@@ -528,6 +550,7 @@ static void warn_of_others(const struct pin_log *log)
 	}
 	names[count++] = lanes_variable;
 	names[count++] = seed_variable;
+	PIN_DCHECK(count <= PIN_ARRAY_COUNT(names));
 	pin_environment_warn(log, names, count);
 }
 
@@ -553,6 +576,7 @@ static int read_variable(
 	rc = check_field(log, field, value, field->variable);
 	if (rc == 0) {
 		write_field(parts, field, value);
+		PIN_DCHECK(read_field(parts, field) == value);
 	}
 	return rc;
 }

@@ -5,6 +5,7 @@
 #include "runtime/api/internal.h"
 #include "runtime/base/atomic.h"
 #include "runtime/base/base.h"
+#include "runtime/base/check.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -48,6 +49,7 @@ static uint32_t distance(const char *text, size_t length, const char *name)
 	uint32_t row[NAME_MAX_BYTES + 1];
 	size_t columns = strnlen(name, NAME_MAX_BYTES);
 
+	PIN_DCHECK(columns < PIN_ARRAY_COUNT(row));
 	length = length < NAME_MAX_BYTES ? length : NAME_MAX_BYTES;
 	for (uint32_t j = 0; j <= columns; j++) {
 		row[j] = j;
@@ -63,6 +65,8 @@ static uint32_t distance(const char *text, size_t length, const char *name)
 			row[j] = least(replaced, least(row[j], row[j - 1]) + 1);
 		}
 	}
+	/* No worse than each letter of the longer one replaced or added. */
+	PIN_DCHECK(row[columns] <= (length > columns ? length : columns));
 	return row[columns];
 }
 
@@ -81,6 +85,7 @@ static void look_among(struct nearest *nearest, const char *text, size_t length,
 			*nearest = (struct nearest){names[i], away};
 		}
 	}
+	PIN_DCHECK(nearest->name != NULL || count == 0);
 }
 
 void pin_environment_warn(const struct pin_log *log, const char *const *names, size_t count)
@@ -98,6 +103,7 @@ void pin_environment_warn(const struct pin_log *log, const char *const *names, s
 		}
 		look_among(&nearest, *entry, length, names, count);
 		look_among(&nearest, *entry, length, others, PIN_ARRAY_COUNT(others));
+		PIN_DCHECK(nearest.name != NULL);
 		if (nearest.distance != 0) {
 			pin_log(log, PINION_LOG_WARN,
 				"%.*s: no variable of that name is read; the nearest is %s",

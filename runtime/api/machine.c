@@ -60,6 +60,7 @@ static void read_line(const char *path, char *out, int size)
 {
 	FILE *file = fopen(path, "re");
 
+	PIN_DCHECK(size > 0);
 	if (file == NULL || fgets(out, size, file) == NULL) {
 		out[0] = '\0';
 	}
@@ -98,7 +99,9 @@ static void probe_kernel(struct pinion_machine *machine)
 		size_t length = strnlen(name.release, sizeof(machine->kernel_release) - 1);
 
 		memcpy(machine->kernel_release, name.release, length);
+		PIN_DCHECK(machine->kernel_release[length] == '\0');
 	}
+	PIN_DCHECK(machine->io_level <= PINION_IO_RING_MESSAGE);
 }
 
 static uint32_t default_arena_mib(uint32_t worker_count)
@@ -107,6 +110,7 @@ static uint32_t default_arena_mib(uint32_t worker_count)
 
 	pinion_config_init(&config);
 	pin_config_complete(&config, worker_count);
+	PIN_DCHECK(config.worker_count == worker_count && config.buffer_count > 0);
 	return (uint32_t)(((uint64_t)config.buffer_bytes * config.buffer_count +
 				  (uint64_t)config.small_buffer_bytes *
 					  config.small_buffer_count) >>
@@ -139,6 +143,7 @@ int pinion_machine_probe(struct pinion_machine *out_machine, size_t size)
 	probe_memory(&machine);
 	probe_kernel(&machine);
 	PIN_CHECK(machine.default_worker_count >= 1);
+	PIN_DCHECK(machine.core_count <= machine.cpu_count && machine.node_count >= 1);
 	PIN_CHECK(machine.ring_error == 0 || machine.ring_hint[0] != '\0');
 	pin_sized_give(out_machine, size, &machine, sizeof(machine));
 	errno = saved_errno;

@@ -51,6 +51,7 @@ static __attribute__((noinline)) uint32_t look_for_cache(const struct pinion_poo
 	const struct pin_thread_attachment *attachment;
 
 	if (is_own_worker(pool)) {
+		PIN_DCHECK(pin_worker_current()->index < pool->worker_count);
 		return pin_worker_current()->index;
 	}
 	attachment = attachment_to(pin_thread_find(), pool->number);
@@ -59,6 +60,7 @@ static __attribute__((noinline)) uint32_t look_for_cache(const struct pinion_poo
 		pin_recent.listed = (struct pin_pool_listed){0};
 		return PIN_POOL_OUTSIDE;
 	}
+	PIN_DCHECK(attachment->cache < pool->pool.magazine_count);
 	return attachment->cache;
 }
 
@@ -75,16 +77,26 @@ static inline uint32_t own_cache(const struct pinion_pool *pool)
 		: look_for_cache(pool);
 }
 
+/* The cache of the short way is one of the pool's, if it is this pool's. */
+static __attribute__((unused)) bool is_recent_sound(const struct pinion_pool *pool)
+{
+	return pin_recent.number != pool->number ||
+		(pool->has_short_way && pin_recent.cache < pool->pool.magazine_count &&
+			pin_recent.magazine == &pool->pool.magazines[pin_recent.cache]);
+}
+
 /* As above, and may open the short way for the next call. */
 static uint32_t find_cache(const struct pinion_pool *pool)
 {
 	uint32_t cache = own_cache(pool);
 
+	PIN_DCHECK(cache == PIN_POOL_OUTSIDE || cache < pool->pool.magazine_count);
 	if (cache != PIN_POOL_OUTSIDE && pool->has_short_way) {
 		pin_recent.number = pool->number;
 		pin_recent.cache = cache;
 		pin_recent.magazine = &pool->pool.magazines[cache];
 	}
+	PIN_DCHECK(is_recent_sound(pool));
 	return cache;
 }
 
@@ -93,11 +105,13 @@ static __attribute__((noinline)) uint32_t look_for_node(const struct pinion_pool
 	unsigned cpu;
 	unsigned node;
 
+	PIN_DCHECK(pool->runtime != NULL && pool->pool.node_count > 1);
 	if (getcpu(&cpu, &node) != 0) {
 		return 0;
 	}
 	for (uint32_t i = 0; i < pool->worker_count; i++) {
 		if (pool->runtime->shared.workers[i].place.node_index == node) {
+			PIN_DCHECK(pool->pool.magazines[i].node < pool->pool.node_count);
 			return pool->pool.magazines[i].node;
 		}
 	}
@@ -131,6 +145,7 @@ int pinion_pool_attach(struct pinion_pool *pool)
 	if (place == NULL) {
 		return -EMFILE;
 	}
+	PIN_DCHECK(first <= pool->pool.magazine_count && pool->number != 0);
 	for (uint32_t i = first; i < pool->pool.magazine_count; i++) {
 		uint32_t is_free = 0;
 
@@ -153,6 +168,9 @@ int pinion_pool_detach(struct pinion_pool *pool)
 	if (attachment == NULL) {
 		return -EPERM;
 	}
+	PIN_CHECK(attachment->cache < pool->pool.magazine_count);
+	/* The first are the workers', which are never attached. */
+	PIN_DCHECK(pool->runtime == NULL || attachment->cache >= pool->worker_count);
 	pin_pool_flush(&pool->pool, attachment->cache);
 	pin_store_release_u32(&pool->attached[attachment->cache], 0); /* [BUFFERS-1] */
 	*attachment = (struct pin_thread_attachment){0};
@@ -180,6 +198,7 @@ static __attribute__((noinline)) int try_acquire(
 static __attribute__((noinline)) int try_acquire_outside(
 	struct pinion_pool *pool, struct pinion_buffer *out_buffer)
 {
+	PIN_DCHECK(is_outside(pool) && pool->has_short_way);
 	return pin_pool_acquire_listed(&pool->pool, own_node(pool), &pin_recent.listed, out_buffer)
 		? 0
 		: try_acquire(pool, out_buffer);
@@ -187,6 +206,7 @@ static __attribute__((noinline)) int try_acquire_outside(
 
 int pinion_pool_try_acquire(struct pinion_pool *pool, struct pinion_buffer *out_buffer)
 {
+	PIN_DCHECK(is_recent_sound(pool));
 	if (PIN_LIKELY(pin_recent.number == pool->number) &&
 		PIN_LIKELY(pin_pool_acquire_own(
 			&pool->pool, pin_recent.magazine, pin_recent.cache, out_buffer))) {
@@ -232,6 +252,7 @@ bool pin_buffers_take(void *arg, uint64_t demand, struct pin_waiters_value *out_
 		if (try_acquire(pool, &buffer) != 0) {
 			return false;
 		}
+		PIN_DCHECK(buffer.bytes != NULL); /* NULL is the end of the wait */
 		pin_pool_disclaim(&pool->pool, &buffer);
 	}
 	*out_value = value_of(&buffer);
@@ -247,6 +268,7 @@ static int accept_value(struct pinion_pool *pool, const struct pin_waiters_value
 		return -ESHUTDOWN;
 	}
 	pin_pool_claim(&pool->pool, own_cache(pool), &buffer);
+	PIN_DCHECK(pin_pool_owns(&pool->pool, &buffer));
 	*out_buffer = buffer;
 	return 0;
 }
@@ -349,6 +371,7 @@ static __attribute__((noinline)) int release(struct pinion_pool *pool, struct pi
 static __attribute__((noinline)) int release_outside(
 	struct pinion_pool *pool, struct pinion_buffer *buffer)
 {
+	PIN_DCHECK(is_outside(pool) && pool->has_short_way);
 	if (PIN_UNLIKELY(!pin_pool_release_listed(&pool->pool, buffer, &pin_recent.listed))) {
 		return release(pool, buffer);
 	}
@@ -370,6 +393,7 @@ static PIN_APART int release_otherwise(struct pinion_pool *pool, struct pinion_b
 
 int pinion_pool_release(struct pinion_pool *pool, struct pinion_buffer *buffer)
 {
+	PIN_DCHECK(is_recent_sound(pool));
 	if (PIN_UNLIKELY(pin_recent.number != pool->number) ||
 		PIN_UNLIKELY(!pin_pool_release_own(
 			&pool->pool, pin_recent.magazine, pin_recent.cache, buffer))) {
@@ -424,6 +448,7 @@ void pinion_pool_get_info(
 		.mapped_bytes = pool->mapped_bytes,
 	};
 
+	PIN_DCHECK(info.peak_bytes + info.headroom_bytes_total <= info.mapped_bytes);
 	pin_sized_give(out_info, size, &info, sizeof(info));
 }
 
@@ -444,6 +469,7 @@ void pinion_pool_get_stats(
 		.shared_count = pin_pool_count_lists(&pool->pool),
 	};
 
+	PIN_DCHECK(pool->pool.magazine_count <= pool->pool.place_count);
 	for (uint32_t i = 0; i < pool->pool.magazine_count; i++) {
 		const struct pin_magazine *magazine = &pool->pool.magazines[i];
 
@@ -460,6 +486,8 @@ void pinion_pool_get_stats(
 
 /* ---- a task's own ---- */
 
+static void cancel_with_buffer(struct pinion_task *plain);
+
 static int run_with_buffer(struct pinion_task *plain)
 {
 	struct pinion_buffer_task *task = PIN_CONTAINER_OF(plain, struct pinion_buffer_task, task);
@@ -468,6 +496,7 @@ static int run_with_buffer(struct pinion_task *plain)
 	struct pinion_pool *pool = task->pool;
 	int rc;
 
+	PIN_DCHECK(plain->run == run_with_buffer && plain->cancel == cancel_with_buffer);
 	/* From here on the struct is the caller's. */
 	*buffer = task->buffer;
 	task->buffer = (struct pinion_buffer){0};
@@ -486,6 +515,7 @@ static void cancel_with_buffer(struct pinion_task *plain)
 {
 	struct pinion_buffer_task *task = PIN_CONTAINER_OF(plain, struct pinion_buffer_task, task);
 
+	PIN_DCHECK(plain->run == run_with_buffer && plain->cancel == cancel_with_buffer);
 	pinion_pool_release(task->pool, &task->buffer);
 	if (task->cancel != NULL) {
 		task->cancel(task);

@@ -34,12 +34,24 @@ static uint32_t current_node(void)
 
 /* ---- shares ---- */
 
+static __attribute__((unused)) uint64_t sum_of(
+	const struct pin_pool_region *regions, uint32_t count)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		sum += regions[i].buffer_count;
+	}
+	return sum;
+}
+
 /* How many each worker's memory holds. */
 static void divide(struct pin_pool_region *regions, const struct pinion_pool_config *config)
 {
 	uint32_t left = config->buffer_count;
 	uint32_t each;
 
+	PIN_CHECK(config->worker_count > 0);
 	for (uint32_t i = 0; i < config->worker_count; i++) {
 		uint32_t seeds = left < config->local_count ? left : config->local_count;
 
@@ -51,6 +63,7 @@ static void divide(struct pin_pool_region *regions, const struct pinion_pool_con
 	for (uint32_t i = 0; i < config->worker_count; i++) {
 		regions[i].buffer_count += each + (i < left ? 1 : 0);
 	}
+	PIN_DCHECK(sum_of(regions, config->worker_count) == config->buffer_count);
 }
 
 /* Numbers the nodes that workers are on from 0; how many there are. */
@@ -67,15 +80,19 @@ static uint32_t number_nodes(const struct pin_shared *shared, uint32_t *out_node
 			before++;
 		}
 		out_nodes[i] = before < i ? out_nodes[before] : count++;
+		PIN_DCHECK(out_nodes[i] < count);
 	}
+	PIN_DCHECK(count > 0 && count <= shared->worker_count);
 	return count;
 }
 
 static void uncarve(
 	struct pin_shared *shared, struct pinion_pool *pool, uint32_t count, uint64_t stride)
 {
+	PIN_DCHECK(count <= shared->worker_count && stride % PIN_PAGE_BYTES == 0);
 	for (uint32_t i = 0; i < count; i++) {
 		if (pool->regions[i].buffer_count > 0) {
+			PIN_DCHECK(pool->regions[i].memory != NULL);
 			pin_arena_uncarve(&shared->workers[i].arena, pool->regions[i].memory,
 				pool->regions[i].buffer_count * stride);
 		}
@@ -88,6 +105,8 @@ static int carve(struct pinion_pool *pool, const struct pinion_pool_config *conf
 	struct pin_shared *shared = &pool->runtime->shared;
 	uint64_t stride = pin_pool_config_stride(config);
 
+	PIN_CHECK(config->worker_count == shared->worker_count);
+	PIN_DCHECK(stride > 0 && stride % PIN_PAGE_BYTES == 0);
 	divide(pool->regions, config);
 	for (uint32_t i = 0; i < config->worker_count; i++) {
 		uint64_t bytes = pool->regions[i].buffer_count * stride;
@@ -106,6 +125,8 @@ static int carve(struct pinion_pool *pool, const struct pinion_pool_config *conf
 			uncarve(shared, pool, i, stride);
 			return -ENOMEM;
 		}
+		PIN_DCHECK((uintptr_t)pool->regions[i].memory % PIN_PAGE_BYTES == 0);
+		PIN_DCHECK(arena->carved_bytes <= arena->bytes);
 	}
 	return 0;
 }
@@ -156,7 +177,10 @@ static int init_buffers(struct pinion_pool *pool, const struct pinion_pool_confi
 		}
 	}
 	setup.nodes = nodes;
+	PIN_DCHECK(setup.node_count > 0 && setup.seeded_count <= setup.magazine_count);
 	rc = pin_pool_init(&pool->pool, &setup);
+	PIN_DCHECK(rc != 0 || pool->pool.buffer_count == config->buffer_count);
+	PIN_DCHECK(rc != 0 || pool->pool.magazine_count == pool->cache_count);
 	pin_heap_release(pool->host, nodes, PIN_HEAP_ALIGN, setup.magazine_count, sizeof(*nodes));
 	/* Before it is published: a stop serves those who wait. */
 	pin_waiters_init(
@@ -169,8 +193,10 @@ static int map_alone(struct pinion_pool *pool, const struct pinion_pool_config *
 {
 	uint64_t bytes = config->buffer_count * pin_pool_config_stride(config);
 	struct pin_arena_options options = {.bytes = bytes, .node_index = current_node()};
-	int rc = pin_arena_init(&pool->arena, pool->host, &options, log);
+	int rc;
 
+	PIN_DCHECK(pool->runtime == NULL && bytes > 0);
+	rc = pin_arena_init(&pool->arena, pool->host, &options, log);
 	if (rc != 0) {
 		return rc;
 	}
@@ -194,6 +220,7 @@ static int cut_from_runtime(struct pinion_pool *pool, const struct pinion_pool_c
 	uint64_t stride = pin_pool_config_stride(config);
 	int rc;
 
+	PIN_DCHECK(config->buffer_count >= config->worker_count);
 	pool->pool.log = *log;
 	pool->mapped_bytes = config->buffer_count * stride;
 	pin_lock_acquire(&shared->pools_lock, shared->host);
@@ -260,6 +287,7 @@ static int create(struct pinion_runtime *runtime, const struct pinion_pool_confi
 		free_pool(pool);
 		return rc;
 	}
+	PIN_DCHECK(pool->number != 0 && pool->worker_count <= pool->cache_count);
 	pool->has_short_way = pin_pool_has_short_way(&pool->pool) &&
 		pool->waiters.fences == PIN_WAITERS_RELEASE_LIGHT;
 	pin_live_add(&pool->live, PIN_LIVE_POOL, pool, runtime);
@@ -296,7 +324,9 @@ int pinion_pool_create(struct pinion_runtime *runtime, const struct pinion_pool_
 
 struct pinion_pool *pinion_pool_share(struct pinion_pool *pool)
 {
-	pin_fetch_add_relaxed_u32(&pool->owners, 1);
+	uint32_t before = pin_fetch_add_relaxed_u32(&pool->owners, 1);
+
+	PIN_DCHECK(before > 0 && before < UINT32_MAX);
 	return pool;
 }
 
@@ -396,6 +426,7 @@ static const struct field fields[] = {
 
 static uint32_t *field_of(struct pinion_pool_config *config, const struct field *field)
 {
+	PIN_DCHECK(field->offset + sizeof(uint32_t) <= sizeof(*config));
 	return (uint32_t *)(void *)((uint8_t *)config + field->offset);
 }
 
@@ -404,6 +435,9 @@ void pinion_pool_config_init_sized(struct pinion_pool_config *config, uint32_t s
 	struct pinion_pool_config standard = {.size = size};
 
 	for (size_t i = 0; i < PIN_ARRAY_COUNT(fields); i++) {
+		PIN_DCHECK(fields[i].min <= fields[i].standard);
+		PIN_DCHECK(fields[i].standard <= fields[i].max);
+		PIN_DCHECK(fields[i].standard % fields[i].multiple == 0);
 		*field_of(&standard, &fields[i]) = fields[i].standard;
 	}
 	pin_sized_give(config, size, &standard, sizeof(standard));
@@ -466,6 +500,7 @@ static int check_counts(
 		return refuse(log, "buffer_count", config->buffer_count,
 			"fewer than there are workers, or more than 16777216");
 	}
+	PIN_DCHECK(config->worker_count > 0);
 	capacity = pinion_pool_config_local_capacity(config);
 	if (config->buffer_count < capacity) {
 		pin_log(log, PINION_LOG_WARN,

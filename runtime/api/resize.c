@@ -17,6 +17,8 @@ static uint32_t serving(const struct pin_tier *tier)
 static struct pin_worker *worker_at(
 	struct pin_shared *shared, const struct pin_tier *tier, uint32_t number)
 {
+	PIN_DCHECK(number < tier->worker_count);
+	PIN_DCHECK(tier->first_worker + number < shared->worker_count);
 	return &shared->workers[tier->first_worker + number];
 }
 
@@ -73,6 +75,8 @@ static void join_leavers(struct pin_shared *shared)
 		struct pin_tier *tier = &shared->tiers[i];
 		uint32_t count = count_staying(shared, tier);
 
+		/* The fallback worker has no other to leave its work to. */
+		PIN_DCHECK(count > 0 || i < shared->tier_count - 1);
 		for (uint32_t j = count; j < serving(tier); j++) {
 			pin_runtime_join_worker(worker_at(shared, tier, j));
 		}
@@ -85,9 +89,11 @@ static void join_leavers(struct pin_shared *shared)
 
 static int engage(struct pin_shared *shared, struct pin_tier *tier, uint32_t count)
 {
+	PIN_DCHECK(count <= tier->worker_count);
 	for (uint32_t i = serving(tier); i < count; i++) {
 		int rc = pin_runtime_start_worker(worker_at(shared, tier, i));
 
+		PIN_DCHECK(rc <= 0);
 		if (rc < 0) {
 			return rc;
 		}
@@ -102,6 +108,7 @@ static int engage_all(struct pin_shared *shared, const uint32_t *counts)
 	uint32_t before[PIN_TIERS_MAX];
 	int rc = 0;
 
+	PIN_CHECK(shared->tier_count <= PIN_ARRAY_COUNT(before));
 	for (uint32_t i = 0; i < shared->tier_count; i++) {
 		before[i] = serving(&shared->tiers[i]);
 	}
@@ -133,6 +140,7 @@ int pin_runtime_resize(struct pinion_runtime *runtime, const uint32_t *counts)
 	/* No other resize has the lock, so its holder ends the runtime. */
 	int rc = -ESHUTDOWN;
 
+	PIN_DCHECK(shared->is_thread_pool && shared->tier_count > 0);
 	for (uint32_t i = 0; i < shared->tier_count; i++) {
 		PIN_CHECK(counts[i] <= shared->tiers[i].worker_count);
 	}

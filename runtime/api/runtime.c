@@ -33,6 +33,7 @@ static int choose_io(struct pinion_runtime *runtime)
 	struct pin_shared *shared = &runtime->shared;
 	uint32_t level = shared->config.io_level;
 
+	PIN_DCHECK(level <= PINION_IO_RING_MESSAGE && !shared->is_fallback);
 	if (level == PINION_IO_FALLBACK) {
 		shared->is_fallback = true;
 		strcpy(runtime->fallback_cause, "asked for by the configuration");
@@ -57,6 +58,7 @@ static int choose_io(struct pinion_runtime *runtime)
 	}
 	pin_kernel_ring_hint(shared->kernel.ring_error, runtime->fallback_cause,
 		sizeof(runtime->fallback_cause));
+	PIN_DCHECK(shared->kernel.ring_error < 0);
 	if (level != PINION_IO_AUTO) {
 		pin_log(&shared->log, PINION_LOG_ERROR, "no io_uring: %s", runtime->fallback_cause);
 		return shared->kernel.ring_error;
@@ -72,6 +74,8 @@ static void place_worker(struct pin_worker *worker, const struct pin_topology *t
 	bool throttled = topology->quota_millicpus != 0 &&
 		topology->quota_millicpus < topology->cpu_count * 1000;
 
+	PIN_DCHECK(worker->index < worker->shared->worker_count);
+	PIN_DCHECK(&worker->shared->workers[worker->index] == worker);
 	if (topology->place_count == 0) {
 		return;
 	}
@@ -88,6 +92,7 @@ static int init_victims(struct pin_shared *shared, const struct pin_topology *to
 {
 	uint32_t count = shared->worker_count;
 
+	PIN_DCHECK(count > 0 && (!shared->workers[0].has_place || count <= topology->place_count));
 	/* Workers that share CPUs have no place of their own. */
 	shared->has_cpu_each =
 		count > 0 && topology->place_count > 1 && shared->workers[0].has_place;
@@ -103,6 +108,7 @@ static void choose_serving(struct pin_shared *shared, const uint32_t *counts)
 		struct pin_tier *tier = &shared->tiers[i];
 
 		PIN_CHECK(counts[i] <= tier->worker_count);
+		PIN_DCHECK(tier->first_worker + tier->worker_count <= shared->worker_count);
 		/* Relaxed: nothing else runs yet. */
 		pin_store_relaxed_u32(&tier->serving_count, counts[i]);
 		for (uint32_t j = counts[i]; j < tier->worker_count; j++) {
@@ -147,6 +153,7 @@ static int place_workers(
 	pin_disks_init(&shared->disks, shared->host, &shared->tuning, shared->worker_count);
 	memset(shared->workers, 0, (size_t)shared->worker_count * sizeof(struct pin_worker));
 	pin_lane_init(shared);
+	PIN_DCHECK(shared->tier_count > 0 && shared->tier_count <= PIN_TIERS_MAX);
 	choose_serving(shared, serving_counts);
 	pin_watchdog_init(shared);
 	if (shared->config.bind_workers != PINION_BIND_NONE) {
@@ -199,6 +206,7 @@ static void await_workers(struct pin_shared *shared, uint32_t count)
 	for (;;) {
 		uint32_t started = pin_load_acquire_u32(&shared->started_count);
 
+		PIN_DCHECK(started <= count);
 		if (started == count) {
 			return;
 		}
@@ -209,9 +217,11 @@ static void await_workers(struct pin_shared *shared, uint32_t count)
 static int start_thread(struct pin_worker *worker)
 {
 	struct pin_shared *shared = worker->shared;
-	int rc = shared->host->thread_start(
-		&worker->thread, shared->tuning.stack_bytes, pin_worker_main, worker);
+	int rc;
 
+	PIN_CHECK(!worker->has_thread); /* else it would never be joined */
+	rc = shared->host->thread_start(
+		&worker->thread, shared->tuning.stack_bytes, pin_worker_main, worker);
 	if (rc < 0) {
 		char hint[192];
 
@@ -239,6 +249,7 @@ int pin_runtime_start_worker(struct pin_worker *worker)
 	}
 	await_workers(shared, started + (pin_arena_setup_is_shared(shared) ? 2 : 1));
 	rc = worker->start_error;
+	PIN_DCHECK(rc <= 0);
 	if (rc < 0) {
 		pin_runtime_join_worker(worker);
 	}
@@ -247,6 +258,7 @@ int pin_runtime_start_worker(struct pin_worker *worker)
 
 void pin_runtime_join_worker(struct pin_worker *worker)
 {
+	PIN_CHECK(worker->has_thread);
 	worker->shared->host->thread_join(worker->thread);
 	worker->has_thread = false;
 	pin_worker_reset(worker);
@@ -264,6 +276,7 @@ static int start_threads(struct pin_shared *shared)
 			count += rc == 0 ? 1 : 0;
 		}
 	}
+	PIN_DCHECK(rc < 0 || shared->is_thread_pool || count == shared->worker_count);
 	await_workers(shared, count);
 	for (uint32_t i = 0; i < shared->worker_count && rc == 0; i++) {
 		rc = shared->workers[i].start_error;
@@ -347,6 +360,7 @@ static void free_runtime(struct pinion_runtime *runtime)
 {
 	struct pin_host host = *runtime->shared.host;
 
+	PIN_DCHECK(runtime->latency_fd >= -1);
 	if (runtime->latency_fd >= 0) {
 		pin_cpu_latency_drop(runtime->latency_fd);
 	}
@@ -361,6 +375,7 @@ static bool has_ended(struct pin_shared *shared)
 
 static const char *latency_reason(int error)
 {
+	PIN_DCHECK(error < 0);
 	if (error == -EOPNOTSUPP) {
 		return "this kernel has no idle driver to heed it (" PIN_CPU_IDLE_DRIVER
 		       " is none); guests of KVM have cpuidle-haltpoll";
@@ -375,9 +390,11 @@ static void ask_for_latency(struct pinion_runtime *runtime)
 	struct pin_shared *shared = &runtime->shared;
 	int rc;
 
+	PIN_DCHECK(runtime->latency_fd < 0);
 	if (shared->tuning.cpu_latency_us == PINION_CPU_LATENCY_ANY) {
 		return;
 	}
+	PIN_DCHECK(shared->tuning.cpu_latency_us <= INT32_MAX);
 	rc = pin_cpu_latency_ask((uint32_t)shared->tuning.cpu_latency_us);
 	if (rc >= 0) {
 		runtime->latency_fd = rc;
@@ -438,11 +455,15 @@ int pin_runtime_create(const struct pinion_config *config, const uint32_t *servi
 		pin_room_init(&runtime->shared);
 		rc = start_threads(&runtime->shared);
 	}
+	PIN_DCHECK(rc <= 0);
 	if (rc < 0) {
 		join_threads(&runtime->shared);
 		free_runtime(runtime);
 		return rc;
 	}
+	/* All that refers to memory of the caller's is taken off by now. */
+	PIN_DCHECK(runtime->shared.config.lanes == NULL && runtime->shared.config.tuning == NULL);
+	PIN_DCHECK(runtime->shared.worker_count == runtime->shared.config.worker_count);
 	ask_for_latency(runtime);
 	pin_live_add(&runtime->live, PIN_LIVE_RUNTIME, runtime, NULL);
 	*out_runtime = runtime;
@@ -537,6 +558,7 @@ static int refuse_if_used(const struct pinion_runtime *runtime)
 	if (!pin_live_find(runtime, &found)) {
 		return 0;
 	}
+	PIN_DCHECK(found.object != NULL && found.destroyer != NULL);
 	pin_log(&runtime->shared.log, PINION_LOG_ERROR,
 		"pinion_runtime_destroy() has stopped the runtime and not freed it: its %s %p "
 		"was not destroyed, and %u more; call %s() first, then this again",
@@ -563,6 +585,7 @@ int pinion_runtime_destroy(struct pinion_runtime *runtime)
 	}
 	if (rc == 0) {
 		pin_live_remove(PIN_LIVE_RUNTIME, runtime);
+		PIN_DCHECK(runtime->is_joined);
 		free_runtime(runtime);
 	}
 	/* In a forked child (-ECHILD) its contents are the parent's. */

@@ -81,13 +81,16 @@ static PIN_INLINE int claim_task(const struct pinion_runtime *runtime, struct pi
 	if (rc == 0 && PIN_UNLIKELY(!pin_task_claim(task))) {
 		rc = refuse_busy(runtime, task);
 	}
+	PIN_DCHECK(rc != 0 || !pin_task_is_idle(task));
 	return rc;
 }
 
 /* As `rc` says: a refused task is its user's again. */
 static PIN_INLINE int settle(int rc, struct pinion_task *task)
 {
+	PIN_DCHECK(rc <= 0);
 	if (PIN_UNLIKELY(rc != 0)) {
+		PIN_DCHECK(!pin_task_is_idle(task)); /* it was claimed */
 		pin_task_release(task);
 	}
 	return rc;
@@ -96,6 +99,7 @@ static PIN_INLINE int settle(int rc, struct pinion_task *task)
 static PIN_APART PIN_COLD void release_all(struct pinion_task *const *tasks, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
+		PIN_DCHECK(!pin_task_is_idle(tasks[i]));
 		pin_task_release(tasks[i]);
 	}
 }
@@ -115,6 +119,7 @@ static PIN_INLINE int claim_batch(const struct pinion_runtime *runtime,
 			release_all(tasks, i);
 			return rc;
 		}
+		PIN_DCHECK(!pin_task_is_idle(tasks[i]));
 		*out_flags |= tasks[i]->flags;
 	}
 	return 0;
@@ -127,8 +132,10 @@ static struct pin_room_counts count_lanes(struct pinion_task *const *tasks, uint
 	struct pin_room_counts counts = {0};
 
 	for (uint32_t i = 0; i < count; i++) {
+		PIN_DCHECK((uint32_t)pin_task_lane(tasks[i]) < PIN_LANES);
 		counts.of[pin_task_lane(tasks[i])]++;
 	}
+	PIN_DCHECK(counts.of[PINION_LANE_NORMAL] + pin_room_others(&counts) == count);
 	return counts;
 }
 
@@ -138,6 +145,8 @@ static PIN_INLINE void push_normal(
 	struct pin_list list = {0};
 
 	for (uint32_t i = 0; i < count; i++) {
+		PIN_DCHECK((tasks[i]->flags & PIN_TASK_LANES) == 0);
+		PIN_DCHECK(!pin_task_is_idle(tasks[i]));
 		pin_list_push(&list, pin_task_link(tasks[i]));
 	}
 	pin_injector_push(&shared->injector, &list);
@@ -150,6 +159,7 @@ static PIN_APART int spawn_lanes_outside(struct pin_shared *shared,
 	struct pin_room_counts counts = count_lanes(tasks, count);
 	int rc = pin_room_admit_lanes(shared, &counts, out_full);
 
+	PIN_DCHECK(count > 0 && rc <= 0);
 	if (rc == 0) {
 		pin_room_note_elsewhere(shared, pin_room_others(&counts));
 		pin_entry_push_lanes(shared, tasks, count);
@@ -163,6 +173,7 @@ static PIN_INLINE int spawn_normal_outside(struct pin_shared *shared,
 {
 	int rc = pin_room_admit(shared, count, out_full);
 
+	PIN_DCHECK(count > 0 && rc <= 0);
 	if (rc == 0) {
 		push_normal(shared, tasks, count);
 	}
@@ -179,6 +190,7 @@ static PIN_INLINE int spawn_one_of_any_lane(struct pin_shared *shared, struct pi
 /* An admission for tasks that wait elsewhere than in the queues all share. */
 static bool admit_elsewhere(struct pin_shared *shared, uint32_t count)
 {
+	PIN_DCHECK(count > 0);
 	if (!pin_gate_admit(&shared->gate, count)) {
 		return false;
 	}
@@ -203,6 +215,8 @@ static PIN_APART int spawn_unlikely(struct pinion_runtime *runtime, struct pinio
 /* Of the normal lane. Apart: a worker's spawn needs no frame. */
 static PIN_APART int spawn_one_outside(struct pinion_runtime *runtime, struct pinion_task *task)
 {
+	PIN_DCHECK(!pin_task_is_idle(task) && (task->flags & PIN_TASK_LANES) == 0);
+	PIN_DCHECK(pin_runtime_own_worker(runtime) == NULL);
 	return settle(pin_runtime_is_foreign(runtime)
 			? -ECHILD
 			: spawn_normal_outside(&runtime->shared, &task, 1, NULL),
@@ -216,6 +230,7 @@ int pinion_task_spawn(struct pinion_runtime *runtime, struct pinion_task *task)
 	if (PIN_UNLIKELY(!is_plain_idle_task(task) || !pin_task_claim_idle(task))) {
 		return spawn_unlikely(runtime, task);
 	}
+	PIN_DCHECK(!pin_task_is_idle(task) && (task->flags & PIN_TASK_LANES) == 0);
 	/* A worker's thread is never a child's. */
 	if (PIN_LIKELY(worker != NULL && worker->shared == &runtime->shared)) {
 		return pin_worker_spawn(worker, task);
@@ -229,6 +244,7 @@ static PIN_APART int respawn_unlikely(
 {
 	int rc = check_task(runtime, task);
 
+	PIN_DCHECK(worker == pin_runtime_own_worker(runtime));
 	if (rc == 0 && worker == NULL) {
 		rc = -EPERM;
 	}
@@ -252,6 +268,7 @@ int pinion_task_respawn(struct pinion_runtime *runtime, struct pinion_task *task
 		    pin_shared_is_stopping(&runtime->shared) || !pin_task_claim_idle(task))) {
 		return respawn_unlikely(runtime, worker, task);
 	}
+	PIN_DCHECK(!pin_task_is_idle(task) && (task->flags & PIN_TASK_LANES) == 0);
 	pin_worker_respawn(worker, task);
 	return 0;
 }
@@ -287,6 +304,7 @@ int pinion_task_spawn_on(
 		return refuse_busy(runtime, task);
 	}
 	target = &shared->workers[worker_index];
+	PIN_DCHECK(target->index == worker_index && target->shared == shared);
 	if (worker != NULL) {
 		return settle(pin_worker_spawn_on(worker, target, task), task);
 	}
@@ -312,6 +330,7 @@ static PIN_INLINE int spawn_batch(struct pinion_runtime *runtime, struct pinion_
 	if (rc != 0 || count == 0) {
 		return rc;
 	}
+	PIN_DCHECK((flags & ~TASK_FLAGS) == 0);
 	if ((flags & PIN_TASK_LANES) == 0) {
 		rc = worker != NULL
 			? pin_worker_spawn_batch(worker, tasks, count)
@@ -320,6 +339,7 @@ static PIN_INLINE int spawn_batch(struct pinion_runtime *runtime, struct pinion_
 		rc = worker != NULL ? pin_worker_spawn_lanes(worker, tasks, count)
 				    : spawn_lanes_outside(&runtime->shared, tasks, count, out_full);
 	}
+	PIN_DCHECK(rc <= 0);
 	if (rc != 0) {
 		release_all(tasks, count);
 	}
@@ -347,6 +367,7 @@ uint64_t pinion_clock_now_ns(void)
 
 static void post_timer(struct pin_shared *shared, struct pinion_timer *timer)
 {
+	PIN_DCHECK(!pin_task_is_idle(&timer->task));
 	pin_room_note_elsewhere(shared, 1);
 	pin_timer_post(timer);
 	pin_inbox_push(&shared->timer_inbox, pin_task_link(&timer->task));
@@ -365,6 +386,7 @@ int pinion_timer_start(
 	if (rc != 0) {
 		return rc;
 	}
+	PIN_DCHECK(!pin_task_is_idle(&timer->task));
 	rc = pin_runtime_reserve(runtime);
 	if (rc != 0) {
 		pin_timer_disclaim(timer);
@@ -390,6 +412,7 @@ int pinion_timer_cancel(struct pinion_runtime *runtime, struct pinion_timer *tim
 		return -EALREADY;
 	}
 	if (must_post) {
+		PIN_CHECK(index < runtime->shared.worker_count);
 		pin_worker_timer_cancelled(
 			pin_runtime_own_worker(runtime), &runtime->shared.workers[index], timer);
 	}
@@ -419,7 +442,9 @@ static struct pin_worker *next_of_thread_pool(struct pin_shared *shared, uint32_
 		const struct pin_tier *tier = &shared->tiers[i];
 		uint32_t serving = pin_load_relaxed_u32(&tier->serving_count);
 
+		PIN_DCHECK(serving <= tier->worker_count);
 		if (number < serving) {
+			PIN_DCHECK(tier->first_worker + number < shared->worker_count);
 			return &shared->workers[tier->first_worker + number];
 		}
 		number -= serving;
@@ -438,6 +463,7 @@ static int submit_outside(
 		: &shared->workers[number % shared->worker_count];
 	int rc = pin_request_claim(requests, count);
 
+	PIN_DCHECK(count > 0 && target->shared == shared);
 	if (rc != 0) {
 		return pin_requests_explain(shared, requests, count, rc);
 	}
@@ -511,7 +537,9 @@ int pinion_request_cancel(struct pinion_runtime *runtime, struct pinion_request 
 		return -ECHILD;
 	}
 	rc = pin_request_cancel(shared, worker, request, &must_post, &index);
+	PIN_DCHECK(!must_post || (rc == 0 && worker != &shared->workers[index]));
 	if (must_post) {
+		PIN_CHECK(index < shared->worker_count);
 		pin_inbox_push(&shared->workers[index].inbox, pin_task_link(&request->task));
 		pin_wake_worker(&shared->workers[index], worker);
 	}
@@ -524,6 +552,7 @@ int pinion_worker_index(const struct pinion_runtime *runtime)
 {
 	const struct pin_worker *worker = pin_runtime_own_thread(runtime);
 
+	PIN_DCHECK(worker == NULL || worker->index < runtime->shared.worker_count);
 	return worker != NULL && !pin_runtime_is_foreign(runtime) ? (int)worker->index : -ENOENT;
 }
 

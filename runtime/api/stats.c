@@ -3,6 +3,7 @@
  * Statistics of a runtime: counters of its workers, the state of its scheduler,
  * its memory and rings.
  */
+#include "runtime/base/check.h"
 #include "runtime/base/versioned.h"
 #include "runtime/host/kernel.h"
 #include "runtime/worker/entry.h"
@@ -50,6 +51,8 @@ static void add_figures(const struct pin_shared *shared, struct pinion_runtime_s
 			sum->parked_set |= UINT64_C(1) << i;
 		}
 	}
+	PIN_DCHECK(sum->look_interval_min <= sum->look_interval_max);
+	PIN_DCHECK(sum->parked_futex + sum->parked_ring <= shared->worker_count);
 	for (uint32_t i = 0; i < shared->tier_count; i++) {
 		/* Relaxed: a figure. */
 		sum->searching += pin_load_relaxed_u32(&shared->tiers[i].searching);
@@ -168,6 +171,8 @@ void pinion_runtime_get_info(
 			continue;
 		}
 		page_bytes = pin_arena_page_bytes(arena);
+		PIN_DCHECK(pin_is_power_of_two(page_bytes) && arena->huge_bytes <= arena->bytes);
+		PIN_DCHECK(worker->registered_bytes <= arena->bytes);
 		if (worker->ring.is_fallback) {
 			facts.uses_ring = 0;
 		}
@@ -190,6 +195,8 @@ void pinion_runtime_get_info(
 			facts.local_permille = arena->local_permille;
 		}
 	}
+	PIN_DCHECK(facts.workers_bound <= facts.worker_count);
+	PIN_DCHECK(facts.registered_bytes <= facts.arena_bytes);
 	pin_sized_give(out_info, size, &facts, sizeof(facts));
 }
 
@@ -277,6 +284,7 @@ static int accept_limits(struct pinion_limits *out, const struct pinion_limits *
 	}
 	*out = (struct pinion_limits){0};
 	rc = pin_sized_take(out, sizeof(*out), given, given->size);
+	PIN_DCHECK(rc <= 0);
 	if (rc < 0) {
 		return rc;
 	}
@@ -324,6 +332,7 @@ int pinion_device_set_limits(
 	if (!pin_disk_is(disk, device)) {
 		return -ENOSPC;
 	}
+	PIN_DCHECK(disk->device == device && accepted.depth_bytes <= DEPTH_BYTES_MAX);
 	pin_disk_limit(&shared->disks, disk, shared->host, &shared->tuning, &accepted);
 	pin_device_queue_kick_all(shared);
 	return 0;
@@ -345,6 +354,7 @@ int pinion_device_get_stats(const struct pinion_runtime *runtime, uint32_t index
 	if (index >= pin_load_acquire_u32(&shared->disks.count)) { /* [DISK-1] */
 		return -ENOENT;
 	}
+	PIN_CHECK(index < PIN_ARRAY_COUNT(shared->disks.disks));
 	disk = &shared->disks.disks[index];
 	sums = pin_device_queue_sums(shared, disk);
 	limit = pin_load_relaxed_u64(&disk->credit.limit);

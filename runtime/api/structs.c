@@ -3,6 +3,7 @@
  * Sizes and alignments of the public structs, for callers in other languages.
  */
 #include "runtime/base/base.h"
+#include "runtime/base/check.h"
 
 #include <pinion/pinion.h>
 #include <string.h>
@@ -82,6 +83,7 @@ size_t pinion_struct_bytes(const char *name)
 {
 	size_t i = find(name);
 
+	PIN_DCHECK(i == PIN_ARRAY_COUNT(structs) || structs[i].bytes % structs[i].align == 0);
 	return i < PIN_ARRAY_COUNT(structs) ? structs[i].bytes : 0;
 }
 
@@ -89,5 +91,6 @@ size_t pinion_struct_align(const char *name)
 {
 	size_t i = find(name);
 
+	PIN_DCHECK(i == PIN_ARRAY_COUNT(structs) || pin_is_power_of_two(structs[i].align));
 	return i < PIN_ARRAY_COUNT(structs) ? structs[i].align : 0;
 }

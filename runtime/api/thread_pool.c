@@ -35,6 +35,7 @@ static int count_cpus(uint32_t *out_count)
 	int rc = pin_topology_load(&topology, false);
 
 	if (rc == 0) {
+		PIN_DCHECK(topology.cpu_count > 0);
 		*out_count = topology.cpu_count;
 		pin_topology_fini(&topology);
 	}
@@ -75,6 +76,7 @@ static int read_size(
 	unsigned long value = 0;
 	char *end;
 
+	PIN_DCHECK(least <= SIZE_MAX_EACH);
 	if (text == NULL || text[0] == '\0') {
 		return 0;
 	}
@@ -167,6 +169,7 @@ static void log_range(const struct pin_log *log, const struct pinion_thread_pool
 		{"low", sizes->low, 1},
 	};
 
+	PIN_DCHECK(!are_in_range(sizes));
 	for (uint32_t i = 0; i < TIERS; i++) {
 		if (fields[i].value < fields[i].least || fields[i].value > SIZE_MAX_EACH) {
 			pin_log(log, PINION_LOG_ERROR,
@@ -197,6 +200,7 @@ static void write_lanes(const struct pinion_thread_pool_sizes *sizes, uint32_t m
 	uint32_t tier_count = 0;
 	int length = 0;
 
+	PIN_DCHECK(are_in_range(sizes) && max <= SIZE_MAX_EACH);
 	read_tiers(sizes, counts);
 	for (uint32_t i = 0; i < TIERS; i++) {
 		uint32_t places = at_least(counts[i], max);
@@ -208,6 +212,8 @@ static void write_lanes(const struct pinion_thread_pool_sizes *sizes, uint32_t m
 			out_serving[tier_count++] = counts[i];
 		}
 	}
+	/* The last tier always has a worker: it serves all lanes. */
+	PIN_DCHECK(tier_count > 0 && out_serving[tier_count - 1] == sizes->low);
 }
 
 int pinion_thread_pool_create(const struct pinion_config *config,
@@ -259,6 +265,7 @@ int pinion_thread_pool_create(const struct pinion_config *config,
 /* Which of the three it is: the class with that number of lanes. */
 static uint32_t number_of(const struct pin_tier *tier)
 {
+	PIN_CHECK(tier->order.count >= 1 && tier->order.count <= TIERS);
 	return tier->order.count - 1;
 }
 
@@ -269,12 +276,14 @@ static int fit(const struct pin_shared *shared, const struct pinion_thread_pool_
 	uint32_t counts[TIERS];
 	uint32_t left;
 
+	PIN_DCHECK(are_in_range(sizes) && shared->tier_count <= TIERS);
 	read_tiers(sizes, counts);
 	left = counts[0] + counts[1] + counts[2];
 	for (uint32_t i = 0; i < shared->tier_count; i++) {
 		const struct pin_tier *tier = &shared->tiers[i];
 
 		out_counts[i] = counts[number_of(tier)];
+		PIN_DCHECK(out_counts[i] <= left);
 		left -= out_counts[i];
 		if (out_counts[i] > tier->worker_count) {
 			return -ERANGE;
