@@ -234,7 +234,7 @@ struct pinion_tuning {
 	/*
 	 * One of enum pinion_ring_sharing. Default own. Environment:
 	 * PINION_RING_SHARING.
-	 * Source: docs/decisions/stalls.md, "Other workers can reap the ring of
+	 * Source: docs/decisions/rings.md, "Other workers can reap the ring of
 	 * a stalled worker".
 	 */
 	uint32_t ring_sharing;
@@ -328,7 +328,7 @@ struct pinion_tuning {
 	 * Work for one worker alone (pinion_task_spawn_on(), and, without
 	 * `ring_sharing`, completions of requests) waits in any case. Default
 	 * 10000. Environment: PINION_SENTRY_US.
-	 * Source: docs/decisions/stalls.md, "A watchdog finds tasks kept by a
+	 * Source: docs/decisions/waking.md, "A watchdog finds tasks kept by a
 	 * stalled worker".
 	 */
 	uint32_t watchdog_us;

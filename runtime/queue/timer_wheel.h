@@ -35,7 +35,7 @@
 
 /*
  * 4 bits per digit make 256 slots, 4 KiB. 6 bits would make 11 KiB and little
- * difference: docs/decisions/stalls.md, "The timer wheel counts nanoseconds, in
+ * difference: docs/decisions/waking.md, "The timer wheel counts nanoseconds, in
  * 16 digits of 4 bits".
  */
 #define PIN_TIMERS_DIGIT_BITS 4u

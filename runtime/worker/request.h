@@ -462,7 +462,7 @@ void pin_request_take(struct pin_worker *worker, struct pinion_task *task);
  * [EXTERNAL-2] it is counted (RMW) before it is sent -> a worker that it has
  * been to sees the count (acquire).
  *
- * Source: docs/decisions/stalls.md, "External submissions are queued on a
+ * Source: docs/decisions/rings.md, "External submissions are queued on a
  * worker".
  */
 

@@ -35,7 +35,7 @@
  * [REAP-2] the worker opens the ring (release) when it is set up -> another
  * that reads it loads that (acquire), and finds its queues mapped.
  *
- * Source: docs/decisions/stalls.md, "Other workers can reap the ring of a
+ * Source: docs/decisions/rings.md, "Other workers can reap the ring of a
  * stalled worker".
  */
 #ifndef PIN_WORKER_RING_LOCK_H

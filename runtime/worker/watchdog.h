@@ -38,7 +38,7 @@
  * The same thread looks for tasks that do not end, by the clock:
  * watchdog.c.
  *
- * Source: docs/decisions/stalls.md, "A watchdog finds tasks kept by a stalled
+ * Source: docs/decisions/waking.md, "A watchdog finds tasks kept by a stalled
  * worker".
  */
 #ifndef PIN_WORKER_WATCHDOG_H

@@ -99,7 +99,7 @@ differences "$work/recorded" "$work/now" >"$work/changed"
 	exit 1
 }
 
-# The twin: each path 10 % longer.
+# The mutant: each path 10 % longer.
 count --planted >"$work/planted"
 differences "$work/now" "$work/planted" >"$work/found"
 [ "$(wc -l <"$work/found")" = "$(wc -l <"$work/now")" ] || {
