@@ -87,7 +87,7 @@ example
 END
 )
 [ -z "$found" ] || { echo "Which lane for what: no row $found"; exit 1; }
-for figures in 'within 1 s | .* | nobody' 'up to 100 ms | 100 ms to 10 s | seconds to minutes' \
+for figures in 'within 1 s | .* | no user' 'up to 100 ms | 100 ms to 10 s | seconds to minutes' \
 	'below 100 a second | below 1000 a second |'; do
 	grep -q "$figures" "$docs/RUNBOOK.md" || { echo "Which lane for what: no \"$figures\""; exit 1; }
 done
