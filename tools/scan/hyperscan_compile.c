@@ -7,6 +7,7 @@
 #include "tools/scan/hyperscan_compile.h"
 
 #include "tools/scan/hyperscan_expression.h"
+#include "tools/scan/hyperscan_shipped.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -26,6 +27,12 @@ static bool fits_in_group(const char *expression)
 	return fits;
 }
 
+static void set_widths(struct rule *rule, const struct hyperscan_widths *widths)
+{
+	rule->min_width = widths->min;
+	rule->max_width = widths->max > MATCHER_WIDTH_MAX ? RULE_WIDTH_UNBOUNDED : widths->max;
+}
+
 static int check_widths(struct rule *rule, const char *expression, const hs_expr_info_t *info,
 	struct matcher_trouble *out_trouble)
 {
@@ -34,9 +41,7 @@ static int check_widths(struct rule *rule, const char *expression, const hs_expr
 			"can match without a single byte, so it would match everywhere");
 		return -EINVAL;
 	}
-	rule->min_width = info->min_width;
-	rule->max_width =
-		info->max_width > MATCHER_WIDTH_MAX ? RULE_WIDTH_UNBOUNDED : info->max_width;
+	set_widths(rule, &(struct hyperscan_widths){info->min_width, info->max_width});
 	if (rule->max_width != RULE_WIDTH_UNBOUNDED && rule->min_width != rule->max_width &&
 		!fits_in_group(expression)) {
 		matcher_complain(
@@ -48,15 +53,20 @@ static int check_widths(struct rule *rule, const char *expression, const hs_expr
 
 int hyperscan_measure(struct rule *rule, struct matcher_trouble *out_trouble)
 {
+	struct hyperscan_target here = hyperscan_target_here();
 	char *expression = hyperscan_expression(rule);
+	struct hyperscan_widths widths;
 	hs_expr_info_t *info = NULL;
 	hs_compile_error_t *compile_error = NULL;
-	int error;
+	int error = 0;
 
 	if (expression == NULL) {
 		return -ENOMEM;
 	}
-	if (hs_expression_info(expression, HYPERSCAN_FLAGS, &info, &compile_error) == HS_SUCCESS) {
+	if (hyperscan_shipped_measure(expression, &here, &widths)) {
+		set_widths(rule, &widths);
+	} else if (hs_expression_info(expression, HYPERSCAN_FLAGS, &info, &compile_error) ==
+		HS_SUCCESS) {
 		error = check_widths(rule, expression, info, out_trouble);
 	} else {
 		matcher_complain(out_trouble, UINT32_MAX, "%s",
@@ -69,22 +79,14 @@ int hyperscan_measure(struct rule *rule, struct matcher_trouble *out_trouble)
 	return error;
 }
 
-/* What hs_compile_multi() takes, for the rules of one kind. */
-struct compile_list {
-	const char **expressions;
-	unsigned *flags;
-	unsigned *ids;
-	unsigned count;
-};
-
-static void compile_list_free(struct compile_list *list)
+static void compile_list_free(struct hyperscan_list *list)
 {
 	free(list->expressions);
 	free(list->flags);
 	free(list->ids);
 }
 
-static int compile_list_fill(struct compile_list *list, const struct rules *rules,
+static int compile_list_fill(struct hyperscan_list *list, const struct rules *rules,
 	const struct hyperscan_starts *starts, bool bounded, unsigned flags)
 {
 	uint32_t count = rules->count;
@@ -109,13 +111,13 @@ static int compile_list_fill(struct compile_list *list, const struct rules *rule
 }
 
 /* The first rule that does not compile alone either; UINT32_MAX: all do. */
-static uint32_t find_culprit(const struct compile_list *list, unsigned mode)
+static uint32_t find_culprit(const struct hyperscan_list *list)
 {
 	for (unsigned i = 0; i < list->count; i++) {
 		hs_database_t *database = NULL;
 		hs_compile_error_t *error = NULL;
 		hs_error_t status = hs_compile(
-			list->expressions[i], list->flags[i], mode, NULL, &database, &error);
+			list->expressions[i], list->flags[i], list->mode, NULL, &database, &error);
 
 		hs_free_database(database);
 		hs_free_compile_error(error);
@@ -126,22 +128,36 @@ static uint32_t find_culprit(const struct compile_list *list, unsigned mode)
 	return UINT32_MAX;
 }
 
+static int compile(const struct hyperscan_list *list, hs_database_t **out_database,
+	struct matcher_trouble *out_trouble)
+{
+	hs_compile_error_t *trouble = NULL;
+
+	if (hs_compile_multi(list->expressions, list->flags, list->ids, list->count, list->mode,
+		    NULL, out_database, &trouble) == HS_SUCCESS) {
+		return 0;
+	}
+	matcher_complain(out_trouble, find_culprit(list), "%s%s", trouble->message,
+		list->mode == HS_MODE_BLOCK ? "" : " A bound, {1,200} in place of + or *, helps.");
+	hs_free_compile_error(trouble);
+	return -EINVAL;
+}
+
 int hyperscan_compile(const struct rules *rules, const struct hyperscan_starts *starts,
 	bool bounded, hs_database_t **out_database, struct matcher_trouble *out_trouble)
 {
-	unsigned mode = bounded ? HS_MODE_BLOCK : HS_MODE_STREAM | HS_MODE_SOM_HORIZON_LARGE;
-	struct compile_list list = {0};
-	hs_compile_error_t *trouble = NULL;
+	struct hyperscan_target here = hyperscan_target_here();
+	struct hyperscan_list list = {
+		.mode = bounded ? HS_MODE_BLOCK : HS_MODE_STREAM | HS_MODE_SOM_HORIZON_LARGE,
+	};
 	int error = compile_list_fill(
 		&list, rules, starts, bounded, bounded ? 0 : HS_FLAG_SOM_LEFTMOST);
 
-	if (error == 0 && list.count > 0 &&
-		hs_compile_multi(list.expressions, list.flags, list.ids, list.count, mode, NULL,
-			out_database, &trouble) != HS_SUCCESS) {
-		matcher_complain(out_trouble, find_culprit(&list, mode), "%s%s", trouble->message,
-			bounded ? "" : " A bound, {1,200} in place of + or *, helps.");
-		hs_free_compile_error(trouble);
-		error = -EINVAL;
+	if (error == 0 && list.count > 0) {
+		*out_database = hyperscan_shipped_find(&list, &here);
+		if (*out_database == NULL) {
+			error = compile(&list, out_database, out_trouble);
+		}
 	}
 	compile_list_free(&list);
 	return error;
