@@ -138,7 +138,7 @@ static inline uint32_t pin_permits_total(uint64_t word)
 	return pin_permits_count(word, 0) + pin_permits_count(word, 1) + pin_permits_count(word, 2);
 }
 
-/* Each lane of `word` has as many: no subtraction borrows from the next lane. */
+/* True: no lane of `word` has less, so a subtraction cannot borrow. */
 static inline bool pin_permits_hold(uint64_t word, uint64_t amount)
 {
 	return pin_permits_count(word, 0) >= pin_permits_count(amount, 0) &&
