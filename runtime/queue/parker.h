@@ -38,6 +38,7 @@
 #ifndef PIN_QUEUE_PARKER_H
 #define PIN_QUEUE_PARKER_H
 
+#include "runtime/base/check.h"
 #include "runtime/host/host.h"
 
 enum pin_park_state {
@@ -51,24 +52,48 @@ struct pin_parker {
 	struct pin_atomic_u32 state; /* [W:any R:any] */
 };
 
-void pin_parker_init(struct pin_parker *parker);
+static inline void pin_parker_init(struct pin_parker *parker)
+{
+	pin_store_release_u32(&parker->state, PIN_RUNNING);
+}
 
 /*
  * Step 1, by the worker. False: a token was there and is taken, do not sleep.
  */
-bool pin_parker_prepare(struct pin_parker *parker, enum pin_park_state mode);
+static inline bool pin_parker_prepare(struct pin_parker *parker, enum pin_park_state mode)
+{
+	uint32_t state = PIN_RUNNING;
+
+	PIN_CHECK(mode == PIN_PARK_FUTEX || mode == PIN_PARK_RING);
+	if (pin_cas_seq_cst_u32(&parker->state, &state, mode)) { /* [PARK-2] */
+		return true;
+	}
+	PIN_CHECK(state == PIN_NOTIFIED);
+	pin_exchange_seq_cst_u32(&parker->state, PIN_RUNNING);
+	return false;
+}
 
 /*
  * Step 5 for PARK_FUTEX, by the worker, until `deadline_ns` at most. May return
  * without reason.
  */
-void pin_parker_sleep(struct pin_parker *parker, const struct pin_host *host, uint64_t deadline_ns);
+static inline void pin_parker_sleep(
+	struct pin_parker *parker, const struct pin_host *host, uint64_t deadline_ns)
+{
+	host->futex_wait(&parker->state, PIN_PARK_FUTEX, deadline_ns); /* [PARK-2] */
+}
 
 /*
  * Back to RUNNING after prepare, slept or not, by the worker. True: a waker
  * has found it in PARK_RING, so one doorbell rings, or has rung.
  */
-bool pin_parker_finish(struct pin_parker *parker);
+static inline bool pin_parker_finish(struct pin_parker *parker)
+{
+	uint32_t state = pin_exchange_seq_cst_u32(&parker->state, PIN_RUNNING);
+
+	PIN_CHECK((state & (PIN_PARK_FUTEX | PIN_PARK_RING)) != 0);
+	return state == (PIN_PARK_RING | PIN_NOTIFIED);
+}
 
 /* Whether it sleeps or is about to; by a waker, after its fence. */
 static inline bool pin_parker_is_parked(const struct pin_parker *parker)
@@ -94,6 +119,15 @@ static inline enum pin_park_state pin_parker_place(const struct pin_parker *park
  * Steps d and e, by a waker. Wakes a futex sleeper itself; returns true when
  * the worker sleeps in its ring and its doorbell must be rung.
  */
-bool pin_parker_notify(struct pin_parker *parker, const struct pin_host *host);
+static inline bool pin_parker_notify(struct pin_parker *parker, const struct pin_host *host)
+{
+	uint32_t before = pin_fetch_or_seq_cst_u32(&parker->state, PIN_NOTIFIED); /* [PARK-2] */
+
+	PIN_DCHECK((before & (PIN_PARK_FUTEX | PIN_PARK_RING)) != (PIN_PARK_FUTEX | PIN_PARK_RING));
+	if (before == PIN_PARK_FUTEX) {
+		host->futex_wake(&parker->state, 1);
+	}
+	return before == PIN_PARK_RING;
+}
 
 #endif

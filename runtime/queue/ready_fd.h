@@ -49,7 +49,18 @@ static inline void pin_ready_fd_init(struct pin_ready_fd *ready_fd)
 }
 
 /* Its descriptor, made now if there is none; or a negative errno. */
-int pin_ready_fd_open(struct pin_ready_fd *ready_fd, const struct pin_host *host);
+static inline int pin_ready_fd_open(struct pin_ready_fd *ready_fd, const struct pin_host *host)
+{
+	if (ready_fd->fd < 0) {
+		int fd = host->event_create();
+
+		if (fd < 0) {
+			return fd;
+		}
+		ready_fd->fd = fd;
+	}
+	return ready_fd->fd;
+}
 
 /* Whether any caller asked for one; else there is nothing more to do. */
 static inline bool pin_ready_fd_is_open(const struct pin_ready_fd *ready_fd)
@@ -85,6 +96,17 @@ static inline void pin_ready_fd_dim(struct pin_ready_fd *ready_fd, const struct 
 }
 
 /* Waits for threads between c and e; no other may use it any more. */
-void pin_ready_fd_close(struct pin_ready_fd *ready_fd, const struct pin_host *host);
+static inline void pin_ready_fd_close(struct pin_ready_fd *ready_fd, const struct pin_host *host)
+{
+	if (ready_fd->fd < 0) {
+		return;
+	}
+	/* Its token may be on the way, to a number soon another's. */
+	while (ready_fd->is_signalled && !host->event_clear(ready_fd->fd)) {
+		host->yield();
+	}
+	host->event_close(ready_fd->fd);
+	pin_ready_fd_init(ready_fd);
+}
 
 #endif

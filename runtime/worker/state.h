@@ -37,7 +37,6 @@
 #include "runtime/queue/lane_queue.h"
 #include "runtime/queue/lifo_slot.h"
 #include "runtime/queue/parker.h"
-#include "runtime/queue/queue_limit.h"
 #include "runtime/queue/timer_wheel.h"
 #include "runtime/queue/wait_queue.h"
 #include "runtime/worker/probes.h"

@@ -6,7 +6,7 @@
  */
 #include "tests/model/relacy/atomics.h"
 
-#include "runtime/queue/inbox.c"
+#include "runtime/queue/inbox.h"
 
 #include "tests/model/relacy/engine.h"
 

@@ -9,7 +9,7 @@
  */
 #include "tests/model/relacy/atomics.h"
 
-#include "runtime/queue/lifo_slot.c"
+#include "runtime/queue/lifo_slot.h"
 
 #include "tests/model/relacy/engine.h"
 

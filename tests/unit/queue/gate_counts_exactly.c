@@ -11,7 +11,6 @@
  * after all have ended.
  */
 #include "runtime/queue/gate.h"
-#include "runtime/queue/queue_limit.h"
 #include "tests/support/child.h"
 #include "tests/support/expect.h"
 
