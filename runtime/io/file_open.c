@@ -3,12 +3,15 @@
  * Options, paths of any length, and the check of the file at the end of a path.
  */
 #include "runtime/io/file.h"
+#include "runtime/base/base.h"
 #include "runtime/base/versioned.h"
 #include "runtime/host/long_path.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -30,6 +33,19 @@ void pinion_file_options_init_sized(struct pinion_file_options *options, uint32_
 	};
 
 	pin_sized_give(options, size, &defaults, sizeof(defaults));
+}
+
+/* The hot path passes NULL for `why`: then there is nothing to format. */
+PIN_APART int pin_refuse(struct pin_refusal *why, int error, const char *format, ...)
+{
+	va_list arguments;
+
+	if (why != NULL) {
+		va_start(arguments, format);
+		vsnprintf(why->text, sizeof(why->text), format, arguments);
+		va_end(arguments);
+	}
+	return error;
 }
 
 static int check_flags(uint32_t flags, struct pin_refusal *why)

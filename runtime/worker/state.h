@@ -39,7 +39,6 @@
 #include "runtime/queue/parker.h"
 #include "runtime/queue/timer_wheel.h"
 #include "runtime/queue/wait_queue.h"
-#include "runtime/worker/probes.h"
 
 #include <pinion/config.h>
 #include <pinion/runtime.h>
@@ -237,7 +236,7 @@ struct pin_tier {
 	/* Those that are parked, by rank, on their futex and in their ring. */
 	struct pin_idle parked[PIN_PARKED_SETS] PIN_CACHE_ALIGNED; /* [W:any R:any] */
 	struct pin_atomic_u32 searching PIN_CACHE_ALIGNED; /* [W:any R:any] searching workers */
-	struct pin_atomic_u32 free_count; /* [W:own workers R:any] see wake_assist.c; else 0 */
+	struct pin_atomic_u32 free_count; /* [W:own workers R:any] see wake.h; else 0 */
 };
 
 /* Whose code a worker is in. */
@@ -457,7 +456,7 @@ struct pin_worker {
 	struct pin_atomic_u32 lifo_row; /* [W:owner R:any] polls of the slot in a row */
 	struct pin_wake_batch wake_batch;
 	bool is_searching; /* and counted as such */
-	bool is_free;	   /* and counted as such: wake_assist.c */
+	bool is_free;	   /* and counted as such: wake.h */
 	bool is_dry;	   /* has found nothing to run since `dry_since_ns` */
 	bool is_on_time;   /* `now_ns` was read after the last task, and nothing done since */
 	bool cancel_sent;
@@ -544,5 +543,33 @@ static inline bool pin_shared_has_lanes(const struct pin_shared *shared)
 {
 	return (pin_load_relaxed_u32(&shared->alerts) & PIN_ALERT_LANES) != 0;
 }
+
+/* ---- static probes ---- */
+
+/*
+ * Static probes: places at which perf(1), bpftrace(8) or SystemTap may observe
+ * a running program, by names that stay; also a program that was not built for
+ * it or has no symbols.
+ *
+ * A probe is one instruction that does nothing, and a note in the file that
+ * says where it is and where its values are then. Without a tracer it costs
+ * that instruction: nothing is computed for it, as the values are in memory or
+ * registers anyway. So arguments are plain: no calls, no locals of their own.
+ * Built without <sys/sdt.h> there are none, and they cost nothing at all.
+ *
+ * Names and values are in pinion_runtime(3), where they are promised.
+ */
+
+/* Macros, since a name becomes part of the note. */
+#if defined(HAVE_SYS_SDT_H)
+#include <sys/sdt.h>
+#define PIN_TRACE1(name, a) DTRACE_PROBE1(pinion, name, a)
+#define PIN_TRACE2(name, a, b) DTRACE_PROBE2(pinion, name, a, b)
+#define PIN_TRACE3(name, a, b, c) DTRACE_PROBE3(pinion, name, a, b, c)
+#else
+#define PIN_TRACE1(name, a) ((void)sizeof(a))
+#define PIN_TRACE2(name, a, b) ((void)sizeof(a), (void)sizeof(b))
+#define PIN_TRACE3(name, a, b, c) ((void)sizeof(a), (void)sizeof(b), (void)sizeof(c))
+#endif
 
 #endif

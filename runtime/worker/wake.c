@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The wake rule and the count of searchers.
+ * The wake rule, the count of searchers, and that of workers free to help.
  */
 #include "runtime/worker/wake.h"
 #include "runtime/base/check.h"
@@ -433,4 +433,56 @@ void pin_search_give_up(struct pin_worker *worker)
 	PIN_CHECK(before > 0);
 	PIN_DCHECK(worker->is_searching);
 	worker->is_searching = false;
+}
+
+/* ---- helping other lanes ---- */
+
+void pin_assist_enter(struct pin_worker *worker)
+{
+	if (!worker->is_free) {
+		pin_fetch_add_seq_cst_u32(&worker->tier->free_count, 1); /* [ASSIST-1] */
+		worker->is_free = true;
+	}
+}
+
+void pin_assist_leave(struct pin_worker *worker)
+{
+	if (worker->is_free) {
+		uint32_t before = pin_fetch_sub_seq_cst_u32(&worker->tier->free_count, 1);
+
+		PIN_CHECK(before > 0);
+		worker->is_free = false;
+	}
+}
+
+bool pin_assist_try_leave(struct pin_worker *worker)
+{
+	struct pin_atomic_u32 *count = &worker->tier->free_count;
+	uint32_t reserve = worker->shared->tuning.assist_reserve;
+	uint32_t before = pin_load_acquire_u32(count);
+
+	PIN_CHECK(worker->is_free);
+	while (before > reserve) {
+		if (pin_cas_seq_cst_u32(count, &before, before - 1)) {
+			worker->is_free = false;
+			return true;
+		}
+	}
+	return false;
+}
+
+bool pin_assist_sees_work(const struct pin_worker *worker)
+{
+	const struct pin_shared *shared = worker->shared;
+
+	if (!pin_assist_is_on(shared) || !worker->is_free ||
+		!pin_assist_has_room(shared, worker->tier)) {
+		return false;
+	}
+	for (uint32_t lane = 0; lane < PIN_LANES; lane++) {
+		if (!pin_worker_serves(worker, lane) && pin_runnable_has_lane(shared, lane)) {
+			return true;
+		}
+	}
+	return false;
 }

@@ -88,6 +88,13 @@ void pin_file_leave_direct(const struct pinion_file *file)
 	(void)file;
 }
 
+int pin_refuse(struct pin_refusal *why, int error, const char *format, ...)
+{
+	(void)why;
+	(void)format;
+	return error;
+}
+
 int pin_file_options_accept(struct pinion_file_options *out,
 	const struct pinion_file_options *given, struct pin_refusal *why)
 {

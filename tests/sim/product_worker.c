@@ -186,9 +186,12 @@ static bool is_claimed(const struct pin_worker *target)
 			: (void)0)
 #include "runtime/worker/loop.c"
 #define pin_runnable_has_lane(...) \
-	(!defect_is(DEFECT_SUCCESSOR_UNTOLD) && pin_runnable_has_lane(__VA_ARGS__))
+	(!(defect_is(DEFECT_SUCCESSOR_UNTOLD) && strcmp(__func__, "filled") == 0) && \
+		pin_runnable_has_lane(__VA_ARGS__))
 #define pin_assist_has_room(...) \
-	(!defect_is(DEFECT_ASSIST_UNASKED) && pin_assist_has_room(__VA_ARGS__))
+	(!(defect_is(DEFECT_ASSIST_UNASKED) && strcmp(__func__, "wake_for_lane") == 0) && \
+		pin_assist_has_room(__VA_ARGS__))
+#undef pin_assist_sees_work
 #include "runtime/worker/thread.c"
 #include "runtime/worker/wake.c"
 

@@ -43,23 +43,6 @@ static bool is_early(const char *site)
 			? (void)0 \
 			: (pin_wake_worker)(target, waker))
 
-/*
- * SKIP: claimed room stays claimed; tasks that wait elsewhere take room here.
- */
-#define pin_lane_queue_undo(queue, count) \
-	(model_is_spoilt(MODEL_SKIP, __func__, "pin_lane_queue_undo") \
-			? (void)0 \
-			: (pin_lane_queue_undo)(queue, count))
-#define pin_queue_limit_note_elsewhere(queue_limit, count) \
-	(model_is_spoilt(MODEL_SKIP, __func__, "pin_queue_limit_note_elsewhere") \
-			? (void)0 \
-			: (pin_queue_limit_note_elsewhere)(queue_limit, count))
-
-/* SKIP: threads that wait for room are not notified. */
-#define pin_room_tell(shared, lane) \
-	(model_is_spoilt(MODEL_SKIP, __func__, "pin_room_tell") ? (void)0 \
-								: (pin_room_tell)(shared, lane))
-
 static bool acquire(struct pin_lock *lock)
 {
 	pin_lock_acquire(lock, &pin_host_linux);
@@ -76,7 +59,6 @@ static bool acquire(struct pin_lock *lock)
 #include "runtime/api/spawn.c"
 #include "runtime/api/stats.c"
 #include "runtime/worker/entry.c"
-#include "runtime/worker/room.c"
 
 bool model_uses_lifo;
 bool model_has_watchdog;

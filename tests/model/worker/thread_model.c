@@ -102,9 +102,6 @@ static void forward_early(struct pin_worker *gone, const char *site)
 #undef pin_load_acquire_u32
 #define pin_load_acquire_u32(atomic) read_service(atomic, __func__)
 #define pin_inbox_take(inbox, out_list) take_of(gone, inbox, out_list, __func__)
-#define pin_assist_sees_work(worker) \
-	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_assist_sees_work") && \
-		pin_assist_sees_work(worker))
 
 /* SKIP, of "again": a waker that counts back does not look once more. */
 static uint32_t count_back(uint32_t before, const char *site)
@@ -123,6 +120,9 @@ static uint32_t count_back(uint32_t before, const char *site)
 #undef pin_lock_acquire
 #undef pin_inbox_take
 #pragma pop_macro("pin_load_acquire_u32")
+#define pin_assist_sees_work(worker) \
+	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_assist_sees_work") && \
+		pin_assist_sees_work(worker))
 
 #define pin_wake_all(shared) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_wake_all") ? (void)0 : (pin_wake_all)(shared))
