@@ -106,7 +106,7 @@ static void forward_early(struct pin_worker *gone, const char *site)
 /* SKIP, of "again": a waker that counts back does not look once more. */
 static uint32_t count_back(uint32_t before, const char *site)
 {
-	return model_is_spoilt(MODEL_SKIP, site, "again") ? 0 : before;
+	return model_is_spoilt(MODEL_SKIP, site, "again") ? before + 1 : before;
 }
 
 #pragma push_macro("pin_fetch_sub_seq_cst_u32")
