@@ -500,29 +500,32 @@ int pinion_request_submit_batch(
 static PIN_APART int submit_one_outside(
 	struct pinion_runtime *runtime, struct pinion_request *request)
 {
-	return submit_outside(&runtime->shared, &request, 1);
+	return pin_runtime_is_foreign(runtime) ? -ECHILD
+					       : submit_outside(&runtime->shared, &request, 1);
 }
 
 /* Apart for the same reason. */
 static PIN_APART int refuse_unknown(
 	const struct pinion_runtime *runtime, struct pinion_request *request)
 {
-	return pin_requests_explain(&runtime->shared, &request, 1, -EINVAL);
+	return pin_runtime_is_foreign(runtime)
+		? -ECHILD
+		: pin_requests_explain(&runtime->shared, &request, 1, -EINVAL);
 }
 
 int pinion_request_submit(struct pinion_runtime *runtime, struct pinion_request *request)
 {
-	struct pin_worker *worker = pin_runtime_own_worker(runtime);
+	struct pin_worker *worker = pin_worker_current();
 
-	if (pin_runtime_is_foreign(runtime)) {
-		return -ECHILD;
-	}
 	/* The library's own operations have higher numbers. */
 	if (PIN_UNLIKELY(request == NULL || request->op >= PIN_OP_PUBLIC_COUNT)) {
 		return refuse_unknown(runtime, request);
 	}
-	return PIN_LIKELY(worker != NULL) ? pin_worker_submit_one(worker, request)
-					  : submit_one_outside(runtime, request);
+	/* A worker's thread is never a child's. */
+	if (PIN_LIKELY(worker != NULL && worker->shared == &runtime->shared)) {
+		return pin_worker_submit_one(worker, request);
+	}
+	return submit_one_outside(runtime, request);
 }
 
 int pinion_request_cancel(struct pinion_runtime *runtime, struct pinion_request *request)

@@ -436,10 +436,7 @@ bool pin_request_is_beyond(const struct pin_ring *ring, const struct pinion_requ
 
 bool pin_request_submit(struct pin_ring *ring, struct pinion_request *request)
 {
-	if (PIN_UNLIKELY(pin_ring_room(ring) == 0)) {
-		return false;
-	}
-	if (PIN_UNLIKELY(pin_request_is_beyond(ring, request))) {
+	if (PIN_UNLIKELY(!pin_ring_has_room(ring, 1) || pin_request_is_beyond(ring, request))) {
 		return false;
 	}
 	submit_rest(ring, request);

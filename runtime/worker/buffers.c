@@ -117,7 +117,8 @@ static inline struct pin_entry *find_own(struct pin_worker *worker, const uint8_
 
 /*
  * By the worker, whose own magazine is that number in the pool: for a request
- * that no other worker will end, as another might where rings are shared.
+ * that no other worker will end, as another might where rings are shared. The
+ * short way of worker/submit.c, for a pool that the runtime made.
  */
 static inline bool lend_own(const struct pin_worker *worker, struct pin_magazine *own,
 	uint32_t magazine, struct pin_entry *entry)
@@ -182,15 +183,6 @@ void pin_worker_buffers_publish(struct pin_shared *shared)
 static bool knows_arenas(const struct pin_shared *shared)
 {
 	return pin_load_acquire_u64(&shared->arenas_beyond) != 0; /* [IO-4] */
-}
-
-/* Whether it may be in an arena; always while that is not known. */
-static inline bool is_among_arenas(const struct pin_shared *shared, const uint8_t *bytes)
-{
-	uint64_t beyond = pin_load_acquire_u64(&shared->arenas_beyond); /* [IO-4] */
-	uint64_t start = pin_load_relaxed_u64(&shared->arenas_start);
-
-	return (uintptr_t)bytes - start <= UINT64_MAX - beyond;
 }
 
 /* A buffer that a worker, this one or another, has for itself. */
@@ -322,7 +314,7 @@ bool pin_worker_lend_posted(
 	if (pin_load_relaxed_u32(&worker->shared->has_pools) != 0) {
 		entry = find_pooled_outside(worker, bytes);
 	}
-	if (entry == NULL && is_among_arenas(worker->shared, bytes)) {
+	if (entry == NULL && pin_worker_is_among_arenas(worker->shared, bytes)) {
 		entry = find_workers(worker->shared, bytes);
 	}
 	return lend_found(worker, entry, PIN_POOL_OUTSIDE, out_entry) == PIN_POOL_IS_LENT;
@@ -352,30 +344,11 @@ static PIN_APART enum pin_pool_lent lend_elsewhere(
 	return lend_found(worker, find_workers(worker->shared, bytes), PIN_POOL_OUTSIDE, out_entry);
 }
 
-enum pin_pool_lent pin_worker_lend(
-	struct pin_worker *worker, const uint8_t *bytes, struct pin_entry **out_entry)
+enum pin_pool_lent pin_worker_lend(struct pin_worker *worker, const uint8_t *bytes,
+	struct pin_entry *own, struct pin_entry **out_entry)
 {
-	const struct pin_shared *shared = worker->shared;
-	struct pin_pool *pool = &worker->buffers;
-	struct pin_entry *entry = pin_pool_find_first(pool, bytes);
-
-	if (entry == NULL) {
-		pool = &worker->small_buffers;
-		entry = pin_pool_find_first(pool, bytes);
-	}
-	if (PIN_LIKELY(entry != NULL)) {
-		/* The only magazine of its pool. */
-		if (PIN_LIKELY(lend_own(worker, pool->magazines, 0, entry))) {
-			*out_entry = entry;
-			return PIN_POOL_IS_LENT_OWN;
-		}
-		return lend_by_cas(worker, entry, 0, out_entry);
-	}
-	if (is_among_arenas(shared, bytes) || pin_load_relaxed_u32(&shared->has_pools) != 0) {
-		return lend_elsewhere(worker, bytes, out_entry);
-	}
-	*out_entry = NULL;
-	return PIN_POOL_IS_LENT;
+	return own != NULL ? lend_by_cas(worker, own, 0, out_entry)
+			   : lend_elsewhere(worker, bytes, out_entry);
 }
 
 /* ---- pools ---- */

@@ -1,6 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What becomes of a request that is over.
+ * The way of a request back, from its completion to its task.
+ *
+ *     reap       a poll of the ring delivers each completion (io/ring.c)
+ *     complete   that was its end, or its rest is submitted (io/request.c)
+ *     give back  its buffer, its credit with the device
+ *     unlink     it is out of the list of requests in flight
+ *     leave      it is its caller's again; while a cancel of it is under way,
+ *                that is left to the worker that takes the cancel
+ *     hand over  its task is in the worker's ready list
+ *
+ * pin_requests_poll() has the first two, end() the others, which are functions
+ * in this order. Every request ends by end(), also one that never came into the
+ * ring. The loop takes the task from the list and runs it (next_task.h).
+ *
+ * After the way come its rare sides: early ends, parts of long transfers,
+ * another worker that reaps for a stuck one.
  */
 #include "runtime/base/check.h"
 #include "runtime/io/file.h"
@@ -26,24 +41,36 @@ enum {
 	ASKED_AGAIN_MAX = 8,
 };
 
-/* An open's task, when the descriptor is there: first looks at the file. */
-static int look_at_file(struct pinion_task *task)
-{
-	struct pinion_request *request = PIN_CONTAINER_OF(task, struct pinion_request, task);
-	struct pin_request *private = pin_request_of(request);
-	struct pinion_file_options options;
+/* Rare sides of the way. */
+static PIN_COLD _Noreturn void report_changed(struct pin_request *private);
+static PIN_APART void note_missed(struct pin_worker *worker);
+static void hand_to_any(struct pin_worker *taker, struct pinion_request *request);
+static void hand_back(
+	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request);
+static int look_at_file(struct pinion_task *task);
 
-	PIN_DCHECK(private->run != NULL && private->run != look_at_file);
-	PIN_DCHECK(request->op == PINION_OP_OPEN && request->result >= 0);
-	task->run = private->run;
-	if (pin_file_options_accept(&options, request->options, NULL) != 0) {
-		pin_check_misused(&pin_worker_current()->shared->log, PIN_REQUEST_OPTIONS_CHANGED,
-			(const void *)request);
+/* ---- give back ---- */
+
+/* Its buffer can be released again, and others get its credit. */
+static PIN_APART void give_back(
+	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request)
+{
+	struct pin_request *private = pin_request_of(request);
+
+	if (private->lent != NULL) {
+		if (PIN_LIKELY(private->is_lent_own)) {
+			pin_pool_unlend_own(private->lent);
+		} else {
+			pin_pool_unlend(private->lent);
+		}
+		private->lent = NULL;
 	}
-	request->result = pin_file_adopt_with(
-		request->file, (int)request->result, &options, private->devices);
-	return task->run(task);
+	if (PIN_LIKELY(private->cost.account_place != 0)) {
+		pin_device_queue_end(worker, taker, request);
+	}
 }
+
+/* ---- unlink ---- */
 
 static void count_end(struct pin_worker *worker, int64_t result)
 {
@@ -54,89 +81,21 @@ static void count_end(struct pin_worker *worker, int64_t result)
 	}
 }
 
-/* For a request that any worker may run, on whichever does. */
-static int run_landed(struct pinion_task *task)
-{
-	struct pinion_request *request = PIN_CONTAINER_OF(task, struct pinion_request, task);
-	struct pin_request *private = pin_request_of(request);
-
-	if (pin_request_has(request, PIN_OP_OPENS) && request->result >= 0) {
-		private->devices = &pin_worker_current()->devices;
-		return look_at_file(task);
-	}
-	PIN_DCHECK(private->run != NULL && private->run != run_landed);
-	task->run = private->run;
-	return task->run(task);
-}
-
-/*
- * What uses memory that its worker gives out has to give it back there. Opening
- * without checks is the scanner's, whose tasks rely on staying here.
- */
-static inline bool may_move(const struct pin_worker *worker, const struct pinion_request *request)
-{
-	const struct pin_request *private = (const void *)request->private_;
-
-	return worker->shares_ring && !private->uses_own_buffer &&
-		!pin_request_has(request, PIN_OP_STAYS);
-}
-
-/* To a queue that others steal from. */
-static void hand_to_any(struct pin_worker *taker, struct pinion_request *request)
-{
-	PIN_DCHECK(request->task.run != run_landed);
-	pin_request_of(request)->run = request->task.run;
-	request->task.run = run_landed;
-	pin_task_set_kind(&request->task, PIN_TASK_LANDED);
-	pin_watchdog_note_kept(taker);
-	pin_spawn_enqueue(taker, pin_task_link(&request->task));
-}
-
-/* Home: to a busy worker, from the worker that reaps for it. */
-static void hand_back(
-	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request)
-{
-	pin_task_set_kind(&request->task, PIN_TASK_LANDED);
-	pin_inbox_push(&worker->inbox, pin_task_link(&request->task));
-	pin_wake_worker(worker, taker);
-}
-
-static PIN_INLINE void hand_over(
-	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request)
+static PIN_INLINE void unlink_ended(struct pin_worker *worker, struct pinion_request *request)
 {
 	struct pin_request *private = pin_request_of(request);
 
-	PIN_DCHECK(private->link.next == NULL); /* in no list of its worker's */
-	PIN_TRACE3(request_complete, worker->index, request, request->result);
-	pin_meter_add(&worker->meter.requests_completed, 1);
-	if (PIN_UNLIKELY(may_move(worker, request))) {
-		pin_meter_add(&taker->meter.tasks_stolen, taker != worker);
-		hand_to_any(taker, request);
-		return;
+	pin_request_list_remove(&private->link);
+	if (PIN_UNLIKELY(private->is_timed)) {
+		/* No longer armed if it was the deadline that came. */
+		pin_timers_cancel(&worker->deadlines, &private->deadline);
 	}
-	if (pin_request_has(request, PIN_OP_OPENS) && request->result >= 0) {
-		private->run = request->task.run;
-		private->devices = &worker->devices;
-		request->task.run = look_at_file;
+	if (PIN_UNLIKELY(request->result < 0)) {
+		count_end(worker, request->result);
 	}
-	if (PIN_UNLIKELY(taker != worker)) {
-		hand_back(worker, taker, request);
-		return;
-	}
-	pin_list_push(&worker->ready, pin_task_link(&request->task));
 }
 
-void pin_request_hand_over(
-	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request)
-{
-	hand_over(worker, taker, request);
-}
-
-static PIN_COLD _Noreturn void report_changed(struct pin_request *private)
-{
-	pin_check_misused(&pin_worker_current()->shared->log, PIN_REQUEST_CHANGED,
-		(const void *)pin_request_of_link(private));
-}
+/* ---- leave ---- */
 
 static PIN_INLINE bool leave_locked(struct pin_request *private)
 {
@@ -173,22 +132,46 @@ static PIN_INLINE bool leave_flight(
 	return has_left;
 }
 
-/* What only transfers have. */
-static PIN_APART void end_transfer(
+/* ---- hand over ---- */
+
+/*
+ * What uses memory that its worker gives out has to give it back there. Opening
+ * without checks is the scanner's, whose tasks rely on staying here.
+ */
+static inline bool may_move(const struct pin_worker *worker, const struct pinion_request *request)
+{
+	const struct pin_request *private = (const void *)request->private_;
+
+	return worker->shares_ring && !private->uses_own_buffer &&
+		!pin_request_has(request, PIN_OP_STAYS);
+}
+
+static PIN_INLINE void hand_over(
 	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request)
 {
 	struct pin_request *private = pin_request_of(request);
 
-	if (private->lent != NULL) {
-		if (PIN_LIKELY(private->is_lent_own)) {
-			pin_pool_unlend_own(private->lent);
-		} else {
-			pin_pool_unlend(private->lent);
-		}
-		private->lent = NULL;
+	PIN_DCHECK(private->link.next == NULL); /* in no list of its worker's */
+	PIN_TRACE3(request_complete, worker->index, request, request->result);
+	pin_meter_add(&worker->meter.requests_completed, 1);
+	if (PIN_UNLIKELY(may_move(worker, request))) {
+		pin_meter_add(&taker->meter.tasks_stolen, taker != worker);
+		hand_to_any(taker, request);
+		return;
 	}
-	pin_device_queue_end(worker, taker, request);
+	if (pin_request_has(request, PIN_OP_OPENS) && request->result >= 0) {
+		private->run = request->task.run;
+		private->devices = &worker->devices;
+		request->task.run = look_at_file;
+	}
+	if (PIN_UNLIKELY(taker != worker)) {
+		hand_back(worker, taker, request);
+		return;
+	}
+	pin_list_push(&worker->ready, pin_task_link(&request->task));
 }
+
+/* ---- the way ---- */
 
 static PIN_INLINE void end(
 	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request)
@@ -196,22 +179,40 @@ static PIN_INLINE void end(
 	struct pin_request *private = pin_request_of(request);
 
 	if (pin_request_moves_bytes(request)) {
-		end_transfer(worker, taker, request);
+		give_back(worker, taker, request);
 	}
-	pin_request_list_remove(&private->link);
-	if (PIN_UNLIKELY(private->is_timed)) {
-		/* No longer armed if it was the deadline that came. */
-		pin_timers_cancel(&worker->deadlines, &private->deadline);
-	}
-	if (PIN_UNLIKELY(request->result < 0)) {
-		count_end(worker, request->result);
-	}
+	unlink_ended(worker, request);
 	if (PIN_LIKELY(leave_flight(worker, taker, private))) {
 		hand_over(worker, taker, request);
 	} else {
 		private->has_ended = true;
 	}
 }
+
+static void land(void *arg, uint64_t user_data, int32_t result)
+{
+	struct pin_worker *worker = arg;
+	struct pinion_request *request = pin_request_complete(&worker->ring, user_data, result);
+
+	if (PIN_LIKELY(request != NULL)) {
+		end(worker, worker, request);
+	}
+}
+
+uint32_t pin_requests_poll(struct pin_worker *worker)
+{
+	uint32_t count;
+
+	pin_remote_reap_enter(worker);
+	count = pin_ring_poll(&worker->ring, land, worker);
+	if (PIN_UNLIKELY(worker->ring.has_missed)) {
+		note_missed(worker);
+	}
+	pin_remote_reap_leave(worker);
+	return count;
+}
+
+/* ---- other ends ---- */
 
 void pin_request_end(
 	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request)
@@ -224,6 +225,76 @@ void pin_request_end_with(struct pin_worker *worker, struct pinion_request *requ
 	request->result = result;
 	pin_request_end(worker, worker, request);
 }
+
+void pin_request_hand_over(
+	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request)
+{
+	hand_over(worker, taker, request);
+}
+
+static PIN_COLD _Noreturn void report_changed(struct pin_request *private)
+{
+	pin_check_misused(&pin_worker_current()->shared->log, PIN_REQUEST_CHANGED,
+		(const void *)pin_request_of_link(private));
+}
+
+/* ---- other ways to the task ---- */
+
+/* An open's task, when the descriptor is there: first looks at the file. */
+static int look_at_file(struct pinion_task *task)
+{
+	struct pinion_request *request = PIN_CONTAINER_OF(task, struct pinion_request, task);
+	struct pin_request *private = pin_request_of(request);
+	struct pinion_file_options options;
+
+	PIN_DCHECK(private->run != NULL && private->run != look_at_file);
+	PIN_DCHECK(request->op == PINION_OP_OPEN && request->result >= 0);
+	task->run = private->run;
+	if (pin_file_options_accept(&options, request->options, NULL) != 0) {
+		pin_check_misused(&pin_worker_current()->shared->log, PIN_REQUEST_OPTIONS_CHANGED,
+			(const void *)request);
+	}
+	request->result = pin_file_adopt_with(
+		request->file, (int)request->result, &options, private->devices);
+	return task->run(task);
+}
+
+/* For a request that any worker may run, on whichever does. */
+static int run_landed(struct pinion_task *task)
+{
+	struct pinion_request *request = PIN_CONTAINER_OF(task, struct pinion_request, task);
+	struct pin_request *private = pin_request_of(request);
+
+	if (pin_request_has(request, PIN_OP_OPENS) && request->result >= 0) {
+		private->devices = &pin_worker_current()->devices;
+		return look_at_file(task);
+	}
+	PIN_DCHECK(private->run != NULL && private->run != run_landed);
+	task->run = private->run;
+	return task->run(task);
+}
+
+/* To a queue that others steal from. */
+static void hand_to_any(struct pin_worker *taker, struct pinion_request *request)
+{
+	PIN_DCHECK(request->task.run != run_landed);
+	pin_request_of(request)->run = request->task.run;
+	request->task.run = run_landed;
+	pin_task_set_kind(&request->task, PIN_TASK_LANDED);
+	pin_watchdog_note_kept(taker);
+	pin_spawn_enqueue(taker, pin_task_link(&request->task));
+}
+
+/* Home: to a busy worker, from the worker that reaps for it. */
+static void hand_back(
+	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request)
+{
+	pin_task_set_kind(&request->task, PIN_TASK_LANDED);
+	pin_inbox_push(&worker->inbox, pin_task_link(&request->task));
+	pin_wake_worker(worker, taker);
+}
+
+/* ---- early ends ---- */
 
 void pin_request_abandon_in_flight(
 	struct pin_worker *worker, struct pinion_request *request, int32_t error)
@@ -288,6 +359,21 @@ static PIN_APART void ask_again(struct pin_worker *worker, struct pin_request *p
 	arm_again(worker, private, worker->shared->host->now_ns());
 }
 
+void pin_requests_expire(struct pin_worker *worker, struct pin_timer *timer)
+{
+	struct pin_request *private = PIN_CONTAINER_OF(timer, struct pin_request, deadline);
+
+	if (timer->owner_kind == PIN_TASK_TOLL) {
+		pin_device_queue_expire(worker, timer);
+		return;
+	}
+	if (private->asked_again != 0) {
+		ask_again(worker, private);
+	} else {
+		pin_request_abandon_in_flight(worker, pin_request_of_link(private), -ETIME);
+	}
+}
+
 /* ---- the parts of long transfers ---- */
 
 /*
@@ -330,31 +416,7 @@ void pin_requests_carry_out(struct pin_worker *worker, struct pinion_request *re
 	pin_request_end(worker, worker, request);
 }
 
-/* ---- completions ---- */
-
-/* On the worker. */
-static void land(void *arg, uint64_t user_data, int32_t result)
-{
-	struct pin_worker *worker = arg;
-	struct pinion_request *request = pin_request_complete(&worker->ring, user_data, result);
-
-	if (PIN_LIKELY(request != NULL)) {
-		end(worker, worker, request);
-	}
-}
-
-uint32_t pin_requests_poll(struct pin_worker *worker)
-{
-	uint32_t count;
-
-	pin_remote_reap_enter(worker);
-	count = pin_ring_poll(&worker->ring, land, worker);
-	if (PIN_UNLIKELY(worker->ring.has_missed)) {
-		note_missed(worker);
-	}
-	pin_remote_reap_leave(worker);
-	return count;
-}
+/* ---- by another worker ---- */
 
 struct unwind_result {
 	struct pin_worker *worker; /* whose ring it is */
@@ -394,26 +456,7 @@ bool pin_requests_reap_remote(struct pin_worker *worker, struct pin_worker *take
 	return true;
 }
 
-void pin_requests_expire(struct pin_worker *worker, struct pin_timer *timer)
-{
-	struct pin_request *private = PIN_CONTAINER_OF(timer, struct pin_request, deadline);
-
-	if (timer->owner_kind == PIN_TASK_TOLL) {
-		pin_device_queue_expire(worker, timer);
-		return;
-	}
-	if (private->asked_again != 0) {
-		ask_again(worker, private);
-	} else {
-		pin_request_abandon_in_flight(worker, pin_request_of_link(private), -ETIME);
-	}
-}
-
-/* ---- deadlines ---- */
-
-/*
- * What all of a request's way has in common.
- */
+/* ---- what both ways have in common ---- */
 
 void pin_requests_init(struct pin_worker *worker)
 {

@@ -372,7 +372,7 @@ static PIN_APART bool admit(struct pin_worker *worker, struct pinion_request *re
 
 /*
  * As most are: nothing waits or is limited, there is credit, and it is not
- * timed. False: nothing has changed.
+ * timed. False: nothing is taken, and admit() decides.
  */
 static PIN_INLINE bool admit_at_once(struct pin_worker *worker, struct pinion_request *request)
 {
@@ -382,12 +382,14 @@ static PIN_INLINE bool admit_at_once(struct pin_worker *worker, struct pinion_re
 
 	if (PIN_UNLIKELY(account == NULL || account->device_waiters.count != 0 ||
 		    has_rates(worker, account) || account->blocked_ns != 0 ||
-		    is_timed(account, account->starts_since_timed + 1) ||
-		    !pin_credit_use_held(&account->holding, pin_credit_amount(1, pages)))) {
+		    is_timed(account, account->starts_since_timed + 1))) {
+		return false;
+	}
+	cost->account_place = place_of(worker, account);
+	if (PIN_UNLIKELY(!pin_credit_use_held(&account->holding, pin_credit_amount(1, pages)))) {
 		return false;
 	}
 	account->starts_since_timed++;
-	cost->account_place = place_of(worker, account);
 	cost->is_paid = true;
 	cost->pages = pages;
 	return true;
@@ -589,7 +591,7 @@ static PIN_INLINE bool end_at_once(struct pin_worker *worker, struct pinion_requ
 }
 
 /* No calls but the last, as pin_device_queue_admit(). */
-void pin_device_queue_end_admitted(
+void pin_device_queue_end(
 	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request)
 {
 	if (PIN_UNLIKELY(!end_at_once(worker, request))) {

@@ -174,22 +174,11 @@ static inline bool pin_device_queue_has_news(const struct pin_worker *worker)
 struct pinion_request *pin_device_queue_next(struct pin_worker *worker);
 
 /*
- * For a request that pin_device_queue_admit() has seen, by the function below.
+ * A transfer that pin_device_queue_admit() has seen ends, whether it has
+ * started or not, while it is still in its list; `taker` is the calling worker.
  */
-void pin_device_queue_end_admitted(
+void pin_device_queue_end(
 	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request);
-
-/*
- * A transfer ends, whether it has started or not, while it is still in its
- * list; `taker` is the calling worker.
- */
-static inline void pin_device_queue_end(
-	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request)
-{
-	if (pin_request_of(request)->cost.account_place != 0) {
-		pin_device_queue_end_admitted(worker, taker, request);
-	}
-}
 
 /*
  * On its worker, which leaves and has no transfers any more: others get what it
@@ -210,8 +199,9 @@ struct pin_disk_sums pin_device_queue_sums(
 /* ---- submitting ---- */
 
 /*
- * The start of requests: checking them, and handing them to the ring or putting
- * them in the line of those that wait for room in it. See request.h.
+ * The way of a request into its ring: submit.c has its stages in order. A
+ * request that finds no room in the ring waits for some, in order; the list of
+ * those that wait for their device is above.
  */
 
 /* On the worker: starts a request. Errors as pinion_request_submit(). */
@@ -483,7 +473,16 @@ static inline bool pin_external_is_empty(const struct pin_worker *worker)
 bool pin_external_may_adopt(const struct pin_worker *worker);
 
 /* From before a cancel of many is sent until it has been everywhere. */
-void pin_external_hold(struct pin_shared *shared);
-void pin_external_release(struct pin_shared *shared);
+static inline void pin_external_hold(struct pin_shared *shared)
+{
+	pin_fetch_add_seq_cst_u32(&shared->cancels, 1); /* [EXTERNAL-2] */
+}
+
+static inline void pin_external_release(struct pin_shared *shared)
+{
+	uint32_t before = pin_fetch_sub_seq_cst_u32(&shared->cancels, 1);
+
+	PIN_CHECK(before > 0);
+}
 
 #endif

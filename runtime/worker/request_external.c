@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Into the queue of a worker's offers, and out of it.
+ * Requests of other threads: from the submitter to the worker that begins them.
  */
 #include "runtime/worker/request.h"
 #include "runtime/base/check.h"
@@ -35,14 +35,44 @@ bool pin_external_may_adopt(const struct pin_worker *worker)
 		!pin_parker_is_parked(&worker->parker) && pin_search_is_stuck(worker);
 }
 
-void pin_external_hold(struct pin_shared *shared)
+static void post_cancel(struct pin_worker *target, struct pinion_request *request)
 {
-	pin_fetch_add_seq_cst_u32(&shared->cancels, 1); /* [EXTERNAL-2] */
+	pin_request_of(request)->hops_left = target->shared->worker_count;
+	request->result = 0;
+	pin_external_hold(target->shared);
+	pin_inbox_push(&target->inbox, pin_task_link(&request->task));
+	pin_wake_worker(target, NULL);
 }
 
-void pin_external_release(struct pin_shared *shared)
+static void offer(struct pin_worker *target, struct pin_list *list)
 {
-	uint32_t before = pin_fetch_sub_seq_cst_u32(&shared->cancels, 1);
+	if (!pin_list_is_empty(list)) {
+		pin_external_push(target, list);
+	}
+}
 
-	PIN_CHECK(before > 0);
+void pin_request_post(
+	struct pin_worker *target, struct pinion_request *const *requests, uint32_t count)
+{
+	struct pin_list list = {0};
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct pin_request *private = pin_request_of(requests[i]);
+
+		private->is_from_outside = true;
+		if (pin_request_moves_bytes(requests[i])) {
+			private->is_lent_own = false;
+			private->was_free =
+				!pin_worker_lend_posted(target, requests[i]->bytes, &private->lent);
+		}
+		pin_request_set(private, pin_request_word(target, PIN_REQUEST_POSTED));
+		if (!pin_request_has(requests[i], PIN_OP_TRAVELS)) {
+			pin_list_push(&list, pin_task_link(&requests[i]->task));
+			continue;
+		}
+		/* After all that came before. */
+		offer(target, &list);
+		post_cancel(target, requests[i]);
+	}
+	offer(target, &list);
 }

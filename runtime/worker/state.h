@@ -176,9 +176,7 @@ static PIN_INLINE bool pin_task_claim_idle(struct pinion_task *task)
 static PIN_INLINE void pin_task_release(struct pinion_task *task)
 {
 #if PIN_TASK_CLAIMS_ATOMICALLY
-	struct pin_atomic_u32 *kind = (struct pin_atomic_u32 *)(void *)&task->private_kind;
-
-	pin_store_release_u32(kind, PIN_TASK_IDLE);
+	pin_store_release_u32((struct pin_atomic_u32 *)(void *)&task->private_kind, PIN_TASK_IDLE);
 #else
 	task->private_kind = PIN_TASK_IDLE;
 #endif

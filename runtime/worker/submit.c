@@ -1,6 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From the caller's hands into the ring, or into the line before it.
+ * The way of a request from its caller to the kernel, on the caller's worker.
+ *
+ *     check    its fields are sound, it is idle, and the ring has room for it
+ *     lend     its buffer is pinned for I/O: no thread can release it
+ *     time     its deadline is armed
+ *     cached   a read that the page cache can answer is copied, and is over
+ *     admit    rates and credit of its device let it start (device_queue.c)
+ *     encode   its entry is written; the worker's next enter submits it
+ *     link     it is in the list of requests in flight
+ *
+ * pin_worker_submit_one() checks a request and marks it as its worker's, and
+ * begin_transfer() takes a read or a write through the other stages. They are
+ * functions, here in this order; each returns whether the request goes on. One
+ * that ends early is linked as well, so that its end is that of all others
+ * (complete.c). Operations that move no bytes have neither buffer, cache nor
+ * device: they go from time to encode.
+ *
+ * After the way come its rare sides, submits of several requests at once, of
+ * requests from other threads, and of those that had to wait.
  */
 #include "runtime/base/check.h"
 #include "runtime/base/log.h"
@@ -8,20 +26,77 @@
 #include "runtime/worker/request.h"
 #include "runtime/worker/ring_lock.h"
 #include "runtime/worker/state.h"
-#include "runtime/worker/wake.h"
 #include "runtime/worker/watchdog.h"
 #include "runtime/worker/worker.h"
 
 #include <errno.h>
 
-/* Its own lane, else that of the task that submits it. */
+/* Rare sides of the stages. */
+static PIN_APART int refuse_request(
+	struct pin_worker *worker, struct pinion_request *request, int rc);
+static PIN_APART int submit_one_checked(struct pin_worker *worker, struct pinion_request *request);
+static PIN_APART void submit_cancel(struct pin_worker *worker, struct pinion_request *request);
+static PIN_APART void refuse_memory(struct pin_worker *worker, struct pinion_request *request);
+static PIN_APART bool lend_otherwise(struct pin_worker *worker, struct pinion_request *request);
 static PIN_APART void note_lane(
-	struct pin_worker *worker, struct pinion_request *request, enum pinion_lane lane)
+	struct pin_worker *worker, struct pinion_request *request, enum pinion_lane lane);
+static PIN_APART bool begin_by_time(struct pin_worker *worker, struct pinion_request *request);
+static PIN_APART void launch_special(struct pin_worker *worker, struct pinion_request *request);
+static PIN_APART void wait_or_call(struct pin_worker *worker, struct pinion_request *request);
+
+/* ---- check ---- */
+
+static inline int check(const struct pinion_request *request)
 {
-	if ((request->task.flags & PIN_TASK_LANES) != 0) {
-		lane = pin_task_lane(&request->task);
+	const struct pin_request *private = (const void *)request->private_;
+	int rc = pin_request_check(request);
+
+	if (PIN_UNLIKELY(rc == 0 &&
+		    (pin_request_state_of(pin_load_acquire_u32(&private->word)) !=
+				    PIN_REQUEST_IDLE ||
+			    !pin_task_is_idle(&request->task)))) {
+		rc = -EBUSY;
 	}
-	pin_request_of(request)->lane_priority = worker->shared->io_priorities[lane];
+	return rc;
+}
+
+/*
+ * For `count` with an entry each. Waiting requests come first: others could
+ * take each credit before them. And queued ones will want their entries.
+ */
+static PIN_INLINE bool has_entries(const struct pin_worker *worker, uint32_t count)
+{
+	return pin_ring_has_room(&worker->ring, count + worker->device_queue.lined_up) &&
+		pin_request_list_is_empty(&worker->waiting);
+}
+
+/* ---- lend ---- */
+
+/*
+ * From here to its end a transfer's memory is the kernel's. Most often it is
+ * one of the worker's own buffers, or no buffer of this runtime. False: it is
+ * in a buffer that is free, and must not be touched.
+ */
+static PIN_INLINE bool lend_memory(struct pin_worker *worker, struct pinion_request *request)
+{
+	struct pin_request *private = pin_request_of(request);
+	struct pin_pool *pool = &worker->buffers;
+	struct pin_entry *own = pin_pool_find_first(pool, request->bytes);
+
+	if (own == NULL) {
+		pool = &worker->small_buffers;
+		own = pin_pool_find_first(pool, request->bytes);
+	}
+	private->lent = own;
+	/* Where rings are shared another worker may end it. */
+	if (PIN_LIKELY(own != NULL) && PIN_LIKELY(!worker->shares_ring) &&
+		PIN_LIKELY(pin_pool_lend_own(pool->magazines, 0, own))) {
+		private->is_lent_own = true;
+		return true;
+	}
+	private->is_lent_own = false;
+	return PIN_LIKELY(own == NULL && !pin_worker_may_lend(worker->shared, request->bytes)) ||
+		lend_otherwise(worker, request);
 }
 
 /* What a transfer's worker notes of it and of its memory. */
@@ -33,19 +108,6 @@ static PIN_INLINE void settle(struct pin_worker *worker, struct pinion_request *
 	if (PIN_UNLIKELY(worker->shares_ring)) {
 		private->uses_own_buffer = pin_worker_owns_entry(worker, private->lent);
 	}
-}
-
-/*
- * From here to its landing a transfer's memory is the kernel's. False: it must
- * not be.
- */
-static PIN_INLINE bool lend_memory(struct pin_worker *worker, struct pinion_request *request)
-{
-	struct pin_request *private = pin_request_of(request);
-	enum pin_pool_lent lent = pin_worker_lend(worker, request->bytes, &private->lent);
-
-	private->is_lent_own = lent == PIN_POOL_IS_LENT_OWN;
-	return PIN_LIKELY(lent != PIN_POOL_IS_FREE);
 }
 
 static PIN_INLINE bool lend(struct pin_worker *worker, struct pinion_request *request)
@@ -60,106 +122,16 @@ static PIN_INLINE bool lend(struct pin_worker *worker, struct pinion_request *re
 	return is_sound;
 }
 
-/*
- * The same of one from outside, unless that was when it was posted. A buffer
- * that was free then may be in use by now: by another, whom it is not to touch.
- */
-static PIN_APART bool lend_posted(struct pin_worker *worker, struct pinion_request *request)
-{
-	struct pin_request *private = pin_request_of(request);
-	bool is_sound =
-		!private->was_free && (private->lent != NULL || lend_memory(worker, request));
+/* ---- time ---- */
 
-	settle(worker, request);
-	/* No task submits it: what the worker has run last does not count. */
-	note_lane(worker, request, PINION_LANE_NORMAL);
-	return is_sound;
-}
-
-void pin_request_prepare(struct pin_worker *worker, struct pinion_request *request)
-{
-	pin_request_reset(request);
-	if (pin_request_moves_bytes(request)) {
-		lend_posted(worker, request);
-	}
-}
-
-/* Not submitted: it waits for room, or the ring lacks the operation. */
-static PIN_APART void wait_or_call(struct pin_worker *worker, struct pinion_request *request)
-{
-	struct pin_request *private = pin_request_of(request);
-
-	if (pin_request_is_beyond(&worker->ring, request)) {
-		pin_request_list_push(&worker->flying, &private->link);
-		pin_requests_carry_out(worker, request);
-		return;
-	}
-	private->is_waiting = true;
-	pin_request_list_push(&worker->waiting, &private->link);
-}
-
-static PIN_INLINE void enter_ring(struct pin_worker *worker, struct pinion_request *request)
-{
-	if (PIN_LIKELY(pin_request_submit(&worker->ring, request))) {
-		pin_request_list_push(&worker->flying, &pin_request_of(request)->link);
-	} else {
-		wait_or_call(worker, request);
-	}
-}
-
-static PIN_APART void launch_special(struct pin_worker *worker, struct pinion_request *request)
-{
-	if ((request->file->flags & PIN_FILE_COMMANDS) != 0) {
-		pin_commands_begin(worker, request);
-		return;
-	}
-	pin_request_list_push(&worker->flying, &pin_request_of(request)->link);
-	pin_requests_carry_out(worker, request);
-}
-
-/* A transfer, when what it had to wait for before its ring has come. */
-static PIN_INLINE void launch(struct pin_worker *worker, struct pinion_request *request)
-{
-	PIN_DCHECK(!pin_request_of(request)->is_waiting);
-	if (PIN_UNLIKELY(pin_request_is_special(request))) {
-		launch_special(worker, request);
-	} else if (PIN_LIKELY(!worker->has_polled) || !pin_polled_submit(worker, request)) {
-		enter_ring(worker, request);
-	}
-}
-
-/* One with a deadline, or too late; false: there is no more to be done. */
-static PIN_APART bool begin_by_time(struct pin_worker *worker, struct pinion_request *request)
-{
-	struct pin_request *private = pin_request_of(request);
-	bool is_in_time = true;
-
-	if (request->deadline_ns != 0) {
-		is_in_time = request->deadline_ns > worker->shared->host->now_ns();
-		if (is_in_time) {
-			private->is_timed = true;
-			pin_timers_insert(
-				&worker->deadlines, &private->deadline, request->deadline_ns);
-		}
-	}
-	if (!is_in_time || worker->cancel_sent) {
-		pin_request_list_push(&worker->flying, &private->link);
-		pin_request_end_with(worker, request, is_in_time ? -ECANCELED : -ETIME);
-		return false;
-	}
-	if (pin_request_has(request, PIN_OP_WAITS)) {
-		pin_request_list_push(&worker->flying, &private->link);
-		return false;
-	}
-	return true;
-}
-
-/* Each TIMEOUT has a deadline. */
-static PIN_INLINE bool may_go_on(struct pin_worker *worker, struct pinion_request *request)
+/* Each TIMEOUT has a deadline. False: it has ended, or only waits for that. */
+static PIN_INLINE bool arm_deadline(struct pin_worker *worker, struct pinion_request *request)
 {
 	return PIN_LIKELY(request->deadline_ns == 0 && !worker->cancel_sent) ||
 		begin_by_time(worker, request);
 }
+
+/* ---- cached ---- */
 
 /*
  * Nothing has gathered for the ring, nor will presently: no end waits to be
@@ -170,82 +142,102 @@ static inline bool comes_alone(const struct pin_worker *worker)
 	return pin_list_is_empty(&worker->ready) && pin_ring_unsubmitted(&worker->ring) == 0;
 }
 
-/* When its memory is lent. */
-static PIN_INLINE void begin_lent(struct pin_worker *worker, struct pinion_request *request)
+/* True: its bytes are there, and it is over. */
+static PIN_INLINE bool copy_cached(struct pin_worker *worker, struct pinion_request *request)
 {
-	if (!may_go_on(worker, request)) {
-		return;
+	if (pin_request_is_special(request) || !pin_cached_is_worth_it(&worker->cached, request) ||
+		!(comes_alone(worker) || pin_device_queue_has_rates(worker, request)) ||
+		!pin_cached_read(&worker->cached, &worker->meter, request)) {
+		return false;
 	}
-	if (!pin_request_is_special(request) && pin_cached_is_worth_it(&worker->cached, request) &&
-		(comes_alone(worker) || pin_device_queue_has_rates(worker, request)) &&
-		pin_cached_read(&worker->cached, &worker->meter, request)) {
+	pin_request_list_push(&worker->flying, &pin_request_of(request)->link);
+	pin_request_end(worker, worker, request);
+	return true;
+}
+
+/* ---- admit: device_queue.c; encode and link ---- */
+
+static PIN_INLINE void enter_ring(struct pin_worker *worker, struct pinion_request *request)
+{
+	if (PIN_LIKELY(pin_request_submit(&worker->ring, request))) {
 		pin_request_list_push(&worker->flying, &pin_request_of(request)->link);
-		pin_request_end(worker, worker, request);
-	} else if (PIN_LIKELY(pin_device_queue_admit(worker, request))) {
+	} else {
+		wait_or_call(worker, request);
+	}
+}
+
+/* For an admitted read or write: by one of the rings, or by calls. */
+static PIN_INLINE void launch(struct pin_worker *worker, struct pinion_request *request)
+{
+	PIN_DCHECK(!pin_request_of(request)->is_waiting);
+	if (PIN_UNLIKELY(pin_request_is_special(request))) {
+		launch_special(worker, request);
+	} else if (PIN_LIKELY(!worker->has_polled) || !pin_polled_submit(worker, request)) {
+		enter_ring(worker, request);
+	}
+}
+
+/* ---- the way ---- */
+
+/* Of a read or a write. `is_lent`: what the stage before them has said. */
+static PIN_INLINE void go_on_lent(
+	struct pin_worker *worker, struct pinion_request *request, bool is_lent)
+{
+	if (PIN_UNLIKELY(!is_lent)) {
+		refuse_memory(worker, request);
+	} else if (arm_deadline(worker, request) && !copy_cached(worker, request) &&
+		PIN_LIKELY(pin_device_queue_admit(worker, request))) {
 		launch(worker, request);
 	}
 }
 
-/* It would write into what others are given, or read what they write. */
-static PIN_APART void refuse_memory(struct pin_worker *worker, struct pinion_request *request)
-{
-	pin_request_list_push(&worker->flying, &pin_request_of(request)->link);
-	pin_request_end_with(worker, request, -EFAULT);
-}
-
 static PIN_APART void begin_transfer(struct pin_worker *worker, struct pinion_request *request)
 {
-	if (PIN_LIKELY(lend(worker, request))) {
-		begin_lent(worker, request);
-	} else {
-		refuse_memory(worker, request);
-	}
+	go_on_lent(worker, request, lend(worker, request));
 }
 
-static PIN_APART void begin_posted_transfer(
-	struct pin_worker *worker, struct pinion_request *request)
+static PIN_INLINE void submit_one(struct pin_worker *worker, struct pinion_request *request)
 {
-	if (PIN_LIKELY(lend_posted(worker, request))) {
-		begin_lent(worker, request);
-	} else {
-		refuse_memory(worker, request);
+	pin_task_set_kind(&request->task, PIN_TASK_PLAIN);
+	pin_meter_add(&worker->meter.requests_submitted, 1);
+	if (PIN_UNLIKELY(pin_request_has(request, PIN_OP_TRAVELS))) {
+		submit_cancel(worker, request);
+		return;
 	}
-}
-
-static PIN_INLINE void begin(struct pin_worker *worker, struct pinion_request *request)
-{
+	pin_request_set(pin_request_of(request), pin_request_word(worker, PIN_REQUEST_FLYING));
 	PIN_TRACE3(request_submit, worker->index, request, request->op);
 	pin_request_reset(request);
 	if (pin_request_moves_bytes(request)) {
 		begin_transfer(worker, request);
-	} else if (may_go_on(worker, request)) {
+	} else if (arm_deadline(worker, request)) {
 		enter_ring(worker, request);
 	}
 }
 
-void pin_request_begin(struct pin_worker *worker, struct pinion_request *request)
+int pin_worker_submit_one(struct pin_worker *worker, struct pinion_request *request)
 {
-	PIN_TRACE3(request_submit, worker->index, request, request->op);
-	pin_request_reset(request);
-	if (pin_request_moves_bytes(request)) {
-		begin_posted_transfer(worker, request);
-	} else if (may_go_on(worker, request)) {
-		enter_ring(worker, request);
+	int rc;
+
+	if (PIN_UNLIKELY(pin_shared_is_stopping(worker->shared))) {
+		return -ESHUTDOWN;
 	}
+	rc = check(request);
+	if (PIN_UNLIKELY(rc < 0)) {
+		return refuse_request(worker, request, rc);
+	}
+	if (PIN_UNLIKELY(worker->shares_ring || !has_entries(worker, 1))) {
+		return submit_one_checked(worker, request);
+	}
+	submit_one(worker, request);
+	return 0;
 }
 
-static inline int check(const struct pinion_request *request)
-{
-	const struct pin_request *private = (const void *)request->private_;
-	int rc = pin_request_check(request);
+/* ---- rare sides ---- */
 
-	if (PIN_UNLIKELY(rc == 0 &&
-		    (pin_request_state_of(pin_load_acquire_u32(&private->word)) !=
-				    PIN_REQUEST_IDLE ||
-			    !pin_task_is_idle(&request->task)))) {
-		rc = -EBUSY;
-	}
-	return rc;
+static PIN_APART int refuse_request(
+	struct pin_worker *worker, struct pinion_request *request, int rc)
+{
+	return pin_requests_explain(worker->shared, &request, 1, rc);
 }
 
 int pin_requests_explain(const struct pin_shared *shared, struct pinion_request *const *requests,
@@ -276,12 +268,6 @@ int pin_requests_explain(const struct pin_shared *shared, struct pinion_request 
 	return rc;
 }
 
-static PIN_APART int refuse_request(
-	struct pin_worker *worker, struct pinion_request *request, int rc)
-{
-	return pin_requests_explain(worker->shared, &request, 1, rc);
-}
-
 /* To the end of this worker's messages, after all that came before. */
 static void post_to_self(struct pin_worker *worker, struct pinion_request *request)
 {
@@ -299,31 +285,89 @@ static PIN_APART void submit_cancel(struct pin_worker *worker, struct pinion_req
 	post_to_self(worker, request);
 }
 
-static PIN_INLINE void submit_one(struct pin_worker *worker, struct pinion_request *request)
+/* `lent` is one of the worker's own buffers, or NULL. */
+static PIN_APART bool lend_otherwise(struct pin_worker *worker, struct pinion_request *request)
 {
-	pin_task_set_kind(&request->task, PIN_TASK_PLAIN);
-	pin_meter_add(&worker->meter.requests_submitted, 1);
-	if (PIN_UNLIKELY(pin_request_has(request, PIN_OP_TRAVELS))) {
-		submit_cancel(worker, request);
+	struct pin_request *private = pin_request_of(request);
+	enum pin_pool_lent lent =
+		pin_worker_lend(worker, request->bytes, private->lent, &private->lent);
+
+	private->is_lent_own = lent == PIN_POOL_IS_LENT_OWN;
+	return lent != PIN_POOL_IS_FREE;
+}
+
+/* Its own lane, else that of the task that submits it, as an I/O priority. */
+static PIN_APART void note_lane(
+	struct pin_worker *worker, struct pinion_request *request, enum pinion_lane lane)
+{
+	if ((request->task.flags & PIN_TASK_LANES) != 0) {
+		lane = pin_task_lane(&request->task);
+	}
+	pin_request_of(request)->lane_priority = worker->shared->io_priorities[lane];
+}
+
+/* It would write into what others are given, or read what they write. */
+static PIN_APART void refuse_memory(struct pin_worker *worker, struct pinion_request *request)
+{
+	pin_request_list_push(&worker->flying, &pin_request_of(request)->link);
+	pin_request_end_with(worker, request, -EFAULT);
+}
+
+/* One with a deadline, or too late; false: there is no more to be done. */
+static PIN_APART bool begin_by_time(struct pin_worker *worker, struct pinion_request *request)
+{
+	struct pin_request *private = pin_request_of(request);
+	bool is_in_time = true;
+
+	if (request->deadline_ns != 0) {
+		is_in_time = request->deadline_ns > worker->shared->host->now_ns();
+		if (is_in_time) {
+			private->is_timed = true;
+			pin_timers_insert(
+				&worker->deadlines, &private->deadline, request->deadline_ns);
+		}
+	}
+	if (!is_in_time || worker->cancel_sent) {
+		pin_request_list_push(&worker->flying, &private->link);
+		pin_request_end_with(worker, request, is_in_time ? -ECANCELED : -ETIME);
+		return false;
+	}
+	if (pin_request_has(request, PIN_OP_WAITS)) {
+		pin_request_list_push(&worker->flying, &private->link);
+		return false;
+	}
+	return true;
+}
+
+static PIN_APART void launch_special(struct pin_worker *worker, struct pinion_request *request)
+{
+	if ((request->file->flags & PIN_FILE_COMMANDS) != 0) {
+		pin_commands_begin(worker, request);
 		return;
 	}
-	pin_request_set(pin_request_of(request), pin_request_word(worker, PIN_REQUEST_FLYING));
-	begin(worker, request);
+	pin_request_list_push(&worker->flying, &pin_request_of(request)->link);
+	pin_requests_carry_out(worker, request);
 }
+
+/* Not submitted: it waits for room, or the ring lacks the operation. */
+static PIN_APART void wait_or_call(struct pin_worker *worker, struct pinion_request *request)
+{
+	struct pin_request *private = pin_request_of(request);
+
+	if (pin_request_is_beyond(&worker->ring, request)) {
+		pin_request_list_push(&worker->flying, &private->link);
+		pin_requests_carry_out(worker, request);
+		return;
+	}
+	private->is_waiting = true;
+	pin_request_list_push(&worker->waiting, &private->link);
+}
+
+/* ---- several at once ---- */
 
 static bool needs_entry(const struct pinion_request *request)
 {
 	return !pin_request_has(request, PIN_OP_WAITS | PIN_OP_TRAVELS);
-}
-
-/*
- * For `count` with an entry each. Waiting requests come first: others could
- * take each credit before them. And queued ones will want their entries.
- */
-static PIN_INLINE bool has_entries(const struct pin_worker *worker, uint32_t count)
-{
-	return pin_ring_has_room(&worker->ring, count + worker->device_queue.lined_up) &&
-		pin_request_list_is_empty(&worker->waiting);
 }
 
 static bool has_room(
@@ -359,24 +403,6 @@ static int submit_checked(
 static PIN_APART int submit_one_checked(struct pin_worker *worker, struct pinion_request *request)
 {
 	return submit_checked(worker, &request, 1);
-}
-
-int pin_worker_submit_one(struct pin_worker *worker, struct pinion_request *request)
-{
-	int rc;
-
-	if (PIN_UNLIKELY(pin_shared_is_stopping(worker->shared))) {
-		return -ESHUTDOWN;
-	}
-	rc = check(request);
-	if (PIN_UNLIKELY(rc < 0)) {
-		return refuse_request(worker, request, rc);
-	}
-	if (PIN_UNLIKELY(worker->shares_ring || !has_entries(worker, 1))) {
-		return submit_one_checked(worker, request);
-	}
-	submit_one(worker, request);
-	return 0;
 }
 
 static void release_all(struct pinion_request *const *requests, uint32_t count)
@@ -420,6 +446,8 @@ int pin_worker_submit(
 	return rc;
 }
 
+/* ---- from other threads ---- */
+
 int pin_request_claim(struct pinion_request *const *requests, uint32_t count)
 {
 	int rc = claim_all(requests, count);
@@ -441,47 +469,48 @@ void pin_request_disclaim(struct pinion_request *const *requests, uint32_t count
 	release_all(requests, count);
 }
 
-static void post_cancel(struct pin_worker *target, struct pinion_request *request)
+/*
+ * The same of one from outside, unless that was when it was posted. A buffer
+ * that was free then may be in use by now: by another, whom it is not to touch.
+ */
+static PIN_APART bool lend_posted(struct pin_worker *worker, struct pinion_request *request)
 {
-	pin_request_of(request)->hops_left = target->shared->worker_count;
-	request->result = 0;
-	pin_external_hold(target->shared);
-	pin_inbox_push(&target->inbox, pin_task_link(&request->task));
-	pin_wake_worker(target, NULL);
+	struct pin_request *private = pin_request_of(request);
+	bool is_sound =
+		!private->was_free && (private->lent != NULL || lend_memory(worker, request));
+
+	settle(worker, request);
+	/* No task submits it: what the worker has run last does not count. */
+	note_lane(worker, request, PINION_LANE_NORMAL);
+	return is_sound;
 }
 
-static void offer(struct pin_worker *target, struct pin_list *list)
+static PIN_APART void begin_posted_transfer(
+	struct pin_worker *worker, struct pinion_request *request)
 {
-	if (!pin_list_is_empty(list)) {
-		pin_external_push(target, list);
+	go_on_lent(worker, request, lend_posted(worker, request));
+}
+
+void pin_request_begin(struct pin_worker *worker, struct pinion_request *request)
+{
+	PIN_TRACE3(request_submit, worker->index, request, request->op);
+	pin_request_reset(request);
+	if (pin_request_moves_bytes(request)) {
+		begin_posted_transfer(worker, request);
+	} else if (arm_deadline(worker, request)) {
+		enter_ring(worker, request);
 	}
 }
 
-void pin_request_post(
-	struct pin_worker *target, struct pinion_request *const *requests, uint32_t count)
+void pin_request_prepare(struct pin_worker *worker, struct pinion_request *request)
 {
-	struct pin_list list = {0};
-
-	for (uint32_t i = 0; i < count; i++) {
-		struct pin_request *private = pin_request_of(requests[i]);
-
-		private->is_from_outside = true;
-		if (pin_request_moves_bytes(requests[i])) {
-			private->is_lent_own = false;
-			private->was_free =
-				!pin_worker_lend_posted(target, requests[i]->bytes, &private->lent);
-		}
-		pin_request_set(private, pin_request_word(target, PIN_REQUEST_POSTED));
-		if (!pin_request_has(requests[i], PIN_OP_TRAVELS)) {
-			pin_list_push(&list, pin_task_link(&requests[i]->task));
-			continue;
-		}
-		/* After all that came before. */
-		offer(target, &list);
-		post_cancel(target, requests[i]);
+	pin_request_reset(request);
+	if (pin_request_moves_bytes(request)) {
+		lend_posted(worker, request);
 	}
-	offer(target, &list);
 }
+
+/* ---- those that had to wait ---- */
 
 static void resume(struct pin_worker *worker)
 {

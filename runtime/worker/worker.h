@@ -460,13 +460,31 @@ bool pin_worker_buffer_await(
  */
 void pin_worker_buffer_release(struct pin_worker *worker, const struct pinion_buffer *buffer);
 
+/* Whether it may be in an arena; always while that is not known. */
+static inline bool pin_worker_is_among_arenas(const struct pin_shared *shared, const uint8_t *bytes)
+{
+	uint64_t beyond = pin_load_acquire_u64(&shared->arenas_beyond); /* [IO-4] */
+	uint64_t start = pin_load_relaxed_u64(&shared->arenas_start);
+
+	return (uintptr_t)bytes - start <= UINT64_MAX - beyond;
+}
+
+/* Whether memory that is in no buffer of its worker's own may be in another. */
+static inline bool pin_worker_may_lend(const struct pin_shared *shared, const uint8_t *bytes)
+{
+	return pin_worker_is_among_arenas(shared, bytes) ||
+		pin_load_relaxed_u32(&shared->has_pools) != 0;
+}
+
 /*
  * `bytes` are about to be a request's, on the thread that runs that worker's
- * requests: lends it the buffer they are in; NULL: they are in none.
- * PIN_POOL_IS_FREE: it must not be used, which has been logged.
+ * requests: lends it the buffer they are in; NULL: they are in none. `own`: it
+ * is one of the worker's own, which could not be lent the short way
+ * (submit.c); NULL: it is none. PIN_POOL_IS_FREE: it must not be used, which
+ * has been logged.
  */
-enum pin_pool_lent pin_worker_lend(
-	struct pin_worker *worker, const uint8_t *bytes, struct pin_entry **out_entry);
+enum pin_pool_lent pin_worker_lend(struct pin_worker *worker, const uint8_t *bytes,
+	struct pin_entry *own, struct pin_entry **out_entry);
 
 /*
  * The same from outside, for a request on its way to `worker`, whose buffer may

@@ -91,7 +91,8 @@ static void search_own(struct model_task *task)
 	struct pin_entry *entry;
 
 	(void)task;
-	MODEL_CHECK(pin_worker_lend(pin_worker_current(), bytes, &entry) == PIN_POOL_IS_LENT &&
+	MODEL_CHECK(
+		pin_worker_lend(pin_worker_current(), bytes, NULL, &entry) == PIN_POOL_IS_LENT &&
 		entry == NULL);
 }
 

@@ -23,8 +23,6 @@
 			? (void)0 \
 			: (pin_watchdog_tell_of_other)(shared))
 
-#include "runtime/worker/request_external.c"
-
 /* SKIP: a cancel of many is not counted. */
 #define pin_external_hold(shared) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_external_hold") ? (void)0 \
@@ -33,6 +31,8 @@
 	(model_is_spoilt(MODEL_SKIP, "post_cancel", "pin_external_hold") \
 			? (void)0 \
 			: (pin_external_release)(shared))
+
+#include "runtime/worker/request_external.c"
 
 #define pin_remote_reap_enter(worker) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_remote_reap_enter") \
