@@ -74,8 +74,19 @@ enum pinion_op {
 	PINION_OP_LINK = 14,
 	/* path: what the link is to say; new_path, new_options. 0. */
 	PINION_OP_SYMLINK = 15,
+	/*
+	 * READ and WRITE of memory in several places: file, vector,
+	 * vector_count, offset_bytes, length_bytes, priority. length_bytes is
+	 * the sum of all iov_len, and may be 0. Each element is aligned as the
+	 * file asks. The elements are moved in their order. A transfer that the
+	 * kernel did in part goes on where it ended, also within an element, so
+	 * the results are those of READ and WRITE.
+	 */
+	PINION_OP_READV = 16,
+	PINION_OP_WRITEV = 17,
 };
 
+struct iovec; /* of sys/uio.h */
 struct statx;
 
 /*
@@ -90,7 +101,15 @@ struct pinion_request {
 	struct pinion_task task;
 	/* Inputs. */
 	struct pinion_file *file;
-	uint8_t *bytes;	       /* memory of the data, aligned as the file asks */
+	union {
+		uint8_t *bytes; /* memory of the data, aligned as the file asks */
+		/*
+		 * Of READV and WRITEV. The library makes no copy: the array and
+		 * the memory that it names stay in place, and the array
+		 * unchanged, until `task.run` is entered.
+		 */
+		const struct iovec *vector;
+	};
 	uint64_t offset_bytes; /* a multiple of the file's offset alignment */
 	/*
 	 * Also a multiple of it; to read or write 1 … 2^63 - 1, and no further
@@ -105,7 +124,10 @@ struct pinion_request {
 	 * thread. Commands to an NVMe namespace have none.
 	 */
 	uint16_t priority;
-	uint32_t flags; /* as the operation says */
+	union {
+		uint32_t flags;	       /* as the operation says */
+		uint32_t vector_count; /* of `vector`, 0 to IOV_MAX (1024) */
+	};
 	/*
 	 * Output: as the operation says, or a negative errno. Valid from the
 	 * entry of `task.run`.
@@ -157,7 +179,14 @@ struct pinion_request {
  *
  * The worker carries out reads and writes of files on FUSE before its call
  * returns, since a ring may deliver wrong bytes there after a short transfer:
- * that call blocks.
+ * that call blocks. It carries out READV of an NVMe namespace in the same way,
+ * one command after the other.
+ *
+ * READV and WRITEV use the memory of their elements as memory that is not
+ * registered, also where it is from pinion_buffer_acquire() or a pool. The
+ * library does not look such buffers up: it does not notice one that is free,
+ * and with `ring_sharing` it enters the task on any worker. READV is never
+ * copied from the page cache at once (`cached_reads`).
  *
  * Without io_uring the worker itself carries requests out, some at a time, and
  * runs nothing else meanwhile. It cannot cancel an operation that it has begun.

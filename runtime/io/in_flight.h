@@ -13,7 +13,8 @@
  * with that. A completion comes after its submission, whichever thread reaps
  * it.
  *
- * Of long transfers the first MiB is marked: their shadow would be as long.
+ * Of long pieces of memory the first MiB is marked: their shadow would be as
+ * long.
  */
 #ifndef PIN_IO_IN_FLIGHT_H
 #define PIN_IO_IN_FLIGHT_H
@@ -33,6 +34,7 @@
 
 #if defined(PIN_ASAN) || defined(PIN_TSAN)
 #include <sys/stat.h>
+#include <sys/uio.h>
 
 enum {
 	PIN_IN_FLIGHT_TOLD_BYTES = 1 << 20,
@@ -43,15 +45,33 @@ static inline size_t pin_in_flight_told(uint64_t bytes)
 	return bytes < PIN_IN_FLIGHT_TOLD_BYTES ? (size_t)bytes : PIN_IN_FLIGHT_TOLD_BYTES;
 }
 
-/* Memory that the kernel writes to; NULL: none to mark. */
-static inline void *pin_in_flight_filled(const struct pinion_request *request, size_t *out_bytes)
+/* The kernel writes to its memory, or else reads it. */
+static inline bool pin_in_flight_fills(const struct pinion_request *request)
 {
-	if (pin_request_has(request, PIN_OP_READS)) {
-		*out_bytes = pin_in_flight_told(request->length_bytes);
-		return request->bytes;
+	return pin_request_has(request, PIN_OP_READS | PIN_OP_LOOKS);
+}
+
+/* In how many pieces its memory is; 0: it has none to mark. */
+static inline uint32_t pin_in_flight_count(const struct pinion_request *request)
+{
+	if (pin_request_has(request, PIN_OP_GATHERS)) {
+		return request->vector_count;
 	}
-	*out_bytes = sizeof(struct statx);
-	return pin_request_has(request, PIN_OP_LOOKS) ? request->status : NULL;
+	return pin_request_has(request, PIN_OP_MOVES | PIN_OP_LOOKS) ? 1 : 0;
+}
+
+static inline struct iovec pin_in_flight_piece(const struct pinion_request *request, uint32_t index)
+{
+	struct iovec piece = {.iov_base = request->status, .iov_len = sizeof(struct statx)};
+
+	if (pin_request_has(request, PIN_OP_GATHERS)) {
+		piece = request->vector[index];
+	} else if (pin_request_has(request, PIN_OP_MOVES)) {
+		piece = (struct iovec){
+			.iov_base = request->bytes, .iov_len = request->length_bytes};
+	}
+	piece.iov_len = pin_in_flight_told(piece.iov_len);
+	return piece;
 }
 #endif
 
@@ -64,13 +84,14 @@ void __tsan_write_range(void *address, unsigned long bytes);
 
 static inline void pin_in_flight_access(const struct pinion_request *request)
 {
-	size_t bytes;
-	void *filled = pin_in_flight_filled(request, &bytes);
+	for (uint32_t i = 0; i < pin_in_flight_count(request); i++) {
+		struct iovec piece = pin_in_flight_piece(request, i);
 
-	if (filled != NULL) {
-		__tsan_write_range(filled, bytes);
-	} else if (pin_request_has(request, PIN_OP_MOVES)) {
-		__tsan_read_range(request->bytes, pin_in_flight_told(request->length_bytes));
+		if (pin_in_flight_fills(request)) {
+			__tsan_write_range(piece.iov_base, piece.iov_len);
+		} else {
+			__tsan_read_range(piece.iov_base, piece.iov_len);
+		}
 	}
 }
 #endif
@@ -82,11 +103,12 @@ static inline void pin_in_flight_begin(const struct pinion_request *request)
 	pin_in_flight_access(request);
 	__tsan_release((void *)(uintptr_t)request);
 #elif defined(PIN_ASAN)
-	size_t bytes;
-	void *filled = pin_in_flight_filled(request, &bytes);
+	for (uint32_t i = 0; i < pin_in_flight_count(request); i++) {
+		struct iovec piece = pin_in_flight_piece(request, i);
 
-	if (filled != NULL) {
-		PIN_ASAN_POISON(filled, bytes);
+		if (pin_in_flight_fills(request)) {
+			PIN_ASAN_POISON(piece.iov_base, piece.iov_len);
+		}
 	}
 #else
 	(void)request;
@@ -100,11 +122,12 @@ static inline void pin_in_flight_end(const struct pinion_request *request)
 	__tsan_acquire((void *)(uintptr_t)request);
 	pin_in_flight_access(request);
 #elif defined(PIN_ASAN)
-	size_t bytes;
-	void *filled = pin_in_flight_filled(request, &bytes);
+	for (uint32_t i = 0; i < pin_in_flight_count(request); i++) {
+		struct iovec piece = pin_in_flight_piece(request, i);
 
-	if (filled != NULL) {
-		PIN_ASAN_UNPOISON(filled, bytes);
+		if (pin_in_flight_fills(request)) {
+			PIN_ASAN_UNPOISON(piece.iov_base, piece.iov_len);
+		}
 	}
 #else
 	(void)request;

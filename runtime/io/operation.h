@@ -68,6 +68,12 @@
 		prepare_link, goes_on_if_interrupted, execute_linkat) \
 	OP(set, SYMLINK, PINION, PINION_IO_LINKAT, PIN_OP_IS_WHOLE, IORING_OP_SYMLINKAT, \
 		check_names, prepare_symlink, goes_on_if_interrupted, execute_symlinkat) \
+	OP(set, READV, PINION, 0, PIN_OP_MOVES | PIN_OP_READS | PIN_OP_GATHERS, IORING_OP_READV, \
+		pin_vector_check, pin_vector_prepare_read, pin_transfer_read_goes_on, \
+		execute_readv) \
+	OP(set, WRITEV, PINION, 0, PIN_OP_MOVES | PIN_OP_GATHERS, IORING_OP_WRITEV, \
+		pin_vector_check, pin_vector_prepare_write, pin_transfer_write_goes_on, \
+		execute_writev) \
 	OP(set, OPEN_PLAIN, PIN, 0, PIN_OP_IS_WHOLE | PIN_OP_STAYS, IORING_OP_OPENAT, \
 		check_open_plain, prepare_open_plain, goes_on_if_interrupted, execute_openat)
 
@@ -76,13 +82,14 @@
 
 enum pin_op_trait {
 	PIN_OP_MOVES = 1 << 0,	  /* bytes of a file, part after part; its device has its limits */
-	PIN_OP_READS = 1 << 1,	  /* of these, those that fill `bytes` */
+	PIN_OP_READS = 1 << 1,	  /* of these, those that fill their memory */
 	PIN_OP_LOOKS = 1 << 2,	  /* fills `status` */
 	PIN_OP_OPENS = 1 << 3,	  /* ends with a descriptor, of which its task makes `file` */
 	PIN_OP_STAYS = 1 << 4,	  /* its task runs on its worker, whatever `ring_sharing` says */
 	PIN_OP_WAITS = 1 << 5,	  /* for its deadline and nothing else */
 	PIN_OP_TRAVELS = 1 << 6,  /* from worker to worker; nothing ends it early */
 	PIN_OP_IS_WHOLE = 1 << 7, /* what succeeds is over, with that result */
+	PIN_OP_GATHERS = 1 << 8,  /* its memory is what `vector` names, and not `bytes` */
 };
 
 enum pin_op_place {
@@ -123,17 +130,35 @@ _Static_assert(PIN_OP_COUNT <= 32, "a bit for each in a set");
 #define PIN_OP_OR_MEMBER(set, name, prefix, needs, traits, ...) \
 	| (((traits) & (set)) != 0 ? UINT32_C(1) << PIN_OP_PLACE_##name : 0)
 
-/* `set` is a constant, so that of this one comparison is left, or two. */
+/* Those bits in which the operations of a set differ from each other. */
+static PIN_INLINE uint16_t pin_op_differences(uint32_t set)
+{
+#define PIN_OP_DIFFER(bit, with) ((set & (with)) != 0 && (set & ~(with)) != 0 ? 1 << (bit) : 0)
+	return PIN_OP_DIFFER(0, 0xaaaaaaaa) | PIN_OP_DIFFER(1, 0xcccccccc) |
+		PIN_OP_DIFFER(2, 0xf0f0f0f0) | PIN_OP_DIFFER(3, 0xff00ff00) |
+		PIN_OP_DIFFER(4, 0xffff0000);
+#undef PIN_OP_DIFFER
+}
+
+/*
+ * `set` is a constant, so that of this one comparison is left, or two. One, if
+ * the set has each operation with its common bits: 0 and 1; 0, 1, 16 and 17.
+ */
 static PIN_INLINE bool pin_op_is_in(uint16_t op, uint32_t set)
 {
-	if ((set & (set - 1)) == 0) {
-		return op == (uint16_t)__builtin_ctz(set);
+	uint16_t free_bits = pin_op_differences(set);
+
+	if (__builtin_popcount(set) == 1 << __builtin_popcount(free_bits)) {
+		return (op & (uint16_t)~free_bits) == ((uint16_t)__builtin_ctz(set) & ~free_bits);
 	}
 	if ((set & (set + 1)) == 0) {
 		return op <= (uint16_t)(31 - __builtin_clz(set));
 	}
 	return op < PIN_OP_COUNT && (set >> op & 1) != 0;
 }
+
+/* Those that read into one piece of memory: copies and commands do no more. */
+#define PIN_OPS_READING_BYTES (PIN_OPS_WITH(PIN_OP_READS) & ~PIN_OPS_WITH(PIN_OP_GATHERS))
 
 /* Whether a request's operation has one of these traits. */
 #define pin_request_has(request, traits) pin_op_is_in((request)->op, PIN_OPS_WITH(traits))

@@ -421,7 +421,7 @@ static void submit_command(struct pin_ring *ring, struct pinion_request *request
 
 bool pin_request_submit_command(struct pin_ring *ring, struct pinion_request *request)
 {
-	if (!pin_request_has(request, PIN_OP_READS) || pin_ring_room(ring) == 0 ||
+	if (!pin_op_is_in(request->op, PIN_OPS_READING_BYTES) || pin_ring_room(ring) == 0 ||
 		command_length(request) == 0) {
 		return false;
 	}

@@ -223,6 +223,14 @@ void pin_transfer_prepare_read(
 void pin_transfer_prepare_write(
 	struct pin_ring *ring, struct io_uring_sqe *sqe, struct pinion_request *request);
 
+/* The same of those whose memory is in pieces. */
+int pin_vector_check(const struct pinion_request *request, struct pin_refusal *why);
+
+void pin_vector_prepare_read(
+	struct pin_ring *ring, struct io_uring_sqe *sqe, struct pinion_request *request);
+void pin_vector_prepare_write(
+	struct pin_ring *ring, struct io_uring_sqe *sqe, struct pinion_request *request);
+
 bool pin_transfer_read_goes_on(
 	struct pin_ring *ring, struct pinion_request *request, int64_t *result);
 bool pin_transfer_write_goes_on(
@@ -325,7 +333,7 @@ static inline bool pin_cached_is_worth_it(
 	const struct pinion_file *file = request->file;
 
 	/* 0: nothing was cached; more than 100: unknown. */
-	if (!pin_request_has(request, PIN_OP_READS) || file->is_direct ||
+	if (!pin_op_is_in(request->op, PIN_OPS_READING_BYTES) || file->is_direct ||
 		file->cached_percent - 1 >= 100 || request->length_bytes > PIN_CACHED_BYTES_MAX) {
 		return false;
 	}
@@ -392,6 +400,9 @@ struct pinion_request *pin_request_complete_command(
 #define PIN_REQUEST_CHANGED \
 	"the pinion_request at %p was written to while it was in flight: leave it alone from " \
 	"the submit until its task is entered"
+#define PIN_REQUEST_VECTOR_CHANGED \
+	"the vector of the pinion_request at %p was changed while it was in flight: leave it " \
+	"alone until its task is entered"
 #define PIN_REQUEST_OPTIONS_CHANGED \
 	"the options of the pinion_request at %p were changed while it was in flight to what " \
 	"the submit would have refused: leave them alone until its task is entered"

@@ -97,6 +97,23 @@ static long execute_write(const struct io_uring_sqe *sqe)
 	return pwrite(sqe->fd, address_of(sqe->addr), sqe->len, (off_t)sqe->off);
 }
 
+static long execute_readv(const struct io_uring_sqe *sqe)
+{
+	const struct iovec *vector = address_of(sqe->addr);
+
+	for (uint32_t i = 0; i < sqe->len; i++) {
+		pin_in_flight_fill(vector[i].iov_base, vector[i].iov_len);
+	}
+	return sqe->rw_flags == 0
+		? preadv(sqe->fd, vector, (int)sqe->len, (off_t)sqe->off)
+		: preadv2(sqe->fd, vector, (int)sqe->len, (off_t)sqe->off, (int)sqe->rw_flags);
+}
+
+static long execute_writev(const struct io_uring_sqe *sqe)
+{
+	return pwritev(sqe->fd, address_of(sqe->addr), (int)sqe->len, (off_t)sqe->off);
+}
+
 static long execute_fsync(const struct io_uring_sqe *sqe)
 {
 	return (sqe->fsync_flags & IORING_FSYNC_DATASYNC) != 0 ? fdatasync(sqe->fd)

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Entries of reads and writes, part after part, and what to make of short ones.
+ * Entries of reads and writes, part after part, and what to make of short ones:
+ * of memory in one piece and of vectors.
  */
 #include "runtime/base/base.h"
+#include "runtime/base/check.h"
 #include "runtime/host/kernel.h"
 #include "runtime/io/file.h"
 #include "runtime/io/request.h"
@@ -13,6 +15,10 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
+
+enum {
+	VECTOR_COUNT_MAX = 1024, /* IOV_MAX, which C libraries show to few */
+};
 
 /* ---- the checks of a submission ---- */
 
@@ -35,22 +41,39 @@ static int refuse_range(const struct pinion_request *request, struct pin_refusal
 		offset, length);
 }
 
-static int refuse_alignment(const struct pinion_request *request, struct pin_refusal *why)
+/* 0: that of the file makes sense. */
+static int check_file_alignment(const struct pinion_file *file, struct pin_refusal *why)
 {
-	const struct pinion_file *file = request->file;
-	uint32_t offset_align = file->offset_align_bytes;
-
 	if (!is_power_of_two(file->memory_align_bytes)) {
 		return pin_refuse(why, -EINVAL,
 			"file->memory_align_bytes is %u, not a power of two: "
 			"make the file by pinion_file_from_fd()",
 			file->memory_align_bytes);
 	}
-	if (!is_power_of_two(offset_align)) {
+	if (!is_power_of_two(file->offset_align_bytes)) {
 		return pin_refuse(why, -EINVAL,
 			"file->offset_align_bytes is %u, not a power of two: "
 			"make the file by pinion_file_from_fd()",
-			offset_align);
+			file->offset_align_bytes);
+	}
+	return 0;
+}
+
+static int refuse_offset(const struct pinion_request *request, struct pin_refusal *why)
+{
+	return pin_refuse(why, -EINVAL,
+		"offset_bytes is %llu, not a multiple of the file's offset_align_bytes, %u",
+		(unsigned long long)request->offset_bytes, request->file->offset_align_bytes);
+}
+
+static int refuse_alignment(const struct pinion_request *request, struct pin_refusal *why)
+{
+	const struct pinion_file *file = request->file;
+	uint32_t offset_align = file->offset_align_bytes;
+	int rc = check_file_alignment(file, why);
+
+	if (rc < 0) {
+		return rc;
 	}
 	if (((uintptr_t)request->bytes & (file->memory_align_bytes - 1)) != 0) {
 		return pin_refuse(why, -EINVAL,
@@ -58,9 +81,7 @@ static int refuse_alignment(const struct pinion_request *request, struct pin_ref
 			(void *)request->bytes, file->memory_align_bytes);
 	}
 	if ((request->offset_bytes & (offset_align - 1)) != 0) {
-		return pin_refuse(why, -EINVAL,
-			"offset_bytes is %llu, not a multiple of the file's offset_align_bytes, %u",
-			(unsigned long long)request->offset_bytes, offset_align);
+		return refuse_offset(request, why);
 	}
 	return pin_refuse(why, -EINVAL,
 		"length_bytes is %llu, not a multiple of the file's offset_align_bytes, %u",
@@ -122,16 +143,106 @@ int pin_transfer_check(const struct pinion_request *request, struct pin_refusal 
 	return PIN_LIKELY(file->way != PINION_WAY_UNKNOWN) ? 0 : check_given(file, why);
 }
 
+/* Of one element, and of those before it, in `sum` bytes. */
+static int check_element(
+	const struct pinion_request *request, uint32_t index, uint64_t sum, struct pin_refusal *why)
+{
+	const struct iovec *element = &request->vector[index];
+	const struct pinion_file *file = request->file;
+
+	if (((uintptr_t)element->iov_base & (file->memory_align_bytes - 1)) != 0) {
+		return pin_refuse(why, -EINVAL,
+			"vector[%u].iov_base is %p, not a multiple of the file's "
+			"memory_align_bytes, %u",
+			index, element->iov_base, file->memory_align_bytes);
+	}
+	if ((element->iov_len & (file->offset_align_bytes - 1)) != 0) {
+		return pin_refuse(why, -EINVAL,
+			"vector[%u].iov_len is %zu, not a multiple of the file's "
+			"offset_align_bytes, %u",
+			index, element->iov_len, file->offset_align_bytes);
+	}
+	if (element->iov_len > INT64_MAX - sum) {
+		return pin_refuse(why, -EINVAL,
+			"vector[%u].iov_len is %zu: with the %llu bytes before it more than "
+			"9223372036854775807",
+			index, element->iov_len, (unsigned long long)sum);
+	}
+	return 0;
+}
+
+static int check_elements(const struct pinion_request *request, struct pin_refusal *why)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < request->vector_count; i++) {
+		int rc = check_element(request, i, sum, why);
+
+		if (rc < 0) {
+			return rc;
+		}
+		sum += request->vector[i].iov_len;
+	}
+	if (request->length_bytes != sum) {
+		return pin_refuse(why, -EINVAL,
+			"length_bytes is %llu, not the sum of the vector's iov_len, %llu",
+			(unsigned long long)request->length_bytes, (unsigned long long)sum);
+	}
+	return 0;
+}
+
+int pin_vector_check(const struct pinion_request *request, struct pin_refusal *why)
+{
+	const struct pinion_file *file = request->file;
+	int rc;
+
+	if (file == NULL) {
+		return pin_refuse(why, -EINVAL, "file is NULL");
+	}
+	if (request->vector_count > VECTOR_COUNT_MAX) {
+		return pin_refuse(why, -EINVAL, "vector_count is %u, not 0 to %d",
+			request->vector_count, VECTOR_COUNT_MAX);
+	}
+	if (request->vector == NULL && request->vector_count > 0) {
+		return pin_refuse(why, -EINVAL, "vector is NULL");
+	}
+	rc = check_file_alignment(file, why);
+	rc = rc < 0 ? rc : check_elements(request, why);
+	if (rc < 0) {
+		return rc;
+	}
+	if (((request->offset_bytes | (request->offset_bytes + request->length_bytes)) >> 63) !=
+		0) {
+		return refuse_range(request, why);
+	}
+	if ((request->offset_bytes & (file->offset_align_bytes - 1)) != 0) {
+		return refuse_offset(request, why);
+	}
+	return file->way != PINION_WAY_UNKNOWN ? 0 : check_given(file, why);
+}
+
 /* ---- entries ---- */
 
 /* Which kind of entry, of one operation. */
 struct kind {
 	uint8_t plain;
 	uint8_t fixed; /* of registered memory */
+	uint8_t gathers;
 };
 
-static const struct kind a_read = {IORING_OP_READ, IORING_OP_READ_FIXED};
-static const struct kind a_write = {IORING_OP_WRITE, IORING_OP_WRITE_FIXED};
+static const struct kind a_read = {IORING_OP_READ, IORING_OP_READ_FIXED, IORING_OP_READV};
+static const struct kind a_write = {IORING_OP_WRITE, IORING_OP_WRITE_FIXED, IORING_OP_WRITEV};
+
+/* `slot`: registered, or negative. `length` is in the opcode's unit. */
+static PIN_INLINE void set_range(struct io_uring_sqe *sqe, struct pinion_request *request,
+	uint8_t opcode, int slot, const void *memory, uint32_t length)
+{
+	io_uring_prep_rw(opcode, sqe, slot >= 0 ? slot : request->file->fd, memory, length,
+		request->offset_bytes + pin_request_of(request)->resume_bytes);
+	sqe->flags = slot >= 0 ? IOSQE_FIXED_FILE : 0;
+	sqe->ioprio =
+		request->priority != 0 ? request->priority : pin_request_of(request)->lane_priority;
+}
 
 /* `index`, `slot`: registered, or negative. */
 static PIN_INLINE void set_entry(struct io_uring_sqe *sqe, struct pinion_request *request,
@@ -139,12 +250,8 @@ static PIN_INLINE void set_entry(struct io_uring_sqe *sqe, struct pinion_request
 {
 	uint64_t done = pin_request_of(request)->resume_bytes;
 
-	io_uring_prep_rw(index >= 0 ? kind->fixed : kind->plain, sqe,
-		slot >= 0 ? slot : request->file->fd, request->bytes + done,
-		pin_request_part(request->length_bytes, done), request->offset_bytes + done);
-	sqe->flags = slot >= 0 ? IOSQE_FIXED_FILE : 0;
-	sqe->ioprio =
-		request->priority != 0 ? request->priority : pin_request_of(request)->lane_priority;
+	set_range(sqe, request, index >= 0 ? kind->fixed : kind->plain, slot, request->bytes + done,
+		pin_request_part(request->length_bytes, done));
 	sqe->buf_index = index >= 0 ? (uint16_t)index : 0;
 }
 
@@ -226,6 +333,135 @@ void pin_transfer_prepare_write(
 		prepare(ring, sqe, request, &a_write, &ring->meter->unregistered_writes);
 	}
 }
+
+/* ---- entries of vectors ---- */
+
+/*
+ * A vectored transfer goes on at the byte that `resume_bytes` counts: with one
+ * range where that is within an element, else with whole elements. The element
+ * is searched for from the first on, which only the few transfers that go on at
+ * all pay for. Nothing is copied and nothing is kept but `resume_bytes`.
+ *
+ * `bytes` is the array then: a worker lends that buffer of a pool which has the
+ * array, if any has, and knows nothing of those that have the elements.
+ */
+
+/* What the next entry moves: `count` whole elements, or if 0 a range of one. */
+struct stretch {
+	const struct iovec *elements;
+	uint32_t count;
+	struct iovec range;
+};
+
+static PIN_COLD _Noreturn void report_vector(
+	const struct pin_ring *ring, const struct pinion_request *request)
+{
+	pin_check_misused(ring->log, PIN_REQUEST_VECTOR_CHANGED, (const void *)request);
+}
+
+/* The element with byte `done`; *out_inside bytes of it are before that. */
+static uint32_t find_element(const struct pin_ring *ring, const struct pinion_request *request,
+	uint64_t done, uint64_t *out_inside)
+{
+	for (uint32_t i = 0; i < request->vector_count; i++) {
+		if (done < request->vector[i].iov_len) {
+			*out_inside = done;
+			return i;
+		}
+		done -= request->vector[i].iov_len;
+	}
+	report_vector(ring, request);
+}
+
+/*
+ * What is left of the element that has been reached, up to the end of a part;
+ * nothing of a transfer of no bytes.
+ */
+static struct iovec next_range(const struct pin_ring *ring, const struct pinion_request *request,
+	uint64_t done, uint32_t *out_index)
+{
+	uint32_t part = pin_request_part(request->length_bytes, done);
+	const struct iovec *element;
+	uint64_t inside;
+	uint64_t left;
+
+	if (part == 0) {
+		*out_index = 0;
+		return (struct iovec){0};
+	}
+	*out_index = find_element(ring, request, done, &inside);
+	element = &request->vector[*out_index];
+	PIN_DCHECK(inside < element->iov_len);
+	left = element->iov_len - inside;
+	return (struct iovec){.iov_base = (uint8_t *)element->iov_base + inside,
+		.iov_len = left < part ? left : part};
+}
+
+/* As many whole elements as the part has room for. */
+static uint32_t count_whole(const struct pinion_request *request, uint32_t first, uint32_t part)
+{
+	uint64_t sum = 0;
+	uint32_t i = first;
+
+	while (i < request->vector_count && request->vector[i].iov_len <= part - sum) {
+		sum += request->vector[i].iov_len;
+		i++;
+	}
+	return i - first;
+}
+
+static struct stretch next_stretch(
+	const struct pin_ring *ring, const struct pinion_request *request, uint64_t done)
+{
+	uint32_t part = pin_request_part(request->length_bytes, done);
+	struct stretch stretch = {.elements = request->vector, .count = request->vector_count};
+	uint32_t first;
+
+	/* As nearly all are. */
+	if (PIN_LIKELY(done == 0 && part == request->length_bytes)) {
+		return stretch;
+	}
+	stretch.range = next_range(ring, request, done, &first);
+	stretch.elements = &request->vector[first];
+	stretch.count = stretch.range.iov_base == stretch.elements->iov_base
+		? count_whole(request, first, part)
+		: 0;
+	return stretch;
+}
+
+static void prepare_vector(struct pin_ring *ring, struct io_uring_sqe *sqe,
+	struct pinion_request *request, const struct kind *kind, struct pin_atomic_u64 *plain_count)
+{
+	struct stretch stretch = next_stretch(ring, request, pin_request_of(request)->resume_bytes);
+	int slot = pin_ring_file_slot(ring, request->file);
+
+	PIN_DCHECK(stretch.count <= VECTOR_COUNT_MAX);
+	PIN_DCHECK(stretch.range.iov_len <= PIN_REQUEST_PART_BYTES);
+	pin_meter_add(plain_count, 1);
+	if (stretch.count > 0 || request->length_bytes == 0) {
+		set_range(sqe, request, kind->gathers, slot, stretch.elements, stretch.count);
+	} else {
+		set_range(sqe, request, kind->plain, slot, stretch.range.iov_base,
+			(uint32_t)stretch.range.iov_len);
+	}
+}
+
+void pin_vector_prepare_read(
+	struct pin_ring *ring, struct io_uring_sqe *sqe, struct pinion_request *request)
+{
+	prepare_vector(ring, sqe, request, &a_read, &ring->meter->unregistered_reads);
+	if (uses_dontcache(request)) {
+		sqe->rw_flags = RWF_DONTCACHE;
+	}
+}
+
+void pin_vector_prepare_write(
+	struct pin_ring *ring, struct io_uring_sqe *sqe, struct pinion_request *request)
+{
+	prepare_vector(ring, sqe, request, &a_write, &ring->meter->unregistered_writes);
+}
+
+/* ---- completions ---- */
 
 /*
  * After an attempt that left something to do: sets where the next one starts,
@@ -364,21 +600,35 @@ bool pin_transfer_write_goes_on(
 	return false;
 }
 
-static ssize_t transfer_once(const struct pinion_request *request, uint64_t done)
+/* Memory that is in one piece, which is all that commands know. */
+static struct iovec next_piece(
+	const struct pin_ring *ring, const struct pinion_request *request, uint64_t done)
 {
-	size_t length = pin_request_part(request->length_bytes, done);
+	uint32_t index;
+
+	if (pin_request_has(request, PIN_OP_GATHERS)) {
+		return next_range(ring, request, done, &index);
+	}
+	return (struct iovec){.iov_base = request->bytes + done,
+		.iov_len = pin_request_part(request->length_bytes, done)};
+}
+
+static ssize_t transfer_once(
+	const struct pin_ring *ring, const struct pinion_request *request, uint64_t done)
+{
+	struct iovec piece = next_piece(ring, request, done);
 	off_t offset = (off_t)(request->offset_bytes + done);
 	ssize_t count;
 
 	if ((request->file->flags & PIN_FILE_COMMANDS) != 0) {
 		return pin_request_has(request, PIN_OP_READS)
 			? pin_command_read(
-				  request->file, request->bytes + done, (uint64_t)offset, length)
+				  request->file, piece.iov_base, (uint64_t)offset, piece.iov_len)
 			: -EROFS;
 	}
 	count = pin_request_has(request, PIN_OP_READS)
-		? pread(request->file->fd, request->bytes + done, length, offset)
-		: pwrite(request->file->fd, request->bytes + done, length, offset);
+		? pread(request->file->fd, piece.iov_base, piece.iov_len, offset)
+		: pwrite(request->file->fd, piece.iov_base, piece.iov_len, offset);
 
 	return count < 0 ? -errno : count;
 }
@@ -395,7 +645,7 @@ bool pin_transfer_carry_out(struct pin_ring *ring, struct pinion_request *reques
 	 * goes on where one ended.
 	 */
 	do {
-		count = transfer_once(request, request->done_bytes);
+		count = transfer_once(ring, request, request->done_bytes);
 		if (count > 0) {
 			request->done_bytes += (uint64_t)count;
 			stall_count = 0;

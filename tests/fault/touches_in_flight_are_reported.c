@@ -5,7 +5,7 @@
  * ThreadSanitizer one by another thread; of what a write takes, a store by
  * another thread under ThreadSanitizer. A touch before or after is not
  * reported, nor a touch of memory beside it, also where the request was
- * cancelled. Without rings it is the same. W17.
+ * cancelled. Without rings it is the same, and in any piece of a vector. W17.
  * Method: children, each with a request that waits for a pipe or that a worker
  * has in hand, and one touch. All use the memory afterwards.
  */
@@ -19,6 +19,7 @@
 #if defined(PIN_ASAN) || defined(PIN_TSAN)
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 
 enum {
 	BYTES = 64,
@@ -44,6 +45,8 @@ static struct pinion_file file;
 static struct requests_one one;
 static struct statx status;
 static uint8_t memory[2 * BYTES] __attribute__((aligned(BYTES)));
+/* Touches are of the second. */
+static const struct iovec vector[] = {{memory + BYTES / 2, BYTES / 2}, {memory, BYTES / 2}};
 static volatile uint8_t seen;
 static int gate[2];
 static bool has_rings;
@@ -90,16 +93,21 @@ static void touch(volatile uint8_t *bytes, enum touch touch)
 	}
 }
 
+static bool is_write(uint16_t op)
+{
+	return op == PINION_OP_WRITE || op == PINION_OP_WRITEV;
+}
+
 /* A pipe that is empty for a reader, and full for a writer. */
 static void open_pipe(int ends[2], uint16_t op)
 {
 	static const uint8_t page[4096];
 
 	expect_ready("pipe", pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0);
-	while (op == PINION_OP_WRITE && write(ends[1], page, sizeof(page)) > 0) {
+	while (is_write(op) && write(ends[1], page, sizeof(page)) > 0) {
 	}
-	expect_ready("blocking", fcntl(ends[op == PINION_OP_WRITE], F_SETFL, 0) == 0);
-	file = runtimes_plain_file(ends[op == PINION_OP_WRITE]);
+	expect_ready("blocking", fcntl(ends[is_write(op)], F_SETFL, 0) == 0);
+	file = runtimes_plain_file(ends[is_write(op)]);
 }
 
 static void start(uint32_t io_level)
@@ -117,9 +125,9 @@ static void let_end(uint16_t op, const int ends[2])
 	static uint8_t pages[1 << 16];
 
 	pass_unseen(SYS_write, gate[1], pages, 1);
-	if (op == PINION_OP_READ) {
+	if (op == PINION_OP_READ || op == PINION_OP_READV) {
 		pass_unseen(SYS_write, ends[1], pages, BYTES);
-	} else if (op == PINION_OP_WRITE) {
+	} else if (is_write(op)) {
 		pass_unseen(SYS_read, ends[0], pages, sizeof(pages));
 	}
 }
@@ -139,8 +147,14 @@ static int attempt(void *arg)
 	request->file = &file;
 	request->bytes = memory;
 	request->length_bytes = BYTES;
+	if (pin_request_has(request, PIN_OP_GATHERS)) {
+		request->vector = vector;
+		request->vector_count = 2;
+	}
 	request->status = attempt->op == PINION_OP_STATX ? &status : NULL;
-	request->flags = attempt->op == PINION_OP_STATX ? STATX_SIZE : 0;
+	if (attempt->op == PINION_OP_STATX) {
+		request->flags = STATX_SIZE;
+	}
 	tasks_hold_begin(&hold, runtime, 0);
 	touch(attempt->op == PINION_OP_STATX ? (uint8_t *)&status : memory, attempt->touch);
 	if (attempt->touch == TOUCH_CANCELLED) {
@@ -173,7 +187,8 @@ static void check(uint16_t op, enum touch touch, uint32_t io_level, bool is_repo
 
 static void check_level(uint32_t io_level)
 {
-	static const uint16_t filled[] = {PINION_OP_READ, PINION_OP_STATX};
+	static const uint16_t filled[] = {PINION_OP_READ, PINION_OP_READV, PINION_OP_STATX};
+	static const uint16_t written[] = {PINION_OP_WRITE, PINION_OP_WRITEV};
 #ifdef PIN_TSAN
 	bool sees_writes = true;
 #else
@@ -186,11 +201,14 @@ static void check_level(uint32_t io_level)
 		check(filled[i], TOUCH_STORE, io_level, true);
 		check(filled[i], TOUCH_CANCELLED, io_level, false);
 	}
+	for (size_t i = 0; i < PIN_ARRAY_COUNT(written); i++) {
+		check(written[i], TOUCH_NOTHING, io_level, false);
+		check(written[i], TOUCH_LOAD, io_level, false);
+		check(written[i], TOUCH_STORE, io_level, sees_writes);
+		check(written[i], TOUCH_BESIDE, io_level, false);
+	}
 	check(PINION_OP_READ, TOUCH_BESIDE, io_level, false);
-	check(PINION_OP_WRITE, TOUCH_NOTHING, io_level, false);
-	check(PINION_OP_WRITE, TOUCH_LOAD, io_level, false);
-	check(PINION_OP_WRITE, TOUCH_STORE, io_level, sees_writes);
-	check(PINION_OP_WRITE, TOUCH_BESIDE, io_level, false);
+	check(PINION_OP_READV, TOUCH_BESIDE, io_level, false);
 }
 
 int main(void)

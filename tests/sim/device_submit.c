@@ -156,15 +156,16 @@ static int32_t refusal(void)
 /* Whether it ends at once. */
 static bool is_refused(struct ring *ring, const struct io_uring_sqe *sqe)
 {
-	bool is_transfer = sqe->opcode == IORING_OP_READ || sqe->opcode == IORING_OP_READ_FIXED ||
-		sqe->opcode == IORING_OP_WRITE || sqe->opcode == IORING_OP_WRITE_FIXED;
-	bool is_read = sqe->opcode == IORING_OP_READ || sqe->opcode == IORING_OP_READ_FIXED;
+	bool is_read = sqe->opcode == IORING_OP_READ || sqe->opcode == IORING_OP_READ_FIXED ||
+		sqe->opcode == IORING_OP_READV;
+	bool is_write = sqe->opcode == IORING_OP_WRITE || sqe->opcode == IORING_OP_WRITE_FIXED ||
+		sqe->opcode == IORING_OP_WRITEV;
 	/* Linux 6.1 does that: has read, and says 0. */
 	bool has_lost_bytes =
 		is_read && device.polling == POLLING_AT_TIMES && world_chance(LOST_BYTES_PER_MILLE);
 	int32_t result = has_lost_bytes ? 0 : refusal();
 
-	WORLD_CHECK(is_transfer);
+	WORLD_CHECK(is_read || is_write);
 	if (result == 0 && !has_lost_bytes) {
 		return false;
 	}

@@ -13,6 +13,7 @@
 #include <pinion/file.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 
 enum {
 	LATENCY_NS_MIN = 2 * 1000,
@@ -110,26 +111,64 @@ static uint32_t cut_short(uint32_t length)
 	return shorter == 0 && length > 0 ? 1 : shorter;
 }
 
-static int32_t transfer(const struct io_uring_sqe *sqe, bool is_write)
+/* Of all pieces, each of which is aligned as the disk asks. */
+static uint32_t sum_of(const struct iovec *pieces, uint32_t count)
 {
-	uint64_t left = sqe->off < DISK_FILE_BYTES ? DISK_FILE_BYTES - sqe->off : 0;
-	uint32_t length = sqe->len < left ? sqe->len : (uint32_t)left;
-	uint8_t *bytes = (uint8_t *)(uintptr_t)sqe->addr;
+	uint32_t sum = 0;
 
-	WORLD_CHECK(sqe->len > 0 && sqe->len % DISK_BLOCK_BYTES == 0);
-	WORLD_CHECK(sqe->off % DISK_BLOCK_BYTES == 0);
+	for (uint32_t i = 0; i < count; i++) {
+		WORLD_CHECK(pieces[i].iov_len % DISK_BLOCK_BYTES == 0);
+		WORLD_CHECK((uintptr_t)pieces[i].iov_base % DISK_BLOCK_BYTES == 0);
+		sum += (uint32_t)pieces[i].iov_len;
+	}
+	return sum;
+}
+
+static void move(uint8_t *bytes, uint64_t offset, uint32_t length, bool is_write)
+{
+	if (!is_write) {
+		disk_fill(bytes, offset, length);
+		return;
+	}
+	WORLD_CHECK(disk_holds(bytes, offset, length));
+	for (uint32_t i = 0; i < length / DISK_BLOCK_BYTES; i++) {
+		is_written[offset / DISK_BLOCK_BYTES + i] = true;
+	}
+}
+
+static int32_t transfer_pieces(
+	uint64_t offset, const struct iovec *pieces, uint32_t count, bool is_write)
+{
+	uint64_t left = offset < DISK_FILE_BYTES ? DISK_FILE_BYTES - offset : 0;
+	uint32_t wanted = sum_of(pieces, count);
+	uint32_t length = wanted < left ? wanted : (uint32_t)left;
+	uint32_t done = 0;
+
+	WORLD_CHECK(wanted > 0 && offset % DISK_BLOCK_BYTES == 0);
 	if (world_chance(faults.short_read)) {
 		length = cut_short(length);
 	}
-	if (!is_write) {
-		disk_fill(bytes, sqe->off, length);
-		return (int32_t)length;
-	}
-	WORLD_CHECK(disk_holds(bytes, sqe->off, length));
-	for (uint32_t i = 0; i < length / DISK_BLOCK_BYTES; i++) {
-		is_written[sqe->off / DISK_BLOCK_BYTES + i] = true;
+	for (uint32_t i = 0; done < length; i++) {
+		uint32_t part = (uint32_t)pieces[i].iov_len;
+
+		part = part < length - done ? part : length - done;
+		move(pieces[i].iov_base, offset + done, part, is_write);
+		done += part;
 	}
 	return (int32_t)length;
+}
+
+static int32_t transfer(const struct io_uring_sqe *sqe, bool is_write)
+{
+	struct iovec piece = {.iov_base = (void *)(uintptr_t)sqe->addr, .iov_len = sqe->len};
+
+	return transfer_pieces(sqe->off, &piece, 1, is_write);
+}
+
+static int32_t transfer_vector(const struct io_uring_sqe *sqe, bool is_write)
+{
+	return transfer_pieces(
+		sqe->off, (const struct iovec *)(uintptr_t)sqe->addr, sqe->len, is_write);
 }
 
 static int32_t look(const struct io_uring_sqe *sqe)
@@ -170,6 +209,12 @@ int32_t disk_execute(const struct io_uring_sqe *sqe)
 	case IORING_OP_WRITE_FIXED:
 		WORLD_CHECK(sqe->fd == DISK_FD);
 		return transfer(sqe, true);
+	case IORING_OP_READV:
+		WORLD_CHECK(sqe->fd == DISK_FD);
+		return transfer_vector(sqe, false);
+	case IORING_OP_WRITEV:
+		WORLD_CHECK(sqe->fd == DISK_FD);
+		return transfer_vector(sqe, true);
 	case IORING_OP_STATX:
 		return look(sqe);
 	case IORING_OP_OPENAT:

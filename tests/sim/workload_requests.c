@@ -33,8 +33,7 @@ static void take_memory(struct workload_entry *read)
 	if (rc != 0 && rc != -EAGAIN) {
 		world_fail("acquiring a buffer returns %d", rc);
 	}
-	read->request.bytes =
-		read->has_buffer ? read->buffer.bytes : own_memory[workload_number(read)];
+	read->memory = read->has_buffer ? read->buffer.bytes : own_memory[workload_number(read)];
 	read->worker_index = workload.test->ring_sharing == 0
 		? (uint32_t)pinion_worker_index(workload.runtime)
 		: UINT32_MAX;
@@ -63,10 +62,77 @@ static bool fails_rightly(const struct pinion_request *request)
 	if (!is_of_namespace(request)) {
 		return request->result == -EIO && may_fail;
 	}
-	if (request->op == PINION_OP_WRITE) {
+	if (!pin_request_has(request, PIN_OP_READS)) {
 		return request->result == -EROFS;
 	}
 	return (request->result == -ENODATA || request->result == -EREMOTEIO) && may_fail;
+}
+
+/*
+ * Each piece is of some blocks, and they are in its memory from the end on, so
+ * that no two neighbours of the file are neighbours there. Or it has no pieces.
+ */
+static void cut_memory(struct workload_entry *read)
+{
+	struct pinion_request *request = &read->request;
+	uint64_t left = request->length_bytes;
+	uint32_t count = 0;
+
+	if (!pin_request_has(request, PIN_OP_GATHERS)) {
+		request->bytes = read->memory;
+		return;
+	}
+	while (left > 0) {
+		uint64_t length = (1 + world_random(left / DISK_BLOCK_BYTES)) * DISK_BLOCK_BYTES;
+
+		if (count + 1 == WORKLOAD_VECTOR_COUNT) {
+			length = left;
+		}
+		left -= length;
+		read->vector[count] =
+			(struct iovec){.iov_base = read->memory + left, .iov_len = length};
+		count++;
+	}
+	request->vector = read->vector;
+	request->vector_count = count;
+}
+
+/* Fills its memory as the disk would. */
+static void fill_memory(const struct workload_entry *read)
+{
+	const struct pinion_request *request = &read->request;
+	uint64_t offset = request->offset_bytes;
+
+	if (!pin_request_has(request, PIN_OP_GATHERS)) {
+		disk_fill(read->memory, offset, (uint32_t)request->length_bytes);
+		return;
+	}
+	for (uint32_t i = 0; i < request->vector_count; i++) {
+		disk_fill(read->vector[i].iov_base, offset, (uint32_t)read->vector[i].iov_len);
+		offset += read->vector[i].iov_len;
+	}
+}
+
+/* Its memory has so many bytes of the disk. */
+static bool memory_holds(const struct workload_entry *read, uint32_t length)
+{
+	const struct pinion_request *request = &read->request;
+	uint64_t offset = request->offset_bytes;
+
+	if (!pin_request_has(request, PIN_OP_GATHERS)) {
+		return disk_holds(read->memory, offset, length);
+	}
+	for (uint32_t i = 0; length > 0; i++) {
+		uint32_t part = (uint32_t)read->vector[i].iov_len;
+
+		part = part < length ? part : length;
+		if (!disk_holds(read->vector[i].iov_base, offset, part)) {
+			return false;
+		}
+		offset += part;
+		length -= part;
+	}
+	return true;
 }
 
 /* What it did, when it says that it went well. */
@@ -78,9 +144,10 @@ static bool is_done_right(const struct workload_entry *read)
 
 	switch (request->op) {
 	case PINION_OP_READ:
-		return request->result == (int64_t)expected &&
-			disk_holds(request->bytes, request->offset_bytes, expected);
+	case PINION_OP_READV:
+		return request->result == (int64_t)expected && memory_holds(read, expected);
 	case PINION_OP_WRITE:
+	case PINION_OP_WRITEV:
 		return request->result == (int64_t)expected &&
 			disk_was_written(request->offset_bytes, expected);
 	case PINION_OP_CANCEL:
@@ -150,7 +217,7 @@ static struct workload_entry *new_read(const struct sim_program *program)
 
 static uint16_t choose_op(const struct sim_program *program)
 {
-	/* All that users have, but those that move bytes, which come first. */
+	/* All that users have, but the first two. */
 	uint16_t first_other = PINION_OP_WRITE + 1;
 	uint64_t share;
 
@@ -175,7 +242,7 @@ static void shape_range(struct workload_entry *read)
 
 	request->length_bytes = (1 + world_random(blocks)) * DISK_BLOCK_BYTES;
 	/* Some reads cross the end of the file, none begins after it. */
-	if (request->op != PINION_OP_READ) {
+	if (!pin_request_has(request, PIN_OP_READS)) {
 		places -= request->length_bytes / DISK_BLOCK_BYTES;
 	}
 	request->offset_bytes = world_random(places) * DISK_BLOCK_BYTES;
@@ -190,7 +257,7 @@ static void shape(struct workload_entry *read)
 	request->op = choose_op(program);
 	request->file = &workload.file;
 	shape_range(read);
-	if (workload.test->commands != 0 && request->op <= PINION_OP_WRITE &&
+	if (workload.test->commands != 0 && pin_request_has(request, PIN_OP_MOVES) &&
 		world_random(2) == 0) {
 		request->file = &workload.namespace;
 	}
@@ -212,12 +279,14 @@ static void shape(struct workload_entry *read)
 	}
 }
 
-static void prepare_memory(const struct pinion_request *request)
+static void prepare_memory(struct workload_entry *read)
 {
-	if (request->op == PINION_OP_WRITE) {
-		disk_fill(request->bytes, request->offset_bytes, (uint32_t)request->length_bytes);
+	cut_memory(read);
+	if (pin_request_has(&read->request, PIN_OP_MOVES) &&
+		!pin_request_has(&read->request, PIN_OP_READS)) {
+		fill_memory(read);
 	} else {
-		memset(request->bytes, 0, (size_t)request->length_bytes);
+		memset(read->memory, 0, (size_t)read->request.length_bytes);
 	}
 }
 
@@ -247,7 +316,7 @@ static int start_read(struct workload_entry *parent)
 		workload.cancels_all = true;
 	} else {
 		take_memory(read);
-		prepare_memory(&read->request);
+		prepare_memory(read);
 	}
 	rc = pinion_request_submit(workload.runtime, &read->request);
 	world_event("submits a request", workload_number(read), (uint64_t)(int64_t)rc);
@@ -290,9 +359,9 @@ bool workload_submit_outside(const struct sim_program *program)
 	int rc;
 
 	read->worker_index = UINT32_MAX;
-	read->request.bytes = own_memory[workload_number(read)];
+	read->memory = own_memory[workload_number(read)];
 	shape(read);
-	prepare_memory(&read->request);
+	prepare_memory(read);
 	read->is_accepted = true; /* it may be entered before the call returns */
 	workload.cancels_all |= read->request.op == PINION_OP_CANCEL;
 	if (read->request.op != PINION_OP_CANCEL) {

@@ -13,8 +13,12 @@
 
 #include <pinion/pinion.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 
-enum { WORKLOAD_READ_BYTES_MAX = 4096 };
+enum {
+	WORKLOAD_READ_BYTES_MAX = 4096,
+	WORKLOAD_VECTOR_COUNT = 4,
+};
 
 enum workload_kind { WORKLOAD_TASK, WORKLOAD_READ };
 
@@ -31,7 +35,9 @@ struct workload_entry {
 	/* A read's memory: of the worker's pool, or its own. */
 	struct pinion_buffer buffer;
 	bool has_buffer;
-	uint32_t worker_index; /* that it was submitted on; UINT32_MAX: any */
+	uint8_t *memory;			    /* that it reads into, or writes */
+	struct iovec vector[WORKLOAD_VECTOR_COUNT]; /* of that, from its end on */
+	uint32_t worker_index;			    /* that it was submitted on; UINT32_MAX: any */
 	bool was_cancelled;
 	struct pinion_file opened;
 	struct statx status;

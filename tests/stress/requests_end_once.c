@@ -14,6 +14,7 @@
 #include "tests/support/scratch.h"
 
 #include <errno.h>
+#include <sys/uio.h>
 
 enum {
 	THREADS = 3,
@@ -42,6 +43,7 @@ struct slot {
 	struct requests_one one;
 	struct pin_atomic_u32 submitted_count;
 	struct pinion_file opened; /* by it, or for it to close */
+	struct iovec vector[2];	   /* of its bytes, the second half first */
 	uint8_t bytes[BLOCK] __attribute__((aligned(BLOCK)));
 };
 
@@ -97,6 +99,12 @@ static void prepare(struct slot *slot, uint32_t number)
 	request->bytes = slot->bytes;
 	request->length_bytes = BLOCK;
 	request->flags = op == PINION_OP_MKDIR ? 0755 : 0;
+	if (pin_request_has(request, PIN_OP_GATHERS)) {
+		slot->vector[0] = (struct iovec){slot->bytes + BLOCK / 2, BLOCK / 2};
+		slot->vector[1] = (struct iovec){slot->bytes, BLOCK / 2};
+		request->vector = slot->vector;
+		request->vector_count = 2;
+	}
 	request->status = &status[number];
 }
 
@@ -112,7 +120,7 @@ static void prepare_again(struct slot *slot, struct random_source *random)
 		request->deadline_ns =
 			pinion_clock_now_ns() + random_below(random, DEADLINE_NS_MAX);
 	}
-	if (request->op == PINION_OP_WRITE) {
+	if (pin_request_has(request, PIN_OP_MOVES) && !pin_request_has(request, PIN_OP_READS)) {
 		memset(slot->bytes, (int)(request->offset_bytes / BLOCK), BLOCK);
 	} else if (request->op == PINION_OP_OPEN) {
 		pinion_file_close(&slot->opened);
@@ -121,14 +129,19 @@ static void prepare_again(struct slot *slot, struct random_source *random)
 	}
 }
 
-static void check_result(const struct pinion_request *request)
+static void check_result(const struct slot *slot)
 {
+	const struct pinion_request *request = &slot->one.request;
+	uint8_t expected = (uint8_t)(request->offset_bytes / BLOCK);
 	int64_t result = request->result;
 
 	switch (request->op) {
 	case PINION_OP_READ:
 	case PINION_OP_WRITE:
-		note_wrong(result == BLOCK && request->bytes[0] != request->offset_bytes / BLOCK);
+	case PINION_OP_READV:
+	case PINION_OP_WRITEV:
+		note_wrong(result == BLOCK &&
+			(slot->bytes[0] != expected || slot->bytes[BLOCK - 1] != expected));
 		note_wrong(result >= 0 && result != BLOCK);
 		break;
 	case PINION_OP_ALLOCATE:
@@ -171,7 +184,7 @@ static bool submit_again(struct slot *slot, struct random_source *random)
 	/* The others of this thread are in flight meanwhile. */
 	tasks_await(&slot->one.entered, count);
 	if (count > 0) {
-		check_result(request);
+		check_result(slot);
 	}
 	prepare_again(slot, random);
 	pin_store_release_u32(&slot->submitted_count, count + 1);

@@ -11,6 +11,7 @@
 #include "tests/support/runtimes.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pinion/budget.h>
 #include <pinion/call.h>
 #include <pinion/channel.h>
@@ -20,6 +21,7 @@
 #include <pinion/scan.h>
 #include <pinion/work.h>
 #include <semaphore.h>
+#include <sys/uio.h>
 
 enum {
 	ENDS = 0,
@@ -361,6 +363,29 @@ static int change_operation(void *arg)
 	return 0;
 }
 
+/* Past its first part it goes on in the array, where nothing more is. */
+static int change_vector(void *arg)
+{
+	static struct pinion_request request;
+	static struct pinion_file file;
+	static struct iovec vector;
+
+	(void)arg;
+	hold_worker(start());
+	file = runtimes_plain_file(open("/dev/null", O_WRONLY | O_CLOEXEC));
+	vector = (struct iovec){.iov_base = &vector, .iov_len = UINT64_C(1) << 32};
+	request = (struct pinion_request){.task.run = end_request,
+		.op = PINION_OP_WRITEV,
+		.file = &file,
+		.vector = &vector,
+		.vector_count = 1,
+		.length_bytes = vector.iov_len};
+	expect_number("submit", 0, pinion_request_submit(held_runtime, &request));
+	vector.iov_len = 1;
+	let_go();
+	return 0;
+}
+
 static int hold_member(struct pinion_group_task *task)
 {
 	return hold(&task->task);
@@ -605,6 +630,11 @@ static const struct mistake mistakes[] = {
 		"alone from the submit until its task is entered\n"
 		"pinion: the pinion_request at @ was written to while it was in flight: leave "
 		"it alone from the submit until its task is entered\n"},
+	{"vector", change_vector, ABORTS,
+		"hook: the vector of the pinion_request at @ was changed while it was in flight: "
+		"leave it alone until its task is entered\n"
+		"pinion: the vector of the pinion_request at @ was changed while it was in flight: "
+		"leave it alone until its task is entered\n"},
 	{"group", leave_too_often, ABORTS,
 		"hook: a task of the pinion_group at @ has ended, which counts none: it was "
 		"initialised again, or its memory used for something else, before its tasks "

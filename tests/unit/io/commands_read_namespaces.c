@@ -18,6 +18,7 @@
 #include "tests/support/scratch.h"
 
 #include <sys/sysmacros.h>
+#include <sys/uio.h>
 
 enum {
 	LIMIT_SECONDS = 60,
@@ -252,6 +253,21 @@ static int64_t move(struct pinion_file *file, uint16_t op, uint64_t block, uint6
 	return requests_do(runtime, &one);
 }
 
+/* The same in two pieces. */
+static int64_t move_pieces(struct pinion_file *file, uint16_t op, uint64_t block, uint64_t count)
+{
+	struct iovec vector[] = {{bytes + BLOCK, (count - 1) * BLOCK}, {bytes, BLOCK}};
+	struct requests_one one;
+	struct pinion_request *request = requests_begin(&one, op);
+
+	request->file = file;
+	request->vector = vector;
+	request->vector_count = 2;
+	request->offset_bytes = block * BLOCK;
+	request->length_bytes = count * BLOCK;
+	return requests_do(runtime, &one);
+}
+
 static long long commands_count(void)
 {
 	return (long long)runtimes_counters(runtime).ring_commands;
@@ -294,6 +310,10 @@ static bool check_ring(void)
 	expect_number("at the end", 0, move(&file, PINION_OP_READ, 100, 1));
 	expect_number("after it", 0, move(&file, PINION_OP_READ, 1 << 20, 1));
 	expect_number("a write", -EROFS, move(&file, PINION_OP_WRITE, 0, 1));
+	expect_number("in pieces, by calls", -ENOTTY, move_pieces(&file, PINION_OP_READV, 0, 3));
+	expect_number("to no ring", takes ? 3 : 0, commands_count());
+	expect_number("at the end", 0, move_pieces(&file, PINION_OP_READV, 100, 3));
+	expect_number("a write", -EROFS, move_pieces(&file, PINION_OP_WRITEV, 0, 3));
 	pinion_file_close(&file);
 	end();
 	return takes;

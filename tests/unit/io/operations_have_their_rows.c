@@ -15,11 +15,13 @@
 #include "tests/support/scratch.h"
 
 #include <errno.h>
+#include <sys/uio.h>
 
 static struct pin_ring ring;
 static struct pinion_file file = {.fd = -1, .memory_align_bytes = 1, .offset_align_bytes = 1};
 static struct pinion_request request;
 static uint8_t bytes[64];
+static const struct iovec vector[] = {{bytes, 16}, {bytes + 16, 48}};
 
 static const struct {
 	const char *name;
@@ -73,6 +75,21 @@ static void check_beyond(uint16_t op)
 	expect_true(rows[op].name, !pin_request_is_beyond(&ring, &request));
 }
 
+/* One comparison or several, the set has what it has. */
+static void check_sets(void)
+{
+	static const uint32_t sets[] = {1, 2, 3, 5, 7, 0x30003, 0x10001, 0x30000, 0x20001, 0x18001,
+		0x55555, 0xc0, PIN_OPS_WITH(PIN_OP_MOVES), PIN_OPS_WITH(PIN_OP_IS_WHOLE)};
+
+	for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++) {
+		for (uint16_t op = 0; op < PIN_OP_COUNT; op++) {
+			expect_number(
+				"is in the set", sets[i] >> op & 1, pin_op_is_in(op, sets[i]));
+		}
+		expect_true("beyond all", !pin_op_is_in(UINT16_MAX, sets[i]));
+	}
+}
+
 static void check(uint16_t op)
 {
 	static struct statx status;
@@ -92,6 +109,10 @@ static void check(uint16_t op)
 		return;
 	}
 	expect_number(rows[op].name, needed_by(rows[op].opcode), rows[op].needs);
+	if (pin_request_has(&request, PIN_OP_GATHERS)) {
+		request.vector = vector;
+		request.vector_count = 2;
+	}
 	file.way = PINION_WAY_ASKED; /* nothing is asked of its descriptor */
 	expect_number(rows[op].name, 0, pin_request_check(&request));
 	pin_request_reset(&request);
@@ -114,6 +135,7 @@ int main(void)
 
 	scratch_enter("operations_have_their_rows");
 	expect_ready("ring", pin_ring_init(&ring, &pin_host_linux, &meter, &options, NULL) == 0);
+	check_sets();
 	for (uint16_t op = 0; op < PIN_OP_COUNT; op++) {
 		check(op);
 	}

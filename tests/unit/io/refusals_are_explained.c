@@ -13,6 +13,7 @@
 #include <linux/openat2.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 
 enum { LIMIT_SECONDS = 60, PAGE = 4096 };
 
@@ -110,6 +111,58 @@ static void check_transfers(void)
 		"by pinion_file_from_fd()");
 }
 
+static void expect_vector(const struct iovec *vector, uint32_t count, uint64_t length_bytes,
+	uint64_t offset_bytes, const char *words)
+{
+	struct pinion_request request = begin(PINION_OP_WRITEV);
+
+	request.vector = vector;
+	request.vector_count = count;
+	request.length_bytes = length_bytes;
+	request.offset_bytes = offset_bytes;
+	expect_refused(request, -EINVAL, words);
+}
+
+static void check_vectors(void)
+{
+	struct iovec vector[] = {{memory, PAGE}, {memory + PAGE, PAGE}};
+	struct pinion_file by_hand = {.memory_align_bytes = 3};
+	struct pinion_request request = begin(PINION_OP_READV);
+	char words[256];
+
+	expect_vector(
+		vector, 1025, PAGE, 0, "request refused: vector_count is 1025, not 0 to 1024");
+	expect_vector(NULL, 1, PAGE, 0, "request refused: vector is NULL");
+	expect_vector(vector, 2, PAGE, 0,
+		"request refused: length_bytes is 4096, not the sum of the vector's iov_len, 8192");
+	expect_vector(vector, 2, 2 * PAGE, 512,
+		"request refused: offset_bytes is 512, not a multiple of the file's "
+		"offset_align_bytes, 4096");
+	expect_vector(vector, 2, 2 * PAGE, INT64_MAX - 2 * PAGE + 1 + PAGE,
+		"request refused: offset_bytes is 9223372036854771712 and length_bytes 8192: they "
+		"end after 9223372036854775807");
+	vector[1].iov_base = memory + PAGE + 8;
+	snprintf(words, sizeof(words),
+		"request refused: vector[1].iov_base is %p, not a multiple of the file's "
+		"memory_align_bytes, 512",
+		(void *)(memory + PAGE + 8));
+	expect_vector(vector, 2, 2 * PAGE, 0, words);
+	vector[1] = (struct iovec){memory, 512};
+	expect_vector(vector, 2, PAGE + 512, 0,
+		"request refused: vector[1].iov_len is 512, not a multiple of the file's "
+		"offset_align_bytes, 4096");
+	vector[1].iov_len = (size_t)INT64_MAX - PAGE + 1;
+	expect_vector(vector, 2, (uint64_t)INT64_MAX + 1, 0,
+		"request refused: vector[1].iov_len is 9223372036854771712: with the 4096 bytes "
+		"before it more than 9223372036854775807");
+	request.file = NULL;
+	expect_refused(request, -EINVAL, "request refused: file is NULL");
+	request.file = &by_hand;
+	expect_refused(request, -EINVAL,
+		"request refused: file->memory_align_bytes is 3, not a power of two: make the file "
+		"by pinion_file_from_fd()");
+}
+
 static void check_streams(void)
 {
 	int ends[2];
@@ -127,6 +180,12 @@ static void check_streams(void)
 		"length",
 		ends[0]);
 	expect_refused(request, -ESPIPE, words);
+	request.op = PINION_OP_READV;
+	request.vector = &(struct iovec){memory, PAGE};
+	request.vector_count = 1;
+	expect_refused(request, -ESPIPE, words);
+	request = begin(PINION_OP_READ);
+	request.file = &by_hand;
 	by_hand.fd = pair[0];
 	snprintf(words, sizeof(words),
 		"request refused: file->fd is %d, a socket: a read of it would wait for its full "
@@ -288,6 +347,7 @@ int main(void)
 	expect_number("create", 0, pinion_runtime_create(&config, &runtime));
 	message_count = 0;
 	check_transfers();
+	check_vectors();
 	check_streams();
 	check_options();
 	check_others();
