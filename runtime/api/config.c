@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One table says what each field may be; defaults, validation and environment
- * all follow it.
+ * The configuration: one table says for each field its range, default and
+ * environment variable; defaults, checks and pinion_config_from_env() all
+ * follow it.
+ *
+ * pinion_runtime_create() passes the caller's struct through
+ * pin_config_accept(), which also completes structs of older programs.
+ *
+ * Invariant: the library works on its own copy, in which every field is in
+ * range; the caller's struct may go after the call.
  */
 #include "runtime/api/internal.h"
 #include "runtime/base/base.h"
@@ -259,6 +266,10 @@ void pinion_tuning_init_sized(struct pinion_tuning *tuning, uint32_t size)
 	pin_sized_give(tuning, size, &full, sizeof(full));
 }
 
+/*
+ * `source` names the field or the variable that the value came from, so that
+ * the message tells the reader where to change it.
+ */
 static int check_field(
 	const struct pin_log *log, const struct field *field, uint64_t value, const char *source)
 {
@@ -286,6 +297,7 @@ static int check_power_of_two(const struct pin_log *log, const char *name, uint3
 	return 0;
 }
 
+/* The rules that concern more than one field, or more than a range. */
 static int check_tuning(const struct pin_log *log, const struct pinion_tuning *tuning)
 {
 	int rc = check_power_of_two(log, "ring_entries", tuning->ring_entries);
@@ -348,6 +360,10 @@ static int check_config(const struct pin_log *log, const struct pinion_config *c
 	return 0;
 }
 
+/*
+ * Parses the text only to check it; the runtime parses it again when it knows
+ * the number of workers.
+ */
 static int check_lanes(const struct pin_log *log, const struct pinion_config *config)
 {
 	struct pin_lane_plan plan;
@@ -381,6 +397,10 @@ static int take_tuning(struct pinion_tuning *out_tuning, const struct pinion_tun
 	return rc;
 }
 
+/*
+ * The first mistake ends the call, with a message that names the field; the
+ * outputs are written only if there is none.
+ */
 int pin_config_accept(struct pinion_config *out_config, struct pinion_tuning *out_tuning,
 	const struct pinion_config *given)
 {
@@ -518,6 +538,7 @@ static void warn_of_unused(const struct pin_log *log, const char *variable)
 		variable);
 }
 
+/* The seed is no field of the table: any number of 64 bits is valid. */
 static int read_seed(struct pinion_tuning *tuning, const struct pin_log *log)
 {
 	const char *text = getenv(seed_variable);
@@ -554,6 +575,10 @@ static void warn_of_others(const struct pin_log *log)
 	pin_environment_warn(log, names, count);
 }
 
+/*
+ * An empty variable counts as unset, so that a script can clear one. A variable
+ * of the tuning without a tuning to write to is a warning.
+ */
 static int read_variable(
 	const struct parts *parts, const struct field *field, const struct pin_log *log)
 {
@@ -581,6 +606,10 @@ static int read_variable(
 	return rc;
 }
 
+/*
+ * Warns of misspelt variables first, then reads the known ones; the first bad
+ * value ends the call.
+ */
 int pinion_config_from_env(struct pinion_config *config, struct pinion_tuning *tuning)
 {
 	struct pin_log log = {.fn = config->log, .arg = config->log_arg};

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names are compared by how many letters differ, are missing or too many.
+ * Warns of PINION_ variables that no program reads, with the nearest name that
+ * one does.
+ *
+ * pinion_config_from_env() calls it, once in a process. Names are compared by
+ * how many letters differ, are missing or too many.
  */
 #include "runtime/api/internal.h"
 #include "runtime/base/atomic.h"
@@ -88,6 +92,10 @@ static void look_among(struct nearest *nearest, const char *text, size_t length,
 	PIN_DCHECK(nearest->name != NULL || count == 0);
 }
 
+/*
+ * Only prints: a program may have variables of its own that begin in the same
+ * way, so an unknown one is no error.
+ */
 void pin_environment_warn(const struct pin_log *log, const char *const *names, size_t count)
 {
 	/* Only one of several that come at once; nothing else hangs on it. */

@@ -82,6 +82,10 @@ static void probe_memory(struct pinion_machine *machine)
 	machine->nofile_limit = limit_of(RLIMIT_NOFILE);
 }
 
+/*
+ * Probes as a runtime with the default level would, so that `doctor` reports
+ * what a program gets.
+ */
 static void probe_kernel(struct pinion_machine *machine)
 {
 	struct pin_kernel kernel;
@@ -122,6 +126,10 @@ const char *pinion_machine_feature_name(uint32_t feature)
 	return pin_feature_name(feature);
 }
 
+/*
+ * Fills in a struct of its own and copies it at the end, so a caller with an
+ * older, smaller struct gets the fields that it knows.
+ */
 int pinion_machine_probe(struct pinion_machine *out_machine, size_t size)
 {
 	struct pinion_machine machine;

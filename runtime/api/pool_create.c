@@ -145,6 +145,10 @@ static int publish(struct pinion_pool *pool)
 
 /* ---- create ---- */
 
+/*
+ * Numbers the nodes of the workers, so that buffers can be sent home by node,
+ * and seeds each worker's magazine from its own region.
+ */
 static int init_buffers(struct pinion_pool *pool, const struct pinion_pool_config *config,
 	const struct pin_log *log)
 {
@@ -188,6 +192,10 @@ static int init_buffers(struct pinion_pool *pool, const struct pinion_pool_confi
 	return rc;
 }
 
+/*
+ * Without a runtime one mapping serves all caches, on the caller's node; each
+ * seeded cache gets its part of it.
+ */
 static int map_alone(struct pinion_pool *pool, const struct pinion_pool_config *config,
 	const struct pin_log *log)
 {
@@ -213,6 +221,10 @@ static int map_alone(struct pinion_pool *pool, const struct pinion_pool_config *
 	return rc;
 }
 
+/*
+ * Under the lock that also ends pools: the parts of the arenas, and the place
+ * in the table of pools, are taken together or not at all.
+ */
 static int cut_from_runtime(struct pinion_pool *pool, const struct pinion_pool_config *config,
 	const struct pin_log *log)
 {
@@ -252,6 +264,10 @@ static void free_pool(struct pinion_pool *pool)
 	pin_heap_release(host, pool, _Alignof(struct pinion_pool), 1, sizeof(*pool));
 }
 
+/*
+ * Builds the pool up to the point at which other threads may see it; until then
+ * an error frees all of it.
+ */
 static int create(struct pinion_runtime *runtime, const struct pinion_pool_config *config,
 	const struct pin_log *log, struct pinion_pool **out_pool)
 {
@@ -295,6 +311,10 @@ static int create(struct pinion_runtime *runtime, const struct pinion_pool_confi
 	return 0;
 }
 
+/*
+ * Without a configuration of its own a pool gets the standard one; the
+ * runtime's log serves where the pool has none.
+ */
 int pinion_pool_create(struct pinion_runtime *runtime, const struct pinion_pool_config *config,
 	struct pinion_pool **out_pool)
 {
@@ -342,6 +362,10 @@ static bool is_idle(struct pinion_pool *pool)
 	return pin_pool_check_report_in_use(&pool->pool) == 0 && !is_waited_for;
 }
 
+/*
+ * Only the last of the owners ends the pool. If buffers are out or waiters
+ * queue it stays, with that owner, and the call can be repeated.
+ */
 int pinion_pool_destroy(struct pinion_pool *pool)
 {
 	uint32_t owners;
@@ -450,6 +474,10 @@ static int refuse(const struct pin_log *log, const char *name, uint64_t value, c
 	return -EINVAL;
 }
 
+/*
+ * Range and multiple of each field by the table; rules that concern several
+ * fields are in check_counts().
+ */
 static int check_fields(struct pinion_pool_config *config, const struct pin_log *log)
 {
 	char wanted[96];
@@ -476,6 +504,10 @@ static int check_allocator(const struct pinion_pool_config *config, const struct
 	return 0;
 }
 
+/*
+ * Completes the counts that the caller left at 0. More caches than buffers
+ * works, and is worth a warning.
+ */
 static int check_counts(
 	struct pinion_pool_config *config, uint32_t runtime_workers, const struct pin_log *log)
 {
@@ -511,6 +543,10 @@ static int check_counts(
 	return 0;
 }
 
+/*
+ * An older, smaller struct is completed with defaults; a newer one is accepted
+ * if it sets no unknown field.
+ */
 int pin_pool_config_accept(struct pinion_pool_config *out_config,
 	const struct pinion_pool_config *given, uint32_t runtime_workers, const struct pin_log *log)
 {

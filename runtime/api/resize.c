@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Asking workers to leave, and starting others.
+ * Changes the number of a thread pool's workers: asks some to leave and joins
+ * them, starts others in free slots.
+ *
+ * pinion_thread_pool_resize() calls it on a thread that is no worker;
+ * worker/worker.h, "leaving", has the workers' side.
+ *
+ * Invariant: one resize at a time, and none beside the runtime's end: both need
+ * the lock `life`.
  */
 #include "runtime/api/internal.h"
 #include "runtime/base/check.h"
@@ -133,6 +140,10 @@ static int change(struct pin_shared *shared, const uint32_t *counts)
 	return rc;
 }
 
+/*
+ * Tries the lock only: a thread that holds it is ending the runtime, so there
+ * is nothing left to resize.
+ */
 int pin_runtime_resize(struct pinion_runtime *runtime, const uint32_t *counts)
 {
 	struct pin_shared *shared = &runtime->shared;

@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A runtime's life: create, drain or stop, destroy.
+ *
+ * Called by threads that are no workers. Creation examines the machine, places
+ * the workers, starts their threads and returns when all are ready; the end
+ * closes the gate, waits until the workers have left, and joins them.
+ *
+ * Invariant: a creation that fails leaves no thread, memory or descriptor; a
+ * destruction that finds pools or scans left keeps the runtime, stopped.
  */
 #include "runtime/api/internal.h"
 #include "runtime/base/check.h"
@@ -28,6 +35,11 @@ const char *pinion_version(void)
 
 /* ---- creation ---- */
 
+/*
+ * Probes the kernel and applies the level that was asked for. Missing io_uring
+ * is an error only where the configuration requires it; else it is one warning,
+ * with the reason for people.
+ */
 static int choose_io(struct pinion_runtime *runtime)
 {
 	struct pin_shared *shared = &runtime->shared;
@@ -69,6 +81,10 @@ static int choose_io(struct pinion_runtime *runtime)
 	return 0;
 }
 
+/*
+ * Workers are bound only if each has a core of its own and no CPU quota is in
+ * force: else the kernel has to choose.
+ */
 static void place_worker(struct pin_worker *worker, const struct pin_topology *topology)
 {
 	bool throttled = topology->quota_millicpus != 0 &&
@@ -133,6 +149,10 @@ static void complete_lanes(struct pin_shared *shared, uint32_t default_count)
 	config->lanes = NULL; /* the caller's, and no longer needed */
 }
 
+/*
+ * Decides how many workers there are, and their CPUs, lanes and victims. All of
+ * it happens before the first thread starts.
+ */
 static int place_workers(
 	struct pin_shared *shared, struct pin_topology *topology, const uint32_t *serving_counts)
 {
@@ -214,6 +234,7 @@ static void await_workers(struct pin_shared *shared, uint32_t count)
 	}
 }
 
+/* Explains a refused thread by the limit that was reached. */
 static int start_thread(struct pin_worker *worker)
 {
 	struct pin_shared *shared = worker->shared;
@@ -235,6 +256,10 @@ static int start_thread(struct pin_worker *worker)
 	return 0;
 }
 
+/*
+ * For a thread pool that grows: starts one worker and waits until it serves, or
+ * has failed.
+ */
 int pin_runtime_start_worker(struct pin_worker *worker)
 {
 	struct pin_shared *shared = worker->shared;
@@ -264,6 +289,11 @@ void pin_runtime_join_worker(struct pin_worker *worker)
 	pin_worker_reset(worker);
 }
 
+/*
+ * Meets the workers twice where arenas are registered for all: once when all
+ * memory is mapped, once when all have cloned the registration. A failure of
+ * any worker ends all.
+ */
 static int start_threads(struct pin_shared *shared)
 {
 	uint32_t count = 0;
@@ -407,6 +437,10 @@ static void ask_for_latency(struct pinion_runtime *runtime)
 	shared->tuning.cpu_latency_us = PINION_CPU_LATENCY_ANY;
 }
 
+/*
+ * The order: configuration, machine, workers, shared queues, threads. The
+ * runtime is listed as alive last, when it can be used.
+ */
 int pin_runtime_create(const struct pinion_config *config, const uint32_t *serving_counts,
 	struct pinion_runtime **out_runtime)
 {
@@ -493,6 +527,10 @@ static int await_end(struct pin_shared *shared, uint64_t deadline_ns)
 	return 0;
 }
 
+/*
+ * Begins the end, waits for it up to the deadline, and joins. Any number of
+ * threads may call it; the first to get the lock joins the workers.
+ */
 static int end(struct pinion_runtime *runtime, bool stop, uint64_t deadline_ns)
 {
 	struct pin_shared *shared = &runtime->shared;
@@ -566,6 +604,7 @@ static int refuse_if_used(const struct pinion_runtime *runtime)
 	return -EBUSY;
 }
 
+/* Stops first, so that even a refused destruction leaves no running tasks. */
 int pinion_runtime_destroy(struct pinion_runtime *runtime)
 {
 	int rc;

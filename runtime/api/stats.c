@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Statistics of a runtime: counters of its workers, the state of its scheduler,
- * its memory and rings.
+ * Statistics of a runtime: sums over the workers' counters, the state of its
+ * scheduler, its memory, rings and devices.
+ *
+ * Any thread may call these at any time; no worker is stopped or slowed.
+ * Counters are exact each, and their sum is of no single instant until the
+ * runtime has ended.
  */
 #include "runtime/base/check.h"
 #include "runtime/base/versioned.h"
@@ -59,6 +63,10 @@ static void add_figures(const struct pin_shared *shared, struct pinion_runtime_s
 	}
 }
 
+/*
+ * Adds up the workers' own counters. Work from outside is counted by the gate,
+ * and told apart from requests by the counter of posted ones.
+ */
 void pinion_runtime_get_stats(
 	const struct pinion_runtime *runtime, struct pinion_runtime_stats *out_stats, size_t size)
 {
@@ -140,6 +148,10 @@ static const char *doorbell_name(enum pin_doorbell_kind kind)
 	return "none";
 }
 
+/*
+ * The choices that the runtime made at its start. Where workers differ, the
+ * worst of them is reported.
+ */
 void pinion_runtime_get_info(
 	const struct pinion_runtime *runtime, struct pinion_runtime_info *out_info, size_t size)
 {
@@ -242,6 +254,10 @@ static void add_meters(const struct pin_shared *shared, struct pinion_lane_stats
 	sum->total_execution_time = busy_ns / 1000;
 }
 
+/*
+ * Depths are readings of queues that others are changing; their sum may be of
+ * no single instant.
+ */
 int pinion_runtime_get_lane_stats(
 	struct pinion_runtime *runtime, struct pinion_lane_stats *out_stats, size_t size)
 {
@@ -275,6 +291,7 @@ void pinion_limits_init_sized(struct pinion_limits *limits, uint32_t size)
 	limits->size = size;
 }
 
+/* An older, smaller struct leaves its missing limits at 0, which means none. */
 static int accept_limits(struct pinion_limits *out, const struct pinion_limits *given)
 {
 	int rc;
@@ -295,6 +312,10 @@ static int accept_limits(struct pinion_limits *out, const struct pinion_limits *
 	return 0;
 }
 
+/*
+ * Depths of the devices without limits of their own, and the rates of all
+ * devices together.
+ */
 int pinion_runtime_set_limits(struct pinion_runtime *runtime, const struct pinion_limits *limits)
 {
 	struct pin_shared *shared = &runtime->shared;
@@ -313,6 +334,10 @@ int pinion_runtime_set_limits(struct pinion_runtime *runtime, const struct pinio
 	return 0;
 }
 
+/*
+ * Wakes every worker that has queued requests, as higher limits may let them
+ * start.
+ */
 int pinion_device_set_limits(
 	struct pinion_runtime *runtime, uint64_t device, const struct pinion_limits *limits)
 {
@@ -338,6 +363,10 @@ int pinion_device_set_limits(
 	return 0;
 }
 
+/*
+ * The index counts the devices in the order of their first request; it is no
+ * device number.
+ */
 int pinion_device_get_stats(const struct pinion_runtime *runtime, uint32_t index,
 	struct pinion_device_stats *out_stats, size_t size)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sizes and alignments of the public structs, for callers in other languages.
+ * Sizes and alignments of the public structs, for callers in languages that
+ * include no header.
  */
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"

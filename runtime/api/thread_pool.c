@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Thread pools: runtimes whose configuration follows from three numbers, which
- * may change.
+ * Thread pools: runtimes whose configuration follows from three numbers, the
+ * workers of the high, medium and low class.
+ *
+ * A program creates one for jobs that compute or block. The numbers become the
+ * `lanes` of an ordinary configuration; resize.c changes them later.
+ *
+ * Invariant: the class that serves all lanes keeps at least one worker, so
+ * every job is run in the end.
  */
 #include "runtime/api/internal.h"
 #include "runtime/base/base.h"
@@ -42,6 +48,7 @@ static int count_cpus(uint32_t *out_count)
 	return rc;
 }
 
+/* The presets of the documentation; "balanced" is the same on every machine. */
 int pinion_thread_pool_sizes_init(
 	struct pinion_thread_pool_sizes *out_sizes, uint32_t preset, uint32_t cpu_count)
 {
@@ -94,6 +101,7 @@ static int read_size(
 	return -EINVAL;
 }
 
+/* The second variable of a size stands in where the first is not set. */
 int pinion_thread_pool_sizes_from_env(
 	struct pinion_thread_pool_sizes *sizes, pinion_log_fn log_fn, void *log_arg)
 {
@@ -123,6 +131,10 @@ int pinion_thread_pool_sizes_from_env(
 	return 0;
 }
 
+/*
+ * A thread pool computes and blocks: no rings, no binding to cores, and the
+ * smallest arena.
+ */
 void pinion_thread_pool_config_init_sized(struct pinion_config *config, uint32_t size)
 {
 	struct pinion_config full;
@@ -157,6 +169,7 @@ static bool are_in_range(const struct pinion_thread_pool_sizes *sizes)
 		sizes->low <= SIZE_MAX_EACH;
 }
 
+/* Names the first size that is out of range. */
 static void log_range(const struct pin_log *log, const struct pinion_thread_pool_sizes *sizes)
 {
 	const struct {
@@ -216,6 +229,10 @@ static void write_lanes(const struct pinion_thread_pool_sizes *sizes, uint32_t m
 	PIN_DCHECK(tier_count > 0 && out_serving[tier_count - 1] == sizes->low);
 }
 
+/*
+ * Writes the sizes as text into `lanes`, so that ranges and messages are those
+ * of every configuration.
+ */
 int pinion_thread_pool_create(const struct pinion_config *config,
 	const struct pinion_thread_pool_sizes *sizes, struct pinion_runtime **out_runtime)
 {
@@ -293,6 +310,10 @@ static int fit(const struct pin_shared *shared, const struct pinion_thread_pool_
 	return left > 0 ? -ERANGE : 0;
 }
 
+/*
+ * Checks everything that needs no lock; a runtime that is no thread pool, or
+ * shares its rings, cannot be resized.
+ */
 int pinion_thread_pool_resize(
 	struct pinion_runtime *thread_pool, const struct pinion_thread_pool_sizes *sizes)
 {
@@ -320,6 +341,10 @@ int pinion_thread_pool_resize(
 	return rc < 0 ? rc : pin_runtime_resize(thread_pool, counts);
 }
 
+/*
+ * The numbers of workers that serve now; during a resize these are between the
+ * old and the new sizes.
+ */
 int pinion_thread_pool_get_sizes(
 	const struct pinion_runtime *thread_pool, struct pinion_thread_pool_sizes *out_sizes)
 {

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The key, and the records' life.
+ * A record for each thread that uses the library: found by a thread-specific
+ * key, freed when the thread ends.
+ *
+ * Pools and jobs keep their per-thread state in it, so that it takes no
+ * thread-local memory, which is scarce for libraries that are loaded late.
  */
 #include "runtime/base/thread.h"
 

@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Partitions are folders in that of their disk.
+ * Facts about block devices and NVMe namespaces, from sysfs and from the device
+ * itself.
+ *
+ * Called when a file of a device is first opened or used, and by `pinion
+ * doctor`. `root` is "" or a test's copy of sysfs.
+ *
+ * Invariant: sysfs may be missing or wrong, so each fact has a cautious value.
  */
 #include "runtime/host/block_device.h"
 #include "runtime/base/base.h"
@@ -43,6 +49,7 @@ static int read_numbers(const char *root, uint64_t device, const char *name, uns
 	return pin_block_read_numbers(path, out_first, out_second);
 }
 
+/* A partition's facts are those of its disk, one folder up. */
 struct pin_block pin_block_find(const char *root, uint64_t device)
 {
 	struct pin_block block = {.device = device};
@@ -101,6 +108,7 @@ uint32_t pin_block_transfer_bytes(const char *root, uint64_t device)
 	return (uint32_t)bytes;
 }
 
+/* The node of the controller: the first device on the way up that has one. */
 int32_t pin_block_node(const char *root, uint64_t device)
 {
 	struct pin_block block = pin_block_find(root, device);
@@ -194,6 +202,10 @@ static int read_disk_numbers(const char *root, const char *disk, const char *nam
 	return pin_block_read_numbers(path, out_first, out_second);
 }
 
+/*
+ * How much one command may move, from the limits that sysfs lists for the
+ * namespace's block device; without one a size that every controller takes.
+ */
 void pin_nvme_find_limits(const char *root, const char *name, struct pin_nvme *out)
 {
 	uint64_t bytes = TRANSFER_BYTES;
@@ -238,6 +250,10 @@ static uint64_t read_u64(const uint8_t *bytes)
 	return value;
 }
 
+/*
+ * Reads the size and block format from the answer to an Identify command;
+ * formats with metadata are refused.
+ */
 int pin_nvme_parse(const uint8_t *identity, struct pin_nvme *out)
 {
 	uint64_t blocks = read_u64(identity + AT_SIZE);
@@ -275,6 +291,9 @@ static int identify(int fd, uint32_t namespace_id, uint8_t *answer)
 	return rc < 0 ? -errno : rc;
 }
 
+/*
+ * Asks the device itself, as sysfs lists no block size for a character device.
+ */
 int pin_nvme_identify(int fd, uint64_t number, struct pin_nvme *out)
 {
 	uint8_t *answer;
@@ -314,6 +333,10 @@ enum {
 	STATUS_DO_NOT_RETRY = 0x4000,
 };
 
+/*
+ * The errors that the kernel's NVMe driver gives a read of the block device
+ * with the same status.
+ */
 int pin_nvme_error(uint32_t status)
 {
 	static const struct {

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From mountinfo and cgroup to the directories of groups.
+ * Limits of the process's control groups: memory, CPU quota, threads; and the
+ * words for the limit that was reached.
+ *
+ * Read when a runtime is created or a thread cannot be started; both versions
+ * of cgroups, and each group up to the root of the tree that is visible.
  */
 #include "runtime/host/cgroup.h"
 #include "runtime/base/base.h"
@@ -280,6 +284,10 @@ static uint64_t read_cache(const struct pin_cgroup *group, const struct names *n
 	return sum;
 }
 
+/*
+ * The group that leaves the least free memory counts. Page cache counts as
+ * free, since the kernel gives it up.
+ */
 static void keep_tightest(void *arg, const struct pin_cgroup *group)
 {
 	struct pin_memlimit *tightest = arg;
@@ -454,6 +462,10 @@ static void find_reached(void *arg, const struct pin_cgroup *group)
 	}
 }
 
+/*
+ * pthread_create() says EAGAIN for four different limits; this finds the
+ * reached one and says how to raise it.
+ */
 void pin_threadlimit_hint_at(
 	const char *root, int error, size_t stack_bytes, char *out, size_t size)
 {

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The C library's heap, and the embedder's in its place.
+ * The library's allocations: from the C library, or from the embedder's
+ * functions, by the table in host.h.
+ *
+ * Sizes and alignments are given again at the release, as some embedders' heaps
+ * need them.
  */
 #include "runtime/host/heap.h"
 #include "runtime/base/base.h"

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The ladder as tables: features and since when there are any, levels and the
- * kernel that each stands for.
+ * The ladder of io_uring levels as tables: which features there are, since
+ * when, and which kernel each level stands for.
+ *
+ * A forced level removes features from a probe's result before workers start,
+ * so one machine can run as each older kernel.
  */
 #include "runtime/host/kernel.h"
 #include "runtime/base/base.h"

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The seam's real side: Linux system calls, one line each where that is enough.
+ * The host table of a real machine: Linux system calls, one line each where
+ * that is enough.
+ *
+ * host.h is the seam; the model checker and the simulator have tables of their
+ * own.
  */
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
@@ -196,6 +200,10 @@ static void linux_thread_sleep_exactly(void)
 	prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
 }
 
+/*
+ * Lower niceness is relative to the creator's; SCHED_IDLE gives way to all
+ * other processes.
+ */
 static int linux_thread_make_way(uint32_t niceness)
 {
 	struct sched_param none = {.sched_priority = 0};
@@ -254,6 +262,10 @@ static int linux_thread_bind(const uint32_t *cpu_indices, uint32_t count)
 	return rc;
 }
 
+/*
+ * Compares first: the call is made ten times a second, and changing an affinity
+ * that is right would only cost.
+ */
 static int linux_thread_rebind(const uint32_t *cpu_indices, uint32_t count)
 {
 	/* The kernel wants room for all CPUs that it was built for. */
@@ -283,6 +295,10 @@ static int linux_thread_rebind(const uint32_t *cpu_indices, uint32_t count)
 	return rc;
 }
 
+/*
+ * Reserves more than asked and gives back both ends: mmap(2) aligns to small
+ * pages only.
+ */
 static void *map_aligned(size_t bytes)
 {
 	size_t reserve = bytes + PIN_HUGE_PAGE_BYTES;
@@ -303,6 +319,10 @@ static void *map_aligned(size_t bytes)
 	return aligned;
 }
 
+/*
+ * One mapping of one kind of pages, aligned to a huge page; NULL if that kind
+ * is not available.
+ */
 static void *linux_map(size_t bytes, enum pin_page_kind kind)
 {
 	void *memory;
@@ -487,6 +507,10 @@ bool pin_cpu_latency_is_heeded(const char *path)
 	return length != (ssize_t)strlen(none) || memcmp(name, none, strlen(none)) != 0;
 }
 
+/*
+ * The request holds as long as the descriptor is open, so a killed process
+ * leaves nothing behind.
+ */
 int pin_cpu_latency_ask(uint32_t latency_us)
 {
 	int32_t number = (int32_t)latency_us;

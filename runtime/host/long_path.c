@@ -43,6 +43,10 @@ static int open_piece(int directory_fd, const char *path, size_t length)
 	return fd < 0 ? -errno : fd;
 }
 
+/*
+ * Opens a path of any length, piece by piece, as openat(2) takes less than
+ * PATH_MAX bytes at once.
+ */
 int pin_open_long(const char *path, int flags)
 {
 	int saved_errno = errno;
@@ -264,6 +268,10 @@ static int open_next_piece(int directory_fd, const char **path, int flags, bool 
 		       : open_at_once(directory_fd, piece.bytes, flags);
 }
 
+/*
+ * Opens directory after directory and closes each when the next is open: two
+ * descriptors, however long the path.
+ */
 static int open_chain(int directory_fd, const char *path, int flags, bool is_part)
 {
 	int parent_fd = directory_fd;

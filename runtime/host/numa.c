@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mbind(2), asked for only where there is a choice, and move_pages(2).
+ * Places memory on NUMA nodes and counts huge pages: mbind(2), move_pages(2),
+ * PAGEMAP_SCAN, smaps.
+ *
+ * memory/arena.c uses it; each function does nothing, or says that it does not
+ * know, where the machine or a sandbox lacks the call.
  */
 #include "runtime/host/numa.h"
 #include "runtime/base/base.h"
@@ -47,6 +51,10 @@ static bool is_without_memory(uint32_t node_index)
 	return is_without;
 }
 
+/*
+ * Prefers the node and does not insist: memory on a far node is slower, a
+ * failed start is worse.
+ */
 int pin_placement_prefer(void *memory, size_t bytes, uint32_t node_index)
 {
 	unsigned long mask[NODE_COUNT_MAX / LONG_BITS] = {0};
@@ -72,6 +80,10 @@ int pin_placement_prefer(void *memory, size_t bytes, uint32_t node_index)
 	return rc;
 }
 
+/*
+ * Asks for one page in each `step`, in groups, as a question for every page of
+ * a large arena would take long.
+ */
 int pin_placement_count_local(const void *memory, size_t bytes, size_t step, uint32_t node_index,
 	size_t *out_local_count, size_t *out_count)
 {
@@ -144,6 +156,10 @@ _Static_assert(sizeof(struct scan) == 96, "struct pm_scan_arg");
 
 enum { SCAN_REGIONS = 32 };
 
+/*
+ * Linux 6.7 and newer: the kernel lists the ranges of huge pages, without
+ * privileges.
+ */
 static int count_by_scan(const void *memory, size_t bytes, size_t *out_huge_bytes)
 {
 	/* Zeroed for valgrind, which does not know this ioctl. */
@@ -230,6 +246,10 @@ static bool is_of_huge_pages(const char *name)
 	return false;
 }
 
+/*
+ * Before Linux 6.7: smaps has a sum for each mapping, so a mapping that only
+ * overlaps gives a lower bound.
+ */
 int pin_pages_count_huge_in(
 	const char *path, const void *memory, size_t bytes, size_t *out_huge_bytes)
 {

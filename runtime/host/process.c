@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The one global of the library: how often this process's line has forked.
+ * How often this process's line has forked: a child compares the number and
+ * finds that its parent's runtimes are not its own.
  */
 #include "runtime/host/process.h"
 #include "runtime/base/atomic.h"

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One list under one lock. Each change is a single store to a link, so that a
- * child that was forked meanwhile finds the list whole; its lock is new.
+ * The runtimes, pools and scans that exist in this process, so that a second
+ * destruction reads no freed memory.
+ *
+ * Create and destroy add and remove under one lock. Each change is a single
+ * store to a link, so a child that was forked meanwhile finds the list whole;
+ * its lock is new.
  */
 #include "runtime/host/process.h"
 #include "runtime/base/check.h"
@@ -76,6 +80,10 @@ void pin_live_check(enum pin_live_kind kind, const void *object)
 	}
 }
 
+/*
+ * An object that is not listed was destroyed before: reported, and fatal,
+ * before its memory is read.
+ */
 void pin_live_remove(enum pin_live_kind kind, const void *object)
 {
 	struct pin_live **link;
@@ -93,6 +101,10 @@ void pin_live_remove(enum pin_live_kind kind, const void *object)
 	}
 }
 
+/*
+ * One object that still belongs to `owner`, and how many others there are, for
+ * the message of -EBUSY.
+ */
 bool pin_live_find(const void *owner, struct pin_live_found *out_found)
 {
 	uint32_t count = 0;

@@ -211,6 +211,9 @@ static uint32_t number_of(hwloc_topology_t machine, hwloc_obj_type_t type, uint3
 	return otherwise + (uint32_t)(known_count > 0 ? known_count : 0);
 }
 
+/*
+ * Where hwloc knows no core or cache, the CPU or its package stands in for it.
+ */
 static struct pin_cpu_place place_of_cpu(hwloc_topology_t machine, hwloc_obj_t cpu)
 {
 	uint32_t node_index = node_of_cpu(machine, cpu);
@@ -370,6 +373,7 @@ static int extract(
 	return count == 0 ? -EIO : 0;
 }
 
+/* The matrix of hwloc, by the system's own numbers of nodes. */
 static int copy_distances(struct pin_topology *topology, const struct hwloc_distances_s *found)
 {
 	struct pin_node_distances *out_distances = &topology->distances;
@@ -414,6 +418,7 @@ static int load_distances(hwloc_topology_t machine, struct pin_topology *topolog
 	return rc;
 }
 
+/* On a thread of its own where that is possible; the file's head says why. */
 static int load_machine(struct pin_topology_search *search)
 {
 	hwloc_topology_t machine;
@@ -472,6 +477,7 @@ void pin_topology_begin(struct pin_topology_search *search, struct pin_topology 
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
+/* Waits for the thread that loads, or loads here if it could not be started. */
 int pin_topology_end(struct pin_topology_search *search)
 {
 	struct pin_topology *topology = search->topology;

@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ways back into a guard.
+ * Ways back into a worker's guard: from pthread_exit(), an exception, or a
+ * panic.
+ *
+ * worker/thread.c runs its loop inside pin_guard_run(); unwind.h explains why
+ * this needs no setjmp for each task.
+ *
+ * Invariant: all frames of the task are unwound, with their cleanups, before
+ * the guard is entered again.
  */
 #include "runtime/host/unwind.h"
 #include "runtime/base/base.h"
@@ -86,6 +93,7 @@ static void call_with_handler(struct pin_guard *guard, void (*body)(void *arg), 
 	pthread_cleanup_pop(0);
 }
 
+/* Sets the point of return once for all tasks that `body` will run. */
 enum pin_unwind_result pin_guard_run(struct pin_guard *guard, void (*body)(void *arg), void *arg)
 {
 	struct pin_thread *thread = pin_thread_own();

@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Disks under their lock, and what they may be given to do.
+ * The disks of a runtime: their depth, credit and rates, and the workers'
+ * accounts with them.
+ *
+ * The worker that starts a transfer looks its disk up here; the worker that
+ * ends one checks from time to time whether an interval is over, and if so
+ * learns from the sums of all accounts (device.h).
+ *
+ * Invariant: the list of disks only grows, so a lookup needs no lock; limits
+ * and depths change under the lock.
  */
 #include "runtime/io/device.h"
 #include "runtime/base/check.h"
@@ -40,6 +48,10 @@ static void publish(struct pin_disk *disk, const struct pinion_tuning *tuning)
 	}
 }
 
+/*
+ * The range of the search: from the configured minimum to the larger of both
+ * maxima, in units of 64 KiB.
+ */
 static void begin_depth(struct pin_disk *disk, const struct pinion_tuning *tuning)
 {
 	uint64_t units = tuning->depth_bytes_max / PIN_DEPTH_UNIT_BYTES;
@@ -119,6 +131,10 @@ bool pin_disk_is(const struct pin_disk *disk, uint64_t device)
 	return disk->device == pin_block_find("", device).device;
 }
 
+/*
+ * Looks the disk up again under the lock, as another worker may have added it.
+ * Beyond the last place disks share one.
+ */
 static struct pin_disk *add(struct pin_disks *disks, const struct pin_host *host,
 	const struct pinion_tuning *tuning, const struct pin_block *block)
 {
@@ -200,6 +216,7 @@ static bool is_newer(const struct pin_disk *disk, uint64_t now_ns, const struct 
 		sums->latency_ns >= disk->base_latency_ns && sums->timed >= disk->base_timed;
 }
 
+/* One interval: the differences of the sums to those at its beginning. */
 static void learn(struct pin_disk *disk, const struct pinion_tuning *tuning, uint64_t now_ns,
 	const struct pin_disk_sums *sums)
 {
@@ -239,6 +256,10 @@ static bool must_tell(struct pin_disk *disk)
 	return true;
 }
 
+/*
+ * Gives up at once if another worker is at it: an interval later by a moment is
+ * as good.
+ */
 bool pin_disk_learn(struct pin_disks *disks, struct pin_disk *disk, const struct pin_host *host,
 	const struct pinion_tuning *tuning, uint64_t now_ns, const struct pin_disk_sums *sums)
 {
@@ -316,6 +337,10 @@ static struct pin_line *find(
 	return NULL;
 }
 
+/*
+ * Requests queue by file, and the files take turns, so that one busy file does
+ * not hold up the others.
+ */
 static struct pin_line *find_or_join(struct pin_device_waiters *device_waiters,
 	struct pin_lines *lines, const struct pinion_file *file)
 {
@@ -364,6 +389,10 @@ static void dissolve(struct pin_device_waiters *device_waiters, struct pin_lines
 	}
 }
 
+/*
+ * The first request of the file whose turn it is; files without requests leave
+ * the circle here.
+ */
 struct pinion_request *pin_device_waiters_first(
 	struct pin_device_waiters *device_waiters, struct pin_lines *lines)
 {

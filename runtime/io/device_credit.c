@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Credit between the word that all share and what each worker holds.
+ * Credit of one device: the word that all workers share, and the part that each
+ * worker holds.
+ *
+ * worker/device_queue.c takes credit before a transfer starts and returns it at
+ * the end; device_credit.h has the rules of sharing.
+ *
+ * Invariant: the sum of all holdings is the amount in the shared word, and a
+ * worker never uses more than it holds.
  */
 #include "runtime/io/device_credit.h"
 #include "runtime/base/check.h"
@@ -70,6 +77,11 @@ static bool grant(void *arg, uint64_t demand, struct pin_waiters_value *out_valu
 	return true;
 }
 
+/*
+ * Derives from a new limit how much a worker may keep unused, and how much
+ * stays for workers below their share. A limit that a user has set is exact:
+ * nothing is kept back.
+ */
 void pin_credit_set(struct pin_credit *credit, uint64_t count, uint64_t pages, bool is_exact)
 {
 	uint32_t workers = credit->worker_count;
@@ -167,6 +179,10 @@ static void note_limit(const struct pin_credit *credit, struct pin_holding *hold
 	holding->target = pin_credit_amount(count, pages);
 }
 
+/*
+ * Also takes the worker out of the count of users when it holds nothing more,
+ * which raises the share of the others.
+ */
 static void give_back(struct pin_credit *credit, struct pin_holding *holding, uint64_t amount)
 {
 	uint64_t before;
@@ -223,6 +239,11 @@ static uint64_t either(uint64_t first, uint64_t second)
 	return first + excess(second, first);
 }
 
+/*
+ * Returns credit that this worker should not keep: all of the unused part while
+ * another worker waits, else the part beyond a lowered target or beyond its
+ * usual stock.
+ */
 void pin_credit_settle(struct pin_credit *credit, struct pin_holding *holding, bool is_wanted)
 {
 	uint64_t amount = 0;
@@ -253,6 +274,10 @@ static bool is_poor(
 	return pin_credit_covers(share_of(credit), holding->held + need);
 }
 
+/*
+ * Uses held credit first, which writes no shared word. Else it draws the
+ * missing amount and some stock in one compare-and-swap, unless others wait.
+ */
 bool pin_credit_take(struct pin_credit *credit, struct pin_holding *holding, uint64_t *amount)
 {
 	uint64_t limit = pin_load_relaxed_u64(&credit->limit);
@@ -294,6 +319,10 @@ bool pin_credit_take(struct pin_credit *credit, struct pin_holding *holding, uin
 	return true;
 }
 
+/*
+ * Joins the queue, unless the completions of this worker's own requests will
+ * bring its share anyway.
+ */
 void pin_credit_await(struct pin_credit *credit, struct pin_holding *holding, uint32_t pages)
 {
 	uint64_t cost = cut_cost(credit, pin_credit_amount(1, pages));

@@ -1,6 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Trials upwards and downwards, and their evaluation.
+ * Finds the depth at which a device does most: a trial upwards or downwards,
+ * and the evaluation of its rate.
+ *
+ * device.c feeds it one sample for each interval, under its lock; nothing here
+ * reads a clock or shares memory.
+ *
+ * Invariant: the depth stays within the options' limits, and at most one trial
+ * is on.
+ *
+ * Source: docs/decisions/devices.md, "The depth of a device is found by trial".
  */
 #include "runtime/io/device.h"
 #include "runtime/base/check.h"
@@ -142,6 +151,10 @@ static void begin_anew(struct pin_depth *depth, uint64_t rate, uint64_t latency_
 	depth->tries_more = !has_queue(depth, latency_ns);
 }
 
+/*
+ * Follows the rate at the present depth. A few odd intervals begin anew, as the
+ * load has changed; enough steady ones begin a trial.
+ */
 static void measure(struct pin_depth *depth, uint64_t rate, uint64_t latency_ns)
 {
 	uint64_t margin = depth->base_rate / 4;
@@ -177,6 +190,11 @@ static void note_latency(struct pin_depth *depth, uint64_t latency_ns)
 	}
 }
 
+/*
+ * One interval's sample moves the phases on: settle after a change, try,
+ * conclude, measure. An interval in which the device was not full says nothing
+ * about depth.
+ */
 uint32_t pin_depth_learn(struct pin_depth *depth, const struct pin_depth_sample *sample)
 {
 	uint64_t rate = rate_of(sample);

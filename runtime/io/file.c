@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What an open descriptor is, and the choice between O_DIRECT and the page
- * cache.
+ * Examines an open descriptor: type, size, cached part, alignments; and chooses
+ * between O_DIRECT and the page cache.
+ *
+ * Opens by pinion_file_open() and by requests end here, and each scan's file.
+ * Properties of a device are remembered for its next file.
+ *
+ * Invariant: a file is given to the caller complete, or not at all; a refused
+ * property falls back to the page cache.
  */
 #include "runtime/io/file.h"
 #include "runtime/base/check.h"
@@ -111,6 +117,10 @@ static enum pinion_way wanted_way(const struct pinion_file *file, uint32_t direc
 	return PINION_WAY_DIRECT;
 }
 
+/*
+ * Any doubt leaves the file to the page cache: alignments that are unknown or
+ * larger than a page, or a descriptor that refuses the flag.
+ */
 static void choose_direct(struct pinion_file *file, uint32_t direct, struct pin_device_cache *cache)
 {
 	struct pin_device device;
@@ -383,6 +393,10 @@ int pin_file_adopt_with(struct pinion_file *file, int fd, const struct pinion_fi
 	return rc;
 }
 
+/*
+ * A descriptor that has O_DIRECT set is examined through the cache first, and
+ * keeps or loses the flag by the result.
+ */
 int pin_file_take(struct pinion_file *file, int fd, const struct pinion_file_options *options,
 	int status_flags)
 {
@@ -413,6 +427,7 @@ int pinion_file_node(const struct pinion_file *file)
 	return node_index >= 0 ? node_index : -ENODATA;
 }
 
+/* A plain call: rare, short, and not worth a request. */
 int pinion_file_resize(struct pinion_file *file, uint64_t size_bytes)
 {
 	int rc;
@@ -445,6 +460,10 @@ void pinion_file_close(struct pinion_file *file)
  * Asking the kernel, then sysfs, then a read of one block.
  */
 
+/*
+ * For devices without statx's alignments (before Linux 6.1); 0 if sysfs does
+ * not say.
+ */
 static uint32_t logical_block_bytes(uint64_t device)
 {
 	/* A partition's limits are those of its disk, one level up. */
@@ -513,6 +532,10 @@ static bool try_direct_read(int fd, uint32_t align)
 	return works;
 }
 
+/*
+ * Asks statx(2) first; else takes the block size of sysfs and proves it by one
+ * direct read.
+ */
 static void examine_device(struct pin_device *device, int fd, bool may_ask)
 {
 	uint32_t block_bytes;
@@ -532,6 +555,10 @@ static void examine_device(struct pin_device *device, int fd, bool may_ask)
 	}
 }
 
+/*
+ * The alignments of the file's device, remembered from an earlier file of it; a
+ * block device itself is always asked anew.
+ */
 struct pin_device pin_device_find(
 	struct pin_device_cache *remembered, int fd, uint64_t number, bool is_file)
 {

@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The holders of an open file, and its end.
+ * A record for each open file: which rings have it registered, and whether it
+ * is closed.
+ *
+ * The opener makes it, each ring that registers the file is a holder, and the
+ * last of them frees it: on any thread, under the record's lock.
+ *
+ * Invariant: a record outlives its descriptor, so a reused descriptor number
+ * never names an old record.
  */
 #include "runtime/base/check.h"
 #include "runtime/host/heap.h"
@@ -36,6 +43,10 @@ static _Noreturn void report_closed_twice(struct pin_file_record *record)
 		"struct that was opened, and copy none");
 }
 
+/*
+ * Informs each ring that has the file registered; the record itself goes with
+ * its last holder.
+ */
 void pin_file_record_close(struct pin_file_record *record)
 {
 	bool is_last;
@@ -67,6 +78,10 @@ void pin_file_record_close(struct pin_file_record *record)
 	}
 }
 
+/*
+ * False if the file was closed meanwhile, or in another process: then the
+ * caller uses the descriptor.
+ */
 bool pin_file_record_hold(struct pin_file_record *record, struct pin_file_holder *holder)
 {
 	bool is_open;
@@ -89,6 +104,7 @@ bool pin_file_record_hold(struct pin_file_record *record, struct pin_file_holder
 	return is_open;
 }
 
+/* The last holder of a closed file frees the record. */
 void pin_file_record_leave(struct pin_file_record *record, struct pin_file_holder *holder)
 {
 	bool is_last;

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ranges of bytes as commands.
+ * Turns a range of bytes of an NVMe namespace into a read command, for a ring
+ * of 128-byte entries or for ioctl(2).
+ *
+ * transfer.c calls it for each part; the file's opening has checked that blocks
+ * have no metadata.
  */
 #include "runtime/base/check.h"
 #include "runtime/host/kernel.h"

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rates under their lock.
+ * Rates of bytes and requests that all workers keep together: reservations of
+ * time under one lock.
+ *
+ * worker/device_queue.c reserves before it starts transfers, about once in a
+ * millisecond; public calls change the rates (rate_limit.h).
  */
 #include "runtime/io/rate_limit.h"
 #include "runtime/base/check.h"
@@ -26,6 +30,10 @@ void pin_limiter_set(struct pin_limiter *limiter, const struct pin_host *host,
 	pin_lock_release(&limiter->lock, host);
 }
 
+/*
+ * At least a part of a second's amount at once, so that a worker takes the lock
+ * rarely.
+ */
 static void reserve_kind(struct pin_rate *rate, struct pin_allowance *allowance, uint32_t kind,
 	uint64_t now_ns, uint64_t wanted)
 {
@@ -57,6 +65,10 @@ static bool has_enough(const struct pin_limiter *limiter, const struct pin_allow
 	return allowance->epoch == pin_load_acquire_u32(&limiter->epoch);
 }
 
+/*
+ * Takes the lock only if the worker's earlier reservation is used up or void.
+ * Returns when the slowest kind allows the start, 0 for now.
+ */
 uint64_t pin_limiter_reserve(struct pin_limiter *limiter, const struct pin_host *host,
 	struct pin_allowance *allowance, const uint64_t wanted[PIN_LIMITED_KINDS])
 {

@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Cutting regions into ranges, and finding a range by an address.
+ * Cuts regions of memory into ranges for the kernel, registers as much of them
+ * as the locked-memory limit allows, and finds the range of an address.
+ *
+ * A worker registers at its start, or the creator for all
+ * (worker/arena_setup.c); each transfer looks its buffer up.
+ *
+ * Invariant: regions are sorted and do not overlap, so one binary search
+ * decides.
  */
 #include "runtime/io/registered_buffers.h"
 #include "runtime/base/base.h"
@@ -87,6 +94,11 @@ static size_t settle(struct pin_registry *registry, uint32_t halvings)
 	return sum;
 }
 
+/*
+ * Tries everything first, and waits for the memory of rings that were closed a
+ * moment ago; then half of each region, a quarter, and so on. What is left out
+ * is read unregistered.
+ */
 size_t pin_registry_register(struct pin_registry *registry, const struct pin_host *host,
 	struct io_uring *uring, int *out_error)
 {
@@ -147,6 +159,10 @@ static int index_in(const struct pin_registry *registry, const struct pin_region
 	return (int)(region->first_index + first);
 }
 
+/*
+ * Most buffers are of the worker's own region, which is compared first; the
+ * others need a binary search.
+ */
 int pin_registry_index(const struct pin_registry *registry, uint32_t home_region,
 	const uint8_t *bytes, size_t length)
 {

@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Into a ring's table of files and out of it.
+ * A ring's table of registered files: in at the 16th use, out when the file is
+ * closed.
+ *
+ * Used by the thread that may use the ring; a closing thread only sends a
+ * message (worker/file_close.c).
+ *
+ * Invariant: a slot changes only when no gathered entry names it.
  */
 #include "runtime/io/registered_files.h"
 #include "runtime/base/base.h"
@@ -37,6 +43,10 @@ static int put(struct pin_file_table *table, uint32_t index, int fd)
 	return rc == 1 ? 0 : -EAGAIN;
 }
 
+/*
+ * Without room for the table, or if the kernel refuses it, the ring works with
+ * descriptors.
+ */
 int pin_file_table_init(struct pin_file_table *table, const struct pin_file_table_options *options)
 {
 	int rc = -EMFILE;
@@ -69,6 +79,7 @@ int pin_file_table_init(struct pin_file_table *table, const struct pin_file_tabl
 	return rc;
 }
 
+/* Gives up all slots and leaves the records, on the ring's own thread. */
 void pin_file_table_fini(struct pin_file_table *table)
 {
 	for (uint32_t i = 0; i < table->slot_count; i++) {
@@ -121,6 +132,10 @@ bool pin_file_table_sweep(struct pin_file_table *table, uint32_t head)
 	return is_done;
 }
 
+/*
+ * Only within the file's own set of slots, so that a lookup compares four and
+ * no more.
+ */
 static bool enter(struct pin_file_table *table, const struct pinion_file *file, uint32_t head)
 {
 	struct pin_file_record *record = pin_file_record_of(file);
@@ -153,6 +168,10 @@ static bool enter(struct pin_file_table *table, const struct pinion_file *file, 
 	return true;
 }
 
+/*
+ * Counts uses in a small table of candidates, which files share by their
+ * address: a collision only delays.
+ */
 bool pin_file_table_note(
 	struct pin_file_table *table, const struct pinion_file *file, uint32_t head)
 {

@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the rows of operations name, for those that move no bytes, and the way
- * to the ring and back.
+ * The functions that the rows of io/operation.h name for operations without
+ * data, and the way of a request into a ring and back.
+ *
+ * worker/submit.c asks for entries here, worker/complete.c passes completions
+ * in; transfer.c is the counterpart for reads and writes.
+ *
+ * Invariant: an entry is made from the request alone, so it can be made again
+ * after an interrupt.
  */
 #include "runtime/io/request.h"
 #include "runtime/base/base.h"
@@ -78,6 +84,9 @@ static void prepare_fdatasync(
 	io_uring_prep_fsync(sqe, request->file->fd, IORING_FSYNC_DATASYNC);
 }
 
+/*
+ * Offset and length of fallocate(2): the end must be within what a file can be.
+ */
 static int check_allocate(const struct pinion_request *request, struct pin_refusal *why)
 {
 	unsigned long long offset = request->offset_bytes;

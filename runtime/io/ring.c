@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Submitting to, reaping, waiting in and waking one io_uring.
+ * Submits to, reaps, waits in and wakes one io_uring.
+ *
+ * The worker that owns the ring calls everything but the doorbell, which any
+ * thread rings to end the owner's wait. Without io_uring the same calls carry
+ * entries out as system calls (sync_ring.c).
+ *
+ * Invariant: the completion queue has room for every entry in flight and its
+ * cancel, so it never overflows.
  */
 #include "runtime/io/ring.h"
 #include "runtime/base/base.h"
@@ -102,6 +109,10 @@ struct io_uring_sqe *pin_ring_wide_entry(struct pin_ring *ring)
 	return &ring->uring.sq.sqes[(size_t)(sqe - ring->uring.sq.sqes) * 2];
 }
 
+/*
+ * The queue of entries is full: submits what has gathered, as often as it takes
+ * to get one free.
+ */
 struct io_uring_sqe *pin_ring_make_room(struct pin_ring *ring)
 {
 	struct io_uring_sqe *sqe = NULL;
@@ -214,6 +225,7 @@ static uint32_t reap(struct pin_ring *ring, pin_ring_deliver_fn deliver, void *a
 	return reap_sized(ring, 0, deliver, arg);
 }
 
+/* A bounded batch, so that tasks run between calls that may each take long. */
 static uint32_t poll_fallback(struct pin_ring *ring, pin_ring_deliver_fn deliver, void *arg)
 {
 	uint32_t count = ring->queued_count < FALLBACK_BATCH ? ring->queued_count : FALLBACK_BATCH;
@@ -272,6 +284,10 @@ static PIN_APART uint32_t poll_deferred(
 	return delivered;
 }
 
+/*
+ * Submits gathered entries, then reaps. Without entries it makes no call,
+ * unless the kernel says that it has deferred work.
+ */
 uint32_t pin_ring_poll(struct pin_ring *ring, pin_ring_deliver_fn deliver, void *arg)
 {
 	uint32_t delivered;
@@ -320,6 +336,10 @@ uint32_t pin_ring_poll_device(struct pin_ring *ring, pin_ring_deliver_fn deliver
 	return reap(ring, deliver, arg);
 }
 
+/*
+ * Arms the eventfd doorbell where the kernel lacks messages between rings; once
+ * is enough for many waits.
+ */
 void pin_ring_prepare_wait(struct pin_ring *ring)
 {
 	struct io_uring_sqe *sqe;
@@ -359,6 +379,10 @@ void pin_ring_watch(struct pin_ring *ring, const struct pin_ring *wide)
  */
 #define WAIT_NS_MAX (UINT64_C(1) << 60)
 
+/*
+ * Sleeps in the ring until a completion, the doorbell or the deadline; never
+ * longer than the kernel's timeouts can say.
+ */
 void pin_ring_wait(struct pin_ring *ring, uint64_t deadline_ns)
 {
 	struct __kernel_timespec wait = {0};

@@ -2,6 +2,9 @@
 /*
  * Makes and ends one io_uring: its set-up flags, the fallbacks where the kernel
  * refuses, and its registered memory.
+ *
+ * A worker calls it on its own thread: with a single issuer the kernel accepts
+ * no other thread's submissions later.
  */
 #include "runtime/io/ring.h"
 #include "runtime/base/base.h"
@@ -60,6 +63,10 @@ static uint64_t queue_bytes(const struct io_uring_params *params, uint32_t entri
 		(uint64_t)params->cq_entries * sizeof(struct io_uring_cqe) * (is_wide ? 2 : 1);
 }
 
+/*
+ * Gives up one demand after the other: the missing index array, then flags of
+ * the ladder from the top, then, for want of memory, half of the entries.
+ */
 static int setup_uring(struct pin_ring *ring, const struct pin_ring_options *options)
 {
 	uint32_t entries = options->entries;
@@ -151,6 +158,10 @@ static int init_fallback(struct pin_ring *ring, uint32_t entries)
 	return 0;
 }
 
+/*
+ * Makes a complete ring or none. The polled and the wide ring have no doorbell,
+ * since no worker waits in them.
+ */
 int pin_ring_init(struct pin_ring *ring, const struct pin_host *host, struct pin_meter *meter,
 	const struct pin_ring_options *options, const struct pin_log *log)
 {
@@ -230,6 +241,10 @@ void pin_ring_fini(struct pin_ring *ring)
 	ring->is_initialised = false;
 }
 
+/*
+ * Registers the memory of this worker alone; shared registration goes by
+ * pin_ring_clone().
+ */
 size_t pin_ring_register(
 	struct pin_ring *ring, uint8_t *memory, size_t bytes, size_t range_bytes, int *out_error)
 {

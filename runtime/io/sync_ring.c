@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Submission entries as system calls.
+ * Carries out submission entries by system calls, on the worker's thread, where
+ * io_uring is missing or forbidden.
+ *
+ * ring.c calls it in place of an enter, so that everything above sees the same
+ * completions.
  */
 #include "runtime/io/ring.h"
 

@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Mapping, placing, warming and examining one worker's memory.
+ * Maps, places, touches and examines one worker's memory.
+ *
+ * The worker calls it on its own thread, bound to its CPU, before it reads
+ * anything: the first touch decides the node. A pool without a runtime calls it
+ * too.
+ *
+ * Invariant: an arena that was made is touched completely, so no later write
+ * meets a page that the kernel withholds.
  */
 #include "runtime/memory/arena.h"
 #include "runtime/base/base.h"
@@ -17,6 +24,10 @@ enum {
 	NODE_SAMPLES_MAX = 65536,
 };
 
+/*
+ * One attempt with one kind of pages. A page that the kernel withholds fails
+ * here, so that the caller can try the next kind.
+ */
 static int map_kind(struct pin_arena *arena, enum pin_page_kind kind, const struct pin_log *log)
 {
 	uint32_t node_index = arena->options.node_index;
@@ -75,6 +86,10 @@ static void give_back(const struct pin_arena *arena, void *memory)
 	}
 }
 
+/*
+ * An embedder's memory is touched and otherwise taken as it is. Whatever is
+ * wrong with it is reported and it is given back.
+ */
 static int take(struct pin_arena *arena, const struct pin_log *log)
 {
 	const struct pin_arena_options *options = &arena->options;

@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A chunk's rules, checked where chunks are made, and the prefix in front of
- * the payload. The rest is in the public header.
+ * Chunks: parts of a buffer with their place in an object; the checks of their
+ * rules, and the prefix in front of the payload.
+ *
+ * Readers and scanners of any thread use them; the inline rest is in the public
+ * header.
+ *
+ * Invariant: the payload and its prefix are contiguous and within the buffer
+ * and its headroom.
  */
 #include "runtime/base/check.h"
 
@@ -47,6 +53,10 @@ static void check_whole(const struct pinion_chunk *chunk)
 	}
 }
 
+/*
+ * Copies the end of the chunk before into this chunk's headroom; the payload
+ * itself is never copied.
+ */
 int64_t pinion_chunk_prepend(
 	struct pinion_chunk *chunk, const struct pinion_chunk *before, uint32_t overlap_length)
 {

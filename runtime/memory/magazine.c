@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What others do with a magazine.
+ * The thief's side of a magazine: enter it while its owner is out, take, leave
+ * a mark.
+ *
+ * The thief holds the pool's lock; magazine.h has the protocol with the owner,
+ * who takes no locked instruction.
  */
 #include "runtime/memory/magazine.h"
 #include "runtime/base/check.h"

@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Taking and giving back, and looks from outside.
+ * Takes buffers from a pool and gives them back, for threads with and without a
+ * cache, and counts the free ones.
+ *
+ * The public calls (api/pool.c) and the workers' own buffers use it. The fast
+ * paths are inline in pool.h; this file has what follows when the own magazine
+ * is empty or full.
+ *
+ * Invariant: a buffer is in one place at each instant that a searcher can
+ * observe, so "none is free" is never wrong.
  */
 #include "runtime/memory/pool.h"
 #include "runtime/base/check.h"
@@ -128,6 +136,11 @@ static bool take_remote_batchd(struct pin_pool *pool, uint32_t magazine, uint32_
 	return is_found;
 }
 
+/*
+ * From the nearest place to the farthest: own magazine, stash, gathered buffers
+ * of other nodes, free lists, other magazines. A pool that no other thread uses
+ * needs only the list.
+ */
 static bool take_as_owner(struct pin_pool *pool, uint32_t magazine, uint32_t *out_index)
 {
 	struct pin_magazine *own = &pool->magazines[magazine];

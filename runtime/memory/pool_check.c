@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reports of misuse, and pages that are out of reach.
+ * Reports wrong uses of buffers: names the mistake and the last holder, and
+ * counts it.
+ *
+ * The releasing call has refused already when it comes here, so nothing of this
+ * is on a hot path. With a guarded pool, free buffers are also made
+ * inaccessible here.
  */
 #include "runtime/memory/pool_check.h"
 #include "runtime/base/check.h"
@@ -58,6 +63,10 @@ static int explain_pointer(const struct pin_pool *pool, const struct pinion_buff
 	return -EINVAL;
 }
 
+/*
+ * Reads the state only to explain: the refusal was decided before, by a compare
+ * of the whole word.
+ */
 int pin_pool_check_explain(struct pin_pool *pool, const struct pinion_buffer *buffer)
 {
 	char name[NAME_BYTES];

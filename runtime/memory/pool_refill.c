@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Looks at all places, and a theft.
+ * Searches all places of a pool for a free buffer, and robs a magazine if it
+ * must; and the slow ways of a buffer home.
+ *
+ * A thread comes here when its own cache and the free lists of its node had
+ * nothing, one thread at a time for thefts.
+ *
+ * Invariant: "nothing is free" is reported only after all places were empty in
+ * two checks with a fence between, in which no place changed.
  */
 #include "runtime/base/check.h"
 #include "runtime/base/metrics.h"
@@ -153,6 +160,10 @@ static bool note_rest(struct pin_pool *pool)
 	return is_empty;
 }
 
+/*
+ * The second of the two checks: each place counts its changes, so an unchanged
+ * word means that it stayed empty in between.
+ */
 static bool is_as_noted(const struct pin_pool *pool)
 {
 	const uint64_t *stashes = pool->seen + pool->place_count;
@@ -335,6 +346,11 @@ static void put_far(struct pin_pool *pool, struct pin_magazine *remote_batch, ui
 	}
 }
 
+/*
+ * The slow release: a buffer of another node, a robbed owner, a thief inside,
+ * or a full magazine. In doubt the buffer goes to the free list of its node,
+ * where every thread finds it.
+ */
 void pin_pool_put(struct pin_pool *pool, uint32_t magazine, uint32_t index)
 {
 	struct pin_entry *entry = &pool->entries[index];

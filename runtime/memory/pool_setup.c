@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Makes and ends a pool: its parts, and where each buffer is at first.
+ *
+ * api/pool_create.c and each worker's start call it, before any other thread
+ * knows of the pool.
  */
 #include "runtime/memory/pool.h"
 #include "runtime/base/check.h"
@@ -139,6 +142,10 @@ static int allocate(struct pin_pool *pool)
 		: 0;
 }
 
+/*
+ * Derives all that a release needs, such as the shift from an address to an
+ * index, so that the hot paths divide nothing.
+ */
 int pin_pool_init(struct pin_pool *pool, const struct pin_pool_setup *setup)
 {
 	uint32_t stride = setup->headroom_bytes + setup->buffer_bytes;

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The plan of tiers from its text, and the count of turns.
+ * The plan of worker classes from the text of `lanes`, and the count of turns
+ * that keeps lower lanes going.
+ *
+ * Parsed once, when a runtime is created; each worker then counts its own
+ * turns. Pure arithmetic.
  */
 #include "runtime/policy/lanes.h"
 #include "runtime/base/check.h"
@@ -13,6 +17,7 @@ enum {
 
 /* ---- the plan ---- */
 
+/* The letter `m`, for medium, is a second name of the normal lane. */
 static uint32_t lane_of_letter(char letter)
 {
 	switch (letter) {
@@ -28,6 +33,10 @@ static uint32_t lane_of_letter(char letter)
 	}
 }
 
+/*
+ * The letters of one class; their order is the order in which its workers serve
+ * the lanes.
+ */
 static const char *parse_order(struct pin_lane_order *order, const char **text)
 {
 	uint32_t lane = lane_of_letter(**text);
@@ -58,6 +67,10 @@ static uint32_t parse_count(const char **text)
 	return count;
 }
 
+/*
+ * One class of the text: its letters, and a number of workers, which only the
+ * last class may leave out.
+ */
 static const char *parse_tier(struct pin_lane_plan *plan, const char **text)
 {
 	const char *fault;
@@ -79,6 +92,10 @@ static const char *parse_tier(struct pin_lane_plan *plan, const char **text)
 	return fault;
 }
 
+/*
+ * Returns the mistake in words, or NULL. A lane that no class serves is a
+ * mistake, since its tasks would never run.
+ */
 const char *pin_lane_plan_parse(struct pin_lane_plan *out_plan, const char *text)
 {
 	struct pin_lane_plan plan = {0};
@@ -108,6 +125,10 @@ const char *pin_lane_plan_parse(struct pin_lane_plan *out_plan, const char *text
 	return NULL;
 }
 
+/*
+ * Gives the rest of the workers to a last class without a number; returns their
+ * sum, 0 if it cannot fit.
+ */
 uint32_t pin_lane_plan_complete(
 	struct pin_lane_plan *plan, uint32_t worker_count, uint32_t default_count)
 {
@@ -173,6 +194,10 @@ uint32_t pin_lane_turns_due(const struct pin_lane_turns *turns, uint32_t overdue
 	return is_due(turns, PIN_LANE_BOUND) ? PIN_LANE_BOUND : PIN_LANE_NONE;
 }
 
+/*
+ * A lane is passed over when a task of a lane before it was taken; enough of
+ * that gives it the floor.
+ */
 void pin_lane_turns_note(struct pin_lane_turns *turns, uint32_t slot)
 {
 	bool is_behind = false;

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The average and the interval, in fixed point.
+ * After how many tasks a busy worker checks the shared queue: an average of
+ * task lengths, and the interval that follows, in fixed point.
+ *
+ * Each worker has its own and records every timed batch.
  */
 #include "runtime/policy/queue_interval.h"
 #include "runtime/base/base.h"
@@ -17,6 +20,10 @@ enum {
 static const uint64_t AVERAGE_MIN = UINT64_C(1) << AVERAGE_SHIFT; /* 1 ns */
 static const uint64_t SAMPLE_MAX = (uint64_t)UINT32_MAX << AVERAGE_SHIFT;
 
+/*
+ * The interval follows from the average at once, so that a check is one
+ * compare.
+ */
 static void set_average(struct pin_queue_interval *queue_interval, uint64_t average)
 {
 	const struct pin_queue_interval_options *options = &queue_interval->options;
@@ -36,6 +43,10 @@ static void set_average(struct pin_queue_interval *queue_interval, uint64_t aver
 	PIN_DCHECK(queue_interval->interval <= options->interval_max);
 }
 
+/*
+ * Precomputes how much of the old average is left after 1, 2, 4 and so on
+ * tasks, as a batch may have any number of them.
+ */
 void pin_queue_interval_init(
 	struct pin_queue_interval *queue_interval, const struct pin_queue_interval_options *options)
 {
@@ -74,6 +85,10 @@ static uint64_t kept_after(const struct pin_queue_interval *queue_interval, uint
 	return kept;
 }
 
+/*
+ * An exponential average weighted by the number of tasks; samples are capped,
+ * so that one long stall does not set the interval for long.
+ */
 void pin_queue_interval_record(
 	struct pin_queue_interval *queue_interval, uint64_t batch_ns, uint32_t task_count)
 {

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Spans, trials and what they teach.
+ * How long an idle worker polls before it sleeps: learned from spins that found
+ * work and from sleeps that were short.
+ *
+ * The worker asks before each sleep and reports how the spin and the sleep
+ * went; pure arithmetic.
  */
 #include "runtime/policy/spin.h"
 #include "runtime/base/check.h"
@@ -42,6 +46,10 @@ static uint32_t learned_span(const struct pin_spin *spin)
 	return span < spin->usual ? spin->usual : span;
 }
 
+/*
+ * A trial polls 16 times as long as usual, to find out whether waiting awake
+ * pays here; if it did not, the next trial comes later.
+ */
 uint32_t pin_spin_ask(struct pin_spin *spin, uint64_t now_ns)
 {
 	PIN_DCHECK(spin->trial_spans <= PIN_SPIN_TRIAL_SPANS);
@@ -67,6 +75,9 @@ uint32_t pin_spin_ask(struct pin_spin *spin, uint64_t now_ns)
 	return learned_span(spin);
 }
 
+/*
+ * Trials that pay are repeated soon, others ever more rarely, within a second.
+ */
 static void end_trial(struct pin_spin *spin, bool has_paid, uint64_t now_ns)
 {
 	uint64_t pause_ns =
@@ -103,6 +114,10 @@ void pin_spin_note_catch(struct pin_spin *spin, uint32_t looks, uint64_t now_ns)
 	}
 }
 
+/*
+ * After several misses in a row some sleeps come without a spin; each further
+ * row doubles their number.
+ */
 void pin_spin_note_miss(struct pin_spin *spin, uint64_t now_ns)
 {
 	if (spin->trial_spans > 0) {

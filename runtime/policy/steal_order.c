@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ranks, ranges, and the way through them.
+ * The order in which a thief visits victims, and a waker sleepers: nearest
+ * first, by cache, node and distance.
+ *
+ * Computed once from the workers' CPUs; a thief then only walks through ranges
+ * of ranks, starting at a random place in each.
  */
 #include "runtime/policy/steal_order.h"
 #include "runtime/base/check.h"
@@ -25,6 +29,10 @@ static int compare_u32(uint32_t left, uint32_t right)
 	return (left > right) - (left < right);
 }
 
+/*
+ * By node, then L3, then L2: neighbours in the sorted order share as much as
+ * any two workers.
+ */
 static int compare_cpu_claims(const void *left_memory, const void *right_memory)
 {
 	const struct seat *left = left_memory;
@@ -46,6 +54,7 @@ static int compare_cpu_claims(const void *left_memory, const void *right_memory)
 	return order;
 }
 
+/* Workers without a CPU of their own come last and are near to none. */
 static struct seat *sorted_cpu_claims(const struct pin_host *host,
 	const struct pin_cpu_place *places, uint32_t place_count, uint32_t worker_count)
 {
@@ -89,6 +98,10 @@ static uint32_t end_of_group(
 	return i;
 }
 
+/*
+ * Workers are ranked so that those of one cache or node are neighbours: each
+ * level of nearness is then one range of ranks.
+ */
 static void rank_workers(struct pin_victims *victims, const struct seat *cpu_claims)
 {
 	struct pin_range all = {0, victims->worker_count};
@@ -175,6 +188,7 @@ static bool differ(const struct pin_far_node *far, uint32_t group_count, uint32_
 	return false;
 }
 
+/* All nodes but `from`'s own that have workers, nearest first. */
 static void list_far(struct pin_far_node *far, const struct seat *cpu_claims, uint32_t worker_count,
 	const struct seat *from, const struct pin_node_distances *distances)
 {
@@ -191,6 +205,10 @@ static void list_far(struct pin_far_node *far, const struct seat *cpu_claims, ui
 	qsort(far, count, sizeof(*far), compare_far);
 }
 
+/*
+ * A list of far nodes for each node, nearest first. None is kept where all are
+ * equally far, which is the common case.
+ */
 static int rank_nodes(struct pin_victims *victims, const struct seat *cpu_claims,
 	const struct pin_node_distances *distances)
 {
@@ -225,6 +243,10 @@ static int rank_nodes(struct pin_victims *victims, const struct seat *cpu_claims
 	return 0;
 }
 
+/*
+ * The workers' CPUs do not change later; a slot of a thread pool keeps its rank
+ * while no thread is in it.
+ */
 int pin_victims_init(struct pin_victims *victims, const struct pin_host *host,
 	const struct pin_cpu_place *places, uint32_t place_count, uint32_t worker_count,
 	const struct pin_node_distances *distances)

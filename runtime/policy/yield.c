@@ -29,6 +29,10 @@ static uint64_t or_default(uint64_t limit, uint64_t default_limit)
 	return limit != 0 ? limit : default_limit;
 }
 
+/*
+ * Completes and checks the limit; the quota is the number of units until the
+ * first yield.
+ */
 int pinion_yield_init(struct pinion_yield *yield, uint32_t kind, uint64_t limit)
 {
 	uint64_t quota = 0;
@@ -63,6 +67,10 @@ int pinion_yield_init(struct pinion_yield *yield, uint32_t kind, uint64_t limit)
 	return 0;
 }
 
+/*
+ * Units that a task may do between yields in the named phases of reading a git
+ * repository.
+ */
 int pinion_yield_init_preset(struct pinion_yield *yield, uint32_t preset)
 {
 	static const uint64_t limits[] = {
@@ -87,6 +95,7 @@ static void begin_stretch(struct pinion_yield *yield)
 	yield->has_ended = 0;
 }
 
+/* The count saturates: more units than fit into 64 bits are due in any case. */
 bool pinion_yield_due(struct pinion_yield *yield, uint64_t units)
 {
 	if (yield->has_ended != 0) {

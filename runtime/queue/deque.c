@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The two orders of a worker's queue.
+ * The slow paths of a worker's queue: pops that meet a thief, steals, and the
+ * owner's reservation of the head.
+ *
+ * The owner pushes and pops on its own thread, mostly inline by deque.h; any
+ * worker steals.
+ *
+ * Invariant: each element is taken once, by the owner or one thief; the owner
+ * never writes a slot that a thief is still copying.
  */
 #include "runtime/queue/deque.h"
 #include "runtime/base/check.h"
@@ -120,6 +127,10 @@ static void note_claimed(struct pin_deque *deque, uint32_t first, uint32_t count
 	pin_store_relaxed_u32(&deque->own_first, first + count);
 }
 
+/*
+ * The FIFO pop while thieves are about: one compare-and-swap. After enough pops
+ * without a theft the owner reserves the head and pops by plain stores.
+ */
 struct pin_link *pin_deque_pop_claimed(struct pin_deque *deque)
 {
 	uint32_t tail = pin_load_relaxed_u32(&deque->tail);
@@ -186,6 +197,11 @@ static bool claim_single(struct pin_deque *from, uint64_t head)
 	return pin_cas_seq_cst_u64(&from->head, &head, pin_deque_head_of(next, next));
 }
 
+/*
+ * Takes the older half: claim, copy, release the slots. If the owner has
+ * reserved the head, the thief first ends that, which costs a fence of all
+ * threads.
+ */
 static uint32_t steal_half(struct pin_deque *from, struct pin_deque *to, struct pin_link **out_link)
 {
 	uint64_t head = pin_load_acquire_u64(&from->head); /* [DEQUE-5] */
@@ -253,6 +269,10 @@ static struct pin_link *take_oldest(struct pin_deque *deque)
 	return link;
 }
 
+/*
+ * The LIFO pop. The fence between its store to `tail` and its load of `head`
+ * makes owner and thief see each other at the last element.
+ */
 struct pin_link *pin_deque_pop_newest(struct pin_deque *deque)
 {
 	uint32_t tail = pin_load_relaxed_u32(&deque->tail) - 1;

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The parked set's bit operations.
+ * The set of parked workers: publish, withdraw, claim the first in a range.
+ *
+ * A worker that goes to sleep publishes and later withdraws itself; wakers on
+ * any thread claim.
+ *
+ * Invariant: of several wakers exactly one claims a worker's bit.
  */
 #include "runtime/queue/idle_set.h"
 #include "runtime/base/check.h"
@@ -145,6 +150,10 @@ static uint32_t take(struct pin_atomic_u64 *word, uint64_t mask, uint64_t *out_l
 	return PIN_IDLE_NONE;
 }
 
+/*
+ * Two words of 64 workers each. If both are found empty the group's summary bit
+ * is cleared, unless a worker published meanwhile.
+ */
 static uint32_t claim_in_group(struct pin_idle *idle, uint32_t group_index, struct pin_range range)
 {
 	uint32_t first = group_index * PIN_IDLE_GROUP_WORKERS;
@@ -170,6 +179,10 @@ static uint32_t claim_in_group(struct pin_idle *idle, uint32_t group_index, stru
 	return PIN_IDLE_NONE;
 }
 
+/*
+ * Up to 64 workers are one word. Above that a summary word says which groups
+ * can have sleepers, so an empty set costs one load.
+ */
 static uint32_t claim_in_range(struct pin_idle *idle, struct pin_range range)
 {
 	uint64_t groups;

@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The stack of newcomers, and the list with its lock.
+ * The injector: a stack of newcomers, and an ordered list under a lock.
+ *
+ * Any thread pushes without waiting for another; a worker that pops takes a
+ * share of the list, after turning the newcomers into its order when it runs
+ * dry.
+ *
+ * Invariant: it reports "empty" only if nothing pushed before the call is left.
  */
 #include "runtime/queue/injector.h"
 #include "runtime/base/check.h"

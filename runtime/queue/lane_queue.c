@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An injector with counts and marks of time.
+ * The queue of the high or low lane: an injector with counts of its tasks, and
+ * marks from which their age is estimated.
+ *
+ * Any thread pushes; the workers that serve the lane pop one task at a time and
+ * write the marks.
  */
 #include "runtime/queue/lane_queue.h"
 #include "runtime/base/check.h"
@@ -59,6 +63,10 @@ uint64_t pin_lane_queue_depth(const struct pin_lane_queue *queue)
 	return pushed - popped;
 }
 
+/*
+ * At most one worker marks in each period: the compare-and-swap decides which.
+ * Marks are estimates, so nothing orders them.
+ */
 void pin_lane_queue_mark(struct pin_lane_queue *queue, uint64_t now_ns, uint64_t max_wait_ns)
 {
 	uint64_t period = now_ns / (max_wait_ns / PIN_LANE_MARKS);

@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The wheel of timers: its lists, and how slots are opened.
+ * The wheel of timers: insert, remove, advance, pop, next expiry.
+ *
+ * One thread at a time uses it: a worker, or the holder of the wheel's lock.
+ * Nothing here reads a clock.
+ *
+ * Invariant: no timer in the wheel is earlier than `position_ns`, and each slot
+ * knows its earliest instant.
  */
 #include "runtime/queue/timer_wheel.h"
 #include "runtime/base/base.h"
@@ -47,6 +53,10 @@ static void mark_empty(struct pin_timers *timers, uint32_t index)
 	}
 }
 
+/*
+ * A slot is a ring of timers, so a removal needs no search and the order of
+ * equal instants is that of insertion.
+ */
 static void slot_append(struct pin_timers *timers, uint32_t index, struct pin_timer *timer)
 {
 	struct pin_timers_slot *slot = &timers->slots[index];
@@ -200,6 +210,10 @@ uint64_t pin_timers_next_ns(const struct pin_timers *timers)
 				       : timers->slots[first_slot(timers)].earliest_ns;
 }
 
+/*
+ * Opens slots in the order of their earliest instant, however far the clock has
+ * moved: a late worker pays for the timers, not for the time.
+ */
 uint64_t pin_timers_advance(struct pin_timers *timers, uint64_t now_ns)
 {
 	/* What passed by the latest advance precedes all in the wheel. */

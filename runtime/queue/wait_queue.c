@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The queue of waiters, under its lock.
+ * The queue of waiters: enter, serve, leave; FIFO, under its own lock.
+ *
+ * A thread or task that finds a resource missing enters; the thread that gives
+ * some back serves the oldest first. wait_queue.h has the proof that no waiter
+ * sleeps beside a free resource.
  */
 #include "runtime/queue/wait_queue.h"
 #include "runtime/base/check.h"

@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tracks in parallel and in order, and as many as the device wants.
+ * Reads one file as windows: tracks in parallel or in order, as many as the
+ * device wants.
+ *
+ * A scan's slot starts a reader on a worker; its tracks run as tasks on any
+ * worker, in order on one. file_reader_track.c has a single track.
+ *
+ * Invariant: the reader ends once, when its last track ends, and then no
+ * request or buffer of it is left.
  */
 #include "runtime/scan/file_reader.h"
 #include "runtime/base/check.h"
@@ -221,6 +228,10 @@ static bool move_on(struct pin_track *track)
 	return target != NULL && pin_worker_spawn_on(worker, target, &track->request.task) == 0;
 }
 
+/*
+ * Takes the track as far as it goes without waiting. A step that waits (buffer,
+ * read) arranges for this function to be called again.
+ */
 static void run_parallel_track(struct pin_track *track)
 {
 	PIN_DCHECK(!track->reader->is_in_order && track->state != PIN_TRACK_READING);
@@ -345,6 +356,10 @@ static void pump_in_order(struct pin_reader *reader)
 	}
 }
 
+/*
+ * Starts a few tracks and rests the others: while reads go to the device at
+ * once, resting ones are called in.
+ */
 void pin_reader_start(struct pin_reader *reader)
 {
 	uint64_t window_count = reader->plan.size_bytes / reader->plan.window_bytes + 1;

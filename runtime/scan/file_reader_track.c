@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A track at work: claim, buffer, read, hand over.
+ * A track at work: claim a window, get a buffer, read, hand it to the caller.
+ *
+ * Runs on whichever worker its task or its read's completion is on;
+ * file_reader.c decides when.
+ *
+ * Invariant: a window is handed over at most once, and none after the file's
+ * first error.
  */
 #include "runtime/scan/file_reader.h"
 #include "runtime/base/check.h"
@@ -32,6 +38,10 @@ static bool is_endless(const struct pin_reader *reader)
 
 /* ---- windows ---- */
 
+/*
+ * The lock orders claims, so windows are claimed in the order of the file. A
+ * hole needs no buffer and no read.
+ */
 bool pin_track_claim(struct pin_track *track)
 {
 	struct pin_reader *reader = track->reader;
@@ -246,6 +256,10 @@ static uint64_t find_end(struct pin_track *track)
 	return end < claim->start ? claim->start : end;
 }
 
+/*
+ * The prefix repeats the bytes before the window, so that a match across the
+ * border is found.
+ */
 static void hand_over(struct pin_track *track)
 {
 	struct pin_window_claim *claim = &track->claim;
@@ -332,6 +346,11 @@ static void note_waited(struct pin_track *track)
 	}
 }
 
+/*
+ * The limit is for each read and stops while it waits for rates. A read that
+ * would block without io_uring is tried again after a pause, as a request that
+ * is a timeout.
+ */
 static void fill_deadline(struct pin_track *track)
 {
 	const struct pin_reader *reader = track->reader;
@@ -432,6 +451,10 @@ static void fill_request(struct pin_track *track)
 	}
 }
 
+/*
+ * Notes whether the device took the read at once, by the ring's own counters:
+ * that is how the reader learns to call in more tracks.
+ */
 static int start_read(struct pin_track *track)
 {
 	struct pin_worker *worker = pin_worker_current();
@@ -499,6 +522,10 @@ void pin_track_end_read(struct pin_track *track)
 	}
 }
 
+/*
+ * Copies from the page cache where that needs no wait; else submits, or ends
+ * the track's window with the reason.
+ */
 void pin_track_read(struct pin_track *track)
 {
 	uint64_t limit_ns = track->limit_ns;

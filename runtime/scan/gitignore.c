@@ -109,6 +109,10 @@ static bool rules_append(struct pin_ignore_rules *rules, const struct pin_ignore
 	return true;
 }
 
+/*
+ * One line of gitignore(5) to one rule, or to none for comments and empty
+ * lines.
+ */
 static int add_line(struct pin_ignore_rules *rules, struct line line)
 {
 	struct pin_ignore_rule rule = {.start = 0};
@@ -165,6 +169,10 @@ char *pin_ignore_rules_reserve(struct pin_ignore_rules *rules, size_t bytes)
 								 : NULL;
 }
 
+/*
+ * A file with an impossible line adds no rule at all: half of its rules could
+ * show what the other half hides.
+ */
 int pin_ignore_rules_add(struct pin_ignore_rules *rules, size_t bytes)
 {
 	static const char mark[] = "\xef\xbb\xbf";
@@ -467,6 +475,10 @@ enum outcome {
 	OUTCOME_FAILURE,
 };
 
+/*
+ * A run of stars: `*` stays within a name, `**` between slashes crosses
+ * directories.
+ */
 static enum outcome match_stars(struct glob *glob)
 {
 	size_t start = glob->at_pattern;
@@ -549,6 +561,10 @@ static bool go_back(struct glob *glob)
 	return glob->directories.is_set && skip_directory(glob);
 }
 
+/*
+ * One pass with two places to return to, the last `*` and the last `**`: a
+ * failed try never returns further, so its steps are bounded.
+ */
 bool pin_glob_matches(
 	const char *pattern, size_t pattern_bytes, const char *path, size_t path_bytes)
 {

@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The stack of rules, and how ignore files are read.
+ * The stack of ignore files on the way from the repository's top to the
+ * directory that is being walked.
+ *
+ * walk.c enters and leaves directories and asks for each entry; gitignore.c has
+ * the rules of one file.
+ *
+ * Invariant: memory and time are bounded by the limits of ignore.h, whatever
+ * the files contain.
  */
 #include "runtime/scan/ignore.h"
 
@@ -54,6 +61,10 @@ static ssize_t read_text(int fd, char *text, size_t bytes_max)
 	return (ssize_t)length;
 }
 
+/*
+ * Reads at most the limit and one byte more, so that a file that grows is
+ * noticed and refused, not cut.
+ */
 static int read_open(struct pin_ignore *ignore, struct pin_ignore_rules *rules, int fd)
 {
 	size_t left = PIN_IGNORE_BYTES_MAX - ignore->text_bytes;
@@ -305,6 +316,10 @@ static int push_above(struct pin_ignore *ignore, size_t top_bytes)
 	return rc;
 }
 
+/*
+ * Finds the repository around the root, as git does, and trusts its files only
+ * if they are the root owner's or the caller's.
+ */
 int pin_ignore_begin(
 	struct pin_ignore *ignore, const struct pin_host *host, const char *root, uid_t owner)
 {
@@ -337,6 +352,10 @@ int pin_ignore_begin(
 	return push_above(ignore, top_bytes);
 }
 
+/*
+ * Reads the ignore files of one directory above the root; files that cannot be
+ * read are in `errors`, for the walk to report.
+ */
 int pin_ignore_enter_above(struct pin_ignore *ignore, size_t level, size_t *out_path_bytes)
 {
 	size_t start = ignore->levels[level].names_start;
@@ -367,6 +386,10 @@ int pin_ignore_enter_above(struct pin_ignore *ignore, size_t level, size_t *out_
 
 /* ---- the tree ---- */
 
+/*
+ * A level for each directory on the path; levels of a branch that was left are
+ * dropped first.
+ */
 int pin_ignore_enter(struct pin_ignore *ignore, int directory_fd, size_t depth, const char *name,
 	size_t name_bytes)
 {
@@ -394,6 +417,10 @@ int pin_ignore_enter(struct pin_ignore *ignore, int directory_fd, size_t depth, 
 	return rc != 0 ? rc : fill_level(ignore, directory_fd);
 }
 
+/*
+ * The deepest level that has an opinion decides, as in git; a nested repository
+ * ends the search upwards.
+ */
 bool pin_ignore_hides(
 	struct pin_ignore *ignore, const char *name, size_t name_bytes, bool is_directory)
 {

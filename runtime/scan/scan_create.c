@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Making a scan: its configuration checked and completed, the descriptors that
- * the process may still open divided, its memory allocated, and freed again.
+ * Makes and frees a scan: checks and completes its configuration, divides the
+ * descriptors that the process may still open, allocates its memory.
+ *
+ * Called on the thread that uses the scan; scan.c has everything between.
  */
 #include "runtime/scan/scan.h"
 #include "runtime/base/check.h"
@@ -88,6 +90,10 @@ static void divide_descriptors(uint32_t *files, uint32_t *out_roots)
 	PIN_DCHECK(*files > 0 && *out_roots >= roots);
 }
 
+/*
+ * One condition for each limit of the public header. The windows and their
+ * overlap have to fit into one buffer.
+ */
 static bool complete_config(struct pinion_scan_config *config, uint32_t worker_count,
 	uint64_t buffer_bytes, uint32_t *out_roots_max)
 {
@@ -169,6 +175,10 @@ void pin_scan_free(struct pinion_scan *scan)
 	release(host, scan, 1, sizeof(*scan));
 }
 
+/*
+ * Allocates the slots, tracks and user memory of all files that may be in
+ * flight at once.
+ */
 int pinion_scan_create(struct pinion_runtime *runtime, const struct pinion_scan_config *config,
 	const struct pinion_scan_ops *ops, void *arg, struct pinion_scan **out_scan)
 {

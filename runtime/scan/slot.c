@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One file's way from its path to its report.
+ * One file's way from its path to its report: open, adopt, read, close, report.
+ *
+ * The adding thread fills the slot and starts its task; the rest runs on
+ * workers, and ends when the slot is free again.
+ *
+ * Invariant: each started slot reports its path exactly once, also if the scan
+ * or the runtime is stopped.
  */
 #include "runtime/base/check.h"
 #include "runtime/host/long_path.h"
@@ -69,6 +75,10 @@ static void fail(struct pin_slot *slot, int error)
 	report(slot, outcome_of(error), error);
 }
 
+/*
+ * The outcome is the first of: an error of a read, a change of the file,
+ * unreadable pages, an error of the caller's close.
+ */
 static void finish(struct pin_reader *reader)
 {
 	struct pin_slot *slot = PIN_CONTAINER_OF(reader, struct pin_slot, reader);
@@ -162,6 +172,10 @@ static uint32_t read_align_bytes(const struct pin_slot *slot)
 		: file->offset_align_bytes;
 }
 
+/*
+ * A cached file gets windows of its own size, as it is copied and not
+ * transferred.
+ */
 static void start_reader(struct pin_slot *slot)
 {
 	const struct pinion_scan *scan = slot->scan;
@@ -193,6 +207,10 @@ static void start_reader(struct pin_slot *slot)
 
 /* ---- opening ---- */
 
+/*
+ * The file is open; adopts it and hands it to the caller's `open`, whose
+ * refusal ends it.
+ */
 static void begin(struct pin_slot *slot, int fd)
 {
 	struct pinion_scan *scan = slot->scan;
@@ -321,6 +339,10 @@ static bool hand_on(struct pin_slot *slot)
 	return pin_worker_spawn_on(worker, target, &slot->open.task) == 0;
 }
 
+/*
+ * The slot's task. Most opens go by the ring; a path that is too long for one
+ * call, or a full ring, is opened here.
+ */
 static int start(struct pinion_task *task)
 {
 	struct pin_slot *slot = PIN_CONTAINER_OF(task, struct pin_slot, open.task);

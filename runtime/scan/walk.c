@@ -273,6 +273,10 @@ static bool list_ignored(struct walk *walk, const struct listing *listing, const
 	return true;
 }
 
+/*
+ * One entry of a directory: subdirectories are put aside for later, all else is
+ * visited now.
+ */
 static int list_one(struct walk *walk, struct listing *listing, const struct list_entry *entry)
 {
 	size_t name_bytes = strlen(entry->name);
@@ -581,6 +585,10 @@ void pinion_walk_config_init_sized(struct pinion_walk_config *config, uint32_t s
 	pin_sized_give(config, size, &full, sizeof(full));
 }
 
+/*
+ * The walk may fail only for want of memory or by the visitor's wish; every
+ * other failure is an entry of its own.
+ */
 int pin_walk(const struct pin_host *host, const char *root, const struct pinion_walk_config *config,
 	pinion_walk_fn visit, void *arg)
 {

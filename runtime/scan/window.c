@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Window arithmetic.
+ * Cuts a file into windows: the next claim, with its overlap, alignment and
+ * holes.
+ *
+ * file_reader_track.c calls it under the reader's lock; pure arithmetic but for
+ * the search for holes.
  */
 #include "runtime/scan/window.h"
 #include "runtime/base/base.h"

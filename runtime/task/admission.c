@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Admissions: their places, their waiters, their evictions.
+ * Admissions: limits on the jobs that a runtime has at once, with waiters in
+ * order and evictions.
+ *
+ * Any thread admits jobs; workers run them (admission_job.c) and give their
+ * slots back. The counts are one word (admission_slots.c), the waiters of all
+ * lanes share one lock.
+ *
+ * Invariant: no limit is ever exceeded, and a slot that becomes free goes to a
+ * waiter before it goes to a newcomer.
  */
 #include "runtime/task/admission.h"
 #include "runtime/base/check.h"
@@ -20,6 +28,10 @@ static struct pin_admission *admission_of(struct pin_admission_lane *lane)
 
 /* ---- jobs that have not begun, under the lock ---- */
 
+/*
+ * The list has the jobs that may be evicted, newest first: those that have not
+ * begun.
+ */
 void pin_admission_enlist(struct pin_admission *self, struct pin_job_entry *entry)
 {
 	struct pin_admission_lane *lane = &self->lanes[entry->lane];
@@ -38,6 +50,10 @@ void pin_admission_enlist(struct pin_admission *self, struct pin_job_entry *entr
 	lane->listed_count++;
 }
 
+/*
+ * The job begins, was evicted or was cancelled; the list is doubly linked since
+ * that may be any of them.
+ */
 void pin_admission_delist(
 	struct pin_admission *self, struct pin_job_entry *entry, enum pin_job_state state)
 {
@@ -221,6 +237,7 @@ void pin_admission_leave(struct pin_admission *self, uint64_t amount)
 
 /* ---- beginning and end ---- */
 
+/* Reserved fields must be 0, so that later versions can give them a meaning. */
 static int check_limits(const struct pinion_admission_limits *limits)
 {
 	uint32_t reserved = 0;
@@ -266,6 +283,10 @@ static void complete_limits(
 	PIN_DCHECK(limits->max_tasks_total > 0);
 }
 
+/*
+ * The waiters of all lanes and of a drain share the first lane's lock, so that
+ * one release can serve any of them.
+ */
 int pinion_admission_init(struct pinion_admission *admission, struct pinion_runtime *runtime,
 	const struct pinion_admission_limits *limits)
 {
@@ -298,6 +319,10 @@ int pinion_admission_init(struct pinion_admission *admission, struct pinion_runt
 	return 0;
 }
 
+/*
+ * Higher limits serve waiters at once. Waiters that want more than the new
+ * limits ever allow end with -EINVAL.
+ */
 int pinion_admission_set_limits(
 	struct pinion_admission *admission, const struct pinion_admission_limits *limits)
 {
@@ -347,6 +372,7 @@ int pinion_admission_drain(struct pinion_admission *admission, uint64_t deadline
 	return pin_runtime_wait(self->runtime, &self->drained, &waiter, deadline_ns);
 }
 
+/* Each figure is exact for itself; they are read one after the other. */
 void pinion_admission_get_stats(const struct pinion_admission *admission,
 	struct pinion_admission_stats *out_stats, size_t size)
 {

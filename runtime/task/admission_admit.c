@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ways into an admission: at once, or after a wait; then into the runtime.
+ * The ways into an admission: at once, or after a wait of a thread or a task;
+ * then into the runtime.
+ *
+ * Invariant: jobs are claimed before slots are taken, and slots before the
+ * runtime is asked; each later refusal undoes the earlier steps.
  */
 #include "runtime/task/admission.h"
 #include "runtime/base/check.h"
@@ -25,6 +29,10 @@ static bool is_job(const struct pinion_job *job)
 		(job->task.flags & PIN_TASK_LANES) != PIN_TASK_LANES;
 }
 
+/*
+ * Counts the jobs of each lane. More than a limit allows can never be admitted,
+ * so it is -EINVAL and not -EAGAIN.
+ */
 static int check_request(struct pin_admission *self, struct pinion_job *const *jobs, uint32_t count,
 	struct request *out_request)
 {
@@ -167,6 +175,10 @@ static int launch(struct pin_admission *self, const struct request *request)
 	return 0;
 }
 
+/*
+ * The word's answer as the public error: too many for ever, closed, or full for
+ * now.
+ */
 static int end_of(enum pin_permits_answer answer)
 {
 	switch (answer) {
@@ -266,6 +278,10 @@ static void tell_full(const struct pin_admission *self, const struct request *re
 	}
 }
 
+/*
+ * Never waits: full is an answer, with the number of jobs in and an estimate of
+ * the wait.
+ */
 int pinion_admission_spawn(struct pinion_admission *admission, struct pinion_job *const *jobs,
 	uint32_t count, struct pinion_full *out_full)
 {
@@ -300,6 +316,10 @@ int pinion_admission_spawn(struct pinion_admission *admission, struct pinion_job
 
 /* ---- later ---- */
 
+/*
+ * Blocks the calling thread in the lane's queue; the thread that frees slots
+ * takes them for the waiter and wakes it.
+ */
 int pinion_admission_spawn_wait(struct pinion_admission *admission, struct pinion_job *const *jobs,
 	uint32_t count, uint64_t deadline_ns)
 {
@@ -346,6 +366,10 @@ static int32_t finish(void *target, const struct pin_waiters_value *value)
 	return launch(pin_job_entry_of(first)->admission, &request);
 }
 
+/*
+ * As the blocking form, with a wait of the calling task in place of the
+ * thread's sleep.
+ */
 int pinion_admission_spawn_async(struct pinion_runtime *runtime, struct pinion_admission *admission,
 	struct pinion_job *const *jobs, uint32_t count, struct pinion_wait *wait)
 {

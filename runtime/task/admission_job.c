@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A job's turn, and its end.
+ * A job's turn on a worker: skip it if it was evicted, cancelled or is late;
+ * run it; give its slot back.
+ *
+ * Workers enter pin_job_run() as the task's function. A cleanup attribute
+ * settles the slot if the job unwinds its stack.
+ *
+ * Invariant: each admitted job gives its slot back once: at its end, or when
+ * another job evicts it.
  */
 #include "runtime/task/admission.h"
 #include "runtime/base/check.h"
@@ -188,6 +195,10 @@ static void cancel_claimed(struct pin_admission *self, struct pinion_job *job, i
 	}
 }
 
+/*
+ * Everything after job->run() may run without the job: if it goes on, another
+ * thread may end it and free its memory at once.
+ */
 int pin_job_run(struct pinion_task *task)
 {
 	struct pinion_job *job = PIN_CONTAINER_OF(task, struct pinion_job, task);

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The places' operations on their word.
+ * The word that counts an admission's jobs: three counts of 20 bits, and flags
+ * for waiters.
+ *
+ * All operations are one compare-and-swap on it, so that a lane's limit, the
+ * total, and several lanes of a batch are checked together.
  */
 #include "runtime/task/admission.h"
 #include "runtime/base/check.h"

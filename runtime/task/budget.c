@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Budgets: amounts under the lock of those who wait for them.
+ * Budgets: amounts of several kinds, taken together in one step or waited for
+ * in order.
+ *
+ * Any thread takes and gives back. One lock holds the amounts and the queue of
+ * waiters, so a release serves the oldest waiter itself.
  */
 #include "runtime/base/check.h"
 #include "runtime/task/internal.h"

@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls into a runtime: a task that makes a future done.
+ * Calls: a task on another runtime whose result the caller waits for, as a
+ * thread or as a task.
+ *
+ * Built from a spawn and a future. A caller that finds the lane full may queue
+ * for room; the thread that makes room admits it.
+ *
+ * Invariant: the call's memory belongs to the called runtime until its future
+ * is done.
  */
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
@@ -161,6 +168,10 @@ static int answer_of(const struct pin_waiters_value *value)
 	return (int)answer;
 }
 
+/*
+ * Waits for room in the lane, not for the result: an accepted call is on its
+ * way when this returns.
+ */
 int pinion_call_start_wait(
 	struct pinion_runtime *runtime, struct pinion_call *call, uint64_t deadline_ns)
 {
@@ -209,6 +220,10 @@ static bool take_at_once(void *arg, uint64_t demand, struct pin_waiters_value *o
 	return true;
 }
 
+/*
+ * On its own runtime a task is never refused, so there the wait is over at
+ * once; the same wait serves both cases.
+ */
 int pinion_call_start_async(struct pinion_runtime *runtime, struct pinion_call *call,
 	struct pinion_runtime *own, struct pinion_wait *wait)
 {

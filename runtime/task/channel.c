@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Channels: sending and receiving under the lock, and the waiters that are
- * served then.
+ * Channels: messages copied in and out under one lock, and the senders,
+ * receivers and event loops that wait.
+ *
+ * Any thread sends and receives. A send gives its message to the oldest waiting
+ * receiver, a receive makes room for the oldest waiting sender.
+ *
+ * Invariant: messages leave in the order in which they entered, also when they
+ * pass through waiters.
  */
 #include "runtime/base/check.h"
 #include "runtime/task/internal.h"

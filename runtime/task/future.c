@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Futures: a value under the lock of those who wait for it.
+ * Futures: one value, set once under the lock of its waiters, which are all
+ * served then.
+ *
+ * Any thread sets it. Its last receiver may free it, so the setter does not
+ * touch it after the lock is released, unless it was detached.
  */
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
@@ -37,6 +41,10 @@ void pinion_future_init(struct pinion_future *future, struct pinion_runtime *run
 	PIN_DCHECK(is_sound(self) && !self->is_done);
 }
 
+/*
+ * The first call decides; later ones return -EALREADY. The release function
+ * runs without the lock, since it may free the future.
+ */
 static int complete(struct pinion_future *future, const void *value, size_t size_bytes, int error)
 {
 	struct pin_future *self = pin_future_of(future);
@@ -136,6 +144,10 @@ int pinion_future_call(struct pinion_future_callback *callback)
 	return 0;
 }
 
+/*
+ * Hands the memory over to the setter: from now on `release` frees it. That
+ * excludes waiters, which would read it later.
+ */
 int pinion_future_detach(struct pinion_future *future, pinion_future_release_fn release)
 {
 	struct pin_future *self = pin_future_of(future);

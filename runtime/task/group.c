@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Groups: counting tasks that begin and end.
+ * Groups: counts tasks that begin and end, serves those who wait for the last,
+ * and cancels the rest after a failure.
+ *
+ * Tasks join it by pinion_group_spawn(), from any thread; a cleanup attribute
+ * counts the end of a task that unwinds.
+ *
+ * Invariant: the count is raised before the task can run, so it is 0 only when
+ * all tasks have ended.
  */
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
@@ -176,6 +183,10 @@ static int run_task(struct pinion_task *task)
 	return rc;
 }
 
+/*
+ * Counts the task first and takes that back if the spawn is refused; otherwise
+ * its end could come before its beginning was counted.
+ */
 int pinion_group_spawn(struct pinion_group *group, struct pinion_group_task *task)
 {
 	struct pin_group *self = own(group);

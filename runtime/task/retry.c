@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Retries: attempts, and the waits between them.
+ * Retries: attempts of a caller's function, and pauses between them that grow,
+ * on a timer.
  */
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
@@ -23,6 +24,10 @@ enum {
 /* Doubling, and a share of it, cannot overflow below. */
 #define WAIT_NS_MAX (UINT64_C(1) << 56)
 
+/*
+ * Errors that the next attempt may not meet: resources in use, interrupted
+ * calls, lost connections. Errors of the data or the caller are final.
+ */
 bool pinion_error_is_transient(int error)
 {
 	switch (-error) {

@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Work items: the table of steps, the one function that makes them, and what
- * each of them brings with it.
+ * Work items: a task that may be woken any number of times and runs once for
+ * one or more wakes, never twice at once.
+ *
+ * Any thread wakes and cancels; a worker runs. The table of steps has every
+ * state and event, and one function makes all changes.
+ *
+ * Invariant: a wake that comes while the item runs makes it run again, so none
+ * is lost ([WORK-1]).
  */
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
@@ -173,6 +179,10 @@ static int run_own(struct pinion_work *work)
 	return next;
 }
 
+/*
+ * Once for each turn; what `run` returns chooses the next state. A wake that
+ * came meanwhile has already changed it to "again".
+ */
 static int run_work(struct pinion_task *task)
 {
 	struct pinion_work *work = PIN_CONTAINER_OF(task, struct pinion_work, task);
@@ -233,6 +243,10 @@ static bool is_cancelled(enum pin_work_state state)
 		state == PIN_WORK_ENDED;
 }
 
+/*
+ * Reserves the admission before the state changes: a refusal afterwards would
+ * break the promise that other threads rely on.
+ */
 int pinion_work_wake(struct pinion_runtime *runtime, struct pinion_work *work)
 {
 	bool is_reserved = false;

@@ -1,6 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fitting, registering and reporting.
+ * Fits, registers and reports the workers' arenas as a whole; worker.h, "arena
+ * set-up", has the protocol.
+ *
+ * The creator of a runtime calls it in this order: fit (before any worker
+ * starts), register (when every worker has mapped its arena), report (when all
+ * have started). Each worker calls pin_arena_setup_join() in between, on its
+ * own thread.
+ *
+ * Invariant: a failure to register costs speed and never correctness, so
+ * nothing here but a memory limit that is too low can fail the creation.
  */
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
@@ -43,6 +52,11 @@ size_t pin_arena_setup_arena_bytes(const struct pinion_config *config)
 		(size_t)bytes_for_pools(config);
 }
 
+/*
+ * Gives up large buffers of each worker until the arenas fit. It keeps the
+ * small buffers and the memory for pools: programs depend on these, and large
+ * buffers only on being there at all.
+ */
 int pin_arena_setup_shrink(
 	struct pinion_config *config, const struct pin_memlimit *limit, const struct pin_log *log)
 {
@@ -83,6 +97,10 @@ int pin_arena_setup_shrink(
 	return 0;
 }
 
+/*
+ * Reserved huge pages are not charged to the memory cgroup, so its limit does
+ * not matter where they suffice.
+ */
 int pin_arena_setup_fit(struct pin_shared *shared)
 {
 	struct pinion_config *config = &shared->config;
@@ -139,6 +157,11 @@ static bool open_source(struct pin_shared *shared)
 	return shared->has_source;
 }
 
+/*
+ * Lists the arenas of all workers, sorted by address so that a request can
+ * search them, and registers them on the source ring that every worker then
+ * clones.
+ */
 void pin_arena_setup_register(struct pin_shared *shared)
 {
 	struct pin_registry *registry = &shared->registry;
@@ -181,6 +204,10 @@ void pin_arena_setup_register_own(struct pin_worker *worker)
 		&worker->register_error);
 }
 
+/*
+ * Clones the source's table into this worker's ring. Falls back to the worker's
+ * own arena wherever the clone cannot cover it.
+ */
 void pin_arena_setup_join(struct pin_worker *worker)
 {
 	const struct pin_registry *registry = &worker->shared->registry;
@@ -205,6 +232,10 @@ void pin_arena_setup_join(struct pin_worker *worker)
 	worker->registered_bytes = registry->regions[home].bytes;
 }
 
+/*
+ * The polled ring clones the first one's table; where it cannot, it registers
+ * as much as the limit still allows.
+ */
 void pin_arena_setup_register_polled(struct pin_worker *worker)
 {
 	const struct pin_ring *first = &worker->ring;
@@ -255,6 +286,10 @@ struct sums {
 	bool has_fallback;
 };
 
+/*
+ * One pass over all workers, so that each shortage becomes one message and not
+ * one for each worker.
+ */
 static struct sums sums_of(const struct pin_shared *shared)
 {
 	struct sums sums = {.local_permille = PIN_ARENA_NODE_UNKNOWN};
@@ -281,6 +316,10 @@ static struct sums sums_of(const struct pin_shared *shared)
 	return sums;
 }
 
+/*
+ * Names the limit that a registration met. Only -ENOMEM is about the
+ * locked-memory limit, so only then does the message say how to raise it.
+ */
 static void report_registration(const struct pin_shared *shared, const struct sums *sums)
 {
 	struct rlimit limit;
@@ -307,6 +346,10 @@ static void report_registration(const struct pin_shared *shared, const struct su
 		wanted_kib >> 10);
 }
 
+/*
+ * Reports, in this order: unregistered memory, small pages, memory on another
+ * node. An embedder's own arenas are left out of the last two.
+ */
 void pin_arena_setup_report(const struct pin_shared *shared)
 {
 	struct sums sums = sums_of(shared);

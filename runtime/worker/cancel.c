@@ -1,6 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ending requests early, one or many.
+ * Ends requests early: one request from any thread, all of a file, all of a
+ * worker, or all of a runtime that stops.
+ *
+ * Callers are pinion_request_cancel() on any thread, and on the worker: the
+ * inbox (a cancel sent by another thread), PINION_OP_CANCEL, and the stop.
+ * request.h has the states.
+ *
+ * Invariant: of a request's end and its cancels exactly one leaves the state
+ * "in flight", and only the holder of the ring's lock asks the kernel to end an
+ * operation; another thread sends the owner a message.
  */
 #include "runtime/base/check.h"
 #include "runtime/worker/request.h"
@@ -46,6 +55,11 @@ static bool change_to_cancelled(struct pin_request *private, uint32_t word)
 		private, word, (word & ~(uint32_t)PIN_REQUEST_STATE_MASK) | PIN_REQUEST_CANCELLED);
 }
 
+/*
+ * Moves the request to "cancelled", or reports that its end came first. A
+ * posted request needs no message, as its taker finds the new state; one in
+ * flight on another worker does.
+ */
 static int cancel(struct pin_shared *shared, struct pin_worker *worker,
 	struct pinion_request *request, bool *out_must_post, uint32_t *out_index)
 {
@@ -116,6 +130,7 @@ static bool is_among(const struct pinion_request *request, const struct among *a
 	return place >= among->begin && place < among->end;
 }
 
+/* Takes the next link first: ending a request removes it from the list. */
 static uint32_t abandon_list(
 	struct pin_worker *worker, struct pin_request_link *list, const struct among *among)
 {
@@ -206,6 +221,10 @@ static void note_posted(struct pin_worker *worker, struct pin_request *private)
 	}
 }
 
+/*
+ * A posted request begins here, or was cancelled on the way and ends here;
+ * either way this worker owns it now.
+ */
 static void take_over(struct pin_worker *worker, struct pinion_request *request)
 {
 	struct pin_request *private = pin_request_of(request);
@@ -264,6 +283,11 @@ uint32_t pin_requests_take_external(
 
 /* ---- the messages ---- */
 
+/*
+ * One stop of a cancel of many on its way through all workers: cancels this
+ * worker's matching requests, then goes to the next worker's inbox, or ends
+ * after the last.
+ */
 static void visit(struct pin_worker *worker, struct pinion_request *request)
 {
 	struct pin_request *private = pin_request_of(request);
@@ -288,6 +312,10 @@ static void visit(struct pin_worker *worker, struct pinion_request *request)
 	pin_request_hand_over(worker, worker, request);
 }
 
+/*
+ * The end may have come while the cancel was in the inbox; the task became
+ * ready only when this message was taken.
+ */
 static void take(struct pin_worker *worker, struct pinion_task *task)
 {
 	struct pinion_request *request = PIN_CONTAINER_OF(task, struct pinion_request, task);

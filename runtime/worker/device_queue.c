@@ -1,6 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Line-ups, and what moves them on.
+ * Decides when a transfer may start: it pays the rates, draws credit of the
+ * device, and queues on the worker where either is missing.
+ *
+ * submit.c asks before it makes an entry, complete.c reports each end. The
+ * worker's loop asks for queued transfers that may start now; timers and kicks
+ * from other threads make it ask. request.h, "waiting for a device", has the
+ * protocol.
+ *
+ * Invariant: rates are paid before credit is drawn, so a transfer that must not
+ * start yet never holds credit that another worker could use.
  */
 #include "runtime/base/check.h"
 #include "runtime/worker/request.h"
@@ -55,6 +64,10 @@ void pin_device_queue_kick_all(struct pin_shared *shared)
 
 /* ---- accounts ---- */
 
+/*
+ * Accounts are few and never closed; all devices beyond them share the last
+ * one.
+ */
 static struct pin_account *open_account(struct pin_worker *worker, uint64_t device)
 {
 	struct pin_shared *shared = worker->shared;
@@ -206,6 +219,10 @@ static inline bool has_rates(const struct pin_worker *worker, const struct pin_a
 	return pin_load_relaxed_u32(&common->is_on) != 0 || pin_load_relaxed_u32(&own->is_on) != 0;
 }
 
+/*
+ * Pays the runtime's and the device's rate for the request's next part, both or
+ * neither: what one allows and the other does not stays unspent.
+ */
 static PIN_APART bool pay_rates(
 	struct pin_worker *worker, struct pin_account *account, struct pinion_request *request)
 {
@@ -434,6 +451,11 @@ void pin_device_queue_defer_part(
 	call_worker(worker, taker);
 }
 
+/*
+ * The first queued transfer of a device, if it may start now. Each reason
+ * against it leaves the queue such that the right event looks again: a timer
+ * for a rate, a grant for credit.
+ */
 static struct pinion_request *next_of(struct pin_worker *worker, struct pin_account *account)
 {
 	struct pinion_request *request =
@@ -546,6 +568,10 @@ static void charge_account(struct pin_worker *worker, struct pin_account *accoun
 	}
 }
 
+/*
+ * Gives back the credit of a transfer that ends. If transfers of this worker
+ * wait for the same device, the worker is called to look at its queue.
+ */
 static PIN_APART void end_admitted(
 	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request)
 {

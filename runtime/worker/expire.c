@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Timers and deadlines, once in a batch.
+ * Runs the timers, deadlines and ends of waits whose time has come, once in a
+ * batch.
+ *
+ * The loop calls it at the start of a turn, with the time of the last clock
+ * reading. Expired timers become tasks in the worker's queues, so other workers
+ * may run them.
+ *
+ * Invariant: `cancel` functions and tasks run while no lock of a wheel is held,
+ * so they may start and cancel timers.
  */
 #include "runtime/worker/next_task.h"
 #include "runtime/worker/request.h"

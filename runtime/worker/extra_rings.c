@@ -1,6 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The second ring: set up, fed, asked.
+ * A worker's two further rings: one whose device is polled for completions, and
+ * one of 128-byte entries for NVMe commands.
+ *
+ * submit.c sends transfers there that the first ring cannot carry as well; the
+ * loop polls both while anything is in flight. Requests on them are in the
+ * worker's lists like all others.
+ *
+ * Invariant: a worker never sleeps while a polled transfer is in flight, since
+ * no interrupt would end that sleep, and never sleeps in its first ring without
+ * a watch on the other one.
  */
 #include "runtime/base/check.h"
 #include "runtime/host/kernel.h"
@@ -22,6 +31,10 @@ enum {
 
 /* ---- its life ---- */
 
+/*
+ * Makes the polled ring if the configuration asks for it. Without one the
+ * worker reads by interrupts, so a refusal is a warning and no error.
+ */
 void pin_polled_start(struct pin_worker *worker)
 {
 	struct pin_shared *shared = worker->shared;
@@ -170,6 +183,10 @@ static void take_buffers(struct pin_worker *worker)
 	}
 }
 
+/*
+ * Makes the ring for NVMe commands when the first such request comes. Where
+ * that fails, this and all later requests are calls of ioctl(2), one at a time.
+ */
 static void open_wide_ring(struct pin_worker *worker)
 {
 	struct pin_shared *shared = worker->shared;

@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Failures: counted, named, logged; and what follows an end without a return.
+ * Accounts for tasks that fail, panic, throw or end their thread.
+ *
+ * The worker's main function calls pin_fault_recover() after each unwind that
+ * the guard has caught; the code that runs tasks calls pin_fault_note() for a
+ * negative result.
+ *
+ * Invariant: each task that was entered is counted as run or as cancelled
+ * exactly once, also if it never returned. A drain waits for that sum
+ * ([END-1]).
  */
 #include "runtime/base/check.h"
 #include "runtime/worker/spawn.h"
@@ -104,6 +112,10 @@ static const char *name_of(enum pin_unwind_result unwind_result)
 	return "was unwound";
 }
 
+/*
+ * Finishes the task that was unwound, in place of the code after its call,
+ * which never ran. A hook is no task and is not counted.
+ */
 void pin_fault_recover(struct pin_worker *worker)
 {
 	enum pin_unwind_result unwind_result = worker->unwind_result;

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Messages to workers about closed files.
+ * Connects a worker's ring with its table of registered files, and informs the
+ * worker of files that other threads have closed.
+ *
+ * The worker sets the table up with its ring. Any thread that closes a file
+ * sends at most one message to each worker that has it registered; worker.h,
+ * "closing files", has the protocol.
  */
 #include "runtime/worker/ring_lock.h"
 #include "runtime/worker/wake.h"
@@ -21,6 +26,10 @@ static void tell(void *arg)
 	pin_wake_worker(worker, self != NULL && self->shared == worker->shared ? self : NULL);
 }
 
+/*
+ * Without registered files reads cost a little more and nothing else changes,
+ * so a refusal is one line of the log.
+ */
 void pin_files_start(struct pin_worker *worker)
 {
 	const struct pin_shared *shared = worker->shared;

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calling the hooks.
+ * Calls the embedder's hooks on the worker's thread: after start, at each tick,
+ * before a sleep, before the end.
+ *
+ * While a hook runs, the thread counts as one from outside: its spawns pass the
+ * gate, since no counted task keeps the runtime from ending meanwhile.
  */
 #include "runtime/base/check.h"
 #include "runtime/base/thread.h"

@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Batches of tasks, and looking after the ring between them.
+ * The step that every worker repeats: a batch of tasks, then the ring, then a
+ * search for others' work, then sleep.
+ *
+ * Threads, the simulator and the model tests call pin_worker_step() and nothing
+ * else. worker.h has the order of the sources and the end of a runtime.
+ *
+ * Invariant: a task may unwind the stack at any point (fault.c), so state that
+ * must survive a task is in the worker and never in a local variable.
  */
 #include "runtime/worker/lane.h"
 #include "runtime/worker/next_task.h"
@@ -324,6 +331,12 @@ static PIN_INLINE void end_batch(struct pin_worker *worker, uint32_t polls, uint
 	share_backlog(worker);
 }
 
+/*
+ * Runs tasks until none is left, or the budget of tasks or time is used up. It
+ * reads the clock once in `stride` tasks, since a reading costs as much as
+ * several short tasks; a batch of one short task need not be timed at all, as
+ * long as no deadline waits.
+ */
 static bool run_batch(struct pin_worker *worker)
 {
 	const struct pinion_tuning *tuning = &worker->shared->tuning;
@@ -450,6 +463,10 @@ static enum pin_step step_out(struct pin_worker *worker)
 	return PIN_STEP_RAN;
 }
 
+/*
+ * Returns after each batch and each sleep, so that the caller can interleave
+ * workers as it likes; PIN_STEP_EXIT is the last.
+ */
 enum pin_step pin_worker_step(struct pin_worker *worker)
 {
 	struct pin_link *link;

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The sources of the normal lane.
+ * Takes and runs the next task of the normal lane from each of its sources:
+ * slot, deque, ready list, inbox, injector, other workers.
+ *
+ * The loop tries the sources in the order of worker.h. Each function runs at
+ * most one task itself; what it takes beyond that is in the worker's deque,
+ * where thieves can see it.
  */
 #include "runtime/worker/next_task.h"
 #include "runtime/base/check.h"
@@ -199,6 +204,11 @@ static uint32_t injector_room(struct pin_worker *worker)
 	return PIN_LIKELY(worker->shared->tier_count == 1) ? pin_deque_room(&worker->deque) + 1 : 1;
 }
 
+/*
+ * Takes a share of the injector, so that one lock serves several tasks and the
+ * other workers get theirs. It wakes one more worker if any work is left: each
+ * worker so woken does the same.
+ */
 bool pin_poll_injected(struct pin_worker *worker)
 {
 	struct pin_shared *shared = worker->shared;
@@ -302,6 +312,11 @@ static bool is_search_put_off(const struct pin_worker *worker)
 		worker->unsearched_batches < UNSEARCHED_POLLS_MAX && !pin_search_sees_work(worker);
 }
 
+/*
+ * Searches the other workers' queues first. If that finds nothing it ends
+ * cancelled timers that are late; a worker that still counts as a searcher then
+ * reaps shared rings and takes external submissions of stalled workers.
+ */
 bool pin_poll_others(struct pin_worker *worker)
 {
 	struct pin_link *link;

@@ -1,6 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A worker's way to sleep and back.
+ * A worker's way to sleep and back: publish, check every source once more,
+ * sleep, withdraw.
+ *
+ * The loop calls pin_park() when neither tasks nor completions nor a search
+ * brought work. queue/parker.h and wake.h have the interleavings with a thread
+ * that adds work.
+ *
+ * Invariant: between its publication and its sleep a worker checks every source
+ * from which it could be asked to run; a new source needs a check in
+ * pin_park_has_work().
  */
 #include "runtime/base/check.h"
 #include "runtime/worker/request.h"
@@ -250,6 +259,10 @@ void pin_park_undo(struct pin_worker *worker)
 	}
 }
 
+/*
+ * The checks come after the fence and the publication, never before: a waker
+ * that saw no sleeper has published its work before that fence.
+ */
 void pin_park(struct pin_worker *worker)
 {
 	struct pin_shared *shared = worker->shared;

@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A worker's way out.
+ * How a worker leaves a runtime that goes on, when a thread pool becomes
+ * smaller.
+ *
+ * The loop calls these on the worker that was asked to leave; worker.h,
+ * "leaving", has the protocol.
+ *
+ * Invariant: a task, timer or message that reaches the worker after it left is
+ * forwarded to the fallback worker by the thread that brings it.
  */
 #include "runtime/base/check.h"
 #include "runtime/worker/request.h"
@@ -9,6 +16,10 @@
 #include "runtime/worker/wake.h"
 #include "runtime/worker/worker.h"
 
+/*
+ * Empties slot and deque into the injector. A thief may be inside the slot, so
+ * it is asked again until the thief has left.
+ */
 static void hand_over_tasks(struct pin_worker *worker)
 {
 	struct pin_shared *shared = worker->shared;
@@ -105,6 +116,10 @@ static bool must_stay_awake(const struct pin_worker *worker)
 		(pin_shared_is_stopping(shared) && !worker->cancel_sent);
 }
 
+/*
+ * Sleeps outside the parked set: only work that is bound to this worker may
+ * wake it, such as the end of one of its requests.
+ */
 void pin_retire_sleep(struct pin_worker *worker)
 {
 	struct pin_shared *shared = worker->shared;

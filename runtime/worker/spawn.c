@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ways into a worker's queues, and when a sleeper is woken.
+ * The ways into a worker's own queues, and the decision whether a spawn is
+ * worth a sleeper's wake-up.
+ *
+ * Every spawn on a worker ends here; the common one is inline in spawn.h, and
+ * this file has its slow paths. policy/wake_batch.h has the arithmetic.
  */
 #include "runtime/worker/spawn.h"
 #include "runtime/base/check.h"
@@ -143,6 +147,10 @@ PIN_APART int pin_spawn_past_slot(struct pin_worker *worker, struct pinion_task 
 	return pin_spawn_push(worker, link);
 }
 
+/*
+ * Fills the deque first and gives the rest to the injector as one list: one
+ * lock and one wake, however many tasks there are.
+ */
 int pin_worker_spawn_batch(
 	struct pin_worker *worker, struct pinion_task *const *tasks, uint32_t count)
 {

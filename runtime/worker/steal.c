@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stealing and spinning.
+ * What a worker does that has run dry: search the other workers' queues, then
+ * spin for a while, then let the caller sleep.
+ *
+ * The loop calls it. Victims are visited nearest first (policy/steal_order.h);
+ * how long to spin is learned from earlier spins (policy/spin.h).
+ *
+ * Invariant: at most the configured share of workers searches at once, and a
+ * searcher that finds work gives up its count before it runs it.
  */
 #include "runtime/base/check.h"
 #include "runtime/worker/lane.h"
@@ -221,6 +228,10 @@ static bool may_spin(const struct pin_worker *worker)
 	return shared->has_cpu_each && (worker->is_searching || shared->worker_count == 1);
 }
 
+/*
+ * Polls a few likely sources in each round and all of them in every fourth one:
+ * a full check of many workers would make each theft late.
+ */
 bool pin_search_spin(struct pin_worker *worker, bool (*has_work)(const struct pin_worker *worker),
 	struct pin_link **out_link)
 {

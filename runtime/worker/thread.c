@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A worker's life.
+ * A worker's life: set-up on the creator's thread, start on its own, steps,
+ * end.
+ *
+ * api/ calls init before it starts the thread, and fini after it joined it.
+ * pin_worker_main() is the thread.
+ *
+ * Invariant: memory is touched, and the ring made, on the worker's own thread
+ * and after it was bound, so both are near its CPU, and the ring accepts this
+ * thread as its only submitter.
  */
 #include "runtime/base/check.h"
 #include "runtime/host/heap.h"
@@ -34,6 +42,10 @@ void pin_worker_forget(void)
 	forget();
 }
 
+/*
+ * Makes the worker's ring. Where io_uring is not required a refusal is a
+ * warning, and the worker carries out its requests by system calls.
+ */
 static int start_ring(struct pin_worker *worker)
 {
 	struct pin_shared *shared = worker->shared;
@@ -92,6 +104,10 @@ static int init_pool(struct pin_pool *pool, const struct pin_shared *shared, uin
 	return pin_pool_init(pool, &setup);
 }
 
+/*
+ * Maps the arena and cuts it into the worker's own buffers; the rest is for
+ * pools. A worker in a slot that had one before finds the arena in place.
+ */
 static int start_memory(struct pin_worker *worker)
 {
 	struct pin_shared *shared = worker->shared;
@@ -183,6 +199,10 @@ static void make_way(const struct pin_worker *worker)
 	}
 }
 
+/*
+ * The order matters: CPU, then ring, then memory, then the rings that register
+ * the memory, then the embedder's hook, which may use all of it.
+ */
 static int start(struct pin_worker *worker, struct pin_thread *record)
 {
 	int rc;
@@ -229,6 +249,10 @@ static void init_wake_batch(struct pin_worker *worker)
 	pin_spawn_note_told(worker);
 }
 
+/*
+ * Fills in every field that the configuration decides. All of it runs before
+ * the thread exists, so no store needs an order.
+ */
 int pin_worker_init(struct pin_worker *worker)
 {
 	const struct pinion_config *config = &worker->shared->config;
@@ -337,6 +361,10 @@ static void leave_thread(void)
 	pin_recent_forget();
 }
 
+/*
+ * A task that unwinds returns from the guard without PIN_UNWIND_RETURNED: the
+ * loop then accounts for it and steps on, on this thread.
+ */
 void *pin_worker_main(void *arg)
 {
 	struct pin_worker *worker = arg;

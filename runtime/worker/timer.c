@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A timer's states.
+ * Moves timers between their states, for the threads that start and cancel them
+ * and the worker whose wheel they are on.
+ *
+ * timer.h has the states and the orderings. All changes of the state word are
+ * compare-and-swaps, so of expiry and cancel exactly one wins.
  */
 #include "runtime/worker/timer.h"
 #include "runtime/base/check.h"

@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A wait's ends.
+ * Begins waits on a worker and ends them: served, timed out, cancelled or
+ * stopped.
+ *
+ * Tasks begin waits by the public `_async` calls; any thread may serve or
+ * cancel one. wait.h has the protocol.
+ *
+ * Invariant: the thread that takes a wait out of its queue of waiters ends it,
+ * so it ends once.
  */
 #include "runtime/worker/wait.h"
 #include "runtime/base/check.h"
@@ -221,6 +228,11 @@ static bool is_past(const struct pin_worker *worker, uint64_t deadline_ns)
 	return deadline_ns != PIN_NO_DEADLINE && deadline_ns <= worker->shared->host->now_ns();
 }
 
+/*
+ * Tries to be served at once, before the wait is in any list or on the wheel,
+ * and then ends it here. Else the wait is complete before publish() lets
+ * another thread end it.
+ */
 int pin_wait_begin(
 	struct pin_worker *worker, struct pinion_wait *wait, const struct pin_wait_aim *aim)
 {

@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The watchdog's rounds.
+ * The watchdog thread: finds workers that are stalled inside a task while
+ * others sleep, and reports stalls if it is asked to.
+ *
+ * It runs while any worker is awake and checks each worker twice per limit; it
+ * only reads what workers publish anyway. watchdog.h has the proof that no kept
+ * task is missed.
+ *
+ * Invariant: it never runs tasks or touches a queue itself: it wakes a worker
+ * that does.
  */
 #include "runtime/worker/watchdog.h"
 #include "runtime/io/ring.h"
@@ -351,6 +359,10 @@ static void say_of_ring(const struct pin_worker *worker)
 		lanes[lane]);
 }
 
+/*
+ * Measures how long completions have waited in the ring of one worker. The lock
+ * keeps the ring open while this thread reads it.
+ */
 static void look_at_ring(struct pin_shared *shared, struct pin_worker *worker, uint64_t now_ns)
 {
 	struct pin_stall *stall = &worker->ring_stall;
@@ -392,6 +404,10 @@ static uint64_t visit_workers(struct pin_shared *shared, uint64_t now_ns, uint64
 	return *look_ns;
 }
 
+/*
+ * One round of the checks that configuration asks for; returns when the next
+ * one is due.
+ */
 uint64_t pin_stall_look(struct pin_shared *shared)
 {
 	struct pin_stalls *stalls = &shared->stalls;
