@@ -121,6 +121,7 @@ const char *pin_lane_plan_parse(struct pin_lane_plan *out_plan, const char *text
 	if (mask != PIN_LANES_ALL) {
 		return "a lane is served by no class";
 	}
+	PIN_DCHECK(plan.tier_count >= 1 && plan.tier_count <= PIN_TIERS_MAX);
 	*out_plan = plan;
 	return NULL;
 }
@@ -169,6 +170,7 @@ uint32_t pin_lane_plan_tier(const struct pin_lane_plan *plan, uint32_t worker_in
 void pin_lane_turns_init(
 	struct pin_lane_turns *turns, const struct pin_lane_order *order, uint32_t floor)
 {
+	PIN_CHECK(order->count >= 1 && order->count <= PIN_LANES);
 	*turns = (struct pin_lane_turns){.order = *order};
 	for (uint32_t i = 0; i < order->count; i++) {
 		turns->floors[order->lanes[i]] = floor;

@@ -23,6 +23,8 @@
 #ifndef PIN_POLICY_LANES_H
 #define PIN_POLICY_LANES_H
 
+#include "runtime/base/check.h"
+
 #include <pinion/lane.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -96,6 +98,7 @@ void pin_lane_turns_note(struct pin_lane_turns *turns, uint32_t slot);
 /* It had its turn, and there was nothing. */
 static inline void pin_lane_turns_skip(struct pin_lane_turns *turns, uint32_t slot)
 {
+	PIN_DCHECK(slot < PIN_LANE_SLOTS);
 	turns->passed_counts[slot] = 0;
 }
 

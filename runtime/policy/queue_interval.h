@@ -27,6 +27,8 @@
 #ifndef PIN_POLICY_QUEUE_INTERVAL_H
 #define PIN_POLICY_QUEUE_INTERVAL_H
 
+#include "runtime/base/check.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -71,6 +73,7 @@ void pin_queue_interval_record(
 /* Polls from one check to the next. */
 static inline uint32_t pin_queue_interval_interval(const struct pin_queue_interval *queue_interval)
 {
+	PIN_DCHECK(queue_interval->interval >= 1);
 	return queue_interval->interval;
 }
 
@@ -78,6 +81,7 @@ static inline uint32_t pin_queue_interval_interval(const struct pin_queue_interv
 static inline uint64_t pin_queue_interval_average_ns(
 	const struct pin_queue_interval *queue_interval)
 {
+	PIN_DCHECK(queue_interval->average >> PIN_QUEUE_INTERVAL_AVERAGE_SHIFT >= 1);
 	return queue_interval->average >> PIN_QUEUE_INTERVAL_AVERAGE_SHIFT;
 }
 

@@ -22,6 +22,7 @@ enum {
 
 void pin_spin_init(struct pin_spin *spin, uint32_t usual_looks)
 {
+	PIN_CHECK(usual_looks <= UINT32_MAX / PIN_SPIN_TRIAL_FACTOR);
 	*spin = (struct pin_spin){
 		.usual = usual_looks,
 		.next_skips = PIN_SPIN_SKIPS_MIN,
@@ -32,6 +33,7 @@ void pin_spin_init(struct pin_spin *spin, uint32_t usual_looks)
 
 static bool is_trial_due(const struct pin_spin *spin, uint64_t now_ns)
 {
+	PIN_DCHECK(spin->short_sleeps <= PIN_SPIN_SHORT_SLEEPS);
 	return spin->short_sleeps >= PIN_SPIN_SHORT_SLEEPS && now_ns >= spin->trial_ns;
 }
 

@@ -202,6 +202,7 @@ static void list_far(struct pin_far_node *far, const struct seat *cpu_claims, ui
 				cpu_claims, (struct pin_range){first, end}, from, distances);
 		}
 	}
+	PIN_DCHECK(count < worker_count); /* its own node is not among them */
 	qsort(far, count, sizeof(*far), compare_far);
 }
 
@@ -228,6 +229,7 @@ static int rank_nodes(struct pin_victims *victims, const struct seat *cpu_claims
 		const struct seat *seat = &cpu_claims[rank];
 		uint32_t group = victims->neighbours[seat->worker_index].group;
 
+		PIN_DCHECK(group < group_count);
 		if (rank == 0 || !is_shared(&cpu_claims[rank - 1], seat, PIN_NEAR_NODE)) {
 			list_far(&far[(size_t)group * far_count], cpu_claims, victims->worker_count,
 				seat, distances);
@@ -307,6 +309,10 @@ static void begin_tier(struct pin_victims_round *round)
 	if (round->rank >= outer.end) {
 		round->rank -= pin_range_count(outer);
 	}
+	/* A member, that is, if there is any. */
+	PIN_DCHECK(
+		round->left_count == 0 || (round->rank >= outer.first && round->rank < outer.end));
+	PIN_DCHECK(round->left_count == 0 || round->rank < inner.first || round->rank >= inner.end);
 }
 
 /* The nearest of the nodes left, all that are as far; false: none is left. */
@@ -317,6 +323,7 @@ static bool begin_far_tier(struct pin_victims_round *round)
 	uint32_t end = first;
 	uint32_t start;
 
+	PIN_DCHECK(round->nearness == PIN_NEAR_ALL && round->left_count == 0);
 	while (end < far_count && round->far[end].distance == round->far[first].distance) {
 		round->left_count += pin_range_count(round->far[end].ranks);
 		end++;
@@ -339,6 +346,7 @@ static uint32_t next_far_rank(struct pin_victims_round *round)
 {
 	uint32_t rank = round->rank + 1;
 
+	PIN_DCHECK(round->far_at >= round->far_first && round->far_at < round->far_end);
 	if (rank == round->far[round->far_at].ranks.end) {
 		round->far_at =
 			round->far_at + 1 == round->far_end ? round->far_first : round->far_at + 1;
@@ -384,6 +392,7 @@ static bool has_far_tiers(const struct pin_victims_round *round)
 
 static bool begin_next_tier(struct pin_victims_round *round)
 {
+	PIN_DCHECK(round->nearness <= PIN_NEAR_ALL && round->left_count == 0);
 	if (round->nearness == PIN_NEAR_ALL) {
 		return has_far_tiers(round) && begin_far_tier(round);
 	}

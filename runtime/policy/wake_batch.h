@@ -93,6 +93,7 @@ static inline uint32_t pin_wake_batch_note_nobody(
 	uint32_t count = pin_wake_batch_count(wake_batch);
 	uint32_t stride = pin_min_u32(wake_batch->worth_spawns, PIN_WAKE_BATCH_STRIDE_MAX);
 
+	PIN_DCHECK(count < wake_batch->fence_spawns); /* else the caller fences, and wakes */
 	if (count < wake_batch->worth_spawns) {
 		stride = pin_min_u32(stride, wake_batch->worth_spawns - count);
 	}
@@ -121,6 +122,8 @@ static inline uint32_t pin_wake_batch_note_told(struct pin_wake_batch *wake_batc
 /* The usual length of tasks has changed, `unspent` spawns before the check. */
 static inline uint32_t pin_wake_batch_look_soon(struct pin_wake_batch *wake_batch, uint32_t unspent)
 {
+	PIN_DCHECK(unspent < wake_batch->look_count ||
+		wake_batch->fence_spawns == PIN_WAKE_BATCH_NEVER);
 	wake_batch->look_count -= unspent;
 	return 0;
 }

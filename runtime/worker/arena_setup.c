@@ -64,12 +64,14 @@ int pin_arena_setup_shrink(
 	uint64_t wanted_each =
 		pin_round_up(pin_arena_setup_arena_bytes(config), PIN_HUGE_PAGE_BYTES);
 	uint64_t usable = limit->free_bytes - limit->free_bytes / RESERVE_SHARE;
-	uint64_t each = pin_round_down(usable / workers, PIN_HUGE_PAGE_BYTES);
 	uint64_t fixed = (uint64_t)config->small_buffer_bytes * config->small_buffer_count +
 		bytes_for_pools(config);
+	uint64_t each;
 	uint64_t count;
 
 	PIN_CHECK(workers > 0);
+	PIN_CHECK(config->buffer_bytes > 0);
+	each = pin_round_down(usable / workers, PIN_HUGE_PAGE_BYTES);
 	if (limit->free_bytes == UINT64_MAX || wanted_each <= each) {
 		return 0;
 	}
@@ -148,6 +150,7 @@ static bool open_source(struct pin_shared *shared)
 {
 	struct pin_registry *registry = &shared->registry;
 
+	PIN_DCHECK(!shared->has_source && registry->regions == NULL);
 	registry->regions = pin_heap_zeroed(
 		shared->host, PIN_HEAP_ALIGN, shared->worker_count, sizeof(*registry->regions));
 	if (registry->regions == NULL) {
@@ -182,6 +185,7 @@ void pin_arena_setup_register(struct pin_shared *shared)
 			registry->region_count++;
 		}
 	}
+	PIN_CHECK(registry->region_count <= shared->worker_count); /* as many as were allocated */
 	qsort(registry->regions, registry->region_count, sizeof(*registry->regions),
 		compare_regions);
 	/* Too little memory for all is too little for each, too. */
@@ -202,6 +206,7 @@ void pin_arena_setup_register_own(struct pin_worker *worker)
 	worker->registered_bytes = pin_ring_register(&worker->ring, worker->arena.memory,
 		worker->arena.bytes, pin_registry_range_bytes(worker->shared->config.buffer_bytes),
 		&worker->register_error);
+	PIN_DCHECK(worker->registered_bytes <= worker->arena.bytes);
 }
 
 /*
@@ -213,6 +218,8 @@ void pin_arena_setup_join(struct pin_worker *worker)
 	const struct pin_registry *registry = &worker->shared->registry;
 	uint32_t home = 0;
 
+	PIN_DCHECK(pin_worker_is_current(worker));
+	PIN_DCHECK(worker->ring.is_initialised && worker->arena.memory != NULL);
 	while (home < registry->region_count &&
 		registry->regions[home].memory != worker->arena.memory) {
 		home++;
@@ -301,6 +308,8 @@ static struct sums sums_of(const struct pin_shared *shared)
 		if (worker->arena.memory == NULL) {
 			continue;
 		}
+		PIN_DCHECK(worker->registered_bytes <= worker->arena.bytes);
+		PIN_DCHECK(worker->arena.huge_bytes <= worker->arena.bytes);
 		sums.bytes += worker->arena.bytes;
 		sums.registered_bytes += worker->registered_bytes;
 		sums.small_bytes += worker->arena.bytes - worker->arena.huge_bytes;

@@ -10,6 +10,7 @@
  * Invariant: `cancel` functions and tasks run while no lock of a wheel is held,
  * so they may start and cancel timers.
  */
+#include "runtime/base/check.h"
 #include "runtime/worker/next_task.h"
 #include "runtime/worker/request.h"
 #include "runtime/worker/ring_lock.h"
@@ -30,6 +31,7 @@ void pin_due_take_all(struct pin_worker *worker)
 	}
 	pin_inbox_take(&worker->shared->timer_inbox, &messages);
 	while ((link = pin_list_pop(&messages)) != NULL) {
+		PIN_DCHECK(pin_task_kind(pin_task_of(link)) == PIN_TASK_TIMER);
 		pin_timer_take(worker, pin_timer_of(pin_task_of(link)));
 	}
 }
@@ -46,6 +48,7 @@ bool pin_due_end_cancelled(struct pin_worker *worker)
 		if (worker->is_searching) {
 			pin_search_succeed(worker);
 		}
+		PIN_DCHECK(pin_task_kind(task) == PIN_TASK_PLAIN);
 		pin_run_cancel(worker, task);
 		count++;
 	}
@@ -59,6 +62,7 @@ void pin_due_expire_timers(struct pin_worker *worker)
 	struct pin_link *link;
 	uint32_t count = pin_timer_expire(worker, is_stopping, &due);
 
+	PIN_DCHECK((count == 0) == pin_list_is_empty(&due));
 	/*
 	 * Before others may run them: a thread that sees one run sees it
 	 * counted.
@@ -83,6 +87,7 @@ static struct pin_timer *pop_expired_wait(struct pin_worker *worker)
 		pin_requests_expire(worker, timer);
 	}
 	pin_remote_reap_leave(worker);
+	PIN_DCHECK(timer == NULL || !pin_timer_is_armed(timer));
 	return timer;
 }
 
@@ -103,6 +108,7 @@ static void tell_of_ring(struct pin_worker *worker)
 {
 	bool has_requests;
 
+	PIN_DCHECK(worker->shares_ring);
 	pin_remote_reap_enter(worker);
 	has_requests = worker->ring.in_flight > 0;
 	pin_remote_reap_leave(worker);

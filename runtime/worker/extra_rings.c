@@ -46,6 +46,7 @@ void pin_polled_start(struct pin_worker *worker)
 	};
 	int rc;
 
+	PIN_DCHECK(worker->ring.is_initialised && !worker->has_polled);
 	if (shared->tuning.polled == PINION_POLLED_NEVER || worker->shares_ring ||
 		worker->ring.is_fallback) {
 		return;
@@ -63,6 +64,7 @@ void pin_polled_start(struct pin_worker *worker)
 
 void pin_polled_end(struct pin_worker *worker)
 {
+	PIN_CHECK(worker->polled.in_flight == 0); /* no interrupt would end them */
 	if (worker->has_polled) {
 		pin_ring_retire(&worker->polled);
 	}
@@ -82,6 +84,8 @@ bool pin_polled_submit(struct pin_worker *worker, struct pinion_request *request
 {
 	struct pin_request *private = pin_request_of(request);
 
+	PIN_DCHECK(worker->has_polled);
+	PIN_DCHECK(!private->is_secondary && !private->is_waiting);
 	if (request->file->is_direct == 0 || request->length_bytes > POLLED_BYTES_MAX ||
 		!account_of(worker, request)->is_polled ||
 		!pin_request_submit(&worker->polled, request)) {
@@ -119,6 +123,7 @@ static void go_on_unpolled(
 {
 	struct pin_request *private = pin_request_of(request);
 
+	PIN_DCHECK(!private->is_secondary && !private->is_waiting);
 	pin_meter_add(&worker->meter.polled_refusals, 1);
 	if (result == -EOPNOTSUPP) {
 		account_of(worker, request)->is_polled = false;
@@ -152,6 +157,7 @@ static void land_polled(void *arg, uint64_t user_data, int32_t result)
 
 uint32_t pin_polled_poll(struct pin_worker *worker)
 {
+	PIN_DCHECK(pin_worker_is_current(worker) && worker->has_polled);
 	return pin_ring_poll_device(&worker->polled, land_polled, worker);
 }
 
@@ -200,6 +206,8 @@ static void open_wide_ring(struct pin_worker *worker)
 	};
 	int rc = -EOPNOTSUPP;
 
+	PIN_DCHECK(worker->commands_way == PIN_COMMANDS_UNTRIED);
+	PIN_DCHECK(!worker->wide.is_initialised);
 	worker->commands_way = PIN_COMMANDS_BY_CALLS;
 	/* The caller that asked for it knows. */
 	if (worker->shares_ring || worker->ring.is_fallback ||
@@ -226,6 +234,7 @@ static void open_wide_ring(struct pin_worker *worker)
 
 void pin_commands_end(struct pin_worker *worker)
 {
+	PIN_CHECK(worker->wide.in_flight == 0);
 	if (worker->wide.is_initialised) {
 		pin_ring_retire(&worker->wide);
 	}
@@ -239,6 +248,7 @@ static bool give_to_ring(struct pin_worker *worker, struct pinion_request *reque
 	if (worker->commands_way == PIN_COMMANDS_UNTRIED) {
 		open_wide_ring(worker);
 	}
+	PIN_DCHECK(worker->commands_way != PIN_COMMANDS_BY_RING || worker->wide.is_initialised);
 	if (worker->commands_way != PIN_COMMANDS_BY_RING ||
 		!pin_request_submit_command(&worker->wide, request)) {
 		return false;
@@ -266,6 +276,8 @@ static void go_on_by_call(struct pin_worker *worker, struct pinion_request *requ
 {
 	struct pin_request *private = pin_request_of(request);
 
+	PIN_DCHECK(!private->is_secondary);
+	PIN_DCHECK(worker->commands_way != PIN_COMMANDS_UNTRIED);
 	if (result == -EINVAL) {
 		/* Of commands, not the first kernels take registered memory. */
 		worker->wide.registry = NULL;
@@ -299,5 +311,6 @@ static void land_command(void *arg, uint64_t user_data, int32_t result)
 
 uint32_t pin_commands_poll(struct pin_worker *worker)
 {
+	PIN_DCHECK(pin_worker_is_current(worker) && !worker->shares_ring);
 	return pin_ring_poll_wide(&worker->wide, land_command, worker);
 }

@@ -31,6 +31,8 @@ static bool may_log(struct pin_worker *worker)
 	const struct pin_shared *shared = worker->shared;
 	uint32_t skipped = worker->fault_lines_skipped;
 
+	PIN_DCHECK(worker->now_ns >= worker->fault_period_ns);
+	PIN_DCHECK(worker->fault_lines <= LOG_LINES_MAX);
 	if (shared->log.fn == NULL) {
 		return false;
 	}
@@ -71,6 +73,7 @@ static void count(struct pin_worker *worker, int error)
 	struct pin_shared *shared = worker->shared;
 	uint32_t none = 0;
 
+	PIN_DCHECK(error < 0); /* 0 would be kept as no failure */
 	pin_meter_add(&worker->meter.tasks_failed, 1);
 	if (pin_load_relaxed_u32(&shared->first_failure) == 0) {
 		pin_cas_seq_cst_u32(&shared->first_failure, &none, (uint32_t)-error);
@@ -82,6 +85,7 @@ static void count(struct pin_worker *worker, int error)
 
 void pin_fault_note(struct pin_worker *worker, int error)
 {
+	PIN_DCHECK(pin_worker_is_current(worker));
 	say(worker, pin_running_of(worker), "failed", error);
 	count(worker, error);
 }
@@ -90,6 +94,7 @@ void pin_fault_note(struct pin_worker *worker, int error)
 
 static int error_of(const struct pin_worker *worker)
 {
+	PIN_DCHECK(worker->panic_error <= 0);
 	return worker->panic_error != 0 ? worker->panic_error : -EOWNERDEAD;
 }
 
@@ -122,6 +127,7 @@ void pin_fault_recover(struct pin_worker *worker)
 	enum pin_running kind = worker->running_kind;
 	int error = error_of(worker);
 
+	PIN_DCHECK(pin_worker_of_thread() == worker);
 	if (PIN_LIKELY(unwind_result == PIN_UNWIND_RETURNED)) {
 		return;
 	}

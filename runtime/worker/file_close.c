@@ -7,6 +7,7 @@
  * sends at most one message to each worker that has it registered; worker.h,
  * "closing files", has the protocol.
  */
+#include "runtime/base/check.h"
 #include "runtime/worker/ring_lock.h"
 #include "runtime/worker/wake.h"
 #include "runtime/worker/worker.h"
@@ -22,6 +23,7 @@ static void tell(void *arg)
 	if (pin_exchange_acq_rel_u32(&worker->has_closed_files, 1) != 0) { /* [FILES-1] */
 		return;
 	}
+	PIN_DCHECK(pin_task_kind(&worker->files_message) == PIN_TASK_FILES);
 	pin_inbox_push(&worker->inbox, pin_task_link(&worker->files_message));
 	pin_wake_worker(worker, self != NULL && self->shared == worker->shared ? self : NULL);
 }
@@ -45,6 +47,7 @@ void pin_files_start(struct pin_worker *worker)
 	};
 	int rc;
 
+	PIN_DCHECK(worker->ring.is_initialised && worker->ring.files == NULL);
 	pin_task_set_kind(&worker->files_message, PIN_TASK_FILES);
 	rc = pin_file_table_init(&worker->files, &options);
 	if (rc < 0) {
@@ -74,6 +77,8 @@ void pin_files_take(struct pin_worker *worker, struct pinion_task *message)
 	struct pin_worker *owner = pin_files_owner_of(message);
 	bool is_done;
 
+	PIN_DCHECK(pin_worker_is_current(worker));
+	PIN_DCHECK(owner == worker || worker == worker->shared->fallback);
 	if (PIN_UNLIKELY(owner != worker)) {
 		take_for_other(owner);
 		return;

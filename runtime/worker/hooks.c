@@ -19,6 +19,8 @@ static void call(struct pin_worker *worker, pinion_worker_hook_fn hook)
 	struct pin_thread *thread = pin_thread_own();
 
 	PIN_CHECK(thread != NULL); /* since the worker's start */
+	PIN_DCHECK(pin_worker_is_current(worker));
+	PIN_DCHECK(worker->running_kind == PIN_RUNNING_TASK); /* no hook is called in a hook */
 	pin_running_enter(worker, (pin_fault_fn)hook);
 	worker->running_kind = PIN_RUNNING_HOOK;
 	thread->worker_in_hook = worker;
@@ -29,6 +31,7 @@ static void call(struct pin_worker *worker, pinion_worker_hook_fn hook)
 
 void pin_hooks_leave(struct pin_worker *worker)
 {
+	PIN_DCHECK(pin_worker_self == NULL);
 	worker->running_kind = PIN_RUNNING_TASK;
 	pin_worker_self = worker;
 	pin_thread_find()->worker_in_hook = NULL;
@@ -36,6 +39,7 @@ void pin_hooks_leave(struct pin_worker *worker)
 
 static uint64_t interval_ns(const struct pin_worker *worker)
 {
+	PIN_DCHECK(worker->shared->config.tick_interval_ms > 0);
 	return (uint64_t)worker->shared->config.tick_interval_ms * 1000000;
 }
 
@@ -44,6 +48,8 @@ int pin_hooks_start(struct pin_worker *worker)
 	const struct pinion_config *config = &worker->shared->config;
 	int rc = 0;
 
+	PIN_DCHECK(pin_worker_is_current(worker));
+	PIN_DCHECK(worker->tick_ns == PIN_NO_DEADLINE && !worker->has_last_tick);
 	if (config->after_start != NULL) {
 		rc = config->after_start(config->hook_arg, worker->index, &worker->context);
 	}
@@ -73,6 +79,7 @@ void pin_hooks_stop(struct pin_worker *worker)
 {
 	const struct pinion_config *config = &worker->shared->config;
 
+	PIN_CHECK(pin_list_is_empty(&worker->ready) && pin_list_is_empty(&worker->posted));
 	if (config->on_tick != NULL && !worker->has_last_tick) {
 		worker->has_last_tick = true;
 		pin_hooks_tick(worker);

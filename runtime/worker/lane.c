@@ -9,6 +9,8 @@
 
 static uint32_t lane_count(const struct pin_shared *shared, uint32_t tier)
 {
+	PIN_DCHECK(tier < shared->tier_count);
+	PIN_DCHECK(shared->tiers[tier].order.count >= 1);
 	return shared->tiers[tier].order.count;
 }
 
@@ -35,6 +37,7 @@ static uint16_t io_priority(uint32_t configured)
 {
 	enum { CLASS_SHIFT = 13, BEST_EFFORT = 2, IDLE = 3 };
 
+	PIN_DCHECK(configured <= PINION_IO_PRIORITY_IDLE);
 	if (configured == PINION_IO_PRIORITY_NONE) {
 		return 0;
 	}
@@ -48,6 +51,7 @@ void pin_lane_init(struct pin_shared *shared)
 	const struct pin_lane_plan *plan = &shared->lane_plan;
 	uint32_t first = 0;
 
+	PIN_CHECK(plan->tier_count >= 1 && plan->tier_count <= PIN_TIERS_MAX);
 	shared->tier_count = plan->tier_count;
 	for (uint32_t i = 0; i < plan->tier_count; i++) {
 		struct pin_tier *tier = &shared->tiers[i];
@@ -62,6 +66,7 @@ void pin_lane_init(struct pin_shared *shared)
 			pin_idle_init(&tier->parked[set], shared->worker_count);
 		}
 	}
+	PIN_CHECK(first == shared->worker_count); /* each worker is of one tier */
 	order_tiers(shared);
 	/* Of the last tier, which always has one. */
 	shared->fallback = &shared->workers[shared->tiers[plan->tier_count - 1].first_worker];
@@ -76,6 +81,7 @@ void pin_lane_init(struct pin_shared *shared)
 
 static uint32_t warn_limit(const struct pinion_tuning *tuning, enum pinion_lane lane)
 {
+	PIN_DCHECK((uint32_t)lane < PIN_LANES);
 	switch (lane) {
 	case PINION_LANE_HIGH:
 		return tuning->high_warn_depth;
@@ -112,6 +118,7 @@ static void note_lanes(struct pin_shared *shared)
 /* After a push into a lane that is not normal. */
 static void announce(struct pin_shared *shared, struct pin_worker *waker, enum pinion_lane lane)
 {
+	PIN_DCHECK(lane != PINION_LANE_NORMAL && pin_shared_has_lanes(shared));
 	pin_wake_lane(shared, waker, lane);
 	if (warn_limit(&shared->tuning, lane) != 0) {
 		pin_lane_warn(shared, lane, pin_lane_queue_depth(&shared->lanes[lane]));
@@ -127,6 +134,8 @@ static void push_normal(struct pin_shared *shared, struct pin_worker *waker, str
 void pin_lane_push(struct pin_shared *shared, struct pin_worker *waker, enum pinion_lane lane,
 	struct pin_list *list, uint32_t count)
 {
+	PIN_DCHECK(count > 0 && !pin_list_is_empty(list));
+	PIN_DCHECK(pin_worker_is_caller(shared, waker));
 	if (lane == PINION_LANE_NORMAL) {
 		if (waker != NULL) {
 			pin_meter_add(&waker->meter.tasks_shared, count); /* [QLIMIT-1] */
@@ -144,6 +153,7 @@ void pin_lane_push(struct pin_shared *shared, struct pin_worker *waker, enum pin
 
 void pin_lane_push_claimed(struct pin_shared *shared, enum pinion_lane lane, struct pin_list *list)
 {
+	PIN_DCHECK(!pin_list_is_empty(list));
 	if (lane == PINION_LANE_NORMAL) {
 		push_normal(shared, NULL, list);
 		return;
@@ -158,6 +168,7 @@ void pin_lane_push_one(
 {
 	struct pin_list list = {0};
 
+	PIN_DCHECK(pin_task_is_runnable(task)); /* messages are for one worker */
 	pin_list_push(&list, pin_task_link(task));
 	pin_lane_push(shared, waker, pin_task_lane(task), &list, 1);
 }
@@ -190,6 +201,7 @@ struct pin_link *pin_lane_pop(struct pin_worker *worker, enum pinion_lane lane)
 	struct pin_link *link = lane == PINION_LANE_NORMAL ? pop_injector(shared, &has_more)
 							   : pin_lane_queue_pop(queue, &has_more);
 
+	PIN_DCHECK(pin_worker_is_current(worker));
 	if (link == NULL) {
 		return NULL;
 	}

@@ -17,6 +17,7 @@
 #ifndef PIN_WORKER_LANE_H
 #define PIN_WORKER_LANE_H
 
+#include "runtime/base/check.h"
 #include "runtime/worker/state.h"
 
 #include <errno.h>
@@ -156,6 +157,7 @@ static inline void pin_lane_mark(struct pin_worker *worker)
 {
 	struct pin_shared *shared = worker->shared;
 
+	PIN_DCHECK(pin_worker_is_current(worker));
 	if (PIN_UNLIKELY(shared->tuning.low_max_wait_ms != 0)) {
 		pin_lane_queue_mark(&shared->lanes[PINION_LANE_LOW], worker->now_ns,
 			(uint64_t)shared->tuning.low_max_wait_ms * 1000 * 1000);

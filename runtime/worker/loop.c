@@ -9,6 +9,7 @@
  * Invariant: a task may unwind the stack at any point (fault.c), so state that
  * must survive a task is in the worker and never in a local variable.
  */
+#include "runtime/base/check.h"
 #include "runtime/worker/lane.h"
 #include "runtime/worker/next_task.h"
 #include "runtime/worker/request.h"
@@ -45,6 +46,21 @@ enum {
 	/* The end of a turn that began without reading the clock. */
 	TURN_UNTIMED = 0,
 };
+
+/* Between two steps: nothing of the last one is left half done. */
+static inline void check_between_steps(const struct pin_worker *worker)
+{
+	PIN_DCHECK(pin_worker_is_current(worker));
+	PIN_DCHECK(&worker->shared->workers[worker->index] == worker);
+	PIN_DCHECK(worker->running_kind == PIN_RUNNING_TASK);
+	PIN_DCHECK(worker->unwind_result == PIN_UNWIND_RETURNED);
+	PIN_DCHECK(worker->stride >= 1 && worker->stride <= CLOCK_STRIDE_MAX);
+	/* A timed batch may end before its first reading of the clock. */
+	PIN_DCHECK(worker->untimed_batches <= UNTIMED_BATCHES_MAX + 1);
+	PIN_DCHECK(worker->device_queue.account_count <= PIN_LEDGERS);
+	PIN_DCHECK(worker->device_queue.lined_up == 0 || worker->device_queue.account_count > 0);
+	PIN_DCHECK(worker->secondary_count == worker->polled.in_flight + worker->wide.in_flight);
+}
 
 /* Runs one task or callback; false when there was none anywhere. */
 static bool poll_once(struct pin_worker *worker)
@@ -91,10 +107,12 @@ static uint32_t next_stride(struct pin_worker *worker, uint64_t elapsed_ns, uint
 	uint32_t limit = pin_min_u32(2 * worker->stride, CLOCK_STRIDE_MAX);
 	uint64_t stride = elapsed_ns == 0 ? limit : (uint64_t)tasks * CLOCK_PERIOD_NS / elapsed_ns;
 
+	PIN_DCHECK(tasks > 0 && limit > 0);
 	if (stride > limit) {
 		stride = limit;
 	}
 	worker->stride = stride == 0 ? 1 : (uint32_t)stride;
+	PIN_DCHECK(worker->stride <= CLOCK_STRIDE_MAX);
 	return worker->stride;
 }
 
@@ -116,6 +134,8 @@ static PIN_INLINE void learn(struct pin_worker *worker, uint64_t start_ns, uint3
 {
 	uint64_t busy_ns = worker->now_ns - start_ns - worker->away_ns;
 
+	PIN_DCHECK(polls > 0);
+	PIN_DCHECK(worker->now_ns >= start_ns && worker->now_ns - start_ns >= worker->away_ns);
 	worker->untimed_batches = 0;
 	pin_queue_interval_record(&worker->queue_interval, busy_ns, polls);
 	pin_spawn_look_soon(worker);
@@ -151,6 +171,7 @@ static inline bool may_keep_time(const struct pin_worker *worker)
 static inline void set_turn_end(struct pin_worker *worker, uint64_t start_ns)
 {
 	worker->turn_end_ns = start_ns + (uint64_t)worker->shared->tuning.budget_us * 1000;
+	PIN_DCHECK(worker->turn_end_ns != TURN_UNTIMED && worker->turn_end_ns >= start_ns);
 }
 
 /* A turn that has lasted `elapsed_ns` by now; when it began. */
@@ -161,6 +182,7 @@ static PIN_APART uint64_t note_turn(struct pin_worker *worker, uint64_t elapsed_
 	worker->now_ns = worker->shared->host->now_ns();
 	/* Time left out before is no part of the measurement. */
 	worker->away_ns = 0;
+	PIN_DCHECK(elapsed_ns <= worker->now_ns); /* the turn did not begin before time 0 */
 	start_ns = worker->now_ns - elapsed_ns;
 	set_turn_end(worker, start_ns);
 	return start_ns;
@@ -221,6 +243,7 @@ static bool look_secondary(struct pin_worker *worker)
 	if (worker->is_searching && has_completions) {
 		pin_search_succeed(worker);
 	}
+	PIN_DCHECK(!worker->is_searching || !has_completions);
 	return has_completions;
 }
 
@@ -277,8 +300,10 @@ static inline bool go_round(struct pin_worker *worker)
 	if (worker->untimed_batches >= UNTIMED_BATCHES_MAX) {
 		return false;
 	}
+	PIN_DCHECK(!worker->is_searching); /* else a wake might rely on it meanwhile */
 	worker->unsearched_batches++;
 	worker->untimed_batches++;
+	PIN_DCHECK(worker->unsearched_batches <= UNSEARCHED_ROUNDS_MAX);
 	pin_store_relaxed_u32(&worker->lifo_row, 0);
 	if (pin_requests_poll(worker) == 0) {
 		return false;
@@ -290,6 +315,7 @@ static inline bool go_round(struct pin_worker *worker)
 /* Its turn begins, at the time that is returned; 0: not timed, so far. */
 static PIN_INLINE uint64_t begin_turn(struct pin_worker *worker, bool keeps_time)
 {
+	PIN_DCHECK(!keeps_time || !worker->is_on_time);
 	worker->away_ns = 0;
 	if (worker->is_on_time) {
 		worker->is_on_time = false;
@@ -305,6 +331,8 @@ static PIN_INLINE uint64_t begin_turn(struct pin_worker *worker, bool keeps_time
 
 static inline bool is_turn_over(const struct pin_worker *worker, uint64_t start_ns)
 {
+	PIN_DCHECK(worker->turn_end_ns != TURN_UNTIMED);
+	PIN_DCHECK(worker->now_ns >= start_ns);
 	return worker->now_ns >= worker->turn_end_ns ||
 		(worker->now_ns >= start_ns + SUBMIT_DELAY_NS && has_gathered(worker));
 }
@@ -313,6 +341,7 @@ static inline bool is_turn_over(const struct pin_worker *worker, uint64_t start_
 static PIN_INLINE void end_batch(struct pin_worker *worker, uint32_t polls, uint32_t timed,
 	bool keeps_time, uint64_t start_ns)
 {
+	PIN_DCHECK(polls > 0 && timed <= polls);
 	worker->is_on_time = !keeps_time && timed != 0;
 	if (!worker->is_on_time) {
 		worker->untimed_batches++;
@@ -351,6 +380,7 @@ static bool run_batch(struct pin_worker *worker)
 	while (polls < tuning->budget_polls) {
 		uint64_t before_ns = worker->now_ns;
 
+		PIN_DCHECK(timed <= polls && polls - timed < stride);
 		if (!poll_once(worker)) {
 			break;
 		}
@@ -385,6 +415,7 @@ static bool run_batch(struct pin_worker *worker)
 			break;
 		}
 	}
+	PIN_DCHECK(polls <= tuning->budget_polls);
 	if (polls == 0) {
 		if (keeps_time) {
 			(void)note_turn(worker, 0);
@@ -400,6 +431,8 @@ bool pin_worker_should_yield(struct pin_worker *worker)
 	bool has_completions = false;
 	uint64_t now_ns;
 
+	PIN_DCHECK(pin_worker_is_current(worker));
+	PIN_DCHECK(!worker->is_searching); /* a task of its is running */
 	if (pin_secondary_is_busy(worker)) {
 		has_completions = poll_secondary(worker) > 0;
 	}
@@ -415,6 +448,7 @@ bool pin_worker_should_yield(struct pin_worker *worker)
 
 void pin_worker_end_loop(struct pin_worker *worker)
 {
+	PIN_DCHECK(pin_worker_is_current(worker));
 	worker->is_dry = false;
 	worker->is_on_time = false;
 	share_backlog(worker);
@@ -451,6 +485,7 @@ static enum pin_step step_out(struct pin_worker *worker)
 
 	worker->is_on_time = false;
 	pin_retire_hand_over(worker);
+	PIN_DCHECK(!worker->is_searching && !worker->is_free);
 	has_run = pin_poll_external(worker);
 	has_run |= run_bound(worker);
 	has_run |= look_at_ring(worker);
@@ -472,6 +507,7 @@ enum pin_step pin_worker_step(struct pin_worker *worker)
 	struct pin_link *link;
 	bool has_run;
 
+	check_between_steps(worker);
 	if (pin_load_acquire_u32(&worker->shared->has_ended) != 0) {
 		return PIN_STEP_EXIT;
 	}
@@ -501,6 +537,7 @@ enum pin_step pin_worker_step(struct pin_worker *worker)
 	if (!pin_search_spin(worker, pin_park_has_work, &link)) {
 		pin_park(worker);
 	} else if (link != NULL) {
+		PIN_DCHECK(worker->is_searching); /* as every thief is */
 		/* As good as no gap, and reading the clock would be one. */
 		pin_spin_note_gap(&worker->spin, 0);
 		worker->is_dry = false;

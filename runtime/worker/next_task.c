@@ -32,12 +32,15 @@ PIN_APART void pin_run_first(struct pin_worker *worker, struct pinion_task *task
 
 void pin_run_cancel(struct pin_worker *worker, struct pinion_task *task)
 {
+	PIN_DCHECK(pin_worker_is_current(worker));
+	PIN_DCHECK(!pin_task_is_message(task));
 	pin_task_release(task);
 	if (task->cancel != NULL) {
 		pin_running_enter(worker, (pin_fault_fn)task->cancel);
 		worker->running_kind = PIN_RUNNING_CANCEL;
 		PIN_TRACE3(task_cancel, worker->index, task, task->cancel);
 		task->cancel(task);
+		PIN_DCHECK(worker->running_kind == PIN_RUNNING_CANCEL);
 		worker->running_kind = PIN_RUNNING_TASK;
 	}
 	pin_meter_add(&worker->meter.tasks_cancelled, 1);
@@ -117,6 +120,7 @@ static PIN_INLINE uint32_t polls_to_look(const struct pin_worker *worker, uint32
 	uint32_t interval = pin_queue_interval_interval(&worker->queue_interval);
 	uint32_t since_look = worker->polls_since_look + 1;
 
+	PIN_DCHECK(interval > 0);
 	return since_look >= interval || pin_poll_is_look_due(worker)
 		? 0
 		: pin_min_u32(limit, interval - since_look);
@@ -131,6 +135,8 @@ static PIN_INLINE uint32_t poll_row(struct pin_worker *worker, uint32_t most,
 	uint32_t limit = polls_to_look(worker, most);
 	uint32_t left = limit;
 
+	PIN_DCHECK(!worker->is_searching);
+	PIN_DCHECK(limit <= most);
 	if (limit == 0) {
 		return 0;
 	}
@@ -163,11 +169,13 @@ static PIN_INLINE struct pin_link *take_ready(struct pin_worker *worker)
 
 uint32_t pin_poll_deque_row(struct pin_worker *worker, uint32_t limit)
 {
+	PIN_DCHECK(worker->deque.order == PIN_DEQUE_FIFO);
 	return poll_row(worker, limit, take_oldest, pin_poll_is_deque_next);
 }
 
 uint32_t pin_poll_ready_row(struct pin_worker *worker, uint32_t limit)
 {
+	PIN_DCHECK(pin_list_has_several(&worker->ready));
 	return poll_row(worker, limit, take_ready, pin_poll_is_ready_next);
 }
 
@@ -253,8 +261,10 @@ static struct pin_link *relieve_others(struct pin_worker *worker)
 	struct pin_link *link = NULL;
 	uint32_t index;
 
+	PIN_DCHECK(worker->shares_ring && worker->is_searching);
 	pin_victims_begin(&round, &shared->victims, worker->index, &worker->random);
 	while (link == NULL && pin_victims_next(&round, &index)) {
+		PIN_DCHECK(index != worker->index);
 		if (pin_requests_reap_remote(&shared->workers[index], worker)) {
 			link = pin_deque_pop(&worker->deque);
 		}
@@ -269,10 +279,12 @@ static void adopt_external(struct pin_worker *worker)
 	struct pin_victims_round round;
 	uint32_t index;
 
+	PIN_DCHECK(worker->is_searching);
 	pin_victims_begin(&round, &shared->victims, worker->index, &worker->random);
 	while (pin_victims_next(&round, &index)) {
 		struct pin_worker *victim = &shared->workers[index];
 
+		PIN_DCHECK(victim != worker);
 		if (!pin_external_may_adopt(victim)) {
 			continue;
 		}
@@ -302,6 +314,7 @@ bool pin_poll_external(struct pin_worker *worker)
 
 static bool is_search_put_off(const struct pin_worker *worker)
 {
+	PIN_DCHECK(worker->unsearched_batches <= UNSEARCHED_POLLS_MAX);
 	/* To the device first; there is time to search while it works. */
 	if (worker->unsearched_batches < PIN_UNSEARCHED_BATCHES_MAX &&
 		(pin_remote_reap_has_gathered(worker) || pin_secondary_has_gathered(worker))) {
@@ -327,6 +340,7 @@ bool pin_poll_others(struct pin_worker *worker)
 	}
 	worker->unsearched_batches = 0;
 	link = pin_search_others(worker);
+	PIN_DCHECK(link == NULL || worker->is_searching);
 	if (link == NULL && PIN_UNLIKELY(pin_timer_next_ns(worker) <= worker->now_ns) &&
 		pin_due_end_cancelled(worker)) {
 		/* Another's that were cancelled. */
@@ -367,6 +381,7 @@ static bool poll_lane(struct pin_worker *worker, uint32_t lane)
 	if (link == NULL) {
 		return false;
 	}
+	PIN_DCHECK(pin_task_lane(pin_task_of(link)) == lane);
 	pin_store_relaxed_u32(&worker->running_lane, lane);
 	pin_run_or_cancel(worker, link);
 	return true;
@@ -381,6 +396,7 @@ static bool poll_due(struct pin_worker *worker)
 	if (lane == PIN_LANE_NONE) {
 		return false;
 	}
+	PIN_DCHECK(lane == PIN_LANE_BOUND || pin_worker_serves(worker, lane));
 	pin_lane_turns_skip(&worker->lanes, lane);
 	if (!poll_lane(worker, lane)) {
 		return false;
@@ -395,6 +411,7 @@ static bool poll_due(struct pin_worker *worker)
 /* One task of a lane that it does not serve. */
 static bool poll_assist(struct pin_worker *worker)
 {
+	PIN_DCHECK(worker->is_free);
 	for (uint32_t lane = 0; lane < PIN_LANES; lane++) {
 		struct pin_link *link;
 
@@ -407,6 +424,7 @@ static bool poll_assist(struct pin_worker *worker)
 		}
 		link = pin_lane_pop(worker, lane);
 		if (link != NULL) {
+			PIN_DCHECK(pin_task_lane(pin_task_of(link)) == lane);
 			pin_meter_add(&worker->meter.assists, 1);
 			pin_store_relaxed_u32(&worker->running_lane, lane);
 			pin_run_or_cancel(worker, link);
@@ -421,6 +439,8 @@ static bool poll_lanes_served(struct pin_worker *worker)
 {
 	const struct pin_lane_order *order = &worker->lanes.order;
 
+	PIN_DCHECK(order->count >= 1 && order->count <= PIN_LANES);
+	PIN_DCHECK(!worker->is_free); /* else another might leave its task to this one */
 	if (poll_due(worker)) {
 		return true;
 	}

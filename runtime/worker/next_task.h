@@ -9,6 +9,7 @@
 #ifndef PIN_WORKER_NEXT_TASK_H
 #define PIN_WORKER_NEXT_TASK_H
 
+#include "runtime/base/check.h"
 #include "runtime/worker/spawn.h"
 #include "runtime/worker/state.h"
 #include "runtime/worker/timer.h"
@@ -31,10 +32,14 @@ static PIN_INLINE void pin_run_found(struct pin_worker *worker, struct pinion_ta
 {
 	int rc;
 
+	PIN_DCHECK(!worker->is_searching);
+	PIN_DCHECK(worker->running_kind == PIN_RUNNING_TASK);
+	PIN_DCHECK(pin_task_is_runnable(task));
 	pin_task_release(task);
 	pin_running_enter(worker, (pin_fault_fn)task->run);
 	PIN_TRACE3(task_begin, worker->index, task, task->run);
 	rc = task->run(task);
+	PIN_DCHECK(pin_worker_is_current(worker));
 	PIN_TRACE2(task_end, worker->index, rc);
 	if (PIN_UNLIKELY(rc < 0)) {
 		pin_fault_note(worker, rc);
@@ -222,6 +227,7 @@ uint32_t pin_poll_ready_row(struct pin_worker *worker, uint32_t limit);
 /* All of the normal lane that can be had without searching. */
 static PIN_INLINE bool pin_poll_near(struct pin_worker *worker)
 {
+	PIN_DCHECK(pin_worker_serves(worker, PINION_LANE_NORMAL));
 	worker->polls_since_look++;
 	if (PIN_UNLIKELY(pin_poll_is_look_due(worker)) && pin_poll_injector(worker)) {
 		return true;
@@ -275,6 +281,7 @@ void pin_due_expire_deadlines(struct pin_worker *worker);
 /* All of that, by the worker's `now_ns`. */
 static PIN_INLINE void pin_due_look(struct pin_worker *worker)
 {
+	PIN_DCHECK(pin_worker_is_current(worker));
 	if (PIN_UNLIKELY(worker->shares_ring || pin_timers_count(&worker->deadlines) > 0)) {
 		pin_due_expire_deadlines(worker);
 	}

@@ -25,6 +25,7 @@ static bool has_own_work(const struct pin_worker *worker)
 {
 	const struct pin_shared *shared = worker->shared;
 
+	PIN_DCHECK(pin_worker_is_current(worker));
 	return !pin_list_is_empty(&worker->ready) || !pin_list_is_empty(&worker->posted) ||
 		!pin_inbox_is_empty(&worker->timer_cancels) || !pin_lifo_is_empty(&worker->lifo) ||
 		pin_deque_count(&worker->deque) > 0 || !pin_inbox_is_empty(&worker->inbox) ||
@@ -69,6 +70,7 @@ static bool sees_shared_work(const struct pin_worker *worker)
 /* What others' queues hold is their searchers' business while there are any. */
 static bool may_sleep(const struct pin_worker *worker)
 {
+	PIN_DCHECK(!worker->is_searching); /* a sleeper is none: [SEARCH-1] */
 	if (pin_park_has_work(worker) || pin_assist_sees_work(worker)) {
 		return false;
 	}
@@ -91,6 +93,7 @@ static uint64_t next_due_ns(struct pin_worker *worker)
 
 static void sleep_in_ring(struct pin_worker *worker, uint64_t deadline_ns)
 {
+	PIN_DCHECK(!worker->ring.is_fallback); /* which has no doorbell */
 	pin_remote_reap_enter(worker);
 	/*
 	 * A worker that was just in its ring may have made room there, taken
@@ -136,6 +139,7 @@ void pin_park_sleep_until(struct pin_worker *worker, enum pin_park_state mode, u
 
 static struct pin_idle *parked_set(const struct pin_worker *worker, enum pin_park_state mode)
 {
+	PIN_DCHECK(mode == PIN_PARK_FUTEX || mode == PIN_PARK_RING);
 	return &worker->tier->parked[mode == PIN_PARK_RING ? PIN_PARKED_RING : PIN_PARKED_FUTEX];
 }
 
@@ -184,13 +188,13 @@ static void sleep_in(struct pin_worker *worker, enum pin_park_state mode)
 	uint64_t due_ns = next_due_ns(worker);
 	uint64_t end_ns;
 
+	PIN_DCHECK(!worker->is_searching); /* a sleeper is none: [SEARCH-1] */
 	pin_meter_add(
 		mode == PIN_PARK_RING ? &worker->meter.parks_ring : &worker->meter.parks_futex, 1);
 	if (timeout_ns == 0) {
 		pin_park_sleep_until(worker, mode, due_ns);
 		return;
 	}
-	PIN_DCHECK(!worker->is_searching); /* a sleeper is none: [SEARCH-1] */
 	end_ns = shared->host->now_ns() + timeout_ns;
 	pin_park_sleep_until(worker, mode, end_ns < due_ns ? end_ns : due_ns);
 	await_waker(worker, mode, due_ns);
@@ -238,12 +242,14 @@ static void call_hook(struct pin_worker *worker)
 		pin_search_give_up(worker); /* [SEARCH-1] */
 	}
 	pin_hooks_park(worker);
+	PIN_DCHECK(pin_worker_is_current(worker));
 }
 
 void pin_park_undo(struct pin_worker *worker)
 {
 	const struct pin_shared *shared = worker->shared;
 
+	PIN_DCHECK(pin_polled_is_busy(worker));
 	pin_stall_note_life(worker);
 	if (worker->is_searching) {
 		pin_search_give_up(worker);
@@ -271,6 +277,7 @@ void pin_park(struct pin_worker *worker)
 	struct pin_idle *parked;
 	bool has_slept = false;
 
+	PIN_DCHECK(worker->is_dry);
 	call_hook(worker);
 	if (!pin_park_choose_mode(worker, &mode) || !pin_parker_prepare(&worker->parker, mode)) {
 		return;
@@ -290,6 +297,7 @@ void pin_park(struct pin_worker *worker)
 		 * The claiming waker has counted it among the searchers
 		 * already.
 		 */
+		PIN_DCHECK(!worker->is_searching);
 		worker->is_searching = true;
 	} else if (!has_slept && sees_shared_work(worker)) {
 		pin_search_resume(worker); /* [SEARCH-1] */

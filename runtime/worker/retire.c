@@ -73,6 +73,7 @@ void pin_retire_hand_over(struct pin_worker *worker)
 		pin_search_succeed(worker); /* [SEARCH-1] */
 	}
 	pin_assist_leave(worker);
+	PIN_DCHECK(!worker->is_searching && !worker->is_free);
 }
 
 static bool has_bound(const struct pin_worker *worker)
@@ -88,6 +89,7 @@ bool pin_retire_try_leave(struct pin_worker *worker)
 {
 	struct pin_shared *shared = worker->shared;
 
+	PIN_CHECK(worker != shared->fallback); /* it gets what the others leave */
 	/* Granted credit comes with a kick, and is then passed on. */
 	if (has_bound(worker) || !pin_device_queue_give_up(worker)) {
 		return false;
@@ -96,6 +98,7 @@ bool pin_retire_try_leave(struct pin_worker *worker)
 	PIN_CHECK(pin_deque_count(&worker->deque) == 0);
 	PIN_CHECK(!worker->has_timers);
 	PIN_CHECK(!worker->is_searching);
+	PIN_CHECK(worker->secondary_count == 0 && worker->ring.in_flight == 0);
 	pin_store_release_u32(&worker->service, PIN_SERVICE_OUT); /* [RETIRE-1] */
 	pin_fence_seq_cst();					  /* [RETIRE-1] [END-1] */
 	pin_wake_forward(worker, worker);
@@ -125,6 +128,7 @@ void pin_retire_sleep(struct pin_worker *worker)
 	struct pin_shared *shared = worker->shared;
 	enum pin_park_state mode;
 
+	PIN_DCHECK(!worker->is_searching && !worker->is_free);
 	if (pin_polled_is_busy(worker)) {
 		/* Only its own polling ends requests there. */
 		pin_park_undo(worker);

@@ -41,11 +41,14 @@
 #ifndef PIN_WORKER_RING_LOCK_H
 #define PIN_WORKER_RING_LOCK_H
 
+#include "runtime/base/check.h"
 #include "runtime/worker/state.h"
 
 /* On the worker, with its ring set up; the ring is its own so far. */
 static inline void pin_remote_reap_open(struct pin_worker *worker)
 {
+	PIN_DCHECK(pin_worker_is_current(worker));
+	PIN_DCHECK(worker->ring.is_initialised);
 	pin_store_release_u32(&worker->ring_is_open, 1); /* [REAP-2] */
 }
 
@@ -62,6 +65,7 @@ static inline void pin_remote_reap_publish(struct pin_worker *worker)
 /* By the worker, who must not be in it. */
 static inline void pin_remote_reap_enter(struct pin_worker *worker)
 {
+	PIN_DCHECK(pin_worker_is_current(worker));
 	if (PIN_UNLIKELY(worker->shares_ring)) {
 		pin_biased_enter(&worker->ring_lock, worker->shared->host);
 	}
@@ -69,6 +73,7 @@ static inline void pin_remote_reap_enter(struct pin_worker *worker)
 
 static inline void pin_remote_reap_leave(struct pin_worker *worker)
 {
+	PIN_DCHECK(pin_worker_is_current(worker));
 	if (PIN_UNLIKELY(worker->shares_ring)) {
 		pin_remote_reap_publish(worker);
 		pin_biased_leave(&worker->ring_lock);
@@ -78,11 +83,14 @@ static inline void pin_remote_reap_leave(struct pin_worker *worker)
 /* The same by another worker; false: not now. */
 static inline bool pin_remote_reap_take(struct pin_worker *worker)
 {
+	PIN_DCHECK(!pin_worker_is_current(worker));
+	PIN_DCHECK(worker->shares_ring);
 	return pin_biased_take(&worker->ring_lock, worker->shared->host);
 }
 
 static inline void pin_remote_reap_release(struct pin_worker *worker)
 {
+	PIN_DCHECK(!pin_worker_is_current(worker));
 	pin_remote_reap_publish(worker);
 	pin_biased_release(&worker->ring_lock);
 }
@@ -108,6 +116,7 @@ static inline bool pin_remote_reap_has_work(const struct pin_worker *worker)
 /* By the worker, in it: requests that wait for room in the ring can go on. */
 static inline bool pin_remote_reap_has_room_for_more(const struct pin_worker *worker)
 {
+	PIN_DCHECK(pin_worker_is_current(worker));
 	return PIN_UNLIKELY(!pin_request_list_is_empty(&worker->waiting)) &&
 		pin_ring_room(&worker->ring) > 0;
 }
@@ -115,6 +124,7 @@ static inline bool pin_remote_reap_has_room_for_more(const struct pin_worker *wo
 /* By any other thread: there is something in it that others may reap. */
 static inline bool pin_remote_reap_is_wanted(const struct pin_worker *worker)
 {
+	PIN_DCHECK(!pin_worker_is_current(worker));
 	return worker->shares_ring &&
 		pin_load_acquire_u32(&worker->ring_is_open) != 0 && /* [REAP-2] */
 		pin_remote_reap_has_work(worker);

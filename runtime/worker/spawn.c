@@ -38,6 +38,8 @@ static PIN_APART PIN_COLD void overflow(struct pin_worker *worker, struct pin_li
 
 	uint32_t count = pin_deque_pop_half(&worker->deque, &half);
 
+	PIN_DCHECK(count <= worker->deque.capacity / 2);
+	PIN_DCHECK((count == 0) == pin_list_is_empty(&half));
 	pin_list_push(&half, link);
 	pin_meter_add(&worker->meter.tasks_shared, count + 1); /* [QLIMIT-1] */
 	pin_injector_push(&worker->shared->injector, &half);
@@ -80,6 +82,7 @@ PIN_APART int pin_spawn_push_slowly(struct pin_worker *worker, struct pin_link *
 {
 	bool is_at_mark = pin_deque_until_mark(&worker->deque) == 0;
 
+	PIN_DCHECK(pin_worker_is_current(worker));
 	if (!pin_deque_has_room(&worker->deque)) {
 		overflow(worker, link);
 		return 0;
@@ -93,6 +96,7 @@ PIN_APART int pin_spawn_push_slowly(struct pin_worker *worker, struct pin_link *
 
 void pin_spawn_enqueue(struct pin_worker *worker, struct pin_link *link)
 {
+	PIN_DCHECK(pin_task_is_runnable(pin_task_of(link)));
 	(void)pin_spawn_push(worker, link);
 }
 
@@ -113,6 +117,7 @@ void pin_spawn_route(struct pin_worker *worker, struct pin_link *link)
 
 void pin_worker_respawn(struct pin_worker *worker, struct pinion_task *task)
 {
+	PIN_DCHECK(pin_worker_is_current(worker));
 	pin_meter_add(&worker->meter.tasks_spawned, 1);
 	if (PIN_UNLIKELY((task->flags & PIN_TASK_LANES) != 0)) {
 		pin_lane_push_one(worker->shared, worker, task);
@@ -130,6 +135,8 @@ PIN_APART int pin_spawn_past_slot(struct pin_worker *worker, struct pinion_task 
 	uint32_t reasons = pin_lifo_closed_for(&worker->lifo);
 	struct pin_link *link = pin_task_link(task);
 
+	PIN_DCHECK(pin_worker_is_current(worker));
+	PIN_DCHECK(pin_task_lane(task) == PINION_LANE_NORMAL); /* others have no slot */
 	if ((reasons & PIN_SLOW_REASON_STOPPING) != 0) {
 		pin_task_release(task);
 		return -ESHUTDOWN;
@@ -157,6 +164,7 @@ int pin_worker_spawn_batch(
 	struct pin_list rest = {0};
 	uint32_t queued = 0;
 
+	PIN_DCHECK(pin_worker_is_current(worker));
 	if (pin_shared_is_stopping(worker->shared)) {
 		return -ESHUTDOWN;
 	}
@@ -191,6 +199,7 @@ int pin_worker_spawn_lanes(
 
 int pin_worker_spawn_shared(struct pin_worker *worker, struct pinion_task *task)
 {
+	PIN_DCHECK(pin_worker_is_current(worker));
 	if (pin_shared_is_stopping(worker->shared)) {
 		return -ESHUTDOWN;
 	}
@@ -202,6 +211,8 @@ int pin_worker_spawn_shared(struct pin_worker *worker, struct pinion_task *task)
 int pin_worker_spawn_on(
 	struct pin_worker *worker, struct pin_worker *target, struct pinion_task *task)
 {
+	PIN_DCHECK(pin_worker_is_current(worker));
+	PIN_DCHECK(target->shared == worker->shared);
 	if (pin_shared_is_stopping(worker->shared)) {
 		return -ESHUTDOWN;
 	}
@@ -250,6 +261,8 @@ void pin_worker_timer_cancelled(
 {
 	struct pin_link *link = pin_task_link(&timer->task);
 
+	PIN_DCHECK(pin_worker_is_caller(target->shared, worker));
+	PIN_DCHECK(pin_task_kind(&timer->task) == PIN_TASK_TIMER);
 	if (target == worker) {
 		pin_watchdog_note_kept(worker);
 		pin_timer_drop(worker, timer);
@@ -264,6 +277,8 @@ void pin_worker_timer_cancelled(
 
 void pin_worker_spawn_bound(struct pin_worker *worker, struct pinion_task *task)
 {
+	PIN_DCHECK(pin_worker_is_current(worker));
+	PIN_DCHECK(pin_task_is_runnable(task));
 	pin_meter_add(&worker->meter.tasks_spawned, 1);
 	pin_list_push(&worker->ready, pin_task_link(task));
 }

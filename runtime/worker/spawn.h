@@ -14,6 +14,7 @@
 #ifndef PIN_WORKER_SPAWN_H
 #define PIN_WORKER_SPAWN_H
 
+#include "runtime/base/check.h"
 #include "runtime/worker/state.h"
 #include "runtime/worker/wake.h"
 #include "runtime/worker/watchdog.h"
@@ -104,6 +105,8 @@ static PIN_INLINE int pin_worker_spawn(struct pin_worker *worker, struct pinion_
 {
 	struct pin_link *before;
 
+	PIN_DCHECK(pin_worker_is_current(worker));
+	PIN_DCHECK(pin_task_lane(task) == PINION_LANE_NORMAL);
 	if (PIN_UNLIKELY(!pin_lifo_enter(&worker->lifo, PIN_LIFO_ALL))) {
 		return pin_spawn_past_slot(worker, task);
 	}

@@ -8,6 +8,7 @@
 #define PIN_WORKER_STATE_H
 
 #include "runtime/base/base.h"
+#include "runtime/base/check.h"
 #include "runtime/base/list.h"
 #include "runtime/base/log.h"
 #include "runtime/base/thread.h"
@@ -96,6 +97,7 @@ static inline enum pinion_lane pin_task_lane(const struct pinion_task *task)
 	if ((task->flags & PIN_TASK_LANES) == 0) {
 		return PINION_LANE_NORMAL;
 	}
+	PIN_DCHECK((task->flags & PIN_TASK_LANES) != PIN_TASK_LANES); /* refused by spawns */
 	return (task->flags & PINION_TASK_HIGH) != 0 ? PINION_LANE_HIGH : PINION_LANE_LOW;
 }
 
@@ -113,6 +115,7 @@ static PIN_INLINE uint32_t pin_task_kind(const struct pinion_task *task)
 /* By its owner; another thread's check whether the task is idle may read it. */
 static PIN_INLINE void pin_task_set_kind(struct pinion_task *task, uint32_t kind)
 {
+	PIN_DCHECK(kind <= PIN_TASK_TOLL && kind != 1); /* see enum pin_task_kind */
 #if PIN_TASK_CLAIMS_ATOMICALLY
 	pin_store_relaxed_u32((struct pin_atomic_u32 *)(void *)&task->private_kind, kind);
 #else
@@ -136,6 +139,12 @@ static inline bool pin_task_is_plain_idle(const struct pinion_task *task)
 static inline bool pin_task_is_message(const struct pinion_task *task)
 {
 	return pin_task_kind(task) > PIN_TASK_PLAIN;
+}
+
+/* For assertions: what a queue that several workers take from may hold. */
+static inline bool pin_task_is_runnable(const struct pinion_task *task)
+{
+	return !pin_task_is_message(task) || pin_task_kind(task) == PIN_TASK_LANDED;
 }
 
 /*
@@ -164,6 +173,7 @@ static PIN_INLINE bool pin_task_claim_idle(struct pinion_task *task)
 #if PIN_TASK_CLAIMS_ATOMICALLY
 	return pin_task_claim(task);
 #else
+	PIN_DCHECK(task->private_kind == PIN_TASK_IDLE);
 	task->private_kind = PIN_TASK_PLAIN;
 	return true;
 #endif
@@ -509,9 +519,26 @@ static inline struct pin_worker *pin_worker_current(void)
 	return pin_worker_self;
 }
 
+/* For assertions: that worker's thread calls, and not from a hook. */
+static inline bool pin_worker_is_current(const struct pin_worker *worker)
+{
+	return pin_worker_self == worker;
+}
+
+/*
+ * For assertions: `caller` is the calling worker, of this runtime, or NULL
+ * since a thread from outside calls.
+ */
+static inline bool pin_worker_is_caller(
+	const struct pin_shared *shared, const struct pin_worker *caller)
+{
+	return caller == NULL || (caller->shared == shared && pin_worker_is_current(caller));
+}
+
 /* Whether the worker runs the waiting tasks of this lane, unasked. */
 static inline bool pin_worker_serves(const struct pin_worker *worker, uint32_t lane)
 {
+	PIN_DCHECK(lane < PIN_LANES); /* tasks for one worker alone are in no lane */
 	return (worker->tier->order.mask & PIN_LANE_BIT(lane)) != 0;
 }
 

@@ -26,12 +26,13 @@ static struct pin_link *steal_from(struct pin_worker *worker, struct pin_worker 
 	struct pin_link *link;
 	uint32_t count = pin_deque_steal(&victim->deque, &worker->deque, &link);
 
+	PIN_DCHECK(victim != worker);
+	PIN_DCHECK(worker->is_searching && pin_worker_serves(worker, PINION_LANE_NORMAL));
 	if (count == 0) {
 		return NULL;
 	}
 	pin_meter_add(&worker->meter.steals, 1);
 	pin_meter_add(&worker->meter.tasks_stolen, count);
-	PIN_DCHECK(victim != worker);
 	PIN_DCHECK(link != NULL);
 	PIN_TRACE3(steal, worker->index, victim->index, count);
 	return link;
@@ -55,6 +56,7 @@ bool pin_search_is_stuck(const struct pin_worker *victim)
 {
 	uint64_t runs = pin_meter_read(&victim->meter.tasks_run);
 
+	PIN_DCHECK(!pin_worker_is_current(victim));
 	for (int i = 0; i < STUCK_RELAX; i++) {
 		pin_cpu_relax();
 		if (pin_meter_read(&victim->meter.tasks_run) != runs) {
@@ -68,6 +70,7 @@ static struct pin_link *steal_slot(struct pin_worker *worker, struct pin_worker 
 {
 	struct pin_link *link;
 
+	PIN_DCHECK(victim != worker);
 	if (pin_lifo_is_empty(&victim->lifo) || !pin_search_is_stuck(victim)) {
 		return NULL;
 	}
@@ -125,6 +128,7 @@ static struct pin_link *steal_timers(struct pin_worker *worker, struct pin_worke
 	}
 	count = pin_timer_steal(
 		victim, now_ns, pin_deque_room(&worker->deque) + 1, &due, &cancelled);
+	PIN_DCHECK((count == 0) == pin_list_is_empty(&due));
 	if (!pin_list_is_empty(&cancelled)) {
 		pin_timer_adopt(worker, &cancelled);
 	}
@@ -241,6 +245,7 @@ bool pin_search_spin(struct pin_worker *worker, bool (*has_work)(const struct pi
 		worker->shared->worker_count > 1 && pin_worker_serves(worker, PINION_LANE_NORMAL);
 	uint32_t stride = is_thief ? PIN_SEARCH_LOOKS_TO_FULL : 1;
 
+	PIN_DCHECK(worker->is_dry);
 	*out_link = NULL;
 	for (uint32_t i = 0; i < looks; i++) {
 		pin_cpu_relax();

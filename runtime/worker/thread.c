@@ -57,7 +57,10 @@ static int start_ring(struct pin_worker *worker)
 		.kernel = &shared->kernel,
 	};
 	char hint[192];
-	int rc = pin_ring_init(&worker->ring, shared->host, &worker->meter, &options, &shared->log);
+	int rc;
+
+	PIN_DCHECK(!worker->ring.is_initialised);
+	rc = pin_ring_init(&worker->ring, shared->host, &worker->meter, &options, &shared->log);
 
 	if (rc == 0) {
 		pin_request_ask_parts(worker, &worker->ring);
@@ -162,6 +165,7 @@ static uint32_t lowest_lane(const struct pin_tier *tier)
 {
 	uint32_t lane = PIN_LANES - 1;
 
+	PIN_CHECK((tier->order.mask & PIN_LANES_ALL) != 0); /* else there is no end below */
 	while ((tier->order.mask & 1u << lane) == 0) {
 		lane--;
 	}
@@ -181,6 +185,7 @@ static uint32_t niceness_of(const struct pin_worker *worker)
 
 		top = lane < top ? lane : top;
 	}
+	PIN_DCHECK(own >= top);
 	if (step == PIN_NICE_IDLE) {
 		return own > top ? step : 0;
 	}
@@ -207,6 +212,7 @@ static int start(struct pin_worker *worker, struct pin_thread *record)
 {
 	int rc;
 
+	PIN_DCHECK(pin_worker_is_current(worker));
 	if (pin_thread_lend(record) < 0) {
 		pin_log(&worker->shared->log, PINION_LOG_ERROR,
 			"worker %u has no thread-specific data: no memory, or all keys of "
@@ -240,6 +246,8 @@ static void init_wake_batch(struct pin_worker *worker)
 	/* A check without a fence is of the own tier only. */
 	uint32_t fence_spawns = shared->tier_count > 1 ? worth_spawns : FENCE_HOARDS * worth_spawns;
 
+	PIN_DCHECK(worth_spawns > 0);
+	PIN_DCHECK(worth_spawns <= UINT32_MAX / FENCE_HOARDS);
 	if (shared->worker_count == 1) {
 		worth_spawns = PIN_WAKE_BATCH_NEVER;
 		fence_spawns = PIN_WAKE_BATCH_NEVER;
@@ -273,7 +281,9 @@ int pin_worker_init(struct pin_worker *worker)
 	if (slots == NULL) {
 		return -ENOMEM;
 	}
+	PIN_CHECK(worker->index < shared->worker_count);
 	worker->tier = &shared->tiers[pin_lane_plan_tier(&shared->lane_plan, worker->index)];
+	PIN_DCHECK(worker->index - worker->tier->first_worker < worker->tier->worker_count);
 
 	pin_parker_init(&worker->parker);
 	pin_injector_init(&worker->external, shared->host);
@@ -326,6 +336,7 @@ static void join_registry(struct pin_worker *worker)
 {
 	struct pin_shared *shared = worker->shared;
 
+	PIN_DCHECK(pin_arena_setup_is_shared(shared));
 	/* [ARENA-1] */
 	while (pin_load_acquire_u32(&shared->has_registered) == 0) {
 		shared->host->futex_wait(&shared->has_registered, 0, PIN_NO_DEADLINE);
@@ -345,6 +356,7 @@ static void run_steps(void *arg)
 {
 	struct pin_worker *worker = arg;
 
+	PIN_DCHECK(pin_worker_of_thread() == worker && worker->guard != NULL);
 	if (worker->unwind_result != PIN_UNWIND_RETURNED) {
 		pin_fault_recover(worker);
 		pin_worker_end_loop(worker);
@@ -371,6 +383,7 @@ void *pin_worker_main(void *arg)
 	struct pin_shared *shared = worker->shared;
 	struct pin_thread record = {.guard = NULL};
 
+	PIN_CHECK(pin_worker_self == NULL);
 	pin_worker_self = worker;
 	worker->start_error = start(worker, &record);
 	if (worker->start_error == 0) {
@@ -390,7 +403,11 @@ void *pin_worker_main(void *arg)
 		} while (worker->unwind_result != PIN_UNWIND_RETURNED);
 		worker->guard = NULL;
 		PIN_CHECK(pin_list_is_empty(&worker->ready));
+		PIN_CHECK(pin_list_is_empty(&worker->posted));
 		PIN_CHECK(pin_deque_count(&worker->deque) == 0);
+		PIN_CHECK(worker->waits == NULL);
+		PIN_CHECK(pin_request_is_over(worker));
+		PIN_CHECK(worker->secondary_count == 0 && worker->device_queue.lined_up == 0);
 	}
 	pin_files_end(worker);
 	pin_polled_end(worker);
@@ -405,6 +422,8 @@ static void close_rings(struct pin_worker *worker)
 {
 	struct pin_shared *shared = worker->shared;
 
+	PIN_DCHECK(!pin_worker_is_current(worker));
+	PIN_CHECK(pin_request_is_over(worker));
 	while (!pin_retire_has_rung(worker)) { /* [RETIRE-3] */
 		shared->host->yield();
 	}
@@ -473,7 +492,10 @@ static uint32_t cpus_of(const struct pin_worker *worker, const uint32_t **out_cp
 	const struct pin_shared *shared = worker->shared;
 	const struct pin_cpu_place *place = &worker->place;
 
+	PIN_DCHECK(worker->has_place);
 	if (shared->config.bind_workers == PINION_BIND_NODE) {
+		PIN_DCHECK(place->node_cpus.first < place->node_cpus.end);
+		PIN_DCHECK(place->node_cpus.end <= shared->cpu_room);
 		*out_cpus = &shared->cpu_indices[place->node_cpus.first];
 		return pin_range_count(place->node_cpus);
 	}
@@ -506,6 +528,7 @@ void pin_binding_reset(struct pin_worker *worker)
 /* At most once in TELL_NS. */
 static bool may_tell(struct pin_worker *worker)
 {
+	PIN_DCHECK(worker->now_ns >= worker->binding.told_ns);
 	if (worker->binding.has_told && worker->now_ns - worker->binding.told_ns < TELL_NS) {
 		return false;
 	}
@@ -530,6 +553,7 @@ static void note_loss(struct pin_worker *worker, int error)
 {
 	char place[PLACE_BYTES];
 
+	PIN_DCHECK(error < 0);
 	if (pin_load_relaxed_u32(&worker->is_bound) == 0) {
 		return;
 	}
@@ -569,6 +593,8 @@ void pin_binding_look(struct pin_worker *worker)
 	uint32_t count = cpus_of(worker, &cpus);
 	int rc = worker->shared->host->thread_rebind(cpus, count);
 
+	PIN_DCHECK(pin_worker_is_current(worker)); /* it is this thread that was bound */
+	PIN_DCHECK(worker->shared->config.bind_workers != PINION_BIND_NONE);
 	worker->binding.look_ns = worker->now_ns + LOOK_NS;
 	if (rc < 0) {
 		note_loss(worker, rc);

@@ -38,6 +38,7 @@ static bool change(struct timer_private *private, enum timer_state from, enum ti
 {
 	uint32_t state = from;
 
+	PIN_DCHECK(from != to && from <= TIMER_CANCELLED && to <= TIMER_CANCELLED);
 	return pin_cas_seq_cst_u32(&private->state, &state, to); /* [TIMER-1] */
 }
 
@@ -66,6 +67,7 @@ int pin_timer_claim(struct pinion_timer *timer, uint64_t deadline_ns)
 
 void pin_timer_disclaim(struct pinion_timer *timer)
 {
+	PIN_DCHECK(pin_task_kind(&timer->task) == PIN_TASK_TIMER);
 	pin_task_release(&timer->task);
 }
 
@@ -82,6 +84,7 @@ static void publish(struct pin_worker *worker)
 
 static void enter(struct pin_worker *worker)
 {
+	PIN_DCHECK(pin_worker_is_current(worker));
 	pin_biased_enter(&worker->timers_lock, worker->shared->host);
 }
 
@@ -96,12 +99,14 @@ void pin_timer_arm(struct pin_worker *worker, struct pinion_timer *timer)
 {
 	struct timer_private *private = private_of(timer);
 
+	PIN_DCHECK(pin_task_kind(&timer->task) == PIN_TASK_TIMER);
 	private->worker_index = worker->index;
 	enter(worker);
 	pin_timers_insert(&worker->timers, &private->timer, private->deadline_ns);
 	if (PIN_UNLIKELY(!change(private, TIMER_IDLE, TIMER_ARMED))) { /* [TIMER-1] */
 		report_changed(&worker->shared->log, timer);
 	}
+	PIN_DCHECK(pin_timers_next_ns(&worker->timers) <= private->timer.due_ns);
 	leave(worker);
 }
 
@@ -109,6 +114,7 @@ void pin_timer_post(struct pinion_timer *timer)
 {
 	struct timer_private *private = private_of(timer);
 
+	PIN_DCHECK(pin_task_kind(&timer->task) == PIN_TASK_TIMER);
 	if (PIN_UNLIKELY(!change(private, TIMER_IDLE, TIMER_POSTED))) {
 		report_changed(NULL, timer);
 	}
@@ -118,6 +124,7 @@ static bool is_pending(const struct timer_private *private)
 {
 	uint32_t state = pin_load_acquire_u32(&private->state);
 
+	PIN_DCHECK(state <= TIMER_CANCELLED);
 	return state == TIMER_POSTED || state == TIMER_ARMED;
 }
 
@@ -142,6 +149,8 @@ bool pin_timer_cancel(struct pinion_timer *timer, bool *out_must_post, uint32_t 
 
 bool pin_timer_take_off(struct pin_worker *worker, struct pinion_timer *timer)
 {
+	PIN_DCHECK(!pin_worker_is_current(worker));
+	PIN_DCHECK(pin_task_kind(&timer->task) == PIN_TASK_TIMER);
 	if (!pin_biased_take(&worker->timers_lock, worker->shared->host)) {
 		return false;
 	}
@@ -178,6 +187,7 @@ static void note_time(struct pin_worker *worker)
 	if (pin_list_is_empty(&worker->cancelled_timers)) {
 		worker->cancelled_ns = worker->now_ns;
 	}
+	PIN_DCHECK(worker->cancelled_ns <= worker->now_ns);
 }
 
 void pin_timer_take(struct pin_worker *worker, struct pinion_timer *timer)
@@ -185,6 +195,8 @@ void pin_timer_take(struct pin_worker *worker, struct pinion_timer *timer)
 	struct timer_private *private = private_of(timer);
 	bool is_armed = false;
 
+	PIN_DCHECK(pin_task_kind(&timer->task) == PIN_TASK_TIMER);
+	PIN_DCHECK(!pin_timer_is_armed(&private->timer));
 	enter(worker);
 	/* On the wheel first: once it is ARMED it may be cancelled again. */
 	if (pin_load_acquire_u32(&private->state) == TIMER_POSTED) {
@@ -217,6 +229,7 @@ void pin_timer_drop_told(struct pin_worker *worker)
 
 void pin_timer_adopt(struct pin_worker *worker, struct pin_list *cancelled)
 {
+	PIN_DCHECK(!pin_list_is_empty(cancelled));
 	enter(worker);
 	note_time(worker);
 	pin_list_append(&worker->cancelled_timers, cancelled);
@@ -227,6 +240,7 @@ struct pinion_task *pin_timer_pop_cancelled(struct pin_worker *worker)
 {
 	struct pin_link *link;
 	struct pinion_task *task;
+	bool was_cancelled;
 
 	enter(worker);
 	link = pin_list_pop(&worker->cancelled_timers);
@@ -235,8 +249,10 @@ struct pinion_task *pin_timer_pop_cancelled(struct pin_worker *worker)
 		return NULL;
 	}
 	task = pin_task_of(link);
+	PIN_DCHECK(pin_task_kind(task) == PIN_TASK_TIMER);
 	pin_task_set_kind(task, PIN_TASK_PLAIN);
-	PIN_CHECK(change(private_of(pin_timer_of(task)), TIMER_CANCELLED, TIMER_IDLE));
+	was_cancelled = change(private_of(pin_timer_of(task)), TIMER_CANCELLED, TIMER_IDLE);
+	PIN_CHECK(was_cancelled);
 	return task;
 }
 
@@ -250,6 +266,7 @@ static struct pinion_task *pop_due(struct pin_worker *worker, enum timer_state t
 {
 	struct pin_timer *expired;
 
+	PIN_DCHECK(to == TIMER_IDLE || to == TIMER_POSTED);
 	while ((expired = pin_timers_pop(&worker->timers)) != NULL) {
 		struct timer_private *private =
 			PIN_CONTAINER_OF(expired, struct timer_private, timer);
@@ -257,7 +274,8 @@ static struct pinion_task *pop_due(struct pin_worker *worker, enum timer_state t
 			(uint64_t *)(void *)private, struct pinion_timer, private_);
 
 		/* A timer cancelled meanwhile comes by an inbox. */
-		PIN_DCHECK(expired->due_ns != 0 && !pin_timer_is_armed(expired));
+		PIN_DCHECK(!pin_timer_is_armed(expired));
+		PIN_DCHECK(pin_task_kind(&timer->task) == PIN_TASK_TIMER);
 		if (change(private, TIMER_ARMED, to)) {
 			pin_task_set_kind(
 				&timer->task, to == TIMER_IDLE ? PIN_TASK_PLAIN : PIN_TASK_TIMER);
@@ -282,6 +300,8 @@ uint32_t pin_timer_expire(struct pin_worker *worker, bool is_all, struct pin_lis
 		pin_list_push(out_list, pin_task_link(task));
 		count++;
 	}
+	PIN_DCHECK(!is_all || pin_timers_count(&worker->timers) == 0);
+	PIN_DCHECK(pin_timers_next_ns(&worker->timers) > worker->now_ns); /* none due is left */
 	leave(worker);
 	return count;
 }
@@ -298,6 +318,7 @@ void pin_timer_give_up(struct pin_worker *worker, struct pin_list *out_list)
 	}
 	drop_told(worker);
 	pin_list_append(out_list, &worker->cancelled_timers);
+	PIN_DCHECK(pin_timers_count(&worker->timers) == 0);
 	leave(worker);
 }
 
@@ -308,6 +329,7 @@ uint32_t pin_timer_steal(struct pin_worker *victim, uint64_t now_ns, uint32_t co
 	uint32_t count = 0;
 
 	PIN_DCHECK(count_max > 0);
+	PIN_DCHECK(!pin_worker_is_current(victim));
 	if (!pin_biased_take(&victim->timers_lock, victim->shared->host)) {
 		return 0;
 	}

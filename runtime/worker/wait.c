@@ -65,6 +65,7 @@ static void enlist(struct pin_worker *worker, struct pin_wait_entry *entry)
 /* A canceller finds the wait from here on. */
 static void publish(struct pin_wait_entry *entry, struct pin_waiters *waiters)
 {
+	PIN_DCHECK(waiters != NULL); /* NULL would say that it may not be cancelled */
 	pin_store_release_u64(&entry->queue, (uintptr_t)waiters); /* [WAIT-4] */
 }
 
@@ -78,6 +79,7 @@ static void take_back(struct pin_wait_entry *entry)
 /* Off the list and the wheel. */
 static void forget(struct pin_worker *worker, struct pin_wait_entry *entry)
 {
+	PIN_DCHECK(pin_task_kind(&wait_of(entry)->task) == PIN_TASK_WAIT);
 	take_back(entry);
 	PIN_DCHECK(
 		entry->previous == NULL ? worker->waits == entry : entry->previous->next == entry);
@@ -93,6 +95,7 @@ static void forget(struct pin_worker *worker, struct pin_wait_entry *entry)
 	pin_remote_reap_enter(worker);
 	pin_timers_cancel(&worker->deadlines, &entry->deadline);
 	pin_remote_reap_leave(worker);
+	PIN_DCHECK(!pin_timer_is_armed(&entry->deadline));
 	pin_task_set_kind(&wait_of(entry)->task, PIN_TASK_PLAIN);
 }
 
@@ -137,6 +140,8 @@ void pin_wait_take(struct pin_worker *worker, struct pinion_task *task)
 
 void pin_wait_expire(struct pin_worker *worker, struct pin_timer *timer)
 {
+	PIN_DCHECK(timer->owner_kind == PIN_TASK_WAIT);
+	PIN_DCHECK(!pin_timer_is_armed(timer)); /* it was popped as due */
 	end_here(worker, PIN_CONTAINER_OF(timer, struct pin_wait_entry, deadline), -ETIME);
 }
 
@@ -144,6 +149,7 @@ void pin_wait_cancel_all(struct pin_worker *worker)
 {
 	struct pin_wait_entry *entry = worker->waits;
 
+	PIN_DCHECK(pin_worker_is_current(worker));
 	while (entry != NULL) {
 		struct pin_wait_entry *next = entry->next;
 
@@ -238,6 +244,7 @@ int pin_wait_begin(
 {
 	struct pin_wait_entry *entry = entry_of(wait);
 
+	PIN_DCHECK(pin_worker_is_current(worker));
 	if (wait->task.run == NULL || wait->task.flags != 0 || wait->reserved != 0) {
 		return -EINVAL;
 	}

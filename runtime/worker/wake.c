@@ -25,6 +25,7 @@ static uint32_t claim_by_l3(struct pin_shared *shared, struct pin_tier *tier, st
 {
 	uint32_t rank = PIN_IDLE_NONE;
 
+	PIN_DCHECK(all.end <= shared->worker_count);
 	while (rank == PIN_IDLE_NONE && all.first < all.end) {
 		uint32_t index = pin_victims_index(&shared->victims, all.first);
 		struct pin_range l3 = pin_victims_ranges(&shared->victims, index)[PIN_NEAR_L3];
@@ -53,6 +54,7 @@ static uint32_t claim_in(struct pin_shared *shared, struct pin_tier *tier, struc
 {
 	int set = only_set(tier);
 
+	PIN_DCHECK(range.first <= range.end && range.end <= shared->worker_count);
 	return set < PIN_PARKED_SETS ? pin_idle_claim_in(&tier->parked[set], &range, 1)
 				     : claim_by_l3(shared, tier, range);
 }
@@ -87,6 +89,7 @@ static uint32_t claim_near(
 	const struct pin_far_node *far = pin_victims_far(victims, waker->index);
 	uint32_t rank = claim_in_own_l3(tier, ranges);
 
+	PIN_DCHECK(waker->index < shared->worker_count);
 	if (rank == PIN_IDLE_NONE) {
 		rank = claim_in(shared, tier, ranges[PIN_NEAR_NODE]);
 	}
@@ -103,6 +106,7 @@ static uint32_t claim_next(struct pin_shared *shared, struct pin_tier *tier)
 	int set = only_set(tier);
 	uint32_t rank;
 
+	PIN_DCHECK(start <= shared->worker_count);
 	if (set < PIN_PARKED_SETS) {
 		rank = pin_idle_claim_from(&tier->parked[set], start);
 	} else {
@@ -119,6 +123,7 @@ static uint32_t claim_next(struct pin_shared *shared, struct pin_tier *tier)
 static struct pin_worker *claim(
 	struct pin_shared *shared, struct pin_tier *tier, const struct pin_worker *waker)
 {
+	struct pin_worker *claimed;
 	uint32_t rank;
 
 	if (shared->tuning.wake_policy == PINION_WAKE_ROTATE) {
@@ -129,8 +134,12 @@ static struct pin_worker *claim(
 		rank = claim_lowest(shared, tier);
 	}
 	PIN_DCHECK(rank == PIN_IDLE_NONE || rank < shared->worker_count);
-	return rank == PIN_IDLE_NONE ? NULL
-				     : &shared->workers[pin_victims_index(&shared->victims, rank)];
+	if (rank == PIN_IDLE_NONE) {
+		return NULL;
+	}
+	claimed = &shared->workers[pin_victims_index(&shared->victims, rank)];
+	PIN_DCHECK(claimed->tier == tier);
+	return claimed;
 }
 
 /*
@@ -170,6 +179,7 @@ static bool wake_in_tier(struct pin_shared *shared, struct pin_tier *tier, struc
 static void wake_for_lane(
 	struct pin_shared *shared, struct pin_worker *waker, uint32_t lane, uint32_t *out_stranded)
 {
+	PIN_DCHECK(lane < PIN_LANES);
 	for (uint32_t i = 0; i < shared->tier_count; i++) {
 		struct pin_tier *tier = &shared->tiers[shared->tier_order[i]];
 
@@ -194,6 +204,7 @@ static uint32_t filled(const struct pin_shared *shared, uint32_t lanes)
 {
 	uint32_t mask = 0;
 
+	PIN_DCHECK((lanes & ~(uint32_t)PIN_LANES_ALL) == 0);
 	for (uint32_t lane = 0; lane < PIN_LANES; lane++) {
 		bool has_work = pin_runnable_has_lane(shared, lane) ||
 			(lane == PINION_LANE_NORMAL && pin_runnable_has_queued(shared));
@@ -227,6 +238,7 @@ static inline void wake_in_only_tier(struct pin_shared *shared, struct pin_worke
 {
 	uint32_t stranded = 0;
 
+	PIN_DCHECK(shared->tier_count == 1);
 	if (pin_wake_sees_sleeper(&shared->tiers[0])) { /* [PARK-1] */
 		(void)wake_in_tier(shared, &shared->tiers[0], waker, &stranded);
 	}
@@ -234,6 +246,7 @@ static inline void wake_in_only_tier(struct pin_shared *shared, struct pin_worke
 
 void pin_wake_one(struct pin_shared *shared, struct pin_worker *waker)
 {
+	PIN_DCHECK(pin_worker_is_caller(shared, waker));
 	pin_fence_seq_cst(); /* [PARK-1] [SEARCH-1] [ASSIST-1] */
 	if (PIN_LIKELY(shared->tier_count == 1)) {
 		wake_in_only_tier(shared, waker);
@@ -244,6 +257,7 @@ void pin_wake_one(struct pin_shared *shared, struct pin_worker *waker)
 
 void pin_wake_lane(struct pin_shared *shared, struct pin_worker *waker, enum pinion_lane lane)
 {
+	PIN_DCHECK(pin_worker_is_caller(shared, waker));
 	pin_fence_seq_cst(); /* [PARK-1] [SEARCH-1] [ASSIST-1] */
 	wake_for_lanes(shared, waker, PIN_LANE_BIT(lane));
 }
@@ -289,6 +303,7 @@ static void forward_cancels(struct pin_worker *gone, struct pin_worker *waker)
 	 */
 	is_out = pin_load_acquire_u32(&gone->service) == PIN_SERVICE_OUT;
 	while ((link = pin_list_pop(&list)) != NULL) {
+		PIN_DCHECK(pin_task_kind(pin_task_of(link)) == PIN_TASK_TIMER);
 		pin_inbox_push(is_out ? &gone->shared->timer_inbox : &gone->timer_cancels, link);
 	}
 	if (is_out) {
@@ -305,6 +320,7 @@ void pin_wake_forward(struct pin_worker *gone, struct pin_worker *waker)
 	struct pin_list list = {0};
 	struct pin_link *link;
 
+	PIN_CHECK(gone != target); /* it stays, or no worker would take what is left */
 	/* Before a possible cancel of them. */
 	if (forward_external(gone)) {
 		pin_wake_worker(target, waker);
@@ -329,6 +345,7 @@ void pin_wake_forward(struct pin_worker *gone, struct pin_worker *waker)
 
 void pin_wake_worker(struct pin_worker *target, struct pin_worker *waker)
 {
+	PIN_DCHECK(pin_worker_is_caller(target->shared, waker));
 	pin_fence_seq_cst(); /* [PARK-1] [RETIRE-1] */
 	if (!pin_parker_is_parked(&target->parker)) {
 		if (PIN_UNLIKELY(pin_load_acquire_u32(&target->service) ==
@@ -376,6 +393,7 @@ bool pin_search_begin(struct pin_worker *worker)
 {
 	struct pin_tier *tier = worker->tier;
 
+	PIN_DCHECK(pin_worker_is_current(worker));
 	if (worker->is_searching) {
 		return true;
 	}
@@ -398,7 +416,8 @@ static void wake_successors(struct pin_worker *worker)
 {
 	struct pin_shared *shared = worker->shared;
 
-	pin_fence_seq_cst(); /* [SEARCH-1] [ASSIST-1] */
+	PIN_DCHECK(!worker->is_searching); /* it is relied on no more: another has to be */
+	pin_fence_seq_cst();		   /* [SEARCH-1] [ASSIST-1] */
 	if (shared->tier_count > 1) {
 		wake_for_lanes(shared, worker, filled(shared, PIN_LANES_ALL));
 	} else if (pin_wake_sees_sleeper(worker->tier) /* [PARK-1] */ &&

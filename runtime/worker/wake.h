@@ -48,6 +48,7 @@
 #ifndef PIN_WORKER_WAKE_H
 #define PIN_WORKER_WAKE_H
 
+#include "runtime/base/check.h"
 #include "runtime/worker/state.h"
 
 /* ---- runnable work ---- */
@@ -60,6 +61,7 @@
 /* Whether something waits in the queue of a lane that all share. */
 static inline bool pin_runnable_has_lane(const struct pin_shared *shared, uint32_t lane)
 {
+	PIN_DCHECK(lane < PIN_LANES);
 	return lane == PINION_LANE_NORMAL ? !pin_injector_is_empty(&shared->injector)
 					  : !pin_lane_queue_is_empty(&shared->lanes[lane]);
 }
@@ -114,7 +116,9 @@ static inline uint64_t pin_runnable_count_left(const struct pin_shared *shared)
 		admitted += pin_meter_read(&meter->tasks_spawned) +
 			pin_meter_read(&meter->requests_submitted);
 	}
-	return admitted + pin_gate_admitted(&shared->gate) - over;
+	admitted += pin_gate_admitted(&shared->gate);
+	PIN_DCHECK(admitted >= over); /* [END-1] rests on it */
+	return admitted - over;
 }
 
 /* ---- waking ---- */

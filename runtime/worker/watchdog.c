@@ -11,6 +11,7 @@
  * that does.
  */
 #include "runtime/worker/watchdog.h"
+#include "runtime/base/check.h"
 #include "runtime/io/ring.h"
 #include "runtime/worker/ring_lock.h"
 #include "runtime/worker/timer.h"
@@ -29,6 +30,7 @@ enum {
 
 void pin_watchdog_init(struct pin_shared *shared)
 {
+	PIN_DCHECK(!shared->has_watchdog_thread);
 	shared->has_watchdog = shared->tuning.watchdog_us > 0 && shared->worker_count > 1;
 	pin_store_release_u32(&shared->watchdog,
 		shared->has_watchdog || pin_stall_is_watched(shared) ? PIN_WATCHDOG_ASLEEP
@@ -39,6 +41,7 @@ int pin_watchdog_start(struct pin_shared *shared)
 {
 	int rc;
 
+	PIN_CHECK(!shared->has_watchdog_thread); /* a second one would never be joined */
 	if (!shared->has_watchdog && !pin_stall_is_watched(shared)) {
 		return 0;
 	}
@@ -72,6 +75,7 @@ static void tell(struct pin_shared *shared)
 
 void pin_watchdog_tell(struct pin_worker *worker)
 {
+	PIN_DCHECK(pin_worker_is_current(worker));
 	pin_lifo_open(&worker->lifo, PIN_SLOW_REASON_TELL);
 	tell(worker->shared);
 }
@@ -110,6 +114,7 @@ static bool look(struct pin_shared *shared)
 	bool is_any_awake = false;
 	bool is_any_stuck = false;
 
+	PIN_DCHECK(shared->has_watchdog);
 	for (uint32_t i = 0; i < shared->worker_count; i++) {
 		struct pin_worker *worker = &shared->workers[i];
 		uint64_t ended = ASLEEP;
@@ -146,6 +151,7 @@ static void fall_asleep(struct pin_shared *shared)
 {
 	uint32_t state = PIN_WATCHDOG_AWAKE;
 
+	PIN_DCHECK(shared->has_watchdog);
 	if (!pin_cas_seq_cst_u32(&shared->watchdog, &state, PIN_WATCHDOG_ASLEEP)) {
 		return;
 	}
@@ -165,6 +171,7 @@ static bool rest(struct pin_shared *shared)
 	uint64_t end_ns = shared->host->now_ns() +
 		(uint64_t)shared->tuning.watchdog_us * 1000 / LOOKS_PER_PERIOD;
 
+	PIN_DCHECK(shared->tuning.watchdog_us > 0); /* else it would not rest at all */
 	return shared->host->futex_wait(&shared->watchdog, PIN_WATCHDOG_AWAKE, end_ns) ==
 		-ETIMEDOUT;
 }
@@ -173,10 +180,12 @@ void *pin_watchdog_main(void *arg)
 {
 	struct pin_shared *shared = arg;
 
+	PIN_DCHECK(pin_worker_current() == NULL);
 	for (;;) {
 		uint32_t state = pin_load_acquire_u32(&shared->watchdog);
 		uint64_t look_ns = pin_stall_look(shared);
 
+		PIN_DCHECK(state <= PIN_WATCHDOG_ENDED);
 		if (state == PIN_WATCHDOG_ENDED) {
 			return NULL;
 		}
@@ -201,6 +210,8 @@ enum {
 
 static uint64_t limit_ns(const struct pin_shared *shared)
 {
+	PIN_DCHECK(shared->tuning.stall_ms > 0);
+	PIN_DCHECK(shared->tuning.stall_ms <= UINT64_MAX / (1000 * 1000));
 	return shared->tuning.stall_ms * 1000 * 1000;
 }
 
@@ -224,6 +235,8 @@ static bool may_log(struct pin_shared *shared, uint64_t now_ns)
 {
 	struct pin_stalls *stalls = &shared->stalls;
 
+	PIN_DCHECK(now_ns >= stalls->period_ns);
+	PIN_DCHECK(stalls->lines <= LINES_MAX);
 	if (now_ns - stalls->period_ns >= LINES_PERIOD_NS) {
 		if (stalls->skipped > 0) {
 			pin_log(&shared->log, PINION_LOG_WARN,
@@ -250,6 +263,8 @@ static void say(const struct pin_worker *worker)
 	uint64_t signs = worker->stall.signs;
 	char name[PIN_RUNNING_NAME_BYTES];
 
+	PIN_CHECK(lane < PIN_LANES); /* an index of names */
+	PIN_DCHECK(worker->stall.is_told);
 	/* If it is still in there; else the name is another's. */
 	if (signs_of(worker) == signs) {
 		pin_running_describe(function, name);
@@ -274,6 +289,7 @@ static uint64_t lasted_ns(struct pin_stall *stall, bool is_so, uint64_t signs, u
 	if (!stall->is_seen || signs != stall->signs) {
 		*stall = (struct pin_stall){.signs = signs, .since_ns = now_ns, .is_seen = true};
 	}
+	PIN_DCHECK(now_ns >= stall->since_ns);
 	return now_ns - stall->since_ns;
 }
 
@@ -294,6 +310,8 @@ static void look_at_task(struct pin_shared *shared, struct pin_worker *worker, u
 
 static uint64_t ring_limit_ns(const struct pin_shared *shared)
 {
+	PIN_DCHECK(shared->tuning.cq_stall_us > 0);
+	PIN_DCHECK(shared->tuning.cq_stall_us <= UINT64_MAX / 1000);
 	return shared->tuning.cq_stall_us * 1000;
 }
 
@@ -351,6 +369,7 @@ static void say_of_ring(const struct pin_worker *worker)
 	uint32_t lane = pin_load_relaxed_u32(&worker->running_lane);
 	char name[PIN_RUNNING_NAME_BYTES];
 
+	PIN_CHECK(lane < PIN_LANES); /* an index of names */
 	pin_running_describe(pin_running_of(worker), name);
 	pin_log(&worker->shared->log, PINION_LOG_WARN,
 		"worker %u: completions wait in its rings for more than %llu us, during task %s of "
@@ -386,6 +405,7 @@ static void look_at_ring(struct pin_shared *shared, struct pin_worker *worker, u
 			say_of_ring(worker);
 		}
 	}
+	PIN_DCHECK(stall->counted_ns >= stall->since_ns && now_ns >= stall->counted_ns);
 	pin_meter_add(&shared->stalls.ring_ns, now_ns - stall->counted_ns);
 	stall->counted_ns = now_ns;
 }
@@ -401,6 +421,7 @@ static uint64_t visit_workers(struct pin_shared *shared, uint64_t now_ns, uint64
 		}
 		*look_ns = now_ns + period_ns;
 	}
+	PIN_DCHECK(*look_ns > now_ns); /* else the thread would not sleep */
 	return *look_ns;
 }
 

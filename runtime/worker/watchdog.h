@@ -44,6 +44,7 @@
 #ifndef PIN_WORKER_WATCHDOG_H
 #define PIN_WORKER_WATCHDOG_H
 
+#include "runtime/base/check.h"
 #include "runtime/worker/state.h"
 
 enum pin_watchdog_state {
@@ -83,6 +84,7 @@ static inline bool pin_watchdog_must_tell(const struct pin_worker *worker)
  */
 static inline void pin_watchdog_note_kept(struct pin_worker *worker)
 {
+	PIN_DCHECK(pin_worker_is_current(worker));
 	if (PIN_UNLIKELY(pin_watchdog_must_tell(worker))) {
 		pin_watchdog_tell(worker);
 	}
@@ -101,6 +103,7 @@ static inline void pin_watchdog_set_must_tell(struct pin_worker *worker, bool mu
 /* Steps b and c, by a worker that has got up. */
 static inline void pin_watchdog_note_awake(struct pin_worker *worker)
 {
+	PIN_DCHECK(pin_worker_is_current(worker));
 	if (worker->shared->has_watchdog) {
 		pin_fence_seq_cst(); /* [WATCHDOG-1] */
 		pin_watchdog_set_must_tell(worker,
@@ -157,6 +160,7 @@ static inline bool pin_stall_is_watched(const struct pin_shared *shared)
 /* By the worker, where it ends no task and is alive nevertheless. */
 static inline void pin_stall_note_life(struct pin_worker *worker)
 {
+	PIN_DCHECK(pin_worker_is_current(worker)); /* it is the word's only writer */
 	/* Relaxed, and its own: only the change matters. */
 	pin_store_relaxed_u32(&worker->life, pin_load_relaxed_u32(&worker->life) + 1);
 }

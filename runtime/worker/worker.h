@@ -102,6 +102,7 @@ void pin_binding_look(struct pin_worker *worker);
 
 static inline bool pin_binding_is_due(const struct pin_worker *worker)
 {
+	PIN_DCHECK(worker->has_place || worker->binding.look_ns == PIN_NO_DEADLINE);
 	return PIN_UNLIKELY(worker->now_ns >= worker->binding.look_ns);
 }
 
@@ -358,6 +359,7 @@ void pin_hooks_tick(struct pin_worker *worker);
 
 static inline bool pin_hooks_is_tick_due(const struct pin_worker *worker)
 {
+	PIN_DCHECK(worker->shared->config.on_tick != NULL || worker->tick_ns == PIN_NO_DEADLINE);
 	return PIN_UNLIKELY(worker->now_ns >= worker->tick_ns);
 }
 
@@ -568,6 +570,7 @@ uint32_t pin_polled_poll(struct pin_worker *worker);
 /* Something is in flight: the worker has to ask, and must not sleep. */
 static inline bool pin_polled_is_busy(const struct pin_worker *worker)
 {
+	PIN_DCHECK(worker->has_polled || worker->polled.in_flight == 0);
 	return worker->polled.in_flight > 0;
 }
 
@@ -618,6 +621,7 @@ void pin_commands_end(struct pin_worker *worker);
 /* Some are in flight on the wide ring. */
 static inline bool pin_commands_is_busy(const struct pin_worker *worker)
 {
+	PIN_DCHECK(worker->secondary_count > 0 || worker->wide.in_flight == 0);
 	return PIN_UNLIKELY(worker->secondary_count > 0) && worker->wide.in_flight > 0;
 }
 
@@ -633,6 +637,7 @@ static inline bool pin_commands_has_work(const struct pin_worker *worker)
 static inline void pin_commands_watch(struct pin_worker *worker)
 {
 	if (pin_commands_is_busy(worker)) {
+		PIN_DCHECK(!worker->shares_ring); /* another could take the watch's completion */
 		pin_ring_watch(&worker->ring, &worker->wide);
 	}
 }
@@ -675,6 +680,7 @@ static inline bool pin_files_is_message(const struct pinion_task *task)
 /* Whose message it is. */
 static inline struct pin_worker *pin_files_owner_of(struct pinion_task *message)
 {
+	PIN_DCHECK(pin_task_kind(message) == PIN_TASK_FILES);
 	return PIN_CONTAINER_OF(message, struct pin_worker, files_message);
 }
 
@@ -749,13 +755,18 @@ void pin_files_end(struct pin_worker *worker);
 
 static inline bool pin_retire_is_asked(const struct pin_worker *worker)
 {
+	PIN_DCHECK(pin_worker_is_current(worker));
 	return pin_load_acquire_u32(&worker->service) != PIN_SERVICE_IN; /* [RETIRE-2] */
 }
 
 /* By the resizer, of a worker whose thread was joined: every doorbell rang. */
 static inline bool pin_retire_has_rung(const struct pin_worker *worker)
 {
-	return pin_load_acquire_u32(&worker->rung) == worker->rings_due; /* [RETIRE-3] */
+	uint32_t still_due =
+		worker->rings_due - pin_load_acquire_u32(&worker->rung); /* [RETIRE-3] */
+
+	PIN_DCHECK(still_due <= INT32_MAX); /* none rings that the worker has not counted */
+	return still_due == 0;
 }
 
 /* Gives to others what they may run. Again and again is fine. */

@@ -76,6 +76,7 @@ int main(void)
 	static struct pin_shared shared;
 	struct pin_worker *workers = start_workers(&shared);
 
+	pin_worker_self = &workers[0];
 	expect_true("nothing", !pin_poll_others(&workers[0]));
 	expect_number("nor to look after", 0, remote_reap_count);
 	pin_store_release_u32(&workers[1].ring_is_open, 1);

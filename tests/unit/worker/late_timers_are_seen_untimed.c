@@ -91,10 +91,13 @@ int main(void)
 
 	start_workers(&shared);
 	searcher = &shared.workers[0];
+	pin_worker_self = searcher;
 	expect_true("nothing is there", !finds(searcher, &timer));
 	expect_number("reads of the clock where no worker has timers", 0, look_count);
 	expect_number("claim", 0, pin_timer_claim(&timer, DUE_NS));
+	pin_worker_self = &shared.workers[1];
 	pin_timer_arm(&shared.workers[1], &timer);
+	pin_worker_self = searcher;
 	clock_ns = DUE_NS + PIN_TIMER_LATE_NS - 1;
 	expect_true("not late yet", !finds(searcher, &timer));
 	clock_ns++;

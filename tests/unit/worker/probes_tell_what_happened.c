@@ -88,6 +88,7 @@ static void check_steals(void)
 	for (uint32_t i = 0; i < QUEUED; i++) {
 		expect_true("given", pin_deque_push(&victim->deque, pin_task_link(&tasks[i])));
 	}
+	pin_worker_self = &workers[0];
 	expect_true("stolen", pin_search_others(&workers[0]) == pin_task_link(&tasks[0]));
 	expect_noted("steal 0 1 3");
 	while (pin_deque_pop(&victim->deque) != NULL) {
@@ -97,6 +98,7 @@ static void check_steals(void)
 	pin_lifo_exchange(&victim->lifo, pin_task_link(&tasks[0]));
 	expect_true("of its slot", pin_search_others(&workers[0]) == pin_task_link(&tasks[0]));
 	expect_noted("steal 0 1 1");
+	pin_worker_self = NULL;
 	pin_victims_fini(&shared.victims);
 }
 

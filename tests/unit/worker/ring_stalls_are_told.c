@@ -55,8 +55,11 @@ static void start(uint64_t limit_us)
 	};
 	memset(&worker, 0, sizeof(worker));
 	worker.shared = &shared;
+	worker.ring.is_initialised = true;
 	pin_parker_init(&worker.parker);
+	pin_worker_self = &worker;
 	pin_remote_reap_open(&worker);
+	pin_worker_self = NULL;
 	head = 7;
 	tail = 7;
 	flags = 0;

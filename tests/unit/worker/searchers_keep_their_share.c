@@ -40,10 +40,12 @@ static uint32_t searchers_of(uint32_t worker_count, uint32_t percent)
 		workers[i].shared = &shared;
 		workers[i].tier = tier;
 		workers[i].is_searching = false;
+		pin_worker_self = &workers[i];
 		count += pin_search_begin(&workers[i]);
 		/* A searcher may go on with it. */
 		expect_true("again", pin_search_begin(&workers[i]) == workers[i].is_searching);
 	}
+	pin_worker_self = NULL;
 	expect_number("counted", count, pin_load_acquire_u32(&tier->searching));
 	return count;
 }
@@ -81,6 +83,7 @@ static uint32_t looks_of(bool has_cpu_each, bool is_searching, uint32_t worker_c
 	worker.shared = &shared;
 	worker.tier = &shared.tiers[0]; /* of no lane, so that it looks at no queue */
 	worker.is_searching = is_searching;
+	worker.is_dry = true;
 	pin_spin_init(&worker.spin, LOOKS);
 	worker.spin.gap_ns = 0; /* as when work has come at once so far */
 	look_count = 0;
@@ -114,6 +117,7 @@ static void check_thief(void)
 		pin_deque_init(&workers[i].deque, slots[i], 4, PIN_DEQUE_FIFO);
 	}
 	thief->is_searching = true;
+	thief->is_dry = true;
 	pin_spin_init(&thief->spin, LOOKS);
 	thief->spin.gap_ns = 0;
 	look_count = 0;

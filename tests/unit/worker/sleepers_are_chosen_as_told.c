@@ -134,7 +134,8 @@ static uint32_t wake(uint32_t waker)
 {
 	uint32_t told = NOBODY;
 
-	pin_wake_one(&shared, waker == OUTSIDE ? NULL : &shared.workers[waker]);
+	pin_worker_self = waker == OUTSIDE ? NULL : &shared.workers[waker];
+	pin_wake_one(&shared, pin_worker_self);
 	for (uint32_t i = 0; i < shared.worker_count; i++) {
 		if (pin_exchange_acq_rel_u32(&shared.workers[i].parker.state, PIN_RUNNING) ==
 			PIN_NOTIFIED) {

@@ -157,6 +157,13 @@ static void park_in_ring(struct pin_worker *worker)
 	pin_meter_add(&worker->meter.parks_ring, 1);
 }
 
+static void note_life(struct pin_worker *worker)
+{
+	pin_worker_self = worker;
+	pin_stall_note_life(worker);
+	pin_worker_self = NULL;
+}
+
 static void check_sign(const char *what, void (*give)(struct pin_worker *worker))
 {
 	struct pin_worker *worker = start(1, STALL_MS);
@@ -232,7 +239,7 @@ int main(void)
 	check_sign("cancelled", cancel_task);
 	check_sign("futex", park_on_futex);
 	check_sign("ring", park_in_ring);
-	check_sign("life", pin_stall_note_life);
+	check_sign("life", note_life);
 	check_absent();
 	check_crowd();
 	return expect_status();
