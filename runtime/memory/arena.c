@@ -37,6 +37,7 @@ static int map_kind(struct pin_arena *arena, enum pin_page_kind kind, const stru
 	if (memory == NULL) {
 		return -ENOMEM;
 	}
+	PIN_CHECK((uintptr_t)memory % PIN_PAGE_BYTES == 0);
 	rc = pin_placement_prefer(memory, arena->bytes, node_index);
 	if (rc < 0) {
 		pin_log(log, PINION_LOG_INFO, "memory cannot be placed on NUMA node %u (errno %d)",
@@ -81,6 +82,7 @@ static void give_back(const struct pin_arena *arena, void *memory)
 {
 	const struct pin_arena_options *options = &arena->options;
 
+	PIN_CHECK(options->map != NULL); /* what we mapped is not theirs to unmap */
 	if (options->unmap != NULL) {
 		options->unmap(options->map_arg, options->worker_index, memory, arena->bytes);
 	}
@@ -167,6 +169,7 @@ static void trim(struct pin_arena *arena)
 	PIN_DCHECK(arena->carved_bytes == 0);
 	arena->host->unmap(arena->memory + asked, arena->bytes - asked);
 	arena->bytes = asked;
+	PIN_CHECK(arena->huge_bytes <= arena->bytes); /* none was among the unmapped */
 }
 
 static void examine_placement(struct pin_arena *arena)
@@ -200,6 +203,8 @@ int pin_arena_init(struct pin_arena *arena, const struct pin_host *host,
 	examine_pages(arena);
 	trim(arena);
 	examine_placement(arena);
+	PIN_CHECK(arena->bytes >= options->bytes);
+	PIN_DCHECK(arena->bytes % PIN_PAGE_BYTES == 0);
 	return 0;
 }
 
@@ -208,6 +213,7 @@ void pin_arena_fini(struct pin_arena *arena)
 	if (arena->memory == NULL) {
 		return;
 	}
+	PIN_DCHECK(arena->carved_bytes <= arena->bytes);
 	if (arena->options.map != NULL) {
 		give_back(arena, arena->memory);
 	} else {
@@ -219,10 +225,12 @@ void pin_arena_fini(struct pin_arena *arena)
 uint8_t *pin_arena_carve(struct pin_arena *arena, size_t bytes, size_t align)
 {
 	uintptr_t base = (uintptr_t)arena->memory;
-	size_t start = (size_t)(pin_round_up(base + arena->carved_bytes, align) - base);
+	size_t start;
 
 	PIN_CHECK(pin_is_power_of_two(align));
 	PIN_CHECK(align <= PIN_HUGE_PAGE_BYTES);
+	start = (size_t)(pin_round_up(base + arena->carved_bytes, align) - base);
+	PIN_DCHECK(start >= arena->carved_bytes); /* invariant 1 */
 	if (start > arena->bytes || bytes > arena->bytes - start) {
 		return NULL;
 	}
@@ -235,6 +243,7 @@ bool pin_arena_uncarve(struct pin_arena *arena, const uint8_t *memory, size_t by
 {
 	PIN_CHECK(memory >= arena->memory);
 	PIN_CHECK(bytes <= arena->carved_bytes);
+	PIN_CHECK((size_t)(memory - arena->memory) <= arena->carved_bytes - bytes);
 	if (memory + bytes != arena->memory + arena->carved_bytes) {
 		return false;
 	}
@@ -244,5 +253,6 @@ bool pin_arena_uncarve(struct pin_arena *arena, const uint8_t *memory, size_t by
 
 uint32_t pin_arena_page_bytes(const struct pin_arena *arena)
 {
+	PIN_DCHECK(arena->huge_bytes <= arena->bytes);
 	return arena->huge_bytes < arena->bytes ? PIN_PAGE_BYTES : PIN_HUGE_PAGE_BYTES;
 }

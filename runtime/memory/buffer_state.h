@@ -19,6 +19,7 @@
 #define PIN_MEMORY_BUFFER_STATE_H
 
 #include "runtime/base/atomic.h"
+#include "runtime/base/check.h"
 
 #define PIN_ENTRY_REQUEST (1ull << 32) /* one of them */
 #define PIN_ENTRY_REQUESTS_MASK (PIN_ENTRY_CLOSING - PIN_ENTRY_REQUEST)
@@ -52,12 +53,16 @@ static inline bool pin_entry_is_used(uint64_t state)
 /* Of a free one: its next use begins. A shared one stays so. */
 static inline uint64_t pin_entry_begin_use(uint64_t state)
 {
+	PIN_DCHECK(!pin_entry_is_used(state));
+	PIN_DCHECK((state & PIN_ENTRY_REQUESTS_MASK) == 0);
 	return state + 1;
 }
 
 /* The same for the end of a use; the generation may wrap. */
 static inline uint64_t pin_entry_end_use(uint64_t state)
 {
+	PIN_DCHECK(pin_entry_is_used(state));
+	PIN_DCHECK((state & PIN_ENTRY_REQUESTS_MASK) == 0);
 	return (state & ~(uint64_t)UINT32_MAX) | (uint32_t)(state + 1);
 }
 

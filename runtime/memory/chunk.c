@@ -71,6 +71,8 @@ int64_t pinion_chunk_prepend(
 	if ((int64_t)chunk->buffer_offset + chunk->headroom_bytes < length) {
 		return -ENOSPC;
 	}
+	/* It ends where this one begins, and did not begin before 0. */
+	PIN_DCHECK(chunk->base_offset >= length);
 	chunk->base_offset -= length;
 	chunk->buffer_offset -= (int32_t)length;
 	chunk->length += length;

@@ -74,11 +74,13 @@ static inline uint32_t pin_freelist_link(
 	for (uint32_t i = 0; i < count; i++) {
 		struct pin_entry *entry = &entries[indices[i]];
 
+		PIN_DCHECK(indices[i] + 1 != first); /* it is in the list already */
 		depth++;
 		pin_store_relaxed_u32(&entry->next, first);
 		pin_store_release_u32(&entry->depth, depth); /* [FREE-2] */
 		first = indices[i] + 1;
 	}
+	PIN_DCHECK(depth >= count);
 	return first;
 }
 
@@ -107,6 +109,7 @@ static inline uint64_t pin_freelist_push(struct pin_freelist *list, struct pin_e
 static inline uint32_t pin_freelist_pop(
 	struct pin_freelist *list, struct pin_entry *entries, uint32_t *out_indices, uint32_t max)
 {
+	PIN_DCHECK(max > 0);
 	for (;;) {
 		uint64_t state = pin_load_acquire_u64(&list->head); /* [FREE-1] */
 		uint32_t next = pin_freelist_first(state);
@@ -115,6 +118,8 @@ static inline uint32_t pin_freelist_pop(
 		while (count < max && next != 0) {
 			out_indices[count] = next - 1;
 			next = pin_load_relaxed_u32(&entries[next - 1].next);
+			/* Even a link out of date is an index. */
+			PIN_DCHECK(next >> PIN_FREELIST_INDEX_BITS == 0);
 			count++;
 		}
 		if (count == 0 ||
@@ -132,8 +137,12 @@ static inline uint32_t pin_freelist_pop(
 static inline bool pin_freelist_pop_own(
 	struct pin_freelist *list, const struct pin_entry *entries, uint64_t state)
 {
-	uint32_t next = pin_load_relaxed_u32(&entries[pin_freelist_first(state) - 1].next);
+	uint32_t first = pin_freelist_first(state);
+	uint32_t next;
 
+	PIN_DCHECK(first != 0); /* a push leaves no empty list */
+	next = pin_load_relaxed_u32(&entries[first - 1].next);
+	PIN_DCHECK(next != first);
 	return pin_cas_acq_rel_u64(
 		&list->head, &state, pin_freelist_next_state(state, next)); /* [FREE-1] */
 }

@@ -107,6 +107,7 @@ void pin_magazine_drop_oldest(struct pin_magazine *magazine, uint32_t count)
 	uint32_t left = (uint32_t)word - count;
 
 	PIN_CHECK(count <= (uint32_t)word);
+	PIN_DCHECK((uint32_t)word <= magazine->capacity);
 	for (uint32_t i = 0; i < left; i++) {
 		uint32_t index = pin_load_relaxed_u32(&magazine->indices[count + i]);
 
@@ -130,6 +131,7 @@ uint32_t pin_freelist_count(const struct pin_freelist *list, const struct pin_en
 
 		if (first != 0) {
 			depth = pin_load_acquire_u32(&entries[first - 1].depth); /* [FREE-2] */
+			PIN_DCHECK(depth > 0);
 		}
 		if (pin_freelist_state(list) == state) {
 			return depth;

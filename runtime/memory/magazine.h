@@ -118,6 +118,7 @@ static inline bool pin_stash_put(struct pin_stash *stash, uint32_t index, uint32
 
 	if (PIN_UNLIKELY(put - stash->seen_taken >= most)) {
 		stash->seen_taken = pin_load_acquire_u64(&stash->taken); /* [STASH-2] */
+		PIN_DCHECK(stash->seen_taken <= put);
 		if (put - stash->seen_taken >= most) {
 			return false;
 		}
@@ -133,16 +134,19 @@ static inline uint32_t pin_stash_count(const struct pin_stash *stash)
 	uint64_t taken = pin_load_acquire_u64(&stash->taken);	    /* [STASH-3] */
 	uint64_t count = pin_load_acquire_u64(&stash->put) - taken; /* [STASH-1] */
 
+	PIN_DCHECK((int64_t)count >= 0); /* takes never pass the puts */
 	return count < PIN_STASH_PLACES ? (uint32_t)count : PIN_STASH_PLACES;
 }
 
 /* Takes the oldest, up to `max`; how many. */
 static inline uint32_t pin_stash_take(struct pin_stash *stash, uint32_t *out_indices, uint32_t max)
 {
+	PIN_DCHECK(max > 0);
 	for (;;) {
 		uint64_t taken = pin_load_acquire_u64(&stash->taken);
 		uint64_t count = pin_load_acquire_u64(&stash->put) - taken; /* [STASH-1] */
 
+		PIN_DCHECK((int64_t)count >= 0); /* takes never pass the puts */
 		if (count == 0) {
 			return 0;
 		}
@@ -152,6 +156,7 @@ static inline uint32_t pin_stash_take(struct pin_stash *stash, uint32_t *out_ind
 				&stash->places[(taken + i) % PIN_STASH_PLACES]);
 		}
 		if (pin_cas_acq_rel_u64(&stash->taken, &taken, taken + count)) { /* [STASH-2] */
+			PIN_DCHECK(count <= PIN_STASH_PLACES); /* no place was filled twice */
 			return (uint32_t)count;
 		}
 	}
@@ -321,6 +326,7 @@ static inline void pin_magazine_promise(struct pin_magazine *magazine, uint32_t 
 	uint64_t word = pin_load_relaxed_u64(&magazine->word);
 
 	PIN_DCHECK((uint32_t)word == 0);
+	PIN_DCHECK(count > 0);
 	PIN_DCHECK(count <= magazine->capacity);
 	pin_store_release_u64(&magazine->word, word + (1ull << 32) + count);
 }

@@ -45,6 +45,7 @@ static uint32_t refill_count(const struct pin_pool *pool, const struct pin_freel
 /* The first goes out at once, the others into the magazine, which promised. */
 static void keep_rest(struct pin_magazine *magazine, const uint32_t *indices, uint32_t count)
 {
+	PIN_DCHECK(count <= magazine->capacity);
 	for (uint32_t i = 1; i < count; i++) {
 		/* The first of the list ends up on top. */
 		pin_store_relaxed_u32(&magazine->indices[count - 1 - i], indices[i]);
@@ -61,11 +62,13 @@ static uint32_t draw_listed(
 	uint32_t wanted;
 	uint32_t count;
 
+	PIN_DCHECK(magazine->node < pool->node_count);
 	if (pin_freelist_state_is_empty(pin_freelist_state(list))) {
 		return 0;
 	}
 	wanted = refill_count(pool, list);
-	pin_magazine_promise(magazine, wanted); /* [POOL-1] */
+	PIN_DCHECK(wanted <= PIN_POOL_BATCH_MAX); /* as large as `out_indices` */
+	pin_magazine_promise(magazine, wanted);	  /* [POOL-1] */
 	count = pin_freelist_pop(list, pool->entries, out_indices, wanted);
 	keep_rest(magazine, out_indices, count);
 	return count;
@@ -83,6 +86,7 @@ static uint32_t draw_laid_out(
 		return wanted == 0 ? 0 : pin_stash_take(stash, out_indices, 1);
 	}
 	wanted = wanted < most ? wanted : most;
+	PIN_DCHECK(wanted <= PIN_STASH_PLACES);
 	pin_magazine_promise(magazine, wanted); /* [POOL-1] */
 	count = pin_stash_take(stash, out_indices, wanted);
 	keep_rest(magazine, out_indices, count);
@@ -96,6 +100,7 @@ static bool refill(struct pin_pool *pool, struct pin_magazine *magazine, uint32_
 	uint32_t indices[PIN_POOL_BATCH_MAX];
 	uint32_t count = draw_laid_out(magazine, &magazine->stash, indices);
 
+	PIN_DCHECK(magazine->giver < pool->magazine_count);
 	if (count == 0) {
 		count = draw_listed(pool, magazine, indices);
 	}
@@ -132,6 +137,7 @@ static bool take_remote_batchd(struct pin_pool *pool, uint32_t magazine, uint32_
 		return false;
 	}
 	is_found = pin_magazine_take(remote_batch, out_index);
+	PIN_DCHECK(!is_found || pool->entries[*out_index].node != remote_batch->node);
 	pin_magazine_leave(remote_batch);
 	return is_found;
 }
@@ -147,6 +153,7 @@ static bool take_as_owner(struct pin_pool *pool, uint32_t magazine, uint32_t *ou
 	bool is_inside = pin_magazine_enter_slowly(own);
 	bool is_found;
 
+	PIN_DCHECK(magazine < pool->magazine_count);
 	if (is_inside) {
 		bool is_hit = pin_magazine_take(own, out_index);
 
@@ -183,6 +190,7 @@ static uint32_t first_giver(const struct pin_pool *pool, uint32_t node)
 	struct pin_random random;
 	uint64_t changes = pin_freelist_state(&pool->freelists[node]) >> PIN_FREELIST_INDEX_BITS;
 
+	PIN_DCHECK(node < pool->node_count);
 	pin_random_init(&random, PIN_RANDOM_SEED_DEFAULT, (uint32_t)changes);
 	return pin_random_below(&random, pool->magazine_count);
 }
@@ -221,6 +229,7 @@ bool pin_pool_acquire(
 		pin_fetch_add_relaxed_u64(&pool->exhausted, 1);
 		return false;
 	}
+	PIN_DCHECK(index < pool->buffer_count);
 	entry = &pool->entries[index];
 	pin_pool_hand_out(entry, holder_of(pool, magazine, index), index, out_buffer);
 	pin_pool_check_show(pool, entry);
@@ -238,6 +247,7 @@ static void await_holder(struct pin_pool *pool, const struct pin_entry *entry)
 	if (!pin_entry_has_owner(holder)) {
 		return;
 	}
+	PIN_DCHECK(pin_entry_number(holder) < pool->magazine_count);
 	own = &pool->magazines[pin_entry_number(holder)];
 	if (!pin_magazine_is_fenced(own)) {
 		pool->host->fence_all(); /* [POOL-2] */
@@ -250,6 +260,8 @@ static bool mark(struct pin_entry *entry, uint32_t generation, uint64_t bit)
 {
 	uint64_t state = pin_load_acquire_u64(&entry->state); /* [POOL-3] */
 
+	PIN_DCHECK(pin_entry_is_used(generation));
+	PIN_DCHECK(bit == PIN_ENTRY_CLOSING || bit == PIN_ENTRY_SHARED);
 	while ((uint32_t)state == generation && (state & PIN_ENTRY_SHARED) == 0) {
 		if (pin_cas_acq_rel_u64(&entry->state, &state, state | bit)) { /* [POOL-2] */
 			return true;
@@ -263,6 +275,7 @@ void pin_pool_share(struct pin_pool *pool, uint32_t index)
 	struct pin_entry *entry = &pool->entries[index];
 	uint64_t state = pin_load_acquire_u64(&entry->state);
 
+	PIN_DCHECK(index < pool->buffer_count);
 	if (pin_entry_is_used(state) && mark(entry, (uint32_t)state, PIN_ENTRY_CLOSING)) {
 		await_holder(pool, entry);
 		mark(entry, (uint32_t)state, PIN_ENTRY_SHARED);
@@ -279,6 +292,7 @@ static bool is_to_be_plain(
 		pin_load_relaxed_u32(&entry->holder) != magazine) {
 		return false;
 	}
+	PIN_DCHECK(magazine < pool->magazine_count);
 	own = &pool->magazines[magazine];
 	own->shared_ends++;
 	if (own->shared_ends < SHARED_ENDS_MAX) {
@@ -309,6 +323,7 @@ static bool end_use(struct pin_pool *pool, uint32_t magazine, uint32_t index, ui
 		}
 		next = is_to_be_plain(pool, magazine, entry, state) ? (uint32_t)(state + 1)
 								    : pin_entry_end_use(state);
+		PIN_DCHECK(!pin_entry_is_used(next));
 		if (pin_cas_acq_rel_u64(&entry->state, &state, next)) { /* invariant 2 */
 			return true;
 		}
@@ -320,6 +335,7 @@ int pin_pool_release(struct pin_pool *pool, uint32_t magazine, const struct pini
 {
 	int rc;
 
+	PIN_DCHECK(magazine < pool->magazine_count || magazine == PIN_POOL_OUTSIDE);
 	if (magazine != PIN_POOL_OUTSIDE && pin_magazine_is_robbed(&pool->magazines[magazine])) {
 		/* Both lines were others', and come at the same time. */
 		pin_prefetch_write(&pool->magazines[magazine].stash);
@@ -346,6 +362,7 @@ bool pin_pool_owns(struct pin_pool *pool, const struct pinion_buffer *buffer)
 
 void pin_pool_disclaim(struct pin_pool *pool, const struct pinion_buffer *buffer)
 {
+	PIN_DCHECK(buffer->index < pool->buffer_count);
 	/* On the thread whose plain stores that ends. */
 	pin_fetch_or_seq_cst_u64(
 		&pool->entries[buffer->index].state, PIN_ENTRY_SHARED); /* [POOL-3] */
@@ -355,6 +372,7 @@ void pin_pool_claim(struct pin_pool *pool, uint32_t magazine, const struct pinio
 {
 	struct pin_entry *entry = &pool->entries[buffer->index];
 
+	PIN_DCHECK(buffer->index < pool->buffer_count);
 	PIN_DCHECK((pin_load_relaxed_u64(&entry->state) & PIN_ENTRY_SHARED) != 0);
 	pin_store_relaxed_u32(&entry->holder, holder_of(pool, magazine, buffer->index));
 }
@@ -368,7 +386,7 @@ static bool is_in(const struct pin_pool *pool, uint32_t region, const uint8_t *a
 struct pin_entry *pin_pool_find(const struct pin_pool *pool, const uint8_t *address, uint32_t hint)
 {
 	uint32_t region = hint < pool->region_count && is_in(pool, hint, address) ? hint : 0;
-	uint32_t first = 0;
+	uint32_t index = 0;
 
 	while (region < pool->region_count && !is_in(pool, region, address)) {
 		region++;
@@ -377,10 +395,13 @@ struct pin_entry *pin_pool_find(const struct pin_pool *pool, const uint8_t *addr
 		return NULL;
 	}
 	for (uint32_t i = 0; i < region; i++) {
-		first += pool->regions[i].buffer_count;
+		index += pool->regions[i].buffer_count;
 	}
-	return &pool->entries[first +
-		(uint64_t)(address - pool->regions[region].memory) / pool->stride];
+	index += (uint32_t)((uint64_t)(address - pool->regions[region].memory) / pool->stride);
+	PIN_DCHECK(index < pool->buffer_count);
+	PIN_DCHECK((size_t)(address - pool->entries[index].bytes + pool->headroom_bytes) <
+		pool->stride);
+	return &pool->entries[index];
 }
 
 static void flush(struct pin_pool *pool, struct pin_magazine *own)
@@ -422,7 +443,10 @@ uint32_t pin_pool_count_lists(const struct pin_pool *pool)
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < pool->node_count; i++) {
-		count += pin_freelist_count(&pool->freelists[i], pool->entries);
+		uint32_t listed = pin_freelist_count(&pool->freelists[i], pool->entries);
+
+		PIN_CHECK(listed <= pool->buffer_count); /* none is in it twice */
+		count += listed;
 	}
 	for (uint32_t i = 0; i < pool->magazine_count; i++) {
 		count += pin_stash_count(&pool->magazines[i].stash);

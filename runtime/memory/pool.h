@@ -154,6 +154,7 @@ static inline void pin_pool_hand_out(
 {
 	uint64_t state = pin_entry_begin_use(pin_load_relaxed_u64(&entry->state));
 
+	PIN_DCHECK(!pin_entry_has_own(holder)); /* a taker has no requests yet */
 	if (PIN_UNLIKELY(pin_load_relaxed_u32(&entry->holder) != holder)) {
 		pin_store_relaxed_u32(&entry->holder, holder);
 	}
@@ -173,6 +174,8 @@ static inline bool pin_pool_acquire_own(struct pin_pool *pool, struct pin_magazi
 	uint64_t word;
 	uint32_t index;
 
+	PIN_DCHECK(own == &pool->magazines[magazine]);
+	PIN_DCHECK((pool->flags & PIN_POOL_BETWEEN) == 0);
 	if (PIN_MISUSE_WATCHES || PIN_UNLIKELY(!pin_magazine_enter(own))) {
 		return false;
 	}
@@ -180,6 +183,7 @@ static inline bool pin_pool_acquire_own(struct pin_pool *pool, struct pin_magazi
 		pin_magazine_leave(own);
 		return false;
 	}
+	PIN_DCHECK(index < pool->buffer_count);
 	pin_magazine_drop_newest(own, word);
 	pin_magazine_leave(own);
 	pin_pool_hand_out(&pool->entries[index], magazine, index, out_buffer);
@@ -198,6 +202,8 @@ static inline bool pin_pool_acquire_listed(struct pin_pool *pool, uint32_t node,
 	struct pin_freelist *list = &pool->freelists[node];
 	uint32_t index;
 
+	PIN_DCHECK(node < pool->node_count);
+	PIN_DCHECK((pool->flags & PIN_POOL_BETWEEN) == 0);
 	if (PIN_MISUSE_WATCHES) {
 		return false;
 	}
@@ -207,6 +213,7 @@ static inline bool pin_pool_acquire_listed(struct pin_pool *pool, uint32_t node,
 	} else if (pin_freelist_pop(list, pool->entries, &index, 1) == 0) {
 		return false;
 	}
+	PIN_DCHECK(index < pool->buffer_count);
 	pin_pool_hand_out(&pool->entries[index], PIN_POOL_OUTSIDE, index, out_buffer);
 	return true;
 }
@@ -230,6 +237,8 @@ static inline bool pin_pool_release_own(struct pin_pool *pool, struct pin_magazi
 	struct pin_entry *entry = &pool->entries[index];
 	bool is_given;
 
+	PIN_DCHECK(own == &pool->magazines[magazine]);
+	PIN_DCHECK((pool->flags & PIN_POOL_BETWEEN) == 0);
 	if (PIN_MISUSE_WATCHES || PIN_UNLIKELY(index >= pool->buffer_count) ||
 		PIN_UNLIKELY(entry->bytes != buffer->bytes) ||
 		PIN_UNLIKELY(pin_load_relaxed_u32(&entry->holder) != magazine) ||
@@ -261,6 +270,7 @@ static inline bool pin_pool_release_listed(
 	uint64_t state;
 	uint32_t holder;
 
+	PIN_DCHECK((pool->flags & PIN_POOL_BETWEEN) == 0);
 	if (PIN_MISUSE_WATCHES || PIN_UNLIKELY(index >= pool->buffer_count) ||
 		PIN_UNLIKELY(entry->bytes != buffer->bytes) ||
 		PIN_UNLIKELY((buffer->generation & 1) == 0)) {
@@ -275,6 +285,7 @@ static inline bool pin_pool_release_listed(
 			&entry->state, &state, pin_entry_end_use(state)))) { /* invariant 2 */
 		return false;
 	}
+	PIN_DCHECK(entry->node < pool->node_count);
 	list = &pool->freelists[entry->node];
 	out_own->list = list;
 	out_own->state = pin_freelist_push(list, pool->entries, &index, 1);
@@ -313,6 +324,7 @@ static inline struct pin_entry *pin_pool_find_first(
 	if (offset >= pool->first_bytes) {
 		return NULL;
 	}
+	PIN_DCHECK(pool->stride_shift == 0 || 1u << pool->stride_shift == pool->stride);
 	/* A division is some 18 cycles. */
 	return &pool->entries[PIN_LIKELY(pool->stride_shift != 0) ? offset >> pool->stride_shift
 								  : offset / pool->stride];
@@ -340,6 +352,8 @@ static inline enum pin_pool_lent pin_pool_lend(struct pin_entry *entry, uint32_t
 		if (PIN_UNLIKELY(pin_pool_must_share(state, holder, magazine))) {
 			return PIN_POOL_MUST_SHARE;
 		}
+		/* One more would read as CLOSING. */
+		PIN_DCHECK((state & PIN_ENTRY_REQUESTS_MASK) != PIN_ENTRY_REQUESTS_MASK);
 		if (PIN_LIKELY(pin_cas_acq_rel_u64(
 			    &entry->state, &state, state + PIN_ENTRY_REQUEST))) {
 			return PIN_POOL_IS_LENT;
@@ -379,6 +393,7 @@ static inline bool pin_pool_lend_own(
 		PIN_LIKELY(pin_entry_is_held_by(holder, magazine)) &&
 		PIN_LIKELY(holder + PIN_ENTRY_OWN < PIN_ENTRY_FAR);
 	if (PIN_LIKELY(is_lent)) {
+		PIN_DCHECK(pin_entry_has_own(holder + PIN_ENTRY_OWN));
 		pin_store_relaxed_u32(&entry->holder, holder + PIN_ENTRY_OWN);
 	}
 	pin_magazine_leave(own); /* [POOL-2] */

@@ -34,6 +34,7 @@ static const char *holder_name(
 	} else if (number < pool->seeded_count) {
 		snprintf(out_name, NAME_BYTES, "worker %u", number);
 	} else {
+		PIN_CHECK(number < pool->magazine_count);
 		snprintf(out_name, NAME_BYTES, "attached thread %u", number - pool->seeded_count);
 	}
 	return out_name;
@@ -96,6 +97,7 @@ void pin_pool_check_is_free(struct pin_pool *pool, uint32_t index)
 {
 	char name[NAME_BYTES];
 
+	PIN_CHECK(index < pool->buffer_count);
 	pin_fetch_add_relaxed_u64(&pool->misuses, 1);
 	pin_log(&pool->log, PINION_LOG_ERROR,
 		"a request was to use buffer %u, which is free; taken last by %s", index,
@@ -108,6 +110,8 @@ static void protect(const struct pin_pool *pool, const struct pin_entry *entry, 
 	int rc = mprotect(entry->bytes - pool->headroom_bytes,
 		(size_t)pool->headroom_bytes + pool->buffer_bytes, rights);
 
+	/* Else pin_pool_check_settle() has given up the guard. */
+	PIN_DCHECK((uintptr_t)(entry->bytes - pool->headroom_bytes) % PIN_PAGE_BYTES == 0);
 	if (rc != 0) {
 		pin_log(&pool->log, PINION_LOG_WARN,
 			"a free buffer cannot be guarded (errno %d); raise vm.max_map_count",

@@ -53,6 +53,7 @@ static inline int pin_pool_check_check(struct pin_pool *pool, const struct pinio
 /* No code may touch it from here on; `entry` is about to be free. */
 static inline void pin_pool_check_hide(const struct pin_pool *pool, const struct pin_entry *entry)
 {
+	PIN_DCHECK((size_t)(entry - pool->entries) < pool->buffer_count);
 	if (PIN_UNLIKELY((pool->flags & PIN_POOL_BETWEEN) != 0)) {
 		pin_pool_check_hide_pages(pool, entry);
 	}
@@ -63,6 +64,7 @@ static inline void pin_pool_check_hide(const struct pin_pool *pool, const struct
 /* Its new owner may. */
 static inline void pin_pool_check_show(const struct pin_pool *pool, const struct pin_entry *entry)
 {
+	PIN_DCHECK((size_t)(entry - pool->entries) < pool->buffer_count);
 	PIN_ASAN_UNPOISON(entry->bytes - pool->headroom_bytes,
 		(size_t)pool->headroom_bytes + pool->buffer_bytes);
 	if (PIN_UNLIKELY((pool->flags & PIN_POOL_BETWEEN) != 0)) {

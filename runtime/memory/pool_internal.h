@@ -69,6 +69,7 @@ struct pin_pool {
 static inline struct pin_magazine *pin_pool_remote_batch(
 	const struct pin_pool *pool, uint32_t magazine)
 {
+	PIN_DCHECK(magazine < pool->magazine_count);
 	return pool->place_count > pool->magazine_count
 		? &pool->magazines[pool->magazine_count + magazine]
 		: NULL;
@@ -81,6 +82,7 @@ static inline struct pin_magazine *pin_pool_remote_batch(
  */
 static inline bool pin_pool_must_share(uint64_t state, uint32_t holder, uint32_t magazine)
 {
+	PIN_DCHECK(magazine < PIN_ENTRY_NUMBERS || magazine == PIN_POOL_OUTSIDE);
 	return (state & PIN_ENTRY_SHARED) == 0 && pin_entry_has_owner(holder) &&
 		!pin_entry_is_held_by(holder, magazine);
 }

@@ -39,6 +39,7 @@ bool pin_pool_take_laid_out(
 
 		if ((from->node != node) == is_far &&
 			pin_stash_take(&from->stash, out_index, 1) == 1) {
+			PIN_DCHECK(*out_index < pool->buffer_count);
 			*giver = at;
 			return true;
 		}
@@ -84,6 +85,7 @@ static bool look_into_place(struct pin_pool *pool, uint32_t i, uint32_t *out_ind
 /* As above, into magazine `i`, then its owner's batch. */
 static bool look_into(struct pin_pool *pool, uint32_t i, uint32_t *out_index)
 {
+	PIN_DCHECK(i < pool->magazine_count);
 	return look_into_place(pool, i, out_index) ||
 		(pin_pool_remote_batch(pool, i) != NULL &&
 			look_into_place(pool, pool->magazine_count + i, out_index));
@@ -95,6 +97,7 @@ static bool take_from_workers(struct pin_pool *pool, uint32_t own, uint32_t *out
 	struct pin_victims_round round;
 	uint32_t i;
 
+	PIN_DCHECK(own < pool->victims->worker_count);
 	pin_victims_begin(&round, pool->victims, own, &pool->random);
 	while (pin_victims_next(&round, &i)) {
 		if (look_into(pool, i, out_index)) {
@@ -111,6 +114,7 @@ static bool take_from_range(
 	uint32_t count = pool->magazine_count - first;
 	uint32_t start = count > 1 ? pin_random_below(&pool->random, count) : 0;
 
+	PIN_DCHECK(first <= pool->magazine_count);
 	for (int is_far = 0; is_far < 2; is_far++) {
 		for (uint32_t j = 0; j < count; j++) {
 			uint32_t i = first + (start + j) % count;
@@ -222,6 +226,7 @@ bool pin_pool_search(struct pin_pool *pool, uint32_t own, uint32_t node, uint32_
 	uint32_t giver;
 	bool is_found;
 
+	PIN_DCHECK(own < pool->magazine_count || own == PIN_POOL_OUTSIDE);
 	pin_lock_acquire(&pool->lock, pool->host);
 	giver = pin_random_below(&pool->random, pool->magazine_count);
 	do {
@@ -249,6 +254,8 @@ static void push_home(struct pin_pool *pool, uint32_t *indices, uint32_t count)
 		uint32_t group_count = 0;
 		uint32_t rest_count = 0;
 
+		PIN_DCHECK(node < pool->node_count);
+		PIN_DCHECK(count <= PIN_POOL_BATCH_MAX);
 		for (uint32_t i = 0; i < count; i++) {
 			if (pool->entries[indices[i]].node == node) {
 				group[group_count++] = indices[i];
@@ -256,6 +263,7 @@ static void push_home(struct pin_pool *pool, uint32_t *indices, uint32_t count)
 				indices[rest_count++] = indices[i];
 			}
 		}
+		PIN_DCHECK(group_count > 0); /* so this ends */
 		pin_freelist_push(&pool->freelists[node], pool->entries, group, group_count);
 		count = rest_count;
 	}
@@ -265,6 +273,7 @@ void pin_pool_pass_on(struct pin_pool *pool, struct pin_magazine *magazine, uint
 {
 	uint32_t indices[PIN_POOL_BATCH_MAX];
 
+	PIN_DCHECK(count > 0);
 	count = count < PIN_POOL_BATCH_MAX ? count : PIN_POOL_BATCH_MAX;
 	pin_magazine_look_oldest(magazine, indices, count);
 	push_home(pool, indices, count);
@@ -299,6 +308,7 @@ static bool lay_out(struct pin_pool *pool, struct pin_magazine *magazine, uint32
 	uint32_t half = (magazine->capacity + 1) / 2;
 	uint32_t most = half < PIN_STASH_PLACES ? half : PIN_STASH_PLACES;
 
+	PIN_DCHECK(pool->entries[index].node == magazine->node);
 	if (pin_stash_put(&magazine->stash, index, most)) {
 		return true;
 	}
@@ -315,6 +325,7 @@ static bool send_straight(
 {
 	struct pin_freelist *list = &pool->freelists[pool->entries[index].node];
 
+	PIN_DCHECK(pool->entries[index].node != remote_batch->node);
 	if (pin_freelist_count(list, pool->entries) >= remote_batch->capacity) {
 		return false;
 	}
@@ -325,6 +336,7 @@ static bool send_straight(
 /* Inside one with room. */
 static void put_near(struct pin_pool *pool, struct pin_magazine *own, uint32_t index)
 {
+	PIN_DCHECK(pool->entries[index].node == own->node);
 	if (!pin_magazine_put(own, index)) {
 		bool has_room;
 
@@ -340,6 +352,7 @@ static void put_far(struct pin_pool *pool, struct pin_magazine *remote_batch, ui
 	bool has_room = pin_magazine_put(remote_batch, index);
 
 	PIN_CHECK(has_room);
+	PIN_DCHECK(pool->entries[index].node != remote_batch->node);
 	if (pin_magazine_count(remote_batch) == remote_batch->capacity) {
 		pin_pool_pass_all_on(pool, remote_batch);
 		pin_meter_add(&remote_batch->spills, 1);
@@ -358,8 +371,11 @@ void pin_pool_put(struct pin_pool *pool, uint32_t magazine, uint32_t index)
 	bool is_far = own != NULL && own->node != entry->node;
 	bool is_unwanted = false; /* those published, or sent straight */
 
+	PIN_DCHECK(index < pool->buffer_count);
+	PIN_DCHECK(entry->node < pool->node_count);
 	if (is_far) {
 		own = pin_pool_remote_batch(pool, magazine);
+		PIN_DCHECK(own != NULL); /* several nodes: each owner has a batch */
 	}
 	if (own == NULL) {
 		pin_freelist_push(&pool->freelists[entry->node], pool->entries, &index, 1);

@@ -37,6 +37,7 @@ static void seed(struct pin_pool *pool, const struct pin_pool_setup *setup)
 		uint32_t end = index + region->buffer_count;
 		uint32_t last = setup->region_count == 1 ? setup->seeded_count : i + 1;
 
+		PIN_CHECK(region->node < pool->node_count);
 		for (; magazine < last; magazine++) {
 			while (index < end && pin_magazine_put(&pool->magazines[magazine], index)) {
 				index++;
@@ -51,6 +52,7 @@ static void seed(struct pin_pool *pool, const struct pin_pool_setup *setup)
 		}
 		index = end;
 	}
+	PIN_CHECK(index == pool->buffer_count); /* each is in one place */
 }
 
 static void fill_entries(struct pin_pool *pool, const struct pin_pool_setup *setup)
@@ -71,6 +73,7 @@ static void fill_entries(struct pin_pool *pool, const struct pin_pool_setup *set
 			index++;
 		}
 	}
+	PIN_CHECK(index == pool->buffer_count);
 }
 
 /* Whose stash the owner of magazine `i` checks first: a near one's. */
@@ -83,6 +86,7 @@ static uint32_t nearest_giver(struct pin_pool *pool, uint32_t i)
 		pin_victims_begin(&round, pool->victims, i, &pool->random);
 		pin_victims_next(&round, &giver);
 	}
+	PIN_CHECK(giver < pool->magazine_count);
 	return giver;
 }
 
@@ -107,6 +111,8 @@ static void init_magazines(struct pin_pool *pool, const struct pin_pool_setup *s
 		magazine->indices = pool->magazine_memory + (size_t)i * apart;
 		magazine->capacity = capacity_of(setup, i >= setup->magazine_count);
 		magazine->node = setup->nodes == NULL ? 0 : setup->nodes[owner];
+		PIN_CHECK(magazine->node < pool->node_count);
+		PIN_CHECK(magazine->capacity <= apart); /* they do not overlap */
 		magazine->giver = nearest_giver(pool, owner);
 		/* Nothing is gathered before a home has some to spare. */
 		pin_store_relaxed_u32(&magazine->thief,
@@ -150,6 +156,8 @@ int pin_pool_init(struct pin_pool *pool, const struct pin_pool_setup *setup)
 {
 	uint32_t stride = setup->headroom_bytes + setup->buffer_bytes;
 
+	PIN_CHECK(setup->buffer_bytes > 0);
+	PIN_CHECK(stride > setup->headroom_bytes); /* it did not wrap */
 	*pool = (struct pin_pool){
 		.host = setup->host,
 		.log = setup->log,
@@ -173,6 +181,7 @@ int pin_pool_init(struct pin_pool *pool, const struct pin_pool_setup *setup)
 	PIN_CHECK(setup->victims == NULL || setup->victims->worker_count <= setup->magazine_count);
 	PIN_CHECK(setup->magazine_count > 0 && setup->magazine_capacity > 0);
 	PIN_CHECK(setup->magazine_count < PIN_ENTRY_NUMBERS);
+	PIN_CHECK(setup->node_count > 0);
 	for (uint32_t i = 0; i < setup->region_count; i++) {
 		pool->buffer_count += setup->regions[i].buffer_count;
 	}
