@@ -35,6 +35,7 @@ int pin_block_read_numbers(const char *path, unsigned *out_first, unsigned *out_
 		return 0;
 	}
 	count = fscanf(stream, "%u:%u", out_first, out_second);
+	PIN_DCHECK(count <= 2);
 	fclose(stream);
 	return count < 0 ? 0 : count;
 }
@@ -43,9 +44,10 @@ static int read_numbers(const char *root, uint64_t device, const char *name, uns
 	unsigned *out_second)
 {
 	char path[1024];
+	int length = snprintf(path, sizeof(path), "%s/sys/dev/block/%u:%u/%s", root,
+		major((dev_t)device), minor((dev_t)device), name);
 
-	snprintf(path, sizeof(path), "%s/sys/dev/block/%u:%u/%s", root, major((dev_t)device),
-		minor((dev_t)device), name);
+	PIN_CHECK(length > 0 && (size_t)length < sizeof(path)); /* a cut one is another's */
 	return pin_block_read_numbers(path, out_first, out_second);
 }
 
@@ -82,8 +84,9 @@ static unsigned read_limit(const char *root, uint64_t device, const char *name)
 		char file[64];
 		unsigned first = 0;
 		unsigned second = 0;
+		int length = snprintf(file, sizeof(file), "%s/%s", folders[i], name);
 
-		snprintf(file, sizeof(file), "%s/%s", folders[i], name);
+		PIN_CHECK(length > 0 && (size_t)length < sizeof(file));
 		if (read_numbers(root, device, file, &first, &second) == 1) {
 			return first;
 		}
@@ -105,6 +108,7 @@ uint32_t pin_block_transfer_bytes(const char *root, uint64_t device)
 	if (preferred != 0 && preferred <= bytes) {
 		bytes -= bytes % preferred;
 	}
+	PIN_CHECK(bytes <= UINT32_MAX);
 	return (uint32_t)bytes;
 }
 
@@ -123,6 +127,7 @@ int32_t pin_block_node(const char *root, uint64_t device)
 	for (uint32_t i = 0; i < NODE_LEVELS; i++) {
 		size_t length = strlen(name);
 
+		PIN_DCHECK(length + sizeof("numa_node") <= sizeof(name));
 		snprintf(name + length, sizeof(name) - length, "numa_node");
 		if (read_numbers(root, block.device, name, &first, &second) == 1) {
 			/* Said to be -1 where it belongs to no node. */
@@ -166,6 +171,7 @@ static void read_link_name(const char *path, char out[NAME_BYTES])
 	ssize_t length = readlink(path, target, sizeof(target) - 1);
 	const char *last;
 
+	PIN_CHECK(length < (ssize_t)sizeof(target)); /* the terminator fits */
 	out[0] = '\0';
 	if (length > 0) {
 		target[length] = '\0';
@@ -179,8 +185,10 @@ static void read_link_name(const char *path, char out[NAME_BYTES])
 
 static void char_device_path(const char *root, uint64_t number, const char *name, char *out)
 {
-	snprintf(out, PATH_BYTES, "%s/sys/dev/char/%u:%u%s", root, major((dev_t)number),
-		minor((dev_t)number), name);
+	int length = snprintf(out, PATH_BYTES, "%s/sys/dev/char/%u:%u%s", root,
+		major((dev_t)number), minor((dev_t)number), name);
+
+	PIN_CHECK(length > 0 && length < PATH_BYTES); /* a cut one is another's */
 }
 
 bool pin_nvme_is(const char *root, uint64_t number)
@@ -197,8 +205,9 @@ static int read_disk_numbers(const char *root, const char *disk, const char *nam
 	unsigned *out_first, unsigned *out_second)
 {
 	char path[PATH_BYTES];
+	int length = snprintf(path, sizeof(path), "%s/sys/class/block/%s/%s", root, disk, name);
 
-	snprintf(path, sizeof(path), "%s/sys/class/block/%s/%s", root, disk, name);
+	PIN_CHECK(length > 0 && length < PATH_BYTES);
 	return pin_block_read_numbers(path, out_first, out_second);
 }
 
@@ -216,7 +225,8 @@ void pin_nvme_find_limits(const char *root, const char *name, struct pin_nvme *o
 	unsigned first = 0;
 	unsigned second = 0;
 
-	PIN_CHECK(out->block_bytes > 0);
+	PIN_CHECK(pin_is_power_of_two(out->block_bytes));
+	PIN_CHECK(strlen(name) < NAME_BYTES);
 	out->device = 0;
 	if (strncmp(name, "ng", 2) == 0) {
 		snprintf(disk, sizeof(disk), "nvme%s", name + 2);
@@ -236,6 +246,7 @@ void pin_nvme_find_limits(const char *root, const char *name, struct pin_nvme *o
 	blocks = bytes / out->block_bytes;
 	blocks = blocks < PIN_NVME_BLOCKS_MAX ? blocks : PIN_NVME_BLOCKS_MAX;
 	out->transfer_blocks = blocks > 0 ? (uint32_t)blocks : 1;
+	PIN_DCHECK(out->transfer_blocks <= PIN_NVME_BLOCKS_MAX);
 }
 
 /* ---- the namespace ---- */
@@ -264,6 +275,7 @@ int pin_nvme_parse(const uint8_t *identity, struct pin_nvme *out)
 	uint32_t metadata_bytes = (uint32_t)(format[0] | format[1] << 8);
 	uint32_t shift = format[2];
 
+	PIN_CHECK(format + FORMAT_BYTES <= identity + PIN_NVME_IDENTIFY_BYTES);
 	/*
 	 * Metadata in a buffer of its own could be left out; the kernel asks
 	 * for that buffer all the same, or for the bytes between the blocks.
@@ -274,6 +286,8 @@ int pin_nvme_parse(const uint8_t *identity, struct pin_nvme *out)
 	}
 	out->block_bytes = 1u << shift;
 	out->size_bytes = blocks << shift;
+	PIN_DCHECK(out->size_bytes / out->block_bytes == blocks);
+	PIN_DCHECK(out->size_bytes <= INT64_MAX);
 	return 0;
 }
 
@@ -288,6 +302,7 @@ static int identify(int fd, uint32_t namespace_id, uint8_t *answer)
 	};
 	int rc = ioctl(fd, NVME_IOCTL_ADMIN_CMD, &command);
 
+	PIN_DCHECK((uintptr_t)answer % PIN_PAGE_BYTES == 0);
 	return rc < 0 ? -errno : rc;
 }
 
@@ -316,6 +331,7 @@ int pin_nvme_identify(int fd, uint64_t number, struct pin_nvme *out)
 		rc = -EIO;
 	}
 	free(answer);
+	PIN_CHECK(rc <= 0);
 	if (rc < 0) {
 		return rc;
 	}
@@ -362,6 +378,7 @@ int pin_nvme_error(uint32_t status)
 	uint32_t code = status & STATUS_MASK;
 
 	for (size_t i = 0; i < PIN_ARRAY_COUNT(errors); i++) {
+		PIN_DCHECK(errors[i].first <= errors[i].last);
 		if (code >= errors[i].first && code <= errors[i].last) {
 			return errors[i].may_retry && (status & STATUS_DO_NOT_RETRY) == 0
 				? -EAGAIN
@@ -375,6 +392,8 @@ void pin_nvme_read_command(struct nvme_uring_cmd *out, uint32_t namespace_id, vo
 	uint64_t first_block, uint32_t block_count, uint32_t length_bytes)
 {
 	PIN_CHECK(block_count > 0 && block_count <= PIN_NVME_BLOCKS_MAX);
+	PIN_CHECK(length_bytes % block_count == 0);
+	PIN_DCHECK(pin_is_power_of_two(length_bytes / block_count));
 	*out = (struct nvme_uring_cmd){
 		.opcode = OPCODE_READ,
 		.nsid = namespace_id,
@@ -399,5 +418,6 @@ int pin_nvme_read(int fd, const struct nvme_uring_cmd *command)
 	};
 	int rc = ioctl(fd, NVME_IOCTL_IO64_CMD, &order);
 
+	PIN_DCHECK(command->opcode == OPCODE_READ); /* none that writes */
 	return rc < 0 ? -errno : pin_nvme_error((uint32_t)rc);
 }

@@ -27,6 +27,7 @@ static FILE *open_below(const char *root, const char *path)
 	char *full = NULL;
 	FILE *file = NULL;
 
+	PIN_DCHECK(path[0] == '/');
 	if (asprintf(&full, "%s%s", root, path) >= 0) {
 		file = fopen(full, "re");
 		free(full);
@@ -39,6 +40,7 @@ static bool list_has(const char *list, const char *name)
 {
 	size_t length = strlen(name);
 
+	PIN_DCHECK(length > 0);
 	for (const char *item = list; item != NULL; item = strchr(item, ',')) {
 		item += *item == ',';
 		if (strncmp(item, name, length) == 0 &&
@@ -55,6 +57,7 @@ static void unescape(char *text)
 	char *to = text;
 
 	for (const char *from = text; *from != '\0'; to++) {
+		PIN_DCHECK(to <= from);
 		if (from[0] == '\\' && from[1] >= '0' && from[1] <= '3' && from[2] >= '0' &&
 			from[2] <= '7' && from[3] >= '0' && from[3] <= '7') {
 			*to = (char)((from[1] - '0') * 64 + (from[2] - '0') * 8 + (from[3] - '0'));
@@ -181,6 +184,7 @@ static void visit_mount(const char *root, const char *controller, const struct m
 			break;
 		}
 		*strrchr(directory, '/') = '\0';
+		PIN_CHECK(strlen(directory) >= top); /* never above the mount point */
 	}
 	free(directory);
 	free(group);
@@ -214,6 +218,7 @@ FILE *pin_cgroup_open(const struct pin_cgroup *group, const char *name)
 	char *path = NULL;
 	FILE *file;
 
+	PIN_DCHECK(strchr(name, '/') == NULL); /* of this group */
 	if (asprintf(&path, "%s/%s", group->directory, name) < 0) {
 		return NULL;
 	}
@@ -305,6 +310,7 @@ static void keep_tightest(void *arg, const struct pin_cgroup *group)
 	}
 	cache = read_cache(group, names);
 	used -= cache < used ? cache : used;
+	PIN_DCHECK(tightest->free_bytes <= tightest->limit_bytes);
 	if (limit - (used < limit ? used : limit) < tightest->free_bytes) {
 		tightest->limit_bytes = limit;
 		tightest->free_bytes = limit - (used < limit ? used : limit);
@@ -320,6 +326,8 @@ void pin_memlimit_find(const char *root, struct pin_memlimit *out_limit)
 		.free_bytes = UINT64_MAX,
 	};
 	pin_cgroup_visit(root, "memory", keep_tightest, out_limit);
+	PIN_CHECK(out_limit->free_bytes <= out_limit->limit_bytes);
+	PIN_CHECK((out_limit->limit_bytes == UINT64_MAX) == (out_limit->path[0] == '\0'));
 }
 
 /* ---- CPU quota ---- */
@@ -378,6 +386,7 @@ static void keep_smallest(void *arg, const struct pin_cgroup *group)
 	if (quota != 0 && (*smallest == 0 || quota < *smallest)) {
 		*smallest = quota;
 	}
+	PIN_DCHECK(quota == 0 || (*smallest > 0 && *smallest <= quota));
 }
 
 uint32_t pin_quota_millicpus(const char *root)
@@ -474,6 +483,8 @@ void pin_threadlimit_hint_at(
 	struct rlimit processes = {.rlim_cur = RLIM_INFINITY};
 	long long reached = -1;
 
+	PIN_CHECK(error < 0);
+	PIN_CHECK(size > 0);
 	if (error != -EAGAIN) {
 		snprintf(out, size, "%s", strerror(-error));
 		return;

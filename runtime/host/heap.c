@@ -8,12 +8,14 @@
  */
 #include "runtime/host/heap.h"
 #include "runtime/base/base.h"
+#include "runtime/base/check.h"
 
 #include <stdlib.h>
 
 void *pin_heap_system_allocate(void *arg, size_t align, size_t bytes)
 {
 	(void)arg;
+	PIN_DCHECK(bytes > 0); /* for none NULL would be no failure */
 	return align <= PIN_HEAP_ALIGN ? malloc(bytes)
 				       : aligned_alloc(align, pin_round_up(bytes, align));
 }
@@ -30,6 +32,7 @@ void *pin_heap_system_zeroed(size_t align, size_t bytes)
 {
 	void *memory;
 
+	PIN_DCHECK(bytes > 0);
 	if (align <= PIN_HEAP_ALIGN) {
 		return calloc(1, bytes);
 	}
@@ -45,6 +48,8 @@ void *pin_heap_resize(const struct pin_host *host, void *memory, size_t bytes, s
 {
 	void *resized = pin_heap_allocate(host, PIN_HEAP_ALIGN, wanted_bytes, 1);
 
+	PIN_CHECK(kept_bytes <= bytes);
+	PIN_CHECK(kept_bytes <= wanted_bytes);
 	if (resized == NULL) {
 		return NULL;
 	}
@@ -61,6 +66,8 @@ const struct pin_host *pin_heap_choose(const struct pin_host *host,
 	if (allocator == NULL || allocator->allocate == NULL) {
 		return host;
 	}
+	PIN_CHECK(room != host); /* that stays as it is */
+	PIN_DCHECK(pin_heap_is_whole(allocator));
 	*room = *host;
 	room->heap = (struct pin_heap){
 		.allocate = allocator->allocate,

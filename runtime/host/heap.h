@@ -12,6 +12,8 @@
 #ifndef PIN_HOST_HEAP_H
 #define PIN_HOST_HEAP_H
 
+#include "runtime/base/base.h"
+#include "runtime/base/check.h"
 #include "runtime/host/host.h"
 
 #include <pinion/allocator.h>
@@ -39,21 +41,23 @@ static inline bool pin_heap_is_whole(const struct pinion_allocator *allocator)
 const struct pin_host *pin_heap_choose(const struct pin_host *host,
 	const struct pinion_allocator *allocator, struct pin_host *room);
 
-/* At least one byte, as some heaps give nothing for none. */
-static inline size_t pin_heap_product(size_t count, size_t bytes)
-{
-	return count == 0 || bytes == 0 ? 1 : count * bytes;
-}
-
 static inline bool pin_heap_overflows(size_t count, size_t bytes)
 {
 	return bytes != 0 && count > SIZE_MAX / 2 / bytes;
+}
+
+/* At least one byte, as some heaps give nothing for none. */
+static inline size_t pin_heap_product(size_t count, size_t bytes)
+{
+	PIN_DCHECK(!pin_heap_overflows(count, bytes));
+	return count == 0 || bytes == 0 ? 1 : count * bytes;
 }
 
 /* NULL: there is none, or `count` times `bytes` is beyond all there may be. */
 static inline void *pin_heap_allocate(
 	const struct pin_host *host, size_t align, size_t count, size_t bytes)
 {
+	PIN_DCHECK(pin_is_power_of_two(align));
 	if (pin_heap_overflows(count, bytes)) {
 		return NULL;
 	}
@@ -66,6 +70,7 @@ static inline void *pin_heap_zeroed(
 {
 	void *memory;
 
+	PIN_DCHECK(pin_is_power_of_two(align));
 	if (host->heap_zeroed != NULL && !pin_heap_overflows(count, bytes)) {
 		return host->heap_zeroed(align, pin_heap_product(count, bytes));
 	}
@@ -81,6 +86,7 @@ static inline void pin_heap_release(
 	const struct pin_host *host, void *memory, size_t align, size_t count, size_t bytes)
 {
 	if (memory != NULL) {
+		PIN_DCHECK((uintptr_t)memory % align == 0); /* as it was allocated */
 		host->heap.release(host->heap.arg, memory, align, pin_heap_product(count, bytes));
 	}
 }

@@ -14,6 +14,7 @@
 #define PIN_HOST_HOST_H
 
 #include "runtime/base/atomic.h"
+#include "runtime/base/check.h"
 
 #include <liburing.h>
 #include <pthread.h>
@@ -196,6 +197,7 @@ static inline void pin_lock_acquire(struct pin_lock *lock, const struct pin_host
 	if (pin_cas_acquire_u32(&lock->word, &free_word, 1)) { /* [LOCK-1] */
 		return;
 	}
+	PIN_DCHECK(free_word == 1 || free_word == 2);
 	while (pin_exchange_acq_rel_u32(&lock->word, 2) != 0) { /* [LOCK-1] */
 		host->futex_wait(&lock->word, 2, PIN_NO_DEADLINE);
 	}
@@ -211,7 +213,10 @@ static inline bool pin_lock_try(struct pin_lock *lock)
 
 static inline void pin_lock_release(struct pin_lock *lock, const struct pin_host *host)
 {
-	if (pin_exchange_acq_rel_u32(&lock->word, 0) == 2) { /* [LOCK-1] */
+	uint32_t before = pin_exchange_acq_rel_u32(&lock->word, 0); /* [LOCK-1] */
+
+	PIN_CHECK(before != 0); /* the caller held it */
+	if (before == 2) {
 		host->futex_wake(&lock->word, 1);
 	}
 }

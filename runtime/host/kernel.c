@@ -35,6 +35,7 @@ static int ring_setup(uint32_t flags, struct io_uring_params *out_params)
 	do {
 		fd = syscall(__NR_io_uring_setup, PROBE_ENTRIES, out_params);
 	} while (fd < 0 && errno == ENOMEM && pin_locked_await(PROBE_BYTES, &tries));
+	PIN_DCHECK(fd < 0 || out_params->sq_entries >= PROBE_ENTRIES);
 	return fd < 0 ? -errno : (int)fd;
 }
 
@@ -119,10 +120,12 @@ static bool probe_opcode(int fd, uint8_t opcode)
 			PROBE_OPCODE_COUNT * sizeof(struct io_uring_probe_op)];
 	} answer;
 
+	PIN_CHECK(opcode < PROBE_OPCODE_COUNT);
 	memset(&answer, 0, sizeof(answer));
 	if (ring_register(fd, IORING_REGISTER_PROBE, &answer, PROBE_OPCODE_COUNT) < 0) {
 		return false;
 	}
+	PIN_CHECK(answer.probe.ops_len <= PROBE_OPCODE_COUNT);
 	return opcode <= answer.probe.last_op &&
 		(answer.probe.ops[opcode].flags & IO_URING_OP_SUPPORTED) != 0;
 }
@@ -178,6 +181,7 @@ static bool probe_send_msg_ring(const struct asked *asked)
 		asked->kernel->passing_error = -errno;
 		return false;
 	}
+	PIN_CHECK(params->cq_off.tail + sizeof(uint32_t) <= bytes);
 	/* This thread's own system calls wrote it: plain loads will do. */
 	(void)syscall(__NR_io_uring_enter, fd, 0, 0, IORING_ENTER_GETEVENTS, NULL, 0);
 	if (*(const uint32_t *)(const void *)(memory + params->cq_off.tail) == 1) {
@@ -278,11 +282,13 @@ static const struct {
 
 static void probe_features(const struct asked *asked, enum kind kind)
 {
+	PIN_DCHECK((kind == FILES) == (asked->fd < 0));
 	for (uint32_t i = 0; i < PIN_FEATURE_COUNT; i++) {
 		if (probes[i].kind == kind && probes[i].probe(asked)) {
 			asked->kernel->features |= UINT32_C(1) << i;
 		}
 	}
+	PIN_DCHECK((asked->kernel->features & ~PIN_FEATURES_ALL) == 0);
 }
 
 /*
@@ -291,6 +297,7 @@ static void probe_features(const struct asked *asked, enum kind kind)
  */
 static int probe_enter(int fd)
 {
+	PIN_DCHECK(fd >= 0);
 	if (syscall(__NR_io_uring_enter, fd, 0, 0, 0, NULL, 0) >= 0 || errno == EINTR ||
 		errno == EAGAIN || errno == EBUSY || errno == ENOMEM) {
 		return 0;
@@ -331,6 +338,8 @@ void pin_kernel_probe(struct pin_kernel *kernel)
 	probe_features(&of_files, FILES);
 	PIN_CHECK(kernel->ring_error <= 0);
 	PIN_CHECK(kernel->ring_error == 0 || !pin_kernel_has(kernel, PINION_IO_OPENAT));
+	PIN_CHECK(kernel->ring_error == 0 || kernel->ring_features == 0);
+	PIN_CHECK(kernel->passing_error <= 0);
 	errno = saved_errno;
 }
 
@@ -339,9 +348,10 @@ static int hint_sysctl_value(const char *root)
 {
 	char path[256];
 	int value = 0;
+	int length = snprintf(path, sizeof(path), "%s/proc/sys/kernel/io_uring_disabled", root);
 	FILE *file;
 
-	snprintf(path, sizeof(path), "%s/proc/sys/kernel/io_uring_disabled", root);
+	PIN_CHECK(length > 0 && (size_t)length < sizeof(path));
 	file = fopen(path, "re");
 	if (file != NULL) {
 		if (fscanf(file, "%d", &value) != 1) {
@@ -409,6 +419,7 @@ void pin_kernel_ring_hint_at(const char *root, int error, char *out, size_t size
 	const char *line = hint_line(root, number);
 
 	PIN_CHECK(size > 0);
+	PIN_CHECK(number >= 0); /* of either sign, but no INT_MIN */
 	if (line != NULL) {
 		snprintf(out, size, "%s", line);
 	} else {
@@ -438,6 +449,8 @@ bool pin_locked_await(uint64_t bytes, uint32_t *tries)
 	struct timespec pause = {.tv_nsec = (long)FIRST_NS << *tries};
 	struct rlimit limit;
 
+	PIN_CHECK(*tries <= TRIES_MAX); /* the pause doubles each time */
+	PIN_DCHECK(pause.tv_nsec < 1000000000);
 	if (*tries >= TRIES_MAX || getrlimit(RLIMIT_MEMLOCK, &limit) != 0 ||
 		limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur < bytes) {
 		return false;

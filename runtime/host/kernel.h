@@ -23,6 +23,9 @@
 #ifndef PIN_HOST_KERNEL_H
 #define PIN_HOST_KERNEL_H
 
+#include "runtime/base/base.h"
+#include "runtime/base/check.h"
+
 /* First, so that the additions below never meet an enum still to come. */
 #include <liburing.h>
 #include <linux/fs.h>
@@ -144,6 +147,8 @@ struct pin_kernel {
 
 static inline bool pin_kernel_has(const struct pin_kernel *kernel, enum pinion_io_feature feature)
 {
+	PIN_DCHECK(pin_is_power_of_two((uint32_t)feature)); /* one of them */
+	PIN_DCHECK(((uint32_t)feature & ~PIN_FEATURES_ALL) == 0);
 	return (kernel->features & (uint32_t)feature) != 0;
 }
 

@@ -76,10 +76,12 @@ static void drop_rings(struct pin_kernel *kernel)
 			kernel->features &= ~(UINT32_C(1) << i); /* invariant 2 */
 		}
 	}
+	PIN_CHECK((kernel->features & FLOOR_FEATURES) == 0);
 }
 
 int pin_level_apply(struct pin_kernel *kernel, uint32_t io_level, uint32_t without)
 {
+	PIN_CHECK(kernel->ring_error <= 0);
 	kernel->features &= ~pin_level_struck(io_level, without);
 	if (kernel->ring_error != 0) {
 		return 0;
@@ -97,6 +99,8 @@ uint32_t pin_level_reached(const struct pin_kernel *kernel)
 	if (kernel->ring_error != 0) {
 		return PINION_IO_FALLBACK;
 	}
+	PIN_CHECK((kernel->features & FLOOR_FEATURES) ==
+		FLOOR_FEATURES); /* else there are no rings */
 	if (!pin_kernel_has(kernel, PINION_IO_DEFER_TASKRUN)) {
 		return pin_kernel_has(kernel, PINION_IO_COOP_TASKRUN) ? PINION_IO_RING_COOP
 								      : PINION_IO_RING_BASIC;

@@ -41,8 +41,10 @@ enum {
 static uint64_t linux_now_ns(void)
 {
 	struct timespec now;
+	int rc = clock_gettime(CLOCK_MONOTONIC, &now);
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
+	PIN_DCHECK(rc == 0);
+	PIN_DCHECK(now.tv_sec >= 0 && now.tv_nsec >= 0 && now.tv_nsec < 1000000000);
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
@@ -58,13 +60,17 @@ static int linux_futex_wait(struct pin_atomic_u32 *word, uint32_t expected, uint
 	long rc = syscall(SYS_futex, word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, expected,
 		deadline_ns == PIN_NO_DEADLINE ? NULL : &deadline, NULL, FUTEX_BITSET_MATCH_ANY);
 
+	/* After any other error the caller would ask again and again. */
+	PIN_DCHECK(rc == 0 || errno == EAGAIN || errno == EINTR || errno == ETIMEDOUT);
 	return rc < 0 && errno == ETIMEDOUT ? -ETIMEDOUT : 0;
 }
 
 static void linux_futex_wake(struct pin_atomic_u32 *word, uint32_t count)
 {
-	syscall(SYS_futex, word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG,
+	long rc = syscall(SYS_futex, word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG,
 		count > INT_MAX ? INT_MAX : (int)count, NULL, NULL, 0);
+
+	PIN_DCHECK(rc <= (long)count);
 }
 
 static void linux_yield(void)
@@ -91,8 +97,10 @@ static void linux_event_raise(int fd)
 static bool linux_event_clear(int fd)
 {
 	uint64_t count;
+	ssize_t got = read(fd, &count, sizeof(count));
 
-	return read(fd, &count, sizeof(count)) == sizeof(count);
+	PIN_DCHECK(got == sizeof(count) || (got < 0 && errno == EAGAIN));
+	return got == sizeof(count);
 }
 
 static void linux_event_close(int fd)
@@ -140,7 +148,9 @@ static void block_signals(sigset_t *out_before)
 	for (size_t i = 0; i < PIN_ARRAY_COUNT(own_faults); i++) {
 		sigdelset(&blocked, own_faults[i]);
 	}
-	pthread_sigmask(SIG_SETMASK, &blocked, out_before);
+	int rc = pthread_sigmask(SIG_SETMASK, &blocked, out_before);
+
+	PIN_CHECK(rc == 0); /* it fails for a wrong `how` only */
 }
 
 static int linux_thread_start(
@@ -162,12 +172,15 @@ static int linux_thread_start(
 	rc = pthread_create(out_thread, &attributes, entry, arg);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attributes);
+	PIN_CHECK(rc >= 0);
 	return -rc;
 }
 
 static void linux_thread_join(pthread_t thread)
 {
-	pthread_join(thread, NULL);
+	int rc = pthread_join(thread, NULL);
+
+	PIN_CHECK(rc == 0); /* once, and by another thread */
 }
 
 struct call {
@@ -189,7 +202,7 @@ static void linux_thread_call(void (*fn)(void *arg), void *arg)
 	pthread_t thread;
 
 	if (linux_thread_start(&thread, 0, call_run, &call) == 0) {
-		pthread_join(thread, NULL);
+		linux_thread_join(thread);
 	} else {
 		fn(arg);
 	}
@@ -210,6 +223,8 @@ static int linux_thread_make_way(uint32_t niceness)
 	int id = (int)syscall(SYS_gettid);
 	int now;
 
+	PIN_CHECK(niceness <= PIN_NICE_IDLE);
+	PIN_DCHECK(id > 0); /* 0 would be the caller, too; a negative number none */
 	if (niceness == PIN_NICE_IDLE) {
 		return sched_setscheduler(0, SCHED_IDLE, &none) == 0 ? 0 : -errno;
 	}
@@ -228,9 +243,11 @@ static cpu_set_t *make_cpu_set(const uint32_t *cpu_indices, uint32_t count, size
 	uint32_t end = 0;
 	cpu_set_t *set;
 
+	PIN_CHECK(count > 0);
 	for (uint32_t i = 0; i < count; i++) {
 		end = cpu_indices[i] >= end ? cpu_indices[i] + 1 : end;
 	}
+	PIN_CHECK(end > 0); /* the number after UINT32_MAX */
 	set = CPU_ALLOC(end);
 	*out_bytes = CPU_ALLOC_SIZE(end);
 	if (set == NULL) {
@@ -240,6 +257,7 @@ static cpu_set_t *make_cpu_set(const uint32_t *cpu_indices, uint32_t count, size
 	for (uint32_t i = 0; i < count; i++) {
 		CPU_SET_S(cpu_indices[i], *out_bytes, set);
 	}
+	PIN_DCHECK((uint32_t)CPU_COUNT_S(*out_bytes, set) == count); /* each is named once */
 	return set;
 }
 
@@ -283,6 +301,7 @@ static int linux_thread_rebind(const uint32_t *cpu_indices, uint32_t count)
 	for (uint32_t i = 0; i < count; i++) {
 		own_count += CPU_ISSET_S(cpu_indices[i], sizeof(now), allowed) ? 1 : 0;
 	}
+	PIN_DCHECK((uint32_t)CPU_COUNT_S(sizeof(now), allowed) >= own_count);
 	if ((uint32_t)CPU_COUNT_S(sizeof(now), allowed) == own_count) {
 		return 0;
 	}
@@ -307,11 +326,13 @@ static void *map_aligned(size_t bytes)
 	uint8_t *aligned;
 	size_t before;
 
+	PIN_CHECK(bytes > 0 && bytes % PIN_PAGE_BYTES == 0);
 	if (start == MAP_FAILED) {
 		return NULL;
 	}
 	aligned = (uint8_t *)pin_round_up((uintptr_t)start, PIN_HUGE_PAGE_BYTES);
 	before = (size_t)(aligned - start);
+	PIN_CHECK(before < PIN_HUGE_PAGE_BYTES); /* so there is a rest after it */
 	if (before > 0) {
 		munmap(start, before);
 	}
@@ -327,6 +348,7 @@ static void *linux_map(size_t bytes, enum pin_page_kind kind)
 {
 	void *memory;
 
+	PIN_CHECK(kind <= PIN_PAGES_SMALL);
 	if (kind == PIN_PAGES_HUGETLB) {
 		memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
@@ -348,12 +370,15 @@ static void *linux_map(size_t bytes, enum pin_page_kind kind)
 	 * the kernel reads into away from the parent.
 	 */
 	madvise(memory, bytes, MADV_DONTFORK);
+	PIN_CHECK((uintptr_t)memory % PIN_HUGE_PAGE_BYTES == 0);
 	return memory;
 }
 
 static void linux_unmap(void *memory, size_t bytes)
 {
-	munmap(memory, bytes);
+	int rc = munmap(memory, bytes);
+
+	PIN_CHECK(rc == 0 || errno == ENOMEM); /* a part of a mapping makes two of it */
 }
 
 /* The lowest that is free is given out, so not much is left above it. */
@@ -361,6 +386,7 @@ static bool linux_fd_is_scarce(int fd)
 {
 	struct rlimit limit;
 
+	PIN_DCHECK(fd >= 0);
 	return getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
 		(rlim_t)fd + SPARE_DESCRIPTORS >= limit.rlim_cur;
 }
@@ -392,6 +418,8 @@ static int linux_ring_setup(struct io_uring *ring, uint32_t entries, struct io_u
 	ring->features = params->features;
 	ring->ring_fd = fd;
 	ring->enter_ring_fd = fd;
+	PIN_DCHECK(params->sq_entries >= entries || (params->flags & IORING_SETUP_CLAMP) != 0);
+	PIN_DCHECK(params->cq_entries >= params->sq_entries);
 	return 0;
 }
 
@@ -517,6 +545,7 @@ int pin_cpu_latency_ask(uint32_t latency_us)
 	int fd = open("/dev/cpu_dma_latency", O_WRONLY | O_CLOEXEC);
 	int error;
 
+	PIN_CHECK(latency_us <= INT32_MAX);
 	if (fd < 0) {
 		return -errno;
 	}
@@ -534,5 +563,7 @@ int pin_cpu_latency_ask(uint32_t latency_us)
 
 void pin_cpu_latency_drop(int fd)
 {
-	close(fd);
+	int rc = close(fd);
+
+	PIN_DCHECK(rc == 0); /* else it was given up before */
 }

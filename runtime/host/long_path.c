@@ -25,6 +25,7 @@ static size_t piece_length(const char *path)
 {
 	size_t length = PIECE_BYTES_MAX;
 
+	PIN_DCHECK(strlen(path) > length); /* short ones are opened in one go */
 	while (length > 0 && path[length] != '/') {
 		length--;
 	}
@@ -37,6 +38,7 @@ static int open_piece(int directory_fd, const char *path, size_t length)
 	int fd;
 
 	PIN_CHECK(length < sizeof(piece));
+	PIN_DCHECK(path[length] == '/'); /* no part is cut */
 	memcpy(piece, path, length);
 	piece[length] = '\0';
 	fd = openat(directory_fd, piece, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -53,6 +55,7 @@ int pin_open_long(const char *path, int flags)
 	int directory_fd = AT_FDCWD;
 	int fd;
 
+	PIN_CHECK((flags & O_CREAT) == 0); /* there is no mode */
 	for (size_t rest = strlen(path); rest >= PATH_MAX;) {
 		size_t length = piece_length(path);
 		int next_fd = length == 0 ? -ENAMETOOLONG : open_piece(directory_fd, path, length);
@@ -69,6 +72,7 @@ int pin_open_long(const char *path, int flags)
 		while (path[length] == '/') {
 			length++;
 		}
+		PIN_CHECK(length <= rest);
 		path += length;
 		rest -= length;
 	}
@@ -127,6 +131,7 @@ int pin_beneath_check(const char *path)
 
 int pin_beneath_error(int error)
 {
+	PIN_DCHECK(error < 0);
 	return error == -ELOOP ? -EXDEV : error;
 }
 
@@ -140,6 +145,8 @@ static int open_as(int directory_fd, const char *path, int flags, uint64_t resol
 	};
 	long fd = syscall(SYS_openat2, directory_fd, path, &how, sizeof(how));
 
+	PIN_CHECK((flags & O_CREAT) == 0); /* there is no mode */
+	PIN_DCHECK((flags & O_CLOEXEC) != 0);
 	return fd < 0 ? -errno : (int)fd;
 }
 
@@ -154,6 +161,7 @@ static int open_at_once(int directory_fd, const char *path, int flags)
  */
 static bool note_refusal(int directory_fd, int error)
 {
+	PIN_DCHECK(error < 0);
 	if (error == -EPERM) {
 		error = open_at_once(directory_fd, ".", O_PATH | O_CLOEXEC);
 		if (error >= 0) {
@@ -193,6 +201,7 @@ static int open_part(int directory_fd, const char *name, int flags)
 	struct stat status;
 	int error;
 
+	PIN_CHECK(strchr(name, '/') == NULL);
 	if (fd < 0) {
 		return part_error(directory_fd, name);
 	}
@@ -243,6 +252,8 @@ static bool cut_piece(const char *path, bool is_part, struct piece *out_piece)
 		taken = skip_slashes(path, next);
 	}
 	PIN_CHECK(length > 0);
+	PIN_CHECK(length <= PIECE_BYTES_MAX);
+	PIN_DCHECK(taken >= length);
 	memcpy(out_piece->bytes, path, length);
 	out_piece->bytes[length] = '\0';
 	out_piece->length = length;
@@ -279,6 +290,7 @@ static int open_chain(int directory_fd, const char *path, int flags, bool is_par
 	for (;;) {
 		int fd = open_next_piece(parent_fd, &path, flags, is_part);
 
+		PIN_DCHECK(parent_fd >= 0 || parent_fd == AT_FDCWD);
 		if (parent_fd != directory_fd) {
 			close(parent_fd);
 		}

@@ -101,6 +101,7 @@ int pin_placement_count_local(const void *memory, size_t bytes, size_t step, uin
 			pages[page_count] = (uint8_t *)(uintptr_t)memory + at;
 			page_count++;
 		}
+		PIN_DCHECK(page_count > 0); /* so this ends */
 		/* Without target nodes it only asks. */
 		if (move_pages(0, page_count, pages, NULL, nodes, 0) < 0) {
 			int rc = -errno;
@@ -113,6 +114,7 @@ int pin_placement_count_local(const void *memory, size_t bytes, size_t step, uin
 		}
 		count += page_count;
 	}
+	PIN_CHECK(local_count <= count);
 	*out_local_count = local_count;
 	*out_count = count;
 	return 0;
@@ -189,11 +191,14 @@ static int count_by_scan(const void *memory, size_t bytes, size_t *out_huge_byte
 		}
 		PIN_CHECK(count <= SCAN_REGIONS);
 		for (int i = 0; i < count; i++) {
+			PIN_CHECK(regions[i].start >= scan.start);
+			PIN_CHECK(regions[i].end > regions[i].start && regions[i].end <= scan.end);
 			huge_bytes += (size_t)(regions[i].end - regions[i].start);
 		}
 		scan.start = scan.walk_end;
 	}
 	close(fd);
+	PIN_CHECK(huge_bytes <= bytes);
 	if (rc == 0) {
 		*out_huge_bytes = huge_bytes;
 	}
@@ -211,6 +216,7 @@ static struct overlap overlap_of(uint64_t start, uint64_t end, const void *memor
 	uint64_t first = (uintptr_t)memory > start ? (uintptr_t)memory : start;
 	uint64_t last = (uintptr_t)memory + bytes < end ? (uintptr_t)memory + bytes : end;
 
+	PIN_DCHECK(start <= end);
 	return (struct overlap){
 		.mapping_bytes = end - start,
 		.bytes = first < last ? last - first : 0,
@@ -225,6 +231,7 @@ static uint64_t certain_in(const struct overlap *overlap, uint64_t huge_bytes)
 {
 	uint64_t outside = overlap->mapping_bytes - overlap->bytes;
 
+	PIN_DCHECK(overlap->bytes <= overlap->mapping_bytes);
 	return huge_bytes > outside ? huge_bytes - outside : 0;
 }
 
@@ -282,6 +289,7 @@ int pin_pages_count_huge_in(
 	}
 	huge += certain_in(&overlap, mapping_huge);
 	fclose(file);
+	PIN_DCHECK(seen <= bytes); /* mappings do not overlap */
 	if (seen < bytes) {
 		return -ENOENT;
 	}
@@ -308,6 +316,7 @@ static int advise(void *memory, size_t bytes, int advice)
 	int saved_errno = errno;
 	int rc = madvise(memory, bytes, advice) < 0 ? -errno : 0;
 
+	PIN_DCHECK(((uintptr_t)memory | bytes) % PIN_PAGE_BYTES == 0);
 	errno = saved_errno;
 	return rc;
 }
@@ -328,6 +337,7 @@ static bool can_be_touched(uint8_t *memory)
 /* One write per small page, because a huge page may have been refused. */
 static int touch(uint8_t *memory, size_t bytes)
 {
+	PIN_DCHECK((uintptr_t)memory % PIN_PAGE_BYTES == 0); /* one write is one page */
 	for (size_t i = 0; i < bytes; i += PIN_PAGE_BYTES) {
 		if (i % PIN_HUGE_PAGE_BYTES == 0 && !can_be_touched(memory + i)) {
 			return -EFAULT;

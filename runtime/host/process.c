@@ -97,7 +97,9 @@ void pin_cpu_claims_sort(struct pin_cpu_place *places, uint32_t count)
 void pin_cpu_claims_take(const struct pin_cpu_place *place)
 {
 	if (place->core_index < CORES_MAX) {
-		pin_fetch_add_relaxed_u32(&taken[place->core_index], 1);
+		uint32_t before = pin_fetch_add_relaxed_u32(&taken[place->core_index], 1);
+
+		PIN_CHECK(before < UINT32_MAX);
 	}
 }
 

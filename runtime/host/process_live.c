@@ -58,8 +58,10 @@ static _Noreturn void report_unknown(enum pin_live_kind kind, const void *object
 void pin_live_add(
 	struct pin_live *live, enum pin_live_kind kind, const void *object, const void *owner)
 {
+	PIN_CHECK(kind < PIN_ARRAY_COUNT(kinds));
 	pin_forked_watch(forget_lock);
 	pin_lock_acquire(&lock, &pin_host_linux);
+	PIN_DCHECK(*find(kind, object) == NULL); /* each address is one object */
 	live->kind = kind;
 	live->object = object;
 	live->owner = owner;
@@ -95,6 +97,7 @@ void pin_live_remove(enum pin_live_kind kind, const void *object)
 	if (is_there) {
 		*link = (*link)->next;
 	}
+	PIN_DCHECK(*find(kind, object) == NULL);
 	pin_lock_release(&lock, &pin_host_linux);
 	if (!is_there) {
 		report_unknown(kind, object);
@@ -111,6 +114,7 @@ bool pin_live_find(const void *owner, struct pin_live_found *out_found)
 
 	pin_lock_acquire(&lock, &pin_host_linux);
 	for (const struct pin_live *live = newest; live != NULL; live = live->next) {
+		PIN_CHECK(live->kind < PIN_ARRAY_COUNT(kinds));
 		if (live->owner == owner) {
 			if (count == 0) {
 				out_found->kind = kinds[live->kind];

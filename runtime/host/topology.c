@@ -127,6 +127,8 @@ static hwloc_obj_t nearest_node_with_memory(hwloc_topology_t machine, hwloc_obj_
 			continue;
 		}
 		if (position >= 0) {
+			PIN_CHECK((unsigned)from_position < distances->nbobjs);
+			PIN_CHECK((unsigned)position < distances->nbobjs);
 			distance = distances->values[(unsigned)from_position * distances->nbobjs +
 				(unsigned)position];
 		}
@@ -152,6 +154,7 @@ static bool is_said_to_hold(hwloc_topology_t machine, hwloc_obj_t node, hwloc_ob
 	if (hwloc_topology_is_thissystem(machine) == 0) {
 		return false; /* imagined, or another's */
 	}
+	PIN_DCHECK(cpu->type == HWLOC_OBJ_PU && node->type == HWLOC_OBJ_NUMANODE);
 	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%u/node%u", cpu->os_index,
 		node->os_index);
 	return access(path, F_OK) == 0;
@@ -284,9 +287,12 @@ static uint32_t rank_within_cores(struct candidate *candidates, uint32_t count)
 		bool is_first = i == 0 ||
 			candidates[i].place.core_index != candidates[i - 1].place.core_index;
 
+		PIN_DCHECK(i == 0 ||
+			candidates[i].place.core_index >= candidates[i - 1].place.core_index);
 		candidates[i].smt_rank = is_first ? 0 : candidates[i - 1].smt_rank + 1;
 		core_count += is_first;
 	}
+	PIN_CHECK(core_count <= count);
 	return core_count;
 }
 
@@ -296,8 +302,10 @@ static uint32_t count_nodes(const struct pin_cpu_place *places, uint32_t core_co
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < core_count; i++) {
+		PIN_DCHECK(i == 0 || places[i].node_index >= places[i - 1].node_index);
 		count += i == 0 || places[i].node_index != places[i - 1].node_index;
 	}
+	PIN_CHECK(count <= core_count);
 	return count;
 }
 
@@ -307,6 +315,7 @@ static void group_by_node(
 {
 	struct pin_range group = {0, 0};
 
+	PIN_CHECK(count <= topology->place_room);
 	qsort(candidates, count, sizeof(*candidates), compare_by_node);
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t node_index = candidates[i].place.node_index;
@@ -323,6 +332,7 @@ static void group_by_node(
 		}
 		group.first = i + 1;
 	}
+	PIN_CHECK(group.first == count); /* each CPU is in a group */
 }
 
 static int extract(
@@ -351,6 +361,7 @@ static int extract(
 	for (hwloc_obj_t cpu = NULL;
 		(cpu = hwloc_get_next_obj_by_type(machine, HWLOC_OBJ_PU, cpu)) != NULL;) {
 		if (hwloc_bitmap_isset(allowed, cpu->os_index)) {
+			PIN_CHECK(count < (uint32_t)cpu_total);
 			candidates[count].place = place_of_cpu(machine, cpu);
 			candidates[count].cpu_order = count;
 			count++;
@@ -359,11 +370,13 @@ static int extract(
 	topology->cpu_count = count;
 	topology->core_count = rank_within_cores(candidates, count);
 	topology->place_count = search->use_smt ? count : topology->core_count;
+	PIN_CHECK(topology->place_count <= topology->place_room);
 	/*
 	 * The first of each core come first, so a prefix has the wanted ones.
 	 */
 	qsort(candidates, count, sizeof(*candidates), compare_by_worth);
 	for (uint32_t i = 0; i < topology->place_count; i++) {
+		PIN_DCHECK(search->use_smt || candidates[i].smt_rank == 0); /* invariant 2 */
 		topology->places[i] = candidates[i].place;
 	}
 	topology->node_count = count_nodes(topology->places, topology->core_count);
@@ -379,6 +392,7 @@ static int copy_distances(struct pin_topology *topology, const struct hwloc_dist
 	struct pin_node_distances *out_distances = &topology->distances;
 	uint32_t count = found->nbobjs;
 
+	PIN_CHECK(count <= NODES_MAX);
 	/* How large they are, should it fail. */
 	out_distances->node_count = count;
 	out_distances->node_indices = pin_heap_zeroed(
@@ -492,7 +506,9 @@ int pin_topology_end(struct pin_topology_search *search)
 		pin_topology_fini(topology);
 	} else {
 		PIN_CHECK(topology->place_count >= 1);
+		PIN_CHECK(topology->place_count <= topology->cpu_count);
 		PIN_CHECK(topology->core_count <= topology->cpu_count);
+		PIN_CHECK(topology->node_count >= 1);
 	}
 	errno = saved_errno;
 	return search->result;

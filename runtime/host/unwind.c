@@ -59,6 +59,7 @@ __attribute__((used)) _Unwind_Reason_Code pin_guard_personality(int version, _Un
 	if ((actions & _UA_HANDLER_FRAME) == 0) {
 		return _URC_CONTINUE_UNWIND;
 	}
+	PIN_CHECK(pin_guard_is_running(guard));
 	dispose(exception);
 	_longjmp(guard->point, PIN_UNWIND_EXCEPTION);
 }
@@ -79,6 +80,7 @@ static void stay(void *arg)
 {
 	struct pin_guard *guard = arg;
 
+	PIN_CHECK(pin_guard_is_running(guard));
 	_longjmp(guard->point, PIN_UNWIND_EXIT);
 }
 
@@ -108,6 +110,7 @@ enum pin_unwind_result pin_guard_run(struct pin_guard *guard, void (*body)(void 
 	if (unwind_result == 0) {
 		call_with_handler(guard, body, arg);
 	}
+	PIN_DCHECK(unwind_result >= PIN_UNWIND_RETURNED && unwind_result <= PIN_UNWIND_EXCEPTION);
 	guard->frame = NULL;
 	pin_thread_find()->guard = NULL;
 	return (enum pin_unwind_result)unwind_result;
@@ -131,6 +134,7 @@ static _Unwind_Reason_Code stop_at_guard(int version, _Unwind_Action actions,
 	(void)version;
 	(void)class;
 	(void)exception;
+	PIN_DCHECK((actions & _UA_FORCE_UNWIND) != 0);
 	/* The end of the stack: a foreign frame cannot be unwound. */
 	if ((actions & _UA_END_OF_STACK) != 0 || has_arrived(guard, context)) {
 		_longjmp(guard->point, PIN_UNWIND_UNWOUND);
