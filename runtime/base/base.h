@@ -5,6 +5,8 @@
 #ifndef PIN_BASE_BASE_H
 #define PIN_BASE_BASE_H
 
+#include "runtime/base/check.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -64,20 +66,23 @@ static inline void pin_prefetch_write(const void *address)
 #endif
 }
 
+static inline int pin_is_power_of_two(uint64_t value)
+{
+	return value != 0 && (value & (value - 1)) == 0;
+}
+
 /* `align` is a power of two. */
 static inline uint64_t pin_round_up(uint64_t value, uint64_t align)
 {
+	PIN_DCHECK(pin_is_power_of_two(align));
+	PIN_DCHECK(value <= UINT64_MAX - (align - 1));
 	return (value + align - 1) & ~(align - 1);
 }
 
 static inline uint64_t pin_round_down(uint64_t value, uint64_t align)
 {
+	PIN_DCHECK(pin_is_power_of_two(align));
 	return value & ~(align - 1);
-}
-
-static inline int pin_is_power_of_two(uint64_t value)
-{
-	return value != 0 && (value & (value - 1)) == 0;
 }
 
 static inline uint32_t pin_min_u32(uint32_t a, uint32_t b)
@@ -122,6 +127,7 @@ struct pin_range {
 
 static inline uint32_t pin_range_count(struct pin_range range)
 {
+	PIN_DCHECK(range.first <= range.end);
 	return range.end - range.first;
 }
 

@@ -23,6 +23,7 @@ void pin_log(const struct pin_log *log, enum pinion_log_level level, const char 
 	char message[512];
 	va_list arguments;
 
+	PIN_DCHECK(level <= PINION_LOG_DEBUG);
 	if (log->fn == NULL) {
 		return;
 	}
@@ -72,6 +73,7 @@ _Noreturn void pin_check_misused(const struct pin_log *log, const char *format, 
 		log->fn(log->arg, PINION_LOG_ERROR, message);
 	}
 	bytes = strlen(line);
+	PIN_CHECK(bytes < sizeof(line));
 	line[bytes] = '\n'; /* in place of the NUL */
 	write_and_abort(line, bytes + 1);
 }

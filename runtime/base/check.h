@@ -9,7 +9,6 @@
 #ifndef PIN_BASE_CHECK_H
 #define PIN_BASE_CHECK_H
 
-#include "runtime/base/base.h"
 #include "runtime/base/log.h"
 
 _Noreturn void pin_check_failed(const char *file, int line, const char *expression);
@@ -24,7 +23,8 @@ _Noreturn void pin_check_misused(const struct pin_log *log, const char *format, 
 	__attribute__((format(printf, 2, 3)));
 
 #define PIN_CHECK(condition) \
-	(PIN_LIKELY(condition) ? (void)0 : pin_check_failed(__FILE__, __LINE__, #condition))
+	(__builtin_expect(!!(condition), 1) ? (void)0 \
+					    : pin_check_failed(__FILE__, __LINE__, #condition))
 
 #ifdef PIN_ENABLE_DCHECK
 #define PIN_DCHECK(condition) PIN_CHECK(condition)

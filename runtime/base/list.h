@@ -57,6 +57,7 @@ static inline struct pin_link *pin_list_pop(struct pin_list *list)
 	struct pin_link *link = list->head;
 
 	if (link != NULL) {
+		PIN_DCHECK(link != list->tail || link->next == NULL);
 		list->head = link->next;
 	}
 	return link;
@@ -65,6 +66,7 @@ static inline struct pin_link *pin_list_pop(struct pin_list *list)
 /* Moves all of `from` to the end of `to` and leaves `from` empty. */
 static inline void pin_list_append(struct pin_list *to, struct pin_list *from)
 {
+	PIN_DCHECK(to != from);
 	if (from->head == NULL) {
 		return;
 	}

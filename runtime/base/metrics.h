@@ -12,6 +12,7 @@
 
 #include "runtime/base/atomic.h"
 #include "runtime/base/base.h"
+#include "runtime/base/check.h"
 
 enum {
 	/* One more than the last of enum pinion_way. */
@@ -78,7 +79,10 @@ struct pin_meter {
 
 static inline void pin_meter_add(struct pin_atomic_u64 *counter, uint64_t amount)
 {
-	pin_store_release_u64(counter, pin_load_relaxed_u64(counter) + amount); /* [METER-1] */
+	uint64_t before = pin_load_relaxed_u64(counter);
+
+	PIN_DCHECK(before + amount >= before);		 /* an amount below zero would wrap it */
+	pin_store_release_u64(counter, before + amount); /* [METER-1] */
 }
 
 /* Relaxed: a figure by itself, nothing is seen with it. */

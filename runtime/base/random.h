@@ -18,6 +18,8 @@
 #ifndef PIN_BASE_RANDOM_H
 #define PIN_BASE_RANDOM_H
 
+#include "runtime/base/check.h"
+
 #include <stdint.h>
 
 #define PIN_RANDOM_SEED_DEFAULT UINT64_C(0x853c49e6748fea9b)
@@ -39,10 +41,12 @@ static inline void pin_random_init(struct pin_random *random, uint64_t seed, uin
 	if (random->state == 0) {
 		random->state = PIN_RANDOM_SEED_DEFAULT;
 	}
+	PIN_DCHECK(random->state != 0);
 }
 
 static inline uint64_t pin_random_next(struct pin_random *random)
 {
+	PIN_DCHECK(random->state != 0); /* initialised: it would stay 0 */
 	random->state ^= random->state << 13;
 	random->state ^= random->state >> 7;
 	random->state ^= random->state << 17;
@@ -52,7 +56,10 @@ static inline uint64_t pin_random_next(struct pin_random *random)
 /* 0 … limit - 1; limit 0 gives 0. */
 static inline uint32_t pin_random_below(struct pin_random *random, uint32_t limit)
 {
-	return (uint32_t)((pin_random_next(random) >> 32) * limit >> 32);
+	uint32_t number = (uint32_t)((pin_random_next(random) >> 32) * limit >> 32);
+
+	PIN_DCHECK(number < limit || limit == 0);
+	return number;
 }
 
 #endif

@@ -7,6 +7,7 @@
  * thread-local memory, which is scarce for libraries that are loaded late.
  */
 #include "runtime/base/thread.h"
+#include "runtime/base/check.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -25,6 +26,9 @@ static void end(void *arg)
 {
 	struct pin_thread *thread = arg;
 
+	PIN_DCHECK(thread->guard == NULL);
+	PIN_DCHECK(
+		thread->destructor_rounds < PTHREAD_DESTRUCTOR_ITERATIONS); /* else it is freed */
 	thread->destructor_rounds++;
 	if (thread->destructor_rounds >= PTHREAD_DESTRUCTOR_ITERATIONS ||
 		pthread_setspecific(key, thread) != 0) {
@@ -44,6 +48,7 @@ struct pin_thread *pin_thread_find(void)
 
 int pin_thread_lend(struct pin_thread *thread)
 {
+	PIN_DCHECK(thread->guard == NULL && thread->destructor_rounds == 0); /* it is zeroed */
 	if (pin_thread_find() != NULL) {
 		return 0;
 	}
@@ -53,7 +58,9 @@ int pin_thread_lend(struct pin_thread *thread)
 void pin_thread_take_back(struct pin_thread *thread)
 {
 	if (pin_thread_find() == thread) {
-		pthread_setspecific(key, NULL);
+		int rc = pthread_setspecific(key, NULL);
+
+		PIN_CHECK(rc == 0); /* else the destructor would free what is the caller's */
 	}
 }
 

@@ -6,6 +6,8 @@
 #ifndef PIN_BASE_VERSIONED_H
 #define PIN_BASE_VERSIONED_H
 
+#include "runtime/base/check.h"
+
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,6 +31,7 @@ static inline bool pin_sized_is_zero(const uint8_t *bytes, size_t count)
  */
 static inline int pin_sized_take(void *out, size_t known, const void *given, size_t size)
 {
+	PIN_DCHECK(out != given); /* the copy must not overlap */
 	if (size > known && !pin_sized_is_zero((const uint8_t *)given + known, size - known)) {
 		return -E2BIG;
 	}
@@ -42,6 +45,7 @@ static inline int pin_sized_take(void *out, size_t known, const void *given, siz
  */
 static inline void pin_sized_give(void *out, size_t size, const void *given, size_t known)
 {
+	PIN_DCHECK(out != given);
 	memset(out, 0, size);
 	memcpy(out, given, size < known ? size : known);
 }
