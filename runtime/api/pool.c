@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The public calls on pools, but for their configuration and making.
+ * The public calls on pools: attach, acquire, release, wait, statistics.
+ *
+ * Any thread calls them. A thread with a cache (a worker, or an attached
+ * thread) goes by its magazine, every other thread by the shared list;
+ * memory/pool.h has both.
+ *
+ * Invariant: no waiter sleeps beside a free buffer, and no newcomer overtakes
+ * it.
  */
 #include "runtime/memory/pool.h"
 #include "runtime/api/internal.h"
@@ -46,6 +53,10 @@ static bool is_own_worker(const struct pinion_pool *pool)
 	return worker != NULL && pool->runtime != NULL && worker->shared == &pool->runtime->shared;
 }
 
+/*
+ * The slow way to a thread's cache; its result is remembered, also "none", so
+ * that the next call takes a compare.
+ */
 static __attribute__((noinline)) uint32_t look_for_cache(const struct pinion_pool *pool)
 {
 	const struct pin_thread_attachment *attachment;
@@ -100,6 +111,10 @@ static uint32_t find_cache(const struct pinion_pool *pool)
 	return cache;
 }
 
+/*
+ * For threads without a cache: the free list of the node that the thread is on
+ * now.
+ */
 static __attribute__((noinline)) uint32_t look_for_node(const struct pinion_pool *pool)
 {
 	unsigned cpu;
@@ -124,6 +139,10 @@ static inline uint32_t own_node(const struct pinion_pool *pool)
 	return PIN_LIKELY(pool->pool.node_count == 1) ? 0 : look_for_node(pool);
 }
 
+/*
+ * Claims a cache by a compare-and-swap on each until one is free; the thread
+ * then finds it by its own record, without a search.
+ */
 int pinion_pool_attach(struct pinion_pool *pool)
 {
 	/* With a runtime the first ones are its workers'. */
@@ -158,6 +177,10 @@ int pinion_pool_attach(struct pinion_pool *pool)
 	return -EAGAIN;
 }
 
+/*
+ * The cache's buffers go to the free lists first, so that none waits in a cache
+ * without an owner.
+ */
 int pinion_pool_detach(struct pinion_pool *pool)
 {
 	struct pin_thread_attachment *attachment = attachment_to(pin_thread_find(), pool->number);
@@ -241,6 +264,10 @@ static bool has_ended(const struct pinion_pool *pool)
 		(pool->runtime != NULL && pin_shared_is_stopping(&pool->runtime->shared));
 }
 
+/*
+ * Serves one waiter, under the queue's lock. After the end of the pool every
+ * waiter is served with nothing, which ends its wait.
+ */
 bool pin_buffers_take(void *arg, uint64_t demand, struct pin_waiters_value *out_value)
 {
 	struct pinion_pool *pool = arg;
@@ -273,6 +300,10 @@ static int accept_value(struct pinion_pool *pool, const struct pin_waiters_value
 	return 0;
 }
 
+/*
+ * A worker must not block, so it is refused; a task there uses the form without
+ * a wait of the thread.
+ */
 int pinion_pool_acquire_wait(
 	struct pinion_pool *pool, uint64_t deadline_ns, struct pinion_buffer *out_buffer)
 {
@@ -352,6 +383,10 @@ static void note_remote_batch(const struct pinion_pool *pool)
 	}
 }
 
+/*
+ * The slow path; a waiter is served by the releasing thread, after the buffer
+ * is back.
+ */
 static __attribute__((noinline)) int release(struct pinion_pool *pool, struct pinion_buffer *buffer)
 {
 	int rc;
@@ -434,6 +469,7 @@ uint32_t pinion_pool_headroom_bytes(const struct pinion_pool *pool)
 	return pool->pool.headroom_bytes;
 }
 
+/* Sizes that were fixed when the pool was made; no counter is read. */
 void pinion_pool_get_info(
 	const struct pinion_pool *pool, struct pinion_pool_info *out_info, size_t size)
 {
@@ -457,6 +493,10 @@ uint32_t pinion_pool_available_local(const struct pinion_pool *pool, uint32_t ca
 	return cache < pool->pool.magazine_count ? pin_pool_count_magazine(&pool->pool, cache) : 0;
 }
 
+/*
+ * Reads counters that their owners go on writing: each is exact, their sum is
+ * of no single instant.
+ */
 void pinion_pool_get_stats(
 	const struct pinion_pool *pool, struct pinion_pool_stats *out_stats, size_t size)
 {
@@ -488,6 +528,10 @@ void pinion_pool_get_stats(
 
 static void cancel_with_buffer(struct pinion_task *plain);
 
+/*
+ * The attribute on the local variable gives the buffer back if the task is
+ * unwound; a task that keeps it clears the handle.
+ */
 static int run_with_buffer(struct pinion_task *plain)
 {
 	struct pinion_buffer_task *task = PIN_CONTAINER_OF(plain, struct pinion_buffer_task, task);

@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The public calls that hand work to a runtime: each looks up the current
- * worker, and goes by way of the gate if there is none.
+ * The public calls that give work to a runtime: tasks, batches, timers,
+ * requests.
+ *
+ * Each finds out whether the caller is a worker of this runtime. A worker uses
+ * its own queues without locked instructions; any other thread passes the gate
+ * and the limit of the lane first.
+ *
+ * Invariant: a refused task is the caller's, unchanged; an accepted one ends by
+ * `run` or `cancel`, once.
  */
 #include "runtime/worker/spawn.h"
 #include "runtime/base/check.h"
@@ -286,6 +293,10 @@ int pinion_task_spawn_shared(struct pinion_runtime *runtime, struct pinion_task 
 		task);
 }
 
+/*
+ * The target may be any worker, so the task goes by its inbox, which thieves
+ * leave alone.
+ */
 int pinion_task_spawn_on(
 	struct pinion_runtime *runtime, uint32_t worker_index, struct pinion_task *task)
 {
@@ -316,6 +327,10 @@ int pinion_task_spawn_on(
 	return 0;
 }
 
+/*
+ * Claims every task before the first is queued: the batch is accepted as a
+ * whole or refused as a whole.
+ */
 static PIN_INLINE int spawn_batch(struct pinion_runtime *runtime, struct pinion_task *const *tasks,
 	uint32_t count, struct pinion_full *out_full)
 {
@@ -374,6 +389,10 @@ static void post_timer(struct pin_shared *shared, struct pinion_timer *timer)
 	pin_wake_one(shared, NULL);
 }
 
+/*
+ * The runtime reserves an admission for the timer's task now, so that it can
+ * run after the gate has closed.
+ */
 int pinion_timer_start(
 	struct pinion_runtime *runtime, struct pinion_timer *timer, uint64_t deadline_ns)
 {
@@ -400,6 +419,10 @@ int pinion_timer_start(
 	return 0;
 }
 
+/*
+ * The state decides whether the cancel came in time; if the timer is on another
+ * worker's wheel, that worker is informed.
+ */
 int pinion_timer_cancel(struct pinion_runtime *runtime, struct pinion_timer *timer)
 {
 	bool must_post;
@@ -475,6 +498,7 @@ static int submit_outside(
 	return 0;
 }
 
+/* Checks the numbers of all operations before any request is claimed. */
 int pinion_request_submit_batch(
 	struct pinion_runtime *runtime, struct pinion_request *const *requests, uint32_t count)
 {
@@ -528,6 +552,10 @@ int pinion_request_submit(struct pinion_runtime *runtime, struct pinion_request 
 	return submit_one_outside(runtime, request);
 }
 
+/*
+ * The request's state decides here whether the cancel came in time; on the
+ * message, its worker asks the kernel to end the operation.
+ */
 int pinion_request_cancel(struct pinion_runtime *runtime, struct pinion_request *request)
 {
 	struct pin_shared *shared = &runtime->shared;
@@ -581,6 +609,10 @@ bool pinion_worker_should_yield(struct pinion_runtime *runtime)
 		pin_worker_should_yield(worker);
 }
 
+/*
+ * Buffers of a worker's arena are for code on that worker; every other thread
+ * needs a pool.
+ */
 int pinion_buffer_acquire(
 	struct pinion_runtime *runtime, size_t min_bytes, struct pinion_buffer *out_buffer)
 {

@@ -190,6 +190,10 @@ static void visit_mount(const char *root, const char *controller, const struct m
 	free(group);
 }
 
+/*
+ * Visits the process's group and those above it, in each mounted tree that has
+ * the controller. Without /proc it visits none, which means no limit.
+ */
 void pin_cgroup_visit(
 	const char *root, const char *controller, pin_cgroup_visit_fn visit, void *arg)
 {

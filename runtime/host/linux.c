@@ -153,6 +153,10 @@ static void block_signals(sigset_t *out_before)
 	PIN_CHECK(rc == 0); /* it fails for a wrong `how` only */
 }
 
+/*
+ * The signal mask is set before the start, so that no signal can reach the
+ * thread before it could block it.
+ */
 static int linux_thread_start(
 	pthread_t *out_thread, size_t stack_bytes, void *(*entry)(void *), void *arg)
 {

@@ -335,6 +335,10 @@ static void group_by_node(
 	PIN_CHECK(group.first == count); /* each CPU is in a group */
 }
 
+/*
+ * Lists the CPUs that the process may use, first one of each core, then their
+ * siblings, so that as few workers as possible share a core.
+ */
 static int extract(
 	hwloc_topology_t machine, hwloc_const_bitmap_t allowed, struct pin_topology_search *search)
 {

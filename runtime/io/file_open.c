@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Options, paths of any length, and the check of the file at the end of a path.
+ * Opens files: checks the options, opens paths of any length, and refuses what
+ * is no regular file, directory or device, as the options allow.
+ *
+ * pinion_file_open() blocks here on the calling thread; open requests use the
+ * same checks before and after the kernel's open.
  */
 #include "runtime/io/file.h"
 #include "runtime/base/base.h"
@@ -48,6 +52,10 @@ PIN_APART int pin_refuse(struct pin_refusal *why, int error, const char *format,
 	return error;
 }
 
+/*
+ * Each combination that cannot work has words of its own, as these are mistakes
+ * in the caller's source.
+ */
 static int check_flags(uint32_t flags, struct pin_refusal *why)
 {
 	if ((flags & ~FILE_FLAGS) != 0) {
@@ -92,6 +100,10 @@ static int check_options(const struct pinion_file_options *options, struct pin_r
 	return check_flags(options->flags, why);
 }
 
+/*
+ * As every versioned struct: smaller is completed by defaults, larger must not
+ * set unknown bytes.
+ */
 int pin_file_options_accept(struct pinion_file_options *out,
 	const struct pinion_file_options *given, struct pin_refusal *why)
 {
@@ -115,6 +127,10 @@ int pin_file_options_accept(struct pinion_file_options *out,
 	return check_options(out, why);
 }
 
+/*
+ * The options as openat2(2) takes them; one function for calls and for open
+ * requests.
+ */
 struct open_how pin_file_open_how(const struct pinion_file_options *options)
 {
 	uint32_t flags = options->flags;
@@ -255,6 +271,7 @@ static int open_any_length(
 	return rc < 0 ? rc : pin_open_long(path, (int)how->flags);
 }
 
+/* Blocks the calling thread for the open and a few calls on the descriptor. */
 int pinion_file_open_with(
 	struct pinion_file *file, const char *path, const struct pinion_file_options *options)
 {
@@ -312,6 +329,10 @@ static int check_descriptor(int fd, int status_flags, const struct pinion_file_o
 	return S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode) ? -ESPIPE : 0;
 }
 
+/*
+ * The descriptor's own access decides if the caller gives no options; flags
+ * that concern the opening are then meaningless and refused.
+ */
 int pinion_file_from_fd(struct pinion_file *file, int fd, const struct pinion_file_options *options)
 {
 	struct pinion_file_options accepted;

@@ -442,6 +442,10 @@ static int send_message(struct pin_ring *ring)
 	return ring->host->ring_register(-1, IORING_REGISTER_SEND_MSG_RING, &sqe, 1);
 }
 
+/*
+ * On any thread: ends the owner's wait in this ring. It must not fail, as the
+ * waker has already taken over the duty to wake.
+ */
 void pin_ring_doorbell(struct pin_ring *ring)
 {
 	uint64_t one = 1;

@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Entries of reads and writes, part after part, and what to make of short ones:
- * of memory in one piece and of vectors.
+ * Reads and writes, of memory in one piece and of vectors: their entries, part
+ * after part, and what follows from a short, failed or interrupted one.
+ *
+ * request.c calls it for operations that move bytes. A transfer goes on until
+ * it is complete, makes no more progress, or has to queue for the rates of its
+ * next part.
+ *
+ * Invariant: `done_bytes` counts only bytes that the kernel has reported, and
+ * the next part starts there or at the block below.
  */
 #include "runtime/base/base.h"
 #include "runtime/base/check.h"
@@ -66,6 +73,10 @@ static int refuse_offset(const struct pinion_request *request, struct pin_refusa
 		(unsigned long long)request->offset_bytes, request->file->offset_align_bytes);
 }
 
+/*
+ * Only after the quick test in one expression has failed: finds which value is
+ * to blame.
+ */
 static int refuse_alignment(const struct pinion_request *request, struct pin_refusal *why)
 {
 	const struct pinion_file *file = request->file;
@@ -191,6 +202,10 @@ static int check_elements(const struct pinion_request *request, struct pin_refus
 	return 0;
 }
 
+/*
+ * Each element is checked against the file's alignments, and their sum against
+ * `length_bytes`, before anything is submitted.
+ */
 int pin_vector_check(const struct pinion_request *request, struct pin_refusal *why)
 {
 	const struct pinion_file *file = request->file;
@@ -633,6 +648,10 @@ static ssize_t transfer_once(
 	return count < 0 ? -errno : count;
 }
 
+/*
+ * The same transfer by system calls; returns false after a part, so that other
+ * requests and tasks get their turn.
+ */
 bool pin_transfer_carry_out(struct pin_ring *ring, struct pinion_request *request)
 {
 	bool reads = pin_request_has(request, PIN_OP_READS);

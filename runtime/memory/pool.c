@@ -331,6 +331,10 @@ static bool end_use(struct pin_pool *pool, uint32_t magazine, uint32_t index, ui
 	return false;
 }
 
+/*
+ * The handle is checked first and the use ended in one step, so that of two
+ * releases of one buffer exactly one succeeds.
+ */
 int pin_pool_release(struct pin_pool *pool, uint32_t magazine, const struct pinion_buffer *buffer)
 {
 	int rc;

@@ -154,6 +154,10 @@ struct pin_link *pin_deque_pop_claimed(struct pin_deque *deque)
 	return pin_deque_read_slot(deque, first);
 }
 
+/*
+ * The deque is full: the owner claims its older half as a thief would, for the
+ * injector.
+ */
 static uint32_t pop_half_fifo(struct pin_deque *deque, struct pin_list *out_list)
 {
 	uint32_t tail = pin_load_relaxed_u32(&deque->tail);

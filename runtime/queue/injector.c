@@ -32,6 +32,7 @@ void pin_injector_set_batch(struct pin_injector *injector, uint32_t min, uint32_
 	injector->batch_max = max;
 }
 
+/* A whole list enters by one compare-and-swap, however long it is. */
 void pin_injector_push(struct pin_injector *injector, struct pin_list *list)
 {
 	struct pin_link *oldest = list->head;

@@ -82,6 +82,10 @@ static void slot_append(struct pin_timers *timers, uint32_t index, struct pin_ti
 	}
 }
 
+/*
+ * The slot's earliest instant stays as it was, which may then be too early: to
+ * open a slot too soon costs a little and changes nothing.
+ */
 static void slot_remove(struct pin_timers *timers, struct pin_timer *timer)
 {
 	uint32_t index = timer->slot_place - 1;

@@ -135,6 +135,10 @@ void pin_waiters_pop_ended(struct pin_waiters *waiters, pin_waiters_take_fn ends
 
 /* ---- without the lock ---- */
 
+/*
+ * Without the lock: wakes threads and calls the others, in the order in which
+ * they were served.
+ */
 uint32_t pin_waiters_tell(const struct pin_host *host, const struct pin_waiters_served *served)
 {
 	struct pin_waiter *next = served->first;

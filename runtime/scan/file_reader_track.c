@@ -138,6 +138,7 @@ static uint8_t *page_of(const struct pin_track *track)
 	return track->buffer.buffer.bytes + (track->salvage.offset - track->claim.read_offset);
 }
 
+/* Notes an unreadable page, zeroed in the buffer; neighbours become one gap. */
 static void add_gap(struct pin_track *track, int32_t error)
 {
 	struct pin_salvage *salvage = &track->salvage;
@@ -498,6 +499,10 @@ static void note_end(struct pin_track *track)
 	}
 }
 
+/*
+ * The read may have to go on: after a pause, or page by page if the medium
+ * failed and gaps are wanted.
+ */
 void pin_track_end_read(struct pin_track *track)
 {
 	int64_t result = track->request.result;

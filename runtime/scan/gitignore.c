@@ -204,6 +204,7 @@ int pin_ignore_rules_add(struct pin_ignore_rules *rules, size_t bytes)
 	return 0;
 }
 
+/* Most rules are plain names or suffixes, which need no pattern matching. */
 static bool rule_matches(
 	const char *pattern, const struct pin_ignore_rule *rule, const struct pin_ignore_path *path)
 {

@@ -244,6 +244,7 @@ static int fill_level(struct pin_ignore *ignore, int directory_fd)
 	return 0;
 }
 
+/* The path only grows; levels refer to it by offsets, so it may move. */
 static int path_reserve(struct pin_ignore *ignore, size_t bytes)
 {
 	size_t capacity = ignore->path_capacity == 0 ? PATH_MAX : ignore->path_capacity;

@@ -30,6 +30,7 @@ static uint64_t outcomes(const struct pinion_scan_stats *totals)
 		totals->ignored;
 }
 
+/* Each path is reported once, with one outcome, and the counts add up. */
 void pin_scan_report(struct pinion_scan *scan, struct pinion_scan_stats *totals,
 	const struct pinion_scan_file *file, enum pinion_scan_outcome outcome, int error)
 {
@@ -157,6 +158,10 @@ static int refuse_worker(const struct pinion_scan *scan, const char *what)
 	return -EDEADLK;
 }
 
+/*
+ * Slots are acquired by the stock, as each acquire may put the adding thread to
+ * sleep and wake it for one file only.
+ */
 static struct pin_slot *take_slot(struct pinion_scan *scan)
 {
 	struct pin_slot *slot;
@@ -263,6 +268,9 @@ int pinion_scan_add_file(struct pinion_scan *scan, const char *path)
 	return rc != 0 ? rc : add(scan, path, strlen(path), NULL, false);
 }
 
+/*
+ * A path that could leave the directory is refused before anything is opened.
+ */
 int pinion_scan_add_file_beneath(struct pinion_scan *scan, int directory_fd, const char *path)
 {
 	int rc = refuse_worker(scan, "added to");
@@ -341,6 +349,10 @@ static int keep_root(struct tree *tree, const struct pinion_walk_entry *entry)
 	return 0;
 }
 
+/*
+ * The walk's entries on the adding thread: files get a slot, which may wait;
+ * all else is reported at once.
+ */
 static int visit(void *arg, const struct pinion_walk_entry *entry)
 {
 	struct tree *tree = arg;

@@ -1,6 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A worker's buffers, on the worker itself.
+ * The buffers of a worker's arena: taken and given back by code on the worker,
+ * and pinned for I/O while a request uses them.
+ *
+ * Tasks call the first part by pinion_buffer_acquire() and its relatives;
+ * submit.c and complete.c call the second part for each transfer. A buffer is
+ * found by its address: in the worker's own pools first, then in other workers'
+ * arenas, then in the pools of the program.
+ *
+ * Invariant: an entry that is pinned for I/O can be released by no thread until
+ * the request has ended, so the kernel never writes into a buffer with a new
+ * holder.
  */
 #include "runtime/base/check.h"
 #include "runtime/worker/request.h"
@@ -70,6 +80,10 @@ static void put_back(struct pin_worker *worker, const struct pinion_buffer *buff
 	}
 }
 
+/*
+ * The buffer goes back first, which checks the handle; the oldest waiter takes
+ * it from there.
+ */
 void pin_worker_buffer_release(struct pin_worker *worker, const struct pinion_buffer *buffer)
 {
 	bool is_small = (buffer->index & SMALL_BUFFER) != 0;
@@ -159,6 +173,10 @@ PIN_APART void pin_worker_send_home(struct pin_worker *worker)
 	pin_biased_leave(&worker->cancels); /* [IO-2] */
 }
 
+/*
+ * Publishes the range of all arenas, by which most foreign addresses are told
+ * apart with two compares.
+ */
 void pin_worker_buffers_publish(struct pin_shared *shared)
 {
 	uint64_t start = UINT64_MAX;
@@ -225,6 +243,10 @@ static struct pin_pool *own_pool_of(struct pin_worker *worker, const struct pin_
 	return pin_worker_pool_has(&worker->small_buffers, entry) ? &worker->small_buffers : NULL;
 }
 
+/*
+ * The pool that an entry belongs to: the worker's own, another worker's, or one
+ * of the program's. The caller holds off the end of pools ([IO-2], [IO-3]).
+ */
 static struct pin_pool *pool_of(struct pin_worker *worker, const struct pin_entry *entry)
 {
 	struct pin_shared *shared = worker->shared;

@@ -146,6 +146,11 @@ static inline bool may_move(const struct pin_worker *worker, const struct pinion
 		!pin_request_has(request, PIN_OP_STAYS);
 }
 
+/*
+ * Chooses the queue for the request's task: the worker's ready list, any
+ * worker's queue if the task may move, or the owner's inbox if a taker reaped
+ * it. An open gets its checks of the new file first.
+ */
 static PIN_INLINE void hand_over(
 	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request)
 {
@@ -173,6 +178,10 @@ static PIN_INLINE void hand_over(
 
 /* ---- the way ---- */
 
+/*
+ * Everything that the request held is given back before its task is queued:
+ * credit, buffer, list, deadline.
+ */
 static PIN_INLINE void end(
 	struct pin_worker *worker, struct pin_worker *taker, struct pinion_request *request)
 {
@@ -296,6 +305,10 @@ static void hand_back(
 
 /* ---- early ends ---- */
 
+/*
+ * Of deadline and cancel the first one counts; the kernel's completion then
+ * decides the result.
+ */
 void pin_request_abandon_in_flight(
 	struct pin_worker *worker, struct pinion_request *request, int32_t error)
 {
@@ -434,6 +447,10 @@ static void land_for_other(void *arg, uint64_t user_data, int32_t result)
 	}
 }
 
+/*
+ * By a searching worker that found nothing else: reaps a stalled worker's ring
+ * under its lock, and tries that lock only.
+ */
 bool pin_requests_reap_remote(struct pin_worker *worker, struct pin_worker *taker)
 {
 	struct unwind_result unwind_result = {.worker = worker, .taker = taker};

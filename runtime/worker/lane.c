@@ -1,7 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * In and out of the lanes' queues; and room in them: admission from outside, at
- * once or when there is room.
+ * Puts tasks into the queues of the high and low lane and takes them out, sorts
+ * the workers into classes by their lanes, and admits work from outside as far
+ * as there is room.
+ *
+ * Spawns on any thread push; the workers that serve a lane take from it, in the
+ * order that policy/lanes.h gives, and report it, which makes room and serves
+ * the oldest waiter.
+ *
+ * Invariant: an admission is counted by the gate before its task can be run, so
+ * a drain never misses it.
  */
 #include "runtime/worker/lane.h"
 #include "runtime/base/check.h"
@@ -46,6 +54,10 @@ static uint16_t io_priority(uint32_t configured)
 		: (uint16_t)(BEST_EFFORT << CLASS_SHIFT | (configured - PINION_IO_PRIORITY_BE0));
 }
 
+/*
+ * Lays out the worker classes of the plan, one after the other by worker index,
+ * and the order in which they are woken. Runs before any worker starts.
+ */
 void pin_lane_init(struct pin_shared *shared)
 {
 	const struct pin_lane_plan *plan = &shared->lane_plan;
@@ -365,6 +377,11 @@ static int claim_and_admit(struct pin_shared *shared, const struct pin_room_coun
 	return rc;
 }
 
+/*
+ * Claims room for tasks of several lanes together, all or none. A claim that is
+ * undone may have turned another thread away meanwhile, so the waiters of those
+ * lanes are served again.
+ */
 int pin_room_admit_lanes(struct pin_shared *shared, const struct pin_room_counts *counts,
 	struct pinion_full *out_full)
 {

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Requests of other threads: from the submitter to the worker that begins them.
+ * Requests of other threads: from the submitter to the worker that begins them,
+ * or, if that is stalled, to a searcher.
+ *
+ * submit.c posts on a thread that is no worker of the runtime; the loop takes
+ * before it runs anything. request.h, "requests from other threads", has the
+ * protocol.
  */
 #include "runtime/worker/request.h"
 #include "runtime/base/check.h"
@@ -51,6 +56,10 @@ static void offer(struct pin_worker *target, struct pin_list *list)
 	}
 }
 
+/*
+ * Pins each request's buffer now, while the submitter still holds it: the
+ * worker may begin the request when that thread has long released it.
+ */
 void pin_request_post(
 	struct pin_worker *target, struct pinion_request *const *requests, uint32_t count)
 {

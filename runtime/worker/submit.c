@@ -240,6 +240,10 @@ static PIN_APART int refuse_request(
 	return pin_requests_explain(worker->shared, &request, 1, rc);
 }
 
+/*
+ * Finds the reason by repeating the checks, so that a successful submission
+ * pays nothing for it.
+ */
 int pin_requests_explain(const struct pin_shared *shared, struct pinion_request *const *requests,
 	uint32_t count, int rc)
 {

@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The wake rule, the count of searchers, and that of workers free to help.
+ * Decides whether new work wakes a sleeper, chooses it, and keeps the counts of
+ * searchers and of workers that are free to help another lane.
+ *
+ * Every thread that adds work ends here. wake.h has the rule and its proof: no
+ * wake while a worker searches, and a searcher that finds work wakes the next.
+ *
+ * Invariant: a sleeper is claimed after the count of searchers was raised for
+ * it, so it is counted before it runs.
  */
 #include "runtime/worker/wake.h"
 #include "runtime/base/check.h"
@@ -314,6 +321,10 @@ static void forward_cancels(struct pin_worker *gone, struct pin_worker *waker)
 	}
 }
 
+/*
+ * Takes over the messages of a worker that has left. Its external submissions
+ * go first, so that a cancel that follows them finds them begun.
+ */
 void pin_wake_forward(struct pin_worker *gone, struct pin_worker *waker)
 {
 	struct pin_worker *target = gone->shared->fallback;
