@@ -152,11 +152,60 @@ static void check(enum pin_deque_order order, bool may_hold, struct random_sourc
 	expect_true("thefts from a held queue", (held_steals > 0) == may_hold);
 }
 
+/* What its owner knows of it without a look at the head: LIFO, to the last. */
+static void check_known(void)
+{
+	static struct pin_atomic_u64 slots[4];
+	struct pin_deque deque;
+
+	pin_deque_init(&deque, slots, 4, PIN_DEQUE_LIFO);
+	for (uint32_t count = 1; count <= 4; count++) {
+		for (uint32_t i = 0; i < count; i++) {
+			expect_true("push", pin_deque_push(&deque, &items[i].link));
+		}
+		expect_number("known", count, pin_deque_count_known(&deque));
+		for (uint32_t i = count; i > 0; i--) {
+			expect_true("not drained", !pin_deque_is_drained(&deque));
+			expect_true("pop", pin_deque_pop(&deque) == &items[i - 1].link);
+		}
+		expect_number("none known", 0, pin_deque_count_known(&deque));
+		expect_true("drained", pin_deque_is_drained(&deque));
+		expect_true("none", pin_deque_pop(&deque) == NULL);
+	}
+}
+
+/* Pops in peace are counted to a limit, and anew from there or after a theft. */
+static void check_calm(void)
+{
+	static struct pin_atomic_u64 slots[2][4];
+	struct pin_deque deque;
+	struct pin_deque own;
+	struct pin_link *stolen;
+
+	pin_deque_init(&deque, slots[0], 4, PIN_DEQUE_FIFO);
+	pin_deque_init(&own, slots[1], 4, PIN_DEQUE_FIFO);
+	for (uint32_t i = 1; i <= 3 * PIN_DEQUE_CALM_POPS; i++) {
+		pin_deque_push(&deque, &items[0].link);
+		expect_true("pop", pin_deque_pop(&deque) == &items[0].link);
+		expect_number("calm", i % PIN_DEQUE_CALM_POPS, deque.calm_count);
+	}
+	pin_deque_push(&deque, &items[0].link);
+	(void)pin_deque_pop(&deque);
+	expect_number("one", 1, deque.calm_count);
+	pin_deque_push(&deque, &items[0].link);
+	pin_deque_push(&deque, &items[1].link);
+	expect_number("stolen", 1, pin_deque_steal(&deque, &own, &stolen));
+	expect_true("pop after it", pin_deque_pop(&deque) == &items[1].link);
+	expect_number("not calm", 0, deque.calm_count);
+}
+
 int main(void)
 {
 	struct random_source source;
 	uint64_t seed = random_begin(&source);
 
+	check_known();
+	check_calm();
 	check(PIN_DEQUE_FIFO, false, &source);
 	check(PIN_DEQUE_FIFO, true, &source);
 	check(PIN_DEQUE_LIFO, false, &source);

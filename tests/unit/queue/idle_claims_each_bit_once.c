@@ -212,6 +212,20 @@ static void check_moves(uint32_t worker_count, uint64_t seed)
 	}
 }
 
+/* The count of publications lies above the bits of groups, and is not one. */
+static void check_count_is_no_group(void)
+{
+	static const struct pin_range last = {PIN_IDLE_WORKERS_MAX - 1, PIN_IDLE_WORKERS_MAX};
+	uint64_t one = UINT64_C(1) << PIN_IDLE_GROUPS;
+
+	pin_idle_init(&idle, PIN_IDLE_WORKERS_MAX);
+	pin_idle_publish(&idle, 0);
+	expect_number("nothing there", PIN_IDLE_NONE, pin_idle_claim_in(&idle, &last, 1));
+	expect_true("one publication", pin_load_relaxed_u64(&idle.top) == (one | 1));
+	expect_number("the one", 0, pin_idle_claim(&idle));
+	expect_true("its group is empty", pin_load_relaxed_u64(&idle.top) == one);
+}
+
 int main(void)
 {
 	static const uint32_t sizes[] = {
@@ -224,6 +238,7 @@ int main(void)
 		check_alone(sizes[i]);
 		check_moves(sizes[i], seed);
 	}
+	check_count_is_no_group();
 	pin_idle_init(&idle, OWNERS * STRIDE);
 	pin_store_release_u32(&owners_left, OWNERS);
 	rounds = rounds_begin(ROUNDS, ROUNDS_LEAST, ROUNDS_SECONDS);

@@ -125,6 +125,32 @@ static void check_batch(uint32_t length, uint32_t share_count, uint32_t room, ui
 	}
 }
 
+/* A popper without room takes none and loses none. */
+static void check_no_room(void)
+{
+	static struct pin_atomic_u64 slots[4];
+	struct pin_deque deque = {.capacity = 0};
+	struct item some[2] = {{.number = 0}, {.number = 1}};
+	struct pin_link *first = NULL;
+	struct pin_list list = {0};
+	bool has_more = false;
+
+	pin_deque_init(&deque, slots, 4, PIN_DEQUE_FIFO);
+	pin_list_push(&list, &some[0].link);
+	pin_list_push(&list, &some[1].link);
+	pin_injector_push(&injector, &list);
+	expect_number("into no room", 0,
+		pin_injector_pop_into(&injector, 1, 0, &deque, &first, &has_more));
+	expect_true("nothing", first == NULL && pin_deque_pop(&deque) == NULL);
+	expect_true("they are there", has_more);
+	has_more = false;
+	expect_number("nor into no list", 0, pin_injector_pop(&injector, 1, 0, &list, &has_more));
+	expect_true("nothing either", pin_list_is_empty(&list) && has_more);
+	expect_true("the first", pop_one() == &some[0].link);
+	expect_true("the second", pop_one() == &some[1].link);
+	expect_true("no third", pop_one() == NULL);
+}
+
 /* The same into a worker's queue: the oldest apart, the others after it. */
 static void check_batch_into(uint32_t length, uint32_t room, uint32_t expected)
 {
@@ -168,6 +194,7 @@ static void check_batches(void)
 	check_batch_into(1000, 65, 64);
 	check_batch_into(1000, 10, 10);
 	check_batch_into(10, 1, 1);
+	check_no_room();
 	pin_injector_set_batch(&injector, 1, 7);
 	check_batch(10, 8, 256, 1);
 	check_batch(1000, 4, 256, 7);
