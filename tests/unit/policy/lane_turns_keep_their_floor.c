@@ -106,6 +106,10 @@ static void check_overdue(void)
 	expect_number("high", HIGH, pin_lane_turns_due(&turns, PIN_LANE_BIT(HIGH)));
 	expect_number("the first of two", NORMAL,
 		pin_lane_turns_due(&turns, PIN_LANE_BIT(LOW) | PIN_LANE_BIT(NORMAL)));
+	turns = begin("nl:1,hnl", 0);
+	expect_number("a lane it does not serve", PIN_LANE_NONE,
+		pin_lane_turns_due(&turns, PIN_LANE_BIT(HIGH)));
+	turns = begin("hnl", 0);
 	expect_counts("asked only", &turns, 0, 0, 0, 0);
 }
 

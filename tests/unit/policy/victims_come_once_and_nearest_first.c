@@ -312,7 +312,7 @@ static const struct machine pair = {"a pair", 1, 2, 0, false, {10}};
 static const struct machine row = {"a row of four", 4, 4, 0, true,
 	{10, 21, 22, 23, 21, 10, 21, 22, 22, 21, 10, 21, 23, 22, 21, 10}};
 
-/* Nodes have the OS's numbers 2, 5, 8, …; neighbours' indices are apart. */
+/* Nodes have the OS's numbers 0, 3, 6, …; neighbours' indices are apart. */
 static void lay_out_machine(const struct machine *machine, struct pin_node_distances *out_distances)
 {
 	static uint32_t node_indices[8];
@@ -326,11 +326,11 @@ static void lay_out_machine(const struct machine *machine, struct pin_node_dista
 			.core_index = i,
 			.l2_index = i,
 			.l3_index = node,
-			.node_index = 2 + 3 * node,
+			.node_index = 3 * node,
 		};
 	}
 	for (uint32_t i = 0; i < machine->node_count; i++) {
-		node_indices[i] = 2 + 3 * i;
+		node_indices[i] = 3 * i;
 	}
 	memcpy(values, machine->values, sizeof(values));
 	*out_distances = (struct pin_node_distances){machine->node_count, node_indices, values};
