@@ -174,7 +174,7 @@ static void check_known(void)
 	}
 }
 
-/* Pops in peace are counted to a limit, and anew from there or after a theft. */
+/* Pops in peace are counted to a limit, and anew after it or a theft. */
 static void check_calm(void)
 {
 	static struct pin_atomic_u64 slots[2][4];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: a readiness descriptor is made once, when it is asked for; one giver at
- * a time has to raise it; it is reset only with its token, and closed only after
- * a token that is under way has come.
+ * a time has to raise it; it is reset only with its token, and closed only
+ * after a token that is under way has come.
  * Method: a host whose descriptors are made up, one of them with the number 0.
  */
 #include "runtime/queue/ready_fd.h"

@@ -4,8 +4,8 @@
  * want, the oldest holds up the others, a waiter that leaves strands none; a
  * thread waits until its deadline at most; and nothing is lost among many
  * threads with variable amounts. Waiters whose wish ends leave the queue from
- * wherever they are; two queues may share a lock. BP-28, W6. Hazard that others met: a waiter
- * that has left is served all the same, and later ones are not.
+ * wherever they are; two queues may share a lock. BP-28, W6. Hazard that others
+ * met: a waiter that has left is served all the same, and later ones are not.
  * Method: waiters that are no threads note the order in which they are served;
  * then threads take and give random amounts with short deadlines, and at the
  * end all units must be back.
@@ -138,7 +138,7 @@ static void expect_served(
 	expect_true(what, waiter == NULL && served->last == last);
 }
 
-/* Those that end are taken out wherever they stand; the others stay in order. */
+/* Those that end are taken out wherever they are; others stay in order. */
 static void check_ended(void)
 {
 	struct pin_waiters_served served = {0};
