@@ -159,12 +159,12 @@ static void check_shared(struct pinion_runtime *runtime)
 	}
 	pin_store_relaxed_u64(&shared->queue_limit.refused, 5);
 	pin_meter_set(&shared->stalls.ring_count, 7);
-	pin_meter_set(&shared->stalls.ring_ns, 8999);
+	pin_meter_set(&shared->stalls.ring_ns, 8999999);
 	expected.tasks_spawned -= 33;
 	expected.requests_submitted += 33;
 	expected.spawns_refused = 5;
 	expected.cq_stalls = 7;
-	expected.cq_stall_us = 8;
+	expected.cq_stall_us = 8999;
 	got = runtimes_counters(runtime);
 	expect_same("shared counters", &expected, &got, sizeof(got));
 }
