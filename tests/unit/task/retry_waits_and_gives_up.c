@@ -132,6 +132,48 @@ static void check_refusals(void)
 	pinion_runtime_destroy(runtime);
 }
 
+/* Each errno: those that may pass by themselves, and no other. */
+static void check_errors(void)
+{
+	static const int transient[] = {EAGAIN, EBUSY, EINTR, ENOBUFS, ENOMEM, ETIME, ETIMEDOUT,
+		ECONNREFUSED, ECONNRESET, ECONNABORTED, EHOSTUNREACH, ENETDOWN, ENETRESET,
+		ENETUNREACH, EPIPE};
+
+	for (int error = -200; error <= 200; error++) {
+		bool is_listed = false;
+
+		for (size_t i = 0; i < PIN_ARRAY_COUNT(transient); i++) {
+			is_listed |= error == -transient[i];
+		}
+		expect_number("transient", is_listed, pinion_error_is_transient(error));
+	}
+}
+
+/* The longest wait that there can be, and the next one. */
+static void check_ranges(void)
+{
+	uint64_t most_ns = UINT64_C(1) << 56;
+	struct job job;
+
+	runtime = runtimes_start(1, PINION_IO_AUTO);
+	init(&job, 0, 0);
+	job.retry.base_ns = most_ns + 1;
+	expect_number("first wait", -EINVAL, pinion_retry_start(runtime, &job.retry));
+	init(&job, 0, 0);
+	job.retry.cap_ns = most_ns + 1;
+	expect_number("longest wait", -EINVAL, pinion_retry_start(runtime, &job.retry));
+	init(&job, 0, 0);
+	job.retry.attempt = NULL;
+	expect_number("no attempt", -EINVAL, pinion_retry_start(runtime, &job.retry));
+	init(&job, 0, 0);
+	job.retry.base_ns = most_ns;
+	job.retry.cap_ns = most_ns;
+	job.retry.jitter_percent = 100;
+	job.retry.attempts_max = 1;
+	expect_number("the most", 0, pinion_retry_start(runtime, &job.retry));
+	finish("once", &job, 7, 1, 0);
+}
+
 /* While it waits for what never comes by itself. */
 static void check_ends(bool is_stop)
 {
@@ -259,6 +301,8 @@ int main(void)
 	check_ends(false);
 	check_ends(true);
 	check_refusals();
+	check_errors();
+	check_ranges();
 	check_defaults();
 	check_waits();
 	check_jitter(20, 800000, 1200000);
