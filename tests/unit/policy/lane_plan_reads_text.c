@@ -76,6 +76,15 @@ static void check_good(
 	expect_text(text != NULL ? text : "NULL", tiers, got);
 }
 
+/* As many workers as there can be. */
+static void check_most(void)
+{
+	struct pin_lane_plan plan;
+
+	expect_true("no fault", pin_lane_plan_parse(&plan, "h:4096,hnl") == NULL);
+	expect_number("of the first class", 4096, plan.worker_counts[0]);
+}
+
 static void check_environment(void)
 {
 	struct pinion_config config;
@@ -101,6 +110,7 @@ int main(void)
 	struct pin_lane_plan plan;
 
 	check_bad();
+	check_most();
 	check_good(NULL, 3, 8, "000");
 	check_good("", 0, 2, "00");
 	check_good("h:1,hm:2,hml:1", 0, 9, "0112");

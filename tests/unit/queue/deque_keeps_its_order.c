@@ -157,6 +157,7 @@ static void check_known(void)
 {
 	static struct pin_atomic_u64 slots[4];
 	struct pin_deque deque;
+	struct pin_link *stolen;
 
 	pin_deque_init(&deque, slots, 4, PIN_DEQUE_LIFO);
 	for (uint32_t count = 1; count <= 4; count++) {
@@ -172,6 +173,13 @@ static void check_known(void)
 		expect_true("drained", pin_deque_is_drained(&deque));
 		expect_true("none", pin_deque_pop(&deque) == NULL);
 	}
+	/* The last goes to a thief; the owner finds out. */
+	expect_true("push", pin_deque_push(&deque, &items[0].link));
+	expect_number("stolen", 1, pin_deque_steal(&deque, &deque, &stolen));
+	expect_true("it", stolen == &items[0].link);
+	expect_number("not known yet", 1, pin_deque_count_known(&deque));
+	expect_true("nothing", pin_deque_pop(&deque) == NULL);
+	expect_number("known", 0, pin_deque_count_known(&deque));
 }
 
 /* Pops in peace are counted to a limit, and anew after it or a theft. */
