@@ -435,7 +435,7 @@ int pinion_timer_cancel(struct pinion_runtime *runtime, struct pinion_timer *tim
 		return -EALREADY;
 	}
 	if (must_post) {
-		PIN_CHECK(index < runtime->shared.worker_count);
+		PIN_DCHECK(index < runtime->shared.worker_count);
 		pin_worker_timer_cancelled(
 			pin_runtime_own_worker(runtime), &runtime->shared.workers[index], timer);
 	}
@@ -570,7 +570,7 @@ int pinion_request_cancel(struct pinion_runtime *runtime, struct pinion_request 
 	rc = pin_request_cancel(shared, worker, request, &must_post, &index);
 	PIN_DCHECK(!must_post || (rc == 0 && worker != &shared->workers[index]));
 	if (must_post) {
-		PIN_CHECK(index < shared->worker_count);
+		PIN_DCHECK(index < shared->worker_count);
 		pin_inbox_push(&shared->workers[index].inbox, pin_task_link(&request->task));
 		pin_wake_worker(&shared->workers[index], worker);
 	}
