@@ -61,8 +61,9 @@ static inline int check(const struct pinion_request *request)
 }
 
 /*
- * For `count` with an entry each. Waiting requests come first: others could
- * take each credit before them. And queued ones will want their entries.
+ * Whether the ring has room for `count` entries. Requests that wait for room
+ * come first, or later ones could take each entry before them; and requests
+ * that are queued for their device will need one each.
  */
 static PIN_INLINE bool has_entries(const struct pin_worker *worker, uint32_t count)
 {
@@ -99,7 +100,7 @@ static PIN_INLINE bool lend_memory(struct pin_worker *worker, struct pinion_requ
 		lend_otherwise(worker, request);
 }
 
-/* What a transfer's worker notes of it and of its memory. */
+/* Notes that it owes its device nothing yet, and which memory it uses. */
 static PIN_INLINE void settle(struct pin_worker *worker, struct pinion_request *request)
 {
 	struct pin_request *private = pin_request_of(request);
@@ -124,7 +125,7 @@ static PIN_INLINE bool lend(struct pin_worker *worker, struct pinion_request *re
 
 /* ---- time ---- */
 
-/* Each TIMEOUT has a deadline. False: it has ended, or only waits for that. */
+/* False: the request has ended, or is a TIMEOUT, which waits for its end. */
 static PIN_INLINE bool arm_deadline(struct pin_worker *worker, struct pinion_request *request)
 {
 	return PIN_LIKELY(request->deadline_ns == 0 && !worker->cancel_sent) ||
@@ -134,8 +135,9 @@ static PIN_INLINE bool arm_deadline(struct pin_worker *worker, struct pinion_req
 /* ---- cached ---- */
 
 /*
- * Nothing has gathered for the ring, nor will presently: no end waits to be
- * run. Several share an enter, which costs less than a system call for each.
+ * Nothing has gathered for the ring, and no ended request's task is ready,
+ * which might add to that. Requests that gather share one enter, which costs
+ * less than a system call to copy each.
  */
 static inline bool comes_alone(const struct pin_worker *worker)
 {
@@ -166,7 +168,7 @@ static PIN_INLINE void enter_ring(struct pin_worker *worker, struct pinion_reque
 	}
 }
 
-/* For an admitted read or write: by one of the rings, or by calls. */
+/* Submits an admitted read or write to one of the rings, or calls for it. */
 static PIN_INLINE void launch(struct pin_worker *worker, struct pinion_request *request)
 {
 	PIN_DCHECK(!pin_request_of(request)->is_waiting);
@@ -310,14 +312,14 @@ static PIN_APART void note_lane(
 	pin_request_of(request)->lane_priority = worker->shared->io_priorities[lane];
 }
 
-/* It would write into what others are given, or read what they write. */
+/* The buffer is free: its next user would share it with the request. */
 static PIN_APART void refuse_memory(struct pin_worker *worker, struct pinion_request *request)
 {
 	pin_request_list_push(&worker->flying, &pin_request_of(request)->link);
 	pin_request_end_with(worker, request, -EFAULT);
 }
 
-/* One with a deadline, or too late; false: there is no more to be done. */
+/* For a request with a deadline, or after a stop has cancelled all requests. */
 static PIN_APART bool begin_by_time(struct pin_worker *worker, struct pinion_request *request)
 {
 	struct pin_request *private = pin_request_of(request);
@@ -353,7 +355,7 @@ static PIN_APART void launch_special(struct pin_worker *worker, struct pinion_re
 	pin_requests_carry_out(worker, request);
 }
 
-/* Not submitted: it waits for room, or the ring lacks the operation. */
+/* The ring has no room, for which the request waits, or not the operation. */
 static PIN_APART void wait_or_call(struct pin_worker *worker, struct pinion_request *request)
 {
 	struct pin_request *private = pin_request_of(request);
@@ -385,7 +387,7 @@ static bool has_room(
 	return wanted == 0 || has_entries(worker, wanted);
 }
 
-/* All that were checked, or none. */
+/* Submits all of the checked requests, or none if the ring has no room. */
 static int submit_checked(
 	struct pin_worker *worker, struct pinion_request *const *requests, uint32_t count)
 {
@@ -416,7 +418,7 @@ static void release_all(struct pinion_request *const *requests, uint32_t count)
 	}
 }
 
-/* Each is marked as it is checked, so that its second time finds it so. */
+/* Marks each request as it is checked, so that one listed twice is refused. */
 static int claim_all(struct pinion_request *const *requests, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
@@ -474,8 +476,9 @@ void pin_request_disclaim(struct pinion_request *const *requests, uint32_t count
 }
 
 /*
- * The same of one from outside, unless that was when it was posted. A buffer
- * that was free then may be in use by now: by another, whom it is not to touch.
+ * As lend(), for a request that another thread has posted; that thread has lent
+ * it the buffer already, if it found one. False also if it found the buffer
+ * free: by now that may be in use by a task which the request must not disturb.
  */
 static PIN_APART bool lend_posted(struct pin_worker *worker, struct pinion_request *request)
 {
