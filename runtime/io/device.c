@@ -36,7 +36,10 @@ static void publish(struct pin_disk *disk, const struct pinion_tuning *tuning)
 	uint64_t pages = count * PAGES_PER_UNIT;
 	uint64_t pages_max = to_pages(tuning->depth_bytes_max);
 
+	PIN_DCHECK(count >= disk->depth.options.min);
+	PIN_DCHECK(count <= disk->depth.options.max);
 	if (disk->depth.is_few) {
+		PIN_DCHECK(disk->depth.options.few > 0);
 		count = disk->depth.options.few;
 		pages = count * FEW_PAGES;
 	}
@@ -80,6 +83,7 @@ static void apply_depth(struct pin_disk *disk, const struct pinion_tuning *tunin
 
 	if (count == 0 && pages == 0) {
 		begin_depth(disk, tuning);
+		PIN_DCHECK(disk->base_ns == 0); /* its first interval is still to begin */
 		publish(disk, tuning);
 		pin_store_relaxed_u64(&disk->look_ns, 0);
 		return;
@@ -103,6 +107,7 @@ static void apply_rates(struct pin_limiter *limiter, const struct pin_host *host
 void pin_disks_init(struct pin_disks *disks, const struct pin_host *host,
 	const struct pinion_tuning *tuning, uint32_t worker_count)
 {
+	PIN_CHECK(worker_count > 0); /* what a disk may have is divided by it */
 	*disks = (struct pin_disks){
 		.worker_count = worker_count,
 		.standard =
@@ -118,6 +123,7 @@ void pin_disks_init(struct pin_disks *disks, const struct pin_host *host,
 
 static struct pin_disk *look_up(struct pin_disks *disks, uint64_t device, uint32_t count)
 {
+	PIN_CHECK(count <= PIN_DISKS);
 	for (uint32_t i = 0; i < count; i++) {
 		if (disks->disks[i].device == device) {
 			return &disks->disks[i];
@@ -147,7 +153,6 @@ static struct pin_disk *add(struct pin_disks *disks, const struct pin_host *host
 	if (count == PIN_DISKS) {
 		return &disks->disks[PIN_DISKS - 1];
 	}
-	PIN_CHECK(count < PIN_DISKS);
 	disk = &disks->disks[count];
 	disk->device = block->device;
 	disk->is_rotational = block->is_rotational;
@@ -166,6 +171,7 @@ struct pin_disk *pin_disks_find(struct pin_disks *disks, const struct pin_host *
 
 	pin_lock_acquire(&disks->lock, host);
 	disk = add(disks, host, tuning, &block);
+	PIN_CHECK((size_t)(disk - disks->disks) < PIN_DISKS);
 	pin_lock_release(&disks->lock, host);
 	return disk;
 }
@@ -188,6 +194,7 @@ void pin_disks_limit(struct pin_disks *disks, const struct pin_host *host,
 void pin_disk_limit(struct pin_disks *disks, struct pin_disk *disk, const struct pin_host *host,
 	const struct pinion_tuning *tuning, const struct pinion_limits *limits)
 {
+	PIN_CHECK((size_t)(disk - disks->disks) < PIN_DISKS); /* so this lock is its own */
 	pin_lock_acquire(&disks->lock, host);
 	disk->is_manual = true;
 	apply_rates(&disk->limiter, host, limits);
@@ -200,6 +207,7 @@ void pin_disk_limit(struct pin_disks *disks, struct pin_disk *disk, const struct
 
 static void begin_interval(struct pin_disk *disk, uint64_t now_ns, const struct pin_disk_sums *sums)
 {
+	PIN_DCHECK(now_ns > disk->base_ns);
 	disk->base_ns = now_ns;
 	disk->base_units = sums->units;
 	disk->base_requests = sums->requests;
@@ -231,6 +239,7 @@ static void learn(struct pin_disk *disk, const struct pinion_tuning *tuning, uin
 	};
 
 	PIN_DCHECK(is_newer(disk, now_ns, sums));
+	PIN_DCHECK(disk->base_ns != 0); /* an interval has begun */
 	if (!pin_depth_is_ripe(&disk->depth, sample.elapsed_ns, sample.units)) {
 		return;
 	}
@@ -265,6 +274,7 @@ bool pin_disk_learn(struct pin_disks *disks, struct pin_disk *disk, const struct
 {
 	bool has_fallen = false;
 
+	PIN_CHECK((size_t)(disk - disks->disks) < PIN_DISKS); /* so this lock is its own */
 	if (!pin_lock_try(&disks->lock)) {
 		return false;
 	}
@@ -297,6 +307,7 @@ void pin_lines_init(struct pin_lines *lines)
 		line->next = lines->free;
 		lines->free = line;
 	}
+	PIN_DCHECK(lines->free == &lines->lines[0]);
 }
 
 void pin_device_waiters_init(struct pin_device_waiters *device_waiters)
@@ -329,6 +340,7 @@ static struct pin_line *find(
 		return NULL;
 	}
 	do {
+		PIN_DCHECK(line->next != NULL); /* in the circle */
 		if (line->file == file) {
 			return line;
 		}
@@ -351,6 +363,7 @@ static struct pin_line *find_or_join(struct pin_device_waiters *device_waiters,
 	}
 	line = lines->free;
 	if (line != NULL) {
+		PIN_DCHECK((size_t)(line - lines->lines) < PIN_LINES); /* this worker's */
 		lines->free = line->next;
 		join(device_waiters, line, file);
 		return line;
@@ -368,6 +381,8 @@ void pin_device_waiters_push(struct pin_device_waiters *device_waiters, struct p
 {
 	struct pin_line *line = find_or_join(device_waiters, lines, request->file);
 
+	PIN_DCHECK(line->file == request->file || line == &device_waiters->rest);
+	PIN_CHECK(device_waiters->count < UINT32_MAX);
 	pin_request_list_push(&line->requests, &pin_request_of(request)->link);
 	device_waiters->count++;
 }
@@ -403,6 +418,7 @@ struct pinion_request *pin_device_waiters_first(
 			struct pin_request *private =
 				PIN_CONTAINER_OF(line->requests.next, struct pin_request, link);
 
+			PIN_DCHECK(device_waiters->count > 0);
 			return pin_request_of_link(private);
 		}
 		dissolve(device_waiters, lines);

@@ -188,6 +188,7 @@ void pin_depth_init(struct pin_depth *depth, const struct pin_depth_options *opt
 /* Units of one request. */
 static inline uint64_t pin_depth_units(uint64_t bytes)
 {
+	PIN_DCHECK(bytes <= UINT64_MAX - PIN_DEPTH_UNIT_BYTES);
 	return bytes == 0 ? 1 : (bytes + PIN_DEPTH_UNIT_BYTES - 1) / PIN_DEPTH_UNIT_BYTES;
 }
 

@@ -56,6 +56,7 @@ static uint64_t cut_cost(const struct pin_credit *credit, uint64_t amount)
 {
 	uint64_t max = pin_load_relaxed_u64(&credit->cost_max);
 
+	PIN_DCHECK(pin_credit_count(amount) == 1); /* of one request */
 	return pin_credit_amount(
 		pin_credit_count(amount), min(pin_credit_pages(amount), pin_credit_pages(max)));
 }
@@ -93,6 +94,7 @@ void pin_credit_set(struct pin_credit *credit, uint64_t count, uint64_t pages, b
 
 	PIN_CHECK(counts > 0);
 	PIN_CHECK(sheets > 0);
+	PIN_DCHECK(pin_credit_covers(pin_credit_amount(counts, sheets), reserve));
 	/* Below that a large request could starve beside the kept credit. */
 	is_exact = is_exact || sheets < 2 * KEEP_PART;
 	keep = is_exact ? 0 : keep;
@@ -109,6 +111,8 @@ void pin_credit_set(struct pin_credit *credit, uint64_t count, uint64_t pages, b
 
 void pin_credit_init(struct pin_credit *credit, const struct pin_host *host, uint32_t worker_count)
 {
+	PIN_CHECK(worker_count > 0);
+	PIN_CHECK(worker_count <= UINT64_MAX / PIN_CREDIT_WORKER); /* as many as `taken` counts */
 	*credit = (struct pin_credit){.worker_count = worker_count};
 	pin_waiters_init(&credit->waiters, host, grant, credit, PIN_WAITERS_EVEN);
 	pin_credit_set(credit, PIN_CREDIT_COUNT_MAX, PIN_CREDIT_PAGES_MAX, false);
@@ -127,6 +131,7 @@ static void tell(struct pin_waiter *waiter)
 {
 	struct pin_holding *holding = PIN_CONTAINER_OF(waiter, struct pin_holding, waiter);
 
+	PIN_DCHECK(holding->is_queued);			/* until it collects this */
 	pin_store_release_u32(&holding->is_granted, 1); /* [CREDIT-2] */
 	holding->granted(holding);
 }
@@ -177,6 +182,7 @@ static void note_limit(const struct pin_credit *credit, struct pin_holding *hold
 			pin_credit_pages(old));
 	}
 	holding->target = pin_credit_amount(count, pages);
+	PIN_DCHECK(pin_credit_covers(holding->held, holding->target)); /* it comes down */
 }
 
 /*
@@ -217,6 +223,8 @@ static uint64_t spare_beyond_target(const struct pin_holding *holding)
 	uint64_t spare = holding->held - holding->used;
 	uint64_t over = excess(holding->held, holding->target);
 
+	PIN_DCHECK(holding->target != UINT64_MAX);
+	PIN_DCHECK(pin_credit_covers(holding->held, holding->used)); /* invariant 2 */
 	return pin_credit_amount(min(pin_credit_count(spare), pin_credit_count(over)),
 		min(pin_credit_pages(spare), pin_credit_pages(over)));
 }
@@ -248,6 +256,7 @@ void pin_credit_settle(struct pin_credit *credit, struct pin_holding *holding, b
 {
 	uint64_t amount = 0;
 
+	PIN_DCHECK(pin_credit_covers(holding->held, holding->used)); /* invariant 2 */
 	if (holding->limit_seen != pin_load_relaxed_u64(&credit->limit)) {
 		note_limit(credit, holding);
 	}
@@ -341,6 +350,7 @@ void pin_credit_await(struct pin_credit *credit, struct pin_holding *holding, ui
 	holding->is_queued = true;
 	/* No worker waits while it holds a part that others wait for. */
 	give_back(credit, holding, holding->held - holding->used);
+	PIN_DCHECK(holding->held == holding->used);
 	pin_store_relaxed_u32(&holding->is_granted, 0);
 	pin_waiter_init(&holding->waiter, cost, tell);
 	pin_waiters_enter(&credit->waiters, &holding->waiter); /* [CREDIT-1] */
@@ -356,6 +366,7 @@ bool pin_credit_collect(struct pin_holding *holding)
 	PIN_DCHECK(holding->is_counted);
 	holding->is_queued = false;
 	holding->held += without_workers(holding->waiter.value.words[0]);
+	PIN_DCHECK(pin_credit_covers(holding->held, holding->used)); /* invariant 2 */
 	return true;
 }
 
@@ -375,5 +386,7 @@ bool pin_credit_give_up(struct pin_credit *credit, struct pin_holding *holding)
 	}
 	PIN_CHECK(holding->used == 0);
 	give_back(credit, holding, holding->held);
+	PIN_DCHECK(holding->held == 0);
+	PIN_DCHECK(!holding->is_counted); /* it takes part no more */
 	return true;
 }

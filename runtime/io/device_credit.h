@@ -59,6 +59,8 @@
 
 static inline uint64_t pin_credit_amount(uint32_t count, uint32_t pages)
 {
+	PIN_DCHECK(count <= PIN_CREDIT_COUNT_MAX);
+	PIN_DCHECK(pages <= PIN_CREDIT_PAGES_MAX);
 	return (uint64_t)pages << PIN_CREDIT_PAGES_SHIFT | count;
 }
 
@@ -126,6 +128,8 @@ static inline bool pin_credit_covers(uint64_t amount, uint64_t part)
 {
 	uint64_t rest = (amount | PIN_CREDIT_FREE_BITS) - part;
 
+	/* No limit at all, or neither part has come to its free bit. */
+	PIN_DCHECK(amount == UINT64_MAX || (amount & PIN_CREDIT_FREE_BITS) == 0);
 	return (rest & PIN_CREDIT_FREE_BITS) == PIN_CREDIT_FREE_BITS;
 }
 
@@ -137,6 +141,7 @@ static inline bool pin_credit_use_held(struct pin_holding *holding, uint64_t amo
 {
 	uint64_t used = holding->used + amount;
 
+	PIN_DCHECK(pin_credit_covers(holding->held, holding->used)); /* invariant 2 */
 	if (PIN_UNLIKELY(!pin_credit_covers(holding->held, used))) {
 		return false;
 	}

@@ -69,6 +69,7 @@ static bool is_short(uint64_t latency_ns)
 static uint32_t other_depth(const struct pin_depth *depth, uint64_t latency_ns)
 {
 	uint64_t base = depth->base;
+	PIN_DCHECK(base >= depth->options.min && base <= depth->options.max); /* invariant 1 */
 	uint64_t other = depth->tries_more     ? base + (base + 2) / 3
 		: is_short(latency_ns / 4 * 3) ? base - base / 3
 					       : base - (base + 3) / 4;
@@ -85,10 +86,12 @@ static void stay(struct pin_depth *depth)
 	depth->phase = depth->depth == depth->base ? PIN_DEPTH_MEASURES : PIN_DEPTH_SETTLES;
 	depth->depth = depth->base;
 	depth->interval_count = 0;
+	PIN_DCHECK(depth->phase != PIN_DEPTH_TRIES); /* invariant 2 */
 }
 
 static void flip(struct pin_depth *depth)
 {
+	PIN_DCHECK(depth->spin >= PATIENCE_MIN && depth->spin <= PATIENCE_MAX);
 	depth->tries_more = !depth->tries_more;
 	if (depth->has_flipped) {
 		depth->spin *= 2;
@@ -101,6 +104,7 @@ static void begin_trial(struct pin_depth *depth, uint64_t latency_ns)
 {
 	uint32_t other = other_depth(depth, latency_ns);
 
+	PIN_DCHECK(depth->phase == PIN_DEPTH_MEASURES);
 	if (other == depth->base) {
 		flip(depth);
 		other = other_depth(depth, latency_ns);
@@ -124,6 +128,8 @@ static bool is_better(const struct pin_depth *depth, uint64_t rate, uint64_t lat
 
 static void conclude(struct pin_depth *depth, uint64_t rate, uint64_t latency_ns)
 {
+	PIN_DCHECK(depth->phase == PIN_DEPTH_TRIES);
+	PIN_DCHECK(depth->depth != depth->base);
 	if (!is_better(depth, rate, latency_ns)) {
 		flip(depth);
 		stay(depth);
@@ -188,6 +194,7 @@ static void note_latency(struct pin_depth *depth, uint64_t latency_ns)
 	if (depth->latency_ns_min == 1 || latency_ns < depth->latency_ns_min) {
 		depth->latency_ns_min = latency_ns;
 	}
+	PIN_DCHECK(depth->latency_ns_min > 0 && depth->latency_ns_min <= latency_ns);
 }
 
 /*
@@ -200,7 +207,11 @@ uint32_t pin_depth_learn(struct pin_depth *depth, const struct pin_depth_sample 
 	uint64_t rate = rate_of(sample);
 	bool is_trial = depth->depth != depth->base;
 
+	PIN_DCHECK(sample->elapsed_ns > 0);
+	PIN_DCHECK(depth->phase != PIN_DEPTH_MEASURES || !is_trial); /* invariant 2 */
+	PIN_DCHECK(depth->phase != PIN_DEPTH_TRIES || is_trial);
 	if (depth->is_few) {
+		PIN_DCHECK(depth->options.few > 0);
 		depth->is_few = rate <= HEADS_RATE_MAX;
 		return depth->depth;
 	}

@@ -54,6 +54,7 @@ static uint32_t probe_cached(int fd)
 	/* A miss would start read-ahead; RANDOM keeps that to one page. */
 	posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
 	rc = preadv2(fd, &vector, 1, 0, RWF_NOWAIT);
+	PIN_DCHECK(rc <= 1);
 	if (rc < 0) {
 		rc = errno == EAGAIN ? 0 : -errno;
 	}
@@ -126,6 +127,7 @@ static void choose_direct(struct pinion_file *file, uint32_t direct, struct pin_
 	struct pin_device device;
 	int flags;
 
+	PIN_DCHECK(!file->is_direct);
 	file->way = wanted_way(file, direct);
 	if (file->way != PINION_WAY_DIRECT) {
 		return;
@@ -147,6 +149,8 @@ static void choose_direct(struct pinion_file *file, uint32_t direct, struct pin_
 	file->transfer_bytes = device.transfer_bytes;
 	file->memory_align_bytes = device.memory_align_bytes;
 	file->offset_align_bytes = device.offset_align_bytes;
+	PIN_CHECK(pin_is_power_of_two(file->memory_align_bytes)); /* requests are cut by these */
+	PIN_CHECK(pin_is_power_of_two(file->offset_align_bytes));
 }
 
 static bool is_made_up(uint32_t type)
@@ -203,6 +207,7 @@ static uint32_t eviction_of(const struct pinion_file *file, const struct pin_dev
 {
 	bool may_ask = cache == NULL || !cache->skips_dontcache;
 
+	PIN_DCHECK(file->cached_percent <= 100 || file->cached_percent == CACHED_UNKNOWN);
 	if (file->cached_percent != 0 || file->is_direct) {
 		return 0;
 	}
@@ -214,6 +219,7 @@ _Static_assert(PINION_WAY_UNABLE + 1 == PIN_METER_WAYS, "one for each way");
 
 static void count_way(const struct pin_device_cache *cache, uint32_t way)
 {
+	PIN_CHECK(way < PIN_METER_WAYS);
 	if (cache != NULL && cache->meter != NULL) {
 		pin_meter_add(&cache->meter->files_by_way[way], 1);
 	}
@@ -230,6 +236,9 @@ static int adopt_namespace(
 	if (rc < 0) {
 		return rc;
 	}
+	PIN_CHECK(pin_is_power_of_two(nvme.block_bytes));
+	PIN_CHECK(nvme.transfer_blocks > 0);
+	PIN_CHECK(nvme.transfer_blocks <= 1u << (32 - PIN_FILE_BLOCKS_SHIFT)); /* fits its bits */
 	*file = (struct pinion_file){
 		.fd = fd,
 		.is_direct = 1,
@@ -254,6 +263,7 @@ static int note_block_device(struct pinion_file *file, const struct stat *status
 	if (ioctl(file->fd, BLKGETSIZE64, &bytes) < 0) {
 		return -errno;
 	}
+	PIN_CHECK(bytes <= INT64_MAX); /* offsets are signed */
 	file->size_bytes = bytes;
 	file->allocated_bytes = bytes;
 	file->device = status->st_rdev;
@@ -316,6 +326,7 @@ static int fill(struct pinion_file *file, int fd, uint32_t direct, uint32_t flag
 			return rc;
 		}
 	}
+	PIN_CHECK(status.st_size >= 0);
 	if (direct != PINION_DIRECT_ALWAYS) {
 		file->cached_percent = find_cached_percent(
 			fd, file->size_bytes, cache == NULL || !cache->skips_cachestat);
@@ -364,7 +375,9 @@ static void note_options(struct pinion_file *file, const struct pinion_file_opti
 	 * A caller that asks for the cache by name wants to find the data
 	 * there.
 	 */
+	PIN_DCHECK(file->private_ == 0); /* a record would be lost */
 	if (options->direct == PINION_DIRECT_NEVER) {
+		PIN_DCHECK(!file->is_direct);
 		file->flags &= ~(uint32_t)(PIN_FILE_EVICT | PIN_FILE_DONTCACHE);
 	}
 	/*
@@ -515,6 +528,7 @@ static bool try_direct_read(int fd, uint32_t align)
 	bool works = false;
 
 	PIN_CHECK(align <= PIN_PAGE_BYTES);
+	PIN_DCHECK(pin_is_power_of_two(align));
 	if (flags < 0 || fcntl(fd, F_SETFL, flags | O_DIRECT) < 0) {
 		return false;
 	}
@@ -566,6 +580,7 @@ struct pin_device pin_device_find(
 	struct pin_device_cache *cache = is_file ? NULL : remembered;
 	struct pin_device device = {.device = number};
 
+	PIN_CHECK(cache == NULL || cache->count <= PIN_DEVICES_REMEMBERED);
 	for (uint32_t i = 0; cache != NULL && i < cache->count; i++) {
 		if (cache->devices[i].device == number) {
 			return cache->devices[i];
@@ -576,6 +591,7 @@ struct pin_device pin_device_find(
 		device.transfer_bytes = pin_block_transfer_bytes("", device.device);
 	}
 	if (cache != NULL) {
+		PIN_CHECK(cache->next < PIN_DEVICES_REMEMBERED);
 		cache->devices[cache->next] = device;
 		cache->next = (cache->next + 1) % PIN_DEVICES_REMEMBERED;
 		if (cache->count < PIN_DEVICES_REMEMBERED) {

@@ -8,6 +8,7 @@
 #define PIN_IO_FILE_H
 
 #include "runtime/base/base.h"
+#include "runtime/base/check.h"
 #include "runtime/base/metrics.h"
 
 #include <linux/openat2.h>
@@ -138,6 +139,7 @@ int pin_file_take(struct pinion_file *file, int fd, const struct pinion_file_opt
 /* With COMMANDS: the most blocks a command may have. */
 static inline uint32_t pin_file_command_blocks(const struct pinion_file *file)
 {
+	PIN_DCHECK((file->flags & PIN_FILE_COMMANDS) != 0);
 	return (file->flags >> PIN_FILE_BLOCKS_SHIFT) + 1;
 }
 

@@ -8,6 +8,7 @@
  */
 #include "runtime/io/file.h"
 #include "runtime/base/base.h"
+#include "runtime/base/check.h"
 #include "runtime/base/versioned.h"
 #include "runtime/host/long_path.h"
 
@@ -44,6 +45,7 @@ PIN_APART int pin_refuse(struct pin_refusal *why, int error, const char *format,
 {
 	va_list arguments;
 
+	PIN_DCHECK(error < 0); /* 0 would pass for no refusal */
 	if (why != NULL) {
 		va_start(arguments, format);
 		vsnprintf(why->text, sizeof(why->text), format, arguments);
@@ -137,6 +139,8 @@ struct open_how pin_file_open_how(const struct pinion_file_options *options)
 	bool follows = (flags & PINION_FILE_NO_FOLLOW) == 0;
 	uint64_t how = (uint64_t)(unsigned)pin_file_open_flags(follows);
 
+	PIN_DCHECK((flags & ~FILE_FLAGS) == 0); /* they were accepted */
+	PIN_DCHECK(options->mode <= 07777);
 	/* O_RDONLY is 0. */
 	if ((flags & PINION_FILE_WRITE) != 0) {
 		how |= (flags & PINION_FILE_READ) != 0 ? O_RDWR : O_WRONLY;
@@ -216,6 +220,7 @@ static int open_as(int directory_fd, const char *path, const struct open_how *ho
 		? syscall(__NR_openat2, directory_fd, path, how, sizeof(*how))
 		: openat(directory_fd, path, (int)how->flags, (mode_t)how->mode);
 
+	PIN_DCHECK((how->flags & O_CLOEXEC) != 0); /* no program that is executed inherits it */
 	if (fd >= 0) {
 		return (int)fd;
 	}
@@ -287,6 +292,7 @@ int pinion_file_open_with(
 		return rc;
 	}
 	file->fd = -1;
+	PIN_DCHECK(accepted.size == sizeof(accepted));
 	how = pin_file_open_how(&accepted);
 	rc = open_any_length(&accepted, path, &how);
 	return rc < 0 ? rc : pin_file_adopt_with(file, rc, &accepted, NULL);

@@ -70,6 +70,7 @@ void pin_file_record_close(struct pin_file_record *record)
 	is_last = record->holders == NULL;
 	for (struct pin_file_holder *holder = record->holders; holder != NULL;
 		holder = holder->next) {
+		PIN_CHECK(holder->next == NULL || holder->next->previous == holder);
 		holder->tell(holder->arg);
 	}
 	pin_lock_release(&record->lock, record->host);
@@ -93,9 +94,11 @@ bool pin_file_record_hold(struct pin_file_record *record, struct pin_file_holder
 	pin_lock_acquire(&record->lock, record->host);
 	is_open = pin_load_relaxed_u32(&record->is_closed) == 0;
 	if (is_open) {
+		PIN_CHECK(record->holders != holder); /* once per ring */
 		holder->previous = NULL;
 		holder->next = record->holders;
 		if (holder->next != NULL) {
+			PIN_CHECK(holder->next->previous == NULL);
 			holder->next->previous = holder;
 		}
 		record->holders = holder;
@@ -111,9 +114,11 @@ void pin_file_record_leave(struct pin_file_record *record, struct pin_file_holde
 
 	pin_lock_acquire(&record->lock, record->host);
 	if (holder->next != NULL) {
+		PIN_CHECK(holder->next->previous == holder);
 		holder->next->previous = holder->previous;
 	}
 	if (holder->previous != NULL) {
+		PIN_CHECK(holder->previous->next == holder);
 		holder->previous->next = holder->next;
 	} else {
 		PIN_CHECK(record->holders == holder);

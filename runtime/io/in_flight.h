@@ -20,6 +20,7 @@
 #define PIN_IO_IN_FLIGHT_H
 
 #include "runtime/base/base.h"
+#include "runtime/base/check.h"
 #include "runtime/io/operation.h"
 
 #include <pinion/request.h>
@@ -99,6 +100,8 @@ static inline void pin_in_flight_access(const struct pinion_request *request)
 /* From here on the kernel may have the request's memory. */
 static inline void pin_in_flight_begin(const struct pinion_request *request)
 {
+	/* No ring has what only waits, or travels between workers. */
+	PIN_DCHECK(!pin_request_has(request, PIN_OP_WAITS | PIN_OP_TRAVELS));
 #ifdef PIN_TSAN
 	pin_in_flight_access(request);
 	__tsan_release((void *)(uintptr_t)request);

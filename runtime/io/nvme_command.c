@@ -21,6 +21,7 @@ uint32_t pin_command_length(const struct pinion_file *file, uint64_t offset, uin
 	uint64_t most = (uint64_t)pin_file_command_blocks(file) * file->offset_align_bytes;
 	uint64_t left = offset < file->size_bytes ? file->size_bytes - offset : 0;
 
+	PIN_DCHECK(most <= INT32_MAX); /* a completion can say so */
 	length = length < left ? length : left;
 	return (uint32_t)(length < most ? length : most);
 }
@@ -31,6 +32,7 @@ static void fill_in(struct nvme_uring_cmd *command, const struct pinion_file *fi
 	uint32_t block_bytes = file->offset_align_bytes;
 
 	PIN_CHECK(length > 0 && (offset | length) % block_bytes == 0);
+	PIN_CHECK(length / block_bytes <= pin_file_command_blocks(file));
 	pin_nvme_read_command(command, (uint32_t)file->inode, bytes, offset / block_bytes,
 		length / block_bytes, length);
 }
@@ -46,6 +48,7 @@ void pin_command_prepare(struct io_uring_sqe *sqe, const struct pinion_file *fil
 	sqe->fd = file->fd;
 	sqe->cmd_op = NVME_URING_CMD_IO;
 	if (index >= 0) {
+		PIN_DCHECK(index <= UINT16_MAX);
 		sqe->uring_cmd_flags = IORING_URING_CMD_FIXED;
 		sqe->buf_index = (uint16_t)index;
 	}
@@ -55,6 +58,7 @@ void pin_command_prepare(struct io_uring_sqe *sqe, const struct pinion_file *fil
 int32_t pin_command_result(int32_t result, uint32_t length)
 {
 	if (result == 0) {
+		PIN_DCHECK(length <= INT32_MAX);
 		return (int32_t)length;
 	}
 	/* The device's word is positive, the kernel's negative. */

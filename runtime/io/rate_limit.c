@@ -39,6 +39,7 @@ static void reserve_kind(struct pin_rate *rate, struct pin_allowance *allowance,
 {
 	uint64_t amount;
 
+	PIN_DCHECK(kind < PIN_LIMITED_KINDS);
 	if (rate->per_second == 0) {
 		allowance->left[kind] = UINT64_MAX;
 		return;
@@ -49,6 +50,8 @@ static void reserve_kind(struct pin_rate *rate, struct pin_allowance *allowance,
 	amount = wanted - allowance->left[kind];
 	amount = amount < rate->per_second / PARTS ? rate->per_second / PARTS : amount;
 	allowance->usable_ns[kind] = pin_rate_reserve(rate, now_ns, amount);
+	PIN_DCHECK(allowance->usable_ns[kind] >= now_ns);
+	PIN_DCHECK(amount <= UINT64_MAX - allowance->left[kind]);
 	allowance->left[kind] += amount;
 	PIN_DCHECK(allowance->left[kind] >= wanted);
 }

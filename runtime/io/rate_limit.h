@@ -24,6 +24,7 @@
 #define PIN_IO_RATE_LIMIT_H
 
 #include "runtime/base/base.h"
+#include "runtime/base/check.h"
 #include "runtime/host/host.h"
 
 #include <stdbool.h>
@@ -64,6 +65,7 @@ static inline void pin_rate_set(struct pin_rate *rate, uint64_t per_second, uint
 static inline uint64_t pin_rate_cost_ns(const struct pin_rate *rate, uint64_t amount)
 {
 	const uint64_t second_ns = 1000000000;
+	PIN_DCHECK(rate->per_second > 0);
 	uint64_t seconds = amount / rate->per_second;
 	uint64_t rest = amount % rate->per_second;
 
@@ -87,6 +89,7 @@ static inline uint64_t pin_rate_reserve(struct pin_rate *rate, uint64_t now_ns, 
 		start_ns = now_ns - PIN_RATE_BURST_NS;
 	}
 	rate->free_ns = start_ns + pin_rate_cost_ns(rate, amount);
+	PIN_DCHECK(rate->free_ns > start_ns || amount == 0); /* it only moves on */
 	return start_ns < now_ns ? now_ns : start_ns;
 }
 

@@ -41,6 +41,7 @@ static size_t bytes_after(const struct pin_region *region, uint32_t halvings)
 
 static uint32_t range_count_of(size_t bytes, size_t range_bytes)
 {
+	PIN_DCHECK(range_bytes > 0 && range_bytes <= RANGE_BYTES_MAX);
 	return (uint32_t)((bytes + range_bytes - 1) / range_bytes);
 }
 
@@ -86,6 +87,7 @@ static size_t settle(struct pin_registry *registry, uint32_t halvings)
 		struct pin_region *region = &registry->regions[i];
 
 		PIN_DCHECK(bytes_after(region, halvings) <= region->bytes);
+		PIN_DCHECK((uintptr_t)region->memory % PIN_PAGE_BYTES == 0);
 		region->bytes = bytes_after(region, halvings);
 		region->first_index = index;
 		index += range_count_of(region->bytes, registry->range_bytes);
@@ -102,6 +104,7 @@ static size_t settle(struct pin_registry *registry, uint32_t halvings)
 size_t pin_registry_register(struct pin_registry *registry, const struct pin_host *host,
 	struct io_uring *uring, int *out_error)
 {
+	size_t wanted = sum_of(registry);
 	size_t range_count = 0;
 	struct iovec *ranges;
 	uint32_t halvings = 0;
@@ -139,6 +142,8 @@ size_t pin_registry_register(struct pin_registry *registry, const struct pin_hos
 	}
 	pin_heap_release(host, ranges, PIN_HEAP_ALIGN, range_count, sizeof(*ranges));
 	sum = settle(registry, halvings);
+	PIN_CHECK(sum <= wanted);
+	PIN_CHECK(sum == wanted || *out_error < 0);
 	return sum;
 }
 
@@ -184,5 +189,7 @@ int pin_registry_index(const struct pin_registry *registry, uint32_t home_region
 			high = middle;
 		}
 	}
+	PIN_DCHECK(low == 0 || regions[low - 1].memory <= bytes);
+	PIN_DCHECK(low == registry->region_count || regions[low].memory > bytes);
 	return low == 0 ? -1 : index_in(registry, &regions[low - 1], bytes, length);
 }

@@ -37,6 +37,8 @@ static int put(struct pin_file_table *table, uint32_t index, int fd)
 	int rc = table->host->ring_register(
 		table->ring_fd, IORING_REGISTER_FILES_UPDATE, &update, 1);
 
+	PIN_CHECK(index < table->slot_count);
+	PIN_CHECK(rc <= 1); /* one was given */
 	if (rc < 0) {
 		return rc;
 	}
@@ -76,6 +78,7 @@ int pin_file_table_init(struct pin_file_table *table, const struct pin_file_tabl
 	if (rc < 0) {
 		table->slot_count = 0;
 	}
+	PIN_CHECK(table->slot_count % PIN_FILE_SET_SLOTS == 0);
 	return rc;
 }
 
@@ -106,6 +109,7 @@ static bool give_up(struct pin_file_table *table, struct pin_file_slot *slot, ui
 
 	PIN_CHECK(table->used_count > 0);
 	PIN_DCHECK(record != NULL);
+	PIN_DCHECK((size_t)(slot - table->slots) < table->slot_count);
 	if (pin_file_slot_is_awaited(slot, head)) { /* invariant 2 */
 		return false;
 	}
@@ -163,7 +167,8 @@ static bool enter(struct pin_file_table *table, const struct pinion_file *file, 
 	}
 	slot->record = record;
 	slot->last_entry = head;
-	PIN_DCHECK(table->used_count < table->slot_count);
+	PIN_DCHECK(!pin_file_slot_is_awaited(slot, head)); /* no entry names it yet */
+	PIN_CHECK(table->used_count < table->slot_count);
 	table->used_count++;
 	return true;
 }

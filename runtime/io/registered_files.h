@@ -26,6 +26,8 @@
 #ifndef PIN_IO_REGISTERED_FILES_H
 #define PIN_IO_REGISTERED_FILES_H
 
+#include "runtime/base/base.h"
+#include "runtime/base/check.h"
 #include "runtime/base/log.h"
 #include "runtime/host/host.h"
 
@@ -182,6 +184,8 @@ static inline uint32_t pin_file_table_home(
 	/* Records are further apart than that; 2^64 over the golden ratio. */
 	uint64_t hash = ((uint64_t)(uintptr_t)record >> 4) * 0x9e3779b97f4a7c15u;
 
+	PIN_DCHECK(table->slot_count >= PIN_FILE_SET_SLOTS); /* a whole set */
+	PIN_DCHECK(pin_is_power_of_two(table->slot_count));
 	return (uint32_t)(hash >> 32) & (table->slot_count - 1) &
 		~(uint32_t)(PIN_FILE_SET_SLOTS - 1);
 }
@@ -200,6 +204,7 @@ static inline int pin_file_table_find(
 		return -1;
 	}
 	home = pin_file_table_home(table, record);
+	PIN_DCHECK(home + PIN_FILE_SET_SLOTS <= table->slot_count);
 	set = &table->slots[home];
 	for (uint32_t i = 0; i < PIN_FILE_SET_SLOTS; i++) {
 		if (set[i].record == record) {

@@ -400,6 +400,8 @@ static PIN_INLINE void submit_rest(struct pin_ring *ring, struct pinion_request 
 	/* The one field that liburing leaves alone, so it may come first. */
 	sqe->user_data = (uint64_t)(uintptr_t)request;
 	operations[request->op].prepare(ring, sqe, request);
+	PIN_DCHECK(sqe->user_data == (uint64_t)(uintptr_t)request);
+	PIN_DCHECK(sqe->user_data > PIN_RING_TAG_WATCH); /* no tag of the ring's own */
 	pin_in_flight_begin(request);
 }
 
@@ -430,6 +432,7 @@ static void submit_command(struct pin_ring *ring, struct pinion_request *request
 
 bool pin_request_submit_command(struct pin_ring *ring, struct pinion_request *request)
 {
+	PIN_DCHECK(ring->is_wide);
 	if (!pin_op_is_in(request->op, PIN_OPS_READING_BYTES) || pin_ring_room(ring) == 0 ||
 		command_length(request) == 0) {
 		return false;
@@ -445,6 +448,7 @@ bool pin_request_is_beyond(const struct pin_ring *ring, const struct pinion_requ
 
 bool pin_request_submit(struct pin_ring *ring, struct pinion_request *request)
 {
+	PIN_DCHECK(!ring->is_wide); /* its entries have another size */
 	if (PIN_UNLIKELY(!pin_ring_has_room(ring, 1) || pin_request_is_beyond(ring, request))) {
 		return false;
 	}
@@ -483,6 +487,7 @@ bool pin_request_carry_out(struct pin_ring *ring, struct pinion_request *request
 void pin_request_abandon(struct pin_ring *ring, struct pinion_request *request)
 {
 	PIN_CHECK(pin_request_of(request)->ended_by != 0);
+	PIN_DCHECK(ring->is_fallback || ring->in_flight > 0);
 	pin_ring_cancel(ring, (uint64_t)(uintptr_t)request);
 }
 
@@ -544,6 +549,8 @@ static PIN_APART struct pinion_request *end_or_go_on(
 	struct pin_request *private = pin_request_of(request);
 	int64_t result = without_restarts(completed);
 
+	PIN_DCHECK(private->ended_by == 0 || private->ended_by == -ECANCELED ||
+		private->ended_by == -ETIME);
 	if (operations[request->op].goes_on(ring, request, &result)) {
 		if (PIN_UNLIKELY(private->ended_by != 0)) {
 			result = private->ended_by;
@@ -590,6 +597,7 @@ struct pinion_request *pin_request_complete_command(
 {
 	struct pinion_request *request = (struct pinion_request *)(uintptr_t)user_data;
 
+	PIN_DCHECK(ring->is_wide);
 	return pin_request_complete(
 		ring, user_data, pin_command_result(result, command_length(request)));
 }

@@ -49,6 +49,7 @@ static inline void pin_request_list_init(struct pin_request_link *list)
 
 static inline bool pin_request_list_is_empty(const struct pin_request_link *list)
 {
+	PIN_DCHECK((list->next == list) == (list->previous == list));
 	return list->next == list;
 }
 
@@ -57,6 +58,7 @@ static inline void pin_request_list_push(
 {
 	PIN_DCHECK(link->next == NULL); /* in one list at a time */
 	PIN_DCHECK(list->previous->next == list);
+	PIN_DCHECK(list->next->previous == list);
 	link->next = list;
 	link->previous = list->previous;
 	list->previous->next = link;
@@ -205,6 +207,7 @@ static inline bool pin_request_may_retry(struct pinion_request *request, int64_t
 	if (result != -EINTR && result != -EAGAIN) {
 		return false;
 	}
+	PIN_DCHECK(private->stall_count < UINT8_MAX);
 	private->stall_count++;
 	return private->stall_count <= PIN_REQUEST_STALLS_MAX;
 }
@@ -337,6 +340,7 @@ static inline bool pin_cached_is_worth_it(
 		file->cached_percent - 1 >= 100 || request->length_bytes > PIN_CACHED_BYTES_MAX) {
 		return false;
 	}
+	PIN_DCHECK(cached->skips_left <= PIN_CACHED_SKIPS_MAX);
 	if (cached->skips_left > 0) {
 		cached->skips_left--;
 		return false;

@@ -43,6 +43,8 @@ static PIN_INLINE void enter_until(struct pin_ring *ring, uint32_t min_complete,
 	uint32_t to_submit;
 	int rc;
 
+	PIN_DCHECK(!ring->is_fallback);
+	PIN_DCHECK(min_complete == 0 || (flags & IORING_ENTER_GETEVENTS) != 0); /* else no wait */
 	/* The kernel may read entries before the tail once it is stored. */
 	sq->sqe_head = sq->sqe_tail;
 	io_uring_smp_store_release(sq->ktail, sq->sqe_tail);
@@ -105,6 +107,7 @@ struct io_uring_sqe *pin_ring_wide_entry(struct pin_ring *ring)
 
 	PIN_CHECK(ring->is_wide);
 	sqe = pin_ring_entry_again(ring);
+	PIN_CHECK((size_t)(sqe - ring->uring.sq.sqes) < ring->uring.sq.ring_entries);
 	/* Its index counts entries of twice that size. */
 	return &ring->uring.sq.sqes[(size_t)(sqe - ring->uring.sq.sqes) * 2];
 }
@@ -122,6 +125,7 @@ struct io_uring_sqe *pin_ring_make_room(struct pin_ring *ring)
 		PIN_CHECK(ring->queued_count < ring->credit); /* invariant 1 */
 
 		ring->queued_count++;
+		PIN_DCHECK(ring->queued_count <= ring->in_flight); /* invariant 2 */
 		return &ring->queued[last];
 	}
 	for (uint32_t i = 0; sqe == NULL && i < FLUSH_TRIES_MAX; i++) {
@@ -135,6 +139,7 @@ struct io_uring_sqe *pin_ring_make_room(struct pin_ring *ring)
 /* For what no function of liburing fills in. */
 static struct io_uring_sqe *zeroed(struct io_uring_sqe *sqe)
 {
+	PIN_DCHECK((uintptr_t)sqe % _Alignof(struct io_uring_sqe) == 0);
 	return memset(sqe, 0, sizeof(*sqe));
 }
 
@@ -190,6 +195,8 @@ static PIN_INLINE uint32_t reap_sized(
 	uint32_t head = *cq->khead; /* only this thread moves it */
 	uint32_t delivered = 0;
 
+	PIN_DCHECK(shift == (ring->is_wide ? 1 : 0));
+	PIN_DCHECK(IO_URING_READ_ONCE(*cq->koverflow) == 0); /* invariant 1 */
 	/* Not io_uring_peek_cqe: it may enter the kernel by itself. */
 	while (head != io_uring_smp_load_acquire(cq->ktail)) {
 		const struct io_uring_cqe *cqe = &cq->cqes[(head & mask) << shift];
@@ -231,6 +238,8 @@ static uint32_t poll_fallback(struct pin_ring *ring, pin_ring_deliver_fn deliver
 	uint32_t count = ring->queued_count < FALLBACK_BATCH ? ring->queued_count : FALLBACK_BATCH;
 	uint32_t priorities = 0; /* all bits of those that entries have asked for */
 
+	PIN_DCHECK(ring->cancelling == 0); /* here a cancel is over at once */
+	PIN_DCHECK(ring->queued_head < ring->credit);
 	/* Delivering may queue more; those go after the waiting ones. */
 	for (uint32_t i = 0; i < count; i++) {
 		const struct io_uring_sqe *sqe = &ring->queued[ring->queued_head];
@@ -276,6 +285,7 @@ static PIN_APART uint32_t poll_deferred(
 {
 	uint32_t delivered = 0;
 
+	PIN_DCHECK(ring->has_task_flag);
 	for (uint32_t i = ring->in_flight + 1; i > 0 && has_task_work(ring); i--) {
 		ring->asking = ASKING_ENTERS;
 		enter(ring, IORING_ENTER_GETEVENTS);
@@ -366,6 +376,7 @@ void pin_ring_watch(struct pin_ring *ring, const struct pin_ring *wide)
 	if (ring->watch_is_armed) {
 		return;
 	}
+	PIN_DCHECK(!ring->is_fallback && !ring->is_polled);
 	/* Not multishot: the wait is over with the first, and polls anew. */
 	sqe = pin_ring_next_entry(ring);
 	io_uring_prep_poll_add(sqe, wide->uring.ring_fd, POLLIN);
@@ -389,6 +400,8 @@ void pin_ring_wait(struct pin_ring *ring, uint64_t deadline_ns)
 	struct io_uring_getevents_arg limit = {.ts = (uintptr_t)&wait};
 
 	PIN_CHECK(!ring->is_fallback && !ring->is_polled && !ring->is_wide);
+	/* Else no doorbell would end it. */
+	PIN_DCHECK(ring->doorbell_kind != PIN_DOORBELL_EVENTFD || ring->doorbell_is_armed);
 	if (deadline_ns != PIN_NO_DEADLINE) {
 		uint64_t now_ns = ring->host->now_ns();
 		uint64_t wait_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
@@ -403,6 +416,7 @@ void pin_ring_wait(struct pin_ring *ring, uint64_t deadline_ns)
 
 static void cancel_fallback(struct pin_ring *ring, uint64_t user_data)
 {
+	PIN_DCHECK(ring->queued_count <= ring->credit);
 	for (uint32_t i = 0; i < ring->queued_count; i++) {
 		struct io_uring_sqe *sqe = &ring->queued[(ring->queued_head + i) % ring->credit];
 
@@ -460,6 +474,7 @@ void pin_ring_doorbell(struct pin_ring *ring)
 		}
 		return;
 	}
+	PIN_CHECK(ring->doorbell_kind == PIN_DOORBELL_MESSAGE); /* polled and wide ones have none */
 	/*
 	 * Giving up for want of a few bytes of kernel memory would lose the
 	 * wake, so try until they are there. EOVERFLOW: the ring is full of

@@ -197,6 +197,7 @@ static PIN_INLINE struct io_uring_sqe *pin_ring_free_entry(struct pin_ring *ring
 	uint32_t tail = sq->sqe_tail;
 	uint32_t used = tail - io_uring_smp_load_acquire(sq->khead);
 
+	PIN_DCHECK(used <= sq->ring_entries); /* the kernel takes no more than there are */
 	if (PIN_UNLIKELY(used >= sq->ring_entries)) {
 		return NULL;
 	}
@@ -205,6 +206,7 @@ static PIN_INLINE struct io_uring_sqe *pin_ring_free_entry(struct pin_ring *ring
 		return &sq->sqes[tail & sq->ring_mask];
 	}
 	ring->sqe_index = used == 0 ? 0 : (ring->sqe_index + 1) & sq->ring_mask;
+	PIN_DCHECK(ring->sqe_index < sq->ring_entries);
 	sq->array[tail & sq->ring_mask] = ring->sqe_index;
 	return &sq->sqes[ring->sqe_index];
 }
@@ -241,12 +243,14 @@ static inline uint32_t pin_ring_room(const struct pin_ring *ring)
 {
 	uint32_t used = ring->in_flight + ring->cancelling; /* invariant 1 */
 
+	PIN_DCHECK(used <= 2 * ring->credit);
 	return used < ring->credit ? ring->credit - used : 0;
 }
 
 /* Whether there are that many. */
 static inline bool pin_ring_has_room(const struct pin_ring *ring, uint32_t count)
 {
+	PIN_DCHECK(ring->in_flight <= ring->credit); /* invariant 1 */
 	return ring->in_flight + ring->cancelling + count <= ring->credit;
 }
 

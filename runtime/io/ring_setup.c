@@ -77,6 +77,8 @@ static int setup_uring(struct pin_ring *ring, const struct pin_ring_options *opt
 	size_t step = first_step(options);
 	uint32_t tries = 0;
 
+	PIN_CHECK(entries > 0);
+	PIN_CHECK(!options->is_polled || !options->is_wide);
 	for (uint32_t i = 0; i < SETUP_TRIES_MAX; i++) {
 		struct io_uring_params params = {
 			.flags = setup_ladder[step] | always,
@@ -84,11 +86,13 @@ static int setup_uring(struct pin_ring *ring, const struct pin_ring_options *opt
 		};
 		int rc = ring->host->ring_setup(&ring->uring, entries, &params);
 
+		PIN_CHECK(rc <= 0);
 		if (rc == 0) {
 			ring->setup_flags = params.flags;
 			if ((params.flags & IORING_SETUP_NO_SQARRAY) != 0) {
 				ring->uring.sq.array = NULL; /* its offset is 0 */
 			}
+			PIN_CHECK(pin_is_power_of_two(ring->uring.sq.ring_entries));
 			ring->credit = params.cq_entries / 16 * CREDIT_SIXTEENTHS;
 			/* invariant 1 */
 			PIN_CHECK(ring->credit > 0 && 2 * ring->credit < params.cq_entries);
@@ -130,6 +134,7 @@ static int setup_doorbell(
 {
 	int fd;
 
+	PIN_CHECK(ring->doorbell_kind == PIN_DOORBELL_NONE);
 	if (pin_kernel_has(kernel, PINION_IO_SEND_MSG_RING)) {
 		ring->doorbell_kind = PIN_DOORBELL_MESSAGE;
 		return 0;
@@ -147,6 +152,7 @@ static int setup_doorbell(
 
 static int init_fallback(struct pin_ring *ring, uint32_t entries)
 {
+	PIN_CHECK(entries > 0); /* places in its queue are counted modulo that */
 	ring->is_fallback = true;
 	ring->lacks = PIN_NEEDS_NO_RING;
 	ring->credit = entries;
@@ -197,6 +203,8 @@ int pin_ring_init(struct pin_ring *ring, const struct pin_host *host, struct pin
 		ring->enter_fd = ring->uring.enter_ring_fd;
 		ring->enter_flags = IORING_ENTER_REGISTERED_RING;
 	}
+	PIN_CHECK(ring->enter_fd >= 0);
+	PIN_CHECK(!ring->is_deferred || ring->has_task_flag); /* else they would be missed */
 	io_uring_ring_dontfork(&ring->uring);
 	/* Uncapped, the kernel may start hundreds of threads for cold opens. */
 	io_uring_register_iowq_max_workers(&ring->uring, helper_counts);
@@ -230,6 +238,7 @@ void pin_ring_fini(struct pin_ring *ring)
 	}
 	PIN_CHECK(ring->in_flight == 0);
 	if (ring->is_fallback) {
+		PIN_CHECK(ring->queued_count == 0);
 		pin_heap_release(ring->host, ring->queued, PIN_HEAP_ALIGN, ring->credit,
 			sizeof(*ring->queued));
 	} else {
@@ -263,6 +272,7 @@ size_t pin_ring_register(
 	};
 	registered_bytes =
 		pin_registry_register(&ring->own_registry, ring->host, &ring->uring, out_error);
+	PIN_CHECK(registered_bytes <= bytes);
 	if (registered_bytes > 0) {
 		ring->registry = &ring->own_registry;
 		ring->home_region = 0;
@@ -277,6 +287,7 @@ int pin_ring_clone(struct pin_ring *ring, const struct io_uring *source,
 	int rc;
 
 	PIN_CHECK(ring->registry == NULL);
+	PIN_CHECK(home_region < registry->region_count);
 	if (ring->is_fallback) {
 		return -EOPNOTSUPP;
 	}

@@ -9,12 +9,14 @@
 #include "runtime/io/ring.h"
 
 #include "runtime/base/base.h"
+#include "runtime/base/check.h"
 #include "runtime/base/thread.h"
 #include "runtime/io/in_flight.h"
 #include "runtime/io/operation.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/openat2.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -58,6 +60,7 @@ static int take_priority(uint16_t wanted)
 	if (thread->priority_is_changed && thread->priority_now == wanted) {
 		return 0;
 	}
+	PIN_DCHECK(wanted >> CLASS_SHIFT != 0); /* without a class it is none */
 	if (!thread->priority_is_changed) {
 		rc = (int)syscall(__NR_ioprio_get, WHO_PROCESS, 0);
 		/*
@@ -90,6 +93,8 @@ static long execute_read(const struct io_uring_sqe *sqe)
 {
 	struct iovec vector = {.iov_base = address_of(sqe->addr), .iov_len = sqe->len};
 
+	PIN_DCHECK(sqe->len <= INT32_MAX);
+	PIN_DCHECK((sqe->rw_flags & (int)~RWF_DONTCACHE) == 0); /* what a read may ask for */
 	pin_in_flight_fill(vector.iov_base, vector.iov_len);
 	return sqe->rw_flags == 0
 		? pread(sqe->fd, vector.iov_base, vector.iov_len, (off_t)sqe->off)
@@ -98,6 +103,8 @@ static long execute_read(const struct io_uring_sqe *sqe)
 
 static long execute_write(const struct io_uring_sqe *sqe)
 {
+	PIN_DCHECK(sqe->len <= INT32_MAX);
+	PIN_DCHECK(sqe->rw_flags == 0); /* pwrite(2) would not heed them */
 	return pwrite(sqe->fd, address_of(sqe->addr), sqe->len, (off_t)sqe->off);
 }
 
@@ -105,6 +112,7 @@ static long execute_readv(const struct io_uring_sqe *sqe)
 {
 	const struct iovec *vector = address_of(sqe->addr);
 
+	PIN_DCHECK(sqe->len <= IOV_MAX);
 	for (uint32_t i = 0; i < sqe->len; i++) {
 		pin_in_flight_fill(vector[i].iov_base, vector[i].iov_len);
 	}
@@ -115,11 +123,15 @@ static long execute_readv(const struct io_uring_sqe *sqe)
 
 static long execute_writev(const struct io_uring_sqe *sqe)
 {
+	PIN_DCHECK(sqe->len <= IOV_MAX);
+	PIN_DCHECK(sqe->rw_flags == 0); /* pwritev(2) would not heed them */
 	return pwritev(sqe->fd, address_of(sqe->addr), (int)sqe->len, (off_t)sqe->off);
 }
 
 static long execute_fsync(const struct io_uring_sqe *sqe)
 {
+	PIN_DCHECK((sqe->fsync_flags & ~IORING_FSYNC_DATASYNC) == 0);
+	PIN_DCHECK(sqe->off == 0 && sqe->len == 0); /* all of the file */
 	return (sqe->fsync_flags & IORING_FSYNC_DATASYNC) != 0 ? fdatasync(sqe->fd)
 							       : fsync(sqe->fd);
 }
@@ -137,6 +149,7 @@ static long execute_openat(const struct io_uring_sqe *sqe)
 
 static long execute_openat2(const struct io_uring_sqe *sqe)
 {
+	PIN_DCHECK(sqe->len == sizeof(struct open_how));
 	return syscall(__NR_openat2, sqe->fd, address_of(sqe->addr), address_of(sqe->off),
 		(size_t)sqe->len);
 }
@@ -211,7 +224,10 @@ int32_t pin_fallback_execute(const struct io_uring_sqe *sqe)
 	if (sqe->opcode >= PIN_ARRAY_COUNT(executes) || executes[sqe->opcode] == NULL) {
 		return -EOPNOTSUPP;
 	}
+	/* Of a registered file it has the slot in place of the descriptor. */
+	PIN_DCHECK((sqe->flags & IOSQE_FIXED_FILE) == 0);
 	rc = executes[sqe->opcode](sqe);
+	PIN_CHECK(rc >= -1 && rc <= INT32_MAX);
 	return rc < 0 ? -errno : (int32_t)rc;
 }
 

@@ -265,6 +265,8 @@ static PIN_INLINE void set_entry(struct io_uring_sqe *sqe, struct pinion_request
 {
 	uint64_t done = pin_request_of(request)->resume_bytes;
 
+	PIN_DCHECK(index <= UINT16_MAX);			     /* as wide as its field */
+	PIN_DCHECK((request->file->flags & PIN_FILE_COMMANDS) == 0); /* it takes none of these */
 	set_range(sqe, request, index >= 0 ? kind->fixed : kind->plain, slot, request->bytes + done,
 		pin_request_part(request->length_bytes, done));
 	sqe->buf_index = index >= 0 ? (uint16_t)index : 0;
@@ -437,6 +439,7 @@ static struct stretch next_stretch(
 		return stretch;
 	}
 	stretch.range = next_range(ring, request, done, &first);
+	PIN_DCHECK(first < request->vector_count);
 	stretch.elements = &request->vector[first];
 	stretch.count = stretch.range.iov_base == stretch.elements->iov_base
 		? count_whole(request, first, part)
@@ -487,6 +490,8 @@ static bool continue_at(struct pinion_request *request, uint64_t total, int64_t 
 	struct pin_request *private = pin_request_of(request);
 	uint64_t resume = pin_round_down(total, request->file->offset_align_bytes);
 
+	PIN_DCHECK(private->stall_count <= PIN_REQUEST_STALLS_MAX);
+	PIN_DCHECK(resume >= private->resume_bytes); /* it never falls back */
 	/*
 	 * O_DIRECT goes on at aligned offsets only, so a part may be moved
 	 * twice; without a new aligned block that could go on for ever.
@@ -508,6 +513,7 @@ static uint64_t note_done(struct pinion_request *request, int64_t got)
 {
 	uint64_t total = pin_request_of(request)->resume_bytes + (uint64_t)got;
 
+	PIN_DCHECK((uint64_t)got <= PIN_REQUEST_PART_BYTES); /* no more than was asked for */
 	/* A block that is moved again may come in a smaller part. */
 	if (total > request->done_bytes) {
 		request->done_bytes = total;
@@ -534,6 +540,7 @@ static bool goes_on(struct pin_ring *ring, struct pinion_request *request, int64
 {
 	struct pin_request *private = pin_request_of(request);
 
+	PIN_DCHECK(result < 0);
 	if (result == -EOPNOTSUPP && pin_request_has(request, PIN_OP_READS) &&
 		uses_dontcache(request)) {
 		private->keeps_cache = true;
@@ -635,6 +642,9 @@ static ssize_t transfer_once(
 	off_t offset = (off_t)(request->offset_bytes + done);
 	ssize_t count;
 
+	/* A read of nothing would pass for the end of the file. */
+	PIN_DCHECK(piece.iov_len > 0 || request->length_bytes == 0);
+	PIN_DCHECK(offset >= 0);
 	if ((request->file->flags & PIN_FILE_COMMANDS) != 0) {
 		return pin_request_has(request, PIN_OP_READS)
 			? pin_command_read(
@@ -645,6 +655,7 @@ static ssize_t transfer_once(
 		? pread(request->file->fd, piece.iov_base, piece.iov_len, offset)
 		: pwrite(request->file->fd, piece.iov_base, piece.iov_len, offset);
 
+	PIN_CHECK(count <= (ssize_t)piece.iov_len);
 	return count < 0 ? -errno : count;
 }
 
@@ -712,6 +723,8 @@ static void note_miss(struct pin_cached *cached)
 {
 	uint32_t skips = cached->next_skips == 0 ? 1 : cached->next_skips;
 
+	PIN_DCHECK(skips <= PIN_CACHED_SKIPS_MAX);
+	PIN_DCHECK(cached->skips_left == 0); /* else it was not to be tried */
 	cached->skips_left = skips;
 	cached->next_skips = skips < PIN_CACHED_SKIPS_MAX ? 2 * skips : skips;
 }
@@ -738,6 +751,8 @@ bool pin_cached_read(
 	struct iovec vector = {.iov_base = request->bytes, .iov_len = request->length_bytes};
 	ssize_t got = read_now(request->file->fd, &vector, request->offset_bytes);
 
+	PIN_DCHECK(request->done_bytes == 0);
+	PIN_DCHECK(got <= (ssize_t)request->length_bytes);
 	/* Errors too: the ring reports them, or makes them good. */
 	if (!is_whole(request, got)) {
 		note_miss(cached);
