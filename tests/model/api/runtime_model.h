@@ -24,8 +24,9 @@ extern const char *model_lanes;
 extern uint32_t model_assist;
 extern uint32_t model_assist_reserve;
 
-/* Rings can register files: see files_model.c. */
+/* Rings can register files: see file_close_model.c. Begins with none. */
 extern bool model_registers_files;
+void model_files_begin(void);
 int model_ring_register(int ring_fd, uint32_t opcode, const void *argument, uint32_t count);
 
 /* To be looked at as plain memory: how many slots of any ring hold it. */

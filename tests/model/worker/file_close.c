@@ -32,7 +32,7 @@ static void begin(uint32_t worker_count, uint32_t count)
 	registered_count = 0;
 	model_task_init(&tasks[0], NULL);
 	model_task_init(&tasks[1], NULL);
-	model_registers_files = true;
+	model_files_begin();
 	runtime = model_runtime_begin(worker_count, PIN_DOORBELL_MESSAGE, NULL);
 	for (uint32_t i = 0; i < count; i++) {
 		records[i] = pin_file_record_create(&pin_host_linux);

@@ -26,6 +26,14 @@ bool model_registers_files;
 static int kept_files[RINGS_MAX][SLOTS_MAX];
 static uint32_t kept_entries;
 
+void model_files_begin(void)
+{
+	/* A mutant that was caught may have left some. */
+	memset(kept_files, 0, sizeof(kept_files));
+	kept_entries = 0;
+	model_registers_files = true;
+}
+
 uint32_t model_file_slots(int fd)
 {
 	uint32_t count = 0;

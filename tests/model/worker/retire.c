@@ -219,7 +219,7 @@ static void run_files(void)
 {
 	uint32_t other;
 
-	model_registers_files = true;
+	model_files_begin();
 	model_serving_counts = two;
 	runtime = model_runtime_begin(2, PIN_DOORBELL_MESSAGE, NULL);
 	model_serving_counts = NULL;
