@@ -237,6 +237,7 @@ static inline void pin_deque_settle(struct pin_deque *deque)
 {
 	uint32_t tail = pin_load_relaxed_u32(&deque->tail);
 
+	PIN_DCHECK(deque->room_end - tail <= deque->capacity);
 	deque->pause_at = tail + pin_min_u32(deque->room_end - tail, deque->mark - tail);
 }
 
@@ -278,6 +279,7 @@ static PIN_INLINE void pin_deque_put(struct pin_deque *deque, struct pin_link *l
 	uint32_t tail = pin_load_relaxed_u32(&deque->tail);
 
 	PIN_DCHECK(link != NULL);
+	PIN_DCHECK(tail != deque->room_end); /* else a slot that a thief reads would be lost */
 	pin_deque_write_slot(deque, tail, link);
 	pin_store_release_u32(&deque->tail, tail + 1); /* [DEQUE-1] */
 }
@@ -301,12 +303,14 @@ static PIN_INLINE bool pin_deque_push_known(struct pin_deque *deque, struct pin_
 static inline void pin_deque_place(
 	struct pin_deque *deque, uint32_t distance, struct pin_link *link)
 {
+	PIN_DCHECK(distance < deque->capacity);
 	pin_deque_write_slot(deque, pin_load_relaxed_u32(&deque->tail) + distance, link);
 }
 
 /* By the owner: thieves see the `count` that were placed. */
 static inline void pin_deque_show(struct pin_deque *deque, uint32_t count)
 {
+	PIN_DCHECK(count <= deque->capacity);
 	deque->mark += count;
 	pin_store_release_u32(
 		&deque->tail, pin_load_relaxed_u32(&deque->tail) + count); /* [DEQUE-1] */

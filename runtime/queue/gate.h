@@ -82,6 +82,7 @@ static inline bool pin_gate_undo(struct pin_gate *gate, uint64_t count)
 {
 	uint64_t before = pin_fetch_sub_acq_rel_u64(&gate->word, count * PIN_GATE_UNIT);
 
+	PIN_DCHECK(count > 0);
 	PIN_CHECK(before / PIN_GATE_UNIT >= count);
 	return (before & PIN_GATE_ACCEPTING) == 0;
 }
@@ -193,6 +194,7 @@ static inline bool pin_queue_limit_renew(struct pin_queue_limit *queue_limit,
 		pin_load_acquire_u64(&queue_limit->elsewhere); /* [QLIMIT-1] */
 	uint64_t next;
 
+	PIN_DCHECK(queue_limit->limit > 0);
 	end = end > view->pushed_inside ? end - view->pushed_inside : 0;
 	if (view->admitted + count > end) {
 		*out_waiting = view->admitted + queue_limit->limit - end;

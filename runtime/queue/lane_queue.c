@@ -69,11 +69,12 @@ uint64_t pin_lane_queue_depth(const struct pin_lane_queue *queue)
  */
 void pin_lane_queue_mark(struct pin_lane_queue *queue, uint64_t now_ns, uint64_t max_wait_ns)
 {
-	uint64_t period = now_ns / (max_wait_ns / PIN_LANE_MARKS);
 	uint64_t last = pin_load_relaxed_u64(&queue->period);
+	uint64_t period;
 	uint64_t pushed;
 
 	PIN_DCHECK(max_wait_ns >= PIN_LANE_MARKS);
+	period = now_ns / (max_wait_ns / PIN_LANE_MARKS);
 	if (period <= last || !pin_cas_seq_cst_u64(&queue->period, &last, period)) {
 		return;
 	}

@@ -27,6 +27,7 @@
 #ifndef PIN_QUEUE_LANE_QUEUE_H
 #define PIN_QUEUE_LANE_QUEUE_H
 
+#include "runtime/base/check.h"
 #include "runtime/queue/injector.h"
 
 enum {
@@ -61,12 +62,14 @@ bool pin_lane_queue_claim(
 /* Appends what places were claimed for. */
 static inline void pin_lane_queue_push_claimed(struct pin_lane_queue *queue, struct pin_list *list)
 {
+	PIN_DCHECK(!pin_list_is_empty(list));
 	pin_injector_push(&queue->injector, list);
 }
 
 /* Gives `count` claimed places back. */
 static inline void pin_lane_queue_undo(struct pin_lane_queue *queue, uint32_t count)
 {
+	PIN_DCHECK(count > 0);
 	pin_fetch_add_acq_rel_u64(&queue->popped, count); /* [LANE-1] */
 }
 

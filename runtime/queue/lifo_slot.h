@@ -32,6 +32,7 @@
 #define PIN_QUEUE_LIFO_SLOT_H
 
 #include "runtime/base/base.h"
+#include "runtime/base/check.h"
 #include "runtime/base/list.h"
 #include "runtime/host/host.h"
 
@@ -64,6 +65,7 @@ static PIN_INLINE struct pin_link *pin_lifo_exchange(struct pin_lifo *lifo, stru
 {
 	uint64_t before = pin_load_relaxed_u64(&lifo->link);
 
+	PIN_DCHECK(link == NULL || before != (uintptr_t)link); /* it is there already */
 	pin_store_relaxed_u64(&lifo->link, (uintptr_t)link);
 	pin_store_release_u32(&lifo->busy, 0); /* [LIFO-2] */
 	return (struct pin_link *)(uintptr_t)before;
@@ -84,12 +86,14 @@ static inline struct pin_link *pin_lifo_replace(struct pin_lifo *lifo, struct pi
  */
 static inline void pin_lifo_close(struct pin_lifo *lifo, uint32_t reason)
 {
+	PIN_DCHECK((reason & PIN_LIFO_THIEF) == 0); /* a thief's bit is that thief's */
 	pin_fetch_or_seq_cst_u32(&lifo->closed, reason);
 }
 
 /* Any thread: one less. */
 static inline void pin_lifo_open(struct pin_lifo *lifo, uint32_t reason)
 {
+	PIN_DCHECK((reason & PIN_LIFO_THIEF) == 0);
 	pin_fetch_and_seq_cst_u32(&lifo->closed, ~reason);
 }
 

@@ -112,6 +112,7 @@ static inline enum pin_park_state pin_parker_place(const struct pin_parker *park
 	/* Relaxed: a figure. */
 	uint32_t state = pin_load_relaxed_u32(&parker->state);
 
+	PIN_DCHECK((state & ~(uint32_t)(PIN_PARK_FUTEX | PIN_PARK_RING | PIN_NOTIFIED)) == 0);
 	return (state & PIN_NOTIFIED) != 0 ? PIN_RUNNING : (enum pin_park_state)state;
 }
 

@@ -34,6 +34,7 @@
 #ifndef PIN_QUEUE_READY_FD_H
 #define PIN_QUEUE_READY_FD_H
 
+#include "runtime/base/check.h"
 #include "runtime/host/host.h"
 
 #include <stdbool.h>
@@ -74,6 +75,7 @@ static inline bool pin_ready_fd_is_open(const struct pin_ready_fd *ready_fd)
  */
 static inline int pin_ready_fd_claim(struct pin_ready_fd *ready_fd)
 {
+	PIN_DCHECK(pin_ready_fd_is_open(ready_fd));
 	if (ready_fd->is_signalled) {
 		return -1;
 	}
@@ -84,12 +86,14 @@ static inline int pin_ready_fd_claim(struct pin_ready_fd *ready_fd)
 /* Step e. Touches nothing that the lock protects. */
 static inline void pin_ready_fd_raise(int fd, const struct pin_host *host)
 {
+	PIN_DCHECK(fd >= 0); /* as claimed */
 	host->event_raise(fd);
 }
 
 /* Step 3: there is nothing to be had. It need not be open. */
 static inline void pin_ready_fd_dim(struct pin_ready_fd *ready_fd, const struct pin_host *host)
 {
+	PIN_DCHECK(!ready_fd->is_signalled || pin_ready_fd_is_open(ready_fd));
 	if (ready_fd->is_signalled && host->event_clear(ready_fd->fd)) {
 		ready_fd->is_signalled = false;
 	}

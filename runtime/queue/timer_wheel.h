@@ -29,6 +29,7 @@
 #ifndef PIN_QUEUE_TIMER_WHEEL_H
 #define PIN_QUEUE_TIMER_WHEEL_H
 
+#include "runtime/base/check.h"
 #include "runtime/host/host.h"
 
 #include <stdbool.h>
@@ -117,6 +118,7 @@ static inline uint64_t pin_timers_count(const struct pin_timers *timers)
 
 static inline bool pin_timer_is_armed(const struct pin_timer *timer)
 {
+	PIN_DCHECK(timer->slot_place <= PIN_TIMERS_SLOTS);
 	return timer->slot_place != 0;
 }
 

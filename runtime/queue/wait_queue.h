@@ -44,6 +44,7 @@
 #ifndef PIN_QUEUE_WAIT_QUEUE_H
 #define PIN_QUEUE_WAIT_QUEUE_H
 
+#include "runtime/base/check.h"
 #include "runtime/host/host.h"
 
 /* The value handed over: as large as a buffer's handle. */
@@ -115,6 +116,7 @@ static inline bool pin_waiters_any(const struct pin_waiters *waiters)
 /* The same, where it is known to be RELEASE_LIGHT still. */
 static inline bool pin_waiters_any_light(const struct pin_waiters *waiters)
 {
+	PIN_DCHECK(waiters->fences == PIN_WAITERS_RELEASE_LIGHT);
 	pin_fence_light(); /* [WAIT-1] */
 	return pin_load_relaxed_u32(&waiters->count) != 0;
 }

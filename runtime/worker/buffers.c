@@ -149,6 +149,7 @@ static PIN_APART struct pin_entry *find_pooled_own(
 	struct pin_pool *pool;
 	struct pin_entry *entry;
 
+	PIN_DCHECK(pin_worker_is_current(worker));
 	pin_biased_enter(&worker->cancels, worker->shared->host); /* [IO-2] */
 	entry = find_pooled(worker, bytes, &pool);
 	*out_is_lent = entry != NULL &&
@@ -161,6 +162,7 @@ PIN_APART void pin_worker_send_home(struct pin_worker *worker)
 {
 	struct pin_shared *shared = worker->shared;
 
+	PIN_DCHECK(pin_worker_is_current(worker));
 	worker->has_remote_batches = false;
 	pin_biased_enter(&worker->cancels, shared->host); /* [IO-2] */
 	for (uint32_t i = 0; i < PIN_POOLS_MAX; i++) {
@@ -285,6 +287,7 @@ static PIN_APART bool tell_of(struct pin_worker *worker, const struct pin_entry 
 	pin_fence_seq_cst(); /* [IO-3] */
 	pool = pool_of(worker, entry);
 	if (pool != NULL) {
+		PIN_DCHECK(pin_worker_pool_has(pool, entry));
 		tell(pool, (uint32_t)(entry - pool->entries));
 	}
 	before = pin_fetch_sub_acq_rel_u32(&shared->pool_searches, 1); /* [IO-3] */

@@ -23,6 +23,7 @@ static bool pin_request_cancel_own(struct pin_worker *worker, struct pin_request
 {
 	bool is_flying;
 
+	PIN_DCHECK(pin_worker_is_current(worker));
 	pin_biased_enter(&worker->cancels, worker->shared->host);
 	is_flying = pin_load_relaxed_u32(&private->word) ==
 		pin_request_word(worker, PIN_REQUEST_FLYING);
@@ -38,6 +39,7 @@ static bool cancel_other(struct pin_worker *owner, struct pin_request *private)
 {
 	bool is_flying;
 
+	PIN_DCHECK(!pin_worker_is_current(owner));
 	pin_requests_lock_cancels(owner);
 	is_flying =
 		pin_load_relaxed_u32(&private->word) == pin_request_word(owner, PIN_REQUEST_FLYING);
@@ -51,6 +53,7 @@ static bool cancel_other(struct pin_worker *owner, struct pin_request *private)
 /* Not begun yet, whichever worker will take it. */
 static bool change_to_cancelled(struct pin_request *private, uint32_t word)
 {
+	PIN_DCHECK(pin_request_state_of(word) == PIN_REQUEST_POSTED);
 	return pin_request_change(
 		private, word, (word & ~(uint32_t)PIN_REQUEST_STATE_MASK) | PIN_REQUEST_CANCELLED);
 }
@@ -103,6 +106,7 @@ int pin_request_cancel(struct pin_shared *shared, struct pin_worker *worker,
 {
 	int rc;
 
+	PIN_DCHECK(pin_worker_is_caller(shared, worker));
 	if (worker == NULL) {
 		return cancel(shared, NULL, request, out_must_post, out_index);
 	}
@@ -199,6 +203,7 @@ void pin_requests_abandon_among(struct pin_worker *worker, const void *memory, s
 
 void pin_requests_stop(struct pin_worker *worker)
 {
+	PIN_DCHECK(!worker->cancel_sent); /* once */
 	pin_remote_reap_enter(worker);
 	worker->cancel_sent = true;
 	pin_requests_abandon_all(worker, NULL);
@@ -228,15 +233,18 @@ static void note_posted(struct pin_worker *worker, struct pin_request *private)
 static void take_over(struct pin_worker *worker, struct pinion_request *request)
 {
 	struct pin_request *private = pin_request_of(request);
+	bool was_cancelled;
 
+	PIN_DCHECK(pin_task_kind(&request->task) == PIN_TASK_REQUEST);
 	pin_task_set_kind(&request->task, PIN_TASK_PLAIN);
 	if (pin_request_change_own(worker, private, PIN_REQUEST_POSTED, PIN_REQUEST_FLYING)) {
 		pin_request_begin(worker, request);
 		return;
 	}
 	/* Cancelled on its way here. */
-	PIN_CHECK(
-		pin_request_change_own(worker, private, PIN_REQUEST_CANCELLED, PIN_REQUEST_ENDING));
+	was_cancelled =
+		pin_request_change_own(worker, private, PIN_REQUEST_CANCELLED, PIN_REQUEST_ENDING);
+	PIN_CHECK(was_cancelled);
 	pin_request_prepare(worker, request);
 	pin_request_list_push(&worker->flying, &private->link);
 	pin_request_end_with(worker, request, -ECANCELED);
@@ -296,6 +304,8 @@ static void visit(struct pin_worker *worker, struct pinion_request *request)
 	uint32_t index = pin_load_acquire_u32(&private->word) >> PIN_REQUEST_WORKER_SHIFT;
 	struct pin_worker *next = &shared->workers[(index + 1) % shared->worker_count];
 
+	PIN_DCHECK(index < shared->worker_count);
+	PIN_DCHECK(private->hops_left <= shared->worker_count);
 	take_external(worker);
 	request->result += (int64_t)pin_requests_abandon_all(worker, request->file);
 	PIN_CHECK(private->hops_left > 0);
@@ -320,15 +330,18 @@ static void take(struct pin_worker *worker, struct pinion_task *task)
 {
 	struct pinion_request *request = PIN_CONTAINER_OF(task, struct pinion_request, task);
 	struct pin_request *private = pin_request_of(request);
+	bool was_cancelled;
 
+	PIN_DCHECK(pin_task_kind(task) == PIN_TASK_REQUEST);
 	note_posted(worker, private);
 	if (pin_request_has(request, PIN_OP_TRAVELS)) {
 		visit(worker, request);
 		return;
 	}
 	pin_task_set_kind(task, PIN_TASK_PLAIN);
-	PIN_CHECK(
-		pin_request_change_own(worker, private, PIN_REQUEST_CANCELLED, PIN_REQUEST_ENDING));
+	was_cancelled =
+		pin_request_change_own(worker, private, PIN_REQUEST_CANCELLED, PIN_REQUEST_ENDING);
+	PIN_CHECK(was_cancelled);
 	if (private->has_ended) {
 		private->has_ended = false;
 		pin_request_set(private, PIN_REQUEST_IDLE);

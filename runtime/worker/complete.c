@@ -85,6 +85,7 @@ static PIN_INLINE void unlink_ended(struct pin_worker *worker, struct pinion_req
 {
 	struct pin_request *private = pin_request_of(request);
 
+	PIN_DCHECK(private->link.next != NULL); /* in one of its worker's lists */
 	pin_request_list_remove(&private->link);
 	if (PIN_UNLIKELY(private->is_timed)) {
 		/* No longer armed if it was the deadline that came. */
@@ -120,6 +121,7 @@ static PIN_INLINE bool leave_flight(
 {
 	bool has_left;
 
+	PIN_DCHECK(pin_worker_is_current(taker));
 	if (PIN_LIKELY(taker == worker)) {
 		pin_biased_enter(&worker->cancels, worker->shared->host);
 		has_left = leave_locked(private);
@@ -157,6 +159,7 @@ static PIN_INLINE void hand_over(
 	struct pin_request *private = pin_request_of(request);
 
 	PIN_DCHECK(private->link.next == NULL); /* in no list of its worker's */
+	PIN_DCHECK(!private->has_ended && pin_task_kind(&request->task) == PIN_TASK_PLAIN);
 	PIN_TRACE3(request_complete, worker->index, request, request->result);
 	pin_meter_add(&worker->meter.requests_completed, 1);
 	if (PIN_UNLIKELY(may_move(worker, request))) {
@@ -187,6 +190,8 @@ static PIN_INLINE void end(
 {
 	struct pin_request *private = pin_request_of(request);
 
+	PIN_DCHECK(!private->has_ended); /* a request ends once */
+	PIN_DCHECK(!private->is_secondary);
 	if (pin_request_moves_bytes(request)) {
 		give_back(worker, taker, request);
 	}
@@ -333,6 +338,8 @@ void pin_request_abandon_in_flight(
 static void arm_again(struct pin_worker *worker, struct pin_request *private, uint64_t now_ns)
 {
 	PIN_DCHECK(private->asked_again >= 1 && private->asked_again <= ASK_AGAIN_TIMES);
+	PIN_DCHECK(private->ended_by != 0);
+	PIN_DCHECK(!pin_timer_is_armed(&private->deadline));
 	pin_timers_insert(&worker->deadlines, &private->deadline,
 		now_ns + ((uint64_t)ASK_AGAIN_NS << (private->asked_again - 1)));
 }
@@ -376,6 +383,7 @@ void pin_requests_expire(struct pin_worker *worker, struct pin_timer *timer)
 {
 	struct pin_request *private = PIN_CONTAINER_OF(timer, struct pin_request, deadline);
 
+	PIN_DCHECK(!pin_timer_is_armed(timer)); /* it was popped as due */
 	if (timer->owner_kind == PIN_TASK_TOLL) {
 		pin_device_queue_expire(worker, timer);
 		return;
@@ -421,6 +429,8 @@ void pin_requests_carry_out(struct pin_worker *worker, struct pinion_request *re
 	if (worker->is_searching) {
 		pin_search_succeed(worker);
 	}
+	PIN_DCHECK(pin_worker_is_current(worker));
+	PIN_DCHECK(pin_request_of(request)->link.next != NULL);
 	while (!pin_request_carry_out(&worker->ring, request)) {
 		if (!ask_part(worker, request)) {
 			return;
@@ -456,11 +466,11 @@ bool pin_requests_reap_remote(struct pin_worker *worker, struct pin_worker *take
 	struct unwind_result unwind_result = {.worker = worker, .taker = taker};
 	uint32_t count;
 
+	PIN_DCHECK(worker != taker && pin_worker_is_current(taker));
 	if (!pin_remote_reap_is_wanted(worker) || pin_parker_is_parked(&worker->parker) ||
 		!pin_search_is_stuck(worker) || !pin_remote_reap_take(worker)) {
 		return false;
 	}
-	PIN_DCHECK(worker != taker);
 	count = pin_ring_poll(&worker->ring, land_for_other, &unwind_result);
 	/*
 	 * Requests that go on from here: the watchdog may be the next to come.

@@ -75,6 +75,7 @@ static struct pin_account *open_account(struct pin_worker *worker, uint64_t devi
 	struct pin_account *account;
 	uint32_t place;
 
+	PIN_DCHECK(pin_worker_is_current(worker));
 	if (device_queue->account_count == PIN_LEDGERS) {
 		/* Of all further devices. */
 		return &device_queue->accounts[PIN_LEDGERS - 1];
@@ -156,6 +157,7 @@ static uint32_t ends_within_gap(const struct pin_account *account, uint64_t now_
 	uint64_t elapsed_ns = now_ns - account->look_ns + 1;
 	uint64_t ends = (uint64_t)account->look_ends * LOOK_GAP_NS / elapsed_ns;
 
+	PIN_DCHECK(now_ns >= account->look_ns);
 	if (ends > LOOK_ENDS_MAX) {
 		return LOOK_ENDS_MAX;
 	}
@@ -204,6 +206,7 @@ static void note_unblocked(struct pin_worker *worker, struct pin_account *accoun
 	if (PIN_UNLIKELY(account->blocked_ns != 0)) {
 		uint64_t now_ns = worker->shared->host->now_ns();
 
+		PIN_DCHECK(now_ns >= account->blocked_ns);
 		pin_meter_add(&account->throttled_ns, now_ns - account->blocked_ns);
 		account->blocked_ns = 0;
 		pin_timers_cancel(&worker->deadlines, &account->timer);
@@ -238,6 +241,8 @@ static PIN_APART bool pay_rates(
 	uint64_t due_ns;
 	uint64_t own_due_ns;
 
+	PIN_DCHECK(!cost->is_paid);
+	PIN_DCHECK(done_bytes <= request->length_bytes);
 	due_ns = pin_limiter_due(common, shared->host, &worker->device_queue.allowance, amounts);
 	own_due_ns = pin_limiter_due(own, shared->host, &account->allowance, amounts);
 	due_ns = own_due_ns > due_ns ? own_due_ns : due_ns;
@@ -292,6 +297,7 @@ static PIN_INLINE bool draw(
 	struct pin_request_cost *cost = &pin_request_of(request)->cost;
 	uint64_t amount;
 
+	PIN_DCHECK(cost->is_paid); /* what rates hold back keeps no credit from others */
 	if (PIN_UNLIKELY(!pin_credit_use(
 		    &account->disk->credit, &account->holding, pages_of(request), &amount))) {
 		return false;
@@ -372,6 +378,8 @@ bool pin_device_queue_has_rates(struct pin_worker *worker, const struct pinion_r
 
 static inline uint8_t place_of(const struct pin_worker *worker, const struct pin_account *account)
 {
+	PIN_DCHECK((size_t)(account - worker->device_queue.accounts) <
+		worker->device_queue.account_count);
 	return (uint8_t)(account - worker->device_queue.accounts + 1);
 }
 
@@ -422,6 +430,7 @@ bool pin_device_queue_admit(struct pin_worker *worker, struct pinion_request *re
 /* A worker waits for the credit just given back, or has to check it. */
 static void call_worker(struct pin_worker *worker, struct pin_worker *taker)
 {
+	PIN_DCHECK(pin_worker_is_current(taker));
 	if (taker == worker) {
 		worker->device_queue.must_look = true;
 	} else {
@@ -442,9 +451,9 @@ void pin_device_queue_defer_part(
 	struct pin_request_cost *cost = &pin_request_of(request)->cost;
 	struct pin_account *account = &worker->device_queue.accounts[cost->account_place - 1];
 
+	PIN_DCHECK(cost->account_place != 0 && cost->is_paid);
 	pin_credit_end(&account->disk->credit, &account->holding, pin_credit_amount(1, cost->pages),
 		account->device_waiters.count > 0);
-	PIN_DCHECK(cost->account_place != 0 && cost->is_paid);
 	cost->is_paid = false;
 	cost->started_ns = 0;
 	push(worker, account, request);
@@ -606,6 +615,7 @@ static PIN_INLINE bool end_at_once(struct pin_worker *worker, struct pinion_requ
 	const struct pin_request_cost *cost = &pin_request_of(request)->cost;
 	struct pin_account *account = &worker->device_queue.accounts[cost->account_place - 1];
 
+	PIN_DCHECK(cost->account_place != 0);
 	if (PIN_UNLIKELY(cost->is_lined_up || account->device_waiters.count != 0 ||
 		    cost->started_ns != 0 || account->ends_since_look + 1 >= account->look_ends ||
 		    !pin_credit_end_held(&account->disk->credit, &account->holding,
@@ -630,6 +640,7 @@ bool pin_device_queue_give_up(struct pin_worker *worker)
 	struct pin_device_queue *device_queue = &worker->device_queue;
 	bool is_over = true;
 
+	PIN_DCHECK(device_queue->lined_up == 0);
 	for (uint32_t i = 0; i < device_queue->account_count; i++) {
 		struct pin_account *account = &device_queue->accounts[i];
 
@@ -641,5 +652,6 @@ bool pin_device_queue_give_up(struct pin_worker *worker)
 void pin_device_queue_expire(struct pin_worker *worker, struct pin_timer *timer)
 {
 	(void)timer; /* and is out of the wheel: the first is looked at anew */
+	PIN_DCHECK(!pin_timer_is_armed(timer));
 	worker->device_queue.must_look = true;
 }

@@ -3,6 +3,7 @@
  * Places for tasks that are to come, waits, and what the layers above ask.
  */
 #include "runtime/worker/entry.h"
+#include "runtime/base/check.h"
 #include "runtime/worker/lane.h"
 #include "runtime/worker/spawn.h"
 #include "runtime/worker/wake.h"
@@ -85,6 +86,7 @@ int pin_runtime_reserve_room(struct pinion_runtime *runtime, enum pinion_lane la
 	if (pin_runtime_own_worker(runtime) != NULL) {
 		return pin_shared_is_stopping(shared) ? -ESHUTDOWN : 0;
 	}
+	PIN_CHECK((uint32_t)lane < PIN_LANES);
 	counts.of[lane] = 1;
 	return pin_room_admit_lanes(shared, &counts, NULL);
 }
@@ -114,6 +116,7 @@ void pin_runtime_undo_room(struct pinion_runtime *runtime, enum pinion_lane lane
 
 struct pin_waiters *pin_runtime_room(struct pinion_runtime *runtime, enum pinion_lane lane)
 {
+	PIN_CHECK((uint32_t)lane < PIN_LANES);
 	return &runtime->shared.rooms[lane].waiters;
 }
 

@@ -408,6 +408,7 @@ int pin_room_admit_lanes(struct pin_shared *shared, const struct pin_room_counts
 
 void pin_room_undo(struct pin_shared *shared, enum pinion_lane lane)
 {
+	PIN_DCHECK((uint32_t)lane < PIN_LANES);
 	if (lane != PINION_LANE_NORMAL) {
 		pin_lane_queue_undo(&shared->lanes[lane], 1);
 		pin_room_tell(shared, lane);

@@ -360,6 +360,7 @@ void pin_requests_stop(struct pin_worker *worker);
 /* It is on that ring now, and in flight. */
 static inline void pin_secondary_enter(struct pin_worker *worker, struct pin_request *private)
 {
+	PIN_DCHECK(!private->is_secondary && private->link.next == NULL);
 	private->is_secondary = true;
 	worker->secondary_count++;
 	pin_request_list_push(&worker->flying, &private->link);

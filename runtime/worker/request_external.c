@@ -15,6 +15,7 @@
 
 void pin_external_push(struct pin_worker *target, struct pin_list *list)
 {
+	PIN_DCHECK(!pin_list_is_empty(list));
 	pin_injector_push(&target->external, list);
 	pin_wake_worker(target, NULL);
 	if (!pin_parker_is_parked(&target->parker)) {
@@ -35,6 +36,7 @@ struct pin_link *pin_external_pop(struct pin_worker *target)
 
 bool pin_external_may_adopt(const struct pin_worker *worker)
 {
+	PIN_DCHECK(!pin_worker_is_current(worker));
 	return !pin_external_is_empty(worker) &&
 		pin_load_acquire_u32(&worker->shared->cancels) == 0 && /* [EXTERNAL-2] */
 		!pin_parker_is_parked(&worker->parker) && pin_search_is_stuck(worker);
@@ -42,6 +44,7 @@ bool pin_external_may_adopt(const struct pin_worker *worker)
 
 static void post_cancel(struct pin_worker *target, struct pinion_request *request)
 {
+	PIN_DCHECK(pin_request_has(request, PIN_OP_TRAVELS));
 	pin_request_of(request)->hops_left = target->shared->worker_count;
 	request->result = 0;
 	pin_external_hold(target->shared);
@@ -68,6 +71,7 @@ void pin_request_post(
 	for (uint32_t i = 0; i < count; i++) {
 		struct pin_request *private = pin_request_of(requests[i]);
 
+		PIN_DCHECK(pin_task_kind(&requests[i]->task) == PIN_TASK_REQUEST);
 		private->is_from_outside = true;
 		if (pin_request_moves_bytes(requests[i])) {
 			private->is_lent_own = false;

@@ -67,6 +67,7 @@ static inline int check(const struct pinion_request *request)
  */
 static PIN_INLINE bool has_entries(const struct pin_worker *worker, uint32_t count)
 {
+	PIN_DCHECK(count > 0);
 	return pin_ring_has_room(&worker->ring, count + worker->device_queue.lined_up) &&
 		pin_request_list_is_empty(&worker->waiting);
 }
@@ -84,6 +85,7 @@ static PIN_INLINE bool lend_memory(struct pin_worker *worker, struct pinion_requ
 	struct pin_pool *pool = &worker->buffers;
 	struct pin_entry *own = pin_pool_find_first(pool, request->bytes);
 
+	PIN_DCHECK(pin_request_moves_bytes(request));
 	if (own == NULL) {
 		pool = &worker->small_buffers;
 		own = pin_pool_find_first(pool, request->bytes);
@@ -161,6 +163,7 @@ static PIN_INLINE bool copy_cached(struct pin_worker *worker, struct pinion_requ
 
 static PIN_INLINE void enter_ring(struct pin_worker *worker, struct pinion_request *request)
 {
+	PIN_DCHECK(pin_request_of(request)->link.next == NULL); /* in no list yet */
 	if (PIN_LIKELY(pin_request_submit(&worker->ring, request))) {
 		pin_request_list_push(&worker->flying, &pin_request_of(request)->link);
 	} else {
@@ -200,6 +203,7 @@ static PIN_APART void begin_transfer(struct pin_worker *worker, struct pinion_re
 
 static PIN_INLINE void submit_one(struct pin_worker *worker, struct pinion_request *request)
 {
+	PIN_DCHECK(pin_worker_is_current(worker));
 	pin_task_set_kind(&request->task, PIN_TASK_PLAIN);
 	pin_meter_add(&worker->meter.requests_submitted, 1);
 	if (PIN_UNLIKELY(pin_request_has(request, PIN_OP_TRAVELS))) {
@@ -252,6 +256,7 @@ int pin_requests_explain(const struct pin_shared *shared, struct pinion_request 
 	struct pin_refusal why;
 	uint32_t i = 0;
 
+	PIN_DCHECK(rc < 0 && count > 0);
 	if (shared->log.fn == NULL) {
 		return rc;
 	}
@@ -277,6 +282,7 @@ int pin_requests_explain(const struct pin_shared *shared, struct pinion_request 
 /* To the end of this worker's messages, after all that came before. */
 static void post_to_self(struct pin_worker *worker, struct pinion_request *request)
 {
+	PIN_DCHECK(pin_request_has(request, PIN_OP_TRAVELS));
 	pin_inbox_take(&worker->inbox, &worker->posted);
 	pin_task_set_kind(&request->task, PIN_TASK_REQUEST);
 	pin_request_set(pin_request_of(request), pin_request_word(worker, PIN_REQUEST_POSTED));
@@ -309,12 +315,14 @@ static PIN_APART void note_lane(
 	if ((request->task.flags & PIN_TASK_LANES) != 0) {
 		lane = pin_task_lane(&request->task);
 	}
+	PIN_CHECK((uint32_t)lane < PIN_LANES);
 	pin_request_of(request)->lane_priority = worker->shared->io_priorities[lane];
 }
 
 /* The buffer is free: its next user would share it with the request. */
 static PIN_APART void refuse_memory(struct pin_worker *worker, struct pinion_request *request)
 {
+	PIN_DCHECK(pin_request_of(request)->lent == NULL); /* so its end gives none back */
 	pin_request_list_push(&worker->flying, &pin_request_of(request)->link);
 	pin_request_end_with(worker, request, -EFAULT);
 }
@@ -325,6 +333,7 @@ static PIN_APART bool begin_by_time(struct pin_worker *worker, struct pinion_req
 	struct pin_request *private = pin_request_of(request);
 	bool is_in_time = true;
 
+	PIN_DCHECK(!pin_timer_is_armed(&private->deadline));
 	if (request->deadline_ns != 0) {
 		is_in_time = request->deadline_ns > worker->shared->host->now_ns();
 		if (is_in_time) {
@@ -347,6 +356,7 @@ static PIN_APART bool begin_by_time(struct pin_worker *worker, struct pinion_req
 
 static PIN_APART void launch_special(struct pin_worker *worker, struct pinion_request *request)
 {
+	PIN_DCHECK(pin_request_is_special(request));
 	if ((request->file->flags & PIN_FILE_COMMANDS) != 0) {
 		pin_commands_begin(worker, request);
 		return;
@@ -470,6 +480,7 @@ int pin_request_claim(struct pinion_request *const *requests, uint32_t count)
 void pin_request_disclaim(struct pinion_request *const *requests, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
+		PIN_DCHECK(pin_task_kind(&requests[i]->task) == PIN_TASK_REQUEST);
 		pin_task_release(&requests[i]->task);
 	}
 	release_all(requests, count);
@@ -500,6 +511,8 @@ static PIN_APART void begin_posted_transfer(
 
 void pin_request_begin(struct pin_worker *worker, struct pinion_request *request)
 {
+	PIN_DCHECK(pin_worker_is_current(worker));
+	PIN_DCHECK(pin_task_kind(&request->task) == PIN_TASK_PLAIN);
 	PIN_TRACE3(request_submit, worker->index, request, request->op);
 	pin_request_reset(request);
 	if (pin_request_moves_bytes(request)) {

@@ -75,7 +75,7 @@ static const struct mutant mutants[] = {
 	{DEFECT_WAKE_SKIPPED, "wake_skipped", "wakes", "sleeps beside", 200},
 	{DEFECT_NO_RECHECK, "no_recheck", "wakes", "sleeps beside", 20000},
 	{DEFECT_COMPLETION_LOST, "completion_lost", "reads", "wait", 200},
-	{DEFECT_TASK_TWICE, "task_twice", "trees", "not due|list->tail != link", 200},
+	{DEFECT_TASK_TWICE, "task_twice", "trees", "not due|list->tail != link|before != ", 200},
 	{DEFECT_SHORT_READ_TAKEN, "short_read_taken", "reads", "ends with", 200},
 	{DEFECT_DOORBELL_NOT_ARMED, "doorbell_not_armed", "reads", "doorbell_is_armed", 1000},
 	{DEFECT_SHARED_QUEUE_STARVES, "shared_queue_starves", "saturation", "has waited", 200},
