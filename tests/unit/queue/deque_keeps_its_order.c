@@ -207,6 +207,38 @@ static void check_calm(void)
 	expect_number("not calm", 0, deque.calm_count);
 }
 
+/* A thief takes no more than it has room for, and one that it holds itself. */
+static void check_thief_room(void)
+{
+	static struct pin_atomic_u64 slots[2][8];
+	struct pin_deque deque;
+	struct pin_deque own;
+	struct pin_link *stolen;
+
+	for (uint32_t room = 0; room <= 4; room++) {
+		uint32_t expected = room < 3 ? room + 1 : 4;
+
+		pin_deque_init(&deque, slots[0], 8, PIN_DEQUE_FIFO);
+		pin_deque_init(&own, slots[1], 4, PIN_DEQUE_FIFO);
+		for (uint32_t i = 0; i < 8; i++) {
+			pin_deque_push(&deque, &items[i].link);
+		}
+		for (uint32_t i = room; i < 4; i++) {
+			pin_deque_push(&own, &items[8 + i].link);
+		}
+		expect_number("stolen", expected, pin_deque_steal(&deque, &own, &stolen));
+		expect_true("the oldest", stolen == &items[0].link);
+		expect_number("left", 8 - expected, pin_deque_count(&deque));
+		expect_number("own", 4 - room + expected - 1, pin_deque_count(&own));
+		for (uint32_t i = room; i < 4; i++) {
+			expect_true("its own first", pin_deque_pop(&own) == &items[8 + i].link);
+		}
+		for (uint32_t i = 1; i < expected; i++) {
+			expect_true("then the others", pin_deque_pop(&own) == &items[i].link);
+		}
+	}
+}
+
 int main(void)
 {
 	struct random_source source;
@@ -214,6 +246,7 @@ int main(void)
 
 	check_known();
 	check_calm();
+	check_thief_room();
 	check(PIN_DEQUE_FIFO, false, &source);
 	check(PIN_DEQUE_FIFO, true, &source);
 	check(PIN_DEQUE_LIFO, false, &source);
