@@ -60,7 +60,7 @@ enum pin_permits_answer pin_permits_take(
 	uint64_t word = pin_load_acquire_u64(&places->word);
 	enum pin_permits_answer answer;
 
-	PIN_DCHECK(pin_permits_total(amount) > 0 && (amount & FLAGS) == 0);
+	PIN_DCHECK((amount & FLAGS) == 0);
 	do {
 		*out_word = word;
 		if ((word & FLAGS) != 0) {
@@ -96,7 +96,7 @@ enum pin_permits_answer pin_permits_take_or_watch(
 	enum pin_permits_answer answer;
 	uint64_t next;
 
-	PIN_DCHECK(pin_permits_total(amount) > 0 && (amount & FLAGS) == 0);
+	PIN_DCHECK((amount & FLAGS) == 0);
 	do {
 		*out_word = word;
 		if ((word & FLAG_CLOSED) != 0) {
