@@ -130,7 +130,7 @@ bool pin_buffers_take(void *arg, uint64_t demand, struct pin_waiters_value *out_
  */
 
 /*
- * `counts` of each tier, at most those of its lane plan, at least 1 of the
+ * `counts` of each class, at most those of its lane plan, at least 1 of the
  * last. Sleeps until those that leave have ended what they have to. -EBUSY:
  * another resize is under way. -ESHUTDOWN: the runtime is drained or stopped,
  * or about to be. -EDEADLK: on a worker thread of any runtime. Those of

@@ -120,16 +120,18 @@ static int init_victims(struct pin_shared *shared, const struct pin_topology *to
 static void choose_serving(struct pin_shared *shared, const uint32_t *counts)
 {
 	shared->is_thread_pool = counts != NULL;
-	for (uint32_t i = 0; i < shared->tier_count && counts != NULL; i++) {
-		struct pin_tier *tier = &shared->tiers[i];
+	for (uint32_t i = 0; i < shared->class_count && counts != NULL; i++) {
+		struct pin_worker_class *worker_class = &shared->classes[i];
 
-		PIN_CHECK(counts[i] <= tier->worker_count);
-		PIN_DCHECK(tier->first_worker + tier->worker_count <= shared->worker_count);
+		PIN_CHECK(counts[i] <= worker_class->worker_count);
+		PIN_DCHECK(worker_class->first_worker + worker_class->worker_count <=
+			shared->worker_count);
 		/* Relaxed: nothing else runs yet. */
-		pin_store_relaxed_u32(&tier->serving_count, counts[i]);
-		for (uint32_t j = counts[i]; j < tier->worker_count; j++) {
+		pin_store_relaxed_u32(&worker_class->serving_count, counts[i]);
+		for (uint32_t j = counts[i]; j < worker_class->worker_count; j++) {
 			pin_store_relaxed_u32(
-				&shared->workers[tier->first_worker + j].service, PIN_SERVICE_OUT);
+				&shared->workers[worker_class->first_worker + j].service,
+				PIN_SERVICE_OUT);
 		}
 	}
 }
@@ -173,7 +175,7 @@ static int place_workers(
 	pin_disks_init(&shared->disks, shared->host, &shared->tuning, shared->worker_count);
 	memset(shared->workers, 0, (size_t)shared->worker_count * sizeof(struct pin_worker));
 	pin_lane_init(shared);
-	PIN_DCHECK(shared->tier_count > 0 && shared->tier_count <= PIN_TIERS_MAX);
+	PIN_DCHECK(shared->class_count > 0 && shared->class_count <= PIN_WORKER_CLASSES_MAX);
 	choose_serving(shared, serving_counts);
 	pin_watchdog_init(shared);
 	if (shared->config.bind_workers != PINION_BIND_NONE) {

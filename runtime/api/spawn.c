@@ -457,18 +457,18 @@ static struct pin_worker *next_of_thread_pool(struct pin_shared *shared, uint32_
 	uint32_t count = 0;
 
 	/* Relaxed: rules of thumb. */
-	for (uint32_t i = 0; i < shared->tier_count; i++) {
-		count += pin_load_relaxed_u32(&shared->tiers[i].serving_count);
+	for (uint32_t i = 0; i < shared->class_count; i++) {
+		count += pin_load_relaxed_u32(&shared->classes[i].serving_count);
 	}
 	number = count > 0 ? number % count : 0;
-	for (uint32_t i = 0; i < shared->tier_count; i++) {
-		const struct pin_tier *tier = &shared->tiers[i];
-		uint32_t serving = pin_load_relaxed_u32(&tier->serving_count);
+	for (uint32_t i = 0; i < shared->class_count; i++) {
+		const struct pin_worker_class *worker_class = &shared->classes[i];
+		uint32_t serving = pin_load_relaxed_u32(&worker_class->serving_count);
 
-		PIN_DCHECK(serving <= tier->worker_count);
+		PIN_DCHECK(serving <= worker_class->worker_count);
 		if (number < serving) {
-			PIN_DCHECK(tier->first_worker + number < shared->worker_count);
-			return &shared->workers[tier->first_worker + number];
+			PIN_DCHECK(worker_class->first_worker + number < shared->worker_count);
+			return &shared->workers[worker_class->first_worker + number];
 		}
 		number -= serving;
 	}

@@ -57,9 +57,9 @@ static void add_figures(const struct pin_shared *shared, struct pinion_runtime_s
 	}
 	PIN_DCHECK(sum->look_interval_min <= sum->look_interval_max);
 	PIN_DCHECK(sum->parked_futex + sum->parked_ring <= shared->worker_count);
-	for (uint32_t i = 0; i < shared->tier_count; i++) {
+	for (uint32_t i = 0; i < shared->class_count; i++) {
 		/* Relaxed: a figure. */
-		sum->searching += pin_load_relaxed_u32(&shared->tiers[i].searching);
+		sum->searching += pin_load_relaxed_u32(&shared->classes[i].searching);
 	}
 }
 

@@ -23,7 +23,7 @@
 #include <stdlib.h>
 
 enum {
-	TIERS = 3,
+	CLASSES = 3,
 	SIZE_MAX_EACH = 1024,
 	WARN_DEPTH = 100,
 	/* The least an arena may have; no request reads into it. */
@@ -105,17 +105,17 @@ static int read_size(
 int pinion_thread_pool_sizes_from_env(
 	struct pinion_thread_pool_sizes *sizes, pinion_log_fn log_fn, void *log_arg)
 {
-	static const char *const names[TIERS][2] = {
+	static const char *const names[CLASSES][2] = {
 		{"PINION_CREW_HIGH", "WORKER_POOL_HIGH"},
 		{"PINION_CREW_MEDIUM", "WORKER_POOL_MEDIUM"},
 		{"PINION_CREW_LOW", "WORKER_POOL_LOW"},
 	};
 	struct pin_log log = {.fn = log_fn, .arg = log_arg};
-	uint32_t values[TIERS] = {sizes->high, sizes->medium, sizes->low};
+	uint32_t values[CLASSES] = {sizes->high, sizes->medium, sizes->low};
 	int saved_errno = errno;
 
-	for (uint32_t i = 0; i < TIERS; i++) {
-		uint32_t least = i == TIERS - 1 ? 1 : 0;
+	for (uint32_t i = 0; i < CLASSES; i++) {
+		uint32_t least = i == CLASSES - 1 ? 1 : 0;
 		int rc = read_size(names[i][0], least, &values[i], &log);
 
 		if (rc == 0) {
@@ -176,14 +176,14 @@ static void log_range(const struct pin_log *log, const struct pinion_thread_pool
 		const char *name;
 		uint32_t value;
 		uint32_t least;
-	} fields[TIERS] = {
+	} fields[CLASSES] = {
 		{"high", sizes->high, 0},
 		{"medium", sizes->medium, 0},
 		{"low", sizes->low, 1},
 	};
 
 	PIN_DCHECK(!are_in_range(sizes));
-	for (uint32_t i = 0; i < TIERS; i++) {
+	for (uint32_t i = 0; i < CLASSES; i++) {
 		if (fields[i].value < fields[i].least || fields[i].value > SIZE_MAX_EACH) {
 			pin_log(log, PINION_LOG_ERROR,
 				"sizes.%s=%u of a thread pool is not from %u to %u workers",
@@ -193,8 +193,8 @@ static void log_range(const struct pin_log *log, const struct pinion_thread_pool
 	}
 }
 
-/* By tier: how many there are. */
-static void read_tiers(const struct pinion_thread_pool_sizes *sizes, uint32_t *out_counts)
+/* By worker class: how many there are. */
+static void read_classes(const struct pinion_thread_pool_sizes *sizes, uint32_t *out_counts)
 {
 	out_counts[0] = sizes->high;
 	out_counts[1] = sizes->medium;
@@ -202,31 +202,31 @@ static void read_tiers(const struct pinion_thread_pool_sizes *sizes, uint32_t *o
 }
 
 /*
- * As `lanes` of the configuration: a tier that can have no workers is left out.
+ * As `lanes` of the configuration, without a class that can have no workers.
  * Of the others, how many begin.
  */
 static void write_lanes(const struct pinion_thread_pool_sizes *sizes, uint32_t max, char *out,
 	size_t size, uint32_t *out_serving)
 {
-	static const char *const orders[TIERS] = {"h", "hm", "hml"};
-	uint32_t counts[TIERS];
-	uint32_t tier_count = 0;
+	static const char *const orders[CLASSES] = {"h", "hm", "hml"};
+	uint32_t counts[CLASSES];
+	uint32_t class_count = 0;
 	int length = 0;
 
 	PIN_DCHECK(are_in_range(sizes) && max <= SIZE_MAX_EACH);
-	read_tiers(sizes, counts);
-	for (uint32_t i = 0; i < TIERS; i++) {
+	read_classes(sizes, counts);
+	for (uint32_t i = 0; i < CLASSES; i++) {
 		uint32_t places = at_least(counts[i], max);
 
 		if (places > 0) {
 			length += snprintf(out + length, size - (size_t)length, "%s%s:%u",
-				tier_count > 0 ? "," : "", orders[i], places);
+				class_count > 0 ? "," : "", orders[i], places);
 			PIN_CHECK((size_t)length < size);
-			out_serving[tier_count++] = counts[i];
+			out_serving[class_count++] = counts[i];
 		}
 	}
-	/* The last tier always has a worker: it serves all lanes. */
-	PIN_DCHECK(tier_count > 0 && out_serving[tier_count - 1] == sizes->low);
+	/* The last worker class always has a worker: it serves all lanes. */
+	PIN_DCHECK(class_count > 0 && out_serving[class_count - 1] == sizes->low);
 }
 
 /*
@@ -239,7 +239,7 @@ int pinion_thread_pool_create(const struct pinion_config *config,
 	struct pinion_thread_pool_sizes balanced = {1, 2, 1};
 	struct pinion_config own;
 	struct pinion_tuning tuning;
-	uint32_t serving[TIERS];
+	uint32_t serving[CLASSES];
 	uint32_t max;
 	char lanes[64];
 	int rc;
@@ -280,33 +280,33 @@ int pinion_thread_pool_create(const struct pinion_config *config,
 /* ---- resizing ---- */
 
 /* Which of the three it is: the class with that number of lanes. */
-static uint32_t number_of(const struct pin_tier *tier)
+static uint32_t number_of(const struct pin_worker_class *worker_class)
 {
-	PIN_CHECK(tier->order.count >= 1 && tier->order.count <= TIERS);
-	return tier->order.count - 1;
+	PIN_CHECK(worker_class->order.count >= 1 && worker_class->order.count <= CLASSES);
+	return worker_class->order.count - 1;
 }
 
-/* By tier of the runtime. -ERANGE. */
+/* By worker class of the runtime. -ERANGE. */
 static int fit(const struct pin_shared *shared, const struct pinion_thread_pool_sizes *sizes,
 	uint32_t *out_counts)
 {
-	uint32_t counts[TIERS];
+	uint32_t counts[CLASSES];
 	uint32_t left;
 
-	PIN_DCHECK(are_in_range(sizes) && shared->tier_count <= TIERS);
-	read_tiers(sizes, counts);
+	PIN_DCHECK(are_in_range(sizes) && shared->class_count <= CLASSES);
+	read_classes(sizes, counts);
 	left = counts[0] + counts[1] + counts[2];
-	for (uint32_t i = 0; i < shared->tier_count; i++) {
-		const struct pin_tier *tier = &shared->tiers[i];
+	for (uint32_t i = 0; i < shared->class_count; i++) {
+		const struct pin_worker_class *worker_class = &shared->classes[i];
 
-		out_counts[i] = counts[number_of(tier)];
+		out_counts[i] = counts[number_of(worker_class)];
 		PIN_DCHECK(out_counts[i] <= left);
 		left -= out_counts[i];
-		if (out_counts[i] > tier->worker_count) {
+		if (out_counts[i] > worker_class->worker_count) {
 			return -ERANGE;
 		}
 	}
-	/* Of a tier that there is not. */
+	/* Of a worker class that there is not. */
 	return left > 0 ? -ERANGE : 0;
 }
 
@@ -318,7 +318,7 @@ int pinion_thread_pool_resize(
 	struct pinion_runtime *thread_pool, const struct pinion_thread_pool_sizes *sizes)
 {
 	struct pin_shared *shared = &thread_pool->shared;
-	uint32_t counts[PIN_TIERS_MAX];
+	uint32_t counts[PIN_WORKER_CLASSES_MAX];
 	int rc;
 
 	if (pin_runtime_is_foreign(thread_pool)) {
@@ -349,16 +349,17 @@ int pinion_thread_pool_get_sizes(
 	const struct pinion_runtime *thread_pool, struct pinion_thread_pool_sizes *out_sizes)
 {
 	const struct pin_shared *shared = &thread_pool->shared;
-	uint32_t counts[TIERS] = {0};
+	uint32_t counts[CLASSES] = {0};
 
 	if (!shared->is_thread_pool) {
 		return -EOPNOTSUPP;
 	}
-	for (uint32_t i = 0; i < shared->tier_count; i++) {
-		const struct pin_tier *tier = &shared->tiers[i];
+	for (uint32_t i = 0; i < shared->class_count; i++) {
+		const struct pin_worker_class *worker_class = &shared->classes[i];
 
 		/* Relaxed: a moment's reading. */
-		counts[number_of(tier)] = pin_load_relaxed_u32(&tier->serving_count);
+		counts[number_of(worker_class)] =
+			pin_load_relaxed_u32(&worker_class->serving_count);
 	}
 	*out_sizes = (struct pinion_thread_pool_sizes){counts[0], counts[1], counts[2]};
 	return 0;

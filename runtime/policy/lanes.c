@@ -71,24 +71,24 @@ static uint32_t parse_count(const char **text)
  * One class of the text: its letters, and a number of workers, which only the
  * last class may leave out.
  */
-static const char *parse_tier(struct pin_lane_plan *plan, const char **text)
+static const char *parse_class(struct pin_lane_plan *plan, const char **text)
 {
 	const char *fault;
 
-	if (plan->tier_count == PIN_TIERS_MAX) {
+	if (plan->class_count == PIN_WORKER_CLASSES_MAX) {
 		return "there are more than 4 classes";
 	}
-	fault = parse_order(&plan->orders[plan->tier_count], text);
+	fault = parse_order(&plan->orders[plan->class_count], text);
 	if (fault == NULL && **text == ':') {
 		++*text;
-		plan->worker_counts[plan->tier_count] = parse_count(text);
-		if (plan->worker_counts[plan->tier_count] == 0) {
+		plan->worker_counts[plan->class_count] = parse_count(text);
+		if (plan->worker_counts[plan->class_count] == 0) {
 			fault = "a number of workers is not 1 to 4096";
 		}
 	} else if (fault == NULL && **text == ',') {
 		fault = "only the last class may leave out its number of workers";
 	}
-	plan->tier_count++;
+	plan->class_count++;
 	return fault;
 }
 
@@ -105,12 +105,12 @@ const char *pin_lane_plan_parse(struct pin_lane_plan *out_plan, const char *text
 		text = "hnl";
 	}
 	for (;;) {
-		const char *fault = parse_tier(&plan, &text);
+		const char *fault = parse_class(&plan, &text);
 
 		if (fault != NULL) {
 			return fault;
 		}
-		mask |= plan.orders[plan.tier_count - 1].mask;
+		mask |= plan.orders[plan.class_count - 1].mask;
 		if (*text == '\0') {
 			break;
 		}
@@ -121,7 +121,7 @@ const char *pin_lane_plan_parse(struct pin_lane_plan *out_plan, const char *text
 	if (mask != PIN_LANES_ALL) {
 		return "a lane is served by no class";
 	}
-	PIN_DCHECK(plan.tier_count >= 1 && plan.tier_count <= PIN_TIERS_MAX);
+	PIN_DCHECK(plan.class_count >= 1 && plan.class_count <= PIN_WORKER_CLASSES_MAX);
 	*out_plan = plan;
 	return NULL;
 }
@@ -133,11 +133,11 @@ const char *pin_lane_plan_parse(struct pin_lane_plan *out_plan, const char *text
 uint32_t pin_lane_plan_complete(
 	struct pin_lane_plan *plan, uint32_t worker_count, uint32_t default_count)
 {
-	uint32_t *rest = &plan->worker_counts[plan->tier_count - 1];
+	uint32_t *rest = &plan->worker_counts[plan->class_count - 1];
 	uint32_t named = 0;
 
-	PIN_DCHECK(plan->tier_count >= 1 && plan->tier_count <= PIN_TIERS_MAX);
-	for (uint32_t i = 0; i < plan->tier_count; i++) {
+	PIN_DCHECK(plan->class_count >= 1 && plan->class_count <= PIN_WORKER_CLASSES_MAX);
+	for (uint32_t i = 0; i < plan->class_count; i++) {
 		named += plan->worker_counts[i];
 	}
 	if (*rest != 0) {
@@ -153,16 +153,16 @@ uint32_t pin_lane_plan_complete(
 	return worker_count;
 }
 
-uint32_t pin_lane_plan_tier(const struct pin_lane_plan *plan, uint32_t worker_index)
+uint32_t pin_lane_plan_class(const struct pin_lane_plan *plan, uint32_t worker_index)
 {
-	uint32_t tier = 0;
+	uint32_t worker_class = 0;
 
-	while (worker_index >= plan->worker_counts[tier]) {
-		worker_index -= plan->worker_counts[tier];
-		tier++;
-		PIN_CHECK(tier < plan->tier_count);
+	while (worker_index >= plan->worker_counts[worker_class]) {
+		worker_index -= plan->worker_counts[worker_class];
+		worker_class++;
+		PIN_CHECK(worker_class < plan->class_count);
 	}
-	return tier;
+	return worker_class;
 }
 
 /* ---- turns ---- */

@@ -3,7 +3,7 @@
  * Lanes: which kinds of work a worker runs, and whose turn it is.
  *
  * There are three lanes. Each worker serves some of them in an order of its
- * own; workers with the same lanes in the same order are a tier. A worker that
+ * own; workers with the same lanes in the same order are a class. A worker that
  * found something in a lane begins with its first lane again, so a higher lane
  * waits for one task at most.
  *
@@ -16,7 +16,7 @@
  * Pure policy: no atomics, no clock. The plan is made once, by the thread that
  * creates the runtime; the turns are each worker's own.
  *
- * Invariants: (1) each lane is served by some tier. (2) an order names a lane
+ * Invariants: (1) each lane is served by some class. (2) an order names a lane
  * once. (3) a lane that is due and has work is served next, unless a lane
  * before it in the order is due as well.
  */
@@ -34,7 +34,7 @@ enum {
 	PIN_LANE_BOUND = PIN_LANES, /* not a lane: tasks for one worker alone */
 	PIN_LANE_SLOTS,
 	PIN_LANE_NONE = PIN_LANE_SLOTS,
-	PIN_TIERS_MAX = 4,
+	PIN_WORKER_CLASSES_MAX = 4,
 	/* One task in this number for those bound to a worker. */
 	PIN_LANE_BOUND_FLOOR = 16,
 };
@@ -50,15 +50,17 @@ struct pin_lane_order {
 };
 
 struct pin_lane_plan {
-	uint32_t tier_count;
-	struct pin_lane_order orders[PIN_TIERS_MAX];
-	uint32_t worker_counts[PIN_TIERS_MAX]; /* of a tier; the last's may be 0: the rest */
+	uint32_t class_count;
+	struct pin_lane_order orders[PIN_WORKER_CLASSES_MAX];
+	uint32_t worker_counts
+		[PIN_WORKER_CLASSES_MAX]; /* of a worker class; the last's may be 0: the rest */
 };
 
 /*
- * Reads "h:1,hn:2,hnl": tiers with a comma between them, each the first letters
- * of its lanes in their order (m is n), and how many workers; the last tier may
- * leave that to pin_lane_plan_complete(). NULL or "": all serve all.
+ * Reads "h:1,hn:2,hnl": classes with a comma between them. Each is the first
+ * letters of its lanes in their order (m is n) and how many workers it has; the
+ * last class may leave that to pin_lane_plan_complete(). NULL or "": all serve
+ * all.
  *
  * Returns NULL, or the mistake in the text.
  */
@@ -71,8 +73,8 @@ const char *pin_lane_plan_parse(struct pin_lane_plan *out_plan, const char *text
 uint32_t pin_lane_plan_complete(
 	struct pin_lane_plan *plan, uint32_t worker_count, uint32_t default_count);
 
-/* The tier of a worker; indices count through the tiers in their order. */
-uint32_t pin_lane_plan_tier(const struct pin_lane_plan *plan, uint32_t worker_index);
+/* The class of a worker; indices count through the classes in their order. */
+uint32_t pin_lane_plan_class(const struct pin_lane_plan *plan, uint32_t worker_index);
 
 /* ---- a worker's turns ---- */
 

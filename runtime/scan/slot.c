@@ -305,7 +305,7 @@ static struct pin_worker *find_free(const struct pinion_scan *scan, const struct
 {
 	struct pin_worker *sleeper = pin_wake_find_free(worker);
 
-	if (sleeper != NULL || pin_load_relaxed_u32(&worker->tier->searching) == 0) {
+	if (sleeper != NULL || pin_load_relaxed_u32(&worker->worker_class->searching) == 0) {
 		return sleeper;
 	}
 	for (uint32_t i = 0; i < worker->shared->worker_count; i++) {

@@ -225,8 +225,8 @@ static uint32_t count_workers(const struct pin_shared *shared)
 {
 	uint32_t count = 0;
 
-	for (uint32_t i = 0; i < shared->tier_count; i++) {
-		count += pin_load_relaxed_u32(&shared->tiers[i].serving_count);
+	for (uint32_t i = 0; i < shared->class_count; i++) {
+		count += pin_load_relaxed_u32(&shared->classes[i].serving_count);
 	}
 	return count > 0 ? count : 1;
 }

@@ -15,28 +15,28 @@
 #include "runtime/base/check.h"
 #include "runtime/worker/wake.h"
 
-static uint32_t lane_count(const struct pin_shared *shared, uint32_t tier)
+static uint32_t lane_count(const struct pin_shared *shared, uint32_t worker_class)
 {
-	PIN_DCHECK(tier < shared->tier_count);
-	PIN_DCHECK(shared->tiers[tier].order.count >= 1);
-	return shared->tiers[tier].order.count;
+	PIN_DCHECK(worker_class < shared->class_count);
+	PIN_DCHECK(shared->classes[worker_class].order.count >= 1);
+	return shared->classes[worker_class].order.count;
 }
 
 /*
  * Workers that serve few lanes are woken first: others have more to choose
  * from.
  */
-static void order_tiers(struct pin_shared *shared)
+static void order_classes(struct pin_shared *shared)
 {
-	for (uint32_t i = 0; i < shared->tier_count; i++) {
+	for (uint32_t i = 0; i < shared->class_count; i++) {
 		uint32_t place = i;
 
 		for (; place > 0 &&
-			lane_count(shared, shared->tier_order[place - 1]) > lane_count(shared, i);
+			lane_count(shared, shared->class_order[place - 1]) > lane_count(shared, i);
 			place--) {
-			shared->tier_order[place] = shared->tier_order[place - 1];
+			shared->class_order[place] = shared->class_order[place - 1];
 		}
-		shared->tier_order[place] = (uint8_t)i;
+		shared->class_order[place] = (uint8_t)i;
 	}
 }
 
@@ -63,32 +63,32 @@ void pin_lane_init(struct pin_shared *shared)
 	const struct pin_lane_plan *plan = &shared->lane_plan;
 	uint32_t first = 0;
 
-	PIN_CHECK(plan->tier_count >= 1 && plan->tier_count <= PIN_TIERS_MAX);
-	shared->tier_count = plan->tier_count;
-	for (uint32_t i = 0; i < plan->tier_count; i++) {
-		struct pin_tier *tier = &shared->tiers[i];
+	PIN_CHECK(plan->class_count >= 1 && plan->class_count <= PIN_WORKER_CLASSES_MAX);
+	shared->class_count = plan->class_count;
+	for (uint32_t i = 0; i < plan->class_count; i++) {
+		struct pin_worker_class *worker_class = &shared->classes[i];
 
-		tier->order = plan->orders[i];
-		tier->first_worker = first;
-		tier->worker_count = plan->worker_counts[i];
-		first += tier->worker_count;
+		worker_class->order = plan->orders[i];
+		worker_class->first_worker = first;
+		worker_class->worker_count = plan->worker_counts[i];
+		first += worker_class->worker_count;
 		/* Relaxed: nothing else runs yet. */
-		pin_store_relaxed_u32(&tier->serving_count, tier->worker_count);
+		pin_store_relaxed_u32(&worker_class->serving_count, worker_class->worker_count);
 		for (int set = 0; set < PIN_PARKED_SETS; set++) {
-			pin_idle_init(&tier->parked[set], shared->worker_count);
+			pin_idle_init(&worker_class->parked[set], shared->worker_count);
 		}
 	}
-	PIN_CHECK(first == shared->worker_count); /* each worker is of one tier */
-	order_tiers(shared);
-	/* Of the last tier, which always has one. */
-	shared->fallback = &shared->workers[shared->tiers[plan->tier_count - 1].first_worker];
+	PIN_CHECK(first == shared->worker_count); /* each worker is of one worker class */
+	order_classes(shared);
+	/* Of the last worker class, which always has one. */
+	shared->fallback = &shared->workers[shared->classes[plan->class_count - 1].first_worker];
 	for (uint32_t i = 0; i < PIN_LANES; i++) {
 		pin_lane_queue_init(&shared->lanes[i], shared->host);
 	}
 	shared->io_priorities[PINION_LANE_HIGH] = io_priority(shared->tuning.io_priority_high);
 	shared->io_priorities[PINION_LANE_LOW] = io_priority(shared->tuning.io_priority_low);
 	/* Else a worker that serves them all in this order needs no turns. */
-	pin_store_relaxed_u32(&shared->alerts, shared->tier_count > 1 ? PIN_ALERT_LANES : 0);
+	pin_store_relaxed_u32(&shared->alerts, shared->class_count > 1 ? PIN_ALERT_LANES : 0);
 }
 
 static uint32_t warn_limit(const struct pinion_tuning *tuning, enum pinion_lane lane)

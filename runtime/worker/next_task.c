@@ -209,7 +209,8 @@ bool pin_poll_in_turns(struct pin_worker *worker)
  */
 static uint32_t injector_room(struct pin_worker *worker)
 {
-	return PIN_LIKELY(worker->shared->tier_count == 1) ? pin_deque_room(&worker->deque) + 1 : 1;
+	return PIN_LIKELY(worker->shared->class_count == 1) ? pin_deque_room(&worker->deque) + 1
+							    : 1;
 }
 
 /*

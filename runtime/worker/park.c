@@ -74,7 +74,7 @@ static bool may_sleep(const struct pin_worker *worker)
 	if (pin_park_has_work(worker) || pin_assist_sees_work(worker)) {
 		return false;
 	}
-	return pin_load_acquire_u32(&worker->tier->searching) != 0 || /* [SEARCH-1] */
+	return pin_load_acquire_u32(&worker->worker_class->searching) != 0 || /* [SEARCH-1] */
 		!pin_search_sees_work(worker);
 }
 
@@ -119,7 +119,7 @@ static void prefetch_news(const struct pin_worker *worker)
 	const struct pin_shared *shared = worker->shared;
 
 	pin_prefetch_write(&shared->injector.newcomers);
-	pin_prefetch_write(&worker->tier->searching);
+	pin_prefetch_write(&worker->worker_class->searching);
 	pin_prefetch_write(&shared->injector.lock);
 }
 
@@ -140,7 +140,8 @@ void pin_park_sleep_until(struct pin_worker *worker, enum pin_park_state mode, u
 static struct pin_idle *parked_set(const struct pin_worker *worker, enum pin_park_state mode)
 {
 	PIN_DCHECK(mode == PIN_PARK_FUTEX || mode == PIN_PARK_RING);
-	return &worker->tier->parked[mode == PIN_PARK_RING ? PIN_PARKED_RING : PIN_PARKED_FUTEX];
+	return &worker->worker_class
+			->parked[mode == PIN_PARK_RING ? PIN_PARKED_RING : PIN_PARKED_FUTEX];
 }
 
 /*
@@ -156,7 +157,8 @@ static bool is_forgotten(const struct pin_worker *worker, enum pin_park_state mo
 		return false;
 	}
 	return !pin_idle_holds(parked_set(worker, mode), rank) ||
-		(pin_park_has_work(worker) && pin_load_acquire_u32(&worker->tier->searching) == 0);
+		(pin_park_has_work(worker) &&
+			pin_load_acquire_u32(&worker->worker_class->searching) == 0);
 }
 
 /*

@@ -66,11 +66,11 @@ static void look_for_sleeper(struct pin_worker *worker)
 
 	if (pin_wake_batch_is_fence_due(wake_batch)) {
 		tell(worker);
-	} else if (!pin_wake_sees_sleeper(worker->tier)) {
+	} else if (!pin_wake_sees_sleeper(worker->worker_class)) {
 		pin_deque_set_mark(deque,
 			pin_wake_batch_note_nobody(
 				wake_batch, pin_deque_count_known(deque), average_ns));
-	} else if (pin_load_relaxed_u32(&worker->tier->searching) == 0 &&
+	} else if (pin_load_relaxed_u32(&worker->worker_class->searching) == 0 &&
 		pin_wake_batch_is_worth_a_wake(wake_batch, pin_deque_count(deque), average_ns)) {
 		tell(worker);
 	} else {

@@ -235,7 +235,7 @@ enum pin_commands_way {
 };
 
 /* The workers that serve the same lanes in the same order. */
-struct pin_tier {
+struct pin_worker_class {
 	/* [const] after start */
 	struct pin_lane_order order;
 	uint32_t first_worker;
@@ -324,8 +324,8 @@ struct pin_shared {
 	struct pin_waiters *pool_waiters[PIN_POOLS_MAX];
 	/* [const] after start */
 	struct pin_lane_plan lane_plan;
-	uint8_t tier_order[PIN_TIERS_MAX]; /* in which they are woken: few lanes first */
-	uint32_t tier_count;
+	uint8_t class_order[PIN_WORKER_CLASSES_MAX]; /* in which they are woken: few lanes first */
+	uint32_t class_count;
 	bool is_thread_pool;		   /* made by pinion_thread_pool_create() */
 	struct pin_worker *fallback;	   /* gets the work left for workers that are OUT; stays */
 	struct pin_atomic_u32 is_resizing; /* [W:resizer R:resizers] one at a time */
@@ -345,7 +345,7 @@ struct pin_shared {
 	struct pin_lane_queue lanes[PIN_LANES] PIN_CACHE_ALIGNED;
 	struct pin_room rooms[PIN_LANES] PIN_CACHE_ALIGNED; /* rarely written */
 	uint16_t io_priorities[PIN_LANES]; /* [const] as ioprio_set(2) has them; 0: none */
-	struct pin_tier tiers[PIN_TIERS_MAX];
+	struct pin_worker_class classes[PIN_WORKER_CLASSES_MAX];
 	struct pin_atomic_u32 wake_start; /* PINION_WAKE_ROTATE: after the last one woken */
 	struct pin_atomic_u32 next_request_worker PIN_CACHE_ALIGNED; /* for outside ones */
 	struct pin_atomic_u32 pool_searches; /* theirs, see buffers.c; [W:any R:enders of pools] */
@@ -394,7 +394,7 @@ struct pin_binding {
 struct pin_worker {
 	/* [const] after start */
 	struct pin_shared *shared;
-	struct pin_tier *tier;
+	struct pin_worker_class *worker_class;
 	uint32_t index;
 	bool shares_ring;   /* others may reap it: ring_lock.h */
 	bool has_polled;    /* a second ring: extra_rings.c */
@@ -539,7 +539,7 @@ static inline bool pin_worker_is_caller(
 static inline bool pin_worker_serves(const struct pin_worker *worker, uint32_t lane)
 {
 	PIN_DCHECK(lane < PIN_LANES); /* tasks for one worker alone are in no lane */
-	return (worker->tier->order.mask & PIN_LANE_BIT(lane)) != 0;
+	return (worker->worker_class->order.mask & PIN_LANE_BIT(lane)) != 0;
 }
 
 /* Whose thread this is, also in a hook. */

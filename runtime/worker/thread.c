@@ -161,27 +161,27 @@ enum {
 	FENCE_HOARDS = 4,
 };
 
-static uint32_t lowest_lane(const struct pin_tier *tier)
+static uint32_t lowest_lane(const struct pin_worker_class *worker_class)
 {
 	uint32_t lane = PIN_LANES - 1;
 
-	PIN_CHECK((tier->order.mask & PIN_LANES_ALL) != 0); /* else there is no end below */
-	while ((tier->order.mask & 1u << lane) == 0) {
+	PIN_CHECK((worker_class->order.mask & PIN_LANES_ALL) != 0); /* else there is no end below */
+	while ((worker_class->order.mask & 1u << lane) == 0) {
 		lane--;
 	}
 	return lane;
 }
 
-/* By how much more than those of the topmost tier it has to make way. */
+/* By how much more than those of the topmost class it has to make way. */
 static uint32_t niceness_of(const struct pin_worker *worker)
 {
 	const struct pin_shared *shared = worker->shared;
 	uint32_t step = shared->tuning.class_nice;
-	uint32_t own = lowest_lane(worker->tier);
+	uint32_t own = lowest_lane(worker->worker_class);
 	uint32_t top = own;
 
-	for (uint32_t i = 0; i < shared->tier_count; i++) {
-		uint32_t lane = lowest_lane(&shared->tiers[i]);
+	for (uint32_t i = 0; i < shared->class_count; i++) {
+		uint32_t lane = lowest_lane(&shared->classes[i]);
 
 		top = lane < top ? lane : top;
 	}
@@ -243,8 +243,9 @@ static void init_wake_batch(struct pin_worker *worker)
 {
 	const struct pin_shared *shared = worker->shared;
 	uint32_t worth_spawns = shared->tuning.wake_batch_spawns;
-	/* A check without a fence is of the own tier only. */
-	uint32_t fence_spawns = shared->tier_count > 1 ? worth_spawns : FENCE_HOARDS * worth_spawns;
+	/* A check without a fence is of the own worker class only. */
+	uint32_t fence_spawns =
+		shared->class_count > 1 ? worth_spawns : FENCE_HOARDS * worth_spawns;
 
 	PIN_DCHECK(worth_spawns > 0);
 	PIN_DCHECK(worth_spawns <= UINT32_MAX / FENCE_HOARDS);
@@ -282,8 +283,10 @@ int pin_worker_init(struct pin_worker *worker)
 		return -ENOMEM;
 	}
 	PIN_CHECK(worker->index < shared->worker_count);
-	worker->tier = &shared->tiers[pin_lane_plan_tier(&shared->lane_plan, worker->index)];
-	PIN_DCHECK(worker->index - worker->tier->first_worker < worker->tier->worker_count);
+	worker->worker_class =
+		&shared->classes[pin_lane_plan_class(&shared->lane_plan, worker->index)];
+	PIN_DCHECK(worker->index - worker->worker_class->first_worker <
+		worker->worker_class->worker_count);
 
 	pin_parker_init(&worker->parker);
 	pin_injector_init(&worker->external, shared->host);
@@ -311,7 +314,7 @@ int pin_worker_init(struct pin_worker *worker)
 	worker->devices.skips_dioalign = (struck & PINION_IO_STATX_DIOALIGN) != 0;
 	worker->devices.skips_cachestat = (struck & PINION_IO_CACHESTAT) != 0;
 	worker->devices.skips_dontcache = (struck & PINION_IO_DONTCACHE) != 0;
-	pin_lane_turns_init(&worker->lanes, &worker->tier->order, tuning->lane_floor);
+	pin_lane_turns_init(&worker->lanes, &worker->worker_class->order, tuning->lane_floor);
 	pin_deque_init(&worker->deque, slots, tuning->queue_tasks,
 		is_fifo ? PIN_DEQUE_FIFO : PIN_DEQUE_LIFO);
 	if (is_fifo && worker->shared->has_fence_all) {

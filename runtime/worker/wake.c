@@ -28,7 +28,8 @@ static void notify(struct pin_worker *target)
  * L3 by L3, in each a worker that sleeps on its futex before one in its ring:
  * no saving of a system call is worth a cold cache.
  */
-static uint32_t claim_by_l3(struct pin_shared *shared, struct pin_tier *tier, struct pin_range all)
+static uint32_t claim_by_l3(
+	struct pin_shared *shared, struct pin_worker_class *worker_class, struct pin_range all)
 {
 	uint32_t rank = PIN_IDLE_NONE;
 
@@ -39,7 +40,7 @@ static uint32_t claim_by_l3(struct pin_shared *shared, struct pin_tier *tier, st
 		struct pin_range part = {all.first, l3.end < all.end ? l3.end : all.end};
 
 		for (int i = 0; i < PIN_PARKED_SETS && rank == PIN_IDLE_NONE; i++) {
-			rank = pin_idle_claim_in(&tier->parked[i], &part, 1);
+			rank = pin_idle_claim_in(&worker_class->parked[i], &part, 1);
 		}
 		PIN_DCHECK(part.first < part.end && part.end <= shared->worker_count);
 		all.first = part.end;
@@ -48,77 +49,80 @@ static uint32_t claim_by_l3(struct pin_shared *shared, struct pin_tier *tier, st
 }
 
 /* The kind of sleep that all are in, or PIN_PARKED_SETS: there are both. */
-static int only_set(const struct pin_tier *tier)
+static int only_set(const struct pin_worker_class *worker_class)
 {
-	if (pin_idle_is_empty(&tier->parked[PIN_PARKED_RING])) {
+	if (pin_idle_is_empty(&worker_class->parked[PIN_PARKED_RING])) {
 		return PIN_PARKED_FUTEX;
 	}
-	return pin_idle_is_empty(&tier->parked[PIN_PARKED_FUTEX]) ? PIN_PARKED_RING
-								  : PIN_PARKED_SETS;
+	return pin_idle_is_empty(&worker_class->parked[PIN_PARKED_FUTEX]) ? PIN_PARKED_RING
+									  : PIN_PARKED_SETS;
 }
 
-static uint32_t claim_in(struct pin_shared *shared, struct pin_tier *tier, struct pin_range range)
+static uint32_t claim_in(
+	struct pin_shared *shared, struct pin_worker_class *worker_class, struct pin_range range)
 {
-	int set = only_set(tier);
+	int set = only_set(worker_class);
 
 	PIN_DCHECK(range.first <= range.end && range.end <= shared->worker_count);
-	return set < PIN_PARKED_SETS ? pin_idle_claim_in(&tier->parked[set], &range, 1)
-				     : claim_by_l3(shared, tier, range);
+	return set < PIN_PARKED_SETS ? pin_idle_claim_in(&worker_class->parked[set], &range, 1)
+				     : claim_by_l3(shared, worker_class, range);
 }
 
-static uint32_t claim_lowest(struct pin_shared *shared, struct pin_tier *tier)
+static uint32_t claim_lowest(struct pin_shared *shared, struct pin_worker_class *worker_class)
 {
-	int set = only_set(tier);
+	int set = only_set(worker_class);
 
 	return set < PIN_PARKED_SETS
-		? pin_idle_claim(&tier->parked[set])
-		: claim_by_l3(shared, tier, (struct pin_range){0, shared->worker_count});
+		? pin_idle_claim(&worker_class->parked[set])
+		: claim_by_l3(shared, worker_class, (struct pin_range){0, shared->worker_count});
 }
 
 /* The own L3: here, too, who shares an L2 comes first of its kind. */
-static uint32_t claim_in_own_l3(struct pin_tier *tier, const struct pin_range *ranges)
+static uint32_t claim_in_own_l3(
+	struct pin_worker_class *worker_class, const struct pin_range *ranges)
 {
 	uint32_t rank = PIN_IDLE_NONE;
 
 	for (int i = 0; i < PIN_PARKED_SETS && rank == PIN_IDLE_NONE; i++) {
-		rank = pin_idle_claim_in(
-			&tier->parked[i], &ranges[PIN_NEAR_L2], PIN_NEAR_NODE - PIN_NEAR_L2);
+		rank = pin_idle_claim_in(&worker_class->parked[i], &ranges[PIN_NEAR_L2],
+			PIN_NEAR_NODE - PIN_NEAR_L2);
 	}
 	return rank;
 }
 
 /* A near worker in its ring comes before a far one on its futex. */
-static uint32_t claim_near(
-	struct pin_shared *shared, struct pin_tier *tier, const struct pin_worker *waker)
+static uint32_t claim_near(struct pin_shared *shared, struct pin_worker_class *worker_class,
+	const struct pin_worker *waker)
 {
 	const struct pin_victims *victims = &shared->victims;
 	const struct pin_range *ranges = pin_victims_ranges(victims, waker->index);
 	const struct pin_far_node *far = pin_victims_far(victims, waker->index);
-	uint32_t rank = claim_in_own_l3(tier, ranges);
+	uint32_t rank = claim_in_own_l3(worker_class, ranges);
 
 	PIN_DCHECK(waker->index < shared->worker_count);
 	if (rank == PIN_IDLE_NONE) {
-		rank = claim_in(shared, tier, ranges[PIN_NEAR_NODE]);
+		rank = claim_in(shared, worker_class, ranges[PIN_NEAR_NODE]);
 	}
 	for (uint32_t i = 0; i < victims->far_count && rank == PIN_IDLE_NONE; i++) {
-		rank = claim_in(shared, tier, far[i].ranks);
+		rank = claim_in(shared, worker_class, far[i].ranks);
 	}
 	/* All, also those that have got to sleep meanwhile. */
-	return rank != PIN_IDLE_NONE ? rank : claim_in(shared, tier, ranges[PIN_NEAR_ALL]);
+	return rank != PIN_IDLE_NONE ? rank : claim_in(shared, worker_class, ranges[PIN_NEAR_ALL]);
 }
 
-static uint32_t claim_next(struct pin_shared *shared, struct pin_tier *tier)
+static uint32_t claim_next(struct pin_shared *shared, struct pin_worker_class *worker_class)
 {
 	uint32_t start = pin_load_relaxed_u32(&shared->wake_start);
-	int set = only_set(tier);
+	int set = only_set(worker_class);
 	uint32_t rank;
 
 	PIN_DCHECK(start <= shared->worker_count);
 	if (set < PIN_PARKED_SETS) {
-		rank = pin_idle_claim_from(&tier->parked[set], start);
+		rank = pin_idle_claim_from(&worker_class->parked[set], start);
 	} else {
-		rank = claim_by_l3(shared, tier, (struct pin_range){start, shared->worker_count});
-		rank = rank != PIN_IDLE_NONE ? rank : claim_lowest(shared, tier);
+		rank = claim_by_l3(
+			shared, worker_class, (struct pin_range){start, shared->worker_count});
+		rank = rank != PIN_IDLE_NONE ? rank : claim_lowest(shared, worker_class);
 	}
 	if (rank != PIN_IDLE_NONE) {
 		pin_store_relaxed_u32(&shared->wake_start, rank + 1);
@@ -127,34 +131,34 @@ static uint32_t claim_next(struct pin_shared *shared, struct pin_tier *tier)
 }
 
 /* Takes a parked worker out of its set; outside threads are near to none. */
-static struct pin_worker *claim(
-	struct pin_shared *shared, struct pin_tier *tier, const struct pin_worker *waker)
+static struct pin_worker *claim(struct pin_shared *shared, struct pin_worker_class *worker_class,
+	const struct pin_worker *waker)
 {
 	struct pin_worker *claimed;
 	uint32_t rank;
 
 	if (shared->tuning.wake_policy == PINION_WAKE_ROTATE) {
-		rank = claim_next(shared, tier);
+		rank = claim_next(shared, worker_class);
 	} else if (shared->tuning.wake_policy == PINION_WAKE_NEAR && waker != NULL) {
-		rank = claim_near(shared, tier, waker);
+		rank = claim_near(shared, worker_class, waker);
 	} else {
-		rank = claim_lowest(shared, tier);
+		rank = claim_lowest(shared, worker_class);
 	}
 	PIN_DCHECK(rank == PIN_IDLE_NONE || rank < shared->worker_count);
 	if (rank == PIN_IDLE_NONE) {
 		return NULL;
 	}
 	claimed = &shared->workers[pin_victims_index(&shared->victims, rank)];
-	PIN_DCHECK(claimed->tier == tier);
+	PIN_DCHECK(claimed->worker_class == worker_class);
 	return claimed;
 }
 
 /*
- * After a fence. False: all of the tier are busy, and it needs no wake. Adds to
+ * After a fence. False: all of the class are busy; it needs no wake. Adds to
  * *out_stranded the lanes for which others have perhaps relied on this count.
  */
-static bool wake_in_tier(struct pin_shared *shared, struct pin_tier *tier, struct pin_worker *waker,
-	uint32_t *out_stranded)
+static bool wake_in_class(struct pin_shared *shared, struct pin_worker_class *worker_class,
+	struct pin_worker *waker, uint32_t *out_stranded)
 {
 	uint32_t before;
 
@@ -162,13 +166,13 @@ static bool wake_in_tier(struct pin_shared *shared, struct pin_tier *tier, struc
 		struct pin_worker *target;
 		uint32_t nobody = 0;
 
-		if (!pin_wake_sees_sleeper(tier)) { /* [PARK-1] */
+		if (!pin_wake_sees_sleeper(worker_class)) { /* [PARK-1] */
 			return false;
 		}
-		if (!pin_cas_seq_cst_u32(&tier->searching, &nobody, 1)) { /* [SEARCH-2] */
+		if (!pin_cas_seq_cst_u32(&worker_class->searching, &nobody, 1)) { /* [SEARCH-2] */
 			return true;
 		}
-		target = claim(shared, tier, waker);
+		target = claim(shared, worker_class, waker);
 		if (target != NULL) {
 			if (waker != NULL) {
 				pin_meter_add(&waker->meter.wakes_sent, 1);
@@ -176,9 +180,9 @@ static bool wake_in_tier(struct pin_shared *shared, struct pin_tier *tier, struc
 			notify(target);
 			return true;
 		}
-		before = pin_fetch_sub_seq_cst_u32(&tier->searching, 1); /* [SEARCH-2] */
+		before = pin_fetch_sub_seq_cst_u32(&worker_class->searching, 1); /* [SEARCH-2] */
 		PIN_CHECK(before > 0);
-		*out_stranded |= tier->order.mask;
+		*out_stranded |= worker_class->order.mask;
 	} while (before == 1);
 	return true;
 }
@@ -187,20 +191,20 @@ static void wake_for_lane(
 	struct pin_shared *shared, struct pin_worker *waker, uint32_t lane, uint32_t *out_stranded)
 {
 	PIN_DCHECK(lane < PIN_LANES);
-	for (uint32_t i = 0; i < shared->tier_count; i++) {
-		struct pin_tier *tier = &shared->tiers[shared->tier_order[i]];
+	for (uint32_t i = 0; i < shared->class_count; i++) {
+		struct pin_worker_class *worker_class = &shared->classes[shared->class_order[i]];
 
-		if ((tier->order.mask & PIN_LANE_BIT(lane)) != 0 &&
-			wake_in_tier(shared, tier, waker, out_stranded)) {
+		if ((worker_class->order.mask & PIN_LANE_BIT(lane)) != 0 &&
+			wake_in_class(shared, worker_class, waker, out_stranded)) {
 			return;
 		}
 	}
-	for (uint32_t i = 0; i < shared->tier_count && pin_assist_is_on(shared); i++) {
-		struct pin_tier *tier = &shared->tiers[shared->tier_order[i]];
+	for (uint32_t i = 0; i < shared->class_count && pin_assist_is_on(shared); i++) {
+		struct pin_worker_class *worker_class = &shared->classes[shared->class_order[i]];
 
-		if ((tier->order.mask & PIN_LANE_BIT(lane)) == 0 &&
-			pin_assist_has_room(shared, tier) &&
-			wake_in_tier(shared, tier, waker, out_stranded)) {
+		if ((worker_class->order.mask & PIN_LANE_BIT(lane)) == 0 &&
+			pin_assist_has_room(shared, worker_class) &&
+			wake_in_class(shared, worker_class, waker, out_stranded)) {
 			return;
 		}
 	}
@@ -241,13 +245,13 @@ static void wake_for_lanes(struct pin_shared *shared, struct pin_worker *waker, 
 	}
 }
 
-static inline void wake_in_only_tier(struct pin_shared *shared, struct pin_worker *waker)
+static inline void wake_in_only_class(struct pin_shared *shared, struct pin_worker *waker)
 {
 	uint32_t stranded = 0;
 
-	PIN_DCHECK(shared->tier_count == 1);
-	if (pin_wake_sees_sleeper(&shared->tiers[0])) { /* [PARK-1] */
-		(void)wake_in_tier(shared, &shared->tiers[0], waker, &stranded);
+	PIN_DCHECK(shared->class_count == 1);
+	if (pin_wake_sees_sleeper(&shared->classes[0])) { /* [PARK-1] */
+		(void)wake_in_class(shared, &shared->classes[0], waker, &stranded);
 	}
 }
 
@@ -255,8 +259,8 @@ void pin_wake_one(struct pin_shared *shared, struct pin_worker *waker)
 {
 	PIN_DCHECK(pin_worker_is_caller(shared, waker));
 	pin_fence_seq_cst(); /* [PARK-1] [SEARCH-1] [ASSIST-1] */
-	if (PIN_LIKELY(shared->tier_count == 1)) {
-		wake_in_only_tier(shared, waker);
+	if (PIN_LIKELY(shared->class_count == 1)) {
+		wake_in_only_class(shared, waker);
 	} else {
 		wake_for_lanes(shared, waker, PIN_LANE_BIT(PINION_LANE_NORMAL));
 	}
@@ -374,7 +378,7 @@ void pin_wake_worker(struct pin_worker *target, struct pin_worker *waker)
 struct pin_worker *pin_wake_find_free(const struct pin_worker *worker)
 {
 	struct pin_shared *shared = worker->shared;
-	const struct pin_idle *parked = &worker->tier->parked[PIN_PARKED_FUTEX];
+	const struct pin_idle *parked = &worker->worker_class->parked[PIN_PARKED_FUTEX];
 
 	if (pin_idle_is_empty(parked)) {
 		return NULL;
@@ -402,25 +406,25 @@ void pin_wake_destroy_waiters(struct pin_shared *shared)
 
 bool pin_search_begin(struct pin_worker *worker)
 {
-	struct pin_tier *tier = worker->tier;
+	struct pin_worker_class *worker_class = worker->worker_class;
 
 	PIN_DCHECK(pin_worker_is_current(worker));
 	if (worker->is_searching) {
 		return true;
 	}
 	/* Relaxed: a rule of thumb. */
-	if (100 * pin_load_relaxed_u32(&tier->searching) >=
+	if (100 * pin_load_relaxed_u32(&worker_class->searching) >=
 		worker->shared->tuning.searchers_percent *
-			pin_load_relaxed_u32(&tier->serving_count)) {
+			pin_load_relaxed_u32(&worker_class->serving_count)) {
 		return false;
 	}
-	pin_fetch_add_seq_cst_u32(&tier->searching, 1);
+	pin_fetch_add_seq_cst_u32(&worker_class->searching, 1);
 	worker->is_searching = true;
 	return true;
 }
 
 /*
- * Work for which a searcher of this tier was relied on, if it is there: most
+ * Work for which a searcher of this class was relied on, if it is there: most
  * ends of a search are ends of that alone, as with a read of its own.
  */
 static void wake_successors(struct pin_worker *worker)
@@ -429,17 +433,17 @@ static void wake_successors(struct pin_worker *worker)
 
 	PIN_DCHECK(!worker->is_searching); /* it is relied on no more: another has to be */
 	pin_fence_seq_cst();		   /* [SEARCH-1] [ASSIST-1] */
-	if (shared->tier_count > 1) {
+	if (shared->class_count > 1) {
 		wake_for_lanes(shared, worker, filled(shared, PIN_LANES_ALL));
-	} else if (pin_wake_sees_sleeper(worker->tier) /* [PARK-1] */ &&
+	} else if (pin_wake_sees_sleeper(worker->worker_class) /* [PARK-1] */ &&
 		filled(shared, PIN_LANES_ALL) != 0) {
-		wake_in_only_tier(shared, worker);
+		wake_in_only_class(shared, worker);
 	}
 }
 
 void pin_search_succeed(struct pin_worker *worker)
 {
-	uint32_t before = pin_fetch_sub_seq_cst_u32(&worker->tier->searching, 1);
+	uint32_t before = pin_fetch_sub_seq_cst_u32(&worker->worker_class->searching, 1);
 
 	PIN_CHECK(before > 0);
 	PIN_DCHECK(worker->is_searching);
@@ -451,14 +455,15 @@ void pin_search_succeed(struct pin_worker *worker)
 
 void pin_search_resume(struct pin_worker *worker)
 {
-	pin_fetch_add_seq_cst_u32(&worker->tier->searching, 1); /* [SEARCH-1] */
+	pin_fetch_add_seq_cst_u32(&worker->worker_class->searching, 1); /* [SEARCH-1] */
 	PIN_DCHECK(!worker->is_searching);
 	worker->is_searching = true;
 }
 
 void pin_search_give_up(struct pin_worker *worker)
 {
-	uint32_t before = pin_fetch_sub_seq_cst_u32(&worker->tier->searching, 1); /* [SEARCH-1] */
+	uint32_t before =
+		pin_fetch_sub_seq_cst_u32(&worker->worker_class->searching, 1); /* [SEARCH-1] */
 
 	PIN_CHECK(before > 0);
 	PIN_DCHECK(worker->is_searching);
@@ -470,7 +475,7 @@ void pin_search_give_up(struct pin_worker *worker)
 void pin_assist_enter(struct pin_worker *worker)
 {
 	if (!worker->is_free) {
-		pin_fetch_add_seq_cst_u32(&worker->tier->free_count, 1); /* [ASSIST-1] */
+		pin_fetch_add_seq_cst_u32(&worker->worker_class->free_count, 1); /* [ASSIST-1] */
 		worker->is_free = true;
 	}
 }
@@ -478,7 +483,7 @@ void pin_assist_enter(struct pin_worker *worker)
 void pin_assist_leave(struct pin_worker *worker)
 {
 	if (worker->is_free) {
-		uint32_t before = pin_fetch_sub_seq_cst_u32(&worker->tier->free_count, 1);
+		uint32_t before = pin_fetch_sub_seq_cst_u32(&worker->worker_class->free_count, 1);
 
 		PIN_CHECK(before > 0);
 		worker->is_free = false;
@@ -487,7 +492,7 @@ void pin_assist_leave(struct pin_worker *worker)
 
 bool pin_assist_try_leave(struct pin_worker *worker)
 {
-	struct pin_atomic_u32 *count = &worker->tier->free_count;
+	struct pin_atomic_u32 *count = &worker->worker_class->free_count;
 	uint32_t reserve = worker->shared->tuning.assist_reserve;
 	uint32_t before = pin_load_acquire_u32(count);
 
@@ -506,7 +511,7 @@ bool pin_assist_sees_work(const struct pin_worker *worker)
 	const struct pin_shared *shared = worker->shared;
 
 	if (!pin_assist_is_on(shared) || !worker->is_free ||
-		!pin_assist_has_room(shared, worker->tier)) {
+		!pin_assist_has_room(shared, worker->worker_class)) {
 		return false;
 	}
 	for (uint32_t lane = 0; lane < PIN_LANES; lane++) {

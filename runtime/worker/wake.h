@@ -27,17 +27,17 @@
  * finds no bit to claim it counts back, and checks again if it was the last: a
  * pusher meanwhile has relied on it.
  *
- * Workers that serve different lanes are in tiers (policy/lanes.h), each with
+ * Workers that serve different lanes are in classes (policy/lanes.h), each with
  * its parked set and its count of searchers, and the rule above is that of one
- * tier. Work of a lane asks the tiers that serve it, first those that serve
- * little else: if no worker of a tier searches or sleeps, the next is asked. A
- * searcher of a tier is relied on for every lane the tier serves; so when the
+ * class. Work of a lane asks the classes that serve it, first those that serve
+ * little else: if no worker of a class searches or sleeps, the next is asked. A
+ * searcher of a class is relied on for every lane the class serves; so when the
  * last of them finds something it wakes for each lane in which there is more.
  *
  * [SEARCH-3] A waker of one lane that counted as a searcher in d, and found
  * none to claim in e, may have been relied on for another lane, whose other
- * tiers were then not asked. So it counts back, fences, and goes on for every
- * lane of that tier in which it sees work: a thread that relied on it pushed
+ * classes were then not asked. So it counts back, fences, and goes on for every
+ * lane of that class in which it sees work: a thread that relied on it pushed
  * before.
  *
  * [PARK-1] as in queue/parker.h.
@@ -133,10 +133,10 @@ void pin_wake_one(struct pin_shared *shared, struct pin_worker *waker);
 void pin_wake_lane(struct pin_shared *shared, struct pin_worker *waker, enum pinion_lane lane);
 
 /* Whether there is a worker to wake; a guess, unless after a fence. */
-static inline bool pin_wake_sees_sleeper(const struct pin_tier *tier)
+static inline bool pin_wake_sees_sleeper(const struct pin_worker_class *worker_class)
 {
-	return !pin_idle_is_empty(&tier->parked[PIN_PARKED_FUTEX]) || /* [PARK-1] */
-		!pin_idle_is_empty(&tier->parked[PIN_PARKED_RING]);   /* [PARK-1] */
+	return !pin_idle_is_empty(&worker_class->parked[PIN_PARKED_FUTEX]) || /* [PARK-1] */
+		!pin_idle_is_empty(&worker_class->parked[PIN_PARKED_RING]);   /* [PARK-1] */
 }
 
 /*
@@ -152,7 +152,7 @@ void pin_wake_worker(struct pin_worker *target, struct pin_worker *waker);
  */
 void pin_wake_forward(struct pin_worker *gone, struct pin_worker *waker);
 
-/* A worker of its tier that sleeps with nothing in flight, or NULL; a guess. */
+/* A sleeping worker of its class with nothing in flight, or NULL; a guess. */
 struct pin_worker *pin_wake_find_free(const struct pin_worker *worker);
 
 void pin_wake_all(struct pin_shared *shared);
@@ -176,9 +176,9 @@ void pin_search_resume(struct pin_worker *worker);
 
 /*
  * Assistance: a worker whose own lanes are empty takes one task of another
- * lane, as long as enough of its tier stay free for their own.
+ * lane, as long as enough of its worker class stay free for their own.
  *
- * `assist = idle` turns it on. A tier counts those of its workers that are
+ * `assist = idle` turns it on. A class counts those of its workers that are
  * free: that have nothing to run, awake or asleep. A worker that would assist
  * takes itself out of that count by compare-and-swap, and only if
  * `assist_reserve` are left; a worker that checks its own lanes takes itself
@@ -191,7 +191,7 @@ void pin_search_resume(struct pin_worker *worker);
  * that a free worker may assist with does not wait while it sleeps.
  *
  * Assisting is for tasks in the queues that all share only: tasks that a worker
- * has queued for itself are its tier's.
+ * has queued for itself are its worker class's.
  *
  * Called by the worker itself, unless said otherwise.
  */
@@ -202,11 +202,12 @@ static inline bool pin_assist_is_on(const struct pin_shared *shared)
 }
 
 /*
- * Whether one more of the tier may assist now; a guess, unless after a fence.
+ * Whether one more of the class may assist now; a guess, unless after a fence.
  */
-static inline bool pin_assist_has_room(const struct pin_shared *shared, const struct pin_tier *tier)
+static inline bool pin_assist_has_room(
+	const struct pin_shared *shared, const struct pin_worker_class *worker_class)
 {
-	return pin_load_acquire_u32(&tier->free_count) > /* [ASSIST-1] */
+	return pin_load_acquire_u32(&worker_class->free_count) > /* [ASSIST-1] */
 		shared->tuning.assist_reserve;
 }
 

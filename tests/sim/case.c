@@ -157,7 +157,7 @@ static bool read_program_name(
 	return *out != NULL || complain(reader, value, "no program above has this name");
 }
 
-/* Whether they are good tiers is the product's to say. */
+/* Whether they are good worker classes is the product's to say. */
 static bool read_lanes(const struct reader *reader, const struct json *value)
 {
 	char *lanes = reader->test->lanes;

@@ -69,8 +69,8 @@ static bool is_claimed(const struct pin_worker *target)
 	uint32_t rank = pin_victims_rank(&target->shared->victims, target->index);
 
 	return pin_parker_is_parked(&target->parker) &&
-		!pin_idle_holds(&target->tier->parked[PIN_PARKED_FUTEX], rank) &&
-		!pin_idle_holds(&target->tier->parked[PIN_PARKED_RING], rank);
+		!pin_idle_holds(&target->worker_class->parked[PIN_PARKED_FUTEX], rank) &&
+		!pin_idle_holds(&target->worker_class->parked[PIN_PARKED_RING], rank);
 }
 
 /* Not that of all at the end: without it nothing is left to go wrong. */

@@ -88,7 +88,7 @@ static const struct mutant mutants[] = {
 	{DEFECT_MESSAGE_LOST, "message_lost", "requests", "nothing will ever happen", 200},
 	{DEFECT_DEADLINE_NOT_AWAITED, "deadline_not_awaited", "deadlines",
 		"nothing will ever happen", 200},
-	{DEFECT_SUCCESSOR_UNTOLD, "successor_untold", "tiers", "sleeps beside", 20000},
+	{DEFECT_SUCCESSOR_UNTOLD, "successor_untold", "classes", "sleeps beside", 20000},
 	{DEFECT_FLOOR_LOST, "floor_lost", "floor", "has waited", 200},
 	{DEFECT_AGING_LOST, "aging_lost", "aging", "has waited", 200},
 	{DEFECT_ASSIST_UNASKED, "assist_unasked", "assist", "to assist with", 200},

@@ -95,7 +95,7 @@ static void check_ranges(const struct pin_worker *worker)
 {
 	const struct pinion_tuning *tuning = &worker->shared->tuning;
 	uint32_t interval = pin_queue_interval_interval(&worker->queue_interval);
-	uint32_t searching = worker->tier->searching.value;
+	uint32_t searching = worker->worker_class->searching.value;
 
 	if (worker->lifo_row.value > tuning->lifo_polls) {
 		world_fail("worker %u polls its slot %" PRIu32 " times in a row", worker->index,
@@ -109,7 +109,8 @@ static void check_ranges(const struct pin_worker *worker)
 		world_fail("interval of worker %u is out of range: %u", worker->index, interval);
 	}
 	if (searching > world_thread_count()) {
-		world_fail("searchers of worker %u's tier are %" PRIu32, worker->index, searching);
+		world_fail("searchers of worker %u's worker_class are %" PRIu32, worker->index,
+			searching);
 	}
 }
 
@@ -140,13 +141,13 @@ static bool has_shared_work(const struct pin_shared *shared, uint32_t lane)
 	return injector->length.value > 0 || injector->newcomers.value != 0;
 }
 
-/* A worker that is free beyond the reserve of its tier takes others' work. */
+/* A worker that is free beyond the reserve of its class takes others' work. */
 static void check_assistant(const struct pin_worker *worker)
 {
 	const struct pin_shared *shared = worker->shared;
 
 	if (shared->tuning.assist != PINION_ASSIST_IDLE || !worker->is_free ||
-		worker->tier->free_count.value <= shared->tuning.assist_reserve) {
+		worker->worker_class->free_count.value <= shared->tuning.assist_reserve) {
 		return;
 	}
 	for (uint32_t lane = 0; lane < PIN_LANES; lane++) {

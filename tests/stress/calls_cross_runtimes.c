@@ -30,7 +30,7 @@ enum {
 	PARKERS = 24,
 	THREADS = 3,
 	LEVELS = 3, /* at most, of one chain */
-	MAX = 2,    /* of a tier of the thread pool */
+	MAX = 2,    /* of a worker class of the thread pool */
 	ROUND_SECONDS = 60,
 };
 

@@ -43,19 +43,19 @@ static inline bool sleepers_are_all_threads(void)
 }
 
 /*
- * Returns when `count` workers of this tier sleep and none of it searches. All
+ * Returns when `count` workers of this class sleep and none of it searches. All
  * threads of the process but the first, the caller's and the sleepers have to
  * be asleep as well.
  */
-static inline void sleepers_await(const struct pin_tier *tier, uint32_t count)
+static inline void sleepers_await(const struct pin_worker_class *worker_class, uint32_t count)
 {
-	const struct pin_idle *parked = tier->parked;
+	const struct pin_idle *parked = worker_class->parked;
 
 	do {
 		sched_yield();
 	} while (idle_count(&parked[PIN_PARKED_FUTEX]) + idle_count(&parked[PIN_PARKED_RING]) <
 			count ||
-		pin_load_acquire_u32(&tier->searching) != 0 || !sleepers_are_all_threads());
+		pin_load_acquire_u32(&worker_class->searching) != 0 || !sleepers_are_all_threads());
 }
 
 #endif

@@ -66,7 +66,7 @@ static inline void wakes_watch(struct pinion_runtime *runtime)
 	expect_number("spawn", 0, pinion_task_spawn(runtime, &task));
 	tasks_await(&wakes_found, 1);
 	shared = (const struct pin_shared *)(uintptr_t)pin_load_acquire_u64(&wakes_shared);
-	sleepers_await(&shared->tiers[0], shared->worker_count);
+	sleepers_await(&shared->classes[0], shared->worker_count);
 	wakes_count = 0;
 }
 

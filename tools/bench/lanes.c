@@ -20,7 +20,7 @@ enum {
 	/* Of what saturates the others while one is free. */
 	LANES_LONG_NS_MIN = 1000 * 1000,
 	LANES_LONG_NS_MAX = 2 * 1000 * 1000,
-	LANES_FREE_INDEX = 0, /* the worker of the first tier */
+	LANES_FREE_INDEX = 0, /* the worker of the first worker class */
 };
 
 struct lanes {

@@ -37,7 +37,7 @@ uint32_t model_file_slots(int fd);
  */
 void model_file_slots_keep(uint32_t entry_count);
 
-/* Of each tier, those that are there at first; NULL: all, for good. */
+/* Of each worker class, those that are there at first; NULL: all, for good. */
 extern const uint32_t *model_serving_counts;
 
 /* Workers ask devices for completions, whatever these are. */

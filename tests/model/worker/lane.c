@@ -2,9 +2,9 @@
 /*
  * Goal: work of any lane is run by a worker that serves it, or may assist with
  * it, however its push meets their ways to sleep, and while others of the
- * runtime, of other tiers, sleep on, search or give up: [PARK-1], [SEARCH-1],
+ * runtime, of other classes, sleep on, search or give up: [PARK-1], [SEARCH-1],
  * [SEARCH-3], [ASSIST-1]. C12, W42, WP-8, WP-17.
- * Method: real workers in tiers; tasks that wait for each other, so that work
+ * Method: real workers in classes; tasks that wait for each other, so that work
  * left beside a sleeper is a deadlock. Spawned by threads outside, each with
  * one lane.
  */
@@ -85,7 +85,7 @@ static void run_together(void)
 	await_all(2);
 }
 
-/* ---- tiers: a dedicated worker sleeps on while another lane has work ---- */
+/* ---- classes: a dedicated worker sleeps on while others have work ---- */
 
 static void run_dedicated(void)
 {
@@ -99,7 +99,7 @@ static void run_dedicated(void)
 
 /*
  * A worker woken for one lane counts as a searcher for a moment, and another,
- * of a lane that has one tier more, relies on it.
+ * of a lane that has one worker class more, relies on it.
  */
 static void run_stranded(void)
 {
@@ -177,10 +177,10 @@ static void run_reserve(void)
 
 	shared.tuning.assist_reserve = 1;
 	reserve_shared = &shared;
-	pin_store_relaxed_u32(&shared.tiers[0].free_count, 0);
+	pin_store_relaxed_u32(&shared.classes[0].free_count, 0);
 	for (uint32_t i = 0; i < 2; i++) {
 		reserve_workers[i] = (struct pin_worker){
-			.shared = reserve_shared, .tier = &shared.tiers[0], .index = i};
+			.shared = reserve_shared, .worker_class = &shared.classes[0], .index = i};
 		pin_assist_enter(&reserve_workers[i]);
 	}
 	other = model_thread_start("other", leave, &reserve_workers[1]);

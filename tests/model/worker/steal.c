@@ -152,7 +152,7 @@ static bool has_first_pushed;
 static bool does_first_search(const void *arg)
 {
 	(void)arg;
-	return has_first_pushed || runtime->shared.tiers[0].searching.value != 0;
+	return has_first_pushed || runtime->shared.classes[0].searching.value != 0;
 }
 
 static void await_first_search(struct model_task *task)
@@ -248,7 +248,7 @@ static const struct model_mutant wake_batch_mutants[] = {
 		{MODEL_SKIP, "may_sleep", "pin_search_sees_work"}},
 	{"no fence before the re-check", {MODEL_DROP_FENCE, "pin_park", NULL}},
 	{"no fence before the check for sleepers", {MODEL_DROP_FENCE, "pin_wake_one", NULL}},
-	{"a load decides that a worker searches", {MODEL_TORN, "wake_in_tier", NULL}},
+	{"a load decides that a worker searches", {MODEL_TORN, "wake_in_class", NULL}},
 	{"giving up is no single step", {MODEL_TORN, "pin_search_give_up", NULL}},
 	{"the claimed worker is guessed", {MODEL_TORN, "pin_idle_withdraw", NULL}},
 	{.name = NULL},
@@ -256,7 +256,7 @@ static const struct model_mutant wake_batch_mutants[] = {
 
 static const struct model_mutant vain_mutants[] = {
 	{"a waker that claims no worker does not look again",
-		{MODEL_SKIP, "wake_in_tier", "again"}},
+		{MODEL_SKIP, "wake_in_class", "again"}},
 	{.name = NULL},
 };
 

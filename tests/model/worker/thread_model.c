@@ -37,9 +37,9 @@
 	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_runnable_has_lane") && \
 		(model_is_spoilt(MODEL_EARLY, __func__, "pin_runnable_has_lane") || \
 			pin_runnable_has_lane(shared, lane)))
-#define pin_assist_has_room(shared, tier) \
+#define pin_assist_has_room(shared, worker_class) \
 	(!model_is_spoilt(MODEL_SKIP, __func__, "pin_assist_has_room") && \
-		pin_assist_has_room(shared, tier))
+		pin_assist_has_room(shared, worker_class))
 
 /* Whether one has left, as it was before its inbox was taken. */
 static uint32_t early_service[MODEL_THREADS_MAX];

@@ -2,7 +2,7 @@
 /*
  * Goal: with `class_nice` the threads of workers that serve lower lanes are
  * nicer by that for each lane, or run under SCHED_IDLE, also those of workers
- * that come later; the topmost tier's are as their creator's, and without it
+ * that come later; the topmost class's are as their creator's, and without it
  * all are. Where the kernel refuses, the runtime works all the same. W49, WP-3.
  * Method: the hook `after_start` asks the kernel on each worker's thread; a
  * filter in a child refuses.
@@ -67,7 +67,7 @@ static void expect_worker(const char *what, uint32_t index, uint32_t steps, uint
 }
 
 /*
- * `steps` has for each worker how many lanes below the topmost tier's it
+ * `steps` has for each worker how many lanes below the topmost class's it
  * serves.
  */
 static void check_plan(

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: a thread pool has the seed's tiers and sizes, by default, by preset and
+ * Goal: a thread pool has the seed's classes and sizes: by default, preset and
  * by environment, each within its range; and runs jobs of all lanes without a
  * ring. WP-1, WP-3, WP-12, WP-27, WP-28, WP-29, WP-31, WP-32, W44. Method:
  * tables of sizes; a check of the workers of a thread pool; a job in each lane.
@@ -103,7 +103,7 @@ static void check_environment(void)
 }
 
 static struct pin_atomic_u32 found;
-static char tiers[64];
+static char classes[64];
 
 static int look(struct pinion_task *task)
 {
@@ -111,16 +111,16 @@ static int look(struct pinion_task *task)
 	const struct pin_shared *shared = pin_worker_current()->shared;
 
 	(void)task;
-	tiers[0] = '\0';
+	classes[0] = '\0';
 	for (uint32_t i = 0; i < shared->worker_count; i++) {
-		strcat(tiers, names[shared->workers[i].tier->order.mask]);
-		strcat(tiers, " ");
+		strcat(classes, names[shared->workers[i].worker_class->order.mask]);
+		strcat(classes, " ");
 	}
 	tasks_signal(&found);
 	return 0;
 }
 
-static void expect_tiers(const struct pinion_thread_pool_sizes *sizes, const char *expected)
+static void expect_classes(const struct pinion_thread_pool_sizes *sizes, const char *expected)
 {
 	struct pinion_task task = {.run = look};
 	struct pinion_runtime *thread_pool = NULL;
@@ -129,7 +129,7 @@ static void expect_tiers(const struct pinion_thread_pool_sizes *sizes, const cha
 	expect_number("create", 0, pinion_thread_pool_create(NULL, sizes, &thread_pool));
 	expect_number("spawn", 0, pinion_task_spawn(thread_pool, &task));
 	expect_number("drain", 0, pinion_runtime_drain(thread_pool));
-	expect_text("tiers", expected, tiers);
+	expect_text("classes", expected, classes);
 	pinion_runtime_get_info(thread_pool, &facts, sizeof(facts));
 	expect_number("rings", 0, facts.uses_ring);
 	expect_number("bound", 0, facts.workers_bound);
@@ -220,9 +220,9 @@ int main(void)
 	runtimes_watchdog(LIMIT_SECONDS);
 	check_presets();
 	check_environment();
-	expect_tiers(NULL, "H HM HM HML ");
-	expect_tiers(&few, "HML HML ");
-	expect_tiers(&some, "H H HML ");
+	expect_classes(NULL, "H HM HM HML ");
+	expect_classes(&few, "HML HML ");
+	expect_classes(&some, "H H HML ");
 	check_jobs();
 	check_refused();
 	return expect_status();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: the text of `lanes` gives the tiers it says, for every number of
+ * Goal: the text of `lanes` gives the classes it says, for every number of
  * workers it can, and each mistake in it is an error of its own. C12.
  * Method: tables; and through pinion_config, where the message names the field.
  */
@@ -39,7 +39,7 @@ static const struct bad bad[] = {
 static void check_bad(void)
 {
 	for (size_t i = 0; i < PIN_ARRAY_COUNT(bad); i++) {
-		struct pin_lane_plan plan = {.tier_count = 77};
+		struct pin_lane_plan plan = {.class_count = 77};
 		struct pinion_config accepted;
 		struct pinion_tuning tuning;
 		struct pinion_config config;
@@ -50,7 +50,7 @@ static void check_bad(void)
 				fault != NULL ? fault : "no error");
 			expect_failure_count++;
 		}
-		expect_number("nothing is written", 77, plan.tier_count);
+		expect_number("nothing is written", 77, plan.class_count);
 		runtimes_config(&config, 0, PINION_IO_AUTO);
 		config.lanes = bad[i].text;
 		expect_number(bad[i].text, -EINVAL, pin_config_accept(&accepted, &tuning, &config));
@@ -58,9 +58,9 @@ static void check_bad(void)
 	}
 }
 
-/* `tiers`: each worker's tier, a digit each. */
+/* `worker classes`: each worker's class, a digit each. */
 static void check_good(
-	const char *text, uint32_t worker_count, uint32_t default_count, const char *tiers)
+	const char *text, uint32_t worker_count, uint32_t default_count, const char *classes)
 {
 	struct pin_lane_plan plan;
 	const char *fault = pin_lane_plan_parse(&plan, text);
@@ -69,11 +69,11 @@ static void check_good(
 
 	expect_true("no fault", fault == NULL);
 	count = pin_lane_plan_complete(&plan, worker_count, default_count);
-	expect_number("workers", (long long)strlen(tiers), count);
+	expect_number("workers", (long long)strlen(classes), count);
 	for (uint32_t i = 0; i < count && i < sizeof(got) - 1; i++) {
-		got[i] = (char)('0' + pin_lane_plan_tier(&plan, i));
+		got[i] = (char)('0' + pin_lane_plan_class(&plan, i));
 	}
-	expect_text(text != NULL ? text : "NULL", tiers, got);
+	expect_text(text != NULL ? text : "NULL", classes, got);
 }
 
 /* As many workers as there can be. */

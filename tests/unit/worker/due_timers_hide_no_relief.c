@@ -47,19 +47,19 @@ static struct pin_worker *start_workers(struct pin_shared *shared)
 	shared->has_fence_all = true;
 	shared->worker_count = WORKERS;
 	shared->workers = workers;
-	shared->tier_count = 1;
+	shared->class_count = 1;
 	shared->tuning.steal_tries = 1;
 	shared->tuning.searchers_percent = 50;
 	shared->tuning.budget_polls = 1;
-	shared->tiers[0].order.mask = PIN_LANE_BIT(PINION_LANE_NORMAL);
-	pin_store_release_u32(&shared->tiers[0].serving_count, WORKERS);
+	shared->classes[0].order.mask = PIN_LANE_BIT(PINION_LANE_NORMAL);
+	pin_store_release_u32(&shared->classes[0].serving_count, WORKERS);
 	expect_ready("victims",
 		pin_victims_init(&shared->victims, &pin_host_linux, NULL, 0, WORKERS, NULL) == 0);
 	for (uint32_t i = 0; i < WORKERS; i++) {
 		struct pin_worker *worker = &workers[i];
 
 		worker->shared = shared;
-		worker->tier = &shared->tiers[0];
+		worker->worker_class = &shared->classes[0];
 		worker->index = i;
 		worker->shares_ring = true;
 		worker->now_ns = NOW_NS;

@@ -45,7 +45,7 @@ static int wake_batch(struct pinion_task *task)
 	uint64_t before = pin_meter_read(&worker->meter.wakes_sent);
 
 	(void)task;
-	sleepers_await(worker->tier, 1);
+	sleepers_await(worker->worker_class, 1);
 	expect_number("nothing spawned yet", 0, batched(worker));
 	for (uint32_t i = 1; i < wake_batch_spawns; i++) {
 		expect_number("spawn", 0, pinion_task_spawn(runtime, &tasks[i]));
@@ -97,7 +97,7 @@ static int overflow(struct pinion_task *task)
 	struct pinion_task *pointers[OVERFLOWING];
 
 	(void)task;
-	sleepers_await(worker->tier, 1);
+	sleepers_await(worker->worker_class, 1);
 	for (uint32_t i = 0; i < OVERFLOWING; i++) {
 		pointers[i] = &tasks[i];
 		expect_number("no wake before", (long long)before,
@@ -146,7 +146,7 @@ static int leave_one(struct pinion_task *task)
 	const struct pin_worker *worker = pin_worker_current();
 
 	(void)task;
-	sleepers_await(worker->tier, 1);
+	sleepers_await(worker->worker_class, 1);
 	wakes_before = pin_meter_read(&worker->meter.wakes_sent);
 	expect_number("spawn", 0, pinion_task_spawn(runtime, &tasks[0]));
 	expect_number("no wake yet", (long long)wakes_before,

@@ -119,7 +119,7 @@ static void await_silence(void)
 	struct pin_shared *shared = &runtime->shared;
 
 	do {
-		sleepers_await(&shared->tiers[0], WORKERS);
+		sleepers_await(&shared->classes[0], WORKERS);
 	} while (pin_load_acquire_u32(&shared->watchdog) == PIN_WATCHDOG_AWAKE ||
 		!sleepers_are_all_threads());
 }

@@ -124,8 +124,8 @@ static void await_one_asleep(void)
 	}
 }
 
-/* Tiers of two workers for high and one for all; the latter is held. */
-static void start_tiers(uint32_t assist, uint32_t reserve)
+/* Two workers for high and one for all lanes; the latter is held. */
+static void start_classes(uint32_t assist, uint32_t reserve)
 {
 	struct pinion_config config;
 
@@ -157,7 +157,7 @@ static void run_high(void)
 	expect_number("result", 0, call.result);
 }
 
-static void finish_tiers(void)
+static void finish_classes(void)
 {
 	tasks_hold_end(&workers[2]);
 	expect_number("drain", 0, pinion_runtime_drain(runtime));
@@ -165,14 +165,14 @@ static void finish_tiers(void)
 
 static void check_no_assist(void)
 {
-	start_tiers(PINION_ASSIST_OFF, 1);
+	start_classes(PINION_ASSIST_OFF, 1);
 	spawn_job(&jobs[0], PINION_LANE_LOW);
 	run_high();
 	await_sleep(0);
 	await_sleep(1);
 	expect_number("begun without assistance", 0, pin_load_acquire_u32(&jobs[0].has_begun));
 	tasks_signal(&jobs[0].may_end);
-	finish_tiers();
+	finish_classes();
 	expect_number("assists", 0, (long long)metrics_now().assists);
 	pinion_runtime_destroy(runtime);
 }
@@ -180,7 +180,7 @@ static void check_no_assist(void)
 /* Both of the normal and the low lane; the reserve keeps the second out. */
 static void check_assist(enum pinion_lane lane)
 {
-	start_tiers(PINION_ASSIST_IDLE, 1);
+	start_classes(PINION_ASSIST_IDLE, 1);
 	spawn_job(&jobs[0], lane);
 	spawn_job(&jobs[1], lane);
 	tasks_await(&jobs[0].has_begun, 1);
@@ -191,21 +191,21 @@ static void check_assist(enum pinion_lane lane)
 	tasks_hold_end(&jobs[0]);
 	tasks_await(&jobs[1].has_begun, 1);
 	tasks_hold_end(&jobs[1]);
-	finish_tiers();
+	finish_classes();
 	expect_number("assists", 2, (long long)metrics_now().assists);
 	pinion_runtime_destroy(runtime);
 }
 
 static void check_no_reserve(void)
 {
-	start_tiers(PINION_ASSIST_IDLE, 0);
+	start_classes(PINION_ASSIST_IDLE, 0);
 	spawn_job(&jobs[0], PINION_LANE_NORMAL);
 	spawn_job(&jobs[1], PINION_LANE_LOW);
 	tasks_await(&jobs[0].has_begun, 1);
 	tasks_await(&jobs[1].has_begun, 1);
 	tasks_hold_end(&jobs[0]);
 	tasks_hold_end(&jobs[1]);
-	finish_tiers();
+	finish_classes();
 	pinion_runtime_destroy(runtime);
 }
 

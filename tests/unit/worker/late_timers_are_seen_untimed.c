@@ -47,11 +47,11 @@ static void start_workers(struct pin_shared *shared)
 {
 	shared->host = &host;
 	shared->worker_count = WORKERS;
-	shared->tier_count = 1;
+	shared->class_count = 1;
 	shared->tuning.steal_tries = 1;
 	shared->tuning.searchers_percent = 50;
-	shared->tiers[0].order.mask = PIN_LANE_BIT(PINION_LANE_NORMAL);
-	pin_store_release_u32(&shared->tiers[0].serving_count, WORKERS);
+	shared->classes[0].order.mask = PIN_LANE_BIT(PINION_LANE_NORMAL);
+	pin_store_release_u32(&shared->classes[0].serving_count, WORKERS);
 	expect_ready("victims",
 		pin_victims_init(&shared->victims, &pin_host_linux, NULL, 0, WORKERS, NULL) == 0);
 	shared->workers = aligned_alloc(PIN_CACHE_LINE, WORKERS * sizeof(*shared->workers));
@@ -61,7 +61,7 @@ static void start_workers(struct pin_shared *shared)
 		struct pin_worker *worker = &shared->workers[i];
 
 		worker->shared = shared;
-		worker->tier = &shared->tiers[0];
+		worker->worker_class = &shared->classes[0];
 		worker->index = i;
 		pin_timers_init(&worker->timers, 0);
 		pin_store_relaxed_u64(&worker->timer_ns, PIN_NO_DEADLINE);

@@ -71,15 +71,15 @@ static void check_steals(void)
 	shared = (struct pin_shared){.host = &host, .worker_count = WORKERS, .workers = workers};
 	shared.tuning.steal_tries = 1;
 	shared.tuning.searchers_percent = 50;
-	shared.tier_count = 1;
-	pin_store_release_u32(&shared.tiers[0].serving_count, WORKERS);
-	shared.tiers[0].order.mask = PIN_LANE_BIT(PINION_LANE_NORMAL);
+	shared.class_count = 1;
+	pin_store_release_u32(&shared.classes[0].serving_count, WORKERS);
+	shared.classes[0].order.mask = PIN_LANE_BIT(PINION_LANE_NORMAL);
 	pin_injector_init(&shared.injector, &host);
 	expect_ready("victims",
 		pin_victims_init(&shared.victims, &pin_host_linux, NULL, 0, WORKERS, NULL) == 0);
 	for (uint32_t i = 0; i < WORKERS; i++) {
 		workers[i].shared = &shared;
-		workers[i].tier = &shared.tiers[0];
+		workers[i].worker_class = &shared.classes[0];
 		workers[i].index = i;
 		pin_timers_init(&workers[i].timers, 0);
 		pin_store_relaxed_u64(&workers[i].timer_ns, PIN_NO_DEADLINE);

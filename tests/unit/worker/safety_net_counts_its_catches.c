@@ -35,20 +35,20 @@ static int signal_run(struct pinion_task *task)
 }
 
 /* The wake rule up to the notice to the claimed worker. */
-static void claim(struct pin_tier *tier)
+static void claim(struct pin_worker_class *worker_class)
 {
 	uint32_t nobody = 0;
 	bool has_claimed = false;
 
 	pin_fence_seq_cst();
-	if (!pin_cas_seq_cst_u32(&tier->searching, &nobody, 1)) {
+	if (!pin_cas_seq_cst_u32(&worker_class->searching, &nobody, 1)) {
 		return;
 	}
 	for (int i = 0; i < PIN_PARKED_SETS && !has_claimed; i++) {
-		has_claimed = pin_idle_claim(&tier->parked[i]) != PIN_IDLE_NONE;
+		has_claimed = pin_idle_claim(&worker_class->parked[i]) != PIN_IDLE_NONE;
 	}
 	if (!has_claimed) {
-		pin_fetch_sub_seq_cst_u32(&tier->searching, 1);
+		pin_fetch_sub_seq_cst_u32(&worker_class->searching, 1);
 	}
 }
 
@@ -68,7 +68,7 @@ static void spawn_untold(enum source source, struct pinion_task *task)
 	pin_list_push(&list, pin_task_link(task));
 	pin_injector_push(&shared->injector, &list);
 	if (source == SHARED_QUEUE_CLAIMED) {
-		claim(&shared->tiers[0]);
+		claim(&shared->classes[0]);
 	}
 }
 

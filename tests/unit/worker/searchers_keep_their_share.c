@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Goal: of the workers of a tier as many may search at once as
+ * Goal: of the workers of a worker class as many may search at once as
  * `searchers_percent` says, one at least; only they wait awake, for as many
  * checks as `spin_iters` says, and none does where workers share CPUs; work in
  * a worker's own queue wakes a sleeper when it is longer than `wake_worth_us`,
@@ -30,15 +30,15 @@ static uint32_t searchers_of(uint32_t worker_count, uint32_t percent)
 {
 	static struct pin_worker workers[WORKERS_MAX];
 	static struct pin_shared shared;
-	struct pin_tier *tier = &shared.tiers[0];
+	struct pin_worker_class *worker_class = &shared.classes[0];
 	uint32_t count = 0;
 
 	shared.tuning.searchers_percent = percent;
-	pin_store_release_u32(&tier->searching, 0);
-	pin_store_release_u32(&tier->serving_count, worker_count);
+	pin_store_release_u32(&worker_class->searching, 0);
+	pin_store_release_u32(&worker_class->serving_count, worker_count);
 	for (uint32_t i = 0; i < worker_count; i++) {
 		workers[i].shared = &shared;
-		workers[i].tier = tier;
+		workers[i].worker_class = worker_class;
 		workers[i].is_searching = false;
 		pin_worker_self = &workers[i];
 		count += pin_search_begin(&workers[i]);
@@ -46,7 +46,7 @@ static uint32_t searchers_of(uint32_t worker_count, uint32_t percent)
 		expect_true("again", pin_search_begin(&workers[i]) == workers[i].is_searching);
 	}
 	pin_worker_self = NULL;
-	expect_number("counted", count, pin_load_acquire_u32(&tier->searching));
+	expect_number("counted", count, pin_load_acquire_u32(&worker_class->searching));
 	return count;
 }
 
@@ -81,7 +81,7 @@ static uint32_t looks_of(bool has_cpu_each, bool is_searching, uint32_t worker_c
 	shared.has_cpu_each = has_cpu_each;
 	shared.worker_count = worker_count;
 	worker.shared = &shared;
-	worker.tier = &shared.tiers[0]; /* of no lane, so that it looks at no queue */
+	worker.worker_class = &shared.classes[0]; /* of no lane, so that it looks at no queue */
 	worker.is_searching = is_searching;
 	worker.is_dry = true;
 	pin_spin_init(&worker.spin, LOOKS);
@@ -106,13 +106,13 @@ static void check_thief(void)
 	struct pin_link *link;
 
 	shared = (struct pin_shared){.has_cpu_each = true, .worker_count = 2, .workers = workers};
-	shared.tiers[0].order.mask = PIN_LANE_BIT(PINION_LANE_NORMAL);
+	shared.classes[0].order.mask = PIN_LANE_BIT(PINION_LANE_NORMAL);
 	pin_injector_init(&shared.injector, &pin_host_linux);
 	expect_ready("memory",
 		pin_victims_init(&shared.victims, &pin_host_linux, NULL, 0, 2, NULL) == 0);
 	for (uint32_t i = 0; i < 2; i++) {
 		workers[i].shared = &shared;
-		workers[i].tier = &shared.tiers[0];
+		workers[i].worker_class = &shared.classes[0];
 		workers[i].index = i;
 		pin_deque_init(&workers[i].deque, slots[i], 4, PIN_DEQUE_FIFO);
 	}
@@ -173,7 +173,7 @@ static int spawn_some(struct pinion_task *task)
 	struct pin_worker *worker = pin_worker_current();
 
 	(void)task;
-	sleepers_await(worker->tier, 1);
+	sleepers_await(worker->worker_class, 1);
 	for (uint32_t i = 0; i < SPAWNS; i++) {
 		tasks[i] = (struct pinion_task){.run = answer};
 		expect_number("spawn", 0, pinion_task_spawn(runtime, &tasks[i]));

@@ -81,7 +81,7 @@ static void start(uint32_t worker_count, uint32_t place_count)
 	memset(&shared, 0, sizeof(shared));
 	shared.host = &host;
 	shared.worker_count = worker_count;
-	shared.tier_count = 1;
+	shared.class_count = 1;
 	expect_ready("victims",
 		pin_victims_init(&shared.victims, &pin_host_linux, places, place_count,
 			worker_count, &distances) == 0);
@@ -90,12 +90,12 @@ static void start(uint32_t worker_count, uint32_t place_count)
 	memset(shared.workers, 0, worker_count * sizeof(*shared.workers));
 	for (uint32_t i = 0; i < worker_count; i++) {
 		shared.workers[i].shared = &shared;
-		shared.workers[i].tier = &shared.tiers[0];
+		shared.workers[i].worker_class = &shared.classes[0];
 		shared.workers[i].index = i;
 		pin_parker_init(&shared.workers[i].parker);
 	}
 	for (uint32_t i = 0; i < PIN_PARKED_SETS; i++) {
-		pin_idle_init(&shared.tiers[0].parked[i], worker_count);
+		pin_idle_init(&shared.classes[0].parked[i], worker_count);
 	}
 	memset(sleeps, 0, sizeof(sleeps));
 }
@@ -112,15 +112,15 @@ static void end(void)
  */
 static void put(uint32_t index, enum sleep sleep)
 {
-	struct pin_tier *tier = &shared.tiers[0];
+	struct pin_worker_class *worker_class = &shared.classes[0];
 	uint32_t rank = pin_victims_rank(&shared.victims, index);
 
 	for (int i = 0; i < PIN_PARKED_SETS; i++) {
-		(void)pin_idle_withdraw(&tier->parked[i], rank);
+		(void)pin_idle_withdraw(&worker_class->parked[i], rank);
 	}
 	if (sleep != AWAKE) {
-		pin_idle_publish(
-			&tier->parked[sleep == ON_FUTEX ? PIN_PARKED_FUTEX : PIN_PARKED_RING],
+		pin_idle_publish(&worker_class->parked[sleep == ON_FUTEX ? PIN_PARKED_FUTEX
+									 : PIN_PARKED_RING],
 			rank);
 	}
 	sleeps[index] = sleep;
@@ -145,7 +145,7 @@ static uint32_t wake(uint32_t waker)
 		}
 	}
 	expect_number("counted as a searcher", told != NOBODY,
-		pin_exchange_acq_rel_u32(&shared.tiers[0].searching, 0));
+		pin_exchange_acq_rel_u32(&shared.classes[0].searching, 0));
 	return told;
 }
 

@@ -214,7 +214,7 @@ static bool start(pinion_worker_hook_fn before_park, uint32_t alpha_permille, ui
 
 static void await_sleep(void)
 {
-	sleepers_await(&runtime->shared.tiers[0], 1);
+	sleepers_await(&runtime->shared.classes[0], 1);
 }
 
 /* The worker's thread ends, and all that it has noted can be read. */
