@@ -124,10 +124,7 @@ struct pinion_request {
 	 * thread. Commands to an NVMe namespace have none.
 	 */
 	uint16_t priority;
-	union {
-		uint32_t flags;	       /* as the operation says */
-		uint32_t vector_count; /* of `vector`, 0 to IOV_MAX (1024) */
-	};
+	uint32_t flags; /* as the operation says */
 	/*
 	 * Output: as the operation says, or a negative errno. Valid from the
 	 * entry of `task.run`.
@@ -148,6 +145,8 @@ struct pinion_request {
 	struct statx *status;
 	const char *new_path;
 	const struct pinion_file_options *new_options; /* where new_path starts */
+	uint32_t vector_count;			       /* of `vector`, 0 to IOV_MAX (1024) */
+	uint32_t reserved;
 	uint64_t private_[14];
 };
 

@@ -27,7 +27,8 @@ struct pinion_full; /* pinion/lane.h */
  * Owns: `config` is copied; NULL: every default. The runtime belongs to the
  * caller until pinion_runtime_destroy().
  * Context: any thread but a worker's; blocks, allocates.
- * Errors: -EINVAL: a field is out of range, the log message names it. -E2BIG:
+ * Errors: -EINVAL: a field is out of range, the log message names it; without
+ * a message: `size` is not what pinion_config_init() has set. -E2BIG:
  * the struct is newer than the library and an unknown field is set. -ENOMEM,
  * -EAGAIN: memory or threads ran out, the message names the limit. -ENOSYS,
  * -EPERM, -EOPNOTSUPP and other errors of io_uring_setup(2): only where

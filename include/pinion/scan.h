@@ -124,7 +124,10 @@ enum { PINION_SCAN_ENOUGH = 1 };
  * Context: `open`, `window` and `close` run on workers; those of one file never
  * overlap, except `window` under PINION_SCAN_PARALLEL. `close` is the last,
  * once for each file whose `open` returned 0. `report` is called exactly once
- * for every path, after `close`, from a worker or from the adding thread.
+ * for every path, after `close`, from a worker or from the adding thread. A
+ * callback runs as a task does: it may spawn and submit, and a call that blocks
+ * is -EDEADLK in it. The bytes of a window are the library's and valid until
+ * `window` returns; an engine that needs them for longer copies them.
  */
 struct pinion_scan_ops {
 	int (*open)(void *arg, struct pinion_scan_file *file); /* may be NULL */

@@ -273,6 +273,14 @@ static int check_name(const struct pinion_request *request, struct pin_refusal *
 	return check_directory(request->options, why);
 }
 
+/* The checks of options name them `options`. */
+static void name_new_options(struct pin_refusal *why)
+{
+	struct pin_refusal given = *why;
+
+	(void)pin_refuse(why, -EINVAL, "new_%s", given.text);
+}
+
 static int check_names(const struct pinion_request *request, struct pin_refusal *why)
 {
 	int rc = check_name(request, why);
@@ -280,7 +288,13 @@ static int check_names(const struct pinion_request *request, struct pin_refusal 
 	if (rc == 0 && request->new_path == NULL) {
 		return pin_refuse(why, -EINVAL, "new_path is NULL");
 	}
-	return rc < 0 ? rc : check_directory(request->new_options, why);
+	if (rc == 0) {
+		rc = check_directory(request->new_options, why);
+		if (rc < 0 && why != NULL) {
+			name_new_options(why);
+		}
+	}
+	return rc;
 }
 
 static int check_mkdir(const struct pinion_request *request, struct pin_refusal *why)
@@ -432,11 +446,11 @@ static void submit_command(struct pin_ring *ring, struct pinion_request *request
 
 bool pin_request_submit_command(struct pin_ring *ring, struct pinion_request *request)
 {
-	PIN_DCHECK(ring->is_wide);
 	if (!pin_op_is_in(request->op, PIN_OPS_READING_BYTES) || pin_ring_room(ring) == 0 ||
 		command_length(request) == 0) {
 		return false;
 	}
+	PIN_DCHECK(ring->is_wide);
 	submit_command(ring, request);
 	return true;
 }

@@ -265,8 +265,7 @@ static PIN_INLINE void set_entry(struct io_uring_sqe *sqe, struct pinion_request
 {
 	uint64_t done = pin_request_of(request)->resume_bytes;
 
-	PIN_DCHECK(index <= UINT16_MAX);			     /* as wide as its field */
-	PIN_DCHECK((request->file->flags & PIN_FILE_COMMANDS) == 0); /* it takes none of these */
+	PIN_DCHECK(index <= UINT16_MAX); /* as wide as its field */
 	set_range(sqe, request, index >= 0 ? kind->fixed : kind->plain, slot, request->bytes + done,
 		pin_request_part(request->length_bytes, done));
 	sqe->buf_index = index >= 0 ? (uint16_t)index : 0;

@@ -288,6 +288,9 @@ static void check_others(void)
 	options.resolve = RESOLVE_BENEATH;
 	request.new_options = &options;
 	expect_refused(request, -EINVAL,
+		"request refused: new_options->resolve is 0x8, not 0: only opens heed it");
+	request.options = &options;
+	expect_refused(request, -EINVAL,
 		"request refused: options->resolve is 0x8, not 0: only opens heed it");
 	request = begin(PINION_OP_MKDIR);
 	request.path = "new";

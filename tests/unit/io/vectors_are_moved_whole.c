@@ -19,6 +19,11 @@
 #include <sys/mman.h>
 #include <sys/uio.h>
 
+/* Used again for another operation, it keeps no count as its flags. */
+_Static_assert(offsetof(struct pinion_request, vector_count) >=
+		offsetof(struct pinion_request, flags) + sizeof(uint32_t),
+	"the count has a field of its own");
+
 enum {
 	BLOCK = 4096,
 	BLOCKS = 40,

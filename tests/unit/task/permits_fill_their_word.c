@@ -98,7 +98,7 @@ static void check_most(void)
 {
 	uint32_t most[LANES] = {PIN_PERMITS_MAX, PIN_PERMITS_MAX, PIN_PERMITS_MAX};
 
-	pin_permits_init(&permits, most, UINT32_MAX);
+	pin_permits_init(&permits, most, LANES * PIN_PERMITS_MAX);
 	expect_take("as many as a word holds", PIN_PERMITS_ROOM,
 		amount(PIN_PERMITS_MAX, PIN_PERMITS_MAX, PIN_PERMITS_MAX));
 	expect_counts("all", PIN_PERMITS_MAX, PIN_PERMITS_MAX, PIN_PERMITS_MAX);
