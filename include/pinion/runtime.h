@@ -258,7 +258,11 @@ struct pinion_runtime_stats {
 	uint64_t tasks_cancelled; /* entered through `cancel` */
 	uint64_t requests_submitted;
 	uint64_t requests_completed;
-	uint64_t read_bytes;		  /* bytes that completed reads delivered */
+	/*
+	 * Bytes of reads that ended without an error. A scan's copies from the
+	 * page cache are in pinion_scan_stats alone.
+	 */
+	uint64_t read_bytes;
 	uint64_t ring_enters;		  /* io_uring_enter calls */
 	uint64_t parks_futex;		  /* times a worker slept on its futex */
 	uint64_t parks_ring;		  /* times a worker slept in its ring */
@@ -271,7 +275,7 @@ struct pinion_runtime_stats {
 	uint64_t searches;		  /* times a worker searched the queues of others */
 	uint64_t spin_hits;		  /* times it found work while spinning */
 	uint64_t park_timeout_found_work; /* wake-ups only the safety net caught; 0 */
-	uint64_t write_bytes;		  /* bytes that completed writes took */
+	uint64_t write_bytes;		  /* of writes that ended without an error */
 	uint64_t unregistered_writes;	  /* writes from such memory */
 	uint64_t requests_cancelled;	  /* ended with ECANCELED */
 	uint64_t requests_timed_out;	  /* ended with ETIME, timeouts among them */

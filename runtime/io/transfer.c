@@ -723,7 +723,6 @@ static void note_miss(struct pin_cached *cached)
 	uint32_t skips = cached->next_skips == 0 ? 1 : cached->next_skips;
 
 	PIN_DCHECK(skips <= PIN_CACHED_SKIPS_MAX);
-	PIN_DCHECK(cached->skips_left == 0); /* else it was not to be tried */
 	cached->skips_left = skips;
 	cached->next_skips = skips < PIN_CACHED_SKIPS_MAX ? 2 * skips : skips;
 }
