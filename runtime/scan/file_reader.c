@@ -84,10 +84,11 @@ static void end_track(struct pin_reader *reader)
 	uint32_t before;
 
 	pin_lock_acquire(&reader->lock, host);
+	PIN_DCHECK(pin_load_relaxed_u32(&reader->tracks_left) <= reader->track_count);
 	before = pin_fetch_sub_acq_rel_u32(&reader->tracks_left, 1); /* [READER-1] */
 	pin_lock_release(&reader->lock, host);
+	/* The reader is gone once another track was the last. */
 	PIN_CHECK(before > 0);
-	PIN_DCHECK(before <= reader->track_count);
 	if (before == 1) {
 		reader->done(reader);
 	}
