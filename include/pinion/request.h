@@ -199,7 +199,8 @@ struct pinion_request {
  * value, and the range. -ESPIPE: a read or write of a pipe or socket, by a file
  * filled in by hand; it would wait for its full length. -E2BIG: of `options`,
  * as pinion_file_open_with(). -EBUSY: the request is in flight, its task waits
- * to be run, or it was not zeroed. -EAGAIN: only on a worker: its ring is full,
+ * to be run, or it was not zeroed; two threads that submit one request at the
+ * same instant are not told apart. -EAGAIN: only on a worker: its ring is full,
  * wait for a completion and try again; requests from outside queue. -ESHUTDOWN,
  * -ECHILD: as pinion_task_spawn(); on a worker, only when the runtime is being
  * stopped.

@@ -39,7 +39,7 @@ static int refuse_range(const struct pinion_request *request, struct pin_refusal
 	unsigned long long offset = request->offset_bytes;
 	unsigned long long length = request->length_bytes;
 
-	if (request->length_bytes - 1 >= INT64_MAX) {
+	if (request->length_bytes - 1 >= INT64_MAX && !pin_request_has(request, PIN_OP_GATHERS)) {
 		return pin_refuse(
 			why, -EINVAL, "length_bytes is %llu, not 1 to 9223372036854775807", length);
 	}

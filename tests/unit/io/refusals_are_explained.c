@@ -255,9 +255,15 @@ static void check_options(void)
 
 static void check_others(void)
 {
-	struct pinion_request request = begin(PINION_OP_ALLOCATE);
+	struct pinion_request request = begin(PINION_OP_READV);
 	struct pinion_file_options options;
 
+	request.length_bytes = 0;
+	request.offset_bytes = (uint64_t)INT64_MAX + 1;
+	expect_refused(request, -EINVAL,
+		"request refused: offset_bytes is 9223372036854775808 and length_bytes 0: they end "
+		"after 9223372036854775807");
+	request = begin(PINION_OP_ALLOCATE);
 	request.flags = 1u << 31;
 	expect_refused(
 		request, -EINVAL, "request refused: flags is 0x80000000, more than 0x7fffffff");
