@@ -127,7 +127,7 @@ int main(void)
 	check_hint("EACCES", EACCES, "security module", "ausearch");
 	check_hint("ENOMEM", ENOMEM, "locked-memory", "ulimit -l");
 	check_hint("ENOMEM", ENOMEM, "locked-memory", "LimitMEMLOCK=");
-	check_hint("EMFILE", EMFILE, "descriptor", "ulimit -n");
+	check_hint("EMFILE", EMFILE, "descriptor", "ulimit -n 65536, or LimitNOFILE=65536");
 	check_hint("ENFILE", ENFILE, "descriptor", "fs.file-max");
 	check_hint("an errno of no known cause", EXDEV, "errno 18", "dmesg");
 	remove_root();

@@ -141,6 +141,10 @@ static void check_vectors(void)
 	expect_vector(vector, 2, 2 * PAGE, INT64_MAX - 2 * PAGE + 1 + PAGE,
 		"request refused: offset_bytes is 9223372036854771712 and length_bytes 8192: they "
 		"end after 9223372036854775807");
+	/* The end of that is at 4096 again. */
+	expect_vector(vector, 2, 2 * PAGE, UINT64_MAX - PAGE + 1,
+		"request refused: offset_bytes is 18446744073709547520 and length_bytes 8192: they "
+		"end after 9223372036854775807");
 	vector[1].iov_base = memory + PAGE + 8;
 	snprintf(words, sizeof(words),
 		"request refused: vector[1].iov_base is %p, not a multiple of the file's "

@@ -24,8 +24,10 @@ enum {
 };
 
 static struct pinion_runtime *runtime;
-static struct pinion_file pipe_file;
-static struct pinion_file other_file;
+/* Neighbours, so that what is of one may not be taken for the other's. */
+static struct pinion_file files[2];
+static struct pinion_file *const other_file = &files[0];
+static struct pinion_file *const pipe_file = &files[1];
 static struct requests_one ones[MANY];
 static uint8_t bytes[MANY];
 
@@ -62,7 +64,7 @@ static struct pinion_request *pending(bool is_ring, uint32_t index, struct pinio
 static void check_one(bool is_ring)
 {
 	for (uint32_t i = 0; i < COUNT; i++) {
-		submit(pending(is_ring, i, &pipe_file));
+		submit(pending(is_ring, i, pipe_file));
 		expect_number(
 			"submit again", -EBUSY, pinion_request_submit(runtime, &ones[i].request));
 	}
@@ -86,9 +88,9 @@ static int64_t cancel_all_of(struct pinion_file *file)
 static void check_many(bool is_ring)
 {
 	for (uint32_t i = 0; i < COUNT; i++) {
-		submit(pending(is_ring, i, i < FEW ? &other_file : &pipe_file));
+		submit(pending(is_ring, i, i < FEW ? other_file : pipe_file));
 	}
-	expect_number("cancel of a file", FEW, cancel_all_of(&other_file));
+	expect_number("cancel of a file", FEW, cancel_all_of(other_file));
 	for (uint32_t i = 0; i < FEW; i++) {
 		expect_number("result", -ECANCELED, requests_await(&ones[i]));
 	}
@@ -108,7 +110,7 @@ static void check_deadlines(bool is_ring)
 	struct pinion_request *request;
 
 	for (uint32_t i = 0; i < COUNT; i++) {
-		request = pending(is_ring, i, &pipe_file);
+		request = pending(is_ring, i, pipe_file);
 		deadline_ns = pinion_clock_now_ns() + i % 4 * 300000;
 		request->deadline_ns = deadline_ns;
 		submit(request);
@@ -118,7 +120,7 @@ static void check_deadlines(bool is_ring)
 	request = requests_begin(&ones[0], PINION_OP_NOP);
 	request->deadline_ns = pinion_clock_now_ns() + UINT64_C(3600) * 1000000000;
 	expect_number("done before it", 0, requests_do(runtime, &ones[0]));
-	request = never(0, &pipe_file);
+	request = never(0, pipe_file);
 	request->op = PINION_OP_NOP;
 	request->deadline_ns = 1;
 	expect_number("over before it began", -ETIME, requests_do(runtime, &ones[0]));
@@ -256,7 +258,7 @@ static void check_stop(bool is_ring)
 	struct pinion_runtime_stats counters;
 
 	for (uint32_t i = 0; i < COUNT; i++) {
-		submit(pending(is_ring, i, &pipe_file));
+		submit(pending(is_ring, i, pipe_file));
 	}
 	expect_number("stop", 0, pinion_runtime_stop(runtime));
 	for (uint32_t i = 0; i < COUNT; i++) {
@@ -303,8 +305,8 @@ int main(void)
 
 	runtimes_watchdog(LIMIT_SECONDS);
 	expect_ready("pipe", pipe2(ends, O_CLOEXEC) == 0);
-	pipe_file = runtimes_plain_file(ends[0]);
-	other_file = runtimes_plain_file(ends[0]);
+	*pipe_file = runtimes_plain_file(ends[0]);
+	*other_file = runtimes_plain_file(ends[0]);
 	check(PINION_IO_AUTO);
 	check(PINION_IO_FALLBACK);
 	close(ends[0]);

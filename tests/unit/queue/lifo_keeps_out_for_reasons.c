@@ -58,6 +58,8 @@ static void check(uint32_t reasons)
 	pin_fetch_and_seq_cst_u32(&lifo.closed, ~PIN_LIFO_THIEF);
 	for (uint32_t bit = 1; bit < REASONS_END; bit <<= 1) {
 		pin_lifo_open(&lifo, bit << 1);
+		expect_number("the others stay", (reasons & ~(2 * bit - 1)) << 1,
+			pin_lifo_closed_for(&lifo));
 	}
 	expect_number("none left", 0, pin_lifo_closed_for(&lifo));
 }
