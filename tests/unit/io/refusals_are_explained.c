@@ -141,7 +141,7 @@ static void check_vectors(void)
 	expect_vector(vector, 2, 2 * PAGE, INT64_MAX - 2 * PAGE + 1 + PAGE,
 		"request refused: offset_bytes is 9223372036854771712 and length_bytes 8192: they "
 		"end after 9223372036854775807");
-	/* The end of that is at 4096 again. */
+	/* 2^64 wraps to an end at 4096. */
 	expect_vector(vector, 2, 2 * PAGE, UINT64_MAX - PAGE + 1,
 		"request refused: offset_bytes is 18446744073709547520 and length_bytes 8192: they "
 		"end after 9223372036854775807");

@@ -24,7 +24,7 @@ enum {
 };
 
 static struct pinion_runtime *runtime;
-/* Neighbours, so that what is of one may not be taken for the other's. */
+/* Neighbours: a cancel of one file must not reach the other. */
 static struct pinion_file files[2];
 static struct pinion_file *const other_file = &files[0];
 static struct pinion_file *const pipe_file = &files[1];
