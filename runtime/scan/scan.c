@@ -401,7 +401,7 @@ int pinion_scan_add_tree(struct pinion_scan *scan, const char *path)
 	}
 	pinion_walk_config_init(&config);
 	config.skip_ignored = scan->config.skip_ignored;
-	rc = pin_walk(scan->host, path, &config, visit, &tree);
+	rc = pin_walk(scan->host, path, &config, &scan->is_cancelled, visit, &tree);
 	if (tree.root != NULL) {
 		release_root(scan, tree.root);
 	}

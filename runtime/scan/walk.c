@@ -69,6 +69,7 @@ struct identity {
 
 struct walk {
 	const struct pin_host *host;
+	const struct pin_atomic_u32 *is_cancelled; /* NULL: never */
 	pinion_walk_fn visit;
 	void *arg;
 	struct pending *top;
@@ -542,7 +543,15 @@ static void pending_release(const struct walk *walk, struct pending *pending)
 		walk->host, pending, PIN_HEAP_ALIGN, sizeof(*pending) + pending->name_bytes, 1);
 }
 
-/* Enters directories from the stack until it is empty. */
+static bool is_cancelled(const struct walk *walk)
+{
+	return walk->is_cancelled != NULL && pin_load_acquire_u32(walk->is_cancelled) != 0;
+}
+
+/*
+ * Enters directories from the stack until it is empty. A tree may have many
+ * without an entry to visit, so a cancel is looked for before each.
+ */
 static int run(struct walk *walk)
 {
 	int rc = 0;
@@ -550,6 +559,9 @@ static int run(struct walk *walk)
 	while (rc == 0 && walk->top != NULL) {
 		struct pending *pending = walk->top;
 
+		if (is_cancelled(walk)) {
+			return -ECANCELED;
+		}
 		walk->top = pending->next;
 		rc = path_set(walk, pending->parent_bytes, pending->name, pending->name_bytes);
 		if (rc == 0) {
@@ -590,9 +602,15 @@ void pinion_walk_config_init_sized(struct pinion_walk_config *config, uint32_t s
  * other failure is an entry of its own.
  */
 int pin_walk(const struct pin_host *host, const char *root, const struct pinion_walk_config *config,
-	pinion_walk_fn visit, void *arg)
+	const struct pin_atomic_u32 *is_cancelled, pinion_walk_fn visit, void *arg)
 {
-	struct walk walk = {.host = host, .visit = visit, .arg = arg, .root_fd = -1};
+	struct walk walk = {
+		.host = host,
+		.is_cancelled = is_cancelled,
+		.visit = visit,
+		.arg = arg,
+		.root_fd = -1,
+	};
 	struct pinion_walk_config complete;
 	struct pinion_walk_config standard;
 	int saved_errno = errno;
@@ -626,7 +644,7 @@ int pin_walk(const struct pin_host *host, const char *root, const struct pinion_
 int pinion_walk_with(
 	const char *root, const struct pinion_walk_config *config, pinion_walk_fn visit, void *arg)
 {
-	return pin_walk(&pin_host_linux, root, config, visit, arg);
+	return pin_walk(&pin_host_linux, root, config, NULL, visit, arg);
 }
 
 int pinion_walk(const char *root, pinion_walk_fn visit, void *arg)

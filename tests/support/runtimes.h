@@ -71,8 +71,8 @@ static inline void runtimes_own_level(void)
 }
 
 /*
- * Few and small buffers, so that starting costs little. What should differ in
- * its tuning is set in runtimes_tuning, until the thread calls this again.
+ * Few and small buffers, so that starting costs little. Differences in
+ * its tuning are set in runtimes_tuning, until the thread calls this again.
  */
 static inline void runtimes_config(
 	struct pinion_config *config, uint32_t worker_count, uint32_t io_level)
@@ -227,6 +227,8 @@ static inline void runtimes_watchdog_end(int signal_number)
 }
 
 /*
+ * `seconds`: several times what the test takes on a machine of its own. It gets
+ * more, since it is no error of the test that its machine has other work.
  * TEST_SLOWER=4: on a machine that is slower than most by that factor. Under
  * ThreadSanitizer all of them are.
  */
@@ -235,6 +237,7 @@ static inline void runtimes_watchdog(unsigned seconds)
 	const char *slower = getenv("TEST_SLOWER");
 	unsigned long times = slower == NULL ? 1 : strtoul(slower, NULL, 10);
 
+	seconds *= 5;
 #ifdef __SANITIZE_THREAD__
 	seconds *= 3;
 #endif

@@ -24,11 +24,12 @@ void pinion_walk_config_init_sized(struct pinion_walk_config *config, uint32_t s
 }
 
 int pin_walk(const struct pin_host *host, const char *path, const struct pinion_walk_config *config,
-	pinion_walk_fn visit_entry, void *arg)
+	const struct pin_atomic_u32 *is_cancelled, pinion_walk_fn visit_entry, void *arg)
 {
 	(void)host;
 	(void)path;
 	(void)config;
+	(void)is_cancelled;
 	(void)visit_entry;
 	(void)arg;
 	return 0;

@@ -166,6 +166,24 @@ static void check_cancel_one(uint32_t order)
 	scans_window_hook = NULL;
 }
 
+/* A tree in which there is nothing but directories, so that none is visited. */
+static void check_cancelled_walk(void)
+{
+	struct pinion_runtime *runtime = runtimes_start(1, PINION_IO_AUTO);
+	struct pinion_scan_config config;
+	struct pinion_scan_stats totals;
+
+	scans_config(&config);
+	current_scan = scans_create(runtime, &config);
+	expect_number("a walk to its end", 0, pinion_scan_add_tree(current_scan, "folder"));
+	pinion_scan_cancel(current_scan);
+	expect_number("a cancelled walk", -ECANCELED, pinion_scan_add_tree(current_scan, "folder"));
+	(void)pinion_scan_finish(current_scan, &totals, sizeof(totals));
+	expect_number("seen in directories", 0, (long long)totals.seen);
+	pinion_scan_destroy(current_scan);
+	pinion_runtime_destroy(runtime);
+}
+
 /* Of a program that knows the first total only, and of a newer one. */
 static void check_totals_sizes(void)
 {
@@ -256,7 +274,8 @@ int main(void)
 	scans_make(0, SIZE);
 	expect_ready("others",
 		mkfifo("fifo", 0600) == 0 && mkdir("folder", 0700) == 0 &&
-			symlink("loop", "loop") == 0 && symlink("0", "link") == 0);
+			mkdir("folder/below", 0700) == 0 && symlink("loop", "loop") == 0 &&
+			symlink("0", "link") == 0);
 	check_window_error(PINION_SCAN_PARALLEL);
 	check_window_error(PINION_SCAN_IN_ORDER);
 	check_callbacks("0", 0, 0, PINION_SCAN_DONE, 0);
@@ -272,6 +291,7 @@ int main(void)
 	check_cancel(PINION_SCAN_IN_ORDER);
 	check_cancel_one(PINION_SCAN_PARALLEL);
 	check_cancel_one(PINION_SCAN_IN_ORDER);
+	check_cancelled_walk();
 	check_callbacks("missing", 0, 0, PINION_SCAN_FAILED, -ENOENT);
 	expect_true("no user memory for a file that was never opened", reported_user == NULL);
 	check_totals_sizes();
