@@ -12,6 +12,7 @@ needs() {
 		[[ $features == *+xxhash* ]] || skip "built without xxhash"
 		command -v xxhsum >/dev/null || skip "xxhsum is not installed"
 		;;
+	blake3) [[ $features == *+blake3* ]] || skip "built without blake3" ;;
 	user) [ "$(id -u)" != 0 ] || skip "root may read everything" ;;
 	esac
 }
@@ -308,6 +309,203 @@ counts() {
 	done
 }
 
+@test "md5 and sha1 lines are those of md5sum and sha1sum" {
+	needs sha256
+	make_names
+	for algorithm in md5 sha1; do
+		${algorithm}sum -- names/* >expected
+		sum -a $algorithm -- names/*
+		expect 0
+		cmp out expected
+		${algorithm}sum --tag -- names/* >tagged
+		sum -a $algorithm --tag -- names/*
+		cmp out tagged
+		${algorithm}sum -c expected >verdicts
+		for list in expected tagged; do
+			sum -a $algorithm -c $list
+			expect 0
+			cmp out verdicts
+		done
+		# A tag says which it is, and so do 40 digits.
+		sum -c --quiet tagged
+		expect 0
+	done
+	sum -c --quiet expected
+	expect 0
+	printf x | md5sum >expected
+	printf x | "$PINION" sum -a md5 - | cmp - expected
+}
+
+# The published digests of files of bytes that count from 0 to 250.
+@test "blake3 of files around chunks and windows" {
+	needs blake3
+	perl -e 'print pack("C*", map { $_ % 251 } 0 .. 102399)' >pattern || skip "no perl"
+	for row in \
+		0:af1349b9f5f9a1a6a0404dea36dcc9499bcb25c9adc112b7cc9a93cae41f3262 \
+		1:2d3adedff11b61f14c886e35afa036736dcd87a74d27b5c1510225d0f592e213 \
+		1023:10108970eeda3eb932baac1428c7a2163b0e924c9a9e25b35bba72b28f70bd11 \
+		1024:42214739f095a406f3fc83deb889744ac00df831c10daa55189b5d121c855af7 \
+		1025:d00278ae47eb27b34faecf67b4fe263f82d5412916c1ffd97c8cb7fb814b8444 \
+		2048:e776b6028c7cd22a4d0ba182a8bf62205d2ef576467e838ed6f2529b85fba24a \
+		2049:5f4d72f40d7a5f82b15ca2b2e44b1de3c2ef86c426c95c1af0b6879522563030 \
+		4096:015094013f57a5277b59d8475c0501042c0b642e531b0a1c8f58d2163229e969 \
+		4097:9b4052b38f1c5fc8b1f9ff7ac7b27cd242487b3d890d15c96a1c25b8aa0fb995 \
+		8192:aae792484c8efe4f19e2ca7d371d8c467ffb10748d8a5a1ae579948f718a2a63 \
+		8193:bab6c09cb8ce8cf459261398d2e7aef35700bf488116ceb94a36d0f5f1b7bc3b \
+		31744:62b6960e1a44bcc1eb1a611a8d6235b6b4b78f32e7abc4fb4c6cdcce94895c47 \
+		102400:bc3e3d41a1146b069abffad3c0d44860cf664390afce4d9661f7902e7943e085; do
+		head -c "${row%%:*}" pattern >"${row%%:*}"
+		echo "${row#*:}  ${row%%:*}"
+	done >expected
+	mapfile -t files < <(sed 's/.*  //' expected)
+	for how in --direct=auto --direct=always --io=fallback --window=4096 --window=12288 \
+		--workers=7; do
+		sum -a blake3 "$how" "${files[@]}"
+		expect 0
+		cmp out expected || {
+			echo "with $how"
+			return 1
+		}
+	done
+	sum -a blake3 -c --quiet expected
+	expect 0
+	sum -a blake3 --tag "${files[@]}"
+	mv out tagged
+	# In order, as the other lines of such a list want it.
+	sum -c --quiet tagged
+	expect 0
+	[ ! -s err ]
+}
+
+@test "blake3 in parts is blake3 in order" {
+	needs blake3
+	make_sizes
+	head -c 20000001 /dev/urandom >sizes/large
+	truncate -s 9000001 sizes/sparse
+	printf x | dd of=sizes/sparse bs=1 seek=5000000 conv=notrunc status=none
+	for file in sizes/*; do
+		printf '%s  %s\n' "$("$PINION" sum -a blake3 - <"$file" | cut -c1-64)" "$file"
+	done >expected
+	for how in --direct=always --direct=never --io=fallback --window=4096 --window=20480 \
+		--window=2M --workers=1 --workers=5; do
+		sum -a blake3 "$how" sizes/*
+		expect 0
+		cmp out expected || {
+			echo "with $how"
+			return 1
+		}
+	done
+	! command -v b3sum >/dev/null || b3sum sizes/* | cmp - expected
+}
+
+@test "--ignore-missing, as sha256sum has it" {
+	needs sha256
+	printf a >a
+	printf b >b
+	sha256sum a b >list
+	rm b
+	sum -c --ignore-missing list
+	expect 0
+	sha256sum -c --ignore-missing list | cmp - out
+	[ ! -s err ]
+	# A file that is there and cannot be read is an error all the same.
+	mkdir b
+	sum -c --ignore-missing list
+	expect 2
+	grep -qx 'b: FAILED open or read' out
+	rmdir b
+	printf x >a
+	sum -c --ignore-missing list
+	expect 1
+	rm a
+	sum -c --ignore-missing list
+	expect 2
+	! sha256sum -c --ignore-missing list >expected 2>&1
+	sed 's/^sha256sum: //' expected >theirs
+	sed 's/^pinion sum: //' err | cmp - theirs
+	sum -c --ignore-missing --status list
+	expect 2
+	[ ! -s err ]
+}
+
+@test "-c: the number of a malformed line, and --strict" {
+	needs sha256
+	printf a >a
+	{
+		sha256sum a
+		echo '# comment'
+		echo nonsense
+		sha256sum a
+		echo more
+	} >list
+	sum -c list
+	expect 0
+	{
+		echo 'pinion sum: list: 3: improperly formatted checksum line'
+		echo 'pinion sum: WARNING: 2 lines are improperly formatted'
+	} | cmp - err
+	sum -c -w - <list
+	expect 0
+	sed 's/^pinion sum: //' err >ours
+	sha256sum -c -w - <list 2>&1 >/dev/null |
+		sed 's/^sha256sum: //; s/SHA256 //; s/^.standard input./standard input/; s/^-:/standard input:/' |
+		cmp - ours
+	sum -c --strict list
+	expect 2
+	! sha256sum -c --strict list >/dev/null 2>&1
+	sum -c --strict --status list
+	expect 2
+	[ ! -s err ]
+	sed -i '/nonsense/d; /more/d' list
+	sum -c --strict list
+	expect 0
+}
+
+@test "--audit: files that no list names" {
+	needs sha256
+	mkdir -p tree/sub
+	printf a >tree/a
+	printf b >tree/sub/b
+	sha256sum tree/a ./tree//sub/./b >tree/list
+	sum -c --audit=tree tree/list
+	expect 0
+	[ ! -s err ]
+	printf new >tree/sub/new
+	printf new >$'tree/new\nline'
+	ln -s a tree/link
+	sum -c --quiet --audit=./tree/ --audit="$PWD/tree/sub" tree/list
+	expect 1
+	{
+		echo './tree/sub/new: NEW'
+		echo '\./tree/new\nline: NEW'
+		echo "$PWD/tree/sub/new: NEW"
+	} | sort >expected
+	sort out | cmp - expected
+	grep -qx 'pinion sum: WARNING: 3 files are in no list' err
+	sum -c --status --audit=tree tree/list
+	expect 1
+	[ ! -s out ]
+	[ ! -s err ]
+	# Hidden files, too, unless an ignore file says otherwise.
+	sha256sum tree/sub/new $'tree/new\nline' >>tree/list
+	echo new >tree/.new
+	echo .new >tree/.gitignore
+	sum -c --quiet --audit=tree tree/list
+	expect 1
+	[ "$(wc -l <out)" = 2 ]
+	sum -c --quiet --audit=tree --gitignore tree/list
+	expect 1
+	[ "$(cat out)" = "tree/.gitignore: NEW" ]
+	# A root that cannot be searched, and a list that cannot be read.
+	sum -c --quiet --audit=nowhere tree/list
+	expect 2
+	grep -qx 'pinion sum: nowhere: no such file or directory' err
+	sum -c --quiet --audit=tree tree/list missing
+	expect 2
+	[ ! -s out ]
+	grep -qx 'pinion sum: --audit is left out, since not all lists could be read' err
+}
+
 @test "-c says what sha256sum -c says about mismatches and bad lines" {
 	needs sha256
 	make_names
@@ -537,7 +735,8 @@ wait_for_open() {
 }
 
 @test "usage errors: a line, status 2" {
-	for arguments in "" "--bogus a" "-a md5 a" "--window=5000 a" "--window=1X a" "--workers=0 a" \
+	for arguments in "" "--bogus a" "-a md4 a" "--strict a" "--ignore-missing a" \
+		"-w a" "--audit=. a" "--window=5000 a" "--window=1X a" "--workers=0 a" \
 		"--workers=many a" "--io=fast a" "--direct=maybe a" "--quiet a" "-c --tag a" "-c -r a" \
 		"-c" "--files-from" "--files-from=- -" "-a" "--tag=1 a"; do
 		# shellcheck disable=SC2086

@@ -225,7 +225,7 @@ int32_t disk_execute(const struct io_uring_sqe *sqe)
 		WORLD_CHECK(sqe->fd == DISK_FD);
 		return 0;
 	default:
-		/* What has no effect here succeeds. */
+		/* Operations without effect here succeed. */
 		WORLD_CHECK(disk_takes(sqe->opcode));
 		return 0;
 	}

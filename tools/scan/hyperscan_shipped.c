@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finding what was compiled when the program was built.
+ * Finding the rules compiled when the program was built.
  */
 #if defined(HAVE_HYPERSCAN)
 

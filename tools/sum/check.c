@@ -15,6 +15,7 @@
 #include "tools/sum/checklist.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -27,6 +28,7 @@ struct expected {
 
 /* Lines of the current list. */
 struct list_counts {
+	uint64_t number; /* of the line just read */
 	uint64_t good;
 	uint64_t bad;
 };
@@ -54,6 +56,7 @@ static void append_verdict(struct sum_job *job, struct output_text *text, const 
 		job->has_mismatch = true;
 		verdict = "FAILED";
 	} else {
+		job->verified_count++;
 		is_ok = true;
 	}
 	pthread_mutex_unlock(&job->lock);
@@ -109,6 +112,14 @@ static int check_entry(struct sum_job *job, const struct checklist_entry *entry)
 		sum_trouble(job);
 		return -ENOTSUP;
 	}
+	if (job->options->audited_count > 0) {
+		error = audit_add(&job->audit, entry->path);
+		if (error != 0) {
+			report_path(entry->path, report_reason(error));
+			sum_trouble(job);
+			return error;
+		}
+	}
 	if (is_stdin(entry)) {
 		check_stdin(job, entry);
 		return signals_interrupted() ? -ECANCELED : 0;
@@ -135,6 +146,23 @@ static int check_entry(struct sum_job *job, const struct checklist_entry *entry)
 	return error == -ECANCELED ? error : 0;
 }
 
+/*
+ * The first one is always reported by its number, the others are counted; a
+ * file that is no list at all would fill the screen.
+ */
+static void note_bad_line(
+	const struct sum_options *options, const char *name, struct list_counts *counts)
+{
+	char reason[80];
+
+	counts->bad++;
+	if (!options->is_status && (options->names_bad_lines || counts->bad == 1)) {
+		snprintf(reason, sizeof(reason), "%llu: improperly formatted checksum line",
+			(unsigned long long)counts->number);
+		report_path(name, reason);
+	}
+}
+
 /* Returns 0 at the end of the list, or a negative errno that ended it. */
 static int check_lines(struct sum_job *job, struct input_lines *lines, const char *name,
 	struct list_counts *counts)
@@ -148,8 +176,9 @@ static int check_lines(struct sum_job *job, struct input_lines *lines, const cha
 	while (error == 0) {
 		int status = input_lines_next(lines, &line, &length);
 
+		counts->number++;
 		if (status == -E2BIG) {
-			counts->bad++;
+			note_bad_line(job->options, name, counts);
 			continue;
 		}
 		if (status < 0 && status != -ECANCELED) {
@@ -167,7 +196,7 @@ static int check_lines(struct sum_job *job, struct input_lines *lines, const cha
 			error = check_entry(job, &entry);
 			break;
 		case CHECKLIST_BAD:
-			counts->bad++;
+			note_bad_line(job->options, name, counts);
 			break;
 		case CHECKLIST_BLANK:
 			break;
@@ -190,6 +219,14 @@ static void warn(struct sum_job *job, const char *name, const struct list_counts
 		sum_trouble(job);
 		return;
 	}
+	/* Nor is it a success where everything is missing. */
+	if (job->options->ignores_missing && job->verified_count + job->mismatch_count == 0 &&
+		!signals_interrupted()) {
+		sum_trouble(job);
+	}
+	if (counts->bad > 0 && job->options->is_strict) {
+		sum_trouble(job);
+	}
 	if (job->options->is_status) {
 		return;
 	}
@@ -198,6 +235,9 @@ static void warn(struct sum_job *job, const char *name, const struct list_counts
 		"listed files could not be read");
 	warn_count(job->mismatch_count, "computed checksum did NOT match",
 		"computed checksums did NOT match");
+	if (job->options->ignores_missing && job->verified_count == 0) {
+		report_path(name, "no file was verified");
+	}
 }
 
 static void check_list(struct sum_job *job, const char *path)
@@ -210,15 +250,63 @@ static void check_list(struct sum_job *job, const char *path)
 	if (error != 0) {
 		report_path(name, report_reason(error));
 		sum_trouble(job);
+		job->has_unread_list = true;
 		return;
 	}
 	job->mismatch_count = 0;
 	job->unreadable_count = 0;
+	job->verified_count = 0;
 	error = check_lines(job, &lines, name, &counts);
+	job->has_unread_list = job->has_unread_list || error != 0;
 	input_lines_fini(&lines);
 	sum_end(job);
 	if (counts.good > 0 || error == 0) {
 		warn(job, name, &counts);
+	}
+}
+
+/* A file below the roots that no list names. */
+static void report_new(void *arg, const char *path)
+{
+	struct sum_job *job = arg;
+	struct output_text text = {0};
+
+	pthread_mutex_lock(&job->lock);
+	job->has_mismatch = true;
+	pthread_mutex_unlock(&job->lock);
+	if (job->options->is_status) {
+		return;
+	}
+	checklist_append_verdict(&text, path, "NEW");
+	output_write(text.bytes, text.length);
+	if (text.failed) {
+		sum_trouble(job);
+	}
+	output_text_free(&text);
+}
+
+static void audit_roots(struct sum_job *job, char *const *lists, int list_count)
+{
+	const struct sum_options *options = job->options;
+	struct audit_search search = {
+		.lists = lists,
+		.list_count = list_count,
+		.skip_ignored = options->scanning.scan.skip_ignored,
+		.report = report_new,
+		.arg = job,
+	};
+
+	if (job->has_unread_list) {
+		report_line("--audit is left out, since not all lists could be read");
+		return;
+	}
+	for (uint32_t i = 0; i < options->audited_count; i++) {
+		if (audit_search(&job->audit, options->audited[i], &search) != 0) {
+			sum_trouble(job);
+		}
+	}
+	if (!options->is_status) {
+		warn_count(search.new_count, "file is in no list", "files are in no list");
 	}
 }
 
@@ -232,4 +320,8 @@ void sum_check(struct sum_job *job, char *const *paths, int path_count)
 		}
 		check_list(job, paths[i]);
 	}
+	if (job->options->audited_count > 0 && !signals_interrupted() && output_ok()) {
+		audit_roots(job, paths, path_count);
+	}
+	audit_fini(&job->audit);
 }

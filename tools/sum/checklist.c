@@ -199,6 +199,8 @@ static const struct digest_algorithm *algorithm_of_length(
 		algorithm = &digest_algorithms[DIGEST_SHA256];
 	} else if (algorithm == NULL && digit_count == 32) {
 		algorithm = &digest_algorithms[DIGEST_XXH3_128];
+	} else if (algorithm == NULL && digit_count == 40) {
+		algorithm = &digest_algorithms[DIGEST_SHA1];
 	}
 	return algorithm;
 }

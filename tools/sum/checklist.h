@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lines of checksum lists, written and read as sha256sum (coreutils 9.1) and
- * xxhsum do:
+ * Lines of checksum lists, written and read as sha256sum (coreutils 9.1),
+ * b3sum and xxhsum do:
  *
  *   HEX  PATH            GNU; "*" instead of the second space: binary mode
  *   HEX PATH             BSD reversed; never mixed with the form above
@@ -53,8 +53,9 @@ enum checklist_gap {
 struct checklist {
 	/*
 	 * The algorithm of every line; NULL: what tag and length say, 64 digits
-	 * sha256, 32 xxh3-128. 16 digits without a tag are XXH64 to xxhsum, so
-	 * they are xxh3-64 only when it is named here.
+	 * sha256, 40 sha1, 32 xxh3-128. Lines of b3sum and md5sum have as many
+	 * as these, so they need it named here; so do 16 digits, xxh3-64, which
+	 * without a tag are XXH64 to xxhsum.
 	 */
 	const struct digest_algorithm *only;
 	/* Once settled it stays, or a path with a leading space could hide. */

@@ -10,7 +10,9 @@
 #include "tools/report.h"
 #include "tools/signals.h"
 
+#include <errno.h>
 #include <pinion/pinion.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Enough to read ahead while one window is hashed. */
@@ -25,6 +27,10 @@ enum sum_option {
 	OPTION_TAG,
 	OPTION_QUIET,
 	OPTION_STATUS,
+	OPTION_IGNORE_MISSING,
+	OPTION_STRICT,
+	OPTION_WARN,
+	OPTION_AUDIT,
 	OPTION_GITIGNORE,
 	OPTION_WORKERS,
 	OPTION_DIRECT,
@@ -36,8 +42,10 @@ enum sum_option {
 };
 
 static const struct option_spec sum_specs[OPTION_COUNT] = {
-	[OPTION_ALGORITHM] = {'a', "algorithm", "NAME", "xxh3-64 (default), xxh3-128 or sha256",
-		"With -c the default is what each line of the list says."},
+	[OPTION_ALGORITHM] = {'a', "algorithm", "NAME",
+		"xxh3-64, xxh3-128, blake3, sha256, sha1, md5",
+		"Default: xxh3-64, with -c what each line of the list says. blake3: all workers "
+		"hash one large file."},
 	[OPTION_RECURSIVE] = {'r', "recursive", NULL, "hash all files below directories",
 		"Symbolic links below them are not followed."},
 	[OPTION_NULL] = {'0', "null", NULL, "end lines, and entries of LIST, with NUL",
@@ -49,6 +57,14 @@ static const struct option_spec sum_specs[OPTION_COUNT] = {
 	[OPTION_TAG] = {0, "tag", NULL, "write lines as TAG (PATH) = DIGEST", NULL},
 	[OPTION_QUIET] = {0, "quiet", NULL, "with -c: no line for what verifies", NULL},
 	[OPTION_STATUS] = {0, "status", NULL, "with -c: no output, only the exit status", NULL},
+	[OPTION_IGNORE_MISSING] = {0, "ignore-missing", NULL,
+		"with -c: skip files that are not there", "At least one must be."},
+	[OPTION_STRICT] = {0, "strict", NULL, "with -c: malformed lines are an error", NULL},
+	[OPTION_WARN] = {'w', "warn", NULL, "with -c: name all malformed lines by number",
+		"Default: the first one of each list."},
+	[OPTION_AUDIT] = {0, "audit", "DIR", "with -c: report files below DIR that no list names",
+		"As PATH: NEW, exit status 1. May be given several times. The lists themselves "
+		"are left out, and with --gitignore what that hides."},
 	[OPTION_GITIGNORE] = {SCANNING_SPEC_GITIGNORE},
 	[OPTION_WORKERS] = {SCANNING_SPEC_WORKERS},
 	[OPTION_DIRECT] = {SCANNING_SPEC_DIRECT},
@@ -71,6 +87,20 @@ static bool parse_algorithm(struct sum_options *options, const char *name)
 		return false;
 	}
 	options->algorithm = &digest_algorithms[index];
+	return true;
+}
+
+static bool parse_audit(struct sum_options *options, const char *value)
+{
+	const char **grown =
+		realloc(options->audited, (options->audited_count + 1) * sizeof(*options->audited));
+
+	if (grown == NULL) {
+		report_line("%s", report_reason(ENOMEM));
+		return false;
+	}
+	options->audited = grown;
+	options->audited[options->audited_count++] = value;
 	return true;
 }
 
@@ -99,6 +129,17 @@ static bool parse_option(struct sum_options *options, enum sum_option option, co
 	case OPTION_STATUS:
 		options->is_status = true;
 		return true;
+	case OPTION_IGNORE_MISSING:
+		options->ignores_missing = true;
+		return true;
+	case OPTION_STRICT:
+		options->is_strict = true;
+		return true;
+	case OPTION_WARN:
+		options->names_bad_lines = true;
+		return true;
+	case OPTION_AUDIT:
+		return parse_audit(options, value);
 	case OPTION_GITIGNORE:
 		options->scanning.scan.skip_ignored = 1;
 		return true;
@@ -136,12 +177,17 @@ static bool check_options(const struct sum_options *options, char *const *paths,
 		report_line("-c goes with none of -0, -r, --tag, --files-from");
 		return false;
 	}
-	if (options->scanning.scan.skip_ignored != 0 && !options->recurse) {
-		report_line("--gitignore is about the directories of -r");
+	if (options->scanning.scan.skip_ignored != 0 && !options->recurse &&
+		options->audited_count == 0) {
+		report_line("--gitignore is about the directories of -r and --audit");
 		return false;
 	}
-	if (!options->is_check && (options->is_quiet || options->is_status)) {
-		report_line("--quiet and --status go only with -c");
+	if (!options->is_check &&
+		(options->is_quiet || options->is_status || options->ignores_missing ||
+			options->is_strict || options->names_bad_lines ||
+			options->audited_count > 0)) {
+		report_line("--quiet, --status, --ignore-missing, --strict, --warn and --audit go "
+			    "only with -c");
 		return false;
 	}
 	if (scanning_lists_stdin(&options->scanning)) {
@@ -159,6 +205,9 @@ static bool check_algorithm(struct sum_options *options)
 {
 	if (options->algorithm == NULL && !options->is_check) {
 		options->algorithm = &digest_algorithms[DIGEST_XXH3_64];
+	}
+	if (options->algorithm != NULL && options->algorithm->part != NULL) {
+		options->scanning.scan.order = PINION_SCAN_PARALLEL;
 	}
 	return options->algorithm == NULL || digest_is_built(options->algorithm);
 }
@@ -249,19 +298,20 @@ static int sum_run(const struct command *command, int argc, char **argv)
 		status = parse_and_run(&options, command, argc, argv);
 	}
 	scanning_options_fini(&options.scanning);
+	free(options.audited);
 	return status;
 }
 
 const struct command sum_command = {
 	.name = "sum",
 	.arguments = "[OPTION]… PATH…",
-	.brief = "checksums of files, as sha256sum and xxhsum print them",
+	.brief = "checksums of files, as sha256sum, b3sum and xxhsum print them",
 	.detail =
-		"Lines come in the order of the paths. They are those of sha256sum for sha256, of "
-		"xxhsum -H2 for xxh3-128 and of xxhsum -H3 for xxh3-64; a path with a newline, "
-		"carriage return or backslash is escaped as sha256sum and xxhsum 0.8.2 do. PATH - "
-		"is standard input; a block device or an NVMe namespace, /dev/ngXnY, is hashed "
-		"whole.\n\n"
+		"Lines come in the order of the paths. They are those of sha256sum for sha256, sha1"
+		" and md5, of b3sum for blake3, of xxhsum -H2 for xxh3-128 and of xxhsum -H3 for "
+		"xxh3-64; a path with a newline, carriage return or backslash is escaped as "
+		"sha256sum and xxhsum 0.8.2 do. PATH - is standard input; a block device or an "
+		"NVMe namespace, /dev/ngXnY, is hashed whole.\n\n"
 		"Exit status: 0 all done, all verified; 1 something does not match its list; 2 "
 		"something could not be read, a list has no well-formed line, or bad usage; 3 "
 		"stopped early by a signal.",

@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libxxhash and OpenSSL as rows of one table.
- *
- * OpenSSL wants its contexts on the heap. They are kept in a list and used
- * again, so their number is that of files in flight, not of files.
+ * The hash functions as rows of one table, and those of libxxhash themselves.
  */
 #include "tools/sum/digest.h"
 
 #include "tools/report.h"
+#include "tools/sum/digest_blake3.h"
+#include "tools/sum/digest_openssl.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 
 #if defined(HAVE_XXHASH)
@@ -21,10 +18,6 @@
 #if defined(HAVE_XXH3_DISPATCH)
 #include <xxh_x86dispatch.h> /* defines the usual names as its own functions */
 #endif
-#endif
-#if defined(HAVE_OPENSSL)
-#include <openssl/crypto.h>
-#include <openssl/evp.h>
 #endif
 
 #if defined(HAVE_XXHASH)
@@ -88,107 +81,11 @@ static void xxh3_discard(struct digest_state *state)
 static const char xxh3_missing[] = "install libxxhash-dev and configure --with-xxhash";
 #endif
 
-#if defined(HAVE_OPENSSL)
-struct sha256_state {
-	EVP_MD_CTX *context;
-};
-
-_Static_assert(sizeof(struct sha256_state) <= DIGEST_STATE_BYTES, "the state fits");
-
-static pthread_once_t sha256_once = PTHREAD_ONCE_INIT;
-static EVP_MD *sha256_method;
-
-static pthread_mutex_t sha256_lock = PTHREAD_MUTEX_INITIALIZER;
-static EVP_MD_CTX **sha256_idle;
-static size_t sha256_idle_count;
-static size_t sha256_idle_capacity;
-
-/* Looked up once: a fetch takes locks and several microseconds. */
-static void sha256_fetch(void)
-{
-	sha256_method = EVP_MD_fetch(NULL, "SHA256", NULL);
-}
-
-static struct sha256_state *sha256_state(struct digest_state *state)
-{
-	return (struct sha256_state *)(void *)state->bytes;
-}
-
-static EVP_MD_CTX *sha256_acquire(void)
-{
-	EVP_MD_CTX *context = NULL;
-
-	pthread_mutex_lock(&sha256_lock);
-	if (sha256_idle_count > 0) {
-		context = sha256_idle[--sha256_idle_count];
-	}
-	pthread_mutex_unlock(&sha256_lock);
-	return context != NULL ? context : EVP_MD_CTX_new();
-}
-
-static void sha256_release(EVP_MD_CTX *context)
-{
-	pthread_mutex_lock(&sha256_lock);
-	if (sha256_idle_count == sha256_idle_capacity) {
-		size_t capacity = sha256_idle_capacity == 0 ? 64 : 2 * sha256_idle_capacity;
-		EVP_MD_CTX **idle = realloc(sha256_idle, capacity * sizeof(*idle));
-
-		if (idle != NULL) {
-			sha256_idle = idle;
-			sha256_idle_capacity = capacity;
-		}
-	}
-	if (sha256_idle_count < sha256_idle_capacity) {
-		sha256_idle[sha256_idle_count++] = context;
-		context = NULL;
-	}
-	pthread_mutex_unlock(&sha256_lock);
-	EVP_MD_CTX_free(context);
-}
-
-static int sha256_init(struct digest_state *state)
-{
-	EVP_MD_CTX *context;
-
-	pthread_once(&sha256_once, sha256_fetch);
-	if (sha256_method == NULL) {
-		/* A FIPS or stripped configuration of OpenSSL. */
-		return -EOPNOTSUPP;
-	}
-	context = sha256_acquire();
-	if (context == NULL) {
-		return -ENOMEM;
-	}
-	if (EVP_DigestInit_ex2(context, sha256_method, NULL) != 1) {
-		EVP_MD_CTX_free(context);
-		return -ENOMEM;
-	}
-	sha256_state(state)->context = context;
-	return 0;
-}
-
-static int sha256_update(struct digest_state *state, const void *bytes, size_t length)
-{
-	return EVP_DigestUpdate(sha256_state(state)->context, bytes, length) == 1 ? 0 : -EIO;
-}
-
-static void sha256_discard(struct digest_state *state)
-{
-	sha256_release(sha256_state(state)->context);
-	sha256_state(state)->context = NULL;
-}
-
-static int sha256_final(struct digest_state *state, uint8_t *digest)
-{
-	unsigned int length = 0;
-	int is_done = EVP_DigestFinal_ex(sha256_state(state)->context, digest, &length);
-
-	sha256_discard(state);
-	return is_done == 1 && length == 32 ? 0 : -EIO;
-}
-
-#else
-static const char sha256_missing[] = "install libssl-dev and configure --with-openssl";
+#if !defined(HAVE_OPENSSL)
+static const char openssl_missing[] = "install libssl-dev and configure --with-openssl";
+#endif
+#if !defined(HAVE_BLAKE3)
+static const char blake3_missing[] = "install librust-blake3-dev and configure --with-blake3";
 #endif
 
 const struct digest_algorithm digest_algorithms[DIGEST_COUNT] = {
@@ -230,12 +127,58 @@ const struct digest_algorithm digest_algorithms[DIGEST_COUNT] = {
 			.stdin_name = "-",
 			.digest_bytes = 32,
 #if defined(HAVE_OPENSSL)
-			.init = sha256_init,
-			.update = sha256_update,
-			.final = sha256_final,
-			.discard = sha256_discard,
+			.init = digest_sha256_init,
+			.update = digest_openssl_update,
+			.final = digest_openssl_final,
+			.discard = digest_openssl_discard,
 #else
-			.missing = sha256_missing,
+			.missing = openssl_missing,
+#endif
+		},
+	[DIGEST_BLAKE3] =
+		{
+			.name = "blake3",
+			.tag = "BLAKE3",
+			.stdin_name = "-",
+			.digest_bytes = 32,
+#if defined(HAVE_BLAKE3)
+			.init = digest_blake3_init,
+			.update = digest_blake3_update,
+			.part = digest_blake3_part,
+			.final = digest_blake3_final,
+			.discard = digest_blake3_discard,
+#else
+			.missing = blake3_missing,
+#endif
+		},
+	[DIGEST_MD5] =
+		{
+			.name = "md5",
+			.tag = "MD5",
+			.stdin_name = "-",
+			.digest_bytes = 16,
+#if defined(HAVE_OPENSSL)
+			.init = digest_md5_init,
+			.update = digest_openssl_update,
+			.final = digest_openssl_final,
+			.discard = digest_openssl_discard,
+#else
+			.missing = openssl_missing,
+#endif
+		},
+	[DIGEST_SHA1] =
+		{
+			.name = "sha1",
+			.tag = "SHA1",
+			.stdin_name = "-",
+			.digest_bytes = 20,
+#if defined(HAVE_OPENSSL)
+			.init = digest_sha1_init,
+			.update = digest_openssl_update,
+			.final = digest_openssl_final,
+			.discard = digest_openssl_discard,
+#else
+			.missing = openssl_missing,
 #endif
 		},
 };
@@ -253,7 +196,7 @@ void digest_append_features(struct output_text *text)
 {
 #if defined(HAVE_OPENSSL)
 	output_text_string(text, " +openssl ");
-	output_text_string(text, OpenSSL_version(OPENSSL_VERSION_STRING));
+	output_text_string(text, digest_openssl_version());
 #else
 	output_text_string(text, " -openssl");
 #endif
@@ -269,5 +212,11 @@ void digest_append_features(struct output_text *text)
 	output_text_decimal(text, version % 100);
 #else
 	output_text_string(text, " -xxhash");
+#endif
+#if defined(HAVE_BLAKE3)
+	output_text_string(text, " +blake3 ");
+	output_text_string(text, digest_blake3_version());
+#else
+	output_text_string(text, " -blake3");
 #endif
 }

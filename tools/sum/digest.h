@@ -18,10 +18,10 @@
 enum {
 	DIGEST_BYTES_MAX = 32,
 	/*
-	 * XXH3's state, the largest, is 576 bytes in libxxhash 0.8; the rest is
-	 * room for a later library that is loaded in its place.
+	 * BLAKE3's is the largest. XXH3's is 576 bytes in libxxhash 0.8; a
+	 * later library that is loaded in its place has room too.
 	 */
-	DIGEST_STATE_BYTES = 1024,
+	DIGEST_STATE_BYTES = 2304,
 };
 
 /* Zero before `init`. */
@@ -39,6 +39,12 @@ struct digest_algorithm {
 	/* 0 or a negative errno. After 0, exactly one `final` or `discard`. */
 	int (*init)(struct digest_state *state);
 	int (*update)(struct digest_state *state, const void *bytes, size_t length);
+	/*
+	 * NULL, or for use in place of `update`: bytes at an offset, in any
+	 * order, from several threads at once; offsets, and all lengths but the
+	 * last part's, are multiples of 1024.
+	 */
+	int (*part)(struct digest_state *state, const void *bytes, size_t length, uint64_t offset);
 	/* Writes `digest_bytes`, most significant first, and ends the state. */
 	int (*final)(struct digest_state *state, uint8_t *digest);
 	void (*discard)(struct digest_state *state);
@@ -48,7 +54,10 @@ enum {
 	DIGEST_XXH3_64 = 0,
 	DIGEST_XXH3_128 = 1,
 	DIGEST_SHA256 = 2,
-	DIGEST_COUNT = 3,
+	DIGEST_BLAKE3 = 3,
+	DIGEST_MD5 = 4,
+	DIGEST_SHA1 = 5,
+	DIGEST_COUNT = 6,
 };
 
 extern const struct digest_algorithm digest_algorithms[DIGEST_COUNT];

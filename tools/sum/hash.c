@@ -3,9 +3,11 @@
  * The hashing of `pinion sum`: the calls of a scan for each file, the start and
  * end of a scan, and the mode that prints checksums.
  *
- * Each file in flight owns a hash state in the scan's memory; its windows come
- * in order, so a state has one user at a time. The line is built when the file
- * is reported and goes through struct order.
+ * Each file in flight owns a hash state in the scan's memory. Its windows come
+ * in order, so a state has one user at a time; but where the algorithm takes
+ * parts in any order, several workers hash windows of one file at once, and
+ * what they share besides the state is under the job's lock. The line is built
+ * when the file is reported and goes through struct order.
  */
 #include "tools/sum/job.h"
 
@@ -40,6 +42,7 @@ static int file_open(void *arg, struct pinion_scan_file *file)
 	int error;
 
 	sum->algorithm = job->mode->algorithm(job, file->sequence);
+	sum->in_parts = job->options->scanning.scan.order == PINION_SCAN_PARALLEL;
 	error = sum->algorithm->init(&sum->state);
 	sum->is_hashing = error == 0;
 	if (error == 0) {
@@ -48,58 +51,103 @@ static int file_open(void *arg, struct pinion_scan_file *file)
 	return error;
 }
 
+/* Bytes of a window, all of it or a part. */
+static int hash_bytes(struct sum_file *sum, const struct pinion_window *window,
+	const uint8_t *bytes, size_t length, uint64_t offset)
+{
+	bool is_whole = window->index == 0 && window->is_last;
+
+	if (sum->in_parts && !is_whole) {
+		return sum->algorithm->part(&sum->state, bytes, length, offset);
+	}
+	return sum->algorithm->update(&sum->state, bytes, length);
+}
+
+/* Adds to the time of the file's holes; true: it is more than they may take. */
+static bool note_hole(struct sum_job *job, struct sum_file *sum, uint64_t ns, uint64_t offset)
+{
+	uint64_t timeout_ns = job->options->scanning.scan.file_timeout_ns;
+	bool is_late;
+
+	pthread_mutex_lock(&job->lock);
+	sum->hole_ns += ns;
+	if (!sum->is_late && timeout_ns != 0 && sum->hole_ns > timeout_ns) {
+		sum->is_late = true;
+		sum->late_offset = offset;
+	}
+	is_late = sum->is_late;
+	pthread_mutex_unlock(&job->lock);
+	return is_late;
+}
+
+/* Steps end at multiples of their size, where parts are few and large. */
+static size_t hole_step(uint64_t offset, uint64_t left)
+{
+	uint64_t step = sizeof(zeros) - offset % sizeof(zeros);
+
+	return (size_t)(left < step ? left : step);
+}
+
 /*
  * A hole may be exabytes long, so that a signal must end it, and so must the
  * time that all holes of a file may take together: nothing else ever would.
  */
-static int hash_hole(
-	const struct sum_job *job, struct sum_file *sum, const struct pinion_window *window)
+static int hash_hole(struct sum_job *job, struct sum_file *sum, const struct pinion_window *window)
 {
-	uint64_t timeout_ns = job->options->scanning.scan.file_timeout_ns;
-	uint64_t start_ns = scanning_ns_now() - sum->hole_ns;
 	uint64_t done = 0;
+	int error = 0;
 
-	while (done < window->length_bytes) {
-		uint64_t left = window->length_bytes - done;
-		size_t step = left < sizeof(zeros) ? (size_t)left : sizeof(zeros);
-		int error = signals_interrupted()
-			? -ECANCELED
-			: sum->algorithm->update(&sum->state, zeros, step);
+	while (error == 0 && done < window->length_bytes) {
+		uint64_t start_ns = scanning_ns_now();
+		uint64_t offset = window->base_offset_bytes + done;
+		size_t step = hole_step(offset, window->length_bytes - done);
 
+		error = signals_interrupted() ? -ECANCELED
+					      : hash_bytes(sum, window, zeros, step, offset);
 		if (error != 0) {
-			sum->part_bytes = done;
-			return error;
+			break;
 		}
 		done += step;
 		progress_add(job->runtime, &(struct progress){.bytes = step});
-		sum->hole_ns = scanning_ns_now() - start_ns;
-		if (timeout_ns != 0 && sum->hole_ns > timeout_ns) {
-			sum->is_late = true;
-			sum->part_bytes = done;
-			sum->late_offset = window->base_offset_bytes + done;
-			return -ETIME;
+		if (note_hole(job, sum, scanning_ns_now() - start_ns, offset + step)) {
+			error = -ETIME;
 		}
 	}
-	return 0;
+	if (error != 0) {
+		pthread_mutex_lock(&job->lock);
+		sum->part_bytes += done;
+		pthread_mutex_unlock(&job->lock);
+	}
+	return error;
+}
+
+/* Of several that were hit at once, the first in the file is reported. */
+static int note_gap(struct sum_job *job, struct sum_file *sum, const struct pinion_gap *gap)
+{
+	pthread_mutex_lock(&job->lock);
+	if (!sum->has_gap || gap->offset_bytes < sum->gap.offset_bytes) {
+		sum->has_gap = true;
+		sum->gap = *gap;
+	}
+	pthread_mutex_unlock(&job->lock);
+	return gap->error;
 }
 
 static int file_window(void *arg, struct pinion_scan_file *file, const struct pinion_window *window)
 {
-	const struct sum_job *job = arg;
+	struct sum_job *job = arg;
 	struct sum_file *sum = file->user;
+	size_t length = window->length_bytes - window->prefix_bytes;
 
 	if (window->is_hole) {
 		return hash_hole(job, sum, window);
 	}
-	progress_add(job->runtime,
-		&(struct progress){.bytes = window->length_bytes - window->prefix_bytes});
+	progress_add(job->runtime, &(struct progress){.bytes = length});
 	if (window->gap_count > 0) {
-		report_unread_byte(file->path, &window->gaps[0]);
-		sum->has_gap = true;
-		return window->gaps[0].error;
+		return note_gap(job, sum, &window->gaps[0]);
 	}
-	return sum->algorithm->update(&sum->state, window->bytes + window->prefix_bytes,
-		window->length_bytes - window->prefix_bytes);
+	return hash_bytes(sum, window, window->bytes + window->prefix_bytes, length,
+		window->base_offset_bytes + window->prefix_bytes);
 }
 
 static int file_close(void *arg, struct pinion_scan_file *file, int error)
@@ -131,8 +179,14 @@ static void file_report(
 		job->part_bytes += sum->part_bytes;
 		pthread_mutex_unlock(&job->lock);
 	}
+	if (sum != NULL && sum->has_gap) {
+		report_unread_byte(file->path, &sum->gap);
+	}
 	if (outcome == PINION_SCAN_DONE) {
 		job->mode->line(job, &text, file->path, file->sequence, sum->digest);
+	} else if (outcome == PINION_SCAN_FAILED && error == -ENOENT &&
+		job->options->ignores_missing) {
+		/* Its line in the list counts for nothing. */
 	} else if (scanning_is_trouble(outcome, error)) {
 		if (sum != NULL && sum->is_late) {
 			report_hole_timeout(file, sum->late_offset);

@@ -11,6 +11,7 @@
 #define PINION_TOOLS_SUM_JOB_H
 
 #include "tools/scanning.h"
+#include "tools/sum/audit.h"
 #include "tools/sum/digest.h"
 #include "tools/sum/order.h"
 
@@ -25,6 +26,11 @@ struct sum_options {
 	bool is_tagged;
 	bool is_quiet;
 	bool is_status;
+	bool is_strict;	      /* a malformed line is trouble */
+	bool ignores_missing; /* a file that is not there is none */
+	bool names_bad_lines; /* all of them */
+	const char **audited; /* --audit: where files that no list names are looked for */
+	uint32_t audited_count;
 	struct scanning_options scanning; /* -0 also ends the lines written */
 };
 
@@ -33,8 +39,10 @@ struct sum_file {
 	struct digest_state state;
 	const struct digest_algorithm *algorithm;
 	bool is_hashing; /* the state must be ended */
-	bool has_gap;	 /* some of it could not be read, which is reported */
-	bool is_late;	 /* its holes took too long, at late_offset */
+	bool in_parts;	 /* windows come in any order, on several workers */
+	bool has_gap;	 /* some of it could not be read: */
+	struct pinion_gap gap;
+	bool is_late; /* its holes took too long, at late_offset */
 	uint64_t late_offset;
 	uint64_t hole_ns;    /* spent in holes */
 	uint64_t part_bytes; /* of a hole that was given up, hashed before */
@@ -63,12 +71,15 @@ struct sum_job {
 	struct order order;		/* of the current scan */
 	uint64_t next_sequence;		/* of the next path a list names */
 	struct pinion_scan_stats totals;
+	struct audit audit;   /* the paths of the lists */
+	bool has_unread_list; /* some of them are not known */
 
 	pthread_mutex_t lock; /* of the counters below, which callbacks change */
 	bool has_trouble;
 	uint64_t part_bytes;	   /* of the current scan, of holes given up */
 	uint64_t mismatch_count;   /* of the current list */
 	uint64_t unreadable_count; /* of the current list */
+	uint64_t verified_count;   /* of the current list */
 	bool has_mismatch;	   /* of any list */
 };
 

@@ -100,7 +100,7 @@ int main(void)
 		/* 16 digits alone are XXH64. */
 		{X64 "  a", NONE, NULL},
 		{"XXH64 (a) = " X64, NONE, NULL},
-		{"MD5 (a) = " X128, NONE, NULL},
+		{"MD4 (a) = " X128, NONE, NULL},
 		/* The gap of this list is settled, and a path is needed. */
 		{SHA " a", NONE, NULL},
 		{SHA "  ", NONE, NULL},
