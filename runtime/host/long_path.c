@@ -17,6 +17,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#ifndef RESOLVE_CACHED
+#define RESOLVE_CACHED 0x20u /* Linux 5.12, linux/openat2.h */
+#endif
+
 /* Short of PATH_MAX by a long name and more, so that it fits on the stack. */
 #define PIECE_BYTES_MAX ((size_t)PATH_MAX - 512)
 
@@ -324,6 +328,15 @@ int pin_beneath_open(int directory_fd, const char *path, int flags)
 	}
 	errno = saved_errno;
 	return fd < 0 ? pin_beneath_error(fd) : fd;
+}
+
+int pin_open_cached(int directory_fd, const char *path, int flags, uint64_t resolve)
+{
+	int saved_errno = errno;
+	int fd = open_as(directory_fd, path, flags, resolve | RESOLVE_CACHED);
+
+	errno = saved_errno;
+	return fd;
 }
 
 bool pin_beneath_loops(int directory_fd, const char *path)

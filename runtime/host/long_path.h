@@ -13,6 +13,7 @@
 
 #include <linux/openat2.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 /*
  * open(2) without O_CREAT: returns a descriptor or a negative errno, and leaves
@@ -76,6 +77,14 @@ int pin_beneath_check(const char *path);
  * long.
  */
 int pin_beneath_open(int directory_fd, const char *path, int flags);
+
+/*
+ * openat2(2) of a path that needs no wait for the disk: the kernel has all of
+ * its names in memory. `resolve` as in struct open_how; `directory_fd` may be
+ * AT_FDCWD. A negative errno, -EAGAIN or another, says nothing about the file:
+ * it is to be opened in another way. Leaves errno alone.
+ */
+int pin_open_cached(int directory_fd, const char *path, int flags, uint64_t resolve);
 
 /*
  * Whether a path ends in a link that leads back to itself without leaving the

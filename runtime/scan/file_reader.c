@@ -63,7 +63,7 @@ bool pin_reader_file_changed(const struct pin_reader *reader)
 	const struct pinion_file *file = reader->file;
 	struct stat status;
 
-	if (reader->plan.is_unsized) {
+	if (reader->plan.is_unsized || reader->has_seen_end) {
 		return false;
 	}
 	PIN_DCHECK(reader->plan.size_bytes == file->size_bytes);
@@ -266,6 +266,10 @@ static void run_parallel_track(struct pin_track *track)
 		 * between.
 		 */
 		pin_track_consume(track);
+		if (track->claim.is_last) {
+			end_track(track->reader);
+			return;
+		}
 		pin_worker_spawn_bound(pin_worker_current(), &track->request.task);
 	}
 }
@@ -389,6 +393,7 @@ void pin_reader_start(struct pin_reader *reader)
 		track->is_pausing = false;
 		track->done_bytes = 0;
 	}
+	reader->has_seen_end = false;
 	reader->first_gap = (struct pinion_gap){0};
 	reader->claimed_count = 0;
 	reader->delivered_count = 0;

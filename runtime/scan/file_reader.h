@@ -123,6 +123,7 @@ struct pin_reader {
 	struct pin_atomic_u32 tracks_left; /* [W:lock holder R:tracks] that work */
 	/* [W:tracks R:tracks] 0, or the first errno, positive, or ENOUGH */
 	struct pin_atomic_u32 error;
+	bool has_seen_end;		 /* [own] of the only track: its read showed the end */
 	struct pin_atomic_u32 was_short; /* [W:tracks R:tracks] a read ended too early */
 	/* [W:tracks R:tracks] a guess: reads that were over when submitted */
 	struct pin_atomic_u32 instant_row;

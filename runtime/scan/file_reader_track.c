@@ -298,14 +298,25 @@ static void hand_over(struct pin_track *track)
 /* ---- reading ---- */
 
 /*
+ * Whether the read is of the whole file, with room for a byte more in the
+ * buffer. Such a read shows as well where the file ends.
+ */
+static bool may_see_end(const struct pin_track *track)
+{
+	return track->claim.read_offset == 0 && track->claim.is_last &&
+		track->claim.read_bytes % PIN_PAGE_BYTES != 0;
+}
+
+/*
  * Cached data is copied at once: cheaper than through a ring. False when the
  * kernel would have to wait for the disk.
  */
 static bool read_cached(struct pin_track *track)
 {
 	const struct pinion_file *file = track->reader->file;
-	struct iovec vector = {
-		.iov_base = track->buffer.buffer.bytes, .iov_len = track->claim.read_bytes};
+	bool sees_end = may_see_end(track);
+	struct iovec vector = {.iov_base = track->buffer.buffer.bytes,
+		.iov_len = track->claim.read_bytes + (sees_end ? 1 : 0)};
 	ssize_t got;
 
 	PIN_DCHECK(track->claim.read_bytes > 0);
@@ -320,13 +331,18 @@ static bool read_cached(struct pin_track *track)
 		/*
 		 * In memory, on a file system that cannot promise it (tmpfs).
 		 */
-		got = pread(file->fd, track->buffer.buffer.bytes, track->claim.read_bytes,
-			(off_t)track->claim.read_offset);
+		got = pread(
+			file->fd, vector.iov_base, vector.iov_len, (off_t)track->claim.read_offset);
 	}
 	if (got < 0 ||
 		(got < (ssize_t)track->claim.read_bytes &&
 			track->claim.read_offset + (uint64_t)got < file->size_bytes)) {
 		return false;
+	}
+	if (got > (ssize_t)track->claim.read_bytes) {
+		got = (ssize_t)track->claim.read_bytes; /* it has grown, as its end will show */
+	} else {
+		track->reader->has_seen_end = sees_end;
 	}
 	track->result = (int32_t)got;
 	return true;

@@ -86,9 +86,12 @@ static void report_path(struct pinion_scan *scan, const char *path, size_t path_
 enum {
 	/*
 	 * An adding thread waits for this part of the slots at once, so that a
-	 * thread which is faster than the workers is not woken for each file.
+	 * thread which is faster than the workers is not woken for each file:
+	 * of half the slots, if they are free soon, else of fewer.
 	 */
+	STOCK_PART_SOON = 2,
 	STOCK_PART = 8,
+	SOON_NS = 20 * 1000 * 1000,
 };
 
 static const uint64_t one_slot = 1;
@@ -137,6 +140,32 @@ static void acquire_slots(struct pinion_scan *scan, uint64_t count)
 	PIN_CHECK(rc == 0);
 }
 
+static uint64_t part_of_slots(const struct pinion_scan *scan, uint32_t part)
+{
+	uint64_t count = scan->slot_count / part;
+
+	return count > 0 ? count : 1;
+}
+
+/*
+ * Small files in the page cache end at a rate at which half the slots are free
+ * in a moment: then each wake-up of this thread is for many files. Where files
+ * are slow, or hang, a few free slots are enough to go on.
+ */
+static uint64_t acquire_stock(struct pinion_scan *scan)
+{
+	uint64_t many = part_of_slots(scan, STOCK_PART_SOON);
+	uint64_t few = part_of_slots(scan, STOCK_PART);
+
+	if (many > few &&
+		pinion_budget_acquire_wait(
+			&scan->free_slots, &many, scan->host->now_ns() + SOON_NS) == 0) {
+		return many;
+	}
+	acquire_slots(scan, few);
+	return few;
+}
+
 /* Then no file is in flight, and no worker in pin_scan_put_slot() any more. */
 static void await_all_slots(struct pinion_scan *scan)
 {
@@ -167,11 +196,7 @@ static struct pin_slot *take_slot(struct pinion_scan *scan)
 	struct pin_slot *slot;
 
 	if (scan->stock == 0) {
-		uint64_t count = scan->slot_count / STOCK_PART;
-
-		count = count > 0 ? count : 1;
-		acquire_slots(scan, count);
-		scan->stock = count;
+		scan->stock = acquire_stock(scan);
 	}
 	PIN_CHECK(scan->stock > 0);
 	scan->stock--;

@@ -41,6 +41,7 @@ struct pin_scan_worker {
 	struct pinion_scan *scan;     /* [const] after create */
 	/* [W:any R:any] a guess: files that it has started, in order */
 	struct pin_atomic_u32 file_count;
+	bool finds_cached; /* the last file that it opened was in the page cache */
 } PIN_CACHE_ALIGNED;
 
 /*

@@ -98,6 +98,14 @@ int pin_open_long(const char *path, int flags)
 	model_fail("%s is opened on the worker", path);
 }
 
+int pin_open_cached(int directory_fd, const char *path, int flags, uint64_t resolve)
+{
+	(void)directory_fd;
+	(void)flags;
+	(void)resolve;
+	model_fail("%s is opened as if others had been in the page cache", path);
+}
+
 int pin_beneath_open(int directory_fd, const char *path, int flags)
 {
 	(void)directory_fd;
