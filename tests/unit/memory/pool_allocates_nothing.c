@@ -114,8 +114,9 @@ static long long resident_pages(void)
 	long long resident = 0;
 
 	if (read_text("/proc/self/smaps_rollup", text, sizeof(text))) {
-		line = strstr(text, "Rss:");
-		expect_ready("Rss", line != NULL && sscanf(line, "Rss: %lld kB", &resident) == 1);
+		line = strstr(text, "Anonymous:");
+		expect_ready("Anonymous",
+			line != NULL && sscanf(line, "Anonymous: %lld kB", &resident) == 1);
 		return resident / 4;
 	}
 	expect_ready("statm", read_text("/proc/self/statm", text, sizeof(text)));
