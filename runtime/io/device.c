@@ -312,29 +312,28 @@ void pin_lines_init(struct pin_lines *lines)
 
 void pin_device_waiters_init(struct pin_device_waiters *device_waiters)
 {
-	*device_waiters = (struct pin_device_waiters){.last = NULL};
+	*device_waiters = (struct pin_device_waiters){.count = 0};
 }
 
 /* After all others. */
-static void join(struct pin_device_waiters *device_waiters, struct pin_line *line,
-	const struct pinion_file *file)
+static void join(
+	struct pin_line_circle *circle, struct pin_line *line, const struct pinion_file *file)
 {
-	PIN_DCHECK(device_waiters->last == NULL || device_waiters->last->next != NULL);
+	PIN_DCHECK(circle->last == NULL || circle->last->next != NULL);
 	line->file = file;
 	pin_request_list_init(&line->requests);
-	if (device_waiters->last == NULL) {
+	if (circle->last == NULL) {
 		line->next = line;
 	} else {
-		line->next = device_waiters->last->next;
-		device_waiters->last->next = line;
+		line->next = circle->last->next;
+		circle->last->next = line;
 	}
-	device_waiters->last = line;
+	circle->last = line;
 }
 
-static struct pin_line *find(
-	struct pin_device_waiters *device_waiters, const struct pinion_file *file)
+static struct pin_line *find(struct pin_line_circle *circle, const struct pinion_file *file)
 {
-	struct pin_line *line = device_waiters->last;
+	struct pin_line *line = circle->last;
 
 	if (line == NULL) {
 		return NULL;
@@ -345,7 +344,7 @@ static struct pin_line *find(
 			return line;
 		}
 		line = line->next;
-	} while (line != device_waiters->last);
+	} while (line != circle->last);
 	return NULL;
 }
 
@@ -353,10 +352,10 @@ static struct pin_line *find(
  * Requests queue by file, and the files take turns, so that one busy file does
  * not hold up the others.
  */
-static struct pin_line *find_or_join(struct pin_device_waiters *device_waiters,
-	struct pin_lines *lines, const struct pinion_file *file)
+static struct pin_line *find_or_join(
+	struct pin_line_circle *circle, struct pin_lines *lines, const struct pinion_file *file)
 {
-	struct pin_line *line = find(device_waiters, file);
+	struct pin_line *line = find(circle, file);
 
 	if (line != NULL) {
 		return line;
@@ -365,13 +364,13 @@ static struct pin_line *find_or_join(struct pin_device_waiters *device_waiters,
 	if (line != NULL) {
 		PIN_DCHECK((size_t)(line - lines->lines) < PIN_LINES); /* this worker's */
 		lines->free = line->next;
-		join(device_waiters, line, file);
+		join(circle, line, file);
 		return line;
 	}
-	line = find(device_waiters, NULL);
+	line = find(circle, NULL);
 	if (line == NULL) {
-		line = &device_waiters->rest;
-		join(device_waiters, line, NULL);
+		line = &circle->rest;
+		join(circle, line, NULL);
 	}
 	return line;
 }
@@ -379,29 +378,40 @@ static struct pin_line *find_or_join(struct pin_device_waiters *device_waiters,
 void pin_device_waiters_push(struct pin_device_waiters *device_waiters, struct pin_lines *lines,
 	struct pinion_request *request)
 {
-	struct pin_line *line = find_or_join(device_waiters, lines, request->file);
+	struct pin_line_circle *circle = pin_request_of(request)->cost.is_urgent
+		? &device_waiters->urgent
+		: &device_waiters->others;
+	struct pin_line *line = find_or_join(circle, lines, request->file);
 
-	PIN_DCHECK(line->file == request->file || line == &device_waiters->rest);
+	PIN_DCHECK(line->file == request->file || line == &circle->rest);
 	PIN_CHECK(device_waiters->count < UINT32_MAX);
 	pin_request_list_push(&line->requests, &pin_request_of(request)->link);
+	circle->count++;
 	device_waiters->count++;
 }
 
 /* The line that has its turn, which is empty. */
-static void dissolve(struct pin_device_waiters *device_waiters, struct pin_lines *lines)
+static void dissolve(struct pin_line_circle *circle, struct pin_lines *lines)
 {
-	struct pin_line *line = device_waiters->last->next;
+	struct pin_line *line = circle->last->next;
 
 	PIN_CHECK(pin_request_list_is_empty(&line->requests));
-	if (line == device_waiters->last) {
-		device_waiters->last = NULL;
+	if (line == circle->last) {
+		circle->last = NULL;
 	} else {
-		device_waiters->last->next = line->next;
+		circle->last->next = line->next;
 	}
-	if (line != &device_waiters->rest) {
+	if (line != &circle->rest) {
 		line->next = lines->free;
 		lines->free = line;
 	}
+}
+
+static struct pin_line_circle *next_circle(struct pin_device_waiters *device_waiters)
+{
+	return device_waiters->urgent.count == 0 || pin_device_waiters_is_row_full(device_waiters)
+		? &device_waiters->others
+		: &device_waiters->urgent;
 }
 
 /*
@@ -411,29 +421,38 @@ static void dissolve(struct pin_device_waiters *device_waiters, struct pin_lines
 struct pinion_request *pin_device_waiters_first(
 	struct pin_device_waiters *device_waiters, struct pin_lines *lines)
 {
-	while (device_waiters->last != NULL) {
-		struct pin_line *line = device_waiters->last->next;
+	struct pin_line_circle *circle = next_circle(device_waiters);
+
+	PIN_DCHECK(device_waiters->count ==
+		device_waiters->urgent.count + device_waiters->others.count);
+	while (circle->last != NULL) {
+		struct pin_line *line = circle->last->next;
 
 		if (!pin_request_list_is_empty(&line->requests)) {
 			struct pin_request *private =
 				PIN_CONTAINER_OF(line->requests.next, struct pin_request, link);
 
-			PIN_DCHECK(device_waiters->count > 0);
+			PIN_DCHECK(circle->count > 0);
 			return pin_request_of_link(private);
 		}
-		dissolve(device_waiters, lines);
+		dissolve(circle, lines);
 	}
-	PIN_CHECK(device_waiters->count == 0);
+	PIN_CHECK(circle->count == 0);
 	return NULL;
 }
 
 void pin_device_waiters_pop(struct pin_device_waiters *device_waiters)
 {
-	struct pin_line *line = device_waiters->last->next;
+	struct pin_line_circle *circle = next_circle(device_waiters);
+	struct pin_line *line = circle->last->next;
+	struct pin_request *private =
+		PIN_CONTAINER_OF(line->requests.next, struct pin_request, link);
 
-	PIN_CHECK(device_waiters->count > 0);
+	PIN_CHECK(circle->count > 0 && device_waiters->count > 0);
 	PIN_CHECK(!pin_request_list_is_empty(&line->requests));
-	pin_request_list_remove(line->requests.next);
+	pin_request_list_remove(&private->link);
+	circle->count--;
 	device_waiters->count--;
-	device_waiters->last = line;
+	circle->last = line;
+	pin_device_waiters_note_start(device_waiters, pin_request_of_link(private));
 }

@@ -43,16 +43,24 @@
  * Lines come from the worker, which has a fixed number. When they are used up,
  * all further files of a device share one line.
  *
+ * Urgent requests, those of the high lane, are in lines of their own and pass
+ * the others; after PIN_PASSED_MAX in a row one of the others has its turn, so
+ * that those go on however many urgent ones come.
+ *
  * [own] by the worker, or by the holder of its ring's lock. Finding a file's
  * line takes as long as there are files waiting; all else is O(1), but for
  * lines that have become empty.
  *
  * Invariants: 1. an empty line goes when its turn comes. 2. requests of one
- * file start in their order.
+ * file that are equally urgent start in their order. 3. while others wait, no
+ * more than PIN_PASSED_MAX urgent ones start in a row.
  */
 
 /* Files of one worker that may have a line of their own. */
 #define PIN_LINES 32u
+
+/* Urgent requests in a row that pass others. */
+#define PIN_PASSED_MAX 8u
 
 struct pin_line {
 	struct pin_line *next;		  /* in the circle, or of those that are free */
@@ -66,10 +74,17 @@ struct pin_lines {
 	struct pin_line lines[PIN_LINES];
 };
 
-struct pin_device_waiters {
-	struct pin_line *last; /* of the circle: `next` has its turn; NULL: none */
+struct pin_line_circle {
+	struct pin_line *last; /* `next` has its turn; NULL: there are no lines */
 	uint32_t count;	       /* requests */
 	struct pin_line rest;  /* of files without a line */
+};
+
+struct pin_device_waiters {
+	uint32_t count;	       /* requests, urgent and others */
+	uint32_t passed_count; /* urgent requests that have passed others, in a row */
+	struct pin_line_circle urgent;
+	struct pin_line_circle others;
 };
 
 void pin_lines_init(struct pin_lines *lines);
@@ -86,10 +101,43 @@ struct pinion_request *pin_device_waiters_first(
 void pin_device_waiters_pop(struct pin_device_waiters *device_waiters);
 
 /* Any other that is in there; the caller unlinks it. */
-static inline void pin_device_waiters_note_left(struct pin_device_waiters *device_waiters)
+static inline void pin_device_waiters_note_left(
+	struct pin_device_waiters *device_waiters, struct pinion_request *request)
 {
-	PIN_CHECK(device_waiters->count > 0);
+	struct pin_line_circle *circle = pin_request_of(request)->cost.is_urgent
+		? &device_waiters->urgent
+		: &device_waiters->others;
+
+	PIN_CHECK(circle->count > 0 && device_waiters->count > 0);
+	circle->count--;
 	device_waiters->count--;
+}
+
+/* No more urgent ones may pass for now. */
+static inline bool pin_device_waiters_is_row_full(const struct pin_device_waiters *device_waiters)
+{
+	PIN_DCHECK(device_waiters->passed_count <= PIN_PASSED_MAX);
+	return device_waiters->others.count > 0 && device_waiters->passed_count == PIN_PASSED_MAX;
+}
+
+/* Whether a request that comes now may start before all that wait. */
+static inline bool pin_device_waiters_lets_pass(
+	const struct pin_device_waiters *device_waiters, struct pinion_request *request)
+{
+	return device_waiters->count == 0 ||
+		(pin_request_of(request)->cost.is_urgent && device_waiters->urgent.count == 0 &&
+			!pin_device_waiters_is_row_full(device_waiters));
+}
+
+/* It starts, and is not, or no longer, in there. */
+static inline void pin_device_waiters_note_start(
+	struct pin_device_waiters *device_waiters, struct pinion_request *request)
+{
+	bool has_passed =
+		pin_request_of(request)->cost.is_urgent && device_waiters->others.count > 0;
+
+	device_waiters->passed_count = has_passed ? device_waiters->passed_count + 1 : 0;
+	PIN_DCHECK(device_waiters->passed_count <= PIN_PASSED_MAX);
 }
 
 /* ---- depth ---- */

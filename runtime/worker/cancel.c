@@ -154,6 +154,22 @@ static uint32_t abandon_list(
 	return count;
 }
 
+static uint32_t abandon_circle(
+	struct pin_worker *worker, const struct pin_line_circle *circle, const struct among *among)
+{
+	struct pin_line *line = circle->last;
+	uint32_t count = 0;
+
+	if (line == NULL) {
+		return 0;
+	}
+	do {
+		count += abandon_list(worker, &line->requests, among);
+		line = line->next;
+	} while (line != circle->last);
+	return count;
+}
+
 /* Those that have queued for their device. */
 static uint32_t abandon_lined_up(struct pin_worker *worker, const struct among *among)
 {
@@ -161,17 +177,11 @@ static uint32_t abandon_lined_up(struct pin_worker *worker, const struct among *
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < device_queue->account_count; i++) {
-		struct pin_device_waiters *device_waiters =
+		const struct pin_device_waiters *device_waiters =
 			&device_queue->accounts[i].device_waiters;
-		struct pin_line *line = device_waiters->last;
 
-		if (line == NULL) {
-			continue;
-		}
-		do {
-			count += abandon_list(worker, &line->requests, among);
-			line = line->next;
-		} while (line != device_waiters->last);
+		count += abandon_circle(worker, &device_waiters->urgent, among);
+		count += abandon_circle(worker, &device_waiters->others, among);
 	}
 	return count;
 }

@@ -356,8 +356,9 @@ static void push(
 	worker->device_queue.lined_up++;
 }
 
-static void line_up(
-	struct pin_worker *worker, struct pin_account *account, struct pinion_request *request)
+/* `is_counted`: among those that a rate keeps. */
+static void line_up(struct pin_worker *worker, struct pin_account *account,
+	struct pinion_request *request, bool is_counted)
 {
 	struct pin_request *private = pin_request_of(request);
 
@@ -365,7 +366,7 @@ static void line_up(
 	if (private->cost.is_paid) {
 		pin_meter_add(&account->waited, 1);
 		pin_credit_await(&account->disk->credit, &account->holding, pages_of(request));
-	} else if (account->device_waiters.count > 1) {
+	} else if (!is_counted) {
 		/* Whatever keeps the first of them. */
 		pin_meter_add(account->blocked_ns == 0 ? &account->waited : &account->throttled, 1);
 	}
@@ -386,12 +387,17 @@ static inline uint8_t place_of(const struct pin_worker *worker, const struct pin
 static PIN_APART bool admit(struct pin_worker *worker, struct pinion_request *request)
 {
 	struct pin_account *account = find_account(worker, request->file->device);
+	bool is_first = pin_device_waiters_lets_pass(&account->device_waiters, request);
+	bool was_blocked = account->blocked_ns != 0;
 
 	pin_request_of(request)->cost.account_place = place_of(worker, account);
-	if (PIN_LIKELY(account->device_waiters.count == 0) && may_start(worker, account, request)) {
+	if (PIN_LIKELY(is_first) && may_start(worker, account, request)) {
+		pin_device_waiters_note_start(&account->device_waiters, request);
+		/* It may have taken off the timer of those that it passes. */
+		worker->device_queue.must_look |= account->device_waiters.count > 0;
 		return true;
 	}
-	line_up(worker, account, request);
+	line_up(worker, account, request, is_first && !was_blocked);
 	return false;
 }
 
@@ -540,11 +546,12 @@ struct pinion_request *pin_device_queue_next(struct pin_worker *worker)
 	return NULL;
 }
 
-static void leave_device_waiters(struct pin_worker *worker, struct pin_account *account)
+static void leave_device_waiters(
+	struct pin_worker *worker, struct pin_account *account, struct pinion_request *request)
 {
 	PIN_CHECK(worker->device_queue.lined_up > 0);
 	PIN_DCHECK(account->device_waiters.count > 0);
-	pin_device_waiters_note_left(&account->device_waiters);
+	pin_device_waiters_note_left(&account->device_waiters, request);
 	worker->device_queue.lined_up--;
 	if (account->device_waiters.count == 0) {
 		note_unblocked(worker, account);
@@ -590,7 +597,7 @@ static PIN_APART void end_admitted(
 
 	PIN_DCHECK(cost->account_place <= worker->device_queue.account_count);
 	if (PIN_UNLIKELY(cost->is_lined_up)) {
-		leave_device_waiters(worker, account);
+		leave_device_waiters(worker, account, request);
 		if (pin_request_of(request)->resume_bytes != 0) {
 			/* Between two parts: the device has had some of it. */
 			charge_account(worker, account, request, cost);

@@ -110,7 +110,8 @@ static inline void pin_request_set(struct pin_request *private, uint32_t word)
  *
  * A read or write starts when the rates have been kept and there is credit;
  * else it queues, after others of its file, and is in none of the lists of
- * worker/request.h but this. Rates come first, so credit is never held by a
+ * worker/request.h but this. An urgent one, of the high lane, passes those that
+ * are not, 8 in a row at most. Rates come first, so credit is never held by a
  * request that may not start yet. The first of a device wait queue waits for
  * one of these:
  *

@@ -308,7 +308,10 @@ static PIN_APART bool lend_otherwise(struct pin_worker *worker, struct pinion_re
 	return lent != PIN_POOL_IS_FREE;
 }
 
-/* Its own lane, else that of the task that submits it, as an I/O priority. */
+/*
+ * Its own lane, else that of the task that submits it: as an I/O priority, and
+ * whether it passes others in the device wait queue.
+ */
 static PIN_APART void note_lane(
 	struct pin_worker *worker, struct pinion_request *request, enum pinion_lane lane)
 {
@@ -316,6 +319,7 @@ static PIN_APART void note_lane(
 		lane = pin_task_lane(&request->task);
 	}
 	PIN_CHECK((uint32_t)lane < PIN_LANES);
+	pin_request_of(request)->cost.is_urgent = lane == PINION_LANE_HIGH;
 	pin_request_of(request)->lane_priority = worker->shared->io_priorities[lane];
 }
 

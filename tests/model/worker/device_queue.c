@@ -3,7 +3,8 @@
  * Goal: a transfer that waits for credit, for a rate, or for its turn starts
  * when it may, whatever brings that: the end of another on its own worker or
  * elsewhere, a change of limits, the end of an earlier waiter; a long one pays
- * for each part, and leaves the device to others between them; each ends once,
+ * for each part, and leaves the device to others between them; an urgent one
+ * passes others that wait, which go on all the same; each ends once,
  * and credit that was granted too late is not lost:
  * [DEVICE-1] [CREDIT-1] [CREDIT-2] [LIMIT-1]. G2. The fences of [CREDIT-1]
  * are those of [WAIT-1], whose mutants are in the model `waiters`.
@@ -27,6 +28,8 @@ static struct pinion_request requests[REQUESTS];
 static struct pinion_file file;
 static uint8_t memory[REQUESTS][BYTES] __attribute__((aligned(BYTES)));
 static uint32_t run_counts[REQUESTS];
+static uint32_t run_order[REQUESTS]; /* indices of requests */
+static uint32_t run_count;
 static uint32_t submitted;
 
 static int run(struct pinion_task *task)
@@ -35,6 +38,7 @@ static int run(struct pinion_task *task)
 
 	run_counts[request - requests]++;
 	MODEL_CHECK(run_counts[request - requests] == 1);
+	run_order[run_count++] = (uint32_t)(request - requests);
 	return 0;
 }
 
@@ -76,6 +80,7 @@ static void begin(uint32_t worker_count, uint32_t depth_count, uint64_t bytes_pe
 		run_counts[i] = 0;
 	}
 	submitted = 0;
+	run_count = 0;
 	runtime = model_runtime_begin(worker_count, PIN_DOORBELL_MESSAGE, NULL);
 	model_quiet_begin();
 	limit(depth_count, bytes_per_second);
@@ -87,6 +92,13 @@ static void submit(void)
 {
 	MODEL_CHECK(pinion_request_submit(runtime, &requests[submitted]) == 0);
 	submitted++;
+}
+
+/* The same, of the high lane. */
+static void submit_urgent(void)
+{
+	requests[submitted].task.flags = PINION_TASK_HIGH;
+	submit();
 }
 
 static void expect_all_given_back(void)
@@ -153,6 +165,56 @@ static void run_cancel_first(void)
 	submit();
 	MODEL_CHECK(pinion_request_cancel(runtime, &requests[0]) == 0);
 	model_thread_start_daemon("device", model_device, NULL);
+	finish();
+}
+
+/* ---- urgent requests ---- */
+
+static bool have_two_queued(const void *arg)
+{
+	(void)arg;
+	return runtime->shared.workers[0].device_queue.lined_up == 2;
+}
+
+/* One is in the device, one waits; the urgent one passes that. */
+static void run_urgent(void)
+{
+	begin(1, 1, 0);
+	submit();
+	submit();
+	submit_urgent();
+	model_await("two to queue", have_two_queued, NULL);
+	model_thread_start_daemon("device", model_device, NULL);
+	finish();
+	MODEL_CHECK(run_order[0] == 0 && run_order[1] == 2 && run_order[2] == 1);
+}
+
+/* It is cancelled, perhaps as it passes: the request before it goes on. */
+static void run_urgent_cancelled(void)
+{
+	int rc;
+
+	begin(1, 1, 0);
+	submit();
+	submit();
+	submit_urgent();
+	model_await("two to queue", have_two_queued, NULL);
+	model_thread_start_daemon("device", model_device, NULL);
+	rc = pinion_request_cancel(runtime, &requests[2]);
+	MODEL_CHECK(rc == 0 || rc == -EALREADY);
+	finish();
+	MODEL_CHECK(requests[1].result >= 0);
+	MODEL_CHECK(requests[2].result >= 0 || requests[2].result == -ECANCELED);
+}
+
+/* On another worker, where the request that it passes waits as well. */
+static void run_urgent_elsewhere(void)
+{
+	begin(2, 1, 0);
+	model_thread_start_daemon("device", model_device, NULL);
+	submit();
+	submit();
+	submit_urgent();
 	finish();
 }
 
@@ -273,6 +335,17 @@ static const struct model_mutant own_mutants[] = {
 	{.name = NULL},
 };
 
+static const struct model_mutant urgent_mutants[] = {
+	{"an urgent one does not pass", {MODEL_SKIP, "push", "is_urgent"}},
+	{.name = NULL},
+};
+
+static const struct model_mutant urgent_cancelled_mutants[] = {
+	{"an urgent one leaves as one of the others",
+		{MODEL_SKIP, "leave_device_waiters", "is_urgent"}},
+	{.name = NULL},
+};
+
 static const struct model_mutant change_mutants[] = {
 	{"no worker is notified", {MODEL_SKIP, "kick", "pin_wake_worker"}},
 	{"no check before a sleep", {MODEL_SKIP, "has_own_work", "pin_device_queue_has_news"}},
@@ -297,6 +370,9 @@ static const struct model_case cases[] = {
 	{"own_credit", run_own_credit, 1, 0, 0, own_mutants, NULL},
 	{"cancel", run_cancel, 0, 0, 0, NULL, NULL},
 	{"cancel_first", run_cancel_first, 1, 0, 0, NULL, NULL},
+	{"urgent", run_urgent, 1, 0, 0, urgent_mutants, NULL},
+	{"urgent_cancelled", run_urgent_cancelled, 1, 0, 0, urgent_cancelled_mutants, NULL},
+	{"urgent_elsewhere", run_urgent_elsewhere, 0, 0, 0, NULL, NULL},
 	{"rate_lifted", run_rate_lifted, 2, 1, 0, change_mutants, NULL},
 	{"depth_raised", run_depth_raised, 2, 1, 0, raise_mutants, NULL},
 	{"part_waits", run_part_waits, 1, 0, 0, part_mutants, NULL},

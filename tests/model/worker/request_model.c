@@ -84,4 +84,20 @@
 #define pin_credit_end(...) \
 	(model_is_spoilt(MODEL_SKIP, __func__, "pin_credit_end") ? (void)0 \
 								 : pin_credit_end(__VA_ARGS__))
+/* SKIP: an urgent request leaves as one of the others. */
+#define pin_device_waiters_note_left(waiters, request) \
+	do { \
+		if (model_is_spoilt(MODEL_SKIP, __func__, "is_urgent")) { \
+			pin_request_of(request)->cost.is_urgent = false; \
+		} \
+		(pin_device_waiters_note_left)(waiters, request); \
+	} while (0)
+/* SKIP: an urgent request waits for its turn as any other. */
+#define pin_device_waiters_push(waiters, lines, request) \
+	do { \
+		if (model_is_spoilt(MODEL_SKIP, __func__, "is_urgent")) { \
+			pin_request_of(request)->cost.is_urgent = false; \
+		} \
+		(pin_device_waiters_push)(waiters, lines, request); \
+	} while (0)
 #include "runtime/worker/device_queue.c"
