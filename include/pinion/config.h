@@ -35,13 +35,13 @@ struct pinion_config {
 	 * Number of workers, 0 … 4096. 0: one for each physical core that this
 	 * process may use, but no more than its cgroup CPU quota, rounded up.
 	 * More workers than allowed CPUs are legal; they share CPUs and are not
-	 * bound. Default 0. Environment: PINION_WORKERS.
+	 * bound. Default 0. Environment: PINION_WORKER_COUNT.
 	 */
 	uint32_t worker_count;
 
 	/*
 	 * 1: one worker for each hardware thread instead of each core. 0 or 1.
-	 * Default 0. Environment: PINION_SMT.
+	 * Default 0. Environment: PINION_USE_SMT.
 	 */
 	uint32_t use_smt;
 
@@ -55,7 +55,7 @@ struct pinion_config {
 	 * offline, or another program moves it, the worker is bound again
 	 * within 100 ms of running tasks (`workers_rebound` counts). To set
 	 * affinity from outside, choose none. Default core. Environment:
-	 * PINION_BIND.
+	 * PINION_BIND_WORKERS.
 	 */
 	uint32_t bind_workers;
 
@@ -83,8 +83,8 @@ struct pinion_config {
 	 * multiple of 4096 bytes up to 256 MiB. Defaults: 1 MiB, and 48 of
 	 * 64 KiB. A `buffer_count` of 0, the default, means 28 buffers and an
 	 * equal share of 32 more: some 32 MiB for each worker, and 32 MiB once.
-	 * Environment: PINION_BUFFER_BYTES, PINION_BUFFERS,
-	 * PINION_SMALL_BUFFER_BYTES, PINION_SMALL_BUFFERS.
+	 * Environment: PINION_BUFFER_BYTES, PINION_BUFFER_COUNT,
+	 * PINION_SMALL_BUFFER_BYTES, PINION_SMALL_BUFFER_COUNT.
 	 * Source: docs/decisions/memory.md, "A worker has 28 large buffers and
 	 * a share of 32".
 	 */

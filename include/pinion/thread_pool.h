@@ -50,9 +50,9 @@ PINION_API int pinion_thread_pool_sizes_init(
 	struct pinion_thread_pool_sizes *out_sizes, uint32_t preset, uint32_t cpu_count);
 
 /*
- * Overwrites sizes from PINION_CREW_HIGH, PINION_CREW_MEDIUM, PINION_CREW_LOW;
- * where one is not set, from WORKER_POOL_HIGH, WORKER_POOL_MEDIUM,
- * WORKER_POOL_LOW.
+ * Overwrites sizes from PINION_THREAD_POOL_HIGH, PINION_THREAD_POOL_MEDIUM,
+ * PINION_THREAD_POOL_LOW; where one is not set, from WORKER_POOL_HIGH,
+ * WORKER_POOL_MEDIUM, WORKER_POOL_LOW.
  *
  * Context: any thread; not while another thread changes the environment.
  * Errors: -EINVAL: a value is no number, or out of range; the message sent to

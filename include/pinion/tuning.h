@@ -121,13 +121,13 @@ struct pinion_tuning {
 
 	/*
 	 * One of enum pinion_wake_policy. Default near. Environment:
-	 * PINION_WAKE.
+	 * PINION_WAKE_POLICY.
 	 */
 	uint32_t wake_policy;
 
 	/*
 	 * Spawns of a worker into its own queue after which it wakes another
-	 * worker, 1 … 65535. Default 32. Environment: PINION_HOARD_SPAWNS.
+	 * worker, 1 … 65535. Default 32. Environment: PINION_WAKE_BATCH_SPAWNS.
 	 */
 	uint32_t wake_batch_spawns;
 
@@ -181,7 +181,7 @@ struct pinion_tuning {
 	 * Workers of each class up to which a thread pool may grow
 	 * (thread_pool.h), 0 … 1024; those it begins with are always allowed.
 	 * Each costs some KiB while it does not exist. Has no effect on other
-	 * runtimes. Default 0. Environment: PINION_CREW_MAX.
+	 * runtimes. Default 0. Environment: PINION_THREAD_POOL_MAX.
 	 */
 	uint32_t thread_pool_max;
 
@@ -195,7 +195,7 @@ struct pinion_tuning {
 	 * to what the thread has that creates the runtime, or resizes the
 	 * thread pool; that should not be a worker of a lower class. Where the
 	 * kernel refuses, threads stay as they are. 0 … 20, default 0.
-	 * Environment: PINION_TIER_NICE.
+	 * Environment: PINION_CLASS_NICE.
 	 * Source: sched(7); docs/PERFORMANCE.md, "A thread pool on fewer CPUs
 	 * than it has threads".
 	 */
@@ -225,7 +225,7 @@ struct pinion_tuning {
 	 * Threads that the kernel may add to each ring for operations that
 	 * would block (opening cold files), 1 … 1024. Default 16: enough to
 	 * keep a disk's queue filled with inode reads, far below what a ring
-	 * without a limit may start. Environment: PINION_RING_HELPERS.
+	 * without a limit may start. Environment: PINION_RING_HELPER_COUNT.
 	 * Source: docs/decisions/workers.md, "The kernel's helper threads stay
 	 * on their worker's node".
 	 */
@@ -295,8 +295,8 @@ struct pinion_tuning {
 	 * 64 KiB counts as several. A drive with heads to move is given
 	 * `depth_rotational` requests instead, 0 … 65536; 0: it is like all
 	 * others. pinion_runtime_set_limits() changes the first two.
-	 * Defaults 0, 0, 8, 1024, 64 MiB, 4. Environment: PINION_DEPTH,
-	 * PINION_DEPTH_BYTES, PINION_DEPTH_MIN, PINION_DEPTH_MAX,
+	 * Defaults 0, 0, 8, 1024, 64 MiB, 4. Environment: PINION_DEPTH_COUNT,
+	 * PINION_DEPTH_BYTES, PINION_DEPTH_MIN, PINION_DEPTH_COUNT_MAX,
 	 * PINION_DEPTH_BYTES_MAX, PINION_DEPTH_ROTATIONAL.
 	 * Source: docs/decisions/devices.md, "The depth of a device is found by
 	 * trial".
@@ -327,7 +327,7 @@ struct pinion_tuning {
 	 * awake. 0: there is no such thread, and they wait until the task ends.
 	 * Work for one worker alone (pinion_task_spawn_on(), and, without
 	 * `ring_sharing`, completions of requests) waits in any case. Default
-	 * 10000. Environment: PINION_SENTRY_US.
+	 * 10000. Environment: PINION_WATCHDOG_US.
 	 * Source: docs/decisions/waking.md, "A watchdog finds tasks kept by a
 	 * stalled worker".
 	 */

@@ -23,13 +23,13 @@ enum {
 
 /* Read by others than pinion_config_from_env(). */
 static const char *const others[] = {
-	"PINION_CORPUS",      /* the tests */
-	"PINION_CREW_HIGH",   /* api/thread_pool.c */
-	"PINION_CREW_LOW",    /* api/thread_pool.c */
-	"PINION_CREW_MEDIUM", /* api/thread_pool.c */
-	"PINION_FAULT",	      /* the tests */
-	"PINION_LOG",	      /* the command */
-	"PINION_NO_APT",      /* bootstrap */
+	"PINION_CORPUS",	     /* the tests */
+	"PINION_THREAD_POOL_HIGH",   /* api/thread_pool.c */
+	"PINION_THREAD_POOL_LOW",    /* api/thread_pool.c */
+	"PINION_THREAD_POOL_MEDIUM", /* api/thread_pool.c */
+	"PINION_FAULT",		     /* the tests */
+	"PINION_LOG",		     /* the command */
+	"PINION_NO_APT",	     /* bootstrap */
 };
 
 static const char prefix[] = "PINION_";

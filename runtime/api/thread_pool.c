@@ -106,9 +106,9 @@ int pinion_thread_pool_sizes_from_env(
 	struct pinion_thread_pool_sizes *sizes, pinion_log_fn log_fn, void *log_arg)
 {
 	static const char *const names[CLASSES][2] = {
-		{"PINION_CREW_HIGH", "WORKER_POOL_HIGH"},
-		{"PINION_CREW_MEDIUM", "WORKER_POOL_MEDIUM"},
-		{"PINION_CREW_LOW", "WORKER_POOL_LOW"},
+		{"PINION_THREAD_POOL_HIGH", "WORKER_POOL_HIGH"},
+		{"PINION_THREAD_POOL_MEDIUM", "WORKER_POOL_MEDIUM"},
+		{"PINION_THREAD_POOL_LOW", "WORKER_POOL_LOW"},
 	};
 	struct pin_log log = {.fn = log_fn, .arg = log_arg};
 	uint32_t values[CLASSES] = {sizes->high, sizes->medium, sizes->low};

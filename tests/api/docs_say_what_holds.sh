@@ -41,12 +41,12 @@ found=$(wrong "$top_srcdir/README.md" "$docs"/*.md "$docs"/man/*.md)
 
 # untold FILE: knobs of EX-15, and that of EX-31, without a word on what they hang on.
 untold() {
-	for name in WORKERS STEAL_TRIES SPIN_ITERS PARK_TIMEOUT_US HOARD_SPAWNS; do
+	for name in WORKER_COUNT STEAL_TRIES SPIN_ITERS PARK_TIMEOUT_US WAKE_BATCH_SPAWNS; do
 		grep -qE "^- \`PINION_$name\`[^:]*: [^ ]" "$1" || echo "PINION_$name"
 	done
 }
 
-printf -- '- `PINION_WORKERS`: cores\n- `PINION_STEAL_TRIES`: \n' >"$work/knobs.md"
+printf -- '- `PINION_WORKER_COUNT`: cores\n- `PINION_STEAL_TRIES`: \n' >"$work/knobs.md"
 [ "$(untold "$work/knobs.md" | wc -l)" = 4 ] || { echo "a planted knob without a word is not noticed"; exit 1; }
 found=$(untold "$docs/TUNING.md")
 [ -z "$found" ] || { echo "TUNING.md does not say what they hang on: $(echo "$found" | paste -sd ' ')"; exit 1; }

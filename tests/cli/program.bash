@@ -111,7 +111,7 @@ halt_inside() {
 	[ -p pause ] || mkfifo pause
 	exec 8<>pause
 	for _ in {1..50}; do
-		PINION_BUFFERS=8 "$@" >out 2>err 3>&- 8>&- &
+		PINION_BUFFER_COUNT=8 "$@" >out 2>err 3>&- 8>&- &
 		pid=$!
 		seen_ns=
 		while halt $pid; do

@@ -229,7 +229,7 @@ leave_group() {
 	enter_memory_group 64M
 	status=0
 	# Else a file that is cached asks for few.
-	PINION_BUFFERS=28 in_group "$PINION" sum -a xxh3-64 --workers=2 file >out 2>err || status=$?
+	PINION_BUFFER_COUNT=28 in_group "$PINION" sum -a xxh3-64 --workers=2 file >out 2>err || status=$?
 	leave_group
 	cat err
 	[ "$status" = 0 ]

@@ -40,7 +40,8 @@ void doctor_arenas(struct findings *findings, struct doctor_workers *out_workers
 	}
 	if (rc != 0) {
 		findings_problem(findings, VERDICT_UNUSABLE, report_reason(rc),
-			"PINION_BUFFERS=1 PINION_SMALL_BUFFERS=8, or lift the limit named above");
+			"PINION_BUFFER_COUNT=1 PINION_SMALL_BUFFER_COUNT=8, "
+			"or lift the limit named above");
 		return;
 	}
 	pinion_runtime_get_info(runtime, &facts, sizeof(facts));

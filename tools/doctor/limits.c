@@ -72,7 +72,7 @@ static void examine_cgroup(struct findings *findings, const struct pinion_machin
 	if (limit < 2 * arenas_bytes(machine)) {
 		findings_problem(findings, VERDICT_DEGRADED,
 			"the buffers take more than half of the memory this cgroup may have",
-			"PINION_BUFFERS=8, or raise memory.max: docker update --memory=1g "
+			"PINION_BUFFER_COUNT=8, or raise memory.max: docker update --memory=1g "
 			"CONTAINER");
 	}
 }

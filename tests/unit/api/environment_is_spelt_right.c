@@ -18,24 +18,24 @@ struct spelling {
 };
 
 static const struct spelling spellings[] = {
-	{"PINION_WORKER=2", "PINION_WORKERS"},
-	{"PINION_WORKERSS=2", "PINION_WORKERS"},
-	{"PINION_WORKRES=2", "PINION_WORKERS"},
+	{"PINION_WORKER_COUN=2", "PINION_WORKER_COUNT"},
+	{"PINION_WORKER_COUNTS=2", "PINION_WORKER_COUNT"},
+	{"PINION_WORKER_CUONT=2", "PINION_WORKER_COUNT"},
 	{"PINION_workers=2", "PINION_"},
 	{"PINION_IOLEVEL=ring", "PINION_IO_LEVEL"},
 	{"PINION_SEEDS=1", "PINION_SEED"},
 	{"PINION_LANE=hnl", "PINION_LANES"},
-	{"PINION_CREW_MIDDLE=1", "PINION_CREW_MEDIUM"},
+	{"PINION_THREAD_POOL_MIDDLE=1", "PINION_THREAD_POOL_MEDIUM"},
 	{"PINION_LOGS=debug", "PINION_LOG"},
 	{"PINION_=1", "PINION_"},
-	{"PINION_WORKER", "PINION_WORKERS"}, /* no value at all */
-	{"PINION_WORKER=PINION_WORKERS=1", "PINION_WORKERS"},
-	{"PINION_WORKERS=2", NULL},
-	{"PINION_WORKERS=", NULL},
+	{"PINION_WORKER_COUN", "PINION_WORKER_COUNT"}, /* no value at all */
+	{"PINION_WORKER_COUN=PINION_WORKER_COUNT=1", "PINION_WORKER_COUNT"},
+	{"PINION_WORKER_COUNT=2", NULL},
+	{"PINION_WORKER_COUNT=", NULL},
 	{"PINION_IO_PRIORITY_LOW=be6", NULL}, /* the last of the table */
 	{"PINION_SEED=1", NULL},
 	{"PINION_LANES=hnl", NULL},
-	{"PINION_CREW_LOW=1", NULL},
+	{"PINION_THREAD_POOL_LOW=1", NULL},
 	{"PINION_LOG=debug", NULL},
 	{"PINION_MODEL_CASE=robbed", NULL},
 	{"PINION_FAULT=mmap", NULL},
@@ -80,13 +80,13 @@ static int read_long(void *arg)
 
 	(void)arg;
 	memset(entry, 'X', sizeof(entry) - 1);
-	memcpy(entry, "PINION_WORKERS", strlen("PINION_WORKERS"));
+	memcpy(entry, "PINION_WORKER_COUNT", strlen("PINION_WORKER_COUNT"));
 	environ = environment;
 	pinion_config_init(&config);
 	pinion_tuning_init(&tuning);
 	config.log = runtimes_note;
 	expect_number("long", 0, pinion_config_from_env(&config, &tuning));
-	expect_true("named", strncmp(runtimes_log, "PINION_WORKERSXX", 16) == 0);
+	expect_true("named", strncmp(runtimes_log, "PINION_WORKER_COUNTXX", 21) == 0);
 	expect_true("with a nearest", strstr(runtimes_log, "the nearest is PINION_") != NULL);
 	return expect_status();
 }
@@ -107,8 +107,8 @@ static void set_environment(const char *const *entries, size_t count)
 /* Two at once, beside right ones; without a log first, then twice. */
 static int read_again(void *arg)
 {
-	static const char *const entries[] = {
-		"PINION_WORKER=2", "PINION_SMT=1", "HOME=/", "PINION_SMTS=1", "PINION_BUDGET_US=7"};
+	static const char *const entries[] = {"PINION_WORKERS=2", "PINION_USE_SMT=1", "HOME=/",
+		"PINION_USE_SMTS=1", "PINION_BUDGET_US=7"};
 	struct pinion_config config;
 	struct pinion_tuning tuning;
 
@@ -120,8 +120,8 @@ static int read_again(void *arg)
 	config.log = runtimes_note;
 	config.use_smt = 0;
 	expect_number("with one", 0, pinion_config_from_env(&config, &tuning));
-	expect_true("the first", strstr(runtimes_log, "PINION_WORKER: ") != NULL);
-	expect_true("the other", strstr(runtimes_log, "PINION_SMTS: ") != NULL);
+	expect_true("the first", strstr(runtimes_log, "PINION_WORKERS: ") != NULL);
+	expect_true("the other", strstr(runtimes_log, "PINION_USE_SMTS: ") != NULL);
 	expect_true("no third", strstr(runtimes_log, "BUDGET") == NULL);
 	expect_number("right ones are read", 1, config.use_smt);
 	expect_number("all of it", 7, tuning.budget_us);
@@ -135,7 +135,7 @@ static int read_again(void *arg)
 /* Other mistakes do not suppress the warning. */
 static int read_bad(void *arg)
 {
-	static const char *const entries[] = {"PINION_WORKERS=many", "PINION_SMTS=1"};
+	static const char *const entries[] = {"PINION_WORKER_COUNT=many", "PINION_USE_SMTS=1"};
 	struct pinion_config config;
 	struct pinion_tuning tuning;
 
@@ -146,7 +146,7 @@ static int read_bad(void *arg)
 	config.log = runtimes_note;
 	expect_number("no number", -EINVAL, pinion_config_from_env(&config, &tuning));
 	expect_true("both are named",
-		strstr(runtimes_log, "PINION_SMTS: ") != NULL &&
+		strstr(runtimes_log, "PINION_USE_SMTS: ") != NULL &&
 			strstr(runtimes_log, "\"many\"") != NULL);
 	return expect_status();
 }

@@ -12,6 +12,7 @@
 #include "tests/support/expect.h"
 #include "tests/support/runtimes.h"
 
+#include <ctype.h>
 #include <pinion/thread_pool.h>
 
 struct both {
@@ -36,17 +37,18 @@ struct knob {
 	}
 
 static const struct knob knobs[] = {
-	KNOB(config, worker_count, "PINION_WORKERS", 0, "1", 1),
-	KNOB(config, use_smt, "PINION_SMT", 0, "1", 1),
-	KNOB(config, bind_workers, "PINION_BIND", PINION_BIND_CORE, "node", PINION_BIND_NODE),
+	KNOB(config, worker_count, "PINION_WORKER_COUNT", 0, "1", 1),
+	KNOB(config, use_smt, "PINION_USE_SMT", 0, "1", 1),
+	KNOB(config, bind_workers, "PINION_BIND_WORKERS", PINION_BIND_CORE, "node",
+		PINION_BIND_NODE),
 	KNOB(tuning, ring_entries, "PINION_RING_ENTRIES", 256, "512", 512),
-	KNOB(tuning, ring_helper_count, "PINION_RING_HELPERS", 16, "17", 17),
+	KNOB(tuning, ring_helper_count, "PINION_RING_HELPER_COUNT", 16, "17", 17),
 	KNOB(tuning, budget_polls, "PINION_BUDGET_POLLS", 128, "129", 129),
 	KNOB(tuning, budget_us, "PINION_BUDGET_US", 500, "501", 501),
 	KNOB(config, buffer_bytes, "PINION_BUFFER_BYTES", 1 << 20, "2097152", 2097152),
-	KNOB(config, buffer_count, "PINION_BUFFERS", 0, "1", 1),
+	KNOB(config, buffer_count, "PINION_BUFFER_COUNT", 0, "1", 1),
 	KNOB(config, small_buffer_bytes, "PINION_SMALL_BUFFER_BYTES", 64 << 10, "131072", 131072),
-	KNOB(config, small_buffer_count, "PINION_SMALL_BUFFERS", 48, "49", 49),
+	KNOB(config, small_buffer_count, "PINION_SMALL_BUFFER_COUNT", 48, "49", 49),
 	KNOB(config, io_level, "PINION_IO_LEVEL", PINION_IO_AUTO, "fallback", PINION_IO_FALLBACK),
 	KNOB(tuning, ring_sharing, "PINION_RING_SHARING", PINION_RING_OWN, "shared",
 		PINION_RING_SHARED),
@@ -54,7 +56,7 @@ static const struct knob knobs[] = {
 		PINION_QUEUE_LIFO),
 	KNOB(tuning, queue_tasks, "PINION_QUEUE_TASKS", 256, "512", 512),
 	KNOB(tuning, lifo_polls, "PINION_LIFO_POLLS", 3, "4", 4),
-	KNOB(tuning, wake_batch_spawns, "PINION_HOARD_SPAWNS", 32, "33", 33),
+	KNOB(tuning, wake_batch_spawns, "PINION_WAKE_BATCH_SPAWNS", 32, "33", 33),
 	KNOB(tuning, steal_tries, "PINION_STEAL_TRIES", 4, "5", 5),
 	KNOB(tuning, spin_iters, "PINION_SPIN_ITERS", 200, "201", 201),
 	KNOB(tuning, park_timeout_us, "PINION_PARK_TIMEOUT_US", 0, "1", 1),
@@ -63,11 +65,12 @@ static const struct knob knobs[] = {
 	KNOB(tuning, interval_max, "PINION_INTERVAL_MAX", 255, "256", 256),
 	KNOB(tuning, ewma_alpha_permille, "PINION_EWMA_ALPHA_PERMILLE", 100, "101", 101),
 	KNOB(tuning, task_ns, "PINION_TASK_NS", 50000, "50001", 50001),
-	KNOB(tuning, wake_policy, "PINION_WAKE", PINION_WAKE_NEAR, "rotate", PINION_WAKE_ROTATE),
+	KNOB(tuning, wake_policy, "PINION_WAKE_POLICY", PINION_WAKE_NEAR, "rotate",
+		PINION_WAKE_ROTATE),
 	KNOB(config, fault_policy, "PINION_FAULT_POLICY", PINION_FAULT_ISOLATE, "fail_fast",
 		PINION_FAULT_FAIL_FAST),
 	KNOB(config, pool_bytes, "PINION_POOL_BYTES", 0, "8192", 8192),
-	KNOB(tuning, watchdog_us, "PINION_SENTRY_US", 10000, "10001", 10001),
+	KNOB(tuning, watchdog_us, "PINION_WATCHDOG_US", 10000, "10001", 10001),
 	KNOB(tuning, io_without, "PINION_IO_WITHOUT", 0, "openat,no-iowait",
 		PINION_IO_OPENAT | PINION_IO_NO_IOWAIT),
 	KNOB(tuning, lane_floor, "PINION_LANE_FLOOR", 16, "17", 17),
@@ -81,15 +84,15 @@ static const struct knob knobs[] = {
 	KNOB(config, tick_interval_ms, "PINION_TICK_INTERVAL_MS", 1000, "1001", 1001),
 	KNOB(tuning, registered_files, "PINION_REGISTERED_FILES", 256, "512", 512),
 	KNOB(tuning, stack_bytes, "PINION_STACK_BYTES", 0, "131072", 131072),
-	KNOB(tuning, thread_pool_max, "PINION_CREW_MAX", 0, "1", 1),
+	KNOB(tuning, thread_pool_max, "PINION_THREAD_POOL_MAX", 0, "1", 1),
 	KNOB(tuning, job_log, "PINION_JOB_LOG", 0, "1", 1),
 	KNOB(tuning, max_tasks_high, "PINION_MAX_TASKS_HIGH", 0, "1", 1),
 	KNOB(tuning, max_tasks_normal, "PINION_MAX_TASKS_NORMAL", 0, "1", 1),
 	KNOB(tuning, max_tasks_low, "PINION_MAX_TASKS_LOW", 0, "1", 1),
 	KNOB(tuning, max_tasks_total, "PINION_MAX_TASKS_TOTAL", 0, "1", 1),
-	KNOB(tuning, depth_count, "PINION_DEPTH", 0, "1", 1),
+	KNOB(tuning, depth_count, "PINION_DEPTH_COUNT", 0, "1", 1),
 	KNOB(tuning, depth_min, "PINION_DEPTH_MIN", 8, "9", 9),
-	KNOB(tuning, depth_count_max, "PINION_DEPTH_MAX", 1024, "1025", 1025),
+	KNOB(tuning, depth_count_max, "PINION_DEPTH_COUNT_MAX", 1024, "1025", 1025),
 	KNOB(tuning, depth_rotational, "PINION_DEPTH_ROTATIONAL", 4, "5", 5),
 	KNOB(tuning, depth_bytes, "PINION_DEPTH_BYTES", 0, "1", 1),
 	KNOB(tuning, depth_bytes_max, "PINION_DEPTH_BYTES_MAX", 64 << 20, "67108865", 67108865),
@@ -101,7 +104,7 @@ static const struct knob knobs[] = {
 	KNOB(config, injector_tasks, "PINION_INJECTOR_TASKS", 65536, "65537", 65537),
 	KNOB(tuning, searchers_percent, "PINION_SEARCHERS_PERCENT", 50, "51", 51),
 	KNOB(tuning, wake_worth_us, "PINION_WAKE_WORTH_US", 20, "21", 21),
-	KNOB(tuning, class_nice, "PINION_TIER_NICE", 0, "1", 1),
+	KNOB(tuning, class_nice, "PINION_CLASS_NICE", 0, "1", 1),
 	KNOB(tuning, io_priority_high, "PINION_IO_PRIORITY_HIGH", PINION_IO_PRIORITY_NONE, "be0",
 		PINION_IO_PRIORITY_BE0),
 	KNOB(tuning, io_priority_low, "PINION_IO_PRIORITY_LOW", PINION_IO_PRIORITY_BE7, "idle",
@@ -260,6 +263,21 @@ static void check_covered(void)
 	}
 }
 
+/* Found without a table: PINION_ and the name in capitals. */
+static void check_variables(void)
+{
+	for (size_t i = 0; i < PIN_ARRAY_COUNT(knobs); i++) {
+		char variable[64];
+		size_t length =
+			(size_t)snprintf(variable, sizeof(variable), "PINION_%s", knobs[i].name);
+
+		for (size_t j = 0; j < length; j++) {
+			variable[j] = (char)toupper((unsigned char)variable[j]);
+		}
+		expect_text(knobs[i].name, variable, knobs[i].variable);
+	}
+}
+
 static void check_runtime(void)
 {
 	struct pinion_runtime *runtime = NULL;
@@ -332,6 +350,7 @@ int main(void)
 		unsetenv(knobs[i].variable);
 	}
 	check_covered();
+	check_variables();
 	check_defaults();
 	for (size_t i = 0; i < PIN_ARRAY_COUNT(knobs); i++) {
 		check_knob(&knobs[i]);

@@ -55,10 +55,10 @@ static void check_commands_defaults(void)
 	expect_number("bound", 1, plain.runtime.bind_workers);
 	expect_true("seed", plain.tuning.seed == seed);
 	setenv("PINION_SEED", "7", 1);
-	setenv("PINION_BIND", "none", 1);
+	setenv("PINION_BIND_WORKERS", "none", 1);
 	expect_true("options", scanning_options_init(&told));
 	unsetenv("PINION_SEED");
-	unsetenv("PINION_BIND");
+	unsetenv("PINION_BIND_WORKERS");
 	expect_true("workers", scanning_parse_workers(&told, "5"));
 	expect_number("workers", 5, told.runtime.worker_count);
 	expect_number("seed", 7, (long long)told.tuning.seed);

@@ -10,8 +10,8 @@
  * compared with what the runtime made of it by way of hwloc. A machine of one
  * node passes most of it; `make check-vm` runs it on several, and has in
  * TEST_NODES how many nodes with CPUs have to be seen, and in TEST_WORKERS how
- * many workers; PINION_SMT=1: one on each thread of a core. Skips where a node
- * is full.
+ * many workers; PINION_USE_SMT=1: one on each thread of a core. Skips where a
+ * node is full.
  */
 #include "runtime/worker/entry.h"
 #include "tests/support/runtimes.h"
