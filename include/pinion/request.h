@@ -44,7 +44,7 @@ enum pinion_op {
 	/*
 	 * status, flags: the STATX_* mask. Of `path`, or of `file` where that
 	 * is NULL; of `options`, which may be NULL, directory_fd and
-	 * PINION_FILE_NO_FOLLOW count. 0.
+	 * PINION_FILE_NO_FOLLOW count, and `resolve` is refused. 0.
 	 */
 	PINION_OP_STATX = 6,
 	/*
@@ -194,16 +194,16 @@ struct pinion_request {
  *
  * Owns: on failure the request stays with the caller, untouched.
  * Context: any thread; never blocks or allocates.
- * Errors: -EINVAL: an unknown operation, misaligned for this file, a length out
- * of range, or a missing input; a message at debug level names the field, its
- * value, and the range. -ESPIPE: a read or write of a pipe or socket, by a file
- * filled in by hand; it would wait for its full length. -E2BIG: of `options`,
- * as pinion_file_open_with(). -EBUSY: the request is in flight, its task waits
- * to be run, or it was not zeroed; two threads that submit one request at the
- * same instant are not told apart. -EAGAIN: only on a worker: its ring is full,
- * wait for a completion and try again; requests from outside queue. -ESHUTDOWN,
- * -ECHILD: as pinion_task_spawn(); on a worker, only when the runtime is being
- * stopped.
+ * Errors: -EINVAL: an unknown operation or flag, misaligned for this file, a
+ * length out of range, or a missing input; a message at debug level names the
+ * field, its value, and the range. -ESPIPE: a read or write of a pipe or
+ * socket, by a file filled in by hand; it would wait for its full length.
+ * -E2BIG: of `options`, as pinion_file_open_with(). -EBUSY: the request is in
+ * flight, its task waits to be run, or it was not zeroed; two threads that
+ * submit one request at the same instant are not told apart. -EAGAIN: only on a
+ * worker: its ring is full, wait for a completion and try again; requests from
+ * outside queue. -ESHUTDOWN, -ECHILD: as pinion_task_spawn(); on a worker, only
+ * when the runtime is being stopped.
  * Since: 0.1
  */
 PINION_API int pinion_request_submit(

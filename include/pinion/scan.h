@@ -234,8 +234,9 @@ struct pinion_scan_stats {
  * Owns: `ops` and `config` are copied; `config` NULL: every default; `arg` must
  * outlive the scan. The scan allocates all its memory here.
  * Context: any thread but a worker's.
- * Errors: -EINVAL: a field out of range. -E2BIG: the struct is newer than the
- * library and an unknown field is set. -ENOMEM.
+ * Errors: -EINVAL: a field out of range, or `window` or `report` is NULL.
+ * -E2BIG: the struct is newer than the library and an unknown field is set. A
+ * message in the log names the field, its value, and the range. -ENOMEM.
  * Since: 0.1
  */
 PINION_API int pinion_scan_create(struct pinion_runtime *runtime,

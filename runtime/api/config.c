@@ -21,6 +21,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,6 +75,8 @@ enum {
 	BUFFERS_EACH = 28,
 	BUFFERS_DIVIDED = 32,
 	DEPTH_MAX = (1 << 20) - 1,
+	TEXT_SHOWN = 64,   /* of a text that is refused; the rest has room */
+	WORDS_BYTES = 384, /* all words of one field */
 };
 
 #define DEPTH_BYTES_MAX (UINT64_C(1) << 40)
@@ -85,6 +88,10 @@ enum {
 /* Not in the table. */
 static const char lanes_variable[] = "PINION_LANES";
 static const char seed_variable[] = "PINION_SEED";
+
+/* The name; the text, cut to TEXT_SHOWN; the mistake. */
+#define LANES_REFUSED \
+	"%s: \"%.*s\": %s; classes are h, n, l and a number each, as in \"h:1,hn:2,hnl\""
 
 static const uint64_t seed_standard = 0x853c49e6748fea9b;
 
@@ -374,7 +381,8 @@ static int check_lanes(const struct pin_log *log, const struct pinion_config *co
 		fault = "it does not fit worker_count";
 	}
 	if (fault != NULL) {
-		pin_log(log, PINION_LOG_ERROR, "lanes: \"%s\": %s", config->lanes, fault);
+		pin_log(log, PINION_LOG_ERROR, LANES_REFUSED, "lanes", TEXT_SHOWN, config->lanes,
+			fault);
 		return -EINVAL;
 	}
 	return 0;
@@ -512,6 +520,40 @@ static bool parse_value(const char *text, const struct field *field, uint64_t *o
 	return parse_word(text, strlen(text), field, out_value);
 }
 
+/* Each value that a field with words may have, on one line. */
+static void list_words(const struct field *field, char *text, size_t bytes)
+{
+	size_t length = 0;
+
+	for (size_t i = 0; field->words[i] != NULL; i++) {
+		length += (size_t)snprintf(text + length, bytes - length, "%s%s",
+			i == 0			? ""
+				: field->is_set ? ","
+						: ", ",
+			field->words[i]);
+		PIN_CHECK(length < bytes);
+	}
+}
+
+/* A text of the environment that is no value, with those that are. */
+static int refuse_text(const struct pin_log *log, const struct field *field, const char *text)
+{
+	char words[WORDS_BYTES];
+
+	if (field->words == NULL) {
+		pin_log(log, PINION_LOG_ERROR,
+			"%s: \"%.*s\" is not a value for %s: it takes a number from %llu to %llu",
+			field->variable, TEXT_SHOWN, text, field->name,
+			(unsigned long long)field->min, (unsigned long long)field->max);
+		return -EINVAL;
+	}
+	list_words(field, words, sizeof(words));
+	pin_log(log, PINION_LOG_ERROR, "%s: \"%.*s\" is not a value for %s: %s %s", field->variable,
+		TEXT_SHOWN, text, field->name,
+		field->is_set ? "it takes a list of" : "it takes one of", words);
+	return -EINVAL;
+}
+
 /* The text stays where it is; that of the default is the default. */
 static int read_lanes(struct pinion_config *config, const struct pin_log *log)
 {
@@ -524,7 +566,8 @@ static int read_lanes(struct pinion_config *config, const struct pin_log *log)
 	}
 	fault = pin_lane_plan_parse(&plan, text);
 	if (fault != NULL) {
-		pin_log(log, PINION_LOG_ERROR, "PINION_LANES: \"%s\": %s", text, fault);
+		pin_log(log, PINION_LOG_ERROR, LANES_REFUSED, lanes_variable, TEXT_SHOWN, text,
+			fault);
 		return -EINVAL;
 	}
 	config->lanes = strcmp(text, "hnl") == 0 ? NULL : text;
@@ -555,7 +598,9 @@ static int read_seed(struct pinion_tuning *tuning, const struct pin_log *log)
 		tuning->seed = seed;
 		return 0;
 	}
-	pin_log(log, PINION_LOG_ERROR, "PINION_SEED: \"%s\" is not a value for seed", text);
+	pin_log(log, PINION_LOG_ERROR,
+		"%s: \"%.*s\" is not a value for seed: it takes a number of 64 bits", seed_variable,
+		TEXT_SHOWN, text);
 	return -EINVAL;
 }
 
@@ -594,9 +639,7 @@ static int read_variable(
 		return 0;
 	}
 	if (!parse_value(text, field, &value)) {
-		pin_log(log, PINION_LOG_ERROR, "%s: \"%s\" is not a value for %s", field->variable,
-			text, field->name);
-		return -EINVAL;
+		return refuse_text(log, field, text);
 	}
 	rc = check_field(log, field, value, field->variable);
 	if (rc == 0) {

@@ -4,7 +4,7 @@
  * one does.
  *
  * pinion_config_from_env() calls it, once in a process. Names are compared by
- * how many letters differ, are missing or too many.
+ * how many letters differ, are missing or too many, and by their beginnings.
  */
 #include "runtime/api/internal.h"
 #include "runtime/base/atomic.h"
@@ -19,6 +19,8 @@
 enum {
 	/* A longer name is compared by its beginning. */
 	NAME_MAX_BYTES = 64,
+	STEPS_A_LETTER = 2,
+	STEPS_TO_BEGINNING = 3,
 };
 
 /* Read by others than pinion_config_from_env(). */
@@ -74,6 +76,17 @@ static uint32_t distance(const char *text, size_t length, const char *name)
 	return row[columns];
 }
 
+/*
+ * A name that begins with the whole text is nearer than a name in which two
+ * letters differ: PINION_IO means PINION_IO_LEVEL rather than PINION_LOG.
+ */
+static uint32_t steps(const char *text, size_t length, const char *name)
+{
+	uint32_t away = STEPS_A_LETTER * distance(text, length, name);
+
+	return strncmp(text, name, length) == 0 ? least(away, STEPS_TO_BEGINNING) : away;
+}
+
 struct nearest {
 	const char *name;
 	uint32_t distance; /* 0: it is that one */
@@ -83,7 +96,7 @@ static void look_among(struct nearest *nearest, const char *text, size_t length,
 	const char *const *names, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		uint32_t away = distance(text, length, names[i]);
+		uint32_t away = steps(text, length, names[i]);
 
 		if (nearest->name == NULL || away < nearest->distance) {
 			*nearest = (struct nearest){names[i], away};

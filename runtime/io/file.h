@@ -119,6 +119,13 @@ int pin_file_check_status(const struct stat *status);
 int pin_file_check_directory(const struct stat *status);
 
 /*
+ * The same for a path, by accepted options. 0 also if an open would make the
+ * file. Opens the name alone, so that neither a device nor the other end of a
+ * FIFO notices. Other errors are those of openat2(2).
+ */
+int pin_file_check_path(const struct pinion_file_options *options, const char *path);
+
+/*
  * Fills `file` for an open descriptor, which it takes over; on failure the
  * descriptor is closed. `cache` may be NULL. Errors as pinion_file_open().
  */

@@ -233,7 +233,7 @@ static int open_as(int directory_fd, const char *path, const struct open_how *ho
  * Checks the file before it is opened: opening some devices has effects, and a
  * FIFO's reader or writer would notice.
  */
-static int check_path(const struct pinion_file_options *options, const char *path)
+int pin_file_check_path(const struct pinion_file_options *options, const char *path)
 {
 	bool follows = (options->flags & PINION_FILE_NO_FOLLOW) == 0;
 	struct open_how how = {
@@ -269,7 +269,7 @@ static int open_any_length(
 
 	if (strlen(path) < PATH_MAX || options->directory_fd != AT_FDCWD || how->resolve != 0 ||
 		(how->flags & O_CREAT) != 0) {
-		rc = check_path(options, path);
+		rc = pin_file_check_path(options, path);
 		return rc < 0 ? rc : open_as(options->directory_fd, path, how);
 	}
 	rc = pin_file_check_kind(path, &mode);

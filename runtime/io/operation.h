@@ -47,7 +47,7 @@
 	OP(set, ALLOCATE, PINION, 0, PIN_OP_IS_WHOLE, IORING_OP_FALLOCATE, check_allocate, \
 		prepare_allocate, goes_on_if_interrupted, execute_fallocate) \
 	OP(set, OPEN, PINION, 0, PIN_OP_IS_WHOLE | PIN_OP_OPENS, IORING_OP_OPENAT, check_open, \
-		prepare_open, goes_on_if_interrupted, execute_openat) \
+		prepare_open, open_goes_on, execute_openat) \
 	OP(set, STATX, PINION, 0, PIN_OP_IS_WHOLE | PIN_OP_LOOKS, IORING_OP_STATX, check_statx, \
 		prepare_statx, goes_on_if_interrupted, execute_statx) \
 	OP(set, CLOSE, PINION, 0, 0, IORING_OP_CLOSE, check_file, prepare_close, close_goes_on, \
@@ -59,15 +59,15 @@
 	OP(set, CANCEL, PINION, PIN_NEEDS_NO_RING, PIN_OP_TRAVELS, IORING_OP_LAST, check_cancel, \
 		prepare_none, goes_on_if_interrupted, execute_nop) \
 	OP(set, RENAME, PINION, PINION_IO_RENAMEAT, PIN_OP_IS_WHOLE, IORING_OP_RENAMEAT, \
-		check_names, prepare_rename, goes_on_if_interrupted, execute_renameat) \
+		check_rename, prepare_rename, goes_on_if_interrupted, execute_renameat) \
 	OP(set, UNLINK, PINION, PINION_IO_RENAMEAT, PIN_OP_IS_WHOLE, IORING_OP_UNLINKAT, \
-		check_name, prepare_unlink, goes_on_if_interrupted, execute_unlinkat) \
+		check_unlink, prepare_unlink, goes_on_if_interrupted, execute_unlinkat) \
 	OP(set, MKDIR, PINION, PINION_IO_LINKAT, PIN_OP_IS_WHOLE, IORING_OP_MKDIRAT, check_mkdir, \
 		prepare_mkdir, goes_on_if_interrupted, execute_mkdirat) \
-	OP(set, LINK, PINION, PINION_IO_LINKAT, PIN_OP_IS_WHOLE, IORING_OP_LINKAT, check_names, \
+	OP(set, LINK, PINION, PINION_IO_LINKAT, PIN_OP_IS_WHOLE, IORING_OP_LINKAT, check_link, \
 		prepare_link, goes_on_if_interrupted, execute_linkat) \
 	OP(set, SYMLINK, PINION, PINION_IO_LINKAT, PIN_OP_IS_WHOLE, IORING_OP_SYMLINKAT, \
-		check_names, prepare_symlink, goes_on_if_interrupted, execute_symlinkat) \
+		check_symlink, prepare_symlink, goes_on_if_interrupted, execute_symlinkat) \
 	OP(set, READV, PINION, 0, PIN_OP_MOVES | PIN_OP_READS | PIN_OP_GATHERS, IORING_OP_READV, \
 		pin_vector_check, pin_vector_prepare_read, pin_transfer_read_goes_on, \
 		execute_readv) \

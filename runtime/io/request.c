@@ -164,6 +164,24 @@ static void prepare_open(
 	}
 }
 
+/*
+ * A FIFO to be written that no process reads, and a socket, end like a block
+ * device without a medium: the kernel says ENXIO of each, and does not say of
+ * which.
+ */
+static bool open_goes_on(struct pin_ring *ring, struct pinion_request *request, int64_t *result)
+{
+	struct pinion_file_options options;
+
+	if (*result == -ENXIO) {
+		accept_again(ring, request, request->options, &options);
+		if (pin_file_check_path(&options, request->path) == -ENOTSUP) {
+			*result = -ENOTSUP;
+		}
+	}
+	return pin_request_may_retry(request, *result);
+}
+
 static int check_open_plain(const struct pinion_request *request, struct pin_refusal *why)
 {
 	return request->path != NULL ? 0 : pin_refuse(why, -EINVAL, "path is NULL");
@@ -184,17 +202,29 @@ static void prepare_open_plain(
 	io_uring_prep_openat2(sqe, options->directory_fd, request->path, how);
 }
 
-static int check_statx(const struct pinion_request *request, struct pin_refusal *why)
+/* Where a path starts, and nothing that only an open would heed. */
+static int check_directory(const struct pinion_file_options *given, struct pin_refusal *why)
 {
 	struct pinion_file_options options;
+	int rc = pin_file_options_accept(&options, given, why);
 
+	if (rc == 0 && options.resolve != 0) {
+		return pin_refuse(why, -EINVAL,
+			"options->resolve is 0x%llx, not 0: only opens heed it",
+			(unsigned long long)options.resolve);
+	}
+	return rc;
+}
+
+static int check_statx(const struct pinion_request *request, struct pin_refusal *why)
+{
 	if (request->status == NULL) {
 		return pin_refuse(why, -EINVAL, "status is NULL");
 	}
 	if (request->path == NULL && request->file == NULL) {
 		return pin_refuse(why, -EINVAL, "path and file are NULL");
 	}
-	return pin_file_options_accept(&options, request->options, why);
+	return check_directory(request->options, why);
 }
 
 static void prepare_statx(
@@ -251,20 +281,6 @@ static int check_cancel(const struct pinion_request *request, struct pin_refusal
 
 /* ---- operations on names ---- */
 
-/* Where a path starts, and nothing that only an open would heed. */
-static int check_directory(const struct pinion_file_options *given, struct pin_refusal *why)
-{
-	struct pinion_file_options options;
-	int rc = pin_file_options_accept(&options, given, why);
-
-	if (rc == 0 && options.resolve != 0) {
-		return pin_refuse(why, -EINVAL,
-			"options->resolve is 0x%llx, not 0: only opens heed it",
-			(unsigned long long)options.resolve);
-	}
-	return rc;
-}
-
 static int check_name(const struct pinion_request *request, struct pin_refusal *why)
 {
 	if (request->path == NULL) {
@@ -281,20 +297,68 @@ static void name_new_options(struct pin_refusal *why)
 	(void)pin_refuse(why, -EINVAL, "new_%s", given.text);
 }
 
-static int check_names(const struct pinion_request *request, struct pin_refusal *why)
+static int check_new_name(const struct pinion_request *request, struct pin_refusal *why)
+{
+	int rc;
+
+	if (request->new_path == NULL) {
+		return pin_refuse(why, -EINVAL, "new_path is NULL");
+	}
+	rc = check_directory(request->new_options, why);
+	if (rc < 0 && why != NULL) {
+		name_new_options(why);
+	}
+	return rc;
+}
+
+/* The kernel would refuse the others as well, but without a word. */
+static int check_bits(const struct pinion_request *request, uint32_t known, struct pin_refusal *why)
+{
+	uint32_t unknown = request->flags & ~known;
+
+	return unknown == 0 ? 0
+			    : pin_refuse(why, -EINVAL, "flags is 0x%x: 0x%x is unknown",
+				      request->flags, unknown);
+}
+
+static int check_both(const struct pinion_request *request, uint32_t known, struct pin_refusal *why)
 {
 	int rc = check_name(request, why);
 
-	if (rc == 0 && request->new_path == NULL) {
-		return pin_refuse(why, -EINVAL, "new_path is NULL");
-	}
-	if (rc == 0) {
-		rc = check_directory(request->new_options, why);
-		if (rc < 0 && why != NULL) {
-			name_new_options(why);
-		}
+	rc = rc == 0 ? check_new_name(request, why) : rc;
+	return rc == 0 ? check_bits(request, known, why) : rc;
+}
+
+static int check_rename(const struct pinion_request *request, struct pin_refusal *why)
+{
+	uint32_t known = RENAME_NOREPLACE | RENAME_EXCHANGE | RENAME_WHITEOUT;
+	int rc = check_both(request, known, why);
+
+	if (rc == 0 && (request->flags & RENAME_EXCHANGE) != 0 &&
+		request->flags != RENAME_EXCHANGE) {
+		return pin_refuse(why, -EINVAL, "flags is 0x%x: RENAME_EXCHANGE with another",
+			request->flags);
 	}
 	return rc;
+}
+
+static int check_link(const struct pinion_request *request, struct pin_refusal *why)
+{
+	return check_both(request, AT_SYMLINK_FOLLOW | AT_EMPTY_PATH, why);
+}
+
+static int check_unlink(const struct pinion_request *request, struct pin_refusal *why)
+{
+	int rc = check_name(request, why);
+
+	return rc == 0 ? check_bits(request, AT_REMOVEDIR, why) : rc;
+}
+
+/* `path` is a text and starts nowhere. */
+static int check_symlink(const struct pinion_request *request, struct pin_refusal *why)
+{
+	return request->path != NULL ? check_new_name(request, why)
+				     : pin_refuse(why, -EINVAL, "path is NULL");
 }
 
 static int check_mkdir(const struct pinion_request *request, struct pin_refusal *why)
@@ -387,9 +451,17 @@ static bool is_public(enum pinion_op op)
 
 /* ---- between the worker and the ring ---- */
 
+/* No bit that is unknown, and one lane at most. */
+static PIN_INLINE bool has_task_flags(const struct pinion_request *request)
+{
+	_Static_assert(PINION_TASK_MANDATORY == 1 && PINION_TASK_HIGH == 2 && PINION_TASK_LOW == 4,
+		"higher values have an unknown bit or both lanes");
+	return request->task.flags <= (PINION_TASK_LOW | PINION_TASK_MANDATORY);
+}
+
 int pin_request_check(const struct pinion_request *request)
 {
-	if (request->task.run == NULL || request->op >= PIN_OP_COUNT) {
+	if (request->task.run == NULL || request->op >= PIN_OP_COUNT || !has_task_flags(request)) {
 		return -EINVAL;
 	}
 	return operations[request->op].check(request, NULL);
@@ -403,6 +475,12 @@ int pin_request_explain(const struct pinion_request *request, struct pin_refusal
 	}
 	if (request->task.run == NULL) {
 		return pin_refuse(why, -EINVAL, "task.run is NULL");
+	}
+	if (!has_task_flags(request)) {
+		return pin_refuse(why, -EINVAL,
+			"task.flags is 0x%x, neither PINION_TASK_HIGH nor _LOW nor 0, "
+			"with or without _MANDATORY",
+			request->task.flags);
 	}
 	return operations[request->op].check(request, why);
 }

@@ -73,11 +73,7 @@ static int refuse_offset(const struct pinion_request *request, struct pin_refusa
 		(unsigned long long)request->offset_bytes, request->file->offset_align_bytes);
 }
 
-/*
- * Only after the quick test in one expression has failed: finds which value is
- * to blame.
- */
-static int refuse_alignment(const struct pinion_request *request, struct pin_refusal *why)
+static int check_alignment(const struct pinion_request *request, struct pin_refusal *why)
 {
 	const struct pinion_file *file = request->file;
 	uint32_t offset_align = file->offset_align_bytes;
@@ -94,14 +90,46 @@ static int refuse_alignment(const struct pinion_request *request, struct pin_ref
 	if ((request->offset_bytes & (offset_align - 1)) != 0) {
 		return refuse_offset(request, why);
 	}
-	return pin_refuse(why, -EINVAL,
-		"length_bytes is %llu, not a multiple of the file's offset_align_bytes, %u",
-		(unsigned long long)request->length_bytes, offset_align);
+	if ((request->length_bytes & (offset_align - 1)) != 0) {
+		return pin_refuse(why, -EINVAL,
+			"length_bytes is %llu, not a multiple of the file's offset_align_bytes, %u",
+			(unsigned long long)request->length_bytes, offset_align);
+	}
+	return 0;
 }
 
-/* Apart, for the words of what the caller has found. */
-static PIN_APART int refuse_transfer(const struct pinion_request *request, struct pin_refusal *why)
+/*
+ * A file that was filled in by hand may be anything. Of a pipe or socket a
+ * transfer goes on until its length has been moved, which may be never. Asked
+ * each time: the program may put another descriptor into the struct. The kernel
+ * answers from what it has, without asking a server.
+ */
+static PIN_APART int check_given(const struct pinion_request *request, struct pin_refusal *why)
 {
+	const struct pinion_file *file = request->file;
+	struct statx status;
+	const char *kind;
+
+	if (statx(file->fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &status) < 0) {
+		return 0;
+	}
+	kind = S_ISFIFO(status.stx_mode) ? "a pipe" : S_ISSOCK(status.stx_mode) ? "a socket" : NULL;
+	return kind == NULL
+		? 0
+		: pin_refuse(why, -ESPIPE,
+			  "file->fd is %d, %s: a %s it would wait for its full length", file->fd,
+			  kind, pin_request_has(request, PIN_OP_READS) ? "read of" : "write to");
+}
+
+/*
+ * Only after a quick test of several values in one expression has failed: tests
+ * each by itself. 0: the quick test took a tag in the address's upper bits for
+ * a mistake, and nothing is wrong.
+ */
+static PIN_APART int check_each(const struct pinion_request *request, struct pin_refusal *why)
+{
+	int rc;
+
 	if (request->file == NULL) {
 		return pin_refuse(why, -EINVAL, "file is NULL");
 	}
@@ -110,48 +138,35 @@ static PIN_APART int refuse_transfer(const struct pinion_request *request, struc
 			0) {
 		return refuse_range(request, why);
 	}
-	return refuse_alignment(request, why);
-}
-
-/*
- * A file that was filled in by hand may be anything. Of a pipe or socket a read
- * goes on until its length has come, which may be never. Asked each time: the
- * program may put another descriptor into the struct. The kernel answers from
- * what it has, without asking a server.
- */
-static PIN_APART int check_given(const struct pinion_file *file, struct pin_refusal *why)
-{
-	struct statx status;
-	const char *kind;
-
-	if (statx(file->fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &status) < 0) {
-		return 0;
+	if (request->bytes == NULL) {
+		return pin_refuse(why, -EINVAL, "bytes is NULL");
 	}
-	kind = S_ISFIFO(status.stx_mode) ? "a pipe" : S_ISSOCK(status.stx_mode) ? "a socket" : NULL;
-	return kind == NULL ? 0
-			    : pin_refuse(why, -ESPIPE,
-				      "file->fd is %d, %s: a read of it would wait for its full "
-				      "length",
-				      file->fd, kind);
+	rc = check_alignment(request, why);
+	return rc < 0 || request->file->way != PINION_WAY_UNKNOWN ? rc : check_given(request, why);
 }
 
 int pin_transfer_check(const struct pinion_request *request, struct pin_refusal *why)
 {
 	const struct pinion_file *file = request->file;
 
-	/* Negative as an off_t: the sum is at most 2^64 - 1. */
-	if (file == NULL || request->length_bytes - 1 >= INT64_MAX ||
-		((request->offset_bytes | (request->offset_bytes + request->length_bytes)) >> 63) !=
+	/*
+	 * The upper bit is set where bytes is NULL or the length 0, and where
+	 * an offset would be negative as an off_t: the sum is at most 2^64 - 1.
+	 */
+	if (file == NULL ||
+		(((uint64_t)(uintptr_t)request->bytes - 1) | (request->length_bytes - 1) |
+			request->offset_bytes | (request->offset_bytes + request->length_bytes)) >>
+				63 !=
 			0) {
-		return refuse_transfer(request, why);
+		return check_each(request, why);
 	}
 	/* Alignments are powers of two. */
 	if (((uintptr_t)request->bytes & (file->memory_align_bytes - 1)) != 0 ||
 		((request->offset_bytes | request->length_bytes) &
 			(file->offset_align_bytes - 1)) != 0) {
-		return refuse_transfer(request, why);
+		return check_each(request, why);
 	}
-	return PIN_LIKELY(file->way != PINION_WAY_UNKNOWN) ? 0 : check_given(file, why);
+	return PIN_LIKELY(file->way != PINION_WAY_UNKNOWN) ? 0 : check_given(request, why);
 }
 
 /* Of one element, and of those before it, in `sum` bytes. */
@@ -161,6 +176,9 @@ static int check_element(
 	const struct iovec *element = &request->vector[index];
 	const struct pinion_file *file = request->file;
 
+	if (element->iov_base == NULL && element->iov_len > 0) {
+		return pin_refuse(why, -EINVAL, "vector[%u].iov_base is NULL", index);
+	}
 	if (((uintptr_t)element->iov_base & (file->memory_align_bytes - 1)) != 0) {
 		return pin_refuse(why, -EINVAL,
 			"vector[%u].iov_base is %p, not a multiple of the file's "
@@ -233,7 +251,7 @@ int pin_vector_check(const struct pinion_request *request, struct pin_refusal *w
 	if ((request->offset_bytes & (file->offset_align_bytes - 1)) != 0) {
 		return refuse_offset(request, why);
 	}
-	return file->way != PINION_WAY_UNKNOWN ? 0 : check_given(file, why);
+	return file->way != PINION_WAY_UNKNOWN ? 0 : check_given(request, why);
 }
 
 /* ---- entries ---- */

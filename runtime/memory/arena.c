@@ -73,7 +73,8 @@ static int map(struct pin_arena *arena, const struct pin_log *log)
 	}
 	pin_log(log, PINION_LOG_ERROR,
 		"cannot map %zu MiB for a worker's buffers: out of memory or over the "
-		"limit of `ulimit -v`; use fewer or smaller buffers",
+		"limit of `ulimit -v`; lower buffer_count, buffer_bytes or pool_bytes "
+		"(PINION_BUFFER_COUNT, PINION_BUFFER_BYTES, PINION_POOL_BYTES)",
 		pin_round_up(arena->bytes, 1 << 20) >> 20);
 	return -ENOMEM;
 }

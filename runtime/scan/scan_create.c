@@ -6,9 +6,12 @@
  * Called on the thread that uses the scan; scan.c has everything between.
  */
 #include "runtime/scan/scan.h"
+#include "runtime/base/base.h"
 #include "runtime/base/check.h"
+#include "runtime/base/log.h"
 #include "runtime/base/versioned.h"
 #include "runtime/host/heap.h"
+#include "runtime/io/file.h"
 #include "runtime/worker/entry.h"
 
 #include <dirent.h>
@@ -90,35 +93,102 @@ static void divide_descriptors(uint32_t *files, uint32_t *out_roots)
 	PIN_DCHECK(*files > 0 && *out_roots >= roots);
 }
 
+/* The fields that have a range of their own, as the public header names it. */
+static int check_ranges(const struct pinion_scan_config *config, struct pin_refusal *why)
+{
+	const struct {
+		const char *name;
+		uint64_t value;
+		uint64_t min;
+		uint64_t max;
+	} ranges[] = {
+		{"order", config->order, 0, PINION_SCAN_IN_ORDER},
+		{"direct", config->direct, 0, PINION_DIRECT_NEVER},
+		{"overlap_bytes", config->overlap_bytes, 0, OVERLAP_BYTES_MAX},
+		{"files_in_flight", config->files_in_flight, 0, FILES_MAX},
+		{"windows_in_flight", config->windows_in_flight, 1, WINDOWS_MAX},
+		{"file_user_bytes", config->file_user_bytes, 0, USER_BYTES_MAX},
+		{"report_holes", config->report_holes, 0, 1},
+		{"skip_ignored", config->skip_ignored, 0, 1},
+		{"report_gaps", config->report_gaps, 0, 1},
+		{"reserved", config->reserved, 0, 0},
+		{"file_timeout_ns", config->file_timeout_ns, 0, FILE_TIMEOUT_NS_MAX},
+	};
+
+	for (size_t i = 0; i < PIN_ARRAY_COUNT(ranges); i++) {
+		if (ranges[i].value < ranges[i].min || ranges[i].value > ranges[i].max) {
+			return pin_refuse(why, -EINVAL, "%s is %llu, not %llu to %llu",
+				ranges[i].name, (unsigned long long)ranges[i].value,
+				(unsigned long long)ranges[i].min,
+				(unsigned long long)ranges[i].max);
+		}
+	}
+	return 0;
+}
+
 /*
- * One condition for each limit of the public header. The windows and their
- * overlap have to fit into one buffer.
+ * A window and its overlap have to fit into one buffer. 0: all that the overlap
+ * leaves.
  */
-static bool complete_config(struct pinion_scan_config *config, uint32_t worker_count,
-	uint64_t buffer_bytes, uint32_t *out_roots_max)
+static int complete_window(
+	struct pinion_scan_config *config, uint64_t buffer_bytes, struct pin_refusal *why)
 {
 	uint64_t overlap = pin_round_up(config->overlap_bytes, PIN_PAGE_BYTES);
+	uint64_t window = config->window_bytes;
 
-	if (config->order > PINION_SCAN_IN_ORDER || config->direct > PINION_DIRECT_NEVER ||
-		config->overlap_bytes > OVERLAP_BYTES_MAX || config->windows_in_flight == 0 ||
-		config->windows_in_flight > WINDOWS_MAX || config->files_in_flight > FILES_MAX ||
-		config->window_bytes % PIN_PAGE_BYTES != 0 || config->report_holes > 1 ||
-		config->skip_ignored > 1 || config->report_gaps > 1 || config->reserved != 0 ||
-		config->file_timeout_ns > FILE_TIMEOUT_NS_MAX ||
-		config->file_user_bytes > USER_BYTES_MAX ||
-		overlap + PIN_PAGE_BYTES > buffer_bytes) {
-		return false;
+	if (window % PIN_PAGE_BYTES != 0) {
+		return pin_refuse(why, -EINVAL, "window_bytes is %llu, not a multiple of %d",
+			(unsigned long long)window, PIN_PAGE_BYTES);
 	}
-	if (config->window_bytes == 0) {
-		config->window_bytes = (uint32_t)(buffer_bytes - overlap);
+	if (overlap + (window != 0 ? window : PIN_PAGE_BYTES) > buffer_bytes) {
+		return pin_refuse(why, -EINVAL,
+			"window_bytes is %llu and overlap_bytes %u: together, each rounded up to "
+			"%d, more than the runtime's buffer_bytes, %llu",
+			(unsigned long long)window, config->overlap_bytes, PIN_PAGE_BYTES,
+			(unsigned long long)buffer_bytes);
 	}
-	if (config->files_in_flight == 0) {
+	config->window_bytes = (uint32_t)(window != 0 ? window : buffer_bytes - overlap);
+	return 0;
+}
+
+static int complete_config(struct pinion_scan_config *config, uint32_t worker_count,
+	uint64_t buffer_bytes, struct pin_refusal *why)
+{
+	int rc = check_ranges(config, why);
+
+	rc = rc < 0 ? rc : complete_window(config, buffer_bytes, why);
+	if (rc == 0 && config->files_in_flight == 0) {
 		config->files_in_flight = worker_count * FILES_PER_WORKER;
 	}
-	divide_descriptors(&config->files_in_flight, out_roots_max);
 	config->file_user_bytes = (uint32_t)pin_round_up(config->file_user_bytes, USER_ALIGN);
-	PIN_DCHECK(config->file_user_bytes <= USER_BYTES_MAX);
-	return config->window_bytes + overlap <= buffer_bytes;
+	return rc;
+}
+
+/* Takes the caller's struct, and fills in what it leaves to the library. */
+static int accept_config(struct pinion_scan_config *out, const struct pinion_scan_config *given,
+	const struct pinion_scan_ops *ops, const struct pinion_runtime *runtime)
+{
+	struct pin_refusal why;
+	int rc;
+
+	if (given->size < sizeof(*out)) {
+		rc = pin_refuse(&why, -EINVAL, "size is %u: call pinion_scan_config_init() first",
+			given->size);
+	} else if (ops->window == NULL || ops->report == NULL) {
+		rc = pin_refuse(&why, -EINVAL, "ops->%s is NULL",
+			ops->window == NULL ? "window" : "report");
+	} else if (pin_sized_take(out, sizeof(*out), given, given->size) < 0) {
+		rc = pin_refuse(&why, -E2BIG,
+			"size is %u, and a field that this library does not know is set",
+			given->size);
+	} else {
+		rc = complete_config(out, pinion_runtime_worker_count(runtime),
+			pin_runtime_buffer_bytes(runtime), &why);
+	}
+	if (rc < 0) {
+		pin_log(pin_runtime_log(runtime), PINION_LOG_ERROR, "scan refused: %s", why.text);
+	}
+	return rc;
 }
 
 static void init_slots(struct pinion_scan *scan)
@@ -195,17 +265,11 @@ int pinion_scan_create(struct pinion_runtime *runtime, const struct pinion_scan_
 		pinion_scan_config_init(&standard);
 		config = &standard;
 	}
-	if (config->size < sizeof(complete) || ops->window == NULL || ops->report == NULL) {
-		return -EINVAL;
-	}
-	rc = pin_sized_take(&complete, sizeof(complete), config, config->size);
+	rc = accept_config(&complete, config, ops, runtime);
 	if (rc < 0) {
 		return rc;
 	}
-	if (!complete_config(
-		    &complete, worker_count, pin_runtime_buffer_bytes(runtime), &roots_max)) {
-		return -EINVAL;
-	}
+	divide_descriptors(&complete.files_in_flight, &roots_max);
 	scan = allocate(pin_runtime_host(runtime), 1, sizeof(*scan));
 	if (scan == NULL) {
 		return -ENOMEM;

@@ -62,10 +62,10 @@ answers() {
 	echo text >file
 	PINION_IO_LEVEL=ring-best pinion sum file
 	expect 2
-	grep -qx 'pinion sum: PINION_IO_LEVEL: "ring-best" is not a value for io_level' err
+	grep -qx 'pinion sum: PINION_IO_LEVEL: "ring-best" is not a value for io_level: it takes one of auto, fallback, ring, ring-basic, ring-coop, ring-defer, ring-message' err
 	PINION_IO_WITHOUT=openat,speed pinion sum file
 	expect 2
-	grep -qx 'pinion sum: PINION_IO_WITHOUT: "openat,speed" is not a value for io_without' err
+	grep -qx "pinion sum: PINION_IO_WITHOUT: \"openat,speed\" is not a value for io_without: it takes a list of nothing,$(features_of_page | paste -sd,)" err
 	PINION_IO_LEVEL=ring PINION_IO_WITHOUT=openat pinion sum file
 	expect 2
 	grep -q 'no io_uring' err

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Goal: only regular files open; all else is the promised error, without
- * blocking and without being opened at all, and no descriptor is left.
+ * blocking and without being opened at all, and no descriptor is left. A
+ * request to open one for reading or writing ends with the same error, by a
+ * ring and without.
  * Method: one of each kind; inotify shows whether a FIFO was opened.
  */
-#include "tests/support/expect.h"
-#include "tests/support/runtimes.h"
+#include "tests/support/requests.h"
 #include "tests/support/scratch.h"
 
 #include <errno.h>
@@ -60,6 +61,41 @@ static void check_fifo_is_left_alone(void)
 	close(fd);
 }
 
+static void check_request(struct pinion_runtime *runtime, const char *path, uint32_t flags)
+{
+	struct pinion_file_options options;
+	struct pinion_file called;
+	struct pinion_file opened = {.fd = -1};
+	struct requests_one one;
+	struct pinion_request *request = requests_begin(&one, PINION_OP_OPEN);
+
+	pinion_file_options_init(&options);
+	options.flags = flags;
+	request->file = &opened;
+	request->path = path;
+	request->options = &options;
+	expect_number(path, pinion_file_open_with(&called, path, &options),
+		(long long)requests_do(runtime, &one));
+	pinion_file_close(&called);
+	pinion_file_close(&opened);
+}
+
+static void check_requests(uint32_t io_level)
+{
+	static const char *const paths[] = {"plain", "fifo", "socket", "/dev/null", "missing", "."};
+	struct pinion_runtime *runtime;
+	struct pinion_config config;
+
+	runtimes_config(&config, 1, io_level);
+	expect_ready("runtime", pinion_runtime_create(&config, &runtime) == 0);
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		check_request(runtime, paths[i], PINION_FILE_READ);
+		check_request(runtime, paths[i], PINION_FILE_WRITE);
+		check_request(runtime, paths[i], PINION_FILE_READ | PINION_FILE_WRITE);
+	}
+	pinion_runtime_destroy(runtime);
+}
+
 int main(void)
 {
 	struct pinion_file file;
@@ -97,6 +133,10 @@ int main(void)
 	expect_number("NULL file", -EINVAL, pinion_file_open(NULL, "plain", PINION_DIRECT_AUTO));
 	expect_number("direct of 3", -EINVAL, pinion_file_open(&file, "plain", 3));
 	expect_number("descriptors", (long long)descriptors,
+		(long long)runtimes_count_entries("/proc/self/fd"));
+	check_requests(PINION_IO_AUTO);
+	check_requests(PINION_IO_FALLBACK);
+	expect_number("descriptors after requests", (long long)descriptors,
 		(long long)runtimes_count_entries("/proc/self/fd"));
 	free(deep);
 	scratch_leave();

@@ -6,10 +6,11 @@
  * is said where nothing is wrong or a request is in flight.
  * Method: one mistake after the other, and the message compared.
  */
-#include "runtime/io/operation.h"
+#include "runtime/io/request.h"
 #include "tests/support/requests.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/openat2.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -69,6 +70,15 @@ static void check_transfers(void)
 
 	request.task.run = NULL;
 	expect_refused(request, -EINVAL, "request refused: task.run is NULL");
+	request.task.run = ended;
+	request.task.flags = PINION_TASK_HIGH | PINION_TASK_LOW;
+	expect_refused(request, -EINVAL,
+		"request refused: task.flags is 0x6, neither PINION_TASK_HIGH nor _LOW nor 0, with "
+		"or without _MANDATORY");
+	request.task.flags = 8;
+	expect_refused(request, -EINVAL,
+		"request refused: task.flags is 0x8, neither PINION_TASK_HIGH nor _LOW nor 0, with "
+		"or without _MANDATORY");
 	snprintf(words, sizeof(words), "request refused: op is %d, not 0 to %d",
 		PIN_OP_PUBLIC_COUNT, PIN_OP_PUBLIC_COUNT - 1);
 	expect_refused(begin(PIN_OP_PUBLIC_COUNT), -EINVAL, words);
@@ -94,6 +104,10 @@ static void check_transfers(void)
 		"request refused: length_bytes is 4097, not a multiple of the file's "
 		"offset_align_bytes, 4096");
 	request.length_bytes = PAGE;
+	request.bytes = NULL;
+	expect_refused(request, -EINVAL, "request refused: bytes is NULL");
+	request.op = PINION_OP_WRITE;
+	expect_refused(request, -EINVAL, "request refused: bytes is NULL");
 	request.bytes = memory + 3;
 	snprintf(words, sizeof(words),
 		"request refused: bytes is %p, not a multiple of the file's memory_align_bytes, "
@@ -145,6 +159,8 @@ static void check_vectors(void)
 	expect_vector(vector, 2, 2 * PAGE, UINT64_MAX - PAGE + 1,
 		"request refused: offset_bytes is 18446744073709547520 and length_bytes 8192: they "
 		"end after 9223372036854775807");
+	vector[1].iov_base = NULL;
+	expect_vector(vector, 2, 2 * PAGE, 0, "request refused: vector[1].iov_base is NULL");
 	vector[1].iov_base = memory + PAGE + 8;
 	snprintf(words, sizeof(words),
 		"request refused: vector[1].iov_base is %p, not a multiple of the file's "
@@ -195,6 +211,13 @@ static void check_streams(void)
 		"request refused: file->fd is %d, a socket: a read of it would wait for its full "
 		"length",
 		pair[0]);
+	expect_refused(request, -ESPIPE, words);
+	request.op = PINION_OP_WRITE;
+	by_hand.fd = ends[1];
+	snprintf(words, sizeof(words),
+		"request refused: file->fd is %d, a pipe: a write to it would wait for its full "
+		"length",
+		ends[1]);
 	expect_refused(request, -ESPIPE, words);
 	for (int i = 0; i < 2; i++) {
 		close(ends[i]);
@@ -257,6 +280,38 @@ static void check_options(void)
 	expect_refused(request, -E2BIG, words);
 }
 
+/* `request` has both names. */
+static void check_flags_of_names(struct pinion_request request)
+{
+	request.flags = 8;
+	expect_refused(request, -EINVAL, "request refused: flags is 0x8: 0x8 is unknown");
+	request.flags = RENAME_EXCHANGE | RENAME_NOREPLACE;
+	expect_refused(
+		request, -EINVAL, "request refused: flags is 0x3: RENAME_EXCHANGE with another");
+	request.op = PINION_OP_UNLINK;
+	request.flags = AT_REMOVEDIR | AT_SYMLINK_FOLLOW;
+	expect_refused(request, -EINVAL, "request refused: flags is 0x600: 0x400 is unknown");
+	request.op = PINION_OP_LINK;
+	expect_refused(request, -EINVAL, "request refused: flags is 0x600: 0x200 is unknown");
+}
+
+/* What the link is to say starts nowhere: `options` are not read at all. */
+static void check_symlink(void)
+{
+	struct pinion_file_options options = {.size = 1};
+	struct pinion_request request = begin(PINION_OP_SYMLINK);
+
+	request.options = &options;
+	expect_refused(request, -EINVAL, "request refused: path is NULL");
+	request.path = "text";
+	expect_refused(request, -EINVAL, "request refused: new_path is NULL");
+	request.new_path = "new";
+	expect_number("options are not read", 0, pin_request_check(&request));
+	request.new_options = &options;
+	expect_refused(request, -EINVAL,
+		"request refused: new_options->size is 1: call pinion_file_options_init() first");
+}
+
 static void check_others(void)
 {
 	struct pinion_request request = begin(PINION_OP_READV);
@@ -289,13 +344,18 @@ static void check_others(void)
 	request.status = (struct statx *)(void *)memory;
 	request.file = NULL;
 	expect_refused(request, -EINVAL, "request refused: path and file are NULL");
+	pinion_file_options_init(&options);
+	options.resolve = RESOLVE_BENEATH;
+	request.path = "file";
+	request.options = &options;
+	expect_refused(request, -EINVAL,
+		"request refused: options->resolve is 0x8, not 0: only opens heed it");
 	request = begin(PINION_OP_RENAME);
 	expect_refused(request, -EINVAL, "request refused: path is NULL");
 	request.path = "old";
 	expect_refused(request, -EINVAL, "request refused: new_path is NULL");
 	request.new_path = "new";
-	pinion_file_options_init(&options);
-	options.resolve = RESOLVE_BENEATH;
+	check_flags_of_names(request);
 	request.new_options = &options;
 	expect_refused(request, -EINVAL,
 		"request refused: new_options->resolve is 0x8, not 0: only opens heed it");
@@ -364,6 +424,7 @@ int main(void)
 	check_streams();
 	check_options();
 	check_others();
+	check_symlink();
 	submit_wrong_batch();
 	expect_number("spawn", 0, pinion_task_spawn(runtime, &task));
 	tasks_await(&done, 1);
