@@ -18,8 +18,8 @@ PINION_BEGIN_DECLS
  */
 enum pinion_op {
 	/*
-	 * file, bytes, offset_bytes, length_bytes, priority. Bytes read: fewer
-	 * than asked for only where the file ends.
+	 * file, bytes, offset_bytes, length_bytes, io_priority. Bytes read:
+	 * fewer than asked for only where the file ends.
 	 */
 	PINION_OP_READ = 0,
 	/*
@@ -76,8 +76,8 @@ enum pinion_op {
 	PINION_OP_SYMLINK = 15,
 	/*
 	 * READ and WRITE of memory in several places: file, vector,
-	 * vector_count, offset_bytes, length_bytes, priority. length_bytes is
-	 * the sum of all iov_len, and may be 0. Each element is aligned as the
+	 * vector_count, offset_bytes, length_bytes, io_priority. length_bytes
+	 * is the sum of all iov_len, and may be 0. Each element is aligned as the
 	 * file asks. The elements are moved in their order. A transfer that the
 	 * kernel did in part goes on where it ended, also within an element, so
 	 * the results are those of READ and WRITE.
@@ -123,7 +123,7 @@ struct pinion_request {
 	 * that of the lane (`io_priority_low` of the tuning), or else of the
 	 * thread. Commands to an NVMe namespace have none.
 	 */
-	uint16_t priority;
+	uint16_t io_priority;
 	uint32_t flags; /* as the operation says */
 	/*
 	 * Output: as the operation says, or a negative errno. Valid from the

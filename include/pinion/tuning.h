@@ -275,8 +275,8 @@ struct pinion_tuning {
 
 	/*
 	 * Of enum pinion_io_priority: the priority of reads and writes of the
-	 * high and of the low lane that have no `priority` of their own; those
-	 * of normal have the thread's. A request's lane is that of its task's
+	 * high and of the low lane whose `io_priority` is 0; those of normal
+	 * have the thread's. A request's lane is that of its task's
 	 * flags, else that of the task that submits it. Defaults none and be7:
 	 * no caller waits for low work, and be7 yields to all others but is
 	 * served. Environment: PINION_IO_PRIORITY_HIGH, PINION_IO_PRIORITY_LOW.

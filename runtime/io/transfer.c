@@ -273,8 +273,8 @@ static PIN_INLINE void set_range(struct io_uring_sqe *sqe, struct pinion_request
 	io_uring_prep_rw(opcode, sqe, slot >= 0 ? slot : request->file->fd, memory, length,
 		request->offset_bytes + pin_request_of(request)->resume_bytes);
 	sqe->flags = slot >= 0 ? IOSQE_FIXED_FILE : 0;
-	sqe->ioprio =
-		request->priority != 0 ? request->priority : pin_request_of(request)->lane_priority;
+	sqe->ioprio = request->io_priority != 0 ? request->io_priority
+						: pin_request_of(request)->lane_priority;
 }
 
 /* `index`, `slot`: registered, or negative. */
@@ -563,7 +563,7 @@ static bool goes_on(struct pin_ring *ring, struct pinion_request *request, int64
 		private->keeps_cache = true;
 		return true;
 	}
-	if (PIN_UNLIKELY(private->lane_priority != 0) && request->priority == 0 &&
+	if (PIN_UNLIKELY(private->lane_priority != 0) && request->io_priority == 0 &&
 		(result == -EPERM || result == -EINVAL)) {
 		/* Perhaps for a priority that its caller has not asked for. */
 		private->lane_priority = 0;

@@ -129,7 +129,7 @@ static void check_priority(void)
 
 	begin(0, 1, SIZE);
 	expect_number("none", 0, sqe.ioprio);
-	request.priority = 2 << 13 | 7;
+	request.io_priority = 2 << 13 | 7;
 	expect_true("a part", pin_request_complete(&ring, (uintptr_t)&request, 10) == NULL);
 	expect_true("the next", take_entry(&sqe));
 	expect_number("its priority", 2 << 13 | 7, sqe.ioprio);
@@ -153,7 +153,7 @@ static void check_lane_priority(int32_t refusal)
 	expect_end("refused for another reason", refusal, refusal);
 	begin(0, 1, SIZE);
 	pin_request_of(&request)->lane_priority = 3 << 13;
-	request.priority = 1 << 13;
+	request.io_priority = 1 << 13;
 	expect_end("its own is not dropped", refusal, refusal);
 }
 

@@ -272,7 +272,7 @@ static void check_flags(void)
 	LAY_OUT(1000, 3000);
 	file.size_bytes = 0;
 	file.flags = PIN_FILE_DONTCACHE | PIN_FILE_EVICT;
-	request.priority = 2 << 13 | 7;
+	request.io_priority = 2 << 13 | 7;
 	begin(PINION_OP_READV, 1);
 	expect_true("elements", take_entry(&sqe));
 	expect_number("their priority", 2 << 13 | 7, sqe.ioprio);

@@ -110,7 +110,7 @@ static void check_task(uint32_t task_flags, uint32_t request_flags, uint16_t ask
 	struct pinion_request *request = requests_begin(&submitter.one, PINION_OP_READ);
 
 	request->task.flags = request_flags;
-	request->priority = asked;
+	request->io_priority = asked;
 	request->file = &file;
 	request->bytes = &byte;
 	request->length_bytes = 1;
@@ -127,7 +127,7 @@ static int32_t read_outside(uint32_t request_flags, uint16_t asked)
 	struct pinion_request *request = requests_begin(&one, PINION_OP_READ);
 
 	request->task.flags = request_flags;
-	request->priority = asked;
+	request->io_priority = asked;
 	request->file = &file;
 	request->bytes = &byte;
 	request->length_bytes = 1;
@@ -196,7 +196,7 @@ static void check_parts(struct requests_one *one, uint32_t flags, uint16_t asked
 
 	memset(calls_by_priority, 0, sizeof(calls_by_priority));
 	request->task.flags = flags;
-	request->priority = asked;
+	request->io_priority = asked;
 	request->file = &sink;
 	/* It is never read. */
 	request->bytes = (uint8_t *)(uintptr_t)4096;
