@@ -82,13 +82,17 @@ static int fail(const char *what, int error)
 	return 1;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	struct pinion_config config;
 	uint64_t start_ns;
 	int found;
 	int rc;
 
+	if (argc > 1 && strcmp(argv[1], "--help") == 0) {
+		puts("usage: deadline");
+		return 0;
+	}
 	pinion_config_init(&config);
 	config.worker_count = 2;
 	rc = pinion_runtime_create(&config, &runtime);

@@ -117,7 +117,7 @@ static int watch(int loop, int operation, int fd, uint32_t what)
 	return epoll_ctl(loop, operation, fd, &event) < 0 ? -errno : 0;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	int loop = epoll_create1(EPOLL_CLOEXEC), fd = -1, has_names = 1;
 	struct pinion_config config;
@@ -125,6 +125,10 @@ int main(void)
 	struct object *object;
 	int rc;
 
+	if (argc > 1 && strcmp(argv[1], "--help") == 0) {
+		puts("usage: event_loop");
+		return 0;
+	}
 	pinion_config_init(&config);
 	config.worker_count = 1;
 	rc = pinion_runtime_create(&config, &runtime);

@@ -101,7 +101,7 @@ static void end_attempts(struct pinion_retry *retry, int result)
 	retry_result = result;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	static struct pinion_task tasks[TASKS];
 	struct pinion_task bad[] = {{.run = fail}, {.run = give_up}, {.run = end_thread}};
@@ -110,6 +110,10 @@ int main(void)
 	struct pinion_config config;
 	int rc;
 
+	if (argc > 1 && strcmp(argv[1], "--help") == 0) {
+		puts("usage: failures");
+		return 0;
+	}
 	pinion_config_init(&config);
 	config.log = log_line;
 	config.after_start = after_start;

@@ -126,6 +126,10 @@ int main(int argc, char **argv)
 	uint64_t alone_ns;
 	uint32_t worker_count = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 0;
 
+	if (argc > 1 && strcmp(argv[1], "--help") == 0) {
+		puts("usage: fork_join [WORKERS]");
+		return 0;
+	}
 	for (uint32_t n = 0; n <= N; n++) {
 		node_counts[n] = n < 2 ? 1 : 1 + node_counts[n - 1] + node_counts[n - 2];
 	}

@@ -138,5 +138,9 @@ int main(int argc, char **argv)
 {
 	uint32_t worker_count = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 0;
 
+	if (argc > 1 && strcmp(argv[1], "--help") == 0) {
+		puts("usage: ping_pong [WORKERS]");
+		return 0;
+	}
 	return play_tasks(worker_count) || play_works(worker_count);
 }

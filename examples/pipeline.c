@@ -134,11 +134,17 @@ static int create(void)
 
 int main(int argc, char **argv)
 {
-	struct object *objects = calloc((size_t)argc, sizeof(*objects));
-	struct object *object = objects;
+	struct object *objects;
+	struct object *object;
 	pthread_t reader;
-	int rc = objects == NULL ? -ENOMEM : create();
+	int rc;
 
+	if (argc > 1 && strcmp(argv[1], "--help") == 0) {
+		puts("usage: pipeline FILE…");
+		return 0;
+	}
+	object = objects = calloc((size_t)argc, sizeof(*objects));
+	rc = objects == NULL ? -ENOMEM : create();
 	if (rc < 0 || (rc = -pthread_create(&reader, NULL, read_files, NULL)) < 0) {
 		fprintf(stderr, "pipeline: cannot start: %s\n", strerror(-rc));
 		return 1;

@@ -81,6 +81,10 @@ int main(int argc, char **argv)
 	uint32_t worker_count;
 	int rc;
 
+	if (argc > 1 && strcmp(argv[1], "--help") == 0) {
+		puts("usage: steal_demo [WORKERS]");
+		return 0;
+	}
 	pinion_config_init(&config);
 	pinion_tuning_init(&tuning);
 	config.tuning = &tuning;

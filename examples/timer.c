@@ -104,6 +104,10 @@ int main(int argc, char **argv)
 	struct pinion_config config;
 	int rc;
 
+	if (argc > 1 && strcmp(argv[1], "--help") == 0) {
+		puts("usage: timer [WORKERS]");
+		return 0;
+	}
 	pinion_config_init(&config);
 	config.worker_count = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 0;
 	rc = pinion_runtime_create(&config, &runtime);

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Goal: after `make install`, man(1) finds a page for each command and for each
-# function that the public headers declare. No page has a mistake that mandoc
+# function and struct that the public headers declare. No page has a mistake that mandoc
 # warns of, or groff where there is no mandoc. `make uninstall` leaves none.
 # Method: installs into a staging folder. A function that no page has must be
 # missed there, and a planted mistake be warned of. A page that cannot be
@@ -41,6 +41,17 @@ while read -r function; do
 		exit 1
 	}
 done <"$TMPDIR/functions"
+sed -n 's/^struct \(pinion_[a-z0-9_]*\) {.*/\1/p' "$top_srcdir"/include/pinion/*.h >"$TMPDIR/structs"
+[ "$(wc -l <"$TMPDIR/structs")" -gt 40 ] || {
+	echo "only $(wc -l <"$TMPDIR/structs") structs were found in the headers"
+	exit 1
+}
+while read -r struct; do
+	has_page 3 "$struct" || {
+		echo "no page has struct $struct: man 3 $struct fails"
+		exit 1
+	}
+done <"$TMPDIR/structs"
 for page in "$top_srcdir"/docs/man/pinion-*.md; do
 	command=$(basename "$page" .md)
 	has_page 1 "$command" || {

@@ -417,7 +417,84 @@ from_base64url() {
 		random_read FILE [DEPTH (1 … 256) [WORKERS (1 … 64)]]
 		read_file FILE
 		resize_image FROM.pgm TO.pgm WIDTH HEIGHT, each 1 … 16384
+		safe_write FILE LINE…
+		scan_tree FOLDER
 		sign_tokens KEY.pem <CLAIMS
 	END
 	[ ! -e ./--help ]
+}
+
+@test "an example that runs without arguments prints its usage when asked" {
+	local name usage
+	while read -r name usage; do
+		example "$name" --help
+		[ "$(cat out err)" = "usage: $name${usage:+ $usage}" ] || {
+			echo "$name printed:"
+			cat out err
+			return 1
+		}
+		expect 0
+	done <<-'END'
+		deadline
+		event_loop
+		failures
+		fork_join [WORKERS]
+		ping_pong [WORKERS]
+		pipeline FILE…
+		steal_demo [WORKERS]
+		timer [WORKERS]
+	END
+}
+
+@test "every example answers --help" {
+	local program
+	for program in "${PINION%/*}"/examples/*; do
+		[ -x "$program" ] && [ -f "$program" ] || continue
+		"$program" --help >out 2>&1 </dev/null || true
+		grep -q "^usage: ${program##*/}" out || {
+			echo "${program##*/} --help printed:"
+			cat out
+			return 1
+		}
+	done
+}
+
+@test "scan_tree counts what wc counts, by settings of the environment" {
+	local i
+	mkdir -p tree/deep
+	for i in 1 2 3; do
+		seq $((i * 1000)) >tree/deep/$i
+	done
+	for i in 1 3; do
+		PINION_WORKER_COUNT=$i PINION_IO_LEVEL=fallback example scan_tree tree
+		expect 0
+		count "^3 files, $(cat tree/deep/* | wc -c) bytes, 6000 lines; 0 failed, 0 cancelled\$" 1
+	done
+	PINION_WORKER_COUNT=many example scan_tree tree
+	expect 2
+	grep -q '^scan_tree: PINION_WORKER_COUNT: "many" is not a value' err
+	example scan_tree missing
+	[ "$status" != 0 ]
+}
+
+@test "safe_write replaces a file whole, and leaves it alone where it fails" {
+	echo old >note
+	example safe_write note one "two words" ""
+	expect 0
+	[ "$(cat out)" = 'note has 15 bytes' ]
+	printf 'one\ntwo words\n\n' | cmp - note
+	[ ! -e note.new ]
+	# Another writer's file is in the way.
+	echo theirs >note.new
+	example safe_write note three
+	expect 1
+	grep -qx 'safe_write: note.new: File exists' err
+	[ "$(cat note.new)" = theirs ]
+	printf 'one\ntwo words\n\n' | cmp - note
+	# The name is a folder's: the new file is removed again.
+	mkdir folder
+	example safe_write folder four
+	expect 1
+	grep -q '^safe_write: folder: ' err
+	[ -d folder ] && [ ! -e folder.new ]
 }
