@@ -4,19 +4,18 @@
  * environment, and messages of the library.
  *
  * Try:   examples/scan_tree /usr/include
- *        PINION_WORKER_COUNT=1 PINION_IO_LEVEL=fallback examples/scan_tree /usr/include
+ *        PINION_WORKER_COUNT=1 examples/scan_tree /usr/include
  *
  * It counts lines. Several workers may have windows of one file at once, so
  * each file has a counter of its own, in memory that the scan provides.
  */
 #include <pinion/pinion.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
 struct counts {
-	_Atomic unsigned long long lines; /* of one file, or of all */
+	unsigned long long lines; /* of one file, or of all */
 };
 
 static struct counts all;
@@ -32,18 +31,18 @@ static int on_window(void *arg, struct pinion_scan_file *file, const struct pini
 	for (size_t i = window->prefix_bytes; i < window->length_bytes; i++) {
 		lines += window->bytes[i] == '\n';
 	}
-	counts->lines += lines;
+	__atomic_fetch_add(&counts->lines, lines, __ATOMIC_RELAXED);
 	return 0;
 }
 
 /* After the last window of a file whose open succeeded. */
 static int on_close(void *arg, struct pinion_scan_file *file, int error)
 {
-	const struct counts *counts = file->user;
+	struct counts *counts = file->user;
 
 	(void)arg;
 	if (error == 0) {
-		all.lines += counts->lines;
+		__atomic_fetch_add(&all.lines, counts->lines, __ATOMIC_RELAXED);
 	}
 	return 0;
 }

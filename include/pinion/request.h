@@ -77,10 +77,10 @@ enum pinion_op {
 	/*
 	 * READ and WRITE of memory in several places: file, vector,
 	 * vector_count, offset_bytes, length_bytes, io_priority. length_bytes
-	 * is the sum of all iov_len, and may be 0. Each element is aligned as the
-	 * file asks. The elements are moved in their order. A transfer that the
-	 * kernel did in part goes on where it ended, also within an element, so
-	 * the results are those of READ and WRITE.
+	 * is the sum of all iov_len, and may be 0. Each element is aligned as
+	 * the file asks. The elements are moved in their order. A transfer that
+	 * the kernel did in part goes on where it ended, also within an
+	 * element, so the results are those of READ and WRITE.
 	 */
 	PINION_OP_READV = 16,
 	PINION_OP_WRITEV = 17,
