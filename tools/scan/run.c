@@ -22,9 +22,11 @@
 
 #include <errno.h>
 #include <pinion/runtime.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 enum {
@@ -52,7 +54,21 @@ struct scan_worker {
 	bool has_trouble;
 };
 
+/*
+ * The test of the library that searches. It takes some 15 ms, in which the scan
+ * already reads: only a line of its output waits until the test has passed.
+ */
+struct library_test {
+	enum selftest_scope scope;
+	char reason[320]; /* why the library that searches cannot be trusted */
+	struct meanwhile running;
+	pthread_mutex_t lock; /* of the end of `running` */
+	int error;
+	bool has_ended; /* [W:lock holder R:any] then `error` is known */
+};
+
 struct scan_job {
+	struct library_test test;
 	const struct scan_options *options;
 	const struct rules *rules;
 	struct search search;
@@ -79,6 +95,40 @@ struct show {
 	struct scan_worker *worker;
 };
 
+static int test_library(void *arg)
+{
+	struct library_test *test = arg;
+
+	return selftest_library(test->scope, test->reason, sizeof(test->reason));
+}
+
+static enum selftest_scope scope_of(const struct rules *rules)
+{
+	return rules->count == 1 && rules->items[0].is_literal ? SELFTEST_STRING : SELFTEST_ALL;
+}
+
+static void begin_test(struct scan_job *job)
+{
+	job->test.scope = scope_of(job->rules);
+	meanwhile_begin(&job->test.running, test_library, &job->test);
+}
+
+/* Waits for the end of the test. */
+static bool is_library_sound(struct scan_job *job)
+{
+	struct library_test *test = &job->test;
+
+	if (!__atomic_load_n(&test->has_ended, __ATOMIC_ACQUIRE)) {
+		pthread_mutex_lock(&test->lock);
+		if (!test->has_ended) {
+			test->error = meanwhile_end(&test->running);
+			__atomic_store_n(&test->has_ended, true, __ATOMIC_RELEASE);
+		}
+		pthread_mutex_unlock(&test->lock);
+	}
+	return test->error == 0;
+}
+
 static void write_lines(struct show *show)
 {
 	struct scan_worker *worker = show->worker;
@@ -89,8 +139,8 @@ static void write_lines(struct show *show)
 		worker->has_trouble = true;
 		lines->failed = false;
 		worker->path_text.failed = false;
-	} else if (!output_write(lines->bytes, lines->length)) {
-		/* The output has no reader any more. */
+	} else if (!is_library_sound(show->job) || !output_write(lines->bytes, lines->length)) {
+		/* Its findings cannot be trusted, or are not read. */
 		pinion_scan_cancel(show->job->scan);
 	}
 }
@@ -268,21 +318,21 @@ static void size_buffers(
 	config->buffer_count = count < BUFFER_COUNT_MIN ? BUFFER_COUNT_MIN : count;
 }
 
-struct library_test {
-	enum selftest_scope scope;
-	char reason[320]; /* why the library that searches cannot be trusted */
-};
-
-static int test_library(void *arg)
+/* A limit on addresses is the likely reason for a lack of memory. */
+static void report_no_start(struct scan_job *job, int error)
 {
-	struct library_test *test = arg;
+	struct rlimit limit;
 
-	return selftest_library(test->scope, test->reason, sizeof(test->reason));
-}
-
-static enum selftest_scope scope_of(const struct rules *rules)
-{
-	return rules->count == 1 && rules->items[0].is_literal ? SELFTEST_STRING : SELFTEST_ALL;
+	if (!is_library_sound(job)) {
+		report_line("cannot start: %s", job->test.reason);
+	} else if (error == -ENOMEM && getrlimit(RLIMIT_AS, &limit) == 0 &&
+		limit.rlim_cur != RLIM_INFINITY) {
+		report_line("cannot start below `ulimit -v` %llu: %s; raise that (LimitAS= in the "
+			    "systemd unit)",
+			(unsigned long long)limit.rlim_cur / 1024, report_reason(error));
+	} else {
+		report_line("cannot start: %s", report_reason(error));
+	}
 }
 
 static int create_runtime(void *arg)
@@ -325,9 +375,10 @@ static void await_compiled(struct meanwhile *compiling)
 }
 
 /*
- * What takes its time at the start, side by side: the rules are compiled, the
- * library that does it is put to the test, the workers start and touch their
- * memory. False: one of them failed, and has reported it.
+ * The parts of the start that take time, side by side: the rules are compiled,
+ * the library that does it is put to the test, the workers start and touch
+ * their memory. False: one of them failed, and has reported it. The test may go
+ * on after it.
  */
 static bool prepare(struct scan_job *job, const struct matcher_ops *matcher)
 {
@@ -336,24 +387,22 @@ static bool prepare(struct scan_job *job, const struct matcher_ops *matcher)
 		.matcher = matcher,
 		.trouble = {.rule = UINT32_MAX},
 	};
-	struct library_test test = {.scope = scope_of(job->rules)};
-	struct meanwhile testing;
 	struct meanwhile creating;
 	struct meanwhile searching;
 	int search_error;
-	int test_error;
 	int error;
 
-	meanwhile_begin(&testing, test_library, &test);
+	begin_test(job);
 	meanwhile_begin(&creating, create_runtime, job);
 	meanwhile_begin(&searching, compile, &compiling);
 	await_compiled(&searching);
 	search_error = meanwhile_end(&searching);
 	compile_limit_end();
-	test_error = meanwhile_end(&testing);
 	error = meanwhile_end(&creating);
-	if (test_error != 0) {
-		report_line("%s", test.reason);
+	/* A library that cannot be trusted may be the reason of an error. */
+	if ((search_error != 0 || error != 0 || !job->test.running.has_thread) &&
+		!is_library_sound(job)) {
+		report_line("%s", job->test.reason);
 		return false;
 	}
 	if (search_error == -EINVAL) {
@@ -362,7 +411,7 @@ static bool prepare(struct scan_job *job, const struct matcher_ops *matcher)
 	}
 	error = search_error != 0 ? search_error : error;
 	if (error != 0) {
-		report_line("cannot start: %s", report_reason(error));
+		report_no_start(job, error);
 	}
 	return error == 0;
 }
@@ -424,6 +473,7 @@ static void feed(struct scan_job *job)
 /* Accepts a job that was never or only partly started. */
 static void stop(struct scan_job *job)
 {
+	(void)is_library_sound(job); /* its thread ends */
 	pinion_scan_destroy(job->scan);
 	pinion_runtime_destroy(job->runtime);
 	for (uint32_t i = 0; job->workers != NULL && i <= job->worker_count; i++) {
@@ -476,6 +526,10 @@ static int end(struct scan_job *job, double seconds)
 	uint64_t finding_count = count_findings(job);
 	bool is_written = output_finish();
 
+	if (!is_library_sound(job)) {
+		report_line("%s", job->test.reason);
+		return EXIT_STATUS_TROUBLE;
+	}
 	report_end(job, finding_count, seconds);
 	return scanning_exit_status(job->has_trouble || !is_written, finding_count > 0);
 }
@@ -483,7 +537,8 @@ static int end(struct scan_job *job, double seconds)
 int scan_run(const struct scan_options *options, const struct matcher_ops *matcher,
 	const struct rules *rules)
 {
-	struct scan_job job = {.options = options, .rules = rules};
+	struct scan_job job = {
+		.options = options, .rules = rules, .test.lock = PTHREAD_MUTEX_INITIALIZER};
 	int status = EXIT_STATUS_TROUBLE;
 
 	/*
@@ -495,7 +550,7 @@ int scan_run(const struct scan_options *options, const struct matcher_ops *match
 		int error = start(&job);
 
 		if (error != 0) {
-			report_line("cannot start: %s", report_reason(error));
+			report_no_start(&job, error);
 		} else {
 			double start_seconds = scanning_seconds_now();
 
