@@ -123,8 +123,7 @@ static PIN_APART int check_given(const struct pinion_request *request, struct pi
 
 /*
  * Only after a quick test of several values in one expression has failed: tests
- * each by itself. 0: the quick test took a tag in the address's upper bits for
- * a mistake, and nothing is wrong.
+ * each by itself.
  */
 static PIN_APART int check_each(const struct pinion_request *request, struct pin_refusal *why)
 {
@@ -150,12 +149,12 @@ int pin_transfer_check(const struct pinion_request *request, struct pin_refusal 
 	const struct pinion_file *file = request->file;
 
 	/*
-	 * The upper bit is set where bytes is NULL or the length 0, and where
-	 * an offset would be negative as an off_t: the sum is at most 2^64 - 1.
+	 * The upper bit is set where the length is 0, and where an offset would
+	 * be negative as an off_t: the sum is at most 2^64 - 1.
 	 */
-	if (file == NULL ||
-		(((uint64_t)(uintptr_t)request->bytes - 1) | (request->length_bytes - 1) |
-			request->offset_bytes | (request->offset_bytes + request->length_bytes)) >>
+	if (file == NULL || request->bytes == NULL ||
+		((request->length_bytes - 1) | request->offset_bytes |
+			(request->offset_bytes + request->length_bytes)) >>
 				63 !=
 			0) {
 		return check_each(request, why);
