@@ -34,6 +34,11 @@ struct pinion_limits {
 	 */
 	uint64_t bytes_per_second;
 	uint64_t requests_per_second;
+	/*
+	 * A read or write that a device takes longer for counts as slow, 0 …
+	 * 2^62 ns. Not 0: each one is timed, not some only. 0: none counts.
+	 */
+	uint64_t slow_ns;
 };
 
 /*
@@ -71,7 +76,8 @@ PINION_API int pinion_runtime_set_limits(
 
 /*
  * Limits one device, as struct pinion_file names it: its rates apply besides
- * the runtime's, its depths replace them. A partition means its disk.
+ * the runtime's, its depths and its `slow_ns`, if not 0, replace them. A
+ * partition means its disk.
  *
  * Errors: as pinion_runtime_set_limits(); -ENOSPC: there are limits, or
  * requests, for 16 others already.
@@ -99,9 +105,11 @@ struct pinion_device_stats {
 	uint64_t waited;       /* requests that waited for depth */
 	uint64_t throttled;    /* requests, or parts of them, that waited for a rate */
 	uint64_t throttled_ns; /* how long they held up their worker's requests there */
-	uint64_t latency_ns;   /* average over every eighth; 0: not known */
+	uint64_t latency_ns;   /* average of those timed, by default some; 0: none */
 	uint32_t is_rotational;
 	uint32_t is_found_out; /* the library found the depth */
+	uint64_t timed;	       /* requests that were timed */
+	uint64_t slow;	       /* of those, slower than `slow_ns` */
 };
 
 /*

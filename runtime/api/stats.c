@@ -284,6 +284,7 @@ int pinion_runtime_get_lane_stats(
 /* 1 TiB, and what no sum of two overflows. */
 #define DEPTH_BYTES_MAX (UINT64_C(1) << 40)
 #define RATE_MAX (UINT64_C(1) << 62)
+#define SLOW_NS_MAX (UINT64_C(1) << 62)
 
 void pinion_limits_init_sized(struct pinion_limits *limits, uint32_t size)
 {
@@ -306,7 +307,8 @@ static int accept_limits(struct pinion_limits *out, const struct pinion_limits *
 		return rc;
 	}
 	if (out->depth_count > PIN_CREDIT_COUNT_MAX || out->depth_bytes > DEPTH_BYTES_MAX ||
-		out->bytes_per_second > RATE_MAX || out->requests_per_second > RATE_MAX) {
+		out->bytes_per_second > RATE_MAX || out->requests_per_second > RATE_MAX ||
+		out->slow_ns > SLOW_NS_MAX) {
 		return -EINVAL;
 	}
 	return 0;
@@ -402,6 +404,8 @@ int pinion_device_get_stats(const struct pinion_runtime *runtime, uint32_t index
 		.latency_ns = sums.timed == 0 ? 0 : sums.latency_ns / sums.timed,
 		.is_rotational = disk->is_rotational,
 		.is_found_out = pin_load_relaxed_u64(&disk->look_ns) != UINT64_MAX,
+		.timed = sums.timed,
+		.slow = sums.slow,
 	};
 	pin_sized_give(out_stats, size, &figures, sizeof(figures));
 	return 0;

@@ -101,6 +101,8 @@ static void apply_rates(struct pin_limiter *limiter, const struct pin_host *host
 		[PIN_LIMITED_REQUESTS] = limits->requests_per_second,
 	};
 
+	/* Hardly any request is counted by the former one: relaxed. */
+	pin_store_relaxed_u64(&limiter->slow_ns, limits->slow_ns);
 	pin_limiter_set(limiter, host, rates);
 }
 
@@ -179,11 +181,16 @@ struct pin_disk *pin_disks_find(struct pin_disks *disks, const struct pin_host *
 void pin_disks_limit(struct pin_disks *disks, const struct pin_host *host,
 	const struct pinion_tuning *tuning, const struct pinion_limits *limits)
 {
+	bool is_depth_new;
+
 	pin_lock_acquire(&disks->lock, host);
+	is_depth_new = limits->depth_count != disks->standard.depth_count ||
+		limits->depth_bytes != disks->standard.depth_bytes;
 	disks->standard = *limits;
 	apply_rates(&disks->limiter, host, limits);
 	for (uint32_t i = 0; i < pin_load_relaxed_u32(&disks->count); i++) {
-		if (!disks->disks[i].is_manual) {
+		/* A found depth stays, however often the rates change. */
+		if (is_depth_new && !disks->disks[i].is_manual) {
 			apply_depth(&disks->disks[i], tuning, limits);
 			pin_credit_serve(&disks->disks[i].credit);
 		}

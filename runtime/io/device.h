@@ -317,6 +317,7 @@ struct pin_account {
 	struct pin_atomic_u64 throttled_ns;
 	struct pin_atomic_u64 latency_ns; /* of some, */
 	struct pin_atomic_u64 timed;	  /* how many were timed */
+	struct pin_atomic_u64 slow;	  /* of those, slower than `slow_ns` */
 };
 
 void pin_disks_init(struct pin_disks *disks, const struct pin_host *host,
@@ -348,6 +349,7 @@ struct pin_disk_sums {
 	uint64_t throttled_ns;
 	uint64_t latency_ns;
 	uint64_t timed;
+	uint64_t slow;
 };
 
 /*

@@ -18,7 +18,7 @@ void pin_limiter_set(struct pin_limiter *limiter, const struct pin_host *host,
 	const uint64_t per_second[PIN_LIMITED_KINDS])
 {
 	uint64_t now_ns = host->now_ns();
-	uint32_t is_on = 0;
+	uint32_t is_on = pin_load_relaxed_u64(&limiter->slow_ns) != 0;
 
 	pin_lock_acquire(&limiter->lock, host);
 	for (uint32_t i = 0; i < PIN_LIMITED_KINDS; i++) {

@@ -102,8 +102,10 @@ enum pin_limited {
 };
 
 struct pin_limiter {
-	struct pin_atomic_u32 is_on; /* [W:lock R:any] there is a rate */
+	struct pin_atomic_u32 is_on; /* [W:lock R:any] a rate, or slow_ns */
 	struct pin_atomic_u32 epoch; /* [W:lock R:any] of the rates */
+	/* [W:lock of disks R:any] a longer request is slow; 0: none */
+	struct pin_atomic_u64 slow_ns;
 	struct pin_lock lock PIN_CACHE_ALIGNED;
 	struct pin_rate rates[PIN_LIMITED_KINDS]; /* [lock:lock] */
 };

@@ -121,6 +121,7 @@ static void add_account(struct pin_disk_sums *sums, const struct pin_account *ac
 	sums->throttled_ns += pin_meter_read(&account->throttled_ns);
 	sums->latency_ns += pin_meter_read(&account->latency_ns);
 	sums->timed += pin_meter_read(&account->timed);
+	sums->slow += pin_meter_read(&account->slow);
 }
 
 /* Accounts are opened one after the other: no open one follows a closed one. */
@@ -285,6 +286,15 @@ static inline uint32_t pages_of(struct pinion_request *request)
 	return (part_bytes + PIN_PAGE_BYTES - 1) / PIN_PAGE_BYTES;
 }
 
+/* The device's own, else the runtime's; 0: none is slow. */
+static inline uint64_t slow_ns_of(
+	const struct pin_worker *worker, const struct pin_account *account)
+{
+	uint64_t own_ns = pin_load_relaxed_u64(&account->disk->limiter.slow_ns);
+
+	return own_ns != 0 ? own_ns : pin_load_relaxed_u64(&worker->shared->disks.limiter.slow_ns);
+}
+
 /* Each that is to be timed, so that some are for each check. */
 static inline bool is_timed(const struct pin_account *account, uint32_t start_count)
 {
@@ -305,7 +315,7 @@ static PIN_INLINE bool draw(
 	cost->pages = pin_credit_pages(amount);
 	/* For transfers timed by parts, waits would be counted too. */
 	account->starts_since_timed += pin_request_of(request)->resume_bytes == 0;
-	if (is_timed(account, account->starts_since_timed)) {
+	if (is_timed(account, account->starts_since_timed) || slow_ns_of(worker, account) != 0) {
 		account->starts_since_timed = 0;
 		cost->started_ns = worker->shared->host->now_ns();
 	}
@@ -575,9 +585,12 @@ static void charge_account(struct pin_worker *worker, struct pin_account *accoun
 {
 	book(account, request);
 	if (PIN_UNLIKELY(cost->started_ns != 0)) {
-		pin_meter_add(
-			&account->latency_ns, worker->shared->host->now_ns() - cost->started_ns);
+		uint64_t took_ns = worker->shared->host->now_ns() - cost->started_ns;
+		uint64_t slow_ns = slow_ns_of(worker, account);
+
+		pin_meter_add(&account->latency_ns, took_ns);
 		pin_meter_add(&account->timed, 1);
+		pin_meter_add(&account->slow, slow_ns != 0 && took_ns > slow_ns);
 	}
 	if (PIN_UNLIKELY(account->ends_since_look >= account->look_ends)) {
 		look_at_disk(worker, account);

@@ -251,6 +251,7 @@ static void set_account(struct pin_account *account, uint64_t unit)
 	pin_meter_set(&account->throttled_ns, 5 * unit);
 	pin_meter_set(&account->latency_ns, 600 * unit);
 	pin_meter_set(&account->timed, 7 * unit);
+	pin_meter_set(&account->slow, 8 * unit);
 }
 
 static struct pinion_device_stats device_stats(struct pinion_runtime *runtime)
@@ -273,6 +274,8 @@ static void expect_device(const struct pinion_device_stats *got, uint64_t sum)
 	expect_number("waited", (long long)(3 * sum), (long long)got->waited);
 	expect_number("throttled", (long long)(4 * sum), (long long)got->throttled);
 	expect_number("throttled time", (long long)(5 * sum), (long long)got->throttled_ns);
+	expect_number("timed", (long long)(7 * sum), (long long)got->timed);
+	expect_number("slow", (long long)(8 * sum), (long long)got->slow);
 }
 
 static void check_device(struct pinion_runtime *runtime)

@@ -104,6 +104,10 @@ static void check_errors(void)
 	limits.requests_per_second = UINT64_MAX;
 	expect_number("too fast", -EINVAL, pinion_runtime_set_limits(runtime, &limits));
 	pinion_limits_init(&limits);
+	limits.slow_ns = (UINT64_C(1) << 62) + 1;
+	expect_number("too slow", -EINVAL, pinion_runtime_set_limits(runtime, &limits));
+	expect_number("too slow", -EINVAL, pinion_device_set_limits(runtime, 1, &limits));
+	pinion_limits_init(&limits);
 	limits.size = 2;
 	expect_number("no size", -EINVAL, pinion_runtime_set_limits(runtime, &limits));
 	pinion_limits_init_sized(&newer.limits, sizeof(newer));
@@ -235,6 +239,41 @@ static void check_devices(void)
 	expect_number("limits for the 17th device", -ENOSPC, rc);
 }
 
+/* Of all reads, those of `slow_ns`, whichever limits it is of. */
+static void read_timed(const char *what, uint64_t common_ns, uint64_t own_ns, bool are_slow)
+{
+	struct pinion_limits limits;
+	struct pinion_device_stats before = figures();
+	struct pinion_device_stats after;
+
+	pinion_limits_init(&limits);
+	limits.slow_ns = common_ns;
+	expect_number("limits", 0, pinion_runtime_set_limits(runtime, &limits));
+	limits.slow_ns = own_ns;
+	expect_number("of the device", 0, pinion_device_set_limits(runtime, file.device, &limits));
+	submit(READS);
+	await_ends(READS);
+	after = figures();
+	if (common_ns != 0 || own_ns != 0) {
+		expect_number(what, READS, (long long)(after.timed - before.timed));
+	} else {
+		expect_true(what, after.timed - before.timed < READS);
+	}
+	expect_number(what, are_slow ? READS : 0, (long long)(after.slow - before.slow));
+}
+
+static void check_slow(void)
+{
+	const uint64_t day_ns = UINT64_C(86400000000000);
+
+	read_timed("none counts", 0, 0, false);
+	read_timed("all are slower than 1 ns", 1, 0, true);
+	read_timed("none takes a day", day_ns, 0, false);
+	read_timed("the device's replaces the runtime's", day_ns, 1, true);
+	read_timed("also a longer one", 1, day_ns, false);
+	read_timed("none counts any more", 0, 0, false);
+}
+
 /* Two files with three requests each, and one with a single one. */
 static void check_turns(void)
 {
@@ -276,6 +315,7 @@ int main(void)
 	check_rate(false, false);
 	check_rate(true, true);
 	check_times();
+	check_slow();
 	check_devices();
 	pinion_runtime_destroy(runtime);
 	pinion_file_close(&file);
