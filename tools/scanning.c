@@ -44,7 +44,7 @@ static void set_file_timeout(struct scanning_options *options, uint64_t timeout_
 
 bool scanning_options_init(struct scanning_options *out_options)
 {
-	*out_options = (struct scanning_options){0};
+	*out_options = (struct scanning_options){.limits = LIMITS_NONE};
 	pinion_config_init(&out_options->runtime);
 	pinion_tuning_init(&out_options->tuning);
 	pinion_scan_config_init(&out_options->scan);

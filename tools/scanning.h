@@ -6,6 +6,8 @@
 #ifndef PINION_TOOLS_SCANNING_H
 #define PINION_TOOLS_SCANNING_H
 
+#include "tools/limits.h"
+
 #include <pinion/config.h>
 #include <pinion/scan.h>
 #include <stdbool.h>
@@ -20,6 +22,8 @@ struct scanning_options {
 	bool list_is_nul;      /* -0 */
 	bool has_stats;	       /* --stats */
 	uint32_t window_bytes; /* --window, 0: what fits the buffers */
+	struct limits limits;
+	const char *limits_file; /* NULL: none */
 	struct pinion_config runtime;
 	struct pinion_tuning tuning; /* that of `runtime` */
 	struct pinion_scan_config scan;

@@ -31,7 +31,8 @@ static sigset_t watched_set;
 static sigset_t previous_mask;
 static int came_fd = -1; /* readable from the first signal on */
 static int was_interrupted;
-static int is_releasing; /* the next SIGUSR1 ends the thread */
+static void (*on_reload)(void); /* of SIGHUP; NULL: it ends the command */
+static int is_releasing;	/* the next SIGUSR1 ends the thread */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct pinion_scan *watched_scan; /* under the lock */
@@ -130,6 +131,8 @@ static void *take_signals(void *arg)
 		}
 		if (info.si_signo == SIGUSR1) {
 			progress_report();
+		} else if (info.si_signo == SIGHUP && on_reload != NULL) {
+			on_reload();
 		} else if (signals_interrupted()) {
 			take_second_signal(info.si_signo);
 		} else {
@@ -146,6 +149,11 @@ void signals_init(void)
 	sigaction(SIGUSR1, &action, NULL);
 }
 
+void signals_on_reload(void (*reload)(void))
+{
+	on_reload = reload;
+}
+
 static void collect_signals(void)
 {
 	struct sigaction action;
@@ -159,6 +167,10 @@ static void collect_signals(void)
 			action.sa_handler != SIG_IGN) {
 			sigaddset(&watched_set, watched_signals[i]);
 		}
+	}
+	/* It ends nothing then, so that nohup(1) is no reason to ignore it. */
+	if (on_reload != NULL) {
+		sigaddset(&watched_set, SIGHUP);
 	}
 }
 

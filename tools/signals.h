@@ -19,6 +19,12 @@
 /* First of all in main(): SIGUSR1 ends nothing. */
 void signals_init(void);
 
+/*
+ * SIGHUP calls this, on a thread of its own, in place of ending the command;
+ * before the calls below.
+ */
+void signals_on_reload(void (*reload)(void));
+
 /* From now on a signal is noticed, and cancels `scan`. */
 void signals_watch(struct pinion_scan *scan);
 

@@ -8,6 +8,7 @@
 #include "tools/commands.h"
 #include "tools/report.h"
 #include "tools/scan/compile_limit.h"
+#include "tools/throttle.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -28,6 +29,13 @@ enum scan_option {
 	OPTION_FILE_TIMEOUT,
 	OPTION_DIRECT,
 	OPTION_IO,
+	OPTION_BWLIMIT,
+	OPTION_IOPS_LIMIT,
+	OPTION_IOPRIO,
+	OPTION_NICE,
+	OPTION_PSI_TARGET,
+	OPTION_LATENCY_TARGET,
+	OPTION_LIMITS_FILE,
 	OPTION_STATS,
 	OPTION_PRINT_PATTERNS,
 	OPTION_MAX_FINDINGS,
@@ -59,6 +67,13 @@ static const struct option_spec scan_specs[OPTION_COUNT] = {
 	[OPTION_FILE_TIMEOUT] = {SCANNING_SPEC_FILE_TIMEOUT},
 	[OPTION_DIRECT] = {SCANNING_SPEC_DIRECT},
 	[OPTION_IO] = {SCANNING_SPEC_IO},
+	[OPTION_BWLIMIT] = {LIMITS_SPEC_BWLIMIT},
+	[OPTION_IOPS_LIMIT] = {LIMITS_SPEC_IOPS},
+	[OPTION_IOPRIO] = {LIMITS_SPEC_IOPRIO},
+	[OPTION_NICE] = {LIMITS_SPEC_NICE},
+	[OPTION_PSI_TARGET] = {LIMITS_SPEC_PSI},
+	[OPTION_LATENCY_TARGET] = {LIMITS_SPEC_LATENCY},
+	[OPTION_LIMITS_FILE] = {LIMITS_SPEC_FILE},
 	[OPTION_STATS] = {SCANNING_SPEC_STATS},
 	[OPTION_PRINT_PATTERNS] = {0, "print-patterns", NULL,
 		"print the patterns as grep -E -f takes them, and end", NULL},
@@ -160,6 +175,16 @@ static bool parse_option(struct scan_options *options, enum scan_option option, 
 		return scanning_parse_direct(&options->scanning, value);
 	case OPTION_IO:
 		return scanning_parse_io(&options->scanning, value);
+	case OPTION_BWLIMIT:
+	case OPTION_IOPS_LIMIT:
+	case OPTION_IOPRIO:
+	case OPTION_NICE:
+	case OPTION_PSI_TARGET:
+	case OPTION_LATENCY_TARGET:
+		return limits_set(&options->scanning.limits, scan_specs[option].name, value);
+	case OPTION_LIMITS_FILE:
+		options->scanning.limits_file = value;
+		return true;
 	case OPTION_STATS:
 		options->scanning.has_stats = true;
 		return true;
@@ -256,7 +281,7 @@ static int scan_command_run(const struct command *command, int argc, char **argv
 	parsed = parse(command, argc, argv, &options);
 	if (parsed == OPTIONS_HELP) {
 		status = EXIT_STATUS_CLEAN;
-	} else if (parsed == OPTIONS_END) {
+	} else if (parsed == OPTIONS_END && throttle_prepare(&options.scanning)) {
 		status = load_and_run(&options);
 	}
 	free(options.patterns.expressions);

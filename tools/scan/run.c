@@ -19,6 +19,7 @@
 #include "tools/scan/search.h"
 #include "tools/scan/selftest.h"
 #include "tools/signals.h"
+#include "tools/throttle.h"
 
 #include <errno.h>
 #include <pinion/runtime.h>
@@ -518,6 +519,7 @@ static void report_end(const struct scan_job *job, uint64_t finding_count, doubl
 		snprintf(first, sizeof(first), "findings: %llu; ",
 			(unsigned long long)finding_count);
 		scanning_report_speed(first, &job->totals, seconds);
+		throttle_report();
 	}
 }
 
@@ -555,10 +557,12 @@ int scan_run(const struct scan_options *options, const struct matcher_ops *match
 			double start_seconds = scanning_seconds_now();
 
 			progress_begin(true);
+			throttle_begin(job.runtime);
 			feed(&job);
 			status = end(&job, scanning_seconds_now() - start_seconds);
 		}
 	}
+	throttle_end();
 	stop(&job);
 	signals_release();
 	return status;

@@ -9,6 +9,7 @@
 #include "tools/output.h"
 #include "tools/report.h"
 #include "tools/signals.h"
+#include "tools/throttle.h"
 
 #include <errno.h>
 #include <pinion/pinion.h>
@@ -37,6 +38,13 @@ enum sum_option {
 	OPTION_IO,
 	OPTION_WINDOW,
 	OPTION_FILE_TIMEOUT,
+	OPTION_BWLIMIT,
+	OPTION_IOPS_LIMIT,
+	OPTION_IOPRIO,
+	OPTION_NICE,
+	OPTION_PSI_TARGET,
+	OPTION_LATENCY_TARGET,
+	OPTION_LIMITS_FILE,
 	OPTION_STATS,
 	OPTION_COUNT,
 };
@@ -71,6 +79,13 @@ static const struct option_spec sum_specs[OPTION_COUNT] = {
 	[OPTION_IO] = {SCANNING_SPEC_IO},
 	[OPTION_WINDOW] = {SCANNING_SPEC_WINDOW},
 	[OPTION_FILE_TIMEOUT] = {SCANNING_SPEC_FILE_TIMEOUT},
+	[OPTION_BWLIMIT] = {LIMITS_SPEC_BWLIMIT},
+	[OPTION_IOPS_LIMIT] = {LIMITS_SPEC_IOPS},
+	[OPTION_IOPRIO] = {LIMITS_SPEC_IOPRIO},
+	[OPTION_NICE] = {LIMITS_SPEC_NICE},
+	[OPTION_PSI_TARGET] = {LIMITS_SPEC_PSI},
+	[OPTION_LATENCY_TARGET] = {LIMITS_SPEC_LATENCY},
+	[OPTION_LIMITS_FILE] = {LIMITS_SPEC_FILE},
 	[OPTION_STATS] = {SCANNING_SPEC_STATS},
 };
 
@@ -153,6 +168,16 @@ static bool parse_option(struct sum_options *options, enum sum_option option, co
 		return scanning_parse_window(&options->scanning, value);
 	case OPTION_FILE_TIMEOUT:
 		return scanning_parse_file_timeout(&options->scanning, value);
+	case OPTION_BWLIMIT:
+	case OPTION_IOPS_LIMIT:
+	case OPTION_IOPRIO:
+	case OPTION_NICE:
+	case OPTION_PSI_TARGET:
+	case OPTION_LATENCY_TARGET:
+		return limits_set(&options->scanning.limits, sum_specs[option].name, value);
+	case OPTION_LIMITS_FILE:
+		options->scanning.limits_file = value;
+		return true;
 	case OPTION_STATS:
 		options->scanning.has_stats = true;
 		return true;
@@ -239,6 +264,7 @@ static int run_job(const struct sum_options *options, char *const *paths, int pa
 		sum_plain(&job, paths, path_count);
 	}
 	sum_end(&job);
+	throttle_end();
 	pinion_runtime_destroy(job.runtime);
 	is_written = output_finish();
 	if (signals_interrupted()) {
@@ -247,6 +273,7 @@ static int run_job(const struct sum_options *options, char *const *paths, int pa
 	if (options->scanning.has_stats) {
 		report_totals(&job.totals);
 		scanning_report_speed("", &job.totals, scanning_seconds_now() - start);
+		throttle_report();
 	} else if (is_written &&
 		(job.totals.cancelled > 0 ||
 			(job.totals.seen > 0 && job.has_trouble && !options->is_check))) {
@@ -278,6 +305,9 @@ static int parse_and_run(
 	}
 	if (option == OPTIONS_ERROR || !check_options(options, argv + 1, parser.operand_count) ||
 		!check_algorithm(options)) {
+		return EXIT_STATUS_TROUBLE;
+	}
+	if (!throttle_prepare(&options->scanning)) {
 		return EXIT_STATUS_TROUBLE;
 	}
 	size_buffers(&options->scanning);

@@ -17,6 +17,7 @@
 #include "tools/report.h"
 #include "tools/signals.h"
 #include "tools/sum/checklist.h"
+#include "tools/throttle.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -223,6 +224,9 @@ int sum_begin(struct sum_job *job)
 	}
 	if (job->runtime == NULL) {
 		error = pinion_runtime_create(&job->options->scanning.runtime, &job->runtime);
+		if (error == 0) {
+			throttle_begin(job->runtime);
+		}
 	}
 	if (error == 0) {
 		error = order_init(&job->order);

@@ -1,0 +1,243 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# The limits of scan and sum: what each option takes, what it does to the
+# process, and that SIGHUP loads a limits file again. A rate shows
+# in that a command cannot end until a very low rate is lifted.
+bats_require_minimum_version 1.5.0
+load program
+
+any() {
+	if [[ $features == *+xxhash* ]]; then echo xxh3-128; else echo sha256; fi
+}
+
+refused() {
+	pinion sum "$@" data
+	expect 2
+	[ ! -s out ]
+}
+
+# Fields 18 and 19 of stat(5), of which the last is the niceness; the name in
+# parentheses may have spaces. Nothing for a thread that has ended.
+nice_of() {
+	local stat
+	read -r stat 2>/dev/null <"$1/stat" || return 0
+	set -- ${stat##*) }
+	echo "${17}"
+}
+
+# expect_threads PID NICE IOPRIO: all threads that there are have these. Helper
+# threads of the kernel come and go; a thread that has ended has none.
+expect_threads() {
+	local task nice priority count=0
+	for task in /proc/"$1"/task/*; do
+		nice=$(nice_of "$task")
+		priority=$(ionice -p "${task##*/}" 2>/dev/null) || continue
+		[ -n "$nice" ] || continue
+		count=$((count + 1))
+		if [ "$nice" != "$2" ] || [ "$priority" != "$3" ]; then
+			# Unless it has ended meanwhile, when both say nothing.
+			[ -e "$task" ] || continue
+			echo "thread ${task##*/}: niceness $nice, priority $priority; expected $2, $3"
+			return 1
+		fi
+	done
+	[ "$count" -gt 0 ]
+}
+
+needs_ioprio() {
+	ionice -c 3 true 2>/dev/null || skip "this machine forbids I/O priorities"
+}
+
+# Waits for a line on the standard error of the command that is under way.
+await_line() {
+	for _ in {1..5000}; do
+		! grep -q "$1" err || return 0
+		sleep 0.02
+	done
+	echo "no line: $1"
+	cat err
+	return 1
+}
+
+# Starts a command in the background that waits for entries of a list.
+start_fed() {
+	mkfifo list
+	exec 7<>list
+	# Without the descriptor that keeps the list from ending.
+	"$PINION" "$@" --files-from=list >out 2>err 3>&- 7>&- &
+	pid=$!
+	wait_until_watching $pid
+}
+
+end_fed() {
+	# The last writer of the list goes, so that it ends.
+	exec 7>&-
+	status=0
+	wait $pid || status=$?
+}
+
+# make_uncached BYTES: a file that is read past the page cache, since only such
+# reads have limits.
+make_uncached() {
+	head -c "$1" /dev/zero >data
+	pinion sum -a "$(any)" --direct=always --stats data
+	expect 0
+	grep -q '; 1 files past the page cache' err || skip "this file system has no direct reads"
+	mv out right
+}
+
+@test "values that are out of range are refused, by name" {
+	: >data
+	refused --bwlimit=fast
+	grep -qx "pinion sum: --bwlimit: 'fast' is not a size (examples: 65536, 64K, 1M, 10MB)" err
+	refused --iops-limit=1K
+	grep -q -- "--iops-limit: '1K' is not a number" err
+	refused --ioprio=8
+	grep -q -- "--ioprio: 8 is not between 0 and 7" err
+	refused --ioprio=realtime
+	grep -q -- "--ioprio: 'realtime' is neither idle nor a number from 0 to 7" err
+	refused --nice=20
+	grep -q -- "--nice: 20 is not between 0 and 19" err
+	refused --psi-target=101
+	grep -q -- "--psi-target: '101' is not a number of percent from 0 to 100" err
+	refused --latency-target=3
+	grep -q -- "--latency-target: '3' is not a time up to an hour with us, ms or s" err
+	refused --limits-file=none
+	grep -q "none: no such file" err
+}
+
+@test "a limits file with a bad line is refused as a whole, and the line is named" {
+	: >data
+	printf '# limits\nbwlimit=1M\nnice=20\n' >limits
+	refused --limits-file=limits
+	grep -qx "pinion sum: --nice: 20 is not between 0 and 19" err
+	grep -qx "pinion sum: limits: line 3 is bad, so the file changes no limit" err
+	echo "limits-file=x" >limits
+	refused --limits-file=limits
+	grep -q "there is no limit 'limits-file'; there are bwlimit, iops-limit" err
+	echo "bwlimit" >limits
+	refused --limits-file=limits
+	grep -qx "pinion sum: 'bwlimit' is not NAME=VALUE" err
+}
+
+@test "limits change no result, of scan and of sum" {
+	head -c 300000 /dev/zero | tr '\0' x >data
+	echo "needle" >>data
+	pinion sum -a "$(any)" data
+	expect 0
+	mv out plain
+	pinion sum -a "$(any)" --bwlimit=1G --iops-limit=1000000 --nice=1 --latency-target=1s data
+	expect 0
+	cmp out plain
+	pinion scan -F -e needle data
+	expect 1
+	mv out plain
+	pinion scan -F -e needle --bwlimit=1G --iops-limit=1000000 --nice=1 --latency-target=1s data
+	expect 1
+	cmp out plain
+	echo "bwlimit=1G" >limits
+	pinion scan -F -e needle --limits-file limits data
+	expect 1
+	cmp out plain
+}
+
+@test "--psi-target needs a kernel that reports pressure" {
+	echo data >data
+	pinion sum -a "$(any)" --psi-target=50 data
+	if [ -r /proc/pressure/io ] && cat /proc/pressure/io >/dev/null 2>&1; then
+		expect 0
+	else
+		expect 2
+		grep -q -- "--psi-target: this kernel has no /proc/pressure/io" err
+	fi
+}
+
+@test "--stats has a line about targets, and none without" {
+	echo data >data
+	pinion sum -a "$(any)" --stats --latency-target=1s data
+	expect 0
+	grep -qE "targets: [0-9.]+ MB/s at the end, halved 0 times; [0-9]+ of [0-9]+ reads" err
+	pinion sum -a "$(any)" --stats --bwlimit=1G data
+	expect 0
+	! grep -q targets: err
+}
+
+@test "all threads get the priorities, at the start and from a limits file" {
+	needs_ioprio
+	local start=$(nice)
+	echo "nice=$((start < 17 ? start + 2 : 19))" >limits
+	start_fed sum -a "$(any)" --nice=19 --ioprio=idle --limits-file=limits
+	# The file replaces the option of the same name only.
+	expect_threads $pid $((start < 17 ? start + 2 : 19)) idle
+	printf 'nice=19\nioprio=7\n' >limits
+	kill -HUP $pid
+	await_line "limits are loaded from limits"
+	expect_threads $pid 19 "best-effort: prio 7"
+	end_fed
+	expect 0
+}
+
+@test "SIGHUP with a bad file changes nothing, and ends nothing" {
+	needs_ioprio
+	echo "ioprio=6" >limits
+	start_fed scan -F -e x --limits-file=limits
+	printf 'ioprio=idle\nnice=x\n' >limits
+	kill -HUP $pid
+	await_line "the limits stay as they were"
+	grep -q "limits: line 2 is bad, so the file changes no limit" err
+	rm limits
+	kill -HUP $pid
+	for _ in {1..5000}; do
+		[ "$(grep -c 'the limits stay as they were' err)" != 2 ] || break
+		sleep 0.02
+	done
+	grep -q "limits: no such file" err
+	[[ $(ionice -p $pid) == 'best-effort: prio 6' ]]
+	end_fed
+	expect 0
+}
+
+@test "a rate holds reads back until a limits file lifts it" {
+	make_uncached 65536
+	echo "bwlimit=1" >limits
+	"$PINION" sum -a "$(any)" --direct=always --limits-file=limits data >out 2>err 3>&- &
+	pid=$!
+	wait_until_watching $pid
+	wait_until_idle $pid
+	# 15 of 16 reads are hours away.
+	kill -0 $pid
+	[ ! -s out ]
+	: >limits
+	kill -HUP $pid
+	status=0
+	wait $pid || status=$?
+	expect 0
+	cmp out right
+}
+
+@test "a number of reads a second holds back what is beyond it" {
+	make_uncached 4194304
+	# 1024 reads take as many seconds.
+	"$PINION" sum -a "$(any)" --direct=always --iops-limit=1 --window=4K --limits-file=/dev/null \
+		data >out 2>err 3>&- &
+	pid=$!
+	wait_until_watching $pid
+	wait_until_idle $pid
+	kill -0 $pid
+	[ ! -s out ]
+	kill -TERM $pid
+	status=0
+	wait $pid || status=$?
+	expect 3
+}
+
+@test "a scan that a rate holds back is ended by a signal" {
+	make_uncached 65536
+	"$PINION" scan -F -e x --direct=always --bwlimit=1 data >out 2>err 3>&- &
+	pid=$!
+	wait_until_watching $pid
+	kill -TERM $pid
+	status=0
+	wait $pid || status=$?
+	expect 3
+}

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Parses limits (limits.h): an option, or a line of a limits file.
+ */
+#include "tools/limits.h"
+
+#include "tools/options.h"
+#include "tools/report.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	NICE_MAX = 19,
+	IO_LEVEL_MAX = 7,
+	LINE_BYTES_MAX = 256,
+	WINDOW_BYTES_MIN = 4096,
+	WINDOW_BYTES_MAX = 1 << 20,
+	WINDOW_BYTES_MOVING = 128 << 10,
+	/* Reads beyond the rate come to that part of a second's bytes. */
+	EXCESS_PART = 50,
+	/* What a small read costs a device, compared with a long one. */
+	READ_BYTES_MIN = 16384,
+};
+
+#define RATE_MAX (UINT64_C(1) << 50)
+#define LATENCY_NS_MAX (UINT64_C(3600) * 1000000000)
+#define PPM_PER_PERCENT UINT64_C(10000)
+
+static bool set_bwlimit(struct limits *limits, const char *name, const char *value)
+{
+	return options_size(name, value, 0, RATE_MAX, &limits->bytes_per_second);
+}
+
+static bool set_iops(struct limits *limits, const char *name, const char *value)
+{
+	return options_count(name, value, 0, RATE_MAX, &limits->requests_per_second);
+}
+
+static bool set_ioprio(struct limits *limits, const char *name, const char *value)
+{
+	uint64_t level;
+
+	if (strcmp(value, "idle") == 0) {
+		limits->io_priority = LIMITS_IDLE;
+		return true;
+	}
+	if (value[0] < '0' || value[0] > '9') {
+		report_line("--%s: '%s' is neither idle nor a number from 0 to %d", name, value,
+			IO_LEVEL_MAX);
+		return false;
+	}
+	if (!options_count(name, value, 0, IO_LEVEL_MAX, &level)) {
+		return false;
+	}
+	limits->io_priority = limits_best_effort((int32_t)level);
+	return true;
+}
+
+static bool set_nice(struct limits *limits, const char *name, const char *value)
+{
+	uint64_t nice;
+
+	if (!options_count(name, value, 0, NICE_MAX, &nice)) {
+		return false;
+	}
+	limits->nice = (int32_t)nice;
+	return true;
+}
+
+/* Digits, perhaps a point and more of them: in 10 000ths. */
+static const char *parse_decimal(const char *text, uint64_t whole_max, uint64_t *out)
+{
+	uint64_t number = 0;
+	uint64_t digit_value = PPM_PER_PERCENT / 10;
+	const char *at = text;
+
+	for (; *at >= '0' && *at <= '9'; at++) {
+		number = number * 10 + (uint64_t)(*at - '0');
+		if (number > whole_max) {
+			return NULL;
+		}
+	}
+	if (at == text) {
+		return NULL;
+	}
+	number *= PPM_PER_PERCENT;
+	if (*at == '.') {
+		for (at++; *at >= '0' && *at <= '9'; at++) {
+			number += (uint64_t)(*at - '0') * digit_value;
+			digit_value /= 10;
+		}
+	}
+	*out = number;
+	return at;
+}
+
+static bool set_psi(struct limits *limits, const char *name, const char *value)
+{
+	uint64_t ppm;
+	const char *end = parse_decimal(value, 100, &ppm);
+
+	if (end != NULL && strcmp(end, "%") == 0) {
+		end++;
+	}
+	if (end == NULL || *end != '\0' || ppm > 100 * PPM_PER_PERCENT) {
+		report_line("--%s: '%s' is not a number of percent from 0 to 100", name, value);
+		return false;
+	}
+	limits->pressure_ppm = ppm;
+	return true;
+}
+
+static bool set_latency(struct limits *limits, const char *name, const char *value)
+{
+	static const struct {
+		const char *name;
+		uint64_t ns;
+	} units[] = {{"us", 1000}, {"ms", 1000000}, {"s", 1000000000}};
+	uint64_t number;
+	const char *end = parse_decimal(value, LATENCY_NS_MAX / 1000, &number);
+
+	if (end != NULL && number == 0 && *end == '\0') {
+		limits->latency_ns = 0;
+		return true;
+	}
+	for (size_t i = 0; end != NULL && i < sizeof(units) / sizeof(units[0]); i++) {
+		uint64_t most = LATENCY_NS_MAX / units[i].ns * PPM_PER_PERCENT;
+		/* Of 10 000ths of a unit. */
+		uint64_t ns = number * (units[i].ns / 1000) / (PPM_PER_PERCENT / 1000);
+
+		if (strcmp(end, units[i].name) == 0 && number <= most && (ns > 0 || number == 0)) {
+			limits->latency_ns = ns;
+			return true;
+		}
+	}
+	report_line("--%s: '%s' is not a time up to an hour with us, ms or s (examples: 3ms, 0.5s)",
+		name, value);
+	return false;
+}
+
+static const struct {
+	const char *name;
+	bool (*set)(struct limits *limits, const char *name, const char *value);
+} kinds[] = {
+	{"bwlimit", set_bwlimit},
+	{"iops-limit", set_iops},
+	{"ioprio", set_ioprio},
+	{"nice", set_nice},
+	{"psi-target", set_psi},
+	{"latency-target", set_latency},
+};
+
+bool limits_set(struct limits *limits, const char *name, const char *value)
+{
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		if (strcmp(kinds[i].name, name) == 0) {
+			return kinds[i].set(limits, name, value);
+		}
+	}
+	report_line("there is no limit '%s'; there are bwlimit, iops-limit, ioprio, nice, "
+		    "psi-target and latency-target",
+		name);
+	return false;
+}
+
+static char *trim(char *text)
+{
+	size_t length;
+
+	text += strspn(text, " \t");
+	length = strlen(text);
+	while (length > 0 && strchr(" \t\r\n", text[length - 1]) != NULL) {
+		text[--length] = '\0';
+	}
+	return text;
+}
+
+/* An empty line and a comment are good too. */
+static bool load_line(struct limits *limits, char *line)
+{
+	char *name = trim(line);
+	char *value = strchr(name, '=');
+
+	if (*name == '\0' || *name == '#') {
+		return true;
+	}
+	if (value == NULL) {
+		report_line("'%s' is not NAME=VALUE", name);
+		return false;
+	}
+	*value++ = '\0';
+	return limits_set(limits, trim(name), trim(value));
+}
+
+static bool load_lines(struct limits *limits, const char *path, FILE *file)
+{
+	char line[LINE_BYTES_MAX];
+
+	for (uint32_t number = 1; fgets(line, sizeof(line), file) != NULL; number++) {
+		bool is_whole = strchr(line, '\n') != NULL || feof(file);
+
+		if (!is_whole) {
+			report_line("a line has at most %d bytes", LINE_BYTES_MAX - 2);
+		}
+		if (!is_whole || !load_line(limits, line)) {
+			report_line(
+				"%s: line %u is bad, so the file changes no limit", path, number);
+			return false;
+		}
+	}
+	if (ferror(file)) {
+		report_path(path, report_reason(errno));
+		return false;
+	}
+	return true;
+}
+
+bool limits_load(struct limits *limits, const char *path)
+{
+	struct limits loaded = *limits;
+	FILE *file = fopen(path, "re");
+	bool is_loaded;
+
+	if (file == NULL) {
+		report_path(path, report_reason(errno));
+		return false;
+	}
+	is_loaded = load_lines(&loaded, path, file);
+	fclose(file);
+	if (is_loaded) {
+		*limits = loaded;
+	}
+	return is_loaded;
+}
+
+uint32_t limits_window_bytes(const struct limits *limits, uint32_t worker_count, bool is_moving)
+{
+	uint64_t most = is_moving ? WINDOW_BYTES_MOVING : WINDOW_BYTES_MAX;
+	uint32_t window_bytes = WINDOW_BYTES_MIN;
+
+	if (!is_moving && limits->bytes_per_second == 0) {
+		return 0;
+	}
+	if (limits->bytes_per_second != 0) {
+		uint64_t share = limits->bytes_per_second / EXCESS_PART / (worker_count + 1);
+
+		most = share < most ? share : most;
+	}
+	while (window_bytes * UINT64_C(2) <= most) {
+		window_bytes *= 2;
+	}
+	return window_bytes;
+}
+
+/* Of which 0 is none. */
+static uint64_t lower(uint64_t a, uint64_t b)
+{
+	if (a == 0 || b == 0) {
+		return a == 0 ? b : a;
+	}
+	return a < b ? a : b;
+}
+
+void limits_rates(const struct limits *limits, const struct pinion_tuning *tuning, uint64_t pace,
+	struct pinion_limits *out_rates)
+{
+	uint64_t bytes = limits->bytes_per_second;
+	uint64_t requests = limits->requests_per_second;
+
+	pinion_limits_init(out_rates);
+	out_rates->depth_count = tuning->depth_count;
+	out_rates->depth_bytes = tuning->depth_bytes;
+	out_rates->bytes_per_second = lower(bytes != 0 ? bytes : tuning->bytes_per_second, pace);
+	out_rates->requests_per_second = lower(
+		requests != 0 ? requests : tuning->requests_per_second, pace / READ_BYTES_MIN);
+	out_rates->slow_ns = limits->latency_ns;
+}

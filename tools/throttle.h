@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Keeps a scan within its limits while it runs: priorities of the process,
+ * rates of the runtime, and for targets the pace (pace.h), which a thread of
+ * its own steps ten times a second. SIGHUP loads a limits file again.
+ *
+ * One scan at a time; all calls are for the main thread.
+ */
+#ifndef PINION_TOOLS_THROTTLE_H
+#define PINION_TOOLS_THROTTLE_H
+
+#include "tools/scanning.h"
+
+#include <pinion/runtime.h>
+#include <stdbool.h>
+
+/*
+ * Loads the limits file and sets the priorities, before the process has other
+ * threads, which inherit them; and sets the window that suits the limits where
+ * none is given. False: that failed, and is reported.
+ */
+bool throttle_prepare(struct scanning_options *options);
+
+/* From now on the runtime keeps the limits; before its first read. */
+void throttle_begin(struct pinion_runtime *runtime);
+
+/* Before the runtime is destroyed. Nothing happens if it has not begun. */
+void throttle_end(void);
+
+/* A line about the targets for --stats; nothing without a target. */
+void throttle_report(void);
+
+#endif
