@@ -341,8 +341,8 @@ static bool read_cached(struct pin_track *track)
 	}
 	if (got > (ssize_t)track->claim.read_bytes) {
 		got = (ssize_t)track->claim.read_bytes; /* it has grown, as its end will show */
-	} else {
-		track->reader->has_seen_end = sees_end;
+	} else if (sees_end) {
+		track->reader->has_seen_end = true; /* this is its only track */
 	}
 	track->result = (int32_t)got;
 	return true;
