@@ -451,42 +451,30 @@ int pinion_wait_cancel(struct pinion_runtime *runtime, struct pinion_wait *wait)
 
 /* ---- requests ---- */
 
-/* Of the present workers, in turns; a leaving one passes it on. */
-static struct pin_worker *next_of_thread_pool(struct pin_shared *shared, uint32_t number)
+/* The most urgent lane of these: they go to one worker. */
+static enum pinion_lane lane_of_all(struct pinion_request *const *requests, uint32_t count)
 {
-	uint32_t count = 0;
+	enum pinion_lane lane = PINION_LANE_LOW;
 
-	/* Relaxed: rules of thumb. */
-	for (uint32_t i = 0; i < shared->class_count; i++) {
-		count += pin_load_relaxed_u32(&shared->classes[i].serving_count);
-	}
-	number = count > 0 ? number % count : 0;
-	for (uint32_t i = 0; i < shared->class_count; i++) {
-		const struct pin_worker_class *worker_class = &shared->classes[i];
-		uint32_t serving = pin_load_relaxed_u32(&worker_class->serving_count);
+	for (uint32_t i = 0; i < count; i++) {
+		enum pinion_lane other = pin_task_lane(&requests[i]->task);
 
-		PIN_DCHECK(serving <= worker_class->worker_count);
-		if (number < serving) {
-			PIN_DCHECK(worker_class->first_worker + number < shared->worker_count);
-			return &shared->workers[worker_class->first_worker + number];
-		}
-		number -= serving;
+		PIN_DCHECK((uint32_t)other < PIN_LANES);
+		lane = other < lane ? other : lane;
 	}
-	/* They became fewer in between. */
-	return shared->fallback;
+	return lane;
 }
+
+_Static_assert(PINION_LANE_HIGH < PINION_LANE_NORMAL && PINION_LANE_NORMAL < PINION_LANE_LOW,
+	"the more urgent, the less");
 
 /* All offered to one worker, in order. */
 static int submit_outside(
 	struct pin_shared *shared, struct pinion_request *const *requests, uint32_t count)
 {
-	uint32_t number = pin_fetch_add_relaxed_u32(&shared->next_request_worker, 1);
-	struct pin_worker *target = PIN_UNLIKELY(shared->is_thread_pool)
-		? next_of_thread_pool(shared, number)
-		: &shared->workers[number % shared->worker_count];
 	int rc = pin_request_claim(requests, count);
 
-	PIN_DCHECK(count > 0 && target->shared == shared);
+	PIN_DCHECK(count > 0);
 	if (rc != 0) {
 		return pin_requests_explain(shared, requests, count, rc);
 	}
@@ -494,7 +482,8 @@ static int submit_outside(
 		pin_request_disclaim(requests, count);
 		return -ESHUTDOWN;
 	}
-	pin_request_post(target, requests, count);
+	pin_request_post(
+		pin_external_choose(shared, lane_of_all(requests, count)), requests, count);
 	return 0;
 }
 

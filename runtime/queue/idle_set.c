@@ -242,6 +242,38 @@ uint32_t pin_idle_claim_in(
 
 /* ---- looking ---- */
 
+/* Of one group; relaxed, as below. */
+static uint32_t first_in_group(const struct pin_idle_group *group)
+{
+	for (uint32_t i = 0; i < PIN_IDLE_GROUP_WORDS; i++) {
+		uint64_t bits = pin_load_relaxed_u64(&group->words[i]);
+
+		if (bits != 0) {
+			return i * 64 + (uint32_t)__builtin_ctzll(bits);
+		}
+	}
+	return PIN_IDLE_NONE;
+}
+
+uint32_t pin_idle_first(const struct pin_idle *idle)
+{
+	/* Relaxed: nothing is read by reason of it. */
+	uint64_t bits = pin_load_relaxed_u64(&idle->top) & idle->top_mask;
+
+	if (!has_groups(idle)) {
+		return bits == 0 ? PIN_IDLE_NONE : (uint32_t)__builtin_ctzll(bits);
+	}
+	for (; bits != 0; bits &= bits - 1) {
+		uint32_t group_index = (uint32_t)__builtin_ctzll(bits);
+		uint32_t index = first_in_group(&idle->groups[group_index]);
+
+		if (index != PIN_IDLE_NONE) {
+			return group_index * PIN_IDLE_GROUP_WORKERS + index;
+		}
+	}
+	return PIN_IDLE_NONE;
+}
+
 bool pin_idle_holds(const struct pin_idle *idle, uint32_t worker_index)
 {
 	const struct pin_atomic_u64 *word = &idle->top;

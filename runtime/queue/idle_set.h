@@ -119,6 +119,9 @@ static inline bool pin_idle_is_empty(const struct pin_idle *idle)
 	return (pin_load_acquire_u64(&idle->top) & idle->top_mask) == 0; /* [PARK-1] */
 }
 
+/* The lowest, which stays in the set, or PIN_IDLE_NONE; a guess. */
+uint32_t pin_idle_first(const struct pin_idle *idle);
+
 /* By the worker itself, between its two moves. False: it has been claimed. */
 bool pin_idle_holds(const struct pin_idle *idle, uint32_t worker_index);
 

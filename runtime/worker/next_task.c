@@ -436,9 +436,41 @@ static bool poll_assist(struct pin_worker *worker)
 	return false;
 }
 
+/*
+ * Whether a less general worker is about to take what there is in the high
+ * lane: it was woken for it, searches, or will be woken. A hint: a worker that
+ * has nothing else to run takes it all the same.
+ */
+static bool is_left_to_others(const struct pin_worker *worker)
+{
+	const struct pin_shared *shared = worker->shared;
+
+	for (uint32_t i = 0; i < shared->class_count; i++) {
+		const struct pin_worker_class *worker_class =
+			&shared->classes[shared->class_order[i]];
+
+		if (worker_class->order.count >= worker->lanes.order.count) {
+			return false;
+		}
+		/*
+		 * A sleeper is counted as a searcher before it is claimed, and
+		 * a searcher until it has published its bit: so one of these
+		 * loads sees a worker that changes between them.
+		 */
+		if ((worker_class->order.mask & PIN_LANE_BIT(PINION_LANE_HIGH)) != 0 &&
+			(pin_load_acquire_u32(&worker_class->searching) > 0 ||
+				pin_wake_sees_sleeper(worker_class) ||
+				pin_load_acquire_u32(&worker_class->searching) > 0)) {
+			return true;
+		}
+	}
+	return false;
+}
+
 static bool poll_lanes_served(struct pin_worker *worker)
 {
 	const struct pin_lane_order *order = &worker->lanes.order;
+	bool is_left = false;
 
 	PIN_DCHECK(order->count >= 1 && order->count <= PIN_LANES);
 	PIN_DCHECK(!worker->is_free); /* else another might leave its task to this one */
@@ -446,12 +478,18 @@ static bool poll_lanes_served(struct pin_worker *worker)
 		return true;
 	}
 	for (uint32_t i = 0; i < order->count; i++) {
+		/* Before the lane is checked: a task may come meanwhile. */
+		if (order->lanes[i] == PINION_LANE_HIGH && is_left_to_others(worker)) {
+			is_left = true;
+			continue;
+		}
 		if (poll_lane(worker, order->lanes[i])) {
 			pin_lane_turns_note(&worker->lanes, order->lanes[i]);
 			return true;
 		}
 	}
-	return pin_poll_bound(worker) || pin_poll_others(worker);
+	return pin_poll_bound(worker) || (is_left && poll_lane(worker, PINION_LANE_HIGH)) ||
+		pin_poll_others(worker);
 }
 
 bool pin_poll_lanes(struct pin_worker *worker)

@@ -423,12 +423,14 @@ void pin_request_take(struct pin_worker *worker, struct pinion_task *task);
  * Offers: requests that were submitted from outside, and sent to one worker,
  * but that any may begin.
  *
- * They are dealt out in turns, so that all rings are used. A worker takes its
- * own at the start of a loop, before it runs anything, so none waits for a task
- * that was there already; where it is stuck they stay in its queue, which
- * others may take from as well: the watchdog finds them there and wakes a
- * sleeper, which begins them on its own ring. What a worker has begun stays
- * with its ring.
+ * They are dealt out in turns among the workers that serve their lane, so that
+ * all rings are used; where the next worker in turn is busy, a sleeping one
+ * gets them. Those of the high lane go to a worker that serves little else. A
+ * worker takes its own at the start of a loop, before it runs anything, so none
+ * waits for a task that was there already; where it is stuck they stay in its
+ * queue, which others may take from as well: the watchdog finds them there and
+ * wakes a sleeper, which begins them on its own ring. What a worker has begun
+ * stays with its ring.
  *
  * A submitter that queues a request on a worker that is awake makes sure that
  * the watchdog is awake, too:
@@ -457,6 +459,12 @@ void pin_request_take(struct pin_worker *worker, struct pinion_task *task);
  * Source: docs/decisions/rings.md, "External submissions are queued on a
  * worker".
  */
+
+/*
+ * Any thread: the worker that requests of a lane are queued on next, of those
+ * that serve the lane. A guess of which is free.
+ */
+struct pin_worker *pin_external_choose(struct pin_shared *shared, enum pinion_lane lane);
 
 /*
  * Any thread but a worker's: queues all of `list`, which is not empty, on it.

@@ -13,6 +13,103 @@
 #include "runtime/worker/watchdog.h"
 #include "runtime/worker/worker.h"
 
+/* ---- the choice of a worker ---- */
+
+static bool serves(const struct pin_worker_class *worker_class, enum pinion_lane lane)
+{
+	return (worker_class->order.mask & PIN_LANE_BIT(lane)) != 0;
+}
+
+/* Of the first `class_count` in the order of wakes. Relaxed: rules of thumb. */
+static uint32_t count_serving(
+	const struct pin_shared *shared, enum pinion_lane lane, uint32_t class_count)
+{
+	uint32_t count = 0;
+
+	PIN_DCHECK(class_count <= shared->class_count);
+	for (uint32_t i = 0; i < class_count; i++) {
+		const struct pin_worker_class *worker_class =
+			&shared->classes[shared->class_order[i]];
+
+		count += serves(worker_class, lane)
+			? pin_load_relaxed_u32(&worker_class->serving_count)
+			: 0;
+	}
+	return count;
+}
+
+/* The present worker of these classes whose turn it is. */
+static struct pin_worker *next_in_turn(
+	struct pin_shared *shared, enum pinion_lane lane, uint32_t class_count, uint32_t number)
+{
+	uint32_t count = count_serving(shared, lane, class_count);
+
+	number = count > 0 ? number % count : 0;
+	for (uint32_t i = 0; i < class_count; i++) {
+		const struct pin_worker_class *worker_class =
+			&shared->classes[shared->class_order[i]];
+		uint32_t serving = pin_load_relaxed_u32(&worker_class->serving_count);
+
+		PIN_DCHECK(serving <= worker_class->worker_count);
+		if (!serves(worker_class, lane)) {
+			continue;
+		}
+		if (number < serving) {
+			return &shared->workers[worker_class->first_worker + number];
+		}
+		number -= serving;
+	}
+	/* They became fewer in between; a worker that leaves passes it on. */
+	return shared->fallback;
+}
+
+/* Of the classes that serve the lane, the least general one comes first. */
+static struct pin_worker *find_sleeper(const struct pin_shared *shared, enum pinion_lane lane)
+{
+	struct pin_worker *sleeper = NULL;
+
+	for (uint32_t i = 0; i < shared->class_count && sleeper == NULL; i++) {
+		const struct pin_worker_class *worker_class =
+			&shared->classes[shared->class_order[i]];
+
+		if (serves(worker_class, lane)) {
+			sleeper = pin_wake_find_sleeper(shared, worker_class);
+		}
+	}
+	return sleeper;
+}
+
+/* How many classes to go through until one with workers serves the lane. */
+static uint32_t count_to_first(const struct pin_shared *shared, enum pinion_lane lane)
+{
+	uint32_t class_count = 1;
+
+	while (class_count < shared->class_count && count_serving(shared, lane, class_count) == 0) {
+		class_count++;
+	}
+	return class_count;
+}
+
+struct pin_worker *pin_external_choose(struct pin_shared *shared, enum pinion_lane lane)
+{
+	uint32_t number = pin_fetch_add_relaxed_u32(&shared->next_request_worker, 1);
+	uint32_t class_count =
+		lane == PINION_LANE_HIGH ? count_to_first(shared, lane) : shared->class_count;
+	struct pin_worker *target = PIN_LIKELY(shared->class_count == 1 && !shared->is_thread_pool)
+		? &shared->workers[number % shared->worker_count]
+		: next_in_turn(shared, lane, class_count, number);
+	struct pin_worker *sleeper;
+
+	PIN_DCHECK((uint32_t)lane < PIN_LANES);
+	if (pin_parker_is_parked(&target->parker)) {
+		return target;
+	}
+	sleeper = find_sleeper(shared, lane);
+	return sleeper != NULL ? sleeper : target;
+}
+
+/* ---- posting ---- */
+
 void pin_external_push(struct pin_worker *target, struct pin_list *list)
 {
 	PIN_DCHECK(!pin_list_is_empty(list));

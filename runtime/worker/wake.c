@@ -375,6 +375,18 @@ void pin_wake_worker(struct pin_worker *target, struct pin_worker *waker)
 	notify(target);
 }
 
+struct pin_worker *pin_wake_find_sleeper(
+	const struct pin_shared *shared, const struct pin_worker_class *worker_class)
+{
+	uint32_t rank = pin_idle_first(&worker_class->parked[PIN_PARKED_FUTEX]);
+
+	if (rank == PIN_IDLE_NONE) {
+		rank = pin_idle_first(&worker_class->parked[PIN_PARKED_RING]);
+	}
+	return rank == PIN_IDLE_NONE ? NULL
+				     : &shared->workers[pin_victims_index(&shared->victims, rank)];
+}
+
 struct pin_worker *pin_wake_find_free(const struct pin_worker *worker)
 {
 	struct pin_shared *shared = worker->shared;

@@ -152,6 +152,13 @@ void pin_wake_worker(struct pin_worker *target, struct pin_worker *waker);
  */
 void pin_wake_forward(struct pin_worker *gone, struct pin_worker *waker);
 
+/*
+ * A sleeping worker of the class, or NULL; a guess. One with nothing in flight
+ * comes first.
+ */
+struct pin_worker *pin_wake_find_sleeper(
+	const struct pin_shared *shared, const struct pin_worker_class *worker_class);
+
 /* A sleeping worker of its class with nothing in flight, or NULL; a guess. */
 struct pin_worker *pin_wake_find_free(const struct pin_worker *worker);
 

@@ -10,6 +10,7 @@
  */
 #include "runtime/api/internal.h"
 #include "runtime/base/base.h"
+#include "runtime/worker/lane.h"
 #include "runtime/worker/request.h"
 #include "tests/model/api/runtime_model.h"
 #include "tests/model/explorer.h"
@@ -431,8 +432,13 @@ static bool is_second_out(const void *arg)
 
 static void submit_to_second(struct pinion_request *const *submitted, uint32_t count)
 {
-	runtime->shared.next_request_worker.value = 1;
-	MODEL_CHECK(pinion_request_submit_batch(runtime, submitted, count) == 0);
+	struct pin_shared *shared = &runtime->shared;
+
+	/* As a submit does that finds no free worker. */
+	MODEL_CHECK(pin_request_claim(submitted, count) == 0);
+	MODEL_CHECK(pin_gate_admit(&shared->gate, count));
+	pin_room_note_elsewhere(shared, count);
+	pin_request_post(&shared->workers[1], submitted, count);
 }
 
 /* The request ends by a cancel alone; the second worker leaves any moment. */

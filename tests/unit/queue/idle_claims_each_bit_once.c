@@ -207,6 +207,8 @@ static void check_moves(uint32_t worker_count, uint64_t seed)
 		expect_true("held", pin_idle_holds(&idle, index) == is_published[index]);
 		expect_true("empty with no worker in it", pin_idle_is_empty(&idle) == (count == 0));
 		if (i % 64 == 0) {
+			expect_number("first", expected_in((struct pin_range){0, worker_count}),
+				pin_idle_first(&idle));
 			expect_number("count among moves", count, idle_count(&idle));
 		}
 	}
